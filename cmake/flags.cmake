@@ -1,0 +1,29 @@
+# Compiler settings shared by every target: link them by  target_link_libraries(x PRIVATE tenon_flags).
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_EXTENSIONS ON) # GNU attributes (cleanup) and POSIX
+set(CMAKE_CXX_STANDARD 17)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo)
+endif()
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+add_library(tenon_flags INTERFACE)
+target_compile_definitions(tenon_flags INTERFACE _GNU_SOURCE)
+target_compile_options(tenon_flags INTERFACE
+  -Wall -Wextra -Wshadow -Wconversion -Wvla -Wcast-qual -Wformat=2 -fno-common
+  -Wno-missing-field-initializers # rows of tables leave trailing columns out
+  $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes> $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes>
+  $<$<BOOL:${TENON_WERROR}>:-Werror>
+  # traces name files as src/..., wherever the tree lies
+  -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
+if(TENON_SANITIZE)
+  target_compile_options(tenon_flags INTERFACE -fsanitize=${TENON_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(tenon_flags INTERFACE -fsanitize=${TENON_SANITIZE})
+endif()

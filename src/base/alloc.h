@@ -1,0 +1,29 @@
+/* Memory: every allocation of the library passes through here, so that a host can meter it and
+   tests can make the n-th one fail. Functions are thread-safe as far as the installed allocator is
+   (the default, malloc, is). */
+#ifndef TN_BASE_ALLOC_H_
+#define TN_BASE_ALLOC_H_
+
+#include <stdalign.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tenon/runtime.h"
+
+/** Uninitialised memory for size > 0 bytes, aligned for any C type. NULL with MemoryError set. */
+void *tn_alloc(size_t size) __attribute__((malloc, warn_unused_result));
+/** The same, zeroed; n * size is checked for overflow. */
+void *tn_alloc_zero(size_t n, size_t size) __attribute__((malloc, warn_unused_result));
+/** Resizes; on failure the old block stays valid and MemoryError is set. */
+void *tn_realloc(void *p, size_t size) __attribute__((warn_unused_result));
+void tn_free(void *p); /**< NULL is allowed */
+/** Memory aligned to `align` (a power of two) bytes; freed with tn_free_aligned. */
+void *tn_alloc_aligned(size_t size, size_t align) __attribute__((warn_unused_result));
+void tn_free_aligned(void *p);
+char *tn_strdup(const char *s) __attribute__((malloc, warn_unused_result));
+
+/* Frees the variable's block when it goes out of scope:  TN_AUTOFREE char *name = tn_strdup(s); */
+#define TN_AUTOFREE __attribute__((cleanup(tn_autofree)))
+static inline void tn_autofree(void *p) { tn_free(*(void **)p); }
+
+#endif /* TN_BASE_ALLOC_H_ */

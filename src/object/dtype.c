@@ -1,0 +1,90 @@
+#include "object/dtype.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+/* Longest names first where one is the prefix of another. `bits` is used when the text gives none.
+ */
+static const struct {
+  const char *name;
+  uint8_t code, bits, fixed; /* fixed: the text carries no number of bits */
+} families[] = {
+    {"int", kDLInt, 32, 0},         {"uint", kDLUInt, 32, 0}, {"float", kDLFloat, 32, 0},
+    {"bfloat", kDLBfloat, 16, 0},   {"bool", kDLUInt, 1, 1},  {"handle", kDLOpaqueHandle, 64, 1},
+    {"complex", kDLComplex, 64, 0},
+};
+
+/* The whole of a decimal number below 65536, or -1. */
+static long number(const char **p, const char *end) {
+  long x = 0;
+  const char *start = *p;
+  while (*p < end && **p >= '0' && **p <= '9') {
+    x = x * 10 + (*(*p)++ - '0');
+    if (x > 65535) return -1;
+  }
+  return *p == start ? -1 : x;
+}
+
+static int bad(const char *text, size_t n) {
+  return TN_RAISE(ValueError, NULL,
+                  "unknown data type \"%.*s\": expected a name such as float32, int8x4, bool, "
+                  "bfloat16 or handle",
+                  (int)(n < 60 ? n : 60), text);
+}
+
+int tn_dtype_parse(const char *text, size_t n, tn_dtype *out) {
+  const char *p = text, *end = text + n;
+  if (n == 0 || (n == 4 && memcmp(text, "void", 4) == 0)) {
+    *out = TN_VOID;
+    return 0;
+  }
+  while (p < end && ((*p >= 'a' && *p <= 'z') || *p == '_') &&
+         !(*p == 'x' && p + 1 < end && p[1] >= '0' && p[1] <= '9'))
+    ++p;
+  for (size_t i = 0; i < sizeof families / sizeof *families; ++i) {
+    size_t len = strlen(families[i].name);
+    if ((size_t)(p - text) != len || memcmp(text, families[i].name, len) != 0) continue;
+    long bits = families[i].bits, lanes = 1;
+    if (!families[i].fixed && p < end && *p != 'x') bits = number(&p, end);
+    if (p < end && *p == 'x') {
+      ++p;
+      lanes = number(&p, end);
+    }
+    if (p != end || bits < 1 || bits > 255 || lanes < 1) break;
+    *out = (tn_dtype){families[i].code, (uint8_t)bits, (uint16_t)lanes};
+    return 0;
+  }
+  return bad(text, n);
+}
+
+const char *tn_dtype_text(tn_dtype t, char out[TN_DTYPE_TEXT]) {
+  char lanes[12] = "";
+  if (t.code == kDLOpaqueHandle && t.bits == 0) return memcpy(out, "void", 5);
+  if (t.lanes != 1) snprintf(lanes, sizeof lanes, "x%u", t.lanes);
+  if ((t.code == kDLUInt && t.bits == 1) || t.code == kDLBool) {
+    snprintf(out, TN_DTYPE_TEXT, "bool%s", lanes);
+    return out;
+  }
+  if (t.code == kDLOpaqueHandle) {
+    snprintf(out, TN_DTYPE_TEXT, "handle%s", lanes);
+    return out;
+  }
+  for (size_t i = 0; i < sizeof families / sizeof *families; ++i) {
+    if (families[i].fixed || families[i].code != t.code) continue;
+    snprintf(out, TN_DTYPE_TEXT, "%s%u%s", families[i].name, t.bits, lanes);
+    return out;
+  }
+  snprintf(out, TN_DTYPE_TEXT, "custom[%u]%u%s", t.code, t.bits, lanes);
+  return out;
+}
+
+int64_t tn_dtype_bytes(tn_dtype t, int64_t n) {
+  int64_t bits = t.bits == 1 ? 8 : t.bits, total;
+  if (t.code == kDLOpaqueHandle && t.bits == 0) bits = 0;
+  if (n < 0 || __builtin_mul_overflow(n, bits * t.lanes, &total)) return -1;
+  if (total > INT64_MAX - 7) return -1;
+  return (total + 7) / 8;
+}

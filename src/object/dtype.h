@@ -1,0 +1,38 @@
+/* Data types as text. "float32", "int8x4", "bool" (one-bit unsigned), "bfloat16", "handle", "" or
+ * "void". */
+#ifndef TN_OBJECT_DTYPE_H_
+#define TN_OBJECT_DTYPE_H_
+
+#include <stdbool.h>
+
+#include "tenon/ffi.h"
+
+enum { TN_DTYPE_TEXT = 40 };
+
+/** @param n length of text. 0, or -1 (ValueError naming the text). */
+TN_API int tn_dtype_parse(const char *text, size_t n, tn_dtype *out);
+/** Writes at most TN_DTYPE_TEXT bytes, NUL included; returns `out`. */
+TN_API const char *tn_dtype_text(tn_dtype t, char out[TN_DTYPE_TEXT]);
+
+static inline tn_dtype tn_dtype_of(int code, int bits, int lanes) {
+  tn_dtype t = {(uint8_t)code, (uint8_t)bits, (uint16_t)lanes};
+  return t;
+}
+static inline bool tn_dtype_eq(tn_dtype a, tn_dtype b) {
+  return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
+}
+#define TN_I32    tn_dtype_of(kDLInt, 32, 1)
+#define TN_I64    tn_dtype_of(kDLInt, 64, 1)
+#define TN_F32    tn_dtype_of(kDLFloat, 32, 1)
+#define TN_F64    tn_dtype_of(kDLFloat, 64, 1)
+#define TN_BOOL1  tn_dtype_of(kDLUInt, 1, 1)
+#define TN_HANDLE tn_dtype_of(kDLOpaqueHandle, 64, 1)
+#define TN_VOID   tn_dtype_of(kDLOpaqueHandle, 0, 0)
+/* text of a type for a message:  TN_RAISE(..., "got %s", TN_DT(t)) */
+#define TN_DT(t)  tn_dtype_text((t), (char[TN_DTYPE_TEXT]){0})
+
+/** Bytes of n elements of t: sub-byte scalars are packed, bool takes a byte. -1 when it overflows
+ * or n < 0. */
+TN_API int64_t tn_dtype_bytes(tn_dtype t, int64_t n);
+
+#endif /* TN_OBJECT_DTYPE_H_ */

@@ -1,0 +1,50 @@
+/* Registering a layer's global functions from one table, and short ways to read their arguments.
+
+     static int shape_size(TN_ARGS) {
+       TN_NARGS("runtime.shape_size", 1);
+       ...
+     }
+     static const tn_func_row rows[] = {{"runtime.shape_size", shape_size}, ...};
+     TN_TRY(tn_func_register_rows(rows, TN_COUNT(rows))); */
+#ifndef TN_OBJECT_FUNCTIONS_H_
+#define TN_OBJECT_FUNCTIONS_H_
+
+#include "object/containers.h"
+
+typedef struct {
+  const char *name;
+  tn_call call;
+} tn_func_row;
+
+TN_API int tn_func_register_rows(const tn_func_row *rows, int n);
+
+#define TN_COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
+/* parameters of a tn_call that does not use all of them */
+#define TN_ARGS                                                                                    \
+  __attribute__((unused)) void *self, const tn_any *args, __attribute__((unused)) int32_t n,       \
+      __attribute__((unused)) tn_any *ret
+#define TN_NARGS(name, want) TN_TRY(tn_check_nargs(name, n, want))
+
+/** Argument i as an object of static type T, or of any type derived from it: `out` is NULL for
+ * None. */
+#define TN_ARG_OBJ(T, out, i)                                                                      \
+  tn_##T *out;                                                                                     \
+  TN_TRY(tn_arg_obj(args, n, i, &tn_type_##T, (tn_obj **)&out))
+TN_API int tn_arg_obj(const tn_any *args, int32_t n, int32_t i, const tn_type *type, tn_obj **out);
+
+/** Returns an object from a tn_call: `obj` is borrowed (owned by a scope, say); NULL means an error
+ * is pending. */
+static inline int tn_ret_obj(tn_any *ret, const void *obj) {
+  if (!obj) return -1;
+  tn_retain(obj);
+  *ret = tn_any_obj(obj);
+  return 0;
+}
+/** The same for an owned object. */
+static inline int tn_ret_owned(tn_any *ret, const void *obj) {
+  if (!obj) return -1;
+  *ret = tn_any_obj(obj);
+  return 0;
+}
+
+#endif /* TN_OBJECT_FUNCTIONS_H_ */
