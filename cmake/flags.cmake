@@ -4,6 +4,7 @@ set(CMAKE_C_EXTENSIONS ON) # GNU attributes (cleanup) and POSIX
 set(CMAKE_CXX_STANDARD 17)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo)
@@ -21,9 +22,12 @@ target_compile_options(tenon_flags INTERFACE
   -Wno-missing-field-initializers # rows of tables leave trailing columns out
   $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes> $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes>
   $<$<BOOL:${TENON_WERROR}>:-Werror>
+  -fno-semantic-interposition # a library may inline and call its own exported functions directly
   # traces name files as src/..., wherever the tree lies
   -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
+target_link_options(tenon_flags INTERFACE -Wl,-Bsymbolic-functions)
 if(TENON_SANITIZE)
-  target_compile_options(tenon_flags INTERFACE -fsanitize=${TENON_SANITIZE} -fno-omit-frame-pointer)
+  target_compile_options(tenon_flags INTERFACE
+    -fsanitize=${TENON_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(tenon_flags INTERFACE -fsanitize=${TENON_SANITIZE})
 endif()

@@ -3,6 +3,12 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
 find_package(Threads REQUIRED)
 
+# Folders of src/ that belong to the compiler, lowest first. Sources are found by folder: a new file needs no edit here.
+set(TENON_COMPILER_LAYERS
+  ir arith tir te kernels relay ops target driver import export tune)
+
+# tenon_library(name LAYERS folder... LINK target...): a shared library of all C files of some folders of src/. It is
+# installed, and linked into the Python package of the build tree. While its folders are empty there is no target.
 function(tenon_library name)
   cmake_parse_arguments(L "" "" "LAYERS;LINK" ${ARGN})
   set(sources)
@@ -10,15 +16,35 @@ function(tenon_library name)
     file(GLOB_RECURSE found CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${layer}/*.c)
     list(APPEND sources ${found})
   endforeach()
+  if(NOT sources)
+    return()
+  endif()
   add_library(${name} SHARED ${sources})
-  target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR}/include PRIVATE ${CMAKE_SOURCE_DIR}/src)
+  target_include_directories(${name}
+    PUBLIC ${CMAKE_SOURCE_DIR}/include PRIVATE ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(${name} PRIVATE tenon_flags ${L_LINK})
   set_target_properties(${name} PROPERTIES
     BUILD_RPATH_USE_ORIGIN ON INSTALL_RPATH "$ORIGIN" BUILD_RPATH "$ORIGIN"
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+  set_property(GLOBAL APPEND PROPERTY TENON_LIBRARIES ${name})
+  install(TARGETS ${name} LIBRARY DESTINATION ${TENON_LIB_DIR})
 endfunction()
 
-tenon_library(tenon_runtime LAYERS base object runtime LINK PkgConfig::JANSSON Threads::Threads ${CMAKE_DL_LIBS} m)
-if(TENON_BUILD_COMPILER)
-  tenon_library(tenon LAYERS ir arith tir te LINK tenon_runtime PkgConfig::JANSSON Threads::Threads m)
+# Inside a wheel everything lies in the package; otherwise the usual places below the prefix.
+if(SKBUILD)
+  set(TENON_LIB_DIR tenon)
+  set(TENON_INCLUDE_DIR tenon/include)
+else()
+  include(GNUInstallDirs)
+  set(TENON_LIB_DIR ${CMAKE_INSTALL_LIBDIR})
+  set(TENON_INCLUDE_DIR ${CMAKE_INSTALL_INCLUDEDIR})
 endif()
+
+tenon_library(tenon_runtime LAYERS base object runtime
+  LINK PkgConfig::JANSSON Threads::Threads ${CMAKE_DL_LIBS} m)
+if(TENON_BUILD_COMPILER)
+  tenon_library(tenon LAYERS ${TENON_COMPILER_LAYERS}
+    LINK tenon_runtime PkgConfig::JANSSON Threads::Threads ${CMAKE_DL_LIBS} m)
+endif()
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/ DESTINATION ${TENON_INCLUDE_DIR}
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.def")

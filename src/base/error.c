@@ -81,7 +81,7 @@ int tn_trace(const char *file, int line, const char *func) {
 
 /* Error texts come from the C allocator, not the hook: reporting a failed allocation must not
  * itself be injected. */
-static char *format(const char *fmt, va_list ap) {
+TN_PRINTF(1, 0) static char *format(const char *fmt, va_list ap) {
   char *text = NULL;
   return vasprintf(&text, fmt, ap) < 0 ? NULL : text;
 }

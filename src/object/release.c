@@ -43,7 +43,7 @@ static bool drop(tn_obj *o) {
 
 static void push(tn_obj **list, tn_obj *o) {
   if (!o || !drop(o)) return;
-  memcpy(o, list, sizeof *list);
+  memcpy((void *)o, list, sizeof *list);
   *list = o;
 }
 
@@ -95,7 +95,7 @@ static void push_content(tn_obj **list, tn_obj *o) {
 void tn_release(const void *obj) {
   tn_obj *o = (tn_obj *)(uintptr_t)obj, *dead = NULL;
   if (!o || !drop(o)) return;
-  memcpy(o, &dead, sizeof dead);
+  memcpy((void *)o, &dead, sizeof dead);
   dead = o;
   while (dead) {
     o = dead;
