@@ -2,13 +2,15 @@
 #include <pthread.h>
 
 #include "object/object.h"
+#include "runtime/module.h"
+#include "runtime/types.h"
 #include "tenon/runtime.h"
 
 static int result;
 
 static void start(void) {
   TN_SCOPE(s);
-  result = tn_object_init();
+  result = tn_object_init() || tn_runtime_types_init() || tn_module_api_init() ? -1 : 0;
 }
 
 int tn_runtime_init(void) {

@@ -1,0 +1,32 @@
+/* Modules: functions that were compiled or loaded together, and the modules they rely on. What a
+   module is (a shared library, C source, a graph executor) is a table of functions, tn_module_ops
+   in tenon/runtime.h, which also holds the public operations.
+
+   Imports form a directed graph without cycles. They are an immutable array that is replaced as a
+   whole under one lock, so a reader works on a consistent snapshot without holding anything. */
+#ifndef TN_RUNTIME_MODULE_H_
+#define TN_RUNTIME_MODULE_H_
+
+#include "runtime/types.h"
+#include "tenon/runtime.h"
+
+struct tn_Module {
+  tn_obj hdr;
+  tn_arr *imports; /* NULL when there are none */
+  const tn_module_ops *ops;
+  void *self;
+};
+
+extern const tn_type_hooks tn_module_hooks;
+
+/** Argument i of a tn_call as a module; TypeError for anything else, None included. */
+TN_API int tn_arg_module(const tn_any *args, int32_t n, int32_t i, tn_module **out);
+
+/** Calls fn for root and everything it imports, each module once, parents before their imports, in
+    the order of import, until fn returns non-zero; that is returned. */
+TN_API int tn_module_walk(tn_module *root, int (*fn)(void *ctx, tn_module *m), void *ctx);
+
+/** Registers the functions "runtime.Module*"; part of tn_runtime_init. */
+int tn_module_api_init(void);
+
+#endif /* TN_RUNTIME_MODULE_H_ */
