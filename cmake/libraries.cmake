@@ -3,6 +3,18 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
 find_package(Threads REQUIRED)
 
+# JSON: the static library where there is one, so that what is built needs nothing but libc and libm, and shares no
+# symbols or settings with another user of jansson in the process.
+add_library(tenon_json INTERFACE)
+find_library(JANSSON_STATIC libjansson.a HINTS ${JANSSON_LIBRARY_DIRS})
+if(JANSSON_STATIC)
+  target_include_directories(tenon_json SYSTEM INTERFACE ${JANSSON_INCLUDE_DIRS})
+  target_link_libraries(tenon_json INTERFACE ${JANSSON_STATIC})
+  target_link_options(tenon_json INTERFACE -Wl,--exclude-libs,libjansson.a)
+else()
+  target_link_libraries(tenon_json INTERFACE PkgConfig::JANSSON)
+endif()
+
 # Folders of src/ that belong to the compiler, lowest first. Sources are found by folder: a new file needs no edit here.
 set(TENON_COMPILER_LAYERS
   ir arith tir te kernels relay ops target driver import export tune)
@@ -41,10 +53,10 @@ else()
 endif()
 
 tenon_library(tenon_runtime LAYERS base object runtime
-  LINK PkgConfig::JANSSON Threads::Threads ${CMAKE_DL_LIBS} m)
+  LINK tenon_json Threads::Threads ${CMAKE_DL_LIBS} m)
 if(TENON_BUILD_COMPILER)
   tenon_library(tenon LAYERS ${TENON_COMPILER_LAYERS}
-    LINK tenon_runtime PkgConfig::JANSSON Threads::Threads ${CMAKE_DL_LIBS} m)
+    LINK tenon_runtime tenon_json Threads::Threads ${CMAKE_DL_LIBS} m)
 endif()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/ DESTINATION ${TENON_INCLUDE_DIR}
   FILES_MATCHING PATTERN "*.h" PATTERN "*.def")

@@ -1,0 +1,49 @@
+# What people type. Everything is set up on the way: `make test` works in a fresh clone.
+PYTHON_DIRS = python tests tools bench examples docs
+.PHONY: all test test-all demo asan tsan fuzz check format docs clean
+
+all:
+	tools/bootstrap
+
+test: all          ## C tests, Python tests, reference programs
+	tools/test
+
+test-all:          ## also the slow tests, sanitizer builds and longer fuzzing
+	tools/bootstrap --ci dev asan tsan fuzz runtime-only
+	tools/test --slow
+	tools/test --preset asan
+	tools/test --preset tsan c
+	tools/test --preset runtime-only c
+	tools/fuzz --seconds 300
+
+demo: all
+	.venv/bin/python examples/foundation/demo.py
+
+asan:              ## C and Python tests with AddressSanitizer, leaks and UndefinedBehaviorSanitizer
+	tools/bootstrap asan
+	tools/test --preset asan
+
+tsan:              ## C tests with ThreadSanitizer
+	tools/bootstrap tsan
+	tools/test --preset tsan c
+
+fuzz:
+	tools/bootstrap --ci fuzz
+	tools/fuzz
+
+check:             ## formatting, layers, Python style
+	tools/bootstrap --ci
+	tools/check
+
+format:
+	git ls-files '*.c' '*.h' '*.cc' '*.cpp' | xargs clang-format -i
+	.venv/bin/ruff format -q $(wildcard $(PYTHON_DIRS))
+	.venv/bin/ruff check -q --fix $(wildcard $(PYTHON_DIRS))
+
+docs:              ## build/docs/html: the C interface
+	tools/bootstrap --ci
+	mkdir -p build/docs
+	doxygen docs/Doxyfile
+
+clean:
+	rm -rf build

@@ -1,0 +1,37 @@
+"""Options and settings shared by all tests that pytest runs."""
+
+import os
+import pathlib
+import sys
+
+import hypothesis
+import pytest
+
+sys.dont_write_bytecode = True  # the package of the build tree is made of links into the sources
+
+hypothesis.settings.register_profile(
+    "tenon", deadline=None, derandomize=bool(os.environ.get("CI")), database=None
+)
+hypothesis.settings.load_profile("tenon")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--slow", action="store_true", help="run the tests marked slow too")
+    parser.addoption(
+        "--update-golden", action="store_true", help="rewrite expected texts with the actual ones"
+    )
+
+
+def pytest_report_header():
+    import tenon
+
+    return f"tenon: {pathlib.Path(tenon.__file__).parent}"
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--slow"):
+        return
+    skip = pytest.mark.skip(reason="slow: run with --slow (make test-all)")
+    for item in items:
+        if "slow" in item.keywords:
+            item.add_marker(skip)
