@@ -133,6 +133,56 @@ TN_API TN_OWNED tn_module *tn_module_load_binary(const char *type_key, tn_reader
  * Safe to call again, from any thread. */
 TN_API int tn_runtime_init(void);
 
+/* ---- parallel loops ---- */
+
+/**
+ * What a task of a parallel loop knows about the loop.
+ *
+ * One pool of threads serves the process. It is made at the first launch; nothing is pinned to a
+ * processor. Its size is that of tn_set_num_threads, else the first of TENON_NUM_THREADS,
+ * TVM_NUM_THREADS and OMP_NUM_THREADS that is set, else the physical cores in the affinity mask,
+ * cut down to the cgroup's quota.
+ */
+typedef struct {
+  void *sync;       /**< the library's own */
+  int32_t num_task; /**< tasks of this launch: a task takes its share of the work by it */
+} tn_parallel_env;
+
+/** One task. @return 0, or -1 with the thread's error set. */
+typedef int (*tn_task)(int task_id, const tn_parallel_env *env, void *data);
+
+/**
+ * Runs fn(0), ..., fn(num_task - 1) and returns when all have ended.
+ *
+ * Task i runs on thread i of the pool, task 0 on the caller; tasks beyond the last thread follow on
+ * the thread of their number modulo the size. May be called from any thread, also at the same time:
+ * the launch that finds the pool in use, or is made inside a task, runs its tasks one after the
+ * other on the calling thread, so no launch waits for another.
+ * @param num_task 0 for as many tasks as threads will run them
+ * @return 0, or -1 with the error of the task that failed first (the other tasks run to their end),
+ *     ValueError when num_task < 0, RuntimeError in a process forked inside the launch
+ */
+TN_API int tn_parallel_launch(tn_task fn, void *data, int num_task);
+/**
+ * Returns when every task of the launch has called it. Tasks that could not start otherwise (more
+ * tasks than threads, a launch that runs on the calling thread) get threads of their own then, so
+ * it works in every launch but is slow in those; launch with num_task 0 to avoid that.
+ * @return 0, or -1 when another task failed, or when threads cannot be made (RuntimeError)
+ */
+TN_API int tn_parallel_barrier(int task_id, const tn_parallel_env *env);
+/** Threads a launch may use, the caller's included. */
+TN_API int tn_num_threads(void);
+/** Sets the number for launches to come; n <= 0 restores the default. Never fails: the pool runs
+ * with the threads that the system gives it. */
+TN_API void tn_set_num_threads(int n);
+
+/**
+ * Functions called around long waits of the library (the end of a launch, a barrier), so that a
+ * host may give up a lock that tasks need: an interpreter's, say. `enter` returns a token for
+ * `leave`, or NULL when there is nothing to take back. Both NULL: none.
+ */
+TN_API void tn_set_wait_hooks(void *(*enter)(void), void (*leave)(void *token));
+
 #ifdef __cplusplus
 }
 #endif
