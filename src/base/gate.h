@@ -1,4 +1,5 @@
-/* Waiting for a condition that other threads make true with atomics: first by spinning, then asleep.
+/* Waiting for a condition that other threads make true with atomics: first by spinning, then
+   asleep.
 
      atomic_store(&done, 1);                  the thread that makes it true
      tn_gate_wake(&gate);                     costs one load while nobody sleeps
@@ -6,7 +7,8 @@
      if (!tn_spin(is_done, x, ns)) tn_gate_sleep(&gate, is_done, x);
 
    The condition must be stored and loaded with sequentially consistent order: a waker that sees no
-   sleeper is then ordered before the sleeper's last look at the condition, so no wake-up is lost. */
+   sleeper is then ordered before the sleeper's last look at the condition, so no wake-up is lost.
+ */
 #ifndef TN_BASE_GATE_H_
 #define TN_BASE_GATE_H_
 
@@ -23,7 +25,8 @@ typedef struct {
   pthread_cond_t moved;
 } tn_gate;
 
-#define TN_GATE_INIT {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER}
+#define TN_GATE_INIT                                                                               \
+  { .lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER }
 
 /** Returns when ready(ctx) holds. */
 void tn_gate_sleep(tn_gate *g, tn_ready ready, const void *ctx);

@@ -21,8 +21,8 @@ TN_API int tn_func_register_rows(const tn_func_row *rows, int n);
 #define TN_COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 /* parameters of a tn_call that does not use all of them */
 #define TN_ARGS                                                                                    \
-  __attribute__((unused)) void *self, const tn_any *args, __attribute__((unused)) int32_t n,       \
-      __attribute__((unused)) tn_any *ret
+  __attribute__((unused)) void *self, __attribute__((unused)) const tn_any *args,                  \
+      __attribute__((unused)) int32_t n, __attribute__((unused)) tn_any *ret
 #define TN_NARGS(name, want) TN_TRY(tn_check_nargs(name, n, want))
 
 /** Argument i as an object of static type T, or of any type derived from it: `out` is NULL for

@@ -8,27 +8,30 @@
 
 /* ---- affinity ---- */
 
-enum { MAX_CPUS = 8192 };
+enum { MAX_CPUS = 8192, WORD = 8 * sizeof(unsigned long) };
 
-typedef struct {
-  unsigned long bits[MAX_CPUS / (8 * sizeof(unsigned long))];
+typedef union {
+  cpu_set_t set;                        /* 1024 processors; the kernel may know of more */
+  unsigned long words[MAX_CPUS / WORD]; /* its layout in the kernel */
 } cpu_mask;
 
-/* The mask of the calling thread. The kernel fills as much as it knows. */
+/* The mask of the calling thread. */
 static int get_mask(cpu_mask *mask) {
   memset(mask, 0, sizeof *mask);
-  return sched_getaffinity(0, sizeof *mask, (cpu_set_t *)mask);
+  return sched_getaffinity(0, sizeof *mask, &mask->set);
 }
 
-static bool allowed(const cpu_mask *mask, int cpu) {
-  return CPU_ISSET_S((size_t)cpu, sizeof *mask, (const cpu_set_t *)mask);
+static bool has(const cpu_mask *mask, long cpu) {
+  return mask->words[cpu / WORD] >> cpu % WORD & 1;
 }
+static void add(cpu_mask *mask, long cpu) { mask->words[cpu / WORD] |= 1UL << cpu % WORD; }
 
 int tn_cpu_count(void) {
   cpu_mask mask;
   int n = 0;
-  if (get_mask(&mask) == 0) n = CPU_COUNT_S(sizeof mask, (cpu_set_t *)&mask);
-  else n = (int)sysconf(_SC_NPROCESSORS_ONLN);
+  if (get_mask(&mask)) n = (int)sysconf(_SC_NPROCESSORS_ONLN);
+  else
+    for (int i = 0; i < MAX_CPUS / WORD; ++i) n += __builtin_popcountl(mask.words[i]);
   return n > 0 ? n : 1;
 }
 
@@ -50,16 +53,16 @@ static long first_sibling(int cpu) {
 }
 
 int tn_core_count(void) {
-  cpu_mask mask, cores = {0};
+  cpu_mask mask, cores;
   int n = 0;
   if (get_mask(&mask)) return tn_cpu_count();
+  memset(&cores, 0, sizeof cores);
   for (int cpu = 0; cpu < MAX_CPUS; ++cpu) {
-    if (!allowed(&mask, cpu)) continue;
+    if (!has(&mask, cpu)) continue;
     long core = first_sibling(cpu);
     if (core < 0 || core >= MAX_CPUS) core = cpu;
-    if (allowed(&cores, (int)core)) continue;
-    CPU_SET_S((size_t)core, sizeof cores, (cpu_set_t *)&cores);
-    ++n;
+    n += !has(&cores, core);
+    add(&cores, core);
   }
   return n > 0 ? n : 1;
 }

@@ -3,6 +3,7 @@
 
 #include "object/object.h"
 #include "runtime/module.h"
+#include "runtime/threads.h"
 #include "runtime/types.h"
 #include "tenon/runtime.h"
 
@@ -10,7 +11,9 @@ static int result;
 
 static void start(void) {
   TN_SCOPE(s);
-  result = tn_object_init() || tn_runtime_types_init() || tn_module_api_init() ? -1 : 0;
+  result = tn_object_init() || tn_runtime_types_init() || tn_module_api_init() || tn_threads_init()
+               ? -1
+               : 0;
 }
 
 int tn_runtime_init(void) {

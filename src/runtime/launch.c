@@ -40,7 +40,8 @@ void tn_launch_init(tn_launch *l, tn_task fn, void *data, int num_task, int nthr
   l->forks = tn_fork_count();
 }
 
-/* Did the process fork since, and are the threads that run other tasks left behind in the parent? */
+/* Did the process fork since, and are the threads that run other tasks left behind in the parent?
+ */
 static bool lost_threads(const tn_launch *l) {
   return tn_fork_count() != l->forks && (l->nthread > 1 || atomic_load(&l->barrier));
 }

@@ -13,13 +13,13 @@ typedef struct tn_barrier tn_barrier;
 typedef struct {
   tn_task fn;
   void *data;
-  tn_parallel_env env;            /* env.sync points here */
-  int nthread;                    /* threads that share the tasks: thread i runs i, i + nthread, ... */
-  _Atomic int rest;               /* what became of the tasks from nthread on */
-  _Atomic int failed;             /* set once, by the task whose error is kept */
-  _Atomic(tn_barrier *) barrier;  /* made by the first task that asks */
-  uint32_t forks;                 /* tn_fork_count() at the start */
-  tn_error error;                 /* of the first failure; valid when failed */
+  tn_parallel_env env; /* env.sync points here */
+  int nthread;         /* threads that share the tasks: thread i runs i, i + nthread, ... */
+  _Atomic int rest;    /* what became of the tasks from nthread on */
+  _Atomic int failed;  /* set once, by the task whose error is kept */
+  _Atomic(tn_barrier *) barrier; /* made by the first task that asks */
+  uint32_t forks;                /* tn_fork_count() at the start */
+  tn_error error;                /* of the first failure; valid when failed */
 } tn_launch;
 
 /** Prepares l (its error stays uninitialised). */

@@ -91,7 +91,7 @@ void tn_wait(tn_gate *g, tn_ready ready, const void *ctx) {
   void *(*enter)(void) = atomic_load(&pool.enter_wait);
   void *token = enter ? enter() : NULL;
   tn_gate_sleep(g, ready, ctx);
-  if (token) atomic_load(&pool.leave_wait)(token);
+  if (token) atomic_load (&pool.leave_wait)(token);
 }
 
 /* ---- workers ---- */
@@ -137,7 +137,7 @@ static void block_signals(sigset_t *old) {
 }
 
 static int start_worker(int id) {
-  char name[16];
+  char name[20];
   worker *w = &pool.workers[id];
   w->id = id;
   w->seen = atomic_load(&pool.word);
