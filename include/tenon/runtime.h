@@ -183,6 +183,199 @@ TN_API void tn_set_num_threads(int n);
  */
 TN_API void tn_set_wait_hooks(void *(*enter)(void), void (*leave)(void *token));
 
+/* ---- devices ---- */
+
+/** What a device can be asked for; the numbers are those of the old interface. */
+typedef enum {
+  TN_DEV_EXIST = 0, /**< int, 0 or 1 */
+  TN_DEV_MAX_THREADS_PER_BLOCK = 1,
+  TN_DEV_WARP_SIZE = 2,
+  TN_DEV_MAX_SHARED_MEMORY_PER_BLOCK = 3, /**< bytes */
+  TN_DEV_COMPUTE_VERSION = 4,             /**< string, "8.0" */
+  TN_DEV_DEVICE_NAME = 5,                 /**< string */
+  TN_DEV_MAX_CLOCK_RATE = 6,              /**< kHz */
+  TN_DEV_MULTI_PROCESSOR_COUNT = 7,
+  TN_DEV_MAX_THREAD_DIMENSIONS = 8, /**< string, "[1024, 1024, 64]" */
+  TN_DEV_MAX_REGISTERS_PER_BLOCK = 9,
+  TN_DEV_GCN_ARCH = 10,
+  TN_DEV_API_VERSION = 11,
+  TN_DEV_DRIVER_VERSION = 12,
+  TN_DEV_L2_CACHE_SIZE_BYTES = 13,
+  TN_DEV_TOTAL_GLOBAL_MEMORY = 14,     /**< bytes */
+  TN_DEV_AVAILABLE_GLOBAL_MEMORY = 15, /**< bytes */
+  TN_DEV_IMAGE_PITCH_ALIGNMENT = 16,
+  TN_DEV_ATTRS
+} tn_device_attr;
+
+/** What serves a type of device. Functions return 0, or -1 with the thread's error set; `self` is
+ * the struct's. A member marked optional may be NULL. */
+typedef struct tn_device_api {
+  uint32_t size; /**< sizeof(tn_device_api) of the one who filled it in */
+  void *self;
+  /** Stores an owned value, or leaves `*out` None for an attribute the device does not have. */
+  int (*get_attr)(void *self, tn_device dev, tn_device_attr kind, tn_any *out);
+  /** @param mem_scope NULL or "global" for ordinary memory
+   *  @param dtype what the memory will hold, a hint */
+  int (*alloc)(void *self, tn_device dev, size_t nbytes, size_t align, tn_dtype dtype,
+               const char *mem_scope, void **out);
+  int (*free)(void *self, tn_device dev, void *data);
+  /** Copies bytes within the device type, or between it and the host; in order with `stream` (NULL:
+   * the current one). A copy to the host has happened when it returns. */
+  int (*copy)(void *self, const void *src, size_t src_offset, tn_device src_dev, void *dst,
+              size_t dst_offset, tn_device dst_dev, size_t nbytes, void *stream);
+  int (*sync)(void *self, tn_device dev, void *stream);     /**< NULL: the current stream */
+  int (*stream_new)(void *self, tn_device dev, void **out); /**< optional, as the next ones */
+  int (*stream_free)(void *self, tn_device dev, void *stream);
+  int (*stream_set)(void *self, tn_device dev, void *stream); /**< for the calling thread */
+  int (*stream_wait)(void *self, tn_device dev, void *src, void *dst); /**< dst waits for src */
+} tn_device_api;
+
+/** Device types of remote sessions are the plain type plus a multiple of this. */
+enum { TN_DEVICE_REMOTE = 128 };
+
+/** Puts the API that serves `device_type` (TN_DEVICE_REMOTE: all remote types) in force, for the
+ * life of the process; `api` is kept by reference. ValueError for a type that is out of range or
+ * taken. */
+TN_API int tn_device_register_api(int device_type, const tn_device_api *api);
+/** @return the API of a device type, or NULL: with DeviceError that says what is missing, unless
+ * `allow_missing` */
+TN_API const tn_device_api *tn_device_api_of(int device_type, bool allow_missing);
+
+/** Device type of a name ("cuda", "llvm"), or -1 without an error. */
+TN_API int tn_device_type_find(const char *name);
+/** Name of a device type ("cpu"), or NULL. */
+TN_API const char *tn_device_type_name(int device_type);
+/** Parses "cuda", "cuda:3" or "cuda -arch=sm_80" (a target: its kind counts).
+ *  @param id used when the text names none
+ *  @return 0, or -1 (ValueError: naming near matches of an unknown name) */
+TN_API int tn_device_parse(const char *text, int id, tn_device *out);
+enum { TN_DEVICE_TEXT = 64 };
+/** Writes "cpu(0)", "remote[1]:cuda(0)"; returns `out`. */
+TN_API const char *tn_device_text(tn_device dev, char out[TN_DEVICE_TEXT]);
+
+/** Can the host read and write the device's memory through a plain pointer? */
+TN_API bool tn_device_is_host(int device_type);
+/** Memory of a device; NULL with DeviceError, MemoryError or ValueError (scope). */
+TN_API void *tn_device_alloc(tn_device dev, size_t nbytes, size_t align, tn_dtype dtype,
+                             const char *mem_scope);
+TN_API int tn_device_free(tn_device dev, void *data);
+/** Copies bytes between two places of which at most one kind is not the host. DeviceError when the
+ * devices are of different kinds. */
+TN_API int tn_device_copy(const void *src, size_t src_offset, tn_device src_dev, void *dst,
+                          size_t dst_offset, tn_device dst_dev, size_t nbytes, void *stream);
+TN_API int tn_device_sync(tn_device dev, void *stream);
+/** Attribute of a device as an owned value, None if it has none of that kind. TN_DEV_EXIST is 0 for
+ * a device type without API; the others are DeviceError then. */
+TN_API int tn_device_get_attr(tn_device dev, tn_device_attr kind, tn_any *out);
+
+/* ---- tensors ---- */
+
+/** A tensor: an object of type "runtime.NDArray" with a DLTensor directly behind its header. */
+typedef struct tn_NDArray tn_tensor;
+
+enum {
+  TN_TENSOR_ALIGN = 128, /**< bytes; alignment of memory the library allocates for tensors */
+  TN_MAX_NDIM = 256,
+};
+
+/** The description of a tensor. shape and the rest stay as they are for the life of the tensor;
+ * strides is NULL when it is compact. */
+static inline DLTensor *tn_tensor_dl(const tn_tensor *t) {
+  return (DLTensor *)((uintptr_t)t + sizeof(tn_obj));
+}
+/** The tensor a description is part of: only for one that came from tn_tensor_dl. */
+static inline tn_tensor *tn_tensor_of_dl(const DLTensor *dl) {
+  return (tn_tensor *)((uintptr_t)dl - sizeof(tn_obj));
+}
+/** Type index of tensors (that of "runtime.NDArray"). */
+TN_API int32_t tn_tensor_type_index(void);
+/** The tensor description behind an argument: a tensor or a borrowed DLTensor. TypeError otherwise.
+ * `*out` is borrowed. */
+TN_API int tn_any_to_dltensor(const tn_any *a, DLTensor **out);
+/** The argument as a tensor object, borrowed; TypeError otherwise. */
+TN_API int tn_any_to_tensor(const tn_any *a, tn_tensor **out);
+
+/** A tensor with uninitialised content, compact.
+ *  @param shape ndim extents, none negative; copied. May be NULL when ndim is 0.
+ *  @param mem_scope NULL for ordinary memory
+ *  @return owned, or NULL: ValueError (shape, dtype, scope), MemoryError, DeviceError (no such
+ * device) */
+TN_API TN_OWNED tn_tensor *tn_tensor_new(const int64_t *shape, int32_t ndim, tn_dtype dtype,
+                                         tn_device dev, const char *mem_scope);
+/** A compact tensor over part of the memory of `t`, which it keeps alive.
+ *  @param byte_offset from the first element of t
+ *  @return owned, or NULL: ValueError when t is not compact or the view would reach beyond it */
+TN_API TN_OWNED tn_tensor *tn_tensor_view(tn_tensor *t, const int64_t *shape, int32_t ndim,
+                                          tn_dtype dtype, int64_t byte_offset);
+/** A tensor over memory described by someone else. The description is copied (bool becomes uint1, a
+ * compact layout gets no strides, the offset is added to an address); any alignment is accepted.
+ *  @param owner retained for the life of the tensor; NULL when the caller sees to it
+ *  @return owned, or NULL: ValueError naming the member that is wrong */
+TN_API TN_OWNED tn_tensor *tn_tensor_from_dltensor(const DLTensor *dl, tn_obj *owner);
+/** Takes a tensor over from a producer, whose deleter is called when the tensor goes. When it fails
+ * (NULL, ValueError) the producer's tensor is not touched and still the caller's. */
+TN_API TN_OWNED tn_tensor *tn_tensor_from_dlpack(DLManagedTensor *m);
+/** The same for the versioned protocol; ValueError for another major version. */
+TN_API TN_OWNED tn_tensor *tn_tensor_from_dlpack_versioned(DLManagedTensorVersioned *m);
+/** Hands a tensor out; the consumer calls the deleter, from any thread. Keeps `t` alive until then.
+ * uint1 is handed out as DLPack's bool, and strides are always given. NULL: MemoryError, ValueError
+ * for a read-only tensor (only the versioned protocol can say so). */
+TN_API DLManagedTensor *tn_tensor_to_dlpack(tn_tensor *t);
+TN_API DLManagedTensorVersioned *tn_tensor_to_dlpack_versioned(tn_tensor *t);
+
+/** Number of elements. */
+TN_API int64_t tn_tensor_count(const DLTensor *dl);
+/** Bytes of the elements laid out compactly; types below a byte are packed (int4: two in a byte,
+ * the first in the low half), bool takes a byte. */
+TN_API int64_t tn_tensor_nbytes(const DLTensor *dl);
+/** Are the elements in row-major order without gaps? Strides of extent-1 dimensions do not matter;
+ * without elements always true. */
+TN_API bool tn_tensor_is_contiguous(const DLTensor *dl);
+/** Is the address of the first element a multiple of `align` bytes? */
+TN_API bool tn_tensor_is_aligned(const DLTensor *dl, size_t align);
+TN_API bool tn_tensor_is_read_only(const tn_tensor *t);
+/** Does it borrow the memory of another object? */
+TN_API bool tn_tensor_is_view(const tn_tensor *t);
+
+/** Copies the elements of `src` to `dst`, on whatever devices they are. Any layout on the host; on
+ * devices compact ones. ValueError unless dtypes are equal and shapes are (or, for two compact
+ * tensors, the numbers of elements). */
+TN_API int tn_tensor_copy(const DLTensor *src, DLTensor *dst);
+/** A compact copy on `dev`. Owned, or NULL. */
+TN_API TN_OWNED tn_tensor *tn_tensor_clone(const DLTensor *src, tn_device dev,
+                                           const char *mem_scope);
+/** Copies raw elements, compact in host memory, in and out. ValueError unless nbytes is
+ * tn_tensor_nbytes. */
+TN_API int tn_tensor_copy_from_bytes(DLTensor *dst, const void *data, size_t nbytes);
+TN_API int tn_tensor_copy_to_bytes(const DLTensor *src, void *data, size_t nbytes);
+/** Copies with conversion between element types, compact host tensors of equal numbers of elements:
+ * any two of float16, bfloat16, float32 and float64 (rounding to nearest, ties to even), and int4
+ * and int8, uint4 and uint8 (values that do not fit are ValueError). TypeError for other pairs. */
+TN_API int tn_tensor_convert(const DLTensor *src, DLTensor *dst);
+
+/* ---- parameters ---- */
+
+/** Named tensors in the parameter format.
+ *  @param params map from string to tensor, on any device
+ *  @return owned bytes, or NULL: TypeError for other keys or values, MemoryError */
+TN_API TN_OWNED tn_bytes *tn_params_save(const tn_map *params);
+/** The same into a file, without the whole of it in memory. OSError. A failed save leaves no file.
+ */
+TN_API int tn_params_save_file(const tn_map *params, const char *path);
+/** Reads parameters; the data is copied. Owned map from name to tensor (on the CPU), or NULL:
+ * ValueError "Invalid parameters file format" when it is anything else. */
+TN_API TN_OWNED tn_map *tn_params_load(const void *data, size_t n);
+/** Reads parameters from a file through a private mapping: memory is needed once, and writing to a
+ * tensor does not change the file.
+ *  @param views every tensor is a view of the mapping, read when it is used and aligned as the file
+ *  happens to have it: for callers who copy. Otherwise misaligned data is copied.
+ *  @return owned map, or NULL: OSError, ValueError */
+TN_API TN_OWNED tn_map *tn_params_load_file(const char *path, bool views);
+/** One tensor in the same format (the content of a constant in JSON). Owned. */
+TN_API TN_OWNED tn_bytes *tn_tensor_save(const tn_tensor *t);
+/** ValueError "Invalid DLTensor file format". */
+TN_API TN_OWNED tn_tensor *tn_tensor_load(const void *data, size_t n);
+
 #ifdef __cplusplus
 }
 #endif

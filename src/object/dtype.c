@@ -6,8 +6,7 @@
 
 #include "base/error.h"
 
-/* Longest names first where one is the prefix of another. `bits` is used when the text gives none.
- */
+/* `bits` is used when the text gives none. */
 static const struct {
   const char *name;
   uint8_t code, bits, fixed; /* fixed: the text carries no number of bits */
@@ -41,12 +40,10 @@ int tn_dtype_parse(const char *text, size_t n, tn_dtype *out) {
     *out = TN_VOID;
     return 0;
   }
-  while (p < end && ((*p >= 'a' && *p <= 'z') || *p == '_') &&
-         !(*p == 'x' && p + 1 < end && p[1] >= '0' && p[1] <= '9'))
-    ++p;
   for (size_t i = 0; i < sizeof families / sizeof *families; ++i) {
-    size_t len = strlen(families[i].name);
-    if ((size_t)(p - text) != len || memcmp(text, families[i].name, len) != 0) continue;
+    size_t len = strlen(families[i].name); /* no name is the start of another */
+    if (len > n || memcmp(text, families[i].name, len) != 0) continue;
+    p = text + len;
     long bits = families[i].bits, lanes = 1;
     if (!families[i].fixed && p < end && *p != 'x') bits = number(&p, end);
     if (p < end && *p == 'x') {

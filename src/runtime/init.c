@@ -2,6 +2,7 @@
 #include <pthread.h>
 
 #include "object/object.h"
+#include "runtime/device.h"
 #include "runtime/module.h"
 #include "runtime/threads.h"
 #include "runtime/types.h"
@@ -9,11 +10,18 @@
 
 static int result;
 
+static int start_layers(void) {
+  TN_TRY(tn_object_init());
+  TN_TRY(tn_runtime_types_init());
+  TN_TRY(tn_device_init());
+  TN_TRY(tn_module_api_init());
+  TN_TRY(tn_threads_init());
+  return 0;
+}
+
 static void start(void) {
   TN_SCOPE(s);
-  result = tn_object_init() || tn_runtime_types_init() || tn_module_api_init() || tn_threads_init()
-               ? -1
-               : 0;
+  result = start_layers();
 }
 
 int tn_runtime_init(void) {

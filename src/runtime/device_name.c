@@ -1,0 +1,136 @@
+/* Names of device types, and devices as text: "cuda", "cuda:3", "remote[1]:cuda(0)". */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "runtime/device.h"
+
+typedef struct {
+  const char *name;
+  uint8_t type;
+  uint8_t host, address; /* see tn_device_is_host, tn_device_is_address */
+} device_row;
+
+/* The first row of a type is its name; the others are targets and older names for it. */
+static const device_row devices[] = {
+    {"cpu", kDLCPU, 1, 1},
+    {"llvm", kDLCPU, 1, 1},
+    {"c", kDLCPU, 1, 1},
+    {"stackvm", kDLCPU, 1, 1},
+    {"hybrid", kDLCPU, 1, 1},
+    {"composite", kDLCPU, 1, 1},
+    {"test", kDLCPU, 1, 1},
+    {"cuda", kDLCUDA, 0, 1},
+    {"gpu", kDLCUDA, 0, 1},
+    {"nvptx", kDLCUDA, 0, 1},
+    {"cuda_host", kDLCUDAHost, 1, 1},
+    {"opencl", kDLOpenCL, 0, 0},
+    {"cl", kDLOpenCL, 0, 0},
+    {"aocl", 5, 0, 0},
+    {"aocl_sw_emu", 5, 0, 0},
+    {"sdaccel", 6, 0, 0},
+    {"vulkan", kDLVulkan, 0, 0},
+    {"metal", kDLMetal, 0, 0},
+    {"vpi", kDLVPI, 0, 0},
+    {"rocm", kDLROCM, 0, 1},
+    {"rocm_host", kDLROCMHost, 1, 1},
+    {"ext_dev", kDLExtDev, 0, 0},
+    {"cuda_managed", kDLCUDAManaged, 0, 1},
+    {"micro_dev", 13, 0, 0},
+    {"oneapi", kDLOneAPI, 0, 1},
+    {"webgpu", kDLWebGPU, 0, 0},
+    {"hexagon", kDLHexagon, 0, 0},
+};
+
+static const device_row *row_of(int device_type) {
+  for (int i = 0; i < TN_COUNT(devices); ++i) {
+    if (devices[i].type == device_type) return &devices[i];
+  }
+  return NULL;
+}
+
+const char *tn_device_type_name(int device_type) {
+  const device_row *row = row_of(device_type % TN_DEVICE_REMOTE);
+  return row ? row->name : NULL;
+}
+
+bool tn_device_is_host(int device_type) {
+  const device_row *row = row_of(device_type);
+  return row && row->host;
+}
+
+bool tn_device_is_address(int device_type) {
+  const device_row *row = row_of(device_type);
+  return row && row->address;
+}
+
+static int type_of(const char *name, size_t n) {
+  for (int i = 0; i < TN_COUNT(devices); ++i) {
+    if (strlen(devices[i].name) == n && memcmp(devices[i].name, name, n) == 0)
+      return devices[i].type;
+  }
+  return -1;
+}
+
+int tn_device_type_find(const char *name) { return type_of(name, strlen(name)); }
+
+/* Single-letter edits between a name of the table and n letters of text (Levenshtein). */
+static int distance(const char *name, const char *text, size_t n) {
+  int row[24]; /* names are shorter, longer texts are not compared */
+  size_t m = strlen(name);
+  for (size_t j = 0; j <= m; ++j) row[j] = (int)j;
+  for (size_t i = 1; i <= n; ++i) {
+    int diagonal = row[0];
+    row[0] = (int)i;
+    for (size_t j = 1; j <= m; ++j) {
+      int keep = diagonal + (text[i - 1] != name[j - 1]);
+      diagonal = row[j];
+      int edit = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+      row[j] = keep < edit ? keep : edit;
+    }
+  }
+  return row[m];
+}
+
+static int unknown_name(const char *name, size_t n) {
+  TN_BUF(near);
+  for (int i = 0; i < TN_COUNT(devices) && n < 24; ++i) {
+    size_t len = strlen(devices[i].name);
+    int most = len < 4 || n < 4 ? 1 : 2;
+    if (len > 1 && distance(devices[i].name, name, n) <= most)
+      tn_buf_printf(&near, "%s%s", near.len ? ", " : "", devices[i].name);
+  }
+  if (near.failed) return -1;
+  return TN_RAISE(ValueError, NULL, "unknown device \"%.*s\": %s%s", (int)(n < 60 ? n : 60), name,
+                  near.len ? "did you mean "
+                           : "expected a name such as cpu, llvm, cuda or opencl:1",
+                  near.len ? near.data : "");
+}
+
+/* "cuda", "cuda:3", or a target, whose first word names the device: "llvm -mcpu=native". */
+int tn_device_parse(const char *text, int id, tn_device *out) {
+  const char *s = text + strspn(text, " ");
+  size_t n = strcspn(s, " :");
+  int type = type_of(s, n);
+  if (type < 0) return unknown_name(s, n);
+  s += n;
+  if (*s == ':') {
+    size_t digits = strspn(s + 1, "0123456789"), rest = 1 + digits;
+    TN_CHECK(digits > 0 && digits <= 9 && s[rest + strspn(s + rest, " ")] == '\0', ValueError, NULL,
+             "device \"%.60s\": expected a number behind the colon, as in cuda:3", text);
+    id = atoi(s + 1); /* at most nine digits */
+  }
+  *out = (tn_device){(DLDeviceType)type, id};
+  return 0;
+}
+
+const char *tn_device_text(tn_device dev, char out[TN_DEVICE_TEXT]) {
+  int type = (int)dev.device_type, session = type / TN_DEVICE_REMOTE - 1;
+  const char *name = type > 0 ? tn_device_type_name(type) : NULL;
+  char remote[24] = "", number[24];
+  if (session >= 0) snprintf(remote, sizeof remote, "remote[%d]:", session);
+  snprintf(number, sizeof number, "device_type_%d", type);
+  snprintf(out, TN_DEVICE_TEXT, "%s%s(%d)", remote, name ? name : number, dev.device_id);
+  return out;
+}
