@@ -259,7 +259,7 @@ TN_API TN_OWNED tn_func *tn_func_new(tn_call call, void *self, void (*fini)(void
 /** Calls f in a scope of its own, so objects that compiler code makes on the way are freed. */
 TN_API int tn_func_call(tn_func *f, const tn_any *args, int32_t n, tn_any *ret);
 
-/** Adds a function to the global table under `name` (copied). ValueError when the name is taken and
+/** Adds a function to the global table under `name` (copied). TVMError when the name is taken and
  * override is 0. */
 TN_API int tn_func_register(const char *name, tn_call call, void *self, void (*fini)(void *self),
                             int override);

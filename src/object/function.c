@@ -31,21 +31,26 @@ int tn_func_call(tn_func *f, const tn_any *args, int32_t n, tn_any *ret) {
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static tn_map *table;
 
-/* With the write lock held. A name that was removed stays in the map with None. */
-static int put(const char *name, tn_func *f, int override) {
-  tn_any old;
+/* With the write lock held. A name that was removed stays in the map with None. `*old` is an owned
+ * reference to what was replaced: its finalizer may run foreign code, so not under the lock. */
+static int put(const char *name, tn_func *f, int override, tn_obj **old) {
+  tn_any found = tn_any_none();
   if (!table && !(table = tn_map_new())) return -1;
-  if (tn_map_get(table, tn_any_cstr(name), &old) && old.type_index != TN_NONE && !override) {
-    return TN_RAISE(ValueError, NULL,
-                    "Global PackedFunc %s is already registered (override=True replaces it)", name);
+  if (tn_map_get(table, tn_any_cstr(name), &found) && found.type_index != TN_NONE) {
+    TN_CHECK(override, TenonError, NULL,
+             "Global PackedFunc %s is already registered (override=True replaces it)", name);
+    *old = found.v.obj;
+    tn_retain(*old);
   }
   return tn_map_set(table, tn_any_cstr(name), tn_any_obj(f));
 }
 
 int tn_func_register_obj(const char *name, tn_func *f, int override) {
+  tn_obj *old = NULL;
   pthread_rwlock_wrlock(&lock);
-  int err = put(name, f, override);
+  int err = put(name, f, override, &old);
   pthread_rwlock_unlock(&lock);
+  tn_release(old);
   return err;
 }
 

@@ -4,6 +4,7 @@
 #include "object/object.h"
 #include "runtime/device.h"
 #include "runtime/module.h"
+#include "runtime/testing.h"
 #include "runtime/threads.h"
 #include "runtime/types.h"
 #include "tenon/runtime.h"
@@ -16,6 +17,7 @@ static int start_layers(void) {
   TN_TRY(tn_device_init());
   TN_TRY(tn_module_api_init());
   TN_TRY(tn_threads_init());
+  TN_TRY(tn_testing_init());
   return 0;
 }
 
