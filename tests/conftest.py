@@ -9,6 +9,11 @@ import pytest
 
 sys.dont_write_bytecode = True  # the package of the build tree is made of links into the sources
 
+# Under AddressSanitizer this process reports its leaks at the end; programs that tests start,
+# compilers among them, do not.
+if "libasan" in os.environ.get("LD_PRELOAD", ""):
+    os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
+
 hypothesis.settings.register_profile(
     "tenon", deadline=None, derandomize=bool(os.environ.get("CI")), database=None
 )

@@ -1,6 +1,7 @@
 /* Loading modules. Who can load what is in the table of global functions:
    "runtime.module.loadfile_EXT"(path, format) for files by their ending,
    "runtime.module.loadbinary_KEY"(tn_reader *) for the content of a module of type KEY. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -53,11 +54,9 @@ tn_module *tn_module_load(const char *path, const char *format) {
             "Loader for `.%s` files is not registered (global function %s): the part of the "
             "runtime that reads them is not in this build or not loaded",
             ending, name.data);
-  char *full = realpath(path, NULL); /* a name without a slash would be searched in library paths */
-  tn_any args[] = {tn_any_cstr(full ? full : path), tn_any_cstr(format)};
-  tn_module *m = call_loader(f, name.data, args, 2);
-  free(full);
-  return m;
+  char full[PATH_MAX]; /* a name without a slash would be searched in library paths */
+  tn_any args[] = {tn_any_cstr(realpath(path, full) ? full : path), tn_any_cstr(format)};
+  return call_loader(f, name.data, args, 2);
 }
 
 /* "graph, vm" of the loaders there are, for the error. */
