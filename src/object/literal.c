@@ -1,4 +1,4 @@
-/* Default values in field tables: "1", "-2.5", "\"NCHW\"", "True", "None", "[1, 1]". */
+/* Default values in field tables: "1", "-2.5", "\"NCHW\"", "True", "None", "[1, 1]", "{}". */
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,6 +69,11 @@ static int literal(const char **p, tn_any *out) {
   blank(p);
   if (**p == '[') return list(p, out);
   if (**p == '"') return text(p, out);
+  if (word(p, "{}")) {
+    tn_map *m = tn_map_new();
+    *out = tn_any_obj(m);
+    return m ? 0 : -1;
+  }
   if (word(p, "None")) return 0;
   if (word(p, "True")) return *out = tn_any_bool(true), 0;
   if (word(p, "False")) return *out = tn_any_bool(false), 0;

@@ -1,0 +1,27 @@
+/* Start of the compiler library: the layers, lowest first. A layer that is added has its row here
+   and in cmake/libraries.cmake. */
+#include <pthread.h>
+
+#include "ir/ir.h"
+#include "object/functions.h"
+#include "tenon/compiler.h"
+
+static int (*const layers[])(void) = {
+    ir_init,
+};
+
+static int result;
+
+static void start(void) {
+  TN_SCOPE(s);
+  result = tn_runtime_init();
+  for (int i = 0; !result && i < TN_COUNT(layers); ++i) result = layers[i]();
+}
+
+int tn_compiler_init(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, start);
+  if (result && !tn_error_pending())
+    return TN_RAISE(InternalError, NULL, "the compiler library could not start");
+  return result;
+}

@@ -1,0 +1,10 @@
+/* Start of the layer. */
+#include "ir/ir_impl.h"
+
+int ir_init(void) {
+  TN_TRY(ir_types_init());
+  ir_imm_init();
+  TN_TRY(ir_api_expr_init());
+  TN_TRY(ir_api_types_init());
+  return 0;
+}
