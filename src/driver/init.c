@@ -1,5 +1,5 @@
-/* Start of the compiler library: the layers, lowest first. A layer that is added has its row here
-   and in cmake/libraries.cmake. */
+/* Start of the compiler library: the layers, lowest first. A layer that is added gets a row here.
+ */
 #include <pthread.h>
 
 #include "ir/ir.h"
