@@ -1,0 +1,91 @@
+"""tools/check_layers finds what it is there to find."""
+
+import importlib.machinery
+import importlib.util
+import pathlib
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def load():
+    path = str(ROOT / "tools" / "check_layers")
+    loader = importlib.machinery.SourceFileLoader("check_layers", path)
+    spec = importlib.util.spec_from_loader("check_layers", loader)
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def layers(tmp_path, monkeypatch):
+    module = load()
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    for name in ("include/tenon/ffi.h", "src/base/buf.h", "src/object/map_impl.h", "src/ir/expr.h"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    return module
+
+
+def breaches(layers, name, text):
+    path = layers.ROOT / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return layers.breaches(path)
+
+
+@pytest.mark.parametrize(
+    "name, include",
+    [
+        ("src/object/a.c", "base/buf.h"),
+        ("src/object/a.c", "object/map_impl.h"),
+        ("src/tir/a.c", "ir/expr.h"),
+        ("src/base/a.c", "tenon/ffi.h"),
+        ("python/ext/a.c", "base/buf.h"),
+    ],
+)
+def test_allowed(layers, name, include):
+    assert breaches(layers, name, f'#include "{include}"\n') == []
+
+
+@pytest.mark.parametrize(
+    "name, include, why",
+    [
+        ("src/base/a.c", "object/object.h", "base may include only from base"),
+        ("src/runtime/a.c", "ir/expr.h", "runtime may include only from base, object, runtime"),
+        ("src/runtime/a.c", "object/map_impl.h", "private to object"),
+        ("src/runtime/a.c", "tenon/compiler.h", "runtime is below the compiler"),
+        ("src/ir/a.c", "../object/object.h", "name the header from src/ or include/"),
+        ("python/ext/a.c", "ir/expr.h", "python/ext may include only from"),
+        ("include/tenon/runtime.h", "base/buf.h", "public headers include public headers only"),
+    ],
+)
+def test_refused(layers, name, include, why):
+    (line,) = breaches(layers, name, f'\n#include "{include}"\n')
+    assert line.startswith(f'{name}:2: include of "{include}": ')
+    assert why in line
+
+
+def test_calls(layers):
+    text = """
+/* malloc(1) */ const char *s = "free(p)";
+void f(void) { hooks->free(p); tn_free(p); my_exit(1); }
+void g(void) { free(p); }
+"""
+    assert breaches(layers, "src/ir/a.c", text) == ["src/ir/a.c:4: free(): use src/base/alloc.h"]
+
+
+def test_header_that_does_not_stand_alone(layers):
+    header = layers.ROOT / "include/tenon/bad.h"
+    header.write_text("typedef size_t unguarded;\n")
+    (line,) = layers.compiles_alone((header, "c"))
+    assert line.startswith("include/tenon/bad.h: does not compile alone as c:")
+
+
+def test_long_file(layers):
+    path = layers.ROOT / "src/ir/long.c"
+    path.write_text("\n" * 601)
+    (line,) = layers.too_long(path)
+    assert "601 lines, at most 600" in line

@@ -1,0 +1,53 @@
+"""What the built libraries ask for and offer."""
+
+import pathlib
+import subprocess
+
+import pytest
+import tenon
+
+PACKAGE = pathlib.Path(tenon.__file__).parent
+LIBRARIES = sorted(PACKAGE.glob("libtenon*.so"))
+BASIC = ("libc.so", "libm.so", "ld-linux", "libtenon_runtime.so", "libpthread.so", "libdl.so")
+OFFERED = ("tn_", "TVM", "_init", "_fini")
+
+
+def readelf(option, library):
+    done = subprocess.run(
+        ["readelf", "--wide", option, str(library)], capture_output=True, text=True, check=True
+    )
+    return done.stdout.splitlines()
+
+
+def needed(library):
+    lines = [line for line in readelf("--dynamic", library) if "(NEEDED)" in line]
+    return [line.split("[")[1].rstrip("]") for line in lines]
+
+
+def sanitized(library):
+    return any("san.so" in name for name in needed(library))
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=lambda p: p.name)
+def test_needs_the_c_library_alone(library):
+    if sanitized(library):
+        pytest.skip("a sanitizer build")
+    assert [name for name in needed(library) if not name.startswith(BASIC)] == []
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=lambda p: p.name)
+def test_offers_only_its_own_names(library):
+    rows = [line.split() for line in readelf("--dyn-syms", library)]
+    names = [r[7] for r in rows if len(r) == 8 and r[4] in ("GLOBAL", "WEAK") and r[6].isdigit()]
+    assert any(name.startswith("tn_") for name in names)
+    strays = [name for name in names if not name.startswith(OFFERED)]
+    assert [s for s in strays if "san" not in s] == []
+
+
+def test_runtime_is_small(tmp_path):
+    library = PACKAGE / "libtenon_runtime.so"
+    if sanitized(library):
+        pytest.skip("a sanitizer build")
+    stripped = tmp_path / library.name
+    subprocess.run(["strip", "-o", str(stripped), str(library)], check=True)
+    assert stripped.stat().st_size <= 500_000
