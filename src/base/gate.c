@@ -11,8 +11,9 @@ void tn_gate_sleep(tn_gate *g, tn_ready ready, const void *ctx) {
 }
 
 /* With the lock held no sleeper is between its look at the condition and its wait. */
-void tn_gate_wake_sleepers(tn_gate *g) {
+void tn_gate_wake_sleepers(tn_gate *g, void (*before)(void *), void *ctx) {
   pthread_mutex_lock(&g->lock);
+  if (before && atomic_load(&g->sleepers)) before(ctx);
   pthread_cond_broadcast(&g->moved);
   pthread_mutex_unlock(&g->lock);
 }

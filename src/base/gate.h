@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef bool (*tn_ready)(const void *ctx);
@@ -30,10 +31,11 @@ typedef struct {
 
 /** Returns when ready(ctx) holds. */
 void tn_gate_sleep(tn_gate *g, tn_ready ready, const void *ctx);
-void tn_gate_wake_sleepers(tn_gate *g);
+/** Calls before(ctx), if given, while the sleepers are still asleep, then wakes them. */
+void tn_gate_wake_sleepers(tn_gate *g, void (*before)(void *ctx), void *ctx);
 /** To be called after the condition was made true. */
 static inline void tn_gate_wake(tn_gate *g) {
-  if (atomic_load(&g->sleepers)) tn_gate_wake_sleepers(g);
+  if (atomic_load(&g->sleepers)) tn_gate_wake_sleepers(g, NULL, NULL);
 }
 /** Looks at ready(ctx) for about `ns` nanoseconds, at least once. @return whether it came to hold.
  */

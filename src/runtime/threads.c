@@ -15,6 +15,7 @@
 #include "object/functions.h"
 #include "runtime/cpus.h"
 #include "runtime/launch.h"
+#include "runtime/place.h"
 
 enum {
   SPIN_MAX = 200000, /* ns: longer than the serial work between two kernels of a network */
@@ -29,6 +30,7 @@ typedef struct {
   int id;
   tn_gate gate;
   pthread_t thread;
+  tn_placement place;
 } worker;
 
 static struct {
@@ -108,7 +110,9 @@ static void await_work(worker *w) {
   int64_t most = tn_spin_limit();
   if (tn_spin(has_work, w, w->spin < most ? w->spin : most)) return;
   int64_t from = tn_now_ns();
+  tn_place_sleep(&w->place);
   tn_gate_sleep(&w->gate, has_work, w);
+  tn_place_awake(&w->place);
   if (tn_now_ns() - from < SPIN_MAX) w->spin = SPIN_MAX;
   else if (w->spin > SPIN_MIN) w->spin /= 2;
 }
@@ -116,6 +120,7 @@ static void await_work(worker *w) {
 static void *work(void *arg) {
   worker *w = arg;
   uint32_t forks = tn_fork_count();
+  tn_place_awake(&w->place);
   for (;;) {
     await_work(w);
     w->seen = atomic_load(&pool.word);
@@ -138,13 +143,19 @@ static void block_signals(sigset_t *old) {
 
 static int start_worker(int id) {
   char name[20];
+  pthread_attr_t attr;
   worker *w = &pool.workers[id];
   w->id = id;
   w->seen = atomic_load(&pool.word);
   w->spin = SPIN_MAX;
   w->gate = (tn_gate)TN_GATE_INIT;
   atomic_store(&w->done, w->seen);
-  if (pthread_create(&w->thread, NULL, work, w)) return -1;
+  if (pthread_attr_init(&attr)) return -1;
+  tn_place_new(&w->place, &attr);
+  int err = pthread_create(&w->thread, &attr, work, w);
+  if (err) err = pthread_create(&w->thread, NULL, work, w); /* the mask may be what was refused */
+  pthread_attr_destroy(&attr);
+  if (err) return -1;
   snprintf(name, sizeof name, "tenon-%d", id);
   pthread_setname_np(w->thread, name);
   return 0;
@@ -177,10 +188,18 @@ static void grow(int n) {
 
 /* ---- launch ---- */
 
+static void keep_off(void *arg) {
+  worker *w = arg;
+  tn_place_off(&w->place, w->thread);
+}
+
 static void publish(int nthread) {
   uint64_t number = (atomic_load_explicit(&pool.word, memory_order_relaxed) >> 32) + 1;
   atomic_store(&pool.word, number << 32 | (uint32_t)nthread);
-  for (int i = 1; i < nthread && i < pool.nthread; ++i) tn_gate_wake(&pool.workers[i].gate);
+  for (int i = 1; i < nthread && i < pool.nthread; ++i) {
+    worker *w = &pool.workers[i];
+    if (atomic_load(&w->gate.sleepers)) tn_gate_wake_sleepers(&w->gate, keep_off, w);
+  }
 }
 
 typedef struct {
