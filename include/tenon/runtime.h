@@ -359,16 +359,17 @@ TN_API int tn_tensor_convert(const DLTensor *src, DLTensor *dst);
  *  @param params map from string to tensor, on any device
  *  @return owned bytes, or NULL: TypeError for other keys or values, MemoryError */
 TN_API TN_OWNED tn_bytes *tn_params_save(const tn_map *params);
-/** The same into a file, without the whole of it in memory. OSError. A failed save leaves no file.
- */
+/** The same into a file, without the whole of it in memory; an existing file is replaced once the
+ * new one is complete. OSError. */
 TN_API int tn_params_save_file(const tn_map *params, const char *path);
 /** Reads parameters; the data is copied. Owned map from name to tensor (on the CPU), or NULL:
  * ValueError "Invalid parameters file format" when it is anything else. */
 TN_API TN_OWNED tn_map *tn_params_load(const void *data, size_t n);
-/** Reads parameters from a file through a private mapping: memory is needed once, and writing to a
- * tensor does not change the file.
- *  @param views every tensor is a view of the mapping, read when it is used and aligned as the file
- *  happens to have it: for callers who copy. Otherwise misaligned data is copied.
+/** Reads parameters from a file.
+ *  @param views every tensor is a view of a private mapping of the file: read when it is used,
+ *  aligned as it happens to lie in the file, and writing to it does not change the file (which must
+ *  not be cut short meanwhile). For callers who copy from it, or mind the alignment. Otherwise the
+ *  data is copied out of the mapping, so that memory is needed once.
  *  @return owned map, or NULL: OSError, ValueError */
 TN_API TN_OWNED tn_map *tn_params_load_file(const char *path, bool views);
 /** One tensor in the same format (the content of a constant in JSON). Owned. */

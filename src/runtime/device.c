@@ -1,5 +1,5 @@
-/* The table of device APIs by device type, and what goes through it. The CPU's is device_cpu.c; others are
-   registered by their plug-ins when these are opened. */
+/* The table of device APIs by device type, and what goes through it. The CPU's is device_cpu.c;
+   others are registered by their plug-ins when these are opened. */
 #include "runtime/device.h"
 
 #include <stdatomic.h>

@@ -4,6 +4,8 @@
 #include "object/object.h"
 #include "runtime/device.h"
 #include "runtime/module.h"
+#include "runtime/params.h"
+#include "runtime/tensor.h"
 #include "runtime/testing.h"
 #include "runtime/threads.h"
 #include "runtime/types.h"
@@ -15,6 +17,9 @@ static int start_layers(void) {
   TN_TRY(tn_object_init());
   TN_TRY(tn_runtime_types_init());
   TN_TRY(tn_device_init());
+  TN_TRY(tn_tensor_init());
+  TN_TRY(tn_params_save_init());
+  TN_TRY(tn_params_load_init());
   TN_TRY(tn_module_api_init());
   TN_TRY(tn_threads_init());
   TN_TRY(tn_testing_init());

@@ -5,6 +5,7 @@
 
 #include "object/dtype.h"
 #include "runtime/device.h"
+#include "runtime/tensor_content.h"
 
 _Static_assert(
     __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
@@ -94,7 +95,13 @@ static void tensor_fini(tn_obj *self) {
   tn_release(t->owner); /* never a view itself (root_owner), so this does not nest */
 }
 
-const tn_type_hooks tn_tensor_hooks = {.fini = tensor_fini};
+const tn_type_hooks tn_tensor_hooks = {
+    .fini = tensor_fini,
+    .blob_save = tn_tensor_blob_save,
+    .blob_load = tn_tensor_blob_load,
+    .content_equal = tn_tensor_content_equal,
+    .content_hash = tn_tensor_content_hash,
+};
 
 tn_tensor *tn_tensor_new(const int64_t *shape, int32_t ndim, tn_dtype dtype, tn_device dev,
                          const char *mem_scope) {
