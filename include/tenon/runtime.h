@@ -133,6 +133,32 @@ TN_API TN_OWNED tn_module *tn_module_load_binary(const char *type_key, tn_reader
  * Safe to call again, from any thread. */
 TN_API int tn_runtime_init(void);
 
+/* ---- log ---- */
+
+typedef enum {
+  TN_LOG_DEBUG,
+  TN_LOG_INFO,
+  TN_LOG_WARNING,
+  TN_LOG_ERROR,
+  TN_LOG_OFF /**< as a level: no messages */
+} tn_log_level;
+
+/** Where messages go. */
+typedef struct {
+  /** Called for one message (without a line end), from any thread, also from several at once; file
+   * and message are valid for the call. */
+  void (*write)(void *ctx, tn_log_level level, const char *file, int line, const char *message);
+  void *ctx;
+} tn_log_sink;
+
+/** Sends messages to a sink, which must stay valid as long as the process lives; NULL: to standard
+ * error, as at the start. */
+TN_API void tn_set_log_sink(const tn_log_sink *sink);
+/** Lowest level that is written: TN_LOG_WARNING at the start, or that of the variable TENON_LOG
+ * ("debug", "info", "warning", "error", "off"; also "PREFIX=LEVEL" for source files, with commas).
+ */
+TN_API void tn_set_log_level(tn_log_level level);
+
 /* ---- parallel loops ---- */
 
 /**

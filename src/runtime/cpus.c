@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
+
 /* ---- affinity ---- */
 
 enum { MAX_CPUS = 8192, WORD = 8 * sizeof(unsigned long) };
@@ -158,7 +160,10 @@ static int from_env(const char *name) {
   char *end;
   if (!text) return 0;
   long n = strtol(text, &end, 10);
-  if (end == text || (*end && *end != ',' && *end != ' ') || n < 1) return 0;
+  if (end == text || (*end && *end != ',' && *end != ' ') || n < 1) {
+    if (*text) TN_LOG(WARNING, "%s: expected a number of threads, got \"%s\"", name, text);
+    return 0;
+  }
   return n < 100000 ? (int)n : 100000;
 }
 

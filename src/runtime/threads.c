@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "object/functions.h"
 #include "runtime/cpus.h"
 #include "runtime/launch.h"
@@ -183,7 +184,9 @@ static void grow(int n) {
   block_signals(&old);
   while (pool.nthread < n && start_worker(pool.nthread) == 0) pool.nthread++;
   pthread_sigmask(SIG_SETMASK, &old, NULL);
-  if (pool.nthread < n) atomic_store(&pool.limit, pool.nthread);
+  if (pool.nthread == n) return;
+  atomic_store(&pool.limit, pool.nthread);
+  TN_LOG(WARNING, "the system gave %d of %d threads for parallel loops", pool.nthread, n);
 }
 
 /* ---- launch ---- */
