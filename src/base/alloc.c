@@ -70,6 +70,19 @@ void tn_free_aligned(void *p) {
   tn_free(block);
 }
 
+void *tn_grow(void *items, size_t item, int64_t *cap, int64_t need) {
+  int64_t more = *cap < 16 ? 16 : *cap + *cap / 2;
+  size_t size;
+  if (more < need) more = need;
+  if (__builtin_mul_overflow((size_t)more, item, &size)) {
+    tn_raise_no_memory(SIZE_MAX);
+    return NULL;
+  }
+  void *grown = tn_realloc(items, size);
+  if (grown) *cap = more;
+  return grown;
+}
+
 char *tn_strdup(const char *s) {
   size_t n = strlen(s) + 1;
   char *copy = tn_alloc(n);

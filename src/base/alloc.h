@@ -22,6 +22,20 @@ void *tn_alloc_aligned(size_t size, size_t align) __attribute__((warn_unused_res
 void tn_free_aligned(void *p);
 char *tn_strdup(const char *s) __attribute__((malloc, warn_unused_result));
 
+/* Makes room in a growing array for `need` items (capacity in items); `failed` runs, with
+   MemoryError pending, when there is no memory:  TN_GROW(v->items, v->cap, v->len + 1, return -1);
+ */
+#define TN_GROW(items, cap, need, failed)                                                          \
+  do {                                                                                             \
+    if ((need) > (cap)) {                                                                          \
+      void *grown_ = tn_grow((items), sizeof *(items), &(cap), (need));                            \
+      if (!grown_) failed;                                                                         \
+      (items) = grown_;                                                                            \
+    }                                                                                              \
+  } while (0)
+void *tn_grow(void *items, size_t item, int64_t *cap, int64_t need)
+    __attribute__((warn_unused_result));
+
 /* Frees the variable's block when it goes out of scope:  TN_AUTOFREE char *name = tn_strdup(s); */
 #define TN_AUTOFREE __attribute__((cleanup(tn_autofree)))
 static inline void tn_autofree(void *p) { tn_free(*(void **)p); }

@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "object/functions.h"
 
-enum { MAX_TYPES = 4096, NKEYS = 8192 /* power of two, > 1.5 * MAX_TYPES */ };
+enum { MAX_TYPES = TN_TYPE_MAX, NKEYS = 8192 /* power of two, > 1.5 * MAX_TYPES */ };
 
 static _Atomic(const tn_type *) types[MAX_TYPES];
 static _Atomic(const tn_type *) by_key[NKEYS];
