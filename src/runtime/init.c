@@ -3,6 +3,7 @@
 
 #include "object/object.h"
 #include "runtime/device.h"
+#include "runtime/libinfo.h"
 #include "runtime/module.h"
 #include "runtime/params.h"
 #include "runtime/tensor.h"
@@ -18,11 +19,13 @@ static int start_layers(void) {
   TN_TRY(tn_runtime_types_init());
   TN_TRY(tn_device_init());
   TN_TRY(tn_tensor_init());
+  TN_TRY(tn_tensor_api_init());
   TN_TRY(tn_params_save_init());
   TN_TRY(tn_params_load_init());
   TN_TRY(tn_module_api_init());
   TN_TRY(tn_threads_init());
   TN_TRY(tn_testing_init());
+  TN_TRY(tn_libinfo_init());
   return 0;
 }
 

@@ -63,5 +63,6 @@ int tn_tensor_walk(const DLTensor *a, const DLTensor *b, int64_t item, tn_run_fn
 
 /** Registers the functions "runtime.Tensor*"; part of tn_runtime_init. */
 int tn_tensor_init(void);
+int tn_tensor_api_init(void); /* those of tensor_api.c */
 
 #endif /* TN_RUNTIME_TENSOR_H_ */

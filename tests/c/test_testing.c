@@ -108,6 +108,46 @@ static void test_module_of_functions(void **state) {
   tn_release(add);
 }
 
+static void test_build_options(void **state) {
+  tn_any ret, value;
+  (void)state;
+  assert_int_equal(call("support.GetLibInfo", NULL, 0, &ret), 0);
+  const tn_map *info = (const tn_map *)ret.v.obj;
+  assert_true(tn_map_get(info, tn_any_cstr("USE_THREADS"), &value));
+  assert_string_equal(tn_str_data((const tn_str *)value.v.obj), "ON");
+  assert_true(tn_map_get(info, tn_any_cstr("USE_BNNS"), &value));
+  assert_string_equal(tn_str_data((const tn_str *)value.v.obj), "OFF");
+  tn_any_release(&ret);
+}
+
+static void test_tensors_from_functions(void **state) {
+  tn_any t, view, ret, args[5];
+  float data[6] = {0, 1, 2, 3, 4, 5}, back[3] = {0};
+  (void)state;
+  args[0] = tn_any_cstr("float32"), args[1] = tn_any_device((tn_device){kDLCPU, 0});
+  args[2] = tn_any_none(), args[3] = tn_any_int(2), args[4] = tn_any_int(3);
+  assert_int_equal(call("runtime.TensorEmpty", args, 5, &t), 0);
+  args[0] = t, args[1] = tn_any_ptr(data), args[2] = tn_any_int(sizeof data);
+  assert_int_equal(call("runtime.TensorCopyFromBytes", args, 3, &ret), 0);
+  args[1] = tn_any_cstr("float32"), args[2] = tn_any_int(3 * sizeof(float)),
+  args[3] = tn_any_int(3);
+  assert_int_equal(call("runtime.TensorView", args, 4, &view), 0);
+  tn_any_release(&t);
+  args[0] = view, args[1] = tn_any_ptr(back), args[2] = tn_any_int(sizeof back);
+  assert_int_equal(call("runtime.TensorCopyToBytes", args, 3, &ret), 0);
+  assert_memory_equal(back, data + 3, sizeof back);
+  args[2] = tn_any_int(4);
+  assert_int_equal(call("runtime.TensorCopyToBytes", args, 3, &ret), -1);
+  assert_error("ValueError", "12");
+  assert_int_equal(call("runtime.TensorHandle", args, 1, &ret), 0);
+  assert_int_equal(call("runtime.TensorFromHandle", &ret, 1, &t), 0);
+  tn_any_release(&t);
+  tn_any_release(&view);
+  args[0] = tn_any_ptr(NULL);
+  assert_int_equal(call("runtime.TensorFromHandle", args, 1, &t), -1);
+  assert_error("ValueError", "null");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_echo_and_counts),
@@ -115,6 +155,8 @@ int main(void) {
       cmocka_unit_test(test_failures),
       cmocka_unit_test(test_module_of_functions),
       cmocka_unit_test(test_waiting_can_be_stopped),
+      cmocka_unit_test(test_build_options),
+      cmocka_unit_test(test_tensors_from_functions),
   };
   return cmocka_run_group_tests(tests, start_runtime, NULL);
 }
