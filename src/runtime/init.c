@@ -9,6 +9,7 @@
 #include "runtime/tensor.h"
 #include "runtime/testing.h"
 #include "runtime/threads.h"
+#include "runtime/timing.h"
 #include "runtime/types.h"
 #include "tenon/runtime.h"
 
@@ -24,6 +25,7 @@ static int start_layers(void) {
   TN_TRY(tn_params_load_init());
   TN_TRY(tn_module_api_init());
   TN_TRY(tn_threads_init());
+  TN_TRY(tn_timing_init());
   TN_TRY(tn_testing_init());
   TN_TRY(tn_libinfo_init());
   return 0;
