@@ -280,7 +280,7 @@ enum { TN_DEVICE_TEXT = 64 };
 TN_API const char *tn_device_text(tn_device dev, char out[TN_DEVICE_TEXT]);
 
 /** Can the host read and write the device's memory through a plain pointer? */
-TN_API bool tn_device_is_host(int device_type);
+TN_API bool tn_device_is_host(tn_device dev);
 /** Memory of a device; NULL with DeviceError, MemoryError or ValueError (scope). */
 TN_API void *tn_device_alloc(tn_device dev, size_t nbytes, size_t align, tn_dtype dtype,
                              const char *mem_scope);

@@ -60,8 +60,8 @@ int tn_device_free(tn_device dev, void *data) {
 int tn_device_copy(const void *src, size_t src_offset, tn_device src_dev, void *dst,
                    size_t dst_offset, tn_device dst_dev, size_t nbytes, void *stream) {
   const tn_device_api *api;
-  bool from_host = tn_device_is_host((int)src_dev.device_type);
-  bool to_host = tn_device_is_host((int)dst_dev.device_type);
+  bool from_host = tn_device_is_host(src_dev);
+  bool to_host = tn_device_is_host(dst_dev);
   if (from_host && to_host) {
     if (nbytes) memmove((char *)dst + dst_offset, (const char *)src + src_offset, nbytes);
     return 0;

@@ -7,7 +7,7 @@
 
 /** Is the data of such a device an address, to which an offset can be added (unlike an OpenCL or
  * Metal buffer)? */
-bool tn_device_is_address(int device_type);
+bool tn_device_is_address(tn_device dev);
 
 /** API of the CPU. */
 extern const tn_device_api tn_cpu_api;

@@ -55,13 +55,13 @@ const char *tn_device_type_name(int device_type) {
   return row ? row->name : NULL;
 }
 
-bool tn_device_is_host(int device_type) {
-  const device_row *row = row_of(device_type);
+bool tn_device_is_host(tn_device dev) {
+  const device_row *row = row_of((int)dev.device_type);
   return row && row->host;
 }
 
-bool tn_device_is_address(int device_type) {
-  const device_row *row = row_of(device_type);
+bool tn_device_is_address(tn_device dev) {
+  const device_row *row = row_of((int)dev.device_type);
   return row && row->address;
 }
 

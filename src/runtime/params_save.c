@@ -42,7 +42,7 @@ static int put_array(const sink *s, const DLTensor *dl) {
   size_t n = (size_t)tn_tensor_nbytes(dl);
   TN_TRY(put_array_head(s, dl));
   if (n == 0) return 0;
-  if (tn_device_is_host((int)dl->device.device_type) && tn_tensor_is_contiguous(dl))
+  if (tn_device_is_host(dl->device) && tn_tensor_is_contiguous(dl))
     return s->put(s->to, tn_tensor_first(dl), n);
   tn_tensor *copy;
   TN_GET(copy, tn_tensor_clone(dl, cpu, NULL));

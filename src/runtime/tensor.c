@@ -134,7 +134,7 @@ static tn_obj *root_owner(tn_obj *o) {
 /* Adds to the address where the device's data is one, else to the offset: compiled code asks for an
    offset of 0. */
 static void move_data(DLTensor *dl, void *data, uint64_t offset) {
-  bool address = tn_device_is_address(dl->device.device_type);
+  bool address = tn_device_is_address(dl->device);
   dl->data = address && data ? (char *)data + offset : data;
   dl->byte_offset = address ? 0 : offset;
 }

@@ -17,7 +17,7 @@ static uint8_t tail_mask(const DLTensor *dl) {
 /* The tensor itself when its elements can be read here, else a compact copy. Owned; NULL with an
    error. */
 static tn_tensor *on_host(const tn_tensor *t) {
-  if (!tn_device_is_host((int)t->dl.device.device_type))
+  if (!tn_device_is_host(t->dl.device))
     return tn_tensor_clone(&t->dl, (tn_device){kDLCPU, 0}, NULL);
   tn_retain(t);
   return (tn_tensor *)(uintptr_t)t;

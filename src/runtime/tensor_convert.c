@@ -98,9 +98,8 @@ static int refuse(const DLTensor *src, const DLTensor *dst) {
 }
 
 static int check_sides(const DLTensor *src, const DLTensor *dst) {
-  TN_CHECK(tn_device_is_host((int)src->device.device_type) &&
-               tn_device_is_host((int)dst->device.device_type) && tn_tensor_is_contiguous(src) &&
-               tn_tensor_is_contiguous(dst),
+  TN_CHECK(tn_device_is_host(src->device) && tn_device_is_host(dst->device) &&
+               tn_tensor_is_contiguous(src) && tn_tensor_is_contiguous(dst),
            ValueError, NULL, "convert: expected compact tensors on the cpu (copy them first)");
   TN_CHECK(tn_tensor_count(src) == tn_tensor_count(dst), ValueError, NULL,
            "convert: expected %lld elements, got %lld", (long long)tn_tensor_count(dst),

@@ -165,9 +165,9 @@ static int copy_on_device(const DLTensor *src, DLTensor *dst) {
 /* One side is on a device, and a side on the host has gaps: goes through a compact tensor there. */
 static int copy_staged(const DLTensor *src, DLTensor *dst) {
   const tn_device host = {kDLCPU, 0};
-  bool from_host = tn_device_is_host(src->device.device_type);
+  bool from_host = tn_device_is_host(src->device);
   const DLTensor *strided = from_host ? src : dst, *other = from_host ? dst : src;
-  TN_CHECK(tn_device_is_host(strided->device.device_type) && tn_tensor_is_contiguous(other),
+  TN_CHECK(tn_device_is_host(strided->device) && tn_tensor_is_contiguous(other),
            NotImplementedError, NULL,
            "copy: a tensor on a device must be compact to be copied (make it so there first)");
   tn_tensor *stage = tn_tensor_new(src->shape, src->ndim, src->dtype, host, NULL);
@@ -179,8 +179,7 @@ static int copy_staged(const DLTensor *src, DLTensor *dst) {
 
 int tn_tensor_copy(const DLTensor *src, DLTensor *dst) {
   bool compact = tn_tensor_is_contiguous(src) && tn_tensor_is_contiguous(dst);
-  bool host =
-      tn_device_is_host(src->device.device_type) && tn_device_is_host(dst->device.device_type);
+  bool host = tn_device_is_host(src->device) && tn_device_is_host(dst->device);
   TN_CHECK(tn_dtype_eq(tn_dtype_canonical(src->dtype), tn_dtype_canonical(dst->dtype)), ValueError,
            NULL, "copy: expected dtype %s, got %s", TN_DT(dst->dtype), TN_DT(src->dtype));
   if (!same_shape(src, dst) && !(compact && tn_tensor_count(src) == tn_tensor_count(dst)))
