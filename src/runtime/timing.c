@@ -194,7 +194,7 @@ static int cache_flush_cpu_non_first_arg(TN_ARGS) {
   for (int32_t i = 1; i < n; ++i) {
     DLTensor *t;
     TN_TRY(tn_any_to_dltensor(&args[i], &t));
-    if (tn_device_is_host((int)t->device.device_type))
+    if (tn_device_is_host(t->device))
       tn_cache_flush(tn_tensor_first(t), (size_t)tn_tensor_nbytes(t));
   }
   return 0;
