@@ -111,6 +111,11 @@ TN_API TN_OWNED tn_bytes *tn_module_save_binary(tn_module *m);
  * the loader's own errors */
 TN_API TN_OWNED tn_module *tn_module_load(const char *path, const char *format);
 
+/** The module of compiled code linked into the program, whose symbols start with `prefix` ("" for
+ * all). One module for each prefix, for the life of the process. @return owned, or NULL: the errors
+ * of the modules that the code carries */
+TN_API TN_OWNED tn_module *tn_system_lib(const char *prefix);
+
 /** Where a binary loader reads; see base/reader.h for the checked operations the library uses. */
 typedef struct tn_reader {
   const uint8_t *data; /**< borrowed */

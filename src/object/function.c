@@ -1,5 +1,6 @@
 /* Functions and the global table of functions. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +31,9 @@ int tn_func_call(tn_func *f, const tn_any *args, int32_t n, tn_any *ret) {
 /* The table maps names to functions; it lives as long as the process. */
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static tn_map *table;
+static _Atomic uint64_t registrations;
+
+uint64_t tn_func_generation(void) { return atomic_load(&registrations); }
 
 /* With the write lock held. A name that was removed stays in the map with None. `*old` is an owned
  * reference to what was replaced: its finalizer may run foreign code, so not under the lock. */
@@ -42,6 +46,7 @@ static int put(const char *name, tn_func *f, int override, tn_obj **old) {
     *old = found.v.obj;
     tn_retain(*old);
   }
+  atomic_fetch_add(&registrations, 1);
   return tn_map_set(table, tn_any_cstr(name), tn_any_obj(f));
 }
 

@@ -4,7 +4,9 @@
 #include "object/object.h"
 #include "runtime/device.h"
 #include "runtime/libinfo.h"
+#include "runtime/library.h"
 #include "runtime/module.h"
+#include "runtime/module_blob.h"
 #include "runtime/params.h"
 #include "runtime/tensor.h"
 #include "runtime/testing.h"
@@ -24,6 +26,9 @@ static int start_layers(void) {
   TN_TRY(tn_params_save_init());
   TN_TRY(tn_params_load_init());
   TN_TRY(tn_module_api_init());
+  TN_TRY(tn_module_blob_init());
+  TN_TRY(tn_library_init());
+  TN_TRY(tn_system_lib_init());
   TN_TRY(tn_threads_init());
   TN_TRY(tn_timing_init());
   TN_TRY(tn_testing_init());

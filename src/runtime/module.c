@@ -105,29 +105,43 @@ int tn_module_walk(tn_module *root, int (*fn)(void *ctx, tn_module *m), void *ct
 
 static int is_same(void *wanted, tn_module *m) { return wanted == (void *)m; }
 
-/* The array of m's imports with `other` at the end; owned. */
-static tn_arr *extended(const tn_module *m, tn_module *other) {
+/* Is m one of `from`, or imported by one of them through any number of others? -1 on error. */
+static int reached(const tn_any *from, int64_t n, tn_module *m) {
+  for (int64_t i = 0; i < n; ++i) {
+    int r = tn_module_walk((tn_module *)from[i].v.obj, is_same, m);
+    if (r) return r;
+  }
+  return 0;
+}
+
+/* The array of m's imports with others at the end; owned. */
+static tn_arr *extended(const tn_module *m, const tn_any *others, int64_t n) {
   TN_VEC(v);
   const tn_arr *old = m->imports;
   for (int64_t i = 0; old && i < old->len; ++i) TN_TRYP(tn_vec_push(&v, old->items[i]));
-  TN_TRYP(tn_vec_push_obj(&v, other));
+  for (int64_t i = 0; i < n; ++i) TN_TRYP(tn_vec_push(&v, others[i]));
   return tn_arr_new(v.items, v.len);
 }
 
-int tn_module_import(tn_module *m, tn_module *other) {
+int tn_module_import_all(tn_module *m, const tn_any *others, int64_t n) {
   tn_arr *old = NULL, *now = NULL;
   pthread_mutex_lock(&lock);
-  int r = tn_module_walk(other, is_same, m);
-  if (r > 0) {
-    TN_RAISE(ValueError, NULL, "import %s into %s: cyclic dependency, %s already imports %s",
-             other->ops->type_key, m->ops->type_key, other->ops->type_key, m->ops->type_key);
-  } else if (r == 0 && (now = extended(m, other))) {
+  int r = reached(others, n, m);
+  if (r == 0 && (now = extended(m, others, n))) {
     old = m->imports;
     m->imports = now;
   }
   pthread_mutex_unlock(&lock);
   tn_release(old); /* outside the lock: may run finalizers */
+  TN_CHECK(r <= 0, ValueError, NULL,
+           "module imports must not form a cycle: a %s module would import itself",
+           m->ops->type_key);
   return now ? 0 : -1;
+}
+
+int tn_module_import(tn_module *m, tn_module *other) {
+  tn_any one = tn_any_obj(other);
+  return tn_module_import_all(m, &one, 1);
 }
 
 void tn_module_clear_imports(tn_module *m) {

@@ -26,6 +26,9 @@ TN_API int tn_arg_module(const tn_any *args, int32_t n, int32_t i, tn_module **o
     the order of import, until fn returns non-zero; that is returned. */
 TN_API int tn_module_walk(tn_module *root, int (*fn)(void *ctx, tn_module *m), void *ctx);
 
+/** tn_module_import of n modules at once. */
+int tn_module_import_all(tn_module *m, const tn_any *others, int64_t n);
+
 /** Registers the functions "runtime.Module*"; part of tn_runtime_init. */
 int tn_module_api_init(void);
 

@@ -1,0 +1,2 @@
+/** DLPack's structures under their usual include path. */
+#include "tenon/dlpack.h"
