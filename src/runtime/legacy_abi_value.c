@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -22,7 +21,7 @@ static int key_error;
 static void thread_ends(void *state) {
   tn_legacy_thread *t = state;
   if (t->parked) tn_error_fini(&t->error);
-  free(t->error_text);
+  tn_free(t->error_text);
   tn_release(t->result);
   tn_release(t->names);
   tn_free(t->strings);
@@ -79,20 +78,27 @@ void TVMAPISetLastError(const char *msg) {
   tn_legacy_fail();
 }
 
-const char *TVMGetLastError(void) {
-  tn_legacy_thread *t = tn_legacy_state();
-  if (!t) return "MemoryError: out of memory";
-  if (!t->parked) return "";
-  const tn_error *e = &t->error;
+/* "ValueError: text"; an error of the base class goes back and forth without its name, as it came.
+   NULL when there is no memory for it. */
+static char *error_text(const tn_error *e) {
   const char *cls = e->cls ? e->cls : tn_error_kind_name(e->kind);
   const char *text = e->message ? e->message : "out of memory";
-  char *old = t->error_text;
-  /* an error of the base class goes back and forth without its name, as it came */
-  int n = e->kind == TN_TenonError ? asprintf(&t->error_text, "%s", text)
-                                   : asprintf(&t->error_text, "%s: %s", cls, text);
-  if (n < 0) t->error_text = NULL;
-  free(old);
-  return t->error_text ? t->error_text : "MemoryError: out of memory";
+  size_t size = strlen(cls) + strlen(text) + 3;
+  char *out = tn_alloc(size);
+  if (!out) return tn_error_clear(), NULL;
+  bool named = e->kind != TN_TenonError;
+  snprintf(out, size, "%s%s%s", named ? cls : "", named ? ": " : "", text);
+  return out;
+}
+
+const char *TVMGetLastError(void) {
+  static const char no_memory[] = "MemoryError: out of memory";
+  tn_legacy_thread *t = tn_legacy_state();
+  if (!t) return no_memory;
+  if (!t->parked) return "";
+  tn_free(t->error_text);
+  t->error_text = error_text(&t->error);
+  return t->error_text ? t->error_text : no_memory;
 }
 
 /* ---- from tn_any ---- */

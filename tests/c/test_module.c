@@ -1,78 +1,10 @@
-/* Modules: imports, lookup, loaders, shared libraries, the system library, module trees as bytes.
- */
-#include "testing.h"
+/* Modules: imports, lookup, loaders, shared libraries, the system library. */
+#include "text_module.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include "base/reader.h"
-#include "runtime/module.h"
-#include "runtime/module_blob.h"
 #include "tvm/runtime/c_backend_api.h"
-
-/* ---- a kind of module made of a text: its one function has the text's name and returns it ---- */
-
-static int text_alive;
-
-static int say_text(void *self, const tn_any *args, int32_t n, tn_any *ret) {
-  (void)args, (void)n;
-  return tn_ret_owned(ret, tn_str_new(self));
-}
-
-static int text_function(tn_module *m, const char *name, tn_func **out) {
-  if (strcmp(name, "broken") == 0) return TN_RAISE(RuntimeError, NULL, "lookup failed");
-  if (strcmp(name, tn_module_self(m)) != 0) return 0;
-  *out = tn_module_bind(m, say_text, tn_module_self(m));
-  return *out ? 0 : -1;
-}
-
-static tn_bytes *text_save(tn_module *m) {
-  TN_BUF(out);
-  const char *text = tn_module_self(m);
-  tn_buf_u64(&out, strlen(text));
-  tn_buf_puts(&out, text);
-  return tn_buf_ok(&out) ? NULL : tn_bytes_new(out.data, out.len);
-}
-
-static void text_fini(tn_module *m) {
-  --text_alive;
-  free(tn_module_self(m));
-}
-
-static const tn_module_ops text_ops = {.type_key = "test.text",
-                                       .format = "txt",
-                                       .properties = TN_MODULE_BINARY | TN_MODULE_RUNNABLE,
-                                       .get_function = text_function,
-                                       .save_binary = text_save,
-                                       .fini = text_fini};
-static const tn_module_ops host_ops = {.type_key = "test.host",
-                                       .properties = TN_MODULE_DSO,
-                                       .get_function = text_function,
-                                       .fini = text_fini};
-
-static tn_module *make(const tn_module_ops *ops, const char *text) {
-  char *copy = strdup(text);
-  tn_module *m = copy ? tn_module_new(ops, copy) : NULL;
-  if (!m) {
-    free(copy);
-    return NULL;
-  }
-  ++text_alive;
-  return m;
-}
-
-static int load_text(TN_ARGS) {
-  void *r;
-  tn_bytes_view v;
-  char text[64];
-  TN_TRY(tn_any_to_ptr(&args[0], &r));
-  TN_TRY(tn_read_text(r, &v));
-  TN_CHECK(v.size < sizeof text, ValueError, NULL, "test.text: too long");
-  memcpy(text, v.data, v.size);
-  text[v.size] = '\0';
-  return tn_ret_owned(ret, make(&text_ops, text));
-}
 
 static int return_int(TN_ARGS) {
   *ret = tn_any_int(1);
@@ -81,7 +13,7 @@ static int return_int(TN_ARGS) {
 
 static int setup(void **state) {
   if (start_runtime(state)) return -1;
-  return tn_func_register("runtime.module.loadbinary_test.text", load_text, NULL, NULL, 1) ||
+  return register_text_loader() ||
          tn_func_register("runtime.module.loadfile_odd", return_int, NULL, NULL, 1);
 }
 
@@ -93,23 +25,6 @@ static tn_module *load(const char *name) {
   tn_module *m = tn_module_load(path, "");
   if (!m) fail_msg("%s: %s", path, tn_error_message());
   return m;
-}
-
-/* Calls a function of a module; the module reference stays with the caller. */
-static int call(tn_module *m, const char *name, const tn_any *args, int n, tn_any *ret) {
-  tn_func *f = tn_module_require(m, name, true);
-  assert_non_null(f);
-  int err = tn_func_call(f, args, n, ret);
-  tn_release(f);
-  return err;
-}
-
-static void assert_says(tn_module *m, const char *name, const char *text) {
-  tn_any ret;
-  assert_int_equal(call(m, name, NULL, 0, &ret), 0);
-  assert_int_equal(ret.type_index, TN_TI_String);
-  assert_string_equal(tn_str_data((const tn_str *)ret.v.obj), text);
-  tn_any_release(&ret);
 }
 
 static int64_t call_ints(tn_module *m, const char *name, int64_t a, int64_t b) {
@@ -431,110 +346,6 @@ static void test_library_with_imported_modules(void **state) {
   }
 }
 
-static void test_tree_round_trip(void **state) {
-  (void)state;
-  tn_module *root = make(&text_ops, "root"), *host = make(&host_ops, "host"),
-            *host2 = make(&host_ops, "host2"), *leaf = make(&text_ops, "leaf");
-  assert_int_equal(tn_module_import(root, host), 0);
-  assert_int_equal(tn_module_import(host, host2), 0);
-  assert_int_equal(tn_module_import(host2, leaf), 0);
-  assert_int_equal(tn_module_import(root, leaf), 0);
-  tn_bytes *blob = tn_module_pack(root);
-  assert_non_null(blob);
-  tn_bytes_view v = tn_bytes_get(blob);
-  tn_release(root);
-  tn_release(host);
-  tn_release(host2);
-  tn_release(leaf);
-  tn_module *lib = make(&host_ops, "lib"), *back;
-  assert_int_equal(tn_module_unpack(v.data + 8, v.size - 8, lib, &back), 0);
-  assert_says(back, "root", "root");
-  tn_arr *imports = tn_module_imports(back);
-  assert_int_equal(tn_arr_len(imports), 2);
-  assert_ptr_equal(tn_arr_get(imports, 0).v.obj, lib);
-  tn_arr *of_lib = tn_module_imports(lib);
-  assert_int_equal(tn_arr_len(of_lib), 1);
-  assert_ptr_equal(tn_arr_get(of_lib, 0).v.obj, tn_arr_get(imports, 1).v.obj);
-  tn_release(of_lib);
-  tn_release(imports);
-  tn_release(back);
-  tn_release(lib);
-  tn_release(blob);
-  assert_int_equal(text_alive, 0);
-}
-
-static void test_trees_that_cannot_be_packed(void **state) {
-  (void)state;
-  tn_module *outer = make(&host_ops, "outer"), *middle = make(&text_ops, "middle"),
-            *inner = make(&host_ops, "inner");
-  assert_int_equal(tn_module_import(outer, middle), 0);
-  assert_int_equal(tn_module_import(middle, inner), 0);
-  assert_null(tn_module_pack(outer));
-  assert_error("ValueError", "is imported by host code and imports other host code");
-  tn_release(outer);
-  tn_release(middle);
-  tn_release(inner);
-  tn_module *lib = load("packed"); /* neither host code to link nor savable */
-  assert_null(tn_module_pack(lib));
-  assert_error("TVMError", "Module[library] does not support SaveToBinary");
-  tn_release(lib);
-}
-
-/* Unpacks every prefix of a blob and every blob with one byte changed: errors, no crash, no leak.
- */
-static void test_broken_blobs(void **state) {
-  (void)state;
-  tn_module *root = make(&text_ops, "root"), *host = make(&host_ops, "host"), *back;
-  assert_int_equal(tn_module_import(root, host), 0);
-  tn_bytes *blob = tn_module_pack(root);
-  tn_bytes_view v = tn_bytes_get(blob);
-  size_t n = v.size - 8;
-  for (size_t cut = 0; cut < n; ++cut) {
-    tn_module *lib = make(&host_ops, "lib");
-    assert_int_equal(tn_module_unpack(v.data + 8, cut, lib, &back), -1);
-    assert_error("ValueError", "");
-    tn_release(lib);
-  }
-  uint8_t copy[512];
-  assert_true(n <= sizeof copy);
-  for (size_t i = 0; i < n * 8; ++i) {
-    tn_module *lib = make(&host_ops, "lib");
-    memcpy(copy, v.data + 8, n);
-    copy[i / 8] ^= (uint8_t)(1 << i % 8);
-    if (tn_module_unpack(copy, n, lib, &back) == 0) tn_release(back);
-    tn_error_clear();
-    tn_release(lib);
-  }
-  tn_release(blob);
-  tn_release(root);
-  tn_release(host);
-  assert_int_equal(text_alive, 0);
-}
-
-static void test_unknown_kind_in_a_blob(void **state) {
-  (void)state;
-  TN_BUF(b);
-  tn_buf_u64(&b, 1);
-  tn_buf_u64(&b, 7);
-  tn_buf_puts(&b, "unknown");
-  tn_module *lib = make(&host_ops, "lib"), *back;
-  assert_int_equal(tn_module_unpack((const uint8_t *)b.data, b.len, lib, &back), -1);
-  assert_error("TVMError", "Binary was created using {unknown} but a loader of that name is not "
-                           "registered. Available loaders are test.text");
-  tn_release(lib);
-}
-
-static void test_tree_as_c_source(void **state) {
-  (void)state;
-  tn_module *root = make(&text_ops, "root");
-  tn_str *s = tn_module_pack_c(root, true, "p_");
-  assert_non_null(strstr(tn_str_data(s), "const unsigned char p___tvm_dev_mblob["));
-  assert_non_null(
-      strstr(tn_str_data(s), "TVMBackendRegisterSystemLibSymbol(\"p___tvm_dev_mblob\""));
-  tn_release(s);
-  tn_release(root);
-}
-
 /* ---- system library ---- */
 
 static int system_answer(TVMValue *args, int *codes, int n, TVMValue *ret, int *code, void *r) {
@@ -566,40 +377,6 @@ static void test_system_library(void **state) {
   tn_release(all);
 }
 
-/* ---- memory ---- */
-
-static int countdown;
-static void *failing(void *ctx, void *old, size_t size) {
-  (void)ctx;
-  if (size == 0) return free(old), NULL;
-  return countdown-- == 0 ? NULL : realloc(old, size);
-}
-
-/* Packs and unpacks with the n-th allocation failing, for every n: MemoryError, nothing leaked. */
-static void test_failing_allocations(void **state) {
-  (void)state;
-  tn_module *root = make(&text_ops, "root"), *host = make(&host_ops, "host");
-  assert_int_equal(tn_module_import(root, host), 0);
-  for (int i = 0;; ++i) {
-    tn_module *back = NULL;
-    countdown = i;
-    tn_allocator old = tn_set_allocator((tn_allocator){failing, NULL});
-    tn_bytes *blob = tn_module_pack(root);
-    tn_bytes_view v = blob ? tn_bytes_get(blob) : (tn_bytes_view){0};
-    tn_module *lib = blob ? make(&host_ops, "lib") : NULL;
-    int err = !lib || tn_module_unpack(v.data + 8, v.size - 8, lib, &back);
-    tn_set_allocator(old);
-    if (err) assert_error("MemoryError", "");
-    tn_release(back);
-    tn_release(lib);
-    tn_release(blob);
-    if (!err) break;
-  }
-  tn_release(root);
-  tn_release(host);
-  assert_int_equal(text_alive, 0);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_lookup_goes_depth_first_through_imports),
@@ -616,13 +393,7 @@ int main(void) {
       cmocka_unit_test(test_functions_from_the_environment),
       cmocka_unit_test(test_parallel_loop_of_compiled_code),
       cmocka_unit_test(test_library_with_imported_modules),
-      cmocka_unit_test(test_tree_round_trip),
-      cmocka_unit_test(test_trees_that_cannot_be_packed),
-      cmocka_unit_test(test_broken_blobs),
-      cmocka_unit_test(test_unknown_kind_in_a_blob),
-      cmocka_unit_test(test_tree_as_c_source),
       cmocka_unit_test(test_system_library),
-      cmocka_unit_test(test_failing_allocations),
   };
   return cmocka_run_group_tests(tests, setup, NULL);
 }
