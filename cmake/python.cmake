@@ -14,7 +14,9 @@ if(ext_sources)
   set_target_properties(_core PROPERTIES
     PREFIX "" SUFFIX ".abi3.so" LIBRARY_OUTPUT_DIRECTORY ${PACKAGE_DIR}
     BUILD_RPATH_USE_ORIGIN ON BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
-  install(TARGETS _core LIBRARY DESTINATION tenon)
+  if(SKBUILD)
+    install(TARGETS _core LIBRARY DESTINATION tenon)
+  endif()
 endif()
 
 # Links into the sources. Configuring again (which a new or deleted file brings about) also drops dead ones.
