@@ -44,7 +44,7 @@ int TVMArrayCopyToBytes(TVMArrayHandle handle, void *data, size_t nbytes) {
 /* Copies are ordered after everything on the current stream; one that names another stream waits
    for that first. */
 static int copy(const DLTensor *from, DLTensor *to, TVMStreamHandle stream) {
-  tn_device dev = tn_device_is_host(from->device.device_type) ? to->device : from->device;
+  tn_device dev = tn_device_is_host(from->device) ? to->device : from->device;
   if (stream) TN_TRY(tn_device_sync(dev, stream));
   return tn_tensor_copy(from, to);
 }
