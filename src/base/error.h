@@ -37,7 +37,7 @@ typedef struct {
 #define TN_RAISEP(kind, span, ...) (TN_RAISE(kind, span, __VA_ARGS__), NULL)
 #define TN_CHECK(cond, kind, span, ...)                                                            \
   do {                                                                                             \
-    if (!(cond)) return TN_RAISE(kind, span, __VA_ARGS__);                                         \
+    if (!(cond)) return (void)TN_RAISE(kind, span, __VA_ARGS__), -1;                               \
   } while (0)
 #define TN_CHECKP(cond, kind, span, ...)                                                           \
   do {                                                                                             \
@@ -48,10 +48,11 @@ typedef struct {
 #define TN_ICHECKP(cond)                                                                           \
   TN_CHECKP(cond, InternalError, NULL, "Check failed: (%s) is false: please report this", #cond)
 
-/* Evaluate; on failure add this place to the trace and return it from the enclosing function. */
+/* Evaluate; on failure add this place to the trace and return from the enclosing function. The -1 is
+   written out so that the compiler knows that what a failed function leaves unset is not used. */
 #define TN_TRY(e)                                                                                  \
   do {                                                                                             \
-    if (e) return tn_trace(__FILE__, __LINE__, __func__);                                          \
+    if (e) return (void)tn_trace(__FILE__, __LINE__, __func__), -1;                                \
   } while (0)
 #define TN_TRYP(e)                                                                                 \
   do {                                                                                             \
@@ -59,7 +60,7 @@ typedef struct {
   } while (0)
 #define TN_GET(x, e)                                                                               \
   do {                                                                                             \
-    if (!((x) = (e))) return tn_trace(__FILE__, __LINE__, __func__);                               \
+    if (!((x) = (e))) return (void)tn_trace(__FILE__, __LINE__, __func__), -1;                     \
   } while (0)
 #define TN_GETP(x, e)                                                                              \
   do {                                                                                             \
