@@ -13,6 +13,7 @@ void *ir_node_check(void *node) {
 static int check_items(const tn_arr *a, const tn_type *want, const char *what, const void *span) {
   for (int64_t i = 0; i < a->len; ++i) {
     const tn_obj *o = tn_arr_obj(a, i);
+    if (!o && tn_error_pending()) return -1; /* a nested builder failed */
     TN_CHECK(tn_obj_is(o, want), TypeError, span, "%s[%lld]: expected %s, got %s", what,
              (long long)i, want->key, tn_type_key((uint32_t)a->items[i].type_index));
   }

@@ -1,7 +1,7 @@
 /* Constants and their ranges. */
 #include "ir/imm.h"
 
-#include "ir/op.h"
+#include "ir/tir_ops.h"
 
 #include <float.h>
 #include <math.h>
@@ -13,7 +13,7 @@
 #define MAX_FLOAT8_E5M2 57344.0
 
 /* Largest finite number of a floating point type; 0 for other types. */
-static double float_limit(tn_dtype t) {
+double ir_float_limit(tn_dtype t) {
   if (t.code == kDLBfloat) return t.bits == 16 ? MAX_BFLOAT16 : 0;
   if (t.code != kDLFloat) return 0;
   switch (t.bits) {
@@ -63,7 +63,7 @@ static int check_float(const tn_FloatImm *x) {
   tn_dtype t = x->dtype;
   TN_CHECK(t.lanes == 1, TenonError, x->span, "FloatImm can only take scalar, but %s was supplied",
            TN_DT(t));
-  double limit = float_limit(t);
+  double limit = ir_float_limit(t);
   TN_CHECK(limit > 0, TenonError, x->span,
            "FloatImm supports only floating point types, but %s was supplied", TN_DT(t));
   if (!isfinite(x->value) || fabs(x->value) <= limit) return 0;
@@ -103,7 +103,7 @@ tn_expr *tir_uint64(uint64_t value) {
   tn_arr *parts = tn_arr_of(2, tir_int(half, (int64_t)(value & UINT32_MAX)),
                             tir_int(half, (int64_t)(value >> 32)));
   return (tn_expr *)TN_MAKE(Call, .dtype = t, .args = parts,
-                            .op = (tn_BaseExpr *)ir_op_declare("tir.large_uint_imm"));
+                            .op = (tn_BaseExpr *)tir_op(TIR_OP_large_uint_imm));
 }
 
 tn_expr *tir_str(const char *text) {
@@ -144,7 +144,7 @@ tn_expr *tir_max_value(tn_dtype t) {
   if (ir_is_uint(t) && t.bits == 64) return tir_uint64(UINT64_MAX);
   if (ir_is_uint(t)) return tir_int(t, (int64_t)((UINT64_C(1) << t.bits) - 1));
   if (ir_is_int(t)) return tir_int(t, (int64_t)((UINT64_C(1) << (t.bits - 1)) - 1));
-  if (float_limit(t) > 0) return tir_float(t, float_limit(t));
+  if (ir_float_limit(t) > 0) return tir_float(t, ir_float_limit(t));
   return TN_RAISEP(TenonError, NULL, "Cannot decide max_value for type %s", TN_DT(t));
 }
 
@@ -152,12 +152,12 @@ tn_expr *tir_min_value(tn_dtype t) {
   TN_CHECKP(t.lanes == 1, TenonError, NULL, "min_value: expected a scalar type, got %s", TN_DT(t));
   if (ir_is_uint(t)) return tir_int(t, 0);
   if (ir_is_int(t)) return tir_int(t, ir_wrap_int((int64_t)(UINT64_C(1) << (t.bits - 1)), t));
-  if (float_limit(t) > 0) return tir_float(t, -float_limit(t));
+  if (ir_float_limit(t) > 0) return tir_float(t, -ir_float_limit(t));
   return TN_RAISEP(TenonError, NULL, "Cannot decide min_value for type %s", TN_DT(t));
 }
 
 tn_expr *tir_infinity(tn_dtype t) {
-  if (t.lanes == 1 && float_limit(t) > 0) return tir_float(t, (double)INFINITY);
+  if (t.lanes == 1 && ir_float_limit(t) > 0) return tir_float(t, (double)INFINITY);
   return TN_RAISEP(TenonError, NULL, "Cannot decide infinity for type %s", TN_DT(t));
 }
 

@@ -48,6 +48,8 @@ static inline bool ir_is_uint(tn_dtype t) { return t.code == kDLUInt; }
 static inline bool ir_is_integral(tn_dtype t) { return t.code == kDLInt || t.code == kDLUInt; }
 static inline bool ir_is_bool(tn_dtype t) { return t.code == kDLUInt && t.bits == 1; }
 TN_API bool ir_is_floating(tn_dtype t);
+/** Largest finite number of a floating point type; 0 for other types. */
+TN_API double ir_float_limit(tn_dtype t);
 static inline tn_dtype ir_with_lanes(tn_dtype t, int lanes) {
   return tn_dtype_of(t.code, t.bits, lanes);
 }
