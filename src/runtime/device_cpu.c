@@ -24,6 +24,8 @@ static int alloc(void *self, tn_device dev, size_t nbytes, size_t align, tn_dtyp
   (void)self, (void)dev, (void)dtype;
   TN_CHECK(!mem_scope || !*mem_scope || strcmp(mem_scope, "global") == 0, ValueError, NULL,
            "the cpu has no memory of scope \"%s\", only \"global\"", mem_scope);
+  TN_CHECK((align & (align - 1)) == 0, ValueError, NULL,
+           "cpu memory: expected a power of two as alignment, got %zu", align);
   *out = tn_alloc_aligned(nbytes, align);
   return *out ? 0 : -1;
 }

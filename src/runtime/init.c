@@ -21,7 +21,6 @@ static int start_layers(void) {
   TN_TRY(tn_object_init());
   TN_TRY(tn_runtime_types_init());
   TN_TRY(tn_device_init());
-  TN_TRY(tn_tensor_init());
   TN_TRY(tn_tensor_api_init());
   TN_TRY(tn_params_save_init());
   TN_TRY(tn_params_load_init());

@@ -62,7 +62,6 @@ typedef int (*tn_run_fn)(void *ctx, char *a, int64_t sa, char *b, int64_t sb, in
 int tn_tensor_walk(const DLTensor *a, const DLTensor *b, int64_t item, tn_run_fn fn, void *ctx);
 
 /** Registers the functions "runtime.Tensor*"; part of tn_runtime_init. */
-int tn_tensor_init(void);
-int tn_tensor_api_init(void); /* those of tensor_api.c */
+int tn_tensor_api_init(void);
 
 #endif /* TN_RUNTIME_TENSOR_H_ */

@@ -88,11 +88,33 @@ static int handle(TN_ARGS) {
   return 0;
 }
 
+/* (src, dst): elements across devices and layouts */
+static int copy(TN_ARGS) {
+  DLTensor *src, *dst;
+  TN_NARGS("runtime.TensorCopyFromTo", 2);
+  TN_TRY(tn_any_to_dltensor(&args[0], &src));
+  TN_TRY(tn_any_to_dltensor(&args[1], &dst));
+  TN_TRY(tn_tensor_copy(src, dst));
+  return 0;
+}
+
+/* (src, dst): the same between element types, for those that numpy does not have */
+static int convert(TN_ARGS) {
+  DLTensor *src, *dst;
+  TN_NARGS("runtime.TensorConvert", 2);
+  TN_TRY(tn_any_to_dltensor(&args[0], &src));
+  TN_TRY(tn_any_to_dltensor(&args[1], &dst));
+  TN_TRY(tn_tensor_convert(src, dst));
+  return 0;
+}
+
 static const tn_func_row rows[] = {
     {"runtime.TensorEmpty", empty},
     {"runtime.TensorView", view},
     {"runtime.TensorCopyFromBytes", copy_from_bytes},
     {"runtime.TensorCopyToBytes", copy_to_bytes},
+    {"runtime.TensorCopyFromTo", copy},
+    {"runtime.TensorConvert", convert},
     {"runtime.TensorFromHandle", from_handle},
     {"runtime.TensorHandle", handle},
 };

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "object/dtype.h"
-#include "object/functions.h"
 #include "runtime/device.h"
 #include "runtime/float16.h"
 #include "runtime/tensor.h"
@@ -129,34 +128,4 @@ int tn_tensor_convert(const DLTensor *src, DLTensor *dst) {
   if (integers && s.bits == 8 && d.bits == 4)
     return pack((const uint8_t *)from, (uint8_t *)to, n, is_signed);
   return refuse(src, dst);
-}
-
-/* (src, dst): what Python uses for the types that numpy does not have */
-static int f_convert(TN_ARGS) {
-  DLTensor *src, *dst;
-  TN_NARGS("runtime.TensorConvert", 2);
-  TN_TRY(tn_any_to_dltensor(&args[0], &src));
-  TN_TRY(tn_any_to_dltensor(&args[1], &dst));
-  TN_TRY(tn_tensor_convert(src, dst));
-  return 0;
-}
-
-/* (src, dst): elements across devices and layouts */
-static int f_copy(TN_ARGS) {
-  DLTensor *src, *dst;
-  TN_NARGS("runtime.TensorCopyFromTo", 2);
-  TN_TRY(tn_any_to_dltensor(&args[0], &src));
-  TN_TRY(tn_any_to_dltensor(&args[1], &dst));
-  TN_TRY(tn_tensor_copy(src, dst));
-  return 0;
-}
-
-static const tn_func_row rows[] = {
-    {"runtime.TensorConvert", f_convert},
-    {"runtime.TensorCopyFromTo", f_copy},
-};
-
-int tn_tensor_init(void) {
-  TN_TRY(tn_func_register_rows(rows, TN_COUNT(rows)));
-  return 0;
 }

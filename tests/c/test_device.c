@@ -76,6 +76,23 @@ static void test_text(void **state) {
                       "device_type_-5(-2147483648)");
 }
 
+static void test_cpu_memory(void **state) {
+  (void)state;
+  const size_t aligns[] = {0, 1, 8, 64, 4096};
+  for (int i = 0; i < TN_COUNT(aligns); ++i) {
+    char *p = tn_device_alloc(cpu, 10, aligns[i], TN_I32, NULL);
+    assert_non_null(p);
+    assert_true(aligns[i] == 0 || (uintptr_t)p % aligns[i] == 0);
+    memset(p, 1, 10);
+    char out[4];
+    assert_int_equal(tn_device_copy(p, 3, cpu, out, 1, cpu, 3, NULL), 0);
+    assert_memory_equal(out + 1, "\1\1\1", 3);
+    assert_int_equal(tn_device_free(cpu, p), 0);
+  }
+  assert_null(tn_device_alloc(cpu, 10, 48, TN_I32, NULL));
+  assert_error("ValueError", "expected a power of two as alignment, got 48");
+}
+
 /* ---- attributes ---- */
 
 static int attr(int type, int kind, tn_any *out) {
@@ -341,15 +358,11 @@ static void test_release_hides_no_error(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_names),
-      cmocka_unit_test(test_parse),
-      cmocka_unit_test(test_text),
-      cmocka_unit_test(test_attributes),
-      cmocka_unit_test(test_register),
-      cmocka_unit_test(test_copies),
-      cmocka_unit_test(test_copies_with_gaps),
-      cmocka_unit_test(test_functions),
-      cmocka_unit_test(test_release_hides_no_error),
+      cmocka_unit_test(test_names),      cmocka_unit_test(test_parse),
+      cmocka_unit_test(test_text),       cmocka_unit_test(test_cpu_memory),
+      cmocka_unit_test(test_attributes), cmocka_unit_test(test_register),
+      cmocka_unit_test(test_copies),     cmocka_unit_test(test_copies_with_gaps),
+      cmocka_unit_test(test_functions),  cmocka_unit_test(test_release_hides_no_error),
   };
   return cmocka_run_group_tests(tests, start, NULL);
 }

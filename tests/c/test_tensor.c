@@ -1,6 +1,7 @@
 /* Tensors: making, views, DLPack both ways, layouts, copies. */
 #include "testing.h"
 
+#include "failing_alloc.h"
 #include "object/dtype.h"
 #include "runtime/tensor.h"
 
@@ -437,6 +438,51 @@ static void test_tensor_as_argument(void **state) {
   tn_release(t);
 }
 
+/* ---- out of memory ---- */
+
+static int make_and_pass_on(void *ctx) {
+  producer p;
+  (void)ctx;
+  producer_init(&p);
+  p.strides[0] = 1, p.strides[1] = 2; /* with gaps, so that it is copied in a walk */
+  tn_tensor *t = tn_tensor_from_dlpack(&p.legacy);
+  if (!t) {
+    assert_int_equal(p.deleted, 0); /* still the producer's */
+    return -1;
+  }
+  tn_tensor *c = tn_tensor_clone(&t->dl, cpu, NULL);
+  tn_tensor *v = c ? tn_tensor_view(c, (int64_t[]){3}, 1, parse("int8"), 3) : NULL;
+  DLManagedTensor *m = v ? tn_tensor_to_dlpack(v) : NULL;
+  DLManagedTensorVersioned *w = m ? tn_tensor_to_dlpack_versioned(t) : NULL;
+  tn_release(v);
+  tn_release(c);
+  tn_release(t);
+  if (m) m->deleter(m);
+  assert_int_equal(p.deleted, w ? 0 : 1);
+  if (w) w->deleter(w);
+  assert_int_equal(p.deleted, 1);
+  return w ? 0 : -1;
+}
+
+static void test_every_allocation_may_fail(void **state) {
+  (void)state;
+  assert_int_equal(fail_every_allocation(make_and_pass_on, NULL), 6);
+}
+
+static void test_refused_memory_is_an_error(void **state) {
+  (void)state;
+  failing_alloc a = {.most = 1 << 20, .countdown = -1};
+  a.real = tn_set_allocator((tn_allocator){failing_alloc_fn, &a});
+  tn_tensor *t = tn_tensor_new((int64_t[]){INT64_MAX / 128}, 1, TN_F64, cpu, NULL);
+  assert_null(t);
+  assert_error("MemoryError", "out of memory");
+  t = tn_tensor_new((int64_t[]){INT64_MAX / 16}, 1, parse("int8"), cpu, NULL);
+  assert_null(t);
+  assert_error("MemoryError", "out of memory");
+  tn_set_allocator(a.real);
+  assert_int_equal(a.live, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_new_is_compact_and_aligned),
@@ -455,6 +501,8 @@ int main(void) {
       cmocka_unit_test(test_copy_checks_its_sides),
       cmocka_unit_test(test_clone),
       cmocka_unit_test(test_tensor_as_argument),
+      cmocka_unit_test(test_every_allocation_may_fail),
+      cmocka_unit_test(test_refused_memory_is_an_error),
   };
   return cmocka_run_group_tests(tests, start_runtime, NULL);
 }
