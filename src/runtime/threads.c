@@ -48,8 +48,11 @@ static struct {
   _Atomic uint32_t forks;
   _Atomic(void *(*)(void)) enter_wait;
   _Atomic(void (*)(void *)) leave_wait;
-  worker workers[TN_MAX_THREADS]; /* the first stays unused; pages are touched as needed */
 } pool = {.joining = TN_GATE_INIT, .limit = TN_MAX_THREADS};
+
+/* The first stays unused. Zero at the start, so the array takes no room in the file and its pages
+   come into being as workers do. */
+static worker workers[TN_MAX_THREADS];
 
 static int clamp(int n) { return n < 1 ? 1 : n > TN_MAX_THREADS ? TN_MAX_THREADS : n; }
 
@@ -145,7 +148,7 @@ static void block_signals(sigset_t *old) {
 static int start_worker(int id) {
   char name[20];
   pthread_attr_t attr;
-  worker *w = &pool.workers[id];
+  worker *w = &workers[id];
   w->id = id;
   w->seen = atomic_load(&pool.word);
   w->spin = SPIN_MAX;
@@ -200,7 +203,7 @@ static void publish(int nthread) {
   uint64_t number = (atomic_load_explicit(&pool.word, memory_order_relaxed) >> 32) + 1;
   atomic_store(&pool.word, number << 32 | (uint32_t)nthread);
   for (int i = 1; i < nthread && i < pool.nthread; ++i) {
-    worker *w = &pool.workers[i];
+    worker *w = &workers[i];
     if (atomic_load(&w->gate.sleepers)) tn_gate_wake_sleepers(&w->gate, keep_off, w);
   }
 }
@@ -222,7 +225,7 @@ static void run_on_pool(tn_launch *l) {
   publish(l->nthread);
   tn_launch_run(l, 0);
   for (int i = 1; i < l->nthread; ++i) {
-    ending e = {&pool.workers[i], atomic_load_explicit(&pool.word, memory_order_relaxed), l->forks};
+    ending e = {&workers[i], atomic_load_explicit(&pool.word, memory_order_relaxed), l->forks};
     tn_wait(&pool.joining, has_ended, &e);
   }
   if (tn_fork_count() == l->forks) atomic_store_explicit(&pool.busy, 0, memory_order_release);
@@ -263,7 +266,7 @@ __attribute__((destructor)) static void stop_pool(void) {
   if (!acquire()) return;
   pool.stop = true;
   publish(TN_MAX_THREADS);
-  for (int i = 1; i < pool.nthread; ++i) pthread_join(pool.workers[i].thread, NULL);
+  for (int i = 1; i < pool.nthread; ++i) pthread_join(workers[i].thread, NULL);
 }
 
 /* ---- global functions ---- */
