@@ -54,6 +54,9 @@ endif()
 
 tenon_library(tenon_runtime LAYERS base object runtime
   LINK tenon_json Threads::Threads ${CMAKE_DL_LIBS} m)
+# Threads run in it until the process ends (workers, and what runs when a thread of the host ends), so that closing it
+# must not take its code away.
+target_link_options(tenon_runtime PRIVATE -Wl,-z,nodelete)
 if(TENON_BUILD_COMPILER)
   tenon_library(tenon LAYERS ${TENON_COMPILER_LAYERS}
     LINK tenon_runtime tenon_json Threads::Threads ${CMAKE_DL_LIBS} m)

@@ -1,24 +1,11 @@
-/* Thread pool: results, errors, barrier, nested and concurrent launches, fork, size. */
+/* Thread pool: results, errors, barrier, nested and concurrent launches, fork, exit. */
 #include "testing.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "runtime/cpus.h"
-
-#if defined(__SANITIZE_THREAD__)
-#define UNDER_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define UNDER_TSAN 1
-#endif
-#endif
+#include "child.h"
 
 enum { MOST = 64 };
 
@@ -307,17 +294,11 @@ static void test_wait_hooks(void **state) {
 
 /* ---- fork ---- */
 
-/* Runs fn in a child; its result is the child's exit status. Hangs are cut off by the alarm. */
-static int in_child(int (*fn)(void *), void *arg) {
-  int status = -1;
-  fflush(NULL);
-  pid_t pid = fork();
-  if (pid == 0) {
-    alarm(20);
-    _exit(fn(arg));
-  }
-  if (pid < 0 || waitpid(pid, &status, 0) != pid) return -1;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+static void *keep_busy(void *arg) {
+  _Atomic bool *stop = arg;
+  int64_t sums[4] = {0};
+  while (!atomic_load(stop)) tn_parallel_launch(add_share, sums, 4);
+  return NULL;
 }
 
 #ifndef UNDER_TSAN /* it does not support threads in the child of a process with threads */
@@ -332,13 +313,6 @@ static int child_launches(void *arg) {
     if (pthread_equal(r.thread[0], r.thread[1])) return 3;
   }
   return 0;
-}
-
-static void *keep_busy(void *arg) {
-  _Atomic bool *stop = arg;
-  int64_t sums[4] = {0};
-  while (!atomic_load(stop)) tn_parallel_launch(add_share, sums, 4);
-  return NULL;
 }
 
 static void test_fork_while_another_thread_launches(void **state) {
@@ -376,101 +350,47 @@ static void test_fork_inside_a_task(void **state) {
 }
 #endif
 
-/* ---- size ---- */
+/* ---- end of the process ---- */
 
-typedef struct {
-  const char *tenon, *tvm, *omp;
-  int expected;
-} setting;
-
-static void set_env(const char *name, const char *value) {
-  if (value) setenv(name, value, 1);
-  else unsetenv(name);
+static int exit_in_task(int task_id, const tn_parallel_env *env, void *data) {
+  (void)env;
+  if (task_id == *(int *)data) exit(0);
+  return 0;
 }
 
-static int child_size(void *arg) {
-  const setting *s = arg;
-  set_env("TENON_NUM_THREADS", s->tenon);
-  set_env("TVM_NUM_THREADS", s->tvm);
-  set_env("OMP_NUM_THREADS", s->omp);
-  tn_set_num_threads(0);
-  return tn_num_threads();
-}
-
-static void test_environment(void **state) {
-  (void)state;
-  tn_set_num_threads(0);
-  int usual = tn_num_threads();
-  setting settings[] = {
-      {"3", "5", "7", 3},        {NULL, "5", "7", 5},   {NULL, NULL, "7", 7},
-      {NULL, NULL, "6,2", 6},    {"many", "5", "7", 5}, {"0", NULL, "4", 4},
-      {"-2", NULL, NULL, usual}, {"2x", NULL, "9", 9},  {NULL, NULL, NULL, usual},
-  };
-  for (int i = 0; i < TN_COUNT(settings); ++i)
-    assert_int_equal(in_child(child_size, &settings[i]), settings[i].expected);
-}
-
-static int child_on_one_cpu(void *arg) {
-  cpu_set_t all, one;
-  (void)arg;
-  if (sched_getaffinity(0, sizeof all, &all)) return 101;
-  CPU_ZERO(&one);
-  for (size_t i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++i) {
-    if (CPU_ISSET(i, &all)) CPU_SET(i, &one);
+/* What the program does when it was started by ends_well: ends in some state of the pool. */
+static int end_process(const char *how) {
+  static _Atomic bool stop; /* never set */
+  pthread_t thread;
+  int caller = 0, worker = 1;
+  record r = {0};
+  if (start_runtime(NULL)) return 1;
+  tn_set_num_threads(4);
+  if (tn_parallel_launch(note, &r, 0)) return 2;
+  if (strcmp(how, "busy") == 0) {
+    if (pthread_create(&thread, NULL, keep_busy, (void *)(uintptr_t)&stop)) return 3;
+    usleep(10000);
   }
-  if (sched_setaffinity(0, sizeof one, &one)) return 102;
-  tn_set_num_threads(0);
-  return tn_cpu_count() == 1 && tn_core_count() == 1 ? tn_num_threads() : 103;
+  if (strcmp(how, "caller") == 0) tn_parallel_launch(exit_in_task, &caller, 4);
+  if (strcmp(how, "worker") == 0) tn_parallel_launch(exit_in_task, &worker, 4);
+  return 0;
 }
 
-static void test_affinity_mask(void **state) {
-  (void)state;
-  assert_int_equal(in_child(child_on_one_cpu, NULL), 1);
-  assert_true(tn_core_count() <= tn_cpu_count());
-}
-
-static void write_file(const char *root, const char *name, const char *text) {
-  char path[512], *p;
-  snprintf(path, sizeof path, "%s/%s", root, name);
-  for (p = path + strlen(root) + 1; (p = strchr(p, '/')); ++p) {
-    *p = '\0';
-    mkdir(path, 0777);
-    *p = '/';
-  }
-  FILE *f = fopen(path, "w");
-  assert_non_null(f);
-  fputs(text, f);
-  fclose(f);
-}
-
-static void test_cgroup_quota(void **state) {
-  (void)state;
-  char root[] = "/tmp/tenon-cgroup-XXXXXX", command[64];
-  assert_non_null(mkdtemp(root));
-  assert_true(tn_cpu_quota(root) == 0);
-  /* version 2: the least of the group and those around it */
-  write_file(root, "proc/self/cgroup", "0::/a/b\n");
-  write_file(root, "sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
-  assert_true(tn_cpu_quota(root) == 0);
-  write_file(root, "sys/fs/cgroup/a/cpu.max", "250000 100000\n");
-  assert_true(tn_cpu_quota(root) == 2.5);
-  write_file(root, "sys/fs/cgroup/a/b/cpu.max", "400000 100000\n");
-  assert_true(tn_cpu_quota(root) == 2.5);
-  /* a container that is shown its path on the host */
-  write_file(root, "proc/self/cgroup", "0::/elsewhere/deep\n");
-  write_file(root, "sys/fs/cgroup/cpu.max", "50000 100000\n");
-  assert_true(tn_cpu_quota(root) == 0.5);
-  /* version 1 */
-  write_file(root, "proc/self/cgroup", "5:cpuset:/x\n4:cpuacct,cpu:/x\n");
-  write_file(root, "sys/fs/cgroup/cpu/x/cpu.cfs_quota_us", "300000\n");
-  write_file(root, "sys/fs/cgroup/cpu/x/cpu.cfs_period_us", "100000\n");
-  assert_true(tn_cpu_quota(root) == 3);
-  write_file(root, "sys/fs/cgroup/cpu/x/cpu.cfs_quota_us", "-1\n");
-  assert_true(tn_cpu_quota(root) == 0);
-  write_file(root, "proc/self/cgroup", "nonsense\n:\n::\n");
-  assert_true(tn_cpu_quota(root) == 0 || tn_cpu_quota(root) == 0.5);
-  snprintf(command, sizeof command, "rm -rf %s", root);
+static void ends_well(const char *how) {
+  char path[256], command[512];
+  ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+  assert_true(n > 0);
+  path[n] = '\0';
+  snprintf(command, sizeof command, "timeout 20 %s --end %s", path, how);
   assert_int_equal(system(command), 0);
+}
+
+static void test_process_ends(void **state) {
+  (void)state;
+  ends_well("idle");
+  ends_well("busy");
+  ends_well("caller");
+  ends_well("worker");
 }
 
 static void test_global_functions(void **state) {
@@ -494,7 +414,8 @@ static void test_global_functions(void **state) {
 
 #define POOL_TEST(f) cmocka_unit_test_setup(f, four_threads)
 
-int main(void) {
+int main(int argc, char **argv) {
+  if (argc == 3 && strcmp(argv[1], "--end") == 0) return end_process(argv[2]);
   const struct CMUnitTest tests[] = {
       POOL_TEST(test_every_task_runs_once),
       POOL_TEST(test_task_i_runs_on_thread_i),
@@ -514,9 +435,7 @@ int main(void) {
       POOL_TEST(test_fork_while_another_thread_launches),
       POOL_TEST(test_fork_inside_a_task),
 #endif
-      cmocka_unit_test(test_environment),
-      cmocka_unit_test(test_affinity_mask),
-      cmocka_unit_test(test_cgroup_quota),
+      cmocka_unit_test(test_process_ends),
       cmocka_unit_test(test_global_functions),
   };
   return cmocka_run_group_tests(tests, start, NULL);

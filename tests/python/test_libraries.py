@@ -2,6 +2,7 @@
 
 import pathlib
 import subprocess
+import sys
 
 import pytest
 import tenon
@@ -51,3 +52,30 @@ def test_runtime_is_small(tmp_path):
     stripped = tmp_path / library.name
     subprocess.run(["strip", "-o", str(stripped), str(library)], check=True)
     assert stripped.stat().st_size <= 500_000
+
+
+def test_runtime_can_be_closed():
+    """Workers go on sleeping in it, and threads of the host that used it still end in it."""
+    library = PACKAGE / "libtenon_runtime.so"
+    if sanitized(library):
+        pytest.skip("a sanitizer build")
+    program = """
+import _ctypes, ctypes, sys, threading, time
+lib = ctypes.CDLL(sys.argv[1])
+task = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+lib.tn_set_num_threads(4)
+used, closed = threading.Event(), threading.Event()
+def use():
+    assert lib.tn_runtime_init() == 0
+    assert lib.tn_parallel_launch(task(lambda i, env, data: 0), None, 0) == 0
+    used.set()
+    closed.wait()
+thread = threading.Thread(target=use)
+thread.start()
+used.wait()
+_ctypes.dlclose(lib._handle)
+closed.set()
+thread.join()
+time.sleep(0.05)
+"""
+    subprocess.run([sys.executable, "-c", program, str(library)], check=True, timeout=60)
