@@ -66,21 +66,21 @@ int TVMFuncCreateFromCFunc(TVMPackedCFunc func, void *resource, TVMPackedCFuncFi
 }
 
 int TVMCFuncSetReturn(TVMRetValueHandle ret, TVMValue *value, int *code, int num_ret) {
-  tn_any a, *out = ret;
+  tn_any a, own, *out = ret;
   if (num_ret != 1) {
     TN_RAISE(ValueError, NULL, "TVMCFuncSetReturn: expected 1 result, got %d", num_ret);
     return tn_legacy_fail();
   }
-  if (tn_legacy_to_any(value, code[0], &a) || tn_any_own(&a, &a)) return tn_legacy_fail();
+  if (tn_legacy_to_any(value, code[0], &a) || tn_any_own(&a, &own)) return tn_legacy_fail();
   tn_any_release(out);
-  *out = a;
+  *out = own;
   return 0;
 }
 
 int TVMCbArgToReturn(TVMValue *value, int *code) {
-  tn_any a;
-  if (tn_legacy_to_any(value, *code, &a) || tn_any_own(&a, &a) ||
-      tn_legacy_set_result(&a, value, code))
+  tn_any a, own;
+  if (tn_legacy_to_any(value, *code, &a) || tn_any_own(&a, &own) ||
+      tn_legacy_set_result(&own, value, code))
     return tn_legacy_fail();
   return 0;
 }

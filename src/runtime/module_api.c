@@ -1,4 +1,7 @@
 /* Modules as seen from Python and other languages: the functions "runtime.Module*". */
+#include <stdio.h>
+#include <string.h>
+
 #include "object/functions.h"
 #include "runtime/module.h"
 
@@ -119,6 +122,27 @@ static int load_file(TN_ARGS) {
   return tn_ret_owned(ret, tn_module_load(path, fmt));
 }
 
+/* A device or target by name, options after it ignored: is there what runs its code? */
+static int enabled(TN_ARGS) {
+  const char *text;
+  char name[64];
+  TN_NARGS("runtime.RuntimeEnabled", 1);
+  TN_TRY(tn_any_to_cstr(&args[0], &text));
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(text, " :"), text);
+  int type = tn_device_type_find(name);
+  bool yes = type > 0 && tn_device_api_of(type, true);
+  if (!yes) {
+    TN_BUF(builder);
+    tn_buf_printf(&builder, "target.build.%s", name);
+    TN_TRY(tn_buf_ok(&builder));
+    tn_func *f = tn_func_find(builder.data);
+    yes = f != NULL;
+    tn_release(f);
+  }
+  *ret = tn_any_bool(yes);
+  return 0;
+}
+
 static const tn_func_row rows[] = {
     {"runtime.ModuleGetFunction", get_function},
     {"runtime.ModuleImplementsFunction", implements_function},
@@ -133,6 +157,7 @@ static const tn_func_row rows[] = {
     {"runtime.ModuleGetPropertyMask", property_mask},
     {"runtime.ModuleSaveToFile", save},
     {"runtime.ModuleLoadFromFile", load_file},
+    {"runtime.RuntimeEnabled", enabled},
 };
 
 int tn_module_api_init(void) { return tn_func_register_rows(rows, TN_COUNT(rows)); }

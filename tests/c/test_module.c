@@ -157,6 +157,19 @@ static void test_functions_by_name(void **state) {
   assert_int_equal(text_alive, 0);
 }
 
+static void test_what_is_enabled(void **state) {
+  (void)state;
+  const struct {
+    const char *name;
+    bool enabled;
+  } cases[] = {
+      {"cpu", true}, {"llvm", true}, {"llvm -mcpu=x", true}, {"cuda", false}, {"no", false}};
+  for (int i = 0; i < TN_COUNT(cases); ++i) {
+    tn_any name = tn_any_cstr(cases[i].name);
+    assert_int_equal(api("runtime.RuntimeEnabled", &name, 1).v.i64, cases[i].enabled);
+  }
+}
+
 /* ---- files ---- */
 
 static void write_file(const char *path, const char *text) {
@@ -385,6 +398,7 @@ int main(void) {
       cmocka_unit_test(test_long_chain_of_imports),
       cmocka_unit_test(test_what_a_kind_leaves_out),
       cmocka_unit_test(test_functions_by_name),
+      cmocka_unit_test(test_what_is_enabled),
       cmocka_unit_test(test_files_that_cannot_be_loaded),
       cmocka_unit_test(test_compiled_functions),
       cmocka_unit_test(test_entry_function_with_tensors),
