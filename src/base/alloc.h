@@ -11,16 +11,16 @@
 #include "tenon/runtime.h"
 
 /** Uninitialised memory for size > 0 bytes, aligned for any C type. NULL with MemoryError set. */
-void *tn_alloc(size_t size) __attribute__((malloc, warn_unused_result));
+TN_API void *tn_alloc(size_t size) __attribute__((malloc, warn_unused_result));
 /** The same, zeroed; n * size is checked for overflow. */
-void *tn_alloc_zero(size_t n, size_t size) __attribute__((malloc, warn_unused_result));
+TN_API void *tn_alloc_zero(size_t n, size_t size) __attribute__((malloc, warn_unused_result));
 /** Resizes; on failure the old block stays valid and MemoryError is set. */
-void *tn_realloc(void *p, size_t size) __attribute__((warn_unused_result));
-void tn_free(void *p); /**< NULL is allowed */
+TN_API void *tn_realloc(void *p, size_t size) __attribute__((warn_unused_result));
+TN_API void tn_free(void *p); /**< NULL is allowed */
 /** Memory aligned to `align` (a power of two) bytes; freed with tn_free_aligned. */
-void *tn_alloc_aligned(size_t size, size_t align) __attribute__((warn_unused_result));
-void tn_free_aligned(void *p);
-char *tn_strdup(const char *s) __attribute__((malloc, warn_unused_result));
+TN_API void *tn_alloc_aligned(size_t size, size_t align) __attribute__((warn_unused_result));
+TN_API void tn_free_aligned(void *p);
+TN_API char *tn_strdup(const char *s) __attribute__((malloc, warn_unused_result));
 
 /* Makes room in a growing array for `need` items (capacity in items); `failed` runs, with
    MemoryError pending, when there is no memory:  TN_GROW(v->items, v->cap, v->len + 1, return -1);

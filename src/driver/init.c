@@ -5,9 +5,11 @@
 #include "ir/ir.h"
 #include "object/functions.h"
 #include "tenon/compiler.h"
+#include "tir/tir.h"
 
 static int (*const layers[])(void) = {
     ir_init,
+    tir_init,
 };
 
 static int result;

@@ -1,0 +1,389 @@
+/* Expressions and types in TVMScript. */
+#include "ir/expr.h"
+#include "tir/script/op_names.h"
+#include "tir/script/printer_impl.h"
+
+int print_exprs(printer *p, const tn_arr *items, tn_vec *out) {
+  for (int64_t i = 0; i < items->len; ++i) {
+    tn_ExprDoc *doc = print_value(p, &items->items[i]);
+    if (!doc || tn_vec_push_obj(out, doc)) return -1;
+  }
+  return 0;
+}
+
+tn_ExprDoc *print_array(printer *p, const tn_arr *items, bool as_tuple) {
+  TN_VEC(docs);
+  if (print_exprs(p, items, &docs)) return NULL;
+  return as_tuple ? tuple_doc(&docs) : list_doc(&docs);
+}
+
+/* T.name(a, b, ...) with printed operands */
+static tn_ExprDoc *call_of(printer *p, const char *name, int n, const void *const *operands) {
+  TN_VEC(args);
+  for (int i = 0; i < n; ++i) {
+    tn_ExprDoc *doc = print_expr(p, operands[i]);
+    if (!doc || tn_vec_push_obj(&args, doc)) return NULL;
+  }
+  return call_doc(tir_doc(p, name), &args);
+}
+#define CALL_OF(p, name, ...)                                                                      \
+  call_of(p, name, (int)(sizeof((const void *[]){__VA_ARGS__}) / sizeof(void *)),                  \
+          (const void *[]){__VA_ARGS__})
+
+static tn_ExprDoc *operation(printer *p, int kind, const void *a, const void *b) {
+  tn_ExprDoc *da = print_expr(p, a), *db = b ? print_expr(p, b) : NULL;
+  if (!da || (b && !db)) return NULL;
+  return (tn_ExprDoc *)TN_DOC(OperationDoc, .kind = kind,
+                              .operands = b ? tn_arr_of(2, da, db) : tn_arr_of(1, da));
+}
+
+/* ---- operators ---- */
+
+static const struct {
+  int doc;          /* operator, 0 when there is none */
+  const char *name; /* T.name */
+} binaries[] = {
+    [TN_TI_Add - TN_TI_Add] = {DOC_ADD, "Add"},
+    [TN_TI_Sub - TN_TI_Add] = {DOC_SUB, "Sub"},
+    [TN_TI_Mul - TN_TI_Add] = {DOC_MUL, "Mul"},
+    [TN_TI_Div - TN_TI_Add] = {DOC_DIV, "Div"},
+    [TN_TI_Mod - TN_TI_Add] = {0, "truncmod"},
+    [TN_TI_FloorDiv - TN_TI_Add] = {DOC_FLOORDIV, "FloorDiv"},
+    [TN_TI_FloorMod - TN_TI_Add] = {DOC_MOD, "FloorMod"},
+    [TN_TI_Min - TN_TI_Add] = {0, "min"},
+    [TN_TI_Max - TN_TI_Add] = {0, "max"},
+    [TN_TI_EQ - TN_TI_Add] = {DOC_EQ, "EQ"},
+    [TN_TI_NE - TN_TI_Add] = {DOC_NE, "NE"},
+    [TN_TI_LT - TN_TI_Add] = {DOC_LT, "LT"},
+    [TN_TI_LE - TN_TI_Add] = {DOC_LE, "LE"},
+    [TN_TI_GT - TN_TI_Add] = {DOC_GT, "GT"},
+    [TN_TI_GE - TN_TI_Add] = {DOC_GE, "GE"},
+    [TN_TI_And - TN_TI_Add] = {DOC_AND, "And"},
+    [TN_TI_Or - TN_TI_Add] = {DOC_OR, "Or"},
+};
+
+/* Would reading "a op b" back give this very node, or would it be folded into something else? */
+static bool survives_folding(const tn_BinaryOp *e) {
+  TN_SCOPE(s);
+  tn_expr *again = tir_binary(e->hdr.type_index, e->a, e->b, NULL);
+  const tn_BinaryOp *r = TN_AS_BINARY(again);
+  if (!again) tn_error_clear();
+  return r && r->hdr.type_index == e->hdr.type_index && r->a == e->a && r->b == e->b;
+}
+
+static tn_ExprDoc *print_binary(printer *p, const tn_BinaryOp *e) {
+  uint32_t row = e->hdr.type_index - TN_TI_Add;
+  bool int_div = e->hdr.type_index == TN_TI_Div && ir_is_integral(e->a->dtype);
+  if (binaries[row].doc && !int_div && p->cfg->syntax_sugar && survives_folding(e)) {
+    return operation(p, binaries[row].doc, e->a, e->b);
+  }
+  return CALL_OF(p, binaries[row].name, e->a, e->b);
+}
+
+/* ---- constants ---- */
+
+static tn_ExprDoc *typed_literal(printer *p, tn_dtype t, const tn_ExprDoc *literal) {
+  return call1_doc(tir_doc(p, TN_DT(t)), literal);
+}
+
+static tn_ExprDoc *print_int(printer *p, const tn_IntImm *e) {
+  if (ir_is_bool(e->dtype)) return typed_literal(p, e->dtype, bool_doc(e->value != 0));
+  tn_ExprDoc *literal = (tn_ExprDoc *)TN_DOC(LiteralDoc, .value = (tn_obj *)(uintptr_t)e);
+  return tn_dtype_eq(e->dtype, p->cfg->int_dtype) ? literal : typed_literal(p, e->dtype, literal);
+}
+
+static tn_ExprDoc *print_float(printer *p, const tn_FloatImm *e) {
+  bool finite = e->value - e->value == 0;
+  const char *text = e->value != e->value ? "nan" : e->value < 0 ? "-inf" : "inf";
+  tn_ExprDoc *literal =
+      finite ? (tn_ExprDoc *)TN_DOC(LiteralDoc, .value = (tn_obj *)(uintptr_t)e) : str_doc(text);
+  return tn_dtype_eq(e->dtype, p->cfg->float_dtype) && finite ? literal
+                                                              : typed_literal(p, e->dtype, literal);
+}
+
+/* ---- variables ---- */
+
+tn_ExprDoc *var_creation(printer *p, const tn_Var *v) {
+  TN_VEC(args);
+  TN_VEC(keys);
+  TN_VEC(values);
+  const tn_PointerType *ptr = TN_AS(PointerType, v->type_annotation);
+  if (v->hdr.type_index == TN_TI_SizeVar) {
+    TN_TRYP(tn_vec_push_obj(&keys, tn_str_from("is_size_var")));
+    TN_TRYP(tn_vec_push_obj(&values, bool_doc(true)));
+  }
+  if (!ptr) return call_kw_doc(tir_doc(p, TN_DT(v->dtype)), &args, &keys, &values);
+  const tn_PrimType *element = TN_AS(PrimType, ptr->element_type);
+  TN_TRYP(tn_vec_push_obj(&args, element
+                                     ? (void *)dtype_doc(element->dtype)
+                                     : (void *)print_type(p, (const tn_obj *)ptr->element_type)));
+  if (ptr->storage_scope->len) TN_TRYP(tn_vec_push_obj(&args, str_doc(ptr->storage_scope->data)));
+  return call_kw_doc(tir_doc(p, "handle"), &args, &keys, &values);
+}
+
+static tn_ExprDoc *print_var(printer *p, const tn_Var *v) {
+  if (!is_defined(p, v)) {
+    frame *f = frame_for(p, v);
+    tn_ExprDoc *lhs = define_name(p, f, v, tn_cstr(v->name)),
+               *rhs = lhs ? var_creation(p, v) : NULL;
+    tn_AssignDoc *decl = TN_DOC(AssignDoc, .lhs = lhs, .rhs = rhs);
+    if (!decl || tn_vec_push_obj(&f->stmts, decl)) return NULL;
+  }
+  return tn_pmap_get(&p->docs, v);
+}
+
+/* ---- calls ---- */
+
+static tn_ExprDoc *print_call(printer *p, const tn_Call *e) {
+  TN_VEC(args);
+  const tn_Op *op = TN_AS(Op, e->op);
+  const tn_GlobalVar *gv = TN_AS(GlobalVar, e->op);
+  tir_dtype_place where = op ? tir_op_dtype_place(op) : TIR_DTYPE_NONE;
+  tn_ExprDoc *callee;
+  if (op) {
+    callee = tir_doc(p, tir_op_script_name(op));
+  } else if (gv) {
+    p->uses_module = true;
+    callee = attr_doc(id_doc(tn_cstr(p->cfg->module_alias)), tn_cstr(gv->name_hint));
+  } else {
+    return TN_RAISEP(ValueError, e->span, "tir.Call.op: expected Op or GlobalVar, got %s",
+                     tn_obj_key(e->op));
+  }
+  if (where == TIR_DTYPE_FIRST) TN_TRYP(tn_vec_push_obj(&args, dtype_doc(e->dtype)));
+  if (print_exprs(p, e->args, &args)) return NULL;
+  if (where == TIR_DTYPE_LAST) TN_TRYP(tn_vec_push_obj(&args, dtype_doc(e->dtype)));
+  return call_doc(callee, &args);
+}
+
+static tn_ExprDoc *print_let(printer *p, const tn_Let *e) {
+  TN_VEC(args);
+  TN_VEC(keys);
+  TN_VEC(values);
+  frame *f;
+  tn_ExprDoc *value = print_expr(p, e->value);
+  if (!value || !(f = open_frame(p, (const tn_obj *)e))) return NULL;
+  tn_ExprDoc *var = define_name(p, f, e->var, tn_cstr(e->var->name));
+  tn_ExprDoc *body = var ? print_expr(p, e->body) : NULL;
+  close_frame(p, f);
+  tn_arr *key = tn_arr_of(1, var), *val = tn_arr_of(1, value);
+  tn_DictDoc *where = body ? TN_DOC(DictDoc, .keys = key, .values = val) : NULL;
+  if (!where || tn_vec_push_obj(&args, body) || tn_vec_push_obj(&keys, tn_str_from("where")) ||
+      tn_vec_push_obj(&values, where))
+    return NULL;
+  return call_kw_doc(tir_doc(p, "Let"), &args, &keys, &values);
+}
+
+/* ---- reductions ---- */
+
+static tn_ExprDoc *print_reducer(printer *p, const tn_CommReducer *r) {
+  TN_VEC(params);
+  frame *f;
+  if (!(f = open_frame(p, (const tn_obj *)r))) return NULL;
+  const tn_arr *sides[] = {r->lhs, r->rhs};
+  for (int s = 0; s < 2; ++s) {
+    for (int64_t i = 0; i < sides[s]->len; ++i) {
+      const tn_Var *v = (const tn_Var *)tn_arr_obj(sides[s], i);
+      TN_TRYP(tn_vec_push_obj(&params, define_name(p, f, v, tn_cstr(v->name))));
+    }
+  }
+  tn_ExprDoc *body = r->result->len == 1 ? print_expr(p, tn_arr_obj(r->result, 0))
+                                         : print_array(p, r->result, true);
+  close_frame(p, f);
+  tn_ExprDoc *lambda =
+      body ? (tn_ExprDoc *)TN_DOC(LambdaDoc, .args = tn_arr_from(&params), .body = body) : NULL;
+  tn_ExprDoc *identity = lambda ? print_array(p, r->identity_element, false) : NULL;
+  TN_VEC(args);
+  if (!identity || tn_vec_push_obj(&args, lambda) || tn_vec_push_obj(&args, identity)) return NULL;
+  return call_doc(tir_doc(p, "comm_reducer"), &args);
+}
+
+static tn_ExprDoc *print_reduce(printer *p, const tn_Reduce *e) {
+  TN_VEC(args);
+  const tn_obj *parts[] = {(tn_obj *)e->combiner, (tn_obj *)e->source, (tn_obj *)e->init,
+                           (tn_obj *)e->axis, (tn_obj *)e->condition};
+  for (int i = 0; i < 5; ++i) {
+    tn_ExprDoc *doc = print_expr(p, parts[i]);
+    if (!doc || tn_vec_push_obj(&args, doc)) return NULL;
+  }
+  TN_TRYP(tn_vec_push_obj(&args, int_doc(e->value_index)));
+  return call_doc(tir_doc(p, "reduce"), &args);
+}
+
+static const char *const iter_type_names[] = {"DataPar",    "ThreadIndex",  "CommReduce",
+                                              "Ordered",    "Opaque",       "Unrolled",
+                                              "Vectorized", "Parallelized", "Tensorized"};
+
+static tn_ExprDoc *print_iter_var(printer *p, const tn_IterVar *v) {
+  TN_VEC(args);
+  tn_ExprDoc *var = print_expr(p, v->var), *dom = var ? print_expr(p, v->dom) : NULL;
+  if (!dom || tn_vec_push_obj(&args, var) || tn_vec_push_obj(&args, dom)) return NULL;
+  TN_TRYP(
+      tn_vec_push_obj(&args, str_doc(v->iter_type >= 0 && v->iter_type < TN_COUNT(iter_type_names)
+                                         ? iter_type_names[v->iter_type]
+                                         : "?")));
+  TN_TRYP(tn_vec_push_obj(&args, str_doc(tn_cstr(v->thread_tag))));
+  return call_doc(tir_doc(p, "iter_var"), &args);
+}
+
+static tn_ExprDoc *print_range(printer *p, const tn_Range *r) {
+  return CALL_OF(p, "Range", r->min, tir_add(r->min, r->extent));
+}
+
+/* ---- types ---- */
+
+tn_ExprDoc *print_type(printer *p, const tn_obj *type) {
+  const tn_PrimType *prim = TN_AS(PrimType, type);
+  const tn_PointerType *ptr = TN_AS(PointerType, type);
+  const tn_TupleType *tuple = TN_AS(TupleType, type);
+  TN_VEC(args);
+  if (prim)
+    return tn_dtype_eq(prim->dtype, TN_VOID) ? (tn_ExprDoc *)TN_DOC(LiteralDoc, .value = NULL)
+                                             : tir_doc(p, TN_DT(prim->dtype));
+  if (ptr) {
+    const tn_PrimType *element = TN_AS(PrimType, ptr->element_type);
+    tn_ExprDoc *doc =
+        element ? dtype_doc(element->dtype) : print_type(p, (const tn_obj *)ptr->element_type);
+    if (!doc || tn_vec_push_obj(&args, doc)) return NULL;
+    if (ptr->storage_scope->len) TN_TRYP(tn_vec_push_obj(&args, str_doc(ptr->storage_scope->data)));
+    return call_doc(tir_doc(p, "handle"), &args);
+  }
+  if (tuple && tuple->fields->len == 0) return (tn_ExprDoc *)TN_DOC(LiteralDoc, .value = NULL);
+  if (tuple && print_exprs(p, tuple->fields, &args) == 0)
+    return call_doc(tir_doc(p, "Tuple"), &args);
+  return tuple ? NULL : TN_RAISEP(TypeError, NULL, "cannot print a %s as a type", tn_obj_key(type));
+}
+
+/* ---- other objects ---- */
+
+static tn_ExprDoc *print_map(printer *p, const tn_map *m) {
+  TN_VEC(keys);
+  TN_VEC(values);
+  for (int64_t i = 0; i < m->len; ++i) {
+    tn_ExprDoc *k = print_value(p, &m->entries[i].key),
+               *v = k ? print_value(p, &m->entries[i].value) : NULL;
+    if (!v || tn_vec_push_obj(&keys, k) || tn_vec_push_obj(&values, v)) return NULL;
+  }
+  tn_arr *k = tn_arr_from(&keys), *v = tn_arr_from(&values);
+  return (tn_ExprDoc *)TN_DOC(DictDoc, .keys = k, .values = v);
+}
+
+/* metadata["type key"][i]: what has no syntax of its own is kept beside the text as JSON */
+static tn_ExprDoc *print_metadata(printer *p, const tn_obj *o) {
+  const char *key = tn_obj_key(o);
+  const tn_arr *old = (const tn_arr *)tn_map_find(p->meta, key);
+  int64_t at = 0;
+  while (old && at < old->len && old->items[at].v.obj != o) ++at;
+  if (!old || at == old->len) {
+    TN_VEC(all);
+    for (int64_t i = 0; i < at; ++i) TN_TRYP(tn_vec_push(&all, old->items[i]));
+    TN_TRYP(tn_vec_push_obj(&all, o));
+    tn_arr *list = tn_arr_from(&all);
+    if (!list || !(p->meta = tn_map_with(p->meta, tn_any_cstr(key), tn_any_obj(list)))) return NULL;
+  }
+  tn_ExprDoc *k = str_doc(key), *i = int_doc(at), *m = id_doc("metadata");
+  tn_ExprDoc *by_key =
+      k ? (tn_ExprDoc *)TN_DOC(IndexDoc, .value = m, .indices = tn_arr_of(1, k)) : NULL;
+  return (tn_ExprDoc *)TN_DOC(IndexDoc, .value = by_key, .indices = tn_arr_of(1, i));
+}
+
+static tn_ExprDoc *print_string(printer *p, const tn_str *s) {
+  (void)p;
+  return (tn_ExprDoc *)TN_DOC(LiteralDoc, .value = (tn_obj *)(uintptr_t)s);
+}
+
+static tn_ExprDoc *print_index_map(printer *p, const tn_IndexMap *m) {
+  TN_VEC(params);
+  frame *f;
+  if (!(f = open_frame(p, (const tn_obj *)m))) return NULL;
+  for (int64_t i = 0; i < m->initial_indices->len; ++i) {
+    const tn_Var *v = (const tn_Var *)tn_arr_obj(m->initial_indices, i);
+    TN_TRYP(tn_vec_push_obj(&params, define_name(p, f, v, tn_cstr(v->name))));
+  }
+  tn_ExprDoc *body = print_array(p, m->final_indices, true);
+  close_frame(p, f);
+  tn_ExprDoc *lambda =
+      body ? (tn_ExprDoc *)TN_DOC(LambdaDoc, .args = tn_arr_from(&params), .body = body) : NULL;
+  return lambda ? call1_doc(tir_doc(p, "index_map"), lambda) : NULL;
+}
+
+/* Types that are not one row of a family. */
+static tn_ExprDoc *print_other(printer *p, const tn_obj *o) {
+  if (TN_IS(Type, o)) return print_type(p, o);
+  if (o->type->hooks->scalar) {
+    tn_any plain;
+    if (o->type->hooks->scalar(o, &plain)) return print_value(p, &plain);
+  }
+  return print_metadata(p, o);
+}
+
+#define FIELD(T, o, f) (((const tn_##T *)(o))->f)
+
+static tn_ExprDoc *print_bare(printer *p, const tn_obj *o) {
+  if (ir_is_binary(o->type_index)) return print_binary(p, (const tn_BinaryOp *)o);
+  switch (o->type_index) {
+  case TN_TI_IntImm: return print_int(p, (const tn_IntImm *)o);
+  case TN_TI_FloatImm: return print_float(p, (const tn_FloatImm *)o);
+  case TN_TI_StringImm: return print_string(p, FIELD(StringImm, o, value));
+  case TN_TI_Var:
+  case TN_TI_SizeVar: return print_var(p, (const tn_Var *)o);
+  case TN_TI_Not: return operation(p, DOC_NOT, FIELD(Not, o, a), NULL);
+  case TN_TI_Cast: {
+    tn_ExprDoc *value = print_expr(p, FIELD(Cast, o, value)), *t = dtype_doc(FIELD(Cast, o, dtype));
+    TN_VEC(args);
+    if (!value || !t || tn_vec_push_obj(&args, t) || tn_vec_push_obj(&args, value)) return NULL;
+    return call_doc(tir_doc(p, "Cast"), &args);
+  }
+  case TN_TI_Select:
+    return CALL_OF(p, "Select", FIELD(Select, o, condition), FIELD(Select, o, true_value),
+                   FIELD(Select, o, false_value));
+  case TN_TI_Ramp:
+    return CALL_OF(p, "Ramp", FIELD(Ramp, o, base), FIELD(Ramp, o, stride),
+                   tir_i32((int32_t)FIELD(Ramp, o, lanes)));
+  case TN_TI_Broadcast:
+    return CALL_OF(p, "Broadcast", FIELD(Broadcast, o, value),
+                   tir_i32((int32_t)FIELD(Broadcast, o, lanes)));
+  case TN_TI_Shuffle:
+    return CALL_OF(p, "Shuffle", FIELD(Shuffle, o, vectors), FIELD(Shuffle, o, indices));
+  case TN_TI_Let: return print_let(p, (const tn_Let *)o);
+  case TN_TI_Call: return print_call(p, (const tn_Call *)o);
+  case TN_TI_CommReducer: return print_reducer(p, (const tn_CommReducer *)o);
+  case TN_TI_Reduce: return print_reduce(p, (const tn_Reduce *)o);
+  case TN_TI_Range: return print_range(p, (const tn_Range *)o);
+  case TN_TI_IterVar: return print_iter_var(p, (const tn_IterVar *)o);
+  case TN_TI_Buffer: return print_buffer(p, (const tn_Buffer *)o);
+  case TN_TI_BufferLoad:
+    return print_indexed(p, FIELD(BufferLoad, o, buffer), FIELD(BufferLoad, o, indices));
+  case TN_TI_BufferRegion: return print_region(p, (const tn_BufferRegion *)o);
+  case TN_TI_String: return print_string(p, (const tn_str *)o);
+  case TN_TI_Array: return print_array(p, (const tn_arr *)o, false);
+  case TN_TI_Map: return print_map(p, (const tn_map *)o);
+  case TN_TI_DictAttrs: return print_map(p, FIELD(DictAttrs, o, dict));
+  case TN_TI_IndexMap: return print_index_map(p, (const tn_IndexMap *)o);
+  case TN_TI_GlobalVar: return str_doc(tn_cstr(FIELD(GlobalVar, o, name_hint)));
+  default: return print_other(p, o);
+  }
+}
+
+tn_ExprDoc *print_expr(printer *p, const void *obj) {
+  if (!obj) return tn_error_pending() ? NULL : (tn_ExprDoc *)TN_DOC(LiteralDoc, .value = NULL);
+  TN_CHECKP(++p->depth <= PRINT_DEPTH_MAX, ValueError, NULL,
+            "the program is nested more than %d levels deep", PRINT_DEPTH_MAX);
+  tn_ExprDoc *doc = print_bare(p, obj);
+  p->depth--;
+  return (tn_ExprDoc *)noted(p, obj, doc);
+}
+
+tn_ExprDoc *print_value(printer *p, const tn_any *v) {
+  switch (v->type_index) {
+  case TN_NONE: return (tn_ExprDoc *)TN_DOC(LiteralDoc, .value = NULL);
+  case TN_INT: return int_doc(v->v.i64);
+  case TN_BOOL: return bool_doc(v->v.i64 != 0);
+  case TN_FLOAT:
+    return (tn_ExprDoc *)TN_DOC(LiteralDoc, .value = (tn_obj *)tir_float(TN_F64, v->v.f64));
+  case TN_DTYPE: return dtype_doc(v->v.dtype);
+  default:
+    return tn_any_is_obj(v) ? print_expr(p, v->v.obj)
+                            : TN_RAISEP(TypeError, NULL, "cannot print a %s",
+                                        tn_type_key((uint32_t)v->type_index));
+  }
+}

@@ -1,0 +1,354 @@
+/* Entry of the TVMScript printer; frames, names, small documents.
+
+     PrimFunc  ->  # from tvm.script import tir as T
+
+                   @T.prim_func
+                   def main(A: T.Buffer((16,), "float32")):
+                       for i in range(16):
+                           A[i] = T.float32(0)
+
+   Runs anywhere in the pipeline: what a pass prints must parse back to an equal program. */
+#include "tir/script/printer.h"
+
+#include <stdio.h>
+
+#include "ir/expr.h"
+#include "object/path.h"
+#include "tir/script/printer_impl.h"
+
+/* ---- small documents ---- */
+
+/* of the print that runs in this thread; owned by its scope */
+static _Thread_local tn_arr *empty;
+tn_arr *no_paths(void) { return empty; }
+
+tn_ExprDoc *id_doc(const char *name) {
+  return (tn_ExprDoc *)TN_DOC(IdDoc, .name = tn_str_from(name));
+}
+tn_ExprDoc *attr_doc(tn_ExprDoc *value, const char *name) {
+  return (tn_ExprDoc *)TN_DOC(AttrAccessDoc, .value = value, .name = tn_str_from(name));
+}
+tn_ExprDoc *str_doc(const char *text) {
+  return (tn_ExprDoc *)TN_DOC(LiteralDoc, .value = (tn_obj *)tn_str_from(text));
+}
+tn_ExprDoc *int_doc(int64_t value) {
+  return (tn_ExprDoc *)TN_DOC(LiteralDoc, .value = (tn_obj *)tir_i64(value));
+}
+tn_ExprDoc *bool_doc(bool value) {
+  return (tn_ExprDoc *)TN_DOC(LiteralDoc, .value = (tn_obj *)tir_bool(value));
+}
+tn_ExprDoc *dtype_doc(tn_dtype t) { return str_doc(TN_DT(t)); }
+tn_ExprDoc *tuple_doc(const tn_vec *elements) {
+  return (tn_ExprDoc *)TN_DOC(TupleDoc, .elements = tn_arr_from(elements));
+}
+tn_ExprDoc *list_doc(const tn_vec *elements) {
+  return (tn_ExprDoc *)TN_DOC(ListDoc, .elements = tn_arr_from(elements));
+}
+
+tn_ExprDoc *call_kw_doc(tn_ExprDoc *callee, const tn_vec *args, const tn_vec *keys,
+                        const tn_vec *values) {
+  tn_arr *a = tn_arr_from(args), *k = tn_arr_from(keys), *v = tn_arr_from(values);
+  return (tn_ExprDoc *)TN_DOC(CallDoc, .callee = callee, .args = a, .kwargs_keys = k,
+                              .kwargs_values = v);
+}
+tn_ExprDoc *call_doc(tn_ExprDoc *callee, const tn_vec *args) {
+  tn_arr *a = tn_arr_from(args);
+  return (tn_ExprDoc *)TN_DOC(CallDoc, .callee = callee, .args = a, .kwargs_keys = no_paths(),
+                              .kwargs_values = no_paths());
+}
+tn_ExprDoc *call1_doc(tn_ExprDoc *callee, const void *arg) {
+  tn_arr *a = arg ? tn_arr_of(1, arg) : NULL;
+  return (tn_ExprDoc *)TN_DOC(CallDoc, .callee = callee, .args = a, .kwargs_keys = no_paths(),
+                              .kwargs_values = no_paths());
+}
+
+tn_ExprDoc *tir_doc(printer *p, const char *name) {
+  p->uses_tir = true;
+  return attr_doc(id_doc(tn_cstr(p->cfg->tir_prefix)), name);
+}
+
+/* ---- frames ---- */
+
+frame *open_frame(printer *p, const tn_obj *node) {
+  frame *f = tn_arena_alloc(&p->arena, sizeof *f);
+  if (!f) return NULL;
+  *f = (frame){.up = p->top, .node = node};
+  return p->top = f;
+}
+
+static int release_name(printer *p, const tn_ExprDoc *doc) {
+  const tn_IdDoc *id = TN_AS(IdDoc, doc);
+  return id ? tn_map_set(p->names, tn_any_obj(id->name), tn_any_int(0)) : 0;
+}
+
+void close_frame(printer *p, frame *f) {
+  for (int64_t i = 0; i < f->defined.len; ++i) {
+    const tn_obj *o = f->defined.items[i].v.obj;
+    release_name(p, tn_pmap_get(&p->docs, o));
+    tn_pmap_put(&p->docs, o, NULL);
+  }
+  p->top = f->up;
+  tn_vec_fini(&f->stmts);
+  tn_vec_fini(&f->defined);
+}
+
+tn_arr *frame_stmts(frame *f) { return tn_arr_from(&f->stmts); }
+
+int emit(printer *p, const void *doc) { return doc ? tn_vec_push_obj(&p->top->stmts, doc) : -1; }
+
+bool is_defined(const printer *p, const void *obj) { return tn_pmap_get(&p->docs, obj) != NULL; }
+
+int define_doc(printer *p, frame *f, const void *obj, const tn_ExprDoc *doc) {
+  if (!doc || tn_pmap_put(&p->docs, obj, doc)) return -1;
+  return tn_vec_push_obj(&f->defined, obj);
+}
+
+static bool is_taken(const printer *p, const char *name) {
+  tn_any out;
+  return tn_map_get(p->names, tn_any_cstr(name), &out) && out.v.i64;
+}
+
+/* A valid identifier from any text: letters, digits and _ stay. */
+static void sanitize(tn_buf *b, const char *hint) {
+  if (*hint >= '0' && *hint <= '9') tn_buf_putc(b, '_');
+  for (; *hint; ++hint) {
+    bool ok = (*hint >= 'a' && *hint <= 'z') || (*hint >= 'A' && *hint <= 'Z') ||
+              (*hint >= '0' && *hint <= '9') || *hint == '_';
+    tn_buf_putc(b, ok ? *hint : '_');
+  }
+  if (b->len == 0) tn_buf_puts(b, "v");
+}
+
+tn_ExprDoc *define_name(printer *p, frame *f, const void *obj, const char *hint) {
+  TN_BUF(b);
+  sanitize(&b, hint);
+  size_t stem = b.len;
+  if (p->cfg->show_object_address) tn_buf_printf(&b, "_%p", obj);
+  for (int i = 1; b.data && is_taken(p, b.data); ++i) {
+    b.len = stem;
+    tn_buf_printf(&b, "_%d", i);
+  }
+  const char *name = tn_buf_cstr(&b);
+  if (!name || tn_map_set(p->names, tn_any_cstr(name), tn_any_int(1))) return NULL;
+  tn_ExprDoc *doc = id_doc(name);
+  if (!doc || define_doc(p, f, obj, doc)) return NULL;
+  return (tn_ExprDoc *)noted(p, obj, doc);
+}
+
+frame *frame_for(printer *p, const void *obj) {
+  const tn_obj *node = tn_pmap_get(&p->lowest, obj);
+  frame *f = p->top, *outermost_program = p->top;
+  for (; f; f = f->up) {
+    if (node && f->node == node) return f;
+    if (f->node && f->node->type_index != TN_TI_IRModule) outermost_program = f;
+  }
+  return outermost_program;
+}
+
+/* ---- where free variables are declared ---- */
+
+/* Nodes that open a frame, on the way from the root to the node being visited. */
+typedef struct {
+  printer *p;
+  const tn_obj *path[512];
+  int n;
+  tn_pmap depth; /* variable -> 1 + length of the common part of the paths of its uses */
+} finder;
+
+static bool opens_frame(const tn_obj *o) {
+  switch (o->type_index) {
+  case TN_TI_PrimFunc:
+  case TN_TI_For:
+  case TN_TI_BlockRealize:
+  case TN_TI_While:
+  case TN_TI_IfThenElse: return true;
+  default: return false;
+  }
+}
+
+static int note_use(finder *f, const tn_obj *o) {
+  int64_t common = tn_pmap_get_int(&f->depth, o, -1);
+  if (common < 0) {
+    common = f->n;
+    TN_TRY(tn_pmap_put(&f->p->lowest, o, f->n ? f->path[f->n - 1] : NULL));
+  } else {
+    /* the common part ends at the node noted so far, or above it when that is not on this path */
+    const tn_obj *node = tn_pmap_get(&f->p->lowest, o);
+    while (common > 0 && (common > f->n || f->path[common - 1] != node)) {
+      common--;
+      node = common > 0 && common <= f->n ? f->path[common - 1] : NULL;
+    }
+    TN_TRY(tn_pmap_put(&f->p->lowest, o, node));
+  }
+  return tn_pmap_put_int(&f->depth, o, common);
+}
+
+static int find_uses(void *ctx, tn_obj *o) {
+  finder *f = ctx;
+  bool named =
+      o->type_index == TN_TI_Var || o->type_index == TN_TI_SizeVar || o->type_index == TN_TI_Buffer;
+  if (named && note_use(f, o)) return -1;
+  if (o->type_index == TN_TI_String || o->type->kind == TN_KIND_OPAQUE) return 0;
+  bool opens = opens_frame(o) && f->n < TN_COUNT(f->path);
+  if (opens) f->path[f->n++] = o;
+  int err = tn_visit_children(o, find_uses, f);
+  if (opens) f->n--;
+  return err;
+}
+
+int find_free(printer *p, const tn_obj *root) {
+  finder f = {.p = p};
+  int err = find_uses(&f, (tn_obj *)(uintptr_t)root);
+  tn_pmap_fini(&f.depth);
+  return err;
+}
+
+/* ---- places ---- */
+
+tn_Doc *noted(printer *p, const void *obj, const void *doc) {
+  tn_Doc *d = (tn_Doc *)(uintptr_t)doc;
+  if (!d || !obj) return d;
+  tn_str *comment = tn_pmap_get(&p->marks, obj);
+  if (comment && TN_IS(StmtDoc, d)) {
+    tn_any text = tn_any_obj(comment);
+    if (tn_field_set((tn_obj *)d, tn_type_field(d->hdr.type, "comment"), &text)) return NULL;
+  }
+  tn_obj *path = tn_pmap_get(&p->underlined, obj);
+  if (path) {
+    tn_arr *paths = tn_arr_of(1, path);
+    tn_any value = tn_any_obj(paths);
+    if (!paths || tn_field_set((tn_obj *)d, tn_type_field(d->hdr.type, "source_paths"), &value))
+      return NULL;
+  }
+  return d;
+}
+
+/* One step of a path from an object; None where it leads nowhere. */
+static tn_any step(tn_any from, const tn_ObjectPath *path) {
+  tn_obj *o = tn_any_is_obj(&from) ? from.v.obj : NULL;
+  const tn_AttributeAccessPath *attr = TN_AS(AttributeAccessPath, path);
+  const tn_ArrayIndexPath *index = TN_AS(ArrayIndexPath, path);
+  const tn_MapValuePath *value = TN_AS(MapValuePath, path);
+  tn_any out = tn_any_none();
+  if (!o) return out;
+  if (attr && o->type->kind == TN_KIND_NODE) {
+    const tn_field *f = tn_type_field(o->type, tn_cstr(attr->attr_key));
+    if (f) out = tn_field_get(o, f);
+  } else if (index && o->type->kind == TN_KIND_ARRAY) {
+    out = tn_arr_get((tn_arr *)o, index->index);
+  } else if (value && o->type->kind == TN_KIND_MAP) {
+    tn_map_get((tn_map *)o, value->key, &out);
+  }
+  return out;
+}
+
+static tn_any walk(tn_obj *root, const tn_ObjectPath *path) {
+  return path->parent ? step(walk(root, path->parent), path) : tn_any_obj(root);
+}
+
+/* The object that a path leads to from root, or NULL. */
+static tn_obj *follow(tn_obj *root, const tn_ObjectPath *path) {
+  tn_any at = walk(root, path);
+  return tn_any_is_obj(&at) ? at.v.obj : NULL;
+}
+
+/* Every object to be underlined gets a path of its own: what is compared when the text is written.
+ */
+static int mark_objects(printer *p, tn_obj *root, tn_vec *paths) {
+  const tn_PrinterConfig *c = p->cfg;
+  for (int64_t i = 0; c->path_to_underline && i < c->path_to_underline->len; ++i) {
+    tn_obj *path = tn_arr_obj(c->path_to_underline, i),
+           *o = follow(root, (const tn_ObjectPath *)path);
+    if (o && tn_pmap_put(&p->underlined, o, path)) return -1;
+    TN_TRY(tn_vec_push_obj(paths, path));
+  }
+  for (int64_t i = 0; c->obj_to_underline && i < c->obj_to_underline->len; ++i) {
+    tn_ObjectPath *path = tn_path_root(tn_str_fmt("underlined %lld", (long long)i));
+    if (!path || tn_pmap_put(&p->underlined, tn_arr_obj(c->obj_to_underline, i), path)) return -1;
+    TN_TRY(tn_vec_push_obj(paths, path));
+  }
+  for (int64_t i = 0; c->obj_to_annotate && i < c->obj_to_annotate->len; ++i) {
+    TN_TRY(tn_pmap_put(&p->marks, c->obj_to_annotate->entries[i].key.v.obj,
+                       c->obj_to_annotate->entries[i].value.v.obj));
+  }
+  for (int64_t i = 0; c->path_to_annotate && i < c->path_to_annotate->len; ++i) {
+    tn_obj *o = follow(root, (const tn_ObjectPath *)c->path_to_annotate->entries[i].key.v.obj);
+    if (o) TN_TRY(tn_pmap_put(&p->marks, o, c->path_to_annotate->entries[i].value.v.obj));
+  }
+  return 0;
+}
+
+/* ---- entry ---- */
+
+static int print_root(printer *p, frame *f, tn_obj *root) {
+  if (root->type_index == TN_TI_PrimFunc)
+    return emit(p, print_prim_func(p, (tn_PrimFunc *)root, NULL));
+  if (root->type_index == TN_TI_IRModule) return emit(p, print_module(p, (tn_IRModule *)root));
+  if (TN_IS(Stmt, root)) return print_body(p, f, root);
+  tn_ExprDoc *doc = print_expr(p, root);
+  return emit(p, doc ? TN_DOC(ExprStmtDoc, .expr = doc) : NULL);
+}
+
+/* "# from tvm.script import tir as T" above functions and modules */
+static void header(const printer *p, tn_buf *out) {
+  if (p->uses_ir)
+    tn_buf_printf(out, "# from tvm.script import ir as %s\n", tn_cstr(p->cfg->ir_prefix));
+  if (p->uses_tir)
+    tn_buf_printf(out, "# from tvm.script import tir as %s\n", tn_cstr(p->cfg->tir_prefix));
+  tn_buf_puts(out, "\n");
+}
+
+static int metadata(const printer *p, tn_buf *out) {
+  if (!p->meta) return 0;
+  if (!p->cfg->show_meta) {
+    tn_buf_puts(out, "\n# Metadata omitted. Use show_meta=True in script() method to show it.");
+    return 0;
+  }
+  tn_func *save = tn_scope_own(tn_func_find("node.SaveJSON"));
+  tn_any json, arg = tn_any_obj(p->meta);
+  if (!save || tn_func_call(save, &arg, 1, &json)) return -1;
+  if (!tn_any_is_obj(&json) || !tn_scope_own(json.v.obj)) return -1;
+  tn_buf_printf(out, "\nmetadata = tvm.ir.load_json(\"\"\"%s\"\"\")",
+                tn_cstr((tn_str *)json.v.obj));
+  return 0;
+}
+
+static tn_str *print_text(printer *p, tn_obj *root, frame *f, const doc_options *opt) {
+  TN_BUF(out);
+  if (find_free(p, root) || print_root(p, f, root)) return NULL;
+  tn_StmtBlockDoc *all = TN_DOC(StmtBlockDoc, .stmts = frame_stmts(f));
+  if (!all) return NULL;
+  if (root->type_index == TN_TI_PrimFunc || root->type_index == TN_TI_IRModule) header(p, &out);
+  if (doc_text((tn_Doc *)all, opt, &out) || metadata(p, &out)) return NULL;
+  return tn_scope_own(tn_buf_str(&out));
+}
+
+static const tn_PrinterConfig *default_config(void) {
+  return tn_scope_own(tn_node_make(&tn_type_PrinterConfig, 0, NULL, NULL));
+}
+
+/* After an error inner frames are still open. */
+static void finish(printer *p) {
+  while (p->top) close_frame(p, p->top);
+  tn_pmap *tables[] = {&p->docs, &p->lowest, &p->loops, &p->marks, &p->underlined};
+  for (int i = 0; i < TN_COUNT(tables); ++i) tn_pmap_fini(tables[i]);
+  tn_arena_fini(&p->arena);
+  empty = NULL;
+}
+
+tn_str *script_print(tn_obj *root, const tn_PrinterConfig *cfg) {
+  TN_SCOPE(s);
+  TN_VEC(paths);
+  printer p = {.cfg = cfg ? cfg : default_config(), .names = tn_scope_own(tn_map_new())};
+  tn_str *text = NULL;
+  empty = tn_scope_own(tn_arr_new(NULL, 0));
+  frame *f = p.cfg && p.names && empty ? open_frame(&p, NULL) : NULL;
+  if (f && mark_objects(&p, root, &paths) == 0) {
+    tn_arr *underline = paths.len ? tn_arr_from(&paths) : NULL;
+    doc_options opt = {(int)p.cfg->indent_spaces, p.cfg->print_line_numbers,
+                       (int)p.cfg->num_context_lines, underline};
+    text = print_text(&p, root, f, &opt);
+  }
+  finish(&p);
+  return tn_scope_return(s, text);
+}

@@ -1,0 +1,172 @@
+/* Nodes of tensor programs: types, checks, small builders. */
+#include "tir/tir.h"
+
+#include "ir/expr.h"
+#include "ir/module.h"
+#include "object/functions.h"
+#include "tir/tir_impl.h"
+
+/* ---- checks after construction ---- */
+
+static int check_indices(const tn_Buffer *b, const tn_arr *indices, const tn_Span *span) {
+  TN_CHECK(
+      indices->len == b->shape->len, ValueError, span,
+      "buffer %s is %lld-dimensional, cannot be indexed with the %lld-dimensional indices provided",
+      tn_cstr(b->name), (long long)b->shape->len, (long long)indices->len);
+  for (int64_t i = 0; i < indices->len; ++i) {
+    const tn_obj *e = tn_arr_obj(indices, i);
+    TN_CHECK(TN_IS(PrimExpr, e), TypeError, span,
+             "index %lld of buffer %s: expected PrimExpr, got %s", (long long)i, tn_cstr(b->name),
+             tn_obj_key(e));
+    TN_CHECK(i + 1 == indices->len || ((const tn_expr *)e)->dtype.lanes == 1, ValueError, span,
+             "index %lld of buffer %s: only the last index may be a vector", (long long)i,
+             tn_cstr(b->name));
+  }
+  return 0;
+}
+
+/* Element type of the buffer with the lanes of the last index. */
+static tn_dtype access_dtype(const tn_Buffer *b, const tn_arr *indices) {
+  int lanes =
+      indices->len ? ((const tn_expr *)tn_arr_obj(indices, indices->len - 1))->dtype.lanes : 1;
+  return tn_dtype_of(b->dtype.code, b->dtype.bits, b->dtype.lanes * lanes);
+}
+
+static int init_load(tn_obj *self) {
+  tn_BufferLoad *e = (tn_BufferLoad *)self;
+  TN_TRY(check_indices(e->buffer, e->indices, e->span));
+  e->dtype = access_dtype(e->buffer, e->indices);
+  return 0;
+}
+
+static int init_store(tn_obj *self) {
+  tn_BufferStore *s = (tn_BufferStore *)self;
+  TN_TRY(check_indices(s->buffer, s->indices, s->span));
+  tn_dtype want = access_dtype(s->buffer, s->indices), got = s->value->dtype;
+  TN_CHECK(tn_dtype_eq(want, got), TypeError, s->span,
+           "store to buffer %s: expected a value of type %s, got %s", tn_cstr(s->buffer->name),
+           TN_DT(want), TN_DT(got));
+  return 0;
+}
+
+static int init_condition(const tn_expr *cond, const char *what) {
+  TN_CHECK(ir_is_bool(cond->dtype), TypeError, cond->span, "%s: expected a bool, got %s", what,
+           TN_DT(cond->dtype));
+  return 0;
+}
+static int init_if(tn_obj *self) {
+  return init_condition(((tn_IfThenElse *)self)->condition, "tir.IfThenElse.condition");
+}
+static int init_while(tn_obj *self) {
+  return init_condition(((tn_While *)self)->condition, "tir.While.condition");
+}
+
+static int init_for(tn_obj *self) {
+  tn_For *f = (tn_For *)self;
+  TN_CHECK(f->kind >= TIR_FOR_SERIAL && f->kind <= TIR_FOR_THREAD_BINDING, ValueError, f->span,
+           "tir.For.kind: expected 0 to 4, got %d", f->kind);
+  tn_dtype v = f->loop_var->dtype;
+  TN_CHECK(v.code == kDLInt || v.code == kDLUInt, TypeError, f->span,
+           "loop variable %s: expected an integer, got %s", tn_cstr(f->loop_var->name), TN_DT(v));
+  TN_CHECK(tn_dtype_eq(f->min->dtype, f->extent->dtype) || tir_is_zero(f->min), TypeError, f->span,
+           "loop over %s: min is %s but extent is %s", tn_cstr(f->loop_var->name),
+           TN_DT(f->min->dtype), TN_DT(f->extent->dtype));
+  return 0;
+}
+
+static int init_realize(tn_obj *self) {
+  tn_BlockRealize *r = (tn_BlockRealize *)self;
+  TN_CHECK(r->iter_values->len == r->block->iter_vars->len, ValueError, r->span,
+           "block %s: expected %lld iterator values, got %lld", tn_cstr(r->block->name_hint),
+           (long long)r->block->iter_vars->len, (long long)r->iter_values->len);
+  return init_condition(r->predicate, "tir.BlockRealize.predicate");
+}
+
+static const tn_type_hooks load_hooks = {.init = init_load}, store_hooks = {.init = init_store},
+                           if_hooks = {.init = init_if}, while_hooks = {.init = init_while},
+                           for_hooks = {.init = init_for}, realize_hooks = {.init = init_realize};
+
+TN_NODES_DEFINE(TN_TIR_NODES, tir_types)
+
+/* ---- buffers ---- */
+
+const char *tir_buffer_scope(const tn_Buffer *b) {
+  const tn_PointerType *t = TN_AS(PointerType, b->data->type_annotation);
+  return t && t->storage_scope->len ? t->storage_scope->data : "global";
+}
+
+tn_Buffer *tir_buffer(tn_arr *shape, tn_dtype dtype, const char *name, const char *scope) {
+  /* bool is stored as a byte, so the pointer points to int8 */
+  tn_dtype storage = ir_is_bool(dtype) ? tn_dtype_of(kDLInt, 8, dtype.lanes) : dtype;
+  tn_Var *data = tir_pointer_var(name, storage, scope && *scope ? scope : "global");
+  const tn_expr *first = shape && shape->len ? (const tn_expr *)tn_arr_obj(shape, 0) : NULL;
+  tn_arr *none = tn_arr_of(0);
+  return TN_NEW(Buffer, .data = data, .dtype = dtype, .shape = shape, .axis_separators = none,
+                .strides = none, .elem_offset = tir_int(first ? first->dtype : TN_I32, 0),
+                .name = tn_str_from(name), .data_alignment = TIR_ALIGNMENT, .offset_factor = 1,
+                .buffer_type = TIR_BUFFER_DEFAULT);
+}
+
+tn_expr *tir_load(tn_Buffer *b, tn_arr *indices) {
+  return (tn_expr *)TN_MAKE(BufferLoad, .buffer = b, .indices = indices);
+}
+tn_stmt *tir_store(tn_Buffer *b, tn_expr *value, tn_arr *indices) {
+  return (tn_stmt *)TN_MAKE(BufferStore, .buffer = b, .value = value, .indices = indices);
+}
+
+/* ---- statements ---- */
+
+tn_stmt *tir_nop(void) { return (tn_stmt *)TN_NEW(Evaluate, .value = tir_i32(0)); }
+
+bool tir_is_nop(const tn_stmt *s) {
+  const tn_Evaluate *e = TN_AS(Evaluate, s);
+  int64_t value;
+  return e && tir_as_int((const tn_obj *)e->value, &value);
+}
+
+static int flatten(tn_vec *out, const tn_obj *s) {
+  const tn_SeqStmt *seq = TN_AS(SeqStmt, s);
+  if (!s) return -1;
+  if (!seq) return tir_is_nop((const tn_stmt *)s) ? 0 : tn_vec_push_obj(out, s);
+  for (int64_t i = 0; i < seq->seq->len; ++i) TN_TRY(flatten(out, tn_arr_obj(seq->seq, i)));
+  return 0;
+}
+
+tn_stmt *tir_seq(const tn_vec *stmts) {
+  TN_VEC(flat);
+  for (int64_t i = 0; i < stmts->len; ++i) {
+    if (flatten(&flat, stmts->items[i].v.obj)) return NULL;
+  }
+  if (flat.len == 0) return tir_nop();
+  if (flat.len == 1) return (tn_stmt *)flat.items[0].v.obj;
+  return (tn_stmt *)TN_NEW(SeqStmt, .seq = tn_arr_from(&flat));
+}
+
+tn_stmt *tir_seq2(tn_stmt *a, tn_stmt *b) {
+  TN_VEC(both);
+  if (!a || !b || tn_vec_push_obj(&both, a) || tn_vec_push_obj(&both, b)) return NULL;
+  return tir_seq(&both);
+}
+
+/* ---- functions ---- */
+
+tn_obj *tir_func_attr(const tn_PrimFunc *f, const char *key) {
+  return f->attrs ? tn_map_find(f->attrs->dict, key) : NULL;
+}
+
+tn_PrimFunc *tir_with_attr(tn_PrimFunc *f, const char *key, tn_obj *value) {
+  return (tn_PrimFunc *)ir_func_with_attr((const tn_BaseFunc *)f, key, tn_any_obj(value));
+}
+
+tn_PrimFunc *tir_with_body(tn_PrimFunc *f, tn_stmt *body) {
+  if (!body || f->body == body) return body ? f : NULL;
+  tn_PrimFunc copy = *f;
+  copy.body = body;
+  return tn_node_copy(&tn_type_PrimFunc, &copy);
+}
+
+int tir_init(void) {
+  TN_TRY(tn_type_register_table(tir_types, TN_COUNT(tir_types)));
+  TN_TRY(doc_init());
+  return 0;
+}

@@ -1,0 +1,8 @@
+/* Starts of the parts of the layer. */
+#ifndef TN_TIR_TIR_IMPL_H_
+#define TN_TIR_TIR_IMPL_H_
+
+/** Types and functions of script/: documents, printer. */
+int doc_init(void);
+
+#endif /* TN_TIR_TIR_IMPL_H_ */
