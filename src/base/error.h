@@ -48,8 +48,9 @@ typedef struct {
 #define TN_ICHECKP(cond)                                                                           \
   TN_CHECKP(cond, InternalError, NULL, "Check failed: (%s) is false: please report this", #cond)
 
-/* Evaluate; on failure add this place to the trace and return from the enclosing function. The -1 is
-   written out so that the compiler knows that what a failed function leaves unset is not used. */
+/* Evaluate; on failure add this place to the trace and return from the enclosing function. The -1
+   is written out so that the compiler knows that what a failed function leaves unset is not used.
+ */
 #define TN_TRY(e)                                                                                  \
   do {                                                                                             \
     if (e) return (void)tn_trace(__FILE__, __LINE__, __func__), -1;                                \

@@ -48,9 +48,10 @@ int64_t tn_dtype_item_bytes(tn_dtype dtype);
 /** The library's spelling of a dtype: DLPack's bool becomes uint1. */
 tn_dtype tn_dtype_canonical(tn_dtype dtype);
 
-/** Address of the first element of a tensor in host memory. */
+/** Address of the first element of a tensor in host memory; NULL data of an empty one stays NULL.
+ */
 static inline char *tn_tensor_first(const DLTensor *dl) {
-  return (char *)dl->data + dl->byte_offset;
+  return dl->byte_offset ? (char *)dl->data + dl->byte_offset : dl->data;
 }
 
 /** Calls fn for runs of elements that correspond in two host tensors of one shape, in row-major

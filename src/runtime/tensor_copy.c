@@ -74,8 +74,8 @@ int tn_tensor_walk(const DLTensor *a, const DLTensor *b, int64_t item, tn_run_fn
   layout l;
   int64_t at[TN_MAX_NDIM] = {0}; /* the place in the dimensions before the last */
   char *pa = tn_tensor_first(a), *pb = tn_tensor_first(b);
-  TN_CHECK(a->ndim >= 0 && a->ndim <= TN_MAX_NDIM, ValueError, NULL, "tensor.ndim: expected 0 to %d, got %d",
-           TN_MAX_NDIM, a->ndim);
+  TN_CHECK(a->ndim >= 0 && a->ndim <= TN_MAX_NDIM, ValueError, NULL,
+           "tensor.ndim: expected 0 to %d, got %d", TN_MAX_NDIM, a->ndim);
   if (tn_tensor_count(a) == 0) return 0;
   l.ndim = a->ndim;
   if (l.ndim) memcpy(l.shape, a->shape, (size_t)l.ndim * sizeof *l.shape);

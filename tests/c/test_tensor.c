@@ -248,6 +248,35 @@ static void test_from_dlpack_keeps_strides(void **state) {
   assert_int_equal(p.deleted, 4);
 }
 
+static void test_nothing_at_no_address(void **state) {
+  (void)state;
+  producer p;
+  producer_init(&p);
+  p.shape[0] = 0;
+  p.legacy.dl_tensor.data = NULL;
+  const char *types[] = {"int8", "int4", "float32", "bool"};
+  for (int i = 0; i < TN_COUNT(types); ++i) {
+    p.legacy.dl_tensor.dtype = parse(types[i]);
+    tn_tensor *t = tn_tensor_from_dlpack(&p.legacy), *c = tn_tensor_clone(&t->dl, cpu, NULL);
+    assert_int_equal(tn_tensor_copy(&c->dl, &t->dl), 0);
+    assert_int_equal(tn_tensor_copy_to_bytes(&t->dl, NULL, 0), 0);
+    assert_true(tn_type_NDArray.hooks->content_equal(&t->hdr, &c->hdr));
+    assert_int_equal(tn_type_NDArray.hooks->content_hash(&t->hdr),
+                     tn_type_NDArray.hooks->content_hash(&c->hdr));
+    tn_tensor *v = tn_tensor_view(t, (int64_t[]){0}, 1, TN_F32, 0);
+    bool same = tn_dtype_eq(t->dl.dtype, TN_F32);
+    assert_int_equal(tn_tensor_convert(&v->dl, &t->dl), same ? 0 : -1);
+    if (!same) assert_error("TypeError", "there is no conversion from float32");
+    tn_bytes *b = tn_tensor_save(t);
+    assert_non_null(b);
+    tn_release(b);
+    tn_release(v);
+    tn_release(c);
+    tn_release(t);
+  }
+  assert_int_equal(p.deleted, TN_COUNT(types));
+}
+
 static void test_bool_is_uint1_inside_and_bool_outside(void **state) {
   (void)state;
   producer p;
@@ -493,6 +522,7 @@ int main(void) {
       cmocka_unit_test(test_view_stays_inside),
       cmocka_unit_test(test_from_dlpack_keeps_the_producer),
       cmocka_unit_test(test_from_dlpack_keeps_strides),
+      cmocka_unit_test(test_nothing_at_no_address),
       cmocka_unit_test(test_bool_is_uint1_inside_and_bool_outside),
       cmocka_unit_test(test_bad_dlpack_is_left_alone),
       cmocka_unit_test(test_to_dlpack_keeps_the_tensor),
