@@ -4,6 +4,7 @@
 int ir_init(void) {
   TN_TRY(ir_types_init());
   ir_imm_init();
+  ir_functor_init();
   TN_TRY(ir_tir_ops_init());
   TN_TRY(ir_api_expr_init());
   TN_TRY(ir_api_op_init());

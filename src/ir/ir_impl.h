@@ -22,6 +22,7 @@ int ir_api_expr_init(void);
 int ir_api_types_init(void);
 int ir_api_op_init(void);
 int ir_tir_ops_init(void);
+void ir_functor_init(void);
 
 /** Argument i as an expression (see ir_expr_from); *out is NULL when it is None or missing. */
 int ir_arg_expr(const tn_any *args, int32_t n, int32_t i, tn_expr **out);

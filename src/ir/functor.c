@@ -1,0 +1,260 @@
+/* Walking and rewriting programs (see functor.h). */
+#include "ir/functor.h"
+
+#include "base/alloc.h"
+#include "base/stack.h"
+#include "ir/ir_impl.h"
+
+/* Declared leaves, few: the answer for a type is cached by index. */
+enum { MAX_LEAVES = 32 };
+enum { UNKNOWN, INNER, LEAF, HIDDEN };
+static struct {
+  const tn_type *type;
+  uint8_t as;
+} leaves[MAX_LEAVES];
+static int nleaves;
+static _Atomic uint8_t known[TN_TI_BEGIN_DYNAMIC];
+
+void tn_functor_leaf(const tn_type *type, bool seen) {
+  if (nleaves < MAX_LEAVES) {
+    leaves[nleaves].type = type;
+    leaves[nleaves++].as = seen ? LEAF : HIDDEN;
+  }
+  for (int i = 0; i < TN_TI_BEGIN_DYNAMIC; ++i) known[i] = UNKNOWN;
+}
+
+static uint8_t find_class(const tn_type *t) {
+  switch ((tn_type_kind)t->kind) {
+  case TN_KIND_NODE:
+  case TN_KIND_ARRAY:
+  case TN_KIND_MAP:
+  case TN_KIND_TUPLE: break;
+  default: return HIDDEN; /* holds no other objects */
+  }
+  for (int i = 0; i < nleaves; ++i) {
+    if (tn_type_is(t, leaves[i].type)) return leaves[i].as;
+  }
+  return INNER;
+}
+
+static uint8_t class_of(const tn_obj *o) {
+  if (o->type_index >= TN_TI_BEGIN_DYNAMIC) return find_class(o->type);
+  uint8_t k = known[o->type_index];
+  if (k == UNKNOWN) known[o->type_index] = k = find_class(o->type);
+  return k;
+}
+
+static bool is_container(const tn_obj *o) { return o->type->kind != TN_KIND_NODE; }
+
+/* ---- an explicit stack of objects whose children are being walked ---- */
+
+typedef struct {
+  tn_obj *node;
+  int64_t first, next; /* its children in `queue`, and the next to enter */
+} frame;
+
+typedef struct {
+  frame *frames;
+  tn_obj **queue; /* children of all open frames, one after another */
+  int64_t depth, frames_cap, nqueue, queue_cap;
+  tn_pmap seen;
+} walk;
+
+static void walk_fini(walk *w) {
+  tn_free(w->frames);
+  tn_free((void *)w->queue);
+  tn_pmap_fini(&w->seen);
+}
+#define WALK(name) __attribute__((cleanup(walk_fini))) walk name = {0}
+
+static int add_child(void *ctx, tn_obj *child) {
+  walk *w = ctx;
+  if (class_of(child) == HIDDEN) return 0;
+  TN_GROW(w->queue, w->queue_cap, w->nqueue + 1, return -1);
+  w->queue[w->nqueue++] = child;
+  return 0;
+}
+
+static int enter(walk *w, tn_obj *o) {
+  TN_GROW(w->frames, w->frames_cap, w->depth + 1, return -1);
+  w->frames[w->depth++] = (frame){o, w->nqueue, w->nqueue};
+  return class_of(o) == INNER ? tn_visit_children(o, add_child, w) : 0;
+}
+
+/* The next child of the top frame that was not met before, marked as met; NULL when there is none.
+ */
+static int next_child(walk *w, tn_obj **out) {
+  frame *top = &w->frames[w->depth - 1];
+  *out = NULL;
+  while (top->next < w->nqueue) {
+    tn_obj *child = w->queue[top->next++];
+    if (tn_pmap_has(&w->seen, child)) continue;
+    *out = child;
+    return tn_pmap_put_int(&w->seen, child, 1);
+  }
+  return 0;
+}
+
+static void leave(walk *w) { w->nqueue = w->frames[--w->depth].first; }
+
+int tn_post_order(const void *root, int (*fn)(void *ctx, tn_obj *node), void *ctx) {
+  WALK(w);
+  tn_obj *child;
+  if (!root) return 0;
+  TN_TRY(enter(&w, (tn_obj *)(uintptr_t)root));
+  while (w.depth > 0) {
+    TN_TRY(next_child(&w, &child));
+    if (child) {
+      TN_TRY(enter(&w, child));
+      continue;
+    }
+    tn_obj *done = w.frames[w.depth - 1].node;
+    leave(&w);
+    int r = is_container(done) ? 0 : fn(ctx, done);
+    if (r) return r;
+  }
+  return 0;
+}
+
+int tn_pre_order(const void *root, int (*fn)(void *ctx, tn_obj *node), void *ctx) {
+  WALK(w);
+  tn_obj *child = (tn_obj *)(uintptr_t)root;
+  while (child) {
+    int r = is_container(child) ? 0 : fn(ctx, child);
+    if (r != 0 && r != 1) return r;
+    if (r == 0) TN_TRY(enter(&w, child));
+    for (child = NULL; w.depth > 0 && !child;) {
+      TN_TRY(next_child(&w, &child));
+      if (!child) leave(&w);
+    }
+  }
+  return 0;
+}
+
+/* ---- rewriting, children first ---- */
+
+typedef struct {
+  tn_pmap done; /* object to its retained result */
+  const tn_rewrite_case *cases;
+  int ncases;
+  void *ctx;
+} rewriter;
+
+static void rewriter_fini(rewriter *r) {
+  for (size_t i = 0; i < r->done.cap; ++i)
+    tn_release(r->done.slots[i].key ? r->done.slots[i].v.ptr : NULL);
+  tn_pmap_fini(&r->done);
+}
+
+static tn_obj *result_of(void *ctx, tn_obj *child) {
+  tn_obj *r = tn_pmap_get(&((rewriter *)ctx)->done, child);
+  return r ? r : child;
+}
+
+static int finish(rewriter *r, tn_obj *pre) {
+  TN_SCOPE(s);
+  tn_obj *post = class_of(pre) == INNER ? tn_map_children(pre, result_of, r) : pre;
+  if (post != pre) TN_GET(post, ir_node_check(post));
+  tn_rewrite_case f = pre->type_index < (uint32_t)r->ncases ? r->cases[pre->type_index] : NULL;
+  if (f) TN_GET(post, f(r->ctx, pre, post));
+  tn_retain(post);
+  if (tn_pmap_put(&r->done, pre, post) == 0) return 0;
+  tn_release(post);
+  return -1;
+}
+
+void *tn_rewrite(const void *root, const tn_rewrite_case *cases, int ncases, void *ctx) {
+  WALK(w);
+  __attribute__((cleanup(rewriter_fini)))
+  rewriter r = {.cases = cases, .ncases = ncases, .ctx = ctx};
+  tn_obj *child, *top = (tn_obj *)(uintptr_t)root;
+  if (!root) return NULL;
+  TN_TRYP(enter(&w, top));
+  while (w.depth > 0) {
+    TN_TRYP(next_child(&w, &child));
+    if (child) {
+      TN_TRYP(enter(&w, child));
+      continue;
+    }
+    TN_TRYP(finish(&r, w.frames[w.depth - 1].node));
+    leave(&w);
+  }
+  tn_obj *result = tn_pmap_get(&r.done, top);
+  tn_retain(result);
+  return tn_scope_own(result);
+}
+
+/* ---- rewriting with context ---- */
+
+void tn_mut_forget(tn_mut *m) {
+  for (size_t i = 0; i < m->memo.cap; ++i) {
+    if (!m->memo.slots[i].key) continue;
+    tn_release(m->memo.slots[i].key);
+    tn_release(m->memo.slots[i].v.ptr);
+  }
+  tn_pmap_fini(&m->memo);
+  m->memo = (tn_pmap){0};
+}
+
+void tn_mut_fini(tn_mut *m) { tn_mut_forget(m); }
+
+static tn_obj *visit_child(void *ctx, tn_obj *child) { return tn_mut_visit(ctx, child); }
+
+void *tn_mut_children(tn_mut *m, const void *node) {
+  tn_obj *o = (tn_obj *)(uintptr_t)node;
+  if (class_of(o) != INNER && !(m->types && TN_IS(Type, o))) return o;
+  tn_obj *r = tn_map_children(o, visit_child, m);
+  return r == o ? r : ir_node_check(r);
+}
+
+static tn_obj *dispatch(tn_mut *m, tn_obj *o) {
+  tn_mut_case f = o->type_index < (uint32_t)m->ncases ? m->cases[o->type_index] : NULL;
+  return f ? f(m, o) : tn_mut_children(m, o);
+}
+
+/* Keys are retained too: the address of a temporary node must not come back as another node. */
+static tn_obj *remember(tn_mut *m, tn_obj *o, tn_obj *r) {
+  if (!r) return NULL;
+  TN_TRYP(tn_pmap_put(&m->memo, o, r));
+  tn_retain(o);
+  tn_retain(r);
+  return r;
+}
+
+void *tn_mut_visit(tn_mut *m, const void *node) {
+  tn_obj *o = (tn_obj *)(uintptr_t)node;
+  if (!o) return NULL;
+  TN_TRYP(tn_stack_check("the program"));
+  if (o->type->role != TN_EQ_DAG) return dispatch(m, o);
+  tn_obj *known_result = tn_pmap_get(&m->memo, o);
+  return known_result ? known_result : remember(m, o, dispatch(m, o));
+}
+
+/* ---- substitution ---- */
+
+static tn_obj *replace_var(tn_mut *m, tn_obj *o) {
+  const tn_Var *v = (const tn_Var *)o;
+  const tn_expr *e = tn_pmap_get(m->ctx, o);
+  if (!e) return o;
+  TN_CHECKP(tn_dtype_eq(v->dtype, e->dtype), TenonError, v->span,
+            "substitute: %s is of type %s, its replacement of type %s", tn_cstr(v->name),
+            TN_DT(v->dtype), TN_DT(e->dtype));
+  return (tn_obj *)(uintptr_t)e;
+}
+
+void *tir_substitute(const void *node, const tn_pmap *vars) {
+  static const tn_mut_case cases[] = {TN_CASE(Var, replace_var), TN_CASE(SizeVar, replace_var)};
+  TN_MUT(m, cases, (void *)(uintptr_t)vars);
+  return tn_mut_visit(&m, node);
+}
+
+void ir_functor_init(void) {
+  tn_functor_leaf(&tn_type_Span, false);
+  tn_functor_leaf(&tn_type_SourceName, false);
+  tn_functor_leaf(&tn_type_Type, false);
+  tn_functor_leaf(&tn_type_Attrs, false);
+  tn_functor_leaf(&tn_type_EnvFunc, false);
+  tn_functor_leaf(&tn_type_Op, true);
+  tn_functor_leaf(&tn_type_GlobalVar, true);
+  tn_functor_leaf(&tn_type_Var, true);
+}
