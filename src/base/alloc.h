@@ -33,7 +33,7 @@ TN_API char *tn_strdup(const char *s) __attribute__((malloc, warn_unused_result)
       (items) = grown_;                                                                            \
     }                                                                                              \
   } while (0)
-void *tn_grow(void *items, size_t item, int64_t *cap, int64_t need)
+TN_API void *tn_grow(void *items, size_t item, int64_t *cap, int64_t need)
     __attribute__((warn_unused_result));
 
 /* Frees the variable's block when it goes out of scope:  TN_AUTOFREE char *name = tn_strdup(s); */

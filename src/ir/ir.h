@@ -43,8 +43,10 @@ static inline bool ir_is_binary(uint32_t type_index) {
   return type_index >= TN_TI_Add && type_index <= TN_TI_Or;
 }
 /** The node as a binary operator, or NULL. */
-#define TN_AS_BINARY(o)                                                                            \
-  ((o) && ir_is_binary(((const tn_obj *)(o))->type_index) ? (tn_BinaryOp *)(uintptr_t)(o) : NULL)
+#define TN_AS_BINARY(o) ir_as_binary(o)
+static inline tn_BinaryOp *ir_as_binary(const void *o) {
+  return o && ir_is_binary(((const tn_obj *)o)->type_index) ? (tn_BinaryOp *)(uintptr_t)o : NULL;
+}
 
 /** A node whose invariants were checked (see above). NULL on failure: TypeError, ValueError or
  * TVMError. */
