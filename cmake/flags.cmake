@@ -16,7 +16,7 @@ if(CCACHE)
 endif()
 
 add_library(tenon_flags INTERFACE)
-target_compile_definitions(tenon_flags INTERFACE _GNU_SOURCE)
+target_compile_definitions(tenon_flags INTERFACE _GNU_SOURCE TN_VERSION="${PROJECT_VERSION}")
 target_compile_options(tenon_flags INTERFACE
   -Wall -Wextra -Wshadow -Wconversion -Wvla -Wcast-qual -Wformat=2 -fno-common
   -Wno-missing-field-initializers # rows of tables leave trailing columns out

@@ -3,13 +3,28 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
 find_package(Threads REQUIRED)
 
-# JSON: the static library where there is one, so that what is built needs nothing but libc and libm, and shares no
-# symbols or settings with another user of jansson in the process.
+# JSON: the static library where it can be linked into a shared one, so that what is built needs nothing but libc and
+# libm, and shares no symbols or settings with another user of jansson in the process. Debian's archive is position
+# independent but for one use of stdin, in json_loadf, which is not called: in a copy it is made to refer to a symbol of
+# the archive itself.
 add_library(tenon_json INTERFACE)
 find_library(JANSSON_STATIC libjansson.a HINTS ${JANSSON_LIBRARY_DIRS})
-if(JANSSON_STATIC)
+set(json_archive ${CMAKE_BINARY_DIR}/jansson/libjansson.a)
+if(JANSSON_STATIC AND NOT EXISTS ${json_archive})
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/jansson)
+  execute_process(
+    COMMAND ${CMAKE_OBJCOPY} --redefine-sym stdin=json_loadf ${JANSSON_STATIC} ${json_archive})
+  execute_process(
+    COMMAND ${CMAKE_C_COMPILER} -shared -o ${CMAKE_BINARY_DIR}/jansson/probe.so
+            -Wl,--exclude-libs,libjansson.a -Wl,--whole-archive ${json_archive} -Wl,--no-whole-archive -lm
+    RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+  if(failed)
+    file(REMOVE ${json_archive})
+  endif()
+endif()
+if(EXISTS ${json_archive})
   target_include_directories(tenon_json SYSTEM INTERFACE ${JANSSON_INCLUDE_DIRS})
-  target_link_libraries(tenon_json INTERFACE ${JANSSON_STATIC})
+  target_link_libraries(tenon_json INTERFACE ${json_archive})
   target_link_options(tenon_json INTERFACE -Wl,--exclude-libs,libjansson.a)
 else()
   target_link_libraries(tenon_json INTERFACE PkgConfig::JANSSON)

@@ -48,6 +48,24 @@ TN_API int tn_first_mismatch(tn_any lhs, tn_any rhs, int flags, tn_obj **lhs_pat
 /** 0 when equal; else -1 with a ValueError that shows both sides with the place marked. */
 TN_API int tn_assert_equal(tn_any lhs, tn_any rhs, int flags);
 
+/* ---- JSON
+ * -------------------------------------------------------------------------------------------------
+ */
+
+/**
+ * The value as JSON text in the layout of the Relay-era stack's save_json. Sharing is kept, tensors
+ * are saved with their content, numbers exactly. The text is the same for the same graph.
+ * @return owned, or NULL (TypeError for functions, modules and pointers; MemoryError)
+ */
+TN_API TN_OWNED tn_str *tn_json_save(tn_any value);
+/**
+ * The value that tn_json_save, or the Relay-era stack, wrote. The text may come from anywhere.
+ * @param out owned
+ * @return 0, or -1: ValueError with line and column for broken JSON; ValueError, TypeError,
+ * IndexError or AttributeError naming the node; MemoryError
+ */
+TN_API int tn_json_load(const char *text, size_t n, tn_any *out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,13 +1,12 @@
 #include "base/buf.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/number.h"
 
 void tn_buf_fini(tn_buf *b) {
   tn_free(b->data);
@@ -96,20 +95,8 @@ void tn_buf_quote(tn_buf *b, const char *s, size_t n) {
 }
 
 void tn_buf_double(tn_buf *b, double x) {
-  char text[40];
-  if (isnan(x)) {
-    tn_buf_puts(b, "nan");
-    return;
-  }
-  if (isinf(x)) {
-    tn_buf_puts(b, x < 0 ? "-inf" : "inf");
-    return;
-  }
-  for (int digits = 15; digits <= 17; ++digits) {
-    snprintf(text, sizeof text, "%.*g", digits, x);
-    if (strtod(text, NULL) == x) break;
-  }
-  tn_buf_puts(b, text);
+  char text[TN_DOUBLE_TEXT];
+  tn_buf_puts(b, tn_double_text(x, text));
 }
 
 void tn_buf_clear(tn_buf *b) {

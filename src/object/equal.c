@@ -1,7 +1,7 @@
 /* Structural equality: a depth-first walk over both sides at once, with the pairs whose children
    are still to be compared on an explicit stack. Plain fields and leaves are compared where they
    are met, before any child is entered. The rules are in tenon/object.h; where it stopped is turned
-   into paths by mismatch.c. Hash_structural.c visits in the same order, which keeps both in
+   into paths by mismatch.c. hash_structural.c visits in the same order, which keeps both in
    agreement. */
 #include <string.h>
 
@@ -131,12 +131,19 @@ static int enter_maps(tn_eq *e, const tn_obj *lo, const tn_obj *ro, bool binding
   return SAME;
 }
 
+/* By the type's own hook, which may fail where the content is on a device. */
+static int compare_content(const tn_obj *l, const tn_obj *r) {
+  bool before = tn_error_pending();
+  if (l->type->hooks->content_equal(l, r)) return SAME;
+  return !before && tn_error_pending() ? FAILED : DIFFER;
+}
+
 static int compare_objects(tn_eq *e, const tn_obj *l, const tn_obj *r, bool binding) {
   const tn_type *t = l->type;
   int c;
   if (t != r->type) return DIFFER;
   if (tn_is_leaf(l)) return tn_leaf_equal(l, r);
-  if (t->hooks->content_equal) return l == r || t->hooks->content_equal(l, r);
+  if (t->hooks->content_equal) return l == r ? SAME : compare_content(l, r);
   if (t->kind == TN_KIND_FUNC || t->kind == TN_KIND_OPAQUE) return l == r;
   switch ((tn_eq_role)t->role) {
   case TN_EQ_UNIQUE: return l == r;

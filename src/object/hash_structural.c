@@ -106,7 +106,9 @@ static int enter(hasher *s, tn_any a, bool binding, uint64_t *out) {
   a = tn_unboxed(a);
   if (!tn_any_is_obj(&a)) return *out = tn_plain_hash(&a), DONE;
   const tn_obj *o = a.v.obj;
-  if (hash_at_once(o, out)) return DONE;
+  bool before = tn_error_pending();
+  if (hash_at_once(o, out)) /* fails where the content is on a device */
+    return !before && tn_error_pending() ? FAILED : DONE;
   if (is_paired(o)) return enter_paired(s, o, binding, out);
   if (tn_use_count(o) > 1 && tn_pmap_has(&s->known, o))
     return *out = (uint64_t)tn_pmap_get_int(&s->known, o, 0), DONE;

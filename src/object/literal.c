@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "object/containers.h"
 
 static void blank(const char **p) {
@@ -50,7 +51,7 @@ static int text(const char **p, tn_any *out) {
 static int number(const char **p, tn_any *out) {
   char *end, *fend;
   long long i = strtoll(*p, &end, 10);
-  double f = strtod(*p, &fend);
+  double f = tn_strtod(*p, &fend);
   if (fend == *p) return -1;
   *out = fend > end ? tn_any_float(f) : tn_any_int(i);
   *p = fend;

@@ -86,7 +86,7 @@ static uint64_t near_hash(tn_any a, int depth) {
   const tn_obj *o = a.v.obj;
   if (tn_is_leaf(o)) return tn_leaf_hash(o);
   uint64_t h = tn_hash_bytes(o->type->key, strlen(o->type->key));
-  if (depth == 0 || o->type->kind == TN_KIND_MAP) return h;
+  if (depth == 0 || o->type->kind == TN_KIND_MAP || o->type->role == TN_EQ_UNIQUE) return h;
   int64_t n = tn_child_count(o);
   if (o->type->kind != TN_KIND_NODE) {
     h = tn_hash_add(h, (uint64_t)n);

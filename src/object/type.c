@@ -12,6 +12,7 @@ enum { MAX_TYPES = TN_TYPE_MAX, NKEYS = 8192 /* power of two, > 1.5 * MAX_TYPES 
 
 static _Atomic(const tn_type *) types[MAX_TYPES];
 static _Atomic(const tn_type *) by_key[NKEYS];
+static _Atomic(const tn_type *) by_name[NKEYS]; /* rows of tables only */
 static _Atomic uint32_t end = TN_TI_BEGIN_DYNAMIC;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -23,17 +24,17 @@ const tn_type *tn_type_get(uint32_t index) {
 
 uint32_t tn_type_end(void) { return atomic_load(&end); }
 
-/* The slot that holds `key` or where it goes. */
-static _Atomic(const tn_type *) *slot_of(const char *key) {
+/* The slot that holds `key`, or a row's name, or where it goes. */
+static _Atomic(const tn_type *) *slot_of(_Atomic(const tn_type *) *table, const char *key) {
   size_t i = (size_t)tn_hash_bytes(key, strlen(key)) & (NKEYS - 1);
   for (;; i = (i + 1) & (NKEYS - 1)) {
-    const tn_type *t = atomic_load_explicit(&by_key[i], memory_order_acquire);
-    if (!t || strcmp(t->key, key) == 0) return &by_key[i];
+    const tn_type *t = atomic_load_explicit(&table[i], memory_order_acquire);
+    if (!t || strcmp(table == by_key ? t->key : t->name, key) == 0) return &table[i];
   }
 }
 
 static const tn_type *find(const char *key) {
-  return atomic_load_explicit(slot_of(key), memory_order_acquire);
+  return atomic_load_explicit(slot_of(by_key, key), memory_order_acquire);
 }
 
 uint32_t tn_type_find(const char *key) {
@@ -64,15 +65,10 @@ bool tn_obj_is(const void *obj, const tn_type *type) {
   return obj && tn_type_is(((const tn_obj *)obj)->type, type);
 }
 
-/* Classes of fields are row names; few, and asked for at construction by keyword only, so the scan
-   is cached by the caller's field, not here. */
+/* Classes of fields are row names. */
 const tn_type *tn_type_by_class(const char *cls) {
   const tn_type *t = find(cls);
-  for (uint32_t i = TN_OBJECT; !t && i < TN_TI_BEGIN_DYNAMIC; ++i) {
-    const tn_type *candidate = tn_type_get(i);
-    if (candidate && candidate->name && strcmp(candidate->name, cls) == 0) t = candidate;
-  }
-  return t;
+  return t ? t : atomic_load_explicit(slot_of(by_name, cls), memory_order_acquire);
 }
 
 const tn_field *tn_type_field(const tn_type *type, const char *name) {
@@ -89,10 +85,13 @@ static int add(const tn_type *t) {
   const tn_type *old = tn_type_get(t->index);
   TN_CHECK(!old, ValueError, NULL, "register type %s: index %u belongs to %s", t->key, t->index,
            old->key);
-  _Atomic(const tn_type *) *slot = slot_of(t->key);
+  _Atomic(const tn_type *) *slot = slot_of(by_key, t->key);
   TN_CHECK(!atomic_load(slot), ValueError, NULL, "type %s is already registered", t->key);
   atomic_store_explicit(&types[t->index], t, memory_order_release);
   atomic_store_explicit(slot, t, memory_order_release);
+  slot = t->name ? slot_of(by_name, t->name) : NULL;
+  if (slot && !atomic_load(slot)) atomic_store_explicit(slot, t, memory_order_release);
+  if (t->index >= atomic_load(&end)) atomic_store(&end, t->index + 1);
   return 0;
 }
 
@@ -107,10 +106,8 @@ int tn_type_register_table(const tn_type *const *list, int n) {
 int tn_type_register(tn_type *t) {
   if (!t->hooks) t->hooks = &tn_no_hooks;
   pthread_mutex_lock(&lock);
-  uint32_t next = atomic_load(&end);
-  if (t->index == 0) t->index = next;
+  if (t->index == 0) t->index = atomic_load(&end);
   int err = add(t);
-  if (!err && t->index >= next) atomic_store(&end, t->index + 1);
   if (err) t->index = 0;
   pthread_mutex_unlock(&lock);
   return err;
