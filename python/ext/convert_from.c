@@ -105,10 +105,19 @@ PyObject *ext_take_any(tn_any *a) {
   return tn_any_is_obj(a) ? ext_take_obj(a->v.obj) : from_plain(a);
 }
 
+/* A tensor that the caller lends for the time of the call. */
+static PyObject *view_of(const DLTensor *dl) {
+  tn_tensor *t = tn_tensor_from_dltensor(dl, NULL);
+  PyObject *view = t ? ext_take_obj((tn_obj *)t) : ext_raise();
+  if (view) ((ext_tensor *)view)->is_view = true;
+  return view;
+}
+
 PyObject *ext_from_arg(const tn_any *a) {
   if (tn_any_is_obj(a)) return ext_from_obj(a->v.obj);
   switch (a->type_index) {
   case TN_DTYPE: return ext_new_dtype(a->v.dtype);
+  case TN_DLTENSOR: return view_of(a->v.dltensor);
   case TN_RVALUE: {
     tn_obj *taken = *a->v.rvalue;
     *a->v.rvalue = NULL;

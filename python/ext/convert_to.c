@@ -26,6 +26,7 @@ typedef enum {
   KIND_REAL,  /* __float__ */
   KIND_VOID_PTR,
   KIND_AS_OBJECT, /* has asobject() */
+  KIND_TENSOR,    /* of another library: has __dlpack__ */
   KIND_CALLABLE,
 } value_kind;
 
@@ -33,10 +34,12 @@ typedef enum {
 
 enum { NCACHE = 256 };
 /* direct mapped; entries own their type, so that a pointer cannot come to mean another type */
-static struct {
+typedef struct {
   PyTypeObject *type;
   value_kind kind;
-} cache[NCACHE];
+  const struct ext_exchange *exchange; /* of KIND_TENSOR, or NULL */
+} type_entry;
+static type_entry cache[NCACHE];
 
 void ext_forget_kinds(void) {
   for (int i = 0; i < NCACHE; ++i) {
@@ -84,6 +87,7 @@ static value_kind own_kind(PyTypeObject *t) {
 }
 
 static value_kind foreign_kind(PyTypeObject *t) {
+  if (has(t, "__dlpack__")) return KIND_TENSOR;
   if (has(t, "asobject")) return KIND_AS_OBJECT;
   if (is_named(t, "ctypes", "c_void_p")) return KIND_VOID_PTR;
   if (is_named(t, "numpy", "bool") || is_named(t, "numpy", "bool_")) return KIND_TRUTH;
@@ -94,20 +98,20 @@ static value_kind foreign_kind(PyTypeObject *t) {
   return KIND_UNKNOWN;
 }
 
-static value_kind kind_of(PyTypeObject *t) {
-  size_t slot = ((size_t)t >> 4 ^ (size_t)t >> 12) % NCACHE;
-  if (cache[slot].type == t) return cache[slot].kind;
+static const type_entry *entry_of(PyTypeObject *t) {
+  static const type_entry unknown;
+  type_entry *e = &cache[((size_t)t >> 4 ^ (size_t)t >> 12) % NCACHE];
+  if (e->type == t) return e;
   value_kind kind = own_kind(t);
   if (kind == KIND_UNKNOWN) kind = builtin_kind(t);
   if (kind == KIND_UNKNOWN) kind = foreign_kind(t);
-  if (kind != KIND_UNKNOWN) {
-    PyTypeObject *old = cache[slot].type;
-    Py_INCREF(AS_PY(t));
-    cache[slot].type = t;
-    cache[slot].kind = kind;
-    Py_XDECREF(AS_PY(old));
-  }
-  return kind;
+  if (kind == KIND_UNKNOWN) return &unknown; /* it may still learn */
+  const struct ext_exchange *exchange = kind == KIND_TENSOR ? ext_exchange_of(t) : NULL;
+  PyTypeObject *old = e->type;
+  Py_INCREF(AS_PY(t));
+  *e = (type_entry){t, kind, exchange};
+  Py_XDECREF(AS_PY(old));
+  return e;
 }
 
 /* ---- conversions of one kind each ---- */
@@ -238,6 +242,20 @@ static int from_as_object(PyObject *o, tn_any *out, ext_temp *tmp) {
   return 0;
 }
 
+static int from_tensor(const type_entry *e, PyObject *o, tn_any *out, ext_temp *tmp, bool keep) {
+  int lent = e->exchange && !keep ? ext_borrow(e->exchange, o, &tmp->u.dl) : 0;
+  if (lent < 0) return -1;
+  if (lent) {
+    *out = (tn_any){.type_index = TN_DLTENSOR, .v.dltensor = &tmp->u.dl};
+    return 0;
+  }
+  tn_tensor *t = ext_import(e->exchange, o);
+  if (!t) return -1;
+  tmp->owned = (tn_obj *)t;
+  *out = tn_any_obj(t);
+  return 0;
+}
+
 /* ---- containers ---- */
 
 static void release_all(tn_any *items, Py_ssize_t n) {
@@ -315,7 +333,8 @@ static int cannot_convert(PyObject *o) {
 }
 
 static int convert(PyObject *o, tn_any *out, ext_temp *tmp, bool keep) {
-  switch (kind_of(Py_TYPE(o))) {
+  const type_entry *e = entry_of(Py_TYPE(o));
+  switch (e->kind) {
   case KIND_INT: return from_int(o, out);
   case KIND_FLOAT: *out = tn_any_float(PyFloat_AsDouble(o)); return 0;
   case KIND_TEXT: return from_text(o, out, tmp, keep);
@@ -334,6 +353,7 @@ static int convert(PyObject *o, tn_any *out, ext_temp *tmp, bool keep) {
   case KIND_REAL: return from_real(o, out);
   case KIND_VOID_PTR: return from_void_ptr(o, out);
   case KIND_AS_OBJECT: return from_as_object(o, out, tmp);
+  case KIND_TENSOR: return from_tensor(e, o, out, tmp, keep);
   case KIND_CALLABLE: {
     tn_func *f = ext_func_of(o);
     if (!f) return -1;

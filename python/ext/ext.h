@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "object/functions.h"
+#include "tenon/runtime.h"
 
 /* Vectorcall for extension types is in the stable ABI since 3.12, and the same functions are
    exported by 3.11; the headers hide them when 3.11 is the floor. */
@@ -106,7 +107,8 @@ int ext_init_values(PyObject *module);
 int ext_init_field(PyObject *module);
 int ext_init_types(PyObject *module);
 int ext_init_errors(PyObject *module);
-int ext_init_convert(PyObject *module);
+int ext_init_tensor(PyObject *module);
+int ext_init_dlpack(void);
 
 /* ---- values ---- */
 
@@ -142,6 +144,23 @@ PyObject *ext_new_dtype(tn_dtype t);
 int ext_to_dtype(PyObject *o, tn_dtype *out);
 int ext_to_device(PyObject *o, tn_device *out);
 PyObject *ext_void_ptr(void *p); /* ctypes.c_void_p */
+
+/* ---- tensors ---- */
+
+/** The tensor of a wrapper; NULL with TypeError or ValueError. Borrowed. */
+tn_tensor *ext_get_tensor(PyObject *wrapper);
+/** The table of C functions through which tensors of a class are exchanged (DLPack 1.2 and later),
+ * or NULL. */
+const struct ext_exchange *ext_exchange_of(PyTypeObject *cls);
+/** Describes a tensor of another library for the time of a call. @return 1 done, 0 the library
+ * cannot, -1 error */
+int ext_borrow(const struct ext_exchange *api, PyObject *o, DLTensor *out);
+/** A tensor over the memory of another library's. @param api may be NULL. Owned, or NULL. */
+tn_tensor *ext_import(const struct ext_exchange *api, PyObject *o);
+PyObject *ext_to_dlpack(PyObject *self, PyObject *unused);
+PyObject *ext_dlpack(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *ext_dlpack_device(PyObject *self, PyObject *unused);
+PyObject *ext_from_dlpack(PyObject *module, PyObject *source);
 
 /* ---- functions ---- */
 

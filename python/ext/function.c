@@ -23,6 +23,28 @@ void ext_gil_leave(ext_gil *g) {
   holding = g->held;
 }
 
+/* While the library waits for other threads (the end of a parallel loop), these may need the GIL.
+ */
+static void *wait_enter(void) {
+  if (!holding) return NULL;
+  holding = 0;
+  return PyEval_SaveThread();
+}
+
+static void wait_leave(void *state) {
+  PyEval_RestoreThread(state);
+  holding = 1;
+}
+
+/* "runtime.CheckSignals": long work asks whether the user wants it to stop (KeyboardInterrupt). */
+static int check_signals(TN_ARGS) {
+  ext_gil g;
+  if (!ext_gil_enter(&g)) return 0;
+  int err = PyErr_CheckSignals() ? ext_raise_in_c() : 0;
+  ext_gil_leave(&g);
+  return err;
+}
+
 /* ---- Python -> library ---- */
 
 enum { INLINE_ARGS = 8 };
@@ -237,5 +259,11 @@ static int at_exit(void) {
 
 int ext_init_function(PyObject *module) {
   ext.function = ext_add_type(module, &function_spec, ext.object);
-  return ext.function ? at_exit() : -1;
+  if (!ext.function || at_exit()) return -1;
+  tn_set_wait_hooks(wait_enter, wait_leave);
+  if (tn_func_register("runtime.CheckSignals", check_signals, NULL, NULL, 1)) {
+    ext_raise();
+    return -1;
+  }
+  return 0;
 }

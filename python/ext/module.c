@@ -5,8 +5,6 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "tenon/runtime.h"
-
 ext_types ext;
 
 PyTypeObject *ext_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base) {
@@ -188,8 +186,8 @@ static int start_libraries(void) {
 }
 
 static int (*const parts[])(PyObject *module) = {
-    ext_init_object, ext_init_function, ext_init_containers, ext_init_map,
-    ext_init_values, ext_init_field,    ext_init_errors,     ext_init_types,
+    ext_init_object, ext_init_function, ext_init_containers, ext_init_map,   ext_init_values,
+    ext_init_field,  ext_init_errors,   ext_init_tensor,     ext_init_types,
 };
 
 static struct PyModuleDef module_def = {
@@ -204,15 +202,9 @@ PyMODINIT_FUNC PyInit__core(void); /* looked up by name */
 PyMODINIT_FUNC PyInit__core(void) {
   PyObject *module = PyModule_Create(&module_def);
   if (!module) return NULL;
-  int err = 0;
-  for (int i = 0; i < TN_COUNT(parts) && !err; ++i) {
-    if (i == TN_COUNT(parts) - 1 && start_libraries()) { /* before the first look at a type */
-      ext_raise();
-      err = -1;
-    } else {
-      err = parts[i](module);
-    }
-  }
+  int err = start_libraries();
+  if (err) ext_raise();
+  for (int i = 0; i < TN_COUNT(parts) && !err; ++i) err = parts[i](module);
   if (!err) return module;
   Py_DECREF(module);
   return NULL;

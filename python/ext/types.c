@@ -66,6 +66,7 @@ static int install_fields(PyTypeObject *cls, const tn_type *type) {
 
 /* The type of the module whose instances have room for what the type's wrappers need. */
 static PyTypeObject *layout_of(const tn_type *type) {
+  if ((int32_t)type->index == tn_tensor_type_index()) return ext.tensor;
   return type->kind == TN_KIND_FUNC ? ext.function : ext.object;
 }
 
@@ -246,8 +247,13 @@ int ext_init_types(PyObject *module) {
     const tn_type *type;
     PyTypeObject *cls;
   } own[] = {
-      {&tn_type_Object, ext.object}, {&tn_type_Function, ext.function}, {&tn_type_Array, ext.array},
-      {&tn_type_Map, ext.map},       {&tn_type_ShapeTuple, ext.shape},  {&tn_type_ADT, ext.adt},
+      {&tn_type_Object, ext.object},
+      {&tn_type_Function, ext.function},
+      {&tn_type_Array, ext.array},
+      {&tn_type_Map, ext.map},
+      {&tn_type_ShapeTuple, ext.shape},
+      {&tn_type_ADT, ext.adt},
+      {tn_type_get((uint32_t)tn_tensor_type_index()), ext.tensor},
   };
   for (int i = 0; i < TN_COUNT(own); ++i) {
     if (ext_set_class(own[i].type, own[i].cls)) return -1;
