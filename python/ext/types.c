@@ -113,8 +113,17 @@ static PyTypeObject *make_class(const tn_type *type) {
   return err ? NULL : (PyTypeObject *)cls;
 }
 
+/* Asked for a type that has no class: imports the part of the package that defines it. */
+static PyObject *class_finder;
+
 PyTypeObject *ext_class_of(const tn_type *type) {
   if (type->index < table_size && table[type->index]) return table[type->index];
+  if (class_finder) {
+    PyObject *done = PyObject_CallFunction(class_finder, "s", type->key);
+    if (!done) return NULL;
+    Py_DECREF(done);
+    if (type->index < table_size && table[type->index]) return table[type->index];
+  }
   return make_class(type);
 }
 
@@ -135,6 +144,15 @@ static PyObject *register_class(PyObject *module, PyObject *args) {
   if (!type || ext_set_class(type, (PyTypeObject *)cls)) return NULL;
   Py_INCREF(AS_PY(cls));
   return cls;
+}
+
+static PyObject *set_class_finder(PyObject *module, PyObject *finder) {
+  (void)module;
+  PyObject *old = class_finder;
+  Py_INCREF(finder);
+  class_finder = finder;
+  Py_XDECREF(old);
+  Py_RETURN_NONE;
 }
 
 static PyObject *class_of(PyObject *module, PyObject *args) {
@@ -233,6 +251,9 @@ static PyObject *make_node(PyObject *module, PyObject *args) {
 static PyMethodDef functions[] = {
     {"register_class", register_class, METH_VARARGS,
      "register_class(type_key, cls): objects of the type come out as cls; returns cls"},
+    {"set_class_finder", set_class_finder, METH_O,
+     "set_class_finder(f): f(type_key) is called before a class is made for a type without one; it "
+     "may register one"},
     {"class_of", class_of, METH_VARARGS, "class_of(type_key): the Python class of a type"},
     {"type_info", type_info, METH_VARARGS,
      "type_info(type_key) -> dict(key, index, base, doc, fields=[(name, kind, class, flags, doc, "

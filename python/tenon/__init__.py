@@ -1,0 +1,53 @@
+"""Tenon: a compiler and runtime for deep learning models.
+
+Runs programs written for the Relay-era interface: ``import tenon.as_tvm`` lets them keep saying
+``import tvm``. Parts are imported when they are first used.
+"""
+
+from . import _classes, _core
+from ._ffi.base import TenonError, TVMError, __version__
+from ._ffi.registry import (
+    get_global_func,
+    register_extension,
+    register_func,
+    register_object,
+)
+from ._ffi.runtime_ctypes import DataType, DataTypeCode, Device
+from ._lazy import attach as _attach
+from .runtime.ndarray import (
+    cl,
+    cpu,
+    cuda,
+    device,
+    ext_dev,
+    gpu,
+    hexagon,
+    metal,
+    micro_dev,
+    mtl,
+    opencl,
+    rocm,
+    vpi,
+    vulkan,
+    webgpu,
+)
+
+_SUBMODULES = (
+    "_ffi",
+    "as_tvm",
+    "container",
+    "contrib",
+    "error",
+    "exec",
+    "ir",
+    "nd",
+    "runtime",
+    "support",
+    "te",
+    "testing",
+    "tir",
+)
+__getattr__, __dir__ = _attach(__name__, _SUBMODULES)
+
+# long waits in the library ask whether the program is to stop: running Python code handles signals
+_core.register_global_func("runtime.CheckSignals", lambda: None, True)

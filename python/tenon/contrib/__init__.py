@@ -1,0 +1,21 @@
+"""Helpers around the compiler: compilers and linkers of the system, archives, worker processes."""
+
+from .._lazy import attach as _attach
+
+__getattr__, __dir__ = _attach(
+    __name__,
+    (
+        "cc",
+        "clang",
+        "cudnn",
+        "dlpack",
+        "download",
+        "ndk",
+        "nvcc",
+        "pickle_memoize",
+        "popen_pool",
+        "tar",
+        "utils",
+        "xcode",
+    ),
+)

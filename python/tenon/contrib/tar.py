@@ -1,0 +1,82 @@
+"""Archives of object files."""
+
+import os
+import tarfile
+
+from . import utils
+
+
+def tar(output, files, options=None):
+    """Write an archive holding `files` side by side.
+
+    Parameters
+    ----------
+    output : str
+        The archive; its ending does not matter (no compression).
+    files : list of str
+        Files to put in, under their base names. Files of equal base name are an error.
+    options : list of str, optional
+        Accepted for the sake of compiler-like callers; must be empty.
+
+    Raises
+    ------
+    ValueError
+        Two files would get one name in the archive.
+    """
+    if options:
+        raise ValueError(f"tar: expected no options, got {options}")
+    seen = set()
+    with tarfile.open(output, "w") as archive:
+        for path in files:
+            name = os.path.basename(path)
+            if name in seen:
+                raise ValueError(f"tar: two files are called {name}; rename one of them")
+            seen.add(name)
+            archive.add(path, arcname=name)
+
+
+# read by Module.export_library: what this "compiler" makes
+tar.output_format = "tar"
+
+
+def untar(tar_file, directory):
+    """Unpack an archive into a directory; entries that would land outside it are refused.
+
+    Parameters
+    ----------
+    tar_file : str
+        The archive, compressed or not.
+    directory : str
+        Where to put the files; created if missing.
+    """
+    with tarfile.open(tar_file) as archive:
+        archive.extractall(directory, filter="data")
+
+
+def normalize_file_list_by_unpacking_tars(temp, file_list):
+    """Replace each ``.tar`` of a list by the files in it.
+
+    Parameters
+    ----------
+    temp : TempDirectory
+        Where the files are unpacked; must outlive their use.
+    file_list : list of str
+        Paths; those not ending in ``.tar`` stay as they are.
+
+    Returns
+    -------
+    list of str
+    """
+    out = []
+    for i, path in enumerate(file_list):
+        if not path.endswith(".tar"):
+            out.append(path)
+            continue
+        where = temp.relpath(f"tar{i}")
+        untar(path, where)
+        for folder, _, names in sorted(os.walk(where)):
+            out.extend(os.path.join(folder, name) for name in sorted(names))
+    return out
+
+
+__all__ = ["tar", "untar", "normalize_file_list_by_unpacking_tars", "utils"]

@@ -1,0 +1,34 @@
+"""What all dialects share: nodes, types, expressions, containers, JSON, structural comparison."""
+
+from .._lazy import attach as _attach
+
+_WHERE = {
+    ".base": (
+        "EnvFunc Node SequentialSpan SourceName Span assert_structural_equal astext "
+        "get_first_structural_mismatch load_json make_node save_json structural_equal "
+        "structural_hash pretty_print"
+    ),
+    ".container": "Array Map",
+    ".attrs": "Attrs DictAttrs make_attrs",
+    ".expr": "BaseExpr GlobalVar PrimExpr Range RelayExpr",
+    ".function": "BaseFunc CallingConv",
+    ".type": (
+        "FuncType GlobalTypeVar PointerType PrimType TupleType Type TypeConstraint TypeKind TypeVar"
+    ),
+    ".affine_type": "TensorAffineType TupleAffineType",
+    "..tir.expr": "FloatImm IntImm",
+}
+_NAMES = {name: where for where, names in _WHERE.items() for name in names.split()}
+_SUBMODULES = (
+    "_ffi_api",
+    "affine_type",
+    "attrs",
+    "base",
+    "container",
+    "expr",
+    "function",
+    "json_compact",
+    "type",
+)
+__getattr__, __dir__ = _attach(__name__, _SUBMODULES, _NAMES)
+__all__ = sorted(_NAMES)

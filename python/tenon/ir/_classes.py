@@ -1,0 +1,5 @@
+"""Imports every module that defines a class of the IR, for objects that come out before any of them
+was asked for."""
+
+from ..tir import expr as _tir_expr  # noqa: F401
+from . import affine_type, attrs, base, container, expr, function, type  # noqa: F401

@@ -1,0 +1,73 @@
+"""Strings, shapes, tuples and values of algebraic data types."""
+
+from .. import _core
+from .._ffi.registry import register_object
+from .object import Object
+
+
+class String(str):
+    """A string of the library; to Python simply a ``str``.
+
+    Parameters
+    ----------
+    content : str
+        The text.
+    """
+
+    __slots__ = ()
+
+    @property
+    def __tvm_object__(self):
+        """The native string, as an object of type ``runtime.String``."""
+        from . import _ffi_api
+
+        return _ffi_api.String(self)
+
+
+@register_object("runtime.ShapeTuple")
+class ShapeTuple(_core.ShapeTuple):
+    """An immutable sequence of ints, compared by content.
+
+    Parameters
+    ----------
+    shape : iterable of int
+        The numbers.
+    """
+
+    __slots__ = ()
+
+
+@register_object("runtime.ADT")
+class ADT(_core.ADT):
+    """A tuple, or a value of an algebraic data type: a tag and fields, read by index.
+
+    Parameters
+    ----------
+    tag : int
+        Which constructor made it; 0 for tuples.
+    fields : list of Object
+        The fields.
+    """
+
+    __slots__ = ()
+
+
+def tuple_object(fields=None):
+    """A native tuple of objects.
+
+    Parameters
+    ----------
+    fields : list of Object, optional
+        What it holds.
+
+    Returns
+    -------
+    ADT
+        With tag 0.
+    """
+    return ADT(0, list(fields or ()))
+
+
+_core.set_value_class("String", String)
+
+__all__ = ["ADT", "Object", "ShapeTuple", "String", "tuple_object"]

@@ -1,0 +1,25 @@
+"""Names that are fit to be identifiers of C."""
+
+import re
+
+
+def sanitize_name(original_name):
+    """Replace every character that an identifier cannot have by an underscore.
+
+    Parameters
+    ----------
+    original_name : str
+        Any name that is not empty.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError
+        The name is empty.
+    """
+    if not original_name:
+        raise ValueError("sanitize_name: the name is empty")
+    return re.sub(r"[^A-Za-z0-9_]", "_", original_name)

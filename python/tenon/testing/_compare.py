@@ -1,0 +1,233 @@
+"""Comparison of arrays and gradients, and of modules before and after a pass."""
+
+import inspect
+
+
+def assert_allclose(actual, desired, rtol=1e-7, atol=1e-7):
+    """Check that two arrays agree: ``|actual - desired| <= atol + rtol * |desired|``.
+
+    Parameters
+    ----------
+    actual, desired : array-like
+        Values of one shape; NDArrays are fetched. Unlike numpy's function, nothing is broadcast.
+    rtol, atol : float
+        Relative and absolute tolerance.
+
+    Raises
+    ------
+    AssertionError
+        They differ; the text shows where.
+    """
+    import numpy as np
+
+    actual, desired = (np.asanyarray(_fetch(x)) for x in (actual, desired))
+    np.testing.assert_allclose(actual.shape, desired.shape, err_msg="shapes differ")
+    np.testing.assert_allclose(actual, desired, rtol=rtol, atol=atol, verbose=True)
+
+
+def _fetch(x):
+    return x.numpy() if hasattr(x, "numpy") and hasattr(x, "copyto") else x
+
+
+def check_numerical_grads(
+    function, input_values, grad_values, function_value=None, delta=1e-3, atol=1e-2, rtol=0.1
+):
+    """Check gradients against differences of the function.
+
+    The error over all directions is compared: it must stay below ``atol * sqrt(n) + rtol * |grad|``
+    for n the number of elements.
+
+    Parameters
+    ----------
+    function : function (*inputs) or (**inputs) -> scalar
+        The function.
+    input_values : list or dict of str to numpy.ndarray
+        Where to differentiate, as positional or keyword arguments.
+    grad_values : list or dict of numpy.ndarray
+        The gradients to check, in the same form.
+    function_value : scalar, optional
+        ``function(*inputs)``, if known.
+    delta : float
+        Step of the differences.
+    atol, rtol : float
+        Tolerances.
+
+    Raises
+    ------
+    AssertionError
+        A gradient is off.
+    """
+    import numpy as np
+
+    names = list(input_values) if isinstance(input_values, dict) else range(len(input_values))
+    values = {name: np.asarray(input_values[name]) for name in names}
+
+    def call(changed):
+        if isinstance(input_values, dict):
+            return float(np.asarray(function(**changed)))
+        return float(np.asarray(function(*(changed[name] for name in names))))
+
+    base = call(values) if function_value is None else float(np.asarray(function_value))
+
+    def derivative(name, index, step):
+        moved = values[name].copy()
+        moved[index] += step
+        return (call({**values, name: moved}) - base) / step
+
+    for name in names:
+        grad = np.asarray(grad_values[name])
+        if grad.shape != values[name].shape:
+            raise AssertionError(
+                f"gradient of {name!r}: expected shape {values[name].shape}, got {grad.shape}"
+            )
+        numeric = np.zeros(grad.shape, dtype="float64")
+        for index in np.ndindex(*grad.shape):
+            numeric[index] = _nearer(
+                grad[index], derivative(name, index, delta), derivative(name, index, -delta)
+            )
+        distance = np.sqrt(np.sum((numeric - grad) ** 2))
+        scale = np.sqrt(np.sum(numeric**2))
+        if not distance <= atol * np.sqrt(grad.size) + rtol * scale:
+            raise AssertionError(
+                f"gradient of {name!r} is off: |analytical - numerical| = {distance}, "
+                f"|numerical| = {scale}\nanalytical:\n{grad}\nnumerical:\n{numeric}"
+            )
+
+
+def _nearer(wanted, right, left):
+    """The difference quotient to compare with: where the two sides disagree there is a kink, and
+    either slope is a gradient."""
+    if abs(right - left) > 0.1 * max(abs(right), abs(left), 1e-3):
+        return right if abs(right - wanted) < abs(left - wanted) else left
+    return (right + left) / 2
+
+
+class CompareBeforeAfter:
+    """Base of test classes that run a pass and compare the result.
+
+    A subclass defines
+
+    - ``before``: what goes in. An `IRModule`, a `PrimFunc`, a module or function in TVMScript (a
+      nested class, or a method whose parameters carry TVMScript annotations), or a method or
+      fixture that returns one of these (its parameters are fixtures).
+    - ``transform``: a pass, or a method or fixture that returns one.
+    - ``expected``: what must come out, given like ``before``; an exception class if the transform
+      must fail; left out, nothing may change.
+
+    Attributes
+    ----------
+    check_well_formed : bool
+        Check the scripts when they are parsed.
+    """
+
+    check_well_formed = True
+
+    def __init_subclass__(cls):
+        for name in ("before", "expected"):
+            if name in cls.__dict__:
+                setattr(cls, name, cls._normalize(cls.__dict__[name], name))
+        if "transform" in cls.__dict__:
+            cls.transform = cls._normalize_transform(cls.__dict__["transform"])
+        if not hasattr(cls, "expected") and hasattr(cls, "before"):
+            cls.expected = cls._unchanged()
+
+    @classmethod
+    def _normalize(cls, func, name="before"):
+        import pytest
+
+        if _is_fixture(func) or isinstance(func, property):
+            return func
+        if inspect.isclass(func):
+            if issubclass(func, Exception):
+                return pytest.fixture(name=name)(lambda self: func)
+            return pytest.fixture(name=name)(lambda self: _script_module(func, cls))
+        if callable(func) and not _is_ir(func):
+            if _has_script_annotations(func):
+                return pytest.fixture(name=name)(lambda self: _script_function(func, cls))
+            return pytest.fixture(name=name)(func)
+        return pytest.fixture(name=name)(lambda self: func)
+
+    _normalize_before = _normalize_expected = _normalize
+
+    @classmethod
+    def _normalize_transform(cls, transform):
+        import pytest
+
+        if _is_fixture(transform):
+            return transform
+        is_pass = hasattr(transform, "info")  # passes are callable too
+        if inspect.isclass(transform) or is_pass or not callable(transform):
+            return pytest.fixture(name="transform")(lambda self: transform)
+        names = list(inspect.signature(transform).parameters)
+        if names[:1] != ["self"] or len(names) == 2 and names[1] in ("mod", "m"):
+
+            def bound(self):
+                return (lambda mod: transform(self, mod)) if names[:1] == ["self"] else transform
+
+            return pytest.fixture(name="transform")(bound)
+        return pytest.fixture(name="transform")(transform)
+
+    @staticmethod
+    def _unchanged():
+        import pytest
+
+        return pytest.fixture(name="expected")(lambda self, before: before)
+
+    def test_compare(self, before, expected, transform):
+        """Run the pass and compare."""
+        import pytest
+
+        from .. import ir
+
+        before = _as_module(before)
+        if inspect.isclass(expected) and issubclass(expected, BaseException):
+            with pytest.raises(expected):
+                transform(before)
+            return
+        after = transform(before)
+        wanted = _as_module(expected)
+        try:
+            ir.assert_structural_equal(after, wanted)
+        except ValueError as err:
+            raise ValueError(
+                f"IR after the pass differs from what is expected.\nbefore:\n{before}\n\n"
+                f"after:\n{after}\n\nexpected:\n{wanted}\n\n{err}"
+            ) from err
+
+
+def _is_fixture(func):
+    return hasattr(func, "_pytestfixturefunction") or type(func).__name__ in (
+        "FixtureFunctionDefinition",
+    )
+
+
+def _is_ir(value):
+    from ..runtime import Object
+
+    return isinstance(value, Object)
+
+
+def _has_script_annotations(func):
+    notes = [p.annotation for p in inspect.signature(func).parameters.values()]
+    return any(n is not inspect.Parameter.empty for n in notes)
+
+
+def _script_module(cls, owner):
+    from ..script import ir_module
+
+    return ir_module(cls, check_well_formed=owner.check_well_formed)
+
+
+def _script_function(func, owner):
+    from ..script import tir
+
+    return tir.prim_func(func, private=True, check_well_formed=owner.check_well_formed)
+
+
+def _as_module(value):
+    """A function alone becomes a module with that function."""
+    from .. import ir
+
+    if _is_ir(value) and type(value).__name__ in ("PrimFunc", "Function"):
+        return ir.IRModule.from_expr(value)
+    return value

@@ -1,0 +1,186 @@
+"""The pytest side of `tenon.testing`: ``-p tenon.testing.plugin``, or
+``pytest_plugins = ["tenon.testing.plugin"]`` in a ``conftest.py``.
+
+A test that takes ``target`` or ``dev`` runs once for each enabled target, with the marks of the
+target's requirements. Correlated parameters (`tenon.testing.parameters`) change together.
+"""
+
+import pytest
+
+from . import utils
+
+MARKERS = {
+    "gpu": "the test needs a GPU",
+    "tensorcore": "the test needs a tensor core",
+    "uses_gpu": "the test can use a GPU",
+    "cuda": "the test needs CUDA",
+    "opencl": "the test needs OpenCL",
+    "rocm": "the test needs ROCm",
+    "vulkan": "the test needs Vulkan",
+    "metal": "the test needs Metal",
+    "llvm": "the test needs LLVM",
+    "ethosn": "the test needs Ethos-N",
+    "hexagon": "the test needs Hexagon",
+    "corstone300": "the test needs the Corstone-300 simulator",
+    "tvm_excluded_targets": "target kinds that the test does not run for",
+    "tvm_known_failing_targets": "target kinds that the test is expected to fail for",
+}
+
+
+def pytest_configure(config):
+    """Declare the marks."""
+    marks = {name: f"{feature.long_name}" for name, feature in utils.Feature._all_features.items()}
+    for name, text in {**marks, **MARKERS}.items():
+        config.addinivalue_line("markers", f"{name}: {text}")
+
+
+def pytest_generate_tests(metafunc):
+    """Give tests their targets and their correlated parameters."""
+    _parametrize_correlated_parameters(metafunc)
+    _auto_parametrize_target(metafunc)
+    _add_target_specific_marks(metafunc)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Run the tests of one device together, and mark those that name a target without a mark."""
+    for item in items:
+        for mark in _marks_of_target(item):
+            item.add_marker(mark)
+
+
+@pytest.fixture
+def dev(target):
+    """The device of the test's target."""
+    from .. import runtime
+
+    return runtime.device(utils._kind(target))
+
+
+def _is_parametrized(metafunc, name):
+    """Does a mark of the test, or the fixture itself, give the name its values?"""
+    for mark in metafunc.definition.iter_markers("parametrize"):
+        names = mark.args[0]
+        if isinstance(names, str):
+            names = [part.strip() for part in names.split(",")]
+        if name in names:
+            return True
+    defs = metafunc.definition._fixtureinfo.name2fixturedefs.get(name)
+    return bool(defs) and defs[-1].params is not None
+
+
+def _auto_parametrize_target(metafunc):
+    if "target" not in metafunc.fixturenames:
+        return
+    if _is_parametrized(metafunc, "target"):
+        return
+    if metafunc.definition._fixtureinfo.name2fixturedefs.get("target"):
+        return  # the test file has a fixture of its own
+    excluded = _kinds_of_marks(metafunc.definition, "tvm_excluded_targets")
+    targets = [t["target"] for t in utils._get_targets() if t["target_kind"] not in excluded]
+    metafunc.parametrize(
+        "target",
+        [pytest.param(t, marks=_target_to_requirement(t)) for t in targets],
+        scope="session",
+    )
+
+
+def _kinds_of_marks(definition, name):
+    return {kind for mark in definition.iter_markers(name) for kind in mark.args[0]}
+
+
+def _add_target_specific_marks(metafunc):
+    """Exclude, mark as failing and mark with requirements the targets that a test was given."""
+    if "target" not in metafunc.fixturenames or not hasattr(metafunc, "_calls"):
+        return
+    excluded = _kinds_of_marks(metafunc.definition, "tvm_excluded_targets")
+    failing = _kinds_of_marks(metafunc.definition, "tvm_known_failing_targets")
+    for call in metafunc._calls:
+        target = call.params.get("target")
+        if target is None:
+            continue
+        kind = utils._kind(target)
+        if kind in excluded:
+            call.marks.append(pytest.mark.skip(reason=f"test excludes target {kind}").mark)
+        if kind in failing:
+            reason = f"known to fail for target {kind}"
+            call.marks.append(pytest.mark.xfail(reason=reason).mark)
+
+
+def _marks_of_target(item):
+    callspec = getattr(item, "callspec", None)
+    target = callspec.params.get("target") if callspec else None
+    if not isinstance(target, str) and not hasattr(target, "kind"):
+        return []
+    have = {mark.name for mark in item.iter_markers()}
+    if utils._kind(target) in have:
+        return []
+    return _target_to_requirement(target)
+
+
+def _target_to_requirement(target):
+    """Marks with the requirements of a target, given as text, dict or Target."""
+    kind = utils._kind(target)
+    if kind == "cuda" and "cudnn" in _libs_of(target):
+        return utils.requires_cudnn.marks()
+    if kind == "cuda" and "cublas" in _libs_of(target):
+        return utils.requires_cublas.marks()
+    feature = utils.Feature._all_features.get(kind)
+    if feature is not None:
+        return feature.marks()
+    return []
+
+
+def _libs_of(target):
+    if isinstance(target, dict):
+        return target.get("libs", ())
+    if hasattr(target, "libs"):
+        return [str(lib) for lib in target.libs or ()]
+    for option in str(target).split():
+        if option.startswith("-libs="):
+            return option.removeprefix("-libs=").split(",")
+    return ()
+
+
+def _parametrize_correlated_parameters(metafunc):
+    """Parametrize each group of `tenon.testing.parameters` with one call."""
+    groups = {}
+    for name, fixturedefs in metafunc.definition._fixtureinfo.name2fixturedefs.items():
+        entry = _group_of(metafunc, name, fixturedefs[-1])
+        if entry is not None:
+            _, group, values, ids = entry
+            groups.setdefault(group, []).append((name, values, ids))
+    for params in groups.values():
+        if len(params) == 1:
+            name, values, ids = params[0]
+            metafunc.parametrize(name, values, indirect=True, ids=ids)
+        else:
+            names = ",".join(name for name, _, _ in params)
+            value_sets = list(zip(*(values for _, values, _ in params), strict=True))
+            metafunc.parametrize(names, value_sets, indirect=True, ids=params[0][2])
+
+
+def _group_of(metafunc, name, fixturedef):
+    """The entry of `utils._groups` behind a fixture; it is bound in the test's module or class."""
+    for holder in (metafunc.cls, metafunc.module):
+        if holder is None:
+            continue
+        bound = inspect_getattr(holder, name)
+        entry = utils._groups.get(id(bound))
+        if entry is not None:
+            return entry
+    function = getattr(fixturedef, "func", None)
+    for entry in utils._groups.values():
+        fixture = entry[0]
+        if getattr(fixture, "_fixture_function", fixture) is getattr(
+            function, "__func__", function
+        ):
+            return entry
+    return None
+
+
+def inspect_getattr(holder, name):
+    """The attribute as it is stored, without binding."""
+    for cls in holder.__mro__ if isinstance(holder, type) else (holder,):
+        if name in vars(cls):
+            return vars(cls)[name]
+    return None
