@@ -10,7 +10,20 @@ import tenon
 PACKAGE = pathlib.Path(tenon.__file__).parent
 LIBRARIES = sorted(PACKAGE.glob("libtenon*.so"))
 BASIC = ("libc.so", "libm.so", "ld-linux", "libtenon_runtime.so", "libpthread.so", "libdl.so")
-OFFERED = ("tn_", "TVM", "_init", "_fini")
+# the public prefix, the old stack's, and the words of the compiler's layers
+OFFERED = (
+    "tn_",
+    "TVM",
+    "_init",
+    "_fini",
+    "ir_",
+    "arith_",
+    "tir_",
+    "te_",
+    "relay_",
+    "script_",
+    "ast_",
+)
 
 
 def readelf(option, library):
