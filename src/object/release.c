@@ -37,7 +37,8 @@ static tn_obj *next_of(const tn_obj *o) {
 
 static bool drop(tn_obj *o) {
   if (atomic_fetch_sub_explicit(&o->rc, 1, memory_order_release) != 1) return false;
-  atomic_thread_fence(memory_order_acquire);
+  /* what other threads did with the object happened before; a load, as TSan knows no fences */
+  (void)atomic_load_explicit(&o->rc, memory_order_acquire);
   return true;
 }
 
@@ -92,6 +93,17 @@ static void push_content(tn_obj **list, tn_obj *o) {
   }
 }
 
+/* Finalizers run wherever a reference happens to be the last, often on the way out of a failure: an
+   error of theirs stays with them, and the one that is pending stays pending. */
+static void finalize(tn_obj *o) {
+  tn_error saved;
+  bool pending = tn_error_pending();
+  if (pending) tn_error_take(&saved);
+  o->type->hooks->fini(o);
+  if (pending) tn_error_restore(&saved);
+  else tn_error_clear();
+}
+
 void tn_release(const void *obj) {
   tn_obj *o = (tn_obj *)(uintptr_t)obj, *dead = NULL;
   if (!o || !drop(o)) return;
@@ -103,7 +115,7 @@ void tn_release(const void *obj) {
     /* a finalizer sees a header as of a live object whose last reference it holds */
     atomic_init(&o->rc, 1);
     o->type_index = o->type->index;
-    if (o->type->hooks->fini) o->type->hooks->fini(o);
+    if (o->type->hooks->fini) finalize(o);
     push_content(&dead, o);
     tn_free(o);
   }
