@@ -1,6 +1,7 @@
 /* The thread's error and its trace. See error.h for the conventions. */
 #include "base/error.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,31 @@
 
 static _Thread_local tn_error current;
 static _Thread_local bool pending;
+
+/* An error that is pending when its thread ends goes with it. */
+static _Thread_local bool watched; /* at_exit has a value in this thread */
+static pthread_key_t at_exit;
+static bool have_key;
+
+static void thread_ends(void *unused) {
+  (void)unused;
+  watched = false; /* a finalizer may raise again */
+  tn_error_clear();
+}
+static void make_key(void) { have_key = pthread_key_create(&at_exit, thread_ends) == 0; }
+
+static void watch_thread(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, make_key);
+  watched = true;
+  if (have_key) pthread_setspecific(at_exit, &current);
+}
+
+static void set_pending(tn_error e) {
+  current = e;
+  pending = true;
+  if (!watched) watch_thread();
+}
 
 static const char *const kind_names[] = {
 #define TN_ERROR_KIND(id, name, base, doc) [TN_##id] = name,
@@ -68,8 +94,7 @@ void tn_error_take(tn_error *out) {
 
 void tn_error_restore(tn_error *e) {
   tn_error_clear();
-  current = *e;
-  pending = true;
+  set_pending(*e);
   memset(e, 0, sizeof *e);
 }
 
@@ -92,9 +117,8 @@ int tn_vraise(tn_error_kind kind, const char *cls, const char *file, int line, c
   char *name = cls ? strdup(cls) : NULL;
   tn_retain(span);
   tn_error_clear();
-  current =
-      (tn_error){.kind = kind, .cls = name, .message = message, .span = (tn_obj *)(uintptr_t)span};
-  pending = true;
+  set_pending(
+      (tn_error){.kind = kind, .cls = name, .message = message, .span = (tn_obj *)(uintptr_t)span});
   return file ? tn_trace(file, line, func) : -1;
 }
 
@@ -110,8 +134,7 @@ int tn_raise(tn_error_kind kind, const char *file, int line, const char *func, c
 int tn_raise_no_memory(size_t size) {
   (void)size; /* the amount is in the debugger; a message would need memory */
   tn_error_clear();
-  current = (tn_error){.kind = TN_MemoryError};
-  pending = true;
+  set_pending((tn_error){.kind = TN_MemoryError});
   return -1;
 }
 
@@ -149,8 +172,8 @@ int tn_raise_text(const char *msg) {
 }
 
 int tn_raise_foreign(const char *cls, const char *message, tn_obj *cause) {
+  tn_retain(cause); /* first: it may be of the error that is replaced */
   raise_named(cls, "%s", message);
-  tn_retain(cause);
   current.cause = cause;
   return -1;
 }

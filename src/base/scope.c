@@ -14,10 +14,20 @@ typedef struct {
 
 static _Thread_local stack st;
 static pthread_key_t at_exit;
+static bool have_key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void free_stack(void *items) { tn_free(items); }
-static void make_key(void) { pthread_key_create(&at_exit, free_stack); }
+static void free_stack(void *items) {
+  st = (stack){0}; /* what else happens while the thread ends may open scopes again */
+  tn_free(items);
+}
+static void make_key(void) { have_key = pthread_key_create(&at_exit, free_stack) == 0; }
+
+/* The block to free when the thread ends. */
+static void note_block(tn_obj **items) {
+  pthread_once(&once, make_key);
+  if (have_key) pthread_setspecific(at_exit, items);
+}
 
 static int grow(void) {
   int64_t cap = st.cap ? st.cap * 2 : 256;
@@ -25,8 +35,7 @@ static int grow(void) {
   if (!items) return -1;
   st.items = items;
   st.cap = cap;
-  pthread_once(&once, make_key);
-  pthread_setspecific(at_exit, items);
+  note_block(items);
   return 0;
 }
 
@@ -42,7 +51,7 @@ void tn_scope_close(tn_scope *s) {
   st.depth--;
   if (st.depth == 0 && st.cap > 1 << 16) { /* do not hold on to the peak of a large compilation */
     tn_free(st.items);
-    pthread_setspecific(at_exit, NULL);
+    note_block(NULL);
     st = (stack){0};
   }
 }
