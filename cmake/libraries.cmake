@@ -50,6 +50,9 @@ function(tenon_library name)
   target_include_directories(${name}
     PUBLIC ${CMAKE_SOURCE_DIR}/include PRIVATE ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(${name} PRIVATE tenon_flags ${L_LINK})
+  # Closing it must not take its code away: workers sleep in it, ending threads of the host pass through it, types and
+  # functions are registered by reference.
+  target_link_options(${name} PRIVATE -Wl,-z,nodelete)
   set_target_properties(${name} PROPERTIES
     BUILD_RPATH_USE_ORIGIN ON INSTALL_RPATH "$ORIGIN" BUILD_RPATH "$ORIGIN"
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
@@ -69,9 +72,6 @@ endif()
 
 tenon_library(tenon_runtime LAYERS base object runtime
   LINK tenon_json Threads::Threads ${CMAKE_DL_LIBS} m)
-# Threads run in it until the process ends (workers, and what runs when a thread of the host ends), so that closing it
-# must not take its code away.
-target_link_options(tenon_runtime PRIVATE -Wl,-z,nodelete)
 if(TENON_BUILD_COMPILER)
   tenon_library(tenon LAYERS ${TENON_COMPILER_LAYERS}
     LINK tenon_runtime tenon_json Threads::Threads ${CMAKE_DL_LIBS} m)

@@ -1,13 +1,16 @@
 /* Boxed scalars and opaque objects. */
-#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "object/containers.h"
 
-static int (*box_hook)(tn_any *value, const char *cls);
+/* set when the layer above starts, which may be while other threads make nodes */
+static _Atomic(int (*)(tn_any *value, const char *cls)) box_hook;
 
-void tn_set_scalar_box(int (*box)(tn_any *value, const char *cls)) { box_hook = box; }
+void tn_set_scalar_box(int (*box)(tn_any *value, const char *cls)) {
+  atomic_store_explicit(&box_hook, box, memory_order_release);
+}
 
 static tn_obj *box(const tn_any *value) {
   if (value->type_index == TN_INT) {
@@ -30,7 +33,8 @@ static tn_obj *box(const tn_any *value) {
 }
 
 int tn_scalar_box(tn_any *value, const char *cls) {
-  if (box_hook) return box_hook(value, cls);
+  int (*hook)(tn_any *, const char *) = atomic_load_explicit(&box_hook, memory_order_acquire);
+  if (hook) return hook(value, cls);
   tn_obj *o = box(value);
   *value = tn_any_obj(o);
   return o ? 0 : -1;
@@ -50,31 +54,30 @@ static void opaque_fini(tn_obj *self) {
 }
 static const tn_type_hooks opaque_hooks = {.fini = opaque_fini};
 
-/* The type of a key, registered at the first use. */
-static const tn_type *opaque_type(const char *key) {
-  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-  pthread_mutex_lock(&lock);
-  const tn_type *found = tn_type_get(tn_type_find(key));
-  if (!found) {
-    tn_type *t = tn_alloc_zero(1, sizeof *t); /* lives as long as the process, as every type does */
-    char *name = t ? tn_strdup(key) : NULL;
-    if (name) {
-      *t = (tn_type){.key = name,
-                     .size = sizeof(opaque),
-                     .base = &tn_type_Object,
-                     .kind = TN_KIND_OPAQUE,
-                     .role = TN_EQ_UNIQUE,
-                     .doc = "object made outside the library",
-                     .hooks = &opaque_hooks};
-      if (tn_type_register(t) == 0) found = t;
-    }
-    if (!found) {
-      tn_free(name);
-      tn_free(t);
-    }
+/* Registers the type of a key; another thread may be faster. NULL with an error. */
+static const tn_type *new_opaque_type(const char *key) {
+  tn_type *t = tn_alloc_zero(1, sizeof *t); /* lives as long as the process, as every type does */
+  char *name = t ? tn_strdup(key) : NULL;
+  if (name) {
+    *t = (tn_type){.key = name,
+                   .size = sizeof(opaque),
+                   .base = &tn_type_Object,
+                   .kind = TN_KIND_OPAQUE,
+                   .role = TN_EQ_UNIQUE,
+                   .doc = "object made outside the library",
+                   .hooks = &opaque_hooks};
+    if (tn_type_register(t) == 0) return t;
   }
-  pthread_mutex_unlock(&lock);
+  tn_free(name);
+  tn_free(t);
+  const tn_type *found = tn_type_get(tn_type_find(key));
+  if (found) tn_error_clear();
   return found;
+}
+
+static const tn_type *opaque_type(const char *key) {
+  const tn_type *found = tn_type_get(tn_type_find(key));
+  return found ? found : new_opaque_type(key);
 }
 
 tn_obj *tn_opaque_new(const char *key, void *ptr, void (*fini)(void *)) {

@@ -1,10 +1,10 @@
 /* Functions and the global table of functions. */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/lock.h"
 #include "object/functions.h"
 
 tn_func *tn_func_new(tn_call call, void *self, void (*fini)(void *self)) {
@@ -28,34 +28,54 @@ int tn_func_call(tn_func *f, const tn_any *args, int32_t n, tn_any *ret) {
   return 0;
 }
 
-/* The table maps names to functions; it lives as long as the process. */
-static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+/* The table maps names to functions; it lives as long as the process. A name that was removed stays
+   in it with None until there are too many of those. */
+static tn_lock lock = TN_LOCK_INIT;
 static tn_map *table;
+static int64_t nremoved;
 static _Atomic uint64_t registrations;
 
 uint64_t tn_func_generation(void) { return atomic_load(&registrations); }
 
-/* With the write lock held. A name that was removed stays in the map with None. `*old` is an owned
- * reference to what was replaced: its finalizer may run foreign code, so not under the lock. */
-static int put(const char *name, tn_func *f, int override, tn_obj **old) {
-  tn_any found = tn_any_none();
-  if (!table && !(table = tn_map_new())) return -1;
-  if (tn_map_get(table, tn_any_cstr(name), &found) && found.type_index != TN_NONE) {
-    TN_CHECK(override, TenonError, NULL,
-             "Global PackedFunc %s is already registered (override=True replaces it)", name);
-    *old = found.v.obj;
-    tn_retain(*old);
+/* A copy of the table without the removed names, or NULL. */
+static tn_map *without_removed(void) {
+  tn_map *m = tn_map_new();
+  for (int64_t i = 0; m && i < table->len; ++i) {
+    const tn_map_entry *e = &table->entries[i];
+    if (e->value.type_index == TN_NONE || tn_map_set(m, e->key, e->value) == 0) continue;
+    tn_release(m);
+    m = NULL;
   }
+  return m;
+}
+
+/* With the write lock held: sets a name to a function, or to None. `*old` is what was there, owned.
+   @return 0, 1 when the name is taken and override is 0, or -1 (MemoryError) */
+static int put(tn_any name, tn_any value, int override, tn_any *old) {
+  *old = tn_any_none();
+  if (!table && !(table = tn_map_new())) return -1;
+  bool known = tn_map_get(table, name, old);
+  if (old->type_index != TN_NONE && !override) {
+    *old = tn_any_none();
+    return 1;
+  }
+  if (tn_any_is_obj(old)) tn_retain(old->v.obj);
+  if (tn_map_set(table, name, value)) return -1;
+  if (known && old->type_index == TN_NONE) --nremoved;
+  if (value.type_index == TN_NONE) ++nremoved;
   atomic_fetch_add(&registrations, 1);
-  return tn_map_set(table, tn_any_cstr(name), tn_any_obj(f));
+  return 0;
 }
 
 int tn_func_register_obj(const char *name, tn_func *f, int override) {
-  tn_obj *old = NULL;
-  pthread_rwlock_wrlock(&lock);
-  int err = put(name, f, override, &old);
-  pthread_rwlock_unlock(&lock);
-  tn_release(old);
+  tn_any old;
+  tn_error_clear(); /* here, so that nothing has to be cleared under the lock */
+  tn_lock_write(&lock);
+  int err = put(tn_any_cstr(name), tn_any_obj(f), override, &old);
+  tn_unlock(&lock);
+  tn_any_release(&old);
+  TN_CHECK(err != 1, TenonError, NULL,
+           "Global PackedFunc %s is already registered (override=True replaces it)", name);
   return err;
 }
 
@@ -71,24 +91,38 @@ int tn_func_register(const char *name, tn_call call, void *self, void (*fini)(vo
 
 tn_func *tn_func_find(const char *name) {
   tn_any found = tn_any_none();
-  pthread_rwlock_rdlock(&lock);
+  tn_lock_read(&lock);
   if (table) tn_map_get(table, tn_any_cstr(name), &found);
   tn_func *f = tn_any_is_obj(&found) ? (tn_func *)found.v.obj : NULL;
   tn_retain(f);
-  pthread_rwlock_unlock(&lock);
+  tn_unlock(&lock);
   return f;
+}
+
+/* With the write lock held: the table to release, or NULL. */
+static tn_map *compact(void) {
+  tn_map *old = table, *m = nremoved > 64 && nremoved > table->len / 2 ? without_removed() : NULL;
+  if (!m) return NULL; /* also when there is no memory: later, then */
+  table = m;
+  nremoved = 0;
+  return old;
 }
 
 int tn_func_remove(const char *name) {
   tn_any old = tn_any_none();
-  pthread_rwlock_wrlock(&lock);
-  if (table) tn_map_get(table, tn_any_cstr(name), &old);
-  bool found = old.type_index != TN_NONE;
-  tn_retain(found ? old.v.obj : NULL); /* its finalizer may run foreign code: not under the lock */
-  int err = found ? tn_map_set(table, tn_any_cstr(name), tn_any_none()) : 0;
-  pthread_rwlock_unlock(&lock);
-  tn_release(found ? old.v.obj : NULL);
+  tn_map *replaced = NULL;
+  int err = 0;
+  tn_error_clear();
+  tn_lock_write(&lock);
+  bool found = table && tn_map_get(table, tn_any_cstr(name), &old) && old.type_index != TN_NONE;
+  old = tn_any_none();
+  if (found) err = put(tn_any_cstr(name), tn_any_none(), 1, &old);
+  if (found && !err) replaced = compact();
+  tn_unlock(&lock);
+  tn_release(replaced);
+  tn_any_release(&old);
   TN_CHECK(found, KeyError, NULL, "no global function is called %s", name);
+  if (!err) tn_error_clear();
   return err;
 }
 
@@ -100,14 +134,15 @@ static int by_name(const void *a, const void *b) {
 tn_arr *tn_func_names(void) {
   TN_VEC(names);
   int err = 0;
-  pthread_rwlock_rdlock(&lock);
+  tn_error_clear();
+  tn_lock_read(&lock);
   for (int64_t i = 0; table && i < table->len && !err; ++i) {
     if (table->entries[i].value.type_index != TN_NONE)
       err = tn_vec_push(&names, table->entries[i].key);
   }
   if (names.len) qsort(names.items, (size_t)names.len, sizeof *names.items, by_name);
   tn_arr *a = err ? NULL : tn_arr_new(names.items, names.len);
-  pthread_rwlock_unlock(&lock);
+  tn_unlock(&lock);
   return a;
 }
 

@@ -1,20 +1,27 @@
 /* Type table: static types in blocks by layer, run-time types after them. Reads need no lock: slots
    are written once and published with release order. */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "base/lock.h"
 #include "object/functions.h"
 
-enum { MAX_TYPES = TN_TYPE_MAX, NKEYS = 8192 /* power of two, > 1.5 * MAX_TYPES */ };
+enum { MAX_TYPES = TN_TYPE_MAX, NSLOTS = 8192 /* power of two, > 1.5 * MAX_TYPES */ };
 
-static _Atomic(const tn_type *) types[MAX_TYPES];
-static _Atomic(const tn_type *) by_key[NKEYS];
-static _Atomic(const tn_type *) by_name[NKEYS]; /* rows of tables only */
+static _Atomic(const tn_type *) types[MAX_TYPES], key_slots[NSLOTS], name_slots[NSLOTS];
+
+/* Open addressing by hash; a slot is filled once and never emptied. */
+typedef struct {
+  _Atomic(const tn_type *) *slots;
+  size_t text; /* offset in tn_type of what is looked up: key or name */
+} text_index;
+
+static const text_index by_key = {key_slots, offsetof(tn_type, key)};
+static const text_index by_name = {name_slots, offsetof(tn_type, name)};
 static _Atomic uint32_t end = TN_TI_BEGIN_DYNAMIC;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static tn_lock lock = TN_LOCK_INIT;
 
 const tn_type_hooks tn_no_hooks;
 
@@ -24,17 +31,20 @@ const tn_type *tn_type_get(uint32_t index) {
 
 uint32_t tn_type_end(void) { return atomic_load(&end); }
 
-/* The slot that holds `key`, or a row's name, or where it goes. */
-static _Atomic(const tn_type *) *slot_of(_Atomic(const tn_type *) *table, const char *key) {
-  size_t i = (size_t)tn_hash_bytes(key, strlen(key)) & (NKEYS - 1);
-  for (;; i = (i + 1) & (NKEYS - 1)) {
-    const tn_type *t = atomic_load_explicit(&table[i], memory_order_acquire);
-    if (!t || strcmp(table == by_key ? t->key : t->name, key) == 0) return &table[i];
+/* The type of a text, or NULL and `*free` is the slot where it would go. */
+static const tn_type *look_up(const text_index *x, const char *text,
+                              _Atomic(const tn_type *) **free) {
+  size_t i = (size_t)tn_hash_bytes(text, strlen(text)) & (NSLOTS - 1);
+  for (;; i = (i + 1) & (NSLOTS - 1)) {
+    const tn_type *t = atomic_load_explicit(&x->slots[i], memory_order_acquire);
+    *free = &x->slots[i];
+    if (!t || strcmp(*(const char *const *)((const char *)t + x->text), text) == 0) return t;
   }
 }
 
 static const tn_type *find(const char *key) {
-  return atomic_load_explicit(slot_of(by_key, key), memory_order_acquire);
+  _Atomic(const tn_type *) *free;
+  return look_up(&by_key, key, &free);
 }
 
 uint32_t tn_type_find(const char *key) {
@@ -65,10 +75,10 @@ bool tn_obj_is(const void *obj, const tn_type *type) {
   return obj && tn_type_is(((const tn_obj *)obj)->type, type);
 }
 
-/* Classes of fields are row names. */
 const tn_type *tn_type_by_class(const char *cls) {
-  const tn_type *t = find(cls);
-  return t ? t : atomic_load_explicit(slot_of(by_name, cls), memory_order_acquire);
+  _Atomic(const tn_type *) *free;
+  const tn_type *t = look_up(&by_name, cls, &free);
+  return t ? t : find(cls);
 }
 
 const tn_field *tn_type_field(const tn_type *type, const char *name) {
@@ -78,39 +88,46 @@ const tn_field *tn_type_field(const tn_type *type, const char *name) {
   return NULL;
 }
 
-/* With the lock held. */
-static int add(const tn_type *t) {
-  TN_CHECK(t->index < MAX_TYPES, ValueError, NULL,
-           "register type %s: no type index is left (%d in use)", t->key, MAX_TYPES);
-  const tn_type *old = tn_type_get(t->index);
-  TN_CHECK(!old, ValueError, NULL, "register type %s: index %u belongs to %s", t->key, t->index,
-           old->key);
-  _Atomic(const tn_type *) *slot = slot_of(by_key, t->key);
-  TN_CHECK(!atomic_load(slot), ValueError, NULL, "type %s is already registered", t->key);
+/* With the lock held. @return whether the type was added */
+static bool add(const tn_type *t) {
+  _Atomic(const tn_type *) *key_slot, *name_slot;
+  if (t->index >= MAX_TYPES || tn_type_get(t->index) || look_up(&by_key, t->key, &key_slot))
+    return false;
   atomic_store_explicit(&types[t->index], t, memory_order_release);
-  atomic_store_explicit(slot, t, memory_order_release);
-  slot = t->name ? slot_of(by_name, t->name) : NULL;
-  if (slot && !atomic_load(slot)) atomic_store_explicit(slot, t, memory_order_release);
+  atomic_store_explicit(key_slot, t, memory_order_release);
+  if (t->name && !look_up(&by_name, t->name, &name_slot))
+    atomic_store_explicit(name_slot, t, memory_order_release);
   if (t->index >= atomic_load(&end)) atomic_store(&end, t->index + 1);
-  return 0;
+  return true;
+}
+
+/* Why t was not added under `index`. */
+static int refused(const tn_type *t, uint32_t index) {
+  TN_CHECK(!find(t->key), ValueError, NULL, "type %s is already registered", t->key);
+  TN_CHECK(index < MAX_TYPES, ValueError, NULL,
+           "register type %s: no type index is left (%d in use)", t->key, MAX_TYPES);
+  return TN_RAISE(ValueError, NULL, "register type %s: index %u belongs to %s", t->key, index,
+                  tn_type_key(index));
 }
 
 int tn_type_register_table(const tn_type *const *list, int n) {
-  int err = 0;
-  pthread_mutex_lock(&lock);
-  for (int i = 0; i < n && !err; ++i) err = add(list[i]);
-  pthread_mutex_unlock(&lock);
-  return err;
+  int i = 0;
+  tn_lock_write(&lock);
+  while (i < n && add(list[i])) ++i;
+  tn_unlock(&lock);
+  return i == n ? 0 : refused(list[i], list[i]->index);
 }
 
 int tn_type_register(tn_type *t) {
   if (!t->hooks) t->hooks = &tn_no_hooks;
-  pthread_mutex_lock(&lock);
+  tn_lock_write(&lock);
+  uint32_t asked = t->index;
   if (t->index == 0) t->index = atomic_load(&end);
-  int err = add(t);
-  if (err) t->index = 0;
-  pthread_mutex_unlock(&lock);
-  return err;
+  uint32_t index = t->index;
+  bool added = add(t);
+  if (!added) t->index = asked;
+  tn_unlock(&lock);
+  return added ? 0 : refused(t, index);
 }
 
 /* ---- the types of this layer ---- */
