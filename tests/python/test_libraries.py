@@ -11,8 +11,8 @@ import tenon
 PACKAGE = pathlib.Path(tenon.__file__).parent
 LIBRARIES = sorted(PACKAGE.glob("libtenon*.so"))
 BASIC = ("libc.so", "libm.so", "ld-linux", "libtenon_runtime.so", "libpthread.so", "libdl.so")
-# Beside the public prefix, the runtime offers the old stack's C functions; the compiler's tests call
-# functions that begin with a word of their layer.
+# Beside the public prefix, the runtime offers the old stack's C functions; tests of the compiler
+# call functions that begin with a word of their layer.
 OFFERED = {
     "libtenon_runtime.so": re.compile(r"(tn_|TVM|_init$|_fini$)"),
     "libtenon.so": re.compile(r"(?!json|strbuffer_|hashtable_|utf8_)[a-z]+_|_init$|_fini$"),
