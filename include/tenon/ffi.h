@@ -8,8 +8,10 @@
  *     static int add(void *self, const tn_any *args, int32_t n, tn_any *ret) {
  *       int64_t a, b;
  *       (void)self;
- *       if (tn_check_nargs("add", n, 2) || tn_any_to_int(&args[0], &a) || tn_any_to_int(&args[1],
- * &b)) return -1; *ret = tn_any_int(a + b); return 0;
+ *       if (tn_check_nargs("add", n, 2)) return -1;
+ *       if (tn_any_to_int(&args[0], &a) || tn_any_to_int(&args[1], &b)) return -1;
+ *       *ret = tn_any_int(a + b);
+ *       return 0;
  *     }
  *     ... tn_func_register("add", add, NULL, NULL, 0);
  *
@@ -49,9 +51,7 @@ extern "C" {
 #define TN_PRINTF(fmt, args)
 #endif
 
-/* ---- values
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- values ---- */
 
 typedef DLDataType tn_dtype;
 typedef DLDevice tn_device;
@@ -177,9 +177,7 @@ TN_API int tn_any_to_bytes(const tn_any *a, tn_bytes_view *out);
  * is borrowed. */
 TN_API int tn_any_to_obj(const tn_any *a, const char *key, tn_obj **out);
 
-/* ---- objects
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- objects ---- */
 
 TN_API void tn_retain(const void *obj); /**< one more reference; NULL is allowed */
 TN_API void tn_release(
@@ -199,8 +197,7 @@ TN_API TN_OWNED tn_obj *tn_opaque_new(const char *key, void *ptr, void (*fini)(v
 TN_API void *tn_opaque_get(const tn_obj *obj,
                            const char *key); /**< NULL unless obj is an opaque of that key */
 
-/* ---- strings, bytes, containers
- * ----------------------------------------------------------------------------- */
+/* ---- strings, bytes, containers ---- */
 
 typedef struct tn_str tn_str;     /**< immutable UTF-8, length and hash kept; may hold NUL bytes */
 typedef struct tn_bytes tn_bytes; /**< immutable bytes */
@@ -241,8 +238,7 @@ TN_API uint32_t tn_tuple_tag(const tn_tuple *t);
 TN_API int64_t tn_tuple_len(const tn_tuple *t);
 TN_API tn_any tn_tuple_get(const tn_tuple *t, int64_t i); /**< borrowed; None when out of range */
 
-/* ---- functions
- * ---------------------------------------------------------------------------------------------- */
+/* ---- functions ---- */
 
 /**
  * The one calling convention.
@@ -273,9 +269,7 @@ TN_API TN_OWNED tn_arr *tn_func_names(void);
 /** TypeError "NAME: expected N arguments, got M" unless n == expected. */
 TN_API int tn_check_nargs(const char *name, int32_t n, int32_t expected);
 
-/* ---- errors
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- errors ---- */
 
 /** Kinds of errors; the names are those of the Python classes. Rows of tenon/errors.def. */
 typedef enum {

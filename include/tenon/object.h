@@ -48,9 +48,7 @@ TN_API int tn_first_mismatch(tn_any lhs, tn_any rhs, int flags, tn_obj **lhs_pat
 /** 0 when equal; else -1 with a ValueError that shows both sides with the place marked. */
 TN_API int tn_assert_equal(tn_any lhs, tn_any rhs, int flags);
 
-/* ---- JSON
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- JSON ---- */
 
 /**
  * The value as JSON text in the layout of the Relay-era stack's save_json. Sharing is kept, tensors

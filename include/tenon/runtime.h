@@ -11,9 +11,7 @@
 extern "C" {
 #endif
 
-/* ---- memory
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- memory ---- */
 
 /** One function for everything: old == NULL allocates, size == 0 frees, otherwise resizes; NULL
  * when it cannot. */
@@ -27,9 +25,7 @@ typedef struct {
  * wrap the one that is returned. */
 TN_API tn_allocator tn_set_allocator(tn_allocator a);
 
-/* ---- modules
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- modules ---- */
 
 /**
  * Functions that were compiled or loaded together, and the modules they import. An object of type
@@ -129,9 +125,7 @@ typedef struct tn_reader {
  * and the loader's own errors */
 TN_API TN_OWNED tn_module *tn_module_load_binary(const char *type_key, tn_reader *r);
 
-/* ---- start
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- start ---- */
 
 /** Registers the types and global functions of the runtime. Called by every entry that needs it
  * (loading the Python extension, the compiler, a compiled library); call it first in a C program.

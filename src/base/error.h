@@ -1,9 +1,11 @@
-/* Errors travel as return values (NULL or -1); the error itself is in the thread.
+/* Errors travel as return values (NULL or -1); the error itself is in the thread. In functions that
+   return int:
 
-     if (n < 0) return TN_RAISE(ValueError, span, "arange: step is zero");         in functions that
-   return int TN_CHECK(n >= 0, ValueError, span, "arange: expected a length, got %d", n);     the
-   same as a check TN_TRY(tn_vec_push(&v, x)); passes an error on tn_expr *e; TN_GET(e, tir_add(a,
-   b));                                           the same for a pointer
+     if (n < 0) return TN_RAISE(ValueError, span, "arange: step is zero");
+     TN_CHECK(n >= 0, ValueError, span, "arange: expected a length, got %d", n);   the same
+     TN_TRY(tn_vec_push(&v, x));                                      passes an error on
+     tn_expr *e;
+     TN_GET(e, tir_add(a, b));                                        the same for a pointer
 
    In functions that return a pointer, use the macros ending in P: they return NULL. Every TN_TRY
    and TN_GET on the way appends its place, so the trace is the way the error came, without an
