@@ -57,7 +57,19 @@ def register_extension(cls, fcreate=None):
         raise TypeError(f"register_extension: {cls.__name__} has no _tvm_tcode")
     if fcreate is not None:
         raise ValueError("Extension with fcreate is no longer supported")
+    if cls._tvm_tcode in _TENSOR_CODES and not hasattr(cls, "asobject"):
+        cls.asobject = _tensor_of_extension
     return cls
+
+
+_TENSOR_CODES = (7, 13)  # ArgTypeCode.DLTENSOR_HANDLE, NDARRAY_HANDLE
+
+
+def _tensor_of_extension(self):
+    """The tensor whose C description an instance of an extension class points to."""
+    import ctypes
+
+    return get_global_func("runtime.TensorFromHandle")(ctypes.c_void_p(self._tvm_handle))
 
 
 def register_func(func_name, f=None, override=False):
@@ -143,38 +155,6 @@ def remove_global_func(name):
     _core.remove_global_func(name)
 
 
-def extract_ext_funcs(finit):
-    """Functions that a C function of another library hands over.
-
-    Parameters
-    ----------
-    finit : ctypes function
-        ``int finit(int (*declare)(TVMFunctionHandle, const char *name))``, as old extensions have.
-
-    Returns
-    -------
-    dict of str to PackedFunc
-    """
-    import ctypes
-
-    found = {}
-    declare_type = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)
-    wrap = get_global_func("runtime.FunctionFromHandle")
-
-    def declare(handle, name):
-        found[name.decode("utf-8")] = wrap(ctypes.c_void_p(handle))
-        return 0
-
-    from .base import check_call
-
-    check_call(finit(declare_type(declare)))
-    return found
-
-
-def _get_api(f):
-    return f
-
-
 def _init_api(namespace, target_module_name=None):
     """Give a Python module the global functions of a namespace.
 
@@ -198,8 +178,8 @@ def _init_api_prefix(target, prefix):
     earlier = target.__dict__.get("__getattr__")
 
     def fetch(name):
-        # "a.b.c" belongs to the namespace a.b only: names with a dot are never asked for
-        if not name.startswith("__"):
+        # "a.b.c" belongs to the namespace a.b, not to a
+        if not name.startswith("__") and "." not in name:
             function = _core.get_global_func(f"{prefix}.{name}")
             if function is not None:
                 setattr(target, name, function)

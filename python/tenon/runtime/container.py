@@ -16,13 +16,6 @@ class String(str):
 
     __slots__ = ()
 
-    @property
-    def __tvm_object__(self):
-        """The native string, as an object of type ``runtime.String``."""
-        from . import _ffi_api
-
-        return _ffi_api.String(self)
-
 
 @register_object("runtime.ShapeTuple")
 class ShapeTuple(_core.ShapeTuple):

@@ -73,7 +73,7 @@ class Module(Object):
         handle : Module
             The module; afterwards both objects stand for it.
         """
-        self.__init_handle_by_constructor__(lambda: handle)
+        self.__init_handle_by_constructor__(_core.Function(lambda: handle))
 
     @property
     def entry_func(self):

@@ -42,6 +42,14 @@ class NDArray(_core.Tensor):
 
     __slots__ = ()
 
+    def __repr__(self):
+        if self.handle.value is None:
+            return super().__repr__()
+        return f"<tenon.nd.NDArray shape={self.shape}, {self.device}>\n{self.numpy()!r}"
+
+    def __str__(self):
+        return repr(self) if self.handle.value is None else str(self.numpy())
+
     @property
     def ctx(self):
         """Old name of `device`."""
@@ -163,6 +171,8 @@ class NDArray(_core.Tensor):
 
         t, out_dtype = self.dtype, _numpy_dtype(self.dtype)
         host = self if self.device.device_type == Device.kDLCPU else self.copyto(cpu(0))
+        if t == out_dtype:
+            return np.array(host)  # through the buffer protocol
         if t in ("int4", "uint4"):
             wide = empty(self.shape, out_dtype)
             _ffi_api.TensorConvert(host, wide)
@@ -356,6 +366,8 @@ def array(arr, device=None, mem_scope=None):
     if not isinstance(arr, np.ndarray):
         arr = np.array(arr)
     name = arr.dtype.name
+    if arr.dtype.kind in "iufb" and arr.dtype.isnative and device is None and mem_scope is None:
+        return _core.from_buffer(arr)
     if arr.dtype.kind not in "biufV" or arr.dtype.hasobject:
         raise TypeError(f"array: elements of numpy type {arr.dtype} are not supported")
     return empty(arr.shape, _OURS_OF.get(name, name), device, mem_scope).copyfrom(arr)
