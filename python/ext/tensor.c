@@ -201,7 +201,8 @@ static tn_tensor *copy_of(const Py_buffer *view) {
     return NULL;
   }
   if (dtype_of(view->format, view->itemsize, &dl.dtype)) return NULL;
-  for (int i = 0; i < view->ndim; ++i) {
+  if (!view->strides) dl.strides = NULL; /* ctypes: compact */
+  for (int i = 0; i < view->ndim && view->strides; ++i) {
     if (view->strides[i] % view->itemsize) {
       PyErr_SetString(PyExc_ValueError, "from_buffer: elements do not lie at multiples of their "
                                         "size (copy the array first)");
