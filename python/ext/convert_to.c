@@ -258,27 +258,26 @@ static int from_tensor(const type_entry *e, PyObject *o, tn_any *out, ext_temp *
 
 /* ---- containers ---- */
 
-static void release_all(tn_any *items, Py_ssize_t n) {
-  for (Py_ssize_t i = 0; i < n; ++i) tn_any_release(&items[i]);
-}
-
 /* o is a list or a tuple; a list may change while its elements are converted. */
 static tn_arr *array_of(PyObject *o) {
-  Py_ssize_t n = PySequence_Size(o), done = 0;
-  tn_any *items = n < 0 ? NULL : PyMem_Calloc(n ? (size_t)n : 1, sizeof *items);
-  if (!items) return n < 0 ? NULL : (PyErr_NoMemory(), NULL);
-  for (; done < n; ++done) {
+  Py_ssize_t n = PySequence_Size(o);
+  if (n < 0) return NULL;
+  tn_arr *a = tn_obj_alloc(&tn_type_Array, sizeof *a + (size_t)n * sizeof *a->items);
+  if (!a) {
+    ext_raise();
+    return NULL;
+  }
+  for (a->len = 0; a->len < n; ++a->len) { /* what is there so far is always a complete array */
     tn_obj *obj = NULL;
-    PyObject *item = PySequence_GetItem(o, done);
+    PyObject *item = PySequence_GetItem(o, (Py_ssize_t)a->len);
     int err = item ? ext_to_obj(item, &obj) : -1;
     Py_XDECREF(item);
-    if (err) break;
-    items[done] = tn_any_obj(obj);
+    if (err) {
+      tn_release(a);
+      return NULL;
+    }
+    a->items[a->len] = tn_any_obj(obj);
   }
-  tn_arr *a = NULL;
-  if (done == n && !(a = tn_arr_new(items, n))) ext_raise();
-  release_all(items, done);
-  PyMem_Free(items);
   return a;
 }
 

@@ -155,44 +155,68 @@ PyObject *ext_dlpack_device(PyObject *self, PyObject *unused) {
   const tn_tensor *t = ext_get_tensor(self);
   if (!t) return NULL;
   tn_device d = tn_tensor_dl(t)->device;
-  return Py_BuildValue("(ii)", (int)d.device_type, (int)d.device_id);
+  PyObject *type = PyLong_FromLong(d.device_type), *id = PyLong_FromLong(d.device_id);
+  PyObject *pair = type && id ? PyTuple_Pack(2, type, id) : NULL;
+  Py_XDECREF(type), Py_XDECREF(id);
+  return pair;
 }
 
-/* The device that was asked for, or the tensor's own. */
-static int wanted_device(PyObject *wanted, tn_device *dev) {
-  int type, id;
-  if (wanted == Py_None) return 0;
-  if (!PyTuple_Check(wanted) || !PyArg_ParseTuple(wanted, "ii", &type, &id)) {
-    PyErr_SetString(PyExc_TypeError, "__dlpack__.dl_device: expected (type, id)");
+/* Keywords of __dlpack__, by hand: the interpreter's parser takes longer than all the rest. */
+typedef struct {
+  PyObject *stream, *max_version, *dl_device, *copy; /* borrowed; None when not given */
+} request;
+
+static int parse_request(PyObject *const *args, Py_ssize_t n, PyObject *names, request *r) {
+  static const char *const known[] = {"stream", "max_version", "dl_device", "copy"};
+  PyObject **values[] = {&r->stream, &r->max_version, &r->dl_device, &r->copy};
+  *r = (request){Py_None, Py_None, Py_None, Py_None};
+  if (n > 1) {
+    PyErr_SetString(PyExc_TypeError, "__dlpack__ takes keyword arguments only");
     return -1;
   }
-  *dev = (tn_device){(DLDeviceType)type, id};
+  if (n == 1) r->stream = args[0]; /* as consumers did before the keywords */
+  for (Py_ssize_t i = 0; names && i < PyTuple_Size(names); ++i) {
+    PyObject *name = PyTuple_GetItem(names, i);
+    int k = 0;
+    while (k < TN_COUNT(known) && PyUnicode_CompareWithASCIIString(name, known[k]) != 0) ++k;
+    if (k == TN_COUNT(known)) {
+      PyErr_Format(PyExc_TypeError, "__dlpack__ has no argument %R", name);
+      return -1;
+    }
+    *values[k] = args[n + i];
+  }
   return 0;
 }
 
-PyObject *ext_dlpack(PyObject *self, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"stream", "max_version", "dl_device", "copy", NULL};
-  PyObject *stream = Py_None, *version = Py_None, *device = Py_None, *copy = Py_None;
-  int major = 0, minor;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOOO:__dlpack__", names, &stream, &version,
-                                   &device, &copy))
-    return NULL;
-  if (version != Py_None &&
-      (!PyTuple_Check(version) || !PyArg_ParseTuple(version, "ii", &major, &minor))) {
-    PyErr_SetString(PyExc_TypeError, "__dlpack__.max_version: expected (major, minor)");
-    return NULL;
+/* A pair of ints, unless `pair` is None. */
+static int parse_pair(const char *what, PyObject *pair, int *a, int *b) {
+  if (pair == Py_None) return 0;
+  if (PyTuple_Check(pair) && PyTuple_Size(pair) == 2) {
+    *a = (int)PyLong_AsLong(PyTuple_GetItem(pair, 0));
+    *b = (int)PyLong_AsLong(PyTuple_GetItem(pair, 1));
+    if (!PyErr_Occurred()) return 0;
+    PyErr_Clear();
   }
+  PyErr_Format(PyExc_TypeError, "__dlpack__.%s: expected a tuple of two ints, got %R", what, pair);
+  return -1;
+}
+
+PyObject *ext_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) {
+  request r;
+  int major = 0, minor = 0;
   tn_tensor *t = ext_get_tensor(self), *copied = NULL;
-  if (!t) return NULL;
-  tn_device from = tn_tensor_dl(t)->device, to = from;
-  if (wanted_device(device, &to)) return NULL;
-  bool moved = to.device_type != from.device_type || to.device_id != from.device_id;
-  if (moved && copy == Py_False) {
+  if (!t || parse_request(args, n, names, &r)) return NULL;
+  tn_device from = tn_tensor_dl(t)->device;
+  int type = (int)from.device_type, id = from.device_id;
+  if (parse_pair("max_version", r.max_version, &major, &minor)) return NULL;
+  if (parse_pair("dl_device", r.dl_device, &type, &id)) return NULL;
+  bool moved = type != (int)from.device_type || id != from.device_id;
+  if (moved && r.copy == Py_False) {
     PyErr_SetString(PyExc_BufferError, "__dlpack__: another device needs a copy");
     return NULL;
   }
-  if (moved || copy == Py_True) {
-    t = copied = tn_tensor_clone(tn_tensor_dl(t), to, NULL);
+  if (moved || r.copy == Py_True) {
+    t = copied = tn_tensor_clone(tn_tensor_dl(t), (tn_device){(DLDeviceType)type, id}, NULL);
     if (!t) return ext_raise();
   }
   PyObject *capsule = major >= 1 ? versioned_capsule(t, copied != NULL) : legacy_capsule(t);

@@ -158,7 +158,7 @@ int ext_borrow(const struct ext_exchange *api, PyObject *o, DLTensor *out);
 /** A tensor over the memory of another library's. @param api may be NULL. Owned, or NULL. */
 tn_tensor *ext_import(const struct ext_exchange *api, PyObject *o);
 PyObject *ext_to_dlpack(PyObject *self, PyObject *unused);
-PyObject *ext_dlpack(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *ext_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names);
 PyObject *ext_dlpack_device(PyObject *self, PyObject *unused);
 PyObject *ext_from_dlpack(PyObject *module, PyObject *source);
 

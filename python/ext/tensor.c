@@ -257,7 +257,7 @@ static PyObject *tensor_reduce(PyObject *self, PyObject *unused) {
 static PyMethodDef tensor_methods[] = {
     {"to_dlpack", ext_to_dlpack, METH_NOARGS,
      "to_dlpack(): a capsule with which another library shares the memory, once"},
-    {"__dlpack__", (PyCFunction)(void (*)(void))ext_dlpack, METH_VARARGS | METH_KEYWORDS,
+    {"__dlpack__", (PyCFunction)(void (*)(void))ext_dlpack, METH_FASTCALL | METH_KEYWORDS,
      "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)"},
     {"__dlpack_device__", ext_dlpack_device, METH_NOARGS, "__dlpack_device__() -> (type, id)"},
     {"__reduce__", tensor_reduce, METH_NOARGS, "Pickle with the content."},
