@@ -18,10 +18,16 @@ static size_t sized(size_t head, int64_t n, size_t item) {
   return total;
 }
 
+/* An object of a header and n bytes, or NULL (MemoryError, also for a size that cannot be). */
+static void *alloc_bytes(const tn_type *type, size_t head, size_t n) {
+  if (n <= PTRDIFF_MAX - head) return tn_obj_alloc(type, head + n);
+  return (void)tn_raise_no_memory(n), NULL;
+}
+
 tn_str *tn_str_new_n(const char *data, size_t n) {
-  tn_str *s = tn_obj_alloc(&tn_type_String, sized(sizeof *s + 1, (int64_t)n, 1));
+  tn_str *s = alloc_bytes(&tn_type_String, sizeof *s + 1, n);
   if (!s) return NULL;
-  memcpy(s->data, data, n);
+  if (n) memcpy(s->data, data, n);
   s->data[n] = '\0';
   s->len = n;
   s->hash = tn_hash_bytes(s->data, n);
@@ -41,6 +47,7 @@ tn_str *tn_str_fmt(const char *fmt, ...) {
   va_start(ap, fmt);
   int n = vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
+  TN_ICHECKP(n >= 0);
   if (n < (int)sizeof text) return tn_str_from(text);
   TN_AUTOFREE char *longer = tn_alloc((size_t)n + 1);
   if (!longer) return NULL;
@@ -51,7 +58,7 @@ tn_str *tn_str_fmt(const char *fmt, ...) {
 }
 
 tn_bytes *tn_bytes_new(const void *data, size_t n) {
-  tn_bytes *b = tn_obj_alloc(&tn_type_Bytes, sized(sizeof *b, (int64_t)n, 1));
+  tn_bytes *b = alloc_bytes(&tn_type_Bytes, sizeof *b, n);
   if (!b) return NULL;
   if (n) memcpy(b->data, data, n);
   b->len = n;

@@ -6,18 +6,21 @@
 #include "base/hash.h"
 #include "object/containers.h"
 
-static bool is_text(const tn_any *a) {
-  return a->type_index == TN_CSTR || a->type_index == TN_TI_String;
-}
+enum { TEXT = 1, BYTES }; /* keys that compare by content, each kind among itself */
 
-static const char *text_of(const tn_any *a, size_t *n) {
-  if (a->type_index == TN_CSTR) {
-    *n = strlen(a->v.cstr);
-    return a->v.cstr;
+/* Which of these a key is, with its content; 0 for others. */
+static int content_of(const tn_any *a, tn_bytes_view *out) {
+  switch (a->type_index) {
+  case TN_CSTR: *out = (tn_bytes_view){(const uint8_t *)a->v.cstr, strlen(a->v.cstr)}; return TEXT;
+  case TN_TI_String: {
+    const tn_str *s = (const tn_str *)a->v.obj;
+    *out = (tn_bytes_view){(const uint8_t *)s->data, s->len};
+    return TEXT;
   }
-  const tn_str *s = (const tn_str *)a->v.obj;
-  *n = s->len;
-  return s->data;
+  case TN_CBYTES: *out = *a->v.bytes; return BYTES;
+  case TN_TI_Bytes: *out = tn_bytes_get((const tn_bytes *)a->v.obj); return BYTES;
+  default: return 0;
+  }
 }
 
 /* An immediate or boxed number counts as the number. */
@@ -29,26 +32,30 @@ static tn_any plain(const tn_any *a) {
 }
 
 uint64_t tn_key_hash(const tn_any *key) {
+  tn_bytes_view content;
   if (key->type_index == TN_TI_String) return ((const tn_str *)key->v.obj)->hash;
-  if (key->type_index == TN_CSTR) return tn_hash_bytes(key->v.cstr, strlen(key->v.cstr));
+  if (content_of(key, &content)) return tn_hash_bytes(content.data, content.size);
   tn_any a = plain(key);
   if (a.type_index == TN_NONE) return 1;
   return tn_hash_u64((uint64_t)a.v.i64);
 }
 
 bool tn_key_equal(const tn_any *x, const tn_any *y) {
-  if (is_text(x) || is_text(y)) {
-    if (!is_text(x) || !is_text(y)) return false;
-    size_t nx, ny;
-    const char *tx = text_of(x, &nx), *ty = text_of(y, &ny);
-    return nx == ny && memcmp(tx, ty, nx) == 0;
-  }
+  tn_bytes_view cx, cy;
+  int kind = content_of(x, &cx);
+  if (kind != content_of(y, &cy)) return false;
+  if (kind) return cx.size == cy.size && (!cx.size || memcmp(cx.data, cy.data, cx.size) == 0);
   tn_any a = plain(x), b = plain(y);
   if (tn_any_is_obj(&a) || tn_any_is_obj(&b))
     return a.type_index == b.type_index && a.v.obj == b.v.obj;
   bool ints = (a.type_index == TN_INT || a.type_index == TN_BOOL) &&
               (b.type_index == TN_INT || b.type_index == TN_BOOL);
   return (ints || a.type_index == b.type_index) && (a.type_index == TN_NONE || a.v.i64 == b.v.i64);
+}
+
+/* A key given as an rvalue is the object, which the caller goes on owning. */
+static tn_any see_through(tn_any key) {
+  return key.type_index == TN_RVALUE ? tn_any_obj(*key.v.rvalue) : key;
 }
 
 tn_map *tn_map_new(void) {
@@ -96,6 +103,7 @@ static int grow_entries(tn_map *m) {
 }
 
 int tn_map_set(tn_map *m, tn_any key, tn_any value) {
+  key = see_through(key);
   uint64_t hash = tn_key_hash(&key);
   tn_any k, v;
   if (m->len * 3 >= m->nindex * 2) TN_TRY(grow_index(m));
@@ -120,6 +128,7 @@ int64_t tn_map_len(const tn_map *m) { return m->len; }
 
 bool tn_map_get(const tn_map *m, tn_any key, tn_any *out) {
   *out = tn_any_none();
+  key = see_through(key);
   if (!m->nindex) return false;
   int32_t at = m->index[probe(m, &key, tn_key_hash(&key))];
   if (at < 0) return false;

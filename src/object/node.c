@@ -8,12 +8,28 @@
 
 static void *at(const void *node, const tn_field *f) { return (char *)(uintptr_t)node + f->offset; }
 
-static void retain_fields(const tn_type *t, const void *node) {
-  for (uint16_t i = 0; i < t->nfield; ++i) {
-    if (t->fields[i].kind == TN_F_REF) tn_retain(*(tn_obj **)at(node, &t->fields[i]));
-    if (t->fields[i].kind == TN_F_ANY && tn_any_is_obj(at(node, &t->fields[i])))
-      tn_retain(((tn_any *)at(node, &t->fields[i]))->v.obj);
+/* Makes what fields 0 .. n-1 refer to owned, or gives it up. Values may be borrowed strings, so
+   owning can fail (MemoryError); nothing is owned then. */
+static void release_fields(const tn_type *t, tn_obj *node, uint16_t n) {
+  for (uint16_t i = 0; i < n; ++i) {
+    if (t->fields[i].kind == TN_F_REF) tn_release(*(tn_obj **)at(node, &t->fields[i]));
+    if (t->fields[i].kind == TN_F_ANY) tn_any_release(at(node, &t->fields[i]));
   }
+}
+
+static int own_fields(const tn_type *t, tn_obj *node) {
+  for (uint16_t i = 0; i < t->nfield; ++i) {
+    const tn_field *f = &t->fields[i];
+    if (f->kind == TN_F_REF) tn_retain(*(tn_obj **)at(node, f));
+    if (f->kind != TN_F_ANY) continue;
+    tn_any own;
+    if (tn_any_own(at(node, f), &own)) {
+      release_fields(t, node, i);
+      return -1;
+    }
+    *(tn_any *)at(node, f) = own;
+  }
+  return 0;
 }
 
 void *tn_node_copy(const tn_type *type, const void *proto) {
@@ -26,7 +42,10 @@ void *tn_node_copy(const tn_type *type, const void *proto) {
   tn_obj *o = tn_obj_alloc(type, type->size);
   if (!o) return NULL;
   memcpy(o + 1, (const tn_obj *)proto + 1, type->size - sizeof *o);
-  retain_fields(type, o);
+  if (own_fields(type, o)) {
+    tn_free(o);
+    return NULL;
+  }
   return tn_scope_own(o);
 }
 
@@ -59,11 +78,10 @@ static int wrong(const tn_obj *node, const tn_field *f) {
 
 static int set_ref(tn_obj *node, const tn_field *f, const tn_any *value) {
   tn_any own;
-  if (value->type_index == TN_NONE) {
+  TN_TRY(tn_any_own(value, &own));
+  if (own.type_index == TN_NONE) {
     TN_CHECK(f->flags & TN_OPT, TypeError, NULL, "expected %s, got None", f->cls);
-    own = tn_any_none();
   } else {
-    TN_TRY(tn_any_own(value, &own));
     if (!tn_any_is_obj(&own)) TN_TRY(tn_scalar_box(&own, f->cls));
     const tn_type *want = tn_type_by_class(f->cls); /* NULL: the layer that has it is not loaded */
     if (want && !tn_obj_is(own.v.obj, want)) {

@@ -99,14 +99,12 @@ static tn_obj *map_node(const tn_obj *o, map_fn fn, void *ctx) {
   tn_obj *copy = NULL;
   for (uint16_t i = 0; i < t->nfield; ++i) {
     const tn_field *f = &t->fields[i];
-    if (f->kind != TN_F_REF) continue;
-    tn_obj *child = *(tn_obj *const *)(const void *)((const char *)o + f->offset);
-    if (!child) continue;
-    tn_obj *r = fn(ctx, child);
-    if (!r) return NULL;
-    if (r == child) continue;
+    if (f->kind != TN_F_REF && f->kind != TN_F_ANY) continue;
+    tn_any child = tn_field_get(o, f), value;
+    bool changed = false;
+    if (map_any(&child, fn, ctx, &value, &changed)) return NULL;
+    if (!changed) continue;
     if (!copy && !(copy = tn_node_copy(t, o))) return NULL;
-    tn_any value = tn_any_obj(r);
     TN_TRYP(tn_field_set(copy, f, &value));
   }
   return copy ? copy : (tn_obj *)(uintptr_t)o;

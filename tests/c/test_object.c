@@ -48,6 +48,86 @@ static void test_map_keeps_order_and_compares_by_content(void **state) {
   tn_release(m);
 }
 
+static void test_map_keys_of_any_kind(void **state) {
+  (void)state;
+  tn_map *m = tn_map_new();
+  tn_bytes_view view = {(const uint8_t *)"ab", 2};
+  tn_any found, bytes = tn_any_none(), text = tn_any_cstr("ab");
+  bytes.type_index = TN_CBYTES;
+  bytes.v.bytes = &view;
+  for (int round = 0; round < 3; ++round) {
+    assert_int_equal(tn_map_set(m, bytes, tn_any_int(1)), 0);
+    assert_int_equal(tn_map_set(m, text, tn_any_int(2)), 0);
+    assert_int_equal(tn_map_set(m, tn_any_none(), tn_any_int(3)), 0);
+    assert_int_equal(tn_map_set(m, tn_any_bool(true), tn_any_int(4)), 0);
+    assert_int_equal(tn_map_set(m, tn_any_int(1), tn_any_int(5)), 0);
+    assert_int_equal(tn_map_set(m, tn_any_float(1), tn_any_int(6)), 0);
+  }
+  assert_int_equal(tn_map_len(m), 5);
+  tn_bytes *same = tn_bytes_new("ab", 2);
+  assert_true(tn_map_get(m, tn_any_obj(same), &found));
+  assert_int_equal(found.v.i64, 1);
+  tn_obj *key = (tn_obj *)tn_str_new("ab");
+  tn_any rvalue = {.type_index = TN_RVALUE, .v.rvalue = &key};
+  assert_true(tn_map_get(m, rvalue, &found));
+  assert_int_equal(found.v.i64, 2);
+  assert_int_equal(tn_map_set(m, rvalue, tn_any_int(7)), 0);
+  assert_int_equal(tn_map_len(m), 5);
+  assert_non_null(key); /* still the caller's */
+  tn_any unkeepable = {.type_index = TN_DLTENSOR};
+  assert_int_equal(tn_map_set(m, unkeepable, tn_any_none()), -1);
+  assert_error("TypeError", "DLTensor");
+  tn_release(key);
+  tn_release(same);
+  tn_release(m);
+}
+
+static void test_impossible_sizes(void **state) {
+  (void)state;
+  assert_null(tn_str_new_n("x", SIZE_MAX));
+  assert_error("MemoryError", "");
+  assert_null(tn_str_new_n("x", (size_t)PTRDIFF_MAX + 5));
+  assert_error("MemoryError", "");
+  assert_null(tn_bytes_new("x", SIZE_MAX - 8));
+  assert_error("MemoryError", "");
+  assert_null(tn_arr_new(NULL, INT64_MAX));
+  assert_error("ValueError", "out of range");
+  assert_null(tn_shape_new(NULL, -1));
+  assert_error("ValueError", "out of range");
+  tn_str *empty = tn_str_new_n(NULL, 0);
+  assert_string_equal(tn_str_data(empty), "");
+  tn_release(empty);
+}
+
+/* A finalizer that raises, as foreign code may. */
+static void raise_and_forget(void *self) {
+  (void)self;
+  TN_RAISE(KeyError, NULL, "of the finalizer");
+}
+
+static void test_finalizers_and_the_pending_error(void **state) {
+  (void)state;
+  tn_func *f = tn_func_new(NULL, NULL, raise_and_forget);
+  tn_release(f);
+  assert_false(tn_error_pending());
+  f = tn_func_new(NULL, NULL, raise_and_forget);
+  TN_RAISE(ValueError, NULL, "on the way");
+  tn_release(f);
+  assert_error("ValueError", "on the way");
+}
+
+/* The cause of an error that is replaced by one with the same cause. */
+static void test_cause_is_handed_on(void **state) {
+  (void)state;
+  tn_obj *cause = tn_opaque_new("test.Exception", NULL, NULL);
+  tn_raise_foreign("OSError", "first", cause);
+  tn_release(cause);
+  tn_raise_foreign("OSError", "second", tn_error_get()->cause);
+  assert_ptr_equal(tn_error_get()->cause, cause);
+  assert_int_equal(tn_use_count(cause), 1);
+  assert_error("OSError", "second");
+}
+
 static void test_deep_chain_is_released_without_recursion(void **state) {
   (void)state;
   tn_any head = tn_any_none();
@@ -128,6 +208,10 @@ int main(void) {
       cmocka_unit_test(test_strings),
       cmocka_unit_test(test_array_owns_what_it_holds),
       cmocka_unit_test(test_map_keeps_order_and_compares_by_content),
+      cmocka_unit_test(test_map_keys_of_any_kind),
+      cmocka_unit_test(test_impossible_sizes),
+      cmocka_unit_test(test_finalizers_and_the_pending_error),
+      cmocka_unit_test(test_cause_is_handed_on),
       cmocka_unit_test(test_deep_chain_is_released_without_recursion),
       cmocka_unit_test(test_registry),
       cmocka_unit_test(test_nodes_from_fields),
