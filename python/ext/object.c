@@ -139,7 +139,7 @@ static PyObject *object_reduce(PyObject *self, PyObject *unused) {
   PyObject *load = module ? PyObject_GetAttrString(module, "load_json") : NULL;
   Py_XDECREF(module);
   PyObject *dict = load ? PyObject_GetAttrString(self, "__dict__") : NULL;
-  if (!dict) PyErr_Clear();
+  if (load && !dict) PyErr_Clear(); /* most have none */
   PyObject *result = NULL;
   if (load && dict) result = Py_BuildValue("(O(O)O)", load, json, dict);
   else if (load) result = Py_BuildValue("(O(O))", load, json);

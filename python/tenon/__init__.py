@@ -48,6 +48,3 @@ _SUBMODULES = (
     "tir",
 )
 __getattr__, __dir__ = _attach(__name__, _SUBMODULES)
-
-# long waits in the library ask whether the program is to stop: running Python code handles signals
-_core.register_global_func("runtime.CheckSignals", lambda: None, True)

@@ -287,3 +287,15 @@ class WithDict(_core.Object):
 def test_repr_of_everything():
     for x in (convert([1]), convert({}), _core.ADT(0, []), _core.Function(len), box(1)):
         assert isinstance(repr(x), str) and repr(x)
+
+
+def test_containers_are_objects_of_the_package():
+    from collections.abc import Mapping, Sequence
+
+    import tenon
+
+    a, m = convert([1]), convert({"k": 1})
+    assert isinstance(a, tenon.runtime.Object) and isinstance(a, tenon.ir.Array)
+    assert isinstance(a, tenon.ir.Node) and isinstance(a, Sequence)
+    assert isinstance(m, tenon.ir.Node) and isinstance(m, Mapping)
+    assert isinstance(_core.get_global_func("testing.echo"), tenon.runtime.PackedFunc)

@@ -18,7 +18,7 @@ class String(str):
 
 
 @register_object("runtime.ShapeTuple")
-class ShapeTuple(_core.ShapeTuple):
+class ShapeTuple(_core.ShapeTuple, Object):
     """An immutable sequence of ints, compared by content.
 
     Parameters
@@ -31,7 +31,7 @@ class ShapeTuple(_core.ShapeTuple):
 
 
 @register_object("runtime.ADT")
-class ADT(_core.ADT):
+class ADT(_core.ADT, Object):
     """A tuple, or a value of an algebraic data type: a tag and fields, read by index.
 
     Parameters
