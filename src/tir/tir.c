@@ -82,9 +82,18 @@ static int init_realize(tn_obj *self) {
   return init_condition(r->predicate, "tir.BlockRealize.predicate");
 }
 
-static const tn_type_hooks load_hooks = {.init = init_load}, store_hooks = {.init = init_store},
-                           if_hooks = {.init = init_if}, while_hooks = {.init = init_while},
-                           for_hooks = {.init = init_for}, realize_hooks = {.init = init_realize};
+/* No result is written as the empty tuple, so that equal functions look alike. */
+static int init_func(tn_obj *self) {
+  tn_PrimFunc *f = (tn_PrimFunc *)self;
+  if (f->ret_type) return 0;
+  tn_any none = tn_any_obj(TN_NEW(TupleType, .fields = tn_arr_of(0)));
+  return none.v.obj ? tn_field_set(self, tn_type_field(&tn_type_PrimFunc, "ret_type"), &none) : -1;
+}
+
+static const tn_type_hooks func_hooks = {.init = init_func}, load_hooks = {.init = init_load},
+                           store_hooks = {.init = init_store}, if_hooks = {.init = init_if},
+                           while_hooks = {.init = init_while}, for_hooks = {.init = init_for},
+                           realize_hooks = {.init = init_realize};
 
 TN_NODES_DEFINE(TN_TIR_NODES, tir_types)
 
@@ -112,6 +121,24 @@ tn_expr *tir_load(tn_Buffer *b, tn_arr *indices) {
 }
 tn_stmt *tir_store(tn_Buffer *b, tn_expr *value, tn_arr *indices) {
   return (tn_stmt *)TN_MAKE(BufferStore, .buffer = b, .value = value, .indices = indices);
+}
+
+tn_expr *tir_buffer_access_ptr(tn_Buffer *b, int mask, int lanes, tn_expr *offset,
+                               tn_expr *extent) {
+  tn_expr *size = b->strides->len ? tir_mul((tn_expr *)tn_arr_obj(b->strides, 0),
+                                            (tn_expr *)tn_arr_obj(b->shape, 0))
+                                  : tir_i32(1);
+  for (int64_t i = 0; b->strides->len == 0 && i < b->shape->len; ++i)
+    size = tir_mul(size, (tn_expr *)tn_arr_obj(b->shape, i));
+  tn_expr *at = tir_add(b->elem_offset ? b->elem_offset : tir_i32(0), offset),
+          *left = extent ? extent : tir_sub(size, offset);
+  if (lanes > 1 && at && left) {
+    left = tir_floordiv(left, tir_const_int(left->dtype, lanes));
+    at = tir_floordiv(at, tir_const_int(at->dtype, lanes));
+  }
+  tn_expr *type = tir_call(tn_dtype_of(b->dtype.code, b->dtype.bits, b->dtype.lanes * lanes),
+                           TIR_OP_type_annotation, 0);
+  return tir_call(TN_HANDLE, TIR_OP_tvm_access_ptr, 5, type, b->data, at, left, tir_i32(mask));
 }
 
 /* ---- statements ---- */

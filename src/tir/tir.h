@@ -8,7 +8,8 @@
 #include "ir/ir.h"
 #include "tir/tir.def"
 
-typedef struct tn_tensor tn_NDArray;
+/* tenon/runtime.h has its functions */
+typedef struct tn_NDArray tn_NDArray;
 
 TN_NODES_FORWARD(TN_TIR_NODES)
 TN_NODES_INDEX(TN_TIR_NODES, TN_TI_BEGIN_TIR, tir)
@@ -41,6 +42,12 @@ TN_API const char *tir_buffer_scope(const tn_Buffer *b);
  * when the number of indices differs from the number of axes. */
 TN_API tn_expr *tir_load(tn_Buffer *b, tn_arr *indices);
 TN_API tn_stmt *tir_store(tn_Buffer *b, tn_expr *value, tn_arr *indices);
+
+/** tvm_access_ptr(type, data, offset, extent, mask). @param mask 1 read, 2 write @param lanes of
+ * the content type
+ *  @param extent NULL: what is left behind offset */
+TN_API tn_expr *tir_buffer_access_ptr(tn_Buffer *b, int mask, int lanes, tn_expr *offset,
+                                      tn_expr *extent);
 
 /** Statements in order: one is itself, nested sequences are flattened, none is Evaluate(0). */
 TN_API tn_stmt *tir_seq(const tn_vec *stmts);

@@ -1,5 +1,7 @@
 /* Expressions and types in TVMScript. */
 #include "ir/expr.h"
+#include "tenon/runtime.h"
+#include "tir/script/const_data.h"
 #include "tir/script/op_names.h"
 #include "tir/script/printer_impl.h"
 
@@ -309,6 +311,10 @@ static tn_ExprDoc *print_index_map(printer *p, const tn_IndexMap *m) {
 /* Types that are not one row of a family. */
 static tn_ExprDoc *print_other(printer *p, const tn_obj *o) {
   if (TN_IS(Type, o)) return print_type(p, o);
+  if (o->type_index == (uint32_t)tn_tensor_type_index()) {
+    tn_arr *list = tir_const_list((const tn_NDArray *)o);
+    return list ? print_array(p, list, false) : NULL;
+  }
   if (o->type->hooks->scalar) {
     tn_any plain;
     if (o->type->hooks->scalar(o, &plain)) return print_value(p, &plain);

@@ -1,7 +1,11 @@
 /* Types and global functions of the TVMScript printer. */
+#include "tir/script/build.h"
 #include "tir/script/printer.h"
 #include "tir/tir_impl.h"
 
+#include <string.h>
+
+#include "base/alloc.h"
 #include "object/functions.h"
 
 TN_NODES_DEFINE(TN_DOC_NODES, doc_types)
@@ -34,7 +38,31 @@ static int f_doc_text(TN_ARGS) {
   return tn_ret_owned(ret, tn_buf_str(&out));
 }
 
+/* script.Parse(text, file, first line, columns cut off on the left, host function or None) ->
+ * PrimFunc or IRModule */
+static int f_parse(TN_ARGS) {
+  int64_t line, col;
+  ast_source src = {0};
+  tn_bytes_view text;
+  TN_NARGS("script.Parse", 5);
+  TN_TRY(tn_any_to_bytes(&args[0], &text));
+  TN_TRY(tn_any_to_cstr(&args[1], &src.file));
+  TN_TRY(tn_any_to_int(&args[2], &line));
+  TN_TRY(tn_any_to_int(&args[3], &col));
+  TN_ARG_OBJ(Function, host, 4);
+  TN_CHECK(text.size < INT32_MAX && !memchr(text.data, 0, text.size), ValueError, NULL,
+           "script.Parse: the text is too long or holds a NUL");
+  TN_AUTOFREE char *copy = tn_alloc(text.size + 1);
+  if (!copy) return -1;
+  memcpy(copy, text.data, text.size);
+  copy[text.size] = '\0';
+  src.text = copy, src.len = (int)text.size, src.first_line = (int)line, src.first_col = (int)col;
+  script_options opt = {.host = host};
+  return tn_ret_obj(ret, script_parse(&src, &opt));
+}
+
 static const tn_func_row functions[] = {
+    {"script.Parse", f_parse},
     {"script.Print", f_print},
     {"script.printer.DocToPythonScript", f_doc_text},
 };

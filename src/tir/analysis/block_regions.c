@@ -1,0 +1,271 @@
+/* Read and write regions of a block, from its body.
+
+     with T.block("B"):                       T.reads(A[vi, 0:16])
+       for k in range(16):             ->     T.writes(B[vi])
+         B[vi] = B[vi] + A[vi, k]             (B is not a read: the block's own result)
+
+   Bounds of an index over the loops inside the block come from its linear form; what is not linear
+   takes the whole axis. Used where a script leaves T.reads and T.writes out. */
+#include "ir/expr.h"
+#include "base/pmap.h"
+#include "object/functions.h"
+#include "tenon/object.h"
+#include "tir/analysis.h"
+
+typedef struct {
+  tn_vec buffers; /* Buffer */
+  tn_vec boxes;   /* arrays of Range, one for each buffer */
+} region_set;
+
+typedef struct {
+  region_set reads, writes;
+  tn_pmap loops;  /* variable of a loop inside the block -> Range */
+  tn_pmap inside; /* buffers declared inside the block */
+} finder;
+
+/* ---- bounds of an index ---- */
+
+typedef struct {
+  tn_expr *lo, *hi; /* inclusive; NULL when unknown */
+} bound;
+
+static bound bound_of(finder *f, tn_expr *e);
+
+static bool uses_inner(finder *f, const tn_obj *e);
+typedef struct {
+  finder *f;
+} use_ctx;
+static int use_child(void *ctx, tn_obj *child) { return uses_inner(((use_ctx *)ctx)->f, child); }
+static bool uses_inner(finder *f, const tn_obj *e) {
+  use_ctx c = {f};
+  return tn_pmap_has(&f->loops, e) || tn_visit_children(e, use_child, &c);
+}
+
+static bound scaled(bound x, tn_expr *factor) {
+  int64_t k;
+  if (!x.lo || !tir_as_int((tn_obj *)factor, &k)) return (bound){0};
+  bound r = {tir_mul(x.lo, factor), tir_mul(x.hi, factor)};
+  return k >= 0 ? r : (bound){r.hi, r.lo};
+}
+
+static bound divided(finder *f, const tn_BinaryOp *e) {
+  int64_t k;
+  bound x = bound_of(f, e->a);
+  if (!x.lo || !tir_as_int((tn_obj *)e->b, &k) || k <= 0) return (bound){0};
+  return (bound){tir_floordiv(x.lo, e->b), tir_floordiv(x.hi, e->b)};
+}
+
+static bound remainder_of(const tn_BinaryOp *e) {
+  int64_t k;
+  if (!tir_as_int((tn_obj *)e->b, &k) || k <= 0) return (bound){0};
+  return (bound){tir_zero(e->dtype), tir_const_int(e->dtype, k - 1)};
+}
+
+static bound bound_of(finder *f, tn_expr *e) {
+  const tn_BinaryOp *op = TN_AS_BINARY(e);
+  const tn_Range *r = tn_pmap_get(&f->loops, e);
+  const tn_Cast *cast = TN_AS(Cast, e);
+  if (r) return (bound){r->min, tir_sub(tir_add(r->min, r->extent), tir_one(r->extent->dtype))};
+  if (!uses_inner(f, (tn_obj *)e)) return (bound){e, e};
+  if (cast) {
+    bound x = bound_of(f, cast->value);
+    return x.lo ? (bound){tir_cast(e->dtype, x.lo, NULL), tir_cast(e->dtype, x.hi, NULL)} : x;
+  }
+  if (!op) return (bound){0};
+  bound x = {0}, y = {0};
+  switch (e->hdr.type_index) {
+  case TN_TI_Add:
+    x = bound_of(f, op->a), y = bound_of(f, op->b);
+    return x.lo && y.lo ? (bound){tir_add(x.lo, y.lo), tir_add(x.hi, y.hi)} : (bound){0};
+  case TN_TI_Sub:
+    x = bound_of(f, op->a), y = bound_of(f, op->b);
+    return x.lo && y.lo ? (bound){tir_sub(x.lo, y.hi), tir_sub(x.hi, y.lo)} : (bound){0};
+  case TN_TI_Mul:
+    return uses_inner(f, (tn_obj *)op->b) ? scaled(bound_of(f, op->b), op->a)
+                                          : scaled(bound_of(f, op->a), op->b);
+  case TN_TI_FloorDiv: return divided(f, op);
+  case TN_TI_FloorMod: return remainder_of(op);
+  default: return (bound){0};
+  }
+}
+
+static tn_Range *range_of(finder *f, tn_expr *e, tn_expr *whole) {
+  const tn_Ramp *ramp = TN_AS(Ramp, e);
+  bound b = ramp ? bound_of(f, ramp->base) : bound_of(f, e);
+  if (!b.lo) return tir_range(tir_zero(whole->dtype), whole);
+  tn_expr *extent = tir_add(tir_sub(b.hi, b.lo), tir_one(b.lo->dtype));
+  if (b.lo == b.hi) extent = tir_one(b.lo->dtype); /* x - x + 1 where x has no value */
+  if (ramp)
+    extent =
+        tir_add(extent, tir_mul(ramp->stride, tir_const_int(ramp->stride->dtype, ramp->lanes - 1)));
+  return tir_range(b.lo, extent);
+}
+
+/* ---- sets of regions ---- */
+
+static bool same(const tn_expr *a, const tn_expr *b) { return a == b || tn_equal(a, b, 0) == 1; }
+
+/* The smallest box that holds both; the whole axis where that cannot be told. */
+static tn_Range *join(const tn_Range *a, const tn_Range *b, tn_expr *whole) {
+  if (same(a->min, b->min) && same(a->extent, b->extent)) return (tn_Range *)(uintptr_t)a;
+  tn_expr *shift = tir_sub(b->min, a->min);
+  int64_t d, n, m;
+  if (same(a->min, b->min)) shift = tir_zero(a->min->dtype);
+  bool known = tir_as_int((tn_obj *)shift, &d) && tir_as_int((tn_obj *)a->extent, &n) &&
+               tir_as_int((tn_obj *)b->extent, &m);
+  if (!known) return tir_range(tir_zero(whole->dtype), whole);
+  int64_t lo = d < 0 ? d : 0, hi = d + m > n ? d + m : n;
+  return tir_range(d < 0 ? b->min : a->min, tir_const_int(a->extent->dtype, hi - lo));
+}
+
+static int add_box(region_set *set, tn_Buffer *b, tn_arr *box) {
+  for (int64_t i = 0; i < set->buffers.len; ++i) {
+    if (set->buffers.items[i].v.obj != (tn_obj *)b) continue;
+    TN_VEC(out);
+    const tn_arr *old = (tn_arr *)set->boxes.items[i].v.obj;
+    for (int64_t j = 0; j < old->len; ++j) {
+      tn_Range *r = join((tn_Range *)tn_arr_obj(old, j), (tn_Range *)tn_arr_obj(box, j),
+                         (tn_expr *)tn_arr_obj(b->shape, j));
+      if (!r || tn_vec_push_obj(&out, r)) return -1;
+    }
+    tn_arr *joined = tn_arr_from(&out);
+    set->boxes.items[i] = tn_any_obj(joined);
+    return joined ? 0 : -1;
+  }
+  return tn_vec_push_obj(&set->buffers, b) || tn_vec_push_obj(&set->boxes, box) ? -1 : 0;
+}
+
+static int add_access(finder *f, region_set *set, tn_Buffer *b, const tn_arr *indices) {
+  TN_VEC(out);
+  if (tn_pmap_has(&f->inside, b)) return 0;
+  for (int64_t i = 0; i < indices->len; ++i) {
+    tn_Range *r =
+        range_of(f, (tn_expr *)tn_arr_obj(indices, i), (tn_expr *)tn_arr_obj(b->shape, i));
+    if (!r || tn_vec_push_obj(&out, r)) return -1;
+  }
+  return add_box(set, b, tn_arr_from(&out));
+}
+
+/* ---- the walk ---- */
+
+static int find(void *ctx, tn_obj *o);
+
+static int find_loop(finder *f, const tn_For *l) {
+  tn_Range *r = tir_range(l->min, l->extent);
+  if (!r || tn_pmap_put(&f->loops, l->loop_var, r)) return -1;
+  return find(f, (tn_obj *)l->body);
+}
+
+/* An inner block tells its regions over its own iterators: their values are put in. */
+static int find_block(finder *f, const tn_BlockRealize *r) {
+  const tn_arr *lists[] = {r->block->reads, r->block->writes};
+  for (int64_t i = 0; i < r->block->iter_vars->len; ++i) {
+    const tn_IterVar *iv = (tn_IterVar *)tn_arr_obj(r->block->iter_vars, i);
+    bound b = bound_of(f, (tn_expr *)tn_arr_obj(r->iter_values, i));
+    tn_Range *dom =
+        b.lo ? tir_range(b.lo, b.lo == b.hi ? tir_one(b.lo->dtype)
+                                            : tir_add(tir_sub(b.hi, b.lo), tir_one(b.lo->dtype)))
+             : iv->dom;
+    if (!dom || tn_pmap_put(&f->loops, iv->var, dom)) return -1;
+  }
+  for (int k = 0; k < 2; ++k) {
+    for (int64_t i = 0; i < lists[k]->len; ++i) {
+      const tn_BufferRegion *region = (tn_BufferRegion *)tn_arr_obj(lists[k], i);
+      TN_VEC(out);
+      if (tn_pmap_has(&f->inside, region->buffer)) continue;
+      for (int64_t j = 0; j < region->region->len; ++j) {
+        const tn_Range *range = (tn_Range *)tn_arr_obj(region->region, j);
+        tn_Range *first = range_of(f, range->min, (tn_expr *)tn_arr_obj(region->buffer->shape, j));
+        tn_Range *all = first ? tir_range(first->min, tir_sub(tir_add(first->extent, range->extent),
+                                                              tir_one(range->extent->dtype)))
+                              : NULL;
+        if (!all || tn_vec_push_obj(&out, all)) return -1;
+      }
+      TN_TRY(add_box(k ? &f->writes : &f->reads, region->buffer, tn_arr_from(&out)));
+    }
+  }
+  return 0;
+}
+
+static int find(void *ctx, tn_obj *o) {
+  finder *f = ctx;
+  const tn_BufferLoad *load = TN_AS(BufferLoad, o);
+  const tn_BufferStore *store = TN_AS(BufferStore, o);
+  if (TN_AS(For, o)) return find_loop(f, (tn_For *)o);
+  if (TN_AS(BlockRealize, o)) return find_block(f, (tn_BlockRealize *)o);
+  if (TN_AS(DeclBuffer, o)) TN_TRY(tn_pmap_put(&f->inside, ((tn_DeclBuffer *)o)->buffer, o));
+  if (TN_AS(Buffer, o)) return 0;
+  if (load && add_access(f, &f->reads, load->buffer, load->indices)) return -1;
+  if (tn_visit_children(o, find, f)) return -1;
+  return store ? add_access(f, &f->writes, store->buffer, store->indices) : 0;
+}
+
+/* Boxes equal to a written one of the same buffer are the block's own results, not reads. */
+static bool is_written(const region_set *writes, const tn_obj *buffer, const tn_obj *box) {
+  for (int64_t i = 0; i < writes->buffers.len; ++i) {
+    if (writes->buffers.items[i].v.obj == buffer &&
+        tn_equal(writes->boxes.items[i].v.obj, box, 0) == 1)
+      return true;
+  }
+  return false;
+}
+
+static tn_arr *regions_of(const region_set *set, const region_set *except) {
+  TN_VEC(out);
+  for (int64_t i = 0; i < set->buffers.len; ++i) {
+    tn_obj *buffer = set->buffers.items[i].v.obj, *box = set->boxes.items[i].v.obj;
+    if (except && is_written(except, buffer, box)) continue;
+    tn_BufferRegion *r =
+        TN_NEW(BufferRegion, .buffer = (tn_Buffer *)buffer, .region = (tn_arr *)box);
+    if (!r || tn_vec_push_obj(&out, r)) return NULL;
+  }
+  return tn_arr_from(&out);
+}
+
+static int scan(finder *f, const tn_Block *b) {
+  for (int64_t i = 0; i < b->alloc_buffers->len; ++i)
+    TN_TRY(tn_pmap_put(&f->inside, tn_arr_obj(b->alloc_buffers, i), b));
+  for (int64_t i = 0; i < b->match_buffers->len; ++i) {
+    const tn_MatchBufferRegion *m = (tn_MatchBufferRegion *)tn_arr_obj(b->match_buffers, i);
+    TN_TRY(tn_pmap_put(&f->inside, m->buffer, b));
+    TN_TRY(add_box(&f->reads, m->source->buffer, m->source->region));
+  }
+  if (b->init) TN_TRY(find(f, (tn_obj *)b->init));
+  return find(f, (tn_obj *)b->body);
+}
+
+tn_Block *tir_block_with_regions(tn_Block *b, bool reads, bool writes) {
+  finder f = {0};
+  tn_Block copy = *b, *out = NULL;
+  if (scan(&f, b) == 0) {
+    if (writes) copy.writes = regions_of(&f.writes, NULL);
+    if (reads) copy.reads = regions_of(&f.reads, &f.writes);
+    if (copy.reads && copy.writes) out = tn_node_copy(&tn_type_Block, &copy);
+  }
+  tn_vec *all[] = {&f.reads.buffers, &f.reads.boxes, &f.writes.buffers, &f.writes.boxes};
+  for (int i = 0; i < TN_COUNT(all); ++i) tn_vec_fini(all[i]);
+  tn_pmap_fini(&f.loops);
+  tn_pmap_fini(&f.inside);
+  return out;
+}
+
+/* ---- root block ---- */
+
+static int has_realize(void *ctx, tn_obj *o) {
+  return o->type_index == TN_TI_BlockRealize ||
+         (!TN_IS(PrimExpr, o) && tn_visit_children(o, has_realize, ctx));
+}
+
+tn_stmt *tir_with_root_block(tn_stmt *body, const tn_vec *allocs) {
+  const tn_BlockRealize *r = TN_AS(BlockRealize, body);
+  bool is_root = r && r->block->iter_vars->len == 0;
+  bool needed = allocs->len > 0 || (!is_root && has_realize(NULL, (tn_obj *)body));
+  if (!needed) return body;
+  tn_arr *none = tn_arr_of(0);
+  tn_Block *root =
+      TN_NEW(Block, .iter_vars = none, .reads = none, .writes = none,
+             .name_hint = tn_str_from("root"), .alloc_buffers = tn_arr_from(allocs),
+             .match_buffers = none, .annotations = tn_scope_own(tn_map_new()), .body = body);
+  return (tn_stmt *)TN_MAKE(BlockRealize, .iter_values = none, .predicate = tir_bool(true),
+                            .block = root);
+}

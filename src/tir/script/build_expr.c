@@ -1,0 +1,494 @@
+/* Expressions of scripts. Plain numbers stay plain while only plain numbers are involved (they are
+   sizes and flags); they become constants where they meet an expression. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tir/script/build_impl.h"
+#include "tir/script/op_names.h"
+
+/* ---- conversions ---- */
+
+tn_expr *to_expr(builder *b, const ast *at, const val *v) {
+  tn_expr *e = NULL;
+  if (v->kind == VAL_PLAIN && v->v.type_index == TN_TI_BufferRegion)
+    e = region_as_load(b, at, (tn_BufferRegion *)v->v.v.obj);
+  else if (v->kind == VAL_PLAIN) e = ir_expr_from(&v->v);
+  if (e) return e;
+  if (tn_error_pending()) return (void)place_error(b, at), NULL;
+  return (void)ast_error(b->src, at, "expected an expression"), NULL;
+}
+
+tn_obj *to_obj(builder *b, const ast *at, const val *v) {
+  if (v->kind != VAL_PLAIN) return (void)ast_error(b->src, at, "expected a value"), NULL;
+  if (tn_any_is_obj(&v->v)) return v->v.v.obj;
+  if (v->v.type_index == TN_NONE) return NULL;
+  if (v->v.type_index == TN_CSTR) return (tn_obj *)tn_str_from(v->v.v.cstr);
+  return (tn_obj *)to_expr(b, at, v);
+}
+
+tn_expr *eval_expr(builder *b, const ast *n) {
+  val v;
+  return eval(b, n, &v) ? NULL : to_expr(b, n, &v);
+}
+
+tn_obj *eval_obj(builder *b, const ast *n) {
+  val v;
+  return eval(b, n, &v) ? NULL : to_obj(b, n, &v);
+}
+
+int eval_int(builder *b, const ast *n, int64_t *out) {
+  val v;
+  TN_TRY(eval(b, n, &v));
+  if (v.kind != VAL_PLAIN || tn_any_to_int(&v.v, out)) {
+    tn_error_clear();
+    return ast_error(b->src, n, "expected a constant integer");
+  }
+  return 0;
+}
+
+const char *eval_text(builder *b, const ast *n) {
+  val v;
+  const char *text;
+  if (eval(b, n, &v)) return NULL;
+  if (v.kind == VAL_PLAIN && v.v.type_index == TN_TI_StringImm)
+    return tn_cstr(((tn_StringImm *)v.v.v.obj)->value);
+  if (v.kind == VAL_PLAIN && tn_any_to_cstr(&v.v, &text) == 0) return text;
+  tn_error_clear();
+  return (void)ast_error(b->src, n, "expected a string"), NULL;
+}
+
+/* "float32", or T.float32 as in T.float32x4 */
+int eval_dtype(builder *b, const ast *n, tn_dtype *out) {
+  val v;
+  TN_TRY(eval(b, n, &v));
+  const char *text = v.kind == VAL_T ? v.name : NULL;
+  if (v.kind == VAL_PLAIN && v.v.type_index == TN_DTYPE) {
+    *out = v.v.v.dtype;
+    return 0;
+  }
+  if (!text && (v.kind != VAL_PLAIN || tn_any_to_cstr(&v.v, &text))) {
+    tn_error_clear();
+    return ast_error(b->src, n, "expected a data type such as \"float32\"");
+  }
+  return tn_dtype_parse(text, strlen(text), out) ? place_error(b, n) : 0;
+}
+
+tn_arr *to_exprs(builder *b, const ast *at, const val *v) {
+  TN_VEC(out);
+  const tn_arr *items =
+      v->kind == VAL_PLAIN && v->v.type_index == TN_TI_Array ? (tn_arr *)v->v.v.obj : NULL;
+  for (int64_t i = 0; i < (items ? items->len : 1); ++i) {
+    val item = items ? PLAIN(items->items[i]) : *v;
+    tn_expr *e = to_expr(b, at, &item);
+    if (!e || tn_vec_push_obj(&out, e)) return NULL;
+  }
+  return tn_arr_from(&out);
+}
+
+tn_arr *eval_exprs(builder *b, const ast *n) {
+  val v;
+  return eval(b, n, &v) ? NULL : to_exprs(b, n, &v);
+}
+
+/* ---- the host language ---- */
+
+static int add_locals(builder *b, const ast *n, tn_map *locals);
+static int add_list(builder *b, ast_list l, tn_map *locals) {
+  for (int i = 0; i < l.n; ++i) TN_TRY(add_locals(b, l.items[i], locals));
+  return 0;
+}
+
+/* The script's names that occur in n. */
+static int add_locals(builder *b, const ast *n, tn_map *locals) {
+  val v;
+  if (!n) return 0;
+  if (n->kind == AST_NAME && find_name(b, n->text, &v) && v.kind == VAL_PLAIN)
+    TN_TRY(tn_map_set(locals, tn_any_cstr(n->text), v.v));
+  TN_TRY(add_locals(b, n->a, locals));
+  TN_TRY(add_locals(b, n->b, locals));
+  TN_TRY(add_locals(b, n->c, locals));
+  return add_list(b, n->items, locals);
+}
+
+/* Comprehensions and f-strings have no tree: all names are handed over. */
+static int add_all_locals(builder *b, tn_map *locals) {
+  for (int i = 0; i < b->nbindings; ++i) {
+    if (b->bindings[i].value.kind == VAL_PLAIN)
+      TN_TRY(tn_map_set(locals, tn_any_cstr(b->bindings[i].name), b->bindings[i].value.v));
+  }
+  return 0;
+}
+
+int host_eval(builder *b, const ast *n, val *out) {
+  bool opaque = n->kind == AST_COMP || n->kind == AST_FSTR || n->kind == AST_LAMBDA;
+  tn_map *locals = tn_scope_own(tn_map_new());
+  const char *text =
+      tn_arena_strndup(&b->arena, b->src->text + n->start, (size_t)(n->end - n->start));
+  if (!locals || !text) return -1;
+  if (!b->opt->host) return ast_error(b->src, n, "undefined: %s", text);
+  TN_TRY(opaque ? add_all_locals(b, locals) : add_locals(b, n, locals));
+  tn_any ret, args[] = {tn_any_cstr(text), tn_any_obj(locals)};
+  if (tn_func_call(b->opt->host, args, 2, &ret)) return place_error(b, n);
+  if (tn_any_is_obj(&ret) && !tn_scope_own(ret.v.obj)) return -1;
+  *out = PLAIN(ret);
+  /* the host's T and I modules come back as their names */
+  const char *marker;
+  if (ret.type_index == TN_TI_String && tn_any_to_cstr(&ret, &marker) == 0 &&
+      strncmp(marker, "\x01script.", 8) == 0) {
+    *out = (val){.kind = marker[8] == 'T' ? VAL_T : VAL_I, .name = marker[9] ? marker + 10 : ""};
+  }
+  return 0;
+}
+
+/* ---- names, literals ---- */
+
+static int eval_name(builder *b, const ast *n, val *out) {
+  return find_name(b, n->text, out) ? 0 : host_eval(b, n, out);
+}
+
+static int eval_number(builder *b, const ast *n, val *out) {
+  char digits[80];
+  size_t len = 0;
+  for (const char *s = n->text; *s && len + 1 < sizeof digits; ++s) {
+    if (*s != '_') digits[len++] = *s;
+  }
+  digits[len] = '\0';
+  if (n->kind == AST_FLOAT) {
+    *out = PLAIN(tn_any_float(strtod(digits, NULL)));
+    return 0;
+  }
+  int base = digits[0] != '0'                       ? 10
+             : digits[1] == 'x' || digits[1] == 'X' ? 16
+             : digits[1] == 'b' || digits[1] == 'B' ? 2
+             : digits[1] == 'o' || digits[1] == 'O' ? 8
+                                                    : 10;
+  unsigned long long x = strtoull(digits + (base == 10 ? 0 : 2), NULL, base);
+  if (x > INT64_MAX) return ast_error(b->src, n, "integer %s does not fit 64 bits", n->text);
+  *out = PLAIN(tn_any_int((int64_t)x));
+  return 0;
+}
+
+static int eval_sequence(builder *b, ast_list items, tn_vec *out) {
+  for (int i = 0; i < items.n; ++i) {
+    const ast *n = items.items[i];
+    val v;
+    TN_TRY(eval(b, n->kind == AST_STARRED ? n->a : n, &v));
+    if (v.kind != VAL_PLAIN) return ast_error(b->src, n, "expected a value");
+    if (n->kind != AST_STARRED) {
+      TN_TRY(tn_vec_push(out, v.v));
+      continue;
+    }
+    if (v.v.type_index != TN_TI_Array)
+      return ast_error(b->src, n, "expected a list or tuple behind *");
+    const tn_arr *a = (tn_arr *)v.v.v.obj;
+    for (int64_t j = 0; j < a->len; ++j) TN_TRY(tn_vec_push(out, a->items[j]));
+  }
+  return 0;
+}
+
+static int eval_array(builder *b, const ast *n, val *out) {
+  TN_VEC(items);
+  TN_TRY(eval_sequence(b, n->items, &items));
+  tn_arr *a = tn_arr_from(&items);
+  *out = PLAIN_OBJ(a);
+  return a ? 0 : -1;
+}
+
+static int eval_dict(builder *b, const ast *n, val *out) {
+  tn_map *m = tn_scope_own(tn_map_new());
+  if (!m) return -1;
+  for (int i = 0; i + 1 < n->items.n; i += 2) {
+    val k, v;
+    TN_TRY(eval(b, n->items.items[i], &k));
+    TN_TRY(eval(b, n->items.items[i + 1], &v));
+    tn_obj *value = v.v.type_index == TN_NONE && v.kind == VAL_PLAIN
+                        ? NULL
+                        : to_obj(b, n->items.items[i + 1], &v);
+    if (!value && tn_error_pending()) return -1;
+    TN_TRY(tn_map_set(m, k.v, tn_any_obj(value)));
+  }
+  *out = PLAIN_OBJ(m);
+  return 0;
+}
+
+/* ---- operators ---- */
+
+static const struct {
+  const char *text;
+  uint32_t node;
+} binary_ops[] = {
+    {"+", TN_TI_Add},       {"-", TN_TI_Sub},      {"*", TN_TI_Mul}, {"/", TN_TI_Div},
+    {"//", TN_TI_FloorDiv}, {"%", TN_TI_FloorMod}, {"==", TN_TI_EQ}, {"!=", TN_TI_NE},
+    {"<", TN_TI_LT},        {"<=", TN_TI_LE},      {">", TN_TI_GT},  {">=", TN_TI_GE},
+};
+
+static bool is_number(const val *v) {
+  return v->kind == VAL_PLAIN &&
+         (v->v.type_index == TN_INT || v->v.type_index == TN_BOOL || v->v.type_index == TN_FLOAT);
+}
+static double as_double(const val *v) {
+  return v->v.type_index == TN_FLOAT ? v->v.v.f64 : (double)v->v.v.i64;
+}
+
+static int64_t floor_div(int64_t a, int64_t b) {
+  return a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
+}
+
+/* Python's arithmetic on plain numbers. @return 1 when the operator is not for them */
+static int plain_binary(builder *b, const ast *n, const char *op, const val *x, const val *y,
+                        val *out) {
+  bool ints = x->v.type_index != TN_FLOAT && y->v.type_index != TN_FLOAT;
+  int64_t i = x->v.v.i64, j = y->v.v.i64, r;
+  double f = as_double(x), g = as_double(y);
+  bool divides = strchr("/%", op[0]) != NULL;
+  if (divides && g == 0) return ast_error(b->src, n, "division by zero");
+  if (!strcmp(op, "/")) *out = PLAIN(tn_any_float(f / g));
+  else if (!strcmp(op, "**") && ints && j >= 0) {
+    for (r = 1; j > 0; --j) r = (int64_t)((uint64_t)r * (uint64_t)i);
+    *out = PLAIN(tn_any_int(r));
+  } else if (!strcmp(op, "**")) *out = PLAIN(tn_any_float(pow(f, g)));
+  else if (!strcmp(op, "//"))
+    *out = ints ? PLAIN(tn_any_int(floor_div(i, j))) : PLAIN(tn_any_float(floor(f / g)));
+  else if (!strcmp(op, "%"))
+    *out = ints ? PLAIN(tn_any_int(i - j * floor_div(i, j)))
+                : PLAIN(tn_any_float(f - g * floor(f / g)));
+  else if (!strcmp(op, "+"))
+    *out = ints && !__builtin_add_overflow(i, j, &r) ? PLAIN(tn_any_int(r))
+                                                     : PLAIN(tn_any_float(f + g));
+  else if (!strcmp(op, "-"))
+    *out = ints && !__builtin_sub_overflow(i, j, &r) ? PLAIN(tn_any_int(r))
+                                                     : PLAIN(tn_any_float(f - g));
+  else if (!strcmp(op, "*"))
+    *out = ints && !__builtin_mul_overflow(i, j, &r) ? PLAIN(tn_any_int(r))
+                                                     : PLAIN(tn_any_float(f * g));
+  else if (!strcmp(op, "==")) *out = PLAIN(tn_any_bool(ints ? i == j : f == g));
+  else if (!strcmp(op, "!=")) *out = PLAIN(tn_any_bool(ints ? i != j : f != g));
+  else if (!strcmp(op, "<")) *out = PLAIN(tn_any_bool(ints ? i < j : f < g));
+  else if (!strcmp(op, "<=")) *out = PLAIN(tn_any_bool(ints ? i <= j : f <= g));
+  else if (!strcmp(op, ">")) *out = PLAIN(tn_any_bool(ints ? i > j : f > g));
+  else if (!strcmp(op, ">=")) *out = PLAIN(tn_any_bool(ints ? i >= j : f >= g));
+  else if (!ints || j < 0 || j > 62) return 1;
+  else if (!strcmp(op, "<<")) *out = PLAIN(tn_any_int((int64_t)((uint64_t)i << j)));
+  else if (!strcmp(op, ">>")) *out = PLAIN(tn_any_int(i >> j));
+  else return 1;
+  return 0;
+}
+
+static tn_expr *bit_operation(const char *op, tn_expr *x, tn_expr *y) {
+  if (!strcmp(op, "<<")) return tir_shift(TIR_OP_shift_left, x, y, NULL);
+  if (!strcmp(op, ">>")) return tir_shift(TIR_OP_shift_right, x, y, NULL);
+  if (!strcmp(op, "&")) return tir_bitwise(TIR_OP_bitwise_and, x, y, NULL);
+  if (!strcmp(op, "|")) return tir_bitwise(TIR_OP_bitwise_or, x, y, NULL);
+  if (!strcmp(op, "^")) return tir_bitwise(TIR_OP_bitwise_xor, x, y, NULL);
+  return TN_RAISEP(TypeError, NULL, "the operator %s is not supported", op);
+}
+
+static int apply_binary(builder *b, const ast *n, const char *op, const val *x, const val *y,
+                        val *out) {
+  if (is_number(x) && is_number(y)) {
+    int r = plain_binary(b, n, op, x, y, out);
+    if (r <= 0) return r;
+  }
+  tn_expr *ex = to_expr(b, n, x), *ey = ex ? to_expr(b, n, y) : NULL, *e = NULL;
+  if (!ey) return -1;
+  bool found = false;
+  for (int i = 0; i < TN_COUNT(binary_ops) && !found; ++i) {
+    if (strcmp(binary_ops[i].text, op) != 0) continue;
+    bool int_div =
+        binary_ops[i].node == TN_TI_Div && ir_is_integral(ex->dtype) && ir_is_integral(ey->dtype);
+    if (int_div)
+      return ast_error(b->src, n,
+                       "integers divide in several ways: write // (floor), T.truncdiv, or T.Div");
+    e = tir_binary(binary_ops[i].node, ex, ey, NULL);
+    found = true;
+  }
+  if (!found) e = bit_operation(op, ex, ey);
+  *out = PLAIN_OBJ(e);
+  return e ? 0 : place_error(b, n);
+}
+
+static int eval_binary(builder *b, const ast *n, val *out) {
+  val x, y;
+  TN_TRY(eval(b, n->a, &x));
+  TN_TRY(eval(b, n->b, &y));
+  return apply_binary(b, n, n->text, &x, &y, out);
+}
+
+static int eval_compare(builder *b, const ast *n, val *out) {
+  val x, y;
+  if (n->items.n != 2)
+    return ast_error(b->src, n, "a chain of comparisons is not supported: join them with `and`");
+  TN_TRY(eval(b, n->items.items[0], &x));
+  TN_TRY(eval(b, n->items.items[1], &y));
+  bool plain_text = x.kind == VAL_PLAIN && y.kind == VAL_PLAIN &&
+                    (x.v.type_index == TN_TI_String || x.v.type_index == TN_NONE);
+  if (!strncmp(n->ops[0], "is", 2) || !strcmp(n->ops[0], "in") || !strcmp(n->ops[0], "not in") ||
+      plain_text)
+    return host_eval(b, n, out);
+  return apply_binary(b, n, n->ops[0], &x, &y, out);
+}
+
+static int eval_unary(builder *b, const ast *n, val *out) {
+  val x;
+  TN_TRY(eval(b, n->a, &x));
+  if (is_number(&x)) {
+    if (!strcmp(n->text, "not")) *out = PLAIN(tn_any_bool(as_double(&x) == 0));
+    else if (!strcmp(n->text, "+")) *out = x;
+    else if (!strcmp(n->text, "~")) *out = PLAIN(tn_any_int(~x.v.v.i64));
+    else
+      *out = x.v.type_index == TN_FLOAT ? PLAIN(tn_any_float(-x.v.v.f64))
+                                        : PLAIN(tn_any_int(-x.v.v.i64));
+    return 0;
+  }
+  tn_expr *e = to_expr(b, n->a, &x);
+  if (!e) return -1;
+  if (!strcmp(n->text, "not")) e = tir_not(e, NULL);
+  else if (!strcmp(n->text, "-")) e = tir_neg(e, NULL);
+  else if (!strcmp(n->text, "~")) e = tir_bitwise_not(e, NULL);
+  *out = PLAIN_OBJ(e);
+  return e ? 0 : place_error(b, n);
+}
+
+static int eval_bool(builder *b, const ast *n, val *out) {
+  bool and_ = !strcmp(n->text, "and");
+  TN_TRY(eval(b, n->items.items[0], out));
+  for (int i = 1; i < n->items.n; ++i) {
+    val y;
+    if (is_number(out)) { /* Python's short circuit */
+      if ((as_double(out) != 0) != and_) return 0;
+      TN_TRY(eval(b, n->items.items[i], out));
+      continue;
+    }
+    TN_TRY(eval(b, n->items.items[i], &y));
+    tn_expr *ex = to_expr(b, n, out), *ey = ex ? to_expr(b, n, &y) : NULL;
+    tn_expr *e = ey ? (and_ ? tir_and(ex, ey) : tir_or(ex, ey)) : NULL;
+    if (!e) return place_error(b, n);
+    *out = PLAIN_OBJ(e);
+  }
+  return 0;
+}
+
+static int eval_ifexp(builder *b, const ast *n, val *out) {
+  val c;
+  TN_TRY(eval(b, n->a, &c));
+  if (is_number(&c)) return eval(b, as_double(&c) != 0 ? n->b : n->c, out);
+  tn_expr *cond = to_expr(b, n->a, &c), *t = cond ? eval_expr(b, n->b) : NULL,
+          *f = t ? eval_expr(b, n->c) : NULL;
+  tn_expr *e = f ? tir_if_then_else(cond, t, f, NULL) : NULL;
+  *out = PLAIN_OBJ(e);
+  return e ? 0 : place_error(b, n);
+}
+
+/* ---- attributes, indices ---- */
+
+static int eval_attr(builder *b, const ast *n, val *out) {
+  val base;
+  TN_TRY(eval(b, n->a, &base));
+  if (base.kind == VAL_T || base.kind == VAL_I) {
+    TN_BUF(path);
+    tn_buf_printf(&path, "%s%s%s", base.name, *base.name ? "." : "", n->text);
+    const char *text = tn_buf_cstr(&path);
+    *out =
+        (val){.kind = base.kind, .name = text ? tn_arena_strndup(&b->arena, text, path.len) : NULL};
+    return out->name ? 0 : -1;
+  }
+  if (base.kind == VAL_MODULE)
+    return find_name(b, n->text, out)
+               ? 0
+               : ast_error(b->src, n, "the module has no function %s", n->text);
+  if (base.kind == VAL_PLAIN && tn_any_is_obj(&base.v)) {
+    const tn_field *f = tn_type_field(base.v.v.obj->type, n->text);
+    if (f) {
+      *out = PLAIN(tn_field_get(base.v.v.obj, f));
+      return 0;
+    }
+    *out = (val){.kind = VAL_METHOD, .v = base.v, .name = n->text};
+    return 0;
+  }
+  return host_eval(b, n, out);
+}
+
+/* ---- calls ---- */
+
+static int call_function(builder *b, const ast *n, const val *f, val *out) {
+  TN_VEC(args);
+  bool keywords = false;
+  for (int i = 0; i < n->items.n; ++i) keywords |= n->items.items[i]->kind == AST_KEYWORD;
+  if (f->v.type_index == TN_TI_GlobalVar) {
+    TN_TRY(eval_args(b, n, &args));
+    tn_Call *call =
+        TN_NEW(Call, .dtype = TN_VOID, .op = (tn_BaseExpr *)f->v.v.obj, .args = tn_arr_from(&args));
+    *out = PLAIN_OBJ(call);
+    return call ? 0 : -1;
+  }
+  if (f->v.type_index != TN_TI_Function || keywords) return host_eval(b, n, out);
+  TN_TRY(eval_sequence(b, n->items, &args));
+  tn_any ret;
+  if (tn_func_call((tn_func *)f->v.v.obj, args.items, (int32_t)args.len, &ret))
+    return place_error(b, n);
+  if (tn_any_is_obj(&ret) && !tn_scope_own(ret.v.obj)) return -1;
+  *out = PLAIN(ret);
+  return 0;
+}
+
+static int eval_call(builder *b, const ast *n, val *out) {
+  val f;
+  /* a chain that starts at a name of the host goes to it as a whole */
+  const ast *root = n;
+  while (root->kind == AST_CALL || root->kind == AST_ATTR || root->kind == AST_INDEX)
+    root = root->a;
+  if (root->kind == AST_NAME && !find_name(b, root->text, &f)) return host_eval(b, n, out);
+  TN_TRY(eval(b, n->a, &f));
+  if (f.kind == VAL_METHOD) return call_method(b, n, &f, out);
+  if (f.kind == VAL_PLAIN) return call_function(b, n, &f, out);
+  int r = f.kind == VAL_T ? call_t(b, n, f.name, out) : 1;
+  return r == 1 ? ast_error(b->src, n->a, "%c.%s is not known here", f.kind == VAL_T ? 'T' : 'I',
+                            f.name)
+                : r;
+}
+
+static int eval_const(const ast *n, val *out) {
+  *out = PLAIN(tn_any_none());
+  if (!strcmp(n->text, "True")) *out = PLAIN(tn_any_bool(true));
+  if (!strcmp(n->text, "False")) *out = PLAIN(tn_any_bool(false));
+  return 0;
+}
+
+static int eval_bare(builder *b, const ast *n, val *out) {
+  switch (n->kind) {
+  case AST_NAME: return eval_name(b, n, out);
+  case AST_INT:
+  case AST_FLOAT: return eval_number(b, n, out);
+  case AST_STR: {
+    tn_str *s = tn_scope_own(tn_str_new_n(n->text, (size_t)n->ntext));
+    *out = PLAIN_OBJ(s);
+    return s ? 0 : -1;
+  }
+  case AST_CONST: return eval_const(n, out);
+  case AST_ATTR: return eval_attr(b, n, out);
+  case AST_INDEX: return eval_index(b, n, out);
+  case AST_CALL: return eval_call(b, n, out);
+  case AST_UNARY: return eval_unary(b, n, out);
+  case AST_BINARY: return eval_binary(b, n, out);
+  case AST_BOOLOP: return eval_bool(b, n, out);
+  case AST_COMPARE: return eval_compare(b, n, out);
+  case AST_IFEXP: return eval_ifexp(b, n, out);
+  case AST_TUPLE:
+  case AST_LIST: return eval_array(b, n, out);
+  case AST_DICT: return eval_dict(b, n, out);
+  case AST_LAMBDA:
+  case AST_FSTR:
+  case AST_COMP:
+  case AST_SET: return host_eval(b, n, out);
+  default: return ast_error(b->src, n, "expected an expression");
+  }
+}
+
+int eval(builder *b, const ast *n, val *out) {
+  if (++b->depth > BUILD_DEPTH_MAX)
+    return ast_error(b->src, n, "the expression is nested too deeply");
+  TN_TRY(eval_bare(b, n, out));
+  b->depth--;
+  return 0;
+}

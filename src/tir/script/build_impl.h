@@ -1,0 +1,156 @@
+/* State of the script builder, shared by build*.c. */
+#ifndef TN_TIR_SCRIPT_BUILD_IMPL_H_
+#define TN_TIR_SCRIPT_BUILD_IMPL_H_
+
+#include "base/pmap.h"
+#include "ir/expr.h"
+#include "object/functions.h"
+#include "tir/script/build.h"
+
+/* What an expression of a script means. */
+typedef enum {
+  VAL_PLAIN,  /* v: number, text, None, array, map, IR object, function */
+  VAL_T,      /* name behind "T.": "axis.remap" */
+  VAL_I,      /* name behind "I." */
+  VAL_MODULE, /* the module being defined: cls */
+  VAL_METHOD, /* v.name, about to be called */
+} val_kind;
+
+typedef struct {
+  val_kind kind;
+  tn_any v; /* borrowed from the scope */
+  const char *name;
+} val;
+
+typedef struct {
+  const char *name;
+  val value;
+  int shadowed; /* index of the binding of the same name that this one hides, or -1 */
+} binding;
+
+/* Statements of one body. A wrap encloses everything after it: LetStmt, Allocate, AttrStmt, ...
+   with a body to be filled in. */
+typedef struct {
+  tn_stmt *stmt;
+  bool wraps;
+} body_item;
+
+typedef struct body body;
+struct body {
+  body *up;
+  body_item *items;
+  int n, cap;
+  int bindings; /* height of the environment when it was opened */
+};
+
+/* The block whose body is being read. */
+typedef struct block_info block_info;
+struct block_info {
+  block_info *up;
+  tn_vec iter_vars, iter_values, reads, writes, alloc_buffers, match_buffers;
+  bool has_reads, has_writes;
+  tn_expr *predicate;
+  tn_map *annotations;
+  tn_stmt *init;
+};
+
+typedef struct {
+  tn_vec params;
+  tn_map *buffer_map, *attrs;
+  tn_vec root_alloc; /* buffers allocated outside of any block */
+  tn_Type *ret_type;
+  tn_str *name;
+} func_info;
+
+typedef struct {
+  const ast_source *src;
+  const script_options *opt;
+  tn_arena arena;
+  binding *bindings;
+  int nbindings, cap_bindings;
+  tn_map *newest; /* name -> index of its newest binding, -1 when gone */
+  body *body;
+  block_info *block;
+  func_info *func;
+  tn_pmap loops;       /* loop variable -> its Range */
+  tn_IRModule *module; /* while a module is read */
+  int depth;
+} builder;
+
+enum { BUILD_DEPTH_MAX = 1000 };
+
+#define PLAIN(any)   ((val){.kind = VAL_PLAIN, .v = (any)})
+#define PLAIN_OBJ(o) PLAIN(tn_any_obj(o))
+
+/* ---- environment (build.c) ---- */
+int bind_name(builder *b, const char *name, val value);
+bool find_name(const builder *b, const char *name, val *out);
+body *open_body(builder *b);
+/** The statements of the innermost body as one; NULL on failure. The names bound in it are gone. */
+tn_stmt *close_body(builder *b);
+int add_stmt(builder *b, tn_stmt *s);
+int add_wrap(builder *b, tn_stmt *s);
+tn_stmt *with_stmt_body(tn_stmt *s, tn_stmt *inner);
+/** Turns a pending error that has no place yet into a diagnostic at `at`. Returns -1. */
+int place_error(builder *b, const ast *at);
+
+/* ---- expressions (build_expr.c, build_call.c) ---- */
+int eval(builder *b, const ast *n, val *out);
+tn_expr *eval_expr(builder *b, const ast *n);
+tn_obj *eval_obj(builder *b, const ast *n);
+int eval_int(builder *b, const ast *n, int64_t *out);
+const char *eval_text(builder *b, const ast *n);
+int eval_dtype(builder *b, const ast *n, tn_dtype *out);
+tn_expr *to_expr(builder *b, const ast *at, const val *v);
+tn_obj *to_obj(builder *b, const ast *at, const val *v);
+/** Array of PrimExpr from a tuple, list or single value. */
+tn_arr *to_exprs(builder *b, const ast *at, const val *v);
+tn_arr *eval_exprs(builder *b, const ast *n);
+tn_BufferRegion *to_region(builder *b, const ast *at, const val *v);
+/** Indices of a store: slices become ramps. */
+tn_arr *eval_indices(builder *b, const ast *index);
+int host_eval(builder *b, const ast *n, val *out);
+/** base[...] (build_index.c) */
+int eval_index(builder *b, const ast *n, val *out);
+/** A region that stands in an expression is a read of it: a slice of constant length is a vector. */
+tn_expr *region_as_load(builder *b, const ast *at, const tn_BufferRegion *r);
+
+/* arguments of a call by position or name */
+const ast *arg_of(const ast *call, int position, const char *name);
+int count_args(const ast *call);
+/** Positional arguments with *starred ones spread out, as objects. */
+int eval_args(builder *b, const ast *call, tn_vec *out);
+
+/** Calls T.name(...) that give a value. @return 1 when `name` is not one of them */
+int call_t(builder *b, const ast *call, const char *name, val *out);
+int call_method(builder *b, const ast *call, const val *method, val *out);
+tn_Type *eval_type(builder *b, const ast *n);
+
+/* ---- buffers (build_buffer.c) ---- */
+/** T.Buffer / match_buffer / alloc_buffer / decl_buffer with its keyword arguments; `first` is the
+ * position of shape. */
+tn_Buffer *eval_buffer(builder *b, const ast *call, int first, const char *name);
+
+/* ---- statements (build_stmt.c, build_block.c, build_with.c) ---- */
+int build_stmts(builder *b, ast_list stmts);
+int build_stmt(builder *b, const ast *n);
+int build_with(builder *b, const ast *n);
+int build_for(builder *b, const ast *n);
+/** Statements that are calls of T.name: T.reads, T.where, T.func_attr, ... @return 1 when it is
+ * none of them */
+int build_call_stmt(builder *b, const ast *call, const char *name);
+/** x = T.name(...) where T.name binds rather than computes. @return 1 when it is none of them */
+int build_binding(builder *b, const ast *target, const ast *call, const char *name);
+/** with T.block(...) */
+int build_block(builder *b, const ast *with, const ast *call);
+/** v = T.axis.kind(...) */
+int build_axis(builder *b, const ast *target, const ast *call, const char *kind);
+int bind_target(builder *b, const ast *target, val v);
+int bind_var(builder *b, const ast *target, tn_Var **out, tn_dtype t);
+/** The dotted name when n is T.name or a call of it, else NULL. */
+const char *t_name(builder *b, const ast *n);
+
+/* ---- functions (build_func.c) ---- */
+tn_PrimFunc *build_func(builder *b, const ast *def);
+
+#endif /* TN_TIR_SCRIPT_BUILD_IMPL_H_ */

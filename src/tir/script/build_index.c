@@ -1,0 +1,125 @@
+/* Indices and slices of scripts: A[i, 0:n] reads an element, a vector or names a region. */
+#include <string.h>
+
+#include "tenon/object.h"
+#include "tir/script/build_impl.h"
+
+/* A region that stands in an expression is a read of it: a slice of constant length is a vector. */
+tn_expr *region_as_load(builder *b, const ast *at, const tn_BufferRegion *r) {
+  TN_VEC(indices);
+  for (int64_t i = 0; i < r->region->len; ++i) {
+    const tn_Range *range = (const tn_Range *)tn_arr_obj(r->region, i);
+    int64_t lanes;
+    tn_expr *index = range->min;
+    if (!tir_as_int((const tn_obj *)range->extent, &lanes))
+      return (void)ast_error(b->src, at, "a slice that is read must have a constant length"), NULL;
+    if (lanes != 1)
+      index = (tn_expr *)TN_MAKE(Ramp, .base = range->min, .stride = tir_one(range->min->dtype),
+                                 .lanes = lanes);
+    if (!index || tn_vec_push_obj(&indices, index)) return NULL;
+  }
+  return tir_load(r->buffer, tn_arr_from(&indices));
+}
+
+/* to - from; x + 4 - x is 4 whatever x is. */
+static tn_expr *distance(tn_expr *from, tn_expr *to) {
+  const tn_Add *sum = TN_AS(Add, to);
+  if (sum && tn_equal(sum->a, from, 0) == 1) return sum->b;
+  if (to && tn_equal(from, to, 0) == 1) return tir_zero(to->dtype);
+  return tir_sub(to, from);
+}
+
+static tn_Range *slice_range(builder *b, const ast *s, const tn_expr *extent) {
+  tn_expr *from = s->a ? eval_expr(b, s->a) : tir_zero(extent->dtype);
+  tn_expr *to = from ? (s->b ? eval_expr(b, s->b) : (tn_expr *)(uintptr_t)extent) : NULL;
+  return to ? TN_MAKE(Range, .min = from, .extent = distance(from, to)) : NULL;
+}
+
+/* A[i, 0:n]: a region when there is a slice, else a read. A slice with a step is a ramp. */
+static tn_expr *strided_slice(builder *b, const ast *s) {
+  int64_t step, lanes;
+  tn_expr *from = eval_expr(b, s->a), *to = from && s->b ? eval_expr(b, s->b) : NULL;
+  if (!to || eval_int(b, s->c, &step)) return NULL;
+  if (!tir_as_int((tn_obj *)tir_floordiv(distance(from, to), tir_const_int(from->dtype, step)),
+                  &lanes))
+    return (void)ast_error(b->src, s, "a slice with a step must have a constant length"), NULL;
+  return (tn_expr *)TN_MAKE(Ramp, .base = from, .stride = tir_const_int(from->dtype, step),
+                            .lanes = lanes);
+}
+
+static int index_buffer(builder *b, const ast *n, tn_Buffer *buf, val *out) {
+  TN_VEC(ranges);
+  TN_VEC(indices);
+  bool region = false;
+  for (int i = 0; i < n->items.n; ++i) {
+    const ast *s = n->items.items[i];
+    if (s->kind == AST_TUPLE && s->items.n == 0) continue; /* A[()] */
+    if (i >= buf->shape->len)
+      return ast_error(b->src, s, "buffer %s has %lld dimensions", tn_cstr(buf->name),
+                       (long long)buf->shape->len);
+    if (s->kind == AST_SLICE && !s->c) {
+      tn_Range *r = slice_range(b, s, (const tn_expr *)tn_arr_obj(buf->shape, i));
+      if (!r || tn_vec_push_obj(&ranges, r)) return place_error(b, s);
+      region = true;
+      continue;
+    }
+    tn_expr *e = s->kind == AST_SLICE ? strided_slice(b, s) : eval_expr(b, s);
+    if (!e || tn_vec_push_obj(&indices, e)) return -1;
+    TN_TRY(tn_vec_push_obj(&ranges, e->dtype.lanes == 1 ? tir_range(e, tir_one(e->dtype)) : NULL));
+  }
+  tn_obj *o = region ? (tn_obj *)TN_NEW(BufferRegion, .buffer = buf, .region = tn_arr_from(&ranges))
+                     : (tn_obj *)tir_load(buf, tn_arr_from(&indices));
+  *out = PLAIN_OBJ(o);
+  return o ? 0 : place_error(b, n);
+}
+
+int eval_index(builder *b, const ast *n, val *out) {
+  val base, i;
+  TN_TRY(eval(b, n->a, &base));
+  if (base.kind == VAL_PLAIN && base.v.type_index == TN_TI_Buffer)
+    return index_buffer(b, n, (tn_Buffer *)base.v.v.obj, out);
+  bool array = base.kind == VAL_PLAIN && base.v.type_index == TN_TI_Array && n->items.n == 1 &&
+               n->items.items[0]->kind != AST_SLICE;
+  if (!array) return host_eval(b, n, out);
+  int64_t at;
+  const tn_arr *a = (tn_arr *)base.v.v.obj;
+  TN_TRY(eval(b, n->items.items[0], &i));
+  TN_TRY(eval_int(b, n->items.items[0], &at));
+  if (at < 0) at += a->len;
+  if (at < 0 || at >= a->len)
+    return ast_error(b->src, n, "index %lld is out of range: %lld elements", (long long)at,
+                     (long long)a->len);
+  *out = PLAIN(a->items[at]);
+  return 0;
+}
+
+tn_arr *eval_indices(builder *b, const ast *index) {
+  val v;
+  if (eval(b, index, &v)) return NULL;
+  tn_expr *e = to_expr(b, index, &v);
+  const tn_BufferLoad *load = TN_AS(BufferLoad, e);
+  return load ? load->indices : NULL;
+}
+
+tn_BufferRegion *to_region(builder *b, const ast *at, const val *v) {
+  tn_obj *o = v->kind == VAL_PLAIN && tn_any_is_obj(&v->v) ? v->v.v.obj : NULL;
+  const tn_BufferLoad *load = TN_AS(BufferLoad, o);
+  const tn_Buffer *whole = TN_AS(Buffer, o);
+  TN_VEC(ranges);
+  if (TN_AS(BufferRegion, o)) return (tn_BufferRegion *)o;
+  if (!load && !whole)
+    return (void)ast_error(b->src, at, "expected a region of a buffer such as A[0:16, i]"), NULL;
+  const tn_arr *parts = load ? load->indices : whole->shape;
+  for (int64_t i = 0; i < parts->len; ++i) {
+    tn_expr *e = (tn_expr *)tn_arr_obj(parts, i);
+    const tn_Ramp *ramp = TN_AS(Ramp, e);
+    tn_Range *r =
+        whole  ? tir_range(tir_zero(e->dtype), e)
+        : ramp ? tir_range(ramp->base,
+                           tir_mul(ramp->stride, tir_const_int(ramp->stride->dtype, ramp->lanes)))
+               : tir_range(e, tir_one(e->dtype));
+    if (!r || tn_vec_push_obj(&ranges, r)) return NULL;
+  }
+  return TN_NEW(BufferRegion, .buffer = load ? load->buffer : (tn_Buffer *)o,
+                .region = tn_arr_from(&ranges));
+}

@@ -1,0 +1,357 @@
+/* Statements of scripts: assignments, loops, conditions, stores. */
+#include <string.h>
+
+#include "tir/script/build_impl.h"
+#include "tir/script/op_names.h"
+
+/* ---- names ---- */
+
+const char *t_name(builder *b, const ast *n) {
+  const ast *f = n->kind == AST_CALL ? n->a : n, *root = f;
+  val v;
+  while (root->kind == AST_ATTR) root = root->a;
+  if (f->kind != AST_ATTR || root->kind != AST_NAME) return NULL;
+  if (find_name(b, root->text, &v) && v.kind != VAL_T) return NULL;
+  if (eval(b, f, &v)) return tn_error_clear(), NULL;
+  return v.kind == VAL_T ? v.name : NULL;
+}
+
+static tn_str *name_of(const ast *target) {
+  return tn_str_from(target->kind == AST_NAME ? target->text : "v");
+}
+
+/* A value bound to a name gives the name to variables and buffers that were made without one. */
+static int give_name(tn_obj *o, const ast *target) {
+  const tn_field *f = TN_AS(Var, o) || TN_AS(SizeVar, o) ? tn_type_field(&tn_type_Var, "name")
+                      : TN_AS(Buffer, o)                 ? tn_type_field(&tn_type_Buffer, "name")
+                                                         : NULL;
+  tn_str *name = f ? name_of(target) : NULL;
+  tn_any value = tn_any_obj(name);
+  if (!f) return 0;
+  return name ? tn_field_set(o, f, &value) : -1;
+}
+
+int bind_target(builder *b, const ast *target, val v) {
+  if (target->kind == AST_NAME) return bind_name(b, target->text, v);
+  if (target->kind != AST_TUPLE && target->kind != AST_LIST)
+    return ast_error(b->src, target, "expected a name");
+  const tn_arr *items =
+      v.kind == VAL_PLAIN && v.v.type_index == TN_TI_Array ? (tn_arr *)v.v.v.obj : NULL;
+  if (!items || items->len != target->items.n)
+    return ast_error(b->src, target, "expected %d values to unpack, got %lld", target->items.n,
+                     items ? (long long)items->len : 1);
+  for (int i = 0; i < target->items.n; ++i)
+    TN_TRY(bind_target(b, target->items.items[i], PLAIN(items->items[i])));
+  return 0;
+}
+
+int bind_var(builder *b, const ast *target, tn_Var **out, tn_dtype t) {
+  if (target->kind != AST_NAME) return ast_error(b->src, target, "expected a name");
+  *out = tir_var(target->text, t);
+  return *out ? bind_name(b, target->text, PLAIN_OBJ(*out)) : -1;
+}
+
+/* ---- assignment ---- */
+
+/* x: T.int32 = e binds a variable of that type over what follows */
+static int build_let(builder *b, const ast *at, const ast *target, tn_Type *type, tn_expr *value) {
+  const tn_PrimType *prim = TN_AS(PrimType, type);
+  const tn_PointerType *ptr = TN_AS(PointerType, type);
+  tn_Var *v;
+  if (prim && !tn_dtype_eq(prim->dtype, value->dtype) &&
+      !(value = tir_cast(prim->dtype, value, NULL)))
+    return place_error(b, at);
+  if (target->kind != AST_NAME) return ast_error(b->src, target, "expected a name");
+  if (ptr) v = TN_NEW(Var, .dtype = TN_HANDLE, .name = name_of(target), .type_annotation = type);
+  else v = tir_var(target->text, value->dtype);
+  if (!v || bind_name(b, target->text, PLAIN_OBJ(v))) return -1;
+  return add_wrap(b, (tn_stmt *)TN_NEW(LetStmt, .var = v, .value = value, .body = tir_nop()));
+}
+
+static int assign_value(builder *b, const ast *at, const ast *target, val v) {
+  if (v.kind != VAL_PLAIN || target->kind == AST_TUPLE) return bind_target(b, target, v);
+  tn_obj *o = tn_any_is_obj(&v.v) ? v.v.v.obj : NULL;
+  bool fresh = o && (TN_IS(Var, o) || TN_AS(Buffer, o) || TN_AS(IterVar, o));
+  if (fresh) {
+    if (tn_use_count(o) <= 2)
+      TN_TRY(give_name(o, target)); /* just made: held by the scope (and its maker) only */
+    return bind_target(b, target, v);
+  }
+  bool meta = o && !TN_IS(PrimExpr, o) && o->type_index != TN_TI_BufferRegion;
+  if (meta || v.v.type_index == TN_NONE) return bind_target(b, target, v);
+  tn_expr *value = to_expr(b, at, &v);
+  return value ? build_let(b, at, target, NULL, value) : -1;
+}
+
+static bool is_meta(builder *b, const ast *n) {
+  const char *name = n->kind == AST_CALL ? t_name(b, n) : NULL;
+  return name && strcmp(name, "meta_var") == 0;
+}
+
+static int store(builder *b, const ast *at, const ast *target, tn_expr *value) {
+  val base;
+  TN_TRY(eval(b, target->a, &base));
+  tn_Buffer *buf = base.kind == VAL_PLAIN ? TN_AS(Buffer, base.v.v.obj) : NULL;
+  if (base.kind != VAL_PLAIN || !tn_any_is_obj(&base.v) || !buf)
+    return ast_error(b->src, target->a, "expected a buffer");
+  tn_arr *indices = eval_indices(b, target);
+  if (!indices) return -1;
+  tn_expr *last = indices->len ? (tn_expr *)tn_arr_obj(indices, indices->len - 1) : NULL;
+  tn_dtype want = tn_dtype_of(buf->dtype.code, buf->dtype.bits,
+                              buf->dtype.lanes * (last ? last->dtype.lanes : 1));
+  if (!tn_dtype_eq(value->dtype, want)) {
+    tn_expr *same =
+        value->dtype.lanes == 1 && want.lanes > 1 ? tir_broadcast(value, want.lanes, NULL) : value;
+    if (!same || !(value = tir_cast(want, same, NULL))) return place_error(b, at);
+  }
+  return add_stmt(b, tir_store(buf, value, indices)) ? place_error(b, at) : 0;
+}
+
+static int build_assign(builder *b, const ast *n) {
+  for (int i = 0; i < n->items.n; ++i) {
+    const ast *target = n->items.items[i];
+    val v;
+    if (target->kind == AST_INDEX) {
+      tn_expr *value = eval_expr(b, n->a);
+      if (!value || store(b, n, target, value)) return -1;
+      continue;
+    }
+    const char *name = t_name(b, n->a);
+    int r = name && n->a->kind == AST_CALL ? build_binding(b, target, n->a, name) : 1;
+    if (r < 0) return -1;
+    if (r == 0) continue;
+    TN_TRY(eval(b, n->a, &v));
+    TN_TRY(is_meta(b, n->a) ? bind_target(b, target, v) : assign_value(b, n, target, v));
+  }
+  return 0;
+}
+
+static int build_augmented(builder *b, const ast *n) {
+  ast op = *n;
+  op.kind = AST_BINARY;
+  tn_expr *value = eval_expr(b, &op);
+  if (!value) return -1;
+  if (n->a->kind != AST_INDEX)
+    return ast_error(b->src, n->a, "only elements of buffers can be updated in place");
+  return store(b, n, n->a, value);
+}
+
+static int build_annotated(builder *b, const ast *n) {
+  tn_Type *type = eval_type(b, n->b);
+  if (!type) return -1;
+  if (!n->c) return ast_error(b->src, n, "expected a value");
+  const char *name = t_name(b, n->c);
+  int r = name && n->c->kind == AST_CALL ? build_binding(b, n->a, n->c, name) : 1;
+  if (r <= 0) return r;
+  tn_expr *value = eval_expr(b, n->c);
+  return value ? build_let(b, n, n->a, type, value) : -1;
+}
+
+/* ---- conditions ---- */
+
+static tn_stmt *body_of(builder *b, ast_list stmts) {
+  if (!open_body(b) || build_stmts(b, stmts)) return NULL;
+  return close_body(b);
+}
+
+static int build_if(builder *b, const ast *n) {
+  val c;
+  int64_t known;
+  TN_TRY(eval(b, n->a, &c));
+  bool plain = c.kind == VAL_PLAIN &&
+               (c.v.type_index == TN_INT || c.v.type_index == TN_BOOL || c.v.type_index == TN_NONE);
+  if (plain) { /* known while parsing: only one side is part of the program */
+    known = c.v.type_index != TN_NONE && c.v.v.i64;
+    return build_stmts(b, known ? n->body : n->orelse);
+  }
+  tn_expr *cond = to_expr(b, n->a, &c);
+  if (cond && ir_is_integral(cond->dtype) && !ir_is_bool(cond->dtype))
+    cond = tir_ne(cond, tir_zero(cond->dtype));
+  tn_stmt *then_ = cond ? body_of(b, n->body) : NULL,
+          *else_ = then_ && n->orelse.n ? body_of(b, n->orelse) : NULL;
+  if (!then_ || (n->orelse.n && !else_)) return -1;
+  return add_stmt(b, (tn_stmt *)TN_MAKE(IfThenElse, .condition = cond, .then_case = then_,
+                                        .else_case = else_))
+             ? place_error(b, n->a)
+             : 0;
+}
+
+static int build_while(builder *b, const ast *n) {
+  tn_expr *cond = eval_expr(b, n->a);
+  tn_stmt *inner = cond ? body_of(b, n->body) : NULL;
+  return inner && add_stmt(b, (tn_stmt *)TN_MAKE(While, .condition = cond, .body = inner)) == 0
+             ? 0
+             : place_error(b, n->a);
+}
+
+static int build_assert(builder *b, const ast *n) {
+  tn_expr *cond = eval_expr(b, n->a), *msg = cond && n->b ? eval_expr(b, n->b) : tir_str("");
+  return cond && msg ? add_wrap(b, (tn_stmt *)TN_NEW(AssertStmt, .condition = cond, .message = msg,
+                                                     .body = tir_nop()))
+                     : -1;
+}
+
+/* ---- loops ---- */
+
+static const struct {
+  const char *name;
+  tir_for_kind kind;
+} loop_kinds[] = {{"serial", TIR_FOR_SERIAL},
+                  {"parallel", TIR_FOR_PARALLEL},
+                  {"vectorized", TIR_FOR_VECTORIZED},
+                  {"unroll", TIR_FOR_UNROLLED},
+                  {"thread_binding", TIR_FOR_THREAD_BINDING}};
+
+static tn_stmt *make_loop(tn_Var *v, tn_expr *min, tn_expr *extent, tir_for_kind kind,
+                          tn_stmt *inner, tn_IterVar *thread, tn_map *ann) {
+  if (!ann) ann = tn_scope_own(tn_map_new());
+  return inner ? (tn_stmt *)TN_MAKE(For, .loop_var = v, .min = min, .extent = extent,
+                                    .kind = (int32_t)kind, .body = inner, .thread_binding = thread,
+                                    .annotations = ann)
+               : NULL;
+}
+
+/* The domain of a loop variable, for T.axis.remap. */
+static int note_loop(builder *b, tn_Var *v, tn_expr *min, tn_expr *extent) {
+  tn_Range *r = tir_range(min, extent);
+  return r ? tn_pmap_put(&b->loops, v, r) : -1;
+}
+
+/* for i, j in T.grid(m, n) */
+static int build_grid(builder *b, const ast *n) {
+  TN_VEC(extents);
+  TN_VEC(vars);
+  const ast *targets = n->a;
+  int count = targets->kind == AST_TUPLE ? targets->items.n : 1;
+  TN_TRY(eval_args(b, n->b, &extents));
+  if (extents.len != count)
+    return ast_error(b->src, targets, "T.grid of %lld extents needs %lld loop variables, got %d",
+                     (long long)extents.len, (long long)extents.len, count);
+  if (!open_body(b)) return -1;
+  for (int i = 0; i < count; ++i) {
+    tn_Var *v;
+    val e = PLAIN(extents.items[i]);
+    tn_expr *extent = to_expr(b, n->b, &e);
+    if (!extent ||
+        bind_var(b, targets->kind == AST_TUPLE ? targets->items.items[i] : targets, &v,
+                 extent->dtype) ||
+        tn_vec_push_obj(&vars, v))
+      return -1;
+    TN_TRY(note_loop(b, v, tir_zero(extent->dtype), extent));
+  }
+  tn_stmt *s = build_stmts(b, n->body) ? NULL : close_body(b);
+  for (int64_t i = count; i-- > 0 && s;) {
+    tn_expr *extent = (tn_expr *)extents.items[i].v.obj;
+    s = make_loop((tn_Var *)vars.items[i].v.obj, tir_zero(extent->dtype), extent, TIR_FOR_SERIAL, s,
+                  NULL, NULL);
+  }
+  return s ? add_stmt(b, s) : -1;
+}
+
+static tn_IterVar *thread_of(builder *b, const ast *call, tn_expr *min, tn_expr *extent) {
+  const ast *a = arg_of(call, 2, "thread");
+  const char *tag = a ? eval_text(b, a) : NULL;
+  if (!a)
+    return (void)ast_error(b->src, call,
+                           "T.thread_binding: thread is missing, \"threadIdx.x\" for example"),
+           NULL;
+  (void)min;
+  return tag ? TN_NEW(IterVar, .dom = NULL, .var = tir_var("iter", extent->dtype),
+                      .iter_type = IR_ITER_THREAD_INDEX, .thread_tag = tn_str_from(tag))
+             : NULL;
+}
+
+static int build_kind_loop(builder *b, const ast *n, tir_for_kind kind) {
+  const ast *first = arg_of(n->b, 0, "start"), *second = arg_of(n->b, 1, "stop"),
+            *ann = arg_of(n->b, -1, "annotations");
+  val notes = {0};
+  tn_Var *v;
+  if (!first) return ast_error(b->src, n->b, "the loop has no extent");
+  tn_expr *from = eval_expr(b, first), *to = from && second ? eval_expr(b, second) : NULL;
+  if (!from || (second && !to)) return -1;
+  if (second && tir_match_types(&from, &to, NULL)) return place_error(b, n->b);
+  tn_expr *min = second ? from : tir_zero(from->dtype), *extent = second ? tir_sub(to, from) : from;
+  if (ann && (eval(b, ann, &notes) || notes.v.type_index != TN_TI_Map))
+    return ast_error(b->src, ann, "annotations: expected a dictionary");
+  tn_IterVar *thread = kind == TIR_FOR_THREAD_BINDING ? thread_of(b, n->b, min, extent) : NULL;
+  if (!extent || (kind == TIR_FOR_THREAD_BINDING && !thread) || !open_body(b)) return -1;
+  if (bind_var(b, n->a, &v, extent->dtype) || note_loop(b, v, min, extent) ||
+      build_stmts(b, n->body))
+    return -1;
+  tn_stmt *loop =
+      make_loop(v, min, extent, kind, close_body(b), thread, ann ? (tn_map *)notes.v.v.obj : NULL);
+  return loop ? add_stmt(b, loop) : place_error(b, n->b);
+}
+
+int build_for(builder *b, const ast *n) {
+  const char *name = t_name(b, n->b);
+  val known;
+  bool range = n->b->kind == AST_CALL && n->b->a->kind == AST_NAME &&
+               strcmp(n->b->a->text, "range") == 0 && !find_name(b, "range", &known);
+  if (range) return build_kind_loop(b, n, TIR_FOR_SERIAL);
+  if (!name || n->b->kind != AST_CALL)
+    return ast_error(b->src, n->b,
+                     "expected a loop: range, T.grid, T.serial, T.parallel, T.vectorized, T.unroll "
+                     "or T.thread_binding");
+  if (strcmp(name, "grid") == 0) return build_grid(b, n);
+  for (int i = 0; i < TN_COUNT(loop_kinds); ++i) {
+    if (strcmp(loop_kinds[i].name, name) == 0) return build_kind_loop(b, n, loop_kinds[i].kind);
+  }
+  return ast_error(b->src, n->b,
+                   "T.%s is not a loop: expected range, T.grid, T.serial, T.parallel, "
+                   "T.vectorized, T.unroll or T.thread_binding",
+                   name);
+}
+
+/* ---- expression statements ---- */
+
+static int build_expr_stmt(builder *b, const ast *n) {
+  const char *name = n->a->kind == AST_CALL ? t_name(b, n->a) : NULL;
+  val v;
+  if (n->a->kind == AST_STR) return 0; /* documentation */
+  int r = name ? build_call_stmt(b, n->a, name) : 1;
+  if (r <= 0) return r;
+  TN_TRY(eval(b, n->a, &v));
+  if (v.kind == VAL_PLAIN && v.v.type_index == TN_NONE) return 0;
+  if (v.kind == VAL_PLAIN && tn_any_is_obj(&v.v) && TN_IS(Stmt, v.v.v.obj))
+    return add_stmt(b, (tn_stmt *)v.v.v.obj);
+  tn_expr *e = to_expr(b, n->a, &v);
+  return e ? add_stmt(b, (tn_stmt *)TN_NEW(Evaluate, .value = e)) : -1;
+}
+
+static int build_return(builder *b, const ast *n) {
+  tn_expr *e = n->a ? eval_expr(b, n->a) : NULL;
+  if (!n->a)
+    return ast_error(b->src, n,
+                     "a tensor program returns nothing: write T.ret(value) for a number");
+  return e ? add_stmt(b, (tn_stmt *)TN_NEW(Evaluate, .value = tir_call(e->dtype, TIR_OP_ret, 1, e)))
+           : -1;
+}
+
+int build_stmt(builder *b, const ast *n) {
+  switch (n->kind) {
+  case AST_ASSIGN: return build_assign(b, n);
+  case AST_AUG: return build_augmented(b, n);
+  case AST_ANN: return build_annotated(b, n);
+  case AST_EXPR: return build_expr_stmt(b, n);
+  case AST_WITH: return build_with(b, n);
+  case AST_FOR: return build_for(b, n);
+  case AST_WHILE: return build_while(b, n);
+  case AST_IF: return build_if(b, n);
+  case AST_ASSERT: return build_assert(b, n);
+  case AST_RETURN: return build_return(b, n);
+  case AST_PASS:
+  case AST_IMPORT: return 0;
+  default: return ast_error(b->src, n, "this statement has no meaning in a tensor program");
+  }
+}
+
+int build_stmts(builder *b, ast_list stmts) {
+  for (int i = 0; i < stmts.n; ++i) {
+    if (++b->depth > BUILD_DEPTH_MAX)
+      return ast_error(b->src, stmts.items[i], "the program is nested too deeply");
+    TN_TRY(build_stmt(b, stmts.items[i]));
+    b->depth--;
+  }
+  return 0;
+}

@@ -1,0 +1,359 @@
+/* What binds or encloses: with T.allocate(...) as A, A = T.allocate(...), T.attr, T.launch_thread,
+ * T.realize. */
+#include <string.h>
+
+#include "tir/script/build_impl.h"
+#include "tir/script/const_data.h"
+
+/* A statement with an empty body; `bound` is what `as` or the target names, if anything. */
+typedef struct {
+  tn_stmt *stmt;
+  tn_obj *bound;
+} wrap;
+
+static const char *target_name(const ast *target, const char *other) {
+  return target && target->kind == AST_NAME ? target->text : other;
+}
+
+static int allocate(builder *b, const ast *call, const ast *target, wrap *out) {
+  const ast *extents = arg_of(call, 0, "extents"), *type = arg_of(call, 1, "dtype"),
+            *scope = arg_of(call, 2, "scope");
+  const ast *cond = arg_of(call, 3, "condition"), *ann = arg_of(call, 4, "annotations");
+  tn_dtype t;
+  val notes;
+  if (!extents || !type)
+    return ast_error(b->src, call, "T.allocate: expected extents and a data type");
+  tn_arr *shape = eval_exprs(b, extents);
+  if (!shape || eval_dtype(b, type, &t)) return -1;
+  const char *where = scope ? eval_text(b, scope) : "global";
+  tn_expr *when = where && cond ? eval_expr(b, cond) : tir_bool(true);
+  if (!where || !when) return -1;
+  tn_map *map = tn_scope_own(tn_map_new());
+  if (ann) {
+    TN_TRY(eval(b, ann, &notes));
+    if (notes.v.type_index == TN_TI_Map) map = (tn_map *)notes.v.v.obj;
+  }
+  tn_Var *v = tir_pointer_var(target_name(target, "buffer"), t, where);
+  out->bound = (tn_obj *)v;
+  out->stmt = (tn_stmt *)TN_NEW(Allocate, .buffer_var = v, .dtype = t, .extents = shape,
+                                .condition = when, .body = tir_nop(), .annotations = map);
+  return out->stmt ? 0 : -1;
+}
+
+static int allocate_const(builder *b, const ast *call, const ast *target, wrap *out) {
+  const ast *data = arg_of(call, 0, "data"), *type = arg_of(call, 1, "dtype"),
+            *extents = arg_of(call, 2, "extents");
+  tn_dtype t;
+  val v;
+  if (!data || !type || !extents)
+    return ast_error(b->src, call, "T.allocate_const: expected data, a data type and extents");
+  TN_TRY(eval(b, data, &v));
+  TN_TRY(eval_dtype(b, type, &t));
+  tn_arr *shape = eval_exprs(b, extents);
+  tn_obj *content = shape ? (tn_obj *)tir_const_data(v.v, t, shape) : NULL;
+  if (!content) return place_error(b, data);
+  tn_Var *p = tir_pointer_var(target_name(target, "data"), t, "global");
+  out->bound = (tn_obj *)p;
+  out->stmt = (tn_stmt *)TN_NEW(AllocateConst, .buffer_var = p, .data = (tn_NDArray *)content,
+                                .dtype = t, .extents = shape, .body = tir_nop(),
+                                .annotations = tn_scope_own(tn_map_new()));
+  return out->stmt ? 0 : -1;
+}
+
+static int decl_buffer(builder *b, const ast *call, const ast *target, wrap *out) {
+  tn_Buffer *buf = eval_buffer(b, call, 0, target_name(target, "buffer"));
+  bool has_data = arg_of(call, 2, "data") != NULL;
+  if (!buf) return -1;
+  out->bound = (tn_obj *)buf;
+  if (has_data) {
+    out->stmt = (tn_stmt *)TN_NEW(DeclBuffer, .buffer = buf, .body = tir_nop());
+    return out->stmt ? 0 : -1;
+  }
+  /* without data it allocates too */
+  tn_stmt *decl = (tn_stmt *)TN_NEW(DeclBuffer, .buffer = buf, .body = tir_nop());
+  tn_stmt *alloc = (tn_stmt *)TN_NEW(Allocate, .buffer_var = buf->data, .dtype = buf->dtype,
+                                     .extents = buf->shape, .condition = tir_bool(true),
+                                     .body = tir_nop(), .annotations = tn_scope_own(tn_map_new()));
+  if (add_wrap(b, alloc)) return -1;
+  out->stmt = decl;
+  return decl ? 0 : -1;
+}
+
+static int attr(builder *b, const ast *call, wrap *out) {
+  const ast *node = arg_of(call, 0, "node"), *key = arg_of(call, 1, "attr_key"),
+            *value = arg_of(call, 2, "value");
+  val v;
+  if (!node || !key || !value)
+    return ast_error(b->src, call, "T.attr: expected node, key and value");
+  TN_TRY(eval(b, node, &v));
+  tn_obj *o = v.kind == VAL_PLAIN && v.v.type_index == TN_NONE ? NULL : to_obj(b, node, &v);
+  const char *text = eval_text(b, key);
+  tn_expr *e = text ? eval_expr(b, value) : NULL;
+  if (!e) return -1;
+  out->stmt = (tn_stmt *)TN_NEW(AttrStmt, .node = o, .attr_key = tn_str_from(text), .value = e,
+                                .body = tir_nop());
+  return out->stmt ? 0 : -1;
+}
+
+/* T.launch_thread("threadIdx.x", n) or T.launch_thread(env_thread_var, n) */
+static int launch_thread(builder *b, const ast *call, const ast *target, wrap *out) {
+  const ast *thread = arg_of(call, 0, "thread"), *extent = arg_of(call, 1, "extent");
+  val v;
+  if (!thread || !extent)
+    return ast_error(b->src, call, "T.launch_thread: expected a thread axis and an extent");
+  TN_TRY(eval(b, thread, &v));
+  tn_expr *n = eval_expr(b, extent);
+  tn_IterVar *iv = v.kind == VAL_PLAIN ? TN_AS(IterVar, v.v.v.obj) : NULL;
+  if (!n) return -1;
+  if (!iv || !tn_any_is_obj(&v.v)) {
+    const char *tag = eval_text(b, thread);
+    if (!tag) return -1;
+    tn_Var *var = tir_var(target_name(target, tag), n->dtype);
+    iv = TN_NEW(IterVar, .dom = tir_range(tir_zero(n->dtype), n), .var = var,
+                .iter_type = IR_ITER_THREAD_INDEX, .thread_tag = tn_str_from(tag));
+  }
+  if (!iv) return -1;
+  out->bound = (tn_obj *)iv->var;
+  bool virtual_ = strncmp(tn_cstr(iv->thread_tag), "vthread", 7) == 0;
+  out->stmt =
+      (tn_stmt *)TN_NEW(AttrStmt, .node = (tn_obj *)iv,
+                        .attr_key = tn_str_from(virtual_ ? "virtual_thread" : "thread_extent"),
+                        .value = n, .body = tir_nop());
+  return out->stmt ? 0 : -1;
+}
+
+static int let(builder *b, const ast *call, const ast *target, wrap *out) {
+  const ast *value = arg_of(call, 0, "value"), *type = arg_of(call, 1, "type_annotation"),
+            *var = arg_of(call, 2, "var");
+  if (!value) return ast_error(b->src, call, "T.LetStmt: expected a value");
+  tn_expr *e = eval_expr(b, value);
+  tn_obj *known = e && var ? eval_obj(b, var) : NULL;
+  tn_Type *t = e && type ? eval_type(b, type) : NULL;
+  if (!e || (var && !known) || (type && !t)) return -1;
+  tn_Var *v = (tn_Var *)known;
+  if (!v && TN_AS(PointerType, t))
+    v = TN_NEW(Var, .dtype = TN_HANDLE, .name = tn_str_from(target_name(target, "v")),
+               .type_annotation = t);
+  if (!v) v = tir_var(target_name(target, "v"), e->dtype);
+  out->bound = (tn_obj *)v;
+  out->stmt = (tn_stmt *)TN_NEW(LetStmt, .var = v, .value = e, .body = tir_nop());
+  return out->stmt ? 0 : -1;
+}
+
+static int assert_(builder *b, const ast *call, wrap *out) {
+  const ast *cond = arg_of(call, 0, "condition"), *msg = arg_of(call, 1, "message");
+  if (!cond || !msg) return ast_error(b->src, call, "T.Assert: expected a condition and a message");
+  tn_expr *c = eval_expr(b, cond), *m = c ? eval_expr(b, msg) : NULL;
+  out->stmt =
+      m ? (tn_stmt *)TN_NEW(AssertStmt, .condition = c, .message = m, .body = tir_nop()) : NULL;
+  return out->stmt ? 0 : -1;
+}
+
+static int realize(builder *b, const ast *call, wrap *out) {
+  const ast *where = arg_of(call, 0, "buffer_slice"), *scope = arg_of(call, 1, "storage_scope"),
+            *cond = arg_of(call, 2, "condition");
+  val v;
+  if (!where || !scope) return ast_error(b->src, call, "T.realize: expected a region and a scope");
+  TN_TRY(eval(b, where, &v));
+  tn_BufferRegion *r = to_region(b, where, &v);
+  tn_expr *c = r && cond ? eval_expr(b, cond) : tir_bool(true);
+  out->stmt = r && c ? (tn_stmt *)TN_NEW(BufferRealize, .buffer = r->buffer, .bounds = r->region,
+                                         .condition = c, .body = tir_nop())
+                     : NULL;
+  return out->stmt ? 0 : -1;
+}
+
+/* @return 1 when T.name is not a construct with a body */
+static int make_wrap(builder *b, const ast *call, const char *name, const ast *target, wrap *out) {
+  if (!strcmp(name, "allocate")) return allocate(b, call, target, out);
+  if (!strcmp(name, "allocate_const")) return allocate_const(b, call, target, out);
+  if (!strcmp(name, "decl_buffer")) return decl_buffer(b, call, target, out);
+  if (!strcmp(name, "attr")) return attr(b, call, out);
+  if (!strcmp(name, "launch_thread")) return launch_thread(b, call, target, out);
+  if (!strcmp(name, "LetStmt") || !strcmp(name, "let")) return let(b, call, target, out);
+  if (!strcmp(name, "Assert")) return assert_(b, call, out);
+  if (!strcmp(name, "realize")) return realize(b, call, out);
+  return 1;
+}
+
+static int bind_bound(builder *b, const ast *target, const wrap *w) {
+  if (!target) return 0;
+  return w->bound ? bind_target(b, target, PLAIN_OBJ(w->bound))
+                  : ast_error(b->src, target, "there is nothing to bind here");
+}
+
+/* ---- x = T.name(...) ---- */
+
+static int match_buffer(builder *b, const ast *target, const ast *call) {
+  const ast *param = arg_of(call, 0, "param");
+  val v;
+  if (!param) return ast_error(b->src, call, "T.match_buffer: expected a parameter or a region");
+  TN_TRY(eval(b, param, &v));
+  tn_Var *var = v.kind == VAL_PLAIN && tn_any_is_obj(&v.v) && TN_IS(Var, v.v.v.obj)
+                    ? (tn_Var *)v.v.v.obj
+                    : NULL;
+  tn_Buffer *buf = eval_buffer(b, call, 1, target_name(target, "buffer"));
+  if (!buf || bind_target(b, target, PLAIN_OBJ(buf))) return -1;
+  if (var && b->func) {
+    b->func->buffer_map = tn_map_with(b->func->buffer_map, tn_any_obj(var), tn_any_obj(buf));
+    return b->func->buffer_map ? 0 : -1;
+  }
+  if (!b->block)
+    return ast_error(b->src, call, "T.match_buffer of a region belongs inside a block");
+  tn_BufferRegion *r = to_region(b, param, &v);
+  tn_MatchBufferRegion *m = r ? TN_NEW(MatchBufferRegion, .buffer = buf, .source = r) : NULL;
+  return m ? tn_vec_push_obj(&b->block->match_buffers, m) : -1;
+}
+
+static int alloc_buffer(builder *b, const ast *target, const ast *call) {
+  tn_Buffer *buf = eval_buffer(b, call, 0, target_name(target, "buffer"));
+  if (!buf || bind_target(b, target, PLAIN_OBJ(buf))) return -1;
+  if (b->block) return tn_vec_push_obj(&b->block->alloc_buffers, buf);
+  return b->func ? tn_vec_push_obj(&b->func->root_alloc, buf)
+                 : ast_error(b->src, call, "T.alloc_buffer belongs inside a function");
+}
+
+static int env_thread(builder *b, const ast *target, const ast *call) {
+  const ast *a = arg_of(call, 0, "thread_tag");
+  const char *tag = a ? eval_text(b, a) : NULL;
+  if (!tag) return a ? -1 : ast_error(b->src, call, "T.env_thread: expected a thread tag");
+  tn_Var *v = tir_var(target_name(target, "thread"), TN_I32);
+  tn_IterVar *iv = TN_NEW(IterVar, .dom = NULL, .var = v, .iter_type = IR_ITER_THREAD_INDEX,
+                          .thread_tag = tn_str_from(tag));
+  return iv ? bind_target(b, target, PLAIN_OBJ(iv)) : -1;
+}
+
+static int buffer_of_data(builder *b, const ast *target, const ast *call) {
+  tn_Buffer *buf = eval_buffer(b, call, 0, target_name(target, "buffer"));
+  return buf ? bind_target(b, target, PLAIN_OBJ(buf)) : -1;
+}
+
+int build_binding(builder *b, const ast *target, const ast *call, const char *name) {
+  wrap w = {0};
+  if (!strncmp(name, "axis.", 5)) return build_axis(b, target, call, name + 5);
+  if (!strcmp(name, "match_buffer")) return match_buffer(b, target, call);
+  if (!strcmp(name, "alloc_buffer")) return alloc_buffer(b, target, call);
+  if (!strcmp(name, "env_thread")) return env_thread(b, target, call);
+  if (!strcmp(name, "Buffer") || !strcmp(name, "buffer_decl"))
+    return buffer_of_data(b, target, call);
+  int r = make_wrap(b, call, name, target, &w);
+  if (r) return r;
+  return bind_bound(b, target, &w) ? -1 : add_wrap(b, w.stmt);
+}
+
+/* ---- with ---- */
+
+static int enter(builder *b, const ast *item) {
+  const char *name = item->a->kind == AST_CALL ? t_name(b, item->a) : NULL;
+  wrap w = {0};
+  int r = name ? make_wrap(b, item->a, name, item->b, &w) : 1;
+  if (r == 1)
+    return ast_error(b->src, item->a,
+                     "expected T.block, T.init, T.allocate, T.attr, T.launch_thread, T.LetStmt, "
+                     "T.decl_buffer, T.realize or T.Assert");
+  return r || bind_bound(b, item->b, &w) ? -1 : add_wrap(b, w.stmt);
+}
+
+static int build_init(builder *b, const ast *n) {
+  if (!b->block) return ast_error(b->src, n, "T.init belongs inside a block");
+  if (b->block->init) return ast_error(b->src, n, "the block has an init already");
+  if (!open_body(b) || build_stmts(b, n->body)) return -1;
+  return (b->block->init = close_body(b)) ? 0 : -1;
+}
+
+int build_with(builder *b, const ast *n) {
+  const ast *first = n->items.items[0]->a;
+  const char *name = first->kind == AST_CALL ? t_name(b, first) : NULL;
+  if (name && !strcmp(name, "block") && n->items.n == 1) return build_block(b, n, first);
+  if (name && !strcmp(name, "init") && n->items.n == 1) return build_init(b, n);
+  if (!open_body(b)) return -1;
+  for (int i = 0; i < n->items.n; ++i) TN_TRY(enter(b, n->items.items[i]));
+  if (build_stmts(b, n->body)) return -1;
+  tn_stmt *s = close_body(b);
+  return s ? add_stmt(b, s) : -1;
+}
+
+/* ---- calls as statements ---- */
+
+static int func_attr(builder *b, const ast *call) {
+  const ast *a = arg_of(call, 0, "attrs");
+  val v;
+  if (!a) return ast_error(b->src, call, "T.func_attr: expected a dictionary");
+  TN_TRY(eval(b, a, &v));
+  if (v.kind != VAL_PLAIN || v.v.type_index != TN_TI_Map)
+    return ast_error(b->src, a, "T.func_attr: expected a dictionary");
+  const tn_map *m = (tn_map *)v.v.v.obj;
+  for (int64_t i = 0; i < m->len; ++i) {
+    if (!(b->func->attrs = tn_map_with(b->func->attrs, m->entries[i].key, m->entries[i].value)))
+      return -1;
+  }
+  return 0;
+}
+
+static int regions(builder *b, const ast *call, tn_vec *out, bool *seen) {
+  if (!b->block) return ast_error(b->src, call, "T.reads and T.writes belong inside a block");
+  *seen = true;
+  for (int i = 0; i < call->items.n; ++i) {
+    const ast *a = call->items.items[i];
+    int n = a->kind == AST_LIST || a->kind == AST_TUPLE ? a->items.n : 1;
+    for (int j = 0; j < n; ++j) {
+      const ast *one = a->kind == AST_LIST || a->kind == AST_TUPLE ? a->items.items[j] : a;
+      val v;
+      TN_TRY(eval(b, one, &v));
+      tn_BufferRegion *r = to_region(b, one, &v);
+      if (!r || tn_vec_push_obj(out, r)) return -1;
+    }
+  }
+  return 0;
+}
+
+static int where(builder *b, const ast *call) {
+  const ast *a = arg_of(call, 0, "predicate");
+  if (!b->block || !a)
+    return ast_error(b->src, call, "T.where: expected a condition inside a block");
+  tn_expr *e = eval_expr(b, a);
+  if (!e) return -1;
+  b->block->predicate = b->block->predicate ? tir_and(b->block->predicate, e) : e;
+  return b->block->predicate ? 0 : place_error(b, a);
+}
+
+static int block_attr(builder *b, const ast *call) {
+  const ast *a = arg_of(call, 0, "attrs");
+  val v;
+  if (!b->block || !a)
+    return ast_error(b->src, call, "T.block_attr: expected a dictionary inside a block");
+  TN_TRY(eval(b, a, &v));
+  if (v.kind != VAL_PLAIN || v.v.type_index != TN_TI_Map)
+    return ast_error(b->src, a, "T.block_attr: expected a dictionary");
+  b->block->annotations = (tn_map *)v.v.v.obj;
+  return 0;
+}
+
+static int evaluate(builder *b, const ast *call) {
+  const ast *a = arg_of(call, 0, "value");
+  tn_expr *e = a ? eval_expr(b, a) : NULL;
+  if (!e) return a ? -1 : ast_error(b->src, call, "T.evaluate: expected a value");
+  return add_stmt(b, (tn_stmt *)TN_NEW(Evaluate, .value = e));
+}
+
+int build_call_stmt(builder *b, const ast *call, const char *name) {
+  wrap w = {0};
+  if (!strcmp(name, "func_attr")) return func_attr(b, call);
+  if (!strcmp(name, "reads"))
+    return b->block ? regions(b, call, &b->block->reads, &b->block->has_reads)
+                    : regions(b, call, NULL, NULL);
+  if (!strcmp(name, "writes"))
+    return b->block ? regions(b, call, &b->block->writes, &b->block->has_writes)
+                    : regions(b, call, NULL, NULL);
+  if (!strcmp(name, "where")) return where(b, call);
+  if (!strcmp(name, "block_attr")) return block_attr(b, call);
+  if (!strcmp(name, "evaluate")) return evaluate(b, call);
+  if (!strcmp(name, "func_name")) {
+    const char *text = arg_of(call, 0, "name") ? eval_text(b, arg_of(call, 0, "name")) : NULL;
+    return text && (b->func->name = tn_str_from(text)) ? 0 : -1;
+  }
+  if (!strcmp(name, "func_ret"))
+    return (b->func->ret_type = eval_type(b, arg_of(call, 0, "ret_type"))) ? 0 : -1;
+  int r = make_wrap(b, call, name, NULL, &w);
+  return r ? r : add_wrap(b, w.stmt);
+}
