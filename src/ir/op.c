@@ -1,21 +1,21 @@
 /* The registry of operators. Operators and their attribute tables live as long as the process. */
 #include "ir/op.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lock.h"
 #include "ir/ir_impl.h"
 
-static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+static tn_lock lock = TN_LOCK_INIT;
 static tn_map *by_name; /* name -> Op */
 static tn_map *attrs;   /* key -> map of Op -> [value, level] */
 
 tn_Op *ir_op_find(const char *name) {
   tn_any found = tn_any_none();
-  pthread_rwlock_rdlock(&lock);
+  tn_lock_read(&lock);
   if (by_name) tn_map_get(by_name, tn_any_cstr(name), &found);
-  pthread_rwlock_unlock(&lock);
+  tn_unlock(&lock);
   return tn_any_is_obj(&found) ? (tn_Op *)found.v.obj : NULL;
 }
 
@@ -39,9 +39,9 @@ static tn_Op *add(const char *name) {
 
 tn_Op *ir_op_declare(const char *name) {
   TN_SCOPE(s);
-  pthread_rwlock_wrlock(&lock);
+  tn_lock_write(&lock);
   tn_Op *op = add(name);
-  pthread_rwlock_unlock(&lock);
+  tn_unlock(&lock);
   return op;
 }
 
@@ -53,10 +53,10 @@ static int by_text(const void *a, const void *b) {
 tn_arr *ir_op_names(void) {
   TN_VEC(v);
   int err = 0;
-  pthread_rwlock_rdlock(&lock);
+  tn_lock_read(&lock);
   for (int64_t i = 0; by_name && i < by_name->len && !err; ++i)
     err = tn_vec_push(&v, by_name->entries[i].key);
-  pthread_rwlock_unlock(&lock);
+  tn_unlock(&lock);
   if (err) return NULL;
   if (v.len) qsort(v.items, (size_t)v.len, sizeof *v.items, by_text);
   return tn_arr_from(&v);
@@ -103,28 +103,28 @@ int ir_op_set_attr(tn_Op *op, const char *key, tn_any value, int64_t level) {
   tn_arr *old = NULL;
   TN_CHECK(level > 0, TenonError, NULL, "plevel in set_attr must be greater than 0, got %lld",
            (long long)level);
-  pthread_rwlock_wrlock(&lock);
+  tn_lock_write(&lock);
   int err = set_attr(op, key, value, level, &old);
-  pthread_rwlock_unlock(&lock);
+  tn_unlock(&lock);
   tn_release(old);
   return err;
 }
 
 int ir_op_reset_attr(tn_Op *op, const char *key) {
-  pthread_rwlock_wrlock(&lock);
+  tn_lock_write(&lock);
   const tn_arr *had = entry_of(op, key);
   tn_retain(had);
   int err = had ? tn_map_set(table_of(key, false), tn_any_obj(op), tn_any_none()) : 0;
-  pthread_rwlock_unlock(&lock);
+  tn_unlock(&lock);
   tn_release(had);
   return err;
 }
 
 bool ir_op_attr(const tn_Op *op, const char *key, tn_any *out) {
-  pthread_rwlock_rdlock(&lock);
+  tn_lock_read(&lock);
   const tn_arr *had = entry_of(op, key);
   *out = had ? had->items[0] : tn_any_none();
-  pthread_rwlock_unlock(&lock);
+  tn_unlock(&lock);
   return had != NULL;
 }
 

@@ -1,11 +1,10 @@
 /* Places in source texts. Source names are interned: they live as long as the process. */
 #include "ir/span.h"
 
-#include <pthread.h>
-
+#include "base/lock.h"
 #include "ir/ir_impl.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static tn_lock lock = TN_LOCK_INIT;
 static tn_map *names; /* text -> SourceName */
 
 /* With the lock held. */
@@ -20,9 +19,9 @@ static tn_SourceName *intern(const char *name) {
 
 tn_SourceName *ir_source_name(const char *name) {
   TN_SCOPE(s);
-  pthread_mutex_lock(&lock);
+  tn_lock_write(&lock);
   tn_SourceName *found = intern(name);
-  pthread_mutex_unlock(&lock);
+  tn_unlock(&lock);
   return found;
 }
 

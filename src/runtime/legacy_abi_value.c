@@ -20,6 +20,7 @@ static int key_error;
 
 static void thread_ends(void *state) {
   tn_legacy_thread *t = state;
+  mine = NULL; /* a finalizer below may need a new one */
   if (t->parked) tn_error_fini(&t->error);
   tn_free(t->error_text);
   tn_release(t->result);

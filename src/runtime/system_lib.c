@@ -1,30 +1,30 @@
 /* The system library: compiled code linked into the program, which names its symbols at start
    through TVMBackendRegisterSystemLibSymbol. Several models in one program keep apart by a prefix
    to all their symbols; there is one module for each prefix, made when first asked for. */
-#include <pthread.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/lock.h"
 #include "object/functions.h"
 #include "runtime/library.h"
 
 /* Own lock: symbols are registered by constructors, also while the libraries' lock is held. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static tn_lock lock = TN_LOCK_INIT;
 static tn_map *symbols; /* name to address, for the life of the process */
 
 int tn_system_lib_add(const char *name, void *address) {
-  pthread_mutex_lock(&lock);
+  tn_lock_write(&lock);
   int err = !symbols && !(symbols = tn_map_new()) ? -1 : 0;
   if (!err) err = tn_map_set(symbols, tn_any_cstr(name), tn_any_ptr(address));
-  pthread_mutex_unlock(&lock);
+  tn_unlock(&lock);
   return err;
 }
 
 static void *find(const char *name) {
   tn_any a = tn_any_none();
-  pthread_mutex_lock(&lock);
+  tn_lock_read(&lock);
   if (symbols) tn_map_get(symbols, tn_any_cstr(name), &a);
-  pthread_mutex_unlock(&lock);
+  tn_unlock(&lock);
   return a.type_index == TN_PTR ? a.v.ptr : NULL;
 }
 
