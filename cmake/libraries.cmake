@@ -1,34 +1,6 @@
 # The libraries and the layers each is made of (docs/architecture.md).
 find_package(PkgConfig REQUIRED)
-pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
 find_package(Threads REQUIRED)
-
-# JSON: the static library where it can be linked into a shared one, so that what is built needs nothing but libc and
-# libm, and shares no symbols or settings with another user of jansson in the process. Debian's archive is position
-# independent but for one use of stdin, in json_loadf, which is not called: in a copy it is made to refer to a symbol of
-# the archive itself.
-add_library(tenon_json INTERFACE)
-find_library(JANSSON_STATIC libjansson.a HINTS ${JANSSON_LIBRARY_DIRS})
-set(json_archive ${CMAKE_BINARY_DIR}/jansson/libjansson.a)
-if(JANSSON_STATIC AND NOT EXISTS ${json_archive})
-  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/jansson)
-  execute_process(
-    COMMAND ${CMAKE_OBJCOPY} --redefine-sym stdin=json_loadf ${JANSSON_STATIC} ${json_archive})
-  execute_process(
-    COMMAND ${CMAKE_C_COMPILER} -shared -o ${CMAKE_BINARY_DIR}/jansson/probe.so
-            -Wl,--exclude-libs,libjansson.a -Wl,--whole-archive ${json_archive} -Wl,--no-whole-archive -lm
-    RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
-  if(failed)
-    file(REMOVE ${json_archive})
-  endif()
-endif()
-if(EXISTS ${json_archive})
-  target_include_directories(tenon_json SYSTEM INTERFACE ${JANSSON_INCLUDE_DIRS})
-  target_link_libraries(tenon_json INTERFACE ${json_archive})
-  target_link_options(tenon_json INTERFACE -Wl,--exclude-libs,libjansson.a)
-else()
-  target_link_libraries(tenon_json INTERFACE PkgConfig::JANSSON)
-endif()
 
 # Folders of src/ that belong to the compiler, lowest first. Sources are found by folder: a new file needs no edit here.
 set(TENON_COMPILER_LAYERS
@@ -71,10 +43,10 @@ else()
 endif()
 
 tenon_library(tenon_runtime LAYERS base object runtime
-  LINK tenon_json Threads::Threads ${CMAKE_DL_LIBS} m)
+  LINK Threads::Threads ${CMAKE_DL_LIBS} m)
 if(TENON_BUILD_COMPILER)
   tenon_library(tenon LAYERS ${TENON_COMPILER_LAYERS}
-    LINK tenon_runtime tenon_json Threads::Threads ${CMAKE_DL_LIBS} m)
+    LINK tenon_runtime Threads::Threads ${CMAKE_DL_LIBS} m)
 endif()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/ DESTINATION ${TENON_INCLUDE_DIR}
   FILES_MATCHING PATTERN "*.h" PATTERN "*.def")

@@ -101,7 +101,11 @@ tn_arr *tn_arr_of(int n, ...) {
   va_list ap;
   va_start(ap, n);
   int err = 0;
-  for (int i = 0; i < n && !err; ++i) err = tn_vec_push_obj(&v, va_arg(ap, void *));
+  for (int i = 0; i < n && !err; ++i) {
+    const void *o = va_arg(ap, void *);
+    /* NULL is None, unless it is what a builder that failed has returned */
+    err = (!o && tn_error_pending()) || tn_vec_push_obj(&v, o);
+  }
   va_end(ap);
   return err ? NULL : tn_arr_from(&v);
 }

@@ -2,8 +2,7 @@
 #ifndef TN_OBJECT_JSON_IMPL_H_
 #define TN_OBJECT_JSON_IMPL_H_
 
-#include <jansson.h>
-
+#include "base/json.h"
 #include "object/structure_impl.h"
 
 /* Version that files are written as: of the old stack's releases, the one whose layout it is. */
@@ -20,15 +19,16 @@ bool tn_json_is_blob_field(const tn_field *f);
 /* ---- old layouts: json_upgrade.c ---- */
 
 /** Release that wrote a file, as major * 100 + minor; larger than any for files of this library. */
-int tn_json_version(const json_t *root);
+int tn_json_version(const tn_json *j);
 /** The name under which a field is saved. */
 const char *tn_json_saved_name(const tn_type *type, const tn_field *f);
 /** The type of a node, renamed where the file's version had another name. NULL when unknown. */
 const tn_type *tn_json_type(int version, const char *key);
-/** Text of a field's attribute, looked up where the file's version had it; NULL when it is absent.
-    @param nodes of the file */
-const json_t *tn_json_attr(int version, const tn_type *type, const tn_field *f, const json_t *attrs,
-                           const json_t *nodes);
+/** The attribute for a field, looked up where the file's version had it; 0 when it is absent.
+    @param attrs of the node, or 0
+    @param nodes positions of the file's n nodes */
+tn_json_at tn_json_attr(const tn_json *j, int version, const tn_type *type, const tn_field *f,
+                        tn_json_at attrs, const tn_json_at *nodes, int64_t n);
 /** Are strings in fields the text itself, instead of the index of a node that holds it? */
 bool tn_json_has_inline_text(int version);
 

@@ -2,7 +2,6 @@
    what no row mentions keeps its name, and a field that a file lacks gets the default of the type's
    field table. */
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "object/json_impl.h"
@@ -40,15 +39,21 @@ static const struct {
     {6, "relay.Var", "name_hint", "vid", "name_hint"},
 };
 
-int tn_json_version(const json_t *root) {
-  const json_t *attrs = json_object_get(root, "attrs");
-  const char *text = json_string_value(json_object_get(attrs, "tvm_version"));
-  if (json_object_get(attrs, "tenon_version") || !text) return INT_MAX;
-  char *end;
-  long major = strtol(text, &end, 10);
-  long minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
-  if (major < 0 || major > 1000 || minor < 0 || minor > 99) return INT_MAX;
-  return (int)(major * 100 + minor);
+int tn_json_version(const tn_json *j) {
+  tn_json_at attrs = tn_json_member(j, TN_JSON_ROOT, "attrs");
+  tn_json_at version = attrs ? tn_json_member(j, attrs, "tvm_version") : 0;
+  if (!tn_json_is(j, version, TN_JSON_STRING) || tn_json_member(j, attrs, "tenon_version"))
+    return INT_MAX;
+  tn_bytes_view text = tn_json_raw(j, version);
+  int part[2] = {0, 0}; /* major, minor */
+  size_t at = 0;
+  for (int i = 0; i < 2; ++i) {
+    for (; at < text.size && text.data[at] >= '0' && text.data[at] <= '9' && part[i] < 100; ++at)
+      part[i] = part[i] * 10 + (text.data[at] - '0');
+    if (at == text.size || text.data[at] != '.') break;
+    ++at;
+  }
+  return part[0] * 100 + (part[1] < 99 ? part[1] : 99);
 }
 
 bool tn_json_has_inline_text(int version) { return version != INT_MAX; }
@@ -93,23 +98,26 @@ const char *tn_json_saved_name(const tn_type *type, const tn_field *f) {
 }
 
 /* Attribute `inner` of the node whose index is in `attr`. */
-static const json_t *inner_attr(const json_t *attr, const char *inner, const json_t *nodes) {
-  const char *text = json_string_value(attr);
-  char *end;
-  long i = text ? strtol(text, &end, 10) : -1;
-  if (i < 0 || *end) return NULL;
-  return json_object_get(json_object_get(json_array_get(nodes, (size_t)i), "attrs"), inner);
+static tn_json_at inner_attr(const tn_json *j, tn_json_at attr, const char *inner,
+                             const tn_json_at *nodes, int64_t n) {
+  int64_t i;
+  if (!tn_json_is(j, attr, TN_JSON_STRING)) return 0;
+  tn_bytes_view text = tn_json_raw(j, attr);
+  if (!tn_text_int((const char *)text.data, text.size, &i) || i < 0 || i >= n) return 0;
+  tn_json_at attrs = tn_json_member(j, nodes[i], "attrs");
+  return attrs ? tn_json_member(j, attrs, inner) : 0;
 }
 
-const json_t *tn_json_attr(int version, const tn_type *type, const tn_field *f, const json_t *attrs,
-                           const json_t *nodes) {
-  const json_t *found = json_object_get(attrs, f->name);
+tn_json_at tn_json_attr(const tn_json *j, int version, const tn_type *type, const tn_field *f,
+                        tn_json_at attrs, const tn_json_at *nodes, int64_t n) {
+  tn_json_at found = attrs ? tn_json_member(j, attrs, f->name) : 0;
+  if (!attrs || found) return found;
   for (size_t i = 0; !found && i < sizeof field_rows / sizeof *field_rows; ++i) {
-    if (version > field_rows[i].until && field_rows[i].until != ALWAYS) continue;
-    if (strcmp(field_rows[i].type, type->key) != 0 || strcmp(field_rows[i].field, f->name) != 0)
+    if (version > field_rows[i].until || strcmp(field_rows[i].type, type->key) != 0 ||
+        strcmp(field_rows[i].field, f->name) != 0)
       continue;
-    found = json_object_get(attrs, field_rows[i].attr);
-    if (field_rows[i].inner) found = inner_attr(found, field_rows[i].inner, nodes);
+    found = tn_json_member(j, attrs, field_rows[i].attr);
+    if (field_rows[i].inner) found = inner_attr(j, found, field_rows[i].inner, nodes, n);
   }
   return found;
 }

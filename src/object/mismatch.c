@@ -12,12 +12,17 @@ static _Atomic(tn_place_printer) place_printer;
 
 void tn_set_place_printer(tn_place_printer print) { atomic_store(&place_printer, print); }
 
+static tn_ObjectPath *attr(tn_ObjectPath *p, const tn_field *f) {
+  tn_str *name = tn_str_from(f->name); /* None would stand for an unknown one */
+  return name ? tn_path_attr(p, name) : NULL;
+}
+
 /* The step from a pair to the children that were being compared, on one side. *stop: the path ends
    there, for the key itself was being compared. */
 static tn_ObjectPath *step(const tn_eq_frame *f, bool rhs, tn_ObjectPath *p, bool *stop) {
   int64_t i = f->next - 1;
   switch (f->l->type->kind) {
-  case TN_KIND_NODE: return tn_path_attr(p, tn_str_from(f->l->type->fields[i].name));
+  case TN_KIND_NODE: return attr(p, &f->l->type->fields[i]);
   case TN_KIND_MAP: {
     int64_t n = ((const tn_map *)f->l)->len;
     *stop = i < n;
@@ -40,7 +45,7 @@ static tn_ObjectPath *path_of(const tn_eq *e, bool rhs) {
   for (int64_t i = 0; p && i < n && !stop; ++i) p = step(&e->frames[i], rhs, p, &stop);
   if (!p || stop) return p;
   if (absent) return missing(e, e->frames[n].l, (e->end == TN_EQ_NO_RHS) == rhs, p);
-  return e->end == TN_EQ_AT_FIELD ? tn_path_attr(p, tn_str_from(e->field->name)) : p;
+  return e->end == TN_EQ_AT_FIELD ? attr(p, e->field) : p;
 }
 
 /* 1 with both paths (owned by the scope), 0 when the values are equal, or -1. */

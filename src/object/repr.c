@@ -72,6 +72,15 @@ static void plain_text(tn_buf *out, const tn_any *a) {
   }
 }
 
+static void string_text(tn_buf *out, const tn_str *s) {
+  size_t n = s->len;
+  if (n > MAX_TEXT) { /* not inside a character of UTF-8 */
+    for (n = MAX_TEXT; n > 0 && (s->data[n] & 0xc0) == 0x80;) --n;
+  }
+  tn_buf_quote(out, s->data, n);
+  if (n < s->len) tn_buf_puts(out, "...");
+}
+
 static void bytes_text(tn_buf *out, const tn_bytes *b) {
   tn_buf_puts(out, "b\"");
   for (size_t i = 0; i < b->len && i < MAX_TEXT; ++i) {
@@ -185,9 +194,7 @@ static int object_text(tn_repr *r, const tn_obj *o) {
   if (print && r->nstep <= 0) return print(r, o);
   if (!tn_any_is_obj(&plain)) return plain_text(r->out, &plain), 0;
   switch ((tn_type_kind)t->kind) {
-  case TN_KIND_STR:
-    tn_buf_quote(r->out, ((const tn_str *)o)->data, ((const tn_str *)o)->len);
-    return 0;
+  case TN_KIND_STR: string_text(r->out, (const tn_str *)o); return 0;
   case TN_KIND_BYTES: bytes_text(r->out, (const tn_bytes *)o); return 0;
   case TN_KIND_SHAPE: shape_text(r->out, (const tn_shape *)o); return 0;
   case TN_KIND_ARRAY:
@@ -234,7 +241,8 @@ int tn_repr_any(tn_repr *r, tn_any value) {
   r->depth++;
   int err = 0;
   if (!tn_any_is_obj(&value)) plain_text(r->out, &value);
-  else if (r->depth > MAX_DEPTH || too_long(r)) tn_buf_puts(r->out, "...");
+  else if (too_long(r) || (r->depth > MAX_DEPTH && tn_child_count(value.v.obj)))
+    tn_buf_puts(r->out, "...");
   else err = object_text(r, value.v.obj);
   r->depth--;
   if (marked) r->to = r->out->len;

@@ -169,8 +169,8 @@ static void test_broken_files(void **state) {
   static const struct {
     const char *text, *kind, *message;
   } cases[] = {
-      {"", "ValueError", "load_json: line 1, column 0"},
-      {"{\n\"root\": 1,\n\"nodes\": [}", "ValueError", "line 3, column 11"},
+      {"", "ValueError", "JSON: line 1, column 1: expected a value"},
+      {"{\n\"root\": 1,\n\"nodes\": [}", "ValueError", "line 3, column 11: expected a value"},
       {"[1]", "ValueError", "expected an object with nodes"},
       {"{}", "ValueError", "expected an object with nodes"},
       {"{\"nodes\": {}}", "ValueError", "expected an object with nodes"},
@@ -179,8 +179,7 @@ static void test_broken_files(void **state) {
       {"{\"root\": -1, \"nodes\": [{\"type_key\": \"\"}]}", "ValueError", "root is not"},
       {"{\"root\": \"0\", \"nodes\": [{\"type_key\": \"\"}]}", "ValueError", "root is not"},
       {"{\"root\": 1e300, \"nodes\": [{\"type_key\": \"\"}]}", "ValueError", "root is not"},
-      {"{\"root\": 99999999999999999999, \"nodes\": []}", "ValueError", "too big integer"},
-      {"{\"root\": 0, \"root\": 0, \"nodes\": []}", "ValueError", "duplicate"},
+      {"{\"root\": 99999999999999999999, \"nodes\": []}", "ValueError", "root is not"},
       {"{\"root\": 0, \"nodes\": [7]}", "ValueError",
        "node 0 (without a type key): expected an object"},
       {"{\"root\": 0, \"nodes\": [{\"type_key\": 3}]}", "ValueError",
@@ -198,11 +197,11 @@ static void test_broken_files(void **state) {
       {FILE_OF("{\"type_key\": \"test.Imm\", \"attrs\": {\"value\": 3}}"), "ValueError",
        "value: expected a string"},
       {FILE_OF("{\"type_key\": \"test.Imm\", \"attrs\": {\"value\": \"3x\"}}"), "ValueError",
-       "value: expected an integer, got \"3x\""},
+       "value: expected an integer of 64 bits, got \"3x\""},
       {FILE_OF("{\"type_key\": \"test.Imm\", \"attrs\": {\"value\": \"\"}}"), "ValueError",
        "expected an integer"},
       {FILE_OF("{\"type_key\": \"test.Imm\", \"attrs\": {\"value\": \"9223372036854775808\"}}"),
-       "ValueError", "does not fit 64 bits"},
+       "ValueError", "value: expected an integer of 64 bits, got \"9223372036854775808\""},
       {FILE_OF("{\"type_key\": \"test.Float\", \"attrs\": {\"value\": \"1,5\"}}"), "ValueError",
        "expected a number"},
       {FILE_OF("{\"type_key\": \"test.Add\", \"attrs\": {\"a\": \"0\"}}"), "TypeError",
@@ -213,7 +212,7 @@ static void test_broken_files(void **state) {
       {FILE_OF("{\"type_key\": \"test.Add\", \"attrs\": {\"a\": \"-1\", \"b\": \"0\"}}"),
        "IndexError", "a: node number -1 is out of range"},
       {FILE_OF("{\"type_key\": \"test.Add\", \"attrs\": {\"a\": \"x\", \"b\": \"0\"}}"),
-       "ValueError", "a: expected an integer"},
+       "ValueError", "a: expected a node number, got \"x\""},
       {FILE_OF("{\"type_key\": \"test.Add\", \"attrs\": {\"a\": \"1\", \"b\": \"0\"}}"),
        "ValueError", "node 1 (test.Add): the node contains itself"},
       {FILE_OF(
@@ -303,7 +302,7 @@ static void test_old_layouts(void **state) {
   /* a file of our own is not searched for texts */
   const char *ours = FILE_OF("{\"type_key\": \"test.Var\", \"attrs\": {\"name\": \"in0\"}}");
   assert_int_equal(tn_json_load(ours, strlen(ours), &v), -1);
-  assert_error("ValueError", "name: expected an integer");
+  assert_error("ValueError", "name: expected a node number, got \"in0\"");
 }
 
 static void test_only_what_the_root_needs_is_made(void **state) {
