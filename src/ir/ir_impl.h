@@ -21,6 +21,8 @@ int ir_types_init(void);
 int ir_api_expr_init(void);
 int ir_api_types_init(void);
 int ir_api_op_init(void);
+int ir_api_module_init(void);
+int ir_api_registry_init(void);
 int ir_tir_ops_init(void);
 void ir_functor_init(void);
 

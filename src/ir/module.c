@@ -31,7 +31,7 @@ int ir_module_check(tn_obj *self) {
   for (int64_t i = 0; i < m->functions->len; ++i) {
     const tn_map_entry *e = &m->functions->entries[i];
     const tn_GlobalVar *v = tn_any_is_obj(&e->key) ? TN_AS(GlobalVar, e->key.v.obj) : NULL;
-    TN_CHECK(v && tn_any_is_obj(&e->value), TypeError, NULL,
+    TN_CHECK(v && tn_any_is_obj(&e->value) && TN_IS(BaseFunc, e->value.v.obj), TypeError, NULL,
              "IRModule: functions maps GlobalVar to functions, got %s to %s",
              tn_type_key((uint32_t)e->key.type_index), tn_type_key((uint32_t)e->value.type_index));
     TN_CHECK(!tn_map_find(vars, tn_cstr(v->name_hint)), ValueError, NULL,
