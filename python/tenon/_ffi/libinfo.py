@@ -2,6 +2,8 @@
 
 import os
 
+from .base import __version__  # noqa: F401
+
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _ENDINGS = (".so", ".dylib", ".dll")
 

@@ -119,8 +119,21 @@ def _compile(flags, output, objects, options, cc, cwd, ccache_env):
         files = _tar.normalize_file_list_by_unpacking_tars(
             temp, [os.fspath(f) for f in _as_list(objects)]
         )
-        command += ["-o", os.fspath(output), *files, *(options or ())]
+        command += ["-o", os.fspath(output), *_as_c(command, files), *(options or ())]
         _run(command, cwd=cwd, env=env)
+
+
+def _as_c(command, files):
+    """The files as arguments; a C++ compiler is told that ``.c`` means C, so that names stay."""
+    names = (os.path.basename(word).rstrip("-.0123456789") for word in command)
+    is_cxx = any(name.endswith("++") for name in names)
+    out = []
+    for path in files:
+        if is_cxx and path.endswith(".c"):
+            out += ["-x", "c", path, "-x", "none"]
+        else:
+            out.append(path)
+    return out
 
 
 def create_staticlib(output, inputs, ar=None):

@@ -38,13 +38,25 @@ def pytest_generate_tests(metafunc):
     """Give tests their targets and their correlated parameters."""
     _parametrize_correlated_parameters(metafunc)
     _auto_parametrize_target(metafunc)
-    _add_target_specific_marks(metafunc)
 
 
 def pytest_collection_modifyitems(config, items):
-    """Run the tests of one device together, and mark those that name a target without a mark."""
+    """Mark the tests that got a target: requirements, exclusions, expected failures."""
     for item in items:
-        for mark in _marks_of_target(item):
+        callspec = getattr(item, "callspec", None)
+        target = callspec.params.get("target") if callspec else None
+        if isinstance(target, str | dict) or hasattr(target, "kind"):
+            _mark_by_target(item, target)
+
+
+def _mark_by_target(item, target):
+    kind = utils._kind(target)
+    if kind in _kinds_of_marks(item, "tvm_excluded_targets"):
+        item.add_marker(pytest.mark.skip(reason=f"test excludes target {kind}"))
+    if kind in _kinds_of_marks(item, "tvm_known_failing_targets"):
+        item.add_marker(pytest.mark.xfail(reason=f"known to fail for target {kind}"))
+    if kind not in {mark.name for mark in item.iter_markers()}:
+        for mark in _target_to_requirement(target):
             item.add_marker(mark)
 
 
@@ -77,44 +89,11 @@ def _auto_parametrize_target(metafunc):
         return  # the test file has a fixture of its own
     excluded = _kinds_of_marks(metafunc.definition, "tvm_excluded_targets")
     targets = [t["target"] for t in utils._get_targets() if t["target_kind"] not in excluded]
-    metafunc.parametrize(
-        "target",
-        [pytest.param(t, marks=_target_to_requirement(t)) for t in targets],
-        scope="session",
-    )
+    metafunc.parametrize("target", targets, scope="session")
 
 
 def _kinds_of_marks(definition, name):
     return {kind for mark in definition.iter_markers(name) for kind in mark.args[0]}
-
-
-def _add_target_specific_marks(metafunc):
-    """Exclude, mark as failing and mark with requirements the targets that a test was given."""
-    if "target" not in metafunc.fixturenames or not hasattr(metafunc, "_calls"):
-        return
-    excluded = _kinds_of_marks(metafunc.definition, "tvm_excluded_targets")
-    failing = _kinds_of_marks(metafunc.definition, "tvm_known_failing_targets")
-    for call in metafunc._calls:
-        target = call.params.get("target")
-        if target is None:
-            continue
-        kind = utils._kind(target)
-        if kind in excluded:
-            call.marks.append(pytest.mark.skip(reason=f"test excludes target {kind}").mark)
-        if kind in failing:
-            reason = f"known to fail for target {kind}"
-            call.marks.append(pytest.mark.xfail(reason=reason).mark)
-
-
-def _marks_of_target(item):
-    callspec = getattr(item, "callspec", None)
-    target = callspec.params.get("target") if callspec else None
-    if not isinstance(target, str) and not hasattr(target, "kind"):
-        return []
-    have = {mark.name for mark in item.iter_markers()}
-    if utils._kind(target) in have:
-        return []
-    return _target_to_requirement(target)
 
 
 def _target_to_requirement(target):

@@ -12,6 +12,7 @@ import platform
 import sys
 import time
 
+from ._compare import CompareBeforeAfter, assert_allclose, check_numerical_grads  # noqa: F401
 from ._features import Feature
 from ._fixture_cache import cached
 
