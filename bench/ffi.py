@@ -3,8 +3,8 @@
     python bench/ffi.py [--json] [--rounds N]
 
 Where apache-tvm-ffi, numpy or torch are installed, the same calls are made with them in the same
-run: the rounds of all take turns, so that a busy machine disturbs them alike. Printed are medians in
-nanoseconds a call, the loop included, and the ratio of each to its counterpart.
+run: the rounds of all take turns, so that a busy machine disturbs them alike. Printed are medians
+in nanoseconds a call, the loop included, and the ratio of each to its counterpart.
 """
 
 import argparse
