@@ -78,8 +78,8 @@ TN_API tn_str *tn_str_from(const char *cstr);
 TN_API tn_str *tn_str_fmt(const char *fmt, ...) TN_PRINTF(1, 2);
 /** An array owned by the scope. */
 TN_API tn_arr *tn_arr_from(const tn_vec *v);
-/** An array of n objects owned by the scope:  tn_arr_of(2, a, b). NULL among them is None, or passes
- * on the error that is pending. */
+/** An array of n objects owned by the scope:  tn_arr_of(2, a, b). NULL among them is None, or
+ * passes on the error that is pending. */
 TN_API tn_arr *tn_arr_of(int n, ...);
 /** A copy of m with one entry set, owned by the scope. m may be NULL. */
 TN_API tn_map *tn_map_with(const tn_map *m, tn_any key, tn_any value);

@@ -87,7 +87,7 @@ typedef tn_shape tn_ShapeTuple;
  * b) */
 #define TN_NEW(T, ...) ((tn_##T *)tn_node_copy(&tn_type_##T, &(tn_##T){__VA_ARGS__}))
 /** The object as a T, or NULL if it is something else. */
-#define TN_AS(T, o) ((tn_##T *)tn_node_as((o), TN_TI_##T))
+#define TN_AS(T, o)    ((tn_##T *)tn_node_as((o), TN_TI_##T))
 static inline void *tn_node_as(const void *o, uint32_t index) {
   return o && ((const tn_obj *)o)->type_index == index ? (void *)(uintptr_t)o : NULL;
 }

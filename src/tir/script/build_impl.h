@@ -112,7 +112,8 @@ tn_arr *eval_indices(builder *b, const ast *index);
 int host_eval(builder *b, const ast *n, val *out);
 /** base[...] (build_index.c) */
 int eval_index(builder *b, const ast *n, val *out);
-/** A region that stands in an expression is a read of it: a slice of constant length is a vector. */
+/** A region that stands in an expression is a read of it: a slice of constant length is a vector.
+ */
 tn_expr *region_as_load(builder *b, const ast *at, const tn_BufferRegion *r);
 
 /* arguments of a call by position or name */
