@@ -163,8 +163,8 @@ def costs():
     from tenon import _core
 
     result = {}
-    for statement in ("import tenon._core", "import tenon", "import numpy"):
-        if not installed(statement.split()[1].split(".")[0]):
+    for statement in ("import tenon", "import numpy"):
+        if not installed(statement.split()[1]):
             continue
         result[statement] = dict(zip(("ms", "MiB"), import_cost(statement), strict=True))
     folder = os.path.dirname(os.path.abspath(_core.__file__))

@@ -48,15 +48,15 @@ static int check_int(const tn_IntImm *x) {
            TN_DT(t));
   TN_CHECK(ir_is_integral(t) && t.bits >= 1 && t.bits <= 64, TenonError, x->span,
            "IntImm supports only int or uint type, but %s was supplied", TN_DT(t));
+  bool negative = t.code == kDLUInt && x->value < 0;
+  bool bit = t.bits == 1 && t.code == kDLInt && (x->value == 0 || x->value == 1);
+  if (!negative && (bit || ir_wrap_int(x->value, t) == x->value)) return 0;
   char text[24];
   snprintf(text, sizeof text, "%lld", (long long)x->value);
-  if (t.code == kDLUInt && x->value < 0)
+  if (negative)
     return TN_RAISE(TenonError, x->span,
                     "Literal value %s is negative for unsigned integer type %s", text, TN_DT(t));
-  if (t.bits == 1 && t.code == kDLInt && (x->value == 0 || x->value == 1)) return 0;
-  if (ir_wrap_int(x->value, t) != x->value)
-    return out_of_range(text, x->value < 0 ? "minimum" : "maximum", t, x->span);
-  return 0;
+  return out_of_range(text, x->value < 0 ? "minimum" : "maximum", t, x->span);
 }
 
 static int check_float(const tn_FloatImm *x) {
