@@ -155,7 +155,8 @@ static int start_worker(int id) {
   w->gate = (tn_gate)TN_GATE_INIT;
   atomic_store(&w->done, w->seen);
   if (pthread_attr_init(&attr)) return -1;
-  tn_place_new(&w->place, &attr);
+  if (tn_spin_limit() > 0) tn_place_new(&w->place, &attr);
+  else w->place.off = -1;
   int err = pthread_create(&w->thread, &attr, work, w);
   if (err) err = pthread_create(&w->thread, NULL, work, w); /* the mask may be what was refused */
   pthread_attr_destroy(&attr);
@@ -194,9 +195,10 @@ static void grow(int n) {
 
 /* ---- launch ---- */
 
+/* Every thread can have a processor, unless there are more threads than processors. */
 static void keep_off(void *arg) {
   worker *w = arg;
-  tn_place_off(&w->place, w->thread);
+  if (tn_spin_limit() > 0) tn_place_off(&w->place, w->thread);
 }
 
 static void publish(int nthread) {
