@@ -47,4 +47,4 @@ _SUBMODULES = (
     "testing",
     "tir",
 )
-__getattr__, __dir__ = _attach(__name__, _SUBMODULES)
+__getattr__, __dir__ = _attach(__name__, _SUBMODULES, {"IRModule": ".ir"})

@@ -12,6 +12,8 @@ _WHERE = {
     ".attrs": "Attrs DictAttrs make_attrs",
     ".expr": "BaseExpr GlobalVar PrimExpr Range RelayExpr",
     ".function": "BaseFunc CallingConv",
+    ".module": "IRModule",
+    ".op": "Op register_op_attr",
     ".type": (
         "FuncType GlobalTypeVar PointerType PrimType TupleType Type TypeConstraint TypeKind TypeVar"
     ),
@@ -28,6 +30,8 @@ _SUBMODULES = (
     "expr",
     "function",
     "json_compact",
+    "module",
+    "op",
     "type",
 )
 __getattr__, __dir__ = _attach(__name__, _SUBMODULES, _NAMES)

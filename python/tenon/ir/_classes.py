@@ -2,4 +2,4 @@
 was asked for."""
 
 from ..tir import expr as _tir_expr  # noqa: F401
-from . import affine_type, attrs, base, container, expr, function, type  # noqa: F401
+from . import affine_type, attrs, base, container, expr, function, module, op, type  # noqa: F401

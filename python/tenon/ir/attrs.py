@@ -21,21 +21,11 @@ class Attrs(Object):
 
     def list_field_info(self):
         """Descriptions of the attributes; list of AttrFieldInfo."""
-        return [
-            _core.make_node(
-                "AttrFieldInfo",
-                {
-                    "name": name,
-                    "type_info": kind if default is None else f"{kind}, default={default}",
-                    "description": doc,
-                },
-            )
-            for name, kind, cls, flags, doc, default in _fields(self)
-        ]
+        return list(_ffi_api.AttrsListFieldInfo(self))
 
     def keys(self):
         """Names of the attributes; list of str."""
-        return [field[0] for field in _fields(self)]
+        return [field[0] for field in _core.type_info(self.type_key)["fields"]]
 
     def get_int_tuple(self, key):
         """Attribute `key` as a tuple of int."""
@@ -56,18 +46,11 @@ class Attrs(Object):
             raise KeyError(item) from err
 
 
-def _fields(attrs):
-    return _core.type_info(attrs.type_key)["fields"]
-
-
 @register_object("DictAttrs")
 class DictAttrs(Attrs):
     """Attributes by name, each of any kind."""
 
     __slots__ = ()
-
-    def _dict(self):
-        return self.dict
 
     def keys(self):
         """Names of the attributes; list of str."""

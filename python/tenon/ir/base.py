@@ -69,17 +69,12 @@ class SequentialSpan(Object):
 
 @register_object("EnvFunc")
 class EnvFunc(Object):
-    """A global function as part of the IR; saved by its name."""
+    """A global function (`func`) as part of the IR; saved by its `name`."""
 
     __slots__ = ()
 
     def __call__(self, *args):
         return _ffi_api.EnvFuncCall(self, *args)
-
-    @property
-    def func(self):
-        """The function itself."""
-        return _ffi_api.EnvFuncGetPackedFunc(self)
 
     @staticmethod
     def get(name):

@@ -35,7 +35,7 @@ from .ndarray import (
     vulkan,
     webgpu,
 )
-from .object import Node, Object
+from .object import Object
 from .object_generic import ObjectGeneric, ObjectTypes, asobject, const, convert
 from .object_path import ObjectPath
 from .packed_func import PackedFunc

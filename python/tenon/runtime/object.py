@@ -19,6 +19,3 @@ class Object(_core.Object):
         from . import _ffi_node_api
 
         return str(_ffi_node_api.AsRepr(self))
-
-
-Node = Object
