@@ -108,24 +108,43 @@ static PyObject *object_move(PyObject *self, PyObject *unused) {
   return (PyObject *)r;
 }
 
+/* The object that a Python callable returns, owned; NULL with an error when it is none of the
+ * library's. */
+static tn_obj *object_from_callable(PyObject *callable, PyObject *const *args, Py_ssize_t n) {
+  PyObject *made = PyObject_Vectorcall(callable, args, (size_t)n, NULL);
+  tn_obj *obj = made && ext_is(made, ext.object) ? ext_get(made) : NULL;
+  if (made && !obj && !PyErr_Occurred()) {
+    PyErr_SetString(PyExc_TypeError,
+                    "__init_handle_by_constructor__: the function returned no object");
+  }
+  tn_retain(obj);
+  Py_XDECREF(made);
+  return obj;
+}
+
+static tn_obj *object_from_function(PyObject *function, PyObject *const *args, Py_ssize_t n) {
+  tn_any ret;
+  tn_func *f = (tn_func *)ext_get(function);
+  if (!f || ext_call(f, args, n, false, &ret)) return NULL;
+  if (tn_any_is_obj(&ret)) return ret.v.obj;
+  tn_any_release(&ret);
+  PyErr_SetString(PyExc_TypeError,
+                  "__init_handle_by_constructor__: the function returned no object");
+  return NULL;
+}
+
 /* x.__init_handle_by_constructor__(func, *args): x becomes the wrapper of func's result. */
 static PyObject *object_construct(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-  tn_any ret;
-  if (n < 1 || !ext_is(args[0], ext.function)) {
+  if (n < 1 || !PyCallable_Check(args[0])) {
     PyErr_SetString(PyExc_TypeError,
                     "__init_handle_by_constructor__: expected a function and its arguments");
     return NULL;
   }
-  tn_func *f = (tn_func *)ext_get(args[0]);
-  if (!f || ext_call(f, args + 1, n - 1, false, &ret)) return NULL;
-  if (!tn_any_is_obj(&ret)) {
-    tn_any_release(&ret);
-    PyErr_SetString(PyExc_TypeError,
-                    "__init_handle_by_constructor__: the function returned no object");
-    return NULL;
-  }
+  tn_obj *obj = ext_is(args[0], ext.function) ? object_from_function(args[0], args + 1, n - 1)
+                                              : object_from_callable(args[0], args + 1, n - 1);
+  if (!obj) return NULL;
   tn_obj *old = ((ext_object *)self)->obj;
-  ((ext_object *)self)->obj = ret.v.obj;
+  ((ext_object *)self)->obj = obj;
   tn_release(old);
   Py_RETURN_NONE;
 }

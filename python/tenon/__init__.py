@@ -42,6 +42,7 @@ _SUBMODULES = (
     "ir",
     "nd",
     "runtime",
+    "script",
     "support",
     "te",
     "testing",

@@ -192,8 +192,39 @@ tn_PrimFunc *tir_with_body(tn_PrimFunc *f, tn_stmt *body) {
   return tn_node_copy(&tn_type_PrimFunc, &copy);
 }
 
+/* ---- functions for Python ---- */
+
+/* tir.BufferAccessPtr(buffer, mask, lanes, offset, extent or None) -> PrimExpr */
+static int f_access_ptr(TN_ARGS) {
+  int64_t mask, lanes;
+  TN_NARGS("tir.BufferAccessPtr", 5);
+  TN_ARG_OBJ(Buffer, b, 0);
+  TN_TRY(tn_any_to_int(&args[1], &mask));
+  TN_TRY(tn_any_to_int(&args[2], &lanes));
+  TN_ARG_OBJ(PrimExpr, offset, 3);
+  TN_ARG_OBJ(PrimExpr, extent, 4);
+  TN_CHECK(b && offset, TypeError, NULL, "tir.BufferAccessPtr: expected a Buffer and an offset");
+  TN_CHECK(lanes >= 1 && lanes < 65536, ValueError, NULL, "tir.BufferAccessPtr: %lld lanes",
+           (long long)lanes);
+  return tn_ret_obj(ret, tir_buffer_access_ptr(b, (int)mask, (int)lanes, offset, extent));
+}
+
+/* tir.BufferStorageScope(buffer) -> str */
+static int f_scope(TN_ARGS) {
+  TN_NARGS("tir.BufferStorageScope", 1);
+  TN_ARG_OBJ(Buffer, b, 0);
+  TN_CHECK(b, TypeError, NULL, "tir.BufferStorageScope: expected a Buffer, got None");
+  return tn_ret_obj(ret, tn_str_from(tir_buffer_scope(b)));
+}
+
+static const tn_func_row functions[] = {
+    {"tir.BufferAccessPtr", f_access_ptr},
+    {"tir.BufferStorageScope", f_scope},
+};
+
 int tir_init(void) {
   TN_TRY(tn_type_register_table(tir_types, TN_COUNT(tir_types)));
+  TN_TRY(tn_func_register_rows(functions, TN_COUNT(functions)));
   TN_TRY(doc_init());
   return 0;
 }

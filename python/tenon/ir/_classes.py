@@ -1,5 +1,8 @@
 """Imports every module that defines a class of the IR, for objects that come out before any of them
 was asked for."""
 
+from ..tir import buffer as _tir_buffer  # noqa: F401
 from ..tir import expr as _tir_expr  # noqa: F401
+from ..tir import function as _tir_function  # noqa: F401
+from ..tir import stmt as _tir_stmt  # noqa: F401
 from . import affine_type, attrs, base, container, expr, function, module, op, type  # noqa: F401

@@ -2,6 +2,7 @@
 
 from ..ir.expr import PrimExpr, Range
 from ..runtime.object_generic import const
+from .buffer import Buffer, DataProducer, decl_buffer
 from .expr import (
     EQ,
     GE,
@@ -46,6 +47,7 @@ from .expr import (
     Var,
     convert,
 )
+from .function import IndexMap, PrimFunc
 from .op import (
     abs,
     all,
@@ -80,4 +82,32 @@ from .op import (
     trunc,
     truncdiv,
     truncmod,
+)
+from .stmt import (
+    Allocate,
+    AllocateConst,
+    AssertStmt,
+    AttrStmt,
+    Block,
+    BlockRealize,
+    BufferLoad,
+    BufferRealize,
+    BufferRegion,
+    BufferStore,
+    DeclBuffer,
+    Evaluate,
+    For,
+    ForKind,
+    IfThenElse,
+    LetStmt,
+    MatchBufferRegion,
+    Prefetch,
+    ProducerLoad,
+    ProducerRealize,
+    ProducerStore,
+    SeqStmt,
+    Stmt,
+    While,
+    stmt_list,
+    stmt_seq,
 )

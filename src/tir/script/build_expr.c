@@ -120,6 +120,22 @@ static int add_all_locals(builder *b, tn_map *locals) {
   return 0;
 }
 
+/* The host answers with marked texts where it means no value: its T and I modules, and names it
+   does not know.
+   @return 1 for a module, 0 for a value, -1 when undefined */
+static int read_marker(builder *b, const ast *n, val *out) {
+  const char *marker;
+  if (out->v.type_index != TN_TI_String || tn_any_to_cstr(&out->v, &marker) || *marker != '\x01')
+    return 0;
+  if (strncmp(marker, "\x01script.", 8) != 0) {
+    const char *text =
+        tn_arena_strndup(&b->arena, b->src->text + n->start, (size_t)(n->end - n->start));
+    return ast_error(b->src, n, "undefined: %s", text ? text : "?");
+  }
+  *out = (val){.kind = marker[8] == 'T' ? VAL_T : VAL_I, .name = marker[9] ? marker + 10 : ""};
+  return 1;
+}
+
 int host_eval(builder *b, const ast *n, val *out) {
   bool opaque = n->kind == AST_COMP || n->kind == AST_FSTR || n->kind == AST_LAMBDA;
   tn_map *locals = tn_scope_own(tn_map_new());
@@ -132,19 +148,44 @@ int host_eval(builder *b, const ast *n, val *out) {
   if (tn_func_call(b->opt->host, args, 2, &ret)) return place_error(b, n);
   if (tn_any_is_obj(&ret) && !tn_scope_own(ret.v.obj)) return -1;
   *out = PLAIN(ret);
-  /* the host's T and I modules come back as their names */
-  const char *marker;
-  if (ret.type_index == TN_TI_String && tn_any_to_cstr(&ret, &marker) == 0 &&
-      strncmp(marker, "\x01script.", 8) == 0) {
-    *out = (val){.kind = marker[8] == 'T' ? VAL_T : VAL_I, .name = marker[9] ? marker + 10 : ""};
-  }
-  return 0;
+  return read_marker(b, n, out) < 0 ? -1 : 0;
+}
+
+/* Asks the host what a name is, without making a value of it: a module of scripts becomes known
+   under that name.
+   @return 1 when the name is the host's own, 0 when it is bound now, -1 */
+static int ask_host(builder *b, const ast *name, val *out) {
+  tn_map *none = tn_scope_own(tn_map_new());
+  tn_str *query = tn_str_fmt("?%s", name->text);
+  if (!none || !query) return -1;
+  if (!b->opt->host) return ast_error(b->src, name, "undefined: %s", name->text);
+  tn_any ret, args[] = {tn_any_obj(query), tn_any_obj(none)};
+  if (tn_func_call(b->opt->host, args, 2, &ret)) return place_error(b, name);
+  if (tn_any_is_obj(&ret) && !tn_scope_own(ret.v.obj)) return -1;
+  *out = PLAIN(ret);
+  int marked = read_marker(b, name, out);
+  if (marked <= 0) return marked < 0 ? -1 : 1;
+  return bind_name(b, name->text, *out);
+}
+
+/* An expression that starts at a name of the host goes to it as a whole: only its end has to be a
+   value that scripts know. @return 1 when it does not, 0 when it was evaluated, -1 */
+static int host_chain(builder *b, const ast *n, val *out) {
+  const ast *root = n;
+  while (root->kind == AST_CALL || root->kind == AST_ATTR || root->kind == AST_INDEX)
+    root = root->a;
+  if (root->kind != AST_NAME || find_name(b, root->text, out)) return 1;
+  int r = ask_host(b, root, out);
+  if (r < 0) return -1;
+  return r == 0 ? 1 : host_eval(b, n, out);
 }
 
 /* ---- names, literals ---- */
 
 static int eval_name(builder *b, const ast *n, val *out) {
-  return find_name(b, n->text, out) ? 0 : host_eval(b, n, out);
+  if (find_name(b, n->text, out)) return 0;
+  int r = ask_host(b, n, out);
+  return r == 1 ? host_eval(b, n, out) : r;
 }
 
 static int eval_number(builder *b, const ast *n, val *out) {
@@ -434,11 +475,6 @@ static int call_function(builder *b, const ast *n, const val *f, val *out) {
 
 static int eval_call(builder *b, const ast *n, val *out) {
   val f;
-  /* a chain that starts at a name of the host goes to it as a whole */
-  const ast *root = n;
-  while (root->kind == AST_CALL || root->kind == AST_ATTR || root->kind == AST_INDEX)
-    root = root->a;
-  if (root->kind == AST_NAME && !find_name(b, root->text, &f)) return host_eval(b, n, out);
   TN_TRY(eval(b, n->a, &f));
   if (f.kind == VAL_METHOD) return call_method(b, n, &f, out);
   if (f.kind == VAL_PLAIN) return call_function(b, n, &f, out);
@@ -446,6 +482,13 @@ static int eval_call(builder *b, const ast *n, val *out) {
   return r == 1 ? ast_error(b->src, n->a, "%c.%s is not known here", f.kind == VAL_T ? 'T' : 'I',
                             f.name)
                 : r;
+}
+
+static int eval_chain(builder *b, const ast *n, val *out) {
+  int r = host_chain(b, n, out);
+  if (r <= 0) return r;
+  if (n->kind == AST_ATTR) return eval_attr(b, n, out);
+  return n->kind == AST_INDEX ? eval_index(b, n, out) : eval_call(b, n, out);
 }
 
 static int eval_const(const ast *n, val *out) {
@@ -466,9 +509,9 @@ static int eval_bare(builder *b, const ast *n, val *out) {
     return s ? 0 : -1;
   }
   case AST_CONST: return eval_const(n, out);
-  case AST_ATTR: return eval_attr(b, n, out);
-  case AST_INDEX: return eval_index(b, n, out);
-  case AST_CALL: return eval_call(b, n, out);
+  case AST_ATTR:
+  case AST_INDEX:
+  case AST_CALL: return eval_chain(b, n, out);
   case AST_UNARY: return eval_unary(b, n, out);
   case AST_BINARY: return eval_binary(b, n, out);
   case AST_BOOLOP: return eval_bool(b, n, out);

@@ -1,0 +1,159 @@
+"""Python's side of the script parser: source texts of functions and classes, and the evaluation of
+what a script does not define itself."""
+
+import builtins
+import inspect
+import linecache
+import textwrap
+
+from .. import _core
+
+# what the parser takes for the names of its own modules
+_T, _I = "\x01script.T", "\x01script.I"
+_UNDEFINED = "\x01undefined"
+
+
+def _marker(value):
+    from . import ir, tir
+
+    if value is tir or isinstance(value, tir.Name):
+        path = value.path if isinstance(value, tir.Name) else ""
+        return f"{_T}.{path}" if path else _T
+    if value is ir:
+        return _I
+    return None
+
+
+class Environment:
+    """Evaluates expressions of a script over the names it was written among."""
+
+    def __init__(self, names):
+        self.names = names
+
+    def __call__(self, text, variables):
+        text = str(text)
+        if text.startswith("?"):
+            return self.lookup(text[1:])
+        scope = dict(self.names)
+        scope.update((str(name), value) for name, value in variables.items())
+        try:
+            value = eval(text, {"__builtins__": builtins}, scope)  # noqa: S307 (the user's own source)
+        except NameError:
+            return _UNDEFINED
+        marker = _marker(value)
+        return value if marker is None else marker
+
+    def lookup(self, name):
+        """What kind of name it is: a module of the script, undefined, or (None) any other value."""
+        if name not in self.names:
+            return None if hasattr(builtins, name) else _UNDEFINED
+        return _marker(self.names[name])
+
+
+def parse(text, names, *, file="<string>", line=1, column=0):
+    """Parse a source text.
+
+    Parameters
+    ----------
+    text : str
+        A function or class.
+    names : dict
+        Names the text may use.
+    file, line, column
+        Where the text is from, for messages: its first line, and columns cut off on the left.
+
+    Returns
+    -------
+    PrimFunc or IRModule
+    """
+    return _core.get_global_func("script.Parse")(text, file, line, column, Environment(names))
+
+
+def from_source(program, extra_vars=None, check_well_formed=True):
+    """Parse TVMScript.
+
+    Parameters
+    ----------
+    program : str, function or class
+        Source text, or an object whose source text is meant.
+    extra_vars : dict of str, optional
+        Names the text may use. ``T``, ``tir``, ``I`` and ``ir`` are known.
+    check_well_formed : bool
+        Kept for old programs.
+
+    Returns
+    -------
+    PrimFunc or IRModule
+
+    Raises
+    ------
+    tenon.error.DiagnosticError
+        With file, line and a caret under what is wrong.
+    """
+    if isinstance(program, str):
+        return parse(textwrap.dedent(program), _default_names() | dict(extra_vars or {}))
+    names = captured(program) | dict(extra_vars or {})
+    return parse_object(program, names)
+
+
+def _default_names():
+    from . import ir, tir
+
+    return {"T": tir, "tir": tir, "I": ir, "ir": ir}
+
+
+def captured(program, frame=None):
+    """Names a function or class can see: those of the module, and of the functions around it."""
+    names = {}
+    functions = [program] if inspect.isfunction(program) else vars(program).values()
+    for function in functions:
+        if inspect.isfunction(function):
+            names.update(function.__globals__)
+    if frame is not None:
+        # locals of the function that defines the program are visible although it closes over none
+        names = {**frame.f_globals, **names}
+        if frame.f_locals is not frame.f_globals:
+            names.update(frame.f_locals)
+    for function in functions:
+        if inspect.isfunction(function):
+            names.update(inspect.getclosurevars(function).nonlocals)
+    return names
+
+
+def parse_object(program, names):
+    """Parse the source text of a function or class."""
+    try:
+        lines, first = _source_lines(program)
+    except (OSError, TypeError) as err:
+        raise ValueError(
+            f"the source text of {getattr(program, '__name__', program)!r} is not at hand: "
+            "put it into a file, or pass the text to tenon.script.from_source"
+        ) from err
+    text = textwrap.dedent("".join(lines))
+    column = len(lines[0]) - len(lines[0].lstrip())
+    file = inspect.getsourcefile(program) or "<string>"
+    return parse(text, names, file=file, line=first, column=column)
+
+
+def _source_lines(program):
+    if inspect.isclass(program):
+        # the class statement whose decorators are being applied: more than one may have the name
+        first = getattr(program, "__firstlineno__", None)
+        member = next((m for m in vars(program).values() if inspect.isfunction(m)), None)
+        if first is None and member is not None:
+            return _class_lines(program, member)
+    return inspect.getsourcelines(program)
+
+
+def _class_lines(program, member):
+    """Lines of the class around a function of it, decorators included."""
+    lines = linecache.getlines(member.__code__.co_filename)
+    at = member.__code__.co_firstlineno - 1
+    head = f"class {program.__name__}"
+    while at >= 0 and not lines[at].lstrip().startswith(head):
+        at -= 1
+    if at < 0:
+        return inspect.getsourcelines(program)
+    while at > 0 and lines[at - 1].lstrip().startswith("@"):
+        at -= 1
+    return inspect.getblock(lines[at:]), at + 1

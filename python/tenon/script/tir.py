@@ -1,0 +1,155 @@
+"""The names scripts use for tensor programs: ``from tenon.script import tir as T``.
+
+Inside ``@T.prim_func`` they are the parser's. Outside, where Python evaluates them (annotations,
+helpers that build expressions), the names of types make variables and constants, ``T.Buffer`` a
+buffer, and the names of functions are those of `tenon.tir`.
+"""
+
+import inspect
+import re
+import sys
+
+from ._host import captured, parse_object
+
+_TYPE = re.compile(
+    r"(int|uint|float|bfloat)\d+(_e\dm\d(fn)?)?(x\d+)?$|bool(x\d+)?$|boolean$|handle$|void$"
+)
+
+
+class Name:
+    """A dotted name behind ``T.``."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __repr__(self):
+        return f"T.{self.path}"
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Name(f"{self.path}.{name}")
+
+    def __getitem__(self, items):
+        items = items if isinstance(items, tuple) else (items,)
+        return self(*items)
+
+    def __call__(self, *args, **kwargs):
+        if _TYPE.match(self.path):
+            return _typed(self.path, *args, **kwargs)
+        if self.path == "Buffer":
+            return _buffer(*args, **kwargs)
+        from .. import tir
+
+        function = getattr(tir, self.path, None) or getattr(tir.op, self.path, None)
+        if function is None:
+            raise AttributeError(f"T.{self.path} means something inside @T.prim_func only")
+        return function(*args, **kwargs)
+
+
+def _typed(name, value=None, *args, is_size_var=False):
+    from .. import tir
+    from ..ir import PointerType, PrimType
+
+    name = "bool" if name == "boolean" else name
+    if name == "handle" and value is not None:
+        return tir.Var("v", PointerType(PrimType(str(value)), args[0] if args else ""))
+    if value is None:
+        return (tir.SizeVar if is_size_var else tir.Var)("v", name)
+    if isinstance(value, str):
+        return tir.FloatImm(name, float(value))
+    return value.astype(name) if hasattr(value, "astype") else tir.const(value, name)
+
+
+def _buffer(
+    shape,
+    dtype="float32",
+    data=None,
+    strides=None,
+    elem_offset=None,
+    scope="global",
+    align=0,
+    offset_factor=0,
+    buffer_type="",
+    axis_separators=None,
+):
+    from ..tir.buffer import decl_buffer
+
+    dtype = dtype.path if isinstance(dtype, Name) else dtype
+    return decl_buffer(
+        shape,
+        dtype,
+        "buffer",
+        data,
+        strides,
+        elem_offset,
+        scope,
+        align or -1,
+        offset_factor,
+        buffer_type,
+        axis_separators,
+    )
+
+
+def _in_script_module(frame):
+    """Is the decorated function part of a class that I.ir_module is going to parse?"""
+    if "__qualname__" not in frame.f_locals or frame.f_locals is frame.f_globals:
+        return False
+    import linecache
+
+    line = frame.f_code.co_firstlineno
+    for at in range(line, line + 20):
+        text = linecache.getline(frame.f_code.co_filename, at).strip()
+        if "ir_module" in text and text.startswith("@"):
+            return True
+        if text.startswith("class "):
+            return False
+    return False
+
+
+def prim_func(func=None, private=False, check_well_formed=True):
+    """Decorator: the function becomes a PrimFunc.
+
+    Parameters
+    ----------
+    func : function
+        The function.
+    private : bool
+        Give it no global symbol.
+    check_well_formed : bool
+        Kept for old programs.
+
+    Returns
+    -------
+    PrimFunc
+    """
+    frame = inspect.currentframe().f_back
+
+    def decorate(function):
+        if not inspect.isfunction(function):
+            raise TypeError(f"Expect a function, but got: {function}")
+        if _in_script_module(frame):
+            return function
+        return parse_object(function, captured(function, frame))
+
+    return decorate if func is None else decorate(func)
+
+
+def meta_var(value):
+    """The value itself: in a script it is not bound to a variable of the program."""
+    return value
+
+
+def index_map(mapping, *, inverse_index_map=None):
+    """An IndexMap from a function."""
+    from ..tir import IndexMap
+
+    return IndexMap.from_func(mapping, inverse_index_map=inverse_index_map)
+
+
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = Name(name)
+    setattr(sys.modules[__name__], name, value)
+    return value

@@ -1,0 +1,179 @@
+"""TVMScript from Python: decorators, captured values, printing, errors."""
+
+import pytest
+import tenon
+from tenon import tir
+from tenon.script import from_source
+from tenon.script import ir as I
+from tenon.script import tir as T
+from tenon.script.printer import doc
+
+N = 16
+
+
+def twice(i):
+    return i * 2
+
+
+class Config:
+    block = 4
+
+
+config = Config()
+
+
+@T.prim_func
+def elementwise(A: T.Buffer((N, N), "float32"), b: T.handle):
+    B = T.match_buffer(b, (N, N))
+    for i, j in T.grid(N, N):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, twice(vj) // config.block] + T.float32(sum([1, 2]))
+
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def fill(A: T.Buffer(N, "int32")):
+        for i in T.serial(N):
+            A[i] = i
+
+    @T.prim_func(private=True)
+    def other(x: T.int32) -> T.int32:
+        T.ret(x + N)
+
+
+def test_decorated_function_is_a_program_with_captured_values():
+    assert isinstance(elementwise, tir.PrimFunc)
+    text = elementwise.script()
+    assert "B[vi, vj] = A[vi, vj * 2 // 4] + T.float32(3)" in text
+    assert "T.reads(A[vi, vj * 2 // 4])" in text
+    tenon.ir.assert_structural_equal(from_source(text), elementwise)
+
+
+def test_module():
+    assert sorted(str(v.name_hint) for v in Module.functions.keys()) == ["fill", "other"]
+    text = str(tenon.get_global_func("script.Print")(Module, None))
+    assert "@I.ir_module\nclass Module:" in text
+    tenon.ir.assert_structural_equal(from_source(text), Module)
+
+
+def test_variables_of_enclosing_functions_are_captured():
+    def make(m, dtype):
+        @T.prim_func
+        def fill(A: T.Buffer((m,), dtype)):
+            for i in range(m):
+                A[i] = T.cast(i, dtype)
+
+        return fill
+
+    f = make(7, "float16")
+    (buffer,) = f.buffer_map.values()
+    assert buffer.shape[0] == 7 and buffer.dtype == "float16"
+
+
+def test_other_names_of_the_script_modules():
+    f = from_source(
+        "@tt.prim_func\ndef f(A: tt.Buffer((4,), 'int32')):\n    A[0] = tt.max(A[1], 3)\n",
+        {"tt": T},
+    )
+    assert "A[0] = T.max(A[1], 3)" in f.script()
+
+
+def test_errors_name_file_line_and_place():
+    with pytest.raises(tenon.error.DiagnosticError) as caught:
+
+        @T.prim_func
+        def bad(A: T.Buffer((4,), "float32")):
+            A[0] = undefined_thing + 1.0  # noqa: F821
+
+    message = str(caught.value)
+    assert "undefined: undefined_thing" in message
+    assert "test_script.py:" in message and "^^^^" in message
+    # the message shows the very line of this file
+    line = int(message.split("test_script.py:")[1].split(":")[0])
+    with open(__file__) as source:
+        assert "undefined_thing + 1.0" in source.read().splitlines()[line - 1]
+
+
+def test_exception_of_a_called_function_comes_through():
+    def fail(_):
+        raise KeyError("from a helper")
+
+    with pytest.raises(KeyError, match="from a helper"):
+
+        @T.prim_func
+        def bad(A: T.Buffer((4,), "float32")):
+            for i in range(4):
+                A[fail(i)] = 0.0
+
+
+def test_show_prints_plain_text_to_a_pipe(capsys):
+    elementwise.show()
+    assert capsys.readouterr().out == elementwise.script() + "\n"
+
+
+def test_statements_built_in_python_print():
+    x = tir.Var("x", "int32")
+    loop = tir.For(x, 0, 8, tir.ForKind.PARALLEL, tir.Evaluate(x + 1))
+    assert str(loop) == "for x in T.parallel(8):\n    T.evaluate(x + 1)"
+    with pytest.raises(TypeError, match="tir.IfThenElse.condition: expected a bool, got int32"):
+        tir.IfThenElse(x, loop)
+    A = tir.decl_buffer((4, 4), "float32", "A")
+    with pytest.raises(ValueError, match="2-dimensional, cannot be indexed with the 1-dimensional"):
+        tir.BufferLoad(A, [0])
+    assert A.scope() == "global"
+    assert str(A.access_ptr("w").op.name) == "tir.tvm_access_ptr"
+    assert A.vload([0, 0], "float32x4").dtype == "float32x4"
+
+
+def test_underline_and_line_numbers():
+    store = elementwise.body.block.body.body.body.block.body
+    text = elementwise.script(obj_to_underline=[store])
+    lines = text.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.strip().startswith("B[vi, vj] ="))
+    assert lines[at + 1].strip() == "^" * len(lines[at].strip())
+    numbered = elementwise.script(
+        print_line_numbers=True, obj_to_underline=[store], num_context_lines=0
+    )
+    assert "lines skipped ...)" in numbered
+    annotated = elementwise.script(obj_to_annotate={store: "here"})
+    assert "# here" in annotated
+
+
+@pytest.mark.parametrize(
+    "document, text",
+    [
+        (doc.LiteralDoc(None), "None"),
+        (doc.LiteralDoc(-1), "-1"),
+        (doc.LiteralDoc(0.1), "0.1"),
+        (doc.LiteralDoc(True), "True"),
+        (doc.LiteralDoc('a "b"\n'), '"a \\"b\\"\\n"'),
+        (doc.IdDoc("a").attr("b").call(doc.IdDoc("c"), d=doc.LiteralDoc(1)), "a.b(c, d=1)"),
+        (doc.IdDoc("a")[doc.IdDoc("i"), slice(None, doc.LiteralDoc(2))], "a[i, :2]"),
+        (doc.TupleDoc([doc.IdDoc("a")]), "(a,)"),
+        (doc.DictDoc({doc.IdDoc("a"): doc.LiteralDoc(1)}), "{a: 1}"),
+        (doc.LambdaDoc([doc.IdDoc("x")], doc.IdDoc("x")), "lambda x: x"),
+    ],
+)
+def test_documents(document, text):
+    assert doc.to_python_script(document) == text
+
+
+def test_brackets_follow_precedence():
+    a, b, c = (doc.IdDoc(n) for n in "abc")
+    kinds = doc.OperationKind
+
+    def op(kind, *operands):
+        return doc.OperationDoc(kind, operands)
+
+    def text(document):
+        return doc.to_python_script(document)
+
+    assert text(op(kinds.Mult, op(kinds.Add, a, b), c)) == "(a + b) * c"
+    assert text(op(kinds.Sub, a, op(kinds.Sub, b, c))) == "a - (b - c)"
+    assert text(op(kinds.Sub, op(kinds.Sub, a, b), c)) == "a - b - c"
+    assert text(op(kinds.Pow, op(kinds.Pow, a, b), c)) == "(a ** b) ** c"
+    assert text(op(kinds.Not, op(kinds.And, a, b))) == "not (a and b)"
+    assert text(op(kinds.USub, op(kinds.USub, a))) == "--a"
+    assert text(op(kinds.IfThenElse, a, b, c)) == "b if a else c"
