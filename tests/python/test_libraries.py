@@ -15,7 +15,7 @@ BASIC = ("libc.so", "libm.so", "ld-linux", "libtenon_runtime.so", "libpthread.so
 # call functions that begin with a word of their layer.
 OFFERED = {
     "libtenon_runtime.so": re.compile(r"(tn_|TVM|_init$|_fini$)"),
-    "libtenon.so": re.compile(r"(?!json|strbuffer_|hashtable_|utf8_)[a-z]+_|_init$|_fini$"),
+    "libtenon.so": re.compile(r"[a-z]+_|_init$|_fini$"),
 }
 
 
