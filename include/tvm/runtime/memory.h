@@ -1,0 +1,7 @@
+/** make_object and GetObjectPtr under the include path older programs use. */
+#ifndef TVM_RUNTIME_MEMORY_H_
+#define TVM_RUNTIME_MEMORY_H_
+
+#include "tvm/runtime/object.h"
+
+#endif // TVM_RUNTIME_MEMORY_H_
