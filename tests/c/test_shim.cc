@@ -1,5 +1,7 @@
-// The C++ headers of Relay-era programs (include/tvm/runtime): as extensions and deployers use them.
+// The C++ headers of Relay-era programs (include/tvm/runtime): as extensions and deployers use
+// them.
 #include <dlpack/dlpack.h>
+#include <tvm/runtime/c_backend_api.h>
 #include <tvm/runtime/container/adt.h>
 #include <tvm/runtime/container/array.h>
 #include <tvm/runtime/container/map.h>
@@ -129,9 +131,9 @@ void TestPlainArguments(void **) {
   assert_true(std::fabs(echo(2.5f).operator double() - 2.5) < 1e-12);
   assert_true(echo(3).operator double() > 2.9); // an int is taken where a float is wanted
   assert_true(echo(true).operator bool());
-  std::string text = echo("text"), with_nul = echo(std::string("x"));
+  std::string text = echo("text"), other = echo(std::string("x"));
   AssertEqual(text, "text");
-  AssertEqual(with_nul, "x");
+  AssertEqual(other, "x");
   assert_int_equal(echo(nullptr).type_code(), kTVMNullptr);
   assert_null(echo(nullptr).operator void *());
   assert_ptr_equal(echo(static_cast<void *>(&big)).operator void *(), &big);
@@ -180,11 +182,10 @@ void TestTypedFunctions(void **) {
   assert_int_equal(again(0, "z"), 1);
   int seen = 0;
   TypedPackedFunc<void(int)> sink([&seen](int x) { seen = x; });
-  Registry::Register("test.shim.twice")
-      .set_body_typed([](TypedPackedFunc<void(int)> g, int x) {
-        g(x);
-        g(2 * x);
-      });
+  Registry::Register("test.shim.twice").set_body_typed([](TypedPackedFunc<void(int)> g, int x) {
+    g(x);
+    g(2 * x);
+  });
   Get("test.shim.twice")(sink, 21);
   assert_int_equal(seen, 42);
   TypedPackedFunc<PackedFunc(int)> adder([](int a) {
@@ -306,7 +307,8 @@ void TestTensors(void **) {
   NDArray target = NDArray::Empty({2, 3}, DataType::Float(32), cpu);
   target.CopyFrom(shared);
   assert_true(static_cast<float *>(target->data)[5] > 5.5f);
-  AssertEqual(Thrown([&] { a.CreateView({100}, DataType::Float(32)); }).substr(0, 11), "ValueError:");
+  AssertEqual(Thrown([&] { a.CreateView({100}, DataType::Float(32)); }).substr(0, 11),
+              "ValueError:");
   // as arguments: counted, by description, and through an ObjectRef
   PackedFunc f([](TVMArgs args, TVMRetValue *rv) {
     DLTensor *t = args[0];

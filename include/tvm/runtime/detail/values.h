@@ -245,8 +245,8 @@ public:
   const int *type_codes;
   int num_args;
 
-  TVMArgs(const TVMValue *values, const int *type_codes, int num_args)
-      : values(values), type_codes(type_codes), num_args(num_args) {}
+  TVMArgs(const TVMValue *args, const int *codes, int n)
+      : values(args), type_codes(codes), num_args(n) {}
   int size() const { return num_args; }
   TVMArgValue operator[](int i) const {
     if (i < 0 || i >= num_args)
