@@ -115,11 +115,15 @@ static int read_all(tn_reader *r, blob *b) {
   return b->has_tree ? link_tree(b) : link_flat(b);
 }
 
-/* The root of what was read; a library that is not in the tree becomes its last import, so that the
-   functions it holds are not lost. */
+static int is_same(void *wanted, tn_module *m) { return wanted == (void *)m; }
+
+/* The root of what was read. A library that it does not reach becomes its last import, so that the
+   functions are not lost. */
 static int find_root(const blob *b, tn_module **root) {
   *root = b->has_tree && b->modules.len > 0 ? (tn_module *)b->modules.items[0].v.obj : b->lib;
-  if (!b->has_lib && *root != b->lib) TN_TRY(tn_module_import(*root, b->lib));
+  int reached = tn_module_walk(*root, is_same, b->lib);
+  if (reached < 0) return -1;
+  if (!reached) TN_TRY(tn_module_import(*root, b->lib));
   tn_retain(*root);
   return 0;
 }
@@ -158,8 +162,6 @@ static int enumerate(void *ctx, tn_module *m) {
   if (shared) p->lib = number;
   return tn_pmap_put_int(&p->index, m, number);
 }
-
-static int is_same(void *wanted, tn_module *m) { return wanted == (void *)m; }
 
 /* The parts of the library become one module: one that lies between two parts would then import
    itself. `m` imports a part: no part may reach m. */
