@@ -224,13 +224,60 @@ tn_json_at tn_json_after(const tn_json *j, tn_json_at container, tn_json_at x) {
   return next < t->end ? next : 0;
 }
 
+tn_bytes_view tn_json_raw(const tn_json *j, tn_json_at x) {
+  const tn_json_token *t = &j->tokens[x];
+  return (tn_bytes_view){(const uint8_t *)j->text + t->start, t->size};
+}
+
+/* Bytes of a character (at most 4). */
+static size_t utf8(uint32_t c, char out[4]) {
+  size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+  for (size_t i = n; i-- > 1; c >>= 6) out[i] = (char)(0x80 | (c & 0x3f));
+  out[0] = (char)(n == 1 ? c : (0xf00U >> n & 0xff) | c);
+  return n;
+}
+
+/* What the escape at *p stands for; *p moves behind it. */
+static size_t unescape(const char **p, const char *end, char out[4]) {
+  static const char letters[] = "bfnrt", controls[] = "\b\f\n\r\t";
+  const char *slash = *p, *letter = strchr(letters, slash[1]);
+  int length = 2;
+  size_t n = 1;
+  if (slash[1] == 'u') n = utf8((uint32_t)unicode(slash, end, &length), out);
+  else out[0] = letter ? controls[letter - letters] : slash[1];
+  *p = slash + length;
+  return n;
+}
+
+void tn_json_text(const tn_json *j, tn_json_at x, tn_buf *out) {
+  tn_bytes_view raw = tn_json_raw(j, x);
+  const char *p = (const char *)raw.data, *end = p + raw.size;
+  char c[4];
+  while (p < end) {
+    const char *slash = memchr(p, '\\', (size_t)(end - p));
+    tn_buf_put(out, p, (size_t)((slash ? slash : end) - p));
+    if (!slash) return;
+    p = slash;
+    size_t n = unescape(&p, end, c);
+    tn_buf_put(out, c, n);
+  }
+}
+
+/* Without a copy: looking for a member must not fail. */
 static bool has_text(const tn_json *j, tn_json_at x, const char *text) {
   tn_bytes_view raw = tn_json_raw(j, x);
-  if (!j->tokens[x].escaped)
-    return raw.size == strlen(text) && memcmp(raw.data, text, raw.size) == 0;
-  TN_BUF(plain);
-  tn_json_text(j, x, &plain);
-  return !plain.failed && plain.len == strlen(text) && memcmp(plain.data, text, plain.len) == 0;
+  size_t left = strlen(text);
+  if (!j->tokens[x].escaped) return raw.size == left && memcmp(raw.data, text, left) == 0;
+  const char *p = (const char *)raw.data, *end = p + raw.size;
+  for (char c[4]; p < end;) {
+    size_t n = 1;
+    if (*p == '\\') n = unescape(&p, end, c);
+    else c[0] = *p++;
+    if (n > left || memcmp(c, text, n) != 0) return false;
+    text += n;
+    left -= n;
+  }
+  return left == 0;
 }
 
 tn_json_at tn_json_member(const tn_json *j, tn_json_at object, const char *name) {
@@ -239,35 +286,6 @@ tn_json_at tn_json_member(const tn_json *j, tn_json_at object, const char *name)
     if (has_text(j, x, name)) return x + 1;
   }
   return 0;
-}
-
-tn_bytes_view tn_json_raw(const tn_json *j, tn_json_at x) {
-  const tn_json_token *t = &j->tokens[x];
-  return (tn_bytes_view){(const uint8_t *)j->text + t->start, t->size};
-}
-
-static void put_utf8(tn_buf *out, uint32_t c) {
-  char b[4];
-  size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-  for (size_t i = n; i-- > 1; c >>= 6) b[i] = (char)(0x80 | (c & 0x3f));
-  b[0] = (char)(n == 1 ? c : (0xf00U >> n & 0xff) | c);
-  tn_buf_put(out, b, n);
-}
-
-void tn_json_text(const tn_json *j, tn_json_at x, tn_buf *out) {
-  static const char letters[] = "bfnrt", controls[] = "\b\f\n\r\t";
-  tn_bytes_view raw = tn_json_raw(j, x);
-  const char *p = (const char *)raw.data, *end = p + raw.size;
-  while (p < end) {
-    const char *slash = memchr(p, '\\', (size_t)(end - p)), *letter;
-    tn_buf_put(out, p, (size_t)((slash ? slash : end) - p));
-    if (!slash) return;
-    int length = 2;
-    if (slash[1] == 'u') put_utf8(out, (uint32_t)unicode(slash, end, &length));
-    else if ((letter = strchr(letters, slash[1]))) tn_buf_putc(out, controls[letter - letters]);
-    else tn_buf_putc(out, slash[1]);
-    p = slash + length;
-  }
 }
 
 bool tn_text_int(const char *text, size_t n, int64_t *out) {
