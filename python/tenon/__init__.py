@@ -4,7 +4,16 @@ Runs programs written for the Relay-era interface: ``import tenon.as_tvm`` lets 
 ``import tvm``. Parts are imported when they are first used.
 """
 
-from . import _classes, _core
+try:
+    from . import _core
+except ImportError as err:
+    err.add_note(
+        "tenon._core is the compiled part of the package: install it (pip install .), or build it "
+        "and put the build's python folder on PYTHONPATH (tools/bootstrap says how)"
+    )
+    raise
+
+from . import _classes
 from ._ffi.base import TenonError, TVMError, __version__
 from ._ffi.registry import (
     get_global_func,

@@ -8,6 +8,7 @@
 #include "runtime/module.h"
 #include "runtime/module_blob.h"
 #include "runtime/params.h"
+#include "runtime/source_module.h"
 #include "runtime/tensor.h"
 #include "runtime/testing.h"
 #include "runtime/threads.h"
@@ -25,6 +26,7 @@ static int start_layers(void) {
   TN_TRY(tn_params_save_init());
   TN_TRY(tn_params_load_init());
   TN_TRY(tn_module_api_init());
+  TN_TRY(tn_source_module_init());
   TN_TRY(tn_module_blob_init());
   TN_TRY(tn_library_init());
   TN_TRY(tn_system_lib_init());

@@ -1,0 +1,166 @@
+/* Modules that are not code yet: C source (type key "c") and static libraries ("static_library").
+
+   Both are text or bytes with the names of the functions inside, saved to a file as they are when
+   a library is exported. */
+#include "runtime/source_module.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "object/functions.h"
+#include "runtime/module.h"
+
+typedef struct {
+  tn_bytes *content;
+  tn_arr *names; /* of its functions: strings */
+} source;
+
+static void fini(tn_module *m) {
+  source *s = tn_module_self(m);
+  tn_release(s->content);
+  tn_release(s->names);
+  tn_free(s);
+}
+
+static int names_of(void *self, const tn_any *args, int32_t n, tn_any *ret) {
+  (void)args, (void)n;
+  return tn_ret_obj(ret, ((const source *)self)->names);
+}
+
+static int not_linked(TN_ARGS) {
+  return TN_RAISE(RuntimeError, NULL,
+                  "the function is in a module that is not linked: export the library and load it");
+}
+
+static int get_function(tn_module *m, const char *name, tn_func **out) {
+  source *s = tn_module_self(m);
+  if (strcmp(name, "get_func_names") == 0) {
+    TN_GET(*out, tn_module_bind(m, names_of, s));
+    return 0;
+  }
+  for (int64_t i = 0; i < s->names->len; ++i) {
+    if (!tn_str_eq((const tn_str *)s->names->items[i].v.obj, name)) continue;
+    TN_GET(*out, tn_module_bind(m, not_linked, s));
+    return 0;
+  }
+  return 0;
+}
+
+static tn_str *get_source(tn_module *m, const char *format) {
+  const source *s = tn_module_self(m);
+  const char *own = tn_module_format(m);
+  TN_CHECKP(!*format || strcmp(format, own) == 0, ValueError, NULL,
+            "get_source: the module has its source as \"%s\", not as \"%s\"", own, format);
+  return tn_str_new_n((const char *)s->content->data, s->content->len);
+}
+
+static int save_file(tn_module *m, const char *path, const char *format) {
+  (void)format; /* the content has one form */
+  const source *s = tn_module_self(m);
+  FILE *f = fopen(path, "wb");
+  TN_CHECK(f, OSError, NULL, "cannot open %s: %s", path, strerror(errno));
+  size_t done = fwrite(s->content->data, 1, s->content->len, f);
+  int failed = done != s->content->len ? errno : 0;
+  if (fclose(f) != 0 && !failed) failed = errno;
+  TN_CHECK(!failed, OSError, NULL, "cannot write %s: %s", path, strerror(failed));
+  return 0;
+}
+
+/* ---- the kinds ---- */
+
+/* C source differs in the file format alone: by language */
+#define C_KIND(format_)                                                                            \
+  {                                                                                                \
+    .type_key = "c", .format = format_, .properties = TN_MODULE_DSO, .get_function = get_function, \
+    .get_source = get_source, .save_file = save_file, .fini = fini                                 \
+  }
+static const tn_module_ops c_kinds[] = {C_KIND("c"), C_KIND("cc"), C_KIND("cpp"), C_KIND("cu")};
+
+static const tn_module_ops static_library = {.type_key = "static_library",
+                                             .format = "o",
+                                             .properties = TN_MODULE_DSO,
+                                             .get_function = get_function,
+                                             .save_file = save_file,
+                                             .fini = fini};
+
+/* Takes over `content` and `names`, which may be NULL with an error pending. */
+static tn_module *make(const tn_module_ops *ops, tn_bytes *content, tn_arr *names) {
+  source *s = content && names ? tn_alloc(sizeof *s) : NULL;
+  tn_module *m = NULL;
+  if (s) {
+    *s = (source){content, names};
+    m = tn_module_new(ops, s);
+  }
+  if (m) return m;
+  tn_free(s);
+  tn_release(content);
+  tn_release(names);
+  return NULL;
+}
+
+/* Argument i: an array of strings, or None for none. Owned. */
+static tn_arr *names_arg(const char *func, const tn_any *args, int32_t n, int32_t i) {
+  tn_arr *given = NULL;
+  if (i < n) TN_TRYP(tn_arg_obj(args, n, i, &tn_type_Array, (tn_obj **)&given));
+  for (int64_t k = 0; given && k < given->len; ++k) {
+    TN_CHECKP(given->items[k].type_index == TN_TI_String, TypeError, NULL,
+              "%s: names of functions: expected str, got %s", func,
+              tn_type_key((uint32_t)given->items[k].type_index));
+  }
+  tn_retain(given);
+  return given ? given : tn_arr_new(NULL, 0);
+}
+
+/* ---- functions ---- */
+
+/* (code, format, function names, constants): the constants belong to another module and are not
+ * kept */
+static int c_source(TN_ARGS) {
+  const char *format = "c";
+  tn_bytes_view code;
+  TN_CHECK(n >= 1, TypeError, NULL, "CSourceModuleCreate: expected code, format and names");
+  TN_TRY(tn_any_to_bytes(&args[0], &code));
+  if (n > 1) TN_TRY(tn_any_to_cstr(&args[1], &format));
+  for (int i = 0; i < TN_COUNT(c_kinds); ++i) {
+    if (strcmp(c_kinds[i].format, format)) continue;
+    tn_arr *names = names_arg("CSourceModuleCreate", args, n, 2);
+    if (!names) return -1;
+    return tn_ret_owned(ret, make(&c_kinds[i], tn_bytes_new(code.data, code.size), names));
+  }
+  return TN_RAISE(ValueError, NULL,
+                  "CSourceModuleCreate: expected format c, cc, cpp or cu, got \"%s\"", format);
+}
+
+/* The content of a file. Owned, or NULL (OSError). */
+static tn_bytes *read_file(const char *path) {
+  FILE *f = fopen(path, "rb");
+  TN_CHECKP(f, OSError, NULL, "cannot open %s: %s", path, strerror(errno));
+  TN_BUF(text);
+  char block[4096];
+  size_t n;
+  while ((n = fread(block, 1, sizeof block, f)) > 0) tn_buf_put(&text, block, n);
+  int failed = ferror(f);
+  fclose(f);
+  TN_CHECKP(!failed, OSError, NULL, "cannot read %s", path);
+  if (tn_buf_ok(&text)) return NULL;
+  return tn_bytes_new(text.data ? text.data : "", text.len);
+}
+
+/* (path, function names) */
+static int load_static(TN_ARGS) {
+  const char *path;
+  TN_CHECK(n >= 1, TypeError, NULL, "ModuleLoadStaticLibrary: expected path and function names");
+  TN_TRY(tn_any_to_cstr(&args[0], &path));
+  tn_arr *names = names_arg("ModuleLoadStaticLibrary", args, n, 1);
+  if (!names) return -1;
+  return tn_ret_owned(ret, make(&static_library, read_file(path), names));
+}
+
+static const tn_func_row rows[] = {
+    {"runtime.CSourceModuleCreate", c_source},
+    {"runtime.ModuleLoadStaticLibrary", load_static},
+};
+
+int tn_source_module_init(void) { return tn_func_register_rows(rows, TN_COUNT(rows)); }

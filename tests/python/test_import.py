@@ -1,0 +1,58 @@
+"""What `import tenon` costs, and what it leaves for later."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+SANITIZED = "LD_PRELOAD" in os.environ
+
+
+def run(code):
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_slow_modules_wait():
+    code = (
+        "import sys\nbefore = set(sys.modules)\nimport tenon\n"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    loaded = set(run(code))
+    for name in "numpy ctypes torch inspect subprocess tempfile typing dataclasses".split():
+        assert name not in loaded
+    assert not any(name.startswith(("tenon.testing", "tenon.contrib")) for name in loaded)
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers need memory and time of their own")
+def test_costs():
+    code = (
+        "import time, resource\n"
+        "def rss():\n"
+        "    with open('/proc/self/statm') as f:\n"
+        "        return int(f.read().split()[1]) * resource.getpagesize()\n"
+        "memory, start = rss(), time.perf_counter()\n"
+        "import tenon\n"
+        "print(time.perf_counter() - start, rss() - memory)"
+    )
+    runs = [tuple(map(float, run(code))) for _ in range(5)]
+    assert min(seconds for seconds, _ in runs) < 0.060
+    assert min(memory for _, memory in runs) < 20e6
+
+
+def test_a_missing_extension_is_explained(tmp_path):
+    import pathlib
+
+    import tenon
+
+    (tmp_path / "tenon").mkdir()
+    package = pathlib.Path(tenon.__file__).parent
+    for path in package.iterdir():
+        if not path.name.startswith("_core."):
+            (tmp_path / "tenon" / path.name).symlink_to(path.resolve())
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nimport tenon\n"
+    done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "tenon._core" in done.stderr and "pip install" in done.stderr
