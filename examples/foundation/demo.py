@@ -74,7 +74,7 @@ def tensors():
     y = tenon.nd.from_dlpack(x)
     x[0] = 42
     row("after x[0] = 42, the tensor made from x reads", f"{y.numpy()[0]:g}")
-    row("one memory", str(np.shares_memory(x, y.numpy())))
+    row("numpy reads the tensor in place", str(np.shares_memory(x, np.from_dlpack(y))))
 
 
 def objects():
