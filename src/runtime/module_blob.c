@@ -120,17 +120,19 @@ static int is_same(void *wanted, tn_module *m) { return wanted == (void *)m; }
 /* The root of what was read. A library that it does not reach becomes its last import, so that the
    functions are not lost. */
 static int find_root(const blob *b, tn_module **root) {
-  *root = b->has_tree && b->modules.len > 0 ? (tn_module *)b->modules.items[0].v.obj : b->lib;
-  int reached = tn_module_walk(*root, is_same, b->lib);
+  tn_module *m =
+      b->has_tree && b->modules.len > 0 ? (tn_module *)b->modules.items[0].v.obj : b->lib;
+  int reached = tn_module_walk(m, is_same, b->lib);
   if (reached < 0) return -1;
-  if (!reached) TN_TRY(tn_module_import(*root, b->lib));
-  tn_retain(*root);
+  if (!reached) TN_TRY(tn_module_import(m, b->lib));
+  tn_retain(*root = m);
   return 0;
 }
 
 int tn_module_unpack(const uint8_t *data, size_t n, tn_module *lib, tn_module **root) {
   blob b = {.lib = lib};
   tn_reader r = {data, n, 0};
+  *root = NULL;
   int err = read_all(&r, &b) || find_root(&b, root);
   while (b.modules.len > 0) tn_release(b.modules.items[--b.modules.len].v.obj);
   tn_vec_fini(&b.modules);
