@@ -4,12 +4,14 @@
 
 #include "ir/ir.h"
 #include "object/functions.h"
+#include "te/te.h"
 #include "tenon/compiler.h"
 #include "tir/tir.h"
 
 static int (*const layers[])(void) = {
     ir_init,
     tir_init,
+    te_init,
 };
 
 static int result;

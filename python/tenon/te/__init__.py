@@ -29,4 +29,17 @@ from ..tir import (
     truncdiv,
     truncmod,
 )
+from .compute import (
+    comm_reducer,
+    compute,
+    create_prim_func,
+    extern,
+    extern_primfunc,
+    max,
+    min,
+    placeholder,
+    sum,
+)
 from .operation import reduce_axis, size_var, thread_axis, var
+from .tag import tag_scope
+from .tensor import ComputeOp, ExternOp, Operation, PlaceholderOp, Tensor, TensorSlice

@@ -1,0 +1,384 @@
+"""Making tensor expressions."""
+
+import inspect
+
+from .. import _core
+from ..ir.expr import PrimExpr, Range
+from ..runtime.object_generic import const
+from ..tir.buffer import Buffer, decl_buffer
+from ..tir.expr import CommReducer, IterVar, Reduce, Var, convert
+from ..tir.op import max_value, min_value
+from ..tir.stmt import Evaluate, Stmt
+from .tag import current_tag
+from .tensor import Tensor
+
+
+def _shape(shape):
+    shape = (shape,) if isinstance(shape, PrimExpr | int) else shape
+    return [convert(i) for i in shape]
+
+
+def _attrs(attrs, tag):
+    return dict(attrs or {}), current_tag(tag)
+
+
+def placeholder(shape, dtype=None, name="placeholder"):
+    """A tensor that is given when the program runs.
+
+    Parameters
+    ----------
+    shape : tuple of int or PrimExpr
+        Extents.
+    dtype : str, optional
+        Type of an element, float32 by default.
+    name : str
+        Name.
+
+    Returns
+    -------
+    Tensor
+    """
+    fields = {"name": name, "shape": _shape(shape), "dtype": str(dtype or "float32")}
+    return _core.make_node("PlaceholderOp", fields).output(0)
+
+
+def _arguments(fcompute, ndim, varargs_names):
+    """Names of the axes: those of the function's parameters."""
+    spec = inspect.getfullargspec(fcompute)
+    names = list(spec.args)
+    if inspect.ismethod(fcompute):
+        names = names[1:]
+    if spec.varargs is not None:
+        rest = ndim - len(names)
+        if varargs_names is not None:
+            if len(varargs_names) != rest:
+                raise RuntimeError(
+                    f"Number of varargs ({rest}) does not match number of varargs_names "
+                    f"({len(varargs_names)})"
+                )
+            names += list(varargs_names)
+        else:
+            names += [f"i{i}" for i in range(len(names), ndim)]
+    elif not names:
+        names = [f"i{i}" for i in range(ndim)]
+    if len(names) != ndim:
+        raise ValueError(f"fcompute do not match dimension, ndim={ndim}")
+    return names
+
+
+def compute(shape, fcompute, name="compute", tag="", attrs=None, varargs_names=None):
+    """A tensor by the value of its elements.
+
+    Parameters
+    ----------
+    shape : tuple of int or PrimExpr
+        Extents.
+    fcompute : callable
+        Takes an index for every axis, gives the element, or a list of elements for several
+        tensors.
+    name : str
+        Name.
+    tag : str
+        Kind of operation.
+    attrs : dict, optional
+        Attributes.
+    varargs_names : list of str, optional
+        Names of the axes that a ``*args`` parameter takes.
+
+    Returns
+    -------
+    Tensor or tuple of Tensor
+
+    Raises
+    ------
+    ValueError
+        If fcompute takes another number of indices, or a reduction is not outermost.
+    """
+    attrs, tag = _attrs(attrs, tag)
+    shape = _shape(shape)
+    names = _arguments(fcompute, len(shape), varargs_names)
+    axis = [
+        IterVar(Range.from_min_extent(0, extent), Var(n, extent.dtype), IterVar.DataPar)
+        for n, extent in zip(names, shape, strict=True)
+    ]
+    takes_indices = len(shape) > 0 or inspect.getfullargspec(fcompute).varargs is not None
+    body = fcompute(*[a.var for a in axis]) if takes_indices else fcompute()
+    body = [convert(e) for e in (body if isinstance(body, list | tuple) else [body])]
+    fields = {"name": name, "tag": tag, "attrs": attrs, "axis": axis, "body": body}
+    op = _core.make_node("ComputeOp", fields)
+    outputs = tuple(op.output(i) for i in range(op.num_outputs))
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+def _buffers_of(tensors, given):
+    if given is not None:
+        given = [given] if not isinstance(given, list | tuple) else given
+        if len(given) != len(tensors):
+            raise RuntimeError(
+                f"Number of inputs and in_buffers mismatch: {len(tensors)} vs {len(given)}."
+            )
+        return list(given)
+    return [
+        decl_buffer(t.shape, t.dtype, str(t.op.name), elem_offset=Var("elem_offset", "int32"))
+        for t in tensors
+    ]
+
+
+def extern(
+    shape,
+    inputs,
+    fcompute,
+    name="extern",
+    dtype=None,
+    in_buffers=None,
+    out_buffers=None,
+    tag="",
+    attrs=None,
+):
+    """Tensors computed by a statement, such as a call of a packed function.
+
+    Parameters
+    ----------
+    shape : tuple or list of tuples
+        Shape of the result, or of each result.
+    inputs : list of Tensor
+        Tensors the statement reads.
+    fcompute : callable
+        Takes the lists of input and output buffers, gives an expression or statement.
+    name : str
+        Name.
+    dtype : str or list of str, optional
+        Types of the results; that of the inputs by default.
+    in_buffers, out_buffers : Buffer or list of Buffer, optional
+        Buffers to use in place of new ones.
+    tag : str
+        Kind of operation.
+    attrs : dict, optional
+        Attributes.
+
+    Returns
+    -------
+    Tensor or list of Tensor
+    """
+    attrs, tag = _attrs(attrs, tag)
+    shape = (shape,) if isinstance(shape, PrimExpr | int) else shape
+    if len(shape) == 0 or isinstance(shape[0], PrimExpr | int):
+        shape = [shape]
+    for tensor in inputs:
+        if not isinstance(tensor, Tensor):
+            raise ValueError("expect inputs to be tensor")
+    input_buffers = _buffers_of(list(inputs), in_buffers)
+    if out_buffers is not None:
+        output_buffers = [out_buffers] if isinstance(out_buffers, Buffer) else list(out_buffers)
+        if len(output_buffers) != len(shape):
+            raise RuntimeError(
+                f"Number of outputs and out_buffers mismatch: {len(shape)} vs "
+                f"{len(output_buffers)}."
+            )
+    else:
+        output_buffers = _output_buffers(shape, inputs, dtype, name)
+    body = fcompute(input_buffers, output_buffers)
+    if isinstance(body, PrimExpr):
+        body = Evaluate(body)
+    if not isinstance(body, Stmt):
+        raise ValueError(
+            f"Function '{getattr(fcompute, '__name__', fcompute)}' should return PrimExpr or "
+            f"Stmt, but it returned '{type(body)}'"
+        )
+    fields = {
+        "name": name,
+        "tag": tag,
+        "attrs": attrs,
+        "inputs": list(inputs),
+        "input_placeholders": input_buffers,
+        "output_placeholders": output_buffers,
+        "body": body,
+    }
+    op = _core.make_node("ExternOp", fields)
+    outputs = [op.output(i) for i in range(len(output_buffers))]
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+def _output_buffers(shape, inputs, dtype, name):
+    if dtype is None:
+        types = {str(t.dtype) for t in inputs}
+        if len(types) != 1:
+            raise ValueError("Cannot infer output type, please provide dtype argument")
+        dtype = [types.pop()] * len(shape)
+    elif isinstance(dtype, str):
+        dtype = [dtype] * len(shape)
+    return [
+        decl_buffer(s, t, name, elem_offset=Var("elem_offset", "int32"))
+        for s, t in zip(shape, dtype, strict=True)
+    ]
+
+
+def extern_primfunc(input_tensors, primfunc, **kwargs):
+    """Tensors computed by a PrimFunc whose last buffers are the results.
+
+    Parameters
+    ----------
+    input_tensors : list of Tensor
+        One for each of the function's first buffers.
+    primfunc : PrimFunc
+        The program.
+
+    Returns
+    -------
+    Tensor or list of Tensor
+    """
+    buffers = [primfunc.buffer_map[p] for p in primfunc.params]
+    ins, outs = buffers[: len(input_tensors)], buffers[len(input_tensors) :]
+    for tensor, buffer in zip(input_tensors, ins, strict=True):
+        if len(tensor.shape) != len(buffer.shape):
+            raise ValueError(
+                f"The input input_tensors provided do not match the input buffers in the primfunc: "
+                f"{tensor.shape} and {buffer.shape}"
+            )
+    return extern(
+        [b.shape for b in outs],
+        list(input_tensors),
+        lambda _ins, _outs: primfunc.body,
+        in_buffers=ins,
+        out_buffers=outs,
+        dtype=[str(b.dtype) for b in outs],
+        **kwargs,
+    )
+
+
+def comm_reducer(fcombine, fidentity, name="reduce"):
+    """A reduction over axes from a commutative combination.
+
+    Parameters
+    ----------
+    fcombine : callable
+        Takes two values (or two tuples of them), gives their combination.
+    fidentity : callable
+        Takes the type (or types), gives the value that changes nothing.
+    name : str
+        Name of the reduction.
+
+    Returns
+    -------
+    callable
+        ``f(expr, axis, where=None, init=None)``, as `sum`.
+    """
+
+    def reduce(expr, axis, where=None, init=None):
+        axis = list(axis) if isinstance(axis, list | tuple) else [axis]
+        several = isinstance(expr, list | tuple)
+        exprs = [convert(e) for e in (expr if several else [expr])]
+        types = [e.dtype for e in exprs]
+        names = inspect.getfullargspec(fcombine).args
+        left = [Var(f"{names[0]}_{i}" if several else names[0], t) for i, t in enumerate(types)]
+        right = [Var(f"{names[1]}_{i}" if several else names[1], t) for i, t in enumerate(types)]
+        result = fcombine(tuple(left), tuple(right)) if several else fcombine(left[0], right[0])
+        result = list(result) if several else [result]
+        identity = fidentity(*types)
+        identity = list(identity) if several else [identity]
+        reducer = CommReducer(
+            left, right, [convert(e) for e in result], [convert(e) for e in identity]
+        )
+        where = convert(True) if where is None else where
+        start = []
+        if init is not None:
+            start = [convert(e) for e in (init if isinstance(init, list | tuple) else [init])]
+        made = [Reduce(reducer, exprs, axis, where, i, start) for i in range(len(exprs))]
+        if len(made) > 1:
+            # all results share one source list and one list of axes
+            first = made[0]
+            made = [
+                Reduce(first.combiner, first.source, first.axis, first.condition, i, first.init)
+                for i in range(len(exprs))
+            ]
+        return made[0] if not several else made
+
+    def call(expr, axis, where=None, init=None, *args):
+        if isinstance(axis, IterVar | list | tuple):
+            if args:
+                raise TypeError(f"{name}: expected an expression and axes")
+            return reduce(expr, axis, where, init)
+        # over plain values: sum(a, b, c)
+        value = fcombine(expr, axis)
+        for arg in [a for a in (where, init, *args) if a is not None]:
+            value = fcombine(value, arg)
+        return value
+
+    call.__doc__ = f"""{name} of an expression over axes.
+
+    Parameters
+    ----------
+    expr : PrimExpr
+        What is combined.
+    axis : IterVar or list of IterVar
+        Axes made with `reduce_axis`.
+    where : PrimExpr, optional
+        Which elements take part.
+    init : PrimExpr, optional
+        Start value.
+
+    Returns
+    -------
+    PrimExpr
+    """
+    return call
+
+
+sum = comm_reducer(lambda x, y: x + y, lambda t: const(0, dtype=t), name="sum")
+
+
+def _larger(x, y):
+    from ..tir import Max
+
+    return Max(x, y)
+
+
+def _smaller(x, y):
+    from ..tir import Min
+
+    return Min(x, y)
+
+
+min = comm_reducer(_smaller, max_value, name="min")
+max = comm_reducer(_larger, min_value, name="max")
+
+
+def create_prim_func(ops, index_dtype_override=None):
+    """The tensor program of tensor expressions.
+
+    Parameters
+    ----------
+    ops : list of Tensor or Var
+        Its parameters in order: inputs and results.
+    index_dtype_override : str, optional
+        Type for all indices.
+
+    Returns
+    -------
+    PrimFunc
+        One block for each operation.
+
+    Raises
+    ------
+    ValueError
+        If a placeholder is used that is not among the parameters.
+    """
+    ops = [ops] if not isinstance(ops, list | tuple) and not hasattr(ops, "__len__") else list(ops)
+    if index_dtype_override is not None:
+        raise NotImplementedError(
+            "create_prim_func: index_dtype_override is not supported: give the shapes in that type"
+        )
+    return _core.get_global_func("te.CreatePrimFunc")(ops)
+
+
+__all__ = [
+    "comm_reducer",
+    "compute",
+    "create_prim_func",
+    "extern",
+    "extern_primfunc",
+    "max",
+    "min",
+    "placeholder",
+    "sum",
+]

@@ -1,0 +1,120 @@
+"""Tensor expressions and the programs they become."""
+
+import pytest
+import tenon
+from tenon import te, tir
+from tenon.script import from_source
+
+
+def matmul(n):
+    x = te.placeholder((n, n), name="X")
+    y = te.placeholder((n, n), name="Y")
+    k = te.reduce_axis((0, n), name="k")
+    z = te.compute((n, n), lambda i, j: te.sum(x[i, k] * y[k, j], axis=k))
+    return te.create_prim_func([x, y, z])
+
+
+MATMUL = """\
+@T.prim_func
+def main(X: T.Buffer((37, 37), "float32"), Y: T.Buffer((37, 37), "float32"), \
+compute: T.Buffer((37, 37), "float32")):
+    T.func_attr({"tir.noalias": T.bool(True)})
+    # with T.block("root"):
+    for i, j, k in T.grid(37, 37, 37):
+        with T.block("compute"):
+            v_i, v_j, v_k = T.axis.remap("SSR", [i, j, k])
+            T.reads(X[v_i, v_k], Y[v_k, v_j])
+            T.writes(compute[v_i, v_j])
+            with T.init():
+                compute[v_i, v_j] = T.float32(0)
+            compute[v_i, v_j] = compute[v_i, v_j] + X[v_i, v_k] * Y[v_k, v_j]"""
+
+
+def test_matmul_is_the_documented_text():
+    text = matmul(37).script()
+    assert text[text.index("@T") :] == MATMUL
+    tenon.ir.assert_structural_equal(from_source(text), matmul(37))
+
+
+def test_intermediate_results_are_allocated_by_the_root_block():
+    a = te.placeholder((10,), name="A")
+    b = te.compute((10,), lambda i: a[i] * 2.0 + 1, name="B")
+    c = te.compute((10,), lambda i: b[i] + a[9 - i], name="B")
+    text = te.create_prim_func([a, c]).script()
+    assert "B_1 = T.alloc_buffer((10,))" in text
+    assert 'with T.block("B"):' in text and 'with T.block("B_1"):' in text
+    tenon.ir.assert_structural_equal(from_source(text), te.create_prim_func([a, c]))
+
+
+def test_reduction_of_several_values():
+    argmax = te.comm_reducer(
+        lambda a, b: (tir.Select(a[1] >= b[1], a[0], b[0]), tir.Select(a[1] >= b[1], a[1], b[1])),
+        lambda t0, t1: (tir.const(-1, t0), te.min_value(t1)),
+    )
+    index, value = te.placeholder((5, 10), "int32", "I"), te.placeholder((5, 10), name="V")
+    k = te.reduce_axis((0, 10), "k")
+    results = te.compute((5,), lambda i: argmax((index[i, k], value[i, k]), axis=k), name="T")
+    assert [t.dtype for t in results] == ["int32", "float32"]
+    func = te.create_prim_func([index, value, *results])
+    text = func.script()
+    # the old values of both are read before either is written
+    assert text.index("v_T_v1: T.float32 =") < text.index("T_v0[v_i] = v_T_v0")
+    tenon.ir.assert_structural_equal(from_source(text), func)
+
+
+def test_scalars_and_symbolic_shapes():
+    n = te.var("n")
+    a = te.placeholder((n, 4), name="A")
+    k = te.reduce_axis((0, 4), "k")
+    b = te.compute((n,), lambda i: te.max(a[i, k], axis=k), name="B")
+    text = te.create_prim_func([a, b]).script()
+    assert "n = T.int32()" in text and "A = T.match_buffer(var_A, (n, 4))" in text
+    zero = te.compute((), lambda: tir.const(3, "int32"), name="z")
+    assert "vi = T.axis.spatial(1, 0)" in te.create_prim_func([zero]).script()
+
+
+def test_elements_and_identity():
+    a = te.placeholder((2, 3), name="A")
+    assert a.shape[0] == 2 and a.ndim == 2 and a.dtype == "float32"
+    assert isinstance(a[0, 1].asobject(), tir.ProducerLoad)
+    assert isinstance(a[0][1].asobject(), tir.ProducerLoad)
+    assert a == a.op.output(0) and len({a, a.op.output(0)}) == 1
+    with pytest.raises(ValueError, match="Need to provide 2 index in tensor but 1 was provided"):
+        a(0)
+
+
+def test_mistakes():
+    a = te.placeholder((10,), name="A")
+    k = te.reduce_axis((0, 10), "k")
+    with pytest.raises(ValueError, match="only allowed at the top level of compute"):
+        te.compute((3,), lambda i: te.sum(a[k], axis=k) + 1)
+    with pytest.raises(ValueError, match="fcompute do not match dimension, ndim=2"):
+        te.compute((3, 3), lambda i: a[i])
+    with pytest.raises(ValueError, match="placeholder A is used but is not among"):
+        te.create_prim_func([te.compute((10,), lambda i: a[i])])
+    with pytest.raises(TypeError, match="argument 0: expected a Tensor or Var"):
+        te.create_prim_func([3])
+    with pytest.raises(ValueError, match="should return PrimExpr or Stmt"):
+        te.extern((10,), [a], lambda ins, outs: None)
+
+
+def test_extern_becomes_an_opaque_block():
+    a = te.placeholder((10,), name="A")
+
+    def copy(ins, outs):
+        i = tir.Var("i", "int32")
+        return tir.For(i, 0, 10, 0, tir.BufferStore(outs[0], ins[0].vload([i]), [i]))
+
+    c = te.extern((10,), [a], copy, name="C")
+    func = te.create_prim_func([a, c])
+    text = func.script()
+    assert "A = T.match_buffer(var_A, (10,), offset_factor=1)" in text
+    assert 'with T.block("C"):\n        T.reads()\n        T.writes()\n' in text
+    tenon.ir.assert_structural_equal(from_source(text), func)
+
+
+def test_tags():
+    with te.tag_scope(tag="elemwise"):
+        t = te.compute((4,), lambda i: i * 2)
+    assert t.op.tag == "elemwise"
+    assert te.compute((4,), lambda i: i, tag="other").op.tag == "other"
