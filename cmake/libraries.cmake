@@ -15,6 +15,9 @@ function(tenon_library name)
     file(GLOB_RECURSE found CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${layer}/*.c)
     list(APPEND sources ${found})
   endforeach()
+  if(NOT name STREQUAL tenon_llvm)
+    list(FILTER sources EXCLUDE REGEX "/src/target/llvm/") # a plug-in of its own
+  endif()
   if(NOT sources)
     return()
   endif()
@@ -47,6 +50,28 @@ tenon_library(tenon_runtime LAYERS base object runtime
 if(TENON_BUILD_COMPILER)
   tenon_library(tenon LAYERS ${TENON_COMPILER_LAYERS}
     LINK tenon_runtime Threads::Threads ${CMAKE_DL_LIBS} m)
+endif()
+
+# The code generator that needs LLVM is opened when target llvm is first used.
+option(TENON_BUILD_LLVM "build the LLVM code generator where LLVM is installed" ON)
+if(TENON_BUILD_COMPILER AND TENON_BUILD_LLVM)
+  find_program(LLVM_CONFIG NAMES llvm-config-19 llvm-config-20 llvm-config-18)
+  if(LLVM_CONFIG)
+    execute_process(COMMAND ${LLVM_CONFIG} --includedir
+      OUTPUT_VARIABLE LLVM_INCLUDE_DIR OUTPUT_STRIP_TRAILING_WHITESPACE)
+    execute_process(COMMAND ${LLVM_CONFIG} --libdir
+      OUTPUT_VARIABLE LLVM_LIB_DIR OUTPUT_STRIP_TRAILING_WHITESPACE)
+    find_library(LLVM_LIBRARY NAMES LLVM LLVM-19 LLVM-20 LLVM-18 PATHS ${LLVM_LIB_DIR} NO_DEFAULT_PATH)
+  endif()
+  if(LLVM_CONFIG AND LLVM_LIBRARY)
+    tenon_library(tenon_llvm LAYERS target/llvm
+      LINK tenon tenon_runtime ${LLVM_LIBRARY} Threads::Threads m)
+    if(TARGET tenon_llvm)
+      target_include_directories(tenon_llvm SYSTEM PRIVATE ${LLVM_INCLUDE_DIR})
+    endif()
+  else()
+    message(STATUS "LLVM (llvm-19-dev) not found: no target llvm")
+  endif()
 endif()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/ DESTINATION ${TENON_INCLUDE_DIR}
   FILES_MATCHING PATTERN "*.h" PATTERN "*.def")

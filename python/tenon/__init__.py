@@ -53,6 +53,7 @@ _SUBMODULES = (
     "runtime",
     "script",
     "support",
+    "target",
     "te",
     "testing",
     "tir",

@@ -5,6 +5,7 @@
 #include "ir/ir.h"
 #include "object/functions.h"
 #include "te/te.h"
+#include "target/target.h"
 #include "tenon/compiler.h"
 #include "tir/tir.h"
 
@@ -12,6 +13,7 @@ static int (*const layers[])(void) = {
     ir_init,
     tir_init,
     te_init,
+    target_init,
 };
 
 static int result;

@@ -1,6 +1,7 @@
 """Imports every module that defines a class of the IR, for objects that come out before any of them
 was asked for."""
 
+from ..target import target as _target  # noqa: F401
 from ..tir import buffer as _tir_buffer  # noqa: F401
 from ..tir import expr as _tir_expr  # noqa: F401
 from ..tir import function as _tir_function  # noqa: F401

@@ -1,0 +1,40 @@
+"""What the code generators of this build can do."""
+
+from . import _ffi_api
+
+
+def build_module(mod, target):
+    """Generate code for lowered tensor programs.
+
+    Parameters
+    ----------
+    mod : IRModule
+        The programs.
+    target : str or Target
+        What for.
+
+    Returns
+    -------
+    Module
+    """
+    return _ffi_api.Build(mod, target)
+
+
+def llvm_version_major(allow_none=False):
+    """Major version of LLVM.
+
+    Parameters
+    ----------
+    allow_none : bool
+        Return None where there is no LLVM; otherwise that is a RuntimeError.
+
+    Returns
+    -------
+    int or None
+    """
+    version = _ffi_api.llvm_version_major()
+    if version:
+        return version
+    if allow_none:
+        return None
+    raise RuntimeError("target llvm is not built: LLVM was not found")

@@ -1,0 +1,84 @@
+/* Finds the code generator of a target: a global function, or a plug-in beside this library. */
+#include "target/build.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "object/functions.h"
+#include "runtime/module.h"
+#include "target/target_impl.h"
+
+/* Opens lib<name>.so from the folder of this library and calls its `init`. Opened for good. */
+static int open_plugin(const char *name, const char *init) {
+  Dl_info self;
+  TN_CHECK(dladdr((const void *)(uintptr_t)target_init, &self) && self.dli_fname, TenonError, NULL,
+           "the folder of the compiler library is not known");
+  const char *slash = strrchr(self.dli_fname, '/');
+  tn_str *path =
+      tn_str_fmt("%.*s%s", slash ? (int)(slash - self.dli_fname + 1) : 0, self.dli_fname, name);
+  if (!path) return -1;
+  void *handle = dlopen(tn_cstr(path), RTLD_NOW | RTLD_LOCAL);
+  TN_CHECK(handle, TenonError, NULL, "the code generator %s cannot be loaded: %s", name, dlerror());
+  int (*start)(void) = (int (*)(void))dlsym(handle, init);
+  TN_CHECK(start, TenonError, NULL, "%s is no code generator: it has no %s", name, init);
+  return start();
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Loads the plug-in that generates LLVM code, once. */
+static int need_llvm(void) {
+  static bool loaded;
+  pthread_mutex_lock(&lock);
+  int err = loaded ? 0 : open_plugin("libtenon_llvm.so", "tn_llvm_init");
+  loaded = !err;
+  pthread_mutex_unlock(&lock);
+  return err;
+}
+
+static bool is_llvm(const char *kind) { return strcmp(kind, "llvm") == 0; }
+
+tn_module *target_build(tn_IRModule *m, tn_target *t) {
+  const char *kind = tn_cstr(t->kind->name);
+  tn_any args[2] = {tn_any_obj(m), tn_any_obj(t)}, out = tn_any_none();
+  tn_str *name;
+  tn_obj *module;
+  if (is_llvm(kind)) TN_TRYP(need_llvm());
+  TN_GETP(name, tn_str_fmt("target.build.%s", kind));
+  tn_func *f = tn_scope_own(tn_func_find(tn_cstr(name)));
+  TN_CHECKP(f, ValueError, NULL, "no code generator for target kind %s is enabled (%s)", kind,
+            tn_cstr(name));
+  TN_TRYP(tn_func_call(f, args, 2, &out));
+  if (tn_any_to_obj(&out, "runtime.Module", &module)) {
+    tn_any_release(&out);
+    return NULL;
+  }
+  return tn_scope_own(module);
+}
+
+static int build(TN_ARGS) {
+  TN_NARGS("target.Build", 2);
+  TN_ARG_OBJ(IRModule, m, 0);
+  tn_target *t;
+  TN_GET(t, target_from(&args[1]));
+  return tn_ret_obj(ret, target_build(m, t));
+}
+
+/* What the plug-in says about LLVM; 0 when it is not there. */
+static int llvm_version(TN_ARGS) {
+  *ret = tn_any_int(0);
+  if (need_llvm()) {
+    tn_error_clear();
+    return 0;
+  }
+  tn_func *f = tn_scope_own(tn_func_find("target.llvm_version"));
+  return f ? tn_func_call(f, NULL, 0, ret) : 0;
+}
+
+static const tn_func_row rows[] = {
+    {"target.Build", build},
+    {"target.llvm_version_major", llvm_version},
+};
+
+int target_build_init(void) { return tn_func_register_rows(rows, TN_COUNT(rows)); }

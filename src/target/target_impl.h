@@ -1,0 +1,53 @@
+/* The table of kinds, for the files of this folder. */
+#ifndef TN_TARGET_TARGET_IMPL_H_
+#define TN_TARGET_TARGET_IMPL_H_
+
+#include "target/target.h"
+
+typedef enum {
+  TARGET_STR,
+  TARGET_INT,
+  TARGET_BOOL,
+  TARGET_STRS, /* list of texts */
+  TARGET_INTS,
+  TARGET_TARGETS, /* list of targets */
+} target_option_type;
+
+typedef struct {
+  const char *name;
+  target_option_type type;
+} target_option;
+
+typedef struct {
+  const char *name;
+  int device_type;
+  const char *keys;             /* separated by commas */
+  const target_option *options; /* ended by a NULL name; besides those of all kinds */
+} target_kind_row;
+
+typedef struct {
+  const char *name, *target;
+} target_tag_row;
+
+extern const tn_type_hooks target_kind_hooks;
+
+/** NULL when there is no such kind. */
+const target_kind_row *target_kind_find(const char *name);
+/** Target text of a tag, or NULL. */
+const char *target_tag_find(const char *name);
+/** The option of a kind, or NULL with ValueError naming near ones. */
+const target_option *target_option_find(const target_kind_row *kind, const char *name);
+/** The node of a kind; scope-owned for good. ValueError naming near ones. */
+tn_TargetKind *target_kind_get(const char *name);
+tn_arr *target_kind_names(void);
+tn_map *target_tags(void);
+tn_map *target_kind_options(const target_kind_row *kind);
+/** Texts separated by commas as an array. */
+tn_arr *target_split(const char *text);
+
+/** Functions "target.*"; part of target_init. */
+int target_api_init(void);
+/** "target.Build" and the search for code generators; part of target_init. */
+int target_build_init(void);
+
+#endif /* TN_TARGET_TARGET_IMPL_H_ */

@@ -1,0 +1,100 @@
+"""Targets: text, dictionaries, options, scopes, errors."""
+
+import pytest
+import tenon
+from tenon.target import Target
+
+
+def test_text_is_canonical():
+    assert str(Target("llvm")) == "llvm -keys=cpu"
+    t = Target("llvm -mtriple=aarch64-linux-gnu -mattr=+b,+a --mcpu cortex-a72")
+    assert str(t) == "llvm -keys=cpu -mattr=+b,+a -mcpu=cortex-a72 -mtriple=aarch64-linux-gnu"
+    assert str(Target(str(t))) == str(t)
+    assert t.mcpu == "cortex-a72" and t.mattr == ["+b", "+a"]
+    assert t.kind.name == "llvm" and list(t.keys) == ["cpu"]
+    assert repr(t) == str(t)
+
+
+def test_quoted_values():
+    t = Target("llvm -model='a model' -keys=x,y")
+    assert t.model == "a model" and list(t.keys) == ["x", "y"]
+    assert str(t) == 'llvm -keys=x,y -model="a model"'
+    assert Target(str(t)).model == "a model"
+
+
+def test_dictionary():
+    t = Target({"kind": "llvm", "mcpu": "znver4", "mattr": ["+fma"], "opt-level": 2})
+    assert str(t) == "llvm -keys=cpu -mattr=+fma -mcpu=znver4 -opt-level=2"
+    assert t.attrs["opt-level"] == 2
+    exported = t.export()
+    assert exported["kind"] == "llvm" and str(Target(dict(exported))) == str(t)
+    assert str(Target('{"kind": "c", "march": "armv7e-m"}')) == "c -keys=cpu -march=armv7e-m"
+
+
+def test_host():
+    t = Target("cuda -arch=sm_80", host="llvm")
+    assert t.host.kind.name == "llvm" and t.arch == "sm_80"
+    assert t.with_host().host is None
+    assert Target({"kind": "cuda", "host": {"kind": "llvm"}}).host.kind.name == "llvm"
+    target, host = Target.canon_target_and_host("cuda", "llvm -mcpu=core2")
+    assert host.mcpu == "core2" and target.host.same_as(host)
+
+
+def test_device_and_tags():
+    assert list(Target("llvm -device=arm_cpu").keys) == ["arm_cpu", "cpu"]
+    assert list(Target("opencl -device=mali").keys) == ["mali", "opencl", "gpu"]
+    t = Target("nvidia/geforce-rtx-3090")
+    assert t.kind.name == "cuda" and t.arch == "sm_86" and t.tag == "nvidia/geforce-rtx-3090"
+    assert "nvidia/jetson-nano" in tenon.target.list_tags()
+    assert Target("cuda").get_target_device_type() == 2
+    assert tenon.target.arm_cpu("rasp4b64").mcpu == "cortex-a72"
+
+
+def test_scopes_nest():
+    assert Target.current() is None
+    with pytest.raises(ValueError, match="Target context required"):
+        Target.current(allow_none=False)
+    with Target("llvm") as outer:
+        with Target("c"):
+            assert Target.current().kind.name == "c"
+        assert Target.current().same_as(outer)
+    assert Target.current() is None
+
+
+def test_kinds():
+    assert {"llvm", "c", "cuda", "opencl", "stackvm", "ext_dev"} <= set(Target.list_kinds())
+    options = tenon.target.TargetKind.options_from_name("llvm")
+    assert options["mattr"] == "Array<runtime.String>" and "mcpu" in options
+    assert Target("llvm").kind.options == options
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("llvmm", 'Target kind "llvmm" is not defined; did you mean llvm'),
+        ("llvm -mcpuu=x", "target llvm: unknown option 'mcpuu'; did you mean mcpu"),
+        ("llvm -opt-level=high", "option 'opt-level': expected an integer, got \"high\""),
+        ("llvm -mcpu", "target llvm: option 'mcpu' needs a value"),
+        ("llvm mcpu=x", 'expected an option such as -mcpu=NAME, got "mcpu=x"'),
+        ("", "target: the text is empty"),
+    ],
+)
+def test_errors(text, message):
+    with pytest.raises(ValueError, match=message.replace("[", r"\[")):
+        Target(text)
+
+
+def test_wrong_types():
+    with pytest.raises(ValueError, match="target has to be a string or dictionary"):
+        Target(3)
+    with pytest.raises(ValueError, match="target host has to be a string or dictionary"):
+        Target("llvm", host=3)
+    with pytest.raises(ValueError, match="neither"):
+        Target({"mcpu": "x"})
+
+
+def test_json():
+    t = Target("llvm -mcpu=x -mattr=+y", host="c")
+    loaded = tenon.ir.load_json(tenon.ir.save_json(t))
+    assert str(loaded) == str(t) and loaded.kind.same_as(t.kind)
+    assert str(loaded.host) == "c -keys=cpu"
