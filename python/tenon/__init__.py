@@ -48,6 +48,7 @@ _SUBMODULES = (
     "contrib",
     "error",
     "exec",
+    "instrument",
     "ir",
     "nd",
     "runtime",
@@ -57,5 +58,6 @@ _SUBMODULES = (
     "te",
     "testing",
     "tir",
+    "transform",
 )
 __getattr__, __dir__ = _attach(__name__, _SUBMODULES, {"IRModule": ".ir"})

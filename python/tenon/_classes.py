@@ -5,7 +5,12 @@ import importlib
 from . import _core
 
 # modules by the key's text before the last dot, where that is not the module's own name
-_MODULE_OF = {"": "ir._classes", "ir": "ir._classes"}
+_MODULE_OF = {
+    "": "ir._classes",
+    "ir": "ir._classes",
+    "transform": "ir._classes",
+    "instrument": "ir._classes",
+}
 
 
 def find(type_key):

@@ -185,6 +185,13 @@ static int module_update(TN_ARGS) {
   return 0;
 }
 
+/* Argument i as containers hold values: numbers as constants; owned by the scope. */
+static int boxed(const tn_any *arg, tn_any *out) {
+  TN_TRY(tn_any_own(arg, out));
+  if (!tn_any_is_obj(out) && out->type_index != TN_NONE) TN_TRY(tn_scalar_box(out, "Object"));
+  return !tn_any_is_obj(out) || tn_scope_own(out->v.obj) ? 0 : -1;
+}
+
 /* (module, key, value): a copy with the attribute set */
 static int module_with_attr(TN_ARGS) {
   NEED(IRModule, m, 0);
@@ -192,7 +199,9 @@ static int module_with_attr(TN_ARGS) {
   TN_TRY(text_arg(args, n, 1, &key));
   TN_CHECK(n > 2, TypeError, NULL, "Module_WithAttr: expected module, key and value");
   tn_IRModule proto = *m;
-  TN_GET(proto.attrs, ir_attrs_with(m->attrs, key, args[2]));
+  tn_any value;
+  TN_TRY(boxed(&args[2], &value));
+  TN_GET(proto.attrs, ir_attrs_with(m->attrs, key, value));
   return tn_ret_obj(ret, tn_node_copy(&tn_type_IRModule, &proto));
 }
 
@@ -246,7 +255,9 @@ static int func_with_attr(TN_ARGS) {
   const char *key;
   TN_TRY(text_arg(args, n, 1, &key));
   TN_CHECK(n > 2, TypeError, NULL, "BaseFuncWithAttr: expected function, key and value");
-  return tn_ret_obj(ret, ir_func_with_attr(f, key, args[2]));
+  tn_any value;
+  TN_TRY(boxed(&args[2], &value));
+  return tn_ret_obj(ret, ir_func_with_attr(f, key, value));
 }
 
 static int func_without_attr(TN_ARGS) {

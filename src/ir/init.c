@@ -15,5 +15,6 @@ int ir_init(void) {
   TN_TRY(ir_api_registry_init());
   TN_TRY(ir_config_init());
   TN_TRY(ir_api_pass_init());
+  TN_TRY(ir_names_init());
   return 0;
 }

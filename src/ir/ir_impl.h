@@ -23,6 +23,7 @@ int ir_api_types_init(void);
 int ir_api_op_init(void);
 int ir_api_module_init(void);
 int ir_api_registry_init(void);
+int ir_names_init(void);
 int ir_tir_ops_init(void);
 void ir_functor_init(void);
 

@@ -13,7 +13,10 @@ _WHERE = {
     ".expr": "BaseExpr GlobalVar PrimExpr Range RelayExpr",
     ".function": "BaseFunc CallingConv",
     ".module": "IRModule",
-    ".op": "Op register_op_attr",
+    ".op": "Op register_intrin_lowering register_op register_op_attr",
+    ".instrument": "PassInstrument pass_instrument",
+    ".transform": "ModulePass Pass PassContext PassInfo Sequential module_pass",
+    ".supply": "GlobalVarSupply NameSupply",
     ".type": (
         "FuncType GlobalTypeVar PointerType PrimType TupleType Type TypeConstraint TypeKind TypeVar"
     ),
@@ -27,11 +30,15 @@ _SUBMODULES = (
     "attrs",
     "base",
     "container",
+    "diagnostics",
     "expr",
     "function",
+    "instrument",
     "json_compact",
     "module",
     "op",
+    "supply",
+    "transform",
     "type",
 )
 __getattr__, __dir__ = _attach(__name__, _SUBMODULES, _NAMES)

@@ -6,4 +6,18 @@ from ..tir import buffer as _tir_buffer  # noqa: F401
 from ..tir import expr as _tir_expr  # noqa: F401
 from ..tir import function as _tir_function  # noqa: F401
 from ..tir import stmt as _tir_stmt  # noqa: F401
-from . import affine_type, attrs, base, container, expr, function, module, op, type  # noqa: F401
+from . import (  # noqa: F401
+    affine_type,
+    attrs,
+    base,
+    container,
+    diagnostics,
+    expr,
+    function,
+    instrument,
+    module,
+    op,
+    supply,
+    transform,
+    type,
+)

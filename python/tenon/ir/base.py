@@ -40,7 +40,7 @@ class Span(Object):
     line, end_line : int
         First and last line, from 1.
     column, end_column : int
-        First and last column, from 1.
+        First column, from 1, and one past the last.
     """
 
     __slots__ = ()

@@ -124,6 +124,19 @@ class IRModule(Node):
         """The GlobalTypeVar of a name; ValueError if there is none."""
         return _ffi_api.Module_GetGlobalTypeVar(self, name)
 
+    def get_constructor(self, tag):
+        """The constructor of an algebraic data type with a tag."""
+        return _ffi_api.Module_LookupTag(self, tag)
+
+    def get_type(self, name):
+        """GlobalTypeVar and constructors of an algebraic data type, as a tuple."""
+        var = self.get_global_type_var(name)
+        return (var, *self[var].constructors)
+
+    def import_from_std(self, file_to_import):
+        """Add the functions and types of a file of the standard library (Relay text)."""
+        return _ffi_api.Module_ImportFromStd(self, file_to_import)
+
     @staticmethod
     def from_expr(expr, functions=None, type_defs=None):
         """The module of a function: it is called by its ``global_symbol``, else ``main``.
@@ -142,6 +155,10 @@ class IRModule(Node):
         IRModule
         """
         return _ffi_api.Module_FromExpr(expr, functions or {}, type_defs or {})
+
+    def get_attrs(self):
+        """The attributes; DictAttrs or None."""
+        return self.attrs
 
     def get_attr(self, attr_key):
         """Value of an attribute of the module; None if there is none."""

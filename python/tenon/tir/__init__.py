@@ -3,6 +3,20 @@
 from ..ir.expr import PrimExpr, Range
 from ..runtime.object_generic import const
 from .buffer import Buffer, DataProducer, decl_buffer
+from .builtin import *  # noqa: F403
+from .calls import (
+    call_cpacked,
+    call_cpacked_lowered,
+    call_extern,
+    call_intrin,
+    call_llvm_intrin,
+    call_llvm_pure_intrin,
+    call_packed,
+    call_packed_lowered,
+    call_pure_extern,
+    call_tir,
+    trace,
+)
 from .expr import (
     EQ,
     GE,
@@ -48,6 +62,37 @@ from .expr import (
     convert,
 )
 from .function import IndexMap, PrimFunc
+from .intrin import (
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    copysign,
+    cos,
+    cosh,
+    erf,
+    exp,
+    exp2,
+    exp10,
+    hypot,
+    ldexp,
+    log,
+    log1p,
+    log2,
+    log10,
+    nextafter,
+    popcount,
+    rsqrt,
+    sigmoid,
+    sin,
+    sinh,
+    sqrt,
+    tan,
+    tanh,
+)
 from .op import (
     abs,
     all,
@@ -83,6 +128,7 @@ from .op import (
     truncdiv,
     truncmod,
 )
+from .reduce import comm_reducer, max, min, sum
 from .stmt import (
     Allocate,
     AllocateConst,

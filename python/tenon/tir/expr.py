@@ -13,6 +13,7 @@ from ..ir.expr import PrimExpr, Range
 from ..runtime.object import Object
 from ..runtime.object_generic import ObjectGeneric, const
 from . import _ffi_api
+from . import generic as _generic
 
 
 def convert(expr):
@@ -50,41 +51,41 @@ class ExprOp:
     __slots__ = ()
 
     def __add__(self, other):
-        return _ffi_api._OpAdd(self, other, None)
+        return _generic.add(self, other)
 
     def __radd__(self, other):
-        return _ffi_api._OpAdd(other, self, None)
+        return _generic.add(other, self)
 
     def __sub__(self, other):
-        return _ffi_api._OpSub(self, other, None)
+        return _generic.subtract(self, other)
 
     def __rsub__(self, other):
-        return _ffi_api._OpSub(other, self, None)
+        return _generic.subtract(other, self)
 
     def __mul__(self, other):
-        return _ffi_api._OpMul(self, other, None)
+        return _generic.multiply(self, other)
 
     def __rmul__(self, other):
-        return _ffi_api._OpMul(other, self, None)
+        return _generic.multiply(other, self)
 
     def __div__(self, other):
         if _dtype_is_int(self) and _dtype_is_int(other):
             raise div_ambiguity_error()
-        return _ffi_api._OpDiv(self, other, None)
+        return _generic.divide(self, other)
 
     def __rdiv__(self, other):
         if _dtype_is_int(self) and _dtype_is_int(other):
             raise div_ambiguity_error()
-        return _ffi_api._OpDiv(other, self, None)
+        return _generic.divide(other, self)
 
     __truediv__ = __div__
     __rtruediv__ = __rdiv__
 
     def __floordiv__(self, other):
-        return _ffi_api._OpFloorDiv(self, other, None)
+        return _generic.floordiv(self, other)
 
     def __rfloordiv__(self, other):
-        return _ffi_api._OpFloorDiv(other, self, None)
+        return _generic.floordiv(other, self)
 
     def __mod__(self, other):
         return _ffi_api._OpFloorMod(self, other, None)
@@ -95,8 +96,13 @@ class ExprOp:
     def __pow__(self, other):
         return _ffi_api._OpPow(self, other, None)
 
+    def __rpow__(self, other):
+        return _ffi_api._OpPow(other, self, None)
+
     def __neg__(self):
-        return _ffi_api._OpNeg(self, None)
+        if str(self.dtype).startswith("uint"):
+            return _ffi_api._OpNeg(self, None)
+        return self * const(-1, self.dtype)
 
     def __lshift__(self, other):
         return _ffi_api.left_shift(self, other, None)
@@ -193,7 +199,7 @@ class ExprOp:
         -------
         PrimExpr
         """
-        return _ffi_api._cast(dtype, self, span)
+        return _generic.cast(self, dtype, span)
 
 
 class _DeferredCompare(ObjectGeneric, ExprOp):

@@ -1,4 +1,8 @@
-"""The operators behind ``+``, ``-`` and the like, on expressions and plain numbers."""
+"""The operators behind ``+``, ``-`` and the like, on expressions and plain numbers.
+
+What gives them another meaning for its own classes (element by element on tensors) replaces the
+functions of this module, as expressions call them through it.
+"""
 
 from . import _ffi_api
 

@@ -1,14 +1,20 @@
 """Functions on expressions. Arguments may be plain numbers; constants are folded.
 
-Every function takes ``span`` last: the place in a source text, or None.
+Every function takes ``span`` last where it has one: the place in a source text, or None.
 """
 
+from ..ir.op import register_intrin_lowering  # noqa: F401  offered here too
 from . import _ffi_api
+from . import generic as _generic
+from .builtin import *  # noqa: F403  the old interface has all functions in this module
+from .calls import *  # noqa: F403
+from .intrin import *  # noqa: F403
+from .reduce import comm_reducer, max, min, sum  # noqa: F401
 
 
 def div(a, b, span=None):
     """Quotient, toward zero for integers, as C has it."""
-    return _ffi_api._OpDiv(a, b, span)
+    return _generic.divide(a, b, span)
 
 
 def truncdiv(a, b, span=None):
@@ -23,7 +29,7 @@ def truncmod(a, b, span=None):
 
 def floordiv(a, b, span=None):
     """Quotient rounded down, as Python's ``//``."""
-    return _ffi_api._OpFloorDiv(a, b, span)
+    return _generic.floordiv(a, b, span)
 
 
 def floormod(a, b, span=None):
