@@ -43,6 +43,7 @@ from .runtime.ndarray import (
 
 _SUBMODULES = (
     "_ffi",
+    "arith",
     "as_tvm",
     "container",
     "contrib",

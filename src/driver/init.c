@@ -2,6 +2,7 @@
  */
 #include <pthread.h>
 
+#include "arith/arith.h"
 #include "ir/ir.h"
 #include "object/functions.h"
 #include "te/te.h"
@@ -11,6 +12,7 @@
 
 static int (*const layers[])(void) = {
     ir_init,
+    arith_init,
     tir_init,
     te_init,
     target_init,

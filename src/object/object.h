@@ -20,7 +20,8 @@ enum {
   TN_TI_BEGIN_OBJECT = TN_OBJECT, /* src/object/object.def */
   TN_TI_BEGIN_RUNTIME = 112,      /* src/runtime/runtime.def */
   TN_TI_BEGIN_IR = 128,           /* src/ir/ir.def, expr.def */
-  TN_TI_BEGIN_TIR = 224,          /* src/arith, src/tir */
+  TN_TI_BEGIN_ARITH = 212,        /* src/arith/arith.def */
+  TN_TI_BEGIN_TIR = 224,          /* src/tir */
   TN_TI_BEGIN_TE = 320,
   TN_TI_BEGIN_RELAY = 336,
   TN_TI_BEGIN_DRIVER = 400,

@@ -1,0 +1,98 @@
+"""tenon.arith.Analyzer: documented normal forms, bounds, proofs, errors."""
+
+import pytest
+import tenon
+from tenon import arith, tir
+from tenon.ir import Range, structural_equal
+
+x, y, z = (tir.Var(name, "int32") for name in "xyz")
+
+
+@pytest.fixture
+def ana():
+    return arith.Analyzer()
+
+
+def same(got, want):
+    assert structural_equal(got, want), f"got {got!r}, expected {want!r}"
+
+
+def test_const_int_bound(ana):
+    ana.update(x, arith.ConstIntBound(0, 4))
+    ana.update(y, arith.ConstIntBound(1, 10))
+    bound = ana.const_int_bound(x * y + 20)
+    assert (bound.min_value, bound.max_value) == (20, 60)
+    wide = tir.Var("n", "int64")
+    bound = ana.const_int_bound(wide + 1)
+    assert bound.min_value == arith.ConstIntBound.NEG_INF
+    assert bound.max_value == arith.ConstIntBound.POS_INF
+    with pytest.raises(tenon.TVMError, match="division by zero"):
+        ana.const_int_bound(tir.FloorMod(x, tir.const(0, "int32")))
+
+
+def test_modular_set(ana):
+    found = ana.modular_set(x * 6 + y * 4 + 1)
+    assert (found.coeff, found.base) == (2, 1)
+    ana.update(x, arith.ModularSet(4, 2))
+    found = ana.modular_set(x + 3)
+    assert (found.coeff, found.base) == (4, 1)
+
+
+def test_simplify_canonical_forms(ana):
+    same(ana.simplify((x // 8) * 8 + x % 8), x)
+    same(ana.simplify(y + x * 8), x * 8 + y)
+    same(ana.simplify((x * 4 + y) // 4), y // 4 + x)
+    ana.bind(z, Range(0, 4))
+    same(ana.simplify((x * 4 + z) // 4), x)
+    same(ana.simplify((x * 4 + z) % 4), z)
+    same(ana.simplify(x - 1 - y), x - y - 1)
+    same(ana.simplify(tir.all(x < 5, tir.const(True))), x < 5)
+
+
+def test_rewrite_simplify(ana):
+    one, ten = tir.const(1), tir.const(10)
+    same(ana.rewrite_simplify(tir.Min(one, tir.Min(x, ten))), tir.Min(x, one))
+    same(ana.rewrite_simplify(x + 3 < 10), x < 7)
+    same(ana.canonical_simplify(x * 2 + x), x * 3)
+    assert ana.rewrite_simplify_stats["rewrites_performed"] > 0
+    ana.reset_rewrite_simplify_stats()
+    assert ana.rewrite_simplify_stats == {"rewrites_performed": 0}
+
+
+def test_floats_are_not_reordered(ana):
+    f = tir.Var("f", "float32")
+    same(ana.simplify(f * 0.0), f * 0.0)
+    same(ana.simplify((f + 1.0) - f), (f + 1.0) - f)
+
+
+def test_proofs_and_constraints(ana):
+    ana.bind(x, Range(0, 16))
+    ana.bind(y, Range(0, 8))
+    assert ana.can_prove(x * 8 + y < 128)
+    assert not ana.can_prove(x * 8 + y < 127)
+    assert ana.can_prove_equal((x + y) * 2, y * 2 + x * 2)
+    with ana.constraint_scope(x < 3):
+        assert ana.can_prove(x * 8 + y < 24, arith.ProofStrength.SYMBOLIC_BOUND)
+        with ana.constraint_scope(z % 4 == 1):
+            assert ana.modular_set(z).base == 1
+    assert ana.modular_set(z).coeff == 1
+    assert not ana.can_prove(x < 3)
+
+
+def test_bind_twice(ana):
+    ana.bind(x, tir.const(3))
+    same(ana.simplify(x + y), y + 3)
+    ana.bind(x, tir.const(3))
+    with pytest.raises(ValueError, match="variable x: its value is already known"):
+        ana.bind(x, tir.const(4))
+    ana.bind(x, tir.const(4), allow_override=True)
+    same(ana.simplify(x + y), y + 4)
+
+
+def test_wrong_arguments(ana):
+    with pytest.raises(TypeError):
+        ana.simplify(None)
+    with pytest.raises(TypeError, match="expected a bool"):
+        ana.constraint_scope(x + 1).__enter__()
+    with pytest.raises(TypeError):
+        ana.update(x, 3)
