@@ -1,6 +1,6 @@
 # What people type. Everything is set up on the way: `make test` works in a fresh clone.
 PYTHON_DIRS = python tests tools bench examples docs
-.PHONY: all test test-all demo asan tsan fuzz check format docs clean
+.PHONY: all test test-all demo asan tsan fuzz check format stubs docs clean
 
 all:
 	tools/bootstrap
@@ -39,6 +39,9 @@ format:
 	git ls-files '*.c' '*.h' '*.cc' '*.cpp' | xargs clang-format -i
 	.venv/bin/ruff format -q $(wildcard $(PYTHON_DIRS))
 	.venv/bin/ruff check -q --fix $(wildcard $(PYTHON_DIRS))
+
+stubs: all         ## python/tenon/_core.pyi and _nodes.pyi, after a change of types or of the extension
+	PYTHONPATH=build/dev/python .venv/bin/python tools/make_stubs
 
 docs:              ## build/docs/html: the C interface
 	tools/bootstrap --ci

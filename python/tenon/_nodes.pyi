@@ -1,0 +1,1216 @@
+"""The types of the library with their fields.
+
+Written by tools/make_stubs: do not edit.
+"""
+
+from typing import Any
+
+import tenon
+
+class Object:
+    """root of all types (type key Object)"""
+
+class Array(Object):
+    """immutable sequence (type key Array)"""
+
+class ObjectPath(Object):
+    """place in an object (type key ObjectPath)"""
+    parent: ObjectPath | None
+    """path to what holds this place, None for a root"""
+    length: int
+    """number of paths from the root to this one, both counted"""
+
+class ArrayIndexPath(ObjectPath):
+    """an element (type key ArrayIndexPath)"""
+    index: int
+    """position in the array"""
+
+class AttrFieldInfo(Object):
+    """description of an attribute (type key AttrFieldInfo)"""
+    name: str
+    """name"""
+    type_info: str
+    """type and default as text"""
+    description: str
+    """what it means"""
+
+class AttributeAccessPath(ObjectPath):
+    """a field (type key AttributeAccessPath)"""
+    attr_key: str
+    """name of the field"""
+
+class Attrs(Object):
+    """any set of attributes (type key Attrs)"""
+
+class Operation(Object):
+    """what computes tensors (type key Operation)"""
+    name: str
+    """name"""
+    tag: str
+    """kind of operation, for schedules ("elemwise", "broadcast", ...)"""
+    attrs: Map
+    """attributes"""
+
+class BaseComputeOp(Operation):
+    """elements by axes (type key BaseComputeOp)"""
+    axis: Array
+    """axes of the result (IterVar)"""
+    reduce_axis: Array
+    """axes that are reduced (IterVar)"""
+
+class BaseExpr(Object):
+    """any expression (type key BaseExpr)"""
+    span: Span | None
+    """place in the source text"""
+
+class RelayExpr(BaseExpr):
+    """expression over tensors, functions and data (type key RelayExpr)"""
+    _checked_type_: Type | None
+    """type found by type inference"""
+    virtual_device_: Any
+    """where it is computed"""
+
+class BaseFunc(RelayExpr):
+    """any function (type key BaseFunc)"""
+    attrs: DictAttrs | None
+    """attributes of the function"""
+
+class ComputeOp(BaseComputeOp):
+    """elements by an expression (type key ComputeOp)"""
+    body: Array
+    """value of an element of each result (PrimExpr)"""
+
+class Diagnostic(Object):
+    """report about a program (type key Diagnostic)"""
+    level: int
+    """see ir_diag_level"""
+    span: Span | None
+    """the place"""
+    message: str
+    """what is wrong"""
+
+class DiagnosticContext(Object):
+    """collects diagnostics (type key DiagnosticContext)"""
+    module: IRModule
+    """module with the source texts"""
+    diagnostics: Array
+    """what was reported, in order"""
+    renderer: DiagnosticRenderer | None
+    """how they are shown; None: as the text of the error"""
+
+class DiagnosticRenderer(Object):
+    """shows diagnostics (type key DiagnosticRenderer)"""
+    renderer: Function
+    """(DiagnosticContext) -> None: shows the diagnostics"""
+
+class DictAttrs(Attrs):
+    """attributes by name (type key DictAttrs)"""
+    dict: Map
+    """attributes by name"""
+
+class EnvFunc(Object):
+    """global function that is saved by name (type key EnvFunc)"""
+    name: str
+    """global name"""
+    func: Function
+    """the function of that name"""
+
+class ExternOp(Operation):
+    """results of a statement (type key ExternOp)"""
+    inputs: Array
+    """tensors that are read (Tensor)"""
+    input_placeholders: Array
+    """buffers that stand for them in body (Buffer)"""
+    output_placeholders: Array
+    """buffers of the results (Buffer)"""
+    body: Stmt
+    """statement that computes the results"""
+
+class PrimExpr(BaseExpr):
+    """expression over numbers, vectors and handles (type key PrimExpr)"""
+    dtype: str
+    """type of the value"""
+
+class FloatImm(PrimExpr):
+    """floating point constant (type key FloatImm)"""
+    value: float
+    """the number, in the range of dtype"""
+
+class Type(Object):
+    """any type (type key Type)"""
+    span: Span | None
+    """place in the source text"""
+
+class FuncType(Type):
+    """type of functions (type key FuncType)"""
+    type_params: Array
+    """type variables bound here"""
+    arg_types: Array
+    """types of the arguments"""
+    ret_type: Type
+    """type of the result"""
+    type_constraints: Array
+    """relations that hold"""
+
+class GlobalTypeVar(Type):
+    """name of a type definition (type key GlobalTypeVar)"""
+    name_hint: str
+    """name, unique in the module"""
+    kind: int
+    """what it stands for"""
+
+class GlobalVar(RelayExpr):
+    """function of a module, by name (type key GlobalVar)"""
+    name_hint: str
+    """name, unique in the module"""
+
+class GlobalVarSupply(Object):
+    """makes GlobalVars of unique names (type key GlobalVarSupply)"""
+    name_supply: NameSupply
+    """where names come from"""
+    vars: Map
+    """names to their GlobalVars"""
+
+class IRModule(Object):
+    """functions and type definitions (type key IRModule)"""
+    functions: Map
+    """GlobalVar to function"""
+    type_definitions: Map
+    """GlobalTypeVar to type definition"""
+    global_var_map_: Map
+    """name to GlobalVar"""
+    global_type_var_map_: Map
+    """name to GlobalTypeVar"""
+    source_map: SourceMap | None
+    """texts the module came from"""
+    attrs: DictAttrs | None
+    """attributes of the module"""
+
+class IntImm(PrimExpr):
+    """integer or bool constant (type key IntImm)"""
+    value: int
+    """the number, in the range of dtype"""
+
+class Map(Object):
+    """mapping that keeps insertion order (type key Map)"""
+
+class MapValuePath(ObjectPath):
+    """value of a key (type key MapValuePath)"""
+    key: Any
+    """key of the entry"""
+
+class MissingArrayElementPath(ObjectPath):
+    """an element that only the other array has (type key MissingArrayElementPath)"""
+    index: int
+    """position where the array has ended"""
+
+class MissingMapEntryPath(ObjectPath):
+    """an entry that only the other map has (type key MissingMapEntryPath)"""
+
+class NameSupply(Object):
+    """makes unique names (type key NameSupply)"""
+    prefix: str
+    """put before names, with an underscore"""
+    names: Map
+    """names in use, to the last number tried"""
+
+class ObjectPathPair(Object):
+    """where two values differ (type key ObjectPathPair)"""
+    lhs_path: ObjectPath
+    """place in the left value"""
+    rhs_path: ObjectPath
+    """place in the right value"""
+
+class Op(RelayExpr):
+    """operator: one object for each name (type key Op)"""
+    name: str
+    """unique name"""
+    op_type: FuncType | None
+    """type of the operator"""
+    description: str
+    """documentation"""
+    arguments: Array
+    """names and descriptions of the arguments (AttrFieldInfo)"""
+    attrs_type_key: str
+    """type of its attributes, or empty"""
+    num_inputs: int
+    """number of arguments, -1 when it varies"""
+    support_level: int
+    """1 for the most basic operators, larger for rarer ones"""
+    index: int
+    """dense number, for side tables"""
+
+class PlaceholderOp(Operation):
+    """a tensor that is given (type key PlaceholderOp)"""
+    shape: Array
+    """extents (PrimExpr)"""
+    dtype: str
+    """type of an element"""
+
+class PointerType(Type):
+    """pointer into a memory (type key PointerType)"""
+    element_type: Type
+    """type of what it points to"""
+    storage_scope: str
+    """memory it points into ("global", "shared", ...), or empty"""
+
+class PrimType(Type):
+    """type of a primitive value (type key PrimType)"""
+    dtype: str
+    """the data type"""
+
+class Range(Object):
+    """min, min + 1, ..., min + extent - 1 (type key Range)"""
+    min: PrimExpr
+    """first value"""
+    extent: PrimExpr
+    """number of values"""
+    span: Span | None
+    """place in the source text"""
+
+class RootPath(ObjectPath):
+    """the whole object (type key RootPath)"""
+    root_name: str | None
+    """name shown for the root"""
+
+class Span(Object):
+    """place in a source text (type key Span)"""
+    source_name: SourceName
+    """the text"""
+    line: int
+    """first line, from 1"""
+    end_line: int
+    """last line"""
+    column: int
+    """first column, from 1"""
+    end_column: int
+    """one past the last column"""
+
+class SequentialSpan(Span):
+    """several places (type key SequentialSpan)"""
+    spans: Array
+    """the places an expression was made from"""
+
+class Source(Object):
+    """source text (type key Source)"""
+    source_name: SourceName
+    """its name"""
+    source: str
+    """the text"""
+
+class SourceMap(Object):
+    """source texts by name (type key SourceMap)"""
+    source_map: Map
+    """SourceName to Source"""
+
+class SourceName(Object):
+    """name of a source text; one object for each name (type key SourceName)"""
+    name: str
+    """file name, or what stands for it"""
+
+class Target(Object):
+    """what code is generated for (type key Target)"""
+    kind: TargetKind
+    """kind of code"""
+    host: Target | None
+    """target of the code that launches this one's"""
+    tag: str
+    """name of a known device, or empty"""
+    keys: Array
+    """names that generic functions go by, most special first"""
+    attrs: Map
+    """options by name"""
+
+class TargetKind(Object):
+    """kind of target: one object for each name (type key TargetKind)"""
+    name: str
+    """"llvm", "c", ..."""
+    default_device_type: int
+    """device that its code runs on"""
+    default_keys: Array
+    """keys of a target that names none"""
+
+class DataProducer(Object):
+    """what a ProducerLoad reads (type key tir.DataProducer)"""
+
+class Tensor(DataProducer):
+    """tensor expression (type key Tensor)"""
+    shape: Array
+    """extents (PrimExpr)"""
+    dtype: str
+    """type of an element"""
+    op: Operation
+    """what computes it"""
+    value_index: int
+    """which result of op it is"""
+
+class TensorAffineType(Type):
+    """quantisation of a tensor (type key TensorAffineType)"""
+    scale: BaseExpr
+    """real value of one step"""
+    zero_point: BaseExpr
+    """number that stands for zero"""
+    dtype: str
+    """how numbers are stored"""
+    axis: int
+    """axis of per-channel scales, or -1"""
+
+class TupleAffineType(Type):
+    """quantisation of a tuple (type key TupleAffineType)"""
+    types: Array
+    """one for each field"""
+
+class TupleType(Type):
+    """type of tuples (type key TupleType)"""
+    fields: Array
+    """types of the fields"""
+
+class TypeConstraint(Type):
+    """condition on types (type key TypeConstraint)"""
+
+class TypeVar(Type):
+    """type variable (type key TypeVar)"""
+    name_hint: str
+    """name"""
+    kind: int
+    """what it stands for: see ir_type_kind"""
+
+class UnknownAttributeAccessPath(ObjectPath):
+    """a field that has no name (type key UnknownAttributeAccessPath)"""
+
+class PassInstrument(Object):
+    """watches passes (type key instrument.PassInstrument)"""
+    name: str
+    """name of the instrument"""
+    on_enter: Function | None
+    """called when its context is entered"""
+    on_exit: Function | None
+    """called when its context is left"""
+    on_should_run: Function | None
+    """(module, info): run the pass?"""
+    on_before_pass: Function | None
+    """(module, info), before a pass"""
+    on_after_pass: Function | None
+    """(module, info), after it"""
+    state: Any
+    """what the functions share"""
+
+class Pass(Object):
+    """function from modules to modules (type key transform.Pass)"""
+    pass_info: PassInfo
+    """name and level"""
+
+class FunctionPass(Pass):
+    """pass over each Relay function (type key relay.FunctionPass)"""
+    pass_func: Function
+    """(function, module, context) -> function, or None to drop it"""
+
+class ADT(Object):
+    """tag and fields: a tuple or a constructed value (type key runtime.ADT)"""
+
+class BoxBool(Object):
+    """truth value as an object (type key runtime.BoxBool)"""
+    value: bool
+    """the truth value"""
+
+class BoxFloat(Object):
+    """number as an object (type key runtime.BoxFloat)"""
+    value: float
+    """the number"""
+
+class BoxInt(Object):
+    """integer as an object (type key runtime.BoxInt)"""
+    value: int
+    """the integer"""
+
+class Bytes(Object):
+    """immutable bytes (type key runtime.Bytes)"""
+
+class Module(Object):
+    """functions compiled or loaded together (type key runtime.Module)"""
+    imports: Array | None
+    """modules in which functions are also looked up, in this order"""
+
+class NDArray(Object):
+    """multi-dimensional array on a device (type key runtime.NDArray)"""
+
+class Function(Object):
+    """callable (type key runtime.PackedFunc)"""
+
+class ShapeTuple(Object):
+    """immutable sequence of int64 (type key runtime.ShapeTuple)"""
+
+class String(Object):
+    """immutable UTF-8 text (type key runtime.String)"""
+
+class PrinterConfig(Object):
+    """settings of a print (type key script.PrinterConfig)"""
+    binding_names: Array
+    """names of the object that is printed"""
+    show_meta: bool
+    """append the metadata section"""
+    ir_prefix: str
+    """prefix of module constructs"""
+    tir_prefix: str
+    """prefix of tensor programs"""
+    module_alias: str
+    """how a function names its module"""
+    buffer_dtype: str
+    """element type left out in buffers"""
+    int_dtype: str
+    """type of bare integers"""
+    float_dtype: str
+    """type of bare floats"""
+    verbose_expr: bool
+    """print spans and types of expressions"""
+    indent_spaces: int
+    """spaces of a level"""
+    print_line_numbers: bool
+    """number the lines"""
+    num_context_lines: int
+    """lines around what is underlined, -1 for all"""
+    syntax_sugar: bool
+    """short forms: T.grid, axis.remap, buffers as parameters, implicit root block"""
+    show_object_address: bool
+    """append addresses to names"""
+    path_to_underline: Array | None
+    """paths (ObjectPath) underlined with ^^^"""
+    path_to_annotate: Map | None
+    """path to comment"""
+    obj_to_underline: Array | None
+    """objects underlined with ^^^"""
+    obj_to_annotate: Map | None
+    """object to comment"""
+
+class Doc(Object):
+    """piece of Python text (type key script.printer.Doc)"""
+    source_paths: Array
+    """where the printed objects are (ObjectPath)"""
+
+class StmtDoc(Doc):
+    """statement (type key script.printer.StmtDoc)"""
+    comment: str | None
+    """comment beside or above the statement"""
+
+class AssertDoc(StmtDoc):
+    """assert (type key script.printer.AssertDoc)"""
+    test: ExprDoc
+    """condition"""
+    msg: ExprDoc | None
+    """message"""
+
+class AssignDoc(StmtDoc):
+    """a: c = b (type key script.printer.AssignDoc)"""
+    lhs: ExprDoc
+    """target"""
+    rhs: ExprDoc | None
+    """value"""
+    annotation: ExprDoc | None
+    """type annotation"""
+
+class ExprDoc(Doc):
+    """expression (type key script.printer.ExprDoc)"""
+
+class AttrAccessDoc(ExprDoc):
+    """a.b (type key script.printer.AttrAccessDoc)"""
+    value: ExprDoc
+    """object"""
+    name: str
+    """attribute"""
+
+class CallDoc(ExprDoc):
+    """a(b, c=d) (type key script.printer.CallDoc)"""
+    callee: ExprDoc
+    """what is called"""
+    args: Array
+    """positional arguments"""
+    kwargs_keys: Array
+    """names of the keyword arguments"""
+    kwargs_values: Array
+    """their values"""
+
+class ClassDoc(StmtDoc):
+    """class (type key script.printer.ClassDoc)"""
+    name: IdDoc
+    """name"""
+    decorators: Array
+    """decorators"""
+    body: Array
+    """statements"""
+
+class CommentDoc(StmtDoc):
+    """comment (type key script.printer.CommentDoc)"""
+
+class DictDoc(ExprDoc):
+    """dictionary (type key script.printer.DictDoc)"""
+    keys: Array
+    """keys"""
+    values: Array
+    """values"""
+
+class DocStringDoc(StmtDoc):
+    """documentation string (type key script.printer.DocStringDoc)"""
+
+class ExprStmtDoc(StmtDoc):
+    """expression as a statement (type key script.printer.ExprStmtDoc)"""
+    expr: ExprDoc
+    """expression"""
+
+class ForDoc(StmtDoc):
+    """for (type key script.printer.ForDoc)"""
+    lhs: ExprDoc
+    """loop variables"""
+    rhs: ExprDoc
+    """iterator"""
+    body: Array
+    """statements"""
+
+class FunctionDoc(StmtDoc):
+    """def (type key script.printer.FunctionDoc)"""
+    name: IdDoc
+    """name"""
+    args: Array
+    """parameters (AssignDoc)"""
+    decorators: Array
+    """decorators"""
+    return_type: ExprDoc | None
+    """annotation of the result"""
+    body: Array
+    """statements"""
+
+class IdDoc(ExprDoc):
+    """name (type key script.printer.IdDoc)"""
+    name: str
+    """the name"""
+
+class IfDoc(StmtDoc):
+    """if (type key script.printer.IfDoc)"""
+    predicate: ExprDoc
+    """condition"""
+    then_branch: Array
+    """statements when it holds"""
+    else_branch: Array
+    """statements when it does not"""
+
+class IndexDoc(ExprDoc):
+    """a[b] (type key script.printer.IndexDoc)"""
+    value: ExprDoc
+    """object"""
+    indices: Array
+    """expressions and slices"""
+
+class LambdaDoc(ExprDoc):
+    """lambda (type key script.printer.LambdaDoc)"""
+    args: Array
+    """parameters (IdDoc)"""
+    body: ExprDoc
+    """body"""
+
+class ListDoc(ExprDoc):
+    """list (type key script.printer.ListDoc)"""
+    elements: Array
+    """elements"""
+
+class LiteralDoc(ExprDoc):
+    """literal (type key script.printer.LiteralDoc)"""
+    value: Any
+    """None, IntImm, FloatImm or String"""
+
+class OperationDoc(ExprDoc):
+    """operator (type key script.printer.OperationDoc)"""
+    kind: int
+    """operator, see doc.h"""
+    operands: Array
+    """one, two or three operands"""
+
+class ReturnDoc(StmtDoc):
+    """return (type key script.printer.ReturnDoc)"""
+    value: ExprDoc
+    """value"""
+
+class ScopeDoc(StmtDoc):
+    """with (type key script.printer.ScopeDoc)"""
+    lhs: ExprDoc | None
+    """name bound by `as`"""
+    rhs: ExprDoc
+    """context"""
+    body: Array
+    """statements"""
+
+class SliceDoc(Doc):
+    """a:b:c (type key script.printer.SliceDoc)"""
+    start: ExprDoc | None
+    """lower bound"""
+    stop: ExprDoc | None
+    """upper bound"""
+    step: ExprDoc | None
+    """step"""
+
+class StmtBlockDoc(Doc):
+    """statements (type key script.printer.StmtBlockDoc)"""
+    stmts: Array
+    """statements"""
+
+class TupleDoc(ExprDoc):
+    """tuple (type key script.printer.TupleDoc)"""
+    elements: Array
+    """elements"""
+
+class WhileDoc(StmtDoc):
+    """while (type key script.printer.WhileDoc)"""
+    predicate: ExprDoc
+    """condition"""
+    body: Array
+    """statements"""
+
+class Add(PrimExpr):
+    """a + b (type key tir.Add)"""
+    a: PrimExpr
+    """left operand"""
+    b: PrimExpr
+    """right operand, same dtype as a"""
+
+class Stmt(Object):
+    """base of statements (type key tir.Stmt)"""
+    span: Span | None
+    """source location"""
+
+class Allocate(Stmt):
+    """allocates storage (type key tir.Allocate)"""
+    buffer_var: Var
+    """pointer to the storage"""
+    dtype: str
+    """type of an element"""
+    extents: Array
+    """extents (PrimExpr)"""
+    condition: PrimExpr
+    """allocated only if"""
+    body: Stmt
+    """where it lives"""
+    annotations: Map
+    """hints"""
+
+class AllocateConst(Stmt):
+    """constant storage (type key tir.AllocateConst)"""
+    buffer_var: Var
+    """pointer to the storage"""
+    data: NDArray | None
+    """content, unless it is in the module's constants"""
+    irmod_storage_idx: Any
+    """index in the module's constants"""
+    dtype: str
+    """type of an element"""
+    extents: Array
+    """extents (PrimExpr)"""
+    body: Stmt
+    """where it lives"""
+    annotations: Map
+    """hints"""
+
+class And(PrimExpr):
+    """a and b (type key tir.And)"""
+    a: PrimExpr
+    """left operand"""
+    b: PrimExpr
+    """right operand, same dtype as a"""
+
+class Any(PrimExpr):
+    """extent known at run time only (type key tir.Any)"""
+
+class AssertStmt(Stmt):
+    """run-time check (type key tir.AssertStmt)"""
+    condition: PrimExpr
+    """must hold"""
+    message: PrimExpr
+    """text of the error otherwise (StringImm)"""
+    body: Stmt
+    """what follows"""
+
+class AttrStmt(Stmt):
+    """attribute over a body (type key tir.AttrStmt)"""
+    node: Any
+    """what the attribute is about"""
+    attr_key: str
+    """name of the attribute"""
+    value: PrimExpr
+    """its value"""
+    body: Stmt
+    """where it holds"""
+
+class Block(Stmt):
+    """unit of scheduling: iterators, regions, body (type key tir.Block)"""
+    iter_vars: Array
+    """block iterators (IterVar)"""
+    reads: Array
+    """regions that are read (BufferRegion)"""
+    writes: Array
+    """regions that are written (BufferRegion)"""
+    name_hint: str
+    """name"""
+    alloc_buffers: Array
+    """buffers that live in the block"""
+    match_buffers: Array
+    """buffers that stand for regions (MatchBufferRegion)"""
+    annotations: Map
+    """hints"""
+    init: Stmt | None
+    """first value of a reduction"""
+    body: Stmt
+    """body"""
+
+class BlockRealize(Stmt):
+    """execution of a block at iterator values (type key tir.BlockRealize)"""
+    iter_values: Array
+    """values of the block iterators (PrimExpr)"""
+    predicate: PrimExpr
+    """executed only if"""
+    block: Block
+    """the block"""
+
+class Broadcast(PrimExpr):
+    """vector of equal lanes (type key tir.Broadcast)"""
+    value: PrimExpr
+    """value of every lane, a scalar"""
+    lanes: int
+    """number of lanes, at least 2"""
+
+class Buffer(Object):
+    """symbolic multi-dimensional storage (type key tir.Buffer)"""
+    data: Var
+    """pointer to the start of the storage"""
+    dtype: str
+    """type of an element"""
+    shape: Array
+    """extents (PrimExpr)"""
+    axis_separators: Array
+    """where groups of axes are flattened apart (IntImm)"""
+    strides: Array
+    """strides in elements (PrimExpr), empty for compact row-major"""
+    elem_offset: PrimExpr | None
+    """offset of the first element from data"""
+    name: str
+    """name"""
+    data_alignment: int
+    """alignment of data in bytes"""
+    offset_factor: int
+    """elem_offset is a multiple of this"""
+    buffer_type: int
+    """1 default, 2 auto broadcast"""
+    span: Span | None
+    """source location"""
+
+class BufferLoad(PrimExpr):
+    """element of a buffer (type key tir.BufferLoad)"""
+    buffer: Buffer
+    """buffer that is read"""
+    indices: Array
+    """one index for each axis (PrimExpr)"""
+
+class BufferRealize(Stmt):
+    """allocates a buffer's region (type key tir.BufferRealize)"""
+    buffer: Buffer
+    """buffer that is allocated"""
+    bounds: Array
+    """one Range for each axis"""
+    condition: PrimExpr
+    """allocated only if"""
+    body: Stmt
+    """where it lives"""
+
+class BufferRegion(Object):
+    """box of a buffer (type key tir.BufferRegion)"""
+    buffer: Buffer
+    """buffer"""
+    region: Array
+    """one Range for each axis"""
+
+class BufferStore(Stmt):
+    """writes an element (type key tir.BufferStore)"""
+    buffer: Buffer
+    """buffer that is written"""
+    value: PrimExpr
+    """value"""
+    indices: Array
+    """one index for each axis (PrimExpr)"""
+
+class Call(PrimExpr):
+    """call of an intrinsic or function (type key tir.Call)"""
+    op: BaseExpr
+    """Op of an intrinsic, or GlobalVar of a function of the module"""
+    args: Array
+    """arguments"""
+
+class Cast(PrimExpr):
+    """conversion to dtype (type key tir.Cast)"""
+    value: PrimExpr
+    """operand, as many lanes as dtype"""
+
+class CommReducer(Object):
+    """commutative combination of values (type key tir.CommReducer)"""
+    lhs: Array
+    """variables of the accumulated values"""
+    rhs: Array
+    """variables of the values that come in"""
+    result: Array
+    """their combinations"""
+    identity_element: Array
+    """values that change nothing when combined"""
+    span: Span | None
+    """place in the source text"""
+
+class DeclBuffer(Stmt):
+    """declares a buffer over existing storage (type key tir.DeclBuffer)"""
+    buffer: Buffer
+    """buffer over existing storage"""
+    body: Stmt
+    """where it is visible"""
+
+class Div(PrimExpr):
+    """a / b; integers round toward zero (type key tir.Div)"""
+    a: PrimExpr
+    """left operand"""
+    b: PrimExpr
+    """right operand, same dtype as a"""
+
+class EQ(PrimExpr):
+    """a == b (type key tir.EQ)"""
+    a: PrimExpr
+    """left operand"""
+    b: PrimExpr
+    """right operand, same dtype as a"""
+
+class Evaluate(Stmt):
+    """evaluates an expression for its effect (type key tir.Evaluate)"""
+    value: PrimExpr
+    """expression with an effect"""
+
+class FloorDiv(PrimExpr):
+    """a / b rounded down (type key tir.FloorDiv)"""
+    a: PrimExpr
+    """left operand"""
+    b: PrimExpr
+    """right operand, same dtype as a"""
+
+class FloorMod(PrimExpr):
+    """remainder of FloorDiv: sign of b (type key tir.FloorMod)"""
+    a: PrimExpr
+    """left operand"""
+    b: PrimExpr
+    """right operand, same dtype as a"""
+
+class For(Stmt):
+    """loop (type key tir.For)"""
+    loop_var: Var
+    """loop variable"""
+    min: PrimExpr
+    """first value"""
+    extent: PrimExpr
+    """number of iterations"""
+    kind: int
+    """0 serial, 1 parallel, 2 vectorized, 3 unrolled, 4 thread binding"""
+    body: Stmt
+    """body"""
+    thread_binding: IterVar | None
+    """thread axis of a thread-binding loop"""
+    annotations: Map
+    """hints"""
+
+class GE(PrimExpr):
+    """a >= b (type key tir.GE)"""
+    a: PrimExpr
+    """left operand"""
+    b: PrimExpr
+    """right operand, same dtype as a"""
+
+class GT(PrimExpr):
+    """a > b (type key tir.GT)"""
+    a: PrimExpr
+    """left operand"""
+    b: PrimExpr
+    """right operand, same dtype as a"""
+
+class IfThenElse(Stmt):
+    """conditional (type key tir.IfThenElse)"""
+    condition: PrimExpr
+    """condition"""
+    then_case: Stmt
+    """when it holds"""
+    else_case: Stmt | None
+    """when it does not"""
+
+class IndexMap(Object):
+    """mapping between index spaces (type key tir.IndexMap)"""
+    initial_indices: Array
+    """variables of the old indices (Var)"""
+    final_indices: Array
+    """new indices over them (PrimExpr)"""
+    inverse_index_map: Any
+    """the inverse where the caller gave it"""
+
+class IterVar(Object):
+    """variable that iterates over a range (type key tir.IterVar)"""
+    dom: Range | None
+    """domain; None while it is to be inferred"""
+    var: Var
+    """the variable"""
+    iter_type: int
+    """how it iterates: see ir_iter_type"""
+    thread_tag: str
+    """"threadIdx.x" and the like, or empty"""
+    span: Span | None
+    """place in the source text"""
+
+class LE(PrimExpr):
+    """a <= b (type key tir.LE)"""
+    a: PrimExpr
+    """left operand"""
+    b: PrimExpr
+    """right operand, same dtype as a"""
+
+class LT(PrimExpr):
+    """a < b (type key tir.LT)"""
+    a: PrimExpr
+    """left operand"""
+    b: PrimExpr
+    """right operand, same dtype as a"""
+
+class Let(PrimExpr):
+    """binds a variable in an expression (type key tir.Let)"""
+    var: Var
+    """variable bound in body"""
+    value: PrimExpr
+    """its value, same dtype"""
+    body: PrimExpr
+    """the result"""
+
+class LetStmt(Stmt):
+    """binds a variable (type key tir.LetStmt)"""
+    var: Var
+    """bound variable"""
+    value: PrimExpr
+    """its value"""
+    body: Stmt
+    """where it is visible"""
+
+class MatchBufferRegion(Object):
+    """buffer that stands for a region (type key tir.MatchBufferRegion)"""
+    buffer: Buffer
+    """buffer that stands for the region"""
+    source: BufferRegion
+    """region it matches"""
+
+class Max(PrimExpr):
+    """the larger (type key tir.Max)"""
+    a: PrimExpr
+    """left operand"""
+    b: PrimExpr
+    """right operand, same dtype as a"""
+
+class Min(PrimExpr):
+    """the smaller (type key tir.Min)"""
+    a: PrimExpr
+    """left operand"""
+    b: PrimExpr
+    """right operand, same dtype as a"""
+
+class Mod(PrimExpr):
+    """remainder of Div: sign of a (type key tir.Mod)"""
+    a: PrimExpr
+    """left operand"""
+    b: PrimExpr
+    """right operand, same dtype as a"""
+
+class Mul(PrimExpr):
+    """a * b (type key tir.Mul)"""
+    a: PrimExpr
+    """left operand"""
+    b: PrimExpr
+    """right operand, same dtype as a"""
+
+class NE(PrimExpr):
+    """a != b (type key tir.NE)"""
+    a: PrimExpr
+    """left operand"""
+    b: PrimExpr
+    """right operand, same dtype as a"""
+
+class Not(PrimExpr):
+    """not a (type key tir.Not)"""
+    a: PrimExpr
+    """operand, bool"""
+
+class Or(PrimExpr):
+    """a or b (type key tir.Or)"""
+    a: PrimExpr
+    """left operand"""
+    b: PrimExpr
+    """right operand, same dtype as a"""
+
+class Prefetch(Stmt):
+    """prefetch hint (type key tir.Prefetch)"""
+    buffer: Buffer
+    """buffer"""
+    bounds: Array
+    """one Range for each axis"""
+
+class PrimFunc(BaseFunc):
+    """tensor program (type key tir.PrimFunc)"""
+    params: Array
+    """parameters (Var)"""
+    ret_type: Type | None
+    """type of the result"""
+    buffer_map: Map
+    """buffer that each handle parameter points to (Var to Buffer)"""
+    body: Stmt
+    """body"""
+
+class PrimFuncPass(Pass):
+    """pass over each tensor program (type key tir.PrimFuncPass)"""
+    pass_func: Function
+    """(function, module, context) -> function, or None to drop it"""
+
+class ProducerLoad(PrimExpr):
+    """element of a tensor expression (type key tir.ProducerLoad)"""
+    producer: DataProducer
+    """tensor that is read"""
+    indices: Array
+    """one index for each axis (PrimExpr)"""
+
+class ProducerRealize(Stmt):
+    """allocates a tensor expression (type key tir.ProducerRealize)"""
+    producer: DataProducer
+    """tensor that is allocated"""
+    bounds: Array
+    """one Range for each axis"""
+    condition: PrimExpr
+    """allocated only if"""
+    body: Stmt
+    """where it lives"""
+    storage_scope: str
+    """memory scope"""
+
+class ProducerStore(Stmt):
+    """writes an element of a tensor expression (type key tir.ProducerStore)"""
+    producer: DataProducer
+    """tensor that is written"""
+    value: PrimExpr
+    """value"""
+    indices: Array
+    """one index for each axis (PrimExpr)"""
+
+class Ramp(PrimExpr):
+    """vector base, base + stride, ... (type key tir.Ramp)"""
+    base: PrimExpr
+    """first lane, a scalar"""
+    stride: PrimExpr
+    """difference of neighbouring lanes, same dtype as base"""
+    lanes: int
+    """number of lanes, at least 2"""
+
+class Reduce(PrimExpr):
+    """reduction over iteration variables (type key tir.Reduce)"""
+    axis: Array
+    """reduced iteration variables (IterVar of type CommReduce)"""
+    combiner: CommReducer
+    """how two values are combined"""
+    source: Array
+    """what is reduced, one expression for each variable of the combiner"""
+    init: Array
+    """start values, or empty for the identity element"""
+    condition: PrimExpr
+    """bool: which elements take part"""
+    value_index: int
+    """which of the results this expression is"""
+
+class Select(PrimExpr):
+    """choice without a branch (type key tir.Select)"""
+    condition: PrimExpr
+    """bool, one lane or as many as the values"""
+    true_value: PrimExpr
+    """result where the condition holds; always evaluated"""
+    false_value: PrimExpr
+    """result elsewhere, same dtype; always evaluated"""
+
+class SeqStmt(Stmt):
+    """statements one after the other (type key tir.SeqStmt)"""
+    seq: Array
+    """statements in order"""
+
+class Shuffle(PrimExpr):
+    """lanes of vectors, rearranged (type key tir.Shuffle)"""
+    vectors: Array
+    """vectors that are put one after another"""
+    indices: Array
+    """lane of that which each lane of the result takes"""
+
+class Var(PrimExpr):
+    """variable (type key tir.Var)"""
+    name: str
+    """name hint: identity is the object's, not the name's"""
+    type_annotation: Type | None
+    """type beyond dtype: what a pointer points to"""
+
+class SizeVar(Var):
+    """variable that is never negative (type key tir.SizeVar)"""
+
+class StringImm(PrimExpr):
+    """text constant (type key tir.StringImm)"""
+    value: str
+    """the text"""
+
+class Sub(PrimExpr):
+    """a - b (type key tir.Sub)"""
+    a: PrimExpr
+    """left operand"""
+    b: PrimExpr
+    """right operand, same dtype as a"""
+
+class TensorIntrin(Object):
+    """tensorized instruction (type key tir.TensorIntrin)"""
+    desc: PrimFunc
+    """what the intrinsic computes"""
+    impl: PrimFunc
+    """how it is called"""
+
+class While(Stmt):
+    """loop while a condition holds (type key tir.While)"""
+    condition: PrimExpr
+    """condition"""
+    body: Stmt
+    """body"""
+
+class ModulePass(Pass):
+    """pass over a whole module (type key transform.ModulePass)"""
+    pass_func: Function
+    """(module, context) -> module"""
+
+class PassContext(Object):
+    """level, options and instruments of passes (type key transform.PassContext)"""
+    opt_level: int
+    """sequences run passes up to this level"""
+    required_pass: Array
+    """names of passes that run at any level"""
+    disabled_pass: Array
+    """names of passes that sequences leave out"""
+    instruments: Array
+    """instruments, called in order"""
+    config: Map
+    """options of passes by key"""
+    diag_ctx: DiagnosticContext | None
+    """what the running pass reports to"""
+
+class PassInfo(Object):
+    """name, level and needs of a pass (type key transform.PassInfo)"""
+    opt_level: int
+    """level from which a sequence runs the pass"""
+    name: str
+    """name of the pass"""
+    required: Array
+    """names of the passes to run before it in a sequence"""
+    traceable: bool
+    """whether a traced run records it"""
+
+class Sequential(Pass):
+    """passes in order (type key transform.Sequential)"""
+    passes: Array
+    """the passes, run in order"""
