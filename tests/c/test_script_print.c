@@ -81,8 +81,14 @@ static tn_PrimFunc *matmul(void) {
   return function(3, (tn_Buffer *[]){X, Y, Z}, body);
 }
 
+static const tn_PrinterConfig *verbose(void) {
+  const char *name = "verbose_expr";
+  tn_any yes = tn_any_bool(true);
+  return tn_scope_own(tn_node_make(&tn_type_PrinterConfig, 1, &name, &yes));
+}
+
 static void expect(tn_obj *program, const char *want) {
-  tn_str *text = script_print(program, NULL);
+  tn_str *text = script_print(program, verbose());
   if (!text) fail_msg("%s", tn_error_message());
   assert_string_equal(text->data, want);
 }
@@ -123,6 +129,14 @@ static void test_free_variables_are_declared_first(void **state) {
   expect((tn_obj *)tir_load(A, exprs(1, ramp)), "A = T.Buffer((8,))\nx = T.int32()\nA[x:x + 4]");
 }
 
+static void test_an_expression_alone(void **state) {
+  (void)state;
+  TN_SCOPE(s);
+  tn_Var *x = tir_var("x", TN_I32);
+  tn_str *text = script_print((tn_obj *)tir_add((tn_expr *)x, tir_i32(1)), NULL);
+  assert_string_equal(tn_str_data(text), "x + 1");
+}
+
 static void test_statements(void **state) {
   (void)state;
   TN_SCOPE(s);
@@ -157,6 +171,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_matmul),
       cmocka_unit_test(test_free_variables_are_declared_first),
+      cmocka_unit_test(test_an_expression_alone),
       cmocka_unit_test(test_statements),
   };
   return cmocka_run_group_tests(tests, start_compiler, NULL);

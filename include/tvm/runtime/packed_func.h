@@ -101,8 +101,8 @@ inline void PackedFunc::CallPacked(TVMArgs args, TVMRetValue *rv) const {
 
 template <typename... Args> inline TVMRetValue PackedFunc::operator()(Args &&...args) const {
   constexpr int n = static_cast<int>(sizeof...(Args));
-  TVMValue values[n + 1];
-  int codes[n + 1];
+  TVMValue values[n + 1] = {}; // one more than needed: an array cannot be empty
+  int codes[n + 1] = {};
   TVMArgsSetter setter(values, codes);
   int i = 0;
   (setter(static_cast<size_t>(i++), std::forward<Args>(args)), ...);

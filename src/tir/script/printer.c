@@ -286,6 +286,7 @@ static int print_root(printer *p, frame *f, tn_obj *root) {
   if (root->type_index == TN_TI_IRModule) return emit(p, print_module(p, (tn_IRModule *)root));
   if (TN_IS(Stmt, root)) return print_body(p, f, root);
   tn_ExprDoc *doc = print_expr(p, root);
+  if (!p->cfg->verbose_expr) f->stmts.len = 0; /* the declarations of its variables */
   return emit(p, doc ? TN_DOC(ExprStmtDoc, .expr = doc) : NULL);
 }
 

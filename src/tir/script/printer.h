@@ -14,7 +14,8 @@
   F(S, DTYPE, , buffer_dtype, 0, "element type left out in buffers", "\"float32\"")                \
   F(S, DTYPE, , int_dtype, 0, "type of bare integers", "\"int32\"")                                \
   F(S, DTYPE, , float_dtype, 0, "type of bare floats", "\"void\"")                                 \
-  F(S, BOOL, , verbose_expr, 0, "print spans and types of expressions", "False")                   \
+  F(S, BOOL, , verbose_expr, 0,                                                                    \
+    "an expression alone is printed with the declarations of its variables", "False")              \
   F(S, I64, , indent_spaces, 0, "spaces of a level", "4")                                          \
   F(S, BOOL, , print_line_numbers, 0, "number the lines", "False")                                 \
   F(S, I64, , num_context_lines, 0, "lines around what is underlined, -1 for all", "-1")           \

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "object/functions.h"
+#include "object/repr.h"
 
 TN_NODES_DEFINE(TN_DOC_NODES, doc_types)
 TN_NODES_DEFINE(TN_PRINTER_NODES, printer_types)
@@ -67,8 +68,51 @@ static const tn_func_row functions[] = {
     {"script.printer.DocToPythonScript", f_doc_text},
 };
 
+/* Objects of programs show as scripts wherever objects are shown. */
+static int repr_as_script(tn_repr *r, const tn_obj *o) {
+  TN_SCOPE(s);
+  tn_str *text = script_print((tn_obj *)(uintptr_t)o, NULL);
+  if (!text) return -1;
+  tn_buf_puts(tn_repr_out(r), text->data);
+  return 0;
+}
+
+/* Scripts show the place where two programs differ; the generic text is for what scripts have no
+ * form for. */
+static int show_place(tn_buf *out, tn_any root, const tn_ObjectPath *place) {
+  TN_SCOPE(s);
+  bool program = tn_any_is_obj(&root) && (TN_IS(PrimFunc, root.v.obj) ||
+                                          TN_IS(IRModule, root.v.obj) || TN_IS(Stmt, root.v.obj));
+  if (!program) return 0;
+  const char *names[] = {"path_to_underline", "syntax_sugar"};
+  tn_arr *paths = tn_arr_of(1, place);
+  tn_any values[] = {tn_any_obj(paths), tn_any_bool(false)};
+  tn_PrinterConfig *cfg =
+      paths ? tn_scope_own(tn_node_make(&tn_type_PrinterConfig, 2, names, values)) : NULL;
+  tn_str *text = cfg ? script_print(root.v.obj, cfg) : NULL;
+  if (!text) return tn_error_clear(), 0; /* a module of another dialect */
+  tn_buf_puts(out, text->data);
+  return 1;
+}
+
+static int set_reprs(void) {
+  for (uint32_t i = TN_OBJECT; i < TN_TI_BEGIN_DYNAMIC; ++i) {
+    const tn_type *t = tn_type_get(i);
+    if (!t || t->kind != TN_KIND_NODE) continue;
+    bool shown = tn_type_is(t, &tn_type_PrimExpr) || tn_type_is(t, &tn_type_Stmt) ||
+                 t == &tn_type_PrimFunc || t == &tn_type_Buffer || t == &tn_type_BufferRegion ||
+                 t == &tn_type_MatchBufferRegion || t == &tn_type_Range || t == &tn_type_IterVar ||
+                 t == &tn_type_CommReducer || t == &tn_type_IndexMap || t == &tn_type_PrimType ||
+                 t == &tn_type_PointerType;
+    if (shown) TN_TRY(tn_repr_set(t, repr_as_script));
+  }
+  tn_set_place_printer(show_place);
+  return 0;
+}
+
 int doc_init(void) {
   TN_TRY(tn_type_register_table(doc_types, TN_COUNT(doc_types)));
   TN_TRY(tn_type_register_table(printer_types, TN_COUNT(printer_types)));
+  TN_TRY(set_reprs());
   return tn_func_register_rows(functions, TN_COUNT(functions));
 }
