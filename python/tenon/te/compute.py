@@ -4,10 +4,8 @@ import inspect
 
 from .. import _core
 from ..ir.expr import PrimExpr, Range
-from ..runtime.object_generic import const
 from ..tir.buffer import Buffer, decl_buffer
-from ..tir.expr import CommReducer, IterVar, Reduce, Var, convert
-from ..tir.op import max_value, min_value
+from ..tir.expr import IterVar, Var, convert
 from ..tir.stmt import Evaluate, Stmt
 from .tag import current_tag
 from .tensor import Tensor
@@ -246,103 +244,6 @@ def extern_primfunc(input_tensors, primfunc, **kwargs):
     )
 
 
-def comm_reducer(fcombine, fidentity, name="reduce"):
-    """A reduction over axes from a commutative combination.
-
-    Parameters
-    ----------
-    fcombine : callable
-        Takes two values (or two tuples of them), gives their combination.
-    fidentity : callable
-        Takes the type (or types), gives the value that changes nothing.
-    name : str
-        Name of the reduction.
-
-    Returns
-    -------
-    callable
-        ``f(expr, axis, where=None, init=None)``, as `sum`.
-    """
-
-    def reduce(expr, axis, where=None, init=None):
-        axis = list(axis) if isinstance(axis, list | tuple) else [axis]
-        several = isinstance(expr, list | tuple)
-        exprs = [convert(e) for e in (expr if several else [expr])]
-        types = [e.dtype for e in exprs]
-        names = inspect.getfullargspec(fcombine).args
-        left = [Var(f"{names[0]}_{i}" if several else names[0], t) for i, t in enumerate(types)]
-        right = [Var(f"{names[1]}_{i}" if several else names[1], t) for i, t in enumerate(types)]
-        result = fcombine(tuple(left), tuple(right)) if several else fcombine(left[0], right[0])
-        result = list(result) if several else [result]
-        identity = fidentity(*types)
-        identity = list(identity) if several else [identity]
-        reducer = CommReducer(
-            left, right, [convert(e) for e in result], [convert(e) for e in identity]
-        )
-        where = convert(True) if where is None else where
-        start = []
-        if init is not None:
-            start = [convert(e) for e in (init if isinstance(init, list | tuple) else [init])]
-        made = [Reduce(reducer, exprs, axis, where, i, start) for i in range(len(exprs))]
-        if len(made) > 1:
-            # all results share one source list and one list of axes
-            first = made[0]
-            made = [
-                Reduce(first.combiner, first.source, first.axis, first.condition, i, first.init)
-                for i in range(len(exprs))
-            ]
-        return made[0] if not several else made
-
-    def call(expr, axis, where=None, init=None, *args):
-        if isinstance(axis, IterVar | list | tuple):
-            if args:
-                raise TypeError(f"{name}: expected an expression and axes")
-            return reduce(expr, axis, where, init)
-        # over plain values: sum(a, b, c)
-        value = fcombine(expr, axis)
-        for arg in [a for a in (where, init, *args) if a is not None]:
-            value = fcombine(value, arg)
-        return value
-
-    call.__doc__ = f"""{name} of an expression over axes.
-
-    Parameters
-    ----------
-    expr : PrimExpr
-        What is combined.
-    axis : IterVar or list of IterVar
-        Axes made with `reduce_axis`.
-    where : PrimExpr, optional
-        Which elements take part.
-    init : PrimExpr, optional
-        Start value.
-
-    Returns
-    -------
-    PrimExpr
-    """
-    return call
-
-
-sum = comm_reducer(lambda x, y: x + y, lambda t: const(0, dtype=t), name="sum")
-
-
-def _larger(x, y):
-    from ..tir import Max
-
-    return Max(x, y)
-
-
-def _smaller(x, y):
-    from ..tir import Min
-
-    return Min(x, y)
-
-
-min = comm_reducer(_smaller, max_value, name="min")
-max = comm_reducer(_larger, min_value, name="max")
-
-
 def create_prim_func(ops, index_dtype_override=None):
     """The tensor program of tensor expressions.
 
@@ -372,13 +273,9 @@ def create_prim_func(ops, index_dtype_override=None):
 
 
 __all__ = [
-    "comm_reducer",
     "compute",
     "create_prim_func",
     "extern",
     "extern_primfunc",
-    "max",
-    "min",
     "placeholder",
-    "sum",
 ]

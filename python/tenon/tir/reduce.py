@@ -51,8 +51,13 @@ def comm_reducer(fcombine, fidentity, name="reduce"):
         axis = list(axis) if isinstance(axis, list | tuple | _core.Array) else [axis]
         where = convert(True) if where is None else where
         start = [] if init is None else list(init) if several else [init]
-        out = [Reduce(combiner, source, axis, where, i, start) for i in range(len(source))]
-        return tuple(out) if several else out[0]
+        first = Reduce(combiner, source, axis, where, 0, start)
+        if not several:
+            return first
+        # the results share their lists: that tells that they belong together
+        shared = (first.combiner, first.source, first.axis, first.condition)
+        rest = [Reduce(*shared, i, first.init) for i in range(1, len(source))]
+        return (first, *rest)
 
     def of_values(values):
         result = values[0]
