@@ -191,6 +191,9 @@ class IntImm(PrimExpr):
     value: int
     """the number, in the range of dtype"""
 
+class IntSet(Object):
+    """set of integers (type key IntSet)"""
+
 class Map(Object):
     """mapping that keeps insertion order (type key Map)"""
 
@@ -377,6 +380,95 @@ class TypeVar(Type):
 
 class UnknownAttributeAccessPath(ObjectPath):
     """a field that has no name (type key UnknownAttributeAccessPath)"""
+
+class ConstIntBound(Object):
+    """constant bounds of an integer (type key arith.ConstIntBound)"""
+    min_value: int
+    """lower bound, NEG_INF when there is none"""
+    max_value: int
+    """upper bound, POS_INF when there is none"""
+
+class IntConstraints(Object):
+    """unknowns and conditions (type key arith.IntConstraints)"""
+    variables: Array
+    """the unknowns"""
+    ranges: Map
+    """from variables to what is known of their range"""
+    relations: Array
+    """conditions that all hold"""
+
+class IntConstraintsTransform(Object):
+    """a system and its solution (type key arith.IntConstraintsTransform)"""
+    src: IntConstraints
+    """the given system"""
+    dst: IntConstraints
+    """the solved one"""
+    src_to_dst: Map
+    """variables of src in terms of those of dst"""
+    dst_to_src: Map
+    """variables of dst in terms of those of src"""
+
+class IntGroupBounds(Object):
+    """bounds of one unknown (type key arith.IntGroupBounds)"""
+    coef: PrimExpr
+    """factor of the variable in all bounds"""
+    lower: Array
+    """coef * var is at least each of these"""
+    equal: Array
+    """coef * var equals each of these"""
+    upper: Array
+    """coef * var is at most each of these"""
+
+class IntervalSet(IntSet):
+    """integers from min_value to max_value (type key arith.IntervalSet)"""
+    min_value: PrimExpr
+    """smallest value, or the variable neg_inf"""
+    max_value: PrimExpr
+    """largest value, or the variable pos_inf"""
+
+class IterMapExpr(PrimExpr):
+    """part of an iteration map (type key arith.IterMapExpr)"""
+
+class IterMapResult(Object):
+    """result of detect_iter_map (type key arith.IterMapResult)"""
+    indices: Array
+    """an IterSumExpr for each index; empty when they are no iteration map"""
+    errors: Array
+    """why not, as texts"""
+    padding_predicate: PrimExpr
+    """true where an index lies in the padding"""
+
+class IterMark(Object):
+    """source of an iteration (type key arith.IterMark)"""
+    source: PrimExpr
+    """variable or IterSumExpr that iterates from 0"""
+    extent: PrimExpr
+    """number of its values"""
+
+class IterSplitExpr(IterMapExpr):
+    """source // lower_factor % extent * scale (type key arith.IterSplitExpr)"""
+    source: IterMark
+    """what is split"""
+    lower_factor: PrimExpr
+    """source is divided by it first"""
+    extent: PrimExpr
+    """then taken modulo it"""
+    scale: PrimExpr
+    """then multiplied by it"""
+
+class IterSumExpr(IterMapExpr):
+    """sum of splits and a base (type key arith.IterSumExpr)"""
+    args: Array
+    """IterSplitExpr that are added up"""
+    base: PrimExpr
+    """constant part"""
+
+class ModularSet(Object):
+    """base + coeff * any integer (type key arith.ModularSet)"""
+    coeff: int
+    """distance of neighbouring values; 0: only base"""
+    base: int
+    """one of the values, in [0, coeff) unless coeff is 0"""
 
 class PassInstrument(Object):
     """watches passes (type key instrument.PassInstrument)"""
