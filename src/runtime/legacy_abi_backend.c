@@ -10,9 +10,13 @@
 
 /* ---- functions ---- */
 
+/* `out` is mostly a static variable that other threads read without a lock: it is written once, and
+   all threads find the same function. */
 int TVMBackendGetFuncFromEnv(void *mod_node, const char *func_name, TVMFunctionHandle *out) {
-  *out = tn_runtime_init() ? NULL : tn_library_env_function(mod_node, func_name);
-  return *out ? 0 : tn_legacy_fail();
+  tn_func *f = tn_runtime_init() ? NULL : tn_library_env_function(mod_node, func_name);
+  if (!f) return tn_legacy_fail();
+  __atomic_store_n(out, (TVMFunctionHandle)f, __ATOMIC_RELEASE);
+  return 0;
 }
 
 int TVMBackendRegisterSystemLibSymbol(const char *name, void *ptr) {

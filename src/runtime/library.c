@@ -57,22 +57,21 @@ static int get_function(tn_module *m, const char *name, tn_func **out) {
 }
 
 /* Takes m off its library's list, and closes the library after the last. What the environment holds
-   is released without the lock and after closing: it belongs to other libraries and modules (one
-   that registers global functions is never unloaded, see library_dso.c). */
+   is released without the lock, and after closing: it belongs to other libraries and modules (a
+   library that registers global functions is never unloaded, see library_dso.c). */
 static void module_gone(tn_module *m) {
   tn_library *lib = library_of(m);
-  tn_map *env = NULL;
+  tn_map *released = NULL;
   tn_library_lock();
   for (int64_t i = 0; i < lib->nmodule; ++i) {
     if (lib->modules[i] == m) lib->modules[i] = lib->modules[--lib->nmodule];
   }
   if (lib->nmodule == 0) {
-    env = lib->env;
-    lib->env = NULL;
-    lib->close(lib);
+    tn_map *env = lib->env;
+    if (lib->close(lib)) released = env;
   }
   tn_library_unlock();
-  tn_release(env);
+  tn_release(released);
 }
 
 static const tn_module_ops library_ops = {
@@ -93,19 +92,29 @@ static int reserve(tn_library *lib) {
   return 0;
 }
 
-tn_module *tn_library_module(tn_library *lib) {
-  if (reserve(lib)) return NULL;
-  tn_module *m = tn_module_new(&library_ops, lib);
-  if (m) lib->modules[lib->nmodule++] = m;
-  return m;
-}
-
-/* ---- start ---- */
-
 static void *symbol_of(void *ctx, const char *name) {
   const tn_library *lib = ctx;
   return lib->symbol(lib, name);
 }
+
+/* Once, before any of its code can run: the variables are plain ones. */
+static void start_code(tn_library *lib) {
+  void **ctx = lib->symbol(lib, TN_SYMBOL_MODULE_CTX);
+  if (ctx) *ctx = lib;
+  tn_legacy_set_context(symbol_of, lib);
+  lib->started = true;
+}
+
+tn_module *tn_library_module(tn_library *lib) {
+  if (reserve(lib)) return NULL;
+  tn_module *m = tn_module_new(&library_ops, lib);
+  if (!m) return NULL;
+  lib->modules[lib->nmodule++] = m;
+  if (!lib->started) start_code(lib);
+  return m;
+}
+
+/* ---- the modules it carries ---- */
 
 static int load_blob(tn_library *lib, tn_module *m, tn_module **root) {
   const uint8_t *blob = lib->symbol(lib, TN_SYMBOL_DEV_MBLOB);
@@ -125,9 +134,6 @@ static int load_blob(tn_library *lib, tn_module *m, tn_module **root) {
 
 tn_module *tn_library_start(tn_library *lib, tn_module *m) {
   tn_module *root = NULL;
-  void **ctx = lib->symbol(lib, TN_SYMBOL_MODULE_CTX);
-  if (ctx) *ctx = lib;
-  tn_legacy_set_context(symbol_of, lib);
   int err = load_blob(lib, m, &root);
   tn_release(m);
   return err ? NULL : root;

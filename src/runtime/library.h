@@ -18,10 +18,14 @@ typedef struct tn_library tn_library;
 struct tn_library {
   /** Address of a symbol of the library itself, or NULL. */
   void *(*symbol)(const tn_library *lib, const char *name);
-  /** The last module is gone; called with the lock held. */
-  void (*close)(tn_library *lib);
+  /** The last module is gone: unloads and frees the library, but for one that stays in the process
+   * (@return false). With the lock held. */
+  bool (*close)(tn_library *lib);
   void *handle; /* of dlopen; NULL for the system library */
+  char *path;   /* of the file; NULL for the system library */
   char *prefix; /* of the system library's symbols; NULL for shared ones */
+  bool stays;   /* somebody else needs it too: it is never unloaded */
+  bool started; /* compiled code has its context */
   tn_library *next;
   int64_t nmodule, cap;
   tn_module **modules; /* loaded from it; not owned: each leaves when it goes */
@@ -42,10 +46,10 @@ tn_symbol_info tn_symbol_describe(const void *address);
 void tn_library_lock(void);
 void tn_library_unlock(void);
 
-/** A module of type "library" over `lib`; with the lock held. Owned, or NULL (MemoryError). */
+/** A module of type "library" over `lib`, whose compiled code gets what it needs of the runtime;
+ * with the lock held. Owned, or NULL (MemoryError). */
 tn_module *tn_library_module(tn_library *lib);
-/** Gives compiled code the functions it calls, and loads the modules the library carries in its
- * blob; without the lock.
+/** Loads the modules that the library carries in its blob; without the lock.
  *  @param m new module of lib; the reference is given up
  *  @return root of the module tree, owned: m, or a module that imports it. NULL with an error. */
 tn_module *tn_library_start(tn_library *lib, tn_module *m);

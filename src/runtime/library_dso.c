@@ -44,26 +44,43 @@ static void *shared_symbol(const tn_library *lib, const char *name) {
 
 /* ---- opening and closing ---- */
 
-static void shared_close(tn_library *lib) {
+static void forget(tn_library *lib) {
   for (tn_library **at = &libraries; *at; at = &(*at)->next) {
     if (*at != lib) continue;
     *at = lib->next;
     break;
   }
-  dlclose(lib->handle);
+  tn_free(lib->path);
   tn_free(lib->modules);
   tn_free(lib);
 }
 
+/* While someone else has the library open it stays in memory, and its static variables go on
+   pointing to its context and environment: those then stay, and we keep it open as well. */
+static bool shared_close(tn_library *lib) {
+  if (lib->stays) return false;
+  dlclose(lib->handle);
+  void *still = dlopen(lib->path, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+  if (still == lib->handle) {
+    lib->stays = true;
+    return false;
+  }
+  if (still) dlclose(still); /* another file of that name */
+  forget(lib);
+  return true;
+}
+
 /* The library of a handle, with one reference of the loader; with the lock held. */
-static tn_library *library_of_handle(void *handle) {
+static tn_library *library_of_handle(void *handle, const char *path) {
   for (tn_library *lib = libraries; lib; lib = lib->next) {
     if (lib->handle != handle) continue;
     dlclose(handle); /* it has been counted before */
     return lib;
   }
   tn_library *lib = tn_alloc_zero(1, sizeof *lib);
-  if (!lib) {
+  if (lib) lib->path = tn_strdup(path);
+  if (!lib || !lib->path) {
+    tn_free(lib);
     dlclose(handle);
     return NULL;
   }
@@ -91,9 +108,10 @@ static tn_library *open_shared(const char *path) {
   uint64_t before = tn_func_generation();
   void *handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
   TN_CHECKP(handle, TenonError, NULL, "Failed to load dynamic shared library %s", dlerror());
-  /* a library whose constructors registered global functions must stay: they are called by name */
-  if (tn_func_generation() != before) dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-  return library_of_handle(handle);
+  tn_library *lib = library_of_handle(handle, path);
+  /* functions that its constructors registered are called by name, whatever became of the module */
+  if (lib && tn_func_generation() != before) lib->stays = true;
+  return lib;
 }
 
 static tn_module *load_shared(const char *path) {

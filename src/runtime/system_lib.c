@@ -42,7 +42,10 @@ static void *system_symbol(const tn_library *lib, const char *name) {
   return p ? p : find(name);
 }
 
-static void never_closed(tn_library *lib) { (void)lib; }
+static bool never_closed(tn_library *lib) {
+  (void)lib;
+  return false;
+}
 
 /* One for each prefix; they live as long as the process, as the code does. */
 typedef struct system_module {

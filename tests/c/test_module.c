@@ -1,6 +1,8 @@
 /* Modules: imports, lookup, loaders, shared libraries, the system library. */
 #include "text_module.h"
 
+#include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -337,6 +339,52 @@ static void test_parallel_loop_of_compiled_code(void **state) {
   tn_release(m);
 }
 
+static void test_a_library_that_others_have_open_stays(void **state) {
+  (void)state;
+  tn_any ret;
+  void *other = dlopen(TENON_TEST_MODULES "/packed.so", RTLD_LAZY | RTLD_LOCAL);
+  assert_non_null(other);
+  assert_int_equal(tn_func_register("test.env", add_two, NULL, NULL, 1), 0);
+  tn_module *m = load("packed");
+  assert_int_equal(call(m, "call_env", NULL, 0, &ret), 0);
+  tn_release(m);
+  assert_int_equal(tn_func_remove("test.env"), 0);
+  m = load("packed"); /* its code still has the handle it looked up, which must be good */
+  assert_int_equal(call(m, "call_env", NULL, 0, &ret), 0);
+  assert_int_equal(ret.v.i64, 43);
+  tn_release(m);
+  dlclose(other);
+}
+
+/* Loads, calls and drops the library again and again: it is unloaded whenever no thread has it. */
+static void *load_and_call(void *unused) {
+  (void)unused;
+  for (int i = 0; i < 60; ++i) {
+    tn_any ret;
+    tn_module *m = tn_module_load(TENON_TEST_MODULES "/packed.so", "so");
+    tn_func *f = m ? tn_module_require(m, "call_env", false) : NULL;
+    tn_release(m);
+    bool right = f && tn_func_call(f, NULL, 0, &ret) == 0 && ret.v.i64 == 43;
+    tn_release(f);
+    if (!right) return "wrong";
+  }
+  return NULL;
+}
+
+static void test_threads_that_load_the_same_library(void **state) {
+  (void)state;
+  pthread_t threads[4];
+  void *failure;
+  assert_int_equal(tn_func_register("test.env", add_two, NULL, NULL, 1), 0);
+  for (int i = 0; i < 4; ++i)
+    assert_int_equal(pthread_create(&threads[i], NULL, load_and_call, NULL), 0);
+  for (int i = 0; i < 4; ++i) {
+    pthread_join(threads[i], &failure);
+    assert_null(failure);
+  }
+  assert_int_equal(tn_func_remove("test.env"), 0);
+}
+
 /* ---- module trees ---- */
 
 static void test_library_with_imported_modules(void **state) {
@@ -406,8 +454,11 @@ int main(void) {
       cmocka_unit_test(test_callbacks_and_their_errors),
       cmocka_unit_test(test_functions_from_the_environment),
       cmocka_unit_test(test_parallel_loop_of_compiled_code),
+      cmocka_unit_test(test_threads_that_load_the_same_library),
       cmocka_unit_test(test_library_with_imported_modules),
       cmocka_unit_test(test_system_library),
+      cmocka_unit_test(
+          test_a_library_that_others_have_open_stays), /* from then on: the last test */
   };
   return cmocka_run_group_tests(tests, setup, NULL);
 }

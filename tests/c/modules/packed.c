@@ -79,9 +79,13 @@ PACKED(call_it) {
 
 /* calls the global or imported function test.env(41), looked up once */
 PACKED(call_env) {
-  static TVMFunctionHandle f = NULL;
+  static TVMFunctionHandle cached = NULL;
   UNUSED;
-  if (!f && __TVMBackendGetFuncFromEnv(__tvm_module_ctx, "test.env", &f)) return -1;
+  TVMFunctionHandle f = __atomic_load_n(&cached, __ATOMIC_ACQUIRE);
+  if (!f) {
+    if (__TVMBackendGetFuncFromEnv(__tvm_module_ctx, "test.env", &f)) return -1;
+    __atomic_store_n(&cached, f, __ATOMIC_RELEASE);
+  }
   TVMValue value = {.v_int64 = 41};
   int type = kTVMArgInt;
   return __TVMFuncCall(f, &value, &type, 1, ret, ret_code);
