@@ -14,6 +14,7 @@ test-all:          ## also the slow tests, sanitizer builds and longer fuzzing
 	tools/test --preset asan
 	tools/test --preset tsan c
 	tools/test --preset runtime-only c
+	tools/check_size
 	tools/fuzz --seconds 300
 
 demo: all
