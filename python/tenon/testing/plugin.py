@@ -7,7 +7,7 @@ target's requirements. Correlated parameters (`tenon.testing.parameters`) change
 
 import pytest
 
-from . import utils
+from . import _parameters, utils
 
 MARKERS = {
     "gpu": "the test needs a GPU",
@@ -139,16 +139,16 @@ def _parametrize_correlated_parameters(metafunc):
 
 
 def _group_of(metafunc, name, fixturedef):
-    """The entry of `utils._groups` behind a fixture; it is bound in the test's module or class."""
+    """The entry of `_parameters.groups` behind a fixture; it is bound in the test's module or class."""
     for holder in (metafunc.cls, metafunc.module):
         if holder is None:
             continue
         bound = inspect_getattr(holder, name)
-        entry = utils._groups.get(id(bound))
+        entry = _parameters.groups.get(id(bound))
         if entry is not None:
             return entry
     function = getattr(fixturedef, "func", None)
-    for entry in utils._groups.values():
+    for entry in _parameters.groups.values():
         fixture = entry[0]
         if getattr(fixture, "_fixture_function", fixture) is getattr(
             function, "__func__", function
