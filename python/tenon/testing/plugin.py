@@ -139,7 +139,7 @@ def _parametrize_correlated_parameters(metafunc):
 
 
 def _group_of(metafunc, name, fixturedef):
-    """The entry of `_parameters.groups` behind a fixture; it is bound in the test's module or class."""
+    """The entry of `_parameters.groups` behind a fixture bound in the test's module or class."""
     for holder in (metafunc.cls, metafunc.module):
         if holder is None:
             continue
