@@ -11,11 +11,7 @@
 #include "tir/tir.h"
 
 static int (*const layers[])(void) = {
-    ir_init,
-    arith_init,
-    tir_init,
-    te_init,
-    target_init,
+    ir_init, arith_init, tir_init, te_init, target_init,
 };
 
 static int result;
