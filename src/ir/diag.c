@@ -27,7 +27,7 @@ static int append(tn_DiagnosticContext *d, tn_Diagnostic *report) {
   return 0;
 }
 
-static tn_str *formatted(const char *fmt, va_list ap) {
+TN_PRINTF(1, 0) static tn_str *formatted(const char *fmt, va_list ap) {
   char fixed[512];
   va_list again;
   va_copy(again, ap);

@@ -45,7 +45,7 @@ static ast_source source_of(const char *text) {
 }
 
 /* Number of the kind stands first; the enumerators keep the expectations readable. */
-static void expect_expr(const char *text, const char *fmt, ...) {
+TN_PRINTF(2, 3) static void expect_expr(const char *text, const char *fmt, ...) {
   char want[1024];
   va_list ap;
   va_start(ap, fmt);
