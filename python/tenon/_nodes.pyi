@@ -554,7 +554,7 @@ class PrinterConfig(Object):
     float_dtype: str
     """type of bare floats"""
     verbose_expr: bool
-    """print spans and types of expressions"""
+    """an expression alone is printed with the declarations of its variables"""
     indent_spaces: int
     """spaces of a level"""
     print_line_numbers: bool
