@@ -59,6 +59,25 @@ def test_check_numerical_grads():
         check(f, [x, y], [2 * x, np.zeros(3)])
 
 
+def test_assert_prim_expr_equal():
+    x, y = tenon.tir.Var("x", "int32"), tenon.tir.Var("y", "int32")
+    tenon.testing.assert_prim_expr_equal((x + y) * 2, 2 * y + 2 * x)
+    with pytest.raises(ValueError, match="are not equal"):
+        tenon.testing.assert_prim_expr_equal(x, y)
+
+
+def test_check_bool_expr_is_true():
+    x, y = tenon.tir.Var("x", "int32"), tenon.tir.Var("y", "int32")
+    check = tenon.testing.check_bool_expr_is_true
+    ranges = {x: tenon.ir.Range(0, 5), y: tenon.ir.Range(2, 4)}
+    check(x + y < 8, ranges)
+    check(x < y, ranges, cond=x < 2)
+    with pytest.raises(AssertionError, match="Counterexample: x = 2, y = 2"):
+        check(x < y, ranges)
+    with pytest.raises(ValueError, match="has no value where only x are known"):
+        check(x < y, {x: tenon.ir.Range(0, 5)})
+
+
 def test_native_probes():
     assert tenon.testing.echo("x") == "x"
     assert tenon.testing.nop() is None
@@ -400,6 +419,64 @@ class TestDiffers(Base):
 """)
     result.assert_outcomes(passed=6, failed=1)
     result.stdout.fnmatch_lines(["*differs from what is expected*"])
+
+
+def test_compare_scripts(run):
+    result = run("""
+from tenon.script import ir as I, tir as T
+
+class Base(tenon.testing.CompareBeforeAfter):
+    def transform(self):
+        def run(mod):
+            mod = mod.clone()
+            for var, func in mod.functions_items():
+                mod[var] = func.with_attr("seen", 1)
+            return mod
+        return run
+
+class TestMethods(Base):
+    def before(A: T.Buffer((16,), "float32")):
+        for i in range(16):
+            A[i] = T.float32(1)
+    def expected(A: T.Buffer((16,), "float32")):
+        T.func_attr({"seen": 1})
+        for i in range(16):
+            A[i] = T.float32(1)
+
+class TestDecorated(Base):
+    @T.prim_func(private=True)
+    def before(A: T.Buffer((16,), "float32")):
+        T.evaluate(0)
+    @T.prim_func(private=True)
+    def expected(A: T.Buffer((16,), "float32")):
+        T.func_attr({"seen": 1})
+        T.evaluate(0)
+
+class TestModules(Base):
+    @I.ir_module
+    class before:
+        @T.prim_func
+        def main(A: T.Buffer((16,), "float32")):
+            T.evaluate(0)
+    class expected:
+        @T.prim_func
+        def main(A: T.Buffer((16,), "float32")):
+            T.func_attr({"seen": 1})
+            T.evaluate(0)
+
+class TestPass(tenon.testing.CompareBeforeAfter):
+    transform = tenon.transform.Sequential([])
+    def before(A: T.Buffer((16,), "float32")):
+        T.evaluate(0)
+    expected = before
+
+class TestDiffers(Base):
+    def before(A: T.Buffer((16,), "float32")):
+        T.evaluate(0)
+    def expected(A: T.Buffer((16,), "float32")):
+        T.evaluate(1)
+""")
+    result.assert_outcomes(passed=4, failed=1)
 
 
 def test_main(pytester):

@@ -5,8 +5,8 @@ Most names come from `tenon.testing.utils`; the pytest side is in `tenon.testing
 
 from .._ffi import _init_api
 from .._lazy import attach as _attach
+from ._targets import _get_targets, _tvm_test_targets
 from .utils import *  # noqa: F403
-from .utils import _get_targets, _tvm_test_targets
 
 _POPEN = (
     "after_initializer call_cpp_ffi call_cpp_py_ffi call_py_ffi fast_summation initializer "

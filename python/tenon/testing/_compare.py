@@ -1,6 +1,15 @@
 """Comparison of arrays and gradients, and of modules before and after a pass."""
 
 import inspect
+import itertools
+
+__all__ = [
+    "CompareBeforeAfter",
+    "assert_allclose",
+    "assert_prim_expr_equal",
+    "check_bool_expr_is_true",
+    "check_numerical_grads",
+]
 
 
 def assert_allclose(actual, desired, rtol=1e-7, atol=1e-7):
@@ -100,6 +109,69 @@ def _nearer(wanted, right, left):
     if abs(right - left) > 0.1 * max(abs(right), abs(left), 1e-3):
         return right if abs(right - wanted) < abs(left - wanted) else left
     return (right + left) / 2
+
+
+def assert_prim_expr_equal(lhs, rhs):
+    """Check that two expressions always have the same value.
+
+    Parameters
+    ----------
+    lhs, rhs : PrimExpr or number
+        The expressions.
+
+    Raises
+    ------
+    ValueError
+        It cannot be proved.
+    """
+    from .. import arith
+
+    if not arith.Analyzer().can_prove_equal(lhs, rhs):
+        raise ValueError(f"{lhs} and {rhs} are not equal")
+
+
+def check_bool_expr_is_true(bool_expr, vranges, cond=None):
+    """Check that an expression holds for all values of its variables, by trying them.
+
+    Parameters
+    ----------
+    bool_expr : PrimExpr
+        The expression.
+    vranges : dict of Var to Range
+        Values of the variables; constant ranges.
+    cond : PrimExpr, optional
+        Only values for which this holds count.
+
+    Raises
+    ------
+    AssertionError
+        It does not hold; the text has the values.
+    """
+    from .. import tir
+
+    if cond is not None:
+        bool_expr = tir.any(tir.Not(cond), bool_expr)
+    extents = [range(int(r.min), int(r.min) + int(r.extent)) for r in vranges.values()]
+    for values in itertools.product(*extents):
+        if not _value_at(bool_expr, dict(zip(vranges, values, strict=True))):
+            point = ", ".join(f"{v.name} = {x}" for v, x in zip(vranges, values, strict=True))
+            raise AssertionError(
+                f"Expr {bool_expr}\nis not true on {vranges}\nCounterexample: {point}"
+            )
+
+
+def _value_at(expr, point):
+    """Value of a bool expression at values of its variables."""
+    from .. import arith, tir
+
+    analyzer = arith.Analyzer()
+    for var, value in point.items():
+        analyzer.bind(var, tir.const(value, var.dtype))
+    result = analyzer.simplify(expr)
+    if not isinstance(result, tir.IntImm):
+        known = ", ".join(str(v.name) for v in point)
+        raise ValueError(f"{expr} has no value where only {known} are known")
+    return bool(result)
 
 
 class CompareBeforeAfter:
@@ -221,7 +293,9 @@ def _script_module(cls, owner):
 def _script_function(func, owner):
     from ..script import tir
 
-    return tir.prim_func(func, private=True, check_well_formed=owner.check_well_formed)
+    function = tir.prim_func(func, check_well_formed=owner.check_well_formed)
+    # "before" and "expected" are no names of functions
+    return function.without_attr("global_symbol")
 
 
 def _as_module(value):

@@ -80,7 +80,7 @@ class Feature:
     @functools.cached_property
     def _run_problem(self):
         from .. import runtime
-        from .utils import device_enabled
+        from ._targets import device_enabled
 
         for parent in self._parents():
             if parent._run_problem:

@@ -1,9 +1,18 @@
-"""Test parameters and fixtures of `tenon.testing`: decorators that mark a test for pytest."""
+"""Parameters and fixtures of tests."""
 
 import itertools
 import os
 
 from ._fixture_cache import cached
+
+__all__ = [
+    "exclude_targets",
+    "fixture",
+    "known_failing_targets",
+    "parameter",
+    "parameters",
+    "parametrize_targets",
+]
 
 # scope of test parameters: made once, as they do not change
 _PARAMETER_SCOPE = "session"
@@ -79,9 +88,9 @@ def parameter(*values, ids=None, by_dict=None):
     return as_fixture
 
 
-_group_numbers = itertools.count()
+_parametrize_group = itertools.count()
 # id of a fixture -> (number of the group, values, ids); the fixture is kept alive here
-groups = {}
+_groups = {}
 
 
 def parameters(*value_sets, ids=None):
@@ -107,7 +116,7 @@ def parameters(*value_sets, ids=None):
     lengths = {len(values) for values in value_sets}
     if len(lengths) > 1:
         raise ValueError(f"parameters: the tuples have different lengths: {sorted(lengths)}")
-    group = next(_group_numbers)
+    group = next(_parametrize_group)
     outputs = []
     for values in zip(*value_sets, strict=True):
 
@@ -115,7 +124,7 @@ def parameters(*value_sets, ids=None):
         def as_fixture(*_cls, request):
             return request.param
 
-        groups[id(as_fixture)] = (as_fixture, group, values, ids)
+        _groups[id(as_fixture)] = (as_fixture, group, values, ids)
         outputs.append(as_fixture)
     return outputs
 

@@ -7,7 +7,8 @@ target's requirements. Correlated parameters (`tenon.testing.parameters`) change
 
 import pytest
 
-from . import _parameters, utils
+from . import _parameters, _requirements, _targets
+from ._features import Feature
 
 MARKERS = {
     "gpu": "the test needs a GPU",
@@ -29,7 +30,7 @@ MARKERS = {
 
 def pytest_configure(config):
     """Declare the marks."""
-    marks = {name: f"{feature.long_name}" for name, feature in utils.Feature._all_features.items()}
+    marks = {name: f"{feature.long_name}" for name, feature in Feature._all_features.items()}
     for name, text in {**marks, **MARKERS}.items():
         config.addinivalue_line("markers", f"{name}: {text}")
 
@@ -50,7 +51,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _mark_by_target(item, target):
-    kind = utils._kind(target)
+    kind = _targets._kind(target)
     if kind in _kinds_of_marks(item, "tvm_excluded_targets"):
         item.add_marker(pytest.mark.skip(reason=f"test excludes target {kind}"))
     if kind in _kinds_of_marks(item, "tvm_known_failing_targets"):
@@ -65,7 +66,7 @@ def dev(target):
     """The device of the test's target."""
     from .. import runtime
 
-    return runtime.device(utils._kind(target))
+    return runtime.device(_targets._kind(target))
 
 
 def _is_parametrized(metafunc, name):
@@ -88,7 +89,7 @@ def _auto_parametrize_target(metafunc):
     if metafunc.definition._fixtureinfo.name2fixturedefs.get("target"):
         return  # the test file has a fixture of its own
     excluded = _kinds_of_marks(metafunc.definition, "tvm_excluded_targets")
-    targets = [t["target"] for t in utils._get_targets() if t["target_kind"] not in excluded]
+    targets = [t["target"] for t in _targets._get_targets() if t["target_kind"] not in excluded]
     metafunc.parametrize("target", targets, scope="session")
 
 
@@ -98,12 +99,12 @@ def _kinds_of_marks(definition, name):
 
 def _target_to_requirement(target):
     """Marks with the requirements of a target, given as text, dict or Target."""
-    kind = utils._kind(target)
+    kind = _targets._kind(target)
     if kind == "cuda" and "cudnn" in _libs_of(target):
-        return utils.requires_cudnn.marks()
+        return _requirements.requires_cudnn.marks()
     if kind == "cuda" and "cublas" in _libs_of(target):
-        return utils.requires_cublas.marks()
-    feature = utils.Feature._all_features.get(kind)
+        return _requirements.requires_cublas.marks()
+    feature = Feature._all_features.get(kind)
     if feature is not None:
         return feature.marks()
     return []
@@ -139,16 +140,16 @@ def _parametrize_correlated_parameters(metafunc):
 
 
 def _group_of(metafunc, name, fixturedef):
-    """The entry of `_parameters.groups` behind a fixture bound in the test's module or class."""
+    """The entry of `_parameters._groups` behind a fixture, which a module or class binds."""
     for holder in (metafunc.cls, metafunc.module):
         if holder is None:
             continue
         bound = inspect_getattr(holder, name)
-        entry = _parameters.groups.get(id(bound))
+        entry = _parameters._groups.get(id(bound))
         if entry is not None:
             return entry
     function = getattr(fixturedef, "func", None)
-    for entry in _parameters.groups.values():
+    for entry in _parameters._groups.values():
         fixture = entry[0]
         if getattr(fixture, "_fixture_function", fixture) is getattr(
             function, "__func__", function
