@@ -4,5 +4,7 @@
 
 /** Types and functions of script/: documents, printer. */
 int doc_init(void);
+/** Passes of transforms/ and their options. */
+int transforms_init(void);
 
 #endif /* TN_TIR_TIR_IMPL_H_ */

@@ -1,0 +1,25 @@
+"""Passes over tensor programs.
+
+Every pass of the compiler is here by its name; calling it makes the pass, which is called with a
+module. What takes arguments with names has a function of its own below.
+"""
+
+from ..._ffi.registry import _init_api
+from . import _ffi_api
+
+_init_api("tir.transform", __name__)
+
+
+def VectorizeLoop(enable_vectorize=True):
+    """Make vectorized loops vector operations.
+
+    Parameters
+    ----------
+    enable_vectorize : bool
+        Otherwise they become serial loops.
+
+    Returns
+    -------
+    Pass
+    """
+    return _ffi_api.VectorizeLoop(enable_vectorize)

@@ -1,0 +1,150 @@
+/* What several passes need, and their registration. */
+#include "tir/transforms/transforms.h"
+
+#include <string.h>
+
+#include "tir/tir_impl.h"
+
+/* ---- indices ---- */
+
+static tn_expr *ramp(tn_expr *base, tn_expr *stride, int64_t lanes) {
+  return (tn_expr *)TN_MAKE(Ramp, .base = base, .stride = stride, .lanes = lanes);
+}
+
+/* The scalar that every lane has, or NULL. */
+static tn_expr *lane_value(tn_expr *e) {
+  const tn_Broadcast *b = TN_AS(Broadcast, e);
+  if (b) return b->value;
+  return e->dtype.lanes == 1 ? e : NULL;
+}
+
+tn_expr *tir_index_add(tn_expr *a, tn_expr *b) {
+  if (!a || !b) return NULL;
+  const tn_Ramp *x = TN_AS(Ramp, a), *y = TN_AS(Ramp, b);
+  tn_expr *s = lane_value(a), *t = lane_value(b);
+  if (x && t) return ramp(tir_add(x->base, t), x->stride, x->lanes);
+  if (s && y) return ramp(tir_add(s, y->base), y->stride, y->lanes);
+  if (x && y && x->lanes == y->lanes)
+    return ramp(tir_add(x->base, y->base), tir_add(x->stride, y->stride), x->lanes);
+  return tir_add(a, b);
+}
+
+tn_expr *tir_index_sub(tn_expr *a, tn_expr *b) {
+  if (!a || !b) return NULL;
+  const tn_Ramp *x = TN_AS(Ramp, a), *y = TN_AS(Ramp, b);
+  tn_expr *s = lane_value(a), *t = lane_value(b);
+  if (x && t) return ramp(tir_sub(x->base, t), x->stride, x->lanes);
+  if (s && y) return ramp(tir_sub(s, y->base), tir_neg(y->stride, NULL), y->lanes);
+  return tir_sub(a, b);
+}
+
+tn_expr *tir_index_mul(tn_expr *a, tn_expr *b) {
+  if (!a || !b) return NULL;
+  const tn_Ramp *x = TN_AS(Ramp, a), *y = TN_AS(Ramp, b);
+  tn_expr *s = lane_value(a), *t = lane_value(b);
+  if (x && t) return ramp(tir_mul(x->base, t), tir_mul(x->stride, t), x->lanes);
+  if (s && y) return ramp(tir_mul(s, y->base), tir_mul(s, y->stride), y->lanes);
+  return tir_mul(a, b);
+}
+
+tn_arr *tir_allocation_shape(const tn_Buffer *b) {
+  TN_VEC(v);
+  int64_t n = b->shape->len;
+  for (int64_t i = 0; i < n; ++i) {
+    tn_expr *e = (tn_expr *)tn_arr_obj(b->shape, i);
+    if (i > 0 && b->strides->len == n)
+      e = tir_truncdiv((tn_expr *)tn_arr_obj(b->strides, i - 1),
+                       (tn_expr *)tn_arr_obj(b->strides, i), NULL);
+    if (!e || tn_vec_push_obj(&v, e)) return NULL;
+  }
+  return tn_arr_from(&v);
+}
+
+/* ---- folding again ---- */
+
+tn_obj *tir_refold_binary(tn_mut *m, tn_obj *e) {
+  const tn_BinaryOp *op = TN_AS_BINARY(e);
+  tn_expr *a = tn_mut_visit(m, op->a), *b = tn_mut_visit(m, op->b);
+  if (!a || !b) return NULL;
+  if (a == op->a && b == op->b) return e;
+  switch (ir_is_integral(ir_with_lanes(op->dtype, 1)) ? e->type_index : TN_TI_Div) {
+  case TN_TI_Add: return (tn_obj *)tir_index_add(a, b);
+  case TN_TI_Sub: return (tn_obj *)tir_index_sub(a, b);
+  case TN_TI_Mul: return (tn_obj *)tir_index_mul(a, b);
+  default: return (tn_obj *)tir_binary(e->type_index, a, b, op->span);
+  }
+}
+
+tn_obj *tir_refold_cast(tn_mut *m, tn_obj *e) {
+  tn_Cast *op = (tn_Cast *)e;
+  tn_expr *v = tn_mut_visit(m, op->value);
+  return v == op->value ? e : (tn_obj *)tir_cast(op->dtype, v, op->span);
+}
+
+static tn_obj *replace_var(tn_mut *m, tn_obj *v) {
+  tn_obj *value = tn_pmap_get(m->ctx, v);
+  return value ? value : v;
+}
+
+void *tir_substitute_fold(const void *node, const tn_pmap *vars) {
+  static const tn_mut_case cases[] = {TN_CASE(Var, replace_var), TN_CASE(SizeVar, replace_var),
+                                      TIR_REFOLD};
+  TN_MUT(m, cases, (void *)(uintptr_t)vars);
+  return tn_mut_visit(&m, node);
+}
+
+/* ---- questions ---- */
+
+static int note_effect(void *ctx, tn_obj *node) {
+  tir_effect *worst = ctx, e = TIR_EFFECT_PURE;
+  const tn_Call *call = TN_AS(Call, node);
+  if (call) e = tir_call_effect((tn_obj *)call->op);
+  if (node->type_index == TN_TI_BufferLoad) e = TIR_EFFECT_READ;
+  if (e > *worst) *worst = e;
+  return 0;
+}
+
+tir_effect tir_side_effect(const tn_expr *e) {
+  tir_effect worst = TIR_EFFECT_PURE;
+  if (tn_post_order(e, note_effect, &worst)) return TIR_EFFECT_OPAQUE;
+  return worst;
+}
+
+bool tir_is_pure(const tn_expr *e) { return tir_side_effect(e) <= TIR_EFFECT_PURE; }
+
+static int is_it(void *ctx, tn_obj *node) { return node == ctx; }
+
+bool tir_uses_var(const void *node, const tn_Var *v) {
+  return tn_post_order(node, is_it, (void *)(uintptr_t)v) != 0;
+}
+
+bool tir_is_legacy(const tn_PrimFunc *f) {
+  const tn_obj *a = tir_func_attr(f, "from_legacy_te_schedule");
+  return a && !tir_is_zero(a);
+}
+
+tn_stmt *tir_for_with(const tn_For *op, tn_expr *min, tn_expr *extent, tn_stmt *body) {
+  if (!min || !extent || !body) return NULL;
+  if (min == op->min && extent == op->extent && body == op->body) return (tn_stmt *)(uintptr_t)op;
+  tn_For copy = *op;
+  copy.min = min, copy.extent = extent, copy.body = body;
+  return tn_node_copy(&tn_type_For, &copy);
+}
+
+/* ---- registration ---- */
+
+TN_NODES_DEFINE(TIR_CONFIG_NODES, config_types)
+
+static const ir_pass_row rows[] = {TIR_PASSES(TN_AS_PASS_ROW)};
+
+int transforms_init(void) {
+  TN_TRY(tn_type_register_table(config_types, TN_COUNT(config_types)));
+  static ir_config_row options[TN_COUNT(rows)];
+  int n = 0;
+  for (int i = 0; i < TN_COUNT(rows); ++i) {
+    if (rows[i].config) options[n++] = (ir_config_row){rows[i].name, rows[i].config, rows[i].doc};
+  }
+  ir_pass_functions(IR_PASS_PRIMFUNC, &tn_type_PrimFunc, NULL);
+  TN_TRY(ir_config_declare(options, n));
+  return ir_pass_register("tir.transform.", rows, TN_COUNT(rows));
+}

@@ -1,0 +1,98 @@
+/* Drops statements without effect: empty loops and conditions, bindings and allocations that
+   nothing uses, evaluations of pure expressions, stores of what is there already.
+
+     for i in range(8):
+       T.evaluate(0)                       ->   B[0] = 1
+     B[0] = 1 */
+#include "tir/transforms/transforms.h"
+
+static tn_stmt *eval(tn_expr *e) {
+  if (!e) return NULL;
+  if (tir_side_effect(e) <= TIR_EFFECT_READ) return tir_nop();
+  return (tn_stmt *)TN_NEW(Evaluate, .value = e);
+}
+static tn_stmt *eval2(tn_expr *a, tn_expr *b) { return tir_seq2(eval(a), eval(b)); }
+
+static tn_stmt *drop_let(tn_mut *m, tn_LetStmt *op) {
+  tn_LetStmt *r = tn_mut_children(m, op);
+  return r && tir_is_nop(r->body) ? eval(r->value) : (tn_stmt *)r;
+}
+static tn_stmt *drop_attr(tn_mut *m, tn_AttrStmt *op) {
+  if (tn_str_eq(op->attr_key, "pragma_debug_skip_region")) return tir_nop();
+  tn_AttrStmt *r = tn_mut_children(m, op);
+  return r && tir_is_nop(r->body) ? eval(r->value) : (tn_stmt *)r;
+}
+static tn_stmt *drop_if(tn_mut *m, tn_IfThenElse *op) {
+  tn_IfThenElse *r = tn_mut_children(m, op);
+  int64_t c;
+  if (!r) return NULL;
+  if (tir_as_int((tn_obj *)r->condition, &c))
+    return c ? r->then_case : r->else_case ? r->else_case : tir_nop();
+  if (r->else_case && tir_is_nop(r->else_case)) {
+    tn_IfThenElse copy = *r;
+    copy.else_case = NULL;
+    TN_GETP(r, tn_node_copy(&tn_type_IfThenElse, &copy));
+  }
+  if (!tir_is_nop(r->then_case)) return (tn_stmt *)r;
+  if (!r->else_case) return eval(r->condition);
+  return (tn_stmt *)TN_MAKE(IfThenElse, .condition = tir_not(r->condition, NULL),
+                            .then_case = r->else_case);
+}
+static tn_stmt *drop_for(tn_mut *m, tn_For *op) {
+  tn_For *r = tn_mut_children(m, op);
+  if (!r) return NULL;
+  if (tir_is_zero(r->extent)) return tir_nop();
+  return tir_is_nop(r->body) ? eval2(r->min, r->extent) : (tn_stmt *)r;
+}
+static tn_stmt *drop_while(tn_mut *m, tn_While *op) {
+  tn_While *r = tn_mut_children(m, op);
+  return r && tir_is_zero(r->condition) ? tir_nop() : (tn_stmt *)r;
+}
+static tn_stmt *drop_allocate(tn_mut *m, tn_Allocate *op) {
+  tn_Allocate *r = tn_mut_children(m, op);
+  return r && tir_is_nop(r->body) ? tir_nop() : (tn_stmt *)r;
+}
+static tn_stmt *drop_const(tn_mut *m, tn_AllocateConst *op) {
+  tn_AllocateConst *r = tn_mut_children(m, op);
+  return r && tir_is_nop(r->body) ? tir_nop() : (tn_stmt *)r;
+}
+static tn_stmt *drop_decl(tn_mut *m, tn_DeclBuffer *op) {
+  tn_DeclBuffer *r = tn_mut_children(m, op);
+  return r && tir_is_nop(r->body) ? tir_nop() : (tn_stmt *)r;
+}
+static tn_stmt *drop_evaluate(tn_mut *m, tn_Evaluate *op) {
+  (void)m;
+  return tir_is_nop((tn_stmt *)op) || tir_side_effect(op->value) > TIR_EFFECT_READ ? (tn_stmt *)op
+                                                                                   : tir_nop();
+}
+static tn_stmt *drop_store(tn_mut *m, tn_BufferStore *op) {
+  const tn_BufferLoad *l = TN_AS(BufferLoad, op->value);
+  (void)m;
+  bool same =
+      l && l->buffer == op->buffer && tn_equal((tn_obj *)l->indices, (tn_obj *)op->indices, 0) == 1;
+  return same ? tir_nop() : (tn_stmt *)op;
+}
+static tn_stmt *drop_in_sequence(tn_mut *m, tn_SeqStmt *op) {
+  tn_SeqStmt *r = tn_mut_children(m, op);
+  bool any = false;
+  TN_VEC(v);
+  for (int64_t i = 0; r && i < r->seq->len; ++i) {
+    const tn_stmt *s = (const tn_stmt *)tn_arr_obj(r->seq, i);
+    any |= tir_is_nop(s) || TN_IS(SeqStmt, s);
+    TN_TRYP(tn_vec_push_obj(&v, s));
+  }
+  return any ? tir_seq(&v) : (tn_stmt *)r;
+}
+
+tn_PrimFunc *tir_remove_no_op(tn_PrimFunc *f, const tn_pass_ctx *c) {
+  static const tn_mut_case cases[] = {
+      TN_CASE(LetStmt, drop_let),         TN_CASE(AttrStmt, drop_attr),
+      TN_CASE(IfThenElse, drop_if),       TN_CASE(For, drop_for),
+      TN_CASE(While, drop_while),         TN_CASE(Allocate, drop_allocate),
+      TN_CASE(AllocateConst, drop_const), TN_CASE(DeclBuffer, drop_decl),
+      TN_CASE(Evaluate, drop_evaluate),   TN_CASE(BufferStore, drop_store),
+      TN_CASE(SeqStmt, drop_in_sequence)};
+  (void)c;
+  TN_MUT(m, cases, NULL);
+  return tir_with_body(f, tn_mut_visit(&m, f->body));
+}

@@ -1,0 +1,281 @@
+/* Vectorized loops become vector operations.
+
+     for j in T.vectorized(4):
+       B[i * 4 + j] = A[j] + x       ->   B[i * 4:i * 4 + 4] = A[0:4] + T.Broadcast(x, 4)
+
+   The loop variable becomes a ramp; an operation with one vector operand works on vectors, its
+   other operands broadcast. What has no vector form (a condition or loop bound that varies with the
+   variable, an allocation, a call of a scalar function, a store whose place does not vary) is run
+   in a serial loop of its own, the smallest statement at a time. Buffers are flat by now. */
+#include "tir/transforms/transforms.h"
+
+typedef struct {
+  const tn_Var *var;
+  tn_expr *ramp;
+  int lanes;
+  bool serial; /* the expression that was just visited has no vector form */
+} vectorizer;
+
+/* The expression as `lanes` lanes. */
+static tn_expr *spread(vectorizer *x, tn_expr *e, int lanes) {
+  if (!e || e->dtype.lanes == lanes) return e;
+  if (e->dtype.lanes == 1) return tir_broadcast(e, lanes, NULL);
+  x->serial = true;
+  return e;
+}
+
+/* Operands of different numbers of lanes cannot meet. */
+static bool clash(vectorizer *x, const tn_expr *a, const tn_expr *b) {
+  if (a->dtype.lanes > 1 && b->dtype.lanes > 1 && a->dtype.lanes != b->dtype.lanes)
+    x->serial = true;
+  return x->serial;
+}
+
+static tn_obj *vec_var(tn_mut *m, tn_obj *v) {
+  vectorizer *x = m->ctx;
+  return v == (const tn_obj *)x->var ? (tn_obj *)x->ramp : v;
+}
+
+static tn_expr *vec_binary(tn_mut *m, tn_expr *e) {
+  tn_BinaryOp *op = TN_AS_BINARY(e);
+  tn_expr *a = tn_mut_visit(m, op->a), *b = tn_mut_visit(m, op->b);
+  if (!a || !b) return NULL;
+  if ((a == op->a && b == op->b) || clash(m->ctx, a, b)) return e;
+  if (!ir_is_integral(ir_with_lanes(e->dtype, 1))) return tir_binary(e->hdr.type_index, a, b, NULL);
+  switch (e->hdr.type_index) {
+  case TN_TI_Add: return tir_index_add(a, b);
+  case TN_TI_Sub: return tir_index_sub(a, b);
+  case TN_TI_Mul: return tir_index_mul(a, b);
+  default: return tir_binary(e->hdr.type_index, a, b, NULL);
+  }
+}
+
+static tn_expr *vec_not(tn_mut *m, tn_Not *e) {
+  tn_expr *a = tn_mut_visit(m, e->a);
+  return a == e->a ? (tn_expr *)e : tir_not(a, NULL);
+}
+
+static tn_expr *vec_cast(tn_mut *m, tn_Cast *e) {
+  tn_expr *v = tn_mut_visit(m, e->value);
+  if (!v || v == e->value) return v ? (tn_expr *)e : NULL;
+  return tir_cast(ir_with_lanes(e->dtype, v->dtype.lanes), v, NULL);
+}
+
+static tn_expr *vec_select(tn_mut *m, tn_Select *e) {
+  vectorizer *x = m->ctx;
+  tn_expr *c = tn_mut_visit(m, e->condition), *t = tn_mut_visit(m, e->true_value),
+          *f = tn_mut_visit(m, e->false_value);
+  if (!c || !t || !f) return NULL;
+  if (c == e->condition && t == e->true_value && f == e->false_value) return (tn_expr *)e;
+  if (clash(x, c, t) || clash(x, t, f) || clash(x, c, f)) return (tn_expr *)e;
+  int n = c->dtype.lanes > 1   ? c->dtype.lanes
+          : t->dtype.lanes > 1 ? t->dtype.lanes
+                               : f->dtype.lanes;
+  return tir_select(c, spread(x, t, n), spread(x, f, n), NULL);
+}
+
+/* What already is a vector may only keep its lanes. */
+static tn_expr *vec_vector(tn_mut *m, tn_expr *e) {
+  vectorizer *x = m->ctx;
+  if (tir_uses_var(e, x->var)) x->serial = true;
+  return e;
+}
+
+static tn_expr *vec_load(tn_mut *m, tn_BufferLoad *e) {
+  vectorizer *x = m->ctx;
+  tn_arr *indices = tn_mut_visit(m, e->indices);
+  if (!indices || indices == e->indices) return indices ? (tn_expr *)e : NULL;
+  for (int64_t i = 0; i + 1 < indices->len; ++i)
+    x->serial |= ((tn_expr *)tn_arr_obj(indices, i))->dtype.lanes > 1;
+  x->serial |= e->buffer->dtype.lanes > 1;
+  return x->serial ? (tn_expr *)e : tir_load(e->buffer, indices);
+}
+
+/* Arguments of a call, all with as many lanes as the widest; the array itself when none changed. */
+static tn_arr *vec_args(tn_mut *m, tn_arr *args, int64_t first, int *lanes) {
+  vectorizer *x = m->ctx;
+  TN_VEC(v);
+  tn_arr *r = tn_mut_visit(m, args);
+  *lanes = 1;
+  if (!r || r == args) return r;
+  for (int64_t i = first; i < r->len; ++i) {
+    const tn_expr *e = (tn_expr *)tn_arr_obj(r, i);
+    if (e->dtype.lanes > *lanes) *lanes = e->dtype.lanes;
+  }
+  for (int64_t i = 0; i < r->len; ++i) {
+    tn_expr *e = (tn_expr *)tn_arr_obj(r, i);
+    if (i >= first) e = spread(x, e, *lanes);
+    if (!e || tn_vec_push_obj(&v, e)) return NULL;
+  }
+  return tn_arr_from(&v);
+}
+
+static tn_expr *vec_choice(tn_mut *m, tn_Call *e) {
+  vectorizer *x = m->ctx;
+  int lanes;
+  if (tir_uses_var(tn_arr_obj(e->args, 0), x->var)) x->serial = true;
+  tn_arr *args = vec_args(m, e->args, 1, &lanes);
+  if (!args || args == e->args || x->serial) return args ? (tn_expr *)e : NULL;
+  return tir_call_args(ir_with_lanes(e->dtype, lanes), TIR_OP_if_then_else, args, e->span);
+}
+
+static tn_expr *vec_call(tn_mut *m, tn_Call *e) {
+  vectorizer *x = m->ctx;
+  int lanes;
+  if (tir_as_call((tn_obj *)e, TIR_OP_if_then_else)) return vec_choice(m, e);
+  if (!tir_op_vectorizable((tn_obj *)e->op)) return vec_vector(m, (tn_expr *)e);
+  tn_arr *args = vec_args(m, e->args, 0, &lanes);
+  if (!args || args == e->args || x->serial) return args ? (tn_expr *)e : NULL;
+  tn_Call copy = *e;
+  copy.args = args;
+  copy.dtype = ir_with_lanes(e->dtype, lanes);
+  return tn_node_copy(&tn_type_Call, &copy);
+}
+
+/* ---- statements ---- */
+
+/* The statement for each value of the variable in turn. */
+static tn_stmt *serially(vectorizer *x, tn_stmt *s) {
+  TN_PMAP(value);
+  x->serial = false;
+  tn_str *name = tn_str_fmt("%s_s", tn_cstr(x->var->name));
+  tn_Var *v = name ? tir_var_like(x->var, tn_cstr(name)) : NULL;
+  if (!v) return NULL;
+  TN_TRYP(tn_pmap_put(&value, x->var, v));
+  return (tn_stmt *)TN_MAKE(For, .loop_var = v, .min = tir_zero(v->dtype),
+                            .extent = tir_const_int(v->dtype, x->lanes), .kind = TIR_FOR_SERIAL,
+                            .body = tir_substitute_fold(s, &value),
+                            .annotations = tn_scope_own(tn_map_new()));
+}
+
+/* Is the store done when it was done once? */
+static int loads_from(void *ctx, tn_obj *node) {
+  const tn_BufferLoad *l = TN_AS(BufferLoad, node);
+  return l && l->buffer->data == ((const tn_BufferStore *)ctx)->buffer->data;
+}
+static bool idempotent(tn_BufferStore *s) {
+  return tir_side_effect(s->value) <= TIR_EFFECT_READ &&
+         tn_post_order(s->value, loads_from, s) == 0;
+}
+
+static tn_stmt *vec_store(tn_mut *m, tn_BufferStore *s) {
+  vectorizer *x = m->ctx;
+  x->serial = false;
+  tn_arr *indices = tn_mut_visit(m, s->indices);
+  tn_expr *value = tn_mut_visit(m, s->value);
+  if (!indices || !value) return NULL;
+  for (int64_t i = 0; i + 1 < indices->len; ++i)
+    x->serial |= ((tn_expr *)tn_arr_obj(indices, i))->dtype.lanes > 1;
+  const tn_expr *last = indices->len ? (tn_expr *)tn_arr_obj(indices, indices->len - 1) : NULL;
+  bool varies = indices != s->indices || value != s->value;
+  if (varies && (indices == s->indices || s->buffer->dtype.lanes > 1)) x->serial = true;
+  if (!varies) return idempotent(s) ? (tn_stmt *)s : serially(x, (tn_stmt *)s);
+  if (x->serial) return serially(x, (tn_stmt *)s);
+  value = spread(x, value, last->dtype.lanes);
+  if (x->serial) return serially(x, (tn_stmt *)s);
+  return value ? tir_store(s->buffer, value, indices) : NULL;
+}
+
+/* Statements that have a vector form only where these operands do not vary. */
+static bool varies(const vectorizer *x, const void *operand) {
+  return operand && tir_uses_var(operand, x->var);
+}
+
+static tn_stmt *vec_if(tn_mut *m, tn_IfThenElse *s) {
+  if (varies(m->ctx, s->condition)) return serially(m->ctx, (tn_stmt *)s);
+  return tn_mut_children(m, s);
+}
+static tn_stmt *vec_for(tn_mut *m, tn_For *s) {
+  if (varies(m->ctx, s->min) || varies(m->ctx, s->extent)) return serially(m->ctx, (tn_stmt *)s);
+  return tn_mut_children(m, s);
+}
+static tn_stmt *vec_attr(tn_mut *m, tn_AttrStmt *s) {
+  if (varies(m->ctx, s->value)) return serially(m->ctx, (tn_stmt *)s);
+  return tn_mut_children(m, s);
+}
+static tn_stmt *vec_let(tn_mut *m, tn_LetStmt *s) {
+  if (varies(m->ctx, s->value)) return serially(m->ctx, (tn_stmt *)s);
+  return tn_mut_children(m, s);
+}
+static tn_stmt *vec_whole(tn_mut *m, tn_stmt *s) { return serially(m->ctx, s); }
+static tn_stmt *vec_sequence(tn_mut *m, tn_SeqStmt *s) { return tn_mut_children(m, s); }
+
+static tn_stmt *vectorize(tn_For *op, int lanes) {
+  static const tn_mut_case cases[] = {TN_CASE(Var, vec_var),
+                                      TN_CASE(SizeVar, vec_var),
+                                      TN_CASE(Add, vec_binary),
+                                      TN_CASE(Sub, vec_binary),
+                                      TN_CASE(Mul, vec_binary),
+                                      TN_CASE(Div, vec_binary),
+                                      TN_CASE(Mod, vec_binary),
+                                      TN_CASE(FloorDiv, vec_binary),
+                                      TN_CASE(FloorMod, vec_binary),
+                                      TN_CASE(Min, vec_binary),
+                                      TN_CASE(Max, vec_binary),
+                                      TN_CASE(EQ, vec_binary),
+                                      TN_CASE(NE, vec_binary),
+                                      TN_CASE(LT, vec_binary),
+                                      TN_CASE(LE, vec_binary),
+                                      TN_CASE(GT, vec_binary),
+                                      TN_CASE(GE, vec_binary),
+                                      TN_CASE(And, vec_binary),
+                                      TN_CASE(Or, vec_binary),
+                                      TN_CASE(Not, vec_not),
+                                      TN_CASE(Cast, vec_cast),
+                                      TN_CASE(Select, vec_select),
+                                      TN_CASE(Ramp, vec_vector),
+                                      TN_CASE(Broadcast, vec_vector),
+                                      TN_CASE(Shuffle, vec_vector),
+                                      TN_CASE(Let, vec_vector),
+                                      TN_CASE(Call, vec_call),
+                                      TN_CASE(BufferLoad, vec_load),
+                                      TN_CASE(BufferStore, vec_store),
+                                      TN_CASE(IfThenElse, vec_if),
+                                      TN_CASE(For, vec_for),
+                                      TN_CASE(AttrStmt, vec_attr),
+                                      TN_CASE(LetStmt, vec_let),
+                                      TN_CASE(SeqStmt, vec_sequence),
+                                      TN_CASE(Evaluate, vec_whole),
+                                      TN_CASE(Allocate, vec_whole),
+                                      TN_CASE(AllocateConst, vec_whole),
+                                      TN_CASE(DeclBuffer, vec_whole),
+                                      TN_CASE(While, vec_whole),
+                                      TN_CASE(AssertStmt, vec_whole),
+                                      TN_CASE(Prefetch, vec_whole),
+                                      TN_CASE(BlockRealize, vec_whole)};
+  vectorizer x = {.var = op->loop_var, .lanes = lanes};
+  tn_expr *min = tir_cast(op->loop_var->dtype, op->min, NULL);
+  TN_GETP(x.ramp, (tn_expr *)TN_MAKE(Ramp, .base = min, .stride = tir_one(op->loop_var->dtype),
+                                     .lanes = lanes));
+  TN_MUT(m, cases, &x);
+  return tn_mut_visit(&m, op->body);
+}
+
+static tn_stmt *lower_for(tn_mut *m, tn_For *op) {
+  tn_For *r = tn_mut_children(m, op);
+  const bool *enabled = m->ctx;
+  int64_t lanes;
+  if (!r || r->kind != TIR_FOR_VECTORIZED) return (tn_stmt *)r;
+  tn_For copy = *r;
+  copy.kind = TIR_FOR_SERIAL;
+  if (!*enabled) return tn_node_copy(&tn_type_For, &copy);
+  TN_CHECKP(tir_as_int((tn_obj *)r->extent, &lanes), ValueError, r->span,
+            "Failed to vectorize loop over %s with extent that is not constant: give it a constant "
+            "extent",
+            tn_cstr(r->loop_var->name));
+  TN_CHECKP(lanes <= INT16_MAX, ValueError, r->span,
+            "Failed to vectorize loop over %s with extent %lld: at most %d lanes",
+            tn_cstr(r->loop_var->name), (long long)lanes, INT16_MAX);
+  if (lanes > 1 && tir_is_zero(r->min)) return vectorize(r, (int)lanes);
+  return tn_node_copy(&tn_type_For, &copy);
+}
+
+tn_PrimFunc *tir_vectorize_loop(tn_PrimFunc *f, const tn_pass_ctx *c) {
+  static const tn_mut_case cases[] = {TN_CASE(For, lower_for)};
+  bool enabled = true;
+  if (c->nargs > 0 && c->args[0].type_index != TN_NONE)
+    TN_TRYP(tn_any_to_bool(&c->args[0], &enabled));
+  if (ir_config_int(c->node, "tir.disable_vectorize", 0)) enabled = false;
+  TN_MUT(m, cases, &enabled);
+  return tir_with_body(f, tn_mut_visit(&m, f->body));
+}

@@ -1,0 +1,80 @@
+"""Golden files of passes: tests/golden/<dialect>/<Pass>/*.txt.
+
+A file holds a program, a line ``# ---`` and the program that the pass makes of it. Comments above
+the first line of the program may say ``# args: ...`` (arguments of the pass), ``# config: {...}``
+(options of the context) and ``# error: ...`` (a part of the message of the error that is expected
+instead of a program), and ``# compare: "text"`` where a program does not survive printing (an
+attribute that names a variable above its loop). What the pass gives is also printed and parsed
+back.
+"""
+
+import ast
+import pathlib
+
+import pytest
+import tenon
+from tenon import _core, tir
+from tenon.script import from_source
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent / "golden"
+FILES = sorted(ROOT.glob("tir/*/*.txt"))
+HEADER = "from tenon.script import ir as I\nfrom tenon.script import tir as T\n\n"
+
+
+def read(path):
+    """Settings, program and expected program of a file."""
+    text = path.read_text(encoding="utf-8")
+    before, _, expected = text.partition("# ---\n")
+    settings = {}
+    for line in before.splitlines():
+        key, colon, value = line.removeprefix("# ").partition(": ")
+        if not line.startswith("# ") or not colon:
+            break
+        settings[key] = value if key == "error" else ast.literal_eval(value)
+    return settings, before, expected
+
+
+def run(name, settings, program):
+    """The pass on a program, in a context with the options of the file."""
+    made = getattr(tir.transform, name)(*settings.get("args", ()))
+    call = _core.get_global_func
+    context = call("transform.PassContext")(2, [], [], [], settings.get("config", {}))
+    module = program
+    if isinstance(program, tir.PrimFunc):
+        module = tenon.IRModule({"main": program})
+    call("transform.EnterPassContext")(context)
+    try:
+        module = call("transform.RunPass")(made, module)
+    finally:
+        call("transform.ExitPassContext")(context)
+    return module["main"] if isinstance(program, tir.PrimFunc) else module
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}/{p.stem}")
+def test_pass(path, request):
+    settings, before, expected = read(path)
+    program = from_source(HEADER + before)
+    if "error" in settings:
+        with pytest.raises(Exception) as info:
+            run(path.parent.name, settings, program)
+        assert settings["error"] in str(info.value)
+        return
+    result = run(path.parent.name, settings, program)
+    shown = result.script().split("\n\n", 1)[1] + "\n"
+    if settings.get("compare") != "text":
+        again = from_source(HEADER + shown)
+        tenon.ir.assert_structural_equal(again, result, map_free_vars=True)
+    if request.config.getoption("--update-golden"):
+        path.write_text(f"{before}# ---\n{shown}", encoding="utf-8")
+    elif settings.get("compare") == "text":
+        assert shown == expected
+    else:
+        wanted = from_source(HEADER + expected)
+        tenon.ir.assert_structural_equal(result, wanted, map_free_vars=True)
+
+
+def test_every_pass_has_a_golden_file():
+    have = {path.parent.name for path in FILES}
+    passes = _core.get_global_func("transform.ListPasses")()
+    missing = {str(name).split(".", 1)[1] for name in passes if str(name).startswith("tir.")} - have
+    assert not missing
