@@ -1271,6 +1271,19 @@ class While(Stmt):
     body: Stmt
     """body"""
 
+class UnrollLoopConfig(Attrs):
+    """options of tir.UnrollLoop (type key tir.transform.UnrollLoopConfig)"""
+    auto_max_step: int
+    """loops are unrolled on their own up to this number of statements"""
+    auto_max_depth: int
+    """up to this depth of nesting"""
+    auto_max_extent: int
+    """and up to this extent, whatever the number of statements"""
+    explicit_unroll: int
+    """write the iterations out instead of marking the loop"""
+    unroll_local_access: int
+    """always unroll loops that index local memory"""
+
 class ModulePass(Pass):
     """pass over a whole module (type key transform.ModulePass)"""
     pass_func: Function
