@@ -1,4 +1,5 @@
 /* Modules: imports, lookup, loaders, shared libraries, the system library. */
+#include "failing_alloc.h"
 #include "text_module.h"
 
 #include <dlfcn.h>
@@ -339,6 +340,26 @@ static void test_parallel_loop_of_compiled_code(void **state) {
   tn_release(m);
 }
 
+static int load_call_and_drop(void *path) {
+  tn_any ret = tn_any_none();
+  tn_module *m = tn_module_load(path, "");
+  tn_func *f = m ? tn_module_require(m, "call_env", false) : NULL;
+  int err = !f || tn_func_call(f, NULL, 0, &ret) ? -1 : 0;
+  tn_any_release(&ret);
+  tn_release(f);
+  tn_release(m);
+  return err;
+}
+
+static void test_failing_allocations(void **state) {
+  (void)state;
+  static char plain[] = TENON_TEST_MODULES "/packed.so";
+  assert_int_equal(tn_func_register("test.env", add_two, NULL, NULL, 1), 0);
+  assert_int_equal(load_call_and_drop(plain), 0); /* what the thread keeps is there from now on */
+  assert_in_range(fail_every_allocation(load_call_and_drop, plain), 5, 1000);
+  assert_int_equal(tn_func_remove("test.env"), 0);
+}
+
 static void test_a_library_that_others_have_open_stays(void **state) {
   (void)state;
   tn_any ret;
@@ -457,8 +478,9 @@ int main(void) {
       cmocka_unit_test(test_threads_that_load_the_same_library),
       cmocka_unit_test(test_library_with_imported_modules),
       cmocka_unit_test(test_system_library),
-      cmocka_unit_test(
-          test_a_library_that_others_have_open_stays), /* from then on: the last test */
+      cmocka_unit_test(test_failing_allocations),
+      /* the last one: the library stays open from then on */
+      cmocka_unit_test(test_a_library_that_others_have_open_stays),
   };
   return cmocka_run_group_tests(tests, setup, NULL);
 }
