@@ -78,6 +78,39 @@ def test_check_bool_expr_is_true():
         check(x < y, {x: tenon.ir.Range(0, 5)})
 
 
+def test_check_int_constraints_trans_consistency():
+    make, Range = tenon.ir.make_node, tenon.ir.Range
+    x, y = tenon.tir.Var("x", "int32"), tenon.tir.Var("y", "int32")
+    even = make(
+        "arith.IntConstraints",
+        variables=[x],
+        ranges={x: Range(0, 10)},
+        relations=[(x % 2).equal(0)],
+    )
+
+    def check(extent, of_x, of_y):
+        half = make(
+            "arith.IntConstraints", variables=[y], ranges={y: Range(0, extent)}, relations=[]
+        )
+        tenon.testing.check_int_constraints_trans_consistency(
+            make(
+                "arith.IntConstraintsTransform",
+                src=even,
+                dst=half,
+                src_to_dst={x: of_x},
+                dst_to_src={y: of_y},
+            )
+        )
+
+    check(5, y * 2, x // 2)
+    with pytest.raises(AssertionError, match="x = 8 becomes y = 4, which is wrong"):
+        check(4, y * 2, x // 2)
+    with pytest.raises(AssertionError, match="y = 5 becomes x = 10"):
+        check(6, y * 2, x // 2)
+    with pytest.raises(AssertionError, match="x = 2 becomes"):
+        check(5, y * 3, x // 2)
+
+
 def test_native_probes():
     assert tenon.testing.echo("x") == "x"
     assert tenon.testing.nop() is None

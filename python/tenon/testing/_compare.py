@@ -8,6 +8,7 @@ __all__ = [
     "assert_allclose",
     "assert_prim_expr_equal",
     "check_bool_expr_is_true",
+    "check_int_constraints_trans_consistency",
     "check_numerical_grads",
 ]
 
@@ -151,17 +152,62 @@ def check_bool_expr_is_true(bool_expr, vranges, cond=None):
 
     if cond is not None:
         bool_expr = tir.any(tir.Not(cond), bool_expr)
-    extents = [range(int(r.min), int(r.min) + int(r.extent)) for r in vranges.values()]
-    for values in itertools.product(*extents):
-        if not _value_at(bool_expr, dict(zip(vranges, values, strict=True))):
-            point = ", ".join(f"{v.name} = {x}" for v, x in zip(vranges, values, strict=True))
+    for values in itertools.product(*(_values(r) for r in vranges.values())):
+        point = dict(zip(vranges, values, strict=True))
+        if not _value_at(bool_expr, point):
             raise AssertionError(
-                f"Expr {bool_expr}\nis not true on {vranges}\nCounterexample: {point}"
+                f"Expr {bool_expr}\nis not true on {vranges}\nCounterexample: {_text(point)}"
             )
 
 
+def check_int_constraints_trans_consistency(constraints_trans, vranges=None):
+    """Check that a transformation of integer constraints is one to one, by trying all values.
+
+    Each solution of the source must map to a solution of the destination and back to itself, and
+    the other way round.
+
+    Parameters
+    ----------
+    constraints_trans : arith.IntConstraintsTransform
+        The transformation.
+    vranges : dict of Var to Range, optional
+        Values of variables for which the constraints have no range.
+
+    Raises
+    ------
+    AssertionError
+        A value does not map as it must; the text has it.
+    """
+    trans = constraints_trans
+    _check_forward(trans.src, trans.dst, trans.dst_to_src, trans.src_to_dst, vranges or {})
+    _check_forward(trans.dst, trans.src, trans.src_to_dst, trans.dst_to_src, vranges or {})
+
+
+def _check_forward(one, two, to_two, to_one, vranges):
+    """Solutions of `one` map to solutions of `two`, and back to themselves."""
+    ranges = {**vranges, **dict(one.ranges.items())}
+    points = itertools.product(*(_values(ranges[v]) for v in ranges))
+    for point in (dict(zip(ranges, values, strict=True)) for values in points):
+        if not all(_value_at(relation, point) for relation in one.relations):
+            continue
+        image = {v: _value_at(to_two[v], point) for v in two.variables}
+        inside = all(image[v] in _values(two.ranges[v]) for v in two.variables if v in two.ranges)
+        holds = all(_value_at(r, {**point, **image}) for r in two.relations)
+        back = all(_value_at(to_one[v], {**point, **image}) == point[v] for v in one.variables)
+        if not (inside and holds and back):
+            raise AssertionError(f"{_text(point)} becomes {_text(image)}, which is wrong")
+
+
+def _values(r):
+    return range(int(r.min), int(r.min) + int(r.extent))
+
+
+def _text(point):
+    return ", ".join(f"{var.name} = {value}" for var, value in point.items())
+
+
 def _value_at(expr, point):
-    """Value of a bool expression at values of its variables."""
+    """Value of an integer or bool expression at values of its variables."""
     from .. import arith, tir
 
     analyzer = arith.Analyzer()
@@ -171,7 +217,7 @@ def _value_at(expr, point):
     if not isinstance(result, tir.IntImm):
         known = ", ".join(str(v.name) for v in point)
         raise ValueError(f"{expr} has no value where only {known} are known")
-    return bool(result)
+    return int(result)
 
 
 class CompareBeforeAfter:
