@@ -84,7 +84,7 @@ static void test_round_trips(void **state) {
              "    @T.prim_func(private=True)\n"
              "    def add(x: T.int32, y: T.int64) -> T.int32:\n"
              "        T.func_attr({\"key\": \"value\", \"list\": [1, 2, T.int64(3)]})\n"
-             "        T.ret(x + T.Cast(\"int32\", y % T.int64(7)) // 3)\n"
+             "        T.ret(x + T.Cast(\"int32\", y % T.int64(7)) // 3)\n\n"
              "    @T.prim_func\n"
              "    def main(A: T.Buffer((4,), \"float32\")):\n"
              "        B = T.allocate_const([1, 2, 3, 4], \"int32\", [4])\n"

@@ -83,6 +83,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
   return 0;
 }
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   tn_module *lib = make(&lib_ops), *root;
   if (tn_module_unpack(data, n, lib, &root) == 0) {

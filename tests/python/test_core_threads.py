@@ -120,13 +120,18 @@ def test_callbacks_reached_through_ctypes():
 def test_keyboard_interrupts_reach_long_work():
     if threading.current_thread() is not threading.main_thread():
         pytest.skip("signals arrive in the main thread")
+    # a program that was started in the background ignores interrupts
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
     wait = _core.get_global_func("testing.run_check_signal")
     wait.release_gil = True
     timer.start()
     start = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        wait(20.0)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            wait(20.0)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert time.monotonic() - start < 10
     timer.join()
 

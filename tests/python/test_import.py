@@ -27,19 +27,18 @@ def test_slow_modules_wait():
 
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers need memory and time of their own")
-def test_costs():
+def test_memory():
     code = (
-        "import time, resource\n"
+        "import resource\n"
         "def rss():\n"
         "    with open('/proc/self/statm') as f:\n"
         "        return int(f.read().split()[1]) * resource.getpagesize()\n"
-        "memory, start = rss(), time.perf_counter()\n"
+        "memory = rss()\n"
         "import tenon\n"
-        "print(time.perf_counter() - start, rss() - memory)"
+        "print(rss() - memory)"
     )
-    runs = [tuple(map(float, run(code))) for _ in range(5)]
-    assert min(seconds for seconds, _ in runs) < 0.060
-    assert min(memory for _, memory in runs) < 20e6
+    # how long it takes is measured by bench/ffi.py
+    assert min(float(run(code)[0]) for _ in range(3)) < 20e6
 
 
 def test_a_missing_extension_is_explained(tmp_path):

@@ -3,6 +3,7 @@
 from .._ffi.registry import register_object
 from ..runtime.object import Object
 from ..runtime.object_generic import convert
+from ..runtime.script_printer import Scriptable
 from . import _ffi_api
 from .base import Node, astext
 from .expr import GlobalVar
@@ -10,7 +11,7 @@ from .type import GlobalTypeVar, Type
 
 
 @register_object("IRModule")
-class IRModule(Node):
+class IRModule(Scriptable, Node):
     """Functions by name, and type definitions. The unit that passes work on.
 
     Parameters
@@ -33,6 +34,10 @@ class IRModule(Node):
     """
 
     __slots__ = ()
+
+    # modules of other dialects have other texts
+    __str__ = Node.__str__
+    __repr__ = Node.__repr__
 
     def __init__(self, functions=None, type_definitions=None, attrs=None):
         functions, types = functions or {}, type_definitions or {}

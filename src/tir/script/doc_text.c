@@ -389,7 +389,9 @@ static int write_function(writer *w, const tn_FunctionDoc *d) {
     TN_TRY(write_expr(w, (const tn_Doc *)d->return_type));
   }
   put(w, ":");
-  return write_body_with_doc(w, d->comment, d->body);
+  TN_TRY(write_body_with_doc(w, d->comment, d->body));
+  put(w, "\n"); /* an empty line before what follows */
+  return 0;
 }
 
 static int write_class(writer *w, const tn_ClassDoc *d) {

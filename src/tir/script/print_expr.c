@@ -76,7 +76,7 @@ static bool survives_folding(const tn_BinaryOp *e) {
 static tn_ExprDoc *print_binary(printer *p, const tn_BinaryOp *e) {
   uint32_t row = e->hdr.type_index - TN_TI_Add;
   bool int_div = e->hdr.type_index == TN_TI_Div && ir_is_integral(e->a->dtype);
-  if (binaries[row].doc && !int_div && p->cfg->syntax_sugar && survives_folding(e)) {
+  if (binaries[row].doc && !int_div && survives_folding(e)) {
     return operation(p, binaries[row].doc, e->a, e->b);
   }
   return CALL_OF(p, binaries[row].name, e->a, e->b);

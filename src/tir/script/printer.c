@@ -246,10 +246,12 @@ static tn_any walk(tn_obj *root, const tn_ObjectPath *path) {
   return path->parent ? step(walk(root, path->parent), path) : tn_any_obj(root);
 }
 
-/* The object that a path leads to from root, or NULL. */
+/* The object that a path leads to from root, or that has the field it leads to; NULL when it leads
+ * nowhere. */
 static tn_obj *follow(tn_obj *root, const tn_ObjectPath *path) {
   tn_any at = walk(root, path);
-  return tn_any_is_obj(&at) ? at.v.obj : NULL;
+  if (tn_any_is_obj(&at)) return at.v.obj;
+  return path->parent ? follow(root, path->parent) : NULL;
 }
 
 /* Every object to be underlined gets a path of its own: what is compared when the text is written.

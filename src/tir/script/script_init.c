@@ -68,9 +68,24 @@ static const tn_func_row functions[] = {
     {"script.printer.DocToPythonScript", f_doc_text},
 };
 
+/* Modules of other dialects have other texts. */
+static bool has_script(const tn_obj *o) {
+  const tn_IRModule *m = TN_AS(IRModule, o);
+  for (int64_t i = 0; m && i < m->functions->len; ++i) {
+    if (!TN_IS(PrimFunc, m->functions->entries[i].value.v.obj)) return false;
+  }
+  return m || TN_IS(PrimFunc, o) || TN_IS(Stmt, o) || TN_IS(PrimExpr, o);
+}
+
 /* Objects of programs show as scripts wherever objects are shown. */
 static int repr_as_script(tn_repr *r, const tn_obj *o) {
   TN_SCOPE(s);
+  if (TN_AS(IRModule, o) && !has_script(o)) {
+    tn_buf_puts(tn_repr_out(r), "IRModule(");
+    TN_TRY(tn_repr_any(r, tn_any_obj(((const tn_IRModule *)o)->functions)));
+    tn_buf_puts(tn_repr_out(r), ")");
+    return 0;
+  }
   tn_str *text = script_print((tn_obj *)(uintptr_t)o, NULL);
   if (!text) return -1;
   tn_buf_puts(tn_repr_out(r), text->data);
@@ -81,9 +96,7 @@ static int repr_as_script(tn_repr *r, const tn_obj *o) {
  * form for. */
 static int show_place(tn_buf *out, tn_any root, const tn_ObjectPath *place) {
   TN_SCOPE(s);
-  bool program = tn_any_is_obj(&root) && (TN_IS(PrimFunc, root.v.obj) ||
-                                          TN_IS(IRModule, root.v.obj) || TN_IS(Stmt, root.v.obj));
-  if (!program) return 0;
+  if (!tn_any_is_obj(&root) || !has_script(root.v.obj)) return 0;
   const char *names[] = {"path_to_underline", "syntax_sugar"};
   tn_arr *paths = tn_arr_of(1, place);
   tn_any values[] = {tn_any_obj(paths), tn_any_bool(false)};
@@ -100,10 +113,10 @@ static int set_reprs(void) {
     const tn_type *t = tn_type_get(i);
     if (!t || t->kind != TN_KIND_NODE) continue;
     bool shown = tn_type_is(t, &tn_type_PrimExpr) || tn_type_is(t, &tn_type_Stmt) ||
-                 t == &tn_type_PrimFunc || t == &tn_type_Buffer || t == &tn_type_BufferRegion ||
-                 t == &tn_type_MatchBufferRegion || t == &tn_type_Range || t == &tn_type_IterVar ||
-                 t == &tn_type_CommReducer || t == &tn_type_IndexMap || t == &tn_type_PrimType ||
-                 t == &tn_type_PointerType;
+                 t == &tn_type_PrimFunc || t == &tn_type_IRModule || t == &tn_type_Buffer ||
+                 t == &tn_type_BufferRegion || t == &tn_type_MatchBufferRegion ||
+                 t == &tn_type_Range || t == &tn_type_IterVar || t == &tn_type_CommReducer ||
+                 t == &tn_type_IndexMap || t == &tn_type_PrimType || t == &tn_type_PointerType;
     if (shown) TN_TRY(tn_repr_set(t, repr_as_script));
   }
   tn_set_place_printer(show_place);
