@@ -58,6 +58,7 @@ typedef struct {
   tn_obj **queue; /* children of all open frames, one after another */
   int64_t depth, frames_cap, nqueue, queue_cap;
   tn_pmap seen;
+  tn_walk_filter see; /* NULL: everything */
 } walk;
 
 static void walk_fini(walk *w) {
@@ -75,10 +76,34 @@ static int add_child(void *ctx, tn_obj *child) {
   return 0;
 }
 
+static int add_seen(walk *w, tn_obj *parent, const tn_field *field, tn_any child) {
+  if (!tn_any_is_obj(&child) || !w->see(parent, field, child.v.obj)) return 0;
+  return add_child(w, child.v.obj);
+}
+
+/* The children that the filter lets through. */
+static int add_children(walk *w, tn_obj *o) {
+  if (!w->see) return tn_visit_children(o, add_child, w);
+  if (o->type->kind == TN_KIND_ARRAY) {
+    const tn_arr *a = (const tn_arr *)o;
+    for (int64_t i = 0; i < a->len; ++i) TN_TRY(add_seen(w, o, NULL, a->items[i]));
+  } else if (o->type->kind == TN_KIND_MAP) {
+    const tn_map *m = (const tn_map *)o;
+    for (int64_t i = 0; i < m->len; ++i) {
+      TN_TRY(add_seen(w, o, NULL, m->entries[i].key));
+      TN_TRY(add_seen(w, o, NULL, m->entries[i].value));
+    }
+  } else {
+    for (uint16_t i = 0; i < o->type->nfield; ++i)
+      TN_TRY(add_seen(w, o, &o->type->fields[i], tn_field_get(o, &o->type->fields[i])));
+  }
+  return 0;
+}
+
 static int enter(walk *w, tn_obj *o) {
   TN_GROW(w->frames, w->frames_cap, w->depth + 1, return -1);
   w->frames[w->depth++] = (frame){o, w->nqueue, w->nqueue};
-  return class_of(o) == INNER ? tn_visit_children(o, add_child, w) : 0;
+  return class_of(o) == INNER ? add_children(w, o) : 0;
 }
 
 /* The next child of the top frame that was not met before, marked as met; NULL when there is none.
@@ -98,7 +123,13 @@ static int next_child(walk *w, tn_obj **out) {
 static void leave(walk *w) { w->nqueue = w->frames[--w->depth].first; }
 
 int tn_post_order(const void *root, int (*fn)(void *ctx, tn_obj *node), void *ctx) {
+  return tn_post_order_if(root, NULL, fn, ctx);
+}
+
+int tn_post_order_if(const void *root, tn_walk_filter see, int (*fn)(void *ctx, tn_obj *node),
+                     void *ctx) {
   WALK(w);
+  w.see = see;
   tn_obj *child;
   if (!root) return 0;
   TN_TRY(enter(&w, (tn_obj *)(uintptr_t)root));
@@ -117,7 +148,13 @@ int tn_post_order(const void *root, int (*fn)(void *ctx, tn_obj *node), void *ct
 }
 
 int tn_pre_order(const void *root, int (*fn)(void *ctx, tn_obj *node), void *ctx) {
+  return tn_pre_order_if(root, NULL, fn, ctx);
+}
+
+int tn_pre_order_if(const void *root, tn_walk_filter see, int (*fn)(void *ctx, tn_obj *node),
+                    void *ctx) {
   WALK(w);
+  w.see = see;
   tn_obj *child = (tn_obj *)(uintptr_t)root;
   while (child) {
     int r = is_container(child) ? 0 : fn(ctx, child);

@@ -44,6 +44,14 @@ TN_API int tn_post_order(const void *root, int (*fn)(void *ctx, tn_obj *node), v
  * @return 0, 2 when stopped, -1 on error */
 TN_API int tn_pre_order(const void *root, int (*fn)(void *ctx, tn_obj *node), void *ctx);
 
+/** The same walks over a part of what is below: a child for which `see` says no is left out with
+ * all below it. @param field of the parent that refers to the child, NULL in containers */
+typedef bool (*tn_walk_filter)(const tn_obj *parent, const tn_field *field, const tn_obj *child);
+TN_API int tn_post_order_if(const void *root, tn_walk_filter see,
+                            int (*fn)(void *ctx, tn_obj *node), void *ctx);
+TN_API int tn_pre_order_if(const void *root, tn_walk_filter see, int (*fn)(void *ctx, tn_obj *node),
+                           void *ctx);
+
 /* ---- rewriting, children first ---- */
 
 /** @param pre  the node before its children were rewritten

@@ -226,5 +226,6 @@ int tir_init(void) {
   TN_TRY(tn_type_register_table(tir_types, TN_COUNT(tir_types)));
   TN_TRY(tn_func_register_rows(functions, TN_COUNT(functions)));
   TN_TRY(doc_init());
+  TN_TRY(stmt_functor_init());
   return transforms_init();
 }

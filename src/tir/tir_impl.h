@@ -7,4 +7,7 @@ int doc_init(void);
 /** Passes of transforms/ and their options. */
 int transforms_init(void);
 
+/** Functions of stmt_functor.c. */
+int stmt_functor_init(void);
+
 #endif /* TN_TIR_TIR_IMPL_H_ */
