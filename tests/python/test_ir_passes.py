@@ -382,3 +382,52 @@ def test_another_renderer():
     finally:
         d.override_renderer(None)
     assert d.get_renderer() is None
+
+
+# ---- passes over tensor programs ----
+
+
+def program(name):
+    return tir.PrimFunc([], tir.Evaluate(0)).with_attr("global_symbol", name)
+
+
+def test_passes_over_functions():
+    mod = ir.IRModule({"f": program("f"), "g": program("g")})
+
+    @tir.transform.prim_func_pass(opt_level=1)
+    def mark(func, mod, ctx):
+        assert len(mod.functions) == 2 and ctx.opt_level == 2
+        return func.with_attr("marked", True)
+
+    assert isinstance(mark, tir.transform.PrimFuncPass) and mark.info.name == "mark"
+    out = mark(mod)
+    assert out["f"].attrs["marked"] and out["g"].attrs["marked"]
+    assert "marked" not in mod["f"].attrs
+    assert tir.transform.Apply(lambda f: f)(mod).same_as(mod)
+    only_f = tir.transform.Filter(lambda f: f.attrs["global_symbol"] == "f")(mod)
+    assert [v.name_hint for v in only_f.get_global_vars()] == ["f"]
+    with pytest.raises(TypeError, match="pass Apply: expected it to return BaseFunc, got"):
+        tir.transform.Apply(lambda f: 1)(mod)
+
+
+def test_a_class_of_passes_over_functions():
+    @tir.transform.prim_func_pass(opt_level=1, name="tag")
+    class Tag:
+        def __init__(self, tag):
+            self.tag = tag
+
+        def transform_function(self, func, mod, ctx):
+            return func.with_attr("tag", self.tag)
+
+    p = Tag("red")
+    assert p.tag == "red" and p.info.name == "tag"
+    assert p(ir.IRModule({"f": program("f")}))["f"].attrs["tag"] == "red"
+
+
+def test_a_pass_on_functions_of_some_names():
+    mod = ir.IRModule({"main": program("main"), "helper_1": program("helper_1")})
+    mark = tir.transform.Apply(lambda f: f.with_attr("marked", True))
+    out = tenon.transform.ApplyPassToFunction(mark, "helper_.*")(mod)
+    assert "marked" in out["helper_1"].attrs and "marked" not in out["main"].attrs
+    with pytest.raises(ValueError, match="No function matched regex 'none'"):
+        tenon.transform.ApplyPassToFunction(mark, "none", True)(mod)

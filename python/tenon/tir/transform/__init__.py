@@ -6,6 +6,7 @@ module. What takes arguments with names has a function of its own below.
 
 from ..._ffi.registry import _init_api
 from . import _ffi_api
+from .function_pass import Apply, Filter, PrimFuncPass, prim_func_pass
 
 _init_api("tir.transform", __name__)
 
