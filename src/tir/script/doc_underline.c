@@ -141,7 +141,8 @@ int doc_text(const tn_Doc *doc, const doc_options *opt, tn_buf *out) {
   int err = 0;
   if (n && !(w.marks = tn_alloc_zero((size_t)n, sizeof *w.marks))) return -1;
   err = doc_write(&w, doc) || tn_buf_ok(&w.out);
-  while (w.out.len && (w.out.data[w.out.len - 1] == '\n' || w.out.data[w.out.len - 1] == ' ')) w.out.len--;
+  while (w.out.len && (w.out.data[w.out.len - 1] == '\n' || w.out.data[w.out.len - 1] == ' '))
+    w.out.len--;
   bool plain = !n && !opt->print_line_numbers && opt->num_context_lines < 0;
   if (!err && plain) tn_buf_put(out, w.out.data, w.out.len);
   if (!err && !plain) err = decorate(&w, out);
