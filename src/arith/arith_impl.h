@@ -65,6 +65,8 @@ static inline tn_expr *arith_arg(const tn_Call *c, int64_t i) {
 }
 
 int arith_rules_init(void);
+int arith_int_set_init(void);
 int arith_api_init(void);
+int arith_api_sets_init(void);
 
 #endif /* TN_ARITH_ARITH_IMPL_H_ */

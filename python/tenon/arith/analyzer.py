@@ -134,6 +134,22 @@ class Analyzer:
         """The canonical form: sums of products in one order."""
         return _ffi_api.AnalyzerCanonicalSimplify(self._handle, expr)
 
+    def int_set(self, expr, dom_map=None):
+        """Symbolic bounds of an expression.
+
+        Parameters
+        ----------
+        expr : PrimExpr
+            The expression.
+        dom_map : dict of Var to IntSet
+            Domains of variables; others stand for themselves.
+
+        Returns
+        -------
+        result : IntervalSet
+        """
+        return _ffi_api.AnalyzerIntSet(self._handle, expr, dom_map or {})
+
     def can_prove(self, expr, strength=ProofStrength.DEFAULT):
         """Whether a condition is known to hold always; False if that cannot be told."""
         return _ffi_api.AnalyzerCanProve(self._handle, expr, int(strength))

@@ -1,0 +1,65 @@
+/* Shared by the files that detect and check iteration maps. */
+#ifndef TN_ARITH_ITER_MAP_IMPL_H_
+#define TN_ARITH_ITER_MAP_IMPL_H_
+
+#include "arith/arith_impl.h"
+#include "arith/iter_map.h"
+#include "base/vec.h"
+
+/* A sum of splits under construction. */
+typedef struct {
+  tn_vec args; /* tn_IterSplitExpr */
+  tn_expr *base;
+} iter_sum;
+
+typedef struct {
+  arith_analyzer *a;
+  const tn_map *ranges;
+  tn_pmap vars;       /* tn_Var -> tn_IterSumExpr */
+  tn_vec fused;       /* marks made by fusing, each once */
+  tn_vec constrained; /* those of them that the predicate limits */
+  tn_vec errors;      /* texts */
+  tn_vec bound;       /* variables whose range the analyzer learned here */
+  bool failed;        /* an error is in `errors` */
+  bool no_fusing;     /* divide only what is a single split already */
+} iter_ctx;
+
+static inline tn_IterSplitExpr *iter_at(const tn_vec *v, int64_t i) {
+  return (tn_IterSplitExpr *)v->items[i].v.obj;
+}
+static inline tn_IterSplitExpr *iter_arg(const tn_IterSumExpr *s, int64_t i) {
+  return (tn_IterSplitExpr *)tn_arr_obj(s->args, i);
+}
+
+/** Tells the analyzer the ranges of variables it knows nothing of; they are listed in `bound`,
+ * which iter_unbind takes back. */
+int iter_bind(arith_analyzer *a, const tn_map *ranges, tn_vec *bound);
+void iter_unbind(arith_analyzer *a, tn_vec *bound);
+
+int iter_ctx_init(iter_ctx *c, arith_analyzer *a, const tn_map *ranges, bool simplify_trivial);
+void iter_ctx_fini(iter_ctx *c);
+/** Notes why the indices are no iteration map. Always 0: not an error of the function. */
+int iter_fail(iter_ctx *c, const char *why, tn_expr *e);
+int iter_take_predicate(iter_ctx *c, tn_expr *predicate);
+
+/** The index as a sum; c->failed when it is not affine. */
+tn_IterSumExpr *iter_rewrite(iter_ctx *c, tn_expr *e);
+/** Fuses the splits of a sum into one; the sum itself when there are none or one. c->failed when
+ * they do not fit together. */
+tn_IterSumExpr *iter_fuse(iter_ctx *c, tn_IterSumExpr *s);
+/** Are the fused indices independent (and complete)? Notes why not. */
+int iter_check(iter_ctx *c, const tn_vec *sums, iter_map_level level);
+
+tn_IterSplitExpr *iter_split(tn_IterMark *m, tn_expr *lower, tn_expr *extent, tn_expr *scale);
+tn_IterSumExpr *iter_sum_of(const tn_vec *args, tn_expr *base);
+tn_IterSumExpr *iter_sum_one(tn_IterSplitExpr *s, tn_expr *base);
+static inline bool iter_equal(iter_ctx *c, tn_expr *x, tn_expr *y) {
+  return arith_prove_equal(c->a, x, y);
+}
+/** Does x divide y? Both may be symbolic. */
+bool iter_divides(iter_ctx *c, tn_expr *x, tn_expr *y);
+static inline tn_expr *iter_simple(iter_ctx *c, tn_expr *e) {
+  return e ? arith_simplify(c->a, e) : e;
+}
+
+#endif /* TN_ARITH_ITER_MAP_IMPL_H_ */
