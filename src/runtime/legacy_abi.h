@@ -40,7 +40,7 @@ int tn_legacy_set_result(tn_any *ret, TVMValue *value, int *code);
 int tn_legacy_take_result(const TVMValue *value, int code, tn_any *ret);
 
 /** Calls a compiled function. @return 0, or -1 with the error it left */
-int tn_legacy_call(TVMBackendPackedCFunc f, const tn_any *args, int32_t n, tn_any *ret);
+TN_API int tn_legacy_call(TVMBackendPackedCFunc f, const tn_any *args, int32_t n, tn_any *ret);
 /** Calls a function of TVMFuncCreateFromCFunc. */
 int tn_legacy_call_c(TVMPackedCFunc f, void *resource, const tn_any *args, int32_t n, tn_any *ret);
 

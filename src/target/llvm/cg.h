@@ -1,0 +1,156 @@
+/* Generation of LLVM IR from lowered tensor programs: state and the functions of the files here.
+
+     module.c   one LLVM module for the functions of an IRModule
+     stmt.c     statements            parallel.c  parallel loops as closures
+     expr.c     expressions           call.c, math.c, host.c  calls of intrinsics
+     types.c    types, conversions    memory.c    loads, stores, alias information
+     machine.c  target machine        run.c       the module that runs, prints and saves it
+
+   Representation. bfloat16 values are i16 and computed in float; bool is i1 in registers and a byte
+   in memory; handles are opaque pointers. Every function returns NULL or -1 with an error pending.
+ */
+#ifndef TN_TARGET_LLVM_CG_H_
+#define TN_TARGET_LLVM_CG_H_
+
+#include <llvm-c/Core.h>
+#include <llvm-c/TargetMachine.h>
+
+#include "base/pmap.h"
+#include "ir/expr.h"
+#include "ir/module.h"
+#include "object/functions.h"
+#include "target/target.h"
+#include "tir/tir.h"
+
+/** The module under generation. */
+typedef struct {
+  LLVMContextRef ctx;
+  LLVMModuleRef mod;
+  LLVMTypeRef i1, i8, i16, i32, i64, f16, f32, f64, ptr, none;
+  const tn_IRModule *ir;
+  LLVMFastMathFlags fast; /* what float operations may do */
+  unsigned md_scope, md_noalias;
+  int vector_width; /* bits of the vectors to prefer, 0: the processor's default */
+} cg_module;
+
+enum { CG_MAX_SCOPES = 64 };
+
+/** Buffers of a function that never overlap: the i-th has scopes[i], and others[i] lists the rest.
+ */
+typedef struct {
+  tn_pmap index; /* data pointer variable -> i + 1 */
+  int n;
+  LLVMValueRef scopes[CG_MAX_SCOPES], others[CG_MAX_SCOPES];
+} cg_alias;
+
+/** The function under generation; a parallel closure has its own. */
+typedef struct {
+  cg_module *m;
+  LLVMBuilderRef b;
+  LLVMValueRef fn;
+  LLVMTypeRef ret;
+  tn_pmap vars; /* tn_Var -> LLVMValueRef */
+  const cg_alias *alias;
+  const char *name;
+  bool index; /* inside an index: integers do not overflow */
+  /* inside a parallel closure: */
+  LLVMValueRef task_id, num_task, penv;
+  bool stride_pattern; /* tasks take every num_task-th iteration */
+  bool in_loop;        /* inside the loop whose iterations are shared out */
+} cg_fn;
+
+/* ---- types.c ---- */
+
+/** NULL with CodegenError for a type that code cannot be made for. */
+LLVMTypeRef cg_type(cg_module *m, tn_dtype t);
+/** The type of an element in memory: bool takes a byte. */
+LLVMTypeRef cg_memory_type(cg_module *m, tn_dtype t);
+LLVMValueRef cg_cast(cg_fn *f, LLVMValueRef v, tn_dtype from, tn_dtype to);
+LLVMValueRef cg_splat(cg_fn *f, LLVMValueRef scalar, int lanes);
+static inline bool cg_is_bf16(tn_dtype t) { return t.code == kDLBfloat && t.bits == 16; }
+/** Floating point types whose functions are computed in float32. */
+static inline bool cg_is_small_float(tn_dtype t) {
+  return (t.code == kDLFloat || t.code == kDLBfloat) && t.bits == 16;
+}
+static inline LLVMValueRef cg_i32(cg_fn *f, int64_t v) {
+  return LLVMConstInt(f->m->i32, (unsigned long long)v, 1);
+}
+static inline LLVMValueRef cg_i64(cg_fn *f, int64_t v) {
+  return LLVMConstInt(f->m->i64, (unsigned long long)v, 1);
+}
+/** Marks a float operation with what the target allows. */
+LLVMValueRef cg_fast(cg_fn *f, LLVMValueRef v);
+
+/* ---- expr.c ---- */
+
+LLVMValueRef cg_expr(cg_fn *f, const void *e);
+/** An operation of two values of one type; op is TN_TI_Add ... TN_TI_Or. */
+LLVMValueRef cg_binary(cg_fn *f, uint32_t op, tn_dtype t, LLVMValueRef a, LLVMValueRef b);
+/** The value of an index, as i64. */
+LLVMValueRef cg_index(cg_fn *f, const tn_expr *e);
+
+/* ---- call.c, math.c, host.c: calls ---- */
+
+LLVMValueRef cg_call(cg_fn *f, const tn_Call *call);
+/** A math function; *done is false when the intrinsic is none. */
+LLVMValueRef cg_math(cg_fn *f, tir_op_id op, const tn_Call *call, bool *done);
+/** Run-time structures, packed calls and the like. */
+LLVMValueRef cg_host(cg_fn *f, tir_op_id op, const tn_Call *call, bool *done);
+/** Call of an LLVM intrinsic overloaded on the types given. */
+LLVMValueRef cg_intrinsic(cg_fn *f, const char *name, LLVMTypeRef *types, int ntypes,
+                          LLVMValueRef *args, int nargs);
+/** A C function of the given type, declared when it is not there. */
+LLVMValueRef cg_extern(cg_fn *f, const char *name, LLVMTypeRef type);
+/** The arguments of a call as expressions. */
+static inline const tn_expr *cg_arg(const tn_Call *call, int64_t i) {
+  return (const tn_expr *)tn_arr_obj(call->args, i);
+}
+int cg_need_args(const tn_Call *call, int64_t n);
+
+/* ---- stmt.c, parallel.c ---- */
+
+int cg_stmt(cg_fn *f, const tn_stmt *s);
+/** Branches to `body` code on condition; makes the block to go on with. */
+LLVMBasicBlockRef cg_block(cg_fn *f, const char *name);
+/** Leaves the function with -1 when the int32 `status` is not 0. */
+void cg_check_status(cg_fn *f, LLVMValueRef status);
+/** Leaves the function with a value (i32 -1 for NULL); code that follows is dead. */
+int cg_return(cg_fn *f, LLVMValueRef value);
+/** Serial loop over [begin, end) in steps. */
+int cg_loop(cg_fn *f, const tn_Var *var, LLVMValueRef begin, LLVMValueRef end, LLVMValueRef step,
+            const tn_stmt *body);
+int cg_parallel_for(cg_fn *f, const tn_For *loop);
+/** Runs a body once in every task of a launch. */
+int cg_launch_point(cg_fn *f, const tn_stmt *body);
+int cg_barrier(cg_fn *f);
+/** Memory on the stack, in the function's first block. */
+LLVMValueRef cg_alloca(cg_fn *f, LLVMTypeRef type, int64_t count, unsigned align, const char *name);
+
+/* ---- memory.c ---- */
+
+LLVMValueRef cg_load(cg_fn *f, const tn_BufferLoad *e);
+int cg_store(cg_fn *f, const tn_BufferStore *s);
+LLVMValueRef cg_address(cg_fn *f, const tn_BufferLoad *e);
+/** Finds the buffers of a function that do not overlap. */
+int cg_alias_init(cg_module *m, cg_alias *a, const tn_PrimFunc *func, const char *name);
+
+/* ---- module.c ---- */
+
+/** Name of the symbol of a function of a module. */
+const char *cg_symbol(const tn_GlobalVar *v, const tn_PrimFunc *func);
+/** Generates all functions; the module is verified. */
+int cg_generate(cg_module *m, const tn_IRModule *ir, const tn_target *t);
+
+/* ---- machine.c ---- */
+
+/** The machine of a target, owned; NULL with CodegenError or ValueError. */
+LLVMTargetMachineRef cg_machine(const tn_target *t);
+int cg_opt_level(const tn_target *t);
+/** Can code of this machine run in this process? */
+bool cg_runs_here(LLVMTargetMachineRef machine);
+/** Optimises in place. */
+int cg_optimize(LLVMModuleRef mod, LLVMTargetMachineRef machine, int level);
+/** Raises a CodegenError with the text of LLVM, which is freed. Returns -1. */
+int cg_raise(const char *what, char *message);
+
+#endif /* TN_TARGET_LLVM_CG_H_ */

@@ -1,0 +1,97 @@
+/* Target machines: the processor that code is generated for. Without -mtriple and -mcpu it is the
+   one of this machine; its features are asked of the processor itself, since its name (which a
+   virtual machine may hide) does not tell them. */
+#include <llvm-c/Error.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "target/llvm/cg.h"
+
+int cg_raise(const char *what, char *message) {
+  TN_RAISE(CodegenError, NULL, "llvm: %s: %s", what, message ? message : "unknown reason");
+  if (message) LLVMDisposeMessage(message);
+  return -1;
+}
+
+static void initialize(void) {
+  LLVMInitializeAllTargetInfos();
+  LLVMInitializeAllTargets();
+  LLVMInitializeAllTargetMCs();
+  LLVMInitializeAllAsmPrinters();
+  LLVMInitializeAllAsmParsers();
+}
+
+static LLVMCodeGenOptLevel codegen_level(int level) {
+  return level <= 0   ? LLVMCodeGenLevelNone
+         : level == 1 ? LLVMCodeGenLevelLess
+         : level == 2 ? LLVMCodeGenLevelDefault
+                      : LLVMCodeGenLevelAggressive;
+}
+
+int cg_opt_level(const tn_target *t) {
+  int64_t level = target_int(t, "opt-level", 2);
+  return level < 0 ? 0 : level > 3 ? 3 : (int)level;
+}
+
+/* "+a,-b" of the option mattr. */
+static tn_str *feature_text(const tn_target *t) {
+  TN_BUF(out);
+  const tn_arr *a = target_list(t, "mattr");
+  for (int64_t i = 0; a && i < a->len; ++i) {
+    if (i) tn_buf_putc(&out, ',');
+    tn_buf_puts(&out, tn_cstr((const tn_str *)tn_arr_obj(a, i)));
+  }
+  return tn_scope_own(tn_buf_str(&out));
+}
+
+static tn_str *take_message(char *message) {
+  tn_str *s = tn_str_from(message);
+  LLVMDisposeMessage(message);
+  return s;
+}
+
+LLVMTargetMachineRef cg_machine(const tn_target *t) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, initialize);
+  const char *triple = target_str(t, "mtriple", NULL), *cpu = target_str(t, "mcpu", NULL);
+  tn_str *features, *host_triple, *host_cpu;
+  char *message = NULL;
+  LLVMTargetRef target;
+  TN_GETP(features, feature_text(t));
+  TN_GETP(host_triple, take_message(LLVMGetDefaultTargetTriple()));
+  if (!triple && !cpu) {
+    TN_GETP(host_cpu, take_message(LLVMGetHostCPUName()));
+    cpu = tn_cstr(host_cpu);
+    if (features->len == 0) TN_GETP(features, take_message(LLVMGetHostCPUFeatures()));
+  }
+  if (!triple) triple = tn_cstr(host_triple);
+  if (LLVMGetTargetFromTriple(triple, &target, &message)) return cg_raise(triple, message), NULL;
+  LLVMTargetMachineRef machine =
+      LLVMCreateTargetMachine(target, triple, cpu ? cpu : "generic", tn_cstr(features),
+                              codegen_level(cg_opt_level(t)), LLVMRelocPIC, LLVMCodeModelDefault);
+  TN_CHECKP(machine, CodegenError, NULL, "llvm: no machine for %s", triple);
+  return machine;
+}
+
+bool cg_runs_here(LLVMTargetMachineRef machine) {
+  char *triple = LLVMGetTargetMachineTriple(machine), *host = LLVMGetDefaultTargetTriple();
+  size_t n = strcspn(host, "-");
+  bool same = strncmp(triple, host, n) == 0 && (triple[n] == '-' || !triple[n]);
+  LLVMDisposeMessage(triple);
+  LLVMDisposeMessage(host);
+  return same;
+}
+
+int cg_optimize(LLVMModuleRef mod, LLVMTargetMachineRef machine, int level) {
+  static const char *const passes[] = {"default<O0>", "default<O1>", "default<O2>", "default<O3>"};
+  LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+  LLVMErrorRef err = LLVMRunPasses(mod, passes[level], machine, options);
+  LLVMDisposePassBuilderOptions(options);
+  if (!err) return 0;
+  char *text = LLVMGetErrorMessage(err);
+  TN_RAISE(CodegenError, NULL, "llvm: optimisation failed: %s", text);
+  LLVMDisposeErrorMessage(text);
+  return -1;
+}

@@ -1,0 +1,204 @@
+/* Mathematical functions: LLVM's intrinsics where it has them, else those of the C library, lane by
+   lane. Small floats are computed in float32. */
+#include <string.h>
+
+#include "target/llvm/cg.h"
+
+typedef struct {
+  const char *intrinsic; /* of LLVM, or NULL */
+  const char *libm;      /* name for double; float has an f behind it */
+  int nargs;
+} math_row;
+
+static const math_row rows[TIR_OP_END] = {
+    [TIR_OP_exp] = {"llvm.exp", NULL, 1},
+    [TIR_OP_exp2] = {"llvm.exp2", NULL, 1},
+    [TIR_OP_log] = {"llvm.log", NULL, 1},
+    [TIR_OP_log2] = {"llvm.log2", NULL, 1},
+    [TIR_OP_log10] = {"llvm.log10", NULL, 1},
+    [TIR_OP_sqrt] = {"llvm.sqrt", NULL, 1},
+    [TIR_OP_sin] = {"llvm.sin", NULL, 1},
+    [TIR_OP_cos] = {"llvm.cos", NULL, 1},
+    [TIR_OP_floor] = {"llvm.floor", NULL, 1},
+    [TIR_OP_ceil] = {"llvm.ceil", NULL, 1},
+    [TIR_OP_trunc] = {"llvm.trunc", NULL, 1},
+    [TIR_OP_round] = {"llvm.round", NULL, 1},
+    [TIR_OP_nearbyint] = {"llvm.nearbyint", NULL, 1},
+    [TIR_OP_fabs] = {"llvm.fabs", NULL, 1},
+    [TIR_OP_pow] = {"llvm.pow", NULL, 2},
+    [TIR_OP_fma] = {"llvm.fma", NULL, 3},
+    [TIR_OP_copysign] = {"llvm.copysign", NULL, 2},
+    [TIR_OP_erf] = {NULL, "erf", 1},
+    [TIR_OP_tanh] = {NULL, "tanh", 1},
+    [TIR_OP_log1p] = {NULL, "log1p", 1},
+    [TIR_OP_tan] = {NULL, "tan", 1},
+    [TIR_OP_cosh] = {NULL, "cosh", 1},
+    [TIR_OP_sinh] = {NULL, "sinh", 1},
+    [TIR_OP_asin] = {NULL, "asin", 1},
+    [TIR_OP_acos] = {NULL, "acos", 1},
+    [TIR_OP_atan] = {NULL, "atan", 1},
+    [TIR_OP_asinh] = {NULL, "asinh", 1},
+    [TIR_OP_acosh] = {NULL, "acosh", 1},
+    [TIR_OP_atanh] = {NULL, "atanh", 1},
+    [TIR_OP_fmod] = {NULL, "fmod", 2},
+    [TIR_OP_atan2] = {NULL, "atan2", 2},
+    [TIR_OP_nextafter] = {NULL, "nextafter", 2},
+    [TIR_OP_hypot] = {NULL, "hypot", 2},
+};
+
+/* One call for each lane. */
+static LLVMValueRef by_lane(cg_fn *f, const math_row *row, tn_dtype t, LLVMValueRef *args) {
+  bool single = t.bits == 32;
+  const tn_str *name;
+  TN_GETP(name, tn_str_fmt("%s%s", row->libm, single ? "f" : ""));
+  LLVMTypeRef scalar = single ? f->m->f32 : f->m->f64, types[2] = {scalar, scalar};
+  LLVMTypeRef type = LLVMFunctionType(scalar, types, (unsigned)row->nargs, 0);
+  LLVMValueRef fn = cg_extern(f, tn_cstr(name), type);
+  if (t.lanes == 1) return LLVMBuildCall2(f->b, type, fn, args, (unsigned)row->nargs, "");
+  LLVMValueRef out = LLVMGetPoison(LLVMTypeOf(args[0]));
+  for (int i = 0; i < t.lanes; ++i) {
+    LLVMValueRef one[2];
+    for (int k = 0; k < row->nargs; ++k)
+      one[k] = LLVMBuildExtractElement(f->b, args[k], cg_i32(f, i), "");
+    LLVMValueRef v = LLVMBuildCall2(f->b, type, fn, one, (unsigned)row->nargs, "");
+    out = LLVMBuildInsertElement(f->b, out, v, cg_i32(f, i), "");
+  }
+  return out;
+}
+
+static LLVMValueRef apply(cg_fn *f, const math_row *row, tn_dtype t, LLVMValueRef *args) {
+  if (row->libm) return by_lane(f, row, t, args);
+  LLVMTypeRef type = LLVMTypeOf(args[0]);
+  return cg_intrinsic(f, row->intrinsic, &type, 1, args, row->nargs);
+}
+
+static LLVMValueRef table_call(cg_fn *f, const math_row *row, const tn_Call *call) {
+  LLVMValueRef args[3], r;
+  TN_TRYP(cg_need_args(call, row->nargs));
+  tn_dtype t = cg_arg(call, 0)->dtype;
+  TN_CHECKP(ir_is_floating(t), CodegenError, call->span, "llvm: %s: %s of %s", f->name,
+            tn_cstr(((tn_Op *)call->op)->name), TN_DT(t));
+  tn_dtype wide = cg_is_small_float(t) ? tn_dtype_of(kDLFloat, 32, t.lanes) : t;
+  for (int i = 0; i < row->nargs; ++i) {
+    TN_GETP(args[i], cg_expr(f, cg_arg(call, i)));
+    TN_GETP(args[i], cg_cast(f, args[i], t, wide));
+  }
+  TN_GETP(r, apply(f, row, wide, args));
+  return cg_cast(f, r, wide, t);
+}
+
+/* ---- those made of others ---- */
+
+static LLVMValueRef constant(cg_fn *f, tn_dtype t, double value) {
+  LLVMValueRef v = LLVMConstReal(t.bits == 64 ? f->m->f64 : f->m->f32, value);
+  return t.lanes > 1 ? cg_splat(f, v, t.lanes) : v;
+}
+
+static LLVMValueRef composed(cg_fn *f, tir_op_id op, tn_dtype t, LLVMValueRef x) {
+  LLVMBuilderRef b = f->b;
+  LLVMTypeRef type = LLVMTypeOf(x);
+  LLVMValueRef one = constant(f, t, 1), r, two[2];
+  switch ((int)op) {
+  case TIR_OP_rsqrt:
+    TN_GETP(r, cg_intrinsic(f, "llvm.sqrt", &type, 1, &x, 1));
+    return cg_fast(f, LLVMBuildFDiv(b, one, r, ""));
+  case TIR_OP_sigmoid:
+    x = LLVMBuildFNeg(b, x, "");
+    TN_GETP(r, cg_intrinsic(f, "llvm.exp", &type, 1, &x, 1));
+    return cg_fast(f, LLVMBuildFDiv(b, one, LLVMBuildFAdd(b, one, r, ""), ""));
+  }
+  two[0] = constant(f, t, 10), two[1] = x; /* exp10 */
+  return cg_intrinsic(f, "llvm.pow", &type, 1, two, 2);
+}
+
+static LLVMValueRef compose(cg_fn *f, tir_op_id op, const tn_Call *call) {
+  LLVMValueRef x, r;
+  TN_TRYP(cg_need_args(call, 1));
+  tn_dtype t = cg_arg(call, 0)->dtype;
+  tn_dtype wide = cg_is_small_float(t) ? tn_dtype_of(kDLFloat, 32, t.lanes) : t;
+  TN_GETP(x, cg_expr(f, cg_arg(call, 0)));
+  TN_GETP(x, cg_cast(f, x, t, wide));
+  TN_GETP(r, composed(f, op, wide, x));
+  return cg_cast(f, r, wide, t);
+}
+
+static LLVMValueRef classify(cg_fn *f, tir_op_id op, const tn_Call *call) {
+  LLVMValueRef x;
+  TN_TRYP(cg_need_args(call, 1));
+  tn_dtype t = cg_arg(call, 0)->dtype;
+  tn_dtype wide = cg_is_small_float(t) ? tn_dtype_of(kDLFloat, 32, t.lanes) : t;
+  TN_GETP(x, cg_expr(f, cg_arg(call, 0)));
+  TN_GETP(x, cg_cast(f, x, t, wide));
+  if (op == TIR_OP_isnan) return LLVMBuildFCmp(f->b, LLVMRealUNO, x, x, "");
+  LLVMTypeRef type = LLVMTypeOf(x);
+  LLVMValueRef inf = constant(f, wide, __builtin_inf());
+  TN_GETP(x, cg_intrinsic(f, "llvm.fabs", &type, 1, &x, 1));
+  return LLVMBuildFCmp(f->b, op == TIR_OP_isinf ? LLVMRealOEQ : LLVMRealOLT, x, inf, "");
+}
+
+static LLVMValueRef count_bits(cg_fn *f, tir_op_id op, const tn_Call *call) {
+  LLVMValueRef args[2], r;
+  TN_TRYP(cg_need_args(call, 1));
+  tn_dtype t = cg_arg(call, 0)->dtype;
+  TN_GETP(args[0], cg_expr(f, cg_arg(call, 0)));
+  args[1] = LLVMConstInt(f->m->i1, 0, 0);
+  LLVMTypeRef type = LLVMTypeOf(args[0]);
+  bool clz = op == TIR_OP_clz;
+  TN_GETP(r, cg_intrinsic(f, clz ? "llvm.ctlz" : "llvm.ctpop", &type, 1, args, clz ? 2 : 1));
+  return cg_cast(f, r, tn_dtype_of(kDLUInt, t.bits, t.lanes), call->dtype);
+}
+
+static LLVMValueRef ldexp_call(cg_fn *f, const tn_Call *call) {
+  LLVMValueRef x, k, args[1];
+  TN_TRYP(cg_need_args(call, 2));
+  tn_dtype t = cg_arg(call, 0)->dtype;
+  TN_GETP(x, cg_expr(f, cg_arg(call, 0)));
+  TN_GETP(k, cg_expr(f, cg_arg(call, 1)));
+  TN_GETP(args[0], cg_cast(f, k, cg_arg(call, 1)->dtype, t));
+  LLVMTypeRef type = LLVMTypeOf(args[0]);
+  TN_GETP(args[0], cg_intrinsic(f, "llvm.exp2", &type, 1, args, 1));
+  return cg_binary(f, TN_TI_Mul, t, x, args[0]);
+}
+
+/* round(x * y * 2^s / 2^q) of int32, in 64 bits */
+static LLVMValueRef multiply_shift(cg_fn *f, const tn_Call *call) {
+  LLVMValueRef v[4];
+  LLVMBuilderRef b = f->b;
+  TN_TRYP(cg_need_args(call, 4));
+  tn_dtype wide = tn_dtype_of(kDLInt, 64, call->dtype.lanes);
+  for (int i = 0; i < 4; ++i) {
+    TN_GETP(v[i], cg_expr(f, cg_arg(call, i)));
+    tn_dtype t = cg_arg(call, i)->dtype;
+    TN_GETP(v[i], cg_cast(f, v[i], t, tn_dtype_of(kDLInt, 64, t.lanes)));
+    if (t.lanes < wide.lanes) v[i] = cg_splat(f, v[i], wide.lanes);
+  }
+  LLVMTypeRef type = LLVMTypeOf(v[0]);
+  LLVMValueRef zero = LLVMConstNull(type), one = cg_i64(f, 1);
+  if (wide.lanes > 1) one = cg_splat(f, one, wide.lanes);
+  LLVMValueRef up = LLVMBuildICmp(b, LLVMIntSGT, v[3], zero, "");
+  LLVMValueRef left = LLVMBuildSelect(b, up, v[3], zero, "");
+  LLVMValueRef right =
+      LLVMBuildAdd(b, v[2], LLVMBuildSelect(b, up, zero, LLVMBuildNeg(b, v[3], ""), ""), "");
+  LLVMValueRef x = LLVMBuildMul(b, LLVMBuildShl(b, v[0], left, ""), v[1], "");
+  LLVMValueRef half = LLVMBuildShl(b, one, LLVMBuildSub(b, right, one, ""), "");
+  x = LLVMBuildAShr(b, LLVMBuildAdd(b, x, half, ""), right, "");
+  return cg_cast(f, x, wide, call->dtype);
+}
+
+LLVMValueRef cg_math(cg_fn *f, tir_op_id op, const tn_Call *call, bool *done) {
+  if (rows[op].nargs) return table_call(f, &rows[op], call);
+  switch ((int)op) {
+  case TIR_OP_rsqrt:
+  case TIR_OP_sigmoid:
+  case TIR_OP_exp10: return compose(f, op, call);
+  case TIR_OP_isnan:
+  case TIR_OP_isinf:
+  case TIR_OP_isfinite: return classify(f, op, call);
+  case TIR_OP_popcount:
+  case TIR_OP_clz: return count_bits(f, op, call);
+  case TIR_OP_ldexp: return ldexp_call(f, call);
+  case TIR_OP_q_multiply_shift: return multiply_shift(f, call);
+  }
+  *done = false;
+  return NULL;
+}

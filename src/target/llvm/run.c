@@ -1,0 +1,326 @@
+/* Modules of kind "llvm": the optimised code, compiled into this process when a function of it is
+   first asked for; its text and object files. The plug-in's start is here too. */
+#include <llvm-c/BitWriter.h>
+#include <llvm-c/Error.h>
+#include <llvm-c/LLJIT.h>
+#include <llvm-c/Orc.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "runtime/legacy_abi.h"
+#include "runtime/library.h"
+#include "target/llvm/cg.h"
+
+typedef struct {
+  pthread_mutex_t lock; /* LLVM's objects are used by one thread at a time */
+  LLVMContextRef ctx;
+  LLVMModuleRef mod;
+  LLVMTargetMachineRef machine;
+  LLVMOrcLLJITRef jit; /* NULL until code is needed */
+  tn_library lib;      /* the context in which the code looks functions up */
+  tn_module *self[1];  /* lib.modules */
+  tn_target *target;   /* retained */
+} code;
+
+static code *code_of(const tn_module *m) { return tn_module_self(m); }
+
+static int raise_error(const char *what, LLVMErrorRef err) {
+  char *text = LLVMGetErrorMessage(err);
+  TN_RAISE(CodegenError, NULL, "llvm: %s: %s", what, text);
+  LLVMDisposeErrorMessage(text);
+  return -1;
+}
+
+/* ---- code in this process ---- */
+
+/* Object or assembly of the module. Generating changes what it works on, so that is a copy. */
+static LLVMMemoryBufferRef emit(code *c, LLVMCodeGenFileType type) {
+  char *message = NULL;
+  LLVMMemoryBufferRef out = NULL;
+  LLVMModuleRef copy = LLVMCloneModule(c->mod);
+  if (LLVMTargetMachineEmitToMemoryBuffer(c->machine, copy, type, &message, &out)) {
+    cg_raise("code generation failed", message);
+    out = NULL;
+  }
+  LLVMDisposeModule(copy);
+  return out;
+}
+
+static int add_process_symbols(LLVMOrcLLJITRef jit) {
+  LLVMOrcDefinitionGeneratorRef symbols;
+  LLVMErrorRef err = LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(
+      &symbols, LLVMOrcLLJITGetGlobalPrefix(jit), NULL, NULL);
+  if (err) return raise_error("symbols of the process", err);
+  LLVMOrcJITDylibAddGenerator(LLVMOrcLLJITGetMainJITDylib(jit), symbols);
+  return 0;
+}
+
+/* Address of a symbol; NULL without an error when there is none. */
+static void *find(code *c, const char *name) {
+  LLVMOrcExecutorAddress address = 0;
+  LLVMErrorRef err = LLVMOrcLLJITLookup(c->jit, &address, name);
+  if (err) {
+    LLVMConsumeError(err);
+    return NULL;
+  }
+  return (void *)(uintptr_t)address;
+}
+
+static int load(code *c) {
+  LLVMMemoryBufferRef object;
+  TN_CHECK(cg_runs_here(c->machine), CodegenError, NULL,
+           "llvm: the code is for another processor than this machine's: export it instead of "
+           "calling it");
+  TN_GET(object, emit(c, LLVMObjectFile));
+  LLVMErrorRef err = LLVMOrcCreateLLJIT(&c->jit, NULL);
+  if (err) {
+    c->jit = NULL;
+    LLVMDisposeMemoryBuffer(object);
+    return raise_error("the compiled code cannot be loaded", err);
+  }
+  if (add_process_symbols(c->jit)) {
+    LLVMDisposeMemoryBuffer(object);
+    return -1;
+  }
+  err = LLVMOrcLLJITAddObjectFile(c->jit, LLVMOrcLLJITGetMainJITDylib(c->jit), object);
+  if (err) return raise_error("the compiled code cannot be loaded", err);
+  return 0;
+}
+
+/* The code's symbols, and the context that its packed calls go through. */
+static int start(code *c) {
+  void *at = NULL;
+  LLVMErrorRef err;
+  LLVMOrcExecutorAddress address = 0;
+  if (c->jit) return 0;
+  if (load(c)) goto failed;
+  err = LLVMOrcLLJITLookup(c->jit, &address, TN_SYMBOL_MODULE_CTX);
+  if (err) {
+    raise_error("the compiled code cannot be loaded", err);
+    goto failed;
+  }
+  at = (void *)(uintptr_t)address;
+  memcpy(at, &(void *){&c->lib}, sizeof(void *));
+  return 0;
+failed:
+  if (c->jit) LLVMConsumeError(LLVMOrcDisposeLLJIT(c->jit));
+  c->jit = NULL;
+  return -1;
+}
+
+static int compiled_call(void *self, const tn_any *args, int32_t n, tn_any *ret) {
+  return tn_legacy_call((TVMBackendPackedCFunc)self, args, n, ret);
+}
+
+/* Is it a function that the module defines for others? */
+static bool defines(const code *c, const char *name) {
+  LLVMValueRef fn = LLVMGetNamedFunction(c->mod, name);
+  return fn && !LLVMIsDeclaration(fn) && LLVMGetLinkage(fn) == LLVMExternalLinkage;
+}
+
+/* Name that the module gives for its entry. */
+static const char *entry_of(const code *c) {
+  size_t n;
+  LLVMValueRef g = LLVMGetNamedGlobal(c->mod, TN_MODULE_MAIN);
+  return g ? LLVMGetAsString(LLVMGetInitializer(g), &n) : NULL;
+}
+
+static int target_string(void *self, const tn_any *args, int32_t n, tn_any *ret) {
+  TN_SCOPE(s);
+  (void)args, (void)n;
+  return tn_ret_obj(ret, target_text(((const code *)self)->target));
+}
+static int is_system(void *self, const tn_any *args, int32_t n, tn_any *ret) {
+  (void)args, (void)n;
+  *ret = tn_any_bool(target_int(((const code *)self)->target, "system-lib", 0) != 0);
+  return 0;
+}
+
+static int get_function(tn_module *m, const char *name, tn_func **out) {
+  code *c = code_of(m);
+  tn_call about = strcmp(name, "_get_target_string") == 0       ? target_string
+                  : strcmp(name, "__tvm_is_system_module") == 0 ? is_system
+                                                                : NULL;
+  if (about) return (*out = tn_module_bind(m, about, c)) ? 0 : -1;
+  pthread_mutex_lock(&c->lock);
+  int err = 0;
+  void *p = NULL;
+  if (strcmp(name, TN_MODULE_MAIN) == 0 && entry_of(c)) name = entry_of(c);
+  if (defines(c, name)) {
+    c->self[0] = m;
+    err = start(c);
+    if (!err && !(p = find(c, name)))
+      err = TN_RAISE(CodegenError, NULL,
+                     "llvm: %s cannot be loaded: it, or something it calls, has no definition in "
+                     "this process",
+                     name);
+  }
+  pthread_mutex_unlock(&c->lock);
+  if (err || !p) return err;
+  *out = tn_module_bind(m, compiled_call, p);
+  return *out ? 0 : -1;
+}
+
+/* ---- text and files ---- */
+
+static bool any_of(const char *format, const char *a, const char *b) {
+  return strcmp(format, a) == 0 || strcmp(format, b) == 0;
+}
+
+static tn_str *text_of(code *c, const char *format) {
+  if (any_of(format, "", "ll")) {
+    char *text = LLVMPrintModuleToString(c->mod);
+    tn_str *s = tn_str_new(text);
+    LLVMDisposeMessage(text);
+    return s;
+  }
+  TN_CHECKP(
+      any_of(format, "s", "asm"), ValueError, NULL,
+      "llvm: get_source: expected \"ll\", \"s\" or \"asm\", got \"%s\": other forms are saved "
+      "to files",
+      format);
+  LLVMMemoryBufferRef b;
+  TN_GETP(b, emit(c, LLVMAssemblyFile));
+  tn_str *s = tn_str_new_n(LLVMGetBufferStart(b), LLVMGetBufferSize(b));
+  LLVMDisposeMemoryBuffer(b);
+  return s;
+}
+
+static tn_str *get_source(tn_module *m, const char *format) {
+  code *c = code_of(m);
+  pthread_mutex_lock(&c->lock);
+  tn_str *s = text_of(c, format);
+  pthread_mutex_unlock(&c->lock);
+  return s;
+}
+
+static int write_file(const char *path, const char *data, size_t n) {
+  FILE *f = fopen(path, "wb");
+  TN_CHECK(f, OSError, NULL, "cannot open %s for writing", path);
+  bool ok = fwrite(data, 1, n, f) == n;
+  ok = fclose(f) == 0 && ok;
+  TN_CHECK(ok, OSError, NULL, "cannot write %s", path);
+  return 0;
+}
+
+static LLVMMemoryBufferRef content(code *c, const char *format) {
+  if (any_of(format, "o", "obj")) return emit(c, LLVMObjectFile);
+  if (any_of(format, "s", "asm")) return emit(c, LLVMAssemblyFile);
+  if (any_of(format, "bc", "bc")) return LLVMWriteBitcodeToMemoryBuffer(c->mod);
+  TN_CHECKP(any_of(format, "ll", "ll"), ValueError, NULL,
+            "llvm: expected a file that ends in .o, .s, .ll or .bc, got \"%s\"", format);
+  char *text = LLVMPrintModuleToString(c->mod);
+  LLVMMemoryBufferRef b = LLVMCreateMemoryBufferWithMemoryRangeCopy(text, strlen(text), "ll");
+  LLVMDisposeMessage(text);
+  return b;
+}
+
+static int save_file(tn_module *m, const char *path, const char *format) {
+  code *c = code_of(m);
+  const char *dot = strrchr(path, '.');
+  if (!*format && dot) format = dot + 1;
+  pthread_mutex_lock(&c->lock);
+  LLVMMemoryBufferRef b = content(c, format);
+  pthread_mutex_unlock(&c->lock);
+  if (!b) return -1;
+  int err = write_file(path, LLVMGetBufferStart(b), LLVMGetBufferSize(b));
+  LLVMDisposeMemoryBuffer(b);
+  return err;
+}
+
+static void code_free(code *c) {
+  if (c->jit) LLVMConsumeError(LLVMOrcDisposeLLJIT(c->jit));
+  tn_release(c->lib.env);
+  if (c->machine) LLVMDisposeTargetMachine(c->machine);
+  if (c->mod) LLVMDisposeModule(c->mod);
+  if (c->ctx) LLVMContextDispose(c->ctx);
+  tn_release(c->target);
+  pthread_mutex_destroy(&c->lock);
+  tn_free(c);
+}
+static void fini(tn_module *m) { code_free(code_of(m)); }
+
+static const tn_module_ops ops = {
+    .type_key = "llvm",
+    .format = "o",
+    .properties = TN_MODULE_RUNNABLE | TN_MODULE_DSO,
+    .get_function = get_function,
+    .get_source = get_source,
+    .save_file = save_file,
+    .fini = fini,
+};
+
+/* ---- building ---- */
+
+/* Wide vectors where this machine has them: LLVM would use half of them. */
+static int vector_width(LLVMTargetMachineRef machine, const tn_target *t) {
+  char *features = LLVMGetTargetMachineFeatureString(machine);
+  bool wide = strstr(features, "+avx512f") != NULL;
+  LLVMDisposeMessage(features);
+  return (int)target_int(t, "vector-width", wide ? 512 : 0);
+}
+
+static int generate(code *c, const tn_IRModule *ir, tn_target *t) {
+  TN_GET(c->machine, cg_machine(t));
+  c->mod = LLVMModuleCreateWithNameInContext("tenon", c->ctx);
+  char *triple = LLVMGetTargetMachineTriple(c->machine);
+  LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(c->machine);
+  LLVMSetTarget(c->mod, triple);
+  LLVMSetModuleDataLayout(c->mod, layout);
+  LLVMDisposeTargetData(layout);
+  LLVMDisposeMessage(triple);
+  cg_module m = {.ctx = c->ctx, .mod = c->mod, .vector_width = vector_width(c->machine, t)};
+  TN_TRY(cg_generate(&m, ir, t));
+  return cg_optimize(c->mod, c->machine, cg_opt_level(t));
+}
+
+static tn_module *build(const tn_IRModule *ir, tn_target *t) {
+  code *c = tn_alloc_zero(1, sizeof *c);
+  if (!c) return NULL;
+  pthread_mutex_init(&c->lock, NULL);
+  c->ctx = LLVMContextCreate();
+  tn_retain(c->target = t);
+  tn_module *m = generate(c, ir, t) ? NULL : tn_module_new(&ops, c);
+  if (!m) {
+    code_free(c);
+    return NULL;
+  }
+  c->self[0] = m;
+  c->lib.modules = c->self;
+  c->lib.nmodule = c->lib.cap = 1;
+  return m;
+}
+
+static int build_llvm(TN_ARGS) {
+  TN_NARGS("target.build.llvm", 2);
+  TN_ARG_OBJ(IRModule, m, 0);
+  TN_ARG_OBJ(Target, t, 1);
+  return tn_ret_owned(ret, build(m, t));
+}
+
+static int version(TN_ARGS) {
+  unsigned major, minor, patch;
+  LLVMGetVersion(&major, &minor, &patch);
+  *ret = tn_any_int(major);
+  return 0;
+}
+
+static int intrinsic_id(TN_ARGS) {
+  const char *name;
+  TN_NARGS("target.llvm_lookup_intrinsic_id", 1);
+  TN_TRY(tn_any_to_cstr(&args[0], &name));
+  *ret = tn_any_int(LLVMLookupIntrinsicID(name, strlen(name)));
+  return 0;
+}
+
+static const tn_func_row rows[] = {
+    {"target.build.llvm", build_llvm},
+    {"target.llvm_version", version},
+    {"target.llvm_lookup_intrinsic_id", intrinsic_id},
+};
+
+/** Registers the code generator; called once by the compiler library when it opens the plug-in. */
+TN_API int tn_llvm_init(void);
+int tn_llvm_init(void) { return tn_func_register_rows(rows, TN_COUNT(rows)); }
