@@ -1,7 +1,5 @@
 """Devices and data types."""
 
-import json
-
 from .. import _core
 
 RPC_SESS_MASK = 128
@@ -202,8 +200,8 @@ class Device(_core.Device):
     @property
     def max_thread_dimensions(self):
         """Most threads of a block in each dimension: list of three ints."""
-        text = self._attr(8)
-        return None if text is None else json.loads(text)
+        text = self._attr(8)  # "[1024, 1024, 64]"
+        return None if text is None else [int(n) for n in str(text).strip("[]").split(",")]
 
     @property
     def api_version(self):
