@@ -15,6 +15,10 @@ _NUMPY_OF = {
     "e5m2_float8": "uint8",
     "handle": "uint64",
 }
+# dtypes that numpy has too
+_BUFFER_DTYPES = frozenset(
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
+)
 # names of ml_dtypes that differ from ours
 _OURS_OF = {"float8_e4m3fn": "e4m3_float8", "float8_e5m2": "e5m2_float8"}
 
@@ -151,7 +155,10 @@ class NDArray(_core.Tensor):
             raise ValueError(
                 f"array shape do not match the shape of NDArray {source_array.shape} vs {shape}"
             )
-        _write(self, source_array, np)
+        if self.dtype in _BUFFER_DTYPES and self.device.device_type == Device.kDLCPU:
+            np.copyto(np.asarray(self), source_array, casting="unsafe")
+        else:
+            _write(self, source_array, np)
         return self
 
     def asnumpy(self):
