@@ -2,7 +2,8 @@
 
 A file holds a program, a line ``# ---`` and the program that the pass makes of it. Comments above
 the first line of the program may say ``# args: ...`` (arguments of the pass), ``# config: {...}``
-(options of the context) and ``# error: ...`` (a part of the message of the error that is expected
+(options of the context), ``# target: ...`` (a target as the argument), ``# bind_target: ...`` (the
+target of the functions, which is not shown) and ``# error: ...`` (a part of the message of the error that is expected
 instead of a program), and ``# compare: "text"`` where a program does not survive printing (an
 attribute that names a variable above its loop). What the pass gives is also printed and parsed
 back.
@@ -36,18 +37,26 @@ def read(path):
 
 def run(name, settings, program):
     """The pass on a program, in a context with the options of the file."""
-    made = getattr(tir.transform, name)(*settings.get("args", ()))
     call = _core.get_global_func
+    args = settings.get("args", ())
+    if "target" in settings:
+        args = (tenon.target.Target(settings["target"]),)
+    made = getattr(tir.transform, name)(*args)
     context = call("transform.PassContext")(2, [], [], [], settings.get("config", {}))
     module = program
     if isinstance(program, tir.PrimFunc):
         module = tenon.IRModule({"main": program})
+    if "bind_target" in settings:
+        bind = tir.transform.BindTarget(tenon.target.Target(settings["bind_target"]))
+        module = call("transform.RunPass")(bind, module)
     call("transform.EnterPassContext")(context)
     try:
         module = call("transform.RunPass")(made, module)
     finally:
         call("transform.ExitPassContext")(context)
-    return module["main"] if isinstance(program, tir.PrimFunc) else module
+    if not isinstance(program, tir.PrimFunc):
+        return module
+    return module["main"].without_attr("target") if "bind_target" in settings else module["main"]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}/{p.stem}")

@@ -92,9 +92,8 @@ static int push_arg(lowerer *x, int32_t at, tn_expr *e) {
  * the arguments. */
 static tn_expr *packed_call(tn_mut *m, tn_Call *op, bool symbol) {
   lowerer *x = m->ctx;
-  sizes before = x->at->now;
   int64_t n = op->args->len - 1 - (symbol ? 1 : 0);
-  int32_t begin = before.arg;
+  int32_t begin = x->at->now.arg;
   TN_CHECKP(n >= 0, ValueError, op->span, "%s: call of a packed function without its name",
             x->name);
   use(x->at, (sizes){.arg = (int32_t)n + 1});
@@ -102,12 +101,11 @@ static tn_expr *packed_call(tn_mut *m, tn_Call *op, bool symbol) {
   if (!r) return NULL;
   for (int64_t i = 0; i < n; ++i)
     TN_TRYP(push_arg(x, begin + (int32_t)i, (tn_expr *)tn_arr_obj(r->args, i + 1)));
-  x->at->now = before;
   TN_VEC(v);
   tn_obj *lowered[] = {tn_arr_obj(r->args, 0), (tn_obj *)x->at->value, (tn_obj *)x->at->tcode->data,
                        (tn_obj *)const_i32(begin), (tn_obj *)const_i32(begin + n)};
   for (int i = 0; i < TN_COUNT(lowered); ++i)
-    TN_TRYP(!lowered[i] || tn_vec_push_obj(&v, lowered[i]) ? -1 : 0);
+    if (!lowered[i] || tn_vec_push_obj(&v, lowered[i])) return NULL;
   if (symbol) TN_TRYP(tn_vec_push_obj(&v, tn_arr_obj(r->args, n + 1)));
   return tir_call_args(r->dtype,
                        symbol ? TIR_OP_tvm_call_cpacked_lowered : TIR_OP_tvm_call_packed_lowered,
