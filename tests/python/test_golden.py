@@ -1,12 +1,14 @@
 """Golden files of passes: tests/golden/<dialect>/<Pass>/*.txt.
 
-A file holds a program, a line ``# ---`` and the program that the pass makes of it. Comments above
-the first line of the program may say ``# args: ...`` (arguments of the pass), ``# config: {...}``
-(options of the context), ``# target: ...`` (a target as the argument), ``# bind_target: ...`` (the
-target of the functions, which is not shown) and ``# error: ...`` (a part of the message of the error that is expected
-instead of a program), and ``# compare: "text"`` where a program does not survive printing (an
-attribute that names a variable above its loop). What the pass gives is also printed and parsed
-back.
+A file holds a program, a line ``# ---`` and the program that the pass makes of it, which is also
+printed and parsed back. Comments above the first line of the program may say
+
+- ``# args: ...``: arguments of the pass, or ``# target: ...``: a target as its argument;
+- ``# config: {...}``: options of the context;
+- ``# bind_target: ...``: the target of the functions, which is not shown;
+- ``# error: ...``: a part of the message of the error that is expected instead of a program;
+- ``# compare: "text"``: compare as text, where a program does not survive printing (an attribute
+  that names a variable above its loop).
 """
 
 import ast
