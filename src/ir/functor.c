@@ -106,16 +106,28 @@ static int enter(walk *w, tn_obj *o) {
   return class_of(o) == INNER ? add_children(w, o) : 0;
 }
 
-/* The next child of the top frame that was not met before, marked as met; NULL when there is none.
- */
+/* Was the object met before? Marks it as met. What has a single reference can be met only once. */
+static int meet(walk *w, const tn_obj *o, bool *before) {
+  *before = false;
+  if (tn_use_count(o) == 1) return 0;
+  tn_pmap_slot *slot = tn_pmap_slot_of(&w->seen, o);
+  if (!slot) return -1;
+  *before = slot->v.i64 != 0;
+  slot->v.i64 = 1;
+  return 0;
+}
+
+/* The next child of the top frame that was not met before; NULL when there is none. */
 static int next_child(walk *w, tn_obj **out) {
   frame *top = &w->frames[w->depth - 1];
+  bool before;
   *out = NULL;
   while (top->next < w->nqueue) {
     tn_obj *child = w->queue[top->next++];
-    if (tn_pmap_has(&w->seen, child)) continue;
+    TN_TRY(meet(w, child, &before));
+    if (before) continue;
     *out = child;
-    return tn_pmap_put_int(&w->seen, child, 1);
+    return 0;
   }
   return 0;
 }

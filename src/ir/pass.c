@@ -1,10 +1,12 @@
 /* Running passes: module passes, passes over functions, sequences; passes made of C functions. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "ir/diag.h"
 #include "ir/module.h"
 #include "ir/pass_impl.h"
+#include "tenon/object.h"
 
 /* ---- the kinds ---- */
 
@@ -136,6 +138,49 @@ static tn_IRModule *run_reporting(tn_Pass *p, tn_IRModule *m, tn_PassContext *ct
   return r;
 }
 
+/* ---- checks around passes ---- */
+
+enum { MAX_VERIFIERS = 8 };
+static int (*verifiers[MAX_VERIFIERS])(tn_IRModule *);
+static int nverifiers;
+
+void ir_pass_add_verifier(int (*verify)(tn_IRModule *)) {
+  if (nverifiers < MAX_VERIFIERS) verifiers[nverifiers++] = verify;
+}
+
+static bool verifies(const tn_PassContext *ctx) {
+  const char *always = getenv("TENON_VERIFY_PASSES");
+  return ir_config_int(ctx, "ir.verify", always && *always && strcmp(always, "0") != 0) != 0;
+}
+
+static int verify(const tn_PassInfo *info, tn_IRModule *m) {
+  for (int i = 0; i < nverifiers; ++i) {
+    if (verifiers[i](m) == 0) continue;
+    tn_error_note("after pass %s", tn_cstr(info->name));
+    return tn_trace(__FILE__, __LINE__, __func__);
+  }
+  return 0;
+}
+
+/* Runs the pass and checks that its input stays as it is. */
+static tn_IRModule *run_immutable(tn_Pass *pass, tn_IRModule *m, tn_PassContext *ctx) {
+  uint64_t before, after;
+  TN_TRYP(tn_hash_any(tn_any_obj(m), 0, &before));
+  tn_IRModule *r = run_reporting(pass, m, ctx);
+  if (!r) return NULL;
+  TN_TRYP(tn_hash_any(tn_any_obj(m), 0, &after));
+  TN_CHECKP(before == after, InternalError, NULL, "pass %s changed the module it was given",
+            tn_cstr(pass->pass_info->name));
+  return r;
+}
+
+static tn_IRModule *run_checked(tn_Pass *pass, tn_IRModule *m, tn_PassContext *ctx) {
+  if (pass->hdr.type_index == TN_TI_Sequential) return dispatch(pass, m, ctx);
+  bool immutable = ir_config_int(ctx, "testing.immutable_module", 0) != 0;
+  tn_IRModule *r = immutable ? run_immutable(pass, m, ctx) : run_reporting(pass, m, ctx);
+  return r && verifies(ctx) && verify(pass->pass_info, r) ? NULL : r;
+}
+
 tn_IRModule *ir_pass_run(tn_Pass *pass, tn_IRModule *m, tn_PassContext *ctx) {
   TN_SCOPE(s);
   bool run;
@@ -145,8 +190,7 @@ tn_IRModule *ir_pass_run(tn_Pass *pass, tn_IRModule *m, tn_PassContext *ctx) {
   tn_scope_own(ctx);
   TN_TRYP(ir_instruments_before(ctx, m, pass->pass_info, &run));
   if (!run) return m;
-  bool sequence = pass->hdr.type_index == TN_TI_Sequential;
-  tn_IRModule *r = sequence ? dispatch(pass, m, ctx) : run_reporting(pass, m, ctx);
+  tn_IRModule *r = run_checked(pass, m, ctx);
   if (!r) return NULL;
   TN_TRYP(ir_instruments_after(ctx, r, pass->pass_info));
   return tn_scope_return(s, r);

@@ -168,6 +168,37 @@ static void test_options_are_declared(void **state) {
       "expect config tir.disable_vectorize to have type IntImm, but instead get runtime.String");
 }
 
+static int refuse_bad(tn_IRModule *m) {
+  if (count(m, "bad") == 0) return 0;
+  return TN_RAISE(ValueError, NULL, "a bad module");
+}
+
+/* A pass that changes what it is given. */
+static tn_IRModule *spoil(tn_IRModule *m, const tn_pass_ctx *c) {
+  (void)c;
+  return ir_module_add(m, ir_global_var("new"), (tn_BaseFunc *)ir_global_var("f"), true) ? NULL : m;
+}
+
+static void test_modules_are_checked_around_passes(void **state) {
+  (void)state;
+  TN_SCOPE(s);
+  static const ir_pass_row spoiler = {"test.Spoil", IR_PASS_MODULE,     0, spoil, NULL,
+                                      NULL,         "changes its input"};
+  tn_IRModule *m = ir_module_new(NULL, NULL, NULL);
+  ir_pass_add_verifier(refuse_bad);
+  tn_PassContext *c = context(2, "ir.verify", tn_any_bool(true));
+  assert_non_null(ir_pass_run(make(0, "good"), m, c));
+  assert_non_null(ir_pass_run(make(0, "bad"), m, NULL));
+  assert_null(ir_pass_run(make(0, "bad"), m, c));
+  assert_string_equal(tn_cstr((tn_str *)tn_arr_obj(tn_error_get()->notes, 0)),
+                      "after pass test.Mark");
+  assert_error("ValueError", "a bad module");
+  c = context(2, "testing.immutable_module", tn_any_bool(true));
+  assert_non_null(ir_pass_run(make(0, "good"), m, c));
+  assert_null(ir_pass_run(ir_pass_new(&spoiler, NULL, 0), m, c));
+  assert_error("InternalError", "pass test.Spoil changed the module it was given");
+}
+
 static void test_diagnostics_show_the_place(void **state) {
   (void)state;
   TN_SCOPE(s);
@@ -204,6 +235,7 @@ int main(void) {
       cmocka_unit_test(test_contexts_nest),
       cmocka_unit_test(test_instruments),
       cmocka_unit_test(test_options_are_declared),
+      cmocka_unit_test(test_modules_are_checked_around_passes),
       cmocka_unit_test(test_diagnostics_show_the_place),
   };
   return cmocka_run_group_tests(tests, start_compiler, NULL);
