@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "arith/arith.h"
+#include "driver/tir_pipeline.h"
 #include "ir/ir.h"
 #include "object/functions.h"
 #include "te/te.h"
@@ -11,7 +12,7 @@
 #include "tir/tir.h"
 
 static int (*const layers[])(void) = {
-    ir_init, arith_init, tir_init, te_init, target_init,
+    ir_init, arith_init, tir_init, te_init, target_init, driver_tir_pipeline_init,
 };
 
 static int result;

@@ -1,0 +1,158 @@
+/* The order of the passes over tensor programs. What programs add with the option
+   tir.add_lower_pass, pairs of phase and pass, runs before the first list (phase 0) or after the
+   list of its number. */
+#include "driver/tir_pipeline.h"
+
+#include <string.h>
+
+#include "ir/expr.h"
+#include "ir/module.h"
+#include "object/functions.h"
+#include "tir/tir.h"
+
+/* From blocks to loops over flat memory. */
+static const char *const phase1[] = {
+    "tir.LowerInitBlock",
+    "tir.PlanAndUpdateBufferAllocationLocation",
+    "tir.ConvertBlocksToOpaque",
+    "tir.LowerMatchBuffer",
+    "tir.Simplify",
+    "tir.LowerOpaqueBlock",
+    "tir.FlattenBuffer",
+    "tir.Simplify",
+};
+
+/* What loops ask for. */
+static const char *const phase2[] = {
+    "tir.VectorizeLoop",
+    "tir.UnrollLoop",
+};
+
+/* Tidying up. */
+static const char *const phase3[] = {
+    "tir.Simplify",
+    "tir.RemoveNoOp",
+};
+
+/* Host functions. */
+static const char *const host[] = {
+    "tir.AnnotateEntryFunc",
+    "tir.MakePackedAPI",
+    "tir.LowerTVMBuiltin",
+    "tir.LowerIntrin",
+};
+
+static const char *const not_simple[] = {"tir.UnrollLoop"};
+
+static bool is_left_out(const char *name, bool simple_mode) {
+  for (int i = 0; simple_mode && i < TN_COUNT(not_simple); ++i)
+    if (strcmp(name, not_simple[i]) == 0) return true;
+  return false;
+}
+
+static int push(tn_vec *list, const char *name, const tn_any *arg) {
+  for (int i = 0; ir_pass_at(i); ++i) {
+    if (strcmp(ir_pass_at(i)->name, name) != 0) continue;
+    tn_Pass *p = ir_pass_new(ir_pass_at(i), arg, arg ? 1 : 0);
+    return p ? tn_vec_push_obj(list, p) : -1;
+  }
+  return TN_RAISE(InternalError, NULL, "there is no pass %s", name);
+}
+
+static int push_all(tn_vec *list, const char *const *names, int n, bool simple_mode) {
+  for (int i = 0; i < n; ++i)
+    if (!is_left_out(names[i], simple_mode)) TN_TRY(push(list, names[i], NULL));
+  return 0;
+}
+
+/* The caller's passes of a phase. */
+static int push_added(tn_vec *list, const tn_PassContext *ctx, int64_t phase) {
+  const tn_arr *added = (const tn_arr *)ir_config_get(ctx, "tir.add_lower_pass");
+  for (int64_t i = 0; added && i < added->len; ++i) {
+    const tn_obj *pair = tn_arr_obj(added, i);
+    int64_t at;
+    bool good = pair && pair->type_index == TN_TI_Array && ((const tn_arr *)pair)->len == 2 &&
+                tir_as_int(tn_arr_obj((const tn_arr *)pair, 0), &at) && at >= 0 && at <= 3 &&
+                TN_IS(Pass, tn_arr_obj((const tn_arr *)pair, 1));
+    TN_CHECK(good, ValueError, NULL,
+             "tir.add_lower_pass[%lld]: expected a pair of phase (0 to 3) and pass", (long long)i);
+    if (at == phase) TN_TRY(tn_vec_push_obj(list, tn_arr_obj((const tn_arr *)pair, 1)));
+  }
+  return 0;
+}
+
+static tn_IRModule *run(const char *name, const tn_vec *list, tn_IRModule *m) {
+  tn_arr *passes = tn_arr_from(list);
+  tn_Sequential *s = passes ? ir_sequential(name, passes) : NULL;
+  return s ? ir_pass_run((tn_Pass *)s, m, NULL) : NULL;
+}
+
+tn_IRModule *driver_lower(tn_IRModule *m, bool simple_mode) {
+  const struct {
+    const char *const *names;
+    int n;
+  } phases[] = {{NULL, 0},
+                {phase1, TN_COUNT(phase1)},
+                {phase2, TN_COUNT(phase2)},
+                {phase3, TN_COUNT(phase3)}};
+  TN_VEC(list);
+  const tn_PassContext *ctx = ir_pass_ctx_current();
+  if (!ctx) return NULL;
+  for (int i = 0; i < TN_COUNT(phases); ++i) {
+    TN_TRYP(push_all(&list, phases[i].names, phases[i].n, simple_mode));
+    TN_TRYP(push_added(&list, ctx, i));
+  }
+  return run("lower", &list, m);
+}
+
+tn_IRModule *driver_host_pipeline(tn_IRModule *lowered, tn_obj *target) {
+  TN_VEC(list);
+  tn_any arg = tn_any_obj(target);
+  TN_TRYP(push(&list, "tir.BindTarget", &arg));
+  TN_TRYP(push_all(&list, host, TN_COUNT(host), false));
+  return run("host", &list, lowered);
+}
+
+/* driver.lower(module, simple_mode) -> IRModule */
+static int f_lower(TN_ARGS) {
+  bool simple;
+  TN_NARGS("driver.lower", 2);
+  TN_ARG_OBJ(IRModule, m, 0);
+  TN_TRY(tn_any_to_bool(&args[1], &simple));
+  TN_CHECK(m, TypeError, NULL, "driver.lower: expected a module, got None");
+  return tn_ret_obj(ret, driver_lower(m, simple));
+}
+
+/* driver.lower_primfunc(function, name, simple_mode) -> IRModule with the function by that name */
+static int f_lower_primfunc(TN_ARGS) {
+  bool simple;
+  const char *name;
+  TN_NARGS("driver.lower_primfunc", 3);
+  TN_ARG_OBJ(PrimFunc, f, 0);
+  TN_TRY(tn_any_to_cstr(&args[1], &name));
+  TN_TRY(tn_any_to_bool(&args[2], &simple));
+  TN_CHECK(f, TypeError, NULL, "driver.lower_primfunc: expected a function, got None");
+  tn_IRModule *m = ir_module_new(NULL, NULL, NULL);
+  tn_GlobalVar *v = ir_global_var(name);
+  if (!m || !v) return -1;
+  TN_GET(f, tir_with_attr(f, "global_symbol", (tn_obj *)tn_str_from(name)));
+  TN_TRY(ir_module_add(m, v, (tn_BaseFunc *)f, false));
+  return tn_ret_obj(ret, driver_lower(m, simple));
+}
+
+/* driver.host_pipeline(lowered module, target) -> IRModule */
+static int f_host_pipeline(TN_ARGS) {
+  TN_NARGS("driver.host_pipeline", 2);
+  TN_ARG_OBJ(IRModule, m, 0);
+  TN_ARG_OBJ(Object, target, 1);
+  TN_CHECK(m && target, TypeError, NULL, "driver.host_pipeline: expected a module and a target");
+  return tn_ret_obj(ret, driver_host_pipeline(m, target));
+}
+
+static const tn_func_row functions[] = {
+    {"driver.lower", f_lower},
+    {"driver.lower_primfunc", f_lower_primfunc},
+    {"driver.host_pipeline", f_host_pipeline},
+};
+
+int driver_tir_pipeline_init(void) { return tn_func_register_rows(functions, TN_COUNT(functions)); }

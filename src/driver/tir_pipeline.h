@@ -1,0 +1,20 @@
+/* The order of the passes that make flat code, and then host functions, of tensor programs. */
+#ifndef TN_DRIVER_TIR_PIPELINE_H_
+#define TN_DRIVER_TIR_PIPELINE_H_
+
+#include "ir/pass.h"
+
+/** Programs with blocks as flat loops over flat memory, in the current context.
+ *  @param simple_mode leave out what makes the result long: loops stay whole
+ *  @return scope-owned, or NULL with the error of a pass */
+TN_API tn_IRModule *driver_lower(tn_IRModule *m, bool simple_mode);
+
+/** Lowered programs as functions with the packed signature, for a code generator.
+ *  @param target a Target: functions that name none get it */
+TN_API tn_IRModule *driver_host_pipeline(tn_IRModule *lowered, tn_obj *target);
+
+/** "driver.lower", "driver.lower_primfunc" and "driver.host_pipeline"; part of the start of the
+ * compiler. */
+TN_API int driver_tir_pipeline_init(void);
+
+#endif /* TN_DRIVER_TIR_PIPELINE_H_ */

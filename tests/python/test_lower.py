@@ -1,0 +1,119 @@
+"""The pipelines of passes over tensor programs."""
+
+import pytest
+import tenon
+from tenon import _core, tir
+from tenon.ir.transform import PassContext
+from tenon.script import tir as T
+
+lower = _core.get_global_func("driver.lower")
+
+
+@T.prim_func
+def matmul(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32"), c: T.handle):
+    T.func_attr({"global_symbol": "main"})
+    C = T.match_buffer(c, (8, 8))
+    D = T.alloc_buffer((8, 8))
+    for i, j, k in T.grid(8, 8, 8):
+        with T.block("D"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                D[vi, vj] = T.float32(0)
+            D[vi, vj] = D[vi, vj] + A[vi, vk] * B[vk, vj]
+    for i in T.serial(8):
+        for j in T.vectorized(8):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = D[vi, vj] + T.float32(1)
+
+
+@T.prim_func
+def expected(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32"), c: T.handle):
+    T.func_attr({"global_symbol": "main"})
+    C = T.match_buffer(c, (8, 8))
+    A_1 = T.decl_buffer((64,), data=A.data)
+    B_1 = T.decl_buffer((64,), data=B.data)
+    C_1 = T.decl_buffer((64,), data=C.data)
+    D = T.allocate([64], "float32", "global")
+    D_1 = T.decl_buffer((64,), data=D)
+    for i, j, k in T.grid(8, 8, 8):
+        if k == 0:
+            D_1[i * 8 + j] = T.float32(0)
+        D_1[i * 8 + j] = D_1[i * 8 + j] + A_1[i * 8 + k] * B_1[k * 8 + j]
+    for i in range(8):
+        C_1[i * 8 : i * 8 + 8] = D_1[i * 8 : i * 8 + 8] + T.Broadcast(T.float32(1), 8)
+
+
+def module(func):
+    return tenon.IRModule({"main": func})
+
+
+def test_matmul_becomes_flat_loops():
+    lowered = lower(module(matmul), False)["main"]
+    tenon.ir.assert_structural_equal(lowered, expected)
+
+
+def test_vectorization_can_be_turned_off():
+    with PassContext(config={"tir.disable_vectorize": True}):
+        assert "Broadcast" not in lower(module(matmul), False)["main"].script()
+
+
+def test_simple_mode_keeps_loops():
+    @T.prim_func
+    def func(A: T.Buffer((4,), "float32")):
+        for i in T.unroll(4):
+            A[i] = T.float32(0)
+
+    assert "T.unroll(4)" in lower(module(func), True)["main"].script()
+    assert "A[3] = " in lower(module(func), False)["main"].script()
+
+
+def test_added_passes_run_after_their_phase():
+    seen = []
+
+    def probe(phase):
+        name = f"probe{phase}"
+        make = _core.get_global_func("tir.transform.CreatePrimFuncPass")
+        info = tenon.ir.transform.PassInfo(0, name, [])
+
+        def look(func, mod, ctx):
+            text = func.script()
+            seen.append((phase, "T.block" in text, "T.vectorized" in text))
+            return func
+
+        return make(look, info)
+
+    added = [(phase, probe(phase)) for phase in (3, 0, 1, 2)]
+    with PassContext(config={"tir.add_lower_pass": added}):
+        lower(module(matmul), False)
+    assert seen == [(0, True, True), (1, False, True), (2, False, False), (3, False, False)]
+
+
+def test_added_passes_are_checked():
+    with PassContext(config={"tir.add_lower_pass": [(7, tir.transform.Simplify())]}):
+        with pytest.raises(ValueError, match=r"tir.add_lower_pass\[0\]: expected a pair of phase"):
+            lower(module(matmul), False)
+
+
+def test_host_function_has_the_packed_signature():
+    host = _core.get_global_func("driver.host_pipeline")
+    built = host(lower(module(matmul), False), tenon.target.Target("llvm"))["main"]
+    assert [str(p.name) for p in built.params] == [
+        "args",
+        "arg_type_ids",
+        "num_args",
+        "out_ret_value",
+        "out_ret_tcode",
+        "resource_handle",
+    ]
+    assert built.attrs["calling_conv"] == 1 and built.attrs["tir.is_entry_func"]
+    text = built.script()
+    for message in (
+        "main: num_args should be 3",
+        "main: Expect arg[0] to be pointer",
+        "arg.A.ndim is expected to equal 2",
+        "arg.B.dtype is expected to be float32",
+        "Argument arg.C.shape[1] has an unsatisfied constraint: 8 == ",
+        "arg.C.strides: expected to be compact array",
+    ):
+        assert message in text
