@@ -112,6 +112,7 @@ int arith_set_interval(arith_analyzer *a, tn_Var *v, tn_IntervalSet *s, bool ove
 
 int arith_bind(arith_analyzer *a, tn_Var *v, tn_expr *value, bool override) {
   arith_var *r;
+  if (!v || !value) return -1; /* an error is pending */
   TN_GET(value, arith_simplify(a, value));
   TN_GET(r, record_of(a, v));
   bool known = r->value || r->has_bound || r->lo;
@@ -128,6 +129,7 @@ int arith_bind(arith_analyzer *a, tn_Var *v, tn_expr *value, bool override) {
 }
 
 int arith_bind_range(arith_analyzer *a, tn_Var *v, const tn_Range *range, bool override) {
+  if (!v || !range) return -1; /* an error is pending */
   if (tir_is_one(range->extent)) return arith_bind(a, v, range->min, override);
   arith_var *r;
   tn_expr *min, *extent, *max;
@@ -242,6 +244,7 @@ static int add_condition(arith_analyzer *a, tn_expr *cond) {
 
 int64_t arith_enter(arith_analyzer *a, tn_expr *cond) {
   int64_t mark = a->nfacts;
+  if (!cond) return -1; /* an error is pending */
   tn_expr *simple = arith_rewrite_simplify(a, cond);
   if (!simple || add_condition(a, simple)) {
     arith_leave(a, mark);

@@ -44,6 +44,13 @@ int64_t arith_gcd(int64_t x, int64_t y);
 bool arith_modular_intersect(arith_modular x, arith_modular y, arith_modular *out);
 arith_modular arith_modular_of(int64_t coeff, int64_t base);
 
+/* ---- symbolic bounds ---- */
+/** Constant bounds of `e` by way of the variables' symbolic ones: of n - i for i in [0, n) that is
+ * 1 and more (int_set.c). */
+int arith_known_bounds(arith_analyzer *a, tn_expr *e, arith_bound *out);
+/** The same by way of the conditions that hold: y - x for x < y is 1 and more (prove.c). */
+int arith_fact_bounds(arith_analyzer *a, tn_expr *e, arith_bound *out);
+
 /* ---- small helpers ---- */
 static inline int64_t arith_floordiv(int64_t a, int64_t b) {
   return a / b - (a % b != 0 && (a < 0) != (b < 0));

@@ -49,6 +49,7 @@ static bool bounded(const tn_IntervalSet *s) {
 
 tn_IntervalSet *arith_interval_of_range(arith_analyzer *a, const tn_Range *r) {
   tn_expr *max;
+  if (!r) return NULL; /* an error is pending */
   if (tir_is_one(r->extent)) return point(r->min);
   TN_GETP(max, tir_add(r->min, tir_sub(r->extent, tir_one(r->extent->dtype))));
   TN_GETP(max, arith_simplify(a, max));
@@ -117,7 +118,8 @@ tn_Range *arith_interval_range(arith_analyzer *a, const tn_IntervalSet *s, tn_Ra
 typedef struct {
   arith_analyzer *a;
   const tn_map *dom;
-  int depth; /* of domains that are given in terms of other variables */
+  int depth;  /* of domains that are given in terms of other variables */
+  bool known; /* variables that are not in `dom` have the bounds that the analyzer knows */
 } evaluator;
 
 static tn_IntervalSet *eval(evaluator *v, tn_expr *e);
@@ -138,8 +140,19 @@ static tn_IntervalSet *other(evaluator *v, tn_expr *e) {
   return used ? arith_interval_all() : point(e);
 }
 
+/* What the analyzer knows of a variable, NULL without an error when that is nothing. */
+static tn_obj *known_domain(const evaluator *v, const tn_expr *e) {
+  const arith_var *r = v->known ? arith_known(v->a, e) : NULL;
+  if (!r || r->value || (!r->lo && !r->has_bound)) return NULL;
+  if (r->lo) return (tn_obj *)arith_interval(r->lo, r->hi);
+  arith_bound b = arith_intersect(r->bound, arith_dtype_bound(e->dtype));
+  if (b.min <= ARITH_NEG_INF || b.max == ARITH_POS_INF) return NULL;
+  return (tn_obj *)arith_interval(tir_int(e->dtype, b.min), tir_int(e->dtype, b.max));
+}
+
 static tn_IntervalSet *eval_var(evaluator *v, tn_expr *e) {
   tn_obj *d = domain_of(v, (tn_obj *)e);
+  if (!d) d = known_domain(v, e);
   tn_IntervalSet *s, *lo, *hi;
   if (!d) return point(e);
   TN_GETP(s, arith_interval_from(v->a, d));
@@ -296,6 +309,20 @@ tn_IntervalSet *arith_int_set(arith_analyzer *a, tn_expr *e, const tn_map *dom) 
   tn_IntervalSet *s;
   TN_GETP(s, eval(&v, e));
   return simple_interval(a, s->min_value, s->max_value);
+}
+
+int arith_known_bounds(arith_analyzer *a, tn_expr *e, arith_bound *out) {
+  evaluator v = {.a = a, .known = true};
+  tn_IntervalSet *s;
+  tn_expr *min, *max;
+  *out = arith_everything();
+  TN_GET(s, eval(&v, e));
+  if (arith_interval_is_none(s)) return 0;
+  TN_GET(min, simple(a, s->min_value));
+  TN_GET(max, simple(a, s->max_value));
+  if (!arith_is_inf(min)) out->min = arith_const_bound(a, min).min;
+  if (!arith_is_inf(max)) out->max = arith_const_bound(a, max).max;
+  return 0;
 }
 
 tn_IntervalSet *arith_int_set_of_range(arith_analyzer *a, const tn_Range *r, const tn_map *dom) {

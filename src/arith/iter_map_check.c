@@ -179,6 +179,7 @@ tn_IterMapResult *iter_map_detect(arith_analyzer *a, const tn_arr *indices, cons
   TN_VEC(sums);
   iter_ctx c;
   tn_IterMapResult *r = NULL;
+  if (!indices || !ranges) return NULL; /* an error is pending */
   int err = iter_ctx_init(&c, a, ranges, simplify_trivial);
   if (!err) err = detect(&c, indices, predicate, level, &sums);
   if (!err) {

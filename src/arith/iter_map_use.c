@@ -290,6 +290,7 @@ static int invert(inverter *v, const tn_arr *sums, const tn_arr *outputs, tn_map
 
 tn_map *iter_map_inverse(arith_analyzer *a, const tn_arr *sums, const tn_arr *outputs) {
   inverter v = {.a = a};
+  if (!sums || !outputs) return NULL; /* an error is pending */
   TN_CHECKP(sums->len == outputs->len, ValueError, NULL,
             "inverse_affine_iter_map: expected %lld outputs, got %lld", (long long)sums->len,
             (long long)outputs->len);

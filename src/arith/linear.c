@@ -10,8 +10,11 @@ typedef struct {
 } linear;
 
 static int is_it(void *ctx, tn_obj *o) { return o == (tn_obj *)ctx; }
+/* What cannot be looked through counts as using it. */
 static bool uses(const tn_expr *e, const tn_obj *v) {
-  return tn_post_order(e, is_it, (void *)(uintptr_t)v) == 1;
+  int r = tn_post_order(e, is_it, (void *)(uintptr_t)v);
+  if (r < 0) tn_error_clear();
+  return r != 0;
 }
 
 /* 1: done, 0: not linear, -1: error */
@@ -62,6 +65,7 @@ static bool independent(const tn_expr *e, const tn_arr *vars) {
 tn_arr *arith_linear(tn_expr *e, const tn_arr *vars) {
   TN_VEC(out);
   tn_expr *base = e;
+  if (!e || !vars) return NULL; /* an error is pending */
   for (int64_t i = 0; i < vars->len; ++i) {
     linear l;
     int r = detect(base, tn_arr_obj(vars, i), &l);
@@ -132,6 +136,7 @@ tn_arr *arith_clip_bound(arith_analyzer *a, tn_expr *cond, const tn_arr *vars) {
   clipper c = {.a = a, .vars = vars};
   tn_arr *r = NULL;
   int err = 0;
+  if (!cond || !vars) return NULL; /* an error is pending */
   for (int64_t i = 0; i < 2 * vars->len && !err; ++i) err = tn_vec_push(&c.limits, tn_any_none());
   if (!err) err = clip(&c, cond);
   if (!err) r = c.failed ? tn_arr_of(0) : tn_arr_from(&c.limits);

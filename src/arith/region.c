@@ -42,6 +42,7 @@ int arith_region_exact(arith_analyzer *a, const tn_arr *region, const tn_map *ra
   TN_VEC(sets);
   tn_IterMapResult *r;
   *out = NULL;
+  if (!region || !ranges) return -1; /* an error is pending */
   TN_TRY(check_region(region));
   for (int64_t i = 0; i < region->len; ++i)
     TN_TRY(tn_vec_push_obj(&mins, range_at(region, i)->min));
@@ -76,8 +77,11 @@ tn_arr *arith_region_upper(arith_analyzer *a, const tn_arr *region, const tn_map
 /* ---- bounds of one variable ---- */
 
 static int is_it(void *ctx, tn_obj *o) { return o == (tn_obj *)ctx; }
+/* What cannot be looked through counts as using it. */
 static bool uses(const tn_expr *e, const tn_Var *v) {
-  return tn_post_order(e, is_it, (void *)(uintptr_t)v) == 1;
+  int r = tn_post_order(e, is_it, (void *)(uintptr_t)v);
+  if (r < 0) tn_error_clear();
+  return r != 0;
 }
 
 typedef struct {
@@ -210,6 +214,7 @@ tn_IntervalSet *arith_deduce_bound(arith_analyzer *a, tn_Var *v, tn_expr *cond, 
                                    const tn_map *relax) {
   TN_VEC(bound);
   tn_IntervalSet *s = NULL;
+  if (!v || !cond) return NULL; /* an error is pending */
   if (!bind_hints(a, hint, &bound)) s = deduce(a, v, cond, relax);
   for (int64_t i = 0; i < bound.len; ++i) arith_unbind(a, (tn_Var *)bound.items[i].v.obj);
   return s;

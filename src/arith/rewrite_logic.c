@@ -67,6 +67,12 @@ static int compare(tn_mut *m, tn_expr *a, tn_expr *b, order *out) {
   arith_bound diff = arith_intersect(arith_const_bound(an, d),
                                      (arith_bound){arith_sat_add(x.min, arith_sat_neg(y.max)),
                                                    arith_sat_add(x.max, arith_sat_neg(y.min))});
+  if (an->depth == 1 && diff.min < 1 && diff.max > -1 && !TN_AS(IntImm, d)) {
+    arith_bound known, fact;
+    TN_TRY(arith_known_bounds(an, d, &known));
+    TN_TRY(arith_fact_bounds(an, d, &fact));
+    diff = arith_intersect(diff, arith_intersect(known, fact));
+  }
   arith_modular s = arith_modular_set(an, d);
   int o = LESS | EQUAL | GREATER;
   if (diff.min >= 0) o &= ~LESS;

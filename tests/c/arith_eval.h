@@ -12,6 +12,8 @@ typedef struct {
   tn_Var *var[NVARS];
   int64_t lo[NVARS], hi[NVARS], value[NVARS];
   uint64_t seed;
+  bool related;   /* the last variable is x, ..., x + 5 */
+  tn_expr *holds; /* a condition on the values, or NULL */
 } program;
 
 static inline uint64_t rnd(program *p) { /* xorshift64 */
@@ -126,8 +128,15 @@ static inline void new_program(program *p, uint64_t seed) {
     p->hi[i] = p->lo[i] + between(p, 1, 30);
   }
 }
-static inline void draw_values(program *p) {
-  for (int i = 0; i < NVARS; ++i) p->value[i] = between(p, p->lo[i], p->hi[i]);
+/* False when no values that satisfy the condition were found. */
+static inline bool draw_values(program *p) {
+  int64_t ok = 1;
+  for (int k = 0; k < 50; ++k) {
+    for (int i = 0; i < NVARS; ++i) p->value[i] = between(p, p->lo[i], p->hi[i]);
+    if (p->related) p->value[NVARS - 1] = p->value[0] + between(p, 0, 5);
+    if (!p->holds || (eval(p, p->holds, &ok) && ok)) return true;
+  }
+  return false;
 }
 
 #endif

@@ -28,7 +28,7 @@ def value(expr, assignment):
 def expect(indices, dom, *shape, predicate=True, level=IterMapLevel.Bijective):
     found = arith.detect_iter_map(indices, dom, predicate, level)
     assert len(found.indices) == len(shape), list(found.errors)
-    for index, (extent, base) in zip(found.indices, shape):
+    for index, (extent, base) in zip(found.indices, shape, strict=True):
         if extent == 1:
             assert len(index.args) == 0
         else:
@@ -129,7 +129,9 @@ def test_random_maps_against_enumeration():
         scale = rng.choice([1, 2, 3, 4, 6])
         fused = x * scale + y
         c = rng.choice([2, 3, 4])
-        indices = rng.choice([[fused], [fused // c, fused % c], [x, y], [y // c, y % c, x], [y // c]])
+        indices = rng.choice(
+            [[fused], [fused // c, fused % c], [x, y], [y // c, y % c, x], [y // c]]
+        )
         found = arith.detect_iter_map(indices, dom, True, IterMapLevel.Bijective)
         if len(found.indices) == 0:
             continue
