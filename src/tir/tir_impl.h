@@ -9,5 +9,7 @@ int transforms_init(void);
 
 /** Functions of stmt_functor.c. */
 int stmt_functor_init(void);
+/** Types and functions of schedule/. */
+int schedule_init(void);
 
 #endif /* TN_TIR_TIR_IMPL_H_ */

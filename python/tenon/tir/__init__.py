@@ -130,6 +130,7 @@ from .op import (
     truncmod,
 )
 from .reduce import comm_reducer, max, min, sum
+from .schedule import BlockRV, ExprRV, LoopRV, Schedule, ScheduleError, ScheduleState, StmtSRef
 from .stmt import (
     Allocate,
     AllocateConst,

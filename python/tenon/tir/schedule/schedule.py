@@ -1,0 +1,276 @@
+"""The class Schedule and its handles."""
+
+from ..._ffi.registry import register_object
+from ...ir.expr import PrimExpr
+from ...ir.module import IRModule
+from ...runtime.object import Object
+from ..expr import convert
+from ..function import PrimFunc
+from ..stmt import ForKind
+from . import _ffi_api
+
+# handles of integers are expressions
+ExprRV = PrimExpr
+
+_DEBUG = {"all": -1, "none": 0, "verify_sref_tree": 1, "verify_cached_flags": 2}
+_RENDER = {"detail": 0, "fast": 1, "none": 2}
+
+
+@register_object("tir.BlockRV")
+class BlockRV(Object):
+    """Handle of a block."""
+
+    __slots__ = ()
+
+
+@register_object("tir.LoopRV")
+class LoopRV(Object):
+    """Handle of a loop."""
+
+    __slots__ = ()
+
+
+@register_object("tir.StmtSRef")
+class StmtSRef(Object):
+    """A block or loop of a schedule as it was when it was asked for; ``stmt`` is the node."""
+
+    __slots__ = ()
+
+
+class ScheduleState:
+    """The program of a schedule, seen without its handles."""
+
+    def __init__(self, schedule):
+        self._schedule = schedule
+
+    @property
+    def mod(self):
+        """The program as it is now."""
+        return self._schedule.mod
+
+
+def _module(mod):
+    if isinstance(mod, PrimFunc):
+        return IRModule({"main": mod})
+    if not isinstance(mod, IRModule):
+        raise TypeError(f"Schedule: expected an IRModule or PrimFunc, got {type(mod).__name__}")
+    return mod
+
+
+def _choice(name, value, choices):
+    if value is None:
+        value = "none" if name == "debug_mask" else "detail"
+    if isinstance(value, str):
+        if value not in choices:
+            raise ValueError(f"{name}: expected one of {', '.join(choices)}, got {value!r}")
+        return choices[value]
+    return int(value)
+
+
+def _annotation(value):
+    if isinstance(value, dict):
+        return {key: _annotation(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_annotation(item) for item in value]
+    return value if isinstance(value, str | Object) else convert(value)
+
+
+@register_object("tir.Schedule")
+class Schedule(Object):
+    """A program being scheduled.
+
+    Each step rewrites the program; `mod` is the program so far. Modules taken out before stay as
+    they are, and a step that fails changes nothing.
+
+    Parameters
+    ----------
+    mod : IRModule or PrimFunc
+        The program; a function becomes ``main`` of a module.
+    seed : int, optional
+        Start of random choices.
+    debug_mask : str or int
+        "none", "all", "verify_sref_tree" or "verify_cached_flags".
+    error_render_level : str
+        "detail" (with the program), "fast" (a fixed text) or "none".
+    enable_check : bool
+        Kept for old programs: checks are always made.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        mod,
+        *,
+        seed=None,
+        debug_mask="none",
+        error_render_level="detail",
+        enable_check=True,
+    ):
+        if seed is not None and (not isinstance(seed, int) or seed < 0):
+            raise ValueError(f"seed: expected an integer that is not negative, got {seed!r}")
+        self.__init_handle_by_constructor__(
+            _ffi_api.Schedule,
+            _module(mod),
+            _choice("debug_mask", debug_mask, _DEBUG),
+            _choice("error_render_level", error_render_level, _RENDER),
+        )
+
+    # ---- the program and its handles ----
+
+    @property
+    def state(self):
+        """The program without handles."""
+        return ScheduleState(self)
+
+    def copy(self):
+        """A schedule of the same program, in which the handles of this one are known too."""
+        return _ffi_api.Copy(self)
+
+    def work_on(self, func_name):
+        """Choose the function that `get_block` looks into."""
+        _ffi_api.WorkOn(self, func_name)
+
+    def get(self, rand_var_or_sref):
+        """What a handle stands for now: Block, For or an integer."""
+        if isinstance(rand_var_or_sref, StmtSRef):
+            return rand_var_or_sref.stmt
+        return _ffi_api.Get(self, rand_var_or_sref)
+
+    def get_sref(self, rand_var_or_stmt):
+        """The block or loop of a handle, as StmtSRef."""
+        return _ffi_api.GetSRef(self, rand_var_or_stmt)
+
+    def remove_rv(self, rand_var):
+        """Forget a handle."""
+        _ffi_api.RemoveRV(self, rand_var)
+
+    def show(self, *args, **kwargs):
+        """Print the program; see `IRModule.show`."""
+        self.mod.show(*args, **kwargs)
+
+    def get_block(self, name, func_name=None):
+        """The block of a name.
+
+        Parameters
+        ----------
+        name : str
+            Its name; it must be the only one.
+        func_name : str, optional
+            Function to look into; left out, that of `work_on`, else ``main`` or the only one.
+
+        Returns
+        -------
+        BlockRV
+
+        Raises
+        ------
+        ScheduleError
+            No or several blocks have the name.
+        """
+        return _ffi_api.GetBlock(self, name, func_name)
+
+    def _block(self, block):
+        return self.get_block(block) if isinstance(block, str) else block
+
+    def get_loops(self, block):
+        """Loops around a block, up to the block it lies in; outermost first."""
+        return list(_ffi_api.GetLoops(self, self._block(block)))
+
+    def get_child_blocks(self, block_or_loop):
+        """Blocks directly below a block or loop."""
+        return list(_ffi_api.GetChildBlocks(self, self._block(block_or_loop)))
+
+    # ---- loops ----
+
+    def split(self, loop, factors, preserve_unit_iters=True, disable_predication=False):
+        """Split a loop into nested ones.
+
+        Parameters
+        ----------
+        loop : LoopRV
+            Starts at 0, without annotations and thread binding.
+        factors : list of int, ExprRV or None
+            Extents, outermost first; one of them may be None and is inferred. Where their product
+            is more than the extent, blocks below get a predicate.
+        preserve_unit_iters : bool
+            Keep loops that run once in the bindings of blocks.
+        disable_predication : bool
+            Add no predicate.
+
+        Returns
+        -------
+        list of LoopRV
+            Outermost first.
+        """
+        factors = [f if f is None else convert(f) for f in factors]
+        return list(_ffi_api.Split(self, loop, factors, preserve_unit_iters, disable_predication))
+
+    def fuse(self, *loops, preserve_unit_iters=True):
+        """Make nested loops, outermost first, one; returns its LoopRV."""
+        return _ffi_api.Fuse(self, list(loops), preserve_unit_iters)
+
+    def reorder(self, *ordered_loops):
+        """Put loops of one chain into the given order; others between them stay."""
+        _ffi_api.Reorder(self, list(ordered_loops))
+
+    def parallel(self, loop):
+        """Run the iterations of a loop in threads."""
+        _ffi_api.SetKind(self, loop, int(ForKind.PARALLEL), None)
+
+    def vectorize(self, loop):
+        """Run the iterations of a loop as lanes of vectors."""
+        _ffi_api.SetKind(self, loop, int(ForKind.VECTORIZED), None)
+
+    def unroll(self, loop):
+        """Write the iterations of a loop out. Possible for any loop."""
+        _ffi_api.SetKind(self, loop, int(ForKind.UNROLLED), None)
+
+    def bind(self, loop, thread_axis):
+        """Bind a loop to a thread axis.
+
+        Parameters
+        ----------
+        loop : LoopRV
+            The loop.
+        thread_axis : str
+            "blockIdx.x" ... "threadIdx.z", "vthread", "vthread.x" ...
+        """
+        _ffi_api.SetKind(self, loop, int(ForKind.THREAD_BINDING), thread_axis)
+
+    # ---- annotations ----
+
+    def annotate(self, block_or_loop, ann_key, ann_val):
+        """Set an annotation of a block or loop: str, int, float, expression, list or dict."""
+        _ffi_api.Annotate(self, self._block(block_or_loop), ann_key, _annotation(ann_val))
+
+    def unannotate(self, block_or_loop, ann_key):
+        """Take an annotation away; it must be there."""
+        _ffi_api.Annotate(self, self._block(block_or_loop), ann_key, None)
+
+    # ---- blocks ----
+
+    def compute_inline(self, block):
+        """Compute each element where it is read, and remove the block."""
+        _ffi_api.ComputeInline(self, self._block(block))
+
+    def reverse_compute_inline(self, block):
+        """Compute what a block makes of its only producer's result in the producer."""
+        _ffi_api.ReverseComputeInline(self, self._block(block))
+
+    def decompose_reduction(self, block, loop):
+        """Move the first value of a reduction into a block of its own, before a loop.
+
+        Parameters
+        ----------
+        block : BlockRV or str
+            The reduction; its handle then stands for the update.
+        loop : LoopRV
+            Around it, not below a loop that it reduces over.
+
+        Returns
+        -------
+        BlockRV
+            The block of the first values.
+        """
+        return _ffi_api.DecomposeReduction(self, self._block(block), loop)

@@ -1,0 +1,198 @@
+/* Types of schedules and the functions Python programs call. */
+#include <string.h>
+
+#include "tir/schedule/schedule_impl.h"
+#include "tir/tir_impl.h"
+
+TN_NODES_DEFINE(TN_SCHEDULE_NODES, schedule_types)
+
+/* The schedule is argument 0, its handle argument 1. */
+#define SCHEDULE(name, nargs)                                                                      \
+  TN_NARGS(name, nargs);                                                                           \
+  TN_ARG_OBJ(TirSchedule, s, 0);                                                                   \
+  TN_CHECK(s, TypeError, NULL, name ": expected a Schedule, got None")
+#define HANDLE(T, out, i)                                                                          \
+  TN_ARG_OBJ(T, out, i);                                                                           \
+  TN_CHECK(out, TypeError, NULL, "schedule: argument %d: expected a " #T ", got None", i)
+
+static int text_or_null(const tn_any *a, const char **out) {
+  *out = NULL;
+  return a->type_index == TN_NONE ? 0 : tn_any_to_cstr(a, out);
+}
+
+static tn_TirSchedule *new_schedule(tn_IRModule *mod, const tn_map *symbols, tn_str *func,
+                                    int64_t debug, int64_t level) {
+  tn_map *own = tn_scope_own(tn_map_new());
+  for (int64_t i = 0; own && symbols && i < symbols->len; ++i)
+    TN_TRYP(tn_map_set(own, symbols->entries[i].key, symbols->entries[i].value));
+  return own ? TN_NEW(TirSchedule, .mod = mod, .symbols = own, .func_working_on = func,
+                      .debug_mask = debug, .error_render_level = level)
+             : NULL;
+}
+
+/* tir.schedule.Schedule(module, debug mask, render level) */
+static int f_new(TN_ARGS) {
+  int64_t debug, level;
+  TN_NARGS("tir.Schedule", 3);
+  HANDLE(IRModule, mod, 0);
+  TN_TRY(tn_any_to_int(&args[1], &debug));
+  TN_TRY(tn_any_to_int(&args[2], &level));
+  TN_CHECK(level >= 0 && level <= 2, ValueError, NULL, "tir.Schedule: render level %lld",
+           (long long)level);
+  return tn_ret_obj(ret, new_schedule(mod, NULL, NULL, debug, level));
+}
+
+/* A schedule of the same program in which the same handles are known. */
+static int f_copy(TN_ARGS) {
+  SCHEDULE("Schedule.copy", 1);
+  return tn_ret_obj(ret, new_schedule(s->mod, s->symbols, s->func_working_on, s->debug_mask,
+                                      s->error_render_level));
+}
+
+static int f_work_on(TN_ARGS) {
+  const char *name;
+  SCHEDULE("Schedule.work_on", 2);
+  TN_TRY(tn_any_to_cstr(&args[1], &name));
+  TN_CHECK(ir_module_find_var(s->mod, name), ValueError, NULL,
+           "work_on: the module has no function named %s", name);
+  tn_any value = tn_any_obj(tn_str_from(name));
+  return tn_field_set((tn_obj *)s, tn_type_field(&tn_type_TirSchedule, "func_working_on"), &value);
+}
+
+static int f_get_block(TN_ARGS) {
+  const char *name, *func;
+  SCHEDULE("Schedule.get_block", 3);
+  TN_TRY(tn_any_to_cstr(&args[1], &name));
+  TN_TRY(text_or_null(&args[2], &func));
+  return tn_ret_obj(ret, sch_get_block(s, name, func));
+}
+
+static int f_get_loops(TN_ARGS) {
+  SCHEDULE("Schedule.get_loops", 2);
+  HANDLE(BlockRV, block, 1);
+  return tn_ret_obj(ret, sch_get_loops(s, block));
+}
+
+static int f_get_child_blocks(TN_ARGS) {
+  SCHEDULE("Schedule.get_child_blocks", 2);
+  HANDLE(Object, rv, 1);
+  return tn_ret_obj(ret, sch_get_child_blocks(s, rv));
+}
+
+static int f_get(TN_ARGS) {
+  SCHEDULE("Schedule.get", 2);
+  HANDLE(Object, rv, 1);
+  return tn_ret_obj(ret, sch_get(s, rv));
+}
+
+static int f_get_sref(TN_ARGS) {
+  SCHEDULE("Schedule.get_sref", 2);
+  HANDLE(Object, rv, 1);
+  tn_obj *stmt;
+  TN_GET(stmt, sch_get(s, rv));
+  TN_CHECK(TN_IS(Stmt, stmt), TypeError, NULL, "get_sref: expected a block or loop, got %s",
+           tn_obj_key(stmt));
+  return tn_ret_obj(ret, TN_NEW(StmtSRef, .stmt = (tn_stmt *)stmt));
+}
+
+static int f_remove_rv(TN_ARGS) {
+  SCHEDULE("Schedule.remove_rv", 2);
+  HANDLE(Object, rv, 1);
+  tn_any known;
+  TN_CHECK(tn_map_get(s->symbols, tn_any_obj(rv), &known), IndexError, NULL,
+           "remove_rv: the random variable is not of this schedule");
+  tn_any value = tn_any_obj(tn_map_without(s->symbols, tn_any_obj(rv)));
+  return value.v.obj
+             ? tn_field_set((tn_obj *)s, tn_type_field(&tn_type_TirSchedule, "symbols"), &value)
+             : -1;
+}
+
+static int f_split(TN_ARGS) {
+  bool preserve, no_predicate;
+  SCHEDULE("Schedule.split", 5);
+  HANDLE(LoopRV, loop, 1);
+  HANDLE(Array, factors, 2);
+  TN_TRY(tn_any_to_bool(&args[3], &preserve));
+  TN_TRY(tn_any_to_bool(&args[4], &no_predicate));
+  return tn_ret_obj(ret, sch_split(s, loop, factors, preserve, no_predicate));
+}
+
+static int f_fuse(TN_ARGS) {
+  bool preserve;
+  SCHEDULE("Schedule.fuse", 3);
+  HANDLE(Array, loops, 1);
+  TN_TRY(tn_any_to_bool(&args[2], &preserve));
+  return tn_ret_obj(ret, sch_fuse(s, loops, preserve));
+}
+
+static int f_reorder(TN_ARGS) {
+  SCHEDULE("Schedule.reorder", 2);
+  HANDLE(Array, loops, 1);
+  return sch_reorder(s, loops);
+}
+
+/* (schedule, loop, kind of the loop, thread axis or None) */
+static int f_set_kind(TN_ARGS) {
+  int64_t kind;
+  const char *thread;
+  SCHEDULE("Schedule.bind", 4);
+  HANDLE(LoopRV, loop, 1);
+  TN_TRY(tn_any_to_int(&args[2], &kind));
+  TN_TRY(text_or_null(&args[3], &thread));
+  TN_CHECK(kind >= TIR_FOR_SERIAL && kind <= TIR_FOR_THREAD_BINDING &&
+               (kind == TIR_FOR_THREAD_BINDING) == (thread != NULL),
+           ValueError, NULL, "schedule: loop kind %lld", (long long)kind);
+  return sch_set_kind(s, loop, (tir_for_kind)kind, thread);
+}
+
+static int f_annotate(TN_ARGS) {
+  const char *key;
+  SCHEDULE("Schedule.annotate", 4);
+  HANDLE(Object, rv, 1);
+  TN_TRY(tn_any_to_cstr(&args[2], &key));
+  return sch_annotate(s, rv, key, args[3]);
+}
+
+static int f_compute_inline(TN_ARGS) {
+  SCHEDULE("Schedule.compute_inline", 2);
+  HANDLE(BlockRV, block, 1);
+  return sch_compute_inline(s, block);
+}
+
+static int f_reverse_compute_inline(TN_ARGS) {
+  SCHEDULE("Schedule.reverse_compute_inline", 2);
+  HANDLE(BlockRV, block, 1);
+  return sch_reverse_compute_inline(s, block);
+}
+
+static int f_decompose_reduction(TN_ARGS) {
+  SCHEDULE("Schedule.decompose_reduction", 3);
+  HANDLE(BlockRV, block, 1);
+  HANDLE(LoopRV, loop, 2);
+  return tn_ret_obj(ret, sch_decompose_reduction(s, block, loop));
+}
+
+static const tn_func_row functions[] = {
+    {"tir.schedule.Schedule", f_new},
+    {"tir.schedule.Copy", f_copy},
+    {"tir.schedule.WorkOn", f_work_on},
+    {"tir.schedule.GetBlock", f_get_block},
+    {"tir.schedule.GetLoops", f_get_loops},
+    {"tir.schedule.GetChildBlocks", f_get_child_blocks},
+    {"tir.schedule.Get", f_get},
+    {"tir.schedule.GetSRef", f_get_sref},
+    {"tir.schedule.RemoveRV", f_remove_rv},
+    {"tir.schedule.Split", f_split},
+    {"tir.schedule.Fuse", f_fuse},
+    {"tir.schedule.Reorder", f_reorder},
+    {"tir.schedule.SetKind", f_set_kind},
+    {"tir.schedule.Annotate", f_annotate},
+    {"tir.schedule.ComputeInline", f_compute_inline},
+    {"tir.schedule.ReverseComputeInline", f_reverse_compute_inline},
+    {"tir.schedule.DecomposeReduction", f_decompose_reduction},
+};
+
+int schedule_init(void) {
+  TN_TRY(tn_type_register_table(schedule_types, TN_COUNT(schedule_types)));
+  return tn_func_register_rows(functions, TN_COUNT(functions));
+}

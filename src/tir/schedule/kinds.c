@@ -1,0 +1,138 @@
+/* Steps that change what a loop or block says of itself: parallel, vectorized, unrolled, bound to a
+   thread axis, annotated. */
+#include <string.h>
+
+#include "tenon/object.h"
+#include "tir/schedule/schedule_impl.h"
+
+static bool is_inner_thread(const char *thread) {
+  return thread && strncmp(thread, "threadIdx.", 10) == 0;
+}
+
+/* Iterations that run at once must not depend on each other: the loop may only be bound to data
+   parallel iterators; threads of a group may reduce together. */
+static int check_block(const sch_step *e, const tn_For *f, const tn_BlockRealize *r,
+                       const char *thread) {
+  const char *why;
+  const tn_Block *b = r->block;
+  if (!sch_is_complete(e, b, &why) && !sch_is_reduction(e, b, &why))
+    return sch_fail(e, "The queried subtree is not a compact dataflow", SCH_PLACES(f, b),
+                    "The loop {0} cannot run its iterations at once: block {1} is neither complete "
+                    "nor a reduction, since %s",
+                    why);
+  if (!sch_is_affine(r))
+    return sch_fail(e, "The block is required to have an affine binding", SCH_PLACES(b),
+                    "The block {0} is required to have an affine binding");
+  for (int64_t i = 0; i < r->iter_values->len; ++i) {
+    int type = ((const tn_IterVar *)tn_arr_obj(b->iter_vars, i))->iter_type;
+    bool fine =
+        type == IR_ITER_DATA_PAR || (type == IR_ITER_COMM_REDUCE && is_inner_thread(thread));
+    if (!fine && sch_uses_var(tn_arr_obj(r->iter_values, i), f->loop_var))
+      return sch_fail(e, "The loop is used by an iterator that is not data parallel",
+                      SCH_PLACES(f, b),
+                      "The loop {0} cannot run its iterations at once: iterator %d of block {1} "
+                      "uses it and is not data parallel",
+                      (int)i);
+  }
+  return 0;
+}
+
+static int check_concurrent(const sch_step *e, const tn_For *f, const char *thread) {
+  TN_VEC(blocks);
+  TN_TRY(sch_blocks_below((const tn_obj *)f->body, &blocks));
+  for (int64_t i = 0; i < blocks.len; ++i)
+    TN_TRY(check_block(e, f, (const tn_BlockRealize *)blocks.items[i].v.obj, thread));
+  return 0;
+}
+
+/* ---- thread axes ---- */
+
+typedef struct {
+  const sch_step *e;
+  const tn_For *f;
+  const char *thread;
+} same_thread;
+
+static int check_extent(void *ctx, tn_obj *o) {
+  const same_thread *t = ctx;
+  const tn_For *f = TN_AS(For, o);
+  if (f && f != t->f && f->thread_binding && tn_str_eq(f->thread_binding->thread_tag, t->thread) &&
+      tn_equal(f->extent, t->f->extent, 0) != 1)
+    return sch_fail(t->e, "Loops bound to one thread axis differ in extent", SCH_PLACES(t->f, f),
+                    "The loop {0} has another extent than the loop {1}, which is bound to %s too",
+                    t->thread);
+  if (!TN_IS(Stmt, o) && o->type_index != TN_TI_Array) return 0;
+  return tn_visit_children(o, check_extent, ctx);
+}
+
+/* One launch is what lies under one outermost loop. */
+static int check_thread(const sch_step *e, const tn_For *f, const char *thread) {
+  static const char *const tags[] = {"threadIdx.x", "threadIdx.y", "threadIdx.z", "blockIdx.x",
+                                     "blockIdx.y",  "blockIdx.z",  "vthread",     "vthread.x",
+                                     "vthread.y",   "vthread.z"};
+  bool known = false;
+  for (int i = 0; i < TN_COUNT(tags); ++i) known = known || strcmp(tags[i], thread) == 0;
+  TN_CHECK(known, ValueError, NULL,
+           "bind: unknown thread axis %s; known are threadIdx, blockIdx and vthread with .x, .y, "
+           ".z",
+           thread);
+  const tn_obj *top = (const tn_obj *)f;
+  for (const tn_obj *o = top; o; o = sch_parent(e, o)) {
+    if (o->type_index == TN_TI_For) top = o;
+  }
+  same_thread t = {e, f, thread};
+  return strncmp(thread, "vthread", 7) == 0 ? 0 : check_extent(&t, (tn_obj *)(uintptr_t)top);
+}
+
+static const char *const names[] = {"serial", "parallel", "vectorize", "unroll", "bind"};
+
+int sch_set_kind(tn_TirSchedule *s, const tn_LoopRV *loop, tir_for_kind kind, const char *thread) {
+  SCH_STEP(e, s, names[kind]);
+  tn_For *f = sch_loop_of(&e, loop);
+  if (!f) return -1;
+  if (kind != TIR_FOR_UNROLLED && kind != TIR_FOR_SERIAL) TN_TRY(check_concurrent(&e, f, thread));
+  if (thread) TN_TRY(check_thread(&e, f, thread));
+  tn_For copy = *f;
+  copy.kind = (int32_t)kind;
+  copy.thread_binding = NULL;
+  if (thread)
+    TN_GET(copy.thread_binding,
+           TN_NEW(IterVar, .dom = NULL, .var = tir_var("iter", f->extent->dtype),
+                  .iter_type = IR_ITER_THREAD_INDEX, .thread_tag = tn_str_from(thread)));
+  tn_For *now = tn_node_copy(&tn_type_For, &copy);
+  if (!now || sch_moved(&e, f, now)) return -1;
+  TN_TRY(sch_replace(&e, (tn_stmt *)f, (tn_stmt *)now));
+  return sch_commit(&e);
+}
+
+/* ---- annotations ---- */
+
+static tn_map *annotated(const tn_map *old, const char *key, tn_any value) {
+  bool removes = value.type_index == TN_NONE;
+  return removes ? tn_map_without(old, tn_any_cstr(key))
+                 : tn_map_with(old, tn_any_cstr(key), value);
+}
+
+int sch_annotate(tn_TirSchedule *s, const tn_obj *rv, const char *key, tn_any value) {
+  bool removes = value.type_index == TN_NONE;
+  SCH_STEP(e, s, removes ? "unannotate" : "annotate");
+  tn_obj *o = sch_get(s, rv);
+  if (!o || sch_begin(&e, o)) return -1;
+  tn_For *f = TN_AS(For, o);
+  tn_Block *b = TN_AS(Block, o);
+  TN_CHECK(f || b, TypeError, NULL, "annotate: expected a block or loop, got %s", tn_obj_key(o));
+  const tn_map *old = f ? f->annotations : b->annotations;
+  tn_any found;
+  if (removes && !tn_map_get(old, tn_any_cstr(key), &found))
+    return sch_fail(&e, "The annotation key does not exist", SCH_PLACES(o),
+                    "{0} has no annotation %s", key);
+  tn_map *now = annotated(old, key, value);
+  tn_For for_copy = f ? *f : (tn_For){0};
+  tn_Block block_copy = b ? *b : (tn_Block){0};
+  for_copy.annotations = block_copy.annotations = now;
+  if (!now) return -1;
+  tn_obj *with =
+      f ? tn_node_copy(&tn_type_For, &for_copy) : tn_node_copy(&tn_type_Block, &block_copy);
+  if (!with || sch_moved(&e, o, with) || sch_replace(&e, (tn_stmt *)o, (tn_stmt *)with)) return -1;
+  return sch_commit(&e);
+}

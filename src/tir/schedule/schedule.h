@@ -1,0 +1,73 @@
+/* Schedules: programs that are rewritten step by step, with handles to their blocks and loops.
+
+     sch = tir.Schedule(mod)
+     b = sch.get_block("B")
+     i, j = sch.get_loops(b)
+     i_0, i_1 = sch.split(i, factors=[None, 16])
+
+   A schedule holds the module and a table from handles (BlockRV, LoopRV, variables of integers) to
+   what they stand for now: a Block or For of the module, an IntImm, or None once it is gone. Each
+   step makes a new module and a new table and then takes both at once, so a step that fails
+   changes nothing, and modules handed out before stay as they are. */
+#ifndef TN_TIR_SCHEDULE_SCHEDULE_H_
+#define TN_TIR_SCHEDULE_SCHEDULE_H_
+
+#include "tir/script/printer.h"
+
+#define TN_FIELDS_BlockRV(F, S)
+#define TN_FIELDS_LoopRV(F, S)
+#define TN_FIELDS_StmtSRef(F, S) F(S, REF, Stmt, stmt, 0, "the block or loop")
+#define TN_FIELDS_TirSchedule(F, S)                                                                \
+  F(S, REF, IRModule, mod, TN_MUT, "the program as it is now")                                     \
+  F(S, REF, Map, symbols, TN_MUT, "handle to what it stands for; None once that is gone")          \
+  F(S, REF, String, func_working_on, TN_OPT | TN_MUT, "function that get_block looks into")        \
+  F(S, I64, , debug_mask, 0, "1: block references are checked, 2: cached flags are checked", "0")  \
+  F(S, I64, , error_render_level, 0, "0 detail, 1 fast, 2 none", "0")
+#define TN_SCHEDULE_NODES(N)                                                                       \
+  N(BlockRV, Object, "tir.BlockRV", NODE, UNIQUE, tn_no_hooks, "handle of a block")                \
+  N(LoopRV, Object, "tir.LoopRV", NODE, UNIQUE, tn_no_hooks, "handle of a loop")                   \
+  N(StmtSRef, Object, "tir.StmtSRef", NODE, TREE, tn_no_hooks, "a block or loop of a schedule")    \
+  N(TirSchedule, Object, "tir.Schedule", NODE, UNIQUE, tn_no_hooks, "program being scheduled")
+TN_NODES_FORWARD(TN_SCHEDULE_NODES)
+TN_NODES_INDEX(TN_SCHEDULE_NODES, TN_TI_END_printer, schedule)
+TN_NODES_DECLARE(TN_SCHEDULE_NODES)
+_Static_assert((int)TN_TI_END_schedule <= (int)TN_TI_BEGIN_TE,
+               "the block of type indices of the layer is full");
+
+/* Handles that steps return are owned by the scope; a step that fails gives NULL or -1 with
+   ScheduleError (rendered as the schedule asks), or IndexError for a handle that it does not have.
+ */
+
+/** The block of a name. @param func function to look into; NULL: the one worked on, else "main" or
+ * the only one. */
+TN_API tn_BlockRV *sch_get_block(tn_TirSchedule *s, const char *name, const char *func);
+/** Loops around a block up to the block it lies in, outermost first (LoopRV). */
+TN_API tn_arr *sch_get_loops(tn_TirSchedule *s, const tn_BlockRV *block);
+/** Blocks directly below a block or loop (BlockRV). */
+TN_API tn_arr *sch_get_child_blocks(tn_TirSchedule *s, const tn_obj *block_or_loop);
+/** What a handle stands for now: Block, For or IntImm. NULL with IndexError. */
+TN_API tn_obj *sch_get(const tn_TirSchedule *s, const tn_obj *rv);
+
+/** Splits a loop. @param factors extents, outermost first (PrimExpr); one may be None: what is left
+ * @return array of LoopRV */
+TN_API tn_arr *sch_split(tn_TirSchedule *s, const tn_LoopRV *loop, const tn_arr *factors,
+                         bool preserve_unit, bool no_predicate);
+/** Makes nested loops one. @param loops LoopRV, outermost first */
+TN_API tn_LoopRV *sch_fuse(tn_TirSchedule *s, const tn_arr *loops, bool preserve_unit);
+/** Puts the loops of a chain into the order given, at the places they had. */
+TN_API int sch_reorder(tn_TirSchedule *s, const tn_arr *loops);
+/** Makes a loop parallel, vectorized, unrolled, or bound to a thread axis (`thread`, else NULL). */
+TN_API int sch_set_kind(tn_TirSchedule *s, const tn_LoopRV *loop, tir_for_kind kind,
+                        const char *thread);
+/** Sets an annotation of a block or loop; None: takes it away, an error where there is none. */
+TN_API int sch_annotate(tn_TirSchedule *s, const tn_obj *block_or_loop, const char *key,
+                        tn_any value);
+
+TN_API int sch_compute_inline(tn_TirSchedule *s, const tn_BlockRV *block);
+TN_API int sch_reverse_compute_inline(tn_TirSchedule *s, const tn_BlockRV *block);
+/** Moves the first value of a reduction into a block of its own before the loop. @return its block;
+ * the handle given stands for the block that is left */
+TN_API tn_BlockRV *sch_decompose_reduction(tn_TirSchedule *s, const tn_BlockRV *block,
+                                           const tn_LoopRV *loop);
+
+#endif /* TN_TIR_SCHEDULE_SCHEDULE_H_ */

@@ -1,0 +1,86 @@
+/* What the steps of schedules share: the tree of a function, rewriting it, errors. */
+#ifndef TN_TIR_SCHEDULE_SCHEDULE_IMPL_H_
+#define TN_TIR_SCHEDULE_SCHEDULE_IMPL_H_
+
+#include "arith/analyzer.h"
+#include "ir/expr.h"
+#include "ir/module.h"
+#include "object/functions.h"
+#include "tir/analysis.h"
+#include "tir/schedule/schedule.h"
+
+/* One step: begun for the function that has a statement, filled with what changes, committed. The
+   scope must outlive it, since tables hold borrowed nodes. */
+typedef struct {
+  tn_TirSchedule *s;
+  const char *primitive; /* "split": for errors */
+  tn_GlobalVar *var;
+  tn_PrimFunc *func;
+  tn_pmap parent;  /* statement -> statement around it */
+  tn_pmap vars;    /* Var -> expression that takes its place */
+  tn_pmap loads;   /* Buffer -> sch_inline */
+  tn_pmap replace; /* statement -> statement that takes its place, entered no more */
+  tn_pmap moved;   /* For or Block -> what it has become */
+  tn_pmap dropped; /* buffers that are allocated no more */
+  tn_pmap renewed; /* blocks whose regions follow from the new body: 1 reads, 2 writes too */
+  arith_analyzer arith;
+} sch_step;
+
+/* How reads of a buffer are replaced: value over vars, one for each axis. */
+typedef struct {
+  const tn_arr *vars; /* Var or constant for each axis */
+  tn_expr *value;
+} sch_inline;
+
+#define SCH_STEP(name, schedule, what)                                                             \
+  __attribute__((cleanup(sch_step_fini))) sch_step name = {.s = (schedule), .primitive = (what)}
+void sch_step_fini(sch_step *e);
+
+/** Finds the function of `stmt` and the parents of its statements. */
+int sch_begin(sch_step *e, const tn_obj *stmt);
+/** What a handle stands for, as a block or loop that is still there, with its function begun. */
+tn_Block *sch_block_of(sch_step *e, const tn_BlockRV *rv);
+tn_For *sch_loop_of(sch_step *e, const tn_LoopRV *rv);
+/** Rewrites a part: variables, reads and statements replaced, blocks' iterator values simplified.
+ */
+tn_stmt *sch_rewrite(sch_step *e, const tn_stmt *stmt);
+/** Puts `with` at the place of `old` when the step is committed. */
+int sch_replace(sch_step *e, const tn_stmt *old, const tn_stmt *with);
+/** Notes that a loop or block is now another one. */
+int sch_moved(sch_step *e, const void *old, const void *now);
+/** Rewrites the function and takes it. */
+int sch_commit(sch_step *e);
+/** A fresh handle of a block, loop, ... NULL with MemoryError. */
+tn_obj *sch_handle(tn_TirSchedule *s, const tn_obj *stmt);
+
+static inline tn_obj *sch_parent(const sch_step *e, const void *stmt) {
+  return (tn_obj *)tn_pmap_get(&e->parent, stmt);
+}
+/** The block that a loop or block lies in; NULL for a root block. */
+tn_Block *sch_scope_block(const sch_step *e, const void *stmt);
+/** Block realizations below `stmt` (itself among them) that lie in no other block below it. */
+int sch_blocks_below(const tn_obj *stmt, tn_vec *out);
+/** Loops between a block and the block it lies in, outermost first. */
+int sch_loops_above(const sch_step *e, const tn_Block *b, tn_vec *out);
+bool sch_uses_var(const void *expr, const tn_Var *v);
+/** Is the block one without reduction, whose results nobody else writes? / a reduction? On no,
+ * *why is a sentence. */
+bool sch_is_complete(const sch_step *e, const tn_Block *b, const char **why);
+bool sch_is_reduction(const sch_step *e, const tn_Block *b, const char **why);
+/** Are the iterator values affine in the loop variables, none of them used twice? */
+bool sch_is_affine(const tn_BlockRealize *r);
+/** Blocks below must have affine bindings and iterators that may be reordered. */
+int sch_check_blocks(const sch_step *e, const tn_obj *below);
+/** The loop with other fields; NULL passes through. */
+tn_For *sch_loop(const tn_For *like, tn_Var *var, tn_expr *extent, tn_stmt *body);
+
+/** ScheduleError as the schedule renders it. @param fast text of level 1 @param places NULL-ended
+ * list of statements that {0}, {1} in the text stand for. Returns -1. */
+int sch_fail(const sch_step *e, const char *fast, const void *const *places, const char *fmt, ...)
+    TN_PRINTF(4, 5);
+/** Takes a block and the loops around only it out of its sequence. ScheduleError if there is none.
+ */
+int sch_remove_block(sch_step *e, const tn_Block *b);
+#define SCH_PLACES(...) ((const void *const[]){__VA_ARGS__, NULL})
+
+#endif /* TN_TIR_SCHEDULE_SCHEDULE_IMPL_H_ */
