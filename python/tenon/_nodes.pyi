@@ -850,6 +850,9 @@ class Block(Stmt):
     body: Stmt
     """body"""
 
+class BlockRV(Object):
+    """handle of a block (type key tir.BlockRV)"""
+
 class BlockRealize(Stmt):
     """execution of a block at iterator values (type key tir.BlockRealize)"""
     iter_values: Array
@@ -1084,6 +1087,9 @@ class LetStmt(Stmt):
     body: Stmt
     """where it is visible"""
 
+class LoopRV(Object):
+    """handle of a loop (type key tir.LoopRV)"""
+
 class MatchBufferRegion(Object):
     """buffer that stands for a region (type key tir.MatchBufferRegion)"""
     buffer: Buffer
@@ -1214,6 +1220,19 @@ class Reduce(PrimExpr):
     value_index: int
     """which of the results this expression is"""
 
+class Schedule(Object):
+    """program being scheduled (type key tir.Schedule)"""
+    mod: IRModule
+    """the program as it is now"""
+    symbols: Map
+    """handle to what it stands for; None once that is gone"""
+    func_working_on: str | None
+    """function that get_block looks into"""
+    debug_mask: int
+    """1: block references are checked, 2: cached flags are checked"""
+    error_render_level: int
+    """0 detail, 1 fast, 2 none"""
+
 class Select(PrimExpr):
     """choice without a branch (type key tir.Select)"""
     condition: PrimExpr
@@ -1244,6 +1263,11 @@ class Var(PrimExpr):
 
 class SizeVar(Var):
     """variable that is never negative (type key tir.SizeVar)"""
+
+class StmtSRef(Object):
+    """a block or loop of a schedule (type key tir.StmtSRef)"""
+    stmt: Stmt
+    """the block or loop"""
 
 class StringImm(PrimExpr):
     """text constant (type key tir.StringImm)"""

@@ -29,7 +29,8 @@
   N(StmtSRef, Object, "tir.StmtSRef", NODE, TREE, tn_no_hooks, "a block or loop of a schedule")    \
   N(TirSchedule, Object, "tir.Schedule", NODE, UNIQUE, tn_no_hooks, "program being scheduled")
 TN_NODES_FORWARD(TN_SCHEDULE_NODES)
-TN_NODES_INDEX(TN_SCHEDULE_NODES, TN_TI_END_printer, schedule)
+/* the upper end of the block of the layer, so that tables below may grow */
+TN_NODES_INDEX(TN_SCHEDULE_NODES, TN_TI_BEGIN_TE - 12, schedule)
 TN_NODES_DECLARE(TN_SCHEDULE_NODES)
 _Static_assert((int)TN_TI_END_schedule <= (int)TN_TI_BEGIN_TE,
                "the block of type indices of the layer is full");
