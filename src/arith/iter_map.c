@@ -218,6 +218,40 @@ static int collect(iter_ctx *c, const tn_IterSumExpr *s, tn_vec *args, tn_expr *
   return 0;
 }
 
+/* The position of the split of that source in the sum, or -1. */
+static int64_t find_source(const tn_IterSumExpr *s, const tn_IterSplitExpr *x) {
+  for (int64_t i = 0; i < s->args->len; ++i)
+    if (same_source(iter_arg(s, i), x)) return i;
+  return -1;
+}
+
+/* Puts a mark that the predicate limits in the place of the splits it is made of, where all of them
+   are there with scales in the same proportion:  i*8 + j < 60  in  i*256 + j*32 + k. */
+static int put_mark(iter_ctx *c, tn_IterMark *m, tn_IterSumExpr **sum) {
+  const tn_IterSumExpr *parts = TN_AS(IterSumExpr, m->source);
+  tn_IterSumExpr *s = *sum;
+  bool taken[MAX_SPLITS] = {false};
+  tn_expr *unit = NULL, *scale;
+  for (int64_t i = parts ? parts->args->len - 1 : -1; i >= 0; --i) {
+    const tn_IterSplitExpr *part = iter_arg(parts, i);
+    int64_t at = find_source(s, part);
+    if (at < 0) return 0;
+    if (!unit) unit = iter_arg(s, at)->scale; /* the innermost one, whose own scale is 1 */
+    TN_GET(scale, tir_mul(part->scale, unit));
+    if (!iter_equal(c, scale, iter_arg(s, at)->scale)) return 0;
+    taken[at] = true;
+  }
+  if (!unit) return 0;
+  TN_VEC(args);
+  tn_IterSplitExpr *whole;
+  TN_GET(whole, iter_split(m, tir_one(unit->dtype), m->extent, unit));
+  TN_TRY(tn_vec_push_obj(&args, whole));
+  for (int64_t i = 0; i < s->args->len; ++i)
+    if (!taken[i]) TN_TRY(tn_vec_push_obj(&args, iter_arg(s, i)));
+  TN_GET(*sum, iter_sum_of(&args, s->base));
+  return 0;
+}
+
 tn_IterSumExpr *iter_fuse(iter_ctx *c, tn_IterSumExpr *s) {
   TN_VEC(args);
   tn_expr *unit, *extent;
@@ -227,6 +261,9 @@ tn_IterSumExpr *iter_fuse(iter_ctx *c, tn_IterSumExpr *s) {
     TN_TRYP(iter_fail(c, "too many iterators in one index", NULL));
     return s;
   }
+  for (int64_t i = 0; i < c->constrained.len; ++i)
+    TN_TRYP(put_mark(c, (tn_IterMark *)c->constrained.items[i].v.obj, &s));
+  if (s->args->len == 1) return s;
   TN_TRYP(collect(c, s, &args, &unit, &extent));
   if (c->failed) return s;
   TN_GETP(m, mark_of(c, &args, extent));

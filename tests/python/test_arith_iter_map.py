@@ -77,6 +77,13 @@ def test_predicate():
     expect([x * 8 + y], dom, (60, 0), predicate=x * 8 + y < 60)
     expect([x, y], dom, (5, 0), (8, 0), predicate=tir.all(x < 5, y <= 7))
     reject([x, y], dom, predicate=x * 8 + y < 60)
+    three = iters(x=8, y=8, z=4)
+    limit = x * 8 + y < 60
+    expect([(x * 8 + y) * 4 + z], three, (240, 0), predicate=limit)
+    expect([x * 8 + y, z], three, (60, 0), (4, 0), predicate=limit)
+    expect([(x * 8 + y) // 6, (x * 8 + y) % 6, z], three, (10, 0), (6, 0), (4, 0), predicate=limit)
+    expect([z * 60 + x * 8 + y], three, (240, 0), predicate=limit)
+    reject([x * 32 + z * 8 + y], three, predicate=limit)
     reject([x], iters(x=8), predicate=x > 3)
 
 
