@@ -202,7 +202,7 @@ static int call_let(builder *b, const ast *call, val *out) {
   const ast *target = where->items.items[0];
   if (!value) return -1;
   if (target->kind == AST_NAME && find_name(b, target->text, &known) && known.kind == VAL_PLAIN &&
-      TN_IS(Var, known.v.v.obj))
+      TN_IS(Var, val_obj(&known)))
     var = (tn_Var *)known.v.v.obj;
   else if (bind_var(b, target, &var, value->dtype)) return -1;
   tn_expr *inner = eval_expr(b, inner_of);
@@ -565,7 +565,7 @@ static int call_astype(builder *b, const ast *call, const val *self, val *out) {
 }
 
 int call_method(builder *b, const ast *call, const val *m, val *out) {
-  tn_Buffer *buf = TN_AS(Buffer, m->v.v.obj);
+  tn_Buffer *buf = TN_AS(Buffer, m->v.v.obj); /* methods are always those of objects */
   if (buf && strcmp(m->name, "access_ptr") == 0) return access_ptr(b, call, buf, out);
   if (buf && strcmp(m->name, "vload") == 0) return vload(b, call, buf, out);
   if (buf && strcmp(m->name, "scope") == 0) {

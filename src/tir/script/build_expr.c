@@ -236,6 +236,19 @@ static int eval_array(builder *b, const ast *n, val *out) {
   return a ? 0 : -1;
 }
 
+/* A value as it is kept in attributes: numbers are constants there, also inside lists. */
+static tn_obj *attribute_value(builder *b, const ast *at, const val *v) {
+  TN_VEC(items);
+  tn_obj *o = v->kind == VAL_PLAIN && v->v.type_index == TN_NONE ? NULL : to_obj(b, at, v);
+  const tn_arr *a = o && o->type_index == TN_TI_Array ? (const tn_arr *)o : NULL;
+  for (int64_t i = 0; a && i < a->len; ++i) {
+    val item = PLAIN(a->items[i]);
+    tn_obj *element = attribute_value(b, at, &item);
+    if ((!element && tn_error_pending()) || tn_vec_push_obj(&items, element)) return NULL;
+  }
+  return a ? (tn_obj *)tn_arr_from(&items) : o;
+}
+
 static int eval_dict(builder *b, const ast *n, val *out) {
   tn_map *m = tn_scope_own(tn_map_new());
   if (!m) return -1;
@@ -243,9 +256,7 @@ static int eval_dict(builder *b, const ast *n, val *out) {
     val k, v;
     TN_TRY(eval(b, n->items.items[i], &k));
     TN_TRY(eval(b, n->items.items[i + 1], &v));
-    tn_obj *value = v.v.type_index == TN_NONE && v.kind == VAL_PLAIN
-                        ? NULL
-                        : to_obj(b, n->items.items[i + 1], &v);
+    tn_obj *value = attribute_value(b, n->items.items[i + 1], &v);
     if (!value && tn_error_pending()) return -1;
     TN_TRY(tn_map_set(m, k.v, tn_any_obj(value)));
   }

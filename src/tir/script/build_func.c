@@ -11,6 +11,8 @@ static tn_Type *prim_type(tn_dtype t) { return (tn_Type *)TN_NEW(PrimType, .dtyp
 
 static tn_Type *type_of_name(builder *b, const ast *n, const char *name) {
   tn_dtype t;
+  if (!*name)
+    return (void)ast_error(b->src, n, "expected a type such as T.int32 or T.handle"), NULL;
   if (strcmp(name, "boolean") == 0) return prim_type(TN_BOOL1);
   if (strcmp(name, "Ptr") == 0 || strcmp(name, "ptr") == 0) return prim_type(TN_HANDLE);
   if (tn_dtype_parse(name, strlen(name), &t) == 0) return prim_type(t);
@@ -42,7 +44,7 @@ tn_Type *eval_type(builder *b, const ast *n) {
       tn_dtype_parse(text, strlen(text), &t) == 0)
     return prim_type(t);
   tn_error_clear();
-  tn_obj *o = v.kind == VAL_PLAIN && tn_any_is_obj(&v.v) ? v.v.v.obj : NULL;
+  tn_obj *o = val_obj(&v);
   if (o && TN_IS(Type, o)) return (tn_Type *)o;
   /* T.handle("float32") makes a variable: its type is meant */
   if (o && TN_IS(Var, o))
@@ -84,8 +86,7 @@ static int add_param(builder *b, const ast *param) {
   val v;
   /* an annotation made by Python may be a buffer or variable already */
   if (annotation->kind != AST_CALL && annotation->kind != AST_INDEX &&
-      eval(b, annotation, &v) == 0 && v.kind == VAL_PLAIN && TN_AS(Buffer, v.v.v.obj) &&
-      tn_any_is_obj(&v.v)) {
+      eval(b, annotation, &v) == 0 && TN_AS(Buffer, val_obj(&v))) {
     tn_Var *handle = tir_var(tn_cstr(tn_str_fmt("%s_handle", param->text)), TN_HANDLE);
     if (!handle || bind_name(b, param->text, v) || tn_vec_push_obj(&b->func->params, handle))
       return -1;

@@ -82,6 +82,11 @@ enum { BUILD_DEPTH_MAX = 1000 };
 #define PLAIN(any)   ((val){.kind = VAL_PLAIN, .v = (any)})
 #define PLAIN_OBJ(o) PLAIN(tn_any_obj(o))
 
+/** The object a value is, NULL when it is none. */
+static inline tn_obj *val_obj(const val *v) {
+  return v->kind == VAL_PLAIN && tn_any_is_obj(&v->v) ? v->v.v.obj : NULL;
+}
+
 /* ---- environment (build.c) ---- */
 int bind_name(builder *b, const char *name, val value);
 bool find_name(const builder *b, const char *name, val *out);

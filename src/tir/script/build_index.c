@@ -102,7 +102,7 @@ tn_arr *eval_indices(builder *b, const ast *index) {
 }
 
 tn_BufferRegion *to_region(builder *b, const ast *at, const val *v) {
-  tn_obj *o = v->kind == VAL_PLAIN && tn_any_is_obj(&v->v) ? v->v.v.obj : NULL;
+  tn_obj *o = val_obj(v);
   const tn_BufferLoad *load = TN_AS(BufferLoad, o);
   const tn_Buffer *whole = TN_AS(Buffer, o);
   TN_VEC(ranges);

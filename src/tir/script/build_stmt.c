@@ -70,7 +70,7 @@ static int build_let(builder *b, const ast *at, const ast *target, tn_Type *type
 
 static int assign_value(builder *b, const ast *at, const ast *target, val v) {
   if (v.kind != VAL_PLAIN || target->kind == AST_TUPLE) return bind_target(b, target, v);
-  tn_obj *o = tn_any_is_obj(&v.v) ? v.v.v.obj : NULL;
+  tn_obj *o = val_obj(&v);
   bool fresh = o && (TN_IS(Var, o) || TN_AS(Buffer, o) || TN_AS(IterVar, o));
   if (fresh) {
     if (tn_use_count(o) <= 2)
@@ -91,7 +91,7 @@ static bool is_meta(builder *b, const ast *n) {
 static int store(builder *b, const ast *at, const ast *target, tn_expr *value) {
   val base;
   TN_TRY(eval(b, target->a, &base));
-  tn_Buffer *buf = base.kind == VAL_PLAIN ? TN_AS(Buffer, base.v.v.obj) : NULL;
+  tn_Buffer *buf = TN_AS(Buffer, val_obj(&base));
   if (base.kind != VAL_PLAIN || !tn_any_is_obj(&base.v) || !buf)
     return ast_error(b->src, target->a, "expected a buffer");
   tn_arr *indices = eval_indices(b, target);
@@ -313,8 +313,7 @@ static int build_expr_stmt(builder *b, const ast *n) {
   if (r <= 0) return r;
   TN_TRY(eval(b, n->a, &v));
   if (v.kind == VAL_PLAIN && v.v.type_index == TN_NONE) return 0;
-  if (v.kind == VAL_PLAIN && tn_any_is_obj(&v.v) && TN_IS(Stmt, v.v.v.obj))
-    return add_stmt(b, (tn_stmt *)v.v.v.obj);
+  if (TN_IS(Stmt, val_obj(&v))) return add_stmt(b, (tn_stmt *)v.v.v.obj);
   tn_expr *e = to_expr(b, n->a, &v);
   return e ? add_stmt(b, (tn_stmt *)TN_NEW(Evaluate, .value = e)) : -1;
 }

@@ -103,9 +103,9 @@ static int launch_thread(builder *b, const ast *call, const ast *target, wrap *o
     return ast_error(b->src, call, "T.launch_thread: expected a thread axis and an extent");
   TN_TRY(eval(b, thread, &v));
   tn_expr *n = eval_expr(b, extent);
-  tn_IterVar *iv = v.kind == VAL_PLAIN ? TN_AS(IterVar, v.v.v.obj) : NULL;
+  tn_IterVar *iv = TN_AS(IterVar, val_obj(&v));
   if (!n) return -1;
-  if (!iv || !tn_any_is_obj(&v.v)) {
+  if (!iv) {
     const char *tag = eval_text(b, thread);
     if (!tag) return -1;
     tn_Var *var = tir_var(target_name(target, tag), n->dtype);
@@ -189,9 +189,7 @@ static int match_buffer(builder *b, const ast *target, const ast *call) {
   val v;
   if (!param) return ast_error(b->src, call, "T.match_buffer: expected a parameter or a region");
   TN_TRY(eval(b, param, &v));
-  tn_Var *var = v.kind == VAL_PLAIN && tn_any_is_obj(&v.v) && TN_IS(Var, v.v.v.obj)
-                    ? (tn_Var *)v.v.v.obj
-                    : NULL;
+  tn_Var *var = TN_IS(Var, val_obj(&v)) ? (tn_Var *)val_obj(&v) : NULL;
   tn_Buffer *buf = eval_buffer(b, call, 1, target_name(target, "buffer"));
   if (!buf || bind_target(b, target, PLAIN_OBJ(buf))) return -1;
   if (var && b->func) {
