@@ -50,7 +50,19 @@ def untar(tar_file, directory):
         Where to put the files; created if missing.
     """
     with tarfile.open(tar_file) as archive:
-        archive.extractall(directory, filter="data")
+        if hasattr(tarfile, "data_filter"):
+            archive.extractall(directory, filter="data")
+        else:  # Python before 3.11.4
+            archive.extractall(directory, [_plain(entry) for entry in archive])
+
+
+def _plain(entry):
+    """A file or folder below the archive's root, or TarError."""
+    parts = entry.name.split("/")
+    if not (entry.isfile() or entry.isdir()) or entry.name.startswith("/") or ".." in parts:
+        raise tarfile.TarError(f"untar: {entry.name!r} is not a file or folder of its archive")
+    entry.mode = 0o755 if entry.isdir() or entry.mode & 0o100 else 0o644
+    return entry
 
 
 def normalize_file_list_by_unpacking_tars(temp, file_list):
