@@ -13,7 +13,8 @@ static int common_type(tn_dtype a, tn_dtype b, tn_dtype *out) {
   bool fa = ir_is_floating(a), fb = ir_is_floating(b);
   if (!(fa || ir_is_integral(a)) || !(fb || ir_is_integral(b))) return -1;
   if (fa != fb) *out = fa ? a : b;
-  else if (a.code != b.code && fa) *out = a.code == kDLFloat ? a : b; /* bfloat16 meets float */
+  else if (a.code != b.code && (a.code == kDLFloat || b.code == kDLFloat))
+    *out = a.code == kDLFloat ? a : b; /* bfloat16 and 8-bit floats meet the common ones */
   else if (a.bits != b.bits) *out = a.bits > b.bits ? a : b;
   else *out = a.code == kDLUInt ? a : b; /* one width: equal, or of two signednesses */
   return 0;

@@ -15,6 +15,8 @@
 /* Largest finite number of a floating point type; 0 for other types. */
 double ir_float_limit(tn_dtype t) {
   if (t.code == kDLBfloat) return t.bits == 16 ? MAX_BFLOAT16 : 0;
+  if (t.code == kDLFloat8_e4m3fn) return MAX_FLOAT8_E4M3;
+  if (t.code == kDLFloat8_e5m2) return MAX_FLOAT8_E5M2;
   if (t.code != kDLFloat) return 0;
   switch (t.bits) {
   case 16: return MAX_FLOAT16;
@@ -24,7 +26,10 @@ double ir_float_limit(tn_dtype t) {
   }
 }
 
-bool ir_is_floating(tn_dtype t) { return t.code == kDLFloat || t.code == kDLBfloat; }
+bool ir_is_floating(tn_dtype t) {
+  return t.code == kDLFloat || t.code == kDLBfloat || t.code == kDLFloat8_e4m3fn ||
+         t.code == kDLFloat8_e5m2;
+}
 
 int64_t ir_wrap_int(int64_t x, tn_dtype t) {
   if (t.bits >= 64) return x;

@@ -6,13 +6,22 @@
 
 #include "base/error.h"
 
-/* `bits` is used when the text gives none. */
+/* `bits` is used when the text gives none. Of two names of one start the longer one comes first;
+   the first row of a code gives its text. */
 static const struct {
   const char *name;
   uint8_t code, bits, fixed; /* fixed: the text carries no number of bits */
 } families[] = {
-    {"int", kDLInt, 32, 0},         {"uint", kDLUInt, 32, 0}, {"float", kDLFloat, 32, 0},
-    {"bfloat", kDLBfloat, 16, 0},   {"bool", kDLUInt, 1, 1},  {"handle", kDLOpaqueHandle, 64, 1},
+    {"e4m3_float8", kDLFloat8_e4m3fn, 8, 1},
+    {"e5m2_float8", kDLFloat8_e5m2, 8, 1},
+    {"float8_e4m3fn", kDLFloat8_e4m3fn, 8, 1},
+    {"float8_e5m2", kDLFloat8_e5m2, 8, 1},
+    {"int", kDLInt, 32, 0},
+    {"uint", kDLUInt, 32, 0},
+    {"float", kDLFloat, 32, 0},
+    {"bfloat", kDLBfloat, 16, 0},
+    {"bool", kDLUInt, 1, 1},
+    {"handle", kDLOpaqueHandle, 64, 1},
     {"complex", kDLComplex, 64, 0},
 };
 
@@ -41,7 +50,7 @@ int tn_dtype_parse(const char *text, size_t n, tn_dtype *out) {
     return 0;
   }
   for (size_t i = 0; i < sizeof families / sizeof *families; ++i) {
-    size_t len = strlen(families[i].name); /* no name is the start of another */
+    size_t len = strlen(families[i].name);
     if (len > n || memcmp(text, families[i].name, len) != 0) continue;
     p = text + len;
     long bits = families[i].bits, lanes = 1;
@@ -70,8 +79,9 @@ const char *tn_dtype_text(tn_dtype t, char out[TN_DTYPE_TEXT]) {
     return out;
   }
   for (size_t i = 0; i < sizeof families / sizeof *families; ++i) {
-    if (families[i].fixed || families[i].code != t.code) continue;
-    snprintf(out, TN_DTYPE_TEXT, "%s%u%s", families[i].name, t.bits, lanes);
+    if (families[i].code != t.code) continue;
+    if (families[i].fixed) snprintf(out, TN_DTYPE_TEXT, "%s%s", families[i].name, lanes);
+    else snprintf(out, TN_DTYPE_TEXT, "%s%u%s", families[i].name, t.bits, lanes);
     return out;
   }
   snprintf(out, TN_DTYPE_TEXT, "custom[%u]%u%s", t.code, t.bits, lanes);

@@ -233,6 +233,8 @@ def test_range_of_float_literals(dtype, largest):
     assert np.isnan(tir.const(float("nan"), dtype).value)
     assert tir.max_value(dtype).value == largest and tir.min_value(dtype).value == -largest
     assert tir.infinity(dtype).value == float("inf")
+    assert (var(dtype) + var("float32")).dtype == "float32"
+    assert (var(dtype) + var("int32")).dtype == dtype
     for value, side in ((largest * 1.001, "maximum"), (-largest * 1.001, "minimum")):
         with pytest.raises(tenon.TVMError, match=f"exceeds {side} of {dtype}"):
             tir.const(value, dtype)

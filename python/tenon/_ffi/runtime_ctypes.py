@@ -34,8 +34,8 @@ class DataTypeCode:
     FLOAT = 2
     HANDLE = 3
     BFLOAT = 4
-    E4M3Float = 6
-    E5M2Float = 7
+    E4M3Float = 10
+    E5M2Float = 12
 
 
 class DataType(_core.DataType):
