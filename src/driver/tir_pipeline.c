@@ -15,6 +15,7 @@ static const char *const phase1[] = {
     "tir.LowerInitBlock",
     "tir.PlanAndUpdateBufferAllocationLocation",
     "tir.ConvertBlocksToOpaque",
+    "tir.CompactBufferAllocation",
     "tir.LowerMatchBuffer",
     "tir.Simplify",
     "tir.LowerOpaqueBlock",
