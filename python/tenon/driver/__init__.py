@@ -1,0 +1,3 @@
+"""From programs to modules that run."""
+
+from .build_module import build, lower

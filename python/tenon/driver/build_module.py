@@ -1,0 +1,102 @@
+"""`lower` and `build`: what most programs call to get from a tensor program to a module."""
+
+from ..ir import IRModule
+from ..target import Target
+from ..tir import PrimFunc
+from . import _ffi_api
+
+
+def _module_of(inp, args, name):
+    """An IRModule of whatever may be built."""
+    if isinstance(inp, IRModule):
+        return inp
+    if isinstance(inp, PrimFunc):
+        attrs = inp.attrs
+        symbol = attrs["global_symbol"] if attrs and "global_symbol" in attrs else name
+        symbol = str(symbol or "main")
+        return IRModule({symbol: inp.with_attr("global_symbol", symbol)})
+    if isinstance(inp, (list, tuple)) and args is None:
+        from .. import te
+
+        func = te.create_prim_func(list(inp))
+        return _module_of(func, None, name)
+    mod = getattr(inp, "mod", None)
+    if isinstance(mod, IRModule):
+        return mod
+    raise ValueError(
+        "expected an IRModule, a PrimFunc, a list of tensors or a schedule of one, "
+        f"got {type(inp).__name__}"
+    )
+
+
+def lower(inp, args=None, name="main", binds=None, simple_mode=False):
+    """Lower tensor programs to flat loops over flat memory.
+
+    Parameters
+    ----------
+    inp : IRModule, PrimFunc, list of te.Tensor, or tir.Schedule
+        The programs.
+    args : list, optional
+        Not used: parameters of the programs are their own.
+    name : str
+        Name of a function that has none.
+    binds : dict, optional
+        Not used.
+    simple_mode : bool
+        Leave out the passes that make the result hard to read.
+
+    Returns
+    -------
+    IRModule
+    """
+    return _ffi_api.lower(_module_of(inp, args, name), simple_mode)
+
+
+def _build_one(mod, target, host):
+    target, _ = Target.canon_target_and_host(target, host)
+    return _ffi_api.build(mod, target)
+
+
+def build(inputs, args=None, target=None, target_host=None, runtime=None, name=None, binds=None):
+    """Compile tensor programs.
+
+    Parameters
+    ----------
+    inputs : IRModule, PrimFunc, list of te.Tensor, tir.Schedule, or dict of Target to IRModule
+        The programs. Modules for several targets are given as a dict; what is compiled for the
+        first is the module that is returned, the others are its imports.
+    args : list, optional
+        Not used: parameters of the programs are their own.
+    target : str, dict or Target, optional
+        What for; default: that of the innermost ``with Target(...)``, else ``llvm``.
+    target_host : str, dict or Target, optional
+        What the code that launches kernels is compiled for.
+    runtime : Runtime, optional
+        Not used.
+    name : str, optional
+        Name of a function that has none; default ``"main"``.
+    binds : dict, optional
+        Not used.
+
+    Returns
+    -------
+    Module
+
+    Raises
+    ------
+    ValueError
+        Something else was given, or a target without a code generator.
+    """
+    target = Target.canon_target(target) or Target.current() or Target("llvm")
+    if isinstance(inputs, dict):
+        if not inputs:
+            raise ValueError("there is nothing to build: the dictionary is empty")
+        built = [
+            _build_one(lower(mod, args, name or "main"), t, target_host)
+            for t, mod in inputs.items()
+        ]
+        for module in built[1:]:
+            built[0].import_module(module)
+        return built[0]
+    lowered = lower(inputs, args, name or "main", binds)
+    return _build_one(lowered, target, target_host)
