@@ -47,6 +47,7 @@ _SUBMODULES = (
     "as_tvm",
     "container",
     "contrib",
+    "driver",
     "error",
     "exec",
     "instrument",
@@ -61,4 +62,9 @@ _SUBMODULES = (
     "tir",
     "transform",
 )
-__getattr__, __dir__ = _attach(__name__, _SUBMODULES, {"IRModule": ".ir"})
+_NAMES = {
+    "IRModule": ".ir",
+    "build": ".driver.build_module",
+    "lower": ".driver.build_module",
+}
+__getattr__, __dir__ = _attach(__name__, _SUBMODULES, _NAMES)

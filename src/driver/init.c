@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "arith/arith.h"
+#include "driver/build.h"
 #include "driver/tir_pipeline.h"
 #include "ir/ir.h"
 #include "object/functions.h"
@@ -12,7 +13,8 @@
 #include "tir/tir.h"
 
 static int (*const layers[])(void) = {
-    ir_init, arith_init, tir_init, te_init, target_init, driver_tir_pipeline_init,
+    ir_init,           arith_init, tir_init, te_init, target_init, driver_tir_pipeline_init,
+    driver_build_init,
 };
 
 static int result;

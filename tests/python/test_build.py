@@ -1,0 +1,150 @@
+"""tenon.build: from programs as they are written to modules that run."""
+
+import numpy as np
+import pytest
+import tenon
+from tenon import te
+from tenon.script import from_source
+from tenon.target.codegen import llvm_version_major
+
+pytestmark = pytest.mark.skipif(not llvm_version_major(True), reason="built without LLVM")
+    not llvm_version_major(allow_none=True), reason="built without LLVM"
+)
+
+MATMUL = """
+from tvm.script import tir as T
+@T.prim_func
+def main(A: T.Buffer((17, 23), "float32"), B: T.Buffer((23, 9), "float32"),
+         C: T.Buffer((17, 9), "float32")):
+    T.func_attr({"tir.noalias": T.bool(True)})
+    for i, j, k in T.grid(17, 9, 23):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+"""
+
+
+def tensors(*shapes):
+    rng = np.random.default_rng(0)
+    return [tenon.nd.array(rng.standard_normal(s).astype("float32")) for s in shapes]
+
+
+def check_matmul(module, name="main"):
+    a, b, c = tensors((17, 23), (23, 9), (17, 9))
+    module[name](a, b, c)
+    np.testing.assert_allclose(c.numpy(), a.numpy() @ b.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_function_with_blocks():
+    module = tenon.build(from_source(MATMUL), target="llvm")
+    check_matmul(module)
+    a, b, c = tensors((17, 23), (23, 9), (17, 9))
+    module(a, b, c)
+
+
+def test_module_name_and_current_target():
+    func = from_source(MATMUL)
+    check_matmul(tenon.build(tenon.IRModule({"main": func.with_attr("global_symbol", "main")})))
+    with tenon.target.Target("llvm -opt-level=3"):
+        check_matmul(tenon.build(func.without_attr("global_symbol"), name="matmul"), "matmul")
+    check_matmul(tenon.build({"llvm": tenon.IRModule({"main": func})}))
+
+
+def test_wrong_arguments():
+    module = tenon.build(from_source(MATMUL))
+    a, b, c = tensors((17, 23), (23, 9), (17, 9))
+    with pytest.raises(tenon.TVMError, match="num_args"):
+        module["main"](a, b)
+    with pytest.raises(tenon.TVMError, match="shape"):
+        module["main"](a, c, b)
+    with pytest.raises(tenon.TVMError, match="dtype"):
+        module["main"](tenon.nd.array(np.zeros((17, 23), "float64")), b, c)
+
+
+def test_tensor_expressions():
+    n = 40
+    a = te.placeholder((n,), name="A")
+    b = te.compute((n,), lambda i: te.exp(a[i]) + 1.0, name="B")
+    module = tenon.build(te.create_prim_func([a, b]), target="llvm")
+    (x,) = tensors((n,))
+    y = tenon.nd.empty((n,), "float32")
+    module["main"](x, y)
+    np.testing.assert_allclose(y.numpy(), np.exp(x.numpy()) + 1, rtol=1e-6)
+
+
+def test_symbolic_shapes_and_loops_of_all_kinds():
+    func = from_source("""
+from tvm.script import tir as T
+@T.prim_func
+def main(a: T.handle, b: T.handle, n: T.int32):
+    A = T.match_buffer(a, (n, 16), "float32")
+    B = T.match_buffer(b, (n, 16), "float32")
+    for i in T.parallel(n):
+        for j in T.unroll(4):
+            for k in T.vectorized(4):
+                with T.block("B"):
+                    vi = T.axis.spatial(n, i)
+                    vj = T.axis.spatial(16, j * 4 + k)
+                    B[vi, vj] = T.max(A[vi, vj], T.float32(0))
+""")
+    module = tenon.build(func)
+    for n in (1, 7, 100):
+        x, y = tensors((n, 16), (n, 16))
+        module["main"](x, y, n)
+        np.testing.assert_array_equal(y.numpy(), np.maximum(x.numpy(), 0))
+    assert "x float>" in module.get_source()
+
+
+def test_callback_into_python():
+    seen = []
+
+    @tenon.register_func("test_build.callback", override=True)
+    def callback(x, value):
+        seen.append((x.shape, value))
+
+    func = from_source("""
+from tvm.script import tir as T
+@T.prim_func
+def main(A: T.Buffer((3, 4), "float32")):
+    T.evaluate(T.call_packed("test_build.callback", T.tvm_stack_make_array(A.data,
+        T.tvm_stack_make_shape(3, 4), 0, 2, T.float32(0), 0), 7))
+""")
+    tenon.build(func)["main"](tensors((3, 4))[0])
+    assert [(tuple(shape), value) for shape, value in seen] == [((3, 4), 7)]
+    tenon._ffi.registry.remove_global_func("test_build.callback")
+
+
+def test_temporary_memory():
+    func = from_source("""
+from tvm.script import tir as T
+@T.prim_func
+def main(A: T.Buffer((64, 64), "float32"), C: T.Buffer((64, 64), "float32")):
+    B = T.alloc_buffer((64, 64), "float32")
+    for i, j in T.grid(64, 64):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+    for i, j in T.grid(64, 64):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vj, vi]
+""")
+    x, y = tensors((64, 64), (64, 64))
+    tenon.build(func)["main"](x, y)
+    np.testing.assert_array_equal(y.numpy(), x.numpy().T * 2)
+
+
+@pytest.mark.skipif(tenon.contrib.cc.get_cc() is None, reason="no C compiler")
+def test_export(tmp_path):
+    path = str(tmp_path / "matmul.so")
+    tenon.build(from_source(MATMUL), target="llvm").export_library(path)
+    check_matmul(tenon.runtime.load_module(path))
+
+
+def test_errors():
+    with pytest.raises(ValueError, match="expected an IRModule, a PrimFunc"):
+        tenon.build(3)
+    with pytest.raises(ValueError, match="the dictionary is empty"):
+        tenon.build({})
