@@ -4,6 +4,7 @@
 #include "arith/int_set.h"
 #include "arith/iter_map.h"
 #include "arith/region.h"
+#include "arith/solve.h"
 #include "object/functions.h"
 
 /* ---- arguments ---- */
@@ -242,6 +243,16 @@ static int inverse_map(TN_ARGS) {
   return tn_ret_obj(ret, iter_map_inverse(&a, sums, outputs));
 }
 
+/* (equations, variables, ranges) */
+static int solve_equations(TN_ARGS) {
+  tn_arr *equations, *vars;
+  tn_map *ranges;
+  TN_TRY(need(args, n, 0, &tn_type_Array, &equations));
+  TN_TRY(need(args, n, 1, &tn_type_Array, &vars));
+  TN_TRY(need(args, n, 2, &tn_type_Map, &ranges));
+  return tn_ret_obj(ret, arith_solve_equations(equations, vars, ranges));
+}
+
 static const tn_func_row rows[] = {
     {"arith.IntervalSet", interval_set},
     {"arith.PosInf", pos_inf},
@@ -267,6 +278,7 @@ static const tn_func_row rows[] = {
     {"arith.NormalizeToIterSum", normalize_to_sum},
     {"arith.NormalizeIterMapToExpr", map_to_expr},
     {"arith.InverseAffineIterMap", inverse_map},
+    {"arith.SolveLinearEquations", solve_equations},
 };
 
 int arith_api_sets_init(void) { return tn_func_register_rows(rows, TN_COUNT(rows)); }

@@ -11,6 +11,7 @@ from .int_set import (
     neg_inf,
     pos_inf,
 )
+from .int_solver import IntConstraints, IntConstraintsTransform, solve_linear_equations
 from .iter_affine_map import (
     IterMapExpr,
     IterMapLevel,
