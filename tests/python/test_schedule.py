@@ -540,3 +540,53 @@ def test_a_schedule_of_a_tensor_expression():
     assert "for i_0_j_0_fused in T.parallel(32):" in text
     assert "for j_1 in T.vectorized(16):" in text and "for i_1 in T.unroll(8):" in text
     tenon.ir.assert_structural_equal(from_source(text), sch.mod)
+
+
+# ---- neighbours, unit loops, memories, instructions ----
+
+
+def test_neighbours():
+    sch = tir.Schedule(chain())
+    name = lambda blocks: [sch.get(b).name_hint for b in blocks]  # noqa: E731
+    assert name(sch.get_consumers("B")) == ["C"] and name(sch.get_producers("C")) == ["B"]
+    assert name(sch.get_producers("B")) == [] and name(sch.get_consumers("C")) == []
+    assert name(sch.get_output_blocks("root")) == ["C"]
+
+
+def test_unit_loops():
+    sch = tir.Schedule(scale())
+    i, _ = sch.get_loops("B")
+    inner, outer = sch.add_unit_loop("B"), sch.add_unit_loop(i)
+    loops = sch.get_loops("B")
+    assert [int(sch.get(x).extent) for x in loops] == [1, 128, 64, 1]
+    assert sch.get(loops[0]).same_as(sch.get(outer))
+    assert sch.get(loops[3]).same_as(sch.get(inner))
+    with pytest.raises(IndexError):
+        sch.add_unit_loop(tir.Schedule(scale()).get_block("B"))
+
+
+def test_set_scope():
+    sch = tir.Schedule(chain())
+    sch.set_scope("B", 0, "shared")
+    expected = func(["A:16,16", "C:16,16"], CHAIN, 'B = T.alloc_buffer((16, 16), scope="shared")\n')
+    check(sch, expected)
+    sch.set_scope("B", "B", "global")
+    check(sch, chain())
+    assert "not allocated by the block around" in failure(sch.set_scope, "C", 0, "shared")
+    assert "no number 1" in failure(sch.set_scope, "B", 1, "shared")
+    with pytest.raises(ValueError, match="0 such buffers"):
+        sch.set_scope("B", "A", "shared")
+
+
+def test_tensor_intrinsics_by_name():
+    intrin = tir.TensorIntrin.register("test.scale", scale(4, 4), scale(4, 4))
+    assert tir.TensorIntrin.get("test.scale").same_as(intrin)
+    with pytest.raises(ValueError, match="already been registered"):
+        tir.TensorIntrin.register("test.scale", scale(4, 4), scale(4, 4))
+    other = tir.TensorIntrin.register("test.scale", scale(8, 8), scale(8, 8), override=True)
+    assert tir.TensorIntrin.get("test.scale").same_as(other)
+    assert tir.TensorIntrin.get("test.none", allow_missing=True) is None
+    with pytest.raises(ValueError, match="is not registered"):
+        tir.TensorIntrin.get("test.none")
+    with pytest.raises(ValueError, match="2 parameters, the implementation 3"):
+        tir.TensorIntrin(scale(), matmul())

@@ -130,7 +130,16 @@ from .op import (
     truncmod,
 )
 from .reduce import comm_reducer, max, min, sum
-from .schedule import BlockRV, ExprRV, LoopRV, Schedule, ScheduleError, ScheduleState, StmtSRef
+from .schedule import (
+    BlockRV,
+    ExprRV,
+    LoopRV,
+    Schedule,
+    ScheduleError,
+    ScheduleState,
+    StmtSRef,
+    TensorIntrin,
+)
 from .stmt import (
     Allocate,
     AllocateConst,

@@ -172,6 +172,65 @@ static int f_decompose_reduction(TN_ARGS) {
   return tn_ret_obj(ret, sch_decompose_reduction(s, block, loop));
 }
 
+static int f_neighbours(TN_ARGS) {
+  bool producers;
+  SCHEDULE("Schedule.get_producers", 3);
+  HANDLE(BlockRV, block, 1);
+  TN_TRY(tn_any_to_bool(&args[2], &producers));
+  return tn_ret_obj(ret, sch_get_neighbours(s, block, producers));
+}
+
+static int f_output_blocks(TN_ARGS) {
+  SCHEDULE("Schedule.get_output_blocks", 2);
+  HANDLE(BlockRV, block, 1);
+  return tn_ret_obj(ret, sch_get_output_blocks(s, block));
+}
+
+static int f_add_unit_loop(TN_ARGS) {
+  SCHEDULE("Schedule.add_unit_loop", 2);
+  HANDLE(Object, rv, 1);
+  return tn_ret_obj(ret, sch_add_unit_loop(s, rv));
+}
+
+static int f_set_scope(TN_ARGS) {
+  int64_t index;
+  const char *scope;
+  SCHEDULE("Schedule.set_scope", 4);
+  HANDLE(BlockRV, block, 1);
+  TN_TRY(tn_any_to_int(&args[2], &index));
+  TN_TRY(tn_any_to_cstr(&args[3], &scope));
+  return sch_set_scope(s, block, index, scope);
+}
+
+static int f_intrin(TN_ARGS) {
+  TN_NARGS("tir.TensorIntrin", 2);
+  HANDLE(PrimFunc, desc, 0);
+  HANDLE(PrimFunc, impl, 1);
+  return tn_ret_obj(ret, sch_intrin_new(desc, impl));
+}
+
+static int f_intrin_register(TN_ARGS) {
+  const char *name;
+  bool override;
+  TN_NARGS("tir.TensorIntrin.register", 3);
+  TN_TRY(tn_any_to_cstr(&args[0], &name));
+  HANDLE(TensorIntrin, intrin, 1);
+  TN_TRY(tn_any_to_bool(&args[2], &override));
+  return sch_intrin_register(name, intrin, override);
+}
+
+/* (name, may it be missing) -> TensorIntrin or None */
+static int f_intrin_get(TN_ARGS) {
+  const char *name;
+  bool optional;
+  TN_NARGS("tir.TensorIntrin.get", 2);
+  TN_TRY(tn_any_to_cstr(&args[0], &name));
+  TN_TRY(tn_any_to_bool(&args[1], &optional));
+  const tn_TensorIntrin *intrin = sch_intrin_get(name);
+  TN_CHECK(intrin || optional, ValueError, NULL, "TensorIntrin '%s' is not registered", name);
+  return intrin ? tn_ret_obj(ret, intrin) : 0;
+}
+
 static const tn_func_row functions[] = {
     {"tir.schedule.Schedule", f_new},
     {"tir.schedule.Copy", f_copy},
@@ -190,6 +249,13 @@ static const tn_func_row functions[] = {
     {"tir.schedule.ComputeInline", f_compute_inline},
     {"tir.schedule.ReverseComputeInline", f_reverse_compute_inline},
     {"tir.schedule.DecomposeReduction", f_decompose_reduction},
+    {"tir.schedule.GetNeighbours", f_neighbours},
+    {"tir.schedule.GetOutputBlocks", f_output_blocks},
+    {"tir.schedule.AddUnitLoop", f_add_unit_loop},
+    {"tir.schedule.SetScope", f_set_scope},
+    {"tir.schedule.TensorIntrin", f_intrin},
+    {"tir.schedule.TensorIntrinRegister", f_intrin_register},
+    {"tir.schedule.TensorIntrinGet", f_intrin_get},
 };
 
 int schedule_init(void) {

@@ -64,11 +64,29 @@ TN_API int sch_set_kind(tn_TirSchedule *s, const tn_LoopRV *loop, tir_for_kind k
 TN_API int sch_annotate(tn_TirSchedule *s, const tn_obj *block_or_loop, const char *key,
                         tn_any value);
 
+/** Blocks of the same scope that write what a block reads, or that read what it writes (BlockRV).
+ */
+TN_API tn_arr *sch_get_neighbours(tn_TirSchedule *s, const tn_BlockRV *block, bool producers);
+/** Blocks below a block that write what it does not allocate (BlockRV). */
+TN_API tn_arr *sch_get_output_blocks(tn_TirSchedule *s, const tn_BlockRV *scope);
+/** A loop that runs once around a block or loop. */
+TN_API tn_LoopRV *sch_add_unit_loop(tn_TirSchedule *s, const tn_obj *block_or_loop);
+/** Moves the buffer that a block writes (its number among the writes) to another memory. */
+TN_API int sch_set_scope(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index,
+                         const char *scope);
+
 TN_API int sch_compute_inline(tn_TirSchedule *s, const tn_BlockRV *block);
 TN_API int sch_reverse_compute_inline(tn_TirSchedule *s, const tn_BlockRV *block);
 /** Moves the first value of a reduction into a block of its own before the loop. @return its block;
  * the handle given stands for the block that is left */
 TN_API tn_BlockRV *sch_decompose_reduction(tn_TirSchedule *s, const tn_BlockRV *block,
                                            const tn_LoopRV *loop);
+
+/** An instruction; both functions take the same buffers. ValueError when they differ. */
+TN_API tn_TensorIntrin *sch_intrin_new(tn_PrimFunc *desc, tn_PrimFunc *impl);
+/** Makes it known by a name. ValueError when that is taken, unless `override`. Any thread. */
+TN_API int sch_intrin_register(const char *name, const tn_TensorIntrin *intrin, bool override);
+/** The instruction of a name, or NULL without an error. */
+TN_API tn_TensorIntrin *sch_intrin_get(const char *name);
 
 #endif /* TN_TIR_SCHEDULE_SCHEDULE_H_ */

@@ -181,6 +181,18 @@ class Schedule(Object):
         """Blocks directly below a block or loop."""
         return list(_ffi_api.GetChildBlocks(self, self._block(block_or_loop)))
 
+    def get_producers(self, block):
+        """Blocks of the same scope that write what a block reads."""
+        return list(_ffi_api.GetNeighbours(self, self._block(block), True))
+
+    def get_consumers(self, block):
+        """Blocks of the same scope that read what a block writes."""
+        return list(_ffi_api.GetNeighbours(self, self._block(block), False))
+
+    def get_output_blocks(self, scope_block):
+        """Blocks in a block that write what it does not allocate."""
+        return list(_ffi_api.GetOutputBlocks(self, self._block(scope_block)))
+
     # ---- loops ----
 
     def split(self, loop, factors, preserve_unit_iters=True, disable_predication=False):
@@ -238,6 +250,10 @@ class Schedule(Object):
         """
         _ffi_api.SetKind(self, loop, int(ForKind.THREAD_BINDING), thread_axis)
 
+    def add_unit_loop(self, block_or_loop):
+        """Put a loop that runs once around a block or loop; returns its LoopRV."""
+        return _ffi_api.AddUnitLoop(self, self._block(block_or_loop))
+
     # ---- annotations ----
 
     def annotate(self, block_or_loop, ann_key, ann_val):
@@ -274,3 +290,26 @@ class Schedule(Object):
             The block of the first values.
         """
         return _ffi_api.DecomposeReduction(self, self._block(block), loop)
+
+    def set_scope(self, block, buffer_index, storage_scope):
+        """Move a buffer that a block writes to another memory.
+
+        Parameters
+        ----------
+        block : BlockRV or str
+            The block.
+        buffer_index : int, str or Buffer
+            Which of the buffers it writes.
+        storage_scope : str
+            "global", "shared", "local" ...
+        """
+        block = self._block(block)
+        if not isinstance(buffer_index, int):
+            names = [region.buffer for region in self.get(block).writes]
+            found = [
+                i for i, buffer in enumerate(names) if buffer_index in (str(buffer.name), buffer)
+            ]
+            if len(found) != 1:
+                raise ValueError(f"set_scope: the block writes {len(found)} such buffers")
+            buffer_index = found[0]
+        _ffi_api.SetScope(self, block, buffer_index, storage_scope)

@@ -1,0 +1,99 @@
+/* Which blocks use what others make; loops around blocks; where buffers live. */
+#include "ir/functor.h"
+#include "tir/schedule/schedule_impl.h"
+
+static bool has_buffer(const tn_arr *regions, const tn_Buffer *b) {
+  for (int64_t i = 0; i < regions->len; ++i) {
+    if (((const tn_BufferRegion *)tn_arr_obj(regions, i))->buffer == b) return true;
+  }
+  return false;
+}
+static bool share_buffer(const tn_arr *a, const tn_arr *b) {
+  for (int64_t i = 0; i < a->len; ++i) {
+    if (has_buffer(b, ((const tn_BufferRegion *)tn_arr_obj(a, i))->buffer)) return true;
+  }
+  return false;
+}
+
+tn_arr *sch_get_neighbours(tn_TirSchedule *s, const tn_BlockRV *block, bool producers) {
+  SCH_STEP(e, s, producers ? "get-producers" : "get-consumers");
+  TN_VEC(blocks);
+  TN_VEC(out);
+  const tn_Block *b = sch_block_of(&e, block),
+                 *scope = b ? sch_scope_block(&e, sch_parent(&e, b)) : NULL;
+  if (!b) return NULL;
+  if (scope && sch_blocks_below((const tn_obj *)scope->body, &blocks)) return NULL;
+  for (int64_t i = 0; i < blocks.len; ++i) {
+    const tn_Block *other = ((const tn_BlockRealize *)blocks.items[i].v.obj)->block;
+    bool related =
+        producers ? share_buffer(other->writes, b->reads) : share_buffer(b->writes, other->reads);
+    tn_obj *rv = other != b && related ? sch_handle(s, (const tn_obj *)other) : NULL;
+    if (other != b && related && (!rv || tn_vec_push_obj(&out, rv))) return NULL;
+  }
+  return tn_arr_from(&out);
+}
+
+static bool allocates(const tn_Block *scope, const tn_Buffer *b) {
+  for (int64_t i = 0; i < scope->alloc_buffers->len; ++i) {
+    if (tn_arr_obj(scope->alloc_buffers, i) == (const tn_obj *)b) return true;
+  }
+  return false;
+}
+
+tn_arr *sch_get_output_blocks(tn_TirSchedule *s, const tn_BlockRV *scope_rv) {
+  SCH_STEP(e, s, "get-output-blocks");
+  TN_VEC(blocks);
+  TN_VEC(out);
+  const tn_Block *scope = sch_block_of(&e, scope_rv);
+  if (!scope || sch_blocks_below((const tn_obj *)scope->body, &blocks)) return NULL;
+  for (int64_t i = 0; i < blocks.len; ++i) {
+    const tn_Block *b = ((const tn_BlockRealize *)blocks.items[i].v.obj)->block;
+    bool leaves = false;
+    for (int64_t j = 0; j < b->writes->len; ++j)
+      leaves = leaves || !allocates(scope, ((tn_BufferRegion *)tn_arr_obj(b->writes, j))->buffer);
+    tn_obj *rv = leaves ? sch_handle(s, (const tn_obj *)b) : NULL;
+    if (leaves && (!rv || tn_vec_push_obj(&out, rv))) return NULL;
+  }
+  return tn_arr_from(&out);
+}
+
+tn_LoopRV *sch_add_unit_loop(tn_TirSchedule *s, const tn_obj *rv) {
+  SCH_STEP(e, s, "add-unit-loop");
+  tn_obj *o = sch_get(s, rv);
+  if (!o || sch_begin(&e, o)) return NULL;
+  tn_obj *body = o->type_index == TN_TI_Block ? sch_parent(&e, o) : o;
+  TN_CHECKP(body && (o->type_index == TN_TI_Block || o->type_index == TN_TI_For), TypeError, NULL,
+            "add_unit_loop: expected a block or loop, got %s", tn_obj_key(o));
+  tn_map *none = tn_scope_own(tn_map_new());
+  tn_For *loop =
+      none ? TN_MAKE(For, .loop_var = tir_var("u", TN_I32), .min = tir_i32(0), .extent = tir_i32(1),
+                     .kind = TIR_FOR_SERIAL, .body = (tn_stmt *)body, .annotations = none)
+           : NULL;
+  if (!loop || sch_replace(&e, (tn_stmt *)body, (tn_stmt *)loop) || sch_commit(&e)) return NULL;
+  return (tn_LoopRV *)sch_handle(s, (tn_obj *)loop);
+}
+
+int sch_set_scope(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index, const char *scope) {
+  SCH_STEP(e, s, "set-scope");
+  tn_Block *b = sch_block_of(&e, block);
+  if (!b) return -1;
+  if (index < 0 || index >= b->writes->len)
+    return sch_fail(&e, "The buffer index is out of range", SCH_PLACES(b),
+                    "The block {0} writes %lld buffers, there is no number %lld",
+                    (long long)b->writes->len, (long long)index);
+  tn_Buffer *old = ((tn_BufferRegion *)tn_arr_obj(b->writes, index))->buffer;
+  const tn_Block *site = sch_scope_block(&e, sch_parent(&e, b));
+  if (!site || !allocates(site, old))
+    return sch_fail(&e, "The buffer is not allocated by the block around", SCH_PLACES(b),
+                    "Buffer %s, which block {0} writes, is not allocated by the block around it",
+                    tn_cstr(old->name));
+  const tn_PointerType *was = TN_AS(PointerType, old->data->type_annotation);
+  const tn_PrimType *element = was ? TN_AS(PrimType, was->element_type) : NULL;
+  tn_Buffer copy = *old;
+  copy.data =
+      tir_pointer_var(tn_cstr(old->data->name), element ? element->dtype : old->dtype, scope);
+  tn_Buffer *now = copy.data ? tn_node_copy(&tn_type_Buffer, &copy) : NULL;
+  if (!now || tn_pmap_put(&e.vars, old, now) || tn_pmap_put(&e.vars, old->data, now->data))
+    return -1;
+  return sch_commit(&e);
+}
