@@ -2,6 +2,7 @@
 #include <pthread.h>
 
 #include "object/object.h"
+#include "runtime/blas.h"
 #include "runtime/device.h"
 #include "runtime/libinfo.h"
 #include "runtime/library.h"
@@ -34,6 +35,7 @@ static int start_layers(void) {
   TN_TRY(tn_timing_init());
   TN_TRY(tn_testing_init());
   TN_TRY(tn_libinfo_init());
+  TN_TRY(tn_blas_init());
   return 0;
 }
 

@@ -5,6 +5,7 @@ from .._lazy import attach as _attach
 __getattr__, __dir__ = _attach(
     __name__,
     (
+        "cblas",
         "cc",
         "clang",
         "cudnn",
