@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "ir/imm.h"
 #include "object/functions.h"
+#include "target/c/gen.h"
 #include "target/target_impl.h"
 
 TN_NODES_DEFINE(TN_TARGET_NODES, target_types)
@@ -354,5 +355,6 @@ tn_map *target_export(const tn_target *t) {
 int target_init(void) {
   TN_TRY(tn_type_register_table(target_types, TN_COUNT(target_types)));
   TN_TRY(target_api_init());
+  TN_TRY(c_build_init());
   return target_build_init();
 }

@@ -1,0 +1,300 @@
+/* Expressions as C. */
+#include <math.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "target/c/gen.h"
+
+const char *c_type(c_gen *g, tn_dtype t) {
+  static const char *const ints[] = {"int8_t", "int16_t", "int32_t", "int64_t"};
+  static const char *const uints[] = {"uint8_t", "uint16_t", "uint32_t", "uint64_t"};
+  int i = t.bits == 8 ? 0 : t.bits == 16 ? 1 : t.bits == 32 ? 2 : t.bits == 64 ? 3 : -1;
+  if (ir_is_bool(t)) return "bool";
+  if (t.code == kDLOpaqueHandle) return t.bits ? "void*" : "void";
+  if (t.code == kDLInt && i >= 0) return ints[i];
+  if (t.code == kDLUInt && i >= 0) return uints[i];
+  if (t.code == kDLFloat && t.bits == 32) return "float";
+  if (t.code == kDLFloat && t.bits == 64) return "double";
+  return TN_RAISEP(CodegenError, NULL, "c: %s: C99 has no type for %s", g->name, TN_DT(t));
+}
+
+const char *c_memory_type(c_gen *g, tn_dtype t) { return ir_is_bool(t) ? "uint8_t" : c_type(g, t); }
+
+tn_str *c_var_type(c_gen *g, const tn_Var *v) {
+  const char *type;
+  const tn_PointerType *p = TN_AS(PointerType, v->type_annotation);
+  const tn_PrimType *to = p ? TN_AS(PrimType, p->element_type) : NULL;
+  if (v->dtype.code == kDLOpaqueHandle && to && to->dtype.lanes == 1) {
+    TN_GETP(type, c_memory_type(g, to->dtype));
+    return tn_str_fmt("%s*", type);
+  }
+  TN_GETP(type, c_type(g, v->dtype));
+  return tn_str_from(type);
+}
+
+/* ---- names ---- */
+
+static bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+tn_str *c_name(c_gen *g, const tn_Var *v) {
+  TN_BUF(b);
+  const char *hint = tn_cstr(v->name);
+  tn_any count;
+  if (!is_word(*hint) || (*hint >= '0' && *hint <= '9')) tn_buf_putc(&b, 'v');
+  for (; *hint; ++hint) tn_buf_putc(&b, is_word(*hint) ? *hint : '_');
+  const char *base;
+  TN_GETP(base, tn_buf_cstr(&b));
+  tn_str *name;
+  TN_GETP(name, tn_str_from(base));
+  for (int64_t i = 1; tn_map_get(g->used, tn_any_obj(name), &count); ++i)
+    TN_GETP(name, tn_str_fmt("%s_%lld", base, (long long)i));
+  TN_TRYP(tn_map_set(g->used, tn_any_obj(name), tn_any_int(1)));
+  TN_TRYP(tn_pmap_put(&g->names, v, name));
+  return name;
+}
+
+tn_str *c_var(c_gen *g, const tn_Var *v, int lane) {
+  tn_str *name = tn_pmap_get(&g->names, v);
+  TN_CHECKP(name, CodegenError, v->span, "c: %s: variable %s is used where it is not defined",
+            g->name, tn_cstr(v->name));
+  return v->dtype.lanes > 1 ? tn_str_fmt("%s_%d", tn_cstr(name), lane) : name;
+}
+
+tn_str *c_string(const char *text) {
+  TN_BUF(b);
+  tn_buf_quote(&b, text, strlen(text));
+  return tn_scope_own(tn_buf_str(&b));
+}
+
+/* ---- constants ---- */
+
+static tn_str *int_imm(c_gen *g, const tn_IntImm *e) {
+  const char *type;
+  long long v = (long long)e->value;
+  if (ir_is_bool(e->dtype)) return tn_str_from(v ? "true" : "false");
+  if (e->dtype.code == kDLOpaqueHandle) return tn_str_from("NULL");
+  if (e->value == INT64_MIN) return tn_str_from("INT64_MIN");
+  if (e->dtype.bits == 32 && e->value == INT32_MIN) return tn_str_from("INT32_MIN");
+  if (e->dtype.bits == 32) return tn_str_fmt(ir_is_int(e->dtype) ? "%lld" : "%lldU", v);
+  TN_GETP(type, c_type(g, e->dtype));
+  return tn_str_fmt(e->dtype.bits == 64 ? "((%s)%lldLL)" : "((%s)%lld)", type, v);
+}
+
+static tn_str *float_imm(c_gen *g, const tn_FloatImm *e) {
+  char text[TN_DOUBLE_TEXT];
+  const char *type, *suffix = e->dtype.bits == 32 ? "f" : "";
+  TN_GETP(type, c_type(g, e->dtype));
+  if (isnan(e->value)) return tn_str_fmt("((%s)NAN)", type);
+  if (isinf(e->value)) return tn_str_fmt("((%s)%sINFINITY)", type, e->value < 0 ? "-" : "");
+  tn_double_text(e->value, text);
+  return tn_str_fmt("%s%s%s", text, strpbrk(text, ".e") ? "" : ".0", suffix);
+}
+
+/* ---- arithmetic ---- */
+
+/* Declares a temporary of a value. */
+static tn_str *new_temp(c_gen *g, tn_dtype t, const tn_str *value) {
+  const char *type;
+  if (!value) return NULL;
+  TN_GETP(type, c_type(g, t));
+  int i = ++g->temps;
+  c_line(g);
+  tn_buf_printf(g->out, "%s t%d_ = %s;\n", type, i, tn_cstr(value));
+  return tn_str_fmt("t%d_", i);
+}
+
+tn_str *c_temp(c_gen *g, const tn_expr *e, int lane) {
+  uint32_t i = e->hdr.type_index;
+  tn_str *s = c_expr(g, e, lane);
+  if (!s || i == TN_TI_Var || i == TN_TI_SizeVar || i == TN_TI_IntImm || i == TN_TI_FloatImm)
+    return s;
+  return new_temp(g, e->dtype, s);
+}
+
+tn_str *c_lane_temp(c_gen *g, const tn_expr *e, int lane) {
+  return new_temp(g, e->dtype, c_expr(g, e, lane));
+}
+
+/* Types narrower than int are computed as int: the result is brought back. */
+static tn_str *in_type(c_gen *g, tn_dtype t, tn_str *s) {
+  const char *type;
+  if (!s || !ir_is_integral(t) || t.bits >= 32 || t.bits == 1) return s;
+  TN_GETP(type, c_type(g, t));
+  return tn_str_fmt("((%s)%s)", type, tn_cstr(s));
+}
+
+static const char *const operators[] = {
+    [TN_TI_Add] = "+", [TN_TI_Sub] = "-",  [TN_TI_Mul] = "*", [TN_TI_Div] = "/", [TN_TI_Mod] = "%",
+    [TN_TI_EQ] = "==", [TN_TI_NE] = "!=",  [TN_TI_LT] = "<",  [TN_TI_LE] = "<=", [TN_TI_GT] = ">",
+    [TN_TI_GE] = ">=", [TN_TI_And] = "&&", [TN_TI_Or] = "||",
+};
+
+/* Division rounded down, remainder with the sign of the divisor, the smaller, the larger. */
+static tn_str *binary_function(c_gen *g, const tn_BinaryOp *e, int lane) {
+  tn_str *x, *y, *r;
+  uint32_t op = e->hdr.type_index;
+  tn_dtype t = e->a->dtype;
+  TN_GETP(x, c_temp(g, e->a, lane));
+  TN_GETP(y, c_temp(g, e->b, lane));
+  const char *a = tn_cstr(x), *b = tn_cstr(y);
+  if (op == TN_TI_Min) return tn_str_fmt("(%s < %s ? %s : %s)", a, b, a, b);
+  if (op == TN_TI_Max) return tn_str_fmt("(%s > %s ? %s : %s)", a, b, a, b);
+  if (!ir_is_integral(t)) {
+    const char *f = t.bits == 32 ? "f" : "";
+    if (op == TN_TI_Mod) return tn_str_fmt("fmod%s(%s, %s)", f, a, b);
+    if (op == TN_TI_FloorDiv) return tn_str_fmt("floor%s(%s / %s)", f, a, b);
+    return tn_str_fmt("(%s - floor%s(%s / %s) * %s)", a, f, a, b, b);
+  }
+  if (ir_is_uint(t))
+    return in_type(g, t, tn_str_fmt("(%s %s %s)", a, op == TN_TI_FloorDiv ? "/" : "%", b));
+  TN_GETP(r, tn_str_fmt("%s %% %s", a, b));
+  TN_GETP(r, new_temp(g, t, in_type(g, t, tn_str_fmt("(%s)", tn_cstr(r)))));
+  const char *rest = tn_cstr(r);
+  if (op == TN_TI_FloorMod)
+    return in_type(g, t,
+                   tn_str_fmt("(%s != 0 && (%s < 0) != (%s < 0) ? %s + %s : %s)", rest, rest, b,
+                              rest, b, rest));
+  return in_type(g, t,
+                 tn_str_fmt("(%s / %s - (%s != 0 && (%s < 0) != (%s < 0)))", a, b, rest, rest, b));
+}
+
+static tn_str *binary(c_gen *g, const tn_BinaryOp *e, int lane) {
+  tn_str *a, *b;
+  uint32_t op = e->hdr.type_index;
+  bool float_mod = op == TN_TI_Mod && !ir_is_integral(e->a->dtype);
+  if (!operators[op] || float_mod) return binary_function(g, e, lane);
+  TN_GETP(a, c_expr(g, e->a, lane));
+  TN_GETP(b, c_expr(g, e->b, lane));
+  return in_type(g, e->dtype, tn_str_fmt("(%s %s %s)", tn_cstr(a), operators[op], tn_cstr(b)));
+}
+
+static tn_str *cast(c_gen *g, const tn_Cast *e, int lane) {
+  tn_str *v;
+  const char *type;
+  TN_GETP(v, c_expr(g, e->value, lane));
+  if (ir_is_bool(e->dtype)) return tn_str_fmt("(%s != 0)", tn_cstr(v));
+  TN_GETP(type, c_type(g, e->dtype));
+  return tn_str_fmt("((%s)%s)", type, tn_cstr(v));
+}
+
+static tn_str *not_expr(c_gen *g, const tn_Not *e, int lane) {
+  tn_str *a;
+  TN_GETP(a, c_expr(g, e->a, lane));
+  return tn_str_fmt("(!%s)", tn_cstr(a));
+}
+
+static tn_str *select_expr(c_gen *g, const tn_Select *e, int lane) {
+  tn_str *c, *a, *b;
+  TN_GETP(c, c_expr(g, e->condition, lane));
+  TN_GETP(a, c_expr(g, e->true_value, lane));
+  TN_GETP(b, c_expr(g, e->false_value, lane));
+  return tn_str_fmt("(%s ? %s : %s)", tn_cstr(c), tn_cstr(a), tn_cstr(b));
+}
+
+/* ---- vectors and memory ---- */
+
+static tn_str *ramp(c_gen *g, const tn_Ramp *e, int lane) {
+  tn_str *base, *stride;
+  TN_GETP(base, c_expr(g, e->base, 0));
+  if (lane == 0) return base;
+  TN_GETP(stride, c_expr(g, e->stride, 0));
+  if (tir_is_one(e->stride)) return tn_str_fmt("(%s + %d)", tn_cstr(base), lane);
+  return tn_str_fmt("(%s + %s * %d)", tn_cstr(base), tn_cstr(stride), lane);
+}
+
+static tn_str *broadcast(c_gen *g, const tn_Broadcast *e, int lane) {
+  (void)lane;
+  return c_expr(g, e->value, 0);
+}
+
+static tn_str *shuffle(c_gen *g, const tn_Shuffle *e, int lane) {
+  int64_t k;
+  TN_CHECKP(tir_as_int(tn_arr_obj(e->indices, lane), &k) && k >= 0, CodegenError, e->span,
+            "c: %s: lanes of a shuffle have to be constants", g->name);
+  for (int64_t i = 0; i < e->vectors->len; ++i) {
+    const tn_expr *v = (const tn_expr *)tn_arr_obj(e->vectors, i);
+    if (k < v->dtype.lanes) return c_expr(g, v, (int)k);
+    k -= v->dtype.lanes;
+  }
+  return TN_RAISEP(CodegenError, e->span, "c: %s: a shuffle takes a lane that is not there",
+                   g->name);
+}
+
+static tn_str *let(c_gen *g, const tn_Let *e, int lane) {
+  tn_str *v;
+  TN_CHECKP(e->var->dtype.lanes == 1, CodegenError, e->span, "c: %s: let of a vector", g->name);
+  TN_GETP(v, c_temp(g, e->value, 0));
+  TN_TRYP(tn_pmap_put(&g->names, e->var, v));
+  return c_expr(g, e->body, lane);
+}
+
+tn_str *c_element(c_gen *g, const tn_Buffer *b, const tn_arr *indices, int lane) {
+  tn_str *data, *i;
+  const char *type;
+  TN_CHECKP(indices->len == 1 && b->dtype.lanes == 1, CodegenError, b->span,
+            "c: %s: buffer %s is not flat: flatten the program first (tir.FlattenBuffer)", g->name,
+            tn_cstr(b->name));
+  TN_GETP(data, c_var(g, b->data, 0));
+  TN_GETP(i, c_expr(g, tn_arr_obj(indices, 0), lane));
+  TN_GETP(type, c_memory_type(g, b->dtype));
+  return tn_str_fmt("((%s*)%s)[%s]", type, tn_cstr(data), tn_cstr(i));
+}
+
+static tn_str *load(c_gen *g, const tn_BufferLoad *e, int lane) {
+  tn_str *p;
+  TN_GETP(p, c_element(g, e->buffer, e->indices, lane));
+  return ir_is_bool(e->buffer->dtype) ? tn_str_fmt("(%s != 0)", tn_cstr(p)) : p;
+}
+
+static tn_str *string_imm(c_gen *g, const tn_StringImm *e) {
+  (void)g;
+  return c_string(tn_cstr(e->value));
+}
+
+/* ---- dispatch ---- */
+
+typedef tn_str *(*expr_case)(c_gen *g, const tn_obj *e, int lane);
+#define CASE(T, fn) [TN_TI_##T] = (expr_case)(void (*)(void))(fn)
+
+static const expr_case cases[] = {
+    CASE(IntImm, int_imm),
+    CASE(FloatImm, float_imm),
+    CASE(StringImm, string_imm),
+    CASE(Var, c_var),
+    CASE(SizeVar, c_var),
+    CASE(Cast, cast),
+    CASE(Add, binary),
+    CASE(Sub, binary),
+    CASE(Mul, binary),
+    CASE(Div, binary),
+    CASE(Mod, binary),
+    CASE(FloorDiv, binary),
+    CASE(FloorMod, binary),
+    CASE(Min, binary),
+    CASE(Max, binary),
+    CASE(EQ, binary),
+    CASE(NE, binary),
+    CASE(LT, binary),
+    CASE(LE, binary),
+    CASE(GT, binary),
+    CASE(GE, binary),
+    CASE(And, binary),
+    CASE(Or, binary),
+    CASE(Not, not_expr),
+    CASE(Select, select_expr),
+    CASE(Ramp, ramp),
+    CASE(Broadcast, broadcast),
+    CASE(Shuffle, shuffle),
+    CASE(Let, let),
+    CASE(Call, c_call),
+    CASE(BufferLoad, load),
+};
+
+tn_str *c_expr(c_gen *g, const void *e, int lane) {
+  uint32_t i = ((const tn_obj *)e)->type_index;
+  TN_CHECKP(i < (uint32_t)TN_COUNT(cases) && cases[i], CodegenError, ((const tn_expr *)e)->span,
+            "c: %s: an expression of type %s is left in the program", g->name, tn_obj_key(e));
+  return cases[i](g, e, lane);
+}

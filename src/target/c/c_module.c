@@ -1,0 +1,157 @@
+/* C source of a module, and modules of kind "c", which hold it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "ir/functor.h"
+#include "runtime/module.h"
+#include "target/c/gen.h"
+
+const char *c_symbol(const tn_GlobalVar *v, const tn_PrimFunc *func) {
+  const char *s = ir_attrs_str(func->attrs, "global_symbol");
+  return s ? s : tn_cstr(v->name_hint);
+}
+
+/* ---- functions ---- */
+
+static int find_return(void *ctx, tn_obj *node) {
+  const tn_Call *call = tir_as_call(node, TIR_OP_ret);
+  if (!call || call->args->len < 1) return 0;
+  *(tn_dtype *)ctx = ((const tn_expr *)tn_arr_obj(call->args, 0))->dtype;
+  return 2;
+}
+
+/* Functions without a result return int32_t: 0, or -1 when they fail. */
+static const char *return_type(c_gen *g, const tn_PrimFunc *f) {
+  tn_dtype t = TN_I32;
+  const tn_PrimType *declared = TN_AS(PrimType, f->ret_type);
+  if (declared && !(declared->dtype.code == kDLOpaqueHandle && declared->dtype.bits == 0))
+    return c_type(g, declared->dtype);
+  return tn_pre_order(f->body, find_return, &t) < 0 ? NULL : c_type(g, t);
+}
+
+static int write_head(c_gen *g, tn_buf *out, const tn_PrimFunc *f, bool name_params) {
+  const char *ret;
+  bool visible = ir_attrs_str(f->attrs, "global_symbol") != NULL;
+  TN_GET(ret, return_type(g, f));
+  tn_buf_printf(out, "%s %s %s(", visible ? "TVM_DLL" : "static", ret, g->name);
+  for (int64_t i = 0; i < f->params->len; ++i) {
+    const tn_Var *v = (const tn_Var *)tn_arr_obj(f->params, i);
+    tn_str *type, *name;
+    TN_GET(type, c_var_type(g, v));
+    TN_GET(name, name_params ? c_name(g, v) : v->name);
+    tn_buf_printf(out, "%s%s %s", i ? ", " : "", tn_cstr(type), tn_cstr(name));
+  }
+  tn_buf_puts(out, f->params->len ? ")" : "void)");
+  return 0;
+}
+
+static int write_function(c_gen *g, const tn_PrimFunc *f) {
+  TN_GET(g->used, tn_scope_own(tn_map_new()));
+  TN_TRY(write_head(g, g->out, f, true));
+  tn_buf_puts(g->out, " {\n");
+  for (int64_t i = 0; i < f->params->len; ++i) {
+    tn_str *name;
+    TN_GET(name, c_var(g, (const tn_Var *)tn_arr_obj(f->params, i), 0));
+    tn_buf_printf(g->out, "  (void)%s;\n", tn_cstr(name));
+  }
+  g->indent = 1;
+  g->temps = 0;
+  TN_TRY(c_stmt(g, f->body));
+  tn_buf_puts(g->out, "  return 0;\n}\n\n");
+  return 0;
+}
+
+static int write_all(c_gen *g, bool heads) {
+  tn_any key, value;
+  for (int64_t i = 0; tn_map_at(g->ir->functions, i, &key, &value); ++i) {
+    const tn_GlobalVar *v = (const tn_GlobalVar *)key.v.obj;
+    const tn_PrimFunc *f = TN_AS(PrimFunc, value.v.obj);
+    TN_CHECK(f, CodegenError, v->span, "c: %s is no tensor program but a %s", tn_cstr(v->name_hint),
+             tn_obj_key(value.v.obj));
+    g->name = c_symbol(v, f);
+    if (!heads) {
+      TN_TRY(write_function(g, f));
+      continue;
+    }
+    TN_GET(g->used, tn_scope_own(tn_map_new()));
+    TN_TRY(write_head(g, g->decl, f, true));
+    tn_buf_puts(g->decl, ";\n");
+  }
+  return 0;
+}
+
+static int write_source(c_gen *g, tn_buf *all, const tn_target *t) {
+  tn_str *target;
+  const char *decl, *code;
+  TN_GET(target, target_text(t));
+  TN_GET(g->packed, tn_scope_own(tn_map_new()));
+  TN_TRY(write_all(g, true));
+  TN_TRY(write_all(g, false));
+  TN_GET(decl, tn_buf_cstr(g->decl));
+  TN_GET(code, tn_buf_cstr(g->out));
+  tn_buf_printf(all, "// tvm target: %s\n#define TVM_EXPORTS\n", tn_cstr(target));
+  tn_buf_puts(all, "#include \"tvm/runtime/c_runtime_api.h\"\n"
+                   "#include \"tvm/runtime/c_backend_api.h\"\n"
+                   "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n"
+                   "#include <string.h>\n\n"
+                   "void* __tvm_module_ctx = NULL;\n");
+  tn_buf_printf(all, "%s\n%s", decl, code);
+  return tn_buf_ok(all);
+}
+
+static tn_str *generate(const tn_IRModule *ir, const tn_target *t) {
+  TN_BUF(out);
+  TN_BUF(decl);
+  TN_BUF(all);
+  c_gen g = {.out = &out, .decl = &decl, .ir = ir, .name = ""};
+  int err = write_source(&g, &all, t);
+  tn_pmap_fini(&g.names);
+  return err ? NULL : tn_buf_str(&all);
+}
+
+/* ---- the kind of module: self is the text ---- */
+
+static tn_str *get_source(tn_module *m, const char *format) {
+  TN_CHECKP(!*format || strcmp(format, "c") == 0, ValueError, NULL,
+            "c: get_source: expected \"c\", got \"%s\"", format);
+  tn_retain(tn_module_self(m));
+  return tn_module_self(m);
+}
+
+static int save_file(tn_module *m, const char *path, const char *format) {
+  const tn_str *s = tn_module_self(m);
+  (void)format;
+  FILE *f = fopen(path, "wb");
+  TN_CHECK(f, OSError, NULL, "cannot open %s for writing", path);
+  bool ok = fwrite(s->data, 1, s->len, f) == s->len;
+  ok = fclose(f) == 0 && ok;
+  TN_CHECK(ok, OSError, NULL, "cannot write %s", path);
+  return 0;
+}
+
+static void fini(tn_module *m) { tn_release(tn_module_self(m)); }
+
+static const tn_module_ops ops = {
+    .type_key = "c",
+    .format = "c",
+    .properties = TN_MODULE_DSO,
+    .get_source = get_source,
+    .save_file = save_file,
+    .fini = fini,
+};
+
+static int build_c(TN_ARGS) {
+  TN_NARGS("target.build.c", 2);
+  TN_ARG_OBJ(IRModule, m, 0);
+  TN_ARG_OBJ(Target, t, 1);
+  tn_str *source;
+  TN_GET(source, generate(m, t));
+  tn_module *out = tn_module_new(&ops, source);
+  if (!out) tn_release(source);
+  return tn_ret_owned(ret, out);
+}
+
+static const tn_func_row rows[] = {{"target.build.c", build_c}};
+
+int c_build_init(void) { return tn_func_register_rows(rows, TN_COUNT(rows)); }

@@ -1,0 +1,177 @@
+/* Statements as C. */
+#include <string.h>
+
+#include "target/c/gen.h"
+#include "tir/script/printer.h"
+
+void c_line(c_gen *g) { tn_buf_pad(g->out, ' ', (size_t)g->indent * 2); }
+
+static int block(c_gen *g, const tn_stmt *s) {
+  ++g->indent;
+  int err = c_stmt(g, s);
+  --g->indent;
+  return err;
+}
+
+static int close_block(c_gen *g) {
+  c_line(g);
+  tn_buf_puts(g->out, "}\n");
+  return 0;
+}
+
+/* All lanes are computed before the first is written. */
+static int store(c_gen *g, const tn_BufferStore *s) {
+  int lanes = s->value->dtype.lanes;
+  TN_VEC(values);
+  tn_str *p, *v;
+  for (int i = 0; i < lanes; ++i) {
+    TN_GET(v, lanes == 1 ? c_expr(g, s->value, 0) : c_lane_temp(g, s->value, i));
+    TN_TRY(tn_vec_push_obj(&values, v));
+  }
+  for (int i = 0; i < lanes; ++i) {
+    TN_GET(p, c_element(g, s->buffer, s->indices, i));
+    c_line(g);
+    tn_buf_printf(g->out, "%s = %s;\n", tn_cstr(p), tn_cstr((tn_str *)values.items[i].v.obj));
+  }
+  return 0;
+}
+
+static int let_stmt(c_gen *g, const tn_LetStmt *s) {
+  tn_str *v, *type, *name;
+  TN_GET(type, c_var_type(g, s->var));
+  TN_GET(name, c_name(g, s->var));
+  for (int i = 0; i < s->var->dtype.lanes; ++i) {
+    TN_GET(v, c_expr(g, s->value, i));
+    TN_GET(name, c_var(g, s->var, i));
+    bool pointer = s->var->dtype.code == kDLOpaqueHandle;
+    c_line(g);
+    tn_buf_printf(g->out, "%s %s = %s%s%s%s; (void)%s;\n", tn_cstr(type), tn_cstr(name),
+                  pointer ? "(" : "", pointer ? tn_cstr(type) : "", pointer ? ")" : "", tn_cstr(v),
+                  tn_cstr(name));
+  }
+  return c_stmt(g, s->body);
+}
+
+static int assert_stmt(c_gen *g, const tn_AssertStmt *s) {
+  const tn_StringImm *message = TN_AS(StringImm, s->message);
+  tn_str *c, *text, *condition;
+  TN_GET(c, c_expr(g, s->condition, 0));
+  TN_GET(condition, script_print((tn_obj *)s->condition, NULL));
+  const char *line = strrchr(tn_cstr(condition), '\n');
+  TN_GET(text, tn_str_fmt("Assert fail: %s, %s", line ? line + 1 : tn_cstr(condition),
+                          message ? tn_cstr(message->value) : ""));
+  TN_GET(text, c_string(tn_cstr(text)));
+  c_line(g);
+  tn_buf_printf(g->out, "if (!%s) {\n", tn_cstr(c));
+  ++g->indent;
+  c_line(g);
+  tn_buf_printf(g->out, "TVMAPISetLastError(%s);\n", tn_cstr(text));
+  c_line(g);
+  tn_buf_puts(g->out, "return -1;\n");
+  --g->indent;
+  close_block(g);
+  return c_stmt(g, s->body);
+}
+
+static int allocate(c_gen *g, const tn_Allocate *s) {
+  int64_t count = s->dtype.lanes, extent;
+  tn_str *name;
+  const char *type;
+  for (int64_t i = 0; i < s->extents->len; ++i) {
+    TN_CHECK(tir_as_int(tn_arr_obj(s->extents, i), &extent), CodegenError, s->span,
+             "c: %s: allocation of %s has an extent that is not constant", g->name,
+             tn_cstr(s->buffer_var->name));
+    TN_CHECK(!__builtin_mul_overflow(count, extent, &count) && count >= 0, CodegenError, s->span,
+             "c: %s: allocation of %s is too large", g->name, tn_cstr(s->buffer_var->name));
+  }
+  TN_GET(type, c_memory_type(g, ir_with_lanes(s->dtype, 1)));
+  TN_GET(name, c_name(g, s->buffer_var));
+  c_line(g);
+  tn_buf_printf(g->out, "%s %s[%lld];\n", type, tn_cstr(name), (long long)(count ? count : 1));
+  return c_stmt(g, s->body);
+}
+
+static int for_stmt(c_gen *g, const tn_For *s) {
+  tn_str *name, *begin, *extent;
+  const char *type;
+  TN_CHECK(s->kind != TIR_FOR_THREAD_BINDING, CodegenError, s->span,
+           "c: %s: loop %s is bound to a thread axis, which a CPU does not have", g->name,
+           tn_cstr(s->loop_var->name));
+  TN_GET(begin, c_temp(g, s->min, 0));
+  TN_GET(extent, c_temp(g, s->extent, 0));
+  TN_GET(type, c_type(g, s->loop_var->dtype));
+  TN_GET(name, c_name(g, s->loop_var));
+  const char *i = tn_cstr(name);
+  c_line(g);
+  if (tir_is_zero(s->min)) {
+    tn_buf_printf(g->out, "for (%s %s = 0; %s < %s; ++%s) {\n", type, i, i, tn_cstr(extent), i);
+  } else {
+    tn_buf_printf(g->out, "for (%s %s = %s; %s < %s + %s; ++%s) {\n", type, i, tn_cstr(begin), i,
+                  tn_cstr(begin), tn_cstr(extent), i);
+  }
+  TN_TRY(block(g, s->body));
+  return close_block(g);
+}
+
+static int while_stmt(c_gen *g, const tn_While *s) {
+  tn_str *c;
+  c_line(g);
+  tn_buf_puts(g->out, "for (;;) {\n");
+  ++g->indent;
+  TN_GET(c, c_expr(g, s->condition, 0));
+  c_line(g);
+  tn_buf_printf(g->out, "if (!%s) break;\n", tn_cstr(c));
+  --g->indent;
+  TN_TRY(block(g, s->body));
+  return close_block(g);
+}
+
+static int if_stmt(c_gen *g, const tn_IfThenElse *s) {
+  tn_str *c;
+  TN_GET(c, c_expr(g, s->condition, 0));
+  c_line(g);
+  tn_buf_printf(g->out, "if (%s) {\n", tn_cstr(c));
+  TN_TRY(block(g, s->then_case));
+  if (s->else_case) {
+    c_line(g);
+    tn_buf_puts(g->out, "} else {\n");
+    TN_TRY(block(g, s->else_case));
+  }
+  return close_block(g);
+}
+
+static int seq_stmt(c_gen *g, const tn_SeqStmt *s) {
+  for (int64_t i = 0; i < s->seq->len; ++i) TN_TRY(c_stmt(g, (tn_stmt *)tn_arr_obj(s->seq, i)));
+  return 0;
+}
+
+static int evaluate(c_gen *g, const tn_Evaluate *s) {
+  tn_str *v;
+  if (s->value->hdr.type_index == TN_TI_IntImm) return 0;
+  TN_GET(v, c_expr(g, s->value, 0));
+  if (v->len == 0) return 0; /* all of it was written as statements */
+  c_line(g);
+  tn_buf_printf(g->out, "(void)%s;\n", tn_cstr(v));
+  return 0;
+}
+
+static int decl_buffer(c_gen *g, const tn_DeclBuffer *s) { return c_stmt(g, s->body); }
+static int attr_stmt(c_gen *g, const tn_AttrStmt *s) { return c_stmt(g, s->body); }
+
+typedef int (*stmt_case)(c_gen *g, const tn_obj *s);
+#define CASE(T, fn) [TN_TI_##T] = (stmt_case)(void (*)(void))(fn)
+
+static const stmt_case cases[] = {
+    CASE(LetStmt, let_stmt),  CASE(AttrStmt, attr_stmt), CASE(AssertStmt, assert_stmt),
+    CASE(BufferStore, store), CASE(Allocate, allocate),  CASE(DeclBuffer, decl_buffer),
+    CASE(SeqStmt, seq_stmt),  CASE(IfThenElse, if_stmt), CASE(Evaluate, evaluate),
+    CASE(For, for_stmt),      CASE(While, while_stmt),
+};
+
+int c_stmt(c_gen *g, const tn_stmt *s) {
+  uint32_t i = s->hdr.type_index;
+  TN_CHECK(i < (uint32_t)TN_COUNT(cases) && cases[i], CodegenError, s->span,
+           "c: %s: a statement of type %s is left in the program: lower it first", g->name,
+           tn_obj_key(s));
+  return cases[i](g, (const tn_obj *)s);
+}

@@ -1,0 +1,151 @@
+"""The C code generator: its text, and what the C compiler makes of it."""
+
+import numpy as np
+import pytest
+import tenon
+from tenon.driver import _ffi_api as driver
+from tenon.script import from_source
+
+needs_cc = pytest.mark.skipif(tenon.contrib.cc.get_cc() is None, reason="no C compiler")
+WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-O2"]
+
+
+def program(body, parameters):
+    text = "from tvm.script import tir as T\n@T.prim_func\n"
+    text += f"def kernel({parameters}):\n"
+    return from_source(text + "".join(f"    {line}\n" for line in body.strip("\n").split("\n")))
+
+
+def run(tmp_path, body, out, *inputs):
+    """Build for C, compile without a warning, load and run; returns the output."""
+    arrays = [*inputs, out]
+    names = [*"ABCDEF"[: len(inputs)], "O"]
+    parameters = ", ".join(
+        f'{n}: T.Buffer(({a.size},), "{a.dtype}")' for n, a in zip(names, arrays, strict=True)
+    )
+    path = str(tmp_path / "lib.so")
+    flat = tenon.IRModule({"kernel": program(body, parameters)})
+    driver.build(flat, "c").export_library(path, options=WARNINGS)
+    tensors = [tenon.nd.array(a) for a in arrays]
+    tenon.runtime.load_module(path)["kernel"](*tensors)
+    return tensors[-1].numpy()
+
+
+def test_text():
+    module = tenon.build(
+        program("for i in range(4):\n    A[i] = A[i] + T.float32(1)", "A: T.Buffer((4,))"),
+        target="c",
+    )
+    source = module.get_source()
+    assert module.type_key == "c" and module.format == "c" and module.is_dso_exportable
+    assert source.startswith("// tvm target: c -keys=cpu\n#define TVM_EXPORTS\n")
+    for line in ("c_runtime_api.h", "c_backend_api.h", "<math.h>", "<stdbool.h>"):
+        assert line in source
+    head = (
+        "TVM_DLL int32_t kernel(void* args, int32_t* arg_type_ids, int32_t num_args, "
+        "void* out_ret_value, int32_t* out_ret_tcode, void* resource_handle)"
+    )
+    assert source.count(head + ";") == 1 and source.count(head + " {") == 1
+
+
+@needs_cc
+@pytest.mark.parametrize(
+    "dtype", ["int8", "int32", "int64", "uint8", "uint32", "float32", "float64"]
+)
+def test_arithmetic(tmp_path, dtype):
+    rng = np.random.default_rng(1)
+    low = 0 if dtype.startswith("u") else -50
+    a, b = rng.integers(low, 50, 64).astype(dtype), rng.integers(1, 9, 64).astype(dtype)
+    body = "for i in range(64):\n    O[i] = T.max(A[i] * B[i] - A[i], T.min(A[i], B[i]))"
+    got = run(tmp_path, body, np.zeros(64, dtype), a, b)
+    np.testing.assert_array_equal(got, np.maximum(a * b - a, np.minimum(a, b)))
+
+
+@needs_cc
+def test_division_of_all_signs(tmp_path):
+    a = np.array([7, 7, -7, -7, 6, -6, 0, 1], "int32")
+    b = np.array([2, -2, 2, -2, 3, 3, 5, -3], "int32")
+    body = """
+for i in range(8):
+    O[i] = T.floordiv(A[i], B[i])
+    O[i + 8] = T.floormod(A[i], B[i])
+    O[i + 16] = T.truncmod(A[i], B[i])
+"""
+    got = run(tmp_path, body, np.zeros(24, "int32"), a, b)
+    np.testing.assert_array_equal(got, np.concatenate([a // b, a % b, np.fmod(a, b)]))
+
+
+@needs_cc
+def test_math_choices_and_bool(tmp_path):
+    a = np.linspace(-2, 2, 32).astype("float32")
+    body = """
+for i in range(32):
+    O[i] = T.if_then_else(A[i] > T.float32(0), T.sqrt(T.max(A[i], T.float32(0))),
+                          T.exp(A[i]) + T.Cast("float32", A[i] < T.float32(-1)))
+"""
+    want = np.where(a > 0, np.sqrt(np.maximum(a, 0)), np.exp(a) + (a < -1))
+    np.testing.assert_allclose(run(tmp_path, body, np.zeros_like(a), a), want, rtol=1e-6)
+
+
+@needs_cc
+def test_vectors_lane_by_lane(tmp_path):
+    a = np.arange(32, dtype="int32")
+    body = "O[0:16] = A[T.Ramp(31, -2, 16)] + T.Broadcast(A[1], 16)\nO[0:8] = O[1:9]"
+    got = run(tmp_path, body, np.zeros(16, "int32"), a)
+    want = a[31::-2] + 1
+    want[0:8] = want[1:9].copy()
+    np.testing.assert_array_equal(got, want)
+
+
+@needs_cc
+def test_matmul_with_blocks(tmp_path):
+    func = from_source("""
+from tvm.script import tir as T
+@T.prim_func
+def kernel(A: T.Buffer((17, 23), "float32"), B: T.Buffer((23, 9), "float32"),
+         C: T.Buffer((17, 9), "float32")):
+    for i, j, k in T.grid(17, 9, 23):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+""")
+    path = str(tmp_path / "lib.so")
+    tenon.build(func, target="c").export_library(path, options=WARNINGS)
+    loaded = tenon.runtime.load_module(path)
+    rng = np.random.default_rng(0)
+    a, b = rng.random((17, 23), "float32"), rng.random((23, 9), "float32")
+    c = tenon.nd.empty((17, 9), "float32")
+    loaded["kernel"](tenon.nd.array(a), tenon.nd.array(b), c)
+    np.testing.assert_allclose(c.numpy(), a @ b, rtol=1e-5)
+    with pytest.raises(tenon.TVMError, match="num_args"):
+        loaded["kernel"](c)
+
+
+@needs_cc
+def test_packed_callback(tmp_path):
+    heard = []
+
+    @tenon.register_func("test_codegen_c.callback", override=True)
+    def callback(value, half):
+        heard.append((value, half))
+        return value + 1
+
+    body = """
+A[0] = T.call_packed("test_codegen_c.callback", A[0], T.float32(0.5))
+T.evaluate(T.call_packed("test_codegen_c.callback", A[0], T.float32(0.25)))
+"""
+    path = str(tmp_path / "lib.so")
+    func = program(body, 'A: T.Buffer((1,), "int32")')
+    tenon.build(func, target="c").export_library(path, options=WARNINGS)
+    a = tenon.nd.array(np.array([4], "int32"))
+    tenon.runtime.load_module(path)["kernel"](a)
+    assert heard == [(4, 0.5), (5, 0.25)] and a.numpy()[0] == 5
+    tenon._ffi.registry.remove_global_func("test_codegen_c.callback")
+
+
+def test_types_without_a_name_in_c():
+    func = program("A[0] = A[0] + A[0]", 'A: T.Buffer((1,), "float16")')
+    with pytest.raises(tenon.TVMError, match="C99 has no type for float16"):
+        tenon.build(func, target="c")
