@@ -33,6 +33,7 @@ static const char *const phase2[] = {
 static const char *const phase3[] = {
     "tir.Simplify",
     "tir.RemoveNoOp",
+    "tir.RewriteUnsafeSelect",
 };
 
 /* Host functions. */

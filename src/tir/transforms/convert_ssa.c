@@ -1,0 +1,82 @@
+/* Every variable is bound in one place only, as it is not after a loop body was written out several
+   times: later bindings get variables of their own.
+
+     for i in range(4): ... i ...               for i in range(4): ... i ...
+     for i in range(8): ... i ...          ->   for i_1 in range(8): ... i_1 ... */
+#include "tir/transforms/transforms.h"
+
+typedef struct {
+  tn_pmap bound; /* variables that were bound so far */
+  tn_pmap now;   /* variable -> the one that stands for it here */
+} renamer;
+
+static tn_obj *use_var(tn_mut *m, tn_obj *v) {
+  tn_obj *r = tn_pmap_get(&((renamer *)m->ctx)->now, v);
+  return r ? r : v;
+}
+
+/* The variable for a binding of `v` that begins; *outer is what stood for it before. */
+static tn_Var *begin(tn_mut *m, tn_Var *v, tn_Var **outer) {
+  renamer *x = m->ctx;
+  tn_Var *r = v;
+  *outer = tn_pmap_get(&x->now, v);
+  if (tn_pmap_has(&x->bound, v)) {
+    TN_GETP(r, tir_var_like(v, tn_cstr(v->name)));
+    tn_mut_forget(m); /* buffers over the old variable */
+  }
+  TN_TRYP(tn_pmap_put_int(&x->bound, v, 1));
+  TN_TRYP(tn_pmap_put(&x->now, v, r));
+  return r;
+}
+
+static int end(tn_mut *m, const tn_Var *v, const tn_Var *r, const tn_Var *outer) {
+  if (r != v) tn_mut_forget(m);
+  return tn_pmap_put(&((renamer *)m->ctx)->now, v, outer);
+}
+
+/* Rewrites a node whose variable is bound in `body`, after the operands outside it. */
+#define BINDING(T, VAR, OUTSIDE)                                                                   \
+  tn_##T copy = *op;                                                                               \
+  tn_Var *outer;                                                                                   \
+  OUTSIDE;                                                                                         \
+  TN_GETP(copy.VAR, begin(m, op->VAR, &outer));                                                    \
+  TN_GETP(copy.body, tn_mut_visit(m, op->body));                                                   \
+  TN_TRYP(end(m, op->VAR, copy.VAR, outer))
+
+static tn_obj *bind_for(tn_mut *m, tn_For *op) {
+  BINDING(For, loop_var, TN_GETP(copy.min, tn_mut_visit(m, op->min));
+          TN_GETP(copy.extent, tn_mut_visit(m, op->extent)));
+  bool same = copy.loop_var == op->loop_var && copy.body == op->body && copy.min == op->min &&
+              copy.extent == op->extent;
+  return same ? (tn_obj *)op : tn_node_copy(&tn_type_For, &copy);
+}
+static tn_obj *bind_let(tn_mut *m, tn_LetStmt *op) {
+  BINDING(LetStmt, var, TN_GETP(copy.value, tn_mut_visit(m, op->value)));
+  bool same = copy.var == op->var && copy.body == op->body && copy.value == op->value;
+  return same ? (tn_obj *)op : tn_node_copy(&tn_type_LetStmt, &copy);
+}
+static tn_obj *bind_let_expr(tn_mut *m, tn_Let *op) {
+  BINDING(Let, var, TN_GETP(copy.value, tn_mut_visit(m, op->value)));
+  bool same = copy.var == op->var && copy.body == op->body && copy.value == op->value;
+  return same ? (tn_obj *)op : tn_node_copy(&tn_type_Let, &copy);
+}
+static tn_obj *bind_allocate(tn_mut *m, tn_Allocate *op) {
+  BINDING(Allocate, buffer_var, TN_GETP(copy.extents, tn_mut_visit(m, op->extents));
+          TN_GETP(copy.condition, tn_mut_visit(m, op->condition)));
+  bool same = copy.buffer_var == op->buffer_var && copy.body == op->body &&
+              copy.extents == op->extents && copy.condition == op->condition;
+  return same ? (tn_obj *)op : tn_node_copy(&tn_type_Allocate, &copy);
+}
+
+tn_PrimFunc *tir_convert_ssa(tn_PrimFunc *f, const tn_pass_ctx *c) {
+  static const tn_mut_case cases[] = {TN_CASE(For, bind_for),      TN_CASE(LetStmt, bind_let),
+                                      TN_CASE(Let, bind_let_expr), TN_CASE(Allocate, bind_allocate),
+                                      TN_CASE(Var, use_var),       TN_CASE(SizeVar, use_var)};
+  (void)c;
+  renamer x = {0};
+  TN_MUT(m, cases, &x);
+  tn_stmt *body = tn_mut_visit(&m, f->body);
+  tn_pmap_fini(&x.bound);
+  tn_pmap_fini(&x.now);
+  return tir_with_body(f, body);
+}

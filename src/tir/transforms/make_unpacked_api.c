@@ -1,0 +1,49 @@
+/* Functions that callers reach by name take the data pointers of their tensors and return an error
+   code: the plain C interface of microcontroller code.
+
+     def f(A: T.Buffer((8,))):                  def f(A: T.handle("float32")) -> T.int32:
+       body                                ->     body
+                                                  return 0
+
+   Nothing is checked, so extents, strides and offsets that are variables must be parameters. */
+#include "ir/module.h"
+#include "tir/transforms/packed_impl.h"
+
+static tn_arr *data_params(const tn_PrimFunc *f) {
+  TN_VEC(v);
+  for (int64_t i = 0; i < f->params->len; ++i) {
+    tn_any b;
+    const tn_obj *p = tn_arr_obj(f->params, i);
+    if (tn_map_get(f->buffer_map, f->params->items[i], &b))
+      p = (const tn_obj *)((const tn_Buffer *)b.v.obj)->data;
+    TN_TRYP(tn_vec_push_obj(&v, p));
+  }
+  return tn_arr_from(&v);
+}
+
+static tn_stmt *on_device(int device_type, tn_stmt *body) {
+  tn_obj *node = (tn_obj *)tn_str_from("default");
+  body = (tn_stmt *)TN_NEW(AttrStmt, .node = node, .attr_key = tn_str_from("device_type"),
+                           .value = tir_i32(device_type), .body = body);
+  return (tn_stmt *)TN_NEW(AttrStmt, .node = node, .attr_key = tn_str_from("device_id"),
+                           .value = tir_i32(0), .body = body);
+}
+
+tn_PrimFunc *tir_make_unpacked_api(tn_PrimFunc *f, const tn_pass_ctx *c) {
+  const char *name = ir_attrs_str(f->attrs, "global_symbol");
+  const tn_obj *conv = tir_func_attr(f, "calling_conv"), *target = tir_func_attr(f, "target");
+  (void)c;
+  if (!name || (conv && !tir_is_zero(conv))) return f;
+  TN_CHECKP(target, ValueError, f->span,
+            "MakeUnpackedAPI required the function %s to be annotated with the attribute target: "
+            "run tir.BindTarget first",
+            name);
+  tn_PrimFunc copy = *f;
+  tn_stmt *done = (tn_stmt *)TN_NEW(Evaluate, .value = tir_call(TN_I32, TIR_OP_ret, 1, tir_i32(0)));
+  tn_stmt *body = tir_seq2(f->body, done);
+  TN_GETP(copy.body, body ? on_device(tir_target_device_type(target), body) : NULL);
+  TN_GETP(copy.params, data_params(f));
+  TN_GETP(copy.buffer_map, tn_scope_own(tn_map_new()));
+  TN_GETP(copy.ret_type, (tn_Type *)TN_NEW(PrimType, .dtype = TN_I32));
+  return tn_node_copy(&tn_type_PrimFunc, &copy);
+}
