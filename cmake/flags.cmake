@@ -20,7 +20,7 @@ target_compile_definitions(tenon_flags INTERFACE _GNU_SOURCE TN_VERSION="${PROJE
 target_compile_options(tenon_flags INTERFACE
   -Wall -Wextra -Wshadow -Wconversion -Wvla -Wcast-qual -Wformat=2 -fno-common
   -Wno-missing-field-initializers # rows of tables leave trailing columns out
-  $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes> $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes>
+  "$<$<COMPILE_LANGUAGE:C>:-Wsign-conversion;-Wstrict-prototypes;-Wmissing-prototypes>"
   $<$<BOOL:${TENON_WERROR}>:-Werror>
   -fno-semantic-interposition # a library may inline and call its own exported functions directly
   # traces name files as src/..., wherever the tree lies

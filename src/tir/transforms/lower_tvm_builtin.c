@@ -51,7 +51,8 @@ static void use(stacks *s, sizes n) {
 static int do_before(lowerer *x, tn_stmt *s) { return s ? tn_vec_push_obj(x->before, s) : -1; }
 
 static int set_field(lowerer *x, tn_Var *of, int32_t index, tir_struct_field f, tn_expr *value) {
-  tn_expr *set = tir_call(TN_I32, TIR_OP_tvm_struct_set, 4, of, tir_i32(index), tir_i32(f), value);
+  tn_expr *set =
+      tir_call(TN_I32, TIR_OP_tvm_struct_set, 4, of, tir_i32(index), tir_i32((int32_t)f), value);
   return do_before(x, (tn_stmt *)TN_NEW(Evaluate, .value = set));
 }
 

@@ -62,7 +62,8 @@ static tn_stmt *nest(const tn_vec *v, tn_stmt *body) {
 /* ---- parameters ---- */
 
 tn_expr *tir_struct_get(tn_dtype t, tn_expr *of, int64_t index, tir_struct_field field) {
-  return tir_call(t, TIR_OP_tvm_struct_get, 3, of, tir_i32((int32_t)index), tir_i32(field));
+  return tir_call(t, TIR_OP_tvm_struct_get, 3, of, tir_i32((int32_t)index),
+                  tir_i32((int32_t)field));
 }
 
 tn_dtype tir_api_type(tn_dtype t) {
