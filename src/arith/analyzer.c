@@ -13,10 +13,39 @@ static bool same_args(const tn_Call *x, const tn_Call *y) {
   return true;
 }
 
-static bool same_any(const tn_expr *x, const tn_expr *y) {
-  int r = tn_equal(x, y, 0);
+static bool same_plain(tn_any x, tn_any y) {
+  int r = tn_equal_any(x, y, 0);
   if (r < 0) tn_error_clear();
   return r == 1;
+}
+
+/* Expressions and arrays of them by content, text too; anything else (buffers, operators, bound
+   variables) is the same only if it is one object. Structural equality would take two buffers that
+   look alike for one. */
+static bool same_value(tn_any x, tn_any y) {
+  if (!tn_any_is_obj(&x) || !tn_any_is_obj(&y)) return same_plain(x, y);
+  const tn_obj *a = x.v.obj, *b = y.v.obj;
+  if (a == b) return true;
+  if (a->type_index == TN_TI_String) return same_plain(x, y);
+  if (tn_obj_is(a, &tn_type_PrimExpr) && tn_obj_is(b, &tn_type_PrimExpr))
+    return arith_same((const tn_expr *)a, (const tn_expr *)b);
+  if (a->type_index != TN_TI_Array || b->type_index != TN_TI_Array) return false;
+  const tn_arr *l = (const tn_arr *)a, *r = (const tn_arr *)b;
+  if (l->len != r->len) return false;
+  for (int64_t i = 0; i < l->len; ++i)
+    if (!same_value(l->items[i], r->items[i])) return false;
+  return true;
+}
+
+static bool same_any(const tn_expr *x, const tn_expr *y) {
+  const tn_type *t = x->hdr.type;
+  if (arith_deep()) return false;
+  for (uint16_t i = 0; i < t->nfield; ++i) {
+    const tn_field *f = &t->fields[i];
+    if (f->flags & TN_NOCMP) continue;
+    if (!same_value(tn_field_get(&x->hdr, f), tn_field_get(&y->hdr, f))) return false;
+  }
+  return true;
 }
 
 bool arith_same(const tn_expr *x, const tn_expr *y) {
