@@ -31,7 +31,7 @@ static bool is_pragma(const tn_map_entry *e) {
          strncmp(tn_cstr((const tn_str *)e->key.v.obj), "pragma_", 7) == 0;
 }
 
-/* The body under the pragmas among the annotations; `rest` gets the others. */
+/* The body under the pragmas among the annotations. */
 static tn_stmt *with_pragmas(const tn_map *annotations, tn_obj *node, tn_stmt *body) {
   for (int64_t i = annotations->len; body && i-- > 0;) {
     const tn_map_entry *e = &annotations->entries[i];

@@ -56,7 +56,6 @@ static tn_stmt *simplify_if(tn_mut *m, tn_IfThenElse *op) {
   return same ? (tn_stmt *)op : tn_node_copy(&tn_type_IfThenElse, &copy);
 }
 
-/* Nothing is said of a bound variable: uses of it stay. */
 #define SIMPLIFY_CASE(Name, Base, key, kind, role, hooks, doc) TN_CASE(Name, simplify),
 
 tn_PrimFunc *tir_simplify(tn_PrimFunc *f, const tn_pass_ctx *c) {

@@ -50,7 +50,7 @@ void *tir_substitute_fold(const void *node, const tn_pmap *vars);
 
 /** Is the expression free of effects, and does it read nothing that a statement may change? */
 bool tir_is_pure(const tn_expr *e);
-/** Does the expression read memory or call what has effects? */
+/** The strongest effect of what the expression reads and calls. */
 tir_effect tir_side_effect(const tn_expr *e);
 /** Does the program use the variable? */
 bool tir_uses_var(const void *node, const tn_Var *v);
@@ -58,7 +58,8 @@ bool tir_uses_var(const void *node, const tn_Var *v);
 /** Does the function come from a te schedule? Block passes leave such functions alone. */
 bool tir_is_legacy(const tn_PrimFunc *f);
 
-/** Copies of loops and conditions with another body. NULL passes through. */
+/** The loop with another begin, extent and body, itself where they are its own. NULL passes
+ * through. */
 tn_stmt *tir_for_with(const tn_For *op, tn_expr *min, tn_expr *extent, tn_stmt *body);
 
 #endif /* TN_TIR_TRANSFORMS_TRANSFORMS_H_ */
