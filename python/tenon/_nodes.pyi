@@ -1209,14 +1209,14 @@ class Reduce(PrimExpr):
     """reduction over iteration variables (type key tir.Reduce)"""
     axis: Array
     """reduced iteration variables (IterVar of type CommReduce)"""
-    combiner: CommReducer
+    combiner: CommReducer | None
     """how two values are combined"""
     source: Array
     """what is reduced, one expression for each variable of the combiner"""
     init: Array
     """start values, or empty for the identity element"""
-    condition: PrimExpr
-    """bool: which elements take part"""
+    condition: PrimExpr | None
+    """bool: which elements take part; None for all"""
     value_index: int
     """which of the results this expression is"""
 

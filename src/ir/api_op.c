@@ -25,6 +25,17 @@ static int operands(const char *func, const tn_any *args, int32_t n, tn_expr **a
   return ir_arg_span(args, n, 2, span);
 }
 
+/* The same for operators on bits: a plain integer takes its partner's type. */
+static int bit_operands(const char *func, const tn_any *args, int32_t n, tn_expr **a, tn_expr **b,
+                        tn_Span **span) {
+  TN_TRY(operands(func, args, n, a, b, span));
+  if (args[0].type_index == TN_INT && ir_is_integral((*b)->dtype))
+    TN_GET(*a, tir_const_int((*b)->dtype, args[0].v.i64));
+  else if (args[1].type_index == TN_INT && ir_is_integral((*a)->dtype))
+    TN_GET(*b, tir_const_int((*a)->dtype, args[1].v.i64));
+  return 0;
+}
+
 /* self: the type of the node */
 static int binary(void *self, const tn_any *args, int32_t n, tn_any *ret) {
   const tn_type *t = self;
@@ -86,7 +97,8 @@ static int call_binary(void *self, const tn_any *args, int32_t n, tn_any *ret) {
   const struct row *r = self;
   tn_expr *a, *b;
   tn_Span *span;
-  TN_TRY(operands(r->name, args, n, &a, &b, &span));
+  bool bits = r->op_binary == tir_bitwise || r->op_binary == tir_shift;
+  TN_TRY((bits ? bit_operands : operands)(r->name, args, n, &a, &b, &span));
   return tn_ret_obj(ret, r->binary ? r->binary(a, b, span) : r->op_binary(r->op, a, b, span));
 }
 

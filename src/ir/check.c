@@ -166,13 +166,13 @@ static int check_reduce(tn_Reduce *x) {
              "Reduce: Can only take axis created by reduce_axis, but %s is not one",
              tn_cstr(iv->var->name));
   }
-  TN_CHECK(x->combiner->result->len == x->source->len, TenonError, x->span,
+  TN_CHECK(!x->combiner || x->combiner->result->len == x->source->len, TenonError, x->span,
            "Reduce: the combiner takes %lld values, got %lld", (long long)x->combiner->result->len,
            (long long)x->source->len);
   TN_CHECK(x->value_index >= 0 && x->value_index < x->source->len, IndexError, x->span,
            "Reduce: value_index %lld is out of range of %lld sources", (long long)x->value_index,
            (long long)x->source->len);
-  TN_CHECK(ir_is_bool(x->condition->dtype), TenonError, x->span,
+  TN_CHECK(!x->condition || ir_is_bool(x->condition->dtype), TenonError, x->span,
            "Reduce: expected a condition of type bool, got %s", TN_DT(x->condition->dtype));
   x->dtype = item(x->source, x->value_index)->dtype;
   return check_reduce_init(x);

@@ -180,6 +180,8 @@ static tn_expr *cast_vector(tn_dtype t, tn_expr *e, tn_Span *span) {
 
 tn_expr *tir_cast(tn_dtype t, tn_expr *e, tn_Span *span) {
   if (!e || tn_dtype_eq(e->dtype, t)) return e;
+  TN_CHECKP(e->dtype.code != kDLOpaqueHandle, TenonError, span,
+            "Can't cast a handle to other types (%s to %s)", TN_DT(e->dtype), TN_DT(t));
   if (t.lanes == 1 && e->dtype.lanes == 1) return cast_scalar(t, e, span);
   if (e->dtype.lanes == 1)
     return tir_broadcast(tir_cast(ir_with_lanes(t, 1), e, span), t.lanes, span);

@@ -126,6 +126,12 @@ static int fold_floats(uint32_t op, const tn_FloatImm *x, const tn_FloatImm *y, 
   return give(TN_NEW(FloatImm, .dtype = t, .value = r, .span = span), out);
 }
 
+/* Remainders are folded where they serve as indices; elsewhere they stay as they are written. */
+static bool stays(uint32_t op, tn_dtype t) {
+  bool index = t.code == kDLInt && t.lanes == 1 && (t.bits == 32 || t.bits == 64);
+  return (op == TN_TI_Mod || op == TN_TI_FloorMod) && !index;
+}
+
 /* Identities with an integer constant on the right (c: its value). */
 static int fold_right(uint32_t op, tn_expr *a, tn_expr *b, int64_t c, tn_Span *span,
                       tn_expr **out) {
@@ -179,6 +185,7 @@ int tir_fold(uint32_t op, tn_expr *a, tn_expr *b, tn_Span *span, tn_expr **out) 
   const tn_FloatImm *fx = TN_AS(FloatImm, a), *fy = TN_AS(FloatImm, b);
   *out = NULL;
   TN_CHECK(!zero_divisor(op, b), TenonError, span, "Divide by zero");
+  if (stays(op, a->dtype)) return 0;
   if ((op == TN_TI_Min || op == TN_TI_Max) && a == b) *out = a;
   else if (x && y) return fold_ints(op, x, y, span, out);
   else if (y) return fold_right(op, a, b, y->value, span, out);

@@ -71,6 +71,7 @@ static int check_float(const tn_FloatImm *x) {
   double limit = ir_float_limit(t);
   TN_CHECK(limit > 0, TenonError, x->span,
            "FloatImm supports only floating point types, but %s was supplied", TN_DT(t));
+  if (t.code == kDLBfloat) limit = 0x1.fefffffffffffp127; /* what rounds to the largest */
   if (!isfinite(x->value) || fabs(x->value) <= limit) return 0;
   char text[40];
   snprintf(text, sizeof text, "%.10g", x->value);

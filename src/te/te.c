@@ -31,6 +31,8 @@ static int check_element(const tn_ComputeOp *op, const tn_obj *e, const tn_Reduc
              name);
     return 0;
   }
+  TN_CHECK(r->combiner && r->condition, ValueError, r->span,
+           "compute %s: a reduction needs a combiner and a condition", name);
   for (int64_t i = 0; i < r->source->len; ++i) {
     TN_CHECK(!find_reduce(NULL, tn_arr_obj(r->source, i)), ValueError, NULL,
              "Reductions are only allowed at the top level of compute. Please create another "

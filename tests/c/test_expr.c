@@ -87,6 +87,11 @@ static void test_integers_fold_as_the_machine_computes(void **state) {
     if (b == 0 && op >= TN_TI_Div && op <= TN_TI_FloorMod) continue;
     tn_expr *r = tir_binary(op, tir_int(t, a), tir_int(t, b), NULL);
     assert_non_null(r);
+    bool index = t.code == kDLInt && t.bits >= 32;
+    if ((op == TN_TI_Mod || op == TN_TI_FloorMod) && !index) {
+      assert_int_equal(r->hdr.type_index, op); /* remainders are folded as indices only */
+      continue;
+    }
     wide want = expected(op, a, b);
     tn_dtype type = op >= TN_TI_EQ ? TN_BOOL1 : t;
     assert_true(tn_dtype_eq(r->dtype, type));

@@ -1,5 +1,7 @@
 """Python values as objects."""
 
+import sys
+
 from .. import _core
 
 
@@ -28,9 +30,9 @@ def convert(value, span=None):
     Parameters
     ----------
     value : Any
-        int becomes IntImm int32, float FloatImm float32, bool IntImm bool, str String, list and
-        tuple Array, dict Map, a function PackedFunc; None and objects stay as they are. Containers
-        are converted with all they hold.
+        int becomes IntImm int32, float FloatImm float32, bool IntImm bool, a number of numpy a
+        constant of its type, str String, list and tuple Array, dict Map, a function PackedFunc;
+        None and objects stay as they are. Containers are converted with all they hold.
     span : Span, optional
         Place in a source text, for numbers.
 
@@ -50,6 +52,9 @@ def convert(value, span=None):
     """
     if span is not None and isinstance(value, int | float):
         return const(value, span=span)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.number | numpy.bool_):
+        return const(value)
     return _core.convert_to_object(value)
 
 

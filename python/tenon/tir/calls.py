@@ -115,7 +115,9 @@ def _llvm_id(name):
         return int(name)
     lookup = get_global_func("target.llvm_lookup_intrinsic_id", allow_missing=True)
     if lookup is None:
-        raise ValueError(f"{name}: LLVM intrinsics need the code generator of LLVM")
+        raise ValueError(
+            f"Unknown llvm intrinsic function {name}: the code generator of LLVM is not there"
+        )
     number = lookup(name)
     if number == 0:
         raise ValueError(f"Unknown llvm intrinsic function {name}")
