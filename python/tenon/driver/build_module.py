@@ -11,11 +11,8 @@ def _module_of(inp, args, name):
     if isinstance(inp, IRModule):
         return inp
     if isinstance(inp, PrimFunc):
-        attrs = inp.attrs
-        symbol = attrs["global_symbol"] if attrs and "global_symbol" in attrs else name
-        symbol = str(symbol or "main")
-        return IRModule({symbol: inp.with_attr("global_symbol", symbol)})
-    if isinstance(inp, (list, tuple)) and args is None:
+        return IRModule({name: inp.with_attr("global_symbol", name)})
+    if isinstance(inp, list | tuple) and args is None:
         from .. import te
 
         func = te.create_prim_func(list(inp))
@@ -39,7 +36,7 @@ def lower(inp, args=None, name="main", binds=None, simple_mode=False):
     args : list, optional
         Not used: parameters of the programs are their own.
     name : str
-        Name of a function that has none.
+        What the function is called, where one function and no module is given.
     binds : dict, optional
         Not used.
     simple_mode : bool
@@ -57,7 +54,15 @@ def _build_one(mod, target, host):
     return _ffi_api.build(mod, target)
 
 
-def build(inputs, args=None, target=None, target_host=None, runtime=None, name=None, binds=None):
+def build(
+    inputs,
+    args=None,
+    target=None,
+    target_host=None,
+    runtime=None,
+    name="default_function",
+    binds=None,
+):
     """Compile tensor programs.
 
     Parameters
@@ -73,8 +78,8 @@ def build(inputs, args=None, target=None, target_host=None, runtime=None, name=N
         What the code that launches kernels is compiled for.
     runtime : Runtime, optional
         Not used.
-    name : str, optional
-        Name of a function that has none; default ``"main"``.
+    name : str
+        What the function is called, where one function and no module is given.
     binds : dict, optional
         Not used.
 
@@ -91,12 +96,9 @@ def build(inputs, args=None, target=None, target_host=None, runtime=None, name=N
     if isinstance(inputs, dict):
         if not inputs:
             raise ValueError("there is nothing to build: the dictionary is empty")
-        built = [
-            _build_one(lower(mod, args, name or "main"), t, target_host)
-            for t, mod in inputs.items()
-        ]
+        built = [_build_one(lower(mod, args, name), t, target_host) for t, mod in inputs.items()]
         for module in built[1:]:
             built[0].import_module(module)
         return built[0]
-    lowered = lower(inputs, args, name or "main", binds)
+    lowered = lower(inputs, args, name, binds)
     return _build_one(lowered, target, target_host)

@@ -63,7 +63,7 @@ class Module(Object):
     function.
     """
 
-    __slots__ = ("_entry", "entry_name")
+    __slots__ = ("_entry", "_entry_name")
 
     def __init__(self, handle):
         """Take over the module of a native handle, or that of another Module.
@@ -76,11 +76,21 @@ class Module(Object):
         self.__init_handle_by_constructor__(_core.Function(lambda: handle))
 
     @property
+    def entry_name(self):
+        """Name of the entry function, ``__tvm_main__`` unless set; str."""
+        return getattr(self, "_entry_name", "__tvm_main__")
+
+    @entry_name.setter
+    def entry_name(self, name):
+        self._entry_name = name
+        self._entry = None
+
+    @property
     def entry_func(self):
-        """The function called ``entry_name`` (``__tvm_main__`` unless set)."""
+        """The function called `entry_name`."""
         entry = getattr(self, "_entry", None)
         if entry is None:
-            entry = self._entry = self.get_function(getattr(self, "entry_name", "__tvm_main__"))
+            entry = self._entry = self.get_function(self.entry_name)
         return entry
 
     def implements_function(self, name, query_imports=False):
