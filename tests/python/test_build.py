@@ -29,7 +29,7 @@ def tensors(*shapes):
     return [tenon.nd.array(rng.standard_normal(s).astype("float32")) for s in shapes]
 
 
-def check_matmul(module, name="main"):
+def check_matmul(module, name="default_function"):
     a, b, c = tensors((17, 23), (23, 9), (17, 9))
     module[name](a, b, c)
     np.testing.assert_allclose(c.numpy(), a.numpy() @ b.numpy(), rtol=1e-4, atol=1e-5)
@@ -44,21 +44,23 @@ def test_function_with_blocks():
 
 def test_module_name_and_current_target():
     func = from_source(MATMUL)
-    check_matmul(tenon.build(tenon.IRModule({"main": func.with_attr("global_symbol", "main")})))
+    check_matmul(
+        tenon.build(tenon.IRModule({"main": func.with_attr("global_symbol", "main")})), "main"
+    )
     with tenon.target.Target("llvm -opt-level=3"):
         check_matmul(tenon.build(func.without_attr("global_symbol"), name="matmul"), "matmul")
-    check_matmul(tenon.build({"llvm": tenon.IRModule({"main": func})}))
+    check_matmul(tenon.build({"llvm": tenon.IRModule({"main": func})}), "main")
 
 
 def test_wrong_arguments():
     module = tenon.build(from_source(MATMUL))
     a, b, c = tensors((17, 23), (23, 9), (17, 9))
     with pytest.raises(tenon.TVMError, match="num_args"):
-        module["main"](a, b)
+        module["default_function"](a, b)
     with pytest.raises(tenon.TVMError, match="shape"):
-        module["main"](a, c, b)
+        module["default_function"](a, c, b)
     with pytest.raises(tenon.TVMError, match="dtype"):
-        module["main"](tenon.nd.array(np.zeros((17, 23), "float64")), b, c)
+        module["default_function"](tenon.nd.array(np.zeros((17, 23), "float64")), b, c)
 
 
 def test_tensor_expressions():
@@ -68,7 +70,7 @@ def test_tensor_expressions():
     module = tenon.build(te.create_prim_func([a, b]), target="llvm")
     (x,) = tensors((n,))
     y = tenon.nd.empty((n,), "float32")
-    module["main"](x, y)
+    module["default_function"](x, y)
     np.testing.assert_allclose(y.numpy(), np.exp(x.numpy()) + 1, rtol=1e-6)
 
 
@@ -90,7 +92,7 @@ def main(a: T.handle, b: T.handle, n: T.int32):
     module = tenon.build(func)
     for n in (1, 7, 100):
         x, y = tensors((n, 16), (n, 16))
-        module["main"](x, y, n)
+        module["default_function"](x, y, n)
         np.testing.assert_array_equal(y.numpy(), np.maximum(x.numpy(), 0))
     assert "x float>" in module.get_source()
 
@@ -109,7 +111,7 @@ def main(A: T.Buffer((3, 4), "float32")):
     T.evaluate(T.call_packed("test_build.callback", T.tvm_stack_make_array(A.data,
         T.tvm_stack_make_shape(3, 4), 0, 2, T.float32(0), 0), 7))
 """)
-    tenon.build(func)["main"](tensors((3, 4))[0])
+    tenon.build(func)["default_function"](tensors((3, 4))[0])
     assert [(tuple(shape), value) for shape, value in seen] == [((3, 4), 7)]
     tenon._ffi.registry.remove_global_func("test_build.callback")
 
@@ -130,7 +132,7 @@ def main(A: T.Buffer((64, 64), "float32"), C: T.Buffer((64, 64), "float32")):
             C[vi, vj] = B[vj, vi]
 """)
     x, y = tensors((64, 64), (64, 64))
-    tenon.build(func)["main"](x, y)
+    tenon.build(func)["default_function"](x, y)
     np.testing.assert_array_equal(y.numpy(), x.numpy().T * 2)
 
 

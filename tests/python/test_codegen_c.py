@@ -35,6 +35,7 @@ def test_text():
     module = tenon.build(
         program("for i in range(4):\n    A[i] = A[i] + T.float32(1)", "A: T.Buffer((4,))"),
         target="c",
+        name="kernel",
     )
     source = module.get_source()
     assert module.type_key == "c" and module.format == "c" and module.is_dso_exportable
@@ -112,7 +113,7 @@ def kernel(A: T.Buffer((17, 23), "float32"), B: T.Buffer((23, 9), "float32"),
             C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
 """)
     path = str(tmp_path / "lib.so")
-    tenon.build(func, target="c").export_library(path, options=WARNINGS)
+    tenon.build(func, target="c", name="kernel").export_library(path, options=WARNINGS)
     loaded = tenon.runtime.load_module(path)
     rng = np.random.default_rng(0)
     a, b = rng.random((17, 23), "float32"), rng.random((23, 9), "float32")
@@ -138,7 +139,7 @@ T.evaluate(T.call_packed("test_codegen_c.callback", A[0], T.float32(0.25)))
 """
     path = str(tmp_path / "lib.so")
     func = program(body, 'A: T.Buffer((1,), "int32")')
-    tenon.build(func, target="c").export_library(path, options=WARNINGS)
+    tenon.build(func, target="c", name="kernel").export_library(path, options=WARNINGS)
     a = tenon.nd.array(np.array([4], "int32"))
     tenon.runtime.load_module(path)["kernel"](a)
     assert heard == [(4, 0.5), (5, 0.25)] and a.numpy()[0] == 5
