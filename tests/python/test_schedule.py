@@ -574,7 +574,7 @@ def test_set_scope():
     check(sch, chain())
     assert "not allocated by the block around" in failure(sch.set_scope, "C", 0, "shared")
     assert "no number 1" in failure(sch.set_scope, "B", 1, "shared")
-    with pytest.raises(ValueError, match="0 such buffers"):
+    with pytest.raises(ValueError, match="writes 0 buffers A"):
         sch.set_scope("B", "A", "shared")
 
 
@@ -590,3 +590,72 @@ def test_tensor_intrinsics_by_name():
         tir.TensorIntrin.get("test.none")
     with pytest.raises(ValueError, match="2 parameters, the implementation 3"):
         tir.TensorIntrin(scale(), matmul())
+
+
+# ---- copies ----
+
+COPY = """
+for ax0, ax1 in T.grid(16, 16):
+    with T.block("copy"):
+        v0, v1 = T.axis.remap("SS", [ax0, ax1])
+        {to}[v0, v1] = {source}[v0, v1]
+"""
+
+
+def test_cache_read_of_a_parameter():
+    sch = tir.Schedule(scale(16, 16))
+    block = sch.get_block("B")
+    copy = sch.cache_read(block, 0, "shared")
+    assert sch.get(copy).name_hint == "A_shared"
+    alloc = 'A_shared = T.alloc_buffer((16, 16), scope="shared")\n'
+    body = COPY.format(to="A_shared", source="A") + SCALE.format(n=16, m=16).replace(
+        "A[vi", "A_shared[vi"
+    ).lstrip("\n")
+    check(sch, func(["A:16,16", "B:16,16"], body, alloc))
+    assert [sch.get(b).name_hint for b in sch.get_consumers(copy)] == ["B"]
+    assert sch.get(block).reads[0].buffer.name == "A_shared"
+
+
+def test_cache_read_of_a_result():
+    sch = tir.Schedule(chain())
+    sch.cache_read("C", "B", "local")
+    first, second = CHAIN.split("for i, j", 2)[1:]
+    body = "for i, j" + first + COPY.format(to="B_local", source="B").lstrip("\n")
+    body += "for i, j" + second.replace("B[vi", "B_local[vi")
+    alloc = ALLOC_B + 'B_local = T.alloc_buffer((16, 16), scope="local")\n'
+    check(sch, func(["A:16,16", "C:16,16"], body, alloc))
+
+
+def test_cache_write_of_a_reduction():
+    sch = tir.Schedule(matmul())
+    block = sch.get_block("C")
+    copy = sch.cache_write(block, 0, "local")
+    alloc = 'C_local = T.alloc_buffer((16, 16), scope="local")\n'
+    body = MATMUL.replace("C[vi", "C_local[vi") + COPY.format(to="C", source="C_local").lstrip("\n")
+    check(sch, func(["A:16,32", "B:16,32", "C:16,16"], body, alloc))
+    i, _, _ = sch.get_loops(block)
+    sch.decompose_reduction(block, i)
+    assert [sch.get(b).name_hint for b in sch.get_producers(copy)] == ["C_init", "C_update"]
+
+
+def test_a_cache_can_be_inlined_again():
+    sch = tir.Schedule(scale(16, 16))
+    sch.compute_inline(sch.cache_read("B", "A", "global"))
+    check(sch, scale(16, 16))
+    sch.reverse_compute_inline(sch.cache_write("B", "B", "global"))
+    check(sch, scale(16, 16))
+
+
+def test_what_cannot_be_cached():
+    sch = tir.Schedule(chain())
+    assert "is a root block" in failure(sch.cache_read, "root", 0, "shared")
+    assert "no number 1" in failure(sch.cache_read, "B", 1, "shared")
+    half = SCALE.format(n=8, m=16)
+    sch = tir.Schedule(func(["A:16,16", "B:16,16"], half))
+    assert "does not write all of B" in failure(sch.cache_write, "B", 0, "local")
+    together = CHAIN.replace(
+        '\nfor i, j in T.grid(16, 16):\n    with T.block("C")', '\n    with T.block("C")'
+    )
+    together = "for i, j in T.grid(16, 16):\n" + together.split(":\n", 1)[1]
+    sch = tir.Schedule(chain(together))
+    assert "lies in one loop with" in failure(sch.cache_read, "C", 0, "local")

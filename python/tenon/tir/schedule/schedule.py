@@ -304,12 +304,57 @@ class Schedule(Object):
             "global", "shared", "local" ...
         """
         block = self._block(block)
-        if not isinstance(buffer_index, int):
-            names = [region.buffer for region in self.get(block).writes]
-            found = [
-                i for i, buffer in enumerate(names) if buffer_index in (str(buffer.name), buffer)
-            ]
-            if len(found) != 1:
-                raise ValueError(f"set_scope: the block writes {len(found)} such buffers")
-            buffer_index = found[0]
-        _ffi_api.SetScope(self, block, buffer_index, storage_scope)
+        index = self._buffer_index(block, buffer_index, "writes")
+        _ffi_api.SetScope(self, block, index, storage_scope)
+
+    def cache_read(self, block, read_buffer_index, storage_scope):
+        """Copy a buffer that a block reads to another memory, which the block then reads.
+
+        Parameters
+        ----------
+        block : BlockRV or str
+            The block.
+        read_buffer_index : int, str or Buffer
+            Which of the buffers it reads.
+        storage_scope : str
+            The memory; the copy is named after it: ``A_shared``.
+
+        Returns
+        -------
+        BlockRV
+            The block that copies, before the one given.
+        """
+        block = self._block(block)
+        index = self._buffer_index(block, read_buffer_index, "reads")
+        return _ffi_api.Cache(self, block, index, storage_scope, True)
+
+    def cache_write(self, block, write_buffer_index, storage_scope):
+        """Let a block write to another memory, from which its result is copied.
+
+        Parameters
+        ----------
+        block : BlockRV or str
+            The block; it writes all elements of the buffer.
+        write_buffer_index : int, str or Buffer
+            Which of the buffers it writes.
+        storage_scope : str
+            The memory; what is written there is named after it: ``C_local``.
+
+        Returns
+        -------
+        BlockRV
+            The block that copies, after the one given.
+        """
+        block = self._block(block)
+        index = self._buffer_index(block, write_buffer_index, "writes")
+        return _ffi_api.Cache(self, block, index, storage_scope, False)
+
+    def _buffer_index(self, block, which, side):
+        """Number of a buffer among those a block reads or writes; a name or buffer is looked up."""
+        if isinstance(which, int):
+            return which
+        buffers = [region.buffer for region in getattr(self.get(block), side)]
+        found = [i for i, b in enumerate(buffers) if which == str(b.name) or b.same_as(which)]
+        if len(found) != 1:
+            raise ValueError(f"the block {side} {len(found)} buffers {which}, expected one")
+        return found[0]
