@@ -309,7 +309,9 @@ static bool is_constant(const sum *s) {
 /* A node that is no sum: simplified as it is; what comes out may be one. */
 static int take_other(tn_mut *m, tn_expr *e, sum *out) {
   rewriter *r = m->ctx;
-  tn_expr *x = TN_AS_BINARY(e) ? rw_arithmetic(m, TN_AS_BINARY(e)) : rw_visit(m, e);
+  uint32_t type = e->hdr.type_index;
+  bool divides = type >= TN_TI_Div && type <= TN_TI_FloorMod; /* rw_visit would come back here */
+  tn_expr *x = divides ? rw_arithmetic(m, TN_AS_BINARY(e)) : rw_visit(m, e);
   if (!x) return -1;
   uint32_t t = x->hdr.type_index;
   if (t == TN_TI_IntImm) return add_base(out, ((tn_IntImm *)x)->value, 1);
@@ -378,7 +380,8 @@ tn_expr *arith_canonical_simplify(arith_analyzer *a, tn_expr *e) {
   rewriter r = {.a = a, .again = a->depth ? 2 : 0};
   TN_MUT(m, cases, &r);
   ++a->depth;
-  tn_expr *out = tn_mut_visit(&m, e);
+  tn_expr *out = rw_visit(&m, e);
   --a->depth;
+  tn_pmap_fini(&r.done);
   return tn_scope_return(s, out);
 }

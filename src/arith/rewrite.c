@@ -8,6 +8,26 @@
 
 enum { MAX_AGAIN = 10 };
 
+tn_expr *rw_visit(tn_mut *m, tn_expr *e) {
+  rewriter *r = m->ctx;
+  tn_expr *to = e ? tn_pmap_get(&r->done, e) : NULL;
+  if (to || !e) return to;
+  TN_GETP(to, tn_mut_visit(m, e));
+  TN_TRYP(tn_pmap_put(&r->done, e, to));
+  TN_TRYP(tn_pmap_put(&r->done, to, to));
+  return to;
+}
+
+tn_expr *rw_visit_apart(tn_mut *m, tn_expr *e) {
+  rewriter *r = m->ctx;
+  tn_pmap outside = r->done;
+  r->done = (tn_pmap){0};
+  tn_expr *to = rw_visit(m, e);
+  tn_pmap_fini(&r->done);
+  r->done = outside;
+  return to;
+}
+
 tn_expr *rw_again(tn_mut *m, tn_expr *e) {
   rewriter *r = m->ctx;
   if (r->again >= MAX_AGAIN || TN_AS(IntImm, e) || TN_AS(Var, e)) return e;
@@ -104,7 +124,7 @@ tn_expr *rw_let(tn_mut *m, tn_Let *e) {
   int effect = tn_post_order(value, has_effect, NULL);
   if (effect < 0) return NULL;
   if (!effect && !known) TN_TRYP(arith_bind(a, e->var, value, false));
-  body = rw_visit(m, e->body);
+  body = rw_visit_apart(m, e->body);
   if (!effect && !known) arith_unbind(a, e->var);
   if (!body || (!effect && !known)) return body;
   if (value == e->value && body == e->body) return (tn_expr *)e;
@@ -117,11 +137,15 @@ tn_obj *rw_reduce(tn_mut *m, tn_Reduce *e) {
     const tn_IterVar *iv = TN_AS(IterVar, tn_arr_obj(e->axis, i));
     if (iv && iv->dom) TN_TRYP(arith_bind_range(a, iv->var, iv->dom, true));
   }
+  tn_pmap outside = ((rewriter *)m->ctx)->done;
+  ((rewriter *)m->ctx)->done = (tn_pmap){0};
   /* the axes stay: what binds a variable is not replaced by its value */
   tn_Reduce copy = *e;
   copy.source = tn_mut_visit(m, e->source);
   copy.condition = tn_mut_visit(m, e->condition);
   copy.init = tn_mut_visit(m, e->init);
+  tn_pmap_fini(&((rewriter *)m->ctx)->done);
+  ((rewriter *)m->ctx)->done = outside;
   for (int64_t i = 0; i < e->axis->len; ++i) {
     const tn_IterVar *iv = TN_AS(IterVar, tn_arr_obj(e->axis, i));
     if (iv) arith_unbind(a, iv->var);
@@ -151,7 +175,8 @@ tn_expr *arith_rewrite_simplify(arith_analyzer *a, tn_expr *e) {
   rewriter r = {.a = a, .again = a->depth ? MAX_AGAIN / 2 : 0};
   TN_MUT(m, cases, &r);
   ++a->depth;
-  tn_expr *out = tn_mut_visit(&m, e);
+  tn_expr *out = rw_visit(&m, e);
   --a->depth;
+  tn_pmap_fini(&r.done);
   return tn_scope_return(s, out);
 }

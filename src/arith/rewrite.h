@@ -7,11 +7,16 @@
 
 typedef struct {
   arith_analyzer *a;
-  int again; /* how many results of rules are being simplified, one inside the other */
+  tn_pmap done; /* node -> what it was simplified to, under the conditions that hold now */
+  int again;    /* how many results of rules are being simplified, one inside the other */
 } rewriter;
 
 static inline arith_analyzer *rw_analyzer(tn_mut *m) { return ((rewriter *)m->ctx)->a; }
-static inline tn_expr *rw_visit(tn_mut *m, tn_expr *e) { return tn_mut_visit(m, e); }
+/** Simplifies a node, once: what rules put together from simplified parts is not gone through
+ * again. */
+tn_expr *rw_visit(tn_mut *m, tn_expr *e);
+/** The same where something else is known than outside. */
+tn_expr *rw_visit_apart(tn_mut *m, tn_expr *e);
 
 /** Simplifies what a rule has given, unless that is nested deeply already. */
 tn_expr *rw_again(tn_mut *m, tn_expr *e);

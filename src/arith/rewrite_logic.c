@@ -46,7 +46,7 @@ tn_expr *rw_under(tn_mut *m, tn_expr *cond, tn_expr *e) {
   arith_analyzer *a = rw_analyzer(m);
   int64_t mark = arith_enter(a, cond);
   if (mark < 0) return NULL;
-  tn_expr *r = rw_visit(m, e);
+  tn_expr *r = rw_visit_apart(m, e);
   arith_leave(a, mark);
   return r;
 }

@@ -346,6 +346,20 @@ static void test_random_expressions_keep_their_value(void **state) {
   }
 }
 
+static void test_long_chains_take_no_exponential_time(void **state) {
+  (void)state;
+  TN_SCOPE(s);
+  TN_ARITH(a);
+  tn_expr *m = v("x"), *t = m;
+  for (int i = 0; i < 150; ++i) {
+    tn_expr *y = v("y");
+    m = tir_max(m, tir_add(y, c(i)));
+    t = tir_select(tir_lt(y, c(3)), t, y, NULL);
+  }
+  assert_non_null(arith_simplify(&a, m));
+  assert_non_null(arith_simplify(&a, t));
+}
+
 static void test_deep_expressions_are_an_error_not_a_crash(void **state) {
   (void)state;
   TN_SCOPE(s);
@@ -369,6 +383,7 @@ int main(void) {
       cmocka_unit_test(test_proofs),
       cmocka_unit_test(test_symbolic_bounds_and_conditions_prove),
       cmocka_unit_test(test_random_expressions_keep_their_value),
+      cmocka_unit_test(test_long_chains_take_no_exponential_time),
       cmocka_unit_test(test_deep_expressions_are_an_error_not_a_crash),
   };
   if (tn_compiler_init()) {
