@@ -136,6 +136,22 @@ def main(A: T.Buffer((64, 64), "float32"), C: T.Buffer((64, 64), "float32")):
     np.testing.assert_array_equal(y.numpy(), x.numpy().T * 2)
 
 
+def test_indices_from_buffers_that_look_alike():
+    func = from_source("""
+from tvm.script import tir as T
+@T.prim_func
+def main(A: T.Buffer((8,), "int32"), I: T.Buffer((8,), "int32"), J: T.Buffer((8,), "int32")):
+    for i in range(8):
+        with T.block("A"):
+            vi = T.axis.opaque(8, i)
+            A[I[vi]] = A[J[vi]]
+""")
+    a, i, j = np.arange(8), np.arange(8), np.arange(7, -1, -1)
+    given = [tenon.nd.array(x.astype("int32")) for x in (a, i, j)]
+    tenon.build(func)["main"](*given)
+    np.testing.assert_array_equal(given[0].numpy(), [7, 6, 5, 4, 4, 5, 6, 7])
+
+
 @pytest.mark.skipif(tenon.contrib.cc.get_cc() is None, reason="no C compiler")
 def test_export(tmp_path):
     path = str(tmp_path / "matmul.so")

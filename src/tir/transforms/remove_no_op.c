@@ -6,6 +6,8 @@
      B[0] = 1 */
 #include "tir/transforms/transforms.h"
 
+#include "arith/analyzer.h"
+
 static tn_stmt *eval(tn_expr *e) {
   if (!e) return NULL;
   if (tir_side_effect(e) <= TIR_EFFECT_READ) return tir_nop();
@@ -68,8 +70,9 @@ static tn_stmt *drop_evaluate(tn_mut *m, tn_Evaluate *op) {
 static tn_stmt *drop_store(tn_mut *m, tn_BufferStore *op) {
   const tn_BufferLoad *l = TN_AS(BufferLoad, op->value);
   (void)m;
-  bool same =
-      l && l->buffer == op->buffer && tn_equal((tn_obj *)l->indices, (tn_obj *)op->indices, 0) == 1;
+  bool same = l && l->buffer == op->buffer;
+  for (int64_t i = 0; same && i < op->indices->len; ++i)
+    same = arith_same((tn_expr *)tn_arr_obj(l->indices, i), (tn_expr *)tn_arr_obj(op->indices, i));
   return same ? tir_nop() : (tn_stmt *)op;
 }
 static tn_stmt *drop_in_sequence(tn_mut *m, tn_SeqStmt *op) {
