@@ -50,7 +50,8 @@ static int edits(const char *a, size_t na, const char *b, size_t nb) {
 void tn_near_offer(tn_near *near, const char *candidate) {
   size_t na = strlen(near->name), nb = strlen(candidate);
   if (na == 0 || na > LONGEST || nb > LONGEST) return;
-  int limit = na < 4 ? 1 : na < 8 ? 2 : 3;
+  size_t shorter = na < nb ? na : nb;
+  int limit = shorter < 2 ? 0 : shorter < 4 ? 1 : shorter < 8 ? 2 : 3;
   int d = edits(near->name, na, candidate, nb);
   if (d > limit) return;
   int at = near->n < TN_NEAR ? near->n++ : TN_NEAR;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "ir/config.def"
 #include "ir/pass_impl.h"
 
@@ -27,44 +28,16 @@ static const ir_config_row *find(const char *key) {
   return NULL;
 }
 
-static int least(int a, int b, int c) {
-  int m = a < b ? a : b;
-  return m < c ? m : c;
-}
-
-/* Number of single-letter edits between two keys of fewer than 96 letters; 99 for longer ones. */
-static int distance(const char *a, const char *b) {
-  int row[96];
-  int m = (int)strlen(a), n = (int)strlen(b);
-  if (m >= 96 || n >= 96) return 99;
-  for (int j = 0; j <= n; ++j) row[j] = j;
-  for (int i = 1; i <= m; ++i) {
-    int diagonal = row[0];
-    row[0] = i;
-    for (int j = 1; j <= n; ++j) {
-      int up = row[j];
-      row[j] = least(up + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1]));
-      diagonal = up;
-    }
-  }
-  return row[n];
-}
-
 static int unknown(const char *key) {
-  TN_BUF(near);
+  tn_near near = {.name = key};
   TN_BUF(all);
   for (int i = 0; i < ndeclared; ++i) {
     tn_buf_printf(&all, "%s%s", i ? "," : "", declared[i]->key);
-    if (distance(key, declared[i]->key) <= 1 + (int)strlen(key) / 6)
-      tn_buf_printf(&near, "%s'%s'", near.len ? " or " : "", declared[i]->key);
+    tn_near_offer(&near, declared[i]->key);
   }
   TN_TRY(tn_buf_ok(&all));
-  if (near.len)
-    return TN_RAISE(AttributeError, NULL,
-                    "Invalid config option '%s', did you mean %s? candidates are: %s", key,
-                    tn_buf_cstr(&near), tn_buf_cstr(&all));
-  return TN_RAISE(AttributeError, NULL, "Invalid config option '%s' candidates are: %s", key,
-                  tn_buf_cstr(&all));
+  return TN_RAISE(AttributeError, NULL, "Invalid config option '%s'%s candidates are: %s", key,
+                  tn_near_text(&near), tn_buf_cstr(&all));
 }
 
 /* An options node from a dictionary; owned by the scope. */

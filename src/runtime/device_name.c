@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/text.h"
 #include "runtime/device.h"
 
 typedef struct {
@@ -75,37 +75,14 @@ static int type_of(const char *name, size_t n) {
 
 int tn_device_type_find(const char *name) { return type_of(name, strlen(name)); }
 
-/* Single-letter edits between a name of the table and n letters of text (Levenshtein). */
-static int distance(const char *name, const char *text, size_t n) {
-  int row[24]; /* names are shorter, longer texts are not compared */
-  size_t m = strlen(name);
-  for (size_t j = 0; j <= m; ++j) row[j] = (int)j;
-  for (size_t i = 1; i <= n; ++i) {
-    int diagonal = row[0];
-    row[0] = (int)i;
-    for (size_t j = 1; j <= m; ++j) {
-      int keep = diagonal + (text[i - 1] != name[j - 1]);
-      diagonal = row[j];
-      int edit = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-      row[j] = keep < edit ? keep : edit;
-    }
-  }
-  return row[m];
-}
-
 static int unknown_name(const char *name, size_t n) {
-  TN_BUF(near);
-  for (int i = 0; i < TN_COUNT(devices) && n < 24; ++i) {
-    size_t len = strlen(devices[i].name);
-    int most = len < 4 || n < 4 ? 1 : 2;
-    if (len > 1 && distance(devices[i].name, name, n) <= most)
-      tn_buf_printf(&near, "%s%s", near.len ? ", " : "", devices[i].name);
-  }
-  if (near.failed) return -1;
-  return TN_RAISE(ValueError, NULL, "unknown device \"%.*s\": %s%s", (int)(n < 60 ? n : 60), name,
-                  near.len ? "did you mean "
-                           : "expected a name such as cpu, llvm, cuda or opencl:1",
-                  near.len ? near.data : "");
+  char text[24]; /* longer than the names of the table */
+  snprintf(text, sizeof text, "%.*s", (int)(n < sizeof text ? n : 0), name);
+  tn_near near = {.name = text};
+  for (int i = 0; i < TN_COUNT(devices); ++i) tn_near_offer(&near, devices[i].name);
+  return TN_RAISE(ValueError, NULL, "unknown device \"%.*s\"%s", (int)(n < 60 ? n : 60), name,
+                  near.n ? tn_near_text(&near)
+                         : ": expected a name such as cpu, llvm, cuda or opencl:1");
 }
 
 /* "cuda", "cuda:3", or a target, whose first word names the device: "llvm -mcpu=native". */

@@ -56,7 +56,7 @@ static void test_parse(void **state) {
   expect_bad("cuda:1x", "expected a number");
   expect_bad("cuda:99999999999", "expected a number");
   expect_bad("", "unknown device \"\": expected a name");
-  expect_bad("cdua:1", "unknown device \"cdua\": did you mean cuda");
+  expect_bad("cdua:1", "unknown device \"cdua\"; did you mean cuda?");
   expect_bad("opncl", "did you mean opencl");
   expect_bad("?", "unknown device \"?\": expected a name such as cpu, llvm, cuda or opencl:1");
   expect_bad("a name that is far longer than the name of any device could be and goes on",

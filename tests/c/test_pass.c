@@ -160,8 +160,8 @@ static void test_options_are_declared(void **state) {
   assert_int_equal(ir_config_int(c, "tir.disable_vectorize", 0), 1);
   assert_int_equal(ir_config_int(c, "tir.disable_assert", 7), 7);
   assert_null(context(2, "tir.disable_vectorise", tn_any_bool(true)));
-  assert_error("AttributeError", "Invalid config option 'tir.disable_vectorise', did you mean "
-                                 "'tir.disable_vectorize'? candidates are:");
+  assert_error("AttributeError", "Invalid config option 'tir.disable_vectorise'; did you mean "
+                                 "tir.disable_vectorize? candidates are:");
   assert_null(context(2, "tir.disable_vectorize", tn_any_cstr("yes")));
   assert_error(
       "AttributeError",

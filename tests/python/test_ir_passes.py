@@ -113,7 +113,7 @@ def test_options():
     with pytest.raises(AttributeError) as caught:
         PassContext(config={"tir.disable_vectorise": True})
     assert (
-        "Invalid config option 'tir.disable_vectorise', did you mean 'tir.disable_vectorize'?"
+        "Invalid config option 'tir.disable_vectorise'; did you mean tir.disable_vectorize?"
         in str(caught.value)
     )
     assert "candidates are: " in str(caught.value) and "tir.usmp.enable" in str(caught.value)

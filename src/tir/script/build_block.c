@@ -59,9 +59,8 @@ static int build_remap(builder *b, const ast *target, const ast *call) {
     if (text[i] != 'S' && text[i] != 'R')
       return ast_error(b->src, kinds, "T.axis.remap: expected S or R, got %c", text[i]);
     if (!dom) return ast_error(b->src, values, "T.axis.remap: expected loop variables");
-    char kind[2] = {text[i], '\0'};
     TN_TRY(add_axis(b, target->kind == AST_TUPLE ? target->items.items[i] : target, dom, v,
-                    axis_type(kind)));
+                    text[i] == 'S' ? IR_ITER_DATA_PAR : IR_ITER_COMM_REDUCE));
   }
   return 0;
 }
