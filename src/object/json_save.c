@@ -38,8 +38,10 @@ bool tn_json_is_blob_field(const tn_field *f) {
 /* ---- numbering ---- */
 
 static int no_form(const saver *s, const tn_any *a) {
-  return TN_RAISE(TypeError, NULL, "save_json: %s has no JSON form (found in %s)",
-                  tn_type_key((uint32_t)a->type_index), tn_obj_key(s->holder));
+  const char *key = tn_type_key((uint32_t)a->type_index);
+  if (!s->holder) return TN_RAISE(TypeError, NULL, "save_json: %s has no JSON form", key);
+  return TN_RAISE(TypeError, NULL, "save_json: %s has no JSON form (found in %s)", key,
+                  tn_obj_key(s->holder));
 }
 
 static bool has_form(const tn_any *a) {

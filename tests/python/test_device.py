@@ -42,6 +42,8 @@ def test_text_forms():
     for text in ("cuda:", "cuda:x", ":3", "", "nothing"):
         with pytest.raises(ValueError):
             tenon.device(text)
+    with pytest.raises(TypeError, match="name or number of a type, got NoneType"):
+        tenon.device(None)
     with pytest.raises(ValueError, match="Invalid device id"):
         tenon.device("cuda", "first")
 

@@ -71,6 +71,15 @@ def test_a_module_can_take_another_one_over():
     assert other == mod and other.type_key == "c"
 
 
+def test_the_entry_function_can_be_named():
+    mod = tenon.support.FrontendTestModule()
+    assert mod.entry_name == "__tvm_main__"
+    mod["__tvm_main__"], mod["other"] = lambda: 1, lambda: 2
+    assert mod() == 1
+    mod.entry_name = "other"
+    assert mod() == 2
+
+
 @needs_cc
 @pytest.mark.parametrize("ending", ["so", "tar"])
 def test_export_and_load(tmp_path, ending):

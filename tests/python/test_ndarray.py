@@ -57,8 +57,12 @@ def test_empty_shapes():
     array = nd.empty((2, 3), dtype=np.float16)
     assert array.dtype == "float16"
     assert nd.empty((), "bool").numpy().shape == ()
+    assert nd.empty((4 / 2,)).shape == (2,)
     with pytest.raises(ValueError):
         nd.empty((-1,))
+    for shape in ((1.5,), "abc", None, (None,)):
+        with pytest.raises(TypeError, match="shape: expected an integer or a sequence"):
+            nd.empty(shape)
     with pytest.raises(ValueError, match="unknown data type"):
         nd.empty((1,), "floot32")
 
@@ -250,5 +254,7 @@ def test_parameters(tmp_path):
     assert tenon.runtime.load_param_dict_from_file(path)["b"].shape == (3,)
     with pytest.raises(ValueError, match="Invalid parameters file format"):
         tenon.runtime.load_param_dict(b"nothing")
+    with pytest.raises(TypeError, match="expected bytes"):
+        tenon.runtime.load_param_dict(5)
     with pytest.raises(OSError):
         tenon.runtime.load_param_dict_from_file(tmp_path / "missing")

@@ -246,9 +246,16 @@ class NDArray(_core.Tensor):
 def _shape(shape):
     """A shape given as int, IntImm, numpy int or sequence of these -> tuple of int."""
     try:
-        return tuple(int(n) for n in shape)
+        sizes = list(shape)
     except TypeError:
-        return (int(shape),)
+        sizes = [shape]
+    try:
+        whole = tuple(int(n) for n in sizes)
+    except (TypeError, ValueError):
+        whole = None
+    if whole is None or any(isinstance(n, float) and n != w for n, w in zip(sizes, whole)):
+        raise TypeError(f"shape: expected an integer or a sequence of integers, got {shape!r}")
+    return whole
 
 
 def _numpy_dtype(dtype):
@@ -450,7 +457,12 @@ def device(dev_type, dev_id=0):
             raise ValueError(f"Invalid device id: {dev_id}") from None
     if isinstance(dev_type, str):
         return _ffi_api.ParseDevice(dev_type, dev_id)
-    return Device(int(dev_type), dev_id)
+    try:
+        return Device(dev_type.__index__(), dev_id)
+    except AttributeError:
+        raise TypeError(
+            f"device: expected the name or number of a type, got {type(dev_type).__name__}"
+        ) from None
 
 
 def _of_type(mask, what):

@@ -67,6 +67,8 @@ def load_param_dict(param_bytes):
     """
     if isinstance(param_bytes, str):
         param_bytes = bytes(param_bytes, "latin-1")
+    if isinstance(param_bytes, int):  # bytearray(n) would be n zeros
+        raise TypeError("load_param_dict: expected bytes or bytearray, got int")
     loaded = _ffi_api.LoadParams(bytearray(param_bytes))
     return {str(name): value for name, value in loaded.items()}
 
