@@ -23,6 +23,8 @@ PyTypeObject *ext_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *ba
 
 static PyObject *get_global_func(PyObject *module, PyObject *name) {
   (void)module;
+  if (!PyUnicode_Check(name))
+    return PyErr_Format(PyExc_TypeError, "get_global_func: expected a name, got %R", Py_TYPE(name));
   const char *text = PyUnicode_AsUTF8AndSize(name, NULL);
   if (!text) return NULL;
   tn_func *f = tn_func_find(text);

@@ -272,13 +272,27 @@ static int dict_of_attrs(TN_ARGS) {
   return tn_ret_obj(ret, a->dict);
 }
 
+/* The type of a field, as users of attributes read it. */
+static const char *type_info_of(const tn_field *f) {
+  switch (f->kind) {
+  case TN_F_DTYPE: return "DataType";
+  case TN_F_I64:
+  case TN_F_ENUM: return "int";
+  case TN_F_F64: return "double";
+  case TN_F_BOOL: return "bool";
+  case TN_F_DEVICE: return "Device";
+  default: return f->cls && f->cls[0] ? f->cls : "Object";
+  }
+}
+
 /* Descriptions of the fields of an attribute set. */
 static int list_field_info(TN_ARGS) {
   NEED(Attrs, a, 0);
   TN_VEC(v);
   for (int i = 0; i < a->hdr.type->nfield; ++i) {
     const tn_field *f = &a->hdr.type->fields[i];
-    tn_str *type = f->dflt ? tn_str_fmt("%s, default=%s", f->cls, f->dflt) : tn_str_from(f->cls);
+    const char *cls = type_info_of(f);
+    tn_str *type = f->dflt ? tn_str_fmt("%s, default=%s", cls, f->dflt) : tn_str_from(cls);
     tn_AttrFieldInfo *info = TN_NEW(AttrFieldInfo, .name = tn_str_from(f->name), .type_info = type,
                                     .description = tn_str_from(f->doc));
     if (!info) return -1;

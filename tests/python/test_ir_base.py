@@ -229,6 +229,19 @@ def test_dict_attrs():
     assert attrs["units"].value == 3 and attrs.get_int("units") == 3
     assert attrs.get_str("name") == "x" and "units" in attrs and len(attrs) == 2
     assert attrs.get("nothing", 5) == 5 and dict(attrs.items())["name"] == "x"
+    assert attrs.units == 3 and attrs.name == "x"
+    with pytest.raises(AttributeError, match="has no attribute nothing"):
+        attrs.nothing  # noqa: B018
+    made = ir.make_node("DictAttrs", units=3, name="x", padding=(0, 0))
+    assert made.units == 3 and made.padding == [0, 0] and len(made) == 3
+    assert ir.load_json(ir.save_json(made)).name == "x"
+    assert ir.structural_equal(ir.make_node("DictAttrs", dict=made.dict), made)
+
+
+def test_descriptions_of_attributes():
+    fields = ir.make_node("tir.transform.UnrollLoopConfig").list_field_info()
+    assert (fields[0].name, fields[0].type_info) == ("auto_max_step", "int, default=0")
+    assert all(field.description for field in fields)
 
 
 def test_ranges():

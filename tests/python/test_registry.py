@@ -47,6 +47,8 @@ def test_missing_function(name):
     with pytest.raises(ValueError, match=f"Cannot find global function {name}"):
         tenon.get_global_func(name)
     assert tenon.get_global_func(name, allow_missing=True) is None
+    with pytest.raises(TypeError, match="expected a name, got <class 'int'>"):
+        tenon.get_global_func(3)
     with pytest.raises(KeyError, match=name):
         _ffi.remove_global_func(name)
 

@@ -56,6 +56,11 @@ class DictAttrs(Attrs):
         """Names of the attributes; list of str."""
         return [str(key) for key in self.dict]
 
+    def __getattr__(self, name):  # only when the node itself has no such field
+        if name in self.dict:
+            return self.dict[name]
+        raise AttributeError(f"{type(self)} has no attribute {name}")
+
     def __getitem__(self, k):
         return self.dict[k]
 

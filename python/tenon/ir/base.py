@@ -230,6 +230,8 @@ def make_node(type_key, **kwargs):
     >>> tenon.ir.make_node("IntImm", dtype="int32", value=10, span=None)
     10
     """
+    if type_key == "DictAttrs" and "dict" not in kwargs:  # its fields are whatever is given
+        kwargs = {"dict": kwargs}
     return _core.make_node(type_key, kwargs)
 
 
