@@ -253,7 +253,9 @@ def _shape(shape):
         whole = tuple(int(n) for n in sizes)
     except (TypeError, ValueError):
         whole = None
-    if whole is None or any(isinstance(n, float) and n != w for n, w in zip(sizes, whole, strict=True)):
+    if whole is None or any(
+        isinstance(n, float) and n != w for n, w in zip(sizes, whole, strict=True)
+    ):
         raise TypeError(f"shape: expected an integer or a sequence of integers, got {shape!r}")
     return whole
 
