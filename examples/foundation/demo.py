@@ -126,7 +126,7 @@ def main():
     objects()
     costs(myadd)
     sizes()
-    print("\nNext to come: tensor programs and code generation (docs/architecture.md).")
+    print("\nNext to come: operators and whole models (docs/architecture.md).")
 
 
 if __name__ == "__main__":
