@@ -64,6 +64,11 @@ _SUBMODULES = (
 )
 _NAMES = {
     "IRModule": ".ir",
+    "ConstantMemoryPools": ".ir",
+    "ConstantPoolInfo": ".ir",
+    "PoolInfoProperties": ".ir",
+    "WorkspaceMemoryPools": ".ir",
+    "WorkspacePoolInfo": ".ir",
     "build": ".driver.build_module",
     "lower": ".driver.build_module",
 }

@@ -487,6 +487,84 @@ class PassInstrument(Object):
     state: Any
     """what the functions share"""
 
+class AllocatedPoolInfo(Object):
+    """pool with what is used of it (type key ir.AllocatedPoolInfo)"""
+    pool_info: PoolInfo
+    """the pool"""
+    allocated_size: IntImm
+    """bytes in use"""
+    pool_var_idx: IntImm
+    """parameter that points to it"""
+
+class ConstantInfo(Object):
+    """constant in a pool (type key ir.ConstantInfo)"""
+    name_hint: str
+    """name"""
+    byte_offset: IntImm
+    """place in the pool"""
+    data: Any
+    """content (NDArray)"""
+
+class ConstantMemoryPools(Object):
+    """pools for constants, best first (type key ir.ConstantMemoryPools)"""
+    pools: Array
+    """the pools (ConstantPoolInfo)"""
+
+class PoolInfo(Object):
+    """any memory pool (type key ir.PoolInfo)"""
+    pool_name: str
+    """name, which becomes a C symbol"""
+    size_hint_bytes: IntImm
+    """bytes there are"""
+    clock_frequency_hz: IntImm
+    """clock of the memory"""
+    read_bandwidth_bytes_per_cycle: IntImm
+    """bytes read in a cycle"""
+    write_bandwidth_bytes_per_cycle: IntImm
+    """bytes written in a cycle"""
+    read_latency_cycles: IntImm
+    """cycles until a read arrives"""
+    write_latency_cycles: IntImm
+    """cycles until a write is done"""
+    target_burst_bytes: Map
+    """bytes that a target moves at once, by target"""
+    is_internal: bool
+    """made by the compiler, not given"""
+    targets: Array
+    """targets that can use the pool"""
+
+class ConstantPoolInfo(PoolInfo):
+    """memory for constants (type key ir.ConstantPoolInfo)"""
+    constant_info_array: Array
+    """the constants in it (ConstantInfo)"""
+
+class PoolInfoProperties(Object):
+    """what a memory is like (type key ir.PoolInfoProperties)"""
+    size_hint_bytes: IntImm
+    """bytes there are"""
+    clock_frequency_hz: IntImm
+    """clock of the memory"""
+    read_bandwidth_bytes_per_cycle: IntImm
+    """bytes read in a cycle"""
+    write_bandwidth_bytes_per_cycle: IntImm
+    """bytes written in a cycle"""
+    read_latency_cycles: IntImm
+    """cycles until a read arrives"""
+    write_latency_cycles: IntImm
+    """cycles until a write is done"""
+    target_burst_bytes: Map
+    """bytes that a target moves at once, by target"""
+    is_internal: bool
+    """made by the compiler, not given"""
+
+class WorkspaceMemoryPools(Object):
+    """pools for tensors, best first (type key ir.WorkspaceMemoryPools)"""
+    pools: Array
+    """the pools (WorkspacePoolInfo)"""
+
+class WorkspacePoolInfo(PoolInfo):
+    """memory for tensors (type key ir.WorkspacePoolInfo)"""
+
 class Pass(Object):
     """function from modules to modules (type key transform.Pass)"""
     pass_info: PassInfo

@@ -18,6 +18,7 @@ int ir_module_check(tn_obj *self);
 
 /* parts of ir_init */
 int ir_types_init(void);
+int ir_pools_init(void);
 int ir_api_expr_init(void);
 int ir_api_types_init(void);
 int ir_api_op_init(void);

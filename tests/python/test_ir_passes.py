@@ -431,3 +431,23 @@ def test_a_pass_on_functions_of_some_names():
     assert "marked" in out["helper_1"].attrs and "marked" not in out["main"].attrs
     with pytest.raises(ValueError, match="No function matched regex 'none'"):
         tenon.transform.ApplyPassToFunction(mark, "none", True)(mod)
+
+
+# ---- memory pools ----
+
+
+def test_memory_pools():
+    properties = tenon.PoolInfoProperties(size_hint_bytes=1 << 20, read_latency_cycles=3)
+    pool = tenon.WorkspacePoolInfo("sram", [], properties)
+    assert pool.pool_name == "sram" and pool.size_hint_bytes == 1 << 20
+    assert pool.read_latency_cycles == 3 and pool.clock_frequency_hz == -1 and not pool.is_internal
+    pools = tenon.WorkspaceMemoryPools([pool, tenon.WorkspacePoolInfo("dram", [])])
+    assert [p.pool_name for p in pools.pools] == ["sram", "dram"]
+    data = tenon.nd.array([1, 2])
+    constants = tenon.ConstantPoolInfo("flash", [], [ir.memory_pools.ConstantInfo("c", 8, data)])
+    assert constants.constant_info_array[0].byte_offset == 8
+    used = ir.memory_pools.AllocatedPoolInfo(pool, 64)
+    assert used.pool_info.same_as(pool) and used.allocated_size == 64 and used.pool_var_idx == 0
+    ir.assert_structural_equal(ir.load_json(ir.save_json(pools)), pools)
+    with pytest.raises(TypeError):
+        ir.memory_pools.AllocatedPoolInfo("sram", 64)

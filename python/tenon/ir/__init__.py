@@ -16,6 +16,10 @@ _WHERE = {
     ".op": "Op register_intrin_lowering register_op register_op_attr",
     ".instrument": "PassInstrument pass_instrument",
     ".transform": "ModulePass Pass PassContext PassInfo Sequential module_pass",
+    ".memory_pools": (
+        "ConstantMemoryPools ConstantPoolInfo PoolInfo PoolInfoProperties WorkspaceMemoryPools "
+        "WorkspacePoolInfo"
+    ),
     ".supply": "GlobalVarSupply NameSupply",
     ".type": (
         "FuncType GlobalTypeVar PointerType PrimType TupleType Type TypeConstraint TypeKind TypeVar"
@@ -35,6 +39,7 @@ _SUBMODULES = (
     "function",
     "instrument",
     "json_compact",
+    "memory_pools",
     "module",
     "op",
     "supply",

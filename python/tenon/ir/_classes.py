@@ -15,6 +15,7 @@ from . import (  # noqa: F401
     expr,
     function,
     instrument,
+    memory_pools,
     module,
     op,
     supply,

@@ -82,6 +82,7 @@ class IterVar(ExprOp, Object):
     ThreadIndex = 1
     CommReduce = 2
     Ordered = 3
+    Opaque = 4
     DimInfo = 4
     Unrolled = 5
     Vectorized = 6
