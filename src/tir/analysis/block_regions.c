@@ -7,9 +7,9 @@
    Bounds of an index over the loops inside the block come from its linear form; what is not linear
    takes the whole axis. Used where a script leaves T.reads and T.writes out. */
 #include "ir/expr.h"
+#include "arith/analyzer.h"
 #include "base/pmap.h"
 #include "object/functions.h"
-#include "tenon/object.h"
 #include "tir/analysis.h"
 
 typedef struct {
@@ -21,6 +21,7 @@ typedef struct {
   region_set reads, writes;
   tn_pmap loops;  /* variable of a loop inside the block -> Range */
   tn_pmap inside; /* buffers declared inside the block */
+  arith_analyzer arith;
 } finder;
 
 /* ---- bounds of an index ---- */
@@ -65,7 +66,12 @@ static bound bound_of(finder *f, tn_expr *e) {
   const tn_BinaryOp *op = TN_AS_BINARY(e);
   const tn_Range *r = tn_pmap_get(&f->loops, e);
   const tn_Cast *cast = TN_AS(Cast, e);
-  if (r) return (bound){r->min, tir_sub(tir_add(r->min, r->extent), tir_one(r->extent->dtype))};
+  if (r) { /* bounds of a loop may be those of loops around it */
+    tn_expr *last =
+        arith_simplify(&f->arith, tir_sub(tir_add(r->min, r->extent), tir_one(r->extent->dtype)));
+    bound from = bound_of(f, r->min), to = last ? bound_of(f, last) : from;
+    return from.lo && to.lo ? (bound){from.lo, to.hi} : (bound){0};
+  }
   if (!uses_inner(f, (tn_obj *)e)) return (bound){e, e};
   if (cast) {
     bound x = bound_of(f, cast->value);
@@ -89,12 +95,17 @@ static bound bound_of(finder *f, tn_expr *e) {
   }
 }
 
+/* hi - lo + 1; an index without inner loops stays as it is written. */
+static tn_expr *length(finder *f, bound b) {
+  if (b.lo == b.hi) return tir_one(b.lo->dtype);
+  return arith_simplify(&f->arith, tir_add(tir_sub(b.hi, b.lo), tir_one(b.lo->dtype)));
+}
+
 static tn_Range *range_of(finder *f, tn_expr *e, tn_expr *whole) {
   const tn_Ramp *ramp = TN_AS(Ramp, e);
   bound b = ramp ? bound_of(f, ramp->base) : bound_of(f, e);
   if (!b.lo) return tir_range(tir_zero(whole->dtype), whole);
-  tn_expr *extent = tir_add(tir_sub(b.hi, b.lo), tir_one(b.lo->dtype));
-  if (b.lo == b.hi) extent = tir_one(b.lo->dtype); /* x - x + 1 where x has no value */
+  tn_expr *extent = length(f, b);
   if (ramp)
     extent =
         tir_add(extent, tir_mul(ramp->stride, tir_const_int(ramp->stride->dtype, ramp->lanes - 1)));
@@ -103,14 +114,12 @@ static tn_Range *range_of(finder *f, tn_expr *e, tn_expr *whole) {
 
 /* ---- sets of regions ---- */
 
-static bool same(const tn_expr *a, const tn_expr *b) { return a == b || tn_equal(a, b, 0) == 1; }
-
 /* The smallest box that holds both; the whole axis where that cannot be told. */
-static tn_Range *join(const tn_Range *a, const tn_Range *b, tn_expr *whole) {
-  if (same(a->min, b->min) && same(a->extent, b->extent)) return (tn_Range *)(uintptr_t)a;
-  tn_expr *shift = tir_sub(b->min, a->min);
+static tn_Range *join(finder *f, const tn_Range *a, const tn_Range *b, tn_expr *whole) {
+  if (arith_same(a->min, b->min) && arith_same(a->extent, b->extent))
+    return (tn_Range *)(uintptr_t)a;
+  tn_expr *shift = arith_simplify(&f->arith, tir_sub(b->min, a->min));
   int64_t d, n, m;
-  if (same(a->min, b->min)) shift = tir_zero(a->min->dtype);
   bool known = tir_as_int((tn_obj *)shift, &d) && tir_as_int((tn_obj *)a->extent, &n) &&
                tir_as_int((tn_obj *)b->extent, &m);
   if (!known) return tir_range(tir_zero(whole->dtype), whole);
@@ -118,13 +127,13 @@ static tn_Range *join(const tn_Range *a, const tn_Range *b, tn_expr *whole) {
   return tir_range(d < 0 ? b->min : a->min, tir_const_int(a->extent->dtype, hi - lo));
 }
 
-static int add_box(region_set *set, tn_Buffer *b, tn_arr *box) {
+static int add_box(finder *f, region_set *set, tn_Buffer *b, tn_arr *box) {
   for (int64_t i = 0; i < set->buffers.len; ++i) {
     if (set->buffers.items[i].v.obj != (tn_obj *)b) continue;
     TN_VEC(out);
     const tn_arr *old = (tn_arr *)set->boxes.items[i].v.obj;
     for (int64_t j = 0; j < old->len; ++j) {
-      tn_Range *r = join((tn_Range *)tn_arr_obj(old, j), (tn_Range *)tn_arr_obj(box, j),
+      tn_Range *r = join(f, (tn_Range *)tn_arr_obj(old, j), (tn_Range *)tn_arr_obj(box, j),
                          (tn_expr *)tn_arr_obj(b->shape, j));
       if (!r || tn_vec_push_obj(&out, r)) return -1;
     }
@@ -143,7 +152,7 @@ static int add_access(finder *f, region_set *set, tn_Buffer *b, const tn_arr *in
         range_of(f, (tn_expr *)tn_arr_obj(indices, i), (tn_expr *)tn_arr_obj(b->shape, i));
     if (!r || tn_vec_push_obj(&out, r)) return -1;
   }
-  return add_box(set, b, tn_arr_from(&out));
+  return add_box(f, set, b, tn_arr_from(&out));
 }
 
 /* ---- the walk ---- */
@@ -162,10 +171,7 @@ static int find_block(finder *f, const tn_BlockRealize *r) {
   for (int64_t i = 0; i < r->block->iter_vars->len; ++i) {
     const tn_IterVar *iv = (tn_IterVar *)tn_arr_obj(r->block->iter_vars, i);
     bound b = bound_of(f, (tn_expr *)tn_arr_obj(r->iter_values, i));
-    tn_Range *dom =
-        b.lo ? tir_range(b.lo, b.lo == b.hi ? tir_one(b.lo->dtype)
-                                            : tir_add(tir_sub(b.hi, b.lo), tir_one(b.lo->dtype)))
-             : iv->dom;
+    tn_Range *dom = b.lo ? tir_range(b.lo, length(f, b)) : iv->dom;
     if (!dom || tn_pmap_put(&f->loops, iv->var, dom)) return -1;
   }
   for (int k = 0; k < 2; ++k) {
@@ -181,7 +187,7 @@ static int find_block(finder *f, const tn_BlockRealize *r) {
                               : NULL;
         if (!all || tn_vec_push_obj(&out, all)) return -1;
       }
-      TN_TRY(add_box(k ? &f->writes : &f->reads, region->buffer, tn_arr_from(&out)));
+      TN_TRY(add_box(f, k ? &f->writes : &f->reads, region->buffer, tn_arr_from(&out)));
     }
   }
   return 0;
@@ -200,11 +206,19 @@ static int find(void *ctx, tn_obj *o) {
   return store ? add_access(f, &f->writes, store->buffer, store->indices) : 0;
 }
 
+static bool same_box(const tn_arr *a, const tn_arr *b) {
+  for (int64_t i = 0; i < a->len; ++i) {
+    const tn_Range *x = (tn_Range *)tn_arr_obj(a, i), *y = (tn_Range *)tn_arr_obj(b, i);
+    if (!arith_same(x->min, y->min) || !arith_same(x->extent, y->extent)) return false;
+  }
+  return true;
+}
+
 /* Boxes equal to a written one of the same buffer are the block's own results, not reads. */
 static bool is_written(const region_set *writes, const tn_obj *buffer, const tn_obj *box) {
   for (int64_t i = 0; i < writes->buffers.len; ++i) {
     if (writes->buffers.items[i].v.obj == buffer &&
-        tn_equal(writes->boxes.items[i].v.obj, box, 0) == 1)
+        same_box((tn_arr *)writes->boxes.items[i].v.obj, (const tn_arr *)box))
       return true;
   }
   return false;
@@ -228,7 +242,7 @@ static int scan(finder *f, const tn_Block *b) {
   for (int64_t i = 0; i < b->match_buffers->len; ++i) {
     const tn_MatchBufferRegion *m = (tn_MatchBufferRegion *)tn_arr_obj(b->match_buffers, i);
     TN_TRY(tn_pmap_put(&f->inside, m->buffer, b));
-    TN_TRY(add_box(&f->reads, m->source->buffer, m->source->region));
+    TN_TRY(add_box(f, &f->reads, m->source->buffer, m->source->region));
   }
   if (b->init) TN_TRY(find(f, (tn_obj *)b->init));
   return find(f, (tn_obj *)b->body);
@@ -244,6 +258,7 @@ tn_Block *tir_block_with_regions(tn_Block *b, bool reads, bool writes) {
   }
   tn_vec *all[] = {&f.reads.buffers, &f.reads.boxes, &f.writes.buffers, &f.writes.boxes};
   for (int i = 0; i < TN_COUNT(all); ++i) tn_vec_fini(all[i]);
+  arith_fini(&f.arith);
   tn_pmap_fini(&f.loops);
   tn_pmap_fini(&f.inside);
   return out;

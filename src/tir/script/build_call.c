@@ -197,16 +197,12 @@ static int call_let(builder *b, const ast *call, val *out) {
   if (!inner_of || !where || where->kind != AST_DICT || where->items.n != 2)
     return ast_error(b->src, call, "T.Let: expected T.Let(expr, where={var: value})");
   tn_expr *value = eval_expr(b, where->items.items[1]);
-  tn_Var *var = NULL;
-  val known;
-  const ast *target = where->items.items[0];
-  if (!value) return -1;
-  if (target->kind == AST_NAME && find_name(b, target->text, &known) && known.kind == VAL_PLAIN &&
-      TN_IS(Var, val_obj(&known)))
-    var = (tn_Var *)known.v.v.obj;
-  else if (bind_var(b, target, &var, value->dtype)) return -1;
+  tn_Var *var;
+  /* the variable is known in the expression only */
+  if (!value || !open_body(b) || bind_var(b, where->items.items[0], &var, value->dtype)) return -1;
   tn_expr *inner = eval_expr(b, inner_of);
-  return inner ? give(b, call, TN_MAKE(Let, .var = var, .value = value, .body = inner), out) : -1;
+  if (!inner || !close_body(b)) return -1;
+  return give(b, call, TN_MAKE(Let, .var = var, .value = value, .body = inner), out);
 }
 
 static int call_shuffle(builder *b, const ast *call, val *out) {

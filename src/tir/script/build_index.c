@@ -1,7 +1,7 @@
 /* Indices and slices of scripts: A[i, 0:n] reads an element, a vector or names a region. */
 #include <string.h>
 
-#include "tenon/object.h"
+#include "arith/analyzer.h"
 #include "tir/script/build_impl.h"
 
 /* A region that stands in an expression is a read of it: a slice of constant length is a vector. */
@@ -24,8 +24,8 @@ tn_expr *region_as_load(builder *b, const ast *at, const tn_BufferRegion *r) {
 /* to - from; x + 4 - x is 4 whatever x is. */
 static tn_expr *distance(tn_expr *from, tn_expr *to) {
   const tn_Add *sum = TN_AS(Add, to);
-  if (sum && tn_equal(sum->a, from, 0) == 1) return sum->b;
-  if (to && tn_equal(from, to, 0) == 1) return tir_zero(to->dtype);
+  if (sum && arith_same(sum->a, from)) return sum->b;
+  if (to && arith_same(from, to)) return tir_zero(to->dtype);
   return tir_sub(to, from);
 }
 
