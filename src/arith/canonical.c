@@ -339,11 +339,14 @@ static int multiply(tn_mut *m, tn_BinaryOp *e, sum *out) {
   return add_split(out, whole(x), 1);
 }
 
+/* Sums are of scalars: rules move what they can out of vectors. */
+static bool is_term(tn_dtype t) { return t.lanes == 1 && arith_is_index(t); }
+
 static int take_sum(tn_mut *m, tn_expr *e, sum *out) {
   tn_BinaryOp *o = TN_AS_BINARY(e);
   uint32_t type = e->hdr.type_index;
   int64_t c;
-  if (!arith_is_index(e->dtype) || arith_deep()) return add_split(out, whole(e), 1);
+  if (!is_term(e->dtype) || arith_deep()) return add_split(out, whole(e), 1);
   if (type == TN_TI_IntImm) return add_base(out, ((tn_IntImm *)e)->value, 1);
   if (type == TN_TI_Add || type == TN_TI_Sub) {
     SUM(b);
@@ -360,7 +363,7 @@ static int take_sum(tn_mut *m, tn_expr *e, sum *out) {
 static tn_expr *canonical(tn_mut *m, tn_BinaryOp *e) {
   SUM(s);
   tn_expr *r;
-  if (!arith_is_index(e->dtype)) return rw_arithmetic(m, e);
+  if (!is_term(e->dtype)) return rw_arithmetic(m, e);
   int err = take_sum(m, (tn_expr *)e, &s);
   if (!err) err = sum_expr(&s, e->dtype, &r);
   if (err < 0) return NULL;

@@ -164,3 +164,15 @@ def test_errors():
         tenon.build(3)
     with pytest.raises(ValueError, match="the dictionary is empty"):
         tenon.build({})
+
+
+def test_vectors_written_in_the_program():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((64,), "int32"), O: T.Buffer((16,), "int32")):
+    O[0:16] = A[T.Ramp(31, -2, 16)] + T.Broadcast(A[1], 16)
+""")
+    a = np.arange(64, dtype="int32")
+    out = tenon.nd.empty((16,), "int32")
+    tenon.build(func)(tenon.nd.array(a), out)
+    np.testing.assert_array_equal(out.numpy(), a[31::-2] + a[1])
