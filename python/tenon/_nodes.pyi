@@ -907,6 +907,21 @@ class AttrStmt(Stmt):
     body: Stmt
     """where it holds"""
 
+class BijectiveLayout(Object):
+    """mapping between two layouts (type key tir.BijectiveLayout)"""
+    src_layout: Layout
+    """layout of the source"""
+    dst_layout: Layout
+    """layout of the destination"""
+    index_forward_rule: Array
+    """destination indices over the source's axes"""
+    shape_forward_rule: Array
+    """destination extents over the source's axes"""
+    index_backward_rule: Array
+    """source indices over the destination's axes"""
+    shape_backward_rule: Array
+    """source extents over the destination's axes"""
+
 class Block(Stmt):
     """unit of scheduling: iterators, regions, body (type key tir.Block)"""
     iter_vars: Array
@@ -1146,6 +1161,13 @@ class LT(PrimExpr):
     """left operand"""
     b: PrimExpr
     """right operand, same dtype as a"""
+
+class Layout(Object):
+    """order and blocking of the axes of a tensor (type key tir.Layout)"""
+    name: str
+    """as text: NCHW16c"""
+    axes: Array
+    """axes in order (IterVar); the extents of sub-axes are their factors"""
 
 class Let(PrimExpr):
     """binds a variable in an expression (type key tir.Let)"""

@@ -25,7 +25,7 @@ TN_NODES_INDEX(TN_IR_NODES, TN_TI_BEGIN_IR, ir)
 TN_NODES_INDEX(TN_EXPR_NODES, TN_TI_END_ir, expr)
 TN_NODES_DECLARE(TN_IR_NODES)
 TN_NODES_DECLARE(TN_EXPR_NODES)
-_Static_assert((int)TN_TI_END_expr <= (int)TN_TI_BEGIN_TIR,
+_Static_assert((int)TN_TI_END_expr <= (int)TN_TI_BEGIN_ARITH,
                "the layer's block of type indices is full");
 
 /** Any primitive expression; the struct holds what they all begin with: span and dtype. */

@@ -18,7 +18,7 @@
 TN_NODES_FORWARD(TN_PASS_NODES)
 TN_NODES_INDEX(TN_PASS_NODES, TN_TI_END_expr, pass)
 TN_NODES_DECLARE(TN_PASS_NODES)
-_Static_assert((int)TN_TI_END_pass <= (int)TN_TI_BEGIN_TIR,
+_Static_assert((int)TN_TI_END_pass <= (int)TN_TI_BEGIN_ARITH,
                "the layer's block of type indices is full");
 
 /** What a pass function is given besides its module or function. */

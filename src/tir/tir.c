@@ -227,6 +227,7 @@ int tir_init(void) {
   TN_TRY(tn_func_register_rows(functions, TN_COUNT(functions)));
   TN_TRY(doc_init());
   TN_TRY(stmt_functor_init());
+  TN_TRY(layout_init());
   TN_TRY(schedule_init());
   return transforms_init();
 }

@@ -9,6 +9,8 @@ int transforms_init(void);
 
 /** Functions of stmt_functor.c. */
 int stmt_functor_init(void);
+/** Functions of layout.c. */
+int layout_init(void);
 /** Types and functions of schedule/. */
 int schedule_init(void);
 

@@ -18,6 +18,7 @@ from .calls import (
     call_tir,
     trace,
 )
+from .data_layout import BijectiveLayout, Layout, bijective_layout, layout
 from .expr import (
     EQ,
     GE,
