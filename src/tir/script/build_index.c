@@ -51,6 +51,7 @@ static int index_buffer(builder *b, const ast *n, tn_Buffer *buf, val *out) {
   TN_VEC(ranges);
   TN_VEC(indices);
   bool region = false;
+  const ast *vector = NULL;
   for (int i = 0; i < n->items.n; ++i) {
     const ast *s = n->items.items[i];
     if (s->kind == AST_TUPLE && s->items.n == 0) continue; /* A[()] */
@@ -65,8 +66,15 @@ static int index_buffer(builder *b, const ast *n, tn_Buffer *buf, val *out) {
     }
     tn_expr *e = s->kind == AST_SLICE ? strided_slice(b, s) : eval_expr(b, s);
     if (!e || tn_vec_push_obj(&indices, e)) return -1;
-    TN_TRY(tn_vec_push_obj(&ranges, e->dtype.lanes == 1 ? tir_range(e, tir_one(e->dtype)) : NULL));
+    if (e->dtype.lanes != 1) {
+      vector = s;
+      continue;
+    }
+    tn_Range *r = tir_range(e, tir_one(e->dtype));
+    if (!r || tn_vec_push_obj(&ranges, r)) return place_error(b, s);
   }
+  if (region && vector)
+    return ast_error(b->src, vector, "an index that is a vector cannot stand beside a slice");
   tn_obj *o = region ? (tn_obj *)TN_NEW(BufferRegion, .buffer = buf, .region = tn_arr_from(&ranges))
                      : (tn_obj *)tir_load(buf, tn_arr_from(&indices));
   *out = PLAIN_OBJ(o);
