@@ -31,9 +31,8 @@ static const char *const phase2[] = {
 
 /* Tidying up. */
 static const char *const phase3[] = {
-    "tir.Simplify",
-    "tir.RemoveNoOp",
-    "tir.RewriteUnsafeSelect",
+    "tir.RenormalizeSplitPattern", "tir.Simplify",        "tir.RemoveNoOp",
+    "tir.RewriteUnsafeSelect",     "tir.HoistIfThenElse",
 };
 
 /* Host functions. */
