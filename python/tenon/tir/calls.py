@@ -113,8 +113,10 @@ def call_pure_extern(dtype, func_name, *args, span=None):
 def _llvm_id(name):
     if isinstance(name, int | IntImm):
         return int(name)
+    opens = get_global_func("target.llvm_version_major", allow_missing=True)
+    version = opens() if opens is not None else 0  # opens the code generator, where there is one
     lookup = get_global_func("target.llvm_lookup_intrinsic_id", allow_missing=True)
-    if lookup is None:
+    if not version or lookup is None:
         raise ValueError(
             f"Unknown llvm intrinsic function {name}: the code generator of LLVM is not there"
         )
