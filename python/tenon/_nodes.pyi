@@ -1135,6 +1135,22 @@ class IndexMap(Object):
     inverse_index_map: Any
     """the inverse where the caller gave it"""
 
+class Instruction(Object):
+    """a step that was taken (type key tir.Instruction)"""
+    kind: InstructionKind
+    """which step it is"""
+    inputs: Array
+    """handles, None, numbers and texts"""
+    attrs: Array
+    """what else the step was given"""
+    outputs: Array
+    """handles that the step gave"""
+
+class InstructionKind(Object):
+    """kind of a step (type key tir.InstructionKind)"""
+    name: str
+    """Split, GetBlock, ..."""
+
 class IterVar(Object):
     """variable that iterates over a range (type key tir.IterVar)"""
     dom: Range | None
@@ -1332,6 +1348,8 @@ class Schedule(Object):
     """1: block references are checked, 2: cached flags are checked"""
     error_render_level: int
     """0 detail, 1 fast, 2 none"""
+    trace: Trace
+    """the steps so far"""
 
 class Select(PrimExpr):
     """choice without a branch (type key tir.Select)"""
@@ -1387,6 +1405,13 @@ class TensorIntrin(Object):
     """what the intrinsic computes"""
     impl: PrimFunc
     """how it is called"""
+
+class Trace(Object):
+    """the steps of a schedule (type key tir.Trace)"""
+    insts: Array
+    """steps in their order (Instruction)"""
+    decisions: Map
+    """Instruction to the choice that was made for it"""
 
 class While(Stmt):
     """loop while a condition holds (type key tir.While)"""

@@ -20,14 +20,21 @@ static int text_or_null(const tn_any *a, const char **out) {
   return a->type_index == TN_NONE ? 0 : tn_any_to_cstr(a, out);
 }
 
-static tn_TirSchedule *new_schedule(tn_IRModule *mod, const tn_map *symbols, tn_str *func,
-                                    int64_t debug, int64_t level) {
+/* @param of whose symbols and steps it begins with; NULL: none */
+static tn_TirSchedule *new_schedule(tn_IRModule *mod, const tn_TirSchedule *of, int64_t debug,
+                                    int64_t level) {
+  const tn_map *symbols = of ? of->symbols : NULL;
   tn_map *own = tn_scope_own(tn_map_new());
   for (int64_t i = 0; own && symbols && i < symbols->len; ++i)
     TN_TRYP(tn_map_set(own, symbols->entries[i].key, symbols->entries[i].value));
-  return own ? TN_NEW(TirSchedule, .mod = mod, .symbols = own, .func_working_on = func,
-                      .debug_mask = debug, .error_render_level = level)
-             : NULL;
+  tn_arr *insts = of ? of->trace->insts : tn_scope_own(tn_arr_new(NULL, 0));
+  tn_map *decisions = of ? of->trace->decisions : tn_scope_own(tn_map_new());
+  tn_Trace *trace =
+      insts && decisions ? TN_NEW(Trace, .insts = insts, .decisions = decisions) : NULL;
+  return own && trace ? TN_NEW(TirSchedule, .mod = mod, .symbols = own,
+                               .func_working_on = of ? of->func_working_on : NULL,
+                               .debug_mask = debug, .error_render_level = level, .trace = trace)
+                      : NULL;
 }
 
 /* tir.schedule.Schedule(module, debug mask, render level) */
@@ -39,14 +46,13 @@ static int f_new(TN_ARGS) {
   TN_TRY(tn_any_to_int(&args[2], &level));
   TN_CHECK(level >= 0 && level <= 2, ValueError, NULL, "tir.Schedule: render level %lld",
            (long long)level);
-  return tn_ret_obj(ret, new_schedule(mod, NULL, NULL, debug, level));
+  return tn_ret_obj(ret, new_schedule(mod, NULL, debug, level));
 }
 
 /* A schedule of the same program in which the same handles are known. */
 static int f_copy(TN_ARGS) {
   SCHEDULE("Schedule.copy", 1);
-  return tn_ret_obj(ret, new_schedule(s->mod, s->symbols, s->func_working_on, s->debug_mask,
-                                      s->error_render_level));
+  return tn_ret_obj(ret, new_schedule(s->mod, s, s->debug_mask, s->error_render_level));
 }
 
 static int f_work_on(TN_ARGS) {
@@ -216,6 +222,17 @@ static int f_cache(TN_ARGS) {
                               : sch_cache_write(s, block, index, scope));
 }
 
+/* (trace, instructions, decisions): what the trace consists of from now on */
+static int f_trace_set(TN_ARGS) {
+  TN_NARGS("tir.Trace", 3);
+  HANDLE(Trace, trace, 0);
+  HANDLE(Array, insts, 1);
+  HANDLE(Map, decisions, 2);
+  tn_any steps = tn_any_obj(insts), chosen = tn_any_obj(decisions);
+  TN_TRY(tn_field_set((tn_obj *)trace, tn_type_field(&tn_type_Trace, "insts"), &steps));
+  return tn_field_set((tn_obj *)trace, tn_type_field(&tn_type_Trace, "decisions"), &chosen);
+}
+
 static int f_intrin(TN_ARGS) {
   TN_NARGS("tir.TensorIntrin", 2);
   HANDLE(PrimFunc, desc, 0);
@@ -268,6 +285,7 @@ static const tn_func_row functions[] = {
     {"tir.schedule.AddUnitLoop", f_add_unit_loop},
     {"tir.schedule.SetScope", f_set_scope},
     {"tir.schedule.Cache", f_cache},
+    {"tir.schedule.TraceSet", f_trace_set},
     {"tir.schedule.TensorIntrin", f_intrin},
     {"tir.schedule.TensorIntrinRegister", f_intrin_register},
     {"tir.schedule.TensorIntrinGet", f_intrin_get},

@@ -16,17 +16,30 @@
 
 #define TN_FIELDS_BlockRV(F, S)
 #define TN_FIELDS_LoopRV(F, S)
-#define TN_FIELDS_StmtSRef(F, S) F(S, REF, Stmt, stmt, 0, "the block or loop")
+#define TN_FIELDS_StmtSRef(F, S)        F(S, REF, Stmt, stmt, 0, "the block or loop")
+#define TN_FIELDS_InstructionKind(F, S) F(S, REF, String, name, 0, "Split, GetBlock, ...")
+#define TN_FIELDS_Instruction(F, S)                                                                \
+  F(S, REF, InstructionKind, kind, 0, "which step it is")                                          \
+  F(S, REF, Array, inputs, 0, "handles, None, numbers and texts")                                  \
+  F(S, REF, Array, attrs, 0, "what else the step was given")                                       \
+  F(S, REF, Array, outputs, 0, "handles that the step gave")
+#define TN_FIELDS_Trace(F, S)                                                                      \
+  F(S, REF, Array, insts, TN_MUT, "steps in their order (Instruction)")                            \
+  F(S, REF, Map, decisions, TN_MUT, "Instruction to the choice that was made for it")
 #define TN_FIELDS_TirSchedule(F, S)                                                                \
   F(S, REF, IRModule, mod, TN_MUT, "the program as it is now")                                     \
   F(S, REF, Map, symbols, TN_MUT, "handle to what it stands for; None once that is gone")          \
   F(S, REF, String, func_working_on, TN_OPT | TN_MUT, "function that get_block looks into")        \
   F(S, I64, , debug_mask, 0, "1: block references are checked, 2: cached flags are checked", "0")  \
-  F(S, I64, , error_render_level, 0, "0 detail, 1 fast, 2 none", "0")
+  F(S, I64, , error_render_level, 0, "0 detail, 1 fast, 2 none", "0")                              \
+  F(S, REF, Trace, trace, 0, "the steps so far")
 #define TN_SCHEDULE_NODES(N)                                                                       \
   N(BlockRV, Object, "tir.BlockRV", NODE, UNIQUE, tn_no_hooks, "handle of a block")                \
   N(LoopRV, Object, "tir.LoopRV", NODE, UNIQUE, tn_no_hooks, "handle of a loop")                   \
   N(StmtSRef, Object, "tir.StmtSRef", NODE, TREE, tn_no_hooks, "a block or loop of a schedule")    \
+  N(InstructionKind, Object, "tir.InstructionKind", NODE, TREE, tn_no_hooks, "kind of a step")     \
+  N(Instruction, Object, "tir.Instruction", NODE, UNIQUE, tn_no_hooks, "a step that was taken")    \
+  N(Trace, Object, "tir.Trace", NODE, UNIQUE, tn_no_hooks, "the steps of a schedule")              \
   N(TirSchedule, Object, "tir.Schedule", NODE, UNIQUE, tn_no_hooks, "program being scheduled")
 TN_NODES_FORWARD(TN_SCHEDULE_NODES)
 /* the upper end of the block of the layer, so that tables below may grow */

@@ -1,5 +1,7 @@
 """Schedules: programs that are rewritten step by step, through handles of blocks and loops."""
 
 from ...error import ScheduleError
+from .handles import BlockRV, LoopRV
 from .intrin import TensorIntrin
-from .schedule import BlockRV, ExprRV, LoopRV, Schedule, ScheduleState, StmtSRef
+from .schedule import ExprRV, Schedule, ScheduleState, StmtSRef
+from .trace import Instruction, InstructionKind, Trace

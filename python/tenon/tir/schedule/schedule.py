@@ -8,26 +8,14 @@ from ..expr import convert
 from ..function import PrimFunc
 from ..stmt import ForKind
 from . import _ffi_api
+from .handles import BlockRV, LoopRV
+from .trace import Instruction, InstructionKind
 
 # handles of integers are expressions
 ExprRV = PrimExpr
 
 _DEBUG = {"all": -1, "none": 0, "verify_sref_tree": 1, "verify_cached_flags": 2}
 _RENDER = {"detail": 0, "fast": 1, "none": 2}
-
-
-@register_object("tir.BlockRV")
-class BlockRV(Object):
-    """Handle of a block."""
-
-    __slots__ = ()
-
-
-@register_object("tir.LoopRV")
-class LoopRV(Object):
-    """Handle of a loop."""
-
-    __slots__ = ()
 
 
 @register_object("tir.StmtSRef")
@@ -123,6 +111,22 @@ class Schedule(Object):
         """The program without handles."""
         return ScheduleState(self)
 
+    def _note(self, kind, inputs=(), attrs=(), outputs=()):
+        """Write a step that was taken into the trace."""
+        kind = InstructionKind.get(kind)
+        self.trace.append(Instruction(kind, list(inputs), list(attrs), list(outputs)))
+
+    def _gave(self, kind, inputs, attrs, result):
+        """Note a step; returns its result, a handle or a list of them."""
+        many = not isinstance(result, BlockRV | LoopRV)
+        result = list(result) if many else result
+        self._note(kind, inputs, attrs, result if many else [result])
+        return result
+
+    def enter_postproc(self):
+        """Note in the trace that the steps from here on are postprocessing."""
+        self._note("EnterPostproc")
+
     def copy(self):
         """A schedule of the same program, in which the handles of this one are known too."""
         return _ffi_api.Copy(self)
@@ -168,30 +172,50 @@ class Schedule(Object):
         ScheduleError
             No or several blocks have the name.
         """
-        return _ffi_api.GetBlock(self, name, func_name)
+        result = _ffi_api.GetBlock(self, name, func_name)
+        return self._gave("GetBlock", [], [name, func_name or self._func_name()], result)
+
+    def _func_name(self):
+        """Name of the function that `get_block` looks into."""
+        if self.func_working_on is not None:
+            return self.func_working_on
+        functions = self.mod.functions.items()
+        names = [str(v.name_hint) for v, f in functions if isinstance(f, PrimFunc)]
+        return "main" if "main" in names else names[0]
 
     def _block(self, block):
         return self.get_block(block) if isinstance(block, str) else block
 
     def get_loops(self, block):
         """Loops around a block, up to the block it lies in; outermost first."""
-        return list(_ffi_api.GetLoops(self, self._block(block)))
+        block = self._block(block)
+        return self._gave("GetLoops", [block], [], _ffi_api.GetLoops(self, block))
 
     def get_child_blocks(self, block_or_loop):
         """Blocks directly below a block or loop."""
-        return list(_ffi_api.GetChildBlocks(self, self._block(block_or_loop)))
+        block_or_loop = self._block(block_or_loop)
+        return self._gave(
+            "GetChildBlocks", [block_or_loop], [], _ffi_api.GetChildBlocks(self, block_or_loop)
+        )
 
     def get_producers(self, block):
         """Blocks of the same scope that write what a block reads."""
-        return list(_ffi_api.GetNeighbours(self, self._block(block), True))
+        block = self._block(block)
+        found = _ffi_api.GetNeighbours(self, block, True)
+        return self._gave("GetProducers", [block], [], found)
 
     def get_consumers(self, block):
         """Blocks of the same scope that read what a block writes."""
-        return list(_ffi_api.GetNeighbours(self, self._block(block), False))
+        block = self._block(block)
+        found = _ffi_api.GetNeighbours(self, block, False)
+        return self._gave("GetConsumers", [block], [], found)
 
     def get_output_blocks(self, scope_block):
         """Blocks in a block that write what it does not allocate."""
-        return list(_ffi_api.GetOutputBlocks(self, self._block(scope_block)))
+        scope_block = self._block(scope_block)
+        return self._gave(
+            "GetOutputBlocks", [scope_block], [], _ffi_api.GetOutputBlocks(self, scope_block)
+        )
 
     # ---- loops ----
 
@@ -216,27 +240,34 @@ class Schedule(Object):
             Outermost first.
         """
         factors = [f if f is None else convert(f) for f in factors]
-        return list(_ffi_api.Split(self, loop, factors, preserve_unit_iters, disable_predication))
+        flags = [int(preserve_unit_iters), int(disable_predication)]
+        result = _ffi_api.Split(self, loop, factors, preserve_unit_iters, disable_predication)
+        return self._gave("Split", [loop, *factors], flags, result)
 
     def fuse(self, *loops, preserve_unit_iters=True):
         """Make nested loops, outermost first, one; returns its LoopRV."""
-        return _ffi_api.Fuse(self, list(loops), preserve_unit_iters)
+        result = _ffi_api.Fuse(self, list(loops), preserve_unit_iters)
+        return self._gave("Fuse", loops, [int(preserve_unit_iters)], result)
 
     def reorder(self, *ordered_loops):
         """Put loops of one chain into the given order; others between them stay."""
         _ffi_api.Reorder(self, list(ordered_loops))
+        self._note("Reorder", ordered_loops)
 
     def parallel(self, loop):
         """Run the iterations of a loop in threads."""
         _ffi_api.SetKind(self, loop, int(ForKind.PARALLEL), None)
+        self._note("Parallel", [loop])
 
     def vectorize(self, loop):
         """Run the iterations of a loop as lanes of vectors."""
         _ffi_api.SetKind(self, loop, int(ForKind.VECTORIZED), None)
+        self._note("Vectorize", [loop])
 
     def unroll(self, loop):
         """Write the iterations of a loop out. Possible for any loop."""
         _ffi_api.SetKind(self, loop, int(ForKind.UNROLLED), None)
+        self._note("Unroll", [loop])
 
     def bind(self, loop, thread_axis):
         """Bind a loop to a thread axis.
@@ -249,30 +280,40 @@ class Schedule(Object):
             "blockIdx.x" ... "threadIdx.z", "vthread", "vthread.x" ...
         """
         _ffi_api.SetKind(self, loop, int(ForKind.THREAD_BINDING), thread_axis)
+        self._note("Bind", [loop], [thread_axis])
 
     def add_unit_loop(self, block_or_loop):
         """Put a loop that runs once around a block or loop; returns its LoopRV."""
-        return _ffi_api.AddUnitLoop(self, self._block(block_or_loop))
+        rv = self._block(block_or_loop)
+        return self._gave("AddUnitLoop", [rv], [], _ffi_api.AddUnitLoop(self, rv))
 
     # ---- annotations ----
 
     def annotate(self, block_or_loop, ann_key, ann_val):
         """Set an annotation of a block or loop: str, int, float, expression, list or dict."""
-        _ffi_api.Annotate(self, self._block(block_or_loop), ann_key, _annotation(ann_val))
+        rv, value = self._block(block_or_loop), _annotation(ann_val)
+        _ffi_api.Annotate(self, rv, ann_key, value)
+        self._note("Annotate", [rv, value], [ann_key])
 
     def unannotate(self, block_or_loop, ann_key):
         """Take an annotation away; it must be there."""
-        _ffi_api.Annotate(self, self._block(block_or_loop), ann_key, None)
+        rv = self._block(block_or_loop)
+        _ffi_api.Annotate(self, rv, ann_key, None)
+        self._note("Unannotate", [rv], [ann_key])
 
     # ---- blocks ----
 
     def compute_inline(self, block):
         """Compute each element where it is read, and remove the block."""
-        _ffi_api.ComputeInline(self, self._block(block))
+        block = self._block(block)
+        _ffi_api.ComputeInline(self, block)
+        self._note("ComputeInline", [block])
 
     def reverse_compute_inline(self, block):
         """Compute what a block makes of its only producer's result in the producer."""
-        _ffi_api.ReverseComputeInline(self, self._block(block))
+        block = self._block(block)
+        _ffi_api.ReverseComputeInline(self, block)
+        self._note("ReverseComputeInline", [block])
 
     def decompose_reduction(self, block, loop):
         """Move the first value of a reduction into a block of its own, before a loop.
@@ -289,7 +330,9 @@ class Schedule(Object):
         BlockRV
             The block of the first values.
         """
-        return _ffi_api.DecomposeReduction(self, self._block(block), loop)
+        block = self._block(block)
+        result = _ffi_api.DecomposeReduction(self, block, loop)
+        return self._gave("DecomposeReduction", [block, loop], [], result)
 
     def set_scope(self, block, buffer_index, storage_scope):
         """Move a buffer that a block writes to another memory.
@@ -306,6 +349,7 @@ class Schedule(Object):
         block = self._block(block)
         index = self._buffer_index(block, buffer_index, "writes")
         _ffi_api.SetScope(self, block, index, storage_scope)
+        self._note("SetScope", [block], [index, storage_scope])
 
     def cache_read(self, block, read_buffer_index, storage_scope):
         """Copy a buffer that a block reads to another memory, which the block then reads.
@@ -326,7 +370,8 @@ class Schedule(Object):
         """
         block = self._block(block)
         index = self._buffer_index(block, read_buffer_index, "reads")
-        return _ffi_api.Cache(self, block, index, storage_scope, True)
+        result = _ffi_api.Cache(self, block, index, storage_scope, True)
+        return self._gave("CacheRead", [block], [index, storage_scope], result)
 
     def cache_write(self, block, write_buffer_index, storage_scope):
         """Let a block write to another memory, from which its result is copied.
@@ -347,7 +392,8 @@ class Schedule(Object):
         """
         block = self._block(block)
         index = self._buffer_index(block, write_buffer_index, "writes")
-        return _ffi_api.Cache(self, block, index, storage_scope, False)
+        result = _ffi_api.Cache(self, block, index, storage_scope, False)
+        return self._gave("CacheWrite", [block], [index, storage_scope], result)
 
     def _buffer_index(self, block, which, side):
         """Number of a buffer among those a block reads or writes; a name or buffer is looked up."""

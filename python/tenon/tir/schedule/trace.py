@@ -1,0 +1,351 @@
+"""Traces: the steps a schedule has taken, to be written down and taken again."""
+
+import json
+
+from ... import _core
+from ..._ffi.registry import register_object
+from ...ir import Array, Map
+from ...runtime.object import Object
+from ..expr import FloatImm, IntImm, StringImm, Var
+from . import _ffi_api
+from .handles import BlockRV, LoopRV
+
+
+class _Step:
+    """How a step of one kind is called and written.
+
+    Parameters
+    ----------
+    method : str
+        Its method of Schedule.
+    inputs : str
+        Names of the parameters that are inputs; "*x": all inputs, each an argument of its own;
+        "[x]": those left over, as a list.
+    attrs : str
+        Names of the parameters that are attributes.
+    flags : str
+        Those of the attributes that are kept as 0 and 1.
+    gives : str
+        "one", "list" or "none".
+    pure : bool
+        Whether it changes nothing but gives handles.
+    """
+
+    def __init__(self, method, inputs="", attrs="", flags="", gives="none", pure=False):
+        self.method = method
+        self.inputs = inputs.split()
+        self.attrs = attrs.split()
+        self.flags = flags.split()
+        self.gives = gives
+        self.pure = pure
+
+    def arguments(self, inputs, attrs):
+        """Positional arguments and named ones, in the order in which they are written."""
+        args, named, inputs = [], {}, list(inputs)
+        fixed = sum(name[0] not in "*[" for name in self.inputs)
+        exact = fixed == len(self.inputs)
+        if len(inputs) < fixed or exact and len(inputs) > fixed or len(attrs) != len(self.attrs):
+            raise ValueError(
+                f"trace: {self.method} takes {fixed} inputs and {len(self.attrs)} attributes, "
+                f"got {len(inputs)} and {len(attrs)}"
+            )
+        for name in self.inputs:
+            if name[0] == "*":
+                args, inputs = inputs, []
+            elif name[0] == "[":
+                named[name[1:-1]], inputs = inputs, []
+            else:
+                named[name] = inputs.pop(0)
+        for name, value in zip(self.attrs, attrs, strict=True):
+            named[name] = bool(value) if name in self.flags else value
+        return args, named
+
+    def take(self, sch, inputs, attrs):
+        """Take the step; returns the list of handles it gives."""
+        args, named = self.arguments(inputs, attrs)
+        result = getattr(sch, self.method)(*args, **named)
+        return {"one": [result], "list": result, "none": []}[self.gives]
+
+    def text(self, inputs, attrs, outputs):
+        """The call as Python; inputs and outputs are texts already."""
+        args, named = self.arguments(inputs, [_plain(a) for a in attrs])
+        parts = list(args)
+        for name, value in named.items():
+            if isinstance(value, list):
+                value = f"[{', '.join(value)}]"
+            elif name in self.attrs:
+                value = json.dumps(value) if isinstance(value, str) else repr(value)
+            parts.append(f"{name}={value}")
+        call = f"sch.{self.method}({', '.join(parts)})"
+        if not outputs:
+            return call
+        comma = "," if self.gives == "list" and len(outputs) == 1 else ""
+        return f"{', '.join(outputs)}{comma} = {call}"
+
+
+_SPLIT = "preserve_unit_iters disable_predication"
+STEPS = {
+    "GetBlock": _Step("get_block", attrs="name func_name", gives="one", pure=True),
+    "GetLoops": _Step("get_loops", "block", gives="list", pure=True),
+    "GetChildBlocks": _Step("get_child_blocks", "block_or_loop", gives="list", pure=True),
+    "GetProducers": _Step("get_producers", "block", gives="list", pure=True),
+    "GetConsumers": _Step("get_consumers", "block", gives="list", pure=True),
+    "GetOutputBlocks": _Step("get_output_blocks", "scope_block", gives="list", pure=True),
+    "Split": _Step("split", "loop [factors]", _SPLIT, _SPLIT, "list"),
+    "Fuse": _Step("fuse", "*loops", "preserve_unit_iters", "preserve_unit_iters", "one"),
+    "Reorder": _Step("reorder", "*loops"),
+    "AddUnitLoop": _Step("add_unit_loop", "block_or_loop", gives="one"),
+    "Parallel": _Step("parallel", "loop"),
+    "Vectorize": _Step("vectorize", "loop"),
+    "Unroll": _Step("unroll", "loop"),
+    "Bind": _Step("bind", "loop", "thread_axis"),
+    "CacheRead": _Step("cache_read", "block", "read_buffer_index storage_scope", gives="one"),
+    "CacheWrite": _Step("cache_write", "block", "write_buffer_index storage_scope", gives="one"),
+    "ComputeInline": _Step("compute_inline", "block"),
+    "ReverseComputeInline": _Step("reverse_compute_inline", "block"),
+    "DecomposeReduction": _Step("decompose_reduction", "block loop", gives="one"),
+    "SetScope": _Step("set_scope", "block", "buffer_index storage_scope"),
+    "Annotate": _Step("annotate", "block_or_loop ann_val", "ann_key"),
+    "Unannotate": _Step("unannotate", "block_or_loop", "ann_key"),
+    "EnterPostproc": _Step("enter_postproc"),
+}
+
+
+def _plain(value):
+    """Numbers and texts without their nodes."""
+    if isinstance(value, IntImm | FloatImm | StringImm):
+        value = value.value
+    return str(value) if isinstance(value, str) else value
+
+
+def _is_handle(value):
+    return isinstance(value, BlockRV | LoopRV)
+
+
+@register_object("tir.InstructionKind")
+class InstructionKind(Object):
+    """Kind of a step; `name` is "Split", "GetBlock" ..."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def get(name):
+        """The kind of a name; ValueError if there is none."""
+        if name not in STEPS:
+            raise ValueError(f"InstructionKind: {name!r} is not a kind of instruction")
+        return _core.make_node("tir.InstructionKind", {"name": name})
+
+    @property
+    def is_pure(self):
+        """Whether such a step changes nothing of the program."""
+        return STEPS[str(self.name)].pure
+
+
+@register_object("tir.Instruction")
+class Instruction(Object):
+    """A step: its `kind`, `inputs`, `attrs` and `outputs`."""
+
+    __slots__ = ()
+
+    def __init__(self, kind, inputs, attrs, outputs):
+        fields = {"kind": kind, "inputs": inputs, "attrs": attrs, "outputs": outputs}
+        self.__init_handle_by_constructor__(_core.make_node, "tir.Instruction", fields)
+
+
+class _Names:
+    """Names of handles: b0, l1, l2 ... in the order in which they are given."""
+
+    def __init__(self):
+        self.known = {}
+
+    def add(self, rv):
+        letter = "b" if isinstance(rv, BlockRV) else "l" if isinstance(rv, LoopRV) else "v"
+        return self.known.setdefault(rv, f"{letter}{len(self.known)}")
+
+    def of(self, value):
+        """An input as a number, "None", a name, a text in quotes, or a list or dict of these."""
+        value = _plain(value)
+        if _is_handle(value) or isinstance(value, Var):
+            if value not in self.known:
+                raise IndexError(f"Random variable is not defined: {value}")
+            return self.known[value]
+        if value is None:
+            return "None"
+        if isinstance(value, str):
+            return json.dumps(value)
+        if isinstance(value, bool | int | float):
+            return value
+        if isinstance(value, Array | list):
+            return [self.of(item) for item in value]
+        if isinstance(value, Map | dict):
+            return {str(key): self.of(item) for key, item in value.items()}
+        raise TypeError(f"Stringifying is not supported for type: {type(value).__name__}")
+
+
+def _written(value):
+    """An input of `_Names.of` as Python text."""
+    if isinstance(value, list):
+        return f"[{', '.join(_written(item) for item in value)}]"
+    if isinstance(value, dict):
+        items = (f"{json.dumps(key)}: {_written(item)}" for key, item in value.items())
+        return "{" + ", ".join(items) + "}"
+    return str(value)
+
+
+def _read(value, handles):
+    """What an input of JSON stands for."""
+    if isinstance(value, list):
+        return [_read(item, handles) for item in value]
+    if isinstance(value, dict):
+        return {key: _read(item, handles) for key, item in value.items()}
+    if not isinstance(value, str):
+        return value
+    if value == "None":
+        return None
+    if value.startswith('"'):
+        return json.loads(value)
+    if value not in handles:
+        raise IndexError(f"Random variable is not defined: {value}")
+    return handles[value]
+
+
+def _renamed(value, handles):
+    """An input with the handles of another schedule."""
+    if isinstance(value, Array):
+        return [_renamed(item, handles) for item in value]
+    if isinstance(value, Map):
+        return {str(key): _renamed(item, handles) for key, item in value.items()}
+    if not _is_handle(value):
+        return _plain(value)
+    if value not in handles:
+        raise IndexError(f"Random variable is not defined: {value}")
+    return handles[value]
+
+
+def _bind(handles, names, results, kind):
+    if len(names) != len(results):
+        raise ValueError(f"trace: {kind} gave {len(results)} handles, {len(names)} are recorded")
+    handles.update(zip(names, results, strict=True))
+
+
+@register_object("tir.Trace")
+class Trace(Object):
+    """The steps of a schedule.
+
+    Parameters
+    ----------
+    insts : list of Instruction
+        The steps, in their order.
+    decisions : dict of Instruction to object
+        Choices made for some of them.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, insts=(), decisions=None):
+        fields = {"insts": list(insts), "decisions": decisions or {}}
+        self.__init_handle_by_constructor__(_core.make_node, "tir.Trace", fields)
+
+    def append(self, inst, decision=None):
+        """Put a step at the end, with the choice made for it."""
+        decisions = dict(self.decisions.items())
+        if decision is not None:
+            decisions[inst] = decision
+        _ffi_api.TraceSet(self, [*self.insts, inst], decisions)
+
+    def pop(self):
+        """Take the last step away and return it; None if there is none."""
+        insts = list(self.insts)
+        if not insts:
+            return None
+        last = insts.pop()
+        decisions = {i: d for i, d in self.decisions.items() if not i.same_as(last)}
+        _ffi_api.TraceSet(self, insts, decisions)
+        return last
+
+    def _steps(self, remove_postproc):
+        """Instructions with the names of their kinds, up to the postprocessing if asked."""
+        for inst in self.insts:
+            kind = str(inst.kind.name)
+            if remove_postproc and kind == "EnterPostproc":
+                return
+            yield inst, kind
+
+    def as_json(self, remove_postproc=False):
+        """Lists, texts and numbers: ``[[[kind, inputs, attrs, outputs], ...], decisions]``."""
+        names, insts, decisions = _Names(), [], []
+        chosen = dict(self.decisions.items())
+        for number, (inst, kind) in enumerate(self._steps(remove_postproc)):
+            inputs = [names.of(value) for value in inst.inputs]
+            attrs = [_plain(value) for value in inst.attrs]
+            insts.append([kind, inputs, attrs, [names.add(rv) for rv in inst.outputs]])
+            if inst in chosen:
+                decisions.append([number, names.of(chosen[inst])])
+        return [insts, decisions]
+
+    def as_python(self, remove_postproc=False):
+        """Python statements that take the steps on a schedule ``sch``, as a list of lines."""
+        names, lines = _Names(), []
+        for inst, kind in self._steps(remove_postproc):
+            inputs = [_written(names.of(value)) for value in inst.inputs]
+            outputs = [names.add(rv) for rv in inst.outputs]
+            lines.append(STEPS[kind].text(inputs, inst.attrs, outputs))
+        return lines
+
+    def __str__(self):
+        head = ["# from tvm import tir", "def apply_trace(sch: tir.Schedule) -> None:"]
+        return "\n".join(head + ["  " + line for line in self.as_python() or ["pass"]])
+
+    __repr__ = __str__
+
+    def show(self):
+        """Print the trace as Python."""
+        print(str(self))
+
+    def apply_to_schedule(self, sch, remove_postproc=False):
+        """Take the steps on another schedule.
+
+        Parameters
+        ----------
+        sch : Schedule
+            Of the program that the trace began with.
+        remove_postproc : bool
+            Whether to stop where the postprocessing begins.
+        """
+        handles = {}
+        for inst, kind in self._steps(remove_postproc):
+            inputs = [_renamed(value, handles) for value in inst.inputs]
+            attrs = [_plain(value) for value in inst.attrs]
+            _bind(handles, list(inst.outputs), STEPS[kind].take(sch, inputs, attrs), kind)
+
+    @staticmethod
+    def apply_json_to_schedule(json_obj, sch):
+        """Take the steps of `as_json` on a schedule.
+
+        Raises
+        ------
+        ValueError
+            It is not of the form of `as_json`.
+        IndexError
+            A step uses a random variable that no step before it gave.
+        """
+        handles = {}
+        try:
+            insts = [(k, list(i), list(a), list(o)) for k, i, a, o in json_obj[0]]
+        except (TypeError, ValueError, LookupError) as err:
+            raise ValueError(f"apply_json_to_schedule: this is not a trace: {err}") from err
+        for kind, inputs, attrs, outputs in insts:
+            step = STEPS[str(InstructionKind.get(kind).name)]
+            inputs = [_read(value, handles) for value in inputs]
+            _bind(handles, outputs, step.take(sch, inputs, attrs), kind)
+
+    def simplified(self, remove_postproc):
+        """The trace without steps whose results nothing uses."""
+        used, kept = set(), []
+        for inst, kind in reversed(list(self._steps(remove_postproc))):
+            if STEPS[kind].pure and not used.intersection(inst.outputs):
+                continue
+            used.update(value for value in inst.inputs if _is_handle(value))
+            kept.append(inst)
+        decisions = {i: d for i, d in self.decisions.items() if i in kept}
+        return Trace(kept[::-1], decisions)
