@@ -112,7 +112,7 @@ tn_Buffer *eval_buffer(builder *b, const ast *call, int first, const char *name)
                    .name = tn_str_from(name),
                    .axis_separators = tn_arr_of(0)};
   if (!buf.name || read_shape(&r, &buf)) return NULL;
-  const char *scope = given(&r, SCOPE) ? eval_text(b, given(&r, SCOPE)) : "global";
+  const char *scope = eval_memory_scope(b, given(&r, SCOPE));
   if (!scope || read_data(&r, &buf, name, scope) || read_strides(&r, &buf) ||
       read_offset(&r, &buf, name))
     return NULL;

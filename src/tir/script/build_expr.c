@@ -58,6 +58,11 @@ const char *eval_text(builder *b, const ast *n) {
   return (void)ast_error(b->src, n, "expected a string"), NULL;
 }
 
+const char *eval_memory_scope(builder *b, const ast *n) {
+  const char *scope = n ? eval_text(b, n) : "global";
+  return scope && !*scope ? "global" : scope;
+}
+
 /* "float32", or T.float32 as in T.float32x4 */
 int eval_dtype(builder *b, const ast *n, tn_dtype *out) {
   val v;

@@ -105,6 +105,8 @@ tn_expr *eval_expr(builder *b, const ast *n);
 tn_obj *eval_obj(builder *b, const ast *n);
 int eval_int(builder *b, const ast *n, int64_t *out);
 const char *eval_text(builder *b, const ast *n);
+/* The memory that a buffer or allocation is in: "global" when n is NULL or an empty text. */
+const char *eval_memory_scope(builder *b, const ast *n);
 int eval_dtype(builder *b, const ast *n, tn_dtype *out);
 tn_expr *to_expr(builder *b, const ast *at, const val *v);
 tn_obj *to_obj(builder *b, const ast *at, const val *v);

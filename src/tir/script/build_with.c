@@ -25,7 +25,7 @@ static int allocate(builder *b, const ast *call, const ast *target, wrap *out) {
     return ast_error(b->src, call, "T.allocate: expected extents and a data type");
   tn_arr *shape = eval_exprs(b, extents);
   if (!shape || eval_dtype(b, type, &t)) return -1;
-  const char *where = scope ? eval_text(b, scope) : "global";
+  const char *where = eval_memory_scope(b, scope);
   tn_expr *when = where && cond ? eval_expr(b, cond) : tir_bool(true);
   if (!where || !when) return -1;
   tn_map *map = tn_scope_own(tn_map_new());
