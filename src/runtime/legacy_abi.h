@@ -28,8 +28,8 @@ typedef struct {
 
 /** Converts n arguments. @param unbox numbers that are objects become plain: for compiled code.
  *  @return 0, or -1 (MemoryError); tn_legacy_args_fini is then not needed */
-int tn_legacy_args_init(tn_legacy_args *a, const tn_any *args, int32_t n, bool unbox);
-void tn_legacy_args_fini(tn_legacy_args *a);
+TN_API int tn_legacy_args_init(tn_legacy_args *a, const tn_any *args, int32_t n, bool unbox);
+TN_API void tn_legacy_args_fini(tn_legacy_args *a);
 
 /** The value behind a TVMValue, borrowed. TypeError for an unknown code. */
 int tn_legacy_to_any(const TVMValue *value, int code, tn_any *out);
@@ -37,7 +37,7 @@ int tn_legacy_to_any(const TVMValue *value, int code, tn_any *out);
  * its next result. `ret` becomes None. */
 int tn_legacy_set_result(tn_any *ret, TVMValue *value, int *code);
 /** A result from foreign code: objects are taken over, strings and bytes copied. */
-int tn_legacy_take_result(const TVMValue *value, int code, tn_any *ret);
+TN_API int tn_legacy_take_result(const TVMValue *value, int code, tn_any *ret);
 
 /** Calls a compiled function. @return 0, or -1 with the error it left */
 TN_API int tn_legacy_call(TVMBackendPackedCFunc f, const tn_any *args, int32_t n, tn_any *ret);
@@ -47,7 +47,7 @@ int tn_legacy_call_c(TVMPackedCFunc f, void *resource, const tn_any *args, int32
 /** Parks the pending error. Always returns -1: the end of an exported function that failed. */
 int tn_legacy_fail(void);
 /** Makes the parked error, or a general one, the pending error. Always returns -1. */
-int tn_legacy_unpark(void);
+TN_API int tn_legacy_unpark(void);
 
 /** Functions that compiled code finds in its library's context; see library.h. */
 void tn_legacy_set_context(void *(*symbol)(void *ctx, const char *name), void *ctx);

@@ -10,6 +10,7 @@
 #include "ir/imm.h"
 #include "object/functions.h"
 #include "target/c/gen.h"
+#include "target/interp/interp.h"
 #include "target/target_impl.h"
 
 TN_NODES_DEFINE(TN_TARGET_NODES, target_types)
@@ -356,5 +357,6 @@ int target_init(void) {
   TN_TRY(tn_type_register_table(target_types, TN_COUNT(target_types)));
   TN_TRY(target_api_init());
   TN_TRY(c_build_init());
+  TN_TRY(interp_init());
   return target_build_init();
 }
