@@ -36,12 +36,14 @@ static tn_Range *slice_range(builder *b, const ast *s, const tn_expr *extent) {
 }
 
 /* A[i, 0:n]: a region when there is a slice, else a read. A slice with a step is a ramp. */
-static tn_expr *strided_slice(builder *b, const ast *s) {
+static tn_expr *strided_slice(builder *b, const ast *s, const tn_expr *extent) {
   int64_t step, lanes;
-  tn_expr *from = eval_expr(b, s->a), *to = from && s->b ? eval_expr(b, s->b) : NULL;
-  if (!to || eval_int(b, s->c, &step)) return NULL;
-  if (!tir_as_int((tn_obj *)tir_floordiv(distance(from, to), tir_const_int(from->dtype, step)),
-                  &lanes))
+  tn_expr *from = s->a ? eval_expr(b, s->a) : tir_zero(extent->dtype);
+  tn_expr *to = from && s->b ? eval_expr(b, s->b) : (tn_expr *)(uintptr_t)extent;
+  if (!from || !to || eval_int(b, s->c, &step)) return NULL;
+  tn_expr *length = tir_floordiv(distance(from, to), tir_const_int(from->dtype, step));
+  if (!length) return NULL;
+  if (!tir_as_int((tn_obj *)length, &lanes))
     return (void)ast_error(b->src, s, "a slice with a step must have a constant length"), NULL;
   return (tn_expr *)TN_MAKE(Ramp, .base = from, .stride = tir_const_int(from->dtype, step),
                             .lanes = lanes);
@@ -64,8 +66,9 @@ static int index_buffer(builder *b, const ast *n, tn_Buffer *buf, val *out) {
       region = true;
       continue;
     }
-    tn_expr *e = s->kind == AST_SLICE ? strided_slice(b, s) : eval_expr(b, s);
-    if (!e || tn_vec_push_obj(&indices, e)) return -1;
+    const tn_expr *extent = (const tn_expr *)tn_arr_obj(buf->shape, i);
+    tn_expr *e = s->kind == AST_SLICE ? strided_slice(b, s, extent) : eval_expr(b, s);
+    if (!e || tn_vec_push_obj(&indices, e)) return place_error(b, s);
     if (e->dtype.lanes != 1) {
       vector = s;
       continue;
