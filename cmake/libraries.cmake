@@ -50,6 +50,19 @@ tenon_library(tenon_runtime LAYERS base object runtime
 if(TENON_BUILD_COMPILER)
   tenon_library(tenon LAYERS ${TENON_COMPILER_LAYERS}
     LINK tenon_runtime Threads::Threads ${CMAKE_DL_LIBS} m)
+  # The messages of ONNX files: generated code, which is not held to our warnings.
+  pkg_check_modules(PROTOBUF_C REQUIRED IMPORTED_TARGET libprotobuf-c)
+  find_program(PROTOC_C protoc-c REQUIRED)
+  set(onnx_dir ${CMAKE_BINARY_DIR}/generated/onnx)
+  file(MAKE_DIRECTORY ${onnx_dir})
+  add_custom_command(OUTPUT ${onnx_dir}/onnx.pb-c.c ${onnx_dir}/onnx.pb-c.h
+    COMMAND ${PROTOC_C} --proto_path=${CMAKE_SOURCE_DIR}/src/import/onnx --c_out=${onnx_dir} onnx.proto
+    DEPENDS ${CMAKE_SOURCE_DIR}/src/import/onnx/onnx.proto)
+  add_library(onnx_schema STATIC ${onnx_dir}/onnx.pb-c.c)
+  target_compile_options(onnx_schema PRIVATE -w)
+  target_include_directories(onnx_schema SYSTEM PUBLIC ${onnx_dir})
+  target_link_libraries(onnx_schema PUBLIC PkgConfig::PROTOBUF_C)
+  target_link_libraries(tenon PRIVATE onnx_schema)
 endif()
 
 # The code generator that needs LLVM is opened when target llvm is first used.
