@@ -124,6 +124,15 @@ static int f_lower(TN_ARGS) {
   return tn_ret_obj(ret, driver_lower(m, simple));
 }
 
+/* Different buffers of a function are different memory, unless tir.noalias is turned off. */
+static tn_PrimFunc *without_aliases(tn_PrimFunc *f) {
+  const tn_PassContext *ctx = ir_pass_ctx_current();
+  if (!ctx) return NULL;
+  return ir_config_int(ctx, "tir.noalias", 1)
+             ? tir_with_attr(f, "tir.noalias", (tn_obj *)tir_bool(true))
+             : f;
+}
+
 /* driver.lower_primfunc(function, name, simple_mode) -> IRModule with the function by that name */
 static int f_lower_primfunc(TN_ARGS) {
   bool simple;
@@ -137,6 +146,7 @@ static int f_lower_primfunc(TN_ARGS) {
   tn_GlobalVar *v = ir_global_var(name);
   if (!m || !v) return -1;
   TN_GET(f, tir_with_attr(f, "global_symbol", (tn_obj *)tn_str_from(name)));
+  TN_GET(f, without_aliases(f));
   TN_TRY(ir_module_add(m, v, (tn_BaseFunc *)f, false));
   return tn_ret_obj(ret, driver_lower(m, simple));
 }

@@ -176,3 +176,13 @@ def main(A: T.Buffer((64,), "int32"), O: T.Buffer((16,), "int32")):
     out = tenon.nd.empty((16,), "int32")
     tenon.build(func)(tenon.nd.array(a), out)
     np.testing.assert_array_equal(out.numpy(), a[31::-2] + a[1])
+
+
+def test_buffers_of_a_function_do_not_overlap_unless_told():
+    func = from_source(MATMUL).without_attr("tir.noalias")
+    lowered = tenon.lower(func)["main"]
+    assert lowered.attrs["tir.noalias"]
+    with tenon.transform.PassContext(config={"tir.noalias": False}):
+        assert "tir.noalias" not in tenon.lower(func)["main"].attrs
+    module = tenon.lower(tenon.IRModule({"main": func}))  # a module says so itself
+    assert "tir.noalias" not in (module["main"].attrs or {})

@@ -6,17 +6,14 @@ from ..tir import PrimFunc
 from . import _ffi_api
 
 
-def _module_of(inp, args, name):
-    """An IRModule of whatever may be built."""
-    if isinstance(inp, IRModule):
+def _programs_of(inp, args):
+    """The IRModule or PrimFunc of whatever may be built."""
+    if isinstance(inp, IRModule | PrimFunc):
         return inp
-    if isinstance(inp, PrimFunc):
-        return IRModule({name: inp.with_attr("global_symbol", name)})
     if isinstance(inp, list | tuple) and args is None:
         from .. import te
 
-        func = te.create_prim_func(list(inp))
-        return _module_of(func, None, name)
+        return te.create_prim_func(list(inp))
     mod = getattr(inp, "mod", None)
     if isinstance(mod, IRModule):
         return mod
@@ -46,7 +43,10 @@ def lower(inp, args=None, name="main", binds=None, simple_mode=False):
     -------
     IRModule
     """
-    return _ffi_api.lower(_module_of(inp, args, name), simple_mode)
+    inp = _programs_of(inp, args)
+    if isinstance(inp, PrimFunc):
+        return _ffi_api.lower_primfunc(inp, name, simple_mode)
+    return _ffi_api.lower(inp, simple_mode)
 
 
 def _build_one(mod, target, host):
