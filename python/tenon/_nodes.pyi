@@ -1348,6 +1348,8 @@ class Schedule(Object):
     """1: block references are checked, 2: cached flags are checked"""
     error_render_level: int
     """0 detail, 1 fast, 2 none"""
+    rand_state: int
+    """state of the random numbers"""
     trace: Trace
     """the steps so far"""
 

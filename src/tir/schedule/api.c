@@ -37,22 +37,26 @@ static tn_TirSchedule *new_schedule(tn_IRModule *mod, const tn_TirSchedule *of, 
                       : NULL;
 }
 
-/* tir.schedule.Schedule(module, debug mask, render level) */
+/* tir.schedule.Schedule(module, debug mask, render level, seed or None) */
 static int f_new(TN_ARGS) {
-  int64_t debug, level;
-  TN_NARGS("tir.Schedule", 3);
+  int64_t debug, level, seed = -1;
+  TN_NARGS("tir.Schedule", 4);
   HANDLE(IRModule, mod, 0);
   TN_TRY(tn_any_to_int(&args[1], &debug));
   TN_TRY(tn_any_to_int(&args[2], &level));
   TN_CHECK(level >= 0 && level <= 2, ValueError, NULL, "tir.Schedule: render level %lld",
            (long long)level);
-  return tn_ret_obj(ret, new_schedule(mod, NULL, debug, level));
+  if (args[3].type_index != TN_NONE) TN_TRY(tn_any_to_int(&args[3], &seed));
+  tn_TirSchedule *s = new_schedule(mod, NULL, debug, level);
+  return s && sch_seed(s, seed) == 0 ? tn_ret_obj(ret, s) : -1;
 }
 
 /* A schedule of the same program in which the same handles are known. */
 static int f_copy(TN_ARGS) {
   SCHEDULE("Schedule.copy", 1);
-  return tn_ret_obj(ret, new_schedule(s->mod, s, s->debug_mask, s->error_render_level));
+  tn_TirSchedule *copy = new_schedule(s->mod, s, s->debug_mask, s->error_render_level);
+  int64_t seed = copy ? sch_fork_seed(s) : -1;
+  return seed >= 0 && sch_seed(copy, seed) == 0 ? tn_ret_obj(ret, copy) : -1;
 }
 
 static int f_work_on(TN_ARGS) {
@@ -293,5 +297,6 @@ static const tn_func_row functions[] = {
 
 int schedule_init(void) {
   TN_TRY(tn_type_register_table(schedule_types, TN_COUNT(schedule_types)));
+  TN_TRY(sch_sample_init());
   return tn_func_register_rows(functions, TN_COUNT(functions));
 }

@@ -123,6 +123,7 @@ int sch_annotate(tn_TirSchedule *s, const tn_obj *rv, const char *key, tn_any va
   TN_CHECK(f || b, TypeError, NULL, "annotate: expected a block or loop, got %s", tn_obj_key(o));
   const tn_map *old = f ? f->annotations : b->annotations;
   tn_any found;
+  if (tn_map_get(s->symbols, value, &found)) value = found; /* a number that was sampled */
   if (removes && !tn_map_get(old, tn_any_cstr(key), &found))
     return sch_fail(&e, "The annotation key does not exist", SCH_PLACES(o),
                     "{0} has no annotation %s", key);

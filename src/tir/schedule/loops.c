@@ -62,14 +62,15 @@ static int read_factors(const sch_step *e, const tn_For *f, const tn_arr *factor
   for (int i = 0; i < p->n; ++i) {
     tn_obj *o = tn_arr_obj(factors, i);
     int64_t k;
+    tn_any known;
     p->factors[i] = NULL;
-    if (!o) {
+    bool sampled = o && tn_map_get(e->s->symbols, tn_any_obj(o), &known);
+    if (sampled) o = known.v.obj;
+    if (!o || (sampled && tir_is_const(o, -1))) { /* -1: what sampling gives where it cannot tell */
       TN_CHECK(*open < 0, ValueError, NULL, "split: at most one factor may be None");
       *open = i;
       continue;
     }
-    tn_any known;
-    if (tn_map_get(e->s->symbols, tn_any_obj(o), &known)) o = known.v.obj;
     TN_CHECK(TN_IS(PrimExpr, o), TypeError, NULL, "split: factor %d: expected an integer, got %s",
              i, tn_obj_key(o));
     if (tir_as_int(o, &k) && k <= 0)

@@ -32,6 +32,7 @@
   F(S, REF, String, func_working_on, TN_OPT | TN_MUT, "function that get_block looks into")        \
   F(S, I64, , debug_mask, 0, "1: block references are checked, 2: cached flags are checked", "0")  \
   F(S, I64, , error_render_level, 0, "0 detail, 1 fast, 2 none", "0")                              \
+  F(S, I64, , rand_state, TN_MUT, "state of the random numbers", "1")                              \
   F(S, REF, Trace, trace, 0, "the steps so far")
 #define TN_SCHEDULE_NODES(N)                                                                       \
   N(BlockRV, Object, "tir.BlockRV", NODE, UNIQUE, tn_no_hooks, "handle of a block")                \
@@ -101,6 +102,26 @@ TN_API int sch_reverse_compute_inline(tn_TirSchedule *s, const tn_BlockRV *block
  * the handle given stands for the block that is left */
 TN_API tn_BlockRV *sch_decompose_reduction(tn_TirSchedule *s, const tn_BlockRV *block,
                                            const tn_LoopRV *loop);
+
+/** Starts the random numbers of a schedule. @param seed -1: from the clock. ValueError below that.
+ */
+TN_API int sch_seed(tn_TirSchedule *s, int64_t seed);
+/** A seed for another generator, or -1; the schedule's goes on by one. */
+TN_API int64_t sch_fork_seed(tn_TirSchedule *s);
+/** Chooses the extents of n loops whose product is a loop's extent.
+ * @param max_innermost limit of the last one; -1: none
+ * @param decision extents chosen before, made to fit; NULL: draws
+ * @return [handles of integers, extents]; (-1, 1, ...) where the extent is not constant */
+TN_API tn_arr *sch_sample_perfect_tile(tn_TirSchedule *s, const tn_LoopRV *loop, int64_t n,
+                                       int64_t max_innermost, const tn_obj *decision);
+/** The same; the product of those from `partition` on is a multiple of `factor`. */
+TN_API tn_arr *sch_sample_partitioned_tile(tn_TirSchedule *s, const tn_LoopRV *loop, int64_t n,
+                                           int64_t partition, int64_t factor,
+                                           const tn_obj *decision);
+/** Chooses one of several integers by weight. @param decision number of the candidate; -1: draws
+ * @return [handle, number of the candidate] */
+TN_API tn_arr *sch_sample_categorical(tn_TirSchedule *s, const tn_arr *candidates,
+                                      const tn_arr *probs, int64_t decision);
 
 /** An instruction; both functions take the same buffers. ValueError when they differ. */
 TN_API tn_TensorIntrin *sch_intrin_new(tn_PrimFunc *desc, tn_PrimFunc *impl);

@@ -81,6 +81,10 @@ int sch_fail(const sch_step *e, const char *fast, const void *const *places, con
 /** Takes a block and the loops around only it out of its sequence. ScheduleError if there is none.
  */
 int sch_remove_block(sch_step *e, const tn_Block *b);
+
+/** Functions of sample.c. */
+int sch_sample_init(void);
+
 #define SCH_PLACES(...) ((const void *const[]){__VA_ARGS__, NULL})
 
 #endif /* TN_TIR_SCHEDULE_SCHEDULE_IMPL_H_ */

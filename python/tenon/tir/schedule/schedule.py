@@ -4,11 +4,12 @@ from ..._ffi.registry import register_object
 from ...ir.expr import PrimExpr
 from ...ir.module import IRModule
 from ...runtime.object import Object
-from ..expr import convert
+from ..expr import IntImm, convert
 from ..function import PrimFunc
 from ..stmt import ForKind
 from . import _ffi_api
 from .handles import BlockRV, LoopRV
+from .sampling import Sampling
 from .trace import Instruction, InstructionKind
 
 # handles of integers are expressions
@@ -64,7 +65,7 @@ def _annotation(value):
 
 
 @register_object("tir.Schedule")
-class Schedule(Object):
+class Schedule(Object, Sampling):
     """A program being scheduled.
 
     Each step rewrites the program; `mod` is the program so far. Modules taken out before stay as
@@ -102,6 +103,7 @@ class Schedule(Object):
             _module(mod),
             _choice("debug_mask", debug_mask, _DEBUG),
             _choice("error_render_level", error_render_level, _RENDER),
+            seed,
         )
 
     # ---- the program and its handles ----
@@ -111,10 +113,11 @@ class Schedule(Object):
         """The program without handles."""
         return ScheduleState(self)
 
-    def _note(self, kind, inputs=(), attrs=(), outputs=()):
-        """Write a step that was taken into the trace."""
+    def _note(self, kind, inputs=(), attrs=(), outputs=(), decision=None):
+        """Write a step that was taken into the trace, with the choice that it made."""
         kind = InstructionKind.get(kind)
-        self.trace.append(Instruction(kind, list(inputs), list(attrs), list(outputs)))
+        inst = Instruction(kind, list(inputs), list(attrs), list(outputs))
+        self.trace.append(inst, decision)
 
     def _gave(self, kind, inputs, attrs, result):
         """Note a step; returns its result, a handle or a list of them."""
@@ -139,7 +142,8 @@ class Schedule(Object):
         """What a handle stands for now: Block, For or an integer."""
         if isinstance(rand_var_or_sref, StmtSRef):
             return rand_var_or_sref.stmt
-        return _ffi_api.Get(self, rand_var_or_sref)
+        result = _ffi_api.Get(self, rand_var_or_sref)
+        return result.value if isinstance(result, IntImm) else result
 
     def get_sref(self, rand_var_or_stmt):
         """The block or loop of a handle, as StmtSRef."""

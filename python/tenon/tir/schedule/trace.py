@@ -29,15 +29,20 @@ class _Step:
         "one", "list" or "none".
     pure : bool
         Whether it changes nothing but gives handles.
+    decides : bool
+        Whether it makes a choice, which its method takes as `decision`.
     """
 
-    def __init__(self, method, inputs="", attrs="", flags="", gives="none", pure=False):
+    def __init__(
+        self, method, inputs="", attrs="", flags="", gives="none", pure=False, decides=False
+    ):
         self.method = method
         self.inputs = inputs.split()
         self.attrs = attrs.split()
         self.flags = flags.split()
         self.gives = gives
-        self.pure = pure
+        self.pure = pure or decides
+        self.decides = decides
 
     def arguments(self, inputs, attrs):
         """Positional arguments and named ones, in the order in which they are written."""
@@ -60,22 +65,26 @@ class _Step:
             named[name] = bool(value) if name in self.flags else value
         return args, named
 
-    def take(self, sch, inputs, attrs):
+    def take(self, sch, inputs, attrs, decision=None):
         """Take the step; returns the list of handles it gives."""
         args, named = self.arguments(inputs, attrs)
+        if self.decides:
+            named["decision"] = decision
         result = getattr(sch, self.method)(*args, **named)
         return {"one": [result], "list": result, "none": []}[self.gives]
 
-    def text(self, inputs, attrs, outputs):
+    def text(self, inputs, attrs, outputs, decision=None):
         """The call as Python; inputs and outputs are texts already."""
         args, named = self.arguments(inputs, [_plain(a) for a in attrs])
         parts = list(args)
         for name, value in named.items():
-            if isinstance(value, list):
-                value = f"[{', '.join(value)}]"
-            elif name in self.attrs:
+            if name in self.attrs:
                 value = json.dumps(value) if isinstance(value, str) else repr(value)
+            elif isinstance(value, list):
+                value = f"[{', '.join(value)}]"
             parts.append(f"{name}={value}")
+        if decision is not None:
+            parts.append(f"decision={_plain(decision)}")
         call = f"sch.{self.method}({', '.join(parts)})"
         if not outputs:
             return call
@@ -91,6 +100,19 @@ STEPS = {
     "GetProducers": _Step("get_producers", "block", gives="list", pure=True),
     "GetConsumers": _Step("get_consumers", "block", gives="list", pure=True),
     "GetOutputBlocks": _Step("get_output_blocks", "scope_block", gives="list", pure=True),
+    "SampleCategorical": _Step(
+        "sample_categorical", attrs="candidates probs", gives="one", decides=True
+    ),
+    "SamplePerfectTile": _Step(
+        "sample_perfect_tile", "loop", "n max_innermost_factor", gives="list", decides=True
+    ),
+    "SamplePartitionedTile": _Step(
+        "sample_partitioned_tile",
+        "loop",
+        "n partition_pos innerpart_factor",
+        gives="list",
+        decides=True,
+    ),
     "Split": _Step("split", "loop [factors]", _SPLIT, _SPLIT, "list"),
     "Fuse": _Step("fuse", "*loops", "preserve_unit_iters", "preserve_unit_iters", "one"),
     "Reorder": _Step("reorder", "*loops"),
@@ -115,11 +137,13 @@ def _plain(value):
     """Numbers and texts without their nodes."""
     if isinstance(value, IntImm | FloatImm | StringImm):
         value = value.value
+    if isinstance(value, Array):
+        return [_plain(item) for item in value]
     return str(value) if isinstance(value, str) else value
 
 
 def _is_handle(value):
-    return isinstance(value, BlockRV | LoopRV)
+    return isinstance(value, BlockRV | LoopRV | Var)
 
 
 @register_object("tir.InstructionKind")
@@ -165,7 +189,7 @@ class _Names:
     def of(self, value):
         """An input as a number, "None", a name, a text in quotes, or a list or dict of these."""
         value = _plain(value)
-        if _is_handle(value) or isinstance(value, Var):
+        if _is_handle(value):
             if value not in self.known:
                 raise IndexError(f"Random variable is not defined: {value}")
             return self.known[value]
@@ -253,6 +277,26 @@ class Trace(Object):
             decisions[inst] = decision
         _ffi_api.TraceSet(self, [*self.insts, inst], decisions)
 
+    def get_decision(self, inst):
+        """The choice that was made for a step; None if there is none."""
+        return dict(self.decisions.items()).get(inst)
+
+    def with_decision(self, inst, decision, remove_postproc):
+        """A copy in which a step has another choice.
+
+        Parameters
+        ----------
+        inst : Instruction
+            A step of the trace.
+        decision : object
+            The choice: a number or a list of numbers.
+        remove_postproc : bool
+            Whether to leave out what comes after `Schedule.enter_postproc`.
+        """
+        insts = [i for i, _ in self._steps(remove_postproc)]
+        decisions = {i: d for i, d in self.decisions.items() if i in insts}
+        return Trace(insts, {**decisions, inst: decision})
+
     def pop(self):
         """Take the last step away and return it; None if there is none."""
         insts = list(self.insts)
@@ -289,7 +333,8 @@ class Trace(Object):
         for inst, kind in self._steps(remove_postproc):
             inputs = [_written(names.of(value)) for value in inst.inputs]
             outputs = [names.add(rv) for rv in inst.outputs]
-            lines.append(STEPS[kind].text(inputs, inst.attrs, outputs))
+            decision = self.get_decision(inst)
+            lines.append(STEPS[kind].text(inputs, inst.attrs, outputs, decision))
         return lines
 
     def __str__(self):
@@ -298,11 +343,11 @@ class Trace(Object):
 
     __repr__ = __str__
 
-    def show(self):
-        """Print the trace as Python."""
+    def show(self, style=None, black_format=False):
+        """Print the trace as Python; `style` and `black_format` as in `IRModule.show`."""
         print(str(self))
 
-    def apply_to_schedule(self, sch, remove_postproc=False):
+    def apply_to_schedule(self, sch, remove_postproc=False, decision_provider=None):
         """Take the steps on another schedule.
 
         Parameters
@@ -311,12 +356,19 @@ class Trace(Object):
             Of the program that the trace began with.
         remove_postproc : bool
             Whether to stop where the postprocessing begins.
+        decision_provider : callable, optional
+            Takes a step, its inputs, attributes and the choice made for it; returns the choice to
+            make.
         """
-        handles = {}
+        handles, chosen = {}, dict(self.decisions.items())
         for inst, kind in self._steps(remove_postproc):
             inputs = [_renamed(value, handles) for value in inst.inputs]
             attrs = [_plain(value) for value in inst.attrs]
-            _bind(handles, list(inst.outputs), STEPS[kind].take(sch, inputs, attrs), kind)
+            decision = chosen.get(inst)
+            if decision_provider is not None:
+                decision = decision_provider(inst, inputs, attrs, decision)
+            results = STEPS[kind].take(sch, inputs, attrs, _plain(decision))
+            _bind(handles, list(inst.outputs), results, kind)
 
     @staticmethod
     def apply_json_to_schedule(json_obj, sch):
@@ -332,12 +384,14 @@ class Trace(Object):
         handles = {}
         try:
             insts = [(k, list(i), list(a), list(o)) for k, i, a, o in json_obj[0]]
+            decisions = {int(i): decision for i, decision in json_obj[1]}
         except (TypeError, ValueError, LookupError) as err:
             raise ValueError(f"apply_json_to_schedule: this is not a trace: {err}") from err
-        for kind, inputs, attrs, outputs in insts:
+        for number, (kind, inputs, attrs, outputs) in enumerate(insts):
             step = STEPS[str(InstructionKind.get(kind).name)]
             inputs = [_read(value, handles) for value in inputs]
-            _bind(handles, outputs, step.take(sch, inputs, attrs), kind)
+            results = step.take(sch, inputs, attrs, decisions.get(number))
+            _bind(handles, outputs, results, kind)
 
     def simplified(self, remove_postproc):
         """The trace without steps whose results nothing uses."""

@@ -1,0 +1,105 @@
+"""Steps of schedules that make random choices."""
+
+from ..expr import convert
+from . import _ffi_api
+
+
+class Sampling:
+    """The random part of `Schedule`."""
+
+    __slots__ = ()
+
+    def seed(self, seed):
+        """Start the random choices anew.
+
+        Parameters
+        ----------
+        seed : int
+            Where to start; -1: anywhere.
+        """
+        _ffi_api.Seed(self, seed)
+
+    def fork_seed(self):
+        """A seed for another schedule, drawn from this one; int."""
+        return _ffi_api.ForkSeed(self)
+
+    def _chosen(self, kind, inputs, attrs, result):
+        handles, decision = result
+        handles = list(handles)
+        self._note(kind, inputs, attrs, handles, decision)
+        return handles
+
+    def sample_categorical(self, candidates, probs, decision=None):
+        """Choose one of several integers.
+
+        Parameters
+        ----------
+        candidates : list of int
+            What to choose from.
+        probs : list of float
+            How likely each of them is.
+        decision : int, optional
+            Number of the one to take; left out, it is drawn.
+
+        Returns
+        -------
+        ExprRV
+            Stands for the integer.
+        """
+        attrs = [[convert(c) for c in candidates], [convert(float(p)) for p in probs]]
+        decided = -1 if decision is None else int(decision)
+        handle, decision = _ffi_api.SampleCategorical(self, *attrs, decided)
+        self._note("SampleCategorical", [], attrs, [handle], decision)
+        return handle
+
+    def sample_perfect_tile(self, loop, n, max_innermost_factor=16, decision=None):
+        """Choose the extents of `n` loops whose product is the extent of a loop.
+
+        Parameters
+        ----------
+        loop : LoopRV
+            The loop that is to be split.
+        n : int
+            Number of loops.
+        max_innermost_factor : int
+            Limit of the last extent; -1: none.
+        decision : list of int, optional
+            The extents to take; left out, they are drawn.
+
+        Returns
+        -------
+        list of ExprRV
+            For `split`, outermost first.
+        """
+        attrs = [n, max_innermost_factor]
+        result = _ffi_api.SamplePerfectTile(self, loop, *attrs, _numbers(decision))
+        return self._chosen("SamplePerfectTile", [loop], attrs, result)
+
+    def sample_partitioned_tile(self, loop, n, partition_pos=0, innerpart_factor=1, decision=None):
+        """Like `sample_perfect_tile`, with a condition on the inner extents.
+
+        Parameters
+        ----------
+        loop : LoopRV
+            The loop that is to be split.
+        n : int
+            Number of loops.
+        partition_pos : int
+            The first of the inner loops.
+        innerpart_factor : int
+            The product of the inner extents is a multiple of it.
+        decision : list of int, optional
+            The extents to take; left out, they are drawn.
+
+        Returns
+        -------
+        list of ExprRV
+            For `split`, outermost first.
+        """
+        attrs = [n, partition_pos, innerpart_factor]
+        result = _ffi_api.SamplePartitionedTile(self, loop, *attrs, _numbers(decision))
+        return self._chosen("SamplePartitionedTile", [loop], attrs, result)
+
+
+def _numbers(decision):
+    return None if decision is None else [int(i) for i in decision]
