@@ -145,11 +145,33 @@ static void test_errors_show_the_place(void **state) {
   expect_error("x = 1\n", "no function or class is defined");
 }
 
+/* What was found by trying random texts. */
+static void test_what_would_not_read_back(void **state) {
+  (void)state;
+  round_trip("@T.prim_func\n"
+             "def main(A: T.Buffer((4,), \"float32\")):\n"
+             "    A[0] = T.float32(-0.0)\n"
+             "    A[1] = A[0] * T.float32(-1)");
+  expect_error("@T.prim_func\ndef f(A: T.Buffer((4,), 'float32')):\n    T.evaluate(+A.data)\n",
+               "+ needs a number\n --> test.py:3:16");
+  expect_error("@T.prim_func\ndef f(A: T.Buffer((4,), 'float32')):\n    T.evaluate(+'text')\n",
+               "+ needs a number");
+  expect_error("@T.prim_func\ndef f(a: T.handle):\n"
+               "    A = T.match_buffer(a, (4,), strides='text')\n",
+               "strides: expected integers, got handle");
+  expect_error("@T.prim_func\ndef f(a: T.handle):\n"
+               "    A = T.match_buffer(a, (4,), strides=(1.5,))\n",
+               "strides: expected integers, got float32");
+  expect_error("@T.prim_func\ndef f():\n    B = T.allocate_const([1, 2], 'int88', [2])\n",
+               "constant data of type int88");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_round_trips),
       cmocka_unit_test(test_sugar_gives_the_same),
       cmocka_unit_test(test_errors_show_the_place),
+      cmocka_unit_test(test_what_would_not_read_back),
   };
   return cmocka_run_group_tests(tests, start_compiler, NULL);
 }

@@ -50,19 +50,29 @@ static int read_data(const reader *r, tn_Buffer *buf, const char *name, const ch
   return buf->data ? 0 : -1;
 }
 
+/* Strides that are no integers would print as something else. */
+static int check_strides(const reader *r, const ast *at, const tn_arr *strides) {
+  for (int64_t i = 0; strides && i < strides->len; ++i) {
+    tn_dtype t = ((const tn_expr *)tn_arr_obj(strides, i))->dtype;
+    if (!ir_is_integral(t))
+      return ast_error(r->b->src, at, "strides: expected integers, got %s", TN_DT(t));
+  }
+  return strides ? 0 : -1;
+}
+
 /* strides=("s0", 1): a string is the name of a new variable */
 static int read_strides(const reader *r, tn_Buffer *buf) {
   TN_VEC(out);
   const ast *a = given(r, STRIDES);
   if (a && a->kind != AST_TUPLE && a->kind != AST_LIST)
-    return (buf->strides = eval_exprs(r->b, a)) ? 0 : -1;
+    return check_strides(r, a, buf->strides = eval_exprs(r->b, a));
   for (int i = 0; a && i < a->items.n; ++i) {
     const ast *n = a->items.items[i];
     void *e = n->kind == AST_STR ? (void *)tir_var(n->text, TN_I32) : (void *)eval_expr(r->b, n);
     if (!e || tn_vec_push_obj(&out, e)) return -1;
     if (n->kind == AST_STR && bind_name(r->b, n->text, PLAIN_OBJ(e))) return -1;
   }
-  return (buf->strides = tn_arr_from(&out)) ? 0 : -1;
+  return check_strides(r, a, buf->strides = tn_arr_from(&out));
 }
 
 static int read_offset(const reader *r, tn_Buffer *buf, const char *name) {

@@ -386,6 +386,12 @@ static int eval_compare(builder *b, const ast *n, val *out) {
   return apply_binary(b, n, n->ops[0], &x, &y, out);
 }
 
+/* As Python's operator on expressions has it: x * -1. */
+static tn_expr *negated(tn_expr *e) {
+  tn_expr *minus = e->dtype.code == kDLUInt ? NULL : tir_const_int(e->dtype, -1);
+  return minus ? tir_mul(e, minus) : tn_error_pending() ? NULL : tir_neg(e, NULL);
+}
+
 static int eval_unary(builder *b, const ast *n, val *out) {
   val x;
   TN_TRY(eval(b, n->a, &x));
@@ -400,8 +406,10 @@ static int eval_unary(builder *b, const ast *n, val *out) {
   }
   tn_expr *e = to_expr(b, n->a, &x);
   if (!e) return -1;
+  if (!strcmp(n->text, "+") && (e->dtype.code == kDLOpaqueHandle || TN_IS(StringImm, e)))
+    return ast_error(b->src, n, "+ needs a number");
   if (!strcmp(n->text, "not")) e = tir_not(e, NULL);
-  else if (!strcmp(n->text, "-")) e = tir_neg(e, NULL);
+  else if (!strcmp(n->text, "-")) e = negated(e);
   else if (!strcmp(n->text, "~")) e = tir_bitwise_not(e, NULL);
   *out = PLAIN_OBJ(e);
   return e ? 0 : place_error(b, n);

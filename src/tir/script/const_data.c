@@ -51,7 +51,9 @@ static int put_floats(const DLTensor *dl, const tn_arr *list) {
   return err;
 }
 
-static bool whole_bytes(tn_dtype t) { return t.lanes == 1 && (t.bits % 8 == 0 || ir_is_bool(t)); }
+static bool whole_bytes(tn_dtype t) {
+  return t.lanes == 1 && ((t.bits % 8 == 0 && t.bits <= 64) || ir_is_bool(t));
+}
 
 static int fill(const DLTensor *dl, const tn_arr *list) {
   TN_CHECK(whole_bytes(dl->dtype), NotImplementedError, NULL, "constant data of type %s",

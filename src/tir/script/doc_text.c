@@ -85,7 +85,11 @@ static int write_joined(writer *w, const tn_arr *items) {
 
 /* ---- literals ---- */
 
-static void write_float(writer *w, double x) { tn_buf_double(&w->out, x); }
+/* The shortest form; a negative zero keeps its point, or it would read back as the integer 0. */
+static void write_float(writer *w, double x) {
+  tn_buf_double(&w->out, x);
+  if (x == 0 && signbit(x)) put(w, ".0");
+}
 
 static int write_literal(writer *w, const tn_LiteralDoc *d) {
   const tn_obj *v = d->value;
