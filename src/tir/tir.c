@@ -61,6 +61,14 @@ static int init_while(tn_obj *self) {
   return init_condition(((tn_While *)self)->condition, "tir.While.condition");
 }
 
+/* A constant bound takes the wider type of the loop variable. */
+static int widen_bound(tn_For *f, const char *field, const tn_expr *bound) {
+  const tn_IntImm *i = TN_AS(IntImm, bound);
+  if (!i || i->dtype.bits >= f->loop_var->dtype.bits) return 0;
+  tn_any wide = tn_any_obj(tir_const_int(f->loop_var->dtype, i->value));
+  return wide.v.obj ? tn_field_set((tn_obj *)f, tn_type_field(&tn_type_For, field), &wide) : -1;
+}
+
 static int init_for(tn_obj *self) {
   tn_For *f = (tn_For *)self;
   TN_CHECK(f->kind >= TIR_FOR_SERIAL && f->kind <= TIR_FOR_THREAD_BINDING, ValueError, f->span,
@@ -68,6 +76,7 @@ static int init_for(tn_obj *self) {
   tn_dtype v = f->loop_var->dtype;
   TN_CHECK(v.code == kDLInt || v.code == kDLUInt, TypeError, f->span,
            "loop variable %s: expected an integer, got %s", tn_cstr(f->loop_var->name), TN_DT(v));
+  if (widen_bound(f, "min", f->min) || widen_bound(f, "extent", f->extent)) return -1;
   TN_CHECK(tn_dtype_eq(f->min->dtype, f->extent->dtype) || tir_is_zero(f->min), TypeError, f->span,
            "loop over %s: min is %s but extent is %s", tn_cstr(f->loop_var->name),
            TN_DT(f->min->dtype), TN_DT(f->extent->dtype));

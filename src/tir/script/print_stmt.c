@@ -156,10 +156,9 @@ static int print_while(printer *p, const tn_While *s) {
 
 static int print_if(printer *p, const tn_IfThenElse *s) {
   tn_ExprDoc *cond = print_expr(p, s->condition);
-  tn_arr *then_ = cond ? body_in_frame(p, (const tn_obj *)s, (const tn_obj *)s->then_case) : NULL;
-  tn_arr *else_ = !then_ || !s->else_case
-                      ? no_paths()
-                      : body_in_frame(p, (const tn_obj *)s, (const tn_obj *)s->else_case);
+  const tn_obj *yes = (const tn_obj *)s->then_case, *no = (const tn_obj *)s->else_case;
+  tn_arr *then_ = cond ? body_in_frame(p, yes, yes) : NULL;
+  tn_arr *else_ = !then_ || !no ? no_paths() : body_in_frame(p, no, no);
   return emit(
       p, noted(p, s, TN_DOC(IfDoc, .predicate = cond, .then_branch = then_, .else_branch = else_)));
 }

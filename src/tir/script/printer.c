@@ -160,8 +160,7 @@ static bool opens_frame(const tn_obj *o) {
   case TN_TI_PrimFunc:
   case TN_TI_For:
   case TN_TI_BlockRealize:
-  case TN_TI_While:
-  case TN_TI_IfThenElse: return true;
+  case TN_TI_While: return true;
   default: return false;
   }
 }
@@ -183,8 +182,26 @@ static int note_use(finder *f, const tn_obj *o) {
   return tn_pmap_put_int(&f->depth, o, common);
 }
 
+static int find_uses(void *ctx, tn_obj *o);
+
+/* Each branch of a condition is a body of its own. */
+static int find_in_branch(finder *f, tn_stmt *branch) {
+  if (!branch) return 0;
+  bool opens = f->n < TN_COUNT(f->path);
+  if (opens) f->path[f->n++] = (tn_obj *)branch;
+  int err = find_uses(f, (tn_obj *)branch);
+  if (opens) f->n--;
+  return err;
+}
+
 static int find_uses(void *ctx, tn_obj *o) {
   finder *f = ctx;
+  const tn_IfThenElse *cond = TN_AS(IfThenElse, o);
+  if (cond)
+    return find_uses(f, (tn_obj *)cond->condition) || find_in_branch(f, cond->then_case) ||
+                   find_in_branch(f, cond->else_case)
+               ? -1
+               : 0;
   bool named =
       o->type_index == TN_TI_Var || o->type_index == TN_TI_SizeVar || o->type_index == TN_TI_Buffer;
   if (named && note_use(f, o)) return -1;
