@@ -6,6 +6,7 @@
 #include "driver/build.h"
 #include "driver/tir_pipeline.h"
 #include "ir/ir.h"
+#include "kernels/kernels.h"
 #include "object/functions.h"
 #include "te/te.h"
 #include "target/target.h"
@@ -13,7 +14,13 @@
 #include "tir/tir.h"
 
 static int (*const layers[])(void) = {
-    ir_init,           arith_init, tir_init, te_init, target_init, driver_tir_pipeline_init,
+    ir_init,
+    arith_init,
+    tir_init,
+    te_init,
+    kernels_init,
+    target_init,
+    driver_tir_pipeline_init,
     driver_build_init,
 };
 

@@ -37,6 +37,10 @@ static tn_TirSchedule *new_schedule(tn_IRModule *mod, const tn_TirSchedule *of, 
                       : NULL;
 }
 
+tn_TirSchedule *sch_new(tn_IRModule *mod, int64_t debug_mask, int64_t render_level) {
+  return new_schedule(mod, NULL, debug_mask, render_level);
+}
+
 /* tir.schedule.Schedule(module, debug mask, render level, seed or None) */
 static int f_new(TN_ARGS) {
   int64_t debug, level, seed = -1;

@@ -53,6 +53,9 @@ _Static_assert((int)TN_TI_END_schedule <= (int)TN_TI_BEGIN_TE,
    ScheduleError (rendered as the schedule asks), or IndexError for a handle that it does not have.
  */
 
+/** A schedule of a module's functions. @param debug_mask, render_level as in the node */
+TN_API tn_TirSchedule *sch_new(tn_IRModule *mod, int64_t debug_mask, int64_t render_level);
+
 /** The block of a name. @param func function to look into; NULL: the one worked on, else "main" or
  * the only one. */
 TN_API tn_BlockRV *sch_get_block(tn_TirSchedule *s, const char *name, const char *func);

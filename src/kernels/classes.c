@@ -1,0 +1,79 @@
+/* Scheduling a whole program: stages are inlined, then each one left is given to the first class
+   that applies.
+
+   In between create_prim_func and the lowering passes. */
+#include "base/error.h"
+#include "base/scope.h"
+#include "ir/imm.h"
+#include "ir/module.h"
+#include "kernels/kernels_impl.h"
+#include "object/functions.h"
+
+/* In this order: the first that applies. */
+static const kernel_class classes[] = {kernel_elementwise, kernel_tile, kernel_rows, kernel_plain};
+
+static int schedule_stage(tn_TirSchedule *s, tn_BlockRV *rv, const kernel_machine *m) {
+  TN_SCOPE(scope);
+  kernel_stage st;
+  int r = kernel_stage_of(&st, s, rv, m);
+  if (r <= 0) return r;
+  for (int i = 0; i < TN_COUNT(classes); ++i)
+    if ((r = classes[i](&st)) != 0) return r < 0 ? r : 0;
+  return 0;
+}
+
+static int schedule_all(tn_TirSchedule *s, const kernel_machine *m) {
+  tn_BlockRV *root;
+  tn_arr *blocks;
+  TN_TRY(kernel_inline_stages(s, m));
+  TN_GET(root, sch_get_block(s, "root", "main"));
+  TN_GET(blocks, sch_get_child_blocks(s, (tn_obj *)root));
+  for (int64_t i = 0; i < blocks->len; ++i)
+    TN_TRY(schedule_stage(s, (tn_BlockRV *)blocks->items[i].v.obj, m));
+  return 0;
+}
+
+/* A program without blocks, or marked as done, is left alone. */
+static bool is_ready(const tn_PrimFunc *f) {
+  if (tir_func_attr(f, "tir.is_scheduled") || tir_func_attr(f, "tir.noschedule")) return true;
+  const tn_BlockRealize *r = TN_AS(BlockRealize, f->body);
+  return !r || r->block->iter_vars->len != 0;
+}
+
+tn_PrimFunc *kernels_schedule(tn_PrimFunc *f, const kernel_machine *m) {
+  TN_SCOPE(scope);
+  if (is_ready(f)) return tn_scope_return(scope, f);
+  tn_IRModule *mod;
+  tn_GlobalVar *v;
+  tn_TirSchedule *s;
+  TN_GETP(mod, ir_module_new(NULL, NULL, NULL));
+  TN_GETP(v, ir_global_var("main"));
+  TN_TRYP(ir_module_add(mod, v, (tn_BaseFunc *)f, false));
+  TN_GETP(s, sch_new(mod, 0, 2));
+  TN_TRYP(schedule_all(s, m));
+  tn_BaseFunc *done;
+  TN_GETP(done, ir_module_lookup(s->mod, v));
+  return tn_scope_return(
+      scope, tir_with_attr((tn_PrimFunc *)done, "tir.is_scheduled", (tn_obj *)tir_i32(1)));
+}
+
+static int f_schedule(TN_ARGS) {
+  int64_t bytes, registers, threads;
+  TN_NARGS("kernels.schedule", 4);
+  TN_ARG_OBJ(PrimFunc, f, 0);
+  TN_CHECK(f, TypeError, NULL, "kernels.schedule: expected a PrimFunc, got None");
+  TN_TRY(tn_any_to_int(&args[1], &bytes));
+  TN_TRY(tn_any_to_int(&args[2], &registers));
+  TN_TRY(tn_any_to_int(&args[3], &threads));
+  TN_CHECK(bytes >= 0 && bytes <= 256 && registers > 0 && registers <= 64 && threads > 0 &&
+               threads <= 4096,
+           ValueError, NULL,
+           "kernels.schedule: no such machine: vectors of %lld bytes, %lld registers, %lld threads",
+           (long long)bytes, (long long)registers, (long long)threads);
+  kernel_machine m = {(int)bytes, (int)registers, (int)threads, 32 << 10, 1 << 20};
+  return tn_ret_obj(ret, kernels_schedule(f, &m));
+}
+
+static const tn_func_row rows[] = {{"kernels.schedule", f_schedule}};
+
+int kernels_init(void) { return tn_func_register_rows(rows, TN_COUNT(rows)); }

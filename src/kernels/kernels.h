@@ -1,0 +1,27 @@
+/* Schedules that make computes fast: from a tensor program as create_prim_func makes it (one block
+   a stage, plain loops) to one that is tiled, vectorized and parallel. One file a kernel class;
+   classes.c is the list they are tried in, the first that applies to a stage wins.
+
+   Nothing here is written for one machine: sizes follow from what a kernel_machine says. */
+#ifndef TN_KERNELS_KERNELS_H_
+#define TN_KERNELS_KERNELS_H_
+
+#include "tir/tir.h"
+
+/** What a schedule needs to know of the processor. */
+typedef struct {
+  int vector_bytes;     /* of a vector register: 64, 32, 16; 0: no vectors */
+  int vector_registers; /* 32, 16 */
+  int threads;          /* that kernels may use; 1: nothing is made parallel */
+  int64_t l1, l2;       /* bytes of cache a core has */
+} kernel_machine;
+
+/** Schedules a program. Stages that no class knows (those with extern calls, say) stay as they are,
+ * as does a program marked `tir.is_scheduled`.
+ *  @return PrimFunc, scope-owned, or NULL with an error */
+TN_API tn_PrimFunc *kernels_schedule(tn_PrimFunc *f, const kernel_machine *m);
+
+/** "kernels.schedule"(PrimFunc, vector bytes, vector registers, threads) for programs and tests. */
+TN_API int kernels_init(void);
+
+#endif /* TN_KERNELS_KERNELS_H_ */

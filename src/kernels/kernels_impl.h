@@ -1,0 +1,57 @@
+/* What the kernel classes share: a stage as they see it. */
+#ifndef TN_KERNELS_KERNELS_IMPL_H_
+#define TN_KERNELS_KERNELS_IMPL_H_
+
+#include "kernels/kernels.h"
+#include "tir/schedule/schedule.h"
+
+enum { KERNEL_MAX_AXES = 16 };
+
+/* How reads depend on a stage's axis. */
+typedef struct {
+  tn_Var *var;    /* the block's iterator */
+  int64_t extent; /* -1: not constant */
+  bool reduce;
+  bool contiguous; /* every read that uses it has it in the last index with factor 1, and nowhere
+                      else */
+  int reads;       /* number of reads that use it */
+} kernel_axis;
+
+/* A block with one loop for each of its iterators. */
+typedef struct {
+  tn_TirSchedule *sch;
+  tn_BlockRV *rv;
+  const tn_Block *block;
+  const kernel_machine *machine;
+  tn_arr *loops; /* LoopRV, outermost first; loop i runs axis i */
+  kernel_axis axis[KERNEL_MAX_AXES];
+  int naxes, nspatial, nreads;
+  int64_t spatial, reduction; /* numbers of iterations; -1: not constant */
+  int lanes;                  /* of the result's type in a vector register; 1: none */
+} kernel_stage;
+
+static inline tn_LoopRV *kernel_loop(const kernel_stage *st, int i) {
+  return (tn_LoopRV *)st->loops->items[i].v.obj;
+}
+
+/* A class: schedules the stage. @return 1 done, 0 it is not for this class, -1 error */
+typedef int (*kernel_class)(kernel_stage *st);
+int kernel_elementwise(kernel_stage *st);
+int kernel_tile(kernel_stage *st);
+int kernel_rows(kernel_stage *st);
+int kernel_plain(kernel_stage *st);
+
+/* Inlines the stages whose values are cheaper to compute where they are used than to keep. */
+int kernel_inline_stages(tn_TirSchedule *s, const kernel_machine *m);
+
+/* The stage of a block. @return 1, 0 when it is none that can be scheduled, -1 error */
+int kernel_stage_of(kernel_stage *st, tn_TirSchedule *s, tn_BlockRV *rv, const kernel_machine *m);
+
+/* Splits a loop in two, the inner of `factor` iterations. */
+int kernel_split(kernel_stage *st, tn_LoopRV *loop, int64_t factor, tn_LoopRV **outer,
+                 tn_LoopRV **inner);
+/* Fuses `n` loops and makes the result parallel when the stage is worth it. */
+int kernel_parallel(kernel_stage *st, tn_LoopRV *const *loops, int n);
+int kernel_reorder(kernel_stage *st, tn_LoopRV *const *loops, int n);
+
+#endif /* TN_KERNELS_KERNELS_IMPL_H_ */

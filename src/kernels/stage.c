@@ -1,0 +1,135 @@
+/* Looking at one stage: its axes, how its reads depend on them; and the steps that all classes
+ * take. */
+#include "arith/region.h"
+#include "base/error.h"
+#include "base/scope.h"
+#include "ir/functor.h"
+#include "kernels/kernels_impl.h"
+#include "object/functions.h"
+
+enum { PARALLEL_WORK = 1 << 15 }; /* iterations below which a second thread does not pay */
+
+/* ---- reads ---- */
+
+typedef struct {
+  const kernel_axis *axis;
+  bool found;
+} var_search;
+
+static int is_var(void *ctx, tn_obj *node) {
+  var_search *s = ctx;
+  s->found |= node == (tn_obj *)s->axis->var;
+  return s->found;
+}
+
+static bool uses(const void *e, const kernel_axis *a) {
+  var_search s = {a, false};
+  (void)tn_post_order(e, is_var, &s);
+  return s.found;
+}
+
+/* Is `e` the axis plus something without it? */
+static int has_factor_one(tn_expr *e, const kernel_axis *a, bool *yes) {
+  tn_arr *vars, *factors;
+  tn_any v = tn_any_obj(a->var);
+  TN_GET(vars, tn_scope_own(tn_arr_new(&v, 1)));
+  TN_GET(factors, arith_linear(e, vars));
+  *yes = factors->len == 2 && tir_is_one(factors->items[0].v.obj);
+  return 0;
+}
+
+static int look_at_read(kernel_stage *st, const tn_BufferLoad *load) {
+  ++st->nreads;
+  for (int i = 0; i < st->naxes; ++i) {
+    kernel_axis *a = &st->axis[i];
+    if (!uses(load->indices, a)) continue;
+    ++a->reads;
+    int64_t last = load->indices->len - 1;
+    bool ok = true;
+    for (int64_t k = 0; k < last; ++k) ok = ok && !uses(load->indices->items[k].v.obj, a);
+    if (ok) TN_TRY(has_factor_one((tn_expr *)load->indices->items[last].v.obj, a, &ok));
+    a->contiguous = a->contiguous && ok;
+  }
+  return 0;
+}
+
+static int visit(void *ctx, tn_obj *node) {
+  const tn_BufferLoad *load = TN_AS(BufferLoad, node);
+  return load ? look_at_read(ctx, load) : 0;
+}
+
+/* ---- the stage ---- */
+
+static int64_t times(int64_t a, int64_t b) {
+  return a < 0 || b < 0 || (b && a > INT64_MAX / b) ? -1 : a * b;
+}
+
+static int set_axes(kernel_stage *st) {
+  const tn_arr *iters = st->block->iter_vars;
+  st->spatial = st->reduction = 1;
+  for (int64_t i = 0; i < iters->len; ++i) {
+    const tn_IterVar *iv = (const tn_IterVar *)iters->items[i].v.obj;
+    kernel_axis *a = &st->axis[st->naxes++];
+    *a = (kernel_axis){.var = iv->var, .extent = -1, .contiguous = true};
+    a->reduce = iv->iter_type == IR_ITER_COMM_REDUCE;
+    (void)tir_as_int((const tn_obj *)iv->dom->extent, &a->extent);
+    int64_t *total = a->reduce ? &st->reduction : &st->spatial;
+    *total = times(*total, a->extent);
+    /* spatial axes first, so that loops are where the classes look for them */
+    if (!a->reduce && st->nspatial++ != i) return 0;
+  }
+  return 1;
+}
+
+int kernel_stage_of(kernel_stage *st, tn_TirSchedule *s, tn_BlockRV *rv, const kernel_machine *m) {
+  *st = (kernel_stage){.sch = s, .rv = rv, .machine = m, .lanes = 1};
+  TN_GET(st->block, (const tn_Block *)sch_get(s, (tn_obj *)rv));
+  const tn_BufferStore *store = TN_AS(BufferStore, st->block->body);
+  int64_t n = st->block->iter_vars->len;
+  if (!store || n == 0 || n > KERNEL_MAX_AXES) return 0;
+  TN_GET(st->loops, sch_get_loops(s, rv));
+  if (st->loops->len != n) return 0;
+  int bits = store->buffer->dtype.bits;
+  if (m->vector_bytes && bits >= 8 && store->buffer->dtype.lanes == 1)
+    st->lanes = m->vector_bytes * 8 / bits;
+  if (!set_axes(st)) return 0;
+  TN_TRY(tn_post_order(store->value, visit, st));
+  return 1;
+}
+
+/* ---- steps ---- */
+
+int kernel_split(kernel_stage *st, tn_LoopRV *loop, int64_t factor, tn_LoopRV **outer,
+                 tn_LoopRV **inner) {
+  tn_expr *f;
+  tn_arr *factors, *parts;
+  TN_GET(f, tir_i32((int32_t)factor));
+  tn_any both[] = {{.type_index = TN_NONE}, tn_any_obj(f)};
+  TN_GET(factors, tn_scope_own(tn_arr_new(both, 2)));
+  TN_GET(parts, sch_split(st->sch, loop, factors, true, false));
+  *outer = (tn_LoopRV *)parts->items[0].v.obj;
+  *inner = (tn_LoopRV *)parts->items[1].v.obj;
+  return 0;
+}
+
+static tn_arr *loop_list(tn_LoopRV *const *loops, int n) {
+  TN_VEC(v);
+  for (int i = 0; i < n; ++i) TN_TRYP(tn_vec_push_obj(&v, loops[i]));
+  return tn_scope_own(tn_arr_new(v.items, v.len));
+}
+
+int kernel_reorder(kernel_stage *st, tn_LoopRV *const *loops, int n) {
+  tn_arr *list;
+  TN_GET(list, loop_list(loops, n));
+  return sch_reorder(st->sch, list);
+}
+
+int kernel_parallel(kernel_stage *st, tn_LoopRV *const *loops, int n) {
+  int64_t work = times(st->spatial, st->reduction);
+  if (n == 0 || st->machine->threads <= 1 || (work >= 0 && work < PARALLEL_WORK)) return 0;
+  tn_arr *list;
+  tn_LoopRV *one = loops[0];
+  TN_GET(list, loop_list(loops, n));
+  if (n > 1) TN_GET(one, sch_fuse(st->sch, list, true));
+  return sch_set_kind(st->sch, one, TIR_FOR_PARALLEL, NULL);
+}

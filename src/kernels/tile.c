@@ -1,0 +1,94 @@
+/* Reductions over which an innermost spatial axis is contiguous in everything read: matrix products
+   with a row-major right side, convolutions, pooling, sums over outer axes. A tile of the result,
+   rows times vectors, stays in registers while the reduction runs:
+
+     for tiles (parallel): init tile;  for k: for r in unrolled: for v in vectorized: C[r, v] +=
+   A[r, k] * B[k, v]
+
+   The number of rows follows from the registers: rows * vectors + vectors + 1 must fit. */
+#include "base/error.h"
+#include "kernels/kernels_impl.h"
+
+enum { MAX_ROWS = 8 };
+
+/* Largest divisor of n up to `most`. */
+static int64_t divisor(int64_t n, int64_t most) {
+  for (int64_t d = most; d > 1; --d)
+    if (n % d == 0) return d;
+  return 1;
+}
+
+/* Lanes of the innermost tile: whole vectors, as many as divide the extent; fewer lanes for a short
+ * axis. */
+static int64_t vector_extent(const kernel_stage *st, int64_t extent, int *vectors) {
+  for (int nv = 2; nv > 0; --nv)
+    if (extent % (st->lanes * nv) == 0) return *vectors = nv, (int64_t)st->lanes;
+  *vectors = 1;
+  for (int v = st->lanes / 2; v >= 4; v /= 2)
+    if (extent % v == 0) return v;
+  return 0;
+}
+
+/* The axis whose values share what is read along the vector: the one of which the fewest reads
+   depend, from the inside; -1: none. */
+static int row_axis(const kernel_stage *st, int vector_axis) {
+  for (int i = vector_axis - 1; i >= 0; --i)
+    if (st->axis[i].extent > 1 && st->axis[i].reads < st->nreads) return i;
+  return -1;
+}
+
+typedef struct {
+  tn_LoopRV *vec, *vecs, *rows; /* inner loops; NULL: there is none */
+  tn_LoopRV *outer[KERNEL_MAX_AXES + 2];
+  int nouter;
+} tile;
+
+static int cut(kernel_stage *st, tile *t, int64_t lanes, int vectors) {
+  int last = st->nspatial - 1, row = row_axis(st, last);
+  int most = (st->machine->vector_registers - vectors - 2) / vectors;
+  int64_t rows = row < 0 ? 1 : divisor(st->axis[row].extent, most < MAX_ROWS ? most : MAX_ROWS);
+  tn_LoopRV *rest = kernel_loop(st, last), *around;
+  for (int i = 0; i < last; ++i) {
+    around = kernel_loop(st, i);
+    if (i == row && rows > 1) TN_TRY(kernel_split(st, around, rows, &around, &t->rows));
+    t->outer[t->nouter++] = around;
+  }
+  TN_TRY(kernel_split(st, rest, lanes, &rest, &t->vec));
+  if (vectors > 1) TN_TRY(kernel_split(st, rest, vectors, &rest, &t->vecs));
+  t->outer[t->nouter++] = rest;
+  return 0;
+}
+
+static int arrange(kernel_stage *st, const tile *t) {
+  tn_LoopRV *order[2 * KERNEL_MAX_AXES + 4];
+  int n = 0;
+  for (int i = 0; i < t->nouter; ++i) order[n++] = t->outer[i];
+  for (int i = st->nspatial; i < st->naxes; ++i) order[n++] = kernel_loop(st, i);
+  if (t->rows) order[n++] = t->rows;
+  if (t->vecs) order[n++] = t->vecs;
+  order[n++] = t->vec;
+  return kernel_reorder(st, order, n);
+}
+
+static int mark(tn_TirSchedule *s, tn_LoopRV *loop, tir_for_kind kind) {
+  return loop ? sch_set_kind(s, loop, kind, NULL) : 0;
+}
+
+int kernel_tile(kernel_stage *st) {
+  int last = st->nspatial - 1, vectors;
+  if (st->nspatial == st->naxes || st->nspatial == 0 || !st->block->init || st->lanes < 4) return 0;
+  const kernel_axis *a = &st->axis[last];
+  if (!a->contiguous || a->reads == 0 || a->extent < 4) return 0;
+  int64_t lanes = vector_extent(st, a->extent, &vectors);
+  if (!lanes) return 0;
+  tile t = {0};
+  TN_TRY(cut(st, &t, lanes, vectors));
+  TN_TRY(arrange(st, &t));
+  TN_TRY(kernel_parallel(st, t.outer, t.nouter));
+  TN_TRY(mark(st->sch, t.rows, TIR_FOR_UNROLLED));
+  TN_TRY(mark(st->sch, t.vecs, TIR_FOR_UNROLLED));
+  TN_TRY(mark(st->sch, t.vec, TIR_FOR_VECTORIZED));
+  tn_BlockRV *init; /* its loops are copies, marked as those are */
+  TN_GET(init, sch_decompose_reduction(st->sch, st->rv, kernel_loop(st, st->nspatial)));
+  return 1;
+}

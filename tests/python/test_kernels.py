@@ -1,0 +1,125 @@
+"""Schedules of the kernel classes: right numbers for odd extents, and the loops they are to give."""
+
+import numpy as np
+import pytest
+import tenon
+from tenon import te, tir
+from tenon.contrib import utils
+
+schedule = tenon.get_global_func("kernels.schedule")
+
+
+def build(ins, outs, vector_bytes=64, threads=2, target="llvm"):
+    f = te.create_prim_func([*ins, *outs])
+    g = schedule(f, vector_bytes, 32, threads)
+    module = tenon.IRModule({"main": g.with_attr("global_symbol", "main")})
+    mod = tenon.build(module, target=target)
+    if target == "c":  # source: compiled by exporting it
+        folder = utils.tempdir()
+        mod.export_library(folder.relpath("lib.so"))
+        mod = tenon.runtime.load_module(folder.relpath("lib.so"))
+    return g, mod
+
+
+def check(ins, outs, reference, rtol=1e-4, **how):
+    g, mod = build(ins, outs, **how)
+    rng = np.random.default_rng(0)
+    data = [rng.random([int(d) for d in t.shape], dtype=np.float32) for t in ins]
+    results = [tenon.nd.array(np.zeros([int(d) for d in t.shape], t.dtype)) for t in outs]
+    mod["main"](*[tenon.nd.array(a) for a in data], *results)
+    for got, want in zip(results, reference(*data), strict=True):
+        np.testing.assert_allclose(got.numpy(), want, rtol=rtol, atol=1e-5)
+    return g.script()
+
+
+def matmul(m, n, k):
+    a, b = te.placeholder((m, k), name="A"), te.placeholder((k, n), name="B")
+    r = te.reduce_axis((0, k), name="k")
+    c = te.compute((m, n), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="C")
+    d = te.compute((m, n), lambda i, j: tir.max(c[i, j] - 1.0, tir.const(0, "float32")), name="D")
+    return [a, b], [d], lambda x, y: [np.maximum(x @ y - 1, 0)]
+
+
+@pytest.mark.parametrize("shape", [(64, 64, 64), (7, 24, 5), (1, 17, 9), (13, 31, 1), (48, 8, 200)])
+@pytest.mark.parametrize("vector_bytes", [64, 32, 16, 0])
+def test_matmul(shape, vector_bytes):
+    check(*matmul(*shape), vector_bytes=vector_bytes)
+
+
+def test_matmul_keeps_a_tile_in_registers():
+    text = check(*matmul(64, 64, 64))
+    assert "T.parallel(" in text and "T.unroll(8)" in text and "T.vectorized(16)" in text
+    narrow = check(*matmul(64, 64, 64), vector_bytes=32)
+    assert "T.vectorized(8)" in narrow
+
+
+def test_small_programs_run_on_one_thread():
+    assert "T.parallel" not in check(*matmul(4, 16, 4))
+    assert "T.parallel" not in check(*matmul(64, 64, 64), threads=1)
+
+
+@pytest.mark.parametrize("target", ["llvm", "c", "stackvm"])
+def test_softmax_on_every_host_target(target):
+    x = te.placeholder((6, 40), name="X")
+    r0, r1 = te.reduce_axis((0, 40)), te.reduce_axis((0, 40))
+    top = te.compute((6,), lambda i: te.max(x[i, r0], axis=r0), name="top")
+    e = te.compute((6, 40), lambda i, j: te.exp(x[i, j] - top[i]), name="e")
+    s = te.compute((6,), lambda i: te.sum(e[i, r1], axis=r1), name="s")
+    out = te.compute((6, 40), lambda i, j: e[i, j] / s[i], name="out")
+
+    def reference(v):
+        p = np.exp(v - v.max(1, keepdims=True))
+        return [p / p.sum(1, keepdims=True)]
+
+    text = check([x], [out], reference, target=target)
+    assert 'T.block("e")' in text  # computed once, though two stages read it
+
+
+@pytest.mark.parametrize("size", [8, 14, 7])
+def test_padded_convolution(size):
+    x, w = te.placeholder((1, 8, size, size), name="X"), te.placeholder((16, 8, 3, 3), name="W")
+    c, i, j = te.reduce_axis((0, 8)), te.reduce_axis((0, 3)), te.reduce_axis((0, 3))
+    padded = te.compute(
+        (1, 8, size + 2, size + 2),
+        lambda n, k, y, z: tir.if_then_else(
+            tir.all(y >= 1, y <= size, z >= 1, z <= size),
+            x[n, k, y - 1, z - 1],
+            tir.const(0, "float32"),
+        ),
+        name="padded",
+    )
+    y = te.compute(
+        (1, 16, size, size),
+        lambda n, f, a, b: te.sum(padded[n, c, a + i, b + j] * w[f, c, i, j], axis=[c, i, j]),
+        name="Y",
+    )
+
+    def reference(v, u):
+        p = np.pad(v, ((0, 0), (0, 0), (1, 1), (1, 1)))
+        windows = np.lib.stride_tricks.sliding_window_view(p, (3, 3), axis=(2, 3))
+        return [np.einsum("nchwij,fcij->nfhw", windows, u)]
+
+    text = check([x, w], [y], reference)
+    assert 'T.block("padded")' in text  # not repeated for every filter
+
+
+def test_chains_are_inlined_and_dynamic_extents_work():
+    n = te.var("n")
+    a = te.placeholder((n, 16), name="A")
+    b = te.compute((n, 16), lambda i, j: a[i, j] + 1.0, name="B")
+    c = te.compute((n, 16), lambda i, j: b[i, j] * 2.0, name="C")
+    g = schedule(te.create_prim_func([a, c]), 64, 32, 2)
+    assert 'T.block("B")' not in g.script() and "T.vectorized(16)" in g.script()
+    mod = tenon.build(tenon.IRModule({"main": g.with_attr("global_symbol", "main")}), target="llvm")
+    x = np.arange(80, dtype="float32").reshape(5, 16)
+    out = tenon.nd.array(np.zeros_like(x))
+    mod["main"](tenon.nd.array(x), out)
+    np.testing.assert_allclose(out.numpy(), (x + 1) * 2)
+
+
+def test_a_scheduled_program_is_left_alone():
+    ins, outs, _ = matmul(8, 16, 8)
+    once = schedule(te.create_prim_func([*ins, *outs]), 64, 32, 2)
+    assert schedule(once, 16, 16, 1).same_as(once)
+    with pytest.raises(ValueError, match="no such machine"):
+        schedule(once, 64, 0, 1)
