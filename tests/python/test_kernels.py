@@ -1,4 +1,4 @@
-"""Schedules of the kernel classes: right numbers for odd extents, and the loops they are to give."""
+"""Schedules of the kernel classes: right numbers for odd extents, and the loops they give."""
 
 import numpy as np
 import pytest
