@@ -53,6 +53,7 @@ _SUBMODULES = (
     "instrument",
     "ir",
     "nd",
+    "relay",
     "runtime",
     "script",
     "support",

@@ -10,6 +10,7 @@ _MODULE_OF = {
     "ir": "ir._classes",
     "transform": "ir._classes",
     "instrument": "ir._classes",
+    "relay": "relay._classes",
 }
 
 

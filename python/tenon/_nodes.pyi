@@ -186,6 +186,11 @@ class IRModule(Object):
     attrs: DictAttrs | None
     """attributes of the module"""
 
+class IncompleteType(Type):
+    """type that inference is to find (type key IncompleteType)"""
+    kind: int
+    """what it stands for"""
+
 class IntImm(PrimExpr):
     """integer or bool constant (type key IntImm)"""
     value: int
@@ -368,8 +373,26 @@ class TupleType(Type):
     fields: Array
     """types of the fields"""
 
+class TypeCall(Type):
+    """type definition with types put in (type key TypeCall)"""
+    func: Type
+    """GlobalTypeVar of the type definition"""
+    args: Array
+    """types put in for its parameters"""
+
 class TypeConstraint(Type):
     """condition on types (type key TypeConstraint)"""
+
+class TypeRelation(TypeConstraint):
+    """relation of types that a function decides (type key TypeRelation)"""
+    func: EnvFunc
+    """(types, number of inputs, attributes, reporter) -> bool: solved"""
+    args: Array
+    """types that are related: inputs, then results"""
+    num_inputs: int
+    """how many of them are inputs"""
+    attrs: Attrs | None
+    """attributes of the operator"""
 
 class TypeVar(Type):
     """type variable (type key TypeVar)"""
@@ -565,6 +588,54 @@ class WorkspaceMemoryPools(Object):
 class WorkspacePoolInfo(PoolInfo):
     """memory for tensors (type key ir.WorkspacePoolInfo)"""
 
+class BaseTensorType(Type):
+    """type of tensors (type key relay.BaseTensorType)"""
+
+class Call(RelayExpr):
+    """call of an operator or function (type key relay.Call)"""
+    op: RelayExpr
+    """operator, function, constructor, or what gives a function"""
+    args: Array
+    """arguments"""
+    attrs: Attrs | None
+    """attributes of the operator"""
+    type_args: Array
+    """types put in for the type parameters"""
+
+class Clause(Object):
+    """pattern and result (type key relay.Clause)"""
+    lhs: Pattern
+    """pattern"""
+    rhs: RelayExpr
+    """result where it matches"""
+
+class Constant(RelayExpr):
+    """tensor that is known (type key relay.Constant)"""
+    data: NDArray
+    """the value"""
+
+class Constructor(RelayExpr):
+    """makes values of an algebraic data type (type key relay.Constructor)"""
+    name_hint: str
+    """name, unique in the module"""
+    inputs: Array
+    """types of the fields"""
+    belong_to: GlobalTypeVar
+    """the type it makes values of"""
+    tag: int
+    """number, given when the type joins a module; -1 before"""
+
+class Function(BaseFunc):
+    """function (type key relay.Function)"""
+    params: Array
+    """parameters (Var)"""
+    type_params: Array
+    """type variables bound here (TypeVar)"""
+    ret_type: Type | None
+    """type of the result as far as it is written down"""
+    body: RelayExpr
+    """the result"""
+
 class Pass(Object):
     """function from modules to modules (type key transform.Pass)"""
     pass_info: PassInfo
@@ -574,6 +645,123 @@ class FunctionPass(Pass):
     """pass over each Relay function (type key relay.FunctionPass)"""
     pass_func: Function
     """(function, module, context) -> function, or None to drop it"""
+
+class Id(Object):
+    """identity of a variable (type key relay.Id)"""
+    name_hint: str
+    """name to show"""
+
+class If(RelayExpr):
+    """choice (type key relay.If)"""
+    cond: RelayExpr
+    """bool scalar"""
+    true_branch: RelayExpr
+    """result where it holds; evaluated only then"""
+    false_branch: RelayExpr
+    """result elsewhere; evaluated only then"""
+
+class Let(RelayExpr):
+    """binds a variable (type key relay.Let)"""
+    var: Any
+    """variable bound in body, and in value where that is a function"""
+    value: RelayExpr
+    """its value"""
+    body: RelayExpr
+    """the result"""
+
+class Match(RelayExpr):
+    """takes values of algebraic data types apart (type key relay.Match)"""
+    data: RelayExpr
+    """what is taken apart"""
+    clauses: Array
+    """tried in order (Clause)"""
+    complete: bool
+    """must the clauses cover every value?"""
+
+class Pattern(Object):
+    """any pattern (type key relay.Pattern)"""
+    span: Span | None
+    """place in the source text"""
+
+class PatternConstructor(Pattern):
+    """matches values of a constructor (type key relay.PatternConstructor)"""
+    constructor: Constructor
+    """constructor that made the value"""
+    patterns: Array
+    """one for each field"""
+
+class PatternTuple(Pattern):
+    """matches tuples (type key relay.PatternTuple)"""
+    patterns: Array
+    """one for each field"""
+
+class PatternVar(Pattern):
+    """matches everything, bound to a variable (type key relay.PatternVar)"""
+    var: Any
+    """variable bound to what is matched"""
+
+class PatternWildcard(Pattern):
+    """matches everything (type key relay.PatternWildcard)"""
+
+class RefCreate(RelayExpr):
+    """new reference (type key relay.RefCreate)"""
+    value: RelayExpr
+    """what it holds at first"""
+
+class RefRead(RelayExpr):
+    """what a reference holds (type key relay.RefRead)"""
+    ref: RelayExpr
+    """the reference"""
+
+class RelayRefType(Type):
+    """type of references (type key relay.RefType)"""
+    value: Type
+    """type of what the reference holds"""
+
+class RefWrite(RelayExpr):
+    """changes what a reference holds; gives () (type key relay.RefWrite)"""
+    ref: RelayExpr
+    """the reference"""
+    value: RelayExpr
+    """what it holds from now on"""
+
+class TempExpr(RelayExpr):
+    """what only passes see, between rewrites (type key relay.TempExpr)"""
+
+class TensorType(BaseTensorType):
+    """type of dense tensors (type key relay.TensorType)"""
+    shape: Array
+    """extents (PrimExpr; Any where known at run time only)"""
+    dtype: str
+    """type of an element"""
+
+class Tuple(RelayExpr):
+    """tuple of values (type key relay.Tuple)"""
+    fields: Array
+    """the fields"""
+
+class TupleGetItem(RelayExpr):
+    """field of a tuple (type key relay.TupleGetItem)"""
+    tuple_value: RelayExpr
+    """a tuple"""
+    index: int
+    """which field"""
+
+class TypeData(Type):
+    """definition of an algebraic data type (type key relay.TypeData)"""
+    header: GlobalTypeVar
+    """name"""
+    type_vars: Array
+    """type parameters (TypeVar)"""
+    constructors: Array
+    """ways to make a value (Constructor)"""
+
+class Var(RelayExpr):
+    """variable (type key relay.Var)"""
+    vid: Id
+    """identity: variables of one id are one variable"""
+    type_annotation: Type | None
+    """its type as far as it is written down"""
 
 class ADT(Object):
     """tag and fields: a tuple or a constructed value (type key runtime.ADT)"""
@@ -604,7 +792,7 @@ class Module(Object):
 class NDArray(Object):
     """multi-dimensional array on a device (type key runtime.NDArray)"""
 
-class Function(Object):
+class runtime_PackedFunc(Object):
     """callable (type key runtime.PackedFunc)"""
 
 class ShapeTuple(Object):
@@ -1021,7 +1209,7 @@ class BufferStore(Stmt):
     indices: Array
     """one index for each axis (PrimExpr)"""
 
-class Call(PrimExpr):
+class tir_Call(PrimExpr):
     """call of an intrinsic or function (type key tir.Call)"""
     op: BaseExpr
     """Op of an intrinsic, or GlobalVar of a function of the module"""
@@ -1185,7 +1373,7 @@ class Layout(Object):
     axes: Array
     """axes in order (IterVar); the extents of sub-axes are their factors"""
 
-class Let(PrimExpr):
+class tir_Let(PrimExpr):
     """binds a variable in an expression (type key tir.Let)"""
     var: Var
     """variable bound in body"""
@@ -1374,14 +1562,14 @@ class Shuffle(PrimExpr):
     indices: Array
     """lane of that which each lane of the result takes"""
 
-class Var(PrimExpr):
+class tir_Var(PrimExpr):
     """variable (type key tir.Var)"""
     name: str
     """name hint: identity is the object's, not the name's"""
     type_annotation: Type | None
     """type beyond dtype: what a pointer points to"""
 
-class SizeVar(Var):
+class SizeVar(tir_Var):
     """variable that is never negative (type key tir.SizeVar)"""
 
 class StmtSRef(Object):

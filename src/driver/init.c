@@ -8,6 +8,7 @@
 #include "ir/ir.h"
 #include "kernels/kernels.h"
 #include "object/functions.h"
+#include "relay/relay.h"
 #include "te/te.h"
 #include "target/target.h"
 #include "tenon/compiler.h"
@@ -19,6 +20,7 @@ static int (*const layers[])(void) = {
     tir_init,
     te_init,
     kernels_init,
+    relay_init,
     target_init,
     driver_tir_pipeline_init,
     driver_build_init,

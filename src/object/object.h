@@ -25,8 +25,9 @@ enum {
   TN_TI_BEGIN_TE = 320,
   TN_TI_BEGIN_RELAY = 336,
   TN_TI_BEGIN_DRIVER = 400,
-  TN_TI_BEGIN_DYNAMIC = 512, /* types registered at run time, attribute sets among them */
-  TN_TYPE_MAX = 4096,        /* no index reaches this: the size of side tables */
+  TN_TI_BEGIN_OPS = 512,      /* attribute sets of operators, in the order of their registration */
+  TN_TI_BEGIN_DYNAMIC = 1024, /* types registered at run time */
+  TN_TYPE_MAX = 4096,         /* no index reaches this: the size of side tables */
 };
 
 /** What a field holds, and its C type. */

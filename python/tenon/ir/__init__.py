@@ -22,14 +22,19 @@ _WHERE = {
     ),
     ".supply": "GlobalVarSupply NameSupply",
     ".type": (
-        "FuncType GlobalTypeVar PointerType PrimType TupleType Type TypeConstraint TypeKind TypeVar"
+        "FuncType GlobalTypeVar IncompleteType PointerType PrimType RelayRefType TupleType Type "
+        "TypeConstraint TypeKind TypeVar"
     ),
+    ".tensor_type": "BaseTensorType TensorType",
+    ".type_relation": "TypeCall TypeRelation",
+    ".adt": "Constructor TypeData",
     ".affine_type": "TensorAffineType TupleAffineType",
     "..tir.expr": "FloatImm IntImm",
 }
 _NAMES = {name: where for where, names in _WHERE.items() for name in names.split()}
 _SUBMODULES = (
     "_ffi_api",
+    "adt",
     "affine_type",
     "attrs",
     "base",
@@ -43,8 +48,10 @@ _SUBMODULES = (
     "module",
     "op",
     "supply",
+    "tensor_type",
     "transform",
     "type",
+    "type_relation",
 )
 __getattr__, __dir__ = _attach(__name__, _SUBMODULES, _NAMES)
 __all__ = sorted(_NAMES)

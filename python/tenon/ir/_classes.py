@@ -7,6 +7,7 @@ from ..tir import expr as _tir_expr  # noqa: F401
 from ..tir import function as _tir_function  # noqa: F401
 from ..tir import stmt as _tir_stmt  # noqa: F401
 from . import (  # noqa: F401
+    adt,
     affine_type,
     attrs,
     base,
@@ -19,6 +20,8 @@ from . import (  # noqa: F401
     module,
     op,
     supply,
+    tensor_type,
     transform,
     type,
+    type_relation,
 )

@@ -93,6 +93,12 @@ class TypeVar(Type):
     def __init__(self, name_hint, kind=TypeKind.Type):
         self.__init_handle_by_constructor__(_ffi_api.TypeVar, name_hint, kind)
 
+    def __call__(self, *args):
+        """The type with types put in for its parameters."""
+        from .type_relation import TypeCall
+
+        return TypeCall(self, args)
+
 
 @register_object("GlobalTypeVar")
 class GlobalTypeVar(Type):
@@ -110,6 +116,12 @@ class GlobalTypeVar(Type):
 
     def __init__(self, name_hint, kind=TypeKind.AdtHandle):
         self.__init_handle_by_constructor__(_ffi_api.GlobalTypeVar, name_hint, kind)
+
+    def __call__(self, *args):
+        """The type with types put in for its parameters."""
+        from .type_relation import TypeCall
+
+        return TypeCall(self, args)
 
 
 @register_object("TupleType")
@@ -157,3 +169,35 @@ class FuncType(Type):
         self.__init_handle_by_constructor__(
             _ffi_api.FuncType, arg_types, ret_type, type_params or [], type_constraints or []
         )
+
+
+@register_object("IncompleteType")
+class IncompleteType(Type):
+    """A type that inference is to find.
+
+    Parameters
+    ----------
+    kind : TypeKind
+        What it stands for.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, kind=TypeKind.Type):
+        self.__init_handle_by_constructor__(_ffi_api.IncompleteType, kind)
+
+
+@register_object("relay.RefType")
+class RelayRefType(Type):
+    """Type of references.
+
+    Parameters
+    ----------
+    value : Type
+        Type of what they hold.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, value):
+        self.__init_handle_by_constructor__(_ffi_api.RelayRefType, value)

@@ -1,0 +1,57 @@
+"""Relay: graphs of operators over tensors, with functions, control flow and data types."""
+
+from .._lazy import attach as _attach
+
+_WHERE = {
+    ".expr": (
+        "Call Constant Expr If Let RefCreate RefRead RefWrite TempExpr Tuple TupleGetItem "
+        "TupleWrapper Var bind const var"
+    ),
+    ".function": "Function",
+    ".adt": (
+        "Clause Constructor Match Pattern PatternConstructor PatternTuple PatternVar "
+        "PatternWildcard TypeData"
+    ),
+    ".ty": (
+        "Any FuncType GlobalTypeVar IncompleteType RefType ShapeVar TensorType TupleType Type "
+        "TypeCall TypeConstraint TypeKind TypeRelation TypeVar is_dynamic scalar_type"
+    ),
+    ".scope_builder": "ScopeBuilder",
+    ".base": "Id RelayNode astext pretty_print",
+    "..ir.base": "Node SequentialSpan SourceName Span",
+    "..ir.expr": "GlobalVar RelayExpr",
+    "..ir.module": "IRModule",
+    "..ir.op": "Op",
+}
+_NAMES = {name: where for where, names in _WHERE.items() for name in names.split()}
+_NAMES["Module"] = "..ir.module:IRModule"
+_SUBMODULES = (
+    "_ffi_api",
+    "adt",
+    "base",
+    "expr",
+    "function",
+    "op",
+    "scope_builder",
+    "ty",
+)
+_own, _listing = _attach(__name__, _SUBMODULES, _NAMES)
+
+
+def __getattr__(name):
+    """Parts and names of the package; anything else is an operator."""
+    try:
+        return _own(name)
+    except AttributeError:
+        from . import op
+
+        value = None if name.startswith("__") else getattr(op, name, None)
+        if value is None:
+            raise
+        return value
+
+
+def __dir__():
+    from . import op
+
+    return sorted({*_listing(), *dir(op)})
