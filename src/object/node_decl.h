@@ -75,10 +75,32 @@ typedef tn_shape tn_ShapeTuple;
   };
 #define TN_AS_ITEM(Name, Base, key, kind, role, hooks, doc) &tn_type_##Name,
 
+/* A type that one file keeps to itself (attributes of an operator): its index is given to it when it
+   is registered, so that no table of indices has to know it. */
+#define TN_AS_LOCAL(Name, Base, key_, kind_, role_, hooks_, doc_)                                  \
+  typedef struct {                                                                                 \
+    tn_obj hdr;                                                                                    \
+    TN_FIELDS_##Name(TN_AS_MEMBER, Name)                                                           \
+  } tn_##Name;                                                                                     \
+  static const tn_field tn_fields_of_##Name[] = {TN_FIELDS_##Name(TN_AS_FIELD, Name){0}};          \
+  static tn_type tn_type_##Name = {                                                                \
+      .key = key_,                                                                                 \
+      .name = #Name,                                                                               \
+      .size = sizeof(tn_##Name),                                                                   \
+      .base = &tn_type_##Base,                                                                     \
+      .fields = tn_fields_of_##Name,                                                               \
+      .nfield = sizeof tn_fields_of_##Name / sizeof(tn_field) - 1,                                 \
+      .kind = TN_KIND_##kind_,                                                                     \
+      .role = TN_EQ_##role_,                                                                       \
+      .doc = doc_,                                                                                 \
+      .hooks = &hooks_,                                                                            \
+  };
+
 #define TN_NODES_FORWARD(TABLE) TABLE(TN_AS_FORWARD)
 #define TN_NODES_INDEX(TABLE, begin, layer)                                                        \
   enum { TN_TI_BEFORE_##layer = (begin)-1, TABLE(TN_AS_INDEX) TN_TI_END_##layer };
 #define TN_NODES_DECLARE(TABLE) TABLE(TN_AS_STRUCT)
+#define TN_NODES_LOCAL(TABLE)   TABLE(TN_AS_LOCAL)
 #define TN_NODES_DEFINE(TABLE, list)                                                               \
   TABLE(TN_AS_TYPE)                                                                                \
   static const tn_type *const list[] = {TABLE(TN_AS_ITEM)};
