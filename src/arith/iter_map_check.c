@@ -108,8 +108,8 @@ static int check_mark(checker *k, tn_IterMark *m) {
     TN_GET(expected, iter_simple(c, tir_mul(s->lower_factor, s->extent)));
     left.items[found] = left.items[--left.len];
   }
-  if (k->level == ITER_MAP_BIJECTIVE ? iter_equal(c, expected, m->extent)
-                                     : iter_divides(c, expected, m->extent))
+  if (iter_equal(c, expected, m->extent) ||
+      (k->level != ITER_MAP_BIJECTIVE && iter_divides(c, expected, m->extent)))
     return 0;
   return iter_fail(c, "the indices use a part of an iterator only", m->source);
 }

@@ -1,19 +1,14 @@
 /* Types of schedules and the functions Python programs call. */
 #include <string.h>
 
+#include "tir/schedule/api.h"
 #include "tir/schedule/schedule_impl.h"
 #include "tir/tir_impl.h"
 
 TN_NODES_DEFINE(TN_SCHEDULE_NODES, schedule_types)
 
-/* The schedule is argument 0, its handle argument 1. */
-#define SCHEDULE(name, nargs)                                                                      \
-  TN_NARGS(name, nargs);                                                                           \
-  TN_ARG_OBJ(TirSchedule, s, 0);                                                                   \
-  TN_CHECK(s, TypeError, NULL, name ": expected a Schedule, got None")
-#define HANDLE(T, out, i)                                                                          \
-  TN_ARG_OBJ(T, out, i);                                                                           \
-  TN_CHECK(out, TypeError, NULL, "schedule: argument %d: expected a " #T ", got None", i)
+#define SCHEDULE SCH_ARG_SCHEDULE
+#define HANDLE   SCH_ARG_HANDLE
 
 static int text_or_null(const tn_any *a, const char **out) {
   *out = NULL;
@@ -302,5 +297,6 @@ static const tn_func_row functions[] = {
 int schedule_init(void) {
   TN_TRY(tn_type_register_table(schedule_types, TN_COUNT(schedule_types)));
   TN_TRY(sch_sample_init());
+  TN_TRY(schedule_blocks_init());
   return tn_func_register_rows(functions, TN_COUNT(functions));
 }

@@ -12,8 +12,9 @@ int sch_remove_block(sch_step *e, const tn_Block *b) {
     top = sch_parent(e, top);
   const tn_obj *around = sch_parent(e, top);
   if (!around || around->type_index != TN_TI_SeqStmt)
-    return sch_fail(e, "The block is the only one of its scope", SCH_PLACES(b),
-                    "The block {0} is the only one of its scope: nothing would be left");
+    return sch_fail(e, "Cannot remove the only leaf in the scope", SCH_PLACES(b),
+                    "Block {0} is the only leaf in its scope, which cannot be removed; otherwise "
+                    "the scope would be empty");
   return sch_replace(e, (const tn_stmt *)top, tir_nop());
 }
 

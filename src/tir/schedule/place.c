@@ -1,43 +1,15 @@
 /* Which blocks use what others make; loops around blocks; where buffers live. */
 #include "ir/functor.h"
-#include "tir/schedule/schedule_impl.h"
-
-static bool has_buffer(const tn_arr *regions, const tn_Buffer *b) {
-  for (int64_t i = 0; i < regions->len; ++i) {
-    if (((const tn_BufferRegion *)tn_arr_obj(regions, i))->buffer == b) return true;
-  }
-  return false;
-}
-static bool share_buffer(const tn_arr *a, const tn_arr *b) {
-  for (int64_t i = 0; i < a->len; ++i) {
-    if (has_buffer(b, ((const tn_BufferRegion *)tn_arr_obj(a, i))->buffer)) return true;
-  }
-  return false;
-}
+#include "tir/schedule/regions.h"
 
 tn_arr *sch_get_neighbours(tn_TirSchedule *s, const tn_BlockRV *block, bool producers) {
   SCH_STEP(e, s, producers ? "get-producers" : "get-consumers");
+  SCH_SCOPE_INFO(info);
   TN_VEC(blocks);
-  TN_VEC(out);
-  const tn_Block *b = sch_block_of(&e, block),
-                 *scope = b ? sch_scope_block(&e, sch_parent(&e, b)) : NULL;
-  if (!b) return NULL;
-  if (scope && sch_blocks_below((const tn_obj *)scope->body, &blocks)) return NULL;
-  for (int64_t i = 0; i < blocks.len; ++i) {
-    const tn_Block *other = ((const tn_BlockRealize *)blocks.items[i].v.obj)->block;
-    bool related =
-        producers ? share_buffer(other->writes, b->reads) : share_buffer(b->writes, other->reads);
-    tn_obj *rv = other != b && related ? sch_handle(s, (const tn_obj *)other) : NULL;
-    if (other != b && related && (!rv || tn_vec_push_obj(&out, rv))) return NULL;
-  }
-  return tn_arr_from(&out);
-}
-
-static bool allocates(const tn_Block *scope, const tn_Buffer *b) {
-  for (int64_t i = 0; i < scope->alloc_buffers->len; ++i) {
-    if (tn_arr_obj(scope->alloc_buffers, i) == (const tn_obj *)b) return true;
-  }
-  return false;
+  const tn_Block *b = sch_block_of(&e, block), *scope = b ? sch_scope_root(&e, b, false) : NULL;
+  if (!scope || sch_scope_info_of(scope, &info)) return NULL;
+  TN_TRYP(producers ? sch_producers(&info, b, &blocks) : sch_consumers(&info, b, &blocks));
+  return sch_handles(s, &blocks);
 }
 
 tn_arr *sch_get_output_blocks(tn_TirSchedule *s, const tn_BlockRV *scope_rv) {
@@ -48,13 +20,9 @@ tn_arr *sch_get_output_blocks(tn_TirSchedule *s, const tn_BlockRV *scope_rv) {
   if (!scope || sch_blocks_below((const tn_obj *)scope->body, &blocks)) return NULL;
   for (int64_t i = 0; i < blocks.len; ++i) {
     const tn_Block *b = ((const tn_BlockRealize *)blocks.items[i].v.obj)->block;
-    bool leaves = false;
-    for (int64_t j = 0; j < b->writes->len; ++j)
-      leaves = leaves || !allocates(scope, ((tn_BufferRegion *)tn_arr_obj(b->writes, j))->buffer);
-    tn_obj *rv = leaves ? sch_handle(s, (const tn_obj *)b) : NULL;
-    if (leaves && (!rv || tn_vec_push_obj(&out, rv))) return NULL;
+    if (sch_is_output(b, scope)) TN_TRYP(tn_vec_push_obj(&out, b));
   }
-  return tn_arr_from(&out);
+  return sch_handles(s, &out);
 }
 
 tn_LoopRV *sch_add_unit_loop(tn_TirSchedule *s, const tn_obj *rv) {
@@ -83,7 +51,7 @@ int sch_set_scope(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index, con
                     (long long)b->writes->len, (long long)index);
   tn_Buffer *old = ((tn_BufferRegion *)tn_arr_obj(b->writes, index))->buffer;
   const tn_Block *site = sch_scope_block(&e, sch_parent(&e, b));
-  if (!site || !allocates(site, old))
+  if (!site || !sch_allocates(site, old))
     return sch_fail(&e, "The buffer is not allocated by the block around", SCH_PLACES(b),
                     "Buffer %s, which block {0} writes, is not allocated by the block around it",
                     tn_cstr(old->name));

@@ -50,7 +50,7 @@ tn_BlockRV *sch_get_block(tn_TirSchedule *s, const char *name, const char *func)
   return NULL;
 }
 
-static tn_arr *handles(tn_TirSchedule *s, const tn_vec *stmts) {
+tn_arr *sch_handles(tn_TirSchedule *s, const tn_vec *stmts) {
   TN_VEC(out);
   for (int64_t i = 0; i < stmts->len; ++i) {
     const tn_obj *o = stmts->items[i].v.obj;
@@ -65,7 +65,7 @@ tn_arr *sch_get_loops(tn_TirSchedule *s, const tn_BlockRV *block) {
   SCH_STEP(e, s, "get-loops");
   TN_VEC(loops);
   const tn_Block *b = sch_block_of(&e, block);
-  return b && sch_loops_above(&e, b, &loops) == 0 ? handles(s, &loops) : NULL;
+  return b && sch_loops_above(&e, b, &loops) == 0 ? sch_handles(s, &loops) : NULL;
 }
 
 tn_arr *sch_get_child_blocks(tn_TirSchedule *s, const tn_obj *block_or_loop) {
@@ -76,5 +76,5 @@ tn_arr *sch_get_child_blocks(tn_TirSchedule *s, const tn_obj *block_or_loop) {
   TN_CHECKP(!o || b || f, TypeError, NULL, "get_child_blocks: expected a block or loop, got %s",
             tn_obj_key(o));
   if (!o || sch_blocks_below((const tn_obj *)(b ? b->body : f->body), &blocks)) return NULL;
-  return handles(s, &blocks);
+  return sch_handles(s, &blocks);
 }

@@ -52,6 +52,8 @@ int sch_moved(sch_step *e, const void *old, const void *now);
 int sch_commit(sch_step *e);
 /** A fresh handle of a block, loop, ... NULL with MemoryError. */
 tn_obj *sch_handle(tn_TirSchedule *s, const tn_obj *stmt);
+/** The same for each of a list; a BlockRealize stands for its block. */
+tn_arr *sch_handles(tn_TirSchedule *s, const tn_vec *stmts);
 
 static inline tn_obj *sch_parent(const sch_step *e, const void *stmt) {
   return (tn_obj *)tn_pmap_get(&e->parent, stmt);

@@ -8,6 +8,7 @@ from ..expr import IntImm, convert
 from ..function import PrimFunc
 from ..stmt import ForKind
 from . import _ffi_api
+from .block_steps import BlockSteps
 from .handles import BlockRV, LoopRV
 from .sampling import Sampling
 from .trace import Instruction, InstructionKind
@@ -65,7 +66,7 @@ def _annotation(value):
 
 
 @register_object("tir.Schedule")
-class Schedule(Object, Sampling):
+class Schedule(Object, BlockSteps, Sampling):
     """A program being scheduled.
 
     Each step rewrites the program; `mod` is the program so far. Modules taken out before stay as

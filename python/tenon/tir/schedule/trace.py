@@ -93,6 +93,7 @@ class _Step:
 
 
 _SPLIT = "preserve_unit_iters disable_predication"
+_MOVE = "preserve_unit_loops index"
 STEPS = {
     "GetBlock": _Step("get_block", attrs="name func_name", gives="one", pure=True),
     "GetLoops": _Step("get_loops", "block", gives="list", pure=True),
@@ -123,6 +124,8 @@ STEPS = {
     "Bind": _Step("bind", "loop", "thread_axis"),
     "CacheRead": _Step("cache_read", "block", "read_buffer_index storage_scope", gives="one"),
     "CacheWrite": _Step("cache_write", "block", "write_buffer_index storage_scope", gives="one"),
+    "ComputeAt": _Step("compute_at", "block loop", _MOVE, "preserve_unit_loops"),
+    "ReverseComputeAt": _Step("reverse_compute_at", "block loop", _MOVE, "preserve_unit_loops"),
     "ComputeInline": _Step("compute_inline", "block"),
     "ReverseComputeInline": _Step("reverse_compute_inline", "block"),
     "DecomposeReduction": _Step("decompose_reduction", "block loop", gives="one"),

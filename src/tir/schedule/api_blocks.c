@@ -1,0 +1,24 @@
+/* Functions Python programs call for steps that move, divide and copy blocks. */
+#include "tir/schedule/schedule_impl.h"
+#include "tir/schedule/api.h"
+#include "tir/schedule/blocks.h"
+
+/* (schedule, block, loop, keep unit loops, place, is it reverse_compute_at) */
+static int f_compute_at(TN_ARGS) {
+  bool preserve, reverse;
+  int64_t index;
+  SCH_ARG_SCHEDULE("Schedule.compute_at", 6);
+  SCH_ARG_HANDLE(BlockRV, block, 1);
+  SCH_ARG_HANDLE(LoopRV, loop, 2);
+  TN_TRY(tn_any_to_bool(&args[3], &preserve));
+  TN_TRY(tn_any_to_int(&args[4], &index));
+  TN_TRY(tn_any_to_bool(&args[5], &reverse));
+  return reverse ? sch_reverse_compute_at(s, block, loop, preserve, index)
+                 : sch_compute_at(s, block, loop, preserve, index);
+}
+
+static const tn_func_row functions[] = {
+    {"tir.schedule.ComputeAt", f_compute_at},
+};
+
+int schedule_blocks_init(void) { return tn_func_register_rows(functions, TN_COUNT(functions)); }

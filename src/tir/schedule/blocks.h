@@ -1,0 +1,17 @@
+/* Steps that move, divide and copy blocks. As in tir/schedule/schedule.h, handles that are returned
+   are owned by the scope; a step that fails changes nothing and gives NULL or -1 with ScheduleError.
+ */
+#ifndef TN_TIR_SCHEDULE_BLOCKS_H_
+#define TN_TIR_SCHEDULE_BLOCKS_H_
+
+#include "tir/schedule/schedule.h"
+
+/** Moves a block under a loop of a block that uses its result, or whose result it uses, and limits
+ * it to what is needed there. @param preserve_unit keep loops that run once @param index place
+ * among the statements of the loop; -1 the last possible, -2 the first */
+TN_API int sch_compute_at(tn_TirSchedule *s, const tn_BlockRV *block, const tn_LoopRV *loop,
+                          bool preserve_unit, int64_t index);
+TN_API int sch_reverse_compute_at(tn_TirSchedule *s, const tn_BlockRV *block, const tn_LoopRV *loop,
+                                  bool preserve_unit, int64_t index);
+
+#endif /* TN_TIR_SCHEDULE_BLOCKS_H_ */
