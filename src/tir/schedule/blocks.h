@@ -1,5 +1,6 @@
 /* Steps that move, divide and copy blocks. As in tir/schedule/schedule.h, handles that are returned
-   are owned by the scope; a step that fails changes nothing and gives NULL or -1 with ScheduleError.
+   are owned by the scope; a step that fails changes nothing and gives NULL or -1 with
+   ScheduleError.
  */
 #ifndef TN_TIR_SCHEDULE_BLOCKS_H_
 #define TN_TIR_SCHEDULE_BLOCKS_H_
