@@ -38,10 +38,14 @@ endfunction()
 # Inside a wheel everything lies in the package; otherwise the usual places below the prefix.
 if(SKBUILD)
   set(TENON_LIB_DIR tenon)
+  set(TENON_BIN_DIR tenon/bin)
+  set(TENON_BIN_RPATH "$ORIGIN/..")
   set(TENON_INCLUDE_DIR tenon/include)
 else()
   include(GNUInstallDirs)
   set(TENON_LIB_DIR ${CMAKE_INSTALL_LIBDIR})
+  set(TENON_BIN_DIR ${CMAKE_INSTALL_BINDIR})
+  set(TENON_BIN_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
   set(TENON_INCLUDE_DIR ${CMAKE_INSTALL_INCLUDEDIR})
 endif()
 
@@ -86,5 +90,17 @@ if(TENON_BUILD_COMPILER AND TENON_BUILD_LLVM)
     message(STATUS "LLVM (llvm-19-dev) not found: no target llvm")
   endif()
 endif()
+
+# The command line.
+if(TENON_BUILD_COMPILER)
+  file(GLOB_RECURSE cli_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cli/*.c)
+  add_executable(tenon_cli ${cli_sources})
+  target_include_directories(tenon_cli PRIVATE ${CMAKE_SOURCE_DIR}/src)
+  target_link_libraries(tenon_cli PRIVATE tenon_flags tenon tenon_runtime Threads::Threads ${CMAKE_DL_LIBS} m)
+  set_target_properties(tenon_cli PROPERTIES OUTPUT_NAME tenon RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin
+    BUILD_RPATH "$ORIGIN/../lib" INSTALL_RPATH "${TENON_BIN_RPATH}")
+  install(TARGETS tenon_cli RUNTIME DESTINATION ${TENON_BIN_DIR})
+endif()
+
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/ DESTINATION ${TENON_INCLUDE_DIR}
   FILES_MATCHING PATTERN "*.h" PATTERN "*.def")

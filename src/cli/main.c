@@ -1,0 +1,87 @@
+/* The tenon command: its commands as a table, and what happens around each of them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/scope.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "object/containers.h"
+#include "tenon/compiler.h"
+
+const cli_command cli_commands[] = {
+    {"opt", "FILE", "run passes on a program in text form and print what becomes of it",
+     cli_opt_options, 1, 1, cli_opt,
+     "  tenon opt kernel.py --pass tir.Simplify --pass tir.UnrollLoop\n"
+     "  tenon opt kernel.py --lower            the whole way to flat code\n"},
+    {"doctor", "", "tell what this installation can do on this machine", cli_doctor_options, 0, 0,
+     cli_doctor, NULL},
+    {"completion", "SHELL", "print the completion script for bash, zsh or fish",
+     cli_completion_options, 1, 1, cli_completion, "  source <(tenon completion bash)\n"},
+    {"man", "", "print this command's manual page (roff)", cli_man_options, 0, 0, cli_man,
+     "  tenon man | man -l -\n"},
+    {0},
+};
+
+static const cli_command *find(const char *name) {
+  for (const cli_command *c = cli_commands; c->name; ++c)
+    if (strcmp(c->name, name) == 0) return c;
+  return NULL;
+}
+
+/* The pending error on standard error; the trace only where TENON_BACKTRACE asks for it. */
+static void show_error(void) {
+  const tn_error *e = tn_error_get();
+  fprintf(stderr, "tenon: error: %s\n", tn_error_message());
+  for (int64_t i = 0; e && e->notes && i < tn_arr_len(e->notes); ++i) {
+    tn_any note = tn_arr_get(e->notes, i);
+    const char *text;
+    if (tn_any_to_cstr(&note, &text) == 0) fprintf(stderr, "  %s\n", text);
+  }
+  if (!getenv("TENON_BACKTRACE")) return;
+  for (int i = 0; e && i < e->ntrace; ++i)
+    fprintf(stderr, "  at %s (%s:%d)\n", e->trace[i].func, e->trace[i].file, e->trace[i].line);
+}
+
+static int usage_error(const char *name) {
+  tn_near near = {.name = name};
+  for (const cli_command *c = cli_commands; c->name; ++c) tn_near_offer(&near, c->name);
+  fprintf(stderr, "tenon: there is no command %s%s (see: tenon --help)\n", name,
+          tn_near_text(&near));
+  return 2;
+}
+
+static int run_command(const cli_command *c, int argc, char **argv) {
+  TN_SCOPE(scope);
+  cli_args a;
+  int status = 0;
+  if (cli_parse(c, argc, argv, &a)) {
+    show_error();
+    status = 2;
+  } else if (cli_has(&a, "help")) cli_help(c);
+  else if (tn_compiler_init() || c->run(&a)) {
+    show_error();
+    status = 1;
+  }
+  cli_args_fini(&a);
+  if (fflush(stdout) && !status) {
+    fprintf(stderr, "tenon: standard output could not be written\n");
+    status = 1;
+  }
+  return status;
+}
+
+int main(int argc, char **argv) {
+  const char *name = argc > 1 ? argv[1] : "--help";
+  if (strcmp(name, "--version") == 0 || strcmp(name, "version") == 0)
+    return printf("tenon %s\n", TN_VERSION) < 0;
+  bool help = strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0;
+  const cli_command *c = help && argc > 2 ? find(argv[2]) : find(name);
+  if (help) {
+    if (argc > 2 && !c) return usage_error(argv[2]);
+    cli_help(c);
+    return 0;
+  }
+  return c ? run_command(c, argc - 2, argv + 2) : usage_error(name);
+}
