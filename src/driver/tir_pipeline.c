@@ -10,46 +10,53 @@
 #include "object/functions.h"
 #include "tir/tir.h"
 
+/* A step of a pipeline: a pass, the argument it is made with, and when it is left out. */
+typedef struct {
+  const char *name;
+  int arg;            /* 0: none */
+  const char *unless; /* option that leaves it out */
+  const char *only;   /* option that it needs */
+  bool full;          /* left out in simple mode */
+} step;
+
 /* From blocks to loops over flat memory. */
-static const char *const phase1[] = {
-    "tir.LowerInitBlock",
-    "tir.PlanAndUpdateBufferAllocationLocation",
-    "tir.ConvertBlocksToOpaque",
-    "tir.CompactBufferAllocation",
-    "tir.LowerMatchBuffer",
-    "tir.Simplify",
-    "tir.LowerOpaqueBlock",
-    "tir.FlattenBuffer",
-    "tir.Simplify",
+static const step phase1[] = {
+    {"tir.LowerInitBlock"},
+    {"tir.PlanAndUpdateBufferAllocationLocation"},
+    {"tir.ConvertBlocksToOpaque"},
+    {"tir.CompactBufferAllocation"},
+    {"tir.LowerMatchBuffer"},
+    {"tir.Simplify"},
+    {"tir.LowerOpaqueBlock"},
+    {"tir.FlattenBuffer"},
+    {"tir.Simplify"},
 };
 
 /* What loops ask for. */
-static const char *const phase2[] = {
-    "tir.VectorizeLoop",
-    "tir.UnrollLoop",
+static const step phase2[] = {
+    {"tir.VectorizeLoop"},
+    {"tir.StorageRewrite", .unless = "tir.disable_storage_rewrite"},
+    {"tir.UnrollLoop"},
 };
 
 /* Tidying up. */
-static const char *const phase3[] = {
-    "tir.RenormalizeSplitPattern", "tir.Simplify",        "tir.RemoveNoOp",
-    "tir.RewriteUnsafeSelect",     "tir.HoistIfThenElse",
+static const step phase3[] = {
+    {"tir.RenormalizeSplitPattern"}, {"tir.Simplify"},        {"tir.RemoveNoOp"},
+    {"tir.RewriteUnsafeSelect"},     {"tir.HoistIfThenElse"},
+};
+
+/* After the caller's last passes. */
+static const step finish[] = {
+    {"tir.CommonSubexprElimTIR", .unless = "tir.disable_cse_tir"},
 };
 
 /* Host functions. */
-static const char *const host[] = {
-    "tir.AnnotateEntryFunc",
-    "tir.MakePackedAPI",
-    "tir.LowerTVMBuiltin",
-    "tir.LowerIntrin",
+static const step host[] = {
+    {"tir.AnnotateEntryFunc"},
+    {"tir.MakePackedAPI"},
+    {"tir.LowerTVMBuiltin"},
+    {"tir.LowerIntrin"},
 };
-
-static const char *const not_simple[] = {"tir.UnrollLoop"};
-
-static bool is_left_out(const char *name, bool simple_mode) {
-  for (int i = 0; simple_mode && i < TN_COUNT(not_simple); ++i)
-    if (strcmp(name, not_simple[i]) == 0) return true;
-  return false;
-}
 
 static int push(tn_vec *list, const char *name, const tn_any *arg) {
   for (int i = 0; ir_pass_at(i); ++i) {
@@ -60,9 +67,16 @@ static int push(tn_vec *list, const char *name, const tn_any *arg) {
   return TN_RAISE(InternalError, NULL, "there is no pass %s", name);
 }
 
-static int push_all(tn_vec *list, const char *const *names, int n, bool simple_mode) {
-  for (int i = 0; i < n; ++i)
-    if (!is_left_out(names[i], simple_mode)) TN_TRY(push(list, names[i], NULL));
+static int push_all(tn_vec *list, const step *steps, int n, bool simple_mode) {
+  const tn_PassContext *ctx = ir_pass_ctx_current();
+  if (!ctx) return -1;
+  for (const step *s = steps; s < steps + n; ++s) {
+    tn_any arg = tn_any_int(s->arg);
+    if (s->full && simple_mode) continue;
+    if (s->unless && ir_config_int(ctx, s->unless, 0)) continue;
+    if (s->only && !ir_config_int(ctx, s->only, 0)) continue;
+    TN_TRY(push(list, s->name, s->arg ? &arg : NULL));
+  }
   return 0;
 }
 
@@ -90,7 +104,7 @@ static tn_IRModule *run(const char *name, const tn_vec *list, tn_IRModule *m) {
 
 tn_IRModule *driver_lower(tn_IRModule *m, bool simple_mode) {
   const struct {
-    const char *const *names;
+    const step *steps;
     int n;
   } phases[] = {{NULL, 0},
                 {phase1, TN_COUNT(phase1)},
@@ -100,9 +114,10 @@ tn_IRModule *driver_lower(tn_IRModule *m, bool simple_mode) {
   const tn_PassContext *ctx = ir_pass_ctx_current();
   if (!ctx) return NULL;
   for (int i = 0; i < TN_COUNT(phases); ++i) {
-    TN_TRYP(push_all(&list, phases[i].names, phases[i].n, simple_mode));
+    TN_TRYP(push_all(&list, phases[i].steps, phases[i].n, simple_mode));
     TN_TRYP(push_added(&list, ctx, i));
   }
+  TN_TRYP(push_all(&list, finish, TN_COUNT(finish), simple_mode));
   return run("lower", &list, m);
 }
 

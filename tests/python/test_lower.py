@@ -31,17 +31,22 @@ def matmul(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32"), c: T.
 def expected(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32"), c: T.handle):
     T.func_attr({"global_symbol": "main"})
     C = T.match_buffer(c, (8, 8))
+    D = T.allocate([64], "float32", "global")
     A_1 = T.decl_buffer((64,), data=A.data)
     B_1 = T.decl_buffer((64,), data=B.data)
     C_1 = T.decl_buffer((64,), data=C.data)
-    D = T.allocate([64], "float32", "global")
     D_1 = T.decl_buffer((64,), data=D)
-    for i, j, k in T.grid(8, 8, 8):
-        if k == 0:
-            D_1[i * 8 + j] = T.float32(0)
-        D_1[i * 8 + j] = D_1[i * 8 + j] + A_1[i * 8 + k] * B_1[k * 8 + j]
     for i in range(8):
-        C_1[i * 8 : i * 8 + 8] = D_1[i * 8 : i * 8 + 8] + T.Broadcast(T.float32(1), 8)
+        row: T.int32 = i * 8
+        for j in range(8):
+            at: T.int32 = row + j
+            for k in range(8):
+                if k == 0:
+                    D_1[at] = T.float32(0)
+                D_1[at] = D_1[at] + A_1[row + k] * B_1[k * 8 + j]
+    for i in range(8):
+        at_1: T.int32 = i * 8
+        C_1[at_1 : at_1 + 8] = D_1[at_1 : at_1 + 8] + T.Broadcast(T.float32(1), 8)
 
 
 def module(func):
@@ -58,14 +63,27 @@ def test_vectorization_can_be_turned_off():
         assert "Broadcast" not in lower(module(matmul), False)["main"].script()
 
 
-def test_simple_mode_keeps_loops():
+def test_storage_is_shared_unless_it_is_turned_off():
     @T.prim_func
-    def func(A: T.Buffer((4,), "float32")):
-        for i in T.unroll(4):
-            A[i] = T.float32(0)
+    def func(A: T.Buffer((512,), "float32"), C: T.Buffer((512,), "float32")):
+        B = T.alloc_buffer((512,))
+        D = T.alloc_buffer((512,))
+        for i in range(512):
+            with T.block("B"):
+                vi = T.axis.spatial(512, i)
+                B[vi] = A[vi] * T.float32(2)
+        for i in range(512):
+            with T.block("D"):
+                vi = T.axis.spatial(512, i)
+                D[vi] = B[vi] + T.float32(1)
+        for i in range(512):
+            with T.block("C"):
+                vi = T.axis.spatial(512, i)
+                C[vi] = D[511 - vi]
 
-    assert "T.unroll(4)" in lower(module(func), True)["main"].script()
-    assert "A[3] = " in lower(module(func), False)["main"].script()
+    assert lower(module(func), False)["main"].script().count("T.allocate") == 1
+    with PassContext(config={"tir.disable_storage_rewrite": True}):
+        assert lower(module(func), False)["main"].script().count("T.allocate") == 2
 
 
 def test_added_passes_run_after_their_phase():

@@ -174,3 +174,48 @@ def test_arguments_that_do_not_fit():
             built(*args)
     built(good, 7)
     assert good.numpy()[0] == 7
+
+
+def test_shared_memory_keeps_what_is_still_needed():
+    @T.prim_func
+    def func(A: T.Buffer((32, 64), "float32"), C: T.Buffer((32, 64), "float32")):
+        B = T.alloc_buffer((32, 64))
+        D = T.alloc_buffer((32, 64))
+        E = T.alloc_buffer((32, 64))
+        F = T.alloc_buffer((32, 64), "int32")
+        for i, j in T.grid(32, 64):
+            B[i, j] = A[i, j] * T.float32(2)
+        for i, j in T.grid(32, 64):
+            D[i, j] = B[i, 63 - j]
+        for i, j in T.grid(32, 64):
+            E[i, j] = B[i, j] + D[i, j]
+        for i, j in T.grid(32, 64):
+            F[i, j] = T.Cast("int32", E[i, j])
+        for k in range(3):
+            for i, j in T.grid(32, 64):
+                D[i, j] = T.Cast("float32", F[31 - i, j]) + T.Cast("float32", k)
+            for i, j in T.grid(32, 64):
+                C[i, j] = C[i, j] + D[i, j]
+
+    a = np.random.default_rng(1).random((32, 64), "float32") * 50
+    c = run(func, a, np.zeros((32, 64), "float32"))[1]
+    f = (a * 2 + a[:, ::-1] * 2).astype("int32")[::-1]
+    np.testing.assert_allclose(c, f * 3.0 + 3, rtol=1e-6)
+
+
+def test_divisions_of_common_subexpressions_know_their_signs():
+    @T.prim_func
+    def func(A: T.Buffer((64, 64), "int32"), C: T.Buffer((64, 64), "int32")):
+        for i, j in T.grid(64, 64):
+            C[(i * 64 + j) // 48 % 64, (i * 64 + j) % 48] = A[i, j] + (i * 64 + j) // 48
+
+    target = tenon.target.Target("llvm")
+    module = tenon.IRModule({"main": func.with_attr("global_symbol", "main")})
+    text = call("driver.host_pipeline")(call("driver.lower")(module, False), target).script()
+    assert "cse_var" in text and "T.Select" not in text
+    a = np.arange(4096, dtype="int32").reshape(64, 64)
+    c = run(func, a, np.zeros((64, 64), "int32"))[1]
+    wanted = np.zeros((64, 64), "int32")
+    for flat in range(4096):
+        wanted[flat // 48 % 64, flat % 48] = a.flat[flat] + flat // 48
+    np.testing.assert_array_equal(c, wanted)

@@ -125,10 +125,22 @@ static tn_stmt *lower_for(tn_mut *m, tn_For *op) {
   return tir_for_with(op, min, extent, body);
 }
 
+static tn_stmt *lower_let(tn_mut *m, tn_LetStmt *op) {
+  arith_analyzer *k = m->ctx;
+  tn_LetStmt copy = *op;
+  TN_GETP(copy.value, tn_mut_visit(m, op->value));
+  if (ir_is_int(op->var->dtype))
+    TN_TRYP(arith_set_bound(k, op->var, arith_const_bound(k, op->value), true));
+  TN_GETP(copy.body, tn_mut_visit(m, op->body));
+  arith_unbind(k, op->var);
+  bool same = copy.value == op->value && copy.body == op->body;
+  return same ? (tn_stmt *)op : tn_node_copy(&tn_type_LetStmt, &copy);
+}
+
 tn_PrimFunc *tir_lower_intrin(tn_PrimFunc *f, const tn_pass_ctx *c) {
   static const tn_mut_case cases[] = {TN_CASE(FloorDiv, lower_binary),
                                       TN_CASE(FloorMod, lower_binary), TN_CASE(Call, lower_call),
-                                      TN_CASE(For, lower_for)};
+                                      TN_CASE(For, lower_for), TN_CASE(LetStmt, lower_let)};
   (void)c;
   TN_ARITH(known);
   TN_MUT(m, cases, &known);

@@ -17,7 +17,6 @@
 #include "ir/module.h"
 #include "tir/transforms/packed_impl.h"
 
-enum { MAX_STACK_BYTES = 1024 }; /* larger allocations are not placed on the stack */
 enum { CODE_INT = 0, CODE_FLOAT = 2, CODE_HANDLE = 3, CODE_DLTENSOR = 7, CODE_STR = 11 };
 
 typedef struct {
@@ -194,14 +193,14 @@ static bool stays(const lowerer *x, const tn_Allocate *op, tn_expr **bytes) {
   for (int64_t i = 0; i < op->extents->len; ++i) {
     tn_expr *e = (tn_expr *)tn_arr_obj(op->extents, i);
     bool constant = tir_as_int((tn_obj *)e, &n);
-    known &= constant && n >= 0 && (n == 0 || size <= MAX_STACK_BYTES / n);
+    known &= constant && n >= 0 && (n == 0 || size <= TIR_STACK_BYTES / n);
     size = known ? size * n : size;
     *bytes = tir_mul(*bytes, tir_cast(u64, e, NULL));
   }
   if (strcmp(scope, "global") != 0) return true; /* memory of another kind: of its own device */
   int64_t device;
   bool cpu = !x->device_type || (tir_as_int((tn_obj *)x->device_type, &device) && device == kDLCPU);
-  return cpu && known && size > 0 && size < MAX_STACK_BYTES;
+  return cpu && known && size > 0 && size < TIR_STACK_BYTES;
 }
 
 static tn_stmt *lower_allocate(tn_mut *m, tn_Allocate *op) {

@@ -25,6 +25,8 @@ TN_NODES_DECLARE(TIR_CONFIG_NODES)
 TIR_PASSES(TIR_DECLARE)
 #undef TIR_DECLARE
 
+enum { TIR_STACK_BYTES = 1024 }; /**< allocations from this size on are not placed on the stack */
+
 /** Sum and product of indices, where a scalar meets a ramp as part of it: ramp(0, 1, 4) + x is
  * ramp(x, 1, 4). NULL passes through. */
 tn_expr *tir_index_add(tn_expr *a, tn_expr *b);
