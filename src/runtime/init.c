@@ -4,6 +4,7 @@
 #include "object/object.h"
 #include "runtime/blas.h"
 #include "runtime/device.h"
+#include "runtime/graph/executor.h"
 #include "runtime/libinfo.h"
 #include "runtime/library.h"
 #include "runtime/module.h"
@@ -34,6 +35,9 @@ static int start_layers(void) {
   TN_TRY(tn_threads_init());
   TN_TRY(tn_timing_init());
   TN_TRY(tn_testing_init());
+  TN_TRY(tn_graph_init());
+  TN_TRY(tn_graph_factory_init());
+  TN_TRY(tn_graph_debug_init());
   TN_TRY(tn_libinfo_init());
   TN_TRY(tn_blas_init());
   return 0;

@@ -40,11 +40,14 @@ static const context_row context[] = {
     ROW(TVMBackendParallelBarrier),
 };
 
-void tn_legacy_set_context(void *(*symbol)(void *ctx, const char *name), void *ctx) {
+bool tn_legacy_set_context(void *(*symbol)(void *ctx, const char *name), void *ctx) {
+  bool any = false;
   for (size_t i = 0; i < sizeof context / sizeof *context; ++i) {
     void (**at)(void) = (void (**)(void))symbol(ctx, context[i].name);
     if (at) *at = context[i].function;
+    any |= at != NULL;
   }
+  return any;
 }
 
 /* ---- workspace ----

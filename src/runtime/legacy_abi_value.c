@@ -261,6 +261,24 @@ int tn_legacy_call(TVMBackendPackedCFunc f, const tn_any *args, int32_t n, tn_an
   return code == kTVMNullptr ? 0 : tn_legacy_take_result(&value, code, ret);
 }
 
+int tn_legacy_compiled_call(void *self, const tn_any *args, int32_t n, tn_any *ret) {
+  TVMBackendPackedCFunc f;
+  memcpy(&f, &self, sizeof f);
+  return tn_legacy_call(f, args, n, ret);
+}
+
+int tn_legacy_call_values(TVMBackendPackedCFunc f, TVMValue *values, int *codes, int32_t n) {
+  TVMValue value = {0};
+  int code = kTVMNullptr;
+  tn_any ret = tn_any_none();
+  clear_parked(mine);
+  if (f(values, codes, n, &value, &code, NULL)) return tn_legacy_unpark();
+  if (code == kTVMNullptr || code == kTVMArgInt) return 0;
+  TN_TRY(tn_legacy_take_result(&value, code, &ret));
+  tn_any_release(&ret);
+  return 0;
+}
+
 int tn_legacy_call_c(TVMPackedCFunc f, void *resource, const tn_any *args, int32_t n, tn_any *ret) {
   tn_legacy_args a;
   TN_TRY(tn_legacy_args_init(&a, args, n, false));

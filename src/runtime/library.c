@@ -18,10 +18,6 @@ void tn_library_unlock(void) { pthread_mutex_unlock(&lock); }
 
 static tn_library *library_of(const tn_module *m) { return m->self; }
 
-static int compiled_call(void *self, const tn_any *args, int32_t n, tn_any *ret) {
-  return tn_legacy_call((TVMBackendPackedCFunc)self, args, n, ret);
-}
-
 /* The name of the entry function at `text`, if that is what is there: libraries define the symbol
    as the text of the name, or as the function itself. */
 static const char *entry_name(const void *text, const tn_symbol_info *info) {
@@ -52,7 +48,7 @@ static void *code_of(const tn_library *lib, const char *name) {
 static int get_function(tn_module *m, const char *name, tn_func **out) {
   void *code = code_of(library_of(m), name);
   if (!code) return 0;
-  *out = tn_module_bind(m, compiled_call, code);
+  *out = tn_module_bind(m, tn_legacy_compiled_call, code);
   return *out ? 0 : -1;
 }
 
@@ -101,7 +97,7 @@ static void *symbol_of(void *ctx, const char *name) {
 static void start_code(tn_library *lib) {
   void **ctx = lib->symbol(lib, TN_SYMBOL_MODULE_CTX);
   if (ctx) *ctx = lib;
-  tn_legacy_set_context(symbol_of, lib);
+  lib->wants_aligned = tn_legacy_set_context(symbol_of, lib);
   lib->started = true;
 }
 
@@ -112,6 +108,10 @@ tn_module *tn_library_module(tn_library *lib) {
   lib->modules[lib->nmodule++] = m;
   if (!lib->started) start_code(lib);
   return m;
+}
+
+uint32_t tn_library_alignment(const tn_module *m) {
+  return m->ops == &library_ops && library_of(m)->wants_aligned ? 64 : 1;
 }
 
 /* ---- the modules it carries ---- */

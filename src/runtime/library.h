@@ -21,11 +21,12 @@ struct tn_library {
   /** The last module is gone: unloads and frees the library, but for one that stays in the process
    * (@return false). With the lock held. */
   bool (*close)(tn_library *lib);
-  void *handle; /* of dlopen; NULL for the system library */
-  char *path;   /* of the file; NULL for the system library */
-  char *prefix; /* of the system library's symbols; NULL for shared ones */
-  bool stays;   /* somebody else needs it too: it is never unloaded */
-  bool started; /* compiled code has its context */
+  void *handle;       /* of dlopen; NULL for the system library */
+  char *path;         /* of the file; NULL for the system library */
+  char *prefix;       /* of the system library's symbols; NULL for shared ones */
+  bool stays;         /* somebody else needs it too: it is never unloaded */
+  bool started;       /* compiled code has its context */
+  bool wants_aligned; /* compiled by the old stack, which relies on the alignment of tensors */
   tn_library *next;
   int64_t nmodule, cap;
   tn_module **modules; /* loaded from it; not owned: each leaves when it goes */
@@ -53,6 +54,10 @@ tn_module *tn_library_module(tn_library *lib);
  *  @param m new module of lib; the reference is given up
  *  @return root of the module tree, owned: m, or a module that imports it. NULL with an error. */
 tn_module *tn_library_start(tn_library *lib, tn_module *m);
+
+/** What functions of a module of compiled code expect the data of tensors to be a multiple of: 1
+ * for all but libraries of the old stack. */
+uint32_t tn_library_alignment(const tn_module *m);
 
 /** A function compiled code asks for by name: of the imports of lib's modules, else a global one.
  *  @param lib NULL for code without a context

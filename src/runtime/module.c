@@ -210,6 +210,14 @@ tn_func *tn_module_bind(tn_module *m, tn_call call, void *self) {
   return func;
 }
 
+bool tn_func_is_bound(const tn_func *f, tn_call call, tn_module **m, void **self) {
+  const method *bound = f->self;
+  if (f->call != method_call || bound->call != call) return false;
+  *m = bound->m;
+  *self = bound->self;
+  return true;
+}
+
 /* ---- what a kind of module may leave out ---- */
 
 static int unsupported(const tn_module *m, const char *what) {

@@ -26,6 +26,10 @@ TN_API int tn_arg_module(const tn_any *args, int32_t n, int32_t i, tn_module **o
     the order of import, until fn returns non-zero; that is returned. */
 TN_API int tn_module_walk(tn_module *root, int (*fn)(void *ctx, tn_module *m), void *ctx);
 
+/** Was f made by tn_module_bind with this `call`? Then `*m` is its module and `*self` what it is
+    bound to, both borrowed: a caller that knows `call` can do without it. */
+TN_API bool tn_func_is_bound(const tn_func *f, tn_call call, tn_module **m, void **self);
+
 /** tn_module_import of n modules at once. */
 int tn_module_import_all(tn_module *m, const tn_any *others, int64_t n);
 

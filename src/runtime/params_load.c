@@ -106,11 +106,15 @@ static tn_tensor *load_array(tn_reader *r, tn_obj *mapping) {
   return mapping ? view_of(&a, mapping) : copy_of(&a);
 }
 
+tn_tensor *tn_tensor_read(tn_reader *r) {
+  tn_tensor *t;
+  TN_GETP(t, load_array(r, NULL));
+  return t;
+}
+
 tn_tensor *tn_tensor_load(const void *data, size_t n) {
   tn_reader r = {data, n, 0};
-  tn_tensor *t;
-  TN_GETP(t, load_array(&r, NULL));
-  return t;
+  return tn_tensor_read(&r);
 }
 
 tn_obj *tn_tensor_blob_load(const uint8_t *data, size_t n) {

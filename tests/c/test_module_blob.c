@@ -95,8 +95,9 @@ static void test_unknown_kind_in_a_blob(void **state) {
   tn_buf_puts(&b, "unknown");
   tn_module *lib = make(&host_ops, "lib"), *back;
   assert_int_equal(tn_module_unpack((const uint8_t *)b.data, b.len, lib, &back), -1);
+  assert_non_null(strstr(tn_error_message(), "test.text")); /* among the loaders that there are */
   assert_error("TVMError", "Binary was created using {unknown} but a loader of that name is not "
-                           "registered. Available loaders are test.text");
+                           "registered. Available loaders are ");
   tn_release(lib);
 }
 

@@ -110,10 +110,6 @@ failed:
   return -1;
 }
 
-static int compiled_call(void *self, const tn_any *args, int32_t n, tn_any *ret) {
-  return tn_legacy_call((TVMBackendPackedCFunc)self, args, n, ret);
-}
-
 /* Is it a function that the module defines for others? */
 static bool defines(const code *c, const char *name) {
   LLVMValueRef fn = LLVMGetNamedFunction(c->mod, name);
@@ -159,7 +155,7 @@ static int get_function(tn_module *m, const char *name, tn_func **out) {
   }
   pthread_mutex_unlock(&c->lock);
   if (err || !p) return err;
-  *out = tn_module_bind(m, compiled_call, p);
+  *out = tn_module_bind(m, tn_legacy_compiled_call, p);
   return *out ? 0 : -1;
 }
 

@@ -1,0 +1,1 @@
+"""Executors that record CUDA graphs; importable, but there is none here."""
