@@ -801,6 +801,23 @@ class ShapeTuple(Object):
 class String(Object):
     """immutable UTF-8 text (type key runtime.String)"""
 
+class ScriptMacro(Object):
+    """macro of scripts (type key script.Macro)"""
+    name: str
+    """name of the function"""
+    source: str
+    """its text"""
+    file: str
+    """where the text is from"""
+    first_line: int
+    """number of its first line in the file"""
+    first_col: int
+    """columns cut off on the left"""
+    hygienic: bool
+    """other names mean what they meant where it was defined"""
+    host: Any
+    """evaluates those names"""
+
 class PrinterConfig(Object):
     """settings of a print (type key script.PrinterConfig)"""
     binding_names: Array

@@ -160,10 +160,17 @@ bool tir_is_nop(const tn_stmt *s) {
   return e && tir_as_int((const tn_obj *)e->value, &value);
 }
 
+/* Evaluate(0) stands for nothing; another constant was written on purpose. */
+static bool stands_for_nothing(const tn_obj *s) {
+  const tn_Evaluate *e = TN_AS(Evaluate, s);
+  int64_t value;
+  return e && tir_as_int((const tn_obj *)e->value, &value) && value == 0;
+}
+
 static int flatten(tn_vec *out, const tn_obj *s) {
   const tn_SeqStmt *seq = TN_AS(SeqStmt, s);
   if (!s) return -1;
-  if (!seq) return tir_is_nop((const tn_stmt *)s) ? 0 : tn_vec_push_obj(out, s);
+  if (!seq) return stands_for_nothing(s) ? 0 : tn_vec_push_obj(out, s);
   for (int64_t i = 0; i < seq->seq->len; ++i) TN_TRY(flatten(out, tn_arr_obj(seq->seq, i)));
   return 0;
 }

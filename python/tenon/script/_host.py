@@ -44,7 +44,14 @@ class Environment:
         return value if marker is None else marker
 
     def lookup(self, name):
-        """What kind of name it is: a module of the script, undefined, or (None) any other value."""
+        """What kind of name it is: a module of the script, undefined, or (None) any other value.
+
+        ``T.name`` asks for a function that Python has and scripts do not.
+        """
+        if name.startswith("T."):
+            from . import tir
+
+            return None if tir.has_function(name[2:]) else _UNDEFINED
         if name not in self.names:
             return None if hasattr(builtins, name) else _UNDEFINED
         return _marker(self.names[name])
@@ -120,8 +127,9 @@ def captured(program, frame=None):
     return names
 
 
-def parse_object(program, names):
-    """Parse the source text of a function or class."""
+def source_of(program):
+    """Source text of a function or class without its indentation, file, first line and columns
+    that were cut off."""
     try:
         lines, first = _source_lines(program)
     except (OSError, TypeError) as err:
@@ -129,10 +137,15 @@ def parse_object(program, names):
             f"the source text of {getattr(program, '__name__', program)!r} is not at hand: "
             "put it into a file, or pass the text to tenon.script.from_source"
         ) from err
-    text = textwrap.dedent("".join(lines))
     column = len(lines[0]) - len(lines[0].lstrip())
     file = inspect.getsourcefile(program) or "<string>"
-    return parse(text, names, file=file, line=first, column=column)
+    return textwrap.dedent("".join(lines)), file, first, column
+
+
+def parse_object(program, names):
+    """Parse the source text of a function or class."""
+    text, file, line, column = source_of(program)
+    return parse(text, names, file=file, line=line, column=column)
 
 
 def _source_lines(program):

@@ -9,7 +9,10 @@ import inspect
 import re
 import sys
 
-from ._host import captured, parse_object
+from .. import _core
+from .._ffi.registry import register_object
+from ..runtime.object import Object
+from ._host import Environment, captured, parse_object, source_of
 
 _TYPE = re.compile(
     r"(int|uint|float|bfloat)\d+(_e\dm\d(fn)?)?(x\d+)?$|bool(x\d+)?$|boolean$|handle$|void$"
@@ -39,12 +42,22 @@ class Name:
             return _typed(self.path, *args, **kwargs)
         if self.path == "Buffer":
             return _buffer(*args, **kwargs)
-        from .. import tir
-
-        function = getattr(tir, self.path, None) or getattr(tir.op, self.path, None)
+        function = _function(self.path)
         if function is None:
             raise AttributeError(f"T.{self.path} means something inside @T.prim_func only")
         return function(*args, **kwargs)
+
+
+def _function(path):
+    from .. import tir
+
+    path = path.removeprefix("op.")
+    return getattr(tir, path, None) or getattr(tir.op, path, None)
+
+
+def has_function(path):
+    """Is ``T.path`` a function of Python's?"""
+    return callable(_function(path))
 
 
 def _typed(name, value=None, *args, is_size_var=False):
@@ -133,6 +146,53 @@ def prim_func(func=None, private=False, check_well_formed=True):
         return parse_object(function, captured(function, frame))
 
     return decorate if func is None else decorate(func)
+
+
+@register_object("script.Macro")
+class TIRMacro(Object):
+    """Function whose statements stand for its calls; made by `macro`."""
+
+    __slots__ = ()
+
+    def __call__(self, *args, **kwargs):
+        raise ValueError(f"the macro {self.name} is called inside @T.prim_func only")
+
+
+def macro(*args, hygienic=True):
+    """Decorator: calls of the function in scripts stand for its statements.
+
+    Parameters
+    ----------
+    args : function
+        The function, when the decorator is written without brackets.
+    hygienic : bool
+        Names that are no parameters mean what they mean where the macro is defined. When false,
+        what they mean where it is called.
+
+    Returns
+    -------
+    TIRMacro
+    """
+    frame = inspect.currentframe().f_back
+
+    def decorate(function):
+        text, file, line, column = source_of(function)
+        fields = {
+            "name": function.__name__,
+            "source": text,
+            "file": file,
+            "first_line": line,
+            "first_col": column,
+            "hygienic": hygienic,
+            "host": _core.convert_to_object(Environment(captured(function, frame))),
+        }
+        return _core.make_node("script.Macro", fields)
+
+    if len(args) == 1 and inspect.isfunction(args[0]):
+        return decorate(args[0])
+    if args:
+        raise ValueError("T.macro: expected a function, or hygienic=True or False")
+    return decorate
 
 
 def meta_var(value):

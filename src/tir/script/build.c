@@ -40,7 +40,7 @@ bool find_name(const builder *b, const char *name, val *out) {
   return true;
 }
 
-static int forget_to(builder *b, int height) {
+int forget_bindings(builder *b, int height) {
   while (b->nbindings > height) {
     const binding *last = &b->bindings[--b->nbindings];
     TN_TRY(tn_map_set(b->newest, tn_any_cstr(last->name), tn_any_int(last->shadowed)));
@@ -102,7 +102,7 @@ tn_stmt *close_body(builder *b) {
     if (!s || tn_vec_push_obj(&after, s)) return NULL;
   }
   b->body = o->up;
-  return forget_to(b, o->bindings) ? NULL : seq_reversed(&after);
+  return forget_bindings(b, o->bindings) ? NULL : seq_reversed(&after);
 }
 
 int place_error(builder *b, const ast *at) {
@@ -139,7 +139,11 @@ static int declare_functions(builder *b, const ast *class_) {
   for (int i = 0; i < class_->body.n; ++i) {
     const ast *def = class_->body.items[i];
     if (def->kind != AST_DEF) continue;
-    tn_GlobalVar *gv = ir_global_var(def->text);
+    tn_Type *type = signature_of(b, def);
+    tn_GlobalVar *gv =
+        type || !tn_error_pending()
+            ? TN_NEW(GlobalVar, .name_hint = tn_str_from(def->text), ._checked_type_ = type)
+            : NULL;
     if (!gv || bind_name(b, def->text, PLAIN_OBJ(gv))) return -1;
   }
   return 0;
@@ -189,16 +193,20 @@ static tn_obj *build_module(builder *b, const ast *class_) {
 
 /* ---- entry ---- */
 
-static int start(builder *b) {
+int bind_script_modules(builder *b) {
   static const struct {
     const char *name;
     val_kind kind;
   } known[] = {{"T", VAL_T}, {"tir", VAL_T}, {"I", VAL_I}};
-  if (!(b->newest = tn_scope_own(tn_map_new()))) return -1;
   for (int i = 0; i < TN_COUNT(known); ++i) {
     TN_TRY(bind_name(b, known[i].name, (val){.kind = known[i].kind, .name = ""}));
   }
   return 0;
+}
+
+static int start(builder *b) {
+  if (!(b->newest = tn_scope_own(tn_map_new()))) return -1;
+  return bind_script_modules(b);
 }
 
 static void finish(builder *b) {

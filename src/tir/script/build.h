@@ -8,7 +8,23 @@
 #define TN_TIR_SCRIPT_BUILD_H_
 
 #include "tir/script/ast.h"
+#include "tir/script/printer.h"
 #include "tir/tir.h"
+
+/* A function whose statements stand for its calls (T.macro). */
+#define TN_FIELDS_ScriptMacro(F, S)                                                                \
+  F(S, REF, String, name, 0, "name of the function")                                               \
+  F(S, REF, String, source, 0, "its text")                                                         \
+  F(S, REF, String, file, 0, "where the text is from", "\"<string>\"")                             \
+  F(S, I64, , first_line, 0, "number of its first line in the file", "1")                          \
+  F(S, I64, , first_col, 0, "columns cut off on the left", "0")                                    \
+  F(S, BOOL, , hygienic, 0, "other names mean what they meant where it was defined", "True")       \
+  F(S, REF, Object, host, TN_OPT | TN_NOCMP | TN_NOSAVE, "evaluates those names", "None")
+#define TN_SCRIPT_NODES(N)                                                                         \
+  N(ScriptMacro, Object, "script.Macro", NODE, TREE, tn_no_hooks, "macro of scripts")
+TN_NODES_FORWARD(TN_SCRIPT_NODES)
+TN_NODES_INDEX(TN_SCRIPT_NODES, TN_TI_END_printer, script)
+TN_NODES_DECLARE(TN_SCRIPT_NODES)
 
 typedef struct {
   tn_func *host;          /* may be NULL */

@@ -217,7 +217,7 @@ static int call_shuffle(builder *b, const ast *call, val *out) {
 static int call_vector(builder *b, const ast *call, const char *name, val *out) {
   tn_expr *x[3];
   int64_t lanes;
-  bool ramp = strcmp(name, "Ramp") == 0;
+  bool ramp = strcmp(name, "Ramp") == 0 || strcmp(name, "ramp") == 0;
   int n = ramp ? 3 : 2;
   TN_TRY(expr_args(b, call, name, n, x));
   if (!tir_as_int((tn_obj *)x[n - 1], &lanes))
@@ -445,7 +445,8 @@ static int call_intrinsic(builder *b, const ast *call, const char *name, val *ou
   tn_dtype t;
   if (!op) return 1;
   TN_TRY(eval_args(b, call, &args));
-  if (take_dtype(b, call, name, tir_op_dtype_place(op), &args, &t)) return place_error(b, call);
+  if (take_dtype(b, call, tir_op_script_name(op), tir_op_dtype_place(op), &args, &t))
+    return place_error(b, call);
   return give(b, call,
               TN_NEW(Call, .dtype = t, .op = (tn_BaseExpr *)op, .args = tn_arr_from(&args)), out);
 }
@@ -453,7 +454,7 @@ static int call_intrinsic(builder *b, const ast *call, const char *name, val *ou
 static const struct {
   const char *name;
   tn_expr *(*build)(tn_expr *, tn_expr *);
-} two_operands[] = {{"ceildiv", NULL}, {"pow", NULL}, {"fmod", NULL}};
+} two_operands[] = {{"ceildiv", NULL}, {"pow", NULL}, {"power", NULL}, {"fmod", NULL}};
 
 static int call_two(builder *b, const ast *call, const char *name, val *out) {
   tn_expr *x[2];
@@ -461,7 +462,7 @@ static int call_two(builder *b, const ast *call, const char *name, val *out) {
     if (strcmp(two_operands[i].name, name) != 0) continue;
     TN_TRY(expr_args(b, call, name, 2, x));
     if (i == 0) return give(b, call, tir_ceildiv(x[0], x[1], NULL), out);
-    return give(b, call, tir_float_binary(i == 1 ? TIR_OP_pow : TIR_OP_fmod, x[0], x[1], NULL),
+    return give(b, call, tir_float_binary(i == 3 ? TIR_OP_fmod : TIR_OP_pow, x[0], x[1], NULL),
                 out);
   }
   if (strcmp(name, "abs") != 0) return 1;
@@ -509,6 +510,7 @@ int call_t(builder *b, const ast *call, const char *name, val *out) {
   tn_error_clear();
   int r = call_binary(b, call, name, out);
   if (r == 1) r = call_two(b, call, name, out);
+  if (r == 1) r = call_named(b, call, name, out);
   return r == 1 ? call_intrinsic(b, call, name, out) : r;
 }
 

@@ -482,8 +482,7 @@ static int call_function(builder *b, const ast *n, const val *f, val *out) {
   for (int i = 0; i < n->items.n; ++i) keywords |= n->items.items[i]->kind == AST_KEYWORD;
   if (f->v.type_index == TN_TI_GlobalVar) {
     TN_TRY(eval_args(b, n, &args));
-    tn_Call *call =
-        TN_NEW(Call, .dtype = TN_VOID, .op = (tn_BaseExpr *)f->v.v.obj, .args = tn_arr_from(&args));
+    tn_Call *call = call_global((tn_GlobalVar *)f->v.v.obj, &args);
     *out = PLAIN_OBJ(call);
     return call ? 0 : -1;
   }
@@ -503,9 +502,7 @@ static int eval_call(builder *b, const ast *n, val *out) {
   if (f.kind == VAL_METHOD) return call_method(b, n, &f, out);
   if (f.kind == VAL_PLAIN) return call_function(b, n, &f, out);
   int r = f.kind == VAL_T ? call_t(b, n, f.name, out) : 1;
-  return r == 1 ? ast_error(b->src, n->a, "%c.%s is not known here", f.kind == VAL_T ? 'T' : 'I',
-                            f.name)
-                : r;
+  return r == 1 ? call_unknown(b, n, &f, out) : r;
 }
 
 static int eval_chain(builder *b, const ast *n, val *out) {

@@ -103,6 +103,24 @@ static int add_param(builder *b, const ast *param) {
                                                            : tn_vec_push_obj(&b->func->params, var);
 }
 
+static tn_Type *param_type(builder *b, const ast *param) {
+  tn_Type *t = !param->a || buffer_annotation(b, param->a) ? NULL : eval_type(b, param->a);
+  tn_error_clear(); /* it is shown when the function itself is read */
+  return t ? t : prim_type(TN_HANDLE);
+}
+
+tn_Type *signature_of(builder *b, const ast *def) {
+  TN_VEC(types);
+  tn_Type *ret =
+      def->b ? eval_type(b, def->b) : (tn_Type *)TN_NEW(TupleType, .fields = tn_arr_of(0));
+  if (!ret) return tn_error_clear(), NULL;
+  for (int i = 0; i < def->items.n; ++i)
+    TN_TRYP(tn_vec_push_obj(&types, param_type(b, def->items.items[i])));
+  tn_arr *args = tn_arr_from(&types), *none = tn_arr_of(0);
+  return (tn_Type *)TN_NEW(FuncType, .arg_types = args, .ret_type = ret, .type_params = none,
+                           .type_constraints = none);
+}
+
 /* ---- the function ---- */
 
 static bool is_private(builder *b, const ast *def) {

@@ -89,6 +89,10 @@ static inline tn_obj *val_obj(const val *v) {
 
 /* ---- environment (build.c) ---- */
 int bind_name(builder *b, const char *name, val value);
+/** Takes back all bindings after the first `height`. */
+int forget_bindings(builder *b, int height);
+/** Makes T, tir and I known. */
+int bind_script_modules(builder *b);
 bool find_name(const builder *b, const char *name, val *out);
 body *open_body(builder *b);
 /** The statements of the innermost body as one; NULL on failure. The names bound in it are gone. */
@@ -131,6 +135,12 @@ int eval_args(builder *b, const ast *call, tn_vec *out);
 
 /** Calls T.name(...) that give a value. @return 1 when `name` is not one of them */
 int call_t(builder *b, const ast *call, const char *name, val *out);
+/** T.name(...) that is no number and no intrinsic (build_names.c). @return 1 when it is none */
+int call_named(builder *b, const ast *call, const char *name, val *out);
+/** A call of T.name or I.name that scripts do not have: the host's function, or an error. */
+int call_unknown(builder *b, const ast *call, const val *f, val *out);
+/** A call of a function of the module; its type is the function's result, where that is known. */
+tn_Call *call_global(const tn_GlobalVar *gv, const tn_vec *args);
 int call_method(builder *b, const ast *call, const val *method, val *out);
 tn_Type *eval_type(builder *b, const ast *n);
 
@@ -153,12 +163,19 @@ int build_binding(builder *b, const ast *target, const ast *call, const char *na
 int build_block(builder *b, const ast *with, const ast *call);
 /** v = T.axis.kind(...) */
 int build_axis(builder *b, const ast *target, const ast *call, const char *kind);
+/** target = value where target is a[...]. */
+int build_store(builder *b, const ast *at, const ast *target, tn_expr *value);
 int bind_target(builder *b, const ast *target, val v);
 int bind_var(builder *b, const ast *target, tn_Var **out, tn_dtype t);
 /** The dotted name when n is T.name or a call of it, else NULL. */
 const char *t_name(builder *b, const ast *n);
 
+/** name(...) as a statement where name is a macro. @return 1 when it is none (build_macro.c) */
+int build_macro(builder *b, const ast *call);
+
 /* ---- functions (build_func.c) ---- */
+/** The type of a function from its head; NULL without an error when it cannot be told. */
+tn_Type *signature_of(builder *b, const ast *def);
 tn_PrimFunc *build_func(builder *b, const ast *def);
 
 #endif /* TN_TIR_SCRIPT_BUILD_IMPL_H_ */

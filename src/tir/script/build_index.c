@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "arith/analyzer.h"
+#include "base/alloc.h"
 #include "tir/script/build_impl.h"
 
 /* A region that stands in an expression is a read of it: a slice of constant length is a vector. */
@@ -49,33 +50,81 @@ static tn_expr *strided_slice(builder *b, const ast *s, const tn_expr *extent) {
                             .lanes = lanes);
 }
 
+/* One index of a list: a slice as it is written, or a value. */
+typedef struct {
+  const ast *at;
+  val v;
+} entry;
+
+typedef struct {
+  entry *items;
+  int64_t n, cap;
+} entries;
+
+static int add_entry(entries *list, const ast *at, val v) {
+  TN_GROW(list->items, list->cap, list->n + 1, return -1);
+  list->items[list->n++] = (entry){at, v};
+  return 0;
+}
+
+/* The indices in order. Lists count as their elements: A[(*spatial, k)], A[iters], A[()]. */
+static int spread_indices(builder *b, const ast *n, entries *list) {
+  for (int i = 0; i < n->items.n; ++i) {
+    const ast *s = n->items.items[i];
+    val v = {.kind = VAL_PLAIN};
+    if (s->kind != AST_SLICE) TN_TRY(eval(b, s->kind == AST_STARRED ? s->a : s, &v));
+    const tn_arr *many =
+        s->kind != AST_SLICE && v.kind == VAL_PLAIN && v.v.type_index == TN_TI_Array
+            ? (const tn_arr *)v.v.v.obj
+            : NULL;
+    if (s->kind == AST_STARRED && !many)
+      return ast_error(b->src, s, "expected a list or tuple behind *");
+    if (!many) TN_TRY(add_entry(list, s, v));
+    for (int64_t j = 0; many && j < many->len; ++j)
+      TN_TRY(add_entry(list, s, PLAIN(many->items[j])));
+  }
+  return 0;
+}
+
+/* The ranges and indices of a list; `region` tells whether there is a slice, `vector` where an
+   index is one. */
+static int read_indices(builder *b, const entries *list, const tn_Buffer *buf, tn_vec *ranges,
+                        tn_vec *indices, bool *region, const ast **vector) {
+  for (int64_t i = 0; i < list->n; ++i) {
+    const ast *s = list->items[i].at;
+    if (i >= buf->shape->len)
+      return ast_error(b->src, s, "buffer %s has %lld dimensions", tn_cstr(buf->name),
+                       (long long)buf->shape->len);
+    const tn_expr *extent = (const tn_expr *)tn_arr_obj(buf->shape, i);
+    if (s->kind == AST_SLICE && !s->c) {
+      tn_Range *r = slice_range(b, s, extent);
+      if (!r || tn_vec_push_obj(ranges, r)) return place_error(b, s);
+      *region = true;
+      continue;
+    }
+    tn_expr *e =
+        s->kind == AST_SLICE ? strided_slice(b, s, extent) : to_expr(b, s, &list->items[i].v);
+    if (!e || tn_vec_push_obj(indices, e)) return place_error(b, s);
+    if (e->dtype.lanes != 1) {
+      *vector = s;
+      continue;
+    }
+    tn_Range *r = tir_range(e, tir_one(e->dtype));
+    if (!r || tn_vec_push_obj(ranges, r)) return place_error(b, s);
+  }
+  return 0;
+}
+
 static int index_buffer(builder *b, const ast *n, tn_Buffer *buf, val *out) {
   TN_VEC(ranges);
   TN_VEC(indices);
   bool region = false;
   const ast *vector = NULL;
-  for (int i = 0; i < n->items.n; ++i) {
-    const ast *s = n->items.items[i];
-    if (s->kind == AST_TUPLE && s->items.n == 0) continue; /* A[()] */
-    if (i >= buf->shape->len)
-      return ast_error(b->src, s, "buffer %s has %lld dimensions", tn_cstr(buf->name),
-                       (long long)buf->shape->len);
-    if (s->kind == AST_SLICE && !s->c) {
-      tn_Range *r = slice_range(b, s, (const tn_expr *)tn_arr_obj(buf->shape, i));
-      if (!r || tn_vec_push_obj(&ranges, r)) return place_error(b, s);
-      region = true;
-      continue;
-    }
-    const tn_expr *extent = (const tn_expr *)tn_arr_obj(buf->shape, i);
-    tn_expr *e = s->kind == AST_SLICE ? strided_slice(b, s, extent) : eval_expr(b, s);
-    if (!e || tn_vec_push_obj(&indices, e)) return place_error(b, s);
-    if (e->dtype.lanes != 1) {
-      vector = s;
-      continue;
-    }
-    tn_Range *r = tir_range(e, tir_one(e->dtype));
-    if (!r || tn_vec_push_obj(&ranges, r)) return place_error(b, s);
-  }
+  entries list = {0};
+  int err = spread_indices(b, n, &list) ||
+            read_indices(b, &list, buf, &ranges, &indices, &region, &vector);
+  tn_free(list.items);
+  if (err) return -1;
   if (region && vector)
     return ast_error(b->src, vector, "an index that is a vector cannot stand beside a slice");
   tn_obj *o = region ? (tn_obj *)TN_NEW(BufferRegion, .buffer = buf, .region = tn_arr_from(&ranges))
@@ -84,13 +133,25 @@ static int index_buffer(builder *b, const ast *n, tn_Buffer *buf, val *out) {
   return o ? 0 : place_error(b, n);
 }
 
+/* m["key"], of a dictionary that the script knows */
+static int index_map(builder *b, const ast *n, const tn_map *m, val *out) {
+  val key;
+  tn_any found;
+  TN_TRY(eval(b, n->items.items[0], &key));
+  if (key.kind != VAL_PLAIN || !tn_map_get(m, key.v, &found))
+    return ast_error(b->src, n, "the dictionary has no such key");
+  *out = PLAIN(found);
+  return 0;
+}
+
 int eval_index(builder *b, const ast *n, val *out) {
   val base, i;
   TN_TRY(eval(b, n->a, &base));
   if (base.kind == VAL_PLAIN && base.v.type_index == TN_TI_Buffer)
     return index_buffer(b, n, (tn_Buffer *)base.v.v.obj, out);
-  bool array = base.kind == VAL_PLAIN && base.v.type_index == TN_TI_Array && n->items.n == 1 &&
-               n->items.items[0]->kind != AST_SLICE;
+  bool single = base.kind == VAL_PLAIN && n->items.n == 1 && n->items.items[0]->kind != AST_SLICE;
+  if (single && base.v.type_index == TN_TI_Map) return index_map(b, n, (tn_map *)base.v.v.obj, out);
+  bool array = single && base.v.type_index == TN_TI_Array;
   if (!array) return host_eval(b, n, out);
   int64_t at;
   const tn_arr *a = (tn_arr *)base.v.v.obj;

@@ -88,7 +88,7 @@ static bool is_meta(builder *b, const ast *n) {
   return name && strcmp(name, "meta_var") == 0;
 }
 
-static int store(builder *b, const ast *at, const ast *target, tn_expr *value) {
+int build_store(builder *b, const ast *at, const ast *target, tn_expr *value) {
   val base;
   TN_TRY(eval(b, target->a, &base));
   tn_Buffer *buf = TN_AS(Buffer, val_obj(&base));
@@ -113,7 +113,7 @@ static int build_assign(builder *b, const ast *n) {
     val v;
     if (target->kind == AST_INDEX) {
       tn_expr *value = eval_expr(b, n->a);
-      if (!value || store(b, n, target, value)) return -1;
+      if (!value || build_store(b, n, target, value)) return -1;
       continue;
     }
     const char *name = t_name(b, n->a);
@@ -133,7 +133,7 @@ static int build_augmented(builder *b, const ast *n) {
   if (!value) return -1;
   if (n->a->kind != AST_INDEX)
     return ast_error(b->src, n->a, "only elements of buffers can be updated in place");
-  return store(b, n, n->a, value);
+  return build_store(b, n, n->a, value);
 }
 
 static int build_annotated(builder *b, const ast *n) {
@@ -217,30 +217,60 @@ static int note_loop(builder *b, tn_Var *v, tn_expr *min, tn_expr *extent) {
   return r ? tn_pmap_put(&b->loops, v, r) : -1;
 }
 
-/* for i, j in T.grid(m, n) */
-static int build_grid(builder *b, const ast *n) {
-  TN_VEC(extents);
-  TN_VEC(vars);
-  const ast *targets = n->a;
-  int count = targets->kind == AST_TUPLE ? targets->items.n : 1;
-  TN_TRY(eval_args(b, n->b, &extents));
-  if (extents.len != count)
-    return ast_error(b->src, targets, "T.grid of %lld extents needs %lld loop variables, got %d",
-                     (long long)extents.len, (long long)extents.len, count);
-  if (!open_body(b)) return -1;
-  for (int i = 0; i < count; ++i) {
-    tn_Var *v;
-    val e = PLAIN(extents.items[i]);
-    tn_expr *extent = to_expr(b, n->b, &e);
-    if (!extent ||
-        bind_var(b, targets->kind == AST_TUPLE ? targets->items.items[i] : targets, &v,
-                 extent->dtype) ||
-        tn_vec_push_obj(&vars, v))
-      return -1;
+/* Loop variables from..to, named after the target: i_0, i_1, ... where one name takes them all. */
+static int bind_grid_vars(builder *b, const ast *target, const tn_vec *extents, int64_t from,
+                          int64_t to, bool many, tn_vec *vars) {
+  TN_VEC(bound);
+  if (target->kind != AST_NAME) return ast_error(b->src, target, "expected a name");
+  for (int64_t i = from; i < to; ++i) {
+    tn_expr *extent = (tn_expr *)extents->items[i].v.obj;
+    tn_str *name = many ? tn_str_fmt("%s_%lld", target->text, (long long)(i - from))
+                        : tn_str_from(target->text);
+    tn_Var *v = name ? tir_var(name->data, extent->dtype) : NULL;
+    if (!v || tn_vec_push_obj(vars, v) || tn_vec_push_obj(&bound, v)) return -1;
     TN_TRY(note_loop(b, v, tir_zero(extent->dtype), extent));
   }
+  if (!many) return bind_name(b, target->text, PLAIN(bound.items[0]));
+  tn_arr *all = tn_arr_from(&bound);
+  return all ? bind_name(b, target->text, PLAIN_OBJ(all)) : -1;
+}
+
+/* Names to extents: one each, the starred one the rest; a single name for several takes all. */
+static int bind_grid(builder *b, const ast *target, const tn_vec *extents, tn_vec *vars) {
+  ast_list one = {(ast *[]){(ast *)(uintptr_t)target}, 1};
+  ast_list names = target->kind == AST_TUPLE || target->kind == AST_LIST ? target->items : one;
+  int starred = 0;
+  for (int i = 0; i < names.n; ++i) starred += names.items[i]->kind == AST_STARRED;
+  bool all = target->kind == AST_NAME && extents->len != 1;
+  int64_t rest = extents->len - (names.n - starred), at = 0;
+  if (!all && (starred > 1 || rest < 0 || (!starred && rest != 0)))
+    return ast_error(b->src, target, "T.grid of %lld extents needs %lld loop variables, got %d",
+                     (long long)extents->len, (long long)extents->len, names.n);
+  if (all) return bind_grid_vars(b, target, extents, 0, extents->len, true, vars);
+  for (int i = 0; i < names.n; ++i) {
+    bool star = names.items[i]->kind == AST_STARRED;
+    int64_t next = at + (star ? rest : 1);
+    TN_TRY(bind_grid_vars(b, star ? names.items[i]->a : names.items[i], extents, at, next, star,
+                          vars));
+    at = next;
+  }
+  return 0;
+}
+
+/* for i, j in T.grid(m, n) */
+static int build_grid(builder *b, const ast *n) {
+  TN_VEC(given);
+  TN_VEC(extents);
+  TN_VEC(vars);
+  TN_TRY(eval_args(b, n->b, &given));
+  for (int64_t i = 0; i < given.len; ++i) {
+    val e = PLAIN(given.items[i]);
+    tn_expr *extent = to_expr(b, n->b, &e);
+    if (!extent || tn_vec_push_obj(&extents, extent)) return -1;
+  }
+  if (!open_body(b) || bind_grid(b, n->a, &extents, &vars)) return -1;
   tn_stmt *s = build_stmts(b, n->body) ? NULL : close_body(b);
-  for (int64_t i = count; i-- > 0 && s;) {
+  for (int64_t i = extents.len; i-- > 0 && s;) {
     tn_expr *extent = (tn_expr *)extents.items[i].v.obj;
     s = make_loop((tn_Var *)vars.items[i].v.obj, tir_zero(extent->dtype), extent, TIR_FOR_SERIAL, s,
                   NULL, NULL);
@@ -305,11 +335,27 @@ int build_for(builder *b, const ast *n) {
 
 /* ---- expression statements ---- */
 
+static int build_expr_stmt(builder *b, const ast *n);
+
+/* T.evaluate(x) if known else T.evaluate(y): one of two statements, when it is known which */
+static int build_chosen(builder *b, const ast *n) {
+  val c;
+  ast chosen = *n;
+  TN_TRY(eval(b, n->a->a, &c));
+  if (c.kind == VAL_PLAIN && (c.v.type_index == TN_INT || c.v.type_index == TN_BOOL)) {
+    chosen.a = c.v.v.i64 ? n->a->b : n->a->c;
+    return build_expr_stmt(b, &chosen);
+  }
+  tn_expr *e = eval_expr(b, n->a);
+  return e ? add_stmt(b, (tn_stmt *)TN_NEW(Evaluate, .value = e)) : -1;
+}
+
 static int build_expr_stmt(builder *b, const ast *n) {
   const char *name = n->a->kind == AST_CALL ? t_name(b, n->a) : NULL;
   val v;
   if (n->a->kind == AST_STR) return 0; /* documentation */
-  int r = name ? build_call_stmt(b, n->a, name) : 1;
+  if (n->a->kind == AST_IFEXP) return build_chosen(b, n);
+  int r = name ? build_call_stmt(b, n->a, name) : n->a->kind == AST_CALL ? build_macro(b, n->a) : 1;
   if (r <= 0) return r;
   TN_TRY(eval(b, n->a, &v));
   if (v.kind == VAL_PLAIN && v.v.type_index == TN_NONE) return 0;

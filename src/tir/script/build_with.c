@@ -95,6 +95,12 @@ static int attr(builder *b, const ast *call, wrap *out) {
   return out->stmt ? 0 : -1;
 }
 
+/* A thread that T.env_thread declared gets its extent where it is launched. */
+static int set_domain(tn_IterVar *iv, tn_expr *extent) {
+  tn_any dom = tn_any_obj(tir_range(tir_zero(extent->dtype), extent));
+  return dom.v.obj ? tn_field_set((tn_obj *)iv, tn_type_field(&tn_type_IterVar, "dom"), &dom) : -1;
+}
+
 /* T.launch_thread("threadIdx.x", n) or T.launch_thread(env_thread_var, n) */
 static int launch_thread(builder *b, const ast *call, const ast *target, wrap *out) {
   const ast *thread = arg_of(call, 0, "thread"), *extent = arg_of(call, 1, "extent");
@@ -112,7 +118,7 @@ static int launch_thread(builder *b, const ast *call, const ast *target, wrap *o
     iv = TN_NEW(IterVar, .dom = tir_range(tir_zero(n->dtype), n), .var = var,
                 .iter_type = IR_ITER_THREAD_INDEX, .thread_tag = tn_str_from(tag));
   }
-  if (!iv) return -1;
+  if (!iv || (!iv->dom && set_domain(iv, n))) return -1;
   out->bound = (tn_obj *)iv->var;
   bool virtual_ = strncmp(tn_cstr(iv->thread_tag), "vthread", 7) == 0;
   out->stmt =
@@ -259,11 +265,50 @@ static int build_init(builder *b, const ast *n) {
   return (b->block->init = close_body(b)) ? 0 : -1;
 }
 
+/* with T.Then(): and with T.Else(): inside with T.If(condition): */
+static const ast *branch(builder *b, const ast *n, const char *want) {
+  for (int i = 0; i < n->body.n; ++i) {
+    const ast *inner = n->body.items[i];
+    const ast *call = inner->kind == AST_WITH ? inner->items.items[0]->a : NULL;
+    const char *name = call && call->kind == AST_CALL ? t_name(b, call) : NULL;
+    if (name && !strcmp(name, want)) return inner;
+  }
+  return NULL;
+}
+
+static tn_stmt *body_stmt(builder *b, const ast *n) {
+  return !open_body(b) || build_stmts(b, n->body) ? NULL : close_body(b);
+}
+
+static int build_if_frame(builder *b, const ast *n, const ast *call) {
+  const ast *a = arg_of(call, 0, "condition"), *then_ = branch(b, n, "Then"),
+            *else_ = branch(b, n, "Else");
+  if (!a || !then_ || n->body.n != 1 + (else_ != NULL))
+    return ast_error(b->src, call, "T.If: expected a condition, T.Then and perhaps T.Else");
+  tn_expr *cond = eval_expr(b, a);
+  tn_stmt *yes = cond ? body_stmt(b, then_) : NULL, *no = yes && else_ ? body_stmt(b, else_) : NULL;
+  if (!yes || (else_ && !no)) return -1;
+  tn_stmt *s = (tn_stmt *)TN_MAKE(IfThenElse, .condition = cond, .then_case = yes, .else_case = no);
+  return s ? add_stmt(b, s) : place_error(b, call);
+}
+
+static int build_while_frame(builder *b, const ast *n, const ast *call) {
+  const ast *a = arg_of(call, 0, "condition");
+  if (!a) return ast_error(b->src, call, "T.While: expected a condition");
+  tn_expr *cond = eval_expr(b, a);
+  tn_stmt *inner = cond ? body_stmt(b, n) : NULL;
+  if (!inner) return -1;
+  tn_stmt *s = (tn_stmt *)TN_MAKE(While, .condition = cond, .body = inner);
+  return s ? add_stmt(b, s) : place_error(b, call);
+}
+
 int build_with(builder *b, const ast *n) {
   const ast *first = n->items.items[0]->a;
   const char *name = first->kind == AST_CALL ? t_name(b, first) : NULL;
   if (name && !strcmp(name, "block") && n->items.n == 1) return build_block(b, n, first);
   if (name && !strcmp(name, "init") && n->items.n == 1) return build_init(b, n);
+  if (name && !strcmp(name, "If") && n->items.n == 1) return build_if_frame(b, n, first);
+  if (name && !strcmp(name, "While") && n->items.n == 1) return build_while_frame(b, n, first);
   if (!open_body(b)) return -1;
   for (int i = 0; i < n->items.n; ++i) TN_TRY(enter(b, n->items.items[i]));
   if (build_stmts(b, n->body)) return -1;
@@ -334,6 +379,39 @@ static int evaluate(builder *b, const ast *call) {
   return add_stmt(b, (tn_stmt *)TN_NEW(Evaluate, .value = e));
 }
 
+/* T.buffer_store(A, value, [i, j]) */
+static int buffer_store(builder *b, const ast *call) {
+  const ast *buffer = arg_of(call, 0, "buffer"), *value = arg_of(call, 1, "value"),
+            *indices = arg_of(call, 2, "indices");
+  if (!buffer || !value || !indices)
+    return ast_error(b->src, call, "T.buffer_store: expected a buffer, a value and indices");
+  ast item = *indices, target = *call;
+  target.kind = AST_INDEX;
+  target.a = (ast *)(uintptr_t)buffer;
+  target.items = item.kind == AST_LIST || item.kind == AST_TUPLE ? item.items
+                                                                 : (ast_list){(ast *[]){&item}, 1};
+  tn_expr *e = eval_expr(b, value);
+  return e ? build_store(b, call, &target, e) : -1;
+}
+
+/* T.prefetch(A, [T.Range(0, 4)]) */
+static int prefetch(builder *b, const ast *call) {
+  const ast *buffer = arg_of(call, 0, "buffer"), *bounds = arg_of(call, 1, "bounds");
+  if (!buffer || !bounds)
+    return ast_error(b->src, call, "T.prefetch: expected a buffer and its ranges");
+  tn_obj *buf = eval_obj(b, buffer), *ranges = buf ? eval_obj(b, bounds) : NULL;
+  if (!ranges) return -1;
+  if (!TN_AS(Buffer, buf) || ranges->type_index != TN_TI_Array)
+    return ast_error(b->src, call, "T.prefetch: expected a buffer and a list of ranges");
+  const tn_arr *a = (const tn_arr *)ranges;
+  for (int64_t i = 0; i < a->len; ++i) {
+    if (!TN_AS(Range, tn_arr_obj(a, i)))
+      return ast_error(b->src, bounds, "T.prefetch: expected a list of ranges");
+  }
+  return add_stmt(
+      b, (tn_stmt *)TN_NEW(Prefetch, .buffer = (tn_Buffer *)buf, .bounds = (tn_arr *)ranges));
+}
+
 int build_call_stmt(builder *b, const ast *call, const char *name) {
   wrap w = {0};
   if (!strcmp(name, "func_attr")) return func_attr(b, call);
@@ -346,6 +424,8 @@ int build_call_stmt(builder *b, const ast *call, const char *name) {
   if (!strcmp(name, "where")) return where(b, call);
   if (!strcmp(name, "block_attr")) return block_attr(b, call);
   if (!strcmp(name, "evaluate")) return evaluate(b, call);
+  if (!strcmp(name, "buffer_store")) return buffer_store(b, call);
+  if (!strcmp(name, "prefetch")) return prefetch(b, call);
   if (!strcmp(name, "func_name")) {
     const char *text = arg_of(call, 0, "name") ? eval_text(b, arg_of(call, 0, "name")) : NULL;
     return text && (b->func->name = tn_str_from(text)) ? 0 : -1;

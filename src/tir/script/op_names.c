@@ -25,6 +25,7 @@ static const char *const dtype_first[] = {
     "ptx_cp_async",
     "ptx_cp_async_bulk",
     "atomic_add",
+    "get_active_lane_mask",
     "vectorpermute",
     "vectorshuffle",
 };

@@ -1,4 +1,7 @@
 /* Expressions and types in TVMScript. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "ir/expr.h"
 #include "tenon/runtime.h"
 #include "tir/script/const_data.h"
@@ -42,26 +45,27 @@ static tn_ExprDoc *operation(printer *p, int kind, const void *a, const void *b)
 /* ---- operators ---- */
 
 static const struct {
-  int doc;          /* operator, 0 when there is none */
-  const char *name; /* T.name */
+  int doc;            /* operator, 0 when there is none */
+  const char *name;   /* T.name that gives this very node */
+  const char *folded; /* T.name that may compute it, for what has no operator */
 } binaries[] = {
-    [TN_TI_Add - TN_TI_Add] = {DOC_ADD, "Add"},
-    [TN_TI_Sub - TN_TI_Add] = {DOC_SUB, "Sub"},
-    [TN_TI_Mul - TN_TI_Add] = {DOC_MUL, "Mul"},
-    [TN_TI_Div - TN_TI_Add] = {DOC_DIV, "Div"},
-    [TN_TI_Mod - TN_TI_Add] = {0, "truncmod"},
-    [TN_TI_FloorDiv - TN_TI_Add] = {DOC_FLOORDIV, "FloorDiv"},
-    [TN_TI_FloorMod - TN_TI_Add] = {DOC_MOD, "FloorMod"},
-    [TN_TI_Min - TN_TI_Add] = {0, "min"},
-    [TN_TI_Max - TN_TI_Add] = {0, "max"},
-    [TN_TI_EQ - TN_TI_Add] = {DOC_EQ, "EQ"},
-    [TN_TI_NE - TN_TI_Add] = {DOC_NE, "NE"},
-    [TN_TI_LT - TN_TI_Add] = {DOC_LT, "LT"},
-    [TN_TI_LE - TN_TI_Add] = {DOC_LE, "LE"},
-    [TN_TI_GT - TN_TI_Add] = {DOC_GT, "GT"},
-    [TN_TI_GE - TN_TI_Add] = {DOC_GE, "GE"},
-    [TN_TI_And - TN_TI_Add] = {DOC_AND, "And"},
-    [TN_TI_Or - TN_TI_Add] = {DOC_OR, "Or"},
+    [TN_TI_Add - TN_TI_Add] = {DOC_ADD, "Add", NULL},
+    [TN_TI_Sub - TN_TI_Add] = {DOC_SUB, "Sub", NULL},
+    [TN_TI_Mul - TN_TI_Add] = {DOC_MUL, "Mul", NULL},
+    [TN_TI_Div - TN_TI_Add] = {DOC_DIV, "Div", NULL},
+    [TN_TI_Mod - TN_TI_Add] = {0, "Mod", "truncmod"},
+    [TN_TI_FloorDiv - TN_TI_Add] = {DOC_FLOORDIV, "FloorDiv", NULL},
+    [TN_TI_FloorMod - TN_TI_Add] = {DOC_MOD, "FloorMod", NULL},
+    [TN_TI_Min - TN_TI_Add] = {0, "Min", "min"},
+    [TN_TI_Max - TN_TI_Add] = {0, "Max", "max"},
+    [TN_TI_EQ - TN_TI_Add] = {DOC_EQ, "EQ", NULL},
+    [TN_TI_NE - TN_TI_Add] = {DOC_NE, "NE", NULL},
+    [TN_TI_LT - TN_TI_Add] = {DOC_LT, "LT", NULL},
+    [TN_TI_LE - TN_TI_Add] = {DOC_LE, "LE", NULL},
+    [TN_TI_GT - TN_TI_Add] = {DOC_GT, "GT", NULL},
+    [TN_TI_GE - TN_TI_Add] = {DOC_GE, "GE", NULL},
+    [TN_TI_And - TN_TI_Add] = {DOC_AND, "And", NULL},
+    [TN_TI_Or - TN_TI_Add] = {DOC_OR, "Or", NULL},
 };
 
 /* Would reading "a op b" back give this very node, or would it be folded into something else? */
@@ -76,10 +80,10 @@ static bool survives_folding(const tn_BinaryOp *e) {
 static tn_ExprDoc *print_binary(printer *p, const tn_BinaryOp *e) {
   uint32_t row = e->hdr.type_index - TN_TI_Add;
   bool int_div = e->hdr.type_index == TN_TI_Div && ir_is_integral(e->a->dtype);
-  if (binaries[row].doc && !int_div && survives_folding(e)) {
-    return operation(p, binaries[row].doc, e->a, e->b);
-  }
-  return CALL_OF(p, binaries[row].name, e->a, e->b);
+  bool survives = survives_folding(e);
+  if (binaries[row].doc && !int_div && survives) return operation(p, binaries[row].doc, e->a, e->b);
+  const char *folded = survives ? binaries[row].folded : NULL;
+  return CALL_OF(p, folded ? folded : binaries[row].name, e->a, e->b);
 }
 
 /* ---- constants ---- */
@@ -257,16 +261,45 @@ tn_ExprDoc *print_type(printer *p, const tn_obj *type) {
 
 /* ---- other objects ---- */
 
+static int by_text(const void *a, const void *b) {
+  const tn_map_entry *const *x = a, *const *y = b;
+  return strcmp(tn_cstr((const tn_str *)(*x)->key.v.obj), tn_cstr((const tn_str *)(*y)->key.v.obj));
+}
+
+/* Keys that are texts come in their order. */
+static const tn_map_entry **sorted_entries(printer *p, const tn_map *m) {
+  const tn_map_entry **all = tn_arena_alloc(&p->arena, sizeof *all * (size_t)(m->len + 1));
+  bool texts = true;
+  for (int64_t i = 0; all && i < m->len; ++i) {
+    all[i] = &m->entries[i];
+    texts &= all[i]->key.type_index == TN_TI_String;
+  }
+  if (all && texts) qsort(all, (size_t)m->len, sizeof *all, by_text);
+  return all;
+}
+
 static tn_ExprDoc *print_map(printer *p, const tn_map *m) {
   TN_VEC(keys);
   TN_VEC(values);
+  const tn_map_entry **all = sorted_entries(p, m);
+  if (!all) return NULL;
   for (int64_t i = 0; i < m->len; ++i) {
-    tn_ExprDoc *k = print_value(p, &m->entries[i].key),
-               *v = k ? print_value(p, &m->entries[i].value) : NULL;
+    tn_ExprDoc *k = print_value(p, &all[i]->key), *v = k ? print_value(p, &all[i]->value) : NULL;
     if (!v || tn_vec_push_obj(&keys, k) || tn_vec_push_obj(&values, v)) return NULL;
   }
   tn_arr *k = tn_arr_from(&keys), *v = tn_arr_from(&values);
   return (tn_ExprDoc *)TN_DOC(DictDoc, .keys = k, .values = v);
+}
+
+/* T.target({"kind": "llvm", ...}); the layer of targets stands on this one and is reached by name
+ */
+static tn_ExprDoc *print_target(printer *p, const tn_obj *target) {
+  tn_func *export_ = tn_scope_own(tn_func_find("target.TargetExport"));
+  tn_any map, arg = tn_any_obj(target);
+  if (!export_ || tn_func_call(export_, &arg, 1, &map)) return NULL;
+  tn_obj *config = tn_any_is_obj(&map) ? tn_scope_own(map.v.obj) : NULL;
+  tn_ExprDoc *doc = config ? print_expr(p, config) : NULL;
+  return doc ? call1_doc(tir_doc(p, "target"), doc) : NULL;
 }
 
 /* metadata["type key"][i]: what has no syntax of its own is kept beside the text as JSON */
@@ -315,6 +348,7 @@ static tn_ExprDoc *print_other(printer *p, const tn_obj *o) {
     tn_arr *list = tir_const_list((const tn_NDArray *)o);
     return list ? print_array(p, list, false) : NULL;
   }
+  if (strcmp(tn_obj_key(o), "Target") == 0) return print_target(p, o);
   if (o->type->hooks->scalar) {
     tn_any plain;
     if (o->type->hooks->scalar(o, &plain)) return print_value(p, &plain);

@@ -144,10 +144,22 @@ static int has_result(const tn_PrimFunc *f) {
   return f->ret_type && !(tuple && tuple->fields->len == 0);
 }
 
+/* The name that the settings give to what is printed, or NULL. */
+static const char *binding_name(const printer *p) {
+  const tn_arr *names = p->cfg->binding_names;
+  const tn_obj *last = names->len ? tn_arr_obj(names, names->len - 1) : NULL;
+  return last && last->type_index == TN_TI_String ? ((const tn_str *)last)->data : NULL;
+}
+
+static const char *module_name(const printer *p) {
+  const char *name = binding_name(p);
+  return name ? name : "Module";
+}
+
 /* `cls = Module` at the top of a function that calls others of its module */
 static tn_arr *with_alias(printer *p, tn_arr *stmts) {
   TN_VEC(all);
-  tn_ExprDoc *lhs = id_doc(tn_cstr(p->cfg->module_alias)), *rhs = id_doc("Module");
+  tn_ExprDoc *lhs = id_doc(tn_cstr(p->cfg->module_alias)), *rhs = id_doc(module_name(p));
   TN_TRYP(tn_vec_push_obj(&all, TN_DOC(AssignDoc, .lhs = lhs, .rhs = rhs)));
   for (int64_t i = 0; i < stmts->len; ++i) TN_TRYP(tn_vec_push(&all, stmts->items[i]));
   return tn_arr_from(&all);
@@ -160,7 +172,8 @@ static tn_arr *func_stmts(printer *p, frame *fr, const tn_PrimFunc *f, const cha
   p->uses_module = false;
   if (print_func_body(p, fr, f)) return NULL;
   tn_arr *stmts = frame_stmts(fr);
-  bool alias = in_module && p->uses_module && strcmp(tn_cstr(p->cfg->module_alias), "Module") != 0;
+  bool alias =
+      in_module && p->uses_module && strcmp(tn_cstr(p->cfg->module_alias), module_name(p)) != 0;
   return stmts && alias ? with_alias(p, stmts) : stmts;
 }
 
@@ -169,6 +182,7 @@ tn_Doc *print_prim_func(printer *p, const tn_PrimFunc *f, const char *name) {
   frame *fr;
   bool in_module = p->top->up != NULL;
   const tn_obj *symbol = f->attrs ? tn_map_find(f->attrs->dict, "global_symbol") : NULL;
+  if (!name) name = binding_name(p);
   if (!name)
     name = symbol && symbol->type_index == TN_TI_String ? ((const tn_str *)symbol)->data : "main";
   if (!(fr = open_frame(p, (const tn_obj *)f))) return NULL;
@@ -225,7 +239,7 @@ tn_Doc *print_module(printer *p, const tn_IRModule *m) {
   if (!(f = open_frame(p, (const tn_obj *)m))) return NULL;
   tn_arr *stmts = print_module_attrs(p, m) || print_functions(p, m) ? NULL : frame_stmts(f);
   close_frame(p, f);
-  tn_IdDoc *id = TN_DOC(IdDoc, .name = tn_str_from("Module"));
+  tn_IdDoc *id = TN_DOC(IdDoc, .name = tn_str_from(module_name(p)));
   tn_arr *decorators = tn_arr_of(1, attr_doc(id_doc(tn_cstr(p->cfg->ir_prefix)), "ir_module"));
   return noted(p, m, TN_DOC(ClassDoc, .name = id, .decorators = decorators, .body = stmts));
 }

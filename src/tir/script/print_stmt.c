@@ -246,26 +246,22 @@ static int print_decl_buffer(printer *p, const tn_DeclBuffer *s) {
   return emit(p, noted(p, s, TN_DOC(ScopeDoc, .lhs = lhs, .rhs = rhs, .body = stmts)));
 }
 
-/* T.launch_thread("threadIdx.x", 128): binds the variable of the thread axis unless it is known */
+/* T.launch_thread("threadIdx.x", 128) binds the variable of the thread axis. */
 static int print_launch_thread(printer *p, const tn_AttrStmt *s, const tn_IterVar *iv) {
   TN_VEC(args);
-  bool known = is_defined(p, iv->var);
-  TN_TRY(tn_vec_push_obj(&args, known ? print_expr(p, iv->var) : str_doc(tn_cstr(iv->thread_tag))));
+  TN_TRY(tn_vec_push_obj(&args, str_doc(tn_cstr(iv->thread_tag))));
   TN_TRY(tn_vec_push_obj(&args, print_expr(p, s->value)));
   tn_ExprDoc *rhs = call_doc(tir_doc(p, "launch_thread"), &args);
-  if (!known)
-    return bind(p, (const tn_obj *)s, iv->var, tn_cstr(iv->var->name), rhs, NULL, rhs,
-                (const tn_obj *)s->body);
-  tn_ExprStmtDoc *stmt = TN_DOC(ExprStmtDoc, .expr = rhs);
-  return scope_or_concise(p, (const tn_obj *)s, (tn_StmtDoc *)stmt, rhs, (const tn_obj *)s->body);
+  return bind(p, (const tn_obj *)s, iv->var, tn_cstr(iv->var->name), rhs, NULL, rhs,
+              (const tn_obj *)s->body);
 }
 
 static int print_attr(printer *p, const tn_AttrStmt *s) {
   TN_VEC(args);
   const tn_IterVar *iv = TN_AS(IterVar, s->node);
   const char *key = tn_cstr(s->attr_key);
-  if (iv && (strcmp(key, "thread_extent") == 0 || strcmp(key, "virtual_thread") == 0))
-    return print_launch_thread(p, s, iv);
+  bool launches = strcmp(key, "thread_extent") == 0 || strcmp(key, "virtual_thread") == 0;
+  if (iv && launches && !is_defined(p, iv->var)) return print_launch_thread(p, s, iv);
   tn_ExprDoc *node = print_expr(p, s->node), *value = node ? print_expr(p, s->value) : NULL;
   if (!value || tn_vec_push_obj(&args, node) || tn_vec_push_obj(&args, str_doc(key)) ||
       tn_vec_push_obj(&args, value))

@@ -11,6 +11,7 @@
 
 TN_NODES_DEFINE(TN_DOC_NODES, doc_types)
 TN_NODES_DEFINE(TN_PRINTER_NODES, printer_types)
+TN_NODES_DEFINE(TN_SCRIPT_NODES, script_types)
 
 /* script.Print(object, PrinterConfig or None) -> str */
 static int f_print(TN_ARGS) {
@@ -126,6 +127,7 @@ static int set_reprs(void) {
 int doc_init(void) {
   TN_TRY(tn_type_register_table(doc_types, TN_COUNT(doc_types)));
   TN_TRY(tn_type_register_table(printer_types, TN_COUNT(printer_types)));
+  TN_TRY(tn_type_register_table(script_types, TN_COUNT(script_types)));
   TN_TRY(set_reprs());
   return tn_func_register_rows(functions, TN_COUNT(functions));
 }

@@ -10,13 +10,13 @@
 #include "ir/pass.h"
 #include "object/functions.h"
 #include "tenon/object.h"
-#include "tir/script/printer.h"
+#include "tir/script/build.h"
 #include "tir/tir.h"
 #include "tir/transforms/config.def"
 #include "tir/transforms/passes.def"
 
 TN_NODES_FORWARD(TIR_CONFIG_NODES)
-TN_NODES_INDEX(TIR_CONFIG_NODES, TN_TI_END_printer, tir_config)
+TN_NODES_INDEX(TIR_CONFIG_NODES, TN_TI_END_script, tir_config)
 TN_NODES_DECLARE(TIR_CONFIG_NODES)
 
 #define TIR_DECLARE_PRIMFUNC(fn)                        tn_PrimFunc *fn(tn_PrimFunc *f, const tn_pass_ctx *c);

@@ -1,0 +1,93 @@
+/* Calls in scripts that give neither a number nor an intrinsic: targets, calls within the module,
+   and names that only the host language knows. */
+#include <string.h>
+
+#include "tir/script/build_impl.h"
+
+static int give(builder *b, const ast *call, void *obj, val *out) {
+  *out = PLAIN_OBJ(obj);
+  return obj ? 0 : place_error(b, call);
+}
+
+/* The function for targets; the layer of targets stands on this one and is reached by name. */
+static tn_obj *make_target(int32_t n, const tn_any *args) {
+  tn_func *make = tn_scope_own(tn_func_find("target.Target"));
+  tn_any ret;
+  if (!make || tn_func_call(make, args, n, &ret)) return NULL;
+  return tn_any_is_obj(&ret) ? tn_scope_own(ret.v.obj) : NULL;
+}
+
+/* T.target("llvm -mcpu=x", host="c"), T.target({"kind": "llvm", ...}) */
+static int call_target(builder *b, const ast *call, val *out) {
+  const ast *config = arg_of(call, 0, "target_config"), *host = arg_of(call, 1, "host");
+  val v, h = {.kind = VAL_PLAIN, .v = tn_any_none()};
+  if (!config) return ast_error(b->src, call, "T.target: expected a text or a dictionary");
+  TN_TRY(eval(b, config, &v));
+  if (host) TN_TRY(eval(b, host, &h));
+  if (v.kind != VAL_PLAIN || h.kind != VAL_PLAIN)
+    return ast_error(b->src, call, "T.target: expected a text or a dictionary");
+  const tn_any args[] = {v.v, h.v};
+  return give(b, call, make_target(2, args), out);
+}
+
+/* T.call_tir(cls.f, a, b) is cls.f(a, b) */
+static int call_tir(builder *b, const ast *call, val *out) {
+  TN_VEC(args);
+  TN_TRY(eval_args(b, call, &args));
+  const tn_GlobalVar *gv = args.len ? TN_AS(GlobalVar, args.items[0].v.obj) : NULL;
+  if (!gv) return ast_error(b->src, call, "T.call_tir: expected a function of the module");
+  tn_vec rest = {args.items + 1, args.len - 1, 0};
+  return give(b, call, call_global(gv, &rest), out);
+}
+
+static int call_not(builder *b, const ast *call, val *out) {
+  const ast *a = arg_of(call, 0, "a");
+  tn_expr *e = a ? eval_expr(b, a) : NULL;
+  if (!e) return a ? -1 : ast_error(b->src, call, "T.Not: expected a condition");
+  return give(b, call, TN_MAKE(Not, .dtype = e->dtype, .a = e), out);
+}
+
+/* T.var("int32"): a new variable, as older scripts write it */
+static int call_var(builder *b, const ast *call, val *out) {
+  const ast *type = arg_of(call, 0, "dtype");
+  tn_dtype t = TN_I32;
+  if (type) TN_TRY(eval_dtype(b, type, &t));
+  return give(b, call, tir_var("v", t), out);
+}
+
+tn_Call *call_global(const tn_GlobalVar *gv, const tn_vec *args) {
+  const tn_FuncType *type = TN_AS(FuncType, gv->_checked_type_);
+  const tn_PrimType *ret = type ? TN_AS(PrimType, type->ret_type) : NULL;
+  return TN_NEW(Call, .dtype = ret ? ret->dtype : TN_VOID, .op = (tn_BaseExpr *)(uintptr_t)gv,
+                .args = tn_arr_from(args));
+}
+
+int call_named(builder *b, const ast *call, const char *name, val *out) {
+  static const struct {
+    const char *name;
+    int (*call)(builder *, const ast *, val *);
+  } rows[] = {
+      {"target", call_target}, {"call_tir", call_tir}, {"Not", call_not}, {"var", call_var}};
+  for (int i = 0; i < TN_COUNT(rows); ++i) {
+    if (strcmp(rows[i].name, name) == 0) return rows[i].call(b, call, out);
+  }
+  return 1;
+}
+
+/* Does the host have a function for T.name? */
+static bool host_knows(builder *b, const char *name) {
+  tn_map *none = tn_scope_own(tn_map_new());
+  tn_str *query = tn_str_fmt("?T.%s", name);
+  tn_any ret;
+  if (!b->opt->host || !none || !query) return false;
+  tn_any args[] = {tn_any_obj(query), tn_any_obj(none)};
+  if (tn_func_call(b->opt->host, args, 2, &ret)) return tn_error_clear(), false;
+  if (tn_any_is_obj(&ret) && !tn_scope_own(ret.v.obj)) return false;
+  return ret.type_index == TN_NONE;
+}
+
+int call_unknown(builder *b, const ast *call, const val *f, val *out) {
+  if (f->kind == VAL_T && host_knows(b, f->name)) return host_eval(b, call, out);
+  return ast_error(b->src, call->a, "%c.%s is not known here", f->kind == VAL_T ? 'T' : 'I',
+                   f->name);
+}
