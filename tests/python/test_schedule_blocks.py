@@ -278,18 +278,3 @@ def test_a_cache_can_be_inlined_again():
     check(sch, scale(16, 16))
     sch.reverse_compute_inline(sch.cache_write("B", "B", "global"))
     check(sch, scale(16, 16))
-
-
-def test_what_cannot_be_cached():
-    sch = tir.Schedule(chain())
-    assert "is a root block" in failure(sch.cache_read, "root", 0, "shared")
-    assert "no number 1" in failure(sch.cache_read, "B", 1, "shared")
-    half = SCALE.format(n=8, m=16)
-    sch = tir.Schedule(func(["A:16,16", "B:16,16"], half))
-    assert "does not write all of B" in failure(sch.cache_write, "B", 0, "local")
-    together = CHAIN.replace(
-        '\nfor i, j in T.grid(16, 16):\n    with T.block("C")', '\n    with T.block("C")'
-    )
-    together = "for i, j in T.grid(16, 16):\n" + together.split(":\n", 1)[1]
-    sch = tir.Schedule(chain(together))
-    assert "lies in one loop with" in failure(sch.cache_read, "C", 0, "local")

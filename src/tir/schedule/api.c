@@ -211,20 +211,6 @@ static int f_set_scope(TN_ARGS) {
   return sch_set_scope(s, block, index, scope);
 }
 
-/* (schedule, block, number of the buffer, memory, is it a read) -> BlockRV */
-static int f_cache(TN_ARGS) {
-  int64_t index;
-  const char *scope;
-  bool read;
-  SCHEDULE("Schedule.cache_read", 5);
-  HANDLE(BlockRV, block, 1);
-  TN_TRY(tn_any_to_int(&args[2], &index));
-  TN_TRY(tn_any_to_cstr(&args[3], &scope));
-  TN_TRY(tn_any_to_bool(&args[4], &read));
-  return tn_ret_obj(ret, read ? sch_cache_read(s, block, index, scope)
-                              : sch_cache_write(s, block, index, scope));
-}
-
 /* (trace, instructions, decisions): what the trace consists of from now on */
 static int f_trace_set(TN_ARGS) {
   TN_NARGS("tir.Trace", 3);
@@ -287,7 +273,6 @@ static const tn_func_row functions[] = {
     {"tir.schedule.GetOutputBlocks", f_output_blocks},
     {"tir.schedule.AddUnitLoop", f_add_unit_loop},
     {"tir.schedule.SetScope", f_set_scope},
-    {"tir.schedule.Cache", f_cache},
     {"tir.schedule.TraceSet", f_trace_set},
     {"tir.schedule.TensorIntrin", f_intrin},
     {"tir.schedule.TensorIntrinRegister", f_intrin_register},

@@ -17,7 +17,35 @@ static int f_compute_at(TN_ARGS) {
                  : sch_compute_at(s, block, loop, preserve, index);
 }
 
+/* (schedule, block, number of the buffer, memory, consumers, is it a read) -> BlockRV */
+static int f_cache(TN_ARGS) {
+  int64_t index;
+  const char *memory;
+  bool read;
+  SCH_ARG_SCHEDULE("Schedule.cache_read", 6);
+  SCH_ARG_HANDLE(BlockRV, block, 1);
+  TN_TRY(tn_any_to_int(&args[2], &index));
+  TN_TRY(tn_any_to_cstr(&args[3], &memory));
+  SCH_ARG_HANDLE(Array, consumers, 4);
+  TN_TRY(tn_any_to_bool(&args[5], &read));
+  return tn_ret_obj(ret, read ? sch_cache_read(s, block, index, memory, consumers)
+                              : sch_cache_write(s, block, index, memory, consumers));
+}
+
+/* (schedule, block, number of the buffer, memory) -> two BlockRV */
+static int f_cache_inplace(TN_ARGS) {
+  int64_t index;
+  const char *memory;
+  SCH_ARG_SCHEDULE("Schedule.cache_inplace", 4);
+  SCH_ARG_HANDLE(BlockRV, block, 1);
+  TN_TRY(tn_any_to_int(&args[2], &index));
+  TN_TRY(tn_any_to_cstr(&args[3], &memory));
+  return tn_ret_obj(ret, sch_cache_inplace(s, block, index, memory));
+}
+
 static const tn_func_row functions[] = {
+    {"tir.schedule.Cache", f_cache},
+    {"tir.schedule.CacheInplace", f_cache_inplace},
     {"tir.schedule.ComputeAt", f_compute_at},
 };
 

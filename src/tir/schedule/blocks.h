@@ -15,4 +15,18 @@ TN_API int sch_compute_at(tn_TirSchedule *s, const tn_BlockRV *block, const tn_L
 TN_API int sch_reverse_compute_at(tn_TirSchedule *s, const tn_BlockRV *block, const tn_LoopRV *loop,
                                   bool preserve_unit, int64_t index);
 
+/** Copies a buffer that a block reads (its number among the reads) to another memory, which those
+ * that use the buffer then read. @param consumers blocks that are to read the copy (BlockRV);
+ * empty: all @return the copying block */
+TN_API tn_BlockRV *sch_cache_read(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index,
+                                  const char *memory, const tn_arr *consumers);
+/** Lets a block write to another memory, from which a new block copies. @param consumers blocks
+ * that are to read the other memory too */
+TN_API tn_BlockRV *sch_cache_write(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index,
+                                   const char *memory, const tn_arr *consumers);
+/** Copies a buffer that a block reads and writes to another memory before the block and back after
+ * it. @return the two copying blocks */
+TN_API tn_arr *sch_cache_inplace(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index,
+                                 const char *memory);
+
 #endif /* TN_TIR_SCHEDULE_BLOCKS_H_ */

@@ -1,4 +1,4 @@
-/* Steps that put a copy of a buffer between blocks: cache_read, cache_write.
+/* Steps that put a copy of a buffer between blocks: cache_read, cache_write, cache_inplace.
 
      C[vi, vj] = ...     cache_write("C", 0, "local")     C_local[vi, vj] = ...
                                    ->                     for ax0, ax1 in T.grid(n, m):
@@ -6,207 +6,271 @@
                                                                   v0, v1 = T.axis.remap("SS", [ax0,
    ax1]) C[v0, v1] = C_local[v0, v1]
 
-   The copy is of the whole buffer and lies in the block around, before the first user of it
-   (reads: after what writes it) or after the block (writes). */
+   A copy is made where the block that writes the buffer and one that reads it have their innermost
+   sequence in common: there it is of what one run of the loops around it touches. At the level of
+   the scope the cache has just the shape of that region; within loops it has the buffer's. */
+#include "arith/region.h"
 #include "ir/functor.h"
 #include "tenon/object.h"
-#include "tir/schedule/schedule_impl.h"
+#include "tir/schedule/cache.h"
 
-typedef struct {
-  tn_Block *block, *scope;
-  tn_Buffer *buffer, *cache;
-  tn_Block *copy; /* the new block */
-} target;
-
-static int find_target(sch_step *e, target *t, const tn_BlockRV *rv, int64_t index, bool read) {
-  t->block = sch_block_of(e, rv);
-  if (!t->block) return -1;
-  const tn_arr *regions = read ? t->block->reads : t->block->writes;
-  t->scope = sch_scope_block(e, sch_parent(e, t->block));
-  if (!t->scope)
-    return sch_fail(e, "A root block cannot be cached", SCH_PLACES(t->block),
-                    "The block {0} is a root block: caches lie in the block around");
-  if (index < 0 || index >= regions->len)
-    return sch_fail(e, "The buffer index is out of range", SCH_PLACES(t->block),
-                    "The block {0} has %lld such buffers, there is no number %lld",
-                    (long long)regions->len, (long long)index);
-  t->buffer = ((tn_BufferRegion *)tn_arr_obj(regions, index))->buffer;
-  return 0;
+/* The loop or block whose body the place is in. */
+static const tn_obj *owner_of(const sch_step *e, const sch_place *p) {
+  const tn_obj *o = sch_parent(e, p->site);
+  while (o && o->type_index != TN_TI_For && o->type_index != TN_TI_Block) o = sch_parent(e, o);
+  return o;
 }
 
-static int make_cache(target *t, const char *scope) {
-  tn_str *name = tn_str_fmt("%s_%s", tn_cstr(t->buffer->name), scope);
-  if (!name) return -1;
-  TN_GET(t->cache, tir_buffer(t->buffer->shape, t->buffer->dtype, name->data, scope));
-  return 0;
+static tn_arr *region_of(const tn_arr *regions, const tn_Buffer *buffer) {
+  for (int64_t i = 0; i < regions->len; ++i) {
+    const tn_BufferRegion *r = (const tn_BufferRegion *)tn_arr_obj(regions, i);
+    if (r->buffer == buffer) return r->region;
+  }
+  return NULL;
+}
+
+static tn_Range *all_of(const tn_Buffer *b, int64_t axis) {
+  tn_expr *extent = (tn_expr *)tn_arr_obj(b->shape, axis);
+  return tir_range(tir_zero(extent->dtype), extent);
+}
+
+static tn_arr *full_region(const tn_Buffer *b) {
+  TN_VEC(out);
+  for (int64_t i = 0; i < b->shape->len; ++i) TN_TRYP(tn_vec_push_obj(&out, all_of(b, i)));
+  return tn_arr_from(&out);
+}
+
+/* What a block touches of the buffer while the loops below `high` run. */
+static tn_arr *relaxed(sch_step *e, const tn_Block *b, const tn_arr *region,
+                       const tn_Buffer *buffer, const tn_obj *high) {
+  const tn_BlockRealize *r = sch_realize_of(e, b);
+  tn_map *dom = sch_loop_domain(e, (const tn_obj *)r, high, "");
+  tn_arr *bound = dom ? sch_bound_region(r, region) : NULL;
+  tn_arr *sets = bound ? arith_region_upper(&e->arith, bound, dom, r->predicate) : NULL;
+  TN_VEC(out);
+  for (int64_t i = 0; sets && i < sets->len; ++i) {
+    tn_Range *x =
+        arith_interval_range(&e->arith, (tn_IntervalSet *)tn_arr_obj(sets, i), all_of(buffer, i));
+    if (!x || tn_vec_push_obj(&out, x)) return NULL;
+  }
+  return sets ? tn_arr_from(&out) : NULL;
 }
 
 /* ---- the copy ---- */
 
-static int copy_axes(const target *t, tn_vec *loops, tn_vec *iters, tn_vec *indices) {
-  for (int64_t i = 0; i < t->buffer->shape->len; ++i) {
-    tn_expr *extent = (tn_expr *)tn_arr_obj(t->buffer->shape, i);
-    tn_str *loop_name = tn_str_fmt("ax%lld", (long long)i),
-           *name = tn_str_fmt("v%lld", (long long)i);
-    tn_Var *loop = loop_name ? tir_var(loop_name->data, extent->dtype) : NULL,
-           *v = name ? tir_var(name->data, extent->dtype) : NULL;
-    tn_IterVar *iv =
-        v ? tir_iter_var(tir_range(tir_zero(extent->dtype), extent), v, IR_ITER_DATA_PAR, "")
-          : NULL;
-    if (!loop || !iv || tn_vec_push_obj(loops, loop) || tn_vec_push_obj(iters, iv) ||
-        tn_vec_push_obj(indices, v))
-      return -1;
+static tn_arr *extents_of(const tn_arr *region) {
+  TN_VEC(out);
+  for (int64_t i = 0; i < region->len; ++i)
+    TN_TRYP(tn_vec_push_obj(&out, ((const tn_Range *)tn_arr_obj(region, i))->extent));
+  return tn_arr_from(&out);
+}
+
+static int make_cache(sch_step *e, sch_cache *c, const char *memory) {
+  const tn_obj *owner = owner_of(e, &c->place);
+  c->whole = owner && owner->type_index == TN_TI_For;
+  tn_arr *shape = c->whole ? c->buffer->shape : extents_of(c->region);
+  if (shape && tn_equal(shape, c->buffer->shape, 0) == 1) shape = c->buffer->shape;
+  TN_GET(c->cache, sch_buffer_like(c->buffer, shape, memory, memory));
+  return 0;
+}
+
+static tn_arr *shifted(const tn_arr *region, const tn_vec *indices) {
+  TN_VEC(out);
+  for (int64_t i = 0; i < region->len; ++i) {
+    tn_expr *x =
+        tir_add(((const tn_Range *)tn_arr_obj(region, i))->min, (tn_expr *)indices->items[i].v.obj);
+    if (!x || tn_vec_push_obj(&out, x)) return NULL;
+  }
+  return tn_arr_from(&out);
+}
+
+static tn_stmt *make_copy(sch_cache *c, const char *memory, bool to_cache) {
+  SCH_NEST(n);
+  for (int64_t i = 0; i < c->region->len; ++i) {
+    tn_Range *r = (tn_Range *)tn_arr_obj(c->region, i);
+    tn_Range *dom =
+        c->whole ? all_of(c->buffer, i) : tir_range(tir_zero(r->extent->dtype), r->extent);
+    if (sch_nest_add(&n, r->extent, c->whole ? r->min : NULL, dom)) return NULL;
+  }
+  tn_arr *in_cache = tn_arr_from(&n.indices),
+         *in_buffer = c->whole ? in_cache : shifted(c->region, &n.indices);
+  tn_str *name = tn_str_fmt("%s_%s", tn_cstr(c->buffer->name), memory);
+  if (!in_cache || !in_buffer) return NULL;
+  tn_stmt *store = to_cache ? tir_store(c->cache, tir_load(c->buffer, in_buffer), in_cache)
+                            : tir_store(c->buffer, tir_load(c->cache, in_cache), in_buffer);
+  return sch_nest_make(&n, name, store, &c->copy);
+}
+
+static tn_BlockRV *finish(sch_step *e, const sch_cache *c) {
+  return sch_commit(e) ? NULL : (tn_BlockRV *)sch_handle(e->s, (const tn_obj *)c->copy);
+}
+
+/* ---- who uses it ---- */
+
+static int take_consumers(sch_step *e, sch_cache *c, const tn_arr *rvs) {
+  TN_VEC(realizes);
+  for (int64_t i = 0; i < rvs->len; ++i) {
+    tn_Block *b;
+    TN_GET(b, sch_block_of(e, TN_AS(BlockRV, tn_arr_obj(rvs, i))));
+    TN_TRY(tn_vec_push_obj(&c->consumers, b));
+    TN_TRY(sch_blocks_below((const tn_obj *)b->body, &realizes));
+  }
+  for (int64_t i = 0; i < realizes.len; ++i)
+    TN_TRY(tn_vec_push_obj(&c->consumers, ((tn_BlockRealize *)realizes.items[i].v.obj)->block));
+  return 0;
+}
+
+/* Blocks that read what `writer` has written. */
+static int readers_of(const tn_Block *scope, const tn_Block *writer, tn_vec *out) {
+  SCH_SCOPE_INFO(info);
+  TN_TRY(sch_scope_info_of(scope, &info));
+  for (int64_t i = 0; i < info.ndeps; ++i) {
+    const sch_dep *d = &info.deps[i];
+    if (d->src == writer && d->kind == SCH_RAW) TN_TRY(tn_vec_push_obj(out, d->dst));
   }
   return 0;
 }
 
-static tn_stmt *make_copy(target *t, tn_Buffer *from, tn_Buffer *to) {
-  TN_VEC(loops);
-  TN_VEC(iters);
-  TN_VEC(indices);
-  if (copy_axes(t, &loops, &iters, &indices)) return NULL;
-  tn_arr *none = tn_arr_of(0), *at = tn_arr_from(&indices);
-  tn_map *hints = tn_scope_own(tn_map_new());
-  tn_stmt *store = at ? tir_store(to, tir_load(from, at), at) : NULL;
-  tn_Block *b = TN_NEW(Block, .iter_vars = tn_arr_from(&iters), .reads = none, .writes = none,
-                       .name_hint = t->cache->name, .alloc_buffers = none, .match_buffers = none,
-                       .annotations = hints, .body = store);
-  t->copy = b ? tir_block_with_regions(b, true, true) : NULL;
-  tn_stmt *s = t->copy ? (tn_stmt *)TN_MAKE(BlockRealize, .iter_values = tn_arr_from(&loops),
-                                            .predicate = tir_bool(true), .block = t->copy)
-                       : NULL;
-  for (int64_t i = loops.len; i-- > 0 && s;) {
-    tn_expr *extent = (tn_expr *)tn_arr_obj(t->buffer->shape, i);
-    s = (tn_stmt *)TN_MAKE(For, .loop_var = (tn_Var *)loops.items[i].v.obj,
-                           .min = tir_zero(extent->dtype), .extent = extent, .kind = TIR_FOR_SERIAL,
-                           .body = s, .annotations = hints);
+static bool has_block(const tn_vec *v, const tn_obj *b) {
+  for (int64_t i = 0; i < v->len; ++i) {
+    if (v->items[i].v.obj == b) return true;
   }
-  return s;
+  return false;
 }
 
-/* ---- where it goes ---- */
+/* ---- cache_read ---- */
 
-/* The statement of the scope's sequence that a block lies in. */
-static const tn_obj *top_of(const sch_step *e, const tn_Block *b, const tn_Block *scope) {
-  const tn_obj *top = sch_parent(e, b);
-  for (const tn_obj *up = sch_parent(e, top); up && up != (const tn_obj *)scope;
-       up = sch_parent(e, up)) {
-    if (up->type_index == TN_TI_SeqStmt && sch_parent(e, up) == (const tn_obj *)scope) break;
-    top = up;
+static int check_cover(sch_step *e, const sch_cache *c) {
+  SCH_SCOPE_INFO(info);
+  TN_TRY(sch_scope_info_of(c->scope, &info));
+  for (int64_t i = 0; i < info.blocks.len; ++i) {
+    const tn_Block *b = (const tn_Block *)info.blocks.items[i].v.obj;
+    bool covered = true;
+    if (sch_has_buffer(b->reads, c->buffer)) TN_TRY(sch_region_cover(e, &info, b, &covered));
+    if (!covered)
+      return sch_fail(e, "The scope root's region cover is not complete", SCH_PLACES(c->scope, b),
+                      "The scope {0} 's region cover is not complete: block {1} reads of %s what "
+                      "no block before it has written",
+                      tn_cstr(c->buffer->name));
   }
-  return top;
+  return 0;
 }
 
-/* The block that writes the buffer in this scope, or NULL: then it comes from outside. */
-static const tn_Block *writer_of(const target *t) {
-  TN_VEC(blocks);
-  const tn_Block *found = NULL;
-  if (sch_blocks_below((const tn_obj *)t->scope->body, &blocks)) return NULL;
-  for (int64_t i = 0; i < blocks.len; ++i) {
-    const tn_Block *b = ((const tn_BlockRealize *)blocks.items[i].v.obj)->block;
-    for (int64_t j = 0; j < b->writes->len; ++j) {
-      if (((const tn_BufferRegion *)tn_arr_obj(b->writes, j))->buffer == t->buffer) found = b;
-    }
+static int place_read(sch_step *e, sch_cache *c) {
+  tn_Block *writer;
+  TN_VEC(readers);
+  TN_TRY(sch_only_writer(e, c->scope, c->buffer, &writer));
+  if (!writer) { /* it comes from outside the scope */
+    c->place = (sch_place){(const tn_obj *)c->scope->body, 0};
+    c->region = region_of(c->scope->reads, c->buffer);
+    if (!c->region) TN_GET(c->region, full_region(c->buffer));
+    return 0;
   }
-  return found;
+  if (!c->consumers.len) TN_TRY(readers_of(c->scope, writer, &readers));
+  TN_TRY(
+      sch_place_after(e, c->scope, writer, c->consumers.len ? &c->consumers : &readers, &c->place));
+  TN_GET(c->region, relaxed(e, writer, region_of(writer->writes, c->buffer), c->buffer,
+                            owner_of(e, &c->place)));
+  return 0;
 }
 
-/* The scope with the new buffer, and `copy` before or after one of its statements. The block itself
-   is rewritten with the cache in place of the buffer. */
-static int insert(sch_step *e, target *t, const tn_obj *at, tn_stmt *copy, bool after) {
-  const tn_obj *top = top_of(e, t->block, t->scope);
-  const tn_SeqStmt *seq = TN_AS(SeqStmt, t->scope->body);
-  TN_VEC(stmts);
-  TN_VEC(allocs);
-  if (!copy) return -1;
-  for (int64_t i = 0; i < (seq ? seq->seq->len : 1); ++i) {
-    const tn_obj *s = seq ? tn_arr_obj(seq->seq, i) : (const tn_obj *)t->scope->body;
-    const tn_obj *now = s == top ? (tn_obj *)sch_rewrite(e, (const tn_stmt *)s) : s;
-    if (!now || (s == at && !after && tn_vec_push_obj(&stmts, copy)) ||
-        tn_vec_push_obj(&stmts, now) || (s == at && after && tn_vec_push_obj(&stmts, copy)))
-      return -1;
+/* All blocks of the scope that do not write the buffer, or the given ones. */
+static int use_read(sch_step *e, const sch_cache *c) {
+  TN_VEC(realizes);
+  const tn_arr *offset = c->whole ? NULL : c->region;
+  if (!c->consumers.len) TN_TRY(sch_blocks_below((const tn_obj *)c->scope->body, &realizes));
+  for (int64_t i = 0; i < realizes.len; ++i) {
+    const tn_Block *b = ((const tn_BlockRealize *)realizes.items[i].v.obj)->block;
+    if (!sch_has_buffer(b->writes, c->buffer))
+      TN_TRY(sch_redirect(e, b, c->buffer, c->cache, offset));
   }
-  for (int64_t i = 0; i < t->scope->alloc_buffers->len; ++i)
-    TN_TRY(tn_vec_push_obj(&allocs, tn_arr_obj(t->scope->alloc_buffers, i)));
-  TN_TRY(tn_vec_push_obj(&allocs, t->cache));
-  tn_Block now = *t->scope;
-  now.alloc_buffers = tn_arr_from(&allocs);
-  now.body = tir_seq(&stmts);
-  tn_Block *block = now.alloc_buffers && now.body ? tn_node_copy(&tn_type_Block, &now) : NULL;
-  if (!block || sch_moved(e, t->scope, block)) return -1;
-  /* the rest of the function does not see the cache */
-  tn_pmap_fini(&e->vars);
-  e->vars = (tn_pmap){0};
-  return sch_replace(e, (tn_stmt *)t->scope, (tn_stmt *)block);
-}
-
-static int use_cache(sch_step *e, const target *t) {
-  TN_TRY(tn_pmap_put(&e->vars, t->buffer, t->cache));
-  return tn_pmap_put(&e->vars, t->buffer->data, t->cache->data);
-}
-
-static tn_BlockRV *finish(sch_step *e, const target *t) {
-  return sch_commit(e) ? NULL : (tn_BlockRV *)sch_handle(e->s, (const tn_obj *)t->copy);
+  for (int64_t i = 0; i < c->consumers.len; ++i) {
+    const tn_Block *b = (const tn_Block *)c->consumers.items[i].v.obj;
+    const tn_obj *up = sch_parent(e, b);
+    bool inside = false;
+    for (; up && !inside; up = sch_parent(e, up)) inside = has_block(&c->consumers, up);
+    if (!inside && !sch_has_buffer(b->writes, c->buffer))
+      TN_TRY(sch_redirect(e, b, c->buffer, c->cache, offset));
+  }
+  return 0;
 }
 
 tn_BlockRV *sch_cache_read(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index,
-                           const char *scope) {
+                           const char *memory, const tn_arr *consumers) {
   SCH_STEP(e, s, "cache-read");
-  target t = {0};
-  if (find_target(&e, &t, block, index, true) || make_cache(&t, scope)) return NULL;
-  const tn_Block *writer = writer_of(&t);
-  if (writer == t.block)
-    return sch_fail(&e, "The block writes the buffer itself", SCH_PLACES(t.block),
-                    "The block {0} writes %s itself", tn_cstr(t.buffer->name)),
-           NULL;
-  const tn_SeqStmt *seq = TN_AS(SeqStmt, t.scope->body);
-  const tn_obj *first = seq ? tn_arr_obj(seq->seq, 0) : (const tn_obj *)t.scope->body;
-  const tn_obj *at = writer ? top_of(&e, writer, t.scope) : first;
-  if (at == top_of(&e, t.block, t.scope) && writer)
-    return sch_fail(&e, "Producer and consumer share a loop", SCH_PLACES(t.block, writer),
-                    "The block {0} lies in one loop with {1}, which writes %s",
-                    tn_cstr(t.buffer->name)),
-           NULL;
-  tn_stmt *copy = make_copy(&t, t.buffer, t.cache);
-  if (!copy || use_cache(&e, &t) || insert(&e, &t, at, copy, writer != NULL)) return NULL;
-  return finish(&e, &t);
+  SCH_CACHE(c);
+  if (sch_cache_find(&e, &c, block, index, false, memory, true) || check_cover(&e, &c) ||
+      take_consumers(&e, &c, consumers) || place_read(&e, &c) || make_cache(&e, &c, memory))
+    return NULL;
+  tn_stmt *copy = make_copy(&c, memory, true);
+  if (!copy || use_read(&e, &c) || sch_insert(&e, c.scope, &c.place, copy, c.cache)) return NULL;
+  return finish(&e, &c);
 }
 
-/* Only then does the copy hold no element that nobody wrote. */
-static bool writes_all(const target *t) {
-  for (int64_t k = 0; k < t->block->writes->len; ++k) {
-    const tn_BufferRegion *r = (const tn_BufferRegion *)tn_arr_obj(t->block->writes, k);
-    for (int64_t i = 0; r->buffer == t->buffer && i < r->region->len; ++i) {
-      const tn_Range *at = (const tn_Range *)tn_arr_obj(r->region, i);
-      const tn_obj *extent = tn_arr_obj(t->buffer->shape, i);
-      bool all = tir_is_one(extent) && tir_is_zero(at->min);
-      for (int64_t j = 0; j < t->block->iter_vars->len; ++j) {
-        const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(t->block->iter_vars, j);
-        all = all || (at->min == (tn_expr *)iv->var && tir_is_zero(iv->dom->min) &&
-                      tn_equal(iv->dom->extent, extent, 0) == 1);
-      }
-      if (!all) return false;
-    }
+/* ---- cache_write ---- */
+
+static int place_write(sch_step *e, sch_cache *c) {
+  TN_VEC(readers);
+  TN_VEC(others);
+  tn_Block *writer;
+  TN_TRY(sch_only_writer(e, c->scope, c->buffer, &writer));
+  TN_TRY(readers_of(c->scope, c->block, &readers));
+  for (int64_t i = 0; i < readers.len; ++i) {
+    const tn_obj *b = readers.items[i].v.obj;
+    if (!has_block(&c->consumers, b)) TN_TRY(tn_vec_push_obj(&others, b));
   }
-  return true;
+  TN_TRY(sch_place_after(e, c->scope, c->block, &others, &c->place));
+  TN_GET(c->region, relaxed(e, c->block, region_of(c->block->writes, c->buffer), c->buffer,
+                            owner_of(e, &c->place)));
+  return 0;
 }
 
 tn_BlockRV *sch_cache_write(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index,
-                            const char *scope) {
+                            const char *memory, const tn_arr *consumers) {
   SCH_STEP(e, s, "cache-write");
-  target t = {0};
-  const char *why;
-  if (find_target(&e, &t, block, index, false) || make_cache(&t, scope)) return NULL;
-  if (!sch_is_complete(&e, t.block, &why) && !sch_is_reduction(&e, t.block, &why))
-    return sch_fail(&e, "The block is neither complete nor a reduction", SCH_PLACES(t.block),
-                    "The block {0} is neither complete nor a reduction, since %s", why),
+  SCH_CACHE(c);
+  if (sch_cache_find(&e, &c, block, index, true, memory, true) ||
+      take_consumers(&e, &c, consumers) || place_write(&e, &c) || make_cache(&e, &c, memory))
+    return NULL;
+  const tn_arr *offset = c.whole ? NULL : c.region;
+  tn_stmt *copy = make_copy(&c, memory, false);
+  if (!copy || sch_redirect(&e, c.block, c.buffer, c.cache, offset)) return NULL;
+  for (int64_t i = 0; i < c.consumers.len; ++i)
+    TN_TRYP(sch_redirect(&e, (tn_Block *)c.consumers.items[i].v.obj, c.buffer, c.cache, offset));
+  if (sch_insert(&e, c.scope, &c.place, copy, c.cache)) return NULL;
+  return finish(&e, &c);
+}
+
+/* ---- cache_inplace ---- */
+
+/* Both copies lie directly around the block, within its loops. */
+static tn_arr *copy_around(sch_step *e, sch_cache *c, const char *memory) {
+  const tn_BlockRealize *r = sch_realize_of(e, c->block);
+  c->whole = true;
+  TN_GETP(c->region, sch_bound_region(r, region_of(c->block->reads, c->buffer)));
+  TN_GETP(c->cache, sch_buffer_like(c->buffer, c->buffer->shape, memory, memory));
+  TN_TRYP(sch_redirect(e, c->block, c->buffer, c->cache, NULL));
+  tn_stmt *in = make_copy(c, memory, true);
+  tn_Block *first = c->copy;
+  tn_stmt *out = in ? make_copy(c, memory, false) : NULL;
+  tn_stmt *both = out ? tir_seq2(in, tir_seq2(sch_rewrite(e, (const tn_stmt *)r), out)) : NULL;
+  if (!both || sch_replace(e, (const tn_stmt *)r, both)) return NULL;
+  c->place = (sch_place){(const tn_obj *)c->scope->body, -1}; /* nothing more goes in */
+  if (sch_insert(e, c->scope, &c->place, tir_nop(), c->cache) || sch_commit(e)) return NULL;
+  tn_obj *a = sch_handle(e->s, (tn_obj *)first), *b = sch_handle(e->s, (tn_obj *)c->copy);
+  return a && b ? tn_arr_of(2, a, b) : NULL;
+}
+
+tn_arr *sch_cache_inplace(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index,
+                          const char *memory) {
+  SCH_STEP(e, s, "cache-inplace");
+  SCH_CACHE(c);
+  if (sch_cache_find(&e, &c, block, index, false, memory, false) || check_cover(&e, &c))
+    return NULL;
+  if (!sch_has_buffer(c.block->writes, c.buffer))
+    return sch_fail(&e, "The block does not both read and write target buffer", SCH_PLACES(c.block),
+                    "The block {0} does not both read and write target buffer %s",
+                    tn_cstr(c.buffer->name)),
            NULL;
-  if (!writes_all(&t))
-    return sch_fail(&e, "The block does not write the whole buffer", SCH_PLACES(t.block),
-                    "The block {0} does not write all of %s", tn_cstr(t.buffer->name)),
-           NULL;
-  tn_stmt *copy = make_copy(&t, t.cache, t.buffer);
-  const tn_obj *top = top_of(&e, t.block, t.scope);
-  if (!copy || use_cache(&e, &t) || insert(&e, &t, top, copy, true)) return NULL;
-  return finish(&e, &t);
+  return copy_around(&e, &c, memory);
 }

@@ -92,13 +92,6 @@ TN_API tn_LoopRV *sch_add_unit_loop(tn_TirSchedule *s, const tn_obj *block_or_lo
 TN_API int sch_set_scope(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index,
                          const char *scope);
 
-/** Copies a buffer that a block reads, or writes all of, to another memory, which the block then
- * uses. @param index of the buffer among the block's reads or writes @return the copying block */
-TN_API tn_BlockRV *sch_cache_read(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index,
-                                  const char *scope);
-TN_API tn_BlockRV *sch_cache_write(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index,
-                                   const char *scope);
-
 TN_API int sch_compute_inline(tn_TirSchedule *s, const tn_BlockRV *block);
 TN_API int sch_reverse_compute_inline(tn_TirSchedule *s, const tn_BlockRV *block);
 /** Moves the first value of a reduction into a block of its own before the loop. @return its block;

@@ -11,7 +11,8 @@
 
 /* One step: begun for the function that has a statement, filled with what changes, committed. The
    scope must outlive it, since tables hold borrowed nodes. */
-typedef struct {
+typedef struct sch_step sch_step;
+struct sch_step {
   tn_TirSchedule *s;
   const char *primitive; /* "split": for errors */
   tn_GlobalVar *var;
@@ -23,8 +24,11 @@ typedef struct {
   tn_pmap moved;   /* For or Block -> what it has become */
   tn_pmap dropped; /* buffers that are allocated no more */
   tn_pmap renewed; /* blocks whose regions follow from the new body: 1 reads, 2 writes too */
+  /* called for each node that has been rewritten; may be NULL. @param was before, now after */
+  tn_obj *(*after)(sch_step *e, const tn_obj *was, tn_obj *now);
+  const void *after_ctx; /* for it */
   arith_analyzer arith;
-} sch_step;
+};
 
 /* How reads of a buffer are replaced: value over vars, one for each axis. */
 typedef struct {

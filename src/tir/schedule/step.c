@@ -180,6 +180,7 @@ static tn_obj *visit(void *ctx, tn_obj *o) {
   if (how) return inlined(e, how, load);
   if (o->type_index == TN_TI_Buffer || TN_IS(Var, o) || o->type_index == TN_TI_Op) return o;
   tn_obj *now = tn_map_children(o, visit, e);
+  if (e->after && now) now = e->after(e, o, now);
   if (o->type_index == TN_TI_BlockRealize)
     return finish_realize(e, (tn_BlockRealize *)o, (tn_BlockRealize *)now);
   if (o->type_index == TN_TI_Block) return finish_block(e, (tn_Block *)o, (tn_Block *)now);

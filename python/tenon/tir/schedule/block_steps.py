@@ -41,3 +41,77 @@ class BlockSteps:
         block = self._block(block)
         _ffi_api.ComputeAt(self, block, loop, preserve_unit_loops, index, True)
         self._note("ReverseComputeAt", [block, loop], [int(preserve_unit_loops), index])
+
+    # ---- copies ----
+
+    def cache_read(self, block, read_buffer_index, storage_scope, consumer_blocks=None):
+        """Copy a buffer that a block reads to another memory.
+
+        Parameters
+        ----------
+        block : BlockRV or str
+            The block.
+        read_buffer_index : int, str or Buffer
+            Which of the buffers it reads.
+        storage_scope : str
+            The memory; the copy is named after it: ``A_shared``.
+        consumer_blocks : list of (BlockRV or str), optional
+            Blocks that are to read the copy; left out, all that read the buffer.
+
+        Returns
+        -------
+        BlockRV
+            The block that copies. It lies right after the one that writes the buffer, or first in
+            the scope, and copies what is written there.
+        """
+        return self._cache("CacheRead", block, read_buffer_index, storage_scope, consumer_blocks)
+
+    def cache_write(self, block, write_buffer_index, storage_scope, consumer_blocks=None):
+        """Let a block write to another memory, from which its result is copied.
+
+        Parameters
+        ----------
+        block : BlockRV or str
+            The block.
+        write_buffer_index : int, str or Buffer
+            Which of the buffers it writes; no other block may write it.
+        storage_scope : str
+            The memory; what is written there is named after it: ``C_local``.
+        consumer_blocks : list of (BlockRV or str), optional
+            Blocks that are to read the other memory; the rest read the copy.
+
+        Returns
+        -------
+        BlockRV
+            The block that copies, after the one given.
+        """
+        return self._cache("CacheWrite", block, write_buffer_index, storage_scope, consumer_blocks)
+
+    def _cache(self, kind, block, which, memory, consumers):
+        block, read = self._block(block), kind == "CacheRead"
+        index = self._buffer_index(block, which, "reads" if read else "writes")
+        consumers = [self._block(b) for b in consumers or []]
+        result = _ffi_api.Cache(self, block, index, memory, consumers, read)
+        return self._gave(kind, [block, consumers], [index, memory], result)
+
+    def cache_inplace(self, block, read_buffer_index, storage_scope):
+        """Copy a buffer that a block reads and writes to another memory, and back after the block.
+
+        Parameters
+        ----------
+        block : BlockRV or str
+            The block.
+        read_buffer_index : int, str or Buffer
+            Which of the buffers it reads.
+        storage_scope : str
+            The memory.
+
+        Returns
+        -------
+        list of BlockRV
+            The block that copies in and the one that copies back.
+        """
+        block = self._block(block)
+        index = self._buffer_index(block, read_buffer_index, "reads")
+        result = _ffi_api.CacheInplace(self, block, index, storage_scope)
+        return self._gave("CacheInplace", [block], [index, storage_scope], result)

@@ -356,50 +356,6 @@ class Schedule(Object, BlockSteps, Sampling):
         _ffi_api.SetScope(self, block, index, storage_scope)
         self._note("SetScope", [block], [index, storage_scope])
 
-    def cache_read(self, block, read_buffer_index, storage_scope):
-        """Copy a buffer that a block reads to another memory, which the block then reads.
-
-        Parameters
-        ----------
-        block : BlockRV or str
-            The block.
-        read_buffer_index : int, str or Buffer
-            Which of the buffers it reads.
-        storage_scope : str
-            The memory; the copy is named after it: ``A_shared``.
-
-        Returns
-        -------
-        BlockRV
-            The block that copies, before the one given.
-        """
-        block = self._block(block)
-        index = self._buffer_index(block, read_buffer_index, "reads")
-        result = _ffi_api.Cache(self, block, index, storage_scope, True)
-        return self._gave("CacheRead", [block], [index, storage_scope], result)
-
-    def cache_write(self, block, write_buffer_index, storage_scope):
-        """Let a block write to another memory, from which its result is copied.
-
-        Parameters
-        ----------
-        block : BlockRV or str
-            The block; it writes all elements of the buffer.
-        write_buffer_index : int, str or Buffer
-            Which of the buffers it writes.
-        storage_scope : str
-            The memory; what is written there is named after it: ``C_local``.
-
-        Returns
-        -------
-        BlockRV
-            The block that copies, after the one given.
-        """
-        block = self._block(block)
-        index = self._buffer_index(block, write_buffer_index, "writes")
-        result = _ffi_api.Cache(self, block, index, storage_scope, False)
-        return self._gave("CacheWrite", [block], [index, storage_scope], result)
-
     def _buffer_index(self, block, which, side):
         """Number of a buffer among those a block reads or writes; a name or buffer is looked up."""
         if isinstance(which, int):

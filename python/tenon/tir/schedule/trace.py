@@ -20,7 +20,7 @@ class _Step:
         Its method of Schedule.
     inputs : str
         Names of the parameters that are inputs; "*x": all inputs, each an argument of its own;
-        "[x]": those left over, as a list.
+        "[x]": those left over, as a list; "x?": a list, which may be left out.
     attrs : str
         Names of the parameters that are attributes.
     flags : str
@@ -47,9 +47,9 @@ class _Step:
     def arguments(self, inputs, attrs):
         """Positional arguments and named ones, in the order in which they are written."""
         args, named, inputs = [], {}, list(inputs)
-        fixed = sum(name[0] not in "*[" for name in self.inputs)
-        exact = fixed == len(self.inputs)
-        if len(inputs) < fixed or exact and len(inputs) > fixed or len(attrs) != len(self.attrs):
+        fixed = sum(name[0] not in "*[" and name[-1] != "?" for name in self.inputs)
+        most = float("inf") if any(n[0] in "*[" for n in self.inputs) else len(self.inputs)
+        if not fixed <= len(inputs) <= most or len(attrs) != len(self.attrs):
             raise ValueError(
                 f"trace: {self.method} takes {fixed} inputs and {len(self.attrs)} attributes, "
                 f"got {len(inputs)} and {len(attrs)}"
@@ -59,10 +59,13 @@ class _Step:
                 args, inputs = inputs, []
             elif name[0] == "[":
                 named[name[1:-1]], inputs = inputs, []
-            else:
+            elif name[-1] != "?":
                 named[name] = inputs.pop(0)
         for name, value in zip(self.attrs, attrs, strict=True):
             named[name] = bool(value) if name in self.flags else value
+        optional = self.inputs and self.inputs[-1][-1] == "?"
+        if optional and inputs and len(inputs[0]) and inputs[0] != "[]":
+            named[self.inputs[-1][:-1]] = inputs[0]
         return args, named
 
     def take(self, sch, inputs, attrs, decision=None):
@@ -93,6 +96,7 @@ class _Step:
 
 
 _SPLIT = "preserve_unit_iters disable_predication"
+_CACHE = "block consumer_blocks?"
 _MOVE = "preserve_unit_loops index"
 STEPS = {
     "GetBlock": _Step("get_block", attrs="name func_name", gives="one", pure=True),
@@ -122,8 +126,11 @@ STEPS = {
     "Vectorize": _Step("vectorize", "loop"),
     "Unroll": _Step("unroll", "loop"),
     "Bind": _Step("bind", "loop", "thread_axis"),
-    "CacheRead": _Step("cache_read", "block", "read_buffer_index storage_scope", gives="one"),
-    "CacheWrite": _Step("cache_write", "block", "write_buffer_index storage_scope", gives="one"),
+    "CacheRead": _Step("cache_read", _CACHE, "read_buffer_index storage_scope", gives="one"),
+    "CacheWrite": _Step("cache_write", _CACHE, "write_buffer_index storage_scope", gives="one"),
+    "CacheInplace": _Step(
+        "cache_inplace", "block", "read_buffer_index storage_scope", gives="list"
+    ),
     "ComputeAt": _Step("compute_at", "block loop", _MOVE, "preserve_unit_loops"),
     "ReverseComputeAt": _Step("reverse_compute_at", "block loop", _MOVE, "preserve_unit_loops"),
     "ComputeInline": _Step("compute_inline", "block"),
