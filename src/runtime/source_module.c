@@ -4,11 +4,10 @@
    a library is exported. */
 #include "runtime/source_module.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "object/functions.h"
 #include "runtime/module.h"
 
@@ -59,13 +58,7 @@ static tn_str *get_source(tn_module *m, const char *format) {
 static int save_file(tn_module *m, const char *path, const char *format) {
   (void)format; /* the content has one form */
   const source *s = tn_module_self(m);
-  FILE *f = fopen(path, "wb");
-  TN_CHECK(f, OSError, NULL, "cannot open %s: %s", path, strerror(errno));
-  size_t done = fwrite(s->content->data, 1, s->content->len, f);
-  int failed = done != s->content->len ? errno : 0;
-  if (fclose(f) != 0 && !failed) failed = errno;
-  TN_CHECK(!failed, OSError, NULL, "cannot write %s: %s", path, strerror(failed));
-  return 0;
+  return tn_file_write(path, s->content->data, s->content->len);
 }
 
 /* ---- the kinds ---- */
@@ -135,16 +128,8 @@ static int c_source(TN_ARGS) {
 
 /* The content of a file. Owned, or NULL (OSError). */
 static tn_bytes *read_file(const char *path) {
-  FILE *f = fopen(path, "rb");
-  TN_CHECKP(f, OSError, NULL, "cannot open %s: %s", path, strerror(errno));
   TN_BUF(text);
-  char block[4096];
-  size_t n;
-  while ((n = fread(block, 1, sizeof block, f)) > 0) tn_buf_put(&text, block, n);
-  int failed = ferror(f);
-  fclose(f);
-  TN_CHECKP(!failed, OSError, NULL, "cannot read %s", path);
-  if (tn_buf_ok(&text)) return NULL;
+  TN_TRYP(tn_file_read(path, &text));
   return tn_bytes_new(text.data ? text.data : "", text.len);
 }
 

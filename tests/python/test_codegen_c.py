@@ -1,5 +1,6 @@
 """The C code generator: its text, and what the C compiler makes of it."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 import tenon
@@ -147,6 +148,45 @@ T.evaluate(T.call_packed("test_codegen_c.callback", A[0], T.float32(0.25)))
 
 
 def test_types_without_a_name_in_c():
-    func = program("A[0] = A[0] + A[0]", 'A: T.Buffer((1,), "float16")')
-    with pytest.raises(tenon.TVMError, match="C99 has no type for float16"):
+    func = program("A[0] = A[0] + A[0]", 'A: T.Buffer((1,), "e4m3_float8")')
+    with pytest.raises(tenon.TVMError, match="C99 has no type for"):
         tenon.build(func, target="c")
+
+
+@needs_cc
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_small_floats(tmp_path, dtype):
+    rng = np.random.default_rng(3)
+    kind = np.dtype(getattr(ml_dtypes, dtype) if dtype == "bfloat16" else dtype)
+    numbers = rng.standard_normal(64) * 10.0 ** rng.integers(-9, 6, 64)
+    a = numbers.astype("float32").astype(kind)
+    a[:4] = np.array([np.inf, -np.inf, np.nan, 0], kind)
+    b = a[::-1].copy()
+    body = f"""
+for i in range(64):
+    O[i] = A[i] + B[i]
+    O[i + 64] = A[i] * B[i]
+    O[i + 128] = T.Cast("{dtype}", T.Cast("float64", A[i]) / T.float64(3))
+"""
+    wide_a, wide_b = a.astype("float32"), b.astype("float32")
+    with np.errstate(all="ignore"):
+        want = [wide_a + wide_b, wide_a * wide_b, a.astype("float64") / 3]
+        want = np.concatenate([w.astype(kind) for w in want])
+    got = run(tmp_path, body, np.zeros(192, kind), a, b)
+    got = got.view(kind)  # bfloat16 comes as its bits
+    np.testing.assert_array_equal(got.astype("float32"), want.astype("float32"))
+
+
+@needs_cc
+def test_second_operand_of_and_is_guarded(tmp_path):
+    a = np.arange(8, dtype="int32")
+    body = """
+for i in range(16):
+    if i < 8 and T.floordiv(A[i], -3) < -1:
+        O[i] = 1
+    if i >= 8 or T.floormod(A[i], -3) == 0:
+        O[i] = O[i] + 2
+"""
+    got = run(tmp_path, body, np.zeros(16, "int32"), a)
+    want = [(i < 8 and i // -3 < -1) + 2 * (i >= 8 or i % -3 == 0) for i in range(16)]
+    np.testing.assert_array_equal(got, want)

@@ -104,6 +104,21 @@ def test_casts(source, to):
     np.testing.assert_array_equal(elementwise(f'T.Cast("{to}", A[i])', a, dtype=to), a.astype(to))
 
 
+def test_division_of_few_bytes():
+    a = np.array([47, 51, 200, 255], "uint8")
+    body = """
+for i in T.vectorized(4):
+    O[i] = T.truncmod(A[3 - i] - T.uint8(59), T.uint8(7)) * T.truncdiv(B[0], T.uint8(2))
+"""
+    b = np.array([10], "uint8")
+    want = (a[::-1] - np.uint8(59)) % 7 * 5
+    func = packed(body, ("A", 4, "uint8"), ("B", 1, "uint8"), ("O", 4, "uint8"))
+    lowered = tenon.tir.transform.VectorizeLoop()(tenon.ir.IRModule({"main": func}))
+    out = tenon.nd.array(np.zeros(4, "uint8"))
+    build(lowered)["main"](tenon.nd.array(a), tenon.nd.array(b), out)
+    np.testing.assert_array_equal(out.numpy(), want)
+
+
 def test_casts_of_bool():
     a = np.array([0, 1, 2, -3], "int32")
     got = elementwise('T.Cast("bool", A[i])', a, dtype="bool")

@@ -5,6 +5,7 @@ import pytest
 import tenon
 from tenon.driver import _ffi_api as driver
 from tenon.script import from_source
+from tenon.target.codegen import llvm_version_major
 
 
 def program(body, arrays):
@@ -152,8 +153,110 @@ def test_arguments_are_checked():
 
 
 def test_unknown_intrinsics_are_named():
-    with pytest.raises(tenon.TVMError, match=r"kernel: the intrinsic tir\.call_extern"):
-        run('O[0] = T.call_extern("int32", "f", A[0])', np.zeros(1, "int32"), np.zeros(1, "int32"))
+    with pytest.raises(tenon.TVMError, match=r"kernel: the intrinsic tir\.dp4a"):
+        run("O[0] = T.dp4a(A[0], A[0], A[0])", np.zeros(1, "int32"), np.zeros(1, "int32"))
+
+
+def test_c_functions_by_name():
+    a = np.linspace(0.5, 2, 8).astype("float32")
+    body = """
+for i in range(8):
+    O[i] = T.call_pure_extern("float32", "atan2f", A[i], T.float32(2))
+    O[i + 8] = T.call_extern("float32", "expf", A[i])
+"""
+    got = run(body, np.zeros(16, "float32"), a)
+    want = np.concatenate([np.arctan2(a, np.float32(2)), np.exp(a)])
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+    body = 'for i in range(8):\n    O[i] = T.call_extern("int32", "test_interp.add", A[i], 5)'
+    tenon.register_func("test_interp.add", lambda x, y: x + y)
+    got = run(body, np.zeros(8, "int32"), np.arange(8, dtype="int32"))
+    np.testing.assert_array_equal(got, np.arange(8) + 5)
+    tenon._core.remove_global_func("test_interp.add")
+    with pytest.raises(tenon.TVMError, match=r"test_interp\.add is neither a function of <math"):
+        run(body, np.zeros(8, "int32"), np.arange(8, dtype="int32"))
+
+
+BITS = """
+for i in range(8):
+    O[i] = T.popcount(A[i])
+    O[i + 8] = T.clz(A[i])
+"""
+
+
+@pytest.mark.parametrize("target", ["stackvm", "c", "llvm"])
+@pytest.mark.parametrize("dtype", ["int32", "uint16", "int64"])
+def test_counts_of_bits(target, dtype, tmp_path):
+    if target == "llvm" and not llvm_version_major(allow_none=True):
+        pytest.skip("built without LLVM")
+    a = np.array([0, 1, 2, 3, 255, 1000, 12345, -1], "int64").astype(dtype)
+    width = a.dtype.itemsize * 8
+    plain = [int(x) % 2**width for x in a]
+    want = [bin(x).count("1") for x in plain] + [width - x.bit_length() for x in plain]
+    got = run(BITS, np.zeros(16, dtype), a, target=target, directory=tmp_path)
+    np.testing.assert_array_equal(got, np.array(want, dtype))
+
+
+def test_saved_and_loaded(tmp_path):
+    a, out = np.arange(6, dtype="float32"), np.zeros(6, "float32")
+    func = program("for i in range(6):\n    O[i] = A[i] * T.float32(3)", [a, out])
+    built = tenon.build(func, target="stackvm", name="triple")
+    path = str(tmp_path / "triple.stackvm")
+    built.export_library(path)
+    loaded = tenon.runtime.load_module(path)
+    tensors = [tenon.nd.array(a), tenon.nd.array(out)]
+    loaded["triple"](*tensors)
+    np.testing.assert_array_equal(tensors[1].numpy(), a * 3)
+    assert loaded.type_key == "stackvm" and loaded.is_binary_serializable
+    loaded(*tensors)  # the entry
+    with pytest.raises(ValueError, match="can only be saved as stackvm format"):
+        built.export_library(str(tmp_path / "triple.so"))
+    (tmp_path / "broken.stackvm").write_text('{"root": 1, "nodes": [{"type_key": ""}]}')
+    with pytest.raises((ValueError, tenon.TVMError)):
+        tenon.runtime.load_module(str(tmp_path / "broken.stackvm"))
+
+
+@pytest.mark.skipif(tenon.contrib.cc.get_cc() is None, reason="no C compiler")
+def test_inside_a_library(tmp_path):
+    a, out = np.arange(6, dtype="int32"), np.zeros(6, "int32")
+    body = "for i in range(6):\n    O[i] = A[i] + 7"
+    host = tenon.build(program("O[0] = A[0]", [a, out]), target="c", name="first")
+    host.import_module(tenon.build(program(body, [a, out]), target="stackvm", name="second"))
+    path = str(tmp_path / "both.so")
+    host.export_library(path)
+    loaded = tenon.runtime.load_module(path)
+    assert [m.type_key for m in loaded.imported_modules] == ["stackvm"]
+    tensors = [tenon.nd.array(a), tenon.nd.array(out)]
+    loaded.get_function("second", query_imports=True)(*tensors)
+    np.testing.assert_array_equal(tensors[1].numpy(), a + 7)
+
+
+CONSTANT = """
+from tvm.script import tir as T
+@T.prim_func
+def kernel(O: T.Buffer((6,), "{dtype}")):
+    K = T.allocate_const({values}, "{dtype}", [6])
+    K_1 = T.Buffer((6,), "{dtype}", data=K)
+    for i in range(6):
+        O[i] = K_1[5 - i]
+"""
+
+
+@pytest.mark.parametrize("target", ["stackvm", "c", "llvm"])
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int64", "float16", "float32", "float64"])
+def test_constants(target, dtype, tmp_path):
+    if target == "llvm" and not llvm_version_major(allow_none=True):
+        pytest.skip("built without LLVM")
+    values = [0, 1, 2.5, 100, 7, 3] if dtype.startswith("float") else [0, 1, 2, 100, 7, 3]
+    if dtype == "int64":
+        values[1] = -(2**62)
+    func = from_source(CONSTANT.format(dtype=dtype, values=values))
+    built = tenon.build(func, target=target, name="kernel")
+    if target == "c":
+        built.export_library(str(tmp_path / "lib.so"), options=["-Wall", "-Wextra", "-Werror"])
+        built = tenon.runtime.load_module(str(tmp_path / "lib.so"))
+    out = tenon.nd.empty((6,), dtype)
+    built["kernel"](out)
+    np.testing.assert_array_equal(out.numpy(), np.array(values[::-1], dtype))
 
 
 PROGRAMS = {

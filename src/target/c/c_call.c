@@ -65,24 +65,26 @@ static const char *const math[TIR_OP_END] = {
     [TIR_OP_nearbyint] = "nearbyint",
     [TIR_OP_copysign] = "copysign",
     [TIR_OP_nextafter] = "nextafter",
+    [TIR_OP_ldexp] = "ldexp",
 };
 
 static tn_str *call_math(c_gen *g, tir_op_id op, const tn_Call *call, int lane) {
   tn_str *name;
-  TN_GETP(name, tn_str_fmt("%s%s", math[op], call->dtype.bits == 32 ? "f" : ""));
-  return call_named(g, call, tn_cstr(name), 0, lane);
+  TN_GETP(name, tn_str_fmt("%s%s", math[op], call->dtype.bits <= 32 ? "f" : ""));
+  return c_in_type(g, call->dtype, call_named(g, call, tn_cstr(name), 0, lane));
 }
 
 /* 1 / sqrt(x), 1 / (1 + exp(-x)) */
 static tn_str *call_composed(c_gen *g, tir_op_id op, const tn_Call *call, int lane) {
   tn_str *x;
-  bool single = call->dtype.bits == 32;
+  bool single = call->dtype.bits <= 32;
   const char *one = single ? "1.0f" : "1.0", *f = single ? "f" : "";
   TN_TRYP(need(g, call, 1));
   TN_GETP(x, c_expr(g, arg(call, 0), lane));
-  if (op == TIR_OP_rsqrt) return tn_str_fmt("(%s / sqrt%s(%s))", one, f, tn_cstr(x));
-  if (op == TIR_OP_exp10) return tn_str_fmt("pow%s(10.0%s, %s)", f, f, tn_cstr(x));
-  return tn_str_fmt("(%s / (%s + exp%s(-%s)))", one, one, f, tn_cstr(x));
+  x = op == TIR_OP_rsqrt   ? tn_str_fmt("(%s / sqrt%s(%s))", one, f, tn_cstr(x))
+      : op == TIR_OP_exp10 ? tn_str_fmt("pow%s(10.0%s, %s)", f, f, tn_cstr(x))
+                           : tn_str_fmt("(%s / (%s + exp%s(-%s)))", one, one, f, tn_cstr(x));
+  return c_in_type(g, call->dtype, x);
 }
 
 static tn_str *call_extern(c_gen *g, const tn_Call *call, int lane) {
@@ -291,19 +293,23 @@ static tn_str *ret(c_gen *g, const tn_Call *call) {
   return tn_str_from("");
 }
 
+/* The bits of the value as it lies in memory. */
 static tn_str *reinterpret(c_gen *g, const tn_Call *call, int lane) {
   tn_str *v;
   const char *to, *from;
+  tn_dtype source = arg(call, 0)->dtype;
   TN_TRYP(need(g, call, 1));
-  TN_GETP(from, c_type(g, arg(call, 0)->dtype));
-  TN_GETP(to, c_type(g, call->dtype));
-  TN_GETP(v, c_lane_temp(g, arg(call, 0), lane));
-  if (call->dtype.code == kDLOpaqueHandle || arg(call, 0)->dtype.code == kDLOpaqueHandle)
+  TN_GETP(from, c_memory_type(g, source));
+  TN_GETP(to, c_memory_type(g, call->dtype));
+  TN_GETP(v, c_expr(g, arg(call, 0), lane));
+  if (call->dtype.code == kDLOpaqueHandle || source.code == kDLOpaqueHandle)
     return tn_str_fmt("((%s)%s)", to, tn_cstr(v));
+  TN_GETP(v, c_stored(g, source, v));
   int t = ++g->temps;
   c_line(g);
-  tn_buf_printf(g->out, "%s t%d_; memcpy(&t%d_, &%s, sizeof(%s));\n", to, t, t, tn_cstr(v), from);
-  return tn_str_fmt("t%d_", t);
+  tn_buf_printf(g->out, "%s s%d_ = %s; %s t%d_; memcpy(&t%d_, &s%d_, sizeof t%d_);\n", from, t,
+                tn_cstr(v), to, t, t, t, t);
+  return c_loaded(g, call->dtype, tn_str_fmt("t%d_", t));
 }
 
 static tn_str *one(c_gen *g, const tn_Call *call, const char *format_before, const char *after,
@@ -332,6 +338,26 @@ static tn_str *nothing(c_gen *g, const char *statement) {
   return tn_str_from("");
 }
 
+/* One lane of two vectors behind each other, or of a half of one. */
+static tn_str *vector_part(c_gen *g, tir_op_id op, const tn_Call *call, int lane) {
+  TN_TRYP(need(g, call, op == TIR_OP_vectorcombine ? 2 : 1));
+  int n = arg(call, 0)->dtype.lanes;
+  if (op != TIR_OP_vectorcombine)
+    return c_expr(g, arg(call, 0), op == TIR_OP_vectorhigh ? lane + n / 2 : lane);
+  return c_expr(g, arg(call, lane < n ? 0 : 1), lane < n ? lane : lane - n);
+}
+
+/* A pointer and how far behind it: in elements of `type`, or bytes for NULL. */
+static tn_str *pointer_plus(c_gen *g, const tn_Call *call, const tn_expr *type, int64_t first) {
+  tn_str *p, *n;
+  const char *of = "char";
+  TN_TRYP(need(g, call, first + 2));
+  TN_GETP(p, c_expr(g, arg(call, first), 0));
+  TN_GETP(n, c_expr(g, arg(call, first + 1), 0));
+  if (type) TN_GETP(of, c_memory_type(g, ir_with_lanes(type->dtype, 1)));
+  return tn_str_fmt("((void*)((%s*)%s + %s))", of, tn_cstr(p), tn_cstr(n));
+}
+
 tn_str *c_call(c_gen *g, const tn_Call *call, int lane) {
   if (call->op->hdr.type_index == TN_TI_GlobalVar) return call_function(g, call);
   tir_op_id op = tir_op_number((const tn_obj *)call->op);
@@ -342,7 +368,7 @@ tn_str *c_call(c_gen *g, const tn_Call *call, int lane) {
   case TIR_OP_bitwise_xor: return two(g, call, "^", lane);
   case TIR_OP_shift_left: return two(g, call, "<<", lane);
   case TIR_OP_shift_right: return two(g, call, ">>", lane);
-  case TIR_OP_bitwise_not: return one(g, call, "(~", ")", lane);
+  case TIR_OP_bitwise_not: return c_in_type(g, call->dtype, one(g, call, "(~", ")", lane));
   case TIR_OP_likely:
   case TIR_OP_tvm_thread_invariant: return one(g, call, "", "", lane);
   case TIR_OP_isnan: return one(g, call, "(isnan(", ") != 0)", lane);
@@ -367,7 +393,20 @@ tn_str *c_call(c_gen *g, const tn_Call *call, int lane) {
   case TIR_OP_TVMBackendFreeWorkspace: return call_named(g, call, "TVMBackendFreeWorkspace", 0, 0);
   case TIR_OP_tvm_throw_last_error: return nothing(g, "return -1;\n");
   case TIR_OP_assume:
+  case TIR_OP_prefetch:
   case TIR_OP_tvm_storage_sync: return nothing(g, "");
+  case TIR_OP_popcount:
+  case TIR_OP_clz: return c_count_bits(g, call, op == TIR_OP_clz, lane);
+  case TIR_OP_vectorhigh:
+  case TIR_OP_vectorlow:
+  case TIR_OP_vectorcombine: return vector_part(g, op, call, lane);
+  case TIR_OP_tvm_access_ptr:
+    TN_TRYP(need(g, call, 3));
+    return pointer_plus(g, call, arg(call, 0), 1);
+  case TIR_OP_handle_add_byte_offset: return pointer_plus(g, call, NULL, 0);
+  case TIR_OP_mem_copy: return call_named(g, call, "memcpy", 0, 0);
+  case TIR_OP_type_annotation:
+  case TIR_OP_undef: return tn_str_from("0");
   case TIR_OP_address_of: return address_of(g, call);
   case TIR_OP_ret: return ret(g, call);
   }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "ir/functor.h"
 #include "target/c/gen.h"
 
 const char *c_type(c_gen *g, tn_dtype t) {
@@ -15,10 +16,13 @@ const char *c_type(c_gen *g, tn_dtype t) {
   if (t.code == kDLUInt && i >= 0) return uints[i];
   if (t.code == kDLFloat && t.bits == 32) return "float";
   if (t.code == kDLFloat && t.bits == 64) return "double";
+  if (c_is_small_float(t)) return "float";
   return TN_RAISEP(CodegenError, NULL, "c: %s: C99 has no type for %s", g->name, TN_DT(t));
 }
 
-const char *c_memory_type(c_gen *g, tn_dtype t) { return ir_is_bool(t) ? "uint8_t" : c_type(g, t); }
+const char *c_memory_type(c_gen *g, tn_dtype t) {
+  return ir_is_bool(t) ? "uint8_t" : c_is_small_float(t) ? "uint16_t" : c_type(g, t);
+}
 
 tn_str *c_var_type(c_gen *g, const tn_Var *v) {
   const char *type;
@@ -84,7 +88,7 @@ static tn_str *int_imm(c_gen *g, const tn_IntImm *e) {
 
 static tn_str *float_imm(c_gen *g, const tn_FloatImm *e) {
   char text[TN_DOUBLE_TEXT];
-  const char *type, *suffix = e->dtype.bits == 32 ? "f" : "";
+  const char *type, *suffix = e->dtype.bits <= 32 ? "f" : "";
   TN_GETP(type, c_type(g, e->dtype));
   if (isnan(e->value)) return tn_str_fmt("((%s)NAN)", type);
   if (isinf(e->value)) return tn_str_fmt("((%s)%sINFINITY)", type, e->value < 0 ? "-" : "");
@@ -117,14 +121,6 @@ tn_str *c_lane_temp(c_gen *g, const tn_expr *e, int lane) {
   return new_temp(g, e->dtype, c_expr(g, e, lane));
 }
 
-/* Types narrower than int are computed as int: the result is brought back. */
-static tn_str *in_type(c_gen *g, tn_dtype t, tn_str *s) {
-  const char *type;
-  if (!s || !ir_is_integral(t) || t.bits >= 32 || t.bits == 1) return s;
-  TN_GETP(type, c_type(g, t));
-  return tn_str_fmt("((%s)%s)", type, tn_cstr(s));
-}
-
 static const char *const operators[] = {
     [TN_TI_Add] = "+", [TN_TI_Sub] = "-",  [TN_TI_Mul] = "*", [TN_TI_Div] = "/", [TN_TI_Mod] = "%",
     [TN_TI_EQ] = "==", [TN_TI_NE] = "!=",  [TN_TI_LT] = "<",  [TN_TI_LE] = "<=", [TN_TI_GT] = ">",
@@ -142,22 +138,49 @@ static tn_str *binary_function(c_gen *g, const tn_BinaryOp *e, int lane) {
   if (op == TN_TI_Min) return tn_str_fmt("(%s < %s ? %s : %s)", a, b, a, b);
   if (op == TN_TI_Max) return tn_str_fmt("(%s > %s ? %s : %s)", a, b, a, b);
   if (!ir_is_integral(t)) {
-    const char *f = t.bits == 32 ? "f" : "";
+    const char *f = t.bits <= 32 ? "f" : "";
     if (op == TN_TI_Mod) return tn_str_fmt("fmod%s(%s, %s)", f, a, b);
     if (op == TN_TI_FloorDiv) return tn_str_fmt("floor%s(%s / %s)", f, a, b);
-    return tn_str_fmt("(%s - floor%s(%s / %s) * %s)", a, f, a, b, b);
+    return c_in_type(g, t, tn_str_fmt("(%s - floor%s(%s / %s) * %s)", a, f, a, b, b));
   }
   if (ir_is_uint(t))
-    return in_type(g, t, tn_str_fmt("(%s %s %s)", a, op == TN_TI_FloorDiv ? "/" : "%", b));
+    return c_in_type(g, t, tn_str_fmt("(%s %s %s)", a, op == TN_TI_FloorDiv ? "/" : "%", b));
   TN_GETP(r, tn_str_fmt("%s %% %s", a, b));
-  TN_GETP(r, new_temp(g, t, in_type(g, t, tn_str_fmt("(%s)", tn_cstr(r)))));
+  TN_GETP(r, new_temp(g, t, c_in_type(g, t, tn_str_fmt("(%s)", tn_cstr(r)))));
   const char *rest = tn_cstr(r);
   if (op == TN_TI_FloorMod)
-    return in_type(g, t,
-                   tn_str_fmt("(%s != 0 && (%s < 0) != (%s < 0) ? %s + %s : %s)", rest, rest, b,
-                              rest, b, rest));
-  return in_type(g, t,
-                 tn_str_fmt("(%s / %s - (%s != 0 && (%s < 0) != (%s < 0)))", a, b, rest, rest, b));
+    return c_in_type(g, t,
+                     tn_str_fmt("(%s != 0 && (%s < 0) != (%s < 0) ? %s + %s : %s)", rest, rest, b,
+                                rest, b, rest));
+  return c_in_type(
+      g, t, tn_str_fmt("(%s / %s - (%s != 0 && (%s < 0) != (%s < 0)))", a, b, rest, rest, b));
+}
+
+/* The second operand is evaluated where the first leaves the result open. If it needs statements,
+   they become conditional. */
+static tn_str *logic(c_gen *g, const tn_BinaryOp *e, int lane) {
+  TN_BUF(needed);
+  tn_str *a, *b;
+  const char *text, *sign = e->hdr.type_index == TN_TI_Or ? "!" : "";
+  TN_GETP(a, c_expr(g, e->a, lane));
+  tn_buf *out = g->out;
+  g->out = &needed;
+  b = c_expr(g, e->b, lane);
+  g->out = out;
+  if (!b) return NULL;
+  if (needed.len == 0)
+    return tn_str_fmt("(%s %s %s)", tn_cstr(a), operators[e->hdr.type_index], tn_cstr(b));
+  TN_GETP(text, tn_buf_cstr(&needed));
+  int t = ++g->temps;
+  c_line(g);
+  tn_buf_printf(g->out, "bool t%d_ = %s;\n", t, tn_cstr(a));
+  c_line(g);
+  tn_buf_printf(g->out, "if (%st%d_) {\n%s", sign, t, text);
+  c_line(g);
+  tn_buf_printf(g->out, "t%d_ = %s;\n", t, tn_cstr(b));
+  c_line(g);
+  tn_buf_puts(g->out, "}\n");
+  return tn_str_fmt("t%d_", t);
 }
 
 static tn_str *binary(c_gen *g, const tn_BinaryOp *e, int lane) {
@@ -165,9 +188,10 @@ static tn_str *binary(c_gen *g, const tn_BinaryOp *e, int lane) {
   uint32_t op = e->hdr.type_index;
   bool float_mod = op == TN_TI_Mod && !ir_is_integral(e->a->dtype);
   if (!operators[op] || float_mod) return binary_function(g, e, lane);
+  if (op == TN_TI_And || op == TN_TI_Or) return logic(g, e, lane);
   TN_GETP(a, c_expr(g, e->a, lane));
   TN_GETP(b, c_expr(g, e->b, lane));
-  return in_type(g, e->dtype, tn_str_fmt("(%s %s %s)", tn_cstr(a), operators[op], tn_cstr(b)));
+  return c_in_type(g, e->dtype, tn_str_fmt("(%s %s %s)", tn_cstr(a), operators[op], tn_cstr(b)));
 }
 
 static tn_str *cast(c_gen *g, const tn_Cast *e, int lane) {
@@ -175,6 +199,7 @@ static tn_str *cast(c_gen *g, const tn_Cast *e, int lane) {
   const char *type;
   TN_GETP(v, c_expr(g, e->value, lane));
   if (ir_is_bool(e->dtype)) return tn_str_fmt("(%s != 0)", tn_cstr(v));
+  if (c_is_small_float(e->dtype)) return c_in_type(g, e->dtype, v);
   TN_GETP(type, c_type(g, e->dtype));
   return tn_str_fmt("((%s)%s)", type, tn_cstr(v));
 }
@@ -222,9 +247,35 @@ static tn_str *shuffle(c_gen *g, const tn_Shuffle *e, int lane) {
                    g->name);
 }
 
+static int changes_lanes(void *ctx, tn_obj *node) {
+  (void)ctx;
+  return TN_IS(Shuffle, node) || tir_as_call(node, TIR_OP_vectorhigh) ||
+                 tir_as_call(node, TIR_OP_vectorlow) || tir_as_call(node, TIR_OP_vectorcombine)
+             ? 2
+             : 0;
+}
+
+/* A vector becomes a variable for each lane. Those of other lanes are needed only where lanes
+   change places; there all of them are made. */
+static tn_str *let_vector(c_gen *g, const tn_Let *e, int lane) {
+  int lanes = e->var->dtype.lanes, t = ++g->temps;
+  bool all = tn_pre_order(e->body, changes_lanes, NULL) > 0;
+  const char *type;
+  tn_str *v;
+  TN_GETP(type, c_type(g, e->var->dtype));
+  for (int i = all ? 0 : lane; i < (all ? lanes : lane + 1); ++i) {
+    TN_GETP(v, c_expr(g, e->value, i));
+    c_line(g);
+    tn_buf_printf(g->out, "%s t%d_%d = %s;\n", type, t, i, tn_cstr(v));
+  }
+  TN_GETP(v, tn_str_fmt("t%d", t));
+  TN_TRYP(tn_pmap_put(&g->names, e->var, v));
+  return c_expr(g, e->body, lane);
+}
+
 static tn_str *let(c_gen *g, const tn_Let *e, int lane) {
   tn_str *v;
-  TN_CHECKP(e->var->dtype.lanes == 1, CodegenError, e->span, "c: %s: let of a vector", g->name);
+  if (e->var->dtype.lanes > 1) return let_vector(g, e, lane);
   TN_GETP(v, c_temp(g, e->value, 0));
   TN_TRYP(tn_pmap_put(&g->names, e->var, v));
   return c_expr(g, e->body, lane);
@@ -245,7 +296,7 @@ tn_str *c_element(c_gen *g, const tn_Buffer *b, const tn_arr *indices, int lane)
 static tn_str *load(c_gen *g, const tn_BufferLoad *e, int lane) {
   tn_str *p;
   TN_GETP(p, c_element(g, e->buffer, e->indices, lane));
-  return ir_is_bool(e->buffer->dtype) ? tn_str_fmt("(%s != 0)", tn_cstr(p)) : p;
+  return c_loaded(g, e->buffer->dtype, p);
 }
 
 static tn_str *string_imm(c_gen *g, const tn_StringImm *e) {

@@ -1,8 +1,8 @@
 /* C source of a module, and modules of kind "c", which hold it. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "ir/functor.h"
 #include "runtime/module.h"
 #include "target/c/gen.h"
@@ -96,6 +96,7 @@ static int write_source(c_gen *g, tn_buf *all, const tn_target *t) {
                    "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n"
                    "#include <string.h>\n\n"
                    "void* __tvm_module_ctx = NULL;\n");
+  c_write_helpers(g, all);
   tn_buf_printf(all, "%s\n%s", decl, code);
   return tn_buf_ok(all);
 }
@@ -122,12 +123,7 @@ static tn_str *get_source(tn_module *m, const char *format) {
 static int save_file(tn_module *m, const char *path, const char *format) {
   const tn_str *s = tn_module_self(m);
   (void)format;
-  FILE *f = fopen(path, "wb");
-  TN_CHECK(f, OSError, NULL, "cannot open %s for writing", path);
-  bool ok = fwrite(s->data, 1, s->len, f) == s->len;
-  ok = fclose(f) == 0 && ok;
-  TN_CHECK(ok, OSError, NULL, "cannot write %s", path);
-  return 0;
+  return tn_file_write(path, s->data, s->len);
 }
 
 static void fini(tn_module *m) { tn_release(tn_module_self(m)); }

@@ -30,8 +30,9 @@ static int store(c_gen *g, const tn_BufferStore *s) {
   }
   for (int i = 0; i < lanes; ++i) {
     TN_GET(p, c_element(g, s->buffer, s->indices, i));
+    TN_GET(v, c_stored(g, s->buffer->dtype, (tn_str *)values.items[i].v.obj));
     c_line(g);
-    tn_buf_printf(g->out, "%s = %s;\n", tn_cstr(p), tn_cstr((tn_str *)values.items[i].v.obj));
+    tn_buf_printf(g->out, "%s = %s;\n", tn_cstr(p), tn_cstr(v));
   }
   return 0;
 }
@@ -88,6 +89,11 @@ static int allocate(c_gen *g, const tn_Allocate *s) {
   TN_GET(name, c_name(g, s->buffer_var));
   c_line(g);
   tn_buf_printf(g->out, "%s %s[%lld];\n", type, tn_cstr(name), (long long)(count ? count : 1));
+  return c_stmt(g, s->body);
+}
+
+static int allocate_const(c_gen *g, const tn_AllocateConst *s) {
+  TN_TRY(c_constant(g, s));
   return c_stmt(g, s->body);
 }
 
@@ -165,7 +171,7 @@ static const stmt_case cases[] = {
     CASE(LetStmt, let_stmt),  CASE(AttrStmt, attr_stmt), CASE(AssertStmt, assert_stmt),
     CASE(BufferStore, store), CASE(Allocate, allocate),  CASE(DeclBuffer, decl_buffer),
     CASE(SeqStmt, seq_stmt),  CASE(IfThenElse, if_stmt), CASE(Evaluate, evaluate),
-    CASE(For, for_stmt),      CASE(While, while_stmt),
+    CASE(For, for_stmt),      CASE(While, while_stmt),   CASE(AllocateConst, allocate_const),
 };
 
 int c_stmt(c_gen *g, const tn_stmt *s) {

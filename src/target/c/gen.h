@@ -3,7 +3,8 @@
    Vectors are computed lane by lane: an expression is generated for one lane.
 
      c_module.c  files and functions   c_stmt.c  statements
-     c_expr.c    expressions           c_call.c  calls of intrinsics */
+     c_expr.c    expressions           c_call.c  calls of intrinsics
+     c_number.c  16-bit floats, bits, constants */
 #ifndef TN_TARGET_C_GEN_H_
 #define TN_TARGET_C_GEN_H_
 
@@ -14,6 +15,9 @@
 #include "target/target.h"
 #include "tir/tir.h"
 
+/** Functions that have to be written in front of the code. */
+enum { C_NEEDS_F16 = 1, C_NEEDS_BF16 = 2, C_NEEDS_BITS = 4 };
+
 typedef struct {
   tn_buf *out;    /* functions */
   tn_buf *decl;   /* static variables and prototypes, in front of them */
@@ -23,6 +27,7 @@ typedef struct {
   const tn_IRModule *ir;
   const char *name; /* of the function under generation */
   int indent, temps;
+  int needs; /* C_NEEDS_* */
 } c_gen;
 
 /** Starts a line. */
@@ -48,6 +53,19 @@ tn_str *c_call(c_gen *g, const tn_Call *call, int lane);
 tn_str *c_element(c_gen *g, const tn_Buffer *b, const tn_arr *indices, int lane);
 int c_stmt(c_gen *g, const tn_stmt *s);
 const char *c_symbol(const tn_GlobalVar *v, const tn_PrimFunc *func);
+/** A value as it lies in memory (c_memory_type) brought into its type, and back. */
+tn_str *c_loaded(c_gen *g, tn_dtype t, tn_str *s);
+tn_str *c_stored(c_gen *g, tn_dtype t, tn_str *s);
+/** The result of an operation that C computes in a wider type, brought back into its own. */
+tn_str *c_in_type(c_gen *g, tn_dtype t, tn_str *s);
+/** float16 or bfloat16: computed as float. */
+bool c_is_small_float(tn_dtype t);
+/** Bits that are set, or zero bits above them. */
+tn_str *c_count_bits(c_gen *g, const tn_Call *call, bool leading, int lane);
+/** Declares the content of an AllocateConst in front of the functions. */
+int c_constant(c_gen *g, const tn_AllocateConst *s);
+/** The functions that the code turned out to need. */
+void c_write_helpers(const c_gen *g, tn_buf *out);
 /** Text as a string literal. */
 tn_str *c_string(const char *text);
 

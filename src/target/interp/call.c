@@ -197,17 +197,6 @@ static int reinterpret(in_frame *f, const tn_Call *call, int lane, in_value *out
   return in_read(f, call->dtype, &raw, out);
 }
 
-static int address_of(in_frame *f, const tn_Call *call, in_value *out) {
-  char *p;
-  TN_TRY(need(f, call, 1));
-  const tn_BufferLoad *load = TN_AS(BufferLoad, arg(call, 0));
-  TN_CHECK(load, CodegenError, call->span,
-           "stackvm: %s: address_of: expected an element of a buffer", f->name);
-  TN_TRY(in_element(f, load->buffer, load->indices, 0, &p));
-  out->p = p;
-  return 0;
-}
-
 static int large_uint(in_frame *f, const tn_Call *call, in_value *out) {
   in_value low, high;
   TN_TRY(need(f, call, 2));
@@ -236,12 +225,27 @@ static int one(in_frame *f, tir_op_id op, const tn_Call *call, int lane, in_valu
   return 0;
 }
 
+/* (expected, unexpected, call): the function returns `unexpected` when the call gave something else
+ */
+static int check_return(in_frame *f, const tn_Call *call, in_value *out) {
+  in_value want, got;
+  TN_TRY(need(f, call, 3));
+  TN_TRY(in_eval(f, arg(call, 0), 0, &want));
+  TN_TRY(in_eval(f, arg(call, 2), 0, &got));
+  if (want.i == got.i) return 0;
+  TN_TRY(in_eval(f, arg(call, 1), 0, out));
+  f->result = *out;
+  f->returned = true;
+  return 0;
+}
+
 int in_call(in_frame *f, const tn_Call *call, int lane, in_value *out) {
   bool found;
   out->i = 0;
   if (call->op->hdr.type_index == TN_TI_GlobalVar) return call_function(f, call, out);
   tir_op_id op = tir_op_number((const tn_obj *)call->op);
-  TN_TRY(in_math(f, op, call, lane, out, &found));
+  TN_TRY(in_math(f, op, call, 0, lane, out, &found));
+  if (!found) TN_TRY(in_memory_call(f, op, call, lane, out, &found));
   if (found) return 0;
   switch ((int)op) {
   case TIR_OP_bitwise_and:
@@ -251,6 +255,7 @@ int in_call(in_frame *f, const tn_Call *call, int lane, in_value *out) {
   case TIR_OP_shift_right: return bits(f, op, call, lane, out);
   case TIR_OP_bitwise_not:
   case TIR_OP_likely:
+  case TIR_OP_ignore_loop_partition:
   case TIR_OP_tvm_thread_invariant:
   case TIR_OP_isnan:
   case TIR_OP_isinf:
@@ -269,8 +274,15 @@ int in_call(in_frame *f, const tn_Call *call, int lane, in_value *out) {
   case TIR_OP_TVMBackendFreeWorkspace: return workspace(f, call, true, out);
   case TIR_OP_tvm_throw_last_error: return tn_legacy_unpark();
   case TIR_OP_assume:
+  case TIR_OP_prefetch:
+  case TIR_OP_type_annotation:
+  case TIR_OP_undef:
+  case TIR_OP_start_profile_intrinsic:
+  case TIR_OP_end_profile_intrinsic:
   case TIR_OP_tvm_storage_sync: return 0;
-  case TIR_OP_address_of: return address_of(f, call, out);
+  case TIR_OP_call_extern:
+  case TIR_OP_call_pure_extern: return in_call_extern(f, call, lane, out);
+  case TIR_OP_tvm_check_return: return check_return(f, call, out);
   }
   return TN_RAISE(CodegenError, call->span,
                   "stackvm: %s: the intrinsic %s cannot be interpreted: lower it first", f->name,

@@ -5,6 +5,8 @@
      module.c  modules of kind "stackvm"   stmt.c  statements
      expr.c    expressions                 value.c numbers and memory
      call.c    calls of intrinsics         math.c  functions of <math.h>
+     memory.c  pointers and bits           extern.c  C functions by name
+     file.c    saving and loading
 
    Functions return 0, or -1 with an error pending. */
 #ifndef TN_TARGET_INTERP_INTERP_H_
@@ -16,6 +18,7 @@
 #include "object/functions.h"
 #include "runtime/legacy_abi.h"
 #include "runtime/library.h"
+#include "runtime/module.h"
 #include "tir/tir.h"
 
 /** One lane. Integers are extended to 64 bits as their type says, floats hold a value of their
@@ -68,10 +71,18 @@ void in_lanes_fini(in_lanes *l);
 int in_element(in_frame *f, const tn_Buffer *b, const tn_arr *indices, int lane, char **out);
 int in_load(in_frame *f, const tn_Buffer *b, const tn_arr *indices, int lane, in_value *out);
 
-/* call.c, math.c */
+/* call.c, math.c, extern.c, memory.c */
 int in_call(in_frame *f, const tn_Call *call, int lane, in_value *out);
-/** *found tells whether the intrinsic is a function of <math.h>. */
-int in_math(in_frame *f, tir_op_id op, const tn_Call *call, int lane, in_value *out, bool *found);
+/** *found tells whether the intrinsic is a function of <math.h>; its arguments are those of the
+ * call from the `first` on. */
+int in_math(in_frame *f, tir_op_id op, const tn_Call *call, int64_t first, int lane, in_value *out,
+            bool *found);
+bool in_is_math(tir_op_id op);
+/** call_extern(name, arguments...) */
+int in_call_extern(in_frame *f, const tn_Call *call, int lane, in_value *out);
+/** Pointers, copies, parts of vectors, counts of bits; *found is false when it is none of them. */
+int in_memory_call(in_frame *f, tir_op_id op, const tn_Call *call, int lane, in_value *out,
+                   bool *found);
 
 /* stmt.c */
 int in_exec(in_frame *f, const void *s);
@@ -85,6 +96,16 @@ int in_run_packed(in_module *m, const tn_PrimFunc *func, const char *name, TVMVa
                   int *codes, int n, TVMValue *ret, int *ret_code);
 /** Function of a symbol that others see, or NULL. */
 const tn_PrimFunc *in_find(const in_module *m, const char *symbol);
+
+/** A module of the functions of `ir`. Owned, or NULL (CodegenError, MemoryError). */
+tn_module *in_module_new(tn_IRModule *ir);
+
+/* file.c */
+/** The programs as JSON. */
+int in_save_file(tn_module *m, const char *path, const char *format);
+tn_bytes *in_save_binary(tn_module *m);
+/** The loaders of what they write; part of interp_init. */
+int in_file_init(void);
 
 /** "target.build.stackvm"; part of target_init. */
 int interp_init(void);

@@ -57,16 +57,26 @@ static const math_row rows[TIR_OP_END] = {
     [TIR_OP_exp10] = {.f1 = power10f, .d1 = power10},
 };
 
-int in_math(in_frame *f, tir_op_id op, const tn_Call *call, int lane, in_value *out, bool *found) {
+/* Arguments of a function, 0 when the intrinsic is none. */
+static int64_t arity(tir_op_id op) {
+  const math_row *r = op < TIR_OP_END ? &rows[op] : NULL;
+  return op == TIR_OP_fma ? 3 : r && r->d2 ? 2 : r && r->d1 ? 1 : 0;
+}
+
+bool in_is_math(tir_op_id op) { return arity(op) != 0; }
+
+int in_math(in_frame *f, tir_op_id op, const tn_Call *call, int64_t first, int lane, in_value *out,
+            bool *found) {
   in_value x[3];
   const math_row *r = op < TIR_OP_END ? &rows[op] : NULL;
-  int64_t n = op == TIR_OP_fma ? 3 : r && r->d2 ? 2 : r && r->d1 ? 1 : 0;
+  int64_t n = arity(op);
   *found = n != 0;
   if (!n) return 0;
-  TN_CHECK(call->args->len == n, CodegenError, call->span,
+  TN_CHECK(call->args->len - first == n, CodegenError, call->span,
            "stackvm: %s: %s: expected %d arguments, got %d", f->name,
-           tn_cstr(((const tn_Op *)call->op)->name), (int)n, (int)call->args->len);
-  for (int64_t i = 0; i < n; ++i) TN_TRY(in_eval(f, tn_arr_obj(call->args, i), lane, &x[i]));
+           tn_cstr(((const tn_Op *)call->op)->name), (int)n, (int)(call->args->len - first));
+  for (int64_t i = 0; i < n; ++i)
+    TN_TRY(in_eval(f, tn_arr_obj(call->args, i + first), lane, &x[i]));
   float a = (float)x[0].f, b = n > 1 ? (float)x[1].f : 0;
   double v;
   if (call->dtype.bits > 32) {

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "runtime/module.h"
 #include "target/interp/interp.h"
 
 int in_run(in_module *m, const tn_PrimFunc *func, const char *name, in_value *args, int64_t n,
@@ -92,8 +91,10 @@ static void fini(tn_module *m) { module_free(tn_module_self(m)); }
 static const tn_module_ops ops = {
     .type_key = "stackvm",
     .format = "stackvm",
-    .properties = TN_MODULE_RUNNABLE,
+    .properties = TN_MODULE_RUNNABLE | TN_MODULE_BINARY,
     .get_function = get_function,
+    .save_file = in_save_file,
+    .save_binary = in_save_binary,
     .fini = fini,
 };
 
@@ -106,25 +107,32 @@ static int check_functions(const tn_IRModule *ir) {
   return 0;
 }
 
-static int build_stackvm(TN_ARGS) {
-  TN_NARGS("target.build.stackvm", 2);
-  TN_ARG_OBJ(IRModule, ir, 0);
+tn_module *in_module_new(tn_IRModule *ir) {
   in_module *m;
-  TN_CHECK(ir, TypeError, NULL, "target.build.stackvm: expected a module, got None");
-  TN_TRY(check_functions(ir));
-  TN_GET(m, tn_alloc_zero(1, sizeof *m));
+  TN_TRYP(check_functions(ir));
+  TN_GETP(m, tn_alloc_zero(1, sizeof *m));
   tn_retain(m->ir = ir);
   tn_module *out = tn_module_new(&ops, m);
   if (!out) {
     module_free(m);
-    return -1;
+    return NULL;
   }
   m->self[0] = out;
   m->lib.modules = m->self;
   m->lib.nmodule = m->lib.cap = 1;
-  return tn_ret_owned(ret, out);
+  return out;
+}
+
+static int build_stackvm(TN_ARGS) {
+  TN_NARGS("target.build.stackvm", 2);
+  TN_ARG_OBJ(IRModule, ir, 0);
+  TN_CHECK(ir, TypeError, NULL, "target.build.stackvm: expected a module, got None");
+  return tn_ret_owned(ret, in_module_new(ir));
 }
 
 static const tn_func_row rows[] = {{"target.build.stackvm", build_stackvm}};
 
-int interp_init(void) { return tn_func_register_rows(rows, TN_COUNT(rows)); }
+int interp_init(void) {
+  TN_TRY(in_file_init());
+  return tn_func_register_rows(rows, TN_COUNT(rows));
+}

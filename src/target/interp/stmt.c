@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "runtime/tensor.h"
 #include "target/interp/interp.h"
 #include "tir/script/printer.h"
 
@@ -55,6 +56,19 @@ static int allocate(in_frame *f, const tn_Allocate *s) {
   int err = tn_pmap_put(&f->vars, s->buffer_var, &at) || in_exec(f, s->body);
   tn_free_aligned(at.p);
   return err ? -1 : 0;
+}
+
+static int allocate_const(in_frame *f, const tn_AllocateConst *s) {
+  in_value at;
+  TN_CHECK(s->data, CodegenError, s->span, "stackvm: %s: constant %s has no content", f->name,
+           tn_cstr(s->buffer_var->name));
+  const DLTensor *dl = tn_tensor_dl((const tn_tensor *)s->data);
+  TN_CHECK(tn_tensor_is_contiguous(dl) && tn_device_is_host(dl->device), CodegenError, s->span,
+           "stackvm: %s: constant %s is not a compact tensor of the host", f->name,
+           tn_cstr(s->buffer_var->name));
+  at.p = (char *)dl->data + dl->byte_offset;
+  TN_TRY(tn_pmap_put(&f->vars, s->buffer_var, &at));
+  return in_exec(f, s->body);
 }
 
 static int for_stmt(in_frame *f, const tn_For *s) {
@@ -112,7 +126,7 @@ static const stmt_case cases[] = {
     CASE(LetStmt, let_stmt),  CASE(AttrStmt, attr_stmt), CASE(AssertStmt, assert_stmt),
     CASE(BufferStore, store), CASE(Allocate, allocate),  CASE(DeclBuffer, decl_buffer),
     CASE(SeqStmt, seq_stmt),  CASE(IfThenElse, if_stmt), CASE(Evaluate, evaluate),
-    CASE(For, for_stmt),      CASE(While, while_stmt),
+    CASE(For, for_stmt),      CASE(While, while_stmt),   CASE(AllocateConst, allocate_const),
 };
 
 int in_exec(in_frame *f, const void *s) {

@@ -4,6 +4,7 @@
      stmt.c     statements            parallel.c  parallel loops as closures
      expr.c     expressions           call.c, math.c, host.c  calls of intrinsics
      types.c    types, conversions    memory.c    loads, stores, alias information
+     half.c     float16 by hand
      machine.c  target machine        run.c       the module that runs, prints and saves it
 
    Representation. bfloat16 values are i16 and computed in float; bool is i1 in registers and a byte
@@ -30,6 +31,7 @@ typedef struct {
   const tn_IRModule *ir;
   LLVMFastMathFlags fast; /* what float operations may do */
   unsigned md_scope, md_noalias;
+  bool uses_half;   /* float16 occurs */
   int vector_width; /* bits of the vectors to prefer, 0: the processor's default */
 } cg_module;
 
@@ -140,6 +142,11 @@ int cg_alias_init(cg_module *m, cg_alias *a, const tn_PrimFunc *func, const char
 const char *cg_symbol(const tn_GlobalVar *v, const tn_PrimFunc *func);
 /** Generates all functions; the module is verified. */
 int cg_generate(cg_module *m, const tn_IRModule *ir, const tn_target *t);
+
+/* ---- half.c ---- */
+
+/** Adds the functions that convert float16 where the processor does not. */
+void cg_add_half_functions(cg_module *m);
 
 /* ---- machine.c ---- */
 

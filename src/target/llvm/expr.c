@@ -32,6 +32,8 @@ static LLVMValueRef var(cg_fn *f, const tn_Var *e) {
 
 /* ---- arithmetic ---- */
 
+enum { BYTES_OF_REGISTER = 16 };
+
 static LLVMValueRef int_floor(cg_fn *f, bool mod, bool is_signed, LLVMValueRef a, LLVMValueRef b) {
   LLVMBuilderRef bl = f->b;
   if (!is_signed) return mod ? LLVMBuildURem(bl, a, b, "") : LLVMBuildUDiv(bl, a, b, "");
@@ -45,10 +47,41 @@ static LLVMValueRef int_floor(cg_fn *f, bool mod, bool is_signed, LLVMValueRef a
   return LLVMBuildAdd(bl, q, LLVMBuildSExt(bl, adjust, LLVMTypeOf(a), ""), "");
 }
 
+/* Lanes from `v` and behind them the value of `fill`, n in all; or the first n lanes. */
+static LLVMValueRef with_lanes(cg_fn *f, LLVMValueRef v, LLVMValueRef fill, unsigned n) {
+  unsigned have = LLVMGetVectorSize(LLVMTypeOf(v));
+  LLVMValueRef at[BYTES_OF_REGISTER];
+  for (unsigned i = 0; i < n; ++i) at[i] = cg_i32(f, i < have ? i : have);
+  return LLVMBuildShuffleVector(f->b, v, fill, LLVMConstVector(at, n), "");
+}
+
+static LLVMValueRef int_binary(cg_fn *f, uint32_t op, bool is_signed, LLVMValueRef a,
+                               LLVMValueRef b);
+
+/* Divisions of bytes in less than a register: LLVM 19 makes zeros of a product with such a quotient
+   whose lanes were changed (x86 with AVX2), so the rest of the register is filled up. */
+static LLVMValueRef divide_bytes(cg_fn *f, uint32_t op, bool is_signed, LLVMValueRef a,
+                                 LLVMValueRef b) {
+  LLVMTypeRef type = LLVMTypeOf(a);
+  unsigned n = LLVMGetVectorSize(type);
+  LLVMValueRef one = cg_splat(f, LLVMConstInt(f->m->i8, 1, 0), (int)n);
+  a = with_lanes(f, a, one, BYTES_OF_REGISTER);
+  b = with_lanes(f, b, one, BYTES_OF_REGISTER);
+  LLVMValueRef r = int_binary(f, op, is_signed, a, b);
+  return with_lanes(f, r, LLVMGetPoison(LLVMTypeOf(r)), n);
+}
+
+static bool is_few_bytes(const cg_fn *f, uint32_t op, LLVMTypeRef t) {
+  bool divides = op == TN_TI_Div || op == TN_TI_Mod || op == TN_TI_FloorDiv || op == TN_TI_FloorMod;
+  return divides && LLVMGetTypeKind(t) == LLVMVectorTypeKind && LLVMGetElementType(t) == f->m->i8 &&
+         LLVMGetVectorSize(t) < BYTES_OF_REGISTER;
+}
+
 static LLVMValueRef int_binary(cg_fn *f, uint32_t op, bool is_signed, LLVMValueRef a,
                                LLVMValueRef b) {
   LLVMBuilderRef bl = f->b;
   bool nsw = f->index && is_signed;
+  if (is_few_bytes(f, op, LLVMTypeOf(a))) return divide_bytes(f, op, is_signed, a, b);
   switch (op) {
   case TN_TI_Add: return nsw ? LLVMBuildNSWAdd(bl, a, b, "") : LLVMBuildAdd(bl, a, b, "");
   case TN_TI_Sub: return nsw ? LLVMBuildNSWSub(bl, a, b, "") : LLVMBuildSub(bl, a, b, "");

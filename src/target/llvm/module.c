@@ -190,6 +190,7 @@ int cg_generate(cg_module *m, const tn_IRModule *ir, const tn_target *t) {
   TN_TRY(for_each(m, declare));
   TN_TRY(for_each(m, define));
   TN_TRY(for_each(m, add_entry));
+  if (m->uses_half && strncmp(LLVMGetTarget(m->mod), "x86_64", 6) == 0) cg_add_half_functions(m);
   set_width(m);
   if (LLVMVerifyModule(m->mod, LLVMReturnStatusAction, &message))
     return cg_raise("the generated code is not well formed", message);

@@ -5,10 +5,10 @@
 #include <llvm-c/LLJIT.h>
 #include <llvm-c/Orc.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "runtime/legacy_abi.h"
 #include "runtime/library.h"
 #include "target/llvm/cg.h"
@@ -192,15 +192,6 @@ static tn_str *get_source(tn_module *m, const char *format) {
   return s;
 }
 
-static int write_file(const char *path, const char *data, size_t n) {
-  FILE *f = fopen(path, "wb");
-  TN_CHECK(f, OSError, NULL, "cannot open %s for writing", path);
-  bool ok = fwrite(data, 1, n, f) == n;
-  ok = fclose(f) == 0 && ok;
-  TN_CHECK(ok, OSError, NULL, "cannot write %s", path);
-  return 0;
-}
-
 static LLVMMemoryBufferRef content(code *c, const char *format) {
   if (any_of(format, "o", "obj")) return emit(c, LLVMObjectFile);
   if (any_of(format, "s", "asm")) return emit(c, LLVMAssemblyFile);
@@ -221,7 +212,7 @@ static int save_file(tn_module *m, const char *path, const char *format) {
   LLVMMemoryBufferRef b = content(c, format);
   pthread_mutex_unlock(&c->lock);
   if (!b) return -1;
-  int err = write_file(path, LLVMGetBufferStart(b), LLVMGetBufferSize(b));
+  int err = tn_file_write(path, LLVMGetBufferStart(b), LLVMGetBufferSize(b));
   LLVMDisposeMemoryBuffer(b);
   return err;
 }

@@ -8,6 +8,7 @@ static LLVMTypeRef scalar_type(cg_module *m, tn_dtype t) {
   case kDLUInt: return LLVMIntTypeInContext(m->ctx, t.bits);
   case kDLBfloat: return t.bits == 16 ? m->i16 : NULL;
   case kDLFloat:
+    m->uses_half |= t.bits == 16;
     return t.bits == 16 ? m->f16 : t.bits == 32 ? m->f32 : t.bits == 64 ? m->f64 : NULL;
   }
   return NULL;
