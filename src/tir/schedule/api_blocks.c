@@ -43,7 +43,16 @@ static int f_cache_inplace(TN_ARGS) {
   return tn_ret_obj(ret, sch_cache_inplace(s, block, index, memory));
 }
 
+static int f_rfactor(TN_ARGS) {
+  int64_t axis;
+  SCH_ARG_SCHEDULE("Schedule.rfactor", 3);
+  SCH_ARG_HANDLE(LoopRV, loop, 1);
+  TN_TRY(tn_any_to_int(&args[2], &axis));
+  return tn_ret_obj(ret, sch_rfactor(s, loop, axis));
+}
+
 static const tn_func_row functions[] = {
+    {"tir.schedule.RFactor", f_rfactor},
     {"tir.schedule.Cache", f_cache},
     {"tir.schedule.CacheInplace", f_cache_inplace},
     {"tir.schedule.ComputeAt", f_compute_at},

@@ -29,4 +29,9 @@ TN_API tn_BlockRV *sch_cache_write(tn_TirSchedule *s, const tn_BlockRV *block, i
 TN_API tn_arr *sch_cache_inplace(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index,
                                  const char *memory);
 
+/** Reduces in parts, one for each value of a loop that is reduced over, and then the parts.
+ * @param axis of the new buffers, for the loop; below 0: from the end @return the block that makes
+ * the parts; the handle of the old block stands for the one that reduces them */
+TN_API tn_BlockRV *sch_rfactor(tn_TirSchedule *s, const tn_LoopRV *loop, int64_t axis);
+
 #endif /* TN_TIR_SCHEDULE_BLOCKS_H_ */

@@ -255,8 +255,7 @@ static tn_arr *copy_around(sch_step *e, sch_cache *c, const char *memory) {
   tn_stmt *out = in ? make_copy(c, memory, false) : NULL;
   tn_stmt *both = out ? tir_seq2(in, tir_seq2(sch_rewrite(e, (const tn_stmt *)r), out)) : NULL;
   if (!both || sch_replace(e, (const tn_stmt *)r, both)) return NULL;
-  c->place = (sch_place){(const tn_obj *)c->scope->body, -1}; /* nothing more goes in */
-  if (sch_insert(e, c->scope, &c->place, tir_nop(), c->cache) || sch_commit(e)) return NULL;
+  if (sch_add_buffers(e, c->scope, 1, &c->cache) || sch_commit(e)) return NULL;
   tn_obj *a = sch_handle(e->s, (tn_obj *)first), *b = sch_handle(e->s, (tn_obj *)c->copy);
   return a && b ? tn_arr_of(2, a, b) : NULL;
 }

@@ -59,6 +59,8 @@ int sch_redirect(sch_step *e, const tn_Block *b, const tn_Buffer *from, const tn
                  const tn_arr *offset);
 /** Puts a statement at the place, and a buffer (may be NULL) among those of the scope. */
 int sch_insert(sch_step *e, tn_Block *scope, const sch_place *place, tn_stmt *stmt,
-               const tn_Buffer *alloc);
+               tn_Buffer *alloc);
+/** Rebuilds the scope with n more buffers, which may be NULL. */
+int sch_add_buffers(sch_step *e, tn_Block *scope, int n, tn_Buffer *const *buffers);
 
 #endif /* TN_TIR_SCHEDULE_CACHE_H_ */

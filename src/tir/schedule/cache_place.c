@@ -226,18 +226,24 @@ static tn_stmt *inserted(sch_step *e, const sch_place *place, tn_stmt *stmt) {
   return tir_seq(&stmts);
 }
 
-int sch_insert(sch_step *e, tn_Block *scope, const sch_place *place, tn_stmt *stmt,
-               const tn_Buffer *alloc) {
+int sch_add_buffers(sch_step *e, tn_Block *scope, int n, tn_Buffer *const *buffers) {
   TN_VEC(allocs);
-  if (!stmt) return -1;
-  TN_TRY(sch_replace(e, (const tn_stmt *)place->site, inserted(e, place, stmt)));
   for (int64_t i = 0; i < scope->alloc_buffers->len; ++i)
     TN_TRY(tn_vec_push_obj(&allocs, tn_arr_obj(scope->alloc_buffers, i)));
-  if (alloc) TN_TRY(tn_vec_push_obj(&allocs, alloc));
+  for (int i = 0; i < n; ++i) {
+    if (buffers[i]) TN_TRY(tn_vec_push_obj(&allocs, buffers[i]));
+  }
   tn_Block now = *scope;
   now.alloc_buffers = tn_arr_from(&allocs);
   now.body = sch_rewrite(e, scope->body);
   tn_Block *block = now.alloc_buffers && now.body ? tn_node_copy(&tn_type_Block, &now) : NULL;
   if (!block || sch_moved(e, scope, block)) return -1;
   return sch_replace(e, (const tn_stmt *)scope, (tn_stmt *)block);
+}
+
+int sch_insert(sch_step *e, tn_Block *scope, const sch_place *place, tn_stmt *stmt,
+               tn_Buffer *alloc) {
+  if (!stmt) return -1;
+  TN_TRY(sch_replace(e, (const tn_stmt *)place->site, inserted(e, place, stmt)));
+  return sch_add_buffers(e, scope, 1, &alloc);
 }

@@ -115,3 +115,25 @@ class BlockSteps:
         index = self._buffer_index(block, read_buffer_index, "reads")
         result = _ffi_api.CacheInplace(self, block, index, storage_scope)
         return self._gave("CacheInplace", [block], [index, storage_scope], result)
+
+    # ---- reductions ----
+
+    def rfactor(self, loop, factor_axis):
+        """Reduce in parts, one for each value of a loop, and then the parts.
+
+        Parameters
+        ----------
+        loop : LoopRV
+            A loop that the block below reduces over: a sum, product, minimum, maximum, argmin or
+            argmax.
+        factor_axis : int
+            Axis of the new buffers ``C_rf`` for the loop; below 0 from the end.
+
+        Returns
+        -------
+        BlockRV
+            The block that makes the parts, ``C_rf``. The handle of the old block then stands for
+            the one that reduces them.
+        """
+        result = _ffi_api.RFactor(self, loop, factor_axis)
+        return self._gave("RFactor", [loop], [factor_axis], result)

@@ -136,6 +136,7 @@ STEPS = {
     "ComputeInline": _Step("compute_inline", "block"),
     "ReverseComputeInline": _Step("reverse_compute_inline", "block"),
     "DecomposeReduction": _Step("decompose_reduction", "block loop", gives="one"),
+    "RFactor": _Step("rfactor", "loop", "factor_axis", gives="one"),
     "SetScope": _Step("set_scope", "block", "buffer_index storage_scope"),
     "Annotate": _Step("annotate", "block_or_loop ann_val", "ann_key"),
     "Unannotate": _Step("unannotate", "block_or_loop", "ann_key"),

@@ -1,0 +1,26 @@
+/* Reductions as blocks: what is combined, and how. */
+#ifndef TN_TIR_SCHEDULE_REDUCER_H_
+#define TN_TIR_SCHEDULE_REDUCER_H_
+
+#include "tir/schedule/schedule_impl.h"
+
+enum { SCH_MAX_REDUCED = 2 };
+
+/** A reduction block taken apart:  result[i] = combine(result, value)[i], for n results. */
+typedef struct {
+  int n;
+  const tn_BufferStore *stores[SCH_MAX_REDUCED];   /* of the update, in their order */
+  const tn_LetStmt *lets[SCH_MAX_REDUCED];         /* around them; NULL: values are in the stores */
+  tn_expr *init[SCH_MAX_REDUCED];                  /* first values */
+  tn_expr *rhs[SCH_MAX_REDUCED];                   /* what is combined in */
+  tn_Var *x[SCH_MAX_REDUCED], *y[SCH_MAX_REDUCED]; /* operands of the combiner */
+  tn_expr *combined[SCH_MAX_REDUCED];              /* over x and y */
+} sch_reduction;
+
+/** Recognises sum, product, min, max, and the pairs of argmin and argmax. ScheduleError when the
+ * block is of another form, or its first value is no identity of the combiner. */
+int sch_match_reduction(const sch_step *e, const tn_Block *b, sch_reduction *out);
+/** combine(lhs, rhs), one expression for each result. */
+int sch_combine(const sch_reduction *r, tn_expr *const *lhs, tn_expr *const *rhs, tn_expr **out);
+
+#endif /* TN_TIR_SCHEDULE_REDUCER_H_ */
