@@ -34,6 +34,7 @@ static const step phase1[] = {
 
 /* What loops ask for. */
 static const step phase2[] = {
+    {"tir.LoopPartition", .full = true},
     {"tir.VectorizeLoop"},
     {"tir.StorageRewrite", .unless = "tir.disable_storage_rewrite"},
     {"tir.UnrollLoop"},

@@ -79,6 +79,12 @@ def test_proofs_and_constraints(ana):
     assert not ana.can_prove(x < 3)
 
 
+def test_one_sided_bounds_prove_nothing_by_wrapping_around(ana):
+    ana.update(x, arith.ConstIntBound(0, arith.ConstIntBound.POS_INF))
+    assert not ana.can_prove((x + 63) // 64 <= x // 64)
+    assert ana.can_prove((x + 63) // 64 >= x // 64)
+
+
 def test_bind_twice(ana):
     ana.bind(x, tir.const(3))
     same(ana.simplify(x + y), y + 3)

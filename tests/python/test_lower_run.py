@@ -219,3 +219,25 @@ def test_divisions_of_common_subexpressions_know_their_signs():
     for flat in range(4096):
         wanted[flat // 48 % 64, flat % 48] = a.flat[flat] + flat // 48
     np.testing.assert_array_equal(c, wanted)
+
+
+@pytest.mark.parametrize("extent", [0, 1, 3, 4, 21, 64])
+def test_divided_loops_cover_their_range_once(extent):
+    @T.prim_func
+    def func(a: T.handle, c: T.handle):
+        n = T.int32()
+        A = T.match_buffer(a, (n,), "int32")
+        C = T.match_buffer(c, (n,), "int32")
+        for i in range((n + 3) // 4):
+            for j in range(4):
+                if T.likely(i * 4 + j < n):
+                    C[i * 4 + j] = C[i * 4 + j] + A[i * 4 + j]
+        for i in T.serial(n, annotations={"pragma_loop_partition_hint": 1}):
+            C[i] = C[i] + T.if_then_else(i < 5, 1, T.if_then_else(i >= n - 3, 2, 3)) * 100
+
+    text = call("driver.lower")(tenon.IRModule({"main": func}), False)["main"].script()
+    assert text.count("for i") > 3 and "likely" not in text
+    a = np.arange(extent, dtype="int32")
+    c = run(func, a, np.zeros(extent, "int32"))[1]
+    i = np.arange(extent)
+    np.testing.assert_array_equal(c, a + np.where(i < 5, 100, np.where(i >= extent - 3, 200, 300)))
