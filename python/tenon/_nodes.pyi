@@ -1627,6 +1627,15 @@ class While(Stmt):
     body: Stmt
     """body"""
 
+class LoopPartitionConfig(Attrs):
+    """options of tir.LoopPartition (type key tir.transform.LoopPartitionConfig)"""
+    partition_const_loop: bool
+    """divide loops of constant range too"""
+    no_unroll_loop_with_extent_one: bool
+    """parts of one iteration stay loops"""
+    unroll_loop_with_partition_hint_no_interval: bool
+    """unroll loops with a hint that cannot be divided"""
+
 class UnrollLoopConfig(Attrs):
     """options of tir.UnrollLoop (type key tir.transform.UnrollLoopConfig)"""
     auto_max_step: int
