@@ -801,6 +801,49 @@ class ShapeTuple(Object):
 class String(Object):
     """immutable UTF-8 text (type key runtime.String)"""
 
+class Count(Object):
+    """count (type key runtime.profiling.Count)"""
+    value: int
+    """a number of things"""
+
+class DeviceWrapper(Object):
+    """device as an object, for containers (type key runtime.profiling.DeviceWrapper)"""
+    device: tenon.Device
+    """the device"""
+
+class Duration(Object):
+    """time in microseconds (type key runtime.profiling.Duration)"""
+    microseconds: float
+    """a time"""
+
+class MetricCollector(Object):
+    """something measured around each call (type key runtime.profiling.MetricCollector)"""
+    init: Function | None
+    """called once with the devices"""
+    start: Function | None
+    """called with a device before a call; None: nothing to stop"""
+    stop: Function | None
+    """called after it with what start returned; map of metrics"""
+
+class Percent(Object):
+    """percentage (type key runtime.profiling.Percent)"""
+    percent: float
+    """a share of 100"""
+
+class Ratio(Object):
+    """ratio (type key runtime.profiling.Ratio)"""
+    ratio: float
+    """a quotient"""
+
+class Report(Object):
+    """what a profile found (type key runtime.profiling.Report)"""
+    calls: Array
+    """one map for each call, from name of a metric to its value"""
+    device_metrics: Map
+    """name of a device to its metrics over the whole run"""
+    configuration: Map
+    """what was run, and how"""
+
 class ScriptMacro(Object):
     """macro of scripts (type key script.Macro)"""
     name: str

@@ -10,6 +10,7 @@
 #include "runtime/module.h"
 #include "runtime/module_blob.h"
 #include "runtime/params.h"
+#include "runtime/profiling/profiling.h"
 #include "runtime/source_module.h"
 #include "runtime/tensor.h"
 #include "runtime/testing.h"
@@ -35,6 +36,7 @@ static int start_layers(void) {
   TN_TRY(tn_threads_init());
   TN_TRY(tn_timing_init());
   TN_TRY(tn_testing_init());
+  TN_TRY(tn_profiling_init());
   TN_TRY(tn_graph_init());
   TN_TRY(tn_graph_factory_init());
   TN_TRY(tn_graph_debug_init());

@@ -1,10 +1,10 @@
 /* The debug executor: a graph executor whose nodes can be run, timed and looked at one by one. */
-#include "runtime/graph/executor.h"
-
 #include <string.h>
 
 #include "base/alloc.h"
 #include "object/functions.h"
+#include "runtime/graph/executor.h"
+#include "runtime/profiling/profiling.h"
 #include "runtime/tensor.h"
 #include "runtime/timing.h"
 
@@ -180,12 +180,103 @@ static int run_individual_node(TN_ARGS) {
   return ret_bytes(ret, &out);
 }
 
+/* ---- a profile ---- */
+
+/* Types and shapes of the arguments of an operator; owned by the scope. */
+static tn_str *shapes_of(const tn_graph_executor *x, const tn_graph_op *op) {
+  const tn_graph_node *n = &x->g.nodes[op->node];
+  TN_AUTOFREE DLTensor *tensors = tn_alloc_zero((size_t)op->narg + 1, sizeof *tensors);
+  TN_AUTOFREE const DLTensor **all = tn_alloc_zero((size_t)op->narg + 1, sizeof *all);
+  if (!tensors || !all) return NULL;
+  for (int32_t i = 0; i < op->narg; ++i) {
+    int32_t entry = i < n->ninput ? n->inputs[i] : n->first_entry + i - n->ninput;
+    const tn_graph_entry *e = &x->g.entries[entry];
+    tensors[i].ndim = e->ndim; /* the entry's: the function may see it flattened */
+    tensors[i].dtype = e->dtype;
+    tensors[i].shape = (int64_t *)(uintptr_t)e->shape;
+    all[i] = &tensors[i];
+  }
+  return tn_scope_own(tn_shape_string(all, op->narg));
+}
+
+static int put_text(tn_map *m, const char *key, const char *value) {
+  tn_str *text = tn_str_from(value);
+  return text ? tn_map_set(m, tn_any_cstr(key), tn_any_obj(text)) : -1;
+}
+
+/* Metrics of an operator besides its time; owned by the scope. */
+static tn_map *metrics_of(const tn_graph_executor *x, const tn_graph_op *op) {
+  const tn_graph_node *n = &x->g.nodes[op->node];
+  tn_map *m = tn_scope_own(tn_map_new());
+  tn_str *shapes = m ? shapes_of(x, op) : NULL;
+  if (!shapes || tn_map_set(m, tn_any_cstr("Argument Shapes"), tn_any_obj(shapes))) return NULL;
+  for (int32_t i = 0; i < n->nattr; ++i) {
+    const tn_graph_attr *a = &n->attrs[i];
+    if (strcmp(a->key, "hash") == 0) TN_TRYP(put_text(m, "Hash", a->value));
+    else if (strstr(a->key, "layout")) TN_TRYP(put_text(m, a->key, a->value));
+  }
+  return m;
+}
+
+static int profile_op(tn_graph_executor *x, tn_profiler *p, tn_graph_op *op) {
+  TN_SCOPE(s);
+  const tn_graph_node *n = &x->g.nodes[op->node];
+  tn_device dev = n->noutput > 0 ? device_of(x, op->node) : x->devices[0];
+  tn_map *metrics;
+  TN_GET(metrics, metrics_of(x, op));
+  TN_TRY(tn_profiler_start_call(p, n->func, dev, metrics));
+  TN_TRY(tn_graph_run_op(op));
+  return tn_profiler_stop_call(p, NULL);
+}
+
+static int profile_run(tn_graph_executor *x, tn_profiler *p) {
+  TN_TRY(tn_graph_run_begin(x));
+  TN_TRY(tn_profiler_start(p));
+  for (int32_t i = 0; i < x->nop; ++i) TN_TRY(profile_op(x, p, &x->ops[i]));
+  TN_TRY(tn_profiler_stop(p));
+  return tn_graph_run_end(x);
+}
+
+/* A report of one run, after some to warm up. Owned. */
+static tn_Report *profile(tn_graph_executor *x, const tn_arr *collectors) {
+  enum { WARM_UP = 3 };
+  TN_SCOPE(s);
+  tn_map *about = tn_scope_own(tn_map_new());
+  if (!about) return NULL;
+  TN_TRYP(put_text(about, "Executor", "Graph"));
+  for (int i = 0; i < WARM_UP; ++i) TN_TRYP(tn_graph_run(x));
+  tn_profiler *p = tn_profiler_new(x->devices, x->ndevice, collectors, about);
+  if (!p) return NULL;
+  tn_Report *r = profile_run(x, p) ? NULL : tn_profiler_report(p);
+  tn_profiler_free(p);
+  return r;
+}
+
+/* ([collectors]) -> report */
+static int f_profile(TN_ARGS) {
+  tn_arr *collectors = NULL;
+  if (n > 0) TN_TRY(tn_arg_obj(args, n, 0, &tn_type_Array, (tn_obj **)&collectors));
+  return tn_ret_owned(ret, profile(self, collectors));
+}
+
+/* () -> the report as JSON, for callers that are not in this process */
+static int profile_rpc(TN_ARGS) {
+  tn_Report *r = profile(self, NULL);
+  tn_str *text = r ? tn_report_json(r) : NULL;
+  tn_release(r);
+  return tn_ret_owned(ret, text);
+}
+
 /* ---- the module ---- */
 
 static const tn_func_row methods[] = {
-    {"debug_get_output", debug_get_output},       {"execute_node", execute_node},
-    {"get_node_output", get_node_output},         {"run_individual", run_individual},
+    {"debug_get_output", debug_get_output},
+    {"execute_node", execute_node},
+    {"get_node_output", get_node_output},
+    {"run_individual", run_individual},
     {"run_individual_node", run_individual_node},
+    {"profile", f_profile},
+    {"profile_rpc", profile_rpc},
 };
 
 static int get_function(tn_module *m, const char *name, tn_func **out) {
