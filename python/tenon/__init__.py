@@ -53,6 +53,7 @@ _SUBMODULES = (
     "instrument",
     "ir",
     "nd",
+    "parser",
     "relay",
     "runtime",
     "script",

@@ -42,6 +42,10 @@ int tn_repr_set(const tn_type *type, tn_repr_fn fn) {
   return 0;
 }
 
+tn_repr_fn tn_repr_get(const tn_type *type) {
+  return type->index < TN_TYPE_MAX ? atomic_load(&printers[type->index]) : NULL;
+}
+
 tn_buf *tn_repr_out(tn_repr *r) { return r->out; }
 
 /* ---- leaves ---- */

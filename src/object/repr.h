@@ -11,6 +11,8 @@ typedef struct tn_repr tn_repr;
 typedef int (*tn_repr_fn)(tn_repr *r, const tn_obj *o);
 /** Takes over the text of objects of one type (any thread, before they are printed). */
 TN_API int tn_repr_set(const tn_type *type, tn_repr_fn fn);
+/** What tn_repr_set was last given for the type, or NULL. */
+TN_API tn_repr_fn tn_repr_get(const tn_type *type);
 
 /** Where to write. */
 TN_API tn_buf *tn_repr_out(tn_repr *r);

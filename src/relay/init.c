@@ -4,5 +4,6 @@
 
 int relay_init(void) {
   TN_TRY(relay_nodes_init());
-  return relay_api_nodes_init();
+  TN_TRY(relay_api_nodes_init());
+  return relay_text_init();
 }

@@ -157,16 +157,35 @@ tn_Constant *relay_const_float(tn_dtype t, double value) {
   return converted(&one, t);
 }
 
-tn_Constant *relay_const_int(tn_dtype t, int64_t value) {
-  DLTensor one = {.data = &value, .device = {kDLCPU, 0}, .dtype = TN_I64};
-  return converted(&one, t);
+/* Element i of compact memory, cut to the size of an integer type as the machine does. */
+static void store_int(tn_dtype t, void *data, int64_t i, int64_t value) {
+  switch (t.bits) {
+  case 1: ((uint8_t *)data)[i] = value != 0; break;
+  case 8: ((uint8_t *)data)[i] = (uint8_t)value; break;
+  case 16: ((uint16_t *)data)[i] = (uint16_t)value; break;
+  case 32: ((uint32_t *)data)[i] = (uint32_t)value; break;
+  default: ((int64_t *)data)[i] = value; break;
+  }
 }
 
+/* A constant of integers, of any integer or floating point type. */
+static tn_Constant *of_ints(tn_dtype t, const int64_t *values, int ndim, int64_t n) {
+  tn_device cpu = {kDLCPU, 0};
+  bool whole = ir_is_integral(t);
+  tn_tensor *data = tn_scope_own(tn_tensor_new(&n, ndim, whole ? t : TN_F64, cpu, NULL));
+  if (!data) return NULL;
+  DLTensor *dl = tn_tensor_dl(data);
+  for (int64_t i = 0; i < n; ++i) {
+    if (whole) store_int(t, dl->data, i, values[i]);
+    else ((double *)dl->data)[i] = (double)values[i];
+  }
+  return whole ? relay_constant(data) : converted(dl, t);
+}
+
+tn_Constant *relay_const_int(tn_dtype t, int64_t value) { return of_ints(t, &value, 0, 1); }
+
 tn_Constant *relay_const_ints(tn_dtype t, const int64_t *values, int64_t n) {
-  DLTensor all = {.data = (void *)(uintptr_t)values, .device = {kDLCPU, 0}, .dtype = TN_I64};
-  all.ndim = 1;
-  all.shape = &n;
-  return converted(&all, t);
+  return of_ints(t, values, 1, n);
 }
 
 bool relay_as_scalar(const void *expr, double *value) {

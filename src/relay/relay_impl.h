@@ -8,5 +8,6 @@
 int relay_nodes_init(void);
 int relay_api_nodes_init(void);
 int relay_op_init(void);
+int relay_text_init(void);
 
 #endif /* TN_RELAY_RELAY_IMPL_H_ */

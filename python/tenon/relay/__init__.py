@@ -22,6 +22,7 @@ _WHERE = {
     "..ir.expr": "GlobalVar RelayExpr",
     "..ir.module": "IRModule",
     "..ir.op": "Op",
+    "..parser": "fromtext parse parse_expr",
 }
 _NAMES = {name: where for where, names in _WHERE.items() for name in names.split()}
 _NAMES["Module"] = "..ir.module:IRModule"
