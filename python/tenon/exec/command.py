@@ -6,6 +6,7 @@ import sys
 
 
 def main() -> None:
+    """Run the command with this process's arguments; does not return."""
     program = pathlib.Path(__file__).resolve().parent.parent / "bin" / "tenon"
     try:
         os.execv(program, ["tenon", *sys.argv[1:]])
