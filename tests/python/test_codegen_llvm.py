@@ -1,5 +1,6 @@
 """The LLVM code generator: lowered programs are compiled into this process, and to files."""
 
+import math
 import subprocess
 import sys
 
@@ -155,6 +156,41 @@ MATH = {
     "rsqrt": lambda x: 1 / np.sqrt(x), "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "exp10": lambda x: 10**x, "fabs": np.abs,
 }  # fmt: skip
+
+
+def exactly(name, x):
+    with np.errstate(all="ignore"):
+        x = x.astype("float64")
+        return np.array([math.erf(v) for v in x]) if name == "erf" else getattr(np, name)(x)
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "tanh", "erf"])
+@pytest.mark.parametrize("target", ["llvm", "llvm -mcpu=x86-64", "llvm -opt-level=0"])
+def test_polynomials_of_float32(name, target):
+    low, high = {"exp": (-104, 89), "log": (0.01, 5), "tanh": (-10, 10), "erf": (-5, 5)}[name]
+    rng = np.random.default_rng(0)
+    sizes = np.exp(rng.uniform(-80, 5, 8000)) * (1 if name == "log" else rng.choice([-1, 1], 8000))
+    special = [np.inf, -np.inf, np.nan, 0.0, -0.0, 1e-40, -1.0, 200.0]
+    a = np.concatenate([special, np.linspace(low, high, 7992), sizes]).astype("float32")
+    body = f"for i in range({a.size}):\n    O[i] = T.{name}(A[i])"
+    got = run(body, np.zeros(a.size, "float32"), a, target=target)
+    want = exactly(name, a)
+    with np.errstate(over="ignore"):
+        single = want.astype("float32")
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(single))
+    np.testing.assert_array_equal(np.isinf(got), np.isinf(single))
+    if name != "log":
+        np.testing.assert_array_equal(np.signbit(got[3:5]), np.signbit(single[3:5]))
+    good = np.isfinite(single)
+    ulps = np.abs(got[good] - want[good]) / np.spacing(np.abs(single[good]))
+    assert ulps.max() < 3, (a[good][ulps.argmax()], ulps.max())
+
+
+def test_polynomials_stay_vectors():
+    body = "O[0:16] = T.tanh(A[0:16]) + T.exp(A[0:16])"
+    func = packed(body, ("A", 16, "float32"), ("O", 16, "float32"))
+    text = build(func, "llvm -mcpu=x86-64-v4").get_source()
+    assert "@tanhf" not in text and "llvm.exp" not in text and "fdiv <16 x float>" in text
 
 
 @pytest.mark.parametrize("name", sorted(MATH))

@@ -4,7 +4,7 @@
      stmt.c     statements            parallel.c  parallel loops as closures
      expr.c     expressions           call.c, math.c, host.c  calls of intrinsics
      types.c    types, conversions    memory.c    loads, stores, alias information
-     half.c     float16 by hand
+     half.c     float16 by hand       polynomial.c  exp, log, tanh, erf of vectors
      machine.c  target machine        run.c       the module that runs, prints and saves it
 
    Representation. bfloat16 values are i16 and computed in float; bool is i1 in registers and a byte
@@ -142,6 +142,12 @@ int cg_alias_init(cg_module *m, cg_alias *a, const tn_PrimFunc *func, const char
 const char *cg_symbol(const tn_GlobalVar *v, const tn_PrimFunc *func);
 /** Generates all functions; the module is verified. */
 int cg_generate(cg_module *m, const tn_IRModule *ir, const tn_target *t);
+
+/* ---- polynomial.c ---- */
+
+/** Is the function of values of type t made of arithmetic here? */
+bool cg_is_polynomial(tir_op_id op, tn_dtype t);
+LLVMValueRef cg_polynomial(cg_fn *f, tir_op_id op, tn_dtype t, LLVMValueRef x);
 
 /* ---- half.c ---- */
 

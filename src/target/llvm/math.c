@@ -1,5 +1,5 @@
-/* Mathematical functions: LLVM's intrinsics where it has them, else those of the C library, lane by
-   lane. Small floats are computed in float32. */
+/* Mathematical functions: polynomials for the most frequent of float32, LLVM's intrinsics where it
+   has them, else those of the C library, lane by lane. Small floats are computed in float32. */
 #include <string.h>
 
 #include "target/llvm/cg.h"
@@ -66,13 +66,16 @@ static LLVMValueRef by_lane(cg_fn *f, const math_row *row, tn_dtype t, LLVMValue
   return out;
 }
 
-static LLVMValueRef apply(cg_fn *f, const math_row *row, tn_dtype t, LLVMValueRef *args) {
+static LLVMValueRef apply(cg_fn *f, tir_op_id op, const math_row *row, tn_dtype t,
+                          LLVMValueRef *args) {
+  if (cg_is_polynomial(op, t)) return cg_polynomial(f, op, t, args[0]);
   if (row->libm) return by_lane(f, row, t, args);
   LLVMTypeRef type = LLVMTypeOf(args[0]);
   return cg_intrinsic(f, row->intrinsic, &type, 1, args, row->nargs);
 }
 
-static LLVMValueRef table_call(cg_fn *f, const math_row *row, const tn_Call *call) {
+static LLVMValueRef table_call(cg_fn *f, tir_op_id op, const tn_Call *call) {
+  const math_row *row = &rows[op];
   LLVMValueRef args[3], r;
   TN_TRYP(cg_need_args(call, row->nargs));
   tn_dtype t = cg_arg(call, 0)->dtype;
@@ -83,7 +86,7 @@ static LLVMValueRef table_call(cg_fn *f, const math_row *row, const tn_Call *cal
     TN_GETP(args[i], cg_expr(f, cg_arg(call, i)));
     TN_GETP(args[i], cg_cast(f, args[i], t, wide));
   }
-  TN_GETP(r, apply(f, row, wide, args));
+  TN_GETP(r, apply(f, op, row, wide, args));
   return cg_cast(f, r, wide, t);
 }
 
@@ -104,7 +107,7 @@ static LLVMValueRef composed(cg_fn *f, tir_op_id op, tn_dtype t, LLVMValueRef x)
     return cg_fast(f, LLVMBuildFDiv(b, one, r, ""));
   case TIR_OP_sigmoid:
     x = LLVMBuildFNeg(b, x, "");
-    TN_GETP(r, cg_intrinsic(f, "llvm.exp", &type, 1, &x, 1));
+    TN_GETP(r, apply(f, TIR_OP_exp, &rows[TIR_OP_exp], t, &x));
     return cg_fast(f, LLVMBuildFDiv(b, one, LLVMBuildFAdd(b, one, r, ""), ""));
   }
   two[0] = constant(f, t, 10), two[1] = x; /* exp10 */
@@ -186,7 +189,7 @@ static LLVMValueRef multiply_shift(cg_fn *f, const tn_Call *call) {
 }
 
 LLVMValueRef cg_math(cg_fn *f, tir_op_id op, const tn_Call *call, bool *done) {
-  if (rows[op].nargs) return table_call(f, &rows[op], call);
+  if (rows[op].nargs) return table_call(f, op, call);
   switch ((int)op) {
   case TIR_OP_rsqrt:
   case TIR_OP_sigmoid:
