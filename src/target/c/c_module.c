@@ -81,6 +81,26 @@ static int write_all(c_gen *g, bool heads) {
   return 0;
 }
 
+static void register_symbol(tn_buf *out, const char *prefix, const char *name) {
+  bool has = strncmp(name, prefix, strlen(prefix)) == 0;
+  tn_buf_printf(out, "  TVMBackendRegisterSystemLibSymbol(\"%s%s\", (void*)&%s);\n",
+                has ? "" : prefix, name, name);
+}
+
+/* Code that is linked into a program names its functions at start. */
+static void write_startup(const c_gen *g, tn_buf *out, const tn_target *t) {
+  const char *prefix = ir_attrs_str(g->ir->attrs, "system_lib_prefix");
+  tn_any key, value;
+  if (!prefix && !target_int(t, "system-lib", 0)) return;
+  tn_buf_puts(out, "__attribute__((constructor)) static void tvm_module_startup_(void) {\n");
+  for (int64_t i = 0; tn_map_at(g->ir->functions, i, &key, &value); ++i) {
+    const char *name = ir_attrs_str(((const tn_BaseFunc *)value.v.obj)->attrs, "global_symbol");
+    if (name) register_symbol(out, prefix ? prefix : "", name);
+  }
+  register_symbol(out, prefix ? prefix : "", "__tvm_module_ctx");
+  tn_buf_puts(out, "}\n");
+}
+
 static int write_source(c_gen *g, tn_buf *all, const tn_target *t) {
   tn_str *target;
   const char *decl, *code;
@@ -98,6 +118,7 @@ static int write_source(c_gen *g, tn_buf *all, const tn_target *t) {
                    "void* __tvm_module_ctx = NULL;\n");
   c_write_helpers(g, all);
   tn_buf_printf(all, "%s\n%s", decl, code);
+  write_startup(g, all, t);
   return tn_buf_ok(all);
 }
 

@@ -6,6 +6,7 @@
      types.c    types, conversions    memory.c    loads, stores, alias information
      half.c     float16 by hand       polynomial.c  exp, log, tanh, erf of vectors
      machine.c  target machine        run.c       the module that runs, prints and saves it
+     library.c  imports, the system library
 
    Representation. bfloat16 values are i16 and computed in float; bool is i1 in registers and a byte
    in memory; handles are opaque pointers. Every function returns NULL or -1 with an error pending.
@@ -140,8 +141,12 @@ int cg_alias_init(cg_module *m, cg_alias *a, const tn_PrimFunc *func, const char
 
 /** Name of the symbol of a function of a module. */
 const char *cg_symbol(const tn_GlobalVar *v, const tn_PrimFunc *func);
+/** Prefix of the symbols of a module that is part of the system library, NULL for another one. */
+const char *cg_system_prefix(const tn_IRModule *ir, const tn_target *t);
 /** Generates all functions; the module is verified. */
 int cg_generate(cg_module *m, const tn_IRModule *ir, const tn_target *t);
+/** The types of an empty module; part of cg_generate. */
+void cg_find_types(cg_module *m);
 
 /* ---- polynomial.c ---- */
 
@@ -153,6 +158,13 @@ LLVMValueRef cg_polynomial(cg_fn *f, tir_op_id op, tn_dtype t, LLVMValueRef x);
 
 /** Adds the functions that convert float16 where the processor does not. */
 void cg_add_half_functions(cg_module *m);
+
+/* ---- library.c ---- */
+
+/** A constructor that registers the module's symbols, with the prefix, as the system library's. */
+int cg_register_symbols(cg_module *m, const char *prefix);
+/** The constant __tvm_dev_mblob of these bytes. */
+int cg_add_blob(cg_module *m, tn_bytes_view blob);
 
 /* ---- machine.c ---- */
 

@@ -14,7 +14,7 @@ const char *cg_symbol(const tn_GlobalVar *v, const tn_PrimFunc *func) {
 
 /* ---- the module ---- */
 
-static void find_types(cg_module *m) {
+void cg_find_types(cg_module *m) {
   LLVMContextRef c = m->ctx;
   m->i1 = LLVMInt1TypeInContext(c);
   m->i8 = LLVMInt8TypeInContext(c);
@@ -181,15 +181,22 @@ static int add_entry(cg_module *m, const tn_GlobalVar *v, const tn_PrimFunc *fun
   return 0;
 }
 
+const char *cg_system_prefix(const tn_IRModule *ir, const tn_target *t) {
+  const char *prefix = ir_attrs_str(ir->attrs, "system_lib_prefix");
+  return prefix ? prefix : target_int(t, "system-lib", 0) ? "" : NULL;
+}
+
 int cg_generate(cg_module *m, const tn_IRModule *ir, const tn_target *t) {
   char *message = NULL;
   m->ir = ir;
   m->fast = fast_flags(t);
-  find_types(m);
+  cg_find_types(m);
   add_context(m);
   TN_TRY(for_each(m, declare));
   TN_TRY(for_each(m, define));
-  TN_TRY(for_each(m, add_entry));
+  const char *prefix = cg_system_prefix(ir, t);
+  if (!prefix) TN_TRY(for_each(m, add_entry)); /* in a program each module would have one */
+  if (prefix) TN_TRY(cg_register_symbols(m, prefix));
   if (m->uses_half && strncmp(LLVMGetTarget(m->mod), "x86_64", 6) == 0) cg_add_half_functions(m);
   set_width(m);
   if (LLVMVerifyModule(m->mod, LLVMReturnStatusAction, &message))

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "runtime/legacy_abi.h"
 #include "runtime/library.h"
+#include "runtime/module_blob.h"
 #include "target/llvm/cg.h"
 
 typedef struct {
@@ -22,6 +23,7 @@ typedef struct {
   tn_library lib;      /* the context in which the code looks functions up */
   tn_module *self[1];  /* lib.modules */
   tn_target *target;   /* retained */
+  tn_str *prefix;      /* owned: of the system library's symbols, NULL when it is none of it */
 } code;
 
 static code *code_of(const tn_module *m) { return tn_module_self(m); }
@@ -130,15 +132,43 @@ static int target_string(void *self, const tn_any *args, int32_t n, tn_any *ret)
 }
 static int is_system(void *self, const tn_any *args, int32_t n, tn_any *ret) {
   (void)args, (void)n;
-  *ret = tn_any_bool(target_int(((const code *)self)->target, "system-lib", 0) != 0);
+  *ret = tn_any_bool(((const code *)self)->prefix != NULL);
   return 0;
+}
+static int system_prefix(void *self, const tn_any *args, int32_t n, tn_any *ret) {
+  (void)args, (void)n;
+  return tn_ret_obj(ret, ((const code *)self)->prefix);
+}
+static int function_names(void *self, const tn_any *args, int32_t n, tn_any *ret) {
+  TN_SCOPE(s);
+  TN_VEC(names);
+  const code *c = self;
+  (void)args, (void)n;
+  for (LLVMValueRef fn = LLVMGetFirstFunction(c->mod); fn; fn = LLVMGetNextFunction(fn)) {
+    size_t len;
+    if (LLVMIsDeclaration(fn) || LLVMGetLinkage(fn) != LLVMExternalLinkage) continue;
+    TN_TRY(tn_vec_push_obj(&names, tn_str_from(LLVMGetValueName2(fn, &len))));
+  }
+  return tn_ret_obj(ret, tn_arr_from(&names));
+}
+
+/* Functions that tell something about the module itself. */
+static tn_call about_module(const code *c, const char *name) {
+  static const struct {
+    const char *name;
+    tn_call call;
+  } table[] = {{"_get_target_string", target_string},
+               {"__tvm_is_system_module", is_system},
+               {"get_func_names", function_names}};
+  if (strcmp(name, "__tvm_get_system_lib_prefix") == 0 && c->prefix) return system_prefix;
+  for (int i = 0; i < TN_COUNT(table); ++i)
+    if (strcmp(table[i].name, name) == 0) return table[i].call;
+  return NULL;
 }
 
 static int get_function(tn_module *m, const char *name, tn_func **out) {
   code *c = code_of(m);
-  tn_call about = strcmp(name, "_get_target_string") == 0       ? target_string
-                  : strcmp(name, "__tvm_is_system_module") == 0 ? is_system
-                                                                : NULL;
+  tn_call about = about_module(c, name);
   if (about) return (*out = tn_module_bind(m, about, c)) ? 0 : -1;
   pthread_mutex_lock(&c->lock);
   int err = 0;
@@ -224,6 +254,7 @@ static void code_free(code *c) {
   if (c->mod) LLVMDisposeModule(c->mod);
   if (c->ctx) LLVMContextDispose(c->ctx);
   tn_release(c->target);
+  tn_release(c->prefix);
   pthread_mutex_destroy(&c->lock);
   tn_free(c);
 }
@@ -249,27 +280,41 @@ static int vector_width(LLVMTargetMachineRef machine, const tn_target *t) {
   return (int)target_int(t, "vector-width", wide ? 512 : 0);
 }
 
-static int generate(code *c, const tn_IRModule *ir, tn_target *t) {
+/* An empty module for a machine. */
+static int open_module(code *c, tn_target *t, const char *name, cg_module *out) {
   TN_GET(c->machine, cg_machine(t));
-  c->mod = LLVMModuleCreateWithNameInContext("tenon", c->ctx);
+  c->mod = LLVMModuleCreateWithNameInContext(name, c->ctx);
   char *triple = LLVMGetTargetMachineTriple(c->machine);
   LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(c->machine);
   LLVMSetTarget(c->mod, triple);
   LLVMSetModuleDataLayout(c->mod, layout);
   LLVMDisposeTargetData(layout);
   LLVMDisposeMessage(triple);
-  cg_module m = {.ctx = c->ctx, .mod = c->mod, .vector_width = vector_width(c->machine, t)};
+  *out = (cg_module){.ctx = c->ctx, .mod = c->mod, .vector_width = vector_width(c->machine, t)};
+  return 0;
+}
+
+static int generate(code *c, const tn_IRModule *ir, tn_target *t) {
+  cg_module m;
+  const char *prefix = cg_system_prefix(ir, t);
+  if (prefix) TN_GET(c->prefix, tn_str_new(prefix));
+  TN_TRY(open_module(c, t, "tenon", &m));
   TN_TRY(cg_generate(&m, ir, t));
   return cg_optimize(c->mod, c->machine, cg_opt_level(t));
 }
 
-static tn_module *build(const tn_IRModule *ir, tn_target *t) {
+static code *code_new(tn_target *t) {
   code *c = tn_alloc_zero(1, sizeof *c);
   if (!c) return NULL;
   pthread_mutex_init(&c->lock, NULL);
   c->ctx = LLVMContextCreate();
   tn_retain(c->target = t);
-  tn_module *m = generate(c, ir, t) ? NULL : tn_module_new(&ops, c);
+  return c;
+}
+
+/* The module of generated code; takes c, and err: whether generating failed. */
+static tn_module *finish(code *c, int err) {
+  tn_module *m = err ? NULL : tn_module_new(&ops, c);
   if (!m) {
     code_free(c);
     return NULL;
@@ -278,6 +323,42 @@ static tn_module *build(const tn_IRModule *ir, tn_target *t) {
   c->lib.modules = c->self;
   c->lib.nmodule = c->lib.cap = 1;
   return m;
+}
+
+static tn_module *build(const tn_IRModule *ir, tn_target *t) {
+  code *c = code_new(t);
+  return c ? finish(c, generate(c, ir, t)) : NULL;
+}
+
+/* ---- imported modules ---- */
+
+static int generate_blob(code *c, tn_target *t, tn_bytes_view blob, const char *prefix) {
+  cg_module m;
+  TN_TRY(open_module(c, t, "devc", &m));
+  m.ir = NULL;
+  cg_find_types(&m);
+  TN_TRY(cg_add_blob(&m, blob));
+  return prefix ? cg_register_symbols(&m, prefix) : 0;
+}
+
+/* (module, is the system library, target text, prefix) -> Module with the imports' content */
+static int pack_imports(TN_ARGS) {
+  TN_SCOPE(s);
+  tn_module *root;
+  tn_target *t;
+  bool system_lib;
+  const char *prefix = "";
+  TN_CHECK(n >= 3 && n <= 4, TypeError, NULL,
+           "runtime.ModulePackImportsToLLVM: expected 3 or 4 arguments, got %d", n);
+  TN_TRY(tn_arg_module(args, n, 0, &root));
+  TN_TRY(tn_any_to_bool(&args[1], &system_lib));
+  TN_GET(t, target_from(&args[2]));
+  if (n > 3) TN_TRY(tn_any_to_cstr(&args[3], &prefix));
+  tn_bytes *blob = tn_scope_own(tn_module_pack(root));
+  code *c = blob ? code_new(t) : NULL;
+  if (!c) return -1;
+  int err = generate_blob(c, t, tn_bytes_get(blob), system_lib ? prefix : NULL);
+  return tn_ret_owned(ret, finish(c, err));
 }
 
 static int build_llvm(TN_ARGS) {
@@ -304,6 +385,7 @@ static int intrinsic_id(TN_ARGS) {
 
 static const tn_func_row rows[] = {
     {"target.build.llvm", build_llvm},
+    {"runtime.ModulePackImportsToLLVM", pack_imports},
     {"target.llvm_version", version},
     {"target.llvm_lookup_intrinsic_id", intrinsic_id},
 };
