@@ -1,0 +1,170 @@
+"""Code for other processors than this one: narrower kinds of x86, and aarch64 under an emulator."""
+
+import pathlib
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+import tenon
+from tenon.contrib import cc
+from tenon.script import from_source
+from tenon.target.codegen import llvm_version_major
+
+pytestmark = pytest.mark.skipif(
+    not llvm_version_major(allow_none=True), reason="built without LLVM"
+)
+
+KERNEL = """
+from tvm.script import tir as T
+@T.prim_func
+def kernel(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float16"),
+           C: T.Buffer((64,), "float32"), D: T.Buffer((64,), "int32")):
+    T.func_attr({"global_symbol": "kernel", "tir.noalias": True})
+    for i in range(4):
+        for j in T.vectorized(16):
+            C[i * 16 + j] = T.tanh(A[i * 16 + j]) + T.exp(A[i * 16 + j]) * T.float32(0.5)
+    for i in range(64):
+        B[i] = T.Cast("float16", A[i] * T.float32(3))
+        D[i] = T.floordiv(D[i], -3) + T.popcount(D[i])
+"""
+
+
+def expected(a, d):
+    a64 = a.astype("float64")
+    bits = [bin(int(x) & 0xFFFFFFFF).count("1") for x in d]
+    return (a * 3).astype("float16"), np.tanh(a64) + np.exp(a64) * 0.5, d // -3 + bits
+
+
+def inputs():
+    rng = np.random.default_rng(0)
+    return rng.standard_normal(64).astype("float32"), rng.integers(-99, 99, 64).astype("int32")
+
+
+def host_flags():
+    try:
+        return set(pathlib.Path("/proc/cpuinfo").read_text().split())
+    except OSError:
+        return set()
+
+
+X86 = {  # what the processor must have, and what the assembly shows
+    "x86-64": ({"sse2"}, "%xmm", "%ymm"),
+    "x86-64-v2": ({"sse4_2"}, "%xmm", "%ymm"),
+    "x86-64-v3": ({"avx2", "fma"}, "%ymm", "%zmm"),
+    "x86-64-v4": ({"avx512f", "avx512vl"}, "%zmm", None),
+}
+
+
+@pytest.mark.parametrize("cpu", sorted(X86))
+def test_levels_of_x86(cpu):
+    flags, used, unused = X86[cpu]
+    mod = tenon.IRModule({"kernel": from_source(KERNEL)})
+    built = tenon.build(mod, target=f"llvm -mtriple=x86_64-linux-gnu -mcpu={cpu}")
+    text = built.get_source("asm")
+    assert used in text and (unused is None or unused not in text)
+    if not flags <= host_flags():
+        pytest.skip(f"the code needs {flags}")
+    a, d = inputs()
+    args = [tenon.nd.array(x) for x in (a, np.zeros(64, "float16"), np.zeros(64, "float32"), d)]
+    built["kernel"](*args)
+    b_want, c_want, d_want = expected(a, d)
+    np.testing.assert_array_equal(args[1].numpy(), b_want)
+    np.testing.assert_allclose(args[2].numpy(), c_want, rtol=1e-6)
+    np.testing.assert_array_equal(args[3].numpy(), d_want)
+
+
+MAIN = """
+#include <stdio.h>
+#include <dlpack/dlpack.h>
+#include <tvm/runtime/c_backend_api.h>
+
+void TVMAPISetLastError(const char *message) { fprintf(stderr, "%s\\n", message); }
+int kernel(TVMValue *args, int *codes, int n, TVMValue *ret, int *code, void *resource);
+
+static float a[64], c[64];
+static unsigned short b[64];
+static int d[64];
+
+int main(void) {
+  int64_t shape[1] = {64};
+  void *data[4] = {a, b, c, d};
+  int types[4][2] = {{kDLFloat, 32}, {kDLFloat, 16}, {kDLFloat, 32}, {kDLInt, 32}};
+  DLTensor t[4];
+  TVMValue args[4], ret;
+  int codes[4], code;
+  for (int i = 0; i < 64; ++i)
+    if (scanf("%f %d", &a[i], &d[i]) != 2) return 2;
+  for (int i = 0; i < 4; ++i) {
+    t[i] = (DLTensor){.data = data[i], .device = {kDLCPU, 0}, .ndim = 1, .shape = shape};
+    t[i].dtype = (DLDataType){types[i][0], types[i][1], 1};
+    args[i].v_handle = &t[i];
+    codes[i] = kTVMDLTensorHandle;
+  }
+  if (kernel(args, codes, 4, &ret, &code, 0) != 0) return 1;
+  for (int i = 0; i < 64; ++i) printf("%d %.9g %d\\n", b[i], c[i], d[i]);
+  return 0;
+}
+"""
+CROSS, EMULATOR, ROOT = "aarch64-linux-gnu-gcc", "qemu-aarch64", "/usr/aarch64-linux-gnu"
+needs_cross = pytest.mark.skipif(
+    not (shutil.which(CROSS) and shutil.which(EMULATOR)), reason=f"no {CROSS} and {EMULATOR}"
+)
+
+
+def run_elsewhere(tmp_path, library):
+    """Compiles the program above, runs it in the emulator and returns what it computes."""
+    a, d = inputs()
+    (tmp_path / "main.c").write_text(MAIN)
+    include = [f"-I{path}" for path in tenon._ffi.libinfo.find_include_path()]
+    program = str(tmp_path / "program")
+    command = [CROSS, "-o", program, str(tmp_path / "main.c"), library, "-lm", "-rdynamic"]
+    subprocess.run([*command, f"-Wl,-rpath,{tmp_path}", *include], check=True)
+    text = "\n".join(f"{x!r} {y}" for x, y in zip(a.tolist(), d.tolist(), strict=True))
+    done = subprocess.run(
+        [EMULATOR, "-L", ROOT, program], input=text, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    table = [line.split() for line in done.stdout.splitlines()]
+    b = np.array([int(row[0]) for row in table], "uint16").view("float16")
+    return b, np.array([float(row[1]) for row in table]), np.array([int(row[2]) for row in table])
+
+
+@needs_cross
+@pytest.mark.parametrize("kind", ["so", "o"])
+def test_aarch64_under_an_emulator(kind, tmp_path):
+    mod = tenon.IRModule({"kernel": from_source(KERNEL)})
+    built = tenon.build(mod, target="llvm -mtriple=aarch64-linux-gnu -mattr=+neon")
+    path = str(tmp_path / f"kernel.{kind}")
+    if kind == "so":
+        built.export_library(path, fcompile=cc.cross_compiler(CROSS))
+    else:
+        built.save(path)
+    with open(path, "rb") as file:
+        assert file.read(20)[18:20] == b"\xb7\x00"  # EM_AARCH64
+    b, c, d = run_elsewhere(tmp_path, path)
+    b_want, c_want, d_want = expected(*inputs())
+    np.testing.assert_array_equal(b, b_want)
+    np.testing.assert_allclose(c, c_want, rtol=1e-6)
+    np.testing.assert_array_equal(d, d_want)
+
+
+@needs_cross
+def test_c_source_on_aarch64(tmp_path):
+    mod = tenon.IRModule({"kernel": from_source(KERNEL)})
+    path = str(tmp_path / "kernel.so")
+    tenon.build(mod, target="c").export_library(path, fcompile=cc.cross_compiler(CROSS))
+    b, c, d = run_elsewhere(tmp_path, path)
+    b_want, c_want, d_want = expected(*inputs())
+    np.testing.assert_array_equal(b, b_want)
+    np.testing.assert_allclose(c, c_want, rtol=1e-6)
+    np.testing.assert_array_equal(d, d_want)
+
+
+def test_code_for_another_processor_is_not_run():
+    mod = tenon.IRModule({"kernel": from_source(KERNEL)})
+    built = tenon.build(mod, target="llvm -mtriple=aarch64-linux-gnu")
+    with pytest.raises(tenon.TVMError, match="for another processor than this machine's"):
+        built["kernel"]
+    with pytest.raises(tenon.TVMError, match="llvm"):
+        tenon.build(mod, target="llvm -mtriple=nowhere-linux-gnu")
