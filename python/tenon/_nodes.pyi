@@ -152,6 +152,18 @@ class FuncType(Type):
     type_constraints: Array
     """relations that hold"""
 
+class IterVarRelation(Object):
+    """of variables (type key IterVarRelation)"""
+
+class TeFuse(IterVarRelation):
+    """two variables as one (type key Fuse)"""
+    outer: IterVar
+    """its quotient by the extent of inner"""
+    inner: IterVar
+    """its remainder"""
+    fused: IterVar
+    """what they are fused to"""
+
 class GlobalTypeVar(Type):
     """name of a type definition (type key GlobalTypeVar)"""
     name_hint: str
@@ -198,6 +210,21 @@ class IntImm(PrimExpr):
 
 class IntSet(Object):
     """set of integers (type key IntSet)"""
+
+class IterVarAttr(Object):
+    """how a loop runs (type key IterVarAttr)"""
+    iter_type: int
+    """0, or that of an unrolled, vectorized or parallel loop"""
+    bind_thread: IterVar | None
+    """thread axis"""
+    dim_align_factor: int
+    """the stride is a multiple of it, plus the offset"""
+    dim_align_offset: int
+    """offset of the stride"""
+    pragma_keys: Array
+    """pragmas of the loop"""
+    pragma_values: Array
+    """their values"""
 
 class Map(Object):
     """mapping that keeps insertion order (type key Map)"""
@@ -276,10 +303,26 @@ class Range(Object):
     span: Span | None
     """place in the source text"""
 
+class TeRebase(IterVarRelation):
+    """an axis from 0 on (type key Rebase)"""
+    parent: IterVar
+    """an axis that is a loop"""
+    rebased: IterVar
+    """the loop, which starts at 0"""
+
 class RootPath(ObjectPath):
     """the whole object (type key RootPath)"""
     root_name: str | None
     """name shown for the root"""
+
+class TeSchedule(Object):
+    """how operations are computed (type key Schedule)"""
+    outputs: Array
+    """operations whose results are wanted"""
+    stages: Array
+    """one for each operation, inputs before users (Stage)"""
+    stage_map: Map
+    """operation, replaced ones too, to its stage"""
 
 class Span(Object):
     """place in a source text (type key Span)"""
@@ -299,6 +342,11 @@ class SequentialSpan(Span):
     spans: Array
     """the places an expression was made from"""
 
+class TeSingleton(IterVarRelation):
+    """of one value (type key Singleton)"""
+    iter: IterVar
+    """takes one value"""
+
 class Source(Object):
     """source text (type key Source)"""
     source_name: SourceName
@@ -315,6 +363,52 @@ class SourceName(Object):
     """name of a source text; one object for each name (type key SourceName)"""
     name: str
     """file name, or what stands for it"""
+
+class TeSplit(IterVarRelation):
+    """one variable as two (type key Split)"""
+    parent: IterVar
+    """what is split"""
+    outer: IterVar
+    """its quotient"""
+    inner: IterVar
+    """its remainder"""
+    factor: PrimExpr | None
+    """extent of inner"""
+    nparts: PrimExpr | None
+    """extent of outer"""
+    disable_predication: bool
+    """whether no bound is checked"""
+
+class TeStage(Object):
+    """how an operation is computed (type key Stage)"""
+    op: Operation
+    """what it computes"""
+    origin_op: Operation
+    """what the caller knows it as"""
+    all_iter_vars: Array
+    """all there were (IterVar)"""
+    leaf_iter_vars: Array
+    """loops, outermost first (IterVar)"""
+    env_threads: Array
+    """threads launched around the stage (IterVar)"""
+    store_predicate: PrimExpr | None
+    """results are stored only if"""
+    relations: Array
+    """between the variables, in the order made"""
+    iter_var_attrs: Map
+    """IterVar to IterVarAttr"""
+    attach_type: int
+    """1 root, 2 inline, 3 inlined, 4 at a loop"""
+    attach_ivar: IterVar | None
+    """the loop it is computed in"""
+    attach_stage: TeStage | None
+    """the stage of that loop"""
+    scope: str
+    """memory of its results; empty: by where it is computed"""
+    is_output: bool
+    """whether its results are wanted"""
+    double_buffer: bool
+    """whether its results are kept twice"""
 
 class Target(Object):
     """what code is generated for (type key Target)"""

@@ -11,7 +11,7 @@
 #include "ir/expr.h"
 #include "ir/module.h"
 #include "object/functions.h"
-#include "te/te.h"
+#include "te/te_impl.h"
 #include "tir/analysis.h"
 
 typedef struct {
@@ -139,51 +139,12 @@ static int add_block(maker *m, const tn_ComputeOp *op, const nest *n, const char
 
 /* ---- reductions ---- */
 
-static int bind_operands(tn_pmap *map, const tn_CommReducer *c, const tn_vec *accumulated,
-                         const tn_vec *incoming) {
-  for (int64_t i = 0; i < c->lhs->len; ++i) {
-    TN_TRY(tn_pmap_put(map, tn_arr_obj(c->lhs, i), accumulated->items[i].v.obj));
-    TN_TRY(tn_pmap_put(map, tn_arr_obj(c->rhs, i), incoming->items[i].v.obj));
-  }
-  return 0;
-}
-
-static tn_obj *put_operands(void *ctx, tn_obj *o) {
-  tn_obj *r = tn_pmap_get(ctx, o);
-  if (r) return r;
-  return o->type_index == TN_TI_Buffer || o->type_index == TN_TI_Op
-             ? o
-             : tn_map_children(o, put_operands, ctx);
-}
-
-/* Several results depend on each other's old values, so these are read into variables first. */
-static tn_stmt *store_all(const tn_vec *buffers, const tn_vec *values, tn_arr *at) {
-  TN_VEC(stores);
-  TN_VEC(vars);
-  int64_t n = buffers->len;
-  for (int64_t i = 0; i < n; ++i) {
-    tn_Buffer *b = (tn_Buffer *)buffers->items[i].v.obj;
-    tn_expr *value = (tn_expr *)values->items[i].v.obj;
-    tn_Var *v = n > 1 ? tir_var(tn_cstr(tn_str_fmt("v_%s", tn_cstr(b->name))), b->dtype) : NULL;
-    if (tn_vec_push_obj(&vars, v) ||
-        tn_vec_push_obj(&stores, tir_store(b, v ? (tn_expr *)v : value, at)))
-      return NULL;
-  }
-  tn_stmt *s = tir_seq(&stores);
-  for (int64_t i = n > 1 ? n : 0; i-- > 0 && s;) {
-    s = (tn_stmt *)TN_NEW(LetStmt, .var = (tn_Var *)vars.items[i].v.obj,
-                          .value = (tn_expr *)values->items[i].v.obj, .body = s);
-  }
-  return s;
-}
-
 static int reduction(maker *m, const tn_ComputeOp *op, const nest *n, const tn_vec *buffers) {
   const tn_Reduce *r = (tn_Reduce *)tn_arr_obj(op->body, 0);
   TN_VEC(old);
   TN_VEC(incoming);
   TN_VEC(combined);
   TN_VEC(start);
-  TN_PMAP(operands);
   tn_arr *at = tn_arr_from(&n->at);
   for (int64_t i = 0; at && i < r->source->len; ++i) {
     tn_expr *in = (tn_expr *)replace(m, tn_arr_obj(r->source, i)),
@@ -195,17 +156,13 @@ static int reduction(maker *m, const tn_ComputeOp *op, const nest *n, const tn_v
       return -1;
     if (tn_vec_push_obj(&incoming, in) || tn_vec_push_obj(&start, first)) return -1;
   }
-  if (!at || bind_operands(&operands, r->combiner, &old, &incoming)) return -1;
-  for (int64_t i = 0; i < r->source->len; ++i) {
-    tn_obj *e = put_operands(&operands, tn_arr_obj(r->combiner->result, i));
-    if (!e || tn_vec_push_obj(&combined, e)) return -1;
-  }
+  if (!at || te_combine(r, &old, &incoming, &combined)) return -1;
   TN_VEC(inits);
   for (int64_t i = 0; i < start.len; ++i) {
     TN_TRY(tn_vec_push_obj(&inits, tir_store((tn_Buffer *)buffers->items[i].v.obj,
                                              (tn_expr *)start.items[i].v.obj, at)));
   }
-  tn_stmt *init = tir_seq(&inits), *body = store_all(buffers, &combined, at);
+  tn_stmt *init = tir_seq(&inits), *body = te_store_all(buffers, &combined, at);
   return init && body ? add_block(m, op, n, tn_cstr(op->name), init, body) : -1;
 }
 
@@ -257,29 +214,20 @@ static int take_extern_buffers(maker *m, const tn_arr *ops) {
   return 0;
 }
 
+static tn_Buffer *input_buffer(void *ctx, const tn_Tensor *t) { return find_buffer(ctx, t); }
+
 static int extern_(maker *m, tn_ExternOp *op) {
-  tn_pmap renamed __attribute__((cleanup(tn_pmap_fini))) = {0};
-  for (int64_t i = 0; i < op->inputs->len; ++i) {
-    const tn_Tensor *t = (tn_Tensor *)tn_arr_obj(op->inputs, i);
-    const tn_Buffer *given = (tn_Buffer *)tn_arr_obj(op->input_placeholders, i),
-                    *b = find_buffer(m, t);
-    TN_CHECK(b, ValueError, NULL,
-             "create_prim_func: extern %s: input %lld is not computed by anything",
-             tn_cstr(op->name), (long long)i);
-    if (b == given)
-      continue; /* computed before: the body has to use that buffer's pointer and offset */
-    TN_TRY(tn_pmap_put(&renamed, given, b));
-    TN_TRY(tn_pmap_put(&renamed, given->data, b->data));
-    if (TN_AS(Var, given->elem_offset))
-      TN_TRY(tn_pmap_put(&renamed, given->elem_offset, b->elem_offset));
-  }
   for (int64_t i = 0; i < op->output_placeholders->len; ++i) {
     tn_Buffer *b = (tn_Buffer *)tn_arr_obj(op->output_placeholders, i);
     tn_Tensor *t = te_output((tn_Operation *)op, i);
-    if (!t || set_buffer(m, t, b) || (!is_arg(m, t) && tn_vec_push_obj(&m->allocs, b))) return -1;
+    if (t && !is_arg(m, t)) { /* nobody binds the offset that its own buffer may have */
+      TN_GET(b, tir_buffer(b->shape, b->dtype, tn_cstr(b->name), tir_buffer_scope(b)));
+      TN_TRY(tn_vec_push_obj(&m->allocs, b));
+    }
+    if (!t || set_buffer(m, t, b)) return -1;
   }
   tn_arr *none = tn_arr_of(0);
-  tn_stmt *body = (tn_stmt *)put_operands(&renamed, (tn_obj *)op->body);
+  tn_stmt *body = te_extern_body(op, input_buffer, m);
   tn_Block *block =
       body ? TN_NEW(Block, .iter_vars = none, .reads = none, .writes = none,
                     .name_hint = unique_name(m, tn_cstr(op->name)), .alloc_buffers = none,

@@ -3,7 +3,9 @@
 
 #include "base/pmap.h"
 #include "ir/expr.h"
+#include "ir/functor.h"
 #include "object/functions.h"
+#include "te/schedule/te_schedule.h"
 #include "tenon/object.h"
 
 /* ---- checks ---- */
@@ -234,6 +236,8 @@ static const tn_func_row functions[] = {
 
 int te_init(void) {
   TN_TRY(tn_type_register_table(te_types, TN_COUNT(te_types)));
+  TN_TRY(te_schedule_init());
+  tn_functor_leaf(&tn_type_Tensor, true);
   ir_set_expr_from(TN_TI_Tensor, as_expr);
   return tn_func_register_rows(functions, TN_COUNT(functions));
 }

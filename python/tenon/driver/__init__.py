@@ -1,3 +1,3 @@
 """From programs to modules that run."""
 
-from .build_module import build, lower
+from .build_module import build, lower, schedule_to_module

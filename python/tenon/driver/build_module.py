@@ -6,7 +6,33 @@ from ..tir import PrimFunc
 from . import _ffi_api
 
 
-def _programs_of(inp, args):
+def schedule_to_module(sch, args=None, name="main", binds=None):
+    """The tensor program of a schedule of tensor expressions, before any pass.
+
+    Parameters
+    ----------
+    sch : te.schedule.Schedule
+        The schedule.
+    args : list of Tensor, Buffer or Var
+        The parameters, in order.
+    name : str
+        What the function is called.
+    binds : dict of Tensor to Buffer, optional
+        Buffers to use for tensors.
+
+    Returns
+    -------
+    IRModule
+    """
+    from ..te.schedule import _ffi_api as te_schedule
+
+    if args is None:
+        raise ValueError("args must be given for lowering from schedule")
+    func = te_schedule.ToFunc(sch, list(args), binds or None)
+    return IRModule({name: func.with_attr("global_symbol", name)})
+
+
+def _programs_of(inp, args, name, binds):
     """The IRModule or PrimFunc of whatever may be built."""
     if isinstance(inp, IRModule | PrimFunc):
         return inp
@@ -14,6 +40,8 @@ def _programs_of(inp, args):
         from .. import te
 
         return te.create_prim_func(list(inp))
+    if getattr(inp, "stage_map", None) is not None:
+        return schedule_to_module(inp, args, name, binds)
     mod = getattr(inp, "mod", None)
     if isinstance(mod, IRModule):
         return mod
@@ -43,7 +71,7 @@ def lower(inp, args=None, name="main", binds=None, simple_mode=False):
     -------
     IRModule
     """
-    inp = _programs_of(inp, args)
+    inp = _programs_of(inp, args, name, binds)
     if isinstance(inp, PrimFunc):
         return _ffi_api.lower_primfunc(inp, name, simple_mode)
     return _ffi_api.lower(inp, simple_mode)

@@ -57,7 +57,9 @@ from ..tir import (
     truncdiv,
     truncmod,
 )
+from . import schedule
 from .compute import compute, create_prim_func, extern, extern_primfunc, placeholder
 from .operation import reduce_axis, size_var, thread_axis, var
+from .schedule import create_schedule
 from .tag import tag_scope
 from .tensor import ComputeOp, ExternOp, Operation, PlaceholderOp, Tensor, TensorSlice

@@ -1,0 +1,315 @@
+"""The classes Schedule and Stage."""
+
+from ..._ffi.registry import register_object
+from ...runtime.object import Object
+from ...tir.expr import IterVar, StringImm, convert
+from ..tensor import Operation, Tensor
+from . import _ffi_api
+
+_ROOT, _INLINE = 1, 2
+
+
+@register_object("Split")
+class Split(Object):
+    """A loop that became two: `parent`, `outer`, `inner`, `factor` or `nparts`."""
+
+    __slots__ = ()
+
+
+@register_object("Fuse")
+class Fuse(Object):
+    """Two loops that became one: `outer`, `inner`, `fused`."""
+
+    __slots__ = ()
+
+
+@register_object("Singleton")
+class Singleton(Object):
+    """A loop of one iteration: `iter`."""
+
+    __slots__ = ()
+
+
+def create_schedule(ops):
+    """A schedule of operations and all that they need.
+
+    Parameters
+    ----------
+    ops : Operation, Tensor, or list of them
+        What is wanted.
+
+    Returns
+    -------
+    Schedule
+    """
+    ops = ops if isinstance(ops, list | tuple) or _is_array(ops) else [ops]
+    return _ffi_api.CreateSchedule([op.op if isinstance(op, Tensor) else op for op in ops])
+
+
+def _is_array(value):
+    return not isinstance(value, Operation | Tensor) and hasattr(value, "__len__")
+
+
+def _op(value, what):
+    if isinstance(value, Tensor):
+        value = value.op
+    if not isinstance(value, Operation):
+        raise ValueError(f"Expect {what} to be Tensor or Operation, got {type(value).__name__}")
+    return value
+
+
+@register_object("Schedule")
+class Schedule(Object):
+    """How operations are computed; made by `create_schedule`.
+
+    ``s[T]`` is the `Stage` of a tensor or operation. `outputs` lists the operations whose results
+    are wanted, `stages` all stages with inputs before users.
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, k):
+        k = _op(k, "schedule key")
+        if k not in self.stage_map:
+            raise ValueError(f"Cannot find the operation {k.name} in schedule")
+        return _ffi_api.StageOf(self, k)
+
+    def normalize(self):
+        """A copy that is ready for `InferBound`: inlined operations are part of their users.
+
+        Returns
+        -------
+        Schedule
+        """
+        return _ffi_api.Normalize(self)
+
+    def cache_read(self, tensor, scope, readers):
+        """Copy a tensor to a memory, where readers find it.
+
+        Parameters
+        ----------
+        tensor : Tensor
+            What is copied.
+        scope : str
+            "global", "shared", "local" ...
+        readers : list of Tensor or Operation
+            Who reads the copy.
+
+        Returns
+        -------
+        Tensor
+            The copy.
+        """
+        readers = [readers] if isinstance(readers, Tensor | Operation) else readers
+        ops = [_op(r, "reader") for r in readers]
+        return _ffi_api.CacheRead(self, tensor, scope, ops)
+
+    def cache_write(self, tensor, scope):
+        """Compute a tensor in a memory; its own stage then copies it from there.
+
+        Parameters
+        ----------
+        tensor : Tensor, or list of all results of an operation
+            What is computed there. Nothing may have been said of its loops.
+        scope : str
+            "global", "shared", "local" ...
+
+        Returns
+        -------
+        Tensor or list of Tensor
+            What lies in the memory.
+        """
+        many = isinstance(tensor, list | tuple)
+        result = _ffi_api.CacheWrite(self, list(tensor) if many else [tensor], scope)
+        return list(result) if many else result[0]
+
+    def rfactor(self, tensor, axis, factor_axis=0):
+        """Make a loop of a reduction an axis of partial results, which are then reduced.
+
+        Parameters
+        ----------
+        tensor : Tensor
+            Result of the reduction.
+        axis : IterVar
+            The loop.
+        factor_axis : int
+            Where the new axis goes; negative numbers count from the end.
+
+        Returns
+        -------
+        Tensor or list of Tensor
+            The partial results, of an operation before the reduction.
+        """
+        result = list(_ffi_api.RFactor(self, tensor, axis, factor_axis))
+        return result[0] if len(result) == 1 else result
+
+
+@register_object("Stage")
+class Stage(Object):
+    """How one operation is computed: its loops, and where it is."""
+
+    __slots__ = ()
+
+    # ---- loops ----
+
+    def split(self, parent, factor=None, nparts=None, disable_predication=False):
+        """Split a loop into an outer and an inner one.
+
+        Parameters
+        ----------
+        parent : IterVar
+            The loop.
+        factor : int or PrimExpr, optional
+            Iterations of the inner loop.
+        nparts : int or PrimExpr, optional
+            Iterations of the outer loop; one of the two must be given.
+        disable_predication : bool
+            Check no bounds where the parts do not come out even.
+
+        Returns
+        -------
+        (outer, inner) : pair of IterVar
+        """
+        if nparts is not None and factor is not None:
+            raise ValueError("Do not need to provide both outer and nparts")
+        if nparts is None and factor is None:
+            raise ValueError("Either nparts or factor need to be provided")
+        outer, inner = _ffi_api.Split(self, parent, factor, nparts, disable_predication)
+        return outer, inner
+
+    def fuse(self, *args):
+        """Make loops that follow each other one.
+
+        Parameters
+        ----------
+        args : IterVar
+            The loops, outermost first; without any, a loop of one iteration is made.
+
+        Returns
+        -------
+        IterVar
+        """
+        return _ffi_api.Fuse(self, list(args))
+
+    def reorder(self, *args):
+        """Put loops into the given order, at the places they have."""
+        _ffi_api.Reorder(self, list(args))
+
+    def tile(
+        self,
+        x_parent,
+        y_parent,
+        x_factor,
+        y_factor,
+        disable_predication=False,
+    ):
+        """Split two loops and put the inner parts inside.
+
+        Parameters
+        ----------
+        x_parent, y_parent : IterVar
+            The loops.
+        x_factor, y_factor : int or PrimExpr
+            Iterations of their inner parts.
+        disable_predication : bool
+            See `split`.
+
+        Returns
+        -------
+        (x_outer, y_outer, x_inner, y_inner) : IterVars
+        """
+        x_outer, x_inner = self.split(x_parent, x_factor, None, disable_predication)
+        y_outer, y_inner = self.split(y_parent, y_factor, None, disable_predication)
+        self.reorder(x_outer, y_outer, x_inner, y_inner)
+        return x_outer, y_outer, x_inner, y_inner
+
+    def bind(self, ivar, thread_ivar):
+        """Bind a loop to a thread axis of `te.thread_axis`."""
+        _ffi_api.Bind(self, ivar, thread_ivar)
+
+    def vectorize(self, var):
+        """Run the iterations of a loop as lanes of vectors."""
+        _ffi_api.SetKind(self, var, IterVar.Vectorized)
+
+    def unroll(self, var):
+        """Write the iterations of a loop out."""
+        _ffi_api.SetKind(self, var, IterVar.Unrolled)
+
+    def parallel(self, var):
+        """Run the iterations of a loop in threads."""
+        _ffi_api.SetKind(self, var, IterVar.Parallelized)
+
+    def pragma(self, var, pragma_type, pragma_value=None):
+        """Set a pragma of a loop.
+
+        Parameters
+        ----------
+        var : IterVar
+            The loop.
+        pragma_type : str
+            "auto_unroll_max_step", "unroll_explicit", ...
+        pragma_value : int, str or PrimExpr, optional
+            Its value; 1 by default.
+        """
+        if isinstance(pragma_value, str):
+            pragma_value = StringImm(pragma_value)
+        elif pragma_value is not None:
+            pragma_value = convert(pragma_value)
+        _ffi_api.Pragma(self, var, pragma_type, pragma_value)
+
+    # ---- where it is computed ----
+
+    def compute_at(self, parent, scope):
+        """Compute the stage in a loop of another, as much as one iteration needs.
+
+        Parameters
+        ----------
+        parent : Stage
+            The other stage.
+        scope : IterVar
+            Its loop.
+        """
+        _ffi_api.ComputeAt(self, parent, scope)
+
+    def compute_inline(self):
+        """Compute each element where it is read."""
+        _ffi_api.SetAttach(self, _INLINE)
+
+    def compute_root(self):
+        """Compute the stage on its own, before all that need it."""
+        _ffi_api.SetAttach(self, _ROOT)
+
+    def set_scope(self, scope):
+        """Choose the memory of the results: "global", "shared", "local" ..."""
+        _ffi_api.SetField(self, "scope", scope)
+
+    def env_threads(self, threads):
+        """Start threads around the stage.
+
+        Parameters
+        ----------
+        threads : IterVar or list of IterVar
+            Thread axes with their ranges.
+        """
+        threads = [threads] if isinstance(threads, IterVar) else list(threads)
+        _ffi_api.SetField(self, "env_threads", threads)
+
+    def set_store_predicate(self, predicate):
+        """Store results only where a condition over thread axes holds."""
+        _ffi_api.SetField(self, "store_predicate", convert(predicate))
+
+    def storage_align(self, axis, factor, offset):
+        """Make the stride of an axis a multiple of `factor`, plus `offset`.
+
+        Parameters
+        ----------
+        axis : IterVar
+            Axis of the operation.
+        factor, offset : int
+            Of the stride, in elements.
+        """
+        _ffi_api.StorageAlign(self, axis, factor, offset)
+
+    def double_buffer(self):
+        """Keep the results twice, so that one is written while the other is read."""
+        _ffi_api.SetField(self, "double_buffer", True)

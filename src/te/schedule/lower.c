@@ -1,0 +1,456 @@
+/* A schedule as a tensor program: loops, conditions and stores, with buffers as large as needed.
+
+     s[B].compute_at(s[C], xo)                        for x_outer in range(4):
+     xo, xi split x by 8                       ->       B = T.alloc_buffer((9,))
+                                                        for i in range(9): B[i] = ...
+                                                        for x_inner in range(8):
+                                                          C[x_outer * 8 + x_inner] = B[x_inner] +
+   ...
+
+   Each stage is a nest of its loops around its stores; what is computed at one of its loops comes
+   before the rest of that loop's body, in a block that allocates the results. A reduction stores
+   its first values in a nest of its own, placed where the first reduced loop begins. Buffers cover
+   the range that te_infer_bound gives; indices are taken from its beginning. The usual passes over
+   tensor programs follow. */
+#include <string.h>
+
+#include "ir/functor.h"
+#include "te/schedule/lower_impl.h"
+#include "tir/analysis.h"
+
+/* ---- where tensors are ---- */
+
+int64_t te_lower_place(const te_lowerer *l, const tn_Tensor *t) {
+  for (int64_t i = l->tensors.len; i-- > 0;) {
+    if (te_same_tensor((const tn_Tensor *)l->tensors.items[i].v.obj, t)) return i;
+  }
+  return -1;
+}
+tn_Buffer *te_lower_buffer(const te_lowerer *l, const tn_Tensor *t) {
+  int64_t at = te_lower_place(l, t);
+  return at < 0 ? NULL : (tn_Buffer *)l->buffers.items[at].v.obj;
+}
+/* ---- expressions ---- */
+
+static tn_obj *replace(void *ctx, tn_obj *o);
+
+tn_expr *te_lower_expr(te_lowerer *l, const void *e) {
+  tn_expr *r = (tn_expr *)replace(l, (tn_obj *)(uintptr_t)e);
+  return r ? arith_simplify(&l->arith, r) : NULL;
+}
+
+static tn_arr *indices_in(te_lowerer *l, int64_t place, const tn_arr *indices) {
+  const tn_arr *begins = (const tn_arr *)l->begins.items[place].v.obj;
+  TN_VEC(out);
+  for (int64_t i = 0; i < indices->len; ++i) {
+    tn_expr *at = (tn_expr *)replace(l, tn_arr_obj(indices, i));
+    if (begins->len) at = tir_sub(at, (tn_expr *)tn_arr_obj(begins, i));
+    at = at ? arith_simplify(&l->arith, at) : NULL;
+    if (!at || tn_vec_push_obj(&out, at)) return NULL;
+  }
+  return tn_arr_from(&out);
+}
+
+/* Variables as they are here, reads of tensors as reads of their buffers. */
+static tn_obj *replace(void *ctx, tn_obj *o) {
+  te_lowerer *l = ctx;
+  tn_obj *with = tn_pmap_get(&l->vars, o);
+  if (with) return with;
+  const tn_ProducerLoad *load = TN_AS(ProducerLoad, o);
+  if (load) {
+    const tn_Tensor *t = TN_AS(Tensor, load->producer);
+    int64_t at = t ? te_lower_place(l, t) : -1;
+    TN_CHECKP(at >= 0, ValueError, load->span,
+              "lower: tensor %s is used but neither an argument nor computed before",
+              t ? tn_cstr(t->op->name) : "?");
+    tn_arr *indices = indices_in(l, at, load->indices);
+    return indices ? (tn_obj *)tir_load((tn_Buffer *)l->buffers.items[at].v.obj, indices) : NULL;
+  }
+  if (o->type_index == TN_TI_Buffer || o->type_index == TN_TI_Op) return o;
+  return tn_map_children(o, replace, l);
+}
+
+/* ---- loops ---- */
+
+static int loop_kind(const tn_IterVarAttr *a) {
+  if (!a) return TIR_FOR_SERIAL;
+  if (a->bind_thread) return TIR_FOR_THREAD_BINDING;
+  switch (a->iter_type) {
+  case IR_ITER_UNROLLED: return TIR_FOR_UNROLLED;
+  case IR_ITER_VECTORIZED: return TIR_FOR_VECTORIZED;
+  case IR_ITER_PARALLELIZED: return TIR_FOR_PARALLEL;
+  default: return TIR_FOR_SERIAL;
+  }
+}
+
+static tn_map *pragmas(const te_lowerer *l, const tn_IterVarAttr *a) {
+  tn_map *m = l->no_hints;
+  for (int64_t i = 0; a && m && i < a->pragma_keys->len; ++i) {
+    tn_str *key = tn_str_fmt("pragma_%s", tn_cstr((tn_str *)tn_arr_obj(a->pragma_keys, i)));
+    tn_obj *value = tn_arr_obj(a->pragma_values, i);
+    m = key ? tn_map_with(m, tn_any_obj(key), tn_any_obj(value ? value : (tn_obj *)tir_i32(1)))
+            : NULL;
+  }
+  return m;
+}
+
+typedef struct {
+  const tn_IterVarAttr *attr;
+  tn_IterVar *thread;
+  tn_Var *var; /* NULL: there is no loop */
+  tn_expr *extent;
+} loop;
+
+static tn_str *loop_name(const tn_Var *v, bool init) {
+  return tn_str_fmt(init ? "%s.init" : "%s", tn_cstr(v->name));
+}
+
+/* Gives the variable of a loop its meaning inside; @param init: in a nest of first values. */
+static int enter(te_lowerer *l, const tn_TeStage *st, const tn_IterVar *iv, bool init, loop *out) {
+  const tn_Range *r = te_range(&l->b, iv);
+  tn_expr *min, *value;
+  *out = (loop){.attr = te_attr(st, iv), .thread = te_thread(st, iv)};
+  TN_GET(min, te_lower_expr(l, r->min));
+  TN_GET(out->extent, te_lower_expr(l, r->extent));
+  bool plain = !out->thread && !(out->attr && out->attr->pragma_keys->len);
+  tn_Var *outer = out->thread ? tn_pmap_get(&l->threads, out->thread) : NULL;
+  value = min;
+  if (outer) {
+    value = (tn_expr *)outer;
+  } else if (!plain || !tir_is_one(out->extent)) {
+    tn_str *name = loop_name(iv->var, init);
+    TN_GET(out->var, name ? tir_var_like(iv->var, name->data) : NULL);
+    TN_TRY(arith_bind_range(&l->arith, out->var,
+                            tir_range(tir_zero(out->extent->dtype), out->extent), true));
+    value = tir_is_zero(min) ? (tn_expr *)out->var : tir_add(min, (tn_expr *)out->var);
+  }
+  if (!value || tn_pmap_put(&l->vars, iv->var, value)) return -1;
+  if (!out->thread) return 0;
+  if (out->var) TN_TRY(tn_pmap_put(&l->threads, out->thread, out->var));
+  return tn_pmap_put(&l->vars, out->thread->var, value);
+}
+
+static tn_stmt *leave(te_lowerer *l, const loop *f, tn_stmt *body) {
+  if (!body || !f->var) return body;
+  tn_IterVar *binding = NULL;
+  if (f->thread) {
+    TN_TRYP(tn_pmap_put(&l->threads, f->thread, NULL));
+    TN_GETP(binding, tir_iter_var(NULL, tir_var("iter", f->extent->dtype), IR_ITER_THREAD_INDEX,
+                                  tn_cstr(f->thread->thread_tag)));
+  }
+  return (tn_stmt *)TN_MAKE(For, .loop_var = f->var, .min = tir_zero(f->extent->dtype),
+                            .extent = f->extent, .kind = loop_kind(f->attr), .body = body,
+                            .thread_binding = binding, .annotations = pragmas(l, f->attr));
+}
+
+/* ---- one stage ---- */
+
+typedef struct {
+  const tn_TeStage *st;
+  const tn_ComputeOp *op;
+  const tn_Reduce *r; /* NULL: no reduction */
+  tn_pmap value;      /* IterVar -> value over the variables of the loops */
+  tn_pmap flags;      /* 1: comes of an axis, 2: of a reduced one */
+  tn_pmap reduced;    /* variables that come of reduced axes only */
+  int64_t begin;      /* first loop that comes of a reduced axis */
+  bool in_threads;    /* threads reduce together */
+} nest;
+
+static void nest_fini(nest *n) {
+  tn_pmap *all[] = {&n->value, &n->flags, &n->reduced};
+  for (int i = 0; i < TN_COUNT(all); ++i) tn_pmap_fini(all[i]);
+}
+
+static int flag_axes(nest *n, const tn_arr *axes, int64_t flag) {
+  for (int64_t i = 0; i < axes->len; ++i) TN_TRY(tn_pmap_put_int(&n->flags, te_iv(axes, i), flag));
+  return 0;
+}
+
+static int study(te_lowerer *l, nest *n) {
+  const tn_arr *leaves = n->st->leaf_iter_vars;
+  n->r = TN_AS(Reduce, tn_arr_obj(n->op->body, 0));
+  n->begin = leaves->len;
+  TN_TRY(flag_axes(n, n->op->axis, 1));
+  TN_TRY(flag_axes(n, n->op->reduce_axis, 2));
+  TN_TRY(te_pass_down_flags(n->st, &n->flags));
+  for (int64_t i = leaves->len; i-- > 0;) {
+    const tn_IterVar *iv = te_iv(leaves, i), *thread = te_thread(n->st, iv);
+    bool reduces = (tn_pmap_get_int(&n->flags, iv, 0) & 2) != 0;
+    TN_CHECK(te_range(&l->b, iv), InternalError, NULL, "no bounds of %s", tn_cstr(iv->var->name));
+    TN_TRY(tn_pmap_put(&n->value, iv, iv->var));
+    if (reduces) n->begin = i;
+    if (reduces && thread && strncmp(tn_cstr(thread->thread_tag), "threadIdx", 9) == 0)
+      n->in_threads = true;
+  }
+  for (int64_t i = 0; i < n->st->all_iter_vars->len; ++i) {
+    const tn_IterVar *iv = te_iv(n->st->all_iter_vars, i);
+    if (tn_pmap_get_int(&n->flags, iv, 0) == 2) TN_TRY(tn_pmap_put_int(&n->reduced, iv, 1));
+  }
+  return te_pass_up_index(n->st, &l->b.dom, &n->value, false);
+}
+
+/* The axes of the operation in terms of the loops that were entered. */
+static int set_axes(te_lowerer *l, const nest *n, const tn_arr *axes) {
+  for (int64_t i = 0; i < axes->len; ++i) {
+    const tn_IterVar *iv = te_iv(axes, i);
+    const tn_expr *v = tn_pmap_get(&n->value, iv);
+    if (v == (tn_expr *)iv->var) continue;
+    TN_GET(v, te_lower_expr(l, v));
+    TN_TRY(tn_pmap_put(&l->vars, iv->var, v));
+  }
+  return 0;
+}
+
+/* `body`, where all of the conditions (over variables of loops) hold. */
+static tn_stmt *guarded(te_lowerer *l, const tn_vec *conditions, tn_expr *extra, tn_stmt *body) {
+  tn_expr *all = extra;
+  for (int64_t i = conditions->len; i-- > 0;) {
+    tn_expr *c = te_lower_expr(l, conditions->items[i].v.obj);
+    c = c ? tir_likely(c, NULL) : NULL;
+    if (!c) return NULL;
+    all = all ? tir_and(c, all) : c;
+  }
+  if (!all || tir_is_one(all) || !body) return body;
+  return (tn_stmt *)TN_MAKE(IfThenElse, .condition = all, .then_case = body);
+}
+
+/* ---- stores ---- */
+
+static tn_arr *store_indices(te_lowerer *l, const nest *n, int64_t place) {
+  TN_VEC(vars);
+  for (int64_t i = 0; i < n->op->axis->len; ++i)
+    TN_TRYP(tn_vec_push_obj(&vars, te_iv(n->op->axis, i)->var));
+  tn_arr *axes = tn_arr_from(&vars);
+  return axes ? indices_in(l, place, axes) : NULL;
+}
+
+static int result_buffers(te_lowerer *l, const nest *n, tn_vec *out, tn_arr **at) {
+  for (int64_t i = 0; i < n->op->body->len; ++i) {
+    const tn_Tensor *t = te_output(n->st->op, i);
+    int64_t place = t ? te_lower_place(l, t) : -1;
+    TN_CHECK(place >= 0, InternalError, NULL, "result %lld of %s has no buffer", (long long)i,
+             tn_cstr(n->op->name));
+    TN_TRY(tn_vec_push(out, l->buffers.items[place]));
+    if (!i) TN_GET(*at, store_indices(l, n, place));
+  }
+  return 0;
+}
+
+static tn_stmt *plain_stores(te_lowerer *l, const nest *n) {
+  TN_VEC(buffers);
+  TN_VEC(stores);
+  tn_arr *at;
+  TN_TRYP(result_buffers(l, n, &buffers, &at));
+  for (int64_t i = 0; i < buffers.len; ++i) {
+    tn_expr *value = (tn_expr *)replace(l, tn_arr_obj(n->op->body, i));
+    tn_stmt *s = value ? tir_store((tn_Buffer *)buffers.items[i].v.obj, value, at) : NULL;
+    if (!s || tn_vec_push_obj(&stores, s)) return NULL;
+  }
+  return tir_seq(&stores);
+}
+
+static tn_stmt *first_values(te_lowerer *l, const nest *n) {
+  TN_VEC(buffers);
+  TN_VEC(stores);
+  tn_arr *at;
+  TN_TRYP(result_buffers(l, n, &buffers, &at));
+  for (int64_t i = 0; i < buffers.len; ++i) {
+    const tn_arr *from = n->r->init->len ? n->r->init : n->r->combiner->identity_element;
+    tn_expr *value = (tn_expr *)replace(l, tn_arr_obj(from, i));
+    tn_stmt *s = value ? tir_store((tn_Buffer *)buffers.items[i].v.obj, value, at) : NULL;
+    if (!s || tn_vec_push_obj(&stores, s)) return NULL;
+  }
+  return tir_seq(&stores);
+}
+
+static tn_stmt *update(te_lowerer *l, const nest *n) {
+  TN_VEC(buffers);
+  TN_VEC(old);
+  TN_VEC(incoming);
+  TN_VEC(values);
+  tn_arr *at;
+  TN_TRYP(result_buffers(l, n, &buffers, &at));
+  for (int64_t i = 0; i < buffers.len; ++i) {
+    const tn_obj *in = replace(l, tn_arr_obj(n->r->source, i));
+    tn_expr *was = tir_load((tn_Buffer *)buffers.items[i].v.obj, at);
+    if (!in || !was || tn_vec_push_obj(&incoming, in) || tn_vec_push_obj(&old, was)) return NULL;
+  }
+  return te_combine(n->r, &old, &incoming, &values) ? NULL : te_store_all(&buffers, &values, at);
+}
+
+/* ---- a reduction that threads do together: one block, for LowerCrossThreadReduction ---- */
+
+static int block_axis(te_lowerer *l, const nest *n, const tn_IterVar *iv, tn_vec *iters,
+                      tn_vec *values) {
+  bool spatial = te_index_of(n->op->axis, iv) >= 0;
+  tn_str *name = tn_str_fmt("v_%s", tn_cstr(iv->var->name));
+  tn_Var *v = name ? tir_var_like(iv->var, name->data) : NULL;
+  tn_Range *dom = (tn_Range *)replace(l, (tn_obj *)iv->dom);
+  const tn_expr *value = te_lower_expr(l, tn_pmap_get(&n->value, iv));
+  tn_IterVar *iter =
+      v && dom ? tir_iter_var(dom, v, spatial ? IR_ITER_DATA_PAR : IR_ITER_COMM_REDUCE, "") : NULL;
+  if (!iter || !value || tn_vec_push_obj(iters, iter) || tn_vec_push_obj(values, value)) return -1;
+  return 0;
+}
+
+static tn_stmt *reduction_block(te_lowerer *l, const nest *n, const tn_vec *conditions) {
+  TN_VEC(iters);
+  TN_VEC(values);
+  tn_arr *none = tn_arr_of(0), *roots = te_root_iter_vars((const tn_Operation *)n->op);
+  tn_expr *all = tir_bool(true);
+  for (int64_t i = 0; i < conditions->len; ++i)
+    all = tir_and(all, te_lower_expr(l, conditions->items[i].v.obj));
+  for (int64_t i = 0; roots && i < roots->len; ++i)
+    TN_TRYP(block_axis(l, n, te_iv(roots, i), &iters, &values));
+  for (int64_t i = 0; roots && i < roots->len; ++i)
+    TN_TRYP(tn_pmap_put(&l->vars, te_iv(roots, i)->var,
+                        ((const tn_IterVar *)iters.items[i].v.obj)->var));
+  tn_stmt *init = first_values(l, n), *body = init ? update(l, n) : NULL;
+  tn_Block *b = body
+                    ? TN_NEW(Block, .iter_vars = tn_arr_from(&iters), .reads = none, .writes = none,
+                             .name_hint = n->op->name, .alloc_buffers = none, .match_buffers = none,
+                             .annotations = l->no_hints, .init = init, .body = body)
+                    : NULL;
+  b = b ? tir_block_with_regions(b, true, true) : NULL;
+  return b ? (tn_stmt *)TN_MAKE(BlockRealize, .iter_values = tn_arr_from(&values), .predicate = all,
+                                .block = b)
+           : NULL;
+}
+
+/* ---- nests ---- */
+
+static tn_stmt *innermost(te_lowerer *l, const nest *n) {
+  TN_VEC(conditions);
+  TN_TRYP(set_axes(l, n, n->op->axis));
+  TN_TRYP(set_axes(l, n, n->op->reduce_axis));
+  TN_TRYP(te_bound_checks(n->st, &l->b.dom, &n->value, false, NULL, &conditions));
+  tn_expr *extra = NULL;
+  if (n->st->store_predicate) TN_GETP(extra, te_lower_expr(l, n->st->store_predicate));
+  if (n->in_threads) return reduction_block(l, n, &conditions);
+  if (n->r && !tir_is_one(n->r->condition)) {
+    tn_expr *c = te_lower_expr(l, n->r->condition);
+    extra = extra ? tir_and(extra, c) : c;
+    if (!extra) return NULL;
+  }
+  return guarded(l, &conditions, extra, n->r ? update(l, n) : plain_stores(l, n));
+}
+
+static int forget_init(te_lowerer *l, const nest *n, int64_t from) {
+  for (int64_t i = from; i < n->st->leaf_iter_vars->len; ++i)
+    TN_TRY(tn_pmap_put(&l->vars, te_iv(n->st->leaf_iter_vars, i)->var, NULL));
+  return 0;
+}
+
+/* The loops of the first values from `at` on; those of reduced axes only are left out. */
+static tn_stmt *init_nest(te_lowerer *l, const nest *n, int64_t at) {
+  TN_VEC(conditions);
+  loop f;
+  while (at < n->st->leaf_iter_vars->len) {
+    const tn_IterVar *iv = te_iv(n->st->leaf_iter_vars, at);
+    if (!tn_pmap_has(&n->reduced, iv)) {
+      if (enter(l, n->st, iv, true, &f)) return NULL;
+      return leave(l, &f, init_nest(l, n, at + 1));
+    }
+    const tn_expr *min = te_lower_expr(l, te_range(&l->b, iv)->min);
+    if (!min || tn_pmap_put(&l->vars, iv->var, min)) return NULL;
+    ++at;
+  }
+  TN_TRYP(set_axes(l, n, n->op->axis));
+  TN_TRYP(
+      te_bound_checks(n->st, &l->b.dom, &n->value, !n->st->is_output, &n->reduced, &conditions));
+  tn_expr *extra = NULL;
+  if (n->st->store_predicate) TN_GETP(extra, te_lower_expr(l, n->st->store_predicate));
+  return guarded(l, &conditions, extra, first_values(l, n));
+}
+
+static tn_stmt *allocating(const te_lowerer *l, const tn_vec *allocs, tn_stmt *body) {
+  tn_arr *none = tn_arr_of(0);
+  if (!allocs->len || !body) return body;
+  tn_Block *b = TN_NEW(Block, .iter_vars = none, .reads = none, .writes = none,
+                       .name_hint = tn_str_from(""), .alloc_buffers = tn_arr_from(allocs),
+                       .match_buffers = none, .annotations = l->no_hints, .body = body);
+  return b ? (tn_stmt *)TN_MAKE(BlockRealize, .iter_values = none, .predicate = tir_bool(true),
+                                .block = b)
+           : NULL;
+}
+
+static tn_stmt *main_nest(te_lowerer *l, const nest *n, int64_t at);
+
+/* The body of a loop: what is computed at it, then the rest. */
+static tn_stmt *loop_body(te_lowerer *l, const nest *n, int64_t at) {
+  TN_VEC(stmts);
+  TN_VEC(allocs);
+  const tn_obj *iv = tn_arr_obj(n->st->leaf_iter_vars, at);
+  for (int64_t i = 0; i < l->s->stages->len; ++i) {
+    const tn_TeStage *st = te_stage_at(l->s, i);
+    if (st->attach_type != TE_ATTACH_SCOPE || (const tn_obj *)st->attach_ivar != iv ||
+        st->attach_stage != n->st)
+      continue;
+    TN_TRYP(te_lower_inner_buffers(l, st, &allocs));
+    tn_stmt *s = te_lower_stage(l, st);
+    if (!s || tn_vec_push_obj(&stmts, s)) return NULL;
+  }
+  tn_stmt *rest = main_nest(l, n, at + 1);
+  if (!rest || tn_vec_push_obj(&stmts, rest)) return NULL;
+  return allocating(l, &allocs, tir_seq(&stmts));
+}
+
+static tn_stmt *main_nest(te_lowerer *l, const nest *n, int64_t at) {
+  tn_stmt *init = NULL;
+  loop f;
+  if (n->r && !n->in_threads && at == n->begin) {
+    TN_GETP(init, init_nest(l, n, at));
+    TN_TRYP(forget_init(l, n, at));
+  }
+  tn_stmt *s = NULL;
+  if (at == n->st->leaf_iter_vars->len) {
+    s = innermost(l, n);
+  } else {
+    if (enter(l, n->st, te_iv(n->st->leaf_iter_vars, at), false, &f)) return NULL;
+    s = leave(l, &f, loop_body(l, n, at));
+  }
+  return s && init ? tir_seq2(init, s) : s;
+}
+
+static tn_Buffer *input_buffer(void *ctx, const tn_Tensor *t) { return te_lower_buffer(ctx, t); }
+
+static tn_stmt *extern_stmt(te_lowerer *l, tn_ExternOp *op) {
+  tn_arr *none = tn_arr_of(0);
+  tn_stmt *body = te_extern_body(op, input_buffer, l);
+  tn_Block *b = body ? TN_NEW(Block, .iter_vars = none, .reads = none, .writes = none,
+                              .name_hint = op->name, .alloc_buffers = none, .match_buffers = none,
+                              .annotations = op->attrs, .body = body)
+                     : NULL;
+  return b ? (tn_stmt *)TN_MAKE(BlockRealize, .iter_values = none, .predicate = tir_bool(true),
+                                .block = b)
+           : NULL;
+}
+
+/* The threads that a stage starts itself are loops around it. */
+static tn_stmt *env_nest(te_lowerer *l, const nest *n, int64_t at) {
+  if (at == n->st->env_threads->len) return main_nest(l, n, 0);
+  tn_IterVar *iv = te_iv(n->st->env_threads, at);
+  TN_CHECKP(iv->dom, TenonError, NULL, "env_threads: %s has no range", tn_cstr(iv->var->name));
+  loop f = {.thread = iv, .extent = te_lower_expr(l, iv->dom->extent)};
+  tn_str *name = loop_name(iv->var, false);
+  f.var = name ? tir_var_like(iv->var, name->data) : NULL;
+  if (!f.var || tn_pmap_put(&l->threads, iv, f.var) || tn_pmap_put(&l->vars, iv->var, f.var))
+    return NULL;
+  tn_For *s = (tn_For *)leave(l, &f, env_nest(l, n, at + 1));
+  if (s) s->kind = TIR_FOR_THREAD_BINDING;
+  return (tn_stmt *)s;
+}
+
+tn_stmt *te_lower_stage(te_lowerer *l, const tn_TeStage *st) {
+  nest n __attribute__((cleanup(nest_fini))) = {.st = st, .op = TN_AS(ComputeOp, st->op)};
+  if (TN_AS(ExternOp, st->op)) return extern_stmt(l, (tn_ExternOp *)st->op);
+  TN_CHECKP(n.op, TypeError, NULL, "lower: %s is not something that can be computed",
+            tn_obj_key(st->op));
+  if (study(l, &n)) return NULL;
+  tn_stmt *s = env_nest(l, &n, 0);
+  if (!s || !st->double_buffer) return s;
+  const tn_Buffer *b = te_lower_buffer(l, te_output(st->op, 0));
+  return (tn_stmt *)TN_NEW(AttrStmt, .node = (tn_obj *)b->data,
+                           .attr_key = tn_str_from("double_buffer_scope"), .value = tir_i32(1),
+                           .body = s);
+}

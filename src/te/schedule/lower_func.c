@@ -1,0 +1,221 @@
+/* Buffers and the function of a lowered schedule; its statements are those of lower.c. */
+#include "ir/module.h"
+#include "te/schedule/lower_impl.h"
+#include "tir/analysis.h"
+
+static void lowerer_fini(te_lowerer *l) {
+  te_bounds_fini(&l->b);
+  arith_fini(&l->arith);
+  tn_vec *all[] = {&l->tensors, &l->buffers, &l->begins};
+  for (int i = 0; i < TN_COUNT(all); ++i) tn_vec_fini(all[i]);
+  tn_pmap_fini(&l->vars);
+  tn_pmap_fini(&l->threads);
+}
+
+/* @param begins first index of each axis that the buffer holds; empty: 0 */
+static int set_buffer(te_lowerer *l, const tn_Tensor *t, const tn_Buffer *b, const tn_arr *begins) {
+  return !t || !b || !begins || tn_vec_push_obj(&l->tensors, t) ||
+                 tn_vec_push_obj(&l->buffers, b) || tn_vec_push_obj(&l->begins, begins)
+             ? -1
+             : 0;
+}
+
+/* ---- buffers ---- */
+
+/* Strides where an axis asks for one that is `offset` above a multiple of `factor`. */
+static int align_strides(const tn_TeStage *st, const tn_ComputeOp *c, tn_Buffer **b) {
+  TN_VEC(strides);
+  bool aligned = false;
+  tn_expr *stride = tir_i32(1);
+  for (int64_t i = c->axis->len; i-- > 0 && stride;) {
+    const tn_IterVarAttr *a = te_attr(st, te_iv(c->axis, i));
+    if (a && a->dim_align_factor) {
+      tn_expr *factor = tir_const_int(stride->dtype, a->dim_align_factor),
+              *off = tir_const_int(stride->dtype, a->dim_align_offset);
+      tn_expr *up =
+          tir_floormod(tir_sub(tir_add(factor, off), tir_floormod(stride, factor)), factor);
+      stride = tir_add(stride, up);
+      aligned = true;
+    }
+    if (!stride || tn_vec_push_obj(&strides, stride)) return -1;
+    stride = tir_mul(stride, (tn_expr *)tn_arr_obj((*b)->shape, i));
+  }
+  if (!aligned) return stride ? 0 : -1;
+  for (int64_t i = 0, j = strides.len - 1; i < j; ++i, --j) {
+    tn_any t = strides.items[i];
+    strides.items[i] = strides.items[j];
+    strides.items[j] = t;
+  }
+  tn_Buffer copy = **b;
+  copy.strides = tn_arr_from(&strides);
+  TN_GET(*b, copy.strides ? tn_node_copy(&tn_type_Buffer, &copy) : NULL);
+  return 0;
+}
+
+static tn_str *result_name(const tn_Operation *op, int64_t i) {
+  const char *name = tn_cstr(op->name);
+  return te_num_outputs(op) == 1 ? tn_str_from(name) : tn_str_fmt("%s.v%lld", name, (long long)i);
+}
+
+/* An extent that changes from iteration to iteration is allocated at its largest. */
+static tn_expr *largest(te_lowerer *l, tn_expr *extent) {
+  arith_bound b = extent ? arith_const_bound(&l->arith, extent) : (arith_bound){0};
+  return extent && b.max > 0 && b.max < INT32_MAX ? tir_const_int(extent->dtype, b.max) : extent;
+}
+
+int te_lower_inner_buffers(te_lowerer *l, const tn_TeStage *st, tn_vec *allocs) {
+  const tn_ComputeOp *c = TN_AS(ComputeOp, st->op);
+  TN_VEC(shape);
+  TN_VEC(begins);
+  TN_CHECK(c, TenonError, NULL, "compute_at: %s is not a compute operation", tn_cstr(st->op->name));
+  for (int64_t i = 0; i < c->axis->len; ++i) {
+    const tn_Range *r = te_range(&l->b, te_iv(c->axis, i));
+    const tn_expr *extent = largest(l, te_lower_expr(l, r->extent)),
+                  *min = te_lower_expr(l, r->min);
+    if (!extent || !min || tn_vec_push_obj(&shape, extent) || tn_vec_push_obj(&begins, min))
+      return -1;
+  }
+  tn_arr *extents = tn_arr_from(&shape), *from = tn_arr_from(&begins);
+  for (int64_t i = 0; i < te_num_outputs(st->op); ++i) {
+    const tn_Tensor *t = te_output(st->op, i);
+    tn_str *name = result_name(st->op, i);
+    if (!t || !name || !extents || !from) return -1;
+    tn_Buffer *b = tir_buffer(extents, t->dtype, name->data, te_stage_scope(&l->b, st));
+    if (!b || align_strides(st, c, &b)) return -1;
+    TN_TRY(set_buffer(l, t, b, from) || tn_vec_push_obj(allocs, b));
+  }
+  return 0;
+}
+
+/* ---- the function ---- */
+
+typedef struct {
+  tn_vec params;
+  tn_map *buffers;
+} signature;
+
+/* The tensor as it is now: a stage may compute another operation than the caller knows. */
+static tn_Tensor *current(const te_lowerer *l, tn_Tensor *t) {
+  tn_any st;
+  if (!tn_map_get(l->s->stage_map, tn_any_obj(t->op), &st)) return t;
+  return te_output(((const tn_TeStage *)st.v.obj)->op, t->value_index);
+}
+
+/* The buffer that an extern operation was written for: an argument binds the offset it may have. */
+static tn_Buffer *extern_buffer(const te_lowerer *l, const tn_Tensor *t) {
+  for (int64_t i = 0; i < l->s->stages->len; ++i) {
+    const tn_ExternOp *op = TN_AS(ExternOp, te_stage_at(l->s, i)->op);
+    if (op && t->op == (const tn_Operation *)op)
+      return (tn_Buffer *)tn_arr_obj(op->output_placeholders, t->value_index);
+    for (int64_t j = 0; op && j < op->inputs->len; ++j) {
+      if (te_same_tensor(t, (const tn_Tensor *)tn_arr_obj(op->inputs, j)) &&
+          TN_AS(PlaceholderOp, t->op))
+        return (tn_Buffer *)tn_arr_obj(op->input_placeholders, j);
+    }
+  }
+  return NULL;
+}
+
+static tn_Buffer *bound_buffer(const te_lowerer *l, const tn_Tensor *t) {
+  for (int64_t i = 0; l->binds && i < l->binds->len; ++i) {
+    const tn_any *key = &l->binds->entries[i].key, *value = &l->binds->entries[i].value;
+    const tn_Tensor *k = tn_any_is_obj(key) ? TN_AS(Tensor, key->v.obj) : NULL;
+    if (k && (te_same_tensor(k, t) || te_same_tensor(current(l, (tn_Tensor *)(uintptr_t)k), t)))
+      return TN_AS(Buffer, value->v.obj);
+  }
+  return NULL;
+}
+
+static tn_Buffer *whole_buffer(te_lowerer *l, tn_Tensor *t, const char *scope, bool is_arg) {
+  tn_str *name = result_name(t->op, t->value_index);
+  tn_Buffer *b = te_lower_buffer(l, t);
+  if (b) return b;
+  b = bound_buffer(l, t);
+  if (!b && is_arg) b = extern_buffer(l, t);
+  if (!b && name) b = tir_buffer(t->shape, t->dtype, name->data, scope);
+  return b && set_buffer(l, t, b, tn_arr_of(0)) == 0 ? b : NULL;
+}
+
+static int add_buffer(signature *sig, const tn_Buffer *b) {
+  tn_str *name = tn_str_fmt("var_%s", tn_cstr(b->name));
+  const tn_Var *param = name ? tir_var(name->data, TN_HANDLE) : NULL;
+  if (!param || tn_vec_push_obj(&sig->params, param)) return -1;
+  return tn_map_set(sig->buffers, tn_any_obj(param), tn_any_obj(b));
+}
+
+static int add_args(te_lowerer *l, const tn_arr *args, signature *sig) {
+  for (int64_t i = 0; i < args->len; ++i) {
+    tn_obj *o = tn_arr_obj(args, i);
+    tn_Tensor *t = TN_AS(Tensor, o);
+    tn_Buffer *b = TN_AS(Buffer, o);
+    bool scalar = o && TN_IS(Var, o);
+    TN_CHECK(t || b || scalar, ValueError, NULL,
+             "lower: argument %lld: args must be Tensor, Buffer or Var, got %s", (long long)i,
+             o ? tn_obj_key(o) : "None");
+    if (t) TN_GET(t, current(l, t));
+    if (t) TN_GET(b, whole_buffer(l, t, "", true));
+    TN_TRY(b ? add_buffer(sig, b) : tn_vec_push_obj(&sig->params, o));
+  }
+  for (int64_t i = 0; l->binds && i < l->binds->len; ++i) {
+    tn_Tensor *t = TN_AS(Tensor, l->binds->entries[i].key.v.obj);
+    TN_CHECK(t && TN_AS(Buffer, l->binds->entries[i].value.v.obj), TypeError, NULL,
+             "lower: binds maps tensors to buffers");
+    if (!whole_buffer(l, current(l, t), "", true)) return -1;
+  }
+  return 0;
+}
+
+/* Buffers of stages at the root; results that are no arguments are allocated. */
+static int add_stages(te_lowerer *l, tn_vec *allocs) {
+  for (int64_t i = 0; i < l->s->stages->len; ++i) {
+    const tn_TeStage *st = te_stage_at(l->s, i);
+    const tn_ComputeOp *c = TN_AS(ComputeOp, st->op);
+    for (int64_t j = 0; st->attach_type == TE_ATTACH_ROOT && j < te_num_outputs(st->op); ++j) {
+      tn_Tensor *t = te_output(st->op, j);
+      if (!t || te_lower_buffer(l, t)) continue;
+      TN_CHECK(!TN_AS(PlaceholderOp, st->op), ValueError, NULL,
+               "lower: the placeholder %s is used but is not among the arguments",
+               tn_cstr(st->op->name));
+      tn_Buffer *b = whole_buffer(l, t, te_stage_scope(&l->b, st), false), *given = b;
+      if (!b || (c && align_strides(st, c, &b))) return -1;
+      if (b != given) TN_TRY(set_buffer(l, t, b, tn_arr_of(0)));
+      TN_TRY(tn_vec_push_obj(allocs, b));
+    }
+  }
+  return 0;
+}
+
+static tn_stmt *root_stmts(te_lowerer *l) {
+  TN_VEC(stmts);
+  for (int64_t i = 0; i < l->s->stages->len; ++i) {
+    const tn_TeStage *st = te_stage_at(l->s, i);
+    if (st->attach_type != TE_ATTACH_ROOT || TN_AS(PlaceholderOp, st->op)) continue;
+    tn_stmt *s = te_lower_stage(l, st);
+    if (!s || tn_vec_push_obj(&stmts, s)) return NULL;
+  }
+  return tir_seq(&stmts);
+}
+
+static tn_PrimFunc *make_func(te_lowerer *l, const tn_arr *args, signature *sig) {
+  TN_VEC(allocs);
+  tn_map *attrs = tn_scope_own(tn_map_new());
+  if (!attrs || !sig->buffers || add_args(l, args, sig) || add_stages(l, &allocs)) return NULL;
+  tn_stmt *body = root_stmts(l);
+  body = body ? tir_with_root_block(body, &allocs) : NULL;
+  if (!body || tn_map_set(attrs, tn_any_cstr("global_symbol"), tn_any_cstr("main")) ||
+      tn_map_set(attrs, tn_any_cstr("tir.noalias"), tn_any_obj(tir_bool(true))))
+    return NULL;
+  return TN_MAKE(PrimFunc, .params = tn_arr_from(&sig->params), .buffer_map = sig->buffers,
+                 .body = body, .attrs = ir_attrs_new(attrs));
+}
+
+tn_PrimFunc *te_schedule_to_func(const tn_TeSchedule *s, const tn_arr *args, const tn_map *binds) {
+  te_lowerer l __attribute__((cleanup(lowerer_fini))) = {.binds = binds};
+  signature sig = {.buffers = tn_scope_own(tn_map_new())};
+  l.s = te_normalize(s);
+  l.no_hints = tn_scope_own(tn_map_new());
+  bool ready = l.s && l.no_hints && te_bounds_of(&l.b, l.s) == 0;
+  tn_PrimFunc *f = ready ? make_func(&l, args, &sig) : NULL;
+  tn_vec_fini(&sig.params);
+  return f;
+}

@@ -1,0 +1,135 @@
+/* Schedules of tensor expressions: how each operation's loops run and where they go.
+
+     s = te.create_schedule(C.op)
+     xo, xi = s[C].split(C.op.axis[0], factor=32)
+     s[B].compute_at(s[C], xo)
+     tenon.lower(s, [A, C])
+
+   A schedule has a stage for each operation. A stage starts with the axes of its operation as
+   loops; splitting and fusing add relations between iteration variables, whose leaves are the loops
+   in their order. Nothing is computed until the schedule is lowered: then the bounds of all
+   variables follow from what the consumers need (te_infer_bound), and the loops are written down as
+   a tensor program (te_schedule_to_func), which takes the same way as any other.
+
+   Schedules and stages change in place; they belong to one thread at a time. */
+#ifndef TN_TE_SCHEDULE_TE_SCHEDULE_H_
+#define TN_TE_SCHEDULE_TE_SCHEDULE_H_
+
+#include "te/te.h"
+
+enum { /* numbers as in existing programs */
+       TE_ATTACH_ROOT = 1,
+       TE_ATTACH_INLINE = 2,
+       TE_ATTACH_INLINED = 3, /* by te_normalize */
+       TE_ATTACH_SCOPE = 4,
+};
+
+#define TN_FIELDS_TeSchedule(F, S)                                                                 \
+  F(S, REF, Array, outputs, TN_MUT, "operations whose results are wanted")                         \
+  F(S, REF, Array, stages, TN_MUT, "one for each operation, inputs before users (Stage)")          \
+  F(S, REF, Map, stage_map, TN_MUT, "operation, replaced ones too, to its stage")
+#define TN_FIELDS_TeStage(F, S)                                                                    \
+  F(S, REF, Operation, op, TN_MUT, "what it computes")                                             \
+  F(S, REF, Operation, origin_op, TN_MUT, "what the caller knows it as")                           \
+  F(S, REF, Array, all_iter_vars, TN_MUT, "all there were (IterVar)")                              \
+  F(S, REF, Array, leaf_iter_vars, TN_MUT, "loops, outermost first (IterVar)")                     \
+  F(S, REF, Array, env_threads, TN_MUT, "threads launched around the stage (IterVar)")             \
+  F(S, REF, PrimExpr, store_predicate, TN_OPT | TN_MUT, "results are stored only if")              \
+  F(S, REF, Array, relations, TN_MUT, "between the variables, in the order made")                  \
+  F(S, REF, Map, iter_var_attrs, TN_MUT, "IterVar to IterVarAttr")                                 \
+  F(S, I64, , attach_type, TN_MUT, "1 root, 2 inline, 3 inlined, 4 at a loop")                     \
+  F(S, REF, IterVar, attach_ivar, TN_OPT | TN_MUT, "the loop it is computed in")                   \
+  F(S, REF, TeStage, attach_stage, TN_OPT | TN_MUT, "the stage of that loop")                      \
+  F(S, REF, String, scope, TN_MUT, "memory of its results; empty: by where it is computed")        \
+  F(S, BOOL, , is_output, TN_MUT, "whether its results are wanted")                                \
+  F(S, BOOL, , double_buffer, TN_MUT, "whether its results are kept twice")
+#define TN_FIELDS_IterVarRelation(F, S)
+#define TN_FIELDS_TeSplit(F, S)                                                                    \
+  F(S, REF, IterVar, parent, 0, "what is split")                                                   \
+  F(S, REF, IterVar, outer, 0, "its quotient")                                                     \
+  F(S, REF, IterVar, inner, 0, "its remainder")                                                    \
+  F(S, REF, PrimExpr, factor, TN_OPT, "extent of inner")                                           \
+  F(S, REF, PrimExpr, nparts, TN_OPT, "extent of outer")                                           \
+  F(S, BOOL, , disable_predication, 0, "whether no bound is checked", "0")
+#define TN_FIELDS_TeFuse(F, S)                                                                     \
+  F(S, REF, IterVar, outer, 0, "its quotient by the extent of inner")                              \
+  F(S, REF, IterVar, inner, 0, "its remainder")                                                    \
+  F(S, REF, IterVar, fused, 0, "what they are fused to")
+#define TN_FIELDS_TeRebase(F, S)                                                                   \
+  F(S, REF, IterVar, parent, 0, "an axis that is a loop")                                          \
+  F(S, REF, IterVar, rebased, 0, "the loop, which starts at 0")
+#define TN_FIELDS_TeSingleton(F, S) F(S, REF, IterVar, iter, 0, "takes one value")
+#define TN_FIELDS_IterVarAttr(F, S)                                                                \
+  F(S, I64, , iter_type, 0, "0, or that of an unrolled, vectorized or parallel loop", "0")         \
+  F(S, REF, IterVar, bind_thread, TN_OPT, "thread axis")                                           \
+  F(S, I64, , dim_align_factor, 0, "the stride is a multiple of it, plus the offset", "0")         \
+  F(S, I64, , dim_align_offset, 0, "offset of the stride", "0")                                    \
+  F(S, REF, Array, pragma_keys, 0, "pragmas of the loop", "[]")                                    \
+  F(S, REF, Array, pragma_values, 0, "their values", "[]")
+
+#define TN_TE_SCHEDULE_NODES(N)                                                                    \
+  N(TeSchedule, Object, "Schedule", NODE, UNIQUE, tn_no_hooks, "how operations are computed")      \
+  N(TeStage, Object, "Stage", NODE, UNIQUE, tn_no_hooks, "how an operation is computed")           \
+  N(IterVarRelation, Object, "IterVarRelation", ABSTRACT, UNIQUE, tn_no_hooks, "of variables")     \
+  N(TeSplit, IterVarRelation, "Split", NODE, UNIQUE, tn_no_hooks, "one variable as two")           \
+  N(TeFuse, IterVarRelation, "Fuse", NODE, UNIQUE, tn_no_hooks, "two variables as one")            \
+  N(TeRebase, IterVarRelation, "Rebase", NODE, UNIQUE, tn_no_hooks, "an axis from 0 on")           \
+  N(TeSingleton, IterVarRelation, "Singleton", NODE, UNIQUE, tn_no_hooks, "of one value")          \
+  N(IterVarAttr, Object, "IterVarAttr", NODE, UNIQUE, tn_no_hooks, "how a loop runs")
+
+TN_NODES_FORWARD(TN_TE_SCHEDULE_NODES)
+/* the upper end of the block of the layer, so that te.def may grow */
+TN_NODES_INDEX(TN_TE_SCHEDULE_NODES, TN_TI_BEGIN_RELAY - 8, te_schedule)
+TN_NODES_DECLARE(TN_TE_SCHEDULE_NODES)
+_Static_assert((int)TN_TI_END_te_schedule <= (int)TN_TI_BEGIN_RELAY,
+               "the block of type indices of the layer is full");
+_Static_assert((int)TN_TI_END_te <= (int)TN_TI_TeSchedule, "the tables of the layer overlap");
+
+/* Errors are TVMError where nothing else is said. */
+
+/** @param ops operations whose results are wanted (Operation) */
+TN_API tn_TeSchedule *te_create_schedule(const tn_arr *ops);
+/** The stage of an operation. KeyError when it has none. */
+TN_API tn_TeStage *te_stage_of(const tn_TeSchedule *s, const tn_Operation *op);
+
+/** Splits a loop; exactly one of factor and nparts. @return [outer, inner] */
+TN_API tn_arr *te_split(tn_TeStage *st, tn_IterVar *parent, tn_expr *factor, tn_expr *nparts,
+                        bool no_predicate);
+/** Fuses loops that follow each other; of none: a loop of one iteration. */
+TN_API tn_IterVar *te_fuse(tn_TeStage *st, const tn_arr *ivs);
+TN_API int te_reorder(tn_TeStage *st, const tn_arr *ivs);
+TN_API int te_bind(tn_TeStage *st, tn_IterVar *iv, tn_IterVar *thread);
+/** Unrolled, vectorized or parallelized (IR_ITER_...). */
+TN_API int te_set_kind(tn_TeStage *st, tn_IterVar *iv, ir_iter_type kind);
+TN_API int te_pragma(tn_TeStage *st, tn_IterVar *iv, const char *key, tn_obj *value);
+TN_API int te_storage_align(tn_TeStage *st, tn_IterVar *axis, int64_t factor, int64_t offset);
+TN_API int te_compute_at(tn_TeStage *st, tn_TeStage *parent, tn_IterVar *scope);
+TN_API int te_set_attach(tn_TeStage *st, int64_t type); /**< root or inline */
+
+/** A copy of a tensor in a memory, which the readers (Operation) use. @return the copy */
+TN_API tn_Tensor *te_cache_read(tn_TeSchedule *s, tn_Tensor *t, const char *scope,
+                                const tn_arr *readers);
+/** Computes all results of an operation in a memory; the operation's own stage then copies them.
+ * @param tensors its results @return those in the memory */
+TN_API tn_arr *te_cache_write(tn_TeSchedule *s, const tn_arr *tensors, const char *scope);
+/** Makes a loop of a reduction an axis: partial results by it, which the stage then reduces.
+ * @return the partial results, one for each of the operation */
+TN_API tn_arr *te_rfactor(tn_TeSchedule *s, tn_Tensor *t, tn_IterVar *axis, int64_t factor_axis);
+
+/** A copy with inlined operations put into their users, places that were split followed, and loops
+ * that start at 0. */
+TN_API tn_TeSchedule *te_normalize(const tn_TeSchedule *s);
+/** Inlines operations that nothing was said of yet. @param which 0 element by element, 1 also
+ * broadcasts, 2 all without reduction */
+TN_API int te_auto_inline(tn_TeSchedule *s, int which);
+/** Range of every iteration variable: map from IterVar. @param s normalized */
+TN_API tn_map *te_infer_bound(const tn_TeSchedule *s);
+/** The tensor program. @param args Tensor, Buffer or Var, in the order of the parameters
+ * @param binds Tensor to the Buffer it is in, or NULL */
+TN_API tn_PrimFunc *te_schedule_to_func(const tn_TeSchedule *s, const tn_arr *args,
+                                        const tn_map *binds);
+
+/** Types and functions of this folder. */
+int te_schedule_init(void);
+
+#endif /* TN_TE_SCHEDULE_TE_SCHEDULE_H_ */
