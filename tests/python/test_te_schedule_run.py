@@ -382,14 +382,15 @@ def test_extern():
     check(te.create_schedule(C.op), [A, C], [a], (a + 1) * 3)
 
 
-def test_pragmas_and_simple_mode():
+def test_pragmas():
     A = te.placeholder((64,), name="A")
     B = te.compute((64,), lambda i: A[i] + 1, name="B")
     s = te.create_schedule(B.op)
     outer, inner = s[B].split(B.op.axis[0], 4)
     s[B].unroll(inner)
     s[B].pragma(outer, "auto_unroll_max_step", 16)
-    assert "T.unroll(4)" in text(s, [A, B])
+    before = tenon.driver.schedule_to_module(s, [A, B])["main"].script()
+    assert "T.unroll(4)" in before and '"pragma_auto_unroll_max_step": 16' in before
     assert "T.unroll" not in tenon.lower(s, [A, B]).script()
     a = random(64)
     check(s, [A, B], [a], a + 1)
