@@ -6,17 +6,17 @@ find_package(Threads REQUIRED)
 set(TENON_COMPILER_LAYERS
   ir arith tir te kernels relay ops target driver import export tune)
 
-# tenon_library(name LAYERS folder... LINK target...): a shared library of all C files of some folders of src/. It is
+# tenon_library(name [PLUGIN] LAYERS folder... LINK target...): a shared library of all C files of some folders of src/. It is
 # installed, and linked into the Python package of the build tree. While its folders are empty there is no target.
 function(tenon_library name)
-  cmake_parse_arguments(L "" "" "LAYERS;LINK" ${ARGN})
+  cmake_parse_arguments(L "PLUGIN" "" "LAYERS;LINK" ${ARGN})
   set(sources)
   foreach(layer ${L_LAYERS})
     file(GLOB_RECURSE found CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${layer}/*.c)
     list(APPEND sources ${found})
   endforeach()
-  if(NOT name STREQUAL tenon_llvm)
-    list(FILTER sources EXCLUDE REGEX "/src/target/llvm/") # a plug-in of its own
+  if(NOT L_PLUGIN) # these are libraries of their own
+    list(FILTER sources EXCLUDE REGEX "/src/(target/llvm|runtime/opencl|runtime/cuda)/")
   endif()
   if(NOT sources)
     return()
@@ -69,6 +69,13 @@ if(TENON_BUILD_COMPILER)
   target_link_libraries(tenon PRIVATE onnx_schema)
 endif()
 
+# Devices are served by plug-ins, which the runtime opens when a device is asked for. They find the drivers themselves:
+# nothing is needed to build them.
+foreach(device opencl cuda)
+  tenon_library(tenon_${device} PLUGIN LAYERS runtime/${device}
+    LINK tenon_runtime Threads::Threads ${CMAKE_DL_LIBS})
+endforeach()
+
 # The code generator that needs LLVM is opened when target llvm is first used.
 option(TENON_BUILD_LLVM "build the LLVM code generator where LLVM is installed" ON)
 if(TENON_BUILD_COMPILER AND TENON_BUILD_LLVM)
@@ -81,7 +88,7 @@ if(TENON_BUILD_COMPILER AND TENON_BUILD_LLVM)
     find_library(LLVM_LIBRARY NAMES LLVM LLVM-19 LLVM-20 LLVM-18 PATHS ${LLVM_LIB_DIR} NO_DEFAULT_PATH)
   endif()
   if(LLVM_CONFIG AND LLVM_LIBRARY)
-    tenon_library(tenon_llvm LAYERS target/llvm
+    tenon_library(tenon_llvm PLUGIN LAYERS target/llvm
       LINK tenon tenon_runtime ${LLVM_LIBRARY} Threads::Threads m)
     if(TARGET tenon_llvm)
       target_include_directories(tenon_llvm SYSTEM PRIVATE ${LLVM_INCLUDE_DIR})

@@ -14,6 +14,7 @@
 typedef struct {
   const char *name;
   int arg;            /* 0: none */
+  const char *memory; /* the same as a name; NULL: none */
   const char *unless; /* option that leaves it out */
   const char *only;   /* option that it needs */
   bool full;          /* left out in simple mode */
@@ -25,6 +26,7 @@ static const step phase1[] = {
     {"tir.PlanAndUpdateBufferAllocationLocation"},
     {"tir.ConvertBlocksToOpaque"},
     {"tir.CompactBufferAllocation"},
+    {"tir.UnifyThreadBinding"},
     {"tir.LowerMatchBuffer"},
     {"tir.Simplify"},
     {"tir.LowerOpaqueBlock"},
@@ -51,11 +53,31 @@ static const step finish[] = {
     {"tir.CommonSubexprElimTIR", .unless = "tir.disable_cse_tir"},
 };
 
+/* Host and device apart. */
+static const step split[] = {
+    {"tir.VerifyMemory"},
+    {"tir.AnnotateEntryFunc"},
+    {"tir.ThreadSync", .memory = "global", .only = "tir.detect_global_barrier"},
+    {"tir.ThreadSync", .memory = "shared"},
+    {"tir.ThreadSync", .memory = "shared.dyn"},
+    {"tir.ThreadSync", .memory = "warp"},
+    {"tir.AnnotateDeviceRegions"},
+    {"tir.SplitHostDevice"},
+    {"tir.MakePackedAPI"},
+    {"tir.LowerDeviceKernelLaunch"},
+};
+
 /* Host functions. */
 static const step host[] = {
-    {"tir.AnnotateEntryFunc"},
-    {"tir.MakePackedAPI"},
     {"tir.LowerTVMBuiltin"},
+    {"tir.LowerIntrin"},
+    {"tir.LowerDeviceStorageAccessInfo"},
+};
+
+/* Kernels. */
+static const step device[] = {
+    {"tir.Simplify"},
+    {"tir.LowerDeviceStorageAccessInfo"},
     {"tir.LowerIntrin"},
 };
 
@@ -72,11 +94,11 @@ static int push_all(tn_vec *list, const step *steps, int n, bool simple_mode) {
   const tn_PassContext *ctx = ir_pass_ctx_current();
   if (!ctx) return -1;
   for (const step *s = steps; s < steps + n; ++s) {
-    tn_any arg = tn_any_int(s->arg);
+    tn_any arg = s->memory ? tn_any_cstr(s->memory) : tn_any_int(s->arg);
     if (s->full && simple_mode) continue;
     if (s->unless && ir_config_int(ctx, s->unless, 0)) continue;
     if (s->only && !ir_config_int(ctx, s->only, 0)) continue;
-    TN_TRY(push(list, s->name, s->arg ? &arg : NULL));
+    TN_TRY(push(list, s->name, s->arg || s->memory ? &arg : NULL));
   }
   return 0;
 }
@@ -122,12 +144,42 @@ tn_IRModule *driver_lower(tn_IRModule *m, bool simple_mode) {
   return run("lower", &list, m);
 }
 
-tn_IRModule *driver_host_pipeline(tn_IRModule *lowered, tn_obj *target) {
+static tn_IRModule *split_module(tn_IRModule *lowered, tn_obj *target) {
   TN_VEC(list);
   tn_any arg = tn_any_obj(target);
   TN_TRYP(push(&list, "tir.BindTarget", &arg));
-  TN_TRYP(push_all(&list, host, TN_COUNT(host), false));
-  return run("host", &list, lowered);
+  TN_TRYP(push_all(&list, split, TN_COUNT(split), false));
+  return run("split", &list, lowered);
+}
+
+/* Functions that are launched, or the others. */
+static tn_IRModule *part(const tn_IRModule *m, bool kernels) {
+  tn_any key, value;
+  tn_map *functions;
+  TN_GETP(functions, tn_scope_own(tn_map_new()));
+  for (int64_t i = 0; tn_map_at(m->functions, i, &key, &value); ++i) {
+    const tn_PrimFunc *f = TN_AS(PrimFunc, value.v.obj);
+    const tn_obj *conv = f ? tir_func_attr(f, "calling_conv") : NULL;
+    if ((conv && tir_is_const(conv, 2)) == kernels) TN_TRYP(tn_map_set(functions, key, value));
+  }
+  return ir_module_with_functions(m, functions);
+}
+
+static tn_IRModule *run_all(const char *name, const step *steps, int n, tn_IRModule *m) {
+  TN_VEC(list);
+  TN_TRYP(push_all(&list, steps, n, false));
+  return run(name, &list, m);
+}
+
+int driver_split_pipeline(tn_IRModule *lowered, tn_obj *target, tn_IRModule **on_host,
+                          tn_IRModule **on_device) {
+  tn_IRModule *m;
+  TN_GET(m, split_module(lowered, target));
+  TN_GET(*on_host, part(m, false));
+  TN_GET(*on_host, run_all("host", host, TN_COUNT(host), *on_host));
+  TN_GET(*on_device, part(m, true));
+  TN_GET(*on_device, run_all("device", device, TN_COUNT(device), *on_device));
+  return 0;
 }
 
 /* driver.lower(module, simple_mode) -> IRModule */
@@ -173,13 +225,27 @@ static int f_host_pipeline(TN_ARGS) {
   TN_ARG_OBJ(IRModule, m, 0);
   TN_ARG_OBJ(Object, target, 1);
   TN_CHECK(m && target, TypeError, NULL, "driver.host_pipeline: expected a module and a target");
-  return tn_ret_obj(ret, driver_host_pipeline(m, target));
+  tn_IRModule *on_host, *on_device;
+  TN_TRY(driver_split_pipeline(m, target, &on_host, &on_device));
+  return tn_ret_obj(ret, on_host);
+}
+
+/* driver.device_pipeline(lowered module, target) -> IRModule */
+static int f_device_pipeline(TN_ARGS) {
+  TN_NARGS("driver.device_pipeline", 2);
+  TN_ARG_OBJ(IRModule, m, 0);
+  TN_ARG_OBJ(Object, target, 1);
+  TN_CHECK(m && target, TypeError, NULL, "driver.device_pipeline: expected a module and a target");
+  tn_IRModule *on_host, *on_device;
+  TN_TRY(driver_split_pipeline(m, target, &on_host, &on_device));
+  return tn_ret_obj(ret, on_device);
 }
 
 static const tn_func_row functions[] = {
     {"driver.lower", f_lower},
     {"driver.lower_primfunc", f_lower_primfunc},
     {"driver.host_pipeline", f_host_pipeline},
+    {"driver.device_pipeline", f_device_pipeline},
 };
 
 int driver_tir_pipeline_init(void) { return tn_func_register_rows(functions, TN_COUNT(functions)); }

@@ -9,12 +9,15 @@
  *  @return scope-owned, or NULL with the error of a pass */
 TN_API tn_IRModule *driver_lower(tn_IRModule *m, bool simple_mode);
 
-/** Lowered programs as functions with the packed signature, for a code generator.
- *  @param target a Target: functions that name none get it */
-TN_API tn_IRModule *driver_host_pipeline(tn_IRModule *lowered, tn_obj *target);
+/** Lowered programs as code for generators: functions with the packed signature for the host, and
+ * the kernels they launch.
+ *  @param target a Target, with its host where that differs: functions that name none get it
+ *  @param on_device scope-owned like on_host; without functions where nothing is launched */
+TN_API int driver_split_pipeline(tn_IRModule *lowered, tn_obj *target, tn_IRModule **on_host,
+                                 tn_IRModule **on_device);
 
-/** "driver.lower", "driver.lower_primfunc" and "driver.host_pipeline"; part of the start of the
- * compiler. */
+/** "driver.lower", "driver.lower_primfunc", "driver.host_pipeline" and "driver.device_pipeline";
+ * part of the start of the compiler. */
 TN_API int driver_tir_pipeline_init(void);
 
 #endif /* TN_DRIVER_TIR_PIPELINE_H_ */

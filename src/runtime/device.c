@@ -1,6 +1,7 @@
 /* The table of device APIs by device type, and what goes through it. The CPU's is device_cpu.c;
    others are registered by their plug-ins when these are opened. */
 #include "runtime/device.h"
+#include "runtime/device_module.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -28,12 +29,19 @@ int tn_device_register_api(int device_type, const tn_device_api *api) {
   return 0;
 }
 
+static const tn_device_api *in_force(int device_type) {
+  return atomic_load_explicit(&apis[slot_of(device_type)], memory_order_acquire);
+}
+
 const tn_device_api *tn_device_api_of(int device_type, bool allow_missing) {
-  const tn_device_api *api =
-      atomic_load_explicit(&apis[slot_of(device_type)], memory_order_acquire);
+  const tn_device_api *api = in_force(device_type);
+  const char *problem = api ? NULL : tn_device_plugin_open(device_type);
+  if (problem) api = in_force(device_type);
   if (api || allow_missing) return api;
   const char *name = tn_device_type_name(device_type);
   TN_CHECKP(name, DeviceError, NULL, "there is no device type %d", device_type);
+  TN_CHECKP(!problem || !*problem, DeviceError, NULL, "device %s (type %d) is not available: %s",
+            name, device_type, problem);
   return TN_RAISEP(DeviceError, NULL,
                    "device %s (type %d) is not available: no device API serves it in this process "
                    "(build the library with it, or open its plug-in)",
@@ -115,6 +123,12 @@ static int arg_device(const tn_any *args, tn_device *dev) {
   return 0;
 }
 
+/* ---- the device that kernels run on ---- */
+
+static _Thread_local int32_t current[SLOTS];
+
+int tn_device_current(int device_type) { return current[slot_of(device_type)]; }
+
 /* ---- functions: a device is given as type and id, which the old interface's Python side does ----
  */
 
@@ -190,6 +204,15 @@ static int f_parse(TN_ARGS) {
   return 0;
 }
 
+/* What compiled functions call before they launch kernels. */
+static int f_set_device(TN_ARGS) {
+  tn_device dev;
+  TN_NARGS("__tvm_set_device", 2);
+  TN_TRY(arg_device(args, &dev));
+  current[slot_of((int)dev.device_type)] = dev.device_id;
+  return 0;
+}
+
 /* Text of a device for its repr. */
 static int f_text(TN_ARGS) {
   tn_device dev;
@@ -207,6 +230,7 @@ static const tn_func_row rows[] = {
     {"runtime.DeviceStreamSet", f_stream_set},
     {"runtime.ParseDevice", f_parse},
     {"runtime.DeviceText", f_text},
+    {"__tvm_set_device", f_set_device},
 };
 
 int tn_device_init(void) {

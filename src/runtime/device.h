@@ -9,6 +9,10 @@
  * Metal buffer)? */
 bool tn_device_is_address(tn_device dev);
 
+/** Opens the plug-in that serves a device type, unless that was done. @return why it does not serve
+ * it, "" when it does, NULL when there is none for the type */
+const char *tn_device_plugin_open(int device_type);
+
 /** API of the CPU. */
 extern const tn_device_api tn_cpu_api;
 

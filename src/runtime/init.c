@@ -4,6 +4,7 @@
 #include "object/object.h"
 #include "runtime/blas.h"
 #include "runtime/device.h"
+#include "runtime/device_module.h"
 #include "runtime/graph/executor.h"
 #include "runtime/libinfo.h"
 #include "runtime/library.h"
@@ -31,6 +32,7 @@ static int start_layers(void) {
   TN_TRY(tn_module_api_init());
   TN_TRY(tn_source_module_init());
   TN_TRY(tn_module_blob_init());
+  TN_TRY(tn_device_module_init());
   TN_TRY(tn_library_init());
   TN_TRY(tn_system_lib_init());
   TN_TRY(tn_threads_init());

@@ -65,13 +65,16 @@ static int build(TN_ARGS) {
   return tn_ret_obj(ret, target_build(m, t));
 }
 
+bool target_has_llvm(void) {
+  if (need_llvm() == 0) return true;
+  tn_error_clear();
+  return false;
+}
+
 /* What the plug-in says about LLVM; 0 when it is not there. */
 static int llvm_version(TN_ARGS) {
   *ret = tn_any_int(0);
-  if (need_llvm()) {
-    tn_error_clear();
-    return 0;
-  }
+  if (!target_has_llvm()) return 0;
   tn_func *f = tn_scope_own(tn_func_find("target.llvm_version"));
   return f ? tn_func_call(f, NULL, 0, ret) : 0;
 }

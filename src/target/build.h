@@ -11,4 +11,7 @@
  *  @return scope-owned, or NULL: CodegenError, ValueError for a kind without a generator */
 TN_API tn_module *target_build(tn_IRModule *m, tn_target *t);
 
+/** Is the code generator for target llvm installed? */
+TN_API bool target_has_llvm(void);
+
 #endif /* TN_TARGET_BUILD_H_ */

@@ -357,6 +357,7 @@ int target_init(void) {
   TN_TRY(tn_type_register_table(target_types, TN_COUNT(target_types)));
   TN_TRY(target_api_init());
   TN_TRY(c_build_init());
+  TN_TRY(opencl_build_init());
   TN_TRY(interp_init());
   return target_build_init();
 }

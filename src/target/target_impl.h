@@ -50,4 +50,7 @@ int target_api_init(void);
 /** "target.Build" and the search for code generators; part of target_init. */
 int target_build_init(void);
 
+/** "target.build.opencl"; part of target_init. */
+int opencl_build_init(void);
+
 #endif /* TN_TARGET_TARGET_IMPL_H_ */

@@ -14,4 +14,7 @@ int layout_init(void);
 /** Types and functions of schedule/. */
 int schedule_init(void);
 
+/** Functions of analysis/verify_memory.c. */
+int verify_memory_init(void);
+
 #endif /* TN_TIR_TIR_IMPL_H_ */

@@ -77,11 +77,6 @@ def lower(inp, args=None, name="main", binds=None, simple_mode=False):
     return _ffi_api.lower(inp, simple_mode)
 
 
-def _build_one(mod, target, host):
-    target, _ = Target.canon_target_and_host(target, host)
-    return _ffi_api.build(mod, target)
-
-
 def build(
     inputs,
     args=None,
@@ -96,8 +91,8 @@ def build(
     Parameters
     ----------
     inputs : IRModule, PrimFunc, list of te.Tensor, tir.Schedule, or dict of Target to IRModule
-        The programs. Modules for several targets are given as a dict; what is compiled for the
-        first is the module that is returned, the others are its imports.
+        The programs. Modules for several targets are given as a dict. All code for one host is one
+        module, with the kernels of each device as its imports.
     args : list, optional
         Not used: parameters of the programs are their own.
     target : str, dict or Target, optional
@@ -120,13 +115,11 @@ def build(
     ValueError
         Something else was given, or a target without a code generator.
     """
-    target = Target.canon_target(target) or Target.current() or Target("llvm")
+    host = Target.canon_target(target_host)
     if isinstance(inputs, dict):
         if not inputs:
             raise ValueError("there is nothing to build: the dictionary is empty")
-        built = [_build_one(lower(mod, args, name), t, target_host) for t, mod in inputs.items()]
-        for module in built[1:]:
-            built[0].import_module(module)
-        return built[0]
-    lowered = lower(inputs, args, name, binds)
-    return _build_one(lowered, target, target_host)
+        programs = {Target.canon_target(t): lower(mod, args, name) for t, mod in inputs.items()}
+        return _ffi_api.build(programs, host)
+    target = Target.canon_target(target) or Target.current() or Target("llvm")
+    return _ffi_api.build({target: lower(inputs, args, name, binds)}, host)

@@ -9,16 +9,19 @@ static const tn_expr *arg(const tn_Call *call, int64_t i) {
 
 static int need(c_gen *g, const tn_Call *call, int64_t n) {
   TN_CHECK(call->args->len >= n, CodegenError, call->span,
-           "c: %s: %s: expected at least %lld arguments, got %lld", g->name, tn_obj_key(call->op),
+           "%s: %s: %s: expected at least %lld arguments, got %lld", g->d->name, g->name, tn_obj_key(call->op),
            (long long)n, (long long)call->args->len);
   return 0;
 }
 
+tn_str *c_call_arg(c_gen *g, const tn_Call *call, int64_t i, int lane) {
+  TN_TRYP(need(g, call, i + 1));
+  return c_expr(g, arg(call, i), lane);
+}
+
 /* ---- functions by name ---- */
 
-/* name(arguments from the first on) */
-static tn_str *call_named(c_gen *g, const tn_Call *call, const char *name, int64_t first,
-                          int lane) {
+tn_str *c_call_named(c_gen *g, const tn_Call *call, const char *name, int64_t first, int lane) {
   TN_BUF(b);
   tn_buf_printf(&b, "%s(", name);
   for (int64_t i = first; i < call->args->len; ++i) {
@@ -62,7 +65,6 @@ static const char *const math[TIR_OP_END] = {
     [TIR_OP_fmod] = "fmod",
     [TIR_OP_atan2] = "atan2",
     [TIR_OP_hypot] = "hypot",
-    [TIR_OP_nearbyint] = "nearbyint",
     [TIR_OP_copysign] = "copysign",
     [TIR_OP_nextafter] = "nextafter",
     [TIR_OP_ldexp] = "ldexp",
@@ -70,19 +72,20 @@ static const char *const math[TIR_OP_END] = {
 
 static tn_str *call_math(c_gen *g, tir_op_id op, const tn_Call *call, int lane) {
   tn_str *name;
-  TN_GETP(name, tn_str_fmt("%s%s", math[op], call->dtype.bits <= 32 ? "f" : ""));
-  return c_in_type(g, call->dtype, call_named(g, call, tn_cstr(name), 0, lane));
+  const char *base = op == TIR_OP_nearbyint ? g->d->to_int_nearest : math[op];
+  TN_GETP(name, tn_str_fmt("%s%s", base, call->dtype.bits <= 32 ? g->d->float_suffix : ""));
+  return c_in_type(g, call->dtype, c_call_named(g, call, tn_cstr(name), 0, lane));
 }
 
 /* 1 / sqrt(x), 1 / (1 + exp(-x)) */
 static tn_str *call_composed(c_gen *g, tir_op_id op, const tn_Call *call, int lane) {
   tn_str *x;
   bool single = call->dtype.bits <= 32;
-  const char *one = single ? "1.0f" : "1.0", *f = single ? "f" : "";
+  const char *one = single ? "1.0f" : "1.0", *f = single ? g->d->float_suffix : "";
   TN_TRYP(need(g, call, 1));
   TN_GETP(x, c_expr(g, arg(call, 0), lane));
   x = op == TIR_OP_rsqrt   ? tn_str_fmt("(%s / sqrt%s(%s))", one, f, tn_cstr(x))
-      : op == TIR_OP_exp10 ? tn_str_fmt("pow%s(10.0%s, %s)", f, f, tn_cstr(x))
+      : op == TIR_OP_exp10 ? tn_str_fmt("pow%s(10.0%s, %s)", f, single ? "f" : "", tn_cstr(x))
                            : tn_str_fmt("(%s / (%s + exp%s(-%s)))", one, one, f, tn_cstr(x));
   return c_in_type(g, call->dtype, x);
 }
@@ -90,8 +93,8 @@ static tn_str *call_composed(c_gen *g, tir_op_id op, const tn_Call *call, int la
 static tn_str *call_extern(c_gen *g, const tn_Call *call, int lane) {
   TN_TRYP(need(g, call, 1));
   const tn_StringImm *name = TN_AS(StringImm, arg(call, 0));
-  TN_CHECKP(name, CodegenError, call->span, "c: call_extern: expected the name of a function");
-  return call_named(g, call, tn_cstr(name->value), 1, lane);
+  TN_CHECKP(name, CodegenError, call->span, "%s: %s: call_extern: expected the name of a function", g->d->name, g->name);
+  return c_call_named(g, call, tn_cstr(name->value), 1, lane);
 }
 
 /* A function without a result says whether it failed. */
@@ -99,9 +102,9 @@ static tn_str *call_function(c_gen *g, const tn_Call *call) {
   const tn_GlobalVar *v = (const tn_GlobalVar *)call->op;
   const tn_PrimFunc *callee = TN_AS(PrimFunc, ir_module_lookup(g->ir, v));
   tn_str *s;
-  TN_CHECKP(callee, CodegenError, call->span, "c: %s: %s is no tensor program of the module",
-            g->name, tn_cstr(v->name_hint));
-  TN_GETP(s, call_named(g, call, c_symbol(v, callee), 0, 0));
+  TN_CHECKP(callee, CodegenError, call->span, "%s: %s: %s is no tensor program of the module",
+            g->d->name, g->name, tn_cstr(v->name_hint));
+  TN_GETP(s, c_call_named(g, call, c_symbol(v, callee), 0, 0));
   if (call->dtype.code != kDLOpaqueHandle || call->dtype.bits != 0) return s;
   c_line(g);
   tn_buf_printf(g->out, "if (%s != 0) return -1;\n", tn_cstr(s));
@@ -138,7 +141,9 @@ static tn_str *if_then_else(c_gen *g, const tn_Call *call, int lane) {
       tn_buf_puts(g->out, "} else {\n");
     }
     ++g->indent;
+    ++g->conditional;
     TN_GETP(v, c_expr(g, arg(call, i), lane));
+    --g->conditional;
     c_line(g);
     tn_buf_printf(g->out, "t%d_ = %s;\n", t, tn_cstr(v));
     --g->indent;
@@ -184,7 +189,7 @@ static tn_str *field(c_gen *g, const tn_Call *call, tn_dtype t) {
   TN_GETP(i, c_expr(g, arg(call, 1), 0));
   TN_CHECKP(tir_as_int((const tn_obj *)arg(call, 2), &kind) &&
                 (kind == FIELD_VALUE || (kind >= 0 && kind < TN_COUNT(fields))),
-            CodegenError, call->span, "c: %s: unknown field of a structure", g->name);
+            CodegenError, call->span, "%s: %s: unknown field of a structure", g->d->name, g->name);
   if (kind == FIELD_VALUE)
     return tn_str_fmt("((TVMValue*)%s)[%s].%s", tn_cstr(p), tn_cstr(i), value_member(t));
   if (kind == FIELD_ADDRESS)
@@ -222,7 +227,7 @@ static tn_str *stack_alloca(c_gen *g, const tn_Call *call) {
   TN_TRYP(need(g, call, 2));
   const tn_StringImm *what = TN_AS(StringImm, arg(call, 0));
   TN_CHECKP(what && tir_as_int((const tn_obj *)arg(call, 1), &n), CodegenError, call->span,
-            "c: %s: tvm_stack_alloca: expected a kind and a constant number", g->name);
+            "%s: %s: tvm_stack_alloca: expected a kind and a constant number", g->d->name, g->name);
   const char *kind = tn_cstr(what->value);
   const char *type = strcmp(kind, "shape") == 0       ? "int64_t"
                      : strcmp(kind, "arg_tcode") == 0 ? "int32_t"
@@ -261,7 +266,7 @@ static tn_str *call_packed(c_gen *g, const tn_Call *call, bool by_symbol) {
   const char *type;
   TN_TRYP(need(g, call, 5));
   const tn_StringImm *name = TN_AS(StringImm, arg(call, 0));
-  TN_CHECKP(name, CodegenError, call->span, "c: %s: packed call: expected a name", g->name);
+  TN_CHECKP(name, CodegenError, call->span, "%s: %s: packed call: expected a name", g->d->name, g->name);
   for (int i = 1; i < 5; ++i) TN_GETP(s[i], c_expr(g, arg(call, i), 0));
   if (!by_symbol) TN_GETP(f, packed_variable(g, tn_cstr(name->value)));
   const char *v = tn_cstr(s[1]), *t = tn_cstr(s[2]), *b = tn_cstr(s[3]), *e = tn_cstr(s[4]);
@@ -305,6 +310,8 @@ static tn_str *reinterpret(c_gen *g, const tn_Call *call, int lane) {
   if (call->dtype.code == kDLOpaqueHandle || source.code == kDLOpaqueHandle)
     return tn_str_fmt("((%s)%s)", to, tn_cstr(v));
   TN_GETP(v, c_stored(g, source, v));
+  if (g->d->reinterpret)
+    return c_loaded(g, call->dtype, g->d->reinterpret(from, to, tn_cstr(v)));
   int t = ++g->temps;
   c_line(g);
   tn_buf_printf(g->out, "%s s%d_ = %s; %s t%d_; memcpy(&t%d_, &s%d_, sizeof t%d_);\n", from, t,
@@ -324,10 +331,10 @@ static tn_str *address_of(c_gen *g, const tn_Call *call) {
   tn_str *p;
   TN_TRYP(need(g, call, 1));
   const tn_BufferLoad *load = TN_AS(BufferLoad, arg(call, 0));
-  TN_CHECKP(load, CodegenError, call->span, "c: %s: address_of: expected an element of a buffer",
-            g->name);
+  TN_CHECKP(load, CodegenError, call->span, "%s: %s: address_of: expected an element of a buffer",
+            g->d->name, g->name);
   TN_GETP(p, c_element(g, load->buffer, load->indices, 0));
-  return tn_str_fmt("((void*)&%s)", tn_cstr(p));
+  return tn_str_fmt(g->d->kernels ? "(&%s)" : "((void*)&%s)", tn_cstr(p));
 }
 
 static tn_str *nothing(c_gen *g, const char *statement) {
@@ -361,7 +368,10 @@ static tn_str *pointer_plus(c_gen *g, const tn_Call *call, const tn_expr *type, 
 tn_str *c_call(c_gen *g, const tn_Call *call, int lane) {
   if (call->op->hdr.type_index == TN_TI_GlobalVar) return call_function(g, call);
   tir_op_id op = tir_op_number((const tn_obj *)call->op);
-  if (op < TIR_OP_END && math[op]) return call_math(g, op, call, lane);
+  bool done = false;
+  tn_str *own = g->d->call ? g->d->call(g, call, (int)op, lane, &done) : NULL;
+  if (own || done) return own;
+  if (op < TIR_OP_END && (math[op] || op == TIR_OP_nearbyint)) return call_math(g, op, call, lane);
   switch ((int)op) {
   case TIR_OP_bitwise_and: return two(g, call, "&", lane);
   case TIR_OP_bitwise_or: return two(g, call, "|", lane);
@@ -389,12 +399,12 @@ tn_str *c_call(c_gen *g, const tn_Call *call, int lane) {
   case TIR_OP_tvm_call_packed_lowered: return call_packed(g, call, false);
   case TIR_OP_tvm_call_cpacked_lowered: return call_packed(g, call, true);
   case TIR_OP_TVMBackendAllocWorkspace:
-    return call_named(g, call, "TVMBackendAllocWorkspace", 0, 0);
-  case TIR_OP_TVMBackendFreeWorkspace: return call_named(g, call, "TVMBackendFreeWorkspace", 0, 0);
+    return c_call_named(g, call, "TVMBackendAllocWorkspace", 0, 0);
+  case TIR_OP_TVMBackendFreeWorkspace: return c_call_named(g, call, "TVMBackendFreeWorkspace", 0, 0);
   case TIR_OP_tvm_throw_last_error: return nothing(g, "return -1;\n");
   case TIR_OP_assume:
-  case TIR_OP_prefetch:
-  case TIR_OP_tvm_storage_sync: return nothing(g, "");
+  case TIR_OP_prefetch: return nothing(g, "");
+  case TIR_OP_tvm_storage_sync: return c_kernel_sync(g, call);
   case TIR_OP_popcount:
   case TIR_OP_clz: return c_count_bits(g, call, op == TIR_OP_clz, lane);
   case TIR_OP_vectorhigh:
@@ -404,12 +414,12 @@ tn_str *c_call(c_gen *g, const tn_Call *call, int lane) {
     TN_TRYP(need(g, call, 3));
     return pointer_plus(g, call, arg(call, 0), 1);
   case TIR_OP_handle_add_byte_offset: return pointer_plus(g, call, NULL, 0);
-  case TIR_OP_mem_copy: return call_named(g, call, "memcpy", 0, 0);
+  case TIR_OP_mem_copy: return c_call_named(g, call, "memcpy", 0, 0);
   case TIR_OP_type_annotation:
   case TIR_OP_undef: return tn_str_from("0");
   case TIR_OP_address_of: return address_of(g, call);
   case TIR_OP_ret: return ret(g, call);
   }
-  return TN_RAISEP(CodegenError, call->span, "c: %s: no code for the intrinsic %s: lower it first",
-                   g->name, op == TIR_OP_END ? "?" : tn_cstr(((tn_Op *)call->op)->name));
+  return TN_RAISEP(CodegenError, call->span, "%s: %s: no code for the intrinsic %s: lower it first",
+                   g->d->name, g->name, op == TIR_OP_END ? "?" : tn_cstr(((tn_Op *)call->op)->name));
 }

@@ -7,21 +7,15 @@
 #include "target/c/gen.h"
 
 const char *c_type(c_gen *g, tn_dtype t) {
-  static const char *const ints[] = {"int8_t", "int16_t", "int32_t", "int64_t"};
-  static const char *const uints[] = {"uint8_t", "uint16_t", "uint32_t", "uint64_t"};
-  int i = t.bits == 8 ? 0 : t.bits == 16 ? 1 : t.bits == 32 ? 2 : t.bits == 64 ? 3 : -1;
-  if (ir_is_bool(t)) return "bool";
-  if (t.code == kDLOpaqueHandle) return t.bits ? "void*" : "void";
-  if (t.code == kDLInt && i >= 0) return ints[i];
-  if (t.code == kDLUInt && i >= 0) return uints[i];
-  if (t.code == kDLFloat && t.bits == 32) return "float";
-  if (t.code == kDLFloat && t.bits == 64) return "double";
-  if (c_is_small_float(t)) return "float";
-  return TN_RAISEP(CodegenError, NULL, "c: %s: C99 has no type for %s", g->name, TN_DT(t));
+  const char *type = g->d->type(t);
+  if (type) return type;
+  return TN_RAISEP(CodegenError, NULL, "%s: %s: %s has no type for %s", g->d->name, g->name,
+                   g->d->language, TN_DT(t));
 }
 
 const char *c_memory_type(c_gen *g, tn_dtype t) {
-  return ir_is_bool(t) ? "uint8_t" : c_is_small_float(t) ? "uint16_t" : c_type(g, t);
+  const char *type = g->d->stored(t);
+  return type ? type : c_type(g, t);
 }
 
 tn_str *c_var_type(c_gen *g, const tn_Var *v) {
@@ -30,7 +24,7 @@ tn_str *c_var_type(c_gen *g, const tn_Var *v) {
   const tn_PrimType *to = p ? TN_AS(PrimType, p->element_type) : NULL;
   if (v->dtype.code == kDLOpaqueHandle && to && to->dtype.lanes == 1) {
     TN_GETP(type, c_memory_type(g, to->dtype));
-    return tn_str_fmt("%s*", type);
+    return tn_str_fmt("%s%s*", g->d->space ? g->d->space(c_scope_of(v)) : "", type);
   }
   TN_GETP(type, c_type(g, v->dtype));
   return tn_str_from(type);
@@ -61,8 +55,8 @@ tn_str *c_name(c_gen *g, const tn_Var *v) {
 
 tn_str *c_var(c_gen *g, const tn_Var *v, int lane) {
   tn_str *name = tn_pmap_get(&g->names, v);
-  TN_CHECKP(name, CodegenError, v->span, "c: %s: variable %s is used where it is not defined",
-            g->name, tn_cstr(v->name));
+  TN_CHECKP(name, CodegenError, v->span, "%s: %s: variable %s is used where it is not defined",
+            g->d->name, g->name, tn_cstr(v->name));
   return v->dtype.lanes > 1 ? tn_str_fmt("%s_%d", tn_cstr(name), lane) : name;
 }
 
@@ -83,7 +77,7 @@ static tn_str *int_imm(c_gen *g, const tn_IntImm *e) {
   if (e->dtype.bits == 32 && e->value == INT32_MIN) return tn_str_from("INT32_MIN");
   if (e->dtype.bits == 32) return tn_str_fmt(ir_is_int(e->dtype) ? "%lld" : "%lldU", v);
   TN_GETP(type, c_type(g, e->dtype));
-  return tn_str_fmt(e->dtype.bits == 64 ? "((%s)%lldLL)" : "((%s)%lld)", type, v);
+  return tn_str_fmt("((%s)%lld%s)", type, v, e->dtype.bits == 64 ? g->d->long_suffix : "");
 }
 
 static tn_str *float_imm(c_gen *g, const tn_FloatImm *e) {
@@ -138,7 +132,7 @@ static tn_str *binary_function(c_gen *g, const tn_BinaryOp *e, int lane) {
   if (op == TN_TI_Min) return tn_str_fmt("(%s < %s ? %s : %s)", a, b, a, b);
   if (op == TN_TI_Max) return tn_str_fmt("(%s > %s ? %s : %s)", a, b, a, b);
   if (!ir_is_integral(t)) {
-    const char *f = t.bits <= 32 ? "f" : "";
+    const char *f = t.bits <= 32 ? g->d->float_suffix : "";
     if (op == TN_TI_Mod) return tn_str_fmt("fmod%s(%s, %s)", f, a, b);
     if (op == TN_TI_FloorDiv) return tn_str_fmt("floor%s(%s / %s)", f, a, b);
     return c_in_type(g, t, tn_str_fmt("(%s - floor%s(%s / %s) * %s)", a, f, a, b, b));
@@ -165,7 +159,9 @@ static tn_str *logic(c_gen *g, const tn_BinaryOp *e, int lane) {
   TN_GETP(a, c_expr(g, e->a, lane));
   tn_buf *out = g->out;
   g->out = &needed;
+  ++g->conditional;
   b = c_expr(g, e->b, lane);
+  --g->conditional;
   g->out = out;
   if (!b) return NULL;
   if (needed.len == 0)
@@ -237,14 +233,14 @@ static tn_str *broadcast(c_gen *g, const tn_Broadcast *e, int lane) {
 static tn_str *shuffle(c_gen *g, const tn_Shuffle *e, int lane) {
   int64_t k;
   TN_CHECKP(tir_as_int(tn_arr_obj(e->indices, lane), &k) && k >= 0, CodegenError, e->span,
-            "c: %s: lanes of a shuffle have to be constants", g->name);
+            "%s: %s: lanes of a shuffle have to be constants", g->d->name, g->name);
   for (int64_t i = 0; i < e->vectors->len; ++i) {
     const tn_expr *v = (const tn_expr *)tn_arr_obj(e->vectors, i);
     if (k < v->dtype.lanes) return c_expr(g, v, (int)k);
     k -= v->dtype.lanes;
   }
-  return TN_RAISEP(CodegenError, e->span, "c: %s: a shuffle takes a lane that is not there",
-                   g->name);
+  return TN_RAISEP(CodegenError, e->span, "%s: %s: a shuffle takes a lane that is not there",
+                   g->d->name, g->name);
 }
 
 static int changes_lanes(void *ctx, tn_obj *node) {
@@ -279,24 +275,6 @@ static tn_str *let(c_gen *g, const tn_Let *e, int lane) {
   TN_GETP(v, c_temp(g, e->value, 0));
   TN_TRYP(tn_pmap_put(&g->names, e->var, v));
   return c_expr(g, e->body, lane);
-}
-
-tn_str *c_element(c_gen *g, const tn_Buffer *b, const tn_arr *indices, int lane) {
-  tn_str *data, *i;
-  const char *type;
-  TN_CHECKP(indices->len == 1 && b->dtype.lanes == 1, CodegenError, b->span,
-            "c: %s: buffer %s is not flat: flatten the program first (tir.FlattenBuffer)", g->name,
-            tn_cstr(b->name));
-  TN_GETP(data, c_var(g, b->data, 0));
-  TN_GETP(i, c_expr(g, tn_arr_obj(indices, 0), lane));
-  TN_GETP(type, c_memory_type(g, b->dtype));
-  return tn_str_fmt("((%s*)%s)[%s]", type, tn_cstr(data), tn_cstr(i));
-}
-
-static tn_str *load(c_gen *g, const tn_BufferLoad *e, int lane) {
-  tn_str *p;
-  TN_GETP(p, c_element(g, e->buffer, e->indices, lane));
-  return c_loaded(g, e->buffer->dtype, p);
 }
 
 static tn_str *string_imm(c_gen *g, const tn_StringImm *e) {
@@ -340,12 +318,12 @@ static const expr_case cases[] = {
     CASE(Shuffle, shuffle),
     CASE(Let, let),
     CASE(Call, c_call),
-    CASE(BufferLoad, load),
+    CASE(BufferLoad, c_load),
 };
 
 tn_str *c_expr(c_gen *g, const void *e, int lane) {
   uint32_t i = ((const tn_obj *)e)->type_index;
   TN_CHECKP(i < (uint32_t)TN_COUNT(cases) && cases[i], CodegenError, ((const tn_expr *)e)->span,
-            "c: %s: an expression of type %s is left in the program", g->name, tn_obj_key(e));
+            "%s: %s: an expression of type %s is left in the program", g->d->name, g->name, tn_obj_key(e));
   return cases[i](g, e, lane);
 }

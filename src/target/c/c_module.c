@@ -7,6 +7,37 @@
 #include "runtime/module.h"
 #include "target/c/gen.h"
 
+/* ---- the language ---- */
+
+static const char *scalar_type(tn_dtype t) {
+  static const char *const ints[] = {"int8_t", "int16_t", "int32_t", "int64_t"};
+  static const char *const uints[] = {"uint8_t", "uint16_t", "uint32_t", "uint64_t"};
+  int i = t.bits == 8 ? 0 : t.bits == 16 ? 1 : t.bits == 32 ? 2 : t.bits == 64 ? 3 : -1;
+  if (ir_is_bool(t)) return "bool";
+  if (t.code == kDLOpaqueHandle) return t.bits ? "void*" : "void";
+  if (t.code == kDLInt && i >= 0) return ints[i];
+  if (t.code == kDLUInt && i >= 0) return uints[i];
+  if (t.code == kDLFloat && t.bits == 32) return "float";
+  if (t.code == kDLFloat && t.bits == 64) return "double";
+  return c_is_small_float(t) ? "float" : NULL;
+}
+
+static const char *stored_type(tn_dtype t) {
+  return ir_is_bool(t) ? "uint8_t" : c_is_small_float(t) ? "uint16_t" : NULL;
+}
+
+static const c_dialect c99 = {
+    .name = "c",
+    .type = scalar_type,
+    .stored = stored_type,
+    .long_suffix = "LL",
+    .float_suffix = "f",
+    .to_int_nearest = "nearbyint",
+    .f16_text = c_f16_text,
+    .bf16_text = c_bf16_text,
+    .bits_text = c_bits_text,
+};
+
 const char *c_symbol(const tn_GlobalVar *v, const tn_PrimFunc *func) {
   const char *s = ir_attrs_str(func->attrs, "global_symbol");
   return s ? s : tn_cstr(v->name_hint);
@@ -126,9 +157,11 @@ static tn_str *generate(const tn_IRModule *ir, const tn_target *t) {
   TN_BUF(out);
   TN_BUF(decl);
   TN_BUF(all);
-  c_gen g = {.out = &out, .decl = &decl, .ir = ir, .name = ""};
+  c_gen g = {.d = &c99, .out = &out, .decl = &decl, .ir = ir, .name = ""};
   int err = write_source(&g, &all, t);
   tn_pmap_fini(&g.names);
+  tn_pmap_fini(&g.stored);
+  tn_pmap_fini(&g.vectors);
   return err ? NULL : tn_buf_str(&all);
 }
 

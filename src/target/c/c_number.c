@@ -9,7 +9,7 @@
 
 /* ---- functions that the source may need ---- */
 
-static const char f16_text[] =
+const char c_f16_text[] =
     "static inline float f16_load_(uint16_t h) {\n"
     "  uint32_t s = (uint32_t)(h & 0x8000U) << 16, e = h >> 10 & 0x1fU, m = h & 0x3ffU;\n"
     "  float x;\n"
@@ -46,7 +46,7 @@ static const char f16_text[] =
     "  return f16_load_(f16_store_(x));\n"
     "}\n";
 
-static const char bf16_text[] =
+const char c_bf16_text[] =
     "static inline float bf16_load_(uint16_t h) {\n"
     "  uint32_t u = (uint32_t)h << 16;\n"
     "  float x;\n"
@@ -61,7 +61,7 @@ static const char bf16_text[] =
     "}\n"
     "static inline float bf16_round_(double d) { return bf16_load_(bf16_store_((float)d)); }\n";
 
-static const char bits_text[] = "static inline int popcount_(uint64_t x) {\n"
+const char c_bits_text[] = "static inline int popcount_(uint64_t x) {\n"
                                 "  int n = 0;\n"
                                 "  for (; x; x &= x - 1) ++n;\n"
                                 "  return n;\n"
@@ -72,9 +72,9 @@ static const char bits_text[] = "static inline int popcount_(uint64_t x) {\n"
                                 "}\n";
 
 void c_write_helpers(const c_gen *g, tn_buf *out) {
-  if (g->needs & C_NEEDS_F16) tn_buf_puts(out, f16_text);
-  if (g->needs & C_NEEDS_BF16) tn_buf_puts(out, bf16_text);
-  if (g->needs & C_NEEDS_BITS) tn_buf_puts(out, bits_text);
+  if (g->needs & C_NEEDS_F16) tn_buf_puts(out, g->d->f16_text);
+  if (g->needs & C_NEEDS_BF16) tn_buf_puts(out, g->d->bf16_text);
+  if (g->needs & C_NEEDS_BITS) tn_buf_puts(out, g->d->bits_text);
 }
 
 /* ---- 16-bit floats ---- */
@@ -164,10 +164,10 @@ static void put_element(tn_buf *out, tn_dtype t, const char *at) {
 int c_constant(c_gen *g, const tn_AllocateConst *s) {
   tn_str *name;
   const char *type, *var = tn_cstr(s->buffer_var->name);
-  TN_CHECK(s->data, CodegenError, s->span, "c: %s: constant %s has no content", g->name, var);
+  TN_CHECK(s->data, CodegenError, s->span, "%s: %s: constant %s has no content", g->d->name, g->name, var);
   const DLTensor *dl = tn_tensor_dl((const tn_tensor *)s->data);
   TN_CHECK(tn_tensor_is_contiguous(dl) && tn_device_is_host(dl->device), CodegenError, s->span,
-           "c: %s: constant %s is not a compact tensor of the host", g->name, var);
+           "%s: %s: constant %s is not a compact tensor of the host", g->d->name, g->name, var);
   tn_dtype t = ir_with_lanes(dl->dtype, 1);
   TN_GET(type, c_memory_type(g, t));
   TN_GET(name, c_name(g, s->buffer_var));

@@ -19,24 +19,6 @@ static int close_block(c_gen *g) {
   return 0;
 }
 
-/* All lanes are computed before the first is written. */
-static int store(c_gen *g, const tn_BufferStore *s) {
-  int lanes = s->value->dtype.lanes;
-  TN_VEC(values);
-  tn_str *p, *v;
-  for (int i = 0; i < lanes; ++i) {
-    TN_GET(v, lanes == 1 ? c_expr(g, s->value, 0) : c_lane_temp(g, s->value, i));
-    TN_TRY(tn_vec_push_obj(&values, v));
-  }
-  for (int i = 0; i < lanes; ++i) {
-    TN_GET(p, c_element(g, s->buffer, s->indices, i));
-    TN_GET(v, c_stored(g, s->buffer->dtype, (tn_str *)values.items[i].v.obj));
-    c_line(g);
-    tn_buf_printf(g->out, "%s = %s;\n", tn_cstr(p), tn_cstr(v));
-  }
-  return 0;
-}
-
 static int let_stmt(c_gen *g, const tn_LetStmt *s) {
   tn_str *v, *type, *name;
   TN_GET(type, c_var_type(g, s->var));
@@ -75,20 +57,15 @@ static int assert_stmt(c_gen *g, const tn_AssertStmt *s) {
 }
 
 static int allocate(c_gen *g, const tn_Allocate *s) {
-  int64_t count = s->dtype.lanes, extent;
+  int64_t n;
   tn_str *name;
   const char *type;
-  for (int64_t i = 0; i < s->extents->len; ++i) {
-    TN_CHECK(tir_as_int(tn_arr_obj(s->extents, i), &extent), CodegenError, s->span,
-             "c: %s: allocation of %s has an extent that is not constant", g->name,
-             tn_cstr(s->buffer_var->name));
-    TN_CHECK(!__builtin_mul_overflow(count, extent, &count) && count >= 0, CodegenError, s->span,
-             "c: %s: allocation of %s is too large", g->name, tn_cstr(s->buffer_var->name));
-  }
+  if (g->d->kernels) return c_kernel_allocate(g, s);
+  TN_TRY((n = c_allocation_size(g, s)) < 0);
   TN_GET(type, c_memory_type(g, ir_with_lanes(s->dtype, 1)));
   TN_GET(name, c_name(g, s->buffer_var));
   c_line(g);
-  tn_buf_printf(g->out, "%s %s[%lld];\n", type, tn_cstr(name), (long long)(count ? count : 1));
+  tn_buf_printf(g->out, "%s %s[%lld];\n", type, tn_cstr(name), (long long)n);
   return c_stmt(g, s->body);
 }
 
@@ -101,7 +78,7 @@ static int for_stmt(c_gen *g, const tn_For *s) {
   tn_str *name, *begin, *extent;
   const char *type;
   TN_CHECK(s->kind != TIR_FOR_THREAD_BINDING, CodegenError, s->span,
-           "c: %s: loop %s is bound to a thread axis, which a CPU does not have", g->name,
+           "%s: %s: loop %s is bound to a thread axis, which a CPU does not have", g->d->name, g->name,
            tn_cstr(s->loop_var->name));
   TN_GET(begin, c_temp(g, s->min, 0));
   TN_GET(extent, c_temp(g, s->extent, 0));
@@ -109,6 +86,10 @@ static int for_stmt(c_gen *g, const tn_For *s) {
   TN_GET(name, c_name(g, s->loop_var));
   const char *i = tn_cstr(name);
   c_line(g);
+  if (g->d->kernels && s->kind == TIR_FOR_UNROLLED) {
+    tn_buf_puts(g->out, "#pragma unroll\n");
+    c_line(g);
+  }
   if (tir_is_zero(s->min)) {
     tn_buf_printf(g->out, "for (%s %s = 0; %s < %s; ++%s) {\n", type, i, i, tn_cstr(extent), i);
   } else {
@@ -162,14 +143,16 @@ static int evaluate(c_gen *g, const tn_Evaluate *s) {
 }
 
 static int decl_buffer(c_gen *g, const tn_DeclBuffer *s) { return c_stmt(g, s->body); }
-static int attr_stmt(c_gen *g, const tn_AttrStmt *s) { return c_stmt(g, s->body); }
+static int attr_stmt(c_gen *g, const tn_AttrStmt *s) {
+  return g->d->kernels ? c_kernel_attr(g, s) : c_stmt(g, s->body);
+}
 
 typedef int (*stmt_case)(c_gen *g, const tn_obj *s);
 #define CASE(T, fn) [TN_TI_##T] = (stmt_case)(void (*)(void))(fn)
 
 static const stmt_case cases[] = {
     CASE(LetStmt, let_stmt),  CASE(AttrStmt, attr_stmt), CASE(AssertStmt, assert_stmt),
-    CASE(BufferStore, store), CASE(Allocate, allocate),  CASE(DeclBuffer, decl_buffer),
+    CASE(BufferStore, c_store), CASE(Allocate, allocate),  CASE(DeclBuffer, decl_buffer),
     CASE(SeqStmt, seq_stmt),  CASE(IfThenElse, if_stmt), CASE(Evaluate, evaluate),
     CASE(For, for_stmt),      CASE(While, while_stmt),   CASE(AllocateConst, allocate_const),
 };
@@ -177,7 +160,8 @@ static const stmt_case cases[] = {
 int c_stmt(c_gen *g, const tn_stmt *s) {
   uint32_t i = s->hdr.type_index;
   TN_CHECK(i < (uint32_t)TN_COUNT(cases) && cases[i], CodegenError, s->span,
-           "c: %s: a statement of type %s is left in the program: lower it first", g->name,
+           "%s: %s: a statement of type %s is left in the program: lower it first", g->d->name, g->name,
            tn_obj_key(s));
+  tn_pmap_fini(&g->vectors); /* what was read before may have changed */
   return cases[i](g, (const tn_obj *)s);
 }

@@ -1,9 +1,12 @@
-/* Generation of C99 from lowered tensor programs. Expressions become text; what an expression needs
-   before it (temporaries, calls) is written as statements in front of the one it belongs to.
-   Vectors are computed lane by lane: an expression is generated for one lane.
+/* Generation of C-like code from lowered tensor programs: C99 for hosts, and the kernel languages
+   that derive from it. Expressions become text; what an expression needs before it (temporaries,
+   calls) is written as statements in front of the one it belongs to. Vectors are computed lane by
+   lane: an expression is generated for one lane. What a language does in its own way is in its
+   c_dialect.
 
-     c_module.c  files and functions   c_stmt.c  statements
-     c_expr.c    expressions           c_call.c  calls of intrinsics
+     c_module.c  C files and functions   c_stmt.c    statements
+     c_expr.c    expressions             c_call.c    calls of intrinsics
+     c_memory.c  elements, vectors       c_kernel.c  kernels: heads, thread axes, barriers
      c_number.c  16-bit floats, bits, constants */
 #ifndef TN_TARGET_C_GEN_H_
 #define TN_TARGET_C_GEN_H_
@@ -13,26 +16,69 @@
 #include "ir/module.h"
 #include "object/functions.h"
 #include "target/target.h"
+#include "tenon/runtime.h"
 #include "tir/tir.h"
+
+typedef struct c_gen c_gen;
 
 /** Functions that have to be written in front of the code. */
 enum { C_NEEDS_F16 = 1, C_NEEDS_BF16 = 2, C_NEEDS_BITS = 4 };
 
+/** A language. Functions may be NULL where it says so. */
 typedef struct {
-  tn_buf *out;    /* functions */
-  tn_buf *decl;   /* static variables and prototypes, in front of them */
-  tn_pmap names;  /* tn_Var -> tn_str */
-  tn_map *used;   /* names in use -> how often */
-  tn_map *packed; /* packed functions -> their variable */
+  const char *name;     /* of the target, in messages */
+  const char *language; /* the same for what the text is */
+  /** Type of a scalar in registers, and of an element in memory; NULL when there is none. */
+  const char *(*type)(tn_dtype t);
+  const char *(*stored)(tn_dtype t);
+  const char *long_suffix;  /* of 64-bit constants */
+  const char *float_suffix; /* of the names of functions of floats */
+  const char *to_int_nearest;
+  /** Definitions of f16_load_, f16_store_ and f16_round_, the same for bf16, of popcount_, clz_ */
+  const char *f16_text, *bf16_text, *bits_text;
+
+  /* kernel languages only */
+  bool kernels;
+  const char *(*space)(const char *scope); /* qualifier of memory with a blank, or "" */
+  const char *shared;                      /* the same for a declaration of shared memory */
+  const char *(*axis)(const char *tag);    /* value of a thread axis; NULL when there is none */
+  const char *(*barrier)(const char *scope);
+  const char *restrict_word;
+  /** Head of a kernel up to its name. @param threads of a block, 0 when not constant */
+  int (*head)(c_gen *g, int64_t threads);
+  /** Vector of elements in memory, and what reads and writes it; NULL: element by element. */
+  const char *(*vector)(tn_dtype t, int lanes);
+  bool vectors_aligned; /* only at multiples of their size */
+  tn_str *(*vector_load)(c_gen *g, const char *type, int lanes, const char *place);
+  tn_str *(*vector_store)(c_gen *g, const char *type, int lanes, const char *place,
+                          const char *values);
+  const char *(*lane)(int lane); /* member of a vector, with its dot */
+  /** The bits of a value of a type in memory as another one. */
+  tn_str *(*reinterpret)(const char *from, const char *to, const char *value);
+  /** An intrinsic that only this language has; `*done` stays false for others. */
+  tn_str *(*call)(c_gen *g, const tn_Call *call, int op, int lane, bool *done);
+} c_dialect;
+
+struct c_gen {
+  const c_dialect *d;
+  tn_buf *out;     /* functions */
+  tn_buf *decl;    /* static variables and prototypes, in front of them */
+  tn_buf *top;     /* declarations at the start of a kernel */
+  tn_pmap names;   /* tn_Var -> tn_str */
+  tn_pmap stored;  /* pointer -> name of the type it was declared to point to */
+  tn_pmap vectors; /* BufferLoad that was read as a vector -> tn_str, its variable */
+  tn_map *used;    /* names in use -> how often */
+  tn_map *packed;  /* packed functions -> their variable */
   const tn_IRModule *ir;
   const char *name; /* of the function under generation */
   int indent, temps;
-  int needs; /* C_NEEDS_* */
-} c_gen;
+  int needs;       /* C_NEEDS_* */
+  int conditional; /* depth of conditional expressions: what is declared there is not seen after */
+};
 
 /** Starts a line. */
 void c_line(c_gen *g);
-/** C type of a scalar; NULL with CodegenError when C99 has none. */
+/** Type of a scalar; NULL with CodegenError when the language has none. */
 const char *c_type(c_gen *g, tn_dtype t);
 /** Type of a variable: pointers with what they point to. */
 tn_str *c_var_type(c_gen *g, const tn_Var *v);
@@ -49,8 +95,16 @@ tn_str *c_temp(c_gen *g, const tn_expr *e, int lane);
 /** The same, always a temporary: the value as it is now. */
 tn_str *c_lane_temp(c_gen *g, const tn_expr *e, int lane);
 tn_str *c_call(c_gen *g, const tn_Call *call, int lane);
+/** name(arguments of the call from the first on) */
+tn_str *c_call_named(c_gen *g, const tn_Call *call, const char *name, int64_t first, int lane);
+/** Argument of a call as text; CodegenError when there is none. */
+tn_str *c_call_arg(c_gen *g, const tn_Call *call, int64_t i, int lane);
 /** Element of a buffer at the place of a lane of the index. */
 tn_str *c_element(c_gen *g, const tn_Buffer *b, const tn_arr *indices, int lane);
+tn_str *c_load(c_gen *g, const tn_BufferLoad *e, int lane);
+int c_store(c_gen *g, const tn_BufferStore *s);
+/** Elements of an allocation of constant size. -1 with CodegenError. */
+int64_t c_allocation_size(c_gen *g, const tn_Allocate *s);
 int c_stmt(c_gen *g, const tn_stmt *s);
 const char *c_symbol(const tn_GlobalVar *v, const tn_PrimFunc *func);
 /** A value as it lies in memory (c_memory_type) brought into its type, and back. */
@@ -68,6 +122,25 @@ int c_constant(c_gen *g, const tn_AllocateConst *s);
 void c_write_helpers(const c_gen *g, tn_buf *out);
 /** Text as a string literal. */
 tn_str *c_string(const char *text);
+
+/* ---- kernels ---- */
+
+/** Memory a pointer points to: "global", "shared", ... Borrowed. */
+const char *c_scope_of(const tn_Var *v);
+/** A kernel as a function of the language. */
+int c_kernel(c_gen *g, const tn_PrimFunc *f);
+int c_kernel_attr(c_gen *g, const tn_AttrStmt *s);
+int c_kernel_allocate(c_gen *g, const tn_Allocate *s);
+tn_str *c_kernel_sync(c_gen *g, const tn_Call *call);
+/** The source of a module of kernels: prelude, then the functions. Owned, or NULL. */
+tn_str *c_kernel_source(const c_dialect *d, const tn_IRModule *ir, const char *prelude);
+/** A module that is launched: source or code with what its kernels take. Owned, or NULL.
+ *  @param source the text where `code` is compiled from it, else NULL */
+tn_module *c_kernel_module(int device_type, const char *format, const tn_IRModule *ir,
+                           const tn_bytes *code, const tn_str *source);
+
+/** The helpers in C99. */
+extern const char c_f16_text[], c_bf16_text[], c_bits_text[];
 
 /** "target.build.c"; part of target_init. */
 int c_build_init(void);

@@ -7,18 +7,19 @@
 
    For each axis the indices of all accesses, over the loops within the block that allocates the
    buffer, give an interval; it becomes the new extent where that has a constant bound below the old
-   one, and its begin is subtracted from every index. Buffers that are accessed by their pointer,
-   with strides, or in memory that threads share keep their shape. After ConvertBlocksToOpaque. */
+   one, and its begin is subtracted from every index. Buffers that are accessed by their pointer
+   or with strides keep their shape; memory that threads share holds what all of them access. After ConvertBlocksToOpaque. */
 #include <string.h>
 
 #include "arith/int_set.h"
 #include "base/arena.h"
-#include "tir/transforms/transforms.h"
+#include "tir/transforms/device_impl.h"
 
 /* What is known of a buffer that a block allocates. */
 typedef struct {
   int64_t outside; /* number of loops around the block */
-  bool whole;      /* keeps its shape */
+  tir_memory memory;
+  bool whole; /* keeps its shape */
   tn_IntervalSet **axes;
   tn_expr **begin; /* of the new axes; NULL: the axis stays */
   tn_Buffer *smaller;
@@ -50,11 +51,19 @@ static tn_IntervalSet *relax(compactor *x, const tn_IntervalSet *s, const tn_For
   return lo && hi ? arith_interval(lo->min_value, hi->max_value) : NULL;
 }
 
+/* Threads that share the buffer are apart in it, wherever it is allocated. */
+static bool is_over_threads(const use *u, const tn_For *loop) {
+  return loop->kind == TIR_FOR_THREAD_BINDING &&
+         tir_is_shared_along(u->memory, tn_cstr(loop->thread_binding->thread_tag));
+}
+
 static int note_index(compactor *x, use *u, int64_t axis, tn_expr *from, tn_expr *to) {
   tn_IntervalSet *s;
   TN_GET(s, arith_interval(from, to));
-  for (int64_t i = x->loops.len; i-- > u->outside;)
-    TN_GET(s, relax(x, s, (const tn_For *)x->loops.items[i].v.obj));
+  for (int64_t i = x->loops.len; i-- > 0;) {
+    const tn_For *loop = (const tn_For *)x->loops.items[i].v.obj;
+    if (i >= u->outside || is_over_threads(u, loop)) TN_GET(s, relax(x, s, loop));
+  }
   if (u->axes[axis]) TN_GET(s, arith_interval_union(&x->known, u->axes[axis], s));
   u->axes[axis] = s;
   return 0;
@@ -172,7 +181,8 @@ static bool can_shrink(const tn_Buffer *b) {
   const char *scope = tir_buffer_scope(b);
   return b->strides->len == 0 && b->axis_separators->len == 0 &&
          (!b->elem_offset || tir_is_zero(b->elem_offset)) &&
-         (strcmp(scope, "global") == 0 || strcmp(scope, "local") == 0);
+         (strcmp(scope, "global") == 0 || strcmp(scope, "local") == 0 ||
+          strcmp(scope, "warp") == 0 || tir_memory_of(scope) == TIR_MEMORY_SHARED);
 }
 
 static int open_buffer(compactor *x, const tn_Buffer *b) {
@@ -183,6 +193,7 @@ static int open_buffer(compactor *x, const tn_Buffer *b) {
   TN_GET(u->begin, (tn_expr **)tn_arena_alloc(&x->arena, (n + 1) * sizeof *u->begin));
   u->outside = x->loops.len;
   u->whole = !can_shrink(b);
+  u->memory = tir_memory_of(tir_buffer_scope(b));
   TN_TRY(tn_pmap_put(&x->uses, b, u));
   return tn_pmap_put(&x->uses, b->data, u);
 }

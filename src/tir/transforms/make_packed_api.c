@@ -165,6 +165,13 @@ static tn_obj *rewrite_call(tn_mut *m, tn_Call *op) {
 
 /* ---- the function ---- */
 
+/* What is launched in the body runs on the device of the arguments. */
+static tn_stmt *set_device(const packer *p) {
+  tn_expr *call = tir_call(TN_I32, TIR_OP_tvm_call_packed, 3, tir_str("__tvm_set_device"),
+                           tir_i32(p->device_type), (tn_expr *)p->device_id);
+  return (tn_stmt *)TN_NEW(Evaluate, .value = call);
+}
+
 static tn_stmt *packed_body(packer *p) {
   static const tn_mut_case cases[] = {TN_CASE(Evaluate, rewrite_return),
                                       TN_CASE(Call, rewrite_call)};
@@ -178,6 +185,7 @@ static tn_stmt *packed_body(packer *p) {
   tn_stmt *done = (tn_stmt *)TN_NEW(Evaluate, .value = tir_call(TN_I32, TIR_OP_ret, 1, tir_i32(0)));
   body = tir_seq2(body, done);
   TN_TRYP(read_params(p));
+  if (p->has_device && p->device_type != kDLCPU) body = tir_seq2(set_device(p), body);
   body = nest(&p->checks, body);
   if (p->has_device) {
     tn_obj *node = (tn_obj *)tn_str_from("default");
@@ -212,6 +220,8 @@ static tn_PrimFunc *pack(packer *p) {
   TN_GETP(copy.buffer_map, tn_scope_own(tn_map_new()));
   copy.ret_type = (tn_Type *)TN_NEW(PrimType, .dtype = TN_I32);
   tn_PrimFunc *f = tn_node_copy(&tn_type_PrimFunc, &copy);
+  tn_obj *host = tir_target_host(tir_func_attr(p->func, "target"));
+  if (f && host) f = tir_with_attr(f, "target", host);
   return f ? tir_with_attr(f, "calling_conv", (tn_obj *)tir_i32(1)) : NULL;
 }
 

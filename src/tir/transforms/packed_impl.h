@@ -3,7 +3,7 @@
 #ifndef TN_TIR_TRANSFORMS_PACKED_IMPL_H_
 #define TN_TIR_TRANSFORMS_PACKED_IMPL_H_
 
-#include "tir/transforms/transforms.h"
+#include "tir/transforms/device_impl.h"
 
 /** Third argument of tvm_struct_get and tvm_struct_set: a field of an array of DLTensor, or an
  * element of an array of TVMValue. */
@@ -26,8 +26,6 @@ typedef enum {
 tn_expr *tir_struct_get(tn_dtype t, tn_expr *of, int64_t index, tir_struct_field field);
 /** The type in which a scalar travels in a TVMValue. */
 tn_dtype tir_api_type(tn_dtype t);
-/** Device type of a target (an object of a higher layer); CPU where it names none. */
-int tir_target_device_type(const tn_obj *target);
 
 typedef struct {
   tn_PrimFunc *func;

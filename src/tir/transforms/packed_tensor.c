@@ -5,17 +5,6 @@
 
 #include "tir/transforms/packed_impl.h"
 
-int tir_target_device_type(const tn_obj *target) {
-  const tn_field *kind = target ? tn_type_field(target->type, "kind") : NULL;
-  tn_any k = kind ? tn_field_get(target, kind) : (tn_any){0};
-  const tn_obj *o = kind && tn_any_is_obj(&k) ? k.v.obj : NULL;
-  const tn_field *device = o ? tn_type_field(o->type, "default_device_type") : NULL;
-  if (!device) return kDLCPU;
-  tn_any d = tn_field_get(o, device);
-  int64_t v;
-  return tn_any_to_int(&d, &v) ? kDLCPU : (int)v;
-}
-
 typedef struct {
   packer *p;
   tn_Buffer *b;

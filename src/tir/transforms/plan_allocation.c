@@ -11,7 +11,7 @@
    CompactBufferAllocation, which shrinks what such a place does not need. */
 #include "base/arena.h"
 #include "tir/analysis.h"
-#include "tir/transforms/transforms.h"
+#include "tir/transforms/device_impl.h"
 
 /* A place where a buffer could be allocated: a loop body or a block. */
 typedef struct place {
@@ -27,6 +27,7 @@ typedef struct {
   tn_pmap loop;  /* loop variable -> place of the loop */
   tn_vec order;  /* allocated buffers as met */
   const place *here;
+  const place *kernel; /* around the loops over thread axes; NULL outside of them */
 } planner;
 
 static const place *meet(const place *a, const place *b) {
@@ -50,8 +51,12 @@ static int enter(planner *p, const void *node) {
 }
 
 static int use_at(planner *p, const void *what, const place *where) {
-  const tn_obj *b = tn_pmap_get(&p->owner, what);
-  return b ? tn_pmap_put(&p->lca, b, meet(tn_pmap_get(&p->lca, b), where)) : 0;
+  const tn_Buffer *b = tn_pmap_get(&p->owner, what);
+  if (!b) return 0;
+  /* the device's memory is allocated by the host */
+  if (p->kernel && tir_memory_of(tir_buffer_scope(b)) == TIR_MEMORY_GLOBAL)
+    where = meet(where, p->kernel);
+  return tn_pmap_put(&p->lca, b, meet(tn_pmap_get(&p->lca, b), where));
 }
 
 static tn_obj *use_var(tn_mut *m, tn_obj *v) {
@@ -77,12 +82,14 @@ static tn_obj *skip_buffer(tn_mut *m, tn_obj *b) {
 
 static tn_obj *walk_for(tn_mut *m, tn_For *op) {
   planner *p = m->ctx;
-  const place *outer = p->here;
+  const place *outer = p->here, *kernel = p->kernel;
   if (!tn_mut_visit(m, op->min) || !tn_mut_visit(m, op->extent)) return NULL;
+  if (op->kind == TIR_FOR_THREAD_BINDING && !kernel) p->kernel = outer;
   TN_TRYP(enter(p, op));
   TN_TRYP(tn_pmap_put(&p->loop, op->loop_var, p->here));
   if (!tn_mut_visit(m, op->body)) return NULL;
   p->here = outer;
+  p->kernel = kernel;
   return (tn_obj *)op;
 }
 
