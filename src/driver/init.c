@@ -15,14 +15,8 @@
 #include "tir/tir.h"
 
 static int (*const layers[])(void) = {
-    ir_init,
-    arith_init,
-    tir_init,
-    te_init,
-    kernels_init,
-    relay_init,
-    target_init,
-    driver_tir_pipeline_init,
+    ir_init,           arith_init, tir_init,    te_init,
+    kernels_init,      relay_init, target_init, driver_tir_pipeline_init,
     driver_build_init,
 };
 

@@ -11,10 +11,13 @@
 
 /* ---- code ---- */
 
-static const char *const tag_names[TN_LAUNCH_TAGS] = {
-    "blockIdx.x",  "blockIdx.y",  "blockIdx.z",
-    "threadIdx.x", "threadIdx.y", "threadIdx.z",
-    "tir.use_dyn_shared_memory"};
+static const char *const tag_names[TN_LAUNCH_TAGS] = {"blockIdx.x",
+                                                      "blockIdx.y",
+                                                      "blockIdx.z",
+                                                      "threadIdx.x",
+                                                      "threadIdx.y",
+                                                      "threadIdx.z",
+                                                      "tir.use_dyn_shared_memory"};
 
 const char *tn_launch_tag_name(tn_launch_tag t) { return tag_names[t]; }
 

@@ -45,8 +45,8 @@ typedef struct tn_device_code {
 } tn_device_code;
 
 /** Code without kernels yet. @param data, source retained; source may be NULL. NULL: MemoryError */
-TN_API tn_device_code *tn_device_code_new(int device_type, const char *format,
-                                          const tn_bytes *data, const tn_str *source);
+TN_API tn_device_code *tn_device_code_new(int device_type, const char *format, const tn_bytes *data,
+                                          const tn_str *source);
 /** Adds a kernel. @param types vector of dtypes @param tags vector of strings: "blockIdx.x", ...
  * @return 0, or -1: ValueError for an unknown tag, MemoryError */
 TN_API int tn_device_code_add(tn_device_code *c, const char *name, const tn_vec *types,
@@ -73,7 +73,7 @@ typedef struct {
       double f64;
     } v;
     bool is_data; /* memory of the device */
-  } *args;
+  } * args;
 } tn_launch;
 
 /** What a plug-in does with kernels. Functions return 0, or -1 with an error. Calls for one device

@@ -1,6 +1,6 @@
-/* What is used of OpenCL 1.2: types, numbers and functions as the standard gives them. The functions
-   are found in the system's loader (libOpenCL) when the plug-in starts, so nothing is needed to
-   build it. */
+/* What is used of OpenCL 1.2: types, numbers and functions as the standard gives them. The
+   functions are found in the system's loader (libOpenCL) when the plug-in starts, so nothing is
+   needed to build it. */
 #ifndef TN_RUNTIME_OPENCL_CL_API_H_
 #define TN_RUNTIME_OPENCL_CL_API_H_
 
@@ -45,8 +45,8 @@ enum {
   F(int32_t, GetDeviceIDs, (cl_platform, uint64_t, uint32_t, cl_device *, uint32_t *))             \
   F(int32_t, GetDeviceInfo, (cl_device, uint32_t, size_t, void *, size_t *))                       \
   F(cl_context, CreateContext,                                                                     \
-    (const intptr_t *, uint32_t, const cl_device *, void (*)(const char *, const void *, size_t, void *), \
-     void *, int32_t *))                                                                           \
+    (const intptr_t *, uint32_t, const cl_device *,                                                \
+     void (*)(const char *, const void *, size_t, void *), void *, int32_t *))                     \
   F(cl_queue, CreateCommandQueue, (cl_context, cl_device, uint64_t, int32_t *))                    \
   F(int32_t, ReleaseCommandQueue, (cl_queue))                                                      \
   F(cl_mem, CreateBuffer, (cl_context, uint64_t, size_t, void *, int32_t *))                       \

@@ -124,8 +124,8 @@ static int number(const opencl_device *d, uint32_t what, int64_t scale, tn_any *
 
 static int string(const opencl_device *d, uint32_t what, tn_any *out) {
   char text[256] = "";
-  TN_TRY(opencl_check(cl.GetDeviceInfo(d->id, what, sizeof text - 1, text, NULL),
-                      "device attribute"));
+  TN_TRY(
+      opencl_check(cl.GetDeviceInfo(d->id, what, sizeof text - 1, text, NULL), "device attribute"));
   tn_str *s;
   TN_GET(s, tn_str_new(text));
   *out = tn_any_obj(s);

@@ -9,8 +9,8 @@ static const tn_expr *arg(const tn_Call *call, int64_t i) {
 
 static int need(c_gen *g, const tn_Call *call, int64_t n) {
   TN_CHECK(call->args->len >= n, CodegenError, call->span,
-           "%s: %s: %s: expected at least %lld arguments, got %lld", g->d->name, g->name, tn_obj_key(call->op),
-           (long long)n, (long long)call->args->len);
+           "%s: %s: %s: expected at least %lld arguments, got %lld", g->d->name, g->name,
+           tn_obj_key(call->op), (long long)n, (long long)call->args->len);
   return 0;
 }
 
@@ -35,38 +35,22 @@ tn_str *c_call_named(c_gen *g, const tn_Call *call, const char *name, int64_t fi
 
 /* Functions of <math.h>; float's have an f behind the name. */
 static const char *const math[TIR_OP_END] = {
-    [TIR_OP_exp] = "exp",
-    [TIR_OP_exp2] = "exp2",
-    [TIR_OP_log] = "log",
-    [TIR_OP_log2] = "log2",
-    [TIR_OP_log10] = "log10",
-    [TIR_OP_log1p] = "log1p",
-    [TIR_OP_sqrt] = "sqrt",
-    [TIR_OP_sin] = "sin",
-    [TIR_OP_cos] = "cos",
-    [TIR_OP_tan] = "tan",
-    [TIR_OP_sinh] = "sinh",
-    [TIR_OP_cosh] = "cosh",
-    [TIR_OP_tanh] = "tanh",
-    [TIR_OP_asin] = "asin",
-    [TIR_OP_acos] = "acos",
-    [TIR_OP_atan] = "atan",
-    [TIR_OP_asinh] = "asinh",
-    [TIR_OP_acosh] = "acosh",
-    [TIR_OP_atanh] = "atanh",
-    [TIR_OP_erf] = "erf",
-    [TIR_OP_floor] = "floor",
-    [TIR_OP_ceil] = "ceil",
-    [TIR_OP_trunc] = "trunc",
-    [TIR_OP_round] = "round",
-    [TIR_OP_fabs] = "fabs",
-    [TIR_OP_pow] = "pow",
-    [TIR_OP_fma] = "fma",
-    [TIR_OP_fmod] = "fmod",
-    [TIR_OP_atan2] = "atan2",
-    [TIR_OP_hypot] = "hypot",
-    [TIR_OP_copysign] = "copysign",
-    [TIR_OP_nextafter] = "nextafter",
+    [TIR_OP_exp] = "exp",           [TIR_OP_exp2] = "exp2",
+    [TIR_OP_log] = "log",           [TIR_OP_log2] = "log2",
+    [TIR_OP_log10] = "log10",       [TIR_OP_log1p] = "log1p",
+    [TIR_OP_sqrt] = "sqrt",         [TIR_OP_sin] = "sin",
+    [TIR_OP_cos] = "cos",           [TIR_OP_tan] = "tan",
+    [TIR_OP_sinh] = "sinh",         [TIR_OP_cosh] = "cosh",
+    [TIR_OP_tanh] = "tanh",         [TIR_OP_asin] = "asin",
+    [TIR_OP_acos] = "acos",         [TIR_OP_atan] = "atan",
+    [TIR_OP_asinh] = "asinh",       [TIR_OP_acosh] = "acosh",
+    [TIR_OP_atanh] = "atanh",       [TIR_OP_erf] = "erf",
+    [TIR_OP_floor] = "floor",       [TIR_OP_ceil] = "ceil",
+    [TIR_OP_trunc] = "trunc",       [TIR_OP_round] = "round",
+    [TIR_OP_fabs] = "fabs",         [TIR_OP_pow] = "pow",
+    [TIR_OP_fma] = "fma",           [TIR_OP_fmod] = "fmod",
+    [TIR_OP_atan2] = "atan2",       [TIR_OP_hypot] = "hypot",
+    [TIR_OP_copysign] = "copysign", [TIR_OP_nextafter] = "nextafter",
     [TIR_OP_ldexp] = "ldexp",
 };
 
@@ -93,7 +77,8 @@ static tn_str *call_composed(c_gen *g, tir_op_id op, const tn_Call *call, int la
 static tn_str *call_extern(c_gen *g, const tn_Call *call, int lane) {
   TN_TRYP(need(g, call, 1));
   const tn_StringImm *name = TN_AS(StringImm, arg(call, 0));
-  TN_CHECKP(name, CodegenError, call->span, "%s: %s: call_extern: expected the name of a function", g->d->name, g->name);
+  TN_CHECKP(name, CodegenError, call->span, "%s: %s: call_extern: expected the name of a function",
+            g->d->name, g->name);
   return c_call_named(g, call, tn_cstr(name->value), 1, lane);
 }
 
@@ -266,7 +251,8 @@ static tn_str *call_packed(c_gen *g, const tn_Call *call, bool by_symbol) {
   const char *type;
   TN_TRYP(need(g, call, 5));
   const tn_StringImm *name = TN_AS(StringImm, arg(call, 0));
-  TN_CHECKP(name, CodegenError, call->span, "%s: %s: packed call: expected a name", g->d->name, g->name);
+  TN_CHECKP(name, CodegenError, call->span, "%s: %s: packed call: expected a name", g->d->name,
+            g->name);
   for (int i = 1; i < 5; ++i) TN_GETP(s[i], c_expr(g, arg(call, i), 0));
   if (!by_symbol) TN_GETP(f, packed_variable(g, tn_cstr(name->value)));
   const char *v = tn_cstr(s[1]), *t = tn_cstr(s[2]), *b = tn_cstr(s[3]), *e = tn_cstr(s[4]);
@@ -310,8 +296,7 @@ static tn_str *reinterpret(c_gen *g, const tn_Call *call, int lane) {
   if (call->dtype.code == kDLOpaqueHandle || source.code == kDLOpaqueHandle)
     return tn_str_fmt("((%s)%s)", to, tn_cstr(v));
   TN_GETP(v, c_stored(g, source, v));
-  if (g->d->reinterpret)
-    return c_loaded(g, call->dtype, g->d->reinterpret(from, to, tn_cstr(v)));
+  if (g->d->reinterpret) return c_loaded(g, call->dtype, g->d->reinterpret(from, to, tn_cstr(v)));
   int t = ++g->temps;
   c_line(g);
   tn_buf_printf(g->out, "%s s%d_ = %s; %s t%d_; memcpy(&t%d_, &s%d_, sizeof t%d_);\n", from, t,
@@ -400,7 +385,8 @@ tn_str *c_call(c_gen *g, const tn_Call *call, int lane) {
   case TIR_OP_tvm_call_cpacked_lowered: return call_packed(g, call, true);
   case TIR_OP_TVMBackendAllocWorkspace:
     return c_call_named(g, call, "TVMBackendAllocWorkspace", 0, 0);
-  case TIR_OP_TVMBackendFreeWorkspace: return c_call_named(g, call, "TVMBackendFreeWorkspace", 0, 0);
+  case TIR_OP_TVMBackendFreeWorkspace:
+    return c_call_named(g, call, "TVMBackendFreeWorkspace", 0, 0);
   case TIR_OP_tvm_throw_last_error: return nothing(g, "return -1;\n");
   case TIR_OP_assume:
   case TIR_OP_prefetch: return nothing(g, "");
@@ -421,5 +407,6 @@ tn_str *c_call(c_gen *g, const tn_Call *call, int lane) {
   case TIR_OP_ret: return ret(g, call);
   }
   return TN_RAISEP(CodegenError, call->span, "%s: %s: no code for the intrinsic %s: lower it first",
-                   g->d->name, g->name, op == TIR_OP_END ? "?" : tn_cstr(((tn_Op *)call->op)->name));
+                   g->d->name, g->name,
+                   op == TIR_OP_END ? "?" : tn_cstr(((tn_Op *)call->op)->name));
 }

@@ -324,6 +324,7 @@ static const expr_case cases[] = {
 tn_str *c_expr(c_gen *g, const void *e, int lane) {
   uint32_t i = ((const tn_obj *)e)->type_index;
   TN_CHECKP(i < (uint32_t)TN_COUNT(cases) && cases[i], CodegenError, ((const tn_expr *)e)->span,
-            "%s: %s: an expression of type %s is left in the program", g->d->name, g->name, tn_obj_key(e));
+            "%s: %s: an expression of type %s is left in the program", g->d->name, g->name,
+            tn_obj_key(e));
   return cases[i](g, e, lane);
 }

@@ -109,8 +109,8 @@ static int write_param(c_gen *g, const tn_Var *v, bool first, bool noalias) {
     TN_GET(type, tn_str_from(text));
   }
   TN_GET(name, c_name(g, v));
-  tn_buf_printf(g->out, "%s %s%s", tn_cstr(type),
-                pointer && noalias ? g->d->restrict_word : "", tn_cstr(name));
+  tn_buf_printf(g->out, "%s %s%s", tn_cstr(type), pointer && noalias ? g->d->restrict_word : "",
+                tn_cstr(name));
   return 0;
 }
 

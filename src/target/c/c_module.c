@@ -28,6 +28,7 @@ static const char *stored_type(tn_dtype t) {
 
 static const c_dialect c99 = {
     .name = "c",
+    .language = "C99",
     .type = scalar_type,
     .stored = stored_type,
     .long_suffix = "LL",

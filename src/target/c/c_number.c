@@ -62,14 +62,14 @@ const char c_bf16_text[] =
     "static inline float bf16_round_(double d) { return bf16_load_(bf16_store_((float)d)); }\n";
 
 const char c_bits_text[] = "static inline int popcount_(uint64_t x) {\n"
-                                "  int n = 0;\n"
-                                "  for (; x; x &= x - 1) ++n;\n"
-                                "  return n;\n"
-                                "}\n"
-                                "static inline int clz_(uint64_t x, int bits) {\n"
-                                "  for (; x; x >>= 1) --bits;\n"
-                                "  return bits;\n"
-                                "}\n";
+                           "  int n = 0;\n"
+                           "  for (; x; x &= x - 1) ++n;\n"
+                           "  return n;\n"
+                           "}\n"
+                           "static inline int clz_(uint64_t x, int bits) {\n"
+                           "  for (; x; x >>= 1) --bits;\n"
+                           "  return bits;\n"
+                           "}\n";
 
 void c_write_helpers(const c_gen *g, tn_buf *out) {
   if (g->needs & C_NEEDS_F16) tn_buf_puts(out, g->d->f16_text);
@@ -164,7 +164,8 @@ static void put_element(tn_buf *out, tn_dtype t, const char *at) {
 int c_constant(c_gen *g, const tn_AllocateConst *s) {
   tn_str *name;
   const char *type, *var = tn_cstr(s->buffer_var->name);
-  TN_CHECK(s->data, CodegenError, s->span, "%s: %s: constant %s has no content", g->d->name, g->name, var);
+  TN_CHECK(s->data, CodegenError, s->span, "%s: %s: constant %s has no content", g->d->name,
+           g->name, var);
   const DLTensor *dl = tn_tensor_dl((const tn_tensor *)s->data);
   TN_CHECK(tn_tensor_is_contiguous(dl) && tn_device_is_host(dl->device), CodegenError, s->span,
            "%s: %s: constant %s is not a compact tensor of the host", g->d->name, g->name, var);

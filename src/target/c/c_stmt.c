@@ -78,8 +78,8 @@ static int for_stmt(c_gen *g, const tn_For *s) {
   tn_str *name, *begin, *extent;
   const char *type;
   TN_CHECK(s->kind != TIR_FOR_THREAD_BINDING, CodegenError, s->span,
-           "%s: %s: loop %s is bound to a thread axis, which a CPU does not have", g->d->name, g->name,
-           tn_cstr(s->loop_var->name));
+           "%s: %s: loop %s is bound to a thread axis, which a CPU does not have", g->d->name,
+           g->name, tn_cstr(s->loop_var->name));
   TN_GET(begin, c_temp(g, s->min, 0));
   TN_GET(extent, c_temp(g, s->extent, 0));
   TN_GET(type, c_type(g, s->loop_var->dtype));
@@ -151,17 +151,17 @@ typedef int (*stmt_case)(c_gen *g, const tn_obj *s);
 #define CASE(T, fn) [TN_TI_##T] = (stmt_case)(void (*)(void))(fn)
 
 static const stmt_case cases[] = {
-    CASE(LetStmt, let_stmt),  CASE(AttrStmt, attr_stmt), CASE(AssertStmt, assert_stmt),
+    CASE(LetStmt, let_stmt),    CASE(AttrStmt, attr_stmt), CASE(AssertStmt, assert_stmt),
     CASE(BufferStore, c_store), CASE(Allocate, allocate),  CASE(DeclBuffer, decl_buffer),
-    CASE(SeqStmt, seq_stmt),  CASE(IfThenElse, if_stmt), CASE(Evaluate, evaluate),
-    CASE(For, for_stmt),      CASE(While, while_stmt),   CASE(AllocateConst, allocate_const),
+    CASE(SeqStmt, seq_stmt),    CASE(IfThenElse, if_stmt), CASE(Evaluate, evaluate),
+    CASE(For, for_stmt),        CASE(While, while_stmt),   CASE(AllocateConst, allocate_const),
 };
 
 int c_stmt(c_gen *g, const tn_stmt *s) {
   uint32_t i = s->hdr.type_index;
   TN_CHECK(i < (uint32_t)TN_COUNT(cases) && cases[i], CodegenError, s->span,
-           "%s: %s: a statement of type %s is left in the program: lower it first", g->d->name, g->name,
-           tn_obj_key(s));
+           "%s: %s: a statement of type %s is left in the program: lower it first", g->d->name,
+           g->name, tn_obj_key(s));
   tn_pmap_fini(&g->vectors); /* what was read before may have changed */
   return cases[i](g, (const tn_obj *)s);
 }

@@ -6,23 +6,21 @@
 #include "target/target_impl.h"
 #include "tenon/runtime.h"
 
-static const char prelude[] =
-    "#ifdef cl_khr_fp64\n"
-    "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
-    "#endif\n"
-    "#ifndef INT32_MIN\n"
-    "#define INT32_MIN (-2147483647 - 1)\n"
-    "#define INT64_MIN (-9223372036854775807L - 1)\n"
-    "#endif\n\n";
+static const char prelude[] = "#ifdef cl_khr_fp64\n"
+                              "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
+                              "#endif\n"
+                              "#ifndef INT32_MIN\n"
+                              "#define INT32_MIN (-2147483647 - 1)\n"
+                              "#define INT64_MIN (-9223372036854775807L - 1)\n"
+                              "#endif\n\n";
 
-static const char f16_text[] =
-    "float f16_load_(ushort h) { return vload_half(0, (half*)&h); }\n"
-    "ushort f16_store_(float x) {\n"
-    "  ushort h;\n"
-    "  vstore_half_rte(x, 0, (half*)&h);\n"
-    "  return h;\n"
-    "}\n"
-    "float f16_round_(float x) { return f16_load_(f16_store_(x)); }\n";
+static const char f16_text[] = "float f16_load_(ushort h) { return vload_half(0, (half*)&h); }\n"
+                               "ushort f16_store_(float x) {\n"
+                               "  ushort h;\n"
+                               "  vstore_half_rte(x, 0, (half*)&h);\n"
+                               "  return h;\n"
+                               "}\n"
+                               "float f16_round_(float x) { return f16_load_(f16_store_(x)); }\n";
 
 static const char bf16_text[] =
     "float bf16_load_(ushort h) { return as_float((uint)h << 16); }\n"
@@ -61,11 +59,11 @@ static const char *space(const char *scope) {
 
 static const char *vector(tn_dtype t, int lanes) {
   static const char *const names[][4] = {
-      {"char2", "char4", "char8", "char16"},       {"uchar2", "uchar4", "uchar8", "uchar16"},
-      {"short2", "short4", "short8", "short16"},   {"ushort2", "ushort4", "ushort8", "ushort16"},
-      {"int2", "int4", "int8", "int16"},           {"uint2", "uint4", "uint8", "uint16"},
-      {"long2", "long4", "long8", "long16"},       {"ulong2", "ulong4", "ulong8", "ulong16"},
-      {"float2", "float4", "float8", "float16"},   {"double2", "double4", "double8", "double16"}};
+      {"char2", "char4", "char8", "char16"},     {"uchar2", "uchar4", "uchar8", "uchar16"},
+      {"short2", "short4", "short8", "short16"}, {"ushort2", "ushort4", "ushort8", "ushort16"},
+      {"int2", "int4", "int8", "int16"},         {"uint2", "uint4", "uint8", "uint16"},
+      {"long2", "long4", "long8", "long16"},     {"ulong2", "ulong4", "ulong8", "ulong16"},
+      {"float2", "float4", "float8", "float16"}, {"double2", "double4", "double8", "double16"}};
   int n = lanes == 2 ? 0 : lanes == 4 ? 1 : lanes == 8 ? 2 : lanes == 16 ? 3 : -1;
   int size = t.bits == 8 ? 0 : t.bits == 16 ? 2 : t.bits == 32 ? 4 : t.bits == 64 ? 6 : -1;
   if (n < 0 || size < 0) return NULL;
@@ -136,6 +134,7 @@ static tn_str *call(c_gen *g, const tn_Call *e, int op, int lane_, bool *done) {
 
 static const c_dialect opencl = {
     .name = "opencl",
+    .language = "OpenCL C",
     .type = type,
     .stored = stored,
     .long_suffix = "L",

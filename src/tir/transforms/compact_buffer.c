@@ -8,7 +8,8 @@
    For each axis the indices of all accesses, over the loops within the block that allocates the
    buffer, give an interval; it becomes the new extent where that has a constant bound below the old
    one, and its begin is subtracted from every index. Buffers that are accessed by their pointer
-   or with strides keep their shape; memory that threads share holds what all of them access. After ConvertBlocksToOpaque. */
+   or with strides keep their shape; memory that threads share holds what all of them access. After
+   ConvertBlocksToOpaque. */
 #include <string.h>
 
 #include "arith/int_set.h"

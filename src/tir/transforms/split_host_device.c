@@ -26,8 +26,8 @@ typedef struct {
 
 typedef struct {
   tn_pmap defined;
-  tn_vec used;     /* Var, once each */
-  tn_vec buffers;  /* Buffer, once each */
+  tn_vec used;    /* Var, once each */
+  tn_vec buffers; /* Buffer, once each */
   tn_pmap seen;
 } region;
 
@@ -105,15 +105,28 @@ static tn_GlobalVar *fresh_name(const splitter *s) {
   return name ? ir_global_var(tn_cstr(name)) : NULL;
 }
 
-static tn_PrimFunc *kernel(tn_arr *params, tn_stmt *body, tn_obj *target, tn_dtype result) {
+/* The kernel has variables of its own. */
+static tn_arr *renew_params(const tn_arr *params, tn_stmt **body) {
+  TN_PMAP(fresh);
+  TN_VEC(v);
+  for (int64_t i = 0; i < params->len; ++i) {
+    const tn_Var *old = (const tn_Var *)tn_arr_obj(params, i);
+    tn_Var *var = tir_var_like(old, tn_cstr(old->name));
+    if (!var || tn_vec_push_obj(&v, var) || tn_pmap_put(&fresh, old, var)) return NULL;
+  }
+  TN_GETP(*body, tir_substitute(*body, &fresh));
+  return tn_arr_from(&v);
+}
+
+static tn_PrimFunc *kernel(const tn_arr *args, tn_stmt *body, tn_obj *target, tn_Type *result) {
+  tn_arr *params;
+  TN_GETP(params, renew_params(args, &body));
   tn_map *attrs = tn_map_with(NULL, tn_any_cstr("target"), tn_any_obj(target));
   attrs = attrs ? tn_map_with(attrs, tn_any_cstr("tir.noalias"), tn_any_obj(tir_bool(true))) : NULL;
-  attrs =
-      attrs ? tn_map_with(attrs, tn_any_cstr("tir.is_global_func"), tn_any_obj(tir_bool(true)))
-            : NULL;
+  attrs = attrs ? tn_map_with(attrs, tn_any_cstr("tir.is_global_func"), tn_any_obj(tir_bool(true)))
+                : NULL;
   if (!attrs) return NULL;
-  return TN_MAKE(PrimFunc, .params = params, .body = body,
-                 .ret_type = (tn_Type *)TN_NEW(PrimType, .dtype = result),
+  return TN_MAKE(PrimFunc, .params = params, .body = body, .ret_type = result,
                  .buffer_map = tn_scope_own(tn_map_new()), .attrs = ir_attrs_new(attrs));
 }
 
@@ -121,9 +134,9 @@ static tn_PrimFunc *kernel(tn_arr *params, tn_stmt *body, tn_obj *target, tn_dty
 static tn_stmt *checked_call(tn_GlobalVar *v, tn_arr *args) {
   tn_Var *code = tir_var("kernel_error_code", TN_I32);
   tn_expr *call = (tn_expr *)TN_NEW(Call, .dtype = TN_I32, .op = (tn_BaseExpr *)v, .args = args);
-  tn_stmt *check = (tn_stmt *)TN_NEW(
-      AssertStmt, .condition = tir_eq((tn_expr *)code, tir_i32(0)),
-      .message = tir_str("Error executing compute kernel"), .body = tir_nop());
+  tn_stmt *check =
+      (tn_stmt *)TN_NEW(AssertStmt, .condition = tir_eq((tn_expr *)code, tir_i32(0)),
+                        .message = tir_str("Error executing compute kernel"), .body = tir_nop());
   return (tn_stmt *)TN_NEW(LetStmt, .var = code, .value = call, .body = check);
 }
 
@@ -136,13 +149,14 @@ static tn_stmt *split(splitter *s, region *r, tn_obj *target, tn_stmt *body) {
   TN_GETP(v, fresh_name(s));
   TN_GETP(body, with_buffers(r, body));
   if (checked)
-    body = tir_seq2(body, (tn_stmt *)TN_NEW(Evaluate,
-                                            .value = tir_call(TN_I32, TIR_OP_ret, 1, tir_i32(0))));
-  tn_PrimFunc *f = kernel(params, body, target, checked ? TN_I32 : TN_VOID);
+    body = tir_seq2(
+        body, (tn_stmt *)TN_NEW(Evaluate, .value = tir_call(TN_I32, TIR_OP_ret, 1, tir_i32(0))));
+  tn_Type *nothing = (tn_Type *)TN_NEW(TupleType, .fields = tn_arr_of(0)),
+          *code = (tn_Type *)TN_NEW(PrimType, .dtype = TN_I32);
+  tn_PrimFunc *f = kernel(params, body, target, checked ? code : nothing);
   if (!f || ir_module_add(s->out, v, (tn_BaseFunc *)f, false)) return NULL;
   if (checked) return checked_call(v, params);
-  tn_expr *call = (tn_expr *)TN_NEW(Call, .dtype = TN_VOID, .op = (tn_BaseExpr *)v,
-                                    .args = params);
+  tn_expr *call = (tn_expr *)TN_NEW(Call, .dtype = TN_VOID, .op = (tn_BaseExpr *)v, .args = params);
   return (tn_stmt *)TN_NEW(Evaluate, .value = call);
 }
 

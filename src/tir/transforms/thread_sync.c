@@ -296,8 +296,7 @@ static int look_store(planner *p, const tn_BufferStore *s) {
   TN_GET(e, new_entry(p, s));
   TN_TRY(collect(p, s->indices, &e->list) || collect(p, s->value, &e->list));
   if (!in_scope(p, data)) return 0;
-  return push(&e->list,
-              (access){data, only_index(s->indices), ACCESS_WRITE, p->doubled == data});
+  return push(&e->list, (access){data, only_index(s->indices), ACCESS_WRITE, p->doubled == data});
 }
 
 static int look_launch(planner *p, const tn_AttrStmt *s, const tn_IterVar *axis) {
@@ -330,7 +329,8 @@ static int look_children(void *ctx, tn_obj *o) {
 
 static int look(planner *p, const tn_stmt *s) {
   TN_TRY(tn_stack_check("the program"));
-  if (!p->at && !TN_IS(AttrStmt, s)) return tn_visit_children((tn_obj *)(uintptr_t)s, look_children, p);
+  if (!p->at && !TN_IS(AttrStmt, s))
+    return tn_visit_children((tn_obj *)(uintptr_t)s, look_children, p);
   switch (s->hdr.type_index) {
   case TN_TI_BufferStore: return look_store(p, (const tn_BufferStore *)s);
   case TN_TI_Evaluate: return look_leaf(p, s, ((const tn_Evaluate *)s)->value);
@@ -367,9 +367,8 @@ static tn_stmt *global_sync(const planner *p) {
   }
   if (!lead) lead = tir_bool(true);
   if (!blocks) blocks = tir_i32(1);
-  return (tn_stmt *)TN_NEW(Evaluate,
-                           .value = tir_call(TN_I32, TIR_OP_tvm_storage_sync, 3,
-                                             tir_str("global"), lead, blocks));
+  return (tn_stmt *)TN_NEW(Evaluate, .value = tir_call(TN_I32, TIR_OP_tvm_storage_sync, 3,
+                                                       tir_str("global"), lead, blocks));
 }
 
 static tn_obj *insert(tn_mut *m, tn_obj *s) {
@@ -387,9 +386,13 @@ static void planner_fini(planner *p) {
 }
 
 tn_PrimFunc *tir_thread_sync(tn_PrimFunc *f, const tn_pass_ctx *c) {
-  static const tn_mut_case cases[] = {TN_CASE(BufferStore, insert), TN_CASE(Evaluate, insert),
-                                      TN_CASE(IfThenElse, insert),  TN_CASE(For, insert),
-                                      TN_CASE(While, insert),       TN_CASE(LetStmt, insert)};
+  static const tn_mut_case cases[] = {TN_CASE(BufferStore, insert),
+                                      TN_CASE(Evaluate, insert),
+                                      TN_CASE(IfThenElse, insert),
+                                      TN_CASE(For, insert),
+                                      TN_CASE(While, insert),
+                                      TN_CASE(LetStmt, insert),
+                                      TN_CASE(SeqStmt, tir_flat_sequence)};
   __attribute__((cleanup(planner_fini))) planner p = {0};
   TN_CHECKP(c->nargs == 1 && tn_any_to_cstr(&c->args[0], &p.scope) == 0, TypeError, NULL,
             "tir.ThreadSync: expected the name of a memory, such as \"shared\"");
