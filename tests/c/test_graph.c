@@ -294,6 +294,59 @@ static void test_a_run_allocates_nothing(void **state) {
   }
 }
 
+/* Calls a function of a module; its result is dropped. */
+static int call(tn_module *m, const char *name, const tn_any *args, int32_t n) {
+  tn_func *f;
+  tn_any ret;
+  TN_GET(f, tn_module_require(m, name, false));
+  int err = tn_func_call(f, args, n, &ret);
+  tn_release(f);
+  if (err) return -1;
+  tn_any_release(&ret);
+  return 0;
+}
+
+static int use_module(tn_module *m) {
+  static const char *const plain[] = {"get_input_info", "get_output_info", "run", "profile",
+                                      "profile_rpc"};
+  tn_any numbers[] = {tn_any_int(1), tn_any_int(0)};
+  for (int i = 0; i < TN_COUNT(plain); ++i) TN_TRY(call(m, plain[i], NULL, 0));
+  TN_TRY(call(m, "run_from_inputs", numbers, 2));
+  TN_TRY(call(m, "get_node_output", numbers, 2));
+  TN_TRY(call(m, "debug_get_output", numbers, 1));
+  TN_TRY(call(m, "_describe_input", numbers, 1));
+  return call(m, "run_individual", numbers, 1);
+}
+
+/* A factory saved, loaded, and its debug executor in use. */
+static int use_factory(void *ctx) {
+  tn_module *lib = graph_module(), *factory = NULL, *loaded = NULL, *m = NULL;
+  tn_str *json = lib ? tn_str_new(net) : NULL;
+  if (json) factory = tn_graph_factory_new(json, lib, "default", ctx);
+  tn_bytes *saved = factory ? tn_module_save_binary(factory) : NULL;
+  tn_reader r =
+      saved ? (tn_reader){tn_bytes_get(saved).data, tn_bytes_get(saved).size, 0} : (tn_reader){0};
+  if (saved) loaded = tn_module_load_binary("GraphExecutorFactory", &r);
+  tn_func *f = loaded && tn_module_import(loaded, lib) == 0
+                   ? tn_module_require(loaded, "debug_create", false)
+                   : NULL;
+  tn_any args[] = {tn_any_cstr("default"), tn_any_device(cpu)}, ret = tn_any_none();
+  if (f && tn_func_call(f, args, 2, &ret) == 0) m = (tn_module *)ret.v.obj;
+  int err = m ? use_module(m) : -1;
+  tn_release(lib), tn_release(factory), tn_release(loaded), tn_release(m);
+  tn_release(json), tn_release(saved), tn_release(f);
+  return err;
+}
+
+static void test_factory_out_of_memory(void **state) {
+  (void)state;
+  tn_tensor *p = array(1, 10, 20, 30, 40);
+  tn_map *params = params_of("p", p);
+  assert_int_equal(use_factory(params), 0); /* what the thread keeps is allocated now */
+  assert_true(fail_every_allocation(use_factory, params) > 100);
+  tn_release(params), tn_release(p);
+}
+
 static int everything(void *ctx) {
   (void)ctx;
   tn_graph_executor *x = new_net(net);
@@ -468,6 +521,7 @@ int main(void) {
       cmocka_unit_test(test_staging_over_a_shared_parameter),
       cmocka_unit_test(test_a_run_allocates_nothing),
       cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_factory_out_of_memory),
       cmocka_unit_test(test_broken_graphs),
       cmocka_unit_test(test_failing_function),
       cmocka_unit_test(test_arrays_that_do_not_fit),

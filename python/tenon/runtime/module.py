@@ -307,6 +307,7 @@ class Module(Object):
             cache_flush_bytes,
             f_preproc,
         )
+        measure.release_gil = True
 
         def evaluator(*args):
             """Call the function as asked for; returns a BenchmarkResult."""

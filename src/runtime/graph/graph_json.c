@@ -247,10 +247,9 @@ static int read_operator(reader *r, int32_t i) {
   if (ninput != node->ninput)
     return INVALID("nodes[%d] (\"%.60s\"): num_inputs is %lld, but inputs has %d", i, node->name,
                    (long long)ninput, node->ninput);
-  if (noutput < 0 || noutput > node->noutput)
+  if (noutput != node->noutput)
     return INVALID("nodes[%d] (\"%.60s\"): num_outputs is %lld, but node_row_ptr has room for %d",
                    i, node->name, (long long)noutput, node->noutput);
-  node->noutput = (int32_t)noutput;
   node->flatten = flatten != 0;
   return 0;
 }

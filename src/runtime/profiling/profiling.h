@@ -74,7 +74,7 @@ static inline tn_obj *tn_ratio(double ratio) { return (tn_obj *)TN_NEW(Ratio, .r
  * empty string. Ratios are not added: the first stays. */
 tn_obj *tn_metric_add(tn_obj *a, tn_obj *b);
 /** Microseconds of the metric "Duration (us)" of a call, or -1. */
-double tn_call_duration(const tn_map *call);
+TN_API double tn_call_duration(const tn_map *call);
 /** Names of all metrics of the calls: those that each call has, in their usual order, then the
  * others, sorted. Owned by the scope. */
 tn_arr *tn_metric_names(const tn_vec *calls);

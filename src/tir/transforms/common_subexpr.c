@@ -353,7 +353,7 @@ static int by_size(const void *a, const void *b) {
 
 /* Large terms first: what is left of the small ones is known when it is their turn. */
 static int choose(cse *x) {
-  qsort(x->terms, (size_t)x->nterms, sizeof(term *), by_size);
+  if (x->nterms > 0) qsort(x->terms, (size_t)x->nterms, sizeof(term *), by_size);
   for (int64_t i = 0; i < x->nterms; ++i) {
     term *t = x->terms[i];
     if (t->count == 0 || t->size == 1) continue;
