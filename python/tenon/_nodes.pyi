@@ -488,6 +488,11 @@ class TypeRelation(TypeConstraint):
     attrs: Attrs | None
     """attributes of the operator"""
 
+class TypeReporter(Object):
+    """what a relation tells its findings to (type key TypeReporter)"""
+    rel: int
+    """address of the relay_rel it reports to; 0 once that is over"""
+
 class TypeVar(Type):
     """type variable (type key TypeVar)"""
     name_hint: str
@@ -856,6 +861,65 @@ class Var(RelayExpr):
     """identity: variables of one id are one variable"""
     type_annotation: Type | None
     """its type as far as it is written down"""
+
+class ConcatenateAttrs(Attrs):
+    """attributes of concatenate (type key relay.attrs.ConcatenateAttrs)"""
+    axis: int
+    """axis that grows; negative ones count from the end"""
+
+class Conv2DAttrs(Attrs):
+    """attributes of nn.conv2d (type key relay.attrs.Conv2DAttrs)"""
+    strides: Array
+    """steps of the window along height and width"""
+    padding: Array
+    """zeros put around: one number, 2 or 4 (top, left, bottom, right)"""
+    dilation: Array
+    """distance of neighbouring elements of the kernel"""
+    groups: int
+    """groups of channels that do not see each other"""
+    channels: PrimExpr | None
+    """channels of the result"""
+    kernel_size: Array | None
+    """height and width of the kernel"""
+    data_layout: str
+    """layout of data"""
+    kernel_layout: str
+    """layout of weight"""
+    out_layout: str
+    """layout of the result, that of data when empty"""
+    out_dtype: str
+    """type of the result, that of data when empty"""
+    auto_scheduler_rewritten_layout: str
+    """layout of weight after a rewrite"""
+    meta_schedule_original_shape: Array
+    """shape of weight before a rewrite"""
+
+class DenseAttrs(Attrs):
+    """attributes of nn.dense (type key relay.attrs.DenseAttrs)"""
+    units: PrimExpr | None
+    """number of rows of weight"""
+    out_dtype: str
+    """type of the result, that of data when empty"""
+    auto_scheduler_rewritten_layout: str
+    """layout of weight after a rewrite"""
+    meta_schedule_original_shape: Array
+    """shape of weight before a rewrite"""
+
+class ReduceAttrs(Attrs):
+    """attributes of reductions (type key relay.attrs.ReduceAttrs)"""
+    axis: Array | None
+    """axes that are reduced, all of them when None or empty"""
+    keepdims: bool
+    """keep reduced axes, with extent 1"""
+    exclude: bool
+    """reduce the axes that are not in `axis` instead"""
+
+class ReshapeAttrs(Attrs):
+    """attributes of reshape (type key relay.attrs.ReshapeAttrs)"""
+    newshape: Array
+    """extents, or codes from 0 to -4"""
+    allowzero: bool
+    """0 is an extent, not a code"""
 
 class ADT(Object):
     """tag and fields: a tuple or a constructed value (type key runtime.ADT)"""

@@ -24,4 +24,7 @@ int tn_vec_push(tn_vec *v, tn_any x) {
   return 0;
 }
 
-int tn_vec_push_obj(tn_vec *v, const void *obj) { return tn_vec_push(v, tn_any_obj(obj)); }
+int tn_vec_push_obj(tn_vec *v, const void *obj) {
+  if (!obj && tn_error_pending()) return -1;
+  return tn_vec_push(v, tn_any_obj(obj));
+}

@@ -18,6 +18,8 @@ typedef struct {
 
 TN_API void tn_vec_fini(tn_vec *v);
 TN_API int tn_vec_push(tn_vec *v, tn_any x);
+/** NULL is None, unless it is what a builder that failed has returned: then -1, its error is
+ * pending. */
 TN_API int tn_vec_push_obj(tn_vec *v, const void *obj);
 TN_API int tn_vec_reserve(tn_vec *v, int64_t n);
 

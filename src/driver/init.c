@@ -8,6 +8,7 @@
 #include "ir/ir.h"
 #include "kernels/kernels.h"
 #include "object/functions.h"
+#include "ops/ops.h"
 #include "relay/relay.h"
 #include "te/te.h"
 #include "target/target.h"
@@ -15,8 +16,9 @@
 #include "tir/tir.h"
 
 static int (*const layers[])(void) = {
-    ir_init,           arith_init, tir_init,    te_init,
-    kernels_init,      relay_init, target_init, driver_tir_pipeline_init,
+    ir_init,           arith_init,   tir_init,
+    te_init,           kernels_init, relay_init,
+    ops_init,          target_init,  driver_tir_pipeline_init,
     driver_build_init,
 };
 

@@ -75,8 +75,8 @@ typedef tn_shape tn_ShapeTuple;
   };
 #define TN_AS_ITEM(Name, Base, key, kind, role, hooks, doc) &tn_type_##Name,
 
-/* A type that one file keeps to itself (attributes of an operator): its index is given to it when it
-   is registered, so that no table of indices has to know it. */
+/* A type that one file keeps to itself (attributes of an operator): its index is given to it when
+   it is registered, so that no table of indices has to know it. */
 #define TN_AS_LOCAL(Name, Base, key_, kind_, role_, hooks_, doc_)                                  \
   typedef struct {                                                                                 \
     tn_obj hdr;                                                                                    \

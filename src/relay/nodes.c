@@ -8,7 +8,6 @@
 #include "ir/op.h"
 #include "object/functions.h"
 #include "relay/relay_impl.h"
-#include "tenon/runtime.h"
 
 /* ---- checks ---- */
 
@@ -138,67 +137,6 @@ bool relay_is_static(const tn_Type *t) {
     if (!relay_is_static((const tn_Type *)tn_arr_obj(tuple->fields, i))) return false;
   }
   return tensor || tuple;
-}
-
-/* ---- constants ---- */
-
-tn_Constant *relay_constant(tn_NDArray *data) { return TN_NEW(Constant, .data = data); }
-
-/* A constant of the elements of a host tensor of another type. */
-static tn_Constant *converted(const DLTensor *from, tn_dtype t) {
-  tn_device cpu = {kDLCPU, 0};
-  tn_tensor *data = tn_scope_own(tn_tensor_new(from->shape, from->ndim, t, cpu, NULL));
-  if (!data || tn_tensor_convert(from, tn_tensor_dl(data))) return NULL;
-  return relay_constant(data);
-}
-
-tn_Constant *relay_const_float(tn_dtype t, double value) {
-  DLTensor one = {.data = &value, .device = {kDLCPU, 0}, .dtype = TN_F64};
-  return converted(&one, t);
-}
-
-/* Element i of compact memory, cut to the size of an integer type as the machine does. */
-static void store_int(tn_dtype t, void *data, int64_t i, int64_t value) {
-  switch (t.bits) {
-  case 1: ((uint8_t *)data)[i] = value != 0; break;
-  case 8: ((uint8_t *)data)[i] = (uint8_t)value; break;
-  case 16: ((uint16_t *)data)[i] = (uint16_t)value; break;
-  case 32: ((uint32_t *)data)[i] = (uint32_t)value; break;
-  default: ((int64_t *)data)[i] = value; break;
-  }
-}
-
-/* A constant of integers, of any integer or floating point type. */
-static tn_Constant *of_ints(tn_dtype t, const int64_t *values, int ndim, int64_t n) {
-  tn_device cpu = {kDLCPU, 0};
-  bool whole = ir_is_integral(t);
-  tn_tensor *data = tn_scope_own(tn_tensor_new(&n, ndim, whole ? t : TN_F64, cpu, NULL));
-  if (!data) return NULL;
-  DLTensor *dl = tn_tensor_dl(data);
-  for (int64_t i = 0; i < n; ++i) {
-    if (whole) store_int(t, dl->data, i, values[i]);
-    else ((double *)dl->data)[i] = (double)values[i];
-  }
-  return whole ? relay_constant(data) : converted(dl, t);
-}
-
-tn_Constant *relay_const_int(tn_dtype t, int64_t value) { return of_ints(t, &value, 0, 1); }
-
-tn_Constant *relay_const_ints(tn_dtype t, const int64_t *values, int64_t n) {
-  return of_ints(t, values, 1, n);
-}
-
-bool relay_as_scalar(const void *expr, double *value) {
-  const tn_Constant *c = TN_AS(Constant, expr);
-  if (!c) return false;
-  const DLTensor *data = tn_tensor_dl(c->data);
-  if (data->device.device_type != kDLCPU || tn_tensor_count(data) != 1) return false;
-  DLTensor one = {.data = value, .device = {kDLCPU, 0}, .dtype = TN_F64};
-  one.ndim = data->ndim;
-  one.shape = data->shape;
-  if (tn_tensor_convert(data, &one) == 0) return true;
-  tn_error_clear();
-  return false;
 }
 
 /* ---- expressions ---- */

@@ -64,8 +64,10 @@ TN_API tn_Constant *relay_const_float(tn_dtype t, double value);
 TN_API tn_Constant *relay_const_int(tn_dtype t, int64_t value);
 /** A one-dimensional constant of n integers. */
 TN_API tn_Constant *relay_const_ints(tn_dtype t, const int64_t *values, int64_t n);
-/** Does the constant have one element, and which number? Device tensors give false. */
+/** Is it a constant of one element on the host, and which number? */
 TN_API bool relay_as_scalar(const void *expr, double *value);
+/** The same for integers and bool only. */
+TN_API bool relay_as_int(const void *expr, int64_t *value);
 TN_API tn_RelayTuple *relay_tuple(tn_arr *fields);
 TN_API tn_TupleGetItem *relay_get_item(void *tuple, int64_t index);
 /** A call of any function expression (an Op among them). @param args array of expressions

@@ -3,3 +3,4 @@ was asked for."""
 
 from ..ir import _classes  # noqa: F401
 from . import adt, expr, function  # noqa: F401
+from .op import op  # noqa: F401

@@ -1,0 +1,131 @@
+/* Operators of two tensors, element by element with numpy's broadcasting: one row each.
+
+     %2 = add(%0, %1)    Tensor[(2, 1), float32], Tensor[(3,), float32] -> Tensor[(2, 3), float32]
+ */
+#include "ops/ops.h"
+
+/* ---- values ---- */
+
+/* row->which is the node: TN_TI_Add, ... */
+static tn_expr *node(const relay_op_row *row, const void *attrs, tn_expr *const *x) {
+  (void)attrs;
+  return tir_binary((uint32_t)row->which, x[0], x[1], NULL);
+}
+
+#define ELEMENT(name, expression)                                                                  \
+  static tn_expr *name(const relay_op_row *row, const void *attrs, tn_expr *const *args) {         \
+    (void)row, (void)attrs;                                                                        \
+    tn_expr *a = args[0], *b = args[1];                                                            \
+    return expression;                                                                             \
+  }
+ELEMENT(bit_and, tir_bitwise(TIR_OP_bitwise_and, a, b, NULL))
+ELEMENT(bit_or, tir_bitwise(TIR_OP_bitwise_or, a, b, NULL))
+ELEMENT(bit_xor, tir_bitwise(TIR_OP_bitwise_xor, a, b, NULL))
+ELEMENT(left_shift, tir_shift(TIR_OP_shift_left, a, b, NULL))
+ELEMENT(right_shift, tir_shift(TIR_OP_shift_right, a, b, NULL))
+ELEMENT(logical_xor, tir_ne(a, b))
+#undef ELEMENT
+
+/* Floats: divided and rounded down; integers have a node of their own. */
+static tn_expr *floor_divide(const relay_op_row *row, const void *attrs, tn_expr *const *x) {
+  (void)row, (void)attrs;
+  if (ir_is_integral(x[0]->dtype)) return tir_floordiv(x[0], x[1]);
+  return tir_rounding(TIR_OP_floor, tir_div(x[0], x[1]), NULL);
+}
+
+static tn_expr *trunc_divide(const relay_op_row *row, const void *attrs, tn_expr *const *x) {
+  (void)row, (void)attrs;
+  if (ir_is_integral(x[0]->dtype)) return tir_truncdiv(x[0], x[1], NULL);
+  return tir_rounding(TIR_OP_trunc, tir_div(x[0], x[1]), NULL);
+}
+
+static tn_expr *floor_mod(const relay_op_row *row, const void *attrs, tn_expr *const *x) {
+  if (ir_is_integral(x[0]->dtype)) return tir_floormod(x[0], x[1]);
+  return tir_sub(x[0], tir_mul(floor_divide(row, attrs, x), x[1]));
+}
+
+/* Remainder with the sign of a, as the machine's. */
+static tn_expr *remainder_(const relay_op_row *row, const void *attrs, tn_expr *const *x) {
+  (void)row, (void)attrs;
+  if (ir_is_integral(x[0]->dtype)) return tir_truncmod(x[0], x[1], NULL);
+  return tir_float_binary(TIR_OP_fmod, x[0], x[1], NULL);
+}
+
+/* Integers go through float64, which is exact up to 2**53. */
+static tn_expr *power(const relay_op_row *row, const void *attrs, tn_expr *const *x) {
+  (void)row, (void)attrs;
+  tn_dtype t = x[0]->dtype;
+  if (!ir_is_integral(t)) return tir_float_binary(TIR_OP_pow, x[0], x[1], NULL);
+  return tir_cast(t,
+                  tir_float_binary(TIR_OP_pow, tir_cast(TN_F64, x[0], NULL),
+                                   tir_cast(TN_F64, x[1], NULL), NULL),
+                  NULL);
+}
+
+/* ---- rows ---- */
+
+#define ROW(name_, element_, which_, rel_name_, rel_, level_, doc_)                                \
+  {.name = name_,                                                                                  \
+   .inputs = "lhs rhs",                                                                            \
+   .level = level_,                                                                                \
+   .pattern = RELAY_BROADCAST,                                                                     \
+   .rel_name = rel_name_,                                                                          \
+   .rel = rel_,                                                                                    \
+   .compute = ops_elementwise,                                                                     \
+   .element = element_,                                                                            \
+   .shape = relay_shape_broadcast,                                                                 \
+   .which = which_,                                                                                \
+   .doc = doc_},
+#define BINARY(name, element, level, doc)                                                          \
+  ROW(name, element, 0, "Broadcast", relay_rel_broadcast, level, doc)
+#define NODE(name, Node, level, doc)                                                               \
+  ROW(name, node, TN_TI_##Node, "Broadcast", relay_rel_broadcast, level, doc)
+#define COMPARE(name, Node, doc)                                                                   \
+  ROW(name, node, TN_TI_##Node, "BroadcastComp", relay_rel_broadcast_comp, 4, doc)
+
+static const relay_op_row rows[] = {
+    NODE("add", Add, 1, "a + b with broadcasting") NODE(
+        "subtract", Sub, 1, "a - b with broadcasting") NODE("multiply", Mul, 1,
+                                                            "a * b with broadcasting")
+        NODE("divide", Div, 1, "a / b with broadcasting; integers are divided toward zero") BINARY(
+            "mod", remainder_, 1, "remainder of a / b, with the sign of a")
+            BINARY("floor_divide", floor_divide, 1, "a / b rounded down") BINARY(
+                "floor_mod", floor_mod, 1, "remainder of floor_divide, with the sign of b")
+                BINARY("trunc_divide", trunc_divide, 1, "a / b rounded toward zero") BINARY(
+                    "trunc_mod", remainder_, 1, "remainder of trunc_divide, with the sign of a")
+                    BINARY("power", power, 4, "a to the power of b") NODE(
+                        "maximum", Max, 4, "the larger of a and b") NODE("minimum", Min, 4,
+                                                                         "the smaller of a and b")
+                        NODE("logical_and", And, 4, "a and b of bool tensors") NODE(
+                            "logical_or", Or, 4,
+                            "a or b of bool tensors") BINARY("logical_xor", logical_xor, 4,
+                                                             "either a or b of bool tensors")
+                            BINARY("bitwise_and", bit_and, 4, "and of the bits of a and b") BINARY(
+                                "bitwise_or", bit_or, 4, "or of the bits of a and b")
+                                BINARY("bitwise_xor", bit_xor, 4,
+                                       "exclusive or of the bits of a and b")
+                                    BINARY("left_shift", left_shift, 4,
+                                           "a * 2**b of integers") BINARY("right_shift",
+                                                                          right_shift, 4,
+                                                                          "a / 2**b of integers, "
+                                                                          "rounded down")
+                                        COMPARE(
+                                            "equal", EQ, "a == b with broadcasting, of type bool")
+                                            COMPARE(
+                                                "not_equal", NE,
+                                                "a != b with broadcasting, of type bool")
+                                                COMPARE(
+                                                    "less",
+                                                    LT,
+                                                    "a < b with broadcasting, of type bool")
+                                                    COMPARE(
+                                                        "less_equal", LE,
+                                                        "a <= b with broadcasting, of type bool")
+                                                        COMPARE(
+                                                            "greater", GT,
+                                                            "a > b with broadcasting, of type bool")
+                                                            COMPARE("greater_equal", GE,
+                                                                    "a >= b with broadcasting, of "
+                                                                    "type bool")};
+
+RELAY_FAMILY_PLAIN(binary)

@@ -1,0 +1,57 @@
+/* Axes by letter (see layout.h). */
+#include "ops/layout.h"
+
+#include "ir/imm.h"
+#include "tir/layout.h"
+
+static bool is_primal(char letter) { return letter >= 'A' && letter <= 'Z'; }
+static char primal_of(char letter) {
+  return is_primal(letter) ? letter : (char)(letter - 'a' + 'A');
+}
+
+/* What value `v` of an axis of the layout adds to the logical axis. */
+static tn_expr *part(const tn_Layout *l, char letter, tn_expr *v, bool extents) {
+  int64_t factor = tir_layout_factor(l, letter);
+  if (!is_primal(letter)) return extents ? NULL : v; /* an extent is in the factor already */
+  if (factor < 0) return v;
+  return relay_dim_mul(v, tir_const_int(v->dtype, factor));
+}
+
+int ops_axes_of(const char *layout, const tn_arr *values, bool extents, ops_axes *out) {
+  const tn_Layout *l;
+  *out = (ops_axes){{NULL}};
+  TN_GET(l, tir_layout(layout, TN_I32));
+  TN_CHECK(l->axes->len == values->len, ValueError, NULL,
+           "layout %s has %lld axes, but there are %lld dimensions", layout,
+           (long long)l->axes->len, (long long)values->len);
+  for (int64_t i = 0; i < values->len; ++i) {
+    char letter = tir_layout_axis(l, i);
+    tn_expr *v = part(l, letter, (tn_expr *)tn_arr_obj(values, i), extents);
+    tn_expr **sum = &OPS_AXIS(out, primal_of(letter));
+    if (!v && tn_error_pending()) return -1;
+    if (v) TN_GET(*sum, *sum ? tir_add(*sum, v) : v);
+  }
+  return 0;
+}
+
+static tn_expr *axis_value(const tn_Layout *l, char letter, tn_expr *v, bool extents) {
+  int64_t factor = tir_layout_factor(l, letter);
+  if (factor < 0) return v;
+  tn_expr *f = tir_const_int(v->dtype, factor);
+  if (!is_primal(letter)) return extents ? f : tir_floormod(v, f);
+  return extents ? relay_dim_binary(TN_TI_FloorDiv, v, f) : tir_floordiv(v, f);
+}
+
+tn_arr *ops_axes_to(const char *layout, const ops_axes *a, bool extents) {
+  TN_VEC(out);
+  const tn_Layout *l;
+  TN_GETP(l, tir_layout(layout, TN_I32));
+  for (int64_t i = 0; i < l->axes->len; ++i) {
+    char letter = tir_layout_axis(l, i);
+    tn_expr *v = OPS_AXIS(a, primal_of(letter));
+    if (!v && tn_error_pending()) return NULL;
+    TN_CHECKP(v, ValueError, NULL, "layout %s: there is no axis %c here", layout, letter);
+    TN_TRYP(tn_vec_push_obj(&out, axis_value(l, letter, v, extents)));
+  }
+  return tn_arr_from(&out);
+}

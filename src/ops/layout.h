@@ -1,0 +1,24 @@
+/* Layouts in computes and relations: the axes of a tensor by their letters, however they are
+   ordered and blocked.
+
+     ops_axes out;
+     ops_axes_of("NHWC", indices, false, &out);           out.axis['N' - 'A'], ...
+     te_at(data, ops_axes_to("NCHW4c", &in, false))       element of a tensor of that layout */
+#ifndef TN_OPS_LAYOUT_H_
+#define TN_OPS_LAYOUT_H_
+
+#include "ops/ops.h"
+
+/** Indices, or extents, by letter; NULL for letters that the layout does not have. */
+typedef struct {
+  tn_expr *axis[26];
+} ops_axes;
+#define OPS_AXIS(a, letter) ((a)->axis[(letter) - 'A'])
+
+/** From values in the order of a layout. @param extents true: of extents, false: of indices
+ *  @return 0, or -1: ValueError (bad layout, another number of axes) */
+TN_API int ops_axes_of(const char *layout, const tn_arr *values, bool extents, ops_axes *out);
+/** To the order of a layout. NULL with ValueError when an axis is missing. */
+TN_API tn_arr *ops_axes_to(const char *layout, const ops_axes *a, bool extents);
+
+#endif /* TN_OPS_LAYOUT_H_ */

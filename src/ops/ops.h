@@ -1,0 +1,33 @@
+/* Operators: one file for each family (docs/operators.md), listed in ops.def. This header has what
+   families share. */
+#ifndef TN_OPS_OPS_H_
+#define TN_OPS_OPS_H_
+
+#include "relay/op.h"
+#include "relay/type_text.h"
+#include "te/build.h"
+
+/** The compute of operators that work element by element, with broadcasting: applies row->element
+ * to the elements of all inputs. */
+TN_API tn_arr *ops_elementwise(const relay_compute *c);
+
+/** Element of `t` for an index of a tensor it is broadcast to, of extents `shape`. */
+TN_API tn_expr *ops_broadcast_at(const tn_Tensor *t, const tn_arr *shape, const tn_arr *indices);
+
+/** Sizes of a window operation along one axis: (x + pad - ((k - 1) * dilation + 1)) // stride + 1,
+ * with Any absorbing everything. */
+TN_API tn_expr *ops_window_extent(tn_expr *x, tn_expr *kernel, int64_t pad, int64_t stride,
+                                  int64_t dilation);
+/** Paddings of 1, n or 2n numbers spread to before[n] and after[n]: a number for all axes, one for
+ * each, or those before all axes and then those after. 0 or -1 with ValueError naming `what`. */
+TN_API int ops_get_pads(const tn_arr *padding, int n, int64_t *before, int64_t *after,
+                        const char *what);
+/** `t` with a border of `value`: before[i] and after[i] elements along axis i (NULL stands for
+ * none). `t` itself when there is no border. */
+TN_API tn_Tensor *ops_pad(tn_Tensor *t, const int64_t *before, const int64_t *after, tn_expr *value,
+                          const char *name);
+
+/** Starts the layer: registers all families. */
+TN_API int ops_init(void);
+
+#endif /* TN_OPS_OPS_H_ */

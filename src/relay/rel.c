@@ -1,0 +1,168 @@
+/* What type relations are written with (see op.h), and the relations that many operators share. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "arith/analyzer.h"
+#include "relay/op.h"
+#include "relay/relay_impl.h"
+#include "relay/type_text.h"
+
+int relay_rel_fail(const relay_rel *r, const char *fmt, ...) {
+  TN_BUF(text);
+  char part[512];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(part, sizeof part, fmt, ap);
+  va_end(ap);
+  return TN_RAISE(DiagnosticError, r->span, "%s: %s", r->op ? tn_cstr(r->op->name) : "relation",
+                  part);
+}
+
+int relay_rel_assign(relay_rel *r, int i, tn_Type *type) {
+  return type ? r->unify(r, i, type) : -1;
+}
+
+int relay_rel_result(relay_rel *r, void *type) {
+  return relay_rel_assign(r, r->n - 1, type) ? RELAY_FAILED : RELAY_SOLVED;
+}
+
+int relay_rel_tensor(relay_rel *r, int i, tn_TensorType **out) {
+  tn_Type *t = r->types[i];
+  *out = TN_AS(TensorType, t);
+  if (*out) return RELAY_SOLVED;
+  if (TN_AS(IncompleteType, t)) return RELAY_WAIT;
+  return relay_rel_fail(r, "argument %d: expected a tensor, got %s", i, relay_type_text(t));
+}
+
+int relay_rel_tuple(relay_rel *r, int i, tn_TupleType **out) {
+  tn_Type *t = r->types[i];
+  *out = TN_AS(TupleType, t);
+  if (TN_AS(IncompleteType, t)) return RELAY_WAIT;
+  if (!*out)
+    return relay_rel_fail(r, "argument %d: expected a tuple of tensors, got %s", i,
+                          relay_type_text(t));
+  for (int64_t k = 0; k < (*out)->fields->len; ++k) {
+    const tn_Type *field = (tn_Type *)tn_arr_obj((*out)->fields, k);
+    if (TN_AS(IncompleteType, field)) return RELAY_WAIT;
+    if (!TN_AS(TensorType, field))
+      return relay_rel_fail(r, "argument %d: field %lld: expected a tensor, got %s", i,
+                            (long long)k, relay_type_text(field));
+  }
+  return RELAY_SOLVED;
+}
+
+int64_t relay_rel_axis(const relay_rel *r, int64_t axis, int64_t ndim) {
+  if (axis >= -ndim && axis < ndim) return axis < 0 ? axis + ndim : axis;
+  return relay_rel_fail(r, "axis %lld is out of range for %lld dimensions", (long long)axis,
+                        (long long)ndim);
+}
+
+/* ---- extents ---- */
+
+int relay_dim_equal(tn_expr *a, tn_expr *b) {
+  int64_t x, y;
+  bool ca = tir_as_int((tn_obj *)a, &x), cb = tir_as_int((tn_obj *)b, &y);
+  if (ca && cb) return x == y;
+  if (relay_dim_is_any(a) || relay_dim_is_any(b)) return -1;
+  if (a == b || arith_same(a, b)) return 1;
+  TN_ARITH(analyzer);
+  tn_expr *d = arith_simplify(&analyzer, tir_sub(a, b));
+  if (d && tir_as_int((tn_obj *)d, &x)) return x == 0;
+  tn_error_clear();
+  return -1;
+}
+
+tn_expr *relay_dim_binary(uint32_t op, tn_expr *a, tn_expr *b) {
+  if (!a || !b) return NULL;
+  if (relay_dim_is_any(a) || relay_dim_is_any(b)) return relay_any();
+  tn_expr *e = tir_binary(op, a, b, NULL);
+  int64_t known;
+  if (!e || tir_as_int((tn_obj *)e, &known)) return e;
+  TN_ARITH(analyzer);
+  return arith_simplify(&analyzer, e);
+}
+
+/* ---- shared relations ---- */
+
+int relay_rel_identity(relay_rel *r) {
+  bool in = !TN_AS(IncompleteType, r->types[0]), out = !TN_AS(IncompleteType, r->types[r->n - 1]);
+  if (!in && !out) return RELAY_WAIT;
+  if (!in) TN_TRY(relay_rel_assign(r, 0, r->types[r->n - 1]));
+  return relay_rel_result(r, r->types[0]);
+}
+
+/* One extent of the result; NULL (without an error) when the two do not fit. */
+static tn_expr *broadcast_dim(tn_expr *a, tn_expr *b) {
+  if (tir_is_one(a)) return b;
+  if (tir_is_one(b)) return a;
+  if (relay_dim_is_any(a)) return b; /* it is 1 or the same */
+  if (relay_dim_is_any(b)) return a;
+  return relay_dim_equal(a, b) == 1 ? a : NULL;
+}
+
+tn_arr *relay_broadcast_shapes(const relay_rel *r, const tn_TensorType *a, const tn_TensorType *b) {
+  TN_VEC(out);
+  bool first = a->shape->len >= b->shape->len;
+  const tn_arr *longer = first ? a->shape : b->shape, *shorter = first ? b->shape : a->shape;
+  int64_t more = longer->len - shorter->len;
+  for (int64_t i = 0; i < longer->len; ++i) {
+    tn_expr *e = (tn_expr *)tn_arr_obj(longer, i);
+    if (i >= more) e = broadcast_dim(e, (tn_expr *)tn_arr_obj(shorter, i - more));
+    if (!e && !tn_error_pending())
+      relay_rel_fail(r, "Incompatible broadcast type %s and %s", relay_type_text(a),
+                     relay_type_text(b));
+    if (!e) return NULL;
+    TN_TRYP(tn_vec_push_obj(&out, e));
+  }
+  return tn_arr_from(&out);
+}
+
+/* The shape that arguments 0 and 1 broadcast to, in *out. */
+static int broadcast(relay_rel *r, tn_TensorType **first, tn_arr **out) {
+  RELAY_TENSOR(a, r, 0);
+  RELAY_TENSOR(b, r, 1);
+  RELAY_CHECK(r, tn_dtype_eq(a->dtype, b->dtype),
+              "The Relay type checker is unable to show the following types match: %s and %s: the "
+              "data types differ",
+              relay_type_text(a), relay_type_text(b));
+  *first = a;
+  *out = relay_broadcast_shapes(r, a, b);
+  return *out ? RELAY_SOLVED : RELAY_FAILED;
+}
+
+int relay_rel_broadcast(relay_rel *r) {
+  tn_TensorType *a;
+  tn_arr *shape;
+  int known = broadcast(r, &a, &shape);
+  return known == RELAY_SOLVED ? relay_rel_result(r, relay_tensor_type(shape, a->dtype)) : known;
+}
+
+int relay_rel_broadcast_comp(relay_rel *r) {
+  tn_TensorType *a;
+  tn_arr *shape;
+  int known = broadcast(r, &a, &shape);
+  return known == RELAY_SOLVED ? relay_rel_result(r, relay_tensor_type(shape, TN_BOOL1)) : known;
+}
+
+/* ---- shared shape functions ---- */
+
+tn_arr *relay_shape_same(const relay_shape_query *q) { return tn_arr_of(1, relay_shape_of(q, 0)); }
+
+tn_arr *relay_shape_broadcast(const relay_shape_query *q) {
+  tn_arr *a = relay_shape_of(q, 0), *b = relay_shape_of(q, 1);
+  if (a->len < b->len) {
+    tn_arr *t = a;
+    a = b, b = t;
+  }
+  TN_VEC(out);
+  int64_t more = a->len - b->len;
+  for (int64_t i = 0; i < a->len; ++i) {
+    tn_expr *x = (tn_expr *)tn_arr_obj(a, i);
+    if (i >= more) { /* of two that fit, the one that is not 1; they may both be 0 */
+      tn_expr *y = (tn_expr *)tn_arr_obj(b, i - more);
+      x = tir_if_then_else(tir_eq(x, tir_i64(1)), y, x, NULL);
+    }
+    TN_TRYP(tn_vec_push_obj(&out, x));
+  }
+  return tn_arr_of(1, tn_arr_from(&out));
+}
