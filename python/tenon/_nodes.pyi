@@ -1828,6 +1828,11 @@ class While(Stmt):
     body: Stmt
     """body"""
 
+class InjectDoubleBufferConfig(Attrs):
+    """options of tir.InjectDoubleBuffer (type key tir.transform.InjectDoubleBufferConfig)"""
+    split_loop: int
+    """factor by which loops with double buffers are split"""
+
 class LoopPartitionConfig(Attrs):
     """options of tir.LoopPartition (type key tir.transform.LoopPartitionConfig)"""
     partition_const_loop: bool

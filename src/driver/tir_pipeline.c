@@ -31,6 +31,7 @@ static const step phase1[] = {
     {"tir.Simplify"},
     {"tir.LowerOpaqueBlock"},
     {"tir.FlattenBuffer"},
+    {"tir.NarrowDataType", .arg = 32},
     {"tir.Simplify"},
 };
 
@@ -38,6 +39,8 @@ static const step phase1[] = {
 static const step phase2[] = {
     {"tir.LoopPartition", .full = true},
     {"tir.VectorizeLoop"},
+    {"tir.InjectVirtualThread"},
+    {"tir.InjectDoubleBuffer"},
     {"tir.StorageRewrite", .unless = "tir.disable_storage_rewrite"},
     {"tir.UnrollLoop"},
 };

@@ -17,11 +17,11 @@
 
 /* An array with two halves. */
 typedef struct {
-  const tn_For *loop;   /* around its scope, NULL before that was met */
-  tn_expr *stride;      /* elements of a half */
-  tn_Var *write;        /* stands for the half that is filled */
-  tn_Buffer *buffer;    /* with both halves */
-  tn_Allocate *moved;   /* the allocation, once it left its place */
+  const tn_For *loop; /* around its scope, NULL before that was met */
+  tn_expr *stride;    /* elements of a half */
+  tn_Var *write;      /* stands for the half that is filled */
+  tn_Buffer *buffer;  /* with both halves */
+  tn_Allocate *moved; /* the allocation, once it left its place */
 } pair;
 
 typedef struct {
@@ -171,8 +171,8 @@ static tn_obj *fill(tn_mut *m, tn_AttrStmt *op) {
   bool is_scope = tn_str_eq(op->attr_key, "double_buffer_scope") && scope_var(op);
   pair *p = is_scope ? tn_pmap_get(&x->pairs, scope_var(op)) : NULL;
   if (!p) return tn_mut_children(m, op);
-  TN_CHECKP(x->loops.len > 0, ValueError, op->span,
-            "Double buffer scope must be inside a loop: %s", tn_cstr(scope_var(op)->name));
+  TN_CHECKP(x->loops.len > 0, ValueError, op->span, "Double buffer scope must be inside a loop: %s",
+            tn_cstr(scope_var(op)->name));
   if (!p->stride) return tn_mut_visit(m, op->body); /* it is allocated elsewhere */
   const tn_For *loop = p->loop = (const tn_For *)x->loops.items[x->loops.len - 1].v.obj;
   tn_dtype t = loop->loop_var->dtype;
@@ -267,16 +267,18 @@ static tn_obj *skip(tn_mut *m, tn_obj *o) {
 }
 
 tn_PrimFunc *tir_inject_double_buffer(tn_PrimFunc *f, const tn_pass_ctx *c) {
-  static const tn_mut_case cases[] = {
-      TN_CASE(BufferLoad, double_load),   TN_CASE(BufferStore, double_store),
-      TN_CASE(Allocate, double_allocate), TN_CASE(DeclBuffer, double_declaration),
-      TN_CASE(AttrStmt, fill),            TN_CASE(For, double_for),
-      TN_CASE(Buffer, skip)};
+  static const tn_mut_case cases[] = {TN_CASE(BufferLoad, double_load),
+                                      TN_CASE(BufferStore, double_store),
+                                      TN_CASE(Allocate, double_allocate),
+                                      TN_CASE(DeclBuffer, double_declaration),
+                                      TN_CASE(AttrStmt, fill),
+                                      TN_CASE(For, double_for),
+                                      TN_CASE(Buffer, skip)};
   const tn_InjectDoubleBufferConfig *o =
       ir_config_node(c->node, "tir.InjectDoubleBuffer", &tn_type_InjectDoubleBufferConfig);
   if (!o) return NULL;
-  __attribute__((cleanup(doubler_fini))) doubler x = {
-      .split = ir_config_int(c->node, "tir.InjectDoubleBuffer.split_loop", o->split_loop)};
+  __attribute__((cleanup(doubler_fini)))
+  doubler x = {.split = ir_config_int(c->node, "tir.InjectDoubleBuffer.split_loop", o->split_loop)};
   if (tn_post_order(f->body, find_scope, &x)) return NULL;
   if (x.pairs.len == 0) return f;
   TN_MUT(m, cases, &x);

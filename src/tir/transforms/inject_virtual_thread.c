@@ -304,18 +304,24 @@ static tn_stmt *visit_declaration(tn_mut *m, tn_DeclBuffer *op) {
 /* ---- the program ---- */
 
 static tn_stmt *inject(tn_AttrStmt *op, const tn_IterVar *axis, int64_t n) {
-  static const tn_mut_case cases[] = {
-      TN_CASE(Var, use_var),           TN_CASE(SizeVar, use_var),
-      TN_CASE(BufferLoad, use_load),   TN_CASE(Buffer, use_buffer),
-      TN_CASE(Call, use_call),         TN_CASE(BufferStore, visit_store),
-      TN_CASE(Evaluate, visit_evaluate), TN_CASE(For, visit_for),
-      TN_CASE(IfThenElse, visit_if),   TN_CASE(LetStmt, visit_let),
-      TN_CASE(AssertStmt, visit_assert), TN_CASE(AttrStmt, visit_attr),
-      TN_CASE(While, visit_while),     TN_CASE(SeqStmt, visit_sequence),
-      TN_CASE(Allocate, visit_allocate), TN_CASE(DeclBuffer, visit_declaration)};
-  injector x = {.var = axis->var,
-                .n = n,
-                .share = strncmp(tn_cstr(axis->thread_tag), "vthread", 7) == 0};
+  static const tn_mut_case cases[] = {TN_CASE(Var, use_var),
+                                      TN_CASE(SizeVar, use_var),
+                                      TN_CASE(BufferLoad, use_load),
+                                      TN_CASE(Buffer, use_buffer),
+                                      TN_CASE(Call, use_call),
+                                      TN_CASE(BufferStore, visit_store),
+                                      TN_CASE(Evaluate, visit_evaluate),
+                                      TN_CASE(For, visit_for),
+                                      TN_CASE(IfThenElse, visit_if),
+                                      TN_CASE(LetStmt, visit_let),
+                                      TN_CASE(AssertStmt, visit_assert),
+                                      TN_CASE(AttrStmt, visit_attr),
+                                      TN_CASE(While, visit_while),
+                                      TN_CASE(SeqStmt, visit_sequence),
+                                      TN_CASE(Allocate, visit_allocate),
+                                      TN_CASE(DeclBuffer, visit_declaration)};
+  injector x = {
+      .var = axis->var, .n = n, .share = strncmp(tn_cstr(axis->thread_tag), "vthread", 7) == 0};
   TN_MUT(m, cases, &x);
   tn_stmt *r = find_touched(&x, op->body) ? NULL : tn_mut_visit(&m, op->body);
   tn_pmap_fini(&x.touched);

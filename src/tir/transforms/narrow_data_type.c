@@ -68,8 +68,7 @@ static tn_obj *look_for(tn_mut *m, tn_For *op) {
   /* the end of the range is a value that the loop compares with */
   tn_expr *end = tir_add(op->min, op->extent);
   if (!end || !look_index(m, end)) return NULL;
-  if (narrow_bits(l->x, end) > l->x->bits)
-    TN_TRYP(tn_pmap_put_int(&l->x->wide, op->loop_var, 1));
+  if (narrow_bits(l->x, end) > l->x->bits) TN_TRYP(tn_pmap_put_int(&l->x->wide, op->loop_var, 1));
   return tn_mut_visit(m, op->body) ? (tn_obj *)op : NULL;
 }
 
@@ -91,21 +90,39 @@ static tn_obj *skip(tn_mut *m, tn_obj *o) {
   return o;
 }
 
-#define LOOK_CASE(Name) TN_CASE(Name, look_int)
+#define LOOK_CASE(Name)    TN_CASE(Name, look_int)
 #define COMPARE_CASE(Name) TN_CASE(Name, look_compare)
 
 int narrow_find_wide(narrower *x, const tn_PrimFunc *f, bool *any) {
-  static const tn_mut_case cases[] = {
-      LOOK_CASE(Var),           LOOK_CASE(SizeVar),          LOOK_CASE(Add),
-      LOOK_CASE(Sub),           LOOK_CASE(Mul),              LOOK_CASE(Div),
-      LOOK_CASE(Mod),           LOOK_CASE(FloorDiv),         LOOK_CASE(FloorMod),
-      LOOK_CASE(Min),           LOOK_CASE(Max),              LOOK_CASE(Cast),
-      LOOK_CASE(Select),        LOOK_CASE(Ramp),             LOOK_CASE(Broadcast),
-      LOOK_CASE(Call),          LOOK_CASE(Let),              COMPARE_CASE(EQ),
-      COMPARE_CASE(NE),         COMPARE_CASE(LT),            COMPARE_CASE(LE),
-      COMPARE_CASE(GT),         COMPARE_CASE(GE),            TN_CASE(BufferLoad, look_load),
-      TN_CASE(For, look_for),   TN_CASE(AttrStmt, look_attr), TN_CASE(BufferStore, look_store),
-      TN_CASE(Buffer, skip),    TN_CASE(Map, skip)};
+  static const tn_mut_case cases[] = {LOOK_CASE(Var),
+                                      LOOK_CASE(SizeVar),
+                                      LOOK_CASE(Add),
+                                      LOOK_CASE(Sub),
+                                      LOOK_CASE(Mul),
+                                      LOOK_CASE(Div),
+                                      LOOK_CASE(Mod),
+                                      LOOK_CASE(FloorDiv),
+                                      LOOK_CASE(FloorMod),
+                                      LOOK_CASE(Min),
+                                      LOOK_CASE(Max),
+                                      LOOK_CASE(Cast),
+                                      LOOK_CASE(Select),
+                                      LOOK_CASE(Ramp),
+                                      LOOK_CASE(Broadcast),
+                                      LOOK_CASE(Call),
+                                      LOOK_CASE(Let),
+                                      COMPARE_CASE(EQ),
+                                      COMPARE_CASE(NE),
+                                      COMPARE_CASE(LT),
+                                      COMPARE_CASE(LE),
+                                      COMPARE_CASE(GT),
+                                      COMPARE_CASE(GE),
+                                      TN_CASE(BufferLoad, look_load),
+                                      TN_CASE(For, look_for),
+                                      TN_CASE(AttrStmt, look_attr),
+                                      TN_CASE(BufferStore, look_store),
+                                      TN_CASE(Buffer, skip),
+                                      TN_CASE(Map, skip)};
   looker l = {x, any};
   TN_MUT(m, cases, &l);
   *any = false;
@@ -122,8 +139,7 @@ void narrow_fini(narrower *x) {
 tn_PrimFunc *tir_narrow_data_type(tn_PrimFunc *f, const tn_pass_ctx *c) {
   int64_t bits = 32;
   bool any;
-  if (c->nargs > 0 && c->args[0].type_index != TN_NONE)
-    TN_TRYP(tn_any_to_int(&c->args[0], &bits));
+  if (c->nargs > 0 && c->args[0].type_index != TN_NONE) TN_TRYP(tn_any_to_int(&c->args[0], &bits));
   TN_CHECKP(bits == 8 || bits == 16 || bits == 32 || bits == 64, ValueError, NULL,
             "NarrowDataType: expected 8, 16, 32 or 64 bits, got %lld", (long long)bits);
   __attribute__((cleanup(narrow_fini))) narrower x = {.bits = (int)bits};

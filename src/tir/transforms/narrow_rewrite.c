@@ -148,8 +148,8 @@ static tn_obj *use_let(tn_mut *m, tn_Let *e) {
   TN_GETP(copy.value, tir_cast(e->var->dtype, copy.value, NULL));
   TN_GETP(copy.body, visit_as(m, e->body, false));
   bool same = copy.value == e->value && copy.body == e->body;
-  return same ? (tn_obj *)e : (tn_obj *)TN_MAKE(Let, .var = e->var, .value = copy.value,
-                                                .body = copy.body);
+  return same ? (tn_obj *)e
+              : (tn_obj *)TN_MAKE(Let, .var = e->var, .value = copy.value, .body = copy.body);
 }
 
 /* ---- buffers ---- */
@@ -227,8 +227,8 @@ static tn_obj *use_attr(tn_mut *m, tn_AttrStmt *op) {
   if (!r || arith_bind_range(&x->known, axis->var, r, true)) return NULL;
   TN_GETP(copy.node, narrow_axis(m, axis));
   bool narrow = copy.node != op->node;
-  TN_GETP(copy.value, index_of(m, op->value, narrow ? ((tn_IterVar *)copy.node)->var->dtype
-                                                    : op->value->dtype));
+  TN_GETP(copy.value, index_of(m, op->value,
+                               narrow ? ((tn_IterVar *)copy.node)->var->dtype : op->value->dtype));
   TN_GETP(copy.body, tn_mut_visit(m, op->body));
   bool same = !narrow && copy.value == op->value && copy.body == op->body;
   return same ? (tn_obj *)op : tn_node_copy(&tn_type_AttrStmt, &copy);
@@ -286,25 +286,41 @@ static tn_obj *skip(tn_mut *m, tn_obj *o) {
   return o;
 }
 
-static const tn_mut_case cases[] = {
-    TN_CASE(Var, use_var),          TN_CASE(SizeVar, use_var),
-    TN_CASE(IntImm, use_const),     TN_CASE(Add, use_binary),
-    TN_CASE(Sub, use_binary),       TN_CASE(Mul, use_binary),
-    TN_CASE(Div, use_binary),       TN_CASE(Mod, use_binary),
-    TN_CASE(FloorDiv, use_binary),  TN_CASE(FloorMod, use_binary),
-    TN_CASE(Min, use_binary),       TN_CASE(Max, use_binary),
-    TN_CASE(EQ, use_compare),       TN_CASE(NE, use_compare),
-    TN_CASE(LT, use_compare),       TN_CASE(LE, use_compare),
-    TN_CASE(GT, use_compare),       TN_CASE(GE, use_compare),
-    TN_CASE(Cast, use_cast),        TN_CASE(Select, use_select),
-    TN_CASE(Ramp, use_ramp),        TN_CASE(Broadcast, use_broadcast),
-    TN_CASE(Call, use_call),        TN_CASE(Let, use_let),
-    TN_CASE(Buffer, use_buffer),    TN_CASE(BufferLoad, use_load),
-    TN_CASE(BufferStore, use_store), TN_CASE(For, use_for),
-    TN_CASE(AttrStmt, use_attr),    TN_CASE(LetStmt, use_let_stmt),
-    TN_CASE(IterVar, use_axis),     TN_CASE(Range, use_range),
-    TN_CASE(BlockRealize, use_realize), TN_CASE(Allocate, use_allocate),
-    TN_CASE(Map, skip)};
+static const tn_mut_case cases[] = {TN_CASE(Var, use_var),
+                                    TN_CASE(SizeVar, use_var),
+                                    TN_CASE(IntImm, use_const),
+                                    TN_CASE(Add, use_binary),
+                                    TN_CASE(Sub, use_binary),
+                                    TN_CASE(Mul, use_binary),
+                                    TN_CASE(Div, use_binary),
+                                    TN_CASE(Mod, use_binary),
+                                    TN_CASE(FloorDiv, use_binary),
+                                    TN_CASE(FloorMod, use_binary),
+                                    TN_CASE(Min, use_binary),
+                                    TN_CASE(Max, use_binary),
+                                    TN_CASE(EQ, use_compare),
+                                    TN_CASE(NE, use_compare),
+                                    TN_CASE(LT, use_compare),
+                                    TN_CASE(LE, use_compare),
+                                    TN_CASE(GT, use_compare),
+                                    TN_CASE(GE, use_compare),
+                                    TN_CASE(Cast, use_cast),
+                                    TN_CASE(Select, use_select),
+                                    TN_CASE(Ramp, use_ramp),
+                                    TN_CASE(Broadcast, use_broadcast),
+                                    TN_CASE(Call, use_call),
+                                    TN_CASE(Let, use_let),
+                                    TN_CASE(Buffer, use_buffer),
+                                    TN_CASE(BufferLoad, use_load),
+                                    TN_CASE(BufferStore, use_store),
+                                    TN_CASE(For, use_for),
+                                    TN_CASE(AttrStmt, use_attr),
+                                    TN_CASE(LetStmt, use_let_stmt),
+                                    TN_CASE(IterVar, use_axis),
+                                    TN_CASE(Range, use_range),
+                                    TN_CASE(BlockRealize, use_realize),
+                                    TN_CASE(Allocate, use_allocate),
+                                    TN_CASE(Map, skip)};
 
 /* The buffers of the parameters with narrow shapes. */
 static tn_map *narrow_buffers(tn_mut *m, tn_map *buffers) {
