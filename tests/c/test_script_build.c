@@ -145,6 +145,23 @@ static void test_errors_show_the_place(void **state) {
   expect_error("x = 1\n", "no function or class is defined");
 }
 
+/* A name that would hide the module of scripts gets another. */
+static void test_names_that_are_taken(void **state) {
+  (void)state;
+  TN_SCOPE(s);
+  tn_obj *program = parse("@T.prim_func\n"
+                          "def f(A: T.Buffer((4,), \"float32\"), cls: T.int32):\n"
+                          "    I = cls + 1\n"
+                          "    T = A[I]\n"
+                          "    A[I] = T\n");
+  tn_str *text = program ? script_print(program, NULL) : NULL;
+  if (!text) fail_msg("%s", tn_error_message());
+  assert_non_null(strstr(text->data, "A[I_1] = T_1"));
+  tn_obj *again = parse(text->data);
+  if (!again) fail_msg("%s", tn_error_message());
+  assert_int_equal(tn_equal(program, again, 0), 1);
+}
+
 /* What was found by trying random texts. */
 static void test_what_would_not_read_back(void **state) {
   (void)state;
@@ -164,6 +181,8 @@ static void test_what_would_not_read_back(void **state) {
                "strides: expected integers, got float32");
   expect_error("@T.prim_func\ndef f():\n    B = T.allocate_const([1, 2], 'int88', [2])\n",
                "constant data of type int88");
+  expect_error("@T.prim_func\ndef f():\n    T.evaluate(5 ** 2153233344)\n",
+               "the number does not fit 64 bits\n --> test.py:3:16");
 }
 
 int main(void) {
@@ -171,6 +190,7 @@ int main(void) {
       cmocka_unit_test(test_round_trips),
       cmocka_unit_test(test_sugar_gives_the_same),
       cmocka_unit_test(test_errors_show_the_place),
+      cmocka_unit_test(test_names_that_are_taken),
       cmocka_unit_test(test_what_would_not_read_back),
   };
   return cmocka_run_group_tests(tests, start_compiler, NULL);

@@ -292,6 +292,15 @@ static int64_t floor_div(int64_t a, int64_t b) {
   return a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
 }
 
+/* x to the n-th, n >= 0, by squaring. @return whether it fits */
+static bool int_power(int64_t x, int64_t n, int64_t *out) {
+  for (*out = 1; n > 0; n >>= 1) {
+    if ((n & 1) && __builtin_mul_overflow(*out, x, out)) return false;
+    if (n > 1 && __builtin_mul_overflow(x, x, &x)) return false;
+  }
+  return true;
+}
+
 /* Python's arithmetic on plain numbers. @return 1 when the operator is not for them */
 static int plain_binary(builder *b, const ast *n, const char *op, const val *x, const val *y,
                         val *out) {
@@ -302,7 +311,7 @@ static int plain_binary(builder *b, const ast *n, const char *op, const val *x, 
   if (divides && g == 0) return ast_error(b->src, n, "division by zero");
   if (!strcmp(op, "/")) *out = PLAIN(tn_any_float(f / g));
   else if (!strcmp(op, "**") && ints && j >= 0) {
-    for (r = 1; j > 0; --j) r = (int64_t)((uint64_t)r * (uint64_t)i);
+    if (!int_power(i, j, &r)) return ast_error(b->src, n, "the number does not fit 64 bits");
     *out = PLAIN(tn_any_int(r));
   } else if (!strcmp(op, "**")) *out = PLAIN(tn_any_float(pow(f, g)));
   else if (!strcmp(op, "//"))

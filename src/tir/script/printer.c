@@ -11,6 +11,7 @@
 #include "tir/script/printer.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "ir/expr.h"
 #include "object/path.h"
@@ -103,8 +104,24 @@ int define_doc(printer *p, frame *f, const void *obj, const tn_ExprDoc *doc) {
   return tn_vec_push_obj(&f->defined, obj);
 }
 
+/* Names that mean something else where the text is read. */
+static bool is_reserved(const printer *p, const char *name) {
+  static const char *const words[] = {
+      "False", "None",   "True", "and",   "as",     "assert", "break",    "class",   "continue",
+      "def",   "del",    "elif", "else",  "except", "for",    "finally",  "from",    "global",
+      "if",    "import", "in",   "is",    "lambda", "not",    "nonlocal", "or",      "pass",
+      "raise", "return", "try",  "while", "with",   "yield",  "range",    "metadata"};
+  for (int i = 0; i < TN_COUNT(words); ++i) {
+    if (strcmp(name, words[i]) == 0) return true;
+  }
+  return strcmp(name, tn_cstr(p->cfg->tir_prefix)) == 0 ||
+         strcmp(name, tn_cstr(p->cfg->ir_prefix)) == 0 ||
+         strcmp(name, tn_cstr(p->cfg->module_alias)) == 0;
+}
+
 static bool is_taken(const printer *p, const char *name) {
   tn_any out;
+  if (is_reserved(p, name)) return true;
   return tn_map_get(p->names, tn_any_cstr(name), &out) && out.v.i64;
 }
 
