@@ -14,6 +14,9 @@ sys.dont_write_bytecode = True  # the package of the build tree is made of links
 if "libasan" in os.environ.get("LD_PRELOAD", ""):
     os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
 
+# after every pass the verifiers look at the program
+os.environ.setdefault("TENON_VERIFY_PASSES", "1")
+
 hypothesis.settings.register_profile(
     "tenon", deadline=None, derandomize=bool(os.environ.get("CI")), database=None
 )

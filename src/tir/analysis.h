@@ -2,6 +2,7 @@
 #ifndef TN_TIR_ANALYSIS_H_
 #define TN_TIR_ANALYSIS_H_
 
+#include "base/pmap.h"
 #include "tir/tir.h"
 
 /** The block with its regions filled in from the reads and writes of its body: for each buffer from
@@ -12,5 +13,41 @@ TN_API tn_Block *tir_block_with_regions(tn_Block *b, bool reads, bool writes);
 /** Wraps the body in a root block when it has blocks but is not one itself, or when `allocs`
  * (Buffer) is not empty. */
 TN_API tn_stmt *tir_with_root_block(tn_stmt *body, const tn_vec *allocs);
+
+/** Checks that a PrimFunc or the tensor programs of an IRModule are well-formed: variables are
+ * defined around their uses, no block with iterators uses the loop variables around it, no memory
+ * has a negative extent. @param strict a variable may not be defined again after its scope either
+ * @return 0, or -1 with ValueError that says what and where */
+TN_API int tir_check_well_formed(const tn_obj *program, bool strict);
+/** Is every variable of a PrimFunc or statement defined once? 1, 0, or -1 with MemoryError. */
+TN_API int tir_is_ssa(const tn_obj *program);
+/** The variables used in a statement or expression without a definition, in order of their first
+ * use. @param defined Var that count as defined; may be NULL */
+TN_API tn_arr *tir_undefined_vars(const tn_obj *program, const tn_arr *defined);
+
+/** Where the uses of each buffer meet. */
+typedef struct {
+  tn_pmap node;   /**< buffer -> For, Block or PrimFunc around all uses; absent without uses */
+  tn_vec buffers; /**< in the order of their declarations */
+} tir_access_lca;
+/** @param params buffers of the signature too, not only those that blocks allocate
+ *  @param out empty at first; to be freed with tir_access_lca_fini in any case */
+TN_API int tir_access_lca_find(const tn_PrimFunc *f, bool params, tir_access_lca *out);
+TN_API void tir_access_lca_fini(tir_access_lca *l);
+
+/** Bytes of allocations in the workspace that live at the same time, at most; each is rounded up to
+ * `alignment`. */
+TN_API int64_t tir_workspace_bytes(const tn_PrimFunc *f, int64_t alignment);
+/** Bytes of all constants, each rounded up. 0, or -1 with MemoryError. */
+TN_API int tir_constant_bytes(const tn_PrimFunc *f, int64_t alignment, int64_t *out);
+/** The most bytes at one time for each kind of memory: name to IntImm int64. */
+TN_API tn_map *tir_allocated_bytes(const tn_PrimFunc *f);
+/** Operations on numbers that a PrimFunc or statement executes. ValueError when a loop has no
+ * constant extent. */
+TN_API int tir_estimate_flops(const tn_obj *program, double *out);
+/** Does a function nothing but compute its result and write memory of its own? */
+TN_API bool tir_is_pure_func(const tn_PrimFunc *f);
+/** The block of a module that does most of the work, or NULL. */
+TN_API const tn_Block *tir_anchor_block(const tn_IRModule *m);
 
 #endif /* TN_TIR_ANALYSIS_H_ */

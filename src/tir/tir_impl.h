@@ -11,6 +11,8 @@ int transforms_init(void);
 int stmt_functor_init(void);
 /** Functions of layout.c. */
 int layout_init(void);
+/** Functions of analysis/. */
+int analysis_init(void);
 /** Types and functions of schedule/. */
 int schedule_init(void);
 

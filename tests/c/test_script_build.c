@@ -168,7 +168,8 @@ static void test_what_would_not_read_back(void **state) {
   round_trip("@T.prim_func\n"
              "def main(A: T.Buffer((4,), \"float32\")):\n"
              "    A[0] = T.float32(-0.0)\n"
-             "    A[1] = A[0] * T.float32(-1)");
+             "    A[1] = A[0] * T.float32(-1)\n"
+             "    T.evaluate(T.int64(-9223372036854775808))");
   expect_error("@T.prim_func\ndef f(A: T.Buffer((4,), 'float32')):\n    T.evaluate(+A.data)\n",
                "+ needs a number\n --> test.py:3:16");
   expect_error("@T.prim_func\ndef f(A: T.Buffer((4,), 'float32')):\n    T.evaluate(+'text')\n",

@@ -193,7 +193,8 @@ static int eval_name(builder *b, const ast *n, val *out) {
   return r == 1 ? host_eval(b, n, out) : r;
 }
 
-static int eval_number(builder *b, const ast *n, val *out) {
+/* @param negative the number stands behind a minus, and comes with it */
+static int eval_number(builder *b, const ast *n, bool negative, val *out) {
   char digits[80];
   size_t len = 0;
   for (const char *s = n->text; *s && len + 1 < sizeof digits; ++s) {
@@ -201,7 +202,8 @@ static int eval_number(builder *b, const ast *n, val *out) {
   }
   digits[len] = '\0';
   if (n->kind == AST_FLOAT) {
-    *out = PLAIN(tn_any_float(strtod(digits, NULL)));
+    double f = strtod(digits, NULL);
+    *out = PLAIN(tn_any_float(negative ? -f : f));
     return 0;
   }
   int base = digits[0] != '0'                       ? 10
@@ -210,8 +212,9 @@ static int eval_number(builder *b, const ast *n, val *out) {
              : digits[1] == 'o' || digits[1] == 'O' ? 8
                                                     : 10;
   unsigned long long x = strtoull(digits + (base == 10 ? 0 : 2), NULL, base);
-  if (x > INT64_MAX) return ast_error(b->src, n, "integer %s does not fit 64 bits", n->text);
-  *out = PLAIN(tn_any_int((int64_t)x));
+  if (x > (uint64_t)INT64_MAX + negative)
+    return ast_error(b->src, n, "integer %s does not fit 64 bits", n->text);
+  *out = PLAIN(tn_any_int((int64_t)(negative ? 0 - x : x)));
   return 0;
 }
 
@@ -309,6 +312,8 @@ static int plain_binary(builder *b, const ast *n, const char *op, const val *x, 
   double f = as_double(x), g = as_double(y);
   bool divides = strchr("/%", op[0]) != NULL;
   if (divides && g == 0) return ast_error(b->src, n, "division by zero");
+  if (divides && ints && i == INT64_MIN && j == -1)
+    return ast_error(b->src, n, "the number does not fit 64 bits");
   if (!strcmp(op, "/")) *out = PLAIN(tn_any_float(f / g));
   else if (!strcmp(op, "**") && ints && j >= 0) {
     if (!int_power(i, j, &r)) return ast_error(b->src, n, "the number does not fit 64 bits");
@@ -403,11 +408,15 @@ static tn_expr *negated(tn_expr *e) {
 
 static int eval_unary(builder *b, const ast *n, val *out) {
   val x;
+  bool literal = n->a->kind == AST_INT || n->a->kind == AST_FLOAT;
+  if (literal && !strcmp(n->text, "-")) return eval_number(b, n->a, true, out);
   TN_TRY(eval(b, n->a, &x));
   if (is_number(&x)) {
     if (!strcmp(n->text, "not")) *out = PLAIN(tn_any_bool(as_double(&x) == 0));
     else if (!strcmp(n->text, "+")) *out = x;
     else if (!strcmp(n->text, "~")) *out = PLAIN(tn_any_int(~x.v.v.i64));
+    else if (x.v.type_index != TN_FLOAT && x.v.v.i64 == INT64_MIN)
+      return ast_error(b->src, n, "the number does not fit 64 bits");
     else
       *out = x.v.type_index == TN_FLOAT ? PLAIN(tn_any_float(-x.v.v.f64))
                                         : PLAIN(tn_any_int(-x.v.v.i64));
@@ -532,7 +541,7 @@ static int eval_bare(builder *b, const ast *n, val *out) {
   switch (n->kind) {
   case AST_NAME: return eval_name(b, n, out);
   case AST_INT:
-  case AST_FLOAT: return eval_number(b, n, out);
+  case AST_FLOAT: return eval_number(b, n, false, out);
   case AST_STR: {
     tn_str *s = tn_scope_own(tn_str_new_n(n->text, (size_t)n->ntext));
     *out = PLAIN_OBJ(s);
