@@ -25,6 +25,21 @@ def verify_ssa(func):
     return bool(_ffi_api.verify_ssa(func))
 
 
+def verify_memory(func):
+    """Does the host leave the memory of the device alone?
+
+    Parameters
+    ----------
+    func : PrimFunc
+        A function with a target.
+
+    Returns
+    -------
+    bool
+    """
+    return bool(_ffi_api.verify_memory(func))
+
+
 def verify_well_formed(obj, assert_mode=True):
     """Check that a program is well-formed.
 
