@@ -184,6 +184,8 @@ static void test_what_would_not_read_back(void **state) {
                "constant data of type int88");
   expect_error("@T.prim_func\ndef f():\n    T.evaluate(5 ** 2153233344)\n",
                "the number does not fit 64 bits\n --> test.py:3:16");
+  expect_error("@T.prim_func\ndef f():\n    T.launch_thread('threadIdx.x', 1.5)\n",
+               "T.launch_thread: expected an integer, got float32\n --> test.py:3:36");
 }
 
 int main(void) {

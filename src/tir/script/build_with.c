@@ -111,6 +111,10 @@ static int launch_thread(builder *b, const ast *call, const ast *target, wrap *o
   tn_expr *n = eval_expr(b, extent);
   tn_IterVar *iv = TN_AS(IterVar, val_obj(&v));
   if (!n) return -1;
+  if (!ir_is_integral(n->dtype) || n->dtype.lanes != 1)
+    return ast_error(b->src, extent, "T.launch_thread: expected an integer, got %s",
+                     TN_DT(n->dtype));
+  if (iv && !(n = tir_cast(iv->var->dtype, n, NULL))) return place_error(b, extent);
   if (!iv) {
     const char *tag = eval_text(b, thread);
     if (!tag) return -1;
