@@ -117,6 +117,9 @@ typedef struct tn_reader {
   const uint8_t *data; /**< borrowed */
   size_t size;
   size_t pos; /**< next byte, <= size */
+  /** What keeps the data alive (borrowed): a loader that retains it may go on using the data, to
+   * read only. NULL: the data is gone when the loader returns. */
+  tn_obj *owner;
 } tn_reader;
 
 /** Makes a module from the content that its save_binary wrote, with the loader of its kind: the

@@ -124,12 +124,12 @@ static int load_blob(tn_library *lib, tn_module *m, tn_module **root) {
   }
   size_t size = tn_symbol_describe(blob).size;
   uint64_t n;
-  tn_reader r = {blob, size ? size : sizeof n, 0};
+  tn_reader r = {.data = blob, .size = size ? size : sizeof n};
   TN_TRY(tn_read_u64(&r, &n));
   TN_CHECK(size == 0 || n <= size - sizeof n, ValueError, NULL,
            "%s: the library's modules are said to take %llu bytes, but there are %zu",
            TN_SYMBOL_DEV_MBLOB, (unsigned long long)n, size - sizeof n);
-  return tn_module_unpack(blob + sizeof n, (size_t)n, m, root);
+  return tn_module_unpack(blob + sizeof n, (size_t)n, m, true, root);
 }
 
 tn_module *tn_library_start(tn_library *lib, tn_module *m) {

@@ -129,9 +129,10 @@ static int find_root(const blob *b, tn_module **root) {
   return 0;
 }
 
-int tn_module_unpack(const uint8_t *data, size_t n, tn_module *lib, tn_module **root) {
+int tn_module_unpack(const uint8_t *data, size_t n, tn_module *lib, bool lasting,
+                     tn_module **root) {
   blob b = {.lib = lib};
-  tn_reader r = {data, n, 0};
+  tn_reader r = {.data = data, .size = n, .owner = lasting ? &lib->hdr : NULL};
   *root = NULL;
   int err = read_all(&r, &b) || find_root(&b, root);
   while (b.modules.len > 0) tn_release(b.modules.items[--b.modules.len].v.obj);

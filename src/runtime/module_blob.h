@@ -18,10 +18,12 @@
 /** Makes the modules of a blob; nothing in it is trusted.
  *  @param data without the leading uint64 size
  *  @param lib the library the blob is in, borrowed
+ *  @param lasting the data stays where it is as long as lib lives
  *  @param root owned
  *  @return 0, or -1: ValueError for a malformed blob, TVMError for a kind without a loader, and the
  *  errors of the loaders */
-TN_API int tn_module_unpack(const uint8_t *data, size_t n, tn_module *lib, tn_module **root);
+TN_API int tn_module_unpack(const uint8_t *data, size_t n, tn_module *lib, bool lasting,
+                            tn_module **root);
 
 /** The symbol's content for a module tree, the leading uint64 size included. Modules that can be
  * part of a shared library (TN_MODULE_DSO) become the one "_lib" and are not saved.

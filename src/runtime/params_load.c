@@ -108,12 +108,12 @@ static tn_tensor *load_array(tn_reader *r, tn_obj *mapping) {
 
 tn_tensor *tn_tensor_read(tn_reader *r) {
   tn_tensor *t;
-  TN_GETP(t, load_array(r, NULL));
+  TN_GETP(t, load_array(r, r->owner));
   return t;
 }
 
 tn_tensor *tn_tensor_load(const void *data, size_t n) {
-  tn_reader r = {data, n, 0};
+  tn_reader r = {.data = data, .size = n};
   return tn_tensor_read(&r);
 }
 
@@ -161,7 +161,7 @@ static int load_entries(tn_reader *r, tn_obj *mapping, tn_map *out) {
 }
 
 static tn_map *load_list(const void *data, size_t n, tn_obj *mapping) {
-  tn_reader r = {data, n, 0};
+  tn_reader r = {.data = data, .size = n};
   tn_map *m;
   TN_GETP(m, tn_map_new());
   if (load_entries(&r, mapping, m) == 0) return m;

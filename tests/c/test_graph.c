@@ -2,6 +2,7 @@
 #include "failing_alloc.h"
 
 #include <pthread.h>
+#include <stdalign.h>
 #include <stdio.h>
 
 #include "graph_module.h"
@@ -196,6 +197,27 @@ static void test_any_alignment_and_layout(void **state) {
   assert_int_equal(tn_graph_run(x), 0);
   assert_output(x, 1, 2, 3, 4, 5);
   tn_graph_executor_free(x);
+}
+
+/* Libraries of the old stack rely on the alignment of what its executors allocate. */
+static void test_alignment_for_old_libraries(void **state) {
+  (void)state;
+  TN_BUF(json);
+  put_chain(&json, 1, "add_one", 4);
+  tn_module *m = tn_module_load(TENON_TEST_MODULES "/packed.so", "");
+  assert_non_null(m);
+  tn_graph_executor *x = tn_graph_executor_new(json.data, json.len, m, &cpu, 1);
+  assert_non_null(x);
+  alignas(64) char memory[128] = {0};
+  int64_t four = 4;
+  for (int offset = 0; offset < 8; offset += 4) {
+    DLTensor in = {.data = memory + offset, .device = cpu, .ndim = 1, .dtype = f32, .shape = &four};
+    tn_any a = {.type_index = TN_DLTENSOR, .v.dltensor = &in};
+    assert_int_equal(tn_graph_bind_input(x, 0, &a), 0);
+    assert_int_equal(x->inputs[0].direct, offset == 0);
+  }
+  tn_graph_executor_free(x);
+  tn_release(m);
 }
 
 /* ---- parameters ---- */
@@ -516,6 +538,7 @@ int main(void) {
       cmocka_unit_test(test_overlapping_arrays),
       cmocka_unit_test(test_the_executors_own_memory_as_input),
       cmocka_unit_test(test_any_alignment_and_layout),
+      cmocka_unit_test(test_alignment_for_old_libraries),
       cmocka_unit_test(test_params_are_shared_until_written),
       cmocka_unit_test(test_share_params),
       cmocka_unit_test(test_staging_over_a_shared_parameter),

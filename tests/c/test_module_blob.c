@@ -22,7 +22,7 @@ static void test_tree_round_trip(void **state) {
   tn_release(host2);
   tn_release(leaf);
   tn_module *lib = make(&host_ops, "lib"), *back;
-  assert_int_equal(tn_module_unpack(v.data + 8, v.size - 8, lib, &back), 0);
+  assert_int_equal(tn_module_unpack(v.data + 8, v.size - 8, lib, false, &back), 0);
   assert_says(back, "root", "root");
   tn_arr *imports = tn_module_imports(back);
   assert_int_equal(tn_arr_len(imports), 2);
@@ -67,7 +67,7 @@ static void test_broken_blobs(void **state) {
   size_t n = v.size - 8;
   for (size_t cut = 0; cut < n; ++cut) {
     tn_module *lib = make(&host_ops, "lib");
-    assert_int_equal(tn_module_unpack(v.data + 8, cut, lib, &back), -1);
+    assert_int_equal(tn_module_unpack(v.data + 8, cut, lib, false, &back), -1);
     assert_error("ValueError", "");
     tn_release(lib);
   }
@@ -77,7 +77,7 @@ static void test_broken_blobs(void **state) {
     tn_module *lib = make(&host_ops, "lib");
     memcpy(copy, v.data + 8, n);
     copy[i / 8] ^= (uint8_t)(1 << i % 8);
-    if (tn_module_unpack(copy, n, lib, &back) == 0) tn_release(back);
+    if (tn_module_unpack(copy, n, lib, false, &back) == 0) tn_release(back);
     tn_error_clear();
     tn_release(lib);
   }
@@ -94,7 +94,7 @@ static void test_unknown_kind_in_a_blob(void **state) {
   tn_buf_u64(&b, 7);
   tn_buf_puts(&b, "unknown");
   tn_module *lib = make(&host_ops, "lib"), *back;
-  assert_int_equal(tn_module_unpack((const uint8_t *)b.data, b.len, lib, &back), -1);
+  assert_int_equal(tn_module_unpack((const uint8_t *)b.data, b.len, lib, false, &back), -1);
   assert_non_null(strstr(tn_error_message(), "test.text")); /* among the loaders that there are */
   assert_error("TVMError", "Binary was created using {unknown} but a loader of that name is not "
                            "registered. Available loaders are ");
@@ -119,7 +119,7 @@ static int pack_and_unpack(void *root) {
   tn_bytes *blob = tn_module_pack(root);
   tn_bytes_view v = blob ? tn_bytes_get(blob) : (tn_bytes_view){0};
   tn_module *lib = blob ? make(&host_ops, "lib") : NULL;
-  int err = !lib || tn_module_unpack(v.data + 8, v.size - 8, lib, &back) ? -1 : 0;
+  int err = !lib || tn_module_unpack(v.data + 8, v.size - 8, lib, false, &back) ? -1 : 0;
   tn_release(back);
   tn_release(lib);
   tn_release(blob);

@@ -67,7 +67,7 @@ static void check_tree(tn_module *root) {
   }
   tn_module *lib = make(&lib_ops), *again;
   tn_bytes_view v = tn_bytes_get(b);
-  require(tn_module_unpack(v.data + 8, v.size - 8, lib, &again) == 0, "unpack again");
+  require(tn_module_unpack(v.data + 8, v.size - 8, lib, false, &again) == 0, "unpack again");
   require(tn_module_walk(again, count, &after) == 0, "walk again");
   require(before == after, "as many modules");
   tn_release(again);
@@ -86,7 +86,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   tn_module *lib = make(&lib_ops), *root;
-  if (tn_module_unpack(data, n, lib, &root) == 0) {
+  if (tn_module_unpack(data, n, lib, false, &root) == 0) {
     check_tree(root);
     tn_release(root);
   } else {

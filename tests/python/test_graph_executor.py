@@ -364,3 +364,29 @@ def test_old_names(lib):
         cuda_graph_executor.create(graphs.add_graph(), lib, tenon.cpu(0))
     with pytest.raises(NotImplementedError, match="no CUDA graph executor"):
         cuda_graph_executor.GraphModuleCudaGraph(gmod.module)
+
+
+@needs_llvm
+def test_parameters_of_a_loaded_model_can_be_written(tmp_path):
+    """The file's memory is read-only: what programs get are copies."""
+    path = str(tmp_path / "model.so")
+    graphs.add_factory({"w": tenon.nd.array(W)}).export_library(path)
+    model = tenon.runtime.load_module(path)
+    params = model["get_graph_params"]()
+    del model
+    params["w"].copyfrom(W + 1)
+    np.testing.assert_array_equal(params["w"].numpy(), W + 1)
+    model = tenon.runtime.load_module(path)
+    again = str(tmp_path / "again.so")  # as it was loaded, before any executor
+    repacked = tenon.get_global_func("tvm.graph_executor_factory.create")(
+        model["get_graph_json"](),
+        graphs.add_module(),
+        "other",
+        "w",
+        model["get_graph_params"]()["w"],
+    )
+    repacked.export_library(again)
+    gmod = graph_executor.GraphModule(tenon.runtime.load_module(again)["other"](tenon.cpu(0)))
+    gmod.get_input("w").copyfrom(W * 3)
+    gmod.set_input("x", X)
+    check(gmod, w=W * 3)

@@ -7,6 +7,7 @@
 
    Inside a library it is saved as: text graph JSON, u64 number of parameters, list of their names,
    the parameters (as in params.h), text model name. */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -16,9 +17,12 @@
 #include "runtime/params.h"
 #include "runtime/tensor_content.h"
 
+/* Parameters that were loaded from a library are copied out of it when the first executor is made
+   (to one block of memory, where each is aligned), and shared by all executors from then on. */
 typedef struct {
   tn_str *json, *name;
-  tn_map *params; /* name to tensor: shared with the executors, which never write to them */
+  _Atomic(tn_map *) params; /* name to tensor, never written to; NULL: not copied yet */
+  tn_map *stored;           /* views of the library's memory, or NULL */
 } factory;
 
 static const tn_module_ops factory_ops;
@@ -26,18 +30,23 @@ static const tn_module_ops factory_ops;
 static void factory_free(factory *f) {
   tn_release(f->json);
   tn_release(f->name);
-  tn_release(f->params);
+  tn_release(atomic_load(&f->params));
+  tn_release(f->stored);
   tn_free(f);
 }
 
 static void fini(tn_module *m) { factory_free(tn_module_self(m)); }
 
-/* Takes over all three, of which any may be NULL with an error pending. Owned. */
-static tn_module *make(tn_str *json, tn_str *name, tn_map *params) {
-  factory *f = json && name && params ? tn_alloc(sizeof *f) : NULL;
+/* Takes over all three, of which any may be NULL with an error pending.
+   @param stored the parameters are views of a library's memory. Owned. */
+static tn_module *make(tn_str *json, tn_str *name, tn_map *params, bool stored) {
+  factory *f = json && name && params ? tn_alloc_zero(1, sizeof *f) : NULL;
   tn_module *m = NULL;
   if (f) {
-    *f = (factory){json, name, params};
+    f->json = json;
+    f->name = name;
+    f->stored = stored ? params : NULL;
+    atomic_init(&f->params, stored ? NULL : params);
     if ((m = tn_module_new(&factory_ops, f))) return m;
     factory_free(f);
     return NULL;
@@ -46,6 +55,59 @@ static tn_module *make(tn_str *json, tn_str *name, tn_map *params) {
   tn_release(name);
   tn_release(params);
   return NULL;
+}
+
+/* ---- parameters ---- */
+
+static int64_t padded(const tn_tensor *t) {
+  return (tn_tensor_nbytes(&t->dl) + TN_TENSOR_ALIGN - 1) / TN_TENSOR_ALIGN * TN_TENSOR_ALIGN;
+}
+
+/* A block of memory for all tensors of a map. Owned. */
+static tn_tensor *block_for(const tn_map *params) {
+  int64_t total = 0;
+  tn_any key, value;
+  for (int64_t i = 0; tn_map_at(params, i, &key, &value); ++i)
+    total += padded((const tn_tensor *)value.v.obj); /* of views of memory: cannot overflow */
+  return tn_tensor_new(&total, 1, (tn_dtype){kDLUInt, 8, 1}, (tn_device){kDLCPU, 0}, NULL);
+}
+
+static int copy_to(tn_tensor *block, const tn_map *params, tn_map *out) {
+  int64_t at = 0;
+  tn_any key, value;
+  for (int64_t i = 0; tn_map_at(params, i, &key, &value); ++i) {
+    const tn_tensor *from = (const tn_tensor *)value.v.obj;
+    const DLTensor *dl = &from->dl;
+    tn_tensor *t;
+    TN_GET(t, tn_tensor_view(block, dl->shape, dl->ndim, dl->dtype, at));
+    int err = tn_tensor_copy(dl, &t->dl) || tn_map_set(out, key, tn_any_obj(t));
+    tn_release(t);
+    TN_TRY(err);
+    at += padded(from);
+  }
+  return 0;
+}
+
+/* Copies of all tensors of a map in memory of their own. Owned. */
+static tn_map *copied(const tn_map *params) {
+  tn_tensor *block = block_for(params);
+  tn_map *out = block ? tn_map_new() : NULL;
+  int err = out ? copy_to(block, params, out) : -1;
+  tn_release(block);
+  if (!err) return out;
+  tn_release(out);
+  return NULL;
+}
+
+/* The parameters, borrowed; NULL with an error. Of threads that make them at the same time one
+   wins. */
+static tn_map *params_of(factory *f) {
+  tn_map *now = atomic_load(&f->params), *made;
+  if (now) return now;
+  TN_GETP(made, copied(f->stored));
+  if (atomic_compare_exchange_strong(&f->params, &now, made)) return made;
+  tn_release(made);
+  return now;
 }
 
 /* ---- executors ---- */
@@ -62,16 +124,18 @@ static tn_module *code_of(const tn_module *m) {
 /* An executor on the devices that are the arguments. Owned. */
 static tn_graph_executor *new_executor(tn_module *m, const tn_any *args, int32_t n) {
   enum { MAX_DEVICES = 32 };
-  const factory *f = tn_module_self(m);
+  factory *f = tn_module_self(m);
   tn_device devices[MAX_DEVICES];
   TN_CHECKP(n >= 1 && n <= MAX_DEVICES, TypeError, NULL,
             "%s: expected a device for the executor to run on, got %d arguments", f->name->data, n);
   for (int32_t i = 0; i < n; ++i) TN_TRYP(tn_any_to_device(&args[i], &devices[i]));
+  tn_map *params;
+  TN_GETP(params, params_of(f));
   tn_module *lib = code_of(m);
   if (tn_error_pending()) tn_error_clear(); /* without it every function is missing */
   tn_graph_executor *x = tn_graph_executor_new(f->json->data, f->json->len, lib, devices, n);
   tn_release(lib);
-  if (!x || tn_graph_set_params(x, f->params, TN_PARAMS_SHARE) == 0) return x;
+  if (!x || tn_graph_set_params(x, params, TN_PARAMS_SHARE) == 0) return x;
   tn_graph_executor_free(x);
   return NULL;
 }
@@ -100,9 +164,7 @@ static int cuda_graph_create(TN_ARGS) {
 /* ---- content ---- */
 
 static int get_json(TN_ARGS) { return tn_ret_obj(ret, ((factory *)tn_module_self(self))->json); }
-static int get_params(TN_ARGS) {
-  return tn_ret_obj(ret, ((factory *)tn_module_self(self))->params);
-}
+static int get_params(TN_ARGS) { return tn_ret_obj(ret, params_of(tn_module_self(self))); }
 
 /* A factory without the parameters, over the same code. */
 static int remove_params(TN_ARGS) {
@@ -111,7 +173,7 @@ static int remove_params(TN_ARGS) {
   if (!imports) return -1;
   tn_retain(f->json);
   tn_retain(f->name);
-  tn_module *m = make(f->json, f->name, tn_map_new());
+  tn_module *m = make(f->json, f->name, tn_map_new(), false);
   if (m && tn_module_import_all(m, imports->items, imports->len)) {
     tn_release(m);
     m = NULL;
@@ -145,16 +207,17 @@ static void put_text(tn_buf *out, const tn_str *s) {
 }
 
 static tn_bytes *save_binary(tn_module *m) {
-  const factory *f = tn_module_self(m);
+  factory *f = tn_module_self(m);
+  const tn_map *params = f->stored ? f->stored : atomic_load(&f->params);
   TN_BUF(out);
   tn_any key, value;
-  uint64_t n = (uint64_t)tn_map_len(f->params);
+  uint64_t n = (uint64_t)tn_map_len(params);
   put_text(&out, f->json);
   tn_buf_u64(&out, n);
   tn_buf_u64(&out, n); /* of the list of names */
-  for (int64_t i = 0; tn_map_at(f->params, i, &key, &value); ++i)
+  for (int64_t i = 0; tn_map_at(params, i, &key, &value); ++i)
     put_text(&out, (const tn_str *)key.v.obj);
-  for (int64_t i = 0; tn_map_at(f->params, i, &key, &value); ++i)
+  for (int64_t i = 0; tn_map_at(params, i, &key, &value); ++i)
     TN_TRYP(tn_tensor_blob_save(value.v.obj, &out));
   put_text(&out, f->name);
   TN_TRYP(tn_buf_ok(&out));
@@ -197,7 +260,7 @@ static tn_module *read_factory(tn_reader *r) {
   tn_map *params = NULL;
   TN_GETP(json, read_text(r));
   bool ok = (params = tn_map_new()) && read_params(r, params) == 0 && (name = read_text(r));
-  if (ok) return make(json, name, params);
+  if (ok) return make(json, name, params, r->owner != NULL);
   tn_release(json);
   tn_release(params);
   return NULL;
@@ -223,7 +286,7 @@ static const tn_module_ops factory_ops = {
 tn_module *tn_graph_factory_new(tn_str *json, tn_module *lib, const char *name, tn_map *params) {
   tn_retain(json);
   tn_retain(params);
-  tn_module *m = make(json, tn_str_new(name), params);
+  tn_module *m = make(json, tn_str_new(name), params, false);
   if (!m || tn_module_import(m, lib) == 0) return m;
   tn_release(m);
   return NULL;
