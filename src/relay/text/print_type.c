@@ -100,7 +100,7 @@ static int is_default(const tn_obj *node, const tn_field *f, bool *yes) {
   if (!f->dflt) return 0;
   TN_SCOPE(scope);
   tn_any value;
-  tn_obj *copy = tn_scope_own(tn_node_copy(node->type, node));
+  tn_obj *copy = tn_node_copy(node->type, node);
   if (!copy) return -1;
   TN_TRY(tn_literal_parse(f->dflt, &value));
   int err = tn_field_set(copy, f, &value);
