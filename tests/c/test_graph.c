@@ -530,6 +530,46 @@ static void test_threads_on_one_module(void **state) {
   tn_release(m);
 }
 
+static void *first_executor(void *factory) {
+  tn_func *f = tn_module_require(factory, "default", false);
+  tn_any dev = tn_any_device(cpu), ret = tn_any_none();
+  void *w = NULL;
+  if (f && tn_func_call(f, &dev, 1, &ret) == 0)
+    w = tn_graph_executor_of((tn_module *)ret.v.obj)->values[1].data;
+  tn_any_release(&ret);
+  tn_release(f);
+  return w;
+}
+
+/* Parameters that lie in a library are copied once, whoever asks first. */
+static void test_threads_on_one_loaded_factory(void **state) {
+  (void)state;
+  pthread_t threads[4];
+  void *where[4];
+  tn_tensor *p = array(1, 10, 20, 30, 40);
+  tn_map *params = params_of("p", p);
+  tn_module *lib = graph_module();
+  tn_str *json = tn_str_new(net);
+  tn_module *factory = tn_graph_factory_new(json, lib, "default", params);
+  tn_bytes *saved = tn_module_save_binary(factory);
+  tn_bytes_view v = tn_bytes_get(saved);
+  for (int round = 0; round < 20; ++round) {
+    tn_reader r = {.data = v.data, .size = v.size, .owner = (tn_obj *)saved};
+    tn_module *loaded = tn_module_load_binary("GraphExecutorFactory", &r);
+    assert_non_null(loaded);
+    assert_int_equal(tn_module_import(loaded, lib), 0);
+    for (int i = 0; i < 4; ++i)
+      assert_int_equal(pthread_create(&threads[i], NULL, first_executor, loaded), 0);
+    for (int i = 0; i < 4; ++i) pthread_join(threads[i], &where[i]);
+    for (int i = 0; i < 4; ++i) assert_ptr_equal(where[i], where[0]);
+    assert_true(where[0] && ((uintptr_t)where[0]) % 64 == 0);
+    tn_release(loaded);
+  }
+  assert_int_equal(tn_use_count(saved), 1);
+  tn_release(saved), tn_release(factory), tn_release(json), tn_release(lib);
+  tn_release(params), tn_release(p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_run),
@@ -550,6 +590,7 @@ int main(void) {
       cmocka_unit_test(test_arrays_that_do_not_fit),
       cmocka_unit_test(test_devices),
       cmocka_unit_test(test_threads_on_one_module),
+      cmocka_unit_test(test_threads_on_one_loaded_factory),
   };
   return cmocka_run_group_tests(tests, start_runtime, NULL);
 }

@@ -136,7 +136,7 @@ int tn_graph_need_home(tn_graph_executor *x, int32_t root);
 /* ---- modules ---- */
 
 /** The executor of a module of this kind, or NULL. */
-tn_graph_executor *tn_graph_executor_of(const tn_module *m);
+TN_API tn_graph_executor *tn_graph_executor_of(const tn_module *m);
 /** The functions of graph executor modules; the debug executor adds its own. */
 int tn_graph_get_function(tn_module *m, const char *name, tn_func **out);
 /** Frees the executor of a module: fini of all kinds of graph executors. */
