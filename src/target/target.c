@@ -10,6 +10,7 @@
 #include "ir/imm.h"
 #include "object/functions.h"
 #include "target/c/gen.h"
+#include "target/elf/elf.h"
 #include "target/interp/interp.h"
 #include "target/target_impl.h"
 
@@ -359,5 +360,6 @@ int target_init(void) {
   TN_TRY(c_build_init());
   TN_TRY(opencl_build_init());
   TN_TRY(interp_init());
+  TN_TRY(elf_init());
   return target_build_init();
 }

@@ -131,13 +131,14 @@ def run_elsewhere(tmp_path, library):
 
 
 @needs_cross
-@pytest.mark.parametrize("kind", ["so", "o"])
+@pytest.mark.parametrize("kind", ["so", "o", "linked.so"])
 def test_aarch64_under_an_emulator(kind, tmp_path):
     mod = tenon.IRModule({"kernel": from_source(KERNEL)})
     built = tenon.build(mod, target="llvm -mtriple=aarch64-linux-gnu -mattr=+neon")
     path = str(tmp_path / f"kernel.{kind}")
-    if kind == "so":
-        built.export_library(path, fcompile=cc.cross_compiler(CROSS))
+    if kind != "o":
+        linker = cc.cross_compiler(CROSS) if kind == "so" else cc.link_objects
+        built.export_library(path, fcompile=linker)
     else:
         built.save(path)
     with open(path, "rb") as file:

@@ -94,8 +94,61 @@ def create_shared(output, objects, options=None, cc=None, cwd=None, ccache_env=N
     ------
     RuntimeError
         No compiler is installed (the text names the package), or it failed (its output follows).
+
+    See Also
+    --------
+    link_objects : is used where there is no compiler and nothing but object files to link.
     """
+    if not (cc or options or ccache_env or get_cc()) and link_objects.can_link(objects):
+        link_objects(output, objects)
+        return
     _compile(["-shared", "-fPIC"], output, objects, options, cc, cwd, ccache_env)
+
+
+def link_objects(output, objects, options=None):
+    """Link object files of generated code into a shared library, without any program.
+
+    It may be given to `Module.export_library` as ``fcompile``.
+
+    Parameters
+    ----------
+    output : str
+        The library.
+    objects : list of str
+        Object files (ELF, x86-64 or aarch64), and archives (``.tar``) of them.
+    options : list of str, optional
+        Must be empty.
+
+    Raises
+    ------
+    ValueError
+        A file holds what only a linker can handle; the text names it.
+    """
+    from .._ffi import get_global_func
+
+    if options:
+        raise ValueError(f"link_objects: expected no options, got {options}")
+    with _utils.tempdir() as temp:
+        paths = [os.fspath(f) for f in _as_list(objects)]
+        files = _tar.normalize_file_list_by_unpacking_tars(temp, paths)
+        get_global_func("target.LinkSharedLibrary")(os.fspath(output), files)
+
+
+def _can_link(objects):
+    """Is there nothing but object files, and the part of the library that links them?"""
+    from .._ffi import get_global_func
+
+    names = [os.fspath(f) for f in _as_list(objects)]
+    return (
+        sys.platform.startswith("linux")
+        and all(name.endswith((".o", ".tar")) for name in names)
+        and get_global_func("target.LinkSharedLibrary", allow_missing=True) is not None
+    )
+
+
+# read by Module.export_library
+link_objects.output_format = "so"
+link_objects.can_link = _can_link
 
 
 def create_executable(output, objects, options=None, cc=None, cwd=None, ccache_env=None):

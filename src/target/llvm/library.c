@@ -15,15 +15,30 @@ static LLVMValueRef text_constant(cg_module *m, const char *s) {
   return g;
 }
 
-/* Appends fn to the constructors of the module. */
+/* A list that is not dropped though nothing refers to it. */
+static void add_list(cg_module *m, const char *name, LLVMTypeRef type, LLVMValueRef item) {
+  LLVMValueRef g = LLVMAddGlobal(m->mod, LLVMArrayType2(type, 1), name);
+  LLVMSetInitializer(g, LLVMConstArray2(type, &item, 1));
+  LLVMSetLinkage(g, LLVMAppendingLinkage);
+  if (strcmp(name, "llvm.used") == 0) LLVMSetSection(g, "llvm.metadata");
+}
+
+/* Makes fn run when the code is loaded. On ELF its address is put into .init_array by name: LLVM's
+   own way for that is the older .ctors, which not every linker knows. */
 static void add_constructor(cg_module *m, LLVMValueRef fn) {
+  if (strstr(LLVMGetTarget(m->mod), "linux")) {
+    LLVMValueRef g = LLVMAddGlobal(m->mod, m->ptr, "__tvm_module_init");
+    LLVMSetInitializer(g, fn);
+    LLVMSetLinkage(g, LLVMInternalLinkage);
+    LLVMSetSection(g, ".init_array");
+    LLVMSetAlignment(g, 8);
+    add_list(m, "llvm.used", m->ptr, g);
+    return;
+  }
   LLVMTypeRef fields[3] = {m->i32, m->ptr, m->ptr};
   LLVMTypeRef type = LLVMStructTypeInContext(m->ctx, fields, 3, 0);
   LLVMValueRef values[3] = {LLVMConstInt(m->i32, 65535, 0), fn, LLVMConstNull(m->ptr)};
-  LLVMValueRef row = LLVMConstNamedStruct(type, values, 3);
-  LLVMValueRef all = LLVMAddGlobal(m->mod, LLVMArrayType2(type, 1), "llvm.global_ctors");
-  LLVMSetInitializer(all, LLVMConstArray2(type, &row, 1));
-  LLVMSetLinkage(all, LLVMAppendingLinkage);
+  add_list(m, "llvm.global_ctors", type, LLVMConstNamedStruct(type, values, 3));
 }
 
 static int register_symbol(cg_module *m, LLVMBuilderRef b, const char *prefix, const char *name,
