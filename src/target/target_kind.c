@@ -37,6 +37,7 @@ static const target_option llvm[] = {
     {"cl-opt", TARGET_STRS},
     {"jit", TARGET_STR},
     {"vector-width", TARGET_INT},
+    {"debug-info", TARGET_STR},
     {"system-lib", TARGET_BOOL},
     {"runtime", TARGET_STR},
     {"link-params", TARGET_BOOL},

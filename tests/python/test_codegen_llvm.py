@@ -1,6 +1,8 @@
 """The LLVM code generator: lowered programs are compiled into this process, and to files."""
 
 import math
+import re
+import shutil
 import subprocess
 import sys
 
@@ -508,3 +510,40 @@ def f(A: T.Buffer((4, 4), "float32")):
         build(from_source(blocks))
     with pytest.raises(ValueError, match="no code generator for target kind"):
         build(packed("T.evaluate(0)"), "ext_dev")
+
+
+def test_debug_information(tmp_path):
+    script = tmp_path / "main.py"
+    body = """
+for i in T.parallel(16):
+    O[i] = A[i] + T.float32(3)
+for i in range(16):
+    O[i] = O[i] * T.float32(7)
+"""
+    func = packed(body, ("A", 16, "float32"), ("O", 16, "float32"))
+    built = build(func, f"llvm -opt-level=0 -debug-info={script}")
+    text = script.read_text()
+    lines = {i: line.strip() for i, line in enumerate(text.splitlines(), 1)}
+    (add,) = (i for i, line in lines.items() if line.startswith("O[i]") and "+" in line)
+    (mul,) = (
+        i for i, line in lines.items() if line.startswith("O[i_1]") or "* T.float32(7)" in line
+    )
+    ir = built.get_source()
+    assert "DICompileUnit" in ir and 'DIFile(filename: "main.py"' in ir
+
+    def line_of(instruction):
+        number = re.search(rf"{instruction}.*!dbg !(\d+)", ir)[1]
+        return int(re.search(rf"^!{number} = !DILocation\(line: (\d+)", ir, re.MULTILINE)[1])
+
+    assert line_of("fadd") == add and line_of("fmul") == mul
+    a = np.arange(16, dtype="float32")
+    out = tenon.nd.empty((16,), "float32")
+    built["main"](tenon.nd.array(a), out)
+    np.testing.assert_array_equal(out.numpy(), (a + 3) * 7)
+    optimised = build(func, f"llvm -debug-info={script}")
+    optimised.save(str(tmp_path / "main.o"))
+    if shutil.which("readelf"):
+        command = ["readelf", "--debug-dump=decodedline", str(tmp_path / "main.o")]
+        shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert re.search(rf"main\.py\s+{mul}\s", shown)
+    assert "!dbg" not in build(func).get_source()

@@ -6,7 +6,7 @@
      types.c    types, conversions    memory.c    loads, stores, alias information
      half.c     float16 by hand       polynomial.c  exp, log, tanh, erf of vectors
      machine.c  target machine        run.c       the module that runs, prints and saves it
-     library.c  imports, the system library
+     library.c  imports, the system library              debug.c  lines of the script
 
    Representation. bfloat16 values are i16 and computed in float; bool is i1 in registers and a byte
    in memory; handles are opaque pointers. Every function returns NULL or -1 with an error pending.
@@ -24,6 +24,9 @@
 #include "target/target.h"
 #include "tir/tir.h"
 
+/** Debug information under generation; debug.c. */
+typedef struct cg_debug cg_debug;
+
 /** The module under generation. */
 typedef struct {
   LLVMContextRef ctx;
@@ -32,6 +35,7 @@ typedef struct {
   const tn_IRModule *ir;
   LLVMFastMathFlags fast; /* what float operations may do */
   unsigned md_scope, md_noalias;
+  cg_debug *debug;  /* NULL without debug information */
   bool uses_half;   /* float16 occurs */
   int vector_width; /* bits of the vectors to prefer, 0: the processor's default */
 } cg_module;
@@ -55,7 +59,8 @@ typedef struct {
   tn_pmap vars; /* tn_Var -> LLVMValueRef */
   const cg_alias *alias;
   const char *name;
-  bool index; /* inside an index: integers do not overflow */
+  LLVMMetadataRef scope; /* of debug information, NULL without */
+  bool index;            /* inside an index: integers do not overflow */
   /* inside a parallel closure: */
   LLVMValueRef task_id, num_task, penv;
   bool stride_pattern; /* tasks take every num_task-th iteration */
@@ -158,6 +163,16 @@ LLVMValueRef cg_polynomial(cg_fn *f, tir_op_id op, tn_dtype t, LLVMValueRef x);
 
 /** Adds the functions that convert float16 where the processor does not. */
 void cg_add_half_functions(cg_module *m);
+
+/* ---- debug.c ---- */
+
+/** Writes the script of the module to a file and makes code refer to it. Closed in any case. */
+int cg_debug_open(cg_module *m, const char *path);
+void cg_debug_close(cg_module *m);
+/** Describes the function; `origin` is the node whose line it has. */
+void cg_debug_function(cg_fn *f, const void *origin);
+/** Code from here on comes from a statement. */
+void cg_debug_stmt(cg_fn *f, const tn_stmt *s);
 
 /* ---- library.c ---- */
 

@@ -145,6 +145,7 @@ static int define(cg_module *m, const tn_GlobalVar *v, const tn_PrimFunc *func) 
   cg_fn f = {.m = m, .name = name, .alias = &alias, .fn = LLVMGetNamedFunction(m->mod, name)};
   f.ret = LLVMGetReturnType(LLVMGlobalGetValueType(f.fn));
   f.b = LLVMCreateBuilderInContext(m->ctx);
+  cg_debug_function(&f, func);
   int err = cg_alias_init(m, &alias, func, name);
   if (!err) err = fill(&f, func);
   LLVMDisposeBuilder(f.b);
@@ -186,6 +187,11 @@ const char *cg_system_prefix(const tn_IRModule *ir, const tn_target *t) {
   return prefix ? prefix : target_int(t, "system-lib", 0) ? "" : NULL;
 }
 
+static int define_all(cg_module *m, const char *script) {
+  if (script) TN_TRY(cg_debug_open(m, script));
+  return for_each(m, define);
+}
+
 int cg_generate(cg_module *m, const tn_IRModule *ir, const tn_target *t) {
   char *message = NULL;
   m->ir = ir;
@@ -193,7 +199,9 @@ int cg_generate(cg_module *m, const tn_IRModule *ir, const tn_target *t) {
   cg_find_types(m);
   add_context(m);
   TN_TRY(for_each(m, declare));
-  TN_TRY(for_each(m, define));
+  int err = define_all(m, target_str(t, "debug-info", NULL));
+  cg_debug_close(m);
+  if (err) return -1;
   const char *prefix = cg_system_prefix(ir, t);
   if (!prefix) TN_TRY(for_each(m, add_entry)); /* in a program each module would have one */
   if (prefix) TN_TRY(cg_register_symbols(m, prefix));

@@ -83,6 +83,7 @@ static LLVMValueRef closure(cg_fn *outer, const tn_vec *vars, LLVMTypeRef type, 
   f.fn = LLVMAddFunction(m->mod, tn_cstr(name), closure_type(m));
   LLVMSetLinkage(f.fn, LLVMInternalLinkage);
   f.b = LLVMCreateBuilderInContext(m->ctx);
+  cg_debug_function(&f, w->loop ? (const void *)w->loop : w->body);
   cg_block(&f, "entry");
   LLVMPositionBuilderAtEnd(f.b, cg_block(&f, "start"));
   int err = closure_body(&f, vars, type, w);

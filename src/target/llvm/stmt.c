@@ -36,6 +36,7 @@ void cg_check_status(cg_fn *f, LLVMValueRef status) {
 LLVMValueRef cg_alloca(cg_fn *f, LLVMTypeRef type, int64_t count, unsigned align,
                        const char *name) {
   LLVMBasicBlockRef entry = LLVMGetEntryBasicBlock(f->fn), here = LLVMGetInsertBlock(f->b);
+  LLVMMetadataRef line = LLVMGetCurrentDebugLocation2(f->b);
   LLVMValueRef first = LLVMGetFirstInstruction(entry);
   if (first) {
     LLVMPositionBuilderBefore(f->b, first);
@@ -46,6 +47,7 @@ LLVMValueRef cg_alloca(cg_fn *f, LLVMTypeRef type, int64_t count, unsigned align
   LLVMValueRef p = LLVMBuildAlloca(f->b, array, name);
   LLVMSetAlignment(p, align);
   LLVMPositionBuilderAtEnd(f->b, here);
+  LLVMSetCurrentDebugLocation2(f->b, line);
   return p;
 }
 
@@ -243,5 +245,6 @@ int cg_stmt(cg_fn *f, const tn_stmt *s) {
   TN_CHECK(i < (uint32_t)TN_COUNT(cases) && cases[i], CodegenError, s->span,
            "llvm: %s: a statement of type %s is left in the program: lower it first", f->name,
            tn_obj_key(s));
+  cg_debug_stmt(f, s);
   return cases[i](f, (const tn_obj *)s);
 }

@@ -3,6 +3,7 @@
 #ifndef TN_TIR_SCRIPT_DOC_H_
 #define TN_TIR_SCRIPT_DOC_H_
 
+#include "base/pmap.h"
 #include "object/containers.h"
 #include "tir/script/doc.def"
 #include "tir/tir.h"
@@ -44,6 +45,7 @@ typedef struct {
   bool print_line_numbers;
   int num_context_lines;   /* lines kept around what is underlined; negative: all */
   const tn_arr *underline; /* paths (ObjectPath) to underline, or NULL */
+  tn_pmap *starts;         /* or NULL: path of a document -> the byte of the text it starts at */
 } doc_options;
 
 /** Writes a document as Python text. 0, or -1: MemoryError, TypeError for a document of an unknown

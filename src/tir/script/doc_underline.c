@@ -26,6 +26,8 @@ static int add_span(struct underline *u, span s) {
 /* Of all documents on the way to a path, those that come closest to it are underlined. */
 int mark_span(writer *w, const tn_Doc *d, size_t start) {
   const tn_arr *wanted = w->opt->underline, *paths = d ? d->source_paths : NULL;
+  for (int64_t j = 0; w->opt->starts && paths && j < paths->len; ++j)
+    TN_TRY(tn_pmap_put_int(w->opt->starts, tn_arr_obj(paths, j), (int64_t)start));
   for (int64_t i = 0; wanted && paths && i < wanted->len; ++i) {
     const tn_ObjectPath *target = (const tn_ObjectPath *)tn_arr_obj(wanted, i);
     for (int64_t j = 0; j < paths->len; ++j) {

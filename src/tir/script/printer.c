@@ -356,6 +356,7 @@ static tn_str *print_text(printer *p, tn_obj *root, frame *f, const doc_options 
   tn_StmtBlockDoc *all = TN_DOC(StmtBlockDoc, .stmts = frame_stmts(f));
   if (!all) return NULL;
   if (root->type_index == TN_TI_PrimFunc || root->type_index == TN_TI_IRModule) header(p, &out);
+  p->head = out.len;
   if (doc_text((tn_Doc *)all, opt, &out) || metadata(p, &out)) return NULL;
   return tn_scope_own(tn_buf_str(&out));
 }
@@ -373,19 +374,61 @@ static void finish(printer *p) {
   empty = NULL;
 }
 
+/* Prints with the paths of what is marked underlined, or (starts not NULL) only found. */
+static tn_str *print_with(printer *p, tn_obj *root, tn_pmap *starts) {
+  TN_VEC(paths);
+  p->names = tn_scope_own(tn_map_new());
+  empty = tn_scope_own(tn_arr_new(NULL, 0));
+  frame *f = p->cfg && p->names && empty ? open_frame(p, NULL) : NULL;
+  if (!f || mark_objects(p, root, &paths)) return NULL;
+  tn_arr *underline = paths.len && !starts ? tn_arr_from(&paths) : NULL;
+  doc_options opt = {(int)p->cfg->indent_spaces, p->cfg->print_line_numbers,
+                     (int)p->cfg->num_context_lines, underline, starts};
+  return print_text(p, root, f, &opt);
+}
+
 tn_str *script_print(tn_obj *root, const tn_PrinterConfig *cfg) {
   TN_SCOPE(s);
-  TN_VEC(paths);
-  printer p = {.cfg = cfg ? cfg : default_config(), .names = tn_scope_own(tn_map_new())};
-  tn_str *text = NULL;
-  empty = tn_scope_own(tn_arr_new(NULL, 0));
-  frame *f = p.cfg && p.names && empty ? open_frame(&p, NULL) : NULL;
-  if (f && mark_objects(&p, root, &paths) == 0) {
-    tn_arr *underline = paths.len ? tn_arr_from(&paths) : NULL;
-    doc_options opt = {(int)p.cfg->indent_spaces, p.cfg->print_line_numbers,
-                       (int)p.cfg->num_context_lines, underline};
-    text = print_text(&p, root, f, &opt);
-  }
+  printer p = {.cfg = cfg ? cfg : default_config()};
+  tn_str *text = print_with(&p, root, NULL);
   finish(&p);
+  return tn_scope_return(s, text);
+}
+
+/* Line of a byte of the text that follows the head of `head` bytes. */
+static int64_t line_of(const tn_str *text, size_t head, int64_t byte) {
+  int64_t line = 1;
+  for (size_t i = 0; i < text->len && i < head + (size_t)byte; ++i) line += text->data[i] == '\n';
+  return line;
+}
+
+static int put_lines(printer *p, const tn_arr *objects, const tn_pmap *starts, const tn_str *text,
+                     tn_pmap *lines) {
+  int64_t line = 1;
+  size_t at = 0, head = p->head;
+  for (int64_t i = 0; i < objects->len; ++i) {
+    const tn_obj *o = tn_arr_obj(objects, i), *path = tn_pmap_get(&p->underlined, o);
+    int64_t byte = path ? tn_pmap_get_int(starts, path, -1) : -1;
+    if (byte < 0) continue;
+    size_t to = head + (size_t)byte; /* objects come mostly in the order of the text */
+    if (to < at) line = line_of(text, head, byte), at = to;
+    for (; at < to && at < text->len; ++at) line += text->data[at] == '\n';
+    TN_TRY(tn_pmap_put_int(lines, o, line));
+  }
+  return 0;
+}
+
+tn_str *script_print_lines(tn_obj *root, const tn_arr *objects, tn_pmap *lines) {
+  TN_SCOPE(s);
+  tn_pmap starts = {0};
+  tn_PrinterConfig *cfg;
+  TN_GETP(cfg, (tn_PrinterConfig *)(uintptr_t)default_config());
+  tn_any value = tn_any_obj((tn_obj *)(uintptr_t)objects);
+  TN_TRYP(tn_field_set((tn_obj *)cfg, tn_type_field(cfg->hdr.type, "obj_to_underline"), &value));
+  printer p = {.cfg = cfg};
+  tn_str *text = print_with(&p, root, &starts);
+  if (text && put_lines(&p, objects, &starts, text, lines)) text = NULL;
+  finish(&p);
+  tn_pmap_fini(&starts);
   return tn_scope_return(s, text);
 }

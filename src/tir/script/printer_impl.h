@@ -32,6 +32,7 @@ typedef struct {
   tn_map *meta;       /* type key -> array of objects printed as metadata, NULL when none */
   tn_pmap marks;      /* object -> comment (annotate) */
   tn_pmap underlined; /* objects to underline */
+  size_t head;        /* bytes of the text in front of the document */
   bool uses_ir, uses_tir, uses_module;
   int depth;
 } printer;
