@@ -4,6 +4,7 @@
 
 #include "arith/arith.h"
 #include "driver/build.h"
+#include "driver/relay_build.h"
 #include "driver/tir_pipeline.h"
 #include "ir/ir.h"
 #include "kernels/kernels.h"
@@ -16,10 +17,17 @@
 #include "tir/tir.h"
 
 static int (*const layers[])(void) = {
-    ir_init,           arith_init,   tir_init,
-    te_init,           kernels_init, relay_init,
-    ops_init,          target_init,  driver_tir_pipeline_init,
+    ir_init,
+    arith_init,
+    tir_init,
+    te_init,
+    kernels_init,
+    relay_init,
+    ops_init,
+    target_init,
+    driver_tir_pipeline_init,
     driver_build_init,
+    driver_relay_build_init,
 };
 
 static int result;

@@ -6,5 +6,6 @@ int relay_init(void) {
   TN_TRY(relay_api_nodes_init());
   TN_TRY(relay_op_type_init());
   TN_TRY(relay_op_shape_init());
+  TN_TRY(relay_transforms_init());
   return relay_text_init();
 }

@@ -1,0 +1,54 @@
+/* A static program as a graph for the graph executor: which kernels run in which order on which
+ * memory. */
+#ifndef TN_DRIVER_GRAPH_H_
+#define TN_DRIVER_GRAPH_H_
+
+#include "relay/relay.h"
+#include "tenon/runtime.h"
+
+/** A value: result `index` of node `node`. */
+typedef struct {
+  int32_t node, index;
+} graph_entry;
+
+typedef struct {
+  const char
+      *name; /* of an input or parameter: unique; of a kernel: as in the library. Scope-owned */
+  const tn_RelayFunction *kernel; /* NULL: an input or parameter */
+  bool nop;                       /* the result is the input's memory */
+  graph_entry *inputs;
+  int ninputs;
+  tn_TensorType **types; /* of the results */
+  int32_t *storage;      /* of the results: numbers of memory blocks */
+  int nresults;
+  int uses_left; /* while planning */
+} graph_node;
+
+typedef struct {
+  graph_node *nodes;
+  int64_t n, cap;
+  graph_entry *heads;
+  int nheads;
+  int64_t *block_bytes; /* by number of the block */
+  int64_t nblocks, block_cap;
+  tn_map *params;  /* name -> NDArray: constants of the program; scope-owned */
+  tn_map *kernels; /* name -> relay Function, each different one once; scope-owned */
+} graph_program;
+
+/** Fills a graph from a function whose types are known and static and in which every call is of a
+ * primitive function.
+ *  @param prefix of the kernels' names. The caller ends it, also after an error.
+ *  ValueError naming what the graph executor cannot run. */
+int graph_make(graph_program *g, const tn_RelayFunction *f, const char *prefix);
+void graph_fini(graph_program *g);
+/** Gives every result its memory. Blocks are shared by values that are not alive together; sizes
+ * may differ up to 16 times, the block grows to the larger one. Inputs and parameters have blocks
+ * of their own. */
+int graph_plan(graph_program *g);
+/** The graph as JSON. */
+int graph_json(const graph_program *g, tn_buf *out);
+
+/** Bytes of a tensor of a static type. */
+int64_t graph_type_bytes(const tn_TensorType *t);
+
+#endif /* TN_DRIVER_GRAPH_H_ */

@@ -1,0 +1,310 @@
+/* The nodes of a graph program, from a function in which kernels are primitive functions. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/pmap.h"
+#include "driver/graph.h"
+#include "driver/primitive.h"
+#include "ir/functor.h"
+#include "ir/imm.h"
+#include "ir/module.h"
+#include "object/functions.h"
+#include "tenon/object.h"
+
+/* The results of an expression, flat: those of the fields of a tuple one after another. */
+typedef struct {
+  graph_entry *items;
+  int64_t n;
+} entries;
+
+typedef struct {
+  graph_program *g;
+  tn_pmap values;  /* expression, or id of a variable -> entries */
+  tn_map *by_hash; /* hash of a kernel -> Array of pairs [function, name] */
+  tn_map *names;   /* names in use -> how often */
+  const char *prefix;
+} maker;
+
+static entries *new_entries(int64_t n) {
+  entries *v = tn_alloc(sizeof *v + (size_t)n * sizeof(graph_entry));
+  if (!v) return NULL;
+  v->items = (graph_entry *)(void *)(v + 1);
+  v->n = n;
+  return v;
+}
+
+static const entries *entries_of(const maker *m, const void *expr) {
+  const tn_RelayVar *v = TN_AS(RelayVar, expr);
+  return tn_pmap_get(&m->values, v ? (const void *)v->vid : expr);
+}
+
+static const entries *need(const maker *m, const void *expr) {
+  const entries *e = entries_of(m, expr);
+  if (e) return e;
+  const relay_expr *x = expr;
+  return TN_RAISEP(
+      ValueError, x->span,
+      "the graph executor cannot run %s: it takes static programs without control flow; "
+      "use relay.vm.compile",
+      tn_obj_key(x));
+}
+
+/* ---- nodes ---- */
+
+static int flat_types(const tn_Type *t, tn_vec *out) {
+  const tn_TupleType *tuple = TN_AS(TupleType, t);
+  for (int64_t i = 0; tuple && i < tuple->fields->len; ++i)
+    TN_TRY(flat_types((const tn_Type *)tn_arr_obj(tuple->fields, i), out));
+  if (tuple) return 0;
+  TN_CHECK(t && TN_AS(TensorType, t) && relay_is_static(t), ValueError, NULL,
+           "Graph Executor only supports static graphs, got output type %s",
+           t ? tn_obj_key(t) : "unknown");
+  return tn_vec_push_obj(out, t);
+}
+
+static graph_node *add_node(maker *m, const char *name, const tn_Type *type) {
+  graph_program *g = m->g;
+  TN_VEC(types);
+  TN_TRYP(flat_types(type, &types));
+  TN_GROW(g->nodes, g->cap, g->n + 1, return NULL);
+  graph_node *n = &g->nodes[g->n];
+  *n = (graph_node){.name = name, .nresults = (int)types.len};
+  ++g->n;
+  n->types = tn_alloc_zero((size_t)types.len + 1, sizeof *n->types);
+  n->storage = tn_alloc_zero((size_t)types.len + 1, sizeof *n->storage);
+  if (!n->types || !n->storage) return NULL;
+  for (int64_t i = 0; i < types.len; ++i) n->types[i] = (tn_TensorType *)types.items[i].v.obj;
+  return n;
+}
+
+/* The results of the node made last stand for an expression. */
+static int set_results(maker *m, const void *key) {
+  int64_t n = m->g->nodes[m->g->n - 1].nresults;
+  entries *v = new_entries(n);
+  if (!v) return -1;
+  for (int64_t i = 0; i < n; ++i) v->items[i] = (graph_entry){(int32_t)m->g->n - 1, (int32_t)i};
+  if (tn_pmap_put(&m->values, key, v) == 0) return 0;
+  tn_free(v);
+  return -1;
+}
+
+/* The name itself the first time, then name_1, name_2, ... */
+static const char *unique(maker *m, const char *name) {
+  tn_any used;
+  tn_str *s = tn_str_from(name);
+  for (int64_t i = 1; s && tn_map_get(m->names, tn_any_obj(s), &used); ++i)
+    s = tn_str_fmt("%s_%" PRId64, name, i);
+  return s && tn_map_set(m->names, tn_any_obj(s), tn_any_int(1)) == 0 ? tn_cstr(s) : NULL;
+}
+
+static int add_input(maker *m, const tn_RelayVar *v) {
+  const tn_Type *type = relay_type_of(v);
+  if (!type) type = v->type_annotation;
+  TN_CHECK(TN_AS(TensorType, type), ValueError, v->span,
+           "input %s: the graph executor takes tensors, got %s", tn_cstr(v->vid->name_hint),
+           type ? tn_obj_key(type) : "an unknown type");
+  const char *name;
+  graph_node *n;
+  TN_GET(name, unique(m, tn_cstr(v->vid->name_hint)));
+  TN_GET(n, add_node(m, name, type));
+  return set_results(m, v->vid);
+}
+
+static int add_constant(maker *m, const tn_Constant *c) {
+  tn_str *name = NULL;
+  tn_any used;
+  const DLTensor *t = tn_tensor_dl(c->data);
+  for (int64_t i = m->g->params->len; !name || tn_map_get(m->names, tn_any_obj(name), &used); ++i)
+    TN_GET(name, tn_str_fmt("p%" PRId64, i));
+  TN_TRY(tn_map_set(m->names, tn_any_obj(name), tn_any_int(1)));
+  TN_TRY(tn_map_set(m->g->params, tn_any_obj(name), tn_any_obj(c->data)));
+  graph_node *n;
+  const tn_Type *type = relay_type_of(c);
+  if (!type) TN_GET(type, (tn_Type *)relay_tensor_type_of(t->shape, t->ndim, t->dtype));
+  TN_GET(n, add_node(m, tn_cstr(name), type));
+  return set_results(m, c);
+}
+
+/* ---- kernels ---- */
+
+/* The name of a kernel, the same for equal ones. */
+static const char *kernel_name(maker *m, const tn_RelayFunction *f) {
+  uint64_t hash;
+  tn_any found;
+  TN_TRYP(tn_hash(f, 0, &hash));
+  tn_any key = tn_any_int((int64_t)hash);
+  const tn_arr *same = tn_map_get(m->by_hash, key, &found) ? (const tn_arr *)found.v.obj : NULL;
+  for (int64_t i = 0; same && i < same->len; i += 2)
+    if (tn_equal(tn_arr_obj(same, i), f, 0))
+      return tn_cstr((const tn_str *)tn_arr_obj(same, i + 1));
+  tn_str *own, *full;
+  const char *name;
+  TN_GETP(own, driver_primitive_name(f));
+  TN_GETP(full, tn_str_fmt("%s%s", m->prefix, tn_cstr(own)));
+  TN_GETP(name, unique(m, tn_cstr(full)));
+  TN_VEC(list);
+  for (int64_t i = 0; same && i < same->len; ++i) TN_TRYP(tn_vec_push(&list, same->items[i]));
+  TN_TRYP(tn_vec_push_obj(&list, f));
+  TN_TRYP(tn_vec_push_obj(&list, tn_str_from(name)));
+  TN_TRYP(tn_map_set(m->by_hash, key, tn_any_obj(tn_arr_from(&list))));
+  TN_TRYP(tn_map_set(m->g->kernels, tn_any_cstr(name), tn_any_obj(f)));
+  return name;
+}
+
+static int set_inputs(maker *m, const tn_RelayCall *c, int64_t node) {
+  int64_t total = 0, at = 0;
+  for (int64_t i = 0; i < c->args->len; ++i) {
+    const entries *e;
+    TN_GET(e, need(m, tn_arr_obj(c->args, i)));
+    total += e->n;
+  }
+  graph_node *n = &m->g->nodes[node];
+  n->inputs = tn_alloc_zero((size_t)total + 1, sizeof *n->inputs);
+  if (!n->inputs) return -1;
+  n->ninputs = (int)total;
+  for (int64_t i = 0; i < c->args->len; ++i) {
+    const entries *e = entries_of(m, tn_arr_obj(c->args, i));
+    for (int64_t k = 0; k < e->n; ++k) n->inputs[at++] = e->items[k];
+  }
+  return 0;
+}
+
+static int add_call(maker *m, const tn_RelayCall *c) {
+  const tn_RelayFunction *f = TN_AS(RelayFunction, c->op);
+  bool kernel = f && ir_attrs_flag(f->attrs, "Primitive");
+  TN_CHECK(kernel, ValueError, c->span,
+           "the graph executor cannot run a call of %s: it takes static programs without control "
+           "flow; use relay.vm.compile",
+           TN_AS(Op, c->op) ? tn_cstr(((const tn_Op *)c->op)->name) : tn_obj_key(c->op));
+  bool nop = ir_attrs_flag(f->attrs, "relay.reshape_only");
+  const char *name = "__nop";
+  graph_node *n;
+  if (!nop) TN_GET(name, kernel_name(m, f));
+  TN_GET(n, add_node(m, name, relay_type_of(c)));
+  n->kernel = f;
+  n->nop = nop;
+  TN_TRY(set_inputs(m, c, m->g->n - 1));
+  return set_results(m, c);
+}
+
+/* ---- expressions that compute nothing ---- */
+
+static int put(maker *m, const void *key, entries *v) {
+  if (tn_pmap_put(&m->values, key, v) == 0) return 0;
+  tn_free(v);
+  return -1;
+}
+
+static int add_tuple(maker *m, const tn_RelayTuple *t) {
+  int64_t total = 0, at = 0;
+  for (int64_t i = 0; i < t->fields->len; ++i) {
+    const entries *e;
+    TN_GET(e, need(m, tn_arr_obj(t->fields, i)));
+    total += e->n;
+  }
+  entries *v = new_entries(total);
+  if (!v) return -1;
+  for (int64_t i = 0; i < t->fields->len; ++i) {
+    const entries *e = entries_of(m, tn_arr_obj(t->fields, i));
+    for (int64_t k = 0; k < e->n; ++k) v->items[at++] = e->items[k];
+  }
+  return put(m, t, v);
+}
+
+static int64_t leaves(const tn_Type *t) {
+  const tn_TupleType *tuple = TN_AS(TupleType, t);
+  int64_t n = tuple ? 0 : 1;
+  for (int64_t i = 0; tuple && i < tuple->fields->len; ++i)
+    n += leaves((const tn_Type *)tn_arr_obj(tuple->fields, i));
+  return n;
+}
+
+static int add_get_item(maker *m, const tn_TupleGetItem *e) {
+  const tn_TupleType *type = TN_AS(TupleType, relay_type_of(e->tuple_value));
+  const entries *all;
+  TN_GET(all, need(m, e->tuple_value));
+  TN_CHECK(type && e->index < type->fields->len, ValueError, e->span,
+           "field %" PRId64 " of what is no such tuple", e->index);
+  int64_t from = 0;
+  for (int64_t i = 0; i < e->index; ++i)
+    from += leaves((const tn_Type *)tn_arr_obj(type->fields, i));
+  entries *v = new_entries(leaves((const tn_Type *)tn_arr_obj(type->fields, e->index)));
+  if (!v) return -1;
+  for (int64_t i = 0; i < v->n; ++i) v->items[i] = all->items[from + i];
+  return put(m, e, v);
+}
+
+static int visit(void *ctx, tn_obj *node) {
+  maker *m = ctx;
+  if (entries_of(m, node)) return 0;
+  switch (node->type_index) {
+  case TN_TI_Constant: return add_constant(m, (const tn_Constant *)node);
+  case TN_TI_RelayCall: return add_call(m, (const tn_RelayCall *)node);
+  case TN_TI_RelayTuple: return add_tuple(m, (const tn_RelayTuple *)node);
+  case TN_TI_TupleGetItem: return add_get_item(m, (const tn_TupleGetItem *)node);
+  default: return 0; /* an error where its value is needed */
+  }
+}
+
+/* The inside of kernels and of what cannot be run is not part of the graph; lets are taken apart
+ * one by one. */
+static bool see(const tn_obj *parent, const tn_field *field, const tn_obj *child) {
+  (void)field;
+  return !TN_AS(RelayFunction, parent) && !TN_AS(RelayLet, child);
+}
+
+static int add_body(maker *m, const relay_expr *e) {
+  const tn_RelayLet *let;
+  while ((let = TN_AS(RelayLet, e)) != NULL) {
+    const entries *value;
+    TN_TRY(tn_post_order_if(let->value, see, visit, m));
+    TN_GET(value, need(m, let->value));
+    entries *v = new_entries(value->n);
+    if (!v) return -1;
+    memcpy(v->items, value->items, (size_t)value->n * sizeof *v->items);
+    TN_TRY(put(m, let->var->vid, v));
+    e = let->body;
+  }
+  const entries *result;
+  TN_TRY(tn_post_order_if(e, see, visit, m));
+  TN_GET(result, need(m, e));
+  m->g->heads = tn_alloc_zero((size_t)result->n + 1, sizeof *m->g->heads);
+  if (!m->g->heads) return -1;
+  m->g->nheads = (int)result->n;
+  memcpy(m->g->heads, result->items, (size_t)result->n * sizeof *result->items);
+  return 0;
+}
+
+static int make(maker *m, const tn_RelayFunction *f) {
+  TN_GET(m->g->params, tn_scope_own(tn_map_new()));
+  TN_GET(m->g->kernels, tn_scope_own(tn_map_new()));
+  TN_GET(m->by_hash, tn_scope_own(tn_map_new()));
+  TN_GET(m->names, tn_scope_own(tn_map_new()));
+  for (int64_t i = 0; i < f->params->len; ++i)
+    TN_TRY(add_input(m, (const tn_RelayVar *)tn_arr_obj(f->params, i)));
+  return add_body(m, f->body);
+}
+
+int graph_make(graph_program *g, const tn_RelayFunction *f, const char *prefix) {
+  maker m = {.g = g, .prefix = prefix};
+  *g = (graph_program){0};
+  int err = make(&m, f);
+  for (size_t i = 0; i < m.values.cap; ++i)
+    tn_free(m.values.slots[i].key ? m.values.slots[i].v.ptr : NULL);
+  tn_pmap_fini(&m.values);
+  return err;
+}
+
+void graph_fini(graph_program *g) {
+  for (int64_t i = 0; i < g->n; ++i) {
+    tn_free(g->nodes[i].inputs);
+    tn_free(g->nodes[i].types);
+    tn_free(g->nodes[i].storage);
+  }
+  tn_free(g->nodes);
+  tn_free(g->heads);
+  tn_free(g->block_bytes);
+  *g = (graph_program){0};
+}

@@ -1,0 +1,76 @@
+/* What kernels may count on: from the target's options, or from this processor where code is made
+ * for it. */
+#include <string.h>
+#include <unistd.h>
+
+#include "driver/primitive.h"
+#include "object/containers.h"
+#include "tenon/runtime.h"
+
+/* Processors by the names that -mcpu takes: bytes of a vector and number of vector registers. */
+static const struct {
+  const char *name;
+  int bytes, registers;
+} processors[] = {
+    {"skylake-avx512", 64, 32}, {"cascadelake", 64, 32},   {"cooperlake", 64, 32},
+    {"cannonlake", 64, 32},     {"icelake", 64, 32},       {"tigerlake", 64, 32},
+    {"sapphirerapids", 64, 32}, {"emeraldrapids", 64, 32}, {"graniterapids", 64, 32},
+    {"rocketlake", 64, 32},     {"znver4", 64, 32},        {"znver5", 64, 32},
+    {"haswell", 32, 16},        {"broadwell", 32, 16},     {"skylake", 32, 16},
+    {"alderlake", 32, 16},      {"core-avx2", 32, 16},     {"znver", 32, 16},
+    {"x86-64-v4", 64, 32},      {"x86-64-v3", 32, 16},     {"x86-64", 16, 16},
+    {"cortex-a", 16, 32},       {"neoverse", 16, 32},      {"apple", 16, 32},
+};
+
+static bool has_attr(const tn_target *t, const char *feature) {
+  const tn_arr *list = target_list(t, "mattr");
+  for (int64_t i = 0; list && i < list->len; ++i) {
+    const tn_str *s = (const tn_str *)tn_arr_obj(list, i);
+    if (s && strcmp(tn_cstr(s), feature) == 0) return true;
+  }
+  return false;
+}
+
+#if defined(__x86_64__)
+static void this_processor(kernel_machine *m) {
+  bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl");
+  m->vector_bytes = wide ? 64 : __builtin_cpu_supports("avx2") ? 32 : 16;
+  m->vector_registers = wide ? 32 : 16;
+}
+#else
+static void this_processor(kernel_machine *m) {
+  m->vector_bytes = 16;
+  m->vector_registers = 32;
+}
+#endif
+
+static void named_processor(kernel_machine *m, const char *cpu) {
+  m->vector_bytes = 16;
+  m->vector_registers = 16;
+  for (int i = 0; i < (int)(sizeof processors / sizeof *processors); ++i) {
+    if (strncmp(cpu, processors[i].name, strlen(processors[i].name)) != 0) continue;
+    m->vector_bytes = processors[i].bytes;
+    m->vector_registers = processors[i].registers;
+    return;
+  }
+}
+
+static int64_t cache_size(int name, int64_t absent) {
+  long n = sysconf(name);
+  return n > 0 ? n : absent;
+}
+
+kernel_machine driver_machine(const tn_target *t) {
+  kernel_machine m = {.threads = tn_num_threads()};
+  m.l1 = cache_size(_SC_LEVEL1_DCACHE_SIZE, 32 << 10);
+  m.l2 = cache_size(_SC_LEVEL2_CACHE_SIZE, 512 << 10);
+  const char *cpu = target_str(t, "mcpu", "");
+  bool native = !*cpu || strcmp(cpu, "native") == 0;
+  if (native && !*target_str(t, "mtriple", "")) this_processor(&m);
+  else named_processor(&m, cpu);
+  if (has_attr(t, "+avx512f")) m.vector_bytes = 64, m.vector_registers = 32;
+  else if (has_attr(t, "+avx2") && m.vector_bytes < 32) m.vector_bytes = 32;
+  if (strcmp(tn_cstr(t->kind->name), "llvm") != 0)
+    m.vector_bytes = 0; /* its compiler finds the vectors */
+  return m;
+}

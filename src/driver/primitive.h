@@ -1,0 +1,22 @@
+/* Primitive functions of Relay as tensor programs: what a kernel is made of. */
+#ifndef TN_DRIVER_PRIMITIVE_H_
+#define TN_DRIVER_PRIMITIVE_H_
+
+#include "kernels/kernels.h"
+#include "relay/relay.h"
+#include "target/target.h"
+
+/** The tensor program of a function whose types are known and whose calls are of operators: its
+ * parameters in order (the fields of tuples one after another), then its results.
+ *  @return scope-owned PrimFunc, not scheduled; NULL: OpNotImplemented, ValueError naming what it
+ * cannot hold */
+TN_API tn_PrimFunc *driver_primitive(const tn_RelayFunction *f, tn_target *t);
+
+/** "fused_nn_dense_add": the operators of a function in order; cut off, with a hash, when it gets
+ * long. Scope-owned. */
+TN_API tn_str *driver_primitive_name(const tn_RelayFunction *f);
+
+/** What kernels of a target may count on: its vectors, registers and caches. */
+TN_API kernel_machine driver_machine(const tn_target *t);
+
+#endif /* TN_DRIVER_PRIMITIVE_H_ */

@@ -1,0 +1,114 @@
+/* Building for the graph executor:
+
+     module -> passes -> graph of kernels -> memory plan -> JSON
+                          kernels -> tensor programs -> schedules -> lowering -> code */
+#include "driver/relay_build.h"
+
+#include "base/error.h"
+#include "base/scope.h"
+#include "driver/graph.h"
+#include "driver/primitive.h"
+#include "driver/relay_pipeline.h"
+#include "driver/tir_pipeline.h"
+#include "ir/module.h"
+#include "object/functions.h"
+#include "runtime/module.h"
+
+/* A kernel's program, scheduled for the target. */
+static tn_PrimFunc *make_kernel(const tn_RelayFunction *f, const char *name, tn_target *t,
+                                const kernel_machine *m) {
+  TN_SCOPE(s);
+  tn_PrimFunc *p;
+  TN_GETP(p, driver_primitive(f, t));
+  TN_GETP(p, kernels_schedule(p, m));
+  TN_GETP(p, tir_with_attr(p, "global_symbol", (tn_obj *)tn_str_from(name)));
+  return tn_scope_return(s, p);
+}
+
+/* The tensor programs of all kernels. */
+static tn_IRModule *make_kernels(const tn_map *kernels, tn_target *t, tn_map *out) {
+  kernel_machine machine = driver_machine(t);
+  tn_IRModule *m;
+  TN_GETP(m, ir_module_new(NULL, NULL, NULL));
+  for (int64_t i = 0; i < kernels->len; ++i) {
+    const char *name = tn_cstr((const tn_str *)kernels->entries[i].key.v.obj);
+    tn_PrimFunc *p =
+        make_kernel((const tn_RelayFunction *)kernels->entries[i].value.v.obj, name, t, &machine);
+    tn_GlobalVar *v;
+    if (!p) {
+      (void)tn_error_note("in kernel %s", name);
+      return tn_trace(__FILE__, __LINE__, __func__), NULL;
+    }
+    TN_GETP(v, ir_global_var(name));
+    TN_TRYP(tn_map_set(out, tn_any_cstr(name), tn_any_obj(p)));
+    TN_TRYP(ir_module_add(m, v, (tn_BaseFunc *)p, false));
+  }
+  return m;
+}
+
+static int make_graph(graph_program *g, const tn_RelayFunction *f, const char *name,
+                      relay_built *out) {
+  TN_BUF(prefix);
+  TN_BUF(json);
+  tn_buf_printf(&prefix, "tvmgen_%s_", name);
+  TN_TRY(tn_buf_ok(&prefix));
+  TN_TRY(graph_make(g, f, tn_buf_cstr(&prefix)));
+  TN_TRY(graph_plan(g));
+  TN_TRY(graph_json(g, &json));
+  TN_GET(out->json, tn_scope_own(tn_str_new_n(tn_buf_cstr(&json), json.len)));
+  out->params = g->params;
+  return 0;
+}
+
+static tn_RelayFunction *main_of(const tn_IRModule *m) {
+  tn_GlobalVar *v;
+  tn_BaseFunc *f;
+  TN_GETP(v, ir_module_var(m, "main"));
+  TN_GETP(f, ir_module_lookup(m, v));
+  tn_RelayFunction *r = TN_AS(RelayFunction, f);
+  return r ? r
+           : TN_RAISEP(TypeError, NULL, "relay.build: main is a %s, expected a Relay function",
+                       tn_obj_key(f));
+}
+
+static int build_all(graph_program *g, tn_IRModule *m, tn_target *t, const char *name,
+                     relay_built *out) {
+  tn_RelayFunction *f;
+  tn_IRModule *kernels;
+  TN_GET(out->kernels, tn_scope_own(tn_map_new()));
+  TN_GET(out->mod, driver_relay_graph_pipeline(m, t));
+  TN_GET(f, main_of(out->mod));
+  TN_TRY(make_graph(g, f, name, out));
+  TN_GET(kernels, make_kernels(g->kernels, t, out->kernels));
+  TN_GET(kernels, driver_lower(kernels, false));
+  tn_map *programs;
+  TN_GET(programs, tn_map_with(NULL, tn_any_obj(t), tn_any_obj(kernels)));
+  TN_GET(out->lib, driver_build(programs, NULL));
+  return 0;
+}
+
+int driver_relay_build(tn_IRModule *m, tn_target *t, const char *name, relay_built *out) {
+  graph_program g = {0};
+  *out = (relay_built){0};
+  int err = build_all(&g, m, t, name, out);
+  graph_fini(&g);
+  return err;
+}
+
+/* (module, target, name of the model) -> [JSON, library, params, module, kernels] */
+static int build(TN_ARGS) {
+  TN_NARGS("driver.relay_build", 3);
+  TN_ARG_OBJ(IRModule, m, 0);
+  tn_target *t;
+  const char *name;
+  relay_built b;
+  TN_CHECK(m, TypeError, NULL, "driver.relay_build: expected a module, got None");
+  TN_GET(t, target_from(&args[1]));
+  TN_TRY(tn_any_to_cstr(&args[2], &name));
+  TN_TRY(driver_relay_build(m, t, name, &b));
+  return tn_ret_obj(ret, tn_arr_of(5, b.json, b.lib, b.params, b.mod, b.kernels));
+}
+
+static const tn_func_row rows[] = {{"driver.relay_build", build}};
+
+int driver_relay_build_init(void) { return tn_func_register_rows(rows, TN_COUNT(rows)); }

@@ -1,0 +1,66 @@
+/* The order of the passes over Relay programs. A pass runs when its level is not above the
+   context's, or when the context requires it, and is not disabled there. */
+#include "driver/relay_pipeline.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/scope.h"
+#include "object/functions.h"
+
+typedef struct {
+  const char *pass;
+  int64_t arg; /* its argument, NO_ARG: none */
+} step;
+enum { NO_ARG = INT32_MIN };
+
+/* The same for all executors. */
+static const step optimize[] = {
+    {"InferType", NO_ARG},
+};
+
+/* Kernels of the graph executor. */
+static const step graph[] = {
+    {"FuseOps", NO_ARG},
+    {"InferType", NO_ARG},
+};
+
+static const ir_pass_row *find_row(const char *name) {
+  for (int i = 0; ir_pass_at(i); ++i)
+    if (strcmp(ir_pass_at(i)->name, name) == 0) return ir_pass_at(i);
+  return TN_RAISEP(InternalError, NULL, "there is no pass %s", name);
+}
+
+static tn_IRModule *run(const char *name, const step *steps, int n, tn_IRModule *m) {
+  TN_VEC(list);
+  tn_arr *passes;
+  tn_Sequential *all;
+  for (int i = 0; i < n; ++i) {
+    const ir_pass_row *row;
+    tn_Pass *pass;
+    tn_any arg = tn_any_int(steps[i].arg);
+    TN_GETP(row, find_row(steps[i].pass));
+    TN_GETP(pass, ir_pass_new(row, &arg, steps[i].arg != NO_ARG));
+    TN_TRYP(tn_vec_push_obj(&list, pass));
+  }
+  TN_GETP(passes, tn_arr_from(&list));
+  TN_GETP(all, ir_sequential(name, passes));
+  return ir_pass_run((tn_Pass *)all, m, NULL);
+}
+
+/* Passes may ask which target they work for. */
+static tn_IRModule *run_for(tn_target *t, const char *name, const step *steps, int n,
+                            tn_IRModule *m) {
+  TN_TRYP(target_enter(t));
+  tn_IRModule *r = run(name, steps, n, m);
+  return target_exit(t) ? NULL : r;
+}
+
+tn_IRModule *driver_relay_optimize(tn_IRModule *m, tn_target *t) {
+  return run_for(t, "optimize", optimize, TN_COUNT(optimize), m);
+}
+
+tn_IRModule *driver_relay_graph_pipeline(tn_IRModule *m, tn_target *t) {
+  TN_GETP(m, driver_relay_optimize(m, t));
+  return run_for(t, "graph", graph, TN_COUNT(graph), m);
+}

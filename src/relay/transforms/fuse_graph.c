@@ -1,0 +1,182 @@
+/* Making the graph of fusion, see fuse_graph.h. Linear in the number of expressions, without
+ * recursion. */
+#include "relay/transforms/fuse_graph.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "ir/functor.h"
+#include "ir/module.h"
+#include "object/functions.h"
+#include "tenon/object.h"
+#include "tenon/runtime.h"
+
+int32_t fuse_node_of(const fuse_graph *g, const void *expr) {
+  return (int32_t)tn_pmap_get_int(&g->index, expr, 0) - 1;
+}
+
+void fuse_graph_fini(fuse_graph *g) {
+  tn_free(g->nodes);
+  tn_free(g->edges);
+  tn_pmap_fini(&g->index);
+}
+
+static int add_node(fuse_graph *g, const relay_expr *e, relay_pattern pattern) {
+  TN_GROW(g->nodes, g->cap, g->n + 1, return -1);
+  g->nodes[g->n] =
+      (fuse_node){.expr = e, .pattern = pattern, .first = -1, .dominator = -1, .depth = 1};
+  return tn_pmap_put_int(&g->index, e, ++g->n);
+}
+
+/* `e` is read by the node made last. Operators and global functions are no nodes. */
+static int add_edge(fuse_graph *g, const relay_expr *e, relay_pattern pattern) {
+  int32_t from = fuse_node_of(g, e);
+  if (from < 0) return 0;
+  TN_GROW(g->edges, g->edge_cap, g->nedges + 1, return -1);
+  g->edges[g->nedges] = (fuse_edge){(int32_t)g->n - 1, (int32_t)pattern, g->nodes[from].first};
+  g->nodes[from].first = (int32_t)g->nedges++;
+  return 0;
+}
+
+/* `e` is used by something that nothing is fused with. */
+static void use_outside(fuse_graph *g, const void *e) {
+  int32_t i = fuse_node_of(g, e);
+  if (i < 0) return;
+  g->nodes[i].outside = true;
+}
+
+/* ---- patterns of expressions ---- */
+
+static bool same_shape(const relay_expr *a, const relay_expr *b) {
+  const tn_TensorType *x = relay_tensor_type_of_expr(a), *y = relay_tensor_type_of_expr(b);
+  if (!x || !y || x->shape->len != y->shape->len) return false;
+  for (int64_t i = 0; i < x->shape->len; ++i)
+    if (relay_dim_equal((tn_expr *)tn_arr_obj(x->shape, i), (tn_expr *)tn_arr_obj(y->shape, i)) !=
+        1)
+      return false;
+  return true;
+}
+
+static bool is_static(const relay_expr *e) {
+  const tn_Type *t = relay_type_of(e);
+  return t && relay_is_static(t);
+}
+
+/* An operator whose result's extents depend on values is computed by itself. */
+static relay_pattern pattern_of_call(const tn_RelayCall *c) {
+  const tn_Op *op = TN_AS(Op, c->op);
+  if (!op || relay_op_is_stateful((const tn_obj *)op)) return RELAY_OPAQUE;
+  const relay_op_row *row = relay_op_row_of((const tn_obj *)op);
+  if (row && row->data_mask && !is_static((const relay_expr *)c)) return RELAY_OPAQUE;
+  return relay_op_pattern((const tn_obj *)op);
+}
+
+static int add_call(fuse_graph *g, const tn_RelayCall *c) {
+  relay_pattern pattern = pattern_of_call(c);
+  TN_TRY(add_node(g, (const relay_expr *)c, pattern));
+  if (!TN_AS(Op, c->op)) use_outside(g, c->op);
+  for (int64_t i = 0; i < c->args->len; ++i) {
+    const relay_expr *arg = relay_arg(c, i);
+    bool alike = pattern == RELAY_BROADCAST && same_shape((const relay_expr *)c, arg);
+    TN_TRY(add_edge(g, arg, alike ? RELAY_ELEMWISE : pattern));
+  }
+  return 0;
+}
+
+static int add_tuple(fuse_graph *g, const tn_RelayTuple *t) {
+  TN_TRY(add_node(g, (const relay_expr *)t, RELAY_TUPLE));
+  for (int64_t i = 0; i < t->fields->len; ++i) {
+    const relay_expr *field = (const relay_expr *)tn_arr_obj(t->fields, i);
+    TN_TRY(add_edge(g, field, relay_tensor_type_of_expr(field) ? RELAY_INJECTIVE : RELAY_OPAQUE));
+  }
+  return 0;
+}
+
+static int add_get_item(fuse_graph *g, const tn_TupleGetItem *e) {
+  const tn_TupleType *t = TN_AS(TupleType, relay_type_of(e->tuple_value));
+  bool tensors = t != NULL;
+  for (int64_t i = 0; t && i < t->fields->len; ++i)
+    tensors = tensors && TN_AS(TensorType, tn_arr_obj(t->fields, i));
+  relay_pattern pattern = tensors ? RELAY_INJECTIVE : RELAY_OPAQUE;
+  TN_TRY(add_node(g, (const relay_expr *)e, pattern));
+  return add_edge(g, e->tuple_value, pattern);
+}
+
+/* Scalars become part of the kernels that use them. */
+static relay_pattern pattern_of_constant(const tn_Constant *c) {
+  const DLTensor *t = tn_tensor_dl(c->data);
+  tn_dtype d = t->dtype;
+  bool plain =
+      (d.code == kDLInt && d.bits >= 32) || (d.code == kDLFloat && d.bits >= 32) || ir_is_bool(d);
+  return t->ndim == 0 && plain && d.lanes == 1 ? RELAY_ELEMWISE : RELAY_OPAQUE;
+}
+
+static int use_field(void *ctx, tn_obj *child) {
+  use_outside(ctx, child);
+  return 0;
+}
+
+static int visit(void *ctx, tn_obj *node) {
+  fuse_graph *g = ctx;
+  switch (node->type_index) {
+  case TN_TI_RelayCall: return add_call(g, (const tn_RelayCall *)node);
+  case TN_TI_RelayTuple: return add_tuple(g, (const tn_RelayTuple *)node);
+  case TN_TI_TupleGetItem: return add_get_item(g, (const tn_TupleGetItem *)node);
+  case TN_TI_Constant:
+    return add_node(g, (const relay_expr *)node, pattern_of_constant((const tn_Constant *)node));
+  case TN_TI_Clause: return tn_visit_children(node, use_field, g);
+  default: break;
+  }
+  if (!tn_obj_is(node, &tn_type_RelayExpr) || TN_AS(Op, node) || TN_AS(GlobalVar, node)) return 0;
+  TN_TRY(add_node(g, (const relay_expr *)node, RELAY_OPAQUE));
+  if (TN_AS(RelayVar, node)) use_outside(g, node);
+  return tn_visit_children(node, use_field, g);
+}
+
+/* ---- post-dominators ---- */
+
+/* The nearest common dominator of two nodes; -1: none. */
+static int32_t common(const fuse_graph *g, int32_t a, int32_t b, relay_pattern *way) {
+  while (a != b) {
+    if (a < 0 || b < 0) return -1;
+    const fuse_node *x = &g->nodes[a], *y = &g->nodes[b];
+    if (x->depth >= y->depth) {
+      *way = fuse_stronger(*way, x->way);
+      a = x->dominator;
+    }
+    if (y->depth >= x->depth) {
+      *way = fuse_stronger(*way, y->way);
+      b = y->dominator;
+    }
+  }
+  return a;
+}
+
+/* Readers come after what they read, so the last node goes first. */
+static void find_dominator(fuse_graph *g, int32_t i) {
+  fuse_node *n = &g->nodes[i];
+  n->way = RELAY_OPAQUE;
+  if (n->outside || n->first < 0) return;
+  n->way = RELAY_ELEMWISE;
+  int32_t found = g->edges[n->first].to;
+  for (int32_t e = n->first; e >= 0; e = g->edges[e].next) {
+    n->way = fuse_stronger(n->way, (relay_pattern)g->edges[e].pattern);
+    found = common(g, found, g->edges[e].to, &n->way);
+  }
+  n->dominator = found;
+  n->depth = found < 0 ? 1 : g->nodes[found].depth + 1;
+}
+
+/* What external code generators and earlier fusion have made is left alone. */
+static bool see(const tn_obj *parent, const tn_field *field, const tn_obj *child) {
+  (void)field, (void)child;
+  const tn_RelayFunction *f = TN_AS(RelayFunction, parent);
+  tn_any found;
+  return !f ||
+         !(ir_attrs_flag(f->attrs, "Primitive") || ir_attrs_get(f->attrs, "Compiler", &found));
+}
+
+int fuse_graph_make(fuse_graph *g, const tn_RelayFunction *f) {
+  TN_TRY(tn_post_order_if(f, see, visit, g));
+  for (int64_t i = g->n - 1; i >= 0; --i) find_dominator(g, (int32_t)i);
+  return 0;
+}

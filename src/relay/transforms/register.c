@@ -1,0 +1,19 @@
+/* The table of passes over Relay programs. */
+#include "ir/module.h"
+#include "relay/relay_impl.h"
+#include "relay/transforms/transforms.h"
+
+static const ir_pass_row rows[] = {RELAY_PASSES(TN_AS_PASS_ROW)};
+
+/* Functions that are kernels, or that a code generator of its own gets, are nothing for these
+ * passes. */
+static bool skip(const tn_BaseFunc *f) {
+  tn_any found;
+  return ir_attrs_flag(f->attrs, "Primitive") || ir_attrs_flag(f->attrs, "SkipOptimization") ||
+         ir_attrs_get(f->attrs, "Compiler", &found);
+}
+
+int relay_transforms_init(void) {
+  ir_pass_functions(IR_PASS_RELAYFUNC, &tn_type_RelayFunction, skip);
+  return ir_pass_register("relay._transform.", rows, TN_COUNT(rows));
+}

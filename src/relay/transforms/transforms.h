@@ -1,0 +1,20 @@
+/* Passes over Relay programs, and what several of them need. The passes are the rows of passes.def;
+   each is one file.
+
+   Compiler code: what is returned belongs to the current scope, see base/scope.h. */
+#ifndef TN_RELAY_TRANSFORMS_TRANSFORMS_H_
+#define TN_RELAY_TRANSFORMS_TRANSFORMS_H_
+
+#include "ir/functor.h"
+#include "ir/pass.h"
+#include "object/functions.h"
+#include "relay/op.h"
+#include "relay/transforms/passes.def"
+
+#define RELAY_DECLARE_RELAYFUNC(fn)                       tn_RelayFunction *fn(tn_RelayFunction *f, const tn_pass_ctx *c);
+#define RELAY_DECLARE_MODULE(fn)                          tn_IRModule *fn(tn_IRModule *m, const tn_pass_ctx *c);
+#define RELAY_DECLARE(fn, name, KIND, level, config, doc) RELAY_DECLARE_##KIND(fn)
+RELAY_PASSES(RELAY_DECLARE)
+#undef RELAY_DECLARE
+
+#endif /* TN_RELAY_TRANSFORMS_TRANSFORMS_H_ */
