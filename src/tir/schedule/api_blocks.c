@@ -51,7 +51,22 @@ static int f_rfactor(TN_ARGS) {
   return tn_ret_obj(ret, sch_rfactor(s, loop, axis));
 }
 
+/* (schedule, loop or array of blocks, keep unit iterators) -> BlockRV */
+static int f_blockize(TN_ARGS) {
+  bool preserve;
+  SCH_ARG_SCHEDULE("Schedule.blockize", 3);
+  SCH_ARG_HANDLE(Object, target, 1);
+  TN_TRY(tn_any_to_bool(&args[2], &preserve));
+  tn_LoopRV *loop = TN_AS(LoopRV, target);
+  tn_arr *blocks = TN_AS(Array, target);
+  TN_CHECK(loop || blocks, TypeError, NULL, "blockize: expected a loop or a list of blocks, got %s",
+           tn_obj_key(target));
+  return tn_ret_obj(ret, loop ? sch_blockize(s, loop, preserve)
+                              : sch_blockize_blocks(s, blocks, preserve));
+}
+
 static const tn_func_row functions[] = {
+    {"tir.schedule.Blockize", f_blockize},
     {"tir.schedule.RFactor", f_rfactor},
     {"tir.schedule.Cache", f_cache},
     {"tir.schedule.CacheInplace", f_cache_inplace},

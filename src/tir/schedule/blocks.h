@@ -34,4 +34,10 @@ TN_API tn_arr *sch_cache_inplace(tn_TirSchedule *s, const tn_BlockRV *block, int
  * the parts; the handle of the old block stands for the one that reduces them */
 TN_API tn_BlockRV *sch_rfactor(tn_TirSchedule *s, const tn_LoopRV *loop, int64_t axis);
 
+/** Makes a block of a loop and what is below, or of several blocks (BlockRV) of one scope and the
+ * loops that are around one of them only. @param preserve_unit keep iterators of one value @return
+ * the new block; handles of the others stay with what is inside */
+TN_API tn_BlockRV *sch_blockize(tn_TirSchedule *s, const tn_LoopRV *loop, bool preserve_unit);
+TN_API tn_BlockRV *sch_blockize_blocks(tn_TirSchedule *s, const tn_arr *blocks, bool preserve_unit);
+
 #endif /* TN_TIR_SCHEDULE_BLOCKS_H_ */

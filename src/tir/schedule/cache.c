@@ -11,7 +11,6 @@
    the scope the cache has just the shape of that region; within loops it has the buffer's. */
 #include "arith/region.h"
 #include "ir/functor.h"
-#include "tenon/object.h"
 #include "tir/schedule/cache.h"
 
 /* The loop or block whose body the place is in. */
@@ -69,7 +68,7 @@ static int make_cache(sch_step *e, sch_cache *c, const char *memory) {
   const tn_obj *owner = owner_of(e, &c->place);
   c->whole = owner && owner->type_index == TN_TI_For;
   tn_arr *shape = c->whole ? c->buffer->shape : extents_of(c->region);
-  if (shape && tn_equal(shape, c->buffer->shape, 0) == 1) shape = c->buffer->shape;
+  if (shape && sch_same_exprs(shape, c->buffer->shape)) shape = c->buffer->shape;
   TN_GET(c->cache, sch_buffer_like(c->buffer, shape, memory, memory));
   return 0;
 }

@@ -10,7 +10,7 @@
 #include "tir/schedule/reducer.h"
 
 #include "ir/functor.h"
-#include "tenon/object.h"
+#include "tir/schedule/regions.h"
 
 typedef struct {
   sch_reduction *r;
@@ -22,7 +22,7 @@ static bool matches(matcher *m, const tn_obj *pattern, tn_obj *e);
 static bool is_result(const matcher *m, int i, const tn_obj *e) {
   const tn_BufferLoad *load = TN_AS(BufferLoad, e);
   return load && load->buffer == m->r->stores[i]->buffer &&
-         tn_equal(load->indices, m->indices[i], 0) == 1;
+         sch_same_exprs(load->indices, m->indices[i]);
 }
 
 static bool matches_pair(matcher *m, const tn_BinaryOp *p, tn_expr *a, tn_expr *b) {
@@ -175,7 +175,7 @@ static bool take_init(sch_reduction *r, const tn_Block *b) {
   if (n != r->n) return false;
   for (int i = 0; i < n; ++i) {
     int at = place_of(r, stores[i]->buffer);
-    if (at < 0 || tn_equal(stores[i]->indices, r->stores[at]->indices, 0) != 1) return false;
+    if (at < 0 || !sch_same_exprs(stores[i]->indices, r->stores[at]->indices)) return false;
     r->init[at] = stores[i]->value;
   }
   for (int i = 0; i < n; ++i) {

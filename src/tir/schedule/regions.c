@@ -99,6 +99,21 @@ tn_arr *sch_union_region(sch_step *e, const tn_arr *x, const tn_arr *y) {
   return tn_arr_from(&sets);
 }
 
+bool sch_same_exprs(const tn_arr *x, const tn_arr *y) {
+  for (int64_t i = 0; i < x->len && x->len == y->len; ++i) {
+    if (!arith_same((tn_expr *)tn_arr_obj(x, i), (tn_expr *)tn_arr_obj(y, i))) return false;
+  }
+  return x->len == y->len;
+}
+
+bool sch_same_region(const tn_arr *x, const tn_arr *y) {
+  for (int64_t i = 0; i < x->len && x->len == y->len; ++i) {
+    const tn_Range *a = (tn_Range *)tn_arr_obj(x, i), *b = (tn_Range *)tn_arr_obj(y, i);
+    if (!arith_same(a->min, b->min) || !arith_same(a->extent, b->extent)) return false;
+  }
+  return x->len == y->len;
+}
+
 /* ---- region cover ---- */
 
 /* The lowest statement around both blocks: a loop or block (a branch lies below one). */

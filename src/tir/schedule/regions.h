@@ -36,6 +36,10 @@ bool sch_allocates(const tn_Block *scope, const tn_Buffer *b);
 /** Does it write anything that the block around it does not allocate? */
 bool sch_is_output(const tn_Block *b, const tn_Block *scope);
 
+/** Are the expressions of two arrays the same, one by one? Regions: arrays of Range. */
+bool sch_same_exprs(const tn_arr *x, const tn_arr *y);
+bool sch_same_region(const tn_arr *x, const tn_arr *y);
+
 /** The realization of a block of the program. */
 static inline tn_BlockRealize *sch_realize_of(const sch_step *e, const tn_Block *b) {
   return TN_AS(BlockRealize, sch_parent(e, b));

@@ -137,3 +137,27 @@ class BlockSteps:
         """
         result = _ffi_api.RFactor(self, loop, factor_axis)
         return self._gave("RFactor", [loop], [factor_axis], result)
+
+    # ---- blocks of blocks ----
+
+    def blockize(self, target, preserve_unit_iters=True):
+        """Make a block of a loop and all below it, or of several blocks.
+
+        Parameters
+        ----------
+        target : LoopRV or list of (BlockRV or str)
+            A loop with one block below; or blocks of one scope, with the loops that are around one
+            of them only.
+        preserve_unit_iters : bool
+            Keep iterators that take one value.
+
+        Returns
+        -------
+        BlockRV
+            The new block, ``B_o``. What begins a reduction is in it; the handle of the old block
+            stands for the one inside.
+        """
+        if isinstance(target, list | tuple):
+            target = [self._block(b) for b in target]
+        result = _ffi_api.Blockize(self, target, preserve_unit_iters)
+        return self._gave("Blockize", [target], [int(preserve_unit_iters)], result)

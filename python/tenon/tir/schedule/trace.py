@@ -96,6 +96,7 @@ class _Step:
 
 
 _SPLIT = "preserve_unit_iters disable_predication"
+_UNIT = "preserve_unit_iters"
 _CACHE = "block consumer_blocks?"
 _MOVE = "preserve_unit_loops index"
 STEPS = {
@@ -119,7 +120,7 @@ STEPS = {
         decides=True,
     ),
     "Split": _Step("split", "loop [factors]", _SPLIT, _SPLIT, "list"),
-    "Fuse": _Step("fuse", "*loops", "preserve_unit_iters", "preserve_unit_iters", "one"),
+    "Fuse": _Step("fuse", "*loops", _UNIT, _UNIT, "one"),
     "Reorder": _Step("reorder", "*loops"),
     "AddUnitLoop": _Step("add_unit_loop", "block_or_loop", gives="one"),
     "Parallel": _Step("parallel", "loop"),
@@ -137,6 +138,7 @@ STEPS = {
     "ReverseComputeInline": _Step("reverse_compute_inline", "block"),
     "DecomposeReduction": _Step("decompose_reduction", "block loop", gives="one"),
     "RFactor": _Step("rfactor", "loop", "factor_axis", gives="one"),
+    "Blockize": _Step("blockize", "target", _UNIT, _UNIT, "one"),
     "SetScope": _Step("set_scope", "block", "buffer_index storage_scope"),
     "Annotate": _Step("annotate", "block_or_loop ann_val", "ann_key"),
     "Unannotate": _Step("unannotate", "block_or_loop", "ann_key"),
