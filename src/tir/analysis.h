@@ -49,5 +49,7 @@ TN_API int tir_estimate_flops(const tn_obj *program, double *out);
 TN_API bool tir_is_pure_func(const tn_PrimFunc *f);
 /** The block of a module that does most of the work, or NULL. */
 TN_API const tn_Block *tir_anchor_block(const tn_IRModule *m);
+/** A copy of the function in which all that it defines (variables, buffers, iterators) is new. */
+TN_API tn_PrimFunc *tir_renew_defs(tn_PrimFunc *f);
 
 #endif /* TN_TIR_ANALYSIS_H_ */

@@ -6,7 +6,7 @@
 #include "ir/expr.h"
 #include "ir/functor.h"
 #include "object/functions.h"
-#include "tir/tir.h"
+#include "tir/analysis.h"
 #include "tir/tir_impl.h"
 
 /* Does the definition field hold a variable, or only variables? */
@@ -242,14 +242,19 @@ static int renew_definitions(void *ctx, tn_obj *node) {
   return 0;
 }
 
+tn_PrimFunc *tir_renew_defs(tn_PrimFunc *f) {
+  TN_PMAP(table);
+  return tn_pre_order(f, renew_definitions, &table) < 0
+             ? NULL
+             : (tn_PrimFunc *)substitute_all((tn_obj *)f, &table);
+}
+
 /* (function) */
 static int renew_defs(TN_ARGS) {
-  TN_PMAP(table);
   TN_NARGS("tir.renew_defs", 1);
   TN_ARG_OBJ(PrimFunc, f, 0);
   TN_CHECK(f, TypeError, NULL, "renew_defs: expected a PrimFunc, got None");
-  TN_TRY(tn_pre_order(f, renew_definitions, &table));
-  return tn_ret_obj(ret, substitute_all(f, &table));
+  return tn_ret_obj(ret, tir_renew_defs(f));
 }
 
 static const tn_func_row rows[] = {

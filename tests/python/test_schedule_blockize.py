@@ -1,4 +1,5 @@
 """Schedules: subtrees that become blocks."""
+# ruff: noqa: F841  iterators that nothing uses are part of the programs
 
 from schedule_programs import failure
 from schedule_run import verified
@@ -185,7 +186,7 @@ def test_moving_a_tile():
         j_0, j_1 = sch.split(j, [None, 8])
         sch.reorder(i_0, j_0, i_1, j_1)
         tiles.append((sch.blockize(i_1), i_0, j_0))
-    (b, _, _), (_, _, j_0) = tiles
+    (b, _, _), _ = tiles
     moved = tir.Schedule(chain)
     sch.trace.apply_to_schedule(moved)
     moved.compute_at("B_o", moved.get_loops("C_o")[1])
@@ -193,7 +194,6 @@ def test_moving_a_tile():
     sch.reverse_compute_at("C_o", sch.get_loops(b)[1])
     assert "for i_0, j_0 in T.grid(4, 4):" in sch.mod.script()
     verified(sch, chain)
-    assert sch.get(j_0) is not None if j_0 in sch.get_loops("B_o") else True
 
 
 @T.prim_func

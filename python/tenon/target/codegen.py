@@ -38,3 +38,20 @@ def llvm_version_major(allow_none=False):
     if allow_none:
         return None
     raise RuntimeError("target llvm is not built: LLVM was not found")
+
+
+def llvm_lookup_intrinsic_id(name):
+    """Number of an intrinsic of LLVM.
+
+    Parameters
+    ----------
+    name : str
+        Its name, such as ``"llvm.fma.f32"``.
+
+    Returns
+    -------
+    int
+        The number; 0 where LLVM has no such intrinsic.
+    """
+    llvm_version_major()  # opens the code generator
+    return _ffi_api.llvm_lookup_intrinsic_id(name)

@@ -110,6 +110,11 @@ def call_pure_extern(dtype, func_name, *args, span=None):
     return Call(dtype, "tir.call_pure_extern", [func_name, *args], span)
 
 
+def llvm_lookup_intrinsic_id(name):
+    """Number of an intrinsic of LLVM, as `call_llvm_intrin` takes it; ValueError if unknown."""
+    return const(_llvm_id(name), "uint32")
+
+
 def _llvm_id(name):
     if isinstance(name, int | IntImm):
         return int(name)
@@ -149,13 +154,13 @@ def call_llvm_intrin(dtype, name, *args, span=None):
     ValueError
         LLVM has no such intrinsic.
     """
-    number = const(_llvm_id(name), "uint32")
+    number = llvm_lookup_intrinsic_id(name)
     return Call(dtype, "tir.call_llvm_intrin", [number, *args], span)
 
 
 def call_llvm_pure_intrin(dtype, name, *args, span=None):
     """Call an intrinsic of LLVM that has no effects; parameters as in `call_llvm_intrin`."""
-    number = const(_llvm_id(name), "uint32")
+    number = llvm_lookup_intrinsic_id(name)
     return Call(dtype, "tir.call_llvm_pure_intrin", [number, *args], span)
 
 
@@ -217,6 +222,7 @@ __all__ = [
     "call_packed_lowered",
     "call_pure_extern",
     "call_tir",
+    "llvm_lookup_intrinsic_id",
     "pack_buffer",
     "trace",
 ]

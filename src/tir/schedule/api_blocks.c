@@ -65,7 +65,19 @@ static int f_blockize(TN_ARGS) {
                               : sch_blockize_blocks(s, blocks, preserve));
 }
 
+/* (schedule, block or loop, name of the instruction, keep unit iterators) */
+static int f_tensorize(TN_ARGS) {
+  const char *name;
+  bool preserve;
+  SCH_ARG_SCHEDULE("Schedule.tensorize", 4);
+  SCH_ARG_HANDLE(Object, target, 1);
+  TN_TRY(tn_any_to_cstr(&args[2], &name));
+  TN_TRY(tn_any_to_bool(&args[3], &preserve));
+  return sch_tensorize(s, target, name, preserve);
+}
+
 static const tn_func_row functions[] = {
+    {"tir.schedule.Tensorize", f_tensorize},
     {"tir.schedule.Blockize", f_blockize},
     {"tir.schedule.RFactor", f_rfactor},
     {"tir.schedule.Cache", f_cache},

@@ -100,9 +100,9 @@ static tn_arr *divide(const part *p) {
   for (int64_t i = 0; i < p->loops.len; ++i)
     TN_TRYP(tn_vec_push_obj(&vars, ((const tn_For *)p->loops.items[i].v.obj)->loop_var));
   tn_arr *sub = tn_arr_from(&vars);
-  tn_arr *out = dom && sub ? iter_map_subspace_divide(&p->e->arith, p->realize->iter_values, dom, sub,
-                                                      p->realize->predicate, ITER_MAP_SURJECTIVE,
-                                                      !p->preserve_unit)
+  tn_arr *out = dom && sub ? iter_map_subspace_divide(&p->e->arith, p->realize->iter_values, dom,
+                                                      sub, p->realize->predicate,
+                                                      ITER_MAP_SURJECTIVE, !p->preserve_unit)
                            : NULL;
   return out && !out->len ? divide_trivially(p) : out;
 }
@@ -217,8 +217,7 @@ static int add_regions(part *p, tn_vec *out, const tn_arr *regions) {
                                          tir_range(tir_zero(extent->dtype), extent));
       if (!x || tn_vec_push_obj(&axes, x)) return -1;
     }
-    tn_BufferRegion *all =
-        TN_NEW(BufferRegion, .buffer = r->buffer, .region = tn_arr_from(&axes));
+    tn_BufferRegion *all = TN_NEW(BufferRegion, .buffer = r->buffer, .region = tn_arr_from(&axes));
     bool known = false;
     for (int64_t j = 0; all && j < out->len; ++j) {
       const tn_BufferRegion *old = (const tn_BufferRegion *)out->items[j].v.obj;
@@ -295,14 +294,13 @@ static tn_stmt *init_block(part *p, init_maker *m) {
         tn_pmap_put(&m->vars, old, copy.var))
       return NULL;
   }
-  tn_Block *b =
-      none && name
-          ? TN_NEW(Block, .iter_vars = tn_arr_from(&m->iters), .reads = none,
-                   .writes = tir_substitute(p->writes, &m->vars), .name_hint = name,
-                   .alloc_buffers = none, .match_buffers = none,
-                   .annotations = tn_scope_own(tn_map_new()),
-                   .body = tir_substitute(p->init, &m->vars))
-          : NULL;
+  tn_Block *b = none && name
+                    ? TN_NEW(Block, .iter_vars = tn_arr_from(&m->iters), .reads = none,
+                             .writes = tir_substitute(p->writes, &m->vars), .name_hint = name,
+                             .alloc_buffers = none, .match_buffers = none,
+                             .annotations = tn_scope_own(tn_map_new()),
+                             .body = tir_substitute(p->init, &m->vars))
+                    : NULL;
   return b ? (tn_stmt *)TN_MAKE(BlockRealize, .iter_values = tn_arr_from(&m->values),
                                 .predicate = p->inner_predicate, .block = b)
            : NULL;

@@ -39,5 +39,9 @@ TN_API tn_BlockRV *sch_rfactor(tn_TirSchedule *s, const tn_LoopRV *loop, int64_t
  * the new block; handles of the others stay with what is inside */
 TN_API tn_BlockRV *sch_blockize(tn_TirSchedule *s, const tn_LoopRV *loop, bool preserve_unit);
 TN_API tn_BlockRV *sch_blockize_blocks(tn_TirSchedule *s, const tn_arr *blocks, bool preserve_unit);
+/** Lets an instruction of that name do what a block, or a loop and what is below (blockized first),
+ * computes. */
+TN_API int sch_tensorize(tn_TirSchedule *s, const tn_obj *block_or_loop, const char *intrin,
+                         bool preserve_unit);
 
 #endif /* TN_TIR_SCHEDULE_BLOCKS_H_ */

@@ -4,6 +4,7 @@
          with T.block("B"):              ->                   with T.block("B"):
              vi = T.axis.spatial(130, i)                          vi = T.axis.spatial(130, i_0 * 16
    + i_1) T.where(i_0 * 16 + i_1 < 130) */
+#include "ir/functor.h"
 #include "tir/schedule/schedule_impl.h"
 
 static int check_plain(const sch_step *e, const tn_For *f) {
@@ -134,6 +135,17 @@ static tn_arr *handles_of(tn_TirSchedule *s, const tn_vec *loops) {
   return tn_arr_from(&out);
 }
 
+/* Are all values of the index below the extent? Loops that run once count as 0 here. */
+static bool stays_inside(sch_step *e, const parts *p, tn_expr *inside) {
+  TN_PMAP(units);
+  for (int i = 0; i < p->n; ++i) {
+    tn_Var *v = p->vars[i];
+    if (tir_is_one(p->factors[i]) && tn_pmap_put(&units, v, tir_zero(v->dtype))) return false;
+  }
+  tn_expr *cond = tir_substitute(inside, &units);
+  return cond && arith_prove(&e->arith, cond);
+}
+
 tn_arr *sch_split(tn_TirSchedule *s, const tn_LoopRV *loop, const tn_arr *factors,
                   bool preserve_unit, bool no_predicate) {
   SCH_STEP(e, s, "split");
@@ -146,7 +158,7 @@ tn_arr *sch_split(tn_TirSchedule *s, const tn_LoopRV *loop, const tn_arr *factor
   tn_expr *index = name_parts(&e, f, &p, preserve_unit);
   tn_expr *inside = index ? tir_lt(index, f->extent) : NULL;
   if (!inside || tn_pmap_put(&e.vars, f->loop_var, index)) return NULL;
-  if (!no_predicate && !arith_prove(&e.arith, inside) && add_predicate(&e, f->body, inside))
+  if (!no_predicate && !stays_inside(&e, &p, inside) && add_predicate(&e, f->body, inside))
     return NULL;
   tn_For plain = *f;
   plain.kind = TIR_FOR_SERIAL;

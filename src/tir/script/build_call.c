@@ -447,6 +447,8 @@ static int call_intrinsic(builder *b, const ast *call, const char *name, val *ou
   TN_TRY(eval_args(b, call, &args));
   if (take_dtype(b, call, tir_op_script_name(op), tir_op_dtype_place(op), &args, &t))
     return place_error(b, call);
+  if (strncmp(tir_op_script_name(op), "call_llvm_", 10) == 0)
+    TN_TRY(name_llvm_intrinsic(b, call, &args));
   return give(b, call,
               TN_NEW(Call, .dtype = t, .op = (tn_BaseExpr *)op, .args = tn_arr_from(&args)), out);
 }

@@ -140,6 +140,8 @@ int call_named(builder *b, const ast *call, const char *name, val *out);
 /** A call of T.name or I.name that scripts do not have: the host's function, or an error. */
 int call_unknown(builder *b, const ast *call, const val *f, val *out);
 /** A call of a function of the module; its type is the function's result, where that is known. */
+/** The first argument of call_llvm_intrin as a number, where it is a name (build_names.c). */
+int name_llvm_intrinsic(builder *b, const ast *call, tn_vec *args);
 tn_Call *call_global(const tn_GlobalVar *gv, const tn_vec *args);
 int call_method(builder *b, const ast *call, const val *method, val *out);
 tn_Type *eval_type(builder *b, const ast *n);

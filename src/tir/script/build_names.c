@@ -74,6 +74,22 @@ int call_named(builder *b, const ast *call, const char *name, val *out) {
   return 1;
 }
 
+int name_llvm_intrinsic(builder *b, const ast *call, tn_vec *args) {
+  const tn_StringImm *text = args->len ? TN_AS(StringImm, args->items[0].v.obj) : NULL;
+  tn_any name = tn_any_obj(text ? text->value : NULL), ret = tn_any_none();
+  if (!text) return 0;
+  /* asking for the version opens the code generator, where there is one */
+  tn_func *version = tn_scope_own(tn_func_find("target.llvm_version_major")), *lookup = NULL;
+  if (version) TN_TRY(tn_func_call(version, NULL, 0, &ret));
+  if (version) lookup = tn_scope_own(tn_func_find("target.llvm_lookup_intrinsic_id"));
+  if (lookup) TN_TRY(tn_func_call(lookup, &name, 1, &ret));
+  if (!lookup || ret.v.i64 == 0)
+    return ast_error(b->src, call, "Unknown llvm intrinsic function %s%s", text->value->data,
+                     lookup ? "" : ": the code generator of LLVM is not there");
+  args->items[0] = tn_any_obj(tir_int(tn_dtype_of(kDLUInt, 32, 1), ret.v.i64));
+  return args->items[0].v.obj ? 0 : -1;
+}
+
 /* Does the host have a function for T.name? */
 static bool host_knows(builder *b, const char *name) {
   tn_map *none = tn_scope_own(tn_map_new());

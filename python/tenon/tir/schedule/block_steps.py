@@ -161,3 +161,24 @@ class BlockSteps:
             target = [self._block(b) for b in target]
         result = _ffi_api.Blockize(self, target, preserve_unit_iters)
         return self._gave("Blockize", [target], [int(preserve_unit_iters)], result)
+
+    def tensorize(self, block_or_loop, tensor_intrin, preserve_unit_iters=True):
+        """Let an instruction do what a block or loop computes.
+
+        Parameters
+        ----------
+        block_or_loop : BlockRV, str or LoopRV
+            A block; or a loop, which becomes one (see `blockize`).
+        tensor_intrin : str
+            Name under which the instruction was registered; see `TensorIntrin.register`.
+        preserve_unit_iters : bool
+            Keep iterators that take one value.
+
+        Raises
+        ------
+        ScheduleError
+            The block computes something else than the instruction is described to.
+        """
+        target = self._block(block_or_loop)
+        _ffi_api.Tensorize(self, target, tensor_intrin, preserve_unit_iters)
+        self._note("Tensorize", [target], [tensor_intrin, int(preserve_unit_iters)])

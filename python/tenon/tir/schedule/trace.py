@@ -139,6 +139,7 @@ STEPS = {
     "DecomposeReduction": _Step("decompose_reduction", "block loop", gives="one"),
     "RFactor": _Step("rfactor", "loop", "factor_axis", gives="one"),
     "Blockize": _Step("blockize", "target", _UNIT, _UNIT, "one"),
+    "Tensorize": _Step("tensorize", "block_or_loop", f"tensor_intrin {_UNIT}", _UNIT),
     "SetScope": _Step("set_scope", "block", "buffer_index storage_scope"),
     "Annotate": _Step("annotate", "block_or_loop ann_val", "ann_key"),
     "Unannotate": _Step("unannotate", "block_or_loop", "ann_key"),
