@@ -13,6 +13,8 @@ int stmt_functor_init(void);
 int layout_init(void);
 /** Functions of analysis/. */
 int analysis_init(void);
+/** Functions of index_map.c. */
+int index_map_init(void);
 /** Types and functions of schedule/. */
 int schedule_init(void);
 

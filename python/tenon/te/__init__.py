@@ -2,6 +2,7 @@
 
 from ..runtime.object_generic import const
 from ..tir import (
+    IndexMap,
     SizeVar,
     Var,
     abs,
@@ -63,3 +64,5 @@ from .operation import reduce_axis, size_var, thread_axis, var
 from .schedule import create_schedule
 from .tag import tag_scope
 from .tensor import ComputeOp, ExternOp, Operation, PlaceholderOp, Tensor, TensorSlice
+
+AXIS_SEPARATOR = IndexMap.AXIS_SEPARATOR

@@ -63,7 +63,8 @@ from .expr import (
     Var,
     convert,
 )
-from .function import IndexMap, PrimFunc
+from .function import PrimFunc
+from .index_map import IndexMap
 from .intrin import (
     acos,
     acosh,

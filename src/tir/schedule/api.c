@@ -283,5 +283,6 @@ int schedule_init(void) {
   TN_TRY(tn_type_register_table(schedule_types, TN_COUNT(schedule_types)));
   TN_TRY(sch_sample_init());
   TN_TRY(schedule_blocks_init());
+  TN_TRY(schedule_layout_init());
   return tn_func_register_rows(functions, TN_COUNT(functions));
 }

@@ -10,6 +10,7 @@ from ..stmt import ForKind
 from . import _ffi_api
 from .block_steps import BlockSteps
 from .handles import BlockRV, LoopRV
+from .layout_steps import LayoutSteps
 from .sampling import Sampling
 from .trace import Instruction, InstructionKind
 
@@ -66,7 +67,7 @@ def _annotation(value):
 
 
 @register_object("tir.Schedule")
-class Schedule(Object, BlockSteps, Sampling):
+class Schedule(Object, BlockSteps, Sampling, LayoutSteps):
     """A program being scheduled.
 
     Each step rewrites the program; `mod` is the program so far. Modules taken out before stay as

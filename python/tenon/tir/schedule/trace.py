@@ -4,9 +4,10 @@ import json
 
 from ... import _core
 from ..._ffi.registry import register_object
-from ...ir import Array, Map
+from ...ir import Array, Map, load_json, save_json
 from ...runtime.object import Object
 from ..expr import FloatImm, IntImm, StringImm, Var
+from ..index_map import IndexMap
 from . import _ffi_api
 from .handles import BlockRV, LoopRV
 
@@ -62,7 +63,12 @@ class _Step:
             elif name[-1] != "?":
                 named[name] = inputs.pop(0)
         for name, value in zip(self.attrs, attrs, strict=True):
-            named[name] = bool(value) if name in self.flags else value
+            if name == "buffer_is_written":
+                named["buffer"] = ("write" if value else "read", named.pop("buffer_index"))
+            elif name in _MAPS and isinstance(value, str):
+                named[name] = load_json(value)
+            else:
+                named[name] = bool(value) if name in self.flags else value
         optional = self.inputs and self.inputs[-1][-1] == "?"
         if optional and inputs and len(inputs[0]) and inputs[0] != "[]":
             named[self.inputs[-1][:-1]] = inputs[0]
@@ -81,7 +87,13 @@ class _Step:
         args, named = self.arguments(inputs, [_plain(a) for a in attrs])
         parts = list(args)
         for name, value in named.items():
-            if name in self.attrs:
+            if isinstance(value, IndexMap):
+                constant = _plain(value.final_indices[0]) if name == "pad_value" else None
+                number = isinstance(constant, int | float)
+                value = constant if number else str(value)[len("T.index_map(") : -1]
+            elif isinstance(value, tuple):
+                value = f'("{value[0]}", {value[1]})'
+            elif name in self.attrs:
                 value = json.dumps(value) if isinstance(value, str) else repr(value)
             elif isinstance(value, list):
                 value = f"[{', '.join(value)}]"
@@ -95,6 +107,8 @@ class _Step:
         return f"{', '.join(outputs)}{comma} = {call}"
 
 
+# attributes that are index maps
+_MAPS = ("index_map", "pad_value")
 _SPLIT = "preserve_unit_iters disable_predication"
 _UNIT = "preserve_unit_iters"
 _CACHE = "block consumer_blocks?"
@@ -141,6 +155,22 @@ STEPS = {
     "Blockize": _Step("blockize", "target", _UNIT, _UNIT, "one"),
     "Tensorize": _Step("tensorize", "block_or_loop", f"tensor_intrin {_UNIT}", _UNIT),
     "SetScope": _Step("set_scope", "block", "buffer_index storage_scope"),
+    "TransformLayout": _Step(
+        "transform_layout",
+        "block",
+        "buffer_index buffer_is_written index_map pad_value assume_injective_transform",
+        "assume_injective_transform",
+    ),
+    "SetAxisSeparator": _Step(
+        "set_axis_separator", "block", "buffer_index buffer_is_written axis_separators"
+    ),
+    "TransformBlockLayout": _Step("transform_block_layout", "block", "index_map"),
+    "ReorderBlockIterVar": _Step("reorder_block_iter_var", "block", "new_order"),
+    "StorageAlign": _Step("storage_align", "block", "buffer_index axis factor offset"),
+    "UnsafeSetDType": _Step("unsafe_set_dtype", "block", "buffer_index dtype"),
+    "UnsafeHideBufferAccess": _Step(
+        "unsafe_hide_buffer_access", "block", "buf_type buf_index_array"
+    ),
     "Annotate": _Step("annotate", "block_or_loop ann_val", "ann_key"),
     "Unannotate": _Step("unannotate", "block_or_loop", "ann_key"),
     "EnterPostproc": _Step("enter_postproc"),
@@ -154,6 +184,11 @@ def _plain(value):
     if isinstance(value, Array):
         return [_plain(item) for item in value]
     return str(value) if isinstance(value, str) else value
+
+
+def _saved(value):
+    """An attribute for JSON: index maps as JSON of their own."""
+    return save_json(value) if isinstance(value, IndexMap) else _plain(value)
 
 
 def _is_handle(value):
@@ -335,7 +370,7 @@ class Trace(Object):
         chosen = dict(self.decisions.items())
         for number, (inst, kind) in enumerate(self._steps(remove_postproc)):
             inputs = [names.of(value) for value in inst.inputs]
-            attrs = [_plain(value) for value in inst.attrs]
+            attrs = [_saved(value) for value in inst.attrs]
             insts.append([kind, inputs, attrs, [names.add(rv) for rv in inst.outputs]])
             if inst in chosen:
                 decisions.append([number, names.of(chosen[inst])])

@@ -1,0 +1,205 @@
+"""Steps of schedules that change how buffers and blocks are indexed, as a part of Schedule."""
+
+from ...ir.expr import PrimExpr
+from ..buffer import Buffer
+from ..expr import const
+from ..index_map import IndexMap
+from . import _ffi_api
+
+
+def _padding(value, buffer, index_map):
+    """A map from the new indices to the value of the padding."""
+    if value is None or isinstance(value, IndexMap):
+        return value
+    ndim, dtype = len(index_map.final_indices), _index_dtype(buffer)
+    if not callable(value) or isinstance(value, PrimExpr):
+        given = value if isinstance(value, PrimExpr) else const(value, buffer.dtype)
+        return IndexMap.from_func(lambda *indices: [given], ndim=ndim, index_dtype=dtype)
+    return IndexMap.from_func(value, ndim=ndim, index_dtype=dtype)
+
+
+def _index_dtype(buffer):
+    return str(buffer.shape[0].dtype) if len(buffer.shape) else "int32"
+
+
+class LayoutSteps:
+    """What Schedule can do with the order of elements and of iterators."""
+
+    __slots__ = ()
+
+    def _which_buffer(self, block, buffer):
+        """[number, whether it is written] and the Buffer."""
+        found = self.get(block)
+        if isinstance(buffer, tuple | list):
+            side, index = buffer
+            if side not in ("read", "write") or not isinstance(index, int):
+                raise ValueError(f'buffer: expected ("read" or "write", number), got {buffer!r}')
+        else:
+            name = str(buffer.name) if isinstance(buffer, Buffer) else str(buffer)
+            sides = {"read": found.reads, "write": found.writes}
+            places = [
+                (side, i)
+                for side, regions in sides.items()
+                for i, region in enumerate(regions)
+                if str(region.buffer.name) == name
+            ]
+            if not places:
+                raise ValueError(f"the block {found.name_hint} neither reads nor writes {name}")
+            side, index = places[-1] if all(p[0] == "write" for p in places) else places[0]
+        regions = found.writes if side == "write" else found.reads
+        buffer = regions[index].buffer if 0 <= index < len(regions) else None
+        return index, side == "write", buffer
+
+    def transform_layout(
+        self,
+        block,
+        buffer,
+        index_map,
+        pad_value=None,
+        *,
+        assume_injective_transform=False,
+    ):
+        """Store the elements of a buffer at other places.
+
+        Parameters
+        ----------
+        block : BlockRV or str
+            A block that uses the buffer.
+        buffer : (str, int), str or Buffer
+            Which buffer: ("read" or "write", number), its name, or itself.
+        index_map : IndexMap or callable
+            From the old indices to the new ones. `IndexMap.AXIS_SEPARATOR` among these also sets
+            the axis separators.
+        pad_value : int, float, PrimExpr, IndexMap or callable, optional
+            Value of what is no element of the old buffer, if need be in terms of the new indices;
+            left out, there may be no such places.
+        assume_injective_transform : bool
+            Do not check the map; what is no element of the old buffer holds anything.
+
+        Raises
+        ------
+        ScheduleError
+            The map is not affine, or introduces padding.
+        """
+        block = self._block(block)
+        index, write, which = self._which_buffer(block, buffer)
+        separators = []
+        if not isinstance(index_map, IndexMap):
+            index_map, separators = IndexMap.from_func_with_separators(
+                index_map,
+                ndim=len(which.shape) if which is not None else None,
+                index_dtype=_index_dtype(which) if which is not None else "int32",
+            )
+        pad = _padding(pad_value, which, index_map) if which is not None else None
+        args = [index, write, index_map, pad, assume_injective_transform]
+        _ffi_api.TransformLayout(self, block, *args)
+        attrs = [index, int(write), index_map, pad, int(assume_injective_transform)]
+        self._note("TransformLayout", [block], attrs)
+        if separators:
+            self.set_axis_separator(block, ("write" if write else "read", index), separators)
+
+    def set_axis_separator(self, block, buffer, axis_separators):
+        """Say where groups of axes that are flattened apart begin.
+
+        Parameters
+        ----------
+        block : BlockRV or str
+            A block that uses the buffer.
+        buffer : (str, int), str or Buffer
+            See `transform_layout`.
+        axis_separators : list of int, optional
+            Axes before which a group begins.
+        """
+        block = self._block(block)
+        index, write, _ = self._which_buffer(block, buffer)
+        axes = [int(i) for i in axis_separators or []]
+        _ffi_api.SetAxisSeparator(self, block, index, write, [const(i, "int32") for i in axes])
+        self._note("SetAxisSeparator", [block], [index, int(write), axes])
+
+    def transform_block_layout(self, block, index_map):
+        """Iterate over a block in other iterators.
+
+        Parameters
+        ----------
+        block : BlockRV or str
+            Its iterators are loops around nothing else.
+        index_map : IndexMap or callable
+            From its iterators to the new ones; a bijection.
+        """
+        block = self._block(block)
+        if not isinstance(index_map, IndexMap):
+            iters = self.get(block).iter_vars
+            dtype = str(iters[0].var.dtype) if len(iters) else "int32"
+            index_map = IndexMap.from_func(index_map, ndim=len(iters), index_dtype=dtype)
+        _ffi_api.TransformBlockLayout(self, block, index_map)
+        self._note("TransformBlockLayout", [block], [index_map])
+
+    def reorder_block_iter_var(self, block, new_order):
+        """Put the iterators of a block into another order.
+
+        Parameters
+        ----------
+        block : BlockRV or str
+            The block.
+        new_order : list of int
+            Number of the old iterator for each new one.
+        """
+        block, order = self._block(block), [int(i) for i in new_order]
+        _ffi_api.ReorderBlockIterVar(self, block, [const(i, "int32") for i in order])
+        self._note("ReorderBlockIterVar", [block], [order])
+
+    def storage_align(self, block, buffer_index, axis, factor, offset):
+        """Make the stride of an axis of a buffer a multiple of `factor`, plus `offset`.
+
+        Parameters
+        ----------
+        block : BlockRV or str
+            The block that writes the buffer.
+        buffer_index : int, str or Buffer
+            Which of the buffers it writes.
+        axis : int
+            The axis; negative numbers count from the end.
+        factor, offset : int
+            Of the stride, in elements.
+        """
+        block = self._block(block)
+        index = self._buffer_index(block, buffer_index, "writes")
+        _ffi_api.StorageAlign(self, block, index, axis, factor, offset)
+        self._note("StorageAlign", [block], [index, axis, factor, offset])
+
+    def unsafe_set_dtype(self, block, buffer_index, dtype):
+        """Keep the elements of a buffer in another type, whatever that loses.
+
+        Parameters
+        ----------
+        block : BlockRV or str
+            The block that writes the buffer.
+        buffer_index : int, str or Buffer
+            Which of the buffers it writes; one that a block allocates.
+        dtype : str
+            The type.
+        """
+        block = self._block(block)
+        index = self._buffer_index(block, buffer_index, "writes")
+        _ffi_api.UnsafeSetDType(self, block, index, dtype)
+        self._note("UnsafeSetDType", [block], [index, str(dtype)])
+
+    def unsafe_hide_buffer_access(self, block, buf_type, buf_index_array):
+        """Leave buffers out of what a block says that it reads or writes.
+
+        Parameters
+        ----------
+        block : BlockRV or str
+            The block.
+        buf_type : str
+            "read" or "write".
+        buf_index_array : list of int
+            Numbers of the buffers.
+        """
+        if buf_type not in ("read", "write"):
+            raise ValueError(f"Unrecognized buffer type {buf_type}, expected read or write")
+        block, numbers = self._block(block), [int(i) for i in buf_index_array]
+        write = buf_type == "write"
+        handles = [const(i, "int32") for i in numbers]
+        _ffi_api.UnsafeHideBufferAccess(self, block, write, handles)
+        self._note("UnsafeHideBufferAccess", [block], [buf_type, numbers])
