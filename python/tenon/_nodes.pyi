@@ -115,6 +115,13 @@ class EnvFunc(Object):
     func: Function
     """the function of that name"""
 
+class Executor(Object):
+    """what runs a built program (type key Executor)"""
+    name: str
+    """"graph" or "aot" """
+    attrs: DictAttrs
+    """its options, those not given with their defaults"""
+
 class ExternOp(Operation):
     """results of a statement (type key ExternOp)"""
     inputs: Array
@@ -314,6 +321,13 @@ class RootPath(ObjectPath):
     """the whole object (type key RootPath)"""
     root_name: str | None
     """name shown for the root"""
+
+class Runtime(Object):
+    """what a built program runs on (type key Runtime)"""
+    name: str
+    """"cpp" or "crt" """
+    attrs: DictAttrs
+    """its options"""
 
 class TeSchedule(Object):
     """how operations are computed (type key Schedule)"""

@@ -109,6 +109,17 @@ static int build(TN_ARGS) {
   return tn_ret_obj(ret, tn_arr_of(5, b.json, b.lib, b.params, b.mod, b.kernels));
 }
 
-static const tn_func_row rows[] = {{"driver.relay_build", build}};
+/* (module, target) -> module */
+static int optimize(TN_ARGS) {
+  TN_NARGS("driver.relay_optimize", 2);
+  TN_ARG_OBJ(IRModule, m, 0);
+  tn_target *t;
+  TN_CHECK(m, TypeError, NULL, "driver.relay_optimize: expected a module, got None");
+  TN_GET(t, target_from(&args[1]));
+  return tn_ret_obj(ret, driver_relay_optimize(m, t));
+}
+
+static const tn_func_row rows[] = {{"driver.relay_build", build},
+                                   {"driver.relay_optimize", optimize}};
 
 int driver_relay_build_init(void) { return tn_func_register_rows(rows, TN_COUNT(rows)); }

@@ -7,5 +7,6 @@ int relay_init(void) {
   TN_TRY(relay_op_type_init());
   TN_TRY(relay_op_shape_init());
   TN_TRY(relay_transforms_init());
+  TN_TRY(relay_bind_init());
   return relay_text_init();
 }

@@ -9,6 +9,7 @@
 #ifndef TN_RELAY_RELAY_H_
 #define TN_RELAY_RELAY_H_
 
+#include "base/pmap.h"
 #include "ir/ir.h"
 #include "relay/relay.def"
 
@@ -85,6 +86,15 @@ TN_API tn_RelayCall *relay_as_call(const void *expr, const char *op);
 static inline void *relay_arg(const tn_RelayCall *call, int64_t i) {
   return tn_arr_obj(call->args, i);
 }
+
+/** `expr` with variables replaced: `values` maps ids of variables (Id) to expressions. */
+TN_API void *relay_substitute(const void *expr, const tn_pmap *values);
+/** The same for a function, which loses the parameters that get values. */
+TN_API tn_RelayFunction *relay_bind_function(const tn_RelayFunction *f, const tn_pmap *values);
+/** Parameters become constants by their names.
+ *  @param params map from name to NDArray; names that the function does not have are ignored
+ *  @return NULL: ValueError when two parameters have that name, TypeError */
+TN_API tn_RelayFunction *relay_bind_params(const tn_RelayFunction *f, const tn_map *params);
 
 /** A copy of the node without what passes have found out about it (checked_type), to be given other
  * fields before anybody else sees it. */

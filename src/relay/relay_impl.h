@@ -9,6 +9,7 @@ int relay_nodes_init(void);
 int relay_api_nodes_init(void);
 int relay_text_init(void);
 int relay_transforms_init(void);
+int relay_bind_init(void);
 int relay_op_type_init(void);
 int relay_op_shape_init(void);
 

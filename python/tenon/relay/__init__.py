@@ -22,6 +22,8 @@ _WHERE = {
     "..ir.expr": "GlobalVar RelayExpr",
     "..ir.module": "IRModule",
     "..ir.op": "Op",
+    ".build_module": "build optimize",
+    "..runtime.params": "load_param_dict save_param_dict",
     "..parser": "fromtext parse parse_expr",
 }
 _NAMES = {name: where for where, names in _WHERE.items() for name in names.split()}
@@ -29,7 +31,9 @@ _NAMES["Module"] = "..ir.module:IRModule"
 _SUBMODULES = (
     "_ffi_api",
     "adt",
+    "backend",
     "base",
+    "build_module",
     "expr",
     "function",
     "op",

@@ -1,0 +1,11 @@
+"""From Relay programs to what runs: executors, runtimes, factories of executors."""
+
+from ..._lazy import attach as _attach
+
+_WHERE = {
+    ".executor": "Executor",
+    ".runtime": "Runtime",
+}
+_NAMES = {name: where for where, names in _WHERE.items() for name in names.split()}
+_SUBMODULES = ("_backend", "executor", "executor_factory", "name_transforms", "runtime", "utils")
+__getattr__, __dir__ = _attach(__name__, _SUBMODULES, _NAMES)

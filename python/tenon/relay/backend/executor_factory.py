@@ -1,0 +1,123 @@
+"""What `relay.build` gives: a program that was built, from which executors are made."""
+
+import warnings
+
+from ..._ffi import get_global_func
+from ...runtime import ndarray
+
+
+class ExecutorFactoryModule:
+    """Base of built programs."""
+
+    module = None
+
+    def get_executor_config(self):
+        """The program in the form its executor reads."""
+        raise NotImplementedError
+
+    def get_params(self):
+        """Constants of the program by name."""
+        raise NotImplementedError
+
+    def get_lib(self):
+        """The module with the code."""
+        raise NotImplementedError
+
+    def __getitem__(self, item):
+        return self.module[item]
+
+    def __iter__(self):
+        warnings.warn(
+            "unpacking a built program as (graph, lib, params) is the old way: use it with "
+            "contrib.graph_executor.GraphModule(lib['default'](device))",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return iter((self.get_executor_config(), self.get_lib(), self.get_params()))
+
+    def export_library(self, file_name, fcompile=None, addons=None, **kwargs):
+        """Write the program as a library that needs no compiler to run.
+
+        Parameters
+        ----------
+        file_name : str
+            ``.so``, ``.tar`` and so on, see `tenon.runtime.Module.export_library`.
+        fcompile : callable, optional
+            What links it.
+        addons : list of str, optional
+            Further files to link.
+        """
+        return self.module.export_library(file_name, fcompile=fcompile, addons=addons, **kwargs)
+
+
+class GraphExecutorFactoryModule(ExecutorFactoryModule):
+    """A program built for the graph executor.
+
+    Parameters
+    ----------
+    ir_mod : IRModule
+        The program it was built from.
+    target : Target or list of Target
+        What it was built for.
+    executor : Executor
+        Executor with its options.
+    graph_json_str : str
+        The graph.
+    libmod : Module
+        Code of the kernels.
+    libmod_name : str
+        Name of the model.
+    params : dict of str to NDArray
+        Constants of the graph.
+    function_metadata : Map
+        What is known of each function.
+    """
+
+    def __init__(
+        self,
+        ir_mod,
+        target,
+        executor,
+        graph_json_str,
+        libmod,
+        libmod_name,
+        params,
+        function_metadata,
+    ):
+        create = get_global_func("tvm.graph_executor_factory.create")
+        self.ir_mod = ir_mod
+        self.target = target
+        self.executor = executor
+        self.graph_json_str = str(graph_json_str)
+        self.lib = libmod
+        self.libmod_name = libmod_name
+        self.params = {
+            str(name): value if isinstance(value, ndarray.NDArray) else ndarray.array(value)
+            for name, value in params.items()
+        }
+        self.function_metadata = function_metadata
+        pairs = [item for pair in self.params.items() for item in pair]
+        self.module = create(self.graph_json_str, libmod, libmod_name, *pairs)
+
+    def get_devices(self):
+        """Devices that the program needs; empty for the graph executor."""
+        return []
+
+    def get_params(self):
+        """Constants of the graph by name (dict of str to NDArray)."""
+        return self.params
+
+    def get_graph_json(self):
+        """The graph as JSON (str)."""
+        return self.graph_json_str
+
+    def get_executor_config(self):
+        """The graph as JSON (str)."""
+        return self.graph_json_str
+
+    def get_lib(self):
+        """The module with the code of the kernels."""
+        return self.lib
+
+
+GraphRuntimeFactoryModule = GraphExecutorFactoryModule

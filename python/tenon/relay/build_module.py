@@ -1,0 +1,261 @@
+"""Building Relay programs."""
+
+import warnings
+
+from .. import nd
+from .._ffi import get_global_func
+from ..ir.module import IRModule
+from ..target import Target
+from .backend.executor import Executor
+from .backend.executor_factory import GraphExecutorFactoryModule
+from .backend.runtime import Runtime
+from .function import Function
+
+
+def _as_arrays(params):
+    return {
+        name: value if isinstance(value, nd.NDArray) else nd.array(value)
+        for name, value in (params or {}).items()
+    }
+
+
+def bind_params_by_name(func, params):
+    """Make parameters of a function constants.
+
+    Parameters
+    ----------
+    func : Function
+        The function.
+    params : dict of str to NDArray or array-like
+        Values; names that the function does not have are ignored.
+
+    Returns
+    -------
+    Function
+
+    Raises
+    ------
+    ValueError
+        Two parameters have that name.
+    """
+    bind = get_global_func("relay.build_module.BindParamsByName")
+    return bind(func, _as_arrays(params))
+
+
+def _check_module(mod, what):
+    if isinstance(mod, Function):
+        warnings.warn(
+            f"{what}: pass an IRModule instead of a Function: tenon.IRModule.from_expr(func)",
+            DeprecationWarning,
+            stacklevel=3,
+        )
+        return IRModule({"main": mod})
+    if not isinstance(mod, IRModule):
+        raise ValueError("Type of input parameter mod must be tvm.IRModule")
+    return mod
+
+
+def _bound(mod, params):
+    if not params:
+        return mod
+    bound = mod.clone()
+    bound.update_func(bound.get_global_var("main"), bind_params_by_name(mod["main"], params))
+    return bound
+
+
+def _targets(target, target_host):
+    """All targets of a program, the one of its code first."""
+    if target is None:
+        target = Target.current()
+    if target is None:
+        raise ValueError("Target is not set in env or passed as argument.")
+    if target_host is not None:
+        warnings.warn(
+            "target_host is the old way: use Target(target, host=...)",
+            DeprecationWarning,
+            stacklevel=3,
+        )
+    targets = Target.canon_multi_target_and_host(target, target_host)
+    if len({str(t) for t in targets}) > 1:
+        raise NotImplementedError(
+            f"relay.build: one target for all of a program, got {len(targets)}: "
+            + ", ".join(str(t.kind.name) for t in targets)
+        )
+    return targets
+
+
+class BuildModule:
+    """A build step by step; what `build` does at once."""
+
+    def __init__(self):
+        self._built = None
+        self._params = {}
+
+    def build(
+        self,
+        mod,
+        target=None,
+        target_host=None,
+        executor=None,
+        runtime=None,
+        workspace_memory_pools=None,
+        constant_memory_pools=None,
+        params=None,
+        mod_name=None,
+    ):
+        """Build a module; see `relay.build` for the parameters.
+
+        Returns
+        -------
+        (str, Module, dict of str to NDArray)
+            Graph, code, constants.
+        """
+        executor = executor or Executor("graph")
+        if executor.name != "graph":
+            raise NotImplementedError(
+                f'relay.build: the executor "{executor.name}" is not there yet: '
+                'use Executor("graph")'
+            )
+        mod = _bound(_check_module(mod, "relay.build"), params)
+        target = _targets(target, target_host)[0]
+        self._built = get_global_func("driver.relay_build")(mod, target, mod_name or "default")
+        return self.get_graph_json(), self.get_module(), self.get_params()
+
+    def optimize(self, mod, target=None, target_host=None, params=None):
+        """Run the passes that do not depend on the executor.
+
+        Returns
+        -------
+        (IRModule, dict)
+            The program, and parameters that are not part of it (none).
+        """
+        mod = _bound(_check_module(mod, "relay.optimize"), params)
+        target = _targets(target, target_host)[0]
+        return get_global_func("driver.relay_optimize")(mod, target), {}
+
+    def get_graph_json(self):
+        """The graph of the last build (str)."""
+        return str(self._built[0])
+
+    def get_module(self):
+        """The code of the last build."""
+        return self._built[1]
+
+    def get_params(self):
+        """Constants of the last build (dict of str to NDArray)."""
+        return {str(name): value for name, value in self._built[2].items()}
+
+    def get_irmodule(self):
+        """The program of the last build, cut into kernels."""
+        return self._built[3]
+
+    def get_function_metadata(self):
+        """The tensor programs of the kernels by name."""
+        return self._built[4]
+
+    def get_executor_codegen_metadata(self):
+        """What the ahead-of-time executor needs; None for the graph executor."""
+        return None
+
+    def get_devices(self):
+        """Devices that the program needs; empty for the graph executor."""
+        return []
+
+
+def build(
+    ir_mod,
+    target=None,
+    target_host=None,
+    executor=None,
+    runtime=None,
+    workspace_memory_pools=None,
+    constant_memory_pools=None,
+    params=None,
+    mod_name="default",
+):
+    """Compile a Relay module.
+
+    Parameters
+    ----------
+    ir_mod : IRModule
+        The program; its function ``main`` is what is run.
+    target : str, Target, dict or list, optional
+        What code is made for; by default that of the enclosing ``with`` statement.
+    target_host : str or Target, optional
+        Deprecated: give the target a host.
+    executor : Executor, optional
+        The graph executor, unless told otherwise.
+    runtime : Runtime, optional
+        What it runs on.
+    workspace_memory_pools, constant_memory_pools : optional
+        Memory of microcontrollers.
+    params : dict of str to NDArray or array-like, optional
+        Values of parameters of ``main``, which become part of the program.
+    mod_name : str
+        Name of the model, part of the names of its kernels.
+
+    Returns
+    -------
+    GraphExecutorFactoryModule
+
+    Raises
+    ------
+    ValueError
+        `ir_mod` is no module, there is no target, or the program is not static.
+    """
+    ir_mod = _check_module(ir_mod, "relay.build")
+    builder = BuildModule()
+    graph, lib, constants = builder.build(
+        ir_mod,
+        target,
+        target_host,
+        executor,
+        runtime,
+        workspace_memory_pools,
+        constant_memory_pools,
+        params,
+        mod_name,
+    )
+    return GraphExecutorFactoryModule(
+        ir_mod,
+        _targets(target, None),
+        executor or Executor("graph"),
+        graph,
+        lib,
+        mod_name,
+        constants,
+        builder.get_function_metadata(),
+    )
+
+
+def _build_module_no_factory(mod, target=None, target_host=None, params=None, mod_name="default"):
+    return build(mod, target, target_host, params=params, mod_name=mod_name).module
+
+
+def optimize(mod, target=None, params=None):
+    """Run the passes over a program that do not depend on what runs it.
+
+    Parameters
+    ----------
+    mod : IRModule
+        The program.
+    target : str or Target, optional
+        What it is for.
+    params : dict of str to NDArray, optional
+        Values of parameters of ``main``.
+
+    Returns
+    -------
+    (IRModule, dict)
+    """
+    return BuildModule().optimize(mod, target, params=params)
+
+
+__all__ = [
+    "BuildModule",
+    "Executor",
+    "Runtime",
+    "bind_params_by_name",
+    "build",
+    "optimize",
+]
