@@ -186,3 +186,40 @@ def test_buffers_of_a_function_do_not_overlap_unless_told():
         assert "tir.noalias" not in tenon.lower(func)["main"].attrs
     module = tenon.lower(tenon.IRModule({"main": func}))  # a module says so itself
     assert "tir.noalias" not in (module["main"].attrs or {})
+
+
+CALLS = """
+from tvm.script import ir as I, tir as T
+@I.ir_module
+class Module:
+    @T.prim_func
+    def kernel(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        T.func_attr({"global_symbol": "kernel"})
+        Module.fill(B.data)
+        for i in range(8):
+            B[i] = B[i] + Module.square(A[i]) + Module.half(A[i])
+    @T.prim_func
+    def fill(data: T.handle("float32")):
+        T.func_attr({"global_symbol": "fill", "calling_conv": -1})
+        D = T.decl_buffer((8,), "float32", data=data)
+        for i in range(8):
+            D[i] = T.float32(42)
+    @T.prim_func(private=True)
+    def square(x: T.float32) -> T.float32:
+        return x * x
+    @T.prim_func(private=True)
+    def half(x: T.float32) -> T.float32:
+        return Module.square(x) / T.float32(2)
+"""
+
+
+@pytest.mark.parametrize("target", ["llvm", "c", "stackvm"])
+def test_functions_that_call_each_other(target, tmp_path):
+    module = tenon.build(from_source(CALLS), target=target)
+    if target == "c":
+        module.export_library(str(tmp_path / "lib.so"), options=["-Wall", "-Werror"])
+        module = tenon.runtime.load_module(str(tmp_path / "lib.so"))
+    a = np.arange(8, dtype="float32")
+    b = tenon.nd.empty((8,), "float32")
+    module["kernel"](tenon.nd.array(a), b)
+    np.testing.assert_array_equal(b.numpy(), 42 + a * a * 1.5)

@@ -547,3 +547,73 @@ for i in range(16):
         shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         assert re.search(rf"main\.py\s+{mul}\s", shown)
     assert "!dbg" not in build(func).get_source()
+
+
+IMPORTED = """
+define float @my_scale(float %x) #0 {
+  %y = fmul float %x, 3.0
+  ret float %y
+}
+attributes #0 = { "target-cpu"="pentium" }
+"""
+
+
+def test_imported_llvm_code(tmp_path):
+    (tmp_path / "code.ll").write_text(IMPORTED)
+    a = np.arange(8, dtype="float32")
+    for code in (IMPORTED, str(tmp_path / "code.ll")):
+        text = f'T.attr(0, "pragma_import_llvm", {code!r})\nfor i in range(8):\n'
+        got = run(
+            text + '    O[i] = T.call_pure_extern("float32", "my_scale", A[i])', np.zeros_like(a), a
+        )
+        np.testing.assert_array_equal(got, a * 3)
+    with pytest.raises(tenon.TVMError, match="pragma_import_llvm"):
+        run('T.attr(0, "pragma_import_llvm", "define nonsense")\nO[0] = A[0]', a, a)
+    missing = 'T.attr(0, "pragma_import_llvm", "missing.ll")\nO[0] = A[0]'
+    with pytest.raises(tenon.TVMError, match=r"missing\.ll"):
+        run(missing, a, a)
+
+
+def test_functions_in_the_order_of_their_names():
+    functions = {
+        name: packed("O[0] = A[0]", ("A", 1, "int32"), ("O", 1, "int32")).with_attr(
+            "global_symbol", name
+        )
+        for name in ("Danny", "Sammy", "Kirby")
+    }
+    text = build(tenon.ir.IRModule(functions)).get_source("ll")
+    assert re.findall(r"^define[^@]*@(\w+)", text, re.MULTILINE) == ["Danny", "Kirby", "Sammy"]
+
+
+def test_functions_tell_their_machine():
+    body = "for i in T.parallel(8):\n    O[i] = A[i]"
+    func = packed(body, ("A", 8, "int32"), ("O", 8, "int32"))
+    text = build(func, "llvm -mtriple=x86_64-linux-gnu -mcpu=skylake -mattr=+avx512f").get_source()
+    assert 'target triple = "x86_64-' in text
+    groups = set(re.findall(r"^define.* #(\d+) ", text, re.MULTILINE))
+    for group in groups:
+        (attributes,) = re.findall(rf"^attributes #{group} = (.*)$", text, re.MULTILINE)
+        assert '"target-cpu"="skylake"' in attributes and "+avx512f" in attributes
+    assert groups
+
+
+def test_a_local_class_names_itself():
+    from tenon.script import ir as I  # noqa: N812
+    from tenon.script import tir as T  # noqa: N812
+
+    @I.ir_module
+    class Local:
+        @T.prim_func
+        def main(A: T.Buffer((1,), "float32")):
+            T.func_attr({"global_symbol": "main"})
+            Local.subroutine(A.data)
+
+        @T.prim_func
+        def subroutine(data: T.handle("float32")):
+            T.func_attr({"global_symbol": "subroutine", "calling_conv": -1})
+            A = T.decl_buffer((1,), "float32", data=data)
+            A[0] = T.float32(42)
+
+    a = tenon.nd.array(np.zeros(1, "float32"))
+    tenon.build(Local)["main"](a)
+    assert a.numpy()[0] == 42

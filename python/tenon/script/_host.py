@@ -2,6 +2,7 @@
 what a script does not define itself."""
 
 import builtins
+import contextlib
 import inspect
 import linecache
 import textwrap
@@ -123,8 +124,19 @@ def captured(program, frame=None):
             names.update(frame.f_locals)
     for function in functions:
         if inspect.isfunction(function):
-            names.update(inspect.getclosurevars(function).nonlocals)
+            names.update(_closed_over(function))
     return names
+
+
+def _closed_over(function):
+    """Variables of outer functions by name; without those that have no value yet, as the name of
+    the class that is just being made."""
+    values = {}
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    for name, cell in cells:
+        with contextlib.suppress(ValueError):
+            values[name] = cell.cell_contents
+    return values
 
 
 def source_of(program):

@@ -133,6 +133,16 @@ static void write_startup(const c_gen *g, tn_buf *out, const tn_target *t) {
   tn_buf_puts(out, "}\n");
 }
 
+/* A kernel of that name is no start of a program. */
+static bool has_main(const tn_IRModule *ir) {
+  tn_any key, value;
+  for (int64_t i = 0; tn_map_at(ir->functions, i, &key, &value); ++i) {
+    const tn_PrimFunc *f = TN_AS(PrimFunc, value.v.obj);
+    if (f && strcmp(c_symbol((const tn_GlobalVar *)key.v.obj, f), "main") == 0) return true;
+  }
+  return false;
+}
+
 static int write_source(c_gen *g, tn_buf *all, const tn_target *t) {
   tn_str *target;
   const char *decl, *code;
@@ -148,6 +158,9 @@ static int write_source(c_gen *g, tn_buf *all, const tn_target *t) {
                    "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n"
                    "#include <string.h>\n\n"
                    "void* __tvm_module_ctx = NULL;\n");
+  if (has_main(g->ir))
+    tn_buf_puts(all, "#if defined(__GNUC__) && !defined(__clang__)\n"
+                     "#pragma GCC diagnostic ignored \"-Wmain\"\n#endif\n");
   c_write_helpers(g, all);
   tn_buf_printf(all, "%s\n%s", decl, code);
   write_startup(g, all, t);

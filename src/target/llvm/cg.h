@@ -7,6 +7,7 @@
      half.c     float16 by hand       polynomial.c  exp, log, tanh, erf of vectors
      machine.c  target machine        run.c       the module that runs, prints and saves it
      library.c  imports, the system library              debug.c  lines of the script
+     import.c   LLVM code in programs
 
    Representation. bfloat16 values are i16 and computed in float; bool is i1 in registers and a byte
    in memory; handles are opaque pointers. Every function returns NULL or -1 with an error pending.
@@ -35,9 +36,10 @@ typedef struct {
   const tn_IRModule *ir;
   LLVMFastMathFlags fast; /* what float operations may do */
   unsigned md_scope, md_noalias;
-  cg_debug *debug;  /* NULL without debug information */
-  bool uses_half;   /* float16 occurs */
-  int vector_width; /* bits of the vectors to prefer, 0: the processor's default */
+  cg_debug *debug;            /* NULL without debug information */
+  bool uses_half;             /* float16 occurs */
+  int vector_width;           /* bits of the vectors to prefer, 0: the processor's default */
+  const char *cpu, *features; /* of the machine */
 } cg_module;
 
 enum { CG_MAX_SCOPES = 64 };
@@ -163,6 +165,11 @@ LLVMValueRef cg_polynomial(cg_fn *f, tir_op_id op, tn_dtype t, LLVMValueRef x);
 
 /** Adds the functions that convert float16 where the processor does not. */
 void cg_add_half_functions(cg_module *m);
+
+/* ---- import.c ---- */
+
+/** Links what attributes pragma_import_llvm of a function hold into the module. */
+int cg_import_llvm(cg_module *m, const tn_PrimFunc *func);
 
 /* ---- debug.c ---- */
 

@@ -2,8 +2,10 @@
    are visible from outside; the others are internal. */
 #include <llvm-c/Analysis.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "ir/functor.h"
 #include "target/llvm/cg.h"
 
@@ -107,16 +109,23 @@ static int declare(cg_module *m, const tn_GlobalVar *v, const tn_PrimFunc *func)
   return 0;
 }
 
-/* The vector width is an attribute of every function, closures too. */
-static void set_width(cg_module *m) {
-  char text[16];
-  if (m->vector_width <= 0) return;
-  int n = snprintf(text, sizeof text, "%d", m->vector_width);
+static void add_text(cg_module *m, LLVMValueRef fn, const char *name, const char *text) {
   LLVMAttributeRef a =
-      LLVMCreateStringAttribute(m->ctx, "prefer-vector-width", 19, text, (unsigned)n);
-  for (LLVMValueRef fn = LLVMGetFirstFunction(m->mod); fn; fn = LLVMGetNextFunction(fn))
-    if (!LLVMIsDeclaration(fn))
-      LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
+      LLVMCreateStringAttribute(m->ctx, name, (unsigned)strlen(name), text, (unsigned)strlen(text));
+  LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
+}
+
+/* What the code is for, as attributes of every function: so the text says it all, and functions
+   can be inlined into each other. */
+static void set_machine(cg_module *m) {
+  char width[16];
+  snprintf(width, sizeof width, "%d", m->vector_width);
+  for (LLVMValueRef fn = LLVMGetFirstFunction(m->mod); fn; fn = LLVMGetNextFunction(fn)) {
+    if (LLVMIsDeclaration(fn)) continue;
+    if (m->vector_width > 0) add_text(m, fn, "prefer-vector-width", width);
+    if (*m->cpu) add_text(m, fn, "target-cpu", m->cpu);
+    if (*m->features) add_text(m, fn, "target-features", m->features);
+  }
 }
 
 static int fill(cg_fn *f, const tn_PrimFunc *func) {
@@ -154,17 +163,38 @@ static int define(cg_module *m, const tn_GlobalVar *v, const tn_PrimFunc *func) 
   return err;
 }
 
+typedef struct {
+  const char *name;
+  const tn_GlobalVar *v;
+  const tn_PrimFunc *func;
+} entry;
+
+static int by_name(const void *a, const void *b) {
+  return strcmp(((const entry *)a)->name, ((const entry *)b)->name);
+}
+
+/* By name, so that equal modules give equal text. */
 static int for_each(cg_module *m,
                     int (*fn)(cg_module *m, const tn_GlobalVar *v, const tn_PrimFunc *func)) {
   tn_any key, value;
-  for (int64_t i = 0; tn_map_at(m->ir->functions, i, &key, &value); ++i) {
+  int64_t n = 0;
+  TN_AUTOFREE entry *all = tn_alloc_zero((size_t)tn_map_len(m->ir->functions) + 1, sizeof *all);
+  if (!all) return -1;
+  for (; tn_map_at(m->ir->functions, n, &key, &value); ++n) {
     const tn_GlobalVar *v = (const tn_GlobalVar *)key.v.obj;
     const tn_PrimFunc *func = TN_AS(PrimFunc, value.v.obj);
     TN_CHECK(func, CodegenError, v->span, "llvm: %s is no tensor program but a %s",
              tn_cstr(v->name_hint), tn_obj_key(value.v.obj));
-    TN_TRY(fn(m, v, func));
+    all[n] = (entry){cg_symbol(v, func), v, func};
   }
+  qsort(all, (size_t)n, sizeof *all, by_name);
+  for (int64_t i = 0; i < n; ++i) TN_TRY(fn(m, all[i].v, all[i].func));
   return 0;
+}
+
+static int import(cg_module *m, const tn_GlobalVar *v, const tn_PrimFunc *func) {
+  (void)v;
+  return cg_import_llvm(m, func);
 }
 
 /* The entry, by name in the module: the function marked as such, or the only one. */
@@ -199,6 +229,7 @@ int cg_generate(cg_module *m, const tn_IRModule *ir, const tn_target *t) {
   cg_find_types(m);
   add_context(m);
   TN_TRY(for_each(m, declare));
+  TN_TRY(for_each(m, import));
   int err = define_all(m, target_str(t, "debug-info", NULL));
   cg_debug_close(m);
   if (err) return -1;
@@ -206,7 +237,7 @@ int cg_generate(cg_module *m, const tn_IRModule *ir, const tn_target *t) {
   if (!prefix) TN_TRY(for_each(m, add_entry)); /* in a program each module would have one */
   if (prefix) TN_TRY(cg_register_symbols(m, prefix));
   if (m->uses_half && strncmp(LLVMGetTarget(m->mod), "x86_64", 6) == 0) cg_add_half_functions(m);
-  set_width(m);
+  set_machine(m);
   if (LLVMVerifyModule(m->mod, LLVMReturnStatusAction, &message))
     return cg_raise("the generated code is not well formed", message);
   LLVMDisposeMessage(message);

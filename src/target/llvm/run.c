@@ -299,7 +299,14 @@ static int generate(code *c, const tn_IRModule *ir, tn_target *t) {
   const char *prefix = cg_system_prefix(ir, t);
   if (prefix) TN_GET(c->prefix, tn_str_new(prefix));
   TN_TRY(open_module(c, t, "tenon", &m));
-  TN_TRY(cg_generate(&m, ir, t));
+  char *cpu = LLVMGetTargetMachineCPU(c->machine);
+  char *features = LLVMGetTargetMachineFeatureString(c->machine);
+  m.cpu = cpu;
+  m.features = features;
+  int err = cg_generate(&m, ir, t);
+  LLVMDisposeMessage(cpu);
+  LLVMDisposeMessage(features);
+  if (err) return -1;
   return cg_optimize(c->mod, c->machine, cg_opt_level(t));
 }
 

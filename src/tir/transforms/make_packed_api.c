@@ -121,6 +121,12 @@ static int read_params(packer *p) {
   return 0;
 }
 
+/* Does the function get the packed signature? @return its symbol, or NULL */
+static const char *symbol_of_packed(const tn_PrimFunc *f) {
+  const tn_obj *conv = f ? tir_func_attr(f, "calling_conv") : NULL;
+  return !f || (conv && !tir_is_zero(conv)) ? NULL : ir_attrs_str(f->attrs, "global_symbol");
+}
+
 /* ---- returns, and calls of other functions of the module ---- */
 
 static tn_stmt *rewrite_return(tn_mut *m, tn_Evaluate *op) {
@@ -151,7 +157,7 @@ static tn_obj *rewrite_call(tn_mut *m, tn_Call *op) {
   tn_Call *r = tn_mut_children(m, op);
   if (!r || !callee || !ir_module_find_var(p->mod, tn_cstr(callee->name_hint))) return (tn_obj *)r;
   const tn_PrimFunc *f = TN_AS(PrimFunc, ir_module_lookup(p->mod, callee));
-  const char *symbol = f ? ir_attrs_str(f->attrs, "global_symbol") : NULL;
+  const char *symbol = symbol_of_packed(f);
   if (!symbol) return (tn_obj *)r;
   TN_VEC(v);
   tn_expr *name = tir_str(symbol);
@@ -232,9 +238,8 @@ static void packer_fini(packer *p) {
 }
 
 tn_PrimFunc *tir_make_packed_api(tn_PrimFunc *f, const tn_pass_ctx *c) {
-  const char *name = ir_attrs_str(f->attrs, "global_symbol");
-  const tn_obj *conv = tir_func_attr(f, "calling_conv");
-  if (!name || (conv && !tir_is_zero(conv))) return f;
+  const char *name = symbol_of_packed(f);
+  if (!name) return f;
   const tn_obj *target = tir_func_attr(f, "target");
   TN_CHECKP(target, ValueError, f->span,
             "MakePackedAPI required the function %s to be annotated with the attribute target: run "
