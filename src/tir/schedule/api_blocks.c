@@ -76,7 +76,34 @@ static int f_tensorize(TN_ARGS) {
   return sch_tensorize(s, target, name, preserve);
 }
 
+/* (schedule, block, number of the buffer, is it written) -> BlockRV */
+static int f_reindex(TN_ARGS) {
+  int64_t index;
+  bool write;
+  SCH_ARG_SCHEDULE("Schedule.reindex", 4);
+  SCH_ARG_HANDLE(BlockRV, block, 1);
+  TN_TRY(tn_any_to_int(&args[2], &index));
+  TN_TRY(tn_any_to_bool(&args[3], &write));
+  return tn_ret_obj(ret, sch_reindex(s, block, index, write));
+}
+
+/* (schedule, block, number of the buffer, memory, index map, is it written) -> BlockRV */
+static int f_reindex_cache(TN_ARGS) {
+  int64_t index;
+  const char *memory;
+  bool write;
+  SCH_ARG_SCHEDULE("Schedule.reindex_cache_read", 6);
+  SCH_ARG_HANDLE(BlockRV, block, 1);
+  TN_TRY(tn_any_to_int(&args[2], &index));
+  TN_TRY(tn_any_to_cstr(&args[3], &memory));
+  SCH_ARG_HANDLE(IndexMap, map, 4);
+  TN_TRY(tn_any_to_bool(&args[5], &write));
+  return tn_ret_obj(ret, sch_reindex_cache(s, block, index, memory, map, write));
+}
+
 static const tn_func_row functions[] = {
+    {"tir.schedule.ReIndex", f_reindex},
+    {"tir.schedule.ReindexCache", f_reindex_cache},
     {"tir.schedule.Tensorize", f_tensorize},
     {"tir.schedule.Blockize", f_blockize},
     {"tir.schedule.RFactor", f_rfactor},

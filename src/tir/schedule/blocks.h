@@ -44,4 +44,12 @@ TN_API tn_BlockRV *sch_blockize_blocks(tn_TirSchedule *s, const tn_arr *blocks, 
 TN_API int sch_tensorize(tn_TirSchedule *s, const tn_obj *block_or_loop, const char *intrin,
                          bool preserve_unit);
 
+/** Copies a buffer that a block reads or writes at one place, so that the block's own iterators are
+ * the indices of the copy. @return the copying block */
+TN_API tn_BlockRV *sch_reindex(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index,
+                               bool write);
+/** The same into another memory, with the indices that the map gives for the iterators. */
+TN_API tn_BlockRV *sch_reindex_cache(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index,
+                                     const char *memory, const tn_IndexMap *map, bool write);
+
 #endif /* TN_TIR_SCHEDULE_BLOCKS_H_ */

@@ -1,5 +1,6 @@
 """Steps of schedules that move, divide and copy blocks: a part of the class Schedule."""
 
+from ..function import IndexMap
 from . import _ffi_api
 
 
@@ -115,6 +116,103 @@ class BlockSteps:
         index = self._buffer_index(block, read_buffer_index, "reads")
         result = _ffi_api.CacheInplace(self, block, index, storage_scope)
         return self._gave("CacheInplace", [block], [index, storage_scope], result)
+
+    def reindex(self, block, buffer):
+        """Copy a buffer so that a block's own iterators are the indices of the copy.
+
+        Parameters
+        ----------
+        block : BlockRV or str
+            The block; it accesses the buffer at one place.
+        buffer : (str, int), str or Buffer
+            ("read", n) or ("write", n): which of the buffers it reads or writes; or the buffer.
+
+        Returns
+        -------
+        BlockRV
+            The block that copies, before the one given or, of what that writes, after it.
+        """
+        block = self._block(block)
+        write, index = self._buffer_side(block, buffer)
+        result = _ffi_api.ReIndex(self, block, index, write)
+        return self._gave("ReIndex", [block], [index, int(write)], result)
+
+    def _buffer_side(self, block, buffer):
+        """Whether a buffer is written, and its number among those."""
+        if isinstance(buffer, tuple | list):
+            side, index = buffer
+            if side not in ("read", "write"):
+                raise ValueError(f"buffer: expected 'read' or 'write', got {side!r}")
+            return side == "write", int(index)
+        sides = ("reads", "writes")
+        found = []
+        for side in sides:
+            regions = getattr(self.get(block), side)
+            names = [r.buffer for r in regions]
+            found += [
+                (side == "writes", i)
+                for i, b in enumerate(names)
+                if buffer == str(b.name) or b.same_as(buffer)
+            ]
+        if not found:
+            raise ValueError(f"the block accesses no buffer {buffer}")
+        return found[-1]
+
+    def reindex_cache_read(self, block, read_buffer_index, storage_scope, index_map):
+        """Copy what a block reads to another memory, with other indices.
+
+        Parameters
+        ----------
+        block : BlockRV or str
+            The block; it accesses the buffer at one place.
+        read_buffer_index : int, str or Buffer
+            Which of the buffers it reads.
+        storage_scope : str
+            The memory; the copy is named after it: ``A_shared``.
+        index_map : IndexMap or callable
+            From the iterators of the block to the indices of the copy.
+
+        Returns
+        -------
+        BlockRV
+            The block that copies, before the one given.
+        """
+        return self._reindex_cache(
+            "ReindexCacheRead", block, read_buffer_index, storage_scope, index_map
+        )
+
+    def reindex_cache_write(self, block, write_buffer_index, storage_scope, index_map):
+        """Let a block write to another memory with other indices, and copy from there.
+
+        Parameters
+        ----------
+        block : BlockRV or str
+            The block; it accesses the buffer at one place.
+        write_buffer_index : int, str or Buffer
+            Which of the buffers it writes.
+        storage_scope : str
+            The memory; what is written there is named after it: ``C_local``.
+        index_map : IndexMap or callable
+            From the iterators of the block to the indices there.
+
+        Returns
+        -------
+        BlockRV
+            The block that copies, after the one given.
+        """
+        return self._reindex_cache(
+            "ReindexCacheWrite", block, write_buffer_index, storage_scope, index_map
+        )
+
+    def _reindex_cache(self, kind, block, which, memory, index_map):
+        block, write = self._block(block), kind.endswith("Write")
+        index = self._buffer_index(block, which, "writes" if write else "reads")
+        if not isinstance(index_map, IndexMap):
+            iters = self.get(block).iter_vars
+            dtype = str(iters[0].var.dtype) if len(iters) else "int32"
+            index_map = IndexMap.from_func(index_map, len(iters), index_dtype=dtype)
+        result = _ffi_api.ReindexCache(self, block, index, memory, index_map, write)
+        return self._gave(kind, [block, index_map], [index, memory], result)
 
     # ---- reductions ----
 

@@ -1,0 +1,265 @@
+/* Copies in which a block's own iterators are the indices: reindex, reindex_cache_read and _write.
+
+     B[vi] = A[vi % 8, vi // 8]      reindex(block, ("read", 0))     A_reindex[v0] = A[v0 % 8, v0 // 8]
+                                               ->                    ...
+                                                                     B[vi] = A_reindex[vi]
+
+   The block accesses the buffer at one place. With an index map the copy has the indices that the map
+   gives for the iterators, and lies in another memory. */
+#include "arith/int_set.h"
+#include "ir/functor.h"
+#include "tir/schedule/cache.h"
+
+typedef struct {
+  sch_cache c;
+  tn_arr *old, *mapped; /* indices of buffer and cache over the block's iterators */
+  bool write;
+} reindexing;
+
+/* ---- the one place ---- */
+
+typedef struct {
+  const tn_Buffer *buffer;
+  const tn_arr *indices;
+  bool differ, opaque;
+} access;
+
+static int meet_access(void *ctx, tn_obj *o) {
+  access *a = ctx;
+  const tn_BufferLoad *load = TN_AS(BufferLoad, o);
+  const tn_BufferStore *store = TN_AS(BufferStore, o);
+  const tn_MatchBufferRegion *match = TN_AS(MatchBufferRegion, o);
+  if (o == (const tn_obj *)a->buffer->data || (match && match->source->buffer == a->buffer))
+    a->opaque = true;
+  const tn_Buffer *b = load ? load->buffer : store ? store->buffer : NULL;
+  if (!b || b != a->buffer) return 0;
+  const tn_arr *indices = load ? load->indices : store->indices;
+  if (a->indices && !sch_same_exprs(a->indices, indices)) a->differ = true;
+  a->indices = indices;
+  return 0;
+}
+
+/* Not what a buffer is made of: its pointer is no use of the pointer. */
+static bool see_use(const tn_obj *parent, const tn_field *field, const tn_obj *child) {
+  (void)field;
+  (void)child;
+  return parent->type_index != TN_TI_Buffer;
+}
+
+static int find_access(sch_step *e, const tn_Block *b, const tn_Buffer *buffer, tn_arr **out) {
+  access a = {.buffer = buffer};
+  TN_VEC(simple);
+  TN_TRY(tn_post_order_if(b, see_use, meet_access, &a));
+  if (a.opaque)
+    return sch_fail(e, "The buffer is accessed opaquely", SCH_PLACES(b),
+                    "The block {0} uses buffer %s other than by its elements",
+                    tn_cstr(buffer->name));
+  if (a.differ || !a.indices)
+    return sch_fail(e, "The buffer accesses in the block are not unique", SCH_PLACES(b),
+                    "The block {0} accesses buffer %s with %s", tn_cstr(buffer->name),
+                    a.differ ? "different indices" : "no indices");
+  for (int64_t i = 0; i < b->iter_vars->len; ++i) {
+    const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(b->iter_vars, i);
+    if (!tir_is_one(iv->dom->extent))
+      TN_TRY(arith_bind_range(&e->arith, iv->var, iv->dom, true));
+  }
+  for (int64_t i = 0; i < a.indices->len; ++i) {
+    tn_expr *x;
+    TN_GET(x, arith_simplify(&e->arith, (tn_expr *)tn_arr_obj(a.indices, i)));
+    TN_TRY(tn_vec_push_obj(&simple, x));
+  }
+  TN_GET(*out, tn_arr_from(&simple));
+  return 0;
+}
+
+/* ---- the block ---- */
+
+/* Accesses to the cache get the new indices. */
+static tn_obj *new_indices(sch_step *e, const tn_obj *was, tn_obj *now) {
+  const reindexing *r = e->after_ctx;
+  tn_BufferLoad *load = TN_AS(BufferLoad, now);
+  tn_BufferStore *store = TN_AS(BufferStore, now);
+  tn_BufferRegion *region = TN_AS(BufferRegion, now);
+  TN_VEC(points);
+  (void)was;
+  if (load && load->buffer == r->c.cache) return (tn_obj *)tir_load(load->buffer, r->mapped);
+  if (store && store->buffer == r->c.cache)
+    return (tn_obj *)tir_store(store->buffer, store->value, r->mapped);
+  if (!region || region->buffer != r->c.cache) return now;
+  for (int64_t i = 0; i < r->mapped->len; ++i) {
+    tn_expr *x = (tn_expr *)tn_arr_obj(r->mapped, i);
+    TN_TRYP(tn_vec_push_obj(&points, tir_range(x, tir_one(x->dtype))));
+  }
+  return (tn_obj *)TN_NEW(BufferRegion, .buffer = region->buffer, .region = tn_arr_from(&points));
+}
+
+static int rewrite_block(sch_step *e, const reindexing *r) {
+  const sch_cache *c = &r->c;
+  TN_TRY(tn_pmap_put(&e->vars, c->buffer, c->cache));
+  e->after = new_indices;
+  e->after_ctx = r;
+  tn_stmt *now = sch_rewrite(e, (const tn_stmt *)c->block);
+  e->after = NULL;
+  e->after_ctx = NULL;
+  tn_pmap_fini(&e->vars);
+  e->vars = (tn_pmap){0};
+  return now ? sch_replace(e, (const tn_stmt *)c->block, now) : -1;
+}
+
+/* ---- the copy ---- */
+
+static bool used(const reindexing *r, const tn_IterVar *iv) {
+  return sch_uses_var(r->old, iv->var);
+}
+
+/* @param all with a loop that runs once for each iterator that the buffer does not depend on */
+static tn_stmt *make_copy(reindexing *r, const char *suffix, bool all) {
+  SCH_NEST(n);
+  TN_PMAP(vars);
+  sch_cache *c = &r->c;
+  for (int64_t i = 0; i < c->block->iter_vars->len; ++i) {
+    const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(c->block->iter_vars, i);
+    tn_dtype t = iv->var->dtype;
+    if (!used(r, iv) && !all) continue;
+    tn_Range *dom = used(r, iv) ? iv->dom : tir_range(tir_zero(t), tir_one(t));
+    if (!dom || sch_nest_add(&n, dom->extent, NULL, dom) ||
+        tn_pmap_put(&vars, iv->var, n.indices.items[n.indices.len - 1].v.obj))
+      return NULL;
+  }
+  tn_arr *old = tir_substitute(r->old, &vars), *mapped = tir_substitute(r->mapped, &vars);
+  if (!old || !mapped) return NULL;
+  tn_stmt *store = r->write ? tir_store(c->buffer, tir_load(c->cache, mapped), old)
+                            : tir_store(c->cache, tir_load(c->buffer, old), mapped);
+  return sch_nest_make(&n, tn_str_fmt("%s_%s", tn_cstr(c->buffer->name), suffix), store, &c->copy);
+}
+
+static tn_BlockRV *finish(sch_step *e, reindexing *r, const char *suffix, bool all) {
+  tn_stmt *copy = make_copy(r, suffix, all);
+  if (!copy || rewrite_block(e, r) || sch_insert(e, r->c.scope, &r->c.place, copy, r->c.cache) ||
+      sch_commit(e))
+    return NULL;
+  return (tn_BlockRV *)sch_handle(e->s, (const tn_obj *)r->c.copy);
+}
+
+/* ---- reindex ---- */
+
+/* Iterators that the accesses use, and their extents as the shape. */
+static int take_iters(reindexing *r) {
+  TN_VEC(vars);
+  TN_VEC(shape);
+  const tn_Block *b = r->c.block;
+  for (int64_t i = 0; i < b->iter_vars->len; ++i) {
+    const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(b->iter_vars, i);
+    if (!used(r, iv)) continue;
+    TN_TRY(tn_vec_push_obj(&vars, iv->var));
+    TN_TRY(tn_vec_push_obj(&shape, iv->dom->extent));
+  }
+  TN_GET(r->mapped, tn_arr_from(&vars));
+  TN_GET(r->c.cache, sch_buffer_like(r->c.buffer, tn_arr_from(&shape), "reindex",
+                                     tir_buffer_scope(r->c.buffer)));
+  return 0;
+}
+
+/* Directly before or after the statement of the scope that the block lies in. */
+static int place_beside(sch_step *e, reindexing *r) {
+  const tn_obj *body = (const tn_obj *)r->c.scope->body, *top = (const tn_obj *)r->c.block;
+  const tn_SeqStmt *seq = TN_AS(SeqStmt, body);
+  while (top && sch_parent(e, top) != body && sch_parent(e, top) != (const tn_obj *)r->c.scope)
+    top = sch_parent(e, top);
+  r->c.place = (sch_place){body, r->write ? 1 : 0};
+  for (int64_t i = 0; seq && i < seq->seq->len; ++i) {
+    if (tn_arr_obj(seq->seq, i) == top) r->c.place.at = i + (r->write ? 1 : 0);
+  }
+  return 0;
+}
+
+tn_BlockRV *sch_reindex(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index, bool write) {
+  SCH_STEP(e, s, "reindex");
+  reindexing r = {.write = write};
+  if (sch_cache_find(&e, &r.c, block, index, write, "global", true) ||
+      find_access(&e, r.c.block, r.c.buffer, &r.old) || take_iters(&r) || place_beside(&e, &r))
+    return NULL;
+  return finish(&e, &r, "reindex", true);
+}
+
+/* ---- with an index map ---- */
+
+static int map_indices(sch_step *e, reindexing *r, const tn_IndexMap *map, const char *memory) {
+  TN_PMAP(vars);
+  TN_VEC(indices);
+  TN_VEC(shape);
+  const tn_arr *iters = r->c.block->iter_vars;
+  tn_map *dom = tn_scope_own(tn_map_new());
+  TN_CHECK(map->initial_indices->len == iters->len, ValueError, NULL,
+           "reindex_cache: the index map takes %lld indices, the block has %lld iterators",
+           (long long)map->initial_indices->len, (long long)iters->len);
+  for (int64_t i = 0; i < iters->len; ++i) {
+    const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(iters, i);
+    const tn_Var *v = (const tn_Var *)tn_arr_obj(map->initial_indices, i);
+    tn_expr *value;
+    TN_GET(value, tir_cast(v->dtype, (tn_expr *)iv->var, NULL));
+    TN_TRY(tn_pmap_put(&vars, v, value));
+    if (!dom || tn_map_set(dom, tn_any_obj(iv->var), tn_any_obj(iv->dom))) return -1;
+  }
+  for (int64_t i = 0; i < map->final_indices->len; ++i) {
+    tn_expr *x = tir_substitute(tn_arr_obj(map->final_indices, i), &vars);
+    TN_GET(x, arith_simplify(&e->arith, x));
+    tn_IntervalSet *set;
+    TN_GET(set, arith_int_set(&e->arith, x, dom));
+    TN_CHECK(!arith_is_inf(set->max_value), ValueError, NULL,
+             "reindex_cache: index %lld of the map has no upper bound", (long long)i);
+    tn_expr *extent =
+        arith_simplify(&e->arith, tir_add(set->max_value, tir_one(set->max_value->dtype)));
+    if (!extent || tn_vec_push_obj(&indices, x) || tn_vec_push_obj(&shape, extent)) return -1;
+  }
+  TN_GET(r->mapped, tn_arr_from(&indices));
+  TN_GET(r->c.cache, sch_buffer_like(r->c.buffer, tn_arr_from(&shape), memory, memory));
+  return 0;
+}
+
+/* Both kinds of indices must depend on the same iterators. */
+static int check_iters(const sch_step *e, const reindexing *r) {
+  for (int64_t i = 0; i < r->c.block->iter_vars->len; ++i) {
+    const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(r->c.block->iter_vars, i);
+    bool before = used(r, iv), after = sch_uses_var(r->mapped, iv->var);
+    if (before != after)
+      return sch_fail(e, "The new indices do not depend on the same iterators",
+                      SCH_PLACES(r->c.block),
+                      "Iterator %s of block {0} is used by the %s indices of buffer %s, but not by "
+                      "the %s ones",
+                      tn_cstr(iv->var->name), before ? "old" : "new", tn_cstr(r->c.buffer->name),
+                      before ? "new" : "old");
+  }
+  return 0;
+}
+
+/* Where cache_read and cache_write would put it, for this block only. */
+static int place_cache(sch_step *e, reindexing *r) {
+  SCH_SCOPE_INFO(info);
+  TN_VEC(others);
+  sch_cache *c = &r->c;
+  tn_Block *writer;
+  TN_TRY(sch_only_writer(e, c->scope, c->buffer, &writer));
+  TN_TRY(sch_scope_info_of(c->scope, &info));
+  if (!r->write && !writer) {
+    c->place = (sch_place){(const tn_obj *)c->scope->body, 0};
+    return 0;
+  }
+  if (!r->write) TN_TRY(tn_vec_push_obj(&others, c->block));
+  for (int64_t i = 0; r->write && i < info.ndeps; ++i) {
+    if (info.deps[i].src == writer && info.deps[i].kind == SCH_RAW)
+      TN_TRY(tn_vec_push_obj(&others, info.deps[i].dst));
+  }
+  return sch_place_after(e, c->scope, writer, &others, &c->place);
+}
+
+tn_BlockRV *sch_reindex_cache(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index,
+                              const char *memory, const tn_IndexMap *map, bool write) {
+  SCH_STEP(e, s, write ? "reindex-cache-write" : "reindex-cache-read");
+  reindexing r = {.write = write};
+  if (sch_cache_find(&e, &r.c, block, index, write, memory, true) ||
+      find_access(&e, r.c.block, r.c.buffer, &r.old) || map_indices(&e, &r, map, memory) ||
+      check_iters(&e, &r) || place_cache(&e, &r))
+    return NULL;
+  return finish(&e, &r, memory, false);
+}
