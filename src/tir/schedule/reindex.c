@@ -1,11 +1,12 @@
 /* Copies in which a block's own iterators are the indices: reindex, reindex_cache_read and _write.
 
-     B[vi] = A[vi % 8, vi // 8]      reindex(block, ("read", 0))     A_reindex[v0] = A[v0 % 8, v0 // 8]
+     B[vi] = A[vi % 8, vi // 8]      reindex(block, ("read", 0))     A_reindex[v0] = A[v0 % 8, v0 //
+   8]
                                                ->                    ...
                                                                      B[vi] = A_reindex[vi]
 
-   The block accesses the buffer at one place. With an index map the copy has the indices that the map
-   gives for the iterators, and lies in another memory. */
+   The block accesses the buffer at one place. With an index map the copy has the indices that the
+   map gives for the iterators, and lies in another memory. */
 #include "arith/int_set.h"
 #include "ir/functor.h"
 #include "tir/schedule/cache.h"
@@ -60,8 +61,7 @@ static int find_access(sch_step *e, const tn_Block *b, const tn_Buffer *buffer, 
                     a.differ ? "different indices" : "no indices");
   for (int64_t i = 0; i < b->iter_vars->len; ++i) {
     const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(b->iter_vars, i);
-    if (!tir_is_one(iv->dom->extent))
-      TN_TRY(arith_bind_range(&e->arith, iv->var, iv->dom, true));
+    if (!tir_is_one(iv->dom->extent)) TN_TRY(arith_bind_range(&e->arith, iv->var, iv->dom, true));
   }
   for (int64_t i = 0; i < a.indices->len; ++i) {
     tn_expr *x;

@@ -1,6 +1,6 @@
 """Steps of schedules that move, divide and copy blocks: a part of the class Schedule."""
 
-from ..function import IndexMap
+from ..index_map import IndexMap
 from . import _ffi_api
 
 
@@ -133,30 +133,9 @@ class BlockSteps:
             The block that copies, before the one given or, of what that writes, after it.
         """
         block = self._block(block)
-        write, index = self._buffer_side(block, buffer)
+        index, write, _ = self._which_buffer(block, buffer)
         result = _ffi_api.ReIndex(self, block, index, write)
         return self._gave("ReIndex", [block], [index, int(write)], result)
-
-    def _buffer_side(self, block, buffer):
-        """Whether a buffer is written, and its number among those."""
-        if isinstance(buffer, tuple | list):
-            side, index = buffer
-            if side not in ("read", "write"):
-                raise ValueError(f"buffer: expected 'read' or 'write', got {side!r}")
-            return side == "write", int(index)
-        sides = ("reads", "writes")
-        found = []
-        for side in sides:
-            regions = getattr(self.get(block), side)
-            names = [r.buffer for r in regions]
-            found += [
-                (side == "writes", i)
-                for i, b in enumerate(names)
-                if buffer == str(b.name) or b.same_as(buffer)
-            ]
-        if not found:
-            raise ValueError(f"the block accesses no buffer {buffer}")
-        return found[-1]
 
     def reindex_cache_read(self, block, read_buffer_index, storage_scope, index_map):
         """Copy what a block reads to another memory, with other indices.
@@ -212,7 +191,7 @@ class BlockSteps:
             dtype = str(iters[0].var.dtype) if len(iters) else "int32"
             index_map = IndexMap.from_func(index_map, len(iters), index_dtype=dtype)
         result = _ffi_api.ReindexCache(self, block, index, memory, index_map, write)
-        return self._gave(kind, [block, index_map], [index, memory], result)
+        return self._gave(kind, [block], [index, memory, index_map], result)
 
     # ---- reductions ----
 

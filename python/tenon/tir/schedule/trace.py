@@ -146,6 +146,19 @@ STEPS = {
     "CacheInplace": _Step(
         "cache_inplace", "block", "read_buffer_index storage_scope", gives="list"
     ),
+    "ReIndex": _Step("reindex", "block", "buffer_index buffer_is_written", gives="one"),
+    "ReindexCacheRead": _Step(
+        "reindex_cache_read",
+        "block",
+        "read_buffer_index storage_scope index_map",
+        gives="one",
+    ),
+    "ReindexCacheWrite": _Step(
+        "reindex_cache_write",
+        "block",
+        "write_buffer_index storage_scope index_map",
+        gives="one",
+    ),
     "ComputeAt": _Step("compute_at", "block loop", _MOVE, "preserve_unit_loops"),
     "ReverseComputeAt": _Step("reverse_compute_at", "block loop", _MOVE, "preserve_unit_loops"),
     "ComputeInline": _Step("compute_inline", "block"),

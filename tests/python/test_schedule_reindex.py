@@ -1,0 +1,167 @@
+"""Schedules: copies in which a block's iterators are the indices."""
+
+from schedule_programs import failure
+from schedule_run import verified
+from tenon import tir
+from tenon.script import tir as T
+
+
+@T.prim_func
+def transpose(A: T.Buffer((16, 32), "float32"), B: T.Buffer((32, 16), "float32")):
+    for i, j in T.grid(32, 16):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vj, vi] * 2.0
+
+
+def test_reindex_of_a_read():
+    sch = tir.Schedule(transpose)
+    copy = sch.reindex("B", ("read", 0))
+
+    @T.prim_func
+    def expected(A: T.Buffer((16, 32), "float32"), B: T.Buffer((32, 16), "float32")):
+        A_reindex = T.alloc_buffer((32, 16))
+        for ax0, ax1 in T.grid(32, 16):
+            with T.block("A_reindex"):
+                v0, v1 = T.axis.remap("SS", [ax0, ax1])
+                A_reindex[v0, v1] = A[v1, v0]
+        for i, j in T.grid(32, 16):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A_reindex[vi, vj] * 2.0
+
+    verified(sch, transpose, expected)
+    assert sch.get(copy).name_hint == "A_reindex"
+    assert sch.trace.as_python()[-1] == 'b1 = sch.reindex(block=b0, buffer=("read", 0))'
+    assert sch.trace.as_json()[0][-1] == ["ReIndex", ["b0"], [0, 0], ["b1"]]
+    named = tir.Schedule(transpose)
+    named.reindex("B", "A")
+    tir.schedule.testing.assert_structural_equal_ignore_global_symbol(named.mod["main"], expected)
+
+
+@T.prim_func
+def conv(
+    X: T.Buffer((1, 10, 10, 3), "float32"),
+    W: T.Buffer((3, 3, 3, 8), "float32"),
+    Y: T.Buffer((1, 8, 8, 8), "float32"),
+):
+    for n, h, w, co, rh, rw, rc in T.grid(1, 8, 8, 8, 3, 3, 3):
+        with T.block("Y"):
+            vn, vh, vw, vco, vrh, vrw, vrc = T.axis.remap("SSSSRRR", [n, h, w, co, rh, rw, rc])
+            with T.init():
+                Y[vn, vh, vw, vco] = 0.0
+            Y[vn, vh, vw, vco] = (
+                Y[vn, vh, vw, vco] + X[vn, vh + vrh, vw + vrw, vrc] * W[vrh, vrw, vrc, vco]
+            )
+
+
+def test_reindex_of_a_convolution():
+    sch = tir.Schedule(conv)
+    data = sch.reindex("Y", ("read", 0))
+    weights = sch.reindex("Y", ("read", 1))
+    out = sch.reindex("Y", ("write", 0))
+    shape = lambda b: [int(n) for n in sch.get(b).writes[0].buffer.shape]  # noqa: E731
+    assert shape(data) == [1, 8, 8, 3, 3, 3]  # not over the output channels
+    assert shape(weights) == [8, 3, 3, 3]
+    assert sch.get(out).writes[0].buffer.name == "Y"
+    # loops that run once stand for iterators that the copy does not use
+    extents = [int(sch.get(x).extent) for x in sch.get_loops(weights)]
+    assert extents == [1, 1, 1, 8, 3, 3, 3]
+    verified(sch, conv)
+
+
+def test_reindex_of_a_write():
+    sch = tir.Schedule(transpose)
+    sch.reindex("B", ("write", 0))
+    assert "B_reindex[vi, vj] = A[vj, vi] * T.float32(2)" in sch.mod.script()
+    assert "B[v0, v1] = B_reindex[v0, v1]" in sch.mod.script()
+    verified(sch, transpose)
+
+
+@T.prim_func
+def chain(A: T.Buffer((16, 32), "float32"), C: T.Buffer((16, 32), "float32")):
+    B = T.alloc_buffer((16, 32))
+    for i, j in T.grid(16, 32):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * 2.0
+    for i, j in T.grid(16, 32):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] + 1.0
+
+
+def test_reindex_cache_read():
+    sch = tir.Schedule(chain)
+    sch.reindex_cache_read("C", 0, "shared", lambda i, j: (j, i // 2, i % 2))
+
+    @T.prim_func
+    def expected(A: T.Buffer((16, 32), "float32"), C: T.Buffer((16, 32), "float32")):
+        B = T.alloc_buffer((16, 32))
+        B_shared = T.alloc_buffer((32, 8, 2), scope="shared")
+        for i, j in T.grid(16, 32):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * 2.0
+        for i, j in T.grid(16, 32):
+            with T.block("B_shared"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B_shared[vj, vi // 2, vi % 2] = B[vi, vj]
+        for i, j in T.grid(16, 32):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = B_shared[vj, vi // 2, vi % 2] + 1.0
+
+    verified(sch, chain, expected)
+    assert "index_map=lambda i, j: (j, i // 2, i % 2)" in sch.trace.as_python()[-1]
+
+
+def test_reindex_cache_write():
+    sch = tir.Schedule(chain)
+    sch.reindex_cache_write("B", 0, "shared", lambda i, j: (j, i))
+
+    @T.prim_func
+    def expected(A: T.Buffer((16, 32), "float32"), C: T.Buffer((16, 32), "float32")):
+        B = T.alloc_buffer((16, 32))
+        B_shared = T.alloc_buffer((32, 16), scope="shared")
+        for i, j in T.grid(16, 32):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B_shared[vj, vi] = A[vi, vj] * 2.0
+        for i, j in T.grid(16, 32):
+            with T.block("B_shared"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = B_shared[vj, vi]
+        for i, j in T.grid(16, 32):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = B[vi, vj] + 1.0
+
+    verified(sch, chain, expected)
+
+
+def test_what_cannot_be_reindexed():
+    @T.prim_func
+    def twice(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+        for i in range(16):
+            with T.block("B"):
+                vi = T.axis.remap("S", [i])
+                B[vi] = A[vi] + A[15 - vi]
+
+    sch = tir.Schedule(twice)
+    assert "with different indices" in failure(sch.reindex, "B", ("read", 0))
+    sch = tir.Schedule(chain)
+    assert "is used by the old indices" in failure(
+        sch.reindex_cache_read, "C", 0, "shared", lambda i, j: i
+    )
+
+    @T.prim_func
+    def opaque(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+        for i in range(16):
+            with T.block("B"):
+                vi = T.axis.remap("S", [i])
+                T.reads(A[0:16])
+                T.writes(B[vi])
+                B[vi] = A[vi] + T.call_extern("float32", "sum", A.data)
+
+    assert "other than by its elements" in failure(tir.Schedule(opaque).reindex, "B", ("read", 0))
