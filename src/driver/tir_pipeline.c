@@ -22,6 +22,7 @@ typedef struct {
 
 /* From blocks to loops over flat memory. */
 static const step phase1[] = {
+    {"tir.LowerCrossThreadReduction"},
     {"tir.LowerInitBlock"},
     {"tir.PlanAndUpdateBufferAllocationLocation"},
     {"tir.ConvertBlocksToOpaque"},
@@ -64,6 +65,7 @@ static const step split[] = {
     {"tir.ThreadSync", .memory = "shared"},
     {"tir.ThreadSync", .memory = "shared.dyn"},
     {"tir.ThreadSync", .memory = "warp"},
+    {"tir.LowerThreadAllreduce"},
     {"tir.AnnotateDeviceRegions"},
     {"tir.SplitHostDevice"},
     {"tir.MakePackedAPI"},

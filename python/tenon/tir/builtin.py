@@ -1,7 +1,7 @@
 """Intrinsics of fixed parameters, one row each: a function of the same name calls ``tir.NAME``.
 
 A parameter called ``dtype`` is the type of the result, not an argument; the other rows name the
-type. A parameter with a number after ``=`` has it as default.
+type, or the parameter whose type it is. A parameter with a number after ``=`` has it as default.
 """
 
 import inspect
@@ -27,16 +27,16 @@ _ROWS = (
     ("tvm_thread_allreduce", "handle", "*freduce_args", "Reduction over threads."),
     ("tvm_thread_invariant", "dtype", "cond", "Marks what is the same in all threads."),
     ("tvm_storage_sync", "int32", "storage_scope", "Barrier for a memory."),
-    ("tvm_warp_shuffle", "dtype", "mask value warp_id width warp_size", "Value of another lane."),
+    ("tvm_warp_shuffle", "value", "mask value warp_id width warp_size", "Value of another lane."),
     (
         "tvm_warp_shuffle_up",
-        "dtype",
+        "value",
         "mask value offset width warp_size",
         "Value of a lower lane.",
     ),
     (
         "tvm_warp_shuffle_down",
-        "dtype",
+        "value",
         "mask value offset width warp_size",
         "Value of a higher lane.",
     ),
@@ -185,6 +185,8 @@ def _function(name, dtype, params, doc):
                 values += value
             elif value is not None:
                 values.append(convert(value))
+        if result in bound.arguments:
+            result = convert(bound.arguments[result]).dtype
         if result == "dtype":  # no such parameter: the type of the last operand
             result = values[-1].dtype
         return Call(result, f"tir.{name}", values)

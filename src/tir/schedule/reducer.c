@@ -184,24 +184,34 @@ static bool take_init(sch_reduction *r, const tn_Block *b) {
   return true;
 }
 
-int sch_match_reduction(const sch_step *e, const tn_Block *b, sch_reduction *out) {
+sch_found sch_find_reduction(const tn_Block *b, sch_reduction *out) {
   matcher m = {.r = out};
   tn_expr *values[SCH_MAX_REDUCED];
   *out = (sch_reduction){0};
-  if (!take_update(out, b, values) || !take_init(out, b))
+  if (!take_update(out, b, values) || !take_init(out, b)) return SCH_OTHER_FORM;
+  for (int i = 0; i < out->n; ++i) {
+    m.indices[i] = out->stores[i]->indices;
+    out->x[i] = tir_var("x", values[i]->dtype);
+    out->y[i] = tir_var("y", values[i]->dtype);
+    if (!out->x[i] || !out->y[i]) return SCH_FAILED;
+  }
+  int found = find_reducer(&m, values);
+  return found < 0 ? SCH_FAILED : found ? SCH_FOUND : SCH_OTHER_REDUCER;
+}
+
+int sch_match_reduction(const sch_step *e, const tn_Block *b, sch_reduction *out) {
+  switch (sch_find_reduction(b, out)) {
+  case SCH_FOUND: return 0;
+  case SCH_FAILED: return -1;
+  case SCH_OTHER_FORM:
     return sch_fail(e,
                     "The `init` and `body` of the reduction block are required to be a BufferStore "
                     "or a SeqStmt of BufferStores",
                     SCH_PLACES(b),
                     "The `init` and `body` of the reduction block {0} are required to store each "
                     "result once, at the same indices; several results by variables bound before");
-  for (int i = 0; i < out->n; ++i) {
-    m.indices[i] = out->stores[i]->indices;
-    TN_GET(out->x[i], tir_var("x", values[i]->dtype));
-    TN_GET(out->y[i], tir_var("y", values[i]->dtype));
+  case SCH_OTHER_REDUCER: break;
   }
-  int found = find_reducer(&m, values);
-  if (found) return found < 0 ? -1 : 0;
   return sch_fail(
       e,
       "No matched reducer for the identity and the combiner of this reduction block. So "

@@ -17,6 +17,10 @@ typedef struct {
   tn_expr *combined[SCH_MAX_REDUCED];              /* over x and y */
 } sch_reduction;
 
+/** What a block turns out to be; SCH_FAILED: an error is pending. */
+typedef enum { SCH_FOUND, SCH_OTHER_FORM, SCH_OTHER_REDUCER, SCH_FAILED } sch_found;
+/** Recognises the reductions that sch_match_reduction does, without an error for others. */
+sch_found sch_find_reduction(const tn_Block *b, sch_reduction *out);
 /** Recognises sum, product, min, max, and the pairs of argmin and argmax. ScheduleError when the
  * block is of another form, or its first value is no identity of the combiner. */
 int sch_match_reduction(const sch_step *e, const tn_Block *b, sch_reduction *out);

@@ -347,7 +347,7 @@ static int call_meta_var(builder *b, const ast *call, val *out) {
 /* Types of results that do not follow from the first argument. */
 static const struct {
   const char *name;
-  enum { AS_I32, AS_HANDLE, AS_BOOL, AS_VOID } type;
+  enum { AS_I32, AS_U32, AS_HANDLE, AS_BOOL, AS_VOID, AS_SECOND } type;
 } result_types[] = {
     {"call_packed", AS_I32},
     {"call_cpacked", AS_I32},
@@ -386,7 +386,10 @@ static const struct {
     {"undef", AS_I32},
     {"start_profile_intrinsic", AS_HANDLE},
     {"end_profile_intrinsic", AS_HANDLE},
-    {"tvm_warp_activemask", AS_I32},
+    {"tvm_warp_activemask", AS_U32},
+    {"tvm_warp_shuffle", AS_SECOND},
+    {"tvm_warp_shuffle_up", AS_SECOND},
+    {"tvm_warp_shuffle_down", AS_SECOND},
     {"vscale", AS_I32},
     {"prefetch", AS_VOID},
     {"ret", AS_I32},
@@ -411,9 +414,11 @@ static tn_dtype result_type(const char *name, const tn_vec *args) {
     if (strcmp(result_types[i].name, name) != 0) continue;
     switch (result_types[i].type) {
     case AS_I32: return TN_I32;
+    case AS_U32: return tn_dtype_of(kDLUInt, 32, 1);
     case AS_HANDLE: return TN_HANDLE;
     case AS_BOOL: return tn_dtype_of(kDLUInt, 1, lanes);
     case AS_VOID: return TN_VOID;
+    case AS_SECOND: first = args->len > 1 ? args->items[1].v.obj : NULL; break;
     }
   }
   return TN_IS(PrimExpr, first) ? ((const tn_expr *)first)->dtype : TN_I32;

@@ -302,13 +302,12 @@ static int look_store(planner *p, const tn_BufferStore *s) {
 static int look_launch(planner *p, const tn_AttrStmt *s, const tn_IterVar *axis) {
   bool thread = tir_is_thread_axis(tn_cstr(axis->thread_tag)) && !tir_is_one(s->value);
   accesses unused = {0};
-  if (!p->at) p->blocks.len = 0;
+  if (!p->at) p->blocks.len = p->threads.len = 0; /* another kernel */
   if (thread) TN_TRY(tn_vec_push_obj(&p->threads, axis->var));
   TN_TRY(tn_vec_push_obj(&p->blocks, s));
   /* the end of a kernel is a barrier: nothing is seen of it outside */
   int err = p->at ? look(p, s->body) : look_inside(p, s->body, false, &unused);
   tn_free(unused.items);
-  if (thread) p->threads.len -= 1;
   return err;
 }
 
