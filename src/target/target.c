@@ -359,6 +359,7 @@ int target_init(void) {
   TN_TRY(target_api_init());
   TN_TRY(c_build_init());
   TN_TRY(opencl_build_init());
+  TN_TRY(cuda_build_init());
   TN_TRY(interp_init());
   TN_TRY(elf_init());
   return target_build_init();

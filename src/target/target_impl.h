@@ -52,5 +52,7 @@ int target_build_init(void);
 
 /** "target.build.opencl"; part of target_init. */
 int opencl_build_init(void);
+/** "target.build.cuda"; part of target_init. */
+int cuda_build_init(void);
 
 #endif /* TN_TARGET_TARGET_IMPL_H_ */

@@ -17,6 +17,18 @@ static bool is_shared(const char *scope) {
   return strcmp(scope, "shared") == 0 || strncmp(scope, "shared.", 7) == 0;
 }
 
+/* What the launch gives: one allocation, of any extent. */
+static int allocate_dynamic(c_gen *g, const tn_Allocate *s) {
+  tn_str *name;
+  const char *type;
+  TN_GET(type, c_memory_type(g, ir_with_lanes(s->dtype, 1)));
+  TN_GET(name, c_name(g, s->buffer_var));
+  TN_TRY(tn_pmap_put(&g->stored, s->buffer_var, type));
+  tn_buf_printf(g->top, "%s  %s* %s = (%s*)dynamic_shared_;\n", g->d->dynamic_shared, type,
+                tn_cstr(name), type);
+  return c_stmt(g, s->body);
+}
+
 int c_kernel_allocate(c_gen *g, const tn_Allocate *s) {
   int64_t n;
   tn_str *name;
@@ -25,6 +37,7 @@ int c_kernel_allocate(c_gen *g, const tn_Allocate *s) {
   TN_CHECK(local || is_shared(scope), CodegenError, s->span,
            "%s: %s: %s is allocated in memory \"%s\", which a kernel cannot allocate", g->d->name,
            g->name, tn_cstr(s->buffer_var->name), scope);
+  if (g->d->dynamic_shared && strcmp(scope, "shared.dyn") == 0) return allocate_dynamic(g, s);
   TN_TRY((n = c_allocation_size(g, s)) < 0);
   TN_GET(type, c_memory_type(g, ir_with_lanes(s->dtype, 1)));
   TN_GET(name, c_name(g, s->buffer_var));

@@ -41,7 +41,8 @@ typedef struct {
   bool kernels;
   const char *(*space)(const char *scope); /* qualifier of memory with a blank, or "" */
   const char *shared;                      /* the same for a declaration of shared memory */
-  const char *(*axis)(const char *tag);    /* value of a thread axis; NULL when there is none */
+  const char *dynamic_shared; /* declares dynamic_shared_, memory that the launch gives; NULL */
+  const char *(*axis)(const char *tag); /* value of a thread axis; NULL when there is none */
   const char *(*barrier)(const char *scope);
   const char *restrict_word;
   /** Head of a kernel up to its name. @param threads of a block, 0 when not constant */

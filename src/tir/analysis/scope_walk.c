@@ -86,10 +86,14 @@ static int end(scope_walk *w, const tn_Var *v, scope_kind kind) {
 
 /* ---- what each node brings, in order ---- */
 
+static scope_kind loop_kind(const tn_For *s) {
+  return s->kind == TIR_FOR_THREAD_BINDING ? SCOPE_BOUND_LOOP : SCOPE_LOOP;
+}
+
 static int loop(scope_walk *w, const tn_For *s) {
   return visit(w, s->min, "min") || visit(w, s->extent, "extent") ||
-                 define(w, s->loop_var, SCOPE_LOOP, "loop_var") || visit(w, s->body, "body") ||
-                 end(w, s->loop_var, SCOPE_LOOP)
+                 define(w, s->loop_var, loop_kind(s), "loop_var") || visit(w, s->body, "body") ||
+                 end(w, s->loop_var, loop_kind(s))
              ? -1
              : 0;
 }
@@ -117,8 +121,8 @@ static int attr(scope_walk *w, const tn_AttrStmt *s) {
       iv && (tn_str_eq(s->attr_key, "thread_extent") || tn_str_eq(s->attr_key, "virtual_thread"));
   /* a pragma of a loop names the loop's variable before the loop */
   bool pragma = strncmp(tn_cstr(s->attr_key), "pragma_", 7) == 0;
-  bool seen = !thread && !pragma && s->node &&
-              (TN_IS(PrimExpr, s->node) || TN_AS(CommReducer, s->node));
+  bool seen =
+      !thread && !pragma && s->node && (TN_IS(PrimExpr, s->node) || TN_AS(CommReducer, s->node));
   if (seen && visit(w, s->node, "node")) return -1;
   return visit(w, s->value, "value") || (thread && define(w, iv->var, SCOPE_THREAD, "node.var")) ||
                  visit(w, s->body, "body") || (thread && end(w, iv->var, SCOPE_THREAD))

@@ -15,6 +15,7 @@ typedef enum {
   SCOPE_PARAM,      /* parameter of the function */
   SCOPE_BUFFER,     /* pointer, extent, stride or offset that a buffer of the signature brings */
   SCOPE_LOOP,       /* loop variable */
+  SCOPE_BOUND_LOOP, /* the same of a loop over a thread axis, which blocks may name */
   SCOPE_LET,        /* bound to a value; `value` of the walk is it */
   SCOPE_ALLOC,      /* pointer of an allocation */
   SCOPE_THREAD,     /* variable of a thread axis */
