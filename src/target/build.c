@@ -37,6 +37,21 @@ static int need_llvm(void) {
   return err;
 }
 
+/* "c, cuda, llvm" */
+static tn_str *enabled(void) {
+  static const char prefix[] = "target.build.";
+  TN_BUF(b);
+  tn_arr *names = tn_scope_own(tn_func_names());
+  bool llvm = target_has_llvm();
+  for (int64_t i = 0; names && i < names->len; ++i) {
+    const char *name = tn_cstr((const tn_str *)names->items[i].v.obj);
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0) continue;
+    if (strcmp(name + sizeof prefix - 1, "llvm") == 0 && !llvm) continue;
+    tn_buf_printf(&b, "%s%s", b.len ? ", " : "", name + sizeof prefix - 1);
+  }
+  return tn_scope_own(tn_buf_str(&b));
+}
+
 static bool is_llvm(const char *kind) { return strcmp(kind, "llvm") == 0; }
 
 tn_module *target_build(tn_IRModule *m, tn_target *t) {
@@ -47,8 +62,9 @@ tn_module *target_build(tn_IRModule *m, tn_target *t) {
   if (is_llvm(kind)) TN_TRYP(need_llvm());
   TN_GETP(name, tn_str_fmt("target.build.%s", kind));
   tn_func *f = tn_scope_own(tn_func_find(tn_cstr(name)));
-  TN_CHECKP(f, ValueError, NULL, "no code generator for target kind %s is enabled (%s)", kind,
-            tn_cstr(name));
+  TN_CHECKP(f, ValueError, NULL,
+            "no code generator for target kind %s: %s is not enabled; enabled are %s", kind,
+            tn_cstr(name), tn_cstr(enabled()));
   TN_TRYP(tn_func_call(f, args, 2, &out));
   if (tn_any_to_obj(&out, "runtime.Module", &module)) {
     tn_any_release(&out);

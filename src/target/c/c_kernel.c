@@ -188,9 +188,7 @@ tn_str *c_kernel_source(const c_dialect *d, const tn_IRModule *ir, const char *p
   TN_BUF(decl);
   c_gen g = {.d = d, .out = &out, .decl = &decl, .ir = ir, .name = ""};
   int err = write_all(&g, &all, prelude);
-  tn_pmap_fini(&g.names);
-  tn_pmap_fini(&g.stored);
-  tn_pmap_fini(&g.vectors);
+  c_gen_fini(&g);
   return err ? NULL : tn_buf_str(&all);
 }
 

@@ -1,8 +1,14 @@
 /* Elements of buffers, one by one and as vectors, and allocations. */
 #include <string.h>
 
-#include "arith/analyzer.h"
 #include "target/c/gen.h"
+
+void c_gen_fini(c_gen *g) {
+  tn_pmap_fini(&g->names);
+  tn_pmap_fini(&g->stored);
+  tn_pmap_fini(&g->vectors);
+  arith_fini(&g->known);
+}
 
 /* ---- places ---- */
 
@@ -60,8 +66,7 @@ static tn_expr *vector_base(c_gen *g, const tn_Buffer *b, const tn_arr *indices)
   if (!r || !g->d->vector || !tir_is_one(r->stride) || !g->d->vector(b->dtype, (int)r->lanes))
     return NULL;
   if (!g->d->vectors_aligned) return r->base;
-  TN_ARITH(known);
-  arith_modular m = arith_modular_set(&known, r->base);
+  arith_modular m = arith_modular_set(&g->known, r->base);
   return m.coeff % r->lanes == 0 && m.base % r->lanes == 0 ? r->base : NULL;
 }
 

@@ -173,9 +173,7 @@ static tn_str *generate(const tn_IRModule *ir, const tn_target *t) {
   TN_BUF(all);
   c_gen g = {.d = &c99, .out = &out, .decl = &decl, .ir = ir, .name = ""};
   int err = write_source(&g, &all, t);
-  tn_pmap_fini(&g.names);
-  tn_pmap_fini(&g.stored);
-  tn_pmap_fini(&g.vectors);
+  c_gen_fini(&g);
   return err ? NULL : tn_buf_str(&all);
 }
 

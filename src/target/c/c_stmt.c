@@ -23,6 +23,8 @@ static int let_stmt(c_gen *g, const tn_LetStmt *s) {
   tn_str *v, *type, *name;
   TN_GET(type, c_var_type(g, s->var));
   TN_GET(name, c_name(g, s->var));
+  if (g->d->vectors_aligned && ir_is_int(s->var->dtype) && s->var->dtype.lanes == 1)
+    TN_TRY(arith_set_modular(&g->known, s->var, arith_modular_set(&g->known, s->value), true));
   for (int i = 0; i < s->var->dtype.lanes; ++i) {
     TN_GET(v, c_expr(g, s->value, i));
     TN_GET(name, c_var(g, s->var, i));

@@ -11,6 +11,7 @@
 #ifndef TN_TARGET_C_GEN_H_
 #define TN_TARGET_C_GEN_H_
 
+#include "arith/analyzer.h"
 #include "base/pmap.h"
 #include "ir/expr.h"
 #include "ir/module.h"
@@ -62,14 +63,15 @@ typedef struct {
 
 struct c_gen {
   const c_dialect *d;
-  tn_buf *out;     /* functions */
-  tn_buf *decl;    /* static variables and prototypes, in front of them */
-  tn_buf *top;     /* declarations at the start of a kernel */
-  tn_pmap names;   /* tn_Var -> tn_str */
-  tn_pmap stored;  /* pointer -> name of the type it was declared to point to */
-  tn_pmap vectors; /* BufferLoad that was read as a vector -> tn_str, its variable */
-  tn_map *used;    /* names in use -> how often */
-  tn_map *packed;  /* packed functions -> their variable */
+  tn_buf *out;          /* functions */
+  tn_buf *decl;         /* static variables and prototypes, in front of them */
+  tn_buf *top;          /* declarations at the start of a kernel */
+  tn_pmap names;        /* tn_Var -> tn_str */
+  tn_pmap stored;       /* pointer -> name of the type it was declared to point to */
+  arith_analyzer known; /* what variables are multiples of, where that matters */
+  tn_pmap vectors;      /* BufferLoad that was read as a vector -> tn_str, its variable */
+  tn_map *used;         /* names in use -> how often */
+  tn_map *packed;       /* packed functions -> their variable */
   const tn_IRModule *ir;
   const char *name; /* of the function under generation */
   int indent, temps;
@@ -77,6 +79,8 @@ struct c_gen {
   int conditional; /* depth of conditional expressions: what is declared there is not seen after */
 };
 
+/** Frees the tables. */
+void c_gen_fini(c_gen *g);
 /** Starts a line. */
 void c_line(c_gen *g);
 /** Type of a scalar; NULL with CodegenError when the language has none. */
