@@ -38,6 +38,7 @@ _SUBMODULES = (
     "function",
     "op",
     "scope_builder",
+    "transform",
     "ty",
 )
 _own, _listing = _attach(__name__, _SUBMODULES, _NAMES)

@@ -1,0 +1,121 @@
+"""Passes over Relay programs.
+
+Every pass of the compiler is here by its name; calling it makes the pass, which is called with a
+module. What takes arguments with names has a row of its own below.
+"""
+
+from ..._ffi.registry import _init_api
+from ...ir.transform import (
+    ModulePass,
+    Pass,
+    PassContext,
+    PassInfo,
+    PrintIR,
+    Sequential,
+    module_pass,
+)
+from . import _ffi_api
+from ._make import REQUIRED as _REQUIRED
+from ._make import maker as _maker
+from .function_pass import FunctionPass, function_pass
+
+_init_api("relay._transform", __name__)
+
+FuseOps = _maker(
+    "FuseOps", "Operators that can be one kernel become one function.", fuse_opt_level=-1
+)
+FoldConstant = _maker("FoldConstant", "What depends on constants only is computed.", fold_qnn=False)
+DeadCodeElimination = _maker(
+    "DeadCodeElimination",
+    "Values that nothing uses go; those used once take their variable's place.",
+    inline_once=False,
+    ignore_impurity=False,
+)
+EliminateCommonSubexpr = _maker(
+    "EliminateCommonSubexpr",
+    "Equal calls become one; `fskip` says of which expressions not.",
+    fskip=None,
+)
+CombineParallelConv2D = _maker(
+    "CombineParallelConv2D", "Convolutions of one input become one.", min_num_branches=3
+)
+CombineParallelDense = _maker(
+    "CombineParallelDense",
+    "Dense layers of one input become one, or a batch_matmul.",
+    min_num_branches=3,
+    to_batch=True,
+)
+CombineParallelBatchMatmul = _maker(
+    "CombineParallelBatchMatmul", "Products with one operand become one.", min_num_branches=3
+)
+Legalize = _maker(
+    "Legalize",
+    "Calls become what the target does better, as an attribute of operators says.",
+    legalize_map_attr_name="FTVMLegalize",
+)
+ToMixedPrecision = _maker(
+    "ToMixedPrecision",
+    "Operators that gain by it compute in a smaller type.",
+    mixed_precision_type="float16",
+    missing_op_mode=1,
+)
+EtaExpand = _maker(
+    "EtaExpand",
+    "Constructors and global functions that are used as values become functions.",
+    expand_constructor=False,
+    expand_global_var=False,
+)
+PartitionGraph = _maker(
+    "PartitionGraph",
+    "Annotated regions become functions of the module, for another compiler.",
+    mod_name="default",
+    bind_constants=True,
+)
+AnnotateTarget = _maker(
+    "AnnotateTarget",
+    "Operators that other compilers take are marked as theirs.",
+    targets=_REQUIRED,
+    include_non_call_ops=True,
+)
+FakeQuantizationToInteger = _maker(
+    "FakeQuantizationToInteger",
+    "Float operators between dequantize and quantize become integer ones.",
+    hard_fail=False,
+    use_qat=False,
+    optional_qnn_ops=None,
+)
+
+
+def ConvertLayout(desired_layouts):  # noqa: N802  named as the other passes
+    """Operators work in other layouts, with as few transformations as possible.
+
+    Parameters
+    ----------
+    desired_layouts : dict of str to list of str
+        For operators by name the layouts of their arguments, "default" where any is good.
+
+    Returns
+    -------
+    Pass
+    """
+    return _ffi_api.ConvertLayout({op: list(all) for op, all in desired_layouts.items()})
+
+
+def RemoveUnusedFunctions(entry_functions=None):  # noqa: N802  named as the other passes
+    """Functions that no entry function reaches go.
+
+    Parameters
+    ----------
+    entry_functions : list of str, optional
+        Names of the entries; default: ``main``.
+
+    Returns
+    -------
+    Pass
+    """
+    return _ffi_api.RemoveUnusedFunctions(list(entry_functions or ["main"]))
+
+
+def build_config(opt_level=2, required_pass=None, disabled_pass=None, trace=None):
+    """A `PassContext`, by its older name."""
+    return PassContext(opt_level, required_pass, disabled_pass, trace)
