@@ -152,11 +152,10 @@ def test_local():
 
 
 def test_relation_of_a_program():
-    def relation(types, num_inputs, attrs, reporter):
+    def relation(types, attrs):
         if not isinstance(types[0], TensorType):
-            return False
-        reporter.assign(types[1], TupleType([types[0], types[0]]))
-        return True
+            return None
+        return TupleType([types[0], types[0]])
 
     relay.op.op.register("test.twice")
     op = relay.op.get("test.twice")
@@ -169,7 +168,7 @@ def test_relation_of_a_program():
     call = relay.Call(relay.Function([late], relay.Call(op, [late])), [x])
     assert infer_expr(call).checked_type == TupleType([t, t])
 
-    def failing(types, num_inputs, attrs, reporter):
+    def failing(types, attrs):
         raise KeyError("from the relation")
 
     relay.op.op.register("test.failing")

@@ -78,7 +78,8 @@ class Op(RelayExpr):
         rel_name : str
             Name of the relation, under which it is found if no function is given.
         type_rel_func : function, optional
-            ``(args, attrs) -> type``, or the relation itself.
+            ``(types of the arguments, attrs) -> type of the result``, None while too little is
+            known. Types not known yet are IncompleteType.
         """
         name = "tvm.relay.type_relation." + rel_name
         if type_rel_func is not None:
@@ -88,9 +89,10 @@ class Op(RelayExpr):
             def relation(args, num_inputs, attrs, reporter):
                 inputs, outputs = args[:num_inputs], args[num_inputs:]
                 result = type_rel_func(inputs, attrs)
-                if result is not None:
-                    for output in outputs:
-                        reporter.assign(output, result)
+                if result is None:  # too little is known yet
+                    return False
+                for output in outputs:
+                    reporter.assign(output, result)
                 return True
 
             register_func(name, relation, override=True)

@@ -201,20 +201,27 @@ static tn_Type *join_tuples(relay_solver *s, tn_TupleType *a, const tn_TupleType
   return (tn_Type *)(fields == a->fields || !fields ? fields ? a : NULL : relay_tuple_type(fields));
 }
 
-/* The type parameters of b become those of a. */
+/* The type parameters of b become those of a; unknown types where a has none: a polymorphic
+   function can be used as any of its instances. */
 static const tn_FuncType *with_params_of(const tn_FuncType *a, const tn_FuncType *b) {
   TN_PMAP(vars);
-  if (a->type_params->len == 0 || a->type_params == b->type_params) return b;
-  for (int64_t i = 0; i < a->type_params->len; ++i)
-    TN_TRYP(tn_pmap_put(&vars, tn_arr_obj(b->type_params, i), tn_arr_obj(a->type_params, i)));
-  return (const tn_FuncType *)relay_type_bind(b, &vars);
+  if (b->type_params->len == 0 || a->type_params == b->type_params) return b;
+  for (int64_t i = 0; i < b->type_params->len; ++i) {
+    const tn_Type *to = a->type_params->len ? (tn_Type *)tn_arr_obj(a->type_params, i)
+                                            : (tn_Type *)relay_incomplete_type();
+    if (!to || tn_pmap_put(&vars, tn_arr_obj(b->type_params, i), to)) return NULL;
+  }
+  tn_FuncType *open = TN_NEW(FuncType, .type_params = tn_arr_of(0), .arg_types = b->arg_types,
+                             .ret_type = b->ret_type, .type_constraints = b->type_constraints);
+  return open ? (const tn_FuncType *)relay_type_bind(open, &vars) : NULL;
 }
 
-static tn_Type *join_functions(relay_solver *s, tn_FuncType *a, const tn_FuncType *b) {
-  if (a->type_params->len != b->type_params->len) return NULL;
-  TN_GETP(b, with_params_of(a, b));
-  tn_arr *args = join_lists(s, a->arg_types, b->arg_types);
-  tn_Type *result = args ? join(s, a->ret_type, b->ret_type) : NULL;
+static tn_Type *join_functions(relay_solver *s, tn_FuncType *a, tn_FuncType *b) {
+  if (a->type_params->len && !b->type_params->len) return join_functions(s, b, a);
+  if (a->type_params->len && a->type_params->len != b->type_params->len) return NULL;
+  const tn_FuncType *other = with_params_of(a, b);
+  tn_arr *args = other ? join_lists(s, a->arg_types, other->arg_types) : NULL;
+  tn_Type *result = args ? join(s, a->ret_type, other->ret_type) : NULL;
   if (!result) return NULL;
   if (args == a->arg_types && result == a->ret_type) return (tn_Type *)a;
   return (tn_Type *)TN_NEW(FuncType, .type_params = a->type_params, .arg_types = args,
