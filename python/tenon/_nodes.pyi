@@ -75,6 +75,19 @@ class BaseFunc(RelayExpr):
     attrs: DictAttrs | None
     """attributes of the function"""
 
+class CompilationConfig(Object):
+    """devices and targets of a build (type key CompilationConfig)"""
+    host_target: Target
+    """target of code that launches the others"""
+    primitive_targets: Array
+    """targets of computations, each with the host"""
+    default_primitive_virtual_device: VirtualDevice
+    """where computations are that say nothing"""
+    host_virtual_device: VirtualDevice
+    """where shapes and control flow are"""
+    optional_homogeneous_target: Target | None
+    """the target when there is only one"""
+
 class ComputeOp(BaseComputeOp):
     """elements by an expression (type key ComputeOp)"""
     body: Array
@@ -516,6 +529,17 @@ class TypeVar(Type):
 
 class UnknownAttributeAccessPath(ObjectPath):
     """a field that has no name (type key UnknownAttributeAccessPath)"""
+
+class VirtualDevice(Object):
+    """where a value is, as far as it is known (type key VirtualDevice)"""
+    device_type_int: int
+    """kind of device, -1 when any will do"""
+    virtual_device_id: int
+    """which of those devices, -1 when any will do"""
+    target: Target | None
+    """target of code that runs there"""
+    memory_scope: str
+    """kind of memory, or empty"""
 
 class ConstIntBound(Object):
     """constant bounds of an integer (type key arith.ConstIntBound)"""

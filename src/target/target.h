@@ -45,6 +45,12 @@ TN_API int target_exit(tn_target *t);
 /** The innermost one, or NULL without an error. */
 TN_API tn_target *target_current(void);
 
+/** Where a value is. @param device_type -1: that of the target, or any @param id -1: any
+ *  @param target may be NULL @param memory_scope may be empty
+ *  ValueError when the target is for another kind of device. */
+TN_API tn_VirtualDevice *target_virtual_device(int device_type, int64_t id, tn_Target *target,
+                                               const char *memory_scope);
+
 /** Registers the types and functions of the layer. */
 TN_API int target_init(void);
 

@@ -47,6 +47,8 @@ tn_arr *target_split(const char *text);
 
 /** Functions "target.*"; part of target_init. */
 int target_api_init(void);
+/** Functions of virtual_device.c; part of target_init. */
+int target_virtual_device_init(void);
 /** "target.Build" and the search for code generators; part of target_init. */
 int target_build_init(void);
 

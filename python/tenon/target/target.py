@@ -342,3 +342,43 @@ def hexagon(cpu_ver="v66", **options):
     """LLVM for a Hexagon processor."""
     words = [f"-{name.replace('_', '-')}={value}" for name, value in options.items()]
     return Target(" ".join(["hexagon", f"-mcpu=hexagon{cpu_ver}", *words]))
+
+
+_MICRO = {
+    "host": [],
+    "atsamd51": ["-mcpu=cortex-m4"],
+    "cxd5602gg": ["-mcpu=cortex-m4"],
+    "esp32": [],
+    "imxrt10xx": ["-mcpu=cortex-m7"],
+    "mps2_an521": ["-mcpu=cortex-m33"],
+    "mps3_an547": ["-mcpu=cortex-m55"],
+    "nrf52840": ["-mcpu=cortex-m4+nodsp"],
+    "nrf5340dk": ["-mcpu=cortex-m33"],
+    "rp2040": ["-mcpu=cortex-m0"],
+    "sam3x8e": ["-mcpu=cortex-m3"],
+    "stm32f746xx": ["-mcpu=cortex-m7", "-march=armv7e-m"],
+    "stm32h7xx": ["-mcpu=cortex-m7"],
+    "stm32l4r5zi": ["-mcpu=cortex-m4"],
+    "stm32u5xx": ["-mcpu=cortex-m33"],
+    "zynq_mp_r5": ["-mcpu=cortex-r5"],
+}
+
+
+def micro(model="unknown", options=None):
+    """C for a microcontroller.
+
+    Parameters
+    ----------
+    model : str
+        Name of a chip (``stm32f746xx``, ``nrf52840``, ...) or ``host``.
+    options : str or list of str, optional
+        More options.
+    """
+    if model not in _MICRO:
+        raise ValueError(f"Model {model} not supported by tvm.target.micro.")
+    return Target(" ".join(["c", *_MICRO[model], f"-model={model}", *_options(options)]))
+
+
+def bifrost(model="unknown", options=None):
+    """OpenCL for ARM Mali of the Bifrost generation."""
+    return Target(" ".join(["opencl", "-device=bifrost", f"-model={model}", *_options(options)]))
