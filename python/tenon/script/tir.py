@@ -48,10 +48,30 @@ class Name:
         return function(*args, **kwargs)
 
 
+def _frame_function(path):
+    """The function of that name that builds statements, while an IRBuilder is at work."""
+    base = sys.modules.get("tenon.script.ir_builder.base")
+    if base is None or not base.IRBuilder.is_in_scope():
+        return None
+    from .ir_builder import tir as frames
+
+    found = frames
+    for part in path.split("."):
+        found = vars(found).get(part)
+        if isinstance(found, staticmethod):
+            found = found.__func__
+        if found is None:
+            return None
+    return found
+
+
 def _function(path):
     from .. import tir
 
     path = path.removeprefix("op.")
+    built = _frame_function(path)
+    if built is not None:
+        return built
     return getattr(tir, path, None) or getattr(tir.op, path, None)
 
 

@@ -1,4 +1,5 @@
 /* Types and global functions of the TVMScript printer. */
+#include "tir/analysis.h"
 #include "tir/script/build.h"
 #include "tir/script/printer.h"
 #include "tir/tir_impl.h"
@@ -63,7 +64,45 @@ static int f_parse(TN_ARGS) {
   return tn_ret_obj(ret, script_parse(&src, &opt));
 }
 
+/* script.ir_builder.Name(name, Var or Buffer): what was made without a name gets one */
+static int f_name(TN_ARGS) {
+  const char *name;
+  TN_NARGS("script.ir_builder.Name", 2);
+  TN_TRY(tn_any_to_cstr(&args[0], &name));
+  TN_ARG_OBJ(Object, o, 1);
+  const tn_field *f =
+      o && (TN_IS(Var, o) || TN_AS(Buffer, o)) ? tn_type_field(o->type, "name") : NULL;
+  tn_any value = tn_any_obj(f ? tn_str_from(name) : NULL);
+  if (f && (!value.v.obj || tn_field_set(o, f, &value))) return -1;
+  return o ? tn_ret_obj(ret, o) : 0;
+}
+
+/* script.ir_builder.CompleteBlock(Block, whether its reads, whether its writes follow from its
+ * body) -> Block */
+static int f_complete_block(TN_ARGS) {
+  bool reads, writes;
+  TN_NARGS("script.ir_builder.CompleteBlock", 3);
+  TN_ARG_OBJ(Block, b, 0);
+  TN_TRY(tn_any_to_bool(&args[1], &reads));
+  TN_TRY(tn_any_to_bool(&args[2], &writes));
+  TN_CHECK(b, TypeError, NULL, "CompleteBlock: expected a Block, got None");
+  return tn_ret_obj(ret, tir_block_with_regions(b, reads, writes));
+}
+
+/* script.ir_builder.WithRootBlock(body, buffers that no block allocates) -> Stmt */
+static int f_root_block(TN_ARGS) {
+  TN_NARGS("script.ir_builder.WithRootBlock", 2);
+  TN_ARG_OBJ(Stmt, body, 0);
+  TN_ARG_OBJ(Array, buffers, 1);
+  TN_CHECK(body && buffers, TypeError, NULL, "WithRootBlock: expected a statement and a list");
+  const tn_vec allocs = {buffers->items, buffers->len, 0};
+  return tn_ret_obj(ret, tir_with_root_block(body, &allocs));
+}
+
 static const tn_func_row functions[] = {
+    {"script.ir_builder.Name", f_name},
+    {"script.ir_builder.CompleteBlock", f_complete_block},
+    {"script.ir_builder.WithRootBlock", f_root_block},
     {"script.Parse", f_parse},
     {"script.Print", f_print},
     {"script.printer.DocToPythonScript", f_doc_text},
