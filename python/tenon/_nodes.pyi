@@ -1866,6 +1866,18 @@ class While(Stmt):
     body: Stmt
     """body"""
 
+class HoistExpressionConfig(Attrs):
+    """options of tir.HoistExpression (type key tir.transform.HoistExpressionConfig)"""
+    hoisted_conditionals: int
+    """which conditions move, see HoistedConditionals"""
+    hoisted_let_bindings: int
+    """which bindings move, see HoistedLetBindings"""
+
+class HoistIfThenElseConfig(Attrs):
+    """options of tir.HoistIfThenElse (type key tir.transform.HoistIfThenElseConfig)"""
+    support_block_scope_hosting: bool
+    """conditions with indices of threads move too"""
+
 class InjectDoubleBufferConfig(Attrs):
     """options of tir.InjectDoubleBuffer (type key tir.transform.InjectDoubleBufferConfig)"""
     split_loop: int

@@ -32,6 +32,7 @@ static const step phase1[] = {
     {"tir.Simplify"},
     {"tir.LowerOpaqueBlock"},
     {"tir.FlattenBuffer"},
+    {"tir.BF16ComputeLegalize"},
     {"tir.NarrowDataType", .arg = 32},
     {"tir.Simplify"},
 };
@@ -54,6 +55,7 @@ static const step phase3[] = {
 
 /* After the caller's last passes. */
 static const step finish[] = {
+    {"tir.InstrumentBoundCheckers", .only = "tir.instrument_bound_checkers"},
     {"tir.CommonSubexprElimTIR", .unless = "tir.disable_cse_tir"},
 };
 

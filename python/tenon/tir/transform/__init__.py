@@ -10,6 +10,21 @@ from .function_pass import Apply, Filter, PrimFuncPass, prim_func_pass
 
 _init_api("tir.transform", __name__)
 
+# after the functions by name: these replace some of them
+from .arguments import (  # noqa: E402
+    BindTarget,
+    CommonSubexprElimTIR,
+    CompactBufferAllocation,
+    FP8ComputeLegalize,
+    HoistedConditionals,
+    HoistedLetBindings,
+    HoistIfThenElse,
+    LiftAttrScope,
+    NarrowDataType,
+    StorageFlatten,
+    ThreadSync,
+)
+
 
 def VectorizeLoop(enable_vectorize=True):
     """Make vectorized loops vector operations.
