@@ -1399,6 +1399,11 @@ class BlockRealize(Stmt):
     block: Block
     """the block"""
 
+class BlockScope(Object):
+    """the blocks in a block (type key tir.BlockScope)"""
+    deps: Array
+    """dependencies among its blocks"""
+
 class Broadcast(PrimExpr):
     """vector of equal lanes (type key tir.Broadcast)"""
     value: PrimExpr
@@ -1496,6 +1501,15 @@ class DeclBuffer(Stmt):
     """buffer over existing storage"""
     body: Stmt
     """where it is visible"""
+
+class Dependency(Object):
+    """why a block runs after one (type key tir.Dependency)"""
+    src: StmtSRef
+    """block that runs first"""
+    dst: StmtSRef
+    """block that depends on it"""
+    kind: int
+    """0 read after write, 1 write after write, 2 write after read, 3 opaque"""
 
 class Div(PrimExpr):
     """a / b; integers round toward zero (type key tir.Div)"""
@@ -1786,6 +1800,8 @@ class Schedule(Object):
     """the program as it is now"""
     symbols: Map
     """handle to what it stands for; None once that is gone"""
+    srefs: Map
+    """block or loop to its StmtSRef, where one was asked for"""
     func_working_on: str | None
     """function that get_block looks into"""
     debug_mask: int
@@ -1830,8 +1846,10 @@ class SizeVar(tir_Var):
 
 class StmtSRef(Object):
     """a block or loop of a schedule (type key tir.StmtSRef)"""
-    stmt: Stmt
-    """the block or loop"""
+    stmt: Stmt | None
+    """the block or loop as it is now; None once it is gone"""
+    parent: StmtSRef | None
+    """the block or loop around it"""
 
 class StringImm(PrimExpr):
     """text constant (type key tir.StringImm)"""

@@ -133,7 +133,9 @@ from .op import (
 )
 from .reduce import comm_reducer, max, min, sum
 from .schedule import (
+    BlockDependenceInfo,
     BlockRV,
+    BlockScope,
     ExprRV,
     LoopRV,
     Schedule,

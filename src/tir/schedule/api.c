@@ -26,7 +26,8 @@ static tn_TirSchedule *new_schedule(tn_IRModule *mod, const tn_TirSchedule *of, 
   tn_map *decisions = of ? of->trace->decisions : tn_scope_own(tn_map_new());
   tn_Trace *trace =
       insts && decisions ? TN_NEW(Trace, .insts = insts, .decisions = decisions) : NULL;
-  return own && trace ? TN_NEW(TirSchedule, .mod = mod, .symbols = own,
+  tn_map *srefs = tn_scope_own(tn_map_new());
+  return own && trace ? TN_NEW(TirSchedule, .mod = mod, .symbols = own, .srefs = srefs,
                                .func_working_on = of ? of->func_working_on : NULL,
                                .debug_mask = debug, .error_render_level = level, .trace = trace)
                       : NULL;
@@ -92,16 +93,6 @@ static int f_get(TN_ARGS) {
   SCHEDULE("Schedule.get", 2);
   HANDLE(Object, rv, 1);
   return tn_ret_obj(ret, sch_get(s, rv));
-}
-
-static int f_get_sref(TN_ARGS) {
-  SCHEDULE("Schedule.get_sref", 2);
-  HANDLE(Object, rv, 1);
-  tn_obj *stmt;
-  TN_GET(stmt, sch_get(s, rv));
-  TN_CHECK(TN_IS(Stmt, stmt), TypeError, NULL, "get_sref: expected a block or loop, got %s",
-           tn_obj_key(stmt));
-  return tn_ret_obj(ret, TN_NEW(StmtSRef, .stmt = (tn_stmt *)stmt));
 }
 
 static int f_remove_rv(TN_ARGS) {
@@ -259,7 +250,6 @@ static const tn_func_row functions[] = {
     {"tir.schedule.GetLoops", f_get_loops},
     {"tir.schedule.GetChildBlocks", f_get_child_blocks},
     {"tir.schedule.Get", f_get},
-    {"tir.schedule.GetSRef", f_get_sref},
     {"tir.schedule.RemoveRV", f_remove_rv},
     {"tir.schedule.Split", f_split},
     {"tir.schedule.Fuse", f_fuse},
@@ -283,6 +273,7 @@ int schedule_init(void) {
   TN_TRY(tn_type_register_table(schedule_types, TN_COUNT(schedule_types)));
   TN_TRY(sch_sample_init());
   TN_TRY(schedule_blocks_init());
+  TN_TRY(schedule_state_init());
   TN_TRY(schedule_layout_init());
   return tn_func_register_rows(functions, TN_COUNT(functions));
 }

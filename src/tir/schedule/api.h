@@ -14,6 +14,7 @@
   TN_CHECK(out, TypeError, NULL, "schedule: argument %d: expected a " #T ", got None", i)
 
 int schedule_blocks_init(void);
+int schedule_state_init(void);
 int schedule_layout_init(void);
 
 #endif /* TN_TIR_SCHEDULE_API_H_ */

@@ -16,7 +16,14 @@
 
 #define TN_FIELDS_BlockRV(F, S)
 #define TN_FIELDS_LoopRV(F, S)
-#define TN_FIELDS_StmtSRef(F, S)        F(S, REF, Stmt, stmt, 0, "the block or loop")
+#define TN_FIELDS_StmtSRef(F, S)                                                                   \
+  F(S, REF, Stmt, stmt, TN_OPT | TN_MUT, "the block or loop as it is now; None once it is gone")   \
+  F(S, REF, StmtSRef, parent, TN_OPT | TN_MUT, "the block or loop around it")
+#define TN_FIELDS_Dependency(F, S)                                                                 \
+  F(S, REF, StmtSRef, src, 0, "block that runs first")                                             \
+  F(S, REF, StmtSRef, dst, 0, "block that depends on it")                                          \
+  F(S, I64, , kind, 0, "0 read after write, 1 write after write, 2 write after read, 3 opaque")
+#define TN_FIELDS_BlockScope(F, S)      F(S, REF, Array, deps, 0, "dependencies among its blocks")
 #define TN_FIELDS_InstructionKind(F, S) F(S, REF, String, name, 0, "Split, GetBlock, ...")
 #define TN_FIELDS_Instruction(F, S)                                                                \
   F(S, REF, InstructionKind, kind, 0, "which step it is")                                          \
@@ -29,6 +36,7 @@
 #define TN_FIELDS_TirSchedule(F, S)                                                                \
   F(S, REF, IRModule, mod, TN_MUT, "the program as it is now")                                     \
   F(S, REF, Map, symbols, TN_MUT, "handle to what it stands for; None once that is gone")          \
+  F(S, REF, Map, srefs, TN_MUT, "block or loop to its StmtSRef, where one was asked for")          \
   F(S, REF, String, func_working_on, TN_OPT | TN_MUT, "function that get_block looks into")        \
   F(S, I64, , debug_mask, 0, "1: block references are checked, 2: cached flags are checked", "0")  \
   F(S, I64, , error_render_level, 0, "0 detail, 1 fast, 2 none", "0")                              \
@@ -37,7 +45,9 @@
 #define TN_SCHEDULE_NODES(N)                                                                       \
   N(BlockRV, Object, "tir.BlockRV", NODE, UNIQUE, tn_no_hooks, "handle of a block")                \
   N(LoopRV, Object, "tir.LoopRV", NODE, UNIQUE, tn_no_hooks, "handle of a loop")                   \
-  N(StmtSRef, Object, "tir.StmtSRef", NODE, TREE, tn_no_hooks, "a block or loop of a schedule")    \
+  N(StmtSRef, Object, "tir.StmtSRef", NODE, UNIQUE, tn_no_hooks, "a block or loop of a schedule")  \
+  N(Dependency, Object, "tir.Dependency", NODE, TREE, tn_no_hooks, "why a block runs after one")   \
+  N(BlockScope, Object, "tir.BlockScope", NODE, UNIQUE, tn_no_hooks, "the blocks in a block")      \
   N(InstructionKind, Object, "tir.InstructionKind", NODE, TREE, tn_no_hooks, "kind of a step")     \
   N(Instruction, Object, "tir.Instruction", NODE, UNIQUE, tn_no_hooks, "a step that was taken")    \
   N(Trace, Object, "tir.Trace", NODE, UNIQUE, tn_no_hooks, "the steps of a schedule")              \

@@ -62,6 +62,17 @@ tn_arr *sch_handles(tn_TirSchedule *s, const tn_vec *stmts);
 static inline tn_obj *sch_parent(const sch_step *e, const void *stmt) {
   return (tn_obj *)tn_pmap_get(&e->parent, stmt);
 }
+/** References of the statements that a step has changed now show what these have become. @param
+ * body the new body of the function @param moved what a statement has become, NULL: gone (state.c)
+ */
+int sch_move_srefs(const sch_step *e, const tn_stmt *body,
+                   const tn_obj *(*moved)(const sch_step *e, const tn_pmap *there,
+                                          const tn_obj *stmt));
+/** With debug_mask: InternalError unless each loop and block of the body stands at one place, each
+ * iterator is bound once, and each handle of the function stands for a part of it (state.c). */
+int sch_verify(const sch_step *e, const tn_stmt *body);
+/** Statement around each statement of a tree. */
+int sch_note_parents(tn_pmap *parent, const tn_stmt *body);
 /** The block that a loop or block lies in; NULL for a root block. */
 tn_Block *sch_scope_block(const sch_step *e, const void *stmt);
 /** Block realizations below `stmt` (itself among them) that lie in no other block below it. */

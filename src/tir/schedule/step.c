@@ -30,6 +30,11 @@ static int note_parents(void *ctx, tn_obj *o) {
   return tn_visit_children(o, note_parents, &inner);
 }
 
+int sch_note_parents(tn_pmap *parent, const tn_stmt *body) {
+  tree_walk w = {parent, NULL};
+  return note_parents(&w, (tn_obj *)(uintptr_t)body);
+}
+
 int sch_begin(sch_step *e, const tn_obj *stmt) {
   const tn_map *functions = e->s->mod->functions;
   if (e->func) return 0;
@@ -38,8 +43,7 @@ int sch_begin(sch_step *e, const tn_obj *stmt) {
     if (!f) continue;
     tn_pmap_fini(&e->parent);
     e->parent = (tn_pmap){0};
-    tree_walk w = {&e->parent, NULL};
-    TN_TRY(note_parents(&w, (tn_obj *)f->body));
+    TN_TRY(sch_note_parents(&e->parent, f->body));
     if (f->body != (const tn_stmt *)stmt && !sch_parent(e, stmt)) continue;
     e->func = f;
     e->var = (tn_GlobalVar *)functions->entries[i].key.v.obj;
@@ -208,20 +212,25 @@ static int set_field(tn_TirSchedule *s, const char *name, const void *obj) {
   return tn_field_set((tn_obj *)s, tn_type_field(&tn_type_TirSchedule, name), &value);
 }
 
+/* What a loop or block has become; one of another function is itself, one that is gone NULL. */
+static const tn_obj *moved_to(const sch_step *e, const tn_pmap *there, const tn_obj *o) {
+  if (!(tn_pmap_has(&e->parent, o) || o == (const tn_obj *)e->func->body)) return o;
+  for (const tn_obj *next; (next = tn_pmap_get(&e->moved, o));) o = next;
+  return tn_pmap_has(there, o) ? o : NULL;
+}
+
 static tn_any now_at(const sch_step *e, const tn_pmap *there, tn_any value) {
   const tn_obj *o = tn_any_is_obj(&value) ? value.v.obj : NULL;
   bool stmt = o && (o->type_index == TN_TI_For || o->type_index == TN_TI_Block);
-  if (!stmt || !(tn_pmap_has(&e->parent, o) || o == (const tn_obj *)e->func->body)) return value;
-  for (const tn_obj *next; (next = tn_pmap_get(&e->moved, o));) o = next;
-  return tn_pmap_has(there, o) ? tn_any_obj(o) : tn_any_none();
+  const tn_obj *now = stmt ? moved_to(e, there, o) : NULL;
+  return !stmt ? value : now ? tn_any_obj(now) : tn_any_none();
 }
 
 /* The table of handles with every loop and block of the function followed to what it is now. */
 static tn_map *follow(const sch_step *e, const tn_stmt *body) {
   TN_PMAP(there);
-  tree_walk w = {&there, NULL};
   tn_map *out = tn_scope_own(tn_map_new());
-  if (!out || note_parents(&w, (tn_obj *)(uintptr_t)body)) return NULL;
+  if (!out || sch_note_parents(&there, body)) return NULL;
   for (int64_t i = 0; i < e->s->symbols->len; ++i) {
     const tn_map_entry *old = &e->s->symbols->entries[i];
     if (tn_map_set(out, old->key, now_at(e, &there, old->value))) return NULL;
@@ -235,7 +244,9 @@ int sch_commit(sch_step *e) {
   tn_IRModule *mod = f ? ir_module_copy(e->s->mod) : NULL;
   if (!mod || ir_module_add(mod, e->var, (tn_BaseFunc *)f, true)) return -1;
   tn_map *symbols = follow(e, body);
-  if (!symbols || set_field(e->s, "symbols", symbols)) return -1;
+  if (!symbols || (e->s->debug_mask && sch_verify(e, body))) return -1;
+  if (e->s->srefs->len) TN_TRY(sch_move_srefs(e, body, moved_to));
+  TN_TRY(set_field(e->s, "symbols", symbols));
   return set_field(e->s, "mod", mod);
 }
 

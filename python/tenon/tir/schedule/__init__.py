@@ -3,5 +3,15 @@
 from ...error import ScheduleError
 from .handles import BlockRV, LoopRV
 from .intrin import TensorIntrin
-from .schedule import ExprRV, Schedule, ScheduleState, StmtSRef
+from .schedule import ExprRV, Schedule
+from .state import (
+    BlockDependenceInfo,
+    BlockScope,
+    CachedFlags,
+    Dependency,
+    DepKind,
+    ScheduleDebugMask,
+    ScheduleState,
+    StmtSRef,
+)
 from .trace import Instruction, InstructionKind, Trace

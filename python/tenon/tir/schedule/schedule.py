@@ -12,6 +12,7 @@ from .block_steps import BlockSteps
 from .handles import BlockRV, LoopRV
 from .layout_steps import LayoutSteps
 from .sampling import Sampling
+from .state import ScheduleState, StmtSRef
 from .trace import Instruction, InstructionKind
 
 # handles of integers are expressions
@@ -19,25 +20,6 @@ ExprRV = PrimExpr
 
 _DEBUG = {"all": -1, "none": 0, "verify_sref_tree": 1, "verify_cached_flags": 2}
 _RENDER = {"detail": 0, "fast": 1, "none": 2}
-
-
-@register_object("tir.StmtSRef")
-class StmtSRef(Object):
-    """A block or loop of a schedule as it was when it was asked for; ``stmt`` is the node."""
-
-    __slots__ = ()
-
-
-class ScheduleState:
-    """The program of a schedule, seen without its handles."""
-
-    def __init__(self, schedule):
-        self._schedule = schedule
-
-    @property
-    def mod(self):
-        """The program as it is now."""
-        return self._schedule.mod
 
 
 def _module(mod):
