@@ -89,3 +89,79 @@ def test_bounds_are_checked_at_run_time():
     np.testing.assert_array_equal(a.numpy(), range(8))
     with pytest.raises(tenon.TenonError, match="OUT OF THE BOUNDS"):
         built(a, 9)
+
+
+def test_marked_copies_become_calls():
+    @T.prim_func
+    def func(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+        with T.attr(0, "pragma_memcpy", 1):
+            for i in range(8):
+                for j in range(4):
+                    B[i * 8 + j] = A[i * 4 + j + 2]
+
+    seen = []
+
+    def copy(src, dst, pad_before, pad_after, pad_value):
+        seen.append((src, dst, pad_before, pad_after, pad_value))
+        return tir.Evaluate(tir.call_extern("int32", "memcpy", dst.data, src.data))
+
+    mod = tir.transform.InjectCopyIntrin("memcpy", copy)(tenon.IRModule({"main": func}))
+    ((src, dst, before, after, pad),) = seen
+    assert [int(n) for n in src.shape] == [int(n) for n in dst.shape] == [8, 4]
+    assert [int(n) for n in src.strides] == [4, 1] and [int(n) for n in dst.strides] == [8, 1]
+    assert int(src.elem_offset) == 2 and int(dst.elem_offset) == 0
+    assert len(before) == len(after) == 0 and pad is None
+    assert "memcpy" in mod.script() and "for " not in mod.script()
+
+
+def test_marked_copies_may_fill_up():
+    @T.prim_func
+    def func(A: T.Buffer((16,), "float32"), B: T.Buffer((20,), "float32")):
+        with T.attr(0, "pragma_pad", 1):
+            for i in range(20):
+                B[i] = T.if_then_else(i >= 1 and i < 17, A[i - 1], T.float32(3))
+
+    seen = []
+
+    def copy(*args):
+        seen.append(args)
+        return tir.Evaluate(0)
+
+    tir.transform.InjectCopyIntrin("pad", copy)(tenon.IRModule({"main": func}))
+    ((src, dst, before, after, pad),) = seen
+    assert [int(n) for n in src.shape] == [16] and [int(n) for n in dst.shape] == [20]
+    assert int(src.elem_offset) == 0
+    assert [int(n) for n in before] == [1] and [int(n) for n in after] == [3]
+    assert float(pad) == 3.0
+
+
+def test_copies_that_cannot_be_told_are_refused():
+    @T.prim_func
+    def func(A: T.Buffer((16,), "float32")):
+        with T.attr(0, "pragma_memcpy", 1):
+            for i in range(4):
+                A[i] = A[i * i]
+
+    with pytest.raises(ValueError, match="Cannot match copy pattern of the pragma memcpy"):
+        tir.transform.InjectCopyIntrin("memcpy", lambda *a: None)(tenon.IRModule({"main": func}))
+
+
+def test_options_of_simplify_are_known():
+    @T.prim_func
+    def func(A: T.Buffer((16,), "int32"), n: T.int32, k: T.int32):
+        if n < 5 and (n < 8 or k > 3):
+            A[0] = 1
+
+    names = (
+        "transitively_prove_inequalities",
+        "propagate_knowns_to_prove_conditional",
+        "propagate_knowns_to_simplify_expressions",
+        "convert_boolean_to_and_of_ors",
+        "apply_constraints_to_boolean_branches",
+    )
+    for name in names:
+        with PassContext(config={"tir.Simplify": {name: True}}):
+            text = tir.transform.Simplify()(tenon.IRModule({"main": func})).script()
+    assert "if n < 5:" in text
+    with PassContext(config={"tir.RemoveNoOp": {"use_dataflow_analysis": True}}):
+        assert "A[0] = 1" in tir.transform.RemoveNoOp()(tenon.IRModule({"main": func})).script()

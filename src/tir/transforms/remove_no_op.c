@@ -15,9 +15,33 @@ static tn_stmt *eval(tn_expr *e) {
 }
 static tn_stmt *eval2(tn_expr *a, tn_expr *b) { return tir_seq2(eval(a), eval(b)); }
 
+/* The variables that the function uses, found when the first binding is met. */
+typedef struct {
+  const tn_PrimFunc *func;
+  tn_pmap used;
+  bool looked;
+} remover;
+
+static bool is_use(const tn_obj *parent, const tn_field *field, const tn_obj *child) {
+  (void)child;
+  bool binds = TN_IS(LetStmt, parent) || TN_IS(Let, parent) || TN_IS(For, parent);
+  return !(binds && field && (field->flags & TN_DEF));
+}
+
+static int note_var(void *ctx, tn_obj *node) {
+  return TN_IS(Var, node) ? tn_pmap_put_int(ctx, node, 1) : 0;
+}
+
+/* A binding that nothing uses goes; the effect of its value stays. */
 static tn_stmt *drop_let(tn_mut *m, tn_LetStmt *op) {
+  remover *x = m->ctx;
   tn_LetStmt *r = tn_mut_children(m, op);
-  return r && tir_is_nop(r->body) ? eval(r->value) : (tn_stmt *)r;
+  if (!r) return NULL;
+  if (tir_is_nop(r->body)) return eval(r->value);
+  if (!x->looked) TN_TRYP(tn_post_order_if(x->func, is_use, note_var, &x->used));
+  x->looked = true;
+  if (tn_pmap_has(&x->used, r->var)) return (tn_stmt *)r;
+  return tir_side_effect(r->value) <= TIR_EFFECT_READ ? r->body : tir_seq2(eval(r->value), r->body);
 }
 static tn_stmt *drop_attr(tn_mut *m, tn_AttrStmt *op) {
   if (tn_str_eq(op->attr_key, "pragma_debug_skip_region")) return tir_nop();
@@ -96,6 +120,9 @@ tn_PrimFunc *tir_remove_no_op(tn_PrimFunc *f, const tn_pass_ctx *c) {
       TN_CASE(Evaluate, drop_evaluate),   TN_CASE(BufferStore, drop_store),
       TN_CASE(SeqStmt, drop_in_sequence)};
   (void)c;
-  TN_MUT(m, cases, NULL);
-  return tir_with_body(f, tn_mut_visit(&m, f->body));
+  remover x = {.func = f};
+  TN_MUT(m, cases, &x);
+  tn_stmt *body = tn_mut_visit(&m, f->body);
+  tn_pmap_fini(&x.used);
+  return tir_with_body(f, body);
 }

@@ -19,6 +19,7 @@ from .arguments import (  # noqa: E402
     HoistedConditionals,
     HoistedLetBindings,
     HoistIfThenElse,
+    InjectCopyIntrin,
     LiftAttrScope,
     NarrowDataType,
     StorageFlatten,

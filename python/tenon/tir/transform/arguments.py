@@ -127,6 +127,24 @@ def HoistIfThenElse(variant=None):
     return _ffi_api.HoistIfThenElse()
 
 
+def InjectCopyIntrin(pragma_key, fintrin):
+    """Make calls of copies that a pragma marks.
+
+    Parameters
+    ----------
+    pragma_key : str
+        Name of the pragma without ``pragma_``.
+    fintrin : function
+        ``(src, dst, pad_before, pad_after, pad_value) -> Stmt``, of buffers, numbers of elements
+        that are filled up along each axis, and the value that fills.
+
+    Returns
+    -------
+    Pass
+    """
+    return _ffi_api.InjectCopyIntrin(pragma_key, fintrin)
+
+
 def FP8ComputeLegalize(promote_dtype_str="float32"):
     """Compute 8-bit floats in a wider type.
 
