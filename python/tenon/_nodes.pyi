@@ -1910,6 +1910,28 @@ class LoopPartitionConfig(Attrs):
     unroll_loop_with_partition_hint_no_interval: bool
     """unroll loops with a hint that cannot be divided"""
 
+class RemoveNoOpConfig(Attrs):
+    """options of tir.RemoveNoOp (type key tir.transform.RemoveNoOpConfig)"""
+    use_dataflow_analysis: bool
+    """use what was stored before"""
+    max_simplification_steps: int
+    """most steps of that analysis"""
+    ignore_profiler: bool
+    """drop calls that measure"""
+
+class SimplifyConfig(Attrs):
+    """options of tir.Simplify (type key tir.transform.SimplifyConfig)"""
+    transitively_prove_inequalities: bool
+    """look for chains of known comparisons"""
+    propagate_knowns_to_prove_conditional: bool
+    """use what was stored before to decide conditions"""
+    propagate_knowns_to_simplify_expressions: bool
+    """use what was stored before in expressions"""
+    convert_boolean_to_and_of_ors: bool
+    """write conditions as conjunctions of disjunctions"""
+    apply_constraints_to_boolean_branches: bool
+    """simplify a side of a condition with what the other says"""
+
 class UnrollLoopConfig(Attrs):
     """options of tir.UnrollLoop (type key tir.transform.UnrollLoopConfig)"""
     auto_max_step: int

@@ -83,7 +83,7 @@ static int find_padding(arith_analyzer *a, const copy *c, const tn_arr *vars, co
     if (hi) TN_GET(rest, arith_simplify(a, tir_sub(tir_sub(n, hi), tir_one(n->dtype))));
     TN_GET(*offset, tir_add(*offset, tir_mul(skip, (tn_expr *)strides->items[i].v.obj)));
     tn_expr *size = arith_simplify(a, tir_sub(tir_sub(n, skip), rest));
-    TN_TRY(size ? tn_vec_push_obj(shape, size) : -1);
+    if (!size || tn_vec_push_obj(shape, size)) return -1;
     TN_TRY(tn_vec_push_obj(before, skip));
     TN_TRY(tn_vec_push_obj(after, rest));
   }
