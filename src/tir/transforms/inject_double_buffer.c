@@ -8,9 +8,9 @@
                                                       fill(B[(i + 1) % 2], i + 1)
                                                   use(B[i % 2], i)
 
-   The allocation moves in front of the loop. Option tir.InjectDoubleBuffer: split_loop is a factor
-   by which the loop is split, its inner part written out, so that the remainders are constant.
-   After vectorization: buffers are flat. */
+   The allocation moves in front of the loop. What is filled outside loops stays as it is. Option
+   tir.InjectDoubleBuffer: split_loop is a factor by which the loop is split, its inner part written
+   out, so that the remainders are constant. After vectorization: buffers are flat. */
 #include "tir/transforms/transforms.h"
 
 #include "base/arena.h"
@@ -171,9 +171,8 @@ static tn_obj *fill(tn_mut *m, tn_AttrStmt *op) {
   bool is_scope = tn_str_eq(op->attr_key, "double_buffer_scope") && scope_var(op);
   pair *p = is_scope ? tn_pmap_get(&x->pairs, scope_var(op)) : NULL;
   if (!p) return tn_mut_children(m, op);
-  TN_CHECKP(x->loops.len > 0, ValueError, op->span, "Double buffer scope must be inside a loop: %s",
-            tn_cstr(scope_var(op)->name));
-  if (!p->stride) return tn_mut_visit(m, op->body); /* it is allocated elsewhere */
+  if (x->loops.len == 0) p->stride = NULL; /* it is filled once: one half is enough */
+  if (!p->stride) return tn_mut_visit(m, op->body);
   const tn_For *loop = p->loop = (const tn_For *)x->loops.items[x->loops.len - 1].v.obj;
   tn_dtype t = loop->loop_var->dtype;
   tn_str *name = tn_str_fmt("%s.db", tn_cstr(loop->loop_var->name));

@@ -45,6 +45,18 @@ static bool is_one_to_one(stride *s, int n) {
   return true;
 }
 
+/* Is the index that of a compact array over the loops, whose extents need not be constant? Each
+ * factor is that of the loop inside times its extent. */
+static bool is_row_major(const checker *x, tn_expr *index, const tn_arr *factors) {
+  TN_ARITH(a);
+  tn_expr *want = tir_one(index->dtype);
+  for (int i = x->nloops; want && i-- > 0;) {
+    if (!arith_prove_equal(&a, (tn_expr *)tn_arr_obj(factors, i), want)) return false;
+    want = tir_mul(want, tir_cast(index->dtype, x->loops[i]->extent, NULL));
+  }
+  return want != NULL;
+}
+
 static bool covers_loops(const checker *x, tn_expr *index) {
   stride s[MAX_LOOPS + 1];
   int n = 0;
@@ -59,6 +71,7 @@ static bool covers_loops(const checker *x, tn_expr *index) {
     if (tn_vec_push_obj(&vars, x->loops[i]->loop_var)) return false;
   tn_arr *factors = arith_linear(r ? r->base : index, tn_arr_from(&vars));
   if (!factors || factors->len != x->nloops + 1) return false;
+  if (!r && is_row_major(x, index, factors)) return true;
   for (int i = 0; i < x->nloops; ++i) {
     if (!tir_as_int((tn_obj *)x->loops[i]->extent, &extent)) extent = -1;
     if (extent == 1 || extent == 0) continue;

@@ -143,16 +143,23 @@ static int by_last(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
+static bool same_size(const tn_Allocate *a, const tn_Allocate *b) {
+  bool same = tn_dtype_eq(a->dtype, b->dtype) && a->extents->len == b->extents->len;
+  for (int64_t k = 0; same && k < a->extents->len; ++k)
+    same = arith_same((tn_expr *)tn_arr_obj(a->extents, k), (tn_expr *)tn_arr_obj(b->extents, k));
+  return same;
+}
+
 /* Memory of an allocation whose last use is the statement that fills `s` in place. `ending`: those
  * that end from that time on. */
 static storage_entry *take_in_place(storage_var *const *ending, int64_t n, const storage_var *s) {
   const tn_stmt *at = s->first_stmt;
-  if (!at || !is_shareable(s) || s->bits < 0) return NULL;
+  if (!at || !is_shareable(s)) return NULL;
   if (at->hdr.type_index != TN_TI_For && at->hdr.type_index != TN_TI_BufferStore) return NULL;
   for (int64_t i = 0; i < n && (ending[i]->last_stmt == at || ending[i]->last <= s->first); ++i) {
     storage_var *src = ending[i];
     if (src->last_stmt != at || src->passed_on || !src->entry || src->place != s->place) continue;
-    if (src->bits != s->bits || !tn_dtype_eq(src->op->dtype, s->op->dtype)) continue;
+    if (src->bits != s->bits || !same_size(src->op, s->op)) continue;
     if (strcmp(src->scope, s->scope) != 0 || !is_shareable(src)) continue;
     if (!storage_is_inplace(at, s->op->buffer_var, src->op->buffer_var)) continue;
     src->passed_on = true;
@@ -186,15 +193,8 @@ static int plan(rewriter *x) {
 
 static bool same_extents(const storage_entry *e) {
   const tn_Allocate *first = (const tn_Allocate *)e->allocs.items[0].v.obj;
-  for (int64_t i = 1; i < e->allocs.len; ++i) {
-    const tn_Allocate *a = (const tn_Allocate *)e->allocs.items[i].v.obj;
-    if (!tn_dtype_eq(a->dtype, first->dtype) || a->extents->len != first->extents->len)
-      return false;
-    for (int64_t k = 0; k < a->extents->len; ++k)
-      if (!arith_same((tn_expr *)tn_arr_obj(a->extents, k),
-                      (tn_expr *)tn_arr_obj(first->extents, k)))
-        return false;
-  }
+  for (int64_t i = 1; i < e->allocs.len; ++i)
+    if (!same_size((const tn_Allocate *)e->allocs.items[i].v.obj, first)) return false;
   return true;
 }
 
