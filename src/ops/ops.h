@@ -27,6 +27,35 @@ TN_API int ops_get_pads(const tn_arr *padding, int n, int64_t *before, int64_t *
 TN_API tn_Tensor *ops_pad(tn_Tensor *t, const int64_t *before, const int64_t *after, tn_expr *value,
                           const char *name);
 
+/* ---- reductions ---- */
+
+enum { OPS_MAX_NDIM = 32 };
+/** Which of ndim axes `axis` (NULL or empty: all of them) names, or does not when `exclude`. On
+ * failure the axis that is out of range is in *bad. */
+TN_API bool ops_find_axes(const tn_arr *axis, bool exclude, int64_t ndim, bool *reduced,
+                          int64_t *bad);
+/** Those of `values` (indices, extents) whose axes are not reduced; with `keepdims` a 1 in place of
+ * the others. */
+TN_API tn_arr *ops_kept(const tn_arr *values, const bool *reduced, bool keepdims);
+/** The reduction of `value` over axes of `shape`. @param value of an element, by indices of `shape`
+ * @param reduced for each axis of `shape` */
+TN_API tn_Tensor *ops_reduce_over(const tn_arr *shape, const bool *reduced, bool keepdims,
+                                  te_reducer kind, te_element_fn value, void *ctx,
+                                  const char *name);
+/** An element of a tensor, as the value of a reduction or of another compute; ctx: tn_Tensor. */
+TN_API tn_expr *ops_element(void *ctx, tn_arr *at);
+/** How many elements the reduction has for each result, as a number of type t. */
+TN_API tn_expr *ops_count(const tn_arr *shape, const bool *reduced, tn_dtype t);
+
+/** The least number of a type, what a maximum starts from: -inf of floats. */
+TN_API tn_expr *ops_least(tn_dtype t);
+/** Name of the i-th axis of reduction: "rv0", ... */
+TN_API const char *ops_reduce_name(int i);
+
+/** In a relation, after a function that checks attributes has failed: its ValueError as an error of
+ * the call. RELAY_FAILED. */
+TN_API int ops_rel_failed(const relay_rel *r);
+
 /** Starts the layer: registers all families. */
 TN_API int ops_init(void);
 

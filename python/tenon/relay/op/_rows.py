@@ -62,18 +62,39 @@ def maker_name(op_name):
     return f"relay.op.{space}._make.{name}" if space else f"relay.op._make.{name}"
 
 
-def wrapper(op_name):
-    """The Python function of an operator; None if there is no such operator in the library."""
+def wrapper(op_name, order=(), defaults=None, forms=None, finish=None):
+    """The Python function of an operator; None if there is no such operator in the library.
+
+    Parameters
+    ----------
+    op_name : str
+        The operator.
+    order : tuple of str
+        The parameters that come first, where the order is not that of the row.
+    defaults : dict, optional
+        Defaults that differ from those of the attributes, by parameter.
+    forms : dict, optional
+        What is done with an argument before it is given on, by parameter.
+    finish : function, optional
+        Makes the result from the call.
+    """
     make = get_global_func(maker_name(op_name), allow_missing=True)
     if make is None:
         return None
     op = Op.get(op_name)
-    signature = _ordered(_parameters(op))
+    given = _parameters(op)
+    defaults, forms = defaults or {}, forms or {}
+    changed = {p.name: p.replace(default=defaults.get(p.name, p.default)) for p in given}
+    signature = _ordered([*(changed.pop(name) for name in order), *changed.values()])
 
     def call(*args, **kwargs):
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        return make(*(_argument(value) for value in bound.arguments.values()))
+        values = bound.arguments
+        for name, form in forms.items():
+            values[name] = form(values[name])
+        result = make(*(_argument(values[p.name]) for p in given))
+        return finish(result) if finish else result
 
     call.__name__ = call.__qualname__ = op_name.rpartition(".")[2]
     call.__doc__ = f"{op.description}."

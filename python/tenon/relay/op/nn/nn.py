@@ -1,12 +1,152 @@
 """Operators of neural networks: functions that take several forms of an argument."""
 
+from ...._ffi.registry import get_global_func
+from ...expr import Constant, Expr, TupleWrapper, const
+from .. import _rows
 from . import _make
-from .utils import get_pad_tuple2d
+from .utils import get_pad_tuple1d, get_pad_tuple2d, get_pad_tuple3d
 
 
 def _tuple(value, n):
     """A number for all of n axes, or a number for each."""
     return (value,) * n if isinstance(value, int) else value
+
+
+_PADS = {1: get_pad_tuple1d, 2: get_pad_tuple2d, 3: get_pad_tuple3d}
+
+
+def _made(name, n, *spread, **more):
+    """The function of an operator with windows over n axes: one number stands for all axes in the
+    parameters `spread`, and paddings are spread to those before and after each axis."""
+    forms = {parameter: lambda value: _tuple(value, n) for parameter in spread}
+    if "strides" in spread:
+        forms["padding"] = _PADS[n]
+    function = _rows.wrapper(f"nn.{name}", forms=forms, **more)
+    function.__module__ = __name__
+    return function
+
+
+def _pool(name, n):
+    defaults = {"pool_size": (1,) * n, "strides": (1,) * n, "dilation": (1,) * n}
+    return _made(
+        name,
+        n,
+        "pool_size",
+        "strides",
+        "dilation",
+        defaults={**defaults, "padding": (0,) * n},
+    )
+
+
+def _adaptive(name, n):
+    return _rows.wrapper(
+        f"nn.{name}", forms={"output_size": lambda size: _tuple(size, 1) if size else []}
+    )
+
+
+max_pool1d, avg_pool1d = _pool("max_pool1d", 1), _pool("avg_pool1d", 1)
+max_pool2d, avg_pool2d = _pool("max_pool2d", 2), _pool("avg_pool2d", 2)
+max_pool3d, avg_pool3d = _pool("max_pool3d", 3), _pool("avg_pool3d", 3)
+adaptive_max_pool1d = _adaptive("adaptive_max_pool1d", 1)
+adaptive_avg_pool1d = _adaptive("adaptive_avg_pool1d", 1)
+adaptive_max_pool2d = _adaptive("adaptive_max_pool2d", 2)
+adaptive_avg_pool2d = _adaptive("adaptive_avg_pool2d", 2)
+adaptive_max_pool3d = _adaptive("adaptive_max_pool3d", 3)
+adaptive_avg_pool3d = _adaptive("adaptive_avg_pool3d", 3)
+batch_norm = _rows.wrapper("nn.batch_norm", finish=lambda call: TupleWrapper(call, 3))
+
+
+def global_max_pool1d(data, layout="NCW", out_layout=""):
+    """Largest element of each channel of each row; parameters as of `global_max_pool2d`."""
+    return _make.adaptive_max_pool1d(data, [1], layout, out_layout)
+
+
+def global_avg_pool1d(data, layout="NCW", out_layout=""):
+    """Mean of each channel of each row; parameters as of `global_avg_pool2d`."""
+    return _make.adaptive_avg_pool1d(data, [1], layout, out_layout)
+
+
+def global_max_pool3d(data, layout="NCDHW", out_layout=""):
+    """Largest element of each channel of each volume; parameters as of `global_max_pool2d`."""
+    return _make.adaptive_max_pool3d(data, [1, 1, 1], layout, out_layout)
+
+
+def global_avg_pool3d(data, layout="NCDHW", out_layout=""):
+    """Mean of each channel of each volume; parameters as of `global_avg_pool2d`."""
+    return _make.adaptive_avg_pool3d(data, [1, 1, 1], layout, out_layout)
+
+
+def dropout(data, rate=0.5):
+    """Data as it is: dropout does nothing outside of training.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        The data.
+    rate : float
+        Part of the elements that training sets to 0.
+
+    Returns
+    -------
+    TupleGetItem
+    """
+    return dropout_raw(data, rate)[0]
+
+
+def dropout_raw(data, rate=0.5):
+    """Data and the mask of what is kept; parameters as of `dropout`."""
+    return TupleWrapper(_make.dropout(data, rate), 2)
+
+
+def pad(data, pad_width, pad_value=0, pad_mode="constant"):
+    """Data with a border.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        The data.
+    pad_width : tuple of tuple of int, or RelayExpr
+        Numbers of elements before and after, for each axis.
+    pad_value : float or RelayExpr
+        What the border is made of.
+    pad_mode : str
+        "constant", "edge" (the nearest element) or "reflect".
+
+    Returns
+    -------
+    Call
+    """
+    if isinstance(pad_value, int | float):
+        pad_value = const(pad_value)
+    if isinstance(pad_width, Constant):
+        pad_width = [[int(x) for x in pair] for pair in pad_width.data.numpy()]
+    if isinstance(pad_width, Expr):
+        return _make_dynamic("pad")(data, pad_width, pad_value, pad_mode)
+    return _make.pad(data, pad_value, pad_width, pad_mode)
+
+
+def _make_dynamic(name):
+    """Maker of the form of an operator that takes its attributes as tensors."""
+    return get_global_func(f"relay.op.dyn.nn._make.{name}")
+
+
+def mirror_pad(data, pad_width, mode="SYMMETRIC"):
+    """Data with a border in which it is mirrored.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        The data.
+    pad_width : tuple of tuple of int
+        Numbers of elements before and after, for each axis.
+    mode : str
+        "SYMMETRIC": with the edge itself; "REFLECT": without.
+
+    Returns
+    -------
+    Call
+    """
+    return _make.mirror_pad(data, mode, pad_width)
 
 
 def conv2d(
@@ -70,4 +210,27 @@ def conv2d(
     )
 
 
-__all__ = ["conv2d"]
+__all__ = [
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "batch_norm",
+    "conv2d",
+    "dropout",
+    "dropout_raw",
+    "global_avg_pool1d",
+    "global_avg_pool3d",
+    "global_max_pool1d",
+    "global_max_pool3d",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+    "mirror_pad",
+    "pad",
+]
