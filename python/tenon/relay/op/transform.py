@@ -1,7 +1,7 @@
 """Operators that move elements: functions that take several forms of an argument."""
 
 from ...runtime.object_generic import ObjectGeneric
-from ..expr import Constant, Expr, Tuple
+from ..expr import Constant, Expr, Tuple, TupleWrapper, const
 from . import _make
 
 
@@ -85,4 +85,179 @@ def _make_dynamic(name):
     return get_global_func(f"relay.op.dyn._make.{name}")
 
 
-__all__ = ["concatenate", "reshape"]
+def _const(value, dtype=None):
+    return value if isinstance(value, Expr) else const(value, dtype)
+
+
+def _ints(values):
+    """A list of numbers, given as numbers, as a constant, or as arrays."""
+    if isinstance(values, Constant):
+        values = values.data.numpy().tolist()
+    if isinstance(values, int):
+        values = [values]
+    return [int(value) for value in values]
+
+
+def split(data, indices_or_sections, axis=0):
+    """Parts of a tensor along an axis.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        The tensor.
+    indices_or_sections : int or tuple of int
+        Number of equal parts, or where the parts after the first begin.
+    axis : int
+        The axis that is divided.
+
+    Returns
+    -------
+    TupleWrapper
+    """
+    if isinstance(indices_or_sections, int):
+        size = indices_or_sections
+    else:
+        indices_or_sections = _ints(indices_or_sections)
+        size = len(indices_or_sections) + 1
+    return TupleWrapper(_make.split(data, indices_or_sections, axis), size)
+
+
+def full(fill_value, shape=(), dtype=""):
+    """A tensor of one value.
+
+    Parameters
+    ----------
+    fill_value : RelayExpr
+        The value, a scalar.
+    shape : tuple of int
+        Extents of the tensor.
+    dtype : str
+        Type of its elements; that of the value by default.
+
+    Returns
+    -------
+    Call
+    """
+    return _make.full(fill_value, _ints(shape), dtype)
+
+
+def zeros(shape, dtype):
+    """A tensor of zeros.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Extents of the tensor.
+    dtype : str
+        Type of its elements.
+
+    Returns
+    -------
+    Call
+    """
+    return _make.zeros(_ints(shape), dtype)
+
+
+def ones(shape, dtype):
+    """A tensor of ones.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Extents of the tensor.
+    dtype : str
+        Type of its elements.
+
+    Returns
+    -------
+    Call
+    """
+    return _make.ones(_ints(shape), dtype)
+
+
+def arange(start, stop=None, step=None, dtype="float32"):
+    """Evenly spaced values.
+
+    Parameters
+    ----------
+    start : RelayExpr or number
+        First value; the end, from 0 on, where `stop` is not given.
+    stop : RelayExpr or number, optional
+        End, not reached.
+    step : RelayExpr or number, optional
+        Distance of the values; 1 by default.
+    dtype : str
+        Type of the values.
+
+    Returns
+    -------
+    Call
+    """
+    if stop is None:
+        start, stop = 0, start
+    start, stop = _const(start, dtype), _const(stop, dtype)
+    step = _const(1 if step is None else step, dtype)
+    return _make.arange(start, stop, step, start, stop, step, dtype)
+
+
+def gather(data, axis, indices):
+    """Elements of an axis by index, one for each index.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        The tensor.
+    axis : int
+        The axis that is indexed.
+    indices : RelayExpr
+        Indices, with as many axes as `data`.
+
+    Returns
+    -------
+    Call
+    """
+    return _make.gather(data, indices, axis)
+
+
+def strided_slice(data, begin, end, strides=None, axes=None, slice_mode="end"):
+    """Part of a tensor by begin, end and step along axes.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        The tensor.
+    begin : list of int
+        First index along each axis; negative ones count from the end.
+    end : list of int
+        Index after the last one, or numbers of elements.
+    strides : list of int, optional
+        Steps, which may be negative; 1 by default.
+    axes : list of int, optional
+        Axes that the lists are about; the first ones by default.
+    slice_mode : str
+        ``"end"``, or ``"size"`` where `end` holds numbers of elements, -1 for all that is left.
+
+    Returns
+    -------
+    Call
+    """
+    given = (begin, end, strides)
+    if any(isinstance(x, Expr) and not isinstance(x, Constant) for x in given):
+        return _make_dynamic("strided_slice")(data, begin, end, strides, slice_mode)
+    begin, end = _ints(begin), _ints(end)
+    strides = None if strides is None else _ints(strides)
+    axes = None if axes is None else _ints(axes)
+    return _make.strided_slice(data, begin, end, strides, axes, slice_mode)
+
+
+__all__ = [
+    "arange",
+    "concatenate",
+    "full",
+    "gather",
+    "ones",
+    "reshape",
+    "split",
+    "strided_slice",
+    "zeros",
+]

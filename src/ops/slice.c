@@ -1,0 +1,202 @@
+/* Parts of a tensor by begin, end and step along axes.
+
+     strided_slice(%x, begin=[0, -2], end=[3, 9], strides=[1, 1])     Tensor[(5, 4), float32] ->
+   Tensor[(3, 2), float32] slice_like(%x, %y)                                               the
+   first elements, as many as y has
+
+   As in numpy, negative begins and ends count from the end of the axis, what is out of range is cut
+   off, and a negative step runs backwards. With slice_mode "size" the ends are numbers of elements,
+   -1 for all that is left. */
+#include <string.h>
+
+#include "ir/imm.h"
+#include "ops/ops.h"
+
+enum { MAX_NDIM = 32 };
+
+#define TN_FIELDS_StridedSliceAttrs(F, S)                                                          \
+  F(S, REF, Array, begin, TN_OPT, "first index along each axis", "None")                           \
+  F(S, REF, Array, end, TN_OPT, "index after the last, or size", "None")                           \
+  F(S, REF, Array, strides, TN_OPT, "steps, 1 where none is given", "None")                        \
+  F(S, REF, Array, axes, TN_OPT, "axes that the lists are about; None: the first ones", "None")    \
+  F(S, REF, String, slice_mode, 0, "\"end\" or \"size\"", "\"end\"")
+#define TN_FIELDS_SliceLikeAttrs(F, S)                                                             \
+  F(S, REF, Array, axes, TN_OPT, "axes to cut; None: all", "None")
+#define SLICE_ATTRS(N)                                                                             \
+  N(StridedSliceAttrs, Attrs, "relay.attrs.StridedSliceAttrs", NODE, TREE, tn_no_hooks,            \
+    "attributes of strided_slice")                                                                 \
+  N(SliceLikeAttrs, Attrs, "relay.attrs.SliceLikeAttrs", NODE, TREE, tn_no_hooks,                  \
+    "attributes of slice_like")
+TN_NODES_LOCAL(SLICE_ATTRS)
+
+/* What is taken of one axis: elements begin, begin + stride, ..., size of them. */
+typedef struct {
+  tn_expr *begin, *size;
+  int64_t stride;
+} range;
+
+/* An index into [low, extent + high]; negative ones count from the end. */
+static tn_expr *clamp(tn_expr *extent, int64_t i, int64_t low, int64_t high) {
+  tn_expr *e = tir_const_int(extent->dtype, i);
+  if (i < 0) e = tir_add(e, extent);
+  e = tir_max(e, tir_const_int(extent->dtype, low));
+  return tir_min(e, tir_add(extent, tir_const_int(extent->dtype, high)));
+}
+
+/* An end or begin that is not given, or so far out that it means "all". */
+static int64_t at(const tn_arr *a, int64_t i, int64_t absent) {
+  int64_t v;
+  const tn_obj *o = a && i < a->len ? tn_arr_obj(a, i) : NULL;
+  if (!o || !tir_as_int(o, &v)) return absent;
+  const int64_t far = INT32_MAX;
+  return v > far ? far : v < -far ? -far : v;
+}
+
+static int slice_axis(const tn_StridedSliceAttrs *a, int64_t i, tn_expr *extent, range *out) {
+  bool by_size = strcmp(tn_cstr(a->slice_mode), "size") == 0;
+  int64_t stride = by_size ? 1 : at(a->strides, i, 1);
+  TN_CHECK(stride != 0, ValueError, NULL, "strided_slice: the stride of axis %lld is zero",
+           (long long)i);
+  bool back = stride < 0;
+  int64_t begin = at(a->begin, i, back ? INT32_MAX : 0),
+          end = at(a->end, i, back ? -INT32_MAX : INT32_MAX);
+  out->stride = stride;
+  if (relay_dim_is_any(extent)) {
+    bool whole = !back && stride == 1 && begin == 0 && (by_size ? end < 0 : end == INT32_MAX);
+    out->begin = tir_i32(0);
+    out->size = whole ? extent : relay_any();
+    return out->begin && out->size ? 0 : -1;
+  }
+  out->begin = clamp(extent, begin, back ? -1 : 0, back ? -1 : 0);
+  if (!out->begin) return -1;
+  tn_expr *stop =
+      by_size ? (end < 0 ? extent
+                         : tir_min(tir_add(out->begin, tir_const_int(extent->dtype, end)), extent))
+              : clamp(extent, end, back ? -1 : 0, back ? -1 : 0);
+  tn_expr *span = back ? tir_sub(out->begin, stop) : tir_sub(stop, out->begin);
+  tn_expr *step = tir_const_int(extent->dtype, back ? -stride : stride);
+  tn_expr *zero = tir_zero(extent->dtype);
+  out->size =
+      tir_max(tir_floordiv(tir_add(span, tir_sub(step, tir_one(extent->dtype))), step), zero);
+  return out->size ? 0 : -1;
+}
+
+/* The ranges of all axes. ValueError. */
+static int ranges(const tn_StridedSliceAttrs *a, const tn_arr *shape, range *out) {
+  TN_CHECK(shape->len <= MAX_NDIM, ValueError, NULL, "strided_slice: too many dimensions");
+  int64_t n = a->axes ? a->axes->len : a->begin ? a->begin->len : a->end ? a->end->len : 0;
+  TN_CHECK(n <= shape->len, ValueError, NULL, "strided_slice: %lld begins for %lld dimensions",
+           (long long)n, (long long)shape->len);
+  for (int64_t i = 0; i < shape->len; ++i)
+    out[i] = (range){tir_i32(0), (tn_expr *)tn_arr_obj(shape, i), 1};
+  for (int64_t i = 0; i < n; ++i) {
+    int64_t axis = a->axes ? relay_int_at(a->axes, i) : i;
+    if (axis < 0) axis += shape->len;
+    TN_CHECK(axis >= 0 && axis < shape->len, ValueError, NULL,
+             "strided_slice: axis %lld is out of range for %lld dimensions", (long long)axis,
+             (long long)shape->len);
+    TN_TRY(slice_axis(a, i, (tn_expr *)tn_arr_obj(shape, axis), &out[axis]));
+  }
+  return 0;
+}
+
+static tn_arr *sizes(const range *r, int64_t n) {
+  TN_VEC(v);
+  for (int64_t i = 0; i < n; ++i) TN_TRYP(tn_vec_push_obj(&v, r[i].size));
+  return tn_arr_from(&v);
+}
+
+static int slice_relation(relay_rel *r) {
+  range axes[MAX_NDIM];
+  RELAY_TENSOR(data, r, 0);
+  TN_TRY(ranges(r->attrs, data->shape, axes));
+  return relay_rel_result(r, relay_tensor_type(sizes(axes, data->shape->len), data->dtype));
+}
+
+typedef struct {
+  const tn_Tensor *data;
+  const range *axes;
+} sliced;
+
+static tn_expr *slice_element(void *ctx, tn_arr *indices) {
+  const sliced *s = ctx;
+  TN_VEC(v);
+  for (int64_t i = 0; i < indices->len; ++i) {
+    tn_expr *x = te_index(indices, i);
+    x = tir_mul(x, tir_const_int(x->dtype, s->axes[i].stride));
+    TN_TRYP(tn_vec_push_obj(&v, tir_add(x, s->axes[i].begin)));
+  }
+  return te_at(s->data, tn_arr_from(&v));
+}
+
+static tn_arr *slice(const relay_compute *c) {
+  range axes[MAX_NDIM];
+  const tn_Tensor *data = relay_input(c, 0);
+  TN_TRYP(ranges(c->attrs, data->shape, axes));
+  sliced s = {data, axes};
+  tn_arr *shape = sizes(axes, data->shape->len);
+  return tn_arr_of(1, te_compute(shape, slice_element, &s, "T_strided_slice", TE_INJECTIVE));
+}
+
+/* ---- slice_like ---- */
+
+static tn_arr *like_shape(const tn_SliceLikeAttrs *a, const tn_arr *data, const tn_arr *like) {
+  tn_obj *out[MAX_NDIM];
+  TN_VEC(v);
+  TN_CHECKP(data->len <= MAX_NDIM, ValueError, NULL, "slice_like: too many dimensions");
+  for (int64_t i = 0; i < data->len; ++i) out[i] = tn_arr_obj(data, i);
+  int64_t n = a->axes && a->axes->len ? a->axes->len
+              : like->len < data->len ? like->len
+                                      : data->len;
+  for (int64_t i = 0; i < n; ++i) {
+    int64_t axis = a->axes && a->axes->len ? relay_int_at(a->axes, i) : i, x, y;
+    if (axis < 0) axis += data->len;
+    TN_CHECKP(axis >= 0 && axis < data->len && axis < like->len, ValueError, NULL,
+              "slice_like: axis %lld is out of range", (long long)axis);
+    bool known = tir_as_int(out[axis], &x) && tir_as_int(tn_arr_obj(like, axis), &y);
+    TN_CHECKP(!known || y <= x, ValueError, NULL,
+              "slice_like: dimension %lld: %lld elements of %lld", (long long)axis, (long long)y,
+              (long long)x);
+    out[axis] = tn_arr_obj(like, axis);
+  }
+  for (int64_t i = 0; i < data->len; ++i) TN_TRYP(tn_vec_push_obj(&v, out[i]));
+  return tn_arr_from(&v);
+}
+
+static int like_relation(relay_rel *r) {
+  RELAY_TENSOR(data, r, 0);
+  RELAY_TENSOR(like, r, 1);
+  return relay_rel_result(
+      r, relay_tensor_type(like_shape(r->attrs, data->shape, like->shape), data->dtype));
+}
+
+static tn_expr *same_element(void *ctx, tn_arr *indices) { return te_at(ctx, indices); }
+
+static tn_arr *like(const relay_compute *c) {
+  tn_Tensor *data = relay_input(c, 0);
+  tn_arr *shape = like_shape(c->attrs, data->shape, relay_input(c, 1)->shape);
+  return tn_arr_of(1, te_compute(shape, same_element, data, "T_slice_like", TE_INJECTIVE));
+}
+
+static const relay_op_row rows[] = {
+    {.name = "strided_slice",
+     .inputs = "data",
+     .attrs = &tn_type_StridedSliceAttrs,
+     .level = 4,
+     .pattern = RELAY_INJECTIVE,
+     .rel_name = "StridedSlice",
+     .rel = slice_relation,
+     .compute = slice,
+     .doc = "part of the tensor by begin, end and step along axes"},
+    {.name = "slice_like",
+     .inputs = "data shape_like",
+     .attrs = &tn_type_SliceLikeAttrs,
+     .level = 10,
+     .pattern = RELAY_INJECTIVE,
+     .rel_name = "SliceLike",
+     .rel = like_relation,
+     .compute = like,
+     .doc = "the first elements of axes, as many as another tensor has"},
+};
+
+RELAY_FAMILY(slice, SLICE_ATTRS)

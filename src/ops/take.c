@@ -1,0 +1,293 @@
+/* Elements by index.
+
+     take(%x, %i, axis=0)                 rows of x: (Tensor[(5, 3)], Tensor[(2)]) -> Tensor[(2, 3)]
+     gather(%x, %i, axis=1)               r[i][j] = x[i][indices[i][j]]
+     gather_nd(%x, %i)                    the first axis of the indices holds coordinates
+     one_hot(%i, on, off, depth=4)        Tensor[(3), int32] -> Tensor[(3, 4), float32] */
+#include <string.h>
+
+#include "ir/imm.h"
+#include "ops/ops.h"
+
+#define TN_FIELDS_TakeAttrs(F, S)                                                                  \
+  F(S, REF, PrimExpr, axis, TN_OPT, "axis that is indexed; None: all of data, flat", "None")       \
+  F(S, I64, , batch_dims, 0, "axes that data and indices share", "0")                              \
+  F(S, REF, String, mode, 0, "indices out of range: \"clip\", \"wrap\", \"fast\" (not checked)",   \
+    "\"clip\"")
+#define TN_FIELDS_GatherAttrs(F, S) F(S, I64, , axis, 0, "axis that is indexed")
+#define TN_FIELDS_GatherNDAttrs(F, S)                                                              \
+  F(S, I64, , batch_dims, 0, "axes that data and indices share", "0")                              \
+  F(S, REF, PrimExpr, index_rank, TN_OPT, "number of coordinates where it is not known", "None")
+#define TN_FIELDS_OneHotAttrs(F, S)                                                                \
+  F(S, I64, , depth, 0, "extent of the new axis")                                                  \
+  F(S, I64, , axis, 0, "place of the new axis", "-1")                                              \
+  F(S, DTYPE, , dtype, 0, "type of the result", "\"\"")
+#define TAKE_ATTRS(N)                                                                              \
+  N(TakeAttrs, Attrs, "relay.attrs.TakeAttrs", NODE, TREE, tn_no_hooks, "attributes of take")      \
+  N(GatherAttrs, Attrs, "relay.attrs.GatherAttrs", NODE, TREE, tn_no_hooks,                        \
+    "attributes of gather")                                                                        \
+  N(GatherNDAttrs, Attrs, "relay.attrs.GatherNDAttrs", NODE, TREE, tn_no_hooks,                    \
+    "attributes of gather_nd")                                                                     \
+  N(OneHotAttrs, Attrs, "relay.attrs.OneHotAttrs", NODE, TREE, tn_no_hooks, "attributes of one_hot")
+TN_NODES_LOCAL(TAKE_ATTRS)
+
+static int push_range(tn_vec *v, const tn_arr *a, int64_t from, int64_t to) {
+  for (int64_t i = from; i < to; ++i) TN_TRY(tn_vec_push_obj(v, tn_arr_obj(a, i)));
+  return 0;
+}
+
+static int check_integers(const relay_rel *r, const tn_TensorType *t) {
+  RELAY_CHECK(r, ir_is_integral(t->dtype), "indices of take must be tensor of integer, got %s",
+              TN_DT(t->dtype));
+  return 0;
+}
+
+/* ---- take ---- */
+
+/* @return the axis, or -1 for flat data; -2: ValueError */
+static int64_t take_axis(const tn_TakeAttrs *a, int64_t ndim) {
+  int64_t axis;
+  if (!a->axis || !tir_as_int((tn_obj *)a->axis, &axis)) return -1;
+  if (axis < 0) axis += ndim;
+  if (axis >= 0 && axis < ndim) return axis;
+  return (void)TN_RAISE(ValueError, NULL, "take: axis %lld is out of range for %lld dimensions",
+                        (long long)axis, (long long)ndim),
+         -2;
+}
+
+static tn_arr *taken(const tn_TakeAttrs *a, int64_t axis, const tn_arr *data,
+                     const tn_arr *indices) {
+  TN_VEC(v);
+  int64_t batch = a->batch_dims < 0 ? a->batch_dims + indices->len : a->batch_dims;
+  if (axis < 0) return (tn_arr *)(uintptr_t)indices;
+  TN_TRYP(push_range(&v, data, 0, axis));
+  TN_TRYP(push_range(&v, indices, batch, indices->len));
+  TN_TRYP(push_range(&v, data, axis + 1, data->len));
+  return tn_arr_from(&v);
+}
+
+static int take_relation(relay_rel *r) {
+  const tn_TakeAttrs *a = r->attrs;
+  RELAY_TENSOR(data, r, 0);
+  RELAY_TENSOR(indices, r, 1);
+  TN_TRY(check_integers(r, indices));
+  int64_t axis = take_axis(a, data->shape->len);
+  if (axis == -2) return RELAY_FAILED;
+  RELAY_CHECK(r, a->batch_dims <= indices->shape->len && (axis < 0 || a->batch_dims <= axis),
+              "batch_dims %lld is larger than the axis or the dimensions of the indices",
+              (long long)a->batch_dims);
+  return relay_rel_result(
+      r, relay_tensor_type(taken(a, axis, data->shape, indices->shape), data->dtype));
+}
+
+/* An index brought into range as the mode says. */
+static tn_expr *in_range(const char *mode, tn_expr *i, tn_expr *extent) {
+  extent = tir_cast(i->dtype, extent, NULL);
+  tn_expr *zero = tir_zero(i->dtype), *one = tir_one(i->dtype);
+  if (strcmp(mode, "fast") == 0) return i;
+  if (strcmp(mode, "wrap") == 0) return tir_floormod(i, extent);
+  return tir_min(tir_max(i, zero), tir_sub(extent, one));
+}
+
+/* Coordinates in row-major order of a flat index. */
+static int flat_index(const tn_arr *shape, tn_expr *place, tn_vec *out) {
+  tn_expr *index[32];
+  TN_CHECK(shape->len <= 32, ValueError, NULL, "take: too many dimensions");
+  for (int64_t i = shape->len; i-- > 0;) {
+    tn_expr *extent = tir_cast(place->dtype, (tn_expr *)tn_arr_obj(shape, i), NULL);
+    index[i] = i ? tir_floormod(place, extent) : place;
+    place = i ? tir_floordiv(place, extent) : place;
+  }
+  for (int64_t i = 0; i < shape->len; ++i) TN_TRY(tn_vec_push_obj(out, index[i]));
+  return 0;
+}
+
+static tn_expr *take_element(void *ctx, tn_arr *at) {
+  const relay_compute *c = ctx;
+  const tn_TakeAttrs *a = c->attrs;
+  const tn_Tensor *data = relay_input(c, 0), *indices = relay_input(c, 1);
+  const char *mode = tn_cstr(a->mode);
+  int64_t axis = take_axis(a, data->shape->len), n = indices->shape->len;
+  int64_t batch = a->batch_dims < 0 ? a->batch_dims + n : a->batch_dims;
+  TN_VEC(where);
+  TN_VEC(v);
+  if (axis < 0) {
+    tn_expr *size = tir_i32(1);
+    for (int64_t i = 0; i < data->shape->len; ++i) size = tir_mul(size, te_extent(data, i));
+    TN_TRYP(flat_index(data->shape, in_range(mode, te_at(indices, at), size), &v));
+    return te_at(data, tn_arr_from(&v));
+  }
+  TN_TRYP(push_range(&where, at, 0, batch));
+  TN_TRYP(push_range(&where, at, axis, axis + n - batch));
+  tn_expr *i = te_at(indices, tn_arr_from(&where));
+  TN_TRYP(push_range(&v, at, 0, axis));
+  TN_TRYP(tn_vec_push_obj(&v, in_range(mode, i, te_extent(data, axis))));
+  TN_TRYP(push_range(&v, at, axis + n - batch, at->len));
+  return te_at(data, tn_arr_from(&v));
+}
+
+static tn_arr *take(const relay_compute *c) {
+  const tn_Tensor *data = relay_input(c, 0);
+  int64_t axis = take_axis(c->attrs, data->shape->len);
+  tn_arr *shape = taken(c->attrs, axis, data->shape, relay_input(c, 1)->shape);
+  return tn_arr_of(1,
+                   te_compute(shape, take_element, (void *)(uintptr_t)c, "T_take", TE_INJECTIVE));
+}
+
+/* ---- gather ---- */
+
+static int gather_relation(relay_rel *r) {
+  RELAY_TENSOR(data, r, 0);
+  RELAY_TENSOR(indices, r, 1);
+  TN_TRY(check_integers(r, indices));
+  int64_t axis = relay_rel_axis(r, ((const tn_GatherAttrs *)r->attrs)->axis, data->shape->len);
+  if (axis < 0) return RELAY_FAILED;
+  RELAY_CHECK(r, indices->shape->len == data->shape->len,
+              "indices must have the dimensions of data: %s and %s", relay_type_text(indices),
+              relay_type_text(data));
+  for (int64_t i = 0; i < data->shape->len; ++i)
+    RELAY_CHECK(r, i == axis || relay_dim_equal(relay_dim(data, i), relay_dim(indices, i)) != 0,
+                "dimension %lld of the indices does not equal that of data", (long long)i);
+  return relay_rel_result(r, relay_tensor_type(indices->shape, data->dtype));
+}
+
+/* Negative indices count from the end. */
+static tn_expr *from_end(tn_expr *i, tn_expr *extent) {
+  if (ir_is_uint(i->dtype)) return i;
+  return tir_select(tir_lt(i, tir_zero(i->dtype)), tir_add(i, tir_cast(i->dtype, extent, NULL)), i,
+                    NULL);
+}
+
+static tn_expr *gather_element(void *ctx, tn_arr *at) {
+  const relay_compute *c = ctx;
+  const tn_Tensor *data = relay_input(c, 0);
+  int64_t axis = ((const tn_GatherAttrs *)c->attrs)->axis;
+  if (axis < 0) axis += data->shape->len;
+  TN_VEC(v);
+  TN_TRYP(push_range(&v, at, 0, axis));
+  TN_TRYP(tn_vec_push_obj(&v, from_end(te_at(relay_input(c, 1), at), te_extent(data, axis))));
+  TN_TRYP(push_range(&v, at, axis + 1, at->len));
+  return te_at(data, tn_arr_from(&v));
+}
+
+static tn_arr *gather(const relay_compute *c) {
+  return tn_arr_of(1, te_compute(relay_input(c, 1)->shape, gather_element, (void *)(uintptr_t)c,
+                                 "T_gather", TE_INJECTIVE));
+}
+
+/* ---- gather_nd ---- */
+
+/* Number of coordinates: the first extent of the indices, which must be known. */
+static int64_t coordinates(const void *attrs, const tn_arr *indices) {
+  const tn_GatherNDAttrs *a = attrs;
+  int64_t n;
+  if (indices->len && tir_as_int(tn_arr_obj(indices, 0), &n)) return n;
+  return a->index_rank && tir_as_int((tn_obj *)a->index_rank, &n) ? n : -1;
+}
+
+static tn_arr *gathered_nd(const tn_GatherNDAttrs *a, const tn_arr *data, const tn_arr *indices,
+                           int64_t n) {
+  TN_VEC(v);
+  TN_TRYP(push_range(&v, indices, 1, indices->len));
+  TN_TRYP(push_range(&v, data, n + a->batch_dims, data->len));
+  return tn_arr_from(&v);
+}
+
+static int gather_nd_relation(relay_rel *r) {
+  const tn_GatherNDAttrs *a = r->attrs;
+  RELAY_TENSOR(data, r, 0);
+  RELAY_TENSOR(indices, r, 1);
+  TN_TRY(check_integers(r, indices));
+  int64_t n = coordinates(a, indices->shape);
+  RELAY_CHECK(r, n >= 0,
+              "the number of coordinates (first dimension of the indices) must be known");
+  RELAY_CHECK(r, n + a->batch_dims <= data->shape->len, "%lld coordinates for %lld dimensions",
+              (long long)(n + a->batch_dims), (long long)data->shape->len);
+  return relay_rel_result(
+      r, relay_tensor_type(gathered_nd(a, data->shape, indices->shape, n), data->dtype));
+}
+
+static tn_expr *gather_nd_element(void *ctx, tn_arr *at) {
+  const relay_compute *c = ctx;
+  const tn_GatherNDAttrs *a = c->attrs;
+  const tn_Tensor *data = relay_input(c, 0), *indices = relay_input(c, 1);
+  int64_t n = coordinates(a, indices->shape), own = indices->shape->len - 1;
+  TN_VEC(v);
+  TN_TRYP(push_range(&v, at, 0, a->batch_dims));
+  for (int64_t k = 0; k < n; ++k) {
+    TN_VEC(where);
+    TN_TRYP(tn_vec_push_obj(&where, tir_i32((int32_t)k)));
+    TN_TRYP(push_range(&where, at, 0, own));
+    tn_expr *i = te_at(indices, tn_arr_from(&where));
+    if (!i) return NULL;
+    TN_TRYP(tn_vec_push_obj(&v, from_end(i, te_extent(data, k + a->batch_dims))));
+  }
+  TN_TRYP(push_range(&v, at, own, at->len));
+  return te_at(data, tn_arr_from(&v));
+}
+
+static tn_arr *gather_nd(const relay_compute *c) {
+  const tn_arr *data = relay_input(c, 0)->shape, *indices = relay_input(c, 1)->shape;
+  tn_arr *shape = gathered_nd(c->attrs, data, indices, coordinates(c->attrs, indices));
+  return tn_arr_of(
+      1, te_compute(shape, gather_nd_element, (void *)(uintptr_t)c, "T_gather_nd", TE_INJECTIVE));
+}
+
+/* ---- one_hot ---- */
+
+static tn_arr *one_hot_shape(const tn_OneHotAttrs *a, const tn_arr *indices) {
+  TN_VEC(v);
+  int64_t axis = a->axis < 0 ? a->axis + indices->len + 1 : a->axis;
+  TN_TRYP(push_range(&v, indices, 0, axis));
+  TN_TRYP(tn_vec_push_obj(&v, a->depth == (int32_t)a->depth ? tir_i32((int32_t)a->depth)
+                                                            : tir_i64(a->depth)));
+  TN_TRYP(push_range(&v, indices, axis, indices->len));
+  return tn_arr_from(&v);
+}
+
+static int one_hot_relation(relay_rel *r) {
+  const tn_OneHotAttrs *a = r->attrs;
+  RELAY_TENSOR(indices, r, 0);
+  RELAY_CHECK(r, a->depth > 0, "Depth must be positive");
+  if (relay_rel_axis(r, a->axis, indices->shape->len + 1) < 0) return RELAY_FAILED;
+  return relay_rel_result(r, relay_tensor_type(one_hot_shape(a, indices->shape), a->dtype));
+}
+
+static tn_expr *one_hot_element(void *ctx, tn_arr *at) {
+  const relay_compute *c = ctx;
+  const tn_OneHotAttrs *a = c->attrs;
+  int64_t axis = a->axis < 0 ? a->axis + at->len : a->axis;
+  TN_VEC(v);
+  TN_TRYP(push_range(&v, at, 0, axis));
+  TN_TRYP(push_range(&v, at, axis + 1, at->len));
+  tn_expr *i = te_at(relay_input(c, 0), tn_arr_from(&v)), *none = NULL;
+  if (!i) return none;
+  tn_expr *on = tir_cast(a->dtype, te_at(relay_input(c, 1), tn_arr_of(0)), NULL);
+  tn_expr *off = tir_cast(a->dtype, te_at(relay_input(c, 2), tn_arr_of(0)), NULL);
+  return tir_select(tir_eq(i, tir_cast(i->dtype, te_index(at, axis), NULL)), on, off, NULL);
+}
+
+static tn_arr *one_hot(const relay_compute *c) {
+  tn_arr *shape = one_hot_shape(c->attrs, relay_input(c, 0)->shape);
+  return tn_arr_of(
+      1, te_compute(shape, one_hot_element, (void *)(uintptr_t)c, "T_one_hot", TE_INJECTIVE));
+}
+
+#define TAKE(name_, inputs_, attrs_, level_, pattern_, rel_name_, function, doc_)                  \
+  {                                                                                                \
+    .name = name_, .inputs = inputs_, .attrs = &tn_type_##attrs_, .level = level_,                 \
+    .pattern = pattern_, .rel_name = rel_name_, .rel = function##_relation, .compute = function,   \
+    .doc = doc_                                                                                    \
+  }
+static const relay_op_row rows[] = {
+    TAKE("take", "data indices", TakeAttrs, 3, RELAY_INJECTIVE, "Take", take,
+         "elements or slices by index"),
+    TAKE("gather", "data indices", GatherAttrs, 3, RELAY_INJECTIVE, "Gather", gather,
+         "elements of an axis by index, one for each index"),
+    TAKE("gather_nd", "data indices", GatherNDAttrs, 3, RELAY_INJECTIVE, "GatherND", gather_nd,
+         "elements or slices by their coordinates"),
+    TAKE("one_hot", "indices on_value off_value", OneHotAttrs, 10, RELAY_OUT_ELEMWISE_FUSABLE,
+         "OneHot", one_hot, "one value where the index says, another one elsewhere"),
+};
+
+RELAY_FAMILY(take, TAKE_ATTRS)
