@@ -900,105 +900,28 @@ class Var(RelayExpr):
     type_annotation: Type | None
     """its type as far as it is written down"""
 
-class AdaptivePool1DAttrs(Attrs):
-    """attributes of nn.adaptive_avg_pool1d (type key relay.attrs.AdaptivePool1DAttrs)"""
-    output_size: Array | None
-    """extents of the result, those of data when empty"""
-    layout: str
-    """layout of data"""
-    out_layout: str
-    """layout of the result, that of data when empty"""
+class ArangeAttrs(Attrs):
+    """attributes of arange (type key relay.attrs.ArangeAttrs)"""
+    start: RelayExpr | None
+    """first value"""
+    stop: RelayExpr | None
+    """end, not reached"""
+    step: RelayExpr | None
+    """distance of values"""
+    dtype: str
+    """type of the values"""
 
-class AdaptivePool2DAttrs(Attrs):
-    """attributes of nn.adaptive_avg_pool2d (type key relay.attrs.AdaptivePool2DAttrs)"""
-    output_size: Array | None
-    """extents of the result, those of data when empty"""
-    layout: str
-    """layout of data"""
-    out_layout: str
-    """layout of the result, that of data when empty"""
+class CastAttrs(Attrs):
+    """attributes of cast (type key relay.attrs.CastAttrs)"""
+    dtype: str
+    """type of the result's elements"""
 
-class AdaptivePool3DAttrs(Attrs):
-    """attributes of nn.adaptive_avg_pool3d (type key relay.attrs.AdaptivePool3DAttrs)"""
-    output_size: Array | None
-    """extents of the result, those of data when empty"""
-    layout: str
-    """layout of data"""
-    out_layout: str
-    """layout of the result, that of data when empty"""
-
-class AvgPool1DAttrs(Attrs):
-    """attributes of nn.avg_pool1d (type key relay.attrs.AvgPool1DAttrs)"""
-    pool_size: Array
-    """extents of the window"""
-    strides: Array
-    """steps of the window"""
-    dilation: Array
-    """distance of neighbouring elements of the window"""
-    padding: Array
-    """border: one number, one for each axis, or those before and after"""
-    layout: str
-    """layout of data"""
-    out_layout: str
-    """layout of the result, that of data when empty"""
-    ceil_mode: bool
-    """round the extents of the result up"""
-    count_include_pad: bool
-    """does the border count in the mean?"""
-
-class AvgPool2DAttrs(Attrs):
-    """attributes of nn.avg_pool2d (type key relay.attrs.AvgPool2DAttrs)"""
-    pool_size: Array
-    """extents of the window"""
-    strides: Array
-    """steps of the window"""
-    dilation: Array
-    """distance of neighbouring elements of the window"""
-    padding: Array
-    """border: one number, one for each axis, or those before and after"""
-    layout: str
-    """layout of data"""
-    out_layout: str
-    """layout of the result, that of data when empty"""
-    ceil_mode: bool
-    """round the extents of the result up"""
-    count_include_pad: bool
-    """does the border count in the mean?"""
-
-class AvgPool3DAttrs(Attrs):
-    """attributes of nn.avg_pool3d (type key relay.attrs.AvgPool3DAttrs)"""
-    pool_size: Array
-    """extents of the window"""
-    strides: Array
-    """steps of the window"""
-    dilation: Array
-    """distance of neighbouring elements of the window"""
-    padding: Array
-    """border: one number, one for each axis, or those before and after"""
-    layout: str
-    """layout of data"""
-    out_layout: str
-    """layout of the result, that of data when empty"""
-    ceil_mode: bool
-    """round the extents of the result up"""
-    count_include_pad: bool
-    """does the border count in the mean?"""
-
-class BatchNormAttrs(Attrs):
-    """attributes of nn.batch_norm (type key relay.attrs.BatchNormAttrs)"""
-    axis: int
-    """axis of channels"""
-    epsilon: float
-    """added to the variance"""
-    center: bool
-    """is beta added?"""
-    scale: bool
-    """is gamma multiplied?"""
-
-class BiasAddAttrs(Attrs):
-    """attributes of nn.bias_add (type key relay.attrs.BiasAddAttrs)"""
-    axis: int
-    """axis of channels; negative ones count from the end"""
+class ClipAttrs(Attrs):
+    """attributes of clip (type key relay.attrs.ClipAttrs)"""
+    a_min: float
+    """least value"""
+    a_max: float
+    """greatest value"""
 
 class ConcatenateAttrs(Attrs):
     """attributes of concatenate (type key relay.attrs.ConcatenateAttrs)"""
@@ -1043,147 +966,45 @@ class DenseAttrs(Attrs):
     meta_schedule_original_shape: Array
     """shape of weight before a rewrite"""
 
-class DropoutAttrs(Attrs):
-    """attributes of nn.dropout (type key relay.attrs.DropoutAttrs)"""
-    rate: float
-    """part of the elements that training sets to 0"""
-
-class GlobalPool2DAttrs(Attrs):
-    """attributes of nn.global_avg_pool2d (type key relay.attrs.GlobalPool2DAttrs)"""
-    layout: str
-    """layout of data"""
-    out_layout: str
-    """layout of the result, that of data when empty"""
-
-class GroupNormAttrs(Attrs):
-    """attributes of nn.group_norm (type key relay.attrs.GroupNormAttrs)"""
-    num_groups: int
-    """groups of channels"""
+class ExpandDimsAttrs(Attrs):
+    """attributes of expand_dims (type key relay.attrs.ExpandDimsAttrs)"""
     axis: int
-    """axis of channels"""
-    epsilon: float
-    """added to the variance"""
-    center: bool
-    """is beta added?"""
-    scale: bool
-    """is gamma multiplied?"""
+    """where new axes go; negative ones count from the end of the result"""
+    num_newaxis: int
+    """how many"""
 
-class InstanceNormAttrs(Attrs):
-    """attributes of nn.instance_norm (type key relay.attrs.InstanceNormAttrs)"""
+class GatherAttrs(Attrs):
+    """attributes of gather (type key relay.attrs.GatherAttrs)"""
     axis: int
-    """axis of channels"""
-    epsilon: float
-    """added to the variance"""
-    center: bool
-    """is beta added?"""
-    scale: bool
-    """is gamma multiplied?"""
+    """axis that is indexed"""
 
-class L2NormalizeAttrs(Attrs):
-    """attributes of nn.l2_normalize (type key relay.attrs.L2NormalizeAttrs)"""
-    eps: float
-    """the least that is divided by, squared"""
-    axis: Array | None
-    """axes that are summed over, all of them when None"""
+class GatherNDAttrs(Attrs):
+    """attributes of gather_nd (type key relay.attrs.GatherNDAttrs)"""
+    batch_dims: int
+    """axes that data and indices share"""
+    index_rank: PrimExpr | None
+    """number of coordinates where it is not known"""
 
-class LRNAttrs(Attrs):
-    """attributes of nn.lrn (type key relay.attrs.LRNAttrs)"""
-    size: int
-    """number of neighbouring channels"""
+class InitOpAttrs(Attrs):
+    """attributes of broadcast_to and of tensors made of one value (type key relay.attrs.InitOpAttrs)"""
+    shape: Array
+    """extents of the result"""
+    dtype: str
+    """type of its elements"""
+
+class NdarraySizeAttrs(Attrs):
+    """attributes of ndarray_size (type key relay.attrs.NdarraySizeAttrs)"""
+    dtype: str
+    """type of the number"""
+
+class OneHotAttrs(Attrs):
+    """attributes of one_hot (type key relay.attrs.OneHotAttrs)"""
+    depth: int
+    """extent of the new axis"""
     axis: int
-    """axis of channels"""
-    bias: float
-    """what is added"""
-    alpha: float
-    """factor of the sum of squares"""
-    beta: float
-    """exponent"""
-
-class LayerNormAttrs(Attrs):
-    """attributes of nn.layer_norm (type key relay.attrs.LayerNormAttrs)"""
-    axis: int
-    """axis that is normalised"""
-    epsilon: float
-    """added to the variance"""
-    center: bool
-    """is beta added?"""
-    scale: bool
-    """is gamma multiplied?"""
-
-class LeakyReluAttrs(Attrs):
-    """attributes of nn.leaky_relu (type key relay.attrs.LeakyReluAttrs)"""
-    alpha: float
-    """slope of negative numbers"""
-
-class MaxPool1DAttrs(Attrs):
-    """attributes of nn.max_pool1d (type key relay.attrs.MaxPool1DAttrs)"""
-    pool_size: Array
-    """extents of the window"""
-    strides: Array
-    """steps of the window"""
-    dilation: Array
-    """distance of neighbouring elements of the window"""
-    padding: Array
-    """border: one number, one for each axis, or those before and after"""
-    layout: str
-    """layout of data"""
-    out_layout: str
-    """layout of the result, that of data when empty"""
-    ceil_mode: bool
-    """round the extents of the result up"""
-
-class MaxPool2DAttrs(Attrs):
-    """attributes of nn.max_pool2d (type key relay.attrs.MaxPool2DAttrs)"""
-    pool_size: Array
-    """extents of the window"""
-    strides: Array
-    """steps of the window"""
-    dilation: Array
-    """distance of neighbouring elements of the window"""
-    padding: Array
-    """border: one number, one for each axis, or those before and after"""
-    layout: str
-    """layout of data"""
-    out_layout: str
-    """layout of the result, that of data when empty"""
-    ceil_mode: bool
-    """round the extents of the result up"""
-
-class MaxPool3DAttrs(Attrs):
-    """attributes of nn.max_pool3d (type key relay.attrs.MaxPool3DAttrs)"""
-    pool_size: Array
-    """extents of the window"""
-    strides: Array
-    """steps of the window"""
-    dilation: Array
-    """distance of neighbouring elements of the window"""
-    padding: Array
-    """border: one number, one for each axis, or those before and after"""
-    layout: str
-    """layout of data"""
-    out_layout: str
-    """layout of the result, that of data when empty"""
-    ceil_mode: bool
-    """round the extents of the result up"""
-
-class MirrorPadAttrs(Attrs):
-    """attributes of nn.mirror_pad (type key relay.attrs.MirrorPadAttrs)"""
-    mode: str
-    """"SYMMETRIC": with the edge itself; "REFLECT": without"""
-    pad_width: Array
-    """elements before and after each axis"""
-
-class PReluAttrs(Attrs):
-    """attributes of nn.prelu (type key relay.attrs.PReluAttrs)"""
-    axis: int
-    """axis of channels"""
-
-class PadAttrs(Attrs):
-    """attributes of nn.pad (type key relay.attrs.PadAttrs)"""
-    pad_width: Array
-    """elements before and after each axis; negative ones cut off"""
-    pad_mode: str
-    """"constant", "edge" or "reflect" """
+    """place of the new axis"""
+    dtype: str
+    """type of the result"""
 
 class ReduceAttrs(Attrs):
     """attributes of reductions (type key relay.attrs.ReduceAttrs)"""
@@ -1194,6 +1015,13 @@ class ReduceAttrs(Attrs):
     exclude: bool
     """reduce the axes that are not in `axis` instead"""
 
+class RepeatAttrs(Attrs):
+    """attributes of repeat (type key relay.attrs.RepeatAttrs)"""
+    repeats: int
+    """how often each element"""
+    axis: int
+    """along which axis"""
+
 class ReshapeAttrs(Attrs):
     """attributes of reshape (type key relay.attrs.ReshapeAttrs)"""
     newshape: Array
@@ -1201,10 +1029,69 @@ class ReshapeAttrs(Attrs):
     allowzero: bool
     """0 is an extent, not a code"""
 
-class SoftmaxAttrs(Attrs):
-    """attributes of nn.softmax (type key relay.attrs.SoftmaxAttrs)"""
+class ReverseAttrs(Attrs):
+    """attributes of reverse (type key relay.attrs.ReverseAttrs)"""
     axis: int
-    """axis along which results sum to 1"""
+    """axis to turn around"""
+
+class ShapeOfAttrs(Attrs):
+    """attributes of shape_of (type key relay.attrs.ShapeOfAttrs)"""
+    dtype: str
+    """type of the numbers"""
+
+class SliceLikeAttrs(Attrs):
+    """attributes of slice_like (type key relay.attrs.SliceLikeAttrs)"""
+    axes: Array | None
+    """axes to cut; None: all"""
+
+class SplitAttrs(Attrs):
+    """attributes of split (type key relay.attrs.SplitAttrs)"""
+    indices_or_sections: Any
+    """number of equal parts, or where parts after the first begin"""
+    axis: int
+    """axis that is divided"""
+
+class SqueezeAttrs(Attrs):
+    """attributes of squeeze (type key relay.attrs.SqueezeAttrs)"""
+    axis: Array | None
+    """axes of extent 1 to drop; None: all of them"""
+
+class StackAttrs(Attrs):
+    """attributes of stack (type key relay.attrs.StackAttrs)"""
+    axis: int
+    """place of the new axis"""
+
+class StridedSliceAttrs(Attrs):
+    """attributes of strided_slice (type key relay.attrs.StridedSliceAttrs)"""
+    begin: Array | None
+    """first index along each axis"""
+    end: Array | None
+    """index after the last, or size"""
+    strides: Array | None
+    """steps, 1 where none is given"""
+    axes: Array | None
+    """axes that the lists are about; None: the first ones"""
+    slice_mode: str
+    """"end" or "size" """
+
+class TakeAttrs(Attrs):
+    """attributes of take (type key relay.attrs.TakeAttrs)"""
+    axis: PrimExpr | None
+    """axis that is indexed; None: all of data, flat"""
+    batch_dims: int
+    """axes that data and indices share"""
+    mode: str
+    """indices out of range: "clip", "wrap", "fast" (not checked)"""
+
+class TileAttrs(Attrs):
+    """attributes of tile (type key relay.attrs.TileAttrs)"""
+    reps: Array
+    """how often along each axis"""
+
+class TransposeAttrs(Attrs):
+    """attributes of transpose (type key relay.attrs.TransposeAttrs)"""
+    axes: Array | None
+    """which axis of the input each axis is; None: opposite order"""
 
 class ADT(Object):
     """tag and fields: a tuple or a constructed value (type key runtime.ADT)"""
