@@ -900,6 +900,33 @@ class Var(RelayExpr):
     type_annotation: Type | None
     """its type as far as it is written down"""
 
+class AdaptivePool1DAttrs(Attrs):
+    """attributes of nn.adaptive_avg_pool1d (type key relay.attrs.AdaptivePool1DAttrs)"""
+    output_size: Array | None
+    """extents of the result, those of data when empty"""
+    layout: str
+    """layout of data"""
+    out_layout: str
+    """layout of the result, that of data when empty"""
+
+class AdaptivePool2DAttrs(Attrs):
+    """attributes of nn.adaptive_avg_pool2d (type key relay.attrs.AdaptivePool2DAttrs)"""
+    output_size: Array | None
+    """extents of the result, those of data when empty"""
+    layout: str
+    """layout of data"""
+    out_layout: str
+    """layout of the result, that of data when empty"""
+
+class AdaptivePool3DAttrs(Attrs):
+    """attributes of nn.adaptive_avg_pool3d (type key relay.attrs.AdaptivePool3DAttrs)"""
+    output_size: Array | None
+    """extents of the result, those of data when empty"""
+    layout: str
+    """layout of data"""
+    out_layout: str
+    """layout of the result, that of data when empty"""
+
 class ArangeAttrs(Attrs):
     """attributes of arange (type key relay.attrs.ArangeAttrs)"""
     start: RelayExpr | None
@@ -910,6 +937,79 @@ class ArangeAttrs(Attrs):
     """distance of values"""
     dtype: str
     """type of the values"""
+
+class AvgPool1DAttrs(Attrs):
+    """attributes of nn.avg_pool1d (type key relay.attrs.AvgPool1DAttrs)"""
+    pool_size: Array
+    """extents of the window"""
+    strides: Array
+    """steps of the window"""
+    dilation: Array
+    """distance of neighbouring elements of the window"""
+    padding: Array
+    """border: one number, one for each axis, or those before and after"""
+    layout: str
+    """layout of data"""
+    out_layout: str
+    """layout of the result, that of data when empty"""
+    ceil_mode: bool
+    """round the extents of the result up"""
+    count_include_pad: bool
+    """does the border count in the mean?"""
+
+class AvgPool2DAttrs(Attrs):
+    """attributes of nn.avg_pool2d (type key relay.attrs.AvgPool2DAttrs)"""
+    pool_size: Array
+    """extents of the window"""
+    strides: Array
+    """steps of the window"""
+    dilation: Array
+    """distance of neighbouring elements of the window"""
+    padding: Array
+    """border: one number, one for each axis, or those before and after"""
+    layout: str
+    """layout of data"""
+    out_layout: str
+    """layout of the result, that of data when empty"""
+    ceil_mode: bool
+    """round the extents of the result up"""
+    count_include_pad: bool
+    """does the border count in the mean?"""
+
+class AvgPool3DAttrs(Attrs):
+    """attributes of nn.avg_pool3d (type key relay.attrs.AvgPool3DAttrs)"""
+    pool_size: Array
+    """extents of the window"""
+    strides: Array
+    """steps of the window"""
+    dilation: Array
+    """distance of neighbouring elements of the window"""
+    padding: Array
+    """border: one number, one for each axis, or those before and after"""
+    layout: str
+    """layout of data"""
+    out_layout: str
+    """layout of the result, that of data when empty"""
+    ceil_mode: bool
+    """round the extents of the result up"""
+    count_include_pad: bool
+    """does the border count in the mean?"""
+
+class BatchNormAttrs(Attrs):
+    """attributes of nn.batch_norm (type key relay.attrs.BatchNormAttrs)"""
+    axis: int
+    """axis of channels"""
+    epsilon: float
+    """added to the variance"""
+    center: bool
+    """is beta added?"""
+    scale: bool
+    """is gamma multiplied?"""
+
+class BiasAddAttrs(Attrs):
+    """attributes of nn.bias_add (type key relay.attrs.BiasAddAttrs)"""
+    axis: int
+    """axis of channels; negative ones count from the end"""
 
 class CastAttrs(Attrs):
     """attributes of cast (type key relay.attrs.CastAttrs)"""
@@ -966,6 +1066,11 @@ class DenseAttrs(Attrs):
     meta_schedule_original_shape: Array
     """shape of weight before a rewrite"""
 
+class DropoutAttrs(Attrs):
+    """attributes of nn.dropout (type key relay.attrs.DropoutAttrs)"""
+    rate: float
+    """part of the elements that training sets to 0"""
+
 class ExpandDimsAttrs(Attrs):
     """attributes of expand_dims (type key relay.attrs.ExpandDimsAttrs)"""
     axis: int
@@ -985,12 +1090,137 @@ class GatherNDAttrs(Attrs):
     index_rank: PrimExpr | None
     """number of coordinates where it is not known"""
 
+class GlobalPool2DAttrs(Attrs):
+    """attributes of nn.global_avg_pool2d (type key relay.attrs.GlobalPool2DAttrs)"""
+    layout: str
+    """layout of data"""
+    out_layout: str
+    """layout of the result, that of data when empty"""
+
+class GroupNormAttrs(Attrs):
+    """attributes of nn.group_norm (type key relay.attrs.GroupNormAttrs)"""
+    num_groups: int
+    """groups of channels"""
+    axis: int
+    """axis of channels"""
+    epsilon: float
+    """added to the variance"""
+    center: bool
+    """is beta added?"""
+    scale: bool
+    """is gamma multiplied?"""
+
 class InitOpAttrs(Attrs):
     """attributes of broadcast_to and of tensors made of one value (type key relay.attrs.InitOpAttrs)"""
     shape: Array
     """extents of the result"""
     dtype: str
     """type of its elements"""
+
+class InstanceNormAttrs(Attrs):
+    """attributes of nn.instance_norm (type key relay.attrs.InstanceNormAttrs)"""
+    axis: int
+    """axis of channels"""
+    epsilon: float
+    """added to the variance"""
+    center: bool
+    """is beta added?"""
+    scale: bool
+    """is gamma multiplied?"""
+
+class L2NormalizeAttrs(Attrs):
+    """attributes of nn.l2_normalize (type key relay.attrs.L2NormalizeAttrs)"""
+    eps: float
+    """the least that is divided by, squared"""
+    axis: Array | None
+    """axes that are summed over, all of them when None"""
+
+class LRNAttrs(Attrs):
+    """attributes of nn.lrn (type key relay.attrs.LRNAttrs)"""
+    size: int
+    """number of neighbouring channels"""
+    axis: int
+    """axis of channels"""
+    bias: float
+    """what is added"""
+    alpha: float
+    """factor of the sum of squares"""
+    beta: float
+    """exponent"""
+
+class LayerNormAttrs(Attrs):
+    """attributes of nn.layer_norm (type key relay.attrs.LayerNormAttrs)"""
+    axis: int
+    """axis that is normalised"""
+    epsilon: float
+    """added to the variance"""
+    center: bool
+    """is beta added?"""
+    scale: bool
+    """is gamma multiplied?"""
+
+class LeakyReluAttrs(Attrs):
+    """attributes of nn.leaky_relu (type key relay.attrs.LeakyReluAttrs)"""
+    alpha: float
+    """slope of negative numbers"""
+
+class MaxPool1DAttrs(Attrs):
+    """attributes of nn.max_pool1d (type key relay.attrs.MaxPool1DAttrs)"""
+    pool_size: Array
+    """extents of the window"""
+    strides: Array
+    """steps of the window"""
+    dilation: Array
+    """distance of neighbouring elements of the window"""
+    padding: Array
+    """border: one number, one for each axis, or those before and after"""
+    layout: str
+    """layout of data"""
+    out_layout: str
+    """layout of the result, that of data when empty"""
+    ceil_mode: bool
+    """round the extents of the result up"""
+
+class MaxPool2DAttrs(Attrs):
+    """attributes of nn.max_pool2d (type key relay.attrs.MaxPool2DAttrs)"""
+    pool_size: Array
+    """extents of the window"""
+    strides: Array
+    """steps of the window"""
+    dilation: Array
+    """distance of neighbouring elements of the window"""
+    padding: Array
+    """border: one number, one for each axis, or those before and after"""
+    layout: str
+    """layout of data"""
+    out_layout: str
+    """layout of the result, that of data when empty"""
+    ceil_mode: bool
+    """round the extents of the result up"""
+
+class MaxPool3DAttrs(Attrs):
+    """attributes of nn.max_pool3d (type key relay.attrs.MaxPool3DAttrs)"""
+    pool_size: Array
+    """extents of the window"""
+    strides: Array
+    """steps of the window"""
+    dilation: Array
+    """distance of neighbouring elements of the window"""
+    padding: Array
+    """border: one number, one for each axis, or those before and after"""
+    layout: str
+    """layout of data"""
+    out_layout: str
+    """layout of the result, that of data when empty"""
+    ceil_mode: bool
+    """round the extents of the result up"""
+
+class MirrorPadAttrs(Attrs):
+    """attributes of nn.mirror_pad (type key relay.attrs.MirrorPadAttrs)"""
+    mode: str
+    """"SYMMETRIC": with the edge itself; "REFLECT": without"""
+    pad_width: Array
+    """elements before and after each axis"""
 
 class NdarraySizeAttrs(Attrs):
     """attributes of ndarray_size (type key relay.attrs.NdarraySizeAttrs)"""
@@ -1005,6 +1235,18 @@ class OneHotAttrs(Attrs):
     """place of the new axis"""
     dtype: str
     """type of the result"""
+
+class PReluAttrs(Attrs):
+    """attributes of nn.prelu (type key relay.attrs.PReluAttrs)"""
+    axis: int
+    """axis of channels"""
+
+class PadAttrs(Attrs):
+    """attributes of nn.pad (type key relay.attrs.PadAttrs)"""
+    pad_width: Array
+    """elements before and after each axis; negative ones cut off"""
+    pad_mode: str
+    """"constant", "edge" or "reflect" """
 
 class ReduceAttrs(Attrs):
     """attributes of reductions (type key relay.attrs.ReduceAttrs)"""
@@ -1043,6 +1285,11 @@ class SliceLikeAttrs(Attrs):
     """attributes of slice_like (type key relay.attrs.SliceLikeAttrs)"""
     axes: Array | None
     """axes to cut; None: all"""
+
+class SoftmaxAttrs(Attrs):
+    """attributes of nn.softmax (type key relay.attrs.SoftmaxAttrs)"""
+    axis: int
+    """axis along which results sum to 1"""
 
 class SplitAttrs(Attrs):
     """attributes of split (type key relay.attrs.SplitAttrs)"""
