@@ -65,8 +65,10 @@ static const step split[] = {
     {"tir.AnnotateEntryFunc"},
     {"tir.ThreadSync", .memory = "global", .only = "tir.detect_global_barrier"},
     {"tir.ThreadSync", .memory = "shared"},
+    {"tir.MergeDynamicSharedMemoryAllocations"},
     {"tir.ThreadSync", .memory = "shared.dyn"},
     {"tir.ThreadSync", .memory = "warp"},
+    {"tir.InferFragment"},
     {"tir.LowerThreadAllreduce"},
     {"tir.AnnotateDeviceRegions"},
     {"tir.SplitHostDevice"},
@@ -83,6 +85,7 @@ static const step host[] = {
 
 /* Kernels. */
 static const step device[] = {
+    {"tir.LowerWarpMemory"},
     {"tir.Simplify"},
     {"tir.LowerDeviceStorageAccessInfo"},
     {"tir.LowerIntrin"},

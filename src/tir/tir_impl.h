@@ -20,5 +20,7 @@ int schedule_init(void);
 
 /** Functions of analysis/verify_memory.c. */
 int verify_memory_init(void);
+/** Functions of analysis/verify_gpu_code.c. */
+int verify_gpu_code_init(void);
 
 #endif /* TN_TIR_TIR_IMPL_H_ */

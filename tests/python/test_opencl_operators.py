@@ -242,6 +242,26 @@ def test_matmul_with_cached_tiles():
     assert source.count("__local float") == 2 and "[256]" in source
 
 
+def test_dynamic_shared_memory():
+    """Two allocations, of different types, become one that the launch describes."""
+
+    @T.prim_func
+    def reverse(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+        tx = T.launch_thread("threadIdx.x", 64)
+        s = T.allocate([64], "float32", "shared.dyn")
+        S = T.Buffer((64,), data=s, scope="shared.dyn")
+        i = T.allocate([64], "int32", "shared.dyn")
+        Index = T.Buffer((64,), "int32", data=i, scope="shared.dyn")
+        S[tx] = A[tx]
+        Index[tx] = 63 - tx
+        B[tx] = S[Index[tx]] + T.Cast("float32", Index[63 - tx])
+
+    x = np.random.rand(64).astype("float32")
+    out, source = build_and_run(reverse, x, shape=(64,))
+    np.testing.assert_array_equal(out, x[::-1] + np.arange(64, dtype="float32"))
+    assert "buf_dyn_shmem[512]" in source
+
+
 def test_conv2d():
     data, weight = te.placeholder((3, 12, 12), name="D"), te.placeholder((8, 3, 3, 3), name="W")
     pad = te.compute(

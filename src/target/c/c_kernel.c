@@ -44,8 +44,9 @@ int c_kernel_allocate(c_gen *g, const tn_Allocate *s) {
   TN_TRY(tn_pmap_put(&g->stored, s->buffer_var, type));
   bool align = g->d->vectors_aligned && n > 1;
   if (local) c_line(g);
-  tn_buf_printf(local ? g->out : g->top, "%s%s%s %s[%lld];\n", local ? "" : g->d->shared,
-                align ? "__align__(16) " : "", type, tn_cstr(name), (long long)n);
+  tn_buf_printf(local ? g->out : g->top, "%s%s%s %s[%lld]%s;\n", local ? "" : g->d->shared,
+                align ? "__align__(16) " : "", type, tn_cstr(name), (long long)n,
+                local ? "" : g->d->shared_end);
   return c_stmt(g, s->body);
 }
 

@@ -42,6 +42,7 @@ typedef struct {
   bool kernels;
   const char *(*space)(const char *scope); /* qualifier of memory with a blank, or "" */
   const char *shared;                      /* the same for a declaration of shared memory */
+  const char *shared_end;                  /* the same behind it */
   const char *dynamic_shared; /* declares dynamic_shared_, memory that the launch gives; NULL */
   const char *(*axis)(const char *tag); /* value of a thread axis; NULL when there is none */
   const char *(*barrier)(const char *scope);

@@ -192,6 +192,7 @@ static const c_dialect cuda = {
     .kernels = true,
     .space = space,
     .shared = "  __shared__ ",
+    .shared_end = "",
     .dynamic_shared = "  extern __shared__ __align__(64) unsigned char dynamic_shared_[];\n",
     .axis = axis,
     .barrier = barrier,

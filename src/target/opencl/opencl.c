@@ -146,6 +146,7 @@ static const c_dialect opencl = {
     .kernels = true,
     .space = space,
     .shared = "  __local ",
+    .shared_end = " __attribute__((aligned(16)))",
     .axis = axis,
     .barrier = barrier,
     .restrict_word = "restrict ",

@@ -119,8 +119,10 @@ static int attr(scope_walk *w, const tn_AttrStmt *s) {
   const tn_IterVar *iv = TN_AS(IterVar, s->node);
   bool thread =
       iv && (tn_str_eq(s->attr_key, "thread_extent") || tn_str_eq(s->attr_key, "virtual_thread"));
-  /* a pragma of a loop names the loop's variable before the loop */
-  bool pragma = strncmp(tn_cstr(s->attr_key), "pragma_", 7) == 0;
+  /* a pragma of a loop names the loop's variable before the loop, as "fragment_shape" and
+     "fragment_layout" do that of an allocation */
+  const char *key = s->attr_key->data;
+  bool pragma = strncmp(key, "pragma_", 7) == 0 || strncmp(key, "fragment_", 9) == 0;
   bool seen =
       !thread && !pragma && s->node && (TN_IS(PrimExpr, s->node) || TN_AS(CommReducer, s->node));
   if (seen && visit(w, s->node, "node")) return -1;

@@ -23,6 +23,7 @@ typedef enum { ACCESS_READ, ACCESS_WRITE, ACCESS_SYNC } access_kind;
 typedef struct {
   const tn_Var *data;
   const tn_expr *index; /* NULL: anywhere */
+  int bits;             /* of an element: what the index counts */
   access_kind kind;
   bool doubled; /* a write to the half of a double buffer that nobody reads in this iteration */
 } access;
@@ -96,8 +97,8 @@ static int note_call(collector *c, const tn_Call *call) {
   default: return 0;
   }
   if (!data || !in_scope(c->p, data)) return 0;
-  if (mask & 1) TN_TRY(push(c->to, (access){data, NULL, ACCESS_READ, false}));
-  if (mask & 2) TN_TRY(push(c->to, (access){data, NULL, ACCESS_WRITE, false}));
+  if (mask & 1) TN_TRY(push(c->to, (access){data, NULL, 0, ACCESS_READ, false}));
+  if (mask & 2) TN_TRY(push(c->to, (access){data, NULL, 0, ACCESS_WRITE, false}));
   return 0;
 }
 
@@ -106,7 +107,8 @@ static int note_expr(void *ctx, tn_obj *o) {
   const tn_BufferLoad *l = TN_AS(BufferLoad, o);
   if (TN_IS(Call, o)) return note_call(c, (const tn_Call *)o);
   if (!l || !in_scope(c->p, l->buffer->data)) return 0;
-  return push(c->to, (access){l->buffer->data, only_index(l->indices), ACCESS_READ, false});
+  return push(c->to, (access){l->buffer->data, only_index(l->indices), l->buffer->dtype.bits,
+                              ACCESS_READ, false});
 }
 
 static int collect(planner *p, const void *expr, accesses *to) {
@@ -136,7 +138,8 @@ static bool of_one_thread(const planner *p, const tn_expr *index) {
 
 static bool conflict(const planner *p, const access *a, const access *b, bool carried) {
   if (a->data != b->data) return false;
-  if (a->index && b->index && arith_same(a->index, b->index) && of_one_thread(p, a->index))
+  if (a->index && b->index && a->bits == b->bits && arith_same(a->index, b->index) &&
+      of_one_thread(p, a->index))
     return false;
   return !(a->doubled && b->kind == ACCESS_READ && !carried);
 }
@@ -296,7 +299,8 @@ static int look_store(planner *p, const tn_BufferStore *s) {
   TN_GET(e, new_entry(p, s));
   TN_TRY(collect(p, s->indices, &e->list) || collect(p, s->value, &e->list));
   if (!in_scope(p, data)) return 0;
-  return push(&e->list, (access){data, only_index(s->indices), ACCESS_WRITE, p->doubled == data});
+  return push(&e->list, (access){data, only_index(s->indices), s->buffer->dtype.bits, ACCESS_WRITE,
+                                 p->doubled == data});
 }
 
 static int look_launch(planner *p, const tn_AttrStmt *s, const tn_IterVar *axis) {

@@ -13,6 +13,7 @@ from .analysis import (
     has_if_then_else,
     is_pure_function,
     undefined_vars,
+    verify_gpu_code,
     verify_memory,
     verify_ssa,
     verify_well_formed,

@@ -25,6 +25,25 @@ def verify_ssa(func):
     return bool(_ffi_api.verify_ssa(func))
 
 
+def verify_gpu_code(func, constraints):
+    """Do the kernels of a function keep within the limits of a device?
+
+    Parameters
+    ----------
+    func : PrimFunc
+        The function.
+    constraints : dict from str to int
+        Limits by name: ``max_local_memory_per_block``, ``max_shared_memory_per_block``,
+        ``max_threads_per_block``, ``max_thread_x``, ``max_thread_y``, ``max_thread_z``,
+        ``max_vthread``, ``max_vector_bytes``, ``max_kernels``.
+
+    Returns
+    -------
+    bool
+    """
+    return bool(_ffi_api.verify_gpu_code(func, constraints))
+
+
 def verify_memory(func):
     """Does the host leave the memory of the device alone?
 
