@@ -241,3 +241,25 @@ def test_divided_loops_cover_their_range_once(extent):
     c = run(func, a, np.zeros(extent, "int32"))[1]
     i = np.arange(extent)
     np.testing.assert_array_equal(c, a + np.where(i < 5, 100, np.where(i >= extent - 3, 200, 300)))
+
+
+def test_buffers_of_symbolic_extents_share_memory():
+    @T.prim_func
+    def func(a: T.handle, c: T.handle):
+        n, m = T.int32(), T.int32()
+        A = T.match_buffer(a, (n, m))
+        C = T.match_buffer(c, (n, m))
+        B = T.alloc_buffer((n, m))
+        D = T.alloc_buffer((n, m))
+        for i, j in T.grid(n, m):
+            B[i, j] = A[i, j] * T.float32(2)
+        for i, j in T.grid(n, m):
+            D[i, j] = B[i, j] + T.float32(1)
+        for i, j in T.grid(n, m):
+            C[i, j] = D[i, m - 1 - j]
+
+    text = call("driver.lower")(tenon.IRModule({"main": func}), False)["main"].script()
+    assert text.count("T.allocate") == 1 and "T.allocate([1]" not in text
+    a = np.random.default_rng(2).random((5, 7), "float32")
+    c = run(func, a, np.zeros((5, 7), "float32"))[1]
+    np.testing.assert_allclose(c, a[:, ::-1] * 2 + 1, rtol=1e-6)

@@ -150,13 +150,24 @@ static int is_hidden(void *ctx, tn_obj *node) {
          tn_pmap_has(&((compactor *)ctx)->hidden, node);
 }
 
+/* A variable of which no limit is known but that of its type. */
+static int is_unlimited(void *ctx, tn_obj *node) {
+  compactor *x = ctx;
+  if (!TN_IS(Var, node)) return 0;
+  tn_dtype t = ((tn_Var *)node)->dtype;
+  arith_bound b = arith_const_bound(&x->known, (tn_expr *)node);
+  int64_t top = ir_is_int(t) && t.bits < 64 ? ((int64_t)1 << (t.bits - 1)) - 1 : ARITH_POS_INF;
+  return b.max >= top || -b.min >= top;
+}
+
 /* A constant extent that holds the axis, or -1. */
 static int64_t new_extent(compactor *x, const tn_IntervalSet *s, tn_expr *old) {
   if (!s || arith_is_inf(s->min_value) || arith_is_inf(s->max_value)) return -1;
   if (tn_post_order(s->min_value, is_hidden, x)) return -1;
   tn_expr *n = tir_add(tir_sub(s->max_value, s->min_value), tir_one(s->min_value->dtype));
   n = n ? arith_simplify(&x->known, n) : NULL;
-  int64_t most = n ? arith_const_bound(&x->known, n).max : ARITH_POS_INF, was;
+  if (!n || tn_post_order(n, is_unlimited, x)) return -1;
+  int64_t most = arith_const_bound(&x->known, n).max, was;
   if (most == ARITH_POS_INF || most < 1) return -1;
   return tir_as_int((tn_obj *)old, &was) && most >= was ? -1 : most;
 }

@@ -279,9 +279,10 @@ enum { MAX_DEPTH = 4 };
 
 static tn_stmt *divide_again(tn_mut *m, tn_stmt *s, bool outermost);
 
-/* The loop over [begin, end) of its range. NULL without an error: it is empty. */
-static tn_stmt *part(partitioner *p, const tn_For *op, tn_stmt *body, tn_expr *begin,
-                     tn_expr *end) {
+/* The loop over [begin, end) of its range; *loop: itself, NULL when one iteration is left of it.
+ * NULL without an error: it is empty. */
+static tn_stmt *part(partitioner *p, const tn_For *op, tn_stmt *body, tn_expr *begin, tn_expr *end,
+                     const tn_For **loop) {
   tn_expr *extent = arith_simplify(&p->known, tir_sub(end, begin));
   if (!extent || !begin) return NULL;
   if (arith_prove(&p->known, tir_le(extent, tir_zero(extent->dtype)))) return NULL;
@@ -296,7 +297,9 @@ static tn_stmt *part(partitioner *p, const tn_For *op, tn_stmt *body, tn_expr *b
   if (once || !body) return body;
   tn_For copy = *op;
   copy.loop_var = v, copy.min = tir_zero(v->dtype), copy.extent = extent, copy.body = body;
-  return tn_node_copy(&tn_type_For, &copy);
+  tn_stmt *r = tn_node_copy(&tn_type_For, &copy);
+  *loop = (const tn_For *)r;
+  return r;
 }
 
 /* `e` where it is known to be within [low, high], else forced into them, which *forced tells. */
@@ -329,15 +332,17 @@ static tn_stmt *divide_loop(tn_mut *m, const tn_For *op, const tn_IntervalSet *m
   if (!arith_is_inf(middle->max_value))
     TN_GETP(end_mid,
             within(p, tir_add(middle->max_value, tir_one(end->dtype)), begin_mid, end, &forced));
-  tn_stmt *const pieces[] = {part(p, op, op->body, op->min, begin_mid),
-                             part(p, op, decided, begin_mid, end_mid),
-                             part(p, op, op->body, end_mid, end)};
+  const tn_For *loops[3] = {NULL, NULL, NULL};
+  tn_stmt *const pieces[] = {part(p, op, op->body, op->min, begin_mid, &loops[0]),
+                             part(p, op, decided, begin_mid, end_mid, &loops[1]),
+                             part(p, op, op->body, end_mid, end, &loops[2])};
   bool several = pieces[0] || pieces[2];
   for (int i = 0; i < 3; ++i) {
     if (!pieces[i]) continue;
     if (op->kind >= TIR_FOR_VECTORIZED && !is_constant_loop(pieces[i])) return NULL;
-    TN_TRYP(tn_vec_push_obj(&parts, several ? divide_again(m, pieces[i], i == 1 ? more : !forced)
-                                            : pieces[i]));
+    TN_TRYP(tn_vec_push_obj(
+        &parts,
+        several ? divide_again(m, pieces[i], (i == 1 ? more : !forced) || !loops[i]) : pieces[i]));
   }
   return tn_error_pending() ? NULL : tir_seq(&parts);
 }
