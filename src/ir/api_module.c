@@ -21,7 +21,7 @@ static int text_arg(const tn_any *args, int32_t n, int32_t i, const char **out) 
 }
 
 /* Keys given as text become GlobalVar, or stay as they are. */
-static int functions_arg(tn_map *given, tn_map **out) {
+int ir_functions_arg(tn_map *given, tn_map **out) {
   *out = given;
   bool names = false;
   for (int64_t i = 0; given && i < given->len; ++i)
@@ -59,7 +59,7 @@ static int module(TN_ARGS) {
   if (n > 0) TN_TRY(tn_arg_obj(args, n, 0, &tn_type_Map, (tn_obj **)&functions));
   if (n > 1) TN_TRY(tn_arg_obj(args, n, 1, &tn_type_Map, (tn_obj **)&types));
   TN_TRY(attrs_arg(args, n, 2, &attrs));
-  TN_TRY(functions_arg(functions, &functions));
+  TN_TRY(ir_functions_arg(functions, &functions));
   return tn_ret_obj(ret, ir_module_new(functions, types, attrs));
 }
 
@@ -222,22 +222,6 @@ static int module_get_attr(TN_ARGS) {
   return ir_attrs_get(m->attrs, key, &found) ? tn_any_own(&found, ret) : 0;
 }
 
-/* (function, functions, type definitions): the function is called by its global_symbol, else "main"
- */
-static int module_from_expr(TN_ARGS) {
-  NEED(BaseFunc, f, 0);
-  tn_map *functions = NULL, *types = NULL;
-  if (n > 1) TN_TRY(tn_arg_obj(args, n, 1, &tn_type_Map, (tn_obj **)&functions));
-  if (n > 2) TN_TRY(tn_arg_obj(args, n, 2, &tn_type_Map, (tn_obj **)&types));
-  TN_TRY(functions_arg(functions, &functions));
-  tn_IRModule *m = ir_module_new(functions, types, NULL);
-  const char *name = ir_attrs_str(f->attrs, "global_symbol");
-  tn_GlobalVar *v = ir_global_var(name ? name : "main");
-  if (!m || !v) return -1;
-  TN_TRY(ir_module_add(m, v, f, true));
-  return tn_ret_obj(ret, m);
-}
-
 /* ---- functions and attributes ---- */
 
 static int func_attrs(TN_ARGS) {
@@ -317,7 +301,6 @@ static const tn_func_row rows[] = {
     {"ir.Module_GetGlobalVars", module_vars},
     {"ir.Module_GetGlobalTypeVars", module_type_vars},
     {"ir.Module_Update", module_update},
-    {"ir.Module_FromExpr", module_from_expr},
     {"ir.Module_WithAttr", module_with_attr},
     {"ir.Module_WithoutAttr", module_without_attr},
     {"ir.Module_GetAttr", module_get_attr},

@@ -26,6 +26,10 @@ TN_API int ir_module_add(tn_IRModule *m, tn_GlobalVar *v, tn_BaseFunc *f, bool u
 TN_API int ir_module_remove(tn_IRModule *m, const char *name);
 TN_API int ir_module_add_type(tn_IRModule *m, tn_GlobalTypeVar *v, tn_Type *def, bool update);
 
+/** Functions by name (String) or GlobalVar, as programs give them: *out has GlobalVars for keys.
+ * `given` may be NULL, and is *out where it has such keys already. */
+TN_API int ir_functions_arg(tn_map *given, tn_map **out);
+
 /** Attributes of functions and modules. A map may be NULL. */
 TN_API tn_DictAttrs *ir_attrs_new(tn_map *dict);
 TN_API bool ir_attrs_get(const tn_DictAttrs *a, const char *key, tn_any *out);

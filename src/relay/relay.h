@@ -87,6 +87,11 @@ static inline void *relay_arg(const tn_RelayCall *call, int64_t i) {
   return tn_arr_obj(call->args, i);
 }
 
+/** Expression i below `expr` in the order of evaluation (callee, arguments; parameters, body;
+ * value, variable, body of let; data of match, results of its clauses), NULL after the last.
+ * Patterns and type definitions are not among them. */
+TN_API const void *relay_operand(const tn_obj *expr, int64_t i);
+
 /** `expr` with variables replaced: `values` maps ids of variables (Id) to expressions. */
 TN_API void *relay_substitute(const void *expr, const tn_pmap *values);
 /** The same for a function, which loses the parameters that get values. */

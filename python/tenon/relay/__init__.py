@@ -24,6 +24,8 @@ _WHERE = {
     "..ir.op": "Op",
     ".build_module": "build optimize",
     "..runtime.params": "load_param_dict save_param_dict",
+    ".expr_functor": "ExprFunctor ExprMutator ExprVisitor",
+    ".type_functor": "TypeFunctor TypeMutator TypeVisitor",
     "..parser": "fromtext parse parse_expr",
 }
 _NAMES = {name: where for where, names in _WHERE.items() for name in names.split()}
@@ -31,14 +33,17 @@ _NAMES["Module"] = "..ir.module:IRModule"
 _SUBMODULES = (
     "_ffi_api",
     "adt",
+    "analysis",
     "backend",
     "base",
     "build_module",
     "expr",
+    "expr_functor",
     "function",
     "op",
     "scope_builder",
     "transform",
+    "type_functor",
     "ty",
 )
 _own, _listing = _attach(__name__, _SUBMODULES, _NAMES)

@@ -36,47 +36,6 @@ tn_Type *inference_var(inference *in, const tn_RelayVar *v) {
 
 static tn_Type *scalar_bool(void) { return (tn_Type *)relay_scalar_type(TN_BOOL1); }
 
-/* ---- the operands of an expression, in the order in which they are visited ---- */
-
-static const void *item(const tn_arr *a, int64_t i) { return i < a->len ? tn_arr_obj(a, i) : NULL; }
-
-static const void *operand(const tn_obj *e, int64_t i) {
-  switch (e->type_index) {
-  case TN_TI_RelayCall: {
-    const tn_RelayCall *c = (const tn_RelayCall *)e;
-    return i > 0 ? item(c->args, i - 1) : (const void *)c->op;
-  }
-  case TN_TI_RelayTuple: return item(((const tn_RelayTuple *)e)->fields, i);
-  case TN_TI_TupleGetItem: return i == 0 ? ((const tn_TupleGetItem *)e)->tuple_value : NULL;
-  case TN_TI_RelayFunction: {
-    const tn_RelayFunction *f = (const tn_RelayFunction *)e;
-    return i == f->params->len ? (const void *)f->body : item(f->params, i);
-  }
-  case TN_TI_RelayLet: {
-    const tn_RelayLet *l = (const tn_RelayLet *)e;
-    const void *all[] = {l->value, l->var, l->body};
-    return i < 3 ? all[i] : NULL;
-  }
-  case TN_TI_RelayIf: {
-    const tn_RelayIf *c = (const tn_RelayIf *)e;
-    const void *all[] = {c->cond, c->true_branch, c->false_branch};
-    return i < 3 ? all[i] : NULL;
-  }
-  case TN_TI_RefCreate: return i == 0 ? ((const tn_RefCreate *)e)->value : NULL;
-  case TN_TI_RefRead: return i == 0 ? ((const tn_RefRead *)e)->ref : NULL;
-  case TN_TI_RefWrite: {
-    const tn_RefWrite *w = (const tn_RefWrite *)e;
-    return i == 0 ? w->ref : i == 1 ? w->value : NULL;
-  }
-  case TN_TI_Match: {
-    const tn_Match *m = (const tn_Match *)e;
-    const tn_Clause *c = i > 0 ? item(m->clauses, i - 1) : NULL;
-    return i == 0 ? (const void *)m->data : c ? c->rhs : NULL;
-  }
-  default: return NULL;
-  }
-}
-
 /* A function bound by let may call itself: it is known by its signature before it is visited. */
 static int before_let(inference *in, const tn_RelayLet *l, int64_t i) {
   tn_Type *var, *value;
@@ -219,7 +178,7 @@ static int walk(inference *in, const void *expr) {
   TN_TRY(enter(in, expr));
   while (in->depth > 0) {
     inference_frame *top = &in->frames[in->depth - 1];
-    const tn_obj *e = top->expr, *child = operand(e, top->next);
+    const tn_obj *e = top->expr, *child = relay_operand(e, top->next);
     if (child) {
       TN_TRY(before(in, e, top->next));
       if (!skips(e, top->next++, child)) TN_TRY(enter(in, child));

@@ -5,11 +5,24 @@
 #include "object/repr.h"
 #include "relay/relay_impl.h"
 #include "relay/text/text.h"
+#include "tir/tir.h"
 
 static int show(const tn_obj *o, const relay_print_options *opt, tn_any *ret) {
   TN_BUF(out);
   TN_TRY(relay_print(o, opt, &out));
   return tn_ret_owned(ret, tn_str_new_n(tn_buf_cstr(&out), out.len));
+}
+
+/* What modules of tensor programs show as. */
+static tn_repr_fn other_modules;
+
+/* A module that holds tensor programs alone is not Relay's to print. */
+static bool is_other_module(const tn_obj *o) {
+  const tn_IRModule *m = TN_AS(IRModule, o);
+  bool relay = !m || !other_modules || m->type_definitions->len > 0 || m->functions->len == 0;
+  for (int64_t i = 0; !relay && i < m->functions->len; ++i)
+    relay = TN_AS(RelayFunction, m->functions->entries[i].value.v.obj) != NULL;
+  return !relay;
 }
 
 /* relay.ir.AsText(object, with metadata, annotate) */
@@ -20,6 +33,11 @@ static int as_text(TN_ARGS) {
   TN_ARG_OBJ(Function, annotate, 2);
   TN_CHECK(o, TypeError, NULL, "astext: expected a Relay object, got None");
   TN_TRY(tn_any_to_bool(&args[1], &metadata));
+  if (is_other_module(o) || TN_AS(PrimFunc, o)) {
+    TN_BUF(script);
+    TN_TRY(tn_repr_print(&script, tn_any_obj(o)));
+    return tn_ret_owned(ret, tn_buf_str(&script));
+  }
   relay_print_options opt = {true, metadata, annotate};
   return show(o, &opt, ret);
 }
@@ -71,15 +89,8 @@ static int repr_as_text(tn_repr *r, const tn_obj *o) {
   return relay_print(o, &opt, tn_repr_out(r));
 }
 
-/* What modules of tensor programs show as. */
-static tn_repr_fn other_modules;
-
 static int repr_module(tn_repr *r, const tn_obj *o) {
-  const tn_IRModule *m = (const tn_IRModule *)o;
-  bool relay = m->type_definitions->len > 0;
-  for (int64_t i = 0; i < m->functions->len && !relay; ++i)
-    relay = TN_AS(RelayFunction, m->functions->entries[i].value.v.obj) != NULL;
-  return relay || !other_modules ? repr_as_text(r, o) : other_modules(r, o);
+  return is_other_module(o) ? other_modules(r, o) : repr_as_text(r, o);
 }
 
 static const tn_type *const shown[] = {

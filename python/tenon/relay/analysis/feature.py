@@ -1,0 +1,27 @@
+"""Parts of the language."""
+
+from enum import IntEnum
+
+
+class Feature(IntEnum):
+    """A part of the language that a program may use; see `detect_feature`."""
+
+    fVar = 0
+    fGlobalVar = 1
+    fConstant = 2
+    fTuple = 3
+    fTupleGetItem = 4
+    fFunction = 5
+    fOp = 6
+    fCall = 7
+    fLet = 8
+    fIf = 9
+    fRefCreate = 10
+    fRefRead = 11
+    fRefWrite = 12
+    fConstructor = 13
+    fMatch = 14
+    fGraph = 15
+    """Something is used more than once."""
+    fLetRec = 16
+    """A function bound by let calls itself."""
