@@ -155,6 +155,26 @@ def test_what_decompose_reduction_refuses():
     assert "is not around the block" in failure(both.decompose_reduction, "C", x)
 
 
+def test_a_reduction_that_a_loop_repeats_keeps_its_first_value_inside():
+    body = """
+for i, j in T.grid(16, 8):
+    for k in range(32):
+        with T.block("S"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                S[vi] = 0.0
+            S[vi] = S[vi] + A[vi, vk]
+    with T.block("B"):
+        vi, vj = T.axis.remap("SS", [i, j])
+        B[vi, vj] = S[vi]
+"""
+    sch = tir.Schedule(func(["A:16,32", "B:16,8"], body, "S = T.alloc_buffer((16,))\n"))
+    i, j, k = sch.get_loops("S")
+    assert "repeats the reduction" in failure(sch.decompose_reduction, "S", i)
+    assert "repeats the reduction" in failure(sch.decompose_reduction, "S", j)
+    sch.decompose_reduction("S", k)
+
+
 def test_a_schedule_of_a_tensor_expression():
     from tenon import te
 

@@ -374,6 +374,8 @@ def test_all_users_must_be_below_the_loop():
     (b,), (c,) = sch.get_loops("B"), sch.get_loops("C")
     assert "requires all the consumer" in failure(sch.compute_at, "B", c)
     assert "requires all the producer" in failure(sch.reverse_compute_at, "D", b)
+    # no user of what it makes, and nothing to come after
+    assert "uses no result" in failure(sch.reverse_compute_at, "B", c)
     fast = tir.Schedule(three, error_render_level="fast")
     (c,) = fast.get_loops("C")
     assert failure(fast.compute_at, "B", c).startswith(

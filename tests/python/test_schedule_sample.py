@@ -6,7 +6,7 @@ import math
 
 import pytest
 import tenon
-from schedule_programs import failure, func, matmul, scale
+from schedule_programs import chain, failure, func, matmul, scale
 from tenon import tir
 from tenon.tir.schedule import Trace
 from test_schedule_trace import round_trip
@@ -231,3 +231,44 @@ for i in range(0):
     )
     sch = tir.Schedule(program)
     assert "cannot be tiled" in failure(sch.sample_perfect_tile, loop_of(sch), 2)
+
+
+# ---- sample_compute_location ----
+
+
+def test_compute_location():
+    seen = collections.Counter()
+    for seed in range(1, 2**31, 2**26):
+        sch = tir.Schedule(chain(), seed=seed)
+        block = sch.get_block("B")
+        loop = sch.sample_compute_location(block)
+        sch.compute_at(block, loop)
+        decision = int(next(iter(sch.trace.decisions.values())))
+        seen[decision] += 1
+        if seen[decision] == 1:
+            round_trip(sch, chain())
+    assert set(seen) == {-2, -1, 0, 1}
+
+
+def test_compute_location_by_decision():
+    sch = tir.Schedule(chain())
+    block = sch.get_block("B")
+    loop = sch.sample_compute_location(block, decision=0)
+    assert sch.trace.as_python()[1] == ("l1 = sch.sample_compute_location(block=b0, decision=0)")
+    sch.compute_at(block, loop)
+    assert len(sch.get_loops(block)) == 2
+    tenon.ir.assert_structural_equal(sch.mod["main"], _moved(chain(), 0))
+    # what is no choice becomes the one before it
+    other = tir.Schedule(chain())
+    other.sample_compute_location("B", decision=7)
+    assert other.trace.as_json()[1] == [[1, 1]]
+    # an output stays
+    last = tir.Schedule(chain(), seed=1)
+    last.sample_compute_location("C")
+    assert last.trace.as_json()[1] == [[1, -1]]
+
+
+def _moved(program, loop):
+    sch = tir.Schedule(program)
+    sch.compute_at("B", sch.get_loops("C")[loop], preserve_unit_loops=False)
+    return sch.mod["main"]

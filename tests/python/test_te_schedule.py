@@ -261,6 +261,8 @@ def test_errors_of_reductions():
         s.rfactor(B, B.op.axis[0])
     with pytest.raises(tenon.TVMError, match="factor_axis: expected -2 to 1"):
         s.rfactor(B, k, 2)
+    with pytest.raises(tenon.TVMError, match="fused with i, which is not reduced"):
+        s.rfactor(B, s[B].fuse(B.op.axis[0], k))
     C = te.compute((32,), lambda i: B[i], name="C")
     s = te.create_schedule(C.op)
     s[B].compute_inline()

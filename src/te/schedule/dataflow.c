@@ -313,6 +313,10 @@ static int measure(factoring *f) {
   TN_TRY(tn_pmap_put_int(&f->touched, f->axis, 1));
   TN_TRY(te_pass_up_flags(f->st, &f->touched));
   TN_TRY(te_pass_down_flags(f->st, &f->touched));
+  for (int64_t i = 0; i < f->c->axis->len; ++i)
+    TN_CHECK(!tn_pmap_get_int(&f->touched, te_iv(f->c->axis, i), 0), TenonError, NULL,
+             "Can only factor reduction axis: %s is fused with %s, which is not reduced",
+             tn_cstr(f->axis->var->name), tn_cstr(te_iv(f->c->axis, i)->var->name));
   for (int64_t i = 0; i < roots->len; ++i)
     TN_TRY(tn_pmap_put(&f->dom, te_iv(roots, i), te_iv(roots, i)->dom));
   TN_TRY(te_pass_down_domain(f->st, &f->dom, &a, true));
@@ -338,8 +342,6 @@ static int reduced_axes(const factoring *f, tn_vec *out, tn_pmap *vars) {
   for (int64_t i = 0; i < f->st->leaf_iter_vars->len; ++i) {
     const tn_IterVar *iv = te_iv(f->st->leaf_iter_vars, i);
     if (iv == f->axis || !tn_pmap_get_int(&f->touched, iv, 0)) continue;
-    TN_CHECK(iv->iter_type == IR_ITER_COMM_REDUCE, TenonError, NULL,
-             "rfactor: %s is fused with an axis that is not reduced", tn_cstr(iv->var->name));
     const tn_IterVar *copy =
         tir_iter_var(tn_pmap_get(&f->dom, iv), iv->var, IR_ITER_COMM_REDUCE, "");
     if (!copy || tn_vec_push_obj(out, copy)) return -1;

@@ -51,10 +51,14 @@ static int f_new(TN_ARGS) {
   return s && sch_seed(s, seed) == 0 ? tn_ret_obj(ret, s) : -1;
 }
 
+tn_TirSchedule *sch_copy(const tn_TirSchedule *s) {
+  return new_schedule(s->mod, s, s->debug_mask, s->error_render_level);
+}
+
 /* A schedule of the same program in which the same handles are known. */
 static int f_copy(TN_ARGS) {
   SCHEDULE("Schedule.copy", 1);
-  tn_TirSchedule *copy = new_schedule(s->mod, s, s->debug_mask, s->error_render_level);
+  tn_TirSchedule *copy = sch_copy(s);
   int64_t seed = copy ? sch_fork_seed(s) : -1;
   return seed >= 0 && sch_seed(copy, seed) == 0 ? tn_ret_obj(ret, copy) : -1;
 }

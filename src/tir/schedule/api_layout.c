@@ -1,5 +1,6 @@
 /* Functions Python programs call for steps that change how buffers and blocks are indexed. */
 #include "tir/schedule/api.h"
+#include "tir/schedule/blocks.h"
 #include "tir/schedule/layout.h"
 #include "tir/schedule/schedule_impl.h"
 
@@ -72,7 +73,14 @@ static int f_unsafe_hide_access(TN_ARGS) {
   return sch_unsafe_hide_access(s, block, write, indices);
 }
 
+static int f_merge(TN_ARGS) {
+  SCH_ARG_SCHEDULE("Schedule.merge", 2);
+  SCH_ARG_HANDLE(Array, loops, 1);
+  return tn_ret_obj(ret, sch_merge(s, loops));
+}
+
 static const tn_func_row functions[] = {
+    {"tir.schedule.Merge", f_merge},
     {"tir.schedule.TransformLayout", f_transform_layout},
     {"tir.schedule.SetAxisSeparator", f_set_axis_separator},
     {"tir.schedule.UnsafeSetDType", f_unsafe_set_dtype},

@@ -15,6 +15,15 @@ TN_API int sch_compute_at(tn_TirSchedule *s, const tn_BlockRV *block, const tn_L
 TN_API int sch_reverse_compute_at(tn_TirSchedule *s, const tn_BlockRV *block, const tn_LoopRV *loop,
                                   bool preserve_unit, int64_t index);
 
+/** Chooses where a block is computed. @param decision -1 at the root, -2 inline, else the number of
+ * a loop of the first consumer; NULL: draws @return [LoopRV for compute_at, the choice] */
+TN_API tn_arr *sch_sample_compute_location(tn_TirSchedule *s, const tn_BlockRV *block,
+                                           const int64_t *decision);
+
+/** Makes loops next to each other, with as many loops around them, one. @param loops LoopRV, each
+ * the innermost to be merged @return the innermost of the new loops */
+TN_API tn_LoopRV *sch_merge(tn_TirSchedule *s, const tn_arr *loops);
+
 /** Copies a buffer that a block reads (its number among the reads) to another memory, which those
  * that use the buffer then read. @param consumers blocks that are to read the copy (BlockRV);
  * empty: all @return the copying block */

@@ -90,6 +90,9 @@ static int find_place(sch_step *e, sch_move *m, int64_t index) {
                         &f) < 0);
   if (m->reverse && f.nproducers < m->producers.len)
     return fail_not_visited(e, &m->producers, m->producers.len - f.nproducers, false);
+  if (m->reverse && !f.nproducers) /* nothing tells how much to compute, nor when */
+    return sch_fail(e, "The block has no producer under the loop", SCH_PLACES(m->block, m->loop),
+                    "The block {0} uses no result that is computed under the loop {1}");
   if (!m->reverse && f.nconsumers < m->consumers.len)
     return fail_not_visited(e, &m->consumers, m->consumers.len - f.nconsumers, true);
   int64_t first = f.last_producer + 1, last = f.first_consumer;
@@ -223,6 +226,9 @@ static int prepare(sch_step *e, sch_move *m, int64_t index) {
 
 static int move_block(tn_TirSchedule *s, const tn_BlockRV *block, const tn_LoopRV *loop,
                       bool preserve_unit, int64_t index, bool reverse) {
+  int64_t mark = sch_loop_mark(s, loop); /* what sample_compute_location may give */
+  if (mark)
+    return mark == -1 ? 0 : (reverse ? sch_reverse_compute_inline : sch_compute_inline)(s, block);
   SCH_STEP(e, s, reverse ? "reverse-compute-at" : "compute-at");
   sch_move m __attribute__((cleanup(move_fini))) = {.reverse = reverse};
   TN_GET(m.block, sch_block_of(&e, block));

@@ -48,6 +48,13 @@ static int check(const sch_step *e, target *t) {
                       "The loop {0} is below the loop {1}, which the reduction block {2} reduces "
                       "over");
   }
+  for (int64_t i = t->at; i < t->loops.len; ++i) { /* else it would start from old results again */
+    const tn_For *f = (const tn_For *)t->loops.items[i].v.obj;
+    if (!bound_to(t, f, true) && !bound_to(t, f, false) && !tir_is_one(f->extent))
+      return sch_fail(e, "A loop repeats the reduction", SCH_PLACES(f, t->block, t->loop),
+                      "The loop {0} repeats the reduction of block {1}: its first value cannot "
+                      "move out of it, to the loop {2}");
+  }
   return 0;
 }
 

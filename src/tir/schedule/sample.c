@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "tenon/object.h"
+#include "tir/schedule/blocks.h"
 #include "tir/schedule/schedule_impl.h"
 
 enum { MODULUS = 2147483647, MULTIPLIER = 48271 };
@@ -33,8 +34,8 @@ int64_t sch_fork_seed(tn_TirSchedule *s) {
   return sch_seed(s, state) ? -1 : seed;
 }
 
-/* A number from 0 to n - 1, each as likely: draws in the last, incomplete part are made again. */
-static int64_t draw_below(int64_t *state, int64_t n) {
+/* Draws in the last, incomplete part are made again. */
+int64_t sch_draw_below(int64_t *state, int64_t n) {
   if (n <= 1) return 0;
   int64_t scale = (MODULUS - 1) / n, x;
   do {
@@ -91,7 +92,7 @@ enum { MAX_TILES = 32 };
 static void tile(int64_t *state, int64_t extent, int64_t n, int64_t *out) {
   for (int64_t i = 0; i < n; ++i) out[i] = 1;
   for (int64_t p = 2; extent > 1 && n > 1; p = p * p > extent ? extent : p + 1) {
-    for (; extent % p == 0; extent /= p) out[draw_below(state, n)] *= p;
+    for (; extent % p == 0; extent /= p) out[sch_draw_below(state, n)] *= p;
   }
   out[0] *= extent;
 }
@@ -110,7 +111,7 @@ static int tile_perfectly(int64_t *state, int64_t extent, int64_t n, int64_t max
            "sample_perfect_tile: max_innermost_factor: expected -1 or a positive number, got %lld",
            (long long)max_innermost);
   for (int64_t i = 1; i <= max_innermost && i <= extent; ++i) choices += extent % i == 0;
-  pick = draw_below(state, choices);
+  pick = sch_draw_below(state, choices);
   while (pick >= 0) pick -= extent % ++f == 0;
   tile(state, extent / f, n - 1, out);
   out[n - 1] = f;
@@ -278,7 +279,18 @@ static int f_categorical(TN_ARGS) {
   return tn_ret_obj(ret, sch_sample_categorical(s, candidates, probs, decision));
 }
 
+/* (schedule, block, decision or None) -> [handle, decision] */
+static int f_location(TN_ARGS) {
+  int64_t decision;
+  SCHEDULE("sample_compute_location", 3);
+  TN_ARG_OBJ(BlockRV, block, 1);
+  bool given = args[2].type_index != TN_NONE;
+  if (given) TN_TRY(tn_any_to_int(&args[2], &decision));
+  return tn_ret_obj(ret, sch_sample_compute_location(s, block, given ? &decision : NULL));
+}
+
 static const tn_func_row functions[] = {
+    {"tir.schedule.SampleComputeLocation", f_location},
     {"tir.schedule.Seed", f_seed},
     {"tir.schedule.ForkSeed", f_fork_seed},
     {"tir.schedule.SamplePerfectTile", f_perfect_tile},

@@ -99,6 +99,14 @@ int sch_fail(const sch_step *e, const char *fast, const void *const *places, con
  */
 int sch_remove_block(sch_step *e, const tn_Block *b);
 
+/** A schedule of the same program, with the same handles and steps. */
+tn_TirSchedule *sch_copy(const tn_TirSchedule *s);
+/** A LoopRV for a loop or a mark: IntImm -1 for the root, -2 for inline. */
+tn_obj *sch_loop_handle(tn_TirSchedule *s, const tn_obj *loop_or_mark);
+/** The mark that a handle of a loop stands for, or 0. */
+int64_t sch_loop_mark(const tn_TirSchedule *s, const tn_LoopRV *loop);
+/** A random number from 0 to n - 1. */
+int64_t sch_draw_below(int64_t *state, int64_t n);
 /** Functions of sample.c. */
 int sch_sample_init(void);
 

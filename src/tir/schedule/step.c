@@ -260,6 +260,18 @@ tn_obj *sch_handle(tn_TirSchedule *s, const tn_obj *stmt) {
   return rv && tn_map_set(s->symbols, tn_any_obj(rv), tn_any_obj(stmt)) == 0 ? rv : NULL;
 }
 
+tn_obj *sch_loop_handle(tn_TirSchedule *s, const tn_obj *loop_or_mark) {
+  tn_obj *rv = tn_node_copy(&tn_type_LoopRV, &(tn_LoopRV){0});
+  return rv && tn_map_set(s->symbols, tn_any_obj(rv), tn_any_obj(loop_or_mark)) == 0 ? rv : NULL;
+}
+
+int64_t sch_loop_mark(const tn_TirSchedule *s, const tn_LoopRV *loop) {
+  tn_any value;
+  int64_t mark;
+  bool found = loop && tn_map_get(s->symbols, tn_any_obj(loop), &value) && tn_any_is_obj(&value);
+  return found && tir_as_int(value.v.obj, &mark) ? mark : 0;
+}
+
 tn_obj *sch_get(const tn_TirSchedule *s, const tn_obj *rv) {
   tn_any value;
   bool known = rv && tn_map_get(s->symbols, tn_any_obj(rv), &value);

@@ -52,6 +52,28 @@ class Sampling:
         self._note("SampleCategorical", [], attrs, [handle], decision)
         return handle
 
+    def sample_compute_location(self, block, decision=None):
+        """Choose where a block is computed.
+
+        Parameters
+        ----------
+        block : BlockRV or str
+            The block.
+        decision : int, optional
+            Number of the loop of its first consumer, -1 to leave it where it is, -2 to inline it;
+            left out, it is drawn from what is possible.
+
+        Returns
+        -------
+        LoopRV
+            For `compute_at`.
+        """
+        block = self._block(block)
+        decided = None if decision is None else int(decision)
+        handle, decision = _ffi_api.SampleComputeLocation(self, block, decided)
+        self._note("SampleComputeLocation", [block], [], [handle], decision)
+        return handle
+
     def sample_perfect_tile(self, loop, n, max_innermost_factor=16, decision=None):
         """Choose the extents of `n` loops whose product is the extent of a loop.
 

@@ -237,6 +237,22 @@ class Schedule(Object, BlockSteps, Sampling, LayoutSteps):
         result = _ffi_api.Fuse(self, list(loops), preserve_unit_iters)
         return self._gave("Fuse", loops, [int(preserve_unit_iters)], result)
 
+    def merge(self, *loops):
+        """Make loops next to each other one.
+
+        Parameters
+        ----------
+        loops : LoopRV
+            Each the innermost to be merged: the loops around it, up to where they meet, are merged
+            too. They have the same extents, and do not depend on each other.
+
+        Returns
+        -------
+        LoopRV
+            The innermost of the new loops.
+        """
+        return self._gave("Merge", loops, [], _ffi_api.Merge(self, list(loops)))
+
     def reorder(self, *ordered_loops):
         """Put loops of one chain into the given order; others between them stay."""
         _ffi_api.Reorder(self, list(ordered_loops))

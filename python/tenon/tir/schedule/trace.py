@@ -123,6 +123,8 @@ STEPS = {
     "SampleCategorical": _Step(
         "sample_categorical", attrs="candidates probs", gives="one", decides=True
     ),
+    "SampleComputeLocation": _Step("sample_compute_location", "block", gives="one", decides=True),
+    "Merge": _Step("merge", "*loops", gives="one"),
     "SamplePerfectTile": _Step(
         "sample_perfect_tile", "loop", "n max_innermost_factor", gives="list", decides=True
     ),
