@@ -327,3 +327,19 @@ def test_regions_that_nobody_wrote():
 
     sch = tir.Schedule(half)
     assert "not a stage pipeline" in failure(sch.cache_read, "C", 0, "local")
+
+
+def test_a_copy_stays_within_the_buffer():
+    @T.prim_func
+    def program(a: T.handle, b: T.handle):
+        A = T.match_buffer(a, (33,))
+        B = T.match_buffer(b, (33,))
+        for i_0, i_1 in T.grid(8, 8):
+            with T.block("B"):
+                vi = T.axis.spatial(33, i_0 * 5 + i_1)
+                T.where(i_0 * 5 + i_1 < 33 and i_1 < 5)
+                B[vi] = A[vi] * 2.0
+
+    sch = tir.Schedule(program)
+    sch.cache_write("B", 0, "local")
+    assert int(sch.get(sch.get_loops(sch.get_block("B_local"))[0]).extent) == 33

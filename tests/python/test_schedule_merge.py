@@ -23,7 +23,7 @@ def two(body=TWO):
 
 def test_inner_loops():
     sch = tir.Schedule(two())
-    (bi, bj), (ci, cj) = sch.get_loops("B"), sch.get_loops("C")
+    (_bi, bj), (_ci, cj) = sch.get_loops("B"), sch.get_loops("C")
     merged = sch.merge(bj, cj)
     body = """
 for i_m, j_m in T.grid(16, 8):
@@ -63,7 +63,7 @@ for i_m in range(16):
 
 def test_what_merge_refuses():
     sch = tir.Schedule(two())
-    (bi, bj), (ci, cj) = sch.get_loops("B"), sch.get_loops("C")
+    (bi, _bj), (ci, cj) = sch.get_loops("B"), sch.get_loops("C")
     assert "have 0 and 1 loops around" in failure(sch.merge, bi, cj)
     assert "not the next" in failure(sch.merge, ci, bi)
     with pytest.raises(ValueError, match="expected 2 to"):

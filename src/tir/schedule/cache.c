@@ -39,6 +39,16 @@ static tn_arr *full_region(const tn_Buffer *b) {
   return tn_arr_from(&out);
 }
 
+/* Conditions that keep a block within the buffer may be more than its bounds can tell. */
+static tn_IntervalSet *within_buffer(sch_step *e, tn_IntervalSet *s, const tn_Range *all) {
+  if (arith_is_inf(s->min_value) || arith_is_inf(s->max_value)) return s;
+  tn_expr *lo = s->min_value, *hi = s->max_value, *last;
+  TN_GETP(last, tir_sub(all->extent, tir_one(all->extent->dtype)));
+  if (arith_prove(&e->arith, tir_lt(lo, all->min))) lo = all->min;
+  if (arith_prove(&e->arith, tir_lt(last, hi))) hi = last;
+  return lo == s->min_value && hi == s->max_value ? s : arith_interval(lo, hi);
+}
+
 /* What a block touches of the buffer while the loops below `high` run. */
 static tn_arr *relaxed(sch_step *e, const tn_Block *b, const tn_arr *region,
                        const tn_Buffer *buffer, const tn_obj *high) {
@@ -48,8 +58,10 @@ static tn_arr *relaxed(sch_step *e, const tn_Block *b, const tn_arr *region,
   tn_arr *sets = bound ? arith_region_upper(&e->arith, bound, dom, r->predicate) : NULL;
   TN_VEC(out);
   for (int64_t i = 0; sets && i < sets->len; ++i) {
-    tn_Range *x =
-        arith_interval_range(&e->arith, (tn_IntervalSet *)tn_arr_obj(sets, i), all_of(buffer, i));
+    tn_Range *all = all_of(buffer, i);
+    const tn_IntervalSet *set =
+        all ? within_buffer(e, (tn_IntervalSet *)tn_arr_obj(sets, i), all) : NULL;
+    tn_Range *x = set ? arith_interval_range(&e->arith, set, all) : NULL;
     if (!x || tn_vec_push_obj(&out, x)) return NULL;
   }
   return sets ? tn_arr_from(&out) : NULL;
