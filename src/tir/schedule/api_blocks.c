@@ -101,7 +101,35 @@ static int f_reindex_cache(TN_ARGS) {
   return tn_ret_obj(ret, sch_reindex_cache(s, block, index, memory, map, write));
 }
 
+static int f_decompose_padding(TN_ARGS) {
+  SCH_ARG_SCHEDULE("Schedule.decompose_padding", 3);
+  SCH_ARG_HANDLE(BlockRV, block, 1);
+  SCH_ARG_HANDLE(LoopRV, loop, 2);
+  return tn_ret_obj(ret, sch_decompose_padding(s, block, loop));
+}
+
+static int f_can_decompose_padding(TN_ARGS) {
+  bool can = false;
+  SCH_ARG_SCHEDULE("Schedule.can_decompose_padding", 3);
+  SCH_ARG_HANDLE(BlockRV, block, 1);
+  SCH_ARG_HANDLE(LoopRV, loop, 2);
+  TN_TRY(sch_can_decompose_padding(s, block, loop, &can));
+  *ret = tn_any_bool(can);
+  return 0;
+}
+
+/* (schedule, block, factors) */
+static int f_pad_einsum(TN_ARGS) {
+  SCH_ARG_SCHEDULE("Schedule.pad_einsum", 3);
+  SCH_ARG_HANDLE(BlockRV, block, 1);
+  SCH_ARG_HANDLE(Array, padding, 2);
+  return sch_pad_einsum(s, block, padding);
+}
+
 static const tn_func_row functions[] = {
+    {"tir.schedule.PadEinsum", f_pad_einsum},
+    {"tir.schedule.DecomposePadding", f_decompose_padding},
+    {"tir.schedule.CanDecomposePadding", f_can_decompose_padding},
     {"tir.schedule.ReIndex", f_reindex},
     {"tir.schedule.ReindexCache", f_reindex_cache},
     {"tir.schedule.Tensorize", f_tensorize},

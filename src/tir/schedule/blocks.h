@@ -61,4 +61,16 @@ TN_API tn_BlockRV *sch_reindex(tn_TirSchedule *s, const tn_BlockRV *block, int64
 TN_API tn_BlockRV *sch_reindex_cache(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index,
                                      const char *memory, const tn_IndexMap *map, bool write);
 
+/** Divides a block that pads into one that fills all with the pad value, before the loop, and one
+ * that copies the rest. @return the block that fills */
+TN_API tn_BlockRV *sch_decompose_padding(tn_TirSchedule *s, const tn_BlockRV *block,
+                                         const tn_LoopRV *loop);
+/** Whether that is possible; -1 for errors other than ScheduleError. */
+TN_API int sch_can_decompose_padding(tn_TirSchedule *s, const tn_BlockRV *block,
+                                     const tn_LoopRV *loop, bool *out);
+
+/** Gives the iterators of a sum of products extents that are multiples, with operands padded by 0.
+ * @param padding a factor (IntImm) for each iterator */
+TN_API int sch_pad_einsum(tn_TirSchedule *s, const tn_BlockRV *block, const tn_arr *padding);
+
 #endif /* TN_TIR_SCHEDULE_BLOCKS_H_ */

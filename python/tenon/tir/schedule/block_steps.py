@@ -1,5 +1,6 @@
 """Steps of schedules that move, divide and copy blocks: a part of the class Schedule."""
 
+from ..expr import IntImm
 from ..index_map import IndexMap
 from . import _ffi_api
 
@@ -259,3 +260,49 @@ class BlockSteps:
         target = self._block(block_or_loop)
         _ffi_api.Tensorize(self, target, tensor_intrin, preserve_unit_iters)
         self._note("Tensorize", [target], [tensor_intrin, int(preserve_unit_iters)])
+
+    # ---- padding ----
+
+    def decompose_padding(self, block, loop):
+        """Divide a block that pads into one that fills and one that copies.
+
+        Parameters
+        ----------
+        block : BlockRV or str
+            Stores ``if_then_else(condition, inside, constant)`` or a Select; the condition limits
+            each iterator by itself. Its handle then stands for the block that copies.
+        loop : LoopRV
+            Around the block; the filling is put before it.
+
+        Returns
+        -------
+        BlockRV
+            The block that fills with the constant: ``B_pad_const``.
+        """
+        block = self._block(block)
+        result = _ffi_api.DecomposePadding(self, block, loop)
+        return self._gave("DecomposePadding", [block, loop], [], result)
+
+    def can_decompose_padding(self, block, loop):
+        """Whether `decompose_padding` would succeed."""
+        return bool(_ffi_api.CanDecomposePadding(self, self._block(block), loop))
+
+    def pad_einsum(self, block, padding):
+        """Let the iterators of a sum of products run to multiples, with operands padded by 0.
+
+        Parameters
+        ----------
+        block : BlockRV or str
+            Adds up products of elements at its own iterators, each bound to a loop.
+        padding : list of int
+            A factor for each iterator: its extent becomes the next multiple.
+
+        Raises
+        ------
+        ScheduleError
+            The block computes something else, or its scope is not a stage pipeline.
+        """
+        block = self._block(block)
+        factors = [int(n) for n in padding]
+        _ffi_api.PadEinsum(self, block, [IntImm("int32", n) for n in factors])
+        self._note("PadEinsum", [block], [factors])

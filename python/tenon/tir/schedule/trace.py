@@ -166,6 +166,8 @@ STEPS = {
     "ComputeInline": _Step("compute_inline", "block"),
     "ReverseComputeInline": _Step("reverse_compute_inline", "block"),
     "DecomposeReduction": _Step("decompose_reduction", "block loop", gives="one"),
+    "DecomposePadding": _Step("decompose_padding", "block loop", gives="one"),
+    "PadEinsum": _Step("pad_einsum", "block", "padding"),
     "RFactor": _Step("rfactor", "loop", "factor_axis", gives="one"),
     "Blockize": _Step("blockize", "target", _UNIT, _UNIT, "one"),
     "Tensorize": _Step("tensorize", "block_or_loop", f"tensor_intrin {_UNIT}", _UNIT),
