@@ -1,0 +1,158 @@
+"""The LLVM code generator: polynomials, debug information, imported code, text of functions."""
+
+import math
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+import tenon
+from llvm_programs import build, packed, run
+from tenon.target.codegen import llvm_version_major
+
+pytestmark = pytest.mark.skipif(
+    not llvm_version_major(allow_none=True), reason="built without LLVM"
+)
+
+
+def exactly(name, x):
+    with np.errstate(all="ignore"):
+        x = x.astype("float64")
+        return np.array([math.erf(v) for v in x]) if name == "erf" else getattr(np, name)(x)
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "tanh", "erf"])
+@pytest.mark.parametrize("target", ["llvm", "llvm -mcpu=x86-64", "llvm -opt-level=0"])
+def test_polynomials_of_float32(name, target):
+    low, high = {"exp": (-104, 89), "log": (0.01, 5), "tanh": (-10, 10), "erf": (-5, 5)}[name]
+    rng = np.random.default_rng(0)
+    sizes = np.exp(rng.uniform(-80, 5, 8000)) * (1 if name == "log" else rng.choice([-1, 1], 8000))
+    special = [np.inf, -np.inf, np.nan, 0.0, -0.0, 1e-40, -1.0, 200.0]
+    a = np.concatenate([special, np.linspace(low, high, 7992), sizes]).astype("float32")
+    body = f"for i in range({a.size}):\n    O[i] = T.{name}(A[i])"
+    got = run(body, np.zeros(a.size, "float32"), a, target=target)
+    want = exactly(name, a)
+    with np.errstate(over="ignore"):
+        single = want.astype("float32")
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(single))
+    np.testing.assert_array_equal(np.isinf(got), np.isinf(single))
+    if name != "log":
+        np.testing.assert_array_equal(np.signbit(got[3:5]), np.signbit(single[3:5]))
+    good = np.isfinite(single)
+    ulps = np.abs(got[good] - want[good]) / np.spacing(np.abs(single[good]))
+    assert ulps.max() < 3, (a[good][ulps.argmax()], ulps.max())
+
+
+def test_polynomials_stay_vectors():
+    body = "O[0:16] = T.tanh(A[0:16]) + T.exp(A[0:16])"
+    func = packed(body, ("A", 16, "float32"), ("O", 16, "float32"))
+    text = build(func, "llvm -mcpu=x86-64-v4").get_source()
+    assert "@tanhf" not in text and "llvm.exp" not in text and "fdiv <16 x float>" in text
+
+
+def test_debug_information(tmp_path):
+    script = tmp_path / "main.py"
+    body = """
+for i in T.parallel(16):
+    O[i] = A[i] + T.float32(3)
+for i in range(16):
+    O[i] = O[i] * T.float32(7)
+"""
+    func = packed(body, ("A", 16, "float32"), ("O", 16, "float32"))
+    built = build(func, f"llvm -opt-level=0 -debug-info={script}")
+    text = script.read_text()
+    lines = {i: line.strip() for i, line in enumerate(text.splitlines(), 1)}
+    (add,) = (i for i, line in lines.items() if line.startswith("O[i]") and "+" in line)
+    (mul,) = (
+        i for i, line in lines.items() if line.startswith("O[i_1]") or "* T.float32(7)" in line
+    )
+    ir = built.get_source()
+    assert "DICompileUnit" in ir and 'DIFile(filename: "main.py"' in ir
+
+    def line_of(instruction):
+        number = re.search(rf"{instruction}.*!dbg !(\d+)", ir)[1]
+        return int(re.search(rf"^!{number} = !DILocation\(line: (\d+)", ir, re.MULTILINE)[1])
+
+    assert line_of("fadd") == add and line_of("fmul") == mul
+    a = np.arange(16, dtype="float32")
+    out = tenon.nd.empty((16,), "float32")
+    built["main"](tenon.nd.array(a), out)
+    np.testing.assert_array_equal(out.numpy(), (a + 3) * 7)
+    optimised = build(func, f"llvm -debug-info={script}")
+    optimised.save(str(tmp_path / "main.o"))
+    if shutil.which("readelf"):
+        command = ["readelf", "--debug-dump=decodedline", str(tmp_path / "main.o")]
+        shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert re.search(rf"main\.py\s+{mul}\s", shown)
+    assert "!dbg" not in build(func).get_source()
+
+
+IMPORTED = """
+define float @my_scale(float %x) #0 {
+  %y = fmul float %x, 3.0
+  ret float %y
+}
+attributes #0 = { "target-cpu"="pentium" }
+"""
+
+
+def test_imported_llvm_code(tmp_path):
+    (tmp_path / "code.ll").write_text(IMPORTED)
+    a = np.arange(8, dtype="float32")
+    for code in (IMPORTED, str(tmp_path / "code.ll")):
+        text = f'T.attr(0, "pragma_import_llvm", {code!r})\nfor i in range(8):\n'
+        got = run(
+            text + '    O[i] = T.call_pure_extern("float32", "my_scale", A[i])', np.zeros_like(a), a
+        )
+        np.testing.assert_array_equal(got, a * 3)
+    with pytest.raises(tenon.TVMError, match="pragma_import_llvm"):
+        run('T.attr(0, "pragma_import_llvm", "define nonsense")\nO[0] = A[0]', a, a)
+    missing = 'T.attr(0, "pragma_import_llvm", "missing.ll")\nO[0] = A[0]'
+    with pytest.raises(tenon.TVMError, match=r"missing\.ll"):
+        run(missing, a, a)
+
+
+def test_functions_in_the_order_of_their_names():
+    functions = {
+        name: packed("O[0] = A[0]", ("A", 1, "int32"), ("O", 1, "int32")).with_attr(
+            "global_symbol", name
+        )
+        for name in ("Danny", "Sammy", "Kirby")
+    }
+    text = build(tenon.ir.IRModule(functions)).get_source("ll")
+    assert re.findall(r"^define[^@]*@(\w+)", text, re.MULTILINE) == ["Danny", "Kirby", "Sammy"]
+
+
+def test_functions_tell_their_machine():
+    body = "for i in T.parallel(8):\n    O[i] = A[i]"
+    func = packed(body, ("A", 8, "int32"), ("O", 8, "int32"))
+    text = build(func, "llvm -mtriple=x86_64-linux-gnu -mcpu=skylake -mattr=+avx512f").get_source()
+    assert 'target triple = "x86_64-' in text
+    groups = set(re.findall(r"^define.* #(\d+) ", text, re.MULTILINE))
+    for group in groups:
+        (attributes,) = re.findall(rf"^attributes #{group} = (.*)$", text, re.MULTILINE)
+        assert '"target-cpu"="skylake"' in attributes and "+avx512f" in attributes
+    assert groups
+
+
+def test_a_local_class_names_itself():
+    from tenon.script import ir as I  # noqa: N812
+    from tenon.script import tir as T  # noqa: N812
+
+    @I.ir_module
+    class Local:
+        @T.prim_func
+        def main(A: T.Buffer((1,), "float32")):
+            T.func_attr({"global_symbol": "main"})
+            Local.subroutine(A.data)
+
+        @T.prim_func
+        def subroutine(data: T.handle("float32")):
+            T.func_attr({"global_symbol": "subroutine", "calling_conv": -1})
+            A = T.decl_buffer((1,), "float32", data=data)
+            A[0] = T.float32(42)
+
+    a = tenon.nd.array(np.zeros(1, "float32"))
+    tenon.build(Local)["main"](a)
+    assert a.numpy()[0] == 42
