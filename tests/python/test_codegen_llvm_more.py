@@ -156,3 +156,14 @@ def test_a_local_class_names_itself():
     a = tenon.nd.array(np.zeros(1, "float32"))
     tenon.build(Local)["main"](a)
     assert a.numpy()[0] == 42
+
+
+def test_blocks_of_very_many_instructions():
+    n = 3000
+    lines = [f"O[{i % 97}] = A[{i * 7 % 91}] * T.float32({i % 13}) + O[{i % 89}]" for i in range(n)]
+    a, out = np.arange(97, dtype="float32") % 5, np.zeros(97, "float32")
+    got = run("\n".join(lines), out, a)
+    want = np.zeros(97, "float32")
+    for i in range(n):
+        want[i % 97] = a[i * 7 % 91] * np.float32(i % 13) + want[i % 89]
+    np.testing.assert_allclose(got, want, rtol=1e-5)
