@@ -1,4 +1,5 @@
-/* Modules of kernels: looking up and launching; see device_module_blob.c for files. */
+/* Modules of kernels: looking up and launching; device_module_blob.c and
+   device_module_file.c save and load them. */
 #include "runtime/device_module.h"
 
 #include <pthread.h>

@@ -7,8 +7,6 @@
      text code
 
    A text is its uint64 length and that many bytes. */
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -47,17 +45,6 @@ tn_bytes *tn_device_code_save(tn_module *m) {
   put_text(&b, c->data->data, c->data->len);
   if (tn_buf_ok(&b)) return NULL;
   return tn_bytes_new(b.data, b.len);
-}
-
-int tn_device_code_save_file(tn_module *m, const char *path, const char *format) {
-  const tn_device_code *c = tn_module_self(m);
-  (void)format; /* the code has one form */
-  FILE *f = fopen(path, "wb");
-  TN_CHECK(f, OSError, NULL, "cannot open %s: %s", path, strerror(errno));
-  bool ok = fwrite(c->data->data, 1, c->data->len, f) == c->data->len;
-  ok = fclose(f) == 0 && ok;
-  TN_CHECK(ok, OSError, NULL, "cannot write %s", path);
-  return 0;
 }
 
 /* ---- reading ---- */
@@ -148,4 +135,7 @@ static const tn_func_row rows[] = {
     {"runtime.module.loadbinary_cuda", load_cuda},
 };
 
-int tn_device_module_init(void) { return tn_func_register_rows(rows, TN_COUNT(rows)); }
+int tn_device_module_init(void) {
+  TN_TRY(tn_device_file_init());
+  return tn_func_register_rows(rows, TN_COUNT(rows));
+}

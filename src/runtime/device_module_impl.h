@@ -12,7 +12,11 @@ tn_kernel *tn_device_code_kernel(tn_device_code *c, const char *name, int32_t nt
 
 /** The module's content: format, kernels, code. Owned, or NULL. */
 tn_bytes *tn_device_code_save(tn_module *m);
-/** Its code alone. */
+/** Its code as a file, and beside it what the kernels take. @param format "cu" for the source of
+ * code that was compiled */
 int tn_device_code_save_file(tn_module *m, const char *path, const char *format);
+
+/** Loaders of such files; part of tn_device_module_init. */
+int tn_device_file_init(void);
 
 #endif /* TN_RUNTIME_DEVICE_MODULE_IMPL_H_ */

@@ -18,11 +18,18 @@ typedef struct {
   target_option_type type;
 } target_option;
 
+/** Value of an option that is not given. */
+typedef struct {
+  const char *name;
+  int64_t value;
+} target_default;
+
 typedef struct {
   const char *name;
   int device_type;
-  const char *keys;             /* separated by commas */
-  const target_option *options; /* ended by a NULL name; besides those of all kinds */
+  const char *keys;               /* separated by commas */
+  const target_option *options;   /* ended by a NULL name; besides those of all kinds */
+  const target_default *defaults; /* ended by a NULL name; NULL: none */
 } target_kind_row;
 
 typedef struct {

@@ -85,6 +85,31 @@ static const target_option hexagon[] = {MACHINE_OPTIONS,
                                         {"vtcm-capacity", TARGET_INT},
                                         {NULL, TARGET_STR}};
 
+/* ---- what is not given ---- */
+
+static const target_default cuda_defaults[] = {
+    {"max_num_threads", 1024}, {"thread_warp_size", 32}, {NULL, 0}};
+static const target_default rocm_defaults[] = {{"max_num_threads", 256},
+                                               {"max_threads_per_block", 256},
+                                               {"max_shared_memory_per_block", 65536},
+                                               {"thread_warp_size", 64},
+                                               {NULL, 0}};
+static const target_default opencl_defaults[] = {{"max_num_threads", 256},
+                                                 {"max_threads_per_block", 256},
+                                                 {"max_shared_memory_per_block", 16384},
+                                                 {"thread_warp_size", 1},
+                                                 {"texture_spatial_limit", 16384},
+                                                 {NULL, 0}};
+static const target_default metal_defaults[] = {{"max_num_threads", 256},
+                                                {"max_threads_per_block", 256},
+                                                {"max_shared_memory_per_block", 32768},
+                                                {"thread_warp_size", 16},
+                                                {"max_function_args", 31},
+                                                {NULL, 0}};
+static const target_default vulkan_defaults[] = {
+    {"max_num_threads", 256}, {"thread_warp_size", 1}, {NULL, 0}};
+static const target_default webgpu_defaults[] = {{"max_num_threads", 256}, {NULL, 0}};
+
 /* ---- kinds ---- */
 
 enum { EXT_DEV = 12, AOCL = 5, HEXAGON = 14, WEBGPU = 15, SDACCEL = 6 };
@@ -92,13 +117,13 @@ enum { EXT_DEV = 12, AOCL = 5, HEXAGON = 14, WEBGPU = 15, SDACCEL = 6 };
 static const target_kind_row kinds[] = {
     {"llvm", kDLCPU, "cpu", llvm},
     {"c", kDLCPU, "cpu", c},
-    {"cuda", kDLCUDA, "cuda,gpu", cuda},
-    {"nvptx", kDLCUDA, "cuda,gpu", gpu},
-    {"rocm", kDLROCM, "rocm,gpu", gpu},
-    {"opencl", kDLOpenCL, "opencl,gpu", gpu},
-    {"metal", kDLMetal, "metal,gpu", gpu},
-    {"vulkan", kDLVulkan, "vulkan,gpu", gpu},
-    {"webgpu", WEBGPU, "webgpu,gpu", gpu},
+    {"cuda", kDLCUDA, "cuda,gpu", cuda, cuda_defaults},
+    {"nvptx", kDLCUDA, "cuda,gpu", gpu, cuda_defaults},
+    {"rocm", kDLROCM, "rocm,gpu", gpu, rocm_defaults},
+    {"opencl", kDLOpenCL, "opencl,gpu", gpu, opencl_defaults},
+    {"metal", kDLMetal, "metal,gpu", gpu, metal_defaults},
+    {"vulkan", kDLVulkan, "vulkan,gpu", gpu, vulkan_defaults},
+    {"webgpu", WEBGPU, "webgpu,gpu", gpu, webgpu_defaults},
     {"sdaccel", kDLOpenCL, "sdaccel,hls", none},
     {"aocl", AOCL, "aocl,hls", none},
     {"aocl_sw_emu", AOCL, "aocl,hls", none},

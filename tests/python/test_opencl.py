@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tenon
 from tenon import te, tir
+from tenon.contrib import cc
 from tenon.script import ir as I
 from tenon.script import tir as T
 
@@ -249,6 +250,26 @@ def test_export(tmp_path):
     assert source_of(loaded) == source_of(mod)
     x = np.random.rand(256).astype("float32")
     np.testing.assert_array_equal(run(loaded, x, out_shape=(256,)), x + 1)
+
+
+@needs_device
+def test_files(tmp_path):
+    """Host and device code in files of their own, put together again by hand."""
+    sch = elementwise(lambda a: te.compute(a.shape, lambda i: a[i] + 1.0, name="B"), (256,))
+    mod = tenon.build(sch.mod, target=TARGET)
+    mod.save(str(tmp_path / "add.o"))
+    mod.imported_modules[0].save(str(tmp_path / "add.cl"))
+    assert (tmp_path / "add.tvm_meta.json").exists()
+    cc.create_shared(str(tmp_path / "add.so"), [str(tmp_path / "add.o")])
+    host = tenon.runtime.load_module(str(tmp_path / "add.so"))
+    kernels = tenon.runtime.load_module(str(tmp_path / "add.cl"))
+    assert kernels.type_key == "opencl" and kernels.get_source() == source_of(mod)
+    host.import_module(kernels)
+    x = np.random.rand(256).astype("float32")
+    np.testing.assert_array_equal(run(host, x, out_shape=(256,)), x + 1)
+    (tmp_path / "add.tvm_meta.json").write_text("[]")
+    with pytest.raises(ValueError, match="func_info"):
+        tenon.runtime.load_module(str(tmp_path / "add.cl"))
 
 
 @needs_device

@@ -98,3 +98,14 @@ def test_json():
     loaded = tenon.ir.load_json(tenon.ir.save_json(t))
     assert str(loaded) == str(t) and loaded.kind.same_as(t.kind)
     assert str(loaded.host) == "c -keys=cpu"
+
+
+def test_defaults_of_devices():
+    assert str(Target("cuda -arch=sm_80")) == (
+        "cuda -keys=cuda,gpu -arch=sm_80 -max_num_threads=1024 -thread_warp_size=32"
+    )
+    assert Target("cuda").arch.startswith("sm_")
+    opencl = Target("opencl -max_num_threads=64")
+    assert opencl.max_num_threads == 64 and opencl.thread_warp_size == 1
+    assert opencl.max_shared_memory_per_block == 16384
+    assert str(Target(str(opencl))) == str(opencl)
