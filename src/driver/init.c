@@ -4,6 +4,7 @@
 
 #include "arith/arith.h"
 #include "driver/build.h"
+#include "driver/evaluate.h"
 #include "driver/executor.h"
 #include "driver/relay_build.h"
 #include "driver/tir_pipeline.h"
@@ -18,10 +19,19 @@
 #include "tir/tir.h"
 
 static int (*const layers[])(void) = {
-    ir_init,           arith_init,           tir_init,
-    te_init,           kernels_init,         relay_init,
-    ops_init,          target_init,          driver_tir_pipeline_init,
-    driver_build_init, driver_executor_init, driver_relay_build_init,
+    ir_init,
+    arith_init,
+    tir_init,
+    te_init,
+    kernels_init,
+    relay_init,
+    ops_init,
+    target_init,
+    driver_tir_pipeline_init,
+    driver_build_init,
+    driver_executor_init,
+    driver_evaluate_init,
+    driver_relay_build_init,
 };
 
 static int result;

@@ -17,6 +17,9 @@ enum { NO_ARG = INT32_MIN };
 /* The same for all executors. */
 static const step optimize[] = {
     {"InferType", NO_ARG},
+    {"SimplifyInference", NO_ARG},
+    {"EliminateCommonSubexpr", NO_ARG},
+    {"FoldConstant", NO_ARG},
 };
 
 /* Kernels of the graph executor. */

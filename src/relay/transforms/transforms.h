@@ -5,6 +5,8 @@
 #ifndef TN_RELAY_TRANSFORMS_TRANSFORMS_H_
 #define TN_RELAY_TRANSFORMS_TRANSFORMS_H_
 
+#include <string.h>
+
 #include "ir/functor.h"
 #include "ir/pass.h"
 #include "object/functions.h"
@@ -16,5 +18,8 @@
 #define RELAY_DECLARE(fn, name, KIND, level, config, doc) RELAY_DECLARE_##KIND(fn)
 RELAY_PASSES(RELAY_DECLARE)
 #undef RELAY_DECLARE
+
+/** FoldConstant of an expression without a module; its types are inferred first. */
+TN_API relay_expr *relay_fold_expr(relay_expr *e);
 
 #endif /* TN_RELAY_TRANSFORMS_TRANSFORMS_H_ */
