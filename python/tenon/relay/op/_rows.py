@@ -62,7 +62,7 @@ def maker_name(op_name):
     return f"relay.op.{space}._make.{name}" if space else f"relay.op._make.{name}"
 
 
-def wrapper(op_name, order=(), defaults=None, forms=None, finish=None):
+def wrapper(op_name, order=(), defaults=None, forms=None, finish=None, hidden=()):
     """The Python function of an operator; None if there is no such operator in the library.
 
     Parameters
@@ -77,12 +77,14 @@ def wrapper(op_name, order=(), defaults=None, forms=None, finish=None):
         What is done with an argument before it is given on, by parameter.
     finish : function, optional
         Makes the result from the call.
+    hidden : tuple of str
+        Attributes at the end of the row that passes set and callers do not.
     """
     make = get_global_func(maker_name(op_name), allow_missing=True)
     if make is None:
         return None
     op = Op.get(op_name)
-    given = _parameters(op)
+    given = [p for p in _parameters(op) if p.name not in hidden]
     defaults, forms = defaults or {}, forms or {}
     changed = {p.name: p.replace(default=defaults.get(p.name, p.default)) for p in given}
     signature = _ordered([*(changed.pop(name) for name in order), *changed.values()])

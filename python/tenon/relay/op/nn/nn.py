@@ -38,6 +38,32 @@ def _pool(name, n):
     )
 
 
+_CONV = ("strides", "dilation", "kernel_size")
+_TRANSPOSED = (
+    "data weight strides padding dilation groups channels kernel_size data_layout kernel_layout "
+    "out_layout output_padding out_dtype"
+).split()
+
+
+_REWRITE = ("auto_scheduler_rewritten_layout", "meta_schedule_original_shape")
+
+
+def _conv(name, n):
+    return _made(
+        name,
+        n,
+        *_CONV,
+        defaults=dict.fromkeys(("strides", "dilation"), (1,) * n) | {"padding": (0,) * n},
+        hidden=_REWRITE,
+    )
+
+
+def _conv_transpose(name, n):
+    ones, zeros = (1,) * n, (0,) * n
+    defaults = {"strides": ones, "dilation": ones, "padding": zeros, "output_padding": zeros}
+    return _made(name, n, *_CONV, "output_padding", order=_TRANSPOSED, defaults=defaults)
+
+
 def _adaptive(name, n):
     return _rows.wrapper(
         f"nn.{name}", forms={"output_size": lambda size: _tuple(size, 1) if size else []}
@@ -53,6 +79,21 @@ adaptive_max_pool2d = _adaptive("adaptive_max_pool2d", 2)
 adaptive_avg_pool2d = _adaptive("adaptive_avg_pool2d", 2)
 adaptive_max_pool3d = _adaptive("adaptive_max_pool3d", 3)
 adaptive_avg_pool3d = _adaptive("adaptive_avg_pool3d", 3)
+conv1d = _made("conv1d", 1, *_CONV, defaults={"strides": 1, "padding": 0, "dilation": 1})
+conv2d, conv3d = _conv("conv2d", 2), _conv("conv3d", 3)
+contrib_conv2d_nchwc = _conv("contrib_conv2d_NCHWc", 2)
+contrib_depthwise_conv2d_nchwc = _conv("contrib_depthwise_conv2d_NCHWc", 2)
+for _function in (contrib_conv2d_nchwc, contrib_depthwise_conv2d_nchwc):
+    _function.__name__ = _function.__qualname__ = _function.__name__.lower()
+conv1d_transpose = _conv_transpose("conv1d_transpose", 1)
+conv2d_transpose = _conv_transpose("conv2d_transpose", 2)
+conv3d_transpose = _conv_transpose("conv3d_transpose", 3)
+dense = _rows.wrapper("nn.dense", hidden=_REWRITE)
+matmul = _rows.wrapper("nn.matmul", hidden=_REWRITE)
+batch_matmul = _rows.wrapper("nn.batch_matmul", hidden=_REWRITE)
+contrib_dense_pack = _rows.wrapper(
+    "nn.contrib_dense_pack", order=("data", "weight", "weight_layout", "units", "out_dtype")
+)
 batch_norm = _rows.wrapper("nn.batch_norm", finish=lambda call: TupleWrapper(call, 3))
 
 
@@ -149,67 +190,6 @@ def mirror_pad(data, pad_width, mode="SYMMETRIC"):
     return _make.mirror_pad(data, mode, pad_width)
 
 
-def conv2d(
-    data,
-    weight,
-    strides=(1, 1),
-    padding=(0, 0),
-    dilation=(1, 1),
-    groups=1,
-    channels=None,
-    kernel_size=None,
-    data_layout="NCHW",
-    kernel_layout="OIHW",
-    out_layout="",
-    out_dtype="",
-):
-    """Convolution of images.
-
-    Parameters
-    ----------
-    data : RelayExpr
-        The images.
-    weight : RelayExpr
-        The kernels.
-    strides : int or tuple of int
-        Steps of the window.
-    padding : int or tuple of int
-        Zeros put around: one number, two (height, width) or four (top, left, bottom, right).
-    dilation : int or tuple of int
-        Distance of neighbouring elements of the kernel.
-    groups : int
-        Groups of channels that do not see each other.
-    channels : int, optional
-        Channels of the result.
-    kernel_size : int or tuple of int, optional
-        Height and width of the kernel.
-    data_layout, kernel_layout : str
-        Layouts of data and weight.
-    out_layout : str
-        Layout of the result, that of data when empty.
-    out_dtype : str
-        Type of the result, that of data when empty.
-
-    Returns
-    -------
-    Call
-    """
-    return _make.conv2d(
-        data,
-        weight,
-        _tuple(strides, 2),
-        get_pad_tuple2d(padding),
-        _tuple(dilation, 2),
-        groups,
-        channels,
-        _tuple(kernel_size, 2),
-        data_layout,
-        kernel_layout,
-        out_layout,
-        out_dtype,
-    )
-
-
 __all__ = [
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
@@ -220,14 +200,25 @@ __all__ = [
     "avg_pool1d",
     "avg_pool2d",
     "avg_pool3d",
+    "batch_matmul",
     "batch_norm",
+    "contrib_conv2d_nchwc",
+    "contrib_dense_pack",
+    "contrib_depthwise_conv2d_nchwc",
+    "conv1d",
+    "conv1d_transpose",
     "conv2d",
+    "conv2d_transpose",
+    "conv3d",
+    "conv3d_transpose",
+    "dense",
     "dropout",
     "dropout_raw",
     "global_avg_pool1d",
     "global_avg_pool3d",
     "global_max_pool1d",
     "global_max_pool3d",
+    "matmul",
     "max_pool1d",
     "max_pool2d",
     "max_pool3d",

@@ -1,0 +1,261 @@
+/* Matrix products: nn.matmul, nn.batch_matmul, nn.contrib_dense_pack.
+
+     nn.batch_matmul(%a, %b, transpose_b=True)
+         Tensor[(2, 3, 4), float32], Tensor[(2, 5, 4), float32] -> Tensor[(2, 3, 5), float32] */
+#include "ir/imm.h"
+#include "ops/layout.h"
+#include "ops/ops.h"
+
+#define REWRITE_FIELDS(F, S)                                                                       \
+  F(S, REF, String, auto_scheduler_rewritten_layout, 0, "layout of the second after a rewrite",    \
+    "\"\"")                                                                                        \
+  F(S, REF, Array, meta_schedule_original_shape, 0, "shape of the second before a rewrite", "[]")
+#define TN_FIELDS_MatmulAttrs(F, S)                                                                \
+  F(S, REF, PrimExpr, units, TN_OPT, "columns of the result", "None")                              \
+  F(S, DTYPE, , out_dtype, 0, "type of the result, that of the first when empty", "\"\"")          \
+  F(S, BOOL, , transpose_a, 0, "is the first transposed?", "False")                                \
+  F(S, BOOL, , transpose_b, 0, "is the second transposed?", "False")                               \
+  REWRITE_FIELDS(F, S)
+#define TN_FIELDS_BatchMatmulAttrs(F, S)                                                           \
+  F(S, DTYPE, , out_dtype, 0, "type of the result, that of the first when empty", "\"\"")          \
+  F(S, BOOL, , transpose_a, 0, "are the first transposed?", "False")                               \
+  F(S, BOOL, , transpose_b, 0, "are the second transposed?", "True")                               \
+  REWRITE_FIELDS(F, S)
+#define TN_FIELDS_DensePackAttrs(F, S)                                                             \
+  F(S, REF, PrimExpr, units, TN_OPT, "number of rows of weight", "None")                           \
+  F(S, DTYPE, , out_dtype, 0, "type of the result, that of data when empty", "\"\"")               \
+  F(S, REF, String, weight_layout, 0, "layout of weight, as \"NC8n\"", "\"NC\"")
+#define MATMUL_ATTRS(N)                                                                            \
+  N(MatmulAttrs, Attrs, "relay.attrs.MatmulAttrs", NODE, TREE, tn_no_hooks,                        \
+    "attributes of nn.matmul")                                                                     \
+  N(BatchMatmulAttrs, Attrs, "relay.attrs.BatchMatmulAttrs", NODE, TREE, tn_no_hooks,              \
+    "attributes of nn.batch_matmul")                                                               \
+  N(DensePackAttrs, Attrs, "relay.attrs.DensePackAttrs", NODE, TREE, tn_no_hooks,                  \
+    "attributes of nn.contrib_dense_pack")
+TN_NODES_LOCAL(MATMUL_ATTRS)
+
+/* What the two products have in common. */
+typedef struct {
+  tn_expr *units;
+  tn_dtype out_dtype; /* of no bits when not given */
+  bool ta, tb;
+  int64_t b_ndim; /* dimensions of the second */
+} product;
+
+static product matmul_of(const void *attrs) {
+  const tn_MatmulAttrs *a = attrs;
+  return (product){a->units, a->out_dtype, a->transpose_a, a->transpose_b, 2};
+}
+
+static product batch_of(const void *attrs) {
+  const tn_BatchMatmulAttrs *a = attrs;
+  return (product){NULL, a->out_dtype, a->transpose_a, a->transpose_b, 3};
+}
+
+static product product_of(const relay_op_row *row, const void *attrs) {
+  return row->which == 3 ? batch_of(attrs) : matmul_of(attrs);
+}
+
+/* Extent `from_end` places from the end. */
+static tn_expr *extent(const tn_arr *shape, int64_t from_end) {
+  return (tn_expr *)tn_arr_obj(shape, shape->len - from_end);
+}
+
+static tn_expr *batch_extent(tn_expr *a, tn_expr *b) {
+  if (tir_is_one(a)) return b;
+  if (tir_is_one(b) || !relay_dim_is_any(a)) return a;
+  return b;
+}
+
+static tn_arr *out_shape(const product *p, const tn_arr *a, const tn_arr *b) {
+  TN_VEC(out);
+  for (int64_t i = 0; i + 2 < a->len; ++i) {
+    tn_expr *e = (tn_expr *)tn_arr_obj(a, i);
+    if (p->b_ndim == 3) e = batch_extent(e, (tn_expr *)tn_arr_obj(b, i));
+    TN_TRYP(tn_vec_push_obj(&out, e));
+  }
+  if (a->len > 1) TN_TRYP(tn_vec_push_obj(&out, extent(a, p->ta ? 1 : 2)));
+  TN_TRYP(tn_vec_push_obj(&out, extent(b, p->tb ? 2 : 1)));
+  return tn_arr_from(&out);
+}
+
+static tn_dtype result_dtype(tn_dtype out, tn_dtype a) { return out.bits == 0 ? a : out; }
+
+/* ---- relations ---- */
+
+static int check(const relay_rel *r, const product *p, const tn_TensorType *a,
+                 const tn_TensorType *b) {
+  RELAY_CHECK(r, p->b_ndim == 2 || a->shape->len == 3, "tensor_a: expected 3 dimensions, got %lld",
+              (long long)a->shape->len);
+  RELAY_CHECK(r, b->shape->len == p->b_ndim, "tensor_b: expected %lld dimensions, got %lld",
+              (long long)p->b_ndim, (long long)b->shape->len);
+  RELAY_CHECK(r, relay_dim_equal(extent(a->shape, p->ta ? 2 : 1), extent(b->shape, p->tb ? 1 : 2)),
+              "shapes of tensor_a %s and tensor_b %s do not fit%s%s", relay_type_text(a),
+              relay_type_text(b), p->ta ? ", transpose_a" : "", p->tb ? ", transpose_b" : "");
+  tn_expr *n = extent(a->shape, a->shape->len), *m = extent(b->shape, b->shape->len);
+  RELAY_CHECK(r, p->b_ndim == 2 || tir_is_one(n) || tir_is_one(m) || relay_dim_equal(n, m) != 0,
+              "batch dimensions don't match: tensor_a %s, tensor_b %s", relay_type_text(a),
+              relay_type_text(b));
+  RELAY_CHECK(r, !p->units || relay_dim_equal(p->units, extent(b->shape, p->tb ? 2 : 1)) != 0,
+              "units doesn't match tensor_b %s", relay_type_text(b));
+  return 0;
+}
+
+static int relation(relay_rel *r) {
+  product p = product_of(relay_op_row_of((const tn_obj *)r->op), r->attrs);
+  RELAY_TENSOR(a, r, 0);
+  RELAY_CHECK(r, a->shape->len > (p.ta ? 1 : 0), "tensor_a: too few dimensions");
+  tn_TensorType *b = TN_AS(TensorType, r->types[1]);
+  if (!b && p.units) { /* the second follows from `units` */
+    tn_expr *k = extent(a->shape, p.ta ? 2 : 1);
+    TN_GET(b,
+           relay_tensor_type(p.tb ? tn_arr_of(2, p.units, k) : tn_arr_of(2, k, p.units), a->dtype));
+    TN_TRY(relay_rel_assign(r, 1, (tn_Type *)b));
+  }
+  if (!b) return RELAY_WAIT;
+  TN_TRY(check(r, &p, a, b));
+  return relay_rel_result(
+      r, relay_tensor_type(out_shape(&p, a->shape, b->shape), result_dtype(p.out_dtype, a->dtype)));
+}
+
+/* ---- computes ---- */
+
+typedef struct {
+  product p;
+  const tn_Tensor *a, *b;
+  tn_dtype dtype;
+} matmul;
+
+/* Index of an operand: what `at` says of its batch, then row and column. */
+static tn_expr *operand(const matmul *m, const tn_Tensor *t, const tn_arr *at, tn_expr *row,
+                        tn_expr *column) {
+  TN_VEC(v);
+  for (int64_t i = 0; i + 2 < t->shape->len; ++i) {
+    tn_expr *e = te_index(at, i), *own = te_extent(t, i);
+    bool repeated = tir_is_one(own) && !tir_is_one(te_extent(t == m->a ? m->b : m->a, i));
+    TN_TRYP(tn_vec_push_obj(&v, m->p.b_ndim == 3 && repeated ? tir_zero(e->dtype) : e));
+  }
+  if (t->shape->len > 1) TN_TRYP(tn_vec_push_obj(&v, row));
+  TN_TRYP(tn_vec_push_obj(&v, column));
+  return tir_cast(m->dtype, te_at(t, tn_arr_from(&v)), NULL);
+}
+
+static tn_expr *element(void *ctx, tn_arr *at) {
+  const matmul *m = ctx;
+  tn_IterVar *iv = te_reduce_axis(extent(m->a->shape, m->p.ta ? 2 : 1), "k");
+  if (!iv) return NULL;
+  tn_expr *k = (tn_expr *)iv->var, *column = te_index(at, at->len - 1);
+  tn_expr *row = at->len > 1 ? te_index(at, at->len - 2) : NULL;
+  tn_expr *a = operand(m, m->a, at, m->p.ta ? k : row, m->p.ta ? row : k);
+  tn_expr *b = operand(m, m->b, at, m->p.tb ? column : k, m->p.tb ? k : column);
+  return te_reduce(TE_SUM, tir_mul(a, b), tn_arr_of(1, iv), NULL);
+}
+
+static tn_arr *compute(const relay_compute *c) {
+  matmul m = {product_of(c->row, c->attrs), relay_input(c, 0), relay_input(c, 1), {0}};
+  m.dtype = result_dtype(m.p.out_dtype, m.a->dtype);
+  bool dense = m.p.b_ndim == 2 && m.p.tb && !m.p.ta;
+  TN_BUF(name);
+  tn_buf_printf(&name, "T_%s_%c%c", m.p.b_ndim == 3 ? "batch_matmul" : "matmul", m.p.ta ? 'T' : 'N',
+                m.p.tb ? 'T' : 'N');
+  TN_TRYP(tn_buf_ok(&name));
+  return tn_arr_of(1, te_compute(out_shape(&m.p, m.a->shape, m.b->shape), element, &m,
+                                 tn_buf_cstr(&name),
+                                 m.p.b_ndim == 3 ? "batch_matmul"
+                                 : dense         ? "dense"
+                                                 : "matmul"));
+}
+
+static tn_arr *shape_function(const relay_shape_query *q) {
+  product p = product_of(q->row, q->attrs);
+  return tn_arr_of(1, out_shape(&p, relay_shape_of(q, 0), relay_shape_of(q, 1)));
+}
+
+/* ---- packed weights ---- */
+
+static tn_arr *packed_shape(const void *attrs, const tn_arr *data, const tn_arr *weight) {
+  ops_axes w;
+  TN_TRYP(
+      ops_axes_of(tn_cstr(((const tn_DensePackAttrs *)attrs)->weight_layout), weight, true, &w));
+  return tn_arr_of(2, tn_arr_obj(data, 0), OPS_AXIS(&w, 'N'));
+}
+
+static int relate_packed(relay_rel *r) {
+  const tn_DensePackAttrs *a = r->attrs;
+  ops_axes w;
+  RELAY_TENSOR(data, r, 0);
+  RELAY_TENSOR(weight, r, 1);
+  RELAY_CHECK(r, data->shape->len == 2, "data: expected 2 dimensions, got %lld",
+              (long long)data->shape->len);
+  if (ops_axes_of(tn_cstr(a->weight_layout), weight->shape, true, &w)) return ops_rel_failed(r);
+  RELAY_CHECK(r, relay_dim_equal(OPS_AXIS(&w, 'C'), relay_dim(data, 1)) != 0,
+              "data %s doesn't match weight %s", relay_type_text(data), relay_type_text(weight));
+  return relay_rel_result(r, relay_tensor_type(packed_shape(a, data->shape, weight->shape),
+                                               result_dtype(a->out_dtype, data->dtype)));
+}
+
+typedef struct {
+  const tn_DensePackAttrs *attrs;
+  const tn_Tensor *data, *weight;
+} packed;
+
+static tn_expr *packed_element(void *ctx, tn_arr *at) {
+  const packed *p = ctx;
+  ops_axes w = {{NULL}};
+  tn_IterVar *k = te_reduce_axis(te_extent(p->data, 1), "k");
+  if (!k) return NULL;
+  OPS_AXIS(&w, 'N') = te_index(at, 1);
+  OPS_AXIS(&w, 'C') = (tn_expr *)k->var;
+  tn_dtype t = result_dtype(p->attrs->out_dtype, p->data->dtype);
+  tn_arr *place = ops_axes_to(tn_cstr(p->attrs->weight_layout), &w, false);
+  tn_expr *a = tir_cast(t, te_at_of(p->data, 2, te_index(at, 0), k->var), NULL),
+          *b = tir_cast(t, te_at(p->weight, place), NULL);
+  return te_reduce(TE_SUM, tir_mul(a, b), tn_arr_of(1, k), NULL);
+}
+
+static tn_arr *compute_packed(const relay_compute *c) {
+  packed p = {c->attrs, relay_input(c, 0), relay_input(c, 1)};
+  return tn_arr_of(1, te_compute(packed_shape(c->attrs, p.data->shape, p.weight->shape),
+                                 packed_element, &p, "T_dense_pack", "dense_pack"));
+}
+
+static tn_arr *shape_of_packed(const relay_shape_query *q) {
+  return tn_arr_of(1, packed_shape(q->attrs, relay_shape_of(q, 0), relay_shape_of(q, 1)));
+}
+
+static const relay_op_row rows[] = {
+    {.name = "nn.matmul",
+     .inputs = "tensor_a tensor_b",
+     .attrs = &tn_type_MatmulAttrs,
+     .level = 1,
+     .pattern = RELAY_OUT_ELEMWISE_FUSABLE,
+     .rel_name = "Matmul",
+     .rel = relation,
+     .compute = compute,
+     .shape = shape_function,
+     .which = 2,
+     .doc = "matrix product, either matrix transposed where wanted"},
+    {.name = "nn.batch_matmul",
+     .inputs = "tensor_a tensor_b",
+     .attrs = &tn_type_BatchMatmulAttrs,
+     .level = 10,
+     .pattern = RELAY_OUT_ELEMWISE_FUSABLE,
+     .rel_name = "BatchMatmul",
+     .rel = relation,
+     .compute = compute,
+     .shape = shape_function,
+     .which = 3,
+     .doc = "matrix products of two lists of matrices"},
+    {.name = "nn.contrib_dense_pack",
+     .inputs = "data weight",
+     .attrs = &tn_type_DensePackAttrs,
+     .level = 10,
+     .pattern = RELAY_OUT_ELEMWISE_FUSABLE,
+     .rel_name = "DensePack",
+     .rel = relate_packed,
+     .compute = compute_packed,
+     .shape = shape_of_packed,
+     .doc = "nn.dense with the rows of weight in blocks"},
+};
+
+RELAY_FAMILY(matmul, MATMUL_ATTRS)
