@@ -995,6 +995,19 @@ class AvgPool3DAttrs(Attrs):
     count_include_pad: bool
     """does the border count in the mean?"""
 
+class BatchMatmulAttrs(Attrs):
+    """attributes of nn.batch_matmul (type key relay.attrs.BatchMatmulAttrs)"""
+    out_dtype: str
+    """type of the result, that of the first when empty"""
+    transpose_a: bool
+    """are the first transposed?"""
+    transpose_b: bool
+    """are the second transposed?"""
+    auto_scheduler_rewritten_layout: str
+    """layout of the second after a rewrite"""
+    meta_schedule_original_shape: Array
+    """shape of the second before a rewrite"""
+
 class BatchNormAttrs(Attrs):
     """attributes of nn.batch_norm (type key relay.attrs.BatchNormAttrs)"""
     axis: int
@@ -1028,12 +1041,12 @@ class ConcatenateAttrs(Attrs):
     axis: int
     """axis that grows; negative ones count from the end"""
 
-class Conv2DAttrs(Attrs):
-    """attributes of nn.conv2d (type key relay.attrs.Conv2DAttrs)"""
+class Conv1DAttrs(Attrs):
+    """attributes of nn.conv1d (type key relay.attrs.Conv1DAttrs)"""
     strides: Array
-    """steps of the window along height and width"""
+    """steps of the window"""
     padding: Array
-    """zeros put around: one number, 2 or 4 (top, left, bottom, right)"""
+    """zeros put around: one number, one for each axis, or those before and after"""
     dilation: Array
     """distance of neighbouring elements of the kernel"""
     groups: int
@@ -1041,7 +1054,55 @@ class Conv2DAttrs(Attrs):
     channels: PrimExpr | None
     """channels of the result"""
     kernel_size: Array | None
-    """height and width of the kernel"""
+    """extents of the kernel"""
+    data_layout: str
+    """layout of data"""
+    kernel_layout: str
+    """layout of weight"""
+    out_layout: str
+    """layout of the result, that of data when empty"""
+    out_dtype: str
+    """type of the result, that of data when empty"""
+
+class Conv1DTransposeAttrs(Attrs):
+    """attributes of nn.conv1d_transpose (type key relay.attrs.Conv1DTransposeAttrs)"""
+    channels: PrimExpr | None
+    """channels of the result"""
+    kernel_size: Array | None
+    """extents of the kernel"""
+    strides: Array
+    """distance in the result of neighbouring elements of data"""
+    output_padding: Array
+    """what is added to the extents of the result"""
+    padding: Array
+    """cut off around: one number, one for each axis, or those before and after"""
+    dilation: Array
+    """distance of neighbouring elements of the kernel"""
+    groups: int
+    """groups of channels that do not see each other"""
+    data_layout: str
+    """layout of data"""
+    kernel_layout: str
+    """layout of weight"""
+    out_layout: str
+    """layout of the result, that of data when empty"""
+    out_dtype: str
+    """type of the result, that of data when empty"""
+
+class Conv2DAttrs(Attrs):
+    """attributes of nn.conv2d (type key relay.attrs.Conv2DAttrs)"""
+    strides: Array
+    """steps of the window"""
+    padding: Array
+    """zeros put around: one number, one for each axis, or those before and after"""
+    dilation: Array
+    """distance of neighbouring elements of the kernel"""
+    groups: int
+    """groups of channels that do not see each other"""
+    channels: PrimExpr | None
+    """channels of the result"""
+    kernel_size: Array | None
+    """extents of the kernel"""
     data_layout: str
     """layout of data"""
     kernel_layout: str
@@ -1055,6 +1116,83 @@ class Conv2DAttrs(Attrs):
     meta_schedule_original_shape: Array
     """shape of weight before a rewrite"""
 
+class Conv2DTransposeAttrs(Attrs):
+    """attributes of nn.conv2d_transpose (type key relay.attrs.Conv2DTransposeAttrs)"""
+    channels: PrimExpr | None
+    """channels of the result"""
+    kernel_size: Array | None
+    """extents of the kernel"""
+    strides: Array
+    """distance in the result of neighbouring elements of data"""
+    output_padding: Array
+    """what is added to the extents of the result"""
+    padding: Array
+    """cut off around: one number, one for each axis, or those before and after"""
+    dilation: Array
+    """distance of neighbouring elements of the kernel"""
+    groups: int
+    """groups of channels that do not see each other"""
+    data_layout: str
+    """layout of data"""
+    kernel_layout: str
+    """layout of weight"""
+    out_layout: str
+    """layout of the result, that of data when empty"""
+    out_dtype: str
+    """type of the result, that of data when empty"""
+
+class Conv3DAttrs(Attrs):
+    """attributes of nn.conv3d (type key relay.attrs.Conv3DAttrs)"""
+    strides: Array
+    """steps of the window"""
+    padding: Array
+    """zeros put around: one number, one for each axis, or those before and after"""
+    dilation: Array
+    """distance of neighbouring elements of the kernel"""
+    groups: int
+    """groups of channels that do not see each other"""
+    channels: PrimExpr | None
+    """channels of the result"""
+    kernel_size: Array | None
+    """extents of the kernel"""
+    data_layout: str
+    """layout of data"""
+    kernel_layout: str
+    """layout of weight"""
+    out_layout: str
+    """layout of the result, that of data when empty"""
+    out_dtype: str
+    """type of the result, that of data when empty"""
+    auto_scheduler_rewritten_layout: str
+    """layout of weight after a rewrite"""
+    meta_schedule_original_shape: Array
+    """shape of weight before a rewrite"""
+
+class Conv3DTransposeAttrs(Attrs):
+    """attributes of nn.conv3d_transpose (type key relay.attrs.Conv3DTransposeAttrs)"""
+    channels: PrimExpr | None
+    """channels of the result"""
+    kernel_size: Array | None
+    """extents of the kernel"""
+    strides: Array
+    """distance in the result of neighbouring elements of data"""
+    output_padding: Array
+    """what is added to the extents of the result"""
+    padding: Array
+    """cut off around: one number, one for each axis, or those before and after"""
+    dilation: Array
+    """distance of neighbouring elements of the kernel"""
+    groups: int
+    """groups of channels that do not see each other"""
+    data_layout: str
+    """layout of data"""
+    kernel_layout: str
+    """layout of weight"""
+    out_layout: str
+    """layout of the result, that of data when empty"""
+    out_dtype: str
+    """type of the result, that of data when empty"""
+
 class DenseAttrs(Attrs):
     """attributes of nn.dense (type key relay.attrs.DenseAttrs)"""
     units: PrimExpr | None
@@ -1065,6 +1203,15 @@ class DenseAttrs(Attrs):
     """layout of weight after a rewrite"""
     meta_schedule_original_shape: Array
     """shape of weight before a rewrite"""
+
+class DensePackAttrs(Attrs):
+    """attributes of nn.contrib_dense_pack (type key relay.attrs.DensePackAttrs)"""
+    units: PrimExpr | None
+    """number of rows of weight"""
+    out_dtype: str
+    """type of the result, that of data when empty"""
+    weight_layout: str
+    """layout of weight, as "NC8n" """
 
 class DropoutAttrs(Attrs):
     """attributes of nn.dropout (type key relay.attrs.DropoutAttrs)"""
@@ -1163,6 +1310,21 @@ class LeakyReluAttrs(Attrs):
     """attributes of nn.leaky_relu (type key relay.attrs.LeakyReluAttrs)"""
     alpha: float
     """slope of negative numbers"""
+
+class MatmulAttrs(Attrs):
+    """attributes of nn.matmul (type key relay.attrs.MatmulAttrs)"""
+    units: PrimExpr | None
+    """columns of the result"""
+    out_dtype: str
+    """type of the result, that of the first when empty"""
+    transpose_a: bool
+    """is the first transposed?"""
+    transpose_b: bool
+    """is the second transposed?"""
+    auto_scheduler_rewritten_layout: str
+    """layout of the second after a rewrite"""
+    meta_schedule_original_shape: Array
+    """shape of the second before a rewrite"""
 
 class MaxPool1DAttrs(Attrs):
     """attributes of nn.max_pool1d (type key relay.attrs.MaxPool1DAttrs)"""
