@@ -118,6 +118,39 @@ bool tir_uses_var(const void *node, const tn_Var *v) {
   return tn_post_order(node, is_it, (void *)(uintptr_t)v) != 0;
 }
 
+typedef struct {
+  bool (*wanted)(const tn_stmt *s, const void *arg);
+  const void *arg;
+} stmt_query;
+
+static int look_stmt(void *ctx, tn_obj *node) {
+  const stmt_query *q = ctx;
+  if (!TN_IS(Stmt, node)) return 1;
+  if (q->wanted((const tn_stmt *)node, q->arg)) return 2;
+  return TN_IS(BufferStore, node) || TN_IS(Evaluate, node);
+}
+
+bool tir_has_stmt(const tn_stmt *s, bool (*wanted)(const tn_stmt *s, const void *arg),
+                  const void *arg) {
+  stmt_query q = {wanted, arg};
+  return tn_pre_order(s, look_stmt, &q) != 0;
+}
+
+static bool is_attr(const tn_stmt *s, const void *key) {
+  const tn_AttrStmt *a = TN_AS(AttrStmt, s);
+  return a && tn_str_eq(a->attr_key, key);
+}
+bool tir_has_attr(const tn_stmt *s, const char *key) { return tir_has_stmt(s, is_attr, key); }
+
+static bool is_loop(const tn_stmt *s, const void *kind) {
+  const tn_For *f = TN_AS(For, s);
+  return f && f->kind == *(const int32_t *)kind;
+}
+bool tir_has_loop(const tn_stmt *s, tir_for_kind kind) {
+  int32_t wanted = (int32_t)kind;
+  return tir_has_stmt(s, is_loop, &wanted);
+}
+
 bool tir_is_legacy(const tn_PrimFunc *f) {
   const tn_obj *a = tir_func_attr(f, "from_legacy_te_schedule");
   return a && !tir_is_zero(a);

@@ -61,9 +61,15 @@ static tn_stmt *hoist(tn_mut *m, tn_For *op) {
   return loop_around(r, r->body);
 }
 
+static bool is_branch(const tn_stmt *s, const void *arg) {
+  (void)arg;
+  return TN_IS(IfThenElse, s);
+}
+
 tn_PrimFunc *tir_hoist_if_then_else(tn_PrimFunc *f, const tn_pass_ctx *c) {
   static const tn_mut_case cases[] = {TN_CASE(For, hoist)};
   (void)c;
+  if (!tir_has_stmt(f->body, is_branch, NULL)) return f;
   TN_MUT(m, cases, NULL);
   return tir_with_body(f, tn_mut_visit(&m, f->body));
 }

@@ -278,6 +278,7 @@ tn_PrimFunc *tir_inject_double_buffer(tn_PrimFunc *f, const tn_pass_ctx *c) {
   if (!o) return NULL;
   __attribute__((cleanup(doubler_fini)))
   doubler x = {.split = ir_config_int(c->node, "tir.InjectDoubleBuffer.split_loop", o->split_loop)};
+  if (!tir_has_attr(f->body, "double_buffer_scope")) return f;
   if (tn_post_order(f->body, find_scope, &x)) return NULL;
   if (x.pairs.len == 0) return f;
   TN_MUT(m, cases, &x);

@@ -344,6 +344,7 @@ static tn_stmt *lower_attr(tn_mut *m, tn_AttrStmt *op) {
 tn_PrimFunc *tir_inject_virtual_thread(tn_PrimFunc *f, const tn_pass_ctx *c) {
   static const tn_mut_case cases[] = {TN_CASE(AttrStmt, lower_attr)};
   bool any = false;
+  if (!tir_has_attr(f->body, "virtual_thread")) return f;
   TN_MUT(m, cases, &any);
   TN_GETP(f, tir_with_body(f, tn_mut_visit(&m, f->body)));
   return any ? tir_convert_ssa(f, c) : f;

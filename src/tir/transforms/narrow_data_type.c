@@ -136,6 +136,15 @@ void narrow_fini(narrower *x) {
   tn_pmap_fini(&x->kept);
 }
 
+/* A statement that binds a variable which could be narrower. */
+static bool is_wide(const tn_stmt *s, const void *arg) {
+  const tn_For *loop = TN_AS(For, s);
+  const tn_AttrStmt *attr = TN_AS(AttrStmt, s);
+  const tn_IterVar *axis = attr ? TN_AS(IterVar, attr->node) : NULL;
+  const tn_Var *v = loop ? loop->loop_var : axis ? axis->var : NULL;
+  return v && narrow_is_wide(arg, v->dtype);
+}
+
 tn_PrimFunc *tir_narrow_data_type(tn_PrimFunc *f, const tn_pass_ctx *c) {
   int64_t bits = 32;
   bool any;
@@ -143,6 +152,7 @@ tn_PrimFunc *tir_narrow_data_type(tn_PrimFunc *f, const tn_pass_ctx *c) {
   TN_CHECKP(bits == 8 || bits == 16 || bits == 32 || bits == 64, ValueError, NULL,
             "NarrowDataType: expected 8, 16, 32 or 64 bits, got %lld", (long long)bits);
   __attribute__((cleanup(narrow_fini))) narrower x = {.bits = (int)bits};
+  if (!tir_has_stmt(f->body, is_wide, &x)) return f;
   TN_TRYP(narrow_find_wide(&x, f, &any));
   return any ? narrow_rewrite(&x, f) : f;
 }

@@ -272,10 +272,16 @@ static void rewriter_fini(rewriter *x) {
   storage_live_fini(&x->live);
 }
 
+static bool is_allocation(const tn_stmt *s, const void *arg) {
+  (void)arg;
+  return TN_IS(Allocate, s);
+}
+
 tn_PrimFunc *tir_storage_rewrite(tn_PrimFunc *f, const tn_pass_ctx *c) {
   static const tn_mut_case cases[] = {TN_CASE(Allocate, move_allocate), TN_CASE(For, place_in_loop),
                                       TN_CASE(AttrStmt, place_in_attr), TN_CASE(Var, rename_var)};
   (void)c;
+  if (!tir_has_stmt(f->body, is_allocation, NULL)) return f;
   __attribute__((cleanup(rewriter_fini))) rewriter x = {0};
   TN_TRYP(storage_find_live(&x.live, f));
   if (x.live.n == 0) return f;

@@ -57,6 +57,14 @@ tir_effect tir_side_effect(const tn_expr *e);
 /** Does the program use the variable? */
 bool tir_uses_var(const void *node, const tn_Var *v);
 
+/** Is there a statement like that in the program? Expressions are not looked into, so that this is
+ * much cheaper than rewriting the program. An error counts as yes. */
+bool tir_has_stmt(const tn_stmt *s, bool (*wanted)(const tn_stmt *s, const void *arg),
+                  const void *arg);
+/** The same for attributes by their key, and for loops by their kind. */
+bool tir_has_attr(const tn_stmt *s, const char *key);
+bool tir_has_loop(const tn_stmt *s, tir_for_kind kind);
+
 /** Does the function come from a te schedule? Block passes leave such functions alone. */
 bool tir_is_legacy(const tn_PrimFunc *f);
 

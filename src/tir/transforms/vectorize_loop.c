@@ -273,6 +273,7 @@ static tn_stmt *lower_for(tn_mut *m, tn_For *op) {
 tn_PrimFunc *tir_vectorize_loop(tn_PrimFunc *f, const tn_pass_ctx *c) {
   static const tn_mut_case cases[] = {TN_CASE(For, lower_for)};
   bool enabled = true;
+  if (!tir_has_loop(f->body, TIR_FOR_VECTORIZED)) return f;
   if (c->nargs > 0 && c->args[0].type_index != TN_NONE)
     TN_TRYP(tn_any_to_bool(&c->args[0], &enabled));
   if (ir_config_int(c->node, "tir.disable_vectorize", 0)) enabled = false;
