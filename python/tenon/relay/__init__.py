@@ -42,6 +42,7 @@ _SUBMODULES = (
     "function",
     "op",
     "scope_builder",
+    "testing",
     "transform",
     "type_functor",
     "ty",
