@@ -100,3 +100,33 @@ def test_imports_are_packed_into_an_object(ending, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "['stackvm']\n"
+
+
+@needs_llvm
+def test_endings(tmp_path):
+    host = tenon.build(module_of("first", 1), target="llvm")
+    for ending, start in (
+        (".ll", b"; ModuleID"),
+        (".s", b"\t."),
+        (".bc", b"BC"),
+        (".o", b"\x7fELF"),
+    ):
+        path = tmp_path / f"lib{ending}"
+        host.export_library(path)
+        assert path.read_bytes().startswith(start), ending
+    check(tenon.runtime.load_module(tmp_path / "lib.o")["first"], 1)
+    host.import_module(tenon.build(module_of("second", 2), target="stackvm"))
+    host.export_library(tmp_path / "both.o")
+    lib = tenon.runtime.load_module(tmp_path / "both.o")
+    check(lib["first"], 1)
+    check(lib.get_function("second", query_imports=True), 2)
+    with pytest.raises(ValueError, match=r"cannot be part of one \.c file"):
+        host.export_library(tmp_path / "both.c")
+
+
+def test_endings_of_c(tmp_path):
+    source = tenon.build(module_of("first", 1), target="c")
+    source.export_library(tmp_path / "lib.c")
+    assert (tmp_path / "lib.c").read_text() == source.get_source()
+    source.export_library(tmp_path / "lib.o")
+    check(tenon.runtime.load_module(tmp_path / "lib.o")["first"], 1)

@@ -151,6 +151,12 @@ link_objects.output_format = "so"
 link_objects.can_link = _can_link
 
 
+def create_object(output, objects, options=None, cc=None, cwd=None, ccache_env=None):
+    """Put several object files and sources into one object file; parameters and errors as in
+    `create_shared`."""
+    _compile(["-r", "-nostdlib", "-fPIC"], output, objects, options, cc, cwd, ccache_env)
+
+
 def create_executable(output, objects, options=None, cc=None, cwd=None, ccache_env=None):
     """Compile and link a program; parameters and errors as in `create_shared`."""
     _compile([], output, objects, options, cc, cwd, ccache_env)

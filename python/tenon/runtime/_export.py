@@ -1,6 +1,7 @@
 """Making one file of a module and its imports, and linking files that are not libraries yet."""
 
 import os
+import shutil
 
 from ..contrib import cc as _cc
 from ..contrib import tar as _tar
@@ -21,10 +22,12 @@ def export_library(mod, file_name, fcompile, fpack_imports, addons, workspace_di
         temp = _utils.tempdir()
         workspace_dir = temp.path
     job = _Job(mod, fcompile, workspace_dir)
+    if fcompile is None and file_name.endswith((".ll", ".s", ".bc")):
+        job.object_format = os.path.splitext(file_name)[1][1:]
     files = list(addons or ())
     files += job.save_host_modules(kwargs)
     if fcompile is None:
-        fcompile = _tar.tar if file_name.endswith(".tar") else _cc.create_shared
+        fcompile = _function_for(file_name)
     if getattr(fcompile, "need_system_lib", False) and not job.is_system_lib:
         raise ValueError(f"{fcompile} need --system-lib option")
     if mod.imported_modules:
@@ -36,6 +39,35 @@ def export_library(mod, file_name, fcompile, fpack_imports, addons, workspace_di
     finally:
         if temp is not None:
             temp.remove()
+
+
+def _function_for(file_name):
+    """What makes a file, by its ending."""
+    ending = os.path.splitext(file_name)[1]
+    if ending in (".c", ".cc", ".ll", ".s", ".bc"):
+        return _one_file
+    return {".tar": _tar.tar, ".o": _one_object}.get(ending, _cc.create_shared)
+
+
+def _one_object(output, files, options=None, **kwargs):
+    """An object file of several; the only one as it is."""
+    if len(files) == 1 and files[0].endswith(".o"):
+        shutil.copyfile(files[0], output)
+    else:
+        _cc.create_object(output, files, options, **kwargs)
+
+
+def _one_file(output, files, options=None, **kwargs):
+    """Source text: all files must be of the ending asked for."""
+    ending = os.path.splitext(output)[1]
+    other = [f for f in files if os.path.splitext(f)[1] != ending]
+    if other or (len(files) > 1 and ending in (".bc", ".ll")):
+        names = ", ".join(os.path.basename(f) for f in other or files)
+        raise ValueError(f"export_library: {names} cannot be part of one {ending} file")
+    with open(output, "wb") as out:
+        for path in files:
+            with open(path, "rb") as part:
+                shutil.copyfileobj(part, out)
 
 
 def _options(kwargs):

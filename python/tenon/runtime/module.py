@@ -353,8 +353,10 @@ class Module(Object):
         Parameters
         ----------
         file_name : str or path
-            The file. ``.tar`` archives the object files; anything else is linked with the C
-            compiler.
+            The file. ``.tar`` archives the object files, ``.o`` is one object file of all,
+            ``.c``, ``.ll``, ``.s`` and ``.bc`` are the module's text or bitcode; anything else is a
+            shared library, linked with the C compiler, or without one by
+            `tenon.contrib.cc.link_objects`.
         fcompile : function (file, files, **kwargs), optional
             Makes the file instead, for example `tenon.contrib.cc.create_shared`. Its attribute
             ``object_format`` (``"o"``, ``"tar"``, ``"cu"``) says what the objects are saved as.
