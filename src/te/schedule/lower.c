@@ -376,39 +376,55 @@ static tn_stmt *allocating(const te_lowerer *l, const tn_vec *allocs, tn_stmt *b
 
 static tn_stmt *main_nest(te_lowerer *l, const nest *n, int64_t at);
 
-/* The body of a loop: what is computed at it, then the rest. */
-static tn_stmt *loop_body(te_lowerer *l, const nest *n, int64_t at) {
-  TN_VEC(stmts);
-  TN_VEC(allocs);
+/* What is computed at a loop, and where its results are. */
+static int producers_at(te_lowerer *l, const nest *n, int64_t at, tn_vec *stmts, tn_vec *allocs) {
   const tn_obj *iv = tn_arr_obj(n->st->leaf_iter_vars, at);
   for (int64_t i = 0; i < l->s->stages->len; ++i) {
     const tn_TeStage *st = te_stage_at(l->s, i);
     if (st->attach_type != TE_ATTACH_SCOPE || (const tn_obj *)st->attach_ivar != iv ||
         st->attach_stage != n->st)
       continue;
-    TN_TRYP(te_lower_inner_buffers(l, st, &allocs));
-    tn_stmt *s = te_lower_stage(l, st);
-    if (!s || tn_vec_push_obj(&stmts, s)) return NULL;
+    TN_TRY(te_lower_inner_buffers(l, st, allocs));
+    TN_TRY(tn_vec_push_obj(stmts, te_lower_stage(l, st)));
   }
+  return 0;
+}
+
+/* Threads that reduce together do so in a loop of their own; what they bring is computed in another
+   one before it. */
+static tn_stmt *apart(te_lowerer *l, const loop *f, const tn_vec *stmts, tn_stmt *rest) {
+  TN_PMAP(renamed);
+  loop again = *f;
+  tn_stmt *first = leave(l, f, tir_seq(stmts));
+  again.var = tir_var_like(f->var, tn_cstr(f->var->name));
+  if (!first || !again.var || tn_pmap_put(&renamed, f->var, again.var)) return NULL;
+  rest = tir_substitute(rest, &renamed);
+  return tir_seq2(first, leave(l, &again, rest));
+}
+
+/* A loop: what is computed at it, then the rest of the nest. */
+static tn_stmt *loop_stmt(te_lowerer *l, const nest *n, int64_t at) {
+  TN_VEC(stmts);
+  TN_VEC(allocs);
+  loop f;
+  const tn_IterVar *iv = te_iv(n->st->leaf_iter_vars, at);
+  if (enter(l, n->st, iv, false, &f) || producers_at(l, n, at, &stmts, &allocs)) return NULL;
   tn_stmt *rest = main_nest(l, n, at + 1);
-  if (!rest || tn_vec_push_obj(&stmts, rest)) return NULL;
-  return allocating(l, &allocs, tir_seq(&stmts));
+  if (!rest) return NULL;
+  bool together = n->in_threads && f.thread && f.var && tn_pmap_get_int(&n->flags, iv, 0) & 2;
+  if (together && stmts.len) return allocating(l, &allocs, apart(l, &f, &stmts, rest));
+  TN_TRYP(tn_vec_push_obj(&stmts, rest));
+  return leave(l, &f, allocating(l, &allocs, tir_seq(&stmts)));
 }
 
 static tn_stmt *main_nest(te_lowerer *l, const nest *n, int64_t at) {
   tn_stmt *init = NULL;
-  loop f;
   if (n->r && !n->in_threads && at == n->begin) {
     TN_GETP(init, init_nest(l, n, at));
     TN_TRYP(forget_init(l, n, at));
   }
-  tn_stmt *s = NULL;
-  if (at == n->st->leaf_iter_vars->len) {
-    s = innermost(l, n);
-  } else {
-    if (enter(l, n->st, te_iv(n->st->leaf_iter_vars, at), false, &f)) return NULL;
-    s = leave(l, &f, loop_body(l, n, at));
-  }
+  bool all = at == n->st->leaf_iter_vars->len;
+  tn_stmt *s = all ? innermost(l, n) : loop_stmt(l, n, at);
   return s && init ? tir_seq2(init, s) : s;
 }
 
