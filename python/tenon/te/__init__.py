@@ -58,7 +58,7 @@ from ..tir import (
     truncdiv,
     truncmod,
 )
-from . import schedule
+from . import hybrid, schedule
 from .compute import compute, create_prim_func, extern, extern_primfunc, placeholder
 from .operation import reduce_axis, size_var, thread_axis, var
 from .schedule import create_schedule
