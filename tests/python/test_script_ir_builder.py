@@ -189,3 +189,43 @@ def test_misuse():
         T.where(T.int32() < 3)
     with pytest.raises(ValueError, match="No result"):
         IRBuilder().get()
+
+
+def square(a, b):
+    return a * b
+
+
+def test_sources_and_evaluation():
+    import inspect
+
+    from tenon.script.parser.core import doc_core as doc
+    from tenon.script.parser.core.diagnostics import Source
+    from tenon.script.parser.core.evaluator import ExprEvaluator
+
+    source = Source(square)
+    assert source.source_name == inspect.getsourcefile(square)
+    assert source.start_line == inspect.getsourcelines(square)[1]
+    assert source.start_column == 0
+    assert source.source == inspect.getsource(square)
+    assert source.full_source == inspect.getsource(inspect.getmodule(square))
+    tree = source.as_ast()
+    assert isinstance(tree, doc.Module) and isinstance(tree.body[0], doc.FunctionDef)
+    assert tree.body[0].name == "square"
+
+    def value(text, **names):
+        return ExprEvaluator.eval(None, names, Source(text).as_ast().body[0].value)
+
+    assert value("3, 4") == (3, 4)
+    assert value("[1, 2, *y]", y=[3, 4]) == [1, 2, 3, 4]
+    assert value("x if a > b else y", a=1, b=2, x=3, y=4) == 4
+    assert value("A[1:][0]", A=[0, 5]) == 5
+
+
+def test_parser_by_its_older_names():
+    from tenon.script import parser
+    from tenon.script.parser.core import parse
+
+    text = "@T.prim_func\ndef f():\n    T.evaluate(0)\n"
+    equal(parse(text), from_source(text))
+    equal(parser.parse(text), from_source(text))
+    assert parser.tir.prim_func and parser.ir_module

@@ -1,6 +1,8 @@
-"""Entry points of the parser by their old module names."""
+"""Reading scripts: the decorators and `tenon.script.from_source` by their older names."""
 
-from .. import ir, tir  # noqa: F401
-from .._host import from_source as parse  # noqa: F401
-from ..ir import ir_module  # noqa: F401
-from ..tir import prim_func  # noqa: F401
+from .. import ir, tir
+from .._host import from_source
+from .._host import from_source as parse
+from ..ir import ir_module
+from ..tir import prim_func
+from . import core

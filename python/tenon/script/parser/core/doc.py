@@ -1,0 +1,3 @@
+"""Syntax trees by their older name."""
+
+from .doc_core import *  # noqa: F403
