@@ -10,6 +10,14 @@
  * the block writes first is not a read when it is the same region. */
 TN_API tn_Block *tir_block_with_regions(tn_Block *b, bool reads, bool writes);
 
+/** What the body of a block accesses, as BufferRegions. */
+typedef struct {
+  tn_arr *reads, *writes;
+  tn_arr *opaque; /**< whole buffers whose pointers are used by themselves, to read or to write */
+} tir_block_regions;
+/** @param pointers map from Var to the Buffer that it is the pointer of. 0, or -1 with an error. */
+TN_API int tir_block_access(const tn_Block *b, const tn_map *pointers, tir_block_regions *out);
+
 /** Wraps the body in a root block when it has blocks but is not one itself, or when `allocs`
  * (Buffer) is not empty. */
 TN_API tn_stmt *tir_with_root_block(tn_stmt *body, const tn_vec *allocs);

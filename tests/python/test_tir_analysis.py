@@ -234,3 +234,57 @@ def test_purity_conditions_anchor():
     anchor = analysis.find_anchor_block(tenon.IRModule({"a": two_stages, "b": matmul}))
     assert anchor.name_hint == "matmul"
     assert analysis.find_anchor_block(tenon.IRModule({"a": two_stages})) is None
+
+
+def test_regions_of_blocks():
+    @T.prim_func
+    def func():
+        A = T.alloc_buffer((128, 128), "float32")
+        B = T.alloc_buffer((128, 128), "float32")
+        C = T.alloc_buffer((128, 128), "float32")
+        D = T.alloc_buffer((128, 128), "float32")
+        with T.block():
+            T.reads([B[0, 0], C[0:16, 0:16], A[4:12, 4:12]])
+            T.writes([A[0:12, 0:12]])
+            for i, j in T.grid(8, 8):
+                A[i, j] = B[0, 0] + C[0, 0]
+            for i, j in T.grid(2, 2):
+                with T.block():
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    T.reads([A[vi * 4 + 4 : vi * 4 + 8, vj * 4 + 4 : vj * 4 + 8], C[12:16, 12:16]])
+                    T.writes([A[vi * 4 + 4 : vi * 4 + 8, vj * 4 + 4 : vj * 4 + 8]])
+                    for k, m in T.grid(4, 4):
+                        A[vi * 4 + 4 + k, vj * 4 + 4 + m] += C[k + 12, m + 12]
+            T.evaluate(D.data)
+
+    root = func.body.block
+    block = root.body.block
+    pointers = {b.data: b for b in root.alloc_buffers}
+    reads, writes, either = analysis.get_block_access_region(block, pointers)
+    tenon.ir.assert_structural_equal(block.reads, reads)
+    tenon.ir.assert_structural_equal(block.writes, writes)
+    whole = [tenon.ir.Range(0, 128), tenon.ir.Range(0, 128)]
+    tenon.ir.assert_structural_equal([tir.BufferRegion(root.alloc_buffers[3], whole)], either)
+    reads, writes = analysis.get_block_read_write_region(block, pointers)
+    assert [r.buffer.name for r in reads] == ["B", "C", "A", "D"]
+    assert [r.buffer.name for r in writes] == ["A", "D"]
+
+
+def test_regions_of_pointers_and_reductions():
+    @T.prim_func
+    def func(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+        with T.block("opaque"):
+            T.reads(A[0:16])
+            T.writes(B[0:16])
+            T.evaluate(T.call_extern("int32", "f", A.access_ptr("r"), B.access_ptr("w")))
+
+    pointers = {b.data: b for b in func.buffer_map.values()}
+    block = func.body.block
+    reads, writes, either = analysis.get_block_access_region(block, pointers)
+    assert [r.buffer.name for r in reads] == ["A"]
+    assert [r.buffer.name for r in writes] == ["B"]
+    assert len(either) == 0
+    block = matmul.body.block.body.body.body.body.block
+    reads, writes, _ = analysis.get_block_access_region(block, {})
+    assert [r.buffer.name for r in reads] == ["A", "B"]
+    assert [r.buffer.name for r in writes] == ["C"]

@@ -145,16 +145,49 @@ static int has_if_then_else(TN_ARGS) {
   return r < 0 ? -1 : 0;
 }
 
-/* A block's regions: what its body reads and writes. (block, pointer to buffer) -> [reads, writes]
- */
-static tn_Block *with_all_regions(const tn_Block *b) {
-  return tir_block_with_regions((tn_Block *)(uintptr_t)b, true, true);
-}
-static int read_write_region(TN_ARGS) {
+/* (block, pointer to buffer) -> [reads, writes, either] */
+static int block_access(TN_ARGS, tir_block_regions *out) {
+  TN_NARGS("get_block_access_region", 2);
   TN_ARG_OBJ(Block, b, 0);
-  TN_CHECK(b, TypeError, NULL, "get_block_read_write_region: expected a Block, got None");
-  tn_Block *full = with_all_regions(b);
-  return full ? tn_ret_obj(ret, tn_arr_of(2, full->reads, full->writes)) : -1;
+  TN_ARG_OBJ(Map, pointers, 1);
+  TN_CHECK(b && pointers, TypeError, NULL,
+           "get_block_access_region: expected a Block and a map from pointers to buffers");
+  return tir_block_access(b, pointers, out);
+}
+static int access_region(TN_ARGS) {
+  tir_block_regions r;
+  TN_TRY(block_access(self, args, n, ret, &r));
+  return tn_ret_obj(ret, tn_arr_of(3, r.reads, r.writes, r.opaque));
+}
+
+static const tn_BufferRegion *region_of(const tn_arr *regions, const tn_Buffer *b) {
+  for (int64_t i = 0; i < regions->len; ++i) {
+    const tn_BufferRegion *r = (const tn_BufferRegion *)tn_arr_obj(regions, i);
+    if (r->buffer == b) return r;
+  }
+  return NULL;
+}
+
+/* a, then what is in b alone; of a buffer in both the region in b, which is all of it */
+static tn_arr *joined(const tn_arr *a, const tn_arr *b) {
+  TN_VEC(out);
+  for (int64_t i = 0; i < a->len; ++i) {
+    const tn_BufferRegion *r = (const tn_BufferRegion *)tn_arr_obj(a, i),
+                          *all = region_of(b, r->buffer);
+    TN_TRYP(tn_vec_push_obj(&out, all ? all : r));
+  }
+  for (int64_t i = 0; i < b->len; ++i) {
+    const tn_BufferRegion *r = (const tn_BufferRegion *)tn_arr_obj(b, i);
+    if (!region_of(a, r->buffer)) TN_TRYP(tn_vec_push_obj(&out, r));
+  }
+  return tn_arr_from(&out);
+}
+/* The same with what may be either among both: [reads, writes] */
+static int read_write_region(TN_ARGS) {
+  tir_block_regions r;
+  TN_TRY(block_access(self, args, n, ret, &r));
+  tn_arr *reads = joined(r.reads, r.opaque), *writes = reads ? joined(r.writes, r.opaque) : NULL;
+  return writes ? tn_ret_obj(ret, tn_arr_of(2, reads, writes)) : -1;
 }
 
 static const tn_func_row rows[] = {
@@ -172,6 +205,7 @@ static const tn_func_row rows[] = {
     {"tir.analysis.is_pure_function", is_pure},
     {"tir.analysis.find_anchor_block", anchor_block},
     {"tir.analysis.has_if_then_else", has_if_then_else},
+    {"tir.analysis.GetBlockAccessRegion", access_region},
     {"tir.analysis.GetBlockReadWriteRegion", read_write_region},
 };
 

@@ -9,6 +9,7 @@
 #include "ir/expr.h"
 #include "arith/analyzer.h"
 #include "base/pmap.h"
+#include "ir/tir_ops.h"
 #include "object/functions.h"
 #include "tir/analysis.h"
 
@@ -19,8 +20,10 @@ typedef struct {
 
 typedef struct {
   region_set reads, writes;
-  tn_pmap loops;  /* variable of a loop inside the block -> Range */
-  tn_pmap inside; /* buffers declared inside the block */
+  region_set opaque;      /* whole buffers whose pointers are used by themselves */
+  const tn_map *pointers; /* pointer -> buffer that it is of; NULL: such uses do not count */
+  tn_pmap loops;          /* variable of a loop inside the block -> Range */
+  tn_pmap inside;         /* buffers declared inside the block */
   arith_analyzer arith;
 } finder;
 
@@ -182,9 +185,11 @@ static int find_block(finder *f, const tn_BlockRealize *r) {
       for (int64_t j = 0; j < region->region->len; ++j) {
         const tn_Range *range = (tn_Range *)tn_arr_obj(region->region, j);
         tn_Range *first = range_of(f, range->min, (tn_expr *)tn_arr_obj(region->buffer->shape, j));
-        tn_Range *all = first ? tir_range(first->min, tir_sub(tir_add(first->extent, range->extent),
-                                                              tir_one(range->extent->dtype)))
-                              : NULL;
+        tn_expr *both =
+            first ? tir_sub(tir_add(first->extent, range->extent), tir_one(range->extent->dtype))
+                  : NULL;
+        tn_expr *extent = both ? arith_simplify(&f->arith, both) : NULL;
+        tn_Range *all = extent ? tir_range(first->min, extent) : NULL;
         if (!all || tn_vec_push_obj(&out, all)) return -1;
       }
       TN_TRY(add_box(f, k ? &f->writes : &f->reads, region->buffer, tn_arr_from(&out)));
@@ -193,8 +198,41 @@ static int find_block(finder *f, const tn_BlockRealize *r) {
   return 0;
 }
 
+static int add_whole(finder *f, region_set *set, tn_Buffer *b) {
+  TN_VEC(out);
+  if (tn_pmap_has(&f->inside, b)) return 0;
+  for (int64_t i = 0; i < b->shape->len; ++i) {
+    tn_expr *extent = (tn_expr *)tn_arr_obj(b->shape, i);
+    tn_Range *r = tir_range(tir_zero(extent->dtype), extent);
+    if (!r || tn_vec_push_obj(&out, r)) return -1;
+  }
+  return add_box(f, set, b, tn_arr_from(&out));
+}
+
+static tn_Buffer *pointed_to(const finder *f, const tn_obj *v) {
+  tn_any b;
+  return f->pointers && tn_map_get(f->pointers, tn_any_obj(v), &b) ? (tn_Buffer *)b.v.obj : NULL;
+}
+
+/* tvm_access_ptr says by its mask what is done with the buffer. @return 1 when it is no such call
+ */
+static int find_access_ptr(finder *f, const tn_Call *c) {
+  int64_t mask;
+  bool access = tir_op_number((const tn_obj *)c->op) == TIR_OP_tvm_access_ptr && c->args->len == 5;
+  tn_Buffer *b = access ? pointed_to(f, tn_arr_obj(c->args, 1)) : NULL;
+  if (!b || !tir_as_int(tn_arr_obj(c->args, 4), &mask)) return 1;
+  region_set *set = (mask & 3) == 3 ? &f->opaque : mask & 1 ? &f->reads : &f->writes;
+  return mask & 3 ? add_whole(f, set, b) : 0;
+}
+
 static int find(void *ctx, tn_obj *o) {
   finder *f = ctx;
+  tn_Buffer *through = f->pointers && TN_IS(Var, o) ? pointed_to(f, o) : NULL;
+  if (through) return add_whole(f, &f->opaque, through);
+  if (f->pointers && TN_AS(Call, o)) {
+    int r = find_access_ptr(f, (const tn_Call *)o);
+    if (r <= 0) return r;
+  }
   const tn_BufferLoad *load = TN_AS(BufferLoad, o);
   const tn_BufferStore *store = TN_AS(BufferStore, o);
   if (TN_AS(For, o)) return find_loop(f, (tn_For *)o);
@@ -248,20 +286,45 @@ static int scan(finder *f, const tn_Block *b) {
   return find(f, (tn_obj *)b->body);
 }
 
-tn_Block *tir_block_with_regions(tn_Block *b, bool reads, bool writes) {
-  finder f = {0};
-  tn_Block copy = *b, *out = NULL;
-  if (scan(&f, b) == 0) {
-    if (writes) copy.writes = regions_of(&f.writes, NULL);
-    if (reads) copy.reads = regions_of(&f.reads, &f.writes);
-    if (copy.reads && copy.writes) out = tn_node_copy(&tn_type_Block, &copy);
-  }
-  tn_vec *all[] = {&f.reads.buffers, &f.reads.boxes, &f.writes.buffers, &f.writes.boxes};
+static void finder_fini(finder *f) {
+  tn_vec *all[] = {&f->reads.buffers, &f->reads.boxes,    &f->writes.buffers,
+                   &f->writes.boxes,  &f->opaque.buffers, &f->opaque.boxes};
   for (int i = 0; i < TN_COUNT(all); ++i) tn_vec_fini(all[i]);
-  arith_fini(&f.arith);
-  tn_pmap_fini(&f.loops);
-  tn_pmap_fini(&f.inside);
-  return out;
+  arith_fini(&f->arith);
+  tn_pmap_fini(&f->loops);
+  tn_pmap_fini(&f->inside);
+}
+
+tn_Block *tir_block_with_regions(tn_Block *b, bool reads, bool writes) {
+  __attribute__((cleanup(finder_fini))) finder f = {0};
+  tn_Block copy = *b;
+  if (scan(&f, b)) return NULL;
+  if (writes) copy.writes = regions_of(&f.writes, NULL);
+  if (reads) copy.reads = regions_of(&f.reads, &f.writes);
+  return copy.reads && copy.writes ? tn_node_copy(&tn_type_Block, &copy) : NULL;
+}
+
+/* What a reduction writes is not among its reads. */
+static tn_arr *reads_of(const finder *f, const tn_Block *b) {
+  TN_VEC(out);
+  tn_arr *all = regions_of(&f->reads, NULL);
+  for (int64_t i = 0; all && i < all->len; ++i) {
+    const tn_BufferRegion *r = (const tn_BufferRegion *)tn_arr_obj(all, i);
+    bool written = false;
+    for (int64_t j = 0; b->init && j < f->writes.buffers.len; ++j)
+      written |= f->writes.buffers.items[j].v.obj == (tn_obj *)r->buffer;
+    if (!written) TN_TRYP(tn_vec_push_obj(&out, r));
+  }
+  return all ? tn_arr_from(&out) : NULL;
+}
+
+int tir_block_access(const tn_Block *b, const tn_map *pointers, tir_block_regions *out) {
+  __attribute__((cleanup(finder_fini))) finder f = {.pointers = pointers};
+  TN_TRY(scan(&f, b));
+  out->writes = regions_of(&f.writes, NULL);
+  out->reads = out->writes ? reads_of(&f, b) : NULL;
+  out->opaque = out->reads ? regions_of(&f.opaque, NULL) : NULL;
+  return out->opaque ? 0 : -1;
 }
 
 /* ---- root block ---- */

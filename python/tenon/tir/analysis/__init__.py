@@ -9,6 +9,7 @@ from .analysis import (
     estimate_tir_flops,
     expr_deep_equal,
     find_anchor_block,
+    get_block_access_region,
     get_block_read_write_region,
     has_if_then_else,
     is_pure_function,
