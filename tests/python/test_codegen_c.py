@@ -190,3 +190,23 @@ for i in range(16):
     got = run(tmp_path, body, np.zeros(16, "int32"), a)
     want = [(i < 8 and i // -3 < -1) + 2 * (i >= 8 or i % -3 == 0) for i in range(16)]
     np.testing.assert_array_equal(got, want)
+
+
+@needs_cc
+def test_c_functions_are_declared_once(tmp_path):
+    body = """
+for i in range(4):
+    A[i] = T.call_extern("float32", "my_half", A[i]) + T.call_extern("float32", "my_half", A[i])
+    A[i] = T.call_pure_extern("float32", "sqrtf", A[i])
+"""
+    built = tenon.build(program(body, "A: T.Buffer((4,))"), target="c", name="kernel")
+    source = built.get_source()
+    assert source.count("extern float my_half(float);\n") == 1 and "float sqrtf(" not in source
+    (tmp_path / "half.c").write_text(
+        "float my_half(float x); float my_half(float x) { return x / 2; }"
+    )
+    path = str(tmp_path / "lib.so")
+    built.export_library(path, addons=[str(tmp_path / "half.c")], options=WARNINGS)
+    a = tenon.nd.array(np.array([1, 4, 9, 16], "float32"))
+    tenon.runtime.load_module(path)["kernel"](a)
+    np.testing.assert_array_equal(a.numpy(), [1, 2, 3, 4])

@@ -167,3 +167,13 @@ def test_blocks_of_very_many_instructions():
     for i in range(n):
         want[i % 97] = a[i * 7 % 91] * np.float32(i % 13) + want[i % 89]
     np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+def test_names_of_intrinsics():
+    from tenon.target import codegen
+
+    number = codegen.llvm_lookup_intrinsic_id("llvm.ctpop")
+    assert codegen.llvm_get_intrinsic_name(number) == "llvm.ctpop"
+    assert codegen.llvm_get_intrinsic_name(0) == codegen.llvm_get_intrinsic_name(10**6) == ""
+    for name in ("llvm.x86.avx2.psad.bw", "llvm.aarch64.neon.addp", "llvm.xcore.zext"):
+        assert codegen.llvm_get_intrinsic_name(codegen.llvm_lookup_intrinsic_id(name)) == name

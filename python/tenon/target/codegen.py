@@ -55,3 +55,20 @@ def llvm_lookup_intrinsic_id(name):
     """
     llvm_version_major()  # opens the code generator
     return _ffi_api.llvm_lookup_intrinsic_id(name)
+
+
+def llvm_get_intrinsic_name(intrin_id):
+    """Name of an intrinsic of LLVM.
+
+    Parameters
+    ----------
+    intrin_id : int
+        Its number, from `llvm_lookup_intrinsic_id`.
+
+    Returns
+    -------
+    str
+        The name without types; empty where there is no such intrinsic.
+    """
+    llvm_version_major()
+    return str(_ffi_api.llvm_get_intrinsic_name(intrin_id))

@@ -79,6 +79,7 @@ static tn_str *call_extern(c_gen *g, const tn_Call *call, int lane) {
   const tn_StringImm *name = TN_AS(StringImm, arg(call, 0));
   TN_CHECKP(name, CodegenError, call->span, "%s: %s: call_extern: expected the name of a function",
             g->d->name, g->name);
+  TN_TRYP(c_declare_extern(g, call, tn_cstr(name->value)));
   return c_call_named(g, call, tn_cstr(name->value), 1, lane);
 }
 

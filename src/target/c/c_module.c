@@ -148,6 +148,7 @@ static int write_source(c_gen *g, tn_buf *all, const tn_target *t) {
   const char *decl, *code;
   TN_GET(target, target_text(t));
   TN_GET(g->packed, tn_scope_own(tn_map_new()));
+  TN_GET(g->externs, tn_scope_own(tn_map_new()));
   TN_TRY(write_all(g, true));
   TN_TRY(write_all(g, false));
   TN_GET(decl, tn_buf_cstr(g->decl));

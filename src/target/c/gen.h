@@ -73,6 +73,7 @@ struct c_gen {
   tn_pmap vectors;      /* BufferLoad that was read as a vector -> tn_str, its variable */
   tn_map *used;         /* names in use -> how often */
   tn_map *packed;       /* packed functions -> their variable */
+  tn_map *externs;      /* names of C functions that are declared; NULL: none has to be */
   const tn_IRModule *ir;
   const char *name; /* of the function under generation */
   int indent, temps;
@@ -101,6 +102,8 @@ tn_str *c_temp(c_gen *g, const tn_expr *e, int lane);
 /** The same, always a temporary: the value as it is now. */
 tn_str *c_lane_temp(c_gen *g, const tn_expr *e, int lane);
 tn_str *c_call(c_gen *g, const tn_Call *call, int lane);
+/** Declares the C function of a call_extern, unless a header does. */
+int c_declare_extern(c_gen *g, const tn_Call *call, const char *name);
 /** name(arguments of the call from the first on) */
 tn_str *c_call_named(c_gen *g, const tn_Call *call, const char *name, int64_t first, int lane);
 /** Argument of a call as text; CodegenError when there is none. */

@@ -390,11 +390,22 @@ static int intrinsic_id(TN_ARGS) {
   return 0;
 }
 
+static int intrinsic_name(TN_ARGS) {
+  int64_t id;
+  size_t len = 0;
+  TN_NARGS("target.llvm_get_intrinsic_name", 1);
+  TN_TRY(tn_any_to_int(&args[0], &id));
+  bool good = id > 0 && id <= LLVMLookupIntrinsicID("llvm.xcore.zext", 15); /* the last one */
+  const char *name = good ? LLVMIntrinsicGetName((unsigned)id, &len) : "";
+  return tn_ret_owned(ret, tn_str_new_n(name, len));
+}
+
 static const tn_func_row rows[] = {
     {"target.build.llvm", build_llvm},
     {"runtime.ModulePackImportsToLLVM", pack_imports},
     {"target.llvm_version", version},
     {"target.llvm_lookup_intrinsic_id", intrinsic_id},
+    {"target.llvm_get_intrinsic_name", intrinsic_name},
 };
 
 /** Registers the code generator; called once by the compiler library when it opens the plug-in. */
