@@ -181,6 +181,24 @@ def test_shuffles(ptx):
     assert "shfl.sync.up" in ptx(source)
 
 
+def test_asynchronous_copy(ptx):
+    @T.prim_func
+    def copy(A: T.Buffer((128,), "float32"), B: T.Buffer((128,), "float32")):
+        tx = T.launch_thread("threadIdx.x", 32)
+        s = T.allocate([128], "float32", "shared")
+        S = T.Buffer((128,), data=s, scope="shared")
+        T.ptx_cp_async("float32", S.data, tx * 4, A.data, tx * 4, 16)
+        T.ptx_commit_group()
+        T.ptx_wait_group(0)
+        T.tvm_storage_sync("shared")
+        B[tx] = S[127 - tx]
+
+    source = source_of(copy)
+    code = ptx(source)
+    assert "cp.async.cg.shared.global" in code
+    assert "cp.async.commit_group" in code and "cp.async.wait_group 0" in code
+
+
 def test_errors_of_the_compiler(ptx):
     with pytest.raises(tenon.TVMError, match="no_such_function"):
         ptx('extern "C" __global__ void f(float* x) { x[0] = no_such_function(); }')

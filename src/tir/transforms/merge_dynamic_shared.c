@@ -5,9 +5,8 @@
                                                            B[tx] -> buf as float32 [tx + 128]
 
    Allocations whose uses, in the order of the program, do not overlap share their place. Where
-   there is one allocation only nothing changes. After ThreadSync, so barriers are those of the
-   program.
- */
+   there is one allocation only nothing changes. With the option tir.merge_static_smem the same is
+   done for "shared". Before ThreadSync, which sees what shares a place. */
 #include <string.h>
 
 #include "tir/transforms/device_impl.h"
@@ -33,7 +32,7 @@ typedef struct {
   int64_t now;     /* statements seen */
   int64_t loop;    /* statement of the outermost loop around; -1 outside of loops */
   tn_Var *whole;
-  bool in_kernel;
+  const char *scope; /* "shared.dyn" or "shared" */
 } merger;
 
 static part *part_of(merger *x, const void *data) {
@@ -66,7 +65,8 @@ static int add_part(merger *x, const tn_Allocate *s) {
 }
 
 static tn_obj *see_allocate(tn_mut *m, tn_Allocate *op) {
-  if (tir_is_dynamic_shared(tir_var_scope(op->buffer_var))) TN_TRYP(add_part(m->ctx, op));
+  if (strcmp(tir_var_scope(op->buffer_var), ((merger *)m->ctx)->scope) == 0)
+    TN_TRYP(add_part(m->ctx, op));
   return tn_mut_visit(m, op->body);
 }
 static tn_obj *see_var(tn_mut *m, tn_obj *v) {
@@ -229,7 +229,8 @@ static tn_stmt *rewrite(merger *x, tn_stmt *body) {
   tn_dtype byte = tn_dtype_of(kDLUInt, 8, 1);
   tn_expr *bytes;
   TN_GETP(bytes, place_all(x));
-  TN_GETP(x->whole, tir_pointer_var("buf_dyn_shmem", byte, "shared.dyn"));
+  bool dynamic = tir_is_dynamic_shared(x->scope);
+  TN_GETP(x->whole, tir_pointer_var(dynamic ? "buf_dyn_shmem" : "buf_shmem", byte, x->scope));
   TN_MUT(m, cases, x);
   TN_GETP(body, tn_mut_visit(&m, body));
   return (tn_stmt *)TN_NEW(Allocate, .buffer_var = x->whole, .dtype = byte,
@@ -238,13 +239,13 @@ static tn_stmt *rewrite(merger *x, tn_stmt *body) {
 }
 
 /* The innermost launch around the first allocation keeps the extents known. */
-static tn_stmt *merge_kernel(tn_stmt *body) {
+static tn_stmt *merge_kernel(const char *scope, tn_stmt *body) {
   static const tn_mut_case look[] = {
       TN_CASE(Allocate, see_allocate), TN_CASE(Var, see_var),
       TN_CASE(Buffer, see_buffer),     TN_CASE(BufferLoad, see_load),
       TN_CASE(BufferStore, see_store), TN_CASE(Evaluate, see_evaluate),
       TN_CASE(For, see_loop),          TN_CASE(While, see_loop)};
-  __attribute__((cleanup(merger_fini))) merger x = {.loop = -1};
+  __attribute__((cleanup(merger_fini))) merger x = {.loop = -1, .scope = scope};
   TN_MUT(m, look, &x);
   if (!tn_mut_visit(&m, body)) return NULL;
   return x.n < 2 ? body : rewrite(&x, body);
@@ -255,13 +256,17 @@ static tn_stmt *merge_launch(tn_mut *m, tn_AttrStmt *op) {
   tn_AttrStmt copy = *op;
   const tn_AttrStmt *inner = TN_AS(AttrStmt, op->body);
   bool launches = inner && tir_launched_axis(inner);
-  TN_GETP(copy.body, launches ? tn_mut_visit(m, op->body) : merge_kernel(op->body));
+  TN_GETP(copy.body, launches ? tn_mut_visit(m, op->body) : merge_kernel(m->ctx, op->body));
   return copy.body == op->body ? (tn_stmt *)op : tn_node_copy(&tn_type_AttrStmt, &copy);
 }
 
-tn_PrimFunc *tir_merge_dynamic_shared(tn_PrimFunc *f, const tn_pass_ctx *c) {
+static tn_PrimFunc *merge_scope(tn_PrimFunc *f, const char *scope) {
   static const tn_mut_case cases[] = {TN_CASE(AttrStmt, merge_launch)};
-  (void)c;
-  TN_MUT(m, cases, NULL);
+  TN_MUT(m, cases, (void *)(uintptr_t)scope);
   return tir_with_body(f, tn_mut_visit(&m, f->body));
+}
+
+tn_PrimFunc *tir_merge_dynamic_shared(tn_PrimFunc *f, const tn_pass_ctx *c) {
+  TN_GETP(f, merge_scope(f, "shared.dyn"));
+  return ir_config_int(c->node, "tir.merge_static_smem", 0) ? merge_scope(f, "shared") : f;
 }
