@@ -33,8 +33,8 @@ from .op import (
 )
 
 # modules in which functions are written out, and packages of operators with a prefix
-_WRITTEN = (".transform",)
-_PACKAGES = ("nn",)
+_WRITTEN = (".transform", ".reduce")
+_PACKAGES = ("image", "nn")
 _fetch, __dir__ = _rows.attach(__name__, "", _WRITTEN)
 
 

@@ -94,6 +94,10 @@ batch_matmul = _rows.wrapper("nn.batch_matmul", hidden=_REWRITE)
 contrib_dense_pack = _rows.wrapper(
     "nn.contrib_dense_pack", order=("data", "weight", "weight_layout", "units", "out_dtype")
 )
+upsampling = _rows.wrapper("nn.upsampling", defaults={"scale_h": 1, "scale_w": 1})
+upsampling3d = _rows.wrapper("nn.upsampling3d", defaults={"scale_d": 1, "scale_h": 1, "scale_w": 1})
+_SUBPIXEL = ("data", "block_size", "layout")
+space_to_depth = _rows.wrapper("nn.space_to_depth", order=_SUBPIXEL, hidden=("mode",))
 batch_norm = _rows.wrapper("nn.batch_norm", finish=lambda call: TupleWrapper(call, 3))
 
 
@@ -224,4 +228,7 @@ __all__ = [
     "max_pool3d",
     "mirror_pad",
     "pad",
+    "space_to_depth",
+    "upsampling",
+    "upsampling3d",
 ]
