@@ -938,6 +938,17 @@ class ArangeAttrs(Attrs):
     dtype: str
     """type of the values"""
 
+class ArgReduceAttrs(Attrs):
+    """attributes of argmax and argmin (type key relay.attrs.ArgReduceAttrs)"""
+    axis: Array | None
+    """axes that are reduced, all of them when None or empty"""
+    keepdims: bool
+    """keep reduced axes, with extent 1"""
+    select_last_index: bool
+    """of several such elements the last, not the first"""
+    exclude: bool
+    """reduce the axes that are not in `axis` instead"""
+
 class AvgPool1DAttrs(Attrs):
     """attributes of nn.avg_pool1d (type key relay.attrs.AvgPool1DAttrs)"""
     pool_size: Array
@@ -1306,6 +1317,13 @@ class LayerNormAttrs(Attrs):
     scale: bool
     """is gamma multiplied?"""
 
+class LayoutTransformAttrs(Attrs):
+    """attributes of layout_transform (type key relay.attrs.LayoutTransformAttrs)"""
+    src_layout: str
+    """layout of data"""
+    dst_layout: str
+    """layout of the result"""
+
 class LeakyReluAttrs(Attrs):
     """attributes of nn.leaky_relu (type key relay.attrs.LeakyReluAttrs)"""
     alpha: float
@@ -1433,6 +1451,75 @@ class ReshapeAttrs(Attrs):
     allowzero: bool
     """0 is an extent, not a code"""
 
+class Resize1DAttrs(Attrs):
+    """attributes of image.resize1d (type key relay.attrs.Resize1DAttrs)"""
+    size: Array
+    """extents of the result"""
+    roi: Array | None
+    """begin and end of the part that is resized, from 0 to 1"""
+    layout: str
+    """layout of data"""
+    method: str
+    """"nearest_neighbor", "linear" or "cubic" """
+    coordinate_transformation_mode: str
+    """which coordinate a place has"""
+    rounding_method: str
+    """which element is the nearest"""
+    cubic_alpha: float
+    """coefficient of the spline"""
+    cubic_exclude: int
+    """do elements outside of data have no weight?"""
+    extrapolation_value: float
+    """what is outside of data"""
+    out_dtype: str
+    """type of the result, that of data when empty"""
+
+class Resize2DAttrs(Attrs):
+    """attributes of image.resize2d (type key relay.attrs.Resize2DAttrs)"""
+    size: Array
+    """extents of the result"""
+    roi: Array | None
+    """begin and end of the part that is resized, from 0 to 1"""
+    layout: str
+    """layout of data"""
+    method: str
+    """"nearest_neighbor", "linear" or "cubic" """
+    coordinate_transformation_mode: str
+    """which coordinate a place has"""
+    rounding_method: str
+    """which element is the nearest"""
+    cubic_alpha: float
+    """coefficient of the spline"""
+    cubic_exclude: int
+    """do elements outside of data have no weight?"""
+    extrapolation_value: float
+    """what is outside of data"""
+    out_dtype: str
+    """type of the result, that of data when empty"""
+
+class Resize3DAttrs(Attrs):
+    """attributes of image.resize3d (type key relay.attrs.Resize3DAttrs)"""
+    size: Array
+    """extents of the result"""
+    roi: Array | None
+    """begin and end of the part that is resized, from 0 to 1"""
+    layout: str
+    """layout of data"""
+    method: str
+    """"nearest_neighbor", "linear" or "cubic" """
+    coordinate_transformation_mode: str
+    """which coordinate a place has"""
+    rounding_method: str
+    """which element is the nearest"""
+    cubic_alpha: float
+    """coefficient of the spline"""
+    cubic_exclude: int
+    """do elements outside of data have no weight?"""
+    extrapolation_value: float
+    """what is outside of data"""
+    out_dtype: str
+    """type of the result, that of data when empty"""
+
 class ReverseAttrs(Attrs):
     """attributes of reverse (type key relay.attrs.ReverseAttrs)"""
     axis: int
@@ -1483,6 +1570,15 @@ class StridedSliceAttrs(Attrs):
     slice_mode: str
     """"end" or "size" """
 
+class SubPixelAttrs(Attrs):
+    """attributes of nn.depth_to_space (type key relay.attrs.SubPixelAttrs)"""
+    block_size: int
+    """height and width of a block"""
+    layout: str
+    """layout of data"""
+    mode: str
+    """"DCR": the place in a block comes before the channel; "CRD" """
+
 class TakeAttrs(Attrs):
     """attributes of take (type key relay.attrs.TakeAttrs)"""
     axis: PrimExpr | None
@@ -1501,6 +1597,45 @@ class TransposeAttrs(Attrs):
     """attributes of transpose (type key relay.attrs.TransposeAttrs)"""
     axes: Array | None
     """which axis of the input each axis is; None: opposite order"""
+
+class UpSampling3DAttrs(Attrs):
+    """attributes of nn.upsampling3d (type key relay.attrs.UpSampling3DAttrs)"""
+    scale_d: float
+    """factor of the depth"""
+    scale_h: float
+    """factor of the height"""
+    scale_w: float
+    """factor of the width"""
+    layout: str
+    """layout of data"""
+    method: str
+    """"nearest_neighbor" or "trilinear" """
+    coordinate_transformation_mode: str
+    """which coordinate a place has"""
+
+class UpSamplingAttrs(Attrs):
+    """attributes of nn.upsampling (type key relay.attrs.UpSamplingAttrs)"""
+    scale_h: float
+    """factor of the height"""
+    scale_w: float
+    """factor of the width"""
+    layout: str
+    """layout of data"""
+    method: str
+    """"nearest_neighbor", "bilinear" or "bicubic" """
+    align_corners: bool
+    """do corners stay where they are?"""
+
+class VarianceAttrs(Attrs):
+    """attributes of variance (type key relay.attrs.VarianceAttrs)"""
+    axis: Array | None
+    """axes that are reduced, all of them when None or empty"""
+    keepdims: bool
+    """keep reduced axes, with extent 1"""
+    exclude: bool
+    """reduce the axes that are not in `axis` instead"""
+    unbiased: bool
+    """divide by one less"""
 
 class ADT(Object):
     """tag and fields: a tuple or a constructed value (type key runtime.ADT)"""
