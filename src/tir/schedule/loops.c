@@ -24,8 +24,14 @@ static int check_plain(const sch_step *e, const tn_For *f) {
 
 /* A variable of a loop that runs once is left alone, so that the loop stays bound to its block. */
 static int bind(sch_step *e, tn_Var *v, tn_expr *extent, bool preserve_unit) {
-  if (preserve_unit && tir_is_one(extent)) return 0;
-  return arith_bind_range(&e->arith, v, tir_range(tir_zero(extent->dtype), extent), true);
+  tn_Range *r;
+  TN_GET(r, tir_range(tir_zero(extent->dtype), extent));
+  if (!e->ranges) TN_GET(e->ranges, tn_scope_own(tn_map_new()));
+  TN_TRY(tn_map_set(e->ranges, tn_any_obj(v), tn_any_obj(r)));
+  e->preserve_unit = preserve_unit;
+  if (preserve_unit && tir_is_one(extent)) /* known, but not as the only value that it has */
+    return arith_set_bound(&e->arith, v, (arith_bound){0, 1}, true);
+  return arith_bind_range(&e->arith, v, r, true);
 }
 
 typedef struct {

@@ -27,6 +27,8 @@ struct sch_step {
   /* called for each node that has been rewritten; may be NULL. @param was before, now after */
   tn_obj *(*after)(sch_step *e, const tn_obj *was, tn_obj *now);
   const void *after_ctx; /* for it */
+  tn_map *ranges;        /* loop variable -> Range: bindings become iteration maps; or NULL */
+  bool preserve_unit;    /* loops that run once stay in these */
   arith_analyzer arith;
 };
 

@@ -4,6 +4,7 @@
    stays, and notes for every loop and block what it has become, so that handles follow. */
 #include "tir/schedule/schedule_impl.h"
 
+#include "arith/iter_map.h"
 #include "ir/functor.h"
 #include "tenon/object.h"
 
@@ -110,8 +111,17 @@ static tn_obj *inlined(sch_step *e, const sch_inline *how, const tn_BufferLoad *
   return tir_substitute(how->value, &at);
 }
 
+/* All at once, so that parts of one loop are taken in the same way in each: f // 8 and f % 8. */
+static tn_obj *simplify_bindings(sch_step *e, const tn_BlockRealize *r) {
+  tn_BlockRealize copy = *r;
+  copy.iter_values = iter_map_simplify(&e->arith, r->iter_values, e->ranges, r->predicate,
+                                       ITER_MAP_SURJECTIVE, !e->preserve_unit);
+  return copy.iter_values ? tn_node_copy(&tn_type_BlockRealize, &copy) : NULL;
+}
+
 static tn_obj *finish_realize(sch_step *e, const tn_BlockRealize *was, tn_BlockRealize *now) {
   if (!now || now->iter_values == was->iter_values) return (tn_obj *)now;
+  if (e->ranges) return simplify_bindings(e, now);
   TN_VEC(values);
   for (int64_t i = 0; i < now->iter_values->len; ++i) {
     tn_expr *v = (tn_expr *)tn_arr_obj(now->iter_values, i);
