@@ -139,8 +139,16 @@ class IRModule(Scriptable, Node):
         return (var, *self[var].constructors)
 
     def import_from_std(self, file_to_import):
-        """Add the functions and types of a file of the standard library (Relay text)."""
-        return _ffi_api.Module_ImportFromStd(self, file_to_import)
+        """Add the functions and types of a file of the standard library, unless they are there.
+
+        Parameters
+        ----------
+        file_to_import : str
+            Name of the file, such as "prelude.rly" (Relay text).
+        """
+        from ..relay.std import import_into
+
+        import_into(self, file_to_import)
 
     @staticmethod
     def from_expr(expr, functions=None, type_defs=None):

@@ -144,8 +144,7 @@ static tn_Type *parse_named(rt *p, const char *name, const rt_token *at) {
   TN_VEC(args);
   bool more;
   TN_TRYP(rt_accept(p, "[", &more));
-  if (!more) return head;
-  TN_TRYP(parse_list(p, "]", &args, &more));
+  if (more) TN_TRYP(parse_list(p, "]", &args, &more));
   return (tn_Type *)TN_NEW(TypeCall, .func = head, .args = tn_arr_from(&args));
 }
 

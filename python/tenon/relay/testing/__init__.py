@@ -13,6 +13,7 @@ from . import (
     layers,
     mlp,
     mobilenet,
+    nat,
     resnet,
     squeezenet,
     synthetic,
@@ -20,6 +21,7 @@ from . import (
     vgg,
 )
 from .init import create_workload
+from .nat import add_nat_definitions, make_nat_expr
 from .temp_op_attr import TempOpAttr
 
 

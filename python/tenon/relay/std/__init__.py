@@ -1,0 +1,34 @@
+"""The standard library of Relay: files of text in this folder."""
+
+from pathlib import Path
+
+from ... import parser
+from ...ir import _ffi_api
+
+_FOLDER = Path(__file__).parent
+
+
+def import_into(mod, name):
+    """Add the functions and types of a file to a module, unless they are there already.
+
+    Parameters
+    ----------
+    mod : IRModule
+        The module; it changes.
+    name : str
+        Name of the file, such as "prelude.rly".
+
+    Raises
+    ------
+    ValueError
+        There is no such file; the text lists those there are.
+    """
+    files = {path.name: path for path in sorted(_FOLDER.glob("*.rly"))}
+    if name not in files:
+        raise ValueError(f"the standard library has no file {name!r}: there are {', '.join(files)}")
+    known = mod.source_map.source_map if mod.source_map is not None else {}
+    if any(str(source.name) == name for source in known):
+        return
+    text = files[name].read_text(encoding="utf-8")
+    mod.update(parser.parse(text, name, mod))
+    _ffi_api.SourceMapAdd(mod, name, text)
