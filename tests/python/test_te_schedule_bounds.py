@@ -245,6 +245,18 @@ def test_a_place_that_does_not_serve_all_consumers():
         bounds_of(s)
 
 
+def test_a_place_below_that_of_a_consumer():
+    A = te.placeholder((8, 4), name="A")
+    B = te.compute((8, 4), lambda i, j: A[i, j], name="B")
+    C = te.compute((8, 4), lambda i, j: B[i, j], name="C")
+    D = te.compute((8, 4), lambda i, j: C[i, j], name="D")
+    s = te.create_schedule(D.op)
+    s[C].compute_at(s[D], D.op.axis[0])
+    s[B].compute_at(s[D], D.op.axis[1])
+    with pytest.raises(tenon.TVMError, match="cannot find the producer B"):
+        bounds_of(s)
+
+
 def test_outputs_stay_at_the_root():
     A = te.placeholder((8,), name="A")
     B = te.compute((8,), lambda i: A[i], name="B")

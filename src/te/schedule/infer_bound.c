@@ -78,7 +78,8 @@ typedef struct {
   const tn_TeStage *producer;
   const tn_arr *attach; /* loops the producer is computed in */
   int rank;             /* of its memory */
-  bool found;           /* whether the place of the producer was passed, going outwards */
+  bool found;           /* whether a loop around the producer was met, going outwards */
+  bool placed;          /* whether it was the innermost of them */
   arith_analyzer *a;
   tn_IntervalSet **needed; /* for each axis of the producer; NULL: nothing yet */
   const tn_map *sets;      /* of the consumer's axes */
@@ -101,10 +102,16 @@ static tn_IntervalSet *loop_set(const need *n, const tn_TeStage *st, const tn_It
   return arith_interval(v, v);
 }
 
+static void meet(need *n, const tn_IterVar *iv) {
+  int64_t at = te_index_of(n->attach, iv);
+  n->found = n->found || at >= 0;
+  n->placed = n->placed || at == 0;
+}
+
 static int consumer_loops(need *n, const tn_TeStage *st, tn_pmap *set) {
   for (int64_t i = st->leaf_iter_vars->len; i-- > 0;) {
     const tn_IterVar *iv = te_iv(st->leaf_iter_vars, i);
-    if (te_index_of(n->attach, iv) >= 0) n->found = true;
+    meet(n, iv);
     TN_CHECK(te_range(n->b, iv), InternalError, NULL, "no bounds of %s", tn_cstr(iv->var->name));
     const tn_IntervalSet *s = loop_set(n, st, iv);
     if (!s || tn_pmap_put(set, iv, s)) return -1;
@@ -121,7 +128,7 @@ static tn_map *outer_loops(need *n, const tn_TeStage *st) {
     const tn_TeStage *owner = owner_of(st->attach_stage, iv);
     const tn_IterVar *thread = owner ? te_thread(owner, iv) : NULL;
     const tn_Range *r = te_range(n->b, iv);
-    if (te_index_of(n->attach, iv) >= 0) n->found = true;
+    meet(n, iv);
     if (!owner || !r || !is_inside(n, tag_of(owner, iv))) continue;
     TN_TRYP(tn_map_set(relax, tn_any_obj(iv->var), tn_any_obj(r)));
     if (thread) TN_TRYP(tn_map_set(relax, tn_any_obj(thread->var), tn_any_obj(r)));
@@ -134,7 +141,7 @@ static tn_map *consumer_axes(need *n, const tn_TeStage *st) {
   TN_PMAP(set);
   if (consumer_loops(n, st, &set)) return NULL;
   const tn_map *relax = outer_loops(n, st);
-  TN_CHECKP(!relax || n->found || !n->attach->len, TenonError, NULL,
+  TN_CHECKP(!relax || n->placed || !n->attach->len, TenonError, NULL,
             "Invalid Schedule, cannot find the producer %s along the loop nest specified by "
             "compute_at of consumer %s",
             tn_cstr(n->producer->op->name), tn_cstr(st->op->name));
@@ -209,7 +216,7 @@ static int need_of_consumers(need *n, int64_t at) {
     if (!inputs || !reads(inputs, n->producer->op)) continue;
     TN_ARITH(a);
     n->a = &a;
-    n->found = false;
+    n->found = n->placed = false;
     TN_GET(n->sets, consumer_axes(n, st));
     if (!c) TN_TRY(need_all(n, (const tn_ComputeOp *)n->producer->op));
     else TN_TRY(tn_pre_order(c->body, need_load, n) < 0);
