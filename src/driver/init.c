@@ -8,6 +8,7 @@
 #include "driver/executor.h"
 #include "driver/relay_build.h"
 #include "driver/tir_pipeline.h"
+#include "import/onnx/import.h"
 #include "ir/ir.h"
 #include "kernels/kernels.h"
 #include "object/functions.h"
@@ -32,6 +33,7 @@ static int (*const layers[])(void) = {
     driver_executor_init,
     driver_evaluate_init,
     driver_relay_build_init,
+    onnx_import_init,
 };
 
 static int result;

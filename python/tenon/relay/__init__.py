@@ -38,6 +38,7 @@ _SUBMODULES = (
     "base",
     "build_module",
     "expr",
+    "frontend",
     "expr_functor",
     "function",
     "op",

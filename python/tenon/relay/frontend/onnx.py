@@ -1,0 +1,59 @@
+"""ONNX models."""
+
+import os
+
+from ..._ffi import get_global_func
+
+
+def from_onnx(
+    model,
+    shape=None,
+    dtype="float32",
+    opset=None,
+    freeze_params=True,
+    convert_config=None,
+    export_node_renamed_model_path=None,
+):
+    """A Relay module of an ONNX model.
+
+    Parameters
+    ----------
+    model : str, os.PathLike, bytes or onnx.ModelProto
+        The model's file, its content, or the message. Weights in further files are found only when
+        the path is given, and only below the model's own folder.
+    shape : dict of str to tuple of int, optional
+        Extents of inputs, where the model leaves them open or others are wanted.
+    dtype : str or dict of str to str
+        Not used: the model says of which types its inputs are.
+    opset : int, optional
+        Not used: the model says which operator set it was written for.
+    freeze_params : bool
+        Make weights constants of the program; otherwise they are parameters of ``main`` and are
+        returned.
+    convert_config, export_node_renamed_model_path : optional
+        Not used.
+
+    Returns
+    -------
+    (IRModule, dict of str to NDArray)
+        The program, and the weights that are parameters of it.
+
+    Raises
+    ------
+    OpNotImplemented
+        The model has operators that are not known; all of them are named.
+    OSError, ValueError, DiagnosticError
+        The model cannot be read, or is wrong.
+    """
+    shapes = {name: list(extents) for name, extents in shape.items()} if shape else None
+    is_path = isinstance(model, str | os.PathLike)
+    if is_path:
+        model = os.fspath(model)
+    elif not isinstance(model, bytes | bytearray):
+        model = model.SerializeToString()
+    if not is_path:
+        model = bytearray(model)
+    module, params = get_global_func("relay.frontend.FromONNX")(
+        model, is_path, shapes, freeze_params
+    )
+    return module, {str(name): value for name, value in params.items()}

@@ -1,0 +1,392 @@
+/* Operators element by element, reductions and matrix products. */
+#include <string.h>
+
+#include "base/error.h"
+#include "import/onnx/import.h"
+
+enum { MAX_NDIM = 32 };
+
+/* ONNX's name and Relay's. */
+static const struct {
+  const char *onnx, *relay;
+} names[] = {
+    {"Abs", "abs"},
+    {"Acos", "acos"},
+    {"Acosh", "acosh"},
+    {"Asin", "asin"},
+    {"Asinh", "asinh"},
+    {"Atan", "atan"},
+    {"Atanh", "atanh"},
+    {"Ceil", "ceil"},
+    {"Cos", "cos"},
+    {"Cosh", "cosh"},
+    {"Erf", "erf"},
+    {"Exp", "exp"},
+    {"Floor", "floor"},
+    {"IsNaN", "isnan"},
+    {"Log", "log"},
+    {"Neg", "negative"},
+    {"Not", "logical_not"},
+    {"Relu", "nn.relu"},
+    {"Sigmoid", "sigmoid"},
+    {"Sign", "sign"},
+    {"Sin", "sin"},
+    {"Sinh", "sinh"},
+    {"Sqrt", "sqrt"},
+    {"Tan", "tan"},
+    {"Tanh", "tanh"},
+    {"Identity", "copy"},
+    {"Add", "add"},
+    {"Sub", "subtract"},
+    {"Mul", "multiply"},
+    {"And", "logical_and"},
+    {"Or", "logical_or"},
+    {"Xor", "logical_xor"},
+    {"Equal", "equal"},
+    {"Less", "less"},
+    {"Greater", "greater"},
+    {"LessOrEqual", "less_equal"},
+    {"GreaterOrEqual", "greater_equal"},
+    {"Max", "maximum"},
+    {"Min", "minimum"},
+    {"Sum", "add"},
+    {"ReduceSum", "sum"},
+    {"ReduceMean", "mean"},
+    {"ReduceMax", "max"},
+    {"ReduceMin", "min"},
+    {"ReduceProd", "prod"},
+    {"BitwiseNot", "bitwise_not"},
+    {"BitwiseAnd", "bitwise_and"},
+    {"BitwiseOr", "bitwise_or"},
+    {"BitwiseXor", "bitwise_xor"},
+};
+
+static const char *relay_name(const oc *c) {
+  for (int i = 0; i < TN_COUNT(names); ++i)
+    if (strcmp(names[i].onnx, c->node->op_type) == 0) return names[i].relay;
+  return TN_RAISEP(InternalError, NULL, "no name for %s", c->node->op_type);
+}
+
+static void *unary(oc *c) {
+  const char *op = relay_name(c);
+  return op ? oc_unary(op, oc_in(c, 0)) : NULL;
+}
+
+static void *same(oc *c) { return oc_in(c, 0); }
+
+static void *binary(oc *c) {
+  const char *op = relay_name(c);
+  return op ? oc_binary(op, oc_in(c, 0), oc_in(c, 1)) : NULL;
+}
+
+static void *divide(oc *c) { return oc_binary("divide", oc_in(c, 0), oc_in(c, 1)); }
+
+/* The exponent may be of another type. */
+static void *power(oc *c) {
+  void *e = oc_in(c, 1);
+  const tn_TensorType *t = oc_type(c, 0), *u = oc_type(c, 1);
+  if (t && u && !tn_dtype_eq(t->dtype, u->dtype)) {
+    void *a = relay_attrs("cast", 1, "dtype", tn_any_dtype(t->dtype));
+    e = a ? relay_call("cast", a, 1, e) : NULL;
+  }
+  return oc_binary("power", oc_in(c, 0), e);
+}
+
+static void *mod(oc *c) {
+  return oc_binary(oc_int(c, "fmod", 0) ? "mod" : "floor_mod", oc_in(c, 0), oc_in(c, 1));
+}
+
+/* One operator between all inputs. */
+static void *variadic(oc *c) {
+  const char *op = relay_name(c);
+  void *e = oc_in(c, 0);
+  for (int i = 1; op && e && i < c->nin; ++i) e = oc_binary(op, e, oc_in(c, i));
+  return op ? e : NULL;
+}
+
+static void *mean(oc *c) {
+  void *e = oc_in(c, 0);
+  for (int i = 1; e && i < c->nin; ++i) e = oc_binary("add", e, oc_in(c, i));
+  return oc_binary("divide", e, oc_scalar(c, 0, c->nin));
+}
+
+static void *reciprocal(oc *c) { return oc_binary("divide", oc_scalar(c, 0, 1), oc_in(c, 0)); }
+
+static void *round_even(oc *c) { return oc_unary("round", oc_in(c, 0)); }
+
+/* ---- activations ---- */
+
+static void *leaky_relu(oc *c) {
+  void *a = relay_attrs("nn.leaky_relu", 1, "alpha", tn_any_float(oc_float(c, "alpha", 0.01)));
+  return a ? relay_call("nn.leaky_relu", a, 1, oc_in(c, 0)) : NULL;
+}
+
+static void *clip_to(void *x, double low, double high) {
+  void *a = relay_attrs("clip", 2, "a_min", tn_any_float(low), "a_max", tn_any_float(high));
+  return a ? relay_call("clip", a, 1, x) : NULL;
+}
+
+/* max(0, min(1, alpha * x + beta)) */
+static void *hard_sigmoid(oc *c) {
+  bool swish = strcmp(c->node->op_type, "HardSwish") == 0;
+  double alpha = swish ? 1.0 / 6 : oc_float(c, "alpha", 0.2), beta = oc_float(c, "beta", 0.5);
+  void *y = oc_binary("add", oc_binary("multiply", oc_in(c, 0), oc_scalar(c, 0, alpha)),
+                      oc_scalar(c, 0, beta));
+  y = clip_to(y, 0, 1);
+  return swish ? oc_binary("multiply", oc_in(c, 0), y) : y;
+}
+
+/* x where it is positive, alpha * (exp(x) - 1) elsewhere, all times gamma */
+static void *exponential_unit(oc *c) {
+  bool selu = strcmp(c->node->op_type, "Selu") == 0;
+  double alpha = oc_float(c, "alpha", selu ? 1.6732632423543772 : 1),
+         gamma = selu ? oc_float(c, "gamma", 1.0507009873554805) : 1;
+  void *x = oc_in(c, 0), *zero = oc_scalar(c, 0, 0);
+  void *low = oc_binary(
+      "multiply", oc_scalar(c, 0, alpha),
+      oc_binary("subtract", oc_unary("exp", oc_binary("minimum", x, zero)), oc_scalar(c, 0, 1)));
+  void *y = oc_binary("add", oc_unary("nn.relu", x), low);
+  return selu ? oc_binary("multiply", y, oc_scalar(c, 0, gamma)) : y;
+}
+
+static void *softplus(oc *c) {
+  void *x = oc_in(c, 0), *magnitude = oc_unary("negative", oc_unary("abs", x));
+  void *tail = oc_unary("log", oc_binary("add", oc_unary("exp", magnitude), oc_scalar(c, 0, 1)));
+  return oc_binary("add", oc_unary("nn.relu", x), tail);
+}
+
+/* x / 2 * (1 + erf(x / sqrt(2))), or the approximation by tanh */
+static void *gelu(oc *c) {
+  char text[16];
+  void *x = oc_in(c, 0), *inner;
+  if (strcmp(oc_text(c, "approximate", "none", text, sizeof text), "tanh") == 0) {
+    void *cube = oc_binary("multiply", oc_binary("multiply", x, x),
+                           oc_binary("multiply", x, oc_scalar(c, 0, 0.044715)));
+    inner = oc_unary("tanh", oc_binary("multiply", oc_binary("add", x, cube),
+                                       oc_scalar(c, 0, 0.7978845608028654)));
+  } else inner = oc_unary("erf", oc_binary("multiply", x, oc_scalar(c, 0, 0.7071067811865476)));
+  return oc_binary("multiply", oc_binary("multiply", x, oc_scalar(c, 0, 0.5)),
+                   oc_binary("add", inner, oc_scalar(c, 0, 1)));
+}
+
+static void *softsign(oc *c) {
+  return oc_binary("divide", oc_in(c, 0),
+                   oc_binary("add", oc_unary("abs", oc_in(c, 0)), oc_scalar(c, 0, 1)));
+}
+
+static void *prelu(oc *c) {
+  void *x = oc_in(c, 0), *zero = oc_scalar(c, 0, 0);
+  return oc_binary("add", oc_unary("nn.relu", x),
+                   oc_binary("multiply", oc_binary("minimum", x, zero), oc_in(c, 1)));
+}
+
+/* Limits are inputs since operator set 11. */
+static void *clip(oc *c) {
+  void *x = oc_in(c, 0);
+  if (c->opset < 11)
+    return clip_to(x, oc_float(c, "min", -3.4028234663852886e38),
+                   oc_float(c, "max", 3.4028234663852886e38));
+  if (oc_in(c, 1)) x = oc_binary("maximum", x, oc_in(c, 1));
+  if (x && oc_in(c, 2)) x = oc_binary("minimum", x, oc_in(c, 2));
+  return x;
+}
+
+static void *where(oc *c) {
+  return relay_call("where", NULL, 3, oc_in(c, 0), oc_in(c, 1), oc_in(c, 2));
+}
+
+/* Before operator set 13 all axes from `axis` on are one. */
+static void *softmax(oc *c) {
+  const char *op = strcmp(c->node->op_type, "Softmax") == 0 ? "nn.softmax" : "nn.log_softmax";
+  int64_t rank = oc_rank(c, 0), axis = oc_int(c, "axis", c->opset >= 13 ? -1 : 1);
+  if (axis < 0) axis += rank;
+  if (rank < 0 || axis < 0 || axis >= rank + (rank == 0))
+    return oc_fail(c, "axis %lld is out of range", (long long)axis);
+  void *x = oc_in(c, 0);
+  bool flat = c->opset < 13 && axis != rank - 1;
+  const tn_TensorType *t = oc_type(c, 0);
+  if (flat) {
+    int64_t dims[2] = {1, -1};
+    for (int64_t i = 0; i < axis; ++i) dims[0] *= relay_int_at(t->shape, i);
+    x = oc_reshape(x, dims, 2);
+  }
+  void *a = relay_attrs(op, 1, "axis", tn_any_int(flat ? 1 : axis));
+  x = a ? relay_call(op, a, 1, x) : NULL;
+  if (!flat || !x) return x;
+  a = relay_attrs("reshape", 1, "newshape", tn_any_obj(t->shape));
+  return a ? relay_call("reshape", a, 1, x) : NULL;
+}
+
+/* ---- reductions ---- */
+
+static void *reduce_with(oc *c, const char *op, void *x) {
+  int64_t axes[MAX_NDIM], n;
+  TN_TRYP(oc_axes(c, 1, "axes", axes, MAX_NDIM, &n));
+  if (n <= 0 && oc_int(c, "noop_with_empty_axes", 0)) return x;
+  tn_any axis = n > 0 ? tn_any_obj(relay_ints(axes, n)) : tn_any_none();
+  void *a =
+      relay_attrs(op, 2, "axis", axis, "keepdims", tn_any_bool(oc_int(c, "keepdims", 1) != 0));
+  return a ? relay_call(op, a, 1, x) : NULL;
+}
+
+static void *reduce(oc *c) {
+  const char *op = relay_name(c);
+  return op ? reduce_with(c, op, oc_in(c, 0)) : NULL;
+}
+
+static void *reduce_l1(oc *c) { return reduce_with(c, "sum", oc_unary("abs", oc_in(c, 0))); }
+static void *reduce_square(oc *c) {
+  void *y = reduce_with(c, "sum", oc_binary("multiply", oc_in(c, 0), oc_in(c, 0)));
+  return strcmp(c->node->op_type, "ReduceL2") == 0 && y ? oc_unary("sqrt", y) : y;
+}
+static void *reduce_log_sum(oc *c) { return oc_unary("log", reduce_with(c, "sum", oc_in(c, 0))); }
+
+static void *argument(oc *c) {
+  const char *op = strcmp(c->node->op_type, "ArgMax") == 0 ? "argmax" : "argmin";
+  int64_t axis = oc_int(c, "axis", 0);
+  void *a = relay_attrs(op, 3, "axis", tn_any_obj(relay_ints(&axis, 1)), "keepdims",
+                        tn_any_bool(oc_int(c, "keepdims", 1) != 0), "select_last_index",
+                        tn_any_bool(oc_int(c, "select_last_index", 0) != 0));
+  void *y = a ? relay_call(op, a, 1, oc_in(c, 0)) : NULL;
+  a = relay_attrs("cast", 1, "dtype", tn_any_dtype(TN_I64));
+  return a && y ? relay_call("cast", a, 1, y) : NULL;
+}
+
+/* ---- products ---- */
+
+static void *flip(void *x) { return oc_transpose(x, (const int64_t[]){1, 0}, 2); }
+
+static void *gemm(oc *c) {
+  void *a = oc_in(c, 0), *b = oc_in(c, 1), *bias = oc_in(c, 2);
+  double alpha = oc_float(c, "alpha", 1), beta = oc_float(c, "beta", 1);
+  if (oc_rank(c, 0) != 2 || oc_rank(c, 1) != 2)
+    return oc_fail(c, "expected matrices, got shapes of %lld and %lld dimensions",
+                   (long long)oc_rank(c, 0), (long long)oc_rank(c, 1));
+  if (oc_int(c, "transA", 0)) a = flip(a);
+  if (!oc_int(c, "transB", 0)) b = flip(b);
+  void *y = relay_call("nn.dense", NULL, 2, a, b);
+  if (alpha != 1) y = oc_binary("multiply", y, oc_scalar(c, 0, alpha));
+  if (bias && beta != 1) bias = oc_binary("multiply", bias, oc_scalar(c, 0, beta));
+  return bias && y ? oc_binary("add", y, bias) : y;
+}
+
+/* All but the last two axes made one. */
+static void *as_batch(void *x, const tn_TensorType *t) {
+  int64_t dims[3] = {-1, relay_int_at(t->shape, t->shape->len - 2),
+                     relay_int_at(t->shape, t->shape->len - 1)};
+  return oc_reshape(x, dims, 3);
+}
+
+static void *batched(oc *c, const tn_TensorType *s, const tn_TensorType *t) {
+  int64_t n = s->shape->len, dims[MAX_NDIM], axes[3] = {0, 2, 1};
+  if (t->shape->len != n)
+    return oc_fail(c, "shapes of %lld and %lld dimensions", (long long)n, (long long)t->shape->len);
+  for (int64_t i = 0; i < n - 2; ++i) {
+    dims[i] = relay_int_at(s->shape, i);
+    if (dims[i] != relay_int_at(t->shape, i))
+      return oc_fail(c, "the batch dimensions of the shapes differ");
+  }
+  dims[n - 2] = relay_int_at(s->shape, n - 2);
+  dims[n - 1] = relay_int_at(t->shape, n - 1);
+  void *a = as_batch(oc_in(c, 0), s), *b = oc_transpose(as_batch(oc_in(c, 1), t), axes, 3);
+  void *y = a && b ? relay_call("nn.batch_matmul", NULL, 2, a, b) : NULL;
+  return y ? oc_reshape(y, dims, n) : NULL;
+}
+
+/* A matrix on the right is the weight of a dense layer. */
+static void *matmul(oc *c) {
+  const tn_TensorType *s = oc_type(c, 0), *t = oc_type(c, 1);
+  if (!s || !t || s->shape->len < 2 || t->shape->len < 2 || s->shape->len > MAX_NDIM ||
+      !relay_is_static((const tn_Type *)s) || !relay_is_static((const tn_Type *)t))
+    return oc_fail(c, "expected static shapes of at least two dimensions");
+  int64_t n = s->shape->len, inner = relay_int_at(s->shape, n - 1), dims[MAX_NDIM];
+  if (inner != relay_int_at(t->shape, t->shape->len - 2))
+    return oc_fail(c, "the inner dimensions of the shapes do not match");
+  if (t->shape->len > 2) return batched(c, s, t);
+  void *x = oc_in(c, 0);
+  if (n > 2) x = oc_reshape(x, (const int64_t[]){-1, inner}, 2);
+  void *y = x ? relay_call("nn.dense", NULL, 2, x, flip(oc_in(c, 1))) : NULL;
+  for (int64_t i = 0; i < n - 1; ++i) dims[i] = relay_int_at(s->shape, i);
+  dims[n - 1] = relay_int_at(t->shape, 1);
+  return y && n > 2 ? oc_reshape(y, dims, n) : y;
+}
+
+static const onnx_row rows[] = {
+    {"Abs", unary, 1, 1},
+    {"Acos", unary, 1, 1},
+    {"Acosh", unary, 1, 1},
+    {"Asin", unary, 1, 1},
+    {"Asinh", unary, 1, 1},
+    {"Atan", unary, 1, 1},
+    {"Atanh", unary, 1, 1},
+    {"Ceil", unary, 1, 1},
+    {"Cos", unary, 1, 1},
+    {"Cosh", unary, 1, 1},
+    {"Erf", unary, 1, 1},
+    {"Exp", unary, 1, 1},
+    {"Floor", unary, 1, 1},
+    {"IsNaN", unary, 1, 1},
+    {"Log", unary, 1, 1},
+    {"Neg", unary, 1, 1},
+    {"Not", unary, 1, 1},
+    {"Relu", unary, 1, 1},
+    {"Sigmoid", unary, 1, 1},
+    {"Sign", unary, 1, 1},
+    {"Sin", unary, 1, 1},
+    {"Sinh", unary, 1, 1},
+    {"Sqrt", unary, 1, 1},
+    {"Tan", unary, 1, 1},
+    {"Tanh", unary, 1, 1},
+    {"BitwiseNot", unary, 1, 1},
+    {"Identity", same, 1, 1},
+    {"Add", binary, 2, 2},
+    {"Sub", binary, 2, 2},
+    {"Mul", binary, 2, 2},
+    {"Div", divide, 2, 2},
+    {"Pow", power, 2, 2},
+    {"Mod", mod, 2, 2},
+    {"And", binary, 2, 2},
+    {"Or", binary, 2, 2},
+    {"Xor", binary, 2, 2},
+    {"Equal", binary, 2, 2},
+    {"Less", binary, 2, 2},
+    {"Greater", binary, 2, 2},
+    {"LessOrEqual", binary, 2, 2},
+    {"GreaterOrEqual", binary, 2, 2},
+    {"BitwiseAnd", binary, 2, 2},
+    {"BitwiseOr", binary, 2, 2},
+    {"BitwiseXor", binary, 2, 2},
+    {"Max", variadic, 1, -1},
+    {"Min", variadic, 1, -1},
+    {"Sum", variadic, 1, -1},
+    {"Mean", mean, 1, -1},
+    {"Reciprocal", reciprocal, 1, 1},
+    {"Round", round_even, 1, 1},
+    {"LeakyRelu", leaky_relu, 1, 1},
+    {"HardSigmoid", hard_sigmoid, 1, 1},
+    {"HardSwish", hard_sigmoid, 1, 1},
+    {"Elu", exponential_unit, 1, 1},
+    {"Selu", exponential_unit, 1, 1},
+    {"Softplus", softplus, 1, 1},
+    {"Gelu", gelu, 1, 1},
+    {"Softsign", softsign, 1, 1},
+    {"PRelu", prelu, 2, 2},
+    {"Clip", clip, 1, 3},
+    {"Where", where, 3, 3},
+    {"Softmax", softmax, 1, 1},
+    {"LogSoftmax", softmax, 1, 1},
+    {"ReduceSum", reduce, 1, 2},
+    {"ReduceMean", reduce, 1, 2},
+    {"ReduceMax", reduce, 1, 2},
+    {"ReduceMin", reduce, 1, 2},
+    {"ReduceProd", reduce, 1, 2},
+    {"ReduceL1", reduce_l1, 1, 2},
+    {"ReduceL2", reduce_square, 1, 2},
+    {"ReduceSumSquare", reduce_square, 1, 2},
+    {"ReduceLogSum", reduce_log_sum, 1, 2},
+    {"ArgMax", argument, 1, 1},
+    {"ArgMin", argument, 1, 1},
+    {"Gemm", gemm, 2, 3},
+    {"MatMul", matmul, 2, 2},
+};
+const onnx_table onnx_math = {rows, TN_COUNT(rows)};

@@ -1,0 +1,184 @@
+/* Convolution, pooling, normalisation. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "import/onnx/import.h"
+
+enum { MAX_SPATIAL = 3 };
+
+/* What convolutions and pooling share: windows over the spatial axes. */
+typedef struct {
+  int n; /* spatial axes */
+  int64_t kernel[MAX_SPATIAL], strides[MAX_SPATIAL], dilations[MAX_SPATIAL], pads[2 * MAX_SPATIAL];
+} window;
+
+static int read_list(const oc *c, const char *name, int64_t n, int64_t absent, int64_t least,
+                     int64_t *out) {
+  int64_t given;
+  const int64_t *v = oc_ints(c, name, &given);
+  if (given && given != n)
+    return oc_fail(c, "%s: expected %lld numbers, got %lld", name, (long long)n, (long long)given),
+           -1;
+  for (int64_t i = 0; i < n; ++i) {
+    out[i] = given ? v[i] : absent;
+    if (out[i] < least || out[i] > INT32_MAX)
+      return oc_fail(c, "%s: %lld is not a valid size: at least %lld is expected", name,
+                     (long long)out[i], (long long)least),
+             -1;
+  }
+  return 0;
+}
+
+/* SAME_UPPER, SAME_LOWER: as many results as x / stride, the odd border after or before. */
+static int auto_pads(const oc *c, const char *how, window *w) {
+  if (strcmp(how, "NOTSET") == 0) return read_list(c, "pads", 2 * w->n, 0, 0, w->pads);
+  bool lower = strcmp(how, "SAME_LOWER") == 0;
+  if (strcmp(how, "VALID") == 0) return 0;
+  if (!lower && strcmp(how, "SAME_UPPER") != 0)
+    return oc_fail(c, "auto_pad: %s is not one of NOTSET, SAME_UPPER, SAME_LOWER, VALID", how), -1;
+  const tn_TensorType *t = oc_type(c, 0);
+  for (int i = 0; i < w->n; ++i) {
+    int64_t x = relay_int_at(t->shape, i + 2), out = (x + w->strides[i] - 1) / w->strides[i];
+    int64_t total = (out - 1) * w->strides[i] + (w->kernel[i] - 1) * w->dilations[i] + 1 - x;
+    if (total < 0) total = 0;
+    int64_t small = total / 2, large = total - small;
+    w->pads[i] = lower ? large : small;
+    w->pads[i + w->n] = lower ? small : large;
+  }
+  return 0;
+}
+
+static int read_window(const oc *c, const tn_arr *weight, window *w) {
+  char how[32];
+  int64_t rank = oc_rank(c, 0);
+  *w = (window){.n = (int)rank - 2};
+  if (rank < 3 || rank > 2 + MAX_SPATIAL)
+    return oc_fail(c, "expected 1 to 3 spatial dimensions, got a shape of %lld dimensions",
+                   (long long)rank),
+           -1;
+  for (int i = 0; weight && i < w->n; ++i) w->kernel[i] = relay_int_at(weight, i + 2);
+  if (!weight) TN_TRY(read_list(c, "kernel_shape", w->n, 0, 1, w->kernel));
+  TN_TRY(read_list(c, "strides", w->n, 1, 1, w->strides));
+  TN_TRY(read_list(c, "dilations", w->n, 1, 1, w->dilations));
+  return auto_pads(c, oc_text(c, "auto_pad", "NOTSET", how, sizeof how), w);
+}
+
+static tn_any list(const int64_t *v, int n) { return tn_any_obj(relay_ints(v, n)); }
+
+static void *add_bias(void *y, void *bias, int axis) {
+  if (!bias || !y) return y;
+  void *a = relay_attrs("nn.bias_add", 1, "axis", tn_any_int(axis));
+  return a ? relay_call("nn.bias_add", a, 2, y, bias) : NULL;
+}
+
+static void *conv(oc *c) {
+  const tn_TensorType *weight = oc_type(c, 1);
+  window w;
+  char name[24];
+  if (!weight || weight->shape->len != oc_rank(c, 0))
+    return oc_fail(c, "the weight must have the dimensions of the input's shape");
+  TN_TRYP(read_window(c, weight->shape, &w));
+  snprintf(name, sizeof name, "nn.conv%dd", w.n);
+  int64_t groups = oc_int(c, "group", 1), channels = relay_int_at(weight->shape, 0);
+  if (groups < 1) return oc_fail(c, "group: %lld", (long long)groups);
+  void *a =
+      relay_attrs(name, 6, "strides", list(w.strides, w.n), "padding", list(w.pads, 2 * w.n),
+                  "dilation", list(w.dilations, w.n), "groups", tn_any_int(groups), "channels",
+                  tn_any_obj(tir_i32((int32_t)channels)), "kernel_size", list(w.kernel, w.n));
+  return add_bias(a ? relay_call(name, a, 2, oc_in(c, 0), oc_in(c, 1)) : NULL, oc_in(c, 2), 1);
+}
+
+static void *pool(oc *c) {
+  bool max = strcmp(c->node->op_type, "MaxPool") == 0;
+  window w;
+  char name[24];
+  TN_TRYP(read_window(c, NULL, &w));
+  snprintf(name, sizeof name, "nn.%s_pool%dd", max ? "max" : "avg", w.n);
+  void *a = relay_attrs(name, 5, "pool_size", list(w.kernel, w.n), "strides", list(w.strides, w.n),
+                        "padding", list(w.pads, 2 * w.n), "dilation", list(w.dilations, w.n),
+                        "ceil_mode", tn_any_bool(oc_int(c, "ceil_mode", 0) != 0));
+  if (a && !max)
+    a = relay_attrs_with(a, "count_include_pad",
+                         tn_any_bool(oc_int(c, "count_include_pad", 0) != 0));
+  return a ? relay_call(name, a, 1, oc_in(c, 0)) : NULL;
+}
+
+static void *global_pool(oc *c) {
+  static const char *const names[2][3] = {
+      {"nn.global_avg_pool1d", "nn.global_avg_pool2d", "nn.global_avg_pool3d"},
+      {"nn.global_max_pool1d", "nn.global_max_pool2d", "nn.global_max_pool3d"},
+  };
+  int64_t n = oc_rank(c, 0) - 2;
+  if (n < 1 || n > 3)
+    return oc_fail(c, "expected 1 to 3 spatial dimensions, got a shape of %lld dimensions",
+                   (long long)n + 2);
+  return relay_call(names[strcmp(c->node->op_type, "GlobalMaxPool") == 0][n - 1], NULL, 1,
+                    oc_in(c, 0));
+}
+
+static void *batch_norm(oc *c) {
+  void *a = relay_attrs("nn.batch_norm", 1, "epsilon", tn_any_float(oc_float(c, "epsilon", 1e-5)));
+  if (oc_int(c, "training_mode", 0))
+    return oc_fail(c, "training_mode: only inference is supported");
+  void *y = a ? relay_call("nn.batch_norm", a, 5, oc_in(c, 0), oc_in(c, 1), oc_in(c, 2),
+                           oc_in(c, 3), oc_in(c, 4))
+              : NULL;
+  return y ? relay_get_item(y, 0) : NULL;
+}
+
+static void *instance_norm(oc *c) {
+  void *a =
+      relay_attrs("nn.instance_norm", 1, "epsilon", tn_any_float(oc_float(c, "epsilon", 1e-5)));
+  return a ? relay_call("nn.instance_norm", a, 3, oc_in(c, 0), oc_in(c, 1), oc_in(c, 2)) : NULL;
+}
+
+/* Over the last axis only: the others are rare. */
+static void *layer_norm(oc *c) {
+  int64_t rank = oc_rank(c, 0), axis = oc_int(c, "axis", -1);
+  if (axis < 0) axis += rank;
+  if (axis != rank - 1)
+    return oc_fail(c, "axis %lld: only the last axis is supported", (long long)axis);
+  bool biased = oc_in(c, 2) != NULL;
+  void *a = relay_attrs("nn.layer_norm", 2, "epsilon", tn_any_float(oc_float(c, "epsilon", 1e-5)),
+                        "center", tn_any_bool(biased));
+  return a ? relay_call("nn.layer_norm", a, 3, oc_in(c, 0), oc_in(c, 1),
+                        biased ? oc_in(c, 2) : oc_in(c, 1))
+           : NULL;
+}
+
+static void *lrn(oc *c) {
+  void *a = relay_attrs("nn.lrn", 5, "size", tn_any_int(oc_int(c, "size", 1)), "axis",
+                        tn_any_int(1), "bias", tn_any_float(oc_float(c, "bias", 1)), "alpha",
+                        tn_any_float(oc_float(c, "alpha", 1e-4)), "beta",
+                        tn_any_float(oc_float(c, "beta", 0.75)));
+  return a ? relay_call("nn.lrn", a, 1, oc_in(c, 0)) : NULL;
+}
+
+static void *dropout(oc *c) { return oc_in(c, 0); }
+
+static void *flatten(oc *c) {
+  const tn_TensorType *t = oc_type(c, 0);
+  int64_t axis = oc_int(c, "axis", 1), dims[2] = {1, -1};
+  if (!t || axis > t->shape->len || axis < -t->shape->len)
+    return oc_fail(c, "axis %lld is out of range of the shape", (long long)axis);
+  if (axis < 0) axis += t->shape->len;
+  if (axis == 1) return relay_call("nn.batch_flatten", NULL, 1, oc_in(c, 0));
+  for (int64_t i = 0; i < axis; ++i) dims[0] *= relay_int_at(t->shape, i);
+  return oc_reshape(oc_in(c, 0), dims, 2);
+}
+
+static const onnx_row rows[] = {
+    {"Conv", conv, 2, 3},
+    {"MaxPool", pool, 1, 1},
+    {"AveragePool", pool, 1, 1},
+    {"GlobalAveragePool", global_pool, 1, 1},
+    {"GlobalMaxPool", global_pool, 1, 1},
+    {"BatchNormalization", batch_norm, 5, 5},
+    {"InstanceNormalization", instance_norm, 3, 3},
+    {"LayerNormalization", layer_norm, 2, 3},
+    {"LRN", lrn, 1, 1},
+    {"Dropout", dropout, 1, 3},
+    {"Flatten", flatten, 1, 1},
+};
+const onnx_table onnx_nn = {rows, TN_COUNT(rows)};

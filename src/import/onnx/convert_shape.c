@@ -1,0 +1,276 @@
+/* Operators that move elements, and those about shapes and constants. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/scope.h"
+#include "import/onnx/import.h"
+
+enum { MAX_NDIM = 32 };
+
+static void *reshape(oc *c) {
+  int64_t dims[MAX_NDIM], n, unknown = 0;
+  if (c->opset < 5) {
+    const int64_t *v = oc_ints(c, "shape", &n);
+    if (n > MAX_NDIM) return oc_fail(c, "a rank of %lld", (long long)n);
+    if (n) memcpy(dims, v, (size_t)n * sizeof *v);
+  } else TN_TRYP(oc_values(c, 1, "shape", dims, MAX_NDIM, &n));
+  for (int64_t i = 0; i < n; ++i) {
+    if (dims[i] < -1) return oc_fail(c, "shape: %lld is negative", (long long)dims[i]);
+    unknown += dims[i] == -1;
+  }
+  if (unknown > 1) return oc_fail(c, "shape: more than one -1");
+  bool zero = oc_int(c, "allowzero", 0) != 0;
+  void *a = relay_attrs("reshape", 2, "newshape", tn_any_obj(relay_ints(dims, n)), "allowzero",
+                        tn_any_bool(zero));
+  return a ? relay_call("reshape", a, 1, oc_in(c, 0)) : NULL;
+}
+
+static void *transpose(oc *c) {
+  int64_t n, rank = oc_rank(c, 0), back[MAX_NDIM];
+  const int64_t *perm = oc_ints(c, "perm", &n);
+  if (n) return oc_transpose(oc_in(c, 0), perm, n);
+  if (rank < 0 || rank > MAX_NDIM) return oc_fail(c, "a shape of %lld dimensions", (long long)rank);
+  for (int64_t i = 0; i < rank; ++i) back[i] = rank - 1 - i;
+  return oc_transpose(oc_in(c, 0), back, rank);
+}
+
+static void *all_inputs(oc *c) {
+  TN_VEC(v);
+  for (int i = 0; i < c->nin; ++i) {
+    if (!c->in[i]) return oc_fail(c, "input %d is left out", i);
+    TN_TRYP(tn_vec_push_obj(&v, c->in[i]));
+  }
+  return relay_tuple(tn_arr_from(&v));
+}
+
+static void *concat(oc *c) {
+  if (!oc_attr(c, "axis")) return oc_fail(c, "the attribute axis is missing");
+  void *all = all_inputs(c),
+       *a = relay_attrs("concatenate", 1, "axis", tn_any_int(oc_int(c, "axis", 0)));
+  return a && all ? relay_call("concatenate", a, 1, all) : NULL;
+}
+
+/* Sizes of the parts, or as many as there are results. */
+static void *split(oc *c) {
+  int64_t sizes[256], at[256], n, axis = oc_int(c, "axis", 0), parts = (int64_t)c->node->n_output;
+  const tn_TensorType *t = oc_type(c, 0);
+  TN_TRYP(oc_axes(c, 1, "split", sizes, 256, &n));
+  if (!t || axis >= t->shape->len || axis < -t->shape->len)
+    return oc_fail(c, "axis %lld is out of range of the shape", (long long)axis);
+  if (axis < 0) axis += t->shape->len;
+  if (n < 0) { /* equal parts, the last one smaller */
+    int64_t extent = relay_int_at(t->shape, axis), each = parts ? (extent + parts - 1) / parts : 0;
+    if (parts < 1 || parts > 256) return oc_fail(c, "%lld outputs", (long long)parts);
+    for (n = 0; n < parts; ++n) sizes[n] = each < extent - n * each ? each : extent - n * each;
+  }
+  for (int64_t i = 0, sum = 0; i + 1 < n; ++i) at[i] = sum += sizes[i];
+  void *a = relay_attrs("split", 2, "indices_or_sections",
+                        tn_any_obj(relay_ints(at, n > 0 ? n - 1 : 0)), "axis", tn_any_int(axis));
+  return a ? relay_call("split", a, 1, oc_in(c, 0)) : NULL;
+}
+
+static void *squeeze(oc *c) {
+  int64_t axes[MAX_NDIM], n;
+  TN_TRYP(oc_axes(c, 1, "axes", axes, MAX_NDIM, &n));
+  void *a =
+      relay_attrs("squeeze", 1, "axis", n >= 0 ? tn_any_obj(relay_ints(axes, n)) : tn_any_none());
+  return a ? relay_call("squeeze", a, 1, oc_in(c, 0)) : NULL;
+}
+
+/* Axes count in the result, so the smallest goes first. */
+static void *unsqueeze(oc *c) {
+  int64_t axes[MAX_NDIM], n, rank = oc_rank(c, 0);
+  void *x = oc_in(c, 0);
+  TN_TRYP(oc_axes(c, 1, "axes", axes, MAX_NDIM, &n));
+  if (n < 0 || rank < 0) return oc_fail(c, "the axes are missing");
+  for (int64_t i = 0; i < n; ++i)
+    if (axes[i] < 0) axes[i] += rank + n;
+  for (int64_t at = 0; at < rank + n && x; ++at) {
+    for (int64_t i = 0; i < n; ++i) {
+      if (axes[i] != at) continue;
+      void *a = relay_attrs("expand_dims", 1, "axis", tn_any_int(at));
+      x = a ? relay_call("expand_dims", a, 1, x) : NULL;
+      break;
+    }
+  }
+  return x;
+}
+
+static void *slice(oc *c) {
+  int64_t begin[MAX_NDIM], end[MAX_NDIM], axes[MAX_NDIM], steps[MAX_NDIM], n, m;
+  bool old = c->opset < 10;
+  TN_TRYP(oc_axes(c, old ? -1 : 1, "starts", begin, MAX_NDIM, &n));
+  TN_TRYP(oc_axes(c, old ? -1 : 2, "ends", end, MAX_NDIM, &m));
+  if (n < 0 || n != m) return oc_fail(c, "starts and ends must be lists of one length");
+  TN_TRYP(oc_axes(c, old ? -1 : 3, "axes", axes, MAX_NDIM, &m));
+  for (int64_t i = 0; m < 0 && i < n; ++i) axes[i] = i;
+  TN_TRYP(oc_axes(c, old ? -1 : 4, "steps", steps, MAX_NDIM, &m));
+  for (int64_t i = 0; m < 0 && i < n; ++i) steps[i] = 1;
+  void *a = relay_attrs("strided_slice", 4, "begin", tn_any_obj(relay_ints(begin, n)), "end",
+                        tn_any_obj(relay_ints(end, n)), "strides", tn_any_obj(relay_ints(steps, n)),
+                        "axes", tn_any_obj(relay_ints(axes, n)));
+  return a ? relay_call("strided_slice", a, 1, oc_in(c, 0)) : NULL;
+}
+
+/* Negative indices count from the end. */
+static void *gather(oc *c) {
+  const tn_TensorType *t = oc_type(c, 0), *u = oc_type(c, 1);
+  int64_t axis = oc_int(c, "axis", 0);
+  if (!t || !u || axis >= t->shape->len || axis < -t->shape->len)
+    return oc_fail(c, "axis %lld is out of range of the shape", (long long)axis);
+  if (axis < 0) axis += t->shape->len;
+  void *i = oc_in(c, 1), *extent = relay_const_int(u->dtype, relay_int_at(t->shape, axis)),
+       *zero = relay_const_int(u->dtype, 0);
+  i = relay_call("where", NULL, 3, oc_binary("less", i, zero), oc_binary("add", i, extent), i);
+  void *a = relay_attrs("take", 1, "axis", tn_any_obj(tir_i32((int32_t)axis)));
+  return a && i ? relay_call("take", a, 2, oc_in(c, 0), i) : NULL;
+}
+
+static void *gather_elements(oc *c) {
+  void *a = relay_attrs("gather", 1, "axis", tn_any_int(oc_int(c, "axis", 0)));
+  return a ? relay_call("gather", a, 2, oc_in(c, 0), oc_in(c, 1)) : NULL;
+}
+
+static void *shape_of(oc *c) {
+  const char *op = strcmp(c->node->op_type, "Shape") == 0 ? "shape_of" : "ndarray_size";
+  void *a = relay_attrs(op, 1, "dtype", tn_any_dtype(TN_I64)),
+       *x = a ? relay_call(op, a, 1, oc_in(c, 0)) : NULL;
+  int64_t rank = oc_rank(c, 0), from = oc_int(c, "start", 0), to = oc_int(c, "end", rank);
+  if (!oc_attr(c, "start") && !oc_attr(c, "end")) return x;
+  a = relay_attrs("strided_slice", 2, "begin", tn_any_obj(relay_ints(&from, 1)), "end",
+                  tn_any_obj(relay_ints(&to, 1)));
+  return a && x ? relay_call("strided_slice", a, 1, x) : NULL;
+}
+
+static void *cast(oc *c) {
+  tn_dtype t;
+  if (!oc_attr(c, "to")) return oc_fail(c, "the attribute to is missing");
+  TN_TRYP(onnx_dtype((int32_t)oc_int(c, "to", 0), "Cast: to", &t));
+  void *a = relay_attrs("cast", 1, "dtype", tn_any_dtype(t));
+  return a ? relay_call("cast", a, 1, oc_in(c, 0)) : NULL;
+}
+
+/* ---- constants ---- */
+
+static void *constant(oc *c) {
+  const onnx_attr *a = c->node->n_attribute ? c->node->attribute[0] : NULL;
+  if (!a) return oc_fail(c, "the value is missing");
+  if (a->t) {
+    tn_tensor *t = onnx_read_tensor(c->model, a->t);
+    return t ? relay_constant((tn_NDArray *)t) : NULL;
+  }
+  if (a->has_i) return relay_const_int(TN_I64, a->i);
+  if (a->has_f) return relay_const_float(TN_F32, (double)a->f);
+  if (a->n_ints) return relay_const_ints(TN_I64, a->ints, (int64_t)a->n_ints);
+  if (!a->n_floats)
+    return oc_fail(c, "a constant of the kind %s is not supported", a->name ? a->name : "?");
+  int64_t n = (int64_t)a->n_floats;
+  tn_tensor *t = tn_scope_own(tn_tensor_new(&n, 1, TN_F32, (tn_device){kDLCPU, 0}, NULL));
+  if (t) memcpy(tn_tensor_dl(t)->data, a->floats, a->n_floats * sizeof *a->floats);
+  return t ? relay_constant((tn_NDArray *)t) : NULL;
+}
+
+static int check_size(oc *c, const int64_t *dims, int64_t n) {
+  int64_t count = 1;
+  for (int64_t i = 0; i < n; ++i) {
+    if (dims[i] < 0) return oc_fail(c, "shape: %lld is negative", (long long)dims[i]), -1;
+    if (dims[i] && count > (INT64_C(1) << 40) / dims[i])
+      return oc_fail(c, "the size of the shape is too large"), -1;
+    count *= dims[i] ? dims[i] : 1;
+  }
+  return 0;
+}
+
+static void *constant_of_shape(oc *c) {
+  int64_t dims[MAX_NDIM], n;
+  const onnx_attr *a = oc_attr(c, "value");
+  void *value = relay_const_float(TN_F32, 0);
+  TN_TRYP(oc_values(c, 0, "shape", dims, MAX_NDIM, &n));
+  TN_TRYP(check_size(c, dims, n));
+  if (a && a->t) {
+    tn_tensor *t = onnx_read_tensor(c->model, a->t);
+    if (!t) return NULL;
+    value = oc_reshape(relay_constant((tn_NDArray *)t), NULL, 0);
+  }
+  void *attrs = relay_attrs("full", 1, "shape", tn_any_obj(relay_ints(dims, n)));
+  return attrs && value ? relay_call("full", attrs, 1, value) : NULL;
+}
+
+/* Broadcast both ways: the shape may have 1 where the input has more. */
+static void *expand(oc *c) {
+  int64_t dims[MAX_NDIM], n;
+  const tn_TensorType *t = oc_type(c, 0);
+  TN_TRYP(oc_values(c, 1, "shape", dims, MAX_NDIM, &n));
+  TN_TRYP(check_size(c, dims, n));
+  if (!t || t->shape->len > MAX_NDIM) return oc_fail(c, "the input is no tensor");
+  int64_t rank = t->shape->len, all = rank > n ? rank : n, out[MAX_NDIM];
+  for (int64_t i = 0; i < all; ++i) {
+    int64_t own = i < all - rank ? 1 : relay_int_at(t->shape, i - (all - rank)),
+            asked = i < all - n ? 1 : dims[i - (all - n)];
+    if (own != asked && own != 1 && asked != 1)
+      return oc_fail(c, "the shapes do not broadcast at dimension %lld", (long long)i);
+    out[i] = asked == 1 ? own : asked;
+  }
+  void *a = relay_attrs("broadcast_to", 1, "shape", tn_any_obj(relay_ints(out, all)));
+  return a ? relay_call("broadcast_to", a, 1, oc_in(c, 0)) : NULL;
+}
+
+static void *tile(oc *c) {
+  int64_t reps[MAX_NDIM], n;
+  TN_TRYP(oc_values(c, 1, "repeats", reps, MAX_NDIM, &n));
+  void *a = relay_attrs("tile", 1, "reps", tn_any_obj(relay_ints(reps, n)));
+  return a ? relay_call("tile", a, 1, oc_in(c, 0)) : NULL;
+}
+
+static void *range(oc *c) {
+  void *a = relay_attrs("arange", 4, "start", tn_any_obj(oc_in(c, 0)), "stop",
+                        tn_any_obj(oc_in(c, 1)), "step", tn_any_obj(oc_in(c, 2)), "dtype",
+                        tn_any_dtype(oc_type(c, 0) ? oc_type(c, 0)->dtype : TN_F32));
+  return a ? relay_call("arange", a, 3, oc_in(c, 0), oc_in(c, 1), oc_in(c, 2)) : NULL;
+}
+
+/* pads: before all axes, then after all; Relay wants pairs. */
+static void *pad(oc *c) {
+  int64_t pads[2 * MAX_NDIM], n, rank = oc_rank(c, 0);
+  char mode[16];
+  const char *how = oc_text(c, "mode", "constant", mode, sizeof mode);
+  TN_TRYP(oc_axes(c, c->opset < 11 ? -1 : 1, "pads", pads, 2 * MAX_NDIM, &n));
+  if (n != 2 * rank)
+    return oc_fail(c, "pads: expected %lld numbers for the shape, got %lld", (long long)(2 * rank),
+                   (long long)n);
+  if (strcmp(how, "constant") != 0 && strcmp(how, "edge") != 0 && strcmp(how, "reflect") != 0)
+    return oc_fail(c, "mode: %s is not supported", how);
+  TN_VEC(v);
+  for (int64_t i = 0; i < rank; ++i) {
+    int64_t both[2] = {pads[i], pads[i + rank]};
+    if (both[0] < 0 || both[1] < 0) return oc_fail(c, "negative pads are not supported");
+    TN_TRYP(tn_vec_push_obj(&v, relay_ints(both, 2)));
+  }
+  void *value = oc_in(c, 2) ? oc_in(c, 2) : oc_scalar(c, 0, oc_float(c, "value", 0));
+  void *a = relay_attrs("nn.pad", 2, "pad_width", tn_any_obj(tn_arr_from(&v)), "pad_mode",
+                        tn_any_cstr(how));
+  return a && value ? relay_call("nn.pad", a, 2, oc_in(c, 0), value) : NULL;
+}
+
+static const onnx_row rows[] = {
+    {"Reshape", reshape, 1, 2},
+    {"Transpose", transpose, 1, 1},
+    {"Concat", concat, 1, -1},
+    {"Split", split, 1, 2},
+    {"Squeeze", squeeze, 1, 2},
+    {"Unsqueeze", unsqueeze, 1, 2},
+    {"Slice", slice, 1, 5},
+    {"Gather", gather, 2, 2},
+    {"GatherElements", gather_elements, 2, 2},
+    {"Shape", shape_of, 1, 1},
+    {"Size", shape_of, 1, 1},
+    {"Cast", cast, 1, 1},
+    {"Constant", constant, 0, 0},
+    {"ConstantOfShape", constant_of_shape, 1, 1},
+    {"Expand", expand, 2, 2},
+    {"Tile", tile, 2, 2},
+    {"Range", range, 3, 3},
+    {"Pad", pad, 1, 4},
+};
+const onnx_table onnx_shape = {rows, TN_COUNT(rows)};

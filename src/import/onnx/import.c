@@ -1,0 +1,304 @@
+/* The importer: inputs, weights, nodes in order, outputs.
+
+   Every value has its type as soon as it is there, and what is computed of constants only is
+   computed at once, so that conversions may ask for shapes and for the numbers in constant inputs.
+ */
+#include "import/onnx/import.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/scope.h"
+#include "ir/module.h"
+#include "object/functions.h"
+#include "relay/infer.h"
+#include "relay/transforms/transforms.h"
+
+static const onnx_table *const tables[] = {&onnx_math, &onnx_nn, &onnx_shape};
+
+typedef struct {
+  const onnx_model *model;
+  const tn_map *shapes;
+  bool freeze;
+  tn_map *values;  /* name -> expression */
+  tn_map *weights; /* name -> NDArray */
+  tn_map *params;  /* of the result */
+  tn_vec inputs;   /* Var */
+  int64_t opset;
+} importer;
+
+static const onnx_row *find_row(const onnx_node *n) {
+  const char *domain = n->domain ? n->domain : "";
+  if (!n->op_type || (*domain && strcmp(domain, "ai.onnx") != 0)) return NULL;
+  for (int t = 0; t < TN_COUNT(tables); ++t)
+    for (int i = 0; i < tables[t]->n; ++i)
+      if (strcmp(tables[t]->rows[i].op, n->op_type) == 0) return &tables[t]->rows[i];
+  return NULL;
+}
+
+/* All operators that are not known, with how often and where first, in one error. */
+static int check_operators(const onnx_graph *g) {
+  TN_BUF(list);
+  tn_map *seen;
+  TN_GET(seen, tn_scope_own(tn_map_new()));
+  for (size_t i = 0; i < g->n_node; ++i) {
+    const onnx_node *n = g->node[i];
+    const char *op = n->op_type && *n->op_type ? n->op_type : "(node without operator)";
+    tn_any count;
+    if (find_row(n)) continue;
+    int64_t times = tn_map_get(seen, tn_any_cstr(op), &count) ? count.v.i64 : 0;
+    TN_TRY(tn_map_set(seen, tn_any_cstr(op), tn_any_int(times + 1)));
+    if (!times) tn_buf_printf(&list, "%s%s", list.len ? ", " : "", op);
+  }
+  if (seen->len == 0) return 0;
+  TN_TRY(tn_buf_ok(&list));
+  (void)TN_RAISE(OpNotImplemented, NULL,
+                 "The following operators are not supported for frontend ONNX: %s",
+                 tn_buf_cstr(&list));
+  for (int64_t i = 0; i < seen->len; ++i) {
+    const char *op = tn_cstr((const tn_str *)seen->entries[i].key.v.obj);
+    for (size_t k = 0; k < g->n_node; ++k) {
+      const onnx_node *n = g->node[k];
+      if (!n->op_type || strcmp(n->op_type, op) != 0) continue;
+      (void)tn_error_note("%s: %" PRId64 " times, first in node %s", op,
+                          seen->entries[i].value.v.i64,
+                          n->name && *n->name ? n->name
+                          : n->n_output       ? n->output[0]
+                                              : "?");
+      break;
+    }
+  }
+  return -1;
+}
+
+/* ---- inputs and weights ---- */
+
+static int set_value(importer *im, const char *name, void *expr) {
+  if (!expr) return -1;
+  return tn_map_set(im->values, tn_any_cstr(name), tn_any_obj(expr));
+}
+
+static int add_weight(importer *im, const char *name, tn_tensor *t) {
+  if (!t) return -1;
+  TN_CHECK(name && *name, ValueError, NULL, "a weight without a name");
+  TN_TRY(tn_map_set(im->weights, tn_any_cstr(name), tn_any_obj(t)));
+  if (im->freeze)
+    return set_value(im, name, relay_infer_expr(relay_constant((tn_NDArray *)t), NULL));
+  const DLTensor *dl = tn_tensor_dl(t);
+  tn_RelayVar *v;
+  TN_GET(v, relay_infer_expr(
+                relay_var(name, (tn_Type *)relay_tensor_type_of(dl->shape, dl->ndim, dl->dtype)),
+                NULL));
+  TN_TRY(tn_vec_push_obj(&im->inputs, v));
+  TN_TRY(tn_map_set(im->params, tn_any_cstr(name), tn_any_obj(t)));
+  return set_value(im, name, v);
+}
+
+static int add_weights(importer *im, const onnx_graph *g) {
+  for (size_t i = 0; i < g->n_initializer; ++i)
+    TN_TRY(add_weight(im, g->initializer[i]->name, onnx_read_tensor(im->model, g->initializer[i])));
+  for (size_t i = 0; i < g->n_sparse_initializer; ++i) {
+    const onnx_sparse *s = g->sparse_initializer[i];
+    TN_TRY(add_weight(im, s->values ? s->values->name : NULL, onnx_read_sparse(im->model, s)));
+  }
+  return 0;
+}
+
+/* Extents that the caller gives, else those of the model; Any where it leaves them open. */
+static tn_TensorType *input_type(const importer *im, const onnx_value *v) {
+  const Onnx__TypeProto__Tensor *t = v->type ? v->type->tensor_type : NULL;
+  tn_any given;
+  tn_dtype dtype;
+  TN_VEC(shape);
+  TN_CHECKP(t, OpNotImplemented, NULL, "input %s: only tensors are supported", v->name);
+  TN_TRYP(onnx_dtype(t->elem_type, v->name, &dtype));
+  const tn_arr *extents =
+      im->shapes && tn_map_get(im->shapes, tn_any_cstr(v->name), &given) && tn_any_is_obj(&given)
+          ? (const tn_arr *)given.v.obj
+          : NULL;
+  size_t n = t->shape ? t->shape->n_dim : 0;
+  TN_CHECKP(t->shape || extents, ValueError, NULL,
+            "input %s: the model does not tell its rank: give its shape", v->name);
+  TN_CHECKP(!extents || extents->hdr.type_index == TN_TI_Array, TypeError, NULL,
+            "input %s: its shape must be a list", v->name);
+  for (size_t i = 0; i < (extents ? (size_t)extents->len : n); ++i) {
+    const Onnx__TensorShapeProto__Dimension *d = i < n ? t->shape->dim[i] : NULL;
+    tn_expr *e = extents ? ir_expr_from(&extents->items[i]) : NULL;
+    if (!extents) {
+      TN_CHECKP(!d->has_dim_value || d->dim_value >= 0, ValueError, NULL,
+                "input %s: dimension %zu is negative (%" PRId64 ")", v->name, i, d->dim_value);
+      bool small = d->dim_value == (int32_t)d->dim_value;
+      e = !d->has_dim_value ? relay_any()
+          : small           ? tir_i32((int32_t)d->dim_value)
+                            : tir_i64(d->dim_value);
+    }
+    TN_TRYP(tn_vec_push_obj(&shape, e));
+  }
+  return relay_tensor_type(tn_arr_from(&shape), dtype);
+}
+
+static int add_inputs(importer *im, const onnx_graph *g) {
+  for (size_t i = 0; i < g->n_input; ++i) {
+    const onnx_value *in = g->input[i];
+    tn_any known;
+    TN_CHECK(in->name && *in->name, ValueError, NULL, "input %zu has no name", i);
+    if (tn_map_get(im->weights, tn_any_cstr(in->name), &known)) continue;
+    TN_CHECK(!tn_map_get(im->values, tn_any_cstr(in->name), &known), ValueError, NULL,
+             "two inputs are called %s: names must be unique", in->name);
+    tn_TensorType *t;
+    tn_RelayVar *v;
+    TN_GET(t, input_type(im, in));
+    TN_GET(v, relay_infer_expr(relay_var(in->name, (tn_Type *)t), NULL));
+    TN_TRY(tn_vec_push_obj(&im->inputs, v));
+    TN_TRY(set_value(im, in->name, v));
+  }
+  return 0;
+}
+
+/* ---- nodes ---- */
+
+static int get_inputs(const importer *im, const onnx_node *n, void **in) {
+  for (size_t i = 0; i < n->n_input; ++i) {
+    tn_any v;
+    in[i] = NULL;
+    if (!*n->input[i]) continue; /* left out */
+    TN_CHECK(tn_map_get(im->values, tn_any_cstr(n->input[i]), &v), ValueError, NULL,
+             "%s (node %s) reads %s, which is not defined before it: a missing weight, an unknown "
+             "name, or a cycle",
+             n->op_type,
+             n->name && *n->name ? n->name
+             : n->n_output       ? n->output[0]
+                                 : "?",
+             n->input[i]);
+    in[i] = v.v.obj;
+  }
+  return 0;
+}
+
+static bool all_constant(const oc *c) {
+  for (int i = 0; i < c->nin; ++i)
+    if (c->in[i] && !TN_AS(Constant, c->in[i])) return false;
+  return true;
+}
+
+/* Results with types; of constants they are computed now. */
+static void *settle(const oc *c, void *e) {
+  bool extents = strcmp(c->node->op_type, "Shape") == 0 || strcmp(c->node->op_type, "Size") == 0;
+  if (!e) return NULL;
+  return all_constant(c) || extents ? relay_infer_expr(relay_fold_expr(e), NULL)
+                                    : relay_infer_expr(e, NULL);
+}
+
+static int set_results(importer *im, const oc *c, void *e) {
+  const onnx_node *n = c->node;
+  const tn_TupleType *tuple = TN_AS(TupleType, relay_type_of(e));
+  if (!tuple) return n->n_output ? set_value(im, n->output[0], e) : 0;
+  for (size_t i = 0; i < n->n_output; ++i) {
+    if (!*n->output[i]) continue;
+    TN_CHECK((int64_t)i < tuple->fields->len, OpNotImplemented, NULL,
+             "%s: output %zu (%s) is not supported", n->op_type, i, n->output[i]);
+    TN_TRY(set_value(im, n->output[i], settle(c, relay_get_item(e, (int64_t)i))));
+  }
+  return 0;
+}
+
+static int convert_node(importer *im, const onnx_node *n, void **in) {
+  oc c = {im->model, n, im->opset, in, (int)n->n_input};
+  const onnx_row *row = find_row(n);
+  TN_CHECK(n->n_input <= OC_MAX_INPUTS, ValueError, NULL, "%s: %zu inputs", n->op_type, n->n_input);
+  TN_TRY(get_inputs(im, n, in));
+  bool fits = c.nin >= row->least && (row->most < 0 || c.nin <= row->most);
+  TN_CHECK(fits, ValueError, NULL, "%s (node %s): %d inputs, expected %d to %d", n->op_type,
+           n->name ? n->name : "", c.nin, row->least, row->most);
+  for (int i = 0; i < row->least; ++i)
+    TN_CHECK(in[i], ValueError, NULL, "%s: input %d must be given", n->op_type, i);
+  void *e;
+  TN_GET(e, settle(&c, row->convert(&c)));
+  return set_results(im, &c, e);
+}
+
+static int convert_nodes(importer *im, const onnx_graph *g) {
+  void *in[OC_MAX_INPUTS];
+  for (size_t i = 0; i < g->n_node; ++i) {
+    if (convert_node(im, g->node[i], in) == 0) continue;
+    const onnx_node *n = g->node[i];
+    (void)tn_error_note("in node %zu, %s (%s)", i, n->op_type,
+                        n->name && *n->name ? n->name
+                        : n->n_output       ? n->output[0]
+                                            : "?");
+    return tn_trace(__FILE__, __LINE__, __func__), -1;
+  }
+  return 0;
+}
+
+static tn_IRModule *finish(importer *im, const onnx_graph *g) {
+  TN_VEC(results);
+  TN_CHECKP(g->n_output > 0, ValueError, NULL, "the ONNX graph has no outputs");
+  for (size_t i = 0; i < g->n_output; ++i) {
+    tn_any v;
+    TN_CHECKP(g->output[i]->name && tn_map_get(im->values, tn_any_cstr(g->output[i]->name), &v),
+              ValueError, NULL, "the output %s is not defined by any node",
+              g->output[i]->name ? g->output[i]->name : "?");
+    TN_TRYP(tn_vec_push(&results, v));
+  }
+  void *body = results.len == 1 ? (void *)results.items[0].v.obj
+                                : (void *)relay_tuple(tn_arr_from(&results));
+  tn_RelayFunction *f;
+  tn_GlobalVar *v;
+  tn_IRModule *m;
+  TN_GETP(f, body ? relay_function(tn_arr_from(&im->inputs), body, NULL, NULL) : NULL);
+  TN_GETP(m, ir_module_new(NULL, NULL, NULL));
+  TN_GETP(v, ir_global_var("main"));
+  TN_TRYP(ir_module_add(m, v, (tn_BaseFunc *)f, false));
+  return relay_infer_module(m);
+}
+
+static tn_IRModule *import_graph(importer *im) {
+  const onnx_graph *g = im->model->proto->graph;
+  TN_GETP(im->values, tn_scope_own(tn_map_new()));
+  TN_GETP(im->weights, tn_scope_own(tn_map_new()));
+  TN_CHECKP(im->opset > 0, ValueError, NULL, "the model's operator set has the version %" PRId64,
+            im->opset);
+  TN_TRYP(check_operators(g));
+  TN_TRYP(add_weights(im, g));
+  TN_TRYP(add_inputs(im, g));
+  TN_TRYP(convert_nodes(im, g));
+  return finish(im, g);
+}
+
+tn_IRModule *onnx_import(const onnx_model *m, const tn_map *shapes, bool freeze, tn_map *params) {
+  importer im = {.model = m,
+                 .shapes = shapes,
+                 .freeze = freeze,
+                 .params = params,
+                 .opset = onnx_opset(m->proto, "")};
+  if (im.opset == 0 && m->proto->n_opset_import == 0) im.opset = 1;
+  tn_IRModule *r = import_graph(&im);
+  tn_vec_fini(&im.inputs);
+  return r;
+}
+
+/* (path or bytes, is it a path?, shapes or None, freeze) -> [module, params] */
+static int from_onnx(TN_ARGS) {
+  bool is_path, freeze;
+  const char *path;
+  tn_bytes_view bytes;
+  TN_NARGS("relay.frontend.FromONNX", 4);
+  TN_TRY(tn_any_to_bool(&args[1], &is_path));
+  TN_ARG_OBJ(Map, shapes, 2);
+  TN_TRY(tn_any_to_bool(&args[3], &freeze));
+  onnx_model model = {0};
+  tn_map *params;
+  TN_GET(params, tn_scope_own(tn_map_new()));
+  int err = is_path ? tn_any_to_cstr(&args[0], &path) || onnx_model_read(&model, path)
+                    : tn_any_to_bytes(&args[0], &bytes) ||
+                          onnx_model_parse(&model, bytes.data, bytes.size);
+  tn_IRModule *m = err ? NULL : onnx_import(&model, shapes, freeze, params);
+  onnx_model_fini(&model);
+  return m ? tn_ret_obj(ret, tn_arr_of(2, m, params)) : -1;
+}
+
+static const tn_func_row functions[] = {{"relay.frontend.FromONNX", from_onnx}};
+
+int onnx_import_init(void) { return tn_func_register_rows(functions, TN_COUNT(functions)); }

@@ -1,0 +1,87 @@
+/* From ONNX models to Relay: one function an operator, in tables by kind (convert_*.c).
+
+     static void *convert_gemm(oc *c) {
+       void *y = relay_call("nn.dense", NULL, 2, oc_in(c, 0), oc_in(c, 1));
+       ...
+     }
+     {"Gemm", convert_gemm, 2, 3},
+
+   A conversion gives one expression, the tuple of its results where there are several. NULL means
+   that an error is pending; NULL operands pass it on. */
+#ifndef TN_IMPORT_ONNX_IMPORT_H_
+#define TN_IMPORT_ONNX_IMPORT_H_
+
+#include "import/onnx/model.h"
+#include "relay/op.h"
+
+/** A model as a module with the function main, and the values of its parameters.
+ *  @param shapes map from name of an input to its extents, for inputs whose extents the model
+ * leaves open; may be NULL
+ *  @param freeze weights become constants; otherwise parameters of main
+ *  @param params map that gets name -> NDArray of the weights that are parameters
+ *  @return scope-owned, or NULL: OpNotImplemented naming all operators that are not known,
+ * ValueError, DiagnosticError */
+TN_API tn_IRModule *onnx_import(const onnx_model *m, const tn_map *shapes, bool freeze,
+                                tn_map *params);
+
+/** Registers "relay.frontend.FromONNX"; part of the start of the compiler. */
+TN_API int onnx_import_init(void);
+
+/* ---- for conversions ---- */
+
+enum { OC_MAX_INPUTS = 1024 };
+
+/** A node that is being converted. */
+typedef struct {
+  const onnx_model *model;
+  const onnx_node *node;
+  int64_t opset;
+  void **in; /* expressions with types; NULL where an optional input is left out */
+  int nin;
+} oc;
+
+typedef void *(*onnx_convert)(oc *c);
+typedef struct {
+  const char *op;
+  onnx_convert convert;
+  int least, most; /* number of inputs; most -1: any */
+} onnx_row;
+typedef struct {
+  const onnx_row *rows;
+  int n;
+} onnx_table;
+extern const onnx_table onnx_math, onnx_nn, onnx_shape;
+
+/** Input i, or NULL when it is left out. */
+static inline void *oc_in(const oc *c, int i) { return i < c->nin ? c->in[i] : NULL; }
+/** Type of input i; NULL when it is no tensor. */
+tn_TensorType *oc_type(const oc *c, int i);
+/** Number of dimensions of input i, -1 when it is no tensor. */
+int64_t oc_rank(const oc *c, int i);
+
+const onnx_attr *oc_attr(const oc *c, const char *name);
+int64_t oc_int(const oc *c, const char *name, int64_t absent);
+double oc_float(const oc *c, const char *name, double absent);
+const char *oc_text(const oc *c, const char *name, const char *absent, char *buffer, size_t size);
+/** A list of integers; *n = 0 when the attribute is not there. */
+const int64_t *oc_ints(const oc *c, const char *name, int64_t *n);
+/** The integers that input i holds, which must be constant: 0 or -1 (OpNotImplemented naming the
+ * input). */
+int oc_values(const oc *c, int i, const char *what, int64_t *out, int64_t cap, int64_t *n);
+/** The list from input i, or from an attribute in older operator sets. *n = -1 when neither is
+ * there. */
+int oc_axes(const oc *c, int i, const char *name, int64_t *out, int64_t cap, int64_t *n);
+/** ValueError beginning with the operator and the name of the node. Returns NULL. */
+void *oc_fail(const oc *c, const char *fmt, ...) TN_PRINTF(2, 3);
+
+/** Short ways to call operators. */
+static inline void *oc_unary(const char *op, void *x) { return relay_call(op, NULL, 1, x); }
+static inline void *oc_binary(const char *op, void *a, void *b) {
+  return relay_call(op, NULL, 2, a, b);
+}
+/** A scalar of the type of input i. */
+void *oc_scalar(const oc *c, int i, double value);
+void *oc_reshape(void *x, const int64_t *dims, int64_t n);
+void *oc_transpose(void *x, const int64_t *axes, int64_t n);
+
+#endif /* TN_IMPORT_ONNX_IMPORT_H_ */

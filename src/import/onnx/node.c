@@ -1,0 +1,106 @@
+/* What conversions ask of a node: its attributes, types and constant inputs. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "import/onnx/import.h"
+
+tn_TensorType *oc_type(const oc *c, int i) {
+  const void *e = oc_in(c, i);
+  return e ? relay_tensor_type_of_expr(e) : NULL;
+}
+
+int64_t oc_rank(const oc *c, int i) {
+  const tn_TensorType *t = oc_type(c, i);
+  return t ? t->shape->len : -1;
+}
+
+void *oc_fail(const oc *c, const char *fmt, ...) {
+  char text[256];
+  va_list ap;
+  va_start(ap, fmt);
+  vsnprintf(text, sizeof text, fmt, ap);
+  va_end(ap);
+  const char *name = c->node->name && *c->node->name ? c->node->name
+                     : c->node->n_output             ? c->node->output[0]
+                                                     : "?";
+  return TN_RAISEP(ValueError, NULL, "%s (node %s): %s", c->node->op_type, name, text);
+}
+
+const onnx_attr *oc_attr(const oc *c, const char *name) {
+  for (size_t i = 0; i < c->node->n_attribute; ++i)
+    if (c->node->attribute[i]->name && strcmp(c->node->attribute[i]->name, name) == 0)
+      return c->node->attribute[i];
+  return NULL;
+}
+
+int64_t oc_int(const oc *c, const char *name, int64_t absent) {
+  const onnx_attr *a = oc_attr(c, name);
+  return a && a->has_i ? a->i : a ? 0 : absent;
+}
+
+double oc_float(const oc *c, const char *name, double absent) {
+  const onnx_attr *a = oc_attr(c, name);
+  return a && a->has_f ? (double)a->f : a ? 0 : absent;
+}
+
+const char *oc_text(const oc *c, const char *name, const char *absent, char *buffer, size_t size) {
+  const onnx_attr *a = oc_attr(c, name);
+  if (!a || !a->has_s) return absent;
+  size_t n = a->s.len < size - 1 ? a->s.len : size - 1;
+  if (n) memcpy(buffer, a->s.data, n);
+  buffer[n] = '\0';
+  return buffer;
+}
+
+const int64_t *oc_ints(const oc *c, const char *name, int64_t *n) {
+  const onnx_attr *a = oc_attr(c, name);
+  *n = a ? (int64_t)a->n_ints : 0;
+  return a ? a->ints : NULL;
+}
+
+int oc_values(const oc *c, int i, const char *what, int64_t *out, int64_t cap, int64_t *n) {
+  const tn_Constant *k = TN_AS(Constant, oc_in(c, i));
+  const char *name = c->node->name && *c->node->name ? c->node->name : "without name";
+  TN_CHECK(k, OpNotImplemented, NULL,
+           "%s (node %s): %s must be known while compiling: it is computed at run time",
+           c->node->op_type, name, what);
+  const DLTensor *t = tn_tensor_dl(k->data);
+  *n = tn_tensor_count(t);
+  TN_CHECK(t->dtype.code == kDLInt && t->dtype.bits >= 32, ValueError, NULL,
+           "%s (node %s): %s must be integers", c->node->op_type, name, what);
+  TN_CHECK(t->ndim <= 1 && *n <= cap, ValueError, NULL,
+           "%s (node %s): %s: the rank or size is too large: %" PRId64 " numbers", c->node->op_type,
+           name, what, *n);
+  for (int64_t k_ = 0; k_ < *n; ++k_)
+    out[k_] = t->dtype.bits == 64 ? ((const int64_t *)t->data)[k_] : ((const int32_t *)t->data)[k_];
+  return 0;
+}
+
+int oc_axes(const oc *c, int i, const char *name, int64_t *out, int64_t cap, int64_t *n) {
+  if (oc_in(c, i)) return oc_values(c, i, name, out, cap, n);
+  const onnx_attr *a = oc_attr(c, name);
+  *n = a ? (int64_t)a->n_ints : -1;
+  TN_CHECK(*n <= cap, ValueError, NULL, "%s: %s has %" PRId64 " numbers", c->node->op_type, name,
+           *n);
+  for (int64_t k = 0; k < *n; ++k) out[k] = a->ints[k];
+  return 0;
+}
+
+void *oc_scalar(const oc *c, int i, double value) {
+  const tn_TensorType *t = oc_type(c, i);
+  return t ? relay_const_float(t->dtype, value) : oc_fail(c, "input %d is no tensor", i);
+}
+
+void *oc_reshape(void *x, const int64_t *dims, int64_t n) {
+  void *a = relay_attrs("reshape", 2, "newshape", tn_any_obj(relay_ints(dims, n)), "allowzero",
+                        tn_any_bool(false));
+  return a ? relay_call("reshape", a, 1, x) : NULL;
+}
+
+void *oc_transpose(void *x, const int64_t *axes, int64_t n) {
+  void *a = relay_attrs("transpose", 1, "axes", tn_any_obj(relay_ints(axes, n)));
+  return a ? relay_call("transpose", a, 1, x) : NULL;
+}
