@@ -1,4 +1,4 @@
-"""ONNX models: the digits networks give what they were trained to give; errors name what is wrong."""
+"""ONNX models: the digits networks give what they were trained to; errors name what is wrong."""
 
 import pathlib
 
