@@ -6,6 +6,7 @@ from schedule_programs import failure
 from tenon import tir
 from tenon.script import tir as T
 from tenon.tir.block_scope import DepKind
+from tenon.tir.schedule.analysis import has_block, is_output_block
 from tenon.tir.schedule.state import CachedFlags, ScheduleDebugMask
 
 
@@ -175,3 +176,11 @@ def test_producers_come_before():
     assert names(sch.get_consumers("B0")) == ["C", "B1"]
     assert names(sch.get_producers("B1")) == ["B0"]
     assert "not a stage pipeline" in failure(sch.compute_at, "B0", sch.get_loops("C")[0])
+
+
+def test_questions_about_blocks():
+    sch = tir.Schedule(chain)
+    assert is_output_block(sch, sch.get_block("C"))
+    assert not is_output_block(sch, sch.get_block("B"))
+    assert has_block(sch, "B") and not has_block(sch, "D")
+    assert "root block" in failure(is_output_block, sch, sch.get_block("root"))

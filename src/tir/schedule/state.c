@@ -206,11 +206,48 @@ static int f_replace(TN_ARGS) {
   return sch_commit(&e);
 }
 
+/* (schedule, block) -> does it make a result of the block around it? */
+static int f_is_output(TN_ARGS) {
+  SCH_ARG_SCHEDULE("is_output_block", 2);
+  SCH_ARG_HANDLE(BlockRV, block, 1);
+  SCH_STEP(e, s, "is-output-block");
+  const tn_Block *b, *scope;
+  TN_GET(b, sch_block_of(&e, block));
+  TN_GET(scope, sch_scope_root(&e, b, false));
+  *ret = tn_any_bool(sch_is_output(b, scope));
+  return 0;
+}
+
+typedef struct {
+  const char *name;
+} by_name;
+static int has_name(void *ctx, tn_obj *o) {
+  const tn_Block *b = TN_AS(Block, o);
+  if (b && tn_str_eq(b->name_hint, ((const by_name *)ctx)->name)) return 2;
+  return TN_IS(PrimExpr, o) ? 1 : 0;
+}
+
+/* (schedule, name) -> has any function of the program a block of the name? */
+static int f_has_block(TN_ARGS) {
+  by_name want;
+  SCH_ARG_SCHEDULE("has_block", 2);
+  TN_TRY(tn_any_to_cstr(&args[1], &want.name));
+  const tn_map *functions = s->mod->functions;
+  bool found = false;
+  for (int64_t i = 0; i < functions->len && !found; ++i) {
+    const tn_PrimFunc *f = TN_AS(PrimFunc, functions->entries[i].value.v.obj);
+    int r = f ? tn_pre_order(f->body, has_name, &want) : 0;
+    if (r < 0) return -1;
+    found = r == 2;
+  }
+  *ret = tn_any_bool(found);
+  return 0;
+}
+
 static const tn_func_row functions[] = {
-    {"tir.schedule.GetSRef", f_get_sref},
-    {"tir.schedule.GetBlockScope", f_block_scope},
-    {"tir.schedule.GetCachedFlags", f_flags},
-    {"tir.schedule.Replace", f_replace},
+    {"tir.schedule.IsOutputBlock", f_is_output}, {"tir.schedule.HasBlock", f_has_block},
+    {"tir.schedule.GetSRef", f_get_sref},        {"tir.schedule.GetBlockScope", f_block_scope},
+    {"tir.schedule.GetCachedFlags", f_flags},    {"tir.schedule.Replace", f_replace},
 };
 
 int schedule_state_init(void) { return tn_func_register_rows(functions, TN_COUNT(functions)); }
