@@ -62,6 +62,7 @@ _SUBMODULES = (
     "te",
     "testing",
     "tir",
+    "topi",
     "transform",
 )
 _NAMES = {

@@ -1,0 +1,214 @@
+"""Functions whose arguments have another form than those of the operators."""
+
+from ... import relay
+from .._calls import apply
+from ..utils import get_const_int
+from .utils import spread
+
+
+def _conv(name, data_layout, kernel_layout):
+    n = int(name[4])
+
+    def conv(data, weight, strides, padding, dilation, groups=1, out_dtype=None):
+        kernel = [weight.shape[kernel_layout.index(c)] for c in "DHW"[3 - n :]]
+        return apply(
+            getattr(relay.nn, name),
+            data,
+            weight,
+            strides,
+            spread(padding, kernel, dilation, strides),
+            dilation,
+            groups,
+            data_layout=data_layout,
+            kernel_layout=kernel_layout,
+            out_dtype=out_dtype or "",
+        )
+
+    return conv
+
+
+def conv1d_ncw(data, kernel, strides=1, padding="VALID", dilation=1, out_dtype=None):
+    """Convolution of rows."""
+    return _conv("conv1d", "NCW", "OIW")(data, kernel, strides, padding, dilation, 1, out_dtype)
+
+
+def conv1d_nwc(data, kernel, strides=1, padding="VALID", dilation=1, out_dtype=None):
+    """Convolution of rows, channels last."""
+    return _conv("conv1d", "NWC", "WIO")(data, kernel, strides, padding, dilation, 1, out_dtype)
+
+
+def conv2d_nchw(Input, Filter, stride, padding, dilation, out_dtype=None):
+    """Convolution of images."""
+    return _conv("conv2d", "NCHW", "OIHW")(Input, Filter, stride, padding, dilation, 1, out_dtype)
+
+
+def conv2d_nhwc(Input, Filter, stride, padding, dilation, out_dtype="float32"):
+    """Convolution of images, channels last."""
+    return _conv("conv2d", "NHWC", "HWIO")(Input, Filter, stride, padding, dilation, 1, out_dtype)
+
+
+def conv2d_hwcn(Input, Filter, stride, padding, dilation, out_dtype=None):
+    """Convolution of images, images last."""
+    return _conv("conv2d", "HWCN", "HWIO")(Input, Filter, stride, padding, dilation, 1, out_dtype)
+
+
+def conv3d_ncdhw(Input, Filter, stride, padding, dilation, groups, out_dtype=None):
+    """Convolution of volumes."""
+    conv = _conv("conv3d", "NCDHW", "OIDHW")
+    return conv(Input, Filter, stride, padding, dilation, groups, out_dtype)
+
+
+def conv3d_ndhwc(Input, Filter, stride, padding, dilation, groups, out_dtype="float32"):
+    """Convolution of volumes, channels last."""
+    conv = _conv("conv3d", "NDHWC", "DHWIO")
+    return conv(Input, Filter, stride, padding, dilation, groups, out_dtype)
+
+
+def group_conv2d_nchw(Input, Filter, stride, padding, dilation, groups, out_dtype=None):
+    """Convolution of images in groups of channels."""
+    conv = _conv("conv2d", "NCHW", "OIHW")
+    return conv(Input, Filter, stride, padding, dilation, groups, out_dtype)
+
+
+def depthwise_conv2d_nchw(Input, Filter, stride, padding, dilation, out_dtype=None):
+    """Convolution of each channel with kernels of its own."""
+    groups = get_const_int(Input.shape[1])
+    conv = _conv("conv2d", "NCHW", "OIHW")
+    return conv(Input, Filter, stride, padding, dilation, groups, out_dtype)
+
+
+def _pool(n):
+    def pool(
+        data,
+        kernel,
+        stride,
+        dilation,
+        padding,
+        pool_type,
+        ceil_mode=False,
+        layout=("NCW", "NCHW", "NCDHW")[n - 1],
+        count_include_pad=True,
+    ):
+        """Largest element ("max") or mean ("avg") of a sliding window."""
+        args = (data, kernel, stride, dilation, padding, layout, "", ceil_mode)
+        if pool_type == "max":
+            return apply(getattr(relay.nn, f"max_pool{n}d"), *args)
+        return apply(getattr(relay.nn, f"avg_pool{n}d"), *args, count_include_pad)
+
+    pool.__name__ = pool.__qualname__ = f"pool{n}d"
+    return pool
+
+
+pool1d, pool2d, pool3d = _pool(1), _pool(2), _pool(3)
+
+
+def global_pool(data, pool_type, layout="NCHW"):
+    """Largest element or mean of each channel."""
+    return apply(getattr(relay.nn, f"global_{pool_type}_pool2d"), data, layout)
+
+
+def adaptive_pool(data, output_size, pool_type, layout="NCHW"):
+    """Pooling to a given number of results."""
+    return apply(getattr(relay.nn, f"adaptive_{pool_type}_pool2d"), data, output_size, layout)
+
+
+def adaptive_pool1d(data, output_size, pool_type, layout="NCW"):
+    """Pooling of rows to a given number of results."""
+    return apply(getattr(relay.nn, f"adaptive_{pool_type}_pool1d"), data, output_size, layout)
+
+
+def adaptive_pool3d(data, output_size, pool_type, layout="NCDHW"):
+    """Pooling of volumes to a given number of results."""
+    return apply(getattr(relay.nn, f"adaptive_{pool_type}_pool3d"), data, output_size, layout)
+
+
+def pad(data, pad_before, pad_after=None, pad_value=0.0, name="PadInput", attrs=None):
+    """Data with a border of a number."""
+    del name, attrs
+    before = [get_const_int(x) for x in pad_before]
+    after = before if pad_after is None else [get_const_int(x) for x in pad_after]
+    return apply(relay.nn.pad, data, list(zip(before, after, strict=True)), pad_value)
+
+
+def dense(data, weight, bias=None, out_dtype=None):
+    """Data times the transpose of weight, plus bias."""
+    return _biased(apply(relay.nn.dense, data, weight, None, out_dtype or ""), bias)
+
+
+def matmul(tensor_a, tensor_b, bias=None, out_dtype=None, transpose_a=False, transpose_b=False):
+    """Matrix product, plus bias."""
+    product = apply(
+        relay.nn.matmul, tensor_a, tensor_b, None, out_dtype or "", transpose_a, transpose_b
+    )
+    return _biased(product, bias)
+
+
+def _biased(product, bias):
+    return product if bias is None else apply(relay.nn.bias_add, product, bias, -1)
+
+
+def batch_matmul(
+    tensor_a, tensor_b, oshape=None, out_dtype=None, transpose_a=False, transpose_b=True
+):
+    """Matrix products of two lists of matrices."""
+    del oshape
+    return apply(
+        relay.nn.batch_matmul, tensor_a, tensor_b, out_dtype or "", transpose_a, transpose_b
+    )
+
+
+def flatten(data):
+    """All axes but the first made one."""
+    return apply(relay.nn.batch_flatten, data)
+
+
+def lrn(data, size, axis=1, alpha=0.0001, beta=0.75, bias=2):
+    """Division by the size of neighbouring channels."""
+    return apply(relay.nn.lrn, data, size, axis, bias, alpha, beta)
+
+
+def scale_shift_nchw(Input, Scale, Shift):
+    """Each channel times a number plus a number."""
+    return _scale_shift(Input, Scale, Shift, (1, 2))
+
+
+def scale_shift_nhwc(Input, Scale, Shift):
+    """The same with channels last."""
+    return _scale_shift(Input, Scale, Shift, ())
+
+
+def _scale_shift(data, scale, shift, axes):
+    def make(x, a, b):
+        for axis in axes:
+            a, b = relay.expand_dims(a, axis), relay.expand_dims(b, axis)
+        return x * a + b
+
+    return apply(make, data, scale, shift)
+
+
+__all__ = [
+    "adaptive_pool",
+    "adaptive_pool1d",
+    "adaptive_pool3d",
+    "batch_matmul",
+    "conv1d_ncw",
+    "conv1d_nwc",
+    "conv2d_hwcn",
+    "conv2d_nchw",
+    "conv2d_nhwc",
+    "conv3d_ncdhw",
+    "conv3d_ndhwc",
+    "dense",
+    "depthwise_conv2d_nchw",
+    "flatten",
+    "global_pool",
+    "group_conv2d_nchw",
+    "lrn",
+    "matmul",
+    "pad",
+    "pool1d",
+    "pool2d",
+    "pool3d",
+    "scale_shift_nchw",
+    "scale_shift_nhwc",
+]
