@@ -165,3 +165,16 @@ def test_options_of_simplify_are_known():
     assert "if n < 5:" in text
     with PassContext(config={"tir.RemoveNoOp": {"use_dataflow_analysis": True}}):
         assert "A[0] = 1" in tir.transform.RemoveNoOp()(tenon.IRModule({"main": func})).script()
+
+
+def test_kernels_move_to_other_axes():
+    @T.prim_func
+    def func(A: T.Buffer((4,), "float32")):
+        bx = T.launch_thread("blockIdx.x", 4)
+        A[bx] = T.float32(0)
+
+    axis = tenon.te.thread_axis("blockIdx.y")
+    moved = tir.transform.RemapThreadAxis({"blockIdx.x": axis})(tenon.IRModule({"main": func}))
+    launch = moved["main"].body
+    assert launch.node.thread_tag == "blockIdx.y"
+    assert launch.body.indices[0].same_as(axis.var)
