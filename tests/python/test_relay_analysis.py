@@ -191,6 +191,16 @@ def test_intermediate():
         analysis.extract_intermdeiate_expr(mod, 2)
 
 
+def test_fused_functions():
+    x = relay.var("x", shape=(2, 3))
+    y = relay.nn.relu(relay.exp(x))
+    mod = relay.transform.FuseOps(2)(InferType()(IRModule.from_expr(relay.nn.softmax(y))))
+    found = analysis.extract_fused_functions(mod)
+    assert len(found) >= 1
+    for var, func in found.items():
+        assert isinstance(var, relay.GlobalVar) and int(func.attrs["Primitive"]) == 1
+
+
 # ---- modules of expressions ----
 
 

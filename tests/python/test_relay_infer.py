@@ -39,6 +39,12 @@ def test_every_expression_gets_its_type():
     assert mod.get_global_var("main").checked_type == typed.checked_type
 
 
+def test_types_of_arguments():
+    x, y = relay.var("x", shape=(10, 10)), relay.var("y", shape=(1, 10))
+    call = InferType()(IRModule.from_expr(relay.add(x, y)))["main"].body
+    assert list(call.type_args) == [TensorType((10, 10)), TensorType((1, 10))]
+
+
 def test_what_is_typed_stays_itself():
     mod = infer("def @f(%x: Tensor[(4,), float32]) { add(nn.relu(%x), 1f) }")
     assert InferType()(mod).same_as(mod)

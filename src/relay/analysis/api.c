@@ -163,6 +163,12 @@ static int intermediate(TN_ARGS) {
   return tn_ret_obj(ret, relay_intermediate(m, at));
 }
 
+static int kernels(TN_ARGS) {
+  tn_IRModule *m;
+  TN_TRY(need(args, n, 0, &tn_type_IRModule, "extract_fused_functions", &m));
+  return tn_ret_obj(ret, relay_kernels(m));
+}
+
 /* (expression, more functions, type definitions); a module is itself */
 static int module_from_expr(TN_ARGS) {
   tn_obj *e;
@@ -195,6 +201,7 @@ static const tn_func_row rows[] = {
     {"relay.analysis.detect_feature", detect_feature},
     {"relay.analysis.search_fc_transpose", fc_transposes},
     {"relay.analysis.ExtractIntermediateExpr", intermediate},
+    {"relay.analysis.FusedFunctions", kernels},
     {"ir.Module_FromExpr", module_from_expr},
 };
 

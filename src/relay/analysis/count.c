@@ -7,6 +7,7 @@
 #include "ir/module.h"
 #include "relay/analysis/analysis.h"
 #include "relay/op.h"
+#include "tenon/object.h"
 
 static const char *op_name(const tn_obj *e) {
   const char *name = relay_called_op(e);
@@ -202,4 +203,23 @@ tn_IRModule *relay_intermediate(const tn_IRModule *m, int64_t at) {
   TN_CHECKP(n.found, IndexError, NULL, "the program has no expression of number %lld",
             (long long)at);
   return relay_module_from_expr(n.found, NULL, NULL);
+}
+
+/* ---- kernels ---- */
+
+static int add_kernel(void *ctx, tn_obj *e) {
+  const tn_RelayFunction *f = TN_AS(RelayFunction, e);
+  uint64_t hash;
+  if (!f || !ir_attrs_flag(f->attrs, "Primitive")) return 0;
+  TN_TRY(tn_hash_any(tn_any_obj(f), 0, &hash));
+  tn_str *name = tn_str_fmt("%llu", (unsigned long long)hash);
+  if (!name) return -1;
+  if (tn_map_find(ctx, tn_cstr(name))) return 0;
+  return tn_map_set(ctx, tn_any_obj(name), tn_any_obj(f));
+}
+
+tn_map *relay_kernels(const tn_IRModule *m) {
+  tn_map *all = tn_scope_own(tn_map_new());
+  tn_GlobalVar *v = all ? ir_module_var(m, "main") : NULL;
+  return v && tn_post_order(ir_module_lookup(m, v), add_kernel, all) == 0 ? all : NULL;
 }

@@ -42,5 +42,7 @@ TN_API bool relay_is_constant(const void *expr);
 TN_API tn_arr *relay_fc_transposes(const void *expr);
 /** Call, tuple or field number `at`, operands first, as a module. NULL with IndexError. */
 TN_API tn_IRModule *relay_intermediate(const tn_IRModule *m, int64_t at);
+/** The primitive functions that `main` calls: map from the text of a hash to the function. */
+TN_API tn_map *relay_kernels(const tn_IRModule *m);
 
 #endif /* TN_RELAY_ANALYSIS_COUNT_H_ */

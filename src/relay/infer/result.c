@@ -83,17 +83,36 @@ static tn_obj *rewrite_function(void *ctx, tn_obj *pre, tn_obj *post) {
   return (tn_obj *)r;
 }
 
-static tn_obj *rewrite_call(void *ctx, tn_obj *pre, tn_obj *post) {
-  inference *in = ctx;
-  tn_Type *type;
-  tn_RelayCall *r = (tn_RelayCall *)typed(in, pre, post, &type);
+/* The types of a call's arguments, for operators; else those put in for the type parameters. NULL
+   without an error where there are none. */
+static tn_arr *type_args(inference *in, const tn_obj *pre, const tn_RelayCall *call) {
   const tn_arr *given = tn_pmap_get(&in->type_args, pre);
-  if (!r || !given) return (tn_obj *)r;
+  bool op = TN_AS(Op, call->op) != NULL;
   TN_VEC(v);
-  for (int64_t i = 0; i < given->len; ++i)
-    TN_TRYP(tn_vec_push_obj(&v, relay_resolve(&in->solver, tn_arr_obj(given, i))));
-  tn_arr *all = tn_arr_from(&v);
-  if (!all || tn_equal(all, r->type_args, 0) == 1) return all ? (tn_obj *)r : NULL;
+  if (!op && !given) return NULL;
+  for (int64_t i = 0; i < (op ? call->args->len : given->len); ++i) {
+    const tn_Type *t =
+        op ? relay_type_of(relay_arg(call, i)) : relay_resolve(&in->solver, tn_arr_obj(given, i));
+    TN_TRYP(tn_vec_push_obj(&v, t));
+  }
+  return tn_arr_from(&v);
+}
+
+/* Are they written down already? */
+static bool has_types(const tn_arr *known, const tn_RelayCall *call) {
+  bool all = TN_AS(Op, call->op) && known->len == call->args->len;
+  for (int64_t i = 0; all && i < known->len; ++i)
+    all = same((tn_Type *)tn_arr_obj(known, i), relay_type_of(relay_arg(call, i)));
+  return all;
+}
+
+static tn_obj *rewrite_call(void *ctx, tn_obj *pre, tn_obj *post) {
+  tn_Type *type;
+  tn_RelayCall *r = (tn_RelayCall *)typed(ctx, pre, post, &type);
+  if (!r || has_types(r->type_args, r)) return (tn_obj *)r;
+  tn_arr *all = type_args(ctx, pre, r);
+  if (!all) return tn_error_pending() ? NULL : (tn_obj *)r;
+  if (tn_equal(all, r->type_args, 0) == 1) return (tn_obj *)r;
   r = (tn_RelayCall *)own(pre, (tn_obj *)r);
   if (r) set(&r->type_args, all);
   return (tn_obj *)r;

@@ -1,5 +1,6 @@
 """Variables, operators, sizes and forms of Relay programs."""
 
+from ...ir.expr import GlobalVar
 from ...ir.module import IRModule
 from . import _ffi_api
 from .feature import Feature
@@ -193,3 +194,20 @@ def extract_intermdeiate_expr(mod, expr_id):
     IRModule
     """
     return _ffi_api.ExtractIntermediateExpr(mod, expr_id)
+
+
+def extract_fused_functions(mod):
+    """The primitive functions that the function ``main`` of a module calls.
+
+    Parameters
+    ----------
+    mod : IRModule
+        The module, after `FuseOps`.
+
+    Returns
+    -------
+    dict of GlobalVar to Function
+        The names are the functions' hashes.
+    """
+    found = _ffi_api.FusedFunctions(mod)
+    return {GlobalVar(str(name)): func for name, func in found.items()}
