@@ -191,7 +191,18 @@ static int new_modular(TN_ARGS) {
   return tn_ret_obj(ret, tn_node_copy(&tn_type_ModularSet, &p));
 }
 
+/* (expression, threshold) -> {expression: how often} */
+static int common_subexpr(TN_ARGS) {
+  int64_t threshold;
+  TN_NARGS("arith.DetectCommonSubExpr", 2);
+  TN_ARG_OBJ(PrimExpr, e, 0);
+  TN_TRY(tn_any_to_int(&args[1], &threshold));
+  TN_CHECK(e, TypeError, NULL, "detect_common_subexpr: expected an expression, got None");
+  return tn_ret_obj(ret, arith_common_subexpr(e, threshold));
+}
+
 static const tn_func_row rows[] = {
+    {"arith.DetectCommonSubExpr", common_subexpr},
     {"arith.ConstIntBound", new_bound},
     {"arith.ModularSet", new_modular},
     {"arith.AnalyzerNew", analyzer_new},

@@ -26,4 +26,4 @@ from .iter_affine_map import (
     normalize_to_iter_sum,
     subspace_divide,
 )
-from .pattern import detect_clip_bound, detect_linear_equation
+from .pattern import detect_clip_bound, detect_common_subexpr, detect_linear_equation

@@ -38,3 +38,21 @@ def detect_clip_bound(expr, var_list):
         does not limit each variable by itself.
     """
     return _ffi_api.DetectClipBound(expr, var_list)
+
+
+def detect_common_subexpr(expr, threshold):
+    """Expressions that occur several times within one.
+
+    Parameters
+    ----------
+    expr : PrimExpr
+        The expression.
+    threshold : int
+        How often at least.
+
+    Returns
+    -------
+    dict of PrimExpr to int
+        How often each occurs; constants and variables do not count.
+    """
+    return _ffi_api.DetectCommonSubExpr(expr, threshold)
