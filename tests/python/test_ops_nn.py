@@ -411,3 +411,41 @@ def test_through_the_library_as_one_program():
     x = rand(1, 4, 6, 6)
     got = op_cases.compute(lambda d: relay.nn.softmax(d, 1), x, target="llvm")
     np.testing.assert_allclose(got.sum(axis=1), np.ones((1, 6, 6)), rtol=1e-5)
+
+
+# ---- losses ----
+
+
+def test_cross_entropy():
+    logits, t = rand(3, 4), rand(3, 4, low=0.0, seed=1)
+    p = F.softmax(torch.from_numpy(logits), 1).numpy()
+    check(
+        relay.nn.cross_entropy, lambda p, t: -(t * np.log(p)).sum() / 3, p, t, rtol=1e-4, atol=1e-5
+    )
+    check(
+        relay.nn.cross_entropy_with_logits,
+        lambda x, t: -(t * x).sum() / 3,
+        logits,
+        t,
+        rtol=1e-4,
+        atol=1e-5,
+    )
+    with pytest.raises(tenon.error.DiagnosticError, match="differ in shape"):
+        result_type(relay.nn.cross_entropy, TensorType((2, 3)), TensorType((2, 4)))
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("shape", [(3, 4), (2, 4, 3), (2, 4, 2, 3)])
+def test_nll_loss(reduction, shape):
+    x, w = rand(*shape), rand(4, low=0.1, seed=1)
+    t = np.random.default_rng(0).integers(0, 4, (shape[0], *shape[2:]))
+    t.flat[0] = 1
+    check(
+        lambda x, t, w: relay.nn.nll_loss(x, t, w, reduction, ignore_index=1),
+        by_torch(lambda x, t, w: F.nll_loss(x, t, w, reduction=reduction, ignore_index=1)),
+        x,
+        t,
+        w,
+        rtol=1e-4,
+        atol=1e-5,
+    )
