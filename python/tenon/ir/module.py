@@ -146,7 +146,7 @@ class IRModule(Scriptable, Node):
         file_to_import : str
             Name of the file, such as "prelude.rly" (Relay text).
         """
-        from ..relay.std import import_into
+        from ..relay.stdlib import import_into
 
         import_into(self, file_to_import)
 

@@ -44,7 +44,7 @@ _SUBMODULES = (
     "op",
     "prelude",
     "scope_builder",
-    "std",
+    "stdlib",
     "testing",
     "transform",
     "type_functor",
