@@ -949,6 +949,15 @@ class ArgReduceAttrs(Attrs):
     exclude: bool
     """reduce the axes that are not in `axis` instead"""
 
+class ArgsortAttrs(Attrs):
+    """attributes of sort and argsort (type key relay.attrs.ArgsortAttrs)"""
+    axis: int
+    """axis that is sorted along"""
+    is_ascend: bool
+    """smallest first?"""
+    dtype: str
+    """type of indices"""
+
 class AvgPool1DAttrs(Attrs):
     """attributes of nn.avg_pool1d (type key relay.attrs.AvgPool1DAttrs)"""
     pool_size: Array
@@ -1402,6 +1411,13 @@ class MirrorPadAttrs(Attrs):
     pad_width: Array
     """elements before and after each axis"""
 
+class NLLLossAttrs(Attrs):
+    """attributes of nn.nll_loss (type key relay.attrs.NLLLossAttrs)"""
+    reduction: str
+    """"mean", "sum" or "none" """
+    ignore_index: int
+    """targets that do not count"""
+
 class NdarraySizeAttrs(Attrs):
     """attributes of ndarray_size (type key relay.attrs.NdarraySizeAttrs)"""
     dtype: str
@@ -1592,6 +1608,19 @@ class TileAttrs(Attrs):
     """attributes of tile (type key relay.attrs.TileAttrs)"""
     reps: Array
     """how often along each axis"""
+
+class TopKAttrs(Attrs):
+    """attributes of topk (type key relay.attrs.TopkAttrs)"""
+    k: int
+    """how many elements, all of them when below 1"""
+    axis: int
+    """axis that is searched"""
+    ret_type: str
+    """"both", "values" or "indices" """
+    is_ascend: bool
+    """the smallest elements?"""
+    dtype: str
+    """type of indices"""
 
 class TransposeAttrs(Attrs):
     """attributes of transpose (type key relay.attrs.TransposeAttrs)"""
