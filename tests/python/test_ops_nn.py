@@ -180,6 +180,7 @@ def test_lrn():
         **CLOSE,
     )
     assert relay.nn.lrn(relay.var("x")).attrs.alpha == 1e-5
+    assert "alpha=" in relay.nn.lrn(relay.var("x")).astext()
     with pytest.raises(tenon.error.DiagnosticError, match="size must be odd"):
         result_type(lambda x: relay.nn.lrn(x, size=4), TensorType((1, 2, 3)))
 
@@ -449,3 +450,14 @@ def test_nll_loss(reduction, shape):
         rtol=1e-4,
         atol=1e-5,
     )
+
+
+def test_dilate():
+    def reference(x):
+        out = np.full((2, 7), 5, "float32")
+        out[:, ::3] = x
+        return out
+
+    check(lambda x: relay.nn.dilate(x, (1, 3), 5.0), reference, rand(2, 3))
+    with pytest.raises(tenon.error.DiagnosticError, match="expected 2 numbers"):
+        result_type(lambda x: relay.nn.dilate(x, (1,)), TensorType((2, 3)))

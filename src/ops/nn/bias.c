@@ -8,7 +8,7 @@
 #define TN_FIELDS_BiasAddAttrs(F, S)                                                               \
   F(S, I64, , axis, 0, "axis of channels; negative ones count from the end", "1")
 #define TN_FIELDS_PReluAttrs(F, S)     F(S, I64, , axis, 0, "axis of channels", "1")
-#define TN_FIELDS_LeakyReluAttrs(F, S) F(S, F64, , alpha, 0, "slope of negative numbers", "0.01")
+#define TN_FIELDS_LeakyReluAttrs(F, S) F(S, F64, , alpha, 0, "slope of negative numbers", "0.25")
 #define BIAS_ATTRS(N)                                                                              \
   N(BiasAddAttrs, Attrs, "relay.attrs.BiasAddAttrs", NODE, TREE, tn_no_hooks,                      \
     "attributes of nn.bias_add")                                                                   \

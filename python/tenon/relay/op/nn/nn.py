@@ -98,6 +98,9 @@ upsampling = _rows.wrapper("nn.upsampling", defaults={"scale_h": 1, "scale_w": 1
 upsampling3d = _rows.wrapper("nn.upsampling3d", defaults={"scale_d": 1, "scale_h": 1, "scale_w": 1})
 _SUBPIXEL = ("data", "block_size", "layout")
 space_to_depth = _rows.wrapper("nn.space_to_depth", order=_SUBPIXEL, hidden=("mode",))
+# what programs print of calls with these defaults names them: attributes have others
+leaky_relu = _rows.wrapper("nn.leaky_relu", defaults={"alpha": 0.01})
+lrn = _rows.wrapper("nn.lrn", defaults={"alpha": 1e-05})
 batch_norm = _rows.wrapper("nn.batch_norm", finish=lambda call: TupleWrapper(call, 3))
 
 
@@ -222,6 +225,8 @@ __all__ = [
     "global_avg_pool3d",
     "global_max_pool1d",
     "global_max_pool3d",
+    "leaky_relu",
+    "lrn",
     "matmul",
     "max_pool1d",
     "max_pool2d",
