@@ -12,7 +12,7 @@
   F(S, I64, , size, 0, "number of neighbouring channels", "5")                                     \
   F(S, I64, , axis, 0, "axis of channels", "1")                                                    \
   F(S, F64, , bias, 0, "what is added", "2")                                                       \
-  F(S, F64, , alpha, 0, "factor of the sum of squares", "0.0001")                                   \
+  F(S, F64, , alpha, 0, "factor of the sum of squares", "0.0001")                                  \
   F(S, F64, , beta, 0, "exponent", "0.75")
 #define LOCAL_NORM_ATTRS(N)                                                                        \
   N(L2NormalizeAttrs, Attrs, "relay.attrs.L2NormalizeAttrs", NODE, TREE, tn_no_hooks,              \
