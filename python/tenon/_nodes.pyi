@@ -1233,6 +1233,13 @@ class DensePackAttrs(Attrs):
     weight_layout: str
     """layout of weight, as "NC8n" """
 
+class DilateAttrs(Attrs):
+    """attributes of nn.dilate (type key relay.attrs.DilateAttrs)"""
+    strides: Array
+    """distance in the result of neighbouring elements, for each axis"""
+    dilation_value: float
+    """what is put between them"""
+
 class DropoutAttrs(Attrs):
     """attributes of nn.dropout (type key relay.attrs.DropoutAttrs)"""
     rate: float
