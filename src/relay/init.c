@@ -8,6 +8,7 @@ int relay_init(void) {
   TN_TRY(relay_op_shape_init());
   TN_TRY(relay_infer_init());
   TN_TRY(relay_analysis_init());
+  TN_TRY(relay_type_repr_init());
   TN_TRY(relay_transforms_init());
   TN_TRY(relay_bind_init());
   return relay_text_init();

@@ -14,6 +14,7 @@ int relay_op_type_init(void);
 int relay_op_shape_init(void);
 int relay_infer_init(void);
 int relay_analysis_init(void);
+int relay_type_repr_init(void);
 int relay_transforms_init(void);
 
 /** The relation of a row as a global function, and the type of its operator. */

@@ -257,3 +257,14 @@ def test_function_passes():
     assert sequence(mod)["main"].body.checked_type == scalar_type("int32")
     assert Keep().info.name == "kept"
     assert isinstance(double, relay.transform.FunctionPass)
+
+
+def test_types_as_text():
+    a, t = relay.TypeVar("a"), TensorType((2, relay.Any()), "int8")
+    assert str(t) == "TensorType([2, ?], int8)"
+    assert str(TupleType([t, a])) == f"TupleTypeNode([{t}, TypeVar(a, 0)])"
+    assert str(FuncType([t], a, [a])) == f"FuncType([TypeVar(a, 0)], [{t}], TypeVar(a, 0), [])"
+    assert str(relay.RefType(t)) == f"RelayRefTypeNode({t})"
+    mod = relay.fromtext(VERSION + LIST)
+    name = mod.get_global_type_var("List")
+    assert str(name(t)) == f"TypeCallNode(GlobalTypeVar(List, 5), [{t}])"
