@@ -174,10 +174,17 @@ static void *softsign(oc *c) {
                    oc_binary("add", oc_unary("abs", oc_in(c, 0)), oc_scalar(c, 0, 1)));
 }
 
+/* Before operator set 7 a vector of slopes is one for each channel. */
 static void *prelu(oc *c) {
-  void *x = oc_in(c, 0), *zero = oc_scalar(c, 0, 0);
+  void *x = oc_in(c, 0), *zero = oc_scalar(c, 0, 0), *slope = oc_in(c, 1);
+  int64_t after = oc_rank(c, 0) - 2;
+  if (c->opset < 7 && oc_rank(c, 1) == 1 && after > 0) {
+    void *a =
+        relay_attrs("expand_dims", 2, "axis", tn_any_int(1), "num_newaxis", tn_any_int(after));
+    slope = a ? relay_call("expand_dims", a, 1, slope) : NULL;
+  }
   return oc_binary("add", oc_unary("nn.relu", x),
-                   oc_binary("multiply", oc_binary("minimum", x, zero), oc_in(c, 1)));
+                   oc_binary("multiply", oc_binary("minimum", x, zero), slope));
 }
 
 /* Limits are inputs since operator set 11. */

@@ -133,20 +133,6 @@ static void *instance_norm(oc *c) {
   return a ? relay_call("nn.instance_norm", a, 3, oc_in(c, 0), oc_in(c, 1), oc_in(c, 2)) : NULL;
 }
 
-/* Over the last axis only: the others are rare. */
-static void *layer_norm(oc *c) {
-  int64_t rank = oc_rank(c, 0), axis = oc_int(c, "axis", -1);
-  if (axis < 0) axis += rank;
-  if (axis != rank - 1)
-    return oc_fail(c, "axis %lld: only the last axis is supported", (long long)axis);
-  bool biased = oc_in(c, 2) != NULL;
-  void *a = relay_attrs("nn.layer_norm", 2, "epsilon", tn_any_float(oc_float(c, "epsilon", 1e-5)),
-                        "center", tn_any_bool(biased));
-  return a ? relay_call("nn.layer_norm", a, 3, oc_in(c, 0), oc_in(c, 1),
-                        biased ? oc_in(c, 2) : oc_in(c, 1))
-           : NULL;
-}
-
 static void *lrn(oc *c) {
   void *a = relay_attrs("nn.lrn", 5, "size", tn_any_int(oc_int(c, "size", 1)), "axis",
                         tn_any_int(1), "bias", tn_any_float(oc_float(c, "bias", 1)), "alpha",
@@ -176,7 +162,6 @@ static const onnx_row rows[] = {
     {"GlobalMaxPool", global_pool, 1, 1},
     {"BatchNormalization", batch_norm, 5, 5},
     {"InstanceNormalization", instance_norm, 3, 3},
-    {"LayerNormalization", layer_norm, 2, 3},
     {"LRN", lrn, 1, 1},
     {"Dropout", dropout, 1, 3},
     {"Flatten", flatten, 1, 1},

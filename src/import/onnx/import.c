@@ -15,7 +15,7 @@
 #include "relay/infer.h"
 #include "relay/transforms/transforms.h"
 
-static const onnx_table *const tables[] = {&onnx_math, &onnx_nn, &onnx_shape};
+static const onnx_table *const tables[] = {&onnx_math, &onnx_more, &onnx_nn, &onnx_shape};
 
 typedef struct {
   const onnx_model *model;
@@ -185,9 +185,8 @@ static bool all_constant(const oc *c) {
 /* Results with types; of constants they are computed now. */
 static void *settle(const oc *c, void *e) {
   bool extents = strcmp(c->node->op_type, "Shape") == 0 || strcmp(c->node->op_type, "Size") == 0;
-  if (!e) return NULL;
-  return all_constant(c) || extents ? relay_infer_expr(relay_fold_expr(e), NULL)
-                                    : relay_infer_expr(e, NULL);
+  if (e && (all_constant(c) || extents)) e = relay_fold_expr(e);
+  return e ? relay_infer_expr(e, NULL) : NULL;
 }
 
 static int set_results(importer *im, const oc *c, void *e) {

@@ -50,7 +50,7 @@ typedef struct {
   const onnx_row *rows;
   int n;
 } onnx_table;
-extern const onnx_table onnx_math, onnx_nn, onnx_shape;
+extern const onnx_table onnx_math, onnx_more, onnx_nn, onnx_shape;
 
 /** Input i, or NULL when it is left out. */
 static inline void *oc_in(const oc *c, int i) { return i < c->nin ? c->in[i] : NULL; }

@@ -104,9 +104,11 @@ static tn_obj *visit(void *ctx, tn_obj *o);
 static tn_obj *inlined(sch_step *e, const sch_inline *how, const tn_BufferLoad *load) {
   TN_PMAP(at);
   for (int64_t i = 0; i < load->indices->len; ++i) {
-    const tn_obj *v = tn_arr_obj(how->vars, i);
-    const tn_obj *index = visit(e, tn_arr_obj(load->indices, i));
-    if (!index || (TN_IS(Var, v) && tn_pmap_put(&at, v, index))) return NULL;
+    const tn_Var *v =
+        TN_IS(Var, tn_arr_obj(how->vars, i)) ? (tn_Var *)tn_arr_obj(how->vars, i) : NULL;
+    tn_expr *index = (tn_expr *)visit(e, tn_arr_obj(load->indices, i));
+    if (v) index = tir_cast(v->dtype, index, NULL); /* an index read from an int64 tensor, say */
+    if (!index || (v && tn_pmap_put(&at, v, index))) return NULL;
   }
   return tir_substitute(how->value, &at);
 }

@@ -1,0 +1,258 @@
+/* Losses, masks, layer normalisation, and activations put together from others. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/scope.h"
+#include "import/onnx/import.h"
+
+enum { MAX_NDIM = 32 };
+
+static void *cast_to(void *x, tn_dtype t) {
+  void *a = relay_attrs("cast", 1, "dtype", tn_any_dtype(t));
+  return a && x ? relay_call("cast", a, 1, x) : NULL;
+}
+
+static void *where(void *cond, void *x, void *y) {
+  return relay_call("where", NULL, 3, cond, x, y);
+}
+
+static void *reduced(const char *op, void *x, const int64_t *axes, int64_t n, bool keep) {
+  tn_any axis = n > 0 ? tn_any_obj(relay_ints(axes, n)) : tn_any_none();
+  void *a = relay_attrs(op, 2, "axis", axis, "keepdims", tn_any_bool(keep));
+  return a && x ? relay_call(op, a, 1, x) : NULL;
+}
+
+/* 0, 1, ..., n - 1 along an axis of a tensor of `rank` dimensions. */
+static void *count_along(tn_dtype t, int64_t n, int64_t axis, int64_t rank) {
+  int64_t values[4096], dims[MAX_NDIM];
+  if (n > 4096 || rank > MAX_NDIM)
+    return TN_RAISEP(OpNotImplemented, NULL, "an axis of %lld elements", (long long)n);
+  for (int64_t i = 0; i < n; ++i) values[i] = i;
+  for (int64_t i = 0; i < rank; ++i) dims[i] = i == axis ? n : 1;
+  void *e = relay_const_ints(t, values, n);
+  return e ? oc_reshape(e, dims, rank) : NULL;
+}
+
+/* ---- losses ---- */
+
+typedef struct {
+  void *loss, *weight; /* of each element; weight NULL: all 1 */
+} terms;
+
+/* The class of each element as an axis of extent 1: what gather takes. */
+static void *chosen_scores(void *scores, void *target) {
+  const int64_t one = 1;
+  void *a = relay_attrs("expand_dims", 1, "axis", tn_any_int(1)),
+       *b = relay_attrs("gather", 1, "axis", tn_any_int(1));
+  void *q = relay_attrs("squeeze", 1, "axis", tn_any_obj(relay_ints(&one, 1)));
+  if (!a || !b || !q || !target) return NULL;
+  void *chosen = relay_call("gather", b, 2, scores, relay_call("expand_dims", a, 1, target));
+  return chosen ? relay_call("squeeze", q, 1, chosen) : NULL;
+}
+
+/* -scores[n, target[n], ...], and its weights. */
+static int loss_terms(oc *c, void *scores, terms *out) {
+  const tn_TensorType *t = oc_type(c, 1);
+  if (!oc_type(c, 0) || !t) return oc_fail(c, "the inputs are no tensors"), -1;
+  void *target = oc_in(c, 1), *ignored = NULL;
+  if (oc_attr(c, "ignore_index")) {
+    TN_GET(ignored,
+           oc_binary("equal", target, relay_const_int(t->dtype, oc_int(c, "ignore_index", 0))));
+    target = where(ignored, relay_const_int(t->dtype, 0), target);
+  }
+  void *chosen = chosen_scores(scores, target),
+       *k = relay_attrs("take", 1, "axis", tn_any_obj(tir_i32(0)));
+  TN_GET(out->loss, chosen && k ? oc_unary("negative", chosen) : NULL);
+  out->weight = NULL;
+  if (oc_in(c, 2)) TN_GET(out->weight, relay_call("take", k, 2, oc_in(c, 2), target));
+  if (!ignored) return 0;
+  TN_GET(out->weight,
+         where(ignored, oc_scalar(c, 0, 0), out->weight ? out->weight : oc_scalar(c, 0, 1)));
+  return 0;
+}
+
+static void *loss_of(oc *c, void *scores) {
+  char text[16];
+  terms t;
+  const char *how = oc_text(c, "reduction", "mean", text, sizeof text);
+  if (!scores) return NULL;
+  TN_TRYP(loss_terms(c, scores, &t));
+  void *x = t.weight ? oc_binary("multiply", t.loss, t.weight) : t.loss;
+  if (strcmp(how, "none") == 0) {
+    /* weights of ignored elements have the shape of the target already */
+    return x;
+  }
+  if (strcmp(how, "sum") == 0) return reduced("sum", x, NULL, 0, false);
+  if (strcmp(how, "mean") != 0) return oc_fail(c, "reduction: %s", how);
+  if (!t.weight) return reduced("mean", x, NULL, 0, false);
+  const tn_TensorType *target = oc_type(c, 1);
+  void *a = relay_attrs("broadcast_to", 1, "shape", tn_any_obj(target->shape));
+  void *weights = a ? relay_call("broadcast_to", a, 1, t.weight) : NULL;
+  return oc_binary("divide", reduced("sum", x, NULL, 0, false),
+                   reduced("sum", weights, NULL, 0, false));
+}
+
+static void *negative_log_likelihood(oc *c) { return loss_of(c, oc_in(c, 0)); }
+
+static void *cross_entropy(oc *c) {
+  void *a = relay_attrs("nn.log_softmax", 1, "axis", tn_any_int(1)),
+       *p = a ? relay_call("nn.log_softmax", a, 1, oc_in(c, 0)) : NULL;
+  void *loss = loss_of(c, p);
+  return loss && c->node->n_output > 1 ? relay_tuple(tn_arr_of(2, loss, p)) : loss;
+}
+
+/* ---- masks ---- */
+
+/* The part of the last two axes above or below a diagonal. */
+static void *triangle(oc *c) {
+  const tn_TensorType *t = oc_type(c, 0);
+  int64_t k = 0, n, rank = oc_rank(c, 0);
+  bool upper = oc_int(c, "upper", 1) != 0;
+  if (rank < 2 || !relay_is_static((const tn_Type *)t))
+    return oc_fail(c, "expected a static shape of at least two dimensions");
+  if (oc_in(c, 1)) TN_TRYP(oc_values(c, 1, "k", &k, 1, &n));
+  void *row = count_along(TN_I64, relay_int_at(t->shape, rank - 2), 0, 2),
+       *column = count_along(TN_I64, relay_int_at(t->shape, rank - 1), 1, 2);
+  void *at = row && column ? oc_binary("subtract", column, row) : NULL;
+  void *mask =
+      at ? oc_binary(upper ? "greater_equal" : "less_equal", at, relay_const_int(TN_I64, k)) : NULL;
+  return where(mask, oc_in(c, 0), relay_const_int(t->dtype, 0));
+}
+
+/* 1 at the first greatest element of the axis, 0 elsewhere. */
+static void *hardmax(oc *c) {
+  const tn_TensorType *t = oc_type(c, 0);
+  int64_t rank = oc_rank(c, 0), axis = oc_int(c, "axis", c->opset >= 13 ? -1 : 1);
+  if (axis < 0) axis += rank;
+  if (rank < 1 || axis < 0 || axis >= rank || !relay_is_static((const tn_Type *)t))
+    return oc_fail(c, "axis %lld is out of range", (long long)axis);
+  void *x = oc_in(c, 0);
+  int64_t flat[2] = {1, 1}, extent = relay_int_at(t->shape, axis), dims = rank, at = axis;
+  if (c->opset < 13) {
+    for (int64_t i = 0; i < rank; ++i) flat[i >= axis] *= relay_int_at(t->shape, i);
+    x = oc_reshape(x, flat, 2);
+    extent = flat[1], dims = 2, at = 1;
+  }
+  void *best = x ? reduced("argmax", x, &at, 1, true) : NULL,
+       *index = count_along(TN_I32, extent, at, dims);
+  void *y = best && index ? cast_to(oc_binary("equal", index, best), t->dtype) : NULL;
+  if (!y || c->opset >= 13) return y;
+  void *a = relay_attrs("reshape", 1, "newshape", tn_any_obj(t->shape));
+  return a ? relay_call("reshape", a, 1, y) : NULL;
+}
+
+/* ---- reductions ---- */
+
+/* Over the axes from `axis` on. */
+static void *layer_norm(oc *c) {
+  int64_t rank = oc_rank(c, 0), axis = oc_int(c, "axis", -1), axes[MAX_NDIM], n = 0;
+  if (axis < 0) axis += rank;
+  if (rank < 1 || rank > MAX_NDIM || axis < 0 || axis >= rank)
+    return oc_fail(c, "axis %lld is out of range", (long long)axis);
+  for (int64_t i = axis; i < rank; ++i) axes[n++] = i;
+  void *x = oc_in(c, 0), *mean = reduced("mean", x, axes, n, true),
+       *d = mean ? oc_binary("subtract", x, mean) : NULL;
+  void *var = d ? reduced("mean", oc_binary("multiply", d, d), axes, n, true) : NULL;
+  void *inverse =
+      var ? oc_unary("rsqrt", oc_binary("add", var, oc_scalar(c, 0, oc_float(c, "epsilon", 1e-5))))
+          : NULL;
+  void *y = inverse ? oc_binary("multiply", oc_binary("multiply", d, inverse), oc_in(c, 1)) : NULL;
+  if (y && oc_in(c, 2)) y = oc_binary("add", y, oc_in(c, 2));
+  return y && c->node->n_output > 1 ? relay_tuple(tn_arr_of(3, y, mean, inverse)) : y;
+}
+
+static void *log_sum_exp(oc *c) {
+  int64_t axes[MAX_NDIM], n;
+  bool keep = oc_int(c, "keepdims", 1) != 0;
+  TN_TRYP(oc_axes(c, 1, "axes", axes, MAX_NDIM, &n));
+  if (n <= 0 && oc_int(c, "noop_with_empty_axes", 0)) return oc_in(c, 0);
+  void *x = oc_in(c, 0), *top = reduced("max", x, axes, n, true);
+  void *sum =
+      top ? reduced("sum", oc_unary("exp", oc_binary("subtract", x, top)), axes, n, keep) : NULL;
+  return sum ? oc_binary("add", oc_unary("log", sum), reduced("max", x, axes, n, keep)) : NULL;
+}
+
+/* ---- element by element ---- */
+
+static void *cast_like(oc *c) { return relay_call("cast_like", NULL, 2, oc_in(c, 0), oc_in(c, 1)); }
+
+/* x - bias above lambd, x + bias below -lambd, 0 between */
+static void *shrink(oc *c) {
+  const tn_TensorType *t = oc_type(c, 0);
+  if (!t) return oc_fail(c, "the input is no tensor");
+  void *x = oc_in(c, 0), *bias = oc_scalar(c, 0, oc_float(c, "bias", 0)),
+       *zero = relay_const_int(t->dtype, 0);
+  double lambd = oc_float(c, "lambd", 0.5);
+  void *below =
+      where(oc_binary("less", x, oc_scalar(c, 0, -lambd)), oc_binary("add", x, bias), zero);
+  return where(oc_binary("greater", x, oc_scalar(c, 0, lambd)), oc_binary("subtract", x, bias),
+               below);
+}
+
+static void *thresholded(oc *c) {
+  void *x = oc_in(c, 0);
+  return where(oc_binary("greater", x, oc_scalar(c, 0, oc_float(c, "alpha", 1))), x,
+               oc_scalar(c, 0, 0));
+}
+
+static void *is_infinite(oc *c) {
+  void *x = oc_in(c, 0), *zero = oc_scalar(c, 0, 0), *y = oc_unary("isinf", x);
+  if (y && !oc_int(c, "detect_negative", 1))
+    y = oc_binary("logical_and", y, oc_binary("greater", x, zero));
+  if (y && !oc_int(c, "detect_positive", 1))
+    y = oc_binary("logical_and", y, oc_binary("less", x, zero));
+  return y;
+}
+
+/* x * tanh(log(1 + exp(x))) */
+static void *mish(oc *c) {
+  void *x = oc_in(c, 0),
+       *tail = oc_unary("log",
+                        oc_binary("add", oc_unary("exp", oc_unary("negative", oc_unary("abs", x))),
+                                  oc_scalar(c, 0, 1)));
+  return oc_binary("multiply", x, oc_unary("tanh", oc_binary("add", oc_unary("nn.relu", x), tail)));
+}
+
+static void *celu(oc *c) {
+  double alpha = oc_float(c, "alpha", 1);
+  void *x = oc_in(c, 0), *low = oc_binary("minimum", x, oc_scalar(c, 0, 0));
+  void *e = oc_binary("subtract", oc_unary("exp", oc_binary("divide", low, oc_scalar(c, 0, alpha))),
+                      oc_scalar(c, 0, 1));
+  return oc_binary("add", oc_unary("nn.relu", x), oc_binary("multiply", e, oc_scalar(c, 0, alpha)));
+}
+
+static void *shift(oc *c) {
+  char text[16];
+  bool left = strcmp(oc_text(c, "direction", "", text, sizeof text), "LEFT") == 0;
+  return oc_binary(left ? "left_shift" : "right_shift", oc_in(c, 0), oc_in(c, 1));
+}
+
+/* Coordinates are the last axis in ONNX, the first in Relay. */
+static void *gather_nd(oc *c) {
+  int64_t rank = oc_rank(c, 1), axes[MAX_NDIM];
+  if (rank < 1 || rank > MAX_NDIM) return oc_fail(c, "indices of %lld dimensions", (long long)rank);
+  axes[0] = rank - 1;
+  for (int64_t i = 1; i < rank; ++i) axes[i] = i - 1;
+  void *i = oc_transpose(oc_in(c, 1), axes, rank),
+       *a = relay_attrs("gather_nd", 1, "batch_dims", tn_any_int(oc_int(c, "batch_dims", 0)));
+  return a && i ? relay_call("gather_nd", a, 2, oc_in(c, 0), i) : NULL;
+}
+
+static const onnx_row rows[] = {
+    {"NegativeLogLikelihoodLoss", negative_log_likelihood, 2, 3},
+    {"SoftmaxCrossEntropyLoss", cross_entropy, 2, 3},
+    {"Trilu", triangle, 1, 2},
+    {"Hardmax", hardmax, 1, 1},
+    {"LayerNormalization", layer_norm, 2, 3},
+    {"ReduceLogSumExp", log_sum_exp, 1, 2},
+    {"CastLike", cast_like, 2, 2},
+    {"Shrink", shrink, 1, 1},
+    {"ThresholdedRelu", thresholded, 1, 1},
+    {"IsInf", is_infinite, 1, 1},
+    {"Mish", mish, 1, 1},
+    {"Celu", celu, 1, 1},
+    {"BitShift", shift, 2, 2},
+    {"GatherND", gather_nd, 2, 2},
+};
+const onnx_table onnx_more = {rows, TN_COUNT(rows)};
