@@ -17,7 +17,8 @@ test-all:          ## also the slow tests, sanitizer builds and longer fuzzing
 	tools/check_size
 	tools/fuzz --seconds 300
 
-demo: all
+demo: all          ## handwritten digits, with a report in build/demo; what calls cost
+	.venv/bin/python examples/digits/demo.py
 	.venv/bin/python examples/foundation/demo.py
 
 asan:              ## C and Python tests with AddressSanitizer, leaks and UndefinedBehaviorSanitizer
