@@ -8,7 +8,6 @@
 #include "relay/type_text.h"
 
 int relay_rel_fail(const relay_rel *r, const char *fmt, ...) {
-  TN_BUF(text);
   char part[512];
   va_list ap;
   va_start(ap, fmt);

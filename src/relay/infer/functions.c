@@ -78,7 +78,6 @@ static int count_error(inference *in, const tn_RelayCall *c, int64_t want) {
 }
 
 static tn_Type *call_op(inference *in, const tn_RelayCall *c, const tn_Op *op) {
-  TN_VEC(v);
   enum { MANY = 16 };
   tn_Type *few[MANY], *out = unknown();
   int64_t n = c->args->len;

@@ -40,7 +40,7 @@ static int run_node(tn_graph_executor *x, int32_t node) {
 /* (node) */
 static int execute_node(TN_ARGS) {
   tn_graph_executor *x = self;
-  int32_t node;
+  int32_t node = 0;
   TN_NARGS("execute_node", 1);
   TN_TRY(arg_node(x, &args[0], &node));
   TN_TRY(tn_graph_run_begin(x));
@@ -170,7 +170,7 @@ static int run_individual(TN_ARGS) {
 static int run_individual_node(TN_ARGS) {
   tn_graph_executor *x = self;
   tn_timing how;
-  int32_t node;
+  int32_t node = 0;
   TN_BUF(out);
   TN_CHECK(n >= 1, TypeError, NULL, "run_individual_node: expected a node");
   TN_TRY(arg_node(x, &args[0], &node));

@@ -285,7 +285,8 @@ static tn_stmt *write_back(const nest *x) {
     const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(b->iter_vars, i);
     if (iv->iter_type == IR_ITER_COMM_REDUCE) continue;
     tn_Var *v = tir_var_like(iv->var, tn_cstr(iv->var->name));
-    tn_IterVar *copy = v ? tir_iter_var(iv->dom, v, iv->iter_type, tn_cstr(iv->thread_tag)) : NULL;
+    tn_IterVar *copy =
+        v ? tir_iter_var(iv->dom, v, (ir_iter_type)iv->iter_type, tn_cstr(iv->thread_tag)) : NULL;
     if (!copy || tn_pmap_put(&fresh, iv->var, v) || tn_vec_push_obj(&iters, copy) ||
         tn_vec_push(&values, x->realize->iter_values->items[i]))
       return NULL;

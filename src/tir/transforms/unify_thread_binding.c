@@ -47,7 +47,7 @@ static tn_IterVar *axis_of(unifier *u, const tn_IterVar *old, tn_Range *dom) {
     return check_same(u, have, dom) ? NULL : have;
   }
   tn_Var *v = tir_var(tag, dom->extent->dtype);
-  tn_IterVar *axis = tir_iter_var(dom, v, old->iter_type, tag);
+  tn_IterVar *axis = tir_iter_var(dom, v, (ir_iter_type)old->iter_type, tag);
   if (!axis || tn_vec_push_obj(&u->order, axis)) return NULL;
   TN_GETP(u->axes, tn_map_with(u->axes, tn_any_cstr(tag), tn_any_obj(axis)));
   return axis;
