@@ -60,7 +60,7 @@ static int entry_of(const tn_graph_executor *x, int32_t node, int64_t index, int
 /* (node, output) -> copy of what it holds now */
 static int get_node_output(TN_ARGS) {
   tn_graph_executor *x = self;
-  int32_t node, entry;
+  int32_t node = 0, entry = 0;
   int64_t index;
   TN_NARGS("get_node_output", 2);
   TN_TRY(arg_node(x, &args[0], &node));
@@ -76,7 +76,7 @@ static int get_node_output(TN_ARGS) {
    by number in old programs, is copied to the array or returned */
 static int debug_get_output(TN_ARGS) {
   tn_graph_executor *x = self;
-  int32_t node, entry;
+  int32_t node = 0, entry = 0;
   DLTensor *to;
   TN_CHECK(n == 1 || n == 2, TypeError, NULL,
            "debug_get_output: expected a node and perhaps an array, got %d arguments", n);
