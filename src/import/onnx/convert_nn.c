@@ -89,6 +89,67 @@ static void *conv(oc *c) {
   return add_bias(a ? relay_call(name, a, 2, oc_in(c, 0), oc_in(c, 1)) : NULL, oc_in(c, 2), 1);
 }
 
+/* Given an output shape, the paddings (or the zeros added at the end) follow from it; half of what
+   is cut off goes to each side. */
+static int transposed_pads(const oc *c, window *w, int64_t *extra) {
+  char how[32];
+  int64_t n;
+  const int64_t *shape = oc_ints(c, "output_shape", &n);
+  const char *automatic = oc_text(c, "auto_pad", "NOTSET", how, sizeof how);
+  bool lower = strcmp(automatic, "SAME_LOWER") == 0,
+       same = lower || strcmp(automatic, "SAME_UPPER") == 0;
+  if (n && n != w->n)
+    return oc_fail(c, "output_shape: expected %d numbers, got %lld", w->n, (long long)n), -1;
+  if (!n && !same)
+    return strcmp(automatic, "VALID") == 0 ? 0 : read_list(c, "pads", 2 * w->n, 0, 0, w->pads);
+  for (int i = 0; i < w->n; ++i) {
+    int64_t x = relay_int_at(oc_type(c, 0)->shape, i + 2), want = n ? shape[i] : x * w->strides[i];
+    int64_t cut =
+        w->strides[i] * (x - 1) + extra[i] + (w->kernel[i] - 1) * w->dilations[i] + 1 - want;
+    if (cut < 0) { /* more than there is: zeros at the end */
+      w->pads[i] = w->pads[i + w->n] = 0;
+      extra[i] -= cut;
+      continue;
+    }
+    int64_t small = cut / 2, large = cut - small;
+    w->pads[i] = same && !lower ? small : large;
+    w->pads[i + w->n] = cut - w->pads[i];
+  }
+  return 0;
+}
+
+static void *conv_transpose(oc *c) {
+  static const char *const names[] = {"nn.conv1d_transpose", "nn.conv2d_transpose",
+                                      "nn.conv3d_transpose"};
+  const tn_TensorType *weight = oc_type(c, 1);
+  int64_t rank = oc_rank(c, 0), groups = oc_int(c, "group", 1), extra[MAX_SPATIAL];
+  window w = {.n = (int)rank - 2};
+  if (rank < 3 || rank > 2 + MAX_SPATIAL || !weight || weight->shape->len != rank || groups < 1)
+    return oc_fail(c, "the weight must have the dimensions of the input's shape, 3 to 5");
+  for (int i = 0; i < w.n; ++i) w.kernel[i] = relay_int_at(weight->shape, i + 2);
+  TN_TRYP(read_list(c, "strides", w.n, 1, 1, w.strides));
+  TN_TRYP(read_list(c, "dilations", w.n, 1, 1, w.dilations));
+  TN_TRYP(read_list(c, "output_padding", w.n, 0, 0, extra));
+  TN_TRYP(transposed_pads(c, &w, extra));
+  void *a = relay_attrs(names[w.n - 1], 7, "strides", list(w.strides, w.n), "padding",
+                        list(w.pads, 2 * w.n), "dilation", list(w.dilations, w.n), "groups",
+                        tn_any_int(groups), "output_padding", list(extra, w.n), "kernel_size",
+                        list(w.kernel, w.n), "channels",
+                        tn_any_obj(tir_i32((int32_t)(relay_int_at(weight->shape, 1) * groups))));
+  return add_bias(a ? relay_call(names[w.n - 1], a, 2, oc_in(c, 0), oc_in(c, 1)) : NULL,
+                  oc_in(c, 2), 1);
+}
+
+static void *subpixel(oc *c) {
+  char mode[8];
+  bool deep = strcmp(c->node->op_type, "SpaceToDepth") == 0;
+  const char *op = deep ? "nn.space_to_depth" : "nn.depth_to_space";
+  if (!oc_attr(c, "blocksize")) return oc_fail(c, "the attribute blocksize is missing");
+  void *a = relay_attrs(op, 2, "block_size", tn_any_int(oc_int(c, "blocksize", 1)), "mode",
+                        tn_any_cstr(oc_text(c, "mode", "DCR", mode, sizeof mode)));
+  return a ? relay_call(op, a, 1, oc_in(c, 0)) : NULL;
+}
+
 static void *pool(oc *c) {
   bool max = strcmp(c->node->op_type, "MaxPool") == 0;
   window w;
@@ -156,6 +217,9 @@ static void *flatten(oc *c) {
 
 static const onnx_row rows[] = {
     {"Conv", conv, 2, 3},
+    {"ConvTranspose", conv_transpose, 2, 3},
+    {"DepthToSpace", subpixel, 1, 1},
+    {"SpaceToDepth", subpixel, 1, 1},
     {"MaxPool", pool, 1, 1},
     {"AveragePool", pool, 1, 1},
     {"GlobalAveragePool", global_pool, 1, 1},

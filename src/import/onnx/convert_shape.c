@@ -253,6 +253,35 @@ static void *pad(oc *c) {
   return a && value ? relay_call("nn.pad", a, 2, oc_in(c, 0), value) : NULL;
 }
 
+/* The k largest or smallest elements and where they are. */
+static void *top_k(oc *c) {
+  int64_t k = oc_int(c, "k", 1), n;
+  if (c->opset >= 10) TN_TRYP(oc_values(c, 1, "k", &k, 1, &n));
+  void *a = relay_attrs("topk", 4, "k", tn_any_int(k), "axis", tn_any_int(oc_int(c, "axis", -1)),
+                        "is_ascend", tn_any_bool(!oc_int(c, "largest", 1)), "dtype",
+                        tn_any_dtype(TN_I64));
+  return a ? relay_call("topk", a, 1, oc_in(c, 0)) : NULL;
+}
+
+/* values holds what stands for off and on; negative indices count from the end. */
+static void *one_hot(oc *c) {
+  const tn_TensorType *i = oc_type(c, 0), *v = oc_type(c, 2);
+  int64_t depth, n;
+  TN_TRYP(oc_values(c, 1, "depth", &depth, 1, &n));
+  if (!i || !v || depth < 1 || depth > INT32_MAX)
+    return oc_fail(c, "depth: the size %lld is too large, or not positive", (long long)depth);
+  void *index = oc_in(c, 0), *zero = relay_const_int(i->dtype, 0),
+       *extent = relay_const_int(i->dtype, depth);
+  index = relay_call("where", NULL, 3, oc_binary("less", index, zero),
+                     oc_binary("add", index, extent), index);
+  void *pick = relay_attrs("take", 1, "axis", tn_any_obj(tir_i32(0)));
+  void *off = pick ? relay_call("take", pick, 2, oc_in(c, 2), relay_const_int(TN_I32, 0)) : NULL;
+  void *on = pick ? relay_call("take", pick, 2, oc_in(c, 2), relay_const_int(TN_I32, 1)) : NULL;
+  void *a = relay_attrs("one_hot", 3, "depth", tn_any_int(depth), "axis",
+                        tn_any_int(oc_int(c, "axis", -1)), "dtype", tn_any_dtype(v->dtype));
+  return a && on && off ? relay_call("one_hot", a, 3, index, on, off) : NULL;
+}
+
 static const onnx_row rows[] = {
     {"Reshape", reshape, 1, 2},
     {"Transpose", transpose, 1, 1},
@@ -272,5 +301,7 @@ static const onnx_row rows[] = {
     {"Tile", tile, 2, 2},
     {"Range", range, 3, 3},
     {"Pad", pad, 1, 4},
+    {"TopK", top_k, 1, 2},
+    {"OneHot", one_hot, 3, 3},
 };
 const onnx_table onnx_shape = {rows, TN_COUNT(rows)};

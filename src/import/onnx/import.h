@@ -52,8 +52,8 @@ typedef struct {
 } onnx_table;
 extern const onnx_table onnx_math, onnx_more, onnx_nn, onnx_shape;
 
-/** Input i, or NULL when it is left out. */
-static inline void *oc_in(const oc *c, int i) { return i < c->nin ? c->in[i] : NULL; }
+/** Input i, or NULL when it is left out; -1 is none. */
+static inline void *oc_in(const oc *c, int i) { return i >= 0 && i < c->nin ? c->in[i] : NULL; }
 /** Type of input i; NULL when it is no tensor. */
 tn_TensorType *oc_type(const oc *c, int i);
 /** Number of dimensions of input i, -1 when it is no tensor. */
