@@ -15,6 +15,12 @@ const cli_command cli_commands[] = {
      cli_opt_options, 1, 1, cli_opt,
      "  tenon opt kernel.py --pass tir.Simplify --pass tir.UnrollLoop\n"
      "  tenon opt kernel.py --lower            the whole way to flat code\n"},
+    {"compile", "MODEL", "compile an ONNX model to a library", cli_compile_options, 1, 1,
+     cli_compile, "  tenon compile model.onnx -o model.so --input image:1x3x224x224\n"},
+    {"inspect", "LIBRARY", "tell what a compiled model takes, gives and needs", cli_inspect_options,
+     1, 1, cli_inspect, NULL},
+    {"bench", "LIBRARY", "measure how long runs of a compiled model take", cli_bench_options, 1, 1,
+     cli_bench, "  tenon bench model.so --repeat 100 --json\n"},
     {"doctor", "", "tell what this installation can do on this machine", cli_doctor_options, 0, 0,
      cli_doctor, NULL},
     {"completion", "SHELL", "print the completion script for bash, zsh or fish",

@@ -1,0 +1,98 @@
+/* tenon inspect: what goes into a compiled model and what comes out, its kernels and its memory. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cli/cli.h"
+#include "cli/model.h"
+#include "object/containers.h"
+
+const cli_option cli_inspect_options[] = {
+    {"json", 0, NULL, "as JSON", NULL},
+    {0},
+};
+
+typedef const char *(*value_fn)(const cli_model *m, int32_t i, const tn_graph_entry **entry);
+
+static void put_value(tn_buf *b, bool json, const char *name, const tn_graph_entry *e) {
+  if (!json) {
+    tn_buf_printf(b, "  %s: ", name);
+    cli_put_type(b, e);
+    tn_buf_putc(b, '\n');
+    return;
+  }
+  TN_BUF(type);
+  cli_put_type(&type, e);
+  tn_buf_puts(b, "{\"name\": ");
+  tn_buf_quote(b, name, strlen(name));
+  tn_buf_puts(b, ", \"type\": ");
+  tn_buf_quote(b, tn_buf_cstr(&type), type.len);
+  tn_buf_puts(b, "}");
+}
+
+/* A list of inputs (those that are no weights) or outputs. */
+static void put_values(tn_buf *b, bool json, const cli_model *m, bool inputs) {
+  const char *what = inputs ? "inputs" : "outputs", *comma = "";
+  value_fn get = inputs ? cli_model_input : cli_model_output;
+  tn_buf_printf(b, json ? "\"%s\": [" : "%s\n", what);
+  for (int32_t i = 0; i < (inputs ? m->x->g.narg : m->x->g.nhead); ++i) {
+    const tn_graph_entry *e;
+    const char *name = get(m, i, &e);
+    if (inputs && !cli_model_is_given(m, i)) continue;
+    if (json) tn_buf_puts(b, comma);
+    put_value(b, json, name, e);
+    comma = ", ";
+  }
+  if (json) tn_buf_puts(b, "], ");
+}
+
+static void put_kernels(tn_buf *b, bool json, const cli_model *m) {
+  const char *comma = "";
+  tn_buf_puts(b, json ? "\"kernels\": [" : "kernels\n");
+  for (int32_t i = 0; i < m->x->g.nnode; ++i) {
+    const char *name = m->x->g.nodes[i].func;
+    if (!name) continue;
+    if (json) {
+      tn_buf_puts(b, comma);
+      tn_buf_quote(b, name, strlen(name));
+    } else tn_buf_printf(b, "  %s\n", name);
+    comma = ", ";
+  }
+  if (json) tn_buf_puts(b, "], ");
+}
+
+static int64_t bytes_of_weights(const cli_model *m) {
+  int64_t sum = 0;
+  for (int32_t i = 0; i < m->x->g.narg; ++i) {
+    const tn_graph_entry *e;
+    cli_model_input(m, i, &e);
+    if (!cli_model_is_given(m, i)) sum += e->nbytes;
+  }
+  return sum;
+}
+
+/* Memory of the blocks that functions write to. */
+static int64_t bytes_of_workspace(const cli_model *m) {
+  int64_t sum = 0;
+  for (int32_t i = 0; i < m->x->g.nstorage; ++i)
+    if (m->x->storages[i].written) sum += m->x->storages[i].nbytes;
+  return sum;
+}
+
+int cli_inspect(const cli_args *a) {
+  cli_model m;
+  TN_BUF(b);
+  bool json = cli_has(a, "json");
+  TN_TRY(cli_model_open(&m, a->operands[0]));
+  if (json) tn_buf_putc(&b, '{');
+  put_values(&b, json, &m, true);
+  put_values(&b, json, &m, false);
+  put_kernels(&b, json, &m);
+  tn_buf_printf(&b,
+                json ? "\"weights_bytes\": %lld, \"workspace_bytes\": %lld}\n"
+                     : "weights    %lld bytes\nworkspace  %lld bytes\n",
+                (long long)bytes_of_weights(&m), (long long)bytes_of_workspace(&m));
+  TN_TRY(tn_buf_ok(&b));
+  fputs(tn_buf_cstr(&b), stdout);
+  return 0;
+}
