@@ -245,3 +245,25 @@ def test_exported_programs_run(tmp_path):
         lib.export_library(path)
     loaded = tenon.runtime.load_module(path)
     np.testing.assert_array_equal(run(loaded, x=rand(4, 8))[0], run(lib, x=rand(4, 8))[0])
+
+
+@pytest.mark.parametrize("kind", ["graph", "debug"])
+def test_create_executor(kind):
+    x, y = relay.var("x", shape=(2, 3)), relay.var("y", shape=(3,))
+    total = relay.add(x, y)
+    func = relay.Function([x, y], relay.Tuple([total, relay.Tuple([relay.exp(total), y])]))
+    a, b = rand(2, 3), rand(3, seed=1)
+    run_it = relay.create_executor(kind, device=tenon.cpu(0), target="llvm").evaluate(func)
+    for result in (run_it(a, b), run_it(a, y=b), run_it(y=b, x=a)):
+        np.testing.assert_allclose(result[0].numpy(), a + b, rtol=1e-6)
+        np.testing.assert_allclose(result[1][0].numpy(), np.exp(a + b), rtol=1e-5)
+    with pytest.raises(ValueError, match="missing .'y'."):
+        run_it(a)
+    with pytest.raises(ValueError, match="given twice .'x'."):
+        run_it(a, b, x=a)
+    one = relay.create_executor(kind, tenon.IRModule.from_expr(func), params={"y": b}).evaluate()
+    np.testing.assert_allclose(one(a)[0].numpy(), a + b, rtol=1e-6)
+    value = relay.create_executor(kind).evaluate(relay.add(x, y), {x: a, y: b})
+    np.testing.assert_allclose(value.numpy(), a + b, rtol=1e-6)
+    with pytest.raises(NotImplementedError, match='"vm" is not there yet'):
+        relay.create_executor("vm")

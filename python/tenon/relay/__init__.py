@@ -22,7 +22,7 @@ _WHERE = {
     "..ir.expr": "GlobalVar RelayExpr",
     "..ir.module": "IRModule",
     "..ir.op": "Op",
-    ".build_module": "build optimize",
+    ".build_module": "build create_executor optimize",
     "..runtime.params": "load_param_dict save_param_dict",
     ".expr_functor": "ExprFunctor ExprMutator ExprVisitor",
     ".type_functor": "TypeFunctor TypeMutator TypeVisitor",

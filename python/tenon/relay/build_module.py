@@ -4,12 +4,17 @@ import warnings
 
 from .. import nd
 from .._ffi import get_global_func
+from ..ir.expr import GlobalVar
 from ..ir.module import IRModule
+from ..ir.transform import PassContext
+from ..ir.type import TupleType
 from ..target import Target
 from .backend.executor import Executor
 from .backend.executor_factory import GraphExecutorFactoryModule
 from .backend.runtime import Runtime
+from .expr import bind, const
 from .function import Function
+from .transform import InferType
 
 
 def _as_arrays(params):
@@ -251,11 +256,150 @@ def optimize(mod, target=None, params=None):
     return BuildModule().optimize(mod, target, params=params)
 
 
+class GraphExecutor:
+    """Runs expressions of a module through the graph executor.
+
+    Parameters
+    ----------
+    mod : IRModule
+        Module with the functions that expressions call.
+    device : Device
+        Where to run.
+    target : str or Target
+        What code is made for.
+    params : dict of str to NDArray, optional
+        Values of parameters of ``main``.
+    opt_level : int, optional
+        Level of the passes; that of the current context by default.
+    """
+
+    def __init__(self, mod, device, target, params=None, opt_level=None):
+        self.mod = mod
+        self.device = device
+        self.target = target
+        self.params = params or {}
+        self.opt_level = opt_level
+
+    def evaluate(self, expr=None, binds=None):
+        """A function that runs an expression, or its value.
+
+        Parameters
+        ----------
+        expr : RelayExpr, optional
+            A function or global variable gives a callable that takes its arguments by position or
+            name; anything else is computed at once. By default ``main`` of the module.
+        binds : dict of Var to array-like, optional
+            Values of free variables.
+
+        Returns
+        -------
+        callable, NDArray or list
+            Tuples are lists.
+
+        Raises
+        ------
+        ValueError
+            The program is not static.
+        """
+        if expr is None:
+            return self._executor(bind_params_by_name(self.mod["main"], self.params))
+        if binds:
+            bound = {var: const(value) for var, value in binds.items()}
+            expr = bind(expr, bound)
+        if isinstance(expr, GlobalVar):
+            return self._executor(self.mod[expr])
+        if isinstance(expr, Function):
+            return self._executor(expr)
+        return self._executor(Function([], expr))()
+
+    def _executor(self, func):
+        from ..contrib import graph_executor
+
+        mod = self.mod.clone()
+        mod["main"] = func
+        level = PassContext.current().opt_level if self.opt_level is None else self.opt_level
+        with PassContext(opt_level=level):
+            lib = build(mod, target=self.target)
+        result = InferType()(mod)["main"].ret_type
+
+        def run(*args, **kwargs):
+            module = graph_executor.GraphModule(lib["default"](self.device))
+            for param, value in zip(func.params, _arguments(func, args, kwargs), strict=True):
+                module.set_input(param.name_hint, value)
+            module.run()
+            flat = iter(range(module.get_num_outputs()))
+            return _unflatten(result, lambda: module.get_output(next(flat)).copyto(self.device))
+
+        return run
+
+
+def _arguments(func, args, kwargs):
+    """Arguments in the order of the parameters."""
+    names = [param.name_hint for param in func.params]
+    values = dict(zip(names, args, strict=False))
+    twice = [name for name in kwargs if name in values]
+    unknown = [name for name in kwargs if name not in names]
+    missing = [name for name in names if name not in values and name not in kwargs]
+    if len(args) > len(names) or twice or unknown or missing:
+        raise ValueError(
+            f"expected the arguments {names}, got {len(args)} by position and {list(kwargs)} by "
+            f"name: missing {missing}, given twice {twice}, not known {unknown}"
+        )
+    values.update(kwargs)
+    return [values[name] for name in names]
+
+
+def _unflatten(kind, take):
+    if isinstance(kind, TupleType):
+        return [_unflatten(field, take) for field in kind.fields]
+    return take()
+
+
+def create_executor(kind="debug", mod=None, device=None, target="llvm", params=None):
+    """An executor that runs expressions.
+
+    Parameters
+    ----------
+    kind : str
+        ``"graph"``, or ``"debug"``, which leaves out the passes that can be left out. Both run
+        static programs without control flow.
+    mod : IRModule, optional
+        Module with the functions that expressions call.
+    device : Device, optional
+        Where to run; the target's first device by default.
+    target : str or Target
+        What code is made for.
+    params : dict of str to NDArray, optional
+        Values of parameters of ``main``.
+
+    Returns
+    -------
+    GraphExecutor
+
+    Raises
+    ------
+    NotImplementedError
+        Another kind.
+    """
+    from ..runtime import device as device_of
+
+    if kind not in ("graph", "debug"):
+        raise NotImplementedError(
+            f'create_executor: the executor "{kind}" is not there yet: use "graph" or "debug"'
+        )
+    mod = IRModule() if mod is None else mod
+    if device is None:
+        device = device_of(str(Target(target).kind.name), 0)
+    return GraphExecutor(mod, device, target, params, 0 if kind == "debug" else None)
+
+
 __all__ = [
     "BuildModule",
+    "GraphExecutor",
     "Executor",
     "Runtime",
     "bind_params_by_name",
     "build",
+    "create_executor",
     "optimize",
 ]
