@@ -73,6 +73,7 @@ _NAMES = {
     "WorkspaceMemoryPools": ".ir",
     "WorkspacePoolInfo": ".ir",
     "build": ".driver.build_module",
+    "compile": ".driver.compiled_model",
     "lower": ".driver.build_module",
 }
 __getattr__, __dir__ = _attach(__name__, _SUBMODULES, _NAMES)

@@ -1,0 +1,89 @@
+"""tenon.compile: models in every form become callables of numpy arrays."""
+
+import pathlib
+
+import numpy as np
+import pytest
+import tenon
+from tenon import relay
+
+DIGITS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "digits"
+MLP = DIGITS / "digits_mlp.onnx"
+
+
+@pytest.fixture(scope="module")
+def test_set():
+    with np.load(DIGITS / "digits_test.npz") as data:
+        return (data["images"].reshape(-1, 1, 1, 8, 8) / 255).astype("float32"), data["logits_mlp"]
+
+
+class Message:
+    def SerializeToString(self):
+        return MLP.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "model", [MLP, str(MLP), MLP.read_bytes(), bytearray(MLP.read_bytes()), Message()],
+    ids=["path", "str", "bytes", "bytearray", "message"],
+)  # fmt: skip
+def test_onnx_models_in_every_form(model, test_set):
+    compiled = tenon.compile(model)
+    assert compiled.inputs == {"image": ((1, 1, 8, 8), "float32")}
+    first, second = compiled(test_set[0][0]), compiled(image=test_set[0][1])
+    np.testing.assert_allclose(first, test_set[1][:1], atol=1e-4)  # not touched by the second run
+    np.testing.assert_allclose(second, test_set[1][1:2], atol=1e-4)
+
+
+def test_extents_that_the_model_leaves_open(test_set):
+    compiled = tenon.compile(DIGITS / "digits_mlp_batch.onnx", shape={"image": (7, 1, 8, 8)})
+    images = test_set[0][:7].reshape(7, 1, 8, 8)
+    np.testing.assert_allclose(compiled(images), test_set[1][:7], atol=1e-4)
+
+
+def program():
+    x, w = relay.var("x", shape=(2, 3)), relay.var("w", shape=(4, 3))
+    y = relay.nn.dense(x, w)
+    return relay.Function([x, w], relay.Tuple([y, relay.sum(y)]))
+
+
+@pytest.mark.parametrize("opt_level", [0, 3])
+def test_programs_with_several_inputs_and_outputs(opt_level):
+    x, w = np.arange(6, dtype="float32").reshape(2, 3), np.ones((4, 3), "float32")
+    for model in (program(), tenon.IRModule.from_expr(program())):
+        compiled = tenon.compile(model, opt_level=opt_level)
+        for y, total in (compiled(x, w), compiled(x, w=w), compiled(tenon.nd.array(x), w.tolist())):
+            np.testing.assert_array_equal(y, x @ w.T)
+            assert total == (x @ w.T).sum()
+    bound = tenon.compile(program(), params={"w": w}, target=tenon.target.Target("llvm"))
+    assert list(bound.inputs) == ["x"]
+    np.testing.assert_array_equal(bound(x)[0], x @ w.T)
+
+
+def test_the_library_can_be_exported(tmp_path):
+    path = str(tmp_path / "model.so")
+    tenon.compile(MLP).library.export_library(path)
+    assert tenon.runtime.load_module(path)["get_graph_json"]()
+
+
+def test_wrong_calls_name_what_is_wrong():
+    x, w = np.zeros((2, 3), "float32"), np.zeros((4, 3), "float32")
+    compiled = tenon.compile(program())
+    for args, named, kind, message in (
+        ((x,), {}, TypeError, "missing inputs: w"),
+        ((x, w, w), {}, TypeError, "expected at most 2 inputs, got 3"),
+        ((x, w), {"x": x}, TypeError, "input x is given twice"),
+        ((x, w), {"v": x}, TypeError, "there is no input v; the model has x, w"),
+        ((w, w), {}, ValueError, r"input x: expected float32\[2, 3\], got float32\[4, 3\]"),
+        (
+            (x.astype("float64"), w),
+            {},
+            ValueError,
+            r"expected float32\[2, 3\], got float64\[2, 3\]",
+        ),
+    ):
+        with pytest.raises(kind, match=message):
+            compiled(*args, **named)
+    with pytest.raises(TypeError, match="expected a path, bytes, .* got int"):
+        tenon.compile(3)
+    with pytest.raises(ValueError, match="shape is for ONNX models"):
+        tenon.compile(program(), shape={"x": (1, 3)})
