@@ -79,7 +79,17 @@ static int f_merge(TN_ARGS) {
   return tn_ret_obj(ret, sch_merge(s, loops));
 }
 
+static int f_loop_partition(TN_ARGS) {
+  bool preserve;
+  SCH_ARG_SCHEDULE("Schedule.loop_partition", 4);
+  SCH_ARG_HANDLE(LoopRV, loop, 1);
+  SCH_ARG_HANDLE(Array, factors, 2);
+  TN_TRY(tn_any_to_bool(&args[3], &preserve));
+  return tn_ret_obj(ret, sch_loop_partition(s, loop, factors, preserve));
+}
+
 static const tn_func_row functions[] = {
+    {"tir.schedule.LoopPartition", f_loop_partition},
     {"tir.schedule.Merge", f_merge},
     {"tir.schedule.TransformLayout", f_transform_layout},
     {"tir.schedule.SetAxisSeparator", f_set_axis_separator},

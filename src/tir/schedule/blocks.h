@@ -23,6 +23,12 @@ TN_API tn_arr *sch_sample_compute_location(tn_TirSchedule *s, const tn_BlockRV *
 /** Makes loops next to each other, with as many loops around them, one. @param loops LoopRV, each
  * the innermost to be merged @return the innermost of the new loops */
 TN_API tn_LoopRV *sch_merge(tn_TirSchedule *s, const tn_arr *loops);
+/** Makes several loops, one after the other, of one. @param factors extents (IntImm, handle of an
+ * integer), one may be None; without it what they leave is a last part @param preserve_unit keep
+ * variables of loops that run once @return LoopRV of the parts; handles of the loop and of what is
+ * below stand for nothing any more */
+TN_API tn_arr *sch_loop_partition(tn_TirSchedule *s, const tn_LoopRV *loop, const tn_arr *factors,
+                                  bool preserve_unit);
 
 /** Copies a buffer that a block reads (its number among the reads) to another memory, which those
  * that use the buffer then read. @param consumers blocks that are to read the copy (BlockRV);

@@ -253,6 +253,29 @@ class Schedule(Object, BlockSteps, Sampling, LayoutSteps):
         """
         return self._gave("Merge", loops, [], _ffi_api.Merge(self, list(loops)))
 
+    def loop_partition(self, loop, factors, preserve_unit_iters=True):
+        """Divide the iterations of a loop among several loops, one after the other.
+
+        Parameters
+        ----------
+        loop : LoopRV
+            Has a constant extent, no annotations and no thread binding.
+        factors : list of int, ExprRV or None
+            Extents of the parts; one of them may be None and is what the others leave. Without
+            None, what they leave becomes a last part.
+        preserve_unit_iters : bool
+            Keep the variables of loops that run once in the bindings of blocks.
+
+        Returns
+        -------
+        list of LoopRV
+            The parts in their order. Handles of the loop and of what was below it are no more:
+            the blocks of part 0 of a loop `i` are named `B_i0`.
+        """
+        factors = [f if f is None else convert(f) for f in factors]
+        result = _ffi_api.LoopPartition(self, loop, factors, preserve_unit_iters)
+        return self._gave("LoopPartition", [loop, *factors], [int(preserve_unit_iters)], result)
+
     def reorder(self, *ordered_loops):
         """Put loops of one chain into the given order; others between them stay."""
         _ffi_api.Reorder(self, list(ordered_loops))

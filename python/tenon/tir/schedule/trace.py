@@ -125,6 +125,7 @@ STEPS = {
     ),
     "SampleComputeLocation": _Step("sample_compute_location", "block", gives="one", decides=True),
     "Merge": _Step("merge", "*loops", gives="one"),
+    "LoopPartition": _Step("loop_partition", "loop [factors]", _UNIT, _UNIT, "list"),
     "SamplePerfectTile": _Step(
         "sample_perfect_tile", "loop", "n max_innermost_factor", gives="list", decides=True
     ),
