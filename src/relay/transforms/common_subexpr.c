@@ -8,9 +8,26 @@
 #include "tenon/object.h"
 
 typedef struct {
-  tn_pmap by_first; /* first argument (or operator) -> Array of calls that have it */
+  tn_pmap by_first; /* first argument (or operator) -> retained Array of calls that have it: the
+                       scope of a case closes before the next one */
   tn_func *skip;    /* (expression) -> bool, or NULL */
 } merging;
+
+static void merging_fini(merging *m) {
+  for (size_t i = 0; i < m->by_first.cap; ++i)
+    tn_release(m->by_first.slots[i].key ? m->by_first.slots[i].v.ptr : NULL);
+  tn_pmap_fini(&m->by_first);
+}
+
+/* `list` is what has `key` from now on. */
+static int remember(merging *m, const void *key, const tn_vec *list) {
+  tn_arr *known = tn_pmap_get(&m->by_first, key), *longer;
+  TN_GET(longer, tn_arr_from(list));
+  TN_TRY(tn_pmap_put(&m->by_first, key, longer));
+  tn_retain(longer);
+  tn_release(known);
+  return 0;
+}
 
 /* Arguments were rewritten already: equal ones are the same object. */
 static bool same_call(const tn_RelayCall *a, const tn_RelayCall *b) {
@@ -44,13 +61,12 @@ static tn_obj *merge(void *ctx, tn_obj *pre, tn_obj *post) {
   const tn_arr *known = tn_pmap_get(&m->by_first, key);
   TN_VEC(list);
   for (int64_t i = 0; known && i < known->len; ++i) {
-    if (same_call((const tn_RelayCall *)tn_arr_obj(known, i), c)) return tn_arr_obj(known, i);
+    const tn_RelayCall *other = TN_AS(RelayCall, tn_arr_obj(known, i));
+    if (other && same_call(other, c)) return tn_arr_obj(known, i);
     TN_TRYP(tn_vec_push(&list, known->items[i]));
   }
-  tn_arr *longer;
   TN_TRYP(tn_vec_push_obj(&list, c));
-  TN_GETP(longer, tn_arr_from(&list));
-  TN_TRYP(tn_pmap_put(&m->by_first, key, longer));
+  TN_TRYP(remember(m, key, &list));
   return post;
 }
 
@@ -66,10 +82,8 @@ static tn_obj *merge_get_item(void *ctx, tn_obj *pre, tn_obj *post) {
       return tn_arr_obj(known, i);
     TN_TRYP(tn_vec_push(&list, known->items[i]));
   }
-  tn_arr *longer;
   TN_TRYP(tn_vec_push_obj(&list, post));
-  TN_GETP(longer, tn_arr_from(&list));
-  TN_TRYP(tn_pmap_put(&m->by_first, e->tuple_value, longer));
+  TN_TRYP(remember(m, e->tuple_value, &list));
   return post;
 }
 
@@ -80,10 +94,8 @@ static const tn_rewrite_case cases[] = {
 
 /* argument: function that says which expressions to leave alone, or None */
 tn_RelayFunction *relay_common_subexpr(tn_RelayFunction *f, const tn_pass_ctx *c) {
-  merging m = {0};
+  __attribute__((cleanup(merging_fini))) merging m = {0};
   if (c->nargs > 0 && tn_any_is_obj(&c->args[0]))
     TN_TRYP(tn_any_to_obj(&c->args[0], "runtime.PackedFunc", (tn_obj **)&m.skip));
-  tn_RelayFunction *r = tn_rewrite(f, cases, TN_COUNT(cases), &m);
-  tn_pmap_fini(&m.by_first);
-  return r;
+  return tn_rewrite(f, cases, TN_COUNT(cases), &m);
 }
