@@ -1,0 +1,65 @@
+/* tenon run: a compiled model on arrays from a file. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/scope.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/model.h"
+#include "cli/npz.h"
+#include "object/containers.h"
+
+const cli_option cli_run_options[] = {
+    {"inputs", 'i', "FILE", "archive with an array for each input (numpy.savez)", NULL},
+    {"outputs", 'o', "FILE", "archive to write: output_0, output_1, ...", NULL},
+    {0},
+};
+
+static int set_inputs(const cli_model *m, const tn_map *given, const char *path) {
+  for (int64_t i = 0; i < given->len; ++i) {
+    const char *name = tn_cstr((const tn_str *)given->entries[i].key.v.obj);
+    const tn_graph_entry *e;
+    tn_near near = {.name = name};
+    for (int32_t k = 0; k < m->x->g.narg; ++k)
+      if (cli_model_is_given(m, k)) tn_near_offer(&near, cli_model_input(m, k, &e));
+    int32_t at = tn_graph_input_index(m->x, name);
+    TN_CHECK(at >= 0 && cli_model_is_given(m, at), ValueError, NULL,
+             "%s: the model has no input %s%s", path, name, tn_near_text(&near));
+    TN_TRY(tn_graph_set_input(m->x, at, tn_tensor_dl((tn_tensor *)given->entries[i].value.v.obj)));
+  }
+  for (int32_t k = 0; k < m->x->g.narg; ++k) {
+    const tn_graph_entry *e;
+    const char *name = cli_model_input(m, k, &e);
+    tn_any found;
+    TN_CHECK(!cli_model_is_given(m, k) || tn_map_get(given, tn_any_cstr(name), &found), ValueError,
+             NULL, "%s: there is no array for the input %s", path, name);
+  }
+  return 0;
+}
+
+static tn_map *outputs(const cli_model *m) {
+  tn_map *out;
+  TN_GETP(out, tn_scope_own(tn_map_new()));
+  for (int32_t i = 0; i < m->x->g.nhead; ++i) {
+    tn_str *name;
+    tn_tensor *t;
+    TN_GETP(name, tn_str_fmt("output_%d", i));
+    TN_GETP(t, tn_scope_own(tn_graph_get_output(m->x, i)));
+    TN_TRYP(tn_map_set(out, tn_any_obj(name), tn_any_obj(t)));
+  }
+  return out;
+}
+
+int cli_run(const cli_args *a) {
+  cli_model m;
+  tn_map *given, *made;
+  const char *in = cli_get(a, "inputs", NULL), *to = cli_get(a, "outputs", NULL);
+  TN_CHECK(in && to, ValueError, NULL, "tenon run: expected --inputs FILE and --outputs FILE");
+  TN_GET(given, cli_npz_read(in));
+  TN_TRY(cli_model_open(&m, a->operands[0]));
+  TN_TRY(set_inputs(&m, given, in));
+  TN_TRY(tn_graph_run(m.x));
+  TN_GET(made, outputs(&m));
+  return cli_npz_write(to, made);
+}

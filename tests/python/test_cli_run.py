@@ -1,0 +1,109 @@
+"""tenon run: arrays from numpy archives go through a model; hostile archives are errors."""
+
+import io
+import pathlib
+import zipfile
+
+import numpy as np
+import pytest
+import tenon
+from tenon import relay
+from tenon.target.codegen import llvm_version_major
+from test_cli import call
+
+DIGITS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "digits"
+pytestmark = pytest.mark.skipif(
+    llvm_version_major(allow_none=True) is None, reason="libraries are made with LLVM"
+)
+
+
+def export(path, *params, body):
+    tenon.compile(relay.Function(list(params), body)).library.export_library(str(path))
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def add(tmp_path_factory):
+    x, y = relay.var("x", shape=(2, 3)), relay.var("y", shape=(3,))
+    body = relay.Tuple([relay.add(x, y), relay.sum(x)])
+    return export(tmp_path_factory.mktemp("run") / "add.so", x, y, body=body)
+
+
+X, Y = np.arange(6, dtype="float32").reshape(2, 3), np.float32([1, 2, 3])
+
+
+def run(library, path, out):
+    return call("run", library, "--inputs", str(path), "--outputs", str(out))
+
+
+def test_outputs_are_what_numpy_says(add, tmp_path):
+    np.savez(tmp_path / "in.npz", x=X, y=Y)
+    assert run(add, tmp_path / "in.npz", tmp_path / "out.npz") == (0, "", "")
+    with zipfile.ZipFile(tmp_path / "out.npz") as archive:
+        assert archive.testzip() is None
+    with np.load(tmp_path / "out.npz") as out:
+        assert out.files == ["output_0", "output_1"]
+        np.testing.assert_array_equal(out["output_0"], X + Y)
+        assert out["output_1"].shape == () and out["output_1"] == X.sum()
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float64", "float16", "int64", "int32", "int16", "int8", "uint8", "uint32", "bool"]
+)
+def test_types(dtype, tmp_path):
+    x = relay.var("x", shape=(3, 4), dtype=dtype)
+    library = export(tmp_path / "t.so", x, body=relay.transpose(x))
+    value = np.arange(12).reshape(3, 4).astype(dtype)
+    np.savez(tmp_path / "in.npz", x=value)
+    assert run(library, tmp_path / "in.npz", tmp_path / "out.npz") == (0, "", "")
+    with np.load(tmp_path / "out.npz") as out:
+        assert out["output_0"].dtype == dtype
+        np.testing.assert_array_equal(out["output_0"], value.T)
+
+
+def archive(**arrays):
+    out = io.BytesIO()
+    np.savez(out, **arrays)
+    return out.getvalue()
+
+
+def compressed():
+    out = io.BytesIO()
+    np.savez_compressed(out, x=X, y=Y)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        (b"", "no archive of numpy"),
+        (b"PK\5\6", "no archive of numpy"),
+        (archive(x=X), "there is no array for the input y"),
+        (archive(x=X, y=Y, z=Y), "the model has no input z"),
+        (archive(x=X, y=X), "y"),
+        (archive(x=X.astype("float64"), y=Y), "float64"),
+        (archive(x=np.asfortranarray(X), y=Y), "Fortran order"),
+        (archive(x=X.astype("complex64"), y=Y), "a type that is not supported"),
+        (archive(x=X, y=Y).replace(b"(2, 3)", b"(2, 4)"), "checksum"),
+        (compressed(), "compressed"),
+        (archive(x=X, y=Y)[:200] + archive(x=X, y=Y)[230:], "damaged"),
+    ],
+)
+def test_wrong_archives(content, message, add, tmp_path):
+    (tmp_path / "in.npz").write_bytes(content)
+    status, out, err = run(add, tmp_path / "in.npz", tmp_path / "out.npz")
+    assert status == 1 and not out and message in err
+    assert not (tmp_path / "out.npz").exists()
+
+
+def test_every_cut_and_many_flips_end_well(add, tmp_path):
+    whole, rng = archive(x=X, y=Y), np.random.default_rng(0)
+    for k in range(60):
+        bad = bytearray(whole)
+        if k < 20:
+            del bad[int(rng.integers(len(bad))) :]
+        else:
+            bad[int(rng.integers(len(bad)))] ^= 1 << int(rng.integers(8))
+        (tmp_path / "in.npz").write_bytes(bad)
+        status, out, err = run(add, tmp_path / "in.npz", tmp_path / "out.npz")
+        assert status in (0, 1) and (status == 0) == (not err), (k, status, err)
