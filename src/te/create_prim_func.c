@@ -83,13 +83,21 @@ static void nest_fini(nest *n) {
   for (int i = 0; i < TN_COUNT(all); ++i) tn_vec_fini(all[i]);
 }
 
+/* The values of an axis, its beginning in the type of its extent: (0, T.int64(4)) is of int64. */
+static tn_Range *axis_range(maker *m, const tn_IterVar *axis) {
+  tn_Range *dom = (tn_Range *)replace(m, (tn_obj *)axis->dom);
+  tn_expr *min = dom ? tir_cast(dom->extent->dtype, dom->min, NULL) : NULL;
+  if (!min) return NULL;
+  return min == dom->min ? dom : tir_range(min, dom->extent);
+}
+
 static int add_axis(maker *m, nest *n, const tn_IterVar *axis, bool spatial) {
   const char *name = tn_cstr(axis->var->name);
   tn_Var *loop = tir_var(name, axis->var->dtype),
          *v = tir_var(tn_cstr(tn_str_fmt("v_%s", name)), axis->var->dtype);
-  tn_IterVar *iter = v ? tir_iter_var((tn_Range *)replace(m, (tn_obj *)axis->dom), v,
-                                      spatial ? IR_ITER_DATA_PAR : IR_ITER_COMM_REDUCE, "")
-                       : NULL;
+  tn_Range *dom = axis_range(m, axis);
+  tn_IterVar *iter =
+      v && dom ? tir_iter_var(dom, v, spatial ? IR_ITER_DATA_PAR : IR_ITER_COMM_REDUCE, "") : NULL;
   if (!iter || tn_pmap_put(&m->vars, axis->var, v)) return -1;
   if (tn_vec_push_obj(&n->loops, loop) || tn_vec_push_obj(&n->iters, iter) ||
       tn_vec_push_obj(&n->values, loop))

@@ -6,6 +6,7 @@
 #include "ir/functor.h"
 #include "object/functions.h"
 #include "te/schedule/te_schedule.h"
+#include "tir/transforms/transforms.h"
 #include "tenon/object.h"
 
 /* ---- checks ---- */
@@ -210,11 +211,18 @@ static int f_inputs(TN_ARGS) {
   return tn_ret_obj(ret, te_inputs(op));
 }
 
+/* (tensors, type of indices or None) -> PrimFunc */
 static int f_create_prim_func(TN_ARGS) {
-  TN_NARGS("te.CreatePrimFunc", 1);
+  tn_dtype index;
+  TN_NARGS("te.CreatePrimFunc", 2);
   TN_ARG_OBJ(Array, tensors, 0);
   TN_CHECK(tensors, TypeError, NULL, "te.create_prim_func: expected a list of tensors, got None");
-  return tn_ret_obj(ret, te_create_prim_func(tensors));
+  tn_PrimFunc *f = te_create_prim_func(tensors);
+  if (f && args[1].type_index != TN_NONE) {
+    TN_TRY(tn_any_to_dtype(&args[1], &index));
+    f = tir_with_index_type(f, index);
+  }
+  return tn_ret_obj(ret, f);
 }
 
 /* A zero-dimensional tensor is its element where an expression is expected. */

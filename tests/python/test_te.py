@@ -1,5 +1,6 @@
 """Tensor expressions and the programs they become."""
 
+import numpy as np
 import pytest
 import tenon
 from tenon import te, tir
@@ -118,3 +119,66 @@ def test_tags():
         t = te.compute((4,), lambda i: i * 2)
     assert t.op.tag == "elemwise"
     assert te.compute((4,), lambda i: i, tag="other").op.tag == "other"
+
+
+# ---- types of indices ----
+
+
+def test_index_type_of_everything():
+    A = te.placeholder((4, 8), name="A")
+    B = te.compute((4, 8), lambda i, j: A[i, 7 - j] + 1.0, name="B")
+    func = te.create_prim_func([A, B], index_dtype_override="int64")
+    A64 = te.placeholder((tir.const(4, "int64"), tir.const(8, "int64")), name="A")
+    B64 = te.compute(A64.shape, lambda i, j: A64[i, tir.const(7, "int64") - j] + 1.0, name="B")
+    tenon.ir.assert_structural_equal(func, te.create_prim_func([A64, B64]))
+    func = te.create_prim_func([A64, B64], index_dtype_override="int32")
+    assert "T.int64" not in func.script()
+
+
+def test_index_type_of_values_stays():
+    n = te.var("n", "int32")
+    A = te.placeholder((n,), "int32", name="A")
+    X = te.placeholder((16,), "float32", name="X")
+    B = te.compute((n,), lambda i: i + n + A[i], name="B")
+    C = te.compute((n,), lambda i: X[A[i]], name="C")
+    func = te.create_prim_func([n, A, X, B, C], index_dtype_override="int64")
+    assert func.params[0].dtype == "int64"
+    buffers = [func.buffer_map[p] for p in func.params[1:]]
+    assert [b.dtype for b in buffers] == ["int32", "float32", "int32", "float32"]
+    assert all(b.shape[0].dtype == "int64" for b in buffers)
+    types = set()
+    tir.stmt_functor.post_order_visit(
+        func.body,
+        lambda e: types.update(
+            [e.loop_var.dtype]
+            if isinstance(e, tir.For)
+            else [i.dtype for i in e.indices]
+            if isinstance(e, tir.BufferLoad | tir.BufferStore)
+            else []
+        ),
+    )
+    assert types == {"int64"}
+    a, x = np.array([3, 0, 15], "int32"), np.arange(16, dtype="float32")
+    b, c = tenon.nd.empty((3,), "int32"), tenon.nd.empty((3,))
+    built = tenon.build(func, target="stackvm")
+    built(3, tenon.nd.array(a), tenon.nd.array(x), b, c)
+    np.testing.assert_array_equal(b.numpy(), np.arange(3) + 3 + a)
+    np.testing.assert_array_equal(c.numpy(), x[a])
+
+
+def test_index_type_of_reductions():
+    A = te.placeholder((6, 5), name="A")
+    k = te.reduce_axis((0, 5), "k")
+    B = te.compute((6,), lambda i: te.sum(A[i, k], axis=k), name="B")
+    func = te.create_prim_func([A, B], index_dtype_override="int64")
+    text = func.script()
+    assert "T.grid(T.int64(6), T.int64(5))" in text and "T.init()" in text
+    a, b = np.random.default_rng(1).random((6, 5), "float32"), tenon.nd.empty((6,))
+    tenon.build(func, target="stackvm")(tenon.nd.array(a), b)
+    np.testing.assert_allclose(b.numpy(), a.sum(1), rtol=1e-5)
+
+
+def test_index_type_mistakes():
+    A = te.placeholder((4,), name="A")
+    with pytest.raises(ValueError, match="index type: expected a signed integer"):
+        te.create_prim_func([A, te.compute((4,), lambda i: A[i])], index_dtype_override="float32")

@@ -252,7 +252,7 @@ def create_prim_func(ops, index_dtype_override=None):
     ops : list of Tensor or Var
         Its parameters in order: inputs and results.
     index_dtype_override : str, optional
-        Type for all indices.
+        Type for all indices, extents and loops, ``"int64"`` for example.
 
     Returns
     -------
@@ -265,11 +265,7 @@ def create_prim_func(ops, index_dtype_override=None):
         If a placeholder is used that is not among the parameters.
     """
     ops = [ops] if not isinstance(ops, list | tuple) and not hasattr(ops, "__len__") else list(ops)
-    if index_dtype_override is not None:
-        raise NotImplementedError(
-            "create_prim_func: index_dtype_override is not supported: give the shapes in that type"
-        )
-    return _core.get_global_func("te.CreatePrimFunc")(ops)
+    return _core.get_global_func("te.CreatePrimFunc")(ops, index_dtype_override)
 
 
 __all__ = [

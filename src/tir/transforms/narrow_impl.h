@@ -1,4 +1,5 @@
-/* Rewriting indices to narrower integers: what NarrowDataType and ForceNarrowIndexToInt32 share. */
+/* Rewriting indices to other integers: what NarrowDataType, ForceNarrowIndexToInt32 and
+   tir_with_index_type share. */
 #ifndef TN_TIR_TRANSFORMS_NARROW_IMPL_H_
 #define TN_TIR_TRANSFORMS_NARROW_IMPL_H_
 
@@ -8,6 +9,8 @@
 typedef struct {
   int bits;             /**< of narrow integers */
   bool force;           /**< everything is narrow, whether it fits or not; buffers too */
+  bool all;             /**< with force: indices of any type become `bits` wide, passed variables
+                           that are part of them too; elements of buffers stay */
   bool index;           /**< the visited expression is an index or a part of one */
   int need;             /**< in an index: bits that the expression around needs */
   arith_analyzer known; /**< ranges of loop variables */
@@ -23,9 +26,9 @@ int narrow_find_wide(narrower *x, const tn_PrimFunc *f, bool *any);
 tn_PrimFunc *narrow_rewrite(narrower *x, tn_PrimFunc *f);
 void narrow_fini(narrower *x);
 
-/** Can values of the type become narrower? */
+/** Can values of the type become narrower (with `all`: get the other type)? */
 static inline bool narrow_is_wide(const narrower *x, tn_dtype t) {
-  return t.code == kDLInt && t.bits > x->bits;
+  return t.code == kDLInt && (x->all ? t.bits != x->bits : t.bits > x->bits);
 }
 /** Bits that the value of an expression needs. */
 int narrow_bits(narrower *x, const tn_expr *e);

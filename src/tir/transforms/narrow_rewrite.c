@@ -1,5 +1,5 @@
-/* Rewriting indices to narrower integers: part of tir.NarrowDataType and
-   tir.ForceNarrowIndexToInt32. */
+/* Rewriting indices to other integers: part of tir.NarrowDataType, tir.ForceNarrowIndexToInt32 and
+   tir_with_index_type. */
 #include "tir/transforms/narrow_impl.h"
 
 static tn_dtype narrow_type(const narrower *x, tn_dtype t) {
@@ -37,15 +37,16 @@ static tn_expr *index_of(tn_mut *m, tn_expr *e, tn_dtype t) {
 static tn_obj *use_var(tn_mut *m, tn_Var *v) {
   narrower *x = m->ctx;
   tn_expr *r = tn_pmap_get(&x->narrow, v);
-  if (!r) return (tn_obj *)v;
+  if (!r && x->all && x->index) TN_GETP(r, (tn_expr *)bind(x, v));
+  if (!r || r == (tn_expr *)v) return (tn_obj *)v;
   return x->index ? (tn_obj *)r : (tn_obj *)tir_cast(v->dtype, r, NULL);
 }
 
 static tn_obj *use_const(tn_mut *m, tn_IntImm *e) {
   const narrower *x = m->ctx;
   if (!x->index || x->need > x->bits || !narrow_is_wide(x, e->dtype)) return (tn_obj *)e;
-  int64_t limit = (int64_t)1 << (x->bits - 1);
-  if (e->value < -limit || e->value >= limit) return (tn_obj *)e;
+  int64_t last = INT64_MAX >> (64 - x->bits);
+  if (e->value < -last - 1 || e->value > last) return (tn_obj *)e;
   return (tn_obj *)tir_int(narrow_type(x, e->dtype), e->value);
 }
 
@@ -160,7 +161,7 @@ static tn_obj *use_buffer(tn_mut *m, tn_Buffer *b) {
   TN_GETP(copy.shape, visit_as(m, b->shape, x->force));
   TN_GETP(copy.strides, visit_as(m, b->strides, x->force));
   if (b->elem_offset) TN_GETP(copy.elem_offset, visit_as(m, b->elem_offset, x->force));
-  if (x->force && narrow_is_wide(x, b->dtype) && !tn_pmap_has(&x->kept, b)) {
+  if (x->force && !x->all && narrow_is_wide(x, b->dtype) && !tn_pmap_has(&x->kept, b)) {
     copy.dtype = narrow_type(x, b->dtype);
     TN_GETP(copy.data, tir_pointer_var(tn_cstr(b->data->name), copy.dtype, tir_buffer_scope(b)));
     TN_TRYP(tn_pmap_put(&x->narrow, b->data, copy.data));
@@ -170,9 +171,23 @@ static tn_obj *use_buffer(tn_mut *m, tn_Buffer *b) {
   return same ? (tn_obj *)b : tn_node_copy(&tn_type_Buffer, &copy);
 }
 
+/* Indices; with `all` those that hold loaded values or results of calls are converted. */
+static tn_arr *use_indices(tn_mut *m, tn_arr *indices) {
+  narrower *x = m->ctx;
+  TN_VEC(v);
+  tn_arr *now;
+  TN_GETP(now, visit_as(m, indices, true));
+  for (int64_t i = 0; x->all && i < now->len; ++i) {
+    tn_expr *e = (tn_expr *)tn_arr_obj(now, i);
+    if (narrow_is_wide(x, e->dtype)) TN_GETP(e, tir_cast(narrow_type(x, e->dtype), e, NULL));
+    TN_TRYP(tn_vec_push_obj(&v, e));
+  }
+  return x->all ? tn_arr_from(&v) : now;
+}
+
 static tn_obj *use_load(tn_mut *m, tn_BufferLoad *op) {
   tn_Buffer *b = tn_mut_visit(m, op->buffer);
-  tn_arr *indices = visit_as(m, op->indices, true);
+  tn_arr *indices = use_indices(m, op->indices);
   if (!b || !indices) return NULL;
   if (b == op->buffer && indices == op->indices) return (tn_obj *)op;
   tn_expr *r = tir_load(b, indices);
@@ -182,7 +197,7 @@ static tn_obj *use_load(tn_mut *m, tn_BufferLoad *op) {
 
 static tn_obj *use_store(tn_mut *m, tn_BufferStore *op) {
   tn_Buffer *b = tn_mut_visit(m, op->buffer);
-  tn_arr *indices = visit_as(m, op->indices, true);
+  tn_arr *indices = use_indices(m, op->indices);
   tn_expr *value = visit_as(m, op->value, false);
   if (!b || !indices || !value) return NULL;
   if (b == op->buffer && indices == op->indices && value == op->value) return (tn_obj *)op;
@@ -343,5 +358,29 @@ tn_PrimFunc *narrow_rewrite(narrower *x, tn_PrimFunc *f) {
   if (x->force && f->buffer_map) TN_GETP(copy.buffer_map, narrow_buffers(&m, f->buffer_map));
   TN_GETP(copy.body, tn_mut_visit(&m, f->body));
   if (copy.body == f->body && copy.buffer_map == f->buffer_map) return f;
+  return tn_node_copy(&tn_type_PrimFunc, &copy);
+}
+
+/* Parameters that are part of indices: as they are bound. */
+static tn_arr *bound_params(const narrower *x, const tn_arr *params) {
+  TN_VEC(v);
+  for (int64_t i = 0; i < params->len; ++i) {
+    const tn_obj *now = tn_pmap_get(&x->narrow, tn_arr_obj(params, i));
+    TN_TRYP(tn_vec_push_obj(&v, now ? now : tn_arr_obj(params, i)));
+  }
+  return tn_arr_from(&v);
+}
+
+/* Twice: a variable may be used as a value before it is known to be part of an index. */
+tn_PrimFunc *tir_with_index_type(tn_PrimFunc *f, tn_dtype t) {
+  __attribute__((cleanup(narrow_fini))) narrower x = {.bits = t.bits, .force = true, .all = true};
+  tn_PrimFunc *once, *twice;
+  TN_CHECKP(t.code == kDLInt && t.lanes == 1 && t.bits > 1, ValueError, f->span,
+            "index type: expected a signed integer such as int64, got %s", TN_DT(t));
+  TN_GETP(once, narrow_rewrite(&x, f));
+  if (once == f) return f;
+  TN_GETP(twice, narrow_rewrite(&x, f));
+  tn_PrimFunc copy = *twice;
+  TN_GETP(copy.params, bound_params(&x, f->params));
   return tn_node_copy(&tn_type_PrimFunc, &copy);
 }

@@ -47,6 +47,10 @@ tn_obj *tir_refold_cast(tn_mut *m, tn_obj *e);
       TIR_REFOLD_CASE(Min), TIR_REFOLD_CASE(Max), TIR_REFOLD_CASE(EQ), TIR_REFOLD_CASE(NE),        \
       TIR_REFOLD_CASE(LT), TIR_REFOLD_CASE(LE), TIR_REFOLD_CASE(GT), TIR_REFOLD_CASE(GE),          \
       TIR_REFOLD_CASE(And), TIR_REFOLD_CASE(Or), [TN_TI_Cast] = tir_refold_cast
+/** The function with all indices, extents and loops in a type; scalar parameters that are part of
+ * them get it too, values and elements of buffers keep theirs. ValueError unless a signed integer.
+ */
+TN_API tn_PrimFunc *tir_with_index_type(tn_PrimFunc *f, tn_dtype t);
 /** tir_substitute with folding. */
 void *tir_substitute_fold(const void *node, const tn_pmap *vars);
 
