@@ -39,7 +39,9 @@ static int is_defined(PyTypeObject *cls, const tn_type *type, const tn_field *f)
     }
     const tn_type *owner = ext_field_owner(there);
     Py_DECREF(there);
-    if (owner && !tn_type_is(type, owner)) break; /* a field of an unrelated type */
+    const tn_field *same = owner ? tn_type_field(owner, f->name) : NULL;
+    /* a field of an unrelated type, or one that lies elsewhere in this one */
+    if (owner && (!tn_type_is(type, owner) || !same || same->offset != f->offset)) break;
     found = 1;
   }
   Py_XDECREF(mro);

@@ -133,3 +133,11 @@ def test_deep_programs():
     assert len(count) == 100001
     with pytest.raises(RuntimeError, match="nested too deeply"):
         stmt_functor.substitute(e, {x: x + 1})
+
+
+def test_places_of_statements():
+    span = tenon.ir.Span(tenon.ir.SourceName("kernel.py"), 3, 3, 1, 9)
+    i = tir.Var("i", "int32")
+    loop = tir.For(i, 0, 8, tir.ForKind.SERIAL, tir.Evaluate(0), span=span)
+    assert loop.span.same_as(span) and loop.span.line == 3
+    assert tir.Evaluate(0).span is None and loop.loop_var.same_as(i)
