@@ -57,6 +57,7 @@ static const step phase3[] = {
 static const step finish[] = {
     {"tir.InstrumentBoundCheckers", .only = "tir.instrument_bound_checkers"},
     {"tir.CommonSubexprElimTIR", .unless = "tir.disable_cse_tir"},
+    {"tir.InstrumentProfileIntrinsics", .only = "tir.instrument_lwp"},
 };
 
 /* Host and device apart. */
@@ -81,6 +82,7 @@ static const step host[] = {
     {"tir.LowerTVMBuiltin"},
     {"tir.LowerIntrin"},
     {"tir.LowerDeviceStorageAccessInfo"},
+    {"tir.SkipAssert", .only = "tir.disable_assert"},
 };
 
 /* Kernels. */
@@ -89,6 +91,7 @@ static const step device[] = {
     {"tir.Simplify"},
     {"tir.LowerDeviceStorageAccessInfo"},
     {"tir.LowerIntrin"},
+    {"tir.SkipAssert", .only = "tir.disable_assert"},
 };
 
 static int push(tn_vec *list, const char *name, const tn_any *arg) {

@@ -178,3 +178,110 @@ def test_kernels_move_to_other_axes():
     launch = moved["main"].body
     assert launch.node.thread_tag == "blockIdx.y"
     assert launch.body.indices[0].same_as(axis.var)
+
+
+def spans(func):
+    """Line of each kind of node of the body."""
+    seen = {}
+    tir.stmt_functor.post_order_visit(
+        func.body, lambda n: seen.setdefault(type(n).__name__, n.span) if n.span else None
+    )
+    return seen
+
+
+def test_places_become_lines_of_the_script():
+    @T.prim_func
+    def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        for i in range(8):
+            A[i] = A[i] + B[i]
+        T.evaluate(0)
+
+    mod = tenon.IRModule({"main": main})
+    done = tir.transform.InstallDebugSpans()(mod)["main"]
+    tenon.ir.assert_structural_equal(done, mod["main"])
+    lines = done.script().splitlines()
+    for kind, text in (("For", "for i in"), ("BufferStore", "A[i] ="), ("Add", "A[i] =")):
+        span = spans(done)[kind]
+        assert span.source_name.name == "main.tir"
+        assert span.line == span.end_line
+        assert text in lines[span.line - 1]
+
+
+def test_numbers_of_measured_loops_go_on_unless_they_start_again():
+    @T.prim_func
+    def main(A: T.Buffer((8,), "float32")):
+        for i in range(8):
+            A[i] = T.float32(0)
+
+    def first(config):
+        with PassContext(config=config):
+            mod = tir.transform.InstrumentProfileIntrinsics()(tenon.IRModule({"main": main}))
+        return int(mod["main"].body[0].value.args[0])
+
+    assert first({"tir.reset_start_id": True}) == 0
+    assert first({}) == 2
+    assert first({}) == 4
+    assert first({"tir.reset_start_id": True}) == 0
+
+
+@pytest.mark.parametrize("target", ["llvm", "stackvm", "c"])
+def test_measured_loops_compute_the_same(target):
+    @T.prim_func
+    def main(A: T.Buffer((8, 8), "int32"), B: T.Buffer((8, 8), "int32")):
+        for i in range(8):
+            for j in range(8):
+                B[i, j] = A[i, j] + 1
+            for k in range(8):
+                B[i, k] = B[i, k] * 3
+
+    with PassContext(config={"tir.instrument_lwp": True, "tir.lwp_min_height": 0}):
+        lowered = tenon.lower(main)
+        module = tenon.build(main, target=target)
+    assert "start_profile_intrinsic" in lowered.script()
+    a = np.arange(64, dtype="int32").reshape(8, 8)
+    out = tenon.nd.array(np.zeros_like(a))
+    if target != "c":
+        module(tenon.nd.array(a), out)
+        np.testing.assert_array_equal(out.numpy(), (a + 1) * 3)
+
+
+@pytest.mark.parametrize("target", ["llvm", "stackvm"])
+def test_checks_are_left_out_where_an_option_says_so(target):
+    @T.prim_func
+    def main(A: T.Buffer((4,), "int32"), n: T.int32):
+        assert n < 4, "too large"
+        A[0] = n
+
+    out = tenon.nd.array(np.zeros(4, "int32"))
+    with pytest.raises(tenon.TVMError, match="too large"):
+        tenon.build(main, target=target)(out, 7)
+    with PassContext(config={"tir.disable_assert": True}):
+        module = tenon.build(main, target=target)
+    module(out, 7)
+    assert out.numpy()[0] == 7
+
+
+def test_weights_have_the_layout_that_a_block_brought_them_into():
+    @T.prim_func
+    def main(A: T.Buffer((4, 6), "float32"), W: T.Buffer((6, 8), "float32"), C: T.Buffer((4, 8))):
+        W_1 = T.alloc_buffer((8, 6), "float32")
+        for i, j in T.grid(6, 8):
+            with T.block("layout_rewrite"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                T.block_attr({"meta_schedule.layout_rewrite_preproc": 1})
+                W_1[vj, vi] = W[vi, vj]
+        for i, j, k in T.grid(4, 8, 6):
+            with T.block("matmul"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = T.float32(0)
+                C[vi, vj] = C[vi, vj] + A[vi, vk] * W_1[vj, vk]
+
+    mod = tir.transform.RemoveWeightLayoutRewriteBlock()(tenon.IRModule({"main": main}))
+    assert [int(n) for n in mod["main"].buffer_map[mod["main"].params[1]].shape] == [8, 6]
+    rng = np.random.default_rng(0)
+    a, w = (rng.standard_normal(s).astype("float32") for s in ((4, 6), (6, 8)))
+    for module, weights in ((tenon.IRModule({"main": main}), w), (mod, w.T.copy())):
+        c = tenon.nd.array(np.zeros((4, 8), "float32"))
+        tenon.build(module, target="llvm")["main"](tenon.nd.array(a), tenon.nd.array(weights), c)
+        np.testing.assert_allclose(c.numpy(), a @ w, rtol=1e-5, atol=1e-5)

@@ -22,6 +22,7 @@ from .arguments import (  # noqa: E402
     InjectCopyIntrin,
     LiftAttrScope,
     NarrowDataType,
+    RemoveWeightLayoutRewriteBlock,
     StorageFlatten,
     ThreadSync,
 )

@@ -203,3 +203,18 @@ def ThreadSync(storage_scope):
     Pass
     """
     return _ffi_api.ThreadSync(storage_scope)
+
+
+def RemoveWeightLayoutRewriteBlock(skip_ndarray_rewrite=False):
+    """Drop blocks that bring parameters into the layout that a schedule chose.
+
+    Parameters
+    ----------
+    skip_ndarray_rewrite : bool
+        Whether constants would be left as they are; those of tensor programs always are.
+
+    Returns
+    -------
+    Pass
+    """
+    return _ffi_api.RemoveWeightLayoutRewriteBlock(skip_ndarray_rewrite)
