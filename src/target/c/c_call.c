@@ -390,6 +390,8 @@ tn_str *c_call(c_gen *g, const tn_Call *call, int lane) {
     return c_call_named(g, call, "TVMBackendFreeWorkspace", 0, 0);
   case TIR_OP_tvm_throw_last_error: return nothing(g, "return -1;\n");
   case TIR_OP_assume:
+  case TIR_OP_start_profile_intrinsic:
+  case TIR_OP_end_profile_intrinsic:
   case TIR_OP_prefetch: return nothing(g, "");
   case TIR_OP_tvm_storage_sync: return c_kernel_sync(g, call);
   case TIR_OP_popcount:

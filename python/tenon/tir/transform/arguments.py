@@ -211,7 +211,7 @@ def RemoveWeightLayoutRewriteBlock(skip_ndarray_rewrite=False):
     Parameters
     ----------
     skip_ndarray_rewrite : bool
-        Whether constants would be left as they are; those of tensor programs always are.
+        Whether constants stay as they are. They do in any case: blocks that rearrange them stay.
 
     Returns
     -------
