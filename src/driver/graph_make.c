@@ -213,14 +213,6 @@ static int add_tuple(maker *m, const tn_RelayTuple *t) {
   return put(m, t, v);
 }
 
-static int64_t leaves(const tn_Type *t) {
-  const tn_TupleType *tuple = TN_AS(TupleType, t);
-  int64_t n = tuple ? 0 : 1;
-  for (int64_t i = 0; tuple && i < tuple->fields->len; ++i)
-    n += leaves((const tn_Type *)tn_arr_obj(tuple->fields, i));
-  return n;
-}
-
 static int add_get_item(maker *m, const tn_TupleGetItem *e) {
   const tn_TupleType *type = TN_AS(TupleType, relay_type_of(e->tuple_value));
   const entries *all;
@@ -229,8 +221,9 @@ static int add_get_item(maker *m, const tn_TupleGetItem *e) {
            "field %" PRId64 " of what is no such tuple", e->index);
   int64_t from = 0;
   for (int64_t i = 0; i < e->index; ++i)
-    from += leaves((const tn_Type *)tn_arr_obj(type->fields, i));
-  entries *v = new_entries(leaves((const tn_Type *)tn_arr_obj(type->fields, e->index)));
+    from += relay_count_tensors((const tn_Type *)tn_arr_obj(type->fields, i));
+  entries *v =
+      new_entries(relay_count_tensors((const tn_Type *)tn_arr_obj(type->fields, e->index)));
   if (!v) return -1;
   for (int64_t i = 0; i < v->n; ++i) v->items[i] = all->items[from + i];
   return put(m, e, v);

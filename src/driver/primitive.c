@@ -151,15 +151,6 @@ static int add_tuple(lowering *l, const tn_RelayTuple *t) {
   return set_tensors(l, t, &items);
 }
 
-/* Number of tensors in a type. */
-static int64_t leaves(const tn_Type *t) {
-  const tn_TupleType *tuple = TN_AS(TupleType, t);
-  int64_t n = tuple ? 0 : 1;
-  for (int64_t i = 0; tuple && i < tuple->fields->len; ++i)
-    n += leaves((const tn_Type *)tn_arr_obj(tuple->fields, i));
-  return n;
-}
-
 static int add_get_item(lowering *l, const tn_TupleGetItem *e) {
   const tn_TupleType *type = TN_AS(TupleType, relay_type_of(e->tuple_value));
   tn_arr *all;
@@ -169,8 +160,8 @@ static int add_get_item(lowering *l, const tn_TupleGetItem *e) {
            "kernel: field %" PRId64 " of what is no such tuple", e->index);
   int64_t from = 0;
   for (int64_t i = 0; i < e->index; ++i)
-    from += leaves((const tn_Type *)tn_arr_obj(type->fields, i));
-  int64_t n = leaves((const tn_Type *)tn_arr_obj(type->fields, e->index));
+    from += relay_count_tensors((const tn_Type *)tn_arr_obj(type->fields, i));
+  int64_t n = relay_count_tensors((const tn_Type *)tn_arr_obj(type->fields, e->index));
   for (int64_t i = from; i < from + n && i < all->len; ++i)
     TN_TRY(tn_vec_push(&items, all->items[i]));
   return set_tensors(l, e, &items);

@@ -139,6 +139,14 @@ bool relay_is_static(const tn_Type *t) {
   return tensor || tuple;
 }
 
+int64_t relay_count_tensors(const tn_Type *t) {
+  const tn_TupleType *tuple = TN_AS(TupleType, t);
+  int64_t n = tuple ? 0 : 1;
+  for (int64_t i = 0; tuple && i < tuple->fields->len; ++i)
+    n += relay_count_tensors((const tn_Type *)tn_arr_obj(tuple->fields, i));
+  return n;
+}
+
 /* ---- expressions ---- */
 
 tn_RelayVar *relay_var(const char *name, tn_Type *type) {

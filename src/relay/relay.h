@@ -44,6 +44,8 @@ static inline tn_expr *relay_dim(const tn_TensorType *t, int64_t i) {
 }
 /** Is every extent a constant? */
 TN_API bool relay_is_static(const tn_Type *t);
+/** How many tensors a value of the type holds: tuples count what is in them, at any depth. */
+TN_API int64_t relay_count_tensors(const tn_Type *t);
 
 /** The type that inference has found for an expression, or NULL. */
 static inline tn_Type *relay_type_of(const void *expr) {

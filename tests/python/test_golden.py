@@ -1,9 +1,11 @@
 """Golden files of passes: tests/golden/<dialect>/<Pass>/*.txt.
 
-A file holds a program, a line ``# ---`` and the program that the pass makes of it, which is also
-printed and parsed back. Comments above the first line of the program may say
+A file holds a program (TVMScript for ``tir``, Relay text for ``relay``), a line ``# ---`` and the
+program that the pass makes of it, which is also printed and parsed back. Relay programs are compared
+with types inferred. Comments above the first line of the program may say
 
 - ``# args: ...``: arguments of the pass, or ``# target: ...``: a target as its argument;
+- ``# first: [...]``: Relay passes that make the program what the pass gets;
 - ``# config: {...}``: options of the context;
 - ``# bind_target: ...``: the target of the functions, which is not shown;
 - ``# error: ...``: a part of the message of the error that is expected instead of a program;
@@ -13,14 +15,16 @@ printed and parsed back. Comments above the first line of the program may say
 
 import ast
 import pathlib
+import re
 
 import pytest
 import tenon
-from tenon import _core, tir
+from tenon import _core, relay, tir
 from tenon.script import from_source
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent / "golden"
 FILES = sorted(ROOT.glob("tir/*/*.txt"))
+RELAY_FILES = sorted(ROOT.glob("relay/*/*.txt"))
 HEADER = "from tenon.script import ir as I\nfrom tenon.script import tir as T\n\n"
 
 
@@ -84,8 +88,47 @@ def test_pass(path, request):
         tenon.ir.assert_structural_equal(result, wanted, map_free_vars=True)
 
 
-def test_every_pass_has_a_golden_file():
-    have = {path.parent.name for path in FILES}
-    passes = _core.get_global_func("transform.ListPasses")()
-    missing = {str(name).split(".", 1)[1] for name in passes if str(name).startswith("tir.")} - have
-    assert not missing
+def parse_relay(text):
+    """The module of a Relay text without its settings."""
+    lines = text.splitlines()
+    while lines and lines[0].startswith("# "):
+        del lines[0]
+    return tenon.relay.parse('#[version = "0.0.5"]\n' + "\n".join(lines) + "\n")
+
+
+def run_relay(name, settings, mod):
+    """The pass on a module with types inferred."""
+    for before in ["InferType", *settings.get("first", [])]:
+        mod = getattr(relay.transform, before)()(mod)
+    with tenon.transform.PassContext(opt_level=4, config=settings.get("config", {})):
+        mod = getattr(relay.transform, name)(*settings.get("args", ()))(mod)
+    return relay.transform.InferType()(mod)
+
+
+@pytest.mark.parametrize("path", RELAY_FILES, ids=lambda p: f"{p.parent.name}/{p.stem}")
+def test_relay_pass(path, request):
+    settings, before, expected = read(path)
+    if "error" in settings:
+        with pytest.raises(Exception) as info:
+            run_relay(path.parent.name, settings, parse_relay(before))
+        assert settings["error"] in str(info.value)
+        return
+    result = run_relay(path.parent.name, settings, parse_relay(before))
+    shown = re.sub(r" ?/\*.*?\*/", "", result.astext().split("\n", 1)[1].lstrip("\n"))
+    again = relay.transform.InferType()(parse_relay(shown))
+    tenon.ir.assert_structural_equal(again, result, map_free_vars=True)
+    if request.config.getoption("--update-golden"):
+        path.write_text(f"{before}# ---\n{shown}", encoding="utf-8")
+    else:
+        wanted = relay.transform.InferType()(parse_relay(expected))
+        tenon.ir.assert_structural_equal(result, wanted, map_free_vars=True)
+
+
+@pytest.mark.parametrize("dialect", ["tir", "relay"])
+def test_every_pass_has_a_golden_file(dialect):
+    files = FILES if dialect == "tir" else RELAY_FILES
+    have = {path.parent.name for path in files}
+    passes = {str(name) for name in _core.get_global_func("transform.ListPasses")()}
+    tir_passes = {name.split(".", 1)[1] for name in passes if name.startswith("tir.")}
+    relay_passes = {name for name in passes if "." not in name}
+    assert not (tir_passes if dialect == "tir" else relay_passes) - have

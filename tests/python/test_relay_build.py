@@ -184,6 +184,15 @@ def test_common_subexpressions():
     assert not kept.args[0].same_as(kept.args[1])
 
 
+def test_many_readers_of_one_value_are_no_burden():
+    x = relay.var("x", shape=(2,))
+    readers = [relay.add(x, relay.const(np.float32(i % 10_000))) for i in range(20_000)]
+    func = relay.Function([x], relay.Tuple(readers))
+    body = relay.transform.EliminateCommonSubexpr()(tenon.IRModule({"main": func}))["main"].body
+    assert all(a.same_as(b) for a, b in zip(body.fields[:100], body.fields[10_000:], strict=False))
+    assert not body.fields[0].same_as(body.fields[1])
+
+
 def test_unpacking_warns():
     with pytest.warns(DeprecationWarning):
         graph, lib, params = build(mlp(), params={"w": rand(16, 8)})

@@ -2,30 +2,37 @@
 
      add(exp(%x), exp(%x)) with two calls of exp -> %0 = exp(%x); add(%0, %0) */
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/scope.h"
 #include "relay/infer.h"
 #include "relay/transforms/transforms.h"
 #include "tenon/object.h"
+#include "tenon/runtime.h"
 
 typedef struct {
-  tn_pmap by_first; /* first argument (or operator) -> retained Array of calls that have it: the
-                       scope of a case closes before the next one */
-  tn_func *skip;    /* (expression) -> bool, or NULL */
+  tn_map *known; /* hash -> Array of the expressions that have it */
+  tn_func *skip; /* (expression) -> bool, or NULL */
 } merging;
 
-static void merging_fini(merging *m) {
-  for (size_t i = 0; i < m->by_first.cap; ++i)
-    tn_release(m->by_first.slots[i].key ? m->by_first.slots[i].v.ptr : NULL);
-  tn_pmap_fini(&m->by_first);
+/* Constants are compared by content: type, extents and the first bytes tell most of them apart. */
+static uint64_t hash_constant(uint64_t h, const tn_Constant *c) {
+  const DLTensor *t = tn_tensor_dl(c->data);
+  int64_t size = tn_tensor_nbytes(t);
+  h = tn_hash_add(h, t->dtype.code | (uint64_t)t->dtype.bits << 8 | (uint64_t)t->ndim << 32);
+  for (int i = 0; i < t->ndim; ++i) h = tn_hash_add(h, (uint64_t)t->shape[i]);
+  if (t->device.device_type != kDLCPU || t->strides) return h;
+  const char *data = (const char *)t->data + t->byte_offset;
+  return tn_hash_add(h, tn_hash_bytes(data, size < 64 ? (size_t)size : 64));
 }
 
-/* `list` is what has `key` from now on. */
-static int remember(merging *m, const void *key, const tn_vec *list) {
-  tn_arr *known = tn_pmap_get(&m->by_first, key), *longer;
-  TN_GET(longer, tn_arr_from(list));
-  TN_TRY(tn_pmap_put(&m->by_first, key, longer));
-  tn_retain(longer);
-  tn_release(known);
+static int hash_call(const tn_RelayCall *c, uint64_t *out) {
+  uint64_t h = tn_hash_add(0, (uintptr_t)c->op), attrs = 0;
+  for (int64_t i = 0; i < c->args->len; ++i) {
+    const tn_Constant *k = TN_AS(Constant, relay_arg(c, i));
+    h = k ? hash_constant(h, k) : tn_hash_add(h, (uintptr_t)relay_arg(c, i));
+  }
+  if (c->attrs) TN_TRY(tn_hash(c->attrs, 0, &attrs));
+  *out = tn_hash_add(h, attrs);
   return 0;
 }
 
@@ -37,6 +44,27 @@ static bool same_call(const tn_RelayCall *a, const tn_RelayCall *b) {
     if (x != y && !(TN_AS(Constant, x) && TN_AS(Constant, y) && tn_equal(x, y, 0))) return false;
   }
   return a->attrs == b->attrs || (a->attrs && b->attrs && tn_equal(a->attrs, b->attrs, 0));
+}
+
+static bool same(const tn_obj *a, const tn_obj *b) {
+  const tn_RelayCall *call = TN_AS(RelayCall, a);
+  const tn_TupleGetItem *x = TN_AS(TupleGetItem, a), *y = TN_AS(TupleGetItem, b);
+  if (call && TN_AS(RelayCall, b)) return same_call(call, (const tn_RelayCall *)b);
+  return x && y && x->tuple_value == y->tuple_value && x->index == y->index;
+}
+
+/* The expression that is the same as `e` and came before, else `e`, which is remembered. */
+static tn_obj *first_of(merging *m, uint64_t hash, tn_obj *e) {
+  tn_any key = tn_any_int((int64_t)hash), found;
+  const tn_arr *known = tn_map_get(m->known, key, &found) ? (const tn_arr *)found.v.obj : NULL;
+  TN_VEC(list);
+  for (int64_t i = 0; known && i < known->len; ++i) {
+    if (same(tn_arr_obj(known, i), e)) return tn_arr_obj(known, i);
+    TN_TRYP(tn_vec_push(&list, known->items[i]));
+  }
+  TN_TRYP(tn_vec_push_obj(&list, e));
+  TN_GETP(known, tn_arr_from(&list));
+  return tn_map_set(m->known, key, tn_any_obj(known)) ? NULL : e;
 }
 
 static int is_skipped(const merging *m, const tn_obj *e, bool *yes) {
@@ -53,38 +81,19 @@ static tn_obj *merge(void *ctx, tn_obj *pre, tn_obj *post) {
   merging *m = ctx;
   const tn_RelayCall *c = (const tn_RelayCall *)post;
   bool skip;
+  uint64_t hash;
   if (!TN_AS(Op, c->op) || relay_op_is_stateful((const tn_obj *)c->op)) return post;
   TN_TRYP(is_skipped(m, pre, &skip));
   if (skip) return post;
-  const void *key =
-      c->args->len && !TN_AS(Constant, relay_arg(c, 0)) ? relay_arg(c, 0) : (void *)c->op;
-  const tn_arr *known = tn_pmap_get(&m->by_first, key);
-  TN_VEC(list);
-  for (int64_t i = 0; known && i < known->len; ++i) {
-    const tn_RelayCall *other = TN_AS(RelayCall, tn_arr_obj(known, i));
-    if (other && same_call(other, c)) return tn_arr_obj(known, i);
-    TN_TRYP(tn_vec_push(&list, known->items[i]));
-  }
-  TN_TRYP(tn_vec_push_obj(&list, c));
-  TN_TRYP(remember(m, key, &list));
-  return post;
+  TN_TRYP(hash_call(c, &hash));
+  return first_of(m, hash, post);
 }
 
 static tn_obj *merge_get_item(void *ctx, tn_obj *pre, tn_obj *post) {
-  merging *m = ctx;
   const tn_TupleGetItem *e = (const tn_TupleGetItem *)post;
   (void)pre;
-  const tn_arr *known = tn_pmap_get(&m->by_first, e->tuple_value);
-  TN_VEC(list);
-  for (int64_t i = 0; known && i < known->len; ++i) {
-    const tn_TupleGetItem *other = TN_AS(TupleGetItem, tn_arr_obj(known, i));
-    if (other && other->tuple_value == e->tuple_value && other->index == e->index)
-      return tn_arr_obj(known, i);
-    TN_TRYP(tn_vec_push(&list, known->items[i]));
-  }
-  TN_TRYP(tn_vec_push_obj(&list, post));
-  TN_TRYP(remember(m, e->tuple_value, &list));
-  return post;
+  return first_of(ctx, tn_hash_add(tn_hash_add(1, (uintptr_t)e->tuple_value), (uint64_t)e->index),
+                  post);
 }
 
 static const tn_rewrite_case cases[] = {
@@ -94,8 +103,9 @@ static const tn_rewrite_case cases[] = {
 
 /* argument: function that says which expressions to leave alone, or None */
 tn_RelayFunction *relay_common_subexpr(tn_RelayFunction *f, const tn_pass_ctx *c) {
-  __attribute__((cleanup(merging_fini))) merging m = {0};
+  merging m = {0};
   if (c->nargs > 0 && tn_any_is_obj(&c->args[0]))
     TN_TRYP(tn_any_to_obj(&c->args[0], "runtime.PackedFunc", (tn_obj **)&m.skip));
+  TN_GETP(m.known, tn_scope_own(tn_map_new()));
   return tn_rewrite(f, cases, TN_COUNT(cases), &m);
 }
