@@ -2,8 +2,6 @@
    context's, or when the context requires it, and is not disabled there. */
 #include "driver/relay_pipeline.h"
 
-#include <string.h>
-
 #include "base/error.h"
 #include "base/scope.h"
 #include "object/functions.h"
@@ -28,12 +26,6 @@ static const step graph[] = {
     {"InferType", NO_ARG},
 };
 
-static const ir_pass_row *find_row(const char *name) {
-  for (int i = 0; ir_pass_at(i); ++i)
-    if (strcmp(ir_pass_at(i)->name, name) == 0) return ir_pass_at(i);
-  return TN_RAISEP(InternalError, NULL, "there is no pass %s", name);
-}
-
 static tn_IRModule *run(const char *name, const step *steps, int n, tn_IRModule *m) {
   TN_VEC(list);
   tn_arr *passes;
@@ -42,7 +34,7 @@ static tn_IRModule *run(const char *name, const step *steps, int n, tn_IRModule 
     const ir_pass_row *row;
     tn_Pass *pass;
     tn_any arg = tn_any_int(steps[i].arg);
-    TN_GETP(row, find_row(steps[i].pass));
+    TN_GETP(row, ir_pass_named(steps[i].pass));
     TN_GETP(pass, ir_pass_new(row, &arg, steps[i].arg != NO_ARG));
     TN_TRYP(tn_vec_push_obj(&list, pass));
   }

@@ -3,8 +3,6 @@
    list of its number. */
 #include "driver/tir_pipeline.h"
 
-#include <string.h>
-
 #include "ir/expr.h"
 #include "ir/module.h"
 #include "object/functions.h"
@@ -30,6 +28,7 @@ static const step phase1[] = {
     {"tir.UnifyThreadBinding"},
     {"tir.LowerMatchBuffer"},
     {"tir.Simplify"},
+    {"tir.InjectSoftwarePipeline"},
     {"tir.LowerOpaqueBlock"},
     {"tir.FlattenBuffer"},
     {"tir.BF16ComputeLegalize"},
@@ -95,12 +94,11 @@ static const step device[] = {
 };
 
 static int push(tn_vec *list, const char *name, const tn_any *arg) {
-  for (int i = 0; ir_pass_at(i); ++i) {
-    if (strcmp(ir_pass_at(i)->name, name) != 0) continue;
-    tn_Pass *p = ir_pass_new(ir_pass_at(i), arg, arg ? 1 : 0);
-    return p ? tn_vec_push_obj(list, p) : -1;
-  }
-  return TN_RAISE(InternalError, NULL, "there is no pass %s", name);
+  const ir_pass_row *row;
+  tn_Pass *p;
+  TN_GET(row, ir_pass_named(name));
+  TN_GET(p, ir_pass_new(row, arg, arg ? 1 : 0));
+  return tn_vec_push_obj(list, p);
 }
 
 static int push_all(tn_vec *list, const step *steps, int n, bool simple_mode) {

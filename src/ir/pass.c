@@ -276,6 +276,12 @@ static int npasses;
 
 const ir_pass_row *ir_pass_at(int i) { return i < npasses ? passes[i] : NULL; }
 
+const ir_pass_row *ir_pass_named(const char *name) {
+  for (int i = 0; i < npasses; ++i)
+    if (strcmp(passes[i]->name, name) == 0) return passes[i];
+  return TN_RAISEP(InternalError, NULL, "there is no pass %s", name);
+}
+
 static int make_pass(void *self, const tn_any *args, int32_t n, tn_any *ret) {
   return tn_ret_obj(ret, ir_pass_new(self, args, n));
 }

@@ -56,6 +56,9 @@ typedef struct {
 TN_API int ir_pass_register(const char *prefix, const ir_pass_row *rows, int n);
 /** Rows of all registered passes in order of registration. NULL at the end. */
 TN_API const ir_pass_row *ir_pass_at(int i);
+/** The row of a registered pass by its full name ("tir.Simplify"). NULL with an InternalError where
+ * there is none: names come from lists in the library. */
+TN_API const ir_pass_row *ir_pass_named(const char *name);
 /** Tells which functions passes of a kind are for, and which of them to leave alone. */
 TN_API void ir_pass_functions(ir_pass_kind kind, const tn_type *func,
                               bool (*skip)(const tn_BaseFunc *f));

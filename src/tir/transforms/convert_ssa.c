@@ -7,7 +7,7 @@
 
 typedef struct {
   tn_pmap bound; /* variables that were bound so far */
-  tn_pmap now;   /* variable -> the one that stands for it here */
+  tn_pmap now;   /* variable, or buffer that a block allocates -> what stands for it here */
 } renamer;
 
 static tn_obj *use_var(tn_mut *m, tn_obj *v) {
@@ -68,10 +68,57 @@ static tn_obj *bind_allocate(tn_mut *m, tn_Allocate *op) {
   return same ? (tn_obj *)op : tn_node_copy(&tn_type_Allocate, &copy);
 }
 
+/* Buffers of a block that allocates them a second time are buffers of their own. *outer: what stood
+   for them before. */
+static int begin_buffers(tn_mut *m, const tn_arr *buffers, tn_vec *outer) {
+  renamer *x = m->ctx;
+  for (int64_t i = 0; i < buffers->len; ++i) {
+    const tn_Buffer *b = (const tn_Buffer *)tn_arr_obj(buffers, i);
+    bool again = tn_pmap_has(&x->bound, b->data);
+    tn_Var *old;
+    tn_Buffer copy = *b, *r;
+    TN_TRY(tn_vec_push_obj(outer, tn_pmap_get(&x->now, b)));
+    TN_GET(copy.data, begin(m, b->data, &old));
+    TN_TRY(tn_vec_push_obj(outer, old));
+    if (!again) continue;
+    TN_GET(copy.shape, tn_mut_visit(m, b->shape));
+    TN_GET(r, tn_node_copy(&tn_type_Buffer, &copy));
+    TN_TRY(tn_pmap_put(&x->now, b, r));
+  }
+  return 0;
+}
+
+static int end_buffers(tn_mut *m, const tn_arr *buffers, const tn_vec *outer) {
+  renamer *x = m->ctx;
+  tn_mut_forget(m);
+  for (int64_t i = 0; i < buffers->len; ++i) {
+    const tn_Buffer *b = (const tn_Buffer *)tn_arr_obj(buffers, i);
+    TN_TRY(tn_pmap_put(&x->now, b, outer->items[2 * i].v.obj));
+    TN_TRY(tn_pmap_put(&x->now, b->data, outer->items[2 * i + 1].v.obj));
+  }
+  return 0;
+}
+
+static tn_obj *bind_block(tn_mut *m, tn_Block *op) {
+  TN_VEC(outer);
+  tn_obj *r;
+  if (op->alloc_buffers->len == 0) return tn_mut_children(m, op);
+  TN_TRYP(begin_buffers(m, op->alloc_buffers, &outer));
+  TN_GETP(r, tn_mut_children(m, op));
+  TN_TRYP(end_buffers(m, op->alloc_buffers, &outer));
+  return r;
+}
+
+static tn_obj *use_buffer(tn_mut *m, tn_obj *b) {
+  tn_obj *r = tn_pmap_get(&((renamer *)m->ctx)->now, b);
+  return r ? r : tn_mut_children(m, b);
+}
+
 tn_PrimFunc *tir_convert_ssa(tn_PrimFunc *f, const tn_pass_ctx *c) {
   static const tn_mut_case cases[] = {TN_CASE(For, bind_for),      TN_CASE(LetStmt, bind_let),
                                       TN_CASE(Let, bind_let_expr), TN_CASE(Allocate, bind_allocate),
-                                      TN_CASE(Var, use_var),       TN_CASE(SizeVar, use_var)};
+                                      TN_CASE(Var, use_var),       TN_CASE(SizeVar, use_var),
+                                      TN_CASE(Block, bind_block),  TN_CASE(Buffer, use_buffer)};
   (void)c;
   renamer x = {0};
   TN_MUT(m, cases, &x);
