@@ -8,32 +8,6 @@
 
 enum { MAX_NDIM = 32 };
 
-static void *cast_to(void *x, tn_dtype t) {
-  void *a = relay_attrs("cast", 1, "dtype", tn_any_dtype(t));
-  return a && x ? relay_call("cast", a, 1, x) : NULL;
-}
-
-static void *where(void *cond, void *x, void *y) {
-  return relay_call("where", NULL, 3, cond, x, y);
-}
-
-static void *reduced(const char *op, void *x, const int64_t *axes, int64_t n, bool keep) {
-  tn_any axis = n > 0 ? tn_any_obj(relay_ints(axes, n)) : tn_any_none();
-  void *a = relay_attrs(op, 2, "axis", axis, "keepdims", tn_any_bool(keep));
-  return a && x ? relay_call(op, a, 1, x) : NULL;
-}
-
-/* 0, 1, ..., n - 1 along an axis of a tensor of `rank` dimensions. */
-static void *count_along(tn_dtype t, int64_t n, int64_t axis, int64_t rank) {
-  int64_t values[4096], dims[MAX_NDIM];
-  if (n > 4096 || rank > MAX_NDIM)
-    return TN_RAISEP(OpNotImplemented, NULL, "an axis of %lld elements", (long long)n);
-  for (int64_t i = 0; i < n; ++i) values[i] = i;
-  for (int64_t i = 0; i < rank; ++i) dims[i] = i == axis ? n : 1;
-  void *e = relay_const_ints(t, values, n);
-  return e ? oc_reshape(e, dims, rank) : NULL;
-}
-
 /* ---- losses ---- */
 
 typedef struct {
@@ -59,7 +33,7 @@ static int loss_terms(oc *c, void *scores, terms *out) {
   if (oc_attr(c, "ignore_index")) {
     TN_GET(ignored,
            oc_binary("equal", target, relay_const_int(t->dtype, oc_int(c, "ignore_index", 0))));
-    target = where(ignored, relay_const_int(t->dtype, 0), target);
+    target = oc_where(ignored, relay_const_int(t->dtype, 0), target);
   }
   void *chosen = chosen_scores(scores, target),
        *k = relay_attrs("take", 1, "axis", tn_any_obj(tir_i32(0)));
@@ -68,7 +42,7 @@ static int loss_terms(oc *c, void *scores, terms *out) {
   if (oc_in(c, 2)) TN_GET(out->weight, relay_call("take", k, 2, oc_in(c, 2), target));
   if (!ignored) return 0;
   TN_GET(out->weight,
-         where(ignored, oc_scalar(c, 0, 0), out->weight ? out->weight : oc_scalar(c, 0, 1)));
+         oc_where(ignored, oc_scalar(c, 0, 0), out->weight ? out->weight : oc_scalar(c, 0, 1)));
   return 0;
 }
 
@@ -83,14 +57,14 @@ static void *loss_of(oc *c, void *scores) {
     /* weights of ignored elements have the shape of the target already */
     return x;
   }
-  if (strcmp(how, "sum") == 0) return reduced("sum", x, NULL, 0, false);
+  if (strcmp(how, "sum") == 0) return oc_reduce("sum", x, NULL, 0, false);
   if (strcmp(how, "mean") != 0) return oc_fail(c, "reduction: %s", how);
-  if (!t.weight) return reduced("mean", x, NULL, 0, false);
+  if (!t.weight) return oc_reduce("mean", x, NULL, 0, false);
   const tn_TensorType *target = oc_type(c, 1);
   void *a = relay_attrs("broadcast_to", 1, "shape", tn_any_obj(target->shape));
   void *weights = a ? relay_call("broadcast_to", a, 1, t.weight) : NULL;
-  return oc_binary("divide", reduced("sum", x, NULL, 0, false),
-                   reduced("sum", weights, NULL, 0, false));
+  return oc_binary("divide", oc_reduce("sum", x, NULL, 0, false),
+                   oc_reduce("sum", weights, NULL, 0, false));
 }
 
 static void *negative_log_likelihood(oc *c) { return loss_of(c, oc_in(c, 0)); }
@@ -112,12 +86,12 @@ static void *triangle(oc *c) {
   if (rank < 2 || !relay_is_static((const tn_Type *)t))
     return oc_fail(c, "expected a static shape of at least two dimensions");
   if (oc_in(c, 1)) TN_TRYP(oc_values(c, 1, "k", &k, 1, &n));
-  void *row = count_along(TN_I64, relay_int_at(t->shape, rank - 2), 0, 2),
-       *column = count_along(TN_I64, relay_int_at(t->shape, rank - 1), 1, 2);
+  void *row = oc_count_along(TN_I64, relay_int_at(t->shape, rank - 2), 0, 2),
+       *column = oc_count_along(TN_I64, relay_int_at(t->shape, rank - 1), 1, 2);
   void *at = row && column ? oc_binary("subtract", column, row) : NULL;
   void *mask =
       at ? oc_binary(upper ? "greater_equal" : "less_equal", at, relay_const_int(TN_I64, k)) : NULL;
-  return where(mask, oc_in(c, 0), relay_const_int(t->dtype, 0));
+  return oc_where(mask, oc_in(c, 0), relay_const_int(t->dtype, 0));
 }
 
 /* 1 at the first greatest element of the axis, 0 elsewhere. */
@@ -134,9 +108,9 @@ static void *hardmax(oc *c) {
     x = oc_reshape(x, flat, 2);
     extent = flat[1], dims = 2, at = 1;
   }
-  void *best = x ? reduced("argmax", x, &at, 1, true) : NULL,
-       *index = count_along(TN_I32, extent, at, dims);
-  void *y = best && index ? cast_to(oc_binary("equal", index, best), t->dtype) : NULL;
+  void *best = x ? oc_reduce("argmax", x, &at, 1, true) : NULL,
+       *index = oc_count_along(TN_I32, extent, at, dims);
+  void *y = best && index ? oc_cast(oc_binary("equal", index, best), t->dtype) : NULL;
   if (!y || c->opset >= 13) return y;
   void *a = relay_attrs("reshape", 1, "newshape", tn_any_obj(t->shape));
   return a ? relay_call("reshape", a, 1, y) : NULL;
@@ -151,9 +125,9 @@ static void *layer_norm(oc *c) {
   if (rank < 1 || rank > MAX_NDIM || axis < 0 || axis >= rank)
     return oc_fail(c, "axis %lld is out of range", (long long)axis);
   for (int64_t i = axis; i < rank; ++i) axes[n++] = i;
-  void *x = oc_in(c, 0), *mean = reduced("mean", x, axes, n, true),
+  void *x = oc_in(c, 0), *mean = oc_reduce("mean", x, axes, n, true),
        *d = mean ? oc_binary("subtract", x, mean) : NULL;
-  void *var = d ? reduced("mean", oc_binary("multiply", d, d), axes, n, true) : NULL;
+  void *var = d ? oc_reduce("mean", oc_binary("multiply", d, d), axes, n, true) : NULL;
   void *inverse =
       var ? oc_unary("rsqrt", oc_binary("add", var, oc_scalar(c, 0, oc_float(c, "epsilon", 1e-5))))
           : NULL;
@@ -167,10 +141,10 @@ static void *log_sum_exp(oc *c) {
   bool keep = oc_int(c, "keepdims", 1) != 0;
   TN_TRYP(oc_axes(c, 1, "axes", axes, MAX_NDIM, &n));
   if (n <= 0 && oc_int(c, "noop_with_empty_axes", 0)) return oc_in(c, 0);
-  void *x = oc_in(c, 0), *top = reduced("max", x, axes, n, true);
+  void *x = oc_in(c, 0), *top = oc_reduce("max", x, axes, n, true);
   void *sum =
-      top ? reduced("sum", oc_unary("exp", oc_binary("subtract", x, top)), axes, n, keep) : NULL;
-  return sum ? oc_binary("add", oc_unary("log", sum), reduced("max", x, axes, n, keep)) : NULL;
+      top ? oc_reduce("sum", oc_unary("exp", oc_binary("subtract", x, top)), axes, n, keep) : NULL;
+  return sum ? oc_binary("add", oc_unary("log", sum), oc_reduce("max", x, axes, n, keep)) : NULL;
 }
 
 /* ---- element by element ---- */
@@ -185,15 +159,15 @@ static void *shrink(oc *c) {
        *zero = relay_const_int(t->dtype, 0);
   double lambd = oc_float(c, "lambd", 0.5);
   void *below =
-      where(oc_binary("less", x, oc_scalar(c, 0, -lambd)), oc_binary("add", x, bias), zero);
-  return where(oc_binary("greater", x, oc_scalar(c, 0, lambd)), oc_binary("subtract", x, bias),
-               below);
+      oc_where(oc_binary("less", x, oc_scalar(c, 0, -lambd)), oc_binary("add", x, bias), zero);
+  return oc_where(oc_binary("greater", x, oc_scalar(c, 0, lambd)), oc_binary("subtract", x, bias),
+                  below);
 }
 
 static void *thresholded(oc *c) {
   void *x = oc_in(c, 0);
-  return where(oc_binary("greater", x, oc_scalar(c, 0, oc_float(c, "alpha", 1))), x,
-               oc_scalar(c, 0, 0));
+  return oc_where(oc_binary("greater", x, oc_scalar(c, 0, oc_float(c, "alpha", 1))), x,
+                  oc_scalar(c, 0, 0));
 }
 
 static void *is_infinite(oc *c) {

@@ -15,7 +15,8 @@
 #include "relay/infer.h"
 #include "relay/transforms/transforms.h"
 
-static const onnx_table *const tables[] = {&onnx_math, &onnx_more, &onnx_nn, &onnx_shape};
+static const onnx_table *const tables[] = {&onnx_math, &onnx_more, &onnx_nn, &onnx_recurrent,
+                                           &onnx_shape};
 
 typedef struct {
   const onnx_model *model;

@@ -29,7 +29,7 @@ TN_API int onnx_import_init(void);
 
 /* ---- for conversions ---- */
 
-enum { OC_MAX_INPUTS = 1024 };
+enum { OC_MAX_INPUTS = 1024, OC_MAX_NDIM = 32 };
 
 /** A node that is being converted. */
 typedef struct {
@@ -50,7 +50,7 @@ typedef struct {
   const onnx_row *rows;
   int n;
 } onnx_table;
-extern const onnx_table onnx_math, onnx_more, onnx_nn, onnx_shape;
+extern const onnx_table onnx_math, onnx_more, onnx_nn, onnx_recurrent, onnx_shape;
 
 /** Input i, or NULL when it is left out; -1 is none. */
 static inline void *oc_in(const oc *c, int i) { return i >= 0 && i < c->nin ? c->in[i] : NULL; }
@@ -82,6 +82,23 @@ static inline void *oc_binary(const char *op, void *a, void *b) {
 /** A scalar of the type of input i. */
 void *oc_scalar(const oc *c, int i, double value);
 void *oc_reshape(void *x, const int64_t *dims, int64_t n);
+/** Back to the extents of a type. */
+void *oc_reshape_like(void *x, const tn_TensorType *t);
 void *oc_transpose(void *x, const int64_t *axes, int64_t n);
+void *oc_cast(void *x, tn_dtype t);
+void *oc_where(void *cond, void *x, void *y);
+/** A reduction by name over n axes, over all when n is not positive. */
+void *oc_reduce(const char *op, void *x, const int64_t *axes, int64_t n, bool keepdims);
+/** Elements begin to before end of an axis. */
+void *oc_part(void *x, int64_t axis, int64_t begin, int64_t end);
+/** Rows of an axis by index, which must be in range. */
+void *oc_take(void *x, void *index, int64_t axis);
+/** New axes of extent 1 before `axis`. */
+void *oc_expand_dims(void *x, int64_t axis, int64_t n);
+void *oc_squeeze(void *x, int64_t axis);
+/** @param parts array of expressions */
+void *oc_concat(tn_arr *parts, int64_t axis);
+/** 0, 1, ..., n - 1 along an axis of a tensor of `rank` dimensions, the others of extent 1. */
+void *oc_count_along(tn_dtype t, int64_t n, int64_t axis, int64_t rank);
 
 #endif /* TN_IMPORT_ONNX_IMPORT_H_ */

@@ -88,19 +88,3 @@ int oc_axes(const oc *c, int i, const char *name, int64_t *out, int64_t cap, int
   for (int64_t k = 0; k < *n; ++k) out[k] = a->ints[k];
   return 0;
 }
-
-void *oc_scalar(const oc *c, int i, double value) {
-  const tn_TensorType *t = oc_type(c, i);
-  return t ? relay_const_float(t->dtype, value) : oc_fail(c, "input %d is no tensor", i);
-}
-
-void *oc_reshape(void *x, const int64_t *dims, int64_t n) {
-  void *a = relay_attrs("reshape", 2, "newshape", tn_any_obj(relay_ints(dims, n)), "allowzero",
-                        tn_any_bool(false));
-  return a ? relay_call("reshape", a, 1, x) : NULL;
-}
-
-void *oc_transpose(void *x, const int64_t *axes, int64_t n) {
-  void *a = relay_attrs("transpose", 1, "axes", tn_any_obj(relay_ints(axes, n)));
-  return a ? relay_call("transpose", a, 1, x) : NULL;
-}
