@@ -112,7 +112,10 @@ static void *mean(oc *c) {
 
 static void *reciprocal(oc *c) { return oc_binary("divide", oc_scalar(c, 0, 1), oc_in(c, 0)); }
 
-static void *round_even(oc *c) { return oc_unary("round", oc_in(c, 0)); }
+static void *round_even(oc *c) {
+  const tn_TensorType *t = oc_type(c, 0);
+  return t ? oc_round_even(oc_in(c, 0), t->dtype) : oc_fail(c, "the input is no tensor");
+}
 
 /* ---- activations ---- */
 
@@ -277,45 +280,93 @@ static void *gemm(oc *c) {
   return bias && y ? oc_binary("add", y, bias) : y;
 }
 
-/* All but the last two axes made one. */
-static void *as_batch(void *x, const tn_TensorType *t) {
-  int64_t dims[3] = {-1, relay_int_at(t->shape, t->shape->len - 2),
-                     relay_int_at(t->shape, t->shape->len - 1)};
-  return oc_reshape(x, dims, 3);
+/* Extents of a product: those of the batch, which broadcast, then rows and columns. */
+typedef struct {
+  int64_t n, dims[MAX_NDIM];
+} extents;
+
+/* -1 where it is not known. */
+static int64_t extent(const tn_TensorType *t, int64_t i) {
+  int64_t v;
+  if (i < 0) return 1;
+  return tir_as_int(tn_arr_obj(t->shape, i), &v) ? v : -1;
 }
 
-static void *batched(oc *c, const tn_TensorType *s, const tn_TensorType *t) {
-  int64_t n = s->shape->len, dims[MAX_NDIM], axes[3] = {0, 2, 1};
-  if (t->shape->len != n)
-    return oc_fail(c, "shapes of %lld and %lld dimensions", (long long)n, (long long)t->shape->len);
-  for (int64_t i = 0; i < n - 2; ++i) {
-    dims[i] = relay_int_at(s->shape, i);
-    if (dims[i] != relay_int_at(t->shape, i))
-      return oc_fail(c, "the batch dimensions of the shapes differ");
+static int broadcast_batch(const oc *c, const tn_TensorType *s, const tn_TensorType *t,
+                           extents *out) {
+  int64_t a = s->shape->len - 2, b = t->shape->len - 2, open = 0;
+  out->n = a > b ? a : b;
+  for (int64_t i = 0; i < out->n; ++i) {
+    int64_t x = extent(s, i - (out->n - a)), y = extent(t, i - (out->n - b));
+    if (x != y && x != 1 && y != 1)
+      return oc_fail(c, "the batch dimensions of the shapes do not broadcast"), -1;
+    out->dims[i] = x == 1 ? y : x;
+    open += out->dims[i] < 0;
   }
-  dims[n - 2] = relay_int_at(s->shape, n - 2);
-  dims[n - 1] = relay_int_at(t->shape, n - 1);
-  void *a = as_batch(oc_in(c, 0), s), *b = oc_transpose(as_batch(oc_in(c, 1), t), axes, 3);
-  void *y = a && b ? relay_call("nn.batch_matmul", NULL, 2, a, b) : NULL;
-  return y ? oc_reshape(y, dims, n) : NULL;
+  if (open > 1) return oc_fail(c, "a shape with several extents that are not known"), -1;
+  return 0;
+}
+
+/* A matrix for each of the batch, all of them along one axis. */
+static void *as_batch(void *x, const tn_TensorType *t, const extents *e) {
+  int64_t rows_ = extent(t, t->shape->len - 2), columns = extent(t, t->shape->len - 1);
+  extents full = *e;
+  bool same = t->shape->len == e->n + 2;
+  full.dims[full.n++] = rows_, full.dims[full.n++] = columns;
+  for (int64_t i = 0; same && i < e->n; ++i) same = extent(t, i) == e->dims[i];
+  if (!same) {
+    void *a = relay_attrs("broadcast_to", 1, "shape", tn_any_obj(relay_ints(full.dims, full.n)));
+    x = a ? relay_call("broadcast_to", a, 1, x) : NULL;
+  }
+  return e->n == 1 ? x : oc_reshape(x, (int64_t[]){-1, rows_, columns}, 3);
 }
 
 /* A matrix on the right is the weight of a dense layer. */
+static void *product(const oc *c, void *a, const tn_TensorType *s, void *b,
+                     const tn_TensorType *t) {
+  int64_t n = s->shape->len, inner = extent(s, n - 1);
+  extents e;
+  void *y;
+  TN_TRYP(broadcast_batch(c, s, t, &e));
+  if (t->shape->len == 2) {
+    if (n > 2) a = oc_reshape(a, (int64_t[]){-1, inner}, 2);
+    y = a ? relay_call("nn.dense", NULL, 2, a, flip(b)) : NULL;
+  } else {
+    a = as_batch(a, s, &e);
+    b = oc_transpose(as_batch(b, t, &e), (int64_t[]){0, 2, 1}, 3);
+    y = a && b ? relay_call("nn.batch_matmul", NULL, 2, a, b) : NULL;
+  }
+  bool flat = t->shape->len == 2 ? n == 2 : e.n == 1;
+  e.dims[e.n++] = extent(s, n - 2), e.dims[e.n++] = extent(t, t->shape->len - 1);
+  return flat ? y : oc_reshape(y, e.dims, e.n);
+}
+
+/* A vector is one row on the left, one column on the right. */
+static const tn_TensorType *as_matrix(const tn_TensorType *t, bool left) {
+  tn_expr *one = tir_i32(1), *n = t->shape->len == 1 ? relay_dim(t, 0) : NULL;
+  if (!n) return t;
+  return relay_tensor_type(left ? tn_arr_of(2, one, n) : tn_arr_of(2, n, one), t->dtype);
+}
+
+void *oc_matmul(const oc *c, void *a, const tn_TensorType *s, void *b, const tn_TensorType *t) {
+  if (!s || !t || s->shape->len < 1 || t->shape->len < 1 || s->shape->len > MAX_NDIM - 2 ||
+      t->shape->len > MAX_NDIM - 2)
+    return oc_fail(c, "expected shapes of at least one dimension");
+  bool row = s->shape->len == 1, column = t->shape->len == 1;
+  if (row) a = oc_expand_dims(a, 0, 1);
+  if (column) b = oc_expand_dims(b, 1, 1);
+  TN_GETP(s, as_matrix(s, true));
+  TN_GETP(t, as_matrix(t, false));
+  int64_t inner = extent(s, s->shape->len - 1), other = extent(t, t->shape->len - 2);
+  if (inner != other || inner < 0)
+    return oc_fail(c, "the inner dimensions of the shapes do not match, or are not known");
+  void *y = product(c, a, s, b, t);
+  if (column) y = oc_squeeze(y, -1);
+  return row ? oc_squeeze(y, column ? -1 : -2) : y;
+}
+
 static void *matmul(oc *c) {
-  const tn_TensorType *s = oc_type(c, 0), *t = oc_type(c, 1);
-  if (!s || !t || s->shape->len < 2 || t->shape->len < 2 || s->shape->len > MAX_NDIM ||
-      !relay_is_static((const tn_Type *)s) || !relay_is_static((const tn_Type *)t))
-    return oc_fail(c, "expected static shapes of at least two dimensions");
-  int64_t n = s->shape->len, inner = relay_int_at(s->shape, n - 1), dims[MAX_NDIM];
-  if (inner != relay_int_at(t->shape, t->shape->len - 2))
-    return oc_fail(c, "the inner dimensions of the shapes do not match");
-  if (t->shape->len > 2) return batched(c, s, t);
-  void *x = oc_in(c, 0);
-  if (n > 2) x = oc_reshape(x, (const int64_t[]){-1, inner}, 2);
-  void *y = x ? relay_call("nn.dense", NULL, 2, x, flip(oc_in(c, 1))) : NULL;
-  for (int64_t i = 0; i < n - 1; ++i) dims[i] = relay_int_at(s->shape, i);
-  dims[n - 1] = relay_int_at(t->shape, 1);
-  return y && n > 2 ? oc_reshape(y, dims, n) : y;
+  return oc_matmul(c, oc_in(c, 0), oc_type(c, 0), oc_in(c, 1), oc_type(c, 1));
 }
 
 static const onnx_row rows[] = {
@@ -396,4 +447,4 @@ static const onnx_row rows[] = {
     {"Gemm", gemm, 2, 3},
     {"MatMul", matmul, 2, 2},
 };
-const onnx_table onnx_math = {rows, TN_COUNT(rows)};
+const onnx_table onnx_math = {rows, TN_COUNT(rows), ""};

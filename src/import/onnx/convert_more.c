@@ -229,4 +229,4 @@ static const onnx_row rows[] = {
     {"BitShift", shift, 2, 2},
     {"GatherND", gather_nd, 2, 2},
 };
-const onnx_table onnx_more = {rows, TN_COUNT(rows)};
+const onnx_table onnx_more = {rows, TN_COUNT(rows), ""};

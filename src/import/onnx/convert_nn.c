@@ -72,8 +72,8 @@ static void *add_bias(void *y, void *bias, int axis) {
   return a ? relay_call("nn.bias_add", a, 2, y, bias) : NULL;
 }
 
-static void *conv(oc *c) {
-  const tn_TensorType *weight = oc_type(c, 1);
+void *oc_conv(const oc *c, void *x, void *kernel, int weight_input, void *bias) {
+  const tn_TensorType *weight = oc_type(c, weight_input);
   window w;
   char name[24];
   if (!weight || weight->shape->len != oc_rank(c, 0))
@@ -86,8 +86,10 @@ static void *conv(oc *c) {
       relay_attrs(name, 6, "strides", list(w.strides, w.n), "padding", list(w.pads, 2 * w.n),
                   "dilation", list(w.dilations, w.n), "groups", tn_any_int(groups), "channels",
                   tn_any_obj(tir_i32((int32_t)channels)), "kernel_size", list(w.kernel, w.n));
-  return add_bias(a ? relay_call(name, a, 2, oc_in(c, 0), oc_in(c, 1)) : NULL, oc_in(c, 2), 1);
+  return add_bias(a ? relay_call(name, a, 2, x, kernel) : NULL, bias, 1);
 }
+
+static void *conv(oc *c) { return oc_conv(c, oc_in(c, 0), oc_in(c, 1), 1, oc_in(c, 2)); }
 
 /* Given an output shape, the paddings (or the zeros added at the end) follow from it; half of what
    is cut off goes to each side. */
@@ -230,4 +232,4 @@ static const onnx_row rows[] = {
     {"Dropout", dropout, 1, 3},
     {"Flatten", flatten, 1, 1},
 };
-const onnx_table onnx_nn = {rows, TN_COUNT(rows)};
+const onnx_table onnx_nn = {rows, TN_COUNT(rows), ""};

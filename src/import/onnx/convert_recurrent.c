@@ -380,4 +380,4 @@ static const onnx_row rows[] = {
     {"GRU", gru, 3, 6},
     {"LSTM", lstm, 3, 8},
 };
-const onnx_table onnx_recurrent = {rows, TN_COUNT(rows)};
+const onnx_table onnx_recurrent = {rows, TN_COUNT(rows), ""};

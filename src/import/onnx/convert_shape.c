@@ -304,4 +304,4 @@ static const onnx_row rows[] = {
     {"TopK", top_k, 1, 2},
     {"OneHot", one_hot, 3, 3},
 };
-const onnx_table onnx_shape = {rows, TN_COUNT(rows)};
+const onnx_table onnx_shape = {rows, TN_COUNT(rows), ""};

@@ -15,8 +15,8 @@
 #include "relay/infer.h"
 #include "relay/transforms/transforms.h"
 
-static const onnx_table *const tables[] = {&onnx_math, &onnx_more, &onnx_nn, &onnx_recurrent,
-                                           &onnx_shape};
+static const onnx_table *const tables[] = {
+    &onnx_math, &onnx_more, &onnx_nn, &onnx_quant, &onnx_recurrent, &onnx_shape, &onnx_microsoft};
 
 typedef struct {
   const onnx_model *model;
@@ -30,11 +30,12 @@ typedef struct {
 } importer;
 
 static const onnx_row *find_row(const onnx_node *n) {
-  const char *domain = n->domain ? n->domain : "";
-  if (!n->op_type || (*domain && strcmp(domain, "ai.onnx") != 0)) return NULL;
+  const char *domain = n->domain && strcmp(n->domain, "ai.onnx") != 0 ? n->domain : "";
+  if (!n->op_type) return NULL;
   for (int t = 0; t < TN_COUNT(tables); ++t)
     for (int i = 0; i < tables[t]->n; ++i)
-      if (strcmp(tables[t]->rows[i].op, n->op_type) == 0) return &tables[t]->rows[i];
+      if (strcmp(tables[t]->domain, domain) == 0 && strcmp(tables[t]->rows[i].op, n->op_type) == 0)
+        return &tables[t]->rows[i];
   return NULL;
 }
 

@@ -49,8 +49,10 @@ typedef struct {
 typedef struct {
   const onnx_row *rows;
   int n;
+  const char *domain; /* "" is ai.onnx */
 } onnx_table;
-extern const onnx_table onnx_math, onnx_more, onnx_nn, onnx_recurrent, onnx_shape;
+extern const onnx_table onnx_math, onnx_microsoft, onnx_more, onnx_nn, onnx_quant, onnx_recurrent,
+    onnx_shape;
 
 /** Input i, or NULL when it is left out; -1 is none. */
 static inline void *oc_in(const oc *c, int i) { return i >= 0 && i < c->nin ? c->in[i] : NULL; }
@@ -86,6 +88,8 @@ void *oc_reshape(void *x, const int64_t *dims, int64_t n);
 void *oc_reshape_like(void *x, const tn_TensorType *t);
 void *oc_transpose(void *x, const int64_t *axes, int64_t n);
 void *oc_cast(void *x, tn_dtype t);
+/** Rounded, halves to the even number. @param t type of x */
+void *oc_round_even(void *x, tn_dtype t);
 void *oc_where(void *cond, void *x, void *y);
 /** A reduction by name over n axes, over all when n is not positive. */
 void *oc_reduce(const char *op, void *x, const int64_t *axes, int64_t n, bool keepdims);
@@ -98,6 +102,12 @@ void *oc_expand_dims(void *x, int64_t axis, int64_t n);
 void *oc_squeeze(void *x, int64_t axis);
 /** @param parts array of expressions */
 void *oc_concat(tn_arr *parts, int64_t axis);
+/** The convolution that the node's attributes tell of, of expressions that stand for its inputs.
+ *  @param weight_input the input that has the weight's shape @param bias may be NULL */
+void *oc_conv(const oc *c, void *x, void *weight, int weight_input, void *bias);
+/** The matrix product as numpy has it: vectors, and batches that broadcast.
+ *  @param s, t types with the shapes of a and b */
+void *oc_matmul(const oc *c, void *a, const tn_TensorType *s, void *b, const tn_TensorType *t);
 /** 0, 1, ..., n - 1 along an axis of a tensor of `rank` dimensions, the others of extent 1. */
 void *oc_count_along(tn_dtype t, int64_t n, int64_t axis, int64_t rank);
 

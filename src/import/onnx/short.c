@@ -81,3 +81,11 @@ void *oc_count_along(tn_dtype t, int64_t n, int64_t axis, int64_t rank) {
                         tn_any_obj(step), "dtype", tn_any_dtype(t));
   return a ? oc_reshape(relay_call("arange", a, 3, from, to, step), dims, rank) : NULL;
 }
+
+/* Relay rounds halves away from zero; half of the number, rounded, is half of the even one. */
+void *oc_round_even(void *x, tn_dtype t) {
+  void *half = relay_const_float(t, 0.5), *two = relay_const_float(t, 2);
+  void *rest = oc_unary("abs", oc_binary("subtract", x, oc_unary("trunc", x)));
+  void *even = oc_binary("multiply", oc_unary("round", oc_binary("multiply", x, half)), two);
+  return oc_where(oc_binary("equal", rest, half), even, oc_unary("round", x));
+}
