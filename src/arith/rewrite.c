@@ -53,7 +53,8 @@ static bool folds(const tn_BinaryOp *e, const tn_expr *b) {
 /* A quotient or remainder of which bounds or modular sets leave one value. */
 static tn_expr *one_value(tn_mut *m, tn_expr *e) {
   uint32_t t = e->hdr.type_index;
-  if (!arith_is_index(e->dtype) || t < TN_TI_Div || t > TN_TI_FloorMod) return e;
+  if (!arith_is_index(e->dtype) || e->dtype.lanes != 1) return e;
+  if (t < TN_TI_Div || t > TN_TI_FloorMod) return e;
   arith_bound b = arith_const_bound(rw_analyzer(m), e);
   if (b.min == b.max) return tir_int(e->dtype, b.min);
   return e;

@@ -10,7 +10,8 @@
 #include "object/functions.h"
 
 /* In this order: the first that applies. */
-static const kernel_class classes[] = {kernel_elementwise, kernel_tile, kernel_rows, kernel_plain};
+static const kernel_class classes[] = {kernel_elementwise, kernel_gemm, kernel_tile, kernel_rows,
+                                       kernel_plain};
 
 static int schedule_stage(tn_TirSchedule *s, tn_BlockRV *rv, const kernel_machine *m) {
   TN_SCOPE(scope);

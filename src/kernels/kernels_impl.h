@@ -36,6 +36,7 @@ static inline tn_LoopRV *kernel_loop(const kernel_stage *st, int i) {
 
 /* A class: schedules the stage. @return 1 done, 0 it is not for this class, -1 error */
 typedef int (*kernel_class)(kernel_stage *st);
+int kernel_gemm(kernel_stage *st);
 int kernel_elementwise(kernel_stage *st);
 int kernel_tile(kernel_stage *st);
 int kernel_rows(kernel_stage *st);
@@ -46,6 +47,9 @@ int kernel_inline_stages(tn_TirSchedule *s, const kernel_machine *m);
 
 /* The stage of a block. @return 1, 0 when it is none that can be scheduled, -1 error */
 int kernel_stage_of(kernel_stage *st, tn_TirSchedule *s, tn_BlockRV *rv, const kernel_machine *m);
+
+/* Does an expression, or a list of them, depend on an axis? */
+bool kernel_uses(const void *e, const kernel_axis *a);
 
 /* Splits a loop in two, the inner of `factor` iterations. */
 int kernel_split(kernel_stage *st, tn_LoopRV *loop, int64_t factor, tn_LoopRV **outer,

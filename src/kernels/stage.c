@@ -22,7 +22,7 @@ static int is_var(void *ctx, tn_obj *node) {
   return s->found;
 }
 
-static bool uses(const void *e, const kernel_axis *a) {
+bool kernel_uses(const void *e, const kernel_axis *a) {
   var_search s = {a, false};
   (void)tn_post_order(e, is_var, &s);
   return s.found;
@@ -42,11 +42,11 @@ static int look_at_read(kernel_stage *st, const tn_BufferLoad *load) {
   ++st->nreads;
   for (int i = 0; i < st->naxes; ++i) {
     kernel_axis *a = &st->axis[i];
-    if (!uses(load->indices, a)) continue;
+    if (!kernel_uses(load->indices, a)) continue;
     ++a->reads;
     int64_t last = load->indices->len - 1;
     bool ok = true;
-    for (int64_t k = 0; k < last; ++k) ok = ok && !uses(load->indices->items[k].v.obj, a);
+    for (int64_t k = 0; k < last; ++k) ok = ok && !kernel_uses(load->indices->items[k].v.obj, a);
     if (ok) TN_TRY(has_factor_one((tn_expr *)load->indices->items[last].v.obj, a, &ok));
     a->contiguous = a->contiguous && ok;
   }
@@ -81,6 +81,17 @@ static int set_axes(kernel_stage *st) {
   return 1;
 }
 
+/* Are the loops as they came? Those of a stage that was scheduled with another are not. */
+static int has_plain_loops(const kernel_stage *st, bool *yes) {
+  *yes = true;
+  for (int64_t i = 0; i < st->loops->len && *yes; ++i) {
+    const tn_For *f;
+    TN_GET(f, (const tn_For *)sch_get(st->sch, tn_arr_obj(st->loops, i)));
+    *yes = f->kind == TIR_FOR_SERIAL;
+  }
+  return 0;
+}
+
 int kernel_stage_of(kernel_stage *st, tn_TirSchedule *s, tn_BlockRV *rv, const kernel_machine *m) {
   *st = (kernel_stage){.sch = s, .rv = rv, .machine = m, .lanes = 1};
   TN_GET(st->block, (const tn_Block *)sch_get(s, (tn_obj *)rv));
@@ -88,7 +99,9 @@ int kernel_stage_of(kernel_stage *st, tn_TirSchedule *s, tn_BlockRV *rv, const k
   int64_t n = st->block->iter_vars->len;
   if (!store || n == 0 || n > KERNEL_MAX_AXES) return 0;
   TN_GET(st->loops, sch_get_loops(s, rv));
-  if (st->loops->len != n) return 0;
+  bool plain;
+  TN_TRY(has_plain_loops(st, &plain));
+  if (st->loops->len != n || !plain) return 0;
   int bits = store->buffer->dtype.bits;
   if (m->vector_bytes && bits >= 8 && store->buffer->dtype.lanes == 1)
     st->lanes = m->vector_bytes * 8 / bits;

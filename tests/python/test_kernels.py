@@ -46,9 +46,73 @@ def test_matmul(shape, vector_bytes):
     check(*matmul(*shape), vector_bytes=vector_bytes)
 
 
+def product(m, n, k, batch=None, transposed=False, scaled=True):
+    """D = A B (or A times B transposed), perhaps a list of them, and what follows."""
+    lead = (batch,) if batch else ()
+    a = te.placeholder((*lead, m, k), name="A")
+    b = te.placeholder((*lead, n, k) if transposed else (*lead, k, n), name="B")
+    r = te.reduce_axis((0, k), name="k")
+
+    def element(*at):
+        *outer, i, j = at
+        return te.sum(a[(*outer, i, r)] * b[(*outer, j, r) if transposed else (*outer, r, j)], r)
+
+    c = te.compute((*lead, m, n), element, name="C")
+    d = te.compute(c.shape, lambda *at: c(*at) * 0.5 + 1.0, name="D") if scaled else c
+    factor, shift = (0.5, 1) if scaled else (1, 0)
+
+    def reference(x, y):
+        return [x @ (y.swapaxes(-1, -2) if transposed else y) * factor + shift]
+
+    return [a, b], [d], reference
+
+
+@pytest.mark.parametrize("vector_bytes", [64, 32])
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize(
+    "shape", [(33, 64, 20), (29, 41, 7), (5, 100, 64), (14, 16, 3), (1, 65, 8)]
+)
+def test_products_of_any_size(shape, transposed, vector_bytes):
+    check(*product(*shape, transposed=transposed), vector_bytes=vector_bytes)
+    check(*product(*shape, batch=3, transposed=transposed, scaled=False), vector_bytes=vector_bytes)
+
+
+def packed_product(m, n, k, panel):
+    panels = -(-n // panel)
+    a, w = te.placeholder((m, k), name="A"), te.placeholder((panels, k, panel), name="W")
+    bias = te.placeholder((n,), name="bias")
+    r = te.reduce_axis((0, k), name="k")
+    c = te.compute(
+        (m, panels * panel),
+        lambda i, j: te.sum(a[i, r] * w[j // panel, r, j % panel], axis=r),
+        name="C",
+    )
+    d = te.compute((m, n), lambda i, j: c[i, j] + bias[j], name="D")
+
+    def reference(x, y, z):
+        dense = y.transpose(0, 2, 1).reshape(panels * panel, k)[:n]
+        return [x @ dense.T + z]
+
+    return [a, w, bias], [d], reference
+
+
+@pytest.mark.parametrize("shape", [(1, 100, 16), (2, 32, 5), (27, 70, 12), (100, 64, 40)])
+@pytest.mark.parametrize("panel", [32, 64])
+def test_a_right_side_in_panels_is_read_as_it_lies(shape, panel):
+    text = check(*packed_product(*shape, panel))
+    assert "W_reindex" not in text  # not packed again
+    assert text.count('scope="local"') == 1  # the tile; what follows is done on it
+
+
+def test_a_transposed_right_side_is_packed_panel_by_panel():
+    text = check(*product(64, 64, 64, transposed=True))
+    assert "B_reindex = T.alloc_buffer((2, 64, 32))" in text
+    assert "B_reindex = T.alloc_buffer" not in check(*product(2, 64, 64, transposed=True))
+
+
 def test_matmul_keeps_a_tile_in_registers():
     text = check(*matmul(64, 64, 64))
-    assert "T.parallel(" in text and "T.unroll(8)" in text and "T.vectorized(16)" in text
+    assert "T.parallel(" in text and "T.unroll(13)" in text and "T.vectorized(16)" in text
     narrow = check(*matmul(64, 64, 64), vector_bytes=32)
     assert "T.vectorized(8)" in narrow
 

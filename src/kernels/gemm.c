@@ -1,0 +1,291 @@
+/* Matrix products: a tile of the result stays in registers while k runs, the right side is read in
+   panels of whole vectors, and what follows the product is done on the tile before it is stored.
+
+     for panel j (parallel):  [pack B's panel]
+       for rows i: init tile;  for k: for r in unrolled: for v in vectorized: D[r, v] += A[r, k] *
+   B[k, v] C[tile] = epilogue(D[tile])
+
+   Which tile: rows * vectors + vectors + 1 registers, of which one is left to the code generator
+   where there are many; the rows of a block are balanced, so that the last one is not short. */
+#include "kernels/gemm.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/scope.h"
+#include "ir/expr.h"
+#include "object/functions.h"
+#include "tir/schedule/blocks.h"
+#include "tir/schedule/layout.h"
+
+enum {
+  UNROLL_K = 4,            /* steps of k in a row: more did not help */
+  ROWS_WORTH_PACKING = 4,  /* rows that share a packed panel, where it must be transposed */
+  ROWS_WORTH_COPYING = 32, /* the same where it would only become denser */
+  LONG_ROW = 2048          /* bytes from which rows of B lie on pages of their own */
+};
+
+/* ---- the tile ---- */
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+static void choose_tile(gemm *g) {
+  const kernel_machine *m = g->st->machine;
+  int registers = m->vector_registers > 16 ? m->vector_registers - 1 : m->vector_registers;
+  int64_t wide = g->m == 1 ? 8 : g->m < 4 ? 4 : 2; /* eight sums hide the latency of one */
+  int64_t columns = g->panel ? g->panel : g->n;
+  while (wide > 1 && columns < wide * g->st->lanes) wide /= 2;
+  while (g->panel && wide > 1 && g->panel % (wide * g->st->lanes) != 0) wide /= 2;
+  int64_t most = (registers - 1 - wide) / wide;
+  g->tile.vectors = wide;
+  g->tile.rows = ceil_div(g->m, ceil_div(g->m, most));
+}
+
+static int64_t tile_columns(const gemm *g) { return g->tile.vectors * g->st->lanes; }
+
+/* ---- packing ---- */
+
+static bool must_pad(const gemm *g) { return !g->panel && g->n % g->st->lanes != 0; }
+
+static bool should_pack(const gemm *g) {
+  if (g->panel) return false;
+  if (!g->along || must_pad(g)) return true;
+  int64_t bytes = g->n * (g->b->dtype.bits / 8);
+  return g->m >= ROWS_WORTH_COPYING && bytes > LONG_ROW;
+}
+
+/* Is the product worth what it takes? Few rows do not pay for a transposed copy. */
+static bool is_worth_it(const gemm *g) {
+  if (g->st->lanes < 4 || g->n < g->st->lanes) return false;
+  if (g->panel && g->panel % g->st->lanes != 0) return false;
+  return !should_pack(g) || g->m >= ROWS_WORTH_PACKING;
+}
+
+/* The indices of a panel for those of reindex: (..., j, k) -> (..., j // n, k, j % n). */
+static tn_IndexMap *panel_map(const gemm *g, int64_t axes) {
+  TN_VEC(from);
+  TN_VEC(to);
+  tn_expr *n;
+  TN_GETP(n, tir_i32((int32_t)tile_columns(g)));
+  for (int64_t i = 0; i < axes; ++i) {
+    tn_Var *v;
+    TN_GETP(v, tir_var("i", TN_I32));
+    TN_TRYP(tn_vec_push_obj(&from, v));
+  }
+  tn_expr *j = (tn_expr *)from.items[axes - 2].v.obj, *k = (tn_expr *)from.items[axes - 1].v.obj;
+  for (int64_t i = 0; i < axes - 2; ++i) TN_TRYP(tn_vec_push(&to, from.items[i]));
+  TN_TRYP(tn_vec_push_obj(&to, tir_floordiv(j, n)));
+  TN_TRYP(tn_vec_push_obj(&to, k));
+  TN_TRYP(tn_vec_push_obj(&to, tir_floormod(j, n)));
+  return TN_NEW(IndexMap, .initial_indices = tn_arr_from(&from), .final_indices = tn_arr_from(&to));
+}
+
+/* Number of the operand among what the block reads. */
+static int read_number(const gemm *g, int64_t *index) {
+  const tn_arr *reads = g->st->block->reads;
+  for (*index = 0; *index < reads->len; ++*index)
+    if (((const tn_BufferRegion *)tn_arr_obj(reads, *index))->buffer == g->b) return 0;
+  return TN_RAISE(InternalError, NULL, "gemm: an operand is not among the reads of its block");
+}
+
+/* Columns and their operand become whole panels; what is padded falls away in the epilogue.
+   @return 1, 0 when the step does not know the product, -1 */
+static int pad(const gemm *g) {
+  const kernel_stage *st = g->st;
+  TN_VEC(factors);
+  for (int i = 0; i < st->naxes; ++i)
+    TN_TRY(tn_vec_push_obj(&factors, tir_i32(i == g->column ? (int32_t)tile_columns(g) : 1)));
+  if (sch_pad_einsum(st->sch, st->rv, tn_arr_from(&factors)) == 0) return 1;
+  if (strcmp(tn_error_class(), "ScheduleError") != 0) return -1;
+  tn_error_clear();
+  return 0;
+}
+
+/* The operand becomes a buffer of panels, filled by the block that is returned. */
+static tn_BlockRV *packed(const gemm *g, int64_t index) {
+  tn_TirSchedule *s = g->st->sch;
+  tn_BlockRV *pack, *rv = g->st->rv;
+  tn_IndexMap *map;
+  tn_arr *padding;
+  const tn_Block *block;
+  TN_GETP(pack, sch_reindex(s, rv, index, false));
+  TN_GETP(block, (const tn_Block *)sch_get(s, (tn_obj *)rv));
+  const tn_BufferRegion *now = (const tn_BufferRegion *)tn_arr_obj(block->reads, index);
+  TN_GETP(map, panel_map(g, now->buffer->shape->len));
+  TN_TRYP(sch_transform_layout(s, (sch_which){rv, index, false}, map, NULL, false));
+  if (!must_pad(g)) return pack;
+  TN_GETP(padding, sch_get_neighbours(s, pack, true));
+  for (int64_t i = 0; i < padding->len; ++i)
+    TN_TRYP(sch_compute_inline(s, (tn_BlockRV *)tn_arr_obj(padding, i)));
+  return pack;
+}
+
+/* ---- the epilogue ---- */
+
+/* Does a block compute its values from those of the product, one from one? */
+static bool follows(const gemm *g, const tn_Block *b, const tn_Buffer *product) {
+  const tn_BufferStore *store = TN_AS(BufferStore, b->body);
+  if (!store || b->init || b->iter_vars->len != g->st->nspatial) return false;
+  for (int64_t r = 0; r < b->reads->len; ++r) {
+    const tn_BufferRegion *region = (const tn_BufferRegion *)tn_arr_obj(b->reads, r);
+    if (region->buffer != product) continue;
+    for (int64_t i = 0; i < region->region->len; ++i) {
+      const tn_Range *range = (const tn_Range *)tn_arr_obj(region->region, i);
+      const tn_IterVar *iter = (const tn_IterVar *)tn_arr_obj(b->iter_vars, i);
+      if ((const tn_obj *)range->min != (const tn_obj *)iter->var) return false;
+    }
+  }
+  return true;
+}
+
+/* The one stage that reads the product and can be computed on a tile; else a copy of it. */
+static tn_BlockRV *epilogue(const gemm *g) {
+  tn_TirSchedule *s = g->st->sch;
+  const tn_Block *block, *reader;
+  tn_arr *readers;
+  TN_GETP(block, (const tn_Block *)sch_get(s, (tn_obj *)g->st->rv));
+  const tn_Buffer *product = ((const tn_BufferRegion *)tn_arr_obj(block->writes, 0))->buffer;
+  TN_GETP(readers, sch_get_neighbours(s, g->st->rv, false));
+  if (readers->len == 1) {
+    TN_GETP(reader, (const tn_Block *)sch_get(s, tn_arr_obj(readers, 0)));
+    if (follows(g, reader, product)) {
+      TN_TRYP(sch_set_scope(s, g->st->rv, 0, "local"));
+      return (tn_BlockRV *)tn_arr_obj(readers, 0);
+    }
+  }
+  return sch_cache_write(s, g->st->rv, 0, "local", tn_arr_of(0));
+}
+
+/* Columns of what is stored: less than those of the product where these were padded. */
+static int64_t stored_columns(const gemm *g, const tn_BlockRV *last) {
+  const tn_Block *b = (const tn_Block *)sch_get(g->st->sch, (const tn_obj *)last);
+  int64_t n = -1;
+  if (!b) return -1;
+  const tn_IterVar *iter = (const tn_IterVar *)tn_arr_obj(b->iter_vars, b->iter_vars->len - 1);
+  (void)tir_as_int((const tn_obj *)iter->dom->extent, &n);
+  return n;
+}
+
+/* ---- loops ---- */
+
+typedef struct {
+  tn_LoopRV *outer[KERNEL_MAX_AXES + 1]; /* made parallel; the last one runs over panels */
+  int nouter;
+  tn_LoopRV *blocks, *rows; /* NULL: there is no row axis */
+  tn_LoopRV *k, *k_inner;   /* k_inner is NULL where k is not unrolled */
+  tn_LoopRV *vectors, *lanes;
+} nest;
+
+static int split_loops(const gemm *g, nest *n) {
+  kernel_stage *st = g->st;
+  tn_LoopRV *rest;
+  TN_GET(st->loops, sch_get_loops(st->sch, st->rv));
+  for (int i = 0; i < g->column; ++i)
+    if (i != g->row) n->outer[n->nouter++] = kernel_loop(st, i);
+  TN_TRY(kernel_split(st, kernel_loop(st, g->column), st->lanes, &rest, &n->lanes));
+  TN_TRY(kernel_split(st, rest, g->tile.vectors, &n->outer[n->nouter++], &n->vectors));
+  if (g->row >= 0)
+    TN_TRY(kernel_split(st, kernel_loop(st, g->row), g->tile.rows, &n->blocks, &n->rows));
+  n->k = kernel_loop(st, st->nspatial);
+  if (g->k > UNROLL_K && g->k % UNROLL_K == 0)
+    TN_TRY(kernel_split(st, n->k, UNROLL_K, &n->k, &n->k_inner));
+  return 0;
+}
+
+static int order_loops(const gemm *g, const nest *n) {
+  tn_LoopRV *order[KERNEL_MAX_AXES + 8];
+  int c = 0;
+  for (int i = 0; i < n->nouter; ++i) order[c++] = n->outer[i];
+  if (n->blocks) order[c++] = n->blocks;
+  order[c++] = n->k;
+  if (n->k_inner) order[c++] = n->k_inner;
+  if (n->rows) order[c++] = n->rows;
+  order[c++] = n->vectors;
+  order[c++] = n->lanes;
+  return kernel_reorder(g->st, order, c);
+}
+
+static int unroll(const gemm *g, tn_LoopRV *loop) {
+  return loop ? sch_set_kind(g->st->sch, loop, TIR_FOR_UNROLLED, NULL) : 0;
+}
+
+static int hint_partition(const gemm *g, tn_LoopRV *loop) {
+  return sch_annotate(g->st->sch, (tn_obj *)loop, "pragma_loop_partition_hint", tn_any_int(1));
+}
+
+/* The last loop of a block in vectors, those around it up to the tile unrolled. */
+static int vectorize_tile(const gemm *g, tn_BlockRV *rv, bool has_rows) {
+  tn_arr *loops;
+  tn_LoopRV *vectors, *lanes;
+  TN_GET(loops, sch_get_loops(g->st->sch, rv));
+  int64_t last = loops->len - 1;
+  TN_TRY(kernel_split(g->st, (tn_LoopRV *)tn_arr_obj(loops, last), g->st->lanes, &vectors, &lanes));
+  TN_TRY(sch_set_kind(g->st->sch, lanes, TIR_FOR_VECTORIZED, NULL));
+  TN_TRY(unroll(g, vectors));
+  int64_t row = last - (g->column - g->row);
+  return has_rows ? unroll(g, (tn_LoopRV *)tn_arr_obj(loops, row)) : 0;
+}
+
+/* A panel is filled in the order in which it lies, whole vectors at a time. */
+static int schedule_pack(const gemm *g, tn_BlockRV *pack, const nest *n) {
+  tn_arr *loops;
+  tn_LoopRV *vectors, *lanes;
+  TN_TRY(sch_compute_at(g->st->sch, pack, n->outer[n->nouter - 1], true, -1));
+  TN_GET(loops, sch_get_loops(g->st->sch, pack));
+  tn_LoopRV *j = (tn_LoopRV *)tn_arr_obj(loops, loops->len - 2),
+            *k = (tn_LoopRV *)tn_arr_obj(loops, loops->len - 1);
+  tn_LoopRV *order[] = {k, j};
+  TN_TRY(kernel_reorder(g->st, order, 2));
+  TN_TRY(kernel_split(g->st, j, g->st->lanes, &vectors, &lanes));
+  TN_TRY(unroll(g, vectors));
+  return sch_set_kind(g->st->sch, lanes, TIR_FOR_VECTORIZED, NULL);
+}
+
+/* Panels, and what is around them, in parallel. A last panel that is not full is a loop of its own,
+   without the conditions in the others; for that the loop over panels must be one by itself. */
+static int parallel_panels(const gemm *g, const nest *n, bool ragged) {
+  int64_t around = 1;
+  int count = n->nouter;
+  for (int i = 0; i < g->column; ++i)
+    if (i != g->row) around *= g->st->axis[i].extent;
+  if (ragged && (around == 1 || around >= g->st->machine->threads)) {
+    TN_TRY(hint_partition(g, n->outer[n->nouter - 1]));
+    if (around > 1) --count;
+  }
+  return kernel_parallel(g->st, n->outer, count);
+}
+
+static int finish_loops(const gemm *g, const nest *n, tn_BlockRV *last) {
+  tn_LoopRV *around = n->blocks ? n->blocks : n->outer[n->nouter - 1];
+  tn_BlockRV *init;
+  TN_TRY(sch_reverse_compute_at(g->st->sch, last, around, true, -1));
+  TN_TRY(vectorize_tile(g, last, n->rows != NULL));
+  if (n->blocks && g->m % g->tile.rows != 0) TN_TRY(hint_partition(g, n->blocks));
+  TN_TRY(unroll(g, n->rows));
+  TN_TRY(unroll(g, n->vectors));
+  TN_TRY(unroll(g, n->k_inner));
+  TN_TRY(sch_set_kind(g->st->sch, n->lanes, TIR_FOR_VECTORIZED, NULL));
+  TN_TRY(parallel_panels(g, n, stored_columns(g, last) % tile_columns(g) != 0));
+  TN_GET(init, sch_decompose_reduction(g->st->sch, g->st->rv, n->k));
+  return 0;
+}
+
+int kernel_gemm(kernel_stage *st) {
+  gemm g;
+  nest n = {.nouter = 0};
+  tn_BlockRV *pack = NULL, *last;
+  int64_t index;
+  int r = gemm_match(&g, st);
+  if (r <= 0) return r;
+  choose_tile(&g);
+  if (!is_worth_it(&g)) return 0;
+  TN_TRY(read_number(&g, &index));
+  if (must_pad(&g) && (r = pad(&g)) <= 0) return r;
+  if (should_pack(&g)) TN_GET(pack, packed(&g, index));
+  TN_GET(last, epilogue(&g));
+  TN_TRY(split_loops(&g, &n));
+  TN_TRY(order_loops(&g, &n));
+  if (pack) TN_TRY(schedule_pack(&g, pack, &n));
+  TN_TRY(finish_loops(&g, &n, last));
+  return 1;
+}

@@ -1,0 +1,27 @@
+/* Matrix products as the kernel classes see them, and the tile that is kept in registers. */
+#ifndef TN_KERNELS_GEMM_H_
+#define TN_KERNELS_GEMM_H_
+
+#include "kernels/kernels_impl.h"
+
+/* Rows and columns of the result that are computed at a time, in registers. */
+typedef struct {
+  int64_t rows;    /* values of the row axis; 1 where there is none */
+  int64_t vectors; /* vector registers along the column axis */
+} gemm_tile;
+
+/* C[batch..., i, j] (+)= A[..., i, k] * B[..., k, j], in any order of B's indices. */
+typedef struct {
+  kernel_stage *st;
+  int row, column;    /* numbers of the axes; row is -1 where there is none */
+  int64_t m, n, k;    /* extents of row, column and reduction axis */
+  const tn_Buffer *b; /* the operand that has the column axis */
+  int64_t panel; /* columns of a panel where b is stored in panels [n / panel][k][panel]; else 0 */
+  bool along;    /* b is contiguous along the columns */
+  gemm_tile tile;
+} gemm;
+
+/* Looks for a matrix product. @return 1 found, 0 it is none, -1 error */
+int gemm_match(gemm *g, kernel_stage *st);
+
+#endif /* TN_KERNELS_GEMM_H_ */
