@@ -7,6 +7,7 @@ import subprocess
 import numpy as np
 import pytest
 import tenon
+from tenon import te
 from tenon.contrib import cc
 from tenon.script import from_source
 from tenon.target.codegen import llvm_version_major
@@ -169,3 +170,20 @@ def test_code_for_another_processor_is_not_run():
         built["kernel"]
     with pytest.raises(tenon.TVMError, match="llvm"):
         tenon.build(mod, target="llvm -mtriple=nowhere-linux-gnu")
+
+
+def test_native_is_this_machine():
+    assert builds_for("llvm -mcpu=native").get_source("asm") == builds_for("llvm").get_source("asm")
+
+
+def test_an_unknown_processor_is_an_error_that_says_what_is_near():
+    with pytest.raises(ValueError, match="-mcpu=haswel: no such processor .* did you mean haswell"):
+        builds_for("llvm -mtriple=x86_64-linux-gnu -mcpu=haswel")
+    with pytest.raises(ValueError, match="no such processor for riscv64"):
+        builds_for("llvm -mtriple=riscv64-unknown-elf -mcpu=sifive-x")
+
+
+def builds_for(target):
+    a = te.placeholder((64,), name="A")
+    b = te.compute((64,), lambda i: a[i] + 1.0, name="B")
+    return tenon.build(te.create_prim_func([a, b]), target=target)

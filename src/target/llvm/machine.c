@@ -56,6 +56,7 @@ LLVMTargetMachineRef cg_machine(const tn_target *t) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, initialize);
   const char *triple = target_str(t, "mtriple", NULL), *cpu = target_str(t, "mcpu", NULL);
+  if (cpu && strcmp(cpu, "native") == 0) cpu = NULL;
   tn_str *features, *host_triple, *host_cpu;
   char *message = NULL;
   LLVMTargetRef target;
@@ -66,6 +67,7 @@ LLVMTargetMachineRef cg_machine(const tn_target *t) {
     cpu = tn_cstr(host_cpu);
     if (features->len == 0) TN_GETP(features, take_message(LLVMGetHostCPUFeatures()));
   }
+  else if (cpu) TN_TRYP(cg_check_processor(triple ? triple : tn_cstr(host_triple), cpu));
   if (!triple) triple = tn_cstr(host_triple);
   if (LLVMGetTargetFromTriple(triple, &target, &message)) return cg_raise(triple, message), NULL;
   LLVMTargetMachineRef machine =
