@@ -35,6 +35,7 @@ def model(op, inputs, outputs=1, constants=(), opset=17, shapes=None, domain="",
     ]
     for i, shape in enumerate(shapes or []):
         outs[i].type.tensor_type.elem_type = TensorProto.FLOAT
+        outs[i].type.tensor_type.shape.SetInParent()
         for extent in shape:
             outs[i].type.tensor_type.shape.dim.add().dim_value = extent
     graph = helper.make_graph([node], "case", values, outs, weights)

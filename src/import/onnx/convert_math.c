@@ -229,18 +229,33 @@ static void *softmax(oc *c) {
 
 /* ---- reductions ---- */
 
+/* Axes in input 1, of a number that may be zero, or in an attribute: *n = 0 for none. */
+int oc_reduced_axes(oc *c, int64_t *axes, int64_t *n) {
+  const tn_TensorType *t = oc_type(c, 1);
+  *n = 0;
+  if (t && t->shape->len == 1 && tir_is_zero(relay_dim(t, 0))) return 0;
+  TN_TRY(oc_axes(c, 1, "axes", axes, MAX_NDIM, n));
+  return *n = *n < 0 ? 0 : *n, 0;
+}
+
+bool oc_axes_run(const oc *c) {
+  const tn_TensorType *t = oc_type(c, 1);
+  return oc_runs(c, 1) && !(t && t->shape->len == 1 && tir_is_zero(relay_dim(t, 0)));
+}
+
 static void *reduce_with(oc *c, const char *op, void *x) {
   int64_t axes[MAX_NDIM], n;
-  TN_TRYP(oc_axes(c, 1, "axes", axes, MAX_NDIM, &n));
-  if (n <= 0 && oc_int(c, "noop_with_empty_axes", 0)) return x;
-  tn_any axis = n > 0 ? tn_any_obj(relay_ints(axes, n)) : tn_any_none();
-  void *a =
-      relay_attrs(op, 2, "axis", axis, "keepdims", tn_any_bool(oc_int(c, "keepdims", 1) != 0));
-  return a ? relay_call(op, a, 1, x) : NULL;
+  bool keepdims = oc_int(c, "keepdims", 1) != 0;
+  if (oc_axes_run(c)) return x ? oc_reduce_at_run_time(c, op, x, keepdims) : NULL;
+  TN_TRYP(oc_reduced_axes(c, axes, &n));
+  return n == 0 && oc_int(c, "noop_with_empty_axes", 0) ? x : oc_reduce(op, x, axes, n, keepdims);
 }
 
 static void *reduce(oc *c) {
   const char *op = relay_name(c);
+  const tn_TensorType *t = oc_type(c, 0);
+  bool flags = t && ir_is_bool(t->dtype); /* the greatest is whether there is one */
+  if (flags && op) op = strcmp(op, "max") == 0 ? "any" : strcmp(op, "min") == 0 ? "all" : op;
   return op ? reduce_with(c, op, oc_in(c, 0)) : NULL;
 }
 

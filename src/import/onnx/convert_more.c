@@ -81,16 +81,16 @@ static void *cross_entropy(oc *c) {
 /* The part of the last two axes above or below a diagonal. */
 static void *triangle(oc *c) {
   const tn_TensorType *t = oc_type(c, 0);
-  int64_t k = 0, n, rank = oc_rank(c, 0);
+  int64_t rank = oc_rank(c, 0);
   bool upper = oc_int(c, "upper", 1) != 0;
   if (rank < 2 || !relay_is_static((const tn_Type *)t))
     return oc_fail(c, "expected a static shape of at least two dimensions");
-  if (oc_in(c, 1)) TN_TRYP(oc_values(c, 1, "k", &k, 1, &n));
+  void *k =
+      oc_in(c, 1) ? oc_cast(oc_reshape(oc_in(c, 1), NULL, 0), TN_I64) : relay_const_int(TN_I64, 0);
   void *row = oc_count_along(TN_I64, relay_int_at(t->shape, rank - 2), 0, 2),
        *column = oc_count_along(TN_I64, relay_int_at(t->shape, rank - 1), 1, 2);
   void *at = row && column ? oc_binary("subtract", column, row) : NULL;
-  void *mask =
-      at ? oc_binary(upper ? "greater_equal" : "less_equal", at, relay_const_int(TN_I64, k)) : NULL;
+  void *mask = at ? oc_binary(upper ? "greater_equal" : "less_equal", at, k) : NULL;
   return oc_where(mask, oc_in(c, 0), relay_const_int(t->dtype, 0));
 }
 
@@ -136,11 +136,20 @@ static void *layer_norm(oc *c) {
   return y && c->node->n_output > 1 ? relay_tuple(tn_arr_of(3, y, mean, inverse)) : y;
 }
 
+/* The greatest element is taken off before exp and added after log. */
+static void *log_sum_exp_at_run_time(oc *c, bool keep) {
+  void *x = oc_in(c, 0), *top = oc_reduce_in_place(c, "max", x);
+  void *sum =
+      top ? oc_reduce_in_place(c, "sum", oc_unary("exp", oc_binary("subtract", x, top))) : NULL;
+  return sum ? oc_keep_elements(c, oc_binary("add", oc_unary("log", sum), top), keep) : NULL;
+}
+
 static void *log_sum_exp(oc *c) {
   int64_t axes[MAX_NDIM], n;
   bool keep = oc_int(c, "keepdims", 1) != 0;
-  TN_TRYP(oc_axes(c, 1, "axes", axes, MAX_NDIM, &n));
-  if (n <= 0 && oc_int(c, "noop_with_empty_axes", 0)) return oc_in(c, 0);
+  if (oc_axes_run(c)) return log_sum_exp_at_run_time(c, keep);
+  TN_TRYP(oc_reduced_axes(c, axes, &n));
+  if (n == 0 && oc_int(c, "noop_with_empty_axes", 0)) return oc_in(c, 0);
   void *x = oc_in(c, 0), *top = oc_reduce("max", x, axes, n, true);
   void *sum =
       top ? oc_reduce("sum", oc_unary("exp", oc_binary("subtract", x, top)), axes, n, keep) : NULL;

@@ -10,6 +10,7 @@ enum { MAX_NDIM = 32 };
 
 static void *reshape(oc *c) {
   int64_t dims[MAX_NDIM], n, unknown = 0;
+  if (c->opset >= 5 && oc_runs(c, 1)) return oc_reshape_at_run_time(c, 1, "shape");
   if (c->opset < 5) {
     const int64_t *v = oc_ints(c, "shape", &n);
     if (n > MAX_NDIM) return oc_fail(c, "a rank of %lld", (long long)n);
@@ -51,11 +52,27 @@ static void *concat(oc *c) {
   return a && all ? relay_call("concatenate", a, 1, all) : NULL;
 }
 
+/* Sizes of parts by the extents that the model states of the results. */
+static int stated_sizes(oc *c, const tn_TensorType *t, int64_t axis, int64_t *sizes, int64_t *n) {
+  *n = (int64_t)c->node->n_output;
+  if (!t || *n > 256) return oc_fail(c, "%lld outputs", (long long)*n), -1;
+  if (axis < 0) axis += t->shape->len;
+  for (int64_t i = 0; i < *n; ++i) {
+    const tn_arr *shape = i == 0 ? oc_expected(c, 1, "split") : oc_declared(c, (int)i);
+    if (!shape && tn_error_pending()) return -1;
+    if (!shape || axis < 0 || axis >= shape->len)
+      return oc_fail(c, "split: the extents of result %lld are not stated", (long long)i), -1;
+    sizes[i] = relay_int_at(shape, axis);
+  }
+  return 0;
+}
+
 /* Sizes of the parts, or as many as there are results. */
 static void *split(oc *c) {
   int64_t sizes[256], at[256], n, axis = oc_int(c, "axis", 0), parts = (int64_t)c->node->n_output;
   const tn_TensorType *t = oc_type(c, 0);
-  TN_TRYP(oc_axes(c, 1, "split", sizes, 256, &n));
+  if (oc_runs(c, 1)) TN_TRYP(stated_sizes(c, t, axis, sizes, &n));
+  else TN_TRYP(oc_axes(c, 1, "split", sizes, 256, &n));
   if (!t || axis >= t->shape->len || axis < -t->shape->len)
     return oc_fail(c, "axis %lld is out of range of the shape", (long long)axis);
   if (axis < 0) axis += t->shape->len;
@@ -72,6 +89,7 @@ static void *split(oc *c) {
 
 static void *squeeze(oc *c) {
   int64_t axes[MAX_NDIM], n;
+  if (oc_runs(c, 1)) return oc_reshape_at_run_time(c, 1, "axes");
   TN_TRYP(oc_axes(c, 1, "axes", axes, MAX_NDIM, &n));
   void *a =
       relay_attrs("squeeze", 1, "axis", n >= 0 ? tn_any_obj(relay_ints(axes, n)) : tn_any_none());
@@ -82,6 +100,7 @@ static void *squeeze(oc *c) {
 static void *unsqueeze(oc *c) {
   int64_t axes[MAX_NDIM], n, rank = oc_rank(c, 0);
   void *x = oc_in(c, 0);
+  if (oc_runs(c, 1)) return oc_reshape_at_run_time(c, 1, "axes");
   TN_TRYP(oc_axes(c, 1, "axes", axes, MAX_NDIM, &n));
   if (n < 0 || rank < 0) return oc_fail(c, "the axes are missing");
   for (int64_t i = 0; i < n; ++i)
@@ -100,6 +119,8 @@ static void *unsqueeze(oc *c) {
 static void *slice(oc *c) {
   int64_t begin[MAX_NDIM], end[MAX_NDIM], axes[MAX_NDIM], steps[MAX_NDIM], n, m;
   bool old = c->opset < 10;
+  if (!old && (oc_runs(c, 1) || oc_runs(c, 2) || oc_runs(c, 3) || oc_runs(c, 4)))
+    return oc_slice_at_run_time(c);
   TN_TRYP(oc_axes(c, old ? -1 : 1, "starts", begin, MAX_NDIM, &n));
   TN_TRYP(oc_axes(c, old ? -1 : 2, "ends", end, MAX_NDIM, &m));
   if (n < 0 || n != m) return oc_fail(c, "starts and ends must be lists of one length");
@@ -171,6 +192,16 @@ static void *constant(oc *c) {
   return t ? relay_constant((tn_NDArray *)t) : NULL;
 }
 
+/* The numbers of an input, or the extents that the model states of the result. */
+static int wanted_extents(oc *c, int i, int64_t *dims, int64_t *n) {
+  if (!oc_runs(c, i)) return oc_values(c, i, "shape", dims, MAX_NDIM, n);
+  const tn_arr *shape;
+  TN_GET(shape, oc_expected(c, i, "shape"));
+  *n = shape->len < MAX_NDIM ? shape->len : MAX_NDIM;
+  for (int64_t k = 0; k < *n; ++k) dims[k] = relay_int_at(shape, k);
+  return 0;
+}
+
 static int check_size(oc *c, const int64_t *dims, int64_t n) {
   int64_t count = 1;
   for (int64_t i = 0; i < n; ++i) {
@@ -186,7 +217,7 @@ static void *constant_of_shape(oc *c) {
   int64_t dims[MAX_NDIM], n;
   const onnx_attr *a = oc_attr(c, "value");
   void *value = relay_const_float(TN_F32, 0);
-  TN_TRYP(oc_values(c, 0, "shape", dims, MAX_NDIM, &n));
+  TN_TRYP(wanted_extents(c, 0, dims, &n));
   TN_TRYP(check_size(c, dims, n));
   if (a && a->t) {
     tn_tensor *t = onnx_read_tensor(c->model, a->t);
@@ -201,7 +232,7 @@ static void *constant_of_shape(oc *c) {
 static void *expand(oc *c) {
   int64_t dims[MAX_NDIM], n;
   const tn_TensorType *t = oc_type(c, 0);
-  TN_TRYP(oc_values(c, 1, "shape", dims, MAX_NDIM, &n));
+  TN_TRYP(wanted_extents(c, 1, dims, &n));
   TN_TRYP(check_size(c, dims, n));
   if (!t || t->shape->len > MAX_NDIM) return oc_fail(c, "the input is no tensor");
   int64_t rank = t->shape->len, all = rank > n ? rank : n, out[MAX_NDIM];
@@ -218,67 +249,126 @@ static void *expand(oc *c) {
 
 static void *tile(oc *c) {
   int64_t reps[MAX_NDIM], n;
+  if (oc_runs(c, 1)) return oc_tile_at_run_time(c);
   TN_TRYP(oc_values(c, 1, "repeats", reps, MAX_NDIM, &n));
   void *a = relay_attrs("tile", 1, "reps", tn_any_obj(relay_ints(reps, n)));
   return a ? relay_call("tile", a, 1, oc_in(c, 0)) : NULL;
 }
 
 static void *range(oc *c) {
+  if (oc_runs(c, 0) || oc_runs(c, 1) || oc_runs(c, 2)) return oc_range_at_run_time(c);
   void *a = relay_attrs("arange", 4, "start", tn_any_obj(oc_in(c, 0)), "stop",
                         tn_any_obj(oc_in(c, 1)), "step", tn_any_obj(oc_in(c, 2)), "dtype",
                         tn_any_dtype(oc_type(c, 0) ? oc_type(c, 0)->dtype : TN_F32));
   return a ? relay_call("arange", a, 3, oc_in(c, 0), oc_in(c, 1), oc_in(c, 2)) : NULL;
 }
 
-/* pads: before all axes, then after all; Relay wants pairs. */
-static void *pad(oc *c) {
-  int64_t pads[2 * MAX_NDIM], n, rank = oc_rank(c, 0);
-  char mode[16];
-  const char *how = oc_text(c, "mode", "constant", mode, sizeof mode);
-  TN_TRYP(oc_axes(c, c->opset < 11 ? -1 : 1, "pads", pads, 2 * MAX_NDIM, &n));
-  if (n != 2 * rank)
-    return oc_fail(c, "pads: expected %lld numbers for the shape, got %lld", (long long)(2 * rank),
-                   (long long)n);
-  if (strcmp(how, "constant") != 0 && strcmp(how, "edge") != 0 && strcmp(how, "reflect") != 0)
-    return oc_fail(c, "mode: %s is not supported", how);
+/* Extents with pads, in an array of PrimExpr; NULL where they cannot be told. */
+static const tn_arr *padded_extents(oc *c, const int64_t *pads, const int64_t *axes, int64_t n) {
+  const tn_TensorType *t = oc_type(c, 0);
+  int64_t dims[MAX_NDIM], rank = t ? t->shape->len : -1;
+  if (rank < 0 || rank > MAX_NDIM || !relay_is_static((const tn_Type *)t))
+    return oc_fail(c, "expected a static shape");
+  for (int64_t i = 0; i < rank; ++i) dims[i] = relay_int_at(t->shape, i);
+  for (int64_t i = 0; i < n; ++i) {
+    int64_t at = axes[i] < 0 ? axes[i] + rank : axes[i];
+    if (at < 0 || at >= rank) return oc_fail(c, "axis %lld is out of range", (long long)axes[i]);
+    if (pads[i] < -INT32_MAX || pads[i] > INT32_MAX || pads[i + n] < -INT32_MAX ||
+        pads[i + n] > INT32_MAX)
+      return oc_fail(c, "pads: a size of %lld is too large", (long long)pads[i]);
+    dims[at] += pads[i] + pads[i + n];
+    if (dims[at] < 0) return oc_fail(c, "pads: more is cut off than the size of the axis");
+  }
+  TN_TRYP(check_size(c, dims, rank));
+  return relay_ints(dims, rank);
+}
+
+/* Borders of zeros and the like that Relay has an operator for. */
+static void *pad_all(oc *c, const int64_t *pads, int64_t rank, const char *how, void *value) {
   TN_VEC(v);
   for (int64_t i = 0; i < rank; ++i) {
     int64_t both[2] = {pads[i], pads[i + rank]};
-    if (both[0] < 0 || both[1] < 0) return oc_fail(c, "negative pads are not supported");
     TN_TRYP(tn_vec_push_obj(&v, relay_ints(both, 2)));
   }
-  void *value = oc_in(c, 2) ? oc_in(c, 2) : oc_scalar(c, 0, oc_float(c, "value", 0));
   void *a = relay_attrs("nn.pad", 2, "pad_width", tn_any_obj(tn_arr_from(&v)), "pad_mode",
                         tn_any_cstr(how));
   return a && value ? relay_call("nn.pad", a, 2, oc_in(c, 0), value) : NULL;
 }
 
+/* pads: before all axes, then after all. */
+static void *pad(oc *c) {
+  int64_t pads[2 * MAX_NDIM], axes[MAX_NDIM], n, m, rank = oc_rank(c, 0);
+  char mode[16];
+  const char *how = oc_text(c, "mode", "constant", mode, sizeof mode);
+  void *value =
+      oc_in(c, 2) ? oc_reshape(oc_in(c, 2), NULL, 0) : oc_scalar(c, 0, oc_float(c, "value", 0));
+  if (strcmp(how, "constant") != 0 && strcmp(how, "edge") != 0 && strcmp(how, "reflect") != 0 &&
+      strcmp(how, "wrap") != 0)
+    return oc_fail(c, "mode: %s is not supported", how);
+  if (c->opset >= 11 && (oc_runs(c, 1) || oc_runs(c, 3))) {
+    const tn_arr *shape = oc_expected(c, 1, "pads");
+    return shape ? oc_pad_with(c, shape, how, value) : NULL;
+  }
+  TN_TRYP(oc_axes(c, c->opset < 11 ? -1 : 1, "pads", pads, 2 * MAX_NDIM, &n));
+  TN_TRYP(oc_axes(c, oc_in(c, 3) ? 3 : -1, "axes", axes, MAX_NDIM, &m));
+  for (int64_t i = 0; m < 0 && i < rank && i < MAX_NDIM; ++i) axes[i] = i;
+  int64_t count = m < 0 ? rank : m;
+  if (n != 2 * count)
+    return oc_fail(c, "pads: expected %lld numbers for the shape, got %lld", (long long)(2 * count),
+                   (long long)n);
+  bool plain = m < 0 && strcmp(how, "wrap") != 0;
+  for (int64_t i = 0; plain && i < n; ++i) plain = pads[i] >= 0 && pads[i] <= INT32_MAX;
+  if (plain) return pad_all(c, pads, rank, how, value);
+  const tn_arr *shape = padded_extents(c, pads, axes, count);
+  return shape ? oc_pad_with(c, shape, how, value) : NULL;
+}
+
 /* The k largest or smallest elements and where they are. */
 static void *top_k(oc *c) {
-  int64_t k = oc_int(c, "k", 1), n;
-  if (c->opset >= 10) TN_TRYP(oc_values(c, 1, "k", &k, 1, &n));
-  void *a = relay_attrs("topk", 4, "k", tn_any_int(k), "axis", tn_any_int(oc_int(c, "axis", -1)),
-                        "is_ascend", tn_any_bool(!oc_int(c, "largest", 1)), "dtype",
-                        tn_any_dtype(TN_I64));
+  int64_t k = oc_int(c, "k", 1), axis = oc_int(c, "axis", -1), n;
+  if (c->opset >= 10 && oc_runs(c, 1)) {
+    const tn_arr *shape = oc_expected(c, 1, "k");
+    if (!shape) return NULL;
+    if (axis < 0) axis += shape->len;
+    if (axis < 0 || axis >= shape->len)
+      return oc_fail(c, "axis %lld is out of range", (long long)axis);
+    k = relay_int_at(shape, axis);
+  } else if (c->opset >= 10) TN_TRYP(oc_values(c, 1, "k", &k, 1, &n));
+  void *a = relay_attrs("topk", 4, "k", tn_any_int(k), "axis", tn_any_int(axis), "is_ascend",
+                        tn_any_bool(!oc_int(c, "largest", 1)), "dtype", tn_any_dtype(TN_I64));
   return a ? relay_call("topk", a, 1, oc_in(c, 0)) : NULL;
+}
+
+/* The number of classes: input 1, or what the model states of the result. */
+static int read_depth(oc *c, int64_t axis, int64_t *depth) {
+  int64_t n;
+  const tn_TensorType *t = oc_type(c, 1);
+  if (oc_runs(c, 1)) {
+    const tn_arr *shape;
+    TN_GET(shape, oc_expected(c, 1, "depth"));
+    *depth = relay_int_at(shape, axis < 0 ? axis + shape->len : axis);
+    return 0;
+  }
+  double v;
+  if (t && !ir_is_integral(t->dtype) && relay_as_scalar(oc_in(c, 1), &v) && v >= 0 && v < 1e9)
+    return *depth = (int64_t)v, 0;
+  return oc_values(c, 1, "depth", depth, 1, &n);
 }
 
 /* values holds what stands for off and on; negative indices count from the end. */
 static void *one_hot(oc *c) {
   const tn_TensorType *i = oc_type(c, 0), *v = oc_type(c, 2);
-  int64_t depth, n;
-  TN_TRYP(oc_values(c, 1, "depth", &depth, 1, &n));
+  int64_t depth, axis = oc_int(c, "axis", -1);
+  TN_TRYP(read_depth(c, axis, &depth));
   if (!i || !v || depth < 1 || depth > INT32_MAX)
     return oc_fail(c, "depth: the size %lld is too large, or not positive", (long long)depth);
-  void *index = oc_in(c, 0), *zero = relay_const_int(i->dtype, 0),
-       *extent = relay_const_int(i->dtype, depth);
-  index = relay_call("where", NULL, 3, oc_binary("less", index, zero),
-                     oc_binary("add", index, extent), index);
-  void *pick = relay_attrs("take", 1, "axis", tn_any_obj(tir_i32(0)));
-  void *off = pick ? relay_call("take", pick, 2, oc_in(c, 2), relay_const_int(TN_I32, 0)) : NULL;
-  void *on = pick ? relay_call("take", pick, 2, oc_in(c, 2), relay_const_int(TN_I32, 1)) : NULL;
-  void *a = relay_attrs("one_hot", 3, "depth", tn_any_int(depth), "axis",
-                        tn_any_int(oc_int(c, "axis", -1)), "dtype", tn_any_dtype(v->dtype));
+  void *index = oc_cast(oc_in(c, 0), TN_I64), *zero = relay_const_int(TN_I64, 0),
+       *extent = relay_const_int(TN_I64, depth);
+  index = oc_where(oc_binary("less", index, zero), oc_binary("add", index, extent), index);
+  void *off = oc_take(oc_in(c, 2), relay_const_int(TN_I32, 0), 0),
+       *on = oc_take(oc_in(c, 2), relay_const_int(TN_I32, 1), 0);
+  void *a = relay_attrs("one_hot", 3, "depth", tn_any_int(depth), "axis", tn_any_int(axis), "dtype",
+                        tn_any_dtype(v->dtype));
   return a && on && off ? relay_call("one_hot", a, 3, index, on, off) : NULL;
 }
 

@@ -22,10 +22,12 @@ typedef struct {
   const onnx_model *model;
   const tn_map *shapes;
   bool freeze;
-  tn_map *values;  /* name -> expression */
-  tn_map *weights; /* name -> NDArray */
-  tn_map *params;  /* of the result */
-  tn_vec inputs;   /* Var */
+  tn_map *values;   /* name -> expression */
+  tn_map *weights;  /* name -> NDArray */
+  tn_map *params;   /* of the result */
+  tn_map *declared; /* name -> extents that the model states; NULL: of no use */
+  tn_vec inputs;    /* Var */
+  bool reshaped;    /* the caller gives inputs other extents than the model */
   int64_t opset;
 } importer;
 
@@ -108,7 +110,7 @@ static int add_weights(importer *im, const onnx_graph *g) {
 }
 
 /* Extents that the caller gives, else those of the model; Any where it leaves them open. */
-static tn_TensorType *input_type(const importer *im, const onnx_value *v) {
+static tn_TensorType *input_type(importer *im, const onnx_value *v) {
   const Onnx__TypeProto__Tensor *t = v->type ? v->type->tensor_type : NULL;
   tn_any given;
   tn_dtype dtype;
@@ -127,6 +129,8 @@ static tn_TensorType *input_type(const importer *im, const onnx_value *v) {
   for (size_t i = 0; i < (extents ? (size_t)extents->len : n); ++i) {
     const Onnx__TensorShapeProto__Dimension *d = i < n ? t->shape->dim[i] : NULL;
     tn_expr *e = extents ? ir_expr_from(&extents->items[i]) : NULL;
+    if (extents && (!d || (d->has_dim_value && !tir_is_const((tn_obj *)e, d->dim_value))))
+      im->reshaped = true;
     if (!extents) {
       TN_CHECKP(!d->has_dim_value || d->dim_value >= 0, ValueError, NULL,
                 "input %s: dimension %zu is negative (%" PRId64 ")", v->name, i, d->dim_value);
@@ -205,7 +209,7 @@ static int set_results(importer *im, const oc *c, void *e) {
 }
 
 static int convert_node(importer *im, const onnx_node *n, void **in) {
-  oc c = {im->model, n, im->opset, in, (int)n->n_input};
+  oc c = {im->model, n, im->opset, in, (int)n->n_input, im->declared};
   const onnx_row *row = find_row(n);
   TN_CHECK(n->n_input <= OC_MAX_INPUTS, ValueError, NULL, "%s: %zu inputs", n->op_type, n->n_input);
   TN_TRY(get_inputs(im, n, in));
@@ -264,6 +268,10 @@ static tn_IRModule *import_graph(importer *im) {
   TN_TRYP(check_operators(g));
   TN_TRYP(add_weights(im, g));
   TN_TRYP(add_inputs(im, g));
+  if (!im->reshaped) {
+    TN_GETP(im->declared, tn_scope_own(tn_map_new()));
+    TN_TRYP(onnx_declared(g, im->declared));
+  }
   TN_TRYP(convert_nodes(im, g));
   return finish(im, g);
 }

@@ -38,6 +38,7 @@ typedef struct {
   int64_t opset;
   void **in; /* expressions with types; NULL where an optional input is left out */
   int nin;
+  const tn_map *declared; /* name -> array of extents, see oc_declared; may be NULL */
 } oc;
 
 typedef void *(*onnx_convert)(oc *c);
@@ -73,6 +74,20 @@ int oc_values(const oc *c, int i, const char *what, int64_t *out, int64_t cap, i
 /** The list from input i, or from an attribute in older operator sets. *n = -1 when neither is
  * there. */
 int oc_axes(const oc *c, int i, const char *name, int64_t *out, int64_t cap, int64_t *n);
+/** Is input i given, and computed at run time? */
+static inline bool oc_runs(const oc *c, int i) {
+  return oc_in(c, i) && !TN_AS(Constant, oc_in(c, i));
+}
+
+/** Extents that the model states of result `output`, all of them known, or NULL. They count only
+ * while inputs have the shapes that the model gives them. */
+const tn_arr *oc_declared(const oc *c, int output);
+/** Those of result 0. NULL: OpNotImplemented, because input `input` (`what`) is computed at run
+ * time and decides them. */
+const tn_arr *oc_expected(const oc *c, int input, const char *what);
+/** Fills `out` (name -> array of extents) with what a graph states of its values. */
+int onnx_declared(const onnx_graph *g, tn_map *out);
+
 /** ValueError beginning with the operator and the name of the node. Returns NULL. */
 void *oc_fail(const oc *c, const char *fmt, ...) TN_PRINTF(2, 3);
 
@@ -81,6 +96,11 @@ static inline void *oc_unary(const char *op, void *x) { return relay_call(op, NU
 static inline void *oc_binary(const char *op, void *a, void *b) {
   return relay_call(op, NULL, 2, a, b);
 }
+/** The axes of a reduction, from input 1 or the attribute: *n = 0 for none. */
+int oc_reduced_axes(oc *c, int64_t *axes, int64_t *n);
+/** Are they computed at run time? */
+bool oc_axes_run(const oc *c);
+
 /** A scalar of the type of input i. */
 void *oc_scalar(const oc *c, int i, double value);
 void *oc_reshape(void *x, const int64_t *dims, int64_t n);
@@ -110,5 +130,18 @@ void *oc_conv(const oc *c, void *x, void *weight, int weight_input, void *bias);
 void *oc_matmul(const oc *c, void *a, const tn_TensorType *s, void *b, const tn_TensorType *t);
 /** 0, 1, ..., n - 1 along an axis of a tensor of `rank` dimensions, the others of extent 1. */
 void *oc_count_along(tn_dtype t, int64_t n, int64_t axis, int64_t rank);
+
+/** Conversions for operands that are computed at run time (convert_runtime.c). */
+void *oc_reshape_at_run_time(oc *c, int input, const char *what);
+void *oc_slice_at_run_time(oc *c);
+void *oc_tile_at_run_time(oc *c);
+void *oc_range_at_run_time(oc *c);
+/** x with borders (or cut off) so that it gets these extents; the numbers are input 1. */
+void *oc_pad_with(oc *c, const tn_arr *shape, const char *mode, void *value);
+/** The reduction of x, which has the shape of input 0, over axes in input 1. */
+void *oc_reduce_at_run_time(oc *c, const char *op, void *x, bool keepdims);
+/** Its two steps: reduced axes repeated to their extent, then one element of each of these. */
+void *oc_reduce_in_place(const oc *c, const char *op, void *x);
+void *oc_keep_elements(const oc *c, void *x, bool keepdims);
 
 #endif /* TN_IMPORT_ONNX_IMPORT_H_ */

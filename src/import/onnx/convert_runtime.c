@@ -1,0 +1,204 @@
+/* Operands that are computed at run time, where the model states the extents of the result: the
+   program stays static, and the numbers decide which elements go where.
+
+     Slice(x, starts, ends) -> y: [3]      take(x, starts[0] + steps[0] * [0, 1, 2])
+     ReduceSum(x, axes, keepdims=1)        axes are those where the extents differ */
+#include <string.h>
+
+#include "base/error.h"
+#include "import/onnx/import.h"
+
+static void *add(void *a, void *b) { return oc_binary("add", a, b); }
+static void *sub(void *a, void *b) { return oc_binary("subtract", a, b); }
+static void *mul(void *a, void *b) { return oc_binary("multiply", a, b); }
+static void *i64(int64_t v) { return relay_const_int(TN_I64, v); }
+static void *least(void *a, void *b) { return oc_binary("minimum", a, b); }
+static void *most(void *a, void *b) { return oc_binary("maximum", a, b); }
+
+const tn_arr *oc_expected(const oc *c, int input, const char *what) {
+  const tn_arr *shape = oc_declared(c, 0);
+  if (shape) return shape;
+  return TN_RAISEP(
+      OpNotImplemented, NULL,
+      "%s (node %s): %s (input %d) must be known while compiling: it is computed at run "
+      "time, and the model does not state the extents of the result",
+      c->node->op_type, c->node->name ? c->node->name : "", what, input);
+}
+
+/* ---- numbers for axes ---- */
+
+/* Is axis `j` of `rank` among the numbers of input `axes`? A bool scalar. */
+static void *among(const oc *c, int axes, int64_t j, int64_t rank) {
+  void *v = oc_cast(oc_in(c, axes), TN_I64);
+  void *hit =
+      oc_binary("logical_or", oc_binary("equal", v, i64(j)), oc_binary("equal", v, i64(j - rank)));
+  return oc_reduce("any", hit, NULL, 0, false);
+}
+
+/* The number that input `values` has for axis j, `absent` where the axis is not among `axes`;
+   without axes the numbers are those of the first ones, from `first` on. */
+static void *number_for(const oc *c, int values, int axes, int64_t first, int64_t j, int64_t rank,
+                        void *absent) {
+  const tn_TensorType *t = oc_type(c, values);
+  int64_t n = t && t->shape->len == 1 ? relay_int_at(t->shape, 0) : -1;
+  void *v = oc_cast(oc_in(c, values), TN_I64);
+  if (!oc_in(c, axes))
+    return first + j < n || n < 0 ? oc_squeeze(oc_part(v, 0, first + j, first + j + 1), 0) : absent;
+  const tn_TensorType *u = oc_type(c, axes);
+  int64_t m = u && u->shape->len == 1 ? relay_int_at(u->shape, 0) : 0;
+  v = oc_part(v, 0, first, first + m);
+  void *a = oc_cast(oc_in(c, axes), TN_I64);
+  void *hit =
+      oc_binary("logical_or", oc_binary("equal", a, i64(j)), oc_binary("equal", a, i64(j - rank)));
+  void *sum = oc_reduce("sum", oc_where(hit, v, i64(0)), NULL, 0, false);
+  return oc_where(oc_reduce("any", hit, NULL, 0, false), sum, absent);
+}
+
+static bool is_static(const oc *c, int i) {
+  const tn_TensorType *t = oc_type(c, i);
+  return t && relay_is_static((const tn_Type *)t);
+}
+
+/* ---- slices and borders ---- */
+
+void *oc_slice_at_run_time(oc *c) {
+  const tn_arr *shape = oc_expected(c, 1, "starts");
+  const tn_TensorType *t = oc_type(c, 0);
+  void *x = oc_in(c, 0);
+  if (!shape) return NULL;
+  if (!is_static(c, 0) || !is_static(c, 1) || t->shape->len != shape->len)
+    return oc_fail(c, "the stated extents do not fit the shape of the input");
+  int64_t rank = shape->len;
+  for (int64_t j = 0; x && j < rank; ++j) {
+    int64_t n = relay_int_at(t->shape, j), out = relay_int_at(shape, j);
+    void *step = oc_in(c, 4) ? number_for(c, 4, 3, 0, j, rank, i64(1)) : i64(1);
+    void *back = oc_binary("less", step, i64(0));
+    void *start = number_for(c, 1, 3, 0, j, rank, oc_where(back, i64(n - 1), i64(0)));
+    start = oc_where(oc_binary("less", start, i64(0)), add(start, i64(n)), start);
+    start = least(most(start, i64(0)), oc_where(back, i64(n - 1), i64(n)));
+    x = oc_take(x, add(start, mul(step, oc_count_along(TN_I64, out, 0, 1))), j);
+  }
+  return x;
+}
+
+/* Where an element of the result comes from, for an index that may be outside of 0 ... n - 1. */
+static void *wrapped(const char *mode, void *at, int64_t n) {
+  if (strcmp(mode, "wrap") == 0) return oc_binary("floor_mod", at, i64(n));
+  if (strcmp(mode, "reflect") != 0 || n == 1) return at;
+  void *r = oc_binary("floor_mod", at, i64(2 * (n - 1)));
+  return least(r, sub(i64(2 * (n - 1)), r));
+}
+
+void *oc_pad_with(oc *c, const tn_arr *shape, const char *mode, void *value) {
+  const tn_TensorType *t = oc_type(c, 0), *p = oc_type(c, 1);
+  void *x = oc_in(c, 0), *inside = NULL;
+  if (!is_static(c, 0) || !p || t->shape->len != shape->len)
+    return oc_fail(c, "the stated extents do not fit the shape of the input");
+  int64_t rank = shape->len;
+  for (int64_t j = 0; x && j < rank; ++j) {
+    int64_t n = relay_int_at(t->shape, j), out = relay_int_at(shape, j);
+    void *at = sub(oc_count_along(TN_I64, out, 0, 1), number_for(c, 1, 3, 0, j, rank, i64(0)));
+    if (strcmp(mode, "constant") == 0) {
+      void *in = oc_binary("logical_and", oc_binary("greater_equal", at, i64(0)),
+                           oc_binary("less", at, i64(n)));
+      if (j + 1 < rank) in = oc_expand_dims(in, 1, rank - 1 - j);
+      inside = inside ? oc_binary("logical_and", inside, in) : in;
+    }
+    if (n > 0) x = oc_take(x, wrapped(mode, at, n), j);
+  }
+  return inside && x ? oc_where(inside, x, value) : x;
+}
+
+/* ---- extents ---- */
+
+void *oc_reshape_at_run_time(oc *c, int input, const char *what) {
+  const tn_arr *shape = oc_expected(c, input, what);
+  void *a = shape ? relay_attrs("reshape", 2, "newshape", tn_any_obj(shape), "allowzero",
+                                tn_any_bool(true))
+                  : NULL;
+  return a ? relay_call("reshape", a, 1, oc_in(c, 0)) : NULL;
+}
+
+void *oc_tile_at_run_time(oc *c) {
+  const tn_arr *shape = oc_expected(c, 1, "repeats");
+  const tn_TensorType *t = oc_type(c, 0);
+  void *x = oc_in(c, 0);
+  if (!shape) return NULL;
+  if (!is_static(c, 0) || t->shape->len != shape->len)
+    return oc_fail(c, "the stated extents do not fit the shape of the input");
+  for (int64_t j = 0; x && j < shape->len; ++j) {
+    int64_t n = relay_int_at(t->shape, j), out = relay_int_at(shape, j);
+    if (n == out || n == 0) continue;
+    x = oc_take(x, oc_binary("floor_mod", oc_count_along(TN_I64, out, 0, 1), i64(n)), j);
+  }
+  return x;
+}
+
+void *oc_range_at_run_time(oc *c) {
+  const tn_arr *shape = oc_expected(c, 1, "limit");
+  const tn_TensorType *t = oc_type(c, 0);
+  if (!shape) return NULL;
+  if (!t || shape->len != 1) return oc_fail(c, "the stated extents are not those of a vector");
+  void *i = oc_cast(oc_count_along(TN_I64, relay_int_at(shape, 0), 0, 1), t->dtype);
+  return add(oc_in(c, 0), mul(i, oc_in(c, 2)));
+}
+
+/* ---- reductions ---- */
+
+/* x with each axis that is among the numbers of input 1 reduced, and repeated to its extent. */
+void *oc_reduce_in_place(const oc *c, const char *op, void *x) {
+  int64_t rank = oc_rank(c, 0);
+  for (int64_t j = 0; x && j < rank; ++j)
+    x = oc_where(among(c, 1, j, rank), oc_reduce(op, x, &j, 1, true), x);
+  return x;
+}
+
+/* Element 0 of the axes that are reduced; the others make up the result, flat. */
+static void *kept_elements(const oc *c, void *x, const tn_arr *shape) {
+  const tn_TensorType *t = oc_type(c, 0);
+  int64_t rank = t->shape->len, count = 1, stride = 1;
+  for (int64_t i = 0; i < shape->len; ++i) count *= relay_int_at(shape, i);
+  void *rest = oc_count_along(TN_I64, count, 0, 1), *flat = i64(0);
+  for (int64_t j = rank; x && j-- > 0;) {
+    int64_t n = relay_int_at(t->shape, j);
+    void *extent = oc_where(among(c, 1, j, rank), i64(1), i64(n));
+    flat = add(flat, mul(oc_binary("floor_mod", rest, extent), i64(stride)));
+    rest = oc_binary("floor_divide", rest, extent);
+    stride *= n;
+  }
+  void *all = oc_reshape(x, (int64_t[]){-1}, 1), *picked = oc_take(all, flat, 0);
+  void *a = relay_attrs("reshape", 1, "newshape", tn_any_obj(shape));
+  return a && picked ? relay_call("reshape", a, 1, picked) : NULL;
+}
+
+/* Axes by the extents that are left: those are 1 in the result. */
+static int64_t shrunk_axes(const tn_TensorType *t, const tn_arr *shape, int64_t *axes) {
+  int64_t n = 0;
+  for (int64_t i = 0; i < shape->len; ++i)
+    if (relay_int_at(t->shape, i) != relay_int_at(shape, i)) axes[n++] = i;
+  return n;
+}
+
+static int check_reduced(const oc *c, const tn_arr *shape, bool keepdims) {
+  const tn_TensorType *t = oc_type(c, 0);
+  if (!shape) return -1;
+  if (is_static(c, 0) && t->shape->len <= OC_MAX_NDIM && shape->len <= t->shape->len &&
+      (!keepdims || shape->len == t->shape->len))
+    return 0;
+  return oc_fail(c, "the stated extents do not fit the shape of the input"), -1;
+}
+
+void *oc_keep_elements(const oc *c, void *x, bool keepdims) {
+  const tn_arr *shape = oc_expected(c, 1, "axes");
+  TN_TRYP(check_reduced(c, shape, keepdims));
+  return kept_elements(c, x, shape);
+}
+
+void *oc_reduce_at_run_time(oc *c, const char *op, void *x, bool keepdims) {
+  const tn_arr *shape = oc_expected(c, 1, "axes");
+  int64_t axes[OC_MAX_NDIM], n;
+  TN_TRYP(check_reduced(c, shape, keepdims));
+  if (!keepdims) return kept_elements(c, oc_reduce_in_place(c, op, x), shape);
+  n = shrunk_axes(oc_type(c, 0), shape, axes);
+  return n ? oc_reduce(op, x, axes, n, true) : x;
+}
