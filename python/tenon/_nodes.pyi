@@ -900,6 +900,15 @@ class Var(RelayExpr):
     type_annotation: Type | None
     """its type as far as it is written down"""
 
+class InferCorrectLayoutOutput(Object):
+    """layouts that a call takes and gives (type key relay._transform.InferCorrectLayoutOutput)"""
+    input_layouts: Array
+    """layouts of the arguments (Layout)"""
+    output_layouts: Array
+    """layouts of the results (Layout)"""
+    new_attrs: Attrs | None
+    """attributes that the call needs for them"""
+
 class AdaptivePool1DAttrs(Attrs):
     """attributes of nn.adaptive_avg_pool1d (type key relay.attrs.AdaptivePool1DAttrs)"""
     output_size: Array | None

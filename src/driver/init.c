@@ -5,6 +5,7 @@
 #include "arith/arith.h"
 #include "driver/build.h"
 #include "driver/evaluate.h"
+#include "driver/primitive.h"
 #include "driver/executor.h"
 #include "driver/relay_build.h"
 #include "driver/tir_pipeline.h"
@@ -32,6 +33,7 @@ static int (*const layers[])(void) = {
     driver_build_init,
     driver_executor_init,
     driver_evaluate_init,
+    driver_machine_init,
     driver_relay_build_init,
     onnx_import_init,
 };

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "driver/primitive.h"
+#include "kernels/blocks.h"
 #include "object/containers.h"
 #include "tenon/runtime.h"
 
@@ -73,4 +74,17 @@ kernel_machine driver_machine(const tn_target *t) {
   if (strcmp(tn_cstr(t->kind->name), "llvm") != 0)
     m.vector_bytes = 0; /* its compiler finds the vectors */
   return m;
+}
+
+/* Only processors have vectors of channels. */
+static bool current_machine(kernel_machine *out) {
+  const tn_target *t = target_current();
+  if (!t || target_device_type(t) != kDLCPU) return false;
+  *out = driver_machine(t);
+  return out->vector_bytes > 0;
+}
+
+int driver_machine_init(void) {
+  kernels_set_machine_source(current_machine);
+  return 0;
 }

@@ -18,5 +18,7 @@ TN_API tn_str *driver_primitive_name(const tn_RelayFunction *f);
 
 /** What kernels of a target may count on: its vectors, registers and caches. */
 TN_API kernel_machine driver_machine(const tn_target *t);
+/** Tells it to who chooses layouts, of the current target. */
+TN_API int driver_machine_init(void);
 
 #endif /* TN_DRIVER_PRIMITIVE_H_ */

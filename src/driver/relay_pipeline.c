@@ -8,16 +8,15 @@
 
 typedef struct {
   const char *pass;
-  int64_t arg; /* its argument, NO_ARG: none */
+  int64_t arg;   /* its argument, NO_ARG: none */
+  bool required; /* runs only where the context requires it */
 } step;
 enum { NO_ARG = INT32_MIN };
 
 /* The same for all executors. */
 static const step optimize[] = {
-    {"InferType", NO_ARG},
-    {"SimplifyInference", NO_ARG},
-    {"EliminateCommonSubexpr", NO_ARG},
-    {"FoldConstant", NO_ARG},
+    {"InferType", NO_ARG},    {"SimplifyInference", NO_ARG},   {"EliminateCommonSubexpr", NO_ARG},
+    {"FoldConstant", NO_ARG}, {"AlterOpLayout", NO_ARG, true}, {"FoldConstant", NO_ARG},
 };
 
 /* Kernels of the graph executor. */
@@ -26,6 +25,13 @@ static const step graph[] = {
     {"InferType", NO_ARG},
 };
 
+static bool is_required(const char *pass) {
+  const tn_arr *list = ir_pass_ctx_current()->required_pass;
+  for (int64_t i = 0; list && i < list->len; ++i)
+    if (tn_str_eq((const tn_str *)tn_arr_obj(list, i), pass)) return true;
+  return false;
+}
+
 static tn_IRModule *run(const char *name, const step *steps, int n, tn_IRModule *m) {
   TN_VEC(list);
   tn_arr *passes;
@@ -33,6 +39,7 @@ static tn_IRModule *run(const char *name, const step *steps, int n, tn_IRModule 
   for (int i = 0; i < n; ++i) {
     const ir_pass_row *row;
     tn_Pass *pass;
+    if (steps[i].required && !is_required(steps[i].pass)) continue;
     tn_any arg = tn_any_int(steps[i].arg);
     TN_GETP(row, ir_pass_named(steps[i].pass));
     TN_GETP(pass, ir_pass_new(row, &arg, steps[i].arg != NO_ARG));

@@ -3,6 +3,7 @@
      concatenate((%a, %b), axis=1)    (Tensor[(2, 3), float32], Tensor[(2, 4), float32])
                                       -> Tensor[(2, 7), float32] */
 #include "ir/imm.h"
+#include "ops/layout.h"
 #include "ops/ops.h"
 
 #define TN_FIELDS_ConcatenateAttrs(F, S)                                                           \
@@ -114,6 +115,22 @@ static tn_arr *shape_function(const relay_shape_query *q) {
   return tn_arr_of(1, joined_shape(q->shapes, axis_of(q->attrs, relay_shape_of(q, 0)->len)));
 }
 
+/* Blocks of the axis that grows stay whole when every tensor has whole ones. */
+static int layouts(relay_layouts *q) {
+  int64_t axis = ((const tn_ConcatenateAttrs *)q->attrs)->axis, lead = 0;
+  while (lead < q->types->len && !relay_layout_at(q->given, lead)) ++lead;
+  if (lead == q->types->len) lead = 0;
+  tn_Layout *before = relay_layout_at(q->before, lead), *now = relay_layout_now(q, lead);
+  if (!before) return 0;
+  if (axis < 0) axis += before->axes->len;
+  char letter = tir_layout_axis(before, axis);
+  bool grows = tir_layout_factor(before, letter) < 0;
+  if (!grows || !ops_blocks_fit(q, now, letter)) return relay_layouts_answer(q, before, before);
+  if (!relay_layout_equal(before, now))
+    TN_GET(q->attrs, relay_attrs_with(q->attrs, "axis", tn_any_int(tir_layout_index(now, letter))));
+  return relay_layouts_answer(q, now, now);
+}
+
 static const relay_op_row rows[] = {
     {.name = "concatenate",
      .inputs = "data",
@@ -124,6 +141,7 @@ static const relay_op_row rows[] = {
      .rel = relation,
      .compute = compute,
      .shape = shape_function,
+     .layouts = layouts,
      .doc = "the tensors of a tuple put one after another along an axis"},
 };
 

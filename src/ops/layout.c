@@ -2,7 +2,6 @@
 #include "ops/layout.h"
 
 #include "ir/imm.h"
-#include "tir/layout.h"
 
 static bool is_primal(char letter) { return letter >= 'A' && letter <= 'Z'; }
 static char primal_of(char letter) {
@@ -54,4 +53,28 @@ tn_arr *ops_axes_to(const char *layout, const ops_axes *a, bool extents) {
     TN_TRYP(tn_vec_push_obj(&out, axis_value(l, letter, v, extents)));
   }
   return tn_arr_from(&out);
+}
+
+/* ---- layouts rules ---- */
+
+int ops_layouts_axis(relay_layouts *q) {
+  tn_Layout *before = relay_layout_at(q->before, 0), *now = relay_layout_now(q, 0);
+  if (!before) return 0;
+  int64_t axis = relay_layout_axis_in(before, relay_attr_int(q->attrs, "axis", 0), now);
+  if (axis < 0) return relay_layouts_answer(q, before, before);
+  if (!relay_layout_equal(before, now))
+    TN_GET(q->attrs, relay_attrs_with(q->attrs, "axis", tn_any_int(axis)));
+  return relay_layouts_answer(q, now, now);
+}
+
+bool ops_blocks_fit(const relay_layouts *q, const tn_Layout *to, char letter) {
+  int64_t factor = tir_layout_factor(to, letter), extent;
+  for (int64_t i = 0; factor > 0 && i < q->types->len; ++i) {
+    const tn_Layout *before = relay_layout_at(q->before, i);
+    int64_t axis = before ? tir_layout_index(before, letter) : -1;
+    if (axis < 0 || !tir_as_int((tn_obj *)relay_dim(relay_layouts_type(q, i), axis), &extent) ||
+        extent % factor != 0)
+      return false;
+  }
+  return true;
 }

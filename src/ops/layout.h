@@ -8,6 +8,7 @@
 #define TN_OPS_LAYOUT_H_
 
 #include "ops/ops.h"
+#include "relay/layouts.h"
 
 /** Indices, or extents, by letter; NULL for letters that the layout does not have. */
 typedef struct {
@@ -20,5 +21,12 @@ typedef struct {
 TN_API int ops_axes_of(const char *layout, const tn_arr *values, bool extents, ops_axes *out);
 /** To the order of a layout. NULL with ValueError when an axis is missing. */
 TN_API tn_arr *ops_axes_to(const char *layout, const ops_axes *a, bool extents);
+
+/** The layouts rule of operators with an attribute `axis`: it moves with the axis it names, and
+ * must not be blocked. */
+TN_API int ops_layouts_axis(relay_layouts *q);
+/** Are all of the given extents along `letter` whole blocks of `to`? @param before layouts of the
+ * tensors */
+TN_API bool ops_blocks_fit(const relay_layouts *q, const tn_Layout *to, char letter);
 
 #endif /* TN_OPS_LAYOUT_H_ */

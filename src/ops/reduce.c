@@ -1,7 +1,10 @@
 /* Reductions over axes.
 
      sum(%x, axis=[1], keepdims=True)    Tensor[(2, 3), float32] -> Tensor[(2, 1), float32] */
+#include <ctype.h>
+
 #include "ir/imm.h"
+#include "ops/layout.h"
 #include "ops/ops.h"
 
 #define TN_FIELDS_ReduceAttrs(F, S)                                                                \
@@ -74,6 +77,51 @@ static tn_arr *shape_function(const relay_shape_query *q) {
   return tn_arr_of(1, ops_kept(relay_shape_of(q, 0), reduced, a->keepdims));
 }
 
+/* ---- layouts ---- */
+
+/* The same axes in layout `now`; blocked ones with their blocks. */
+static tn_arr *moved_axes(const tn_Layout *before, const tn_Layout *now, const bool *reduced) {
+  int64_t axes[OPS_MAX_NDIM], n = 0;
+  for (int64_t i = 0; i < now->axes->len; ++i) {
+    char letter = (char)toupper(tir_layout_axis(now, i));
+    if (reduced[tir_layout_index(before, letter)]) axes[n++] = i;
+  }
+  return relay_ints(axes, n);
+}
+
+/* What is left of a layout; blocks of axes that are kept with extent 1 are of 1. */
+static tn_Layout *reduced_layout(const tn_Layout *l, const tn_Layout *before, const bool *reduced,
+                                 bool keepdims) {
+  TN_BUF(text);
+  for (int64_t i = 0; i < l->axes->len; ++i) {
+    char letter = tir_layout_axis(l, i);
+    bool gone = reduced[tir_layout_index(before, (char)toupper(letter))];
+    if (gone && !keepdims) continue;
+    if (islower((unsigned char)letter))
+      tn_buf_printf(&text, "%lld", gone ? 1LL : (long long)tir_layout_factor(l, letter));
+    tn_buf_printf(&text, "%c", letter);
+  }
+  TN_TRYP(tn_buf_ok(&text));
+  return tir_layout(tn_buf_cstr(&text), TN_I32);
+}
+
+static int layouts(relay_layouts *q) {
+  const tn_ReduceAttrs *a = q->attrs;
+  bool reduced[OPS_MAX_NDIM];
+  tn_Layout *before = relay_layout_at(q->before, 0), *now = relay_layout_now(q, 0), *out;
+  if (!before || !relay_layout_matches(before, now) ||
+      before->axes->len != relay_layouts_type(q, 0)->shape->len || now->axes->len > OPS_MAX_NDIM)
+    return 0;
+  for (int64_t i = 0; i < before->axes->len; ++i)
+    if (islower((unsigned char)tir_layout_axis(before, i))) return 0;
+  axes_of(a, before->axes->len, reduced);
+  TN_GET(out, reduced_layout(now, before, reduced, a->keepdims));
+  if (relay_layout_equal(before, now)) return relay_layouts_answer(q, now, out);
+  TN_GET(q->attrs, relay_attrs_with(a, "axis", tn_any_obj(moved_axes(before, now, reduced))));
+  TN_GET(q->attrs, relay_attrs_with(q->attrs, "exclude", tn_any_bool(false)));
+  return relay_layouts_answer(q, now, out);
+}
+
 /* ---- rows ---- */
 
 #define REDUCE(name_, compute_, which_, doc_)                                                      \
@@ -85,6 +133,7 @@ static tn_arr *shape_function(const relay_shape_query *q) {
    .rel_name = "Reduce",                                                                           \
    .rel = relation,                                                                                \
    .compute = compute_,                                                                            \
+   .layouts = layouts,                                                                             \
    .shape = shape_function,                                                                        \
    .which = which_,                                                                                \
    .doc = doc_},

@@ -4,6 +4,7 @@
    Tensor[(2, 3), float32]) stack((%a, %b), axis=0)                    two of Tensor[(3), float32]
    -> Tensor[(2, 3), float32] */
 #include "ir/imm.h"
+#include "ops/layout.h"
 #include "ops/ops.h"
 
 #define TN_FIELDS_SplitAttrs(F, S)                                                                 \
@@ -68,6 +69,43 @@ static int split_relation(relay_rel *r) {
                            relay_tensor_type(with_extent(data->shape, axis, e), data->dtype)));
   }
   return relay_rel_result(r, relay_tuple_type(tn_arr_from(&fields)));
+}
+
+/* Bounds of parts, in blocks; NULL without an error when a block would be cut. */
+static tn_obj *in_blocks(const tn_SplitAttrs *a, int64_t extent, int64_t factor) {
+  const tn_arr *at = TN_AS(Array, a->indices_or_sections);
+  int64_t sections = 1, all[64];
+  if (!at) {
+    bool whole = tir_as_int((const tn_obj *)a->indices_or_sections, &sections) && sections > 0 &&
+                 extent / sections % factor == 0;
+    return whole ? (tn_obj *)a->indices_or_sections : NULL;
+  }
+  for (int64_t i = 0; i < at->len; ++i) {
+    if (i >= 64 || relay_int_at(at, i) % factor != 0) return NULL;
+    all[i] = relay_int_at(at, i) / factor;
+  }
+  return (tn_obj *)relay_ints(all, at->len);
+}
+
+static int split_layouts(relay_layouts *q) {
+  const tn_SplitAttrs *a = q->attrs;
+  tn_Layout *before = relay_layout_at(q->before, 0), *now = relay_layout_now(q, 0);
+  int64_t extent, axis = a->axis;
+  if (!before) return 0;
+  if (relay_layout_equal(before, now)) return relay_layouts_answer(q, now, now);
+  if (axis < 0) axis += before->axes->len;
+  char letter = tir_layout_axis(before, axis);
+  int64_t factor = tir_layout_factor(now, letter);
+  tn_obj *parts = (tn_obj *)a->indices_or_sections;
+  if (factor > 0)
+    parts = tir_as_int((tn_obj *)relay_dim(relay_layouts_type(q, 0), axis), &extent) &&
+                    extent % factor == 0
+                ? in_blocks(a, extent, factor)
+                : NULL;
+  if (!parts) return tn_error_pending() ? -1 : relay_layouts_answer(q, before, before);
+  TN_GET(q->attrs, relay_attrs_with(a, "indices_or_sections", tn_any_obj(parts)));
+  TN_GET(q->attrs, relay_attrs_with(q->attrs, "axis", tn_any_int(tir_layout_index(now, letter))));
+  return relay_layouts_answer(q, now, now);
 }
 
 typedef struct {
@@ -173,6 +211,7 @@ static const relay_op_row rows[] = {
      .rel_name = "Split",
      .rel = split_relation,
      .compute = split,
+     .layouts = split_layouts,
      .doc = "parts of the tensor along an axis, as a tuple"},
     {.name = "stack",
      .inputs = "data",

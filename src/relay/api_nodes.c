@@ -41,6 +41,9 @@ static const maker makers[] = {
      {"constructor", "patterns", "span"}},
     {"relay.ir.PatternTuple", &tn_type_PatternTuple, {"patterns", "span"}},
     {"relay.ir.Clause", &tn_type_Clause, {"lhs", "rhs"}},
+    {"relay._transform.InferCorrectLayoutOutput",
+     &tn_type_InferCorrectLayoutOutput,
+     {"input_layouts", "output_layouts", "new_attrs"}},
     {"relay.ir.Match", &tn_type_Match, {"data", "clauses", "complete", "span"}},
 };
 

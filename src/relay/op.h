@@ -148,6 +148,16 @@ static inline tn_arr *relay_shape_of(const relay_shape_query *q, int64_t i) {
 TN_API tn_arr *relay_shape_same(const relay_shape_query *q);
 TN_API tn_arr *relay_shape_broadcast(const relay_shape_query *q);
 
+/* ---- hooks of passes (relay/layouts.h) ---- */
+
+typedef struct relay_layouts relay_layouts;
+/** Says which layouts a call takes and gives. @return 1 yes, 0 it cannot follow, -1 error */
+typedef int (*relay_layouts_fn)(relay_layouts *q);
+typedef struct relay_replace relay_replace;
+/** What takes the place of a call: an expression, the call itself to leave it, NULL with an error.
+ */
+typedef void *(*relay_replace_fn)(const relay_replace *r);
+
 /* ---- rows ---- */
 
 enum {
@@ -168,6 +178,9 @@ struct relay_op_row {
   relay_element_fn element; /**< of operators whose compute is ops_elementwise */
   relay_shape_fn shape;     /**< NULL: from the relation, with symbols for extents */
   uint32_t data_mask;       /**< bit i: the shape function reads the values of argument i */
+  relay_layouts_fn layouts; /**< layouts it works in; elementwise and broadcasting ones need none */
+  relay_replace_fn alter;   /**< for AlterOpLayout: the call in the layout that is fastest */
+  relay_replace_fn convert; /**< for ConvertLayout: the call in the layouts that are wanted */
   int64_t which;            /**< the family's own: which of its members it is */
   const char *doc;          /**< first line: what it does, as numpy would say it */
 };

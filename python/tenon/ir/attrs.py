@@ -5,6 +5,8 @@ from .._ffi.registry import register_object
 from ..runtime.object import Object
 from . import _ffi_api
 
+_OF_REWRITES = ("auto_scheduler_rewritten_layout", "meta_schedule_original_shape")
+
 
 @register_object("AttrFieldInfo")
 class AttrFieldInfo(Object):
@@ -24,8 +26,10 @@ class Attrs(Object):
         return list(_ffi_api.AttrsListFieldInfo(self))
 
     def keys(self):
-        """Names of the attributes; list of str."""
-        return [field[0] for field in _core.type_info(self.type_key)["fields"]]
+        """Names of the attributes; list of str. Without those that only rewrites of schedules fill
+        in: functions that make calls do not take them."""
+        names = [field[0] for field in _core.type_info(self.type_key)["fields"]]
+        return [name for name in names if name not in _OF_REWRITES]
 
     def get_int_tuple(self, key):
         """Attribute `key` as a tuple of int."""

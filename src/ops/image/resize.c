@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ir/imm.h"
+#include "ops/layout.h"
 #include "ops/ops.h"
 #include "tir/layout.h"
 
@@ -326,7 +327,7 @@ static tn_arr *shape_function(const relay_shape_query *q) {
   {                                                                                                \
     .name = name_, .inputs = "data", .attrs = &tn_type_##Attrs, .level = level_,                   \
     .pattern = RELAY_INJECTIVE, .rel_name = rel_name_, .rel = relation, .compute = compute,        \
-    .shape = shape_function, .which = which_, .doc = doc_                                          \
+    .shape = shape_function, .layouts = relay_layouts_by_attr, .which = which_, .doc = doc_        \
   }
 
 static const relay_op_row rows[] = {

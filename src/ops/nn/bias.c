@@ -2,7 +2,10 @@
 
      nn.bias_add(%x, %b, axis=1)    Tensor[(1, 4, 8, 8), float32], Tensor[(4), float32]
                                     -> Tensor[(1, 4, 8, 8), float32] */
+#include <string.h>
+
 #include "ir/imm.h"
+#include "ops/layout.h"
 #include "ops/ops.h"
 
 #define TN_FIELDS_BiasAddAttrs(F, S)                                                               \
@@ -68,6 +71,37 @@ static tn_expr *leaky(const relay_op_row *row, const void *attrs, tn_expr *const
   return tir_select(tir_gt(x, tir_zero(x->dtype)), x, tir_mul(x, alpha), NULL);
 }
 
+/* ---- layouts ---- */
+
+/* The axis must not be blocked. */
+static int layouts(relay_layouts *q) {
+  TN_VEC(in);
+  tn_Layout *channels;
+  int known = ops_layouts_axis(q);
+  if (known != 1) return known;
+  int64_t axis = relay_attr_int(q->attrs, "axis", 1);
+  tn_Layout *now = relay_layout_at(q->in, 0);
+  char letter[2] = {tir_layout_axis(now, axis < 0 ? axis + now->axes->len : axis), 0};
+  TN_GET(channels, tir_layout(letter, TN_I32));
+  TN_GET(q->in, tn_arr_of(2, now, channels));
+  return 1;
+}
+
+/* The sum with the bias spread over the axes behind its own, which can follow any layout. */
+static void *alter(const relay_replace *r) {
+  const tn_TensorType *data = TN_AS(TensorType, tn_arr_obj(r->types, 0));
+  if (!data || strcmp(r->row->name, "nn.bias_add") != 0) return relay_leave(r);
+  int64_t ndim = data->shape->len, axis = relay_attr_int(r->call->attrs, "axis", 1);
+  int64_t after = ndim - 1 - (axis < 0 ? axis + ndim : axis);
+  void *bias = relay_arg(r->call, 1);
+  if (after > 0)
+    bias = relay_call(
+        "expand_dims",
+        relay_attrs("expand_dims", 2, "axis", tn_any_int(1), "num_newaxis", tn_any_int(after)), 1,
+        bias);
+  return bias ? relay_call("add", NULL, 2, relay_arg(r->call, 0), bias) : NULL;
+}
+
 static const relay_op_row rows[] = {
     {.name = "nn.bias_add",
      .inputs = "data bias",
@@ -77,6 +111,8 @@ static const relay_op_row rows[] = {
      .rel_name = "BiasAdd",
      .rel = relation,
      .compute = compute_bias_add,
+     .layouts = layouts,
+     .alter = alter,
      .shape = relay_shape_same,
      .doc = "data plus a number for each channel"},
     {.name = "nn.prelu",
@@ -87,6 +123,7 @@ static const relay_op_row rows[] = {
      .rel_name = "PRelu",
      .rel = relation,
      .compute = compute_prelu,
+     .layouts = layouts,
      .shape = relay_shape_same,
      .doc = "x where it is positive, else x times the channel's slope"},
     {.name = "nn.leaky_relu",

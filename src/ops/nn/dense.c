@@ -2,6 +2,7 @@
 
      nn.dense(%data, %weight, units=5)    Tensor[(2, 3), float32], Tensor[(5, 3), float32]
                                           -> Tensor[(2, 5), float32] */
+#include "ops/nn/dense.h"
 #include "ops/ops.h"
 
 #define TN_FIELDS_DenseAttrs(F, S)                                                                 \
@@ -95,6 +96,8 @@ static const relay_op_row rows[] = {
      .rel = relation,
      .compute = compute,
      .shape = shape_function,
+     .layouts = ops_layouts_weight,
+     .alter = ops_alter_dense,
      .doc = "data times the transpose of weight"},
 };
 

@@ -3,6 +3,7 @@
 
      nn.lrn(%x, size=5, axis=1)    Tensor[(1, 8, 4, 4), float32] -> the same */
 #include "ir/imm.h"
+#include "ops/layout.h"
 #include "ops/ops.h"
 
 #define TN_FIELDS_L2NormalizeAttrs(F, S)                                                           \
@@ -132,6 +133,7 @@ static const relay_op_row rows[] = {
      .rel_name = "LRN",
      .rel = relate_lrn,
      .compute = compute_lrn,
+     .layouts = ops_layouts_axis,
      .shape = relay_shape_same,
      .doc = "data over (bias + alpha / size * sum of squares of neighbouring channels) ** beta"},
 };

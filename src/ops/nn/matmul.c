@@ -4,6 +4,7 @@
          Tensor[(2, 3, 4), float32], Tensor[(2, 5, 4), float32] -> Tensor[(2, 3, 5), float32] */
 #include "ir/imm.h"
 #include "ops/layout.h"
+#include "ops/nn/dense.h"
 #include "ops/ops.h"
 
 #define REWRITE_FIELDS(F, S)                                                                       \
@@ -234,6 +235,8 @@ static const relay_op_row rows[] = {
      .compute = compute,
      .shape = shape_function,
      .which = 2,
+     .layouts = ops_layouts_weight,
+     .alter = ops_alter_dense,
      .doc = "matrix product, either matrix transposed where wanted"},
     {.name = "nn.batch_matmul",
      .inputs = "tensor_a tensor_b",
@@ -255,6 +258,7 @@ static const relay_op_row rows[] = {
      .rel = relate_packed,
      .compute = compute_packed,
      .shape = shape_of_packed,
+     .layouts = ops_layouts_weight,
      .doc = "nn.dense with the rows of weight in blocks"},
 };
 

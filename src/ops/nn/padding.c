@@ -2,9 +2,11 @@
 
      nn.pad(%x, 0f, pad_width=[[0, 0], [1, 2]])    Tensor[(2, 3), float32], float32
                                                    -> Tensor[(2, 6), float32] */
+#include <ctype.h>
 #include <string.h>
 
 #include "ir/imm.h"
+#include "ops/layout.h"
 #include "ops/ops.h"
 
 #define TN_FIELDS_PadAttrs(F, S)                                                                   \
@@ -115,6 +117,40 @@ static tn_arr *shape_function(const relay_shape_query *q) {
   return tn_arr_of(1, out_shape(q->attrs, relay_shape_of(q, 0)));
 }
 
+/* ---- layouts ---- */
+
+/* Border of axis i of layout `now`; a blocked axis must have none. */
+static tn_arr *pair_at(const tn_arr *width, const tn_Layout *before, const tn_Layout *now,
+                       int64_t i, bool *whole) {
+  char letter = tir_layout_axis(now, i);
+  int64_t none[2] = {0, 0}, axis = tir_layout_index(before, (char)toupper(letter));
+  const tn_arr *pair = TN_AS(Array, tn_arr_obj(width, axis));
+  if (tir_layout_factor(now, letter) < 0 && pair) return (tn_arr *)(uintptr_t)pair;
+  *whole = *whole && pair && relay_int_at(pair, 0) == 0 && relay_int_at(pair, 1) == 0;
+  return relay_ints(none, 2);
+}
+
+static int layouts(relay_layouts *q) {
+  const tn_arr *width = relay_attr_obj(q->attrs, "pad_width");
+  tn_Layout *before = relay_layout_at(q->before, 0), *now = relay_layout_now(q, 0);
+  tn_arr *moved;
+  bool whole = true;
+  TN_VEC(pairs);
+  TN_VEC(in);
+  if (!before || !width || width->len != before->axes->len || !relay_layout_matches(before, now))
+    return 0;
+  for (int64_t i = 0; i < now->axes->len; ++i)
+    TN_TRY(tn_vec_push_obj(&pairs, pair_at(width, before, now, i, &whole)));
+  if (!whole) now = before;
+  TN_GET(moved, tn_arr_from(&pairs));
+  if (!relay_layout_equal(before, now))
+    TN_GET(q->attrs, relay_attrs_with(q->attrs, "pad_width", tn_any_obj(moved)));
+  for (int64_t i = 0; i < q->types->len; ++i) TN_TRY(tn_vec_push_obj(&in, i ? NULL : now));
+  TN_GET(q->in, tn_arr_from(&in));
+  TN_GET(q->out, tn_arr_of(1, now));
+  return 1;
+}
+
 static const relay_op_row rows[] = {
     {.name = "nn.pad",
      .inputs = "data pad_value",
@@ -125,6 +161,7 @@ static const relay_op_row rows[] = {
      .rel = relation,
      .compute = compute,
      .shape = shape_function,
+     .layouts = layouts,
      .doc = "data with a border"},
     {.name = "nn.mirror_pad",
      .inputs = "data",
@@ -135,6 +172,7 @@ static const relay_op_row rows[] = {
      .rel = relation,
      .compute = compute,
      .shape = shape_function,
+     .layouts = layouts,
      .doc = "data with a border in which it is mirrored"},
 };
 

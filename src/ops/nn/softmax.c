@@ -4,6 +4,7 @@
 
    The largest number of a row is taken away first, so that no exponential overflows. */
 #include "ir/imm.h"
+#include "ops/layout.h"
 #include "ops/ops.h"
 
 #define TN_FIELDS_SoftmaxAttrs(F, S) F(S, I64, , axis, 0, "axis along which results sum to 1", "-1")
@@ -81,7 +82,7 @@ static tn_arr *compute_log_softmax(const relay_compute *c) {
   {                                                                                                \
     .name = name_, .inputs = "data", .attrs = &tn_type_SoftmaxAttrs, .level = 1,                   \
     .pattern = RELAY_OUT_ELEMWISE_FUSABLE, .rel_name = "Softmax", .rel = relation,                 \
-    .compute = compute_, .shape = relay_shape_same, .doc = doc_                                    \
+    .compute = compute_, .shape = relay_shape_same, .layouts = ops_layouts_axis, .doc = doc_       \
   }
 
 static const relay_op_row rows[] = {

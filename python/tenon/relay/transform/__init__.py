@@ -18,6 +18,7 @@ from . import _ffi_api
 from ._make import REQUIRED as _REQUIRED
 from ._make import maker as _maker
 from .function_pass import FunctionPass, function_pass
+from .infer_layout_utils import InferCorrectLayoutOutput
 
 _init_api("relay._transform", __name__)
 

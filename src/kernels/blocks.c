@@ -1,0 +1,42 @@
+/* How long blocks of channels are (see blocks.h).
+
+   The block of a number of channels depends on that number alone, so that what one operator writes
+   is what the next one reads. It is a vector where channels divide into vectors, else the largest
+   power of two that divides them; channels that do not even divide into quarters of a vector stay
+   without blocks. */
+#include "kernels/blocks.h"
+
+static kernel_machine_source source;
+
+void kernels_set_machine_source(kernel_machine_source f) { source = f; }
+
+bool kernels_machine(kernel_machine *out) { return source && source(out); }
+
+enum { FEW_CHANNELS = 4 }; /* of an image: read one by one, whatever the layout */
+
+static int64_t lanes_of(const kernel_machine *m, tn_dtype t) {
+  return t.bits ? m->vector_bytes * 8 / t.bits : 0;
+}
+
+static int64_t block_of(int64_t lanes, int64_t channels) {
+  for (int64_t b = lanes; b > 1 && b * 4 >= lanes; b /= 2)
+    if (channels % b == 0) return b;
+  return 0;
+}
+
+bool kernels_conv2d_blocks(const kernel_machine *m, const kernel_conv2d *p,
+                           kernel_conv2d_blocks *out) {
+  int64_t lanes = lanes_of(m, p->dtype);
+  if (p->dtype.code != kDLFloat || p->dtype.bits != 32 || lanes < 4) return false;
+  out->in = p->groups == 1 && p->in <= FEW_CHANNELS ? 0 : block_of(lanes, p->in);
+  out->out = out->kernel_out = block_of(lanes, p->out);
+  return out->out && (out->in || (p->groups == 1 && p->in <= FEW_CHANNELS));
+}
+
+int64_t kernels_dense_block(const kernel_machine *m, tn_dtype t, int64_t rows, int64_t units,
+                            int64_t features) {
+  int64_t lanes = lanes_of(m, t);
+  (void)rows, (void)features;
+  if (t.code != kDLFloat || t.bits != 32 || lanes < 4) return 0;
+  return block_of(lanes, units);
+}

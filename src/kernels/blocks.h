@@ -1,0 +1,39 @@
+/* The layouts that kernels want, chosen before a program is made: how long the blocks of channels
+   are.
+
+   One function for each kind of operator, from the machine and the problem; everything that packs
+   weights or splits channels asks here. */
+#ifndef TN_KERNELS_BLOCKS_H_
+#define TN_KERNELS_BLOCKS_H_
+
+#include "kernels/kernels.h"
+
+/** Tells the machine that code is made for now, that of the current target. */
+typedef bool (*kernel_machine_source)(kernel_machine *out);
+TN_API void kernels_set_machine_source(kernel_machine_source f);
+/** False when no target is current or it is not a processor. */
+TN_API bool kernels_machine(kernel_machine *out);
+
+/** A convolution of images; extents that are not constant are -1. `groups` is 1 or, in a depthwise
+ * one, the number of channels. */
+typedef struct {
+  tn_dtype dtype; /**< of data, weight and result */
+  int64_t batch, in, out, groups;
+  int64_t size[2], kernel[2], stride[2], dilation[2]; /**< height, width */
+} kernel_conv2d;
+
+/** Blocks: data is NCHW[in]c (`in` 0: it stays without blocks), the result NCHW[out]c, the weight
+ * OIHW[in]i[kernel_out]o. */
+typedef struct {
+  int64_t in, out, kernel_out;
+} kernel_conv2d_blocks;
+/** @return whether blocks are a gain */
+TN_API bool kernels_conv2d_blocks(const kernel_machine *m, const kernel_conv2d *p,
+                                  kernel_conv2d_blocks *out);
+
+/** Block of rows of a constant weight of `units` rows and `features` columns, multiplied with
+ * `rows` rows of data (-1: not constant): the weight is NC[block]n. 0: it stays as it is. */
+TN_API int64_t kernels_dense_block(const kernel_machine *m, tn_dtype t, int64_t rows, int64_t units,
+                                   int64_t features);
+
+#endif /* TN_KERNELS_BLOCKS_H_ */

@@ -1,0 +1,92 @@
+/* Layouts of convolutions: which ones they take, and which ones are fastest.
+
+     nn.conv2d(data NCHW, weight OIHW)
+   => nn.contrib_conv2d_NCHWc(data NCHW16c, weight OIHW16i16o), result NCHW16c
+
+   How long the blocks are is the business of the kernels (kernels/blocks.h). Images of few channels
+   stay as they are, and only the result is in blocks. */
+#include <string.h>
+
+#include "ir/imm.h"
+#include "kernels/blocks.h"
+#include "ops/layout.h"
+#include "ops/nn/conv.h"
+
+int ops_layouts_conv(relay_layouts *q) {
+  tn_Layout *data, *kernel, *out;
+  const char *out_name = relay_attr_str(q->attrs, "out_layout");
+  if (q->types->len != 2) return 0;
+  TN_GET(data, tir_layout(relay_attr_str(q->attrs, "data_layout"), TN_I32));
+  TN_GET(kernel, tir_layout(relay_attr_str(q->attrs, "kernel_layout"), TN_I32));
+  TN_GET(out, *out_name ? tir_layout(out_name, TN_I32) : data);
+  TN_GET(q->in, tn_arr_of(2, data, kernel));
+  TN_GET(q->out, tn_arr_of(1, out));
+  return 1;
+}
+
+/* ---- what a convolution computes ---- */
+
+static int64_t extent(const ops_axes *a, char letter) {
+  int64_t v = -1;
+  const tn_obj *e = (const tn_obj *)OPS_AXIS(a, letter);
+  return e && tir_as_int(e, &v) ? v : -1;
+}
+
+static bool is_plain(const char *layout) { return strlen(layout) == 4; /* no blocks */ }
+
+/* @return 1, 0 where it is not one that kernels know, -1 error */
+static int problem_of(const relay_replace *r, kernel_conv2d *p) {
+  const void *attrs = r->call->attrs;
+  const tn_TensorType *data = TN_AS(TensorType, tn_arr_obj(r->types, 0)),
+                      *weight = TN_AS(TensorType, tn_arr_obj(r->types, 1));
+  const char *data_layout = relay_attr_str(attrs, "data_layout"),
+             *kernel_layout = relay_attr_str(attrs, "kernel_layout"),
+             *out = relay_attr_str(attrs, "out_layout");
+  ops_axes d, w;
+  if (!data || !weight || !is_plain(data_layout) || !is_plain(kernel_layout)) return 0;
+  if (*out && strcmp(out, data_layout) != 0) return 0;
+  const tn_arr *strides = relay_attr_obj(attrs, "strides"),
+               *dilation = relay_attr_obj(attrs, "dilation");
+  TN_TRY(ops_axes_of(data_layout, data->shape, true, &d));
+  TN_TRY(ops_axes_of(kernel_layout, weight->shape, true, &w));
+  *p = (kernel_conv2d){
+      .dtype = data->dtype,
+      .batch = extent(&d, 'N'),
+      .in = extent(&d, 'C'),
+      .out = extent(&w, 'O'),
+      .groups = relay_attr_int(attrs, "groups", 1),
+      .size = {extent(&d, 'H'), extent(&d, 'W')},
+      .kernel = {extent(&w, 'H'), extent(&w, 'W')},
+      .stride = {relay_int_at(strides, 0), relay_int_at(strides, 1)},
+      .dilation = {relay_int_at(dilation, 0), relay_int_at(dilation, 1)},
+  };
+  bool same = tn_dtype_eq(data->dtype, weight->dtype) &&
+              tn_dtype_eq(data->dtype, ((const tn_TensorType *)r->out_type)->dtype);
+  bool depthwise = p->groups == p->in && p->groups == p->out && extent(&w, 'I') == 1;
+  return same && p->in > 0 && p->out > 0 && (p->groups == 1 || depthwise);
+}
+
+/* ---- the call in blocks ---- */
+
+static void *with_text(void *attrs, const char *name, const tn_str *value) {
+  return attrs && value ? relay_attrs_with(attrs, name, tn_any_obj(value)) : NULL;
+}
+
+void *ops_alter_conv2d(const relay_replace *r) {
+  kernel_machine m;
+  kernel_conv2d p;
+  kernel_conv2d_blocks b;
+  void *attrs = r->call->attrs;
+  if (strcmp(r->row->name, "nn.conv2d") != 0 || !kernels_machine(&m)) return relay_leave(r);
+  int known = problem_of(r, &p);
+  if (known < 0) return NULL;
+  if (!known || !kernels_conv2d_blocks(&m, &p, &b)) return relay_leave(r);
+  bool depthwise = p.groups > 1;
+  int64_t inner = depthwise ? 1 : b.in ? b.in : p.in;
+  if (b.in) attrs = with_text(attrs, "data_layout", tn_str_fmt("NCHW%lldc", (long long)b.in));
+  attrs = with_text(attrs, "kernel_layout",
+                    tn_str_fmt("OIHW%lldi%lldo", (long long)inner, (long long)b.kernel_out));
+  attrs = with_text(attrs, "out_layout", tn_str_fmt("NCHW%lldc", (long long)b.out));
+  const char *op = depthwise ? "nn.contrib_depthwise_conv2d_NCHWc" : "nn.contrib_conv2d_NCHWc";
+  return attrs ? relay_call_args(op, attrs, r->call->args) : NULL;
+}
