@@ -253,6 +253,89 @@ static int solve_equations(TN_ARGS) {
   return tn_ret_obj(ret, arith_solve_equations(equations, vars, ranges));
 }
 
+typedef struct {
+  tn_arr *conditions, *vars;
+  tn_map *ranges;
+} inequalities;
+
+/* (conditions, variables, ranges) */
+static int take_inequalities(const tn_any *args, int32_t n, inequalities *out) {
+  TN_TRY(need(args, n, 0, &tn_type_Array, &out->conditions));
+  TN_TRY(need(args, n, 1, &tn_type_Array, &out->vars));
+  return need(args, n, 2, &tn_type_Map, &out->ranges);
+}
+static int inequality_ranges(TN_ARGS) {
+  inequalities x;
+  TN_TRY(take_inequalities(args, n, &x));
+  return tn_ret_obj(ret, arith_inequality_ranges(x.conditions, x.vars, x.ranges));
+}
+static int inequality_deskew(TN_ARGS) {
+  inequalities x;
+  TN_TRY(take_inequalities(args, n, &x));
+  return tn_ret_obj(ret, arith_inequality_deskew(x.conditions, x.vars, x.ranges));
+}
+/* (variables, ranges, conditions) */
+static int inequality_conditions(TN_ARGS) {
+  inequalities x;
+  tn_arr *bounds, *others;
+  TN_TRY(need(args, n, 0, &tn_type_Array, &x.vars));
+  TN_TRY(need(args, n, 1, &tn_type_Map, &x.ranges));
+  TN_TRY(need(args, n, 2, &tn_type_Array, &x.conditions));
+  int solved = arith_solve_inequalities(x.conditions, x.vars, x.ranges, &bounds, &others);
+  if (solved < 0) return -1;
+  if (!solved) return tn_ret_obj(ret, tn_arr_of(1, tir_bool(false)));
+  return tn_ret_obj(ret, arith_inequality_conditions(x.vars, bounds, others));
+}
+/* (coef, lower, equal, upper) */
+static int group_bounds(TN_ARGS) {
+  tn_expr *coef;
+  tn_arr *parts[3];
+  TN_NARGS("arith.IntGroupBounds", 4);
+  TN_GET(coef, ir_expr_from(&args[0]));
+  for (int i = 0; i < 3; ++i) TN_TRY(need(args, n, i + 1, &tn_type_Array, &parts[i]));
+  return tn_ret_obj(ret, TN_NEW(IntGroupBounds, .coef = coef, .lower = parts[0], .equal = parts[1],
+                                .upper = parts[2]));
+}
+static int group_bounds_of_range(TN_ARGS) {
+  TN_ARITH(a);
+  tn_Range *r;
+  tn_expr *last;
+  TN_TRY(need(args, n, 0, &tn_type_Range, &r));
+  bool one = tir_is_one(r->extent);
+  TN_GET(last, arith_simplify(&a, tir_sub(tir_add(r->min, r->extent), tir_one(r->min->dtype))));
+  return tn_ret_obj(ret, TN_NEW(IntGroupBounds, .coef = tir_one(r->min->dtype),
+                                .lower = one ? tn_arr_of(0) : tn_arr_of(1, r->min),
+                                .equal = one ? tn_arr_of(1, r->min) : tn_arr_of(0),
+                                .upper = one ? tn_arr_of(0) : tn_arr_of(1, last)));
+}
+static int best_range(TN_ARGS) {
+  tn_IntGroupBounds *b;
+  tn_Range *r;
+  TN_TRY(need(args, n, 0, &tn_type_IntGroupBounds, &b));
+  TN_TRY(arith_best_range(b, tn_arr_of(0), tn_scope_own(tn_map_new()), &r));
+  return r ? tn_ret_obj(ret, r) : 0;
+}
+/* (variables, ranges, relations) */
+static int constraints(TN_ARGS) {
+  inequalities x;
+  TN_TRY(need(args, n, 0, &tn_type_Array, &x.vars));
+  TN_TRY(need(args, n, 1, &tn_type_Map, &x.ranges));
+  TN_TRY(need(args, n, 2, &tn_type_Array, &x.conditions));
+  return tn_ret_obj(ret, TN_NEW(IntConstraints, .variables = x.vars, .ranges = x.ranges,
+                                .relations = x.conditions));
+}
+/* (src, dst, src_to_dst, dst_to_src) */
+static int constraints_transform(TN_ARGS) {
+  tn_IntConstraints *src, *dst;
+  tn_map *to_dst, *to_src;
+  TN_TRY(need(args, n, 0, &tn_type_IntConstraints, &src));
+  TN_TRY(need(args, n, 1, &tn_type_IntConstraints, &dst));
+  TN_TRY(need(args, n, 2, &tn_type_Map, &to_dst));
+  TN_TRY(need(args, n, 3, &tn_type_Map, &to_src));
+  return tn_ret_obj(ret, TN_NEW(IntConstraintsTransform, .src = src, .dst = dst,
+                                .src_to_dst = to_dst, .dst_to_src = to_src));
+}
+
 static const tn_func_row rows[] = {
     {"arith.IntervalSet", interval_set},
     {"arith.PosInf", pos_inf},
@@ -279,6 +362,14 @@ static const tn_func_row rows[] = {
     {"arith.NormalizeIterMapToExpr", map_to_expr},
     {"arith.InverseAffineIterMap", inverse_map},
     {"arith.SolveLinearEquations", solve_equations},
+    {"arith.SolveInequalitiesAsCondition", inequality_conditions},
+    {"arith.SolveInequalitiesToRange", inequality_ranges},
+    {"arith.SolveInequalitiesDeskewRange", inequality_deskew},
+    {"arith.IntGroupBounds", group_bounds},
+    {"arith.IntGroupBounds_from_range", group_bounds_of_range},
+    {"arith.IntGroupBounds_FindBestRange", best_range},
+    {"arith.IntConstraints", constraints},
+    {"arith.IntConstraintsTransform", constraints_transform},
 };
 
 int arith_api_sets_init(void) { return tn_func_register_rows(rows, TN_COUNT(rows)); }

@@ -11,7 +11,13 @@ from .int_set import (
     neg_inf,
     pos_inf,
 )
-from .int_solver import IntConstraints, IntConstraintsTransform, solve_linear_equations
+from .int_solver import (
+    IntConstraints,
+    IntConstraintsTransform,
+    IntGroupBounds,
+    solve_linear_equations,
+    solve_linear_inequalities,
+)
 from .iter_affine_map import (
     IterMapExpr,
     IterMapLevel,
