@@ -32,11 +32,9 @@ static int place_section(elf_link *l, elf_object *o, int i) {
   if (align > l->align[r]) l->align[r] = align;
   if (r == ELF_BSS) return 0;
   tn_buf_pad(&l->content[r], '\0', at - l->content[r].len);
-  if (s->sh_type == SHT_NOBITS) {
-    tn_buf_pad(&l->content[r], '\0', s->sh_size);
-  } else {
-    tn_buf_put(&l->content[r], o->bytes.data + s->sh_offset, s->sh_size);
-  }
+  TN_CHECK(s->sh_type != SHT_NOBITS, ValueError, NULL,
+           "%s: a section of code or constants has no content", o->path);
+  tn_buf_put(&l->content[r], o->bytes.data + s->sh_offset, s->sh_size);
   return tn_buf_ok(&l->content[r]);
 }
 

@@ -87,6 +87,8 @@ int elf_scan(elf_link *l, elf_object *o, elf_place at, const Elf64_Rela *r, elf_
   case ABSOLUTE:
     TN_CHECK(at.region >= ELF_INIT, ValueError, NULL,
              "%s: an address lies in memory that cannot be written", o->path);
+    TN_CHECK(at.offset + 8 <= l->size[at.region], ValueError, NULL,
+             "%s: a relocation is outside of its section", o->path);
     *(s->obj ? &l->nrelative : &l->nabsolute) += 1;
     return 0;
   case RELATIVE:
