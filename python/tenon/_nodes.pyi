@@ -184,6 +184,15 @@ class TeFuse(IterVarRelation):
     fused: IterVar
     """what they are fused to"""
 
+class GenericFunc(Object):
+    """function that has a variant for each kind of target (type key GenericFunc)"""
+    name: str
+    """name in the process, or empty"""
+    default_func: Function | None
+    """for targets without one of their own"""
+    dispatch: Map
+    """from keys of targets to functions"""
+
 class GlobalTypeVar(Type):
     """name of a type definition (type key GlobalTypeVar)"""
     name_hint: str

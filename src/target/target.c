@@ -392,6 +392,7 @@ int target_init(void) {
   TN_TRY(tn_type_register_table(target_types, TN_COUNT(target_types)));
   TN_TRY(target_api_init());
   TN_TRY(target_virtual_device_init());
+  TN_TRY(target_generic_func_init());
   TN_TRY(c_build_init());
   TN_TRY(opencl_build_init());
   TN_TRY(cuda_build_init());

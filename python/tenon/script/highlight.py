@@ -10,6 +10,15 @@ def _in_notebook():
     return shell is not None and getattr(shell.get_ipython(), "kernel", None) is not None
 
 
+def _format(code_str):
+    """The text as black formats it; as it is where black is not installed."""
+    try:
+        import black
+    except ImportError:
+        return code_str
+    return black.format_str(code_str, mode=black.FileMode())
+
+
 def cprint(printable, style=None, black_format=False):
     """Print a script.
 

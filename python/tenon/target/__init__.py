@@ -1,6 +1,12 @@
 """Targets: what code is generated for."""
 
 from . import codegen
+from .generic_func import (
+    GenericFunc,
+    generic_func,
+    get_native_generic_func,
+    override_native_generic_func,
+)
 from .target import (
     Target,
     TargetKind,
@@ -16,5 +22,6 @@ from .target import (
     rasp,
     riscv_cpu,
     rocm,
+    vta,
 )
 from .virtual_device import CompilationConfig, VirtualDevice, make_compilation_config

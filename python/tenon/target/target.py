@@ -144,6 +144,28 @@ class Target(Object):
         return [str(name) for name in _ffi_api.ListTargetKinds()]
 
     @staticmethod
+    def from_device(device):
+        """The target of a device of this machine, with the limits that it tells.
+
+        Parameters
+        ----------
+        device : str or Device
+            ``"cuda"``, ``tenon.cuda(1)``, ...
+
+        Returns
+        -------
+        Target
+
+        Raises
+        ------
+        ValueError
+            There is no such device, or no target for it.
+        """
+        from ..runtime import device as make_device
+
+        return _ffi_api.FromDevice(make_device(device) if isinstance(device, str) else device)
+
+    @staticmethod
     def canon_target(target):
         """The target of a text, dict or Target; None for None."""
         return target if target is None or isinstance(target, Target) else Target(target)
@@ -382,3 +404,17 @@ def micro(model="unknown", options=None):
 def bifrost(model="unknown", options=None):
     """OpenCL for ARM Mali of the Bifrost generation."""
     return Target(" ".join(["opencl", "-device=bifrost", f"-model={model}", *_options(options)]))
+
+
+def vta(model="unknown", options=None):
+    """The versatile tensor accelerator: an extension device with VTA's schedules.
+
+    Parameters
+    ----------
+    model : str
+        Name of the configuration.
+    options : str or list of str, optional
+        More options.
+    """
+    words = ["ext_dev", "-keys=vta,cpu", "-device=vta", f"-model={model}", *_options(options)]
+    return Target(" ".join(words))

@@ -2,6 +2,7 @@
 
 from enum import IntEnum
 
+from .. import _core
 from .._ffi.registry import register_object
 from ..ir import _ffi_api as _ir_api
 from ..ir.expr import Range
@@ -528,3 +529,15 @@ class Any(PrimExprWithOp):
 
 __all__ = [name for name in dir() if not name.startswith("_")]
 __all__ += ["const"]
+
+
+@register_object("tir.ProducerLoad")
+class ProducerLoad(PrimExprWithOp):
+    """Element of a tensor expression."""
+
+    __slots__ = ()
+
+    def __init__(self, producer, indices, span=None):
+        fields = {"producer": producer, "indices": [convert(i) for i in indices], "span": span}
+        fields["dtype"] = producer.dtype
+        self.__init_handle_by_constructor__(_core.make_node, "tir.ProducerLoad", fields)

@@ -60,3 +60,12 @@ class PrimFunc(BaseFunc, Scriptable):
         return PrimFunc(
             self.params, new_body, self.ret_type, self.buffer_map, self.attrs, span or self.span
         )
+
+
+def __getattr__(name):
+    # a part of schedules, which programs also look for here
+    if name == "TensorIntrin":
+        from .schedule.intrin import TensorIntrin
+
+        return TensorIntrin
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,7 +10,7 @@ from .. import _core
 from .._ffi.registry import register_object
 from ..runtime.object import Object
 from ..runtime.script_printer import Scriptable
-from .expr import IntImm, PrimExprWithOp, convert
+from .expr import IntImm, PrimExprWithOp, ProducerLoad, convert  # noqa: F401
 
 
 class ForKind(IntEnum):
@@ -50,18 +50,6 @@ class BufferLoad(PrimExprWithOp):
     def __init__(self, buffer, indices, span=None):
         fields = {"buffer": buffer, "indices": _exprs(indices), "span": span, "dtype": buffer.dtype}
         self.__init_handle_by_constructor__(_core.make_node, "tir.BufferLoad", fields)
-
-
-@register_object("tir.ProducerLoad")
-class ProducerLoad(PrimExprWithOp):
-    """Element of a tensor expression."""
-
-    __slots__ = ()
-
-    def __init__(self, producer, indices, span=None):
-        fields = {"producer": producer, "indices": _exprs(indices), "span": span}
-        fields["dtype"] = producer.dtype
-        self.__init_handle_by_constructor__(_core.make_node, "tir.ProducerLoad", fields)
 
 
 @register_object("tir.BufferRegion")

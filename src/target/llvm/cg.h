@@ -192,6 +192,8 @@ int cg_add_blob(cg_module *m, tn_bytes_view blob);
 
 /** The machine of a target, owned; NULL with CodegenError or ValueError. */
 LLVMTargetMachineRef cg_machine(const tn_target *t);
+/** The options mtriple and mcpu of this machine. */
+tn_map *cg_host_options(void);
 int cg_opt_level(const tn_target *t);
 /** Is it a processor of the architecture that the triple names? ValueError when it is not. */
 int cg_check_processor(const char *triple, const char *cpu);

@@ -147,3 +147,12 @@ int cg_optimize(LLVMModuleRef mod, LLVMTargetMachineRef machine, int level) {
     if (largest_block(fn) > HUGE_BLOCK) leave_as_is(mod, fn);
   return 0;
 }
+
+tn_map *cg_host_options(void) {
+  tn_str *triple, *cpu;
+  tn_map *m;
+  TN_GETP(triple, take_message(LLVMGetDefaultTargetTriple()));
+  TN_GETP(cpu, take_message(LLVMGetHostCPUName()));
+  TN_GETP(m, tn_map_with(NULL, tn_any_cstr("mtriple"), tn_any_obj(triple)));
+  return tn_map_with(m, tn_any_cstr("mcpu"), tn_any_obj(cpu));
+}

@@ -382,6 +382,8 @@ static int version(TN_ARGS) {
   return 0;
 }
 
+static int host_options(TN_ARGS) { return tn_ret_obj(ret, cg_host_options()); }
+
 static int intrinsic_id(TN_ARGS) {
   const char *name;
   TN_NARGS("target.llvm_lookup_intrinsic_id", 1);
@@ -404,6 +406,7 @@ static const tn_func_row rows[] = {
     {"target.build.llvm", build_llvm},
     {"runtime.ModulePackImportsToLLVM", pack_imports},
     {"target.llvm_version", version},
+    {"target.llvm_host", host_options},
     {"target.llvm_lookup_intrinsic_id", intrinsic_id},
     {"target.llvm_get_intrinsic_name", intrinsic_name},
 };

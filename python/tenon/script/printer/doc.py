@@ -1,6 +1,6 @@
 """Classes of documents, see `to_python_script`."""
 
-from enum import IntEnum, unique
+from enum import IntEnum
 
 from ... import _core
 from ..._ffi.registry import register_object
@@ -133,16 +133,18 @@ class CallDoc(ExprDoc):
         )
 
 
-@unique
 class OperationKind(IntEnum):
     """Operators."""
 
     UnaryStart = 0
+    _UnaryStart = 0
     USub = 1
     Invert = 2
     Not = 3
     UnaryEnd = 4
+    _UnaryEnd = 4
     BinaryStart = 5
+    _BinaryStart = 5
     Add = 6
     Sub = 7
     Mult = 8
@@ -164,6 +166,7 @@ class OperationKind(IntEnum):
     And = 24
     Or = 25
     BinaryEnd = 26
+    _BinaryEnd = 26
     SpecialStart = 27
     IfThenElse = 28
     SpecialEnd = 29

@@ -1,6 +1,7 @@
 """The class Schedule and its handles."""
 
 from ..._ffi.registry import register_object
+from ...error import ScheduleError  # noqa: F401
 from ...ir.expr import PrimExpr
 from ...ir.module import IRModule
 from ...runtime.object import Object
