@@ -9,17 +9,19 @@
 #include "kernels/kernels_impl.h"
 #include "object/functions.h"
 
-/* In this order: the first that applies. */
-static const kernel_class classes[] = {kernel_elementwise, kernel_gemm, kernel_tile, kernel_rows,
-                                       kernel_plain};
+/* In this order: the first that applies. Those that take neighbouring stages into their loops come
+   before any other stage is scheduled. */
+static const kernel_class with_neighbours[] = {kernel_conv_direct, kernel_gemm};
+static const kernel_class classes[] = {kernel_elementwise, kernel_tile, kernel_rows, kernel_plain};
 
-static int schedule_stage(tn_TirSchedule *s, tn_BlockRV *rv, const kernel_machine *m) {
+static int schedule_stage(tn_TirSchedule *s, tn_BlockRV *rv, const kernel_machine *m,
+                          const kernel_class *list, int n) {
   TN_SCOPE(scope);
   kernel_stage st;
   int r = kernel_stage_of(&st, s, rv, m);
   if (r <= 0) return r;
-  for (int i = 0; i < TN_COUNT(classes); ++i)
-    if ((r = classes[i](&st)) != 0) return r < 0 ? r : 0;
+  for (int i = 0; i < n; ++i)
+    if ((r = list[i](&st)) != 0) return r < 0 ? r : 0;
   return 0;
 }
 
@@ -30,7 +32,10 @@ static int schedule_all(tn_TirSchedule *s, const kernel_machine *m) {
   TN_GET(root, sch_get_block(s, "root", "main"));
   TN_GET(blocks, sch_get_child_blocks(s, (tn_obj *)root));
   for (int64_t i = 0; i < blocks->len; ++i)
-    TN_TRY(schedule_stage(s, (tn_BlockRV *)blocks->items[i].v.obj, m));
+    TN_TRY(schedule_stage(s, (tn_BlockRV *)blocks->items[i].v.obj, m, with_neighbours,
+                          TN_COUNT(with_neighbours)));
+  for (int64_t i = 0; i < blocks->len; ++i)
+    TN_TRY(schedule_stage(s, (tn_BlockRV *)blocks->items[i].v.obj, m, classes, TN_COUNT(classes)));
   return 0;
 }
 
@@ -49,6 +54,7 @@ tn_PrimFunc *kernels_schedule(tn_PrimFunc *f, const kernel_machine *m) {
   tn_TirSchedule *s;
   TN_GETP(mod, ir_module_new(NULL, NULL, NULL));
   TN_GETP(v, ir_global_var("main"));
+  TN_GETP(f, kernel_simplify_indices(f));
   TN_TRYP(ir_module_add(mod, v, (tn_BaseFunc *)f, false));
   TN_GETP(s, sch_new(mod, 0, 2));
   TN_TRYP(schedule_all(s, m));

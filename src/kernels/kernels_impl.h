@@ -34,18 +34,25 @@ static inline tn_LoopRV *kernel_loop(const kernel_stage *st, int i) {
   return (tn_LoopRV *)st->loops->items[i].v.obj;
 }
 
+/* Asks the code generator for code of its own where a condition holds in a part of a loop only. */
+#define KERNEL_PARTITION "pragma_loop_partition_hint"
+
 /* A class: schedules the stage. @return 1 done, 0 it is not for this class, -1 error */
 typedef int (*kernel_class)(kernel_stage *st);
+int kernel_conv_direct(kernel_stage *st);
 int kernel_gemm(kernel_stage *st);
 int kernel_elementwise(kernel_stage *st);
 int kernel_tile(kernel_stage *st);
 int kernel_rows(kernel_stage *st);
 int kernel_plain(kernel_stage *st);
 
+/* The program with indices simplified by the domains of the blocks' iterators. */
+tn_PrimFunc *kernel_simplify_indices(tn_PrimFunc *f);
 /* Inlines the stages whose values are cheaper to compute where they are used than to keep. */
 int kernel_inline_stages(tn_TirSchedule *s, const kernel_machine *m);
 
-/* The stage of a block. @return 1, 0 when it is none that can be scheduled, -1 error */
+/* The stage of a block. @return 1, 0 when it is none that can be scheduled (or a class has done so
+   with it or a neighbour), -1 error */
 int kernel_stage_of(kernel_stage *st, tn_TirSchedule *s, tn_BlockRV *rv, const kernel_machine *m);
 
 /* Does an expression, or a list of them, depend on an axis? */
@@ -57,5 +64,16 @@ int kernel_split(kernel_stage *st, tn_LoopRV *loop, int64_t factor, tn_LoopRV **
 /* Fuses `n` loops and makes the result parallel when the stage is worth it. */
 int kernel_parallel(kernel_stage *st, tn_LoopRV *const *loops, int n);
 int kernel_reorder(kernel_stage *st, tn_LoopRV *const *loops, int n);
+/* One loop of several, each directly in the one before it. */
+tn_LoopRV *kernel_fuse(kernel_stage *st, tn_LoopRV *const *loops, int n);
+/* Number of iterations of a loop; -1: not constant or an error. */
+int64_t kernel_loop_extent(const kernel_stage *st, const tn_LoopRV *loop);
+
+/* What a step gave: 1 it is done, 0 the schedule does not allow it, -1 another error. */
+int kernel_try(int r);
+bool kernel_writes(const tn_Block *b, const tn_Buffer *buffer);
+/* The only stage that reads the result, when it works element by element over the same domain and
+   the result is needed nowhere else. @return 1, 0 when there is none, -1 error */
+int kernel_only_reader(const kernel_stage *st, tn_BlockRV **out);
 
 #endif /* TN_KERNELS_KERNELS_IMPL_H_ */

@@ -81,14 +81,18 @@ static int set_axes(kernel_stage *st) {
   return 1;
 }
 
-/* Are the loops as they came? Those of a stage that was scheduled with another are not. */
-static int has_plain_loops(const kernel_stage *st, bool *yes) {
+/* One plain loop directly in the other, around the block alone. */
+static int is_nest(const kernel_stage *st, bool *yes) {
+  const tn_stmt *next = NULL;
   *yes = true;
   for (int64_t i = 0; i < st->loops->len && *yes; ++i) {
-    const tn_For *f;
-    TN_GET(f, (const tn_For *)sch_get(st->sch, tn_arr_obj(st->loops, i)));
-    *yes = f->kind == TIR_FOR_SERIAL;
+    const tn_For *loop;
+    TN_GET(loop, (const tn_For *)sch_get(st->sch, st->loops->items[i].v.obj));
+    *yes = loop->kind == TIR_FOR_SERIAL && (i == 0 || next == (const tn_stmt *)loop);
+    next = loop->body;
   }
+  const tn_BlockRealize *r = TN_AS(BlockRealize, next);
+  *yes = *yes && r && r->block == st->block;
   return 0;
 }
 
@@ -99,9 +103,10 @@ int kernel_stage_of(kernel_stage *st, tn_TirSchedule *s, tn_BlockRV *rv, const k
   int64_t n = st->block->iter_vars->len;
   if (!store || n == 0 || n > KERNEL_MAX_AXES) return 0;
   TN_GET(st->loops, sch_get_loops(s, rv));
-  bool plain;
-  TN_TRY(has_plain_loops(st, &plain));
-  if (st->loops->len != n || !plain) return 0;
+  if (st->loops->len != n) return 0;
+  bool nest;
+  TN_TRY(is_nest(st, &nest));
+  if (!nest) return 0;
   int bits = store->buffer->dtype.bits;
   if (m->vector_bytes && bits >= 8 && store->buffer->dtype.lanes == 1)
     st->lanes = m->vector_bytes * 8 / bits;
@@ -137,12 +142,23 @@ int kernel_reorder(kernel_stage *st, tn_LoopRV *const *loops, int n) {
   return sch_reorder(st->sch, list);
 }
 
+tn_LoopRV *kernel_fuse(kernel_stage *st, tn_LoopRV *const *loops, int n) {
+  tn_arr *list;
+  if (n == 1) return loops[0];
+  TN_GETP(list, loop_list(loops, n));
+  return sch_fuse(st->sch, list, true);
+}
+
+int64_t kernel_loop_extent(const kernel_stage *st, const tn_LoopRV *loop) {
+  const tn_For *f = (const tn_For *)sch_get(st->sch, (const tn_obj *)loop);
+  int64_t n;
+  return f && tir_as_int((const tn_obj *)f->extent, &n) ? n : -1;
+}
+
 int kernel_parallel(kernel_stage *st, tn_LoopRV *const *loops, int n) {
   int64_t work = times(st->spatial, st->reduction);
   if (n == 0 || st->machine->threads <= 1 || (work >= 0 && work < PARALLEL_WORK)) return 0;
-  tn_arr *list;
-  tn_LoopRV *one = loops[0];
-  TN_GET(list, loop_list(loops, n));
-  if (n > 1) TN_GET(one, sch_fuse(st->sch, list, true));
+  tn_LoopRV *one;
+  TN_GET(one, kernel_fuse(st, loops, n));
   return sch_set_kind(st->sch, one, TIR_FOR_PARALLEL, NULL);
 }

@@ -1,0 +1,129 @@
+/* Which tile and which division of the work costs least.
+
+   A tile of `pixels` times `vectors` accumulators stays in registers. For each value of the sums it
+   needs that many multiply-adds and pixels + vectors loads; a processor starts two of each in a
+   cycle, and the result of a multiply-add is there four cycles later, so that fewer than eight
+   accumulators leave it idle. The accumulators, the vectors of weights and one value of data must
+   fit in the registers; with 32 of them one is left free, since that many live values are where
+   LLVM begins to spill. */
+#include "ir/imm.h"
+#include "kernels/conv_impl.h"
+
+enum {
+  PER_CYCLE = 2,
+  IN_FLIGHT = 8, /* multiply-adds to keep both units busy */
+  MAX_VECTORS = 5,
+  L2_BYTES = 32,     /* per cycle, from the second level of cache */
+  L3_BYTES = 8,      /* and from behind it */
+  FORK_CYCLES = 8000 /* work below which a second thread does not pay: what waking it may cost */
+};
+
+static int64_t up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+static double cycles(int64_t pixels, int64_t vectors) {
+  int64_t fmas = pixels * vectors, loads = pixels + vectors;
+  int64_t most = fmas > loads ? fmas : loads;
+  return (double)(most > IN_FLIGHT ? most : IN_FLIGHT) / PER_CYCLE;
+}
+
+/* Vectors that the lanes of one result position fill. */
+static int64_t lane_vectors(const kernel_conv *c) {
+  return up(kernel_extent(c, c->lane), c->st->lanes);
+}
+
+double kernel_conv_cycles(const kernel_conv *c, const kernel_conv_tile *t) {
+  const kernel_stage *st = c->st;
+  int64_t rows = kernel_extent(c, c->row), cols = kernel_extent(c, c->col);
+  int64_t vectors = t->vectors * lane_vectors(c);
+  double one = 0; /* image, one group of vectors, one value of the sums */
+  for (int tail = 0; tail < 4; ++tail) {
+    int64_t h = tail & 1 ? rows % t->rows : t->rows, nh = tail & 1 ? h != 0 : rows / t->rows;
+    int64_t w = tail & 2 ? cols % t->cols : t->cols, nw = tail & 2 ? w != 0 : cols / t->cols;
+    if (nh && nw) one += (double)(nh * nw) * cycles(h * w, vectors);
+  }
+  double images = (double)st->spatial / (double)(rows * cols * kernel_extent(c, c->lane));
+  return one * images / (double)t->vectors * (double)st->reduction;
+}
+
+static int64_t most_pixels(const kernel_conv *c, int64_t vectors) {
+  int registers = c->st->machine->vector_registers;
+  if (registers > 16) --registers;
+  return (registers - vectors - 1) / vectors;
+}
+
+/* Best pixels for a number of vectors; a tile without a tail is preferred, its code is half. */
+static void try_vectors(const kernel_conv *c, int64_t n, kernel_conv_tile *best, double *least) {
+  int64_t most = most_pixels(c, n * lane_vectors(c)), cols = kernel_extent(c, c->col);
+  int64_t rows = kernel_extent(c, c->row), first = most < cols ? most : cols;
+  for (int64_t w = first; w > 0 && 2 * w >= first; --w) {
+    int64_t h_most = w == cols ? most / cols : 1;
+    for (int64_t h = h_most < rows ? h_most : rows; h > 0; --h) {
+      kernel_conv_tile t = {h, w, n};
+      bool tail = cols % w != 0 || rows % h != 0;
+      double cost = kernel_conv_cycles(c, &t) * (tail ? 1.02 : 1.0);
+      if (cost < *least * 0.999) *best = t, *least = cost;
+    }
+  }
+}
+
+kernel_conv_tile kernel_conv_choose_tile(const kernel_conv *c) {
+  kernel_conv_tile best = {1, 1, 1};
+  double least = 1e300;
+  for (int64_t n = 1; n <= MAX_VECTORS; ++n)
+    if (kernel_extent(c, c->vectors) % n == 0 && most_pixels(c, n * lane_vectors(c)) > 0)
+      try_vectors(c, n, &best, &least);
+  return best;
+}
+
+/* ---- parts ---- */
+
+static double bytes_of(const tn_Buffer *b) {
+  double n = (double)b->dtype.bits / 8;
+  int64_t extent;
+  for (int64_t i = 0; i < b->shape->len; ++i)
+    if (tir_as_int(b->shape->items[i].v.obj, &extent)) n *= (double)extent;
+  return n;
+}
+
+typedef struct {
+  double compute, weights, image; /* cycles of all; bytes; bytes of one image */
+  int64_t images, groups, heights;
+} work;
+
+/* Cycles until the last thread is done. A part reads its band of the image into the second level of
+   cache and goes through the weights of its chunk; weights that do not fit there with it are read
+   from behind it for each part. */
+static double parts_cost(const kernel_conv *c, const work *w, int64_t chunks, int64_t bands) {
+  const kernel_machine *m = c->st->machine;
+  double units = (double)(w->images * chunks * bands), half = (double)m->l2 / 2;
+  double each = (double)up(w->images * chunks * bands, m->threads); /* parts of a thread */
+  double weights = w->weights / (double)chunks;
+  double halo = (double)(kernel_extent(c, c->row) + 2 * bands) / (double)kernel_extent(c, c->row);
+  double image = w->image / (double)bands * halo;
+  double again = image > half ? (double)w->groups / (double)chunks - 1 : 0;
+  double one = w->compute / units + image / L3_BYTES + 0.5 * again * image / L3_BYTES;
+  double stream = weights + image > (double)m->l2 ? each : 1;
+  return each * one + stream * weights / L3_BYTES;
+}
+
+kernel_conv_parts kernel_conv_choose_parts(const kernel_conv *c, const kernel_conv_tile *t) {
+  const kernel_stage *st = c->st;
+  kernel_conv_parts best = {1, 1, false};
+  double least = 1e300;
+  int64_t rows = kernel_extent(c, c->row), cols = kernel_extent(c, c->col);
+  int64_t channels = kernel_extent(c, c->lane) * kernel_extent(c, c->vectors);
+  work w = {.compute = kernel_conv_cycles(c, t),
+            .weights = bytes_of(c->weight->buffer),
+            .images = st->spatial / (rows * cols * channels),
+            .groups = kernel_extent(c, c->vectors) / t->vectors,
+            .heights = rows % t->rows ? 1 : rows / t->rows};
+  w.image = bytes_of(c->data->buffer) / (double)w.images;
+  for (int64_t chunks = 1; chunks <= w.groups && chunks <= st->machine->threads; ++chunks)
+    for (int64_t bands = 1; bands <= w.heights; ++bands) {
+      if (w.groups % chunks || w.heights % bands) continue;
+      double cost = parts_cost(c, &w, chunks, bands);
+      if (cost < least * 0.99) least = cost, best = (kernel_conv_parts){chunks, bands, false};
+    }
+  best.parallel = st->machine->threads > 1 && w.compute > 2.0 * FORK_CYCLES;
+  return best;
+}

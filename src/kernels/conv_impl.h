@@ -1,0 +1,51 @@
+/* What the classes of convolutions share: which axis of a stage plays which part, and how a tile of
+   the result is laid over the vector registers. */
+#ifndef TN_KERNELS_CONV_IMPL_H_
+#define TN_KERNELS_CONV_IMPL_H_
+
+#include "kernels/kernels_impl.h"
+
+/* A sum of products of data and weight, of which lanes run over channels of the result:
+
+     out[n, oc, oh, ow, lane] += data[n, ic, oh * s + kh * d, ow * s + kw * d, i] * weight[...,
+   lane]
+
+   Numbers of axes of the stage; -1 where there is none. */
+typedef struct {
+  kernel_stage *st;
+  const tn_BufferLoad *data, *weight;
+  const tn_Buffer *out;
+  int lane;       /* the last spatial axis: neighbours in weight */
+  int vectors;    /* spatial, next to `lane`: data does not depend on it */
+  int row, col;   /* spatial, of the image; row is -1 with one image axis */
+  int channel;    /* summed over, of the image's channels */
+  bool depthwise; /* data depends on `lane`: each channel has its own kernels */
+  int64_t block;  /* channels that are neighbours in data, or are read together */
+} kernel_conv;
+
+/* @return 1 the stage is one, 0 it is none, -1 error */
+int kernel_conv_of(kernel_conv *c, kernel_stage *st);
+
+/* A tile of the result: rows * cols pixels times `vectors` vectors of channels. */
+typedef struct {
+  int64_t rows, cols, vectors;
+} kernel_conv_tile;
+
+/* The tile of the least cost. */
+kernel_conv_tile kernel_conv_choose_tile(const kernel_conv *c);
+/* Cycles that all tiles of the result take, with operands in the first level of cache. */
+double kernel_conv_cycles(const kernel_conv *c, const kernel_conv_tile *t);
+
+/* How the work is divided: the groups of vectors in `chunks` parts, the rows of an image in `bands`
+   of equal height. */
+typedef struct {
+  int64_t chunks, bands;
+  bool parallel;
+} kernel_conv_parts;
+kernel_conv_parts kernel_conv_choose_parts(const kernel_conv *c, const kernel_conv_tile *t);
+
+static inline int64_t kernel_extent(const kernel_conv *c, int axis) {
+  return axis < 0 ? 1 : c->st->axis[axis].extent;
+}
+
+#endif /* TN_KERNELS_CONV_IMPL_H_ */

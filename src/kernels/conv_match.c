@@ -1,0 +1,98 @@
+/* Finding convolutions whose channels are in blocks among the stages. */
+#include "base/error.h"
+#include "ir/imm.h"
+#include "kernels/conv_impl.h"
+
+/* `acc + data * weight`, the two operands in any order. */
+static bool find_product(const kernel_stage *st, const tn_BufferLoad *factors[2]) {
+  const tn_BufferStore *store = TN_AS(BufferStore, st->block->body);
+  const tn_Add *add = store ? TN_AS(Add, store->value) : NULL;
+  if (!add || !st->block->init) return false;
+  const tn_BufferLoad *acc = TN_AS(BufferLoad, add->a);
+  const tn_Mul *mul = TN_AS(Mul, add->b);
+  if (!acc || acc->buffer != store->buffer || !mul) return false;
+  factors[0] = TN_AS(BufferLoad, mul->a);
+  factors[1] = TN_AS(BufferLoad, mul->b);
+  return factors[0] && factors[1] && factors[0]->buffer != factors[1]->buffer;
+}
+
+/* Does an index of `load` hold the axis and one of the other kind (summed over or not)? */
+static bool slides(const kernel_stage *st, const tn_BufferLoad *load, int axis) {
+  for (int64_t i = 0; i < load->indices->len; ++i) {
+    const tn_obj *index = load->indices->items[i].v.obj;
+    if (!kernel_uses(index, &st->axis[axis])) continue;
+    for (int k = 0; k < st->naxes; ++k)
+      if (st->axis[k].reduce != st->axis[axis].reduce && kernel_uses(index, &st->axis[k]))
+        return true;
+  }
+  return false;
+}
+
+static bool slides_any(const kernel_stage *st, const tn_BufferLoad *load) {
+  for (int i = 0; i < st->nspatial; ++i)
+    if (slides(st, load, i)) return true;
+  return false;
+}
+
+/* Every extent must be known. */
+static bool is_constant(const kernel_stage *st) { return st->spatial > 0 && st->reduction > 0; }
+
+static int set_spatial(kernel_conv *c) {
+  const kernel_stage *st = c->st;
+  for (int i = st->nspatial - 2; i >= 0; --i) {
+    bool in_data = kernel_uses(c->data->indices, &st->axis[i]);
+    bool in_weight = kernel_uses(c->weight->indices, &st->axis[i]);
+    if (in_data && !in_weight && slides(st, c->data, i)) {
+      if (c->col < 0) c->col = i;
+      else if (c->row < 0) c->row = i;
+    }
+    if (in_weight && !in_data && c->vectors < 0) c->vectors = i;
+  }
+  return c->col >= 0;
+}
+
+/* The axis summed over that is no offset in the image. */
+static void set_channel(kernel_conv *c) {
+  const kernel_stage *st = c->st;
+  for (int i = st->nspatial; i < st->naxes; ++i)
+    if (!slides(st, c->data, i) && c->channel < 0) c->channel = i;
+}
+
+enum { MOST_TOGETHER = 16 };
+
+/* Channels read together: the block of the data's layout, else the largest divisor. */
+static int64_t block_of(const kernel_conv *c) {
+  if (c->channel < 0) return 1;
+  const tn_arr *indices = c->data->indices, *shape = c->data->buffer->shape;
+  const kernel_axis *axis = &c->st->axis[c->channel];
+  int64_t last = indices->len - 1, n;
+  if (kernel_uses(indices->items[last].v.obj, axis) && tir_as_int(shape->items[last].v.obj, &n) &&
+      n > 0 && axis->extent % n == 0)
+    return n;
+  for (n = MOST_TOGETHER; n > 1; --n)
+    if (axis->extent % n == 0) return n;
+  return 1;
+}
+
+int kernel_conv_of(kernel_conv *c, kernel_stage *st) {
+  const tn_BufferLoad *factors[2];
+  *c = (kernel_conv){.st = st, .vectors = -1, .row = -1, .col = -1, .channel = -1};
+  c->lane = st->nspatial - 1;
+  if (st->nspatial < 2 || st->nspatial == st->naxes || st->lanes < 4 || !is_constant(st) ||
+      !find_product(st, factors))
+    return 0;
+  const kernel_axis *lane = &st->axis[c->lane];
+  if (!lane->contiguous || lane->extent < 4) return 0;
+  bool first = kernel_uses(factors[0]->indices, lane),
+       second = kernel_uses(factors[1]->indices, lane);
+  if (!first && !second) return 0;
+  c->depthwise = first && second;
+  int data = c->depthwise ? !slides_any(st, factors[0]) : first;
+  c->data = factors[data];
+  c->weight = factors[!data];
+  c->out = ((const tn_BufferStore *)st->block->body)->buffer;
+  if (!set_spatial(c)) return 0;
+  set_channel(c);
+  c->block = block_of(c);
+  return 1;
+}

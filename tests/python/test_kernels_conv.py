@@ -1,0 +1,166 @@
+"""Convolutions with channels in blocks: numbers for random problems, and the loops they run in."""
+
+import numpy as np
+import pytest
+import tenon
+from tenon import relay
+from tenon.contrib import graph_executor
+
+
+def reference(x, w, stride, pads, dilation, groups=1):
+    """Convolution of NCHW by OIHW in float64."""
+    top, left, bottom, right = pads
+    x = np.pad(x.astype("float64"), ((0, 0), (0, 0), (top, bottom), (left, right)))
+    oc, ic, kh, kw = w.shape
+    oh = (x.shape[2] - (kh - 1) * dilation[0] - 1) // stride[0] + 1
+    ow = (x.shape[3] - (kw - 1) * dilation[1] - 1) // stride[1] + 1
+    out = np.zeros((x.shape[0], oc, oh, ow))
+    each = oc // groups
+    for y in range(kh):
+        for z in range(kw):
+            rows = slice(y * dilation[0], y * dilation[0] + (oh - 1) * stride[0] + 1, stride[0])
+            cols = slice(z * dilation[1], z * dilation[1] + (ow - 1) * stride[1] + 1, stride[1])
+            for g in range(groups):
+                o = slice(g * each, (g + 1) * each)
+                part = x[:, g * ic : (g + 1) * ic, rows, cols]
+                out[:, o] += np.einsum("nchw,oc->nohw", part, w[o, :, y, z])
+    return out
+
+
+def blocked(x, block):
+    n, c, h, w = x.shape
+    return np.ascontiguousarray(
+        x.reshape(n, c // block, block, h, w).transpose(0, 1, 3, 4, 2), "float32"
+    )
+
+
+def packed(w, in_block, out_block):
+    o, i, kh, kw = w.shape
+    w = w.reshape(o // out_block, out_block, i // in_block, in_block, kh, kw)
+    return np.ascontiguousarray(w.transpose(0, 2, 4, 5, 3, 1), "float32")
+
+
+class Problem:
+    def __init__(self, n, ic, hw, oc, kernel, stride=(1, 1), pads=(0, 0, 0, 0), dilation=(1, 1)):
+        self.n, self.ic, self.hw, self.oc, self.kernel = n, ic, hw, oc, kernel
+        self.stride, self.pads, self.dilation = stride, pads, dilation
+
+    def __repr__(self):
+        return (
+            f"{self.n}x{self.ic}x{self.hw}->{self.oc} k{self.kernel} s{self.stride} "
+            f"p{self.pads} d{self.dilation}"
+        )
+
+
+def run(p, blocks, target="llvm", tail="bias relu", planar=False):
+    """Builds and runs; compares with numpy; gives the kernels' programs."""
+    ib, ob = blocks
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((p.n, p.ic, *p.hw))
+    w = rng.standard_normal((p.oc, p.ic, *p.kernel))
+    want = reference(x, w, p.stride, p.pads, p.dilation)
+    data = {"x": x.astype("float32") if planar else blocked(x, ib), "w": packed(w, ib, ob)}
+    args = [relay.var(k, shape=v.shape) for k, v in data.items()]
+    y = relay.nn.contrib_conv2d_nchwc(
+        *args,
+        strides=p.stride,
+        padding=p.pads,
+        dilation=p.dilation,
+        channels=p.oc,
+        kernel_size=p.kernel,
+        data_layout="NCHW" if planar else f"NCHW{ib}c",
+        kernel_layout=f"OIHW{ib}i{ob}o",
+        out_layout=f"NCHW{ob}c",
+    )
+    if "bias" in tail:
+        b = rng.standard_normal(p.oc)
+        data["b"] = b.reshape(1, -1, 1, 1, ob).astype("float32")
+        args.append(relay.var("b", shape=data["b"].shape))
+        y, want = y + args[-1], want + b.reshape(1, -1, 1, 1)
+    if "residual" in tail:
+        r = rng.standard_normal(want.shape)
+        data["r"] = blocked(r, ob)
+        args.append(relay.var("r", shape=data["r"].shape))
+        y, want = y + args[-1], want + r
+    if "relu" in tail:
+        y, want = relay.nn.relu(y), np.maximum(want, 0)
+    if "nchw" in tail:
+        y = relay.layout_transform(y, f"NCHW{ob}c", "NCHW")
+    lib = relay.build(tenon.IRModule.from_expr(relay.Function(args, y)), target=target)
+    m = graph_executor.GraphModule(lib["default"](tenon.cpu()))
+    m.run(**data)
+    got = m.get_output(0).numpy()
+    if "nchw" not in tail:
+        got = got.transpose(0, 1, 4, 2, 3).reshape(want.shape)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4 * np.abs(want).max(), err_msg=str(p))
+    return "\n".join(f.script() for f in lib.function_metadata.values())
+
+
+def random_problem(rng, blocks):
+    kernel = tuple(int(k) for k in rng.choice([1, 2, 3, 5], 2))
+    dilation = tuple(int(d) for d in rng.choice([1, 1, 2], 2))
+    pads = tuple(int(p) for p in rng.integers(0, 3, 4))
+    hw = tuple(
+        int(rng.integers((k - 1) * d + 1, 40)) for k, d in zip(kernel, dilation, strict=True)
+    )
+    ic, oc = (int(b * rng.integers(1, 6)) for b in blocks)
+    stride = tuple(int(s) for s in rng.choice([1, 1, 2, 3], 2))
+    return Problem(int(rng.integers(1, 3)), ic, hw, oc, kernel, stride, pads, dilation)
+
+
+TAILS = ["", "bias relu", "bias residual relu", "residual", "bias nchw"]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_problems(seed):
+    rng = np.random.default_rng(seed)
+    blocks = tuple(int(b) for b in rng.choice([4, 8, 16], 2))
+    run(random_problem(rng, blocks), blocks, tail=TAILS[seed % len(TAILS)])
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("target", ["llvm -mcpu=haswell", "llvm -mcpu=x86-64-v2"])
+def test_narrow_vectors(seed, target):
+    if not tenon.runtime.enabled("llvm"):
+        pytest.skip("no LLVM")
+    rng = np.random.default_rng(100 + seed)
+    blocks = (8, 8) if "haswell" in target else (4, 4)
+    run(random_problem(rng, blocks), blocks, target, TAILS[seed % len(TAILS)])
+
+
+def test_interpreter():
+    run(Problem(1, 8, (5, 7), 8, (3, 3), pads=(1, 1, 1, 1)), (8, 8), "stackvm")
+
+
+@pytest.mark.parametrize("size", [7, 8, 13, 14, 17, 35, 56])
+def test_sizes_of_networks(size):
+    text = run(Problem(1, 32, (size, size), 64, (3, 3), pads=(1, 1, 1, 1)), (16, 16))
+    assert 'scope="local"' in text and "conv2d_init" in text and "T.unroll(" in text
+
+
+def test_planar_images_with_few_channels():
+    run(Problem(1, 3, (31, 33), 32, (7, 7), (2, 2), (3, 3, 3, 3)), (3, 16), planar=True)
+
+
+def test_result_of_two_uses_is_kept():
+    """The sums are a result of the program themselves: nothing may be left in registers only."""
+    p = Problem(1, 16, (9, 9), 16, (3, 3))
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal((1, 16, 9, 9)), rng.standard_normal((16, 16, 3, 3))
+    args = [relay.var("x", shape=(1, 1, 9, 9, 16)), relay.var("w", shape=(1, 1, 3, 3, 16, 16))]
+    y = relay.nn.contrib_conv2d_nchwc(
+        *args,
+        channels=16,
+        kernel_size=(3, 3),
+        data_layout="NCHW16c",
+        kernel_layout="OIHW16i16o",
+        out_layout="NCHW16c",
+    )
+    f = relay.Function(args, relay.Tuple([y, relay.exp(y * relay.const(0.01)), relay.nn.relu(y)]))
+    lib = relay.build(tenon.IRModule.from_expr(f), target="llvm")
+    m = graph_executor.GraphModule(lib["default"](tenon.cpu()))
+    m.run(x=blocked(x, 16), w=packed(w, 16, 16))
+    want = reference(x, w, p.stride, p.pads, p.dilation)
+    for i, r in enumerate([want, np.exp(want * 0.01), np.maximum(want, 0)]):
+        got = m.get_output(i).numpy().transpose(0, 1, 4, 2, 3).reshape(want.shape)
+        np.testing.assert_allclose(got, r, rtol=1e-4, atol=1e-3)
