@@ -1,11 +1,14 @@
 """The C code generator: its text, and what the C compiler makes of it."""
 
+import shutil
+
 import ml_dtypes
 import numpy as np
 import pytest
 import tenon
 from tenon.driver import _ffi_api as driver
 from tenon.script import from_source
+from tenon.script import tir as T
 
 needs_cc = pytest.mark.skipif(tenon.contrib.cc.get_cc() is None, reason="no C compiler")
 WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-O2"]
@@ -210,3 +213,23 @@ for i in range(4):
     a = tenon.nd.array(np.array([1, 4, 9, 16], "float32"))
     tenon.runtime.load_module(path)["kernel"](a)
     np.testing.assert_array_equal(a.numpy(), [1, 2, 3, 4])
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_function_named_main(compiler, tmp_path):
+    """It is no start of a program, and keeps its name in the library."""
+    if not shutil.which(compiler):
+        pytest.skip(f"no {compiler}")
+
+    @T.prim_func
+    def main(A: T.Buffer((4,), "float32")):
+        T.func_attr({"global_symbol": "main"})
+        for i in range(4):
+            A[i] = A[i] + T.float32(1)
+
+    path = str(tmp_path / "lib.so")
+    built = tenon.build(tenon.IRModule({"main": main}), target="c")
+    built.export_library(path, cc=compiler, options=["-Werror"])
+    data = tenon.nd.array(np.zeros(4, "float32"))
+    tenon.runtime.load_module(path)["main"](data)
+    np.testing.assert_array_equal(data.numpy(), np.ones(4, "float32"))

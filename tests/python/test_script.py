@@ -1,5 +1,6 @@
 """TVMScript from Python: decorators, captured values, printing, errors."""
 
+import numpy as np
 import pytest
 import tenon
 from tenon import tir
@@ -177,3 +178,21 @@ def test_brackets_follow_precedence():
     assert text(op(kinds.Not, op(kinds.And, a, b))) == "not (a and b)"
     assert text(op(kinds.USub, op(kinds.USub, a))) == "--a"
     assert text(op(kinds.IfThenElse, a, b, c)) == "b if a else c"
+
+
+def test_integers_beyond_int64():
+    @T.prim_func
+    def func(A: T.Buffer((3,), "uint64")):
+        B = T.allocate_const([2**64 - 1, 5, 0xFFFFFFFFFFFFFFFF], "uint64", [3])
+        C = T.Buffer((3,), "uint64", data=B)
+        for i in range(3):
+            A[i] = C[i] - T.uint64(2**63 + 2**62 * 1 - 1)
+
+    tenon.ir.assert_structural_equal(from_source(func.script()), func)
+    out = tenon.nd.array(np.zeros(3, "uint64"))
+    tenon.build(func, target="stackvm")(out)
+    want = np.array([2**64 - 1, 5, 2**64 - 1], "uint64") - np.uint64(2**63 + 2**62 - 1)
+    np.testing.assert_array_equal(out.numpy(), want)
+    for text in ("2 ** 64", "18446744073709551616", "-(2 ** 64)"):
+        with pytest.raises(tenon.error.DiagnosticError, match="does not fit 64 bits"):
+            from_source(f"@T.prim_func\ndef f(A: T.Buffer((1,), 'uint64')):\n    A[0] = {text}\n")

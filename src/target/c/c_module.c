@@ -108,7 +108,7 @@ static int write_all(c_gen *g, bool heads) {
     }
     TN_GET(g->used, tn_scope_own(tn_map_new()));
     TN_TRY(write_head(g, g->decl, f, true));
-    tn_buf_puts(g->decl, ";\n");
+    tn_buf_puts(g->decl, strcmp(g->name, "main") == 0 ? " TVM_MAIN_SYMBOL;\n" : ";\n");
   }
   return 0;
 }
@@ -143,6 +143,21 @@ static bool has_main(const tn_IRModule *ir) {
   return false;
 }
 
+/* gcc can be told that a function of that name is no start of a program; clang takes it by another
+   name only, which is given back in the object file. */
+static const char main_prologue[] =
+    "#if defined(__clang__)\n"
+    "#define TVM_TEXT_(x) #x\n"
+    "#define TVM_TEXT(x) TVM_TEXT_(x)\n"
+    "#define TVM_MAIN_SYMBOL __asm__(TVM_TEXT(__USER_LABEL_PREFIX__) \"main\")\n"
+    "#define main tvm_main_\n"
+    "#else\n"
+    "#define TVM_MAIN_SYMBOL\n"
+    "#if defined(__GNUC__)\n"
+    "#pragma GCC diagnostic ignored \"-Wmain\"\n"
+    "#endif\n"
+    "#endif\n";
+
 static int write_source(c_gen *g, tn_buf *all, const tn_target *t) {
   tn_str *target;
   const char *decl, *code;
@@ -159,9 +174,7 @@ static int write_source(c_gen *g, tn_buf *all, const tn_target *t) {
                    "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n"
                    "#include <string.h>\n\n"
                    "void* __tvm_module_ctx = NULL;\n");
-  if (has_main(g->ir))
-    tn_buf_puts(all, "#if defined(__GNUC__) && !defined(__clang__)\n"
-                     "#pragma GCC diagnostic ignored \"-Wmain\"\n#endif\n");
+  if (has_main(g->ir)) tn_buf_puts(all, main_prologue);
   c_write_helpers(g, all);
   tn_buf_printf(all, "%s\n%s", decl, code);
   write_startup(g, all, t);

@@ -211,6 +211,7 @@ static int eval_number(builder *b, const ast *n, bool negative, val *out) {
              : digits[1] == 'b' || digits[1] == 'B' ? 2
              : digits[1] == 'o' || digits[1] == 'O' ? 8
                                                     : 10;
+  if (!negative && build_wide(n, out) == 0) return 0;
   unsigned long long x = strtoull(digits + (base == 10 ? 0 : 2), NULL, base);
   if (x > (uint64_t)INT64_MAX + negative)
     return ast_error(b->src, n, "integer %s does not fit 64 bits", n->text);
@@ -381,6 +382,8 @@ static int apply_binary(builder *b, const ast *n, const char *op, const val *x, 
 
 static int eval_binary(builder *b, const ast *n, val *out) {
   val x, y;
+  int r = build_wide(n, out);
+  if (r <= 0) return r;
   TN_TRY(eval(b, n->a, &x));
   TN_TRY(eval(b, n->b, &y));
   return apply_binary(b, n, n->text, &x, &y, out);

@@ -180,4 +180,10 @@ int build_macro(builder *b, const ast *call);
 tn_Type *signature_of(builder *b, const ast *def);
 tn_PrimFunc *build_func(builder *b, const ast *def);
 
+/* ---- build_wide.c ---- */
+
+/** An integer that is written with numbers alone: an int64, or a uint64 expression beyond.
+ * @return 0, 1 when it is none or does not fit, -1 with an error */
+int build_wide(const ast *n, val *out);
+
 #endif /* TN_TIR_SCRIPT_BUILD_IMPL_H_ */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "ir/expr.h"
 #include "tir/script/const_data.h"
 
 static const tn_device cpu = {kDLCPU, 0};
@@ -19,17 +20,23 @@ static int64_t product(const tn_arr *shape) {
 
 /* Integers of whole bytes, little-endian; bool takes one. */
 static int put_int(void *at, tn_dtype t, const tn_any *value) {
-  int64_t x;
-  TN_TRY(tn_any_to_int(value, &x));
+  int64_t x, low, high;
+  const tn_Call *large =
+      tn_any_is_obj(value) ? tir_as_call(value->v.obj, TIR_OP_large_uint_imm) : NULL;
+  if (large && large->args->len == 2 && t.code == kDLUInt && t.bits == 64 &&
+      tir_as_int(tn_arr_obj(large->args, 0), &low) && tir_as_int(tn_arr_obj(large->args, 1), &high))
+    x = (int64_t)((uint64_t)high << 32 | (uint64_t)low);
+  else TN_TRY(tn_any_to_int(value, &x));
   memcpy(at, &x, (size_t)tn_dtype_bytes(t, 1));
   return 0;
 }
 
-static int64_t get_int(const void *at, tn_dtype t) {
+static tn_any get_int(const void *at, tn_dtype t) {
   int64_t x = 0, bits = tn_dtype_bytes(t, 1) * 8;
   memcpy(&x, at, (size_t)bits / 8);
   if (t.code == kDLInt && bits < 64 && x >> (bits - 1) & 1) x |= (int64_t)(~UINT64_C(0) << bits);
-  return x;
+  if (t.code == kDLUInt && x < 0) return tn_any_obj(tir_uint64((uint64_t)x));
+  return tn_any_int(x);
 }
 
 /* float64 and float32 as they are; narrower ones by way of float32 */
@@ -111,9 +118,10 @@ tn_arr *tir_const_list(const tn_NDArray *data) {
             "cannot print constant data of type %s", TN_DT(dl->dtype));
   if (!ir_is_integral(dl->dtype)) return list_floats(dl, n, &out) ? NULL : tn_arr_from(&out);
   for (int64_t i = 0; i < n; ++i) {
-    TN_TRYP(tn_vec_push(
-        &out, tn_any_int(get_int((const char *)dl->data + dl->byte_offset + (uint64_t)(i * size),
-                                 dl->dtype))));
+    const char *at = (const char *)dl->data + dl->byte_offset + (uint64_t)(i * size);
+    tn_any x = get_int(at, dl->dtype);
+    if (tn_any_is_obj(&x) && !x.v.obj) return NULL;
+    TN_TRYP(tn_vec_push(&out, x));
   }
   return tn_arr_from(&out);
 }
