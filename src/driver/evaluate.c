@@ -144,7 +144,10 @@ static relay_expr *evaluate_call(evaluation *e, const tn_RelayCall *call) {
 static relay_expr *evaluate(const tn_RelayCall *call) {
   TN_SCOPE(s);
   evaluation e = {0};
-  relay_expr *r = evaluate_call(&e, call);
+  relay_expr *r;
+  int moved = driver_evaluate_move(call, &r);
+  if (moved) return tn_scope_return(s, r);
+  r = evaluate_call(&e, call);
   tn_vec_fini(&e.params);
   tn_vec_fini(&e.args);
   tn_vec_fini(&e.tensors);

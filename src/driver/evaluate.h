@@ -2,6 +2,12 @@
 #ifndef TN_DRIVER_EVALUATE_H_
 #define TN_DRIVER_EVALUATE_H_
 
+#include "relay/relay.h"
+
+/** The value of an operator that only moves elements of a constant.
+ *  @param out borrowed, of the scope @return 1, 0 when the call is something else, -1 error */
+int driver_evaluate_move(const tn_RelayCall *call, relay_expr **out);
+
 /** Tells relay/evaluate.h how; part of the start of the compiler. */
 int driver_evaluate_init(void);
 

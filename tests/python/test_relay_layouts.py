@@ -379,3 +379,42 @@ def test_dense_of_a_constant_weight_is_packed():
         assert isinstance(got.body.args[1], relay.Constant)
         y = build_and_run(mod, None, a, required_pass=["AlterOpLayout"])
         np.testing.assert_allclose(y, a @ weight.T, rtol=1e-5, atol=1e-5)
+
+
+# ---- constants ----
+
+
+def folded(call):
+    got = run_passes(relay.Function([], call), transform.FoldConstant()).body
+    assert isinstance(got, relay.Constant)
+    return got.data.numpy()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "float64"])
+def test_constants_are_moved_into_other_layouts(dtype):
+    w = np.arange(32 * 16 * 3 * 2).reshape(32, 16, 3, 2).astype(dtype)
+    c = relay.const(w)
+    blocks = folded(to(c, "OIHW", "OIHW8i16o"))
+    want = w.reshape(2, 16, 2, 8, 3, 2).transpose(0, 2, 4, 5, 3, 1)
+    np.testing.assert_array_equal(blocks, want)
+    np.testing.assert_array_equal(folded(to(relay.const(blocks), "OIHW8i16o", "OIHW")), w)
+    np.testing.assert_array_equal(
+        folded(to(relay.const(blocks), "OIHW8i16o", "HWIO8i16o")), want.transpose(2, 3, 1, 0, 4, 5)
+    )
+    np.testing.assert_array_equal(
+        folded(to(relay.const(blocks), "OIHW8i16o", "OIHW4i16o")),
+        folded(to(c, "OIHW", "OIHW4i16o")),
+    )
+    np.testing.assert_array_equal(
+        folded(relay.transpose(c, (2, 0, -1, 1))), w.transpose(2, 0, 3, 1)
+    )
+    np.testing.assert_array_equal(folded(relay.transpose(c)), w.T)
+    np.testing.assert_array_equal(folded(relay.reshape(c, (0, -1))), w.reshape(32, -1))
+    np.testing.assert_array_equal(folded(relay.expand_dims(c, 1, 2)), w[:, None, None])
+    np.testing.assert_array_equal(folded(relay.squeeze(relay.expand_dims(c, 0), [0])), w)
+
+
+def test_constants_that_are_no_ordinary_numbers_are_folded_too():
+    flags = np.array([[True, False], [False, False]])
+    np.testing.assert_array_equal(folded(relay.transpose(relay.const(flags))), flags.T)
+    np.testing.assert_array_equal(folded(relay.reshape(relay.const(flags), (4,))), flags.reshape(4))
