@@ -35,17 +35,28 @@ static void choose_tile(gemm *g) {
   int64_t wide = g->m == 1 ? 8 : g->m < 4 ? 4 : 2; /* eight sums hide the latency of one */
   int64_t columns = g->panel ? g->panel : g->n;
   while (wide > 1 && columns < wide * g->st->lanes) wide /= 2;
-  while (g->panel && wide > 1 && g->panel % (wide * g->st->lanes) != 0) wide /= 2;
+  /* where nothing is packed the columns must be whole tiles; three vectors fit what two do not */
+  bool as_is = g->panel || g->m < ROWS_WORTH_PACKING;
+  while (as_is && wide > 1 && columns % (wide * g->st->lanes) != 0) wide /= 2;
+  if (!as_is && columns % (2 * g->st->lanes) != 0 && columns % (3 * g->st->lanes) == 0) wide = 3;
   int64_t most = (registers - 1 - wide) / wide;
   g->tile.vectors = wide;
   g->tile.rows = ceil_div(g->m, ceil_div(g->m, most));
+}
+
+int64_t kernels_dense_panel(const kernel_machine *m, tn_dtype t, int64_t rows, int64_t units) {
+  int64_t lanes = t.bits ? m->vector_bytes * 8 / t.bits : 0;
+  if (lanes < 4 || units < lanes / 2) return 0;
+  int64_t vectors = rows == 1 ? 4 : 2;
+  while (vectors > 1 && units <= lanes * vectors / 2) vectors /= 2;
+  return lanes * vectors;
 }
 
 static int64_t tile_columns(const gemm *g) { return g->tile.vectors * g->st->lanes; }
 
 /* ---- packing ---- */
 
-static bool must_pad(const gemm *g) { return !g->panel && g->n % g->st->lanes != 0; }
+static bool must_pad(const gemm *g) { return !g->panel && g->n % tile_columns(g) != 0; }
 
 static bool should_pack(const gemm *g) {
   if (g->panel) return false;

@@ -21,6 +21,11 @@ typedef struct {
  *  @return PrimFunc, scope-owned, or NULL with an error */
 TN_API tn_PrimFunc *kernels_schedule(tn_PrimFunc *f, const kernel_machine *m);
 
+/** Columns of the panels that weights of a dense layer are best stored in: [units / n][k][n], the
+ * last panel padded with zeros. @param rows of data @return 0 when they are best left as they are */
+TN_API int64_t kernels_dense_panel(const kernel_machine *m, tn_dtype t, int64_t rows,
+                                   int64_t units);
+
 /** "kernels.schedule"(PrimFunc, vector bytes, vector registers, threads) for programs and tests. */
 TN_API int kernels_init(void);
 

@@ -247,3 +247,18 @@ def test_dense_pack():
         packed,
         **CLOSE,
     )
+
+
+def test_dense_pack_of_padded_weights():
+    """Units that do not fill the last block; data of more dimensions."""
+    x, w = rand(2, 3, 6), rand(10, 6, seed=1)
+    packed = np.zeros((12, 6), "float32")
+    packed[:10] = w
+    packed = np.ascontiguousarray(packed.reshape(3, 4, 6).transpose(0, 2, 1))
+
+    def call(d, k, units=10):
+        return relay.nn.contrib_dense_pack(d, k, "NC4n", units=units)
+
+    check(call, lambda d, k: x @ w.T, x, packed, **CLOSE)
+    with pytest.raises(tenon.error.DiagnosticError, match="units=13, but weight .* has 12 rows"):
+        result_type(lambda d, k: call(d, k, 13), TensorType((2, 3, 6)), TensorType((3, 6, 4)))

@@ -339,19 +339,19 @@ static void *as_batch(void *x, const tn_TensorType *t, const extents *e) {
 /* A matrix on the right is the weight of a dense layer. */
 static void *product(const oc *c, void *a, const tn_TensorType *s, void *b,
                      const tn_TensorType *t) {
-  int64_t n = s->shape->len, inner = extent(s, n - 1);
+  int64_t n = s->shape->len;
   extents e;
   void *y;
   TN_TRYP(broadcast_batch(c, s, t, &e));
   if (t->shape->len == 2) {
-    if (n > 2) a = oc_reshape(a, (int64_t[]){-1, inner}, 2);
-    y = a ? relay_call("nn.dense", NULL, 2, a, flip(b)) : NULL;
+    y = relay_call("nn.dense", NULL, 2, a, flip(b)); /* of any number of dimensions */
   } else {
     a = as_batch(a, s, &e);
-    b = oc_transpose(as_batch(b, t, &e), (int64_t[]){0, 2, 1}, 3);
-    y = a && b ? relay_call("nn.batch_matmul", NULL, 2, a, b) : NULL;
+    b = as_batch(b, t, &e);
+    void *as_they_are = relay_attrs("nn.batch_matmul", 1, "transpose_b", tn_any_int(0));
+    y = a && b && as_they_are ? relay_call("nn.batch_matmul", as_they_are, 2, a, b) : NULL;
   }
-  bool flat = t->shape->len == 2 ? n == 2 : e.n == 1;
+  bool flat = t->shape->len == 2 || e.n == 1;
   e.dims[e.n++] = extent(s, n - 2), e.dims[e.n++] = extent(t, t->shape->len - 1);
   return flat ? y : oc_reshape(y, e.dims, e.n);
 }

@@ -6,6 +6,7 @@
 #include "ops/layout.h"
 #include "ops/nn/dense.h"
 #include "ops/ops.h"
+#include "tenon/object.h"
 
 #define REWRITE_FIELDS(F, S)                                                                       \
   F(S, REF, String, auto_scheduler_rewritten_layout, 0, "layout of the second after a rewrite",    \
@@ -174,23 +175,36 @@ static tn_arr *shape_function(const relay_shape_query *q) {
 
 /* ---- packed weights ---- */
 
-static tn_arr *packed_shape(const void *attrs, const tn_arr *data, const tn_arr *weight) {
+/* Extents of data with the last one replaced. */
+static tn_arr *with_columns(const tn_arr *data, tn_expr *columns) {
+  TN_VEC(shape);
+  for (int64_t i = 0; i + 1 < data->len; ++i) TN_TRYP(tn_vec_push_obj(&shape, tn_arr_obj(data, i)));
+  TN_TRYP(tn_vec_push_obj(&shape, columns));
+  return tn_arr_from(&shape);
+}
+
+/* Weights may be padded to whole blocks: `units` tells how many rows they have. */
+static tn_arr *packed_shape(const tn_DensePackAttrs *a, const tn_arr *data, const tn_arr *weight) {
   ops_axes w;
-  TN_TRYP(
-      ops_axes_of(tn_cstr(((const tn_DensePackAttrs *)attrs)->weight_layout), weight, true, &w));
-  return tn_arr_of(2, tn_arr_obj(data, 0), OPS_AXIS(&w, 'N'));
+  TN_TRYP(ops_axes_of(tn_cstr(a->weight_layout), weight, true, &w));
+  return with_columns(data, a->units ? a->units : OPS_AXIS(&w, 'N'));
 }
 
 static int relate_packed(relay_rel *r) {
   const tn_DensePackAttrs *a = r->attrs;
   ops_axes w;
+  int64_t units, rows;
   RELAY_TENSOR(data, r, 0);
   RELAY_TENSOR(weight, r, 1);
-  RELAY_CHECK(r, data->shape->len == 2, "data: expected 2 dimensions, got %lld",
+  RELAY_CHECK(r, data->shape->len >= 2, "data: expected 2 or more dimensions, got %lld",
               (long long)data->shape->len);
   if (ops_axes_of(tn_cstr(a->weight_layout), weight->shape, true, &w)) return ops_rel_failed(r);
-  RELAY_CHECK(r, relay_dim_equal(OPS_AXIS(&w, 'C'), relay_dim(data, 1)) != 0,
+  RELAY_CHECK(r, relay_dim_equal(OPS_AXIS(&w, 'C'), relay_dim(data, -1)) != 0,
               "data %s doesn't match weight %s", relay_type_text(data), relay_type_text(weight));
+  bool known = a->units && tir_as_int((const tn_obj *)a->units, &units) &&
+               tir_as_int((const tn_obj *)OPS_AXIS(&w, 'N'), &rows);
+  RELAY_CHECK(r, !known || (units >= 0 && units <= rows), "units=%lld, but weight %s has %lld rows",
+              (long long)units, relay_type_text(weight), (long long)rows);
   return relay_rel_result(r, relay_tensor_type(packed_shape(a, data->shape, weight->shape),
                                                result_dtype(a->out_dtype, data->dtype)));
 }
@@ -203,21 +217,34 @@ typedef struct {
 static tn_expr *packed_element(void *ctx, tn_arr *at) {
   const packed *p = ctx;
   ops_axes w = {{NULL}};
-  tn_IterVar *k = te_reduce_axis(te_extent(p->data, 1), "k");
+  TN_VEC(row);
+  tn_IterVar *k = te_reduce_axis(te_extent(p->data, -1), "k");
   if (!k) return NULL;
-  OPS_AXIS(&w, 'N') = te_index(at, 1);
+  for (int64_t i = 0; i + 1 < at->len; ++i) TN_TRYP(tn_vec_push_obj(&row, te_index(at, i)));
+  TN_TRYP(tn_vec_push_obj(&row, k->var));
+  OPS_AXIS(&w, 'N') = te_index(at, at->len - 1);
   OPS_AXIS(&w, 'C') = (tn_expr *)k->var;
   tn_dtype t = result_dtype(p->attrs->out_dtype, p->data->dtype);
   tn_arr *place = ops_axes_to(tn_cstr(p->attrs->weight_layout), &w, false);
-  tn_expr *a = tir_cast(t, te_at_of(p->data, 2, te_index(at, 0), k->var), NULL),
+  tn_expr *a = tir_cast(t, te_at(p->data, tn_arr_from(&row)), NULL),
           *b = tir_cast(t, te_at(p->weight, place), NULL);
   return te_reduce(TE_SUM, tir_mul(a, b), tn_arr_of(1, k), NULL);
 }
 
+static tn_expr *same_element(void *ctx, tn_arr *at) { return te_at(ctx, at); }
+
+/* All rows of the padded weights, so that blocks are whole; what is padding is then left out. */
 static tn_arr *compute_packed(const relay_compute *c) {
   packed p = {c->attrs, relay_input(c, 0), relay_input(c, 1)};
-  return tn_arr_of(1, te_compute(packed_shape(c->attrs, p.data->shape, p.weight->shape),
-                                 packed_element, &p, "T_dense_pack", "dense_pack"));
+  ops_axes w;
+  tn_Tensor *all;
+  TN_TRYP(ops_axes_of(tn_cstr(p.attrs->weight_layout), p.weight->shape, true, &w));
+  tn_arr *shape = packed_shape(p.attrs, p.data->shape, p.weight->shape),
+         *whole = with_columns(p.data->shape, OPS_AXIS(&w, 'N'));
+  if (!shape || !whole) return NULL;
+  TN_GETP(all, te_compute(whole, packed_element, &p, "T_dense_pack", "dense_pack"));
+  if (tn_equal(shape, whole, 0) == 1) return tn_arr_of(1, all);
+  return tn_arr_of(1, te_compute(shape, same_element, all, "T_dense_rows", TE_INJECTIVE));
 }
 
 static tn_arr *shape_of_packed(const relay_shape_query *q) {
