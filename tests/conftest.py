@@ -3,6 +3,7 @@
 import os
 import pathlib
 import sys
+import tempfile
 
 import hypothesis
 import pytest
@@ -16,6 +17,10 @@ if "libasan" in os.environ.get("LD_PRELOAD", ""):
 
 # after every pass the verifiers look at the program
 os.environ.setdefault("TENON_VERIFY_PASSES", "1")
+
+# the user's own cache of compiled kernels is left alone
+_cache = tempfile.TemporaryDirectory(prefix="tenon-cache-")
+os.environ["TENON_CACHE"] = _cache.name
 
 hypothesis.settings.register_profile(
     "tenon", deadline=None, derandomize=bool(os.environ.get("CI")), database=None

@@ -62,9 +62,10 @@ int cli_run(const cli_args *a);
 int cli_inspect(const cli_args *a);
 int cli_bench(const cli_args *a);
 int cli_opt(const cli_args *a);
+int cli_cache(const cli_args *a);
 int cli_doctor(const cli_args *a);
 extern const cli_option cli_compile_options[], cli_run_options[], cli_inspect_options[],
-    cli_bench_options[], cli_opt_options[], cli_doctor_options[], cli_completion_options[],
-    cli_man_options[];
+    cli_bench_options[], cli_opt_options[], cli_cache_options[], cli_doctor_options[],
+    cli_completion_options[], cli_man_options[];
 
 #endif /* TN_CLI_CLI_H_ */

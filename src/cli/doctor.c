@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/scope.h"
 #include "cli/cli.h"
+#include "driver/kernel_store.h"
 #include "object/containers.h"
 
 const cli_option cli_doctor_options[] = {
@@ -164,11 +165,23 @@ static void library(report *r) {
   row(r, "C compiler", cc ? cc : "none: exporting C sources needs one (apt-get install gcc)");
 }
 
+static void cache(report *r) {
+  kernel_store_info i;
+  char text[1400];
+  kernel_store_tell(&i, true);
+  if (*i.reason) snprintf(text, sizeof text, "none: %s", i.reason);
+  else
+    snprintf(text, sizeof text, "%s, %.1f of %.0f MiB (tenon cache --clear empties it)", i.folder,
+             (double)i.bytes / (1 << 20), (double)i.limit / (1 << 20));
+  row(r, "kernel cache", text);
+}
+
 int cli_doctor(const cli_args *a) {
   TN_BUF(out);
   report r = {&out, cli_has(a, "json"), true};
   library(&r);
   TN_TRY(processor(&r));
+  cache(&r);
   if (r.json) tn_buf_puts(&out, "\n}\n");
   TN_TRY(tn_buf_ok(&out));
   fputs(tn_buf_cstr(&out), stdout);

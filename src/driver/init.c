@@ -7,6 +7,7 @@
 #include "driver/evaluate.h"
 #include "driver/primitive.h"
 #include "driver/executor.h"
+#include "driver/kernel_store.h"
 #include "driver/relay_build.h"
 #include "driver/tir_pipeline.h"
 #include "import/onnx/import.h"
@@ -31,6 +32,7 @@ static int (*const layers[])(void) = {
     target_init,
     driver_tir_pipeline_init,
     driver_build_init,
+    driver_kernel_store_init,
     driver_executor_init,
     driver_evaluate_init,
     driver_machine_init,

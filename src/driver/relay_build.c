@@ -4,46 +4,41 @@
                           kernels -> tensor programs -> schedules -> lowering -> code */
 #include "driver/relay_build.h"
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/scope.h"
 #include "driver/graph.h"
+#include "driver/kernel_build.h"
 #include "driver/primitive.h"
 #include "driver/relay_pipeline.h"
-#include "driver/tir_pipeline.h"
 #include "ir/module.h"
 #include "object/functions.h"
 #include "runtime/module.h"
 
-/* A kernel's program, scheduled for the target. */
-static tn_PrimFunc *make_kernel(const tn_RelayFunction *f, const char *name, tn_target *t,
-                                const kernel_machine *m) {
-  TN_SCOPE(s);
-  tn_PrimFunc *p;
-  TN_GETP(p, driver_primitive(f, t));
-  TN_GETP(p, kernels_schedule(p, m));
-  TN_GETP(p, tir_with_attr(p, "global_symbol", (tn_obj *)tn_str_from(name)));
-  return tn_scope_return(s, p);
-}
-
-/* The tensor programs of all kernels. */
-static tn_IRModule *make_kernels(const tn_map *kernels, tn_target *t, tn_map *out) {
-  kernel_machine machine = driver_machine(t);
-  tn_IRModule *m;
-  TN_GETP(m, ir_module_new(NULL, NULL, NULL));
+/* The tensor programs of all kernels, by name. */
+static tn_map *make_programs(const tn_map *kernels, tn_target *t) {
+  tn_map *out;
+  TN_GETP(out, tn_scope_own(tn_map_new()));
   for (int64_t i = 0; i < kernels->len; ++i) {
-    const char *name = tn_cstr((const tn_str *)kernels->entries[i].key.v.obj);
-    tn_PrimFunc *p =
-        make_kernel((const tn_RelayFunction *)kernels->entries[i].value.v.obj, name, t, &machine);
-    tn_GlobalVar *v;
+    const tn_map_entry *e = &kernels->entries[i];
+    tn_PrimFunc *p = driver_primitive((const tn_RelayFunction *)e->value.v.obj, t);
     if (!p) {
-      (void)tn_error_note("in kernel %s", name);
+      (void)tn_error_note("in kernel %s", tn_cstr((const tn_str *)e->key.v.obj));
       return tn_trace(__FILE__, __LINE__, __func__), NULL;
     }
-    TN_GETP(v, ir_global_var(name));
-    TN_TRYP(tn_map_set(out, tn_any_cstr(name), tn_any_obj(p)));
-    TN_TRYP(ir_module_add(m, v, (tn_BaseFunc *)p, false));
+    TN_TRYP(tn_map_set(out, e->key, tn_any_obj(p)));
   }
-  return m;
+  return out;
+}
+
+static tn_module *build_kernels(const tn_map *programs, tn_target *t) {
+  TN_AUTOFREE kernel_job *jobs = tn_alloc_zero((size_t)programs->len + 1, sizeof *jobs);
+  if (!jobs) return NULL;
+  for (int64_t i = 0; i < programs->len; ++i) {
+    jobs[i].name = tn_cstr((const tn_str *)programs->entries[i].key.v.obj);
+    jobs[i].program = (tn_PrimFunc *)programs->entries[i].value.v.obj;
+  }
+  return driver_kernels_build(jobs, programs->len, t);
 }
 
 static int make_graph(graph_program *g, const tn_RelayFunction *f, const char *name,
@@ -74,16 +69,11 @@ static tn_RelayFunction *main_of(const tn_IRModule *m) {
 static int build_all(graph_program *g, tn_IRModule *m, tn_target *t, const char *name,
                      relay_built *out) {
   tn_RelayFunction *f;
-  tn_IRModule *kernels;
-  TN_GET(out->kernels, tn_scope_own(tn_map_new()));
   TN_GET(out->mod, driver_relay_graph_pipeline(m, t));
   TN_GET(f, main_of(out->mod));
   TN_TRY(make_graph(g, f, name, out));
-  TN_GET(kernels, make_kernels(g->kernels, t, out->kernels));
-  TN_GET(kernels, driver_lower(kernels, false));
-  tn_map *programs;
-  TN_GET(programs, tn_map_with(NULL, tn_any_obj(t), tn_any_obj(kernels)));
-  TN_GET(out->lib, driver_build(programs, NULL));
+  TN_GET(out->kernels, make_programs(g->kernels, t));
+  TN_GET(out->lib, build_kernels(out->kernels, t));
   return 0;
 }
 

@@ -11,7 +11,7 @@ typedef struct {
   tn_module *lib;   /* code of the kernels */
   tn_map *params;   /* name -> NDArray: constants that the graph reads */
   tn_IRModule *mod; /* the program as it was cut into kernels */
-  tn_map *kernels;  /* name -> PrimFunc, before lowering */
+  tn_map *kernels;  /* name -> PrimFunc, before scheduling and lowering */
 } relay_built;
 
 /** Builds the function `main` of a module.

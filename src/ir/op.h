@@ -24,5 +24,8 @@ TN_API int ir_op_reset_attr(tn_Op *op, const char *key);
 /** @param out borrowed as long as the attribute is not set again; None when absent
  *  @return whether the operator has it */
 TN_API bool ir_op_attr(const tn_Op *op, const char *key, tn_any *out);
+/** Were rules for lowering operators registered from outside (ir.RegisterOpAttr)? Then the code of
+ * a program depends on more than the program. */
+TN_API bool ir_op_has_foreign_rules(void);
 
 #endif /* TN_IR_OP_H_ */

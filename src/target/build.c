@@ -4,10 +4,13 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "object/functions.h"
 #include "runtime/module.h"
 #include "target/target_impl.h"
+
+static const void *llvm_plugin; /* its start function, once it is loaded */
 
 /* Opens lib<name>.so from the folder of this library and calls its `init`. Opened for good. */
 static int open_plugin(const char *name, const char *init) {
@@ -22,6 +25,7 @@ static int open_plugin(const char *name, const char *init) {
   TN_CHECK(handle, TenonError, NULL, "the code generator %s cannot be loaded: %s", name, dlerror());
   int (*start)(void) = (int (*)(void))dlsym(handle, init);
   TN_CHECK(start, TenonError, NULL, "%s is no code generator: it has no %s", name, init);
+  llvm_plugin = (const void *)(uintptr_t)start;
   return start();
 }
 
@@ -54,23 +58,76 @@ static tn_str *enabled(void) {
 
 static bool is_llvm(const char *kind) { return strcmp(kind, "llvm") == 0; }
 
+/* Calls a global function that returns an object; scope-owned. */
+static void *call(tn_func *f, const tn_any *args, int32_t n, const char *type_key) {
+  tn_any out = tn_any_none();
+  tn_obj *object;
+  TN_TRYP(tn_func_call(f, args, n, &out));
+  if (tn_any_to_obj(&out, type_key, &object)) {
+    tn_any_release(&out);
+    return NULL;
+  }
+  return tn_scope_own(object);
+}
+
 tn_module *target_build(tn_IRModule *m, tn_target *t) {
   const char *kind = tn_cstr(t->kind->name);
-  tn_any args[2] = {tn_any_obj(m), tn_any_obj(t)}, out = tn_any_none();
+  tn_any args[2] = {tn_any_obj(m), tn_any_obj(t)};
   tn_str *name;
-  tn_obj *module;
   if (is_llvm(kind)) TN_TRYP(need_llvm());
   TN_GETP(name, tn_str_fmt("target.build.%s", kind));
   tn_func *f = tn_scope_own(tn_func_find(tn_cstr(name)));
   TN_CHECKP(f, ValueError, NULL,
             "no code generator for target kind %s: %s is not enabled; enabled are %s", kind,
             tn_cstr(name), tn_cstr(enabled()));
-  TN_TRYP(tn_func_call(f, args, 2, &out));
-  if (tn_any_to_obj(&out, "runtime.Module", &module)) {
-    tn_any_release(&out);
-    return NULL;
-  }
-  return tn_scope_own(module);
+  return call(f, args, 2, "runtime.Module");
+}
+
+/* ---- parts ---- */
+
+bool target_has_parts(const tn_target *t) {
+  const char *triple = target_str(t, "mtriple", "");
+  bool elf = !*triple || (strstr(triple, "linux") && (strncmp(triple, "x86_64", 6) == 0 ||
+                                                      strncmp(triple, "aarch64", 7) == 0));
+  return is_llvm(tn_cstr(t->kind->name)) && elf && !target_int(t, "system-lib", 0) &&
+         !target_str(t, "debug-info", NULL) && target_has_llvm();
+}
+
+static void *call_llvm(const char *name, const tn_any *args, int32_t n, const char *type_key) {
+  TN_TRYP(need_llvm());
+  tn_func *f = tn_scope_own(tn_func_find(name));
+  TN_ICHECKP(f);
+  return call(f, args, n, type_key);
+}
+
+tn_arr *target_compile_part(tn_IRModule *m, tn_target *t) {
+  tn_any args[] = {tn_any_obj(m), tn_any_obj(t)};
+  return call_llvm("target.llvm_compile", args, 2, "Array");
+}
+
+tn_module *target_assemble(tn_arr *parts, tn_target *t) {
+  tn_any args[] = {tn_any_obj(parts), tn_any_obj(t)};
+  return call_llvm("target.llvm_assemble", args, 2, "runtime.Module");
+}
+
+/* Which build of a library holds a function: its file's size and time. */
+static void put_stamp(tn_buf *out, const void *function) {
+  Dl_info lib;
+  struct stat s;
+  if (dladdr(function, &lib) && lib.dli_fname && stat(lib.dli_fname, &s) == 0)
+    tn_buf_printf(out, " %lld.%lld.%09ld", (long long)s.st_size, (long long)s.st_mtim.tv_sec,
+                  s.st_mtim.tv_nsec);
+}
+
+tn_str *target_describe(tn_target *t) {
+  TN_BUF(out);
+  tn_any arg = tn_any_obj(t);
+  const tn_str *machine;
+  TN_GETP(machine, call_llvm("target.llvm_describe", &arg, 1, NULL));
+  tn_buf_puts(&out, tn_cstr(machine));
+  put_stamp(&out, (const void *)(uintptr_t)target_init);
+  put_stamp(&out, llvm_plugin);
+  return tn_scope_own(tn_buf_str(&out));
 }
 
 static int build(TN_ARGS) {

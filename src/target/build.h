@@ -11,6 +11,18 @@
  *  @return scope-owned, or NULL: CodegenError, ValueError for a kind without a generator */
 TN_API tn_module *target_build(tn_IRModule *m, tn_target *t);
 
+/** Can functions for this target be compiled one by one (target_compile_part)? So it is for target
+ * llvm where object files are ELF, unless the whole module counts (system-lib, debug-info). */
+TN_API bool target_has_parts(const tn_target *t);
+/** The code of some functions of a module: an array whose items (arrays and bytes) can be stored.
+ * Any thread may call it. Scope-owned. */
+TN_API tn_arr *target_compile_part(tn_IRModule *m, tn_target *t);
+/** The module that parts make together. Scope-owned. */
+TN_API tn_module *target_assemble(tn_arr *parts, tn_target *t);
+/** What the code of parts depends on besides program and target: compiler, processor, features.
+ * Scope-owned. */
+TN_API tn_str *target_describe(tn_target *t);
+
 /** Is the code generator for target llvm installed? */
 TN_API bool target_has_llvm(void);
 

@@ -109,3 +109,25 @@ def test_manual_page():
             env=env,
         )
         assert check.returncode == 0 and "warning" not in check.stderr
+
+
+def test_cache_is_told_and_emptied(tmp_path, monkeypatch):
+    monkeypatch.setenv("TENON_CACHE", str(tmp_path))
+    entry = tmp_path / "kernels" / "3f" / "3f9a01c2d4e5f607"
+    entry.parent.mkdir(parents=True)
+    entry.write_bytes(b"x" * 2048)
+    told = json.loads(call("cache", "--json")[1])
+    assert told == {
+        "folder": str(tmp_path),
+        "reason": "",
+        "entries": 1,
+        "bytes": 2048,
+        "limit": 1 << 30,
+    }
+    assert str(tmp_path) in json.loads(call("doctor", "--json")[1])["kernel cache"]
+    status, out, err = call("cache", "--clear")
+    assert status == 0 and "entries  0" in out and "removed 1 compiled kernels" in err
+    assert not entry.exists()
+    monkeypatch.setenv("TENON_CACHE", "off")
+    status, out, err = call("cache", "--clear")
+    assert status == 1 and "TENON_CACHE turns it off" in err

@@ -1,3 +1,3 @@
 """From programs to modules that run."""
 
-from .build_module import build, lower, schedule_to_module
+from .build_module import build, kernel_cache_clear, kernel_cache_info, lower, schedule_to_module

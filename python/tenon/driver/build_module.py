@@ -123,3 +123,35 @@ def build(
         return _ffi_api.build(programs, host)
     target = Target.canon_target(target) or Target.current() or Target("llvm")
     return _ffi_api.build({target: lower(inputs, args, name, binds)}, host)
+
+
+def kernel_cache_info():
+    """What the cache of compiled kernels holds, and what it did for this process.
+
+    Returns
+    -------
+    dict
+        ``folder`` (``""`` without one), ``reason`` (why there is no cache, else ``""``),
+        ``entries``, ``bytes`` and ``limit`` of the folder, and counts of this process: ``hits``,
+        ``misses``, ``stored``.
+    """
+    return {
+        str(key): value if isinstance(value, int) else str(value)
+        for key, value in _ffi_api.kernel_cache_info().items()
+    }
+
+
+def kernel_cache_clear():
+    """Remove all compiled kernels from the user's cache.
+
+    Returns
+    -------
+    int
+        Number of entries that were removed.
+
+    Raises
+    ------
+    OSError
+        There is no cache, or entries cannot be removed.
+    """
+    return _ffi_api.kernel_cache_clear()

@@ -123,7 +123,9 @@ class BuildModule:
             )
         mod = _bound(_check_module(mod, "relay.build"), params)
         target = _targets(target, target_host)[0]
-        self._built = get_global_func("driver.relay_build")(mod, target, mod_name or "default")
+        compile_all = get_global_func("driver.relay_build")
+        compile_all.release_gil = True  # kernels are compiled in threads
+        self._built = compile_all(mod, target, mod_name or "default")
         return self.get_graph_json(), self.get_module(), self.get_params()
 
     def optimize(self, mod, target=None, target_host=None, params=None):

@@ -26,12 +26,7 @@ static int link_shared(TN_ARGS) {
            out);
   elf_link l = {0};
   int err = link_all(&l, paths, out);
-  for (int i = 0; i < l.nobject; ++i) elf_object_fini(&l.objects[i]);
-  for (int i = 0; i < ELF_REGIONS; ++i) tn_buf_fini(&l.content[i]);
-  tn_buf_fini(&l.relocations);
-  tn_free(l.objects);
-  tn_free(l.symbols);
-  tn_release(l.by_name);
+  elf_link_fini(&l);
   return err;
 }
 

@@ -4,6 +4,7 @@
 
      object.c  reading and checking object files     machine.c  relocations of the two processors
      link.c    symbols, what each of them needs      write.c    the library
+     merge.c   several objects as one
 
    Of the symbols of several objects a strong definition wins over weak ones. Defined symbols are
    bound inside the library; those that are nowhere defined are left to the process that loads it.
@@ -74,6 +75,8 @@ typedef struct {
 
 /** Reads and checks a file. @return 0, or -1 (OSError, ValueError); elf_object_fini in any case */
 int elf_object_read(elf_object *o, const char *path);
+/** Checks what lies in memory, which is copied. `path` is what messages call it. */
+int elf_object_parse(elf_object *o, const char *path, tn_bytes_view content);
 void elf_object_fini(elf_object *o);
 /** Text in a section of strings; "" for what lies outside. */
 const char *elf_text(const elf_object *o, uint32_t section, uint64_t at);
@@ -82,6 +85,9 @@ const char *elf_text(const elf_object *o, uint32_t section, uint64_t at);
 
 /** Puts sections into regions and finds the definition of every symbol. */
 int elf_resolve(elf_link *l);
+/** Joins the global symbols of an object with those of the ones before. */
+int elf_add_globals(elf_link *l, elf_object *o);
+void elf_link_fini(elf_link *l);
 /** The symbol that a relocation of an object refers to, or NULL (ValueError, MemoryError). */
 elf_symbol *elf_symbol_of(elf_link *l, elf_object *o, uint32_t index);
 /** Calls fn for every relocation of sections that are kept, until it fails. */
@@ -105,6 +111,12 @@ void elf_put_rela(elf_link *l, uint64_t at, uint32_t symbol, bool relative, bool
 
 /** Writes the library. */
 int elf_write(elf_link *l, const char *path);
+
+/* ---- merge.c ---- */
+
+/** One object file of several of the same processor, appended to `out`.
+ *  @return 0, or -1: ValueError for what cannot be merged, and where two define one name */
+TN_API int elf_merge(const tn_bytes_view *objects, int n, tn_buf *out);
 
 /** "target.LinkSharedLibrary"; part of target_init. */
 int elf_init(void);

@@ -88,6 +88,21 @@ static int add_global(elf_link *l, elf_object *o, int i) {
   return add(l, s) ? 0 : -1;
 }
 
+int elf_add_globals(elf_link *l, elf_object *o) {
+  for (int i = 1; i < o->nsymbol; ++i)
+    if (ELF64_ST_BIND(o->symbols[i].st_info) != STB_LOCAL) TN_TRY(add_global(l, o, i));
+  return 0;
+}
+
+void elf_link_fini(elf_link *l) {
+  for (int i = 0; i < l->nobject; ++i) elf_object_fini(&l->objects[i]);
+  for (int i = 0; i < ELF_REGIONS; ++i) tn_buf_fini(&l->content[i]);
+  tn_buf_fini(&l->relocations);
+  tn_free(l->objects);
+  tn_free(l->symbols);
+  tn_release(l->by_name);
+}
+
 int elf_resolve(elf_link *l) {
   for (int i = 0; i < ELF_REGIONS; ++i) l->align[i] = 16;
   for (int k = 0; k < l->nobject; ++k) {
@@ -95,8 +110,7 @@ int elf_resolve(elf_link *l) {
     TN_CHECK(o->head->e_machine == l->machine, ValueError, NULL,
              "%s and %s hold code of different processors", l->objects[0].path, o->path);
     for (int i = 0; i < o->nsection; ++i) TN_TRY(place_section(l, o, i));
-    for (int i = 1; i < o->nsymbol; ++i)
-      if (ELF64_ST_BIND(o->symbols[i].st_info) != STB_LOCAL) TN_TRY(add_global(l, o, i));
+    TN_TRY(elf_add_globals(l, o));
   }
   return 0;
 }

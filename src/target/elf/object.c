@@ -80,15 +80,26 @@ static int check_sections(elf_object *o) {
   return 0;
 }
 
-int elf_object_read(elf_object *o, const char *path) {
-  o->path = path;
-  TN_TRY(tn_file_read(path, &o->bytes));
+static int check(elf_object *o) {
   TN_TRY(check_head(o));
   TN_TRY(check_sections(o));
   TN_GET(o->places, tn_alloc_zero((size_t)o->nsection + 1, sizeof *o->places));
   TN_GET(o->linked, tn_alloc_zero((size_t)o->nsymbol + 1, sizeof *o->linked));
   for (int i = 0; i < o->nsymbol; ++i) o->linked[i] = -1;
   return 0;
+}
+
+int elf_object_read(elf_object *o, const char *path) {
+  o->path = path;
+  TN_TRY(tn_file_read(path, &o->bytes));
+  return check(o);
+}
+
+int elf_object_parse(elf_object *o, const char *path, tn_bytes_view content) {
+  o->path = path;
+  tn_buf_put(&o->bytes, content.data, content.size);
+  TN_TRY(tn_buf_ok(&o->bytes));
+  return check(o);
 }
 
 void elf_object_fini(elf_object *o) {

@@ -7,7 +7,7 @@
      half.c     float16 by hand       polynomial.c  exp, log, tanh, erf of vectors
      machine.c  target machine        run.c       the module that runs, prints and saves it
      library.c  imports, the system library              debug.c  lines of the script
-     import.c   LLVM code in programs
+     import.c   LLVM code in programs                    parts.c   functions compiled one by one
 
    Representation. bfloat16 values are i16 and computed in float; bool is i1 in registers and a byte
    in memory; handles are opaque pointers. Every function returns NULL or -1 with an error pending.
@@ -23,6 +23,7 @@
 #include "ir/module.h"
 #include "object/functions.h"
 #include "target/target.h"
+#include "tenon/runtime.h"
 #include "tir/tir.h"
 
 /** Debug information under generation; debug.c. */
@@ -38,6 +39,7 @@ typedef struct {
   unsigned md_scope, md_noalias;
   cg_debug *debug;            /* NULL without debug information */
   bool uses_half;             /* float16 occurs */
+  bool part;                  /* one of several that make a module: it has no entry */
   int vector_width;           /* bits of the vectors to prefer, 0: the processor's default */
   const char *cpu, *features; /* of the machine */
 } cg_module;
@@ -187,6 +189,43 @@ void cg_debug_stmt(cg_fn *f, const tn_stmt *s);
 int cg_register_symbols(cg_module *m, const char *prefix);
 /** The constant __tvm_dev_mblob of these bytes. */
 int cg_add_blob(cg_module *m, tn_bytes_view blob);
+
+/* ---- run.c ---- */
+
+/** Code of functions: a generated module, or parts that were compiled one by one. */
+typedef struct cg_code cg_code;
+/** Nothing yet, for a target; NULL with MemoryError. */
+cg_code *cg_code_new(tn_target *t);
+void cg_code_free(cg_code *c);
+/** An empty module for the target's machine, to be generated into. */
+int cg_code_open(cg_code *c, const char *name, cg_module *out);
+/** Generates and optimises the functions of a module.
+ *  @param part see cg_module */
+int cg_code_generate(cg_code *c, const tn_IRModule *ir, bool part);
+/** The optimised LLVM module, put together from the parts if need be. */
+LLVMModuleRef cg_code_module(cg_code *c);
+/** Object or assembly, owned by the caller. */
+LLVMMemoryBufferRef cg_code_emit(cg_code *c, LLVMCodeGenFileType type);
+/** The module of kind "llvm"; takes the code. `err`: whether making it failed. Owned. */
+tn_module *cg_code_finish(cg_code *c, int err);
+
+/* ---- parts.c ---- */
+
+/** What was compiled of some of a module's functions. */
+typedef struct {
+  tn_arr *names;    /* of the functions */
+  tn_bytes *object; /* object file */
+  tn_bytes *code;   /* bitcode, optimised */
+} cg_part;
+
+/** One module of the bitcode of all parts. */
+LLVMModuleRef cg_link_parts(LLVMContextRef ctx, const cg_part *parts, int n);
+/** One object file of all parts; NULL with an error. */
+LLVMMemoryBufferRef cg_merge_parts(const cg_part *parts, int n);
+/** Registers "target.llvm_compile" and "target.llvm_assemble". */
+int cg_parts_init(void);
+/** Makes parts the content of a code; they are retained. */
+int cg_code_set_parts(cg_code *c, const cg_part *parts, int n);
 
 /* ---- machine.c ---- */
 

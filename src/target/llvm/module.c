@@ -234,7 +234,8 @@ int cg_generate(cg_module *m, const tn_IRModule *ir, const tn_target *t) {
   cg_debug_close(m);
   if (err) return -1;
   const char *prefix = cg_system_prefix(ir, t);
-  if (!prefix) TN_TRY(for_each(m, add_entry)); /* in a program each module would have one */
+  if (!prefix && !m->part)
+    TN_TRY(for_each(m, add_entry)); /* in a program each module would have one */
   if (prefix) TN_TRY(cg_register_symbols(m, prefix));
   if (m->uses_half && strncmp(LLVMGetTarget(m->mod), "x86_64", 6) == 0) cg_add_half_functions(m);
   set_machine(m);

@@ -14,7 +14,7 @@
 #include "runtime/module_blob.h"
 #include "target/llvm/cg.h"
 
-typedef struct {
+struct cg_code {
   pthread_mutex_t lock; /* LLVM's objects are used by one thread at a time */
   LLVMContextRef ctx;
   LLVMModuleRef mod;
@@ -24,7 +24,11 @@ typedef struct {
   tn_module *self[1];  /* lib.modules */
   tn_target *target;   /* retained */
   tn_str *prefix;      /* owned: of the system library's symbols, NULL when it is none of it */
-} code;
+  cg_part *parts;      /* compiled one by one: `mod` is put together when its text is asked for */
+  int nparts;
+  tn_map *names; /* owned: function -> number of its part */
+};
+typedef cg_code code;
 
 static code *code_of(const tn_module *m) { return tn_module_self(m); }
 
@@ -37,11 +41,18 @@ static int raise_error(const char *what, LLVMErrorRef err) {
 
 /* ---- code in this process ---- */
 
-/* Object or assembly of the module. Generating changes what it works on, so that is a copy. */
-static LLVMMemoryBufferRef emit(code *c, LLVMCodeGenFileType type) {
+LLVMModuleRef cg_code_module(code *c) {
+  if (!c->mod) TN_GETP(c->mod, cg_link_parts(c->ctx, c->parts, c->nparts));
+  return c->mod;
+}
+
+/* Generating changes what it works on, so that is a copy. */
+LLVMMemoryBufferRef cg_code_emit(code *c, LLVMCodeGenFileType type) {
   char *message = NULL;
   LLVMMemoryBufferRef out = NULL;
-  LLVMModuleRef copy = LLVMCloneModule(c->mod);
+  LLVMModuleRef mod;
+  TN_GETP(mod, cg_code_module(c));
+  LLVMModuleRef copy = LLVMCloneModule(mod);
   if (LLVMTargetMachineEmitToMemoryBuffer(c->machine, copy, type, &message, &out)) {
     cg_raise("code generation failed", message);
     out = NULL;
@@ -70,25 +81,36 @@ static void *find(code *c, const char *name) {
   return (void *)(uintptr_t)address;
 }
 
-static int load(code *c) {
+/* Gives an object to the JIT, which takes it. */
+static int add_object(code *c, LLVMMemoryBufferRef object) {
+  LLVMErrorRef err = LLVMOrcLLJITAddObjectFile(c->jit, LLVMOrcLLJITGetMainJITDylib(c->jit), object);
+  return err ? raise_error("the compiled code cannot be loaded", err) : 0;
+}
+
+/* Parts are linked one by one, when a function of theirs is looked up. */
+static int add_objects(code *c) {
   LLVMMemoryBufferRef object;
+  for (int i = 0; i < c->nparts; ++i) {
+    tn_bytes_view b = tn_bytes_get(c->parts[i].object);
+    TN_TRY(add_object(
+        c, LLVMCreateMemoryBufferWithMemoryRange((const char *)b.data, b.size, "kernel", 0)));
+  }
+  if (c->nparts) return 0;
+  TN_GET(object, cg_code_emit(c, LLVMObjectFile));
+  return add_object(c, object);
+}
+
+static int load(code *c) {
   TN_CHECK(cg_runs_here(c->machine), CodegenError, NULL,
            "llvm: the code is for another processor than this machine's: export it instead of "
            "calling it");
-  TN_GET(object, emit(c, LLVMObjectFile));
   LLVMErrorRef err = LLVMOrcCreateLLJIT(&c->jit, NULL);
   if (err) {
     c->jit = NULL;
-    LLVMDisposeMemoryBuffer(object);
     return raise_error("the compiled code cannot be loaded", err);
   }
-  if (add_process_symbols(c->jit)) {
-    LLVMDisposeMemoryBuffer(object);
-    return -1;
-  }
-  err = LLVMOrcLLJITAddObjectFile(c->jit, LLVMOrcLLJITGetMainJITDylib(c->jit), object);
-  if (err) return raise_error("the compiled code cannot be loaded", err);
-  return 0;
+  TN_TRY(add_process_symbols(c->jit));
+  return add_objects(c);
 }
 
 /* The code's symbols, and the context that its packed calls go through. */
@@ -114,6 +136,8 @@ failed:
 
 /* Is it a function that the module defines for others? */
 static bool defines(const code *c, const char *name) {
+  tn_any part;
+  if (c->names) return tn_map_get(c->names, tn_any_cstr(name), &part);
   LLVMValueRef fn = LLVMGetNamedFunction(c->mod, name);
   return fn && !LLVMIsDeclaration(fn) && LLVMGetLinkage(fn) == LLVMExternalLinkage;
 }
@@ -121,7 +145,7 @@ static bool defines(const code *c, const char *name) {
 /* Name that the module gives for its entry. */
 static const char *entry_of(const code *c) {
   size_t n;
-  LLVMValueRef g = LLVMGetNamedGlobal(c->mod, TN_MODULE_MAIN);
+  LLVMValueRef g = c->nparts ? NULL : LLVMGetNamedGlobal(c->mod, TN_MODULE_MAIN);
   return g ? LLVMGetAsString(LLVMGetInitializer(g), &n) : NULL;
 }
 
@@ -144,7 +168,10 @@ static int function_names(void *self, const tn_any *args, int32_t n, tn_any *ret
   TN_VEC(names);
   const code *c = self;
   (void)args, (void)n;
-  for (LLVMValueRef fn = LLVMGetFirstFunction(c->mod); fn; fn = LLVMGetNextFunction(fn)) {
+  for (int64_t i = 0; i < tn_map_len(c->names); ++i)
+    TN_TRY(tn_vec_push(&names, c->names->entries[i].key));
+  LLVMValueRef first = c->nparts ? NULL : LLVMGetFirstFunction(c->mod);
+  for (LLVMValueRef fn = first; fn; fn = LLVMGetNextFunction(fn)) {
     size_t len;
     if (LLVMIsDeclaration(fn) || LLVMGetLinkage(fn) != LLVMExternalLinkage) continue;
     TN_TRY(tn_vec_push_obj(&names, tn_str_from(LLVMGetValueName2(fn, &len))));
@@ -197,7 +224,9 @@ static bool any_of(const char *format, const char *a, const char *b) {
 
 static tn_str *text_of(code *c, const char *format) {
   if (any_of(format, "", "ll")) {
-    char *text = LLVMPrintModuleToString(c->mod);
+    LLVMModuleRef mod;
+    TN_GETP(mod, cg_code_module(c));
+    char *text = LLVMPrintModuleToString(mod);
     tn_str *s = tn_str_new(text);
     LLVMDisposeMessage(text);
     return s;
@@ -208,7 +237,7 @@ static tn_str *text_of(code *c, const char *format) {
       "to files",
       format);
   LLVMMemoryBufferRef b;
-  TN_GETP(b, emit(c, LLVMAssemblyFile));
+  TN_GETP(b, cg_code_emit(c, LLVMAssemblyFile));
   tn_str *s = tn_str_new_n(LLVMGetBufferStart(b), LLVMGetBufferSize(b));
   LLVMDisposeMemoryBuffer(b);
   return s;
@@ -222,13 +251,22 @@ static tn_str *get_source(tn_module *m, const char *format) {
   return s;
 }
 
+static LLVMMemoryBufferRef object_of(code *c) {
+  LLVMMemoryBufferRef b = c->nparts ? cg_merge_parts(c->parts, c->nparts) : NULL;
+  if (b) return b;
+  tn_error_clear(); /* what cannot be merged is generated anew */
+  return cg_code_emit(c, LLVMObjectFile);
+}
+
 static LLVMMemoryBufferRef content(code *c, const char *format) {
-  if (any_of(format, "o", "obj")) return emit(c, LLVMObjectFile);
-  if (any_of(format, "s", "asm")) return emit(c, LLVMAssemblyFile);
-  if (any_of(format, "bc", "bc")) return LLVMWriteBitcodeToMemoryBuffer(c->mod);
+  LLVMModuleRef mod;
+  if (any_of(format, "o", "obj")) return object_of(c);
+  if (any_of(format, "s", "asm")) return cg_code_emit(c, LLVMAssemblyFile);
+  TN_GETP(mod, cg_code_module(c));
+  if (any_of(format, "bc", "bc")) return LLVMWriteBitcodeToMemoryBuffer(mod);
   TN_CHECKP(any_of(format, "ll", "ll"), ValueError, NULL,
             "llvm: expected a file that ends in .o, .s, .ll or .bc, got \"%s\"", format);
-  char *text = LLVMPrintModuleToString(c->mod);
+  char *text = LLVMPrintModuleToString(mod);
   LLVMMemoryBufferRef b = LLVMCreateMemoryBufferWithMemoryRangeCopy(text, strlen(text), "ll");
   LLVMDisposeMessage(text);
   return b;
@@ -247,18 +285,25 @@ static int save_file(tn_module *m, const char *path, const char *format) {
   return err;
 }
 
-static void code_free(code *c) {
+void cg_code_free(code *c) {
   if (c->jit) LLVMConsumeError(LLVMOrcDisposeLLJIT(c->jit));
   tn_release(c->lib.env);
   if (c->machine) LLVMDisposeTargetMachine(c->machine);
   if (c->mod) LLVMDisposeModule(c->mod);
   if (c->ctx) LLVMContextDispose(c->ctx);
+  for (int i = 0; i < c->nparts; ++i) {
+    tn_release(c->parts[i].names);
+    tn_release(c->parts[i].object);
+    tn_release(c->parts[i].code);
+  }
+  tn_free(c->parts);
+  tn_release(c->names);
   tn_release(c->target);
   tn_release(c->prefix);
   pthread_mutex_destroy(&c->lock);
   tn_free(c);
 }
-static void fini(tn_module *m) { code_free(code_of(m)); }
+static void fini(tn_module *m) { cg_code_free(code_of(m)); }
 
 static const tn_module_ops ops = {
     .type_key = "llvm",
@@ -280,9 +325,8 @@ static int vector_width(LLVMTargetMachineRef machine, const tn_target *t) {
   return (int)target_int(t, "vector-width", wide ? 512 : 0);
 }
 
-/* An empty module for a machine. */
-static int open_module(code *c, tn_target *t, const char *name, cg_module *out) {
-  TN_GET(c->machine, cg_machine(t));
+int cg_code_open(code *c, const char *name, cg_module *out) {
+  TN_GET(c->machine, cg_machine(c->target));
   c->mod = LLVMModuleCreateWithNameInContext(name, c->ctx);
   char *triple = LLVMGetTargetMachineTriple(c->machine);
   LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(c->machine);
@@ -290,15 +334,18 @@ static int open_module(code *c, tn_target *t, const char *name, cg_module *out) 
   LLVMSetModuleDataLayout(c->mod, layout);
   LLVMDisposeTargetData(layout);
   LLVMDisposeMessage(triple);
-  *out = (cg_module){.ctx = c->ctx, .mod = c->mod, .vector_width = vector_width(c->machine, t)};
+  *out = (cg_module){
+      .ctx = c->ctx, .mod = c->mod, .vector_width = vector_width(c->machine, c->target)};
   return 0;
 }
 
-static int generate(code *c, const tn_IRModule *ir, tn_target *t) {
+int cg_code_generate(code *c, const tn_IRModule *ir, bool part) {
   cg_module m;
+  tn_target *t = c->target;
   const char *prefix = cg_system_prefix(ir, t);
   if (prefix) TN_GET(c->prefix, tn_str_new(prefix));
-  TN_TRY(open_module(c, t, "tenon", &m));
+  TN_TRY(cg_code_open(c, "tenon", &m));
+  m.part = part;
   char *cpu = LLVMGetTargetMachineCPU(c->machine);
   char *features = LLVMGetTargetMachineFeatureString(c->machine);
   m.cpu = cpu;
@@ -310,7 +357,7 @@ static int generate(code *c, const tn_IRModule *ir, tn_target *t) {
   return cg_optimize(c->mod, c->machine, cg_opt_level(t));
 }
 
-static code *code_new(tn_target *t) {
+code *cg_code_new(tn_target *t) {
   code *c = tn_alloc_zero(1, sizeof *c);
   if (!c) return NULL;
   pthread_mutex_init(&c->lock, NULL);
@@ -319,11 +366,10 @@ static code *code_new(tn_target *t) {
   return c;
 }
 
-/* The module of generated code; takes c, and err: whether generating failed. */
-static tn_module *finish(code *c, int err) {
+tn_module *cg_code_finish(code *c, int err) {
   tn_module *m = err ? NULL : tn_module_new(&ops, c);
   if (!m) {
-    code_free(c);
+    cg_code_free(c);
     return NULL;
   }
   c->self[0] = m;
@@ -332,16 +378,31 @@ static tn_module *finish(code *c, int err) {
   return m;
 }
 
+int cg_code_set_parts(code *c, const cg_part *parts, int n) {
+  TN_GET(c->machine, cg_machine(c->target));
+  TN_GET(c->names, tn_map_new());
+  TN_GET(c->parts, tn_alloc_zero((size_t)n + 1, sizeof *c->parts));
+  for (int i = 0; i < n; ++i) {
+    c->parts[c->nparts++] = parts[i];
+    tn_retain(parts[i].names);
+    tn_retain(parts[i].object);
+    tn_retain(parts[i].code);
+    for (int64_t k = 0; k < parts[i].names->len; ++k)
+      TN_TRY(tn_map_set(c->names, parts[i].names->items[k], tn_any_int(i)));
+  }
+  return 0;
+}
+
 static tn_module *build(const tn_IRModule *ir, tn_target *t) {
-  code *c = code_new(t);
-  return c ? finish(c, generate(c, ir, t)) : NULL;
+  code *c = cg_code_new(t);
+  return c ? cg_code_finish(c, cg_code_generate(c, ir, false)) : NULL;
 }
 
 /* ---- imported modules ---- */
 
-static int generate_blob(code *c, tn_target *t, tn_bytes_view blob, const char *prefix) {
+static int generate_blob(code *c, tn_bytes_view blob, const char *prefix) {
   cg_module m;
-  TN_TRY(open_module(c, t, "devc", &m));
+  TN_TRY(cg_code_open(c, "devc", &m));
   m.ir = NULL;
   cg_find_types(&m);
   TN_TRY(cg_add_blob(&m, blob));
@@ -362,10 +423,10 @@ static int pack_imports(TN_ARGS) {
   TN_GET(t, target_from(&args[2]));
   if (n > 3) TN_TRY(tn_any_to_cstr(&args[3], &prefix));
   tn_bytes *blob = tn_scope_own(tn_module_pack(root));
-  code *c = blob ? code_new(t) : NULL;
+  code *c = blob ? cg_code_new(t) : NULL;
   if (!c) return -1;
-  int err = generate_blob(c, t, tn_bytes_get(blob), system_lib ? prefix : NULL);
-  return tn_ret_owned(ret, finish(c, err));
+  int err = generate_blob(c, tn_bytes_get(blob), system_lib ? prefix : NULL);
+  return tn_ret_owned(ret, cg_code_finish(c, err));
 }
 
 static int build_llvm(TN_ARGS) {
@@ -413,4 +474,7 @@ static const tn_func_row rows[] = {
 
 /** Registers the code generator; called once by the compiler library when it opens the plug-in. */
 TN_API int tn_llvm_init(void);
-int tn_llvm_init(void) { return tn_func_register_rows(rows, TN_COUNT(rows)); }
+int tn_llvm_init(void) {
+  TN_TRY(cg_parts_init());
+  return tn_func_register_rows(rows, TN_COUNT(rows));
+}

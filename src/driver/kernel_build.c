@@ -1,0 +1,291 @@
+/* The way of a kernel:
+
+     program -> schedule -> lowering -> host passes -> code generator -> part of the module
+
+   A kernel with a code of its own (target_has_parts) is looked up in the cache first, by everything
+   the code depends on: program, name, target, processor, options of passes, and the files of this
+   compiler. Threads take kernels from a list; each has a pass context of its own. Where somebody
+   watches passes (instruments) or adds some, the calling thread does it all, and nothing is read
+   from the cache. */
+#include "driver/kernel_build.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/scope.h"
+#include "driver/build.h"
+#include "driver/kernel_store.h"
+#include "driver/tir_pipeline.h"
+#include "ir/module.h"
+#include "ir/op.h"
+#include "ir/pass.h"
+#include "tenon/object.h"
+#include "tir/analysis.h"
+
+enum { MAX_WORKERS = 64, STACK = 64 << 20, ALIGNMENT = 16 };
+
+typedef struct {
+  kernel_job *jobs;
+  tn_obj **parts; /* of each job, owned: array of what target_compile_part gives, or PrimFunc */
+  int64_t n;
+  tn_target *target;
+  tn_PassContext *ctx; /* the caller's */
+  kernel_machine machine;
+  tn_str *common; /* what the keys of all kernels begin with; NULL: no cache */
+  _Atomic int64_t next;
+  _Atomic int64_t failed; /* number of the first job that failed, n: none */
+  pthread_mutex_t lock;
+  tn_error error; /* of that job */
+} build_state;
+
+/* ---- one kernel ---- */
+
+/* A module of one scheduled program. */
+static tn_IRModule *scheduled(const build_state *b, const kernel_job *j) {
+  tn_PrimFunc *p = j->program;
+  tn_IRModule *m;
+  tn_GlobalVar *v;
+  TN_GETP(p, kernels_schedule(p, &b->machine));
+  TN_GETP(p, tir_with_attr(p, "global_symbol", (tn_obj *)tn_str_from(j->name)));
+  TN_GETP(m, ir_module_new(NULL, NULL, NULL));
+  TN_GETP(v, ir_global_var(j->name));
+  TN_TRYP(ir_module_add(m, v, (tn_BaseFunc *)p, false));
+  return m;
+}
+
+static tn_IRModule *lowered(const build_state *b, kernel_job *j) {
+  tn_IRModule *m;
+  tn_any key, value;
+  TN_GETP(m, scheduled(b, j));
+  TN_GETP(m, driver_lower(m, false));
+  for (int64_t i = 0; tn_map_at(m->functions, i, &key, &value); ++i) {
+    const tn_PrimFunc *f = TN_AS(PrimFunc, value.v.obj);
+    if (f) j->workspace += tir_workspace_bytes(f, ALIGNMENT);
+  }
+  return m;
+}
+
+/* [what target_compile_part gave]: names, object, bitcode */
+static tn_arr *compile_kernel(const build_state *b, kernel_job *j) {
+  tn_IRModule *m, *device;
+  TN_GETP(m, lowered(b, j));
+  TN_TRYP(driver_split_pipeline(m, (tn_obj *)b->target, &m, &device));
+  return target_compile_part(m, b->target);
+}
+
+/* ---- the cache ---- */
+
+/* False where a program cannot be written down: it is not kept then. */
+static bool key_of(const build_state *b, const kernel_job *j, tn_buf *out) {
+  if (!b->common) return false;
+  tn_str *text = tn_json_save(tn_any_obj(j->program));
+  if (!text) {
+    tn_error_clear();
+    return false;
+  }
+  tn_buf_put(out, tn_cstr(b->common), tn_str_len(b->common));
+  tn_buf_printf(out, "\nname %s\n", j->name);
+  tn_buf_put(out, tn_cstr(text), tn_str_len(text));
+  tn_release(text);
+  if (tn_buf_ok(out) == 0) return true;
+  tn_error_clear();
+  return false;
+}
+
+/* Entries hold the workspace (int64), the object and the bitcode. */
+static tn_arr *load_part(tn_bytes_view key, kernel_job *j) {
+  const tn_arr *found = kernel_store_get(key);
+  if (!found || found->len != 3) return NULL;
+  tn_bytes_view size = tn_bytes_get((const tn_bytes *)found->items[0].v.obj);
+  if (size.size != sizeof j->workspace) return NULL;
+  memcpy(&j->workspace, size.data, sizeof j->workspace);
+  return tn_arr_of(3, tn_arr_of(1, tn_str_from(j->name)), found->items[1].v.obj,
+                   found->items[2].v.obj);
+}
+
+static void store_part(tn_bytes_view key, const kernel_job *j, const tn_arr *part) {
+  tn_bytes *size = tn_scope_own(tn_bytes_new(&j->workspace, sizeof j->workspace));
+  tn_arr *values = size ? tn_arr_of(3, size, part->items[1].v.obj, part->items[2].v.obj) : NULL;
+  if (values) kernel_store_put(key, values);
+  else tn_error_clear();
+}
+
+static tn_arr *make_part(const build_state *b, kernel_job *j) {
+  TN_BUF(key);
+  tn_arr *part;
+  bool kept = key_of(b, j, &key);
+  tn_bytes_view view = {(const uint8_t *)key.data, key.len};
+  if (kept && (part = load_part(view, j)) != NULL) return part;
+  j->workspace = 0;
+  TN_GETP(part, compile_kernel(b, j));
+  if (kept) store_part(view, j, part);
+  return part;
+}
+
+/* What the code of all kernels of a build depends on; NULL without an error: on more than can be
+   written down, or there is no cache. */
+static tn_str *common_key(const build_state *b) {
+  const kernel_machine *m = &b->machine;
+  TN_BUF(out);
+  tn_str *compiler, *target, *host = NULL;
+  if (!kernel_store_enabled() || ir_op_has_foreign_rules()) return NULL;
+  tn_str *config = tn_scope_own(tn_json_save(tn_any_obj(b->ctx->config)));
+  if (!config) {
+    tn_error_clear();
+    return NULL;
+  }
+  TN_GETP(compiler, target_describe(b->target));
+  TN_GETP(target, target_text(b->target));
+  if (b->target->host) TN_GETP(host, target_text(b->target->host));
+  tn_buf_printf(&out, "tenon " TN_VERSION " %s\ntarget %s host %s\n", tn_cstr(compiler),
+                tn_cstr(target), host ? tn_cstr(host) : "");
+  tn_buf_printf(&out, "machine %d %d %d %lld %lld\noptions %lld %s", m->vector_bytes,
+                m->vector_registers, m->threads, (long long)m->l1, (long long)m->l2,
+                (long long)b->ctx->opt_level, tn_cstr(config));
+  for (int i = 0; i < 2; ++i) {
+    const tn_arr *names = i ? b->ctx->disabled_pass : b->ctx->required_pass;
+    tn_buf_puts(&out, i ? "\ndisabled" : "\nrequired");
+    for (int64_t k = 0; k < names->len; ++k) {
+      const char *name;
+      TN_TRYP(tn_any_to_cstr(&names->items[k], &name));
+      tn_buf_printf(&out, " %s", name);
+    }
+  }
+  return tn_scope_own(tn_buf_str(&out));
+}
+
+/* ---- all of them ---- */
+
+/* The error of the first kernel in the list is the one that is told. */
+static void keep_error(build_state *b, int64_t i) {
+  tn_error mine, dropped;
+  (void)tn_error_note("in kernel %s", b->jobs[i].name);
+  tn_error_take(&mine);
+  pthread_mutex_lock(&b->lock);
+  bool first = i < atomic_load(&b->failed);
+  dropped = first ? b->error : mine;
+  if (first) b->error = mine;
+  if (first) atomic_store(&b->failed, i);
+  pthread_mutex_unlock(&b->lock);
+  tn_error_fini(&dropped);
+}
+
+/* Takes kernels from the list until it is empty, or one has failed. */
+static void work(build_state *b) {
+  for (;;) {
+    TN_SCOPE(s);
+    int64_t i = atomic_fetch_add(&b->next, 1);
+    if (i >= b->n || atomic_load(&b->failed) < b->n) return;
+    tn_arr *part = make_part(b, &b->jobs[i]);
+    if (part) tn_retain(b->parts[i] = &part->hdr);
+    else keep_error(b, i);
+  }
+}
+
+/* A pass context like the caller's, for another thread. */
+static tn_PassContext *own_context(const build_state *b) {
+  const tn_PassContext *c = b->ctx;
+  const char *names[] = {"opt_level", "required_pass", "disabled_pass", "config"};
+  tn_any values[] = {tn_any_int(c->opt_level), tn_any_obj(c->required_pass),
+                     tn_any_obj(c->disabled_pass), tn_any_obj(c->config)};
+  return tn_scope_own(tn_node_make(&tn_type_PassContext, 4, names, values));
+}
+
+static int work_in_context(build_state *b) {
+  tn_PassContext *ctx;
+  TN_GET(ctx, own_context(b));
+  TN_TRY(ir_pass_ctx_enter(ctx));
+  int err = target_enter(b->target);
+  if (!err) {
+    work(b);
+    err = target_exit(b->target);
+  }
+  return ir_pass_ctx_exit(ctx) || err ? -1 : 0;
+}
+
+/* A thread that cannot start leaves the work to the others. */
+static void *worker(void *p) {
+  TN_SCOPE(s);
+  if (work_in_context(p)) tn_error_clear();
+  return NULL;
+}
+
+static void work_in_threads(build_state *b) {
+  pthread_t threads[MAX_WORKERS];
+  pthread_attr_t attr;
+  int n = 0, most = tn_num_threads();
+  bool good = pthread_attr_init(&attr) == 0;
+  if (most > MAX_WORKERS) most = MAX_WORKERS;
+  if (good) (void)pthread_attr_setstacksize(&attr, STACK);
+  while (good && n + 1 < most && n + 1 < b->n && pthread_create(&threads[n], &attr, worker, b) == 0)
+    ++n;
+  work(b);
+  for (int i = 0; i < n; ++i) pthread_join(threads[i], NULL);
+  if (good) pthread_attr_destroy(&attr);
+}
+
+static tn_arr *part_list(const build_state *b) {
+  TN_VEC(list);
+  for (int64_t i = 0; i < b->n; ++i) TN_TRYP(tn_vec_push_obj(&list, b->parts[i]));
+  return tn_arr_from(&list);
+}
+
+static tn_module *build_parts(build_state *b) {
+  bool watched = b->ctx->instruments->len || ir_config_get(b->ctx, "tir.add_lower_pass");
+  tn_arr *parts;
+  if (!watched) b->common = common_key(b);
+  if (!b->common && tn_error_pending()) return NULL;
+  TN_TRYP(target_enter(b->target));
+  if (watched) work(b);
+  else work_in_threads(b);
+  TN_TRYP(target_exit(b->target));
+  if (b->failed < b->n) {
+    tn_error_restore(&b->error);
+    return tn_trace(__FILE__, __LINE__, __func__), NULL;
+  }
+  TN_GETP(parts, part_list(b));
+  return target_assemble(parts, b->target);
+}
+
+static tn_module *build_in_parts(build_state *b) {
+  b->parts = tn_alloc_zero((size_t)b->n, sizeof *b->parts);
+  if (!b->parts) return NULL;
+  pthread_mutex_init(&b->lock, NULL);
+  tn_module *m = build_parts(b);
+  pthread_mutex_destroy(&b->lock);
+  for (int64_t i = 0; i < b->n; ++i) tn_release(b->parts[i]);
+  tn_free(b->parts);
+  return m;
+}
+
+/* For other targets: one module of all. */
+static tn_module *build_together(const build_state *b) {
+  tn_map *functions, *programs;
+  tn_IRModule *m;
+  TN_GETP(functions, tn_scope_own(tn_map_new()));
+  for (int64_t i = 0; i < b->n; ++i) {
+    tn_any key, value;
+    m = lowered(b, &b->jobs[i]);
+    if (!m) {
+      (void)tn_error_note("in kernel %s", b->jobs[i].name);
+      return tn_trace(__FILE__, __LINE__, __func__), NULL;
+    }
+    for (int64_t k = 0; tn_map_at(m->functions, k, &key, &value); ++k)
+      TN_TRYP(tn_map_set(functions, key, value));
+  }
+  TN_GETP(m, ir_module_new(functions, NULL, NULL));
+  TN_GETP(programs, tn_map_with(NULL, tn_any_obj(b->target), tn_any_obj(m)));
+  return driver_build(programs, NULL);
+}
+
+tn_module *driver_kernels_build(kernel_job *jobs, int64_t n, tn_target *t) {
+  build_state b = {.jobs = jobs, .n = n, .target = t, .machine = driver_machine(t)};
+  atomic_init(&b.failed, n);
+  TN_GETP(b.ctx, ir_pass_ctx_current());
+  if (n == 0 || !target_has_parts(t)) return build_together(&b);
+  TN_GETP(b.target, target_with_host(t, NULL));
+  return build_in_parts(&b);
+}

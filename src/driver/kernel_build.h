@@ -1,0 +1,21 @@
+/* Kernels into code: each is scheduled, lowered and compiled alone, on all cores, unless the cache
+   has it from an earlier build. */
+#ifndef TN_DRIVER_KERNEL_BUILD_H_
+#define TN_DRIVER_KERNEL_BUILD_H_
+
+#include "driver/primitive.h"
+#include "tenon/runtime.h"
+
+/** A kernel: what it is made from, and what is known of it once it is built. */
+typedef struct {
+  const char *name;     /* its symbol; borrowed */
+  tn_PrimFunc *program; /* as create_prim_func made it; borrowed */
+  int64_t workspace;    /* bytes of memory that a call allocates */
+} kernel_job;
+
+/** The code of kernels, all for one target.
+ *  @return module, scope-owned; NULL with the error of the first kernel that failed, named in a
+ *  note */
+TN_API tn_module *driver_kernels_build(kernel_job *jobs, int64_t n, tn_target *t);
+
+#endif /* TN_DRIVER_KERNEL_BUILD_H_ */
