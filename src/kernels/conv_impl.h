@@ -44,6 +44,37 @@ typedef struct {
 } kernel_conv_parts;
 kernel_conv_parts kernel_conv_choose_parts(const kernel_conv *c, const kernel_conv_tile *t);
 
+/* The loops around and in a tile, and where its neighbours go (conv_nest.c). */
+enum { CONV_MAX_LOOPS = 2 * KERNEL_MAX_AXES + 8 };
+typedef struct {
+  kernel_conv conv;
+  kernel_conv_tile tile;
+  tn_LoopRV *outer[CONV_MAX_LOOPS], *inner[CONV_MAX_LOOPS]; /* down to the tile; in the tile */
+  int nouter, ninner;
+  int nband;      /* outer loops down to the one that borders are made for */
+  tn_LoopRV *sum; /* the first loop of the sums */
+} conv_nest;
+
+/* Can the lanes of a result position be whole vectors? */
+bool conv_has_vectors(const kernel_conv *c);
+/* Splits off `factor` inner iterations; a factor of 1 gives no inner loop (NULL). */
+int conv_cut(conv_nest *d, tn_LoopRV **loop, int64_t factor, tn_LoopRV **inner);
+/* Appends a loop, if it is one. */
+void conv_add(tn_LoopRV **list, int *n, tn_LoopRV *loop);
+int conv_mark(const conv_nest *d, tn_LoopRV *loop, tir_for_kind kind);
+/* Code of its own for the last part of a loop. */
+int conv_partition(const conv_nest *d, tn_LoopRV *loop);
+/* Loops of a tile: all unrolled, the lanes a vector. */
+int conv_unroll_tile(const conv_nest *d, tn_LoopRV *lanes);
+/* The first n outer loops become one that is parallel; before borders are placed, since two parts
+   may write the same rows of one, each for itself. */
+int conv_parallel(conv_nest *d, int n);
+/* The block that takes the tile from the registers: the one reader, or a copy. */
+tn_BlockRV *conv_find_store(const conv_nest *d);
+int conv_place_store(const conv_nest *d, tn_BlockRV *store);
+/* Data with its border is made for each band, so that it stays in cache. */
+int conv_place_border(const conv_nest *d);
+
 static inline int64_t kernel_extent(const kernel_conv *c, int axis) {
   return axis < 0 ? 1 : c->st->axis[axis].extent;
 }

@@ -164,3 +164,44 @@ def test_result_of_two_uses_is_kept():
     for i, r in enumerate([want, np.exp(want * 0.01), np.maximum(want, 0)]):
         got = m.get_output(i).numpy().transpose(0, 1, 4, 2, 3).reshape(want.shape)
         np.testing.assert_allclose(got, r, rtol=1e-4, atol=1e-3)
+
+
+def depthwise(n, channels, hw, kernel, stride, pads, block, target="llvm"):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((n, channels, *hw))
+    w = rng.standard_normal((channels, 1, *kernel))
+    want = np.clip(reference(x, w, stride, pads, (1, 1), channels), 0, 6)
+    data = {"x": blocked(x, block), "w": packed(w, 1, block)}
+    args = [relay.var(k, shape=v.shape) for k, v in data.items()]
+    y = relay.nn.contrib_depthwise_conv2d_nchwc(
+        *args,
+        strides=stride,
+        padding=pads,
+        channels=channels,
+        groups=channels,
+        kernel_size=kernel,
+        data_layout=f"NCHW{block}c",
+        kernel_layout=f"OIHW1i{block}o",
+        out_layout=f"NCHW{block}c",
+    )
+    f = relay.Function(args, relay.clip(y, 0, 6))
+    lib = relay.build(tenon.IRModule.from_expr(f), target=target)
+    m = graph_executor.GraphModule(lib["default"](tenon.cpu()))
+    m.run(**data)
+    got = m.get_output(0).numpy().transpose(0, 1, 4, 2, 3).reshape(want.shape)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+    return next(iter(lib.function_metadata.values())).script()
+
+
+@pytest.mark.parametrize("target", ["llvm", "llvm -mcpu=haswell"])
+@pytest.mark.parametrize("seed", range(6))
+def test_depthwise(seed, target):
+    rng = np.random.default_rng(seed)
+    block = 8 if "haswell" in target else int(rng.choice([4, 8, 16]))
+    kernel = tuple(int(k) for k in rng.choice([3, 5, 2], 2))
+    stride = tuple(int(s) for s in rng.choice([1, 2], 2))
+    pads = tuple(int(p) for p in rng.integers(0, 3, 4))
+    hw = tuple(int(v) for v in rng.integers(7, 40, 2))
+    channels = int(block * rng.integers(1, 8))
+    text = depthwise(int(rng.integers(1, 3)), channels, hw, kernel, stride, pads, block, target)
+    assert 'scope="local"' in text

@@ -1,0 +1,96 @@
+/* Depthwise convolution with channels in blocks: the sums are short and over neighbouring pixels,
+   so a tile of pixels shares what it reads, and the kernel's window is unrolled.
+
+     for image, channel block (parallel): for band:
+       border: the rows that the band needs
+       for rows, column tile:
+         acc = 0;  for kh, kw, pixels (unrolled): acc += data * weight;  out = relu(acc + bias)
+
+   It is bound by memory, so a band is what fits in the first level of cache. */
+#include "base/error.h"
+#include "ir/imm.h"
+#include "kernels/conv_impl.h"
+
+enum { MOST_COLS = 8, MOST_ROWS = 2, MOST_TAPS = 49, WORK_FOR_THREADS = 1 << 15 };
+
+static int64_t extent_product(const kernel_conv *c, int from, int to) {
+  int64_t n = 1;
+  for (int i = from; i < to; ++i) n *= c->st->axis[i].extent;
+  return n;
+}
+
+static kernel_conv_tile choose_tile(const kernel_conv *c) {
+  int64_t cols = kernel_extent(c, c->col), rows = kernel_extent(c, c->row);
+  int64_t tiles = (cols + MOST_COLS - 1) / MOST_COLS;
+  bool two = rows % MOST_ROWS == 0 && c->st->machine->vector_registers > 16;
+  return (kernel_conv_tile){two ? MOST_ROWS : 1, (cols + tiles - 1) / tiles, 1};
+}
+
+/* Rows of tiles in a band: the most that divide the height, with data of at most half of the first
+   level of cache. */
+static int64_t choose_band(const kernel_conv *c, const kernel_conv_tile *t) {
+  int64_t heights = kernel_extent(c, c->row) / t->rows, elements = 1, n;
+  for (int64_t i = 0; i < c->data->buffer->shape->len; ++i)
+    if (tir_as_int(c->data->buffer->shape->items[i].v.obj, &n)) elements *= n;
+  int64_t images = c->st->spatial / kernel_extent(c, c->row) / kernel_extent(c, c->col) /
+                   kernel_extent(c, c->lane);
+  int64_t row = elements / images / heights * c->out->dtype.bits / 8; /* bytes for a row of tiles */
+  int64_t best = 1;
+  for (int64_t b = 1; b <= heights; ++b)
+    if (heights % b == 0 && b * row <= c->st->machine->l1 / 2) best = b;
+  return best;
+}
+
+static int make_loops(conv_nest *d) {
+  const kernel_conv *c = &d->conv;
+  const kernel_stage *st = c->st;
+  tn_LoopRV *all[2 * CONV_MAX_LOOPS], *rows = NULL, *cols, *band = NULL;
+  tn_LoopRV *row = c->row < 0 ? NULL : kernel_loop(st, c->row), *col = kernel_loop(st, c->col);
+  tn_LoopRV *lanes = kernel_loop(st, c->lane), *lanes_of = NULL;
+  int n = 0;
+  if (row) {
+    int64_t height = choose_band(c, &d->tile);
+    TN_TRY(conv_cut(d, &row, d->tile.rows, &rows));
+    band = row;
+    TN_TRY(conv_cut(d, &band, height, &row));
+  }
+  TN_TRY(conv_cut(d, &col, d->tile.cols, &cols));
+  if (kernel_extent(c, c->lane) > st->lanes)
+    TN_TRY(kernel_split(d->conv.st, lanes, st->lanes, &lanes_of, &lanes));
+  for (int i = 0; i < c->lane; ++i)
+    if (i != c->row && i != c->col) conv_add(d->outer, &d->nouter, kernel_loop(st, i));
+  conv_add(d->outer, &d->nouter, band);
+  d->nband = d->nouter;
+  if (row != band) conv_add(d->outer, &d->nouter, row);
+  conv_add(d->outer, &d->nouter, lanes_of);
+  conv_add(d->outer, &d->nouter, col);
+  for (int i = 0; i < d->nouter; ++i) conv_add(all, &n, d->outer[i]);
+  for (int i = st->nspatial; i < st->naxes; ++i) conv_add(d->inner, &d->ninner, kernel_loop(st, i));
+  d->sum = d->inner[0];
+  conv_add(d->inner, &d->ninner, rows);
+  conv_add(d->inner, &d->ninner, cols);
+  for (int i = 0; i < d->ninner; ++i) conv_add(all, &n, d->inner[i]);
+  conv_add(all, &n, lanes);
+  TN_TRY(kernel_reorder(c->st, all, n));
+  if (kernel_extent(c, c->col) % d->tile.cols) TN_TRY(conv_partition(d, col));
+  return conv_unroll_tile(d, lanes);
+}
+
+int kernel_conv_depthwise(kernel_stage *st) {
+  conv_nest d = {.nouter = 0};
+  tn_BlockRV *store, *init;
+  int r = kernel_conv_of(&d.conv, st);
+  if (r <= 0) return r;
+  if (!d.conv.depthwise || d.conv.channel >= 0 || !conv_has_vectors(&d.conv) ||
+      extent_product(&d.conv, st->nspatial, st->naxes) > MOST_TAPS)
+    return 0;
+  d.tile = choose_tile(&d.conv);
+  TN_GET(store, conv_find_store(&d));
+  TN_TRY(make_loops(&d));
+  bool parallel = st->machine->threads > 1 && st->spatial >= WORK_FOR_THREADS;
+  if (parallel) TN_TRY(conv_parallel(&d, d.nband));
+  TN_TRY(conv_place_store(&d, store));
+  TN_TRY(conv_place_border(&d));
+  TN_GET(init, sch_decompose_reduction(st->sch, st->rv, d.sum));
+  return 1;
+}
