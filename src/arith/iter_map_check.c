@@ -126,24 +126,50 @@ static int all_used(checker *k) {
   return 0;
 }
 
+/* Is `m` among what the sum of `from` is made of, at any depth? */
+static bool is_made_of(const tn_IterMark *from, const tn_IterMark *m) {
+  const tn_IterSumExpr *s = TN_AS(IterSumExpr, from->source);
+  for (int64_t i = 0; s && i < s->args->len; ++i) {
+    const tn_IterMark *part = iter_arg(s, i)->source;
+    if (part == m || is_made_of(part, m)) return true;
+  }
+  return false;
+}
+
+/* The first mark from number `from` on that no other one from there on is made of: all its uses are
+   known. */
+static int64_t next_mark(const checker *k, int64_t from) {
+  for (int64_t i = from; i < k->marks.len; ++i) {
+    const tn_IterMark *m = (const tn_IterMark *)k->marks.items[i].v.obj;
+    bool ready = true;
+    for (int64_t j = from; j < k->marks.len && ready; ++j)
+      ready = !is_made_of((const tn_IterMark *)k->marks.items[j].v.obj, m);
+    if (ready) return i;
+  }
+  return from;
+}
+
+/* Marks in the order of sums before what they are made of. */
+static int check_marks(checker *k) {
+  for (int64_t i = 0; i < k->marks.len && !k->c->failed; ++i) {
+    int64_t next = next_mark(k, i);
+    tn_any swap = k->marks.items[i];
+    k->marks.items[i] = k->marks.items[next];
+    k->marks.items[next] = swap;
+    tn_IterMark *m = (tn_IterMark *)k->marks.items[i].v.obj;
+    TN_TRY(check_mark(k, m));
+    const tn_IterSumExpr *s = TN_AS(IterSumExpr, m->source);
+    for (int64_t j = 0; s && j < s->args->len; ++j) TN_TRY(use(k, iter_arg(s, j)));
+  }
+  return 0;
+}
+
 static int check_all(checker *k, const tn_vec *sums) {
   for (int64_t i = 0; i < sums->len; ++i) {
     const tn_IterSumExpr *s = (const tn_IterSumExpr *)sums->items[i].v.obj;
     for (int64_t j = 0; j < s->args->len; ++j) TN_TRY(use(k, iter_arg(s, j)));
   }
-  for (int64_t i = 0; i < k->marks.len && !k->c->failed; ++i) {
-    tn_IterMark *m = (tn_IterMark *)k->marks.items[i].v.obj;
-    TN_TRY(check_mark(k, m));
-    const tn_IterSumExpr *s = TN_AS(IterSumExpr, m->source);
-    for (int64_t j = 0; s && j < s->args->len; ++j) {
-      /* a mark that was checked already gets another user: not independent */
-      bool seen = false;
-      for (int64_t q = 0; q <= i; ++q)
-        seen |= k->marks.items[q].v.obj == (tn_obj *)iter_arg(s, j)->source;
-      if (seen) return iter_fail(k->c, "the indices use an iterator in ways that overlap", NULL);
-      TN_TRY(use(k, iter_arg(s, j)));
-    }
-  }
+  TN_TRY(check_marks(k));
   for (int64_t i = 0; i < k->c->constrained.len && !k->c->failed; ++i)
     if (!has(&k->marks, k->c->constrained.items[i].v.obj))
       return iter_fail(k->c, "the predicate limits iterators that the indices use otherwise", NULL);

@@ -127,6 +127,17 @@ def test_subspace_divide():
     assert len(arith.subspace_divide([z * 12 + x * 4 + y], dom, [z])) == 0
 
 
+def test_a_digit_within_a_sum():
+    """x is used by itself and as a part of a sum that another index takes."""
+    dom = {x: Range(0, 24), y: Range(0, 2)}
+    found = arith.detect_iter_map(
+        [x // 12, x % 12 // 3, x % 3 * 2 + y], dom, True, IterMapLevel.Bijective
+    )
+    assert len(found.indices) == 3
+    overlapping = arith.detect_iter_map([x // 6, x % 12 // 3, x % 3 * 2 + y], dom, True)
+    assert len(overlapping.indices) == 0
+
+
 def test_random_maps_against_enumeration():
     rng = random.Random(0)
     checked = 0
