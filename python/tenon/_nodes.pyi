@@ -254,6 +254,12 @@ class IterVarAttr(Object):
     """pragmas of the loop"""
     pragma_values: Array
     """their values"""
+    prefetch_data: Array
+    """what is fetched ahead in the loop (Tensor)"""
+    prefetch_offset: Array
+    """how many iterations ahead (PrimExpr)"""
+    tensor_intrin: TeTensorIntrin | None
+    """computes all from this loop on"""
 
 class Map(Object):
     """mapping that keeps insertion order (type key Map)"""
@@ -350,6 +356,21 @@ class Runtime(Object):
     """"cpp" or "crt" """
     attrs: DictAttrs
     """its options"""
+
+class ScanOp(Operation):
+    """results step by step from earlier steps (type key ScanOp)"""
+    scan_axis: IterVar
+    """steps after the first ones"""
+    init: Array
+    """values of the first steps (Tensor)"""
+    update: Array
+    """values of step scan_axis (Tensor)"""
+    state_placeholder: Array
+    """what update reads earlier steps from (Tensor)"""
+    inputs: Array
+    """other tensors that update reads (Tensor)"""
+    spatial_axis_: Array
+    """other axes of all results, opaque (IterVar)"""
 
 class TeSchedule(Object):
     """how operations are computed (type key Schedule)"""
@@ -492,6 +513,25 @@ class TensorAffineType(Type):
     """how numbers are stored"""
     axis: int
     """axis of per-channel scales, or -1"""
+
+class TeTensorIntrin(Object):
+    """code that computes a piece (type key TensorIntrin)"""
+    name: str
+    """name"""
+    op: Operation
+    """what it computes"""
+    inputs: Array
+    """tensors that op reads (Tensor)"""
+    buffers: Array
+    """buffers of the inputs, then of the results (Buffer)"""
+    scalar_params: Array
+    """variables that body uses besides (Var)"""
+    body: Stmt
+    """computes the results"""
+    reduce_init: Stmt | None
+    """sets the results to the first value of the reduction"""
+    reduce_update: Stmt | None
+    """reduces more inputs into the results"""
 
 class TupleAffineType(Type):
     """quantisation of a tuple (type key TupleAffineType)"""

@@ -20,6 +20,7 @@ typedef struct {
 
 /* From blocks to loops over flat memory. */
 static const step phase1[] = {
+    {"tir.InjectPrefetch"},
     {"tir.LowerCrossThreadReduction"},
     {"tir.LowerInitBlock"},
     {"tir.PlanAndUpdateBufferAllocationLocation"},

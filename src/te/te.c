@@ -1,5 +1,5 @@
 /* Nodes of tensor expressions: checks, results, inputs. */
-#include "te/te.h"
+#include "te/te_impl.h"
 
 #include "base/pmap.h"
 #include "ir/expr.h"
@@ -81,7 +81,9 @@ static int init_extern(tn_obj *self) {
 }
 
 static const tn_type_hooks compute_hooks = {.init = init_compute},
-                           extern_hooks = {.init = init_extern};
+                           extern_hooks = {.init = init_extern},
+                           scan_hooks = {.init = te_init_scan},
+                           intrin_hooks = {.init = te_init_intrin};
 
 TN_NODES_DEFINE(TN_TE_NODES, te_types)
 
@@ -90,6 +92,8 @@ TN_NODES_DEFINE(TN_TE_NODES, te_types)
 int te_num_outputs(const tn_Operation *op) {
   const tn_ComputeOp *c = TN_AS(ComputeOp, op);
   const tn_ExternOp *e = TN_AS(ExternOp, op);
+  const tn_ScanOp *s = TN_AS(ScanOp, op);
+  if (s) return (int)s->update->len;
   return c ? (int)c->body->len : e ? (int)e->output_placeholders->len : 1;
 }
 
@@ -98,14 +102,18 @@ tn_dtype te_output_dtype(const tn_Operation *op, int64_t i) {
   const tn_ExternOp *e = TN_AS(ExternOp, op);
   if (c) return ((const tn_expr *)tn_arr_obj(c->body, i))->dtype;
   if (e) return ((const tn_Buffer *)tn_arr_obj(e->output_placeholders, i))->dtype;
+  const tn_ScanOp *s = TN_AS(ScanOp, op);
+  if (s) return ((const tn_Tensor *)tn_arr_obj(s->update, i))->dtype;
   return ((const tn_PlaceholderOp *)op)->dtype;
 }
 
 tn_arr *te_output_shape(const tn_Operation *op, int64_t i) {
   const tn_ComputeOp *c = TN_AS(ComputeOp, op);
   const tn_ExternOp *e = TN_AS(ExternOp, op);
+  const tn_ScanOp *s = TN_AS(ScanOp, op);
   TN_VEC(out);
   if (e) return ((const tn_Buffer *)tn_arr_obj(e->output_placeholders, i))->shape;
+  if (s) return ((const tn_Tensor *)tn_arr_obj(s->state_placeholder, i))->shape;
   if (!c) return ((const tn_PlaceholderOp *)op)->shape;
   for (int64_t k = 0; k < c->axis->len; ++k) {
     TN_TRYP(tn_vec_push_obj(&out, ((const tn_IterVar *)tn_arr_obj(c->axis, k))->dom->extent));
@@ -146,7 +154,12 @@ tn_arr *te_inputs(const tn_Operation *op) {
   TN_VEC(out);
   const tn_ComputeOp *c = TN_AS(ComputeOp, op);
   const tn_ExternOp *e = TN_AS(ExternOp, op);
+  const tn_ScanOp *s = TN_AS(ScanOp, op);
   if (e) return e->inputs;
+  for (int64_t i = 0; s && i < s->init->len; ++i)
+    if (add_once(&out, (tn_Tensor *)tn_arr_obj(s->init, i))) return NULL;
+  for (int64_t i = 0; s && i < s->update->len; ++i)
+    if (add_once(&out, (tn_Tensor *)tn_arr_obj(s->update, i))) return NULL;
   if (c && find_loads(&out, (tn_obj *)c->body)) return NULL;
   return tn_arr_from(&out);
 }

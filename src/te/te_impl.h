@@ -6,6 +6,9 @@
 #include "base/pmap.h"
 #include "te/te.h"
 
+/** Hooks of nodes: checks, and the axes that follow from the rest (scan.c, tensor_intrin.c). */
+int te_init_scan(tn_obj *self);
+int te_init_intrin(tn_obj *self);
 /** The new values of a reduction. @param old its results so far @param incoming the elements that
  * come in (both PrimExpr, one for each result) @param out receives the values */
 int te_combine(const tn_Reduce *r, const tn_vec *old, const tn_vec *incoming, tn_vec *out);

@@ -125,3 +125,23 @@ def test_threads_that_reduce_together():
     a = random(16, 128)
     source = run(s, [A, B], [a], a.sum(1))
     assert "red_buf0" in source and "barrier" in source
+
+
+def test_scan_in_threads():
+    """The steps of a scan in one kernel: threads over the elements of a step."""
+    m, n = 6, 100
+    X = te.placeholder((m, n), name="X")
+    state = te.placeholder((m, n), name="state")
+    init = te.compute((1, n), lambda _, i: X[0, i], name="init")
+    update = te.compute((m, n), lambda t, i: state[t - 1, i] + X[t, i], name="update")
+    S = te.scan(init, update, state, inputs=[X], name="S")
+    s = te.create_schedule(S.op)
+    bx, tx = te.thread_axis((0, 4), "blockIdx.x"), te.thread_axis((0, 32), "threadIdx.x")
+    for t in (init, update):
+        outer, inner = s[t].split(t.op.axis[1], factor=32)
+        s[t].bind(outer, bx)
+        s[t].bind(inner, tx)
+    s[S].env_threads([bx, tx])
+    x = random(m, n)
+    source = run(s, [X, S], [x], np.cumsum(x, axis=0))
+    assert source.count("__kernel") == 1

@@ -59,10 +59,11 @@ from ..tir import (
     truncmod,
 )
 from . import hybrid, schedule
-from .compute import compute, create_prim_func, extern, extern_primfunc, placeholder
+from .compute import compute, create_prim_func, extern, extern_primfunc, placeholder, scan
 from .operation import reduce_axis, size_var, thread_axis, var
 from .schedule import create_schedule
 from .tag import tag_scope
-from .tensor import ComputeOp, ExternOp, Operation, PlaceholderOp, Tensor, TensorSlice
+from .tensor import ComputeOp, ExternOp, Operation, PlaceholderOp, ScanOp, Tensor, TensorSlice
+from .tensor_intrin import TensorIntrin, decl_tensor_intrin
 
 AXIS_SEPARATOR = IndexMap.AXIS_SEPARATOR

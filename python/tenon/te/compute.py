@@ -211,6 +211,71 @@ def _output_buffers(shape, inputs, dtype, name):
     ]
 
 
+def scan(init, update, state_placeholder, inputs=None, name="scan", tag="", attrs=None):
+    """Tensors whose steps along the first axis are computed from earlier steps.
+
+    The first values, the updates, the states and the results share one buffer each.
+
+    Parameters
+    ----------
+    init : Tensor or list of Tensor
+        The first steps; as many as its first extent, the others as in the state.
+    update : Tensor or list of Tensor
+        Values of a step, of the shape of the state, from earlier steps of the states.
+    state_placeholder : Tensor or list of Tensor
+        Placeholders that stand for the results in `update`.
+    inputs : list of Tensor, optional
+        Other tensors that the updates read.
+    name : str
+        Name.
+    tag : str
+        Kind of operation.
+    attrs : dict, optional
+        Attributes.
+
+    Returns
+    -------
+    Tensor or list of Tensor
+        The states of all steps.
+
+    Raises
+    ------
+    ValueError
+        If lengths, shapes or types do not fit.
+
+    Examples
+    --------
+    Sums of the rows above, of an array of m rows::
+
+        X = te.placeholder((m, n), name="X")
+        state = te.placeholder((m, n), name="state")
+        first = te.compute((1, n), lambda _, i: X[0, i])
+        step = te.compute((m, n), lambda t, i: state[t - 1, i] + X[t, i])
+        S = te.scan(first, step, state, inputs=[X])
+    """
+    attrs, tag = _attrs(attrs, tag)
+    init, update, states = (
+        [ts] if isinstance(ts, Tensor) else list(ts) for ts in (init, update, state_placeholder)
+    )
+    if not init or not update:
+        raise ValueError("scan: expected at least one tensor as init and update")
+    first, steps = init[0].shape[0], update[0].shape[0]
+    axis = IterVar(Range.from_min_extent(first, steps - first), f"{name}.idx", IterVar.Ordered)
+    fields = {
+        "name": name,
+        "tag": tag,
+        "attrs": attrs,
+        "scan_axis": axis,
+        "init": init,
+        "update": update,
+        "state_placeholder": states,
+        "inputs": list(inputs or []),
+    }
+    op = _core.make_node("ScanOp", fields)
+    outputs = [op.output(i) for i in range(len(update))]
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
 def extern_primfunc(input_tensors, primfunc, **kwargs):
     """Tensors computed by a PrimFunc whose last buffers are the results.
 
@@ -274,4 +339,5 @@ __all__ = [
     "extern",
     "extern_primfunc",
     "placeholder",
+    "scan",
 ]

@@ -132,6 +132,13 @@ class ComputeOp(BaseComputeOp):
     __slots__ = ()
 
 
+@register_object("ScanOp")
+class ScanOp(Operation):
+    """Results step by step, from earlier steps; made by `te.scan`."""
+
+    __slots__ = ()
+
+
 @register_object("ExternOp")
 class ExternOp(Operation):
     """Results of a statement."""

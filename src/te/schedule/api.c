@@ -101,6 +101,25 @@ static int f_storage_align(TN_ARGS) {
   return te_storage_align(st, iv, factor, offset);
 }
 
+/* (stage, tensor, loop, iterations ahead) */
+static int f_prefetch(TN_ARGS) {
+  tn_expr *offset;
+  TN_NARGS("Stage.prefetch", 4);
+  ARG(TeStage, st, 0);
+  ARG(Tensor, t, 1);
+  ARG(IterVar, iv, 2);
+  TN_GET(offset, ir_expr_from(&args[3]));
+  return te_prefetch(st, t, iv, offset);
+}
+
+static int f_tensorize(TN_ARGS) {
+  TN_NARGS("Stage.tensorize", 3);
+  ARG(TeStage, st, 0);
+  ARG(IterVar, iv, 1);
+  ARG(TeTensorIntrin, intrin, 2);
+  return te_tensorize(st, iv, intrin);
+}
+
 static int f_compute_at(TN_ARGS) {
   TN_NARGS("Stage.compute_at", 3);
   ARG(TeStage, st, 0);
@@ -204,6 +223,8 @@ static const tn_func_row functions[] = {
     {"te.schedule.SetKind", f_set_kind},
     {"te.schedule.Pragma", f_pragma},
     {"te.schedule.StorageAlign", f_storage_align},
+    {"te.schedule.Prefetch", f_prefetch},
+    {"te.schedule.Tensorize", f_tensorize},
     {"te.schedule.ComputeAt", f_compute_at},
     {"te.schedule.SetAttach", f_set_attach},
     {"te.schedule.SetField", f_set_field},

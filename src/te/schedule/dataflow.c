@@ -35,25 +35,38 @@ static tn_obj *new_load(void *ctx, tn_ProducerLoad *pre, tn_ProducerLoad *post) 
   return to ? tn_node_copy(&tn_type_ProducerLoad, &copy) : (tn_obj *)post;
 }
 
-static tn_Operation *extern_with(const tn_ExternOp *op, const te_tensor_map *m) {
-  TN_VEC(inputs);
+/* The tensors with those of the map replaced; the array itself when there are none. */
+static tn_arr *tensors_with(tn_arr *tensors, const te_tensor_map *m) {
+  TN_VEC(out);
   bool changed = false;
-  for (int64_t i = 0; i < op->inputs->len; ++i) {
-    const tn_Tensor *t = (const tn_Tensor *)tn_arr_obj(op->inputs, i),
-                    *to = te_tensor_map_get(m, t);
+  for (int64_t i = 0; i < tensors->len; ++i) {
+    const tn_Tensor *t = (const tn_Tensor *)tn_arr_obj(tensors, i), *to = te_tensor_map_get(m, t);
     changed = changed || to;
-    TN_TRYP(tn_vec_push_obj(&inputs, to ? to : t));
+    TN_TRYP(tn_vec_push_obj(&out, to ? to : t));
   }
-  if (!changed) return (tn_Operation *)(uintptr_t)op;
+  return changed ? tn_arr_from(&out) : tensors;
+}
+
+static tn_Operation *extern_with(const tn_ExternOp *op, const te_tensor_map *m) {
   tn_ExternOp copy = *op;
-  copy.inputs = tn_arr_from(&inputs);
-  return copy.inputs ? tn_node_copy(&tn_type_ExternOp, &copy) : NULL;
+  TN_GETP(copy.inputs, tensors_with(op->inputs, m));
+  if (copy.inputs == op->inputs) return (tn_Operation *)(uintptr_t)op;
+  return tn_node_copy(&tn_type_ExternOp, &copy);
+}
+
+static tn_Operation *scan_with(const tn_ScanOp *op, const te_tensor_map *m) {
+  tn_ScanOp copy = *op;
+  TN_GETP(copy.init, tensors_with(op->init, m));
+  TN_GETP(copy.update, tensors_with(op->update, m));
+  if (copy.init == op->init && copy.update == op->update) return (tn_Operation *)(uintptr_t)op;
+  return tn_node_copy(&tn_type_ScanOp, &copy);
 }
 
 tn_Operation *te_replace_inputs(tn_Operation *op, const te_tensor_map *m) {
   static const tn_rewrite_case cases[] = {TN_REWRITE(ProducerLoad, new_load)};
   const tn_ComputeOp *c = TN_AS(ComputeOp, op);
   if (TN_AS(ExternOp, op)) return extern_with((const tn_ExternOp *)op, m);
+  if (TN_AS(ScanOp, op)) return scan_with((const tn_ScanOp *)op, m);
   if (!c) return op;
   tn_ComputeOp copy = *c;
   copy.body = tn_rewrite(c->body, cases, TN_COUNT(cases), (void *)(uintptr_t)m);

@@ -189,6 +189,19 @@ static int need_load(void *ctx, tn_obj *o) {
   return o->type_index == TN_TI_Tensor ? 1 : 0;
 }
 
+/* A scan takes of an update the step it is at, and all first values. */
+static int need_scan(need *n, const tn_ScanOp *s) {
+  const tn_ComputeOp *c = (const tn_ComputeOp *)n->producer->op;
+  for (int64_t i = 0; i < c->axis->len; ++i)
+    TN_GET(n->needed[i], arith_interval_of_range(n->a, te_iv(c->axis, i)->dom));
+  for (int64_t i = 0; i < s->update->len; ++i) {
+    tn_expr *step = (tn_expr *)s->scan_axis->var;
+    if (((const tn_Tensor *)tn_arr_obj(s->update, i))->op == n->producer->op)
+      TN_GET(n->needed[0], arith_interval(step, step));
+  }
+  return 0;
+}
+
 /* An opaque consumer reads all of its inputs. */
 static int need_all(need *n, const tn_ComputeOp *c) {
   for (int64_t i = 0; i < c->axis->len; ++i) {
@@ -218,7 +231,8 @@ static int need_of_consumers(need *n, int64_t at) {
     n->a = &a;
     n->found = n->placed = false;
     TN_GET(n->sets, consumer_axes(n, st));
-    if (!c) TN_TRY(need_all(n, (const tn_ComputeOp *)n->producer->op));
+    if (TN_AS(ScanOp, st->op)) TN_TRY(need_scan(n, (const tn_ScanOp *)st->op));
+    else if (!c) TN_TRY(need_all(n, (const tn_ComputeOp *)n->producer->op));
     else TN_TRY(tn_pre_order(c->body, need_load, n) < 0);
   }
   return 0;

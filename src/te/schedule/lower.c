@@ -94,22 +94,15 @@ static tn_map *pragmas(const te_lowerer *l, const tn_IterVarAttr *a) {
   return m;
 }
 
-typedef struct {
-  const tn_IterVarAttr *attr;
-  tn_IterVar *thread;
-  tn_Var *var; /* NULL: there is no loop */
-  tn_expr *extent;
-} loop;
-
 static tn_str *loop_name(const tn_Var *v, bool init) {
   return tn_str_fmt(init ? "%s.init" : "%s", tn_cstr(v->name));
 }
 
-/* Gives the variable of a loop its meaning inside; @param init: in a nest of first values. */
-static int enter(te_lowerer *l, const tn_TeStage *st, const tn_IterVar *iv, bool init, loop *out) {
+int te_enter_loop(te_lowerer *l, const tn_TeStage *st, const tn_IterVar *iv, bool init,
+                  te_loop *out) {
   const tn_Range *r = te_range(&l->b, iv);
   tn_expr *min, *value;
-  *out = (loop){.attr = te_attr(st, iv), .thread = te_thread(st, iv)};
+  *out = (te_loop){.attr = te_attr(st, iv), .thread = te_thread(st, iv)};
   TN_GET(min, te_lower_expr(l, r->min));
   TN_GET(out->extent, te_lower_expr(l, r->extent));
   bool plain = !out->thread && !(out->attr && out->attr->pragma_keys->len);
@@ -130,7 +123,7 @@ static int enter(te_lowerer *l, const tn_TeStage *st, const tn_IterVar *iv, bool
   return tn_pmap_put(&l->vars, out->thread->var, value);
 }
 
-static tn_stmt *leave(te_lowerer *l, const loop *f, tn_stmt *body) {
+tn_stmt *te_leave_loop(te_lowerer *l, const te_loop *f, tn_stmt *body) {
   if (!body || !f->var) return body;
   tn_IterVar *binding = NULL;
   if (f->thread) {
@@ -154,6 +147,7 @@ typedef struct {
   tn_pmap reduced;    /* variables that come of reduced axes only */
   int64_t begin;      /* first loop that comes of a reduced axis */
   bool in_threads;    /* threads reduce together */
+  int64_t intrin;     /* the loop from which on an intrinsic computes; the number of loops: none */
 } nest;
 
 static void nest_fini(nest *n) {
@@ -169,7 +163,7 @@ static int flag_axes(nest *n, const tn_arr *axes, int64_t flag) {
 static int study(te_lowerer *l, nest *n) {
   const tn_arr *leaves = n->st->leaf_iter_vars;
   n->r = TN_AS(Reduce, tn_arr_obj(n->op->body, 0));
-  n->begin = leaves->len;
+  n->begin = n->intrin = leaves->len;
   TN_TRY(flag_axes(n, n->op->axis, 1));
   TN_TRY(flag_axes(n, n->op->reduce_axis, 2));
   TN_TRY(te_pass_down_flags(n->st, &n->flags));
@@ -178,6 +172,8 @@ static int study(te_lowerer *l, nest *n) {
     bool reduces = (tn_pmap_get_int(&n->flags, iv, 0) & 2) != 0;
     TN_CHECK(te_range(&l->b, iv), InternalError, NULL, "no bounds of %s", tn_cstr(iv->var->name));
     TN_TRY(tn_pmap_put(&n->value, iv, iv->var));
+    const tn_IterVarAttr *attr = te_attr(n->st, iv);
+    if (attr && attr->tensor_intrin) n->intrin = i;
     if (reduces) n->begin = i;
     if (reduces && thread && strncmp(tn_cstr(thread->thread_tag), "threadIdx", 9) == 0)
       n->in_threads = true;
@@ -201,8 +197,7 @@ static int set_axes(te_lowerer *l, const nest *n, const tn_arr *axes) {
   return 0;
 }
 
-/* `body`, where all of the conditions (over variables of loops) hold. */
-static tn_stmt *guarded(te_lowerer *l, const tn_vec *conditions, tn_expr *extra, tn_stmt *body) {
+tn_stmt *te_guarded(te_lowerer *l, const tn_vec *conditions, tn_expr *extra, tn_stmt *body) {
   tn_expr *all = extra;
   for (int64_t i = conditions->len; i-- > 0;) {
     tn_expr *c = te_lower_expr(l, conditions->items[i].v.obj);
@@ -332,7 +327,7 @@ static tn_stmt *innermost(te_lowerer *l, const nest *n) {
     extra = extra ? tir_and(extra, c) : c;
     if (!extra) return NULL;
   }
-  return guarded(l, &conditions, extra, n->r ? update(l, n) : plain_stores(l, n));
+  return te_guarded(l, &conditions, extra, n->r ? update(l, n) : plain_stores(l, n));
 }
 
 static int forget_init(te_lowerer *l, const nest *n, int64_t from) {
@@ -341,29 +336,84 @@ static int forget_init(te_lowerer *l, const nest *n, int64_t from) {
   return 0;
 }
 
+/* ---- intrinsics ---- */
+
+/* What computes the inner loops of the nest, or NULL. */
+static const tn_TeTensorIntrin *intrin_of(const nest *n) {
+  const tn_arr *leaves = n->st->leaf_iter_vars;
+  return n->intrin < leaves->len ? te_attr(n->st, te_iv(leaves, n->intrin))->tensor_intrin : NULL;
+}
+
+static int is_var(void *ctx, tn_obj *o) { return (const void *)o == ctx; }
+
+/* Are the reduced loops outside the intrinsic all in their first iteration? */
+static tn_expr *first_iteration(te_lowerer *l, const nest *n) {
+  tn_expr *all = tir_bool(true);
+  for (int64_t i = n->begin; all && i < n->intrin; ++i) {
+    const tn_IterVar *iv = te_iv(n->st->leaf_iter_vars, i);
+    if (!(tn_pmap_get_int(&n->flags, iv, 0) & 2)) continue;
+    tn_expr *min = te_lower_expr(l, te_range(&l->b, iv)->min);
+    tn_expr *here = min ? tir_eq(te_lower_expr(l, iv->var), min) : NULL;
+    all = here ? tir_and(all, here) : NULL;
+  }
+  return all;
+}
+
+/* What the intrinsic does of the nest: all of it, or one step of a reduction. Without code for the
+ * first value the first step overwrites it. */
+static tn_stmt *intrin_step(te_lowerer *l, const nest *n) {
+  if (!n->r || n->intrin <= n->begin) return te_lower_intrin(l, n->st, n->intrin, TE_INTRIN_BODY);
+  tn_stmt *update = te_lower_intrin(l, n->st, n->intrin, TE_INTRIN_UPDATE);
+  if (!update || intrin_of(n)->reduce_init) return update;
+  tn_stmt *body = te_lower_intrin(l, n->st, n->intrin, TE_INTRIN_BODY);
+  tn_expr *first = body ? first_iteration(l, n) : NULL;
+  if (!first || tir_is_one(first)) return first ? body : NULL;
+  return (tn_stmt *)TN_MAKE(IfThenElse, .condition = first, .then_case = body, .else_case = update);
+}
+
+/* Conditions of loops outside the intrinsic; what runs inside it has none. */
+static tn_stmt *intrin_nest(te_lowerer *l, const nest *n) {
+  TN_VEC(conditions);
+  TN_TRYP(te_bound_checks(n->st, &l->b.dom, &n->value, false, NULL, &conditions));
+  for (int64_t i = n->intrin; i < n->st->leaf_iter_vars->len; ++i) {
+    const tn_IterVar *iv = te_iv(n->st->leaf_iter_vars, i);
+    for (int64_t j = 0; j < conditions.len; ++j)
+      TN_CHECKP(!tn_post_order(conditions.items[j].v.obj, is_var, iv->var), TenonError, NULL,
+                "Tensorize failed, split condition of %s relies on var %s defined inside tensorize "
+                "scope: choose factors that divide the extents",
+                tn_cstr(n->op->name), tn_cstr(iv->var->name));
+  }
+  TN_CHECKP(!n->st->store_predicate && !n->in_threads, TenonError, NULL,
+            "tensorize: %s has a store predicate or is reduced by threads, which an intrinsic "
+            "cannot be",
+            tn_cstr(n->op->name));
+  return te_guarded(l, &conditions, NULL, intrin_step(l, n));
+}
+
 /* The loops of the first values from `at` on; those of reduced axes only are left out. */
 static tn_stmt *init_nest(te_lowerer *l, const nest *n, int64_t at) {
   TN_VEC(conditions);
-  loop f;
-  while (at < n->st->leaf_iter_vars->len) {
+  te_loop f;
+  while (at < n->intrin) {
     const tn_IterVar *iv = te_iv(n->st->leaf_iter_vars, at);
     if (!tn_pmap_has(&n->reduced, iv)) {
-      if (enter(l, n->st, iv, true, &f)) return NULL;
-      return leave(l, &f, init_nest(l, n, at + 1));
+      if (te_enter_loop(l, n->st, iv, true, &f)) return NULL;
+      return te_leave_loop(l, &f, init_nest(l, n, at + 1));
     }
     const tn_expr *min = te_lower_expr(l, te_range(&l->b, iv)->min);
     if (!min || tn_pmap_put(&l->vars, iv->var, min)) return NULL;
     ++at;
   }
+  if (at < n->st->leaf_iter_vars->len) return te_lower_intrin(l, n->st, at, TE_INTRIN_INIT);
   TN_TRYP(set_axes(l, n, n->op->axis));
   TN_TRYP(
       te_bound_checks(n->st, &l->b.dom, &n->value, !n->st->is_output, &n->reduced, &conditions));
   tn_expr *extra = NULL;
   if (n->st->store_predicate) TN_GETP(extra, te_lower_expr(l, n->st->store_predicate));
-  return guarded(l, &conditions, extra, first_values(l, n));
+  return te_guarded(l, &conditions, extra, first_values(l, n));
 }
 
-static tn_stmt *allocating(const te_lowerer *l, const tn_vec *allocs, tn_stmt *body) {
+tn_stmt *te_allocating(const te_lowerer *l, const tn_vec *allocs, tn_stmt *body) {
   tn_arr *none = tn_arr_of(0);
   if (!allocs->len || !body) return body;
   tn_Block *b = TN_NEW(Block, .iter_vars = none, .reads = none, .writes = none,
@@ -376,13 +426,13 @@ static tn_stmt *allocating(const te_lowerer *l, const tn_vec *allocs, tn_stmt *b
 
 static tn_stmt *main_nest(te_lowerer *l, const nest *n, int64_t at);
 
-/* What is computed at a loop, and where its results are. */
-static int producers_at(te_lowerer *l, const nest *n, int64_t at, tn_vec *stmts, tn_vec *allocs) {
-  const tn_obj *iv = tn_arr_obj(n->st->leaf_iter_vars, at);
+int te_producers_at(te_lowerer *l, const tn_TeStage *owner, int64_t at, tn_vec *stmts,
+                    tn_vec *allocs) {
+  const tn_obj *iv = tn_arr_obj(owner->leaf_iter_vars, at);
   for (int64_t i = 0; i < l->s->stages->len; ++i) {
     const tn_TeStage *st = te_stage_at(l->s, i);
     if (st->attach_type != TE_ATTACH_SCOPE || (const tn_obj *)st->attach_ivar != iv ||
-        st->attach_stage != n->st)
+        st->attach_stage != owner)
       continue;
     TN_TRY(te_lower_inner_buffers(l, st, allocs));
     TN_TRY(tn_vec_push_obj(stmts, te_lower_stage(l, st)));
@@ -392,39 +442,61 @@ static int producers_at(te_lowerer *l, const nest *n, int64_t at, tn_vec *stmts,
 
 /* Threads that reduce together do so in a loop of their own; what they bring is computed in another
    one before it. */
-static tn_stmt *apart(te_lowerer *l, const loop *f, const tn_vec *stmts, tn_stmt *rest) {
+static tn_stmt *apart(te_lowerer *l, const te_loop *f, const tn_vec *stmts, tn_stmt *rest) {
   TN_PMAP(renamed);
-  loop again = *f;
-  tn_stmt *first = leave(l, f, tir_seq(stmts));
+  te_loop again = *f;
+  tn_stmt *first = te_leave_loop(l, f, tir_seq(stmts));
   again.var = tir_var_like(f->var, tn_cstr(f->var->name));
   if (!first || !again.var || tn_pmap_put(&renamed, f->var, again.var)) return NULL;
   rest = tir_substitute(rest, &renamed);
-  return tir_seq2(first, leave(l, &again, rest));
+  return tir_seq2(first, te_leave_loop(l, &again, rest));
+}
+
+/* The body of a loop, for InjectPrefetch. */
+static tn_stmt *prefetching(const te_lowerer *l, const te_loop *f, tn_stmt *body) {
+  for (int64_t i = 0; body && f->var && f->attr && i < f->attr->prefetch_data->len; ++i) {
+    const tn_Tensor *t = te_lower_current(l, (tn_Tensor *)tn_arr_obj(f->attr->prefetch_data, i));
+    const tn_Buffer *b = t ? te_lower_buffer(l, t) : NULL;
+    TN_CHECKP(b, ValueError, NULL, "prefetch: %s is not computed before the loop that fetches it",
+              t ? tn_cstr(t->op->name) : "?");
+    body = (tn_stmt *)TN_NEW(
+        AttrStmt, .node = (tn_obj *)(uintptr_t)b, .attr_key = tn_str_from("prefetch_scope"),
+        .value = (tn_expr *)tn_arr_obj(f->attr->prefetch_offset, i), .body = body);
+  }
+  return body;
 }
 
 /* A loop: what is computed at it, then the rest of the nest. */
 static tn_stmt *loop_stmt(te_lowerer *l, const nest *n, int64_t at) {
   TN_VEC(stmts);
   TN_VEC(allocs);
-  loop f;
+  te_loop f;
   const tn_IterVar *iv = te_iv(n->st->leaf_iter_vars, at);
-  if (enter(l, n->st, iv, false, &f) || producers_at(l, n, at, &stmts, &allocs)) return NULL;
+  if (te_enter_loop(l, n->st, iv, false, &f) || te_producers_at(l, n->st, at, &stmts, &allocs))
+    return NULL;
   tn_stmt *rest = main_nest(l, n, at + 1);
   if (!rest) return NULL;
   bool together = n->in_threads && f.thread && f.var && tn_pmap_get_int(&n->flags, iv, 0) & 2;
-  if (together && stmts.len) return allocating(l, &allocs, apart(l, &f, &stmts, rest));
+  if (together && stmts.len) return te_allocating(l, &allocs, apart(l, &f, &stmts, rest));
   TN_TRYP(tn_vec_push_obj(&stmts, rest));
-  return leave(l, &f, allocating(l, &allocs, tir_seq(&stmts)));
+  return te_leave_loop(l, &f, prefetching(l, &f, te_allocating(l, &allocs, tir_seq(&stmts))));
+}
+
+/* Are the first values of the reduction written before loop `at`? */
+static bool starts_at(const nest *n, int64_t at) {
+  if (!n->r || n->in_threads || at != n->begin) return false;
+  const tn_TeTensorIntrin *in = intrin_of(n);
+  return !in || (at < n->intrin && in->reduce_init);
 }
 
 static tn_stmt *main_nest(te_lowerer *l, const nest *n, int64_t at) {
   tn_stmt *init = NULL;
-  if (n->r && !n->in_threads && at == n->begin) {
+  if (starts_at(n, at)) {
     TN_GETP(init, init_nest(l, n, at));
     TN_TRYP(forget_init(l, n, at));
   }
-  bool all = at == n->st->leaf_iter_vars->len;
-  tn_stmt *s = all ? innermost(l, n) : loop_stmt(l, n, at);
+  bool loops = at < n->st->leaf_iter_vars->len;
+  tn_stmt *s = !loops ? innermost(l, n) : at == n->intrin ? intrin_nest(l, n) : loop_stmt(l, n, at);
   return s && init ? tir_seq2(init, s) : s;
 }
 
@@ -444,15 +516,15 @@ static tn_stmt *extern_stmt(te_lowerer *l, tn_ExternOp *op) {
 
 /* The threads that a stage starts itself are loops around it. */
 static tn_stmt *env_nest(te_lowerer *l, const nest *n, int64_t at) {
-  if (at == n->st->env_threads->len) return main_nest(l, n, 0);
+  if (at == n->st->env_threads->len) return n->op ? main_nest(l, n, 0) : te_lower_scan(l, n->st);
   tn_IterVar *iv = te_iv(n->st->env_threads, at);
   TN_CHECKP(iv->dom, TenonError, NULL, "env_threads: %s has no range", tn_cstr(iv->var->name));
-  loop f = {.thread = iv, .extent = te_lower_expr(l, iv->dom->extent)};
+  te_loop f = {.thread = iv, .extent = te_lower_expr(l, iv->dom->extent)};
   tn_str *name = loop_name(iv->var, false);
   f.var = name ? tir_var_like(iv->var, name->data) : NULL;
   if (!f.var || tn_pmap_put(&l->threads, iv, f.var) || tn_pmap_put(&l->vars, iv->var, f.var))
     return NULL;
-  tn_For *s = (tn_For *)leave(l, &f, env_nest(l, n, at + 1));
+  tn_For *s = (tn_For *)te_leave_loop(l, &f, env_nest(l, n, at + 1));
   if (s) s->kind = TIR_FOR_THREAD_BINDING;
   return (tn_stmt *)s;
 }
@@ -460,9 +532,9 @@ static tn_stmt *env_nest(te_lowerer *l, const nest *n, int64_t at) {
 tn_stmt *te_lower_stage(te_lowerer *l, const tn_TeStage *st) {
   nest n __attribute__((cleanup(nest_fini))) = {.st = st, .op = TN_AS(ComputeOp, st->op)};
   if (TN_AS(ExternOp, st->op)) return extern_stmt(l, (tn_ExternOp *)st->op);
-  TN_CHECKP(n.op, TypeError, NULL, "lower: %s is not something that can be computed",
-            tn_obj_key(st->op));
-  if (study(l, &n)) return NULL;
+  TN_CHECKP(n.op || TN_AS(ScanOp, st->op), TypeError, NULL,
+            "lower: %s is not something that can be computed", tn_obj_key(st->op));
+  if (n.op && study(l, &n)) return NULL;
   tn_stmt *s = env_nest(l, &n, 0);
   if (!s || !st->double_buffer) return s;
   const tn_Buffer *b = te_lower_buffer(l, te_output(st->op, 0));

@@ -63,6 +63,18 @@ static tn_expr *largest(te_lowerer *l, tn_expr *extent) {
   return extent && b.max > 0 && b.max < INT32_MAX ? tir_const_int(extent->dtype, b.max) : extent;
 }
 
+/* Updates of a scan are in its buffers, which are whole; so are the operation's other results. */
+static int rest_of_update(te_lowerer *l, const tn_TeStage *st, tn_vec *allocs) {
+  for (int64_t i = 0; i < te_num_outputs(st->op); ++i) {
+    const tn_Tensor *t = te_output(st->op, i);
+    if (t && te_lower_buffer(l, t)) continue;
+    tn_str *name = result_name(st->op, i);
+    tn_Buffer *b = t && name ? tir_buffer(t->shape, t->dtype, name->data, "global") : NULL;
+    TN_TRY(set_buffer(l, t, b, tn_arr_of(0)) || tn_vec_push_obj(allocs, b));
+  }
+  return 0;
+}
+
 int te_lower_inner_buffers(te_lowerer *l, const tn_TeStage *st, tn_vec *allocs) {
   const tn_ComputeOp *c = TN_AS(ComputeOp, st->op);
   TN_VEC(shape);
@@ -76,6 +88,7 @@ int te_lower_inner_buffers(te_lowerer *l, const tn_TeStage *st, tn_vec *allocs) 
       return -1;
   }
   tn_arr *extents = tn_arr_from(&shape), *from = tn_arr_from(&begins);
+  if (te_scan_of(l->s, st->op)) return rest_of_update(l, st, allocs);
   for (int64_t i = 0; i < te_num_outputs(st->op); ++i) {
     const tn_Tensor *t = te_output(st->op, i);
     tn_str *name = result_name(st->op, i);
@@ -94,8 +107,7 @@ typedef struct {
   tn_map *buffers;
 } signature;
 
-/* The tensor as it is now: a stage may compute another operation than the caller knows. */
-static tn_Tensor *current(const te_lowerer *l, tn_Tensor *t) {
+tn_Tensor *te_lower_current(const te_lowerer *l, tn_Tensor *t) {
   tn_any st;
   if (!tn_map_get(l->s->stage_map, tn_any_obj(t->op), &st)) return t;
   return te_output(((const tn_TeStage *)st.v.obj)->op, t->value_index);
@@ -120,7 +132,8 @@ static tn_Buffer *bound_buffer(const te_lowerer *l, const tn_Tensor *t) {
   for (int64_t i = 0; l->binds && i < l->binds->len; ++i) {
     const tn_any *key = &l->binds->entries[i].key, *value = &l->binds->entries[i].value;
     const tn_Tensor *k = tn_any_is_obj(key) ? TN_AS(Tensor, key->v.obj) : NULL;
-    if (k && (te_same_tensor(k, t) || te_same_tensor(current(l, (tn_Tensor *)(uintptr_t)k), t)))
+    if (k &&
+        (te_same_tensor(k, t) || te_same_tensor(te_lower_current(l, (tn_Tensor *)(uintptr_t)k), t)))
       return TN_AS(Buffer, value->v.obj);
   }
   return NULL;
@@ -152,7 +165,7 @@ static int add_args(te_lowerer *l, const tn_arr *args, signature *sig) {
     TN_CHECK(t || b || scalar, ValueError, NULL,
              "lower: argument %lld: args must be Tensor, Buffer or Var, got %s", (long long)i,
              o ? tn_obj_key(o) : "None");
-    if (t) TN_GET(t, current(l, t));
+    if (t) TN_GET(t, te_lower_current(l, t));
     if (t) TN_GET(b, whole_buffer(l, t, "", true));
     TN_TRY(b ? add_buffer(sig, b) : tn_vec_push_obj(&sig->params, o));
   }
@@ -160,7 +173,38 @@ static int add_args(te_lowerer *l, const tn_arr *args, signature *sig) {
     tn_Tensor *t = TN_AS(Tensor, l->binds->entries[i].key.v.obj);
     TN_CHECK(t && TN_AS(Buffer, l->binds->entries[i].value.v.obj), TypeError, NULL,
              "lower: binds maps tensors to buffers");
-    if (!whole_buffer(l, current(l, t), "", true)) return -1;
+    if (!whole_buffer(l, te_lower_current(l, t), "", true)) return -1;
+  }
+  return 0;
+}
+
+/* First values, update and state of a scan are in the buffer of its result. */
+static int share_buffer(te_lowerer *l, const tn_ScanOp *scan, int64_t i, const tn_Buffer *b) {
+  const tn_arr *same[] = {scan->init, scan->update, scan->state_placeholder};
+  for (int k = 0; k < TN_COUNT(same); ++k) {
+    const tn_Tensor *t = (const tn_Tensor *)tn_arr_obj(same[k], i);
+    TN_CHECK(!te_lower_buffer(l, t), ValueError, NULL,
+             "lower: %s shares the memory of the scan %s: it can be no argument, nor part of "
+             "another scan",
+             tn_cstr(t->op->name), tn_cstr(scan->name));
+    TN_TRY(set_buffer(l, t, b, tn_arr_of(0)));
+  }
+  return 0;
+}
+
+static int add_scans(te_lowerer *l, tn_vec *allocs) {
+  for (int64_t i = 0; i < l->s->stages->len; ++i) {
+    const tn_TeStage *st = te_stage_at(l->s, i);
+    const tn_ScanOp *scan = TN_AS(ScanOp, st->op);
+    for (int64_t j = 0; scan && j < te_num_outputs(st->op); ++j) {
+      tn_Tensor *t = te_output(st->op, j);
+      const tn_Buffer *b = t ? te_lower_buffer(l, t) : NULL;
+      if (t && !b) {
+        TN_GET(b, whole_buffer(l, t, te_stage_scope(&l->b, st), false));
+        TN_TRY(tn_vec_push_obj(allocs, b));
+      }
+      if (!t || share_buffer(l, scan, j, b)) return -1;
+    }
   }
   return 0;
 }
@@ -189,7 +233,9 @@ static tn_stmt *root_stmts(te_lowerer *l) {
   TN_VEC(stmts);
   for (int64_t i = 0; i < l->s->stages->len; ++i) {
     const tn_TeStage *st = te_stage_at(l->s, i);
-    if (st->attach_type != TE_ATTACH_ROOT || TN_AS(PlaceholderOp, st->op)) continue;
+    if (st->attach_type != TE_ATTACH_ROOT || TN_AS(PlaceholderOp, st->op) ||
+        te_is_inside_scan(l, st->op))
+      continue;
     tn_stmt *s = te_lower_stage(l, st);
     if (!s || tn_vec_push_obj(&stmts, s)) return NULL;
   }
@@ -199,7 +245,9 @@ static tn_stmt *root_stmts(te_lowerer *l) {
 static tn_PrimFunc *make_func(te_lowerer *l, const tn_arr *args, signature *sig) {
   TN_VEC(allocs);
   tn_map *attrs = tn_scope_own(tn_map_new());
-  if (!attrs || !sig->buffers || add_args(l, args, sig) || add_stages(l, &allocs)) return NULL;
+  if (!attrs || !sig->buffers || add_args(l, args, sig) || add_scans(l, &allocs) ||
+      add_stages(l, &allocs))
+    return NULL;
   tn_stmt *body = root_stmts(l);
   body = body ? tir_with_root_block(body, &allocs) : NULL;
   if (!body || tn_map_set(attrs, tn_any_cstr("global_symbol"), tn_any_cstr("main")) ||

@@ -20,8 +20,36 @@ typedef struct {
 /** Place of a tensor in the tables, or -1. */
 int64_t te_lower_place(const te_lowerer *l, const tn_Tensor *t);
 tn_Buffer *te_lower_buffer(const te_lowerer *l, const tn_Tensor *t);
+/** The tensor as it is now: a stage may compute another operation than the caller knows. */
+tn_Tensor *te_lower_current(const te_lowerer *l, tn_Tensor *t);
 /** An expression of a stage as it is here, simplified. */
 tn_expr *te_lower_expr(te_lowerer *l, const void *e);
+/** A loop of a stage while it is being written: its variable has a meaning from te_enter_loop to
+ * te_leave_loop. */
+typedef struct {
+  const tn_IterVarAttr *attr;
+  tn_IterVar *thread;
+  tn_Var *var; /* NULL: there is no loop */
+  tn_expr *extent;
+} te_loop;
+/** @param init in a nest of first values */
+int te_enter_loop(te_lowerer *l, const tn_TeStage *st, const tn_IterVar *iv, bool init,
+                  te_loop *out);
+tn_stmt *te_leave_loop(te_lowerer *l, const te_loop *f, tn_stmt *body);
+/** What is computed at loop `at` of a stage, and the buffers its results are in. */
+int te_producers_at(te_lowerer *l, const tn_TeStage *st, int64_t at, tn_vec *stmts, tn_vec *allocs);
+/** The statement in a block that allocates the buffers, if there are any. */
+tn_stmt *te_allocating(const te_lowerer *l, const tn_vec *allocs, tn_stmt *body);
+/** `body`, where all conditions (over variables of loops) and `extra` (may be NULL) hold. */
+tn_stmt *te_guarded(te_lowerer *l, const tn_vec *conditions, tn_expr *extra, tn_stmt *body);
+/** The steps of a scan (lower_scan.c). */
+tn_stmt *te_lower_scan(te_lowerer *l, const tn_TeStage *st);
+/** Are the results of an operation first values that the scan writes in the threads it starts? */
+bool te_is_inside_scan(const te_lowerer *l, const tn_Operation *op);
+/** The piece of a stage from loop `at` on, by the intrinsic of that loop (lower_intrin.c): all of
+ * it, the first values, or a step of the reduction. */
+typedef enum { TE_INTRIN_BODY, TE_INTRIN_INIT, TE_INTRIN_UPDATE } te_intrin_part;
+tn_stmt *te_lower_intrin(te_lowerer *l, const tn_TeStage *st, int64_t at, te_intrin_part part);
 /** The nest of a stage, with all that is computed in it. */
 tn_stmt *te_lower_stage(te_lowerer *l, const tn_TeStage *st);
 /** Buffers for the results of a stage that is computed inside another: as large as is needed there.

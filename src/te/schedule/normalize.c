@@ -33,6 +33,72 @@ static tn_TeSchedule *copy_schedule(const tn_TeSchedule *s) {
   return TN_NEW(TeSchedule, .outputs = s->outputs, .stages = all, .stage_map = map);
 }
 
+/* ---- scans ---- */
+
+static bool has_op(const tn_arr *tensors, const tn_Operation *op) {
+  for (int64_t i = 0; i < tensors->len; ++i) {
+    if (((const tn_Tensor *)tn_arr_obj(tensors, i))->op == op) return true;
+  }
+  return false;
+}
+
+const tn_ScanOp *te_scan_of(const tn_TeSchedule *s, const tn_Operation *op) {
+  for (int64_t i = 0; i < s->stages->len; ++i) {
+    const tn_ScanOp *scan = TN_AS(ScanOp, te_stage_at(s, i)->op);
+    if (scan && (has_op(scan->init, op) || has_op(scan->update, op))) return scan;
+  }
+  return NULL;
+}
+
+enum { READS_STATE = 1, IN_BODY = 2 };
+
+/* Operations that read the state, and those of them that the update needs: stages are in the order
+   of their inputs. */
+static int find_body(const tn_TeSchedule *s, const tn_ScanOp *scan, tn_pmap *marks) {
+  for (int64_t i = 0; i < s->stages->len; ++i) {
+    const tn_TeStage *st = te_stage_at(s, i);
+    const tn_arr *inputs;
+    TN_GET(inputs, te_inputs(st->op));
+    for (int64_t j = 0; st->op != (const tn_Operation *)scan && j < inputs->len; ++j) {
+      const tn_Operation *in = ((const tn_Tensor *)tn_arr_obj(inputs, j))->op;
+      if (has_op(scan->state_placeholder, in) || tn_pmap_get_int(marks, in, 0))
+        TN_TRY(tn_pmap_put_int(marks, st->op, READS_STATE));
+    }
+  }
+  for (int64_t i = s->stages->len; i-- > 0;) {
+    const tn_TeStage *st = te_stage_at(s, i);
+    bool wanted = has_op(scan->update, st->op) || tn_pmap_get_int(marks, st->op, 0) == IN_BODY;
+    const tn_arr *inputs;
+    if (!wanted) continue;
+    TN_TRY(tn_pmap_put_int(marks, st->op, IN_BODY));
+    TN_GET(inputs, te_inputs(st->op));
+    for (int64_t j = 0; j < inputs->len; ++j) {
+      const tn_Operation *in = ((const tn_Tensor *)tn_arr_obj(inputs, j))->op;
+      if (tn_pmap_get_int(marks, in, 0)) TN_TRY(tn_pmap_put_int(marks, in, IN_BODY));
+    }
+  }
+  return 0;
+}
+
+/* What depends on the state is computed in the loop of the scan. */
+static int place_body(const tn_TeSchedule *s, tn_TeStage *at, const tn_ScanOp *scan) {
+  TN_PMAP(marks);
+  const tn_IterVar *loop = te_iv(at->leaf_iter_vars, at->leaf_iter_vars->len - 1);
+  TN_TRY(find_body(s, scan, &marks));
+  for (int64_t i = 0; i < s->stages->len; ++i) {
+    tn_TeStage *st = te_stage_at(s, i);
+    TN_CHECK(!has_op(scan->init, st->op) || st->attach_type == TE_ATTACH_ROOT, TenonError, NULL,
+             "scan %s: its first values %s must be computed at the root", tn_cstr(scan->name),
+             tn_cstr(st->op->name));
+    if (tn_pmap_get_int(&marks, st->op, 0) != IN_BODY) continue;
+    if (st->attach_type != TE_ATTACH_ROOT && st->attach_type != TE_ATTACH_SCAN_UPDATE) continue;
+    st->attach_type = TE_ATTACH_SCOPE;
+    TN_TRY(te_set(st, "attach_stage", at));
+    TN_TRY(te_set(st, "attach_ivar", loop));
+  }
+  return 0;
+}
+
 /* ---- inlining ---- */
 
 typedef struct {
@@ -75,6 +141,10 @@ static int inline_stage(tn_TeSchedule *s, int64_t at) {
            "compute_inline: %s is a reduction, which cannot be inlined", tn_cstr(st->op->name));
   TN_CHECK(!st->is_output, TenonError, NULL, "compute_inline: %s is an output",
            tn_cstr(st->op->name));
+  const tn_ScanOp *scan = te_scan_of(s, st->op);
+  TN_CHECK(!scan, TenonError, NULL,
+           "compute_inline: %s is the first value or the update of scan %s, which needs it stored",
+           tn_cstr(st->op->name), tn_cstr(scan->name));
   st->attach_type = TE_ATTACH_INLINED;
   for (int64_t i = at + 1; i < s->stages->len; ++i) TN_TRY(inline_into(s, te_stage_at(s, i), op));
   return 0;
@@ -146,6 +216,10 @@ tn_TeSchedule *te_normalize(const tn_TeSchedule *s) {
         te_set(st, "attach_ivar", follow(st->attach_stage, st->attach_ivar)))
       return NULL;
   }
+  for (int64_t i = 0; i < out->stages->len; ++i) {
+    tn_TeStage *st = te_stage_at(out, i);
+    if (TN_AS(ScanOp, st->op) && place_body(out, st, (const tn_ScanOp *)st->op)) return NULL;
+  }
   return out;
 }
 
@@ -178,7 +252,7 @@ int te_auto_inline(tn_TeSchedule *s, int which) {
     tn_TeStage *st = te_stage_at(s, i);
     bool untouched = !st->relations->len && st->attach_type == TE_ATTACH_ROOT &&
                      !st->iter_var_attrs->len && !st->is_output;
-    if (untouched && is_wanted(TN_AS(ComputeOp, st->op), which))
+    if (untouched && !te_scan_of(s, st->op) && is_wanted(TN_AS(ComputeOp, st->op), which))
       TN_TRY(te_set_attach(st, TE_ATTACH_INLINE));
   }
   return 0;

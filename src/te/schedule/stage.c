@@ -33,7 +33,11 @@ static int set_list(void *node, const char *field, const tn_arr *list) {
 
 tn_arr *te_root_iter_vars(const tn_Operation *op) {
   const tn_ComputeOp *c = TN_AS(ComputeOp, op);
+  const tn_ScanOp *s = TN_AS(ScanOp, op);
   TN_VEC(out);
+  if (s) TN_TRYP(tn_vec_push_obj(&out, s->scan_axis));
+  for (int64_t i = 0; s && i < s->spatial_axis_->len; ++i)
+    TN_TRYP(tn_vec_push_obj(&out, tn_arr_obj(s->spatial_axis_, i)));
   for (int64_t i = 0; c && i < c->axis->len; ++i)
     TN_TRYP(tn_vec_push_obj(&out, tn_arr_obj(c->axis, i)));
   for (int64_t i = 0; c && i < c->reduce_axis->len; ++i)
@@ -41,14 +45,39 @@ tn_arr *te_root_iter_vars(const tn_Operation *op) {
   return tn_arr_from(&out);
 }
 
+/* Opaque axes are no loops: somebody else runs over them. */
+static tn_arr *loops_of(const tn_arr *roots) {
+  TN_VEC(out);
+  for (int64_t i = 0; i < roots->len; ++i) {
+    if (te_iv(roots, i)->iter_type != IR_ITER_OPAQUE)
+      TN_TRYP(tn_vec_push_obj(&out, tn_arr_obj(roots, i)));
+  }
+  return tn_arr_from(&out);
+}
+
 tn_TeStage *te_stage_new(tn_Operation *op) {
   tn_arr *roots = te_root_iter_vars(op), *none = tn_arr_of(0);
+  tn_arr *leaves = roots ? loops_of(roots) : NULL;
   tn_map *attrs = tn_scope_own(tn_map_new());
   tn_str *scope = tn_str_from("");
-  if (!roots || !none || !attrs || !scope) return NULL;
-  return TN_NEW(TeStage, .op = op, .origin_op = op, .all_iter_vars = roots, .leaf_iter_vars = roots,
-                .env_threads = none, .relations = none, .iter_var_attrs = attrs,
-                .attach_type = TE_ATTACH_ROOT, .scope = scope);
+  if (!leaves || !none || !attrs || !scope) return NULL;
+  return TN_NEW(TeStage, .op = op, .origin_op = op, .all_iter_vars = roots,
+                .leaf_iter_vars = leaves, .env_threads = none, .relations = none,
+                .iter_var_attrs = attrs, .attach_type = TE_ATTACH_ROOT, .scope = scope);
+}
+
+/* Updates of scans are computed in the loop of the scan. */
+static int mark_updates(const tn_arr *stages, const tn_map *map) {
+  for (int64_t i = 0; i < stages->len; ++i) {
+    const tn_ScanOp *scan = TN_AS(ScanOp, ((const tn_TeStage *)tn_arr_obj(stages, i))->op);
+    for (int64_t j = 0; scan && j < scan->update->len; ++j) {
+      const tn_Tensor *t = (const tn_Tensor *)tn_arr_obj(scan->update, j);
+      tn_any st;
+      if (tn_map_get(map, tn_any_obj(t->op), &st))
+        TN_TRY(set_int(st.v.obj, "attach_type", TE_ATTACH_SCAN_UPDATE));
+    }
+  }
+  return 0;
 }
 
 tn_TeSchedule *te_create_schedule(const tn_arr *outputs) {
@@ -70,6 +99,7 @@ tn_TeSchedule *te_create_schedule(const tn_arr *outputs) {
     TN_TRYP(tn_map_set(map, tn_any_obj(st->op), tn_any_obj(st)));
   }
   tn_arr *all = map && ops ? tn_arr_from(&stages) : NULL;
+  if (all && mark_updates(all, map)) return NULL;
   return all ? TN_NEW(TeSchedule, .outputs = (tn_arr *)(uintptr_t)outputs, .stages = all,
                       .stage_map = map)
              : NULL;
@@ -227,7 +257,8 @@ static tn_IterVarAttr current(const tn_TeStage *st, const tn_IterVar *iv) {
   const tn_IterVarAttr *old = te_attr(st, iv);
   if (old) return *old;
   tn_arr *none = tn_arr_of(0);
-  return (tn_IterVarAttr){.pragma_keys = none, .pragma_values = none};
+  return (tn_IterVarAttr){
+      .pragma_keys = none, .pragma_values = none, .prefetch_data = none, .prefetch_offset = none};
 }
 
 static int set_attr(tn_TeStage *st, const tn_IterVar *iv, const tn_IterVarAttr *attr) {
@@ -238,11 +269,20 @@ static int set_attr(tn_TeStage *st, const tn_IterVar *iv, const tn_IterVarAttr *
              : -1;
 }
 
+/* The steps of a scan follow each other. */
+static int check_unordered(const tn_IterVar *iv, const char *what) {
+  TN_CHECK(iv->iter_type != IR_ITER_ORDERED, TenonError, NULL,
+           "Cannot %s %s: it is the axis of a scan, whose steps need the ones before", what,
+           tn_cstr(iv->var->name));
+  return 0;
+}
+
 int te_bind(tn_TeStage *st, tn_IterVar *iv, tn_IterVar *thread) {
   TN_CHECK(thread->iter_type == IR_ITER_THREAD_INDEX, TenonError, NULL,
            "Cannot rebase by %s, only thread iterators can be bound: make it with te.thread_axis",
            tn_cstr(thread->var->name));
   TN_TRY(leaf(st, iv) < 0);
+  TN_TRY(check_unordered(iv, "bind"));
   tn_IterVarAttr attr = current(st, iv);
   TN_CHECK(!attr.bind_thread || attr.bind_thread == thread, TenonError, NULL,
            "Axis %s is already bound to another thread %s", tn_cstr(iv->var->name),
@@ -257,6 +297,7 @@ int te_set_kind(tn_TeStage *st, tn_IterVar *iv, ir_iter_type kind) {
   TN_CHECK(iv->iter_type != IR_ITER_COMM_REDUCE || kind == IR_ITER_UNROLLED, TenonError, NULL,
            "Cannot vectorize or parallelize on %s: it is reduced over; use rfactor",
            tn_cstr(iv->var->name));
+  if (kind != IR_ITER_UNROLLED) TN_TRY(check_unordered(iv, "vectorize or parallelize"));
   attr.iter_type = kind;
   return set_attr(st, iv, &attr);
 }
@@ -278,6 +319,28 @@ int te_pragma(tn_TeStage *st, tn_IterVar *iv, const char *key, tn_obj *value) {
   return set_attr(st, iv, &attr);
 }
 
+int te_prefetch(tn_TeStage *st, const tn_Tensor *t, tn_IterVar *iv, tn_expr *offset) {
+  TN_TRY(leaf(st, iv) < 0);
+  tn_IterVarAttr attr = current(st, iv);
+  if (!attr.prefetch_data || !offset) return -1;
+  attr.prefetch_data = with(attr.prefetch_data, t);
+  attr.prefetch_offset = with(attr.prefetch_offset, offset);
+  return attr.prefetch_data && attr.prefetch_offset ? set_attr(st, iv, &attr) : -1;
+}
+
+int te_tensorize(tn_TeStage *st, tn_IterVar *iv, tn_TeTensorIntrin *intrin) {
+  TN_TRY(leaf(st, iv) < 0);
+  TN_CHECK(TN_AS(ComputeOp, st->op), TenonError, NULL, "tensorize: %s is not a compute operation",
+           tn_cstr(st->op->name));
+  TN_CHECK(!intrin->scalar_params->len, ValueError, NULL,
+           "tensorize: intrinsic %s has scalar parameters, for which a schedule has no values",
+           tn_cstr(intrin->name));
+  tn_IterVarAttr attr = current(st, iv);
+  attr.iter_type = IR_ITER_TENSORIZED;
+  attr.tensor_intrin = intrin;
+  return set_attr(st, iv, &attr);
+}
+
 int te_storage_align(tn_TeStage *st, tn_IterVar *axis, int64_t factor, int64_t offset) {
   TN_CHECK(te_index_of(st->all_iter_vars, axis) >= 0, TenonError, NULL,
            "storage_align: %s is not an axis of %s", tn_cstr(axis->var->name),
@@ -292,7 +355,15 @@ int te_storage_align(tn_TeStage *st, tn_IterVar *axis, int64_t factor, int64_t o
 
 /* ---- where a stage is computed ---- */
 
+static int check_no_update(const tn_TeStage *st) {
+  TN_CHECK(st->attach_type != TE_ATTACH_SCAN_UPDATE, TenonError, NULL,
+           "Cannot specify compute_at for scan updates: %s is computed in the loop of its scan",
+           tn_cstr(st->op->name));
+  return 0;
+}
+
 int te_compute_at(tn_TeStage *st, tn_TeStage *parent, tn_IterVar *scope) {
+  TN_TRY(check_no_update(st));
   for (const tn_TeStage *up = parent; up; up = up->attach_stage)
     TN_CHECK(up != st, TenonError, NULL,
              "compute_at: %s would be computed inside itself (by way of %s)", tn_cstr(st->op->name),
@@ -305,6 +376,7 @@ int te_compute_at(tn_TeStage *st, tn_TeStage *parent, tn_IterVar *scope) {
 }
 
 int te_set_attach(tn_TeStage *st, int64_t type) {
+  TN_TRY(check_no_update(st));
   TN_CHECK(type != TE_ATTACH_INLINE || TN_AS(ComputeOp, st->op), TenonError, NULL,
            "compute_inline: %s is not a compute operation", tn_cstr(st->op->name));
   TN_TRY(set_int(st, "attach_type", type));

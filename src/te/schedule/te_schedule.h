@@ -22,6 +22,7 @@ enum { /* numbers as in existing programs */
        TE_ATTACH_INLINE = 2,
        TE_ATTACH_INLINED = 3, /* by te_normalize */
        TE_ATTACH_SCOPE = 4,
+       TE_ATTACH_SCAN_UPDATE = 5, /* in the loop of its scan */
 };
 
 #define TN_FIELDS_TeSchedule(F, S)                                                                 \
@@ -65,7 +66,10 @@ enum { /* numbers as in existing programs */
   F(S, I64, , dim_align_factor, 0, "the stride is a multiple of it, plus the offset", "0")         \
   F(S, I64, , dim_align_offset, 0, "offset of the stride", "0")                                    \
   F(S, REF, Array, pragma_keys, 0, "pragmas of the loop", "[]")                                    \
-  F(S, REF, Array, pragma_values, 0, "their values", "[]")
+  F(S, REF, Array, pragma_values, 0, "their values", "[]")                                         \
+  F(S, REF, Array, prefetch_data, 0, "what is fetched ahead in the loop (Tensor)", "[]")           \
+  F(S, REF, Array, prefetch_offset, 0, "how many iterations ahead (PrimExpr)", "[]")               \
+  F(S, REF, TeTensorIntrin, tensor_intrin, TN_OPT, "computes all from this loop on")
 
 #define TN_TE_SCHEDULE_NODES(N)                                                                    \
   N(TeSchedule, Object, "Schedule", NODE, UNIQUE, tn_no_hooks, "how operations are computed")      \
@@ -102,6 +106,10 @@ TN_API int te_bind(tn_TeStage *st, tn_IterVar *iv, tn_IterVar *thread);
 /** Unrolled, vectorized or parallelized (IR_ITER_...). */
 TN_API int te_set_kind(tn_TeStage *st, tn_IterVar *iv, ir_iter_type kind);
 TN_API int te_pragma(tn_TeStage *st, tn_IterVar *iv, const char *key, tn_obj *value);
+/** What the loop's iteration `offset` from now reads of a tensor is fetched. */
+TN_API int te_prefetch(tn_TeStage *st, const tn_Tensor *t, tn_IterVar *iv, tn_expr *offset);
+/** The intrinsic computes what the loop and those inside it do; checked when it is lowered. */
+TN_API int te_tensorize(tn_TeStage *st, tn_IterVar *iv, tn_TeTensorIntrin *intrin);
 TN_API int te_storage_align(tn_TeStage *st, tn_IterVar *axis, int64_t factor, int64_t offset);
 TN_API int te_compute_at(tn_TeStage *st, tn_TeStage *parent, tn_IterVar *scope);
 TN_API int te_set_attach(tn_TeStage *st, int64_t type); /**< root or inline */

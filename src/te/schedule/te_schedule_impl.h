@@ -64,6 +64,11 @@ int te_pass_up_flags(const tn_TeStage *st, tn_pmap *flags);
 int te_bound_checks(const tn_TeStage *st, const tn_pmap *dom, const tn_pmap *value, bool skip_roots,
                     const tn_pmap *skip, tn_vec *out);
 
+/* ---- scans (normalize.c) ---- */
+
+/** The scan that takes first values or an update from an operation, or NULL. */
+const tn_ScanOp *te_scan_of(const tn_TeSchedule *s, const tn_Operation *op);
+
 /* ---- bounds (infer_bound.c) ---- */
 
 typedef struct {

@@ -398,8 +398,9 @@ static int buffer_store(builder *b, const ast *call) {
   return e ? build_store(b, call, &target, e) : -1;
 }
 
-/* T.prefetch(A, [T.Range(0, 4)]) */
+/* T.prefetch(A, [T.Range(0, 4)]); with four arguments it is the intrinsic. */
 static int prefetch(builder *b, const ast *call) {
+  if (call->items.n == 4) return 1;
   const ast *buffer = arg_of(call, 0, "buffer"), *bounds = arg_of(call, 1, "bounds");
   if (!buffer || !bounds)
     return ast_error(b->src, call, "T.prefetch: expected a buffer and its ranges");

@@ -7,6 +7,7 @@
 
    The buffers of the parameters stay as they are, since arguments are checked against them; their
    flat forms are declared at the top of the body. After LowerOpaqueBlock. */
+#include "tir/transforms/prefetch_impl.h"
 #include "tir/transforms/transforms.h"
 
 typedef struct {
@@ -161,6 +162,11 @@ static tn_obj *flatten_const(tn_mut *m, tn_AllocateConst *op) {
   return tn_node_copy(&tn_type_AllocateConst, &copy);
 }
 
+static tn_obj *flatten_prefetch(tn_mut *m, tn_Prefetch *op) {
+  tn_stmt *calls = tir_prefetch_calls(op);
+  return calls ? tn_mut_visit(m, calls) : NULL;
+}
+
 static tn_obj *refuse_block(tn_mut *m, tn_BlockRealize *op) {
   (void)m;
   return TN_RAISEP(InternalError, op->span,
@@ -173,7 +179,7 @@ tn_PrimFunc *tir_flatten_buffer(tn_PrimFunc *f, const tn_pass_ctx *c) {
       TN_CASE(Buffer, flatten_buffer),       TN_CASE(BufferLoad, flatten_load),
       TN_CASE(BufferStore, flatten_store),   TN_CASE(Allocate, flatten_allocate),
       TN_CASE(AllocateConst, flatten_const), TN_CASE(Call, flatten_call),
-      TN_CASE(BlockRealize, refuse_block)};
+      TN_CASE(Prefetch, flatten_prefetch),   TN_CASE(BlockRealize, refuse_block)};
   (void)c;
   if (tir_is_legacy(f)) return f;
   flattener x = {0};

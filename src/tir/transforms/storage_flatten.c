@@ -9,6 +9,7 @@
    "buffer_bound" tells the extents of the buffers, for InstrumentBoundCheckers. Prefetches become
    calls of T.prefetch. */
 #include "arith/analyzer.h"
+#include "tir/transforms/prefetch_impl.h"
 #include "tir/transforms/transforms.h"
 
 typedef struct {
@@ -73,17 +74,9 @@ static tn_obj *realize(tn_mut *m, tn_BufferRealize *op) {
                           .condition = op->condition, .body = body, .annotations = hints);
 }
 
-/* The first element of the region is brought closer. */
 static tn_obj *prefetch(tn_mut *m, tn_Prefetch *op) {
-  TN_VEC(v);
-  for (int64_t i = 0; i < op->bounds->len; ++i)
-    TN_TRYP(tn_vec_push_obj(&v, ((tn_Range *)tn_arr_obj(op->bounds, i))->min));
-  tn_expr *first = tir_load(op->buffer, tn_arr_from(&v));
-  first = first ? tn_mut_visit(m, first) : NULL;
-  tn_expr *address = first ? tir_call(TN_HANDLE, TIR_OP_address_of, 1, first) : NULL;
-  tn_expr *call =
-      tir_call(op->buffer->dtype, TIR_OP_prefetch, 4, address, tir_i32(0), tir_i32(3), tir_i32(1));
-  return (tn_obj *)TN_NEW(Evaluate, .value = call);
+  tn_stmt *calls = tir_prefetch_calls(op);
+  return calls ? tn_mut_visit(m, calls) : NULL;
 }
 
 static tn_stmt *with_parameter_bounds(const tn_PrimFunc *f, tn_stmt *body) {

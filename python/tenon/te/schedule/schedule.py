@@ -257,6 +257,33 @@ class Stage(Object):
             pragma_value = convert(pragma_value)
         _ffi_api.Pragma(self, var, pragma_type, pragma_value)
 
+    def prefetch(self, tensor, var, offset):
+        """Fetch into the cache what a later iteration of a loop reads of a tensor.
+
+        Parameters
+        ----------
+        tensor : Tensor
+            What is fetched.
+        var : IterVar
+            The loop.
+        offset : int or PrimExpr
+            How many iterations ahead.
+        """
+        _ffi_api.Prefetch(self, tensor, var, offset)
+
+    def tensorize(self, var, tensor_intrin):
+        """Let an intrinsic compute what a loop and those inside it do.
+
+        Parameters
+        ----------
+        var : IterVar
+            The outermost of the loops.
+        tensor_intrin : TensorIntrin
+            What `te.decl_tensor_intrin` gave. When the schedule is lowered, TVMError says where
+            the loops compute anything else.
+        """
+        _ffi_api.Tensorize(self, var, tensor_intrin)
+
     # ---- where it is computed ----
 
     def compute_at(self, parent, scope):
