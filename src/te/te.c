@@ -238,6 +238,17 @@ static int f_create_prim_func(TN_ARGS) {
   return tn_ret_obj(ret, f);
 }
 
+/* (output, inputs, head or None) -> gradients */
+static int f_gradient(TN_ARGS) {
+  TN_NARGS("te.Gradient", 3);
+  TN_ARG_OBJ(Tensor, output, 0);
+  TN_ARG_OBJ(Array, inputs, 1);
+  TN_ARG_OBJ(Tensor, head, 2);
+  TN_CHECK(output && inputs, TypeError, NULL,
+           "te.gradient: expected a tensor and a list of tensors, got None");
+  return tn_ret_obj(ret, te_gradient(output, inputs, head));
+}
+
 /* A zero-dimensional tensor is its element where an expression is expected. */
 static tn_expr *as_expr(tn_obj *o) {
   tn_Tensor *t = (tn_Tensor *)o;
@@ -249,10 +260,9 @@ static tn_expr *as_expr(tn_obj *o) {
 }
 
 static const tn_func_row functions[] = {
-    {"te.OpGetOutput", f_output},
-    {"te.OpNumOutputs", f_num_outputs},
-    {"te.OpInputTensors", f_inputs},
-    {"te.CreatePrimFunc", f_create_prim_func},
+    {"te.OpGetOutput", f_output},    {"te.OpNumOutputs", f_num_outputs},
+    {"te.OpInputTensors", f_inputs}, {"te.CreatePrimFunc", f_create_prim_func},
+    {"te.Gradient", f_gradient},
 };
 
 int te_init(void) {

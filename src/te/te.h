@@ -30,6 +30,14 @@ TN_API tn_arr *te_post_order(const tn_arr *tensors);
  *  @return PrimFunc, or NULL: ValueError, TypeError naming the operation */
 TN_API tn_PrimFunc *te_create_prim_func(const tn_arr *tensors);
 
+/** Gradients of a tensor, by reverse mode: each result is head times the Jacobian, of shape
+ * head.shape[:-output.ndim] + input.shape.
+ *  @param inputs array of Tensor; those the output does not depend on get zeros
+ *  @param head NULL: the identity, of shape output.shape + output.shape
+ *  @return array of Tensor, or NULL: TypeError, ValueError; TenonError where there is no derivative
+ */
+TN_API tn_arr *te_gradient(tn_Tensor *output, const tn_arr *inputs, tn_Tensor *head);
+
 TN_API int te_init(void);
 
 #endif /* TN_TE_TE_H_ */

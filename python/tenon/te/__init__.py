@@ -60,6 +60,7 @@ from ..tir import (
 )
 from . import hybrid, schedule
 from .compute import compute, create_prim_func, extern, extern_primfunc, placeholder, scan
+from .gradient import gradient
 from .operation import reduce_axis, size_var, thread_axis, var
 from .schedule import create_schedule
 from .tag import tag_scope
