@@ -7,6 +7,14 @@ from tenon import relay
 from tenon.contrib import graph_executor
 
 
+schedule = tenon.get_global_func("kernels.schedule")
+
+
+def scheduled(lib):
+    """The kernels' programs as they are scheduled for AVX-512 and two threads."""
+    return "\n".join(schedule(f, 64, 32, 2).script() for f in lib.function_metadata.values())
+
+
 def reference(x, w, stride, pads, dilation, groups=1):
     """Convolution of NCHW by OIHW in float64."""
     top, left, bottom, right = pads
@@ -93,7 +101,7 @@ def run(p, blocks, target="llvm", tail="bias relu", planar=False):
     if "nchw" not in tail:
         got = got.transpose(0, 1, 4, 2, 3).reshape(want.shape)
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4 * np.abs(want).max(), err_msg=str(p))
-    return "\n".join(f.script() for f in lib.function_metadata.values())
+    return scheduled(lib)
 
 
 def random_problem(rng, blocks):
@@ -190,7 +198,7 @@ def depthwise(n, channels, hw, kernel, stride, pads, block, target="llvm"):
     m.run(**data)
     got = m.get_output(0).numpy().transpose(0, 1, 4, 2, 3).reshape(want.shape)
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
-    return next(iter(lib.function_metadata.values())).script()
+    return scheduled(lib)
 
 
 @pytest.mark.parametrize("target", ["llvm", "llvm -mcpu=haswell"])
