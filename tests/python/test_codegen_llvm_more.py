@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tenon
 from llvm_programs import build, packed, run
+from tenon.script import tir as T
 from tenon.target.codegen import llvm_version_major
 
 pytestmark = pytest.mark.skipif(
@@ -138,7 +139,6 @@ def test_functions_tell_their_machine():
 
 def test_a_local_class_names_itself():
     from tenon.script import ir as I  # noqa: N812
-    from tenon.script import tir as T  # noqa: N812
 
     @I.ir_module
     class Local:
@@ -177,3 +177,24 @@ def test_names_of_intrinsics():
     assert codegen.llvm_get_intrinsic_name(0) == codegen.llvm_get_intrinsic_name(10**6) == ""
     for name in ("llvm.x86.avx2.psad.bw", "llvm.aarch64.neon.addp", "llvm.xcore.zext"):
         assert codegen.llvm_get_intrinsic_name(codegen.llvm_lookup_intrinsic_id(name)) == name
+
+
+def test_intrinsic_of_two_types():
+    @T.prim_func
+    def dot(A: T.Buffer((16,), "int8"), B: T.Buffer((16,), "int8"), C: T.Buffer((4,), "int32")):
+        C[0:4] = T.call_llvm_pure_intrin(
+            "int32x4", "llvm.aarch64.neon.sdot", T.uint32(3), C[0:4], A[0:16], B[0:16]
+        )
+
+    built = tenon.build(dot, target="llvm -mtriple=aarch64-linux-gnu -mattr=+v8.2a,+dotprod")
+    assert "@llvm.aarch64.neon.sdot.v4i32.v16i8(<4 x i32>" in built.get_source()
+    assert "sdot" in built.get_source("asm")
+
+
+def test_intrinsic_for_other_types():
+    @T.prim_func
+    def count(C: T.Buffer((4,), "float32")):
+        C[0:4] = T.call_llvm_pure_intrin("float32x4", "llvm.ctpop", T.uint32(1), C[0:4])
+
+    with pytest.raises(tenon.error.CodegenError, match="llvm.ctpop is not for arguments"):
+        tenon.build(count, target="llvm")

@@ -1,4 +1,5 @@
 /* Calls: bits, choices, functions of the module, C functions, LLVM intrinsics. */
+#include <llvm-c/IRReader.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -69,22 +70,82 @@ static LLVMValueRef call_function(cg_fn *f, const tn_Call *call) {
   return r;
 }
 
+static void put_type(tn_buf *out, LLVMTypeRef t) {
+  char *text = LLVMPrintTypeToString(t);
+  tn_buf_puts(out, text);
+  LLVMDisposeMessage(text);
+}
+
+/* An overloaded intrinsic has the types that it was chosen by in its name. LLVM works them out when
+   it reads a declaration with the plain name; which of the types count is not to be had otherwise.
+   @return the module that holds the declaration, or NULL with CodegenError */
+static LLVMModuleRef mangled(cg_fn *f, const char *base, LLVMTypeRef type) {
+  TN_BUF(text);
+  char *message = NULL;
+  LLVMModuleRef out = NULL;
+  LLVMTypeRef params[16];
+  unsigned n = LLVMCountParamTypes(type);
+  TN_CHECKP(n <= TN_COUNT(params), CodegenError, NULL, "llvm: %s: more than %d arguments", base,
+            (int)TN_COUNT(params));
+  LLVMGetParamTypes(type, params);
+  tn_buf_puts(&text, "declare ");
+  put_type(&text, LLVMGetReturnType(type));
+  tn_buf_printf(&text, " @%s(", base);
+  for (unsigned i = 0; i < n; ++i) {
+    if (i) tn_buf_puts(&text, ", ");
+    put_type(&text, params[i]);
+  }
+  tn_buf_puts(&text, ")\n");
+  const char *code;
+  TN_GETP(code, tn_buf_cstr(&text));
+  LLVMMemoryBufferRef memory = LLVMCreateMemoryBufferWithMemoryRangeCopy(code, text.len, base);
+  if (LLVMParseIRInContext(f->m->ctx, memory, &out, &message)) return cg_raise(base, message), NULL;
+  return out;
+}
+
+/* The declaration of an intrinsic for arguments of these types. */
+static LLVMValueRef declare(cg_fn *f, const tn_Call *call, unsigned id, LLVMTypeRef type) {
+  size_t len = 0;
+  const char *name = LLVMIntrinsicGetName(id, &len);
+  if (!LLVMIntrinsicIsOverloaded(id)) return LLVMGetIntrinsicDeclaration(f->m->mod, id, NULL, 0);
+  tn_str *base = tn_scope_own(tn_str_new_n(name, len));
+  LLVMModuleRef holder;
+  TN_GETP(holder, base ? mangled(f, tn_cstr(base), type) : NULL);
+  LLVMValueRef found = LLVMGetFirstFunction(holder), fn = NULL;
+  name = found ? LLVMGetValueName2(found, &len) : "";
+  tn_str *full = tn_scope_own(tn_str_new_n(name, found ? len : 0));
+  if (full && found && len > base->len) {
+    fn = LLVMGetNamedFunction(f->m->mod, tn_cstr(full));
+    if (!fn) fn = LLVMAddFunction(f->m->mod, tn_cstr(full), type);
+  }
+  LLVMDisposeModule(holder);
+  TN_CHECKP(fn, CodegenError, call->span,
+            "llvm: the intrinsic %s is not for arguments and a result of these types",
+            tn_cstr(base));
+  return fn;
+}
+
 /* Arguments: number of the intrinsic, how many arguments make up its signature, the arguments. */
 static LLVMValueRef call_llvm(cg_fn *f, const tn_Call *call) {
   int64_t id, n = call->args->len - 2;
   LLVMTypeRef ret;
+  LLVMValueRef fn;
   TN_TRYP(cg_need_args(call, 2));
   TN_CHECKP(tir_as_int((const tn_obj *)cg_arg(call, 0), &id), CodegenError, call->span,
             "llvm: call_llvm_intrin: expected the number of an intrinsic");
   TN_AUTOFREE LLVMValueRef *args = tn_alloc_zero((size_t)n + 1, sizeof *args);
-  if (!args) return NULL;
-  for (int64_t i = 0; i < n; ++i) TN_GETP(args[i], cg_expr(f, cg_arg(call, i + 2)));
+  TN_AUTOFREE LLVMTypeRef *types = tn_alloc_zero((size_t)n + 1, sizeof *types);
+  if (!args || !types) return NULL;
+  for (int64_t i = 0; i < n; ++i) {
+    TN_GETP(args[i], cg_expr(f, cg_arg(call, i + 2)));
+    types[i] = LLVMTypeOf(args[i]);
+  }
   TN_GETP(ret, cg_type(f->m, call->dtype));
-  bool is_void = ret == f->m->none;
-  LLVMTypeRef types[1] = {is_void && n > 0 ? LLVMTypeOf(args[0]) : ret};
-  size_t ntypes = LLVMIntrinsicIsOverloaded((unsigned)id) ? 1 : 0;
-  LLVMValueRef fn = LLVMGetIntrinsicDeclaration(f->m->mod, (unsigned)id, types, ntypes);
-  LLVMTypeRef type = LLVMIntrinsicGetType(f->m->ctx, (unsigned)id, types, ntypes);
+  TN_GETP(fn, declare(f, call, (unsigned)id, LLVMFunctionType(ret, types, (unsigned)n, false)));
+  LLVMTypeRef type = LLVMGlobalGetValueType(fn);
+  TN_CHECKP(LLVMCountParamTypes(type) == (unsigned)n, CodegenError, call->span,
+            "llvm: call_llvm_intrin: the intrinsic takes %u arguments, got %lld",
+            LLVMCountParamTypes(type), (long long)n);
   return LLVMBuildCall2(f->b, type, fn, args, (unsigned)n, "");
 }
 
