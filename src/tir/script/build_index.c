@@ -22,12 +22,14 @@ tn_expr *region_as_load(builder *b, const ast *at, const tn_BufferRegion *r) {
   return tir_load(r->buffer, tn_arr_from(&indices));
 }
 
-/* to - from; x + 4 - x is 4 whatever x is. */
+/* to - from; i*4 + 6 - (i*4 + 2) is 4 whatever i is. What is not constant stays as it is written. */
 static tn_expr *distance(tn_expr *from, tn_expr *to) {
+  TN_ARITH(known);
   const tn_Add *sum = TN_AS(Add, to);
+  int64_t n;
   if (sum && arith_same(sum->a, from)) return sum->b;
-  if (to && arith_same(from, to)) return tir_zero(to->dtype);
-  return tir_sub(to, from);
+  tn_expr *d = tir_sub(to, from), *simple = d ? arith_simplify(&known, d) : NULL;
+  return simple && tir_as_int((const tn_obj *)simple, &n) ? simple : simple ? d : NULL;
 }
 
 static tn_Range *slice_range(builder *b, const ast *s, const tn_expr *extent) {

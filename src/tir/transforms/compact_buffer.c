@@ -7,8 +7,9 @@
 
    For each axis the indices of all accesses, over the loops within the block that allocates the
    buffer, give an interval; it becomes the new extent where that has a constant bound below the old
-   one, and its begin is subtracted from every index. Buffers that are accessed by their pointer
-   or with strides keep their shape; memory that threads share holds what all of them access. After
+   one, and its begin is subtracted from every index. With the argument is_strict false, an axis
+   that is accessed beyond its extent grows. Buffers that are accessed by their pointer or with
+   strides keep their shape; memory that threads share holds what all of them access. After
    ConvertBlocksToOpaque. */
 #include <string.h>
 
@@ -32,6 +33,7 @@ typedef struct {
   tn_pmap uses;   /* Buffer or its data pointer -> use */
   tn_pmap hidden; /* variables bound by LetStmt: not seen where the buffer is allocated */
   tn_vec loops;   /* For, outermost first */
+  bool grows;     /* an axis that is accessed beyond its extent gets a larger one */
 } compactor;
 
 static tn_expr *expr_at(const tn_arr *a, int64_t i) { return (tn_expr *)tn_arr_obj(a, i); }
@@ -169,7 +171,8 @@ static int64_t new_extent(compactor *x, const tn_IntervalSet *s, tn_expr *old) {
   if (!n || tn_post_order(n, is_unlimited, x)) return -1;
   int64_t most = arith_const_bound(&x->known, n).max, was;
   if (most == ARITH_POS_INF || most < 1) return -1;
-  return tir_as_int((tn_obj *)old, &was) && most >= was ? -1 : most;
+  bool fits = tir_as_int((tn_obj *)old, &was) && (x->grows ? most == was : most >= was);
+  return fits ? -1 : most;
 }
 
 static int decide(compactor *x, tn_Buffer *b, use *u) {
@@ -312,9 +315,10 @@ tn_PrimFunc *tir_compact_buffer_allocation(tn_PrimFunc *f, const tn_pass_ctx *c)
   static const tn_mut_case shift[] = {
       TN_CASE(BufferLoad, shift_load), TN_CASE(BufferStore, shift_store),
       TN_CASE(BufferRegion, shift_region), TN_CASE(Buffer, shrink_buffer), TN_CASE(For, shift_for)};
-  (void)c;
+  bool strict = true;
+  if (c->nargs > 0) TN_TRYP(tn_any_to_bool(&c->args[0], &strict));
   if (tir_is_legacy(f)) return f;
-  __attribute__((cleanup(compactor_fini))) compactor x = {0};
+  __attribute__((cleanup(compactor_fini))) compactor x = {.grows = !strict};
   TN_MUT(looking, look, &x);
   TN_MUT(shifting, shift, &x);
   if (!tn_mut_visit(&looking, f->body)) return NULL;

@@ -1,6 +1,7 @@
 """Questions about tensor programs."""
 
 from .analysis import (
+    OOBChecker,
     assert_pure_function,
     calculate_allocated_bytes,
     calculate_constant_bytes,

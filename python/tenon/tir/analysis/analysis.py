@@ -237,3 +237,16 @@ def find_anchor_block(mod):
     Block or None
     """
     return _ffi_api.find_anchor_block(mod)
+
+
+def OOBChecker():
+    """A pass that fails with ScheduleError where an access is known to be outside of its buffer.
+
+    Returns
+    -------
+    Pass
+        It leaves modules as they are.
+    """
+    from ..transform import _ffi_api as passes
+
+    return passes.OOBChecker()

@@ -166,7 +166,7 @@ def CompactBufferAllocation(is_strict=True):
     Parameters
     ----------
     is_strict : bool
-        Whether accesses are taken to be within the extents of their buffers.
+        Whether buffers only shrink. Otherwise one that is accessed beyond its extents grows.
 
     Returns
     -------
