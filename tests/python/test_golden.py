@@ -1,8 +1,8 @@
 """Golden files of passes: tests/golden/<dialect>/<Pass>/*.txt.
 
 A file holds a program (TVMScript for ``tir``, Relay text for ``relay``), a line ``# ---`` and the
-program that the pass makes of it, which is also printed and parsed back. Relay programs are compared
-with types inferred. Comments above the first line of the program may say
+program that the pass makes of it, which is also printed and parsed back. Relay programs are
+compared with types inferred. Comments above the first line of the program may say
 
 - ``# args: ...``: arguments of the pass, or ``# target: ...``: a target as its argument;
 - ``# first: [...]``: Relay passes that make the program what the pass gets;

@@ -11,9 +11,8 @@
 #include "base/scope.h"
 #include "ir/module.h"
 #include "relay/infer.h"
+#include "relay/transforms/make.h"
 #include "relay/transforms/transforms.h"
-
-static void *binary(const char *op, void *a, void *b) { return relay_call(op, NULL, 2, a, b); }
 
 static void *scalar_like(const tn_TensorType *t, double value) {
   return relay_const_float(t->dtype, value);
@@ -21,11 +20,7 @@ static void *scalar_like(const tn_TensorType *t, double value) {
 
 /* Numbers for channels, with axes of extent 1 after them, so that they broadcast to data. */
 static void *spread(void *e, int64_t axis, int64_t ndim) {
-  int64_t after = ndim - axis - 1;
-  if (!e || after <= 0) return e;
-  void *attrs =
-      relay_attrs("expand_dims", 2, "axis", tn_any_int(1), "num_newaxis", tn_any_int(after));
-  return relay_call("expand_dims", attrs, 1, e);
+  return relay_spread(e, ndim - axis - 1);
 }
 
 /* (data - mean) * scale + shift in two operations. */
@@ -35,19 +30,19 @@ static void *scale_and_shift(const tn_RelayCall *c, const tn_TensorType *t) {
   int64_t ndim = t->shape->len, axis = relay_attr_int(c->attrs, "axis", 1);
   if (axis < 0) axis += ndim;
   double epsilon = relay_attr_float(c->attrs, "epsilon", 1e-5);
-  void *std = relay_call("sqrt", NULL, 1, binary("add", var, scalar_like(t, epsilon)));
-  void *scale = binary("divide", scalar_like(t, 1), std);
-  if (relay_attr_int(c->attrs, "scale", 1)) scale = binary("multiply", scale, gamma);
-  void *shift = binary("multiply", relay_call("negative", NULL, 1, mean), scale);
-  if (relay_attr_int(c->attrs, "center", 1)) shift = binary("add", shift, beta);
-  void *x = binary("multiply", relay_arg(c, 0), spread(scale, axis, ndim));
-  return binary("add", x, spread(shift, axis, ndim));
+  void *std = relay_call("sqrt", NULL, 1, relay_binary("add", var, scalar_like(t, epsilon)));
+  void *scale = relay_binary("divide", scalar_like(t, 1), std);
+  if (relay_attr_int(c->attrs, "scale", 1)) scale = relay_binary("multiply", scale, gamma);
+  void *shift = relay_binary("multiply", relay_call("negative", NULL, 1, mean), scale);
+  if (relay_attr_int(c->attrs, "center", 1)) shift = relay_binary("add", shift, beta);
+  void *x = relay_binary("multiply", relay_arg(c, 0), spread(scale, axis, ndim));
+  return relay_binary("add", x, spread(shift, axis, ndim));
 }
 
 static void *mean_of(void *x, void *axes, bool variance, void *mean) {
   if (variance) {
-    void *d = binary("subtract", x, mean);
-    x = binary("multiply", d, d);
+    void *d = relay_binary("subtract", x, mean);
+    x = relay_binary("multiply", d, d);
   }
   void *attrs = relay_attrs("mean", 2, "axis", tn_any_obj(axes), "keepdims", tn_any_bool(true));
   return relay_call("mean", attrs, 1, x);
@@ -59,12 +54,12 @@ static void *normalised(const tn_RelayCall *c, const tn_TensorType *t, tn_arr *a
   void *x = relay_arg(c, 0), *mean = mean_of(x, axes, false, NULL),
        *var = mean_of(x, axes, true, mean);
   double epsilon = relay_attr_float(c->attrs, "epsilon", 1e-5);
-  void *inverse = relay_call("rsqrt", NULL, 1, binary("add", var, scalar_like(t, epsilon)));
-  void *y = binary("multiply", binary("subtract", x, mean), inverse);
+  void *inverse = relay_call("rsqrt", NULL, 1, relay_binary("add", var, scalar_like(t, epsilon)));
+  void *y = relay_binary("multiply", relay_binary("subtract", x, mean), inverse);
   if (relay_attr_int(c->attrs, "scale", 1))
-    y = binary("multiply", y, spread(relay_arg(c, 1), axis, ndim));
+    y = relay_binary("multiply", y, spread(relay_arg(c, 1), axis, ndim));
   if (relay_attr_int(c->attrs, "center", 1))
-    y = binary("add", y, spread(relay_arg(c, 2), axis, ndim));
+    y = relay_binary("add", y, spread(relay_arg(c, 2), axis, ndim));
   return y;
 }
 

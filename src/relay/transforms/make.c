@@ -1,0 +1,135 @@
+/* What several passes do to expressions, see make.h. */
+#include "relay/transforms/make.h"
+
+#include "base/error.h"
+#include "base/scope.h"
+#include "ir/functor.h"
+#include "object/functions.h"
+#include "relay/infer.h"
+#include "tenon/object.h"
+#include "tenon/runtime.h"
+
+/* ---- calls ---- */
+
+void *relay_binary(const char *op, void *a, void *b) {
+  return a && b ? relay_call(op, NULL, 2, a, b) : NULL;
+}
+
+void *relay_cast(void *e, tn_dtype t) {
+  return e ? relay_call("cast", relay_attrs("cast", 1, "dtype", tn_any_dtype(t)), 1, e) : NULL;
+}
+
+void *relay_reshape(void *e, const tn_arr *shape) {
+  if (!e) return NULL;
+  return relay_call("reshape", relay_attrs("reshape", 1, "newshape", tn_any_obj(shape)), 1, e);
+}
+
+void *relay_spread(void *e, int64_t after) {
+  if (!e || after <= 0) return e;
+  void *attrs =
+      relay_attrs("expand_dims", 2, "axis", tn_any_int(1), "num_newaxis", tn_any_int(after));
+  return relay_call("expand_dims", attrs, 1, e);
+}
+
+void *relay_concatenate(tn_arr *parts, int64_t axis) {
+  void *attrs = relay_attrs("concatenate", 1, "axis", tn_any_int(axis));
+  return parts ? relay_call("concatenate", attrs, 1, relay_tuple(parts)) : NULL;
+}
+
+/* ---- types ---- */
+
+tn_TensorType *relay_known_type(const void *e) {
+  if (!e || relay_type_of(e)) return e ? relay_tensor_type_of_expr(e) : NULL;
+  tn_Type *t = relay_infer_type(e, NULL);
+  if (!t) tn_error_clear();
+  return TN_AS(TensorType, t);
+}
+
+void *relay_stands_for(void *post, const void *pre) {
+  relay_expr *e = post;
+  const relay_expr *old = pre;
+  if (!e || e == old || e->_checked_type_) return e;
+  tn_retain(old->_checked_type_);
+  e->_checked_type_ = old->_checked_type_;
+  if (!e->span) {
+    tn_retain(old->span);
+    e->span = old->span;
+  }
+  return e;
+}
+
+bool relay_same_type(const void *a, const void *b) {
+  const tn_TensorType *x = relay_known_type(a), *y = relay_known_type(b);
+  return x && y && relay_is_static((const tn_Type *)x) && tn_equal(x, y, 0) == 1;
+}
+
+int relay_static_shape(const tn_TensorType *t, int64_t *dims, int max) {
+  if (!t || t->shape->len > max || !relay_is_static((const tn_Type *)t)) return -1;
+  for (int64_t i = 0; i < t->shape->len; ++i) dims[i] = relay_int_at(t->shape, i);
+  return (int)t->shape->len;
+}
+
+int64_t relay_count_elements(const tn_TensorType *t) {
+  int64_t dims[32], n = 1;
+  int ndim = relay_static_shape(t, dims, 32);
+  for (int i = 0; i < ndim; ++i)
+    if (__builtin_mul_overflow(n, dims[i], &n)) return -1;
+  return ndim < 0 ? -1 : n;
+}
+
+/* ---- constants ---- */
+
+/* Elements of a constant on the host as numbers, one after another, while `fn` says so. */
+static bool all_elements(const void *e, bool (*fn)(double x, double *state), double *state) {
+  const tn_Constant *c = TN_AS(Constant, e);
+  const DLTensor *t = c ? tn_tensor_dl(c->data) : NULL;
+  if (!t || t->device.device_type != kDLCPU || t->dtype.lanes != 1 || t->dtype.bits % 8)
+    return false;
+  int64_t n = tn_tensor_count(t), size = t->dtype.bits / 8;
+  for (int64_t i = 0; i < n; ++i) {
+    double x;
+    DLTensor from = {.data = (char *)t->data + t->byte_offset + i * size, .dtype = t->dtype};
+    DLTensor to = {.data = &x, .dtype = TN_F64};
+    from.device = to.device = t->device;
+    if (tn_tensor_convert(&from, &to)) return tn_error_clear(), false;
+    if (!fn(x, state)) return false;
+  }
+  return n > 0;
+}
+
+static bool is_same(double x, double *state) {
+  if (state[1] == 0) state[0] = x, state[1] = 1;
+  return x == state[0];
+}
+
+bool relay_uniform(const void *e, double *value) {
+  double state[2] = {0, 0};
+  if (relay_as_scalar(e, value)) return true;
+  if (!all_elements(e, is_same, state)) return false;
+  *value = state[0];
+  return true;
+}
+
+static bool is_positive(double x, double *state) {
+  (void)state;
+  return x > 0;
+}
+
+bool relay_all_positive(const void *e) { return all_elements(e, is_positive, NULL); }
+
+/* ---- readers ---- */
+
+static int count_operands(void *ctx, tn_obj *node) {
+  const relay_expr *e;
+  if (!TN_IS(RelayExpr, node)) return 0;
+  for (int64_t i = 0; (e = relay_operand(node, i)) != NULL; ++i) {
+    tn_pmap_slot *slot = tn_pmap_slot_of(ctx, e);
+    if (!slot) return -1;
+    ++slot->v.i64;
+  }
+  return 0;
+}
+
+int relay_count_readers(const void *root, tn_pmap *readers) {
+  return tn_post_order(root, count_operands, readers);
+}

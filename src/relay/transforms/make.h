@@ -1,0 +1,42 @@
+/* What several passes do to expressions: small calls, types of what they have just made, readers.
+
+   Compiler code: what is returned belongs to the current scope; a NULL operand means that an error
+   is pending and is passed through. */
+#ifndef TN_RELAY_TRANSFORMS_MAKE_H_
+#define TN_RELAY_TRANSFORMS_MAKE_H_
+
+#include "base/pmap.h"
+#include "relay/op.h"
+
+/** A call of an operator of two arguments without attributes. */
+void *relay_binary(const char *op, void *a, void *b);
+void *relay_cast(void *e, tn_dtype t);
+/** reshape to extents that are all known. */
+void *relay_reshape(void *e, const tn_arr *shape);
+/** Numbers along one axis get `after` axes of extent 1 behind it (expand_dims), none: as it is. */
+void *relay_spread(void *e, int64_t after);
+/** concatenate, of an array of expressions */
+void *relay_concatenate(tn_arr *parts, int64_t axis);
+
+/** The tensor type of an expression, inferred when it is not known yet; NULL without an error where
+ * it has none (tuples, functions, programs that are wrong). */
+tn_TensorType *relay_known_type(const void *e);
+/** `post` stands for `pre` from now on: it gets its type and place where it has none. */
+void *relay_stands_for(void *post, const void *pre);
+/** Have two expressions known and equal tensor types? */
+bool relay_same_type(const void *a, const void *b);
+/** The tensor type is static: its extents, at most `max`. -1: it is not, or has more. */
+int relay_static_shape(const tn_TensorType *t, int64_t *dims, int max);
+/** Number of elements; -1 when not static. */
+int64_t relay_count_elements(const tn_TensorType *t);
+
+/** Is the constant on the host, each element the same number? Which? */
+bool relay_uniform(const void *e, double *value);
+/** Are all elements of the constant positive? */
+bool relay_all_positive(const void *e);
+
+/** Counts for each expression how many expressions below `root` read it (arguments twice count
+ * twice; `root` has no reader). */
+int relay_count_readers(const void *root, tn_pmap *readers);
+
+#endif /* TN_RELAY_TRANSFORMS_MAKE_H_ */

@@ -1,0 +1,19 @@
+/* The rules of SimplifyExpr. A rule belongs to an operator; it sees a call of it whose operands are
+   simple already, and returns what the call can be replaced by, or NULL (without an error) where it
+   does not apply. Types of calls that other rules have just made: relay_known_type. */
+#ifndef TN_RELAY_TRANSFORMS_SIMPLIFY_H_
+#define TN_RELAY_TRANSFORMS_SIMPLIFY_H_
+
+#include "relay/transforms/make.h"
+
+typedef struct {
+  const char *op;
+  relay_expr *(*rule)(const tn_RelayCall *c);
+} simplify_rule;
+
+/** Tables of rules, ended by a row without operator. */
+extern const simplify_rule simplify_arith_rules[]; /* sums, products, fills */
+extern const simplify_rule simplify_shape_rules[]; /* reshape, concatenate, likes, casts */
+extern const simplify_rule simplify_order_rules[]; /* transpose and layouts */
+
+#endif /* TN_RELAY_TRANSFORMS_SIMPLIFY_H_ */
