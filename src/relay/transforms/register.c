@@ -1,4 +1,5 @@
 /* The table of passes over Relay programs. */
+#include "base/error.h"
 #include "ir/module.h"
 #include "relay/relay_impl.h"
 #include "relay/transforms/transforms.h"
@@ -11,6 +12,14 @@ static bool skip(const tn_BaseFunc *f) {
   tn_any found;
   return ir_attrs_flag(f->attrs, "Primitive") || ir_attrs_flag(f->attrs, "SkipOptimization") ||
          ir_attrs_get(f->attrs, "Compiler", &found);
+}
+
+tn_IRModule *relay_run_pass(const char *name, tn_IRModule *m, tn_PassContext *ctx) {
+  const ir_pass_row *row;
+  tn_Pass *pass;
+  TN_GETP(row, ir_pass_named(name));
+  TN_GETP(pass, ir_pass_new(row, NULL, 0));
+  return ir_pass_run(pass, m, ctx);
 }
 
 int relay_transforms_init(void) {

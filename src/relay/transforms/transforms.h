@@ -19,6 +19,8 @@
 RELAY_PASSES(RELAY_DECLARE)
 #undef RELAY_DECLARE
 
+/** Runs a pass without arguments, whatever its level. NULL with its error. */
+tn_IRModule *relay_run_pass(const char *name, tn_IRModule *m, tn_PassContext *ctx);
 /** FoldConstant of an expression without a module; its types are inferred first. */
 TN_API relay_expr *relay_fold_expr(relay_expr *e);
 
