@@ -127,6 +127,13 @@ def test_a_shared_expression_inside_branches_is_repeated():
     relay.parse_expr(text_of(relay.Function([x, c], both)))  # each branch knows its own names
 
 
+def test_a_shared_let_stands_in_parentheses():
+    x, t = relay.var("x", shape=(8,)), relay.var("t")
+    e = relay.Let(t, relay.exp(x), relay.exp(t))
+    text = str(relay.Function([x], relay.add(relay.tanh(e), relay.exp(e))))
+    assert text.count("let %t = exp(%x);") == 1 and "%0 = (" in text
+
+
 def test_an_expression_becomes_main():
     assert int(relay.parse("(1, 2).1")["main"].body.index) == 1
     assert relay.parse("fn (%x) { %x }")["main"].params[0].name_hint == "x"

@@ -194,6 +194,7 @@ static int wrapped_let(rp *p, const relay_expr *e, tn_buf *out) {
   tn_buf_puts(out, "(");
   p->indent += 2;
   rp_newline(p, out);
+  p->wrapped = e;
   int err = rp_scope(p, e, out);
   p->indent -= 2;
   rp_newline(p, out);
@@ -280,7 +281,8 @@ static int print_let(rp *p, const tn_RelayLet *let) {
 static int print_body(rp *p, const relay_expr *e, tn_buf *out) {
   const tn_RelayLet *let;
   const char *result;
-  while ((let = TN_AS(RelayLet, e)) && !text_of(p, e) && tn_pmap_get_int(&p->parents, e, 0) <= 1) {
+  while ((let = TN_AS(RelayLet, e)) && !text_of(p, e) &&
+         (e == p->wrapped || tn_pmap_get_int(&p->parents, e, 0) <= 1)) {
     TN_TRY(print_let(p, let));
     e = let->body;
   }

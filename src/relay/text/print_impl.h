@@ -28,6 +28,7 @@ typedef struct {
   rp_block *block;
   int indent;
   int temps;
+  const relay_expr *wrapped; /* the let that stands in the parentheses opened last */
 } rp;
 
 /* print.c */

@@ -5,6 +5,7 @@
 #include "base/scope.h"
 #include "ir/functor.h"
 #include "object/functions.h"
+#include "relay/analysis/analysis.h"
 #include "relay/infer.h"
 #include "tenon/object.h"
 #include "tenon/runtime.h"
@@ -116,6 +117,19 @@ static bool is_positive(double x, double *state) {
 }
 
 bool relay_all_positive(const void *e) { return all_elements(e, is_positive, NULL); }
+
+void *relay_rename_bound(const void *expr) {
+  TN_PMAP(fresh);
+  tn_arr *bound;
+  TN_GETP(bound, relay_vars_of(expr, RELAY_VARS_BOUND));
+  for (int64_t i = 0; i < bound->len; ++i) {
+    const tn_RelayVar *v = (const tn_RelayVar *)tn_arr_obj(bound, i);
+    tn_RelayVar *copy;
+    TN_GETP(copy, relay_var(tn_cstr(v->vid->name_hint), v->type_annotation));
+    TN_TRYP(tn_pmap_put(&fresh, v->vid, relay_stands_for(copy, v)));
+  }
+  return relay_substitute(expr, &fresh);
+}
 
 /* ---- readers ---- */
 

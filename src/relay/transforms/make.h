@@ -35,6 +35,10 @@ bool relay_uniform(const void *e, double *value);
 /** Are all elements of the constant positive? */
 bool relay_all_positive(const void *e);
 
+/** A copy in which all variables that are bound inside are new ones, so that it can stand beside
+ * the original; the expression itself when it binds none. */
+void *relay_rename_bound(const void *expr);
+
 /** Counts for each expression how many expressions below `root` read it (arguments twice count
  * twice; `root` has no reader). */
 int relay_count_readers(const void *root, tn_pmap *readers);

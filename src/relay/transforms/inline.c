@@ -1,0 +1,168 @@
+/* Functions put in the place of their calls, and functions that nobody calls.
+
+   Inline: calls of global functions with the attribute inline=1 become their bodies; such functions
+   go when nobody refers to them any more.
+   DefuseOps: calls of primitive functions become their bodies, the opposite of FuseOps.
+   RemoveUnusedFunctions(entries): what no entry reaches goes. */
+#include "base/error.h"
+#include "base/scope.h"
+#include "ir/module.h"
+#include "relay/infer.h"
+#include "relay/transforms/make.h"
+#include "relay/transforms/transforms.h"
+
+/* The function's body with arguments for its parameters. */
+static relay_expr *body_with(const tn_RelayFunction *f, const tn_arr *args) {
+  TN_PMAP(values);
+  for (int64_t i = 0; i < f->params->len && i < args->len; ++i) {
+    const tn_RelayVar *v = (const tn_RelayVar *)tn_arr_obj(f->params, i);
+    TN_TRYP(tn_pmap_put(&values, v->vid, tn_arr_obj(args, i)));
+  }
+  return relay_substitute(f->body, &values);
+}
+
+/* ---- DefuseOps ---- */
+
+static tn_obj *defuse_call(void *ctx, tn_obj *pre, tn_obj *post) {
+  (void)ctx, (void)pre;
+  const tn_RelayCall *c = (const tn_RelayCall *)post;
+  const tn_RelayFunction *f = TN_AS(RelayFunction, c->op);
+  return f && ir_attrs_flag(f->attrs, "Primitive") ? (tn_obj *)body_with(f, c->args) : post;
+}
+
+tn_RelayFunction *relay_defuse_ops(tn_RelayFunction *f, const tn_pass_ctx *c) {
+  static const tn_rewrite_case cases[] = {TN_REWRITE(RelayCall, defuse_call)};
+  (void)c;
+  return tn_rewrite(f, cases, TN_COUNT(cases), NULL);
+}
+
+/* ---- who refers to whom ---- */
+
+typedef struct {
+  const tn_IRModule *mod;
+  tn_pmap seen; /* GlobalVar -> 1: what it refers to is on the stack, 2: in `order` */
+  tn_vec order; /* functions reached, each after those it refers to (but for cycles) */
+  tn_vec stack;
+} reaching;
+
+static void reaching_fini(reaching *r) {
+  tn_pmap_fini(&r->seen);
+  tn_vec_fini(&r->order);
+  tn_vec_fini(&r->stack);
+}
+
+static int push_reference(void *ctx, tn_obj *node) {
+  reaching *r = ctx;
+  const tn_GlobalVar *v = TN_AS(GlobalVar, node);
+  tn_GlobalVar *own = v ? ir_module_find_var(r->mod, tn_cstr(v->name_hint)) : NULL;
+  return own && !tn_pmap_has(&r->seen, own) ? tn_vec_push_obj(&r->stack, own) : 0;
+}
+
+static int reach(reaching *r, tn_GlobalVar *root) {
+  TN_TRY(tn_vec_push_obj(&r->stack, root));
+  while (r->stack.len > 0) {
+    tn_GlobalVar *v = (tn_GlobalVar *)r->stack.items[r->stack.len - 1].v.obj;
+    int64_t state = tn_pmap_get_int(&r->seen, v, 0);
+    TN_TRY(tn_pmap_put_int(&r->seen, v, state + 1));
+    if (state == 0) {
+      TN_TRY(tn_post_order(ir_module_lookup(r->mod, v), push_reference, r));
+      continue;
+    }
+    if (state == 1) TN_TRY(tn_vec_push_obj(&r->order, v));
+    --r->stack.len;
+  }
+  return 0;
+}
+
+/* The module without functions that were not reached and that `may_go` allows to. */
+static tn_IRModule *keep_reached(const reaching *r, bool (*may_go)(const tn_obj *f)) {
+  tn_map *left;
+  TN_GETP(left, tn_scope_own(tn_map_new()));
+  for (int64_t i = 0; i < r->mod->functions->len; ++i) {
+    const tn_map_entry *e = &r->mod->functions->entries[i];
+    if (tn_pmap_has(&r->seen, e->key.v.obj) || !may_go(e->value.v.obj))
+      TN_TRYP(tn_map_set(left, e->key, e->value));
+  }
+  if (left->len == r->mod->functions->len) return (tn_IRModule *)(uintptr_t)r->mod;
+  return ir_module_with_functions(r->mod, left);
+}
+
+static bool always(const tn_obj *f) { return f != NULL; }
+
+/* argument: array of names */
+tn_IRModule *relay_remove_unused_functions(tn_IRModule *m, const tn_pass_ctx *c) {
+  __attribute__((cleanup(reaching_fini))) reaching r = {.mod = m};
+  tn_arr *names = NULL;
+  if (c->nargs > 0 && tn_any_is_obj(&c->args[0]))
+    TN_TRYP(tn_any_to_obj(&c->args[0], "Array", (tn_obj **)&names));
+  for (int64_t i = 0; i < (names ? names->len : 1); ++i) {
+    const char *name = "main";
+    tn_GlobalVar *v;
+    if (names) TN_TRYP(tn_any_to_cstr(&names->items[i], &name));
+    TN_GETP(v, ir_module_var(m, name));
+    TN_TRYP(reach(&r, v));
+  }
+  return keep_reached(&r, always);
+}
+
+/* ---- Inline ---- */
+
+static bool is_inline(const tn_obj *f) {
+  const tn_RelayFunction *own = TN_AS(RelayFunction, f);
+  return own && ir_attrs_flag(own->attrs, "inline");
+}
+
+typedef struct {
+  const tn_IRModule *mod;
+  tn_map *done; /* GlobalVar -> function in which nothing is left to inline */
+} inlining;
+
+/* Functions that are not done are those that call one another in a circle: these calls stay. */
+static tn_obj *inline_call(void *ctx, tn_obj *pre, tn_obj *post) {
+  const inlining *in = ctx;
+  const tn_RelayCall *c = (const tn_RelayCall *)post;
+  const tn_GlobalVar *called = TN_AS(GlobalVar, c->op);
+  tn_any found;
+  (void)pre;
+  called = called ? ir_module_find_var(in->mod, tn_cstr(called->name_hint)) : NULL;
+  if (!called || !tn_map_get(in->done, tn_any_obj(called), &found) || !is_inline(found.v.obj))
+    return post;
+  const tn_RelayFunction *f;
+  TN_GETP(f, relay_rename_bound(found.v.obj));
+  TN_CHECKP(f->params->len == c->args->len, ValueError, c->span,
+            "call of @%s: expected %lld arguments, got %lld", tn_cstr(called->name_hint),
+            (long long)f->params->len, (long long)c->args->len);
+  return (tn_obj *)body_with(f, c->args);
+}
+
+static tn_IRModule *inline_all(tn_IRModule *m) {
+  static const tn_rewrite_case cases[] = {TN_REWRITE(RelayCall, inline_call)};
+  __attribute__((cleanup(reaching_fini))) reaching r = {.mod = m};
+  inlining in = {.mod = m};
+  tn_map *functions;
+  TN_GETP(in.done, tn_scope_own(tn_map_new()));
+  for (int64_t i = 0; i < m->functions->len; ++i)
+    TN_TRYP(reach(&r, (tn_GlobalVar *)m->functions->entries[i].key.v.obj));
+  for (int64_t i = 0; i < r.order.len; ++i) {
+    tn_obj *f = (tn_obj *)ir_module_lookup(m, (tn_GlobalVar *)r.order.items[i].v.obj);
+    if (TN_AS(RelayFunction, f)) TN_GETP(f, tn_rewrite(f, cases, TN_COUNT(cases), &in));
+    TN_TRYP(tn_map_set(in.done, r.order.items[i], tn_any_obj(f)));
+  }
+  TN_GETP(functions, tn_scope_own(tn_map_new())); /* in the order of the module */
+  for (int64_t i = 0; i < m->functions->len; ++i) {
+    tn_any key = m->functions->entries[i].key, value;
+    if (tn_map_get(in.done, key, &value)) TN_TRYP(tn_map_set(functions, key, value));
+  }
+  return ir_module_with_functions(m, functions);
+}
+
+tn_IRModule *relay_inline(tn_IRModule *m, const tn_pass_ctx *c) {
+  __attribute__((cleanup(reaching_fini))) reaching r = {0};
+  (void)c;
+  TN_GETP(m, inline_all(m));
+  r.mod = m;
+  for (int64_t i = 0; i < m->functions->len; ++i)
+    if (!is_inline(m->functions->entries[i].value.v.obj))
+      TN_TRYP(reach(&r, (tn_GlobalVar *)m->functions->entries[i].key.v.obj));
+  return keep_reached(&r, is_inline);
+}

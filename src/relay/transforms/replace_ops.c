@@ -1,0 +1,159 @@
+/* Passes that put one operator in the place of another.
+
+   FastMath: exp(%x) -> fast_exp(%x); tanh, erf and softmax likewise: faster, less exact.
+   DivToMul: divide(%x, 4f) -> multiply(%x, divide(1f, 4f)), the factor left to FoldConstant.
+   FoldExplicitPadding: nn.conv2d(nn.pad(%x, 0f), %w) -> nn.conv2d(%x, %w, padding=...), pooling
+   too. */
+#include "base/error.h"
+#include "base/scope.h"
+#include "ir/imm.h"
+#include "relay/infer.h"
+#include "relay/transforms/make.h"
+#include "relay/transforms/transforms.h"
+
+typedef relay_expr *(*replacement)(const tn_RelayCall *c);
+
+/* ctx: the replacement of a call, which returns NULL where it has none */
+static tn_obj *replace(void *ctx, tn_obj *pre, tn_obj *post) {
+  if (!relay_stands_for(post, pre)) return NULL;
+  relay_expr *e = (*(replacement *)ctx)((const tn_RelayCall *)post);
+  if (!e) return tn_error_pending() ? NULL : post;
+  return relay_stands_for(e, pre);
+}
+
+static tn_RelayFunction *run(tn_RelayFunction *f, const tn_pass_ctx *c, replacement r) {
+  static const tn_rewrite_case cases[] = {TN_REWRITE(RelayCall, replace)};
+  TN_GETP(f, relay_infer_expr(f, c->mod));
+  return tn_rewrite(f, cases, TN_COUNT(cases), (void *)&r);
+}
+
+/* ---- FastMath ---- */
+
+static relay_expr *faster(const tn_RelayCall *c) {
+  static const char *const pairs[][2] = {{"exp", "fast_exp"},
+                                         {"tanh", "fast_tanh"},
+                                         {"erf", "fast_erf"},
+                                         {"nn.softmax", "nn.fast_softmax"}};
+  const char *op = relay_called_op(c);
+  for (int i = 0; op && i < TN_COUNT(pairs); ++i)
+    if (strcmp(op, pairs[i][0]) == 0) return relay_call_args(pairs[i][1], c->attrs, c->args);
+  return NULL;
+}
+
+tn_RelayFunction *relay_fast_math(tn_RelayFunction *f, const tn_pass_ctx *c) {
+  return run(f, c, faster);
+}
+
+/* ---- DivToMul ---- */
+
+static relay_expr *times_inverse(const tn_RelayCall *c) {
+  relay_expr *by = relay_as_call(c, "divide") ? relay_arg(c, 1) : NULL;
+  const tn_TensorType *t = TN_AS(Constant, by) ? relay_known_type(by) : NULL;
+  if (!t || !ir_is_floating(t->dtype)) return NULL;
+  void *inverse = relay_binary("divide", relay_const_float(t->dtype, 1), by);
+  return relay_binary("multiply", relay_arg(c, 0), inverse);
+}
+
+tn_RelayFunction *relay_div_to_mul(tn_RelayFunction *f, const tn_pass_ctx *c) {
+  return run(f, c, times_inverse);
+}
+
+/* ---- FoldExplicitPadding ---- */
+
+enum { MAX_SPATIAL = 3 };
+
+/* Numbers put around each spatial axis: before them all, then after. */
+typedef struct {
+  int n;
+  int64_t before[MAX_SPATIAL], after[MAX_SPATIAL];
+} padding;
+
+/* What a nn.pad adds to the spatial axes of a layout; false: it adds something elsewhere. */
+static bool read_pad(const tn_RelayCall *pad, const char *layout, padding *p) {
+  const tn_arr *width = relay_attr_obj(pad->attrs, "pad_width");
+  int64_t ndim = (int64_t)strlen(layout);
+  p->n = 0;
+  if (!width || width->len != ndim || strcmp(relay_attr_str(pad->attrs, "pad_mode"), "constant"))
+    return false;
+  for (int64_t i = 0; i < ndim; ++i) {
+    const tn_arr *pair = TN_AS(Array, tn_arr_obj(width, i));
+    int64_t before = relay_int_at(pair, 0), after = relay_int_at(pair, 1);
+    if (!pair || before < 0 || after < 0) return false;
+    if (!strchr("DHW", layout[i])) {
+      if (before || after) return false;
+      continue;
+    }
+    if (p->n == MAX_SPATIAL) return false;
+    p->before[p->n] = before;
+    p->after[p->n++] = after;
+  }
+  return true;
+}
+
+/* Adds the padding that the call has itself: one number, one for each axis, or before and after. */
+static void add_own(const tn_arr *own, padding *p) {
+  for (int i = 0; i < p->n; ++i) {
+    bool pairs = own && own->len == 2 * (int64_t)p->n, one = own && own->len == 1;
+    p->before[i] += relay_int_at(own, one ? 0 : i);
+    p->after[i] += relay_int_at(own, one ? 0 : pairs ? i + p->n : i);
+  }
+}
+
+static bool has_padding(const tn_arr *own) {
+  for (int64_t i = 0; own && i < own->len; ++i)
+    if (relay_int_at(own, i) != 0) return true;
+  return false;
+}
+
+/* May zeros (the least number, for a maximum) around the input be the operator's own padding? */
+static bool takes_padding(const tn_RelayCall *c, const tn_RelayCall *pad, const char **layout) {
+  const char *op = relay_called_op(c);
+  double value;
+  if (!relay_as_scalar(relay_arg(pad, 1), &value)) return false;
+  static const char *const convs[] = {"nn.conv1d", "nn.conv2d", "nn.conv3d"},
+                           *const avgs[] = {"nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d"},
+                           *const maxs[] = {"nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d"};
+  for (int i = 0; i < 3; ++i) {
+    *layout = relay_attr_str(c->attrs, strcmp(op, convs[i]) == 0 ? "data_layout" : "layout");
+    if (strcmp(op, convs[i]) == 0) return value == 0;
+    if (strcmp(op, avgs[i]) == 0)
+      return value == 0 &&
+             (relay_attr_int(c->attrs, "count_include_pad", 0) ||
+              !has_padding(relay_attr_obj(c->attrs, "padding"))) &&
+             !relay_attr_int(c->attrs, "ceil_mode", 0);
+    if (strcmp(op, maxs[i]) == 0) {
+      const tn_TensorType *t = relay_known_type(c);
+      return t && ir_is_floating(t->dtype) && value <= -ir_float_limit(t->dtype) &&
+             !relay_attr_int(c->attrs, "ceil_mode", 0);
+    }
+  }
+  return false;
+}
+
+static relay_expr *with_padding(const tn_RelayCall *c) {
+  const char *op = relay_called_op(c), *layout = "";
+  const tn_RelayCall *pad = op && c->args->len ? relay_as_call(relay_arg(c, 0), "nn.pad") : NULL;
+  padding p;
+  if (!pad || pad->args->len != 2 || !takes_padding(c, pad, &layout) || !read_pad(pad, layout, &p))
+    return NULL;
+  add_own(relay_attr_obj(c->attrs, "padding"), &p);
+  int64_t all[2 * MAX_SPATIAL];
+  for (int i = 0; i < p.n; ++i) {
+    all[i] = p.before[i];
+    all[i + p.n] = p.after[i];
+  }
+  tn_arr *list;
+  void *attrs;
+  TN_GETP(list, relay_ints(all, 2 * (int64_t)p.n));
+  TN_GETP(attrs, relay_attrs_with(c->attrs, "padding", tn_any_obj(list)));
+  if (strstr(op, "avg_pool"))
+    TN_GETP(attrs, relay_attrs_with(attrs, "count_include_pad", tn_any_bool(true)));
+  TN_VEC(args);
+  TN_TRYP(tn_vec_push_obj(&args, relay_arg(pad, 0)));
+  for (int64_t i = 1; i < c->args->len; ++i) TN_TRYP(tn_vec_push(&args, c->args->items[i]));
+  return relay_call_args(op, attrs, tn_arr_from(&args));
+}
+
+tn_RelayFunction *relay_fold_explicit_padding(tn_RelayFunction *f, const tn_pass_ctx *c) {
+  return run(f, c, with_padding);
+}

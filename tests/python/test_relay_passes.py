@@ -1,0 +1,152 @@
+"""Passes over Relay programs: networks compute the same before and after; what golden files do not
+show."""
+
+import math
+
+import numpy as np
+import pytest
+import tenon
+from tenon import relay
+from tenon.contrib import graph_executor
+from tenon.relay import testing, transform
+
+
+def random_params(mod, skip, seed=0):
+    """Numbers for all parameters but the input; variances and scales are positive."""
+    rng = np.random.default_rng(seed)
+    params = {}
+    for v in mod["main"].params:
+        name, shape = str(v.name_hint), [int(d) for d in v.checked_type.shape]
+        if name == skip:
+            continue
+        positive = "var" in name or "gamma" in name
+        value = rng.uniform(0.5, 1.5, shape) if positive else rng.normal(0, 0.3, shape)
+        params[name] = value.astype("float32")
+    return params
+
+
+def branches():
+    """Convolutions of one input with what follows, and dense layers of one input."""
+    x = relay.var("data", shape=(1, 4, 8, 8))
+    parts = []
+    for i, channels in enumerate((3, 5, 4)):
+        y = relay.nn.conv2d(
+            x, relay.var(f"w{i}", shape=(channels, 4, 3, 3)), padding=(1, 1), kernel_size=(3, 3)
+        )
+        y = relay.nn.bias_add(y, relay.var(f"b{i}", shape=(channels,)))
+        parts.append(relay.nn.relu(y))
+    y = relay.concatenate(parts, axis=1)
+    y = relay.nn.batch_flatten(relay.nn.max_pool2d(y, pool_size=(2, 2), strides=(2, 2)))
+    heads = [relay.nn.dense(y, relay.var(f"v{i}", shape=(6, 192)), units=6) for i in range(3)]
+    heads[1] = relay.tanh(heads[1]) * relay.const(1.0)
+    e = relay.sqrt(relay.exp(heads[2] / relay.const(4.0)))
+    out = relay.add(heads[0], relay.reshape(relay.reshape(heads[1], (3, 2)), (1, 6)))
+    return relay.Function(relay.analysis.free_vars(out + e), out + e)
+
+
+def load(name):
+    if name == "resnet":
+        net = testing.resnet.get_net(1, 10, 8, (3, 16, 16))
+    elif name == "mobilenet":
+        net = testing.mobilenet.mobile_net(
+            num_classes=10, data_shape=(1, 3, 32, 32), alpha=0.25, is_shallow=True
+        )
+    elif name == "branches":
+        net = branches()
+    mod = transform.InferType()(tenon.IRModule.from_expr(net))
+    params = random_params(mod, "data")
+    mod["main"] = relay.build_module.bind_params_by_name(mod["main"], params)
+    return transform.InferType()(mod)
+
+
+def run(mod):
+    with tenon.transform.PassContext(opt_level=1):
+        lib = relay.build(mod, target="llvm")
+    module = graph_executor.GraphModule(lib["default"](tenon.cpu(0)))
+    shape = [int(d) for d in mod["main"].params[0].checked_type.shape]
+    module.set_input("data", np.random.default_rng(1).normal(size=shape).astype("float32"))
+    module.run()
+    return module.get_output(0).numpy()
+
+
+NETWORKS = ("resnet", "mobilenet", "branches")
+
+
+@pytest.fixture(scope="module")
+def networks():
+    return {name: (mod := load(name), run(mod)) for name in NETWORKS}
+
+
+SIMPLIFIED = ["SimplifyInference", "FoldConstant"]
+PIPELINES = {
+    "SimplifyExpr": [*SIMPLIFIED, "SimplifyExpr"],
+    "FoldScaleAxis": [*SIMPLIFIED, "FoldScaleAxis"],
+    "Canonicalize": ["CanonicalizeOps", "CanonicalizeCast", "DivToMul"],
+    "Defuse": ["FuseOps", "DefuseOps"],
+    "FoldExplicitPadding": ["FoldExplicitPadding"],
+    "DeadCodeElimination": ["DeadCodeElimination"],
+}
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+@pytest.mark.parametrize("network", NETWORKS)
+def test_networks_compute_the_same(networks, network, pipeline):
+    mod, want = networks[network]
+    with tenon.transform.PassContext(opt_level=4):
+        for name in PIPELINES[pipeline]:
+            mod = getattr(transform, name)()(mod)
+    mod = transform.InferType()(mod)
+    np.testing.assert_allclose(run(mod), want, rtol=1e-5, atol=1e-5 * np.abs(want).max())
+
+
+def operators(mod):
+    return {str(k): int(v) for k, v in relay.analysis.list_op_freqs(mod).items()}
+
+
+@pytest.mark.parametrize("network", ["resnet", "mobilenet"])
+def test_batch_norm_becomes_part_of_convolutions(networks, network):
+    mod = networks[network][0]
+    for name in [*SIMPLIFIED, "FoldScaleAxis"]:
+        mod = getattr(transform, name)()(mod)
+    left = operators(mod).get("multiply", 0)
+    assert left == (0 if network == "mobilenet" else left)
+    assert left < operators(networks[network][0])["nn.batch_norm"]
+
+
+def test_fast_math_is_close():
+    x = relay.var("data", shape=(1000,))
+    f = relay.Function([x], relay.Tuple([relay.exp(x), relay.tanh(x), relay.erf(x)]))
+    mod = transform.FastMath()(tenon.IRModule.from_expr(f))
+    lib = relay.build(mod, target="llvm")
+    module = graph_executor.GraphModule(lib["default"](tenon.cpu(0)))
+    v = np.linspace(-20, 20, 1000, dtype="float32")
+    module.set_input("data", v)
+    module.run()
+    exp, tanh, erf = (module.get_output(i).numpy() for i in range(3))
+    np.testing.assert_allclose(exp, np.exp(v), rtol=1e-5)
+    np.testing.assert_allclose(tanh, np.tanh(v), atol=1e-5)
+    np.testing.assert_allclose(erf, [math.erf(e) for e in v], atol=1e-4)
+
+
+def test_long_chains_of_bindings():
+    x = relay.var("x", shape=(2,))
+    variables = [relay.var(f"v{i}") for i in range(20_000)]
+    body = variables[-1]
+    for i in reversed(range(len(variables))):
+        body = relay.Let(variables[i], relay.exp(variables[i - 1] if i else x), body)
+    mod = tenon.IRModule.from_expr(relay.Function([x], body))
+    assert isinstance(transform.DeadCodeElimination()(mod)["main"].body, relay.Let)
+    inlined = transform.DeadCodeElimination(inline_once=True)(mod)["main"].body
+    assert isinstance(inlined, relay.Call)
+    unused = relay.Let(variables[0], relay.exp(x), relay.Let(variables[1], variables[0], x))
+    mod = tenon.IRModule.from_expr(relay.Function([x], unused))
+    assert transform.DeadCodeElimination()(mod)["main"].body.same_as(mod["main"].body.body.body)
+
+
+def test_disabled_passes_do_not_run():
+    x = relay.var("x", shape=(2,))
+    mod = tenon.IRModule.from_expr(relay.Function([x], relay.add(x, relay.const(0.0))))
+    both = tenon.transform.Sequential([transform.SimplifyExpr(), transform.FastMath()])
+    assert isinstance(both(mod)["main"].body, relay.Var)
+    with tenon.transform.PassContext(disabled_pass=["SimplifyExpr"]):
+        assert isinstance(both(mod)["main"].body, relay.Call)
