@@ -14,16 +14,32 @@ typedef struct {
 enum { NO_ARG = INT32_MIN };
 
 /* The same for all executors. */
+// clang-format off
 static const step optimize[] = {
-    {"InferType", NO_ARG},    {"SimplifyInference", NO_ARG},   {"EliminateCommonSubexpr", NO_ARG},
-    {"FoldConstant", NO_ARG}, {"AlterOpLayout", NO_ARG, true}, {"FoldConstant", NO_ARG},
+    {"RemoveUnusedFunctions", NO_ARG},
+    {"InferType", NO_ARG},
+    {"SimplifyInference", NO_ARG},
+    {"EliminateCommonSubexpr", NO_ARG},
+    {"FoldConstant", NO_ARG},
+    {"FoldScaleAxis", NO_ARG},
+    {"SimplifyExpr", NO_ARG},
+    {"CanonicalizeCast", NO_ARG},
+    {"CanonicalizeOps", NO_ARG},
+    {"AlterOpLayout", NO_ARG, true},
+    {"SimplifyExprPostAlterOp", NO_ARG},
+    {"FastMath", NO_ARG},
+    {"FoldConstant", NO_ARG},
 };
 
 /* Kernels of the graph executor. */
 static const step graph[] = {
     {"FuseOps", NO_ARG},
     {"InferType", NO_ARG},
+    {"Inline", NO_ARG},
+    {"LabelOps", NO_ARG},
+    {"InferType", NO_ARG},
 };
+// clang-format on
 
 static bool is_required(const char *pass) {
   const tn_arr *list = ir_pass_ctx_current()->required_pass;

@@ -4,7 +4,8 @@ A file holds a program (TVMScript for ``tir``, Relay text for ``relay``), a line
 program that the pass makes of it, which is also printed and parsed back. Relay programs are
 compared with types inferred. Comments above the first line of the program may say
 
-- ``# args: ...``: arguments of the pass, or ``# target: ...``: a target as its argument;
+- ``# args: ...``: arguments of the pass, or ``# target: ...``: a target as its argument (``tir``)
+  or around it (``relay``);
 - ``# first: [...]``: Relay passes that make the program what the pass gets;
 - ``# config: {...}``: options of the context;
 - ``# bind_target: ...``: the target of the functions, which is not shown;
@@ -14,6 +15,7 @@ compared with types inferred. Comments above the first line of the program may s
 """
 
 import ast
+import contextlib
 import pathlib
 import re
 
@@ -100,7 +102,9 @@ def run_relay(name, settings, mod):
     """The pass on a module with types inferred."""
     for before in ["InferType", *settings.get("first", [])]:
         mod = getattr(relay.transform, before)()(mod)
-    with tenon.transform.PassContext(opt_level=4, config=settings.get("config", {})):
+    target = settings.get("target")
+    context = tenon.transform.PassContext(opt_level=4, config=settings.get("config", {}))
+    with context, tenon.target.Target(target) if target else contextlib.nullcontext():
         mod = getattr(relay.transform, name)(*settings.get("args", ()))(mod)
     return relay.transform.InferType()(mod)
 
