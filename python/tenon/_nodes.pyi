@@ -2752,3 +2752,14 @@ class Sequential(Pass):
     """passes in order (type key transform.Sequential)"""
     passes: Array
     """the passes, run in order"""
+
+class VMClosure(Object):
+    """function of an executable with values for its first parameters (type key vm.Closure)"""
+
+class VMRef(Object):
+    """cell whose value can be changed (type key vm.Ref)"""
+    value: Any
+    """what it holds"""
+
+class VMStorage(Object):
+    """memory of a device, of a virtual machine (type key vm.Storage)"""

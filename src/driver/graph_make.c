@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/pmap.h"
 #include "driver/graph.h"
-#include "driver/primitive.h"
+#include "driver/kernel_names.h"
 #include "ir/functor.h"
 #include "ir/imm.h"
 #include "ir/module.h"
@@ -21,10 +21,8 @@ typedef struct {
 
 typedef struct {
   graph_program *g;
-  tn_pmap values;  /* expression, or id of a variable -> entries */
-  tn_map *by_hash; /* hash of a kernel -> Array of pairs [function, name] */
-  tn_map *names;   /* names in use -> how often */
-  const char *prefix;
+  tn_pmap values; /* expression, or id of a variable -> entries */
+  kernel_names names;
 } maker;
 
 static entries *new_entries(int64_t n) {
@@ -90,15 +88,6 @@ static int set_results(maker *m, const void *key) {
   return -1;
 }
 
-/* The name itself the first time, then name_1, name_2, ... */
-static const char *unique(maker *m, const char *name) {
-  tn_any used;
-  tn_str *s = tn_str_from(name);
-  for (int64_t i = 1; s && tn_map_get(m->names, tn_any_obj(s), &used); ++i)
-    s = tn_str_fmt("%s_%" PRId64, name, i);
-  return s && tn_map_set(m->names, tn_any_obj(s), tn_any_int(1)) == 0 ? tn_cstr(s) : NULL;
-}
-
 static int add_input(maker *m, const tn_RelayVar *v) {
   const tn_Type *type = relay_type_of(v);
   if (!type) type = v->type_annotation;
@@ -107,7 +96,7 @@ static int add_input(maker *m, const tn_RelayVar *v) {
            type ? tn_obj_key(type) : "an unknown type");
   const char *name;
   graph_node *n;
-  TN_GET(name, unique(m, tn_cstr(v->vid->name_hint)));
+  TN_GET(name, kernel_names_unique(&m->names, tn_cstr(v->vid->name_hint)));
   TN_GET(n, add_node(m, name, type));
   return set_results(m, v->vid);
 }
@@ -116,9 +105,10 @@ static int add_constant(maker *m, const tn_Constant *c) {
   tn_str *name = NULL;
   tn_any used;
   const DLTensor *t = tn_tensor_dl(c->data);
-  for (int64_t i = m->g->params->len; !name || tn_map_get(m->names, tn_any_obj(name), &used); ++i)
+  for (int64_t i = m->g->params->len; !name || tn_map_get(m->names.taken, tn_any_obj(name), &used);
+       ++i)
     TN_GET(name, tn_str_fmt("p%" PRId64, i));
-  TN_TRY(tn_map_set(m->names, tn_any_obj(name), tn_any_int(1)));
+  TN_TRY(tn_map_set(m->names.taken, tn_any_obj(name), tn_any_int(1)));
   TN_TRY(tn_map_set(m->g->params, tn_any_obj(name), tn_any_obj(c->data)));
   graph_node *n;
   const tn_Type *type = relay_type_of(c);
@@ -128,30 +118,6 @@ static int add_constant(maker *m, const tn_Constant *c) {
 }
 
 /* ---- kernels ---- */
-
-/* The name of a kernel, the same for equal ones. */
-static const char *kernel_name(maker *m, const tn_RelayFunction *f) {
-  uint64_t hash;
-  tn_any found;
-  TN_TRYP(tn_hash(f, 0, &hash));
-  tn_any key = tn_any_int((int64_t)hash);
-  const tn_arr *same = tn_map_get(m->by_hash, key, &found) ? (const tn_arr *)found.v.obj : NULL;
-  for (int64_t i = 0; same && i < same->len; i += 2)
-    if (tn_equal(tn_arr_obj(same, i), f, 0))
-      return tn_cstr((const tn_str *)tn_arr_obj(same, i + 1));
-  tn_str *own, *full;
-  const char *name;
-  TN_GETP(own, driver_primitive_name(f));
-  TN_GETP(full, tn_str_fmt("%s%s", m->prefix, tn_cstr(own)));
-  TN_GETP(name, unique(m, tn_cstr(full)));
-  TN_VEC(list);
-  for (int64_t i = 0; same && i < same->len; ++i) TN_TRYP(tn_vec_push(&list, same->items[i]));
-  TN_TRYP(tn_vec_push_obj(&list, f));
-  TN_TRYP(tn_vec_push_obj(&list, tn_str_from(name)));
-  TN_TRYP(tn_map_set(m->by_hash, key, tn_any_obj(tn_arr_from(&list))));
-  TN_TRYP(tn_map_set(m->g->kernels, tn_any_cstr(name), tn_any_obj(f)));
-  return name;
-}
 
 static int set_inputs(maker *m, const tn_RelayCall *c, int64_t node) {
   int64_t total = 0, at = 0;
@@ -181,7 +147,7 @@ static int add_call(maker *m, const tn_RelayCall *c) {
   bool nop = ir_attrs_flag(f->attrs, "relay.reshape_only");
   const char *name = "__nop";
   graph_node *n;
-  if (!nop) TN_GET(name, kernel_name(m, f));
+  if (!nop) TN_GET(name, kernel_names_of(&m->names, f));
   TN_GET(n, add_node(m, name, relay_type_of(c)));
   n->kernel = f;
   n->nop = nop;
@@ -272,17 +238,16 @@ static int add_body(maker *m, const relay_expr *e) {
 
 static int make(maker *m, const tn_RelayFunction *f) {
   TN_GET(m->g->params, tn_scope_own(tn_map_new()));
-  TN_GET(m->g->kernels, tn_scope_own(tn_map_new()));
-  TN_GET(m->by_hash, tn_scope_own(tn_map_new()));
-  TN_GET(m->names, tn_scope_own(tn_map_new()));
+  m->g->kernels = m->names.kernels;
   for (int64_t i = 0; i < f->params->len; ++i)
     TN_TRY(add_input(m, (const tn_RelayVar *)tn_arr_obj(f->params, i)));
   return add_body(m, f->body);
 }
 
 int graph_make(graph_program *g, const tn_RelayFunction *f, const char *prefix) {
-  maker m = {.g = g, .prefix = prefix};
+  maker m = {.g = g};
   *g = (graph_program){0};
+  TN_TRY(kernel_names_init(&m.names, prefix));
   int err = make(&m, f);
   for (size_t i = 0; i < m.values.cap; ++i)
     tn_free(m.values.slots[i].key ? m.values.slots[i].v.ptr : NULL);

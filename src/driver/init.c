@@ -10,6 +10,7 @@
 #include "driver/kernel_store.h"
 #include "driver/relay_build.h"
 #include "driver/tir_pipeline.h"
+#include "driver/vm/build.h"
 #include "import/onnx/import.h"
 #include "ir/ir.h"
 #include "kernels/kernels.h"
@@ -37,6 +38,7 @@ static int (*const layers[])(void) = {
     driver_evaluate_init,
     driver_machine_init,
     driver_relay_build_init,
+    driver_vm_init,
     onnx_import_init,
 };
 

@@ -41,6 +41,13 @@ static const step graph[] = {
 };
 // clang-format on
 
+/* Kernels of the virtual machine, and an order in which everything is computed. */
+static const step vm[] = {
+    {"FuseOps", NO_ARG},
+    {"InferType", NO_ARG},
+    {"ToANormalForm", NO_ARG},
+};
+
 static bool is_required(const char *pass) {
   const tn_arr *list = ir_pass_ctx_current()->required_pass;
   for (int64_t i = 0; list && i < list->len; ++i)
@@ -81,4 +88,9 @@ tn_IRModule *driver_relay_optimize(tn_IRModule *m, tn_target *t) {
 tn_IRModule *driver_relay_graph_pipeline(tn_IRModule *m, tn_target *t) {
   TN_GETP(m, driver_relay_optimize(m, t));
   return run_for(t, "graph", graph, TN_COUNT(graph), m);
+}
+
+tn_IRModule *driver_relay_vm_pipeline(tn_IRModule *m, tn_target *t) {
+  TN_GETP(m, driver_relay_optimize(m, t));
+  return run_for(t, "vm", vm, TN_COUNT(vm), m);
 }

@@ -10,6 +10,8 @@
  * afterwards.
  *  @return scope-owned, or NULL with the error of a pass */
 TN_API tn_IRModule *driver_relay_graph_pipeline(tn_IRModule *m, tn_target *t);
+/** The same for the virtual machine: primitive functions, everything in A-normal form. */
+TN_API tn_IRModule *driver_relay_vm_pipeline(tn_IRModule *m, tn_target *t);
 /** The part of it that does not depend on the executor. */
 TN_API tn_IRModule *driver_relay_optimize(tn_IRModule *m, tn_target *t);
 

@@ -18,6 +18,7 @@
 #include "runtime/threads.h"
 #include "runtime/timing.h"
 #include "runtime/types.h"
+#include "runtime/vm/executable.h"
 #include "tenon/runtime.h"
 
 static int result;
@@ -42,6 +43,8 @@ static int start_layers(void) {
   TN_TRY(tn_graph_init());
   TN_TRY(tn_graph_factory_init());
   TN_TRY(tn_graph_debug_init());
+  TN_TRY(tn_vm_exe_init());
+  TN_TRY(tn_vm_init());
   TN_TRY(tn_libinfo_init());
   TN_TRY(tn_blas_init());
   return 0;

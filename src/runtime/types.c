@@ -4,6 +4,7 @@
 #include "object/functions.h"
 #include "runtime/module.h"
 #include "runtime/tensor.h"
+#include "runtime/vm/machine.h"
 
 _Static_assert((int)TN_TI_END_runtime <= (int)TN_TI_BEGIN_IR, "the runtime's block is full");
 

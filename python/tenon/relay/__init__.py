@@ -30,6 +30,7 @@ _WHERE = {
 }
 _NAMES = {name: where for where, names in _WHERE.items() for name in names.split()}
 _NAMES["Module"] = "..ir.module:IRModule"
+_NAMES["vm"] = ".backend:vm"
 _SUBMODULES = (
     "_ffi_api",
     "adt",

@@ -363,8 +363,8 @@ def create_executor(kind="debug", mod=None, device=None, target="llvm", params=N
     Parameters
     ----------
     kind : str
-        ``"graph"``, or ``"debug"``, which leaves out the passes that can be left out. Both run
-        static programs without control flow.
+        ``"graph"``, or ``"debug"``, which leaves out the passes that can be left out: both run
+        static programs without control flow. ``"vm"`` runs any program.
     mod : IRModule, optional
         Module with the functions that expressions call.
     device : Device, optional
@@ -376,7 +376,7 @@ def create_executor(kind="debug", mod=None, device=None, target="llvm", params=N
 
     Returns
     -------
-    GraphExecutor
+    GraphExecutor or VMExecutor
 
     Raises
     ------
@@ -384,14 +384,17 @@ def create_executor(kind="debug", mod=None, device=None, target="llvm", params=N
         Another kind.
     """
     from ..runtime import device as device_of
+    from .backend.vm import VMExecutor
 
-    if kind not in ("graph", "debug"):
+    if kind not in ("graph", "debug", "vm"):
         raise NotImplementedError(
-            f'create_executor: the executor "{kind}" is not there yet: use "graph" or "debug"'
+            f'create_executor: the executor "{kind}" is not there yet: use "graph", "vm" or "debug"'
         )
     mod = IRModule() if mod is None else mod
     if device is None:
         device = device_of(str(Target(target).kind.name), 0)
+    if kind == "vm":
+        return VMExecutor(_bound(mod, params), device, target)
     return GraphExecutor(mod, device, target, params, 0 if kind == "debug" else None)
 
 

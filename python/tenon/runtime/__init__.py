@@ -50,6 +50,6 @@ from . import ndarray as nd  # isort: skip
 
 __getattr__, __dir__ = _attach(
     __name__,
-    ("_ffi_api", "_ffi_node_api", "name_transforms", "profiling"),
+    ("_ffi_api", "_ffi_node_api", "name_transforms", "profiling", "vm"),
     {"BenchmarkResult": ".module"},
 )

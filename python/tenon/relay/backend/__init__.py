@@ -7,5 +7,14 @@ _WHERE = {
     ".runtime": "Runtime",
 }
 _NAMES = {name: where for where, names in _WHERE.items() for name in names.split()}
-_SUBMODULES = ("_backend", "executor", "executor_factory", "name_transforms", "runtime", "utils")
+_SUBMODULES = (
+    "_backend",
+    "executor",
+    "executor_factory",
+    "interpreter",
+    "name_transforms",
+    "runtime",
+    "utils",
+    "vm",
+)
 __getattr__, __dir__ = _attach(__name__, _SUBMODULES, _NAMES)

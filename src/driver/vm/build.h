@@ -1,0 +1,18 @@
+/* Relay programs for the virtual machine: passes, kernels, bytecode. */
+#ifndef TN_DRIVER_VM_BUILD_H_
+#define TN_DRIVER_VM_BUILD_H_
+
+#include "ir/ir.h"
+#include "target/target.h"
+#include "tenon/runtime.h"
+
+/** An executable of the function `main` of a module (of every function when there is no `main`)
+ *  with the library of its kernels.
+ *  @return module of type "VMExecutable", scope-owned; NULL with the error of a pass or code
+ *  generator, ValueError for what a program cannot hold */
+TN_API tn_module *driver_vm_build(tn_IRModule *m, tn_target *t);
+
+/** "driver.vm_build", "driver.vm_optimize"; part of the start of the compiler. */
+TN_API int driver_vm_init(void);
+
+#endif /* TN_DRIVER_VM_BUILD_H_ */

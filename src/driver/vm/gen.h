@@ -1,0 +1,92 @@
+/* From Relay functions in A-normal form to functions of the virtual machine.
+
+   Functions inside functions become functions of their own, with what they use from outside as
+   first parameters. Tuples stay in the registers of their fields until somebody needs them as one
+   value.
+
+   Files: gen.c (functions and expressions), call.c (calls of kernels, shapes), match.c. */
+#ifndef TN_DRIVER_VM_GEN_H_
+#define TN_DRIVER_VM_GEN_H_
+
+#include "driver/kernel_names.h"
+#include "driver/vm/code.h"
+#include "target/target.h"
+#include "tir/tir.h"
+
+/** A function that waits for its turn. */
+typedef struct {
+  const tn_RelayFunction *f; /* NULL: what makes values of `constructor` */
+  const tn_Constructor *constructor;
+  tn_arr *captured;        /* variables that are its first parameters; NULL: none */
+  const tn_RelayVar *self; /* the variable that it is bound to, NULL: none */
+  int64_t func;
+} vm_pending;
+
+typedef struct {
+  const tn_IRModule *mod;
+  tn_vm_exe *x;
+  kernel_names names;
+  tn_map *shape_funcs;  /* name -> PrimFunc: programs that compute extents */
+  tn_map *prim_index;   /* name of a primitive -> its number */
+  tn_pmap kernels;      /* id of a variable -> the primitive function it is bound to */
+  tn_pmap known;        /* id of a variable -> number + 1 of the function it is bound to */
+  tn_pmap consts;       /* tensor -> number + 1 of the constant */
+  tn_pmap constructors; /* constructor -> number + 1 of the function that calls it */
+  vm_pending *queue;
+  int64_t npending, pending_cap;
+  int64_t device, host; /* numbers of devices */
+} vm_gen;
+
+/** The value of an expression: a register, or the values of a tuple's fields. */
+typedef struct vm_value {
+  int64_t reg; /* -1: a tuple */
+  int64_t n;
+  struct vm_value *fields;
+} vm_value;
+
+/** The function that is made. */
+typedef struct {
+  vm_gen *g;
+  vm_code code;
+  tn_pmap values; /* id of a variable -> vm_value */
+  tn_arena arena; /* for them */
+  const vm_pending *of;
+} vm_func;
+
+/** Fills the executable of a generator: the function `main`, or every function when there is none,
+ * and what they call. */
+int vm_generate(vm_gen *g);
+
+/** The value that a variable or other atom stands for. NULL with ValueError. */
+const vm_value *vm_atom(vm_func *f, const void *e);
+/** A value in one register; a tuple is made into one there. */
+int64_t vm_in_register(vm_func *f, const vm_value *v);
+vm_value *vm_register_value(vm_func *f, int64_t reg);
+vm_value *vm_tuple_value(vm_func *f, int64_t n);
+/** A register with a constant, a number. */
+int64_t vm_load_const(vm_func *f, tn_tensor *t);
+int64_t vm_load_ints(vm_func *f, const int64_t *values, int64_t n);
+int64_t vm_load_number(vm_func *f, int64_t value);
+/** Number of a primitive of the executable, which is made known. -1: MemoryError. */
+int64_t vm_primitive(vm_gen *g, const char *name);
+
+/** A call of a kernel. */
+const vm_value *vm_call_kernel(vm_func *f, const tn_RelayCall *c, const tn_RelayFunction *kernel);
+/** A match. @param ends does the function end with its clauses?
+ *  @param clause makes the code of a clause's result */
+int vm_match(vm_func *f, const tn_Match *m, bool ends, int (*clause)(void *ctx, const void *body),
+             void *ctx);
+
+/** The program that computes extents of results of a kernel: parameters are, for each tensor among
+ * its arguments whose extents are not all known (see `reads`), its shape or its values, then the
+ * shape of each result whose extents are not all known.
+ *  @param reads for each tensor among the arguments: VM_READS_*; scope-owned memory of the caller
+ *  @param same  for each result: number of the argument tensor of the same shape, or -1
+ *  @return scope-owned; NULL: OpNotImplemented naming the operator that cannot tell */
+enum { VM_READS_NOTHING = 0, VM_READS_SHAPE = 1, VM_READS_VALUES = 2 };
+tn_PrimFunc *vm_shape_program(const tn_RelayFunction *kernel, int8_t *reads, int32_t *same);
+
+/** The tensor types in a type, in order. */
+int vm_flat_types(const tn_Type *t, tn_vec *out);
+
+#endif /* TN_DRIVER_VM_GEN_H_ */

@@ -1,0 +1,300 @@
+/* Shape programs: extents of a kernel's results from those of its arguments, by the shape functions
+   of its operators one after another.
+
+     fn (%p0: Tensor[(?, 8)], %p1: Tensor[(4, 8)], Primitive=1) { nn.relu(nn.dense(%p0, %p1)) }
+   =>
+     def shape_func(shape0: int64[2], result0: int64[2]): result0 = [shape0[0], 4] */
+#include <inttypes.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/pmap.h"
+#include "base/scope.h"
+#include "driver/vm/gen.h"
+#include "ir/expr.h"
+#include "ir/functor.h"
+#include "object/dtype.h"
+#include "relay/op.h"
+#include "te/build.h"
+
+/* A tensor among the arguments of the kernel. */
+typedef struct {
+  tn_arr *extents;   /* numbers and variables */
+  tn_Tensor *shape;  /* its shape as an argument, made when it is needed */
+  tn_Tensor *values; /* the same for its elements */
+  tn_TensorType *type;
+} argument;
+
+typedef struct {
+  argument *args;
+  int64_t nargs;
+  tn_pmap shapes; /* expression, or id of a variable -> Array of extents of each tensor */
+  tn_pmap first;  /* id of a parameter -> number of its first tensor */
+} shapes;
+
+/* ---- arguments ---- */
+
+/* Extents that are not known are variables of their own. */
+static tn_arr *variables(const tn_TensorType *t) {
+  TN_VEC(v);
+  for (int64_t i = 0; i < t->shape->len; ++i) {
+    tn_expr *e = relay_dim(t, i);
+    int64_t known;
+    if (tir_as_int((tn_obj *)e, &known)) e = tir_int(TN_I64, known);
+    else TN_GETP(e, (tn_expr *)TN_NEW(SizeVar, .name = tn_str_from("n"), .dtype = TN_I64));
+    TN_TRYP(tn_vec_push_obj(&v, e));
+  }
+  return tn_arr_from(&v);
+}
+
+static int add_param(shapes *s, const tn_RelayVar *var) {
+  TN_VEC(types);
+  TN_VEC(all);
+  const tn_Type *t = relay_type_of(var);
+  TN_TRY(vm_flat_types(t ? t : var->type_annotation, &types));
+  TN_TRY(tn_pmap_put_int(&s->first, var->vid, s->nargs));
+  for (int64_t i = 0; i < types.len; ++i) {
+    argument *a = &s->args[s->nargs++];
+    a->type = (tn_TensorType *)types.items[i].v.obj;
+    TN_GET(a->extents, variables(a->type));
+    TN_TRY(tn_vec_push_obj(&all, a->extents));
+  }
+  return tn_pmap_put(&s->shapes, var->vid, tn_arr_from(&all));
+}
+
+/* ---- expressions ---- */
+
+static const tn_arr *shapes_of(const shapes *s, const void *e) {
+  const tn_RelayVar *v = TN_AS(RelayVar, e);
+  return tn_pmap_get(&s->shapes, v ? (const void *)v->vid : e);
+}
+
+static int append(const shapes *s, const void *e, tn_vec *out) {
+  const tn_arr *a = shapes_of(s, e);
+  TN_CHECK(a, ValueError, NULL, "relay.vm: a shape that is not known, of %s", tn_obj_key(e));
+  for (int64_t i = 0; i < a->len; ++i) TN_TRY(tn_vec_push(out, a->items[i]));
+  return 0;
+}
+
+/* The elements of an argument of the kernel, for shape functions that read values. */
+static tn_Tensor *values_of(shapes *s, const void *e) {
+  const tn_RelayVar *v = TN_AS(RelayVar, e);
+  int64_t i = v ? tn_pmap_get_int(&s->first, v->vid, -1) : -1;
+  TN_CHECKP(i >= 0 && shapes_of(s, e)->len == 1, ValueError, NULL,
+            "relay.vm: extents depend on values that the same kernel computes");
+  argument *a = &s->args[i];
+  if (!a->values) TN_GETP(a->values, te_placeholder(a->extents, a->type->dtype, "values"));
+  return a->values;
+}
+
+static tn_expr *scalar_value(void *ctx, tn_arr *at) {
+  (void)at;
+  return ctx;
+}
+
+/* The same, also of a scalar that is part of the kernel. */
+static void *values_or_constant(shapes *s, const void *e) {
+  const tn_Constant *c = TN_AS(Constant, e);
+  int64_t number;
+  double x;
+  if (!c) return values_of(s, e);
+  tn_dtype t = tn_tensor_dl(c->data)->dtype;
+  tn_expr *value = NULL;
+  if (relay_as_int(c, &number)) value = tir_int(t, number);
+  else if (relay_as_scalar(c, &x)) value = tir_float(t, x);
+  TN_CHECKP(value, ValueError, NULL, "relay.vm: extents depend on a constant that is no scalar");
+  return te_compute(tn_arr_of(0), scalar_value, value, "constant", TE_BROADCAST);
+}
+
+static tn_arr *values_for(shapes *s, const tn_RelayCall *c, uint32_t mask) {
+  TN_VEC(v);
+  for (int64_t i = 0; i < c->args->len; ++i) {
+    void *value = NULL;
+    if (i < 32 && mask >> i & 1) TN_GETP(value, values_or_constant(s, relay_arg(c, i)));
+    TN_TRYP(tn_vec_push_obj(&v, value));
+  }
+  return tn_arr_from(&v);
+}
+
+static int add_call(shapes *s, const tn_RelayCall *c) {
+  const tn_Op *op = TN_AS(Op, c->op);
+  const relay_op_row *row = relay_op_row_of((const tn_obj *)op);
+  TN_VEC(types);
+  TN_VEC(given);
+  tn_arr *values = NULL, *result;
+  TN_CHECK(op, ValueError, c->span, "relay.vm: a call of %s in a kernel", tn_obj_key(c->op));
+  for (int64_t i = 0; i < c->args->len; ++i) {
+    TN_TRY(tn_vec_push_obj(&types, relay_type_of(relay_arg(c, i))));
+    TN_TRY(append(s, relay_arg(c, i), &given));
+  }
+  if (row && row->data_mask && row->shape) TN_GET(values, values_for(s, c, row->data_mask));
+  TN_GET(result, relay_op_shapes(op, c->attrs, tn_arr_from(&types), tn_arr_from(&given), values,
+                                 relay_type_of(c)));
+  return tn_pmap_put(&s->shapes, c, result);
+}
+
+static int add_tuple(shapes *s, const tn_RelayTuple *t) {
+  TN_VEC(all);
+  for (int64_t i = 0; i < t->fields->len; ++i) TN_TRY(append(s, tn_arr_obj(t->fields, i), &all));
+  return tn_pmap_put(&s->shapes, t, tn_arr_from(&all));
+}
+
+static int add_get_item(shapes *s, const tn_TupleGetItem *e) {
+  const tn_TupleType *type = TN_AS(TupleType, relay_type_of(e->tuple_value));
+  TN_VEC(all);
+  TN_VEC(own);
+  int64_t from = 0;
+  TN_TRY(append(s, e->tuple_value, &all));
+  TN_CHECK(type && e->index < type->fields->len, ValueError, e->span, "field of what is no tuple");
+  for (int64_t i = 0; i < e->index; ++i)
+    from += relay_count_tensors((const tn_Type *)tn_arr_obj(type->fields, i));
+  int64_t n = relay_count_tensors((const tn_Type *)tn_arr_obj(type->fields, e->index));
+  for (int64_t i = from; i < from + n && i < all.len; ++i) TN_TRY(tn_vec_push(&own, all.items[i]));
+  return tn_pmap_put(&s->shapes, e, tn_arr_from(&own));
+}
+
+static int visit(void *ctx, tn_obj *node) {
+  shapes *s = ctx;
+  switch (node->type_index) {
+  case TN_TI_RelayCall: return add_call(s, (const tn_RelayCall *)node);
+  case TN_TI_RelayTuple: return add_tuple(s, (const tn_RelayTuple *)node);
+  case TN_TI_TupleGetItem: return add_get_item(s, (const tn_TupleGetItem *)node);
+  case TN_TI_Constant: return tn_pmap_put(&s->shapes, node, tn_arr_of(1, tn_arr_of(0)));
+  default: return 0;
+  }
+}
+
+/* ---- the program ---- */
+
+typedef struct {
+  shapes *s;
+  tn_pmap uses; /* variable -> element of a shape argument */
+} reading;
+
+/* Variables become elements of the shapes that the program is given. */
+static int use_variable(void *ctx, tn_obj *node) {
+  reading *r = ctx;
+  if (!TN_AS(SizeVar, node) || tn_pmap_has(&r->uses, node)) return 0;
+  for (int64_t i = 0; i < r->s->nargs; ++i) {
+    argument *a = &r->s->args[i];
+    for (int64_t k = 0; k < a->extents->len; ++k) {
+      if (tn_arr_obj(a->extents, k) != node) continue;
+      if (a->values) return 0; /* the buffer of its values says what it is */
+      tn_expr *ndim = tir_int(TN_I64, a->extents->len);
+      if (!a->shape) TN_GET(a->shape, te_placeholder(tn_arr_of(1, ndim), TN_I64, "shape"));
+      return tn_pmap_put(&r->uses, node, te_at_of(a->shape, 1, tir_int(TN_I64, k)));
+    }
+  }
+  return 0;
+}
+
+typedef struct {
+  const tn_arr *extents;
+} extent_list;
+
+static tn_expr *extent_at(void *ctx, tn_arr *at) {
+  const extent_list *l = ctx;
+  tn_expr *i = te_index(at, 0), *e = (tn_expr *)tn_arr_obj(l->extents, l->extents->len - 1);
+  for (int64_t k = l->extents->len - 2; k >= 0; --k)
+    e = tir_select(tir_eq(i, tir_const_int(i->dtype, k)), (tn_expr *)tn_arr_obj(l->extents, k), e,
+                   NULL);
+  return e;
+}
+
+static tn_Tensor *result_tensor(reading *r, const tn_arr *extents) {
+  TN_VEC(v);
+  for (int64_t i = 0; i < extents->len; ++i) {
+    TN_TRYP(tn_post_order(tn_arr_obj(extents, i), use_variable, r));
+    TN_TRYP(tn_vec_push_obj(&v, tir_substitute(tn_arr_obj(extents, i), &r->uses)));
+  }
+  tn_arr *all;
+  TN_GETP(all, tn_arr_from(&v));
+  extent_list l = {all};
+  tn_arr *shape = tn_arr_of(1, tir_int(TN_I64, extents->len));
+  return te_compute(shape, extent_at, &l, "result", TE_INJECTIVE);
+}
+
+static bool same_extents(const tn_arr *a, const tn_arr *b) {
+  if (a->len != b->len) return false;
+  for (int64_t i = 0; i < a->len; ++i)
+    if (relay_dim_equal((tn_expr *)tn_arr_obj(a, i), (tn_expr *)tn_arr_obj(b, i)) != 1)
+      return false;
+  return true;
+}
+
+static int32_t same_as(const shapes *s, const tn_arr *extents) {
+  for (int64_t i = 0; i < s->nargs; ++i)
+    if (same_extents(s->args[i].extents, extents)) return (int32_t)i;
+  return -1;
+}
+
+static bool is_static(const tn_arr *extents) {
+  int64_t n;
+  for (int64_t i = 0; i < extents->len; ++i)
+    if (!tir_as_int(tn_arr_obj(extents, i), &n)) return false;
+  return true;
+}
+
+/* @param types of the results: those that are known need no program */
+static int add_results(reading *r, const tn_arr *results, const tn_vec *types, int32_t *same,
+                       tn_vec *out) {
+  for (int64_t i = 0; i < results->len; ++i) {
+    const tn_arr *extents = (const tn_arr *)tn_arr_obj(results, i);
+    same[i] = -1;
+    if (relay_is_static((const tn_Type *)types->items[i].v.obj)) continue;
+    if (!is_static(extents)) same[i] = same_as(r->s, extents);
+    if (same[i] >= 0) continue;
+    TN_TRY(tn_vec_push_obj(out, result_tensor(r, extents)));
+  }
+  return 0;
+}
+
+static tn_PrimFunc *make_program(shapes *s, const tn_RelayFunction *kernel, int8_t *reads,
+                                 int32_t *same) {
+  TN_VEC(results);
+  TN_VEC(types);
+  TN_VEC(all);
+  reading r = {.s = s};
+  const tn_arr *found;
+  TN_TRYP(tn_post_order(kernel->body, visit, s));
+  found = shapes_of(s, kernel->body);
+  const tn_Type *t = relay_type_of(kernel->body);
+  TN_TRYP(vm_flat_types(t ? t : kernel->ret_type, &types));
+  TN_CHECKP(found && found->len == types.len, ValueError, NULL,
+            "relay.vm: shapes of results that are not known");
+  int err = add_results(&r, found, &types, same, &results);
+  tn_pmap_fini(&r.uses);
+  if (err) return NULL;
+  for (int64_t i = 0; i < s->nargs; ++i) {
+    const argument *a = &s->args[i];
+    tn_Tensor *arg = a->values ? a->values : a->shape;
+    reads[i] = a->values ? VM_READS_VALUES : a->shape ? VM_READS_SHAPE : VM_READS_NOTHING;
+    if (arg) TN_TRYP(tn_vec_push_obj(&all, arg));
+  }
+  for (int64_t i = 0; i < results.len; ++i) TN_TRYP(tn_vec_push(&all, results.items[i]));
+  return te_create_prim_func(tn_arr_from(&all));
+}
+
+static tn_PrimFunc *shape_program(shapes *s, const tn_RelayFunction *kernel, int8_t *reads,
+                                  int32_t *same) {
+  int64_t n = 0;
+  for (int64_t i = 0; i < kernel->params->len; ++i) {
+    const tn_RelayVar *v = (const tn_RelayVar *)tn_arr_obj(kernel->params, i);
+    const tn_Type *t = relay_type_of(v);
+    n += relay_count_tensors(t ? t : v->type_annotation);
+  }
+  TN_GETP(s->args, tn_alloc_zero((size_t)n + 1, sizeof *s->args));
+  for (int64_t i = 0; i < kernel->params->len; ++i)
+    TN_TRYP(add_param(s, (const tn_RelayVar *)tn_arr_obj(kernel->params, i)));
+  return make_program(s, kernel, reads, same);
+}
+
+tn_PrimFunc *vm_shape_program(const tn_RelayFunction *kernel, int8_t *reads, int32_t *same) {
+  TN_SCOPE(scope);
+  shapes s = {0};
+  tn_PrimFunc *p = shape_program(&s, kernel, reads, same);
+  tn_pmap_fini(&s.shapes);
+  tn_pmap_fini(&s.first);
+  tn_free(s.args);
+  return tn_scope_return(scope, p);
+}

@@ -1,0 +1,235 @@
+/* Instructions that make tensors, and values at the border of the machine. */
+#include <string.h>
+
+#include "base/error.h"
+#include "object/dtype.h"
+#include "runtime/tensor.h"
+#include "runtime/vm/machine.h"
+
+static tn_dtype dtype_of_words(const int64_t *t) {
+  return tn_dtype_of((int)t[0], (int)t[1], (int)t[2]);
+}
+
+int tn_vm_put(tn_any *reg, const void *owned) {
+  tn_any old = *reg;
+  if (!owned) return tn_trace(__FILE__, __LINE__, __func__);
+  *reg = tn_any_obj(owned);
+  tn_any_release(&old);
+  return 0;
+}
+
+static tn_dtype scalar_dtype(const tn_any *a) {
+  return tn_dtype_of((int)(a->aux & 255), (int)(a->aux >> 8 & 255), 1);
+}
+
+int tn_vm_box(const tn_any *a, tn_any *out) {
+  if (a->type_index == TN_INT) {
+    tn_tensor *t;
+    TN_GET(t, tn_tensor_new(NULL, 0, TN_I64, (tn_device){kDLCPU, 0}, NULL));
+    memcpy(t->dl.data, &a->v.i64, sizeof a->v.i64);
+    *out = tn_any_obj(t);
+    return 0;
+  }
+  if (a->type_index != TN_VM_SCALAR) {
+    *out = *a;
+    if (tn_any_is_obj(a)) tn_retain(a->v.obj);
+    return 0;
+  }
+  tn_tensor *t;
+  TN_GET(t, tn_tensor_new(NULL, 0, scalar_dtype(a), (tn_device){kDLCPU, 0}, NULL));
+  memcpy(t->dl.data, &a->v, (size_t)tn_tensor_nbytes(&t->dl));
+  *out = tn_any_obj(t);
+  return 0;
+}
+
+static int64_t int_at(const void *p, tn_dtype t) {
+  switch (t.bits) {
+  case 64: return *(const int64_t *)p;
+  case 32: return t.code == kDLInt ? *(const int32_t *)p : (int64_t) * (const uint32_t *)p;
+  case 16: return t.code == kDLInt ? *(const int16_t *)p : *(const uint16_t *)p;
+  default: return t.code == kDLInt ? *(const int8_t *)p : *(const uint8_t *)p;
+  }
+}
+
+static int check_int(tn_dtype t) {
+  TN_CHECK((t.code == kDLInt || t.code == kDLUInt || t.code == kDLBool) && t.lanes == 1 &&
+               (t.bits >= 8 || t.bits == 1),
+           TypeError, NULL, "virtual machine: expected a whole number or bool, got %s", TN_DT(t));
+  return 0;
+}
+
+int tn_vm_int(tn_any *a, int64_t *out) {
+  int64_t word = 0;
+  if (a->type_index == TN_INT) {
+    *out = a->v.i64;
+    return 0;
+  }
+  if (a->type_index == TN_VM_SCALAR) {
+    TN_TRY(check_int(scalar_dtype(a)));
+    *out = int_at(&a->v, scalar_dtype(a));
+    return 0;
+  }
+  tn_tensor *t = (tn_tensor *)a->v.obj;
+  TN_CHECK(a->type_index == TN_TI_NDArray && tn_tensor_count(&t->dl) == 1, TypeError, NULL,
+           "virtual machine: expected a scalar, got %s", tn_type_key((uint32_t)a->type_index));
+  TN_TRY(check_int(t->dl.dtype));
+  TN_TRY(tn_tensor_copy_to_bytes(&t->dl, &word, (size_t)tn_tensor_nbytes(&t->dl)));
+  *out = int_at(&word, t->dl.dtype);
+  return 0;
+}
+
+/* ---- memory ---- */
+
+/* A tensor in a register, NULL with TypeError. A scalar becomes one there. Borrowed. */
+static tn_tensor *tensor_in(tn_any *reg) {
+  if (reg->type_index == TN_VM_SCALAR) {
+    tn_any boxed;
+    TN_TRYP(tn_vm_box(reg, &boxed));
+    *reg = boxed;
+  }
+  TN_CHECKP(reg->type_index == TN_TI_NDArray, TypeError, NULL,
+            "virtual machine: expected a tensor, got %s", tn_type_key((uint32_t)reg->type_index));
+  return (tn_tensor *)reg->v.obj;
+}
+
+/* A shape in a register: extents on the host, one-dimensional int64 (or int32). */
+static int shape_in(tn_any *reg, int64_t *out, int32_t *ndim) {
+  tn_tensor *t;
+  TN_GET(t, tensor_in(reg));
+  const DLTensor *dl = &t->dl;
+  bool wide = dl->dtype.bits == 64;
+  TN_CHECK(dl->ndim == 1 && dl->dtype.code == kDLInt && (wide || dl->dtype.bits == 32) &&
+               dl->shape[0] <= TN_VM_MAX_NDIM && tn_device_is_host(dl->device),
+           TypeError, NULL,
+           "virtual machine: expected a shape of at most %d extents (int64, on the host)",
+           TN_VM_MAX_NDIM);
+  *ndim = (int32_t)dl->shape[0];
+  for (int32_t i = 0; i < *ndim; ++i)
+    out[i] = wide ? ((const int64_t *)dl->data)[i] : ((const int32_t *)dl->data)[i];
+  return 0;
+}
+
+/* alloc_storage: d size align code bits lanes device */
+int tn_vm_alloc_storage(tn_vm_machine *m, const int64_t *w, tn_any *r) {
+  tn_any *size = &r[w[2]];
+  int64_t shape[TN_VM_MAX_NDIM], n;
+  int32_t ndim;
+  bool number = size->type_index != TN_TI_NDArray || ((tn_tensor *)size->v.obj)->dl.ndim == 0;
+  if (number) TN_TRY(tn_vm_int(size, &n));
+  else {
+    TN_TRY(shape_in(size, shape, &ndim));
+    n = tn_shape_nbytes("virtual machine", shape, ndim, dtype_of_words(w + 4));
+    if (n < 0) return -1;
+  }
+  return tn_vm_put(&r[w[1]], tn_vm_pool_alloc(m->pools[w[7]], n));
+}
+
+static int make_tensor(tn_any *dst, const tn_any *storage, int64_t offset, tn_dtype t,
+                       int64_t *shape, int32_t ndim) {
+  TN_CHECK(storage->type_index == TN_TI_VMStorage, TypeError, NULL,
+           "virtual machine: expected memory, got %s", tn_type_key((uint32_t)storage->type_index));
+  const tn_VMStorage *s = (const tn_VMStorage *)storage->v.obj;
+  int64_t n = tn_shape_nbytes("virtual machine", shape, ndim, t);
+  if (n < 0) return -1;
+  TN_CHECK(offset <= s->size && n <= s->size - offset, ValueError, NULL,
+           "virtual machine: a tensor of %lld bytes at %lld in memory of %lld bytes", (long long)n,
+           (long long)offset, (long long)s->size);
+  tn_device dev = tn_vm_pool_device(s->pool);
+  bool host = tn_device_is_host(dev);
+  DLTensor dl = {.data = host ? (char *)s->data + offset : s->data,
+                 .device = dev,
+                 .ndim = ndim,
+                 .dtype = t,
+                 .shape = shape,
+                 .byte_offset = host ? 0 : (uint64_t)offset};
+  return tn_vm_put(dst, tn_tensor_from_dltensor(&dl, storage->v.obj));
+}
+
+/* d storage offset code bits lanes, then count and extents, or the register of a shape */
+int tn_vm_alloc_tensor(tn_vm_machine *m, const int64_t *w, tn_any *r) {
+  int64_t shape[TN_VM_MAX_NDIM];
+  int32_t ndim;
+  (void)m;
+  if (w[0] == TN_VM_ALLOC_TENSOR) {
+    ndim = (int32_t)w[7];
+    memcpy(shape, w + 8, (size_t)ndim * sizeof *shape);
+  } else TN_TRY(shape_in(&r[w[7]], shape, &ndim));
+  return make_tensor(&r[w[1]], &r[w[2]], w[3], dtype_of_words(w + 4), shape, ndim);
+}
+
+/* ---- shapes ---- */
+
+int tn_vm_shape_of(tn_vm_machine *m, const int64_t *w, tn_any *r) {
+  int64_t ndim = 0;
+  const int64_t *shape = NULL;
+  tn_any storage;
+  if (r[w[2]].type_index != TN_VM_SCALAR) {
+    tn_tensor *t;
+    TN_GET(t, tensor_in(&r[w[2]]));
+    ndim = t->dl.ndim;
+    shape = t->dl.shape;
+  }
+  tn_VMStorage *s;
+  TN_GET(s, tn_vm_pool_alloc(m->host_pool, ndim * (int64_t)sizeof *shape));
+  if (ndim) memcpy(s->data, shape, (size_t)ndim * sizeof *shape);
+  storage = tn_any_obj(s);
+  int err = make_tensor(&r[w[1]], &storage, 0, TN_I64, &ndim, 1);
+  tn_release(s);
+  return err;
+}
+
+int tn_vm_reshape(tn_vm_machine *m, const int64_t *w, tn_any *r) {
+  int64_t shape[TN_VM_MAX_NDIM];
+  int32_t ndim;
+  tn_tensor *t;
+  (void)m;
+  TN_GET(t, tensor_in(&r[w[2]]));
+  TN_TRY(shape_in(&r[w[3]], shape, &ndim));
+  int64_t n = tn_shape_count("reshape", shape, ndim);
+  if (n < 0) return -1;
+  TN_CHECK(n == tn_tensor_count(&t->dl), ValueError, NULL,
+           "reshape: %lld elements cannot become %lld", (long long)tn_tensor_count(&t->dl),
+           (long long)n);
+  return tn_vm_put(&r[w[1]], tn_tensor_view(t, shape, ndim, t->dl.dtype, 0));
+}
+
+int tn_vm_device_copy(tn_vm_machine *m, const int64_t *w, tn_any *r) {
+  tn_tensor *t;
+  TN_GET(t, tensor_in(&r[w[2]]));
+  return tn_vm_put(&r[w[1]], tn_tensor_clone(&t->dl, m->devices[w[4]], NULL));
+}
+
+/* ---- arguments ---- */
+
+static bool fits(const tn_vm_machine *m, const DLTensor *dl, tn_device dev) {
+  return dl->device.device_type == dev.device_type && dl->device.device_id == dev.device_id &&
+         tn_tensor_is_contiguous(dl) &&
+         (!tn_device_is_host(dev) || tn_tensor_is_aligned(dl, m->align));
+}
+
+/* Primitives may count on the natural alignment of elements at least. */
+static bool is_natural(const DLTensor *dl) {
+  int64_t item = tn_dtype_item_bytes(dl->dtype);
+  return item <= 0 || tn_tensor_is_aligned(dl, (size_t)(item & -item));
+}
+
+int tn_vm_argument(const tn_vm_machine *m, const tn_vm_function *f, int32_t i, const tn_any *a,
+                   tn_any *out) {
+  tn_device dev = m->devices[f->param_devices[i]];
+  DLTensor *dl;
+  if (tn_any_is_obj(a) && a->type_index != TN_TI_NDArray) {
+    bool known = a->type_index == TN_TI_ADT || a->type_index == TN_TI_VMClosure ||
+                 a->type_index == TN_TI_VMRef;
+    TN_CHECK(known, TypeError, NULL,
+             "%s: parameter %s: expected a tensor, an ADT or a closure, got %s", f->name,
+             f->params[i], tn_type_key((uint32_t)a->type_index));
+    return tn_any_own(a, out);
+  }
+  if (tn_any_to_dltensor(a, &dl)) return tn_error_note("%s: parameter %s", f->name, f->params[i]);
+  if (a->type_index == TN_TI_NDArray && fits(m, dl, dev) && is_natural(dl))
+    return tn_any_own(a, out);
+  tn_tensor *t;
+  TN_GET(t, tn_tensor_clone(dl, dev, NULL));
+  *out = tn_any_obj(t);
+  return 0;
+}
