@@ -289,3 +289,30 @@ tn_module *driver_kernels_build(kernel_job *jobs, int64_t n, tn_target *t) {
   TN_GETP(b.target, target_with_host(t, NULL));
   return build_in_parts(&b);
 }
+
+/* ---- maps of kernels ---- */
+
+tn_map *driver_kernel_programs(const tn_map *kernels, tn_target *t) {
+  tn_map *out;
+  TN_GETP(out, tn_scope_own(tn_map_new()));
+  for (int64_t i = 0; i < kernels->len; ++i) {
+    const tn_map_entry *e = &kernels->entries[i];
+    tn_PrimFunc *p = driver_primitive((const tn_RelayFunction *)e->value.v.obj, t);
+    if (!p) {
+      (void)tn_error_note("in kernel %s", tn_cstr((const tn_str *)e->key.v.obj));
+      return tn_trace(__FILE__, __LINE__, __func__), NULL;
+    }
+    TN_TRYP(tn_map_set(out, e->key, tn_any_obj(p)));
+  }
+  return out;
+}
+
+tn_module *driver_programs_build(const tn_map *programs, tn_target *t) {
+  TN_AUTOFREE kernel_job *jobs = tn_alloc_zero((size_t)programs->len + 1, sizeof *jobs);
+  if (!jobs) return NULL;
+  for (int64_t i = 0; i < programs->len; ++i) {
+    jobs[i].name = tn_cstr((const tn_str *)programs->entries[i].key.v.obj);
+    jobs[i].program = (tn_PrimFunc *)programs->entries[i].value.v.obj;
+  }
+  return driver_kernels_build(jobs, programs->len, t);
+}

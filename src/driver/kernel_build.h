@@ -18,4 +18,11 @@ typedef struct {
  *  note */
 TN_API tn_module *driver_kernels_build(kernel_job *jobs, int64_t n, tn_target *t);
 
+/** Tensor programs of primitive functions. @param kernels name -> relay Function
+ *  @return name -> PrimFunc, scope-owned; NULL with the error of the first that failed, named in a
+ *  note */
+TN_API tn_map *driver_kernel_programs(const tn_map *kernels, tn_target *t);
+/** driver_kernels_build of a map from name to PrimFunc. */
+TN_API tn_module *driver_programs_build(const tn_map *programs, tn_target *t);
+
 #endif /* TN_DRIVER_KERNEL_BUILD_H_ */

@@ -4,42 +4,14 @@
                           kernels -> tensor programs -> schedules -> lowering -> code */
 #include "driver/relay_build.h"
 
-#include "base/alloc.h"
 #include "base/error.h"
 #include "base/scope.h"
 #include "driver/graph.h"
 #include "driver/kernel_build.h"
-#include "driver/primitive.h"
 #include "driver/relay_pipeline.h"
 #include "ir/module.h"
 #include "object/functions.h"
 #include "runtime/module.h"
-
-/* The tensor programs of all kernels, by name. */
-static tn_map *make_programs(const tn_map *kernels, tn_target *t) {
-  tn_map *out;
-  TN_GETP(out, tn_scope_own(tn_map_new()));
-  for (int64_t i = 0; i < kernels->len; ++i) {
-    const tn_map_entry *e = &kernels->entries[i];
-    tn_PrimFunc *p = driver_primitive((const tn_RelayFunction *)e->value.v.obj, t);
-    if (!p) {
-      (void)tn_error_note("in kernel %s", tn_cstr((const tn_str *)e->key.v.obj));
-      return tn_trace(__FILE__, __LINE__, __func__), NULL;
-    }
-    TN_TRYP(tn_map_set(out, e->key, tn_any_obj(p)));
-  }
-  return out;
-}
-
-static tn_module *build_kernels(const tn_map *programs, tn_target *t) {
-  TN_AUTOFREE kernel_job *jobs = tn_alloc_zero((size_t)programs->len + 1, sizeof *jobs);
-  if (!jobs) return NULL;
-  for (int64_t i = 0; i < programs->len; ++i) {
-    jobs[i].name = tn_cstr((const tn_str *)programs->entries[i].key.v.obj);
-    jobs[i].program = (tn_PrimFunc *)programs->entries[i].value.v.obj;
-  }
-  return driver_kernels_build(jobs, programs->len, t);
-}
 
 static int make_graph(graph_program *g, const tn_RelayFunction *f, const char *name,
                       relay_built *out) {
@@ -72,8 +44,8 @@ static int build_all(graph_program *g, tn_IRModule *m, tn_target *t, const char 
   TN_GET(out->mod, driver_relay_graph_pipeline(m, t));
   TN_GET(f, main_of(out->mod));
   TN_TRY(make_graph(g, f, name, out));
-  TN_GET(out->kernels, make_programs(g->kernels, t));
-  TN_GET(out->lib, build_kernels(out->kernels, t));
+  TN_GET(out->kernels, driver_kernel_programs(g->kernels, t));
+  TN_GET(out->lib, driver_programs_build(out->kernels, t));
   return 0;
 }
 

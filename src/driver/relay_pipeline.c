@@ -31,8 +31,8 @@ static const step optimize[] = {
     {"FoldConstant", NO_ARG},
 };
 
-/* Kernels of the graph executor. */
-static const step graph[] = {
+/* Kernels. */
+static const step kernels[] = {
     {"FuseOps", NO_ARG},
     {"InferType", NO_ARG},
     {"Inline", NO_ARG},
@@ -40,13 +40,6 @@ static const step graph[] = {
     {"InferType", NO_ARG},
 };
 // clang-format on
-
-/* Kernels of the virtual machine, and an order in which everything is computed. */
-static const step vm[] = {
-    {"FuseOps", NO_ARG},
-    {"InferType", NO_ARG},
-    {"ToANormalForm", NO_ARG},
-};
 
 static bool is_required(const char *pass) {
   const tn_arr *list = ir_pass_ctx_current()->required_pass;
@@ -87,10 +80,15 @@ tn_IRModule *driver_relay_optimize(tn_IRModule *m, tn_target *t) {
 
 tn_IRModule *driver_relay_graph_pipeline(tn_IRModule *m, tn_target *t) {
   TN_GETP(m, driver_relay_optimize(m, t));
-  return run_for(t, "graph", graph, TN_COUNT(graph), m);
+  return run_for(t, "kernels", kernels, TN_COUNT(kernels), m);
 }
 
+/* The machine runs values in an order, which no level of optimisation may leave out. */
 tn_IRModule *driver_relay_vm_pipeline(tn_IRModule *m, tn_target *t) {
-  TN_GETP(m, driver_relay_optimize(m, t));
-  return run_for(t, "vm", vm, TN_COUNT(vm), m);
+  const ir_pass_row *row;
+  tn_Pass *order;
+  TN_GETP(m, driver_relay_graph_pipeline(m, t));
+  TN_GETP(row, ir_pass_named("ToANormalForm"));
+  TN_GETP(order, ir_pass_new(row, NULL, 0));
+  return ir_pass_run_all(&order, 1, m, NULL);
 }

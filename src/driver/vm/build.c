@@ -7,10 +7,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/scope.h"
-#include "driver/build.h"
-#include "driver/primitive.h"
+#include "driver/kernel_build.h"
 #include "driver/relay_pipeline.h"
-#include "driver/tir_pipeline.h"
 #include "driver/vm/gen.h"
 #include "ir/functor.h"
 #include "ir/module.h"
@@ -49,45 +47,14 @@ static tn_IRModule *only_needed(tn_IRModule *m) {
 
 /* ---- kernels ---- */
 
-static int add_program(tn_IRModule *m, const char *name, tn_PrimFunc *p,
-                       const kernel_machine *machine) {
-  TN_SCOPE(s);
-  tn_GlobalVar *v;
-  TN_GET(p, kernels_schedule(p, machine));
-  TN_GET(p, tir_with_attr(p, "global_symbol", (tn_obj *)tn_str_from(name)));
-  TN_GET(v, ir_global_var(name));
-  return ir_module_add(m, v, (tn_BaseFunc *)p, false);
-}
-
-/* Programs by name, for a target, lowered. */
-static tn_IRModule *lowered(const tn_map *programs, tn_target *t) {
-  kernel_machine machine = driver_machine(t);
-  tn_IRModule *m;
-  TN_GETP(m, ir_module_new(NULL, NULL, NULL));
-  for (int64_t i = 0; i < programs->len; ++i) {
-    const char *name = tn_cstr((const tn_str *)programs->entries[i].key.v.obj);
-    if (add_program(m, name, (tn_PrimFunc *)programs->entries[i].value.v.obj, &machine) == 0)
-      continue;
-    (void)tn_error_note("in kernel %s", name);
-    return (void)tn_trace(__FILE__, __LINE__, __func__), NULL;
-  }
-  return driver_lower(m, false);
-}
-
-static tn_map *kernel_programs(const vm_gen *g, tn_target *t) {
+/* The kernels that are called; those that only reshape are not. */
+static tn_map *called_kernels(const vm_gen *g) {
   tn_map *out;
   TN_GETP(out, tn_scope_own(tn_map_new()));
   for (int64_t i = 0; i < g->names.kernels->len; ++i) {
     const tn_map_entry *e = &g->names.kernels->entries[i];
     tn_any known;
-    tn_PrimFunc *p;
-    /* kernels that only reshape are never called */
-    if (!tn_map_get(g->prim_index, e->key, &known)) continue;
-    if (!(p = driver_primitive((const tn_RelayFunction *)e->value.v.obj, t))) {
-      (void)tn_error_note("in kernel %s", tn_cstr((const tn_str *)e->key.v.obj));
-      return (void)tn_trace(__FILE__, __LINE__, __func__), NULL;
-    }
-    TN_TRYP(tn_map_set(out, e->key, tn_any_obj(p)));
+    if (tn_map_get(g->prim_index, e->key, &known)) TN_TRYP(tn_map_set(out, e->key, e->value));
   }
   return out;
 }
@@ -97,22 +64,20 @@ static tn_target *host_of(tn_target *t) {
   return t->host ? (tn_target *)t->host : target_parse("llvm");
 }
 
-/* The code of kernels and shape programs. */
+/* The code of kernels, and of shape programs, which run on the host. */
 static tn_module *kernel_code(const vm_gen *g, tn_target *t) {
-  tn_map *programs, *targets;
-  tn_IRModule *m;
+  tn_map *programs;
+  tn_module *lib, *shapes;
   tn_target *host;
   TN_GETP(host, host_of(t));
-  TN_GETP(programs, kernel_programs(g, t));
+  TN_GETP(programs, called_kernels(g));
+  TN_GETP(programs, driver_kernel_programs(programs, t));
   for (int64_t i = 0; host == t && i < g->shape_funcs->len; ++i)
     TN_TRYP(tn_map_set(programs, g->shape_funcs->entries[i].key, g->shape_funcs->entries[i].value));
-  TN_GETP(m, lowered(programs, t));
-  TN_GETP(targets, tn_map_with(NULL, tn_any_obj(t), tn_any_obj(m)));
-  if (host != t && g->shape_funcs->len > 0) {
-    TN_GETP(m, lowered(g->shape_funcs, host));
-    TN_GETP(targets, tn_map_with(targets, tn_any_obj(host), tn_any_obj(m)));
-  }
-  return driver_build(targets, NULL);
+  TN_GETP(lib, driver_programs_build(programs, t));
+  if (host == t || g->shape_funcs->len == 0) return lib;
+  TN_GETP(shapes, driver_programs_build(g->shape_funcs, host));
+  return tn_module_import(lib, shapes) ? NULL : lib;
 }
 
 /* ---- all of it ---- */
