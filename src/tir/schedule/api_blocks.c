@@ -43,6 +43,17 @@ static int f_cache_inplace(TN_ARGS) {
   return tn_ret_obj(ret, sch_cache_inplace(s, block, index, memory));
 }
 
+/* (schedule, block, memory, how often an index must occur) -> array of BlockRV */
+static int f_cache_index(TN_ARGS) {
+  int64_t threshold;
+  const char *memory;
+  SCH_ARG_SCHEDULE("Schedule.cache_index", 4);
+  SCH_ARG_HANDLE(BlockRV, block, 1);
+  TN_TRY(tn_any_to_cstr(&args[2], &memory));
+  TN_TRY(tn_any_to_int(&args[3], &threshold));
+  return tn_ret_obj(ret, sch_cache_index(s, block, memory, threshold));
+}
+
 static int f_rfactor(TN_ARGS) {
   int64_t axis;
   SCH_ARG_SCHEDULE("Schedule.rfactor", 3);
@@ -137,6 +148,7 @@ static const tn_func_row functions[] = {
     {"tir.schedule.RFactor", f_rfactor},
     {"tir.schedule.Cache", f_cache},
     {"tir.schedule.CacheInplace", f_cache_inplace},
+    {"tir.schedule.CacheIndex", f_cache_index},
     {"tir.schedule.ComputeAt", f_compute_at},
 };
 

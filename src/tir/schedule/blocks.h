@@ -44,6 +44,11 @@ TN_API tn_BlockRV *sch_cache_write(tn_TirSchedule *s, const tn_BlockRV *block, i
 TN_API tn_arr *sch_cache_inplace(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index,
                                  const char *memory);
 
+/** Computes indices of what a block reads in blocks of their own, at the beginning of the scope.
+ * @param threshold how often an index must occur in the block @return the new blocks (BlockRV) */
+TN_API tn_arr *sch_cache_index(tn_TirSchedule *s, const tn_BlockRV *block, const char *memory,
+                               int64_t threshold);
+
 /** Reduces in parts, one for each value of a loop that is reduced over, and then the parts.
  * @param axis of the new buffers, for the loop; below 0: from the end @return the block that makes
  * the parts; the handle of the old block stands for the one that reduces them */

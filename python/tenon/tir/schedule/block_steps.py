@@ -118,6 +118,27 @@ class BlockSteps:
         result = _ffi_api.CacheInplace(self, block, index, storage_scope)
         return self._gave("CacheInplace", [block], [index, storage_scope], result)
 
+    def cache_index(self, block, storage_scope, cse_thresh=0):
+        """Compute the indices of what a block reads once, in blocks of their own.
+
+        Parameters
+        ----------
+        block : BlockRV or str
+            The block.
+        storage_scope : str
+            The memory of the computed indices, ``index_var_0`` and so on.
+        cse_thresh : int
+            How often an index must occur in the block; 0 and 1: all but iterators and numbers.
+
+        Returns
+        -------
+        list of BlockRV
+            The new blocks, ``index_0`` and so on, first in the scope.
+        """
+        block = self._block(block)
+        result = _ffi_api.CacheIndex(self, block, storage_scope, cse_thresh)
+        return self._gave("CacheIndex", [block], [storage_scope, cse_thresh], result)
+
     def reindex(self, block, buffer):
         """Copy a buffer so that a block's own iterators are the indices of the copy.
 

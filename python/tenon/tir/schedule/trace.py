@@ -149,6 +149,7 @@ STEPS = {
     "CacheInplace": _Step(
         "cache_inplace", "block", "read_buffer_index storage_scope", gives="list"
     ),
+    "CacheIndex": _Step("cache_index", "block", "storage_scope cse_thresh", gives="list"),
     "ReIndex": _Step("reindex", "block", "buffer_index buffer_is_written", gives="one"),
     "ReindexCacheRead": _Step(
         "reindex_cache_read",
