@@ -8,8 +8,7 @@
 
 typedef struct {
   const char *pass;
-  int64_t arg;   /* its argument, NO_ARG: none */
-  bool required; /* runs only where the context requires it */
+  int64_t arg; /* its argument, NO_ARG: none */
 } step;
 enum { NO_ARG = INT32_MIN };
 
@@ -25,7 +24,7 @@ static const step optimize[] = {
     {"SimplifyExpr", NO_ARG},
     {"CanonicalizeCast", NO_ARG},
     {"CanonicalizeOps", NO_ARG},
-    {"AlterOpLayout", NO_ARG, true},
+    {"AlterOpLayout", NO_ARG},
     {"SimplifyExprPostAlterOp", NO_ARG},
     {"FastMath", NO_ARG},
     {"FoldConstant", NO_ARG},
@@ -41,13 +40,6 @@ static const step kernels[] = {
 };
 // clang-format on
 
-static bool is_required(const char *pass) {
-  const tn_arr *list = ir_pass_ctx_current()->required_pass;
-  for (int64_t i = 0; list && i < list->len; ++i)
-    if (tn_str_eq((const tn_str *)tn_arr_obj(list, i), pass)) return true;
-  return false;
-}
-
 static tn_IRModule *run(const char *name, const step *steps, int n, tn_IRModule *m) {
   TN_VEC(list);
   tn_arr *passes;
@@ -55,7 +47,6 @@ static tn_IRModule *run(const char *name, const step *steps, int n, tn_IRModule 
   for (int i = 0; i < n; ++i) {
     const ir_pass_row *row;
     tn_Pass *pass;
-    if (steps[i].required && !is_required(steps[i].pass)) continue;
     tn_any arg = tn_any_int(steps[i].arg);
     TN_GETP(row, ir_pass_named(steps[i].pass));
     TN_GETP(pass, ir_pass_new(row, &arg, steps[i].arg != NO_ARG));

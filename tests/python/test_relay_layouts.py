@@ -349,7 +349,7 @@ def test_networks(name):
     shape = [int(d) for d in mod["main"].params[0].type_annotation.shape]
     x = rng.standard_normal(shape).astype("float32")
     plain = build_and_run(mod, params, x, disabled_pass=["AlterOpLayout"])
-    in_blocks = build_and_run(mod, params, x, required_pass=["AlterOpLayout"])
+    in_blocks = build_and_run(mod, params, x)
     np.testing.assert_allclose(in_blocks, plain, atol=1e-4 * np.abs(plain).max())
     bound = tenon.IRModule({"main": bind_params_by_name(mod["main"], params)})
     got = run_passes(
@@ -377,7 +377,7 @@ def test_dense_of_a_constant_weight_is_packed():
         got = run_passes(mod, transform.AlterOpLayout(), transform.FoldConstant())
         assert got.body.op.name == "nn.contrib_dense_pack"
         assert isinstance(got.body.args[1], relay.Constant)
-        y = build_and_run(mod, None, a, required_pass=["AlterOpLayout"])
+        y = build_and_run(mod, None, a)
         np.testing.assert_allclose(y, a @ weight.T, rtol=1e-5, atol=1e-5)
 
 
