@@ -84,43 +84,92 @@ static int order_as_it_is(const DLTensor *t, order *o) {
   return 1;
 }
 
-static int order_of(const tn_RelayCall *call, const DLTensor *t, order *o) {
+static bool keeps_order(const char *op) {
   static const char *const same[] = {"reshape", "expand_dims", "squeeze", "nn.batch_flatten"};
+  for (int i = 0; i < TN_COUNT(same); ++i)
+    if (strcmp(op, same[i]) == 0) return true;
+  return false;
+}
+
+static bool moves(const char *op) {
+  return strcmp(op, "layout_transform") == 0 || strcmp(op, "transpose") == 0 || keeps_order(op);
+}
+
+static int order_of(const tn_RelayCall *call, const DLTensor *t, order *o) {
   const char *op = relay_called_op(call);
   if (strcmp(op, "layout_transform") == 0) return order_of_layout(call->attrs, t, o);
   if (strcmp(op, "transpose") == 0) return order_of_axes(call->attrs, t, o);
-  for (int i = 0; i < TN_COUNT(same); ++i)
-    if (strcmp(op, same[i]) == 0) return order_as_it_is(t, o);
-  return 0;
+  return order_as_it_is(t, o);
 }
 
-static int copy_in_order(const DLTensor *from, order *o, tn_tensor *to) {
+/* Into `to`, at a place `offset` elements from its first, whose strides are `strides` (NULL: one
+ * after another). */
+static int copy_in_order(const DLTensor *from, order *o, tn_tensor *to, int64_t *strides,
+                         int64_t offset) {
   DLTensor src = *from, dst = *tn_tensor_dl(to);
   src.ndim = dst.ndim = o->n;
   src.shape = dst.shape = o->extent;
   src.strides = o->stride;
-  dst.strides = NULL;
+  dst.strides = strides;
+  dst.byte_offset += (uint64_t)(offset * (dst.dtype.bits / 8));
   return tn_tensor_copy(&src, &dst);
 }
 
-int driver_evaluate_move(const tn_RelayCall *call, relay_expr **out) {
-  const tn_Constant *data = call->args->len == 1 ? TN_AS(Constant, relay_arg(call, 0)) : NULL;
+static tn_tensor *result_of(const tn_RelayCall *call, tn_dtype t) {
   const tn_TensorType *type = relay_tensor_type_of_expr(call);
+  int64_t dims[MAX_DIMS];
+  if (!type || type->shape->len > MAX_DIMS) return NULL;
+  for (int64_t i = 0; i < type->shape->len; ++i) dims[i] = relay_int_at(type->shape, i);
+  return tn_scope_own(
+      tn_tensor_new(dims, (int32_t)type->shape->len, t, (tn_device){kDLCPU, 0}, NULL));
+}
+
+/* A border of zeros: the data is copied into its place. @return 1, 0, -1 */
+static int pad(const tn_RelayCall *call, const DLTensor *t, tn_tensor *to) {
+  const tn_arr *width = relay_attr_obj(call->attrs, "pad_width");
+  DLTensor *dst = tn_tensor_dl(to);
+  int64_t stride[MAX_DIMS], offset = 0;
+  double value;
   order o = {.n = 0};
-  tn_tensor *result;
-  int64_t dims[MAX_DIMS], count = 1;
-  *out = NULL;
-  if (!data || !type || type->shape->len > MAX_DIMS) return 0;
-  const DLTensor *t = tn_tensor_dl((const tn_tensor *)data->data);
-  if (t->ndim > MAX_DIMS || t->dtype.lanes != 1 || t->dtype.bits < 8) return 0;
+  if (!relay_as_scalar(relay_arg(call, 1), &value) || value != 0 || !width ||
+      width->len != t->ndim || strcmp(relay_attr_str(call->attrs, "pad_mode"), "constant") != 0)
+    return 0;
+  strides_of(dst, stride);
+  for (int i = 0; i < t->ndim; ++i) {
+    const tn_arr *pair = TN_AS(Array, tn_arr_obj(width, i));
+    int64_t before = pair ? relay_int_at(pair, 0) : -1, after = pair ? relay_int_at(pair, 1) : -1;
+    if (before < 0 || after < 0 || before + t->shape[i] + after != dst->shape[i]) return 0;
+    offset += before * stride[i];
+  }
+  memset((char *)dst->data + dst->byte_offset, 0, (size_t)tn_tensor_nbytes(dst));
+  (void)order_as_it_is(t, &o);
+  TN_TRY(copy_in_order(t, &o, to, stride, offset));
+  return 1;
+}
+
+static int reorder(const tn_RelayCall *call, const DLTensor *t, tn_tensor *to) {
+  order o = {.n = 0};
+  int64_t count = 1;
   int known = order_of(call, t, &o);
   if (known != 1) return known;
-  for (int64_t i = 0; i < type->shape->len; ++i) dims[i] = relay_int_at(type->shape, i);
   for (int i = 0; i < o.n; ++i) count *= o.extent[i];
-  TN_GET(result, tn_scope_own(tn_tensor_new(dims, (int32_t)type->shape->len, t->dtype,
-                                            (tn_device){kDLCPU, 0}, NULL)));
-  if (count != tn_tensor_count(tn_tensor_dl(result))) return 0;
-  TN_TRY(copy_in_order(t, &o, result));
-  TN_GET(*out, (relay_expr *)relay_constant((tn_NDArray *)result));
+  if (count != tn_tensor_count(tn_tensor_dl(to))) return 0;
+  TN_TRY(copy_in_order(t, &o, to, NULL, 0));
+  return 1;
+}
+
+int driver_evaluate_move(const tn_RelayCall *call, relay_expr **out) {
+  const char *op = relay_called_op(call);
+  const tn_Constant *data = call->args->len ? TN_AS(Constant, relay_arg(call, 0)) : NULL;
+  bool pads = strcmp(op, "nn.pad") == 0;
+  *out = NULL;
+  if (!data || (!pads && !moves(op))) return 0;
+  const DLTensor *t = tn_tensor_dl((const tn_tensor *)data->data);
+  if (t->ndim > MAX_DIMS || t->dtype.lanes != 1 || t->dtype.bits < 8) return 0;
+  tn_tensor *to = result_of(call, t->dtype);
+  if (!to) return tn_error_pending() ? -1 : 0;
+  int known = pads ? pad(call, t, to) : reorder(call, t, to);
+  if (known != 1) return known;
+  TN_GET(*out, (relay_expr *)relay_constant((tn_NDArray *)to));
   return 1;
 }

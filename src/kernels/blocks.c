@@ -32,11 +32,3 @@ bool kernels_conv2d_blocks(const kernel_machine *m, const kernel_conv2d *p,
   out->out = out->kernel_out = block_of(lanes, p->out);
   return out->out && (out->in || (p->groups == 1 && p->in <= FEW_CHANNELS));
 }
-
-int64_t kernels_dense_block(const kernel_machine *m, tn_dtype t, int64_t rows, int64_t units,
-                            int64_t features) {
-  int64_t lanes = lanes_of(m, t);
-  (void)rows, (void)features;
-  if (t.code != kDLFloat || t.bits != 32 || lanes < 4) return 0;
-  return block_of(lanes, units);
-}

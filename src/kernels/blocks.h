@@ -31,9 +31,4 @@ typedef struct {
 TN_API bool kernels_conv2d_blocks(const kernel_machine *m, const kernel_conv2d *p,
                                   kernel_conv2d_blocks *out);
 
-/** Block of rows of a constant weight of `units` rows and `features` columns, multiplied with
- * `rows` rows of data (-1: not constant): the weight is NC[block]n. 0: it stays as it is. */
-TN_API int64_t kernels_dense_block(const kernel_machine *m, tn_dtype t, int64_t rows, int64_t units,
-                                   int64_t features);
-
 #endif /* TN_KERNELS_BLOCKS_H_ */

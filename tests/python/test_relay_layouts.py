@@ -364,21 +364,23 @@ def test_networks(name):
     assert not any("O" in src for src, _ in left)
 
 
-def test_dense_of_a_constant_weight_is_packed():
+@pytest.mark.parametrize("shape", [(5, 24), (1, 24), (2, 3, 24)])
+@pytest.mark.parametrize("units", [32, 10, 100, 1])
+def test_dense_of_a_constant_weight_is_packed(shape, units):
     rng = np.random.default_rng(2)
-    w = rng.standard_normal((32, 24)).astype("float32")
-    a = rng.standard_normal((5, 24)).astype("float32")
-    x = relay.var("data", shape=(5, 24))
-    for call, weight in (
-        (relay.nn.dense(x, relay.const(w)), w),
-        (relay.nn.matmul(x, relay.const(w.T.copy())), w),
-    ):
+    w = rng.standard_normal((units, 24)).astype("float32")
+    a = rng.standard_normal(shape).astype("float32")
+    x = relay.var("data", shape=shape)
+    for call in (relay.nn.dense(x, relay.const(w)), relay.nn.matmul(x, relay.const(w.T.copy()))):
         mod = tenon.IRModule({"main": relay.Function([x], call)})
-        got = run_passes(mod, transform.AlterOpLayout(), transform.FoldConstant())
-        assert got.body.op.name == "nn.contrib_dense_pack"
-        assert isinstance(got.body.args[1], relay.Constant)
+        cpu = "llvm -mcpu=skylake-avx512"
+        got = run_passes(mod, transform.AlterOpLayout(), transform.FoldConstant(), target=cpu)
+        if units > 1:
+            assert got.body.op.name == "nn.contrib_dense_pack"
+            assert isinstance(got.body.args[1], relay.Constant)
+            assert list(got.body.checked_type.concrete_shape) == [*shape[:-1], units]
         y = build_and_run(mod, None, a)
-        np.testing.assert_allclose(y, a @ weight.T, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(y, a @ w.T, rtol=1e-5, atol=1e-5)
 
 
 # ---- constants ----
@@ -412,6 +414,10 @@ def test_constants_are_moved_into_other_layouts(dtype):
     np.testing.assert_array_equal(folded(relay.reshape(c, (0, -1))), w.reshape(32, -1))
     np.testing.assert_array_equal(folded(relay.expand_dims(c, 1, 2)), w[:, None, None])
     np.testing.assert_array_equal(folded(relay.squeeze(relay.expand_dims(c, 0), [0])), w)
+    border = ((0, 0), (1, 2), (0, 3), (1, 0))
+    for value in (0, 7):
+        padded = folded(relay.nn.pad(c, border, value))
+        np.testing.assert_array_equal(padded, np.pad(w, border, constant_values=value))
 
 
 def test_constants_that_are_no_ordinary_numbers_are_folded_too():

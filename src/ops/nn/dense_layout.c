@@ -2,8 +2,8 @@
 
      nn.dense(data, weight NC)  =>  nn.contrib_dense_pack(data, weight NC16n, weight_layout="NC16n")
 
-   Only weights that are constant are packed: packing others takes as long as a product with few
-   rows. */
+   The last block is padded with zeros, and `units` tells how many rows there are. Only weights that
+   are constant are packed: packing others takes as long as a product with few rows. */
 #include <string.h>
 
 #include "ir/imm.h"
@@ -27,29 +27,61 @@ int ops_layouts_weight(relay_layouts *q) {
   return 1;
 }
 
-void *ops_alter_dense(const relay_replace *r) {
-  kernel_machine m;
+/* What is multiplied: rows of data (-1: not constant) with a constant weight of units times
+ * features.
+ */
+typedef struct {
+  tn_dtype dtype;
+  int64_t rows, units;
+  int units_axis; /* of the weight */
+} problem;
+
+static int64_t rows_of(const tn_TensorType *data) {
+  int64_t rows = 1, e;
+  for (int64_t i = 0; i + 1 < data->shape->len; ++i) {
+    if (!tir_as_int((tn_obj *)relay_dim(data, i), &e) || e < 0 || (e && rows > INT64_MAX / e))
+      return -1;
+    rows *= e;
+  }
+  return rows;
+}
+
+static bool problem_of(const relay_replace *r, problem *p) {
   const void *attrs = r->call->attrs;
   const tn_TensorType *data = TN_AS(TensorType, tn_arr_obj(r->types, 0)),
                       *weight = TN_AS(TensorType, tn_arr_obj(r->types, 1)),
                       *out = TN_AS(TensorType, r->out_type);
-  ops_axes w;
-  int64_t units, features, rows = -1;
-  if (!data || !weight || !out || data->shape->len != 2 || weight->shape->len != 2 ||
+  if (!data || !weight || !out || data->shape->len < 2 || weight->shape->len != 2 ||
       !TN_AS(Constant, relay_arg(r->call, 1)) || relay_attr_int(attrs, "transpose_a", 0) ||
-      !tn_dtype_eq(data->dtype, weight->dtype) || !tn_dtype_eq(data->dtype, out->dtype) ||
-      !kernels_machine(&m))
-    return relay_leave(r);
-  TN_TRYP(ops_axes_of(weight_layout(r->row->name, attrs), weight->shape, true, &w));
-  (void)tir_as_int((tn_obj *)relay_dim(data, 0), &rows);
-  if (!tir_as_int((tn_obj *)OPS_AXIS(&w, 'N'), &units) ||
-      !tir_as_int((tn_obj *)OPS_AXIS(&w, 'C'), &features))
-    return relay_leave(r);
-  int64_t block = kernels_dense_block(&m, data->dtype, rows, units, features);
+      !tn_dtype_eq(data->dtype, weight->dtype) || !tn_dtype_eq(data->dtype, out->dtype))
+    return false;
+  *p = (problem){.dtype = data->dtype, .rows = rows_of(data)};
+  p->units_axis = weight_layout(r->row->name, attrs)[0] == 'N' ? 0 : 1;
+  return p->dtype.code == kDLFloat && p->dtype.bits == 32 &&
+         tir_as_int((tn_obj *)relay_dim(weight, p->units_axis), &p->units) &&
+         p->units < INT32_MAX / 2;
+}
+
+/* The weight with zeros up to a whole number of blocks. */
+static void *whole_blocks(void *weight, const problem *p, int64_t block) {
+  int64_t none[2] = {0, 0}, more[2] = {0, (block - p->units % block) % block};
+  if (!more[1]) return weight;
+  tn_arr *kept = relay_ints(none, 2), *grown = relay_ints(more, 2);
+  void *attrs = relay_attrs(
+      "nn.pad", 1, "pad_width",
+      tn_any_obj(p->units_axis == 0 ? tn_arr_of(2, grown, kept) : tn_arr_of(2, kept, grown)));
+  return relay_call("nn.pad", attrs, 2, weight, relay_const_float(p->dtype, 0));
+}
+
+void *ops_alter_dense(const relay_replace *r) {
+  kernel_machine m;
+  problem p;
+  if (!problem_of(r, &p) || !kernels_machine(&m)) return relay_leave(r);
+  int64_t block = kernels_dense_panel(&m, p.dtype, p.rows, p.units);
   if (!block) return relay_leave(r);
-  void *packed =
-      relay_attrs("nn.contrib_dense_pack", 3, "units", tn_any_obj(tir_i32((int32_t)units)),
-                  "out_dtype", tn_any_dtype(out->dtype), "weight_layout",
-                  tn_any_obj(tn_str_fmt("NC%lldn", (long long)block)));
-  return packed ? relay_call_args("nn.contrib_dense_pack", packed, r->call->args) : NULL;
+  void *weight = whole_blocks(relay_arg(r->call, 1), &p, block);
+  void *packed = relay_attrs(
+      "nn.contrib_dense_pack", 3, "units", tn_any_obj(tir_i32((int32_t)p.units)), "out_dtype",
+      tn_any_dtype(p.dtype), "weight_layout", tn_any_obj(tn_str_fmt("NC%lldn", (long long)block)));
+  return relay_call("nn.contrib_dense_pack", packed, 2, relay_arg(r->call, 0), weight);
 }
