@@ -58,7 +58,7 @@ def test_inspect(library):
     told = json.loads(call("inspect", str(library), "--json")[1])
     assert told["inputs"] == [{"name": "image", "type": "float32[1, 1, 8, 8]"}]
     assert told["outputs"] == [
-        {"name": "tvmgen_default_fused_nn_dense_add", "type": "float32[1, 10]"}
+        {"name": "tvmgen_default_fused_nn_contrib_dense_pack_add", "type": "float32[1, 10]"}
     ]
     assert all(f"  {name}\n" in out for name in told["kernels"]) and len(told["kernels"]) == 7
     params = tenon.runtime.load_module(str(library))["get_graph_params"]()
