@@ -170,10 +170,21 @@ def test_a_smaller_argument_in_blocks_does_not_lead():
     check(lambda y: pooled(y) * z, lambda y: back(pooled(y) * to(z, "NCHW", "NCHW16c")))
 
 
-def test_bias_add():
+def test_bias_add_becomes_a_sum_that_can_follow():
     b = relay.var("b", shape=(64,))
     spread = relay.expand_dims(b, axis=1, num_newaxis=2)
-    check(lambda y: relay.nn.bias_add(y, b), lambda y: back(y + to(spread, "CHW", "CHW16c")))
+
+    def alter(attrs, inputs, tinfos, out_type):
+        return inputs[0] + relay.expand_dims(inputs[1], 1, 2)
+
+    want = run_passes(function(back(conv16(X16, W16) + to(spread, "CHW", "CHW16c"))))
+    with blocked():
+        func = function(relay.nn.bias_add(conv(X, W), b))
+        got = run_passes(func, transform.CanonicalizeOps(), transform.AlterOpLayout())
+        tenon.ir.assert_structural_equal(got, want, map_free_vars=True)
+        with TempOpAttr("nn.bias_add", "FTVMAlterOpLayout", alter):
+            got = run_passes(func, transform.AlterOpLayout())
+        tenon.ir.assert_structural_equal(got, want, map_free_vars=True)
 
 
 def test_pooling():
@@ -352,13 +363,9 @@ def test_networks(name):
     in_blocks = build_and_run(mod, params, x)
     np.testing.assert_allclose(in_blocks, plain, atol=1e-4 * np.abs(plain).max())
     bound = tenon.IRModule({"main": bind_params_by_name(mod["main"], params)})
-    got = run_passes(
-        bound,
-        transform.SimplifyInference(),
-        transform.FoldConstant(),
-        transform.AlterOpLayout(),
-        transform.FoldConstant(),
-    )
+    passes = ("SimplifyInference", "FoldConstant", "FoldScaleAxis", "SimplifyExpr")
+    passes += ("CanonicalizeOps", "AlterOpLayout", "FoldConstant")
+    got = run_passes(bound, *(getattr(transform, p)() for p in passes))
     left = transforms(got)
     assert len(left) <= 2, left
     assert not any("O" in src for src, _ in left)

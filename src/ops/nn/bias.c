@@ -2,8 +2,6 @@
 
      nn.bias_add(%x, %b, axis=1)    Tensor[(1, 4, 8, 8), float32], Tensor[(4), float32]
                                     -> Tensor[(1, 4, 8, 8), float32] */
-#include <string.h>
-
 #include "ir/imm.h"
 #include "ops/layout.h"
 #include "ops/ops.h"
@@ -87,21 +85,6 @@ static int layouts(relay_layouts *q) {
   return 1;
 }
 
-/* The sum with the bias spread over the axes behind its own, which can follow any layout. */
-static void *alter(const relay_replace *r) {
-  const tn_TensorType *data = TN_AS(TensorType, tn_arr_obj(r->types, 0));
-  if (!data || strcmp(r->row->name, "nn.bias_add") != 0) return relay_leave(r);
-  int64_t ndim = data->shape->len, axis = relay_attr_int(r->call->attrs, "axis", 1);
-  int64_t after = ndim - 1 - (axis < 0 ? axis + ndim : axis);
-  void *bias = relay_arg(r->call, 1);
-  if (after > 0)
-    bias = relay_call(
-        "expand_dims",
-        relay_attrs("expand_dims", 2, "axis", tn_any_int(1), "num_newaxis", tn_any_int(after)), 1,
-        bias);
-  return bias ? relay_call("add", NULL, 2, relay_arg(r->call, 0), bias) : NULL;
-}
-
 static const relay_op_row rows[] = {
     {.name = "nn.bias_add",
      .inputs = "data bias",
@@ -112,7 +95,6 @@ static const relay_op_row rows[] = {
      .rel = relation,
      .compute = compute_bias_add,
      .layouts = layouts,
-     .alter = alter,
      .shape = relay_shape_same,
      .doc = "data plus a number for each channel"},
     {.name = "nn.prelu",
