@@ -1303,6 +1303,11 @@ class DropoutAttrs(Attrs):
     rate: float
     """part of the elements that training sets to 0"""
 
+class EinsumAttrs(Attrs):
+    """attributes of einsum (type key relay.attrs.EinsumAttrs)"""
+    equation: str
+    """names of the axes of the operands, then of the result"""
+
 class ExpandDimsAttrs(Attrs):
     """attributes of expand_dims (type key relay.attrs.ExpandDimsAttrs)"""
     axis: int
@@ -1605,6 +1610,34 @@ class ReverseAttrs(Attrs):
     """attributes of reverse (type key relay.attrs.ReverseAttrs)"""
     axis: int
     """axis to turn around"""
+
+class ReverseSequenceAttrs(Attrs):
+    """attributes of reverse_sequence (type key relay.attrs.ReverseSequenceAttrs)"""
+    seq_axis: int
+    """axis that is turned around"""
+    batch_axis: int
+    """axis of the sequences, along which the lengths lie"""
+
+class ScanopAttrs(Attrs):
+    """attributes of cumsum and cumprod (type key relay.attrs.ScanopAttrs)"""
+    axis: PrimExpr | None
+    """axis along which it runs; None: all of data, flat"""
+    dtype: str
+    """type of the result, that of data when empty"""
+    exclusive: bool
+    """leave the element itself out?"""
+
+class ScatterElementsAttrs(Attrs):
+    """attributes of scatter_elements (type key relay.attrs.ScatterElementsAttrs)"""
+    axis: PrimExpr
+    """axis that indices are about"""
+    reduction: str
+    """"update", "add", "mul", "min", "max" or "mean" """
+
+class ScatterNDAttrs(Attrs):
+    """attributes of scatter_nd (type key relay.attrs.ScatterNDAttrs)"""
+    mode: str
+    """"update", "add", "mul", "min" or "max" """
 
 class ShapeOfAttrs(Attrs):
     """attributes of shape_of (type key relay.attrs.ShapeOfAttrs)"""

@@ -42,11 +42,12 @@ static int schedule_all(tn_TirSchedule *s, const kernel_machine *m, bool all) {
   return 0;
 }
 
-/* A program without blocks, or marked as done, is left alone. */
+/* A program without blocks, that is one statement (of an ExternOp) only, or marked as done, is left
+   alone. */
 static bool is_ready(const tn_PrimFunc *f) {
   if (tir_func_attr(f, "tir.is_scheduled") || tir_func_attr(f, "tir.noschedule")) return true;
   const tn_BlockRealize *r = TN_AS(BlockRealize, f->body);
-  return !r || r->block->iter_vars->len != 0;
+  return !r || r->block->iter_vars->len != 0 || !tn_str_eq(r->block->name_hint, "root");
 }
 
 static tn_PrimFunc *scheduled(tn_PrimFunc *f, const kernel_machine *m, bool all) {

@@ -6,6 +6,7 @@
 #include "relay/op.h"
 #include "relay/type_text.h"
 #include "te/build.h"
+#include "tir/tir.h"
 
 /** The compute of operators that work element by element, with broadcasting: applies row->element
  * to the elements of all inputs. */
@@ -55,6 +56,23 @@ TN_API const char *ops_reduce_name(int i);
 /** In a relation, after a function that checks attributes has failed: its ValueError as an error of
  * the call. RELAY_FAILED. */
 TN_API int ops_rel_failed(const relay_rel *r);
+
+/* ---- statements, for what no formula of an element expresses ---- */
+
+/** for v in 0 ... extent - 1: body */
+TN_API tn_stmt *ops_loop(tn_Var *v, tn_expr *extent, tn_stmt *body);
+/** if cond: a, else b (which may be NULL) */
+TN_API tn_stmt *ops_either(tn_expr *cond, tn_stmt *a, tn_stmt *b);
+/** n variables prefix0, prefix1, ... of type int32. */
+TN_API tn_arr *ops_loop_vars(const char *prefix, int64_t n);
+/** Loops over all elements of `shape`, the last axis innermost. */
+TN_API tn_stmt *ops_loops(const tn_arr *vars, const tn_arr *shape, tn_stmt *body);
+/** `indices` with another one for `axis`. */
+TN_API tn_arr *ops_with_index(const tn_arr *indices, int64_t axis, void *e);
+/** What a statement computes. @param inputs array of Tensor @param read, written buffers that stand
+ * for the inputs and for the results in it @return array of Tensor, one for each of `written` */
+TN_API tn_arr *ops_extern(const char *name, tn_arr *inputs, tn_arr *read, tn_arr *written,
+                          tn_stmt *body);
 
 /** Starts the layer: registers all families. */
 TN_API int ops_init(void);

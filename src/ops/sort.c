@@ -8,7 +8,6 @@
 
 #include "ir/imm.h"
 #include "ops/ops.h"
-#include "tir/tir.h"
 
 #define TN_FIELDS_ArgsortAttrs(F, S)                                                               \
   F(S, I64, , axis, 0, "axis that is sorted along", "-1")                                          \
@@ -100,18 +99,6 @@ static tn_stmt *set_place(const order *s, int which, tn_expr *value) {
   return tir_store(s->places, value, at(s, tir_i32(which)));
 }
 
-static tn_stmt *loop(tn_Var *v, tn_expr *extent, tn_stmt *body) {
-  return body && extent ? (tn_stmt *)TN_MAKE(For, .loop_var = v, .min = tir_zero(TN_I32),
-                                             .extent = extent, .kind = TIR_FOR_SERIAL, .body = body,
-                                             .annotations = tn_scope_own(tn_map_new()))
-                        : NULL;
-}
-
-static tn_stmt *either(tn_expr *cond, tn_stmt *a, tn_stmt *b) {
-  if (!cond || !a) return NULL;
-  return (tn_stmt *)TN_MAKE(IfThenElse, .condition = cond, .then_case = a, .else_case = b);
-}
-
 /* One element of the merged run goes to place `k`: the left one unless the right one is better. */
 static tn_stmt *merge_one(const order *s, tn_expr *k, tn_expr *middle, tn_expr *end) {
   tn_expr *l = place(s, PLACE_LEFT), *r = place(s, PLACE_RIGHT), *one = tir_i32(1);
@@ -124,7 +111,7 @@ static tn_stmt *merge_one(const order *s, tn_expr *k, tn_expr *middle, tn_expr *
                                 set_place(s, PLACE_LEFT, tir_add(l, one)));
   tn_stmt *take_right = tir_seq2(tir_store(s->to, load(s, s->from, r), at(s, k)),
                                  set_place(s, PLACE_RIGHT, tir_add(r, one)));
-  return either(left, take_left, take_right);
+  return ops_either(left, take_left, take_right);
 }
 
 /* Merges all pairs of runs of `width` elements. */
@@ -136,9 +123,9 @@ static tn_stmt *merge_runs(const order *s, tn_expr *width) {
   tn_stmt *merge = merge_one(s, tir_add(start, (tn_expr *)k), middle, end);
   tn_stmt *body =
       tir_seq2(tir_seq2(set_place(s, PLACE_LEFT, start), set_place(s, PLACE_RIGHT, middle)),
-               loop(k, tir_sub(end, start), merge));
+               ops_loop(k, tir_sub(end, start), merge));
   tn_stmt *copy = tir_store(s->from, load(s, s->to, (tn_expr *)c), at(s, (tn_expr *)c));
-  return tir_seq2(loop(pair, tir_ceildiv(s->n, both, NULL), body), loop(c, s->n, copy));
+  return tir_seq2(ops_loop(pair, tir_ceildiv(s->n, both, NULL), body), ops_loop(c, s->n, copy));
 }
 
 static tn_stmt *sort_row(const order *s) {
@@ -149,20 +136,13 @@ static tn_stmt *sort_row(const order *s) {
   }
   tn_expr *width = tir_shift(TIR_OP_shift_left, tir_i32(1), (tn_expr *)pass, NULL);
   tn_stmt *start = tir_store(s->from, (tn_expr *)i, at(s, (tn_expr *)i));
-  tn_stmt *merge = either(tir_lt(width, s->n), merge_runs(s, width), NULL);
-  return tir_seq2(loop(i, s->n, start), loop(pass, tir_i32((int32_t)passes), merge));
-}
-
-static tn_arr *with_extent(const tn_arr *shape, int64_t axis, tn_expr *e) {
-  TN_VEC(v);
-  for (int64_t i = 0; i < shape->len; ++i)
-    TN_TRYP(tn_vec_push_obj(&v, i == axis ? e : (tn_expr *)tn_arr_obj(shape, i)));
-  return tn_arr_from(&v);
+  tn_stmt *merge = ops_either(tir_lt(width, s->n), merge_runs(s, width), NULL);
+  return tir_seq2(ops_loop(i, s->n, start), ops_loop(pass, tir_i32((int32_t)passes), merge));
 }
 
 /* Indices along the axis, best first: int32, of the shape of data. */
 static tn_Tensor *order_of(tn_Tensor *data, int64_t axis, bool ascend) {
-  tn_arr *places = with_extent(data->shape, axis, tir_i32(2));
+  tn_arr *places = ops_with_index(data->shape, axis, tir_i32(2));
   order s = {.data = tir_buffer(data->shape, data->dtype, "data", ""),
              .from = tir_buffer(data->shape, TN_I32, "order", ""),
              .to = tir_buffer(data->shape, TN_I32, "merged", ""),
@@ -170,25 +150,15 @@ static tn_Tensor *order_of(tn_Tensor *data, int64_t axis, bool ascend) {
              .axis = axis,
              .n = tir_cast(TN_I32, te_extent(data, axis), NULL),
              .ascend = ascend};
-  TN_VEC(row);
-  for (int64_t i = 0; i < data->shape->len; ++i) {
-    tn_str *name = tn_str_fmt("r%lld", (long long)i);
-    TN_TRYP(tn_vec_push_obj(&row, name ? tir_var(tn_cstr(name), TN_I32) : NULL));
-  }
-  TN_GETP(s.row, tn_arr_from(&row));
+  TN_GETP(s.row, ops_loop_vars("r", data->shape->len));
   if (!s.data || !s.from || !s.to || !s.places || !s.n) return NULL;
   tn_stmt *body = sort_row(&s);
   for (int64_t i = data->shape->len - 1; body && i >= 0; --i) {
-    if (i != axis)
-      body = loop((tn_Var *)te_index(s.row, i), tir_cast(TN_I32, te_extent(data, i), NULL), body);
+    if (i != axis) body = ops_loop((tn_Var *)te_index(s.row, i), te_extent(data, i), body);
   }
-  tn_ExternOp *op =
-      body ? TN_MAKE(ExternOp, .name = tn_str_from("order"), .tag = tn_str_from("extern"),
-                     .attrs = tn_scope_own(tn_map_new()), .inputs = tn_arr_of(1, data),
-                     .input_placeholders = tn_arr_of(1, s.data),
-                     .output_placeholders = tn_arr_of(3, s.from, s.to, s.places), .body = body)
-           : NULL;
-  return op ? te_output((tn_Operation *)op, 0) : NULL;
+  tn_arr *all = ops_extern("order", tn_arr_of(1, data), tn_arr_of(1, s.data),
+                           tn_arr_of(3, s.from, s.to, s.places), body);
+  return all ? (tn_Tensor *)tn_arr_obj(all, 0) : NULL;
 }
 
 /* ---- computes ---- */
@@ -201,7 +171,7 @@ typedef struct {
 
 static tn_expr *value(void *ctx, tn_arr *index) {
   const picked *p = ctx;
-  return te_at(p->data, with_extent(index, p->axis, te_at(p->order, index)));
+  return te_at(p->data, ops_with_index(index, p->axis, te_at(p->order, index)));
 }
 
 static tn_expr *index_of(void *ctx, tn_arr *index) {

@@ -211,17 +211,6 @@ static void *shift(oc *c) {
   return oc_binary(left ? "left_shift" : "right_shift", oc_in(c, 0), oc_in(c, 1));
 }
 
-/* Coordinates are the last axis in ONNX, the first in Relay. */
-static void *gather_nd(oc *c) {
-  int64_t rank = oc_rank(c, 1), axes[MAX_NDIM];
-  if (rank < 1 || rank > MAX_NDIM) return oc_fail(c, "indices of %lld dimensions", (long long)rank);
-  axes[0] = rank - 1;
-  for (int64_t i = 1; i < rank; ++i) axes[i] = i - 1;
-  void *i = oc_transpose(oc_in(c, 1), axes, rank),
-       *a = relay_attrs("gather_nd", 1, "batch_dims", tn_any_int(oc_int(c, "batch_dims", 0)));
-  return a && i ? relay_call("gather_nd", a, 2, oc_in(c, 0), i) : NULL;
-}
-
 static const onnx_row rows[] = {
     {"NegativeLogLikelihoodLoss", negative_log_likelihood, 2, 3},
     {"SoftmaxCrossEntropyLoss", cross_entropy, 2, 3},
@@ -236,6 +225,5 @@ static const onnx_row rows[] = {
     {"Mish", mish, 1, 1},
     {"Celu", celu, 1, 1},
     {"BitShift", shift, 2, 2},
-    {"GatherND", gather_nd, 2, 2},
 };
 const onnx_table onnx_more = {rows, TN_COUNT(rows), ""};

@@ -152,19 +152,84 @@ static void *subpixel(oc *c) {
   return a ? relay_call(op, a, 1, oc_in(c, 0)) : NULL;
 }
 
+/* Extent i of a pooling: a last window that would begin in the border behind the data is dropped.
+ */
+static int64_t pooled_extent(const oc *c, const window *w, int i, bool up) {
+  int64_t x = relay_int_at(oc_type(c, 0)->shape, i + 2),
+          k = (w->kernel[i] - 1) * w->dilations[i] + 1,
+          free = x + w->pads[i] + w->pads[i + w->n] - k, stride = w->strides[i];
+  int64_t out = (free + (up ? stride - 1 : 0)) / stride + 1;
+  return up && (out - 1) * stride >= x + w->pads[i] ? out - 1 : out;
+}
+
 static void *pool(oc *c) {
-  bool max = strcmp(c->node->op_type, "MaxPool") == 0;
+  bool max = strcmp(c->node->op_type, "MaxPool") == 0, up = oc_int(c, "ceil_mode", 0) != 0;
   window w;
   char name[24];
   TN_TRYP(read_window(c, NULL, &w));
   snprintf(name, sizeof name, "nn.%s_pool%dd", max ? "max" : "avg", w.n);
   void *a = relay_attrs(name, 5, "pool_size", list(w.kernel, w.n), "strides", list(w.strides, w.n),
                         "padding", list(w.pads, 2 * w.n), "dilation", list(w.dilations, w.n),
-                        "ceil_mode", tn_any_bool(oc_int(c, "ceil_mode", 0) != 0));
+                        "ceil_mode", tn_any_bool(up));
   if (a && !max)
     a = relay_attrs_with(a, "count_include_pad",
                          tn_any_bool(oc_int(c, "count_include_pad", 0) != 0));
-  return a ? relay_call(name, a, 1, oc_in(c, 0)) : NULL;
+  void *y = a ? relay_call(name, a, 1, oc_in(c, 0)) : NULL;
+  for (int i = 0; y && up && i < w.n; ++i) {
+    int64_t n = pooled_extent(c, &w, i, true), x;
+    bool known = tir_as_int(tn_arr_obj(oc_type(c, 0)->shape, i + 2), &x);
+    if (known && n > 0) y = oc_part(y, i + 2, 0, n);
+  }
+  return y;
+}
+
+static void *power(void *x, double p, tn_dtype t) {
+  return p == 1   ? x
+         : p == 2 ? oc_binary("multiply", x, x)
+                  : oc_binary("power", x, relay_const_float(t, p));
+}
+
+/* The sum of |x| ** p over windows, as a convolution with ones that sees one channel each. */
+static void *lp_pool(oc *c) {
+  const tn_TensorType *t = oc_type(c, 0);
+  window w;
+  char name[24];
+  int64_t ones[2 + MAX_SPATIAL], channels;
+  double p = c->opset < 2 ? oc_float(c, "p", 2) : (double)oc_int(c, "p", 2);
+  TN_TRYP(read_window(c, NULL, &w));
+  if (!tir_as_int(tn_arr_obj(t->shape, 1), &channels) || channels < 1 || p <= 0)
+    return oc_fail(c, "p or the number of channels is not positive, or not known");
+  bool up = oc_int(c, "ceil_mode", 0) != 0;
+  for (int i = 0; up && i < w.n; ++i) {
+    int64_t n = pooled_extent(c, &w, i, true), k = (w.kernel[i] - 1) * w.dilations[i] + 1;
+    int64_t need = (n - 1) * w.strides[i] + k - relay_int_at(t->shape, i + 2) - w.pads[i];
+    if (need > w.pads[i + w.n]) w.pads[i + w.n] = need;
+  }
+  ones[0] = channels, ones[1] = 1;
+  for (int i = 0; i < w.n; ++i) ones[i + 2] = w.kernel[i];
+  void *init =
+      relay_attrs("ones", 2, "shape", list(ones, w.n + 2), "dtype", tn_any_dtype(t->dtype));
+  void *weight = init ? relay_call("ones", init, 0) : NULL;
+  snprintf(name, sizeof name, "nn.conv%dd", w.n);
+  void *a =
+      relay_attrs(name, 6, "strides", list(w.strides, w.n), "padding", list(w.pads, 2 * w.n),
+                  "dilation", list(w.dilations, w.n), "groups", tn_any_int(channels), "channels",
+                  tn_any_obj(tir_i32((int32_t)channels)), "kernel_size", list(w.kernel, w.n));
+  void *x = power(oc_unary("abs", oc_in(c, 0)), p, t->dtype);
+  void *y = a && x && weight ? relay_call(name, a, 2, x, weight) : NULL;
+  return p == 1 || !y ? y : oc_binary("power", y, relay_const_float(t->dtype, 1 / p));
+}
+
+static void *global_lp_pool(oc *c) {
+  const tn_TensorType *t = oc_type(c, 0);
+  int64_t axes[OC_MAX_NDIM], n = 0, rank = oc_rank(c, 0);
+  double p = c->opset < 2 ? oc_float(c, "p", 2) : (double)oc_int(c, "p", 2);
+  if (rank < 3 || rank > OC_MAX_NDIM || p <= 0)
+    return oc_fail(c, "expected a shape of at least 3 dimensions, and a positive p");
+  for (int64_t i = 2; i < rank; ++i) axes[n++] = i;
+  void *x = power(oc_unary("abs", oc_in(c, 0)), p, t->dtype);
+  void *y = x ? oc_reduce("sum", x, axes, n, true) : NULL;
+  return y ? oc_binary("power", y, relay_const_float(t->dtype, 1 / p)) : NULL;
 }
 
 static void *global_pool(oc *c) {
@@ -224,6 +289,8 @@ static const onnx_row rows[] = {
     {"SpaceToDepth", subpixel, 1, 1},
     {"MaxPool", pool, 1, 1},
     {"AveragePool", pool, 1, 1},
+    {"LpPool", lp_pool, 1, 1},
+    {"GlobalLpPool", global_lp_pool, 1, 1},
     {"GlobalAveragePool", global_pool, 1, 1},
     {"GlobalMaxPool", global_pool, 1, 1},
     {"BatchNormalization", batch_norm, 5, 5},

@@ -153,15 +153,39 @@ static void *gather_elements(oc *c) {
   return a ? relay_call("gather", a, 2, oc_in(c, 0), oc_in(c, 1)) : NULL;
 }
 
+/* An index that counts from the end when negative, cut off at the ends. */
+static int64_t within(int64_t i, int64_t n) {
+  if (i < 0) i += n;
+  return i < 0 ? 0 : i > n ? n : i;
+}
+
+/* Extents that are known are constants. */
 static void *shape_of(oc *c) {
-  const char *op = strcmp(c->node->op_type, "Shape") == 0 ? "shape_of" : "ndarray_size";
-  void *a = relay_attrs(op, 1, "dtype", tn_any_dtype(TN_I64)),
-       *x = a ? relay_call(op, a, 1, oc_in(c, 0)) : NULL;
-  int64_t rank = oc_rank(c, 0), from = oc_int(c, "start", 0), to = oc_int(c, "end", rank);
-  if (!oc_attr(c, "start") && !oc_attr(c, "end")) return x;
-  a = relay_attrs("strided_slice", 2, "begin", tn_any_obj(relay_ints(&from, 1)), "end",
-                  tn_any_obj(relay_ints(&to, 1)));
-  return a && x ? relay_call("strided_slice", a, 1, x) : NULL;
+  const tn_TensorType *t = oc_type(c, 0);
+  int64_t rank = oc_rank(c, 0), from = within(oc_int(c, "start", 0), rank),
+          to = within(oc_int(c, "end", rank), rank), dims[MAX_NDIM], n = 0;
+  bool known = true;
+  if (rank < 0 || rank > MAX_NDIM) return oc_fail(c, "a shape of %lld dimensions", (long long)rank);
+  for (int64_t i = from; known && i < to; ++i)
+    known = tir_as_int(tn_arr_obj(t->shape, i), &dims[n++]);
+  if (known) return relay_const_ints(TN_I64, dims, n);
+  void *a = relay_attrs("shape_of", 1, "dtype", tn_any_dtype(TN_I64)),
+       *x = a ? relay_call("shape_of", a, 1, oc_in(c, 0)) : NULL;
+  return from == 0 && to == rank ? x : oc_part(x, 0, from, to);
+}
+
+static void *size_of(oc *c) {
+  const tn_TensorType *t = oc_type(c, 0);
+  int64_t count = 1;
+  if (!t) return oc_fail(c, "the input is no tensor");
+  if (relay_is_static((const tn_Type *)t)) {
+    for (int64_t i = 0; i < t->shape->len; ++i)
+      if (__builtin_mul_overflow(count, relay_int_at(t->shape, i), &count))
+        return oc_fail(c, "the size of the shape is too large");
+    return relay_const_int(TN_I64, count);
+  }
+  void *a = relay_attrs("ndarray_size", 1, "dtype", tn_any_dtype(TN_I64));
+  return a ? relay_call("ndarray_size", a, 1, oc_in(c, 0)) : NULL;
 }
 
 static void *cast(oc *c) {
@@ -383,7 +407,7 @@ static const onnx_row rows[] = {
     {"Gather", gather, 2, 2},
     {"GatherElements", gather_elements, 2, 2},
     {"Shape", shape_of, 1, 1},
-    {"Size", shape_of, 1, 1},
+    {"Size", size_of, 1, 1},
     {"Cast", cast, 1, 1},
     {"Constant", constant, 0, 0},
     {"ConstantOfShape", constant_of_shape, 1, 1},

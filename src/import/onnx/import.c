@@ -15,8 +15,11 @@
 #include "relay/infer.h"
 #include "relay/transforms/transforms.h"
 
-static const onnx_table *const tables[] = {
-    &onnx_math, &onnx_more, &onnx_nn, &onnx_quant, &onnx_recurrent, &onnx_shape, &onnx_microsoft};
+static const onnx_table *const tables[] = {&onnx_index, &onnx_math,     &onnx_more,
+                                           &onnx_nn,    &onnx_quant,    &onnx_recurrent,
+                                           &onnx_shape, &onnx_microsoft};
+
+enum { MAX_FOLDED = 1 << 14 }; /* elements of a constant that is computed with at once */
 
 typedef struct {
   const onnx_model *model;
@@ -182,16 +185,18 @@ static int get_inputs(const importer *im, const onnx_node *n, void **in) {
   return 0;
 }
 
+/* Shapes and what they are computed of; what becomes of weights is left to FoldConstant. */
 static bool all_constant(const oc *c) {
-  for (int i = 0; i < c->nin; ++i)
-    if (c->in[i] && !TN_AS(Constant, c->in[i])) return false;
+  for (int i = 0; i < c->nin; ++i) {
+    const tn_Constant *k = TN_AS(Constant, c->in[i]);
+    if (c->in[i] && (!k || tn_tensor_count(tn_tensor_dl(k->data)) > MAX_FOLDED)) return false;
+  }
   return true;
 }
 
 /* Results with types; of constants they are computed now. */
 static void *settle(const oc *c, void *e) {
-  bool extents = strcmp(c->node->op_type, "Shape") == 0 || strcmp(c->node->op_type, "Size") == 0;
-  if (e && (all_constant(c) || extents)) e = relay_fold_expr(e);
+  if (e && all_constant(c)) e = relay_fold_expr(e);
   return e ? relay_infer_expr(e, NULL) : NULL;
 }
 
