@@ -1,25 +1,27 @@
 """loop_partition: one loop becomes several, one after the other."""
 
 import pytest
-from schedule_programs import check, failure, func, matmul, scale
+from schedule_programs import chain, check, failure, func, matmul, scale
 from schedule_run import verified
 from tenon import tir
 
 PARTS = """
 with T.block("root"):
+    T.reads()
+    T.writes()
     with T.block("B_i_common"):
-        T.reads()
-        T.writes()
+        T.reads(A[0:128, 0:64])
+        T.writes(B[0:128, 0:64])
         with T.block("B_i0_partition"):
-            T.reads()
-            T.writes()
+            T.reads(A[0:2, 0:64])
+            T.writes(B[0:2, 0:64])
             for i0, j in T.grid(2, 64):
                 with T.block("B_i0"):
                     vi, vj = T.axis.remap("SS", [i0, j])
                     B[vi, vj] = A[vi, vj] * 2.0
         with T.block("B_i1_partition"):
-            T.reads()
-            T.writes()
+            T.reads(A[2:66, 0:64])
+            T.writes(B[2:66, 0:64])
             for i1 in range(2, 66):
                 for j in range(64):
                     with T.block("B_i1"):
@@ -27,8 +29,8 @@ with T.block("root"):
                         vj = T.axis.spatial(64, j)
                         B[vi, vj] = A[vi, vj] * 2.0
         with T.block("B_i2_partition"):
-            T.reads()
-            T.writes()
+            T.reads(A[66:128, 0:64])
+            T.writes(B[66:128, 0:64])
             for i2 in range(66, 128):
                 for j in range(64):
                     with T.block("B_i2"):
@@ -98,3 +100,13 @@ def test_what_it_refuses():
     assert "is bound to a thread axis" in failure(sch.loop_partition, i, [2])
     sch.annotate(j, "key", 1)
     assert "has annotations" in failure(sch.loop_partition, j, [2])
+
+
+def test_others_see_what_the_parts_access():
+    sch = tir.Schedule(chain())
+    before = sch.mod
+    sch.loop_partition(sch.get_loops("B")[0], [4])
+    common = sch.get_block("B_i_common")
+    assert [sch.get(b).name_hint for b in sch.get_consumers(common)] == ["C"]
+    assert [sch.get(b).name_hint for b in sch.get_producers("C")] == ["B_i_common"]
+    verified(sch, before)

@@ -122,7 +122,8 @@ static tn_obj *rename_block(sch_step *e, const tn_obj *was, tn_obj *now) {
   return tn_node_copy(&tn_type_BlockRealize, &r);
 }
 
-/* A block of no iterators. */
+/* A block of no iterators; its regions are those of the blocks inside, for steps that come later.
+ */
 static tn_stmt *opaque(tn_str *name, tn_stmt *body) {
   tn_arr *none = tn_arr_of(0);
   tn_map *notes = tn_scope_own(tn_map_new());
@@ -130,6 +131,7 @@ static tn_stmt *opaque(tn_str *name, tn_stmt *body) {
   tn_Block *b =
       TN_NEW(Block, .iter_vars = none, .reads = none, .writes = none, .name_hint = name,
              .alloc_buffers = none, .match_buffers = none, .annotations = notes, .body = body);
+  b = b ? tir_block_with_regions(b, true, true) : NULL;
   return b ? (tn_stmt *)TN_MAKE(BlockRealize, .iter_values = none, .predicate = tir_bool(true),
                                 .block = b)
            : NULL;
