@@ -1,4 +1,5 @@
-/* merge: loops next to each other that do independent things become one.
+/* merge: loops next to each other become one, where no iteration needs what another one of another
+   loop makes.
 
      for i, j in T.grid(8, 16): B[i, j] = A[i, j] * 2          for i_m, j_m in T.grid(8, 16):
      for i, j in T.grid(8, 16): C[i, j] = A[i, j] + 1    ->      B[i_m, j_m] = A[i_m, j_m] * 2
@@ -6,6 +7,7 @@
 #include "ir/functor.h"
 #include "tenon/object.h"
 #include "tir/schedule/blocks.h"
+#include "tir/schedule/regions.h"
 #include "tir/schedule/schedule_impl.h"
 
 enum { MAX_NESTS = 16, MAX_DEPTH = 16 };
@@ -77,26 +79,58 @@ static int check_same(const sch_step *e, const merger *m, int i) {
   return 0;
 }
 
-static bool share(const tn_arr *a, const tn_arr *b) {
-  for (int64_t i = 0; i < a->len * b->len; ++i)
-    if (((const tn_BufferRegion *)tn_arr_obj(a, i % a->len))->buffer ==
-        ((const tn_BufferRegion *)tn_arr_obj(b, i / a->len))->buffer)
-      return true;
-  return false;
+/* Does index `d` of the region take the value of the loop, and no other? */
+static bool follows(const tn_arr *region, int64_t d, const tn_For *loop) {
+  const tn_Range *r = (const tn_Range *)tn_arr_obj(region, d);
+  return tir_is_one(r->extent) && r->min == (const tn_expr *)loop->loop_var;
 }
 
-/* Nothing that one nest writes is used by another, whose iterations would meet it half done. */
-static int check_independent(const sch_step *e, const tn_For *a, const tn_For *b) {
+/* Each loop runs along one dimension of both regions: iterations touch elements of their own, so
+ * what one nest leaves for the other is there when the same iteration comes to it. */
+static bool is_aligned(const nest *a, const nest *b, const tn_arr *x, const tn_arr *y) {
+  for (int k = 0; k < a->depth; ++k) {
+    bool found = tir_is_one(a->loops[k]->extent);
+    for (int64_t d = 0; d < x->len && !found; ++d)
+      found = follows(x, d, a->loops[k]) && follows(y, d, b->loops[k]);
+    if (!found) return false;
+  }
+  return true;
+}
+
+/* Regions of a buffer that both blocks access must be aligned. @param x, y blocks of nests a and b
+ * @param in_x, in_y their reads or writes */
+static int check_regions(const sch_step *e, const nest *a, const nest *b, const tn_BlockRealize *x,
+                         const tn_BlockRealize *y, const tn_arr *in_x, const tn_arr *in_y) {
+  for (int64_t i = 0; i < in_x->len * in_y->len; ++i) {
+    const tn_BufferRegion *p = (const tn_BufferRegion *)tn_arr_obj(in_x, i % in_x->len),
+                          *q = (const tn_BufferRegion *)tn_arr_obj(in_y, i / in_x->len);
+    const tn_arr *at_x, *at_y;
+    if (p->buffer != q->buffer) continue;
+    TN_GET(at_x, sch_bound_region(x, p->region));
+    TN_GET(at_y, sch_bound_region(y, q->region));
+    if (!is_aligned(a, b, at_x, at_y))
+      return sch_fail(e, "The loops to merge depend on each other", SCH_PLACES(x->block, y->block),
+                      "The blocks {0} and {1} depend on each other by way of %s, where one "
+                      "iteration uses what another one has written: their loops stay apart",
+                      tn_cstr(p->buffer->name));
+  }
+  return 0;
+}
+
+/* What one nest writes another may only use in the same iteration: others would meet it half done.
+ */
+static int check_independent(const sch_step *e, const nest *a, const nest *b) {
   TN_VEC(first);
   TN_VEC(second);
-  TN_TRY(sch_blocks_below((const tn_obj *)a, &first));
-  TN_TRY(sch_blocks_below((const tn_obj *)b, &second));
+  TN_TRY(sch_blocks_below((const tn_obj *)a->loops[0], &first));
+  TN_TRY(sch_blocks_below((const tn_obj *)b->loops[0], &second));
   for (int64_t k = 0; k < first.len * second.len; ++k) {
-    const tn_Block *x = ((tn_BlockRealize *)first.items[k % first.len].v.obj)->block,
-                   *y = ((tn_BlockRealize *)second.items[k / first.len].v.obj)->block;
-    if (share(x->writes, y->reads) || share(x->reads, y->writes) || share(x->writes, y->writes))
-      return sch_fail(e, "The loops to merge depend on each other", SCH_PLACES(x, y),
-                      "The blocks {0} and {1} depend on each other: their loops stay apart");
+    const tn_BlockRealize *x = (tn_BlockRealize *)first.items[k % first.len].v.obj,
+                          *y = (tn_BlockRealize *)second.items[k / first.len].v.obj;
+    const tn_Block *p = x->block, *q = y->block;
+    TN_TRY(check_regions(e, a, b, x, y, p->writes, q->reads) ||
+           check_regions(e, a, b, x, y, p->reads, q->writes) ||
+           check_regions(e, a, b, x, y, p->writes, q->writes));
   }
   return 0;
 }
@@ -112,8 +146,7 @@ static int find_nests(sch_step *e, merger *m, const tn_arr *rvs) {
   m->first = place_of(m->seq, m->nests[0].loops[0]);
   for (int i = 1; i < m->n; ++i) TN_TRY(check_same(e, m, i));
   for (int i = 1; i < m->n; ++i)
-    for (int j = 0; j < i; ++j)
-      TN_TRY(check_independent(e, m->nests[j].loops[0], m->nests[i].loops[0]));
+    for (int j = 0; j < i; ++j) TN_TRY(check_independent(e, &m->nests[j], &m->nests[i]));
   return 0;
 }
 

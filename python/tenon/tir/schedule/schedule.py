@@ -245,7 +245,8 @@ class Schedule(Object, BlockSteps, Sampling, LayoutSteps):
         ----------
         loops : LoopRV
             Each the innermost to be merged: the loops around it, up to where they meet, are merged
-            too. They have the same extents, and do not depend on each other.
+            too. They have the same extents, and no iteration of one uses what another iteration
+            of another one writes.
 
         Returns
         -------
