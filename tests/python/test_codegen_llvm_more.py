@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tenon
 from llvm_programs import build, packed, run
+from tenon.script import from_source
 from tenon.script import tir as T
 from tenon.target.codegen import llvm_version_major
 
@@ -198,3 +199,40 @@ def test_intrinsic_for_other_types():
 
     with pytest.raises(tenon.error.CodegenError, match="llvm.ctpop is not for arguments"):
         tenon.build(count, target="llvm")
+
+
+LOOPS = 150
+
+
+def long_program(extra=()):
+    """More loops than one function of LLVM's holds: A[i] = A[i] * 3 + k, for k = 0, 1, ..."""
+    lines = ["@T.prim_func", "def main(A: T.Buffer((8,), 'int32'), n: T.int32):"]
+    lines += [
+        "    S = T.allocate([8], 'int32', 'global')",
+        "    B = T.Buffer((8,), 'int32', data=S)",
+    ]
+    for k in range(LOOPS):
+        kind = "T.parallel" if k % 50 == 7 else "T.serial"
+        lines += [f"    for i in {kind}(8):", f"        B[i] = A[i] * 3 + {k} * n"]
+        lines += ["    for i in range(8):", "        A[i] = B[i]"]
+        lines += extra if k == LOOPS // 2 else ()
+    return from_source("from tvm.script import tir as T\n" + "\n".join(lines) + "\n")
+
+
+def test_long_program_is_divided():
+    built = tenon.build(long_program(), target="llvm")
+    parts = re.findall(r"^define internal [^@]*@[^(]*\.part", built.get_source(), re.MULTILINE)
+    assert len(parts) >= 2 * LOOPS // 32
+    data = tenon.nd.array(np.arange(8, dtype="int32"))
+    built(data, 2)
+    want = np.arange(8, dtype="int64")
+    for k in range(LOOPS):
+        want = want * 3 + 2 * k
+    np.testing.assert_array_equal(data.numpy(), want.astype("int32"))
+
+
+def test_failure_in_a_part_is_passed_on():
+    built = tenon.build(long_program(["    assert n != 5, 'five'"]), target="llvm")
+    built(tenon.nd.array(np.zeros(8, "int32")), 1)
+    with pytest.raises(tenon.TVMError, match="five"):
+        built(tenon.nd.array(np.zeros(8, "int32")), 5)

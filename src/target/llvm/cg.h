@@ -132,6 +132,9 @@ int cg_return(cg_fn *f, LLVMValueRef value);
 int cg_loop(cg_fn *f, const tn_Var *var, LLVMValueRef begin, LLVMValueRef end, LLVMValueRef step,
             const tn_stmt *body);
 int cg_parallel_for(cg_fn *f, const tn_For *loop);
+/** Statements as a function of their own that is called here; as they are where that cannot be done
+ * (they return, or belong to a task). */
+int cg_outline(cg_fn *f, const tn_stmt *body);
 /** Runs a body once in every task of a launch. */
 int cg_launch_point(cg_fn *f, const tn_stmt *body);
 int cg_barrier(cg_fn *f);

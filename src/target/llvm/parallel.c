@@ -4,7 +4,11 @@
      int32 closure(int32 task, {void *, int32 tasks} *env, struct captured *c)
 
    Task t of n takes the t-th of n equal pieces of the iterations, or every n-th of them
-   (parallel_stride_pattern). A launch point launches a body with several loops once. */
+   (parallel_stride_pattern). A launch point launches a body with several loops once.
+
+   A part of a long function becomes such a function too, which is called where the part stood: what
+   LLVM knows about a loop it asks all blocks before it, which takes time by the square of their
+   number (500 loops in one function: 20 s). */
 #include "base/alloc.h"
 #include "ir/functor.h"
 #include "target/llvm/cg.h"
@@ -47,6 +51,7 @@ static LLVMValueRef pack(cg_fn *f, const tn_vec *vars, LLVMTypeRef type) {
 typedef struct {
   const tn_For *loop; /* the one parallel loop, or NULL: */
   const tn_stmt *body;
+  bool part; /* of a function, called once: no tasks */
 } work;
 
 static LLVMTypeRef closure_type(cg_module *m) {
@@ -61,6 +66,11 @@ static int closure_body(cg_fn *f, const tn_vec *vars, LLVMTypeRef type, const wo
     LLVMValueRef v = LLVMBuildLoad2(f->b, LLVMStructGetTypeAtIndex(type, (unsigned)i), p, "");
     TN_TRY(tn_pmap_put(&f->vars, vars->items[i].v.obj, v));
   }
+  if (w->part) {
+    TN_TRY(cg_stmt(f, w->body));
+    LLVMBuildRet(f->b, cg_i32(f, 0));
+    return 0;
+  }
   f->task_id = LLVMGetParam(f->fn, 0);
   f->penv = LLVMGetParam(f->fn, 1);
   LLVMValueRef eight = cg_i64(f, 8); /* behind the runtime's own pointer */
@@ -74,7 +84,7 @@ static int closure_body(cg_fn *f, const tn_vec *vars, LLVMTypeRef type, const wo
 static LLVMValueRef closure(cg_fn *outer, const tn_vec *vars, LLVMTypeRef type, const work *w) {
   cg_module *m = outer->m;
   tn_str *name;
-  TN_GETP(name, tn_str_fmt("%s.parallel", outer->name));
+  TN_GETP(name, tn_str_fmt("%s.%s", outer->name, w->part ? "part" : "parallel"));
   cg_fn f = {.m = m,
              .ret = m->i32,
              .alias = outer->alias,
@@ -116,9 +126,38 @@ static int launch(cg_fn *f, const work *w) {
   return err;
 }
 
+static int find_return(void *ctx, tn_obj *node) {
+  (void)ctx;
+  return tir_as_call(node, TIR_OP_ret) != NULL;
+}
+
+static int call_part(cg_fn *f, capture *c, const tn_stmt *body) {
+  LLVMTypeRef type;
+  LLVMValueRef fn;
+  TN_TRY(tn_post_order(body, note_var, c));
+  TN_GET(type, captured_type(f, &c->vars));
+  TN_GET(fn, closure(f, &c->vars, type, &(work){NULL, body, true}));
+  unsigned kind = LLVMGetEnumAttributeKindForName("noinline", 8);
+  LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                          LLVMCreateEnumAttribute(f->m->ctx, kind, 0));
+  LLVMValueRef args[3] = {cg_i32(f, 0), LLVMConstNull(f->m->ptr), pack(f, &c->vars, type)};
+  cg_check_status(f, LLVMBuildCall2(f->b, closure_type(f->m), fn, args, 3, ""));
+  return 0;
+}
+
+int cg_outline(cg_fn *f, const tn_stmt *body) {
+  capture c = {.f = f};
+  int returns = tn_post_order(body, find_return, NULL);
+  if (returns || f->task_id) return returns < 0 ? -1 : cg_stmt(f, body);
+  int err = call_part(f, &c, body);
+  tn_vec_fini(&c.vars);
+  tn_pmap_fini(&c.seen);
+  return err;
+}
+
 int cg_launch_point(cg_fn *f, const tn_stmt *body) {
   if (f->task_id) return cg_stmt(f, body);
-  return launch(f, &(work){NULL, body});
+  return launch(f, &(work){NULL, body, false});
 }
 
 int cg_barrier(cg_fn *f) {
@@ -159,7 +198,7 @@ static int task_iterations(cg_fn *f, const tn_For *s, LLVMValueRef begin, LLVMVa
 
 int cg_parallel_for(cg_fn *f, const tn_For *s) {
   LLVMValueRef begin, extent;
-  if (!f->task_id) return launch(f, &(work){s, NULL});
+  if (!f->task_id) return launch(f, &(work){s, NULL, false});
   TN_GET(begin, cg_expr(f, s->min));
   TN_GET(begin, cg_cast(f, begin, s->min->dtype, s->loop_var->dtype));
   TN_GET(extent, cg_expr(f, s->extent));

@@ -123,7 +123,32 @@ static int if_stmt(cg_fn *f, const tn_IfThenElse *s) {
   return 0;
 }
 
+enum { PART = 32 }; /* statements with loops in one function of a long program */
+
+static bool is_short(const tn_obj *s) {
+  return s->type_index == TN_TI_BufferStore || s->type_index == TN_TI_Evaluate;
+}
+
+/* Long sequences of loops are divided among functions, see parallel.c. */
+static int in_parts(cg_fn *f, const tn_SeqStmt *s) {
+  TN_VEC(part);
+  int64_t loops = 0;
+  for (int64_t i = 0; i < s->seq->len; ++i) {
+    TN_TRY(tn_vec_push(&part, s->seq->items[i]));
+    loops += !is_short(tn_arr_obj(s->seq, i));
+    if (loops < PART && i + 1 < s->seq->len) continue;
+    tn_stmt *body;
+    TN_GET(body, tir_seq(&part));
+    TN_TRY(cg_outline(f, body));
+    part.len = loops = 0;
+  }
+  return 0;
+}
+
 static int seq_stmt(cg_fn *f, const tn_SeqStmt *s) {
+  int64_t loops = 0;
+  for (int64_t i = 0; i < s->seq->len; ++i) loops += !is_short(tn_arr_obj(s->seq, i));
+  if (loops > 2 * PART) return in_parts(f, s);
   for (int64_t i = 0; i < s->seq->len; ++i) TN_TRY(cg_stmt(f, (tn_stmt *)tn_arr_obj(s->seq, i)));
   return 0;
 }
