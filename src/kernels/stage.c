@@ -159,6 +159,8 @@ int kernel_parallel(kernel_stage *st, tn_LoopRV *const *loops, int n) {
   int64_t work = times(st->spatial, st->reduction);
   if (n == 0 || st->machine->threads <= 1 || (work >= 0 && work < PARALLEL_WORK)) return 0;
   tn_LoopRV *one;
-  TN_GET(one, kernel_fuse(st, loops, n));
+  int fused = 1; /* behind the first only extents that are known: others could not be told apart */
+  while (fused < n && kernel_loop_extent(st, loops[fused]) > 0) ++fused;
+  TN_GET(one, kernel_fuse(st, loops, fused));
   return sch_set_kind(st->sch, one, TIR_FOR_PARALLEL, NULL);
 }

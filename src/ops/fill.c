@@ -30,7 +30,7 @@ static int check_broadcast(relay_rel *r, const tn_TensorType *data, const tn_arr
   for (int64_t i = 0; i < data->shape->len; ++i) {
     tn_expr *from = relay_dim(data, i),
             *to = (tn_expr *)tn_arr_obj(shape, shape->len - data->shape->len + i);
-    RELAY_CHECK(r, tir_is_one(from) || relay_dim_equal(from, to) != 0,
+    RELAY_CHECK(r, relay_dim_broadcasts(from, to) != 0,
                 "cannot broadcast %s: dimension %lld does not fit the shape asked for",
                 relay_type_text(data), (long long)i);
   }
@@ -149,6 +149,25 @@ static int arange_relation(relay_rel *r) {
   return relay_rel_result(r, relay_tensor_type(tn_arr_of(1, n), a->dtype));
 }
 
+static tn_expr *value_of(const relay_shape_query *q, int64_t i) {
+  const tn_Tensor *t = TN_AS(Tensor, tn_arr_obj(q->values, i));
+  return t ? te_at(t, tn_arr_of(0)) : NULL;
+}
+
+/* The smallest whole number that is not below (stop - start) / step, at least 0. */
+static tn_arr *arange_shape(const relay_shape_query *q) {
+  tn_expr *start = value_of(q, 0), *stop = value_of(q, 1), *step = value_of(q, 2);
+  TN_CHECKP(start && stop && step, OpNotImplemented, NULL,
+            "arange: the shape function reads start, stop and step");
+  tn_expr *span = tir_sub(stop, start), *n;
+  if (ir_is_integral(span->dtype)) {
+    span = tir_cast(TN_I64, span, NULL);
+    step = tir_cast(TN_I64, step, NULL);
+    n = tir_sub(tir_i64(0), tir_floordiv(tir_sub(tir_i64(0), span), step));
+  } else n = tir_cast(TN_I64, tir_rounding(TIR_OP_ceil, tir_div(span, step), NULL), NULL);
+  return tn_arr_of(1, tn_arr_of(1, tir_max(n, tir_i64(0))));
+}
+
 static tn_expr *arange_element(void *ctx, tn_arr *at) {
   const relay_compute *c = ctx;
   const tn_Tensor *start = relay_input(c, 0), *step = relay_input(c, 2);
@@ -160,8 +179,8 @@ static tn_expr *arange_element(void *ctx, tn_arr *at) {
 
 static tn_arr *arange(const relay_compute *c) {
   tn_expr *n = relay_dim(relay_out(c), 0);
-  TN_CHECKP(!relay_dim_is_any(n), OpNotImplemented, NULL,
-            "arange: a number of values that is known at run time only");
+  if (relay_dim_is_any(n))
+    TN_GETP(n, (tn_expr *)TN_NEW(SizeVar, .name = tn_str_from("n"), .dtype = TN_I64));
   return tn_arr_of(1, te_compute(tn_arr_of(1, n), arange_element, (void *)(uintptr_t)c, "T_arange",
                                  TE_INJECTIVE));
 }
@@ -193,6 +212,7 @@ static const relay_op_row rows[] = {
      .rel = arange_relation,
      .compute = arange,
      .data_mask = 7,
+     .shape = arange_shape,
      .doc = "evenly spaced values from start to before stop"},
 };
 

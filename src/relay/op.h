@@ -89,6 +89,8 @@ TN_API tn_arr *relay_broadcast_shapes(const relay_rel *r, const tn_TensorType *a
 /** Extents: 1 known to be equal, 0 known to differ, -1 cannot be told (Any, or symbols). */
 TN_API int relay_dim_equal(tn_expr *a, tn_expr *b);
 static inline bool relay_dim_is_any(const tn_expr *e) { return TN_AS(Any, e) != NULL; }
+/** The same for an extent that may also be 1, as it is repeated then. */
+TN_API int relay_dim_broadcasts(tn_expr *from, tn_expr *to);
 /** a op b with Any absorbing everything, simplified; op is one of TN_TI_Add ... TN_TI_Max. */
 TN_API tn_expr *relay_dim_binary(uint32_t op, tn_expr *a, tn_expr *b);
 static inline tn_expr *relay_dim_mul(tn_expr *a, tn_expr *b) {
@@ -221,6 +223,11 @@ TN_API tn_arr *relay_op_compute(const tn_Op *op, const void *attrs, tn_arr *inpu
  * @return array with an array of extents (int64 PrimExpr) for each result */
 TN_API tn_arr *relay_op_shapes(const tn_Op *op, const void *attrs, tn_arr *arg_types,
                                tn_arr *shapes, tn_arr *values, tn_Type *out_type);
+/** Collects, until it is called with NULL, what relations and shape functions take for granted of
+ * extents that are symbols: conditions (PrimExpr), pushed owned. For this thread. */
+TN_API void relay_collect_conditions(tn_vec *into);
+/** Adds a condition where somebody collects them; a NULL or constant one is none. */
+TN_API void relay_take_for_granted(tn_expr *condition);
 /** The type of a call's result from those of its arguments, all of them known. */
 TN_API tn_Type *relay_op_result_type(const tn_Op *op, const void *attrs, tn_arr *arg_types,
                                      tn_Span *span);

@@ -58,7 +58,22 @@ int64_t relay_rel_axis(const relay_rel *r, int64_t axis, int64_t ndim) {
 
 /* ---- extents ---- */
 
-int relay_dim_equal(tn_expr *a, tn_expr *b) {
+/* ---- what is taken for granted ---- */
+
+static _Thread_local tn_vec *conditions;
+
+void relay_collect_conditions(tn_vec *into) { conditions = into; }
+
+void relay_take_for_granted(tn_expr *condition) {
+  int64_t known;
+  if (!conditions || !condition || tir_as_int((tn_obj *)condition, &known)) return;
+  tn_retain(condition);
+  if (tn_vec_push_obj(conditions, condition)) tn_release(condition);
+}
+
+/* ---- extents ---- */
+
+static int compare(tn_expr *a, tn_expr *b) {
   int64_t x, y;
   bool ca = tir_as_int((tn_obj *)a, &x), cb = tir_as_int((tn_obj *)b, &y);
   if (ca && cb) return x == y;
@@ -69,6 +84,28 @@ int relay_dim_equal(tn_expr *a, tn_expr *b) {
   if (d && tir_as_int((tn_obj *)d, &x)) return x == 0;
   tn_error_clear();
   return -1;
+}
+
+static bool is_unknown(const tn_expr *a, const tn_expr *b, int same) {
+  return conditions && same < 0 && !relay_dim_is_any(a) && !relay_dim_is_any(b);
+}
+
+static tn_expr *equal_extents(tn_expr *a, tn_expr *b) {
+  return tir_eq(tir_cast(TN_I64, a, NULL), tir_cast(TN_I64, b, NULL));
+}
+
+int relay_dim_equal(tn_expr *a, tn_expr *b) {
+  int same = compare(a, b);
+  if (is_unknown(a, b, same)) relay_take_for_granted(equal_extents(a, b));
+  return same;
+}
+
+int relay_dim_broadcasts(tn_expr *from, tn_expr *to) {
+  if (tir_is_one(from)) return 1;
+  int same = compare(from, to);
+  if (is_unknown(from, to, same))
+    relay_take_for_granted(tir_or(equal_extents(from, tir_i64(1)), equal_extents(from, to)));
+  return same;
 }
 
 tn_expr *relay_dim_binary(uint32_t op, tn_expr *a, tn_expr *b) {
@@ -159,6 +196,9 @@ tn_arr *relay_shape_broadcast(const relay_shape_query *q) {
     tn_expr *x = (tn_expr *)tn_arr_obj(a, i);
     if (i >= more) { /* of two that fit, the one that is not 1; they may both be 0 */
       tn_expr *y = (tn_expr *)tn_arr_obj(b, i - more);
+      if (!tir_is_one(x) && !tir_is_one(y) && is_unknown(x, y, compare(x, y)))
+        relay_take_for_granted(
+            tir_or(tir_or(tir_eq(x, tir_i64(1)), tir_eq(y, tir_i64(1))), tir_eq(x, y)));
       x = tir_if_then_else(tir_eq(x, tir_i64(1)), y, x, NULL);
     }
     TN_TRYP(tn_vec_push_obj(&out, x));

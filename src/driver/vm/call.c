@@ -138,10 +138,10 @@ static int64_t on_host(vm_func *f, int64_t tensor) {
 }
 
 /* Arguments of the shape program: what it reads, then the shapes it writes. */
-static int call_shape_program(kernel_call *k, const char *name, int64_t noutput) {
+static int call_shape_program(kernel_call *k, const char *name, bool checks) {
   vm_func *f = k->f;
   int64_t n = 0, written = 0, index = vm_primitive(f->g, name);
-  TN_AUTOFREE int64_t *regs = tn_alloc((size_t)(k->inputs.len + noutput + 1) * sizeof *regs);
+  TN_AUTOFREE int64_t *regs = tn_alloc((size_t)(k->inputs.len + k->outputs.len + 1) * sizeof *regs);
   if (!regs || index < 0) return -1;
   for (int64_t i = 0; i < k->inputs.len; ++i) {
     if (k->reads[i] == VM_READS_VALUES) regs[n++] = on_host(f, k->regs[i]);
@@ -157,31 +157,40 @@ static int call_shape_program(kernel_call *k, const char *name, int64_t noutput)
     regs[n++] = k->shapes[i];
     ++written;
   }
+  if (checks) {
+    regs[n++] = code_reg(&f->code);
+    CODE(&f->code, TN_VM_ALLOC_SCALAR, regs[n - 1], kDLInt, 64, 1);
+    ++written;
+  }
   CODE_LIST(&f->code, regs, n, TN_VM_INVOKE_PACKED, index, written);
+  if (checks) CODE(&f->code, TN_VM_CHECK, regs[n - 1], index);
   return 0;
+}
+
+static bool all_static(const tn_vec *types) {
+  for (int64_t i = 0; i < types->len; ++i)
+    if (!relay_is_static((const tn_Type *)types->items[i].v.obj)) return false;
+  return true;
 }
 
 /* Registers with the shapes of the results that need one. */
 static int result_shapes(kernel_call *k) {
   tn_PrimFunc *p;
   const char *name;
-  bool program = false, dynamic = false;
-  for (int64_t i = 0; i < k->outputs.len; ++i) {
-    k->shapes[i] = -1;
-    dynamic = dynamic || !relay_is_static((const tn_Type *)type_at(&k->outputs, i));
-  }
-  if (!dynamic) return 0;
-  TN_GET(p, vm_shape_program(k->kernel, k->reads, k->same));
+  bool program = false, checks = false;
+  for (int64_t i = 0; i < k->outputs.len; ++i) k->shapes[i] = -1;
+  if (all_static(&k->inputs) && all_static(&k->outputs)) return 0;
+  TN_GET(p, vm_shape_program(k->kernel, k->reads, k->same, &checks));
   for (int64_t i = 0; i < k->outputs.len; ++i) {
     bool known = relay_is_static((const tn_Type *)type_at(&k->outputs, i));
     if (!known && k->same[i] >= 0) k->shapes[i] = shape_of(k->f, k->regs[k->same[i]]);
     program = program || (!known && k->same[i] < 0);
   }
-  if (!program) return 0;
+  if (!program && !checks) return 0;
   TN_GET(name, tn_cstr(tn_str_fmt("%sshape_func_%s", k->f->g->names.prefix,
                                   k->name + strlen(k->f->g->names.prefix))));
   TN_TRY(tn_map_set(k->f->g->shape_funcs, tn_any_cstr(name), tn_any_obj(p)));
-  return call_shape_program(k, name, k->outputs.len);
+  return call_shape_program(k, name, checks);
 }
 
 /* ---- the call ---- */

@@ -84,7 +84,8 @@ int vm_match(vm_func *f, const tn_Match *m, bool ends, int (*clause)(void *ctx, 
  *  @param same  for each result: number of the argument tensor of the same shape, or -1
  *  @return scope-owned; NULL: OpNotImplemented naming the operator that cannot tell */
 enum { VM_READS_NOTHING = 0, VM_READS_SHAPE = 1, VM_READS_VALUES = 2 };
-tn_PrimFunc *vm_shape_program(const tn_RelayFunction *kernel, int8_t *reads, int32_t *same);
+tn_PrimFunc *vm_shape_program(const tn_RelayFunction *kernel, int8_t *reads, int32_t *same,
+                              bool *checks);
 
 /** The tensor types in a type, in order. */
 int vm_flat_types(const tn_Type *t, tn_vec *out);

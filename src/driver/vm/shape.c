@@ -30,6 +30,7 @@ typedef struct {
   int64_t nargs;
   tn_pmap shapes; /* expression, or id of a variable -> Array of extents of each tensor */
   tn_pmap first;  /* id of a parameter -> number of its first tensor */
+  tn_vec taken;   /* conditions that the operators take for granted, owned */
 } shapes;
 
 /* ---- arguments ---- */
@@ -128,8 +129,11 @@ static int add_call(shapes *s, const tn_RelayCall *c) {
     TN_TRY(append(s, relay_arg(c, i), &given));
   }
   if (row && row->data_mask && row->shape) TN_GET(values, values_for(s, c, row->data_mask));
-  TN_GET(result, relay_op_shapes(op, c->attrs, tn_arr_from(&types), tn_arr_from(&given), values,
-                                 relay_type_of(c)));
+  relay_collect_conditions(&s->taken);
+  result = relay_op_shapes(op, c->attrs, tn_arr_from(&types), tn_arr_from(&given), values,
+                           relay_type_of(c));
+  relay_collect_conditions(NULL);
+  TN_GET(result, result);
   return tn_pmap_put(&s->shapes, c, result);
 }
 
@@ -201,11 +205,32 @@ static tn_expr *extent_at(void *ctx, tn_arr *at) {
   return e;
 }
 
+/* An expression as the program computes it. */
+static tn_expr *as_read(reading *r, const void *e) {
+  TN_TRYP(tn_post_order(e, use_variable, r));
+  return tir_substitute(e, &r->uses);
+}
+
+static tn_expr *fits_at(void *ctx, tn_arr *at) {
+  (void)at;
+  return ctx;
+}
+
+/* 1 where all conditions hold. */
+static tn_Tensor *fit_tensor(reading *r) {
+  tn_expr *all = NULL;
+  for (int64_t i = 0; i < r->s->taken.len; ++i) {
+    tn_expr *e;
+    TN_GETP(e, as_read(r, r->s->taken.items[i].v.obj));
+    all = all ? tir_and(all, e) : e;
+  }
+  return te_compute(tn_arr_of(0), fits_at, tir_cast(TN_I64, all, NULL), "fit", TE_INJECTIVE);
+}
+
 static tn_Tensor *result_tensor(reading *r, const tn_arr *extents) {
   TN_VEC(v);
   for (int64_t i = 0; i < extents->len; ++i) {
-    TN_TRYP(tn_post_order(tn_arr_obj(extents, i), use_variable, r));
-    TN_TRYP(tn_vec_push_obj(&v, tir_substitute(tn_arr_obj(extents, i), &r->uses)));
+    TN_TRYP(tn_vec_push_obj(&v, as_read(r, tn_arr_obj(extents, i))));
   }
   tn_arr *all;
   TN_GETP(all, tn_arr_from(&v));
@@ -250,7 +275,7 @@ static int add_results(reading *r, const tn_arr *results, const tn_vec *types, i
 }
 
 static tn_PrimFunc *make_program(shapes *s, const tn_RelayFunction *kernel, int8_t *reads,
-                                 int32_t *same) {
+                                 int32_t *same, bool *checks) {
   TN_VEC(results);
   TN_VEC(types);
   TN_VEC(all);
@@ -262,7 +287,9 @@ static tn_PrimFunc *make_program(shapes *s, const tn_RelayFunction *kernel, int8
   TN_TRYP(vm_flat_types(t ? t : kernel->ret_type, &types));
   TN_CHECKP(found && found->len == types.len, ValueError, NULL,
             "relay.vm: shapes of results that are not known");
-  int err = add_results(&r, found, &types, same, &results);
+  *checks = s->taken.len > 0;
+  int err = add_results(&r, found, &types, same, &results) ||
+            (*checks && tn_vec_push_obj(&results, fit_tensor(&r)));
   tn_pmap_fini(&r.uses);
   if (err) return NULL;
   for (int64_t i = 0; i < s->nargs; ++i) {
@@ -276,7 +303,7 @@ static tn_PrimFunc *make_program(shapes *s, const tn_RelayFunction *kernel, int8
 }
 
 static tn_PrimFunc *shape_program(shapes *s, const tn_RelayFunction *kernel, int8_t *reads,
-                                  int32_t *same) {
+                                  int32_t *same, bool *checks) {
   int64_t n = 0;
   for (int64_t i = 0; i < kernel->params->len; ++i) {
     const tn_RelayVar *v = (const tn_RelayVar *)tn_arr_obj(kernel->params, i);
@@ -286,15 +313,18 @@ static tn_PrimFunc *shape_program(shapes *s, const tn_RelayFunction *kernel, int
   TN_GETP(s->args, tn_alloc_zero((size_t)n + 1, sizeof *s->args));
   for (int64_t i = 0; i < kernel->params->len; ++i)
     TN_TRYP(add_param(s, (const tn_RelayVar *)tn_arr_obj(kernel->params, i)));
-  return make_program(s, kernel, reads, same);
+  return make_program(s, kernel, reads, same, checks);
 }
 
-tn_PrimFunc *vm_shape_program(const tn_RelayFunction *kernel, int8_t *reads, int32_t *same) {
+tn_PrimFunc *vm_shape_program(const tn_RelayFunction *kernel, int8_t *reads, int32_t *same,
+                              bool *checks) {
   TN_SCOPE(scope);
   shapes s = {0};
-  tn_PrimFunc *p = shape_program(&s, kernel, reads, same);
+  tn_PrimFunc *p = shape_program(&s, kernel, reads, same, checks);
   tn_pmap_fini(&s.shapes);
   tn_pmap_fini(&s.first);
+  for (int64_t i = 0; i < s.taken.len; ++i) tn_release(s.taken.items[i].v.obj);
+  tn_vec_fini(&s.taken);
   tn_free(s.args);
   return tn_scope_return(scope, p);
 }

@@ -275,6 +275,16 @@ static int choose(const int64_t *w, tn_any *r, const int64_t **pc) {
   return 0;
 }
 
+/* check: number p */
+static int check_shapes(const tn_vm_machine *m, const int64_t *w, tn_any *r) {
+  int64_t fit;
+  TN_TRY(tn_vm_int(&r[w[1]], &fit));
+  TN_CHECK(fit, TenonError, NULL,
+           "virtual machine: the shapes of the arguments of %s do not fit together",
+           m->x->prims[w[2]]);
+  return 0;
+}
+
 /* Runs the instruction at *pc and moves on. 1: the outermost function has returned. */
 static inline int step(tn_vm_machine *m, const int64_t **pc) {
   const int64_t *w = *pc;
@@ -330,6 +340,7 @@ static inline int step(tn_vm_machine *m, const int64_t **pc) {
     *pc = w + 5;
     set(&r[w[1]], (tn_any){.type_index = TN_VM_SCALAR, .aux = (uint32_t)(w[2] | w[3] << 8)});
     return 0;
+  case TN_VM_CHECK: *pc = w + 3; return check_shapes(m, w, r);
   case TN_VM_NOPCODE: break;
   }
   return TN_RAISE(InternalError, NULL, "virtual machine: instruction %lld", (long long)w[0]);

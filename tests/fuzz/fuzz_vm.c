@@ -1,0 +1,124 @@
+/* Bytecode of the virtual machine: whatever the bytes, they are refused with an error or give an
+   executable that can be printed, saved and read again as the same bytes, and whose functions run
+   to a result or an error. The primitives "a", "b", ... fill their last argument; larger memories
+   than a few megabytes are refused, as on a small machine. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "runtime/module.h"
+#include "runtime/tensor.h"
+#include "runtime/vm/machine.h"
+
+enum { MOST = 1 << 22 };
+
+static tn_allocator real;
+static tn_module *lib;
+
+static void require(bool ok, const char *what) {
+  if (ok) return;
+  fprintf(stderr, "%s: %s: %s\n", what, tn_error_class(), tn_error_message());
+  abort();
+}
+
+static void *limited(void *ctx, void *old, size_t size) {
+  (void)ctx;
+  return size > MOST ? NULL : real.alloc(real.ctx, old, size);
+}
+
+/* Reads all arguments but the last, which it fills. */
+static int touch(TN_ARGS) {
+  unsigned char sum = 1;
+  for (int32_t i = 0; i < n; ++i) {
+    DLTensor *t;
+    TN_TRY(tn_any_to_dltensor(&args[i], &t));
+    size_t size = (size_t)tn_tensor_nbytes(t);
+    if (size == 0) continue;
+    unsigned char *p = (unsigned char *)t->data + t->byte_offset;
+    for (size_t k = 0; k < size && i + 1 < n; ++k) sum = (unsigned char)(sum + p[k]);
+    if (i + 1 == n) memset(p, sum & 1, size);
+  }
+  return 0;
+}
+
+static int get_function(tn_module *m, const char *name, tn_func **out) {
+  if (name[0] == '\0' || name[1] != '\0') return 0;
+  return (*out = tn_module_bind(m, touch, NULL)) ? 0 : -1;
+}
+static const tn_module_ops ops = {.type_key = "fuzz", .get_function = get_function};
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+  (void)argc, (void)argv;
+  require(tn_runtime_init() == 0, "start");
+  require((lib = tn_module_new(&ops, NULL)), "module");
+  real = tn_set_allocator((tn_allocator){limited, NULL});
+  return 0;
+}
+
+static void print_all(const tn_vm_exe *x) {
+  tn_str *texts[] = {tn_vm_text_bytecode(x), tn_vm_text_constants(x), tn_vm_text_devices(x),
+                     tn_vm_text_primitives(x), tn_vm_text_stats(x)};
+  for (int i = 0; i < TN_COUNT(texts); ++i) tn_release(texts[i]);
+  tn_error_clear();
+}
+
+static void save_again(const tn_vm_exe *x) {
+  tn_bytes *b = tn_vm_save(x);
+  if (!b) {
+    tn_error_clear();
+    return;
+  }
+  tn_bytes_view v = tn_bytes_get(b);
+  tn_vm_exe *again = tn_vm_load(v.data, v.size);
+  require(again || tn_error_get_kind() == TN_MemoryError, "read again");
+  tn_error_clear();
+  tn_bytes *same = again ? tn_vm_save(again) : NULL;
+  if (same) require(same->len == b->len && !memcmp(same->data, b->data, b->len), "same bytes");
+  tn_release(same);
+  tn_release(b);
+  if (again) tn_vm_exe_free(again);
+}
+
+static void run_all(tn_vm_machine *m) {
+  const int64_t shape[] = {2};
+  tn_tensor *t = tn_tensor_new(shape, 1, (tn_dtype){kDLInt, 64, 1}, (tn_device){kDLCPU, 0}, NULL);
+  tn_any args[8];
+  require(t, "tensor");
+  memset(t->dl.data, 0, 16);
+  for (int i = 0; i < 8; ++i) args[i] = tn_any_obj(t);
+  m->max_depth = 20;
+  m->max_calls = 1000;
+  for (int64_t i = 0; i < m->x->nfunc && i < 8; ++i) {
+    tn_any ret = tn_any_none();
+    if (m->x->funcs[i].nparam > 8) continue;
+    if (tn_vm_run(m, i, args, m->x->funcs[i].nparam, &ret)) {
+      require(tn_error_pending(), "failed with a reason");
+      tn_error_clear();
+    }
+    tn_any_release(&ret);
+  }
+  tn_release(t);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
+  const tn_device cpu = {kDLCPU, 0};
+  const int pooled = TN_VM_POOLED;
+  tn_vm_exe *x = tn_vm_load(data, n);
+  if (!x) {
+    require(tn_error_pending(), "refused with a reason");
+    tn_error_clear();
+    return 0;
+  }
+  print_all(x);
+  save_again(x);
+  tn_module *exe = tn_vm_module_new(x, lib);
+  tn_vm_machine *m = exe ? tn_vm_machine_new(exe, &cpu, &pooled, 1) : NULL;
+  if (m) run_all(m);
+  if (m) tn_vm_machine_free(m);
+  tn_error_clear();
+  tn_release(exe);
+  return 0;
+}
