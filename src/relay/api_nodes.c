@@ -4,6 +4,7 @@
 
 #include "ir/functor.h"
 #include "object/functions.h"
+#include "relay/dataflow/pattern.h"
 #include "relay/relay.h"
 #include "relay/relay_impl.h"
 
@@ -44,6 +45,31 @@ static const maker makers[] = {
     {"relay._transform.InferCorrectLayoutOutput",
      &tn_type_InferCorrectLayoutOutput,
      {"input_layouts", "output_layouts", "new_attrs"}},
+    {"relay.dataflow_pattern.ExprPattern", &tn_type_ExprPattern, {"expr"}},
+    {"relay.dataflow_pattern.VarPattern", &tn_type_VarPattern, {"name"}},
+    {"relay.dataflow_pattern.ConstantPattern", &tn_type_ConstantPattern, {NULL}},
+    {"relay.dataflow_pattern.WildcardPattern", &tn_type_WildcardPattern, {NULL}},
+    {"relay.dataflow_pattern.CallPattern", &tn_type_CallPattern, {"op", "args"}},
+    {"relay.dataflow_pattern.FunctionPattern", &tn_type_FunctionPattern, {"params", "body"}},
+    {"relay.dataflow_pattern.LetPattern", &tn_type_LetPattern, {"var", "value", "body"}},
+    {"relay.dataflow_pattern.IfPattern",
+     &tn_type_IfPattern,
+     {"cond", "true_branch", "false_branch"}},
+    {"relay.dataflow_pattern.TuplePattern", &tn_type_TuplePattern, {"fields"}},
+    {"relay.dataflow_pattern.TupleGetItemPattern",
+     &tn_type_TupleGetItemPattern,
+     {"tuple", "index"}},
+    {"relay.dataflow_pattern.AltPattern", &tn_type_AltPattern, {"left", "right"}},
+    {"relay.dataflow_pattern.AttrPattern", &tn_type_AttrPattern, {"pattern", "attrs"}},
+    {"relay.dataflow_pattern.TypePattern", &tn_type_TypePattern, {"pattern", "type"}},
+    {"relay.dataflow_pattern.ShapePattern", &tn_type_ShapePattern, {"pattern", "shape"}},
+    {"relay.dataflow_pattern.DataTypePattern", &tn_type_DataTypePattern, {"pattern", "dtype"}},
+    {"relay.dataflow_pattern.DominatorPattern",
+     &tn_type_DominatorPattern,
+     {"parent", "path", "child"}},
+    {"relay.dataflow_pattern.DFPatternCallback",
+     &tn_type_DFPatternCallback,
+     {"pattern", "function", "require_type", "rewrite_once"}},
     {"relay.ir.Match", &tn_type_Match, {"data", "clauses", "complete", "span"}},
 };
 

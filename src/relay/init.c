@@ -1,4 +1,5 @@
 /* Start of the layer. */
+#include "relay/dataflow/pattern.h"
 #include "relay/relay_impl.h"
 
 int relay_init(void) {
@@ -9,6 +10,7 @@ int relay_init(void) {
   TN_TRY(relay_infer_init());
   TN_TRY(relay_analysis_init());
   TN_TRY(relay_type_repr_init());
+  TN_TRY(df_init());
   TN_TRY(relay_transforms_init());
   TN_TRY(relay_bind_init());
   return relay_text_init();

@@ -7,6 +7,7 @@ compared with types inferred. Comments above the first line of the program may s
 - ``# args: ...``: arguments of the pass, or ``# target: ...``: a target as its argument (``tir``)
   or around it (``relay``);
 - ``# first: [...]``: Relay passes that make the program what the pass gets;
+- ``# patterns: [(name, text), ...]``: a table of dataflow patterns as its argument;
 - ``# config: {...}``: options of the context;
 - ``# bind_target: ...``: the target of the functions, which is not shown;
 - ``# error: ...``: a part of the message of the error that is expected instead of a program;
@@ -102,10 +103,14 @@ def run_relay(name, settings, mod):
     """The pass on a module with types inferred."""
     for before in ["InferType", *settings.get("first", [])]:
         mod = getattr(relay.transform, before)()(mod)
+    args = settings.get("args", ())
+    if "patterns" in settings:
+        table = settings["patterns"]
+        args = ([(n, eval(text, vars(relay.dataflow_pattern))) for n, text in table],)
     target = settings.get("target")
     context = tenon.transform.PassContext(opt_level=4, config=settings.get("config", {}))
     with context, tenon.target.Target(target) if target else contextlib.nullcontext():
-        mod = getattr(relay.transform, name)(*settings.get("args", ()))(mod)
+        mod = getattr(relay.transform, name)(*args)(mod)
     return relay.transform.InferType()(mod)
 
 

@@ -38,6 +38,7 @@ _SUBMODULES = (
     "backend",
     "base",
     "build_module",
+    "dataflow_pattern",
     "expr",
     "frontend",
     "expr_functor",

@@ -117,6 +117,24 @@ def RemoveUnusedFunctions(entry_functions=None):  # noqa: N802  named as the oth
     return _ffi_api.RemoveUnusedFunctions(list(entry_functions or ["main"]))
 
 
+def MergeComposite(pattern_table):  # noqa: N802  named as the other passes
+    """What patterns match becomes a function with the attribute ``Composite``.
+
+    Parameters
+    ----------
+    pattern_table : list of tuple
+        Name, pattern (`relay.dataflow_pattern`) and, optionally, a function ``(expression) ->
+        bool`` that says which matches to take; tried in this order.
+
+    Returns
+    -------
+    Pass
+    """
+    names = [row[0] for row in pattern_table]
+    checks = [row[2] if len(row) > 2 else None for row in pattern_table]
+    return _ffi_api.MergeComposite(names, [row[1] for row in pattern_table], *checks)
+
+
 def build_config(opt_level=2, required_pass=None, disabled_pass=None, trace=None):
     """A `PassContext`, by its older name."""
     return PassContext(opt_level, required_pass, disabled_pass, trace)
