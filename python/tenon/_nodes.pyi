@@ -93,6 +93,9 @@ class ComputeOp(BaseComputeOp):
     body: Array
     """value of an element of each result (PrimExpr)"""
 
+class DFPattern(Object):
+    """pattern of expressions (type key DFPatternNode)"""
+
 class Diagnostic(Object):
     """report about a program (type key Diagnostic)"""
     level: int
@@ -1763,6 +1766,121 @@ class VarianceAttrs(Attrs):
     """reduce the axes that are not in `axis` instead"""
     unbiased: bool
     """divide by one less"""
+
+class AltPattern(DFPattern):
+    """one of two (type key relay.dataflow_pattern.AltPattern)"""
+    left: DFPattern
+    """tried first"""
+    right: DFPattern
+    """tried where left does not match"""
+
+class AttrPattern(DFPattern):
+    """something with attributes (type key relay.dataflow_pattern.AttrPattern)"""
+    pattern: DFPattern
+    """what the expression is"""
+    attrs: Attrs
+    """attributes it has (DictAttrs)"""
+
+class CallPattern(DFPattern):
+    """a call (type key relay.dataflow_pattern.CallPattern)"""
+    op: DFPattern
+    """what is called"""
+    args: Array | None
+    """arguments (DFPattern); None: any number of any"""
+
+class ConstantPattern(DFPattern):
+    """a constant (type key relay.dataflow_pattern.ConstantPattern)"""
+
+class _DFPatternCallback(Object):
+    """pattern and what replaces it (type key relay.dataflow_pattern.DFPatternCallback)"""
+    pattern: DFPattern
+    """what is looked for"""
+    function: Function
+    """(before, after, pattern -> expressions) -> expression"""
+    require_type: bool
+    """must types be known?"""
+    rewrite_once: bool
+    """one round only?"""
+
+class DataTypePattern(DFPattern):
+    """a tensor of an element type (type key relay.dataflow_pattern.DataTypePattern)"""
+    pattern: DFPattern
+    """what the expression is"""
+    dtype: str
+    """its element type"""
+
+class DominatorPattern(DFPattern):
+    """ways from one expression to another (type key relay.dataflow_pattern.DominatorPattern)"""
+    parent: DFPattern
+    """where all ways begin"""
+    path: DFPattern
+    """every expression on the ways"""
+    child: DFPattern
+    """where they end"""
+
+class ExprPattern(DFPattern):
+    """one expression (type key relay.dataflow_pattern.ExprPattern)"""
+    expr: RelayExpr
+    """the expression (an operator, a constant)"""
+
+class FunctionPattern(DFPattern):
+    """a function (type key relay.dataflow_pattern.FunctionPattern)"""
+    params: Array | None
+    """parameters (DFPattern); None: any"""
+    body: DFPattern
+    """the body"""
+
+class IfPattern(DFPattern):
+    """a choice (type key relay.dataflow_pattern.IfPattern)"""
+    cond: DFPattern
+    """the condition"""
+    true_branch: DFPattern
+    """result where it holds"""
+    false_branch: DFPattern
+    """result elsewhere"""
+
+class LetPattern(DFPattern):
+    """a binding (type key relay.dataflow_pattern.LetPattern)"""
+    var: DFPattern
+    """the variable"""
+    value: DFPattern
+    """its value"""
+    body: DFPattern
+    """the result"""
+
+class ShapePattern(DFPattern):
+    """a tensor of a shape (type key relay.dataflow_pattern.ShapePattern)"""
+    pattern: DFPattern
+    """what the expression is"""
+    shape: Array
+    """its extents"""
+
+class TupleGetItemPattern(DFPattern):
+    """a field of a tuple (type key relay.dataflow_pattern.TupleGetItemPattern)"""
+    tuple: DFPattern
+    """the tuple"""
+    index: int
+    """which field; -1: any"""
+
+class TuplePattern(DFPattern):
+    """a tuple (type key relay.dataflow_pattern.TuplePattern)"""
+    fields: Array | None
+    """fields (DFPattern); None: any"""
+
+class TypePattern(DFPattern):
+    """something of a type (type key relay.dataflow_pattern.TypePattern)"""
+    pattern: DFPattern
+    """what the expression is"""
+    type: Type
+    """its type"""
+
+class VarPattern(DFPattern):
+    """a variable (type key relay.dataflow_pattern.VarPattern)"""
+    name: str
+    """name of the variable; empty: any"""
+
+class WildcardPattern(DFPattern):
+    """anything (type key relay.dataflow_pattern.WildcardPattern)"""
 
 class ADT(Object):
     """tag and fields: a tuple or a constructed value (type key runtime.ADT)"""
