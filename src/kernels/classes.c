@@ -14,7 +14,7 @@
 /* In this order: the first that applies. Those that take neighbouring stages into their loops come
    before any other stage is scheduled. */
 static const kernel_class with_neighbours[] = {kernel_conv_direct, kernel_conv_depthwise,
-                                               kernel_gemm};
+                                               kernel_gemm, kernel_row_program};
 static const kernel_class classes[] = {kernel_elementwise, kernel_tile, kernel_rows, kernel_plain};
 
 static int schedule_stage(tn_TirSchedule *s, tn_BlockRV *rv, const kernel_machine *m,

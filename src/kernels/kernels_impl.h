@@ -42,6 +42,7 @@ typedef int (*kernel_class)(kernel_stage *st);
 int kernel_conv_direct(kernel_stage *st);
 int kernel_conv_depthwise(kernel_stage *st);
 int kernel_gemm(kernel_stage *st);
+int kernel_row_program(kernel_stage *st);
 int kernel_elementwise(kernel_stage *st);
 int kernel_tile(kernel_stage *st);
 int kernel_rows(kernel_stage *st);
