@@ -187,3 +187,43 @@ def test_a_scheduled_program_is_left_alone():
     assert schedule(once, 16, 16, 1).same_as(once)
     with pytest.raises(ValueError, match="no such machine"):
         schedule(once, 64, 0, 1)
+
+
+def softmax(*shape):
+    """max, exp, sum and quotient of each row, four stages."""
+    *rows, n = shape
+    x = te.placeholder(shape, name="x")
+    k, m = te.reduce_axis((0, n), name="k"), te.reduce_axis((0, n), name="m")
+    most = te.compute(rows, lambda *i: te.max(x[(*i, k)], axis=k), name="most")
+    e = te.compute(shape, lambda *i: te.exp(x(*i) - most(*i[:-1])), name="e")
+    total = te.compute(rows, lambda *i: te.sum(e[(*i, m)], axis=m), name="total")
+    y = te.compute(shape, lambda *i: e(*i) / total(*i[:-1]), name="y")
+
+    def reference(a):
+        e = np.exp(a - a.max(-1, keepdims=True))
+        return [e / e.sum(-1, keepdims=True)]
+
+    return [x], [y], reference
+
+
+@pytest.mark.parametrize("vector_bytes", [64, 32, 0])
+@pytest.mark.parametrize("shape", [(5, 128), (3, 2, 197), (7, 33), (4, 10), (1, 1000)])
+def test_rows(shape, vector_bytes):
+    check(*softmax(*shape), vector_bytes=vector_bytes)
+
+
+def test_stages_of_a_row_run_together():
+    text = check(*softmax(512, 197))
+    assert text.count("T.parallel(") == 1
+    assert "T.if_then_else" in text  # the last vector of a row is padded
+
+
+@pytest.mark.parametrize("n", [16, 40, 64, 197, 768])
+def test_reductions_of_rows(n):
+    x = te.placeholder((9, n), name="x")
+    k = te.reduce_axis((0, n), name="k")
+    total = te.compute((9, 1), lambda i, j: te.sum(x[i, k], axis=k), name="total")
+    least = te.compute((9,), lambda i: te.min(x[i, k], axis=k), name="least")
+    check([x], [total], lambda a: [a.sum(1, keepdims=True)])
+    check([x], [least], lambda a: [a.min(1)])
+    check([x], [total, least], lambda a: [a.sum(1, keepdims=True), a.min(1)])
