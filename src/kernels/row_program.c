@@ -196,9 +196,10 @@ static int arrange(row_program *p) {
   TN_GET(row, kernel_fuse(result, rows, p->rows));
   for (int i = p->nblocks - 2; i >= 0; --i)
     TN_TRY(sch_compute_at(p->sch, p->blocks[i], row, true, -1));
+  TN_TRY(kernel_parallel(result, &row, 1)); /* while first values and updates are one block */
   for (int i = 0; i < p->nblocks; ++i)
     TN_TRY(finish_block(result, p->blocks[i], i == p->nblocks - 1));
-  return kernel_parallel(result, &row, 1);
+  return 0;
 }
 
 int kernel_row_program(kernel_stage *st) {
