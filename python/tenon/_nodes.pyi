@@ -1337,6 +1337,17 @@ class GlobalPool2DAttrs(Attrs):
     out_layout: str
     """layout of the result, that of data when empty"""
 
+class GridSampleAttrs(Attrs):
+    """attributes of image.grid_sample (type key relay.attrs.GridSampleAttrs)"""
+    method: str
+    """"bilinear", "nearest" or "bicubic" """
+    layout: str
+    """"NCHW" or "NCDHW" """
+    padding_mode: str
+    """what is outside: "zeros", "border" (the nearest element), "reflection" """
+    align_corners: bool
+    """is -1 the centre of the first element, not its border?"""
+
 class GroupNormAttrs(Attrs):
     """attributes of nn.group_norm (type key relay.attrs.GroupNormAttrs)"""
     num_groups: int

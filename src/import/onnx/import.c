@@ -15,9 +15,9 @@
 #include "relay/infer.h"
 #include "relay/transforms/transforms.h"
 
-static const onnx_table *const tables[] = {&onnx_index, &onnx_math,     &onnx_more,
-                                           &onnx_nn,    &onnx_quant,    &onnx_recurrent,
-                                           &onnx_shape, &onnx_microsoft};
+static const onnx_table *const tables[] = {&onnx_index,  &onnx_math,  &onnx_more,
+                                           &onnx_nn,     &onnx_quant, &onnx_recurrent,
+                                           &onnx_resize, &onnx_shape, &onnx_microsoft};
 
 enum { MAX_FOLDED = 1 << 14 }; /* elements of a constant that is computed with at once */
 

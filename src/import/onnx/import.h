@@ -53,7 +53,7 @@ typedef struct {
   const char *domain; /* "" is ai.onnx */
 } onnx_table;
 extern const onnx_table onnx_index, onnx_math, onnx_microsoft, onnx_more, onnx_nn, onnx_quant,
-    onnx_recurrent, onnx_shape;
+    onnx_recurrent, onnx_resize, onnx_shape;
 
 /** Input i, or NULL when it is left out; -1 is none. */
 static inline void *oc_in(const oc *c, int i) { return i >= 0 && i < c->nin ? c->in[i] : NULL; }

@@ -1,0 +1,370 @@
+/* Resize and Upsample, axis by axis.
+
+     c[i]          where place i of the result lies in the data, as a number of elements
+     p[k][i]       the elements around it: floor(c[i]) + k - n / 2 + 1
+     r[i]          sum over k of data[p[k][i]] * kernel((p[k][i] - c[i]) * stretch)
+
+   What is cut off at the ends counts as the last element. Images in the usual forms are left to
+   image.resize2d. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "import/onnx/import.h"
+
+typedef struct {
+  oc *c;
+  char mode[16], place[32], nearest[24], policy[16];
+  int roi, scales, sizes;       /* places of the inputs, -1: there is none */
+  int64_t n, axes[OC_MAX_NDIM]; /* axes that are resized */
+  int64_t in[OC_MAX_NDIM], out[OC_MAX_NDIM];
+  void *scale[OC_MAX_NDIM]; /* float64 scalars */
+  bool antialias, exclude, known;
+} resize;
+
+static void *f64(double v) { return relay_const_float(TN_F64, v); }
+static void *add(void *a, void *b) { return oc_binary("add", a, b); }
+static void *sub(void *a, void *b) { return oc_binary("subtract", a, b); }
+static void *mul(void *a, void *b) { return oc_binary("multiply", a, b); }
+static void *divide(void *a, void *b) { return oc_binary("divide", a, b); }
+static void *limited(void *x, double low, double high) {
+  return oc_binary("minimum", oc_binary("maximum", x, f64(low)), f64(high));
+}
+
+/* ---- extents and factors ---- */
+
+static int read_axes(resize *z) {
+  const tn_TensorType *t = oc_type(z->c, 0);
+  int64_t given, rank = t ? t->shape->len : -1;
+  const int64_t *axes = oc_ints(z->c, "axes", &given);
+  if (rank < 1 || rank > OC_MAX_NDIM || !relay_is_static((const tn_Type *)t) || given > rank)
+    return oc_fail(z->c, "expected a static shape"), -1;
+  z->n = given ? given : rank;
+  for (int64_t i = 0; i < z->n; ++i) {
+    z->axes[i] = given ? axes[i] + (axes[i] < 0 ? rank : 0) : i;
+    if (z->axes[i] < 0 || z->axes[i] >= rank)
+      return oc_fail(z->c, "axis %lld is out of range", (long long)z->axes[i]), -1;
+    z->in[i] = relay_int_at(t->shape, z->axes[i]);
+    if (z->in[i] < 1) return oc_fail(z->c, "an axis of size zero cannot be resized"), -1;
+  }
+  return 0;
+}
+
+/* Number i of a vector of floats that is constant. */
+static bool float_at(const void *e, int64_t i, double *out) {
+  const tn_Constant *k = TN_AS(Constant, e);
+  const DLTensor *t = k ? tn_tensor_dl(k->data) : NULL;
+  if (!t || i >= tn_tensor_count(t) || t->dtype.code != kDLFloat) return false;
+  if (t->dtype.bits == 32) *out = (double)((const float *)t->data)[i];
+  else if (t->dtype.bits == 64) *out = ((const double *)t->data)[i];
+  else return false;
+  return true;
+}
+
+static int64_t length_of(const resize *z, int input) {
+  const tn_TensorType *t = oc_type(z->c, input);
+  return t && t->shape->len == 1 ? relay_int_at(t->shape, 0) : -1;
+}
+
+static int check_extent(const resize *z, double scale, double out) {
+  if (isfinite(scale) && scale > 0 && out >= 0 && out <= 2147483647.0) return 0;
+  return oc_fail(z->c, "scales: %g is not a positive number that gives a valid shape", scale), -1;
+}
+
+/* Factors that are constant, from an input or (Upsample) an attribute. */
+static int known_scales(resize *z, const onnx_attr *list) {
+  for (int64_t i = 0; i < z->n; ++i) {
+    double s = 0;
+    if (list) s = i < (int64_t)list->n_floats ? (double)list->floats[i] : 0;
+    else if (!float_at(oc_in(z->c, z->scales), i, &s))
+      return oc_fail(z->c, "scales must be floats"), -1;
+    TN_TRY(check_extent(z, s, floor((double)z->in[i] * s)));
+    z->out[i] = (int64_t)floor((double)z->in[i] * s);
+    TN_GET(z->scale[i], f64(s));
+  }
+  return 0;
+}
+
+/* Sizes that are constant; with a policy one factor for all axes, the least or greatest. */
+static int known_sizes(resize *z) {
+  int64_t sizes[OC_MAX_NDIM], n;
+  double all = 0;
+  TN_TRY(oc_values(z->c, z->sizes, "sizes", sizes, OC_MAX_NDIM, &n));
+  bool keep = strcmp(z->policy, "stretch") != 0, least = strcmp(z->policy, "not_larger") == 0;
+  for (int64_t i = 0; i < z->n; ++i) {
+    double s = (double)sizes[i] / (double)z->in[i];
+    TN_TRY(check_extent(z, s > 0 ? s : -1, (double)sizes[i]));
+    if (i == 0 || (least ? s < all : s > all)) all = s;
+  }
+  for (int64_t i = 0; i < z->n; ++i) {
+    double s = keep ? all : (double)sizes[i] / (double)z->in[i];
+    z->out[i] = keep ? (int64_t)floor(s * (double)z->in[i] + 0.5) : sizes[i];
+    TN_GET(z->scale[i], f64(s));
+  }
+  return 0;
+}
+
+/* Numbers computed at run time: extents are those that the model states. */
+static int factors_at_run_time(resize *z, bool by_size) {
+  int input = by_size ? z->sizes : z->scales;
+  const tn_arr *shape;
+  void *v, *all = NULL;
+  TN_GET(shape, oc_expected(z->c, input, by_size ? "sizes" : "scales"));
+  TN_GET(v, oc_cast(oc_in(z->c, input), TN_F64));
+  bool keep = by_size && strcmp(z->policy, "stretch") != 0,
+       least = strcmp(z->policy, "not_larger") == 0;
+  for (int64_t i = 0; i < z->n; ++i) {
+    if (z->axes[i] >= shape->len) return oc_fail(z->c, "the stated extents do not fit"), -1;
+    z->out[i] = relay_int_at(shape, z->axes[i]);
+    TN_GET(z->scale[i], oc_squeeze(oc_part(v, 0, i, i + 1), 0));
+    if (by_size) TN_GET(z->scale[i], divide(z->scale[i], f64((double)z->in[i])));
+    all = all ? oc_binary(least ? "minimum" : "maximum", all, z->scale[i]) : z->scale[i];
+  }
+  for (int64_t i = 0; keep && i < z->n; ++i) z->scale[i] = all;
+  return 0;
+}
+
+static int read_factors(resize *z) {
+  const onnx_attr *list = oc_attr(z->c, "scales");
+  bool by_size = oc_in(z->c, z->sizes) && length_of(z, z->sizes) != 0;
+  int input = by_size ? z->sizes : z->scales;
+  if (list) return z->known = true, known_scales(z, list);
+  if (!oc_in(z->c, input) || length_of(z, input) != z->n)
+    return oc_fail(z->c, "scales or sizes: expected %lld numbers, as the shape has dimensions",
+                   (long long)z->n),
+           -1;
+  z->known = !oc_runs(z->c, input);
+  if (!z->known) return factors_at_run_time(z, by_size);
+  return by_size ? known_sizes(z) : known_scales(z, NULL);
+}
+
+/* ---- places ---- */
+
+static bool is(const char *a, const char *b) { return strcmp(a, b) == 0; }
+
+/* Begin and end of the part that is resized, as fractions. */
+static void *roi_at(const resize *z, int64_t i) {
+  void *v = oc_cast(oc_in(z->c, z->roi), TN_F64);
+  return oc_squeeze(oc_part(v, 0, i, i + 1), 0);
+}
+
+/* Coordinates of the places of axis i: float64 [out]. */
+static void *coordinates(const resize *z, int64_t i) {
+  double in = (double)z->in[i], out = (double)z->out[i];
+  void *o = oc_count_along(TN_F64, z->out[i], 0, 1), *s = z->scale[i], *half = f64(0.5);
+  void *centre = sub(divide(add(o, half), s), half);
+  if (is(z->place, "asymmetric")) return divide(o, s);
+  if (is(z->place, "half_pixel")) return centre;
+  if (is(z->place, "pytorch_half_pixel")) return z->out[i] > 1 ? centre : mul(o, f64(0));
+  if (is(z->place, "tf_half_pixel_for_nn")) return divide(add(o, half), s);
+  if (is(z->place, "half_pixel_symmetric")) {
+    void *offset = sub(f64(1), divide(f64(out), mul(s, f64(in))));
+    return add(mul(offset, f64(in / 2)), centre);
+  }
+  if (is(z->place, "align_corners")) {
+    void *last = sub(mul(s, f64(in)), f64(1)); /* of the result, whose size may be a fraction */
+    return z->out[i] > 1 ? divide(mul(o, f64(in - 1)), last) : mul(o, f64(0));
+  }
+  if (!is(z->place, "tf_crop_and_resize"))
+    return oc_fail(z->c, "coordinate_transformation_mode: %s is not known", z->place);
+  if (!oc_in(z->c, z->roi) || length_of(z, z->roi) != 2 * z->n)
+    return oc_fail(z->c, "roi: expected %lld numbers", (long long)(2 * z->n));
+  void *from = roi_at(z, i), *to = roi_at(z, i + z->n);
+  if (z->out[i] == 1) return add(mul(o, f64(0)), mul(add(from, to), f64(0.5 * (in - 1))));
+  void *step = divide(mul(sub(to, from), f64(in - 1)), f64(out - 1));
+  return add(mul(from, f64(in - 1)), mul(o, step));
+}
+
+static void *nearest_place(const resize *z, void *at) {
+  if (is(z->nearest, "floor")) return oc_unary("floor", at);
+  if (is(z->nearest, "ceil")) return oc_unary("ceil", at);
+  if (is(z->nearest, "round_prefer_ceil")) return oc_unary("floor", add(at, f64(0.5)));
+  if (is(z->nearest, "round_prefer_floor")) return oc_unary("ceil", sub(at, f64(0.5)));
+  return oc_fail(z->c, "nearest_mode: %s is not known", z->nearest);
+}
+
+/* ---- kernels ---- */
+
+static void *linear_kernel(void *d) {
+  return oc_binary("maximum", sub(f64(1), oc_unary("abs", d)), f64(0));
+}
+
+/* Keys' cubic with coefficient a, 0 from a distance of 2 on. */
+static void *cubic_kernel(void *d, double a) {
+  void *x = oc_unary("abs", d), *xx = mul(x, x), *xxx = mul(xx, x);
+  void *inner = add(sub(mul(xxx, f64(a + 2)), mul(xx, f64(a + 3))), f64(1));
+  void *outer = sub(mul(xxx, f64(a)), mul(xx, f64(5 * a)));
+  outer = sub(add(outer, mul(x, f64(8 * a))), f64(4 * a));
+  void *far = oc_where(oc_binary("less", x, f64(2)), outer, f64(0));
+  return oc_where(oc_binary("less_equal", x, f64(1)), inner, far);
+}
+
+/* Weights of elements p [n, out] around places at [out]; each column has the sum 1. */
+static void *weights(const resize *z, int64_t i, void *p, void *at) {
+  bool cubic = is(z->mode, "cubic");
+  void *d = sub(p, at);
+  if (z->antialias) d = mul(d, oc_binary("minimum", z->scale[i], f64(1)));
+  void *w = cubic ? cubic_kernel(d, oc_float(z->c, "cubic_coeff_a", -0.75)) : linear_kernel(d);
+  if (z->exclude) {
+    void *in = oc_binary("logical_and", oc_binary("greater_equal", p, f64(0)),
+                         oc_binary("less_equal", p, f64((double)z->in[i] - 1)));
+    w = oc_where(in, w, f64(0));
+  }
+  if (!z->exclude && !z->antialias) return w;
+  return divide(w, oc_reduce("sum", w, (int64_t[]){0}, 1, true));
+}
+
+/* How many elements around a place are looked at: more than two or four when data is shrunk. */
+static int64_t reach(const resize *z, int64_t i) {
+  int64_t n = is(z->mode, "cubic") ? 4 : 2;
+  if (!z->antialias || z->out[i] >= z->in[i] || z->out[i] < 1) return n;
+  return 2 * ((n / 2 * z->in[i] + z->out[i] - 1) / z->out[i] + 1);
+}
+
+/* Sum over k of x[p[k][o]] * w[k][o] along the axis. */
+static void *weighted(void *x, void *p, void *w, int64_t axis, int64_t rank) {
+  void *picked = oc_take(x, p, axis);
+  if (rank - 1 - axis > 0) w = oc_expand_dims(w, 2, rank - 1 - axis);
+  return oc_reduce("sum", mul(picked, w), &axis, 1, false);
+}
+
+static void *resize_axis(const resize *z, void *x, int64_t i) {
+  int64_t rank = oc_rank(z->c, 0), axis = z->axes[i], n = reach(z, i);
+  double last = (double)z->in[i] - 1;
+  void *at = coordinates(z, i), *p;
+  if (!at) return NULL;
+  if (is(z->mode, "nearest")) {
+    p = nearest_place(z, at);
+    x = p ? oc_take(x, oc_cast(limited(p, 0, last), TN_I32), axis) : NULL;
+  } else {
+    p = add(oc_unary("floor", at), sub(oc_count_along(TN_F64, n, 0, 2), f64((double)(n / 2 - 1))));
+    void *w = p ? oc_cast(weights(z, i, p, at), TN_F32) : NULL;
+    x = w ? weighted(x, oc_cast(limited(p, 0, last), TN_I32), w, axis, rank) : NULL;
+  }
+  if (!x || !is(z->place, "tf_crop_and_resize")) return x;
+  void *outside =
+      oc_binary("logical_or", oc_binary("less", at, f64(0)), oc_binary("greater", at, f64(last)));
+  if (axis + 1 < rank) outside = oc_expand_dims(outside, 1, rank - 1 - axis);
+  return oc_where(outside, relay_const_float(TN_F32, oc_float(z->c, "extrapolation_value", 0)), x);
+}
+
+/* ---- images ---- */
+
+/* Batch and channels as they are, two axes resized by factors that give whole extents. */
+static bool is_image(const resize *z) {
+  if (!z->known || oc_rank(z->c, 0) != 4 || z->antialias || z->exclude ||
+      is(z->policy, "not_larger") || is(z->policy, "not_smaller"))
+    return false;
+  if (!is(z->place, "half_pixel") && !is(z->place, "asymmetric") && !is(z->place, "align_corners"))
+    return false;
+  if (is(z->mode, "nearest") && is(z->place, "align_corners")) return false;
+  for (int64_t i = 0; i < z->n; ++i) {
+    double s;
+    bool whole = relay_as_scalar(z->scale[i], &s) && (double)z->in[i] * s == (double)z->out[i];
+    if (!whole || (z->axes[i] < 2 && z->in[i] != z->out[i])) return false;
+  }
+  return true;
+}
+
+static void *resize_image(const resize *z, void *x) {
+  static const char *const methods[][2] = {
+      {"nearest", "nearest_neighbor"}, {"linear", "linear"}, {"cubic", "cubic"}};
+  const char *method = "linear";
+  const tn_TensorType *t = oc_type(z->c, 0);
+  int64_t size[2] = {relay_int_at(t->shape, 2), relay_int_at(t->shape, 3)};
+  for (int i = 0; i < TN_COUNT(methods); ++i)
+    if (is(z->mode, methods[i][0])) method = methods[i][1];
+  for (int64_t i = 0; i < z->n; ++i)
+    if (z->axes[i] >= 2) size[z->axes[i] - 2] = z->out[i];
+  void *a =
+      relay_attrs("image.resize2d", 5, "size", tn_any_obj(relay_ints(size, 2)), "method",
+                  tn_any_cstr(method), "coordinate_transformation_mode", tn_any_cstr(z->place),
+                  "rounding_method", tn_any_cstr(is(z->mode, "nearest") ? z->nearest : ""),
+                  "cubic_alpha", tn_any_float(oc_float(z->c, "cubic_coeff_a", -0.75)));
+  return a ? relay_call("image.resize2d", a, 1, x) : NULL;
+}
+
+static void *resized(resize *z) {
+  const tn_TensorType *t = oc_type(z->c, 0);
+  TN_TRYP(read_axes(z));
+  TN_TRYP(read_factors(z));
+  bool nearest = is(z->mode, "nearest");
+  if (!nearest && !is(z->mode, "linear") && !is(z->mode, "cubic"))
+    return oc_fail(z->c, "mode: %s is not known", z->mode);
+  bool floats = tn_dtype_eq(t->dtype, TN_F32),
+       plain = nearest && !is(z->place, "tf_crop_and_resize");
+  void *x = floats || plain ? oc_in(z->c, 0) : oc_cast(oc_in(z->c, 0), TN_F32);
+  bool simple_rounding = is(z->nearest, "floor") || is(z->nearest, "ceil");
+  if (is_image(z) && floats && (!nearest || simple_rounding)) return resize_image(z, x);
+  for (int64_t i = 0; x && i < z->n; ++i) {
+    double s = 0;
+    bool same = z->in[i] == z->out[i] && relay_as_scalar(z->scale[i], &s) && s == 1;
+    if (!same || is(z->place, "tf_crop_and_resize")) x = resize_axis(z, x, i);
+  }
+  if (!x || floats || plain) return x;
+  return oc_cast(ir_is_integral(t->dtype) ? oc_round_even(x, TN_F32) : x, t->dtype);
+}
+
+static void text_of(const oc *c, const char *name, const char *absent, char *out, size_t size) {
+  char own[40];
+  const char *v = oc_text(c, name, absent, own, sizeof own);
+  size_t n = strlen(v);
+  if (n >= size) n = size - 1;
+  memcpy(out, v, n);
+  out[n] = '\0';
+}
+
+static void *convert_resize(oc *c) {
+  resize z = {.c = c, .roi = 1, .scales = 2, .sizes = 3};
+  if (c->opset < 11) z.roi = z.sizes = -1, z.scales = 1;
+  text_of(c, "mode", "nearest", z.mode, sizeof z.mode);
+  text_of(c, "coordinate_transformation_mode", c->opset < 11 ? "asymmetric" : "half_pixel", z.place,
+          sizeof z.place);
+  text_of(c, "nearest_mode", c->opset < 11 ? "floor" : "round_prefer_floor", z.nearest,
+          sizeof z.nearest);
+  text_of(c, "keep_aspect_ratio_policy", "stretch", z.policy, sizeof z.policy);
+  z.antialias = oc_int(c, "antialias", 0) != 0;
+  z.exclude = oc_int(c, "exclude_outside", 0) != 0;
+  return resized(&z);
+}
+
+static void *upsample(oc *c) {
+  resize z = {.c = c,
+              .roi = -1,
+              .scales = 1,
+              .sizes = -1,
+              .place = "asymmetric",
+              .nearest = "floor",
+              .policy = "stretch"};
+  text_of(c, "mode", "nearest", z.mode, sizeof z.mode);
+  if (is(z.mode, "bilinear")) memcpy(z.mode, "linear", sizeof "linear");
+  return resized(&z);
+}
+
+/* ---- places from a grid ---- */
+
+static void *grid_sample(oc *c) {
+  static const char *const methods[][2] = {{"linear", "bilinear"}, {"cubic", "bicubic"}};
+  char mode[16], padding[16];
+  int64_t rank = oc_rank(c, 0), axes[5] = {0};
+  const char *method = oc_text(c, "mode", c->opset < 20 ? "bilinear" : "linear", mode, sizeof mode);
+  for (int i = 0; i < TN_COUNT(methods); ++i)
+    if (is(method, methods[i][0])) method = methods[i][1];
+  if (rank < 4 || rank > 5 || oc_rank(c, 1) != rank)
+    return oc_fail(c, "expected shapes of 4 or 5 dimensions, got %lld", (long long)rank);
+  axes[1] = rank - 1;
+  for (int64_t i = 2; i < rank; ++i) axes[i] = i - 1;
+  void *grid = oc_transpose(oc_in(c, 1), axes, rank);
+  void *a = relay_attrs("image.grid_sample", 4, "method", tn_any_cstr(method), "layout",
+                        tn_any_cstr(rank == 4 ? "NCHW" : "NCDHW"), "padding_mode",
+                        tn_any_cstr(oc_text(c, "padding_mode", "zeros", padding, sizeof padding)),
+                        "align_corners", tn_any_bool(oc_int(c, "align_corners", 0) != 0));
+  return a && grid ? relay_call("image.grid_sample", a, 2, oc_in(c, 0), grid) : NULL;
+}
+
+static const onnx_row rows[] = {
+    {"Resize", convert_resize, 1, 4},
+    {"Upsample", upsample, 1, 2},
+    {"GridSample", grid_sample, 2, 2},
+};
+const onnx_table onnx_resize = {rows, TN_COUNT(rows), ""};
