@@ -209,8 +209,21 @@ def small(sch, rng):
         sch.reorder_block_iter_var(block, rng.sample(range(n), n))
 
 
+def join(sch, rng):
+    """Loops in a row become one, or one becomes several."""
+    loop = pick_loop(sch, rng)
+    if rng.random() < 0.5:
+        sch.merge(loop, pick_loop(sch, rng))
+    elif extent(sch, loop):
+        sch.loop_partition(loop, [rng.randrange(1, extent(sch, loop) + 1)])
+
+
+def indices(sch, rng):
+    sch.cache_index(pick_block(sch, rng), "global", rng.choice([0, 2]))
+
+
 STEPS = [split, split, tile, fuse, reorder, reorder, kind, move, move, inline, cache, reduce]
-STEPS += [layout, small]
+STEPS += [layout, small, join, indices]
 
 
 def schedule(program, rng, seed):
@@ -304,6 +317,18 @@ def te_rows(rng):
     return [A, B], [(n, m), (n, m)]
 
 
+def te_scan(rng):
+    m, n = rng.choice([(5, 12), (9, 8), (4, 7)])
+    A = te.placeholder((m, n), name="A")
+    state = te.placeholder((m, n), name="state")
+    first = te.compute((1, n), lambda t, i: A[t, i] * 2, name="first")
+    half = te.compute((m, n), lambda t, i: state[t - 1, n - 1 - i] * 0.5, name="half")
+    update = te.compute((m, n), lambda t, i: half[t, i] + A[t, i], name="update")
+    S = te.scan(first, update, state, name="S")
+    D = te.compute((m, n), lambda t, i: S[t, i] + 1, name="D")
+    return [A, D], [(m, n), (m, n)]
+
+
 def te_step(s, rng):
     stages = [st for st in s.stages if isinstance(st.op, te.ComputeOp)]
     st = rng.choice(stages)
@@ -338,7 +363,7 @@ def te_step(s, rng):
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + CASES))
 def test_tensor_expressions(seed, tmp_path):
     rng = random.Random(seed)
-    args, shapes = rng.choice([te_matmul, te_stencil, te_rows])(rng)
+    args, shapes = rng.choice([te_matmul, te_stencil, te_rows, te_scan])(rng)
     s = te.create_schedule(args[-1].op)
     plain = tenon.driver.schedule_to_module(s, args)
     for _ in range(rng.randrange(2, 9)):

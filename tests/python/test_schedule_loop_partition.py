@@ -110,3 +110,14 @@ def test_others_see_what_the_parts_access():
     assert [sch.get(b).name_hint for b in sch.get_consumers(common)] == ["C"]
     assert [sch.get(b).name_hint for b in sch.get_producers("C")] == ["B_i_common"]
     verified(sch, before)
+
+
+def test_copies_within_a_part():
+    """The scope of a part inside a loop cannot tell where that loop is."""
+    sch = tir.Schedule(scale(16, 8))
+    sch.loop_partition(sch.get_loops("B")[1], [4])
+    sch.cache_read("B_j0", 0, "global")
+    verified(sch, scale(16, 8))
+    sch = tir.Schedule(scale(16, 8))
+    sch.loop_partition(sch.get_loops("B")[1], [4])
+    assert "depends on the loop" in failure(sch.cache_write, "B_j0", 0, "global")

@@ -168,6 +168,22 @@ static int find_loop(finder *f, const tn_For *l) {
   return find(f, (tn_obj *)l->body);
 }
 
+/* From the least beginning of the range to its greatest end, whatever the inner iterators are. */
+static tn_Range *relaxed(finder *f, const tn_Range *r, tn_expr *shape) {
+  int64_t n;
+  tn_expr *one = tir_one(r->extent->dtype), *extent;
+  const tn_Range *first, *last;
+  TN_GETP(first, range_of(f, r->min, shape));
+  if (tir_as_int((const tn_obj *)r->extent, &n)) {
+    TN_GETP(extent, tir_sub(tir_add(first->extent, r->extent), one));
+  } else {
+    TN_GETP(last, range_of(f, tir_sub(tir_add(r->min, r->extent), one), shape));
+    TN_GETP(extent, tir_sub(tir_add(last->min, last->extent), first->min));
+  }
+  extent = arith_simplify(&f->arith, extent);
+  return extent ? tir_range(first->min, extent) : NULL;
+}
+
 /* An inner block tells its regions over its own iterators: their values are put in. */
 static int find_block(finder *f, const tn_BlockRealize *r) {
   const tn_arr *lists[] = {r->block->reads, r->block->writes};
@@ -184,13 +200,8 @@ static int find_block(finder *f, const tn_BlockRealize *r) {
       if (tn_pmap_has(&f->inside, region->buffer)) continue;
       for (int64_t j = 0; j < region->region->len; ++j) {
         const tn_Range *range = (tn_Range *)tn_arr_obj(region->region, j);
-        tn_Range *first = range_of(f, range->min, (tn_expr *)tn_arr_obj(region->buffer->shape, j));
-        tn_expr *both =
-            first ? tir_sub(tir_add(first->extent, range->extent), tir_one(range->extent->dtype))
-                  : NULL;
-        tn_expr *extent = both ? arith_simplify(&f->arith, both) : NULL;
-        tn_Range *all = extent ? tir_range(first->min, extent) : NULL;
-        if (!all || tn_vec_push_obj(&out, all)) return -1;
+        TN_TRY(tn_vec_push_obj(&out,
+                               relaxed(f, range, (tn_expr *)tn_arr_obj(region->buffer->shape, j))));
       }
       TN_TRY(add_box(f, k ? &f->writes : &f->reads, region->buffer, tn_arr_from(&out)));
     }

@@ -76,9 +76,36 @@ static tn_arr *extents_of(const tn_arr *region) {
   return tn_arr_from(&out);
 }
 
-static int make_cache(sch_step *e, sch_cache *c, const char *memory) {
+static bool uses_loop(const tn_obj *range, const tn_For *loop) {
+  const tn_Range *r = (const tn_Range *)range;
+  return sch_uses_var(r->min, loop->loop_var) || sch_uses_var(r->extent, loop->loop_var);
+}
+
+/* Blocks in the scope cannot tell where loops around it are (an opaque scope has no iterators for
+ * them): what is read then is the whole dimension, what is written has no cache. */
+static int leave_loops(const sch_step *e, sch_cache *c, bool write) {
+  for (const tn_obj *o = sch_parent(e, c->scope); o; o = sch_parent(e, o)) {
+    TN_VEC(region);
+    const tn_For *loop = TN_AS(For, o);
+    for (int64_t i = 0; loop && i < c->region->len; ++i) {
+      const tn_obj *r = tn_arr_obj(c->region, i);
+      bool uses = uses_loop(r, loop);
+      if (uses && write)
+        return sch_fail(e, "The region depends on a loop around the scope",
+                        SCH_PLACES(c->scope, loop),
+                        "What is written of %s in the scope {0} depends on the loop {1} around it",
+                        tn_cstr(c->buffer->name));
+      TN_TRY(tn_vec_push_obj(&region, uses ? (const tn_obj *)all_of(c->buffer, i) : r));
+    }
+    if (loop) TN_GET(c->region, tn_arr_from(&region));
+  }
+  return 0;
+}
+
+static int make_cache(sch_step *e, sch_cache *c, const char *memory, bool write) {
   const tn_obj *owner = owner_of(e, &c->place);
   c->whole = owner && owner->type_index == TN_TI_For;
+  if (!c->whole) TN_TRY(leave_loops(e, c, write));
   tn_arr *shape = c->whole ? c->buffer->shape : extents_of(c->region);
   if (shape && sch_same_exprs(shape, c->buffer->shape)) shape = c->buffer->shape;
   TN_GET(c->cache, sch_buffer_like(c->buffer, shape, memory, memory));
@@ -211,7 +238,7 @@ tn_BlockRV *sch_cache_read(tn_TirSchedule *s, const tn_BlockRV *block, int64_t i
   SCH_STEP(e, s, "cache-read");
   SCH_CACHE(c);
   if (sch_cache_find(&e, &c, block, index, false, memory, true) || check_cover(&e, &c) ||
-      take_consumers(&e, &c, consumers) || place_read(&e, &c) || make_cache(&e, &c, memory))
+      take_consumers(&e, &c, consumers) || place_read(&e, &c) || make_cache(&e, &c, memory, false))
     return NULL;
   tn_stmt *copy = make_copy(&c, memory, true);
   if (!copy || use_read(&e, &c) || sch_insert(&e, c.scope, &c.place, copy, c.cache)) return NULL;
@@ -241,7 +268,7 @@ tn_BlockRV *sch_cache_write(tn_TirSchedule *s, const tn_BlockRV *block, int64_t 
   SCH_STEP(e, s, "cache-write");
   SCH_CACHE(c);
   if (sch_cache_find(&e, &c, block, index, true, memory, true) ||
-      take_consumers(&e, &c, consumers) || place_write(&e, &c) || make_cache(&e, &c, memory))
+      take_consumers(&e, &c, consumers) || place_write(&e, &c) || make_cache(&e, &c, memory, true))
     return NULL;
   const tn_arr *offset = c.whole ? NULL : c.region;
   tn_stmt *copy = make_copy(&c, memory, false);
