@@ -699,6 +699,15 @@ class PassInstrument(Object):
     state: Any
     """what the functions share"""
 
+class InterpreterClosure(Object):
+    """function with what it uses from outside (type key interpreter.Closure)"""
+    env: Map
+    """values of the variables that it uses from outside, by Id"""
+    func: Any
+    """the function"""
+    self: Any
+    """the variable that stands for it inside"""
+
 class AllocatedPoolInfo(Object):
     """pool with what is used of it (type key ir.AllocatedPoolInfo)"""
     pool_info: PoolInfo
@@ -814,6 +823,15 @@ class Constructor(RelayExpr):
     tag: int
     """number, given when the type joins a module; -1 before"""
 
+class ConstructorValue(Object):
+    """value of an algebraic data type (type key relay.ConstructorValue)"""
+    tag: int
+    """number of the constructor"""
+    fields: Array
+    """the fields"""
+    constructor: Constructor | None
+    """what made it"""
+
 class Function(BaseFunc):
     """function (type key relay.Function)"""
     params: Array
@@ -906,6 +924,11 @@ class RelayRefType(Type):
     """type of references (type key relay.RefType)"""
     value: Type
     """type of what the reference holds"""
+
+class RefValue(Object):
+    """reference (type key relay.RefValue)"""
+    value: Any
+    """what it holds"""
 
 class RefWrite(RelayExpr):
     """changes what a reference holds; gives () (type key relay.RefWrite)"""

@@ -3,7 +3,7 @@
 #define TN_DRIVER_EXECUTOR_H_
 
 #include "driver/executor.def"
-#include "ir/ir.h"
+#include "relay/relay.h"
 #include "target/target.h"
 
 TN_NODES_FORWARD(TN_EXECUTOR_NODES)

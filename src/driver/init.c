@@ -8,6 +8,7 @@
 #include "driver/primitive.h"
 #include "driver/executor.h"
 #include "driver/kernel_store.h"
+#include "driver/interpret.h"
 #include "driver/relay_build.h"
 #include "driver/tir_pipeline.h"
 #include "driver/vm/build.h"
@@ -39,6 +40,7 @@ static int (*const layers[])(void) = {
     driver_machine_init,
     driver_relay_build_init,
     driver_vm_init,
+    driver_interpret_init,
     onnx_import_init,
 };
 

@@ -363,8 +363,8 @@ def create_executor(kind="debug", mod=None, device=None, target="llvm", params=N
     Parameters
     ----------
     kind : str
-        ``"graph"``, or ``"debug"``, which leaves out the passes that can be left out: both run
-        static programs without control flow. ``"vm"`` runs any program.
+        ``"graph"`` runs static programs without control flow, ``"vm"`` any program, ``"debug"``
+        evaluates any program expression by expression: slow, and what the others are compared with.
     mod : IRModule, optional
         Module with the functions that expressions call.
     device : Device, optional
@@ -376,7 +376,7 @@ def create_executor(kind="debug", mod=None, device=None, target="llvm", params=N
 
     Returns
     -------
-    GraphExecutor or VMExecutor
+    GraphExecutor, VMExecutor or Interpreter
 
     Raises
     ------
@@ -384,6 +384,7 @@ def create_executor(kind="debug", mod=None, device=None, target="llvm", params=N
         Another kind.
     """
     from ..runtime import device as device_of
+    from .backend.interpreter import Interpreter
     from .backend.vm import VMExecutor
 
     if kind not in ("graph", "debug", "vm"):
@@ -395,7 +396,9 @@ def create_executor(kind="debug", mod=None, device=None, target="llvm", params=N
         device = device_of(str(Target(target).kind.name), 0)
     if kind == "vm":
         return VMExecutor(_bound(mod, params), device, target)
-    return GraphExecutor(mod, device, target, params, 0 if kind == "debug" else None)
+    if kind == "debug":
+        return Interpreter(_bound(mod, params), device, target)
+    return GraphExecutor(mod, device, target, params)
 
 
 __all__ = [

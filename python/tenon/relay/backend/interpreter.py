@@ -1,6 +1,9 @@
-"""Executors: what runs expressions of a module."""
+"""Executors: what runs expressions of a module; the interpreter and its values."""
 
+from ..._ffi import get_global_func
+from ..._ffi.registry import register_object
 from ...ir.expr import GlobalVar
+from ...runtime.object import Object
 from ..expr import Tuple, bind, const
 from ..function import Function
 
@@ -15,30 +18,15 @@ class Executor:
 
         Raises
         ------
-        Exception
+        ValueError
             Arguments are missing, given twice or not known.
         """
         if expr is None:
             assert self.mod is not None
             expr = self.mod["main"]
-        if not kwargs:
-            return args
-        names = [str(param.name_hint) for param in expr.params]
-        for name in kwargs:
-            if name not in names:
-                raise TypeError(f"got an unexpected keyword argument '{name}'")
-        values = dict(kwargs)
-        position = 0
-        for name in names:
-            if name in values:
-                continue
-            if position == len(args):
-                raise ValueError(f"Argument binding failed: the argument {name} is missing")
-            values[name] = args[position]
-            position += 1
-        if position != len(args):
-            raise ValueError("Argument binding failed: too many arguments by position")
-        return tuple(values[name] for name in names)
+        from ..build_module import _arguments
+
+        return _arguments(expr, args, kwargs)
 
     def _make_executor(self, expr=None):
         raise NotImplementedError
@@ -71,3 +59,56 @@ class Executor:
         if isinstance(expr, GlobalVar):
             return self._make_executor(self.mod[expr])
         return self._make_executor(Function([], expr))()
+
+
+@register_object("relay.ConstructorValue")
+class ConstructorValue(Object):
+    """A value of an algebraic data type: ``tag``, ``fields`` and the ``constructor``."""
+
+    __slots__ = ()
+
+    def __init__(self, tag, fields, constructor):
+        create = get_global_func("relay._make.ConstructorValue")
+        self.__init_handle_by_constructor__(create, tag, list(fields), constructor)
+
+
+@register_object("relay.RefValue")
+class RefValue(Object):
+    """A reference; ``value`` is what it holds."""
+
+    __slots__ = ()
+
+
+class Interpreter(Executor):
+    """Evaluates expressions one by one: what programs mean, at any speed.
+
+    Parameters
+    ----------
+    mod : IRModule
+        The module.
+    device : Device
+        Where operators run: the host.
+    target : str or Target
+        What operators are compiled for.
+    """
+
+    def __init__(self, mod, device, target):
+        self.mod = mod
+        self.device = device
+        self.target = target
+
+    def _make_executor(self, expr=None):
+        from ...runtime.vm import _value
+
+        mod = self.mod
+        if expr is not None:
+            mod = self.mod.clone()
+            mod["main"] = expr
+        main = mod["main"]
+        interpret = get_global_func("driver.interpret")
+
+        def run(*args, **kwargs):
+            values = [_value(arg) for arg in self._convert_args(main, args, kwargs)]
+            return interpret(mod, self.target, *values)
+
+        return run

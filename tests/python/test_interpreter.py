@@ -1,0 +1,127 @@
+"""The interpreter: what programs mean. The virtual machine computes the same."""
+
+import numpy as np
+import pytest
+import tenon
+from tenon import relay
+from tenon.relay.backend.interpreter import ConstructorValue, RefValue
+
+VERSION = '#[version = "0.0.5"]\n'
+
+LOOP = """
+def @loop(%i: int32, %n: int32, %acc: int32) -> int32 {
+  if (less(%i, %n)) { @loop(add(%i, 1), %n, add(%acc, %i)) } else { %acc }
+}
+def @main(%n: int32) -> int32 { @loop(0, %n, 0) }
+"""
+FIB = """
+def @fib(%n: int32) -> int32 {
+  if (less(%n, 2)) { %n } else { add(@fib(subtract(%n, 1)), @fib(subtract(%n, 2))) }
+}
+def @main(%n: int32) -> int32 { @fib(%n) }
+"""
+CLOSURES = """
+def @main(%x: int32) -> int32 {
+  let %adder = fn (%a: int32) { fn (%b: int32) { add(%a, %b) } };
+  let %twice = fn (%f: fn (int32) -> int32) { fn (%y: int32) { %f(%f(%y)) } };
+  let %g = %twice(%adder(%x));
+  %g(1)
+}
+"""
+LOCAL = """
+def @main(%n: int32) -> int32 {
+  let %sum = fn (%i: int32) -> int32 {
+    if (less(%i, 1)) { 0 } else { add(%n, %sum(subtract(%i, 1))) }
+  };
+  %sum(%n)
+}
+"""
+REFERENCES = """
+def @main(%x: int32) -> int32 {
+  let %r = ref(%x);
+  let %next = fn () { let %u = ref_write(%r, add(ref_read(%r), 1)); ref_read(%r) };
+  let %a = %next();
+  let %b = %next();
+  add(multiply(%a, 100), %b)
+}
+"""
+DATA = """
+type Shape { Circle(int32), Box(int32, int32), Nothing, }
+def @area(%s: Shape) -> int32 {
+  match (%s) {
+    Box(%w, %h) => multiply(%w, %h),
+    Circle(%r) => multiply(3, multiply(%r, %r)),
+    _ => 0,
+  }
+}
+def @pick(%n: int32) -> Shape {
+  if (equal(%n, 0)) { Nothing } else { if (equal(%n, 1)) { Circle(%n) } else { Box(%n, 5) } }
+}
+def @main(%n: int32) -> int32 { add(@area(@pick(%n)), @area(Box(%n, %n))) }
+"""
+PROGRAMS = {
+    "loop": (LOOP, lambda n: n * (n - 1) // 2),
+    "fib": (FIB, lambda n: [0, 1, 1, 2, 3, 5, 8, 13][n]),
+    "closures": (CLOSURES, lambda n: 2 * n + 1),
+    "local": (LOCAL, lambda n: n * n),
+    "references": (REFERENCES, lambda n: (n + 1) * 100 + n + 2),
+    "data": (DATA, lambda n: (0, 3)[n] + n * n if n < 2 else 5 * n + n * n),
+}
+
+
+@pytest.mark.parametrize("kind", ["debug", "vm"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(name, kind):
+    text, want = PROGRAMS[name]
+    mod = relay.parse(VERSION + text)
+    run = relay.create_executor(kind, mod, tenon.cpu(), "llvm").evaluate()
+    for n in (0, 1, 2, 5):
+        assert int(run(np.int32(n)).numpy()) == want(n)
+
+
+def interpreted(text, *args):
+    mod = relay.parse(VERSION + text)
+    return relay.create_executor("debug", mod, tenon.cpu(), "llvm").evaluate()(*args)
+
+
+def test_values():
+    got = interpreted(
+        "type T { A(int32), B, }\ndef @main(%x: int32) { (A(%x), B, ref(%x), ()) }", np.int32(4)
+    )
+    assert isinstance(got[0], ConstructorValue) and isinstance(got[2], RefValue)
+    assert int(got[0].fields[0].numpy()) == 4
+    assert str(got[0].constructor.name_hint) == "A"
+    assert (got[1].tag & 0xFF, len(got[1].fields)) == (1, 0)
+    assert int(got[2].value.numpy()) == 4
+    assert len(got[3]) == 0
+
+
+def test_dynamic_shapes():
+    text = "def @main(%x: Tensor[(?, 4), float32]) { (nn.softmax(%x), sum(%x), shape_of(%x)) }"
+    x = np.random.default_rng(0).normal(size=(3, 4)).astype("float32")
+    got = interpreted(text, x)
+    np.testing.assert_allclose(got[0].numpy(), np.exp(x) / np.exp(x).sum(1)[:, None], rtol=1e-5)
+    np.testing.assert_allclose(got[1].numpy(), x.sum(), rtol=1e-5)
+    np.testing.assert_array_equal(got[2].numpy(), [3, 4])
+
+
+def test_shapes_that_depend_on_values():
+    n = relay.var("n", shape=(), dtype="int32")
+    body = relay.arange(relay.const(0), n, relay.const(1), dtype="int32")
+    ex = relay.create_executor("debug", tenon.IRModule(), tenon.cpu(), "llvm")
+    np.testing.assert_array_equal(ex.evaluate(relay.Function([n], body))(5).numpy(), np.arange(5))
+
+
+def test_errors():
+    with pytest.raises(tenon.error.TVMError, match="no clause"):
+        interpreted(
+            "type T { A(int32), B, }\ndef @main(%x: int32) { match? (B) { A(%y) => %y } }",
+            np.int32(1),
+        )
+    with pytest.raises(RuntimeError, match="nested too deeply"):
+        interpreted(
+            "def @f(%x: int32) -> int32 { add(@f(%x), 1) }\ndef @main(%x: int32) { @f(%x) }",
+            np.int32(1),
+        )
+    with pytest.raises(ValueError, match="missing .'n'."):
+        interpreted(LOOP)
