@@ -6,7 +6,6 @@ import tenon
 from tenon import relay
 from tenon.contrib import graph_executor
 
-
 schedule = tenon.get_global_func("kernels.schedule")
 
 
