@@ -13,13 +13,20 @@
 
 /* In this order: the first that applies. Those that take neighbouring stages into their loops come
    before any other stage is scheduled. */
-static const kernel_class with_neighbours[] = {kernel_conv_direct, kernel_conv_depthwise,
-                                               kernel_gemm, kernel_row_program};
+static const kernel_class with_neighbours[] = {
+    kernel_winograd, kernel_conv_direct, kernel_conv_depthwise, kernel_gemm, kernel_row_program};
 static const kernel_class classes[] = {kernel_elementwise, kernel_tile, kernel_rows, kernel_plain};
+
+/* Was the block put into another one? */
+static bool is_gone(const tn_TirSchedule *s, const tn_BlockRV *rv) {
+  tn_any now;
+  return tn_map_get(s->symbols, tn_any_obj(rv), &now) && !tn_any_is_obj(&now);
+}
 
 static int schedule_stage(tn_TirSchedule *s, tn_BlockRV *rv, const kernel_machine *m,
                           const kernel_class *list, int n) {
   TN_SCOPE(scope);
+  if (is_gone(s, rv)) return 0;
   kernel_stage st;
   int r = kernel_stage_of(&st, s, rv, m);
   if (r <= 0) return r;

@@ -57,7 +57,7 @@ static int inline_stage(tn_TirSchedule *s, tn_BlockRV *rv) {
   bool yes;
   TN_GET(b, (const tn_Block *)sch_get(s, (tn_obj *)rv));
   const tn_BufferStore *store = TN_AS(BufferStore, b->body);
-  if (!store || is_reduction(b)) return 0;
+  if (!store || is_reduction(b) || tn_map_find(b->annotations, KERNEL_CLASS)) return 0;
   cost c = {0, 0};
   TN_TRY(tn_post_order(store->value, count, &c));
   TN_TRY(readers_allow(s, rv, &c, &yes));

@@ -16,13 +16,20 @@ typedef struct {
   int64_t l1, l2;       /* bytes of cache a core has */
 } kernel_machine;
 
+/** Annotation of blocks that belong together: they are left as they are until the class that they
+ * name takes them all. KERNEL_PART: the class is named by another one. */
+#define KERNEL_CLASS    "kernel_class"
+#define KERNEL_PART     "part"
+#define KERNEL_WINOGRAD "winograd"
+
 /** Schedules a program. Stages that no class knows (those with extern calls, say) stay as they are,
  * as does a program marked `tir.is_scheduled`.
  *  @return PrimFunc, scope-owned, or NULL with an error */
 TN_API tn_PrimFunc *kernels_schedule(tn_PrimFunc *f, const kernel_machine *m);
 
 /** Columns of the panels that weights of a dense layer are best stored in: [units / n][k][n], the
- * last panel padded with zeros. @param rows of data @return 0 when they are best left as they are */
+ * last panel padded with zeros. @param rows of data @return 0 when they are best left as they are
+ */
 TN_API int64_t kernels_dense_panel(const kernel_machine *m, tn_dtype t, int64_t rows,
                                    int64_t units);
 

@@ -39,6 +39,7 @@ static inline tn_LoopRV *kernel_loop(const kernel_stage *st, int i) {
 
 /* A class: schedules the stage. @return 1 done, 0 it is not for this class, -1 error */
 typedef int (*kernel_class)(kernel_stage *st);
+int kernel_winograd(kernel_stage *st);
 int kernel_conv_direct(kernel_stage *st);
 int kernel_conv_depthwise(kernel_stage *st);
 int kernel_gemm(kernel_stage *st);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ir/imm.h"
+#include "ir/pass.h"
 #include "kernels/blocks.h"
 #include "ops/layout.h"
 #include "ops/nn/conv.h"
@@ -72,6 +73,58 @@ static void *with_text(void *attrs, const char *name, const tn_str *value) {
   return attrs && value ? relay_attrs_with(attrs, name, tn_any_obj(value)) : NULL;
 }
 
+/* ---- by tiles ---- */
+
+/* Largest tile that the option relay.backend.winograd allows; -1 with an error. */
+static int largest_tile(void) {
+  const tn_PassContext *ctx = ir_pass_ctx_current();
+  if (!ctx) return -1;
+  const tn_str *s = TN_AS(String, ir_config_get(ctx, "relay.backend.winograd"));
+  if (!s || tn_str_eq(s, "auto")) return 4;
+  if (tn_str_eq(s, "f2")) return 2;
+  TN_CHECK(tn_str_eq(s, "off"), ValueError, NULL,
+           "relay.backend.winograd: expected \"auto\", \"f2\" or \"off\", got \"%s\"", tn_cstr(s));
+  return 0;
+}
+
+/* Results along an axis of a tile; 0: directly; -1. */
+static int tile_of(const relay_replace *r, const kernel_machine *m, const kernel_conv2d *p,
+                   const kernel_conv2d_blocks *b) {
+  const tn_TensorType *out = TN_AS(TensorType, r->out_type);
+  const void *attrs = r->call->attrs;
+  ops_axes o;
+  int most = largest_tile();
+  if (most <= 0 || !b->in || b->in != b->out || !TN_AS(Constant, relay_arg(r->call, 1)))
+    return most < 0 ? -1 : 0;
+  if (strcmp(relay_attr_str(attrs, "data_layout"), "NCHW") != 0 ||
+      strcmp(relay_attr_str(attrs, "kernel_layout"), "OIHW") != 0)
+    return 0;
+  TN_TRY(ops_axes_of("NCHW", out->shape, true, &o));
+  int64_t size[2] = {extent(&o, 'H'), extent(&o, 'W')};
+  return kernels_conv2d_tile(m, p, size, most);
+}
+
+static void *by_tiles(const relay_replace *r, int tile, int64_t block) {
+  const void *attrs = r->call->attrs;
+  tn_str *data = tn_str_fmt("NCHW%lldc", (long long)block),
+         *weight = tn_str_fmt("HWOI%lldo", (long long)block);
+  if (!data || !weight) return NULL;
+  void *transform =
+      relay_attrs("nn.contrib_conv2d_winograd_weight_transform", 1, "tile_size", tn_any_int(tile));
+  void *u = relay_call("nn.contrib_conv2d_winograd_weight_transform", transform, 1,
+                       relay_arg(r->call, 1));
+  u = relay_call("layout_transform",
+                 relay_attrs("layout_transform", 2, "src_layout", tn_any_cstr("HWOI"), "dst_layout",
+                             tn_any_obj(weight)),
+                 1, u);
+  void *new_attrs =
+      relay_attrs("nn.contrib_conv2d_winograd_NCHWc", 6, "tile_size", tn_any_int(tile), "padding",
+                  tn_any_obj(relay_attr_obj(attrs, "padding")), "channels",
+                  tn_any_obj(relay_attr_obj(attrs, "channels")), "data_layout", tn_any_obj(data),
+                  "kernel_layout", tn_any_obj(weight), "out_layout", tn_any_obj(data));
+  return relay_call("nn.contrib_conv2d_winograd_NCHWc", new_attrs, 2, relay_arg(r->call, 0), u);
+}
+
 void *ops_alter_conv2d(const relay_replace *r) {
   kernel_machine m;
   kernel_conv2d p;
@@ -81,6 +134,8 @@ void *ops_alter_conv2d(const relay_replace *r) {
   int known = problem_of(r, &p);
   if (known < 0) return NULL;
   if (!known || !kernels_conv2d_blocks(&m, &p, &b)) return relay_leave(r);
+  int tile = tile_of(r, &m, &p, &b);
+  if (tile) return tile < 0 ? NULL : by_tiles(r, tile, b.in);
   bool depthwise = p.groups > 1;
   int64_t inner = depthwise ? 1 : b.in ? b.in : p.in;
   if (b.in) attrs = with_text(attrs, "data_layout", tn_str_fmt("NCHW%lldc", (long long)b.in));
