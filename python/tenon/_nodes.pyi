@@ -1245,6 +1245,35 @@ class Conv2DTransposeAttrs(Attrs):
     out_dtype: str
     """type of the result, that of data when empty"""
 
+class Conv2DWinogradAttrs(Attrs):
+    """attributes of convolutions of transformed weights (type key relay.attrs.Conv2DWinogradAttrs)"""
+    tile_size: int
+    """results along an axis of a tile"""
+    strides: Array
+    """steps of the window"""
+    padding: Array
+    """zeros put around: one number, one for each axis, or those before and after"""
+    dilation: Array
+    """distance of neighbouring elements of the kernel"""
+    groups: int
+    """groups of channels that do not see each other"""
+    channels: PrimExpr | None
+    """channels of the result"""
+    kernel_size: Array | None
+    """extents of the kernel"""
+    data_layout: str
+    """layout of data"""
+    kernel_layout: str
+    """layout of the transformed weight"""
+    out_layout: str
+    """layout of the result, that of data when empty"""
+    out_dtype: str
+    """type of the result, that of data when empty"""
+    auto_scheduler_rewritten_layout: str
+    """layout of weight after a rewrite"""
+    meta_schedule_original_shape: Array
+    """shape of weight before a rewrite"""
+
 class Conv3DAttrs(Attrs):
     """attributes of nn.conv3d (type key relay.attrs.Conv3DAttrs)"""
     strides: Array
@@ -1296,6 +1325,11 @@ class Conv3DTransposeAttrs(Attrs):
     """layout of the result, that of data when empty"""
     out_dtype: str
     """type of the result, that of data when empty"""
+
+class ConvWinogradWeightTransformAttrs(Attrs):
+    """attributes of the transform of weights (type key relay.attrs.ConvWinogradWeightTransformAttrs)"""
+    tile_size: int
+    """results along an axis of a tile"""
 
 class DenseAttrs(Attrs):
     """attributes of nn.dense (type key relay.attrs.DenseAttrs)"""

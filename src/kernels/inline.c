@@ -46,6 +46,7 @@ static int readers_allow(tn_TirSchedule *s, const tn_BlockRV *rv, const cost *c,
     const tn_Block *b;
     TN_GET(b, (const tn_Block *)sch_get(s, readers->items[i].v.obj));
     if (!TN_AS(BufferStore, b->body)) *yes = false; /* an extern call needs the buffer */
+    if (tn_map_find(b->annotations, KERNEL_CLASS)) *yes = false;
     if (is_reduction(b) && (c->calls || c->choices)) *yes = false;
   }
   return 0;
