@@ -17,6 +17,7 @@ enum { NO_ARG = INT32_MIN };
 static const step optimize[] = {
     {"RemoveUnusedFunctions", NO_ARG},
     {"InferType", NO_ARG},
+    {"Legalize", NO_ARG},
     {"SimplifyInference", NO_ARG},
     {"EliminateCommonSubexpr", NO_ARG},
     {"FoldConstant", NO_ARG},

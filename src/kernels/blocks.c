@@ -24,6 +24,16 @@ static int64_t block_of(int64_t lanes, int64_t channels) {
   return 0;
 }
 
+int64_t kernels_whole_channels(const kernel_machine *m, tn_dtype t, int64_t channels) {
+  int64_t lanes = lanes_of(m, t), best = channels, least = INT64_MAX;
+  if (lanes < 4 || block_of(lanes, channels)) return channels;
+  for (int64_t b = lanes; b > 1 && b * 4 >= lanes; b /= 2) {
+    int64_t vectors = (channels + b - 1) / b;
+    if (vectors <= least) best = vectors * b, least = vectors;
+  }
+  return best;
+}
+
 bool kernels_conv2d_blocks(const kernel_machine *m, const kernel_conv2d *p,
                            kernel_conv2d_blocks *out) {
   int64_t lanes = lanes_of(m, p->dtype);

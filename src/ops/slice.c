@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "ir/imm.h"
+#include "ops/layout.h"
 #include "ops/ops.h"
 
 enum { MAX_NDIM = 32 };
@@ -138,6 +139,22 @@ static tn_arr *slice(const relay_compute *c) {
   return tn_arr_of(1, te_compute(shape, slice_element, &s, "T_strided_slice", TE_INJECTIVE));
 }
 
+/* Whole axes may be in any layout; those that are cut must not be blocked. */
+static int slice_layouts(relay_layouts *q) {
+  const tn_StridedSliceAttrs *a = q->attrs;
+  tn_Layout *before = relay_layout_at(q->before, 0), *now = relay_layout_now(q, 0);
+  int64_t axes[MAX_NDIM], n = a->axes ? a->axes->len : a->begin ? a->begin->len : 0;
+  if (!before || n > MAX_NDIM) return 0;
+  if (relay_layout_equal(before, now)) return relay_layouts_answer(q, now, now);
+  for (int64_t i = 0; i < n; ++i) {
+    int64_t axis = a->axes ? relay_int_at(a->axes, i) : i;
+    axes[i] = relay_layout_axis_in(before, axis, now);
+    if (axes[i] < 0) return relay_layouts_answer(q, before, before);
+  }
+  TN_GET(q->attrs, relay_attrs_with(a, "axes", tn_any_obj(relay_ints(axes, n))));
+  return relay_layouts_answer(q, now, now);
+}
+
 /* ---- slice_like ---- */
 
 static tn_arr *like_shape(const tn_SliceLikeAttrs *a, const tn_arr *data, const tn_arr *like) {
@@ -187,6 +204,7 @@ static const relay_op_row rows[] = {
      .rel_name = "StridedSlice",
      .rel = slice_relation,
      .compute = slice,
+     .layouts = slice_layouts,
      .doc = "part of the tensor by begin, end and step along axes"},
     {.name = "slice_like",
      .inputs = "data shape_like",

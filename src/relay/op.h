@@ -182,6 +182,7 @@ struct relay_op_row {
   uint32_t data_mask;       /**< bit i: the shape function reads the values of argument i */
   relay_layouts_fn layouts; /**< layouts it works in; elementwise and broadcasting ones need none */
   relay_replace_fn alter;   /**< for AlterOpLayout: the call in the layout that is fastest */
+  relay_replace_fn legalize; /**< for Legalize: what computes the same faster */
   relay_replace_fn convert; /**< for ConvertLayout: the call in the layouts that are wanted */
   int64_t which;            /**< the family's own: which of its members it is */
   const char *doc;          /**< first line: what it does, as numpy would say it */

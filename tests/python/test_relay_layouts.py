@@ -431,3 +431,111 @@ def test_constants_that_are_no_ordinary_numbers_are_folded_too():
     flags = np.array([[True, False], [False, False]])
     np.testing.assert_array_equal(folded(relay.transpose(relay.const(flags))), flags.T)
     np.testing.assert_array_equal(folded(relay.reshape(relay.const(flags), (4,))), flags.reshape(4))
+
+
+# ---- Legalize ----
+
+
+def legalized(func, target="llvm -mcpu=skylake-avx512"):
+    return run_passes(func, transform.Legalize(), target=target)
+
+
+def test_legalize_asks_a_function():
+    seen = []
+
+    def legalize(attrs, inputs, types):
+        seen.append((type(attrs).__name__, len(inputs), [list(t.concrete_shape) for t in types]))
+        return relay.nn.leaky_relu(inputs[0], 0.5) if len(seen) == 1 else None
+
+    func = relay.Function([X], relay.nn.relu(relay.nn.relu(X)))
+    with TempOpAttr("nn.relu", "FTVMLegalize", legalize):
+        got = legalized(func)
+    want = run_passes(relay.Function([X], relay.nn.relu(relay.nn.leaky_relu(X, 0.5))))
+    tenon.ir.assert_structural_equal(got, want, map_free_vars=True)
+    assert seen == [("NoneType", 1, [[1, 64, 56, 56]] * 2)] * 2
+    with TempOpAttr("nn.relu", "OtherKey", lambda a, i, t: i[0]):
+        got = run_passes(func, transform.Legalize("OtherKey"))
+    tenon.ir.assert_structural_equal(got, run_passes(relay.Function([X], X)), map_free_vars=True)
+
+
+def compare(func, array):
+    mod = tenon.IRModule({"main": func})
+    got = build_and_run(mod, None, array)
+    plain = build_and_run(mod, None, array, disabled_pass=["Legalize", "AlterOpLayout"])
+    np.testing.assert_allclose(got, plain, rtol=1e-4, atol=1e-4 * np.abs(plain).max())
+
+
+@pytest.mark.parametrize(
+    ("kernel", "stride", "padding", "more"),
+    [
+        ((2, 2), 2, (0, 0), (0, 0)),
+        ((3, 3), 2, (1, 1), (1, 1)),
+        ((4, 4), 2, (1, 1), (0, 0)),
+        ((5, 3), 3, (2, 0, 1, 1), (0, 2)),
+        ((3, 3), 1, (1, 1), (0, 0)),
+        ((1, 2), 2, (0, 0), (0, 0)),
+    ],
+)
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+def test_transposed_convolutions_become_ordinary_ones(kernel, stride, padding, more, layout):
+    rng = np.random.default_rng(3)
+    w = rng.standard_normal((16, 8, *kernel)).astype("float32")
+    shape = (1, 16, 5, 6) if layout == "NCHW" else (1, 5, 6, 16)
+    a = rng.standard_normal(shape).astype("float32")
+    x = relay.var("data", shape=shape)
+    call = relay.nn.conv2d_transpose(
+        x,
+        relay.const(w),
+        channels=8,
+        kernel_size=kernel,
+        strides=(stride, stride),
+        padding=padding,
+        output_padding=more,
+        data_layout=layout,
+    )
+    func = relay.Function([x], call)
+    names = []
+    relay.analysis.post_order_visit(
+        legalized(func), lambda e: names.append(e.op.name) if isinstance(e, relay.Call) else None
+    )
+    assert "nn.conv2d" in names
+    assert "nn.conv2d_transpose" not in names
+    compare(func, a)
+
+
+@pytest.mark.parametrize("channels", [1, 2, 21, 30])
+def test_channels_without_blocks_get_more(channels):
+    rng = np.random.default_rng(4)
+    w = rng.standard_normal((channels, 16, 3, 3)).astype("float32")
+    a = rng.standard_normal((1, 16, 9, 9)).astype("float32")
+    x = relay.var("data", shape=a.shape)
+    func = relay.Function([x], conv(x, relay.const(w), channels=channels))
+    call = legalized(func).body
+    assert call.op.name == "strided_slice"
+    assert call.args[0].attrs.channels == {1: 4, 2: 4, 21: 32, 30: 32}[channels]
+    compare(func, a)
+
+
+def test_places_from_channels_follow_blocks():
+    b = relay.const(np.ones((256, 1, 1), "float32"))
+    w = relay.var("w4", shape=(256, 64, 3, 3))
+    wide = {"channels": 256}
+    with blocked():
+        func = function(relay.nn.depth_to_space(conv(X, w, **wide) + b, 2))
+        got = run_passes(func, transform.AlterOpLayout(), transform.FoldConstant())
+    inner = conv16(X16, to(w, "OIHW", "OIHW16i"), **wide)
+    want = back(relay.nn.depth_to_space(inner + to(b, "CHW", "CHW16c"), 2, layout="NCHW16c"))
+    want = run_passes(function(want), transform.FoldConstant())
+    tenon.ir.assert_structural_equal(got, want, map_free_vars=True)
+    check(lambda y: relay.nn.depth_to_space(y, 4), lambda y: relay.nn.depth_to_space(back(y), 4))
+
+
+def test_parts_of_axes_that_are_whole():
+    check(
+        lambda y: relay.strided_slice(y, [1, 2], [5, 6], axes=[2, -1]),
+        lambda y: back(relay.strided_slice(y, [1, 2], [5, 6], axes=[2, 3])),
+    )
+    check(
+        lambda y: relay.strided_slice(y, [0], [32], axes=[1]),
+        lambda y: relay.strided_slice(back(y), [0], [32], axes=[1]),
+    )

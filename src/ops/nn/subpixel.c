@@ -49,6 +49,25 @@ typedef struct {
   tn_expr *channels; /* the smaller number of them */
 } subpixel;
 
+/* `index` with whole blocks of channels: channel place * channels + c is in block place * channels
+   / factor + c / factor, at the place that it has in the result. */
+static tn_arr *with_blocks(const subpixel *s, const tn_arr *at, tn_arr *index, tn_expr *place) {
+  const tn_Layout *l;
+  int64_t channels;
+  TN_VEC(out);
+  TN_GETP(l, tir_layout(tn_cstr(s->attrs->layout), TN_I32));
+  int64_t factor = tir_layout_factor(l, 'C');
+  if (!index || factor < 0 || !tir_as_int((tn_obj *)s->channels, &channels)) return index;
+  for (int64_t i = 0; i < index->len; ++i) {
+    tn_expr *e = te_index(index, i), *own = te_index(at, i);
+    char letter = tir_layout_axis(l, i);
+    if (letter == 'C')
+      e = tir_add(own, tir_mul(place, tir_const_int(own->dtype, channels / factor)));
+    TN_TRYP(tn_vec_push_obj(&out, letter == 'c' ? own : e));
+  }
+  return tn_arr_from(&out);
+}
+
 static tn_expr *to_space(void *ctx, tn_arr *at) {
   const subpixel *s = ctx;
   const char *layout = tn_cstr(s->attrs->layout);
@@ -61,7 +80,9 @@ static tn_expr *to_space(void *ctx, tn_arr *at) {
                                                        : tir_add(tir_mul(c, tir_mul(b, b)), place);
   OPS_AXIS(&o, 'H') = tir_floordiv(y, b);
   OPS_AXIS(&o, 'W') = tir_floordiv(x, b);
-  return te_at(s->data, ops_axes_to(layout, &o, false));
+  tn_arr *index = ops_axes_to(layout, &o, false);
+  if (tn_str_eq(s->attrs->mode, "DCR")) index = with_blocks(s, at, index, place);
+  return te_at(s->data, index);
 }
 
 static tn_expr *to_depth(void *ctx, tn_arr *at) {
@@ -94,11 +115,24 @@ static tn_arr *shape_function(const relay_shape_query *q) {
   return tn_arr_of(1, out_shape(q->row, q->attrs, relay_shape_of(q, 0)));
 }
 
+/* Blocks of channels must be whole on both sides. */
+static int layouts(relay_layouts *q) {
+  tn_Layout *now = relay_layout_at(q->given, 0);
+  tn_Layout *own;
+  int64_t factor = now ? tir_layout_factor(now, 'C') : -1, channels;
+  TN_GET(own, tir_layout(relay_attr_str(q->attrs, "layout"), TN_I32));
+  int64_t axis = tir_layout_index(own, 'C');
+  bool whole = factor < 0 || (q->out_type && axis >= 0 &&
+                              tir_as_int((tn_obj *)relay_dim(q->out_type, axis), &channels) &&
+                              channels % factor == 0 && ops_blocks_fit(q, now, 'C'));
+  return whole ? relay_layouts_by_attr(q) : relay_layouts_answer(q, own, own);
+}
+
 #define SUBPIXEL(name_, which_, rel_name_, doc_)                                                   \
   {                                                                                                \
     .name = name_, .inputs = "data", .attrs = &tn_type_SubPixelAttrs, .level = 5,                  \
     .pattern = RELAY_INJECTIVE, .rel_name = rel_name_, .rel = relation, .compute = compute,        \
-    .shape = shape_function, .which = which_, .doc = doc_                                          \
+    .shape = shape_function, .layouts = layouts, .which = which_, .doc = doc_                      \
   }
 
 static const relay_op_row rows[] = {
