@@ -539,3 +539,32 @@ def test_parts_of_axes_that_are_whole():
         lambda y: relay.strided_slice(y, [0], [32], axes=[1]),
         lambda y: relay.strided_slice(back(y), [0], [32], axes=[1]),
     )
+
+
+# ---- what is left of layouts ----
+
+
+def post_altered(call):
+    return run_passes(function(call), transform.SimplifyExprPostAlterOp()).body
+
+
+def test_a_transform_that_moves_nothing_is_a_reshape():
+    pixel = relay.var("x", shape=(2, 4, 1, 1, 16))
+    got = post_altered(relay.nn.batch_flatten(to(pixel, "NCHW16c", "NCHW")))
+    assert (got.op.name, list(got.attrs.newshape)) == ("reshape", [2, 64])
+    row = relay.var("x", shape=(1, 8, 1, 5))
+    got = post_altered(to(row, "NCHW", "NHWC"))
+    assert got.op.name == "layout_transform"
+    got = post_altered(to(relay.var("x", shape=(1, 8, 1, 1)), "NCHW", "NHWC"))
+    assert (got.op.name, list(got.attrs.newshape)) == ("reshape", [1, 1, 1, 8])
+    got = post_altered(to(relay.var("x", shape=(1, 1, 5, 6, 3)), "NCHW3c", "NHWC"))
+    assert (got.op.name, list(got.attrs.newshape)) == ("reshape", [1, 5, 6, 3])
+    blocks = relay.var("x", shape=(1, 2, 3, 1, 16))
+    assert post_altered(to(blocks, "NCHW16c", "NCHW8c")).op.name == "layout_transform"
+    assert post_altered(to(blocks, "NCHW16c", "NCHW")).op.name == "layout_transform"
+
+
+def test_a_slice_of_everything_is_nothing():
+    assert isinstance(post_altered(relay.strided_slice(X, [0], [56], axes=[2])), relay.Var)
+    assert isinstance(post_altered(relay.strided_slice(X, [-1], [-57], [-1], [2])), relay.Call)
+    assert isinstance(post_altered(relay.strided_slice(X, [1], [56], axes=[2])), relay.Call)

@@ -15,5 +15,7 @@ typedef struct {
 extern const simplify_rule simplify_arith_rules[]; /* sums, products, fills */
 extern const simplify_rule simplify_shape_rules[]; /* reshape, concatenate, likes, casts */
 extern const simplify_rule simplify_order_rules[]; /* transpose and layouts */
+extern const simplify_rule
+    simplify_layout_rules[]; /* layouts that move nothing; PostAlterOp only */
 
 #endif /* TN_RELAY_TRANSFORMS_SIMPLIFY_H_ */

@@ -65,6 +65,7 @@ tn_RelayFunction *relay_simplify_expr(tn_RelayFunction *f, const tn_pass_ctx *c)
 }
 
 tn_RelayFunction *relay_simplify_post_alter_op(tn_RelayFunction *f, const tn_pass_ctx *c) {
-  static const simplify_rule *const some[] = {simplify_shape_rules, simplify_order_rules};
+  static const simplify_rule *const some[] = {simplify_shape_rules, simplify_order_rules,
+                                              simplify_layout_rules};
   return run(f, c, (simplifying){some, TN_COUNT(some)});
 }

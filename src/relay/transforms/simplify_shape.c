@@ -150,11 +150,27 @@ static relay_expr *concatenate_parts(const tn_RelayCall *c) {
   return x && relay_same_type(x, c) ? x : NULL;
 }
 
+/* strided_slice of everything, forward -> x */
+static relay_expr *whole_slice(const tn_RelayCall *c) {
+  const tn_arr *strides = relay_attr_obj(c->attrs, "strides");
+  relay_expr *x = relay_arg(c, 0);
+  for (int64_t i = 0; strides && i < strides->len; ++i)
+    if (relay_int_at(strides, i) < 0) return NULL;
+  return c->args->len == 1 && static_type(c) && relay_same_type(x, c) ? x : NULL;
+}
+
 const simplify_rule simplify_shape_rules[] = {
-    {"reshape", reshape_twice},         {"contrib_reverse_reshape", reshape_twice},
-    {"zeros_like", zeros_like},         {"ones_like", ones_like},
-    {"full_like", full_like},           {"broadcast_to_like", broadcast_to_like},
-    {"reshape_like", reshape_like},     {"collapse_sum_like", collapse_sum_like},
-    {"cast_like", cast_like},           {"cast", cast},
-    {"concatenate", concatenate_parts}, {NULL, NULL},
+    {"reshape", reshape_twice},
+    {"contrib_reverse_reshape", reshape_twice},
+    {"zeros_like", zeros_like},
+    {"ones_like", ones_like},
+    {"full_like", full_like},
+    {"broadcast_to_like", broadcast_to_like},
+    {"reshape_like", reshape_like},
+    {"collapse_sum_like", collapse_sum_like},
+    {"cast_like", cast_like},
+    {"cast", cast},
+    {"concatenate", concatenate_parts},
+    {"strided_slice", whole_slice},
+    {NULL, NULL},
 };

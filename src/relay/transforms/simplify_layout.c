@@ -1,0 +1,80 @@
+/* Rules of SimplifyExprPostAlterOp: what no longer moves anything (see simplify.h).
+
+     layout_transform(%x: Tensor[(1, 4, 1, 1, 16), float32], NCHW16c -> NCHW)
+       -> reshape(%x, [1, 64, 1, 1])          images of one pixel
+     nn.batch_flatten(reshape(%x)) -> reshape(%x) */
+#include <string.h>
+
+#include "base/error.h"
+#include "object/functions.h"
+#include "relay/transforms/simplify.h"
+#include "tir/layout.h"
+
+enum { MAX_PARTS = 32 };
+
+/* Axes of more than one element, in order; an axis that one of the layouts blocks is two of them.
+ */
+typedef struct {
+  char axis[MAX_PARTS];
+  int n;
+} parts;
+
+static bool add_part(parts *p, char axis, int64_t extent) {
+  if (extent == 1) return true;
+  if (p->n == MAX_PARTS) return false;
+  p->axis[p->n++] = axis;
+  return true;
+}
+
+/* @param other the layout on the other side @return false where the two do not divide the axes
+ * alike */
+static bool read_parts(const tn_Layout *l, const tn_Layout *other, const tn_TensorType *t,
+                       parts *out) {
+  *out = (parts){.n = 0};
+  if (l->axes->len != t->shape->len) return false;
+  for (int64_t i = 0; i < l->axes->len; ++i) {
+    char axis = tir_layout_axis(l, i);
+    bool whole = axis >= 'A' && axis <= 'Z';
+    char block = whole ? (char)(axis - 'A' + 'a') : axis;
+    int64_t own = tir_layout_factor(l, axis), wanted = tir_layout_factor(other, axis);
+    int64_t extent = relay_int_at(t->shape, i);
+    if (own > 0 && wanted > 0 && own != wanted) return false;
+    if (!whole || own > 0 || wanted < 0) {
+      if (!add_part(out, axis, extent)) return false;
+    } else if (extent % wanted != 0 || !add_part(out, axis, extent / wanted) ||
+               !add_part(out, block, wanted)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static relay_expr *transform_in_place(const tn_RelayCall *c) {
+  const tn_TensorType *from = relay_known_type(relay_arg(c, 0)), *to = relay_known_type(c);
+  const tn_Layout *src, *dst;
+  parts a, b;
+  if (!from || !to || !relay_is_static((const tn_Type *)from) ||
+      !relay_is_static((const tn_Type *)to))
+    return NULL;
+  TN_GETP(src, tir_layout(relay_attr_str(c->attrs, "src_layout"), TN_I32));
+  TN_GETP(dst, tir_layout(relay_attr_str(c->attrs, "dst_layout"), TN_I32));
+  if (!read_parts(src, dst, from, &a) || !read_parts(dst, src, to, &b) || a.n != b.n ||
+      memcmp(a.axis, b.axis, (size_t)a.n) != 0)
+    return NULL;
+  return relay_reshape(relay_arg(c, 0), to->shape);
+}
+
+static relay_expr *flatten_reshaped(const tn_RelayCall *c) {
+  const tn_TensorType *to = relay_known_type(c);
+  const tn_RelayCall *inner = relay_as_call(relay_arg(c, 0), "reshape");
+  if (!inner || !to || !relay_is_static((const tn_Type *)to)) return NULL;
+  return relay_reshape(relay_arg(inner, 0), to->shape);
+}
+
+const simplify_rule simplify_layout_rules[] = {
+    {"layout_transform", transform_in_place},
+    {"nn.batch_flatten", flatten_reshaped},
+    {"squeeze", flatten_reshaped},
+    {"expand_dims", flatten_reshaped},
+    {NULL, NULL},
+};
