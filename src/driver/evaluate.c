@@ -114,6 +114,16 @@ static tn_module *compile(const tn_RelayFunction *f, tn_target *t) {
   return driver_build(programs, NULL);
 }
 
+/* In a context of its own: instruments and options are meant for the program, not for what becomes
+   of its constants. */
+static tn_module *compile_apart(const tn_RelayFunction *f, tn_target *t) {
+  tn_PassContext *ctx;
+  TN_GETP(ctx, tn_scope_own(tn_node_make(&tn_type_PassContext, 0, NULL, NULL)));
+  TN_TRYP(ir_pass_ctx_enter(ctx));
+  tn_module *m = compile(f, t);
+  return ir_pass_ctx_exit(ctx) ? NULL : m;
+}
+
 static int run(tn_module *m, const evaluation *e) {
   tn_any ret = tn_any_none();
   tn_func *f;
@@ -137,7 +147,7 @@ static relay_expr *evaluate_call(evaluation *e, const tn_RelayCall *call) {
   ((relay_expr *)inside)->_checked_type_ = ((const relay_expr *)call)->_checked_type_;
   TN_GETP(f, relay_function(tn_arr_from(&e->params), inside, NULL, NULL));
   TN_GETP(t, target_for(e));
-  TN_GETP(m, compile(f, t));
+  TN_GETP(m, compile_apart(f, t));
   return run(m, e) ? NULL : result;
 }
 

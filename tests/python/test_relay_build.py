@@ -174,6 +174,21 @@ def test_fold_constant():
     assert isinstance(mod["main"].body, relay.Call)
 
 
+def test_instruments_do_not_see_how_constants_are_computed():
+    seen = []
+
+    @tenon.ir.instrument.pass_instrument
+    class Names:
+        def run_before_pass(self, mod, info):
+            seen.append(info.name)
+
+    x = relay.var("x", shape=(3,))
+    e = relay.add(x, relay.exp(relay.const(np.ones(3, "float32"))))
+    with tenon.transform.PassContext(opt_level=3, instruments=[Names()]):
+        relay.transform.FoldConstant()(tenon.IRModule.from_expr(relay.Function([x], e)))
+    assert "FoldConstant" in seen and not [name for name in seen if name.startswith("tir.")]
+
+
 def test_common_subexpressions():
     x = relay.var("x", shape=(2,))
     both = relay.add(relay.exp(x), relay.exp(x))

@@ -131,3 +131,17 @@ def test_utils():
     with pytest.raises(ValueError, match="constant int"):
         topi.utils.get_const_int(n)
     assert topi.tag.is_injective(topi.tag.BROADCAST) and not topi.tag.is_injective("comm_reduce")
+
+
+def test_operators_of_expressions_take_tensors():
+    """Element by element with broadcasting, once topi is imported; inside computes nothing changes."""
+    a, b = te.placeholder((3, 2, 2), name="a"), te.placeholder((2, 2), name="b")
+    c = (a + b * 2.0) / (1.0 + b) - a
+    d = te.compute((3,), lambda i: a[i, 0, 0] + b[0, 0] * 2, name="d")
+    x, y = rand(3, 2, 2), rand(2, 2, seed=1) + 1
+    func = tenon.build(te.create_prim_func([a, b, c, d]), target="stackvm")
+    got = [tenon.nd.empty((3, 2, 2)), tenon.nd.empty((3,))]
+    func(tenon.nd.array(x), tenon.nd.array(y), *got)
+    want = (x + y * 2) / (1 + y) - x, x[:, 0, 0] + y[0, 0] * 2
+    for value, expected in zip(got, want, strict=True):
+        np.testing.assert_allclose(value.numpy(), expected, rtol=1e-5, atol=1e-6)

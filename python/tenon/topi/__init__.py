@@ -16,3 +16,14 @@ def __getattr__(name):
     if name in _SUBMODULES:
         return _importlib.import_module("." + name, __name__)
     return _fetch(name)
+
+
+def _install():
+    import sys
+
+    from . import _operators
+
+    _operators.install(sys.modules[__name__])
+
+
+_install()
