@@ -40,6 +40,7 @@ static int (*const layers[])(void) = {
     driver_machine_init,
     driver_relay_build_init,
     driver_vm_init,
+    driver_needs_vm_init,
     driver_interpret_init,
     onnx_import_init,
 };

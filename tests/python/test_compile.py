@@ -40,6 +40,29 @@ def test_extents_that_the_model_leaves_open(test_set):
     np.testing.assert_allclose(compiled(images), test_set[1][:7], atol=1e-4)
 
 
+def test_extents_that_nobody_gives(test_set):
+    """The virtual machine takes any number of images."""
+    compiled = tenon.compile(DIGITS / "digits_mlp_batch.onnx")
+    assert (compiled.executor, compiled.reason) == ("vm", "a shape that is known at run time only")
+    assert compiled.inputs == {"image": ((None, 1, 8, 8), "float32")}
+    for n in (1, 7, 20):
+        images = test_set[0][:n].reshape(n, 1, 8, 8)
+        np.testing.assert_allclose(compiled(images), test_set[1][:n], atol=1e-4)
+    with pytest.raises(ValueError, match="expected float32.None, 1, 8, 8."):
+        compiled(test_set[0][:2])
+
+
+def test_control_flow():
+    x = relay.var("x", shape=(2,))
+    yes, no = relay.Tuple([x + x, relay.exp(x)]), relay.Tuple([x, relay.sqrt(x)])
+    body = relay.If(relay.less(relay.sum(x), relay.const(1.0)), yes, no)
+    compiled = tenon.compile(relay.Function([x], body))
+    assert (compiled.executor, compiled.reason) == ("vm", "a branch")
+    value = np.float32([0.25, 0.5])
+    np.testing.assert_allclose(compiled(value)[0], 2 * value)
+    np.testing.assert_allclose(compiled(4 * value)[1], np.sqrt(4 * value), rtol=1e-6)
+
+
 def program():
     x, w = relay.var("x", shape=(2, 3)), relay.var("w", shape=(4, 3))
     y = relay.nn.dense(x, w)

@@ -5,12 +5,14 @@ import os
 import numpy as np
 
 from .. import relay
+from .._ffi import get_global_func
 from .._ffi.runtime_ctypes import Device
 from ..contrib import graph_executor
 from ..ir import IRModule
 from ..ir.transform import PassContext
 from ..relay.function import Function
 from ..runtime import ndarray
+from ..runtime.vm import VirtualMachine
 
 
 class CompiledModel:
@@ -18,13 +20,21 @@ class CompiledModel:
 
     Attributes
     ----------
-    library : GraphExecutorFactoryModule
-        What `relay.build` gave; its ``export_library`` writes a file.
-    module : GraphModule
+    library : GraphExecutorFactoryModule or Executable
+        What `relay.build` or `relay.vm.compile` gave; ``export_library`` (of its ``module``) writes
+        a file.
+    module : GraphModule or VirtualMachine
         The executor.
     inputs : dict of str to (tuple of int, str)
-        Shape and type of each input, in order.
+        Shape and type of each input, in order; None for extents that the model leaves open.
+    executor : str
+        ``"graph"``, or ``"vm"`` where the model needs the virtual machine.
+    reason : str or None
+        What it needs it for.
     """
+
+    executor = "graph"
+    reason = None
 
     def __init__(self, library, device):
         self.library = library
@@ -63,6 +73,10 @@ class CompiledModel:
         outputs = [self.module.get_output(i).numpy() for i in range(self.module.get_num_outputs())]
         return outputs[0] if len(outputs) == 1 else outputs
 
+    def export_library(self, file_name, **kwargs):
+        """Write the model as a library that needs no compiler to run; see `Module.export_library`."""
+        return self.library.module.export_library(file_name, **kwargs)
+
     def _by_name(self, args, kwargs):
         names = list(self.inputs)
         if len(args) > len(names):
@@ -83,10 +97,51 @@ class CompiledModel:
         shape, dtype = self.inputs[name]
         if not isinstance(value, ndarray.NDArray | np.ndarray):
             value = np.asarray(value, dtype)
-        if tuple(value.shape) != shape or str(value.dtype) != dtype:
+        fits = len(value.shape) == len(shape) and all(
+            wanted is None or wanted == extent
+            for wanted, extent in zip(shape, value.shape, strict=True)
+        )
+        if not fits or str(value.dtype) != dtype:
             found = f"{value.dtype}{list(value.shape)}"
             raise ValueError(f"input {name}: expected {dtype}{list(shape)}, got {found}")
         return value
+
+
+def _numbers(value):
+    """A result of the virtual machine as numpy arrays."""
+    return value.numpy() if isinstance(value, ndarray.NDArray) else [_numbers(v) for v in value]
+
+
+class _CompiledProgram(CompiledModel):
+    """The same on the virtual machine."""
+
+    executor = "vm"
+
+    def __init__(self, library, main, device, reason):
+        self.library = library
+        self.module = VirtualMachine(library, device)
+        self.reason = reason
+        taken = set(library.get_function_params("main"))
+        self.inputs = {
+            str(param.name_hint): self._described(param.type_annotation)
+            for param in main.params
+            if str(param.name_hint) in taken
+        }
+
+    @staticmethod
+    def _described(kind):
+        if not isinstance(kind, relay.TensorType):
+            return None, None  # a tuple, or a value of a data type
+        extents = tuple(int(n) if hasattr(n, "value") else None for n in kind.shape)
+        return extents, str(kind.dtype)
+
+    def __call__(self, *args, **kwargs):
+        given = self._by_name(args, kwargs)
+        values = [self._checked(name, given[name]) for name in self.inputs]
+        return _numbers(self.module.invoke("main", *values))
+
+    def _checked(self, name, value):
+        return value if self.inputs[name][1] is None else super()._checked(name, value)
 
 
 def _program(model, shape):
@@ -127,9 +182,15 @@ def compile(model, target="llvm", *, shape=None, params=None, opt_level=3, devic
     Returns
     -------
     CompiledModel
-        ``compiled(x)`` gives the output for an input as numpy arrays.
+        ``compiled(x)`` gives the output for an input as numpy arrays. Models with control flow, or
+        with extents left open, run on the virtual machine: its ``executor`` is then ``"vm"``.
     """
     mod, weights = _program(model, shape)
+    params = {**weights, **(params or {})}
+    device = Device(1, 0) if device is None else device
+    reason = get_global_func("driver.needs_vm")(mod)
     with PassContext(opt_level=opt_level):
-        library = relay.build(mod, target=target, params={**weights, **(params or {})})
-    return CompiledModel(library, Device(1, 0) if device is None else device)
+        if reason is not None:
+            library = relay.vm.compile(mod, target=target, params=params)
+            return _CompiledProgram(library, mod["main"], device, str(reason))
+        return CompiledModel(relay.build(mod, target=target, params=params), device)

@@ -12,6 +12,12 @@
  *  generator, ValueError for what a program cannot hold */
 TN_API tn_module *driver_vm_build(tn_IRModule *m, tn_target *t);
 
+/** What of a module only the virtual machine can run, for people; NULL when the graph executor can
+ *  run it. @param reason static text @return 0, or -1 with an error of type inference */
+TN_API int driver_needs_vm(tn_IRModule *m, const char **reason);
+
+/** "driver.needs_vm"; part of the start of the compiler. */
+int driver_needs_vm_init(void);
 /** "driver.vm_build", "driver.vm_optimize"; part of the start of the compiler. */
 TN_API int driver_vm_init(void);
 

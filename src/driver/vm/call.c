@@ -163,7 +163,12 @@ static int call_shape_program(kernel_call *k, const char *name, bool checks) {
     ++written;
   }
   CODE_LIST(&f->code, regs, n, TN_VM_INVOKE_PACKED, index, written);
-  if (checks) CODE(&f->code, TN_VM_CHECK, regs[n - 1], index);
+  if (!checks) return 0;
+  /* the kernel is named in the message, but where it only reshapes there is none */
+  bool none = ir_attrs_flag(k->kernel->attrs, "relay.reshape_only");
+  int64_t named = none ? index : vm_primitive(f->g, k->name);
+  TN_TRY(named < 0);
+  CODE(&f->code, TN_VM_CHECK, regs[n - 1], named);
   return 0;
 }
 
