@@ -213,7 +213,13 @@ static int finish(rewriter *r, tn_obj *pre) {
 }
 
 void *tn_rewrite(const void *root, const tn_rewrite_case *cases, int ncases, void *ctx) {
+  return tn_rewrite_if(root, NULL, cases, ncases, ctx);
+}
+
+void *tn_rewrite_if(const void *root, tn_walk_filter see, const tn_rewrite_case *cases, int ncases,
+                    void *ctx) {
   WALK(w);
+  w.see = see;
   __attribute__((cleanup(rewriter_fini)))
   rewriter r = {.cases = cases, .ncases = ncases, .ctx = ctx};
   tn_obj *child, *top = (tn_obj *)(uintptr_t)root;

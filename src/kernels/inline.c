@@ -37,15 +37,51 @@ static bool is_reduction(const tn_Block *b) {
   return b->init != NULL;
 }
 
+/* Nodes of an expression, those it shares counted as often as they occur, and loads of a buffer. */
+typedef struct {
+  const tn_Buffer *buffer;
+  int nodes, loads;
+} tally;
+
+enum { MOST_NODES = 4096, MOST_REPEATED = 96, STOP = 2 };
+
+static int add_node(void *ctx, tn_obj *node) {
+  tally *t = ctx;
+  const tn_BufferLoad *load = TN_AS(BufferLoad, node);
+  if (++t->nodes > MOST_NODES) return STOP;
+  if (load) t->loads += load->buffer == t->buffer;
+  return tn_visit_children(load ? (const tn_obj *)load->indices : node, add_node, ctx);
+}
+
+static int tally_of(const tn_obj *value, const tn_Buffer *buffer, tally *out) {
+  *out = (tally){.buffer = buffer};
+  return add_node(out, (tn_obj *)(uintptr_t)value) < 0 ? -1 : 0;
+}
+
+/* What a reader computes several times, though the compiler may find out, must stay small: where
+   every stage of a chain reads the one before twice, it would double with each. */
+static int repeats_much(const tn_BufferStore *value, const tn_BufferStore *reader, bool *much) {
+  tally size, reads;
+  TN_TRY(tally_of((const tn_obj *)value->value, NULL, &size));
+  TN_TRY(tally_of((const tn_obj *)reader->value, value->buffer, &reads));
+  int64_t repeated = (int64_t)size.nodes * (reads.loads - 1);
+  *much = reads.nodes > MOST_NODES || repeated > MOST_REPEATED;
+  return 0;
+}
+
 /* Do the readers make it worth while? *yes = false when one of them does not. */
-static int readers_allow(tn_TirSchedule *s, const tn_BlockRV *rv, const cost *c, bool *yes) {
+static int readers_allow(tn_TirSchedule *s, const tn_BlockRV *rv, const tn_BufferStore *value,
+                         const cost *c, bool *yes) {
   tn_arr *readers;
   TN_GET(readers, sch_get_neighbours(s, rv, false));
   *yes = readers->len > 0 && (c->calls == 0 || readers->len == 1);
   for (int64_t i = 0; i < readers->len && *yes; ++i) {
     const tn_Block *b;
     TN_GET(b, (const tn_Block *)sch_get(s, readers->items[i].v.obj));
-    if (!TN_AS(BufferStore, b->body)) *yes = false; /* an extern call needs the buffer */
+    const tn_BufferStore *store = TN_AS(BufferStore, b->body);
+    bool much = false;
+    if (store) TN_TRY(repeats_much(value, store, &much));
+    if (!store || much) *yes = false; /* an extern call needs the buffer */
     if (tn_map_find(b->annotations, KERNEL_CLASS)) *yes = false;
     if (is_reduction(b) && (c->calls || c->choices)) *yes = false;
   }
@@ -61,7 +97,7 @@ static int inline_stage(tn_TirSchedule *s, tn_BlockRV *rv) {
   if (!store || is_reduction(b) || tn_map_find(b->annotations, KERNEL_CLASS)) return 0;
   cost c = {0, 0};
   TN_TRY(tn_post_order(store->value, count, &c));
-  TN_TRY(readers_allow(s, rv, &c, &yes));
+  TN_TRY(readers_allow(s, rv, store, &c, &yes));
   if (!yes || sch_compute_inline(s, rv) == 0) return 0;
   /* one that cannot be inlined (its indices are not plain, it is a result) stays */
   if (strcmp(tn_error_class(), "ScheduleError") != 0) return -1;

@@ -22,6 +22,10 @@ TN_API tn_IRModule *relay_infer_module(tn_IRModule *m);
 /** The same for an expression; it may have free variables whose types are annotated.
  * @param m for global functions and type definitions, may be NULL */
 TN_API void *relay_infer_expr(const void *expr, tn_IRModule *m);
+/** The same for what is new in an expression: whatever below it has a type is taken as it is, and
+ * not looked into. So a program that grows from its inputs is typed in a time that grows with it.
+ */
+TN_API void *relay_infer_new(const void *expr);
 /** The type of an expression, from the types its operands have where they have them. */
 TN_API tn_Type *relay_infer_type(const void *expr, tn_IRModule *m);
 

@@ -197,7 +197,7 @@ static bool all_constant(const oc *c) {
 /* Results with types; of constants they are computed now. */
 static void *settle(const oc *c, void *e) {
   if (e && all_constant(c)) e = relay_fold_expr(e);
-  return e ? relay_infer_expr(e, NULL) : NULL;
+  return e ? relay_infer_new(e) : NULL;
 }
 
 static int set_results(importer *im, const oc *c, void *e) {

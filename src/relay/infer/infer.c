@@ -49,6 +49,14 @@ void *relay_infer_expr(const void *expr, tn_IRModule *m) {
   return tn_scope_return(s, inference_result(&in, expr));
 }
 
+void *relay_infer_new(const void *expr) {
+  TN_SCOPE(s);
+  INFERENCE(in, NULL);
+  in.shallow = true;
+  TN_TRYP(inference_visit(&in, expr));
+  return tn_scope_return(s, inference_result(&in, expr));
+}
+
 tn_Type *relay_infer_type(const void *expr, tn_IRModule *m) {
   TN_SCOPE(s);
   INFERENCE(in, m);

@@ -125,6 +125,12 @@ static tn_obj *rewrite_constructor(void *ctx, tn_obj *pre, tn_obj *post) {
   return post == pre ? pre : NULL;
 }
 
+/* Types that expressions have already are trusted by a shallow inference. */
+static bool has_no_type(const tn_obj *parent, const tn_field *field, const tn_obj *child) {
+  (void)parent, (void)field;
+  return !TN_IS(RelayExpr, child) || !((const relay_expr *)child)->_checked_type_;
+}
+
 void *inference_result(inference *in, const void *expr) {
   static const tn_rewrite_case cases[] = {
       TN_REWRITE(Constant, rewrite_expr),
@@ -141,5 +147,5 @@ void *inference_result(inference *in, const void *expr) {
       TN_REWRITE(Match, rewrite_expr),
       TN_REWRITE(Constructor, rewrite_constructor),
   };
-  return tn_rewrite(expr, cases, TN_COUNT(cases), in);
+  return tn_rewrite_if(expr, in->shallow ? has_no_type : NULL, cases, TN_COUNT(cases), in);
 }
