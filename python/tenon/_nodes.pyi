@@ -1140,6 +1140,11 @@ class ClipAttrs(Attrs):
     a_max: float
     """greatest value"""
 
+class CompilerAttrs(Attrs):
+    """attributes of annotation.compiler_begin and compiler_end (type key relay.attrs.CompilerAttrs)"""
+    compiler: str
+    """name of the code generator"""
+
 class ConcatenateAttrs(Attrs):
     """attributes of concatenate (type key relay.attrs.ConcatenateAttrs)"""
     axis: int

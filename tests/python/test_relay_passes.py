@@ -150,3 +150,31 @@ def test_disabled_passes_do_not_run():
     assert isinstance(both(mod)["main"].body, relay.Var)
     with tenon.transform.PassContext(disabled_pass=["SimplifyExpr"]):
         assert isinstance(both(mod)["main"].body, relay.Call)
+
+
+def test_operators_for_other_code_generators():
+    """From annotations by a function to functions of the module, which compute the same."""
+
+    def takes(call):
+        return len(call.checked_type.shape) == 1
+
+    x = relay.var("x", shape=(4,))
+    e = relay.exp(relay.nn.relu(x)) + relay.sum(relay.exp(relay.reshape(x, (2, 2))), axis=[0, 1])
+    mod = tenon.IRModule.from_expr(relay.Function([x], e))
+    for name in ("nn.relu", "exp"):
+        tenon.ir.register_op_attr(name, "target.testing", takes)
+    try:
+        mod = transform.AnnotateTarget(["testing"])(mod)
+    finally:
+        for name in ("nn.relu", "exp"):
+            relay.op.get(name).reset_attr("target.testing")
+    begins = operators(mod)["annotation.compiler_begin"]
+    merged = transform.MergeCompilerRegions()(mod)
+    assert (begins, operators(merged)["annotation.compiler_begin"]) == (2, 1)
+    parts = transform.PartitionGraph()(merged)
+    name = "tvmgen_default_testing_main_0"
+    assert {str(v.name_hint) for v in parts.get_global_vars()} == {"main", name}
+    f = parts[name]
+    assert f.attrs["Compiler"] == "testing" and f.attrs["global_symbol"] == name
+    assert isinstance(f.body, relay.Call) and f.body.op == relay.op.get("exp")
+    assert relay.annotation.stop_fusion(x).op == relay.op.get("annotation.stop_fusion")

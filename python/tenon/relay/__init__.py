@@ -35,6 +35,7 @@ _SUBMODULES = (
     "_ffi_api",
     "adt",
     "analysis",
+    "annotation",
     "backend",
     "base",
     "build_module",

@@ -28,10 +28,10 @@ typedef struct {
 
 typedef struct {
   const tn_obj *expr;
-  relay_expr *atom;          /* what stands for it; NULL: not yet known */
-  const tn_RelayLet *let;    /* the let whose value it is, when that is its only use */
-  int32_t scope, uses;       /* scope -1: not used yet */
-  int32_t inner;             /* first of its own scopes, -1: none */
+  relay_expr *atom;       /* what stands for it; NULL: not yet known */
+  const tn_RelayLet *let; /* the let whose value it is, when that is its only use */
+  int32_t scope, uses;    /* scope -1: not used yet */
+  int32_t inner;          /* first of its own scopes, -1: none */
 } place;
 
 typedef struct {

@@ -34,7 +34,7 @@ from .op import (
 
 # modules in which functions are written out, and packages of operators with a prefix
 _WRITTEN = (".transform", ".reduce", ".algorithm")
-_PACKAGES = ("image", "nn")
+_PACKAGES = ("annotation", "image", "nn")
 _fetch, __dir__ = _rows.attach(__name__, "", _WRITTEN)
 
 

@@ -1,0 +1,40 @@
+/* Marks in programs that passes read: their value is their argument's.
+
+     annotation.compiler_begin(%x, compiler="dnnl")      what follows is for another code generator
+     annotation.stop_fusion(%x)                          is not fused with what reads it */
+#include "ops/ops.h"
+
+#define TN_FIELDS_CompilerAttrs(F, S) F(S, REF, String, compiler, 0, "name of the code generator")
+#define ANNOTATION_ATTRS(N)                                                                        \
+  N(CompilerAttrs, Attrs, "relay.attrs.CompilerAttrs", NODE, TREE, tn_no_hooks,                    \
+    "attributes of annotation.compiler_begin and compiler_end")
+TN_NODES_LOCAL(ANNOTATION_ATTRS)
+
+/* The type of the argument, also of a tuple. */
+static int relation(relay_rel *r) {
+  if (TN_AS(IncompleteType, r->types[0])) return RELAY_WAIT;
+  return relay_rel_result(r, r->types[0]);
+}
+
+static tn_expr *same(const relay_op_row *row, const void *attrs, tn_expr *const *args) {
+  (void)row, (void)attrs;
+  return args[0];
+}
+
+#define MARK(name_, attrs_, doc_)                                                                  \
+  {                                                                                                \
+    .name = name_, .inputs = "data", .attrs = attrs_, .level = 10, .pattern = RELAY_OPAQUE,        \
+    .flags = RELAY_NON_COMPUTATIONAL, .rel_name = "Annotation", .rel = relation,                   \
+    .compute = ops_elementwise, .element = same, .shape = relay_shape_same, .doc = doc_            \
+  }
+
+static const relay_op_row rows[] = {
+    MARK("annotation.compiler_begin", &tn_type_CompilerAttrs,
+         "what a code generator of its own gets from outside"),
+    MARK("annotation.compiler_end", &tn_type_CompilerAttrs,
+         "what a code generator of its own computes"),
+    MARK("annotation.stop_fusion", NULL, "data, not fused with what reads it"),
+    MARK("annotation.checkpoint", NULL, "data, computed anew for its gradient"),
+};
+
+RELAY_FAMILY(annotation, ANNOTATION_ATTRS)
