@@ -85,6 +85,7 @@ PIPELINES = {
     "Defuse": ["FuseOps", "DefuseOps"],
     "FoldExplicitPadding": ["FoldExplicitPadding"],
     "DeadCodeElimination": ["DeadCodeElimination"],
+    "CombineParallel": ["CombineParallelConv2D", "CombineParallelDense"],
 }
 
 
