@@ -28,5 +28,7 @@ TN_API int ops_layouts_axis(relay_layouts *q);
 /** Are all of the given extents along `letter` whole blocks of `to`? @param before layouts of the
  * tensors */
 TN_API bool ops_blocks_fit(const relay_layouts *q, const tn_Layout *to, char letter);
+/** An operator with an attribute `layout` in the one that is wanted (row hook `convert`). */
+TN_API void *ops_convert_by_attr(const relay_replace *r);
 
 #endif /* TN_OPS_LAYOUT_H_ */

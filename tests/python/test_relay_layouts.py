@@ -568,3 +568,52 @@ def test_a_slice_of_everything_is_nothing():
     assert isinstance(post_altered(relay.strided_slice(X, [0], [56], axes=[2])), relay.Var)
     assert isinstance(post_altered(relay.strided_slice(X, [-1], [-57], [-1], [2])), relay.Call)
     assert isinstance(post_altered(relay.strided_slice(X, [1], [56], axes=[2])), relay.Call)
+
+
+# ---- ConvertLayout ----
+
+
+@pytest.mark.parametrize("name", ["resnet", "mobilenet"])
+def test_networks_in_another_layout(name):
+    rng = np.random.default_rng(5)
+    mod, params = NETWORKS[name]()
+    mod, params = no_softmax(mod), randomised(params, rng)
+    x = rng.standard_normal((1, 3, 32, 32)).astype("float32")
+    mod = tenon.IRModule({"main": bind_params_by_name(mod["main"], params)})
+    wanted = {"nn.conv2d": ["NHWC", "default"]}
+    passes = [getattr(transform, p)() for p in ("SimplifyInference", "FoldConstant")]
+    func = run_passes(mod, *passes, transform.ConvertLayout(wanted), transform.FoldConstant())
+    assert transforms(func)[0] == ("NCHW", "NHWC")
+    assert len(transforms(func)) == 2
+    got = build_and_run(tenon.IRModule({"main": func}), None, x)
+    plain = build_and_run(mod, None, x)
+    np.testing.assert_allclose(got, plain, atol=1e-4 * np.abs(plain).max())
+
+
+def test_a_function_converts_an_operator():
+    seen = []
+
+    def convert(attrs, inputs, tinfos, desired_layouts):
+        seen.append(list(desired_layouts))
+        new = {**dict(attrs), "data_layout": "NCHW16c", "kernel_layout": "OIHW16i"}
+        return relay.nn.conv2d(*inputs, **new)
+
+    with TempOpAttr("nn.conv2d", "FTVMConvertOpLayout", convert):
+        wanted = transform.ConvertLayout({"nn.conv2d": ["NCHW16c", "OIHW16i"]})
+        got = run_passes(function(relay.nn.relu(conv(X, W))), wanted)
+    want = run_passes(function(back(relay.nn.relu(conv16(X16, W16)))))
+    tenon.ir.assert_structural_equal(got, want, map_free_vars=True)
+    assert seen == [["NCHW16c", "OIHW16i"]]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"nn.conv2d": []}, "expected a list of layouts for each operator"),
+        ({"nn.conv2d": ["NCHW16c", "default"]}, "Layout NCHW16c is not yet supported"),
+        ({"nn.conv2d": ["?", "default"]}, "Layout . is not yet supported"),
+    ],
+)
+def test_layouts_that_cannot_be(wanted, message):
+    with pytest.raises(ValueError, match=message):
+        run_passes(function(conv(X, W)), transform.ConvertLayout(wanted))

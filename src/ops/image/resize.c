@@ -327,7 +327,8 @@ static tn_arr *shape_function(const relay_shape_query *q) {
   {                                                                                                \
     .name = name_, .inputs = "data", .attrs = &tn_type_##Attrs, .level = level_,                   \
     .pattern = RELAY_INJECTIVE, .rel_name = rel_name_, .rel = relation, .compute = compute,        \
-    .shape = shape_function, .layouts = relay_layouts_by_attr, .which = which_, .doc = doc_        \
+    .shape = shape_function, .layouts = relay_layouts_by_attr, .convert = ops_convert_by_attr,     \
+    .which = which_, .doc = doc_                                                                   \
   }
 
 static const relay_op_row rows[] = {

@@ -172,7 +172,7 @@ static tn_arr *shape_function(const relay_shape_query *q) {
     .name = name_, .inputs = "data", .attrs = &tn_type_##Attrs, .level = level_,                   \
     .pattern = RELAY_OUT_ELEMWISE_FUSABLE, .rel_name = rel_name_, .rel = relation,                 \
     .compute = compute, .shape = shape_function, .layouts = relay_layouts_by_attr,                 \
-    .which = which_, .doc = doc_                                                                   \
+    .convert = ops_convert_by_attr, .which = which_, .doc = doc_                                   \
   }
 #define ADAPTIVE(d)                                                                                \
   POOL("nn.adaptive_max_pool" #d "d", AdaptivePool##d##DAttrs, "AdaptiveMaxPool" #d "D", 10, d,    \

@@ -13,5 +13,7 @@ TN_API void *ops_legalize_conv2d(const relay_replace *r);
 /** nn.conv2d_transpose as an ordinary convolution that computes all places of a step as channels, and
  * these laid out as places (nn.depth_to_space). */
 TN_API void *ops_legalize_conv2d_transpose(const relay_replace *r);
+/** A convolution, transposed ones too, in the layouts of data and weight that are wanted. */
+TN_API void *ops_convert_conv(const relay_replace *r);
 
 #endif /* TN_OPS_NN_CONV_H_ */

@@ -132,7 +132,8 @@ static int layouts(relay_layouts *q) {
   {                                                                                                \
     .name = name_, .inputs = "data", .attrs = &tn_type_SubPixelAttrs, .level = 5,                  \
     .pattern = RELAY_INJECTIVE, .rel_name = rel_name_, .rel = relation, .compute = compute,        \
-    .shape = shape_function, .layouts = layouts, .which = which_, .doc = doc_                      \
+    .shape = shape_function, .layouts = layouts, .convert = ops_convert_by_attr, .which = which_,  \
+    .doc = doc_                                                                                    \
   }
 
 static const relay_op_row rows[] = {

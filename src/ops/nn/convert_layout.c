@@ -1,0 +1,79 @@
+/* Operators brought to the layouts that a program asks for (relay.transform.ConvertLayout). */
+#include <string.h>
+
+#include "ir/imm.h"
+#include "ops/layout.h"
+#include "ops/nn/conv.h"
+
+static const char *wanted(const relay_replace *r, int64_t i) {
+  const tn_arr *all = r->desired;
+  return all && i < all->len ? tn_cstr((const tn_str *)tn_arr_obj(all, i)) : "default";
+}
+
+static void *with_text(void *attrs, const char *name, const char *value) {
+  tn_str *s = attrs ? tn_str_from(value) : NULL;
+  return s ? relay_attrs_with(attrs, name, tn_any_obj(s)) : NULL;
+}
+
+void *ops_convert_by_attr(const relay_replace *r) {
+  const char *layout = wanted(r, 0);
+  void *attrs = r->call->attrs;
+  bool has_out = tn_type_field(((const tn_obj *)attrs)->type, "out_layout") != NULL;
+  if (strcmp(layout, "default") == 0 || strcmp(layout, relay_attr_str(attrs, "layout")) == 0)
+    return relay_leave(r);
+  attrs = with_text(attrs, "layout", layout);
+  if (has_out) attrs = with_text(attrs, "out_layout", layout);
+  return attrs ? relay_call_args(r->row->name, attrs, r->call->args) : NULL;
+}
+
+/* ---- convolutions ---- */
+
+static bool is_depthwise(const relay_replace *r) {
+  ops_axes w;
+  const void *attrs = r->call->attrs;
+  const tn_TensorType *weight = TN_AS(TensorType, tn_arr_obj(r->types, 1));
+  int64_t out, groups = relay_attr_int(attrs, "groups", 1);
+  if (!weight || groups == 1) return false;
+  if (ops_axes_of(relay_attr_str(attrs, "kernel_layout"), weight->shape, true, &w)) {
+    tn_error_clear();
+    return false;
+  }
+  return tir_as_int((tn_obj *)OPS_AXIS(&w, 'O'), &out) && out == groups &&
+         tir_is_one(OPS_AXIS(&w, 'I'));
+}
+
+/* The kernel's layout that goes with one of data: OIHW with NCHW, HWIO with NHWC and HWCN, HWOI
+ * with HWNC and for depthwise convolutions. */
+static tn_str *usual_kernel(const char *data, bool is_transposed, bool depthwise) {
+  char spatial[8];
+  size_t n = 0, len = strlen(data);
+  for (size_t i = 0; i < len; ++i) {
+    TN_CHECKP(strchr("NCDHW", data[i]) && n < sizeof spatial - 1, ValueError, NULL,
+              "Layout %s is not yet supported: tell the layout of the weight too", data);
+    if (strchr("DHW", data[i])) spatial[n++] = data[i];
+  }
+  spatial[n] = 0;
+  if (strncmp(data, "NC", 2) == 0) return tn_str_fmt("%s%s", is_transposed ? "IO" : "OI", spatial);
+  bool results_first = depthwise || strcmp(data + len - 2, "NC") == 0;
+  return tn_str_fmt("%s%s", spatial, results_first ? "OI" : "IO");
+}
+
+void *ops_convert_conv(const relay_replace *r) {
+  const char *data = wanted(r, 0), *kernel = wanted(r, 1);
+  void *attrs = r->call->attrs;
+  const char *out = relay_attr_str(attrs, "out_layout");
+  if (strcmp(data, "default") == 0) return relay_leave(r);
+  TN_CHECKP(strlen(data) >= 2, ValueError, NULL, "Layout %s is not yet supported", data);
+  if (strcmp(kernel, "default") == 0) {
+    tn_str *usual;
+    bool is_transposed = strstr(r->row->name, "transpose") != NULL;
+    TN_GETP(usual, usual_kernel(data, is_transposed, is_depthwise(r)));
+    kernel = tn_cstr(usual);
+  }
+  if (strcmp(data, relay_attr_str(attrs, "data_layout")) == 0 &&
+      strcmp(kernel, relay_attr_str(attrs, "kernel_layout")) == 0)
+    return relay_leave(r);
+  if (*out) attrs = with_text(attrs, "out_layout", data);
+  attrs = with_text(with_text(attrs, "data_layout", data), "kernel_layout", kernel);
+  return attrs ? relay_call_args(r->row->name, attrs, r->call->args) : NULL;
+}
