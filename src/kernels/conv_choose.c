@@ -3,9 +3,10 @@
    A tile of `pixels` times `vectors` accumulators stays in registers. For each value of the sums it
    needs that many multiply-adds and pixels + vectors loads; a processor starts two of each in a
    cycle, and the result of a multiply-add is there four cycles later, so that fewer than eight
-   accumulators leave it idle. The accumulators, the vectors of weights and one value of data must
-   fit in the registers; with 32 of them one is left free, since that many live values are where
-   LLVM begins to spill. */
+   accumulators leave it idle. Weights come from the second level of cache, which shows for small
+   tiles, since half of what that takes is not hidden. The accumulators, the vectors of weights and
+   one value of data must fit in the registers but one: with more live values LLVM begins to
+   spill. */
 #include "ir/imm.h"
 #include "kernels/conv_impl.h"
 
@@ -13,17 +14,18 @@ enum {
   PER_CYCLE = 2,
   IN_FLIGHT = 8, /* multiply-adds to keep both units busy */
   MAX_VECTORS = 5,
-  L2_BYTES = 32,     /* per cycle, from the second level of cache */
+  L2_BYTES = 48,     /* per cycle, from the second level of cache */
   L3_BYTES = 8,      /* and from behind it */
   FORK_CYCLES = 8000 /* work below which a second thread does not pay: what waking it may cost */
 };
 
 static int64_t up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-static double cycles(int64_t pixels, int64_t vectors) {
+static double cycles(const kernel_conv *c, int64_t pixels, int64_t vectors) {
   int64_t fmas = pixels * vectors, loads = pixels + vectors;
   int64_t most = fmas > loads ? fmas : loads;
-  return (double)(most > IN_FLIGHT ? most : IN_FLIGHT) / PER_CYCLE;
+  double stream = (double)(vectors * c->st->machine->vector_bytes) / L2_BYTES / 2;
+  return (double)(most > IN_FLIGHT ? most : IN_FLIGHT) / PER_CYCLE + stream;
 }
 
 /* Vectors that the lanes of one result position fill. */
@@ -39,16 +41,14 @@ double kernel_conv_cycles(const kernel_conv *c, const kernel_conv_tile *t) {
   for (int tail = 0; tail < 4; ++tail) {
     int64_t h = tail & 1 ? rows % t->rows : t->rows, nh = tail & 1 ? h != 0 : rows / t->rows;
     int64_t w = tail & 2 ? cols % t->cols : t->cols, nw = tail & 2 ? w != 0 : cols / t->cols;
-    if (nh && nw) one += (double)(nh * nw) * cycles(h * w, vectors);
+    if (nh && nw) one += (double)(nh * nw) * cycles(c, h * w, vectors);
   }
   double images = (double)st->spatial / (double)(rows * cols * kernel_extent(c, c->lane));
   return one * images / (double)t->vectors * (double)st->reduction;
 }
 
 static int64_t most_pixels(const kernel_conv *c, int64_t vectors) {
-  int registers = c->st->machine->vector_registers;
-  if (registers > 16) --registers;
-  return (registers - vectors - 1) / vectors;
+  return (c->st->machine->vector_registers - 1 - vectors - 1) / vectors;
 }
 
 /* Best pixels for a number of vectors; a tile without a tail is preferred, its code is half. */

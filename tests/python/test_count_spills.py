@@ -1,0 +1,123 @@
+"""tools/count_spills, and what it finds in the loops of kernels: tiles must stay in registers."""
+
+import importlib.machinery
+import importlib.util
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+import tenon
+from tenon import relay
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+schedule = tenon.get_global_func("kernels.schedule")
+
+
+def load():
+    path = str(ROOT / "tools" / "count_spills")
+    loader = importlib.machinery.SourceFileLoader("count_spills", path)
+    spec = importlib.util.spec_from_loader("count_spills", loader)
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+ASSEMBLY = """
+f:
+    vxorps %xmm0, %xmm0, %xmm0
+.LBB0_1:
+    movl $4, %ecx
+.LBB0_2:
+    vmovups 32(%rsp), %zmm1        # 64-byte Reload
+    vfmadd231ps (%rax), %zmm2, %zmm1
+    vbroadcastss 4(%rbp,%rdx), %zmm3
+    decl %ecx
+    jne .LBB0_2
+    vmovups %zmm0, (%rsp)
+    decl %edx
+    jne .LBB0_1
+    retq
+g:
+    pushq %rbp
+    movq %rsp, %rbp
+.LBB1_1:
+    vmovups -64(%rbp), %ymm1
+    jne .LBB1_1
+    retq
+"""
+
+
+def test_innermost_loops_of_a_text():
+    f, g = load().innermost_loops(ASSEMBLY)
+    assert str(f) == "f .LBB0_2: 5 instructions, 1 multiply-adds, 1 vectors on the stack"
+    assert (g.function, g.name, g.spills) == ("g", ".LBB1_1", 1)  # %rbp is its frame
+
+
+def test_an_object_file(tmp_path):
+    if not shutil.which("as") or not shutil.which("objdump"):
+        pytest.skip("no binutils")
+    text, obj = tmp_path / "f.s", tmp_path / "f.o"
+    text.write_text(ASSEMBLY)
+    if subprocess.run(["as", "-o", obj, text], capture_output=True).returncode:
+        pytest.skip("not an assembler for x86-64")
+    done = subprocess.run([ROOT / "tools" / "count_spills", obj], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stdout.count("1 vectors on the stack") == 2
+
+
+# ---- kernels ----
+
+MACHINES = {"skylake-avx512": (64, 32, 16), "haswell": (32, 16, 8)}
+
+
+def convolution(ic, size, oc, kernel, stride, pad, block):
+    planar = ic < 8
+    inner = ic if planar else block
+    x = relay.var("x", shape=(1, ic, size, size) if planar else (1, ic // inner, size, size, inner))
+    w = relay.var("w", shape=(oc // block, ic // inner, kernel, kernel, inner, block))
+    b = relay.var("b", shape=(1, oc // block, 1, 1, block))
+    y = relay.nn.contrib_conv2d_nchwc(
+        x,
+        w,
+        strides=(stride, stride),
+        padding=(pad, pad, pad, pad),
+        channels=oc,
+        kernel_size=(kernel, kernel),
+        data_layout="NCHW" if planar else f"NCHW{block}c",
+        kernel_layout=f"OIHW{inner}i{block}o",
+        out_layout=f"NCHW{block}c",
+    )
+    return relay.Function([x, w, b], relay.nn.relu(y + b))
+
+
+def loops_of(f, cpu):
+    """Innermost loops with multiply-adds of the one kernel of a function, made for a processor."""
+    nbytes, registers, _ = MACHINES[cpu]
+    lib = relay.build(tenon.IRModule.from_expr(f), target="stackvm")
+    (program,) = lib.function_metadata.values()
+    program = schedule(program, nbytes, registers, 1).with_attr("global_symbol", "main")
+    built = tenon.build(tenon.IRModule({"main": program}), target=f"llvm -mcpu={cpu}")
+    found = [loop for loop in load().innermost_loops(built.get_source("s")) if loop.fmas]
+    assert found
+    return found
+
+
+@pytest.mark.parametrize("cpu", MACHINES)
+@pytest.mark.parametrize(
+    "problem",
+    [
+        (3, 224, 64, 7, 2, 3),
+        (64, 56, 64, 1, 1, 0),
+        (64, 56, 64, 3, 1, 1),
+        (128, 56, 128, 3, 2, 1),
+        (512, 7, 512, 3, 1, 1),
+        (64, 35, 96, 3, 1, 1),
+        (48, 54, 16, 1, 1, 0),
+    ],
+)
+def test_direct_convolutions(problem, cpu):
+    if not tenon.runtime.enabled("llvm"):
+        pytest.skip("no LLVM")
+    loops = loops_of(convolution(*problem, MACHINES[cpu][2]), cpu)
+    assert not any(loop.spills for loop in loops), "\n".join(map(str, loops))
