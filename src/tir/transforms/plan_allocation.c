@@ -12,6 +12,16 @@
 #include "tir/analysis.h"
 #include "tir/transforms/transforms.h"
 
+typedef struct {
+  tir_access_lca uses;
+  tn_pmap open; /* block or loop -> is it around? What is placed there is known */
+} placing;
+
+static void placing_fini(placing *p) {
+  tir_access_lca_fini(&p->uses);
+  tn_pmap_fini(&p->open);
+}
+
 static tn_arr *allocated_at(const tir_access_lca *uses, const tn_obj *node) {
   TN_VEC(v);
   for (int64_t i = 0; i < uses->buffers.len; ++i) {
@@ -21,21 +31,43 @@ static tn_arr *allocated_at(const tir_access_lca *uses, const tn_obj *node) {
   return tn_arr_from(&v);
 }
 
+/* A block around the place of a buffer no longer tells that it uses it. */
+static tn_arr *known(const placing *p, tn_arr *regions) {
+  TN_VEC(v);
+  for (int64_t i = 0; i < regions->len; ++i) {
+    const tn_BufferRegion *r = (const tn_BufferRegion *)tn_arr_obj(regions, i);
+    const void *place = tn_pmap_get(&p->uses.node, r->buffer);
+    if (!place || tn_pmap_get_int(&p->open, place, 0)) TN_TRYP(tn_vec_push_obj(&v, r));
+  }
+  return v.len == regions->len ? regions : tn_arr_from(&v);
+}
+
+static tn_obj *children(tn_mut *m, const void *node) {
+  placing *p = m->ctx;
+  TN_TRYP(tn_pmap_put_int(&p->open, node, 1));
+  tn_obj *r = tn_mut_children(m, node);
+  return tn_pmap_put_int(&p->open, node, 0) ? NULL : r;
+}
+
 static tn_obj *keep_buffer(tn_mut *m, tn_obj *b) {
   (void)m;
   return b;
 }
 
 static tn_obj *place_in_block(tn_mut *m, tn_Block *op) {
+  const placing *p = m->ctx;
   tn_arr *here;
   tn_Block *b;
-  TN_GETP(here, allocated_at(m->ctx, (tn_obj *)op));
-  TN_GETP(b, tn_mut_children(m, op));
-  bool same = here->len == b->alloc_buffers->len;
+  TN_GETP(here, allocated_at(&p->uses, (tn_obj *)op));
+  TN_GETP(b, (tn_Block *)children(m, op));
+  tn_Block copy = *b;
+  TN_GETP(copy.reads, known(p, b->reads));
+  TN_GETP(copy.writes, known(p, b->writes));
+  bool same =
+      here->len == b->alloc_buffers->len && copy.reads == b->reads && copy.writes == b->writes;
   for (int64_t i = 0; same && i < here->len; ++i)
     same = tn_arr_obj(here, i) == tn_arr_obj(b->alloc_buffers, i);
   if (same) return (tn_obj *)b;
-  tn_Block copy = *b;
   copy.alloc_buffers = here;
   return tn_node_copy(&tn_type_Block, &copy);
 }
@@ -44,8 +76,8 @@ static tn_obj *place_in_block(tn_mut *m, tn_Block *op) {
 static tn_obj *place_in_loop(tn_mut *m, tn_For *op) {
   tn_arr *here;
   tn_For *r;
-  TN_GETP(here, allocated_at(m->ctx, (tn_obj *)op));
-  TN_GETP(r, tn_mut_children(m, op));
+  TN_GETP(here, allocated_at(&((const placing *)m->ctx)->uses, (tn_obj *)op));
+  TN_GETP(r, (tn_For *)children(m, op));
   if (here->len == 0) return (tn_obj *)r;
   tn_arr *none = tn_arr_of(0);
   tn_Block *b = TN_NEW(Block, .iter_vars = none, .reads = none, .writes = none,
@@ -62,9 +94,9 @@ tn_PrimFunc *tir_plan_allocation(tn_PrimFunc *f, const tn_pass_ctx *c) {
                                      TN_CASE(Buffer, keep_buffer)};
   (void)c;
   if (tir_is_legacy(f)) return f;
-  __attribute__((cleanup(tir_access_lca_fini))) tir_access_lca uses = {0};
-  TN_MUT(moving, move, &uses);
-  TN_TRYP(tir_access_lca_find(f, false, &uses));
-  if (uses.buffers.len == 0) return f;
+  __attribute__((cleanup(placing_fini))) placing p = {0};
+  TN_MUT(moving, move, &p);
+  TN_TRYP(tir_access_lca_find(f, false, &p.uses));
+  if (p.uses.buffers.len == 0) return f;
   return tir_with_body(f, tn_mut_visit(&moving, f->body));
 }
