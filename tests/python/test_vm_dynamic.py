@@ -243,3 +243,50 @@ def test_argument_of_another_shape():
         vm.run(rand(3, 5))
     with pytest.raises(tenon.error.TVMError):
         vm.run(rand(3))
+
+
+@pytest.mark.parametrize("rows", [1, 5, 16, 17, 50, 64, 100, 129, 200])
+def test_rows_in_pieces(rows):
+    """Products whose rows are computed 64, 32 and 16 at a time, the last ones padded."""
+    w, b = rand(96, 80, seed=1), rand(96, seed=2)
+    x = relay.var("x", shape=(Any(), 80))
+    body = relay.nn.bias_add(relay.nn.dense(x, relay.const(w)), relay.const(b))
+    mod = tenon.IRModule.from_expr(relay.Function([x], relay.nn.relu(body)))
+    exe = relay_vm.compile(mod, "llvm")
+    vm = VirtualMachine(exe, tenon.cpu())
+    value = rand(rows, 80)
+    for _ in range(2):
+        np.testing.assert_allclose(
+            vm.run(value).numpy(), np.maximum(value @ w.T + b, 0), rtol=1e-4, atol=1e-4
+        )
+    stats = vm.memory_stats()
+    assert stats["used"] == 0
+    assert vm.run(np.zeros((0, 80), F)).shape == (0, 96)
+
+
+def test_batches_in_pieces():
+    types = [((Any(), 24, 32), F), ((Any(), 40, 32), F)]
+    sets = [(rand(n, 24, 32), rand(n, 40, 32, seed=1)) for n in (1, 3, 8, 13)]
+    check(relay.nn.batch_matmul, types, sets, lambda x, y: x @ y.transpose(0, 2, 1), rtol=1e-4)
+
+
+def test_pieces_survive_files(tmp_path):
+    x = relay.var("x", shape=(Any(), 80))
+    w = rand(96, 80, seed=1)
+    mod = tenon.IRModule.from_expr(relay.Function([x], relay.nn.dense(x, relay.const(w))))
+    path = str(tmp_path / "model.so")
+    relay_vm.compile(mod, "llvm").mod.export_library(path)
+    vm = VirtualMachine(tenon.runtime.load_module(path), tenon.cpu())
+    value = rand(37, 80)
+    np.testing.assert_allclose(vm.run(value).numpy(), value @ w.T, rtol=1e-4, atol=1e-4)
+
+
+def test_sum_over_rows_is_not_cut():
+    """A mean over the rows needs all of them."""
+    x = relay.var("x", shape=(Any(), 128))
+    body = relay.nn.dense(relay.mean(x, axis=0, keepdims=True), relay.const(rand(64, 128, seed=1)))
+    vm = machine([x], relay.add(relay.sum(x, axis=1, keepdims=True), relay.sum(body)))
+    for rows in (3, 40, 130):
+        value = rand(rows, 128)
+        want = value.sum(1, keepdims=True) + (value.mean(0) @ rand(64, 128, seed=1).T).sum()
+        np.testing.assert_allclose(vm.run(value).numpy(), want, rtol=1e-3, atol=1e-3)

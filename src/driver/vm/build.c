@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/scope.h"
 #include "driver/kernel_build.h"
+#include "driver/primitive.h"
 #include "driver/relay_pipeline.h"
 #include "driver/vm/gen.h"
 #include "ir/functor.h"
@@ -59,6 +60,35 @@ static tn_map *called_kernels(const vm_gen *g) {
   return out;
 }
 
+/* Kernels for pieces of rows join the others: kernel_rows64, ... and the primitive's attributes say
+   so to the machine. */
+static int add_pieces(const vm_gen *g, const tn_map_entry *e, tn_map *programs, tn_target *t) {
+  const tn_RelayFunction *f = (const tn_RelayFunction *)e->value.v.obj;
+  tn_obj *program = tn_map_find(programs, tn_cstr((const tn_str *)e->key.v.obj));
+  tn_any number;
+  vm_rows rows;
+  tn_map *attrs;
+  TN_BUF(sizes);
+  TN_TRY(vm_row_pieces((const tn_PrimFunc *)program, &rows));
+  if (!rows.n || !tn_map_get(g->prim_index, e->key, &number)) return 0;
+  for (int i = 0; i < rows.n; ++i) {
+    tn_RelayFunction *piece;
+    tn_PrimFunc *p;
+    tn_str *name;
+    TN_GET(piece, vm_kernel_of_rows(f, rows.sizes[i]));
+    TN_GET(p, driver_primitive(piece, t));
+    TN_GET(name,
+           tn_str_fmt("%s_rows%d", tn_cstr((const tn_str *)e->key.v.obj), (int)rows.sizes[i]));
+    TN_TRY(tn_map_set(programs, tn_any_obj(name), tn_any_obj(p)));
+    tn_buf_printf(&sizes, "%s%d", i ? "," : "", (int)rows.sizes[i]);
+  }
+  TN_TRY(tn_buf_ok(&sizes));
+  TN_GET(attrs,
+         tn_map_with(NULL, tn_any_cstr("rows"), tn_any_obj(tn_str_from(tn_buf_cstr(&sizes)))));
+  TN_GET(attrs, tn_map_with(attrs, tn_any_cstr("row_args"), tn_any_obj(tn_str_from(rows.mask))));
+  return tn_map_set(g->x->prim_attrs, number, tn_any_obj(attrs));
+}
+
 static tn_target *host_of(tn_target *t) {
   if (target_device_type(t) == kDLCPU) return t;
   return t->host ? (tn_target *)t->host : target_parse("llvm");
@@ -66,12 +96,14 @@ static tn_target *host_of(tn_target *t) {
 
 /* The code of kernels, and of shape programs, which run on the host. */
 static tn_module *kernel_code(const vm_gen *g, tn_target *t) {
-  tn_map *programs;
+  tn_map *programs, *kernels;
   tn_module *lib, *shapes;
   tn_target *host;
   TN_GETP(host, host_of(t));
-  TN_GETP(programs, called_kernels(g));
-  TN_GETP(programs, driver_kernel_programs(programs, t));
+  TN_GETP(kernels, called_kernels(g));
+  TN_GETP(programs, driver_kernel_programs(kernels, t));
+  for (int64_t i = 0; host == t && i < kernels->len; ++i)
+    TN_TRYP(add_pieces(g, &kernels->entries[i], programs, t));
   for (int64_t i = 0; host == t && i < g->shape_funcs->len; ++i)
     TN_TRYP(tn_map_set(programs, g->shape_funcs->entries[i].key, g->shape_funcs->entries[i].value));
   TN_GETP(lib, driver_programs_build(programs, t));

@@ -31,7 +31,7 @@ int64_t tn_vm_length(const int64_t *w, int64_t left) {
   for (; *operands && n < left; ++operands) {
     bool list = *operands == 'R' || *operands == 'I';
     int64_t more = *operands == 't' ? 3 : list ? w[n] : 1;
-    if (more < 0 || more > left - n) n = left;
+    if (more < 0 || more > left - n) n = left + 1; /* more than there is */
     else n += list ? more + 1 : more;
   }
   TN_CHECK(!*operands && n <= left, ValueError, NULL, "bytecode: the instruction %s is cut off",

@@ -102,7 +102,7 @@ TN_API TN_OWNED tn_vm_exe *tn_vm_load(const void *data, size_t n);
 /* ---- late-bound constants ---- */
 
 /** Map from the names of constants of more than byte_limit bytes to them. Owned. */
-TN_OWNED tn_map *tn_vm_large_consts(const tn_vm_exe *x, int64_t byte_limit);
+TN_API TN_OWNED tn_map *tn_vm_large_consts(const tn_vm_exe *x, int64_t byte_limit);
 /** Writes them to a file; they are not part of the executable any more. */
 int tn_vm_move_consts(tn_vm_exe *x, const char *path, int64_t byte_limit);
 /** Gives late-bound constants their values; ValueError naming one that is missing. */
@@ -110,11 +110,11 @@ int tn_vm_bind_consts(tn_vm_exe *x, const tn_map *values);
 
 /* ---- text ---- */
 
-TN_OWNED tn_str *tn_vm_text_bytecode(const tn_vm_exe *x);
-TN_OWNED tn_str *tn_vm_text_constants(const tn_vm_exe *x);
-TN_OWNED tn_str *tn_vm_text_devices(const tn_vm_exe *x);
-TN_OWNED tn_str *tn_vm_text_primitives(const tn_vm_exe *x);
-TN_OWNED tn_str *tn_vm_text_stats(const tn_vm_exe *x);
+TN_API TN_OWNED tn_str *tn_vm_text_bytecode(const tn_vm_exe *x);
+TN_API TN_OWNED tn_str *tn_vm_text_constants(const tn_vm_exe *x);
+TN_API TN_OWNED tn_str *tn_vm_text_devices(const tn_vm_exe *x);
+TN_API TN_OWNED tn_str *tn_vm_text_primitives(const tn_vm_exe *x);
+TN_API TN_OWNED tn_str *tn_vm_text_stats(const tn_vm_exe *x);
 
 /* ---- modules ---- */
 

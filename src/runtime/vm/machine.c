@@ -146,6 +146,10 @@ static int invoke_packed(tn_vm_machine *m, const int64_t *w, tn_any *r) {
     TN_TRY(scalar_argument(&m->dl[i], a));
     m->values[i].v_handle = &m->dl[i];
   }
+  if (p->npiece) {
+    int done = tn_vm_call_pieces(m, p, n, w[2]);
+    if (done) return done < 0 ? -1 : 0;
+  }
   return p->code ? tn_legacy_call_values(p->code, m->values, m->codes, (int)n)
                  : call_any(m, p->func, n);
 }

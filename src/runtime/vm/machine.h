@@ -35,9 +35,23 @@ struct tn_VMRef {
   tn_any value; /* owned */
 };
 
+/* A primitive for a known number of rows. */
+typedef struct {
+  int64_t rows;
+  TVMBackendPackedCFunc code;
+  tn_func *func; /* owned */
+} tn_vm_piece;
+
+enum { TN_VM_MAX_PIECES = 4 };
+
 typedef struct {
   TVMBackendPackedCFunc code; /* compiled: called as it is */
   tn_func *func;              /* owned */
+  /* Where it can be computed in pieces of rows: which, the largest first, and for each argument 'r'
+     (has rows) or 's'. */
+  tn_vm_piece pieces[TN_VM_MAX_PIECES];
+  int npiece;
+  const char *mask;
 } tn_vm_primitive;
 
 typedef struct {
@@ -75,6 +89,8 @@ typedef struct tn_vm_machine {
   int *codes;
   tn_any *args;
   int64_t narg;         /* room for so many */
+  DLTensor *part;       /* parts of arguments: narg of them, */
+  int64_t *part_shapes; /* TN_VM_MAX_NDIM extents each */
   tn_vm_call *calls_of; /* of each function: inputs and outputs set before */
   tn_any result;        /* on its way out */
   tn_any last;          /* result of the last stateful call, owned */
@@ -114,6 +130,11 @@ int tn_vm_alloc_tensor(tn_vm_machine *m, const int64_t *w, tn_any *r);
 int tn_vm_shape_of(tn_vm_machine *m, const int64_t *w, tn_any *r);
 int tn_vm_reshape(tn_vm_machine *m, const int64_t *w, tn_any *r);
 int tn_vm_device_copy(tn_vm_machine *m, const int64_t *w, tn_any *r);
+/** Calls a primitive in pieces of rows; `values` hold its n arguments, of which the last nout are
+ * written. 0: it cannot be done so for these; 1 done, -1. */
+int tn_vm_call_pieces(tn_vm_machine *m, const tn_vm_primitive *p, int64_t n, int64_t nout);
+/** Finds the pieces of a primitive by its attributes. */
+int tn_vm_find_pieces(tn_vm_machine *m, int64_t primitive);
 /** Stores an owned object in a register. NULL: an error is pending. */
 int tn_vm_put(tn_any *reg, const void *owned);
 

@@ -100,7 +100,9 @@ static int make_primitives(tn_vm_machine *m) {
   TN_GET(m->codes, tn_alloc_zero(n, sizeof *m->codes));
   TN_GET(m->args, tn_alloc_zero(n, sizeof *m->args));
   for (size_t i = 0; i < n; ++i) m->codes[i] = kTVMDLTensorHandle;
-  for (int64_t i = 0; i < m->x->nprim; ++i) TN_TRY(find_primitive(m, i));
+  TN_GET(m->part, tn_alloc_zero(n, sizeof *m->part));
+  TN_GET(m->part_shapes, tn_alloc_zero(n * TN_VM_MAX_NDIM, sizeof *m->part_shapes));
+  for (int64_t i = 0; i < m->x->nprim; ++i) TN_TRY(find_primitive(m, i) || tn_vm_find_pieces(m, i));
   return 0;
 }
 
@@ -157,7 +159,12 @@ static void free_call(const tn_vm_machine *m, int64_t func) {
 /* Also of one that was not finished. */
 void tn_vm_machine_free(tn_vm_machine *m) {
   for (int64_t i = 0; m->calls_of && i < m->x->nfunc; ++i) free_call(m, i);
-  for (int64_t i = 0; m->prims && i < m->x->nprim; ++i) tn_release(m->prims[i].func);
+  for (int64_t i = 0; m->prims && i < m->x->nprim; ++i) {
+    tn_release(m->prims[i].func);
+    for (int k = 0; k < m->prims[i].npiece; ++k) tn_release(m->prims[i].pieces[k].func);
+  }
+  tn_free(m->part);
+  tn_free(m->part_shapes);
   for (int64_t i = 0; m->consts && i < m->x->nconst; ++i) tn_release(m->consts[i]);
   tn_any_release(&m->last);
   free_pools(m);
