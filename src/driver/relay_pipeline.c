@@ -28,6 +28,7 @@ static const step optimize[] = {
     {"SimplifyExpr", NO_ARG},
     {"CanonicalizeCast", NO_ARG},
     {"CanonicalizeOps", NO_ARG},
+    {"FoldLayerNorm", NO_ARG},
     {"AlterOpLayout", NO_ARG},
     {"SimplifyExprPostAlterOp", NO_ARG},
     {"FastMath", NO_ARG},

@@ -617,3 +617,19 @@ def test_a_function_converts_an_operator():
 def test_layouts_that_cannot_be(wanted, message):
     with pytest.raises(ValueError, match=message):
         run_passes(function(conv(X, W)), transform.ConvertLayout(wanted))
+
+
+def test_a_layer_norm_is_one_kernel():
+    rng = np.random.default_rng(6)
+    a = rng.standard_normal((2, 5, 48)).astype("float32")
+    x = relay.var("data", shape=a.shape)
+    gamma, beta = (relay.const(rng.standard_normal(48).astype("float32")) for _ in range(2))
+    func = relay.Function([x], relay.nn.layer_norm(x, gamma, beta))
+    with tenon.transform.PassContext(opt_level=3):
+        lib = relay.build(tenon.IRModule({"main": func}), "llvm")
+    assert lib.get_graph_json().count('"op": "tvm_op"') == 1
+    m = graph_executor.GraphModule(lib["default"](tenon.cpu()))
+    m.run(data=a)
+    want = (a - a.mean(-1, keepdims=True)) / np.sqrt(a.var(-1, keepdims=True) + 1e-5)
+    want = want * gamma.data.numpy() + beta.data.numpy()
+    np.testing.assert_allclose(m.get_output(0).numpy(), want, rtol=1e-4, atol=1e-5)
