@@ -1,6 +1,7 @@
 """Passes over Relay programs: networks compute the same before and after; what golden files do not
 show."""
 
+import json
 import math
 
 import numpy as np
@@ -20,7 +21,8 @@ def random_params(mod, skip, seed=0):
         if name == skip:
             continue
         positive = "var" in name or "gamma" in name
-        value = rng.uniform(0.5, 1.5, shape) if positive else rng.normal(0, 0.3, shape)
+        spread = np.sqrt(2 / np.prod(shape[1:])) if len(shape) > 1 else 0.3
+        value = rng.uniform(0.5, 1.5, shape) if positive else rng.normal(0, spread, shape)
         params[name] = value.astype("float32")
     return params
 
@@ -179,3 +181,63 @@ def test_operators_for_other_code_generators():
     assert f.attrs["Compiler"] == "testing" and f.attrs["global_symbol"] == name
     assert isinstance(f.body, relay.Call) and f.body.op == relay.op.get("exp")
     assert relay.annotation.stop_fusion(x).op == relay.op.get("annotation.stop_fusion")
+
+
+@pytest.mark.parametrize("network", ["resnet", "branches"])
+def test_mixed_precision_is_close(networks, network):
+    mod, want = networks[network]
+    for name in SIMPLIFIED:
+        mod = getattr(transform, name)()(mod)
+    mod = transform.ToMixedPrecision("float16")(mod)
+    convs = []
+
+    def note(e):
+        if isinstance(e, relay.Call) and e.op == relay.op.get("nn.conv2d"):
+            convs.append(e)
+
+    relay.analysis.post_order_visit(transform.InferType()(mod)["main"], note)
+    assert convs and all(c.args[1].checked_type.dtype == "float16" for c in convs)
+    got = run(transform.InferType()(transform.FoldConstant()(mod)))
+    np.testing.assert_allclose(got, want, rtol=0.05, atol=0.01 * np.abs(want).max())
+
+
+def test_mixed_precision_asks_operators():
+    from tenon.relay.testing.temp_op_attr import TempOpAttr
+
+    x = relay.var("x", shape=(4,))
+    mod = tenon.IRModule.from_expr(relay.Function([x], relay.exp(x)))
+    key = "FTVMMixedPrecisionConversionType"
+    with TempOpAttr("exp", key, lambda call, dtype: [0, dtype, dtype]):
+        f = transform.InferType()(transform.ToMixedPrecision()(mod))["main"]
+    assert f.ret_type.dtype == "float16" and f.body.op == relay.op.get("exp")
+    with TempOpAttr("exp", key, lambda call, dtype: 3):
+        with pytest.raises(TypeError, match="a number and two types"):
+            transform.ToMixedPrecision()(mod)
+    with pytest.raises(ValueError, match="float16 or bfloat16"):
+        transform.ToMixedPrecision("int8")(mod)
+    with pytest.raises(ValueError, match="0, 1 or 2"):
+        transform.ToMixedPrecision("float16", 3)(mod)
+
+
+def kernels_of(mod, level=3):
+    with tenon.transform.PassContext(opt_level=level):
+        lib = relay.build(mod, target="llvm")
+    nodes = json.loads(lib.get_graph_json())["nodes"]
+    return [n["attrs"]["func_name"] for n in nodes if n["op"] == "tvm_op"]
+
+
+def test_a_convolution_and_what_follows_are_one_kernel(networks):
+    """Convolution, batch normalisation, relu and the sum of a residual unit."""
+    data, w = relay.var("data", shape=(1, 4, 8, 8)), relay.const(np.ones((4, 4, 3, 3), "float32"))
+    ones = relay.const(np.ones(4, "float32"))
+    y = relay.nn.conv2d(data, w, padding=(1, 1), channels=4, kernel_size=(3, 3))
+    y = relay.nn.batch_norm(relay.nn.bias_add(y, ones), *[ones] * 4)[0]
+    f = relay.Function([data], relay.nn.relu(y + data))
+    names = kernels_of(tenon.IRModule.from_expr(f))
+    layers = [n for n in names if "layout_transform" not in n]
+    assert len(layers) == 1 and "conv2d" in layers[0] and layers[0].endswith("_add_add_nn_relu")
+    assert not layers[0].endswith("_add_add_add_nn_relu")  # bias and shift are one constant
+    for network in ("resnet", "mobilenet"):
+        names = kernels_of(networks[network][0])
+        loose = [n for n in names if n.endswith(("_multiply", "_nn_batch_norm"))]
+        assert not loose, names

@@ -84,6 +84,19 @@ static relay_expr *join_constants(const tn_RelayCall *c) {
   return relay_binary(op, x, relay_binary(op, a, b));
 }
 
+/* bias_add(x, a) + b -> x + (a + b) */
+static relay_expr *join_bias(const tn_RelayCall *c) {
+  relay_expr *inner, *b;
+  if (!split_constant(c, "add", &inner, &b)) return NULL;
+  const tn_RelayCall *bias = relay_as_call(inner, "nn.bias_add");
+  const tn_TensorType *t = bias ? relay_known_type(bias) : NULL;
+  if (!t || !TN_AS(Constant, relay_arg(bias, 1)) || !relay_same_type(bias, c)) return NULL;
+  int64_t axis = relay_attr_int(bias->attrs, "axis", 1);
+  if (axis < 0) axis += t->shape->len;
+  void *a = relay_spread(relay_arg(bias, 1), t->shape->len - axis - 1);
+  return relay_binary("add", relay_arg(bias, 0), relay_binary("add", a, b));
+}
+
 /* (x + a) * b -> x * b + a * b, so that the product can become part of what makes x */
 static relay_expr *product_of_sum(const tn_RelayCall *c) {
   relay_expr *inner, *x, *a, *b;
@@ -116,11 +129,9 @@ static relay_expr *clip_twice(const tn_RelayCall *c) {
 }
 
 const simplify_rule simplify_arith_rules[] = {
-    {"add", drop_neutral},        {"subtract", drop_neutral},
-    {"multiply", drop_neutral},   {"divide", drop_neutral},
-    {"add", fill_to_scalar},      {"subtract", fill_to_scalar},
-    {"multiply", fill_to_scalar}, {"divide", fill_to_scalar},
-    {"add", join_constants},      {"multiply", join_constants},
-    {"multiply", product_of_sum}, {"divide", divide_by_root},
-    {"clip", clip_twice},         {NULL, NULL},
+    {"add", drop_neutral},        {"subtract", drop_neutral},   {"multiply", drop_neutral},
+    {"divide", drop_neutral},     {"add", fill_to_scalar},      {"subtract", fill_to_scalar},
+    {"multiply", fill_to_scalar}, {"divide", fill_to_scalar},   {"add", join_constants},
+    {"add", join_bias},           {"multiply", join_constants}, {"multiply", product_of_sum},
+    {"divide", divide_by_root},   {"clip", clip_twice},         {NULL, NULL},
 };

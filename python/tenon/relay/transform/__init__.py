@@ -60,6 +60,11 @@ ToMixedPrecision = _maker(
     mixed_precision_type="float16",
     missing_op_mode=1,
 )
+SplitArgs = _maker(
+    "SplitArgs",
+    "A concatenate of more tensors than kernels may have arguments becomes several.",
+    max_function_args=_REQUIRED,
+)
 EtaExpand = _maker(
     "EtaExpand",
     "Constructors and global functions that are used as values become functions.",
