@@ -3,11 +3,9 @@
    LLVM. */
 #include "base/error.h"
 #include "base/scope.h"
-#include "driver/build.h"
 #include "driver/evaluate.h"
-#include "driver/primitive.h"
-#include "driver/tir_pipeline.h"
-#include "ir/module.h"
+#include "driver/kernel_build.h"
+#include "ir/pass.h"
 #include "object/functions.h"
 #include "relay/evaluate.h"
 #include "relay/op.h"
@@ -98,20 +96,9 @@ static tn_target *target_for(const evaluation *e) {
 }
 
 static tn_module *compile(const tn_RelayFunction *f, tn_target *t) {
-  tn_PrimFunc *p;
-  tn_IRModule *m;
-  tn_GlobalVar *v;
-  tn_map *programs;
-  kernel_machine machine = driver_machine(t);
-  TN_GETP(p, driver_primitive(f, t));
-  TN_GETP(p, kernels_schedule(p, &machine));
-  TN_GETP(p, tir_with_attr(p, "global_symbol", (tn_obj *)tn_str_from("constant")));
-  TN_GETP(m, ir_module_new(NULL, NULL, NULL));
-  TN_GETP(v, ir_global_var("constant"));
-  TN_TRYP(ir_module_add(m, v, (tn_BaseFunc *)p, false));
-  TN_GETP(m, driver_lower(m, false));
-  TN_GETP(programs, tn_map_with(NULL, tn_any_obj(t), tn_any_obj(m)));
-  return driver_build(programs, NULL);
+  kernel_job job = {.name = "constant"};
+  TN_GETP(job.program, driver_primitive(f, t));
+  return driver_kernels_build(&job, 1, t);
 }
 
 /* In a context of its own: instruments and options are meant for the program, not for what becomes

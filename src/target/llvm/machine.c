@@ -15,12 +15,24 @@ int cg_raise(const char *what, char *message) {
   return -1;
 }
 
+/* What LLVM says of this machine: asking the processor again takes longer than the rest of a small
+   module. Never freed. */
+static char *host_triple, *host_cpu, *host_features;
+
 static void initialize(void) {
+  host_triple = LLVMGetDefaultTargetTriple();
+  host_cpu = LLVMGetHostCPUName();
+  host_features = LLVMGetHostCPUFeatures();
   LLVMInitializeAllTargetInfos();
   LLVMInitializeAllTargets();
   LLVMInitializeAllTargetMCs();
   LLVMInitializeAllAsmPrinters();
   LLVMInitializeAllAsmParsers();
+}
+
+static void start(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, initialize);
 }
 
 static LLVMCodeGenOptLevel codegen_level(int level) {
@@ -46,32 +58,23 @@ static tn_str *feature_text(const tn_target *t) {
   return tn_scope_own(tn_buf_str(&out));
 }
 
-static tn_str *take_message(char *message) {
-  tn_str *s = tn_str_from(message);
-  LLVMDisposeMessage(message);
-  return s;
-}
-
 LLVMTargetMachineRef cg_machine(const tn_target *t) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, initialize);
+  start();
   const char *triple = target_str(t, "mtriple", NULL), *cpu = target_str(t, "mcpu", NULL);
   if (cpu && strcmp(cpu, "native") == 0) cpu = NULL;
-  tn_str *features, *host_triple, *host_cpu;
+  const tn_str *given;
   char *message = NULL;
   LLVMTargetRef target;
-  TN_GETP(features, feature_text(t));
-  TN_GETP(host_triple, take_message(LLVMGetDefaultTargetTriple()));
+  TN_GETP(given, feature_text(t));
+  const char *features = tn_cstr(given);
   if (!triple && !cpu) {
-    TN_GETP(host_cpu, take_message(LLVMGetHostCPUName()));
-    cpu = tn_cstr(host_cpu);
-    if (features->len == 0) TN_GETP(features, take_message(LLVMGetHostCPUFeatures()));
-  }
-  else if (cpu) TN_TRYP(cg_check_processor(triple ? triple : tn_cstr(host_triple), cpu));
-  if (!triple) triple = tn_cstr(host_triple);
+    cpu = host_cpu;
+    if (!*features) features = host_features;
+  } else if (cpu) TN_TRYP(cg_check_processor(triple ? triple : host_triple, cpu));
+  if (!triple) triple = host_triple;
   if (LLVMGetTargetFromTriple(triple, &target, &message)) return cg_raise(triple, message), NULL;
   LLVMTargetMachineRef machine =
-      LLVMCreateTargetMachine(target, triple, cpu ? cpu : "generic", tn_cstr(features),
+      LLVMCreateTargetMachine(target, triple, cpu ? cpu : "generic", features,
                               codegen_level(cg_opt_level(t)), LLVMRelocPIC, LLVMCodeModelDefault);
   TN_CHECKP(machine, CodegenError, NULL, "llvm: no machine for %s", triple);
   return machine;
@@ -149,10 +152,8 @@ int cg_optimize(LLVMModuleRef mod, LLVMTargetMachineRef machine, int level) {
 }
 
 tn_map *cg_host_options(void) {
-  tn_str *triple, *cpu;
   tn_map *m;
-  TN_GETP(triple, take_message(LLVMGetDefaultTargetTriple()));
-  TN_GETP(cpu, take_message(LLVMGetHostCPUName()));
-  TN_GETP(m, tn_map_with(NULL, tn_any_cstr("mtriple"), tn_any_obj(triple)));
-  return tn_map_with(m, tn_any_cstr("mcpu"), tn_any_obj(cpu));
+  start();
+  TN_GETP(m, tn_map_with(NULL, tn_any_cstr("mtriple"), tn_any_obj(tn_str_from(host_triple))));
+  return tn_map_with(m, tn_any_cstr("mcpu"), tn_any_obj(tn_str_from(host_cpu)));
 }
