@@ -33,6 +33,7 @@ static const step phase1[] = {
     {"tir.LowerOpaqueBlock"},
     {"tir.FlattenBuffer"},
     {"tir.BF16ComputeLegalize"},
+    {"tir.FP8ComputeLegalize"},
     {"tir.NarrowDataType", .arg = 32},
     {"tir.Simplify"},
 };
@@ -74,6 +75,7 @@ static const step split[] = {
     {"tir.AnnotateDeviceRegions"},
     {"tir.SplitHostDevice"},
     {"tir.MakePackedAPI"},
+    {"tir.FP8StorageLegalize"}, /* arguments were checked for the type that the program has */
     {"tir.LowerDeviceKernelLaunch"},
 };
 

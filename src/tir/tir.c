@@ -243,6 +243,8 @@ int tir_init(void) {
   TN_TRY(tn_func_register_rows(functions, TN_COUNT(functions)));
   TN_TRY(doc_init());
   TN_TRY(stmt_functor_init());
+  TN_TRY(specialize_init());
+  TN_TRY(buffer_flat_init());
   TN_TRY(layout_init());
   TN_TRY(verify_memory_init());
   TN_TRY(verify_gpu_code_init());

@@ -43,6 +43,13 @@ TN_API const char *tir_buffer_scope(const tn_Buffer *b);
 TN_API tn_expr *tir_load(tn_Buffer *b, tn_arr *indices);
 TN_API tn_stmt *tir_store(tn_Buffer *b, tn_expr *value, tn_arr *indices);
 
+/** The buffer over the same memory with one axis, or one for each group of axes that its separators
+ * make; itself where it is so already. */
+TN_API tn_Buffer *tir_buffer_flattened(tn_Buffer *b);
+/** Where an element is in the flattened buffer, in elements from the data pointer: an index for
+ * each of its axes. @param indices as many as the buffer has axes */
+TN_API tn_arr *tir_buffer_offset(const tn_Buffer *b, const tn_arr *indices);
+
 /** tvm_access_ptr(type, data, offset, extent, mask). @param mask 1 read, 2 write @param lanes of
  * the content type
  *  @param extent NULL: what is left behind offset */

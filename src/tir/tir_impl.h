@@ -9,6 +9,10 @@ int transforms_init(void);
 
 /** Functions of stmt_functor.c. */
 int stmt_functor_init(void);
+/** Functions of specialize.c. */
+int specialize_init(void);
+/** Functions of buffer_flat.c. */
+int buffer_flat_init(void);
 /** Functions of layout.c. */
 int layout_init(void);
 /** Functions of analysis/. */

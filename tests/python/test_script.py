@@ -188,6 +188,7 @@ def test_integers_beyond_int64():
         for i in range(3):
             A[i] = C[i] - T.uint64(2**63 + 2**62 * 1 - 1)
 
+    assert "A[i] = C[i] - T.uint64(13835058055282163711)" in func.script()
     tenon.ir.assert_structural_equal(from_source(func.script()), func)
     out = tenon.nd.array(np.zeros(3, "uint64"))
     tenon.build(func, target="stackvm")(out)

@@ -91,6 +91,26 @@ class Buffer(Scriptable, Object):
         """Memory the buffer is in: "global", "shared", ..."""
         return str(_core.get_global_func("tir.BufferStorageScope")(self))
 
+    def get_flattened_buffer(self):
+        """The buffer with one axis (one for each group of axes) over the same memory."""
+        return _core.get_global_func("tir.BufferGetFlattenedBuffer")(self)
+
+    def offset_of(self, indices):
+        """Where an element is in the flattened buffer.
+
+        Parameters
+        ----------
+        indices : list of PrimExpr
+            One for each axis.
+
+        Returns
+        -------
+        list of PrimExpr
+            In elements; one for each axis of the flattened buffer.
+        """
+        indices = [convert(i) for i in _array(indices)]
+        return _core.get_global_func("tir.BufferOffsetOf")(self, indices)
+
     def __getitem__(self, indices):
         from .stmt import BufferLoad, BufferRegion
 

@@ -61,6 +61,22 @@ class PrimFunc(BaseFunc, Scriptable):
             self.params, new_body, self.ret_type, self.buffer_map, self.attrs, span or self.span
         )
 
+    def specialize(self, param_map):
+        """The function for known values of its parameters.
+
+        Parameters
+        ----------
+        param_map : dict of Var to Buffer or PrimExpr
+            For a parameter that is a buffer, one that says what the variables in its shape, strides
+            and offset are: of the same dtype and number of axes (TypeError, ValueError). For a
+            number its value; the parameter goes.
+
+        Returns
+        -------
+        PrimFunc
+        """
+        return _core.get_global_func("tir.Specialize")(self, param_map)
+
 
 def __getattr__(name):
     # a part of schedules, which programs also look for here

@@ -133,6 +133,22 @@ static void write_startup(const c_gen *g, tn_buf *out, const tn_target *t) {
   tn_buf_puts(out, "}\n");
 }
 
+/* The function that is meant where none is named, as text for the loader. Weak, as in other code:
+   libraries may be linked of several modules. */
+static void write_entry(const c_gen *g, tn_buf *out) {
+  tn_any key, value;
+  for (int64_t i = 0; tn_map_at(g->ir->functions, i, &key, &value); ++i) {
+    const tn_BaseFunc *f = (const tn_BaseFunc *)value.v.obj;
+    const char *name = ir_attrs_str(f->attrs, "global_symbol");
+    if (!name || !ir_attrs_flag(f->attrs, "tir.is_entry_func")) continue;
+    tn_buf_printf(out,
+                  "#if defined(__GNUC__)\n__attribute__((weak))\n#endif\n"
+                  "TVM_DLL const char %s[] = \"%s\";\n",
+                  TN_MODULE_MAIN, name);
+    return;
+  }
+}
+
 /* A kernel of that name is no start of a program. */
 static bool has_main(const tn_IRModule *ir) {
   tn_any key, value;
@@ -177,6 +193,7 @@ static int write_source(c_gen *g, tn_buf *all, const tn_target *t) {
   if (has_main(g->ir)) tn_buf_puts(all, main_prologue);
   c_write_helpers(g, all);
   tn_buf_printf(all, "%s\n%s", decl, code);
+  write_entry(g, all);
   write_startup(g, all, t);
   return tn_buf_ok(all);
 }

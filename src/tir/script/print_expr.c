@@ -140,12 +140,27 @@ static tn_ExprDoc *print_var(printer *p, const tn_Var *v) {
 
 /* ---- calls ---- */
 
+/* A constant beyond int64 is a call that holds its halves: it is shown as the number. NULL without
+   an error for anything else. */
+static tn_ExprDoc *print_large_uint(printer *p, const tn_Call *e) {
+  int64_t low, high;
+  if (!tir_as_call((const tn_obj *)e, TIR_OP_large_uint_imm) || e->args->len != 2) return NULL;
+  if (!tir_as_int(tn_arr_obj(e->args, 0), &low) || !tir_as_int(tn_arr_obj(e->args, 1), &high))
+    return NULL;
+  uint64_t value = (uint64_t)high << 32 | ((uint64_t)low & UINT32_MAX);
+  if (value <= INT64_MAX || e->dtype.lanes != 1) return NULL; /* reads back as another node */
+  tn_str *digits;
+  TN_GETP(digits, tn_str_fmt("%llu", (unsigned long long)value));
+  return typed_literal(p, e->dtype, id_doc(digits->data));
+}
+
 static tn_ExprDoc *print_call(printer *p, const tn_Call *e) {
   TN_VEC(args);
   const tn_Op *op = TN_AS(Op, e->op);
   const tn_GlobalVar *gv = TN_AS(GlobalVar, e->op);
   tir_dtype_place where = op ? tir_op_dtype_place(op) : TIR_DTYPE_NONE;
-  tn_ExprDoc *callee;
+  tn_ExprDoc *callee = print_large_uint(p, e);
+  if (callee || tn_error_pending()) return callee;
   if (op) {
     callee = tir_doc(p, tir_op_script_name(op));
   } else if (gv) {

@@ -18,49 +18,11 @@ static tn_expr *expr_at(const tn_arr *a, int64_t i) { return (tn_expr *)tn_arr_o
 
 static bool is_bool_buffer(const tn_Buffer *b) { return ir_is_bool(ir_with_lanes(b->dtype, 1)); }
 
-/* Does a new group of axes begin at this one? */
-static bool begins_group(const tn_Buffer *b, int64_t axis) {
-  int64_t at;
-  for (int64_t i = 0; i < b->axis_separators->len; ++i) {
-    if (tir_as_int(tn_arr_obj(b->axis_separators, i), &at) && at == axis) return true;
-  }
-  return false;
-}
-
-/* Extent of each group of axes; without axes one of extent 1. */
-static tn_arr *flat_shape(const tn_Buffer *b) {
-  TN_VEC(v);
-  int64_t n = b->shape->len;
-  tn_expr *e = NULL;
-  for (int64_t i = 0; i < n; ++i) {
-    if (i > 0 && begins_group(b, i)) {
-      TN_TRYP(tn_vec_push_obj(&v, e));
-      e = NULL;
-    }
-    if (b->strides->len) {
-      if (!e) TN_GETP(e, tir_mul(expr_at(b->shape, i), expr_at(b->strides, i)));
-    } else {
-      TN_GETP(e, e ? tir_mul(e, expr_at(b->shape, i)) : expr_at(b->shape, i));
-    }
-  }
-  if (!e) TN_GETP(e, tir_i32(1));
-  TN_TRYP(tn_vec_push_obj(&v, e));
-  return tn_arr_from(&v);
-}
-
-static tn_Buffer *flat_buffer(const tn_Buffer *b) {
-  tn_Buffer copy = *b;
-  if (is_bool_buffer(b)) copy.dtype = tn_dtype_of(kDLInt, 8, b->dtype.lanes);
-  int64_t groups = b->axis_separators->len + 1;
-  bool flat = b->strides->len == 0 && b->shape->len == groups;
-  if (flat && tn_dtype_eq(copy.dtype, b->dtype)) return (tn_Buffer *)(uintptr_t)b;
-  if (!flat) {
-    TN_VEC(separators);
-    for (int64_t i = 1; i < groups; ++i) TN_TRYP(tn_vec_push_obj(&separators, tir_i32((int)i)));
-    TN_GETP(copy.shape, flat_shape(b));
-    TN_GETP(copy.strides, tn_arr_of(0));
-    TN_GETP(copy.axis_separators, tn_arr_from(&separators));
-  }
+static tn_Buffer *flat_buffer(tn_Buffer *b) {
+  tn_Buffer *flat = tir_buffer_flattened(b);
+  if (!flat || !is_bool_buffer(b)) return flat;
+  tn_Buffer copy = *flat;
+  copy.dtype = tn_dtype_of(kDLInt, 8, b->dtype.lanes);
   return tn_node_copy(&tn_type_Buffer, &copy);
 }
 
@@ -69,30 +31,6 @@ static tn_obj *flatten_buffer(tn_mut *m, tn_Buffer *b) {
   flattener *x = m->ctx;
   TN_TRYP(tn_pmap_put_int(&x->used, b, 1));
   return (tn_obj *)flat_buffer(b);
-}
-
-/* Offset of an element from the data pointer, one for each group of axes. */
-static tn_arr *flat_indices(const tn_Buffer *b, const tn_arr *indices) {
-  TN_VEC(v);
-  tn_expr *at = NULL;
-  for (int64_t i = 0; i < indices->len; ++i) {
-    tn_expr *e = expr_at(indices, i);
-    if (i > 0 && begins_group(b, i)) {
-      TN_TRYP(tn_vec_push_obj(&v, at));
-      at = NULL;
-    }
-    if (b->strides->len) {
-      e = tir_index_mul(e, expr_at(b->strides, i));
-    } else if (at) {
-      at = tir_index_mul(at, expr_at(b->shape, i));
-    }
-    TN_GETP(at, at ? tir_index_add(at, e) : e);
-  }
-  if (!at) TN_GETP(at, tir_i32(0));
-  if (b->elem_offset && !tir_is_zero(b->elem_offset))
-    TN_GETP(at, tir_index_add(at, b->elem_offset));
-  TN_TRYP(tn_vec_push_obj(&v, at));
-  return tn_arr_from(&v);
 }
 
 /* The element in its stored form. */
@@ -104,7 +42,7 @@ static tn_BufferLoad *stored_load(tn_mut *m, const tn_BufferLoad *op) {
   if (flat == op->buffer && indices == op->indices &&
       (!op->buffer->elem_offset || tir_is_zero(op->buffer->elem_offset)))
     return (tn_BufferLoad *)(uintptr_t)op;
-  return (tn_BufferLoad *)tir_load(flat, flat_indices(op->buffer, indices));
+  return (tn_BufferLoad *)tir_load(flat, tir_buffer_offset(op->buffer, indices));
 }
 
 static tn_obj *flatten_load(tn_mut *m, tn_BufferLoad *op) {
@@ -121,7 +59,7 @@ static tn_obj *flatten_store(tn_mut *m, tn_BufferStore *op) {
   TN_GETP(value, tn_mut_visit(m, op->value));
   if (is_bool_buffer(op->buffer))
     value = tir_cast(tn_dtype_of(kDLInt, 8, value->dtype.lanes), value, NULL);
-  return (tn_obj *)tir_store(flat, value, flat_indices(op->buffer, indices));
+  return (tn_obj *)tir_store(flat, value, tir_buffer_offset(op->buffer, indices));
 }
 
 /* The address is that of the stored element, whatever its type. */
