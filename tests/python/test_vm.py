@@ -533,3 +533,20 @@ def test_errors_of_the_compiler():
         relay_vm.compile(relay.parse(VERSION + LOOP))
     with pytest.raises(ValueError, match="IRModule"):
         relay_vm.compile(3, "llvm")
+
+
+def test_profile():
+    from tenon.runtime.profiler_vm import VirtualMachineProfiler, enabled
+
+    x = relay.var("x", shape=(relay.Any(), 4))
+    mod = tenon.IRModule.from_expr(relay.Function([x], relay.concatenate([x, relay.exp(x)], 0)))
+    vm = VirtualMachineProfiler(relay_vm.compile(mod, "llvm"), tenon.cpu())
+    report = vm.profile(np.ones((3, 4), "float32"))
+    names = [str(call["Name"]) for call in report.calls]
+    assert enabled() and "AllocStorage" in names and "AllocTensorReg" in names
+    assert any(name.startswith("vm_mod_fused") for name in names)
+    assert any("shape_func" in name for name in names)
+    assert "Executor: VM" in str(report)
+    vm.set_input("main", np.ones((2, 4), "float32"))
+    assert "float32[2, 4]" in str(vm.profile())
+    assert vm.run(np.zeros((1, 4), "float32")).shape == (2, 4)

@@ -74,7 +74,7 @@ class CompiledModel:
         return outputs[0] if len(outputs) == 1 else outputs
 
     def export_library(self, file_name, **kwargs):
-        """Write the model as a library that needs no compiler to run; see `Module.export_library`."""
+        """Write a library that needs no compiler to run; see `Module.export_library`."""
         return self.library.module.export_library(file_name, **kwargs)
 
     def _by_name(self, args, kwargs):

@@ -138,6 +138,11 @@ int tn_vm_find_pieces(tn_vm_machine *m, int64_t primitive);
 /** Stores an owned object in a register. NULL: an error is pending. */
 int tn_vm_put(tn_any *reg, const void *owned);
 
+/** A report (tn_Report) of a call, after some to warm up. @param collectors array of
+ * MetricCollector, or NULL. Owned, or NULL. */
+TN_OWNED tn_obj *tn_vm_profile(tn_vm_machine *m, int64_t func, const tn_arr *collectors,
+                               const tn_any *args, int32_t n);
+
 /** A module of type "VirtualMachine": a machine for an executable, once its function "init" was
  * called. */
 TN_OWNED tn_module *tn_vm_machine_module(tn_module *exe);

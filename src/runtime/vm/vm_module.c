@@ -201,6 +201,22 @@ static int invoke_return_to_device(TN_ARGS) {
   return tn_ret_owned(ret, t);
 }
 
+/* (function, array of collectors or None, arguments: all of them, or none) -> report */
+static int profile(TN_ARGS) {
+  tn_arr *collectors = NULL;
+  TN_VM_ARGS("profile");
+  const tn_vm_function *f = &m->x->funcs[func];
+  TN_CHECK(n >= 2, TypeError, NULL, "profile: expected a function, collectors and arguments");
+  if (args[1].type_index != TN_NONE)
+    TN_TRY(tn_arg_obj(args, n, 1, &tn_type_Array, (tn_obj **)&collectors));
+  bool given = n > 2 || f->nparam == 0;
+  TN_CHECK(given || m->calls_of[func].inputs, ValueError, NULL,
+           "Input has not been set for function %s", f->name);
+  return tn_ret_owned(ret, tn_vm_profile(m, func, collectors,
+                                         given ? args + 2 : m->calls_of[func].inputs,
+                                         given ? n - 2 : f->nparam));
+}
+
 static int get_num_outputs(TN_ARGS) {
   tn_vm_machine *m;
   TN_GET(m, machine_of(self));
@@ -341,6 +357,7 @@ static const tn_func_row methods[] = {
     {"invoke_stateful", invoke_stateful},
     {"invoke_return_to_device", invoke_return_to_device},
     {"get_output", get_output},
+    {"profile", profile},
     {"get_num_outputs", get_num_outputs},
     {"get_input_index", get_input_index},
     {"set_input", set_input},
