@@ -381,6 +381,8 @@ class TeSchedule(Object):
     """operations whose results are wanted"""
     stages: Array
     """one for each operation, inputs before users (Stage)"""
+    groups: Array
+    """groups of stages (Stage)"""
     stage_map: Map
     """operation, replaced ones too, to its stage"""
 
@@ -441,9 +443,9 @@ class TeSplit(IterVarRelation):
 
 class TeStage(Object):
     """how an operation is computed (type key Stage)"""
-    op: Operation
-    """what it computes"""
-    origin_op: Operation
+    op: Operation | None
+    """what it computes; None: it is a group of stages"""
+    origin_op: Operation | None
     """what the caller knows it as"""
     all_iter_vars: Array
     """all there were (IterVar)"""
@@ -463,6 +465,8 @@ class TeStage(Object):
     """the loop it is computed in"""
     attach_stage: TeStage | None
     """the stage of that loop"""
+    group: TeStage | None
+    """the group it belongs to"""
     scope: str
     """memory of its results; empty: by where it is computed"""
     is_output: bool

@@ -213,8 +213,20 @@ static int f_to_func(TN_ARGS) {
   return tn_ret_obj(ret, te_schedule_to_func(s, params, binds));
 }
 
+/* (schedule, outputs, inputs, are the inputs members) -> the group */
+static int f_create_group(TN_ARGS) {
+  bool include;
+  TN_NARGS("Schedule.create_group", 4);
+  ARG(TeSchedule, s, 0);
+  ARG(Array, outputs, 1);
+  ARG(Array, inputs, 2);
+  TN_TRY(tn_any_to_bool(&args[3], &include));
+  return tn_ret_obj(ret, te_create_group(s, outputs, inputs, include));
+}
+
 static const tn_func_row functions[] = {
     {"te.schedule.CreateSchedule", f_create},
+    {"te.schedule.CreateGroup", f_create_group},
     {"te.schedule.StageOf", f_stage_of},
     {"te.schedule.Split", f_split},
     {"te.schedule.Fuse", f_fuse},

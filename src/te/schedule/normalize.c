@@ -6,7 +6,17 @@
 
 /* ---- copies ---- */
 
-static tn_TeStage *copy_stage(const tn_TeStage *st) { return tn_node_copy(&tn_type_TeStage, st); }
+/* A stage at the root of a group is where the group is. */
+static tn_TeStage *copy_stage(const tn_TeStage *st) {
+  tn_TeStage *copy = tn_node_copy(&tn_type_TeStage, st);
+  const tn_TeStage *group = st->group;
+  while (group && group->attach_type == TE_ATTACH_ROOT) group = group->group;
+  if (!copy || !group || st->attach_type != TE_ATTACH_ROOT) return copy;
+  copy->attach_type = group->attach_type;
+  TN_TRYP(te_set(copy, "attach_stage", group->attach_stage));
+  TN_TRYP(te_set(copy, "attach_ivar", group->attach_ivar));
+  return copy;
+}
 
 static int copy_map(const tn_TeSchedule *s, const tn_vec *stages, tn_map *out) {
   for (int64_t i = 0; i < s->stage_map->len; ++i) {
@@ -30,7 +40,8 @@ static tn_TeSchedule *copy_schedule(const tn_TeSchedule *s) {
   }
   tn_arr *all = tn_arr_from(&stages);
   if (!map || !all || copy_map(s, &stages, map)) return NULL;
-  return TN_NEW(TeSchedule, .outputs = s->outputs, .stages = all, .stage_map = map);
+  return TN_NEW(TeSchedule, .outputs = s->outputs, .stages = all, .groups = s->groups,
+                .stage_map = map);
 }
 
 /* ---- scans ---- */

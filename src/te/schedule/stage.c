@@ -101,7 +101,7 @@ tn_TeSchedule *te_create_schedule(const tn_arr *outputs) {
   tn_arr *all = map && ops ? tn_arr_from(&stages) : NULL;
   if (all && mark_updates(all, map)) return NULL;
   return all ? TN_NEW(TeSchedule, .outputs = (tn_arr *)(uintptr_t)outputs, .stages = all,
-                      .stage_map = map)
+                      .groups = tn_arr_of(0), .stage_map = map)
              : NULL;
 }
 
@@ -110,6 +110,10 @@ tn_TeStage *te_stage_of(const tn_TeSchedule *s, const tn_Operation *op) {
   TN_CHECKP(tn_map_get(s->stage_map, tn_any_obj(op), &st), KeyError, NULL,
             "Cannot find the operation %s in the schedule", tn_cstr(op->name));
   return (tn_TeStage *)st.v.obj;
+}
+
+static const char *stage_name(const tn_TeStage *st) {
+  return st->op ? tn_cstr(st->op->name) : "the group";
 }
 
 /* ---- loops ---- */
@@ -121,9 +125,9 @@ static int64_t leaf(const tn_TeStage *st, const tn_IterVar *iv) {
   if (te_index_of(st->all_iter_vars, iv) >= 0)
     return TN_RAISE(TenonError, NULL,
                     "Operate on iter var %s that has already been split or fused (stage %s)", name,
-                    tn_cstr(st->op->name));
+                    stage_name(st));
   return TN_RAISE(TenonError, NULL, "Operate on iter var %s that is not part of the schedule (%s)",
-                  name, tn_cstr(st->op->name));
+                  name, stage_name(st));
 }
 
 /* `n` loops from `at` on become those given. */
@@ -331,7 +335,7 @@ int te_prefetch(tn_TeStage *st, const tn_Tensor *t, tn_IterVar *iv, tn_expr *off
 int te_tensorize(tn_TeStage *st, tn_IterVar *iv, tn_TeTensorIntrin *intrin) {
   TN_TRY(leaf(st, iv) < 0);
   TN_CHECK(TN_AS(ComputeOp, st->op), TenonError, NULL, "tensorize: %s is not a compute operation",
-           tn_cstr(st->op->name));
+           stage_name(st));
   TN_CHECK(!intrin->scalar_params->len, ValueError, NULL,
            "tensorize: intrinsic %s has scalar parameters, for which a schedule has no values",
            tn_cstr(intrin->name));
@@ -343,8 +347,7 @@ int te_tensorize(tn_TeStage *st, tn_IterVar *iv, tn_TeTensorIntrin *intrin) {
 
 int te_storage_align(tn_TeStage *st, tn_IterVar *axis, int64_t factor, int64_t offset) {
   TN_CHECK(te_index_of(st->all_iter_vars, axis) >= 0, TenonError, NULL,
-           "storage_align: %s is not an axis of %s", tn_cstr(axis->var->name),
-           tn_cstr(st->op->name));
+           "storage_align: %s is not an axis of %s", tn_cstr(axis->var->name), stage_name(st));
   TN_CHECK(factor > 0, ValueError, NULL, "storage_align: expected a positive factor, got %lld",
            (long long)factor);
   tn_IterVarAttr attr = current(st, axis);
@@ -358,16 +361,23 @@ int te_storage_align(tn_TeStage *st, tn_IterVar *axis, int64_t factor, int64_t o
 static int check_no_update(const tn_TeStage *st) {
   TN_CHECK(st->attach_type != TE_ATTACH_SCAN_UPDATE, TenonError, NULL,
            "Cannot specify compute_at for scan updates: %s is computed in the loop of its scan",
-           tn_cstr(st->op->name));
+           stage_name(st));
   return 0;
+}
+
+/* Is `st` the stage `in`, or in a group `in`? */
+static bool belongs_to(const tn_TeStage *st, const tn_TeStage *in) {
+  while (st && st != in) st = st->group;
+  return st != NULL;
 }
 
 int te_compute_at(tn_TeStage *st, tn_TeStage *parent, tn_IterVar *scope) {
   TN_TRY(check_no_update(st));
+  TN_CHECK(parent->op, TenonError, NULL, "compute_at: %s: a group has no loops", stage_name(st));
   for (const tn_TeStage *up = parent; up; up = up->attach_stage)
-    TN_CHECK(up != st, TenonError, NULL,
-             "compute_at: %s would be computed inside itself (by way of %s)", tn_cstr(st->op->name),
-             tn_cstr(parent->op->name));
+    TN_CHECK(!belongs_to(up, st), TenonError, NULL,
+             "compute_at: %s would be computed inside itself (by way of %s)", stage_name(st),
+             stage_name(parent));
   TN_CHECK(te_index_of(parent->leaf_iter_vars, scope) >= 0, TenonError, NULL,
            "Cannot find the axis %s in parent's leaf_iter_vars (stage %s)",
            tn_cstr(scope->var->name), tn_cstr(parent->op->name));
@@ -378,7 +388,7 @@ int te_compute_at(tn_TeStage *st, tn_TeStage *parent, tn_IterVar *scope) {
 int te_set_attach(tn_TeStage *st, int64_t type) {
   TN_TRY(check_no_update(st));
   TN_CHECK(type != TE_ATTACH_INLINE || TN_AS(ComputeOp, st->op), TenonError, NULL,
-           "compute_inline: %s is not a compute operation", tn_cstr(st->op->name));
+           "compute_inline: %s is not a compute operation", stage_name(st));
   TN_TRY(set_int(st, "attach_type", type));
   return te_set(st, "attach_stage", NULL) || te_set(st, "attach_ivar", NULL) ? -1 : 0;
 }

@@ -28,10 +28,11 @@ enum { /* numbers as in existing programs */
 #define TN_FIELDS_TeSchedule(F, S)                                                                 \
   F(S, REF, Array, outputs, TN_MUT, "operations whose results are wanted")                         \
   F(S, REF, Array, stages, TN_MUT, "one for each operation, inputs before users (Stage)")          \
+  F(S, REF, Array, groups, TN_MUT, "groups of stages (Stage)")                                     \
   F(S, REF, Map, stage_map, TN_MUT, "operation, replaced ones too, to its stage")
 #define TN_FIELDS_TeStage(F, S)                                                                    \
-  F(S, REF, Operation, op, TN_MUT, "what it computes")                                             \
-  F(S, REF, Operation, origin_op, TN_MUT, "what the caller knows it as")                           \
+  F(S, REF, Operation, op, TN_OPT | TN_MUT, "what it computes; None: it is a group of stages")     \
+  F(S, REF, Operation, origin_op, TN_OPT | TN_MUT, "what the caller knows it as")                  \
   F(S, REF, Array, all_iter_vars, TN_MUT, "all there were (IterVar)")                              \
   F(S, REF, Array, leaf_iter_vars, TN_MUT, "loops, outermost first (IterVar)")                     \
   F(S, REF, Array, env_threads, TN_MUT, "threads launched around the stage (IterVar)")             \
@@ -41,6 +42,7 @@ enum { /* numbers as in existing programs */
   F(S, I64, , attach_type, TN_MUT, "1 root, 2 inline, 3 inlined, 4 at a loop")                     \
   F(S, REF, IterVar, attach_ivar, TN_OPT | TN_MUT, "the loop it is computed in")                   \
   F(S, REF, TeStage, attach_stage, TN_OPT | TN_MUT, "the stage of that loop")                      \
+  F(S, REF, TeStage, group, TN_OPT | TN_MUT, "the group it belongs to")                            \
   F(S, REF, String, scope, TN_MUT, "memory of its results; empty: by where it is computed")        \
   F(S, BOOL, , is_output, TN_MUT, "whether its results are wanted")                                \
   F(S, BOOL, , double_buffer, TN_MUT, "whether its results are kept twice")
@@ -114,6 +116,11 @@ TN_API int te_storage_align(tn_TeStage *st, tn_IterVar *axis, int64_t factor, in
 TN_API int te_compute_at(tn_TeStage *st, tn_TeStage *parent, tn_IterVar *scope);
 TN_API int te_set_attach(tn_TeStage *st, int64_t type); /**< root or inline */
 
+/** A group of the stages between inputs and outputs (Operation): where it is computed goes for all
+ * of them that nothing else is said of. @param include_inputs whether those of the inputs belong
+ * to it @return the group, a stage without an operation */
+TN_API tn_TeStage *te_create_group(tn_TeSchedule *s, const tn_arr *outputs, const tn_arr *inputs,
+                                   bool include_inputs);
 /** A copy of a tensor in a memory, which the readers (Operation) use. @return the copy */
 TN_API tn_Tensor *te_cache_read(tn_TeSchedule *s, tn_Tensor *t, const char *scope,
                                 const tn_arr *readers);

@@ -83,6 +83,30 @@ class Schedule(Object):
         """
         return _ffi_api.Normalize(self)
 
+    def create_group(self, outputs, inputs, include_inputs=False):
+        """Group the stages between some inputs and outputs.
+
+        Parameters
+        ----------
+        outputs, inputs : Tensor, Operation or list of them
+            Where the group ends and begins.
+        include_inputs : bool
+            Whether the stages of the inputs belong to it.
+
+        Returns
+        -------
+        Stage
+            The group: where it is computed (`Stage.compute_at`) goes for all of its stages that
+            nothing else is said of.
+        """
+        ends = [[x] if isinstance(x, Tensor | Operation) else x for x in (outputs, inputs)]
+        return _ffi_api.CreateGroup(
+            self,
+            [_op(x, "output") for x in ends[0]],
+            [_op(x, "input") for x in ends[1]],
+            bool(include_inputs),
+        )
+
     def cache_read(self, tensor, scope, readers):
         """Copy a tensor to a memory, where readers find it.
 
