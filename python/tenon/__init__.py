@@ -52,6 +52,7 @@ _SUBMODULES = (
     "exec",
     "instrument",
     "ir",
+    "micro",
     "nd",
     "parser",
     "relay",

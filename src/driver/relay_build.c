@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/scope.h"
+#include "driver/function_table.h"
 #include "driver/graph.h"
 #include "driver/kernel_build.h"
 #include "driver/relay_pipeline.h"
@@ -46,7 +47,7 @@ static int build_all(graph_program *g, tn_IRModule *m, tn_target *t, const char 
   TN_TRY(make_graph(g, f, name, out));
   TN_GET(out->kernels, driver_kernel_programs(g->kernels, t));
   TN_GET(out->lib, driver_programs_build(out->kernels, t));
-  return 0;
+  return driver_add_function_table(out->lib, name, out->kernels);
 }
 
 int driver_relay_build(tn_IRModule *m, tn_target *t, const char *name, relay_built *out) {

@@ -93,6 +93,10 @@ static tn_module *make(const tn_module_ops *ops, tn_bytes *content, tn_arr *name
   return NULL;
 }
 
+tn_module *tn_c_source_new(const char *code, size_t n) {
+  return make(&c_kinds[0], tn_bytes_new(code, n), tn_arr_new(NULL, 0));
+}
+
 /* Argument i: an array of strings, or None for none. Owned. */
 static tn_arr *names_arg(const char *func, const tn_any *args, int32_t n, int32_t i) {
   tn_arr *given = NULL;

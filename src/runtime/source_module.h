@@ -5,6 +5,10 @@
 
 #include "tenon/runtime.h"
 
+/** A module of C source (n bytes) of which no function is known by name. Owned, or NULL
+ * (MemoryError). */
+TN_API TN_OWNED tn_module *tn_c_source_new(const char *code, size_t n);
+
 /** Registers "runtime.CSourceModuleCreate" and "runtime.ModuleLoadStaticLibrary"; part of
  * tn_runtime_init. */
 int tn_source_module_init(void);

@@ -52,7 +52,7 @@ static void fini(tn_module *m) {
 }
 
 static const tn_module_ops ops = {
-    .type_key = "frontend_test",
+    .type_key = "ffi_testing",
     .properties = TN_MODULE_RUNNABLE,
     .get_function = get_function,
     .fini = fini,

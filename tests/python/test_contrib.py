@@ -375,7 +375,7 @@ def test_frontend_test_module():
     mod["double"] = lambda x: 2 * x
     mod.add_function("half", lambda x: x / 2)
     assert mod["double"](4) == 8 and mod["half"](4) == 2 and mod(5) == 10
-    assert isinstance(mod, tenon.runtime.Module) and mod.type_key == "frontend_test"
+    assert isinstance(mod, tenon.runtime.Module) and mod.type_key == "ffi_testing"
     with pytest.raises(AttributeError, match="Module has no function 'third'"):
         mod["third"]
 

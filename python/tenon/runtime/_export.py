@@ -89,6 +89,13 @@ class _Job:
 
     def save_host_modules(self, kwargs):
         """Save each module of host code as libN.FORMAT; returns the paths."""
+        for module in self.mod._collect_from_import_tree(
+            lambda m: not (m.is_dso_exportable or m.is_binary_serializable)
+        ):
+            raise ValueError(
+                f"export_library: a module of kind {module.type_key!r} can be neither compiled "
+                "into a library nor saved in one"
+            )
         paths = []
         for i, module in enumerate(self.mod._collect_dso_modules()):
             path = os.path.join(self.folder, f"lib{i}.{self._format_of(module, kwargs)}")

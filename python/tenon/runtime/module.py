@@ -321,11 +321,6 @@ class Module(Object):
         found, stack, seen = [], [self], {self}
         while stack:
             module = stack.pop()
-            if not (module.is_dso_exportable or module.is_binary_serializable):
-                raise ValueError(
-                    f"export_library: a module of kind {module.type_key!r} can be neither compiled "
-                    "into a library nor saved in one"
-                )
             if filter_func(module):
                 found.append(module)
             for imported in module.imported_modules:

@@ -50,17 +50,15 @@ class ExecutorFactoryModule:
         return self.module.export_library(file_name, fcompile=fcompile, addons=addons, **kwargs)
 
 
-class GraphExecutorFactoryModule(ExecutorFactoryModule):
-    """A program built for the graph executor.
+class GraphRuntimeFactoryModule(ExecutorFactoryModule):
+    """A program built for the graph executor, under the name of earlier releases.
 
     Parameters
     ----------
     ir_mod : IRModule
         The program it was built from.
-    target : Target or list of Target
+    target : Target, or list or dict of Target
         What it was built for.
-    executor : Executor
-        Executor with its options.
     graph_json_str : str
         The graph.
     libmod : Module
@@ -69,25 +67,15 @@ class GraphExecutorFactoryModule(ExecutorFactoryModule):
         Name of the model.
     params : dict of str to NDArray
         Constants of the graph.
-    function_metadata : Map
-        What is known of each function.
     """
 
-    def __init__(
-        self,
-        ir_mod,
-        target,
-        executor,
-        graph_json_str,
-        libmod,
-        libmod_name,
-        params,
-        function_metadata,
-    ):
+    executor = None
+    function_metadata = None
+
+    def __init__(self, ir_mod, target, graph_json_str, libmod, libmod_name, params):
         create = get_global_func("tvm.graph_executor_factory.create")
         self.ir_mod = ir_mod
         self.target = target
-        self.executor = executor
         self.graph_json_str = str(graph_json_str)
         self.lib = libmod
         self.libmod_name = libmod_name
@@ -95,9 +83,13 @@ class GraphExecutorFactoryModule(ExecutorFactoryModule):
             str(name): value if isinstance(value, ndarray.NDArray) else ndarray.array(value)
             for name, value in params.items()
         }
-        self.function_metadata = function_metadata
         pairs = [item for pair in self.params.items() for item in pair]
         self.module = create(self.graph_json_str, libmod, libmod_name, *pairs)
+
+    @property
+    def graph_json(self):
+        """The graph as JSON (str)."""
+        return self.graph_json_str
 
     def get_devices(self):
         """Devices that the program needs; empty for the graph executor."""
@@ -120,4 +112,30 @@ class GraphExecutorFactoryModule(ExecutorFactoryModule):
         return self.lib
 
 
-GraphRuntimeFactoryModule = GraphExecutorFactoryModule
+class GraphExecutorFactoryModule(GraphRuntimeFactoryModule):
+    """A program built for the graph executor.
+
+    Parameters
+    ----------
+    ir_mod, target, graph_json_str, libmod, libmod_name, params
+        As in `GraphRuntimeFactoryModule`.
+    executor : Executor
+        Executor with its options.
+    function_metadata : Map
+        What is known of each function.
+    """
+
+    def __init__(
+        self,
+        ir_mod,
+        target,
+        executor,
+        graph_json_str,
+        libmod,
+        libmod_name,
+        params,
+        function_metadata,
+    ):
+        super().__init__(ir_mod, target, graph_json_str, libmod, libmod_name, params)
+        self.executor = executor
+        self.function_metadata = function_metadata

@@ -12,6 +12,7 @@
 #include "driver/relay_build.h"
 #include "driver/tir_pipeline.h"
 #include "driver/vm/build.h"
+#include "export/model_library.h"
 #include "import/onnx/import.h"
 #include "ir/ir.h"
 #include "kernels/kernels.h"
@@ -43,6 +44,7 @@ static int (*const layers[])(void) = {
     driver_needs_vm_init,
     driver_interpret_init,
     onnx_import_init,
+    mlf_init,
 };
 
 static int result;

@@ -1,0 +1,53 @@
+#include "driver/function_table.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/scope.h"
+#include "object/containers.h"
+#include "object/functions.h"
+#include "runtime/source_module.h"
+
+static void put_identifier(tn_buf *out, const char *name) {
+  for (; *name; ++name) tn_buf_putc(out, isalnum((unsigned char)*name) ? *name : '_');
+}
+
+static void put_rows(const tn_map *kernels, const char *before, const char *after, bool twice,
+                     tn_buf *out) {
+  tn_any key, value;
+  for (int64_t i = 0; tn_map_at(kernels, i, &key, &value); ++i) {
+    const char *name = tn_cstr((const tn_str *)key.v.obj);
+    if (twice) tn_buf_printf(out, "%s\"%s\", %s%s", before, name, name, after);
+    else tn_buf_printf(out, "%s%s%s", before, name, after);
+  }
+}
+
+/* A table must not be empty in C: a model without kernels has one row of nothing. */
+static void put_table(const char *name, const tn_map *kernels, tn_buf *out) {
+  tn_buf_puts(out, "// functions of the model by name\n"
+                   "#include \"tenon/micro.h\"\n\n");
+  put_rows(kernels, "int32_t ",
+           "(void* args, int32_t* arg_type_ids, int32_t num_args, void* out_ret_value, int32_t* "
+           "out_ret_tcode, void* resource_handle);\n",
+           false, out);
+  tn_buf_puts(out, "\nstatic const tn_micro_function functions_[] = {\n");
+  put_rows(kernels, "  {", "},\n", true, out);
+  if (!kernels->len) tn_buf_puts(out, "  {NULL, NULL},\n");
+  tn_buf_puts(out, "};\n\nextern const tn_micro_library tvmgen_");
+  put_identifier(out, name);
+  tn_buf_puts(out, "_library;\nconst tn_micro_library tvmgen_");
+  put_identifier(out, name);
+  tn_buf_printf(out, "_library = {%lld, functions_};\n", (long long)kernels->len);
+}
+
+int driver_add_function_table(tn_module *lib, const char *name, const tn_map *kernels) {
+  TN_BUF(text);
+  tn_module *table;
+  if (strcmp(tn_module_type_key(lib), "c") != 0) return 0;
+  put_table(name, kernels, &text);
+  TN_TRY(tn_buf_ok(&text));
+  TN_GET(table, tn_scope_own(tn_c_source_new(tn_buf_cstr(&text), text.len)));
+  return tn_module_import(lib, table);
+}
