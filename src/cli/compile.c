@@ -1,5 +1,5 @@
-/* tenon compile: an ONNX model becomes a library for the graph executor, without any other program.
- */
+/* tenon compile: an ONNX model becomes a library for the graph executor, without any other program,
+   or an archive in Model Library Format. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,20 +10,26 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "base/json.h"
 #include "cli/cli.h"
 #include "driver/relay_build.h"
+#include "export/model_library.h"
 #include "ir/module.h"
 #include "ir/pass.h"
 #include "object/containers.h"
 #include "object/functions.h"
+#include "relay/text/text.h"
 #include "runtime/graph/executor.h"
 
 const cli_option cli_compile_options[] = {
-    {"output", 'o', "FILE", "the library to write (default: the model's name with .so)", NULL},
-    {"target", 't', "TARGET", "what to compile for (default: llvm, this kind of machine)", NULL},
+    {"output", 'o', "FILE", "what to write (default: the model's name with .so or .tar)", NULL},
+    {"format", 'f', "FORMAT", "library, or mlf: an archive for microcontrollers", "library mlf"},
+    {"target", 't', "TARGET",
+     "what to compile for (default: llvm, this kind of machine; for mlf c, any with a C compiler)",
+     NULL},
     {"input", 'i', "NAME:SHAPE", "extents of an input, as x:1x3x224x224; may be repeated", NULL},
     {"opt-level", 'O', "N", "how much to optimise, 0 to 4 (default 3)", NULL},
     {"json", 0, NULL, "tell about the library as JSON", NULL},
@@ -123,25 +129,25 @@ static int link_library(const char *folder, tn_module *factory, tn_module *code,
 }
 
 static int write_library(const relay_built *b, tn_str *target, const char *path) {
-  char folder[256];
+  TN_BUF(folder);
   tn_module *factory;
-  const char *temp = getenv("TMPDIR");
-  int n = snprintf(folder, sizeof folder, "%s/tenon-XXXXXX", temp && *temp ? temp : "/tmp");
   TN_CHECK(strcmp(tn_module_type_key(b->lib), "llvm") == 0, ValueError, NULL,
-           "tenon compile: code for this target is of kind %s; libraries are made of target llvm",
+           "tenon compile: code for this target is of kind %s; libraries are made of target llvm, "
+           "archives of C source with --format mlf",
            tn_module_type_key(b->lib));
   TN_GET(factory, tn_scope_own(tn_graph_factory_new(b->json, b->lib, "default", b->params)));
-  TN_CHECK(n > 0 && n < (int)sizeof folder && mkdtemp(folder), OSError, NULL,
-           "cannot make a folder for temporary files: %s", strerror(errno));
-  int err = link_library(folder, factory, b->lib, target, path);
-  const char *const names[] = {"code.o", "model.o"};
-  for (int i = 0; i < TN_COUNT(names); ++i) {
-    char file[300];
-    snprintf(file, sizeof file, "%s/%s", folder, names[i]);
-    unlink(file);
-  }
-  rmdir(folder);
+  TN_TRY(tn_folder_make_temp(&folder));
+  int err = link_library(tn_buf_cstr(&folder), factory, b->lib, target, path);
+  tn_folder_remove(tn_buf_cstr(&folder));
   return err;
+}
+
+static int write_archive(const relay_built *b, tn_target *t, tn_str *program, const char *path) {
+  tn_str *name;
+  tn_arr *targets;
+  TN_GET(name, tn_str_from("default"));
+  TN_GET(targets, tn_arr_of(1, t));
+  return mlf_export(&(mlf_model){name, b->json, b->lib, b->params, targets, program}, path);
 }
 
 static int build(tn_IRModule *m, tn_target *t, int64_t level, relay_built *out) {
@@ -152,6 +158,13 @@ static int build(tn_IRModule *m, tn_target *t, int64_t level, relay_built *out) 
   TN_TRY(ir_pass_ctx_enter(ctx));
   int err = driver_relay_build(m, t, "default", out);
   return err ? err : ir_pass_ctx_exit(ctx);
+}
+
+static tn_str *program_text(const tn_IRModule *m) {
+  TN_BUF(text);
+  const relay_print_options plain = {0};
+  TN_TRYP(relay_print((const tn_obj *)m, &plain, &text));
+  return tn_scope_own(tn_buf_str(&text));
 }
 
 static double now(void) {
@@ -181,19 +194,24 @@ static int tell(const cli_args *a, const char *path, int64_t kernels, double sec
 int cli_compile(const cli_args *a) {
   double begin = now();
   const char *model = a->operands[0], *dot = strrchr(model, '.'), *slash = strrchr(model, '/');
-  const char *text = cli_get(a, "target", "llvm"), *path = cli_get(a, "output", NULL);
+  bool archive = strcmp(cli_get(a, "format", "library"), "mlf") == 0;
+  const char *text = cli_get(a, "target", archive ? "c" : "llvm");
+  const char *path = cli_get(a, "output", NULL);
   size_t stem = dot && (!slash || dot > slash + 1) ? (size_t)(dot - model) : strlen(model);
   int64_t level;
   tn_target *t;
   tn_IRModule *m;
-  tn_str *target, *chosen;
+  tn_str *target, *chosen, *program = NULL;
   relay_built b;
   TN_TRY(cli_int(a, "opt-level", 3, 0, 4, &level));
   TN_GET(t, target_parse(text));
   TN_GET(m, read_model(a));
+  if (archive) TN_GET(program, program_text(m));
   TN_TRY(build(m, t, level, &b));
   TN_GET(target, tn_str_from(text));
-  TN_GET(chosen, path ? tn_str_from(path) : tn_str_fmt("%.*s.so", (int)stem, model));
-  TN_TRY(write_library(&b, target, tn_cstr(chosen)));
+  TN_GET(chosen, path ? tn_str_from(path)
+                      : tn_str_fmt("%.*s.%s", (int)stem, model, archive ? "tar" : "so"));
+  if (archive) TN_TRY(write_archive(&b, t, program, tn_cstr(chosen)));
+  else TN_TRY(write_library(&b, target, tn_cstr(chosen)));
   return tell(a, tn_cstr(chosen), b.kernels->len, now() - begin);
 }

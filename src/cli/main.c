@@ -15,8 +15,10 @@ const cli_command cli_commands[] = {
      cli_opt_options, 1, 1, cli_opt,
      "  tenon opt kernel.py --pass tir.Simplify --pass tir.UnrollLoop\n"
      "  tenon opt kernel.py --lower            the whole way to flat code\n"},
-    {"compile", "MODEL", "compile an ONNX model to a library", cli_compile_options, 1, 1,
-     cli_compile, "  tenon compile model.onnx -o model.so --input image:1x3x224x224\n"},
+    {"compile", "MODEL", "compile an ONNX model to a library or archive", cli_compile_options, 1, 1,
+     cli_compile,
+     "  tenon compile model.onnx -o model.so --input image:1x3x224x224\n"
+     "  tenon compile model.onnx -o model.tar --format mlf    C source for microcontrollers\n"},
     {"inspect", "LIBRARY", "tell what a compiled model takes, gives and needs", cli_inspect_options,
      1, 1, cli_inspect, NULL},
     {"run", "LIBRARY", "run a compiled model on arrays from a file", cli_run_options, 1, 1, cli_run,

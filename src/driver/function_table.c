@@ -10,7 +10,7 @@
 #include "object/functions.h"
 #include "runtime/source_module.h"
 
-static void put_identifier(tn_buf *out, const char *name) {
+void driver_put_identifier(tn_buf *out, const char *name) {
   for (; *name; ++name) tn_buf_putc(out, isalnum((unsigned char)*name) ? *name : '_');
 }
 
@@ -36,9 +36,9 @@ static void put_table(const char *name, const tn_map *kernels, tn_buf *out) {
   put_rows(kernels, "  {", "},\n", true, out);
   if (!kernels->len) tn_buf_puts(out, "  {NULL, NULL},\n");
   tn_buf_puts(out, "};\n\nextern const tn_micro_library tvmgen_");
-  put_identifier(out, name);
+  driver_put_identifier(out, name);
   tn_buf_puts(out, "_library;\nconst tn_micro_library tvmgen_");
-  put_identifier(out, name);
+  driver_put_identifier(out, name);
   tn_buf_printf(out, "_library = {%lld, functions_};\n", (long long)kernels->len);
 }
 

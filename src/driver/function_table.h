@@ -2,11 +2,14 @@
 #ifndef TN_DRIVER_FUNCTION_TABLE_H_
 #define TN_DRIVER_FUNCTION_TABLE_H_
 
+#include "base/buf.h"
 #include "tenon/runtime.h"
 
-/** Makes C code import a module with the table `tvmgen_NAME_library` of functions (tenon/micro.h);
- *  characters of the name that an identifier cannot have are underscores there. Code of other kinds
- *  is left alone.
+/** Appends a name with underscores for what an identifier cannot have. */
+void driver_put_identifier(tn_buf *out, const char *name);
+
+/** Makes C code import a module with the table `tvmgen_NAME_library` of functions (tenon/micro.h),
+ *  where NAME is as driver_put_identifier writes it. Code of other kinds is left alone.
  *  @param kernels name -> function
  *  @return 0, or -1 (MemoryError) */
 int driver_add_function_table(tn_module *lib, const char *name, const tn_map *kernels);

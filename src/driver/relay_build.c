@@ -18,7 +18,9 @@ static int make_graph(graph_program *g, const tn_RelayFunction *f, const char *n
                       relay_built *out) {
   TN_BUF(prefix);
   TN_BUF(json);
-  tn_buf_printf(&prefix, "tvmgen_%s_", name);
+  tn_buf_puts(&prefix, "tvmgen_");
+  driver_put_identifier(&prefix, name);
+  tn_buf_putc(&prefix, '_');
   TN_TRY(tn_buf_ok(&prefix));
   TN_TRY(graph_make(g, f, tn_buf_cstr(&prefix)));
   TN_TRY(graph_plan(g));

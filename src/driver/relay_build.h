@@ -15,7 +15,8 @@ typedef struct {
 } relay_built;
 
 /** Builds the function `main` of a module.
- *  @param name of the model: kernels are called tvmgen_NAME_fused_...
+ *  @param name of the model: kernels are called tvmgen_NAME_fused_..., underscores for what no
+ * identifier has
  *  @return 0, or -1 with the error of a pass or code generator, ValueError for what the graph
  * executor cannot run */
 TN_API int driver_relay_build(tn_IRModule *m, tn_target *t, const char *name, relay_built *out);
