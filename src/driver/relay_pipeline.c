@@ -29,6 +29,7 @@ static const step optimize[] = {
     {"CanonicalizeCast", NO_ARG},
     {"CanonicalizeOps", NO_ARG},
     {"FoldLayerNorm", NO_ARG},
+    {"FoldBatchMatmul", NO_ARG},
     {"AlterOpLayout", NO_ARG},
     {"SimplifyExprPostAlterOp", NO_ARG},
     {"FastMath", NO_ARG},

@@ -633,3 +633,30 @@ def test_a_layer_norm_is_one_kernel():
     want = (a - a.mean(-1, keepdims=True)) / np.sqrt(a.var(-1, keepdims=True) + 1e-5)
     want = want * gamma.data.numpy() + beta.data.numpy()
     np.testing.assert_allclose(m.get_output(0).numpy(), want, rtol=1e-4, atol=1e-5)
+
+
+def test_attention_moves_nothing():
+    rng = np.random.default_rng(7)
+    arrays = [rng.standard_normal((2, 33, 48)).astype("float32") for _ in range(3)]
+    q, k, v = (relay.var(n, shape=(2, 33, 48)) for n in "qkv")
+
+    def heads(x, axes, shape):
+        return relay.reshape(relay.transpose(relay.reshape(x, (2, 33, 4, 12)), axes), shape)
+
+    rows = heads(q, (0, 2, 1, 3), (-1, 33, 12))
+    columns = heads(k, (0, 2, 3, 1), (-1, 12, 33))
+    scores = relay.nn.batch_matmul(rows, columns, transpose_b=False)
+    weights = relay.nn.softmax(relay.reshape(scores, (2, 4, 33, 33)) / relay.const(3.0))
+    values = heads(v, (0, 2, 1, 3), (-1, 33, 12))
+    y = relay.nn.batch_matmul(relay.reshape(weights, (-1, 33, 33)), values, transpose_b=False)
+    y = relay.transpose(relay.reshape(y, (2, 4, 33, 12)), (0, 2, 1, 3))
+    mod = tenon.IRModule({"main": relay.Function([q, k, v], relay.reshape(y, (2, 33, 48)))})
+    results = []
+    for disabled in ([], ["FoldBatchMatmul"]):
+        with tenon.transform.PassContext(opt_level=3, disabled_pass=disabled):
+            lib = relay.build(mod, "llvm")
+        assert ("transpose" in lib.get_graph_json()) == bool(disabled)
+        m = graph_executor.GraphModule(lib["default"](tenon.cpu()))
+        m.run(**dict(zip("qkv", arrays, strict=True)))
+        results.append(m.get_output(0).numpy())
+    np.testing.assert_allclose(*results, rtol=1e-4, atol=1e-5)

@@ -1,0 +1,159 @@
+/* FoldBatchMatmul: the operands of a batch_matmul are read where they lie, and its result is
+   written where it is wanted, instead of being moved there before and after. What attention makes
+   of heads:
+
+     %1 = reshape(transpose(%q, axes=[0, 2, 1, 3]), newshape=[-1, 128, 64]);      %q: (1, 128, 12,
+   64) %2 = reshape(transpose(%k, axes=[0, 2, 3, 1]), newshape=[-1, 64, 128]);
+     reshape(nn.batch_matmul(%1, %2, transpose_b=False), newshape=[1, 12, 128, 128])
+   =>
+     einsum((%q, %k), equation="bmhk,bnhk->bhmn")
+
+   Two leading axes b, h that a reshape makes one are taken apart again; a transpose of the result
+   changes the order of the letters behind the arrow. */
+#include "base/error.h"
+#include "base/scope.h"
+#include "object/functions.h"
+#include "relay/infer.h"
+#include "relay/transforms/make.h"
+#include "relay/transforms/transforms.h"
+
+enum { NDIM = 4 };
+
+/* A tensor of four axes and the letters of these. */
+typedef struct {
+  void *e;
+  char letters[NDIM + 1];
+  bool moved;      /* it was transposed */
+  int64_t dims[2]; /* extents of b and h; 0: not known from here */
+} view;
+
+static const tn_arr *static_shape(const void *e, int64_t ndim) {
+  const tn_TensorType *t = relay_known_type(e);
+  return t && t->shape->len == ndim && relay_is_static((const tn_Type *)t) ? t->shape : NULL;
+}
+
+/* What operand `e`, of axes (b h), then those of `matrix`, is made of. */
+static bool view_of(void *e, const char *matrix, view *v) {
+  const tn_RelayCall *merged = relay_as_call(e, "reshape");
+  const tn_arr *to = static_shape(e, NDIM - 1);
+  void *split = merged ? relay_arg(merged, 0) : NULL;
+  const tn_arr *from = split ? static_shape(split, NDIM) : NULL;
+  char letters[NDIM + 1] = {'b', 'h', matrix[0], matrix[1], 0};
+  *v = (view){.e = e};
+  if (!to) return false;
+  memcpy(v->letters, letters, sizeof letters);
+  if (!from || relay_int_at(from, 2) != relay_int_at(to, 1) ||
+      relay_int_at(from, 3) != relay_int_at(to, 2))
+    return true; /* to be reshaped as the other operand says */
+  v->e = split;
+  for (int i = 0; i < 2; ++i) v->dims[i] = relay_int_at(from, i);
+  const tn_RelayCall *c = relay_as_call(split, "transpose");
+  const tn_arr *axes = c ? relay_attr_obj(c->attrs, "axes") : NULL;
+  if (!axes || axes->len != NDIM) return true;
+  for (int i = 0; i < NDIM; ++i) {
+    int64_t axis = relay_int_at(axes, i);
+    v->letters[axis < 0 ? axis + NDIM : axis] = letters[i];
+  }
+  v->e = relay_arg(c, 0);
+  v->moved = true;
+  return v->letters[NDIM - 1] != 'b' && v->letters[NDIM - 1] != 'h';
+}
+
+/* The operand with b and h apart. */
+static void *apart(const view *v, const int64_t *dims) {
+  if (v->dims[0]) return v->e;
+  const tn_arr *shape = static_shape(v->e, NDIM - 1);
+  int64_t four[NDIM] = {dims[0], dims[1], relay_int_at(shape, 1), relay_int_at(shape, 2)};
+  return relay_reshape(v->e, relay_ints(four, NDIM));
+}
+
+static void *einsum(void *operands, const char *a, const char *b, const char *out) {
+  tn_str *equation = tn_str_fmt("%s,%s->%s", a, b, out);
+  void *attrs = equation ? relay_attrs("einsum", 1, "equation", tn_any_obj(equation)) : NULL;
+  return attrs ? relay_call("einsum", attrs, 1, operands) : NULL;
+}
+
+static relay_expr *product(const tn_RelayCall *c) {
+  view a, b;
+  const tn_TensorType *out = relay_known_type(c), *in = relay_known_type(relay_arg(c, 0));
+  bool ta = relay_attr_int(c->attrs, "transpose_a", 0) != 0,
+       tb = relay_attr_int(c->attrs, "transpose_b", 1) != 0;
+  if (!out || !in || !tn_dtype_eq(out->dtype, in->dtype) ||
+      !relay_is_static((const tn_Type *)out) || !view_of(relay_arg(c, 0), ta ? "km" : "mk", &a) ||
+      !view_of(relay_arg(c, 1), tb ? "nk" : "kn", &b) || !(a.moved || b.moved))
+    return NULL;
+  const int64_t *dims = a.dims[0] ? a.dims : b.dims;
+  bool same = !a.dims[0] || !b.dims[0] || (a.dims[0] == b.dims[0] && a.dims[1] == b.dims[1]);
+  for (int i = 0; i < 2; ++i) /* neither is repeated for the other */
+    same = same && relay_int_at(relay_known_type(relay_arg(c, i))->shape, 0) == dims[0] * dims[1];
+  if (!same) return NULL;
+  void *x = apart(&a, dims), *y = apart(&b, dims);
+  if (!x || !y) return NULL;
+  void *e = einsum(relay_tuple(tn_arr_of(2, x, y)), a.letters, b.letters, "bhmn");
+  return e ? relay_reshape(e, out->shape) : NULL;
+}
+
+/* ---- behind the product ---- */
+
+static const tn_RelayCall *as_product(const void *e) {
+  const tn_RelayCall *c = relay_as_call(e, "einsum");
+  const char *equation = c ? relay_attr_str(c->attrs, "equation") : "";
+  return strlen(equation) == 3 * NDIM + 3 && strcmp(equation + 2 * NDIM + 1, "->bhmn") == 0 ? c
+                                                                                            : NULL;
+}
+
+/* reshape back to the shape of the sum: the sum itself */
+static relay_expr *reshaped_back(const tn_RelayCall *c) {
+  const tn_RelayCall *inner = relay_as_call(relay_arg(c, 0), "reshape");
+  const tn_RelayCall *sum = inner ? as_product(relay_arg(inner, 0)) : NULL;
+  return sum && relay_same_type(sum, c) ? relay_arg(inner, 0) : NULL;
+}
+
+/* transpose of the sum: another order of its letters; columns must stay the last. */
+static relay_expr *reordered(const tn_RelayCall *c) {
+  const tn_RelayCall *sum = as_product(relay_arg(c, 0));
+  const tn_arr *axes = relay_attr_obj(c->attrs, "axes");
+  char a[NDIM + 1] = {0}, b[NDIM + 1] = {0}, out[NDIM + 1] = {0};
+  if (!sum || !axes || axes->len != NDIM) return NULL;
+  const char *equation = relay_attr_str(sum->attrs, "equation");
+  memcpy(a, equation, NDIM);
+  memcpy(b, equation + NDIM + 1, NDIM);
+  for (int i = 0; i < NDIM; ++i) {
+    int64_t axis = relay_int_at(axes, i);
+    out[i] = "bhmn"[axis < 0 ? axis + NDIM : axis];
+  }
+  return out[NDIM - 1] == 'n' ? einsum(relay_arg(sum, 0), a, b, out) : NULL;
+}
+
+/* Does nobody but `c` read its argument, nor what that only reshapes? */
+static bool is_only_reader(const tn_pmap *readers, const tn_RelayCall *c) {
+  const void *e = relay_arg(c, 0);
+  const tn_RelayCall *inner;
+  while (tn_pmap_get_int(readers, e, 0) <= 1) {
+    if (!(inner = relay_as_call(e, "reshape"))) return true;
+    e = relay_arg(inner, 0);
+  }
+  return false;
+}
+
+/* ctx: numbers of readers */
+static tn_obj *fold(void *ctx, tn_obj *pre, tn_obj *post) {
+  const tn_RelayCall *c = (const tn_RelayCall *)post;
+  relay_expr *e = NULL;
+  if (!relay_stands_for(post, pre)) return NULL;
+  if (relay_as_call(c, "nn.batch_matmul")) e = product(c);
+  else if (relay_as_call(c, "reshape")) e = reshaped_back(c);
+  else if (relay_as_call(c, "transpose") && is_only_reader(ctx, (const tn_RelayCall *)pre))
+    e = reordered(c);
+  if (!e) return tn_error_pending() ? NULL : post;
+  return relay_stands_for(e, pre);
+}
+
+static const tn_rewrite_case cases[] = {TN_REWRITE(RelayCall, fold)};
+
+tn_RelayFunction *relay_fold_batch_matmul(tn_RelayFunction *f, const tn_pass_ctx *c) {
+  TN_PMAP(readers);
+  TN_GETP(f, relay_infer_expr(f, c->mod));
+  TN_TRYP(relay_count_readers(f, &readers));
+  return tn_rewrite(f, cases, TN_COUNT(cases), &readers);
+}
