@@ -241,3 +241,48 @@ def test_a_convolution_and_what_follows_are_one_kernel(networks):
         names = kernels_of(networks[network][0])
         loose = [n for n in names if n.endswith(("_multiply", "_nn_batch_norm"))]
         assert not loose, names
+
+
+def test_functions_for_other_code_generators_are_inlined():
+    x, p = relay.var("x", shape=(4,)), relay.var("p", shape=(4,))
+    outer, inner = relay.GlobalVar("outer"), relay.GlobalVar("inner")
+    f = relay.Function([p], relay.exp(p)).with_attr("Compiler", "a")
+    mod = tenon.IRModule(
+        {inner: f, outer: f, relay.GlobalVar("main"): relay.Function([x], outer(inner(x)))}
+    )
+    got = transform.InlineCompilerFunctionsBoundTo([outer])(mod)
+    assert {str(v.name_hint) for v in got.get_global_vars()} == {"inner", "main"}
+    assert got["main"].body.op == relay.op.get("exp")
+    assert got["main"].body.args[0].op.name_hint == "inner"
+
+
+def test_places_in_the_printed_program():
+    x = relay.var("x", shape=(4,))
+    mod = tenon.IRModule.from_expr(relay.Function([x], relay.tanh(relay.exp(x))))
+    span = transform.AnnotateSpans()(mod)["main"].body.span
+    assert span.source_name.name == "GeneratedSource" and span.line == 4
+
+
+def test_builds_tell_instruments_about_every_pass(networks):
+    seen = []
+
+    @tenon.instrument.pass_instrument
+    class Note:
+        def run_before_pass(self, mod, info):
+            seen.append(str(info.name))
+
+    x = relay.var("x", shape=(4,))
+    mod = tenon.IRModule.from_expr(relay.Function([x], relay.exp(relay.add(x, x))))
+
+    def passes(level, **how):
+        seen.clear()
+        with tenon.transform.PassContext(opt_level=level, instruments=[Note()], **how):
+            relay.build(mod, target="llvm")
+        return set(seen)
+
+    assert {"SimplifyExpr", "FuseOps"} <= passes(0) and "LabelOps" in passes(1)
+    assert {"FoldScaleAxis", "FastMath", "FoldConstant"}.isdisjoint(passes(1))
+    assert {"FoldScaleAxis", "CanonicalizeOps", "BackwardFoldScaleAxis"} <= passes(3)
+    assert {"FastMath", "CombineParallelConv2D"} <= passes(4)
+    assert "FastMath" in passes(1, required_pass=["FastMath"])
+    assert "FoldScaleAxis" not in passes(3, disabled_pass=["FoldScaleAxis"])

@@ -3,7 +3,9 @@
    Inline: calls of global functions with the attribute inline=1 become their bodies; such functions
    go when nobody refers to them any more.
    DefuseOps: calls of primitive functions become their bodies, the opposite of FuseOps.
-   RemoveUnusedFunctions(entries): what no entry reaches goes. */
+   RemoveUnusedFunctions(entries): what no entry reaches goes.
+   InlineCompilerFunctionsBoundTo(vars): the functions of these variables become part of those who
+   call them. */
 #include "base/error.h"
 #include "base/scope.h"
 #include "ir/module.h"
@@ -114,8 +116,22 @@ static bool is_inline(const tn_obj *f) {
 
 typedef struct {
   const tn_IRModule *mod;
+  const tn_arr
+      *only;    /* GlobalVars whose functions are inlined; NULL: those that say so themselves */
   tn_map *done; /* GlobalVar -> function in which nothing is left to inline */
 } inlining;
+
+static bool is_named(const tn_arr *vars, const tn_GlobalVar *v) {
+  for (int64_t i = 0; i < vars->len; ++i) {
+    const tn_GlobalVar *own = TN_AS(GlobalVar, tn_arr_obj(vars, i));
+    if (own && tn_str_eq(own->name_hint, tn_cstr(v->name_hint))) return true;
+  }
+  return false;
+}
+
+static bool is_wanted(const inlining *in, const tn_GlobalVar *v, const tn_obj *f) {
+  return in->only ? TN_AS(RelayFunction, f) && is_named(in->only, v) : is_inline(f);
+}
 
 /* Functions that are not done are those that call one another in a circle: these calls stay. */
 static tn_obj *inline_call(void *ctx, tn_obj *pre, tn_obj *post) {
@@ -125,7 +141,8 @@ static tn_obj *inline_call(void *ctx, tn_obj *pre, tn_obj *post) {
   tn_any found;
   (void)pre;
   called = called ? ir_module_find_var(in->mod, tn_cstr(called->name_hint)) : NULL;
-  if (!called || !tn_map_get(in->done, tn_any_obj(called), &found) || !is_inline(found.v.obj))
+  if (!called || !tn_map_get(in->done, tn_any_obj(called), &found) ||
+      !is_wanted(in, called, found.v.obj))
     return post;
   const tn_RelayFunction *f;
   TN_GETP(f, relay_rename_bound(found.v.obj));
@@ -135,10 +152,10 @@ static tn_obj *inline_call(void *ctx, tn_obj *pre, tn_obj *post) {
   return (tn_obj *)body_with(f, c->args);
 }
 
-static tn_IRModule *inline_all(tn_IRModule *m) {
+static tn_IRModule *inline_all(tn_IRModule *m, const tn_arr *only) {
   static const tn_rewrite_case cases[] = {TN_REWRITE(RelayCall, inline_call)};
   __attribute__((cleanup(reaching_fini))) reaching r = {.mod = m};
-  inlining in = {.mod = m};
+  inlining in = {.mod = m, .only = only};
   tn_map *functions;
   TN_GETP(in.done, tn_scope_own(tn_map_new()));
   for (int64_t i = 0; i < m->functions->len; ++i)
@@ -159,10 +176,27 @@ static tn_IRModule *inline_all(tn_IRModule *m) {
 tn_IRModule *relay_inline(tn_IRModule *m, const tn_pass_ctx *c) {
   __attribute__((cleanup(reaching_fini))) reaching r = {0};
   (void)c;
-  TN_GETP(m, inline_all(m));
+  TN_GETP(m, inline_all(m, NULL));
   r.mod = m;
   for (int64_t i = 0; i < m->functions->len; ++i)
     if (!is_inline(m->functions->entries[i].value.v.obj))
       TN_TRYP(reach(&r, (tn_GlobalVar *)m->functions->entries[i].key.v.obj));
   return keep_reached(&r, is_inline);
+}
+
+/* argument: array of GlobalVar */
+tn_IRModule *relay_inline_compiler_functions(tn_IRModule *m, const tn_pass_ctx *c) {
+  tn_arr *vars;
+  tn_map *left;
+  TN_CHECKP(c->nargs == 1, TypeError, NULL,
+            "InlineCompilerFunctionsBoundTo: expected a list of GlobalVar");
+  TN_TRYP(tn_any_to_obj(&c->args[0], "Array", (tn_obj **)&vars));
+  TN_GETP(m, inline_all(m, vars));
+  TN_GETP(left, tn_scope_own(tn_map_new()));
+  for (int64_t i = 0; i < m->functions->len; ++i) {
+    const tn_map_entry *e = &m->functions->entries[i];
+    if (!is_named(vars, (const tn_GlobalVar *)e->key.v.obj))
+      TN_TRYP(tn_map_set(left, e->key, e->value));
+  }
+  return ir_module_with_functions(m, left);
 }

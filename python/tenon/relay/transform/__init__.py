@@ -65,6 +65,21 @@ SplitArgs = _maker(
     "A concatenate of more tensors than kernels may have arguments becomes several.",
     max_function_args=_REQUIRED,
 )
+OutlineCompilerFunctionsWithExistingGlobalSymbols = _maker(
+    "OutlineCompilerFunctionsWithExistingGlobalSymbols",
+    "Functions for other code generators become functions of the module, by their global_symbol.",
+    compiler_filter="",
+)
+MarkCompilerFunctionsAsExtern = _maker(
+    "MarkCompilerFunctionsAsExtern",
+    "Functions that other code generators have compiled are only declared.",
+    compiler_filter="",
+)
+InlineCompilerFunctionsBoundTo = _maker(
+    "InlineCompilerFunctionsBoundTo",
+    "The functions of these variables become part of those who call them.",
+    global_vars=_REQUIRED,
+)
 EtaExpand = _maker(
     "EtaExpand",
     "Constructors and global functions that are used as values become functions.",
