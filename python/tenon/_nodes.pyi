@@ -1372,6 +1372,21 @@ class DropoutAttrs(Attrs):
     rate: float
     """part of the elements that training sets to 0"""
 
+class DynFullAttrs(Attrs):
+    """attributes of dyn.full (type key relay.attrs.DynFullAttrs)"""
+    dtype: str
+    """type of the result; that of the value by default"""
+
+class DynReshapeAttrs(Attrs):
+    """attributes of dyn.reshape (type key relay.attrs.DynReshapeAttrs)"""
+    allowzero: bool
+    """does 0 mean no elements, instead of the extent of data?"""
+
+class DynSliceAttrs(Attrs):
+    """attributes of dyn.strided_slice (type key relay.attrs.DynStridedSliceAttrs)"""
+    slice_mode: str
+    """"end" or "size": what the third argument holds"""
+
 class EinsumAttrs(Attrs):
     """attributes of einsum (type key relay.attrs.EinsumAttrs)"""
     equation: str

@@ -290,3 +290,64 @@ def test_sum_over_rows_is_not_cut():
         value = rand(rows, 128)
         want = value.sum(1, keepdims=True) + (value.mean(0) @ rand(64, 128, seed=1).T).sum()
         np.testing.assert_allclose(vm.run(value).numpy(), want, rtol=1e-3, atol=1e-3)
+
+
+# ---- extents that are values
+
+
+def vm_values(make, *arrays):
+    """``make`` of variables like the arrays, run on them."""
+    params = [relay.var(f"x{i}", shape=a.shape, dtype=str(a.dtype)) for i, a in enumerate(arrays)]
+    return machine(params, make(*params)).run(*arrays).numpy()
+
+
+def ints(*values):
+    return np.array(values, "int64")
+
+
+@pytest.mark.parametrize("shape", [(2, 12), (-1, 6), (4, -1), (0, 6), (24, 1)])
+def test_reshape_to_a_tensor(shape):
+    x = rand(4, 6)
+    want = x.reshape([4 if n == 0 else n for n in shape])
+    np.testing.assert_array_equal(vm_values(relay.reshape, x, ints(*shape)), want)
+
+
+def test_reshape_that_does_not_fit():
+    x, shape = relay.var("x", shape=(4, 6)), relay.var("s", shape=(2,), dtype="int64")
+    vm = machine([x, shape], relay.reshape(x, shape))
+    with pytest.raises(tenon.error.TVMError, match="do not fit together"):
+        vm.run(rand(4, 6), ints(5, 5))
+    assert vm.run(rand(4, 6), ints(3, 8)).shape == (3, 8)
+
+
+def test_full_and_broadcast_to_a_tensor():
+    value = np.float32(3)
+    got = vm_values(lambda v, s: relay.full(v, s, "int32"), value, ints(2, 5))
+    np.testing.assert_array_equal(got, np.full((2, 5), 3))
+    make = tenon.get_global_func("relay.op.dyn._make.broadcast_to")
+    np.testing.assert_array_equal(
+        vm_values(make, rand(4, 1), ints(2, 4, 3)), np.broadcast_to(rand(4, 1), (2, 4, 3))
+    )
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "step"),
+    [((1, 0), (3, 4), (1, 2)), ((-2, 5), (99, -99), (1, -1)), ((2, 1), (2, 3), (1, 1))],
+)
+def test_slice_by_tensors(begin, end, step):
+    x = rand(4, 6)
+    slices = tuple(slice(b, e, s) for b, e, s in zip(begin, end, step, strict=True))
+    if end[1] < -6:
+        slices = (slices[0], slice(begin[1], None, -1))
+    got = vm_values(
+        lambda d, b, e, s: relay.strided_slice(d, b, e, s), x, ints(*begin), ints(*end), ints(*step)
+    )
+    np.testing.assert_array_equal(got, x[slices])
+
+
+def test_argwhere():
+    for x in (rand(4, 6), np.zeros((2, 3), "float32"), np.ones((3, 1), "float32")):
+        value = (x > 0).astype("int32") * 2
+        np.testing.assert_array_equal(vm_values(relay.argwhere, value), np.argwhere(value))
+    flags = rand(7) > 0
+    np.testing.assert_array_equal(vm_values(relay.argwhere, flags), np.argwhere(flags))

@@ -85,6 +85,17 @@ def _make_dynamic(name):
     return get_global_func(f"relay.op.dyn._make.{name}")
 
 
+def _length(*vectors):
+    """Length of the vectors, from one whose length is known."""
+    for vector in vectors:
+        if isinstance(vector, list | tuple):
+            return len(vector)
+        kind = vector._checked_type_ or getattr(vector, "type_annotation", None)
+        if kind is not None:
+            return int(kind.shape[0])
+    raise ValueError("strided_slice: give strides where no length of the bounds is known")
+
+
 def _const(value, dtype=None):
     return value if isinstance(value, Expr) else const(value, dtype)
 
@@ -138,6 +149,8 @@ def full(fill_value, shape=(), dtype=""):
     -------
     Call
     """
+    if isinstance(shape, Expr) and not isinstance(shape, Constant):
+        return _make_dynamic("full")(fill_value, shape, dtype)
     return _make.full(fill_value, _ints(shape), dtype)
 
 
@@ -243,6 +256,11 @@ def strided_slice(data, begin, end, strides=None, axes=None, slice_mode="end"):
     """
     given = (begin, end, strides)
     if any(isinstance(x, Expr) and not isinstance(x, Constant) for x in given):
+        if axes is not None:
+            raise ValueError("strided_slice: axes go with bounds that are numbers")
+        if strides is None:
+            strides = [1] * _length(begin, end)
+        begin, end, strides = (_const(x, "int64") for x in (begin, end, strides))
         return _make_dynamic("strided_slice")(data, begin, end, strides, slice_mode)
     begin, end = _ints(begin), _ints(end)
     strides = None if strides is None else _ints(strides)
