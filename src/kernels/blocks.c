@@ -38,7 +38,9 @@ bool kernels_conv2d_blocks(const kernel_machine *m, const kernel_conv2d *p,
                            kernel_conv2d_blocks *out) {
   int64_t lanes = lanes_of(m, p->dtype);
   if (p->dtype.code != kDLFloat || p->dtype.bits != 32 || lanes < 4) return false;
-  out->in = p->groups == 1 && p->in <= FEW_CHANNELS ? 0 : block_of(lanes, p->in);
-  out->out = out->kernel_out = block_of(lanes, p->out);
-  return out->out && (out->in || (p->groups == 1 && p->in <= FEW_CHANNELS));
+  /* blocks must not reach into another group, unless every channel is one */
+  int64_t groups = p->groups == p->in ? 1 : p->groups;
+  out->in = p->groups == 1 && p->in <= FEW_CHANNELS ? 0 : block_of(lanes, p->in / groups);
+  out->out = out->kernel_out = block_of(lanes, p->out / groups);
+  return out->out && (out->in || p->groups == 1);
 }

@@ -14,8 +14,8 @@ TN_API void kernels_set_machine_source(kernel_machine_source f);
 /** False when no target is current or it is not a processor. */
 TN_API bool kernels_machine(kernel_machine *out);
 
-/** A convolution of images; extents that are not constant are -1. `groups` is 1 or, in a depthwise
- * one, the number of channels. */
+/** A convolution of images; extents that are not constant are -1. `groups` divides the channels of
+ * data and result; in a depthwise one it is their number. */
 typedef struct {
   tn_dtype dtype; /**< of data, weight and result */
   int64_t batch, in, out, groups;

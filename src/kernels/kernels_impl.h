@@ -14,6 +14,7 @@ typedef struct {
   bool reduce;
   bool contiguous; /* every read that uses it has it in the last index with factor 1, and nowhere
                       else */
+  bool in_last;    /* every read that uses it has it in the last index only */
   int reads;       /* number of reads that use it */
 } kernel_axis;
 

@@ -47,6 +47,7 @@ static int look_at_read(kernel_stage *st, const tn_BufferLoad *load) {
     int64_t last = load->indices->len - 1;
     bool ok = true;
     for (int64_t k = 0; k < last; ++k) ok = ok && !kernel_uses(load->indices->items[k].v.obj, a);
+    a->in_last = a->in_last && ok;
     if (ok) TN_TRY(has_factor_one((tn_expr *)load->indices->items[last].v.obj, a, &ok));
     a->contiguous = a->contiguous && ok;
   }
@@ -70,7 +71,7 @@ static int set_axes(kernel_stage *st) {
   for (int64_t i = 0; i < iters->len; ++i) {
     const tn_IterVar *iv = (const tn_IterVar *)iters->items[i].v.obj;
     kernel_axis *a = &st->axis[st->naxes++];
-    *a = (kernel_axis){.var = iv->var, .extent = -1, .contiguous = true};
+    *a = (kernel_axis){.var = iv->var, .extent = -1, .contiguous = true, .in_last = true};
     a->reduce = iv->iter_type == IR_ITER_COMM_REDUCE;
     (void)tir_as_int((const tn_obj *)iv->dom->extent, &a->extent);
     int64_t *total = a->reduce ? &st->reduction : &st->spatial;

@@ -212,3 +212,50 @@ def test_depthwise(seed, target):
     channels = int(block * rng.integers(1, 8))
     text = depthwise(int(rng.integers(1, 3)), channels, hw, kernel, stride, pads, block, target)
     assert 'scope="local"' in text
+
+
+@pytest.mark.parametrize("groups", [2, 3])
+def test_groups_of_whole_blocks(groups):
+    """Blocks within groups; where a group is no multiple of a block channels stay as they are."""
+    rng = np.random.default_rng(0)
+    for each in (16, 12):
+        x = rng.standard_normal((1, groups * each, 11, 9)).astype("float32")
+        w = rng.standard_normal((groups * 32, each, 3, 3)).astype("float32")
+        data = relay.var("x", shape=x.shape)
+        y = relay.nn.conv2d(
+            data,
+            relay.const(w),
+            padding=(1, 1),
+            channels=groups * 32,
+            kernel_size=(3, 3),
+            groups=groups,
+        )
+        with tenon.transform.PassContext(opt_level=3):
+            lib = relay.build(tenon.IRModule.from_expr(relay.Function([data], y)), target="llvm")
+        m = graph_executor.GraphModule(lib["default"](tenon.cpu()))
+        m.run(x=x)
+        want = reference(x, w, (1, 1), (1, 1, 1, 1), (1, 1), groups)
+        got = m.get_output(0).numpy()
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4 * np.abs(want).max())
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_images_without_blocks(seed):
+    """What the level of optimisation leaves in NCHW: any width, any step."""
+    rng = np.random.default_rng(seed)
+    kernel, stride = (tuple(int(v) for v in rng.choice(c, 2)) for c in ([1, 3, 5], [1, 2]))
+    hw = tuple(int(v) for v in rng.integers(8, 45, 2))
+    ic, oc = (int(v) for v in rng.integers(1, 40, 2))
+    pads = tuple(int(v) for v in rng.integers(0, 3, 4))
+    x = rng.standard_normal((1, ic, *hw)).astype("float32")
+    w = rng.standard_normal((oc, ic, *kernel)).astype("float32")
+    args = [relay.var("x", shape=x.shape), relay.var("w", shape=w.shape)]
+    y = relay.nn.conv2d(*args, strides=stride, padding=pads, channels=oc, kernel_size=kernel)
+    f = relay.Function(args, relay.nn.relu(y))
+    with tenon.transform.PassContext(opt_level=1):
+        lib = relay.build(tenon.IRModule.from_expr(f), target="llvm")
+    m = graph_executor.GraphModule(lib["default"](tenon.cpu()))
+    m.run(x=x, w=w)
+    want = np.maximum(reference(x, w, stride, pads, (1, 1)), 0)
+    got = m.get_output(0).numpy()
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4 * np.abs(want).max())

@@ -63,8 +63,9 @@ static int problem_of(const relay_replace *r, kernel_conv2d *p) {
   };
   bool same = tn_dtype_eq(data->dtype, weight->dtype) &&
               tn_dtype_eq(data->dtype, ((const tn_TensorType *)r->out_type)->dtype);
-  bool depthwise = p->groups == p->in && p->groups == p->out && extent(&w, 'I') == 1;
-  return same && p->in > 0 && p->out > 0 && (p->groups == 1 || depthwise);
+  if (!same || p->in <= 0 || p->out <= 0) return 0;
+  if (p->groups == p->in && p->in > 1) return p->groups == p->out && extent(&w, 'I') == 1;
+  return p->in % p->groups == 0 && p->out % p->groups == 0 && extent(&w, 'I') == p->in / p->groups;
 }
 
 /* ---- the call in blocks ---- */
@@ -136,7 +137,7 @@ void *ops_alter_conv2d(const relay_replace *r) {
   if (!known || !kernels_conv2d_blocks(&m, &p, &b)) return relay_leave(r);
   int tile = tile_of(r, &m, &p, &b);
   if (tile) return tile < 0 ? NULL : by_tiles(r, tile, b.in);
-  bool depthwise = p.groups > 1;
+  bool depthwise = p.groups > 1 && p.groups == p.in;
   int64_t inner = depthwise ? 1 : b.in ? b.in : p.in;
   if (b.in) attrs = with_text(attrs, "data_layout", tn_str_fmt("NCHW%lldc", (long long)b.in));
   attrs = with_text(attrs, "kernel_layout",
