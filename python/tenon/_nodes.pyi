@@ -1015,6 +1015,11 @@ class AdaptivePool3DAttrs(Attrs):
     out_layout: str
     """layout of the result, that of data when empty"""
 
+class AllClassNonMaximumSuppressionAttrs(Attrs):
+    """attributes of vision.all_class_non_max_suppression (type key relay.attrs.AllClassNonMaximumSuppressionAttrs)"""
+    output_format: str
+    """form of the result: "onnx" """
+
 class ArangeAttrs(Attrs):
     """attributes of arange (type key relay.attrs.ArangeAttrs)"""
     start: RelayExpr | None

@@ -43,11 +43,27 @@ typedef struct {
   void *scale, *zero; /* zero NULL: 0 */
 } quantum;
 
+/* Numbers that lie along an axis must be as many as it has elements. */
+static int check_numbers(const oc *c, int input, int64_t axis, const tn_TensorType *data) {
+  const tn_TensorType *t = oc_type(c, input);
+  if (!t || t->shape->len != 1 || tir_is_one(relay_dim(t, 0))) return 0;
+  if (axis < 0) axis += data->shape->len;
+  if (axis < 0 || axis >= data->shape->len)
+    return oc_fail(c, "axis %lld is out of range", (long long)axis), -1;
+  if (relay_dim_equal(relay_dim(t, 0), relay_dim(data, axis)) != 0) return 0;
+  return oc_fail(c, "input %d (scale or zero point) has %lld numbers, the axis of the shape %lld",
+                 input, (long long)relay_int_at(t->shape, 0),
+                 (long long)relay_int_at(data->shape, axis)),
+         -1;
+}
+
 /* From inputs `scale` and `zero` (which may be left out) for data of the type. */
 static int read_quantum(const oc *c, int scale, int zero, const tn_TensorType *data, quantum *q) {
   int64_t axis = oc_int(c, "axis", 1), block = oc_int(c, "block_size", 0), rank;
   if (!data || block < 0 || block > INT32_MAX) return oc_fail(c, "the input is no tensor"), -1;
   rank = data->shape->len;
+  if (block == 0) TN_TRY(check_numbers(c, scale, axis, data));
+  if (block == 0) TN_TRY(check_numbers(c, zero, axis, data));
   TN_GET(q->scale, blocks(c, along(c, scale, axis, rank), block, axis, data));
   q->zero = NULL;
   if (oc_in(c, zero)) TN_GET(q->zero, blocks(c, along(c, zero, axis, rank), block, axis, data));

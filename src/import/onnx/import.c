@@ -15,13 +15,21 @@
 #include "relay/infer.h"
 #include "relay/transforms/transforms.h"
 
-static const onnx_table *const tables[] = {&onnx_index,  &onnx_math,  &onnx_more,
-                                           &onnx_nn,     &onnx_quant, &onnx_recurrent,
-                                           &onnx_resize, &onnx_shape, &onnx_microsoft};
+static const onnx_table *const tables[] = {
+    &onnx_choice, &onnx_flow,  &onnx_signal,    &onnx_index,  &onnx_math,  &onnx_more,
+    &onnx_nn,     &onnx_quant, &onnx_recurrent, &onnx_resize, &onnx_shape, &onnx_microsoft};
 
-enum { MAX_FOLDED = 1 << 14 }; /* elements of a constant that is computed with at once */
+enum {
+  MAX_FOLDED = 1 << 14, /* elements of a constant that is computed with at once */
+  MAX_NESTED = 32,      /* graphs in attributes of nodes of graphs ... */
+  MAX_NODES = 1 << 17   /* that bodies of loops may come to, written out */
+};
 
-typedef struct {
+typedef struct importer importer;
+struct importer {
+  const importer *outer; /* of the graph around, whose values can be seen */
+  int depth;
+  int64_t *budget; /* nodes that bodies may still come to */
   const onnx_model *model;
   const tn_map *shapes;
   bool freeze;
@@ -32,7 +40,7 @@ typedef struct {
   tn_vec inputs;    /* Var */
   bool reshaped;    /* the caller gives inputs other extents than the model */
   int64_t opset;
-} importer;
+};
 
 static const onnx_row *find_row(const onnx_node *n) {
   const char *domain = n->domain && strcmp(n->domain, "ai.onnx") != 0 ? n->domain : "";
@@ -44,21 +52,32 @@ static const onnx_row *find_row(const onnx_node *n) {
   return NULL;
 }
 
+/* How often each operator occurs that is not known, in a graph and those in its nodes. */
+static int count_unknown(const onnx_graph *g, tn_map *seen, int depth) {
+  TN_CHECK(depth < MAX_NESTED, ValueError, NULL, "graphs are nested more than %d deep", MAX_NESTED);
+  for (size_t i = 0; i < g->n_node; ++i) {
+    const onnx_node *n = g->node[i];
+    const char *op = n->op_type && *n->op_type ? n->op_type : "(node without operator)";
+    tn_any count;
+    for (size_t k = 0; k < n->n_attribute; ++k)
+      if (n->attribute[k]->g) TN_TRY(count_unknown(n->attribute[k]->g, seen, depth + 1));
+    if (find_row(n)) continue;
+    int64_t times = tn_map_get(seen, tn_any_cstr(op), &count) ? count.v.i64 : 0;
+    TN_TRY(tn_map_set(seen, tn_any_cstr(op), tn_any_int(times + 1)));
+  }
+  return 0;
+}
+
 /* All operators that are not known, with how often and where first, in one error. */
 static int check_operators(const onnx_graph *g) {
   TN_BUF(list);
   tn_map *seen;
   TN_GET(seen, tn_scope_own(tn_map_new()));
-  for (size_t i = 0; i < g->n_node; ++i) {
-    const onnx_node *n = g->node[i];
-    const char *op = n->op_type && *n->op_type ? n->op_type : "(node without operator)";
-    tn_any count;
-    if (find_row(n)) continue;
-    int64_t times = tn_map_get(seen, tn_any_cstr(op), &count) ? count.v.i64 : 0;
-    TN_TRY(tn_map_set(seen, tn_any_cstr(op), tn_any_int(times + 1)));
-    if (!times) tn_buf_printf(&list, "%s%s", list.len ? ", " : "", op);
-  }
+  TN_TRY(count_unknown(g, seen, 0));
   if (seen->len == 0) return 0;
+  for (int64_t i = 0; i < seen->len; ++i)
+    tn_buf_printf(&list, "%s%s", i ? ", " : "",
+                  tn_cstr((const tn_str *)seen->entries[i].key.v.obj));
   TN_TRY(tn_buf_ok(&list));
   (void)TN_RAISE(OpNotImplemented, NULL,
                  "The following operators are not supported for frontend ONNX: %s",
@@ -167,12 +186,19 @@ static int add_inputs(importer *im, const onnx_graph *g) {
 
 /* ---- nodes ---- */
 
+/* A value of the graph, or of those around it. */
+static bool find_value(const importer *im, const char *name, tn_any *v) {
+  for (; im; im = im->outer)
+    if (tn_map_get(im->values, tn_any_cstr(name), v)) return true;
+  return false;
+}
+
 static int get_inputs(const importer *im, const onnx_node *n, void **in) {
   for (size_t i = 0; i < n->n_input; ++i) {
     tn_any v;
     in[i] = NULL;
     if (!*n->input[i]) continue; /* left out */
-    TN_CHECK(tn_map_get(im->values, tn_any_cstr(n->input[i]), &v), ValueError, NULL,
+    TN_CHECK(find_value(im, n->input[i], &v), ValueError, NULL,
              "%s (node %s) reads %s, which is not defined before it: a missing weight, an unknown "
              "name, or a cycle",
              n->op_type,
@@ -203,18 +229,21 @@ static void *settle(const oc *c, void *e) {
 static int set_results(importer *im, const oc *c, void *e) {
   const onnx_node *n = c->node;
   const tn_TupleType *tuple = TN_AS(TupleType, relay_type_of(e));
+  const tn_RelayTuple *parts = TN_AS(RelayTuple, e);
   if (!tuple) return n->n_output ? set_value(im, n->output[0], e) : 0;
   for (size_t i = 0; i < n->n_output; ++i) {
     if (!*n->output[i]) continue;
     TN_CHECK((int64_t)i < tuple->fields->len, OpNotImplemented, NULL,
              "%s: output %zu (%s) is not supported", n->op_type, i, n->output[i]);
-    TN_TRY(set_value(im, n->output[i], settle(c, relay_get_item(e, (int64_t)i))));
+    void *part = parts ? (void *)tn_arr_obj(parts->fields, (int64_t)i)
+                       : (void *)relay_get_item(e, (int64_t)i);
+    TN_TRY(set_value(im, n->output[i], settle(c, part)));
   }
   return 0;
 }
 
 static int convert_node(importer *im, const onnx_node *n, void **in) {
-  oc c = {im->model, n, im->opset, in, (int)n->n_input, im->declared};
+  oc c = {im->model, n, im->opset, in, (int)n->n_input, im->declared, im};
   const onnx_row *row = find_row(n);
   TN_CHECK(n->n_input <= OC_MAX_INPUTS, ValueError, NULL, "%s: %zu inputs", n->op_type, n->n_input);
   TN_TRY(get_inputs(im, n, in));
@@ -240,6 +269,52 @@ static int convert_nodes(importer *im, const onnx_graph *g) {
     return tn_trace(__FILE__, __LINE__, __func__), -1;
   }
   return 0;
+}
+
+/* ---- graphs in nodes ---- */
+
+static int bind_inputs(importer *im, const oc *c, const onnx_graph *g, void *const *inputs,
+                       int64_t n) {
+  TN_CHECK((int64_t)g->n_input == n, ValueError, NULL,
+           "%s: a graph of %zu inputs, expected %" PRId64, c->node->op_type, g->n_input, n);
+  for (int64_t i = 0; i < n; ++i) {
+    TN_CHECK(g->input[i]->name && inputs[i], ValueError, NULL, "%s: an input without a name",
+             c->node->op_type);
+    TN_TRY(set_value(im, g->input[i]->name, inputs[i]));
+  }
+  return 0;
+}
+
+tn_arr *oc_subgraph(const oc *c, const char *attr, void *const *inputs, int64_t n) {
+  const onnx_attr *a = oc_attr(c, attr);
+  const importer *outer = c->importer;
+  TN_VEC(results);
+  TN_CHECKP(a && a->g, ValueError, NULL, "%s: the attribute %s is not a graph", c->node->op_type,
+            attr);
+  TN_CHECKP(outer->depth < MAX_NESTED, ValueError, NULL, "graphs are nested too deep");
+  *outer->budget -= (int64_t)a->g->n_node;
+  TN_CHECKP(*outer->budget > 0, ValueError, NULL,
+            "%s: the size of the program is too large, with the loop written out",
+            c->node->op_type);
+  importer im = {.outer = outer,
+                 .depth = outer->depth + 1,
+                 .budget = outer->budget,
+                 .model = outer->model,
+                 .freeze = true,
+                 .opset = outer->opset};
+  TN_GETP(im.values, tn_scope_own(tn_map_new()));
+  TN_GETP(im.weights, tn_scope_own(tn_map_new()));
+  TN_TRYP(add_weights(&im, a->g));
+  TN_TRYP(bind_inputs(&im, c, a->g, inputs, n));
+  TN_TRYP(convert_nodes(&im, a->g));
+  for (size_t i = 0; i < a->g->n_output; ++i) {
+    tn_any v;
+    const char *name = a->g->output[i]->name;
+    TN_CHECKP(name && find_value(&im, name, &v), ValueError, NULL,
+              "%s: %s: the output %s is not defined", c->node->op_type, attr, name ? name : "?");
+    TN_TRYP(tn_vec_push(&results, v));
+  }
+  return tn_arr_from(&results);
 }
 
 static tn_IRModule *finish(importer *im, const onnx_graph *g) {
@@ -282,7 +357,9 @@ static tn_IRModule *import_graph(importer *im) {
 }
 
 tn_IRModule *onnx_import(const onnx_model *m, const tn_map *shapes, bool freeze, tn_map *params) {
+  int64_t budget = MAX_NODES;
   importer im = {.model = m,
+                 .budget = &budget,
                  .shapes = shapes,
                  .freeze = freeze,
                  .params = params,

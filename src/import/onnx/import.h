@@ -39,6 +39,7 @@ typedef struct {
   void **in; /* expressions with types; NULL where an optional input is left out */
   int nin;
   const tn_map *declared; /* name -> array of extents, see oc_declared; may be NULL */
+  const struct importer *importer;
 } oc;
 
 typedef void *(*onnx_convert)(oc *c);
@@ -52,8 +53,8 @@ typedef struct {
   int n;
   const char *domain; /* "" is ai.onnx */
 } onnx_table;
-extern const onnx_table onnx_index, onnx_math, onnx_microsoft, onnx_more, onnx_nn, onnx_quant,
-    onnx_recurrent, onnx_resize, onnx_shape;
+extern const onnx_table onnx_choice, onnx_flow, onnx_index, onnx_math, onnx_microsoft, onnx_more,
+    onnx_nn, onnx_quant, onnx_recurrent, onnx_resize, onnx_shape, onnx_signal;
 
 /** Input i, or NULL when it is left out; -1 is none. */
 static inline void *oc_in(const oc *c, int i) { return i >= 0 && i < c->nin ? c->in[i] : NULL; }
@@ -87,6 +88,12 @@ const tn_arr *oc_declared(const oc *c, int output);
 const tn_arr *oc_expected(const oc *c, int input, const char *what);
 /** Fills `out` (name -> array of extents) with what a graph states of its values. */
 int onnx_declared(const onnx_graph *g, tn_map *out);
+
+/** The results of the graph in an attribute, for n inputs with types; it sees the values of the
+ * graphs around it. @return array of expressions with types */
+tn_arr *oc_subgraph(const oc *c, const char *attr, void *const *inputs, int64_t n);
+/** A condition that is constant: 0 or 1; -1 when it is computed at run time. */
+int oc_condition(const void *e);
 
 /** ValueError beginning with the operator and the name of the node. Returns NULL. */
 void *oc_fail(const oc *c, const char *fmt, ...) TN_PRINTF(2, 3);
