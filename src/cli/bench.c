@@ -57,6 +57,17 @@ static int64_t measure(tn_graph_executor *x, int64_t runs, double **times) {
   return n;
 }
 
+/* Largest memory of this process in bytes, that of the library included; 0 when it is not known. */
+static long long peak_memory(void) {
+  long long kb = 0;
+  char line[128];
+  FILE *f = fopen("/proc/self/status", "r");
+  while (f && fgets(line, sizeof line, f))
+    if (sscanf(line, "VmHWM: %lld", &kb) == 1) break;
+  if (f) fclose(f);
+  return kb * 1024;
+}
+
 static int ascending(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
@@ -87,8 +98,10 @@ static int tell(const cli_args *a, double *times, int64_t n) {
   for (int i = 0; i < TN_COUNT(rows); ++i)
     if (json) printf(", \"%s\": %.9f", rows[i].name, rows[i].value);
     else printf("%-12s%12.3f us\n", rows[i].name, rows[i].value * 1e6);
-  if (json) printf(", \"runs_per_second\": %.3f}\n", rate);
-  else printf("throughput  %12.1f runs/s\n", rate);
+  if (json) printf(", \"runs_per_second\": %.3f, \"memory_bytes\": %lld}\n", rate, peak_memory());
+  else
+    printf("throughput  %12.1f runs/s\nmemory      %12.1f MiB\n", rate,
+           (double)peak_memory() / (1 << 20));
   return 0;
 }
 

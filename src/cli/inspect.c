@@ -5,9 +5,11 @@
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/model.h"
+#include "cli/onnx.h"
 #include "object/containers.h"
 
 const cli_option cli_inspect_options[] = {
+    {"input", 'i', "NAME:SHAPE", "extents of an ONNX model's input; may be repeated", NULL},
     {"json", 0, NULL, "as JSON", NULL},
     {0},
 };
@@ -83,6 +85,9 @@ int cli_inspect(const cli_args *a) {
   cli_model m;
   TN_BUF(b);
   bool json = cli_has(a, "json");
+  if (cli_onnx_named(a->operands[0])) return cli_onnx_inspect(a);
+  TN_CHECK(!cli_has(a, "input"), ValueError, NULL,
+           "tenon inspect: --input is for ONNX models: a library says its own shapes");
   TN_TRY(cli_model_open(&m, a->operands[0]));
   if (json) tn_buf_putc(&b, '{');
   put_values(&b, json, &m, true);

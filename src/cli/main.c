@@ -19,8 +19,8 @@ const cli_command cli_commands[] = {
      cli_compile,
      "  tenon compile model.onnx -o model.so --input image:1x3x224x224\n"
      "  tenon compile model.onnx -o model.tar --format mlf    C source for microcontrollers\n"},
-    {"inspect", "LIBRARY", "tell what a compiled model takes, gives and needs", cli_inspect_options,
-     1, 1, cli_inspect, NULL},
+    {"inspect", "MODEL", "tell what a compiled model, or an ONNX model, takes, gives and needs",
+     cli_inspect_options, 1, 1, cli_inspect, NULL},
     {"run", "LIBRARY", "run a compiled model on arrays from a file", cli_run_options, 1, 1, cli_run,
      "  tenon run model.so --inputs x.npz --outputs y.npz\n"},
     {"bench", "LIBRARY", "measure how long runs of a compiled model take", cli_bench_options, 1, 1,

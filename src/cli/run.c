@@ -8,11 +8,16 @@
 #include "cli/cli.h"
 #include "cli/model.h"
 #include "cli/npz.h"
+#include "cli/report.h"
 #include "object/containers.h"
 
 const cli_option cli_run_options[] = {
     {"inputs", 'i', "FILE", "archive with an array for each input (numpy.savez)", NULL},
     {"outputs", 'o', "FILE", "archive to write: output_0, output_1, ...", NULL},
+    {"repeat", 'n', "N", "run so many times (default 1) and tell the median time", NULL},
+    {"top", 'k', "N", "print the N largest values of each row of the first output", NULL},
+    {"profile", 'p', NULL, "print how long each kernel takes, the slowest first", NULL},
+    {"json", 0, NULL, "what is printed as JSON", NULL},
     {0},
 };
 
@@ -54,12 +59,25 @@ static tn_map *outputs(const cli_model *m) {
 int cli_run(const cli_args *a) {
   cli_model m;
   tn_map *given, *made;
+  cli_report r = {.json = cli_has(a, "json")};
+  int64_t repeat, top;
   const char *in = cli_get(a, "inputs", NULL), *to = cli_get(a, "outputs", NULL);
-  TN_CHECK(in && to, ValueError, NULL, "tenon run: expected --inputs FILE and --outputs FILE");
+  TN_CHECK(in, ValueError, NULL, "tenon run: expected --inputs FILE");
+  TN_TRY(cli_int(a, "repeat", 0, 1, 1000000, &repeat));
+  TN_TRY(cli_int(a, "top", 0, 1, 1000000, &top));
+  TN_CHECK(to || repeat || top || cli_has(a, "profile"), ValueError, NULL,
+           "tenon run: expected --outputs FILE, --repeat, --top or --profile");
   TN_GET(given, cli_npz_read(in));
   TN_TRY(cli_model_open(&m, a->operands[0]));
   TN_TRY(set_inputs(&m, given, in));
   TN_TRY(tn_graph_run(m.x));
   TN_GET(made, outputs(&m));
-  return cli_npz_write(to, made);
+  if (to) TN_TRY(cli_npz_write(to, made));
+  int err = 0;
+  if (top) err = cli_report_top(&r, (const tn_tensor *)made->entries[0].value.v.obj, top);
+  if (!err && repeat) err = cli_report_times(&r, m.x, repeat);
+  if (!err && cli_has(a, "profile")) err = cli_report_profile(&r, m.x, repeat ? repeat : 10);
+  if (!err) err = cli_report_end(&r);
+  tn_buf_fini(&r.out);
+  return err;
 }

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import tarfile
 
 import numpy as np
 import pytest
@@ -75,7 +76,7 @@ def test_bench(library):
     assert told["runs_per_second"] == pytest.approx(1 / told["mean"], rel=1e-2)
     status, out, err = call("bench", str(library), "-n", "5", "-w", "0")
     assert (status, err) == (0, "") and [line.split()[0] for line in out.splitlines()] == [
-        "runs", "min", "median", "p90", "p99", "max", "mean", "throughput"
+        "runs", "min", "median", "p90", "p99", "max", "mean", "throughput", "memory"
     ]  # fmt: skip
 
 
@@ -115,3 +116,69 @@ def test_a_library_without_a_model(tmp_path):
     for command in ("inspect", "bench"):
         status, out, err = call(command, str(path))
         assert status == 1 and not out and f"{path}: a library without a model" in err
+
+
+@needs_llvm
+def test_archive_of_objects(tmp_path):
+    path = tmp_path / "cnn.tar"
+    status, out, err = call("compile", str(DIGITS / "digits_cnn.onnx"), "-o", str(path))
+    assert (status, err) == (0, "")
+    with tarfile.open(path) as archive:
+        assert archive.getnames() == [".", "./code.o", "./model.o"]
+    module = graph_executor.GraphModule(
+        tenon.runtime.load_module(str(path))["default"](tenon.cpu())
+    )
+    module.run(image=np.zeros((1, 1, 8, 8), "float32"))
+    assert np.isfinite(module.get_output(0).numpy()).all()
+
+
+@needs_llvm
+def test_passes_are_dumped_in_order(tmp_path):
+    args = ("-o", str(tmp_path / "m.so"), "--dump-passes", str(tmp_path / "passes"))
+    assert call("compile", str(DIGITS / "digits_cnn.onnx"), *args)[0] == 0
+    names = sorted(p.name for p in (tmp_path / "passes").iterdir())
+    assert names[0].startswith("001-") and any("-FuseOps.txt" in n for n in names)
+    fused = next(p for p in (tmp_path / "passes").glob("*-FuseOps.txt"))
+    assert fused.read_text().startswith('#[version = "0.0.5"]') and "Primitive=1" in (
+        fused.read_text()
+    )
+    flat = next(p for p in sorted((tmp_path / "passes").glob("*-tir.FlattenBuffer.txt")))
+    assert "def tvmgen_default_fused" in flat.read_text()
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    bad = ("--dump-passes", str(blocked / "sub"))
+    status, out, err = call("compile", str(DIGITS / "digits_cnn.onnx"), *bad)
+    assert status == 1 and f"cannot make {blocked}/sub" in err
+
+
+@needs_llvm
+def test_run_tells_values_times_and_a_profile(library, tmp_path):
+    test = np.load(DIGITS / "digits_test.npz")
+    image = (test["images"][0].reshape(1, 1, 8, 8) / 255).astype("float32")
+    np.savez(tmp_path / "in.npz", image=image)
+    args = ("run", str(library), "--inputs", str(tmp_path / "in.npz"))
+    told = json.loads(call(*args, "--top", "3", "--repeat", "5", "--profile", "--json")[1])
+    want = test["logits_cnn"][0]
+    assert [i for i, _ in told["top"][0]] == np.argsort(-want)[:3].tolist()
+    np.testing.assert_allclose([v for _, v in told["top"][0]], np.sort(want)[::-1][:3], rtol=1e-3)
+    assert told["runs"] == 5 and 0 < told["min"] <= told["median"]
+    times = [k["seconds"] for k in told["profile"]]
+    assert times == sorted(times, reverse=True)
+    assert abs(sum(k["share"] for k in told["profile"]) - 1) < 1e-3
+    status, out, err = call(*args, "--top", "1", "--profile")
+    assert (status, err) == (0, "") and out.startswith(f"{want.argmax()}: ")
+    assert "share  kernel" in out
+    status, out, err = call(*args)
+    assert status == 1 and "expected --outputs FILE, --repeat, --top or --profile" in err
+    assert json.loads(call("bench", str(library), "--repeat", "3", "--json")[1])["memory_bytes"] > 0
+
+
+def test_inspect_of_a_model():
+    model = str(DIGITS / "digits_mlp_batch.onnx")
+    told = json.loads(call("inspect", model, "--input", "image:5x1x8x8", "--json")[1])
+    assert told["inputs"] == [{"name": "image", "type": "Tensor[(5, 1, 8, 8), float32]"}]
+    assert told["outputs"] == [{"name": "output_0", "type": "Tensor[(5, 10), float32]"}]
+    assert told["operators"]["nn.dense"] >= 2 and told["weights_bytes"] == 4 * told["weights"]
+    status, out, err = call("inspect", model, "--input", "image:5x1x8x8")
+    assert (status, err) == (0, "") and "  image: Tensor[(5, 1, 8, 8), float32]\n" in out
+    assert "nn.dense" in out and "weights" in out

@@ -87,9 +87,9 @@ TN_API void tn_graph_executor_free(tn_graph_executor *x);
 TN_API int tn_graph_run(tn_graph_executor *x);
 /** A run in pieces: begin, the function of each node in order (nothing for a node that has none),
  * end. */
-int tn_graph_run_begin(tn_graph_executor *x);
-int tn_graph_run_op(tn_graph_op *op);
-int tn_graph_run_end(tn_graph_executor *x);
+TN_API int tn_graph_run_begin(tn_graph_executor *x);
+TN_API int tn_graph_run_op(tn_graph_op *op);
+TN_API int tn_graph_run_end(tn_graph_executor *x);
 
 /** Number of an input or output by name, or -1. */
 TN_API int32_t tn_graph_input_index(const tn_graph_executor *x, const char *name);

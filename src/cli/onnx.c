@@ -1,0 +1,77 @@
+/* ONNX models as the commands read them: a file and the extents that --input gives. */
+#include "cli/onnx.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/scope.h"
+#include "base/text.h"
+#include "ir/module.h"
+#include "object/functions.h"
+
+int cli_call(const char *name, const tn_any *args, int32_t n, tn_any *ret) {
+  tn_func *f = tn_func_find(name);
+  TN_CHECK(f, ValueError, NULL, "%s is not part of this installation (see: tenon doctor)", name);
+  int err = tn_func_call(f, args, n, ret);
+  tn_release(f);
+  return err;
+}
+
+/* "1x3x224x224" behind the last colon of an --input. */
+static int add_shape(tn_map *shapes, const char *text) {
+  const char *colon = strrchr(text, ':');
+  TN_VEC(extents);
+  TN_CHECK(colon && colon > text && colon[1], ValueError, NULL,
+           "--input: expected NAME:SHAPE as x:1x3x224x224, got %s", text);
+  for (const char *p = colon + 1;; ++p) {
+    size_t n = strcspn(p, "x");
+    int64_t extent;
+    TN_CHECK(tn_text_int(p, n, &extent) && extent >= 0 && extent < INT32_MAX, ValueError, NULL,
+             "--input %s: expected extents with x between, got %.*s", text, (int)n, p);
+    TN_TRY(tn_vec_push(&extents, tn_any_int(extent)));
+    p += n;
+    if (!*p) break;
+  }
+  tn_str *name;
+  tn_arr *list;
+  TN_GET(name, tn_scope_own(tn_str_new_n(text, (size_t)(colon - text))));
+  TN_GET(list, tn_arr_from(&extents));
+  return tn_map_set(shapes, tn_any_obj(name), tn_any_obj(list));
+}
+
+/* Weights are constants of the program: its parameters are the inputs. */
+static int check_names(const tn_map *shapes, const tn_RelayFunction *f) {
+  for (int64_t i = 0; i < shapes->len; ++i) {
+    const char *name = tn_cstr((const tn_str *)shapes->entries[i].key.v.obj);
+    tn_near near = {.name = name};
+    bool found = false;
+    for (int64_t k = 0; k < f->params->len && !found; ++k) {
+      const char *known = tn_cstr(((const tn_RelayVar *)f->params->items[k].v.obj)->vid->name_hint);
+      found = strcmp(known, name) == 0;
+      tn_near_offer(&near, known);
+    }
+    TN_CHECK(found, ValueError, NULL, "--input: the model has no input %s%s", name,
+             tn_near_text(&near));
+  }
+  return 0;
+}
+
+tn_IRModule *cli_onnx_read(const cli_args *a) {
+  tn_map *shapes;
+  tn_GlobalVar *v;
+  tn_BaseFunc *f;
+  tn_any ret = tn_any_none();
+  TN_GETP(shapes, tn_scope_own(tn_map_new()));
+  for (int i = 0; cli_nth(a, "input", i); ++i) TN_TRYP(add_shape(shapes, cli_nth(a, "input", i)));
+  tn_any args[] = {tn_any_cstr(a->operands[0]), tn_any_bool(true), tn_any_obj(shapes),
+                   tn_any_bool(true)};
+  TN_TRYP(cli_call("relay.frontend.FromONNX", args, TN_COUNT(args), &ret));
+  const tn_arr *made = tn_scope_own(ret.v.obj); /* [module, params] */
+  tn_IRModule *m = (tn_IRModule *)made->items[0].v.obj;
+  TN_GETP(v, ir_module_var(m, "main"));
+  TN_GETP(f, ir_module_lookup(m, v));
+  TN_TRYP(check_names(shapes, (const tn_RelayFunction *)f));
+  return m;
+}
