@@ -286,3 +286,22 @@ def test_builds_tell_instruments_about_every_pass(networks):
     assert {"FastMath", "CombineParallelConv2D"} <= passes(4)
     assert "FastMath" in passes(1, required_pass=["FastMath"])
     assert "FoldScaleAxis" not in passes(3, disabled_pass=["FoldScaleAxis"])
+
+
+def test_a_constant_that_everything_reads_does_not_hinder_fusion():
+    x, one = relay.var("x", shape=(2,)), relay.const(np.ones(2, "float32"))
+
+    def functions(constant):
+        e = x
+        for _ in range(2000):
+            e = relay.nn.relu(relay.add(e, constant()))
+        mod = tenon.IRModule.from_expr(relay.Function([x], e))
+        fused, found = transform.FuseOps()(transform.InferType()(mod)), []
+        relay.analysis.post_order_visit(
+            fused["main"], lambda e: found.append(e) if isinstance(e, relay.Function) else None
+        )
+        return len(found)
+
+    shared = functions(lambda: one)
+    assert 4000 / 256 <= shared < 20
+    assert shared == functions(lambda: relay.const(np.ones(2, "float32")))

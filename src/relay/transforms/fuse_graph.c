@@ -151,11 +151,19 @@ static int32_t common(const fuse_graph *g, int32_t a, int32_t b, relay_pattern *
   return a;
 }
 
+/* With more readers than a kernel may have expressions, a node is not fused with them: its
+ * dominator need not be found, which would take long for a constant that everything reads. */
+static bool has_many_readers(const fuse_graph *g, const fuse_node *n, int64_t most) {
+  int64_t count = 0;
+  for (int32_t e = n->first; e >= 0 && count <= most; e = g->edges[e].next) ++count;
+  return count > most;
+}
+
 /* Readers come after what they read, so the last node goes first. */
-static void find_dominator(fuse_graph *g, int32_t i) {
+static void find_dominator(fuse_graph *g, int32_t i, int64_t max_depth) {
   fuse_node *n = &g->nodes[i];
   n->way = RELAY_OPAQUE;
-  if (n->outside || n->first < 0) return;
+  if (n->outside || n->first < 0 || has_many_readers(g, n, 2 * max_depth)) return;
   n->way = RELAY_ELEMWISE;
   int32_t found = g->edges[n->first].to;
   for (int32_t e = n->first; e >= 0; e = g->edges[e].next) {
@@ -175,8 +183,8 @@ static bool see(const tn_obj *parent, const tn_field *field, const tn_obj *child
          !(ir_attrs_flag(f->attrs, "Primitive") || ir_attrs_get(f->attrs, "Compiler", &found));
 }
 
-int fuse_graph_make(fuse_graph *g, const tn_RelayFunction *f) {
+int fuse_graph_make(fuse_graph *g, const tn_RelayFunction *f, int64_t max_depth) {
   TN_TRY(tn_post_order_if(f, see, visit, g));
-  for (int64_t i = g->n - 1; i >= 0; --i) find_dominator(g, (int32_t)i);
+  for (int64_t i = g->n - 1; i >= 0; --i) find_dominator(g, (int32_t)i, max_depth);
   return 0;
 }

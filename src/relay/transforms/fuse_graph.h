@@ -30,8 +30,9 @@ typedef struct {
   tn_pmap index; /* expression -> 1 + its node */
 } fuse_graph;
 
-/* Fills the graph of a function whose types are known. The caller ends it, also after an error. */
-int fuse_graph_make(fuse_graph *g, const tn_RelayFunction *f);
+/* Fills the graph of a function whose types are known. The caller ends it, also after an error.
+ * `max_depth`: most expressions in a kernel. */
+int fuse_graph_make(fuse_graph *g, const tn_RelayFunction *f, int64_t max_depth);
 void fuse_graph_fini(fuse_graph *g);
 /* The node of an expression, -1 when it has none. */
 int32_t fuse_node_of(const fuse_graph *g, const void *expr);

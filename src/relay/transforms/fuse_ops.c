@@ -295,7 +295,7 @@ static const tn_rewrite_case cases[] = {
 static tn_RelayFunction *fuse_function(tn_RelayFunction *f, int level, int64_t max_depth) {
   fusion x = {.max_depth = max_depth};
   tn_RelayFunction *r = NULL;
-  if (fuse_graph_make(&x.graph, f) == 0 && make_groups(&x, level) == 0)
+  if (fuse_graph_make(&x.graph, f, max_depth) == 0 && make_groups(&x, level) == 0)
     r = tn_rewrite(f, cases, TN_COUNT(cases), &x);
   fini(&x);
   return r;
