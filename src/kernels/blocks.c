@@ -3,7 +3,7 @@
    The block of a number of channels depends on that number alone, so that what one operator writes
    is what the next one reads. It is a vector where channels divide into vectors, else the largest
    power of two that divides them; channels that do not even divide into quarters of a vector stay
-   without blocks. */
+   without blocks: data is then read channel by channel, and only the result is in blocks. */
 #include "kernels/blocks.h"
 
 static kernel_machine_source source;

@@ -516,6 +516,20 @@ def test_channels_without_blocks_get_more(channels):
     compare(func, a)
 
 
+@pytest.mark.parametrize("channels", [3, 29, 58])
+def test_data_without_blocks_stays_as_it_is(channels):
+    """Only the result is in blocks then, which is still far faster than no blocks at all."""
+    rng = np.random.default_rng(8)
+    w = rng.standard_normal((32, channels, 3, 3)).astype("float32")
+    a = rng.standard_normal((1, channels, 9, 9)).astype("float32")
+    x = relay.var("data", shape=a.shape)
+    func = relay.Function([x], conv(x, relay.const(w), channels=32))
+    target = "llvm -mcpu=skylake-avx512"
+    call = run_passes(func, transform.AlterOpLayout(), target=target).body.args[0]
+    assert (call.attrs.data_layout, call.attrs.out_layout) == ("NCHW", "NCHW16c")
+    compare(func, a)
+
+
 def test_places_from_channels_follow_blocks():
     b = relay.const(np.ones((256, 1, 1), "float32"))
     w = relay.var("w4", shape=(256, 64, 3, 3))
