@@ -2904,6 +2904,15 @@ class While(Stmt):
     body: Stmt
     """body"""
 
+class TensorizeInfo(Object):
+    """which loops an instruction does (type key tir.schedule.TensorizeInfo)"""
+    loop_map: Map
+    """loop of the program (StmtSRef) to loop of the description (For)"""
+    desc_loop_indexer: Map
+    """loop of the description to its number from outside"""
+    block_iter_paddings: Array | None
+    """multiple that each iterator's extent must become; None: nothing to pad"""
+
 class HoistExpressionConfig(Attrs):
     """options of tir.HoistExpression (type key tir.transform.HoistExpressionConfig)"""
     hoisted_conditionals: int

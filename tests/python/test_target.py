@@ -109,3 +109,18 @@ def test_defaults_of_devices():
     assert opencl.max_num_threads == 64 and opencl.thread_warp_size == 1
     assert opencl.max_shared_memory_per_block == 16384
     assert str(Target(str(opencl))) == str(opencl)
+
+
+def test_target_or_current():
+    assert tenon.target.Target.target_or_current("c").kind.name == "c"
+    with tenon.target.Target("llvm") as current:
+        assert tenon.target.Target.target_or_current(None).same_as(current)
+    with pytest.raises(ValueError, match="not set in env or passed"):
+        tenon.target.Target.target_or_current(None)
+
+
+def test_facts_about_devices():
+    gpu = tenon.target.Target("cuda -l2_cache_size_bytes=1024")
+    assert gpu.l2_cache_size_bytes == 1024 and gpu.vtcm_capacity == 0
+    assert not gpu.supports_integer_dot_product and not gpu.supports_cooperative_matrix
+    assert tenon.target.Target({"kind": "hexagon", "vtcm-capacity": 7}).vtcm_capacity == 7

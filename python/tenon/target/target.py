@@ -245,7 +245,38 @@ class Target(Object):
     max_shared_memory_per_block = _attribute(
         "max_shared_memory_per_block", 0, "Bytes that the threads of a block share."
     )
+    vtcm_capacity = _attribute("vtcm-capacity", 0, "Bytes of tightly coupled memory (hexagon).")
+    l2_cache_size_bytes = _attribute("l2_cache_size_bytes", 0, "Bytes of the second cache.")
+    supports_integer_dot_product = _attribute(
+        "supports_integer_dot_product", False, "Has it dot products of bytes?"
+    )
+    supports_cooperative_matrix = _attribute(
+        "supports_cooperative_matrix", False, "Has it products of small matrices?"
+    )
     max_function_args = _attribute("max_function_args", -1, "Arguments a kernel can take.")
+
+    @staticmethod
+    def target_or_current(target):
+        """The target given, or without one the current one.
+
+        Parameters
+        ----------
+        target : str, dict, Target or None
+            The target.
+
+        Returns
+        -------
+        Target
+
+        Raises
+        ------
+        ValueError
+            There is neither.
+        """
+        target = Target.current() if target is None else target
+        if target is None:
+            raise ValueError("Target is not set in env or passed as argument.")
+        return target if isinstance(target, Target) else Target(target)
 
     @property
     def features(self):

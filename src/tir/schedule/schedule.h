@@ -42,6 +42,11 @@
   F(S, I64, , error_render_level, 0, "0 detail, 1 fast, 2 none", "0")                              \
   F(S, I64, , rand_state, TN_MUT, "state of the random numbers", "1")                              \
   F(S, REF, Trace, trace, 0, "the steps so far")
+#define TN_FIELDS_TensorizeInfo(F, S)                                                              \
+  F(S, REF, Map, loop_map, 0, "loop of the program (StmtSRef) to loop of the description (For)")   \
+  F(S, REF, Map, desc_loop_indexer, 0, "loop of the description to its number from outside")       \
+  F(S, REF, Array, block_iter_paddings, TN_OPT,                                                    \
+    "multiple that each iterator's extent must become; None: nothing to pad")
 #define TN_SCHEDULE_NODES(N)                                                                       \
   N(BlockRV, Object, "tir.BlockRV", NODE, UNIQUE, tn_no_hooks, "handle of a block")                \
   N(LoopRV, Object, "tir.LoopRV", NODE, UNIQUE, tn_no_hooks, "handle of a loop")                   \
@@ -51,6 +56,8 @@
   N(InstructionKind, Object, "tir.InstructionKind", NODE, TREE, tn_no_hooks, "kind of a step")     \
   N(Instruction, Object, "tir.Instruction", NODE, UNIQUE, tn_no_hooks, "a step that was taken")    \
   N(Trace, Object, "tir.Trace", NODE, UNIQUE, tn_no_hooks, "the steps of a schedule")              \
+  N(TensorizeInfo, Object, "tir.schedule.TensorizeInfo", NODE, UNIQUE, tn_no_hooks,                \
+    "which loops an instruction does")                                                             \
   N(TirSchedule, Object, "tir.Schedule", NODE, UNIQUE, tn_no_hooks, "program being scheduled")
 TN_NODES_FORWARD(TN_SCHEDULE_NODES)
 /* the upper end of the block of the layer, so that tables below may grow */

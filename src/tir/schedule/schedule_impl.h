@@ -70,6 +70,8 @@ static inline tn_obj *sch_parent(const sch_step *e, const void *stmt) {
 int sch_move_srefs(const sch_step *e, const tn_stmt *body,
                    const tn_obj *(*moved)(const sch_step *e, const tn_pmap *there,
                                           const tn_obj *stmt));
+/** The reference of a block or loop of the program (state.c). */
+tn_StmtSRef *sch_sref(tn_TirSchedule *s, const tn_obj *stmt);
 /** With debug_mask: InternalError unless each loop and block of the body stands at one place, each
  * iterator is bound once, and each handle of the function stands for a part of it (state.c). */
 int sch_verify(const sch_step *e, const tn_stmt *body);

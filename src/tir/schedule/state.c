@@ -116,7 +116,7 @@ int sch_verify(const sch_step *e, const tn_stmt *body) {
 
 /* ---- functions ---- */
 
-static tn_StmtSRef *get_sref(tn_TirSchedule *s, const tn_obj *stmt) {
+tn_StmtSRef *sch_sref(tn_TirSchedule *s, const tn_obj *stmt) {
   SCH_STEP(e, s, "get-sref");
   TN_CHECKP(is_site(stmt), TypeError, NULL, "get_sref: expected a block or loop, got %s",
             stmt ? tn_obj_key(stmt) : "None");
@@ -132,7 +132,7 @@ static int f_get_sref(TN_ARGS) {
   SCH_ARG_HANDLE(Object, rv, 1);
   tn_obj *stmt = rv;
   if (!TN_IS(Stmt, rv)) TN_GET(stmt, sch_get(s, rv));
-  return tn_ret_obj(ret, get_sref(s, stmt));
+  return tn_ret_obj(ret, sch_sref(s, stmt));
 }
 
 /* The block of a reference. */
@@ -157,8 +157,8 @@ static int f_block_scope(TN_ARGS) {
   for (int64_t i = 0; i < info.ndeps; ++i) {
     const sch_dep *d = &info.deps[i];
     tn_StmtSRef *src, *dst;
-    TN_GET(src, get_sref(s, (const tn_obj *)d->src));
-    TN_GET(dst, get_sref(s, (const tn_obj *)d->dst));
+    TN_GET(src, sch_sref(s, (const tn_obj *)d->src));
+    TN_GET(dst, sch_sref(s, (const tn_obj *)d->dst));
     tn_Dependency *dep = TN_NEW(Dependency, .src = src, .dst = dst, .kind = d->kind);
     if (!dep || tn_vec_push_obj(&deps, dep)) return -1;
   }

@@ -1,6 +1,65 @@
 """Questions about the program of a schedule."""
 
+from ..._ffi.registry import register_object
+from ...runtime.object import Object
 from . import _ffi_api
+
+
+@register_object("tir.schedule.TensorizeInfo")
+class TensorizeInfo(Object):
+    """Which loops of a block an instruction does.
+
+    ``loop_map`` maps loops of the program (StmtSRef) to loops of the instruction's description
+    (For), ``desc_loop_indexer`` these to their number, from the outermost. ``block_iter_paddings``
+    has a number for each iterator of the block whose multiple its extent must become; None where
+    nothing has to be padded.
+    """
+
+    __slots__ = ()
+
+
+def get_tensorize_loop_mapping(sch, block, desc_func, allow_padding=False):
+    """Find the loops of a block that an instruction can do.
+
+    Parameters
+    ----------
+    sch : Schedule
+        The schedule.
+    block : BlockRV
+        The block.
+    desc_func : PrimFunc
+        What the instruction computes: loops around one block.
+    allow_padding : bool
+        Whether extents need not be multiples of the instruction's.
+
+    Returns
+    -------
+    TensorizeInfo or None
+        None where there are no such loops. Only loops are looked at, not what is computed.
+    """
+    return _ffi_api.GetTensorizeLoopMapping(sch, block, desc_func, allow_padding)
+
+
+def suggest_index_map(buffer, indices, loops, predicate):
+    """Layout of a buffer in which loops walk through it from one element to the next.
+
+    Parameters
+    ----------
+    buffer : Buffer
+        The buffer.
+    indices : list of PrimExpr
+        Where the body of the loops accesses it.
+    loops : list of For
+        The loops, outermost first.
+    predicate : PrimExpr
+        The access happens where this holds.
+
+    Returns
+    -------
+    IndexMap or None
+        None where the access is no one-to-one map of the loops.
+    """
+    return _ffi_api.SuggestIndexMap(buffer, indices, loops, predicate)
 
 
 def is_output_block(sch, block):
