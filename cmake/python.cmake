@@ -16,6 +16,7 @@ if(ext_sources)
     BUILD_RPATH_USE_ORIGIN ON BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
   if(SKBUILD)
     install(TARGETS _core LIBRARY DESTINATION tenon)
+    install(DIRECTORY ${CMAKE_SOURCE_DIR}/src/micro DESTINATION tenon/csrc)
   endif()
 endif()
 
@@ -34,6 +35,9 @@ foreach(path ${package_files})
   file(CREATE_LINK ${path} ${PACKAGE_DIR}/${name} SYMBOLIC)
 endforeach()
 file(CREATE_LINK ${CMAKE_SOURCE_DIR}/include ${PACKAGE_DIR}/include SYMBOLIC)
+# The runtime for microcontrollers, which firmware compiles.
+file(MAKE_DIRECTORY ${PACKAGE_DIR}/csrc)
+file(CREATE_LINK ${CMAKE_SOURCE_DIR}/src/micro ${PACKAGE_DIR}/csrc/micro SYMBOLIC)
 
 get_property(libraries GLOBAL PROPERTY TENON_LIBRARIES)
 foreach(library ${libraries})

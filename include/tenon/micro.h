@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tenon/dlpack.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -28,6 +30,49 @@ typedef struct {
   int32_t count;
   const tn_micro_function *functions;
 } tn_micro_library;
+
+/* ---- the graph runtime (src/micro): runs graph.json of an archive ---- */
+
+typedef enum {
+  TN_MICRO_OK = 0,
+  TN_MICRO_BAD_GRAPH = -1,    /**< graph.json is damaged, or uses what this runtime has not */
+  TN_MICRO_BAD_PARAMS = -2,   /**< the parameters are damaged, or not those of the graph */
+  TN_MICRO_NO_MEMORY = -3,    /**< `missing` tells by how many bytes at least */
+  TN_MICRO_UNALIGNED = -4,    /**< the memory does not begin at a multiple of TN_MICRO_ALIGN */
+  TN_MICRO_NO_FUNCTION = -5,  /**< the library lacks a function of the graph */
+  TN_MICRO_KERNEL_FAILED = -6 /**< TVMGetLastError tells why */
+} tn_micro_status;
+
+enum { TN_MICRO_ALIGN = 16 };
+
+/** What a model is made of. All of it must stay where it is while the model is used; constants are
+ * read in place where they are aligned to their elements, and copied to `memory` where not. */
+typedef struct {
+  const char *graph; /**< runtime-config/graph/graph.json */
+  size_t graph_bytes;
+  const void *params; /**< parameters/NAME.params */
+  size_t params_bytes;
+  const tn_micro_library *library; /**< tvmgen_NAME_library */
+  void *memory;                    /**< for tables, values and what kernels need for themselves */
+  size_t memory_bytes;
+} tn_micro_model;
+
+typedef struct tn_micro_graph tn_micro_graph;
+
+/** Makes a model ready to run.
+ *  @param out lies in the model's memory; nothing has to be given back
+ *  @param missing with TN_MICRO_NO_MEMORY the bytes that are missing at least; may be NULL */
+tn_micro_status tn_micro_graph_init(const tn_micro_model *model, tn_micro_graph **out,
+                                    size_t *missing);
+/** Bytes of the memory that are in use between runs; the rest is for kernels. */
+size_t tn_micro_graph_bytes(const tn_micro_graph *g);
+/** An input by name, to be filled before a run. NULL: there is none of that name, or it is constant
+ */
+DLTensor *tn_micro_graph_input(tn_micro_graph *g, const char *name);
+/** Output i, valid after a run until the next. NULL: there are fewer. */
+const DLTensor *tn_micro_graph_output(const tn_micro_graph *g, int32_t i);
+/** Runs the model. One model of a program runs at a time. */
+tn_micro_status tn_micro_graph_run(tn_micro_graph *g);
 
 #ifdef __cplusplus
 }
