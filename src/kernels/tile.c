@@ -80,8 +80,8 @@ typedef struct {
   int nouter;
 } tile;
 
-static int cut(kernel_stage *st, tile *t, int64_t lanes, int vectors) {
-  int last = st->nspatial - 1, row = row_axis(st, last);
+static int cut(kernel_stage *st, tile *t, int64_t lanes, int vectors, int row) {
+  int last = st->nspatial - 1;
   int most = (st->machine->vector_registers - vectors - 2) / vectors;
   int64_t rows = row < 0 ? 1 : divisor(st->axis[row].extent, most < MAX_ROWS ? most : MAX_ROWS);
   tn_LoopRV *rest = kernel_loop(st, last), *around;
@@ -130,13 +130,14 @@ int kernel_tile(kernel_stage *st) {
   if (st->nspatial == st->naxes || st->nspatial == 0 || !st->block->init || st->lanes < 4) return 0;
   const kernel_axis *a = &st->axis[last];
   if (!a->in_last || a->reads == 0 || a->extent < 4) return 0;
-  if (!a->contiguous && row_axis(st, last) < 0) return 0;
+  int row = row_axis(st, last); /* looks at the block, which the copy replaces */
+  if (!a->contiguous && row < 0) return 0;
   int64_t lanes = vector_extent(st, a->extent, &vectors);
   if (!lanes) return 0;
   tile t = {0};
   tn_BlockRV *copy;
   TN_GET(copy, sch_cache_write(st->sch, st->rv, 0, "local", tn_arr_of(0)));
-  TN_TRY(cut(st, &t, lanes, vectors));
+  TN_TRY(cut(st, &t, lanes, vectors, row));
   TN_TRY(arrange(st, &t));
   TN_TRY(place_copy(st, &t, copy, lanes));
   if (a->extent % lanes) {
