@@ -7,7 +7,10 @@
 #include "kernels/kernels_impl.h"
 #include "object/functions.h"
 
-enum { PARALLEL_WORK = 1 << 15 }; /* iterations below which a second thread does not pay */
+enum {
+  PARALLEL_WORK = 1 << 15,    /* iterations below which a second thread does not pay */
+  PARALLEL_PRODUCTS = 1 << 17 /* the same for multiplications in vectors, several in a cycle */
+};
 
 /* ---- reads ---- */
 
@@ -158,7 +161,8 @@ int64_t kernel_loop_extent(const kernel_stage *st, const tn_LoopRV *loop) {
 
 int kernel_parallel(kernel_stage *st, tn_LoopRV *const *loops, int n) {
   int64_t work = times(st->spatial, st->reduction);
-  if (n == 0 || st->machine->threads <= 1 || (work >= 0 && work < PARALLEL_WORK)) return 0;
+  int64_t least = st->reduction > 1 && st->lanes > 1 ? PARALLEL_PRODUCTS : PARALLEL_WORK;
+  if (n == 0 || st->machine->threads <= 1 || (work >= 0 && work < least)) return 0;
   tn_LoopRV *one;
   int fused = 1; /* behind the first only extents that are known: others could not be told apart */
   while (fused < n && kernel_loop_extent(st, loops[fused]) > 0) ++fused;

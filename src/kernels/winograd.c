@@ -128,7 +128,7 @@ static int place_result(winograd *w) {
   TN_TRY(sch_set_kind(s, LOOP(4), TIR_FOR_VECTORIZED, NULL));
 #undef LOOP
   TN_GET(w->part, kernel_fuse(w->st, order, 3));
-  if (w->st->machine->threads > 1) TN_TRY(sch_set_kind(s, w->part, TIR_FOR_PARALLEL, NULL));
+  TN_TRY(kernel_parallel(w->st, &w->part, 1));
   TN_TRY(sch_compute_at(s, w->sums, tx, true, -1));
   TN_TRY(sch_set_scope(s, w->sums, 0, "local"));
   return unroll_from(w, w->sums, 4); /* below part, out, ty, tx */
