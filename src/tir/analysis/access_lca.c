@@ -5,7 +5,8 @@
          ... B[i] ...
          ... B[i] ...
 
-   A buffer that a block accumulates into is used around the loops of its reduction. */
+   A buffer that a block accumulates into is used around the loops of its reduction; so is one whose
+   block has opaque iterators, which may count on what it left in earlier iterations. */
 #include "base/arena.h"
 #include "ir/functor.h"
 #include "ir/expr.h"
@@ -93,7 +94,7 @@ static tn_obj *walk_for(tn_mut *m, tn_For *op) {
   return (tn_obj *)op;
 }
 
-/* The outermost place among the loops that drive a reduction iterator of the block. */
+/* The outermost place among the loops that drive an iterator whose values depend on each other. */
 typedef struct {
   finder *p;
   const place *outermost;
@@ -106,13 +107,13 @@ static int note_loop(void *ctx, tn_obj *node) {
   return 0;
 }
 
-/* What a reduction writes keeps its value over the loops of the reduction. */
+/* What such a block writes keeps its value over these loops. */
 static int keep_accumulators(finder *p, const tn_BlockRealize *op) {
   reduce_loops r = {p, NULL};
   const tn_Block *b = op->block;
   for (int64_t i = 0; i < b->iter_vars->len; ++i) {
     const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(b->iter_vars, i);
-    if (iv->iter_type == IR_ITER_COMM_REDUCE)
+    if (iv->iter_type == IR_ITER_COMM_REDUCE || iv->iter_type == IR_ITER_OPAQUE)
       TN_TRY(tn_post_order(tn_arr_obj(op->iter_values, i), note_loop, &r));
   }
   for (int64_t i = 0; r.outermost && i < b->writes->len; ++i) {

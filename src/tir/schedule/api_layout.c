@@ -63,6 +63,14 @@ static int f_storage_align(TN_ARGS) {
   return sch_storage_align(s, block, v[0], v[1], v[2], v[3]);
 }
 
+static int f_rolling_buffer(TN_ARGS) {
+  int64_t index;
+  SCH_ARG_SCHEDULE("Schedule.rolling_buffer", 3);
+  SCH_ARG_HANDLE(BlockRV, block, 1);
+  TN_TRY(tn_any_to_int(&args[2], &index));
+  return sch_rolling_buffer(s, block, index);
+}
+
 /* (schedule, block, are they written, numbers) */
 static int f_unsafe_hide_access(TN_ARGS) {
   bool write;
@@ -97,6 +105,7 @@ static const tn_func_row functions[] = {
     {"tir.schedule.TransformBlockLayout", f_transform_block_layout},
     {"tir.schedule.ReorderBlockIterVar", f_reorder_block_iter_var},
     {"tir.schedule.StorageAlign", f_storage_align},
+    {"tir.schedule.RollingBuffer", f_rolling_buffer},
     {"tir.schedule.UnsafeHideBufferAccess", f_unsafe_hide_access},
 };
 

@@ -44,6 +44,11 @@ TN_API tn_BlockRV *sch_cache_write(tn_TirSchedule *s, const tn_BlockRV *block, i
 TN_API tn_arr *sch_cache_inplace(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index,
                                  const char *memory);
 
+/** Makes a dimension of a buffer that a block writes (its number among the writes) circular, as
+ * long as what one iteration of the loops around block and users needs; what the iteration before
+ * has left is not computed again. */
+TN_API int sch_rolling_buffer(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index);
+
 /** Computes indices of what a block reads in blocks of their own, at the beginning of the scope.
  * @param threshold how often an index must occur in the block @return the new blocks (BlockRV) */
 TN_API tn_arr *sch_cache_index(tn_TirSchedule *s, const tn_BlockRV *block, const char *memory,

@@ -8,16 +8,10 @@
    block before everything states what is assumed of it. */
 #include "ir/functor.h"
 #include "tenon/object.h"
+#include "tir/schedule/buffer_change.h"
 #include "tir/schedule/layout.h"
-#include "tir/schedule/schedule_impl.h"
 
-/* How accesses to a buffer change. */
-typedef struct {
-  const tn_Buffer *old;
-  tn_Buffer *now;
-  const tn_IndexMap *map; /* of the indices; NULL: they stay */
-  arith_analyzer arith;   /* knows the ranges of loops and iterators */
-} change;
+typedef sch_buffer_change change;
 
 /* ---- which buffer ---- */
 
@@ -137,8 +131,7 @@ static int new_argument(sch_step *e, const change *c) {
   return 0;
 }
 
-/* From now on the step rewrites accesses of c->old to those of c->now. */
-static int start_change(sch_step *e, change *c) {
+int sch_change_buffer(sch_step *e, change *c) {
   if (!c->now || new_argument(e, c)) return -1;
   TN_TRY(tn_pre_order(e->func->body, learn_ranges, c) < 0);
   if (c->now->data != c->old->data) TN_TRY(tn_pmap_put(&e->vars, c->old->data, c->now->data));
@@ -260,7 +253,7 @@ static int insert_padding(sch_step *e, change *c, const tn_IndexMap *pad, const 
 
 /* ---- the steps ---- */
 
-static tn_Buffer *like(const tn_Buffer *b, tn_arr *shape, tn_arr *separators) {
+tn_Buffer *sch_buffer_shaped(const tn_Buffer *b, tn_arr *shape, tn_arr *separators) {
   tn_Buffer copy = *b;
   copy.shape = shape;
   copy.axis_separators = separators;
@@ -310,8 +303,8 @@ static int transform(sch_step *e, change *c, const tn_Block *b, const tn_IndexMa
                     "The transformation of %s would introduce padding: give a pad_value",
                     tn_cstr(c->old->name));
   tn_arr *shape = tir_index_map_shape(&a, c->map, c->old->shape);
-  c->now = shape ? like(c->old, shape, tn_arr_of(0)) : NULL;
-  if (start_change(e, c)) return -1;
+  c->now = shape ? sch_buffer_shaped(c->old, shape, tn_arr_of(0)) : NULL;
+  if (sch_change_buffer(e, c)) return -1;
   if (pads) TN_TRY(insert_padding(e, c, pad, back, padding));
   return sch_commit(e);
 }
@@ -346,8 +339,8 @@ int sch_set_axis_separator(tn_TirSchedule *s, sch_which which, tn_arr *axes) {
   tn_Block *b;
   change c = {.old = buffer_of(&e, which, &b)};
   if (!c.old || check_separators(&e, b, c.old, axes)) return -1;
-  c.now = like(c.old, c.old->shape, axes);
-  int err = start_change(&e, &c) || sch_commit(&e);
+  c.now = sch_buffer_shaped(c.old, c.old->shape, axes);
+  int err = sch_change_buffer(&e, &c) || sch_commit(&e);
   arith_fini(&c.arith);
   return err ? -1 : 0;
 }
@@ -367,7 +360,7 @@ int sch_unsafe_set_dtype(tn_TirSchedule *s, const tn_BlockRV *block, int64_t ind
   copy.dtype = dtype;
   copy.data = tir_pointer_var(tn_cstr(c.old->data->name), dtype, tir_buffer_scope(c.old));
   c.now = copy.data ? tn_node_copy(&tn_type_Buffer, &copy) : NULL;
-  int err = start_change(&e, &c) || sch_commit(&e);
+  int err = sch_change_buffer(&e, &c) || sch_commit(&e);
   arith_fini(&c.arith);
   return err ? -1 : 0;
 }

@@ -167,6 +167,33 @@ class LayoutSteps:
         _ffi_api.StorageAlign(self, block, index, axis, factor, offset)
         self._note("StorageAlign", [block], [index, axis, factor, offset])
 
+    def rolling_buffer(self, block, write_buffer_index):
+        """Keep of a buffer what neighbouring iterations of a loop share, and compute only the rest.
+
+        The outermost dimension whose region slides with a loop, by less than the region's extent,
+        becomes circular: it is as long as the region, indices are taken modulo that. A predicate
+        leaves out what the iteration before has computed. The block's sliding iterators become
+        opaque, so that later steps keep the order of these loops.
+
+        Parameters
+        ----------
+        block : BlockRV or str
+            The block, computed at a loop of those that read the buffer (`compute_at`). Only what
+            it writes may be read by others, who write it nowhere; it is no output block.
+        write_buffer_index : int, str or Buffer
+            Which of the buffers it writes; one that the block around it allocates.
+
+        Raises
+        ------
+        ScheduleError
+            The block is an output block, has other dependencies than reads after its writes,
+            meets its readers in no loop, or no dimension overlaps from iteration to iteration.
+        """
+        block = self._block(block)
+        index = self._buffer_index(block, write_buffer_index, "writes")
+        _ffi_api.RollingBuffer(self, block, index)
+        self._note("RollingBuffer", [block], [index])
+
     def unsafe_set_dtype(self, block, buffer_index, dtype):
         """Keep the elements of a buffer in another type, whatever that loses.
 

@@ -186,6 +186,7 @@ STEPS = {
     "TransformBlockLayout": _Step("transform_block_layout", "block", "index_map"),
     "ReorderBlockIterVar": _Step("reorder_block_iter_var", "block", "new_order"),
     "StorageAlign": _Step("storage_align", "block", "buffer_index axis factor offset"),
+    "RollingBuffer": _Step("rolling_buffer", "block", "write_buffer_index"),
     "UnsafeSetDType": _Step("unsafe_set_dtype", "block", "buffer_index dtype"),
     "UnsafeHideBufferAccess": _Step(
         "unsafe_hide_buffer_access", "block", "buf_type buf_index_array"
