@@ -1,5 +1,7 @@
 """Type inference: types of all expressions, sharing of what does not change, errors with places."""
 
+import re
+
 import pytest
 import tenon
 from tenon import IRModule, relay
@@ -217,6 +219,73 @@ def test_errors(text, message):
     with pytest.raises(tenon.error.DiagnosticError, match=f"(?s){message}") as info:
         infer(text)
     assert " --> from_string:" in str(info.value) and "^" in str(info.value)
+
+
+def places(text):
+    """First line and place of each error."""
+    with pytest.raises(tenon.error.DiagnosticError) as info:
+        infer(text)
+    shown = re.sub(r"\n(In particular|the type would).*", "", str(info.value))
+    return re.findall(r"^(?:error|note): (.*)(?:\n --> from_string:([\d:]+))?", shown, re.M)
+
+
+MISMATCH = f"{SHOW}."
+
+
+def test_all_errors_are_shown_and_none_that_follow_from_others():
+    text = """def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(4,), float32], %b: bool) {
+  %0 = add(%x, %y);
+  %1 = nn.relu(%0);
+  let %z: int32 = not_equal(%b, %b);
+  let %f = fn(%u) { %u(%u) };
+  (if (%b) { %1 } else { %0 }, %x.1, %f(%z), %b(1), nn.dense(%1, %x), add(%z, %b))
+}
+def @other(%q, %r) -> float32 { (%q, 1f).3 }"""
+    types = "Tensor[(2, 3), float32]", "Tensor[(4,), float32]"
+    assert sorted(places(text), key=lambda e: [int(n) for n in e[1].split(":")]) == [
+        (f"add: Incompatible broadcast type {types[0]} and {types[1]}", "3:8"),
+        (MISMATCH, "5:19"),
+        (MISMATCH, "6:21"),
+        (f"a field is taken of what is no tuple: it has type {types[0]}", "7:32"),
+        ("only expressions with function types can be called, found bool", "7:46"),
+        (f"add: {SHOW}: int32 and bool: the data types differ", "7:71"),
+        (
+            "Cannot resolve type of the variable %r: nothing determines it; "
+            "give it a type annotation",
+            "9:16",
+        ),
+        ("field 3 is taken of a tuple of 2 fields: (_, float32)", "9:33"),
+    ]
+
+
+def test_errors_of_patterns_arguments_and_recursion():
+    match = LIST + "def @main(%l: int32) { match (%l) { Cons(%a, _) => %a + 1, Nil => 2 } }"
+    assert places(match) == [(MISMATCH, "7:24")]
+    arguments = "def @f(%x: int32, %y: bool) { %x } def @main() { @f(1f, 2) }"
+    assert places(arguments) == [(MISMATCH, "2:53"), (MISMATCH, "2:57")]
+    recursive = """def @main(%n: int32) {
+  let %f: fn(int32) -> float32 = fn(%i: int32) -> int32 { if (%i) { %f(%i) } else { 1 } };
+  %f(%n) + 1f
+}"""
+    assert [at for _, at in places(recursive)] == ["3:34", "3:37", "3:59"]
+
+
+def test_many_errors_are_counted():
+    calls = ", ".join(f"add(%x, {i})" for i in range(30))
+    assert len(found := places(f"def @main(%x: float32) {{ ({calls}) }}")) == 21
+    assert found[-1] == ("10 more errors are not shown", "")
+
+
+def test_programs_with_errors_are_left_as_they_were():
+    mod = relay.fromtext(VERSION + "def @main(%x: int32) { (%x.0, %x.1) } def @f() { 1 }")
+    with pytest.raises(tenon.error.DiagnosticError):
+        InferType()(mod)
+    with pytest.raises(ValueError, match="has not populated the checked_type"):
+        _ = mod.get_global_var("f").checked_type
+    x = relay.var("x", shape=(2,))
+    built = relay.Tuple([relay.add(x, relay.const(1)), relay.TupleGetItem(x, 0)])
+    with pytest.raises(tenon.error.DiagnosticError, match=r"(?s)^error: add: .*error: a field"):
+        infer_expr(built)
 
 
 def test_incomplete_matches_are_allowed_where_said():

@@ -12,6 +12,7 @@ void inference_fini(inference *in) {
   tn_pmap_fini(&in->signatures);
   tn_pmap_fini(&in->type_args);
   tn_pmap_fini(&in->op_types);
+  tn_pmap_fini(&in->failed);
   tn_vec_fini(&in->todo);
   tn_free(in->frames);
 }
@@ -36,15 +37,19 @@ tn_Type *inference_var(inference *in, const tn_RelayVar *v) {
 
 static tn_Type *scalar_bool(void) { return (tn_Type *)relay_scalar_type(TN_BOOL1); }
 
+static tn_Span *let_span(const tn_RelayLet *l) {
+  return l->span ? l->span : ((const relay_expr *)l->value)->span;
+}
+
 /* A function bound by let may call itself: it is known by its signature before it is visited. */
 static int before_let(inference *in, const tn_RelayLet *l, int64_t i) {
   tn_Type *var, *value;
   const tn_RelayFunction *f = TN_AS(RelayFunction, l->value);
-  if (i > 1) return 0;
+  if (i > 1 || tn_pmap_has(&in->failed, l)) return 0;
   TN_GET(var, inference_var(in, l->var));
   if (i == 0 && !f) return 0;
   TN_GET(value, i == 0 ? (tn_Type *)inference_signature(in, f) : inference_type(in, l->value));
-  TN_GET(var, inference_unify(in, var, value, l->span));
+  TN_GET(var, inference_unify(in, var, value, let_span(l)));
   return tn_pmap_put(&in->vars, l->var->vid, var);
 }
 
@@ -94,7 +99,8 @@ static tn_Type *function_type(inference *in, const tn_RelayFunction *f) {
 
 static tn_Type *if_type(inference *in, const tn_RelayIf *c) {
   tn_Span *at = c->cond->span ? c->cond->span : c->span;
-  TN_TRYP(!inference_unify(in, inference_type(in, c->cond), scalar_bool(), at));
+  if (!inference_unify(in, inference_type(in, c->cond), scalar_bool(), at))
+    TN_TRYP(relay_note_error(&in->solver, at));
   return inference_unify(in, inference_type(in, c->true_branch),
                          inference_type(in, c->false_branch), c->span);
 }
@@ -120,7 +126,9 @@ static tn_Type *match_type(inference *in, const tn_Match *m) {
     const tn_Clause *c = (const tn_Clause *)tn_arr_obj(m->clauses, i);
     all = inference_unify(in, all, inference_type(in, c->rhs), m->span);
   }
-  return all && inference_check_match(in, m) == 0 ? all : NULL;
+  if (!all) return NULL;
+  if (inference_check_match(in, m)) TN_TRYP(relay_note_error(&in->solver, m->span));
+  return all;
 }
 
 static tn_Type *op_type(inference *in, const tn_Op *op) {
@@ -154,6 +162,40 @@ static tn_Type *type_of(inference *in, const tn_obj *e) {
   return known;
 }
 
+/* ---- going on after an error ---- */
+
+static tn_Span *span_of(const tn_obj *e) {
+  return TN_IS(RelayExpr, e) ? ((const relay_expr *)e)->span : NULL;
+}
+
+/* Operand i is visited although it, or a pattern before it, does not fit the expression. */
+static int before_failed(inference *in, const tn_obj *e, int64_t i) {
+  TN_TRY(relay_note_error(&in->solver, span_of(e)));
+  if (e->type_index == TN_TI_RelayLet) {
+    const tn_RelayLet *l = (const tn_RelayLet *)e;
+    TN_TRY(relay_give_up(&in->solver, tn_pmap_get(&in->vars, l->var->vid)));
+    TN_TRY(relay_give_up(&in->solver, tn_pmap_get(&in->signatures, l->value)));
+    TN_TRY(relay_give_up(&in->solver, inference_type(in, l->value)));
+    TN_TRY(tn_pmap_put(&in->failed, l, l));
+  } else {
+    const tn_Clause *c = (const tn_Clause *)tn_arr_obj(((const tn_Match *)e)->clauses, i - 1);
+    TN_TRY(inference_pattern_failed(in, (const tn_obj *)c->lhs));
+  }
+  return relay_solve(&in->solver);
+}
+
+/* The type that an expression goes on with: a function still has what it declares. */
+static tn_Type *type_failed(inference *in, const tn_obj *e) {
+  TN_TRYP(relay_note_error(&in->solver, span_of(e)));
+  const tn_obj *operand;
+  for (int64_t i = 0; (operand = relay_operand(e, i)); ++i)
+    TN_TRYP(relay_give_up(&in->solver, inference_type(in, operand)));
+  tn_Type *t = tn_pmap_get(&in->signatures, e);
+  TN_TRYP(relay_give_up(&in->solver, t));
+  TN_TRYP(relay_solve(&in->solver));
+  return t ? t : in->solver.wrong;
+}
+
 /* ---- the walk ---- */
 
 static bool is_known(const inference *in, const tn_obj *e) { return tn_pmap_has(&in->types, e); }
@@ -180,12 +222,12 @@ static int walk(inference *in, const void *expr) {
     inference_frame *top = &in->frames[in->depth - 1];
     const tn_obj *e = top->expr, *child = relay_operand(e, top->next);
     if (child) {
-      TN_TRY(before(in, e, top->next));
+      if (before(in, e, top->next)) TN_TRY(before_failed(in, e, top->next));
       if (!skips(e, top->next++, child)) TN_TRY(enter(in, child));
       continue;
     }
     tn_Type *t;
-    TN_GET(t, type_of(in, e));
+    if (!(t = type_of(in, e))) TN_GET(t, type_failed(in, e));
     TN_TRY(tn_pmap_put(&in->types, e, t));
     --in->depth;
   }

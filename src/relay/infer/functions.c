@@ -26,8 +26,7 @@ tn_Type *inference_global(inference *in, const tn_GlobalVar *v) {
   tn_IRModule *m = in->solver.mod;
   if (!m) {
     if (v->_checked_type_) return v->_checked_type_;
-    relay_type_error(&in->solver, v->span,
-                     "Cannot do type inference on global variables without a module: @%s",
+    relay_type_error(v->span, "Cannot do type inference on global variables without a module: @%s",
                      tn_cstr(v->name_hint));
     return NULL;
   }
@@ -35,7 +34,7 @@ tn_Type *inference_global(inference *in, const tn_GlobalVar *v) {
       ir_module_find_var(m, tn_cstr(v->name_hint)) ? ir_module_lookup(m, v) : NULL;
   const tn_RelayFunction *f = TN_AS(RelayFunction, any);
   if (!any) {
-    relay_type_error(&in->solver, v->span, "The module has no function @%s", tn_cstr(v->name_hint));
+    relay_type_error(v->span, "The module has no function @%s", tn_cstr(v->name_hint));
     return NULL;
   }
   if (f) {
@@ -56,8 +55,8 @@ tn_TypeData *inference_definition(inference *in, const tn_Constructor *c, tn_Spa
   if (var && tn_map_get(m->type_definitions, tn_any_obj(var), &found) &&
       TN_AS(TypeData, found.v.obj))
     return (tn_TypeData *)found.v.obj;
-  relay_type_error(&in->solver, span, "The module does not define type %s, to which %s belongs",
-                   name, tn_cstr(c->name_hint));
+  relay_type_error(span, "The module does not define type %s, to which %s belongs", name,
+                   tn_cstr(c->name_hint));
   return NULL;
 }
 
@@ -71,9 +70,9 @@ tn_Type *inference_constructor(inference *in, tn_Constructor *c) {
 
 /* ---- calls of operators ---- */
 
-static int count_error(inference *in, const tn_RelayCall *c, int64_t want) {
+static int count_error(const tn_RelayCall *c, int64_t want) {
   return relay_type_error(
-      &in->solver, c->span, "the function is provided too %s arguments expected %lld, found %lld",
+      c->span, "the function is provided too %s arguments expected %lld, found %lld",
       c->args->len < want ? "few" : "many", (long long)want, (long long)c->args->len);
 }
 
@@ -82,8 +81,7 @@ static tn_Type *call_op(inference *in, const tn_RelayCall *c, const tn_Op *op) {
   tn_Type *few[MANY], *out = unknown();
   int64_t n = c->args->len;
   if (!out) return NULL;
-  if (op->num_inputs >= 0 && n != op->num_inputs)
-    return (void)count_error(in, c, op->num_inputs), NULL;
+  if (op->num_inputs >= 0 && n != op->num_inputs) return (void)count_error(c, op->num_inputs), NULL;
   TN_CHECKP(n < MANY, ValueError, c->span, "%s: too many arguments (%lld)", tn_cstr(op->name),
             (long long)n);
   for (int64_t i = 0; i < n; ++i) few[i] = inference_type(in, tn_arr_obj(c->args, i));
@@ -103,8 +101,7 @@ static const tn_FuncType *instance(inference *in, const tn_FuncType *f, const tn
   if (params->len == 0) return f;
   if (c->type_args->len > params->len)
     return (void)relay_type_error(
-               &in->solver, c->span,
-               "Incorrect number of type args in the call: expected %lld but got %lld",
+               c->span, "Incorrect number of type args in the call: expected %lld but got %lld",
                (long long)params->len, (long long)c->type_args->len),
            NULL;
   for (int64_t i = 0; i < params->len; ++i) {
@@ -132,12 +129,13 @@ static tn_Type *call_unknown(inference *in, const tn_RelayCall *c, tn_Type *call
 
 static tn_Type *call_function(inference *in, const tn_RelayCall *c, const tn_FuncType *f) {
   TN_GETP(f, instance(in, f, c));
-  if (f->arg_types->len != c->args->len) return (void)count_error(in, c, f->arg_types->len), NULL;
+  if (f->arg_types->len != c->args->len) return (void)count_error(c, f->arg_types->len), NULL;
   for (int64_t i = 0; i < c->args->len; ++i) {
     const relay_expr *arg = (const relay_expr *)tn_arr_obj(c->args, i);
     tn_Span *at = arg->span ? arg->span : c->span;
     tn_Type *want = (tn_Type *)tn_arr_obj(f->arg_types, i);
-    if (!inference_unify(in, want, inference_type(in, arg), at)) return NULL;
+    if (!inference_unify(in, want, inference_type(in, arg), at))
+      TN_TRYP(relay_note_error(&in->solver, at));
   }
   return f->ret_type;
 }
@@ -149,8 +147,7 @@ tn_Type *inference_call(inference *in, const tn_RelayCall *c) {
   const tn_FuncType *f = TN_AS(FuncType, callee);
   if (TN_AS(IncompleteType, callee)) return call_unknown(in, c, callee);
   if (!f) {
-    relay_type_error(&in->solver, c->span,
-                     "only expressions with function types can be called, found %s",
+    relay_type_error(c->span, "only expressions with function types can be called, found %s",
                      relay_type_text(callee));
     return NULL;
   }

@@ -37,24 +37,35 @@ tn_IRModule *relay_infer_module(tn_IRModule *m) {
     if (TN_AS(RelayFunction, f)) TN_GETP(r, inference_result(&in, f));
     changed |= r != f;
     TN_TRYP(tn_map_set(functions, old->entries[i].key, tn_any_obj(r)));
-    if (r != f || TN_AS(RelayFunction, f)) set_global_type(old->entries[i].key, (tn_BaseFunc *)r);
+  }
+  TN_TRYP(relay_report_errors(&in.solver));
+  for (int64_t i = 0; i < functions->len; ++i) {
+    tn_obj *f = function_at(functions, i);
+    if (TN_AS(RelayFunction, f)) set_global_type(functions->entries[i].key, (const tn_BaseFunc *)f);
   }
   return tn_scope_return(s, changed ? ir_module_with_functions(m, functions) : m);
+}
+
+/* The typed expression, when nothing is wrong. */
+static void *infer(inference *in, const void *expr) {
+  void *typed;
+  TN_TRYP(inference_visit(in, expr));
+  TN_GETP(typed, inference_result(in, expr));
+  TN_TRYP(relay_report_errors(&in->solver));
+  return typed;
 }
 
 void *relay_infer_expr(const void *expr, tn_IRModule *m) {
   TN_SCOPE(s);
   INFERENCE(in, m);
-  TN_TRYP(inference_visit(&in, expr));
-  return tn_scope_return(s, inference_result(&in, expr));
+  return tn_scope_return(s, infer(&in, expr));
 }
 
 void *relay_infer_new(const void *expr) {
   TN_SCOPE(s);
   INFERENCE(in, NULL);
   in.shallow = true;
-  TN_TRYP(inference_visit(&in, expr));
-  return tn_scope_return(s, inference_result(&in, expr));
+  return tn_scope_return(s, infer(&in, expr));
 }
 
 tn_Type *relay_infer_type(const void *expr, tn_IRModule *m) {
@@ -62,6 +73,7 @@ tn_Type *relay_infer_type(const void *expr, tn_IRModule *m) {
   INFERENCE(in, m);
   in.shallow = true;
   TN_TRYP(inference_visit(&in, expr));
+  TN_TRYP(relay_report_errors(&in.solver));
   return tn_scope_return(s, relay_resolve(&in.solver, inference_type(&in, expr)));
 }
 

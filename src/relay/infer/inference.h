@@ -19,6 +19,7 @@ typedef struct {
   tn_pmap signatures; /**< Function to its FuncType, before its body is known */
   tn_pmap type_args;  /**< call of a polymorphic function to its types (Array) */
   tn_pmap op_types;   /**< type of an operator to the operator, where it is used as a value */
+  tn_pmap failed;     /**< let expressions whose variable and value do not fit */
   tn_vec todo;        /**< functions of the module that are still to be visited */
   bool shallow;       /**< trust the types that operands have already */
   inference_frame *frames;
@@ -45,6 +46,8 @@ tn_Type *inference_call(inference *in, const tn_RelayCall *c);
 
 /** Variables of a clause's pattern get the types that follow from what is matched. */
 int inference_pattern(inference *in, const tn_obj *pattern, tn_Type *of);
+/** The variables of a pattern that does not fit what is matched get no types. */
+int inference_pattern_failed(inference *in, const tn_obj *pattern);
 /** Do the clauses handle all values, where they have to? */
 int inference_check_match(inference *in, const tn_Match *m);
 /** The definition of a data type, NULL with an error. */

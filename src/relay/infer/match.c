@@ -4,6 +4,12 @@
 #include "relay/infer/inference.h"
 #include "relay/type_text.h"
 
+static const tn_arr *fields_of(const tn_obj *p) {
+  const tn_PatternConstructor *c = TN_AS(PatternConstructor, p);
+  const tn_PatternTuple *t = TN_AS(PatternTuple, p);
+  return c ? c->patterns : t ? t->patterns : NULL;
+}
+
 /* ---- types of patterns ---- */
 
 static int each_pattern(inference *in, const tn_arr *patterns, const tn_arr *types) {
@@ -20,7 +26,7 @@ static int constructor_pattern(inference *in, const tn_PatternConstructor *p, tn
   TN_GET(d, inference_definition(in, c, p->span));
   if (c->inputs->len != p->patterns->len)
     return relay_type_error(
-        &in->solver, p->span, "the pattern of %s has %lld patterns for its fields, expected %lld",
+        p->span, "the pattern of %s has %lld patterns for its fields, expected %lld",
         tn_cstr(c->name_hint), (long long)p->patterns->len, (long long)c->inputs->len);
   TN_VEC(args);
   TN_PMAP(vars);
@@ -68,16 +74,24 @@ int inference_pattern(inference *in, const tn_obj *p, tn_Type *of) {
   }
 }
 
+int inference_pattern_failed(inference *in, const tn_obj *p) {
+  TN_TRY(tn_stack_check("a pattern"));
+  const tn_PatternVar *v = TN_AS(PatternVar, p);
+  const tn_arr *fields = fields_of(p);
+  if (v) {
+    tn_Type *t = v->var->type_annotation ? v->var->type_annotation : in->solver.wrong;
+    TN_TRY(tn_pmap_put(&in->vars, v->var->vid, t));
+    return tn_pmap_put(&in->types, v->var, t);
+  }
+  for (int64_t i = 0; fields && i < fields->len; ++i)
+    TN_TRY(inference_pattern_failed(in, tn_arr_obj(fields, i)));
+  return 0;
+}
+
 /* ---- which values are handled ---- */
 
 /* How a clause's pattern meets a set of values, which is itself a pattern. */
 typedef enum { NONE_OF_THEM, SOME_OF_THEM, ALL_OF_THEM, FAILED = -1 } meeting;
-
-static const tn_arr *fields_of(const tn_obj *p) {
-  const tn_PatternConstructor *c = TN_AS(PatternConstructor, p);
-  const tn_PatternTuple *t = TN_AS(PatternTuple, p);
-  return c ? c->patterns : t ? t->patterns : NULL;
-}
 
 static meeting meet(const tn_obj *pattern, const tn_obj *values);
 
@@ -213,7 +227,6 @@ int inference_check_match(inference *in, const tn_Match *match) {
     tn_buf_printf(&text, "\ncase %lld: \n", (long long)i);
     print_pattern(&text, tn_arr_obj(left, i));
   }
-  return relay_type_error(&in->solver, match->span,
-                          "match expression does not handle the following cases: %s",
+  return relay_type_error(match->span, "match expression does not handle the following cases: %s",
                           tn_buf_cstr(&text));
 }

@@ -21,22 +21,29 @@ static tn_obj *own(const tn_obj *pre, tn_obj *post) {
   return post == pre ? tn_node_copy(pre->type, pre) : post;
 }
 
+/* Notes the error; what follows from a type that nothing determines is no error of its own. */
+static int unresolved(inference *in, const tn_obj *pre, const tn_Type *t) {
+  const tn_RelayVar *v = TN_AS(RelayVar, pre);
+  tn_Span *span = ((const relay_expr *)pre)->span;
+  if (v)
+    relay_type_error(span,
+                     "Cannot resolve type of the variable %%%s: nothing determines it; give it a "
+                     "type annotation",
+                     tn_cstr(v->vid->name_hint));
+  else
+    relay_type_error(span, "Cannot resolve type of a %s: nothing determines it", tn_obj_key(pre));
+  TN_TRY(relay_note_error(&in->solver, span));
+  TN_TRY(relay_give_up(&in->solver, t));
+  return relay_solve(&in->solver);
+}
+
 static tn_Type *type_for(inference *in, const tn_obj *pre) {
   const tn_RelayVar *v = TN_AS(RelayVar, pre);
   tn_Type *t = v ? tn_pmap_get(&in->vars, v->vid) : inference_type(in, pre);
   TN_CHECKP(t, InternalError, NULL, "type inference has not seen a %s", tn_obj_key(pre));
   TN_GETP(t, relay_resolve(&in->solver, t));
-  if (!TN_AS(IncompleteType, t)) return t;
-  if (v)
-    relay_type_error(
-        &in->solver, v->span,
-        "Cannot resolve type of the variable %%%s: nothing determines it; give it a type "
-        "annotation",
-        tn_cstr(v->vid->name_hint));
-  else
-    relay_type_error(&in->solver, ((const relay_expr *)pre)->span,
-                     "Cannot resolve type of a %s: nothing determines it", tn_obj_key(pre));
-  return NULL;
+  if (TN_AS(IncompleteType, t) && t != in->solver.wrong) TN_TRYP(unresolved(in, pre, t));
+  return t;
 }
 
 /* The expression with its type; in *type, what it is. */
@@ -71,7 +78,7 @@ static tn_obj *rewrite_function(void *ctx, tn_obj *pre, tn_obj *post) {
   inference *in = ctx;
   tn_Type *type;
   tn_RelayFunction *r = (tn_RelayFunction *)typed(in, pre, post, &type);
-  if (!r) return NULL;
+  if (!r || !TN_AS(FuncType, type)) return (tn_obj *)r; /* it is wrong */
   tn_Type *result = ((const tn_FuncType *)type)->ret_type, *had = r->ret_type;
   if (had) TN_GETP(had, relay_resolve(&in->solver, had));
   if (had && (had == r->ret_type || !TN_AS(IncompleteType, r->ret_type))) {
@@ -120,8 +127,10 @@ static tn_obj *rewrite_call(void *ctx, tn_obj *pre, tn_obj *post) {
 
 /* Constructors stay the objects that the type definition holds. */
 static tn_obj *rewrite_constructor(void *ctx, tn_obj *pre, tn_obj *post) {
-  tn_Type *type = inference_type(ctx, pre);
-  if (type && !((relay_expr *)pre)->_checked_type_) set(&((relay_expr *)pre)->_checked_type_, type);
+  const inference *in = ctx;
+  tn_Type *type = inference_type(in, pre);
+  if (type && !in->solver.errors && !((relay_expr *)pre)->_checked_type_)
+    set(&((relay_expr *)pre)->_checked_type_, type);
   return post == pre ? pre : NULL;
 }
 

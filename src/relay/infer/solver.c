@@ -38,34 +38,40 @@ static int unify_slot(relay_rel *r, int i, tn_Type *type) {
 
 static int ask_field(relation *e) {
   relay_rel *r = &e->rel;
-  relay_solver *s = r->solver;
   const tn_TupleType *t = TN_AS(TupleType, r->types[0]);
   if (TN_AS(IncompleteType, r->types[0])) return RELAY_WAIT;
   if (!t)
-    return relay_type_error(s, r->span, "a field is taken of what is no tuple: it has type %s",
+    return relay_type_error(r->span, "a field is taken of what is no tuple: it has type %s",
                             relay_type_text(r->types[0]));
   if (e->index < 0 || e->index >= t->fields->len)
-    return relay_type_error(s, r->span, "field %lld is taken of a tuple of %lld fields: %s",
+    return relay_type_error(r->span, "field %lld is taken of a tuple of %lld fields: %s",
                             (long long)e->index, (long long)t->fields->len, relay_type_text(t));
   return relay_rel_result(r, tn_arr_obj(t->fields, e->index));
 }
 
-/* What a relation of the library reports gets the place in the text. */
-static void show_place(const relay_solver *s, tn_Span *span) {
-  const tn_error *err = tn_error_get();
-  if (!span || !err || err->kind != TN_DiagnosticError || err->cause || !err->message) return;
-  if (strncmp(err->message, "error: ", 7) == 0) return;
-  TN_AUTOFREE char *message = tn_strdup(err->message);
-  if (!message) return;
-  tn_error_clear();
-  relay_type_error(s, span, "%s", message);
+/* Nothing more comes of a relation that failed, or was given a type that is wrong already. */
+static int give_up(relation *e) {
+  for (int i = 0; i < e->rel.n; ++i) TN_TRY(relay_give_up(e->rel.solver, e->given[i]));
+  e->solved = true;
+  return RELAY_SOLVED;
+}
+
+static bool meets_error(const relay_rel *r) {
+  for (int i = 0; i < r->n; ++i) {
+    if (relay_is_wrong(r->solver, r->types[i])) return true;
+  }
+  return false;
 }
 
 static int ask(relation *e) {
   relay_rel *r = &e->rel;
   for (int i = 0; i < r->n; ++i) TN_GET(r->types[i], relay_resolve(r->solver, e->given[i]));
+  if (meets_error(r)) return give_up(e);
   int known = r->op ? relay_rel_run(r) : ask_field(e);
-  if (known < 0) show_place(r->solver, r->span);
+  if (known < 0) {
+    TN_TRY(relay_note_error(r->solver, r->span));
+    return give_up(e);
+  }
   e->solved = known == RELAY_SOLVED;
   return known;
 }

@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "ir/diag.h"
 #include "relay/infer.h"
 #include "relay/op.h"
 
@@ -26,6 +27,12 @@ typedef struct {
   relation **queue; /**< relations to be asked again; a stack */
   int64_t nqueue, queue_cap;
   tn_buf why; /**< more about the last mismatch */
+  /** Errors found so far and how many more there were than are shown; NULL while there is none. */
+  tn_DiagnosticContext *errors;
+  int64_t more_errors;
+  /** The type of what is wrong, an IncompleteType that is never bound: it goes with all types, and
+   * relations that meet it are not asked, so that an error causes no others. NULL as above. */
+  tn_Type *wrong;
   bool named; /**< `why` names the types that do not match already */
 } relay_solver;
 
@@ -47,7 +54,16 @@ int relay_relate_field(relay_solver *s, tn_Type *tuple, int64_t index, tn_Type *
                        tn_Span *span);
 /** Asks all relations again that wait for what has become known. */
 int relay_solve(relay_solver *s);
-/** DiagnosticError at a place, with the line of the source text. Returns -1. */
-int relay_type_error(const relay_solver *s, tn_Span *span, const char *fmt, ...) TN_PRINTF(3, 4);
+/** DiagnosticError at a place. Returns -1. */
+int relay_type_error(tn_Span *span, const char *fmt, ...) TN_PRINTF(2, 3);
+/** Notes the pending error, so that inference goes on and finds the others. Errors that are not of
+ * the program (no memory, exceptions of Python functions) stay pending.
+ * @param span the place, unless the error has one
+ * @return 0; -1 when an error is pending */
+int relay_note_error(relay_solver *s, tn_Span *span);
+/** What is not known of a type cannot be found out any more: it is as good as any type. */
+int relay_give_up(relay_solver *s, const tn_Type *type);
+/** -1 with DiagnosticError when errors were noted: all, each with the line of the source text. */
+int relay_report_errors(relay_solver *s);
 
 #endif /* TN_RELAY_INFER_SOLVER_H_ */

@@ -1,23 +1,9 @@
 /* Unification of types (see solver.h). */
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "base/stack.h"
-#include "ir/diag.h"
 #include "ir/module.h"
 #include "object/repr.h"
 #include "relay/infer/solver_impl.h"
 #include "relay/type_text.h"
-
-int relay_type_error(const relay_solver *s, tn_Span *span, const char *fmt, ...) {
-  TN_SCOPE(scope);
-  char text[2048];
-  va_list ap;
-  va_start(ap, fmt);
-  vsnprintf(text, sizeof text, fmt, ap);
-  va_end(ap);
-  return ir_diag_fail(s->mod, span, "%s", text);
-}
 
 /* ---- walking types ---- */
 
@@ -89,13 +75,17 @@ static tn_Type *occurs_leaf(void *ctx, const tn_Type *t) {
   return (tn_Type *)(uintptr_t)t;
 }
 
-/* Would the type contain itself? */
+/* Is `what` part of the type? */
 static bool occurs(relay_solver *s, const tn_Type *what, const tn_Type *in) {
   if (TN_AS(TensorType, in)) return false;
   occurrence o = {.s = s, .what = what};
   type_map m = {occurs_leaf, &o};
   map_type(&m, (tn_obj *)(uintptr_t)in);
   return o.found;
+}
+
+bool relay_is_wrong(relay_solver *s, const tn_Type *type) {
+  return s->wrong && occurs(s, s->wrong, type);
 }
 
 /* ---- binding ---- */
@@ -111,6 +101,19 @@ static int bind(relay_solver *s, tn_Type *unknown, tn_Type *to) {
   TN_TRY(keep(s, to));
   TN_TRY(tn_pmap_put(&s->bound, unknown, to));
   return relay_solver_wake(s, unknown);
+}
+
+static tn_Type *give_up_leaf(void *ctx, const tn_Type *t) {
+  relay_solver *s = ctx;
+  tn_Type *known = relay_follow(s, t);
+  if (TN_AS(IncompleteType, known)) TN_TRYP(known != s->wrong && bind(s, known, s->wrong));
+  else if (known != t) TN_TRYP(relay_give_up(s, known));
+  return (tn_Type *)(uintptr_t)t;
+}
+
+int relay_give_up(relay_solver *s, const tn_Type *type) {
+  type_map m = {give_up_leaf, s};
+  return type && s->wrong && !map_type(&m, (tn_obj *)(uintptr_t)type) ? -1 : 0;
 }
 
 /* The last IncompleteType before what `t` stands for; NULL when it is not one. */
@@ -282,6 +285,10 @@ static tn_Type *join_unknown(relay_solver *s, tn_Type *unknown, tn_Type *to) {
 static tn_Type *join(relay_solver *s, tn_Type *a, tn_Type *b) {
   TN_TRYP(tn_stack_check("a type"));
   tn_Type *x = relay_follow(s, a), *y = relay_follow(s, b);
+  if (s->wrong && (x == s->wrong || y == s->wrong)) {
+    tn_Type *other = x == s->wrong ? y : x;
+    return relay_give_up(s, other) ? NULL : relay_follow(s, other);
+  }
   if (TN_AS(IncompleteType, x)) return join_unknown(s, x, y);
   if (TN_AS(IncompleteType, y)) return join_unknown(s, y, x);
   size_t before = s->why.len;
@@ -307,8 +314,7 @@ tn_Type *relay_unify(relay_solver *s, tn_Type *a, tn_Type *b, tn_Span *span) {
   s->named = false;
   tn_Type *j = join(s, a, b);
   if (!j && !tn_error_pending())
-    relay_type_error(s, span,
-                     "The Relay type checker is unable to show the following types match.%s",
+    relay_type_error(span, "The Relay type checker is unable to show the following types match.%s",
                      tn_buf_cstr(&s->why));
   return j;
 }
