@@ -473,6 +473,14 @@ class TeStage(Object):
     """whether its results are wanted"""
     double_buffer: bool
     """whether its results are kept twice"""
+    layout_transforms: Array
+    """how its result is stored (IndexMap): one or none"""
+    layout_loops: Array
+    """what the axes became by that (IterVar)"""
+    layout_inverse: IndexMap | None
+    """from these to the axes"""
+    axis_separators: Array
+    """axes where groups begin that are flattened apart"""
 
 class Target(Object):
     """what code is generated for (type key Target)"""

@@ -62,6 +62,14 @@ static int f_reorder(TN_ARGS) {
   return te_reorder(st, ivs);
 }
 
+static int f_transform_layout(TN_ARGS) {
+  TN_NARGS("Stage.transform_layout", 3);
+  ARG(TeStage, st, 0);
+  ARG(IndexMap, map, 1);
+  ARG(Array, separators, 2);
+  return tn_ret_obj(ret, te_transform_layout(st, map, separators));
+}
+
 static int f_bind(TN_ARGS) {
   TN_NARGS("Stage.bind", 3);
   ARG(TeStage, st, 0);
@@ -232,6 +240,7 @@ static const tn_func_row functions[] = {
     {"te.schedule.Fuse", f_fuse},
     {"te.schedule.Reorder", f_reorder},
     {"te.schedule.Bind", f_bind},
+    {"te.schedule.TransformLayout", f_transform_layout},
     {"te.schedule.SetKind", f_set_kind},
     {"te.schedule.Pragma", f_pragma},
     {"te.schedule.StorageAlign", f_storage_align},

@@ -213,7 +213,7 @@ static const tn_ComputeOp *unscheduled(const tn_TeStage *st, const char *what) {
   const tn_ComputeOp *c = TN_AS(ComputeOp, st->op);
   TN_CHECKP(c, TenonError, NULL, "%s only takes compute operations: %s is none", what,
             tn_cstr(st->op->name));
-  TN_CHECKP(!st->relations->len, TenonError, NULL,
+  TN_CHECKP(!st->relations->len && !st->layout_transforms->len, TenonError, NULL,
             "Create %s before doing split/fuse/reorder (stage %s)", what, tn_cstr(st->op->name));
   return c;
 }
@@ -440,6 +440,9 @@ tn_arr *te_rfactor(tn_TeSchedule *s, tn_Tensor *t, tn_IterVar *axis, int64_t fac
   f.st = te_stage_of(s, t->op);
   if (!f.st) return NULL;
   f.c = TN_AS(ComputeOp, f.st->op);
+  TN_CHECKP(!f.st->layout_transforms->len, TenonError, NULL,
+            "rfactor: %s has a layout of its own, which is chosen after rfactor",
+            tn_cstr(f.st->op->name));
   if (check_factoring(&f, factor_axis) || measure(&f)) return NULL;
   tn_Operation *partial = factored(&f), *whole = partial ? rest(&f, partial) : NULL;
   if (!whole || te_replace_op(s, f.st, whole) || reset_loops(f.st)) return NULL;

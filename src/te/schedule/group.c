@@ -74,8 +74,9 @@ static tn_TeStage *group_of(const tn_vec *members) {
   TN_TRYP(common_group(members, &around));
   if (!none || !attrs || !scope) return NULL;
   TN_GETP(group, TN_NEW(TeStage, .all_iter_vars = none, .leaf_iter_vars = none, .env_threads = none,
-                        .relations = none, .iter_var_attrs = attrs, .attach_type = TE_ATTACH_ROOT,
-                        .group = around, .scope = scope));
+                        .relations = none, .layout_transforms = none, .layout_loops = none,
+                        .axis_separators = none, .iter_var_attrs = attrs,
+                        .attach_type = TE_ATTACH_ROOT, .group = around, .scope = scope));
   for (int64_t i = 0; i < members->len; ++i)
     TN_TRYP(te_set(members->items[i].v.obj, "group", group));
   return group;

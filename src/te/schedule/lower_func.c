@@ -2,6 +2,7 @@
 #include "ir/module.h"
 #include "te/schedule/lower_impl.h"
 #include "tir/analysis.h"
+#include "tir/transforms/transforms.h"
 
 static void lowerer_fini(te_lowerer *l) {
   te_bounds_fini(&l->b);
@@ -257,6 +258,24 @@ static tn_PrimFunc *make_func(te_lowerer *l, const tn_arr *args, signature *sig)
                  .body = body, .attrs = ir_attrs_new(attrs));
 }
 
+/* The layouts that stages ask for, applied at once: what follows sees plain buffers. */
+static tn_PrimFunc *with_layouts(const te_lowerer *l, tn_PrimFunc *f) {
+  tn_map *maps = tn_scope_own(tn_map_new()), *separators = tn_scope_own(tn_map_new());
+  for (int64_t i = 0; i < l->s->stages->len; ++i) {
+    const tn_TeStage *st = te_stage_at(l->s, i);
+    if (!st->layout_transforms->len) continue;
+    const tn_Buffer *b = te_lower_buffer(l, te_output(st->op, 0));
+    TN_CHECKP(b, TenonError, NULL, "transform_layout: %s is inlined, it has no layout",
+              tn_cstr(st->op->name));
+    TN_TRYP(tn_map_set(maps, tn_any_obj(b), tn_any_obj(st->layout_transforms)) ||
+            tn_map_set(separators, tn_any_obj(b), tn_any_obj(st->axis_separators)));
+  }
+  if (!maps || !separators || !maps->len) return maps && separators ? f : NULL;
+  TN_GETP(f, tir_with_attr(f, "layout_transform_map", (tn_obj *)maps));
+  TN_GETP(f, tir_with_attr(f, "layout_axis_separators", (tn_obj *)separators));
+  return tir_apply_layout_transforms(f, NULL);
+}
+
 tn_PrimFunc *te_schedule_to_func(const tn_TeSchedule *s, const tn_arr *args, const tn_map *binds) {
   te_lowerer l __attribute__((cleanup(lowerer_fini))) = {.binds = binds};
   signature sig = {.buffers = tn_scope_own(tn_map_new())};
@@ -264,6 +283,7 @@ tn_PrimFunc *te_schedule_to_func(const tn_TeSchedule *s, const tn_arr *args, con
   l.no_hints = tn_scope_own(tn_map_new());
   bool ready = l.s && l.no_hints && te_bounds_of(&l.b, l.s) == 0;
   tn_PrimFunc *f = ready ? make_func(&l, args, &sig) : NULL;
+  f = f ? with_layouts(&l, f) : NULL;
   tn_vec_fini(&sig.params);
   return f;
 }

@@ -261,8 +261,9 @@ static bool is_wanted(const tn_ComputeOp *c, int which) {
 int te_auto_inline(tn_TeSchedule *s, int which) {
   for (int64_t i = 0; i < s->stages->len; ++i) {
     tn_TeStage *st = te_stage_at(s, i);
-    bool untouched = !st->relations->len && st->attach_type == TE_ATTACH_ROOT &&
-                     !st->iter_var_attrs->len && !st->is_output;
+    bool untouched = !st->relations->len && !st->layout_transforms->len &&
+                     st->attach_type == TE_ATTACH_ROOT && !st->iter_var_attrs->len &&
+                     !st->is_output;
     if (untouched && !te_scan_of(s, st->op) && is_wanted(TN_AS(ComputeOp, st->op), which))
       TN_TRY(te_set_attach(st, TE_ATTACH_INLINE));
   }

@@ -10,6 +10,20 @@ static tn_Range *range_of(const tn_pmap *dom, const tn_IterVar *iv) {
   return (tn_Range *)tn_pmap_get(dom, iv);
 }
 
+/* The layout of the result: a relation between the axes and the loops that took their places, which
+   comes before all others. */
+typedef struct {
+  const tn_arr *axes, *loops;
+  const tn_IndexMap *map, *back;
+} transform;
+
+static transform transform_of(const tn_TeStage *st) {
+  const tn_ComputeOp *c = TN_AS(ComputeOp, st->op);
+  if (!c || !st->layout_transforms->len) return (transform){0};
+  return (transform){c->axis, st->layout_loops,
+                     (const tn_IndexMap *)tn_arr_obj(st->layout_transforms, 0), st->layout_inverse};
+}
+
 /* ---- ranges, downwards ---- */
 
 static int set_range(tn_pmap *dom, tn_IterVar *iv, tn_expr *extent, arith_analyzer *a) {
@@ -70,7 +84,28 @@ static int fuse_down(const tn_TeFuse *f, tn_pmap *dom, arith_analyzer *a) {
   return both ? set_range(dom, f->fused, arith_simplify(a, both), a) : -1;
 }
 
+/* New axes begin at 0, as the result's do. */
+static int transform_down(const transform *t, tn_pmap *dom, arith_analyzer *a) {
+  const tn_arr *from = t->axes, *to = t->loops, *shape;
+  TN_VEC(extents);
+  for (int64_t i = 0; i < from->len; ++i) {
+    const tn_Range *r = range_of(dom, te_iv(from, i));
+    if (!r) return 0;
+    TN_CHECK(tir_is_zero(r->min) && arith_prove_equal(a, r->extent, te_iv(from, i)->dom->extent),
+             TenonError, NULL,
+             "transform_layout: axis %s is computed in part: compute the stage at the root",
+             tn_cstr(te_iv(from, i)->var->name));
+    TN_TRY(tn_vec_push_obj(&extents, r->extent));
+  }
+  TN_GET(shape, tir_index_map_shape(a, t->map, tn_arr_from(&extents)));
+  for (int64_t i = 0; i < to->len; ++i)
+    TN_TRY(set_range(dom, te_iv(to, i), (tn_expr *)tn_arr_obj(shape, i), a));
+  return 0;
+}
+
 int te_pass_down_domain(const tn_TeStage *st, tn_pmap *dom, arith_analyzer *a, bool partial) {
+  transform t = transform_of(st);
+  if (t.map) TN_TRY(transform_down(&t, dom, a));
   for (int64_t i = 0; i < st->relations->len; ++i) {
     const tn_obj *r = tn_arr_obj(st->relations, i);
     const tn_TeSingleton *one = TN_AS(TeSingleton, r);
@@ -175,6 +210,24 @@ static tn_IntervalSet *rebase_up(const tn_TeRebase *b, const tn_pmap *dom, const
   return lo && hi ? arith_interval(lo, lo == hi || s->min_value == s->max_value ? lo : hi) : NULL;
 }
 
+static int transform_up(const transform *t, const tn_pmap *dom, tn_pmap *set, arith_analyzer *a) {
+  const tn_IndexMap *back = t->back;
+  tn_map *known = tn_scope_own(tn_map_new());
+  for (int64_t i = 0; known && i < back->initial_indices->len; ++i)
+    TN_TRY(tn_map_set(known, tn_any_obj(tn_arr_obj(back->initial_indices, i)),
+                      tn_any_obj(set_of(set, te_iv(t->loops, i)))));
+  for (int64_t i = 0; i < back->final_indices->len; ++i) {
+    const tn_IterVar *iv = te_iv(t->axes, i);
+    tn_IntervalSet *s, *whole;
+    TN_GET(s,
+           known ? arith_int_set(a, (tn_expr *)tn_arr_obj(back->final_indices, i), known) : NULL);
+    TN_GET(whole, arith_interval_of_range(a, range_of(dom, iv)));
+    TN_GET(s, arith_interval_is_point(s) ? s : arith_interval_intersect(a, s, whole));
+    TN_TRY(tn_pmap_put(set, iv, s));
+  }
+  return 0;
+}
+
 int te_pass_up_domain(const tn_TeStage *st, const tn_pmap *dom, tn_pmap *set, arith_analyzer *a) {
   for (int64_t i = st->relations->len; i-- > 0;) {
     const tn_obj *r = tn_arr_obj(st->relations, i);
@@ -186,7 +239,8 @@ int te_pass_up_domain(const tn_TeStage *st, const tn_pmap *dom, tn_pmap *set, ar
     tn_IntervalSet *parent = s ? split_up(s, dom, set, a) : NULL;
     if (s && (!parent || tn_pmap_put(set, s->parent, parent))) return -1;
   }
-  return 0;
+  transform t = transform_of(st);
+  return t.map ? transform_up(&t, dom, set, a) : 0;
 }
 
 /* ---- values, upwards ---- */
@@ -217,6 +271,22 @@ static int rebase_value(const tn_TeRebase *b, const tn_pmap *dom, tn_pmap *value
   return v ? tn_pmap_put(value, b->parent, v) : 0;
 }
 
+static int transform_value(const transform *t, tn_pmap *value, bool partial) {
+  TN_ARITH(a);
+  TN_VEC(at);
+  const tn_arr *from;
+  for (int64_t i = 0; i < t->loops->len; ++i) {
+    const tn_expr *v = tn_pmap_get(value, te_iv(t->loops, i));
+    if (!v && partial) return 0;
+    TN_TRY(tn_vec_push_obj(&at, v));
+  }
+  TN_GET(from, tn_arr_from(&at));
+  TN_GET(from, tir_index_map_indices(&a, t->back, from));
+  for (int64_t i = 0; i < from->len; ++i)
+    TN_TRY(tn_pmap_put(value, te_iv(t->axes, i), tn_arr_obj(from, i)));
+  return 0;
+}
+
 int te_pass_up_index(const tn_TeStage *st, const tn_pmap *dom, tn_pmap *value, bool partial) {
   for (int64_t i = st->relations->len; i-- > 0;) {
     const tn_obj *r = tn_arr_obj(st->relations, i);
@@ -224,7 +294,8 @@ int te_pass_up_index(const tn_TeStage *st, const tn_pmap *dom, tn_pmap *value, b
     if (TN_AS(TeFuse, r)) TN_TRY(fuse_value((const tn_TeFuse *)r, dom, value, partial));
     if (TN_AS(TeRebase, r)) TN_TRY(rebase_value((const tn_TeRebase *)r, dom, value));
   }
-  return 0;
+  transform t = transform_of(st);
+  return t.map ? transform_value(&t, value, partial) : 0;
 }
 
 /* ---- flags ---- */
@@ -233,7 +304,17 @@ static int join(tn_pmap *flags, const tn_IterVar *iv, int64_t with) {
   return tn_pmap_put_int(flags, iv, tn_pmap_get_int(flags, iv, 0) | with);
 }
 
+/* Every variable of one side depends on all of the other. */
+static int join_all(tn_pmap *flags, const tn_arr *of, const tn_arr *to) {
+  int64_t all = 0;
+  for (int64_t i = 0; i < of->len; ++i) all |= tn_pmap_get_int(flags, te_iv(of, i), 0);
+  for (int64_t i = 0; i < to->len; ++i) TN_TRY(join(flags, te_iv(to, i), all));
+  return 0;
+}
+
 int te_pass_down_flags(const tn_TeStage *st, tn_pmap *flags) {
+  transform t = transform_of(st);
+  if (t.map) TN_TRY(join_all(flags, t.axes, t.loops));
   for (int64_t i = 0; i < st->relations->len; ++i) {
     const tn_TeSplit *s = TN_AS(TeSplit, tn_arr_obj(st->relations, i));
     const tn_TeFuse *f = TN_AS(TeFuse, tn_arr_obj(st->relations, i));
@@ -260,14 +341,16 @@ int te_pass_up_flags(const tn_TeStage *st, tn_pmap *flags) {
       TN_TRY(join(flags, s->parent,
                   tn_pmap_get_int(flags, s->outer, 0) | tn_pmap_get_int(flags, s->inner, 0)));
   }
-  return 0;
+  transform t = transform_of(st);
+  return t.map ? join_all(flags, t.loops, t.axes) : 0;
 }
 
 /* ---- conditions ---- */
 
-enum { MAY_EXCEED = 1 };
+enum { MAY_EXCEED = 1, MAY_PRECEDE = 2 };
 
-/* Which variables may leave their range: parents of splits that do not come out even. */
+/* Which variables may leave their range: parents of splits that do not come out even, and what a
+   place of padding stands for. */
 static int note_excess(const tn_TeStage *st, const tn_pmap *dom, tn_pmap *state,
                        arith_analyzer *a) {
   for (int64_t i = st->relations->len; i-- > 0;) {
@@ -287,6 +370,9 @@ static int note_excess(const tn_TeStage *st, const tn_pmap *dom, tn_pmap *state,
     bool trusted = s->disable_predication && !below;
     TN_TRY(tn_pmap_put_int(state, s->parent, even || trusted ? 0 : MAY_EXCEED));
   }
+  transform t = transform_of(st);
+  for (int64_t i = 0; t.map && i < t.axes->len; ++i)
+    TN_TRY(tn_pmap_put_int(state, te_iv(t.axes, i), MAY_EXCEED | MAY_PRECEDE));
   return 0;
 }
 
@@ -338,7 +424,8 @@ static int checks(const tn_TeStage *st, const tn_pmap *dom, const tn_pmap *value
     tn_expr *v = tn_pmap_get(value, iv);
     bool check = v && range_of(dom, iv) && !is_skipped(skip, iv);
     if (check && tn_pmap_get_int(&state, iv, 0))
-      TN_TRY(check_range(c, v, range_of(dom, iv), false));
+      TN_TRY(check_range(c, v, range_of(dom, iv),
+                         (tn_pmap_get_int(&state, iv, 0) & MAY_PRECEDE) != 0));
   }
   tn_arr *roots;
   TN_GET(roots, te_root_iter_vars(st->op));

@@ -63,7 +63,8 @@ tn_TeStage *te_stage_new(tn_Operation *op) {
   if (!leaves || !none || !attrs || !scope) return NULL;
   return TN_NEW(TeStage, .op = op, .origin_op = op, .all_iter_vars = roots,
                 .leaf_iter_vars = leaves, .env_threads = none, .relations = none,
-                .iter_var_attrs = attrs, .attach_type = TE_ATTACH_ROOT, .scope = scope);
+                .iter_var_attrs = attrs, .attach_type = TE_ATTACH_ROOT, .scope = scope,
+                .layout_transforms = none, .layout_loops = none, .axis_separators = none);
 }
 
 /* Updates of scans are computed in the loop of the scan. */
@@ -244,6 +245,68 @@ int te_reorder(tn_TeStage *st, const tn_arr *ivs) {
     TN_TRY(tn_vec_push_obj(&now, te_index_of(ivs, iv) < 0 ? iv : tn_arr_obj(ivs, next++)));
   }
   return set_list(st, "leaf_iter_vars", tn_arr_from(&now));
+}
+
+/* ---- layouts ---- */
+
+static int check_layout(const tn_TeStage *st, const tn_IndexMap *map) {
+  const tn_ComputeOp *c = TN_AS(ComputeOp, st->op);
+  TN_CHECK(c && c->body->len == 1, TenonError, NULL,
+           "transform_layout: %s is not a compute operation with one result", stage_name(st));
+  TN_CHECK(map->initial_indices->len == c->axis->len, TenonError, NULL,
+           "transform_layout: expected a map of the %lld axes of %s, got one of %lld indices",
+           (long long)c->axis->len, stage_name(st), (long long)map->initial_indices->len);
+  TN_CHECK(!st->layout_transforms->len, TenonError, NULL,
+           "transform_layout: %s has a layout already", stage_name(st));
+  for (int64_t i = 0; i < c->axis->len; ++i)
+    TN_CHECK(te_index_of(st->leaf_iter_vars, tn_arr_obj(c->axis, i)) == i, TenonError, NULL,
+             "transform_layout: axis %s of %s was split, fused or moved already: choose the layout "
+             "first",
+             tn_cstr(te_iv(c->axis, i)->var->name), stage_name(st));
+  return 0;
+}
+
+/* A loop for each axis of the new layout. */
+static tn_arr *layout_loops(const tn_IndexMap *map) {
+  TN_VEC(out);
+  for (int64_t i = 0; i < map->final_indices->len; ++i) {
+    tn_str *name = tn_str_fmt("axis%lld", (long long)i);
+    tn_expr *e = (tn_expr *)tn_arr_obj(map->final_indices, i);
+    tn_Var *v = name ? tir_var(name->data, e->dtype) : NULL;
+    tn_IterVar *iv = v ? tir_iter_var(NULL, v, IR_ITER_DATA_PAR, "") : NULL;
+    if (!iv || tn_vec_push_obj(&out, iv)) return NULL;
+  }
+  return tn_arr_from(&out);
+}
+
+static int put_loops(tn_TeStage *st, const tn_arr *loops, int64_t naxes) {
+  TN_VEC(leaves);
+  TN_VEC(all);
+  for (int64_t i = 0; i < st->all_iter_vars->len; ++i)
+    TN_TRY(tn_vec_push_obj(&all, tn_arr_obj(st->all_iter_vars, i)));
+  for (int64_t i = 0; i < loops->len; ++i)
+    TN_TRY(tn_vec_push_obj(&all, tn_arr_obj(loops, i)) ||
+           tn_vec_push_obj(&leaves, tn_arr_obj(loops, i)));
+  for (int64_t i = naxes; i < st->leaf_iter_vars->len; ++i)
+    TN_TRY(tn_vec_push_obj(&leaves, tn_arr_obj(st->leaf_iter_vars, i)));
+  TN_TRY(set_list(st, "all_iter_vars", tn_arr_from(&all)));
+  return set_list(st, "leaf_iter_vars", tn_arr_from(&leaves));
+}
+
+tn_arr *te_transform_layout(tn_TeStage *st, const tn_IndexMap *map, tn_arr *separators) {
+  TN_ARITH(a);
+  tn_expr *padding = NULL;
+  tn_IndexMap *back;
+  tn_arr *loops;
+  if (check_layout(st, map)) return NULL;
+  const tn_arr *axes = ((const tn_ComputeOp *)st->op)->axis;
+  TN_GETP(back, tir_index_map_inverse(&a, map, te_output(st->op, 0)->shape, &padding));
+  TN_GETP(loops, layout_loops(map));
+  TN_TRYP(te_set(st, "layout_inverse", back));
+  TN_TRYP(set_list(st, "layout_loops", loops));
+  TN_TRYP(put_loops(st, loops, axes->len));
+  TN_TRYP(set_list(st, "layout_transforms", tn_arr_of(1, map)));
+  return set_list(st, "axis_separators", separators) ? NULL : loops;
 }
 
 /* ---- how loops run ---- */

@@ -16,6 +16,7 @@
 #define TN_TE_SCHEDULE_TE_SCHEDULE_H_
 
 #include "te/te.h"
+#include "tir/index_map.h"
 
 enum { /* numbers as in existing programs */
        TE_ATTACH_ROOT = 1,
@@ -45,7 +46,11 @@ enum { /* numbers as in existing programs */
   F(S, REF, TeStage, group, TN_OPT | TN_MUT, "the group it belongs to")                            \
   F(S, REF, String, scope, TN_MUT, "memory of its results; empty: by where it is computed")        \
   F(S, BOOL, , is_output, TN_MUT, "whether its results are wanted")                                \
-  F(S, BOOL, , double_buffer, TN_MUT, "whether its results are kept twice")
+  F(S, BOOL, , double_buffer, TN_MUT, "whether its results are kept twice")                        \
+  F(S, REF, Array, layout_transforms, TN_MUT, "how its result is stored (IndexMap): one or none")  \
+  F(S, REF, Array, layout_loops, TN_MUT, "what the axes became by that (IterVar)")                 \
+  F(S, REF, IndexMap, layout_inverse, TN_OPT | TN_MUT, "from these to the axes")                   \
+  F(S, REF, Array, axis_separators, TN_MUT, "axes where groups begin that are flattened apart")
 #define TN_FIELDS_IterVarRelation(F, S)
 #define TN_FIELDS_TeSplit(F, S)                                                                    \
   F(S, REF, IterVar, parent, 0, "what is split")                                                   \
@@ -104,6 +109,10 @@ TN_API tn_arr *te_split(tn_TeStage *st, tn_IterVar *parent, tn_expr *factor, tn_
 /** Fuses loops that follow each other; of none: a loop of one iteration. */
 TN_API tn_IterVar *te_fuse(tn_TeStage *st, const tn_arr *ivs);
 TN_API int te_reorder(tn_TeStage *st, const tn_arr *ivs);
+/** Stores the result in another layout, with loops over the new axes: call it before anything is
+ * said of the operation's axes. @param map from its axes @param separators of the new buffer
+ * (IntImm) @return the new loops (IterVar) */
+TN_API tn_arr *te_transform_layout(tn_TeStage *st, const tn_IndexMap *map, tn_arr *separators);
 TN_API int te_bind(tn_TeStage *st, tn_IterVar *iv, tn_IterVar *thread);
 /** Unrolled, vectorized or parallelized (IR_ITER_...). */
 TN_API int te_set_kind(tn_TeStage *st, tn_IterVar *iv, ir_iter_type kind);

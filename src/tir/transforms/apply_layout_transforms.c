@@ -7,6 +7,8 @@
 
    Parameters are changed too: whoever calls the function passes the new layout. Where an extent is
    no multiple of what it is divided by, the buffer grows; what is in the padding stays undefined.
+   The attribute layout_axis_separators, a map from some of the buffers to lists of axes, says where
+   groups of the new axes begin that are flattened apart.
    The attribute goes. Buffers must be accessed by their indices, before they are flattened. */
 #include "arith/analyzer.h"
 #include "tir/index_map.h"
@@ -14,9 +16,10 @@
 
 typedef struct {
   arith_analyzer known;
-  const tn_map *maps; /* Buffer -> Array of IndexMap */
-  tn_pmap buffers;    /* Buffer -> the one with the new layout */
-  tn_pmap data;       /* their pointers -> the old buffer */
+  const tn_map *maps;       /* Buffer -> Array of IndexMap */
+  const tn_map *separators; /* Buffer -> Array of IntImm; or NULL */
+  tn_pmap buffers;          /* Buffer -> the one with the new layout */
+  tn_pmap data;             /* their pointers -> the old buffer */
 } layouter;
 
 static const tn_arr *maps_of(const layouter *x, const tn_Buffer *b) {
@@ -48,6 +51,12 @@ static int new_buffer(layouter *x, tn_Buffer *b, const tn_arr *maps) {
            tn_cstr(b->name));
   for (int64_t i = 0; i < maps->len; ++i)
     TN_GET(copy.shape, tir_index_map_shape(&x->known, map_at(maps, i), copy.shape));
+  tn_any axes;
+  if (x->separators && tn_map_get(x->separators, tn_any_obj(b), &axes)) {
+    TN_CHECK(axes.type_index == TN_TI_Array, TypeError, NULL,
+             "ApplyLayoutTransforms: expected layout_axis_separators to go to lists");
+    copy.axis_separators = (tn_arr *)axes.v.obj;
+  }
   TN_GET(r, tn_node_copy(&tn_type_Buffer, &copy));
   TN_TRY(tn_pmap_put(&x->buffers, b, r));
   return tn_pmap_put(&x->data, b->data, b);
@@ -176,10 +185,15 @@ tn_PrimFunc *tir_apply_layout_transforms(tn_PrimFunc *f, const tn_pass_ctx *c) {
   if (!maps) return f;
   TN_CHECKP(maps->type_index == TN_TI_Map, TypeError, NULL,
             "ApplyLayoutTransforms: expected layout_transform_map to be a map");
-  __attribute__((cleanup(layouter_fini))) layouter x = {.maps = (const tn_map *)maps};
+  const tn_obj *axes = tir_func_attr(f, "layout_axis_separators");
+  TN_CHECKP(!axes || axes->type_index == TN_TI_Map, TypeError, NULL,
+            "ApplyLayoutTransforms: expected layout_axis_separators to be a map");
+  __attribute__((cleanup(layouter_fini)))
+  layouter x = {.maps = (const tn_map *)maps, .separators = (const tn_map *)axes};
   TN_MUT(m, cases, &x);
   TN_TRYP(new_buffers(&x));
   TN_GETP(f, tir_with_attr(f, "layout_transform_map", NULL));
+  if (axes) TN_GETP(f, tir_with_attr(f, "layout_axis_separators", NULL));
   tn_stmt *body;
   TN_GETP(body, tn_mut_visit(&m, f->body));
   TN_GETP(f, tir_with_body(f, body));

@@ -2,7 +2,8 @@
 
 from ..._ffi.registry import register_object
 from ...runtime.object import Object
-from ...tir.expr import IterVar, StringImm, convert
+from ...tir.expr import IterVar, StringImm, const, convert
+from ...tir.index_map import IndexMap
 from ..tensor import Operation, Tensor
 from . import _ffi_api
 
@@ -246,6 +247,37 @@ class Stage(Object):
         y_outer, y_inner = self.split(y_parent, y_factor, None, disable_predication)
         self.reorder(x_outer, y_outer, x_inner, y_inner)
         return x_outer, y_outer, x_inner, y_inner
+
+    def transform_layout(self, mapping_function):
+        """Store the result in another layout, with loops over its axes.
+
+        Goes before any other step on the operation's axes; the stage is computed at the root. An
+        argument of the function then has the new layout for the caller, too; places that stand for
+        no element hold anything.
+
+        Parameters
+        ----------
+        mapping_function : callable or IndexMap
+            From the axes of the operation to the new ones; a sequence with `te.AXIS_SEPARATOR`
+            where a group of axes begins that is flattened apart.
+
+        Returns
+        -------
+        list of IterVar
+            The new loops.
+
+        Raises
+        ------
+        TVMError
+            The map cannot be inverted, or something was said of the axes before.
+        """
+        index_map, separators = mapping_function, []
+        if not isinstance(index_map, IndexMap):
+            index_map, separators = IndexMap.from_func_with_separators(
+                mapping_function, ndim=len(self.op.axis), index_dtype=self.op.axis[0].var.dtype
+            )
+        axes = [const(i, "int32") for i in separators]
+        return list(_ffi_api.TransformLayout(self, index_map, axes))
 
     def bind(self, ivar, thread_ivar):
         """Bind a loop to a thread axis of `te.thread_axis`."""
