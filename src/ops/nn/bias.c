@@ -73,7 +73,6 @@ static tn_expr *leaky(const relay_op_row *row, const void *attrs, tn_expr *const
 
 /* The axis must not be blocked. */
 static int layouts(relay_layouts *q) {
-  TN_VEC(in);
   tn_Layout *channels;
   int known = ops_layouts_axis(q);
   if (known != 1) return known;
