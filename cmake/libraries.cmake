@@ -106,6 +106,13 @@ if(TENON_BUILD_COMPILER)
   target_link_libraries(tenon_cli PRIVATE tenon_flags tenon tenon_runtime Threads::Threads ${CMAKE_DL_LIBS} m)
   set_target_properties(tenon_cli PROPERTIES OUTPUT_NAME tenon RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin
     BUILD_RPATH "$ORIGIN/../lib" INSTALL_RPATH "${TENON_BIN_RPATH}")
+  pkg_check_modules(ZLIB IMPORTED_TARGET zlib)
+  if(ZLIB_FOUND)
+    target_link_libraries(tenon_cli PRIVATE PkgConfig::ZLIB)
+    target_compile_definitions(tenon_cli PRIVATE TN_HAVE_ZLIB)
+  else()
+    message(STATUS "zlib (zlib1g-dev) not found: tenon run reads no compressed archives")
+  endif()
   install(TARGETS tenon_cli RUNTIME DESTINATION ${TENON_BIN_DIR})
 endif()
 

@@ -1,5 +1,5 @@
-/* Archives of arrays: zip files whose members are stored, not compressed. Read through the
-   directory at the end, as the lengths there are always right. */
+/* Archives of arrays: zip files. Read through the directory at the end, as the lengths there are
+   always right. Written without compression. */
 #include "cli/npz.h"
 
 #include <string.h>
@@ -7,7 +7,9 @@
 #include "base/error.h"
 #include "base/reader.h"
 #include "base/scope.h"
+#include "base/text.h"
 #include "cli/file.h"
+#include "cli/inflate.h"
 #include "object/containers.h"
 
 enum {
@@ -16,7 +18,9 @@ enum {
   END = 0x06054b50,
   LOCAL_BYTES = 30,
   CENTRAL_BYTES = 46,
-  END_BYTES = 22
+  END_BYTES = 22,
+  STORED = 0, /* methods of compression */
+  DEFLATED = 8
 };
 
 static uint32_t u16(const uint8_t *p) { return p[0] | (uint32_t)p[1] << 8; }
@@ -40,35 +44,61 @@ static const uint8_t *find_end(const uint8_t *data, size_t n) {
   return NULL;
 }
 
-/* The content of the member that a row of the directory is about. */
-static int member(const char *path, const char *name, const uint8_t *row, const uint8_t *data,
-                  size_t n, tn_bytes_view *out) {
+/* What the archive holds for a member, perhaps compressed. */
+static int raw_member(const char *path, const char *name, const uint8_t *row, const uint8_t *data,
+                      size_t n, tn_bytes_view *out) {
   size_t at = u32(row + 42), size = u32(row + 20);
-  TN_CHECK(u16(row + 10) == 0 && !(u16(row + 8) & 1) && size == u32(row + 24), ValueError, NULL,
-           "%s: %s is compressed or encrypted: write it with numpy.savez, not savez_compressed",
-           path, name);
   TN_CHECK(at <= n && n - at >= LOCAL_BYTES && u32(data + at) == LOCAL, ValueError, NULL,
            "%s: %s is not where the archive says", path, name);
   size_t skip = LOCAL_BYTES + u16(data + at + 26) + u16(data + at + 28);
   TN_CHECK(n - at >= skip && n - at - skip >= size, ValueError, NULL,
            "%s: %s goes beyond the end of the archive", path, name);
-  TN_CHECK(crc32_of(data + at + skip, size) == u32(row + 16), ValueError, NULL,
-           "%s: %s is damaged: its checksum is wrong", path, name);
   *out = (tn_bytes_view){(const void *)(data + at + skip), size};
   return 0;
 }
 
+/* The content of the member that a row of the directory is about; in `room` where it has to be
+   made. */
+static int member(const char *path, const char *name, const uint8_t *row, const uint8_t *data,
+                  size_t n, tn_buf *room, tn_bytes_view *out) {
+  uint32_t method = u16(row + 10), size = u32(row + 24);
+  TN_CHECK((method == STORED || method == DEFLATED) && !(u16(row + 8) & 1), ValueError, NULL,
+           "%s: %s is encrypted or compressed by method %u: expected what numpy.savez or "
+           "savez_compressed write",
+           path, name, (unsigned)method);
+  TN_TRY(raw_member(path, name, row, data, n, out));
+  if (method == DEFLATED) {
+    tn_str *what;
+    TN_GET(what, tn_str_fmt("%s: %s", path, name));
+    TN_TRY(cli_inflate(tn_cstr(what), (const uint8_t *)out->data, out->size, size, room));
+    *out = (tn_bytes_view){(const void *)(room->data ? room->data : ""), room->len};
+  }
+  TN_CHECK(out->size == size && crc32_of((const uint8_t *)out->data, size) == u32(row + 16),
+           ValueError, NULL, "%s: %s is damaged: its checksum or length is wrong", path, name);
+  return 0;
+}
+
+/* Text that can be shown as it is. */
+static bool is_name(const char *text, size_t n) {
+  for (size_t i = 0; i < n; ++i)
+    if ((uint8_t)text[i] < ' ' || text[i] == 0x7f) return false;
+  return tn_utf8_valid(text, n);
+}
+
 static int read_row(const char *path, const uint8_t *row, const uint8_t *data, size_t n,
                     tn_map *out) {
+  TN_BUF(room);
   tn_bytes_view content;
   tn_str *name, *what;
   tn_tensor *t;
   size_t len = u16(row + 28);
   const char *text = (const char *)row + CENTRAL_BYTES;
   if (len > 4 && memcmp(text + len - 4, ".npy", 4) == 0) len -= 4;
+  TN_CHECK(is_name(text, len), ValueError, NULL, "%s: the name of an array is not readable text",
+           path);
   TN_GET(name, tn_scope_own(tn_str_new_n(text, len)));
   TN_GET(what, tn_str_fmt("%s: %s", path, tn_cstr(name)));
-  TN_TRY(member(path, tn_cstr(name), row, data, n, &content));
+  TN_TRY(member(path, tn_cstr(name), row, data, n, &room, &content));
   TN_GET(t,
          tn_scope_own(cli_npy_parse(tn_cstr(what), (const uint8_t *)content.data, content.size)));
   return tn_map_set(out, tn_any_obj(name), tn_any_obj(t));

@@ -1,4 +1,4 @@
-/* Arrays of numpy in files: .npy holds one, .npz is an uncompressed zip archive of such.
+/* Arrays of numpy in files: .npy holds one, .npz is a zip archive of such.
 
    Nothing that is read is trusted: every length is compared with what is there. */
 #ifndef TN_CLI_NPZ_H_
@@ -7,9 +7,10 @@
 #include "base/buf.h"
 #include "tenon/runtime.h"
 
-/** Reads an archive as np.savez writes it.
+/** Reads an archive as np.savez and np.savez_compressed write it.
  *  @return map from name (without ".npy") to tensor on the CPU, scope-owned; or NULL: OSError,
- *  ValueError naming the file and the member, also for compressed members and encrypted ones */
+ *  ValueError naming the file and the member, also for encrypted members, and for compressed ones
+ * where there is no zlib */
 tn_map *cli_npz_read(const char *path);
 /** Writes tensors of the CPU, compact and row-major, as np.load reads them. */
 int cli_npz_write(const char *path, const tn_map *arrays);

@@ -12,7 +12,8 @@
 #include "object/containers.h"
 
 const cli_option cli_run_options[] = {
-    {"inputs", 'i', "FILE", "archive with an array for each input (numpy.savez)", NULL},
+    {"inputs", 'i', "FILE", "archive with an array for each input (numpy.savez, savez_compressed)",
+     NULL},
     {"outputs", 'o', "FILE", "archive to write: output_0, output_1, ...", NULL},
     {"repeat", 'n', "N", "run so many times (default 1) and tell the median time", NULL},
     {"top", 'k', "N", "print the N largest values of each row of the first output", NULL},
@@ -20,6 +21,20 @@ const cli_option cli_run_options[] = {
     {"json", 0, NULL, "what is printed as JSON", NULL},
     {0},
 };
+
+/* Array and input must be of one type: the message names the file too. */
+static int check_type(const char *path, const char *name, const tn_graph_entry *e,
+                      const DLTensor *t) {
+  tn_graph_entry given = {.dtype = t->dtype, .ndim = t->ndim, .shape = t->shape};
+  TN_BUF(want);
+  TN_BUF(got);
+  cli_put_type(&want, e);
+  cli_put_type(&got, &given);
+  TN_TRY(tn_buf_ok(&want) || tn_buf_ok(&got));
+  TN_CHECK(strcmp(tn_buf_cstr(&want), tn_buf_cstr(&got)) == 0, ValueError, NULL,
+           "%s: %s: expected %s, got %s", path, name, tn_buf_cstr(&want), tn_buf_cstr(&got));
+  return 0;
+}
 
 static int set_inputs(const cli_model *m, const tn_map *given, const char *path) {
   for (int64_t i = 0; i < given->len; ++i) {
@@ -31,7 +46,10 @@ static int set_inputs(const cli_model *m, const tn_map *given, const char *path)
     int32_t at = tn_graph_input_index(m->x, name);
     TN_CHECK(at >= 0 && cli_model_is_given(m, at), ValueError, NULL,
              "%s: the model has no input %s%s", path, name, tn_near_text(&near));
-    TN_TRY(tn_graph_set_input(m->x, at, tn_tensor_dl((tn_tensor *)given->entries[i].value.v.obj)));
+    const DLTensor *t = tn_tensor_dl((tn_tensor *)given->entries[i].value.v.obj);
+    cli_model_input(m, at, &e);
+    TN_TRY(check_type(path, name, e, t));
+    TN_TRY(tn_graph_set_input(m->x, at, t));
   }
   for (int32_t k = 0; k < m->x->g.narg; ++k) {
     const tn_graph_entry *e;
