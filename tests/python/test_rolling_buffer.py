@@ -1,5 +1,7 @@
 """Buffers that keep what neighbouring iterations share: tir.Schedule.rolling_buffer."""
 
+import random
+
 import numpy as np
 import pytest
 import tenon
@@ -240,3 +242,24 @@ def test_without_overlap():
     assert "slides with a loop" in failure(sch.rolling_buffer, "B", 0)
     assert "output block" in failure(sch.rolling_buffer, "C", 0)
     failure(sch.rolling_buffer, "B", 1)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_at_random(seed):
+    """Tiles, strides and orders of steps as they come; a step that is refused changes nothing."""
+    draw = random.Random(seed)
+    k, stride = draw.choice([2, 3, 4]), draw.choice([1, 2])
+    h, w = draw.randint(10, 17), draw.randint(10, 17)
+    a = te.placeholder((h, w), name="A")
+    d = pool(pool(pool(a, "B"), "C", k, stride), "D", 2)
+    axes = draw.choice([(0,), (1,), (0, 1), (1, 0)])
+    sch = tiled(te.create_prim_func([a, d]), axes, [draw.randint(1, 4) for _ in axes], "D", "C")
+    sch.compute_at("B", sch.get_loops("D")[0])
+    for name in draw.choice(["B", "C", "BC", "CB"]):
+        try:
+            sch.rolling_buffer(name, 0)
+        except tir.ScheduleError:
+            continue
+    x = rng.random((h, w)).astype("float32")
+    expected = windows(expect_pools(x, k, stride), 2, 2).max((2, 3))
+    np.testing.assert_array_equal(results(sch, expected.shape, x, targets=("llvm",)), expected)
