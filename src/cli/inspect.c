@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "cli/cli.h"
-#include "cli/model.h"
+#include "cli/inspect.h"
 #include "cli/onnx.h"
 #include "object/containers.h"
 
@@ -93,6 +93,7 @@ int cli_inspect(const cli_args *a) {
   put_values(&b, json, &m, true);
   put_values(&b, json, &m, false);
   put_kernels(&b, json, &m);
+  cli_inspect_memory(&b, json, &m);
   tn_buf_printf(&b,
                 json ? "\"weights_bytes\": %lld, \"workspace_bytes\": %lld}\n"
                      : "weights    %lld bytes\nworkspace  %lld bytes\n",

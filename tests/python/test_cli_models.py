@@ -68,6 +68,24 @@ def test_inspect(library):
 
 
 @needs_llvm
+def test_inspect_tells_the_memory_plan(library):
+    told = json.loads(call("inspect", str(library), "--json")[1])
+    storages = told["storages"]
+    graph = json.loads(tenon.runtime.load_module(str(library))["get_graph_json"]())
+    ids = graph["attrs"]["storage_id"][1]
+    assert [s["id"] for s in storages] == sorted(set(ids))
+    for s in storages:
+        nodes = [n["name"] for n, i in zip(graph["nodes"], ids, strict=True) if i == s["id"]]
+        assert [v["name"] for v in s["values"]] == nodes
+    work = [s for s in storages if s["kind"] == "workspace"]
+    assert sum(s["bytes"] for s in work) == told["workspace_bytes"]
+    assert any(len(s["values"]) > 1 for s in work)
+    assert [s["values"] for s in storages if s["kind"] == "input"] == [told["inputs"]]
+    text = call("inspect", str(library))[1]
+    assert "storages\n  0: 256 bytes, input\n    image: float32[1, 1, 8, 8]\n" in text
+
+
+@needs_llvm
 def test_bench(library):
     told = json.loads(call("bench", str(library), "--repeat", "50", "--json")[1])
     assert told["runs"] == 50
