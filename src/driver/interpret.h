@@ -1,5 +1,6 @@
 /* The interpreter: what a Relay program means, evaluated expression by expression. Slow: every
-   operator is compiled for the shapes that it meets. It is what other executors are compared with. */
+   operator is compiled for the shapes that it meets. It is what other executors are compared with.
+ */
 #ifndef TN_DRIVER_INTERPRET_H_
 #define TN_DRIVER_INTERPRET_H_
 
@@ -10,7 +11,7 @@
 /** Operators compiled for the types of their arguments. */
 typedef struct {
   tn_target *target; /* borrowed */
-  tn_map *compiled;  /* hash -> Array of [relay Function, function, shape function or None]; owned */
+  tn_map *compiled; /* hash -> Array of [relay Function, function, shape function or None]; owned */
 } interp_ops;
 
 /** The value of a call of an operator.

@@ -134,7 +134,7 @@ def test_utils():
 
 
 def test_operators_of_expressions_take_tensors():
-    """Element by element with broadcasting, once topi is imported; inside computes nothing changes."""
+    """Element by element with broadcasting, once topi is imported; computes stay as they are."""
     a, b = te.placeholder((3, 2, 2), name="a"), te.placeholder((2, 2), name="b")
     c = (a + b * 2.0) / (1.0 + b) - a
     d = te.compute((3,), lambda i: a[i, 0, 0] + b[0, 0] * 2, name="d")

@@ -10,8 +10,8 @@ TN_API int ops_layouts_conv(relay_layouts *q);
 TN_API void *ops_alter_conv2d(const relay_replace *r);
 /** nn.conv2d whose number of channels has no blocks, with more of them, which are cut off. */
 TN_API void *ops_legalize_conv2d(const relay_replace *r);
-/** nn.conv2d_transpose as an ordinary convolution that computes all places of a step as channels, and
- * these laid out as places (nn.depth_to_space). */
+/** nn.conv2d_transpose as an ordinary convolution that computes all places of a step as channels,
+ * and these laid out as places (nn.depth_to_space). */
 TN_API void *ops_legalize_conv2d_transpose(const relay_replace *r);
 /** A convolution, transposed ones too, in the layouts of data and weight that are wanted. */
 TN_API void *ops_convert_conv(const relay_replace *r);

@@ -22,7 +22,8 @@ tn_expr *region_as_load(builder *b, const ast *at, const tn_BufferRegion *r) {
   return tir_load(r->buffer, tn_arr_from(&indices));
 }
 
-/* to - from; i*4 + 6 - (i*4 + 2) is 4 whatever i is. What is not constant stays as it is written. */
+/* to - from; i*4 + 6 - (i*4 + 2) is 4 whatever i is. What is not constant stays as it is written.
+ */
 static tn_expr *distance(tn_expr *from, tn_expr *to) {
   TN_ARITH(known);
   const tn_Add *sum = TN_AS(Add, to);
