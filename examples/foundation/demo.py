@@ -126,7 +126,6 @@ def main():
     objects()
     costs(myadd)
     sizes()
-    print("\nNext to come: operators and whole models (docs/architecture.md).")
 
 
 if __name__ == "__main__":
