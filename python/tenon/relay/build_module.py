@@ -4,15 +4,14 @@ import warnings
 
 from .. import nd
 from .._ffi import get_global_func
-from ..ir.expr import GlobalVar
 from ..ir.module import IRModule
 from ..ir.transform import PassContext
 from ..ir.type import TupleType
 from ..target import Target
+from .backend import interpreter
 from .backend.executor import Executor
 from .backend.executor_factory import GraphExecutorFactoryModule
 from .backend.runtime import Runtime
-from .expr import bind, const
 from .function import Function
 from .transform import InferType
 
@@ -258,7 +257,7 @@ def optimize(mod, target=None, params=None):
     return BuildModule().optimize(mod, target, params=params)
 
 
-class GraphExecutor:
+class GraphExecutor(interpreter.Executor):
     """Runs expressions of a module through the graph executor.
 
     Parameters
@@ -282,37 +281,11 @@ class GraphExecutor:
         self.params = params or {}
         self.opt_level = opt_level
 
-    def evaluate(self, expr=None, binds=None):
-        """A function that runs an expression, or its value.
-
-        Parameters
-        ----------
-        expr : RelayExpr, optional
-            A function or global variable gives a callable that takes its arguments by position or
-            name; anything else is computed at once. By default ``main`` of the module.
-        binds : dict of Var to array-like, optional
-            Values of free variables.
-
-        Returns
-        -------
-        callable, NDArray or list
-            Tuples are lists.
-
-        Raises
-        ------
-        ValueError
-            The program is not static.
-        """
+    def _make_executor(self, expr=None):
+        """Compiles a function; ValueError when the program is not static."""
         if expr is None:
-            return self._executor(bind_params_by_name(self.mod["main"], self.params))
-        if binds:
-            bound = {var: const(value) for var, value in binds.items()}
-            expr = bind(expr, bound)
-        if isinstance(expr, GlobalVar):
-            return self._executor(self.mod[expr])
-        if isinstance(expr, Function):
-            return self._executor(expr)
-        return self._executor(Function([], expr))()
+            expr = bind_params_by_name(self.mod["main"], self.params)
+        return self._executor(expr)
 
     def _executor(self, func):
         from ..contrib import graph_executor
