@@ -1390,6 +1390,18 @@ class DynFullAttrs(Attrs):
     dtype: str
     """type of the result; that of the value by default"""
 
+class DynOneHotAttrs(Attrs):
+    """attributes of dyn.one_hot (type key relay.attrs.DynOneHotAttrs)"""
+    axis: int
+    """where the new axis is"""
+    dtype: str
+    """type of the result"""
+
+class DynPadAttrs(Attrs):
+    """attributes of dyn.nn.pad (type key relay.attrs.DynPadAttrs)"""
+    pad_mode: str
+    """"constant", "edge" or "reflect" """
+
 class DynReshapeAttrs(Attrs):
     """attributes of dyn.reshape (type key relay.attrs.DynReshapeAttrs)"""
     allowzero: bool
@@ -1832,6 +1844,13 @@ class TransposeAttrs(Attrs):
     """attributes of transpose (type key relay.attrs.TransposeAttrs)"""
     axes: Array | None
     """which axis of the input each axis is; None: opposite order"""
+
+class UniqueAttrs(Attrs):
+    """attributes of unique (type key relay.attrs.UniqueAttrs)"""
+    sorted: bool
+    """smallest value first, rather than in the order of data?"""
+    return_counts: bool
+    """how often each value occurs as the last result?"""
 
 class UpSampling3DAttrs(Attrs):
     """attributes of nn.upsampling3d (type key relay.attrs.UpSampling3DAttrs)"""

@@ -5,74 +5,33 @@
      argwhere(%condition)             as many rows as there are elements that are not 0 */
 #include "ir/expr.h"
 #include "object/dtype.h"
-#include "ops/ops.h"
+#include "ops/dynamic.h"
 #include "relay/op.h"
 #include "te/build.h"
 #include "tir/tir.h"
 
-enum { MAX_NDIM = 32 };
+enum { MAX_NDIM = OPS_MAX_NDIM };
 
 #define TN_FIELDS_DynReshapeAttrs(F, S)                                                            \
   F(S, BOOL, , allowzero, 0, "does 0 mean no elements, instead of the extent of data?", "False")
-#define TN_FIELDS_DynFullAttrs(F, S)                                                               \
-  F(S, DTYPE, , dtype, 0, "type of the result; that of the value by default", "\"\"")
 #define TN_FIELDS_DynSliceAttrs(F, S)                                                              \
   F(S, REF, String, slice_mode, 0, "\"end\" or \"size\": what the third argument holds", "\"end\"")
 #define DYNAMIC_ATTRS(N)                                                                           \
   N(DynReshapeAttrs, Attrs, "relay.attrs.DynReshapeAttrs", NODE, TREE, tn_no_hooks,                \
     "attributes of dyn.reshape")                                                                   \
-  N(DynFullAttrs, Attrs, "relay.attrs.DynFullAttrs", NODE, TREE, tn_no_hooks,                      \
-    "attributes of dyn.full")                                                                      \
   N(DynSliceAttrs, Attrs, "relay.attrs.DynStridedSliceAttrs", NODE, TREE, tn_no_hooks,             \
     "attributes of dyn.strided_slice")
 TN_NODES_LOCAL(DYNAMIC_ATTRS)
-
-/* ---- extents ---- */
-
-static tn_arr *anys(int64_t n) {
-  TN_VEC(v);
-  for (int64_t i = 0; i < n; ++i) TN_TRYP(tn_vec_push_obj(&v, relay_any()));
-  return tn_arr_from(&v);
-}
-
-/* Extents of the result as its compute sees them: variables where they are not known. */
-static tn_arr *open_extents(const tn_TensorType *t) {
-  TN_VEC(v);
-  for (int64_t i = 0; i < t->shape->len; ++i) {
-    tn_expr *e = relay_dim(t, i);
-    if (relay_dim_is_any(e))
-      TN_GETP(e, (tn_expr *)TN_NEW(SizeVar, .name = tn_str_from("n"), .dtype = TN_I64));
-    TN_TRYP(tn_vec_push_obj(&v, e));
-  }
-  return tn_arr_from(&v);
-}
-
-/* Element i of an argument that holds numbers. */
-static tn_expr *number_at(const relay_shape_query *q, int64_t arg, int64_t i) {
-  const tn_Tensor *t = q->values ? TN_AS(Tensor, tn_arr_obj(q->values, arg)) : NULL;
-  TN_CHECKP(t, OpNotImplemented, NULL, "%s: its shape function reads argument %lld", q->row->name,
-            (long long)arg);
-  return tir_cast(TN_I64, te_at_of(t, 1, tir_i64(i)), NULL);
-}
-
-/* A vector of numbers of known length: how many, or RELAY_WAIT or RELAY_FAILED in *known. */
-static int vector_length(relay_rel *r, int i, int64_t *n) {
-  RELAY_TENSOR(t, r, i);
-  RELAY_CHECK(r, t->shape->len == 1 && ir_is_integral(t->dtype),
-              "argument %d must be a vector of whole numbers, got %s", i, relay_type_text(t));
-  RELAY_CHECK(r, tir_as_int((tn_obj *)relay_dim(t, 0), n) && *n <= MAX_NDIM,
-              "argument %d must have a length that is known: it is the number of dimensions", i);
-  return RELAY_SOLVED;
-}
 
 /* ---- dyn.reshape ---- */
 
 static int reshape_relation(relay_rel *r) {
   int64_t n;
   RELAY_TENSOR(data, r, 0);
-  int known = vector_length(r, 1, &n);
-  return known == RELAY_SOLVED ? relay_rel_result(r, relay_tensor_type(anys(n), data->dtype))
-                               : known;
+  int known = ops_vector_length(r, 1, &n);
+  return known == RELAY_SOLVED
+             ? relay_rel_result(r, relay_tensor_type(ops_open_shape(n), data->dtype))
+             : known;
 }
 
 static tn_expr *product(const tn_arr *extents) {
@@ -90,7 +49,7 @@ static tn_arr *reshape_shape(const relay_shape_query *q) {
   TN_VEC(dims);
   TN_VEC(all);
   for (int64_t i = 0; i < out->shape->len; ++i) {
-    tn_expr *d = number_at(q, 1, i);
+    tn_expr *d = ops_number_at(q, 1, i);
     bool copies = (!a || !a->allowzero) && i < in->len;
     if (copies) d = tir_select(tir_eq(d, zero), (tn_expr *)tn_arr_obj(in, i), d, NULL);
     known = tir_mul(known, tir_select(tir_eq(d, minus), one, d, NULL));
@@ -130,63 +89,10 @@ static tn_expr *reshape_element(void *ctx, tn_arr *at) {
 }
 
 static tn_arr *reshape(const relay_compute *c) {
-  source s = {.data = relay_input(c, 0), .shape = open_extents(relay_out(c))};
+  source s = {.data = relay_input(c, 0), .shape = ops_open_extents(relay_out(c))};
   if (!s.shape) return NULL;
   return tn_arr_of(
       1, te_compute((tn_arr *)(uintptr_t)s.shape, reshape_element, &s, "T_reshape", TE_INJECTIVE));
-}
-
-/* ---- dyn.full, dyn.broadcast_to ---- */
-
-/* row->which is the argument with the extents. */
-static int fill_relation(relay_rel *r) {
-  const tn_DynFullAttrs *a = r->attrs;
-  int64_t n;
-  RELAY_TENSOR(value, r, 0);
-  int known = vector_length(r, 1, &n);
-  if (known != RELAY_SOLVED) return known;
-  tn_dtype t = a && a->dtype.bits ? a->dtype : value->dtype;
-  return relay_rel_result(r, relay_tensor_type(anys(n), t));
-}
-
-static tn_arr *given_shape(const relay_shape_query *q) {
-  const tn_TensorType *out = TN_AS(TensorType, q->out_type);
-  const tn_arr *in = relay_shape_of(q, 0);
-  int64_t more = out->shape->len - in->len;
-  TN_VEC(v);
-  for (int64_t i = 0; i < out->shape->len; ++i) {
-    tn_expr *d;
-    TN_GETP(d, number_at(q, 1, i));
-    if (i >= more) {
-      tn_expr *from = (tn_expr *)tn_arr_obj(in, i - more);
-      relay_take_for_granted(tir_or(tir_eq(from, tir_i64(1)), tir_eq(from, d)));
-    }
-    TN_TRYP(tn_vec_push_obj(&v, d));
-  }
-  return tn_arr_of(1, tn_arr_from(&v));
-}
-
-static tn_expr *spread_element(void *ctx, tn_arr *at) {
-  const source *s = ctx;
-  return ops_broadcast_at(s->data, s->shape, at);
-}
-
-typedef struct {
-  source from;
-  tn_dtype dtype;
-} cast_source;
-
-static tn_expr *fill_element(void *ctx, tn_arr *at) {
-  const cast_source *s = ctx;
-  return tir_cast(s->dtype, spread_element((void *)(uintptr_t)&s->from, at), NULL);
-}
-
-static tn_arr *fill(const relay_compute *c) {
-  cast_source s = {{.data = relay_input(c, 0), .shape = open_extents(relay_out(c))},
-                   relay_out(c)->dtype};
-  if (!s.from.shape) return NULL;
-  return tn_arr_of(
-      1, te_compute((tn_arr *)(uintptr_t)s.from.shape, fill_element, &s, "T_full", TE_BROADCAST));
 }
 
 /* ---- dyn.strided_slice ---- */
@@ -195,7 +101,7 @@ static int slice_relation(relay_rel *r) {
   int64_t n;
   RELAY_TENSOR(data, r, 0);
   for (int i = 1; i < 4; ++i) {
-    int known = vector_length(r, i, &n);
+    int known = ops_vector_length(r, i, &n);
     if (known != RELAY_SOLVED) return known;
     RELAY_CHECK(r, n <= data->shape->len, "argument %d has %lld numbers, data %lld dimensions", i,
                 (long long)n, (long long)data->shape->len);
@@ -226,8 +132,8 @@ static tn_arr *slice_shape(const relay_shape_query *q) {
   for (int64_t i = 0; i < in->len; ++i) {
     tn_expr *extent = (tn_expr *)tn_arr_obj(in, i);
     if (i < n) {
-      tn_expr *step = by_size ? one : number_at(q, 3, i), *last = number_at(q, 2, i);
-      tn_expr *begin = first_index(number_at(q, 1, i), extent, step);
+      tn_expr *step = by_size ? one : ops_number_at(q, 3, i), *last = ops_number_at(q, 2, i);
+      tn_expr *begin = first_index(ops_number_at(q, 1, i), extent, step);
       if (by_size) last = tir_select(tir_lt(last, zero), extent, tir_add(begin, last), NULL);
       tn_expr *end = first_index(last, extent, step);
       tn_expr *width =
@@ -267,7 +173,7 @@ static tn_arr *slice(const relay_compute *c) {
   source s = {.data = relay_input(c, 0),
               .begin = relay_input(c, 1),
               .strides = by_size ? NULL : relay_input(c, 3),
-              .shape = open_extents(relay_out(c))};
+              .shape = ops_open_extents(relay_out(c))};
   if (!s.shape) return NULL;
   return tn_arr_of(1, te_compute((tn_arr *)(uintptr_t)s.shape, slice_element, &s, "T_strided_slice",
                                  TE_INJECTIVE));
@@ -319,7 +225,7 @@ static tn_arr *argwhere_shape(const relay_shape_query *q) {
 static tn_arr *argwhere(const relay_compute *c) {
   tn_Tensor *data = relay_input(c, 0);
   tn_arr *shape, *vars;
-  TN_GETP(shape, open_extents(relay_out(c)));
+  TN_GETP(shape, ops_open_extents(relay_out(c)));
   TN_GETP(vars, ops_loop_vars("i", data->shape->len));
   tn_Buffer *in = tir_buffer(data->shape, data->dtype, "data", ""),
             *out = tir_buffer(shape, TN_I32, "places", ""),
@@ -341,25 +247,15 @@ static tn_arr *argwhere(const relay_compute *c) {
   return all ? tn_arr_of(1, tn_arr_obj(all, 0)) : NULL;
 }
 
-#define DYN(name_, inputs_, attrs_, mask_, rel_name_, rel_, shape_, compute_, doc_)                \
-  {                                                                                                \
-    .name = name_, .inputs = inputs_, .attrs = attrs_, .level = 11, .pattern = RELAY_OPAQUE,       \
-    .rel_name = rel_name_, .rel = rel_, .compute = compute_, .shape = shape_, .data_mask = mask_,  \
-    .doc = doc_                                                                                    \
-  }
 static const relay_op_row rows[] = {
-    DYN("dyn.reshape", "data newshape", &tn_type_DynReshapeAttrs, 2, "DynamicReshape",
-        reshape_relation, reshape_shape, reshape,
-        "the tensor in the shape that another one holds: -1 what is left, 0 as it was"),
-    DYN("dyn.full", "fill_value shape", &tn_type_DynFullAttrs, 2, "DynamicFull", fill_relation,
-        given_shape, fill, "a tensor of one value, of the shape that another one holds"),
-    DYN("dyn.broadcast_to", "data shape", NULL, 2, "DynamicBroadCastTo", fill_relation, given_shape,
-        fill, "the tensor broadcast to the shape that another one holds"),
-    DYN("dyn.strided_slice", "data begin end strides", &tn_type_DynSliceAttrs, 14,
-        "DynamicStridedSlice", slice_relation, slice_shape, slice,
-        "a part of a tensor whose bounds are tensors"),
-    DYN("argwhere", "condition", NULL, 1, "ArgWhere", argwhere_relation, argwhere_shape, argwhere,
-        "indices of the elements that are not 0, one row each, int32"),
+    OPS_DYNAMIC("dyn.reshape", "data newshape", &tn_type_DynReshapeAttrs, 2, "DynamicReshape",
+                reshape_relation, reshape_shape, reshape,
+                "the tensor in the shape that another one holds: -1 what is left, 0 as it was"),
+    OPS_DYNAMIC("dyn.strided_slice", "data begin end strides", &tn_type_DynSliceAttrs, 14,
+                "DynamicStridedSlice", slice_relation, slice_shape, slice,
+                "a part of a tensor whose bounds are tensors"),
+    OPS_DYNAMIC("argwhere", "condition", NULL, 1, "ArgWhere", argwhere_relation, argwhere_shape,
+                argwhere, "indices of the elements that are not 0, one row each, int32"),
 };
 
 RELAY_FAMILY(dynamic, DYNAMIC_ATTRS)

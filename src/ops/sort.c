@@ -1,6 +1,8 @@
-/* Sorting along an axis: sort, argsort, topk.
+/* Sorting along an axis: sort, argsort, topk, and what takes a sorted order: unique.
 
-     topk(%x, k=2)    Tensor[(3, 8), float32] -> (Tensor[(3, 2), float32], Tensor[(3, 2), int32])
+     topk(%x, k=2)       Tensor[(3, 8), float32] -> (Tensor[(3, 2), float32], Tensor[(3, 2), int32])
+     dyn.topk(%x, %k)    the same with k in a tensor: Tensor[(3, ?), float32], ...
+     unique(%x)          Tensor[(8), int32] -> (values, indices, inverse: 8 elements each, number)
 
    The order is found by merging runs of 1, 2, 4, ... elements, in a statement of loops: equal
    elements keep their order, and no library is called. What follows picks elements by it. */
@@ -19,10 +21,14 @@
   F(S, REF, String, ret_type, 0, "\"both\", \"values\" or \"indices\"", "\"both\"")                \
   F(S, BOOL, , is_ascend, 0, "the smallest elements?", "False")                                    \
   F(S, DTYPE, , dtype, 0, "type of indices", "\"int32\"")
+#define TN_FIELDS_UniqueAttrs(F, S)                                                                \
+  F(S, BOOL, , sorted, 0, "smallest value first, rather than in the order of data?", "True")       \
+  F(S, BOOL, , return_counts, 0, "how often each value occurs as the last result?", "False")
 #define SORT_ATTRS(N)                                                                              \
   N(ArgsortAttrs, Attrs, "relay.attrs.ArgsortAttrs", NODE, TREE, tn_no_hooks,                      \
     "attributes of sort and argsort")                                                              \
-  N(TopKAttrs, Attrs, "relay.attrs.TopkAttrs", NODE, TREE, tn_no_hooks, "attributes of topk")
+  N(TopKAttrs, Attrs, "relay.attrs.TopkAttrs", NODE, TREE, tn_no_hooks, "attributes of topk")      \
+  N(UniqueAttrs, Attrs, "relay.attrs.UniqueAttrs", NODE, TREE, tn_no_hooks, "attributes of unique")
 TN_NODES_LOCAL(SORT_ATTRS)
 
 /* ---- relations ---- */
@@ -46,12 +52,20 @@ static int relate_argsort(relay_rel *r) {
 /* Extents of data, k along the axis. */
 static tn_arr *top_shape(const tn_TopKAttrs *a, const tn_arr *shape) {
   int64_t axis = a->axis < 0 ? a->axis + shape->len : a->axis;
-  TN_VEC(out);
-  for (int64_t i = 0; i < shape->len; ++i) {
-    tn_expr *e = (tn_expr *)tn_arr_obj(shape, i);
-    TN_TRYP(tn_vec_push_obj(&out, i == axis && a->k > 0 ? tir_const_int(e->dtype, a->k) : e));
-  }
-  return tn_arr_from(&out);
+  const tn_expr *e = (const tn_expr *)tn_arr_obj(shape, axis);
+  return a->k > 0 ? ops_with_index(shape, axis, tir_const_int(e->dtype, a->k))
+                  : (tn_arr *)(uintptr_t)shape;
+}
+
+/* Values and indices of this shape, or one of them. */
+static int top_result(relay_rel *r, const tn_TopKAttrs *a, tn_arr *shape, tn_dtype dtype) {
+  tn_TensorType *values = relay_tensor_type(shape, dtype),
+                *indices = relay_tensor_type(shape, or_int32(a->dtype));
+  if (tn_str_eq(a->ret_type, "values")) return relay_rel_result(r, values);
+  if (tn_str_eq(a->ret_type, "indices")) return relay_rel_result(r, indices);
+  RELAY_CHECK(r, tn_str_eq(a->ret_type, "both"), "ret_type must be both, values or indices, got %s",
+              tn_cstr(a->ret_type));
+  return relay_rel_result(r, relay_tuple_type(tn_arr_of(2, values, indices)));
 }
 
 static int relate_topk(relay_rel *r) {
@@ -62,14 +76,32 @@ static int relate_topk(relay_rel *r) {
   if (axis < 0) return RELAY_FAILED;
   RELAY_CHECK(r, !tir_as_int((tn_obj *)relay_dim(data, axis), &n) || a->k <= n,
               "k=%lld is more than the %lld elements there are", (long long)a->k, (long long)n);
-  tn_arr *shape = top_shape(a, data->shape);
-  tn_TensorType *values = relay_tensor_type(shape, data->dtype),
-                *indices = relay_tensor_type(shape, or_int32(a->dtype));
-  if (tn_str_eq(a->ret_type, "values")) return relay_rel_result(r, values);
-  if (tn_str_eq(a->ret_type, "indices")) return relay_rel_result(r, indices);
-  RELAY_CHECK(r, tn_str_eq(a->ret_type, "both"), "ret_type must be both, values or indices, got %s",
-              tn_cstr(a->ret_type));
-  return relay_rel_result(r, relay_tuple_type(tn_arr_of(2, values, indices)));
+  return top_result(r, a, top_shape(a, data->shape), data->dtype);
+}
+
+static int relate_dyn_topk(relay_rel *r) {
+  const tn_TopKAttrs *a = r->attrs;
+  RELAY_TENSOR(data, r, 0);
+  RELAY_TENSOR(k, r, 1);
+  int64_t axis = relay_rel_axis(r, a->axis, data->shape->len);
+  if (axis < 0) return RELAY_FAILED;
+  bool one = k->shape->len == 0 ||
+             (k->shape->len == 1 && relay_dim_equal(relay_dim(k, 0), tir_i32(1)) != 0);
+  RELAY_CHECK(r, one && ir_is_integral(k->dtype), "k must be one whole number, got %s",
+              relay_type_text(k));
+  return top_result(r, a, ops_with_index(data->shape, axis, relay_any()), data->dtype);
+}
+
+static int relate_unique(relay_rel *r) {
+  const tn_UniqueAttrs *a = r->attrs;
+  RELAY_TENSOR(data, r, 0);
+  RELAY_CHECK(r, data->shape->len == 1, "data must have one dimension, got %s",
+              relay_type_text(data));
+  tn_TensorType *places = relay_tensor_type(data->shape, TN_I32),
+                *number = relay_tensor_type(tn_arr_of(1, tir_i32(1)), TN_I32);
+  tn_arr *fields = a->return_counts ? tn_arr_of(5, data, places, places, number, places)
+                                    : tn_arr_of(4, data, places, places, number);
+  return relay_rel_result(r, relay_tuple_type(fields));
 }
 
 /* ---- the order ---- */
@@ -199,24 +231,145 @@ static tn_arr *compute_argsort(const relay_compute *c) {
   return tn_arr_of(1, te_compute(p.data->shape, index_of, &p, "T_argsort", TE_INJECTIVE));
 }
 
+static tn_arr *top_of(const tn_TopKAttrs *a, const picked *p, tn_arr *shape) {
+  void *ctx = (void *)(uintptr_t)p;
+  TN_VEC(out);
+  if (!shape) return NULL;
+  if (!tn_str_eq(a->ret_type, "indices"))
+    TN_TRYP(tn_vec_push_obj(&out, te_compute(shape, value, ctx, "T_topk_values", TE_INJECTIVE)));
+  if (!tn_str_eq(a->ret_type, "values"))
+    TN_TRYP(
+        tn_vec_push_obj(&out, te_compute(shape, index_of, ctx, "T_topk_indices", TE_INJECTIVE)));
+  return tn_arr_from(&out);
+}
+
 static tn_arr *compute_topk(const relay_compute *c) {
   const tn_TopKAttrs *a = c->attrs;
   picked p;
   TN_TRYP(start(c, &p, a->dtype));
-  tn_arr *shape = top_shape(a, p.data->shape);
-  TN_VEC(out);
-  if (!shape) return NULL;
-  if (!tn_str_eq(a->ret_type, "indices"))
-    TN_TRYP(tn_vec_push_obj(&out, te_compute(shape, value, &p, "T_topk_values", TE_INJECTIVE)));
-  if (!tn_str_eq(a->ret_type, "values"))
-    TN_TRYP(tn_vec_push_obj(&out, te_compute(shape, index_of, &p, "T_topk_indices", TE_INJECTIVE)));
-  return tn_arr_from(&out);
+  return top_of(a, &p, top_shape(a, p.data->shape));
+}
+
+/* How many there are is an extent of the results, which the shape function has computed. */
+static tn_arr *compute_dyn_topk(const relay_compute *c) {
+  picked p;
+  tn_expr *k;
+  TN_TRYP(start(c, &p, ((const tn_TopKAttrs *)c->attrs)->dtype));
+  TN_GETP(k, (tn_expr *)TN_NEW(SizeVar, .name = tn_str_from("k"), .dtype = TN_I64));
+  return top_of(c->attrs, &p, ops_with_index(p.data->shape, p.axis, k));
 }
 
 static tn_arr *shape_of_topk(const relay_shape_query *q) {
   const tn_TopKAttrs *a = q->attrs;
   tn_arr *shape = top_shape(a, relay_shape_of(q, 0));
   return tn_str_eq(a->ret_type, "both") ? tn_arr_of(2, shape, shape) : tn_arr_of(1, shape);
+}
+
+static tn_arr *shape_of_dyn_topk(const relay_shape_query *q) {
+  const tn_TopKAttrs *a = q->attrs;
+  tn_arr *in = relay_shape_of(q, 0), *shape;
+  const tn_Tensor *t = q->values ? TN_AS(Tensor, tn_arr_obj(q->values, 1)) : NULL;
+  int64_t axis = a->axis < 0 ? a->axis + in->len : a->axis;
+  TN_CHECKP(t, OpNotImplemented, NULL, "dyn.topk: its shape function reads k");
+  tn_expr *k = te_at(t, t->shape->len ? tn_arr_of(1, tir_i64(0)) : tn_arr_of(0)),
+          *n = (tn_expr *)tn_arr_obj(in, axis);
+  k = tir_cast(TN_I64, k, NULL);
+  k = tir_select(tir_lt(k, tir_i64(1)), n, k, NULL);
+  relay_take_for_granted(tir_le(k, n));
+  TN_GETP(shape, ops_with_index(in, axis, k));
+  return tn_str_eq(a->ret_type, "both") ? tn_arr_of(2, shape, shape) : tn_arr_of(1, shape);
+}
+
+/* ---- unique ---- */
+
+enum { VALUES, INDICES, INVERSE, NUMBER, COUNTS, FIRST, NRESULTS };
+
+/* Buffers of `unique`; `first` has for each element the place of the first one that is equal. */
+typedef struct {
+  tn_Buffer *data, *order, *out[NRESULTS];
+  tn_expr *n;
+} distinct;
+
+static tn_arr *idx(void *i) { return tn_arr_of(1, i); }
+static tn_expr *number(const distinct *u) { return tir_load(u->out[NUMBER], idx(tir_i32(0))); }
+
+/* Element i, the first of its value, becomes the next of the results. */
+static tn_stmt *begin_value(const distinct *u, tn_expr *i) {
+  tn_expr *k = number(u), *zero = tir_i32(0);
+  return tir_seq2(tir_seq2(tir_store(u->out[VALUES], tir_load(u->data, idx(i)), idx(k)),
+                           tir_store(u->out[INDICES], i, idx(k))),
+                  tir_seq2(tir_store(u->out[COUNTS], zero, idx(k)),
+                           tir_store(u->out[NUMBER], tir_add(k, tir_i32(1)), idx(zero))));
+}
+
+/* Element i has the value at place k of the results. */
+static tn_stmt *count_value(const distinct *u, tn_expr *i, tn_expr *k) {
+  tn_expr *count = tir_load(u->out[COUNTS], idx(k));
+  return tir_seq2(tir_store(u->out[INVERSE], k, idx(i)),
+                  tir_store(u->out[COUNTS], tir_add(count, tir_i32(1)), idx(k)));
+}
+
+/* for j: i = order[j]; if data[i] != data[order[j - 1]]: a value begins; it is counted */
+static tn_stmt *by_value(const distinct *u) {
+  tn_Var *j = tir_var("j", TN_I32);
+  tn_expr *one = tir_i32(1), *before = tir_max(tir_sub((tn_expr *)j, one), tir_i32(0));
+  tn_expr *i = tir_load(u->order, idx(j)), *b = tir_load(u->order, idx(before));
+  tn_expr *other = tir_ne(tir_load(u->data, idx(i)), tir_load(u->data, idx(b)));
+  tn_expr *begins = tir_or(tir_eq((tn_expr *)j, tir_i32(0)), other);
+  return ops_loop(j, u->n,
+                  tir_seq2(ops_either(begins, begin_value(u, i), NULL),
+                           count_value(u, i, tir_sub(number(u), one))));
+}
+
+/* The order is stable, so that the first of equal elements is the first in data too. */
+static tn_stmt *by_place(const distinct *u) {
+  tn_Var *j = tir_var("j", TN_I32), *e = tir_var("e", TN_I32);
+  tn_expr *before = tir_max(tir_sub((tn_expr *)j, tir_i32(1)), tir_i32(0)), *i = (tn_expr *)e;
+  tn_expr *at = tir_load(u->order, idx(j)), *b = tir_load(u->order, idx(before));
+  tn_expr *other = tir_ne(tir_load(u->data, idx(at)), tir_load(u->data, idx(b)));
+  tn_expr *begins = tir_or(tir_eq((tn_expr *)j, tir_i32(0)), other);
+  tn_expr *first = tir_load(u->out[FIRST], idx(i));
+  tn_stmt *find = ops_either(begins, tir_store(u->out[FIRST], at, idx(at)),
+                             tir_store(u->out[FIRST], tir_load(u->out[FIRST], idx(b)), idx(at)));
+  tn_stmt *begin = tir_seq2(tir_store(u->out[INVERSE], number(u), idx(i)), begin_value(u, i));
+  return tir_seq2(ops_loop(j, u->n, find),
+                  ops_loop(e, u->n,
+                           tir_seq2(ops_either(tir_eq(first, i), begin, NULL),
+                                    count_value(u, i, tir_load(u->out[INVERSE], idx(first))))));
+}
+
+/* What is behind the last value is 0. */
+static tn_stmt *fill_rest(const distinct *u, int which) {
+  tn_Var *i = tir_var("i", TN_I32);
+  tn_Buffer *b = u->out[which];
+  return ops_loop(i, tir_sub(u->n, number(u)),
+                  tir_store(b, tir_zero(b->dtype), idx(tir_add(number(u), (tn_expr *)i))));
+}
+
+static tn_arr *compute_unique(const relay_compute *c) {
+  const tn_UniqueAttrs *a = c->attrs;
+  tn_Tensor *data = relay_input(c, 0), *sorted;
+  TN_GETP(sorted, order_of(data, 0, true));
+  distinct u = {.data = tir_buffer(data->shape, data->dtype, "data", ""),
+                .order = tir_buffer(data->shape, TN_I32, "order", ""),
+                .n = tir_cast(TN_I32, te_extent(data, 0), NULL)};
+  static const char *const names[] = {"values", "indices", "inverse", "number", "counts", "first"};
+  TN_VEC(results);
+  TN_VEC(written);
+  for (int i = 0; i < NRESULTS; ++i) {
+    tn_arr *shape = i == NUMBER ? idx(tir_i32(1)) : data->shape;
+    TN_GETP(u.out[i], tir_buffer(shape, i == VALUES ? data->dtype : TN_I32, names[i], ""));
+    TN_TRYP(tn_vec_push_obj(&written, u.out[i]));
+  }
+  tn_stmt *body = tir_store(u.out[NUMBER], tir_i32(0), idx(tir_i32(0)));
+  body = tir_seq2(body, a->sorted ? by_value(&u) : by_place(&u));
+  body = tir_seq2(body, tir_seq2(fill_rest(&u, VALUES),
+                                 tir_seq2(fill_rest(&u, INDICES), fill_rest(&u, COUNTS))));
+  tn_arr *all = ops_extern("unique", tn_arr_of(2, data, sorted), tn_arr_of(2, u.data, u.order),
+                           tn_arr_from(&written), body);
+  for (int i = 0; all && i < (a->return_counts ? FIRST : COUNTS); ++i)
+    TN_TRYP(tn_vec_push_obj(&results, tn_arr_obj(all, i)));
+  return all ? tn_arr_from(&results) : NULL;
 }
 
 #define SORT(name_, Attrs, relation_, compute_, shape_, rel_name_, doc_)                           \
@@ -233,6 +386,20 @@ static const relay_op_row rows[] = {
          "indices of the elements in order along an axis"),
     SORT("topk", TopKAttrs, relate_topk, compute_topk, shape_of_topk, "TopK",
          "the k best elements along an axis and their indices"),
+    {.name = "dyn.topk",
+     .inputs = "data k",
+     .attrs = &tn_type_TopKAttrs,
+     .level = 6,
+     .pattern = RELAY_OPAQUE,
+     .rel_name = "DynTopK",
+     .rel = relate_dyn_topk,
+     .compute = compute_dyn_topk,
+     .shape = shape_of_dyn_topk,
+     .data_mask = 2,
+     .doc = "the best elements along an axis and their indices, as many as a tensor says"},
+    SORT("unique", UniqueAttrs, relate_unique, compute_unique, NULL, "Unique",
+         "the distinct elements, the places of their first ones, for each element which of them it "
+         "is, their number, and how often each occurs; what is behind the last one is 0"),
 };
 
 RELAY_FAMILY(sort, SORT_ATTRS)

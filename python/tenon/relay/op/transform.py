@@ -140,8 +140,8 @@ def full(fill_value, shape=(), dtype=""):
     ----------
     fill_value : RelayExpr
         The value, a scalar.
-    shape : tuple of int
-        Extents of the tensor.
+    shape : tuple of int, or RelayExpr
+        Extents of the tensor; an expression is known at run time only.
     dtype : str
         Type of its elements; that of the value by default.
 
@@ -159,8 +159,8 @@ def zeros(shape, dtype):
 
     Parameters
     ----------
-    shape : tuple of int
-        Extents of the tensor.
+    shape : tuple of int, or RelayExpr
+        Extents of the tensor; an expression is known at run time only.
     dtype : str
         Type of its elements.
 
@@ -168,6 +168,8 @@ def zeros(shape, dtype):
     -------
     Call
     """
+    if isinstance(shape, Expr) and not isinstance(shape, Constant):
+        return _make_dynamic("zeros")(shape, dtype)
     return _make.zeros(_ints(shape), dtype)
 
 
@@ -176,8 +178,8 @@ def ones(shape, dtype):
 
     Parameters
     ----------
-    shape : tuple of int
-        Extents of the tensor.
+    shape : tuple of int, or RelayExpr
+        Extents of the tensor; an expression is known at run time only.
     dtype : str
         Type of its elements.
 
@@ -185,7 +187,76 @@ def ones(shape, dtype):
     -------
     Call
     """
+    if isinstance(shape, Expr) and not isinstance(shape, Constant):
+        return _make_dynamic("ones")(shape, dtype)
     return _make.ones(_ints(shape), dtype)
+
+
+def tile(data, reps):
+    """A tensor repeated along its axes.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        The tensor.
+    reps : tuple of int, or RelayExpr
+        How often along each axis; an expression is known at run time only.
+
+    Returns
+    -------
+    Call
+    """
+    if isinstance(reps, Expr) and not isinstance(reps, Constant):
+        return _make_dynamic("tile")(data, reps)
+    return _make.tile(data, _ints(reps))
+
+
+def broadcast_to(data, shape):
+    """A tensor repeated to other extents, as numpy does.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        The tensor.
+    shape : tuple of int, or RelayExpr
+        Extents of the result; an expression is known at run time only.
+
+    Returns
+    -------
+    Call
+    """
+    if isinstance(shape, Expr) and not isinstance(shape, Constant):
+        return _make_dynamic("broadcast_to")(data, shape)
+    if isinstance(shape, Constant):
+        shape = _ints(shape)
+    return _make.broadcast_to(data, [shape] if isinstance(shape, int) else shape, "")
+
+
+def one_hot(indices, on_value, off_value, depth, axis, dtype):
+    """One value where an index says, another one elsewhere.
+
+    Parameters
+    ----------
+    indices : RelayExpr
+        The indices.
+    on_value, off_value : RelayExpr
+        The values, scalars.
+    depth : int or RelayExpr
+        Length of the new axis; an expression is known at run time only.
+    axis : int
+        Where the new axis is.
+    dtype : str
+        Type of the result.
+
+    Returns
+    -------
+    Call
+    """
+    if isinstance(depth, Constant):
+        depth = int(depth.data.numpy().item())
+    if isinstance(depth, Expr):
+        return _make_dynamic("one_hot")(indices, on_value, off_value, depth, axis, dtype)
+    return _make.one_hot(indices, on_value, off_value, depth, axis, dtype)
 
 
 def arange(start, stop=None, step=None, dtype="float32"):
@@ -270,12 +341,15 @@ def strided_slice(data, begin, end, strides=None, axes=None, slice_mode="end"):
 
 __all__ = [
     "arange",
+    "broadcast_to",
     "concatenate",
     "full",
     "gather",
+    "one_hot",
     "ones",
     "reshape",
     "split",
     "strided_slice",
+    "tile",
     "zeros",
 ]
