@@ -473,6 +473,8 @@ class TeStage(Object):
     """whether its results are wanted"""
     double_buffer: bool
     """whether its results are kept twice"""
+    rolling_buffer: bool
+    """whether iterations share what they need of them"""
     layout_transforms: Array
     """how its result is stored (IndexMap): one or none"""
     layout_loops: Array

@@ -157,6 +157,12 @@ static int f_set_field(TN_ARGS) {
   return tn_field_set((tn_obj *)st, f, &args[2]);
 }
 
+static int f_rolling_buffer(TN_ARGS) {
+  TN_NARGS("Stage.rolling_buffer", 1);
+  ARG(TeStage, st, 0);
+  return te_rolling_buffer(st);
+}
+
 static int f_cache_read(TN_ARGS) {
   const char *scope;
   TN_NARGS("Schedule.cache_read", 4);
@@ -249,6 +255,7 @@ static const tn_func_row functions[] = {
     {"te.schedule.ComputeAt", f_compute_at},
     {"te.schedule.SetAttach", f_set_attach},
     {"te.schedule.SetField", f_set_field},
+    {"te.schedule.RollingBuffer", f_rolling_buffer},
     {"te.schedule.CacheRead", f_cache_read},
     {"te.schedule.CacheWrite", f_cache_write},
     {"te.schedule.RFactor", f_rfactor},

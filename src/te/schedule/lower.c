@@ -415,9 +415,18 @@ static tn_stmt *init_nest(te_lowerer *l, const nest *n, int64_t at) {
 
 tn_stmt *te_allocating(const te_lowerer *l, const tn_vec *allocs, tn_stmt *body) {
   tn_arr *none = tn_arr_of(0);
-  if (!allocs->len || !body) return body;
+  TN_VEC(plain);
+  for (int64_t i = 0; body && i < allocs->len; ++i) {
+    tn_Buffer *b = (tn_Buffer *)allocs->items[i].v.obj;
+    tn_arr *window = tn_pmap_get(&l->windows, b);
+    if (window)
+      body = (tn_stmt *)TN_NEW(BufferRealize, .buffer = b, .bounds = window,
+                               .condition = tir_bool(true), .body = body);
+    else TN_TRYP(tn_vec_push_obj(&plain, b));
+  }
+  if (!plain.len || !body) return body;
   tn_Block *b = TN_NEW(Block, .iter_vars = none, .reads = none, .writes = none,
-                       .name_hint = tn_str_from(""), .alloc_buffers = tn_arr_from(allocs),
+                       .name_hint = tn_str_from(""), .alloc_buffers = tn_arr_from(&plain),
                        .match_buffers = none, .annotations = l->no_hints, .body = body);
   return b ? (tn_stmt *)TN_MAKE(BlockRealize, .iter_values = none, .predicate = tir_bool(true),
                                 .block = b)
@@ -529,6 +538,21 @@ static tn_stmt *env_nest(te_lowerer *l, const nest *n, int64_t at) {
   return (tn_stmt *)s;
 }
 
+/* For InjectRollingBuffer, which te_schedule_to_func runs. */
+static tn_stmt *rolled(const te_lowerer *l, const tn_TeStage *st, tn_stmt *s) {
+  for (int64_t i = 0; s && i < te_num_outputs(st->op); ++i) {
+    const tn_Tensor *t = te_output(st->op, i);
+    const tn_Buffer *b = t ? te_lower_buffer(l, t) : NULL;
+    TN_CHECKP(b && tn_pmap_get(&l->windows, b), ValueError, NULL,
+              "rolling_buffer: %s is not computed at a loop of its consumer",
+              tn_cstr(st->op->name));
+    s = (tn_stmt *)TN_NEW(AttrStmt, .node = (tn_obj *)(uintptr_t)b,
+                          .attr_key = tn_str_from("rolling_buffer_scope"), .value = tir_bool(true),
+                          .body = s);
+  }
+  return s;
+}
+
 tn_stmt *te_lower_stage(te_lowerer *l, const tn_TeStage *st) {
   nest n __attribute__((cleanup(nest_fini))) = {.st = st, .op = TN_AS(ComputeOp, st->op)};
   if (TN_AS(ExternOp, st->op)) return extern_stmt(l, (tn_ExternOp *)st->op);
@@ -536,6 +560,7 @@ tn_stmt *te_lower_stage(te_lowerer *l, const tn_TeStage *st) {
             "lower: %s is not something that can be computed", tn_obj_key(st->op));
   if (n.op && study(l, &n)) return NULL;
   tn_stmt *s = env_nest(l, &n, 0);
+  if (s && st->rolling_buffer) s = rolled(l, st, s);
   if (!s || !st->double_buffer) return s;
   const tn_Buffer *b = te_lower_buffer(l, te_output(st->op, 0));
   return (tn_stmt *)TN_NEW(AttrStmt, .node = (tn_obj *)b->data,

@@ -11,6 +11,7 @@ static void lowerer_fini(te_lowerer *l) {
   for (int i = 0; i < TN_COUNT(all); ++i) tn_vec_fini(all[i]);
   tn_pmap_fini(&l->vars);
   tn_pmap_fini(&l->threads);
+  tn_pmap_fini(&l->windows);
 }
 
 /* @param begins first index of each axis that the buffer holds; empty: 0 */
@@ -76,6 +77,30 @@ static int rest_of_update(te_lowerer *l, const tn_TeStage *st, tn_vec *allocs) {
   return 0;
 }
 
+/* Buffers of results that are rolled keep the tensor's indices until InjectRollingBuffer. */
+static int rolled_buffers(te_lowerer *l, const tn_TeStage *st, tn_vec *allocs) {
+  const tn_ComputeOp *c = TN_AS(ComputeOp, st->op);
+  TN_VEC(ranges);
+  const tn_arr *window;
+  for (int64_t i = 0; i < c->axis->len; ++i) {
+    const tn_Range *r = te_range(&l->b, te_iv(c->axis, i));
+    TN_TRY(
+        tn_vec_push_obj(&ranges, tir_range(te_lower_expr(l, r->min), te_lower_expr(l, r->extent))));
+  }
+  TN_GET(window, tn_arr_from(&ranges));
+  for (int64_t i = 0; i < te_num_outputs(st->op); ++i) {
+    const tn_Tensor *t;
+    tn_str *name;
+    tn_Buffer *b;
+    TN_GET(t, te_output(st->op, i));
+    TN_GET(name, result_name(st->op, i));
+    TN_GET(b, tir_buffer(t->shape, t->dtype, name->data, te_stage_scope(&l->b, st)));
+    TN_TRY(tn_pmap_put(&l->windows, b, window));
+    TN_TRY(set_buffer(l, t, b, tn_arr_of(0)) || tn_vec_push_obj(allocs, b));
+  }
+  return 0;
+}
+
 int te_lower_inner_buffers(te_lowerer *l, const tn_TeStage *st, tn_vec *allocs) {
   const tn_ComputeOp *c = TN_AS(ComputeOp, st->op);
   TN_VEC(shape);
@@ -90,6 +115,7 @@ int te_lower_inner_buffers(te_lowerer *l, const tn_TeStage *st, tn_vec *allocs) 
   }
   tn_arr *extents = tn_arr_from(&shape), *from = tn_arr_from(&begins);
   if (te_scan_of(l->s, st->op)) return rest_of_update(l, st, allocs);
+  if (st->rolling_buffer) return rolled_buffers(l, st, allocs);
   for (int64_t i = 0; i < te_num_outputs(st->op); ++i) {
     const tn_Tensor *t = te_output(st->op, i);
     tn_str *name = result_name(st->op, i);
@@ -283,6 +309,8 @@ tn_PrimFunc *te_schedule_to_func(const tn_TeSchedule *s, const tn_arr *args, con
   l.no_hints = tn_scope_own(tn_map_new());
   bool ready = l.s && l.no_hints && te_bounds_of(&l.b, l.s) == 0;
   tn_PrimFunc *f = ready ? make_func(&l, args, &sig) : NULL;
+  if (f && l.windows.len) f = tir_inject_rolling_buffer(f, NULL);
+  if (f && l.windows.len) f = tir_allocate_realized(f);
   f = f ? with_layouts(&l, f) : NULL;
   tn_vec_fini(&sig.params);
   return f;

@@ -14,6 +14,7 @@ typedef struct {
   tn_vec tensors, buffers, begins; /* of equal length: where each tensor is, from which index on */
   tn_pmap vars;                    /* variable of a loop, axis or thread -> what it is here */
   tn_pmap threads;                 /* thread axis -> its loop variable, while inside */
+  tn_pmap windows;                 /* Buffer that is rolled -> what an iteration needs (Range) */
   tn_map *no_hints;
 } te_lowerer;
 

@@ -419,6 +419,15 @@ int te_storage_align(tn_TeStage *st, tn_IterVar *axis, int64_t factor, int64_t o
   return set_attr(st, axis, &attr);
 }
 
+int te_rolling_buffer(tn_TeStage *st) {
+  TN_CHECK(st->op && TN_AS(ComputeOp, st->op), TenonError, NULL,
+           "rolling_buffer: %s is not a compute operation", stage_name(st));
+  TN_CHECK(!st->is_output, TenonError, NULL,
+           "Cannot apply rolling buffer on output stage %s: its results are wanted as a whole",
+           stage_name(st));
+  return set_int(st, "rolling_buffer", true);
+}
+
 /* ---- where a stage is computed ---- */
 
 static int check_no_update(const tn_TeStage *st) {

@@ -47,6 +47,7 @@ enum { /* numbers as in existing programs */
   F(S, REF, String, scope, TN_MUT, "memory of its results; empty: by where it is computed")        \
   F(S, BOOL, , is_output, TN_MUT, "whether its results are wanted")                                \
   F(S, BOOL, , double_buffer, TN_MUT, "whether its results are kept twice")                        \
+  F(S, BOOL, , rolling_buffer, TN_MUT, "whether iterations share what they need of them")          \
   F(S, REF, Array, layout_transforms, TN_MUT, "how its result is stored (IndexMap): one or none")  \
   F(S, REF, Array, layout_loops, TN_MUT, "what the axes became by that (IterVar)")                 \
   F(S, REF, IndexMap, layout_inverse, TN_OPT | TN_MUT, "from these to the axes")                   \
@@ -121,6 +122,8 @@ TN_API int te_pragma(tn_TeStage *st, tn_IterVar *iv, const char *key, tn_obj *va
 TN_API int te_prefetch(tn_TeStage *st, const tn_Tensor *t, tn_IterVar *iv, tn_expr *offset);
 /** The intrinsic computes what the loop and those inside it do; checked when it is lowered. */
 TN_API int te_tensorize(tn_TeStage *st, tn_IterVar *iv, tn_TeTensorIntrin *intrin);
+/** Iterations of a loop that the stage is computed at share what they need of its results. */
+TN_API int te_rolling_buffer(tn_TeStage *st);
 TN_API int te_storage_align(tn_TeStage *st, tn_IterVar *axis, int64_t factor, int64_t offset);
 TN_API int te_compute_at(tn_TeStage *st, tn_TeStage *parent, tn_IterVar *scope);
 TN_API int te_set_attach(tn_TeStage *st, int64_t type); /**< root or inline */

@@ -86,19 +86,28 @@ static tn_stmt *with_parameter_bounds(const tn_PrimFunc *f, tn_stmt *body) {
   return body;
 }
 
-tn_PrimFunc *tir_storage_flatten(tn_PrimFunc *f, const tn_pass_ctx *c) {
+static tn_PrimFunc *allocate_realized(tn_PrimFunc *f, flattener *x) {
   static const tn_mut_case cases[] = {TN_CASE(BufferLoad, use_load),
                                       TN_CASE(BufferStore, use_store),
                                       TN_CASE(BufferRealize, realize), TN_CASE(Prefetch, prefetch)};
+  TN_MUT(m, cases, x);
+  tn_stmt *body = tn_mut_visit(&m, f->body);
+  if (body && x->tell) body = with_parameter_bounds(f, body);
+  tn_pmap_fini(&x->shifted);
+  tn_pmap_fini(&x->bounds);
+  return tir_with_body(f, body);
+}
+
+tn_PrimFunc *tir_allocate_realized(tn_PrimFunc *f) {
+  flattener x = {0};
+  return allocate_realized(f, &x);
+}
+
+tn_PrimFunc *tir_storage_flatten(tn_PrimFunc *f, const tn_pass_ctx *c) {
   flattener x = {0};
   if (c->nargs > 1 && c->args[1].type_index != TN_NONE)
     TN_TRYP(tn_any_to_bool(&c->args[1], &x.tell));
-  TN_MUT(m, cases, &x);
-  tn_stmt *body = tn_mut_visit(&m, f->body);
-  if (body && x.tell) body = with_parameter_bounds(f, body);
-  tn_pmap_fini(&x.shifted);
-  tn_pmap_fini(&x.bounds);
-  TN_GETP(f, tir_with_body(f, body));
+  TN_GETP(f, allocate_realized(f, &x));
   if (tir_is_legacy(f)) TN_GETP(f, tir_with_attr(f, "from_legacy_te_schedule", NULL));
   return tir_flatten_buffer(f, c);
 }

@@ -72,6 +72,9 @@ bool tir_has_loop(const tn_stmt *s, tir_for_kind kind);
 /** Does the function come from a te schedule? Block passes leave such functions alone. */
 bool tir_is_legacy(const tn_PrimFunc *f);
 
+/** What is realized is allocated and declared, as large as its region. */
+tn_PrimFunc *tir_allocate_realized(tn_PrimFunc *f);
+
 /** The loop with another begin, extent and body, itself where they are its own. NULL passes
  * through. */
 tn_stmt *tir_for_with(const tn_For *op, tn_expr *min, tn_expr *extent, tn_stmt *body);

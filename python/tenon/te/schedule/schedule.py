@@ -396,3 +396,17 @@ class Stage(Object):
     def double_buffer(self):
         """Keep the results twice, so that one is written while the other is read."""
         _ffi_api.SetField(self, "double_buffer", True)
+
+    def rolling_buffer(self):
+        """Let the iterations of the loop that the stage is computed at share its results.
+
+        Where neighbouring iterations need overlapping regions, the buffer becomes circular along
+        the outermost axis that slides, and each element is computed once. When the schedule is
+        lowered, ValueError says why a buffer cannot be rolled.
+
+        Raises
+        ------
+        TVMError
+            The stage is an output, or no compute operation.
+        """
+        _ffi_api.RollingBuffer(self)
