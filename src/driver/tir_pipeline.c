@@ -107,7 +107,8 @@ static int push(tn_vec *list, const char *name, const tn_any *arg) {
 static int push_all(tn_vec *list, const step *steps, int n, bool simple_mode) {
   const tn_PassContext *ctx = ir_pass_ctx_current();
   if (!ctx) return -1;
-  for (const step *s = steps; s < steps + n; ++s) {
+  for (int i = 0; i < n; ++i) {
+    const step *s = &steps[i];
     tn_any arg = s->memory ? tn_any_cstr(s->memory) : tn_any_int(s->arg);
     if (s->full && simple_mode) continue;
     if (s->unless && ir_config_int(ctx, s->unless, 0)) continue;

@@ -106,10 +106,7 @@ static int pad(const gemm *g) {
   TN_VEC(factors);
   for (int i = 0; i < st->naxes; ++i)
     TN_TRY(tn_vec_push_obj(&factors, tir_i32(i == g->column ? (int32_t)tile_columns(g) : 1)));
-  if (sch_pad_einsum(st->sch, st->rv, tn_arr_from(&factors)) == 0) return 1;
-  if (strcmp(tn_error_class(), "ScheduleError") != 0) return -1;
-  tn_error_clear();
-  return 0;
+  return kernel_try(sch_pad_einsum(st->sch, st->rv, tn_arr_from(&factors)));
 }
 
 /* The operand becomes a buffer of panels, filled by the block that is returned. */

@@ -98,11 +98,9 @@ static int inline_stage(tn_TirSchedule *s, tn_BlockRV *rv) {
   cost c = {0, 0};
   TN_TRY(tn_post_order(store->value, count, &c));
   TN_TRY(readers_allow(s, rv, store, &c, &yes));
-  if (!yes || sch_compute_inline(s, rv) == 0) return 0;
+  if (!yes) return 0;
   /* one that cannot be inlined (its indices are not plain, it is a result) stays */
-  if (strcmp(tn_error_class(), "ScheduleError") != 0) return -1;
-  tn_error_clear();
-  return 0;
+  return kernel_try(sch_compute_inline(s, rv)) < 0 ? -1 : 0;
 }
 
 int kernel_inline_stages(tn_TirSchedule *s, const kernel_machine *m) {

@@ -6,15 +6,10 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "fuzz.h"
 #include "object/containers.h"
 #include "tenon/compiler.h"
 #include "tenon/object.h"
-
-static void require(bool ok, const char *what) {
-  if (ok) return;
-  fprintf(stderr, "%s: %s\n", what, tn_error_pending() ? tn_error_message() : "no error");
-  abort();
-}
 
 /* A file in memory, by a path that can be opened. */
 static int memory_file(char *path, size_t size) {
@@ -43,7 +38,6 @@ static void link_file(const uint8_t *data, size_t n) {
   close(to);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   require(tn_compiler_init() == 0, "start");
   if (n < 1 << 16) link_file(data, n);

@@ -5,16 +5,11 @@
 #include <string.h>
 
 #include "../c/testing_nodes.h"
+#include "fuzz.h"
 #include "object/path.h"
 #include "object/repr.h"
 #include "tenon/object.h"
 #include "tenon/runtime.h"
-
-static void require(bool ok, const char *what) {
-  if (ok) return;
-  fprintf(stderr, "%s: %s: %s\n", what, tn_error_class(), tn_error_message());
-  abort();
-}
 
 /* Both paths the other way round are the same paths. */
 static void check_places(tn_any x, tn_any y, int flags, bool equal) {
@@ -46,7 +41,6 @@ static void check(tn_any x, tn_any y, int flags) {
   check_places(x, y, flags, c);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   static bool started;
   const uint8_t *cut = n ? memchr(data, 0, n) : NULL;

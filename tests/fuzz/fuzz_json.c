@@ -7,16 +7,11 @@
 
 #include "../c/testing_nodes.h"
 #include "base/json.h"
+#include "fuzz.h"
 #include "object/path.h"
 #include "object/repr.h"
 #include "tenon/object.h"
 #include "tenon/runtime.h"
-
-static void require(bool ok, const char *what) {
-  if (ok) return;
-  fprintf(stderr, "%s: %s: %s\n", what, tn_error_class(), tn_error_message());
-  abort();
-}
 
 static void expect_refusal(void) {
   tn_error_kind kind = tn_error_get_kind();
@@ -62,7 +57,6 @@ static void check_mismatch(tn_any x, tn_any y) {
   tn_release(rp);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   static bool started;
   tn_any value, again;

@@ -7,17 +7,12 @@
 
 #include "base/error.h"
 #include "base/reader.h"
+#include "fuzz.h"
 #include "object/functions.h"
 #include "runtime/module.h"
 #include "runtime/module_blob.h"
 
 static int64_t alive;
-
-static void require(bool ok, const char *what) {
-  if (ok) return;
-  fprintf(stderr, "%s: %s: %s\n", what, tn_error_class(), tn_error_message());
-  abort();
-}
 
 static void count_down(tn_module *m) {
   (void)m;
@@ -75,7 +70,6 @@ static void check_tree(tn_module *root) {
   tn_release(b);
 }
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
   (void)argc, (void)argv;
   require(tn_runtime_init() == 0, "start");
@@ -83,7 +77,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
   return 0;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   tn_module *lib = make(&lib_ops), *root;
   if (tn_module_unpack(data, n, lib, false, &root) == 0) {

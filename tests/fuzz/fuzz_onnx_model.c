@@ -5,9 +5,9 @@
 
 #include "base/error.h"
 #include "base/scope.h"
+#include "fuzz.h"
 #include "import/onnx/model.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   if (tn_runtime_init()) abort();
   TN_SCOPE(s);

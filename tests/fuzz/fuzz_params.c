@@ -5,14 +5,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "fuzz.h"
 #include "object/containers.h"
 #include "runtime/params.h"
-
-static void require(bool ok, const char *what) {
-  if (ok) return;
-  fprintf(stderr, "%s: %s: %s\n", what, tn_error_class(), tn_error_message());
-  abort();
-}
 
 static void expect_refusal(void) {
   require(tn_error_pending() && tn_error_get_kind() == TN_ValueError, "refused otherwise");
@@ -55,7 +50,6 @@ static void check_tensor(const uint8_t *data, size_t n) {
   tn_release(t);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   const uint64_t magic = TN_ARRAY_MAGIC;
   require(tn_runtime_init() == 0, "start");

@@ -6,16 +6,11 @@
 
 #include "base/error.h"
 #include "base/scope.h"
+#include "fuzz.h"
 #include "object/containers.h"
 #include "relay/text/text.h"
 #include "tenon/compiler.h"
 #include "tenon/object.h"
-
-static void require(bool ok, const char *what) {
-  if (ok) return;
-  fprintf(stderr, "%s: %s\n", what, tn_error_pending() ? tn_error_message() : "no error");
-  abort();
-}
 
 static void check(const uint8_t *data, size_t n) {
   TN_SCOPE(s);
@@ -39,7 +34,6 @@ static void check(const uint8_t *data, size_t n) {
   }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   require(tn_compiler_init() == 0, "start");
   if (n < 1 << 16) check(data, n);

@@ -6,12 +6,12 @@
 
 #include "base/error.h"
 #include "base/scope.h"
+#include "fuzz.h"
 #include "tenon/compiler.h"
 #include "tenon/object.h"
 #include "tir/script/build.h"
 #include "tir/script/printer.h"
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
   (void)argc, (void)argv;
   return tn_compiler_init();
@@ -23,28 +23,26 @@ static tn_obj *parse(const char *text, size_t n) {
   return script_parse(&src, &opt);
 }
 
-static void require(bool ok, const char *what, const char *text) {
-  if (ok) return;
-  fprintf(stderr, "%s: %s\n%s\n", what, tn_error_message(), text);
-  __builtin_trap();
+static void require_of(bool ok, const char *what, const char *text) {
+  if (!ok) fprintf(stderr, "%s\n", text);
+  require(ok, what);
 }
 
 static void check(const char *text, size_t n) {
   TN_SCOPE(s);
   tn_obj *program = parse(text, n);
   if (!program) {
-    require(tn_error_pending(), "failed without an error", text);
+    require_of(tn_error_pending(), "failed without an error", text);
     return;
   }
   tn_str *printed = script_print(program, NULL);
-  require(printed != NULL, "does not print", text);
+  require_of(printed != NULL, "does not print", text);
   tn_obj *again = parse(tn_str_data(printed), tn_str_len(printed));
-  require(again != NULL, "what was printed does not parse", tn_str_data(printed));
-  require(tn_equal(program, again, TN_MAP_FREE_VARS) == 1,
-          "printed and parsed, it is another program", tn_str_data(printed));
+  require_of(again != NULL, "what was printed does not parse", tn_str_data(printed));
+  require_of(tn_equal(program, again, TN_MAP_FREE_VARS) == 1,
+             "printed and parsed, it is another program", tn_str_data(printed));
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   if (n > 1 << 16 || memchr(data, 0, n)) return 0;
   char *text = malloc(n + 1);

@@ -7,53 +7,14 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "primitives.h"
 #include "runtime/module.h"
 #include "runtime/tensor.h"
 #include "runtime/vm/machine.h"
 
-enum { MOST = 1 << 22 };
-
-static tn_allocator real;
-static tn_module *lib;
-
-static void require(bool ok, const char *what) {
-  if (ok) return;
-  fprintf(stderr, "%s: %s: %s\n", what, tn_error_class(), tn_error_message());
-  abort();
-}
-
-static void *limited(void *ctx, void *old, size_t size) {
-  (void)ctx;
-  return size > MOST ? NULL : real.alloc(real.ctx, old, size);
-}
-
-/* Reads all arguments but the last, which it fills. */
-static int touch(TN_ARGS) {
-  unsigned char sum = 1;
-  for (int32_t i = 0; i < n; ++i) {
-    DLTensor *t;
-    TN_TRY(tn_any_to_dltensor(&args[i], &t));
-    size_t size = (size_t)tn_tensor_nbytes(t);
-    if (size == 0) continue;
-    unsigned char *p = (unsigned char *)t->data + t->byte_offset;
-    for (size_t k = 0; k < size && i + 1 < n; ++k) sum = (unsigned char)(sum + p[k]);
-    if (i + 1 == n) memset(p, sum & 1, size);
-  }
-  return 0;
-}
-
-static int get_function(tn_module *m, const char *name, tn_func **out) {
-  if (name[0] == '\0' || name[1] != '\0') return 0;
-  return (*out = tn_module_bind(m, touch, NULL)) ? 0 : -1;
-}
-static const tn_module_ops ops = {.type_key = "fuzz", .get_function = get_function};
-
-int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
   (void)argc, (void)argv;
-  require(tn_runtime_init() == 0, "start");
-  require((lib = tn_module_new(&ops, NULL)), "module");
-  real = tn_set_allocator((tn_allocator){limited, NULL});
+  start_primitives();
   return 0;
 }
 
@@ -102,7 +63,6 @@ static void run_all(tn_vm_machine *m) {
   tn_release(t);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   const tn_device cpu = {kDLCPU, 0};
   const int pooled = TN_VM_POOLED;
