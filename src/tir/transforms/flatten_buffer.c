@@ -6,7 +6,13 @@
                                                   B_1[i * 16 + j] = A_1[i * 16 + j]
 
    The buffers of the parameters stay as they are, since arguments are checked against them; their
-   flat forms are declared at the top of the body. After LowerOpaqueBlock. */
+   flat forms are declared at the top of the body. After LowerOpaqueBlock.
+
+   Tensors of int4 and uint4 are packed, the first of two in the low half of a byte. They are read
+   as bytes; writing them is refused, since neighbours that share a byte may be written by
+   different threads. */
+#include <string.h>
+
 #include "tir/transforms/prefetch_impl.h"
 #include "tir/transforms/transforms.h"
 
@@ -18,12 +24,47 @@ static tn_expr *expr_at(const tn_arr *a, int64_t i) { return (tn_expr *)tn_arr_o
 
 static bool is_bool_buffer(const tn_Buffer *b) { return ir_is_bool(ir_with_lanes(b->dtype, 1)); }
 
+/* Fragments of matrix units are addressed by the unit alone. */
+static bool is_packed(const tn_Buffer *b) {
+  return b->dtype.bits > 0 && b->dtype.bits < 8 && !is_bool_buffer(b) &&
+         strncmp(tir_buffer_scope(b), "wmma.", 5) != 0;
+}
+
 static tn_Buffer *flat_buffer(tn_Buffer *b) {
   tn_Buffer *flat = tir_buffer_flattened(b);
-  if (!flat || !is_bool_buffer(b)) return flat;
+  if (!flat || !(is_bool_buffer(b) || is_packed(b))) return flat;
   tn_Buffer copy = *flat;
-  copy.dtype = tn_dtype_of(kDLInt, 8, b->dtype.lanes);
+  copy.dtype = tn_dtype_of(is_packed(b) ? kDLUInt : kDLInt, 8, b->dtype.lanes);
+  if (is_packed(b) && copy.shape->len == 1) {
+    tn_expr *n = expr_at(copy.shape, 0);
+    n = tir_floordiv(tir_add(n, tir_one(n->dtype)), tir_const_int(n->dtype, 2));
+    TN_GETP(copy.shape, tn_arr_of(1, n));
+  }
   return tn_node_copy(&tn_type_Buffer, &copy);
+}
+
+static void *refuse_packed(const tn_Buffer *b, const char *what) {
+  return TN_RAISEP(NotImplementedError, b->span,
+                   "buffer %s: elements of %s share bytes and cannot be %s (keep them as int8 or "
+                   "uint8)",
+                   tn_cstr(b->name), TN_DT(b->dtype), what);
+}
+
+/* Half a byte as a number of type t. */
+static tn_expr *unpacked(tn_Buffer *flat, const tn_Buffer *b, const tn_arr *indices, tn_dtype t) {
+  if (b->dtype.bits != 4 || b->dtype.lanes != 1 || indices->len != 1)
+    return refuse_packed(b, "read");
+  tn_expr *i = expr_at(indices, 0);
+  tn_dtype at = i ? i->dtype : TN_I32, byte = tn_dtype_of(kDLUInt, 8, t.lanes);
+  tn_expr *two = tir_const_int(at, 2), *four = tir_const_int(byte, 4);
+  tn_expr *v = tir_load(flat, tn_arr_of(1, tir_floordiv(i, two)));
+  tn_expr *low = tir_cast(byte, tir_floormod(i, two), NULL);
+  v = tir_shift(TIR_OP_shift_right, v, tir_mul(low, four), NULL);
+  v = tir_shift(TIR_OP_shift_left, v, four, NULL); /* the high half of the byte decides the sign */
+  if (t.code == kDLUInt) return tir_cast(t, tir_shift(TIR_OP_shift_right, v, four, NULL), NULL);
+  tn_dtype wide = tn_dtype_of(kDLInt, 8, t.lanes);
+  v = tir_cast(wide, v, NULL);
+  return tir_cast(t, tir_shift(TIR_OP_shift_right, v, tir_const_int(wide, 4), NULL), NULL);
 }
 
 /* Seen through the mapper's memory of shared nodes: one flat buffer for each. */
@@ -45,15 +86,33 @@ static tn_BufferLoad *stored_load(tn_mut *m, const tn_BufferLoad *op) {
   return (tn_BufferLoad *)tir_load(flat, tir_buffer_offset(op->buffer, indices));
 }
 
+static tn_obj *flatten_packed_load(tn_mut *m, tn_BufferLoad *op) {
+  tn_Buffer *flat;
+  tn_arr *indices;
+  TN_GETP(flat, tn_mut_visit(m, op->buffer));
+  TN_GETP(indices, tn_mut_visit(m, op->indices));
+  return (tn_obj *)unpacked(flat, op->buffer, tir_buffer_offset(op->buffer, indices), op->dtype);
+}
+
 static tn_obj *flatten_load(tn_mut *m, tn_BufferLoad *op) {
+  if (is_packed(op->buffer)) return flatten_packed_load(m, op);
   tn_BufferLoad *r = stored_load(m, op);
   return r ? (tn_obj *)tir_cast(op->dtype, (tn_expr *)r, NULL) : NULL;
+}
+
+/* The number in its byte is cast, for targets that have no type below a byte. */
+static tn_obj *flatten_cast(tn_mut *m, tn_Cast *op) {
+  const tn_BufferLoad *l = TN_AS(BufferLoad, op->value);
+  tn_Cast *r = tn_mut_children(m, op);
+  const tn_Cast *inner = r && l && is_packed(l->buffer) ? TN_AS(Cast, r->value) : NULL;
+  return inner ? (tn_obj *)tir_cast(op->dtype, inner->value, op->span) : (tn_obj *)r;
 }
 
 static tn_obj *flatten_store(tn_mut *m, tn_BufferStore *op) {
   tn_Buffer *flat;
   tn_arr *indices;
   tn_expr *value;
+  if (is_packed(op->buffer)) return refuse_packed(op->buffer, "written");
   TN_GETP(flat, tn_mut_visit(m, op->buffer));
   TN_GETP(indices, tn_mut_visit(m, op->indices));
   TN_GETP(value, tn_mut_visit(m, op->value));
@@ -68,6 +127,7 @@ static tn_obj *flatten_call(tn_mut *m, tn_Call *op) {
                                ? TN_AS(BufferLoad, tn_arr_obj(op->args, 0))
                                : NULL;
   if (!l) return tn_mut_children(m, op);
+  if (is_packed(l->buffer)) return refuse_packed(l->buffer, "addressed");
   tn_BufferLoad *r = stored_load(m, l);
   if (r == l) return (tn_obj *)op;
   return (tn_obj *)tir_call_args(op->dtype, TIR_OP_address_of, tn_arr_of(1, r), op->span);
@@ -117,7 +177,8 @@ tn_PrimFunc *tir_flatten_buffer(tn_PrimFunc *f, const tn_pass_ctx *c) {
       TN_CASE(Buffer, flatten_buffer),       TN_CASE(BufferLoad, flatten_load),
       TN_CASE(BufferStore, flatten_store),   TN_CASE(Allocate, flatten_allocate),
       TN_CASE(AllocateConst, flatten_const), TN_CASE(Call, flatten_call),
-      TN_CASE(Prefetch, flatten_prefetch),   TN_CASE(BlockRealize, refuse_block)};
+      TN_CASE(Cast, flatten_cast),           TN_CASE(Prefetch, flatten_prefetch),
+      TN_CASE(BlockRealize, refuse_block)};
   (void)c;
   if (tir_is_legacy(f)) return f;
   flattener x = {0};
