@@ -3,10 +3,10 @@
    A tile of `pixels` times `vectors` accumulators stays in registers. For each value of the sums it
    needs that many multiply-adds and pixels + vectors loads; a processor starts two of each in a
    cycle, and the result of a multiply-add is there four cycles later, so that fewer than eight
-   accumulators leave it idle. Weights come from the second level of cache, which shows for small
-   tiles, since half of what that takes is not hidden. The accumulators, the vectors of weights and
-   one value of data must fit in the registers but one: with more live values LLVM begins to
-   spill. */
+   accumulators leave it idle. Half of the time of the loads was seen to be added to that of the
+   multiply-adds, and half of that of the weights where those of a tile come from the second level
+   of cache. The accumulators, the vectors of weights and one value of data must fit in the
+   registers but one: with more live values LLVM begins to spill. */
 #include "ir/imm.h"
 #include "kernels/conv_impl.h"
 
@@ -22,10 +22,11 @@ enum {
 static int64_t up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static double cycles(const kernel_conv *c, int64_t pixels, int64_t vectors) {
-  int64_t fmas = pixels * vectors, loads = pixels + vectors;
-  int64_t most = fmas > loads ? fmas : loads;
-  double stream = (double)(vectors * c->st->machine->vector_bytes) / L2_BYTES / 2;
-  return (double)(most > IN_FLIGHT ? most : IN_FLIGHT) / PER_CYCLE + stream;
+  const kernel_machine *m = c->st->machine;
+  int64_t fmas = pixels * vectors, loads = pixels + vectors, bytes = vectors * m->vector_bytes;
+  double busy = (double)(fmas > IN_FLIGHT ? fmas : IN_FLIGHT);
+  double stream = bytes * c->st->reduction > m->l1 ? (double)bytes / L2_BYTES / 2 : 0;
+  return (busy + (double)loads / 2) / PER_CYCLE + stream;
 }
 
 /* Vectors that the lanes of one result position fill. */
