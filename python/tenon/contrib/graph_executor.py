@@ -134,6 +134,7 @@ class GraphModule:
         self._load_params = module["load_params"]
         self._share_params = module["share_params"]
         self._describe_input = self._optional("_describe_input")
+        self._described = {}
         self._run.release_gil = True
 
     def _optional(self, name):
@@ -178,22 +179,35 @@ class GraphModule:
                 return False
             array.copyfrom(value)
             return True
-        described = self._describe_input(key)
+        described = self._described.get(key) or self._describe(key)
         if described is None:
             return False
-        if not isinstance(value, NDArray):
+        # an array of numpy of the right type goes as it lies
+        if getattr(value, "dtype", None) is not described[2] and not isinstance(value, NDArray):
             value = self._converted(key, value, *described)
         self._set_input(key, value)
         return True
 
+    def _describe(self, key):
+        """(shape, dtype, numpy's dtype or None) of an input, kept; None when it is not there."""
+        found = self._describe_input(key)
+        if found is None:
+            return None
+        shape, dtype = tuple(int(n) for n in found[0]), str(found[1])
+        try:
+            described = shape, dtype, np.dtype(dtype)
+        except TypeError:  # a type that numpy has not
+            described = shape, dtype, None
+        self._described[key] = described
+        return described
+
     @staticmethod
-    def _converted(key, value, shape, dtype):
+    def _converted(key, value, shape, dtype, numpy_dtype):
         """The content of `value` in the input's type."""
         value = np.asarray(value)
-        if str(value.dtype) == dtype and value.flags.writeable:
+        if numpy_dtype is not None and value.dtype == numpy_dtype:
             return value  # as it is
-        shape = tuple(int(n) for n in shape)
-        array = empty(shape, str(dtype))
+        array = empty(shape, dtype)
         lanes = array.dtype.partition("x")[2] if "x" in array.dtype else ""
         expected = (*shape, int(lanes)) if lanes.isdigit() else shape
         if value.shape != expected:
