@@ -204,8 +204,24 @@ def test_constructor_as_a_value():
         return p.map(some, make_list(p, a, a))
 
     got = prelude_machine(body, "a").run(np.int32(3))
-    _, cons, _nil = relay.prelude.Prelude().mod.get_type("List")
-    assert got.tag == cons.tag and int(got[0][0].numpy()) == 3
+    assert got.tag == 1 and got[0].tag == 1 and int(got[0][0].numpy()) == 3
+    assert got[1][1].tag == 0 and len(got[1][1]) == 0
+
+
+def test_tags_of_data():
+    """Constructors without fields come first, then the others, each in the order of the type."""
+    vm = machine(
+        """
+type Many { A(int32), B, C(int32, int32), D, }
+def @main(%x: int32) -> (Many[], Many[], Many[], Many[], int32) {
+  let %c = C(%x, %x);
+  (A(%x), B, %c, D, match (%c) { B => 0, D => 1, A(%y) => 2, C(%y, %z) => add(%y, %z) })
+}
+"""
+    )
+    *made, taken = vm.run(np.int32(4))
+    assert [(v.tag, len(v)) for v in made] == [(2, 1), (0, 0), (3, 2), (1, 0)]
+    assert int(taken.numpy()) == 8
 
 
 def test_nested_patterns():

@@ -1,6 +1,7 @@
 """Lists, options and trees, and functions of them, for programs to begin with."""
 
 from ..ir.module import IRModule
+from .tensor_array import StaticTensorArrayOps, TensorArrayOps, static_name
 
 _FUNCTIONS = (
     "id compose flip hd tl nth update map foldl foldr foldr1 concat filter zip rev unfoldl unfoldr "
@@ -38,11 +39,18 @@ class Prelude:
 
     def get_global_var(self, canonical, dtype):
         """The GlobalVar of a function for a data type."""
+        self._define(canonical, dtype)
         return self.mod.get_global_var(self.get_name(canonical, dtype))
 
     def get_type(self, canonical, dtype):
         """The GlobalTypeVar of a type for a data type."""
+        self._define(canonical, dtype)
         return self.mod.get_global_type_var(self.get_name(canonical, dtype))
+
+    def _define(self, canonical, dtype):
+        """Tensor arrays of a data type join the module when somebody asks for them."""
+        if canonical.startswith("tensor"):
+            TensorArrayOps(self, dtype).register()
 
     def get_ctor(self, ty_name, canonical, dtype):
         """A constructor of a type, both for a data type.
@@ -52,7 +60,10 @@ class Prelude:
         Exception
             The type has no such constructor.
         """
-        name = self.get_name(canonical, dtype)
+        self._define(canonical, dtype)
+        return self._constructor(ty_name, self.get_name(canonical, dtype))
+
+    def _constructor(self, ty_name, name):
         for constructor in self.mod.get_type(ty_name)[1:]:
             if str(constructor.name_hint) == name:
                 return constructor
@@ -61,3 +72,34 @@ class Prelude:
     def get_tensor_ctor(self, canonical, dtype):
         """A constructor of the tensor type of a data type."""
         return self.get_ctor(self.get_name("tensor_t", dtype), canonical, dtype)
+
+    def get_name_static(self, canonical, dtype, shape, batch_dim=None):
+        """The name of a definition for a data type and a shape."""
+        return static_name(canonical, dtype, shape, batch_dim)
+
+    def get_global_var_static(self, canonical, dtype, shape, batch_dim=None):
+        """The GlobalVar of a function for a data type and a shape (StaticTensorArrayOps)."""
+        return self.mod.get_global_var(static_name(canonical, dtype, shape, batch_dim))
+
+    def get_type_static(self, canonical, dtype, shape):
+        """The GlobalTypeVar of a type for a data type and a shape."""
+        return self.mod.get_global_type_var(static_name(canonical, dtype, shape))
+
+    def get_ctor_static(self, ty_name, name, dtype, shape):
+        """A constructor of a type, both for a data type and a shape.
+
+        Raises
+        ------
+        Exception
+            The type has no such constructor.
+        """
+        return self._constructor(
+            static_name(ty_name, dtype, shape), static_name(name, dtype, shape)
+        )
+
+    def get_tensor_ctor_static(self, name, dtype, shape):
+        """A constructor of the tensor type of a data type and a shape."""
+        return self.get_ctor_static("tensor_t", name, dtype, shape)
+
+
+__all__ = ["Prelude", "StaticTensorArrayOps", "TensorArrayOps"]

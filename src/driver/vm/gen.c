@@ -219,8 +219,9 @@ static const vm_value *construct(vm_func *f, const tn_Constructor *c, const tn_a
   TN_AUTOFREE int64_t *regs = tn_alloc(((size_t)args->len + 1) * sizeof *regs);
   if (!regs) return NULL;
   TN_TRYP(arguments(f, NULL, args, regs));
-  int64_t dst = code_reg(&f->code);
-  CODE_LIST(&f->code, regs, args->len, TN_VM_ALLOC_ADT, dst, c->tag);
+  int64_t dst = code_reg(&f->code), tag = vm_tag(f->g, c);
+  if (tag < 0) return NULL;
+  CODE_LIST(&f->code, regs, args->len, TN_VM_ALLOC_ADT, dst, tag);
   return vm_register_value(f, dst);
 }
 
@@ -442,8 +443,9 @@ static int constructor_body(vm_func *f, const tn_Constructor *c) {
   TN_AUTOFREE int64_t *regs = tn_alloc(((size_t)n + 1) * sizeof *regs);
   if (!regs) return -1;
   for (int64_t i = 0; i < n; ++i) regs[i] = code_reg(&f->code);
-  int64_t dst = code_reg(&f->code);
-  CODE_LIST(&f->code, regs, n, TN_VM_ALLOC_ADT, dst, c->tag);
+  int64_t dst = code_reg(&f->code), tag = vm_tag(f->g, c);
+  TN_TRY(tag < 0);
+  CODE_LIST(&f->code, regs, n, TN_VM_ALLOC_ADT, dst, tag);
   CODE(&f->code, TN_VM_RET, dst);
   return 0;
 }

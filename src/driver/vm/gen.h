@@ -77,6 +77,10 @@ const vm_value *vm_call_kernel(vm_func *f, const tn_RelayCall *c, const tn_Relay
 int vm_match(vm_func *f, const tn_Match *m, bool ends, int (*clause)(void *ctx, const void *body),
              void *ctx);
 
+/** The tag of what a constructor makes: constructors of a type without fields come first, so that
+ * an empty list has tag 0. -1: ValueError. */
+int64_t vm_tag(const vm_gen *g, const tn_Constructor *c);
+
 /** The program that computes extents of results of a kernel: parameters are, for each tensor among
  * its arguments whose extents are not all known (see `reads`), its shape or its values, then the
  * shape of each result whose extents are not all known.

@@ -13,6 +13,28 @@
 #include "relay/infer.h"
 #include "relay/text/text.h"
 
+static const tn_arr *constructors_of(const vm_gen *g, const tn_Constructor *c) {
+  tn_any found;
+  tn_GlobalTypeVar *var = c->belong_to;
+  TN_CHECKP(var && tn_map_get(g->mod->type_definitions, tn_any_obj(var), &found), ValueError,
+            c->span, "relay.vm: the module has no type with the constructor %s",
+            tn_cstr(c->name_hint));
+  return ((const tn_TypeData *)found.v.obj)->constructors;
+}
+
+int64_t vm_tag(const vm_gen *g, const tn_Constructor *c) {
+  const tn_arr *all = constructors_of(g, c);
+  int64_t tag = 0;
+  bool before = true;
+  for (int64_t i = 0; all && i < all->len; ++i) {
+    const tn_Constructor *other = (const tn_Constructor *)tn_arr_obj(all, i);
+    if (other->tag == c->tag) before = false;
+    else if (c->inputs->len > 0 && other->inputs->len == 0) ++tag;
+    else if (before && (c->inputs->len > 0) == (other->inputs->len > 0)) ++tag;
+  }
+  return all ? tag : -1;
+}
+
 typedef struct {
   vm_func *f;
   int64_t fail; /* label, -1: it matches for certain */
@@ -50,8 +72,9 @@ static int64_t tag_of(matching *m, int64_t reg) {
 static int constructor(matching *m, const tn_PatternConstructor *p, const vm_value *v) {
   vm_code *c = &m->f->code;
   if (m->fail >= 0) {
-    int64_t tag = tag_of(m, v->reg), want = vm_load_number(m->f, p->constructor->tag),
-            next = code_label(c);
+    int64_t made_by = vm_tag(m->f->g, p->constructor);
+    TN_TRY(made_by < 0);
+    int64_t tag = tag_of(m, v->reg), want = vm_load_number(m->f, made_by), next = code_label(c);
     CODE(c, TN_VM_IF, tag, want, next, m->fail);
     code_put_label(c, next);
   }

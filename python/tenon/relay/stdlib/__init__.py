@@ -1,6 +1,7 @@
 """The standard library of Relay: files of text in this folder."""
 
 from pathlib import Path
+from string import Template
 
 from ... import parser
 from ...ir import _ffi_api
@@ -29,6 +30,38 @@ def import_into(mod, name):
     known = mod.source_map.source_map if mod.source_map is not None else {}
     if any(str(source.name) == name for source in known):
         return
-    text = files[name].read_text(encoding="utf-8")
+    import_text(mod, name, files[name].read_text(encoding="utf-8"))
+
+
+def import_text(mod, name, text):
+    """Add the functions and types of a text to a module.
+
+    Parameters
+    ----------
+    mod : IRModule
+        The module; it changes.
+    name : str
+        What errors call the text.
+    text : str
+        Relay text.
+    """
     mod.update(parser.parse(text, name, mod))
     _ffi_api.SourceMapAdd(mod, name, text)
+
+
+def template(name, **values):
+    """A text of this folder with values for its ``$names``.
+
+    Parameters
+    ----------
+    name : str
+        Name of the file, without ``.template``.
+    values : str
+        What takes the place of each name.
+
+    Returns
+    -------
+    str
+    """
+    text = (_FOLDER / f"{name}.template").read_text(encoding="utf-8")
+    return Template(text).substitute(values)
