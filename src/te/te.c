@@ -1,4 +1,5 @@
 /* Nodes of tensor expressions: checks, results, inputs. */
+#include "te/hybrid_text.h"
 #include "te/te_impl.h"
 
 #include "base/pmap.h"
@@ -249,6 +250,18 @@ static int f_gradient(TN_ARGS) {
   return tn_ret_obj(ret, te_gradient(output, inputs, head));
 }
 
+/* (program of a schedule, number of its inputs, name) -> text of hybrid script */
+static int f_hybrid_text(TN_ARGS) {
+  int64_t ninputs;
+  const char *name;
+  TN_NARGS("te.hybrid.Text", 3);
+  TN_ARG_OBJ(PrimFunc, f, 0);
+  TN_TRY(tn_any_to_int(&args[1], &ninputs));
+  TN_TRY(tn_any_to_cstr(&args[2], &name));
+  TN_CHECK(f, TypeError, NULL, "te.hybrid.Text: expected a function, got None");
+  return tn_ret_obj(ret, te_hybrid_text(f, ninputs, name));
+}
+
 /* A zero-dimensional tensor is its element where an expression is expected. */
 static tn_expr *as_expr(tn_obj *o) {
   tn_Tensor *t = (tn_Tensor *)o;
@@ -262,7 +275,7 @@ static tn_expr *as_expr(tn_obj *o) {
 static const tn_func_row functions[] = {
     {"te.OpGetOutput", f_output},    {"te.OpNumOutputs", f_num_outputs},
     {"te.OpInputTensors", f_inputs}, {"te.CreatePrimFunc", f_create_prim_func},
-    {"te.Gradient", f_gradient},
+    {"te.Gradient", f_gradient},     {"te.hybrid.Text", f_hybrid_text},
 };
 
 int te_init(void) {

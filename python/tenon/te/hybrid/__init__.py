@@ -13,7 +13,8 @@ operation when called with tensors.
 import functools
 
 from ..tensor import Tensor
-from . import runtime
+from . import _ffi_api, runtime
+from .module import HybridModule
 
 
 def script(pyfunc):
@@ -47,3 +48,33 @@ def script(pyfunc):
     wrapped.hybrid_source = pyfunc
     wrapped.hybrid_names = names
     return wrapped
+
+
+def build(sch, inputs, outputs, name="hybrid_func"):
+    """What a schedule computes, as a hybrid script: to be read, run with NumPy or changed.
+
+    Parameters
+    ----------
+    sch : te.Schedule
+        The schedule.
+    inputs : list of Tensor or Var
+        Parameters of the script, in order.
+    outputs : list of Tensor
+        What it returns.
+    name : str
+        Its name.
+
+    Returns
+    -------
+    HybridModule
+
+    Raises
+    ------
+    ValueError
+        The schedule does what hybrid scripts cannot say.
+    """
+    from ..schedule import _ffi_api as schedule
+
+    inputs, outputs = list(inputs), list(outputs)
+    func = schedule.ToFunc(sch, [*inputs, *outputs], None)
+    return HybridModule(_ffi_api.Text(func, len(inputs), name), name)

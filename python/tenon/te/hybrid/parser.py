@@ -37,7 +37,8 @@ _LOOPS = {
     "unroll": "unroll",
 }
 _INTRINSICS = ("sqrt", "rsqrt", "log", "tanh", "power", "exp", "sigmoid", "popcount", "round")
-_INTRINSICS += ("floor", "ceil", "likely")
+_INTRINSICS += ("floor", "ceil", "trunc", "likely", "sin", "cos", "tan", "atan", "log2", "log10")
+_INTRINSICS += ("abs",)
 
 
 def is_program_value(value):
@@ -250,11 +251,9 @@ class _Hybrid(ast.NodeVisitor):
         if name == "max_num_threads":
             return max_num_threads(*args)
         if name in HYBRID_GLOBALS and name[-1].isdigit():
-            return (
-                tir.Cast(name, tir.convert(args[0]))
-                if not _plain(args[0])
-                else tir.const(args[0], name)
-            )
+            if not _plain(args[0]):
+                return tir.Cast(name, tir.convert(args[0]))
+            return tir.const(float(args[0]) if isinstance(args[0], str) else args[0], name)
         if callable(found):
             return found(*args, **kwargs)
         self.fail(node, f"Function {ast.unparse(node.func)} is not supported yet")

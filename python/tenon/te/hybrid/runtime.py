@@ -69,6 +69,8 @@ def _function(name):
 _TYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 _TYPES += ("float16", "float32", "float64")
 
+_MATH = ("trunc", "sin", "cos", "tan", "log2", "log10")
+
 HYBRID_GLOBALS = {
     "unroll": range,
     "vectorize": range,
@@ -84,12 +86,14 @@ HYBRID_GLOBALS = {
     "tanh": _function("tanh"),
     "power": _function("power"),
     "exp": _function("exp"),
+    **{name: _function(name) for name in _MATH},
     "sigmoid": sigmoid,
     "popcount": popcount,
     "round": round,
     "likely": lambda cond: cond,
     "ceil_div": ceil_div,
     "max_num_threads": max_num_threads,
+    "atan": _function("arctan"),
     "floor": math.floor,
     "ceil": math.ceil,
     **{name: _function(name) for name in _TYPES},
