@@ -9,8 +9,7 @@ void *ir_node_check(void *node) {
   return (void)tn_trace(__FILE__, __LINE__, __func__), NULL;
 }
 
-/* Every element is a `want`. */
-static int check_items(const tn_arr *a, const tn_type *want, const char *what, const void *span) {
+int ir_check_items(const tn_arr *a, const tn_type *want, const char *what, const tn_Span *span) {
   for (int64_t i = 0; i < a->len; ++i) {
     const tn_obj *o = tn_arr_obj(a, i);
     if (!o && tn_error_pending()) return -1; /* a nested builder failed */
@@ -86,14 +85,22 @@ static int check_broadcast(tn_Broadcast *x) {
 }
 
 static int check_shuffle(tn_Shuffle *x) {
-  TN_TRY(check_items(x->vectors, &tn_type_PrimExpr, "Shuffle.vectors", x->span));
-  TN_TRY(check_items(x->indices, &tn_type_PrimExpr, "Shuffle.indices", x->span));
+  TN_TRY(ir_check_items(x->vectors, &tn_type_PrimExpr, "Shuffle.vectors", x->span));
+  TN_TRY(ir_check_items(x->indices, &tn_type_PrimExpr, "Shuffle.indices", x->span));
   TN_CHECK(x->vectors->len > 0 && x->indices->len > 0, TenonError, x->span,
            "Shuffle: expected at least one vector and one index");
   tn_dtype base = ir_with_lanes(item(x->vectors, 0)->dtype, 1);
+  int64_t lanes = 0;
   for (int64_t i = 0; i < x->vectors->len; ++i) {
     tn_dtype t = ir_with_lanes(item(x->vectors, i)->dtype, 1);
+    lanes += item(x->vectors, i)->dtype.lanes;
     if (!tn_dtype_eq(t, base)) return mismatch((tn_expr *)x, base, t);
+  }
+  for (int64_t i = 0; i < x->indices->len; ++i) {
+    int64_t at;
+    TN_CHECK(!tir_as_int((const tn_obj *)item(x->indices, i), &at) || (at >= 0 && at < lanes),
+             IndexError, x->span, "Shuffle: index %lld is %lld, the vectors have %lld lanes",
+             (long long)i, (long long)at, (long long)lanes);
   }
   TN_CHECK(x->indices->len <= UINT16_MAX, TenonError, x->span, "Shuffle: too many lanes (%lld)",
            (long long)x->indices->len);
@@ -128,16 +135,22 @@ static int check_var(tn_Var *x) {
   return x->type_annotation ? 0 : -1;
 }
 
+/* Intrinsics of a fixed number of arguments get that many. */
 static int check_call(const tn_Call *x) {
-  return check_items(x->args, &tn_type_PrimExpr, "Call.args", x->span);
+  const tn_Op *op = TN_AS(Op, x->op);
+  TN_TRY(ir_check_items(x->args, &tn_type_PrimExpr, "Call.args", x->span));
+  TN_CHECK(!op || op->num_inputs < 0 || op->num_inputs == x->args->len, ValueError, x->span,
+           "%s: expected %lld argument%s, got %lld", tn_cstr(op->name), (long long)op->num_inputs,
+           op->num_inputs == 1 ? "" : "s", (long long)x->args->len);
+  return 0;
 }
 
 static int check_reducer(const tn_CommReducer *x) {
-  TN_TRY(check_items(x->lhs, &tn_type_Var, "CommReducer.lhs", x->span));
-  TN_TRY(check_items(x->rhs, &tn_type_Var, "CommReducer.rhs", x->span));
-  TN_TRY(check_items(x->result, &tn_type_PrimExpr, "CommReducer.result", x->span));
-  TN_TRY(
-      check_items(x->identity_element, &tn_type_PrimExpr, "CommReducer.identity_element", x->span));
+  TN_TRY(ir_check_items(x->lhs, &tn_type_Var, "CommReducer.lhs", x->span));
+  TN_TRY(ir_check_items(x->rhs, &tn_type_Var, "CommReducer.rhs", x->span));
+  TN_TRY(ir_check_items(x->result, &tn_type_PrimExpr, "CommReducer.result", x->span));
+  TN_TRY(ir_check_items(x->identity_element, &tn_type_PrimExpr, "CommReducer.identity_element",
+                        x->span));
   int64_t n = x->result->len;
   TN_CHECK(n > 0 && x->lhs->len == n && x->rhs->len == n && x->identity_element->len == n,
            TenonError, x->span,
@@ -150,7 +163,7 @@ static int check_reducer(const tn_CommReducer *x) {
 
 static int check_reduce_init(const tn_Reduce *x) {
   if (x->init->len == 0) return 0;
-  TN_TRY(check_items(x->init, &tn_type_PrimExpr, "Reduce.init", x->span));
+  TN_TRY(ir_check_items(x->init, &tn_type_PrimExpr, "Reduce.init", x->span));
   TN_CHECK(x->init->len == x->source->len, TenonError, x->span,
            "Reduce: Number of inits should match number of exprs (%lld vs. %lld)",
            (long long)x->init->len, (long long)x->source->len);
@@ -158,8 +171,8 @@ static int check_reduce_init(const tn_Reduce *x) {
 }
 
 static int check_reduce(tn_Reduce *x) {
-  TN_TRY(check_items(x->axis, &tn_type_IterVar, "Reduce.axis", x->span));
-  TN_TRY(check_items(x->source, &tn_type_PrimExpr, "Reduce.source", x->span));
+  TN_TRY(ir_check_items(x->axis, &tn_type_IterVar, "Reduce.axis", x->span));
+  TN_TRY(ir_check_items(x->source, &tn_type_PrimExpr, "Reduce.source", x->span));
   for (int64_t i = 0; i < x->axis->len; ++i) {
     const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(x->axis, i);
     TN_CHECK(iv->iter_type == IR_ITER_COMM_REDUCE, TenonError, x->span,

@@ -54,6 +54,9 @@ static inline tn_BinaryOp *ir_as_binary(const void *o) {
 /** Runs the checks of the node's type on a node that is still under construction; NULL passes
  * through. */
 TN_API void *ir_node_check(void *node);
+/** Every element of an array is a `want`, or TypeError naming `what` and the index. */
+TN_API int ir_check_items(const tn_arr *a, const tn_type *want, const char *what,
+                          const tn_Span *span);
 
 /** What a type variable stands for; values as in saved files. */
 typedef enum {

@@ -8,8 +8,8 @@
 tn_Tensor *te_placeholder(tn_arr *shape, tn_dtype dtype, const char *name) {
   tn_str *none = tn_str_from("");
   tn_map *attrs = tn_scope_own(tn_map_new());
-  tn_PlaceholderOp *op = TN_NEW(PlaceholderOp, .name = tn_str_from(name), .tag = none,
-                                .attrs = attrs, .shape = shape, .dtype = dtype);
+  tn_PlaceholderOp *op = TN_MAKE(PlaceholderOp, .name = tn_str_from(name), .tag = none,
+                                 .attrs = attrs, .shape = shape, .dtype = dtype);
   return op ? te_output((tn_Operation *)op, 0) : NULL;
 }
 

@@ -81,7 +81,13 @@ static int init_extern(tn_obj *self) {
   return 0;
 }
 
-static const tn_type_hooks compute_hooks = {.init = init_compute},
+static int init_placeholder(tn_obj *self) {
+  const tn_PlaceholderOp *op = (const tn_PlaceholderOp *)self;
+  return tir_check_extents(op->shape, tn_cstr(op->name), NULL);
+}
+
+static const tn_type_hooks placeholder_hooks = {.init = init_placeholder},
+                           compute_hooks = {.init = init_compute},
                            extern_hooks = {.init = init_extern},
                            scan_hooks = {.init = te_init_scan},
                            intrin_hooks = {.init = te_init_intrin};

@@ -6,103 +6,10 @@
 #include "object/functions.h"
 #include "tir/tir_impl.h"
 
-/* ---- checks after construction ---- */
+/* ---- what check.c verifies after construction ---- */
 
-static int check_indices(const tn_Buffer *b, const tn_arr *indices, const tn_Span *span) {
-  TN_CHECK(
-      indices->len == b->shape->len, ValueError, span,
-      "buffer %s is %lld-dimensional, cannot be indexed with the %lld-dimensional indices provided",
-      tn_cstr(b->name), (long long)b->shape->len, (long long)indices->len);
-  for (int64_t i = 0; i < indices->len; ++i) {
-    const tn_obj *e = tn_arr_obj(indices, i);
-    TN_CHECK(TN_IS(PrimExpr, e), TypeError, span,
-             "index %lld of buffer %s: expected PrimExpr, got %s", (long long)i, tn_cstr(b->name),
-             tn_obj_key(e));
-    TN_CHECK(i + 1 == indices->len || ((const tn_expr *)e)->dtype.lanes == 1, ValueError, span,
-             "index %lld of buffer %s: only the last index may be a vector", (long long)i,
-             tn_cstr(b->name));
-  }
-  return 0;
-}
-
-/* Element type of the buffer with the lanes of the last index. */
-static tn_dtype access_dtype(const tn_Buffer *b, const tn_arr *indices) {
-  int lanes =
-      indices->len ? ((const tn_expr *)tn_arr_obj(indices, indices->len - 1))->dtype.lanes : 1;
-  return tn_dtype_of(b->dtype.code, b->dtype.bits, b->dtype.lanes * lanes);
-}
-
-static int init_load(tn_obj *self) {
-  tn_BufferLoad *e = (tn_BufferLoad *)self;
-  TN_TRY(check_indices(e->buffer, e->indices, e->span));
-  e->dtype = access_dtype(e->buffer, e->indices);
-  return 0;
-}
-
-static int init_store(tn_obj *self) {
-  tn_BufferStore *s = (tn_BufferStore *)self;
-  TN_TRY(check_indices(s->buffer, s->indices, s->span));
-  tn_dtype want = access_dtype(s->buffer, s->indices), got = s->value->dtype;
-  TN_CHECK(tn_dtype_eq(want, got), TypeError, s->span,
-           "store to buffer %s: expected a value of type %s, got %s", tn_cstr(s->buffer->name),
-           TN_DT(want), TN_DT(got));
-  return 0;
-}
-
-static int init_condition(const tn_expr *cond, const char *what) {
-  TN_CHECK(ir_is_bool(cond->dtype), TypeError, cond->span, "%s: expected a bool, got %s", what,
-           TN_DT(cond->dtype));
-  return 0;
-}
-static int init_if(tn_obj *self) {
-  return init_condition(((tn_IfThenElse *)self)->condition, "tir.IfThenElse.condition");
-}
-static int init_while(tn_obj *self) {
-  return init_condition(((tn_While *)self)->condition, "tir.While.condition");
-}
-
-/* A constant bound takes the wider type of the loop variable. */
-static int widen_bound(tn_For *f, const char *field, const tn_expr *bound) {
-  const tn_IntImm *i = TN_AS(IntImm, bound);
-  if (!i || i->dtype.bits >= f->loop_var->dtype.bits) return 0;
-  tn_any wide = tn_any_obj(tir_const_int(f->loop_var->dtype, i->value));
-  return wide.v.obj ? tn_field_set((tn_obj *)f, tn_type_field(&tn_type_For, field), &wide) : -1;
-}
-
-static int init_for(tn_obj *self) {
-  tn_For *f = (tn_For *)self;
-  TN_CHECK(f->kind >= TIR_FOR_SERIAL && f->kind <= TIR_FOR_THREAD_BINDING, ValueError, f->span,
-           "tir.For.kind: expected 0 to 4, got %d", f->kind);
-  tn_dtype v = f->loop_var->dtype;
-  TN_CHECK(v.code == kDLInt || v.code == kDLUInt, TypeError, f->span,
-           "loop variable %s: expected an integer, got %s", tn_cstr(f->loop_var->name), TN_DT(v));
-  if (widen_bound(f, "min", f->min) || widen_bound(f, "extent", f->extent)) return -1;
-  TN_CHECK(tn_dtype_eq(f->min->dtype, f->extent->dtype) || tir_is_zero(f->min), TypeError, f->span,
-           "loop over %s: min is %s but extent is %s", tn_cstr(f->loop_var->name),
-           TN_DT(f->min->dtype), TN_DT(f->extent->dtype));
-  return 0;
-}
-
-static int init_realize(tn_obj *self) {
-  tn_BlockRealize *r = (tn_BlockRealize *)self;
-  TN_CHECK(r->iter_values->len == r->block->iter_vars->len, ValueError, r->span,
-           "block %s: expected %lld iterator values, got %lld", tn_cstr(r->block->name_hint),
-           (long long)r->block->iter_vars->len, (long long)r->iter_values->len);
-  return init_condition(r->predicate, "tir.BlockRealize.predicate");
-}
-
-/* No result is written as the empty tuple, so that equal functions look alike. */
-static int init_func(tn_obj *self) {
-  tn_PrimFunc *f = (tn_PrimFunc *)self;
-  if (f->ret_type) return 0;
-  tn_any none = tn_any_obj(TN_NEW(TupleType, .fields = tn_arr_of(0)));
-  return none.v.obj ? tn_field_set(self, tn_type_field(&tn_type_PrimFunc, "ret_type"), &none) : -1;
-}
-
-static const tn_type_hooks func_hooks = {.init = init_func}, load_hooks = {.init = init_load},
-                           store_hooks = {.init = init_store}, if_hooks = {.init = init_if},
-                           while_hooks = {.init = init_while}, for_hooks = {.init = init_for},
-                           realize_hooks = {.init = init_realize};
+#define HOOKS(T, name) static const tn_type_hooks name##_hooks = {.init = tir_check_##name};
+TIR_CHECKED_NODES(HOOKS)
 
 TN_NODES_DEFINE(TN_TIR_NODES, tir_types)
 

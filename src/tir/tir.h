@@ -36,6 +36,9 @@ enum {
 /** A compact buffer with a fresh data pointer. @param shape array of PrimExpr @param scope "" means
  * "global" */
 TN_API tn_Buffer *tir_buffer(tn_arr *shape, tn_dtype dtype, const char *name, const char *scope);
+/** Are these extents of memory: integers, none known to be negative, not more elements together
+ * than an int64 counts? TypeError or ValueError naming `name`. */
+TN_API int tir_check_extents(const tn_arr *shape, const char *name, const tn_Span *span);
 /** "global", "shared", ...: from the type of the data pointer. Borrowed. */
 TN_API const char *tir_buffer_scope(const tn_Buffer *b);
 /** Reads and writes; the type follows from the buffer and the lanes of the last index. ValueError

@@ -2,6 +2,19 @@
 #ifndef TN_TIR_TIR_IMPL_H_
 #define TN_TIR_TIR_IMPL_H_
 
+#include "object/object.h"
+
+/** Nodes with invariants of their own: C(node, name), checked by tir_check_NAME of check.c. */
+#define TIR_CHECKED_NODES(C)                                                                       \
+  C(Buffer, buffer) C(BufferLoad, load) C(ProducerLoad, producer_load) C(BufferRegion, region)     \
+  C(LetStmt, let) C(AssertStmt, assert) C(BufferStore, store) C(ProducerStore, producer_store)     \
+  C(BufferRealize, buffer_realize) C(Allocate, allocate) C(AllocateConst, const) C(SeqStmt, seq)   \
+  C(IfThenElse, if) C(For, for) C(While, while) C(Block, block) C(BlockRealize, realize)           \
+  C(PrimFunc, func) C(IndexMap, index_map)
+#define TIR_CHECK_DECLARE(T, name) int tir_check_##name(tn_obj *self);
+TIR_CHECKED_NODES(TIR_CHECK_DECLARE)
+#undef TIR_CHECK_DECLARE
+
 /** Types and functions of script/: documents, printer. */
 int doc_init(void);
 /** Passes of transforms/ and their options. */

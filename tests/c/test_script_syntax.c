@@ -140,7 +140,7 @@ static void expect_error(const char *text, const char *part) {
 
 static void test_errors_show_the_place(void **state) {
   (void)state;
-  expect_error("a = (1, 2", "a bracket is never closed");
+  expect_error("a = (1, 2", "the bracket is never closed\n --> test.py:1:5");
   expect_error("for i T.grid(2):\n  pass\n",
                "expected 'in' of a for loop, got T\n --> test.py:1:7\n   |\n 1 | for i "
                "T.grid(2):\n   |       ^");

@@ -181,7 +181,8 @@ def decl_buffer(
     """
     shape = [convert(i) for i in _array(shape)]
     dtype = "float32" if dtype is None else str(dtype)
-    index_dtype = shape[0].dtype if shape and isinstance(shape[0], PrimExpr) else "int32"
+    integer = shape and isinstance(shape[0], PrimExpr) and "int" in shape[0].dtype
+    index_dtype = shape[0].dtype if integer else "int32"
     if offset_factor != 0 and elem_offset is None:
         elem_offset = Var(f"{name}_elem_offset", index_dtype)
     if data is None:

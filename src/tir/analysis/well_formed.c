@@ -1,5 +1,5 @@
 /* Is a program well-formed? Every variable is defined around its uses and in one place; a block
-   that has iterators uses no loop variable of the loops around it; memory has no negative extent.
+   that has iterators uses no loop variable of the loops around it.
 
      for i in range(16):
          with T.block("B"):
@@ -114,25 +114,6 @@ static int leave_block(void *ctx, const scope_walk *w, const tn_Block *b) {
 
 static const scope_visitor visitor = {define, end, use, enter_block, leave_block};
 
-static int negative_extent(void *ctx, tn_obj *o) {
-  const tn_Allocate *a = TN_AS(Allocate, o);
-  const tn_Block *b = TN_AS(Block, o);
-  const tn_arr *shape = a ? a->extents : NULL;
-  const char *name = a ? tn_cstr(a->buffer_var->name) : NULL;
-  (void)ctx;
-  for (int64_t k = 0; k < (b ? b->alloc_buffers->len : shape != NULL); ++k) {
-    const tn_Buffer *buf = b ? (tn_Buffer *)tn_arr_obj(b->alloc_buffers, k) : NULL;
-    if (buf) shape = buf->shape, name = tn_cstr(buf->name);
-    for (int64_t i = 0; i < shape->len; ++i) {
-      int64_t n;
-      if (tir_as_int(tn_arr_obj(shape, i), &n) && n < 0)
-        return TN_RAISE(ValueError, NULL, "memory of %s: extent %lld is negative: %lld", name,
-                        (long long)i, (long long)n);
-    }
-  }
-  return 0;
-}
-
 static void free_checker(checker *c) {
   tn_pmap *tables[] = {&c->now, &c->before, &c->loops, &c->threads};
   for (int i = 0; i < TN_COUNT(tables); ++i) tn_pmap_fini(tables[i]);
@@ -147,7 +128,7 @@ int tir_check_well_formed(const tn_obj *program, bool strict) {
   for (int64_t i = 0; i < (m ? m->functions->len : 1) && !err; ++i) {
     const tn_obj *f = m ? m->functions->entries[i].value.v.obj : program;
     if (m && !TN_AS(PrimFunc, f)) continue;
-    err = scope_walk_run(f, &visitor, &c) || tn_post_order(f, negative_extent, NULL) ? -1 : 0;
+    err = scope_walk_run(f, &visitor, &c);
     tn_pmap_fini(&c.now); /* what came with buffers of the signature */
     if (err && m)
       tn_error_note("in function %s",

@@ -108,8 +108,13 @@ tn_stmt *close_body(builder *b) {
 int place_error(builder *b, const ast *at) {
   tn_error e;
   const tn_error *now = tn_error_get();
-  if (!now || now->kind == TN_DiagnosticError || now->kind == TN_MemoryError || now->cause)
-    return -1;
+  if (!now || now->kind == TN_DiagnosticError || now->kind == TN_MemoryError) return -1;
+  if (now->cause) { /* the host's own exception comes out as it is, and says where it was met */
+    return now->notes
+               ? -1
+               : tn_error_note(" --> %s:%d:%d", b->src->file, at->line + b->src->first_line - 1,
+                               at->col + b->src->first_col);
+  }
   tn_error_take(&e);
   ast_error(b->src, at, "%s", e.message ? e.message : "?");
   tn_error_fini(&e);

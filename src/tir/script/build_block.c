@@ -95,9 +95,9 @@ static tn_stmt *finish_block(builder *b, block_info *i, const char *name, tn_stm
   tn_arr *allocs = tn_arr_from(&i->alloc_buffers), *matches = tn_arr_from(&i->match_buffers),
          *values = tn_arr_from(&i->iter_values);
   tn_Block *block =
-      TN_NEW(Block, .iter_vars = iters, .reads = reads, .writes = writes,
-             .name_hint = tn_str_from(name), .alloc_buffers = allocs, .match_buffers = matches,
-             .annotations = ann, .init = i->init, .body = inner);
+      TN_MAKE(Block, .iter_vars = iters, .reads = reads, .writes = writes,
+              .name_hint = tn_str_from(name), .alloc_buffers = allocs, .match_buffers = matches,
+              .annotations = ann, .init = i->init, .body = inner);
   if (block && (!i->has_reads || !i->has_writes))
     block = tir_block_with_regions(block, !i->has_reads, !i->has_writes);
   if (!block || !realized) return (tn_stmt *)block;

@@ -97,21 +97,12 @@ static int read_type(const reader *r, tn_Buffer *buf) {
   return 0;
 }
 
-static int read_shape(const reader *r, tn_Buffer *buf) {
+static int read_shape(const reader *r, tn_Buffer *buf, const char *name) {
   const ast *shape = given(r, 0), *type = given(r, DTYPE);
   buf->dtype = TN_F32;
   if (!shape) return ast_error(r->b->src, r->call, "the shape of the buffer is missing");
   if (!(buf->shape = eval_exprs(r->b, shape))) return -1;
-  for (int64_t i = 0; i < buf->shape->len; ++i) {
-    int64_t extent;
-    const tn_expr *e = (const tn_expr *)tn_arr_obj(buf->shape, i);
-    if (!ir_is_integral(e->dtype))
-      return ast_error(r->b->src, shape, "extent %lld of the buffer: expected an integer, got %s",
-                       (long long)i, TN_DT(e->dtype));
-    if (tir_as_int((const tn_obj *)e, &extent) && extent < 0)
-      return ast_error(r->b->src, shape, "extent %lld of the buffer is negative: %lld",
-                       (long long)i, (long long)extent);
-  }
+  if (tir_check_extents(buf->shape, name, NULL)) return place_error(r->b, shape);
   return type ? eval_dtype(r->b, type, &buf->dtype) : 0;
 }
 
@@ -121,7 +112,7 @@ tn_Buffer *eval_buffer(builder *b, const ast *call, int first, const char *name)
                    .offset_factor = 1,
                    .name = tn_str_from(name),
                    .axis_separators = tn_arr_of(0)};
-  if (!buf.name || read_shape(&r, &buf)) return NULL;
+  if (!buf.name || read_shape(&r, &buf, name)) return NULL;
   const char *scope = eval_memory_scope(b, given(&r, SCOPE));
   if (!scope || read_data(&r, &buf, name, scope) || read_strides(&r, &buf) ||
       read_offset(&r, &buf, name))
@@ -134,5 +125,6 @@ tn_Buffer *eval_buffer(builder *b, const ast *call, int first, const char *name)
   if (given(&r, AXIS_SEPARATORS) &&
       !(buf.axis_separators = eval_exprs(b, given(&r, AXIS_SEPARATORS))))
     return NULL;
-  return tn_node_copy(&tn_type_Buffer, &buf);
+  tn_Buffer *made = ir_node_check(tn_node_copy(&tn_type_Buffer, &buf));
+  return made ? made : ((void)place_error(b, call), NULL);
 }

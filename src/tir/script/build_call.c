@@ -189,7 +189,7 @@ static int call_cast(builder *b, const ast *call, const char *name, val *out) {
   tn_expr *e = eval_expr(b, value);
   if (!e) return -1;
   return give(b, call,
-              node ? (tn_expr *)TN_NEW(Cast, .dtype = t, .value = e) : tir_cast(t, e, NULL), out);
+              node ? (tn_expr *)TN_MAKE(Cast, .dtype = t, .value = e) : tir_cast(t, e, NULL), out);
 }
 
 static int call_let(builder *b, const ast *call, val *out) {
@@ -259,8 +259,8 @@ static int call_iter_var(builder *b, const ast *call, val *out) {
   for (int i = 0; i < TN_COUNT(types); ++i) {
     if (strcmp(types[i], kind) == 0)
       return give(b, call,
-                  TN_NEW(IterVar, .dom = (tn_Range *)range, .var = (tn_Var *)var, .iter_type = i,
-                         .thread_tag = tn_str_from(thread)),
+                  TN_MAKE(IterVar, .dom = (tn_Range *)range, .var = (tn_Var *)var, .iter_type = i,
+                          .thread_tag = tn_str_from(thread)),
                   out);
   }
   return ast_error(b->src, type, "T.iter_var: unknown type \"%s\"", kind);
@@ -329,7 +329,8 @@ static int call_index_map(builder *b, const ast *call, val *out) {
   tn_arr *final = eval_exprs(b, f->a);
   if (!final || !close_body(b)) return -1;
   return give(b, call,
-              TN_NEW(IndexMap, .initial_indices = tn_arr_from(&vars), .final_indices = final), out);
+              TN_MAKE(IndexMap, .initial_indices = tn_arr_from(&vars), .final_indices = final),
+              out);
 }
 
 static int call_buffer(builder *b, const ast *call, val *out) {
@@ -444,6 +445,13 @@ static int take_dtype(builder *b, const ast *call, const char *name, tir_dtype_p
   return 0;
 }
 
+/* Shifts written as calls are kept as they are, but not by a number of bits that has no meaning. */
+static bool shift_is_valid(const tn_Call *c) {
+  tir_op_id id = tir_op_number((const tn_obj *)c->op);
+  if (id != TIR_OP_shift_left && id != TIR_OP_shift_right) return true;
+  return tir_shift(id, (tn_expr *)tn_arr_obj(c->args, 0), (tn_expr *)tn_arr_obj(c->args, 1), NULL);
+}
+
 static int call_intrinsic(builder *b, const ast *call, const char *name, val *out) {
   TN_VEC(args);
   tn_Op *op = tir_op_by_script_name(name);
@@ -454,8 +462,9 @@ static int call_intrinsic(builder *b, const ast *call, const char *name, val *ou
     return place_error(b, call);
   if (strncmp(tir_op_script_name(op), "call_llvm_", 10) == 0)
     TN_TRY(name_llvm_intrinsic(b, call, &args));
-  return give(b, call,
-              TN_NEW(Call, .dtype = t, .op = (tn_BaseExpr *)op, .args = tn_arr_from(&args)), out);
+  tn_Call *made = TN_MAKE(Call, .dtype = t, .op = (tn_BaseExpr *)op, .args = tn_arr_from(&args));
+  if (made && !shift_is_valid(made)) return place_error(b, call);
+  return give(b, call, made, out);
 }
 
 static const struct {

@@ -154,7 +154,13 @@ static tn_PrimFunc *finish(builder *b, const ast *def, tn_stmt *inner) {
 
 static tn_PrimFunc *build_in(builder *b, const ast *def) {
   if (!open_body(b)) return NULL;
-  for (int i = 0; i < def->items.n; ++i) TN_TRYP(add_param(b, def->items.items[i]));
+  for (int i = 0; i < def->items.n; ++i) {
+    const ast *param = def->items.items[i];
+    for (int j = 0; j < i; ++j)
+      if (strcmp(def->items.items[j]->text, param->text) == 0)
+        return (void)ast_error(b->src, param, "parameter %s is there twice", param->text), NULL;
+    TN_TRYP(add_param(b, param));
+  }
   if (def->b && !(b->func->ret_type = eval_type(b, def->b))) return NULL;
   if (build_stmts(b, def->body)) return NULL;
   return finish(b, def, close_body(b));

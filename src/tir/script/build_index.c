@@ -130,8 +130,9 @@ static int index_buffer(builder *b, const ast *n, tn_Buffer *buf, val *out) {
   if (err) return -1;
   if (region && vector)
     return ast_error(b->src, vector, "an index that is a vector cannot stand beside a slice");
-  tn_obj *o = region ? (tn_obj *)TN_NEW(BufferRegion, .buffer = buf, .region = tn_arr_from(&ranges))
-                     : (tn_obj *)tir_load(buf, tn_arr_from(&indices));
+  tn_obj *o = region
+                  ? (tn_obj *)TN_MAKE(BufferRegion, .buffer = buf, .region = tn_arr_from(&ranges))
+                  : (tn_obj *)tir_load(buf, tn_arr_from(&indices));
   *out = PLAIN_OBJ(o);
   return o ? 0 : place_error(b, n);
 }
@@ -195,6 +196,6 @@ tn_BufferRegion *to_region(builder *b, const ast *at, const val *v) {
                : tir_range(e, tir_one(e->dtype));
     if (!r || tn_vec_push_obj(&ranges, r)) return NULL;
   }
-  return TN_NEW(BufferRegion, .buffer = load ? load->buffer : (tn_Buffer *)o,
-                .region = tn_arr_from(&ranges));
+  return TN_MAKE(BufferRegion, .buffer = load ? load->buffer : (tn_Buffer *)o,
+                 .region = tn_arr_from(&ranges));
 }

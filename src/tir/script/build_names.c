@@ -55,6 +55,28 @@ static int call_var(builder *b, const ast *call, val *out) {
   return give(b, call, tir_var("v", t), out);
 }
 
+/* T.call_intrin("float32", "tir.exp", x) */
+static int call_intrin(builder *b, const ast *call, val *out) {
+  const ast *type = arg_of(call, 0, "dtype"), *func = arg_of(call, 1, "func_name");
+  tn_dtype t;
+  val f;
+  TN_VEC(args);
+  if (!type || !func)
+    return ast_error(b->src, call, "T.call_intrin: expected a data type and an operator");
+  TN_TRY(eval_dtype(b, type, &t));
+  TN_TRY(eval(b, func, &f));
+  TN_TRY(eval_args(b, call, &args));
+  const char *name = NULL;
+  tn_Op *op = TN_AS(Op, val_obj(&f));
+  if (!op && f.kind == VAL_PLAIN && tn_any_to_cstr(&f.v, &name) == 0) op = ir_op_get(name);
+  if (!op) return place_error(b, func);
+  int given = arg_of(call, 0, NULL) ? 1 : 0;
+  given += arg_of(call, 1, NULL) ? 1 : 0;
+  tn_vec rest = {args.items + given, args.len - given, 0};
+  return give(b, call,
+              TN_MAKE(Call, .dtype = t, .op = (tn_BaseExpr *)op, .args = tn_arr_from(&rest)), out);
+}
+
 tn_Call *call_global(const tn_GlobalVar *gv, const tn_vec *args) {
   const tn_FuncType *type = TN_AS(FuncType, gv->_checked_type_);
   const tn_PrimType *ret = type ? TN_AS(PrimType, type->ret_type) : NULL;
@@ -66,8 +88,11 @@ int call_named(builder *b, const ast *call, const char *name, val *out) {
   static const struct {
     const char *name;
     int (*call)(builder *, const ast *, val *);
-  } rows[] = {
-      {"target", call_target}, {"call_tir", call_tir}, {"Not", call_not}, {"var", call_var}};
+  } rows[] = {{"target", call_target},
+              {"call_tir", call_tir},
+              {"Not", call_not},
+              {"var", call_var},
+              {"call_intrin", call_intrin}};
   for (int i = 0; i < TN_COUNT(rows); ++i) {
     if (strcmp(rows[i].name, name) == 0) return rows[i].call(b, call, out);
   }

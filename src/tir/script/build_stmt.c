@@ -65,7 +65,7 @@ static int build_let(builder *b, const ast *at, const ast *target, tn_Type *type
   if (ptr) v = TN_NEW(Var, .dtype = TN_HANDLE, .name = name_of(target), .type_annotation = type);
   else v = tir_var(target->text, value->dtype);
   if (!v || bind_name(b, target->text, PLAIN_OBJ(v))) return -1;
-  return add_wrap(b, (tn_stmt *)TN_NEW(LetStmt, .var = v, .value = value, .body = tir_nop()));
+  return add_wrap(b, (tn_stmt *)TN_MAKE(LetStmt, .var = v, .value = value, .body = tir_nop()));
 }
 
 static int assign_value(builder *b, const ast *at, const ast *target, val v) {
@@ -186,8 +186,8 @@ static int build_while(builder *b, const ast *n) {
 
 static int build_assert(builder *b, const ast *n) {
   tn_expr *cond = eval_expr(b, n->a), *msg = cond && n->b ? eval_expr(b, n->b) : tir_str("");
-  return cond && msg ? add_wrap(b, (tn_stmt *)TN_NEW(AssertStmt, .condition = cond, .message = msg,
-                                                     .body = tir_nop()))
+  return cond && msg ? add_wrap(b, (tn_stmt *)TN_MAKE(AssertStmt, .condition = cond, .message = msg,
+                                                      .body = tir_nop()))
                      : -1;
 }
 
@@ -373,7 +373,7 @@ static int build_return(builder *b, const ast *n) {
            : -1;
 }
 
-int build_stmt(builder *b, const ast *n) {
+static int build_any(builder *b, const ast *n) {
   switch (n->kind) {
   case AST_ASSIGN: return build_assign(b, n);
   case AST_AUG: return build_augmented(b, n);
@@ -390,6 +390,9 @@ int build_stmt(builder *b, const ast *n) {
   default: return ast_error(b->src, n, "this statement has no meaning in a tensor program");
   }
 }
+
+/* What no expression of the statement is blamed for is blamed on the statement. */
+int build_stmt(builder *b, const ast *n) { return build_any(b, n) ? place_error(b, n) : 0; }
 
 int build_stmts(builder *b, ast_list stmts) {
   for (int i = 0; i < stmts.n; ++i) {

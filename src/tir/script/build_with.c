@@ -35,8 +35,8 @@ static int allocate(builder *b, const ast *call, const ast *target, wrap *out) {
   }
   tn_Var *v = tir_pointer_var(target_name(target, "buffer"), t, where);
   out->bound = (tn_obj *)v;
-  out->stmt = (tn_stmt *)TN_NEW(Allocate, .buffer_var = v, .dtype = t, .extents = shape,
-                                .condition = when, .body = tir_nop(), .annotations = map);
+  out->stmt = (tn_stmt *)TN_MAKE(Allocate, .buffer_var = v, .dtype = t, .extents = shape,
+                                 .condition = when, .body = tir_nop(), .annotations = map);
   return out->stmt ? 0 : -1;
 }
 
@@ -54,9 +54,9 @@ static int allocate_const(builder *b, const ast *call, const ast *target, wrap *
   if (!content) return place_error(b, data);
   tn_Var *p = tir_pointer_var(target_name(target, "data"), t, "global");
   out->bound = (tn_obj *)p;
-  out->stmt = (tn_stmt *)TN_NEW(AllocateConst, .buffer_var = p, .data = (tn_NDArray *)content,
-                                .dtype = t, .extents = shape, .body = tir_nop(),
-                                .annotations = tn_scope_own(tn_map_new()));
+  out->stmt = (tn_stmt *)TN_MAKE(AllocateConst, .buffer_var = p, .data = (tn_NDArray *)content,
+                                 .dtype = t, .extents = shape, .body = tir_nop(),
+                                 .annotations = tn_scope_own(tn_map_new()));
   return out->stmt ? 0 : -1;
 }
 
@@ -71,9 +71,9 @@ static int decl_buffer(builder *b, const ast *call, const ast *target, wrap *out
   }
   /* without data it allocates too */
   tn_stmt *decl = (tn_stmt *)TN_NEW(DeclBuffer, .buffer = buf, .body = tir_nop());
-  tn_stmt *alloc = (tn_stmt *)TN_NEW(Allocate, .buffer_var = buf->data, .dtype = buf->dtype,
-                                     .extents = buf->shape, .condition = tir_bool(true),
-                                     .body = tir_nop(), .annotations = tn_scope_own(tn_map_new()));
+  tn_stmt *alloc = (tn_stmt *)TN_MAKE(Allocate, .buffer_var = buf->data, .dtype = buf->dtype,
+                                      .extents = buf->shape, .condition = tir_bool(true),
+                                      .body = tir_nop(), .annotations = tn_scope_own(tn_map_new()));
   if (add_wrap(b, alloc)) return -1;
   out->stmt = decl;
   return decl ? 0 : -1;
@@ -146,7 +146,7 @@ static int let(builder *b, const ast *call, const ast *target, wrap *out) {
                .type_annotation = t);
   if (!v) v = tir_var(target_name(target, "v"), e->dtype);
   out->bound = (tn_obj *)v;
-  out->stmt = (tn_stmt *)TN_NEW(LetStmt, .var = v, .value = e, .body = tir_nop());
+  out->stmt = (tn_stmt *)TN_MAKE(LetStmt, .var = v, .value = e, .body = tir_nop());
   return out->stmt ? 0 : -1;
 }
 
@@ -155,7 +155,7 @@ static int assert_(builder *b, const ast *call, wrap *out) {
   if (!cond || !msg) return ast_error(b->src, call, "T.Assert: expected a condition and a message");
   tn_expr *c = eval_expr(b, cond), *m = c ? eval_expr(b, msg) : NULL;
   out->stmt =
-      m ? (tn_stmt *)TN_NEW(AssertStmt, .condition = c, .message = m, .body = tir_nop()) : NULL;
+      m ? (tn_stmt *)TN_MAKE(AssertStmt, .condition = c, .message = m, .body = tir_nop()) : NULL;
   return out->stmt ? 0 : -1;
 }
 
@@ -167,8 +167,8 @@ static int realize(builder *b, const ast *call, wrap *out) {
   TN_TRY(eval(b, where, &v));
   tn_BufferRegion *r = to_region(b, where, &v);
   tn_expr *c = r && cond ? eval_expr(b, cond) : tir_bool(true);
-  out->stmt = r && c ? (tn_stmt *)TN_NEW(BufferRealize, .buffer = r->buffer, .bounds = r->region,
-                                         .condition = c, .body = tir_nop())
+  out->stmt = r && c ? (tn_stmt *)TN_MAKE(BufferRealize, .buffer = r->buffer, .bounds = r->region,
+                                          .condition = c, .body = tir_nop())
                      : NULL;
   return out->stmt ? 0 : -1;
 }

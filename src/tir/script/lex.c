@@ -232,13 +232,27 @@ static int token(lexer *lx) {
   return operator_(lx);
 }
 
+/* The opening bracket that has no closing one: the innermost of them. */
+static int never_closed(const lexer *lx) {
+  int depth = 0;
+  for (int i = lx->out.n; i-- > 0;) {
+    const tok *t = &lx->out.toks[i];
+    char c = t->kind == TOK_OP ? lx->src->text[t->start] : ' ';
+    if (strchr(")]}", c)) ++depth;
+    else if (strchr("([{", c) && --depth < 0)
+      return source_error(lx->src, t->start, t->end, t->line, t->col,
+                          "the bracket is never closed");
+  }
+  return -1;
+}
+
 int lex(const ast_source *src, tn_arena *arena, tok_list *out) {
   lexer lx = {.src = src, .arena = arena, .line = 1};
   if (indentation(&lx)) return -1;
   while (lx.at < src->len) {
     if (token(&lx)) return -1;
   }
-  if (lx.depth > 0) return fail(&lx, src->len ? src->len - 1 : 0, "a bracket is never closed");
+  if (lx.depth > 0) return never_closed(&lx);
   int col = lx.at - lx.line_start + 1;
   if (lx.out.n && lx.out.toks[lx.out.n - 1].kind != TOK_NEWLINE &&
       push(&lx, TOK_NEWLINE, lx.at, lx.line, col))

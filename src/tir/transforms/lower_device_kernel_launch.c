@@ -7,6 +7,8 @@
    behind its arguments are ("tir.kernel_launch_params": tags of thread axes, at last
    "tir.use_dyn_shared_memory" for the bytes of dynamic shared memory). A function for another
    target of the same kind of device is called by its symbol. After SplitHostDevice. */
+#include <string.h>
+
 #include "base/alloc.h"
 #include "ir/module.h"
 #include "tir/transforms/device_impl.h"
@@ -33,6 +35,12 @@ typedef struct {
 static int note_axis(callee *k, const tn_AttrStmt *s) {
   const tn_IterVar *axis = tir_launched_axis(s);
   if (!axis || axis->thread_tag->len == 0) return 0;
+  const char *tag = tn_cstr(axis->thread_tag), *dot = strchr(tag, '.');
+  bool known = (strncmp(tag, "threadIdx.", 10) == 0 || strncmp(tag, "blockIdx.", 9) == 0) &&
+               dot[1] >= 'x' && dot[1] <= 'z' && !dot[2];
+  TN_CHECK(known, ValueError, s->span,
+           "function %s: unknown thread axis %s; known are threadIdx and blockIdx with .x, .y, .z",
+           k->symbol, tag);
   for (int64_t i = 0; i < k->tags.len; ++i)
     if (tn_str_eq((tn_str *)k->tags.items[i].v.obj, tn_cstr(axis->thread_tag))) return 0;
   TN_TRY(tn_vec_push_obj(&k->tags, axis->thread_tag));
