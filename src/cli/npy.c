@@ -23,6 +23,8 @@ static const struct {
 };
 enum { NTYPES = (int)(sizeof types / sizeof *types) };
 
+bool cli_is_npy(const void *data, size_t n) { return n >= 6 && memcmp(data, magic, 6) == 0; }
+
 /* What follows a key of the header, or NULL. */
 static const char *after(const char *header, const char *key) {
   const char *at = strstr(header, key);

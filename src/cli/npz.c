@@ -104,19 +104,17 @@ static int read_row(const char *path, const uint8_t *row, const uint8_t *data, s
   return tn_map_set(out, tn_any_obj(name), tn_any_obj(t));
 }
 
-tn_map *cli_npz_read(const char *path) {
-  TN_BUF(file);
+tn_map *cli_npz_parse(const char *path, const uint8_t *data, size_t n) {
   tn_map *out;
-  TN_TRYP(cli_read_file(path, &file));
   TN_GETP(out, tn_scope_own(tn_map_new()));
-  const uint8_t *data = (const uint8_t *)file.data, *end = data ? find_end(data, file.len) : NULL;
+  const uint8_t *end = data ? find_end(data, n) : NULL;
   TN_CHECKP(end, ValueError, NULL, "%s: no archive of numpy (.npz)", path);
   size_t at = u32(end + 16), limit = (size_t)(end - data);
   for (uint32_t left = u16(end + 10); left; --left) {
     TN_CHECKP(at <= limit && limit - at >= CENTRAL_BYTES && u32(data + at) == CENTRAL &&
                   limit - at - CENTRAL_BYTES >= u16(data + at + 28),
               ValueError, NULL, "%s: the directory of the archive is damaged", path);
-    TN_TRYP(read_row(path, data + at, data, file.len, out));
+    TN_TRYP(read_row(path, data + at, data, n, out));
     at += CENTRAL_BYTES + u16(data + at + 28) + u16(data + at + 30) + u16(data + at + 32);
   }
   return out;

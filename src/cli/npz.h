@@ -8,14 +8,18 @@
 #include "tenon/runtime.h"
 
 /** Reads an archive as np.savez and np.savez_compressed write it.
- *  @return map from name (without ".npy") to tensor on the CPU, scope-owned; or NULL: OSError,
- *  ValueError naming the file and the member, also for encrypted members, and for compressed ones
+ *  @param path names it in messages
+ *  @return map from name (without ".npy") to tensor on the CPU, scope-owned; or NULL: ValueError
+ *  naming the file and the member, also for encrypted members, and for compressed ones
  * where there is no zlib */
-tn_map *cli_npz_read(const char *path);
+tn_map *cli_npz_parse(const char *path, const uint8_t *data, size_t n);
 /** Writes tensors of the CPU, compact and row-major, as np.load reads them. */
 int cli_npz_write(const char *path, const tn_map *arrays);
 
 /* ---- of one array ---- */
+
+/** Do the bytes begin as a .npy file does? */
+bool cli_is_npy(const void *data, size_t n);
 
 /** A .npy file's content as a tensor, owned. @param what names it in messages */
 TN_OWNED tn_tensor *cli_npy_parse(const char *what, const uint8_t *data, size_t n);

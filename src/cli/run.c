@@ -1,65 +1,27 @@
-/* tenon run: a compiled model on arrays from a file. */
-#include <stdio.h>
-#include <string.h>
+/* tenon run: a compiled model on arrays or pictures from files. */
 
 #include "base/error.h"
 #include "base/scope.h"
-#include "base/text.h"
 #include "cli/cli.h"
-#include "cli/model.h"
+#include "cli/inputs.h"
 #include "cli/npz.h"
 #include "cli/report.h"
 #include "object/containers.h"
 
 const cli_option cli_run_options[] = {
-    {"inputs", 'i', "FILE", "archive with an array for each input (numpy.savez, savez_compressed)",
-     NULL},
+    {"inputs", 'i', "FILE",
+     "arrays (.npz); NAME:FILE: one array (.npy) or picture (.png); repeatable", NULL},
     {"outputs", 'o', "FILE", "archive to write: output_0, output_1, ...", NULL},
     {"repeat", 'n', "N", "run so many times (default 1) and tell the median time", NULL},
     {"top", 'k', "N", "print the N largest values of each row of the first output", NULL},
     {"profile", 'p', NULL, "print how long each kernel takes, the slowest first", NULL},
+    {"scale", 0, "S", "factor for samples of pictures (1/255 for floating point, else 1)", NULL},
+    {"mean", 0, "M", "taken off scaled samples: a number, or one a channel: 0.5,0.4,0.4", NULL},
+    {"std", 0, "D", "what they are divided by then: a number, or one a channel", NULL},
+    {"resize", 0, NULL, "pictures of other extents are made to fit", NULL},
     {"json", 0, NULL, "what is printed as JSON", NULL},
     {0},
 };
-
-/* Array and input must be of one type: the message names the file too. */
-static int check_type(const char *path, const char *name, const tn_graph_entry *e,
-                      const DLTensor *t) {
-  tn_graph_entry given = {.dtype = t->dtype, .ndim = t->ndim, .shape = t->shape};
-  TN_BUF(want);
-  TN_BUF(got);
-  cli_put_type(&want, e);
-  cli_put_type(&got, &given);
-  TN_TRY(tn_buf_ok(&want) || tn_buf_ok(&got));
-  TN_CHECK(strcmp(tn_buf_cstr(&want), tn_buf_cstr(&got)) == 0, ValueError, NULL,
-           "%s: %s: expected %s, got %s", path, name, tn_buf_cstr(&want), tn_buf_cstr(&got));
-  return 0;
-}
-
-static int set_inputs(const cli_model *m, const tn_map *given, const char *path) {
-  for (int64_t i = 0; i < given->len; ++i) {
-    const char *name = tn_cstr((const tn_str *)given->entries[i].key.v.obj);
-    const tn_graph_entry *e;
-    tn_near near = {.name = name};
-    for (int32_t k = 0; k < m->x->g.narg; ++k)
-      if (cli_model_is_given(m, k)) tn_near_offer(&near, cli_model_input(m, k, &e));
-    int32_t at = tn_graph_input_index(m->x, name);
-    TN_CHECK(at >= 0 && cli_model_is_given(m, at), ValueError, NULL,
-             "%s: the model has no input %s%s", path, name, tn_near_text(&near));
-    const DLTensor *t = tn_tensor_dl((tn_tensor *)given->entries[i].value.v.obj);
-    cli_model_input(m, at, &e);
-    TN_TRY(check_type(path, name, e, t));
-    TN_TRY(tn_graph_set_input(m->x, at, t));
-  }
-  for (int32_t k = 0; k < m->x->g.narg; ++k) {
-    const tn_graph_entry *e;
-    const char *name = cli_model_input(m, k, &e);
-    tn_any found;
-    TN_CHECK(!cli_model_is_given(m, k) || tn_map_get(given, tn_any_cstr(name), &found), ValueError,
-             NULL, "%s: there is no array for the input %s", path, name);
-  }
-  return 0;
-}
 
 static tn_map *outputs(const cli_model *m) {
   tn_map *out;
@@ -76,18 +38,17 @@ static tn_map *outputs(const cli_model *m) {
 
 int cli_run(const cli_args *a) {
   cli_model m;
-  tn_map *given, *made;
+  tn_map *made;
   cli_report r = {.json = cli_has(a, "json")};
   int64_t repeat, top;
-  const char *in = cli_get(a, "inputs", NULL), *to = cli_get(a, "outputs", NULL);
-  TN_CHECK(in, ValueError, NULL, "tenon run: expected --inputs FILE");
+  const char *to = cli_get(a, "outputs", NULL);
+  TN_CHECK(cli_has(a, "inputs"), ValueError, NULL, "tenon run: expected --inputs FILE");
   TN_TRY(cli_int(a, "repeat", 0, 1, 1000000, &repeat));
   TN_TRY(cli_int(a, "top", 0, 1, 1000000, &top));
   TN_CHECK(to || repeat || top || cli_has(a, "profile"), ValueError, NULL,
            "tenon run: expected --outputs FILE, --repeat, --top or --profile");
-  TN_GET(given, cli_npz_read(in));
   TN_TRY(cli_model_open(&m, a->operands[0]));
-  TN_TRY(set_inputs(&m, given, in));
+  TN_TRY(cli_set_inputs(a, &m));
   TN_TRY(tn_graph_run(m.x));
   TN_GET(made, outputs(&m));
   if (to) TN_TRY(cli_npz_write(to, made));

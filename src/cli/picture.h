@@ -1,0 +1,31 @@
+/* Pictures as inputs of models. */
+#ifndef TN_CLI_PICTURE_H_
+#define TN_CLI_PICTURE_H_
+
+#include "cli/cli.h"
+
+enum { CLI_MOST_CHANNELS = 4 };
+
+/* What --scale, --mean, --std and --resize say. */
+typedef struct {
+  double scale; /* negative: 1/255 for floating point, 1 for integers */
+  double mean[CLI_MOST_CHANNELS], std[CLI_MOST_CHANNELS];
+  int nmean, nstd; /* 0, 1, or one for each channel */
+  bool resize;
+} cli_picture_options;
+
+int cli_picture_options_read(const cli_args *a, cli_picture_options *out);
+
+/** Writes a PNG file into a tensor of the CPU: (sample * scale - mean) / std, rounded for integers.
+ *  @param path, data, n the file @param name the input, for messages
+ *  @param t compact, of 2 dimensions [H, W], 3 [C, H, W] or [H, W, C], or 4 with a batch before;
+ *  C is 1, 3 or 4
+ *  @param i which picture of the batch
+ *  @return 0, or -1: ValueError when the tensor is none of a picture, the picture has other extents
+ *  and is not to be resized, or a number does not fit into an integer type */
+int cli_picture_put(const cli_picture_options *o, const char *path, const void *data, size_t n,
+                    const char *name, const DLTensor *t, int64_t i);
+/** How many pictures a tensor holds. */
+int64_t cli_picture_batch(const DLTensor *t);
+
+#endif /* TN_CLI_PICTURE_H_ */
