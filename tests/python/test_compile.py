@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tenon
 from tenon import relay
+from tenon.script import tir as T
 
 DIGITS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "digits"
 MLP = DIGITS / "digits_mlp.onnx"
@@ -110,3 +111,69 @@ def test_wrong_calls_name_what_is_wrong():
         tenon.compile(3)
     with pytest.raises(ValueError, match="shape is for ONNX models"):
         tenon.compile(program(), shape={"x": (1, 3)})
+
+
+TEXT = """#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 3), float32], %n: float32) -> (Tensor[(2, 3), float32], float32) {
+  (nn.relu(%x), %n)
+}
+"""
+
+
+def test_relay_text(tmp_path):
+    (tmp_path / "model.relay").write_text(TEXT)
+    for model in (TEXT, tmp_path / "model.relay", str(tmp_path / "model.relay")):
+        compiled = tenon.compile(model)
+        assert compiled(np.float32([[1, -2, 3]] * 2), 5)[0].tolist() == [[1, 0, 3]] * 2
+    assert compiled.shapes == {"x": (2, 3), "n": ()}
+    assert compiled.dtypes == {"x": "float32", "n": "float32"}
+    assert compiled.outputs == [((2, 3), "float32"), ((), "float32")]
+    assert repr(compiled) == (
+        "CompiledModel((x: float32[2, 3], n: float32[]) -> (float32[2, 3], float32[]), "
+        "executor graph)"
+    )
+
+
+@T.prim_func
+def double(A: T.Buffer((4,), "float32"), n: T.int32, B: T.Buffer((4,), "float32")):
+    for i in range(4):
+        B[i] = A[i] * 2.0 + T.Cast("float32", n)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, lambda f: tenon.IRModule({"f": f})])
+def test_tensor_programs_write_into_their_arguments(wrap):
+    compiled = tenon.compile(wrap(double))
+    assert compiled.executor == "function" and list(compiled.inputs) == ["A", "n", "B"]
+    a, b = np.arange(4, dtype="float32"), np.zeros(4, "float32")
+    assert compiled(a, 1, B=b) is None and b.tolist() == [1, 3, 5, 7]
+    out = tenon.nd.empty((4,))
+    compiled(tenon.nd.array(a), 0, out)
+    assert out.numpy().tolist() == [0, 2, 4, 6]
+    with pytest.raises(ValueError, match=r"input A: expected float32\[4\], got float32\[3\]"):
+        compiled(a[:3], 0, b)
+    assert repr(compiled) == (
+        "CompiledModel((A: float32[4], n: int32[], B: float32[4]) -> (), executor function)"
+    )
+
+
+def test_tensor_programs_that_are_refused():
+    with pytest.raises(ValueError, match="expected a function main, got f, g"):
+        tenon.compile(tenon.IRModule({"f": double, "g": double}))
+    with pytest.raises(ValueError, match="params are for Relay programs"):
+        tenon.compile(double, params={"A": np.zeros(4)})
+
+
+@pytest.mark.parametrize("executor", ["graph", "vm"])
+def test_saved_models_are_loaded(executor, tmp_path, test_set):
+    model = MLP if executor == "graph" else DIGITS / "digits_mlp_batch.onnx"
+    compiled = tenon.compile(model)
+    assert compiled.executor == executor
+    compiled.save(tmp_path / "model.so")
+    loaded = type(compiled).load(tmp_path / "model.so")
+    assert loaded.executor == executor and list(loaded.inputs) == ["image"]
+    np.testing.assert_array_equal(loaded(test_set[0][0]), compiled(test_set[0][0]))
+    if executor == "graph":
+        assert (loaded.inputs, repr(loaded)) == (compiled.inputs, repr(compiled))
+    else:
+        assert loaded.shapes == {"image": None}
+        assert repr(compiled).endswith("executor vm, for a shape that is known at run time only)")

@@ -12,7 +12,17 @@ from ..ir import IRModule
 from ..ir.transform import PassContext
 from ..relay.function import Function
 from ..runtime import ndarray
-from ..runtime.vm import VirtualMachine
+from ..runtime.module import load_module
+from ..runtime.vm import Executable, VirtualMachine
+from ..tir import PrimFunc
+from .build_module import build
+
+
+def _described(shape, dtype):
+    """A type as text: float32[1, 3, ?]."""
+    if shape is None:
+        return "?" if dtype is None else dtype
+    return f"{dtype}[{', '.join('?' if n is None else str(n) for n in shape)}]"
 
 
 class CompiledModel:
@@ -26,11 +36,15 @@ class CompiledModel:
     module : GraphModule or VirtualMachine
         The executor.
     inputs : dict of str to (tuple of int, str)
-        Shape and type of each input, in order; None for extents that the model leaves open.
+        Shape and type of each input, in order; None for extents that the model leaves open, and
+        (None, None) for what is no tensor.
+    outputs : list of (tuple of int, str)
+        Shape and type of each output.
     executor : str
-        ``"graph"``, or ``"vm"`` where the model needs the virtual machine.
+        ``"graph"``; ``"vm"`` where the model needs the virtual machine; ``"function"`` for tensor
+        programs.
     reason : str or None
-        What it needs it for.
+        What it needs the virtual machine for.
     """
 
     executor = "graph"
@@ -39,13 +53,60 @@ class CompiledModel:
     def __init__(self, library, device):
         self.library = library
         self.module = graph_executor.GraphModule(library["default"](device))
-        weights = library.get_params()
-        shapes, dtypes = self.module.get_input_info()
+        weights = library["get_graph_params"]()
         self.inputs = {
+            name: kind
+            for name, kind in self._kinds(*self.module.get_input_info()).items()
+            if name not in weights
+        }
+        self.outputs = list(self._kinds(*self.module.get_output_info()).values())
+
+    @staticmethod
+    def _kinds(shapes, dtypes):
+        return {
             str(name): (tuple(int(extent) for extent in shape), str(dtypes[name]))
             for name, shape in shapes.items()
-            if str(name) not in weights
         }
+
+    @classmethod
+    def load(cls, path, device=None):
+        """A model that `save`, `export_library` or the command ``tenon compile`` has written.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            The library. Only load what you would run: it is code.
+        device : Device, optional
+            Where to run; default: the first CPU.
+
+        Returns
+        -------
+        CompiledModel
+            For a program of the virtual machine names are known, not shapes and types.
+        """
+        module = load_module(os.fspath(path))
+        device = Device(1, 0) if device is None else device
+        if module.type_key == "VMExecutable":
+            return _CompiledProgram(Executable(module), None, device, None)
+        return CompiledModel(module, device)
+
+    @property
+    def shapes(self):
+        """Shape of each input by name (dict of str to tuple)."""
+        return {name: shape for name, (shape, _) in self.inputs.items()}
+
+    @property
+    def dtypes(self):
+        """Type of each input by name (dict of str to str)."""
+        return {name: dtype for name, (_, dtype) in self.inputs.items()}
+
+    def __repr__(self):
+        inputs = ", ".join(f"{name}: {_described(*kind)}" for name, kind in self.inputs.items())
+        outputs = ", ".join(_described(*kind) for kind in self.outputs)
+        if len(self.outputs) != 1:
+            outputs = f"({outputs})"
+        why = f", for {self.reason}" if self.reason else ""
+        return f"CompiledModel(({inputs}) -> {outputs}, executor {self.executor}{why})"
 
     def __call__(self, *args, **kwargs):
         """Run the model.
@@ -75,7 +136,10 @@ class CompiledModel:
 
     def export_library(self, file_name, **kwargs):
         """Write a library that needs no compiler to run; see `Module.export_library`."""
-        return self.library.module.export_library(file_name, **kwargs)
+        module = getattr(self.library, "module", self.library)
+        return module.export_library(os.fspath(file_name), **kwargs)
+
+    save = export = export_library
 
     def _by_name(self, args, kwargs):
         names = list(self.inputs)
@@ -121,15 +185,18 @@ class _CompiledProgram(CompiledModel):
         self.library = library
         self.module = VirtualMachine(library, device)
         self.reason = reason
-        taken = set(library.get_function_params("main"))
-        self.inputs = {
-            str(param.name_hint): self._described(param.type_annotation)
-            for param in main.params
-            if str(param.name_hint) in taken
-        }
+        taken = [str(name) for name in library.get_function_params("main")]
+        if main is None:  # the file tells no types
+            self.inputs, self.outputs = dict.fromkeys(taken, (None, None)), []
+            return
+        kinds = {str(p.name_hint): self._kind(p.type_annotation) for p in main.params}
+        self.inputs = {name: kind for name, kind in kinds.items() if name in taken}
+        result = main.ret_type
+        fields = result.fields if isinstance(result, relay.TupleType) else [result]
+        self.outputs = [self._kind(field) for field in fields]
 
     @staticmethod
-    def _described(kind):
+    def _kind(kind):
         if not isinstance(kind, relay.TensorType):
             return None, None  # a tuple, or a value of a data type
         extents = tuple(int(n) if hasattr(n, "value") else None for n in kind.shape)
@@ -144,10 +211,62 @@ class _CompiledProgram(CompiledModel):
         return value if self.inputs[name][1] is None else super()._checked(name, value)
 
 
+class _CompiledFunction(CompiledModel):
+    """A tensor program: it is called with an array for each parameter and writes into them."""
+
+    executor = "function"
+
+    def __init__(self, library, func):
+        self.library = library
+        self.module = library.entry_func
+        self.outputs = []
+        self.inputs = {}
+        for param in func.params:
+            buffer = func.buffer_map[param] if param in func.buffer_map else None
+            kind = ((), str(param.dtype)) if buffer is None else self._kind(buffer)
+            self.inputs[str((param if buffer is None else buffer).name)] = kind
+
+    @staticmethod
+    def _kind(buffer):
+        extents = tuple(int(n) if hasattr(n, "value") else None for n in buffer.shape)
+        return extents, str(buffer.dtype)
+
+    def __call__(self, *args, **kwargs):
+        given = self._by_name(args, kwargs)
+        values = [
+            self._checked(name, given[name]) if kind[0] else given[name]
+            for name, kind in self.inputs.items()
+        ]
+        return self.module(*values)
+
+
+# ---- models in their forms
+
+
+def _is_text(model):
+    return isinstance(model, str) and ("def @" in model or model.startswith("#[version"))
+
+
+def _text_of(model):
+    """The Relay text that a model is, or that its file holds; else None."""
+    if _is_text(model):
+        return model
+    if isinstance(model, str | os.PathLike) and os.path.isfile(model):
+        with open(model, "rb") as file:
+            if file.read(9) == b"#[version":
+                return (file.seek(0), file.read().decode())[1]
+    return None
+
+
 def _program(model, shape):
     """The program of a model in any of its forms, and its parameters."""
+    text = _text_of(model)
+    if text is not None:
+        model = relay.parse(text)
     if isinstance(model, Function):
         model = IRModule.from_expr(model)
+    if isinstance(model, PrimFunc):
+        model = IRModule({"main": model})
     if isinstance(model, IRModule):
         if shape:
             raise ValueError("compile: shape is for ONNX models; a program says its own shapes")
@@ -155,10 +274,22 @@ def _program(model, shape):
     known = (str, os.PathLike, bytes, bytearray)
     if not isinstance(model, known) and not hasattr(model, "SerializeToString"):
         raise TypeError(
-            "compile: expected a path, bytes, an onnx.ModelProto, an IRModule or a relay.Function, "
-            f"got {type(model).__name__}"
+            "compile: expected a path, bytes, an onnx.ModelProto, Relay text, an IRModule, a "
+            f"relay.Function or a PrimFunc, got {type(model).__name__}"
         )
     return relay.frontend.from_onnx(model, shape)
+
+
+def _compile_tensor_program(mod, target, params, opt_level):
+    """One of the functions is the entry: main, or the only one."""
+    if params:
+        raise ValueError("compile: params are for Relay programs; this one is a tensor program")
+    names = [str(v.name_hint) for v in mod.get_global_vars()]
+    if "main" not in names and len(names) > 1:
+        raise ValueError(f"compile: expected a function main, got {', '.join(sorted(names))}")
+    entry = mod["main" if "main" in names else names[0]]
+    with PassContext(opt_level=opt_level):
+        return _CompiledFunction(build(mod, target=target), entry)
 
 
 def compile(model, target="llvm", *, shape=None, params=None, opt_level=3, device=None):
@@ -166,8 +297,9 @@ def compile(model, target="llvm", *, shape=None, params=None, opt_level=3, devic
 
     Parameters
     ----------
-    model : str, os.PathLike, bytes, onnx.ModelProto, IRModule or relay.Function
-        An ONNX model as a file, its content or the message; or a program.
+    model : str, os.PathLike, bytes, onnx.ModelProto, IRModule, relay.Function or PrimFunc
+        An ONNX model as a file, its content or the message; Relay text, itself or the path of a
+        file; or a program.
     target : Target, str or dict
         What to compile for.
     shape : dict of str to tuple of int, optional
@@ -184,13 +316,18 @@ def compile(model, target="llvm", *, shape=None, params=None, opt_level=3, devic
     CompiledModel
         ``compiled(x)`` gives the output for an input as numpy arrays. Models with control flow, or
         with extents left open, run on the virtual machine: its ``executor`` is then ``"vm"``.
+        A tensor program (``"function"``) is called with an array for each of its parameters,
+        NDArray or numpy array, and writes its results into them.
     """
     mod, weights = _program(model, shape)
+    if mod.functions and all(isinstance(f, PrimFunc) for f in mod.functions.values()):
+        return _compile_tensor_program(mod, target, params, opt_level)
     params = {**weights, **(params or {})}
     device = Device(1, 0) if device is None else device
     reason = get_global_func("driver.needs_vm")(mod)
     with PassContext(opt_level=opt_level):
         if reason is not None:
             library = relay.vm.compile(mod, target=target, params=params)
-            return _CompiledProgram(library, mod["main"], device, str(reason))
+            main = relay.transform.InferType()(mod)["main"]
+            return _CompiledProgram(library, main, device, str(reason))
         return CompiledModel(relay.build(mod, target=target, params=params), device)
