@@ -1,5 +1,5 @@
-/* Depthwise convolution with channels in blocks: the sums are short and over neighbouring pixels,
-   so a tile of pixels shares what it reads, and the kernel's window is unrolled.
+/* Depthwise convolution and pooling with channels in blocks: the sums are short and over
+   neighbouring pixels, so a tile of pixels shares what it reads, and the window is unrolled.
 
      for image, channel block (parallel): for band:
        border: the rows that the band needs

@@ -10,16 +10,18 @@
      out[n, oc, oh, ow, lane] += data[n, ic, oh * s + kh * d, ow * s + kw * d, i] * weight[...,
    lane]
 
+   or, without weight, the sum or the largest of data in a window.
+
    Numbers of axes of the stage; -1 where there is none. */
 typedef struct {
   kernel_stage *st;
-  const tn_BufferLoad *data, *weight;
+  const tn_BufferLoad *data, *weight; /* weight is NULL for poolings */
   const tn_Buffer *out;
   int lane;       /* the last spatial axis: neighbours in weight */
   int vectors;    /* spatial, next to `lane`: data does not depend on it */
   int row, col;   /* spatial, of the image; row is -1 with one image axis */
   int channel;    /* summed over, of the image's channels */
-  bool depthwise; /* data depends on `lane`: each channel has its own kernels */
+  bool depthwise; /* data depends on `lane`: each channel has its own kernels, or none */
   int64_t block;  /* channels that are neighbours in data, or are read together */
 } kernel_conv;
 

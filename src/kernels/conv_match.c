@@ -1,19 +1,22 @@
-/* Finding convolutions whose channels are in blocks among the stages. */
+/* Finding convolutions and poolings whose channels are in blocks among the stages. */
 #include "base/error.h"
 #include "ir/imm.h"
 #include "kernels/conv_impl.h"
 
-/* `acc + data * weight`, the two operands in any order. */
-static bool find_product(const kernel_stage *st, const tn_BufferLoad *factors[2]) {
+/* `acc + data * weight`, the two operands in any order; `acc + data`, `max(acc, data)`: then the
+   second operand is NULL. */
+static bool find_operands(const kernel_stage *st, const tn_BufferLoad *operands[2]) {
   const tn_BufferStore *store = TN_AS(BufferStore, st->block->body);
   const tn_Add *add = store ? TN_AS(Add, store->value) : NULL;
-  if (!add || !st->block->init) return false;
-  const tn_BufferLoad *acc = TN_AS(BufferLoad, add->a);
-  const tn_Mul *mul = TN_AS(Mul, add->b);
-  if (!acc || acc->buffer != store->buffer || !mul) return false;
-  factors[0] = TN_AS(BufferLoad, mul->a);
-  factors[1] = TN_AS(BufferLoad, mul->b);
-  return factors[0] && factors[1] && factors[0]->buffer != factors[1]->buffer;
+  const tn_Max *max = store ? TN_AS(Max, store->value) : NULL;
+  if ((!add && !max) || !st->block->init) return false;
+  const tn_BufferLoad *acc = TN_AS(BufferLoad, add ? add->a : max->a);
+  const tn_Mul *mul = add ? TN_AS(Mul, add->b) : NULL;
+  if (!acc || acc->buffer != store->buffer) return false;
+  operands[0] = TN_AS(BufferLoad, mul ? mul->a : add ? add->b : max->b);
+  operands[1] = mul ? TN_AS(BufferLoad, mul->b) : NULL;
+  return operands[0] && operands[0]->buffer != acc->buffer &&
+         (!mul || (operands[1] && operands[0]->buffer != operands[1]->buffer));
 }
 
 /* Does an index of `load` hold the axis and one of the other kind (summed over or not)? */
@@ -41,7 +44,7 @@ static int set_spatial(kernel_conv *c) {
   const kernel_stage *st = c->st;
   for (int i = st->nspatial - 2; i >= 0; --i) {
     bool in_data = kernel_uses(c->data->indices, &st->axis[i]);
-    bool in_weight = kernel_uses(c->weight->indices, &st->axis[i]);
+    bool in_weight = c->weight && kernel_uses(c->weight->indices, &st->axis[i]);
     if (in_data && !in_weight && slides(st, c->data, i)) {
       if (c->col < 0) c->col = i;
       else if (c->row < 0) c->row = i;
@@ -74,22 +77,27 @@ static int64_t block_of(const kernel_conv *c) {
   return 1;
 }
 
+/* Which operand is the data; without a weight each channel is reduced by itself. */
+static bool set_operands(kernel_conv *c, const tn_BufferLoad *const operands[2]) {
+  const kernel_axis *lane = &c->st->axis[c->lane];
+  bool first = kernel_uses(operands[0]->indices, lane),
+       second = operands[1] ? kernel_uses(operands[1]->indices, lane) : first;
+  c->depthwise = first && second;
+  int data = !operands[1] ? 0 : c->depthwise ? !slides_any(c->st, operands[0]) : first;
+  c->data = operands[data];
+  c->weight = operands[!data];
+  return first || second;
+}
+
 int kernel_conv_of(kernel_conv *c, kernel_stage *st) {
-  const tn_BufferLoad *factors[2];
+  const tn_BufferLoad *operands[2];
   *c = (kernel_conv){.st = st, .vectors = -1, .row = -1, .col = -1, .channel = -1};
   c->lane = st->nspatial - 1;
   if (st->nspatial < 2 || st->nspatial == st->naxes || st->lanes < 4 || !is_constant(st) ||
-      !find_product(st, factors))
+      !find_operands(st, operands))
     return 0;
   const kernel_axis *lane = &st->axis[c->lane];
-  if (!lane->contiguous || lane->extent < 4) return 0;
-  bool first = kernel_uses(factors[0]->indices, lane),
-       second = kernel_uses(factors[1]->indices, lane);
-  if (!first && !second) return 0;
-  c->depthwise = first && second;
-  int data = c->depthwise ? !slides_any(st, factors[0]) : first;
-  c->data = factors[data];
-  c->weight = factors[!data];
+  if (!lane->contiguous || lane->extent < 4 || !set_operands(c, operands)) return 0;
   c->out = ((const tn_BufferStore *)st->block->body)->buffer;
   if (!set_spatial(c)) return 0;
   set_channel(c);

@@ -214,6 +214,31 @@ def test_depthwise(seed, target):
     assert 'scope="local"' in text
 
 
+@pytest.mark.parametrize("target", ["llvm", "llvm -mcpu=haswell"])
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("size, window, step, border", [(13, 3, 2, 1), (8, 2, 2, 0), (9, 5, 1, 2)])
+def test_pooling(size, window, step, border, largest, target):
+    """A tile of pixels stays in registers; the border is made band by band."""
+    data = np.random.default_rng(0).standard_normal((2, 32, size, size)).astype("float32")
+    x = relay.var("x", shape=blocked(data, 16).shape)
+    pool = relay.nn.max_pool2d if largest else relay.nn.avg_pool2d
+    y = pool(x, (window, window), (step, step), padding=(border, border), layout="NCHW16c")
+    lib = relay.build(tenon.IRModule.from_expr(relay.Function([x], y)), target=target)
+    model = graph_executor.GraphModule(lib["default"](tenon.cpu()))
+    model.run(x=blocked(data, 16))
+    pads = [(0, 0), (0, 0), (border, border), (border, border)]
+    edge = np.pad(data, pads, constant_values=-np.inf if largest else 0)
+    inside = np.pad(np.ones_like(data), pads)
+    n = (size + 2 * border - window) // step + 1
+    cut = [slice(i, i + (n - 1) * step + 1, step) for i in range(window)]
+    parts = np.stack([edge[:, :, a, b] for a in cut for b in cut])
+    counts = np.stack([inside[:, :, a, b] for a in cut for b in cut]).sum(0)
+    want = parts.max(0) if largest else parts.sum(0) / counts
+    np.testing.assert_allclose(model.get_output(0).numpy(), blocked(want, 16), 1e-5, 1e-5)
+    assert 'scope="local"' in scheduled(lib)
+    assert "T.unroll" in scheduled(lib)
+
+
 @pytest.mark.parametrize("groups", [2, 3])
 def test_groups_of_whole_blocks(groups):
     """Blocks within groups; where a group is no multiple of a block channels stay as they are."""
