@@ -1893,6 +1893,56 @@ class VarianceAttrs(Attrs):
     unbiased: bool
     """divide by one less"""
 
+class ExecutorCodegenMetadata(Object):
+    """what is known of an ahead-of-time program (type key relay.backend.ExecutorCodegenMetadata)"""
+    inputs: Array
+    """names of the inputs"""
+    input_tensor_types: Array
+    """their types"""
+    outputs: Array
+    """names of the outputs"""
+    output_tensor_types: Array
+    """their types"""
+    pools: Array
+    """memory that main takes (AllocatedPoolInfo)"""
+    devices: Array
+    """names of devices that the program is given"""
+    executor: str
+    """"aot" """
+    mod_name: str
+    """name of the model"""
+    interface_api: str
+    """"c" or "packed" """
+    unpacked_api: bool
+    """functions take data pointers"""
+    workspace_alignment: int
+    """bytes"""
+    constant_alignment: int
+    """bytes"""
+    workspace_bytes: int
+    """memory that a run needs besides inputs and outputs"""
+    live_bytes: int
+    """of it the least that any plan needs"""
+    constant_bytes: int
+    """constants in the code"""
+    io_bytes: int
+    """inputs and outputs"""
+    stack_bytes: int
+    """arrays on the stack of the deepest call, without frames"""
+
+class FunctionInfo(Object):
+    """what a function of a built program needs (type key relay.backend.FunctionInfo)"""
+    workspace_sizes: Map
+    """bytes of memory that a call needs besides its arguments"""
+    io_sizes: Map
+    """bytes of its inputs and outputs"""
+    constant_sizes: Map
+    """bytes of its constants"""
+    tir_primfuncs: Map
+    """its tensor program"""
+    relay_primfuncs: Map
+    """the Relay function that it is made from"""
+
 class AltPattern(DFPattern):
     """one of two (type key relay.dataflow_pattern.AltPattern)"""
     left: DFPattern

@@ -37,9 +37,11 @@ typedef struct {
 
 /** Fills a graph from a function whose types are known and static and in which every call is of a
  * primitive function.
+ *  @param executor what it is for: "Graph Executor"
  *  @param prefix of the kernels' names. The caller ends it, also after an error.
  *  ValueError naming what the graph executor cannot run. */
-int graph_make(graph_program *g, const tn_RelayFunction *f, const char *prefix);
+int graph_make(graph_program *g, const tn_RelayFunction *f, const char *prefix,
+               const char *executor);
 void graph_fini(graph_program *g);
 /** Gives every result its memory. Blocks are shared by values that are not alive together; sizes
  * may differ up to 16 times, the block grows to the larger one. Inputs and parameters have blocks
@@ -48,7 +50,8 @@ int graph_plan(graph_program *g);
 /** The graph as JSON. */
 int graph_json(const graph_program *g, tn_buf *out);
 
-/** Bytes of a tensor of a static type. */
+/** Elements, and bytes, of a tensor of a static type. */
+int64_t graph_type_elements(const tn_TensorType *t);
 int64_t graph_type_bytes(const tn_TensorType *t);
 
 #endif /* TN_DRIVER_GRAPH_H_ */

@@ -23,6 +23,7 @@ typedef struct {
   graph_program *g;
   tn_pmap values; /* expression, or id of a variable -> entries */
   kernel_names names;
+  const char *executor;
 } maker;
 
 static entries *new_entries(int64_t n) {
@@ -51,13 +52,13 @@ static const entries *need(const maker *m, const void *expr) {
 
 /* ---- nodes ---- */
 
-static int flat_types(const tn_Type *t, tn_vec *out) {
+static int flat_types(const maker *m, const tn_Type *t, tn_vec *out) {
   const tn_TupleType *tuple = TN_AS(TupleType, t);
   for (int64_t i = 0; tuple && i < tuple->fields->len; ++i)
-    TN_TRY(flat_types((const tn_Type *)tn_arr_obj(tuple->fields, i), out));
+    TN_TRY(flat_types(m, (const tn_Type *)tn_arr_obj(tuple->fields, i), out));
   if (tuple) return 0;
   TN_CHECK(t && TN_AS(TensorType, t) && relay_is_static(t), ValueError, NULL,
-           "Graph Executor only supports static graphs, got output type %s",
+           "%s only supports static graphs, got output type %s", m->executor,
            t ? tn_obj_key(t) : "unknown");
   return tn_vec_push_obj(out, t);
 }
@@ -65,7 +66,7 @@ static int flat_types(const tn_Type *t, tn_vec *out) {
 static graph_node *add_node(maker *m, const char *name, const tn_Type *type) {
   graph_program *g = m->g;
   TN_VEC(types);
-  TN_TRYP(flat_types(type, &types));
+  TN_TRYP(flat_types(m, type, &types));
   TN_GROW(g->nodes, g->cap, g->n + 1, return NULL);
   graph_node *n = &g->nodes[g->n];
   *n = (graph_node){.name = name, .nresults = (int)types.len};
@@ -244,8 +245,9 @@ static int make(maker *m, const tn_RelayFunction *f) {
   return add_body(m, f->body);
 }
 
-int graph_make(graph_program *g, const tn_RelayFunction *f, const char *prefix) {
-  maker m = {.g = g};
+int graph_make(graph_program *g, const tn_RelayFunction *f, const char *prefix,
+               const char *executor) {
+  maker m = {.g = g, .executor = executor};
   *g = (graph_program){0};
   TN_TRY(kernel_names_init(&m.names, prefix));
   int err = make(&m, f);

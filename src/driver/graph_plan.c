@@ -11,10 +11,15 @@
 
 enum { RANGE = 16 };
 
-int64_t graph_type_bytes(const tn_TensorType *t) {
+int64_t graph_type_elements(const tn_TensorType *t) {
   int64_t n = 1, extent;
   for (int64_t i = 0; i < t->shape->len; ++i)
     n *= tir_as_int(tn_arr_obj(t->shape, i), &extent) ? extent : 0;
+  return n;
+}
+
+int64_t graph_type_bytes(const tn_TensorType *t) {
+  int64_t n = graph_type_elements(t);
   int64_t bits = t->dtype.bits == 1 ? 8 : t->dtype.bits;
   return (n * bits * t->dtype.lanes + 7) / 8;
 }

@@ -48,7 +48,7 @@ static tn_IRModule *scheduled(const build_state *b, const kernel_job *j) {
   tn_PrimFunc *p = j->program;
   tn_IRModule *m;
   tn_GlobalVar *v;
-  TN_GETP(p, kernels_schedule(p, &b->machine));
+  if (!j->flat) TN_GETP(p, kernels_schedule(p, &b->machine));
   TN_GETP(p, tir_with_attr(p, "global_symbol", (tn_obj *)tn_str_from(j->name)));
   TN_GETP(m, ir_module_new(NULL, NULL, NULL));
   TN_GETP(v, ir_global_var(j->name));
@@ -60,6 +60,7 @@ static tn_IRModule *lowered(const build_state *b, kernel_job *j) {
   tn_IRModule *m;
   tn_any key, value;
   TN_GETP(m, scheduled(b, j));
+  if (j->flat) return m;
   TN_GETP(m, driver_lower(m, false));
   for (int64_t i = 0; tn_map_at(m->functions, i, &key, &value); ++i) {
     const tn_PrimFunc *f = TN_AS(PrimFunc, value.v.obj);
@@ -80,7 +81,7 @@ static tn_arr *compile_kernel(const build_state *b, kernel_job *j) {
 
 /* False where a program cannot be written down: it is not kept then. */
 static bool key_of(const build_state *b, const kernel_job *j, tn_buf *out) {
-  if (!b->common) return false;
+  if (!b->common || j->flat) return false;
   tn_str *text = tn_json_save(tn_any_obj(j->program));
   if (!text) {
     tn_error_clear();
@@ -261,9 +262,9 @@ static tn_module *build_in_parts(build_state *b) {
   return m;
 }
 
-/* For other targets: one module of all. */
-static tn_module *build_together(const build_state *b) {
-  tn_map *functions, *programs;
+/* One module of all. */
+static tn_IRModule *lowered_together(const build_state *b) {
+  tn_map *functions;
   tn_IRModule *m;
   TN_GETP(functions, tn_scope_own(tn_map_new()));
   for (int64_t i = 0; i < b->n; ++i) {
@@ -276,7 +277,14 @@ static tn_module *build_together(const build_state *b) {
     for (int64_t k = 0; tn_map_at(m->functions, k, &key, &value); ++k)
       TN_TRYP(tn_map_set(functions, key, value));
   }
-  TN_GETP(m, ir_module_new(functions, NULL, NULL));
+  return ir_module_new(functions, NULL, NULL);
+}
+
+/* For targets without parts. */
+static tn_module *build_together(const build_state *b) {
+  tn_map *programs;
+  tn_IRModule *m;
+  TN_GETP(m, lowered_together(b));
   TN_GETP(programs, tn_map_with(NULL, tn_any_obj(b->target), tn_any_obj(m)));
   return driver_build(programs, NULL);
 }
@@ -307,12 +315,27 @@ tn_map *driver_kernel_programs(const tn_map *kernels, tn_target *t) {
   return out;
 }
 
-tn_module *driver_programs_build(const tn_map *programs, tn_target *t) {
-  TN_AUTOFREE kernel_job *jobs = tn_alloc_zero((size_t)programs->len + 1, sizeof *jobs);
-  if (!jobs) return NULL;
-  for (int64_t i = 0; i < programs->len; ++i) {
+/* A job for each program of a map; to be freed. */
+static kernel_job *jobs_of(const tn_map *programs) {
+  kernel_job *jobs = tn_alloc_zero((size_t)programs->len + 1, sizeof *jobs);
+  for (int64_t i = 0; jobs && i < programs->len; ++i) {
     jobs[i].name = tn_cstr((const tn_str *)programs->entries[i].key.v.obj);
     jobs[i].program = (tn_PrimFunc *)programs->entries[i].value.v.obj;
   }
-  return driver_kernels_build(jobs, programs->len, t);
+  return jobs;
+}
+
+tn_IRModule *driver_kernels_lower(const tn_map *programs, tn_target *t) {
+  TN_AUTOFREE kernel_job *jobs = jobs_of(programs);
+  if (!jobs) return NULL;
+  build_state b = {.jobs = jobs, .n = programs->len, .target = t, .machine = driver_machine(t)};
+  TN_GETP(b.ctx, ir_pass_ctx_current());
+  TN_TRYP(target_enter(t));
+  tn_IRModule *m = lowered_together(&b);
+  return target_exit(t) ? NULL : m;
+}
+
+tn_module *driver_programs_build(const tn_map *programs, tn_target *t) {
+  TN_AUTOFREE kernel_job *jobs = jobs_of(programs);
+  return jobs ? driver_kernels_build(jobs, programs->len, t) : NULL;
 }

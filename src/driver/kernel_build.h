@@ -10,6 +10,7 @@
 typedef struct {
   const char *name;     /* its symbol; borrowed */
   tn_PrimFunc *program; /* as create_prim_func made it; borrowed */
+  bool flat;            /* the program is lowered already; its code is not kept */
   int64_t workspace;    /* bytes of memory that a call allocates */
 } kernel_job;
 
@@ -22,6 +23,9 @@ TN_API tn_module *driver_kernels_build(kernel_job *jobs, int64_t n, tn_target *t
  *  @return name -> PrimFunc, scope-owned; NULL with the error of the first that failed, named in a
  *  note */
 TN_API tn_map *driver_kernel_programs(const tn_map *kernels, tn_target *t);
+/** Such programs scheduled and lowered, as one module. Scope-owned, or NULL like
+ * driver_kernels_build. */
+TN_API tn_IRModule *driver_kernels_lower(const tn_map *programs, tn_target *t);
 /** driver_kernels_build of a map from name to PrimFunc. */
 TN_API tn_module *driver_programs_build(const tn_map *programs, tn_target *t);
 

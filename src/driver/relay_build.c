@@ -22,7 +22,7 @@ static int make_graph(graph_program *g, const tn_RelayFunction *f, const char *n
   driver_put_identifier(&prefix, name);
   tn_buf_putc(&prefix, '_');
   TN_TRY(tn_buf_ok(&prefix));
-  TN_TRY(graph_make(g, f, tn_buf_cstr(&prefix)));
+  TN_TRY(graph_make(g, f, tn_buf_cstr(&prefix), "Graph Executor"));
   TN_TRY(graph_plan(g));
   TN_TRY(graph_json(g, &json));
   TN_GET(out->json, tn_scope_own(tn_str_new_n(tn_buf_cstr(&json), json.len)));
@@ -30,7 +30,7 @@ static int make_graph(graph_program *g, const tn_RelayFunction *f, const char *n
   return 0;
 }
 
-static tn_RelayFunction *main_of(const tn_IRModule *m) {
+tn_RelayFunction *driver_relay_main(const tn_IRModule *m) {
   tn_GlobalVar *v;
   tn_BaseFunc *f;
   TN_GETP(v, ir_module_var(m, "main"));
@@ -45,7 +45,7 @@ static int build_all(graph_program *g, tn_IRModule *m, tn_target *t, const char 
                      relay_built *out) {
   tn_RelayFunction *f;
   TN_GET(out->mod, driver_relay_graph_pipeline(m, t));
-  TN_GET(f, main_of(out->mod));
+  TN_GET(f, driver_relay_main(out->mod));
   TN_TRY(make_graph(g, f, name, out));
   TN_GET(out->kernels, driver_kernel_programs(g->kernels, t));
   TN_GET(out->lib, driver_programs_build(out->kernels, t));

@@ -21,6 +21,9 @@ typedef struct {
  * executor cannot run */
 TN_API int driver_relay_build(tn_IRModule *m, tn_target *t, const char *name, relay_built *out);
 
+/** The function `main` of a module. ValueError, TypeError. Scope-owned. */
+tn_RelayFunction *driver_relay_main(const tn_IRModule *m);
+
 /** "driver.relay_build"; part of the start of the compiler. */
 TN_API int driver_relay_build_init(void);
 

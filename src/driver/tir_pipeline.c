@@ -79,6 +79,13 @@ static const step split[] = {
     {"tir.LowerDeviceKernelLaunch"},
 };
 
+/* The same for functions with the plain C interface of microcontrollers, which have one thread. */
+static const step unpacked[] = {
+    {"tir.VerifyMemory"},
+    {"tir.MakeUnpackedAPI"},
+    {"tir.FP8StorageLegalize"},
+};
+
 /* Host functions. */
 static const step host[] = {
     {"tir.LowerTVMBuiltin"},
@@ -195,6 +202,23 @@ int driver_split_pipeline(tn_IRModule *lowered, tn_obj *target, tn_IRModule **on
   TN_GET(*on_device, part(m, true));
   TN_GET(*on_device, run_all("device", device, TN_COUNT(device), *on_device));
   return 0;
+}
+
+tn_IRModule *driver_unpacked_pipeline(tn_IRModule *lowered, tn_obj *target) {
+  TN_VEC(list);
+  tn_any arg = tn_any_obj(target);
+  TN_TRYP(push(&list, "tir.BindTarget", &arg));
+  TN_TRYP(push_all(&list, unpacked, TN_COUNT(unpacked), false));
+  TN_TRYP(push_all(&list, host, TN_COUNT(host), false));
+  return run("unpacked", &list, lowered);
+}
+
+tn_IRModule *driver_workspace_pipeline(tn_IRModule *lowered, int64_t align) {
+  TN_VEC(list);
+  tn_any arg = tn_any_int(align);
+  TN_TRYP(push(&list, "tir.ConvertForLoopsToSerial", NULL));
+  if (align) TN_TRYP(push(&list, "tir.WorkspaceToParameter", &arg));
+  return run("workspace", &list, lowered);
 }
 
 /* driver.lower(module, simple_mode) -> IRModule */

@@ -16,6 +16,17 @@ TN_API tn_IRModule *driver_lower(tn_IRModule *m, bool simple_mode);
 TN_API int driver_split_pipeline(tn_IRModule *lowered, tn_obj *target, tn_IRModule **on_host,
                                  tn_IRModule **on_device);
 
+/** Lowered programs as code for generators with the plain C interface: functions take the data
+ *  pointers of their tensors and give 0, or -1.
+ *  @return scope-owned, or NULL with the error of a pass */
+TN_API tn_IRModule *driver_unpacked_pipeline(tn_IRModule *lowered, tn_obj *target);
+
+/** Lowered programs for one thread.
+ *  @param align not 0: large allocations become a workspace that the caller gives, see
+ *  tir.WorkspaceToParameter
+ *  @return scope-owned, or NULL with the error of a pass */
+TN_API tn_IRModule *driver_workspace_pipeline(tn_IRModule *lowered, int64_t align);
+
 /** "driver.lower", "driver.lower_primfunc", "driver.host_pipeline" and "driver.device_pipeline";
  * part of the start of the compiler. */
 TN_API int driver_tir_pipeline_init(void);

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "arith/arith.h"
+#include "driver/aot/aot.h"
 #include "driver/build.h"
 #include "driver/evaluate.h"
 #include "driver/primitive.h"
@@ -40,6 +41,7 @@ static int (*const layers[])(void) = {
     driver_evaluate_init,
     driver_machine_init,
     driver_relay_build_init,
+    driver_aot_init,
     driver_vm_init,
     driver_needs_vm_init,
     driver_interpret_init,

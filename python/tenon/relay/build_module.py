@@ -10,7 +10,7 @@ from ..ir.type import TupleType
 from ..target import Target
 from .backend import interpreter
 from .backend.executor import Executor
-from .backend.executor_factory import GraphExecutorFactoryModule
+from .backend.executor_factory import AOTExecutorFactoryModule, GraphExecutorFactoryModule
 from .backend.runtime import Runtime
 from .function import Function
 from .transform import InferType
@@ -112,19 +112,25 @@ class BuildModule:
         Returns
         -------
         (str, Module, dict of str to NDArray)
-            Graph, code, constants.
+            Graph (None for the ahead-of-time executor), code, constants.
         """
         executor = executor or Executor("graph")
-        if executor.name != "graph":
-            raise NotImplementedError(
-                f'relay.build: the executor "{executor.name}" is not there yet: '
-                'use Executor("graph")'
-            )
         mod = _bound(_check_module(mod, "relay.build"), params)
         target = _targets(target, target_host)[0]
+        name = mod_name or "default"
+        self._aot = None
+        if executor.name == "aot":
+            compile_all = get_global_func("driver.aot_build")
+            compile_all.release_gil = True
+            pools = workspace_memory_pools, constant_memory_pools
+            aot = compile_all(mod, target, name, executor, runtime, *pools)
+            lib, constants, cut, self._lowered, functions, self._aot, graph = aot
+            self._built = graph, lib, constants, cut, functions
+            self._target = target
+            return None, self.get_module(), self.get_params()
         compile_all = get_global_func("driver.relay_build")
         compile_all.release_gil = True  # kernels are compiled in threads
-        self._built = compile_all(mod, target, mod_name or "default")
+        self._built = compile_all(mod, target, name)
         return self.get_graph_json(), self.get_module(), self.get_params()
 
     def optimize(self, mod, target=None, target_host=None, params=None):
@@ -140,8 +146,8 @@ class BuildModule:
         return get_global_func("driver.relay_optimize")(mod, target), {}
 
     def get_graph_json(self):
-        """The graph of the last build (str)."""
-        return str(self._built[0])
+        """The graph of the last build (str); None where nothing reads one."""
+        return None if self._built[0] is None else str(self._built[0])
 
     def get_module(self):
         """The code of the last build."""
@@ -156,12 +162,17 @@ class BuildModule:
         return self._built[3]
 
     def get_function_metadata(self):
-        """The tensor programs of the kernels by name."""
+        """What is known of the functions by name: tensor programs of the kernels, or for the
+        ahead-of-time executor what each needs (FunctionInfo)."""
         return self._built[4]
 
     def get_executor_codegen_metadata(self):
-        """What the ahead-of-time executor needs; None for the graph executor."""
-        return None
+        """What is known of an ahead-of-time program; None for the graph executor."""
+        return self._aot
+
+    def get_lowered_ir_mods(self):
+        """The lowered functions of an ahead-of-time program by target."""
+        return {self._target: self._lowered}
 
     def get_devices(self):
         """Devices that the program needs; empty for the graph executor."""
@@ -192,9 +203,12 @@ def build(
     executor : Executor, optional
         The graph executor, unless told otherwise.
     runtime : Runtime, optional
-        What it runs on.
-    workspace_memory_pools, constant_memory_pools : optional
-        Memory of microcontrollers.
+        What it runs on: this library, unless told otherwise.
+    workspace_memory_pools : WorkspaceMemoryPools, optional
+        Memories of a microcontroller for values, in the order in which they are to be filled; for
+        the ahead-of-time executor with ``Runtime("crt")``.
+    constant_memory_pools : ConstantMemoryPools, optional
+        Memories for constants.
     params : dict of str to NDArray or array-like, optional
         Values of parameters of ``main``, which become part of the program.
     mod_name : str
@@ -202,12 +216,15 @@ def build(
 
     Returns
     -------
-    GraphExecutorFactoryModule
+    GraphExecutorFactoryModule or AOTExecutorFactoryModule
 
     Raises
     ------
     ValueError
-        `ir_mod` is no module, there is no target, or the program is not static.
+        `ir_mod` is no module, there is no target, the program is not static, or the memory pools
+        are too small.
+    TVMError
+        Options of executor and runtime that do not go together.
     """
     ir_mod = _check_module(ir_mod, "relay.build")
     builder = BuildModule()
@@ -222,9 +239,25 @@ def build(
         params,
         mod_name,
     )
+    targets = _targets(target, None)
+    if executor is not None and executor.name == "aot":
+        return AOTExecutorFactoryModule(
+            ir_mod,
+            builder.get_lowered_ir_mods(),
+            targets,
+            executor,
+            runtime or Runtime("cpp"),
+            lib,
+            mod_name,
+            constants,
+            builder.get_function_metadata(),
+            builder.get_executor_codegen_metadata(),
+            builder.get_devices(),
+            builder.get_graph_json(),
+        )
     return GraphExecutorFactoryModule(
         ir_mod,
-        _targets(target, None),
+        targets,
         executor or Executor("graph"),
         graph,
         lib,

@@ -50,6 +50,14 @@ from . import ndarray as nd  # isort: skip
 
 __getattr__, __dir__ = _attach(
     __name__,
-    ("_ffi_api", "_ffi_node_api", "name_transforms", "profiler_vm", "profiling", "vm"),
+    (
+        "_ffi_api",
+        "_ffi_node_api",
+        "executor",
+        "name_transforms",
+        "profiler_vm",
+        "profiling",
+        "vm",
+    ),
     {"BenchmarkResult": ".module"},
 )

@@ -78,6 +78,14 @@ static int write_head(c_gen *g, tn_buf *out, const tn_PrimFunc *f, bool name_par
   return 0;
 }
 
+int c_prototype(const tn_PrimFunc *f, const char *name, tn_buf *out) {
+  c_gen g = {.d = &c99, .out = out, .decl = out, .name = name};
+  int err = (g.used = tn_scope_own(tn_map_new())) ? write_head(&g, out, f, true) : -1;
+  c_gen_fini(&g);
+  tn_buf_puts(out, ";\n");
+  return err;
+}
+
 static int write_function(c_gen *g, const tn_PrimFunc *f) {
   TN_GET(g->used, tn_scope_own(tn_map_new()));
   TN_TRY(write_head(g, g->out, f, true));
@@ -189,6 +197,8 @@ static int write_source(c_gen *g, tn_buf *all, const tn_target *t) {
                    "#include \"tvm/runtime/c_backend_api.h\"\n"
                    "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n"
                    "#include <string.h>\n\n"
+                   /* weak: a program may be linked of several models */
+                   "#if defined(__GNUC__)\n__attribute__((weak))\n#endif\n"
                    "void* __tvm_module_ctx = NULL;\n");
   if (has_main(g->ir)) tn_buf_puts(all, main_prologue);
   c_write_helpers(g, all);

@@ -148,6 +148,9 @@ tn_str *c_kernel_source(const c_dialect *d, const tn_IRModule *ir, const char *p
 tn_module *c_kernel_module(int device_type, const char *format, const tn_IRModule *ir,
                            const tn_bytes *code, const tn_str *source);
 
+/** Appends the declaration of a function that is ready for the generator, under a name. */
+int c_prototype(const tn_PrimFunc *f, const char *name, tn_buf *out);
+
 /** The helpers in C99. */
 extern const char c_f16_text[], c_bf16_text[], c_bits_text[];
 

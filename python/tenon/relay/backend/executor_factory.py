@@ -139,3 +139,83 @@ class GraphExecutorFactoryModule(GraphRuntimeFactoryModule):
         super().__init__(ir_mod, target, graph_json_str, libmod, libmod_name, params)
         self.executor = executor
         self.function_metadata = function_metadata
+
+
+class AOTExecutorFactoryModule(ExecutorFactoryModule):
+    """A program built for the ahead-of-time executor.
+
+    Parameters
+    ----------
+    ir_mod : IRModule
+        The program it was built from.
+    lowered_ir_mods : dict of Target to IRModule
+        Its functions after lowering.
+    target : Target, or list or dict of Target
+        What it was built for.
+    executor : Executor
+        Executor with its options.
+    runtime : Runtime
+        What it runs on.
+    libmod : Module
+        Code of the operators and of the function that calls them.
+    libmod_name : str
+        Name of the model.
+    params : dict of str to NDArray
+        Constants that are not part of the code.
+    function_metadata : Map
+        What each function needs (FunctionInfo) by name, ``__tvm_main__`` among them.
+    executor_codegen_metadata : ExecutorCodegenMetadata
+        Inputs, outputs, memory.
+    devices : list of str
+        Devices that the program is given.
+    graph_json_str : str, optional
+        How hosts run it, where they can: a graph of one node.
+    """
+
+    def __init__(
+        self,
+        ir_mod,
+        lowered_ir_mods,
+        target,
+        executor,
+        runtime,
+        libmod,
+        libmod_name,
+        params,
+        function_metadata,
+        executor_codegen_metadata,
+        devices,
+        graph_json_str=None,
+    ):
+        self.ir_mod = ir_mod
+        self.lowered_ir_mods = lowered_ir_mods
+        self.target = target
+        self.executor = executor
+        self.runtime = runtime
+        self.lib = libmod
+        self.libmod_name = libmod_name
+        self.params = dict(params)
+        self.function_metadata = function_metadata
+        self.executor_codegen_metadata = executor_codegen_metadata
+        self.devices = list(devices)
+        self.module = libmod
+        if graph_json_str is not None:
+            create = get_global_func("tvm.graph_executor_factory.create")
+            pairs = [item for pair in self.params.items() for item in pair]
+            self.module = create(graph_json_str, libmod, libmod_name, *pairs)
+
+    def get_devices(self):
+        """Devices that the program is given."""
+        return self.devices
+
+    def get_params(self):
+        """Constants that are not part of the code (dict of str to NDArray)."""
+        return self.params
+
+    def get_executor_config(self):
+        """None: there is nothing to read."""
+        return None
+
+    def get_lib(self):
+        """The module with the code."""
+        return self.lib

@@ -1,0 +1,5 @@
+"""Executors of built programs."""
+
+from .aot_executor import AotModule
+
+__all__ = ["AotModule"]

@@ -1,0 +1,346 @@
+/* Building for the ahead-of-time executor. */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/scope.h"
+#include "driver/aot/aot.h"
+#include "driver/aot/interface.h"
+#include "driver/function_table.h"
+#include "driver/kernel_build.h"
+#include "driver/relay_build.h"
+#include "driver/relay_pipeline.h"
+#include "driver/tir_pipeline.h"
+#include "ir/expr.h"
+#include "ir/functor.h"
+#include "ir/module.h"
+#include "object/functions.h"
+#include "runtime/module.h"
+#include "runtime/source_module.h"
+#include "target/build.h"
+#include "tir/analysis.h"
+
+static const char main_name[] = "__tvm_main__";
+
+tn_str *aot_symbol(const char *model, const char *function) {
+  TN_BUF(name);
+  tn_buf_puts(&name, "tvmgen_");
+  driver_put_identifier(&name, model);
+  tn_buf_printf(&name, "_%s", function);
+  return tn_scope_own(tn_buf_str(&name));
+}
+
+/* ---- operators and main ---- */
+
+/* Name of an operator -> bytes of memory that a call of it needs. */
+static tn_map *workspaces(const tn_IRModule *m) {
+  tn_map *out;
+  tn_any key, value;
+  TN_GETP(out, tn_scope_own(tn_map_new()));
+  for (int64_t i = 0; tn_map_at(m->functions, i, &key, &value); ++i) {
+    const tn_PrimFunc *f = TN_AS(PrimFunc, value.v.obj);
+    int64_t bytes = 0;
+    const tn_obj *attr = f ? tir_func_attr(f, "workspace_bytes") : NULL;
+    if (!attr || !tir_as_int(attr, &bytes)) continue;
+    tn_any name = tn_any_obj(((const tn_GlobalVar *)key.v.obj)->name_hint);
+    TN_TRYP(tn_map_set(out, name, tn_any_int(bytes)));
+  }
+  return out;
+}
+
+static int64_t largest(const tn_map *m) {
+  int64_t most = 0;
+  for (int64_t i = 0; i < m->len; ++i)
+    if (m->entries[i].value.v.i64 > most) most = m->entries[i].value.v.i64;
+  return most;
+}
+
+typedef struct {
+  const tn_RelayFunction *relay;
+  tn_target *t;
+  const aot_options *o;
+  const char *name;
+  tn_str *main_symbol;
+  tn_map *workspace; /* of operators */
+  aot_main main;
+} build_state;
+
+/* Operators for one thread; where memory is planned as a whole, theirs is given to them. */
+static tn_IRModule *lower_operators(build_state *b, const tn_map *kernels) {
+  tn_IRModule *serial, *taking;
+  TN_GETP(serial, driver_kernels_lower(kernels, b->t));
+  TN_GETP(taking, driver_workspace_pipeline(serial, b->o->workspace_align));
+  TN_GETP(b->workspace, workspaces(taking));
+  return b->o->pools ? taking : driver_workspace_pipeline(serial, 0);
+}
+
+static int add_main(const build_state *b, tn_IRModule *m) {
+  tn_GlobalVar *v;
+  TN_GET(v, ir_global_var(tn_cstr(b->main_symbol)));
+  return ir_module_add(m, v, (tn_BaseFunc *)b->main.func, false);
+}
+
+static tn_IRModule *for_generator(const build_state *b, tn_IRModule *lowered) {
+  tn_IRModule *host, *device;
+  tn_target *t;
+  TN_GETP(t, target_with_host(b->t, NULL));
+  if (b->o->unpacked) return driver_unpacked_pipeline(lowered, (tn_obj *)t);
+  TN_TRYP(driver_split_pipeline(lowered, (tn_obj *)t, &host, &device));
+  return host;
+}
+
+/* ---- what is known of it ---- */
+
+static tn_map *by_target(const build_state *b, tn_any value) {
+  return tn_map_with(NULL, tn_any_obj(b->t), value);
+}
+
+static tn_FunctionInfo *function_info(const build_state *b, int64_t workspace, int64_t io,
+                                      int64_t constants, tn_map *tir, tn_map *relay) {
+  tn_map *sizes[3];
+  int64_t values[] = {workspace, io, constants};
+  for (int i = 0; i < 3; ++i) TN_GETP(sizes[i], by_target(b, tn_any_obj(tir_i64(values[i]))));
+  return (tn_FunctionInfo *)TN_NEW(FunctionInfo, .workspace_sizes = sizes[0], .io_sizes = sizes[1],
+                                   .constant_sizes = sizes[2], .tir_primfuncs = tir,
+                                   .relay_primfuncs = relay);
+}
+
+/* Bytes of tensors that a function takes. */
+static int64_t io_of(const tn_PrimFunc *f) {
+  int64_t total = 0;
+  for (int64_t i = 0; i < f->buffer_map->len; ++i) {
+    const tn_Buffer *b = (const tn_Buffer *)f->buffer_map->entries[i].value.v.obj;
+    int64_t n = 1, extent;
+    for (int64_t k = 0; k < b->shape->len; ++k)
+      n *= tir_as_int(tn_arr_obj(b->shape, k), &extent) ? extent : 0;
+    total += tn_dtype_bytes(b->dtype, n);
+  }
+  return total;
+}
+
+static tn_map *function_infos(const build_state *b, const graph_program *g, const aot_program *p) {
+  tn_map *out, *tir, *relay;
+  TN_GETP(out, tn_scope_own(tn_map_new()));
+  for (int64_t i = 0; i < p->kernels->len; ++i) {
+    const tn_map_entry *e = &p->kernels->entries[i];
+    tn_any found = tn_any_int(0), f = tn_any_none();
+    if (b->workspace) (void)tn_map_get(b->workspace, e->key, &found);
+    (void)tn_map_get(g->kernels, e->key, &f);
+    TN_GETP(tir, by_target(b, e->value));
+    TN_GETP(relay, by_target(b, f));
+    tn_FunctionInfo *info =
+        function_info(b, found.v.i64, io_of((const tn_PrimFunc *)e->value.v.obj), 0, tir, relay);
+    if (!info || tn_map_set(out, e->key, tn_any_obj(info))) return NULL;
+  }
+  TN_GETP(tir, by_target(b, tn_any_obj(b->main.func)));
+  TN_GETP(relay, by_target(b, tn_any_obj(b->relay)));
+  tn_FunctionInfo *info =
+      function_info(b, b->main.workspace, b->main.io, b->main.constants, tir, relay);
+  if (!info || tn_map_set(out, tn_any_cstr(main_name), tn_any_obj(info))) return NULL;
+  return out;
+}
+
+/* Arrays that a function has on the stack. */
+static int add_stack_array(void *ctx, tn_obj *node) {
+  const tn_Call *c = tir_as_call(node, TIR_OP_tvm_stack_alloca);
+  const tn_StringImm *kind = c ? TN_AS(StringImm, tn_arr_obj(c->args, 0)) : NULL;
+  int64_t n;
+  if (!kind || !tir_as_int(tn_arr_obj(c->args, 1), &n)) return 0;
+  bool array = tn_str_eq(kind->value, "array"), code = tn_str_eq(kind->value, "arg_tcode");
+  *(int64_t *)ctx += n * (int64_t)(array ? sizeof(DLTensor) : code ? sizeof(int32_t) : 8);
+  return 0;
+}
+
+static int stack_of(const tn_PrimFunc *f, int64_t *out) {
+  tn_map *sizes;
+  int64_t bytes;
+  *out = 0;
+  TN_GET(sizes, tir_allocated_bytes(f));
+  for (int64_t i = 0; i < sizes->len; ++i)
+    if (tir_as_int(sizes->entries[i].value.v.obj, &bytes)) *out += bytes;
+  return tn_post_order(f->body, add_stack_array, out);
+}
+
+/* Of main and the operator that has most. */
+static int deepest_stack(const tn_IRModule *m, const tn_str *symbol, int64_t *out) {
+  int64_t main = 0, most = 0, bytes;
+  tn_any key, value;
+  for (int64_t i = 0; m && tn_map_at(m->functions, i, &key, &value); ++i) {
+    TN_TRY(stack_of((const tn_PrimFunc *)value.v.obj, &bytes));
+    if (tn_str_eq(((const tn_GlobalVar *)key.v.obj)->name_hint, tn_cstr(symbol))) main = bytes;
+    else if (bytes > most) most = bytes;
+  }
+  *out = main + most;
+  return 0;
+}
+
+static int tensors_of(const graph_program *g, tn_vec *inputs, tn_vec *types) {
+  tn_any found;
+  for (int64_t i = 0; i < g->n; ++i) {
+    const graph_node *n = &g->nodes[i];
+    if (n->kernel || tn_map_get(g->params, tn_any_cstr(n->name), &found)) continue;
+    TN_TRY(tn_vec_push_obj(inputs, tn_str_from(n->name)));
+    TN_TRY(tn_vec_push_obj(types, n->types[0]));
+  }
+  return 0;
+}
+
+/* "output", or "output0", ..., unless the program names them. */
+static int results_of(const graph_program *g, const tn_RelayFunction *f, tn_vec *outputs,
+                      tn_vec *types) {
+  tn_any given;
+  const tn_arr *names = NULL;
+  if (f->attrs && ir_attrs_get(f->attrs, "output_tensor_names", &given) && tn_any_is_obj(&given) &&
+      given.v.obj->type_index == TN_TI_Array)
+    names = (const tn_arr *)given.v.obj;
+  for (int k = 0; k < g->nheads; ++k) {
+    const tn_obj *own = names && names->len == g->nheads ? tn_arr_obj(names, k) : NULL;
+    if (own && own->type_index == TN_TI_String) TN_TRY(tn_vec_push_obj(outputs, own));
+    else
+      TN_TRY(tn_vec_push_obj(outputs,
+                             g->nheads == 1 ? tn_str_from("output") : tn_str_fmt("output%d", k)));
+    TN_TRY(tn_vec_push_obj(types, g->nodes[g->heads[k].node].types[g->heads[k].index]));
+  }
+  return 0;
+}
+
+static tn_ExecutorCodegenMetadata *metadata(const build_state *b, const graph_program *g,
+                                            const aot_program *p) {
+  TN_VEC(inputs);
+  TN_VEC(input_types);
+  TN_VEC(outputs);
+  TN_VEC(output_types);
+  int64_t stack;
+  tn_arr *a[4];
+  TN_TRYP(tensors_of(g, &inputs, &input_types));
+  TN_TRYP(results_of(g, b->relay, &outputs, &output_types));
+  TN_TRYP(deepest_stack(p->programs, b->main_symbol, &stack));
+  const tn_vec *lists[] = {&inputs, &input_types, &outputs, &output_types};
+  for (int i = 0; i < 4; ++i) TN_GETP(a[i], tn_arr_from(lists[i]));
+  return (tn_ExecutorCodegenMetadata *)TN_NEW(
+      ExecutorCodegenMetadata, .inputs = a[0], .input_tensor_types = a[1], .outputs = a[2],
+      .output_tensor_types = a[3], .pools = b->main.pools, .devices = tn_arr_of(0),
+      .executor = tn_str_from("aot"), .mod_name = tn_str_from(b->name),
+      .interface_api = tn_str_from(b->o->c_interface ? "c" : "packed"),
+      .unpacked_api = b->o->unpacked, .workspace_alignment = b->o->workspace_align,
+      .constant_alignment = b->o->constant_align, .workspace_bytes = b->main.workspace,
+      .live_bytes = b->main.live, .constant_bytes = b->main.constants, .io_bytes = b->main.io,
+      .stack_bytes = stack);
+}
+
+/* ---- all of it ---- */
+
+static int make(build_state *b, const graph_program *g, aot_program *out) {
+  const aot_options *o = b->o;
+  TN_GET(out->kernels, driver_kernel_programs(g->kernels, b->t));
+  if (o->crt) TN_GET(out->lowered, lower_operators(b, out->kernels));
+  else TN_GET(out->lowered, ir_module_new(NULL, NULL, NULL));
+  TN_GET(b->main_symbol, aot_symbol(b->name, main_name));
+  TN_TRY(aot_make_main(g, o, tn_cstr(b->main_symbol), o->pools ? b->workspace : NULL, &b->main));
+  if (o->crt && !o->pools) b->main.workspace += largest(b->workspace);
+  TN_TRY(add_main(b, out->lowered));
+  if (o->crt) TN_GET(out->programs, for_generator(b, out->lowered));
+  TN_GET(out->params, o->link_params ? tn_scope_own(tn_map_new()) : g->params);
+  TN_GET(out->functions, function_infos(b, g, out));
+  TN_GET(out->metadata, metadata(b, g, out));
+  return 0;
+}
+
+int driver_aot_lower(tn_IRModule *m, tn_target *t, const char *name, const aot_options *o,
+                     aot_program *out) {
+  graph_program g = {0};
+  build_state b = {.t = t, .o = o, .name = name};
+  tn_str *prefix;
+  *out = (aot_program){0};
+  TN_GET(prefix, aot_symbol(name, ""));
+  TN_GET(out->mod, driver_relay_graph_pipeline(m, t));
+  TN_GET(b.relay, driver_relay_main(out->mod));
+  int err = graph_make(&g, b.relay, tn_cstr(prefix), "AOT Executor");
+  if (!err) err = make(&b, &g, out);
+  graph_fini(&g);
+  return err;
+}
+
+/* For hosts: operators one by one, on all cores, main as one more. */
+static tn_module *code_in_parts(const aot_program *p, tn_target *t) {
+  int64_t n = p->kernels->len;
+  tn_str *symbol;
+  tn_any key, value;
+  TN_AUTOFREE kernel_job *jobs = tn_alloc_zero((size_t)n + 1, sizeof *jobs);
+  TN_GETP(symbol, aot_symbol(tn_cstr(p->metadata->mod_name), main_name));
+  if (!jobs) return NULL;
+  for (int64_t i = 0; tn_map_at(p->kernels, i, &key, &value); ++i)
+    jobs[i] = (kernel_job){.name = tn_cstr((const tn_str *)key.v.obj),
+                           .program = (tn_PrimFunc *)value.v.obj};
+  tn_GlobalVar *v;
+  TN_GETP(v, ir_module_var(p->lowered, tn_cstr(symbol)));
+  jobs[n] = (kernel_job){.name = tn_cstr(symbol), .flat = true};
+  TN_GETP(jobs[n].program, (tn_PrimFunc *)ir_module_lookup(p->lowered, v));
+  return driver_kernels_build(jobs, n + 1, t);
+}
+
+tn_module *driver_aot_code(const aot_program *p, tn_target *t, const aot_options *o) {
+  TN_BUF(text);
+  tn_module *lib, *entry;
+  if (!o->crt) return code_in_parts(p, t);
+  TN_GETP(t, target_with_host(t, NULL));
+  TN_GETP(lib, target_build(p->programs, t));
+  TN_TRYP(aot_entry(p, o, &text));
+  TN_GETP(entry, tn_scope_own(tn_c_source_new(tn_buf_cstr(&text), text.len)));
+  return tn_module_import(lib, entry) ? NULL : lib;
+}
+
+/* ---- functions ---- */
+
+/* (module, target, name, executor, runtime, workspace pools, constant pools)
+   -> [library, params, module, lowered, functions, metadata, graph or None] */
+static int build(TN_ARGS) {
+  TN_NARGS("driver.aot_build", 7);
+  TN_ARG_OBJ(IRModule, m, 0);
+  TN_ARG_OBJ(Executor, executor, 3);
+  TN_ARG_OBJ(Runtime, runtime, 4);
+  TN_ARG_OBJ(WorkspaceMemoryPools, workspace, 5);
+  TN_ARG_OBJ(ConstantMemoryPools, constant, 6);
+  tn_target *t;
+  const char *name;
+  aot_options o;
+  aot_program p;
+  tn_module *lib;
+  tn_str *graph = NULL;
+  TN_CHECK(m, TypeError, NULL, "driver.aot_build: expected a module, got None");
+  TN_GET(t, target_from(&args[1]));
+  TN_TRY(tn_any_to_cstr(&args[2], &name));
+  TN_TRY(aot_options_from(executor, runtime, workspace, constant, t, &o));
+  TN_TRY(driver_aot_lower(m, t, name, &o, &p));
+  TN_GET(lib, driver_aot_code(&p, t, &o));
+  if (!o.crt) TN_GET(graph, driver_aot_graph(&p));
+  return tn_ret_obj(ret,
+                    tn_arr_of(7, lib, p.params, p.mod, p.lowered, p.functions, p.metadata, graph));
+}
+
+/* (name, inputs, sizes, outputs, sizes, pools, devices, workspace) -> text of tvmgen_NAME.h */
+static int header(TN_ARGS) {
+  TN_NARGS("driver.aot_header", 8);
+  TN_ARG_OBJ(Array, inputs, 1);
+  TN_ARG_OBJ(Array, input_sizes, 2);
+  TN_ARG_OBJ(Array, outputs, 3);
+  TN_ARG_OBJ(Array, output_sizes, 4);
+  TN_ARG_OBJ(Array, pools, 5);
+  TN_ARG_OBJ(Array, devices, 6);
+  TN_BUF(text);
+  const char *name;
+  int64_t bytes;
+  TN_TRY(tn_any_to_cstr(&args[0], &name));
+  TN_TRY(tn_any_to_int(&args[7], &bytes));
+  TN_CHECK(inputs && input_sizes && outputs && output_sizes && pools && devices, TypeError, NULL,
+           "driver.aot_header: expected lists of names and sizes");
+  for (int64_t i = 0; i < pools->len; ++i)
+    TN_CHECK(TN_IS(AllocatedPoolInfo, tn_arr_obj(pools, i)), TypeError, NULL,
+             "driver.aot_header: expected pools as AllocatedPoolInfo");
+  TN_TRY(aot_put_header(
+      &(aot_interface){name, inputs, input_sizes, outputs, output_sizes, pools, devices, bytes},
+      &text));
+  return tn_ret_obj(ret, tn_scope_own(tn_buf_str(&text)));
+}
+
+static const tn_func_row rows[] = {{"driver.aot_build", build}, {"driver.aot_header", header}};
+
+int driver_aot_init(void) { return tn_func_register_rows(rows, TN_COUNT(rows)); }

@@ -1,0 +1,396 @@
+/* The function `main` of an ahead-of-time program. Every value of the graph has its place before
+   the code is made: that of an argument, of a constant, or in the workspace, where values share
+   memory that are not needed at the same time. */
+#include <inttypes.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "driver/aot/aot.h"
+#include "ir/expr.h"
+#include "ir/module.h"
+#include "object/functions.h"
+#include "tenon/runtime.h"
+#include "tir/usmp/plan.h"
+
+/* Where a value is. */
+typedef struct {
+  tn_expr *pointer; /* NULL: not known yet */
+  int64_t buffer;   /* number of its buffer in the plan, -1: none */
+} value;
+
+/* Outputs that are not computed into their place. */
+typedef struct {
+  int64_t from;
+  int to;
+} copy;
+
+typedef struct {
+  const graph_program *g;
+  const aot_options *o;
+  const tn_map *workspace; /* of kernels */
+  int64_t *first;          /* of each node: number of its first value */
+  value *values;
+  usmp_buffer *buffers;
+  int64_t nvalue, nbuffer, nstep;
+  int64_t *scratch; /* of each node: number of its own buffer, -1: none */
+  tn_expr **outputs;
+  copy *copies;
+  int ncopies;
+  usmp_pool *pools;
+  tn_Var **pool_vars;
+  int32_t npools;
+  tn_vec params, calls, lets, constants;
+  tn_map *buffer_map;
+} maker;
+
+/* ---- values ---- */
+
+static int64_t value_at(const maker *m, graph_entry e) { return m->first[e.node] + e.index; }
+
+/* The value that one is a view of: itself for most. */
+static graph_entry root_of(const maker *m, graph_entry e) {
+  while (m->g->nodes[e.node].nop) e = m->g->nodes[e.node].inputs[0];
+  return e;
+}
+
+static value *root_value(const maker *m, graph_entry e) {
+  return &m->values[value_at(m, root_of(m, e))];
+}
+
+static bool is_kernel(const graph_node *n) { return n->kernel && !n->nop; }
+
+static const tn_tensor *constant_of(const maker *m, const graph_node *n) {
+  tn_any found;
+  bool is = !n->kernel && tn_map_get(m->g->params, tn_any_cstr(n->name), &found);
+  return is ? (const tn_tensor *)found.v.obj : NULL;
+}
+
+static int add_param(maker *m, const char *name, const tn_TensorType *t, tn_expr **pointer) {
+  tn_Buffer *b;
+  tn_Var *handle;
+  tn_str *text[2]; /* no words of a language that code is made in */
+  TN_GET(text[0], tn_str_fmt("%s_buffer", name));
+  TN_GET(text[1], tn_str_fmt("%s_handle", name));
+  TN_GET(b, tir_buffer(t->shape, t->dtype, tn_cstr(text[0]), ""));
+  TN_GET(handle, tir_var(tn_cstr(text[1]), TN_HANDLE));
+  TN_TRY(tn_vec_push_obj(&m->params, handle));
+  TN_TRY(tn_map_set(m->buffer_map, tn_any_obj(handle), tn_any_obj(b)));
+  *pointer = (tn_expr *)b->data;
+  return 0;
+}
+
+/* Inputs first, then constants: the graph has them in the order of their use. */
+static int add_inputs(maker *m, bool constants) {
+  for (int64_t i = 0; i < m->g->n; ++i) {
+    const graph_node *n = &m->g->nodes[i];
+    if (n->kernel || (constant_of(m, n) != NULL) != constants) continue;
+    TN_TRY(add_param(m, n->name, n->types[0], &m->values[m->first[i]].pointer));
+  }
+  return 0;
+}
+
+/* Functions take pointers to what they may write: the address of the first element is one. */
+static int add_constant(maker *m, const char *hint, const tn_tensor *data, const tn_TensorType *t,
+                        tn_expr **pointer) {
+  tn_str *name;
+  tn_Buffer *b;
+  TN_GET(name, tn_str_fmt("constant_%s", hint));
+  TN_GET(b, tir_buffer(tn_arr_of(1, tir_i64(graph_type_elements(t))), t->dtype, tn_cstr(name), ""));
+  tn_stmt *s =
+      (tn_stmt *)TN_NEW(AllocateConst, .buffer_var = b->data, .data = (tn_NDArray *)(uintptr_t)data,
+                        .dtype = t->dtype, .extents = b->shape, .body = tir_nop(),
+                        .annotations = tn_scope_own(tn_map_new()));
+  if (!s || tn_vec_push_obj(&m->constants, s)) return -1;
+  TN_GET(*pointer,
+         tir_call(TN_HANDLE, TIR_OP_address_of, 1, tir_load(b, tn_arr_of(1, tir_i64(0)))));
+  return 0;
+}
+
+static int add_constants(maker *m) {
+  if (!m->o->link_params) return add_inputs(m, true);
+  for (int64_t i = 0; i < m->g->n; ++i) {
+    const graph_node *n = &m->g->nodes[i];
+    const tn_tensor *data = constant_of(m, n);
+    if (data) TN_TRY(add_constant(m, n->name, data, n->types[0], &m->values[m->first[i]].pointer));
+  }
+  return 0;
+}
+
+/* An output is where its value is computed, unless that is another one already, or no operator
+   computes it. */
+static int add_outputs(maker *m) {
+  for (int k = 0; k < m->g->nheads; ++k) {
+    const graph_entry head = m->g->heads[k];
+    tn_str *name;
+    value *v = root_value(m, head);
+    TN_GET(name, m->g->nheads == 1 ? tn_str_from("output") : tn_str_fmt("output%d", k));
+    TN_TRY(add_param(m, tn_cstr(name), m->g->nodes[head.node].types[head.index], &m->outputs[k]));
+    if (!v->pointer && m->g->nodes[root_of(m, head).node].kernel) v->pointer = m->outputs[k];
+    else m->copies[m->ncopies++] = (copy){value_at(m, root_of(m, head)), k};
+  }
+  return 0;
+}
+
+/* ---- the plan ---- */
+
+static int64_t new_buffer(maker *m, const char *name, int64_t bytes, int64_t step) {
+  m->buffers[m->nbuffer] = (usmp_buffer){.name = name, .bytes = bytes, .first = step, .last = step};
+  return m->nbuffer++;
+}
+
+static void use_at(maker *m, int64_t buffer, int64_t step) {
+  if (buffer >= 0 && m->buffers[buffer].last < step) m->buffers[buffer].last = step;
+}
+
+/* Every operator is a step; outputs that are copies are made in a last one. */
+static void find_lives(maker *m) {
+  for (int64_t i = 0; i < m->g->n; ++i) {
+    const graph_node *n = &m->g->nodes[i];
+    tn_any bytes;
+    m->scratch[i] = -1;
+    if (!is_kernel(n)) continue;
+    for (int k = 0; k < n->ninputs; ++k) use_at(m, root_value(m, n->inputs[k])->buffer, m->nstep);
+    for (int k = 0; k < n->nresults; ++k) {
+      value *v = &m->values[m->first[i] + k];
+      if (!v->pointer) v->buffer = new_buffer(m, n->name, graph_type_bytes(n->types[k]), m->nstep);
+    }
+    if (m->workspace && tn_map_get(m->workspace, tn_any_cstr(n->name), &bytes))
+      m->scratch[i] = new_buffer(m, n->name, bytes.v.i64, m->nstep);
+    ++m->nstep;
+  }
+  for (int k = 0; k < m->ncopies; ++k) use_at(m, m->values[m->copies[k].from].buffer, m->nstep);
+}
+
+static int64_t limit_of(const tn_WorkspacePoolInfo *p) {
+  int64_t bytes = -1;
+  tir_as_int((const tn_obj *)p->size_hint_bytes, &bytes);
+  return bytes;
+}
+
+static int make_pools(maker *m) {
+  const tn_arr *given = m->o->pools ? m->o->workspace_pools : NULL;
+  m->npools = given && given->len ? (int32_t)given->len : 1;
+  TN_GET(m->pools, tn_alloc_zero((size_t)m->npools, sizeof *m->pools));
+  TN_GET(m->pool_vars, tn_alloc_zero((size_t)m->npools, sizeof(void *)));
+  for (int32_t k = 0; k < m->npools; ++k) {
+    const tn_WorkspacePoolInfo *p =
+        given ? (const tn_WorkspacePoolInfo *)tn_arr_obj(given, k) : NULL;
+    const char *name = p ? tn_cstr(p->pool_name) : "workspace";
+    m->pools[k] = (usmp_pool){.name = name, .limit = p ? limit_of(p) : -1};
+    TN_GET(m->pool_vars[k], tir_pointer_var(name, tn_dtype_of(kDLUInt, 8, 1), ""));
+  }
+  return usmp_plan(m->buffers, m->nbuffer, m->pools, m->npools, m->o->workspace_align,
+                   m->o->algorithm);
+}
+
+static tn_expr *place_of(const maker *m, int64_t buffer) {
+  const usmp_buffer *b = &m->buffers[buffer];
+  return tir_call(TN_HANDLE, TIR_OP_handle_add_byte_offset, 2, m->pool_vars[b->pool],
+                  tir_i64(b->offset));
+}
+
+/* The pointer of a value; a variable where it is in the workspace. */
+static tn_expr *pointer_of(maker *m, graph_entry e) {
+  graph_entry root = root_of(m, e);
+  value *v = root_value(m, e);
+  if (v->pointer) return v->pointer;
+  tn_str *name;
+  tn_Var *var;
+  TN_GETP(name, tn_str_fmt("value%" PRId64, value_at(m, root)));
+  TN_GETP(var, tir_pointer_var(tn_cstr(name), m->g->nodes[root.node].types[root.index]->dtype, ""));
+  tn_stmt *let =
+      (tn_stmt *)TN_NEW(LetStmt, .var = var, .value = place_of(m, v->buffer), .body = tir_nop());
+  if (!let || tn_vec_push_obj(&m->lets, let)) return NULL;
+  return v->pointer = (tn_expr *)var;
+}
+
+/* ---- calls ---- */
+
+/* The value as a DLTensor. */
+static tn_expr *array_of(tn_expr *data, const tn_TensorType *t) {
+  TN_VEC(dims);
+  tn_arr *list;
+  for (int64_t i = 0; i < t->shape->len; ++i)
+    TN_TRYP(tn_vec_push_obj(&dims, tir_cast(TN_I64, (tn_expr *)tn_arr_obj(t->shape, i), NULL)));
+  TN_GETP(list, tn_arr_from(&dims));
+  tn_expr *shape = tir_call_args(TN_HANDLE, TIR_OP_tvm_stack_make_shape, list, NULL);
+  return tir_call(TN_HANDLE, TIR_OP_tvm_stack_make_array, 6, data, shape, tir_i32(0),
+                  tir_i32((int32_t)t->shape->len), tir_zero(t->dtype), tir_i64(0));
+}
+
+static int push_tensor(maker *m, graph_entry e, tn_vec *args) {
+  tn_expr *p;
+  TN_GET(p, pointer_of(m, e));
+  if (!m->o->unpacked) p = array_of(p, m->g->nodes[e.node].types[e.index]);
+  return tn_vec_push_obj(args, p);
+}
+
+static tn_expr *call_of(const maker *m, const graph_node *n, tn_vec *args) {
+  tn_arr *list;
+  if (!m->o->unpacked) {
+    tn_expr *null =
+        tir_call(TN_HANDLE, TIR_OP_reinterpret, 1, tir_int(tn_dtype_of(kDLUInt, 64, 1), 0));
+    TN_TRYP(tn_vec_push_obj(args, null));
+    TN_GETP(list, tn_arr_from(args));
+    return tir_call_args(TN_I32, TIR_OP_tvm_call_cpacked, list, NULL);
+  }
+  tn_GlobalVar *v;
+  TN_GETP(v, ir_global_var(n->name));
+  TN_GETP(list, tn_arr_from(args));
+  return (tn_expr *)TN_NEW(Call, .op = (tn_BaseExpr *)v, .args = list, .dtype = TN_VOID);
+}
+
+static int add_call(maker *m, int64_t i) {
+  const graph_node *n = &m->g->nodes[i];
+  TN_VEC(args);
+  if (!m->o->unpacked) TN_TRY(tn_vec_push_obj(&args, tir_str(n->name)));
+  for (int k = 0; k < n->ninputs; ++k) TN_TRY(push_tensor(m, n->inputs[k], &args));
+  for (int k = 0; k < n->nresults; ++k) TN_TRY(push_tensor(m, (graph_entry){(int32_t)i, k}, &args));
+  if (m->scratch[i] >= 0) TN_TRY(tn_vec_push_obj(&args, place_of(m, m->scratch[i])));
+  tn_stmt *s = (tn_stmt *)TN_NEW(Evaluate, .value = call_of(m, n, &args));
+  return s ? tn_vec_push_obj(&m->calls, s) : -1;
+}
+
+/* Bytes from one place to another, in a loop: the same in every language. */
+static int add_copy(maker *m, const copy *c) {
+  const graph_entry head = m->g->heads[c->to];
+  int64_t bytes = graph_type_bytes(m->g->nodes[head.node].types[head.index]);
+  tn_dtype u8 = tn_dtype_of(kDLUInt, 8, 1);
+  tn_arr *shape = tn_arr_of(1, tir_i64(bytes));
+  tn_Buffer *b[2];
+  tn_Var *i;
+  tn_expr *pointer[2] = {m->outputs[c->to], NULL};
+  TN_GET(pointer[1], pointer_of(m, head));
+  TN_GET(i, tir_var("i", TN_I64));
+  for (int k = 0; k < 2; ++k) {
+    TN_GET(b[k], tir_buffer(shape, u8, k ? "from" : "to", ""));
+    tn_stmt *let =
+        (tn_stmt *)TN_NEW(LetStmt, .var = b[k]->data, .value = pointer[k], .body = tir_nop());
+    if (!let || tn_vec_push_obj(&m->lets, let)) return -1;
+  }
+  tn_stmt *body = tir_store(b[0], tir_load(b[1], tn_arr_of(1, i)), tn_arr_of(1, i));
+  tn_stmt *loop = (tn_stmt *)TN_NEW(For, .loop_var = i, .min = tir_i64(0), .extent = tir_i64(bytes),
+                                    .kind = TIR_FOR_SERIAL, .body = body,
+                                    .annotations = tn_scope_own(tn_map_new()));
+  return loop ? tn_vec_push_obj(&m->calls, loop) : -1;
+}
+
+/* ---- the whole ---- */
+
+static tn_stmt *around(const tn_vec *nest, tn_stmt *body) {
+  for (int64_t i = nest->len; body && i-- > 0;) {
+    const tn_AllocateConst *constant = TN_AS(AllocateConst, nest->items[i].v.obj);
+    if (constant) {
+      tn_AllocateConst r = *constant;
+      r.body = body;
+      body = tn_node_copy(&tn_type_AllocateConst, &r);
+    } else {
+      tn_LetStmt r = *(const tn_LetStmt *)nest->items[i].v.obj;
+      r.body = body;
+      body = tn_node_copy(&tn_type_LetStmt, &r);
+    }
+  }
+  return body;
+}
+
+/* Memory that main itself asks for. Elements of eight bytes, for their alignment. */
+static tn_stmt *allocated(const maker *m, tn_stmt *body) {
+  int64_t words = (m->pools[0].used + 7) / 8;
+  tn_dtype u64 = tn_dtype_of(kDLUInt, 64, 1);
+  tn_Var *memory;
+  if (m->o->pools || !words) return body;
+  TN_GETP(memory, tir_pointer_var("memory", u64, "global"));
+  body =
+      (tn_stmt *)TN_NEW(LetStmt, .var = m->pool_vars[0], .value = (tn_expr *)memory, .body = body);
+  return (tn_stmt *)TN_NEW(Allocate, .buffer_var = memory, .dtype = u64,
+                           .extents = tn_arr_of(1, tir_i64(words)), .condition = tir_bool(true),
+                           .body = body, .annotations = tn_scope_own(tn_map_new()));
+}
+
+static tn_PrimFunc *function(maker *m, const char *name) {
+  tn_stmt *body;
+  tn_arr *params;
+  for (int64_t i = 0; i < m->g->n; ++i)
+    if (is_kernel(&m->g->nodes[i])) TN_TRYP(add_call(m, i));
+  for (int k = 0; k < m->ncopies; ++k) TN_TRYP(add_copy(m, &m->copies[k]));
+  TN_GETP(body, around(&m->lets, tir_seq(&m->calls)));
+  TN_GETP(body, allocated(m, body));
+  TN_GETP(body, around(&m->constants, body));
+  for (int32_t k = 0; k < m->npools && m->o->pools; ++k)
+    TN_TRYP(tn_vec_push_obj(&m->params, m->pool_vars[k]));
+  TN_GETP(params, tn_arr_from(&m->params));
+  tn_PrimFunc *f =
+      (tn_PrimFunc *)TN_NEW(PrimFunc, .params = params, .body = body, .buffer_map = m->buffer_map);
+  f = f ? tir_with_attr(f, "global_symbol", (tn_obj *)tn_str_from(name)) : NULL;
+  return f ? tir_with_attr(f, "runner_function", (tn_obj *)tir_bool(true)) : NULL;
+}
+
+static tn_AllocatedPoolInfo *pool_info(const maker *m, int32_t k, int64_t param) {
+  const tn_arr *given = m->o->workspace_pools;
+  tn_obj *info = given ? tn_arr_obj(given, k) : NULL;
+  if (!info) {
+    const char *names[] = {"pool_name", "targets", "is_internal"};
+    tn_any values[] = {tn_any_cstr(m->pools[k].name), tn_any_obj(tn_arr_of(0)), tn_any_bool(true)};
+    TN_GETP(info, tn_scope_own(tn_node_make(&tn_type_WorkspacePoolInfo, 3, names, values)));
+  }
+  const char *names[] = {"pool_info", "allocated_size", "pool_var_idx"};
+  tn_any values[] = {tn_any_obj(info), tn_any_int(m->pools[k].used), tn_any_int(param)};
+  return tn_scope_own(tn_node_make(&tn_type_AllocatedPoolInfo, 3, names, values));
+}
+
+static int tell(const maker *m, aot_main *out) {
+  TN_VEC(pools);
+  for (int32_t k = 0; k < m->npools; ++k) {
+    out->workspace += m->pools[k].used;
+    if (m->o->pools)
+      TN_TRY(tn_vec_push_obj(&pools, pool_info(m, k, m->params.len - m->npools + k)));
+  }
+  for (int64_t i = 0; i < m->g->n; ++i) {
+    const graph_node *n = &m->g->nodes[i];
+    if (n->kernel) continue;
+    *(constant_of(m, n) ? &out->constants : &out->io) += graph_type_bytes(n->types[0]);
+  }
+  for (int k = 0; k < m->g->nheads; ++k) {
+    const graph_entry e = m->g->heads[k];
+    out->io += graph_type_bytes(m->g->nodes[e.node].types[e.index]);
+  }
+  out->live = usmp_lower_bound(m->buffers, m->nbuffer, m->o->workspace_align);
+  TN_GET(out->pools, tn_arr_from(&pools));
+  return out->live < 0 ? -1 : 0;
+}
+
+static int make(maker *m, const char *name, aot_main *out) {
+  const graph_program *g = m->g;
+  TN_GET(m->first, tn_alloc_zero((size_t)g->n + 1, sizeof *m->first));
+  TN_GET(m->scratch, tn_alloc_zero((size_t)g->n + 1, sizeof *m->scratch));
+  for (int64_t i = 0; i < g->n; ++i) {
+    m->first[i] = m->nvalue;
+    m->nvalue += g->nodes[i].nresults;
+  }
+  TN_GET(m->values, tn_alloc_zero((size_t)m->nvalue + 1, sizeof *m->values));
+  TN_GET(m->buffers, tn_alloc_zero((size_t)(m->nvalue + g->n) + 1, sizeof *m->buffers));
+  TN_GET(m->outputs, tn_alloc_zero((size_t)g->nheads + 1, sizeof(void *)));
+  TN_GET(m->copies, tn_alloc_zero((size_t)g->nheads + 1, sizeof *m->copies));
+  TN_GET(m->buffer_map, tn_scope_own(tn_map_new()));
+  for (int64_t i = 0; i < m->nvalue; ++i) m->values[i].buffer = -1;
+  TN_TRY(add_inputs(m, false));
+  TN_TRY(add_constants(m));
+  TN_TRY(add_outputs(m));
+  find_lives(m);
+  TN_TRY(make_pools(m));
+  TN_GET(out->func, function(m, name));
+  return tell(m, out);
+}
+
+int aot_make_main(const graph_program *g, const aot_options *o, const char *name,
+                  const tn_map *workspace, aot_main *out) {
+  maker m = {.g = g, .o = o, .workspace = workspace};
+  *out = (aot_main){0};
+  int err = make(&m, name, out);
+  void *memory[] = {m.first,   m.scratch, m.values, m.buffers,
+                    m.outputs, m.copies,  m.pools,  m.pool_vars};
+  for (int i = 0; i < TN_COUNT(memory); ++i) tn_free(memory[i]);
+  tn_vec *lists[] = {&m.params, &m.calls, &m.lets, &m.constants};
+  for (int i = 0; i < TN_COUNT(lists); ++i) tn_vec_fini(lists[i]);
+  return err;
+}

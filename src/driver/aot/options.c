@@ -1,0 +1,94 @@
+/* What executors and runtimes ask of an ahead-of-time program. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "driver/aot/aot.h"
+#include "ir/imm.h"
+#include "ir/module.h"
+#include "ir/pass.h"
+#include "object/functions.h"
+
+enum { DEFAULT_ALIGN = 16 };
+
+static int64_t int_option(const tn_DictAttrs *attrs, const char *name, int64_t absent) {
+  tn_any v;
+  int64_t found = absent;
+  if (attrs && ir_attrs_get(attrs, name, &v) && tn_any_is_obj(&v)) tir_as_int(v.v.obj, &found);
+  return found;
+}
+
+static int check_interface(const aot_options *o) {
+  const char *api = o->c_interface ? "c" : "packed";
+  if (o->crt)
+    TN_CHECK(!o->c_interface || o->unpacked, TenonError, NULL,
+             "Either need interface_api == \"packed\" (got: %s) or unpacked-api == true (got: %d) "
+             "when targeting c runtime",
+             api, o->unpacked);
+  else
+    TN_CHECK(!o->unpacked && !o->c_interface, TenonError, NULL,
+             "Need unpacked-api == false (got: %d) and interface-api == \"packed\" (got: %s) when "
+             "targeting c++ runtime",
+             o->unpacked, api);
+  return 0;
+}
+
+static int check_align(const char *name, int64_t align) {
+  bool ok = align > 0 && align <= 4096 && (align & (align - 1)) == 0;
+  TN_CHECK(ok, ValueError, NULL, "%s: expected a power of two from 1 to 4096 bytes, got %" PRId64,
+           name, align);
+  return 0;
+}
+
+static int check_pools(const aot_options *o) {
+  TN_CHECK(o->crt || !(o->workspace_pools || o->constant_pools), ValueError, NULL,
+           "relay.build: memory pools are for microcontrollers: they need Runtime(\"crt\")");
+  TN_CHECK(o->link_params || !o->crt, ValueError, NULL,
+           "Executor(\"aot\"): without link-params nobody gives a microcontroller the constants");
+  for (int64_t i = 0; o->workspace_pools && i < o->workspace_pools->len; ++i)
+    TN_CHECK(TN_IS(WorkspacePoolInfo, tn_arr_obj(o->workspace_pools, i)), TypeError, NULL,
+             "workspace_memory_pools: expected WorkspacePoolInfo at %" PRId64, i);
+  for (int64_t i = 0; o->constant_pools && i < o->constant_pools->len; ++i)
+    TN_CHECK(TN_IS(ConstantPoolInfo, tn_arr_obj(o->constant_pools, i)), TypeError, NULL,
+             "constant_memory_pools: expected ConstantPoolInfo at %" PRId64, i);
+  return 0;
+}
+
+static const tn_arr *some(const tn_arr *pools) { return pools && pools->len ? pools : NULL; }
+
+int aot_options_from(const tn_Executor *executor, const tn_Runtime *runtime,
+                     const tn_WorkspaceMemoryPools *workspace,
+                     const tn_ConstantMemoryPools *constant, const tn_target *t, aot_options *out) {
+  const tn_DictAttrs *attrs = executor ? executor->attrs : NULL;
+  const char *api = attrs ? ir_attrs_str(attrs, "interface-api") : NULL;
+  const tn_PassContext *ctx;
+  TN_GET(ctx, ir_pass_ctx_current());
+  const tn_obj *algorithm = ir_config_get(ctx, "tir.usmp.algorithm");
+  TN_CHECK(!api || strcmp(api, "c") == 0 || strcmp(api, "packed") == 0, ValueError, NULL,
+           "interface-api: expected c or packed, got %s", api);
+  TN_CHECK(target_device_type(t) == kDLCPU, ValueError, NULL,
+           "the ahead-of-time executor runs on processors; target: %s", tn_cstr(t->kind->name));
+  *out = (aot_options){
+      .crt = runtime && tn_str_eq(runtime->name, "crt"),
+      .unpacked = int_option(attrs, "unpacked-api", 0) != 0,
+      .c_interface = api && strcmp(api, "c") == 0,
+      .pools = ir_config_int(ctx, "tir.usmp.enable", 0) != 0,
+      .link_params = int_option(attrs, "link-params", 1) != 0,
+      .workspace_pools = workspace ? some(workspace->pools) : NULL,
+      .constant_pools = constant ? some(constant->pools) : NULL,
+      .algorithm = algorithm && algorithm->type_index == TN_TI_String
+                       ? tn_cstr((const tn_str *)algorithm)
+                       : NULL,
+  };
+  /* code of LLVM counts on the alignment that tensors of a host have */
+  bool wide = !out->unpacked && tn_str_eq(t->kind->name, "llvm");
+  int64_t dflt = wide ? TIR_ALIGNMENT : DEFAULT_ALIGN;
+  out->workspace_align = int_option(attrs, "workspace-byte-alignment", dflt);
+  out->constant_align = int_option(attrs, "constant-byte-alignment", DEFAULT_ALIGN);
+  TN_TRY(check_align("workspace-byte-alignment", out->workspace_align));
+  TN_TRY(check_align("constant-byte-alignment", out->constant_align));
+  if (wide && out->workspace_align < TIR_ALIGNMENT) out->workspace_align = TIR_ALIGNMENT;
+  out->pools = out->crt && (out->pools || out->workspace_pools);
+  TN_TRY(check_interface(out));
+  return check_pools(out);
+}

@@ -1,0 +1,169 @@
+"""The ahead-of-time executor: a model as one function, on the host and as C."""
+
+import ctypes
+import pathlib
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+import tenon
+from tenon import relay
+from tenon.contrib.graph_executor import GraphModule
+from tenon.micro import get_include_dirs, get_standalone_crt_dir
+from tenon.relay.backend import Executor, Runtime
+from tenon.runtime.executor import AotModule
+from tenon.target.codegen import llvm_version_major
+
+needs_llvm = pytest.mark.skipif(
+    llvm_version_major(allow_none=True) is None, reason="hosts run code of LLVM"
+)
+needs_cc = pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
+STRICT = "-std=c99 -Os -Wall -Wextra -Wpedantic -Werror".split()
+CRT = Runtime("crt")
+RNG = np.random.default_rng(0)
+
+
+def network():
+    """Several outputs, one of them a view, one an input, one twice; a name that is a word of C."""
+    x = relay.var("x", shape=(1, 3, 16, 16))
+    y = relay.var("int", shape=(1, 8, 16, 16))
+    weight = relay.const(RNG.random((8, 3, 3, 3), dtype="float32"))
+    conv = relay.nn.relu(relay.nn.conv2d(x, weight, padding=(1, 1)))
+    joined = relay.add(relay.nn.max_pool2d(conv, (3, 3), padding=(1, 1)), y)
+    soft = relay.nn.softmax(relay.tanh(joined), axis=1)
+    flat = relay.reshape(soft, (8, 256))
+    results = [flat, joined, relay.nn.avg_pool2d(soft, (2, 2)), y, flat]
+    return tenon.IRModule.from_expr(relay.Function([x, y], relay.Tuple(results)))
+
+
+def inputs():
+    return {
+        "x": RNG.random((1, 3, 16, 16), dtype="float32"),
+        "int": RNG.random((1, 8, 16, 16), dtype="float32"),
+    }
+
+
+def run(module, values):
+    module.run(**values)
+    return [module.get_output(i).numpy() for i in range(module.get_num_outputs())]
+
+
+def expected(program, values):
+    return run(GraphModule(relay.build(program, "llvm")["default"](tenon.cpu(0))), values)
+
+
+def build(program, options=None, runtime=None, target="c", config=None, **more):
+    executor = Executor("aot", options or {})
+    with tenon.transform.PassContext(opt_level=3, config=config or {}):
+        return relay.build(program, target, executor=executor, runtime=runtime, **more)
+
+
+def compiled(factory, folder, *more):
+    """A library of the C source, with a workspace of 1 MiB for those who ask for one."""
+    modules = [factory.lib, *factory.lib.imported_modules]
+    files = []
+    for i, module in enumerate(modules):
+        files.append(folder / f"lib{i}.c")
+        files[-1].write_text(module.get_source())
+    files.append(folder / "memory.c")
+    files[-1].write_text(
+        '#include "micro/graph_impl.h"\nstatic _Alignas(64) uint8_t memory[1 << 20];\n'
+        "void start_memory(void);\n"
+        "void start_memory(void) { micro_workspace_set(memory, sizeof memory); }\n"
+    )
+    crt = pathlib.Path(get_standalone_crt_dir())
+    include = [f"-I{path}" for path in [*get_include_dirs(), crt]]
+    objects = []
+    for path in [*files, crt / "micro" / "backend.c"]:
+        objects.append(folder / (path.stem + ".o"))
+        flags = STRICT if path.stem.startswith("lib") else ["-std=c11"]
+        command = ["cc", *flags, "-fPIC", *include, "-c", str(path), "-o", str(objects[-1])]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0 and not done.stderr, done.stderr
+    library = folder / "model.so"
+    subprocess.run(["cc", "-shared", *map(str, objects), "-lm", "-o", str(library)], check=True)
+    found = ctypes.CDLL(str(library))
+    found.start_memory()
+    return found
+
+
+def call_c(library, metadata, values, name="default", pools=()):
+    """tvmgen_NAME_run on arrays."""
+    given = [np.ascontiguousarray(values[str(n)]) for n in metadata.inputs]
+    types = metadata.output_tensor_types
+    made = [np.full([int(d) for d in t.shape], 7, dtype=str(t.dtype)) for t in types]
+
+    def pointers(arrays):
+        return (ctypes.c_void_p * max(1, len(arrays)))(*(a.ctypes.data for a in arrays))
+
+    args = [pointers(given), pointers(made)] + ([pointers(pools)] if pools else [])
+    assert getattr(library, f"tvmgen_{name}_run")(*args) == 0
+    return made
+
+
+@needs_llvm
+@pytest.mark.parametrize("link_params", [True, False])
+def test_host_runs_a_model_as_one_function(link_params, tmp_path):
+    program, values = network(), inputs()
+    factory = build(program, {"link-params": link_params}, target="llvm")
+    assert len(factory.get_params()) == (0 if link_params else 1)
+    want = expected(program, values)
+    factory.export_library(tmp_path / "model.so")
+    loaded = tenon.runtime.load_module(str(tmp_path / "model.so"))
+    for module in (factory, loaded):
+        aot = AotModule(module["default"](tenon.cpu(0)))
+        assert aot.get_num_inputs() == (2 if link_params else 3)
+        assert aot.get_input_name(1) == "int"
+        for got, right in zip(run(aot, values), want, strict=True):
+            np.testing.assert_allclose(got, right, rtol=1e-4)
+
+
+@needs_llvm
+@needs_cc
+@pytest.mark.parametrize("usmp", [False, True])
+@pytest.mark.parametrize("options", [{"interface-api": "c", "unpacked-api": True}])
+def test_c_interface(options, usmp, tmp_path):
+    program, values = network(), inputs()
+    factory = build(program, options, CRT, config={"tir.usmp.enable": usmp})
+    got = call_c(compiled(factory, tmp_path), factory.executor_codegen_metadata, values)
+    for one, right in zip(got, expected(program, values), strict=True):
+        np.testing.assert_allclose(one, right, rtol=1e-4)
+
+
+@needs_llvm
+@needs_cc
+@pytest.mark.parametrize("usmp", [False, True])
+@pytest.mark.parametrize("unpacked", [False, True])
+def test_packed_interface(unpacked, usmp, tmp_path):
+    program, values = network(), inputs()
+    config = {"tir.usmp.enable": usmp}
+    factory = build(program, {"unpacked-api": unpacked}, CRT, config=config)
+    library = compiled(factory, tmp_path)
+    arrays = [tenon.nd.array(values[name]) for name in ("x", "int")]
+    want = expected(program, values)
+    arrays += [tenon.nd.empty(right.shape) for right in want]
+    handles = (ctypes.c_void_p * len(arrays))(*(a._tvm_handle for a in arrays))
+    codes = (ctypes.c_int * len(arrays))(*[7] * len(arrays))
+    none = ctypes.c_void_p(None)
+    assert library.tvmgen_default_run(handles, codes, len(arrays), none, none, none) == 0
+    for array, right in zip(arrays[2:], want, strict=True):
+        np.testing.assert_allclose(array.numpy(), right, rtol=1e-4)
+
+
+def test_what_does_not_go_together():
+    program = network()
+    need = 'Either need interface_api == "packed" (got: c) or unpacked-api == true (got: 0) when'
+    with pytest.raises(tenon.TVMError) as err:
+        build(program, {"interface-api": "c"}, CRT)
+    assert need in str(err.value)
+    need = 'Need unpacked-api == false (got: 0) and interface-api == "packed" (got: c) when'
+    with pytest.raises(tenon.TVMError) as err:
+        build(program, {"interface-api": "c"})
+    assert need in str(err.value)
+    with pytest.raises(ValueError, match="a power of two from 1 to 4096 bytes, got 12"):
+        build(program, {"workspace-byte-alignment": 12}, CRT)
+    x = relay.var("x", shape=(relay.Any(), 4))
+    dynamic = tenon.IRModule.from_expr(relay.Function([x], relay.nn.relu(x)))
+    with pytest.raises(ValueError, match="AOT Executor only supports static graphs, got output"):
+        build(dynamic, {}, CRT)
