@@ -4,7 +4,9 @@
 
      for row in parallel:  max of the row;  exp(x - max), element by element;  sum;  divide
 
-   A stage fits when its outer axes are the rows and its last one, if any, lies along the row. */
+   A stage fits when its outer axes are the rows and its last one, if any, lies along the row. Where
+   the results of a reduction are worked on one by one (few rows times a matrix, and a bias), every
+   result is a row of its own. */
 #include "base/error.h"
 #include "base/scope.h"
 #include "ir/expr.h"
@@ -29,6 +31,7 @@ typedef struct {
   int nblocks;
   int rows;     /* number of outer axes */
   bool reduces; /* is there a reduction along the row? */
+  bool single;  /* is the result one value for each row? */
 } row_program;
 
 /* ---- does the program fit? ---- */
@@ -74,21 +77,33 @@ static int collect(row_program *p) {
   return 1;
 }
 
+static bool all_fit(row_program *p, const kernel_stage *result) {
+  p->reduces = false;
+  for (int i = 0; i < p->nstages; ++i) {
+    const kernel_stage *st = &p->stages[i];
+    if (!fits(p, st, result)) return false;
+    p->reduces = p->reduces || st->nspatial != st->naxes;
+  }
+  return p->reduces;
+}
+
 static int match(row_program *p) {
   int r = collect(p);
   if (r <= 0) return r;
   const kernel_stage *result = &p->stages[p->nstages - 1];
   p->rows = count_rows(result);
-  if (p->rows < 1 || result->lanes < 4) return 0;
+  if (result->lanes < 4) return 0;
+  if (p->rows < 1 || !all_fit(p, result)) {
+    p->rows = result->nspatial;
+    p->single = true;
+    if (result->nspatial != result->naxes || p->rows < 1 || !all_fit(p, result)) return 0;
+  }
   for (int i = 0; i < p->nstages; ++i) {
-    const kernel_stage *st = &p->stages[i];
-    if (!fits(p, st, result)) return 0;
-    p->reduces = p->reduces || st->nspatial != st->naxes;
     tn_arr *readers;
-    TN_GET(readers, sch_get_neighbours(p->sch, st->rv, false));
+    TN_GET(readers, sch_get_neighbours(p->sch, p->stages[i].rv, false));
     if ((readers->len == 0) != (i == p->nstages - 1)) return 0; /* one result only */
   }
-  return p->reduces;
+  return 1;
 }
 
 /* ---- partial results ---- */
@@ -169,7 +184,7 @@ static int vectorize(kernel_stage *st, const inner_loops *in) {
   return sch_set_kind(st->sch, lane, TIR_FOR_VECTORIZED, NULL);
 }
 
-static int finish_block(kernel_stage *st, tn_BlockRV *rv, bool result) {
+static int finish_block(const row_program *p, kernel_stage *st, tn_BlockRV *rv, bool result) {
   inner_loops in = {NULL, NULL};
   const tn_Block *b;
   tn_arr *loops;
@@ -178,7 +193,7 @@ static int finish_block(kernel_stage *st, tn_BlockRV *rv, bool result) {
   tn_LoopRV *last = (tn_LoopRV *)tn_arr_obj(loops, loops->len - 1);
   if (!result) TN_TRY(find_moved(st, b, loops, &in));
   else if (b->init) in.k = last;
-  else in.lane = last;
+  else if (!p->single) in.lane = last;
   TN_TRY(vectorize(st, &in));
   if (!in.k) return 0;
   if (kernel_loop_extent(st, in.k) <= MAX_SUMS)
@@ -198,7 +213,7 @@ static int arrange(row_program *p) {
     TN_TRY(sch_compute_at(p->sch, p->blocks[i], row, true, -1));
   TN_TRY(kernel_parallel(result, &row, 1)); /* while first values and updates are one block */
   for (int i = 0; i < p->nblocks; ++i)
-    TN_TRY(finish_block(result, p->blocks[i], i == p->nblocks - 1));
+    TN_TRY(finish_block(p, result, p->blocks[i], i == p->nblocks - 1));
   return 0;
 }
 
