@@ -69,7 +69,8 @@ static int add_pieces(const vm_gen *g, const tn_map_entry *e, tn_map *programs, 
   vm_rows rows;
   tn_map *attrs;
   TN_BUF(sizes);
-  TN_TRY(vm_row_pieces((const tn_PrimFunc *)program, &rows));
+  TN_BUF(costs);
+  TN_TRY(vm_row_pieces(f, (const tn_PrimFunc *)program, &rows));
   if (!rows.n || !tn_map_get(g->prim_index, e->key, &number)) return 0;
   for (int i = 0; i < rows.n; ++i) {
     tn_RelayFunction *piece;
@@ -81,10 +82,13 @@ static int add_pieces(const vm_gen *g, const tn_map_entry *e, tn_map *programs, 
            tn_str_fmt("%s_rows%d", tn_cstr((const tn_str *)e->key.v.obj), (int)rows.sizes[i]));
     TN_TRY(tn_map_set(programs, tn_any_obj(name), tn_any_obj(p)));
     tn_buf_printf(&sizes, "%s%d", i ? "," : "", (int)rows.sizes[i]);
+    tn_buf_printf(&costs, "%s%d", i ? "," : "", (int)rows.costs[i]);
   }
-  TN_TRY(tn_buf_ok(&sizes));
+  TN_TRY(tn_buf_ok(&sizes) || tn_buf_ok(&costs));
   TN_GET(attrs,
          tn_map_with(NULL, tn_any_cstr("rows"), tn_any_obj(tn_str_from(tn_buf_cstr(&sizes)))));
+  TN_GET(attrs, tn_map_with(attrs, tn_any_cstr("row_costs"),
+                            tn_any_obj(tn_str_from(tn_buf_cstr(&costs)))));
   TN_GET(attrs, tn_map_with(attrs, tn_any_cstr("row_args"), tn_any_obj(tn_str_from(rows.mask))));
   return tn_map_set(g->x->prim_attrs, number, tn_any_obj(attrs));
 }

@@ -93,12 +93,13 @@ tn_PrimFunc *vm_shape_program(const tn_RelayFunction *kernel, int8_t *reads, int
 
 /** How a kernel whose first extents are open is cut into pieces of known size. */
 typedef struct {
-  int64_t sizes[4]; /* rows of the pieces, the largest first */
+  int64_t sizes[7]; /* rows of the pieces, the largest first */
+  int64_t costs[7]; /* of a call of each, in rows of the largest */
   int n;            /* 0: it is not */
   char mask[64];    /* for each argument 'r' (has rows) or 's' (is the same for all) */
 } vm_rows;
-/** Which pieces a kernel's program is worth. */
-int vm_row_pieces(const tn_PrimFunc *p, vm_rows *rows);
+/** Which pieces a kernel is worth. @param p its program */
+int vm_row_pieces(const tn_RelayFunction *f, const tn_PrimFunc *p, vm_rows *rows);
 /** The kernel for a number of rows, with types. Scope-owned. */
 tn_RelayFunction *vm_kernel_of_rows(const tn_RelayFunction *f, int64_t rows);
 

@@ -2,10 +2,10 @@
 
      fn (%p0: Tensor[(?, 512)], %p1: Tensor[(512, 512)], Primitive=1) { nn.dense(%p0, %p1) }
 
-   computes each row of its result from a row of %p0. A kernel for 64 rows, and others for 32 and
-   16, are as fast as those of static programs; the machine calls them on parts of the tensors and
-   pads the last rows. Where nothing is shared by the rows (a product for each entry of a batch) the
-   pieces are 8 rows and 1. */
+   computes each row of its result from a row of %p0. Kernels for 64, 32, 16, ... rows are as fast
+   as those of static programs; the machine calls them on parts of the tensors, and pads the last
+   rows where that is cheaper than one more call. Where nothing is shared by the rows (a product for
+   each entry of a batch) the pieces are 8 rows and 1. */
 #include <string.h>
 
 #include "base/error.h"
@@ -19,6 +19,10 @@
 #include "relay/op.h"
 
 enum {
+  MOST_ROWS = 64,
+  CALL_COST = 3,     /* of a call in rows: what is shared by its rows is read once */
+  PACKING_COST = 22, /* the same where it is also put into panels, from WORTH_PACKING rows on */
+  WORTH_PACKING = 4,
   LEAST_WORK = 4096,   /* multiplications for each row from which pieces are worth while */
   MUCH_WORK = 1 << 20, /* from which more than one row at a time brings nothing */
   MUCH_REUSE = 32      /* uses of each shared element within a row from which the same holds */
@@ -137,7 +141,23 @@ static int64_t shared_elements(const tn_PrimFunc *p, char *mask, int64_t room) {
   return all;
 }
 
-int vm_row_pieces(const tn_PrimFunc *p, vm_rows *rows) {
+static int see_dense(void *ctx, tn_obj *node) {
+  const tn_RelayCall *c = TN_AS(RelayCall, node);
+  const char *op = c ? relay_called_op(c) : NULL;
+  if (op && strcmp(op, "nn.dense") == 0) *(bool *)ctx = true;
+  return 0;
+}
+
+static int64_t call_cost(int64_t size, bool packs) {
+  return !packs ? CALL_COST : size >= WORTH_PACKING ? PACKING_COST : 2 * size;
+}
+
+static void add_size(vm_rows *rows, int64_t size, int64_t call) {
+  rows->costs[rows->n] = size + call;
+  rows->sizes[rows->n++] = size;
+}
+
+int vm_row_pieces(const tn_RelayFunction *f, const tn_PrimFunc *p, vm_rows *rows) {
   row_check c = {.apart = true};
   rows->n = 0;
   int64_t shared = shared_elements(p, rows->mask, (int64_t)sizeof rows->mask);
@@ -145,12 +165,13 @@ int vm_row_pieces(const tn_PrimFunc *p, vm_rows *rows) {
   TN_TRY(tn_post_order(p->body, check_block, &c));
   if (!c.apart || !c.reduces || c.work < LEAST_WORK) return 0;
   if (shared > 0 && c.work / shared < MUCH_REUSE) {
-    rows->sizes[rows->n++] = 64;
-    rows->sizes[rows->n++] = 32;
-    rows->sizes[rows->n++] = 16;
+    bool packs = false; /* weights that were packed before belong to another operator */
+    TN_TRY(tn_post_order(f->body, see_dense, &packs));
+    for (int64_t size = MOST_ROWS; size > 0; size /= 2)
+      add_size(rows, size, call_cost(size, packs));
   } else {
-    if (c.work < MUCH_WORK) rows->sizes[rows->n++] = 8;
-    rows->sizes[rows->n++] = 1;
+    if (c.work < MUCH_WORK) add_size(rows, 8, 0);
+    add_size(rows, 1, 0);
   }
   return 0;
 }

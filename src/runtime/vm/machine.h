@@ -37,12 +37,12 @@ struct tn_VMRef {
 
 /* A primitive for a known number of rows. */
 typedef struct {
-  int64_t rows;
+  int64_t rows, cost; /* of a call, by which the cheapest pieces are chosen */
   TVMBackendPackedCFunc code;
   tn_func *func; /* owned */
 } tn_vm_piece;
 
-enum { TN_VM_MAX_PIECES = 4 };
+enum { TN_VM_MAX_PIECES = 7 };
 
 typedef struct {
   TVMBackendPackedCFunc code; /* compiled: called as it is */

@@ -1,8 +1,8 @@
 /* Primitives in pieces of rows: parts of the arguments go to primitives for 64 rows, 32 and so on;
-   the last rows that fill no piece are computed in one that is padded.
+   the last rows are computed in a smaller one, or in one that is padded, which costs less.
 
-   What the attributes of a primitive say ("rows": "64,32,16", "row_args": "rsr") comes from a file:
-   tensors are looked at before they are cut. */
+   What the attributes of a primitive say ("rows": "64,32,16", "row_costs": "67,35,19", "row_args":
+   "rsr") comes from a file: tensors are looked at before they are cut. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,8 @@ static const char *attr(const tn_map *attrs, const char *key) {
   return text;
 }
 
-static int add_piece(tn_vm_machine *m, tn_vm_primitive *p, const char *name, int64_t rows) {
+static int add_piece(tn_vm_machine *m, tn_vm_primitive *p, const char *name, int64_t rows,
+                     int64_t cost) {
   tn_vm_piece *piece = &p->pieces[p->npiece];
   char full[512];
   tn_module *owner;
@@ -31,6 +32,7 @@ static int add_piece(tn_vm_machine *m, tn_vm_primitive *p, const char *name, int
   TN_TRY(tn_module_get_function(m->module, full, true, &piece->func));
   if (!piece->func) return 0;
   piece->rows = rows;
+  piece->cost = cost;
   if (tn_func_is_bound(piece->func, tn_legacy_compiled_call, &owner, &code)) {
     memcpy(&piece->code, &code, sizeof code);
     ++p->npiece;
@@ -41,20 +43,30 @@ static int add_piece(tn_vm_machine *m, tn_vm_primitive *p, const char *name, int
   return 0;
 }
 
+enum { MOST = 1 << 20 }; /* rows, cost */
+
+/* The next number of a list, between 1 and MOST; 0: there is none. */
+static int64_t next_number(const char **list) {
+  char *end = NULL;
+  int64_t n = *list ? strtoll(*list, &end, 10) : 0;
+  if (!end || end == *list || n <= 0 || n > MOST) return 0;
+  *list = *end == ',' ? end + 1 : end;
+  return n;
+}
+
 int tn_vm_find_pieces(tn_vm_machine *m, int64_t primitive) {
   tn_vm_primitive *p = &m->prims[primitive];
   tn_any found;
   if (!p->code || !tn_map_get(m->x->prim_attrs, tn_any_int(primitive), &found)) return 0;
-  const char *sizes = attr((const tn_map *)found.v.obj, "rows");
+  const char *sizes = attr((const tn_map *)found.v.obj, "rows"),
+             *costs = attr((const tn_map *)found.v.obj, "row_costs");
   p->mask = attr((const tn_map *)found.v.obj, "row_args");
-  int64_t before = INT32_MAX;
-  while (sizes && p->mask && *sizes && p->npiece < TN_VM_MAX_PIECES) {
-    char *end;
-    int64_t rows = strtoll(sizes, &end, 10);
-    if (end == sizes || rows <= 0 || rows >= before) break;
-    TN_TRY(add_piece(m, p, m->x->prims[primitive], rows));
+  int64_t before = MOST + 1;
+  while (p->mask && p->npiece < TN_VM_MAX_PIECES) {
+    int64_t rows = next_number(&sizes), cost = next_number(&costs);
+    if (rows == 0 || rows >= before) break;
+    TN_TRY(add_piece(m, p, m->x->prims[primitive], rows, cost ? cost : rows));
     before = rows;
-    sizes = *end == ',' ? end + 1 : end;
   }
   return 0;
 }
@@ -102,11 +114,11 @@ static int call_piece(tn_vm_machine *m, const tn_vm_piece *piece, int64_t n) {
   return tn_legacy_call_values(piece->code, values, m->codes, (int)n);
 }
 
-/* The rows from `done` on with one piece, as often as it fits. */
+/* The rows from `done` to `end` with one piece. */
 static int call_whole(tn_vm_machine *m, const tn_vm_primitive *p, const tn_vm_piece *piece,
-                      int64_t n, int64_t rows, int64_t *done) {
+                      int64_t n, int64_t end, int64_t *done) {
   set_parts(m, p->mask, n, piece->rows);
-  for (; rows - *done >= piece->rows; *done += piece->rows) {
+  for (; end - *done >= piece->rows; *done += piece->rows) {
     for (int64_t i = 0; i < n; ++i) {
       const DLTensor *t = m->values[i].v_handle;
       if (p->mask[i] == 'r') m->part[i].data = tn_tensor_first(t) + row_bytes(t) * (size_t)*done;
@@ -157,11 +169,42 @@ static int call_padded(tn_vm_machine *m, const tn_vm_primitive *p, const tn_vm_p
   return err;
 }
 
+/* What `rows` cost, from piece `i` on; *pad where they are best computed in the smallest piece that
+   holds them all. */
+static int64_t cost_of(const tn_vm_primitive *p, int i, int64_t rows, bool *pad) {
+  bool later;
+  *pad = false;
+  if (rows == 0) return 0;
+  while (i + 1 < p->npiece && p->pieces[i + 1].rows >= rows) ++i;
+  const tn_vm_piece *holds = &p->pieces[i];
+  *pad = holds->rows > rows;
+  if (holds->rows == rows || (*pad && i + 1 == p->npiece)) return holds->cost;
+  const tn_vm_piece *piece = *pad ? &p->pieces[++i] : holds;
+  int64_t whole = piece->cost * (rows / piece->rows), rest = rows % piece->rows;
+  whole += i + 1 < p->npiece ? cost_of(p, i, rest, &later) : rest ? piece->cost : 0;
+  *pad = *pad && holds->cost < whole;
+  return *pad ? holds->cost : whole;
+}
+
+/* The smallest piece that holds all rows. */
+static const tn_vm_piece *holder(const tn_vm_primitive *p, int64_t rows) {
+  int i = 0;
+  while (i + 1 < p->npiece && p->pieces[i + 1].rows >= rows) ++i;
+  return &p->pieces[i];
+}
+
 int tn_vm_call_pieces(tn_vm_machine *m, const tn_vm_primitive *p, int64_t n, int64_t nout) {
   int64_t rows, done = 0;
-  const tn_vm_piece *smallest = &p->pieces[p->npiece - 1];
+  bool pad = false;
   if (n > TN_LEGACY_INLINE_ARGS * 4 || !fits(m, p, n, &rows)) return 0;
-  for (int i = 0; i < p->npiece; ++i) TN_TRY(call_whole(m, p, &p->pieces[i], n, rows, &done));
-  if (done < rows) TN_TRY(call_padded(m, p, smallest, n, nout, done, rows - done));
+  for (int i = 0; i < p->npiece && done < rows; ++i) {
+    (void)cost_of(p, 0, rows - done, &pad);
+    if (pad) break;
+    TN_TRY(call_whole(m, p, &p->pieces[i], n, rows, &done));
+  }
+  if (done < rows) {
+    const tn_vm_piece *last = holder(p, rows - done);
+    TN_TRY(call_padded(m, p, last, n, nout, done, rows - done));
+  }
   return 1;
 }
