@@ -1147,6 +1147,13 @@ class BiasAddAttrs(Attrs):
     axis: int
     """axis of channels; negative ones count from the end"""
 
+class BroadcastAttrs(Attrs):
+    """attributes of qnn.add and its kind (type key relay.attrs.BroadcastAttrs)"""
+    lhs_axis: int
+    """axis along which scales of lhs lie"""
+    rhs_axis: int
+    """axis along which scales of rhs lie"""
+
 class CastAttrs(Attrs):
     """attributes of cast (type key relay.attrs.CastAttrs)"""
     dtype: str
@@ -1375,6 +1382,13 @@ class DensePackAttrs(Attrs):
     weight_layout: str
     """layout of weight, as "NC8n" """
 
+class DequantizeAttrs(Attrs):
+    """attributes of qnn.dequantize (type key relay.attrs.DequantizeAttrs)"""
+    axis: int
+    """axis along which scales lie"""
+    out_dtype: str
+    """type of the result"""
+
 class DilateAttrs(Attrs):
     """attributes of nn.dilate (type key relay.attrs.DilateAttrs)"""
     strides: Array
@@ -1425,6 +1439,13 @@ class ExpandDimsAttrs(Attrs):
     """where new axes go; negative ones count from the end of the result"""
     num_newaxis: int
     """how many"""
+
+class FixedPointMultiplyAttrs(Attrs):
+    """attributes of fixed_point_multiply (type key relay.attrs.FixedPointMultiplyAttrs)"""
+    multiplier: int
+    """factor in units of 2**-31"""
+    shift: int
+    """power of two that multiplies as well"""
 
 class GatherAttrs(Attrs):
     """attributes of gather (type key relay.attrs.GatherAttrs)"""
@@ -1636,6 +1657,32 @@ class PadAttrs(Attrs):
     pad_mode: str
     """"constant", "edge" or "reflect" """
 
+class QnnAvgPool2DAttrs(Attrs):
+    """attributes of qnn.avg_pool2d (type key relay.attrs.QnnAvgPool2DAttrs)"""
+    pool_size: Array
+    """extents of the window"""
+    strides: Array
+    """steps of the window"""
+    padding: Array
+    """border: one number, one for each axis, or before and after"""
+    dilation: Array
+    """distance of neighbouring elements of the window"""
+    ceil_mode: bool
+    """round the extents of the result up"""
+    count_include_pad: bool
+    """does the border count in the mean?"""
+    layout: str
+    """layout of data"""
+    out_layout: str
+    """layout of the result, that of data when empty"""
+
+class QuantizeAttrs(Attrs):
+    """attributes of qnn.quantize (type key relay.attrs.QuantizeAttrs)"""
+    axis: int
+    """axis along which scales lie"""
+    out_dtype: str
+    """type of the result"""
+
 class ReduceAttrs(Attrs):
     """attributes of reductions (type key relay.attrs.ReduceAttrs)"""
     axis: Array | None
@@ -1651,6 +1698,17 @@ class RepeatAttrs(Attrs):
     """how often each element"""
     axis: int
     """along which axis"""
+
+class RequantizeAttrs(Attrs):
+    """attributes of qnn.requantize (type key relay.attrs.RequantizeAttrs)"""
+    axis: int
+    """axis along which scales lie"""
+    rounding: str
+    """halves: "UPWARD" (also "None"), or "TONEAREST": away from zero"""
+    compute_dtype: str
+    """for programs of before: products have 64 bits"""
+    out_dtype: str
+    """type of the result"""
 
 class ReshapeAttrs(Attrs):
     """attributes of reshape (type key relay.attrs.ReshapeAttrs)"""

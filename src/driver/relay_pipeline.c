@@ -17,13 +17,15 @@ enum { NO_ARG = INT32_MIN };
 static const step optimize[] = {
     {"RemoveUnusedFunctions", NO_ARG},
     {"InferType", NO_ARG},
+    {"FakeQuantizationToInteger", NO_ARG},
+    {"QnnCanonicalizeOps", NO_ARG},
     {"Legalize", NO_ARG},
     {"SimplifyInference", NO_ARG},
     {"EliminateCommonSubexpr", NO_ARG},
     {"CombineParallelConv2D", 3},
     {"CombineParallelDense", 3},
     {"CombineParallelBatchMatmul", 3},
-    {"FoldConstant", NO_ARG},
+    {"FoldConstant", 1},
     {"FoldScaleAxis", NO_ARG},
     {"SimplifyExpr", NO_ARG},
     {"CanonicalizeCast", NO_ARG},
@@ -33,7 +35,7 @@ static const step optimize[] = {
     {"AlterOpLayout", NO_ARG},
     {"SimplifyExprPostAlterOp", NO_ARG},
     {"FastMath", NO_ARG},
-    {"FoldConstant", NO_ARG},
+    {"FoldConstant", 1},
 };
 
 /* Kernels. */

@@ -5,6 +5,7 @@
 #include "ir/imm.h"
 #include "ops/layout.h"
 #include "ops/ops.h"
+#include "ops/qnn/qnn.h"
 
 #define TN_FIELDS_ConcatenateAttrs(F, S)                                                           \
   F(S, I64, , axis, 0, "axis that grows; negative ones count from the end", "0")
@@ -132,6 +133,15 @@ static int layouts(relay_layouts *q) {
 }
 
 static const relay_op_row rows[] = {
+    {.name = "qnn.concatenate",
+     .inputs = "data input_scales input_zero_points output_scale output_zero_point",
+     .attrs = &tn_type_ConcatenateAttrs,
+     .level = 11,
+     .pattern = RELAY_INJECTIVE,
+     .rel_name = "QnnConcatenate",
+     .rel = qnn_rel_concatenate,
+     .legalize = qnn_lower_concatenate,
+     .doc = "quantized tensors side by side, in the quanta of the result"},
     {.name = "concatenate",
      .inputs = "data",
      .attrs = &tn_type_ConcatenateAttrs,

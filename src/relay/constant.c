@@ -1,6 +1,7 @@
 /* Constants from numbers, and their numbers. */
 #include <string.h>
 
+#include "base/alloc.h"
 #include "ir/imm.h"
 #include "relay/relay.h"
 #include "tenon/runtime.h"
@@ -99,4 +100,22 @@ bool relay_as_scalar(const void *expr, double *value) {
   if (tn_tensor_convert(&x, &y) == 0) return true;
   tn_error_clear();
   return false;
+}
+
+int relay_const_numbers(const void *expr, double **out, int64_t *n) {
+  const tn_Constant *c = TN_AS(Constant, expr);
+  const DLTensor *t = c ? tn_tensor_dl(c->data) : NULL;
+  if (!t || t->device.device_type != kDLCPU || t->dtype.lanes != 1 || t->dtype.bits % 8) return 0;
+  *n = tn_tensor_count(t);
+  if (!(*out = tn_alloc_zero((size_t)*n + 1, sizeof **out))) return -1;
+  for (int64_t i = 0; i < *n; ++i) {
+    char *from = (char *)t->data + t->byte_offset + i * (t->dtype.bits / 8);
+    DLTensor x = {.data = from, .device = cpu, .dtype = t->dtype};
+    DLTensor y = {.data = *out + i, .device = cpu, .dtype = TN_F64};
+    if (tn_tensor_convert(&x, &y) == 0) continue;
+    tn_error_clear();
+    tn_free(*out);
+    return *out = NULL, 0;
+  }
+  return 1;
 }

@@ -71,6 +71,9 @@ TN_API tn_Constant *relay_const_ints(tn_dtype t, const int64_t *values, int64_t 
 TN_API bool relay_as_scalar(const void *expr, double *value);
 /** The same for integers and bool only. */
 TN_API bool relay_as_int(const void *expr, int64_t *value);
+/** The numbers of a constant on the host, *n of them in *out, which the caller frees (tn_free).
+ * @return 1, 0 when it is none, -1 with MemoryError */
+TN_API int relay_const_numbers(const void *expr, double **out, int64_t *n);
 TN_API tn_RelayTuple *relay_tuple(tn_arr *fields);
 TN_API tn_TupleGetItem *relay_get_item(void *tuple, int64_t index);
 /** A call of any function expression (an Op among them). @param args array of expressions

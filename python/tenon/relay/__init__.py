@@ -46,6 +46,7 @@ _SUBMODULES = (
     "function",
     "op",
     "prelude",
+    "qnn",
     "scope_builder",
     "stdlib",
     "testing",

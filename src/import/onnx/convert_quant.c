@@ -1,16 +1,19 @@
-/* Quantised operators as arithmetic of integers.
+/* Quantised operators.
 
-     QuantizeLinear(x, s, z)           cast(clip(round(x / s) + z))
-     DequantizeLinear(x, s, z)         (cast(x, int32) - z) * s
-     QLinearConv(x, ..., w, ...)       sums of (x - zx) * (w - zw) in int32, times zx * zw / zy, +
-   zy
+     QuantizeLinear(x, s, z)           qnn.quantize(x, s, z)
+     DequantizeLinear(x, s, z)         qnn.dequantize(x, s, z)
+     QLinearConv(x, ..., w, ...)       qnn.quantize(nn.conv2d(qnn.dequantize(x), ...)): with
+                                       integers when it is built (FakeQuantizationToInteger)
+     ConvInteger(x, w, zx, zw)         sums of (x - zx) * (w - zw) in int32
 
    Scales and zero points are scalars, one for each element of an axis, or one for each block of
-   one. Zero points are subtracted before borders are added, so that borders are zeros. */
+   one. */
 #include <string.h>
 
 #include "base/error.h"
 #include "import/onnx/import.h"
+#include "relay/infer.h"
+#include "relay/transforms/transforms.h"
 
 /* ---- scales and zero points ---- */
 
@@ -83,6 +86,48 @@ static void *quantized(void *x, void *zero, tn_dtype to) {
   return a && x ? oc_cast(relay_call("clip", a, 1, x), to) : NULL;
 }
 
+/* ---- as operators of qnn ---- */
+
+/* A scale or zero point, in input i, as the operators take it: a scalar or a vector. */
+static void *as_vector(const oc *c, int i) {
+  const tn_TensorType *t = oc_type(c, i);
+  if (!t || t->shape->len > 1) return NULL;
+  return t->shape->len == 1 && tir_is_one(relay_dim(t, 0)) ? oc_reshape(oc_in(c, i), NULL, 0)
+                                                           : oc_in(c, i);
+}
+
+/* Is there one number for the tensor, or one for each element of an axis? */
+static bool has_vectors(const oc *c, int scale, int zero) {
+  const tn_TensorType *s = oc_type(c, scale), *z = oc_type(c, zero);
+  return oc_int(c, "block_size", 0) == 0 && s && s->shape->len <= 1 && (!z || z->shape->len <= 1);
+}
+
+/* One number goes with any axis, also one that is not there. */
+static int64_t axis_for(const oc *c, int scale, int64_t axis) {
+  const tn_TensorType *s = oc_type(c, scale);
+  return !s || s->shape->len == 0 || tir_is_one(relay_dim(s, 0)) ? -1 : axis;
+}
+
+static void *zero_of(const oc *c, int zero) {
+  return oc_in(c, zero) ? as_vector(c, zero) : (void *)relay_const_int(TN_I32, 0);
+}
+
+/* `scale` is the input with the scale; the zero point is the next. */
+static void *qnn_quantize(const oc *c, void *x, int scale, int64_t axis, tn_dtype to) {
+  axis = axis_for(c, scale, axis);
+  void *a = relay_attrs("qnn.quantize", 2, "axis", tn_any_int(axis), "out_dtype", tn_any_dtype(to));
+  void *s = as_vector(c, scale), *z = zero_of(c, scale + 1);
+  return a && x && s && z ? relay_call("qnn.quantize", a, 3, x, s, z) : NULL;
+}
+
+static void *qnn_dequantize(const oc *c, void *x, int scale, int64_t axis, tn_dtype to) {
+  axis = axis_for(c, scale, axis);
+  void *a =
+      relay_attrs("qnn.dequantize", 2, "axis", tn_any_int(axis), "out_dtype", tn_any_dtype(to));
+  void *s = as_vector(c, scale), *z = zero_of(c, scale + 1);
+  return a && x && s && z ? relay_call("qnn.dequantize", a, 3, x, s, z) : NULL;
+}
+
 static void *quantize(oc *c) {
   quantum q;
   tn_dtype to = {kDLUInt, 8, 1};
@@ -91,6 +136,8 @@ static void *quantize(oc *c) {
   if (oc_int(c, "output_dtype", 0))
     TN_TRYP(onnx_dtype((int32_t)oc_int(c, "output_dtype", 0), "QuantizeLinear: output_dtype", &to));
   if (zero) to = zero->dtype;
+  if (has_vectors(c, 1, 2) && ir_is_integral(to) && to.bits >= 8 && to.bits <= 16)
+    return qnn_quantize(c, oc_in(c, 0), 1, oc_int(c, "axis", 1), to);
   void *x = oc_cast(oc_in(c, 0), TN_F32);
   return quantized(oc_binary("divide", x, oc_cast(q.scale, TN_F32)), q.zero, to);
 }
@@ -101,12 +148,14 @@ static void *dequantize(oc *c) {
   TN_TRYP(read_quantum(c, 1, 2, oc_type(c, 0), &q));
   if (!scale || !ir_is_integral(oc_type(c, 0)->dtype))
     return oc_fail(c, "only integers are supported, got %s", TN_DT(oc_type(c, 0)->dtype));
-  void *x = oc_cast(oc_in(c, 0), TN_I32);
-  if (q.zero) x = oc_binary("subtract", x, oc_cast(q.zero, TN_I32));
   tn_dtype to = scale->dtype;
   if (oc_int(c, "output_dtype", 0))
     TN_TRYP(
         onnx_dtype((int32_t)oc_int(c, "output_dtype", 0), "DequantizeLinear: output_dtype", &to));
+  if (has_vectors(c, 1, 2) && oc_type(c, 0)->dtype.bits >= 8)
+    return qnn_dequantize(c, oc_in(c, 0), 1, oc_int(c, "axis", 1), to);
+  void *x = oc_cast(oc_in(c, 0), TN_I32);
+  if (q.zero) x = oc_binary("subtract", x, oc_cast(q.zero, TN_I32));
   void *y = oc_binary("multiply", oc_cast(x, TN_F32), oc_cast(q.scale, TN_F32));
   return oc_cast(y, to);
 }
@@ -136,25 +185,46 @@ static void *centered(const oc *c, int i, int zero, int64_t axis) {
   return z ? oc_binary("subtract", x, oc_cast(z, TN_I32)) : NULL;
 }
 
-/* Sums of products to the type of the result: times a * b / y, rounded, plus y's zero point.
-   Scales of several channels lie along `axis`. */
-static void *requantized(const oc *c, void *sum, int a, int b, int y, int64_t axis, int64_t rank) {
-  void *s = along(c, a, axis, rank), *t = along(c, b, axis, rank), *u = along(c, y, axis, rank);
-  const tn_TensorType *zero = oc_type(c, y + 1);
-  if (!s || !t || !u) return NULL;
-  if (!zero) return oc_fail(c, "the zero point of the result is missing");
-  void *factor = oc_binary("multiply", oc_cast(s, TN_F32), oc_cast(t, TN_F32));
-  factor = oc_binary("divide", factor, oc_cast(u, TN_F32));
-  void *z = along(c, y + 1, axis, rank);
-  void *x = sum && z ? oc_binary("multiply", oc_cast(sum, TN_F32), factor) : NULL;
-  return x ? quantized(x, z, zero->dtype) : NULL;
+/* ---- operators between dequantize and quantize ---- */
+
+/* Input i, whose scale and zero point are the next two inputs, along `axis`, as numbers. */
+static void *real(const oc *c, int i, int64_t axis) {
+  int64_t rank = oc_rank(c, i);
+  if (!oc_in(c, i) || !oc_in(c, i + 1)) return oc_fail(c, "input %d or its scale is missing", i);
+  if (axis < 0) axis += rank;
+  if (has_vectors(c, i + 1, i + 2)) {
+    TN_TRYP(check_numbers(c, i + 1, axis, oc_type(c, i)));
+    return qnn_dequantize(c, oc_in(c, i), i + 1, axis, TN_F32);
+  }
+  void *x = centered(c, i, i + 2, axis), *s = along(c, i + 1, axis, rank);
+  return x && s ? oc_binary("multiply", oc_cast(x, TN_F32), s) : NULL;
+}
+
+/* Numbers to the quanta of inputs `scale` and the one after it. */
+static void *quantized_to(const oc *c, void *y, int scale, int64_t axis) {
+  const tn_TensorType *zero = oc_type(c, scale + 1);
+  if (!zero || !oc_in(c, scale)) return oc_fail(c, "the zero point of the result is missing");
+  if (!y) return NULL;
+  if (has_vectors(c, scale, scale + 1)) return qnn_quantize(c, y, scale, axis, zero->dtype);
+  return quantized(oc_binary("divide", y, oc_in(c, scale)), oc_in(c, scale + 1), zero->dtype);
+}
+
+/* A bias in int32 (input i) stands for numbers in quanta of the product of two scales. */
+static void *real_bias(const oc *c, int i, int a, int b) {
+  if (!oc_in(c, i)) return NULL;
+  void *s = as_vector(c, a), *t = as_vector(c, b), *none = relay_const_int(TN_I32, 0);
+  void *scale = s && t ? relay_fold_expr(oc_binary("multiply", s, t)) : NULL;
+  void *attrs = relay_attrs("qnn.dequantize", 1, "axis", tn_any_int(-1));
+  return scale && attrs && none
+             ? relay_infer_new(relay_call("qnn.dequantize", attrs, 3, oc_in(c, i), scale, none))
+             : NULL;
 }
 
 /* x, its scale and zero point, the same of w, of y, then a bias in int32. */
 static void *qlinear_conv(oc *c) {
-  void *x = centered(c, 0, 2, -1), *w = centered(c, 3, 5, 0);
-  void *sum = x && w ? oc_conv(c, x, w, 3, oc_in(c, 8)) : NULL;
-  return sum ? requantized(c, sum, 1, 4, 6, 1, oc_rank(c, 0)) : NULL;
+  void *x = real(c, 0, 1), *w = real(c, 3, 0), *b = real_bias(c, 8, 1, 4);
+  if (!x || !w || (oc_in(c, 8) && !b)) return NULL;
+  return quantized_to(c, oc_conv(c, relay_infer_new(x), relay_infer_new(w), 3, b), 6, 1);
 }
 
 static void *conv_integer(oc *c) {
@@ -164,10 +234,11 @@ static void *conv_integer(oc *c) {
 
 /* Zero points of a lie along its rows, those of b along its columns. */
 static void *qlinear_matmul(oc *c) {
-  int64_t rank = oc_rank(c, 0) > oc_rank(c, 3) ? oc_rank(c, 0) : oc_rank(c, 3);
-  void *a = centered(c, 0, 2, -2), *b = centered(c, 3, 5, -1);
-  void *sum = a && b ? oc_matmul(c, a, oc_type(c, 0), b, oc_type(c, 3)) : NULL;
-  return sum ? requantized(c, sum, 1, 4, 6, -1, rank) : NULL;
+  void *a = real(c, 0, -2), *b = real(c, 3, -1);
+  a = a ? relay_infer_new(a) : NULL, b = b ? relay_infer_new(b) : NULL;
+  if (!a || !b) return NULL;
+  void *y = oc_matmul(c, a, relay_tensor_type_of_expr(a), b, relay_tensor_type_of_expr(b));
+  return quantized_to(c, y, 6, -1);
 }
 
 static void *matmul_integer(oc *c) {
@@ -180,43 +251,31 @@ static void *matmul_integer(oc *c) {
 /* a, its scale and zero point, the same of b, c in int32, scale and zero point of the result;
    floats without those. */
 static void *qgemm(oc *c) {
-  void *a = centered(c, 0, 2, 0), *b = centered(c, 3, 5, oc_int(c, "transB", 0) ? 0 : 1);
-  if (oc_rank(c, 0) != 2 || oc_rank(c, 3) != 2) return oc_fail(c, "expected matrices");
-  const int64_t flip[] = {1, 0};
-  if (oc_int(c, "transA", 0)) a = oc_transpose(a, flip, 2);
-  if (!oc_int(c, "transB", 0)) b = oc_transpose(b, flip, 2);
-  void *sum = a && b ? relay_call("nn.dense", NULL, 2, a, b) : NULL;
-  if (oc_in(c, 6)) sum = oc_binary("add", sum, oc_in(c, 6));
   double alpha = oc_float(c, "alpha", 1);
+  if (oc_rank(c, 0) != 2 || oc_rank(c, 3) != 2) return oc_fail(c, "expected matrices");
   if (alpha != 1) return oc_fail(c, "alpha must be 1, got %g", alpha);
-  if (oc_in(c, 7)) return requantized(c, sum, 1, 4, 7, 1, 2);
-  void *s = oc_binary("multiply", along(c, 1, 1, 2), along(c, 4, 1, 2));
-  return oc_binary("multiply", oc_cast(sum, TN_F32), s);
-}
-
-static void *real(const oc *c, int i) {
-  void *x = centered(c, i, i + 2, 1), *s = along(c, i + 1, 1, oc_rank(c, i));
-  return x && s ? oc_binary("multiply", oc_cast(x, TN_F32), s) : NULL;
-}
-
-static void *quantized_to(const oc *c, void *y, int scale) {
-  const tn_TensorType *zero = oc_type(c, scale + 1);
-  if (!zero) return oc_fail(c, "the zero point of the result is missing");
-  return y ? quantized(oc_binary("divide", y, oc_in(c, scale)), oc_in(c, scale + 1), zero->dtype)
-           : NULL;
+  void *a = real(c, 0, 0), *b = real(c, 3, oc_int(c, "transB", 0) ? 0 : 1);
+  const int64_t flip[] = {1, 0};
+  if (a && oc_int(c, "transA", 0)) a = oc_transpose(a, flip, 2);
+  if (b && !oc_int(c, "transB", 0)) b = oc_transpose(b, flip, 2);
+  void *y = a && b ? relay_call("nn.dense", NULL, 2, a, b) : NULL;
+  if (oc_in(c, 6)) y = oc_binary("add", y, real_bias(c, 6, 1, 4));
+  return y && oc_in(c, 7) ? quantized_to(c, y, 7, 1) : y;
 }
 
 static void *qlinear_binary(oc *c) {
   const char *op = strcmp(c->node->op_type, "QLinearAdd") == 0 ? "add" : "multiply";
-  return quantized_to(c, oc_binary(op, real(c, 0), real(c, 3)), 6);
+  return quantized_to(c, oc_binary(op, real(c, 0, 1), real(c, 3, 1)), 6, 1);
 }
 
-static void *qlinear_sigmoid(oc *c) { return quantized_to(c, oc_unary("sigmoid", real(c, 0)), 3); }
+static void *qlinear_sigmoid(oc *c) {
+  return quantized_to(c, oc_unary("sigmoid", real(c, 0, 1)), 3, 1);
+}
 
 static void *qlinear_leaky(oc *c) {
   void *a = relay_attrs("nn.leaky_relu", 1, "alpha", tn_any_float(oc_float(c, "alpha", 0.01)));
-  void *x = real(c, 0);
-  return quantized_to(c, a && x ? relay_call("nn.leaky_relu", a, 1, x) : NULL, 3);
+  void *x = real(c, 0, 1);
+  return quantized_to(c, a && x ? relay_call("nn.leaky_relu", a, 1, x) : NULL, 3, 1);
 }
 
 static void *qlinear_global_pool(oc *c) {
@@ -224,8 +283,8 @@ static void *qlinear_global_pool(oc *c) {
   if (rank < 3 || rank > OC_MAX_NDIM)
     return oc_fail(c, "a shape of %lld dimensions", (long long)rank);
   for (int64_t i = last ? 1 : 2; i < rank - (last ? 1 : 0); ++i) axes[n++] = i;
-  void *x = real(c, 0);
-  return x ? quantized_to(c, oc_reduce("mean", x, axes, n, true), 3) : NULL;
+  void *x = real(c, 0, 1);
+  return x ? quantized_to(c, oc_reduce("mean", x, axes, n, true), 3, 1) : NULL;
 }
 
 static const onnx_row rows[] = {

@@ -12,6 +12,7 @@
 #include "ops/layout.h"
 #include "ops/nn/conv.h"
 #include "ops/ops.h"
+#include "ops/qnn/qnn.h"
 #include "tir/layout.h"
 
 #define CONV_FIELDS(F, S, ones, zeros, layout_, kernel_)                                           \
@@ -324,6 +325,16 @@ static tn_arr *shape_function(const relay_shape_query *q) {
   }
 
 static const relay_op_row rows[] = {
+    {.name = "qnn.conv2d",
+     .inputs = "data kernel input_zero_point kernel_zero_point input_scale kernel_scale",
+     .attrs = &tn_type_Conv2DAttrs,
+     .level = 11,
+     .pattern = RELAY_OUT_ELEMWISE_FUSABLE,
+     .rel_name = "QnnConv2D",
+     .rel = qnn_rel_conv2d,
+     .legalize = qnn_lower_conv2d,
+     .which = 2,
+     .doc = "convolution of quantized images; the result is in quanta of the product of scales"},
     CONV("nn.conv1d", "data weight", 1, "Conv1D", "convolution of rows with learned kernels"),
     CONV("nn.conv2d", "data weight", 2, "Conv2D", "convolution of images with learned kernels"),
     CONV("nn.conv3d", "data weight", 3, "Conv3D", "convolution of volumes with learned kernels"),

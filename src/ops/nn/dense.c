@@ -4,6 +4,7 @@
                                           -> Tensor[(2, 5), float32] */
 #include "ops/nn/dense.h"
 #include "ops/ops.h"
+#include "ops/qnn/qnn.h"
 
 #define TN_FIELDS_DenseAttrs(F, S)                                                                 \
   F(S, REF, PrimExpr, units, TN_OPT, "number of rows of weight", "None")                           \
@@ -87,6 +88,15 @@ static tn_arr *shape_function(const relay_shape_query *q) {
 }
 
 static const relay_op_row rows[] = {
+    {.name = "qnn.dense",
+     .inputs = "data weight input_zero_point kernel_zero_point input_scale kernel_scale",
+     .attrs = &tn_type_DenseAttrs,
+     .level = 11,
+     .pattern = RELAY_OUT_ELEMWISE_FUSABLE,
+     .rel_name = "QnnDense",
+     .rel = qnn_rel_dense,
+     .legalize = qnn_lower_dense,
+     .doc = "dense layer of quantized data; the result is in quanta of the product of scales"},
     {.name = "nn.dense",
      .inputs = "data weight",
      .attrs = &tn_type_DenseAttrs,

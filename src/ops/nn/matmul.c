@@ -6,6 +6,7 @@
 #include "ops/layout.h"
 #include "ops/nn/dense.h"
 #include "ops/ops.h"
+#include "ops/qnn/qnn.h"
 #include "tenon/object.h"
 
 #define REWRITE_FIELDS(F, S)                                                                       \
@@ -252,6 +253,15 @@ static tn_arr *shape_of_packed(const relay_shape_query *q) {
 }
 
 static const relay_op_row rows[] = {
+    {.name = "qnn.batch_matmul",
+     .inputs = "x y x_zero_point y_zero_point x_scale y_scale",
+     .attrs = &tn_type_BatchMatmulAttrs,
+     .level = 11,
+     .pattern = RELAY_OUT_ELEMWISE_FUSABLE,
+     .rel_name = "QnnBatchMatmul",
+     .rel = qnn_rel_batch_matmul,
+     .legalize = qnn_lower_batch_matmul,
+     .doc = "products of two lists of quantized matrices"},
     {.name = "nn.matmul",
      .inputs = "tensor_a tensor_b",
      .attrs = &tn_type_MatmulAttrs,

@@ -6,6 +6,7 @@
 #include "ir/imm.h"
 #include "ops/layout.h"
 #include "ops/ops.h"
+#include "ops/qnn/qnn.h"
 
 #define TN_FIELDS_SoftmaxAttrs(F, S) F(S, I64, , axis, 0, "axis along which results sum to 1", "-1")
 #define SOFTMAX_ATTRS(N)                                                                           \
@@ -86,6 +87,15 @@ static tn_arr *compute_log_softmax(const relay_compute *c) {
   }
 
 static const relay_op_row rows[] = {
+    {.name = "qnn.softmax",
+     .inputs = "data scale zero_point output_scale output_zero_point",
+     .attrs = &tn_type_SoftmaxAttrs,
+     .level = 11,
+     .pattern = RELAY_OUT_ELEMWISE_FUSABLE,
+     .rel_name = "QnnSoftmax",
+     .rel = qnn_rel_unary,
+     .legalize = qnn_lower_softmax,
+     .doc = "softmax of a quantized tensor"},
     SOFTMAX("nn.softmax", compute_softmax, "exp(x) over the sum of exp(x) along an axis"),
     SOFTMAX("nn.fast_softmax", compute_softmax, "softmax that may round more"),
     SOFTMAX("nn.log_softmax", compute_log_softmax, "logarithm of softmax"),

@@ -23,11 +23,12 @@ static tn_obj *fold_shape(const tn_RelayCall *c, const tn_TensorType *t) {
                          : relay_const_ints(own->dtype, dims, t->shape->len));
 }
 
+/* ctx: points to whether quantized operators are folded, which other passes want to see */
 static tn_obj *fold_call(void *ctx, tn_obj *pre, tn_obj *post) {
-  (void)ctx;
+  const bool *fold_qnn = ctx;
   tn_RelayCall *c = (tn_RelayCall *)post;
   const char *name = relay_called_op(c);
-  if (!name) return post;
+  if (!name || (!*fold_qnn && strncmp(name, "qnn.", 4) == 0)) return post;
   if (strcmp(name, "shape_of") == 0 || strcmp(name, "ndarray_size") == 0) {
     const tn_RelayCall *before = (const tn_RelayCall *)pre;
     tn_obj *folded = fold_shape(before, relay_tensor_type_of_expr(relay_arg(before, 0)));
@@ -63,8 +64,11 @@ static const tn_rewrite_case cases[] = {
     TN_REWRITE(RelayIf, fold_if),
 };
 
+/* argument: are quantized operators folded? */
 tn_IRModule *relay_fold_constant(tn_IRModule *m, const tn_pass_ctx *c) {
-  (void)c;
+  int64_t qnn = 0;
+  if (c->nargs > 0 && c->args[0].type_index != TN_NONE) TN_TRYP(tn_any_to_int(&c->args[0], &qnn));
+  bool fold_qnn = qnn != 0;
   tn_map *functions;
   TN_GETP(m, relay_infer_module(m));
   TN_GETP(functions, tn_scope_own(tn_map_new()));
@@ -73,7 +77,7 @@ tn_IRModule *relay_fold_constant(tn_IRModule *m, const tn_pass_ctx *c) {
     const tn_RelayFunction *f = TN_AS(RelayFunction, e->value.v.obj);
     tn_obj *folded = e->value.v.obj;
     if (f && !ir_attrs_flag(f->attrs, "Primitive"))
-      TN_GETP(folded, tn_rewrite(f, cases, TN_COUNT(cases), NULL));
+      TN_GETP(folded, tn_rewrite(f, cases, TN_COUNT(cases), &fold_qnn));
     TN_TRYP(tn_map_set(functions, e->key, tn_any_obj(folded)));
   }
   TN_GETP(m, ir_module_with_functions(m, functions));
@@ -82,6 +86,7 @@ tn_IRModule *relay_fold_constant(tn_IRModule *m, const tn_pass_ctx *c) {
 
 /* The same for an expression: what importers use. */
 relay_expr *relay_fold_expr(relay_expr *e) {
+  bool fold_qnn = false;
   TN_GETP(e, relay_infer_expr(e, NULL));
-  return tn_rewrite(e, cases, TN_COUNT(cases), NULL);
+  return tn_rewrite(e, cases, TN_COUNT(cases), &fold_qnn);
 }

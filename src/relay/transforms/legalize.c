@@ -4,14 +4,21 @@
    block_size=2)
 
    What takes a call's place is said by an attribute of its operator (FTVMLegalize, or the one that
-   the pass is given), else by the row of the operator. */
+   the pass is given), else by the row of the operator. Quantized operators are those of
+   CanonicalizeOps of qnn, which runs before (attribute FTVMQnnCanonicalize). */
 #include "base/error.h"
 #include "base/scope.h"
 #include "relay/infer.h"
 #include "relay/layouts.h"
 #include "relay/transforms/transforms.h"
 
-static const char default_key[] = "FTVMLegalize";
+static const char default_key[] = "FTVMLegalize", qnn_key[] = "FTVMQnnCanonicalize";
+
+/* Does the row's hook answer for the attribute? */
+static bool has_hook(const relay_op_row *row, const char *key) {
+  if (!row || !row->legalize) return false;
+  return strcmp(key, strncmp(row->name, "qnn.", 4) == 0 ? qnn_key : default_key) == 0;
+}
 
 /* A hook in another language: (attributes, arguments, types of these and of the result) ->
    expression or None. */
@@ -41,7 +48,7 @@ static tn_obj *legalize(void *ctx, tn_obj *pre, tn_obj *post) {
   if (!op || !relay_type_of(pre)) return post;
   const relay_op_row *row = relay_op_row_of((const tn_obj *)op);
   bool own = ir_op_attr(op, key, &found) && tn_any_is_obj(&found);
-  if (!own && !(row && row->legalize && strcmp(key, default_key) == 0)) return post;
+  if (!own && !has_hook(row, key)) return post;
   relay_replace r = {
       .row = row, .call = (const tn_RelayCall *)post, .out_type = relay_type_of(pre)};
   for (int64_t i = 0; i < before->args->len; ++i)
@@ -54,11 +61,18 @@ static tn_obj *legalize(void *ctx, tn_obj *pre, tn_obj *post) {
 
 static const tn_rewrite_case cases[] = {TN_REWRITE(RelayCall, legalize)};
 
+static tn_RelayFunction *legalized(tn_RelayFunction *f, const tn_pass_ctx *c, const char *key) {
+  TN_GETP(f, relay_infer_expr(f, c->mod));
+  return tn_rewrite(f, cases, TN_COUNT(cases), (void *)(uintptr_t)key);
+}
+
 /* argument: the attribute */
 tn_RelayFunction *relay_legalize(tn_RelayFunction *f, const tn_pass_ctx *c) {
   const char *key = default_key;
-  tn_RelayFunction *typed;
   if (c->nargs > 0 && c->args[0].type_index != TN_NONE) TN_TRYP(tn_any_to_cstr(&c->args[0], &key));
-  TN_GETP(typed, relay_infer_expr(f, c->mod));
-  return tn_rewrite(typed, cases, TN_COUNT(cases), (void *)(uintptr_t)key);
+  return legalized(f, c, key);
+}
+
+tn_RelayFunction *relay_qnn_canonicalize(tn_RelayFunction *f, const tn_pass_ctx *c) {
+  return legalized(f, c, qnn_key);
 }

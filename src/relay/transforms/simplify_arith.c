@@ -97,6 +97,18 @@ static relay_expr *join_bias(const tn_RelayCall *c) {
   return relay_binary("add", relay_arg(bias, 0), relay_binary("add", a, b));
 }
 
+/* bias_add(x + a, b) -> x + (a + b) */
+static relay_expr *join_to_bias(const tn_RelayCall *c) {
+  relay_expr *x, *a, *b = relay_arg(c, 1);
+  const tn_TensorType *t = relay_known_type(c);
+  if (!t || !TN_AS(Constant, b) || !split_constant(relay_arg(c, 0), "add", &x, &a)) return NULL;
+  if (!relay_same_type(x, c)) return NULL;
+  int64_t axis = relay_attr_int(c->attrs, "axis", 1);
+  if (axis < 0) axis += t->shape->len;
+  void *along = relay_spread(b, t->shape->len - axis - 1);
+  return relay_binary("add", x, relay_binary("add", a, along));
+}
+
 /* (x + a) * b -> x * b + a * b, so that the product can become part of what makes x */
 static relay_expr *product_of_sum(const tn_RelayCall *c) {
   relay_expr *inner, *x, *a, *b;
@@ -129,9 +141,12 @@ static relay_expr *clip_twice(const tn_RelayCall *c) {
 }
 
 const simplify_rule simplify_arith_rules[] = {
-    {"add", drop_neutral},        {"subtract", drop_neutral},   {"multiply", drop_neutral},
-    {"divide", drop_neutral},     {"add", fill_to_scalar},      {"subtract", fill_to_scalar},
-    {"multiply", fill_to_scalar}, {"divide", fill_to_scalar},   {"add", join_constants},
-    {"add", join_bias},           {"multiply", join_constants}, {"multiply", product_of_sum},
-    {"divide", divide_by_root},   {"clip", clip_twice},         {NULL, NULL},
+    {"add", drop_neutral},         {"subtract", drop_neutral},
+    {"multiply", drop_neutral},    {"divide", drop_neutral},
+    {"add", fill_to_scalar},       {"subtract", fill_to_scalar},
+    {"multiply", fill_to_scalar},  {"divide", fill_to_scalar},
+    {"add", join_constants},       {"add", join_bias},
+    {"multiply", join_constants},  {"multiply", product_of_sum},
+    {"divide", divide_by_root},    {"clip", clip_twice},
+    {"nn.bias_add", join_to_bias}, {NULL, NULL},
 };
