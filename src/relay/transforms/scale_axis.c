@@ -8,7 +8,7 @@
 #include "ir/imm.h"
 #include "object/functions.h"
 
-enum { MAX_AXES = 8 };
+enum { MAX_AXES = 8, MAX_GIVEN = 8 };
 
 /* ---- scales ---- */
 
@@ -23,11 +23,23 @@ static relay_expr *squeezed(relay_expr *e, int64_t ndim, int64_t axis) {
   return relay_call("squeeze", relay_attrs("squeeze", 1, "axis", tn_any_obj(axes)), 1, e);
 }
 
+/* Is it computed of constants and parameters, one by one? What layers compute changes with every
+   call: weights that take it in would have to be multiplied each time. */
+static bool is_given(const relay_expr *e, int depth) {
+  const tn_RelayCall *c = TN_AS(RelayCall, e);
+  if (!c) return TN_AS(Constant, e) || TN_AS(RelayVar, e);
+  if (depth > MAX_GIVEN || relay_op_pattern((const tn_obj *)c->op) > RELAY_INJECTIVE) return false;
+  for (int64_t i = 0; i < c->args->len; ++i)
+    if (!is_given(relay_arg(c, i), depth + 1)) return false;
+  return true;
+}
+
 /* Is `e` a scale for tensors of `t`? */
 static bool as_scale(relay_expr *e, const tn_TensorType *t, scale *s) {
   int64_t dims[MAX_AXES], axis = -1;
   const tn_TensorType *own = relay_known_type(e);
   int ndim = relay_static_shape(own, dims, MAX_AXES);
+  if (!is_given(e, 0)) return false;
   if (ndim < 0 || ndim > t->shape->len || !tn_dtype_eq(own->dtype, t->dtype)) return false;
   for (int i = 0; i < ndim; ++i) {
     if (dims[i] == 1) continue;
@@ -46,8 +58,9 @@ bool scale_match(const tn_RelayCall *c, relay_expr **x, scale *s) {
   if (!relay_as_call(c, "multiply") || !t || !ir_is_floating(t->dtype)) return false;
   for (int i = 0; i < 2; ++i) {
     *x = relay_arg(c, i);
-    if (!TN_AS(Constant, *x) && relay_same_type(*x, c) && as_scale(relay_arg(c, 1 - i), t, s))
-      return true;
+    relay_expr *other = relay_arg(c, 1 - i);
+    if (relay_same_type(other, c) && !TN_AS(Constant, other)) continue; /* element by element */
+    if (!TN_AS(Constant, *x) && relay_same_type(*x, c) && as_scale(other, t, s)) return true;
     if (tn_error_pending()) return false;
   }
   return false;
