@@ -167,9 +167,10 @@ class GraphModule:
         """
         if key is not None and not self._set_one(key, value):
             raise RuntimeError(f"Could not find '{key}' in graph's inputs")
-        # large ones first: a remote device needs room for a copy of each
-        for name in sorted(params, key=lambda k: -_size(params[k])):
-            self._set_one(name, params[name])
+        if params:
+            # large ones first: a remote device needs room for a copy of each
+            for name in sorted(params, key=lambda k: -_size(params[k])):
+                self._set_one(name, params[name])
 
     def _set_one(self, key, value):
         """Set one input; returns False when there is none of that name."""
