@@ -40,6 +40,7 @@ static const step phase1[] = {
 
 /* What loops ask for. */
 static const step phase2[] = {
+    {"tir.PrefetchNext"},
     {"tir.LoopPartition", .full = true},
     {"tir.VectorizeLoop"},
     {"tir.InjectVirtualThread"},

@@ -22,6 +22,8 @@ enum {
   UNROLL_K = 4,            /* steps of k in a row: more did not help */
   ROWS_WORTH_PACKING = 4,  /* rows that share a packed panel, where it must be transposed */
   ROWS_WORTH_COPYING = 32, /* the same where it would only become denser */
+  ROWS_WORTH_FETCHING = 8, /* rows whose work hides that the next panel comes from far */
+  PANELS_OF_A_THREAD = 4,  /* from which threads have their share of panels alone */
   LONG_ROW = 2048          /* bytes from which rows of B lie on pages of their own */
 };
 
@@ -179,17 +181,29 @@ static int64_t stored_columns(const gemm *g, const tn_BlockRV *last) {
 typedef struct {
   tn_LoopRV *outer[KERNEL_MAX_AXES + 1]; /* made parallel; the last one runs over panels */
   int nouter;
+  tn_LoopRV *around[KERNEL_MAX_AXES]; /* of a panel that all of them share, inside */
+  int naround;
   tn_LoopRV *blocks, *rows; /* NULL: there is no row axis */
   tn_LoopRV *k, *k_inner;   /* k_inner is NULL where k is not unrolled */
   tn_LoopRV *vectors, *lanes;
 } nest;
 
+/* A panel is read once for everything that it is multiplied by, unless that leaves threads without
+   work. */
+static bool shares_panels(const gemm *g) {
+  return g->panel && g->n / tile_columns(g) >= PANELS_OF_A_THREAD * g->st->machine->threads;
+}
+
 static int split_loops(const gemm *g, nest *n) {
   kernel_stage *st = g->st;
   tn_LoopRV *rest;
   TN_GET(st->loops, sch_get_loops(st->sch, st->rv));
-  for (int i = 0; i < g->column; ++i)
-    if (i != g->row) n->outer[n->nouter++] = kernel_loop(st, i);
+  bool inside = shares_panels(g);
+  for (int i = 0; i < g->column; ++i) {
+    if (i == g->row) continue;
+    if (inside) n->around[n->naround++] = kernel_loop(st, i);
+    else n->outer[n->nouter++] = kernel_loop(st, i);
+  }
   TN_TRY(kernel_split(st, kernel_loop(st, g->column), st->lanes, &rest, &n->lanes));
   TN_TRY(kernel_split(st, rest, g->tile.vectors, &n->outer[n->nouter++], &n->vectors));
   if (g->row >= 0)
@@ -204,6 +218,7 @@ static int order_loops(const gemm *g, const nest *n) {
   tn_LoopRV *order[KERNEL_MAX_AXES + 8];
   int c = 0;
   for (int i = 0; i < n->nouter; ++i) order[c++] = n->outer[i];
+  for (int i = 0; i < n->naround; ++i) order[c++] = n->around[i];
   if (n->blocks) order[c++] = n->blocks;
   order[c++] = n->k;
   if (n->k_inner) order[c++] = n->k_inner;
@@ -252,19 +267,27 @@ static int schedule_pack(const gemm *g, tn_BlockRV *pack, const nest *n) {
 /* Panels, and what is around them, in parallel. A last panel that is not full is a loop of its own,
    without the conditions in the others; for that the loop over panels must be one by itself. */
 static int parallel_panels(const gemm *g, const nest *n, bool ragged) {
-  int64_t around = 1;
+  int64_t outside = 1, inside = 1;
+  tn_LoopRV *const *loops = n->outer, *panels = n->outer[n->nouter - 1];
   int count = n->nouter;
   for (int i = 0; i < g->column; ++i)
-    if (i != g->row) around *= g->st->axis[i].extent;
-  if (ragged && (around == 1 || around >= g->st->machine->threads)) {
-    TN_TRY(hint_partition(g, n->outer[n->nouter - 1]));
-    if (around > 1) --count;
+    if (i != g->row) *(n->naround ? &inside : &outside) *= g->st->axis[i].extent;
+  if (outside == 1) loops += count - 1, count = 1;
+  bool alone = count == 1 || outside >= g->st->machine->threads;
+  bool fetch = count == 1 && g->panel && g->m * inside >= ROWS_WORTH_FETCHING;
+  if (fetch)
+    TN_TRY(sch_annotate(g->st->sch, (tn_obj *)panels, "pragma_prefetch_next", tn_any_int(1)));
+  if (ragged && alone) {
+    TN_TRY(hint_partition(g, panels));
+    if (count > 1) --count;
   }
-  return kernel_parallel(g->st, n->outer, count);
+  return kernel_parallel(g->st, loops, count);
 }
 
 static int finish_loops(const gemm *g, const nest *n, tn_BlockRV *last) {
-  tn_LoopRV *around = n->blocks ? n->blocks : n->outer[n->nouter - 1];
+  tn_LoopRV *around = n->blocks    ? n->blocks
+                      : n->naround ? n->around[n->naround - 1]
+                                   : n->outer[n->nouter - 1];
   tn_BlockRV *init;
   TN_TRY(sch_reverse_compute_at(g->st->sch, last, around, true, -1));
   TN_TRY(vectorize_tile(g, last, n->rows != NULL));

@@ -77,17 +77,17 @@ def test_products_of_any_size(shape, transposed, vector_bytes):
     check(*product(*shape, batch=3, transposed=transposed, scaled=False), vector_bytes=vector_bytes)
 
 
-def packed_product(m, n, k, panel):
+def packed_product(m, n, k, panel, lead=()):
     panels = -(-n // panel)
-    a, w = te.placeholder((m, k), name="A"), te.placeholder((panels, k, panel), name="W")
+    a, w = te.placeholder((*lead, m, k), name="A"), te.placeholder((panels, k, panel), name="W")
     bias = te.placeholder((n,), name="bias")
     r = te.reduce_axis((0, k), name="k")
     c = te.compute(
-        (m, panels * panel),
-        lambda i, j: te.sum(a[i, r] * w[j // panel, r, j % panel], axis=r),
+        (*lead, m, panels * panel),
+        lambda *at: te.sum(a[(*at[:-1], r)] * w[at[-1] // panel, r, at[-1] % panel], axis=r),
         name="C",
     )
-    d = te.compute((m, n), lambda i, j: c[i, j] + bias[j], name="D")
+    d = te.compute((*lead, m, n), lambda *at: c(*at) + bias[at[-1]], name="D")
 
     def reference(x, y, z):
         dense = y.transpose(0, 2, 1).reshape(panels * panel, k)[:n]
@@ -102,6 +102,15 @@ def test_a_right_side_in_panels_is_read_as_it_lies(shape, panel):
     text = check(*packed_product(*shape, panel))
     assert "W_reindex" not in text  # not packed again
     assert text.count('scope="local"') == 1  # the tile; what follows is done on it
+
+
+@pytest.mark.parametrize("shape", [(29, 600, 40), (1, 512, 16)])
+def test_a_panel_is_read_once_for_all_that_it_is_multiplied_by(shape):
+    text = check(*packed_product(*shape, 32, lead=(2, 3)))
+    loops = [line.strip() for line in text.splitlines() if line.strip().startswith("for ")]
+    assert loops[0] == f"for i3_0_0 in T.parallel({-(-shape[1] // 32)}):"  # panels
+    assert "pragma_prefetch_next" in text
+    assert "pragma_prefetch_next" not in check(*packed_product(2, 600, 40, 32))  # few rows
 
 
 def test_a_transposed_right_side_is_packed_panel_by_panel():

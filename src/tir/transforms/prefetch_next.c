@@ -1,0 +1,159 @@
+/* While one iteration of a loop runs, what the next one reads anew is fetched into the cache.
+
+     with T.attr(j, "pragma_prefetch_next", 1):
+       for j in range(96):                     for j in range(96):
+         for i in range(10):               ->    for i in range(10):
+           for k in range(192):                    for k in range(192):
+             ... B[j * 24576 + k * 128] ...          T.prefetch(B[(j + 1) * 24576 + (i * 192 + k) *
+   16])
+                                                     ... B[j * 24576 + k * 128] ...
+
+   A buffer is fetched when its flat index moves by a constant with the loop. The lines of the next
+   stretch are spread over all turns of the serial loops inside, so that the memory has as much time
+   as the work takes; the last iteration fetches beyond the stretch, which a fetch may. Hardware
+   fetches only what follows on a page, and the first reads of a stretch would wait. Runs on flat
+   buffers. */
+#include "arith/analyzer.h"
+#include "arith/region.h"
+#include "ir/expr.h"
+#include "ir/functor.h"
+#include "tir/transforms/transforms.h"
+
+enum {
+  CACHE_LINE = 64,
+  LEAST_BYTES = 4096,   /* of a stretch: less is fetched while the loop starts */
+  MOST_BYTES = 1 << 20, /* more would push out what is being read */
+  MOST_LINES = 8,       /* in a turn: more cost more than they hide */
+  MOST_BUFFERS = 4
+};
+
+typedef struct {
+  const tn_Buffer *buffer;
+  int64_t stride; /* elements by which the index moves in an iteration */
+} stretch;
+
+typedef struct {
+  tn_Var *loop;     /* whose next iteration is fetched for; NULL: none is marked */
+  tn_expr *turn;    /* number of the turn of the serial loops inside, counted through */
+  int64_t turns;    /* how many there are; 0: not known */
+  const tn_For *in; /* the innermost serial loop that was entered */
+  bool done;
+} fetcher;
+
+/* ---- what is read ---- */
+
+typedef struct {
+  tn_Var *loop;
+  stretch found[MOST_BUFFERS];
+  int n;
+  tn_arr *vars;
+} reads;
+
+static int64_t bytes_of(const tn_Buffer *b) { return (b->dtype.bits * b->dtype.lanes + 7) / 8; }
+
+static bool is_known(const reads *r, const tn_Buffer *b) {
+  for (int i = 0; i < r->n; ++i)
+    if (r->found[i].buffer == b) return true;
+  return false;
+}
+
+static int note(void *ctx, tn_obj *o) {
+  reads *r = ctx;
+  const tn_BufferLoad *load = TN_AS(BufferLoad, o);
+  int64_t stride = 0;
+  if (!load || load->indices->len != 1 || r->n == MOST_BUFFERS || is_known(r, load->buffer))
+    return 0;
+  tn_arr *factors = arith_linear((tn_expr *)tn_arr_obj(load->indices, 0), r->vars);
+  if (!factors) return -1;
+  if (factors->len != 2 || !tir_as_int(tn_arr_obj(factors, 0), &stride)) return 0;
+  int64_t size = bytes_of(load->buffer);
+  if (size <= 0 || stride < LEAST_BYTES / size || stride > MOST_BYTES / size) return 0;
+  r->found[r->n++] = (stretch){load->buffer, stride};
+  return 0;
+}
+
+/* ---- the fetches ---- */
+
+/* One line: number `line` of those of the next iteration. */
+static tn_stmt *fetch(const fetcher *x, const stretch *s, tn_expr *line) {
+  tn_dtype t = x->loop->dtype;
+  int64_t per_line = CACHE_LINE / bytes_of(s->buffer);
+  tn_expr *next = tir_add((tn_expr *)x->loop, tir_one(t));
+  tn_expr *at = tir_add(tir_mul(next, tir_const_int(t, s->stride)),
+                        tir_mul(line, tir_const_int(t, per_line > 0 ? per_line : 1)));
+  tn_expr *first = at ? tir_load((tn_Buffer *)(uintptr_t)s->buffer, tn_arr_of(1, at)) : NULL;
+  tn_expr *address = first ? tir_call(TN_HANDLE, TIR_OP_address_of, 1, first) : NULL;
+  /* 2: into the second level, where a whole stretch has room */
+  return (tn_stmt *)TN_MAKE(Evaluate, .value = tir_call(TN_VOID, TIR_OP_prefetch, 4, address,
+                                                        tir_i32(0), tir_i32(2), tir_i32(1)));
+}
+
+static tn_stmt *fetch_all(const fetcher *x, const stretch *s, tn_stmt *body) {
+  tn_dtype t = x->loop->dtype;
+  int64_t lines = (s->stride * bytes_of(s->buffer) + CACHE_LINE - 1) / CACHE_LINE;
+  int64_t each = (lines + x->turns - 1) / x->turns;
+  if (each > MOST_LINES) return body;
+  for (int64_t i = each; i-- > 0 && body;) {
+    tn_expr *line = tir_add(tir_mul(x->turn, tir_const_int(t, each)), tir_const_int(t, i));
+    tn_stmt *one = line ? fetch(x, s, line) : NULL;
+    body = one ? tir_seq2(one, body) : NULL;
+  }
+  return body;
+}
+
+/* ---- where ---- */
+
+static tn_obj *marked(tn_mut *m, tn_AttrStmt *op) {
+  fetcher *x = m->ctx, outer = *x;
+  if (!tn_str_eq(op->attr_key, "pragma_prefetch_next")) return tn_mut_children(m, op);
+  const tn_stmt *below = op->body; /* maybe under other pragmas */
+  for (const tn_AttrStmt *a; (a = TN_AS(AttrStmt, below));) below = a->body;
+  const tn_For *loop = TN_AS(For, below);
+  TN_CHECKP(loop, ValueError, op->span, "pragma_prefetch_next: expected a loop below it");
+  *x = (fetcher){.loop = loop->loop_var, .turn = tir_zero(loop->loop_var->dtype), .turns = 1};
+  tn_obj *r = tn_mut_visit(m, op->body);
+  *x = outer;
+  return r;
+}
+
+/* What the loop reads of the next iteration's, fetched in each of its turns. */
+static tn_stmt *with_fetches(const fetcher *x, tn_stmt *body) {
+  reads r = {.loop = x->loop, .vars = tn_arr_of(1, x->loop)};
+  if (!r.vars || tn_pre_order(body, note, &r) < 0) return NULL;
+  for (int i = 0; i < r.n && body; ++i) body = fetch_all(x, &r.found[i], body);
+  return body;
+}
+
+static tn_obj *loop(tn_mut *m, tn_For *op) {
+  fetcher *x = m->ctx, outer = *x;
+  int64_t extent;
+  if (!x->loop || x->loop == op->loop_var || op->kind != TIR_FOR_SERIAL || x->done)
+    return tn_mut_children(m, op);
+  if (!tir_as_int((const tn_obj *)op->extent, &extent) || extent <= 0 || x->turns == 0)
+    return tn_mut_children(m, op);
+  tn_expr *here = tir_sub((tn_expr *)op->loop_var, op->min);
+  x->turn = tir_add(tir_mul(x->turn, op->extent), here);
+  x->turns = extent < INT32_MAX / x->turns ? x->turns * extent : 0;
+  x->in = op;
+  if (!x->turn) return NULL;
+  tn_stmt *body = tn_mut_visit(m, op->body);
+  if (body && x->in == op && x->turns) {
+    body = with_fetches(x, body);
+    outer.done = true;
+  }
+  outer.done |= x->done;
+  outer.in = x->in;
+  *x = outer;
+  if (!body || body == op->body) return body ? (tn_obj *)op : NULL;
+  tn_For copy = *op;
+  copy.body = body;
+  return tn_node_copy(&tn_type_For, &copy);
+}
+
+tn_PrimFunc *tir_prefetch_next(tn_PrimFunc *f, const tn_pass_ctx *c) {
+  static const tn_mut_case cases[] = {TN_CASE(AttrStmt, marked), TN_CASE(For, loop)};
+  fetcher x = {0};
+  (void)c;
+  TN_MUT(m, cases, &x);
+  return tir_with_body(f, tn_mut_visit(&m, f->body));
+}
