@@ -104,7 +104,7 @@ def test_a_right_side_in_panels_is_read_as_it_lies(shape, panel):
     assert text.count('scope="local"') == 1  # the tile; what follows is done on it
 
 
-@pytest.mark.parametrize("shape", [(29, 600, 40), (1, 512, 16)])
+@pytest.mark.parametrize("shape", [(29, 600, 40), (2, 512, 16)])
 def test_a_panel_is_read_once_for_all_that_it_is_multiplied_by(shape):
     text = check(*packed_product(*shape, 32, lead=(2, 3)))
     loops = [line.strip() for line in text.splitlines() if line.strip().startswith("for ")]
