@@ -8,6 +8,8 @@
 #include "object/containers.h"
 #include "tenon/runtime.h"
 
+enum { BLOCK_THREADS = 64 };
+
 /* Processors by the names that -mcpu takes: bytes of a vector and number of vector registers. */
 static const struct {
   const char *name;
@@ -63,6 +65,10 @@ static int64_t cache_size(int name, int64_t absent) {
 
 kernel_machine driver_machine(const tn_target *t) {
   kernel_machine m = {.threads = tn_num_threads()};
+  if (target_device_type(t) != kDLCPU) {
+    int64_t most = target_int(t, "max_num_threads", BLOCK_THREADS);
+    m.block_threads = most > 0 && most < BLOCK_THREADS ? (int)most : BLOCK_THREADS;
+  }
   m.l1 = cache_size(_SC_LEVEL1_DCACHE_SIZE, 32 << 10);
   m.l2 = cache_size(_SC_LEVEL2_CACHE_SIZE, 512 << 10);
   const char *cpu = target_str(t, "mcpu", "");

@@ -39,6 +39,7 @@ static int schedule_all(tn_TirSchedule *s, const kernel_machine *m, bool all) {
   tn_BlockRV *root;
   tn_arr *blocks;
   TN_TRY(kernel_inline_stages(s, m));
+  if (m->block_threads) return kernel_bind_threads(s, m);
   TN_GET(root, sch_get_block(s, "root", "main"));
   TN_GET(blocks, sch_get_child_blocks(s, (tn_obj *)root));
   for (int64_t i = 0; all && i < blocks->len; ++i)
@@ -49,10 +50,13 @@ static int schedule_all(tn_TirSchedule *s, const kernel_machine *m, bool all) {
   return 0;
 }
 
-/* A program without blocks, that is one statement (of an ExternOp) only, or marked as done, is left
-   alone. */
+/* A program marked as done is left alone. */
 static bool is_ready(const tn_PrimFunc *f) {
-  if (tir_func_attr(f, "tir.is_scheduled") || tir_func_attr(f, "tir.noschedule")) return true;
+  return tir_func_attr(f, "tir.is_scheduled") || tir_func_attr(f, "tir.noschedule");
+}
+
+/* One that is a single statement (of an ExternOp). */
+static bool has_no_blocks(const tn_PrimFunc *f) {
   const tn_BlockRealize *r = TN_AS(BlockRealize, f->body);
   return !r || r->block->iter_vars->len != 0 || !tn_str_eq(r->block->name_hint, "root");
 }
@@ -76,6 +80,8 @@ static tn_PrimFunc *scheduled(tn_PrimFunc *f, const kernel_machine *m, bool all)
 tn_PrimFunc *kernels_schedule(tn_PrimFunc *f, const kernel_machine *m) {
   TN_SCOPE(scope);
   if (is_ready(f)) return tn_scope_return(scope, f);
+  if (has_no_blocks(f))
+    return tn_scope_return(scope, m->block_threads ? kernel_in_one_thread(f) : f);
   TN_GETP(f, kernel_simplify_indices(f));
   tn_PrimFunc *done = scheduled(f, m, true);
   if (!done && strcmp(tn_error_class(), "ScheduleError") == 0) {

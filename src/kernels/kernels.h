@@ -14,6 +14,7 @@ typedef struct {
   int vector_registers; /* 32, 16 */
   int threads;          /* that kernels may use; 1: nothing is made parallel */
   int64_t l1, l2;       /* bytes of cache a core has */
+  int block_threads;    /* of a device with blocks of threads; 0: it is a processor */
 } kernel_machine;
 
 /** Annotation of blocks that belong together: they are left as they are until the class that they

@@ -50,6 +50,10 @@ int kernel_tile(kernel_stage *st);
 int kernel_rows(kernel_stage *st);
 int kernel_plain(kernel_stage *st);
 
+/* For devices with blocks of threads: each stage a kernel, of a thread for each element. */
+int kernel_bind_threads(tn_TirSchedule *s, const kernel_machine *m);
+/* The program with all of its body in one thread. */
+tn_PrimFunc *kernel_in_one_thread(tn_PrimFunc *f);
 /* The program with indices simplified by the domains of the blocks' iterators. */
 tn_PrimFunc *kernel_simplify_indices(tn_PrimFunc *f);
 /* Inlines the stages whose values are cheaper to compute where they are used than to keep. */
