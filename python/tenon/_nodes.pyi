@@ -1389,6 +1389,13 @@ class DequantizeAttrs(Attrs):
     out_dtype: str
     """type of the result"""
 
+class DeviceCopyAttrs(Attrs):
+    """attributes of device_copy (type key relay.attrs.DeviceCopyAttrs)"""
+    src_virtual_device: Any
+    """where the argument is (VirtualDevice)"""
+    dst_virtual_device: Any
+    """where the result is (VirtualDevice)"""
+
 class DilateAttrs(Attrs):
     """attributes of nn.dilate (type key relay.attrs.DilateAttrs)"""
     strides: Array
@@ -1635,6 +1642,15 @@ class NdarraySizeAttrs(Attrs):
     """attributes of ndarray_size (type key relay.attrs.NdarraySizeAttrs)"""
     dtype: str
     """type of the number"""
+
+class OnDeviceAttrs(Attrs):
+    """attributes of on_device (type key relay.attrs.OnDeviceAttrs)"""
+    virtual_device: Any
+    """the device (VirtualDevice)"""
+    constrain_result: bool
+    """is the value of the annotation there, too?"""
+    constrain_body: bool
+    """is the argument computed there?"""
 
 class OneHotAttrs(Attrs):
     """attributes of one_hot (type key relay.attrs.OneHotAttrs)"""

@@ -110,7 +110,8 @@ static int build(tn_IRModule *m, tn_target *t, int64_t level, const char *dump, 
   tn_any values[] = {tn_any_int(level), tn_any_obj(instruments)};
   TN_GET(ctx, tn_scope_own(tn_node_make(&tn_type_PassContext, 2, names, values)));
   TN_TRY(ir_pass_ctx_enter(ctx));
-  int err = driver_relay_build(m, t, "default", out);
+  driver_targets targets;
+  int err = driver_target_only(t, &targets) || driver_relay_build(m, &targets, "default", out);
   return err ? err : ir_pass_ctx_exit(ctx);
 }
 

@@ -3,7 +3,7 @@
 #ifndef TN_DRIVER_GRAPH_H_
 #define TN_DRIVER_GRAPH_H_
 
-#include "relay/relay.h"
+#include "driver/devices/devices.h"
 #include "tenon/runtime.h"
 
 /** A value: result `index` of node `node`. */
@@ -14,8 +14,10 @@ typedef struct {
 typedef struct {
   const char
       *name; /* of an input or parameter: unique; of a kernel: as in the library. Scope-owned */
-  const tn_RelayFunction *kernel; /* NULL: an input or parameter */
+  bool op;   /* not an input or parameter */
+  const tn_RelayFunction *kernel; /* NULL: an operator that copies to another device, or no op */
   bool nop;                       /* the result is the input's memory */
+  tn_VirtualDevice *device;       /* where the results are; NULL: there is one device for all */
   graph_entry *inputs;
   int ninputs;
   tn_TensorType **types; /* of the results */
@@ -33,17 +35,20 @@ typedef struct {
   int64_t nblocks, block_cap;
   tn_map *params;  /* name -> NDArray: constants of the program; scope-owned */
   tn_map *kernels; /* name -> relay Function, each different one once; scope-owned */
+  tn_map *targets; /* name -> Target of kernels on planned devices; scope-owned */
 } graph_program;
 
 /** Fills a graph from a function whose types are known and static and in which every call is of a
  * primitive function.
+ *  @param plan where values are, NULL: there is one device for all
  *  @param executor what it is for: "Graph Executor"
  *  @param prefix of the kernels' names. The caller ends it, also after an error.
  *  ValueError naming what the graph executor cannot run. */
-int graph_make(graph_program *g, const tn_RelayFunction *f, const char *prefix,
-               const char *executor);
+int graph_make(graph_program *g, const tn_RelayFunction *f, const device_plan *plan,
+               const char *prefix, const char *executor);
 void graph_fini(graph_program *g);
-/** Gives every result its memory. Blocks are shared by values that are not alive together; sizes
+/** Gives every result its memory. Blocks are shared by values of one device that are not alive
+ * together; sizes
  * may differ up to 16 times, the block grows to the larger one. Inputs and parameters have blocks
  * of their own. */
 int graph_plan(graph_program *g);

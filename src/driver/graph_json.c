@@ -17,7 +17,7 @@ static void put_entries(const graph_entry *e, int n, tn_buf *out) {
 
 /* Texts among the kernel's own attributes (its hash, say) are kept. */
 static void put_function_attrs(const tn_RelayFunction *f, tn_buf *out) {
-  for (int64_t i = 0; f->attrs && i < f->attrs->dict->len; ++i) {
+  for (int64_t i = 0; f && f->attrs && i < f->attrs->dict->len; ++i) {
     const tn_map_entry *e = &f->attrs->dict->entries[i];
     const tn_str *value = tn_any_is_obj(&e->value) && e->value.v.obj->type_index == TN_TI_String
                               ? (const tn_str *)e->value.v.obj
@@ -32,10 +32,9 @@ static void put_function_attrs(const tn_RelayFunction *f, tn_buf *out) {
 }
 
 static void put_node(const graph_node *n, const char *name, tn_buf *out) {
-  tn_buf_printf(out,
-                "    {\n      \"op\": \"%s\",\n      \"name\": ", n->kernel ? "tvm_op" : "null");
+  tn_buf_printf(out, "    {\n      \"op\": \"%s\",\n      \"name\": ", n->op ? "tvm_op" : "null");
   tn_buf_quote(out, name, strlen(name));
-  if (n->kernel) {
+  if (n->op) {
     tn_buf_printf(
         out,
         ",\n      \"attrs\": {\n        \"num_outputs\": \"%d\",\n        \"num_inputs\": \"%d\",\n"
@@ -57,8 +56,8 @@ static int put_nodes(const graph_program *g, tn_buf *out) {
   for (int64_t i = 0; i < g->n; ++i) {
     const graph_node *n = &g->nodes[i];
     tn_any found, key = tn_any_cstr(n->nop ? "reshape_nop" : n->name);
-    int64_t times = n->kernel && tn_map_get(used, key, &found) ? found.v.i64 : 0;
-    if (n->kernel) TN_TRY(tn_map_set(used, key, tn_any_int(times + 1)));
+    int64_t times = n->op && tn_map_get(used, key, &found) ? found.v.i64 : 0;
+    if (n->op) TN_TRY(tn_map_set(used, key, tn_any_int(times + 1)));
     tn_str *name;
     const char *base = n->nop ? "reshape_nop" : n->name;
     TN_GET(name, times ? tn_str_fmt("%s%" PRId64, base, times) : tn_str_from(base));
@@ -76,6 +75,10 @@ static void put_dtype(const graph_node *n, int k, tn_buf *out) {
 }
 static void put_storage(const graph_node *n, int k, tn_buf *out) {
   tn_buf_printf(out, "%d", n->storage[k]);
+}
+static void put_device(const graph_node *n, int k, tn_buf *out) {
+  (void)k;
+  tn_buf_printf(out, "%d", n->device ? (int)n->device->device_type_int : 0);
 }
 static void put_shape(const graph_node *n, int k, tn_buf *out) {
   const tn_arr *shape = n->types[k]->shape;
@@ -105,7 +108,7 @@ int graph_json(const graph_program *g, tn_buf *out) {
   tn_buf_puts(out, "\n  ],\n  \"arg_nodes\": [");
   bool first = true;
   for (int64_t i = 0; i < g->n; ++i) {
-    if (g->nodes[i].kernel) continue;
+    if (g->nodes[i].op) continue;
     tn_buf_printf(out, "%s%" PRId64, first ? "" : ", ", i);
     first = false;
   }
@@ -114,6 +117,10 @@ int graph_json(const graph_program *g, tn_buf *out) {
   tn_buf_puts(out, ",\n  \"attrs\": {\n");
   put_list(g, "dltype", "list_str", put_dtype, out);
   tn_buf_puts(out, ",\n");
+  if (g->n > 0 && g->nodes[0].device) {
+    put_list(g, "device_index", "list_int", put_device, out);
+    tn_buf_puts(out, ",\n");
+  }
   put_list(g, "storage_id", "list_int", put_storage, out);
   tn_buf_puts(out, ",\n");
   put_list(g, "shape", "list_shape", put_shape, out);

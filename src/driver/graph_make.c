@@ -21,6 +21,7 @@ typedef struct {
 
 typedef struct {
   graph_program *g;
+  const device_plan *plan;
   tn_pmap values; /* expression, or id of a variable -> entries */
   kernel_names names;
   const char *executor;
@@ -63,13 +64,15 @@ static int flat_types(const maker *m, const tn_Type *t, tn_vec *out) {
   return tn_vec_push_obj(out, t);
 }
 
-static graph_node *add_node(maker *m, const char *name, const tn_Type *type) {
+/* @param expr what the node computes, for its device */
+static graph_node *add_node(maker *m, const char *name, const tn_Type *type, const void *expr) {
   graph_program *g = m->g;
   TN_VEC(types);
   TN_TRYP(flat_types(m, type, &types));
   TN_GROW(g->nodes, g->cap, g->n + 1, return NULL);
   graph_node *n = &g->nodes[g->n];
   *n = (graph_node){.name = name, .nresults = (int)types.len};
+  if (m->plan) n->device = device_of(m->plan, expr);
   ++g->n;
   n->types = tn_alloc_zero((size_t)types.len + 1, sizeof *n->types);
   n->storage = tn_alloc_zero((size_t)types.len + 1, sizeof *n->storage);
@@ -98,7 +101,7 @@ static int add_input(maker *m, const tn_RelayVar *v) {
   const char *name;
   graph_node *n;
   TN_GET(name, kernel_names_unique(&m->names, tn_cstr(v->vid->name_hint)));
-  TN_GET(n, add_node(m, name, type));
+  TN_GET(n, add_node(m, name, type, v));
   return set_results(m, v->vid);
 }
 
@@ -114,11 +117,22 @@ static int add_constant(maker *m, const tn_Constant *c) {
   graph_node *n;
   const tn_Type *type = relay_type_of(c);
   if (!type) TN_GET(type, (tn_Type *)relay_tensor_type_of(t->shape, t->ndim, t->dtype));
-  TN_GET(n, add_node(m, tn_cstr(name), type));
+  TN_GET(n, add_node(m, tn_cstr(name), type, c));
   return set_results(m, c);
 }
 
+static int put(maker *m, const void *key, entries *v) {
+  if (tn_pmap_put(&m->values, key, v) == 0) return 0;
+  tn_free(v);
+  return -1;
+}
+
 /* ---- kernels ---- */
+
+static tn_target *target_of(const maker *m, const void *expr) {
+  const tn_VirtualDevice *d = m->plan ? device_of(m->plan, expr) : NULL;
+  return d ? d->target : NULL;
+}
 
 static int set_inputs(maker *m, const tn_RelayCall *c, int64_t node) {
   int64_t total = 0, at = 0;
@@ -138,8 +152,40 @@ static int set_inputs(maker *m, const tn_RelayCall *c, int64_t node) {
   return 0;
 }
 
+/* Its argument, on the same device. */
+static int add_annotation(maker *m, const tn_RelayCall *c) {
+  const entries *of;
+  TN_GET(of, need(m, relay_arg(c, 0)));
+  entries *v = new_entries(of->n);
+  if (!v) return -1;
+  memcpy(v->items, of->items, (size_t)of->n * sizeof *v->items);
+  return put(m, c, v);
+}
+
+/* A node for each tensor. */
+static int add_copies(maker *m, const tn_RelayCall *c) {
+  const entries *of;
+  TN_VEC(types);
+  TN_GET(of, need(m, relay_arg(c, 0)));
+  TN_TRY(flat_types(m, relay_type_of(c), &types));
+  entries *v = new_entries(of->n);
+  if (!v || put(m, c, v)) return -1;
+  for (int64_t i = 0; i < of->n && i < types.len; ++i) {
+    graph_node *n;
+    TN_GET(n, add_node(m, "__copy", (const tn_Type *)types.items[i].v.obj, c));
+    n->op = true;
+    TN_GET(n->inputs, tn_alloc_zero(1, sizeof *n->inputs));
+    n->ninputs = 1;
+    n->inputs[0] = of->items[i];
+    v->items[i] = (graph_entry){(int32_t)m->g->n - 1, 0};
+  }
+  return 0;
+}
+
 static int add_call(maker *m, const tn_RelayCall *c) {
   const tn_RelayFunction *f = TN_AS(RelayFunction, c->op);
+  if (relay_as_call(c, "on_device")) return add_annotation(m, c);
+  if (relay_as_call(c, "device_copy")) return add_copies(m, c);
   bool kernel = f && ir_attrs_flag(f->attrs, "Primitive");
   TN_CHECK(kernel, ValueError, c->span,
            "the graph executor cannot run a call of %s: it takes static programs without control "
@@ -148,8 +194,9 @@ static int add_call(maker *m, const tn_RelayCall *c) {
   bool nop = ir_attrs_flag(f->attrs, "relay.reshape_only");
   const char *name = "__nop";
   graph_node *n;
-  if (!nop) TN_GET(name, kernel_names_of(&m->names, f));
-  TN_GET(n, add_node(m, name, relay_type_of(c)));
+  if (!nop) TN_GET(name, kernel_names_of(&m->names, f, target_of(m, c)));
+  TN_GET(n, add_node(m, name, relay_type_of(c), c));
+  n->op = true;
   n->kernel = f;
   n->nop = nop;
   TN_TRY(set_inputs(m, c, m->g->n - 1));
@@ -157,12 +204,6 @@ static int add_call(maker *m, const tn_RelayCall *c) {
 }
 
 /* ---- expressions that compute nothing ---- */
-
-static int put(maker *m, const void *key, entries *v) {
-  if (tn_pmap_put(&m->values, key, v) == 0) return 0;
-  tn_free(v);
-  return -1;
-}
 
 static int add_tuple(maker *m, const tn_RelayTuple *t) {
   int64_t total = 0, at = 0;
@@ -240,14 +281,15 @@ static int add_body(maker *m, const relay_expr *e) {
 static int make(maker *m, const tn_RelayFunction *f) {
   TN_GET(m->g->params, tn_scope_own(tn_map_new()));
   m->g->kernels = m->names.kernels;
+  m->g->targets = m->names.targets;
   for (int64_t i = 0; i < f->params->len; ++i)
     TN_TRY(add_input(m, (const tn_RelayVar *)tn_arr_obj(f->params, i)));
   return add_body(m, f->body);
 }
 
-int graph_make(graph_program *g, const tn_RelayFunction *f, const char *prefix,
-               const char *executor) {
-  maker m = {.g = g, .executor = executor};
+int graph_make(graph_program *g, const tn_RelayFunction *f, const device_plan *plan,
+               const char *prefix, const char *executor) {
+  maker m = {.g = g, .plan = plan, .executor = executor};
   *g = (graph_program){0};
   TN_TRY(kernel_names_init(&m.names, prefix));
   int err = make(&m, f);

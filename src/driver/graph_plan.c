@@ -24,57 +24,77 @@ int64_t graph_type_bytes(const tn_TensorType *t) {
   return (n * bits * t->dtype.lanes + 7) / 8;
 }
 
+/* Blocks of a device without values, smallest first; of equal size the one freed first. */
 typedef struct {
-  int *uses;     /* of each block: values in it that are still needed */
-  int64_t *free; /* blocks without values, smallest first; of equal size the one freed first */
-  int64_t nfree, cap_uses, cap_free;
+  const tn_VirtualDevice *device;
+  int64_t *free;
+  int64_t nfree, cap;
+} free_blocks;
+
+typedef struct {
+  int *uses;   /* of each block: values in it that are still needed */
+  int32_t *on; /* of each block: number of its device */
+  free_blocks *devices;
+  int64_t cap_uses, cap_on, ndevices, cap_devices;
 } planner;
 
-static int add_block(graph_program *g, planner *p, int64_t bytes, int uses, int32_t *out) {
+static int32_t device_number(planner *p, const tn_VirtualDevice *d) {
+  for (int64_t i = 0; i < p->ndevices; ++i)
+    if (p->devices[i].device == d) return (int32_t)i;
+  TN_GROW(p->devices, p->cap_devices, p->ndevices + 1, return -1);
+  p->devices[p->ndevices] = (free_blocks){.device = d};
+  return (int32_t)p->ndevices++;
+}
+
+static int add_block(graph_program *g, planner *p, int32_t device, int64_t bytes, int uses,
+                     int32_t *out) {
   TN_GROW(g->block_bytes, g->block_cap, g->nblocks + 1, return -1);
   TN_GROW(p->uses, p->cap_uses, g->nblocks + 1, return -1);
+  TN_GROW(p->on, p->cap_on, g->nblocks + 1, return -1);
   g->block_bytes[g->nblocks] = bytes;
   p->uses[g->nblocks] = uses;
+  p->on[g->nblocks] = device;
   *out = (int32_t)g->nblocks++;
   return 0;
 }
 
-static int64_t lower_bound(const graph_program *g, const planner *p, int64_t bytes) {
-  int64_t lo = 0, hi = p->nfree;
+static int64_t lower_bound(const graph_program *g, const free_blocks *f, int64_t bytes) {
+  int64_t lo = 0, hi = f->nfree;
   while (lo < hi) {
     int64_t mid = (lo + hi) / 2;
-    if (g->block_bytes[p->free[mid]] < bytes) lo = mid + 1;
+    if (g->block_bytes[f->free[mid]] < bytes) lo = mid + 1;
     else hi = mid;
   }
   return lo;
 }
 
 static int give_back(const graph_program *g, planner *p, int64_t block) {
-  TN_GROW(p->free, p->cap_free, p->nfree + 1, return -1);
-  int64_t at = lower_bound(g, p, g->block_bytes[block] + 1);
-  for (int64_t i = p->nfree++; i > at; --i) p->free[i] = p->free[i - 1];
-  p->free[at] = block;
+  free_blocks *f = &p->devices[p->on[block]];
+  TN_GROW(f->free, f->cap, f->nfree + 1, return -1);
+  int64_t at = lower_bound(g, f, g->block_bytes[block] + 1);
+  for (int64_t i = f->nfree++; i > at; --i) f->free[i] = f->free[i - 1];
+  f->free[at] = block;
   return 0;
 }
 
-static int64_t take(const graph_program *g, planner *p, int64_t bytes) {
-  int64_t at = lower_bound(g, p, bytes);
-  bool fits = at < p->nfree && g->block_bytes[p->free[at]] <= bytes * RANGE;
-  if (!fits && at > 0 && g->block_bytes[p->free[at - 1]] >= bytes / RANGE) {
+static int64_t take(const graph_program *g, free_blocks *f, int64_t bytes) {
+  int64_t at = lower_bound(g, f, bytes);
+  bool fits = at < f->nfree && g->block_bytes[f->free[at]] <= bytes * RANGE;
+  if (!fits && at > 0 && g->block_bytes[f->free[at - 1]] >= bytes / RANGE) {
     --at;
     fits = true;
   }
   if (!fits) return -1;
-  int64_t block = p->free[at];
-  --p->nfree;
-  for (int64_t i = at; i < p->nfree; ++i) p->free[i] = p->free[i + 1];
+  int64_t block = f->free[at];
+  --f->nfree;
+  for (int64_t i = at; i < f->nfree; ++i) f->free[i] = f->free[i + 1];
   return block;
 }
 
-static int give_memory(graph_program *g, planner *p, const tn_TensorType *t, int uses,
-                       int32_t *out) {
-  int64_t bytes = graph_type_bytes(t), block = take(g, p, bytes);
-  if (block < 0) return add_block(g, p, bytes, uses, out);
+static int give_memory(graph_program *g, planner *p, int32_t device, const tn_TensorType *t,
+                       int uses, int32_t *out) {
+  int64_t bytes = graph_type_bytes(t), block = take(g, &p->devices[device], bytes);
+  if (block < 0) return add_block(g, p, device, bytes, uses, out);
   if (g->block_bytes[block] < bytes) g->block_bytes[block] = bytes;
   p->uses[block] = uses;
   *out = (int32_t)block;
@@ -112,18 +132,19 @@ static int release(const graph_program *g, planner *p, int32_t block) {
 static int plan_node(graph_program *g, planner *p, const counts *c, int64_t i) {
   graph_node *n = &g->nodes[i];
   const int *uses = c->uses + c->first[i];
+  int32_t on = device_number(p, n->device);
+  if (on < 0) return -1;
   if (n->nop) {
     n->storage[0] = g->nodes[n->inputs[0].node].storage[n->inputs[0].index];
     p->uses[n->storage[0]] += uses[0];
   }
   for (int k = 0; !n->nop && k < n->nresults; ++k) {
     /* inputs and parameters are never given back: one use too many */
-    if (!n->kernel)
-      TN_TRY(add_block(g, p, graph_type_bytes(n->types[k]), uses[k] + 1, &n->storage[k]));
-    else TN_TRY(give_memory(g, p, n->types[k], uses[k], &n->storage[k]));
+    if (!n->op)
+      TN_TRY(add_block(g, p, on, graph_type_bytes(n->types[k]), uses[k] + 1, &n->storage[k]));
+    else TN_TRY(give_memory(g, p, on, n->types[k], uses[k], &n->storage[k]));
   }
-  for (int k = 0; !n->nop && n->kernel && k < n->nresults; ++k)
-    TN_TRY(release(g, p, n->storage[k]));
+  for (int k = 0; !n->nop && n->op && k < n->nresults; ++k) TN_TRY(release(g, p, n->storage[k]));
   for (int k = 0; k < n->ninputs; ++k) {
     int32_t block = g->nodes[n->inputs[k].node].storage[n->inputs[k].index];
     --p->uses[block];
@@ -138,7 +159,9 @@ int graph_plan(graph_program *g) {
   int err = count_uses(g, &c);
   for (int64_t i = 0; i < g->n && !err; ++i) err = plan_node(g, &p, &c, i);
   tn_free(p.uses);
-  tn_free(p.free);
+  tn_free(p.on);
+  for (int64_t i = 0; i < p.ndevices; ++i) tn_free(p.devices[i].free);
+  tn_free(p.devices);
   tn_free(c.first);
   tn_free(c.uses);
   return err;

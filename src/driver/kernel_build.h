@@ -26,6 +26,14 @@ TN_API tn_map *driver_kernel_programs(const tn_map *kernels, tn_target *t);
 /** Such programs scheduled and lowered, as one module. Scope-owned, or NULL like
  * driver_kernels_build. */
 TN_API tn_IRModule *driver_kernels_lower(const tn_map *programs, tn_target *t);
+/** The same of a program whose kernels are for several targets.
+ *  @param targets name -> Target, of those that are not for `dflt` */
+TN_API tn_map *driver_programs_for_targets(const tn_map *kernels, const tn_map *targets,
+                                           tn_target *dflt);
+/** The code of tensor programs for several targets as one library: that of the host imports the
+ * others. @param programs name -> PrimFunc @param targets as above */
+TN_API tn_module *driver_build_for_targets(const tn_map *programs, const tn_map *targets,
+                                           tn_target *dflt);
 /** driver_kernels_build of a map from name to PrimFunc. */
 TN_API tn_module *driver_programs_build(const tn_map *programs, tn_target *t);
 

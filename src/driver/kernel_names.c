@@ -12,6 +12,7 @@
 int kernel_names_init(kernel_names *k, const char *prefix) {
   k->prefix = prefix;
   TN_GET(k->kernels, tn_scope_own(tn_map_new()));
+  TN_GET(k->targets, tn_scope_own(tn_map_new()));
   TN_GET(k->by_hash, tn_scope_own(tn_map_new()));
   TN_GET(k->taken, tn_scope_own(tn_map_new()));
   return 0;
@@ -25,14 +26,14 @@ const char *kernel_names_unique(kernel_names *k, const char *name) {
   return s && tn_map_set(k->taken, tn_any_obj(s), tn_any_int(1)) == 0 ? tn_cstr(s) : NULL;
 }
 
-const char *kernel_names_of(kernel_names *k, const tn_RelayFunction *f) {
+const char *kernel_names_of(kernel_names *k, const tn_RelayFunction *f, tn_target *t) {
   uint64_t hash;
   tn_any found;
   TN_TRYP(tn_hash(f, 0, &hash));
   tn_any key = tn_any_int((int64_t)hash);
   const tn_arr *same = tn_map_get(k->by_hash, key, &found) ? (const tn_arr *)found.v.obj : NULL;
-  for (int64_t i = 0; same && i < same->len; i += 2)
-    if (tn_equal(tn_arr_obj(same, i), f, 0))
+  for (int64_t i = 0; same && i < same->len; i += 3)
+    if (tn_arr_obj(same, i + 2) == (tn_obj *)t && tn_equal(tn_arr_obj(same, i), f, 0))
       return tn_cstr((const tn_str *)tn_arr_obj(same, i + 1));
   tn_str *own, *full;
   const char *name;
@@ -43,6 +44,8 @@ const char *kernel_names_of(kernel_names *k, const tn_RelayFunction *f) {
   for (int64_t i = 0; same && i < same->len; ++i) TN_TRYP(tn_vec_push(&list, same->items[i]));
   TN_TRYP(tn_vec_push_obj(&list, f));
   TN_TRYP(tn_vec_push_obj(&list, tn_str_from(name)));
+  TN_TRYP(tn_vec_push_obj(&list, t));
+  if (t) TN_TRYP(tn_map_set(k->targets, tn_any_cstr(name), tn_any_obj(t)));
   TN_TRYP(tn_map_set(k->by_hash, key, tn_any_obj(tn_arr_from(&list))));
   TN_TRYP(tn_map_set(k->kernels, tn_any_cstr(name), tn_any_obj(f)));
   return name;

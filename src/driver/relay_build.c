@@ -9,20 +9,19 @@
 #include "driver/function_table.h"
 #include "driver/graph.h"
 #include "driver/kernel_build.h"
-#include "driver/relay_pipeline.h"
 #include "ir/module.h"
 #include "object/functions.h"
 #include "runtime/module.h"
 
-static int make_graph(graph_program *g, const tn_RelayFunction *f, const char *name,
-                      relay_built *out) {
+static int make_graph(graph_program *g, const tn_RelayFunction *f, const device_plan *plan,
+                      const char *name, relay_built *out) {
   TN_BUF(prefix);
   TN_BUF(json);
   tn_buf_puts(&prefix, "tvmgen_");
   driver_put_identifier(&prefix, name);
   tn_buf_putc(&prefix, '_');
   TN_TRY(tn_buf_ok(&prefix));
-  TN_TRY(graph_make(g, f, tn_buf_cstr(&prefix), "Graph Executor"));
+  TN_TRY(graph_make(g, f, plan, tn_buf_cstr(&prefix), "Graph Executor"));
   TN_TRY(graph_plan(g));
   TN_TRY(graph_json(g, &json));
   TN_GET(out->json, tn_scope_own(tn_str_new_n(tn_buf_cstr(&json), json.len)));
@@ -41,18 +40,29 @@ tn_RelayFunction *driver_relay_main(const tn_IRModule *m) {
                        tn_obj_key(f));
 }
 
-static int build_all(graph_program *g, tn_IRModule *m, tn_target *t, const char *name,
-                     relay_built *out) {
+static int graph_of(graph_program *g, const driver_targets *t, bool planned, const char *name,
+                    relay_built *out) {
+  device_plan plan = {0};
   tn_RelayFunction *f;
-  TN_GET(out->mod, driver_relay_graph_pipeline(m, t));
   TN_GET(f, driver_relay_main(out->mod));
-  TN_TRY(make_graph(g, f, name, out));
-  TN_GET(out->kernels, driver_kernel_programs(g->kernels, t));
-  TN_GET(out->lib, driver_programs_build(out->kernels, t));
+  int err = planned ? device_plan_make(&plan, out->mod, t->config, false) : 0;
+  if (!err) err = make_graph(g, f, planned ? &plan : NULL, name, out);
+  device_plan_fini(&plan);
+  return err;
+}
+
+static int build_all(graph_program *g, tn_IRModule *m, const driver_targets *t, const char *name,
+                     relay_built *out) {
+  bool planned;
+  TN_GET(out->mod, driver_relay_graph_pipeline(m, t, &planned));
+  TN_TRY(graph_of(g, t, planned, name, out));
+  TN_GET(out->kernels, driver_programs_for_targets(g->kernels, g->targets, t->main));
+  TN_GET(out->lib, driver_build_for_targets(out->kernels, g->targets, t->main));
   return driver_add_function_table(out->lib, name, out->kernels);
 }
 
-int driver_relay_build(tn_IRModule *m, tn_target *t, const char *name, relay_built *out) {
+int driver_relay_build(tn_IRModule *m, const driver_targets *t, const char *name,
+                       relay_built *out) {
   graph_program g = {0};
   *out = (relay_built){0};
   int err = build_all(&g, m, t, name, out);
@@ -60,28 +70,29 @@ int driver_relay_build(tn_IRModule *m, tn_target *t, const char *name, relay_bui
   return err;
 }
 
-/* (module, target, name of the model) -> [JSON, library, params, module, kernels] */
+/* (module, target or array of them, name of the model) -> [JSON, library, params, module, kernels]
+ */
 static int build(TN_ARGS) {
   TN_NARGS("driver.relay_build", 3);
   TN_ARG_OBJ(IRModule, m, 0);
-  tn_target *t;
+  driver_targets t;
   const char *name;
   relay_built b;
   TN_CHECK(m, TypeError, NULL, "driver.relay_build: expected a module, got None");
-  TN_GET(t, target_from(&args[1]));
+  TN_TRY(driver_targets_from(&args[1], &t));
   TN_TRY(tn_any_to_cstr(&args[2], &name));
-  TN_TRY(driver_relay_build(m, t, name, &b));
+  TN_TRY(driver_relay_build(m, &t, name, &b));
   return tn_ret_obj(ret, tn_arr_of(5, b.json, b.lib, b.params, b.mod, b.kernels));
 }
 
-/* (module, target) -> module */
+/* (module, target or array of them) -> module */
 static int optimize(TN_ARGS) {
   TN_NARGS("driver.relay_optimize", 2);
   TN_ARG_OBJ(IRModule, m, 0);
-  tn_target *t;
+  driver_targets t;
   TN_CHECK(m, TypeError, NULL, "driver.relay_optimize: expected a module, got None");
-  TN_GET(t, target_from(&args[1]));
-  return tn_ret_obj(ret, driver_relay_optimize(m, t));
+  TN_TRY(driver_targets_from(&args[1], &t));
+  return tn_ret_obj(ret, driver_relay_optimize(m, &t));
 }
 
 static const tn_func_row rows[] = {{"driver.relay_build", build},

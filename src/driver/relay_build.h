@@ -3,6 +3,7 @@
 #define TN_DRIVER_RELAY_BUILD_H_
 
 #include "driver/build.h"
+#include "driver/relay_pipeline.h"
 #include "relay/relay.h"
 
 /** What a build gives; scope-owned. */
@@ -19,7 +20,8 @@ typedef struct {
  * identifier has
  *  @return 0, or -1 with the error of a pass or code generator, ValueError for what the graph
  * executor cannot run */
-TN_API int driver_relay_build(tn_IRModule *m, tn_target *t, const char *name, relay_built *out);
+TN_API int driver_relay_build(tn_IRModule *m, const driver_targets *t, const char *name,
+                              relay_built *out);
 
 /** The function `main` of a module. ValueError, TypeError. Scope-owned. */
 tn_RelayFunction *driver_relay_main(const tn_IRModule *m);

@@ -8,7 +8,8 @@
 
 typedef struct {
   const char *pass;
-  int64_t arg; /* its argument, NO_ARG: none */
+  int64_t arg;     /* its argument, NO_ARG: none */
+  bool one_target; /* only where all of a program is for one target, which the pass asks for */
 } step;
 enum { NO_ARG = INT32_MIN };
 
@@ -19,7 +20,7 @@ static const step optimize[] = {
     {"InferType", NO_ARG},
     {"FakeQuantizationToInteger", NO_ARG},
     {"QnnCanonicalizeOps", NO_ARG},
-    {"Legalize", NO_ARG},
+    {"Legalize", NO_ARG, .one_target = true},
     {"SimplifyInference", NO_ARG},
     {"EliminateCommonSubexpr", NO_ARG},
     {"CombineParallelConv2D", 3},
@@ -32,8 +33,8 @@ static const step optimize[] = {
     {"CanonicalizeOps", NO_ARG},
     {"FoldLayerNorm", NO_ARG},
     {"FoldBatchMatmul", NO_ARG},
-    {"AlterOpLayout", NO_ARG},
-    {"SimplifyExprPostAlterOp", NO_ARG},
+    {"AlterOpLayout", NO_ARG, .one_target = true},
+    {"SimplifyExprPostAlterOp", NO_ARG, .one_target = true},
     {"FastMath", NO_ARG},
     {"FoldConstant", 1},
 };
@@ -48,7 +49,8 @@ static const step kernels[] = {
 };
 // clang-format on
 
-static tn_IRModule *run(const char *name, const step *steps, int n, tn_IRModule *m) {
+static tn_IRModule *run(const driver_targets *t, const char *name, const step *steps, int n,
+                        tn_IRModule *m) {
   TN_VEC(list);
   tn_arr *passes;
   tn_Sequential *all;
@@ -56,6 +58,7 @@ static tn_IRModule *run(const char *name, const step *steps, int n, tn_IRModule 
     const ir_pass_row *row;
     tn_Pass *pass;
     tn_any arg = tn_any_int(steps[i].arg);
+    if (steps[i].one_target && t->several) continue;
     TN_GETP(row, ir_pass_named(steps[i].pass));
     TN_GETP(pass, ir_pass_new(row, &arg, steps[i].arg != NO_ARG));
     TN_TRYP(tn_vec_push_obj(&list, pass));
@@ -66,28 +69,87 @@ static tn_IRModule *run(const char *name, const step *steps, int n, tn_IRModule 
 }
 
 /* Passes may ask which target they work for. */
-static tn_IRModule *run_for(tn_target *t, const char *name, const step *steps, int n,
+static tn_IRModule *run_for(const driver_targets *t, const char *name, const step *steps, int n,
                             tn_IRModule *m) {
-  TN_TRYP(target_enter(t));
-  tn_IRModule *r = run(name, steps, n, m);
-  return target_exit(t) ? NULL : r;
+  TN_TRYP(target_enter(t->main));
+  tn_IRModule *r = run(t, name, steps, n, m);
+  return target_exit(t->main) ? NULL : r;
 }
 
-tn_IRModule *driver_relay_optimize(tn_IRModule *m, tn_target *t) {
+tn_IRModule *driver_relay_optimize(tn_IRModule *m, const driver_targets *t) {
   return run_for(t, "optimize", optimize, TN_COUNT(optimize), m);
 }
 
-tn_IRModule *driver_relay_graph_pipeline(tn_IRModule *m, tn_target *t) {
-  TN_GETP(m, driver_relay_optimize(m, t));
+/* What no level of optimisation may leave out. */
+static tn_IRModule *must(const char *pass, const tn_any *args, int n, tn_IRModule *m) {
+  const ir_pass_row *row;
+  tn_Pass *p;
+  TN_GETP(row, ir_pass_named(pass));
+  TN_GETP(p, ir_pass_new(row, args, n));
+  return ir_pass_run_all(&p, 1, m, NULL);
+}
+
+static tn_IRModule *to_kernels(tn_IRModule *m, const driver_targets *t, bool plan) {
+  tn_any config = tn_any_obj(t->config);
+  if (plan) TN_GETP(m, must("PlanDevices", &config, 1, m));
   return run_for(t, "kernels", kernels, TN_COUNT(kernels), m);
 }
 
-/* The machine runs values in an order, which no level of optimisation may leave out. */
-tn_IRModule *driver_relay_vm_pipeline(tn_IRModule *m, tn_target *t) {
-  const ir_pass_row *row;
-  tn_Pass *order;
-  TN_GETP(m, driver_relay_graph_pipeline(m, t));
-  TN_GETP(row, ir_pass_named("ToANormalForm"));
-  TN_GETP(order, ir_pass_new(row, NULL, 0));
-  return ir_pass_run_all(&order, 1, m, NULL);
+tn_IRModule *driver_relay_graph_pipeline(tn_IRModule *m, const driver_targets *t, bool *planned) {
+  TN_GETP(m, driver_relay_optimize(m, t));
+  *planned = t->several || driver_names_devices(m);
+  return to_kernels(m, t, *planned);
+}
+
+/* The machine runs values in an order. */
+tn_IRModule *driver_relay_vm_pipeline(tn_IRModule *m, const driver_targets *t, bool *planned) {
+  TN_GETP(m, driver_relay_optimize(m, t));
+  *planned = t->several || driver_names_devices(m) ||
+             (target_device_type(t->main) != kDLCPU && driver_has_conditions(m));
+  TN_GETP(m, to_kernels(m, t, *planned));
+  return must("ToANormalForm", NULL, 0, m);
+}
+
+/* ---- targets ---- */
+
+static int finish(tn_arr *all, driver_targets *out) {
+  TN_GET(out->config, driver_device_config(all));
+  out->main = out->config->default_primitive_virtual_device->target;
+  out->several = all->len > 1;
+  /* one target is left as it is given, without a host of its own */
+  if (!out->several) out->main = (tn_target *)tn_arr_obj(all, 0);
+  return 0;
+}
+
+int driver_target_only(tn_target *t, driver_targets *out) {
+  tn_arr *one;
+  TN_GET(one, tn_arr_of(1, t));
+  return finish(one, out);
+}
+
+/* Targets that are written alike are one. */
+static int add_target(tn_target *t, tn_vec *all) {
+  tn_str *text, *other;
+  TN_GET(text, target_text(t));
+  for (int64_t i = 0; i < all->len; ++i) {
+    const tn_target *known = (const tn_target *)all->items[i].v.obj;
+    TN_GET(other, target_text(known));
+    if (tn_str_eq(text, tn_cstr(other))) return 0;
+    TN_CHECK(target_device_type(known) != target_device_type(t), ValueError, NULL,
+             "build: two targets for device type %d: %s and %s", target_device_type(t),
+             tn_cstr(other), tn_cstr(text));
+  }
+  return tn_vec_push_obj(all, t);
+}
+
+int driver_targets_from(const tn_any *value, driver_targets *out) {
+  TN_VEC(all);
+  const tn_arr *list = value->type_index == TN_TI_Array ? (const tn_arr *)value->v.obj : NULL;
+  for (int64_t i = 0; i < (list ? list->len : 1); ++i) {
+    tn_target *t;
+    TN_GET(t, target_from(list ? &list->items[i] : value));
+    TN_TRY(add_target(t, &all));
+  }
+  TN_CHECK(all.len > 0, ValueError, NULL, "build: expected at least one target");
+  return finish(tn_arr_from(&all), out);
 }

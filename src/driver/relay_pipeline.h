@@ -2,17 +2,32 @@
 #ifndef TN_DRIVER_RELAY_PIPELINE_H_
 #define TN_DRIVER_RELAY_PIPELINE_H_
 
-#include "ir/pass.h"
-#include "target/target.h"
+#include "driver/devices/devices.h"
+
+/** What a program is built for. */
+typedef struct {
+  tn_target *main; /* that of computations that say nothing */
+  tn_CompilationConfig *config;
+  bool several; /* more than one target */
+} driver_targets;
+/** Targets from a value: one in any form, or an array of them. TypeError, ValueError: none, two for
+ * the same kind of device, none for what says nothing. */
+TN_API int driver_targets_from(const tn_any *value, driver_targets *out);
+/** The same of one target. */
+TN_API int driver_target_only(tn_target *t, driver_targets *out);
 
 /** A program in which every call of an operator is in a primitive function, for the graph executor;
  * in the current context, whose level and options decide which passes run. Types are known
  * afterwards.
+ *  @param planned  are values on more than one device? PlanDevices has run then
  *  @return scope-owned, or NULL with the error of a pass */
-TN_API tn_IRModule *driver_relay_graph_pipeline(tn_IRModule *m, tn_target *t);
-/** The same for the virtual machine: primitive functions, everything in A-normal form. */
-TN_API tn_IRModule *driver_relay_vm_pipeline(tn_IRModule *m, tn_target *t);
+TN_API tn_IRModule *driver_relay_graph_pipeline(tn_IRModule *m, const driver_targets *t,
+                                                bool *planned);
+/** The same for the virtual machine: primitive functions, everything in A-normal form. Conditions
+ * are where the host can read them. */
+TN_API tn_IRModule *driver_relay_vm_pipeline(tn_IRModule *m, const driver_targets *t,
+                                             bool *planned);
 /** The part of it that does not depend on the executor. */
-TN_API tn_IRModule *driver_relay_optimize(tn_IRModule *m, tn_target *t);
+TN_API tn_IRModule *driver_relay_optimize(tn_IRModule *m, const driver_targets *t);
 
 #endif /* TN_DRIVER_RELAY_PIPELINE_H_ */

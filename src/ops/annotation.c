@@ -1,13 +1,28 @@
 /* Marks in programs that passes read: their value is their argument's.
 
      annotation.compiler_begin(%x, compiler="dnnl")      what follows is for another code generator
-     annotation.stop_fusion(%x)                          is not fused with what reads it */
+     annotation.stop_fusion(%x)                          is not fused with what reads it
+     on_device(%x, virtual_device=...)                   is computed on a device
+     device_copy(%x, src_virtual_device=..., dst_virtual_device=...)   goes to another device
+
+   The last two are what PlanDevices reads and makes. */
 #include "ops/ops.h"
 
 #define TN_FIELDS_CompilerAttrs(F, S) F(S, REF, String, compiler, 0, "name of the code generator")
+#define TN_FIELDS_OnDeviceAttrs(F, S)                                                              \
+  F(S, REF, Object, virtual_device, 0, "the device (VirtualDevice)")                               \
+  F(S, BOOL, , constrain_result, 0, "is the value of the annotation there, too?", "False")         \
+  F(S, BOOL, , constrain_body, 0, "is the argument computed there?", "True")
+#define TN_FIELDS_DeviceCopyAttrs(F, S)                                                            \
+  F(S, REF, Object, src_virtual_device, 0, "where the argument is (VirtualDevice)")                \
+  F(S, REF, Object, dst_virtual_device, 0, "where the result is (VirtualDevice)")
 #define ANNOTATION_ATTRS(N)                                                                        \
   N(CompilerAttrs, Attrs, "relay.attrs.CompilerAttrs", NODE, TREE, tn_no_hooks,                    \
-    "attributes of annotation.compiler_begin and compiler_end")
+    "attributes of annotation.compiler_begin and compiler_end")                                    \
+  N(OnDeviceAttrs, Attrs, "relay.attrs.OnDeviceAttrs", NODE, TREE, tn_no_hooks,                    \
+    "attributes of on_device")                                                                     \
+  N(DeviceCopyAttrs, Attrs, "relay.attrs.DeviceCopyAttrs", NODE, TREE, tn_no_hooks,                \
+    "attributes of device_copy")
 TN_NODES_LOCAL(ANNOTATION_ATTRS)
 
 /* The type of the argument, also of a tuple. */
@@ -34,6 +49,8 @@ static const relay_op_row rows[] = {
     MARK("annotation.compiler_end", &tn_type_CompilerAttrs,
          "what a code generator of its own computes"),
     MARK("annotation.stop_fusion", NULL, "data, not fused with what reads it"),
+    MARK("on_device", &tn_type_OnDeviceAttrs, "data, computed on a device"),
+    MARK("device_copy", &tn_type_DeviceCopyAttrs, "data, copied from a device to another"),
     MARK("annotation.checkpoint", NULL, "data, computed anew for its gradient"),
 };
 

@@ -5,6 +5,7 @@
 #include "arith/arith.h"
 #include "driver/aot/aot.h"
 #include "driver/build.h"
+#include "driver/devices/devices.h"
 #include "driver/evaluate.h"
 #include "driver/primitive.h"
 #include "driver/executor.h"
@@ -40,6 +41,7 @@ static int (*const layers[])(void) = {
     driver_executor_init,
     driver_evaluate_init,
     driver_machine_init,
+    driver_devices_init,
     driver_relay_build_init,
     driver_aot_init,
     driver_vm_init,

@@ -51,6 +51,10 @@ TN_API tn_target *target_current(void);
 TN_API tn_VirtualDevice *target_virtual_device(int device_type, int64_t id, tn_Target *target,
                                                const char *memory_scope);
 
+/** What a build for some targets knows of its devices. @param fallback device type of computations
+ * that say nothing, -1: that of the only target, or the host's. ValueError: no target for it. */
+TN_API tn_CompilationConfig *target_compilation_config(const tn_arr *targets, int64_t fallback);
+
 /** Registers the types and functions of the layer. */
 TN_API int target_init(void);
 

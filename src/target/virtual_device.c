@@ -59,31 +59,35 @@ static tn_arr *with_host(const tn_arr *targets, tn_Target *host) {
   return tn_arr_from(&out);
 }
 
+tn_CompilationConfig *target_compilation_config(const tn_arr *given, int64_t fallback) {
+  TN_CHECKP(given->len > 0, ValueError, NULL, "MakeCompilationConfig: expected a target");
+  tn_Target *host = host_of(given);
+  tn_arr *targets = host ? with_host(given, host) : NULL;
+  if (!targets) return NULL;
+  tn_Target *only = targets->len == 1 ? (tn_Target *)tn_arr_obj(targets, 0) : NULL;
+  if (fallback < 0) fallback = only ? target_device_type(only) : kDLCPU;
+  tn_Target *dflt = find_for_device(targets, (int)fallback);
+  TN_CHECKP(dflt, ValueError, NULL,
+            "no target is given for device type %lld, that of what is not "
+            "annotated (option relay.fallback_device_type)",
+            (long long)fallback);
+  tn_VirtualDevice *on_host, *on_default;
+  TN_GETP(on_host, target_virtual_device(UNKNOWN, 0, host, ""));
+  TN_GETP(on_default, target_virtual_device(UNKNOWN, 0, dflt, ""));
+  return TN_NEW(CompilationConfig, .host_target = host, .primitive_targets = targets,
+                .default_primitive_virtual_device = on_default, .host_virtual_device = on_host,
+                .optional_homogeneous_target = only);
+}
+
 /* (pass context, targets) -> CompilationConfig */
 static int make_config(TN_ARGS) {
   TN_NARGS("target.MakeCompilationConfig", 2);
   TN_ARG_OBJ(PassContext, ctx, 0);
   TN_ARG_OBJ(Array, raw, 1);
-  TN_CHECK(ctx && raw && raw->len > 0, ValueError, NULL,
+  TN_CHECK(ctx && raw, ValueError, NULL,
            "MakeCompilationConfig: expected a context and at least one target");
-  tn_Target *host = host_of(raw);
-  tn_arr *targets = host ? with_host(raw, host) : NULL;
-  if (!targets) return -1;
-  tn_Target *only = targets->len == 1 ? (tn_Target *)tn_arr_obj(targets, 0) : NULL;
-  int64_t type =
-      ir_config_int(ctx, "relay.fallback_device_type", only ? target_device_type(only) : kDLCPU);
-  tn_Target *dflt = find_for_device(targets, (int)type);
-  TN_CHECK(dflt, ValueError, NULL,
-           "no target is given for device type %lld, that of what is not "
-           "annotated (option relay.fallback_device_type)",
-           (long long)type);
-  tn_VirtualDevice *on_host = target_virtual_device(UNKNOWN, 0, host, ""),
-                   *on_default = on_host ? target_virtual_device(UNKNOWN, 0, dflt, "") : NULL;
-  if (!on_default) return -1;
-  return tn_ret_obj(ret,
-                    TN_NEW(CompilationConfig, .host_target = host, .primitive_targets = targets,
-                           .default_primitive_virtual_device = on_default,
-                           .host_virtual_device = on_host, .optional_homogeneous_target = only));
+  int64_t fallback = ir_config_int(ctx, "relay.fallback_device_type", -1);
+  return tn_ret_obj(ret, target_compilation_config(raw, fallback));
 }
 
 /* ---- text ---- */

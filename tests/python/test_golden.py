@@ -7,6 +7,8 @@ compared with types inferred. Comments above the first line of the program may s
 - ``# args: ...``: arguments of the pass, or ``# target: ...``: a target as its argument (``tir``)
   or around it (``relay``);
 - ``# first: [...]``: Relay passes that make the program what the pass gets;
+- ``# devices: [target, ...]``: a compilation config for these targets as its argument, whose
+  virtual devices are ``meta[VirtualDevice][0]`` and so on in the program;
 - ``# patterns: [(name, text), ...]``: a table of dataflow patterns as its argument;
 - ``# config: {...}``: options of the context;
 - ``# bind_target: ...``: the target of the functions, which is not shown;
@@ -91,12 +93,20 @@ def test_pass(path, request):
         tenon.ir.assert_structural_equal(result, wanted, map_free_vars=True)
 
 
-def parse_relay(text):
+def virtual_devices(settings):
+    targets = [tenon.target.Target(t, host="llvm") for t in settings.get("devices", [])]
+    device = [tenon.device(str(t.kind.name)) for t in targets]
+    return [tenon.target.VirtualDevice(*pair) for pair in zip(device, targets, strict=True)]
+
+
+def parse_relay(text, settings=None):
     """The module of a Relay text without its settings."""
     lines = text.splitlines()
     while lines and lines[0].startswith("# "):
         del lines[0]
-    return tenon.relay.parse('#[version = "0.0.5"]\n' + "\n".join(lines) + "\n")
+    meta = {"VirtualDevice": virtual_devices(settings or {})} if settings else None
+    text = '#[version = "0.0.5"]\n' + "\n".join(lines) + "\n"
+    return tenon.relay.parse(text, init_meta_table=meta)
 
 
 def run_relay(name, settings, mod):
@@ -107,6 +117,10 @@ def run_relay(name, settings, mod):
     if "patterns" in settings:
         table = settings["patterns"]
         args = ([(n, eval(text, vars(relay.dataflow_pattern))) for n, text in table],)
+    if "devices" in settings:
+        targets = [device.target for device in virtual_devices(settings)]
+        with tenon.transform.PassContext(config=settings.get("config", {})) as context:
+            args = (tenon.target.make_compilation_config(context, targets),)
     target = settings.get("target")
     context = tenon.transform.PassContext(opt_level=4, config=settings.get("config", {}))
     with context, tenon.target.Target(target) if target else contextlib.nullcontext():
@@ -119,10 +133,10 @@ def test_relay_pass(path, request):
     settings, before, expected = read(path)
     if "error" in settings:
         with pytest.raises(Exception) as info:
-            run_relay(path.parent.name, settings, parse_relay(before))
+            run_relay(path.parent.name, settings, parse_relay(before, settings))
         assert settings["error"] in str(info.value)
         return
-    result = run_relay(path.parent.name, settings, parse_relay(before))
+    result = run_relay(path.parent.name, settings, parse_relay(before, settings))
     shown = re.sub(r" ?/\*.*?\*/", "", result.astext().split("\n", 1)[1].lstrip("\n"))
     again = relay.transform.InferType()(parse_relay(shown))
     tenon.ir.assert_structural_equal(again, result, map_free_vars=True)

@@ -79,13 +79,7 @@ def _targets(target, target_host):
             DeprecationWarning,
             stacklevel=3,
         )
-    targets = Target.canon_multi_target_and_host(target, target_host)
-    if len({str(t) for t in targets}) > 1:
-        raise NotImplementedError(
-            f"relay.build: one target for all of a program, got {len(targets)}: "
-            + ", ".join(str(t.kind.name) for t in targets)
-        )
-    return targets
+    return Target.canon_multi_target_and_host(target, target_host)
 
 
 class BuildModule:
@@ -116,21 +110,21 @@ class BuildModule:
         """
         executor = executor or Executor("graph")
         mod = _bound(_check_module(mod, "relay.build"), params)
-        target = _targets(target, target_host)[0]
+        targets = _targets(target, target_host)
         name = mod_name or "default"
         self._aot = None
         if executor.name == "aot":
             compile_all = get_global_func("driver.aot_build")
             compile_all.release_gil = True
             pools = workspace_memory_pools, constant_memory_pools
-            aot = compile_all(mod, target, name, executor, runtime, *pools)
+            aot = compile_all(mod, targets, name, executor, runtime, *pools)
             lib, constants, cut, self._lowered, functions, self._aot, graph = aot
             self._built = graph, lib, constants, cut, functions
-            self._target = target
+            self._target = targets[0]
             return None, self.get_module(), self.get_params()
         compile_all = get_global_func("driver.relay_build")
         compile_all.release_gil = True  # kernels are compiled in threads
-        self._built = compile_all(mod, target, name)
+        self._built = compile_all(mod, targets, name)
         return self.get_graph_json(), self.get_module(), self.get_params()
 
     def optimize(self, mod, target=None, target_host=None, params=None):
@@ -142,8 +136,8 @@ class BuildModule:
             The program, and parameters that are not part of it (none).
         """
         mod = _bound(_check_module(mod, "relay.optimize"), params)
-        target = _targets(target, target_host)[0]
-        return get_global_func("driver.relay_optimize")(mod, target), {}
+        targets = _targets(target, target_host)
+        return get_global_func("driver.relay_optimize")(mod, targets), {}
 
     def get_graph_json(self):
         """The graph of the last build (str); None where nothing reads one."""

@@ -251,9 +251,12 @@ int driver_aot_lower(tn_IRModule *m, tn_target *t, const char *name, const aot_o
   tn_str *prefix;
   *out = (aot_program){0};
   TN_GET(prefix, aot_symbol(name, ""));
-  TN_GET(out->mod, driver_relay_graph_pipeline(m, t));
+  driver_targets targets;
+  bool planned; /* for the one device that there is */
+  TN_TRY(driver_target_only(t, &targets));
+  TN_GET(out->mod, driver_relay_graph_pipeline(m, &targets, &planned));
   TN_GET(b.relay, driver_relay_main(out->mod));
-  int err = graph_make(&g, b.relay, tn_cstr(prefix), "AOT Executor");
+  int err = graph_make(&g, b.relay, NULL, tn_cstr(prefix), "AOT Executor");
   if (!err) err = make(&b, &g, out);
   graph_fini(&g);
   return err;
@@ -290,7 +293,7 @@ tn_module *driver_aot_code(const aot_program *p, tn_target *t, const aot_options
 
 /* ---- functions ---- */
 
-/* (module, target, name, executor, runtime, workspace pools, constant pools)
+/* (module, target or array of one, name, executor, runtime, workspace pools, constant pools)
    -> [library, params, module, lowered, functions, metadata, graph or None] */
 static int build(TN_ARGS) {
   TN_NARGS("driver.aot_build", 7);
@@ -299,6 +302,7 @@ static int build(TN_ARGS) {
   TN_ARG_OBJ(Runtime, runtime, 4);
   TN_ARG_OBJ(WorkspaceMemoryPools, workspace, 5);
   TN_ARG_OBJ(ConstantMemoryPools, constant, 6);
+  driver_targets targets;
   tn_target *t;
   const char *name;
   aot_options o;
@@ -306,7 +310,10 @@ static int build(TN_ARGS) {
   tn_module *lib;
   tn_str *graph = NULL;
   TN_CHECK(m, TypeError, NULL, "driver.aot_build: expected a module, got None");
-  TN_GET(t, target_from(&args[1]));
+  TN_TRY(driver_targets_from(&args[1], &targets));
+  TN_CHECK(!targets.several, NotImplementedError, NULL,
+           "relay.build: the AOT executor takes one target: for several use Executor(\"graph\")");
+  t = targets.main;
   TN_TRY(tn_any_to_cstr(&args[2], &name));
   TN_TRY(aot_options_from(executor, runtime, workspace, constant, t, &o));
   TN_TRY(driver_aot_lower(m, t, name, &o, &p));

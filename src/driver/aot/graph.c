@@ -42,6 +42,7 @@ static int add_main(graph_program *g, const aot_program *p) {
   TN_GET(symbol, aot_symbol(tn_cstr(p->metadata->mod_name), "__tvm_main__"));
   TN_TRY(add_node(g, tn_cstr(symbol), (int)types->len));
   graph_node *n = &g->nodes[inputs];
+  n->op = true;
   n->kernel = f;
   n->ninputs = inputs;
   TN_GET(n->inputs, tn_alloc_zero((size_t)inputs + 1, sizeof *n->inputs));

@@ -81,6 +81,7 @@ static int add_pieces(const vm_gen *g, const tn_map_entry *e, tn_map *programs, 
     TN_GET(name,
            tn_str_fmt("%s_rows%d", tn_cstr((const tn_str *)e->key.v.obj), (int)rows.sizes[i]));
     TN_TRY(tn_map_set(programs, tn_any_obj(name), tn_any_obj(p)));
+    TN_TRY(tn_map_set(g->names.targets, tn_any_obj(name), tn_any_obj(t)));
     tn_buf_printf(&sizes, "%s%d", i ? "," : "", (int)rows.sizes[i]);
     tn_buf_printf(&costs, "%s%d", i ? "," : "", (int)rows.costs[i]);
   }
@@ -93,32 +94,57 @@ static int add_pieces(const vm_gen *g, const tn_map_entry *e, tn_map *programs, 
   return tn_map_set(g->x->prim_attrs, number, tn_any_obj(attrs));
 }
 
-static tn_target *host_of(tn_target *t) {
-  if (target_device_type(t) == kDLCPU) return t;
-  return t->host ? (tn_target *)t->host : target_parse("llvm");
+/* Kernels for the host are also made for pieces of rows. */
+static int add_all_pieces(const vm_gen *g, const tn_map *kernels, tn_target *dflt,
+                          tn_map *programs) {
+  for (int64_t i = 0; i < kernels->len; ++i) {
+    tn_any found;
+    bool own = tn_map_get(g->names.targets, kernels->entries[i].key, &found);
+    tn_target *t = own ? (tn_target *)found.v.obj : dflt;
+    if (target_device_type(t) == kDLCPU) TN_TRY(add_pieces(g, &kernels->entries[i], programs, t));
+  }
+  return 0;
 }
 
-/* The code of kernels, and of shape programs, which run on the host. */
-static tn_module *kernel_code(const vm_gen *g, tn_target *t) {
+/* Shape programs run on the host: they join its kernels. */
+static int add_shape_programs(const vm_gen *g, const driver_targets *t, tn_map *programs) {
+  tn_target *host = t->main;
+  if (target_device_type(host) != kDLCPU) host = t->config->host_target;
+  for (int64_t i = 0; i < t->config->primitive_targets->len; ++i) {
+    tn_target *one = (tn_target *)tn_arr_obj(t->config->primitive_targets, i);
+    if (g->plan && target_device_type(one) == kDLCPU) host = one;
+  }
+  for (int64_t i = 0; i < g->shape_funcs->len; ++i) {
+    const tn_map_entry *e = &g->shape_funcs->entries[i];
+    TN_TRY(tn_map_set(programs, e->key, e->value));
+    TN_TRY(tn_map_set(g->names.targets, e->key, tn_any_obj(host)));
+  }
+  return 0;
+}
+
+static tn_module *kernel_code(const vm_gen *g, const driver_targets *t) {
   tn_map *programs, *kernels;
-  tn_module *lib, *shapes;
-  tn_target *host;
-  TN_GETP(host, host_of(t));
   TN_GETP(kernels, called_kernels(g));
-  TN_GETP(programs, driver_kernel_programs(kernels, t));
-  for (int64_t i = 0; host == t && i < kernels->len; ++i)
-    TN_TRYP(add_pieces(g, &kernels->entries[i], programs, t));
-  for (int64_t i = 0; host == t && i < g->shape_funcs->len; ++i)
-    TN_TRYP(tn_map_set(programs, g->shape_funcs->entries[i].key, g->shape_funcs->entries[i].value));
-  TN_GETP(lib, driver_programs_build(programs, t));
-  if (host == t || g->shape_funcs->len == 0) return lib;
-  TN_GETP(shapes, driver_programs_build(g->shape_funcs, host));
-  return tn_module_import(lib, shapes) ? NULL : lib;
+  TN_GETP(programs, driver_programs_for_targets(kernels, g->names.targets, t->main));
+  TN_TRYP(add_all_pieces(g, kernels, t->main, programs));
+  TN_TRYP(add_shape_programs(g, t, programs));
+  return driver_build_for_targets(programs, g->names.targets, t->main);
 }
 
 /* ---- all of it ---- */
 
-static int set_devices(vm_gen *g, tn_target *t) {
+int64_t vm_device_of(vm_gen *g, const void *expr) {
+  tn_VirtualDevice *d = g->plan ? device_of(g->plan, expr) : NULL;
+  if (!d) return g->device;
+  int64_t i = tn_pmap_get_int(&g->places, d, 0) - 1;
+  if (i >= 0) return i;
+  const tn_device dev = {(DLDeviceType)d->device_type_int, (int32_t)d->virtual_device_id};
+  bool host = dev.device_type == kDLCPU && dev.device_id == 0;
+  i = host ? g->host : tn_vm_add_device(g->x, dev, tn_cstr(d->memory_scope));
+  return i < 0 || tn_pmap_put_int(&g->places, d, i + 1) ? -1 : i;
+}
+
+static int set_devices(vm_gen *g, const tn_target *t) {
   const tn_device host = {kDLCPU, 0};
   int type = target_device_type(t);
   g->host = tn_vm_add_device(g->x, host, "");
@@ -126,15 +152,21 @@ static int set_devices(vm_gen *g, tn_target *t) {
   if (g->host >= 0 && type != kDLCPU)
     g->device = tn_vm_add_device(g->x, (tn_device){(DLDeviceType)type, 0}, "");
   g->x->host = g->host;
-  return g->host < 0 || g->device < 0 ? -1 : 0;
+  if (g->host < 0 || g->device < 0) return -1;
+  for (int64_t i = 0; g->plan && i < g->plan->known.len; ++i) { /* one for a kind of device */
+    tn_VirtualDevice *d = (tn_VirtualDevice *)g->plan->known.items[i].v.obj;
+    if (d->device_type_int == type && d->virtual_device_id == 0 && !d->memory_scope->len)
+      TN_TRY(tn_pmap_put_int(&g->places, d, g->device + 1));
+  }
+  return 0;
 }
 
-static int fill(vm_gen *g, tn_IRModule *m, tn_target *t) {
+static int fill(vm_gen *g, tn_IRModule *m, const driver_targets *t) {
   g->mod = m;
   TN_TRY(kernel_names_init(&g->names, "vm_mod_"));
   TN_GET(g->shape_funcs, tn_scope_own(tn_map_new()));
   TN_GET(g->prim_index, tn_scope_own(tn_map_new()));
-  TN_TRY(set_devices(g, t));
+  TN_TRY(set_devices(g, t->main));
   TN_TRY(vm_generate(g));
   return tn_vm_verify(g->x);
 }
@@ -144,11 +176,12 @@ static void fini(vm_gen *g) {
   tn_pmap_fini(&g->known);
   tn_pmap_fini(&g->consts);
   tn_pmap_fini(&g->constructors);
+  tn_pmap_fini(&g->places);
   tn_free(g->queue);
 }
 
 /* Without kernels there is no library. */
-static tn_module *build(vm_gen *g, tn_IRModule *m, tn_target *t) {
+static tn_module *build(vm_gen *g, tn_IRModule *m, const driver_targets *t) {
   tn_module *lib = NULL;
   TN_TRYP(fill(g, m, t));
   if (g->prim_index->len > 0) TN_GETP(lib, kernel_code(g, t));
@@ -157,17 +190,28 @@ static tn_module *build(vm_gen *g, tn_IRModule *m, tn_target *t) {
   return tn_scope_own(tn_vm_module_new(x, lib));
 }
 
-static tn_IRModule *optimized(tn_IRModule *m, tn_target *t) {
-  TN_GETP(m, only_needed(m));
-  return driver_relay_vm_pipeline(m, t);
+static tn_module *build_planned(vm_gen *g, tn_IRModule *m, const driver_targets *t) {
+  device_plan plan = {0};
+  tn_module *r = NULL;
+  g->plan = &plan;
+  if (device_plan_make(&plan, m, t->config, false) == 0) r = build(g, m, t);
+  device_plan_fini(&plan);
+  g->plan = NULL;
+  return r;
 }
 
-tn_module *driver_vm_build(tn_IRModule *m, tn_target *t) {
+static tn_IRModule *optimized(tn_IRModule *m, const driver_targets *t, bool *planned) {
+  TN_GETP(m, only_needed(m));
+  return driver_relay_vm_pipeline(m, t, planned);
+}
+
+tn_module *driver_vm_build(tn_IRModule *m, const driver_targets *t) {
   TN_SCOPE(s);
   vm_gen g = {0};
-  TN_GETP(m, optimized(m, t));
+  bool planned;
+  TN_GETP(m, optimized(m, t, &planned));
   TN_GETP(g.x, tn_vm_exe_new());
-  tn_module *r = build(&g, m, t);
+  tn_module *r = planned ? build_planned(&g, m, t) : build(&g, m, t);
   if (g.x) tn_vm_exe_free(g.x);
   fini(&g);
   return tn_scope_return(s, r);
@@ -176,29 +220,29 @@ tn_module *driver_vm_build(tn_IRModule *m, tn_target *t) {
 /* ---- functions ---- */
 
 static int module_arg(const char *what, const tn_any *args, int32_t n, tn_IRModule **m,
-                      tn_target **t) {
+                      driver_targets *t) {
   TN_NARGS(what, 2);
   TN_ARG_OBJ(IRModule, given, 0);
   TN_CHECK(given, TypeError, NULL, "%s: expected a module, got None", what);
   *m = given;
-  TN_GET(*t, target_from(&args[1]));
-  return 0;
+  return driver_targets_from(&args[1], t);
 }
 
-/* (module, target) -> executable */
+/* (module, target or array of them) -> executable */
 static int vm_build(TN_ARGS) {
   tn_IRModule *m;
-  tn_target *t;
+  driver_targets t;
   TN_TRY(module_arg("driver.vm_build", args, n, &m, &t));
-  return tn_ret_obj(ret, driver_vm_build(m, t));
+  return tn_ret_obj(ret, driver_vm_build(m, &t));
 }
 
-/* (module, target) -> module as it is before bytecode is made */
+/* (module, target or array of them) -> module as it is before bytecode is made */
 static int vm_optimize(TN_ARGS) {
   tn_IRModule *m;
-  tn_target *t;
+  driver_targets t;
+  bool planned;
   TN_TRY(module_arg("driver.vm_optimize", args, n, &m, &t));
-  return tn_ret_obj(ret, optimized(m, t));
+  return tn_ret_obj(ret, optimized(m, &t, &planned));
 }
 
 static const tn_func_row rows[] = {{"driver.vm_build", vm_build},

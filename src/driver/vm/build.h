@@ -2,15 +2,14 @@
 #ifndef TN_DRIVER_VM_BUILD_H_
 #define TN_DRIVER_VM_BUILD_H_
 
-#include "ir/ir.h"
-#include "target/target.h"
+#include "driver/relay_pipeline.h"
 #include "tenon/runtime.h"
 
 /** An executable of the function `main` of a module (of every function when there is no `main`)
  *  with the library of its kernels.
  *  @return module of type "VMExecutable", scope-owned; NULL with the error of a pass or code
  *  generator, ValueError for what a program cannot hold */
-TN_API tn_module *driver_vm_build(tn_IRModule *m, tn_target *t);
+TN_API tn_module *driver_vm_build(tn_IRModule *m, const driver_targets *t);
 
 /** What of a module only the virtual machine can run, for people; NULL when the graph executor can
  *  run it. @param reason static text @return 0, or -1 with an error of type inference */

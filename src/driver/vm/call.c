@@ -35,6 +35,7 @@ typedef struct {
   const char *name;
   tn_vec inputs, outputs; /* types of tensors */
   int64_t *regs;          /* of the inputs, then of the outputs */
+  int64_t device;         /* where it runs */
   int64_t *shapes;        /* register of the shape of each output, -1: known */
   int8_t *reads;          /* see vm_shape_program */
   int32_t *same;
@@ -113,11 +114,11 @@ static int64_t static_tensor(vm_func *f, const tn_TensorType *t, int64_t device)
   return dst;
 }
 
-static int64_t dynamic_tensor(vm_func *f, const tn_TensorType *t, int64_t shape) {
+static int64_t dynamic_tensor(vm_func *f, const tn_TensorType *t, int64_t shape, int64_t device) {
   vm_code *c = &f->code;
   int64_t storage = code_reg(c), dst = code_reg(c);
   const int64_t code = t->dtype.code, bits = t->dtype.bits, lanes = t->dtype.lanes;
-  CODE(c, TN_VM_ALLOC_STORAGE, storage, shape, 64, code, bits, lanes, f->g->device);
+  CODE(c, TN_VM_ALLOC_STORAGE, storage, shape, 64, code, bits, lanes, device);
   CODE(c, TN_VM_ALLOC_TENSOR_REG, dst, storage, 0, code, bits, lanes, shape);
   return dst;
 }
@@ -130,11 +131,33 @@ static int64_t shape_of(vm_func *f, int64_t tensor) {
   return dst;
 }
 
-static int64_t on_host(vm_func *f, int64_t tensor) {
-  if (f->g->device == f->g->host) return tensor;
+static int64_t copied(vm_func *f, int64_t tensor, int64_t from, int64_t to) {
+  if (from == to) return tensor;
   int64_t dst = code_reg(&f->code);
-  CODE(&f->code, TN_VM_DEVICE_COPY, dst, tensor, f->g->device, f->g->host);
+  CODE(&f->code, TN_VM_DEVICE_COPY, dst, tensor, from, to);
   return dst;
+}
+
+const vm_value *vm_copied(vm_func *f, const tn_Type *type, const vm_value *v, int64_t from,
+                          int64_t to) {
+  const tn_TupleType *tuple = TN_AS(TupleType, type);
+  if (!tuple) {
+    int64_t reg = vm_in_register(f, v);
+    return reg < 0 ? NULL : vm_register_value(f, copied(f, reg, from, to));
+  }
+  vm_value *all;
+  TN_GETP(all, vm_tuple_value(f, tuple->fields->len));
+  for (int64_t i = 0; i < all->n; ++i) {
+    const vm_value *field = v->reg < 0 ? &v->fields[i] : NULL;
+    if (!field) {
+      int64_t dst = code_reg(&f->code);
+      CODE(&f->code, TN_VM_GET_FIELD, dst, v->reg, i);
+      TN_GETP(field, vm_register_value(f, dst));
+    }
+    TN_GETP(field, vm_copied(f, (const tn_Type *)tn_arr_obj(tuple->fields, i), field, from, to));
+    all->fields[i] = *field;
+  }
+  return all;
 }
 
 /* Arguments of the shape program: what it reads, then the shapes it writes. */
@@ -144,7 +167,7 @@ static int call_shape_program(kernel_call *k, const char *name, bool checks) {
   TN_AUTOFREE int64_t *regs = tn_alloc((size_t)(k->inputs.len + k->outputs.len + 1) * sizeof *regs);
   if (!regs || index < 0) return -1;
   for (int64_t i = 0; i < k->inputs.len; ++i) {
-    if (k->reads[i] == VM_READS_VALUES) regs[n++] = on_host(f, k->regs[i]);
+    if (k->reads[i] == VM_READS_VALUES) regs[n++] = copied(f, k->regs[i], k->device, f->g->host);
     else if (k->reads[i] == VM_READS_SHAPE) regs[n++] = shape_of(f, k->regs[i]);
   }
   for (int64_t i = 0; i < k->outputs.len; ++i) {
@@ -202,8 +225,8 @@ static int result_shapes(kernel_call *k) {
 
 static int64_t result_register(kernel_call *k, int64_t i) {
   const tn_TensorType *t = type_at(&k->outputs, i);
-  return k->shapes[i] < 0 ? static_tensor(k->f, t, k->f->g->device)
-                          : dynamic_tensor(k->f, t, k->shapes[i]);
+  return k->shapes[i] < 0 ? static_tensor(k->f, t, k->device)
+                          : dynamic_tensor(k->f, t, k->shapes[i], k->device);
 }
 
 /* A value of the result's type from the registers that follow one another. */
@@ -239,7 +262,9 @@ static const vm_value *make_call(kernel_call *k, const tn_RelayCall *c) {
   int64_t nin = k->inputs.len, nout = k->outputs.len, index;
   TN_TRYP(arguments(k, c));
   bool only_reshapes = ir_attrs_flag(k->kernel->attrs, "relay.reshape_only") && nin == 1;
-  TN_GETP(k->name, kernel_names_of(&f->g->names, k->kernel));
+  const tn_VirtualDevice *d = f->g->plan ? device_of(f->g->plan, c) : NULL;
+  TN_TRYP((k->device = vm_device_of(f->g, c)) < 0);
+  TN_GETP(k->name, kernel_names_of(&f->g->names, k->kernel, d ? d->target : NULL));
   TN_TRYP(result_shapes(k));
   if (only_reshapes) return reshape(k);
   for (int64_t i = 0; i < nout; ++i)

@@ -52,11 +52,11 @@ int64_t vm_load_number(vm_func *f, int64_t value) {
   return r;
 }
 
-int64_t vm_load_const(vm_func *f, tn_tensor *t) {
+int64_t vm_load_const(vm_func *f, tn_tensor *t, int64_t device) {
   vm_gen *g = f->g;
   int64_t i = tn_pmap_get_int(&g->consts, t, 0) - 1, r;
-  if (i < 0) {
-    i = tn_vm_add_const(g->x, t, NULL, g->device);
+  if (i < 0 || g->x->consts[i].device != device) {
+    i = tn_vm_add_const(g->x, t, NULL, device);
     if (i < 0 || tn_pmap_put_int(&g->consts, t, i + 1)) return -1;
   }
   r = code_reg(&f->code);
@@ -100,7 +100,12 @@ static int64_t add_function(vm_gen *g, const char *name, const tn_arr *captured,
   }
   TN_CHECK(n < TN_VM_MAX_REGISTERS, ValueError, NULL, "%s: %lld parameters", name, (long long)n);
   int64_t i = tn_vm_add_function(g->x, name, (int32_t)n, names);
-  for (int64_t k = 0; i >= 0 && k < n; ++k) g->x->funcs[i].param_devices[k] = g->device;
+  for (int64_t k = 0; i >= 0 && k < n; ++k) {
+    const tn_obj *v = k < before ? tn_arr_obj(captured, k) : tn_arr_obj(params, k - before);
+    int64_t device = vm_device_of(g, v);
+    if (device < 0) return -1;
+    g->x->funcs[i].param_devices[k] = device;
+  }
   return i;
 }
 
@@ -239,6 +244,13 @@ static bool is_kernel(const void *e) {
   return f && ir_attrs_flag(f->attrs, "Primitive");
 }
 
+static const vm_value *device_copy(vm_func *f, const tn_RelayCall *c) {
+  const vm_value *v;
+  int64_t from = vm_device_of(f->g, relay_arg(c, 0)), to = vm_device_of(f->g, c);
+  TN_GETP(v, vm_atom(f, relay_arg(c, 0)));
+  return from < 0 || to < 0 ? NULL : vm_copied(f, relay_type_of(c), v, from, to);
+}
+
 static const vm_value *call(vm_func *f, const tn_RelayCall *c) {
   const tn_obj *callee = (const tn_obj *)c->op;
   switch (callee->type_index) {
@@ -248,6 +260,8 @@ static const vm_value *call(vm_func *f, const tn_RelayCall *c) {
   case TN_TI_Constructor: return construct(f, (const tn_Constructor *)callee, c->args);
   default: break;
   }
+  if (relay_as_call(c, "on_device")) return vm_atom(f, relay_arg(c, 0));
+  if (relay_as_call(c, "device_copy")) return device_copy(f, c);
   if (is_kernel(callee)) return vm_call_kernel(f, c, (const tn_RelayFunction *)callee);
   const char *op = relay_called_op(c);
   return TN_RAISEP(ValueError, c->span, "relay.vm: a call of %s outside of kernels",
@@ -384,7 +398,9 @@ static const vm_value *value_of(vm_func *f, const void *e) {
   case TN_TI_RefWrite: return reference(f, o);
   case TN_TI_RelayFunction: return function_value(f, e, NULL, &by_name);
   case TN_TI_Constant: {
-    int64_t r = vm_load_const(f, (tn_tensor *)((const tn_Constant *)e)->data);
+    int64_t device = vm_device_of(f->g, e);
+    int64_t r =
+        device < 0 ? -1 : vm_load_const(f, (tn_tensor *)((const tn_Constant *)e)->data, device);
     return r < 0 ? NULL : vm_register_value(f, r);
   }
   default: return vm_atom(f, e);

@@ -8,6 +8,7 @@
 #ifndef TN_DRIVER_VM_GEN_H_
 #define TN_DRIVER_VM_GEN_H_
 
+#include "driver/devices/devices.h"
 #include "driver/kernel_names.h"
 #include "driver/vm/code.h"
 #include "target/target.h"
@@ -34,7 +35,9 @@ typedef struct {
   tn_pmap constructors; /* constructor -> number + 1 of the function that calls it */
   vm_pending *queue;
   int64_t npending, pending_cap;
-  int64_t device, host; /* numbers of devices */
+  const device_plan *plan; /* NULL: all but what the host has to know is on `device` */
+  tn_pmap places;          /* virtual device -> number + 1 of the device */
+  int64_t device, host;    /* numbers of devices */
 } vm_gen;
 
 /** The value of an expression: a register, or the values of a tuple's fields. */
@@ -57,6 +60,12 @@ typedef struct {
  * and what they call. */
 int vm_generate(vm_gen *g);
 
+/** Number of the device that the value of an expression is on; -1: MemoryError. */
+int64_t vm_device_of(vm_gen *g, const void *expr);
+/** The value on another device, tensor by tensor. NULL with an error. */
+const vm_value *vm_copied(vm_func *f, const tn_Type *type, const vm_value *v, int64_t from,
+                          int64_t to);
+
 /** The value that a variable or other atom stands for. NULL with ValueError. */
 const vm_value *vm_atom(vm_func *f, const void *e);
 /** A value in one register; a tuple is made into one there. */
@@ -64,7 +73,7 @@ int64_t vm_in_register(vm_func *f, const vm_value *v);
 vm_value *vm_register_value(vm_func *f, int64_t reg);
 vm_value *vm_tuple_value(vm_func *f, int64_t n);
 /** A register with a constant, a number. */
-int64_t vm_load_const(vm_func *f, tn_tensor *t);
+int64_t vm_load_const(vm_func *f, tn_tensor *t, int64_t device);
 int64_t vm_load_ints(vm_func *f, const int64_t *values, int64_t n);
 int64_t vm_load_number(vm_func *f, int64_t value);
 /** Number of a primitive of the executable, which is made known. -1: MemoryError. */

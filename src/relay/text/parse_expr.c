@@ -285,11 +285,32 @@ relay_expr *rt_expr(rt *p) { return parse_binary(p, 0); }
 
 /* ---- bodies ---- */
 
+/* {virtual_device_=meta[VirtualDevice][0]} behind a variable; NULL where there is none. */
+static int parse_device(rt *p, tn_obj **out) {
+  bool open;
+  tn_map *attrs;
+  *out = NULL;
+  TN_TRY(rt_accept(p, "{", &open));
+  if (!open) return 0;
+  rt_token t = p->tok;
+  TN_GET(attrs, tn_scope_own(tn_map_new()));
+  TN_TRY(rt_attribute(p, attrs));
+  *out = tn_map_find(attrs, RT_DEVICE);
+  if (!*out) return rt_fail(p, &t, "expected " RT_DEVICE "=, got %s", rt_describe(p, &t));
+  return rt_expect(p, "}");
+}
+
+static void place_on(void *expr, tn_obj *device) {
+  tn_retain(device);
+  ((relay_expr *)expr)->virtual_device_ = device;
+}
+
 /* %x: T, as a new variable that is not bound yet. */
 static tn_RelayVar *parse_binder(rt *p) {
   rt_token t = p->tok;
   const char *name;
   tn_Type *type = NULL;
+  tn_obj *device;
   bool typed;
   if (t.kind != RT_LOCAL)
     return (void)rt_fail(p, &t, "expected a local variable such as %%x, got %s",
@@ -297,10 +318,12 @@ static tn_RelayVar *parse_binder(rt *p) {
            NULL;
   TN_GETP(name, rt_text(p, &t));
   TN_TRYP(rt_next(p));
+  TN_TRYP(parse_device(p, &device));
   TN_TRYP(rt_accept(p, ":", &typed));
   if (typed) TN_GETP(type, rt_type(p));
   tn_RelayVar *v;
   TN_GETP(v, relay_var(name, type));
+  place_on(v, device);
   rt_place(v, rt_span_from(p, &t));
   return v;
 }
@@ -404,6 +427,18 @@ static int parse_params(rt *p, tn_vec *params, tn_map *attrs) {
   return rt_expect(p, ")");
 }
 
+/* Where a function's result is stands among its attributes, but is none. */
+static tn_map *without_device(const tn_map *attrs) {
+  tn_map *out;
+  TN_GETP(out, tn_scope_own(tn_map_new()));
+  for (int64_t i = 0; i < attrs->len; ++i) {
+    const tn_map_entry *e = &attrs->entries[i];
+    if (strcmp(tn_cstr((const tn_str *)e->key.v.obj), RT_DEVICE) != 0)
+      TN_TRYP(tn_map_set(out, e->key, e->value));
+  }
+  return out;
+}
+
 tn_RelayFunction *rt_function(rt *p) {
   TN_VEC(params);
   tn_arr *types;
@@ -417,7 +452,9 @@ tn_RelayFunction *rt_function(rt *p) {
   TN_TRYP(rt_accept(p, "->", &arrow));
   if (arrow) TN_GETP(result, rt_type(p));
   TN_GETP(body, parse_braced(p));
+  tn_obj *device = tn_map_find(attrs, RT_DEVICE);
+  if (device) TN_GETP(attrs, without_device(attrs));
   return TN_MAKE(RelayFunction, .params = tn_arr_from(&params), .type_params = types,
-                 .ret_type = result, .body = body,
+                 .ret_type = result, .body = body, .virtual_device_ = device,
                  .attrs = attrs->len ? ir_attrs_new(attrs) : NULL);
 }

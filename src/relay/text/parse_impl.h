@@ -97,6 +97,8 @@ bool rt_is_dtype(const char *name, tn_dtype *out);
 /* ---- parse_value.c ---- */
 /* name=value, ... up to the closing parenthesis, which is not taken. */
 int rt_attributes(rt *p, tn_map *out);
+/* One of them. */
+int rt_attribute(rt *p, tn_map *out);
 int rt_value(rt *p, tn_any *out);
 /* The attributes of an operator; NULL without an error when it takes none. */
 int rt_make_attrs(rt *p, const char *type_key, const tn_map *values, const rt_token *at,

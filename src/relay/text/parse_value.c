@@ -225,22 +225,26 @@ int rt_value(rt *p, tn_any *out) {
   return 0;
 }
 
+int rt_attribute(rt *p, tn_map *out) {
+  rt_token t = p->tok;
+  tn_any key, value, old;
+  if (t.kind == RT_STR) TN_TRY(text_value(&t, &key));
+  else if (t.kind == RT_NAME) key = tn_any_cstr(rt_text(p, &t));
+  else
+    return rt_fail(p, &t, "expected an attribute (name=value) after the first one, got %s",
+                   rt_describe(p, &t));
+  TN_TRY(rt_next(p));
+  TN_TRY(rt_expect(p, "="));
+  TN_TRY(rt_value(p, &value));
+  if (tn_map_get(out, key, &old))
+    return rt_fail(p, &t, "the attribute %s is given twice", rt_describe(p, &t));
+  return tn_map_set(out, key, value);
+}
+
 int rt_attributes(rt *p, tn_map *out) {
   bool more = true;
   while (more && !rt_is(p, ")")) {
-    rt_token t = p->tok;
-    tn_any key, value, old;
-    if (t.kind == RT_STR) TN_TRY(text_value(&t, &key));
-    else if (t.kind == RT_NAME) key = tn_any_cstr(rt_text(p, &t));
-    else
-      return rt_fail(p, &t, "expected an attribute (name=value) after the first one, got %s",
-                     rt_describe(p, &t));
-    TN_TRY(rt_next(p));
-    TN_TRY(rt_expect(p, "="));
-    TN_TRY(rt_value(p, &value));
-    if (tn_map_get(out, key, &old))
-      return rt_fail(p, &t, "the attribute %s is given twice", rt_describe(p, &t));
-    TN_TRY(tn_map_set(out, key, value));
+    TN_TRY(rt_attribute(p, out));
     TN_TRY(rt_accept(p, ",", &more));
   }
   return 0;

@@ -120,12 +120,24 @@ static int type_of(rp *p, const relay_expr *e, tn_buf *out) {
   return 0;
 }
 
+/* Where it is computed. */
+static int put_device(rp *p, const relay_expr *e, tn_buf *out) {
+  tn_any device = tn_any_obj(e->virtual_device_);
+  tn_buf_puts(out, RT_DEVICE "=");
+  return rp_value(p, &device, out);
+}
+
 int rp_bind(rp *p, const tn_RelayVar *v, tn_buf *out) {
   TN_BUF(name);
   TN_TRY(unique_name(p, tn_cstr(v->vid->name_hint), &name));
   TN_TRY(tn_buf_ok(&name));
   TN_TRY(set_text(p, v->vid, keep(p, tn_buf_cstr(&name))));
   tn_buf_puts(out, tn_buf_cstr(&name));
+  if (v->virtual_device_) {
+    tn_buf_puts(out, " {");
+    TN_TRY(put_device(p, (const relay_expr *)v, out));
+    tn_buf_putc(out, '}');
+  }
   if (v->type_annotation) {
     tn_buf_puts(out, ": ");
     TN_TRY(rp_type(p, v->type_annotation, out));
@@ -326,7 +338,11 @@ static int print_head(rp *p, const tn_RelayFunction *f, tn_buf *out) {
     if (i) tn_buf_puts(out, ", ");
     TN_TRY(rp_bind(p, (const tn_RelayVar *)tn_arr_obj(f->params, i), out));
   }
-  TN_TRY(rp_dict_attrs(p, f->attrs, (int)f->params->len, out));
+  if (f->virtual_device_) {
+    tn_buf_puts(out, f->params->len ? ", " : "");
+    TN_TRY(put_device(p, (const relay_expr *)f, out));
+  }
+  TN_TRY(rp_dict_attrs(p, f->attrs, (int)f->params->len + !!f->virtual_device_, out));
   tn_buf_puts(out, ") ");
   if (!f->ret_type) return 0;
   tn_buf_puts(out, "-> ");

@@ -14,6 +14,10 @@
 
 #include "relay/relay.h"
 
+/** What stands before the virtual device of a variable or function:
+ *  fn (%x {virtual_device_=meta[VirtualDevice][0]}, virtual_device_=meta[VirtualDevice][1]) */
+#define RT_DEVICE "virtual_device_"
+
 typedef struct {
   bool version;      /* begin with the version line */
   bool metadata;     /* end with the metadata section */

@@ -69,7 +69,7 @@ class VMCompiler:
         mod = _check_module(mod, "relay.vm.compile")
         mod = _bound(mod, self._params)
         self._params = {}
-        return mod, _targets(target, target_host)[0]
+        return mod, _targets(target, target_host)
 
     def lower(self, mod, target=None, target_host=None):
         """Take a module and its targets; see `compile` for the parameters."""
