@@ -2213,6 +2213,11 @@ class Report(Object):
     configuration: Map
     """what was run, and how"""
 
+class HostValue(Object):
+    """value of the host language (type key script.HostValue)"""
+    key: int
+    """what the host knows it by"""
+
 class ScriptMacro(Object):
     """macro of scripts (type key script.Macro)"""
     name: str
@@ -2229,6 +2234,8 @@ class ScriptMacro(Object):
     """other names mean what they meant where it was defined"""
     host: Any
     """evaluates those names"""
+    receiver: Any
+    """first argument of a method"""
 
 class PrinterConfig(Object):
     """settings of a print (type key script.PrinterConfig)"""

@@ -267,11 +267,16 @@ static int check_buffer_map(const tn_PrimFunc *f) {
   return 0;
 }
 
-/* No result is written as the empty tuple, so that equal functions look alike. */
+/* No result is written as the empty tuple, no attributes as an empty dictionary, so that equal
+ * functions look alike. */
 int tir_check_func(tn_obj *self) {
   tn_PrimFunc *f = (tn_PrimFunc *)self;
   TN_TRY(ir_check_items(f->params, &tn_type_Var, "tir.PrimFunc.params", f->span));
   TN_TRY(check_buffer_map(f));
+  if (!f->attrs) {
+    tn_any attrs = tn_any_obj(ir_attrs_new(tn_scope_own(tn_map_new())));
+    TN_TRY(!attrs.v.obj || tn_field_set(self, tn_type_field(&tn_type_PrimFunc, "attrs"), &attrs));
+  }
   if (f->ret_type) return 0;
   tn_any none = tn_any_obj(TN_NEW(TupleType, .fields = tn_arr_of(0)));
   return none.v.obj ? tn_field_set(self, tn_type_field(&tn_type_PrimFunc, "ret_type"), &none) : -1;

@@ -6,8 +6,11 @@ import contextlib
 import inspect
 import linecache
 import textwrap
+import threading
 
 from .. import _core
+from .._ffi.registry import register_object
+from ..runtime.object import Object
 
 # what the parser takes for the names of its own modules
 _T, _I = "\x01script.T", "\x01script.I"
@@ -25,6 +28,78 @@ def _marker(value):
     return None
 
 
+@register_object("script.HostValue")
+class HostValue(Object):
+    """Stands for a value that scripts have no form for; see `hold`."""
+
+    __slots__ = ()
+
+
+class _Held(threading.local):
+    """Values that scripts have no form for, by number, while a script is read."""
+
+    values = None
+
+
+_held = _Held()
+
+
+@contextlib.contextmanager
+def _holding():
+    outside, _held.values = _held.values, {}
+    try:
+        yield
+    finally:
+        _held.values = outside
+
+
+def hold(value):
+    """An object that stands for any value while the script is read."""
+    key = len(_held.values)
+    _held.values[key] = value
+    return _core.make_node("script.HostValue", {"key": key})
+
+
+def _is_plain(value):
+    """May the value itself be handed to the parser?"""
+    if inspect.isroutine(value) or inspect.isclass(value):
+        return True
+    if callable(value) and not isinstance(value, _core.Object):
+        return False
+    try:
+        _core.convert_to_object(value)
+    except TypeError:
+        return False
+    return True
+
+
+class BoundMacro:
+    """A macro as the method of an object, which is its first argument.
+
+    Parameters
+    ----------
+    macro : TIRMacro
+        The macro.
+    receiver : object
+        The object.
+    """
+
+    def __init__(self, macro, receiver):
+        self.macro = macro
+        self.receiver = receiver
+
+    def __call__(self, *args, **kwargs):
+        return self.macro(*args, **kwargs)
+
+    def node(self):
+        """The macro with its receiver, for the script that is being read."""
+        names = ("name", "source", "file", "first_line", "first_col", "hygienic", "host")
+        fields = {name: getattr(self.macro, name) for name in names}
+        plain = _is_plain(self.receiver)
+        value = _core.convert_to_object(self.receiver) if plain else hold(self.receiver)
+        return _core.make_node("script.Macro", fields | {"receiver": value})
+
+
 class Environment:
     """Evaluates expressions of a script over the names it was written among."""
 
@@ -35,14 +110,21 @@ class Environment:
         text = str(text)
         if text.startswith("?"):
             return self.lookup(text[1:])
-        scope = dict(self.names)
-        scope.update((str(name), value) for name, value in variables.items())
+        scope = dict(self.names, __builtins__=builtins)
+        for name, value in variables.items():
+            held = isinstance(value, HostValue)
+            scope[str(name)] = _held.values[value.key] if held else value
         try:
-            value = eval(text, {"__builtins__": builtins}, scope)  # noqa: S307 (the user's own source)
+            # as globals: comprehensions and lambdas see no locals of eval
+            value = eval(text, scope)  # noqa: S307 (the user's own source)
         except NameError:
             return _UNDEFINED
         marker = _marker(value)
-        return value if marker is None else marker
+        if marker is not None:
+            return marker
+        if isinstance(value, BoundMacro):
+            return value.node()
+        return value if _is_plain(value) else hold(value)
 
     def lookup(self, name):
         """What kind of name it is: a module of the script, undefined, or (None) any other value.
@@ -74,7 +156,8 @@ def parse(text, names, *, file="<string>", line=1, column=0):
     -------
     PrimFunc or IRModule
     """
-    return _core.get_global_func("script.Parse")(text, file, line, column, Environment(names))
+    with _holding():
+        return _core.get_global_func("script.Parse")(text, file, line, column, Environment(names))
 
 
 def from_source(program, extra_vars=None, check_well_formed=True):

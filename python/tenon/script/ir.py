@@ -35,8 +35,8 @@ ir_module.is_script_module = True
 
 
 def module_attrs(attrs):
-    """Attributes of a module; means something inside ``@I.ir_module`` only."""
-    raise RuntimeError("I.module_attrs belongs inside a class that is decorated with I.ir_module")
+    """Attributes of a module; for the parser of ``@I.ir_module``. Python, which runs the body of
+    the class before, does nothing here."""
 
 
 def Range(begin, end):

@@ -12,11 +12,13 @@ import sys
 from .. import _core
 from .._ffi.registry import register_object
 from ..runtime.object import Object
-from ._host import Environment, captured, parse_object, source_of
+from ._host import BoundMacro, Environment, captured, parse_object, source_of
 
 _TYPE = re.compile(
     r"(int|uint|float|bfloat)\d+(_e\dm\d(fn)?)?(x\d+)?$|bool(x\d+)?$|boolean$|handle$|void$"
 )
+
+_OLD_NAMES = {"broadcast": "Broadcast", "ramp": "Ramp"}
 
 
 class Name:
@@ -42,7 +44,11 @@ class Name:
             return _typed(self.path, *args, **kwargs)
         if self.path == "Buffer":
             return _buffer(*args, **kwargs)
+        if self.path in ("Ptr", "ptr"):
+            return _typed("handle", *args, **kwargs)
         function = _function(self.path)
+        if function is None and self.path == "alloc_buffer":
+            return _alloc_buffer(*args, **kwargs)
         if function is None:
             raise AttributeError(f"T.{self.path} means something inside @T.prim_func only")
         return function(*args, **kwargs)
@@ -72,6 +78,7 @@ def _function(path):
     built = _frame_function(path)
     if built is not None:
         return built
+    path = _OLD_NAMES.get(path, path)
     return getattr(tir, path, None) or getattr(tir.op, path, None)
 
 
@@ -86,7 +93,8 @@ def _typed(name, value=None, *args, is_size_var=False):
 
     name = "bool" if name == "boolean" else name
     if name == "handle" and value is not None:
-        return tir.Var("v", PointerType(PrimType(str(value)), args[0] if args else ""))
+        value = value.path if isinstance(value, Name) else str(value)
+        return tir.Var("v", PointerType(PrimType(value), args[0] if args else ""))
     if value is None:
         return (tir.SizeVar if is_size_var else tir.Var)("v", name)
     if isinstance(value, str):
@@ -122,6 +130,14 @@ def _buffer(
         buffer_type,
         axis_separators,
     )
+
+
+def _alloc_buffer(*args, **kwargs):
+    """T.alloc_buffer in a function that a script calls: the block of the call allocates it."""
+    buffer = _buffer(*args, **kwargs)
+    if not _core.get_global_func("script.HostAlloc")(buffer):
+        raise AttributeError("T.alloc_buffer means something inside @T.prim_func only")
+    return buffer
 
 
 def _in_script_module(frame):
@@ -173,6 +189,12 @@ class TIRMacro(Object):
     """Function whose statements stand for its calls; made by `macro`."""
 
     __slots__ = ()
+
+    def __get__(self, instance, owner=None):
+        """The macro as a method: its first parameter is the object."""
+        if instance is None:
+            return self
+        return BoundMacro(self, instance)
 
     def __call__(self, *args, **kwargs):
         raise ValueError(f"the macro {self.name} is called inside @T.prim_func only")

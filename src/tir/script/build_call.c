@@ -345,93 +345,13 @@ static int call_meta_var(builder *b, const ast *call, val *out) {
 
 /* ---- intrinsics ---- */
 
-/* Types of results that do not follow from the first argument. */
-static const struct {
-  const char *name;
-  enum { AS_I32, AS_U32, AS_HANDLE, AS_BOOL, AS_VOID, AS_SECOND } type;
-} result_types[] = {
-    {"call_packed", AS_I32},
-    {"call_cpacked", AS_I32},
-    {"call_packed_lowered", AS_I32},
-    {"call_cpacked_lowered", AS_I32},
-    {"tvm_call_trace_packed", AS_I32},
-    {"tvm_call_trace_packed_lowered", AS_I32},
-    {"tvm_stack_make_array", AS_HANDLE},
-    {"tvm_stack_make_shape", AS_HANDLE},
-    {"tvm_stack_alloca", AS_HANDLE},
-    {"tvm_access_ptr", AS_HANDLE},
-    {"address_of", AS_HANDLE},
-    {"tvm_tuple", AS_HANDLE},
-    {"lookup_param", AS_HANDLE},
-    {"tvm_static_handle", AS_HANDLE},
-    {"tvm_context_id", AS_HANDLE},
-    {"TVMBackendAllocWorkspace", AS_HANDLE},
-    {"nd_mem_alloc_with_scope", AS_HANDLE},
-    {"handle_add_byte_offset", AS_HANDLE},
-    {"tvm_load_matrix_sync", AS_HANDLE},
-    {"tvm_mma_sync", AS_HANDLE},
-    {"tvm_bmma_sync", AS_HANDLE},
-    {"tvm_fill_fragment", AS_HANDLE},
-    {"tvm_store_matrix_sync", AS_HANDLE},
-    {"tvm_thread_allreduce", AS_HANDLE},
-    {"isnan", AS_BOOL},
-    {"isinf", AS_BOOL},
-    {"isfinite", AS_BOOL},
-    {"isnullptr", AS_BOOL},
-    {"assume", AS_BOOL},
-    {"tvm_struct_set", AS_I32},
-    {"tvm_storage_sync", AS_I32},
-    {"tvm_throw_last_error", AS_I32},
-    {"TVMBackendFreeWorkspace", AS_I32},
-    {"tvm_check_return", AS_I32},
-    {"undef", AS_I32},
-    {"start_profile_intrinsic", AS_HANDLE},
-    {"end_profile_intrinsic", AS_HANDLE},
-    {"tvm_warp_activemask", AS_U32},
-    {"tvm_warp_shuffle", AS_SECOND},
-    {"tvm_warp_shuffle_up", AS_SECOND},
-    {"tvm_warp_shuffle_down", AS_SECOND},
-    {"vscale", AS_I32},
-    {"prefetch", AS_VOID},
-    {"ret", AS_I32},
-    {"ptx_commit_group", AS_VOID},
-    {"ptx_wait_group", AS_VOID},
-    {"ptx_cp_async_barrier", AS_VOID},
-    {"create_barriers", AS_VOID},
-    {"ptx_init_barrier_thread_count", AS_VOID},
-    {"ptx_arrive_barrier", AS_VOID},
-    {"ptx_wait_barrier", AS_VOID},
-    {"tvm_global_barrier_kinit", AS_I32},
-    {"dma_wait", AS_I32},
-    {"dma_start_group", AS_I32},
-    {"dma_end_group", AS_I32},
-    {"mem_copy", AS_I32},
-};
-
-static tn_dtype result_type(const char *name, const tn_vec *args) {
-  const tn_obj *first = args->len ? args->items[0].v.obj : NULL;
-  int lanes = TN_IS(PrimExpr, first) ? ((const tn_expr *)first)->dtype.lanes : 1;
-  for (int i = 0; i < TN_COUNT(result_types); ++i) {
-    if (strcmp(result_types[i].name, name) != 0) continue;
-    switch (result_types[i].type) {
-    case AS_I32: return TN_I32;
-    case AS_U32: return tn_dtype_of(kDLUInt, 32, 1);
-    case AS_HANDLE: return TN_HANDLE;
-    case AS_BOOL: return tn_dtype_of(kDLUInt, 1, lanes);
-    case AS_VOID: return TN_VOID;
-    case AS_SECOND: first = args->len > 1 ? args->items[1].v.obj : NULL; break;
-    }
-  }
-  return TN_IS(PrimExpr, first) ? ((const tn_expr *)first)->dtype : TN_I32;
-}
-
 /* Takes the type out of the arguments where it stands first or last. */
 static int take_dtype(builder *b, const ast *call, const char *name, tir_dtype_place place,
                       tn_vec *args, tn_dtype *t) {
   const ast *keyword = arg_of(call, -1, "dtype");
   if (keyword) return eval_dtype(b, keyword, t);
   if (place == TIR_DTYPE_NONE) {
-    *t = result_type(name, args);
+    *t = tir_op_script_dtype(name, args->items, args->len);
     return 0;
   }
   int64_t at = place == TIR_DTYPE_FIRST ? 0 : args->len - 1;
@@ -476,6 +396,7 @@ static int call_two(builder *b, const ast *call, const char *name, val *out) {
   tn_expr *x[2];
   for (int i = 0; i < TN_COUNT(two_operands); ++i) {
     if (strcmp(two_operands[i].name, name) != 0) continue;
+    if (arg_of(call, -1, "dtype")) return 1; /* the intrinsic as it stands */
     TN_TRY(expr_args(b, call, name, 2, x));
     if (i == 0) return give(b, call, tir_ceildiv(x[0], x[1], NULL), out);
     return give(b, call, tir_float_binary(i == 3 ? TIR_OP_fmod : TIR_OP_pow, x[0], x[1], NULL),

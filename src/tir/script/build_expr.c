@@ -96,82 +96,7 @@ tn_arr *eval_exprs(builder *b, const ast *n) {
   return eval(b, n, &v) ? NULL : to_exprs(b, n, &v);
 }
 
-/* ---- the host language ---- */
-
-static int add_locals(builder *b, const ast *n, tn_map *locals);
-static int add_list(builder *b, ast_list l, tn_map *locals) {
-  for (int i = 0; i < l.n; ++i) TN_TRY(add_locals(b, l.items[i], locals));
-  return 0;
-}
-
-/* The script's names that occur in n. */
-static int add_locals(builder *b, const ast *n, tn_map *locals) {
-  val v;
-  if (!n) return 0;
-  if (n->kind == AST_NAME && find_name(b, n->text, &v) && v.kind == VAL_PLAIN)
-    TN_TRY(tn_map_set(locals, tn_any_cstr(n->text), v.v));
-  TN_TRY(add_locals(b, n->a, locals));
-  TN_TRY(add_locals(b, n->b, locals));
-  TN_TRY(add_locals(b, n->c, locals));
-  return add_list(b, n->items, locals);
-}
-
-/* Comprehensions and f-strings have no tree: all names are handed over. */
-static int add_all_locals(builder *b, tn_map *locals) {
-  for (int i = 0; i < b->nbindings; ++i) {
-    if (b->bindings[i].value.kind == VAL_PLAIN)
-      TN_TRY(tn_map_set(locals, tn_any_cstr(b->bindings[i].name), b->bindings[i].value.v));
-  }
-  return 0;
-}
-
-/* The host answers with marked texts where it means no value: its T and I modules, and names it
-   does not know.
-   @return 1 for a module, 0 for a value, -1 when undefined */
-static int read_marker(builder *b, const ast *n, val *out) {
-  const char *marker;
-  if (out->v.type_index != TN_TI_String || tn_any_to_cstr(&out->v, &marker) || *marker != '\x01')
-    return 0;
-  if (strncmp(marker, "\x01script.", 8) != 0) {
-    const char *text =
-        tn_arena_strndup(&b->arena, b->src->text + n->start, (size_t)(n->end - n->start));
-    return ast_error(b->src, n, "undefined: %s", text ? text : "?");
-  }
-  *out = (val){.kind = marker[8] == 'T' ? VAL_T : VAL_I, .name = marker[9] ? marker + 10 : ""};
-  return 1;
-}
-
-int host_eval(builder *b, const ast *n, val *out) {
-  bool opaque = n->kind == AST_COMP || n->kind == AST_FSTR || n->kind == AST_LAMBDA;
-  tn_map *locals = tn_scope_own(tn_map_new());
-  const char *text =
-      tn_arena_strndup(&b->arena, b->src->text + n->start, (size_t)(n->end - n->start));
-  if (!locals || !text) return -1;
-  if (!b->opt->host) return ast_error(b->src, n, "undefined: %s", text);
-  TN_TRY(opaque ? add_all_locals(b, locals) : add_locals(b, n, locals));
-  tn_any ret, args[] = {tn_any_cstr(text), tn_any_obj(locals)};
-  if (tn_func_call(b->opt->host, args, 2, &ret)) return place_error(b, n);
-  if (tn_any_is_obj(&ret) && !tn_scope_own(ret.v.obj)) return -1;
-  *out = PLAIN(ret);
-  return read_marker(b, n, out) < 0 ? -1 : 0;
-}
-
-/* Asks the host what a name is, without making a value of it: a module of scripts becomes known
-   under that name.
-   @return 1 when the name is the host's own, 0 when it is bound now, -1 */
-static int ask_host(builder *b, const ast *name, val *out) {
-  tn_map *none = tn_scope_own(tn_map_new());
-  tn_str *query = tn_str_fmt("?%s", name->text);
-  if (!none || !query) return -1;
-  if (!b->opt->host) return ast_error(b->src, name, "undefined: %s", name->text);
-  tn_any ret, args[] = {tn_any_obj(query), tn_any_obj(none)};
-  if (tn_func_call(b->opt->host, args, 2, &ret)) return place_error(b, name);
-  if (tn_any_is_obj(&ret) && !tn_scope_own(ret.v.obj)) return -1;
-  *out = PLAIN(ret);
-  int marked = read_marker(b, name, out);
-  if (marked <= 0) return marked < 0 ? -1 : 1;
-  return bind_name(b, name->text, *out);
-}
+/* ---- names, literals ---- */
 
 /* An expression that starts at a name of the host goes to it as a whole: only its end has to be a
    value that scripts know. @return 1 when it does not, 0 when it was evaluated, -1 */
@@ -179,13 +104,13 @@ static int host_chain(builder *b, const ast *n, val *out) {
   const ast *root = n;
   while (root->kind == AST_CALL || root->kind == AST_ATTR || root->kind == AST_INDEX)
     root = root->a;
-  if (root->kind != AST_NAME || find_name(b, root->text, out)) return 1;
+  if (root->kind != AST_NAME) return 1;
+  if (find_name(b, root->text, out))
+    return TN_AS(HostValue, val_obj(out)) && root != n ? host_eval(b, n, out) : 1;
   int r = ask_host(b, root, out);
   if (r < 0) return -1;
   return r == 0 ? 1 : host_eval(b, n, out);
 }
-
-/* ---- names, literals ---- */
 
 static int eval_name(builder *b, const ast *n, val *out) {
   if (find_name(b, n->text, out)) return 0;

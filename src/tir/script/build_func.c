@@ -32,7 +32,9 @@ static tn_Type *pointer_type(builder *b, const ast *n) {
 tn_Type *eval_type(builder *b, const ast *n) {
   val v;
   if (!n) return TN_RAISEP(DiagnosticError, NULL, "%s: a type is missing", b->src->file);
-  const char *name = n->kind == AST_INDEX ? t_name(b, n->a) : NULL;
+  const char *name = n->kind == AST_INDEX  ? t_name(b, n->a)
+                     : n->kind == AST_CALL ? t_name(b, n)
+                                           : NULL;
   if (name && (!strcmp(name, "Ptr") || !strcmp(name, "ptr"))) return pointer_type(b, n);
   if (n->kind == AST_CONST && !strcmp(n->text, "None"))
     return (tn_Type *)TN_NEW(TupleType, .fields = tn_arr_of(0));

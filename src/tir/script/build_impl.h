@@ -120,7 +120,12 @@ tn_arr *eval_exprs(builder *b, const ast *n);
 tn_BufferRegion *to_region(builder *b, const ast *at, const val *v);
 /** Indices of a store: slices become ramps. */
 tn_arr *eval_indices(builder *b, const ast *index);
+/** The value of an expression that the host evaluates (build_host.c). */
 int host_eval(builder *b, const ast *n, val *out);
+/** Asks the host what a name is, without making a value of it: a module of scripts becomes known
+ * under that name.
+ * @return 1 when the name is the host's own, 0 when it is bound now, -1 */
+int ask_host(builder *b, const ast *name, val *out);
 /** base[...] (build_index.c) */
 int eval_index(builder *b, const ast *n, val *out);
 /** A region that stands in an expression is a read of it: a slice of constant length is a vector.

@@ -5,7 +5,8 @@
          A[i] = A[i] * factor                      B[vi] = B[vi] * 2.0     # scale(B, vi, 2.0)
 
    Parameters are names for what was passed. Other names mean what they meant where the macro was
-   defined (hygienic), or what they mean at the call. */
+   defined (hygienic), or what they mean at the call. A macro that is a method is given its object
+   first. */
 #include <string.h>
 
 #include "tir/script/build_impl.h"
@@ -162,7 +163,8 @@ int build_macro(builder *b, const ast *call) {
   const tn_ScriptMacro *m = TN_AS(ScriptMacro, val_obj(&f));
   if (!m) return 1;
   if (++b->depth > BUILD_DEPTH_MAX) return ast_error(b->src, call, "macros are nested too deeply");
-  int err = eval_positional(b, call, &given) || eval_keywords(b, call, &given) ||
+  int err = (m->receiver && tn_vec_push_obj(&given.positional, m->receiver)) ||
+            eval_positional(b, call, &given) || eval_keywords(b, call, &given) ||
             expand(b, call, m, &given);
   tn_vec_fini(&given.positional);
   b->depth--;

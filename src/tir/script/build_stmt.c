@@ -1,6 +1,8 @@
 /* Statements of scripts: assignments, loops, conditions, stores. */
 #include <string.h>
 
+#include "arith/analyzer.h"
+#include "tenon/object.h"
 #include "tir/script/build_impl.h"
 #include "tir/script/op_names.h"
 
@@ -291,6 +293,14 @@ static tn_IterVar *thread_of(builder *b, const ast *call, tn_expr *min, tn_expr 
              : NULL;
 }
 
+tn_expr *script_loop_extent(tn_expr *begin, tn_expr *end) {
+  TN_ARITH(a);
+  const tn_Add *sum = TN_AS(Add, end);
+  if (sum && tn_equal(sum->a, begin, 0) == 1) return sum->b;
+  tn_expr *extent = tir_sub(end, begin);
+  return extent ? arith_simplify(&a, extent) : NULL;
+}
+
 static int build_kind_loop(builder *b, const ast *n, tir_for_kind kind) {
   const ast *first = arg_of(n->b, 0, "start"), *second = arg_of(n->b, 1, "stop"),
             *ann = arg_of(n->b, -1, "annotations");
@@ -300,7 +310,8 @@ static int build_kind_loop(builder *b, const ast *n, tir_for_kind kind) {
   tn_expr *from = eval_expr(b, first), *to = from && second ? eval_expr(b, second) : NULL;
   if (!from || (second && !to)) return -1;
   if (second && tir_match_types(&from, &to, NULL)) return place_error(b, n->b);
-  tn_expr *min = second ? from : tir_zero(from->dtype), *extent = second ? tir_sub(to, from) : from;
+  tn_expr *min = second ? from : tir_zero(from->dtype),
+          *extent = second ? script_loop_extent(from, to) : from;
   if (ann && (eval(b, ann, &notes) || notes.v.type_index != TN_TI_Map))
     return ast_error(b->src, ann, "annotations: expected a dictionary");
   tn_IterVar *thread = kind == TIR_FOR_THREAD_BINDING ? thread_of(b, n->b, min, extent) : NULL;

@@ -154,6 +154,18 @@ static tn_ExprDoc *print_large_uint(printer *p, const tn_Call *e) {
   return typed_literal(p, e->dtype, id_doc(digits->data));
 }
 
+/* A call whose type is not the one that is meant where nothing is said of it. */
+static tn_ExprDoc *call_typed(const tn_Call *e, const tn_Op *op, tn_ExprDoc *callee,
+                              const tn_vec *args) {
+  TN_VEC(keys);
+  TN_VEC(values);
+  tn_dtype usual = tir_op_script_dtype(tir_op_script_name(op), e->args->items, e->args->len);
+  if (tn_dtype_eq(usual, e->dtype)) return call_doc(callee, args);
+  TN_TRYP(tn_vec_push_obj(&keys, tn_str_from("dtype")));
+  TN_TRYP(tn_vec_push_obj(&values, dtype_doc(e->dtype)));
+  return call_kw_doc(callee, args, &keys, &values);
+}
+
 static tn_ExprDoc *print_call(printer *p, const tn_Call *e) {
   TN_VEC(args);
   const tn_Op *op = TN_AS(Op, e->op);
@@ -173,7 +185,7 @@ static tn_ExprDoc *print_call(printer *p, const tn_Call *e) {
   if (where == TIR_DTYPE_FIRST) TN_TRYP(tn_vec_push_obj(&args, dtype_doc(e->dtype)));
   if (print_exprs(p, e->args, &args)) return NULL;
   if (where == TIR_DTYPE_LAST) TN_TRYP(tn_vec_push_obj(&args, dtype_doc(e->dtype)));
-  return call_doc(callee, &args);
+  return op && where == TIR_DTYPE_NONE ? call_typed(e, op, callee, &args) : call_doc(callee, &args);
 }
 
 static tn_ExprDoc *print_let(printer *p, const tn_Let *e) {

@@ -2,7 +2,10 @@
    follows it is its body (frame.concise). */
 #include <string.h>
 
+#include "arith/analyzer.h"
 #include "ir/expr.h"
+#include "tenon/object.h"
+#include "tir/script/build.h"
 #include "tir/script/printer_impl.h"
 
 int print_body(printer *p, frame *f, const tn_obj *stmt) {
@@ -121,6 +124,19 @@ static tn_ExprDoc *loop_kind(printer *p, const tn_For *l) {
   return tir_doc(p, names[l->kind]);
 }
 
+/* The end of a loop that begins above 0, such that the extent is read back as it is. */
+static tn_expr *loop_end(const tn_For *l) {
+  TN_ARITH(a);
+  tn_expr *sum = tir_add(l->min, l->extent), *tries[] = {NULL, sum};
+  TN_GETP(tries[0], sum ? arith_simplify(&a, sum) : NULL);
+  for (int i = 0; i < TN_COUNT(tries); ++i) {
+    const tn_expr *again;
+    TN_GETP(again, script_loop_extent(l->min, tries[i]));
+    if (tn_equal(again, l->extent, 0) == 1) return tries[i];
+  }
+  return (tn_expr *)TN_NEW(Add, .dtype = sum->dtype, .a = l->min, .b = l->extent);
+}
+
 static int print_for(printer *p, const tn_For *l) {
   const tn_For *loops[64];
   int n = p->cfg->syntax_sugar ? grid_of(l, loops) : 0;
@@ -129,8 +145,8 @@ static int print_for(printer *p, const tn_For *l) {
   TN_VEC(keys);
   TN_VEC(values);
   if (!tir_is_zero(l->min)) TN_TRY(tn_vec_push_obj(&args, print_expr(p, l->min)));
-  TN_TRY(tn_vec_push_obj(
-      &args, print_expr(p, tir_is_zero(l->min) ? l->extent : tir_add(l->min, l->extent))));
+  const tn_expr *end = tir_is_zero(l->min) ? l->extent : loop_end(l);
+  TN_TRY(!end || tn_vec_push_obj(&args, print_expr(p, end)));
   if (l->thread_binding) {
     TN_TRY(tn_vec_push_obj(&keys, tn_str_from("thread")));
     TN_TRY(tn_vec_push_obj(&values, str_doc(tn_cstr(l->thread_binding->thread_tag))));

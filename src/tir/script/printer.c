@@ -169,7 +169,8 @@ typedef struct {
   printer *p;
   const tn_obj *path[512];
   int n;
-  tn_pmap depth; /* variable -> 1 + length of the common part of the paths of its uses */
+  tn_pmap depth;      /* variable -> 1 + length of the common part of the paths of its uses */
+  const tn_obj *body; /* left out: of the `with` whose head is looked at */
 } finder;
 
 static bool opens_frame(const tn_obj *o) {
@@ -211,8 +212,44 @@ static int find_in_branch(finder *f, tn_stmt *branch) {
   return err;
 }
 
+/* Statements that bind or mark what their body sees: `with` unless they are the last of a body. */
+static bool needs_with(const tn_obj *o) {
+  switch (o->type_index) {
+  case TN_TI_LetStmt:
+  case TN_TI_AttrStmt:
+  case TN_TI_AssertStmt:
+  case TN_TI_Allocate:
+  case TN_TI_AllocateConst:
+  case TN_TI_DeclBuffer:
+  case TN_TI_BufferRealize: return true;
+  default: return false;
+  }
+}
+
+static int find_in_seq(finder *f, const tn_arr *stmts) {
+  for (int64_t i = 0; i < stmts->len; ++i) {
+    tn_obj *s = tn_arr_obj(stmts, i);
+    const tn_obj *outside = f->body;
+    bool with = i + 1 < stmts->len && needs_with(s);
+    tn_any body = tn_any_none();
+    if (with) body = tn_field_get(s, tn_type_field(s->type, "body"));
+    f->body = with ? body.v.obj : outside;
+    TN_TRY(find_uses(f, s));
+    f->body = outside;
+    if (!with) continue;
+    bool opens = f->n < TN_COUNT(f->path);
+    if (opens) f->path[f->n++] = s;
+    TN_TRY(find_uses(f, body.v.obj));
+    if (opens) f->n--;
+  }
+  return 0;
+}
+
 static int find_uses(void *ctx, tn_obj *o) {
   finder *f = ctx;
+  const tn_SeqStmt *seq = TN_AS(SeqStmt, o);
+  if (o == f->body) return 0;
+  if (seq) return find_in_seq(f, seq->seq);
   const tn_IfThenElse *cond = TN_AS(IfThenElse, o);
   if (cond)
     return find_uses(f, (tn_obj *)cond->condition) || find_in_branch(f, cond->then_case) ||

@@ -99,7 +99,18 @@ static int f_root_block(TN_ARGS) {
   return tn_ret_obj(ret, tir_with_root_block(body, &allocs));
 }
 
+/* script.HostAlloc(Buffer) -> whether a script that is being read owns it now */
+static int f_host_alloc(TN_ARGS) {
+  TN_NARGS("script.HostAlloc", 1);
+  TN_ARG_OBJ(Buffer, b, 0);
+  TN_CHECK(b, TypeError, NULL, "script.HostAlloc: expected a Buffer, got None");
+  int owned = script_host_alloc((tn_obj *)b);
+  *ret = tn_any_bool(owned > 0);
+  return owned < 0 ? -1 : 0;
+}
+
 static const tn_func_row functions[] = {
+    {"script.HostAlloc", f_host_alloc},
     {"script.ir_builder.Name", f_name},
     {"script.ir_builder.CompleteBlock", f_complete_block},
     {"script.ir_builder.WithRootBlock", f_root_block},
