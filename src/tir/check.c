@@ -4,6 +4,7 @@
 
    Errors name the node and the part of it that is wrong. */
 #include "ir/expr.h"
+#include "ir/module.h"
 #include "tenon/runtime.h"
 #include "tir/tir.h"
 #include "tir/tir_impl.h"

@@ -196,18 +196,19 @@ static int print_let(printer *p, const tn_LetStmt *s) {
   if (!value) return -1;
   const tn_obj *t = (const tn_obj *)s->var->type_annotation;
   tn_ExprDoc *annotation = t ? print_type(p, t) : tir_doc(p, TN_DT(s->var->dtype));
-  tn_ExprDoc *with = call1_doc(tir_doc(p, "LetStmt"), value);
-  if (!is_defined(p, s->var))
-    return bind(p, (const tn_obj *)s, s->var, tn_cstr(s->var->name), value, annotation, with,
-                (const tn_obj *)s->body);
-  /* declared outside because it is used there too */
   TN_VEC(args);
   TN_VEC(keys);
   TN_VEC(values);
-  if (tn_vec_push_obj(&args, value) || tn_vec_push_obj(&keys, tn_str_from("var")) ||
-      tn_vec_push_obj(&values, print_expr(p, s->var)))
-    return -1;
-  with = call_kw_doc(tir_doc(p, "LetStmt"), &args, &keys, &values);
+  TN_TRY(!annotation || tn_vec_push_obj(&args, value));
+  if (!is_defined(p, s->var)) {
+    if (TN_AS(PointerType, t)) TN_TRY(tn_vec_push_obj(&args, annotation));
+    return bind(p, (const tn_obj *)s, s->var, tn_cstr(s->var->name), value, annotation,
+                call_doc(tir_doc(p, "LetStmt"), &args), (const tn_obj *)s->body);
+  }
+  /* declared outside because it is used there too */
+  TN_TRY(tn_vec_push_obj(&keys, tn_str_from("var")));
+  TN_TRY(tn_vec_push_obj(&values, print_expr(p, s->var)));
+  tn_ExprDoc *with = call_kw_doc(tir_doc(p, "LetStmt"), &args, &keys, &values);
   tn_arr *body = with ? body_in_frame(p, (const tn_obj *)s, (const tn_obj *)s->body) : NULL;
   return emit(p, noted(p, s, TN_DOC(ScopeDoc, .rhs = with, .body = body)));
 }
