@@ -184,7 +184,8 @@ class GraphModule:
         if described is None:
             return False
         # an array of numpy of the right type goes as it lies
-        if getattr(value, "dtype", None) is not described[2] and not isinstance(value, NDArray):
+        as_it_is = isinstance(value, np.ndarray) and value.dtype is described[2]
+        if not as_it_is and not isinstance(value, NDArray):
             value = self._converted(key, value, *described)
         self._set_input(key, value)
         return True
