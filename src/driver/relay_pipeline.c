@@ -27,7 +27,7 @@ static const step optimize[] = {
     {"CombineParallelDense", 3},
     {"CombineParallelBatchMatmul", 3},
     {"FoldConstant", 1},
-    {"FoldScaleAxis", NO_ARG},
+    {"FoldScaleAxis", 1 << 16}, /* larger weights are scaled when they get their layout */
     {"SimplifyExpr", NO_ARG},
     {"CanonicalizeCast", NO_ARG},
     {"CanonicalizeOps", NO_ARG},

@@ -12,6 +12,7 @@
 #include "kernels/blocks.h"
 #include "ops/layout.h"
 #include "ops/nn/conv.h"
+#include "relay/evaluate.h"
 
 int ops_layouts_conv(relay_layouts *q) {
   tn_Layout *data, *kernel, *out;
@@ -95,7 +96,7 @@ static int tile_of(const relay_replace *r, const kernel_machine *m, const kernel
   const void *attrs = r->call->attrs;
   ops_axes o;
   int most = largest_tile();
-  if (most <= 0 || !b->in || b->in != b->out || !TN_AS(Constant, relay_arg(r->call, 1)))
+  if (most <= 0 || !b->in || b->in != b->out || relay_known_depth(relay_arg(r->call, 1)) < 0)
     return most < 0 ? -1 : 0;
   if (strcmp(relay_attr_str(attrs, "data_layout"), "NCHW") != 0 ||
       strcmp(relay_attr_str(attrs, "kernel_layout"), "OIHW") != 0)

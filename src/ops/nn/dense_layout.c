@@ -10,6 +10,7 @@
 #include "kernels/blocks.h"
 #include "ops/layout.h"
 #include "ops/nn/dense.h"
+#include "relay/evaluate.h"
 
 /* Layout of the second argument as the attributes have it. */
 static const char *weight_layout(const char *op, const void *attrs) {
@@ -52,7 +53,7 @@ static bool problem_of(const relay_replace *r, problem *p) {
                       *weight = TN_AS(TensorType, tn_arr_obj(r->types, 1)),
                       *out = TN_AS(TensorType, r->out_type);
   if (!data || !weight || !out || data->shape->len < 2 || weight->shape->len != 2 ||
-      !TN_AS(Constant, relay_arg(r->call, 1)) || relay_attr_int(attrs, "transpose_a", 0) ||
+      relay_known_depth(relay_arg(r->call, 1)) < 0 || relay_attr_int(attrs, "transpose_a", 0) ||
       !tn_dtype_eq(data->dtype, weight->dtype) || !tn_dtype_eq(data->dtype, out->dtype))
     return false;
   *p = (problem){.dtype = data->dtype, .rows = rows_of(data)};

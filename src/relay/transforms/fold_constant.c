@@ -3,12 +3,17 @@
      add(1f, 2f) -> 3f        shape_of(%x: Tensor[(2, 3), float32]) -> meta[relay.Constant][0]
      (%a, %b).0 -> %a
 
-   Types are inferred first and are known afterwards. */
+   Types are inferred first and are known afterwards.
+
+   A large result that one other call reads only, as the scaled weight that gets another layout,
+   waits until that call is computed: both go through memory together and the first is never kept.
+   With a limit, larger ones stay calls. */
 #include "base/error.h"
 #include "base/scope.h"
 #include "ir/module.h"
 #include "relay/evaluate.h"
 #include "relay/infer.h"
+#include "relay/transforms/make.h"
 #include "relay/transforms/transforms.h"
 
 /* Extents of a static tensor need no computing. */
@@ -23,12 +28,68 @@ static tn_obj *fold_shape(const tn_RelayCall *c, const tn_TensorType *t) {
                          : relay_const_ints(own->dtype, dims, t->shape->len));
 }
 
-/* ctx: points to whether quantized operators are folded, which other passes want to see */
+enum { LARGE = 1 << 20 }; /* bytes from which on a result waits */
+
+typedef struct {
+  tn_pmap *readers, *read; /* readers of an expression; calls that a call reads */
+  int64_t limit;           /* bytes; -1: none */
+  bool fold_qnn;           /* quantized operators too, which other passes want to see */
+} folding;
+
+/* Is it, or is below it, a call that stays? Expressions that can be computed are not deep. */
+static bool stays(const folding *x, const tn_obj *e, int depth) {
+  const tn_RelayCall *c = TN_AS(RelayCall, e);
+  const char *name = c ? relay_called_op(c) : NULL;
+  if (!c || x->fold_qnn) return false;
+  if (!name || depth == 0 || strncmp(name, "qnn.", 4) == 0) return true;
+  for (int64_t i = 0; i < c->args->len; ++i)
+    if (stays(x, relay_arg(c, i), depth - 1)) return true;
+  return false;
+}
+
+static bool may_wait(const folding *x, const tn_obj *e) {
+  return tn_pmap_has(x->read, e) && tn_pmap_get_int(x->readers, e, 0) == 1;
+}
+
+static int64_t bytes_of(const tn_Type *type) {
+  const tn_TensorType *t = TN_AS(TensorType, type);
+  int64_t n = t ? t->dtype.bits * t->dtype.lanes / 8 : 0;
+  for (int64_t i = 0; t && i < t->shape->len; ++i)
+    if (__builtin_mul_overflow(n, relay_int_at(t->shape, i), &n)) return INT64_MAX;
+  return n;
+}
+
+/* Arguments that wait are computed after all, since the call is not. */
+static tn_obj *fold_arguments(const folding *x, tn_RelayCall *c) {
+  TN_VEC(args);
+  bool same = true;
+  for (int64_t i = 0; i < c->args->len; ++i) {
+    tn_obj *arg = relay_arg(c, i);
+    const tn_RelayCall *inner = TN_AS(RelayCall, arg);
+    if (inner && relay_known_depth(arg) > 0 && !stays(x, arg, RELAY_KNOWN_DEPTH))
+      TN_GETP(arg, (tn_obj *)relay_evaluate_nested(inner));
+    same &= arg == relay_arg(c, i);
+    TN_TRYP(tn_vec_push_obj(&args, arg));
+  }
+  if (same) return (tn_obj *)c;
+  tn_RelayCall copy = *c;
+  TN_GETP(copy.args, tn_arr_from(&args));
+  return tn_node_copy(&tn_type_RelayCall, &copy);
+}
+
+static tn_obj *fold_known(const folding *x, tn_obj *pre, tn_RelayCall *c) {
+  int depth = relay_known_depth((tn_obj *)c);
+  int64_t bytes = depth > 0 ? bytes_of(relay_type_of(c)) : 0;
+  if (x->limit >= 0 && (depth < 0 || bytes > x->limit)) return (tn_obj *)c;
+  if (depth < 0 || stays(x, (tn_obj *)c, RELAY_KNOWN_DEPTH)) return fold_arguments(x, c);
+  if (bytes >= LARGE && depth < RELAY_KNOWN_DEPTH && may_wait(x, pre)) return (tn_obj *)c;
+  return (tn_obj *)relay_evaluate_nested(c);
+}
+
 static tn_obj *fold_call(void *ctx, tn_obj *pre, tn_obj *post) {
-  const bool *fold_qnn = ctx;
   tn_RelayCall *c = (tn_RelayCall *)post;
   const char *name = relay_called_op(c);
-  if (!name || (!*fold_qnn && strncmp(name, "qnn.", 4) == 0)) return post;
+  if (!name) return fold_arguments(ctx, c);
   if (strcmp(name, "shape_of") == 0 || strcmp(name, "ndarray_size") == 0) {
     const tn_RelayCall *before = (const tn_RelayCall *)pre;
     tn_obj *folded = fold_shape(before, relay_tensor_type_of_expr(relay_arg(before, 0)));
@@ -39,7 +100,7 @@ static tn_obj *fold_call(void *ctx, tn_obj *pre, tn_obj *post) {
     tn_release(((relay_expr *)c)->_checked_type_);
     ((relay_expr *)c)->_checked_type_ = ((relay_expr *)pre)->_checked_type_;
   }
-  return relay_can_evaluate(c) ? (tn_obj *)relay_evaluate(c) : post;
+  return fold_known(ctx, pre, c);
 }
 
 static tn_obj *fold_get_item(void *ctx, tn_obj *pre, tn_obj *post) {
@@ -64,12 +125,29 @@ static const tn_rewrite_case cases[] = {
     TN_REWRITE(RelayIf, fold_if),
 };
 
-/* argument: are quantized operators folded? */
+static int note_arguments(void *ctx, tn_obj *e) {
+  const tn_RelayCall *c = TN_AS(RelayCall, e);
+  for (int64_t i = 0; c && i < c->args->len; ++i)
+    if (TN_AS(RelayCall, relay_arg(c, i))) TN_TRY(tn_pmap_put_int(ctx, relay_arg(c, i), 1));
+  return 0;
+}
+
+static tn_obj *fold_function(const tn_RelayFunction *f, int64_t limit, bool fold_qnn) {
+  TN_PMAP(readers);
+  TN_PMAP(read);
+  folding x = {&readers, &read, limit, fold_qnn};
+  TN_TRYP(relay_count_readers(f, &readers));
+  TN_TRYP(tn_post_order(f, note_arguments, &read));
+  return tn_rewrite(f, cases, TN_COUNT(cases), &x);
+}
+
+/* arguments: are quantized operators folded? the most bytes of a result, -1 for any */
 tn_IRModule *relay_fold_constant(tn_IRModule *m, const tn_pass_ctx *c) {
   int64_t qnn = 0;
   if (c->nargs > 0 && c->args[0].type_index != TN_NONE) TN_TRYP(tn_any_to_int(&c->args[0], &qnn));
-  bool fold_qnn = qnn != 0;
   tn_map *functions;
+  int64_t limit = -1;
+  if (c->nargs > 1) TN_TRYP(tn_any_to_int(&c->args[1], &limit));
   TN_GETP(m, relay_infer_module(m));
   TN_GETP(functions, tn_scope_own(tn_map_new()));
   for (int64_t i = 0; i < m->functions->len; ++i) {
@@ -77,7 +155,7 @@ tn_IRModule *relay_fold_constant(tn_IRModule *m, const tn_pass_ctx *c) {
     const tn_RelayFunction *f = TN_AS(RelayFunction, e->value.v.obj);
     tn_obj *folded = e->value.v.obj;
     if (f && !ir_attrs_flag(f->attrs, "Primitive"))
-      TN_GETP(folded, tn_rewrite(f, cases, TN_COUNT(cases), &fold_qnn));
+      TN_GETP(folded, fold_function(f, limit, qnn != 0));
     TN_TRYP(tn_map_set(functions, e->key, tn_any_obj(folded)));
   }
   TN_GETP(m, ir_module_with_functions(m, functions));
@@ -86,7 +164,8 @@ tn_IRModule *relay_fold_constant(tn_IRModule *m, const tn_pass_ctx *c) {
 
 /* The same for an expression: what importers use. */
 relay_expr *relay_fold_expr(relay_expr *e) {
-  bool fold_qnn = false;
+  TN_PMAP(none);
+  folding x = {&none, &none, -1, false};
   TN_GETP(e, relay_infer_expr(e, NULL));
-  return tn_rewrite(e, cases, TN_COUNT(cases), &fold_qnn);
+  return tn_rewrite(e, cases, TN_COUNT(cases), &x);
 }

@@ -198,9 +198,15 @@ tn_RelayFunction *relay_forward_fold_scale_axis(tn_RelayFunction *f, const tn_pa
   return run(f, c, forward);
 }
 
-/* Both, and then what has become of the weights is computed. */
+/* Both, and then what has become of the weights is computed; with an argument only where they are
+   not larger (in bytes), for a FoldConstant that comes later. */
 tn_IRModule *relay_fold_scale_axis(tn_IRModule *m, const tn_pass_ctx *c) {
+  tn_any fold[] = {tn_any_bool(false), c->nargs > 0 ? c->args[0] : tn_any_int(-1)};
+  const ir_pass_row *row;
+  tn_Pass *pass;
   TN_GETP(m, relay_run_pass("BackwardFoldScaleAxis", m, c->node));
   TN_GETP(m, relay_run_pass("ForwardFoldScaleAxis", m, c->node));
-  return relay_run_pass("FoldConstant", m, c->node);
+  TN_GETP(row, ir_pass_named("FoldConstant"));
+  TN_GETP(pass, ir_pass_new(row, fold, 2));
+  return ir_pass_run(pass, m, c->node);
 }
