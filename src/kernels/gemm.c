@@ -23,6 +23,7 @@ enum {
   ROWS_WORTH_PACKING = 4,  /* rows that share a packed panel, where it must be transposed */
   ROWS_WORTH_COPYING = 32, /* the same where it would only become denser */
   ROWS_WORTH_FETCHING = 8, /* rows whose work hides that the next panel comes from far */
+  LEAST_TILES = 4,         /* of a band */
   PANELS_OF_A_THREAD = 4,  /* from which threads have their share of panels alone */
   LONG_ROW = 2048          /* bytes from which rows of B lie on pages of their own */
 };
@@ -179,6 +180,8 @@ static int64_t stored_columns(const gemm *g, const tn_BlockRV *last) {
 /* ---- loops ---- */
 
 typedef struct {
+  tn_LoopRV *bands[KERNEL_MAX_AXES + 1]; /* of rows that stay in cache while all panels pass */
+  int nbands;
   tn_LoopRV *outer[KERNEL_MAX_AXES + 1]; /* made parallel; the last one runs over panels */
   int nouter;
   tn_LoopRV *around[KERNEL_MAX_AXES]; /* of a panel that all of them share, inside */
@@ -194,20 +197,52 @@ static bool shares_panels(const gemm *g) {
   return g->panel && g->n / tile_columns(g) >= PANELS_OF_A_THREAD * g->st->machine->threads;
 }
 
+/* Bytes of A that stay in the cache while panels and results stream through it: measured from 512
+   to 1024 rows; with half of the cache they were 10 % slower. */
+static int64_t room(const gemm *g) { return g->st->machine->l2 / 8; }
+
+/* Rows of a band: a divisor of all rows, so that bands have no rest; all where there is no good
+   one. */
+static int64_t band_rows(const gemm *g) {
+  int64_t row = g->k * (g->b->dtype.bits / 8);
+  if (!g->panel || row <= 0 || g->m * row <= room(g)) return g->m;
+  for (int64_t n = g->m / 2; n >= LEAST_TILES * g->tile.rows; --n)
+    if (g->m % n == 0 && n * row <= room(g)) return n;
+  return g->m;
+}
+
+static int split_rows(const gemm *g, nest *n) {
+  kernel_stage *st = g->st;
+  tn_LoopRV *rows = kernel_loop(st, g->row);
+  int64_t band = band_rows(g);
+  if (band < g->m && shares_panels(g))
+    TN_TRY(kernel_split(st, rows, band, &n->bands[n->nbands++], &rows));
+  return kernel_split(st, rows, g->tile.rows, &n->blocks, &n->rows);
+}
+
+/* Axes beside those of the product: rows of their own, or a band each where all are too many. */
+static void place_around(const gemm *g, nest *n) {
+  int64_t bytes = g->m * g->k * (g->b->dtype.bits / 8);
+  bool share = shares_panels(g);
+  for (int i = g->column; i-- > 0;)
+    if (i != g->row) bytes *= g->st->axis[i].extent;
+  for (int i = 0; i < g->column; ++i) {
+    tn_LoopRV *loop = kernel_loop(g->st, i);
+    if (i == g->row) continue;
+    if (!share) n->outer[n->nouter++] = loop;
+    else if (bytes <= room(g)) n->around[n->naround++] = loop;
+    else n->bands[n->nbands++] = loop, bytes /= g->st->axis[i].extent;
+  }
+}
+
 static int split_loops(const gemm *g, nest *n) {
   kernel_stage *st = g->st;
   tn_LoopRV *rest;
   TN_GET(st->loops, sch_get_loops(st->sch, st->rv));
-  bool inside = shares_panels(g);
-  for (int i = 0; i < g->column; ++i) {
-    if (i == g->row) continue;
-    if (inside) n->around[n->naround++] = kernel_loop(st, i);
-    else n->outer[n->nouter++] = kernel_loop(st, i);
-  }
+  place_around(g, n);
   TN_TRY(kernel_split(st, kernel_loop(st, g->column), st->lanes, &rest, &n->lanes));
   TN_TRY(kernel_split(st, rest, g->tile.vectors, &n->outer[n->nouter++], &n->vectors));
-  if (g->row >= 0)
-    TN_TRY(kernel_split(st, kernel_loop(st, g->row), g->tile.rows, &n->blocks, &n->rows));
+  if (g->row >= 0) TN_TRY(split_rows(g, n));
   n->k = kernel_loop(st, st->nspatial);
   if (g->k > UNROLL_K && g->k % UNROLL_K == 0)
     TN_TRY(kernel_split(st, n->k, UNROLL_K, &n->k, &n->k_inner));
@@ -215,8 +250,9 @@ static int split_loops(const gemm *g, nest *n) {
 }
 
 static int order_loops(const gemm *g, const nest *n) {
-  tn_LoopRV *order[KERNEL_MAX_AXES + 8];
+  tn_LoopRV *order[2 * KERNEL_MAX_AXES + 8];
   int c = 0;
+  for (int i = 0; i < n->nbands; ++i) order[c++] = n->bands[i];
   for (int i = 0; i < n->nouter; ++i) order[c++] = n->outer[i];
   for (int i = 0; i < n->naround; ++i) order[c++] = n->around[i];
   if (n->blocks) order[c++] = n->blocks;
@@ -267,14 +303,14 @@ static int schedule_pack(const gemm *g, tn_BlockRV *pack, const nest *n) {
 /* Panels, and what is around them, in parallel. A last panel that is not full is a loop of its own,
    without the conditions in the others; for that the loop over panels must be one by itself. */
 static int parallel_panels(const gemm *g, const nest *n, bool ragged) {
-  int64_t outside = 1, inside = 1;
+  int64_t outside = 1;
   tn_LoopRV *const *loops = n->outer, *panels = n->outer[n->nouter - 1];
   int count = n->nouter;
-  for (int i = 0; i < g->column; ++i)
-    if (i != g->row) *(n->naround ? &inside : &outside) *= g->st->axis[i].extent;
+  for (int i = 0; i < g->column && count > 1; ++i)
+    if (i != g->row) outside *= g->st->axis[i].extent;
   if (outside == 1) loops += count - 1, count = 1;
   bool alone = count == 1 || outside >= g->st->machine->threads;
-  bool fetch = count == 1 && g->panel && g->m * inside >= ROWS_WORTH_FETCHING;
+  bool fetch = count == 1 && g->panel && (g->m >= ROWS_WORTH_FETCHING || n->naround > 0);
   if (fetch)
     TN_TRY(sch_annotate(g->st->sch, (tn_obj *)panels, "pragma_prefetch_next", tn_any_int(1)));
   if (ragged && alone) {
