@@ -1,4 +1,4 @@
-"""Recurrent models and the virtual machine's own cost beside torch, scripted torch and ONNX Runtime.
+"""Recurrent models and the virtual machine's own cost, beside torch and ONNX Runtime.
 
     python bench/vm_models.py [--rounds N] [--models FOLDER] [--only lstm,tree,static,rows,memory]
 

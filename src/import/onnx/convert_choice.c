@@ -1,5 +1,6 @@
-/* Elements chosen by their values: how many there are is known at run time, so the model must state
-   it. They are brought to the front in order, and the rest is cut off. */
+/* Elements chosen by their values: how many there are is known at run time. Where the model states
+   it they are brought to the front in order, and the rest is cut off; else the extent stays open.
+ */
 #include <string.h>
 
 #include "base/error.h"
@@ -21,12 +22,13 @@ static void *corners(void *boxes) {
 
 static void *non_max_suppression(oc *c) {
   const char *op = "vision.all_class_non_max_suppression";
-  const tn_arr *shape = oc_expected(c, 1, "scores");
+  const tn_arr *shape = oc_is_stated(c) ? oc_expected(c, 1, "scores") : NULL;
   void *boxes = oc_int(c, "center_point_box", 0) ? corners(oc_in(c, 0)) : oc_in(c, 0);
-  if (!shape || !boxes) return NULL;
-  if (shape->len != 2) return oc_fail(c, "the stated extents do not fit");
+  if (!boxes) return NULL;
+  if (shape && shape->len != 2) return oc_fail(c, "the stated extents do not fit");
   void *all = relay_call(op, NULL, 5, boxes, oc_in(c, 1), limit(c, 2, TN_I64, 0),
                          limit(c, 3, TN_F32, 0), limit(c, 4, TN_F32, -3.4028234663852886e38));
+  if (!shape) return oc_open_rows(all, 0, 1);
   return all ? oc_part(relay_get_item(all, 0), 0, 0, relay_int_at(shape, 0)) : NULL;
 }
 
@@ -41,9 +43,9 @@ static void *places_of(void *flat, int64_t count) {
 /* A row of coordinates for each axis. */
 static void *non_zero(oc *c) {
   const tn_TensorType *t = oc_type(c, 0);
-  const tn_arr *shape = oc_expected(c, 0, "the number of elements");
+  const tn_arr *shape = oc_is_stated(c) ? oc_expected(c, 0, "the number of elements") : NULL;
   TN_VEC(rows_);
-  if (!shape) return NULL;
+  if (!shape) return oc_transpose(oc_open_places(oc_in(c, 0)), (int64_t[]){1, 0}, 2);
   if (!t || t->shape->len < 1 || shape->len != 2 || !relay_is_static((const tn_Type *)t))
     return oc_fail(c, "expected a static shape of at least one dimension");
   void *on = ir_is_bool(t->dtype)
@@ -65,14 +67,17 @@ static void *non_zero(oc *c) {
 
 /* Those where the condition is true, of the flat input without an axis. */
 static void *compress(oc *c) {
-  const tn_arr *shape = oc_expected(c, 1, "condition");
+  const tn_arr *shape = oc_is_stated(c) ? oc_expected(c, 1, "condition") : NULL;
   int64_t axis = oc_int(c, "axis", 0), rank = oc_rank(c, 0);
   void *x = oc_in(c, 0);
-  if (!shape) return NULL;
   if (!oc_attr(c, "axis")) x = oc_reshape(x, (int64_t[]){-1}, 1), axis = 0, rank = 1;
   if (axis < 0) axis += rank;
-  if (axis < 0 || axis >= rank || shape->len != rank)
+  if (axis < 0 || axis >= rank || (shape && shape->len != rank))
     return oc_fail(c, "axis %lld is out of range", (long long)axis);
+  if (!shape) {
+    void *places = oc_reshape(oc_open_places(oc_in(c, 1)), (int64_t[]){-1}, 1);
+    return places && x ? oc_take(x, places, axis) : NULL;
+  }
   void *at = places_of(oc_in(c, 1), relay_int_at(shape, axis));
   return at && x ? oc_take(x, at, axis) : NULL;
 }

@@ -61,7 +61,15 @@ static bool is_static(const oc *c, int i) {
 
 /* ---- slices and borders ---- */
 
+bool oc_is_stated(const oc *c) {
+  if (!oc_declared(c, 0)) return false;
+  for (int i = 0; i < c->nin; ++i)
+    if (oc_in(c, i) && oc_type(c, i) && !is_static(c, i)) return false;
+  return true;
+}
+
 void *oc_slice_at_run_time(oc *c) {
+  if (!oc_is_stated(c)) return oc_open_slice(c);
   const tn_arr *shape = oc_expected(c, 1, "starts");
   const tn_TensorType *t = oc_type(c, 0);
   void *x = oc_in(c, 0);
@@ -112,6 +120,7 @@ void *oc_pad_with(oc *c, const tn_arr *shape, const char *mode, void *value) {
 /* ---- extents ---- */
 
 void *oc_reshape_at_run_time(oc *c, int input, const char *what) {
+  if (!oc_is_stated(c) && strcmp(what, "shape") == 0) return oc_open_reshape(c);
   const tn_arr *shape = oc_expected(c, input, what);
   void *a = shape ? relay_attrs("reshape", 2, "newshape", tn_any_obj(shape), "allowzero",
                                 tn_any_bool(true))
@@ -120,6 +129,7 @@ void *oc_reshape_at_run_time(oc *c, int input, const char *what) {
 }
 
 void *oc_tile_at_run_time(oc *c) {
+  if (!oc_is_stated(c)) return oc_open_tile(c);
   const tn_arr *shape = oc_expected(c, 1, "repeats");
   const tn_TensorType *t = oc_type(c, 0);
   void *x = oc_in(c, 0);
@@ -135,6 +145,7 @@ void *oc_tile_at_run_time(oc *c) {
 }
 
 void *oc_range_at_run_time(oc *c) {
+  if (!oc_is_stated(c)) return oc_open_range(c);
   const tn_arr *shape = oc_expected(c, 1, "limit");
   const tn_TensorType *t = oc_type(c, 0);
   if (!shape) return NULL;

@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "base/scope.h"
 #include "import/onnx/import.h"
+#include "import/onnx/numbers.h"
+#include "relay/transforms/transforms.h"
 
 enum { MAX_NDIM = 32 };
 
@@ -71,11 +73,18 @@ static int stated_sizes(oc *c, const tn_TensorType *t, int64_t axis, int64_t *si
 static void *split(oc *c) {
   int64_t sizes[256], at[256], n, axis = oc_int(c, "axis", 0), parts = (int64_t)c->node->n_output;
   const tn_TensorType *t = oc_type(c, 0);
+  if (oc_runs(c, 1) && !oc_is_stated(c) && t && axis >= -t->shape->len && axis < t->shape->len)
+    return oc_open_split(c, axis < 0 ? axis + t->shape->len : axis, parts);
   if (oc_runs(c, 1)) TN_TRYP(stated_sizes(c, t, axis, sizes, &n));
   else TN_TRYP(oc_axes(c, 1, "split", sizes, 256, &n));
   if (!t || axis >= t->shape->len || axis < -t->shape->len)
     return oc_fail(c, "axis %lld is out of range of the shape", (long long)axis);
   if (axis < 0) axis += t->shape->len;
+  if (n < 0 && relay_dim_is_any((tn_expr *)tn_arr_obj(t->shape, axis))) {
+    void *a = relay_attrs("split", 2, "indices_or_sections", tn_any_obj(tir_i32((int32_t)parts)),
+                          "axis", tn_any_int(axis));
+    return a && parts > 0 ? relay_call("split", a, 1, oc_in(c, 0)) : NULL;
+  }
   if (n < 0) { /* equal parts, the last one smaller */
     int64_t extent = relay_int_at(t->shape, axis), each = parts ? (extent + parts - 1) / parts : 0;
     if (parts < 1 || parts > 256) return oc_fail(c, "%lld outputs", (long long)parts);
@@ -141,9 +150,16 @@ static void *gather(oc *c) {
   if (!t || !u || axis >= t->shape->len || axis < -t->shape->len)
     return oc_fail(c, "axis %lld is out of range of the shape", (long long)axis);
   if (axis < 0) axis += t->shape->len;
-  void *i = oc_in(c, 1), *extent = relay_const_int(u->dtype, relay_int_at(t->shape, axis)),
-       *zero = relay_const_int(u->dtype, 0);
-  i = relay_call("where", NULL, 3, oc_binary("less", i, zero), oc_binary("add", i, extent), i);
+  void *i = oc_in(c, 1), *zero = relay_const_int(u->dtype, 0);
+  oc_number known[OC_MAX_NUMBERS];
+  int64_t n = TN_AS(Constant, i) ? oc_numbers(i, known) : -1;
+  bool negative = n < 0;
+  for (int64_t k = 0; k < n; ++k) negative = negative || known[k].value < 0;
+  if (negative) {
+    void *extent = oc_extent(oc_in(c, 0), axis, u->dtype);
+    i = oc_where(oc_binary("less", i, zero), oc_binary("add", i, extent), i);
+    if (n >= 0 && relay_is_static((const tn_Type *)t)) i = i ? relay_fold_expr(i) : NULL;
+  }
   void *a = relay_attrs("take", 1, "axis", tn_any_obj(tir_i32((int32_t)axis)));
   return a && i ? relay_call("take", a, 2, oc_in(c, 0), i) : NULL;
 }
@@ -241,13 +257,14 @@ static void *constant_of_shape(oc *c) {
   int64_t dims[MAX_NDIM], n;
   const onnx_attr *a = oc_attr(c, "value");
   void *value = relay_const_float(TN_F32, 0);
-  TN_TRYP(wanted_extents(c, 0, dims, &n));
-  TN_TRYP(check_size(c, dims, n));
   if (a && a->t) {
     tn_tensor *t = onnx_read_tensor(c->model, a->t);
     if (!t) return NULL;
     value = oc_reshape(relay_constant((tn_NDArray *)t), NULL, 0);
   }
+  if (oc_runs(c, 0) && !oc_is_stated(c)) return oc_open_fill(c, value);
+  TN_TRYP(wanted_extents(c, 0, dims, &n));
+  TN_TRYP(check_size(c, dims, n));
   void *attrs = relay_attrs("full", 1, "shape", tn_any_obj(relay_ints(dims, n)));
   return attrs && value ? relay_call("full", attrs, 1, value) : NULL;
 }
@@ -256,6 +273,8 @@ static void *constant_of_shape(oc *c) {
 static void *expand(oc *c) {
   int64_t dims[MAX_NDIM], n;
   const tn_TensorType *t = oc_type(c, 0);
+  bool open = t && !relay_is_static((const tn_Type *)t);
+  if (open || (oc_runs(c, 1) && !oc_is_stated(c))) return oc_open_expand(c);
   TN_TRYP(wanted_extents(c, 1, dims, &n));
   TN_TRYP(check_size(c, dims, n));
   if (!t || t->shape->len > MAX_NDIM) return oc_fail(c, "the input is no tensor");
@@ -330,6 +349,7 @@ static void *pad(oc *c) {
       strcmp(how, "wrap") != 0)
     return oc_fail(c, "mode: %s is not supported", how);
   if (c->opset >= 11 && (oc_runs(c, 1) || oc_runs(c, 3))) {
+    if (!oc_is_stated(c)) return oc_open_pad(c, how, value);
     const tn_arr *shape = oc_expected(c, 1, "pads");
     return shape ? oc_pad_with(c, shape, how, value) : NULL;
   }
@@ -351,6 +371,7 @@ static void *pad(oc *c) {
 static void *top_k(oc *c) {
   int64_t k = oc_int(c, "k", 1), axis = oc_int(c, "axis", -1), n;
   if (c->opset >= 10 && oc_runs(c, 1)) {
+    if (!oc_is_stated(c)) return oc_open_top_k(c, axis);
     const tn_arr *shape = oc_expected(c, 1, "k");
     if (!shape) return NULL;
     if (axis < 0) axis += shape->len;

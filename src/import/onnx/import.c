@@ -10,14 +10,15 @@
 
 #include "base/error.h"
 #include "base/scope.h"
+#include "import/onnx/numbers.h"
 #include "ir/module.h"
 #include "object/functions.h"
 #include "relay/infer.h"
 #include "relay/transforms/transforms.h"
 
 static const onnx_table *const tables[] = {
-    &onnx_choice, &onnx_flow,  &onnx_signal,    &onnx_index,  &onnx_math,  &onnx_more,
-    &onnx_nn,     &onnx_quant, &onnx_recurrent, &onnx_resize, &onnx_shape, &onnx_microsoft};
+    &onnx_choice, &onnx_flow,  &onnx_signal,    &onnx_index,  &onnx_math,  &onnx_more,     &onnx_nn,
+    &onnx_open,   &onnx_quant, &onnx_recurrent, &onnx_resize, &onnx_shape, &onnx_microsoft};
 
 enum {
   MAX_FOLDED = 1 << 14, /* elements of a constant that is computed with at once */
@@ -223,7 +224,9 @@ static bool all_constant(const oc *c) {
 /* Results with types; of constants they are computed now. */
 static void *settle(const oc *c, void *e) {
   if (e && all_constant(c)) e = relay_fold_expr(e);
-  return e ? relay_infer_new(e) : NULL;
+  if (!e || !(e = relay_infer_new(e))) return NULL;
+  void *known = oc_known_numbers(e);
+  return known && known != e ? relay_infer_new(known) : known;
 }
 
 static int set_results(importer *im, const oc *c, void *e) {

@@ -54,7 +54,7 @@ typedef struct {
   const char *domain; /* "" is ai.onnx */
 } onnx_table;
 extern const onnx_table onnx_choice, onnx_flow, onnx_index, onnx_math, onnx_microsoft, onnx_more,
-    onnx_nn, onnx_quant, onnx_recurrent, onnx_resize, onnx_shape, onnx_signal;
+    onnx_nn, onnx_open, onnx_quant, onnx_recurrent, onnx_resize, onnx_shape, onnx_signal;
 
 /** Input i, or NULL when it is left out; -1 is none. */
 static inline void *oc_in(const oc *c, int i) { return i >= 0 && i < c->nin ? c->in[i] : NULL; }
@@ -150,5 +150,24 @@ void *oc_reduce_at_run_time(oc *c, const char *op, void *x, bool keepdims);
 /** Its two steps: reduced axes repeated to their extent, then one element of each of these. */
 void *oc_reduce_in_place(const oc *c, const char *op, void *x);
 void *oc_keep_elements(const oc *c, void *x, bool keepdims);
+
+/** Extent of x along an axis: a constant where it is known. */
+void *oc_extent(void *x, int64_t axis, tn_dtype t);
+/** The same where the model does not state the extents of the result: they stay open (open.c). */
+void *oc_open_reshape(oc *c);
+void *oc_open_fill(oc *c, void *value);
+void *oc_open_expand(oc *c);
+void *oc_open_tile(oc *c);
+void *oc_open_range(oc *c);
+void *oc_open_slice(oc *c);
+void *oc_open_pad(oc *c, const char *mode, void *value);
+void *oc_open_top_k(oc *c, int64_t axis);
+void *oc_open_split(oc *c, int64_t axis, int64_t n);
+/** Rows of field `rows` of a tuple, as many as field `count` says. */
+void *oc_open_rows(void *all, int64_t rows, int64_t count);
+/** Coordinates of the elements that are not 0: int64[n, rank]. */
+void *oc_open_places(void *x);
+/** May the extents that the model states of result 0 be used? Inputs must have static shapes. */
+bool oc_is_stated(const oc *c);
 
 #endif /* TN_IMPORT_ONNX_IMPORT_H_ */

@@ -1,0 +1,186 @@
+"""ONNX models whose extents are open: the virtual machine against the reference evaluator."""
+
+import numpy as np
+import pytest
+import tenon
+from onnx_cases import helper, numpy_helper
+from tenon import relay
+from tenon.runtime.vm import VirtualMachine
+
+reference = pytest.importorskip("onnx.reference")
+node = helper.make_node
+rng = np.random.default_rng(5)
+
+
+def rand(*shape):
+    return rng.standard_normal(shape).astype("float32")
+
+
+def ints(*values):
+    return np.array(values, "int64")
+
+
+def open_model(nodes, feeds, weights=(), opset=18):
+    """A model of nodes whose inputs have open extents, with the output y0, y1, ..."""
+    inputs = []
+    for name, value in feeds.items():
+        kind = helper.np_dtype_to_tensor_dtype(value.dtype)
+        # the lengths of vectors of numbers are known, as they are ranks
+        dims = [f"{name}_{i}" for i in range(value.ndim)]
+        if value.dtype == np.int64 and value.ndim == 1:
+            dims = list(value.shape)
+        inputs.append(helper.make_tensor_value_info(name, kind, dims))
+    names = [o for n in nodes for o in n.output if o.startswith("y")]
+    outputs = [helper.make_tensor_value_info(o, 0, None) for o in names]
+    values = [numpy_helper.from_array(v, k) for k, v in dict(weights).items()]
+    graph = helper.make_graph(nodes, "g", inputs, outputs, values)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+
+def flat(value):
+    return [value.numpy()] if isinstance(value, tenon.nd.NDArray) else [v.numpy() for v in value]
+
+
+def check(nodes, *feeds, weights=(), opset=18):
+    """One program for all feeds."""
+    nodes = nodes if isinstance(nodes, list) else [nodes]
+    m = open_model(nodes, feeds[0], weights, opset)
+    mod, params = relay.frontend.from_onnx(m)
+    vm = VirtualMachine(relay.vm.compile(mod, "llvm", params=params), tenon.cpu())
+    evaluator = reference.ReferenceEvaluator(m)
+    for feed in feeds:
+        got, wanted = flat(vm.run(*feed.values())), evaluator.run(None, feed)
+        assert len(got) == len(wanted)
+        for g, w in zip(got, wanted, strict=True):
+            assert g.shape == np.shape(w) and g.dtype == np.asarray(w).dtype
+            np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-5)
+    return mod
+
+
+X = [{"x": rand(2, 6)}, {"x": rand(3, 4)}, {"x": rand(1, 8)}]
+
+
+def test_shapes_of_shapes():
+    nodes = [
+        node("Shape", ["x"], ["s"]),
+        node("Gather", ["s", "zero"], ["rows"], axis=0),
+        node("Unsqueeze", ["rows", "axis"], ["row"]),
+        node("Concat", ["row", "two", "rest"], ["shape"], axis=0),
+        node("Reshape", ["x", "shape"], ["y0"]),
+    ]
+    weights = {"zero": np.array(0), "axis": ints(0), "two": ints(2), "rest": ints(-1)}
+    mod = check(nodes, *X, weights=weights)
+    text = mod.astext(show_meta_data=False)
+    assert "dyn.reshape" not in text and "newshape=[0, 2, -1]" in text
+    shape = mod["main"].ret_type.shape
+    assert isinstance(shape[0], relay.Any) and int(shape[1]) == 2
+
+
+def test_numbers_that_are_known_become_constants():
+    info = helper.make_tensor_value_info
+    nodes = [
+        node("Shape", ["x"], ["s"]),
+        node("Slice", ["s", "one", "three"], ["last"]),
+        node("Mul", ["last", "two"], ["shape"]),
+        node("ConstantOfShape", ["shape"], ["y"]),
+    ]
+    values = {"one": ints(1), "three": ints(3), "two": ints(2)}
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [info("x", 1, ["n", 3, 5])],
+        [info("y", 0, None)],
+        [numpy_helper.from_array(v, k) for k, v in values.items()],
+    )
+    m = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    mod, _ = relay.frontend.from_onnx(m)
+    assert [int(d) for d in mod["main"].ret_type.shape] == [6, 10]
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (-1, 2), (0, -1), (2, 3, 2)])
+def test_reshape(shape):
+    check(node("Reshape", ["x", "s"], ["y0"]), {"x": rand(2, 6), "s": ints(*shape)})
+
+
+@pytest.mark.parametrize("shape", [(5, 1, 4), (4,), (2, 3, 1)])
+def test_expand(shape):
+    check(
+        node("Expand", ["x", "s"], ["y0"]),
+        {"x": rand(3, 1 + 3 * (shape[-1] in (1, 4))), "s": ints(*shape)},
+    )
+
+
+def test_fill_tile_and_range():
+    value = numpy_helper.from_array(np.array([7], "int32"))
+    check(node("ConstantOfShape", ["s"], ["y0"], value=value), {"s": ints(2, 3)}, {"s": ints(0, 4)})
+    check(node("Tile", ["x", "r"], ["y0"]), {"x": rand(2, 3), "r": ints(2, 1)})
+    one = np.array(2)
+    feeds = [{"a": np.array(1), "b": np.array(k)} for k in (0, 4, 9)]
+    check(node("Range", ["a", "b", "step"], ["y0"]), *feeds, weights={"step": one})
+
+
+def test_slices():
+    check(
+        node("Slice", ["x", "b", "e", "axes", "steps"], ["y0"]),
+        {"x": rand(3, 4, 9), "b": ints(1, -1), "e": ints(4, -100)},
+        {"x": rand(2, 5, 4), "b": ints(-2, 3), "e": ints(100, 0)},
+        weights={"axes": ints(1, -1), "steps": ints(1, -2)},
+    )
+    check(node("Slice", ["x", "b", "e"], ["y0"]), {"x": rand(4, 3), "b": ints(1), "e": ints(3)})
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect"])
+def test_pads(mode):
+    feeds = [{"x": rand(4, 5), "p": ints(1, 0, 2, 3)}, {"x": rand(3, 4), "p": ints(0, 1, 1, 0)}]
+    check(node("Pad", ["x", "p"], ["y0"], mode=mode), *feeds)
+
+
+def test_pads_of_some_axes():
+    feeds = [{"x": rand(4, 5), "p": ints(1, 2)}]
+    weights = {"v": np.array(3, "float32"), "axes": ints(-1)}
+    check(node("Pad", ["x", "p", "v", "axes"], ["y0"]), *feeds, weights=weights)
+
+
+def test_chosen_elements():
+    check(node("TopK", ["x", "k"], ["y0", "y1"]), {"x": rand(3, 7), "k": ints(2)})
+    check(
+        node("TopK", ["x", "k"], ["y0", "y1"], largest=0, axis=0), {"x": rand(5, 2), "k": ints(4)}
+    )
+    check(node("NonZero", ["x"], ["y0"]), {"x": np.maximum(rand(3, 4), 0)}, {"x": rand(2, 2)})
+    flags = np.array([True, False, True])
+    check(node("Compress", ["x", "c"], ["y0"], axis=0), {"x": rand(3, 2), "c": flags})
+    check(node("Compress", ["x", "c"], ["y0"]), {"x": rand(2, 2), "c": flags})
+    for ordered in (0, 1):
+        names = ["y0", "y1", "y2", "y3"]
+        feeds = [{"x": np.array(v, "float32")} for v in ([2, 1, 1, 3, 4, 3], [1], [5, 5])]
+        check(node("Unique", ["x"], names, sorted=ordered), *feeds)
+
+
+def test_splits():
+    feeds = [{"x": rand(6, 2), "s": ints(1, 2, 3)}, {"x": rand(6, 2), "s": ints(0, 6, 0)}]
+    check(node("Split", ["x", "s"], ["y0", "y1", "y2"]), *feeds)
+    check(node("Split", ["x"], ["y0", "y1"], axis=1, num_outputs=2), *X)
+
+
+def test_negative_indices_of_open_axes():
+    feeds = [{"x": rand(n, 3), "i": ints(-1, 0)} for n in (2, 5)]
+    check(node("Gather", ["x", "i"], ["y0"], axis=0), *feeds)
+    check(node("Gather", ["x", "last"], ["y0"], axis=1), *X, weights={"last": np.array(-2)})
+
+
+def test_boxes():
+    feeds = [
+        {
+            "b": np.array([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, 10, 1, 11]]], "float32"),
+            "s": np.array([[[0.9, 0.75, 0.6]]], "float32"),
+        }
+    ]
+    weights = {"most": ints(3), "iou": np.array([0.5], "float32")}
+    check(node("NonMaxSuppression", ["b", "s", "most", "iou"], ["y0"]), *feeds, weights=weights)
+
+
+def test_what_stays_unknown_is_refused():
+    m = open_model([node("Reshape", ["x", "s"], ["y0"])], {"x": rand(2, 2), "s": ints(4)})
+    m.graph.input[1].type.tensor_type.shape.dim[0].dim_param = "rank"
+    with pytest.raises(ValueError, match="rank of the result must be known"):
+        relay.frontend.from_onnx(m)
