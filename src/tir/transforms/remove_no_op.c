@@ -17,7 +17,7 @@ static tn_stmt *eval2(tn_expr *a, tn_expr *b) { return tir_seq2(eval(a), eval(b)
 
 /* The variables that the function uses, found when the first binding is met. */
 typedef struct {
-  const tn_PrimFunc *func;
+  const void *program;
   tn_pmap used;
   bool looked;
 } remover;
@@ -38,7 +38,7 @@ static tn_stmt *drop_let(tn_mut *m, tn_LetStmt *op) {
   tn_LetStmt *r = tn_mut_children(m, op);
   if (!r) return NULL;
   if (tir_is_nop(r->body)) return eval(r->value);
-  if (!x->looked) TN_TRYP(tn_post_order_if(x->func, is_use, note_var, &x->used));
+  if (!x->looked) TN_TRYP(tn_post_order_if(x->program, is_use, note_var, &x->used));
   x->looked = true;
   if (tn_pmap_has(&x->used, r->var)) return (tn_stmt *)r;
   return tir_side_effect(r->value) <= TIR_EFFECT_READ ? r->body : tir_seq2(eval(r->value), r->body);
@@ -111,7 +111,7 @@ static tn_stmt *drop_in_sequence(tn_mut *m, tn_SeqStmt *op) {
   return any ? tir_seq(&v) : (tn_stmt *)r;
 }
 
-tn_PrimFunc *tir_remove_no_op(tn_PrimFunc *f, const tn_pass_ctx *c) {
+static tn_stmt *remove_in(const void *program, tn_stmt *s) {
   static const tn_mut_case cases[] = {
       TN_CASE(LetStmt, drop_let),         TN_CASE(AttrStmt, drop_attr),
       TN_CASE(IfThenElse, drop_if),       TN_CASE(For, drop_for),
@@ -119,10 +119,16 @@ tn_PrimFunc *tir_remove_no_op(tn_PrimFunc *f, const tn_pass_ctx *c) {
       TN_CASE(AllocateConst, drop_const), TN_CASE(DeclBuffer, drop_decl),
       TN_CASE(Evaluate, drop_evaluate),   TN_CASE(BufferStore, drop_store),
       TN_CASE(SeqStmt, drop_in_sequence)};
-  (void)c;
-  remover x = {.func = f};
+  remover x = {.program = program};
   TN_MUT(m, cases, &x);
-  tn_stmt *body = tn_mut_visit(&m, f->body);
+  tn_stmt *body = tn_mut_visit(&m, s);
   tn_pmap_fini(&x.used);
-  return tir_with_body(f, body);
+  return body;
+}
+
+tn_stmt *tir_remove_no_op_stmt(tn_stmt *s) { return s ? remove_in(s, s) : NULL; }
+
+tn_PrimFunc *tir_remove_no_op(tn_PrimFunc *f, const tn_pass_ctx *c) {
+  (void)c;
+  return tir_with_body(f, remove_in(f, f->body));
 }

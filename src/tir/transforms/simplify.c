@@ -10,11 +10,11 @@
 enum { MAX_INLINED = 64 }; /* nodes of a value that replaces its variable */
 
 typedef struct {
-  arith_analyzer known;
-  const tn_PrimFunc *func;
-  bool sides;         /* the sides of a condition tell something of each other */
-  bool looked;        /* in_buffers is filled */
-  tn_pmap in_buffers; /* variables that extents of buffers name: their bindings stay */
+  arith_analyzer *known;
+  const void *program; /* where bindings may be named by extents */
+  bool sides;          /* the sides of a condition tell something of each other */
+  bool looked;         /* in_buffers is filled */
+  tn_pmap in_buffers;  /* variables that extents of buffers name: their bindings stay */
 } simplifier;
 
 static tn_expr *simple_condition(simplifier *x, tn_expr *e);
@@ -22,17 +22,17 @@ static tn_expr *simple_condition(simplifier *x, tn_expr *e);
 /* One side with what the other says: that it holds, or with `negate` that it does not. */
 static tn_expr *beside(simplifier *x, tn_expr *e, tn_expr *other, bool negate) {
   tn_expr *fact = negate ? tir_not(other, NULL) : other;
-  int64_t mark = fact ? arith_enter(&x->known, fact) : -1;
+  int64_t mark = fact ? arith_enter(x->known, fact) : -1;
   if (mark < 0) return NULL;
   tn_expr *r = simple_condition(x, e);
-  arith_leave(&x->known, mark);
+  arith_leave(x->known, mark);
   return r;
 }
 
 static tn_expr *simple_condition(simplifier *x, tn_expr *e) {
   const tn_BinaryOp *b = TN_AS_BINARY(e);
   bool any = TN_IS(Or, e);
-  if (!x->sides || (!any && !TN_IS(And, e))) return arith_simplify(&x->known, e);
+  if (!x->sides || (!any && !TN_IS(And, e))) return arith_simplify(x->known, e);
   tn_expr *l, *r;
   TN_GETP(l, simple_condition(x, b->a));
   TN_GETP(r, beside(x, b->b, l, any));
@@ -54,7 +54,7 @@ static tn_obj *leave_alone(tn_mut *m, tn_obj *o) {
 }
 
 static tn_stmt *simplify_for(tn_mut *m, tn_For *op) {
-  arith_analyzer *a = &((simplifier *)m->ctx)->known;
+  arith_analyzer *a = ((simplifier *)m->ctx)->known;
   tn_expr *min = tn_mut_visit(m, op->min), *extent = tn_mut_visit(m, op->extent);
   tn_Range *r = tir_range(min, extent);
   if (!r || arith_bind_range(a, op->loop_var, r, true)) return NULL;
@@ -65,7 +65,7 @@ static tn_stmt *simplify_for(tn_mut *m, tn_For *op) {
 }
 
 static tn_stmt *under(tn_mut *m, tn_expr *cond, tn_stmt *s) {
-  arith_analyzer *a = &((simplifier *)m->ctx)->known;
+  arith_analyzer *a = ((simplifier *)m->ctx)->known;
   int64_t mark = arith_enter(a, cond);
   if (mark < 0) return NULL;
   tn_stmt *r = tn_mut_visit(m, s);
@@ -125,35 +125,41 @@ static tn_stmt *simplify_let(tn_mut *m, tn_LetStmt *op) {
   bool integer = ir_is_integral(op->var->dtype) && op->var->dtype.lanes == 1;
   bool inlined = is_inlined(copy.value) && tn_dtype_eq(copy.value->dtype, op->var->dtype) &&
                  op->var->dtype.code != kDLOpaqueHandle;
-  if (!x->looked) TN_TRYP(tn_post_order(x->func, note_buffer, &x->in_buffers));
+  if (!x->looked) TN_TRYP(tn_post_order(x->program, note_buffer, &x->in_buffers));
   x->looked = true;
   if (inlined) {
-    TN_TRYP(arith_bind(&x->known, op->var, copy.value, true));
+    TN_TRYP(arith_bind(x->known, op->var, copy.value, true));
   } else if (integer) {
-    TN_TRYP(arith_set_bound(&x->known, op->var, arith_const_bound(&x->known, copy.value), true));
+    TN_TRYP(arith_set_bound(x->known, op->var, arith_const_bound(x->known, copy.value), true));
   }
   TN_GETP(copy.body, tn_mut_visit(m, op->body));
-  arith_unbind(&x->known, op->var);
+  arith_unbind(x->known, op->var);
   if (inlined && !tn_pmap_has(&x->in_buffers, op->var)) return copy.body;
   bool same = copy.value == op->value && copy.body == op->body;
   return same ? (tn_stmt *)op : tn_node_copy(&tn_type_LetStmt, &copy);
 }
 
-static void simplifier_fini(simplifier *x) {
-  arith_fini(&x->known);
-  tn_pmap_fini(&x->in_buffers);
-}
-
 #define SIMPLIFY_CASE(Name, Base, key, kind, role, hooks, doc) TN_CASE(Name, simplify),
 
-tn_PrimFunc *tir_simplify(tn_PrimFunc *f, const tn_pass_ctx *c) {
+static tn_stmt *simplify_in(simplifier *x, tn_stmt *s) {
   static const tn_mut_case cases[] = {
       TN_EXPR_NODES(SIMPLIFY_CASE) TN_CASE(BufferLoad, simplify), TN_CASE(Buffer, leave_alone),
       TN_CASE(For, simplify_for), TN_CASE(IfThenElse, simplify_if), TN_CASE(LetStmt, simplify_let)};
+  TN_MUT(m, cases, x);
+  tn_stmt *r = tn_mut_visit(&m, s);
+  tn_pmap_fini(&x->in_buffers);
+  return r;
+}
+
+tn_stmt *tir_simplify_stmt(arith_analyzer *known, tn_stmt *s) {
+  simplifier x = {.known = known, .program = s};
+  return simplify_in(&x, s);
+}
+
+tn_PrimFunc *tir_simplify(tn_PrimFunc *f, const tn_pass_ctx *c) {
+  TN_ARITH(known);
   const tn_SimplifyConfig *o = ir_config_node(c->node, "tir.Simplify", &tn_type_SimplifyConfig);
   if (!o) return NULL;
-  __attribute__((cleanup(simplifier_fini)))
-  simplifier x = {.func = f, .sides = o->apply_constraints_to_boolean_branches};
-  TN_MUT(m, cases, &x);
-  return tir_with_body(f, tn_mut_visit(&m, f->body));
+  simplifier x = {.known = &known, .program = f, .sides = o->apply_constraints_to_boolean_branches};
+  return tir_with_body(f, simplify_in(&x, f->body));
 }

@@ -5,6 +5,7 @@
 #ifndef TN_TIR_TRANSFORMS_TRANSFORMS_H_
 #define TN_TIR_TRANSFORMS_TRANSFORMS_H_
 
+#include "arith/analyzer.h"
 #include "ir/expr.h"
 #include "ir/functor.h"
 #include "ir/pass.h"
@@ -53,6 +54,11 @@ tn_obj *tir_refold_cast(tn_mut *m, tn_obj *e);
 TN_API tn_PrimFunc *tir_with_index_type(tn_PrimFunc *f, tn_dtype t);
 /** tir_substitute with folding. */
 void *tir_substitute_fold(const void *node, const tn_pmap *vars);
+
+/** tir.Simplify of a statement with what is known already, and tir.RemoveNoOp of one. NULL passes
+ * through the second. */
+tn_stmt *tir_simplify_stmt(arith_analyzer *known, tn_stmt *s);
+tn_stmt *tir_remove_no_op_stmt(tn_stmt *s);
 
 /** Is the expression free of effects, and does it read nothing that a statement may change? */
 bool tir_is_pure(const tn_expr *e);
