@@ -3099,6 +3099,11 @@ class LoopPartitionConfig(Attrs):
     unroll_loop_with_partition_hint_no_interval: bool
     """unroll loops with a hint that cannot be divided"""
 
+class ReduceBranchingThroughOvercomputeConfig(Attrs):
+    """options of tir.ReduceBranchingThroughOvercompute (type key tir.transform.ReduceBranchingThroughOvercomputeConfig)"""
+    use_dataflow_analysis: bool
+    """use what was stored or assumed before"""
+
 class RemoveNoOpConfig(Attrs):
     """options of tir.RemoveNoOp (type key tir.transform.RemoveNoOpConfig)"""
     use_dataflow_analysis: bool

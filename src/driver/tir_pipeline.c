@@ -90,6 +90,7 @@ static const step unpacked[] = {
 /* Host functions. */
 static const step host[] = {
     {"tir.LowerTVMBuiltin"},
+    {"tir.LowerCustomDatatypes"},
     {"tir.LowerIntrin"},
     {"tir.LowerDeviceStorageAccessInfo"},
     {"tir.SkipAssert", .only = "tir.disable_assert"},
@@ -99,6 +100,7 @@ static const step host[] = {
 static const step device[] = {
     {"tir.LowerWarpMemory"},
     {"tir.Simplify"},
+    {"tir.LowerCustomDatatypes"},
     {"tir.LowerDeviceStorageAccessInfo"},
     {"tir.LowerIntrin"},
     {"tir.SkipAssert", .only = "tir.disable_assert"},

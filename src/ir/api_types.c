@@ -1,4 +1,6 @@
 /* Global functions of places, types and attributes: "ir.PrimType", "ir.Span", ... */
+#include <string.h>
+
 #include "ir/ir_impl.h"
 #include "ir/module.h"
 #include "ir/span.h"
@@ -132,7 +134,51 @@ static int env_func_call(TN_ARGS) {
   return tn_func_call(f->func, args + 1, n - 1, ret);
 }
 
+/* ---- types that programs register ---- */
+
+/* (name, code) */
+static int datatype_register(TN_ARGS) {
+  const char *name;
+  int64_t code;
+  TN_NARGS("_datatype_register", 2);
+  TN_TRY(tn_any_to_cstr(&args[0], &name));
+  TN_TRY(tn_any_to_int(&args[1], &code));
+  *ret = tn_any_none();
+  return tn_dtype_register(name, code);
+}
+
+static int datatype_code(TN_ARGS) {
+  const char *name;
+  TN_NARGS("_datatype_get_type_code", 1);
+  TN_TRY(tn_any_to_cstr(&args[0], &name));
+  int code = tn_dtype_custom_code(name, strlen(name));
+  TN_CHECK(code >= 0, ValueError, NULL, "no type is registered as %.60s", name);
+  *ret = tn_any_int(code);
+  return 0;
+}
+
+static int datatype_name(TN_ARGS) {
+  int64_t code;
+  TN_NARGS("_datatype_get_type_name", 1);
+  TN_TRY(tn_any_to_int(&args[0], &code));
+  const char *name = tn_dtype_custom_name(code);
+  TN_CHECK(name, ValueError, NULL, "no type is registered with code %lld", (long long)code);
+  return tn_ret_obj(ret, tn_str_from(name));
+}
+
+static int datatype_registered(TN_ARGS) {
+  int64_t code;
+  TN_NARGS("_datatype_get_type_registered", 1);
+  TN_TRY(tn_any_to_int(&args[0], &code));
+  *ret = tn_any_bool(tn_dtype_custom_name(code) != NULL);
+  return 0;
+}
+
 static const tn_func_row rows[] = {
+    {"runtime._datatype_register", datatype_register},
+    {"runtime._datatype_get_type_code", datatype_code},
+    {"runtime._datatype_get_type_name", datatype_name},
+    {"runtime._datatype_get_type_registered", datatype_registered},
     {"ir.PrimType", prim_type},
     {"ir.PointerType", pointer_type},
     {"ir.TupleType", tuple_type},

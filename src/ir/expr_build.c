@@ -13,6 +13,8 @@ static int common_type(tn_dtype a, tn_dtype b, tn_dtype *out) {
   bool fa = ir_is_floating(a), fb = ir_is_floating(b);
   if (!(fa || ir_is_integral(a)) || !(fb || ir_is_integral(b))) return -1;
   if (fa != fb) *out = fa ? a : b;
+  else if (tn_dtype_is_custom(a) != tn_dtype_is_custom(b)) *out = tn_dtype_is_custom(a) ? a : b;
+  else if (tn_dtype_is_custom(a) && a.code != b.code) return -1;
   else if (a.code != b.code && (a.code == kDLFloat || b.code == kDLFloat))
     *out = a.code == kDLFloat ? a : b; /* bfloat16 and 8-bit floats meet the common ones */
   else if (a.bits != b.bits) *out = a.bits > b.bits ? a : b;
@@ -141,8 +143,10 @@ static tn_expr *cast_int(tn_dtype t, const tn_IntImm *x) {
 
 /* Out of range, float to integer has no defined result and float to float depends on how the target
    rounds: these stay as they are. */
-static bool float_folds(tn_dtype t, double v) {
+static bool float_folds(tn_dtype from, tn_dtype t, double v) {
   int64_t i;
+  if (tn_dtype_is_custom(from)) return false; /* its own functions convert it */
+  if (tn_dtype_is_custom(t)) return true;
   if (ir_is_floating(t)) return !isfinite(v) || fabs(v) <= ir_float_limit(t);
   if (ir_is_bool(t)) return true;
   if (!ir_is_integral(t) || !(v >= -0x1p63 && v < 0x1p63)) return false;
@@ -160,7 +164,7 @@ static tn_expr *cast_scalar(tn_dtype t, tn_expr *e, tn_Span *span) {
   const tn_IntImm *i = TN_AS(IntImm, e);
   const tn_FloatImm *f = TN_AS(FloatImm, e);
   if (i && int_folds(t)) return cast_int(t, i);
-  if (f && float_folds(t, f->value)) return cast_float(t, f);
+  if (f && float_folds(f->dtype, t, f->value)) return cast_float(t, f);
   return (tn_expr *)TN_MAKE(Cast, .dtype = t, .value = e, .span = span);
 }
 

@@ -4,8 +4,9 @@
      min(x, x) -> x                  cond and True -> cond
 
    Integers are computed in the type's width and wrap around; a division by the constant zero is an
-   error. float32 is computed in float32, float64 in float64; narrower floats are compared but not
-   computed, as targets differ in how they round. */
+   error. Types that programs register are computed by their functions. float32 is computed in
+   float32, float64 in float64; narrower floats are compared but not computed, as targets differ in
+   how they round. */
 #include <math.h>
 
 #include "ir/expr.h"
@@ -185,7 +186,7 @@ int tir_fold(uint32_t op, tn_expr *a, tn_expr *b, tn_Span *span, tn_expr **out) 
   const tn_FloatImm *fx = TN_AS(FloatImm, a), *fy = TN_AS(FloatImm, b);
   *out = NULL;
   TN_CHECK(!zero_divisor(op, b), TenonError, span, "Divide by zero");
-  if (stays(op, a->dtype)) return 0;
+  if (stays(op, a->dtype) || tn_dtype_is_custom(a->dtype)) return 0;
   if ((op == TN_TI_Min || op == TN_TI_Max) && a == b) *out = a;
   else if (x && y) return fold_ints(op, x, y, span, out);
   else if (y) return fold_right(op, a, b, y->value, span, out);

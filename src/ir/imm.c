@@ -2,6 +2,7 @@
 #include "ir/imm.h"
 
 #include "ir/tir_ops.h"
+#include "object/functions.h"
 
 #include <float.h>
 #include <math.h>
@@ -28,7 +29,7 @@ double ir_float_limit(tn_dtype t) {
 
 bool ir_is_floating(tn_dtype t) {
   return t.code == kDLFloat || t.code == kDLBfloat || t.code == kDLFloat8_e4m3fn ||
-         t.code == kDLFloat8_e5m2;
+         t.code == kDLFloat8_e5m2 || tn_dtype_is_custom(t);
 }
 
 int64_t ir_wrap_int(int64_t x, tn_dtype t) {
@@ -69,6 +70,7 @@ static int check_float(const tn_FloatImm *x) {
   TN_CHECK(t.lanes == 1, TenonError, x->span, "FloatImm can only take scalar, but %s was supplied",
            TN_DT(t));
   double limit = ir_float_limit(t);
+  if (tn_dtype_is_custom(t)) return 0; /* what it can hold is known where it is lowered */
   TN_CHECK(limit > 0, TenonError, x->span,
            "FloatImm supports only floating point types, but %s was supplied", TN_DT(t));
   if (t.code == kDLBfloat) limit = 0x1.fefffffffffffp127; /* what rounds to the largest */
@@ -154,11 +156,26 @@ tn_expr *tir_max_value(tn_dtype t) {
   return TN_RAISEP(TenonError, NULL, "Cannot decide max_value for type %s", TN_DT(t));
 }
 
+/* The smallest number of a registered type, as its program says (tvm.datatype.min.NAME). */
+static tn_expr *custom_min(tn_dtype t) {
+  const char *name = tn_dtype_custom_name(t.code);
+  tn_str *full = tn_str_fmt("tvm.datatype.min.%s", name ? name : "?");
+  if (!full) return NULL;
+  tn_func *f = tn_scope_own(tn_func_find(tn_cstr(full)));
+  TN_CHECKP(f, TenonError, NULL, "min_value of %s: register_min_func says what it is", TN_DT(t));
+  tn_any bits = tn_any_int(t.bits), out = tn_any_none();
+  TN_TRYP(tn_func_call(f, &bits, 1, &out));
+  if (tn_any_is_obj(&out) && TN_IS(PrimExpr, tn_scope_own(out.v.obj))) return (tn_expr *)out.v.obj;
+  return TN_RAISEP(TypeError, NULL, "min_value of %s: the registered function gives no expression",
+                   TN_DT(t));
+}
+
 tn_expr *tir_min_value(tn_dtype t) {
   TN_CHECKP(t.lanes == 1, TenonError, NULL, "min_value: expected a scalar type, got %s", TN_DT(t));
   if (ir_is_uint(t)) return tir_int(t, 0);
   if (ir_is_int(t)) return tir_int(t, ir_wrap_int((int64_t)(UINT64_C(1) << (t.bits - 1)), t));
   if (ir_float_limit(t) > 0) return tir_float(t, -ir_float_limit(t));
+  if (tn_dtype_is_custom(t)) return custom_min(t);
   return TN_RAISEP(TenonError, NULL, "Cannot decide min_value for type %s", TN_DT(t));
 }
 

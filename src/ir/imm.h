@@ -42,7 +42,7 @@ TN_API int64_t ir_wrap_int(int64_t x, tn_dtype t);
 TN_API double ir_round_float(double x, tn_dtype t);
 
 /** Are the value's type and size those of an int, uint (bool too), or of a floating point type
- * (bfloat16 and the 8-bit ones too)? */
+ * (bfloat16, the 8-bit and the registered ones too)? */
 static inline bool ir_is_int(tn_dtype t) { return t.code == kDLInt; }
 static inline bool ir_is_uint(tn_dtype t) { return t.code == kDLUInt; }
 static inline bool ir_is_integral(tn_dtype t) { return t.code == kDLInt || t.code == kDLUInt; }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 
 /* `bits` is used when the text gives none. Of two names of one start the longer one comes first;
    the first row of a code gives its text. */
@@ -25,6 +26,60 @@ static const struct {
     {"complex", kDLComplex, 64, 0},
 };
 
+/* ---- types that programs register ---- */
+
+static char custom[256 - TN_DTYPE_CUSTOM][TN_DTYPE_NAME]; /* written once, then only read */
+static tn_lock lock = TN_LOCK_INIT;
+static atomic_bool any;
+
+bool tn_dtype_has_custom(void) { return atomic_load(&any); }
+
+const char *tn_dtype_custom_name(int64_t code) {
+  if (code < TN_DTYPE_CUSTOM || code > 255) return NULL;
+  const char *name = custom[code - TN_DTYPE_CUSTOM];
+  tn_lock_read(&lock);
+  bool known = *name != '\0';
+  tn_unlock(&lock);
+  return known ? name : NULL;
+}
+
+static int find(const char *name, size_t n) {
+  for (int i = 0; i < 256 - TN_DTYPE_CUSTOM; ++i)
+    if (n < TN_DTYPE_NAME && n && memcmp(custom[i], name, n) == 0 && !custom[i][n])
+      return i + TN_DTYPE_CUSTOM;
+  return -1;
+}
+
+int tn_dtype_custom_code(const char *name, size_t n) {
+  tn_lock_read(&lock);
+  int code = find(name, n);
+  tn_unlock(&lock);
+  return code;
+}
+
+int tn_dtype_register(const char *name, int64_t code) {
+  size_t n = strlen(name);
+  TN_CHECK(code >= TN_DTYPE_CUSTOM && code <= 255, ValueError, NULL,
+           "type %.40s: codes of registered types are %d to 255, got %lld", name, TN_DTYPE_CUSTOM,
+           (long long)code);
+  TN_CHECK(n > 0 && n < TN_DTYPE_NAME && !strpbrk(name, "[]"), ValueError, NULL,
+           "\"%.40s\" is no name of a type: expected 1 to %d characters without brackets", name,
+           TN_DTYPE_NAME - 1);
+  tn_lock_write(&lock);
+  char *slot = custom[code - TN_DTYPE_CUSTOM];
+  int before = find(name, n);
+  bool good = before == code || (before < 0 && !*slot);
+  if (good) memcpy(slot, name, n + 1);
+  if (good) atomic_store(&any, true);
+  tn_unlock(&lock);
+  TN_CHECK(good, ValueError, NULL,
+           "type %s with code %lld: the code or the name belongs to another type", name,
+           (long long)code);
+  return 0;
+}
+
+/* ---- text ---- */
+
 /* The whole of a decimal number below 65536, or -1. */
 static long number(const char **p, const char *end) {
   long x = 0;
@@ -43,12 +98,30 @@ static int bad(const char *text, size_t n) {
                   (int)(n < 60 ? n : 60), text);
 }
 
+/* custom[name]16x4 */
+static int parse_custom(const char *text, const char *end, tn_dtype *out) {
+  const char *name = text + strlen("custom["), *p = memchr(name, ']', (size_t)(end - name));
+  if (!p) return -1;
+  int code = tn_dtype_custom_code(name, (size_t)(p - name));
+  ++p;
+  long bits = number(&p, end), lanes = 1;
+  if (p < end && *p == 'x') {
+    ++p;
+    lanes = number(&p, end);
+  }
+  if (code < 0 || p != end || bits < 1 || bits > 255 || lanes < 1) return -1;
+  *out = (tn_dtype){(uint8_t)code, (uint8_t)bits, (uint16_t)lanes};
+  return 0;
+}
+
 int tn_dtype_parse(const char *text, size_t n, tn_dtype *out) {
   const char *p = text, *end = text + n;
   if (n == 0 || (n == 4 && memcmp(text, "void", 4) == 0)) {
     *out = TN_VOID;
     return 0;
   }
+  if (n > 7 && memcmp(text, "custom[", 7) == 0)
+    return parse_custom(text, end, out) ? bad(text, n) : 0;
   for (size_t i = 0; i < sizeof families / sizeof *families; ++i) {
     size_t len = strlen(families[i].name);
     if (len > n || memcmp(text, families[i].name, len) != 0) continue;
@@ -84,7 +157,9 @@ const char *tn_dtype_text(tn_dtype t, char out[TN_DTYPE_TEXT]) {
     else snprintf(out, TN_DTYPE_TEXT, "%s%u%s", families[i].name, t.bits, lanes);
     return out;
   }
-  snprintf(out, TN_DTYPE_TEXT, "custom[%u]%u%s", t.code, t.bits, lanes);
+  const char *name = tn_dtype_custom_name(t.code);
+  if (name) snprintf(out, TN_DTYPE_TEXT, "custom[%s]%u%s", name, t.bits, lanes);
+  else snprintf(out, TN_DTYPE_TEXT, "custom[%u]%u%s", t.code, t.bits, lanes);
   return out;
 }
 

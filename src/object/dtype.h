@@ -1,5 +1,5 @@
 /* Data types as text. "float32", "int8x4", "bool" (one-bit unsigned), "bfloat16", "handle", "" or
- * "void". */
+ * "void"; types that programs register have a code of their own: "custom[posit]16". */
 #ifndef TN_OBJECT_DTYPE_H_
 #define TN_OBJECT_DTYPE_H_
 
@@ -7,7 +7,11 @@
 
 #include "tenon/ffi.h"
 
-enum { TN_DTYPE_TEXT = 40 };
+enum {
+  TN_DTYPE_TEXT = 56,   /**< room for the text of any type */
+  TN_DTYPE_NAME = 32,   /**< room for the name of a registered type */
+  TN_DTYPE_CUSTOM = 129 /**< codes from here to 255 are for registered types */
+};
 
 /** @param n length of text. 0, or -1 (ValueError naming the text). */
 TN_API int tn_dtype_parse(const char *text, size_t n, tn_dtype *out);
@@ -21,6 +25,17 @@ static inline tn_dtype tn_dtype_of(int code, int bits, int lanes) {
 static inline bool tn_dtype_eq(tn_dtype a, tn_dtype b) {
   return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
 }
+static inline bool tn_dtype_is_custom(tn_dtype t) { return t.code >= TN_DTYPE_CUSTOM; }
+
+/** Names a code from TN_DTYPE_CUSTOM to 255, for the life of the process. 0, or -1: ValueError
+ * (code, name, or one of them is taken by another). Naming it the same again is fine. */
+TN_API int tn_dtype_register(const char *name, int64_t code);
+/** The name of a registered code, NULL when there is none; the code of a name, -1 when unknown. */
+TN_API const char *tn_dtype_custom_name(int64_t code);
+TN_API int tn_dtype_custom_code(const char *name, size_t n);
+/** Is any type registered? */
+TN_API bool tn_dtype_has_custom(void);
+
 #define TN_I32    tn_dtype_of(kDLInt, 32, 1)
 #define TN_I64    tn_dtype_of(kDLInt, 64, 1)
 #define TN_F32    tn_dtype_of(kDLFloat, 32, 1)

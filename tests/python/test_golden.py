@@ -11,6 +11,8 @@ compared with types inferred. Comments above the first line of the program may s
   virtual devices are ``meta[VirtualDevice][0]`` and so on in the program;
 - ``# patterns: [(name, text), ...]``: a table of dataflow patterns as its argument;
 - ``# config: {...}``: options of the context;
+- ``# datatypes: {name: (code, {operation: function})}``: types of the program, and the C functions
+  that compute them on ``llvm``;
 - ``# bind_target: ...``: the target of the functions, which is not shown;
 - ``# error: ...``: a part of the message of the error that is expected instead of a program;
 - ``# compare: "text"``: compare as text, where a program does not survive printing (an attribute
@@ -26,6 +28,7 @@ import pytest
 import tenon
 from tenon import _core, relay, tir
 from tenon.script import from_source
+from tenon.target import datatype
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent / "golden"
 FILES = sorted(ROOT.glob("tir/*/*.txt"))
@@ -73,6 +76,10 @@ def run(name, settings, program):
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}/{p.stem}")
 def test_pass(path, request):
     settings, before, expected = read(path)
+    for name, (code, functions) in settings.get("datatypes", {}).items():
+        datatype.register(name, code)
+        for op, function in functions.items():
+            datatype.register_op(datatype.create_lower_func(function), op, "llvm", name)
     program = from_source(HEADER + before)
     if "error" in settings:
         with pytest.raises(Exception) as info:

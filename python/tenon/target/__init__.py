@@ -1,6 +1,6 @@
 """Targets: what code is generated for."""
 
-from . import codegen
+from . import codegen, datatype
 from .generic_func import (
     GenericFunc,
     generic_func,

@@ -89,7 +89,11 @@ static tn_ExprDoc *print_binary(printer *p, const tn_BinaryOp *e) {
 /* ---- constants ---- */
 
 static tn_ExprDoc *typed_literal(printer *p, tn_dtype t, const tn_ExprDoc *literal) {
-  return call1_doc(tir_doc(p, TN_DT(t)), literal);
+  if (!tn_dtype_is_custom(t)) return call1_doc(tir_doc(p, TN_DT(t)), literal);
+  TN_VEC(args); /* the name of a registered type is no identifier */
+  TN_TRYP(tn_vec_push_obj(&args, typed_literal(p, TN_F64, literal)));
+  TN_TRYP(tn_vec_push_obj(&args, dtype_doc(t)));
+  return call_doc(tir_doc(p, "cast"), &args);
 }
 
 static tn_ExprDoc *print_int(printer *p, const tn_IntImm *e) {
@@ -118,6 +122,8 @@ tn_ExprDoc *var_creation(printer *p, const tn_Var *v) {
     TN_TRYP(tn_vec_push_obj(&keys, tn_str_from("is_size_var")));
     TN_TRYP(tn_vec_push_obj(&values, bool_doc(true)));
   }
+  if (!ptr && tn_dtype_is_custom(v->dtype))
+    return call1_doc(tir_doc(p, "var"), dtype_doc(v->dtype));
   if (!ptr) return call_kw_doc(tir_doc(p, TN_DT(v->dtype)), &args, &keys, &values);
   const tn_PrimType *element = TN_AS(PrimType, ptr->element_type);
   TN_TRYP(tn_vec_push_obj(&args, element
@@ -271,6 +277,7 @@ tn_ExprDoc *print_type(printer *p, const tn_obj *type) {
   TN_VEC(args);
   if (prim)
     return tn_dtype_eq(prim->dtype, TN_VOID) ? (tn_ExprDoc *)TN_DOC(LiteralDoc, .value = NULL)
+           : tn_dtype_is_custom(prim->dtype) ? dtype_doc(prim->dtype)
                                              : tir_doc(p, TN_DT(prim->dtype));
   if (ptr) {
     const tn_PrimType *element = TN_AS(PrimType, ptr->element_type);

@@ -52,6 +52,13 @@ int tir_target_device_type(const tn_obj *target) {
   return (int)v;
 }
 
+const char *tir_target_kind_name(const tn_obj *target) {
+  tn_any kind = field_of(target, "kind"), name = tn_any_none();
+  const char *text;
+  if (tn_any_is_obj(&kind)) name = field_of(kind.v.obj, "name");
+  return tn_any_is_obj(&name) && tn_any_to_cstr(&name, &text) == 0 ? text : "";
+}
+
 tn_obj *tir_target_host(const tn_obj *target) {
   tn_any host = field_of(target, "host");
   return tn_any_is_obj(&host) ? host.v.obj : NULL;

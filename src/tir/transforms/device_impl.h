@@ -32,6 +32,8 @@ bool tir_is_shared_along(tir_memory memory, const char *tag);
 
 /** Device type of a target, and its parts; targets are objects of a higher layer. */
 int tir_target_device_type(const tn_obj *target);
+/** Its kind's name, "llvm"; "" for NULL. Borrowed. */
+const char *tir_target_kind_name(const tn_obj *target);
 /** The target of the host, NULL when there is none. Borrowed. */
 tn_obj *tir_target_host(const tn_obj *target);
 /** The target without a host. NULL with an error. */

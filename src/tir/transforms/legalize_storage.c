@@ -78,11 +78,15 @@ static tn_obj *use_call(tn_mut *m, tn_Call *op) {
   return (tn_obj *)tir_reinterpret(t, v, op->span);
 }
 
+static const char *const computing[] = {[TIR_BF16] = "BF16ComputeLegalize",
+                                        [TIR_FP8] = "FP8ComputeLegalize",
+                                        [TIR_CUSTOM] = "LowerCustomDatatypes"};
+
 static tn_obj *refuse(tn_mut *m, tn_expr *e) {
   const legalizer *x = m->ctx;
   TN_CHECKP(!is_low(x, e->dtype), ValueError, e->span,
-            "storage of %s cannot be legalized: %s computes with it; run %sComputeLegalize first",
-            TN_DT(e->dtype), tn_obj_key(e), x->which == TIR_BF16 ? "BF16" : "FP8");
+            "storage of %s cannot be legalized: %s computes with it; run %s first", TN_DT(e->dtype),
+            tn_obj_key(e), computing[x->which]);
   return tn_mut_children(m, e);
 }
 
@@ -108,7 +112,7 @@ static tn_map *use_buffers(tn_mut *m, tn_map *old) {
 
 #define REFUSE_CASE(T) TN_CASE(T, refuse)
 
-static tn_PrimFunc *legalize(tn_PrimFunc *f, tir_low_float which) {
+tn_PrimFunc *tir_storage_legalize(tn_PrimFunc *f, tir_low_float which) {
   static const tn_mut_case cases[] = {REFUSE_CASE(Add),
                                       REFUSE_CASE(Sub),
                                       REFUSE_CASE(Mul),
@@ -137,15 +141,15 @@ static tn_PrimFunc *legalize(tn_PrimFunc *f, tir_low_float which) {
 
 tn_PrimFunc *tir_bf16_storage_legalize(tn_PrimFunc *f, const tn_pass_ctx *c) {
   (void)c;
-  return legalize(f, TIR_BF16);
+  return tir_storage_legalize(f, TIR_BF16);
 }
 
 tn_PrimFunc *tir_fp8_storage_legalize(tn_PrimFunc *f, const tn_pass_ctx *c) {
   (void)c;
-  return legalize(f, TIR_FP8);
+  return tir_storage_legalize(f, TIR_FP8);
 }
 
 tn_PrimFunc *tir_bf16_legalize(tn_PrimFunc *f, const tn_pass_ctx *c) {
   TN_GETP(f, tir_bf16_compute_legalize(f, c));
-  return legalize(f, TIR_BF16);
+  return tir_storage_legalize(f, TIR_BF16);
 }
