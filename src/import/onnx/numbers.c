@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "object/dtype.h"
-#include "runtime/tensor.h"
 
 enum { MAX_DEPTH = 12 }; /* values that read one another twice are looked at 2^12 times at most */
 
@@ -21,10 +20,9 @@ static int64_t of_constant(const tn_Constant *c, oc_number *out) {
   const DLTensor *t = tn_tensor_dl(c->data);
   int64_t n = tn_tensor_count(t);
   bool wide = t->dtype.bits == 64;
-  if (t->dtype.code != kDLInt || (!wide && t->dtype.bits != 32) || n > OC_MAX_NUMBERS ||
-      !tn_tensor_is_contiguous(t))
+  if (t->dtype.code != kDLInt || (!wide && t->dtype.bits != 32) || n > OC_MAX_NUMBERS || t->strides)
     return -1;
-  const char *data = tn_tensor_first(t);
+  const char *data = (const char *)t->data + t->byte_offset;
   for (int64_t i = 0; i < n; ++i) {
     int64_t v =
         wide ? ((const int64_t *)(const void *)data)[i] : ((const int32_t *)(const void *)data)[i];
