@@ -43,6 +43,7 @@ static void choose_tile(gemm *g) {
   while (as_is && wide > 1 && columns % (wide * g->st->lanes) != 0) wide /= 2;
   if (!as_is && columns % (2 * g->st->lanes) != 0 && columns % (3 * g->st->lanes) == 0) wide = 3;
   int64_t most = (registers - 1 - wide) / wide;
+  if (most < 1) most = 1; /* one row: its sums may take all registers */
   g->tile.vectors = wide;
   g->tile.rows = ceil_div(g->m, ceil_div(g->m, most));
 }
