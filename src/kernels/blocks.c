@@ -10,7 +10,12 @@ static kernel_machine_source source;
 
 void kernels_set_machine_source(kernel_machine_source f) { source = f; }
 
-bool kernels_machine(kernel_machine *out) { return source && source(out); }
+bool kernels_machine(kernel_machine *out) { return source && source(out) && out->vector_bytes > 0; }
+
+bool kernels_machine_is_scalar(void) {
+  kernel_machine m;
+  return source && source(&m) && m.vector_bytes == 0;
+}
 
 enum { FEW_CHANNELS = 4 }; /* of an image: read one by one, whatever the layout */
 

@@ -11,8 +11,10 @@
 /** Tells the machine that code is made for now, that of the current target. */
 typedef bool (*kernel_machine_source)(kernel_machine *out);
 TN_API void kernels_set_machine_source(kernel_machine_source f);
-/** False when no target is current or it is not a processor. */
+/** False when no target is current or it is not a processor with vectors. */
 TN_API bool kernels_machine(kernel_machine *out);
+/** Is it a processor without vectors, or one whose compiler finds them? */
+TN_API bool kernels_machine_is_scalar(void);
 
 /** A convolution of images; extents that are not constant are -1. `groups` divides the channels of
  * data and result; in a depthwise one it is their number. */

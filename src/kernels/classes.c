@@ -13,9 +13,11 @@
 
 /* In this order: the first that applies. Those that take neighbouring stages into their loops come
    before any other stage is scheduled. */
-static const kernel_class with_neighbours[] = {
-    kernel_winograd, kernel_conv_direct, kernel_conv_depthwise, kernel_gemm, kernel_row_program};
-static const kernel_class classes[] = {kernel_elementwise, kernel_tile, kernel_rows, kernel_plain};
+static const kernel_class with_neighbours[] = {kernel_winograd,       kernel_conv_direct,
+                                               kernel_conv_depthwise, kernel_gemm,
+                                               kernel_row_program,    kernel_scalar};
+static const kernel_class classes[] = {kernel_elementwise, kernel_tile, kernel_scalar_result,
+                                       kernel_rows, kernel_plain};
 
 /* Was the block put into another one? */
 static bool is_gone(const tn_TirSchedule *s, const tn_BlockRV *rv) {

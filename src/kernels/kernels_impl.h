@@ -45,6 +45,8 @@ int kernel_conv_direct(kernel_stage *st);
 int kernel_conv_depthwise(kernel_stage *st);
 int kernel_gemm(kernel_stage *st);
 int kernel_row_program(kernel_stage *st);
+int kernel_scalar(kernel_stage *st);        /* what follows is computed with it */
+int kernel_scalar_result(kernel_stage *st); /* nothing follows */
 int kernel_elementwise(kernel_stage *st);
 int kernel_tile(kernel_stage *st);
 int kernel_rows(kernel_stage *st);

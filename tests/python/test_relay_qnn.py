@@ -130,19 +130,33 @@ def test_conv2d(target, zx, zw, groups, layout):
     np.testing.assert_array_equal(run(y, {"x": data}, target), total)
 
 
-@pytest.mark.parametrize("zero", [0, 9])
-def test_matrices(zero):
-    x, w = integers((3, 20), "uint8"), integers((6, 20), "int8")
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("zero,k", [(0, 20), (9, 20), (0, 3), (0, 7)])
+def test_matrices(target, zero, k):
+    x, w = integers((3, k), "uint8"), integers((6, k), "int8")
     total = (x.astype("int32") - 100) @ (w.astype("int32") - zero).T
     scales = (f32(0.5), f32(0.25))
     y = relay.qnn.op.dense(var("x", x), relay.const(w), i32(100), i32(zero), *scales, units=6)
-    np.testing.assert_array_equal(run(y, {"x": x}), total)
+    np.testing.assert_array_equal(run(y, {"x": x}, target), total)
     y = relay.qnn.op.dense(var("x", x), var("w", w), i32(100), i32(zero), *scales, units=6)
-    np.testing.assert_array_equal(run(y, {"x": x, "w": w}), total)
+    np.testing.assert_array_equal(run(y, {"x": x, "w": w}, target), total)
     y = relay.qnn.op.batch_matmul(
         var("x", x[None]), var("w", w[None]), i32(100), i32(zero), *scales
     )
-    np.testing.assert_array_equal(run(y, {"x": x[None], "w": w[None]})[0], total)
+    np.testing.assert_array_equal(run(y, {"x": x[None], "w": w[None]}, target)[0], total)
+
+
+@pytest.mark.parametrize(
+    "kinds", [("int8", "int8"), ("uint8", "int8"), ("int8", "uint8"), ("uint8", "uint8")]
+)
+def test_sums_of_bytes_are_calls_in_c(kinds):
+    x, w = integers((2, 11), kinds[0]), integers((3, 11), kinds[1])
+    y = relay.nn.dense(var("x", x), relay.const(w), out_dtype="int32")
+    total = x.astype("int32") @ w.astype("int32").T
+    np.testing.assert_array_equal(run(y, {"x": x}, "c"), total)
+    module = tenon.IRModule.from_expr(relay.Function(relay.analysis.free_vars(y), y))
+    signs = sorted((kind[0].replace("i", "s") for kind in kinds), reverse=True)
+    assert f"dot_{signs[0]}8{signs[1]}8_(&" in relay.build(module, "c").lib.get_source()
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -108,8 +108,11 @@ static int64_t axis_for(const oc *c, int scale, int64_t axis) {
   return !s || s->shape->len == 0 || tir_is_one(relay_dim(s, 0)) ? -1 : axis;
 }
 
+/* As int32, which becomes part of kernels, where it is one number that is known. */
 static void *zero_of(const oc *c, int zero) {
-  return oc_in(c, zero) ? as_vector(c, zero) : (void *)relay_const_int(TN_I32, 0);
+  int64_t z = 0;
+  if (!oc_in(c, zero) || relay_as_int(oc_in(c, zero), &z)) return relay_const_int(TN_I32, z);
+  return as_vector(c, zero);
 }
 
 /* `scale` is the input with the scale; the zero point is the next. */

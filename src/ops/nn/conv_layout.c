@@ -127,12 +127,44 @@ static void *by_tiles(const relay_replace *r, int tile, int64_t block) {
   return relay_call("nn.contrib_conv2d_winograd_NCHWc", new_attrs, 2, relay_arg(r->call, 0), u);
 }
 
+/* ---- by sums of bytes ---- */
+
+static bool is_byte(const tn_TensorType *t) {
+  return t && ir_is_integral(t->dtype) && t->dtype.bits == 8;
+}
+
+/* Products of bytes are summed up fastest where the channels of a pixel lie next to each other
+   (target/c/c_dot.c). */
+static void *channels_last(const relay_replace *r) {
+  void *attrs = r->call->attrs;
+  const tn_TensorType *data = TN_AS(TensorType, tn_arr_obj(r->types, 0)),
+                      *weight = TN_AS(TensorType, tn_arr_obj(r->types, 1)),
+                      *out = TN_AS(TensorType, r->out_type);
+  const char *given = relay_attr_str(attrs, "out_layout");
+  bool plain = strcmp(relay_attr_str(attrs, "data_layout"), "NCHW") == 0 &&
+               strcmp(relay_attr_str(attrs, "kernel_layout"), "OIHW") == 0 &&
+               (!*given || strcmp(given, "NCHW") == 0) && TN_AS(Constant, relay_arg(r->call, 1));
+  if (!plain || !is_byte(data) || !is_byte(weight) || !out || !tn_dtype_eq(out->dtype, TN_I32))
+    return relay_leave(r);
+  if (relay_attr_int(attrs, "groups", 1) > 1 && relay_int_at(weight->shape, 1) > 1 &&
+      relay_int_at(data->shape, 1) == relay_attr_int(attrs, "groups", 1))
+    return relay_leave(r); /* several results for each channel */
+  if (relay_int_at(data->shape, 1) > 1) {
+    attrs = relay_attrs_with(attrs, "data_layout", tn_any_cstr("NHWC"));
+    attrs = attrs ? relay_attrs_with(attrs, "kernel_layout", tn_any_cstr("OHWI")) : NULL;
+  }
+  attrs = attrs ? relay_attrs_with(attrs, "out_layout", tn_any_cstr("NHWC")) : NULL;
+  return attrs ? relay_call_args("nn.conv2d", attrs, r->call->args) : NULL;
+}
+
 void *ops_alter_conv2d(const relay_replace *r) {
   kernel_machine m;
   kernel_conv2d p;
   kernel_conv2d_blocks b;
   void *attrs = r->call->attrs;
-  if (strcmp(r->row->name, "nn.conv2d") != 0 || !kernels_machine(&m)) return relay_leave(r);
+  if (strcmp(r->row->name, "nn.conv2d") != 0) return relay_leave(r);
+  if (kernels_machine_is_scalar()) return channels_last(r);
+  if (!kernels_machine(&m)) return relay_leave(r);
   int known = problem_of(r, &p);
   if (known < 0) return NULL;
   if (!known || !kernels_conv2d_blocks(&m, &p, &b)) return relay_leave(r);

@@ -74,7 +74,6 @@ static int64_t place(const char *layout, char letter) {
 void *qnn_padded(const relay_replace *r, const char *layout, int64_t zero) {
   int64_t before[2], after[2];
   TN_VEC(widths);
-  const tn_TensorType *t = type_of(r, 0);
   TN_TRYP(ops_get_pads(relay_attr_obj(r->call->attrs, "padding"), 2, before, after, r->row->name));
   if (!(before[0] | before[1] | after[0] | after[1])) return relay_arg(r->call, 0);
   for (int64_t i = 0; i < 4; ++i) {
@@ -84,7 +83,7 @@ void *qnn_padded(const relay_replace *r, const char *layout, int64_t zero) {
     TN_TRYP(tn_vec_push_obj(&widths, relay_ints(pair, 2)));
   }
   void *a = relay_attrs("nn.pad", 1, "pad_width", tn_any_obj(tn_arr_from(&widths)));
-  void *value = relay_const_int(t->dtype, zero);
+  void *value = relay_const_int(TN_I32, zero); /* int32 becomes part of the kernel */
   return a && value ? relay_call("nn.pad", a, 2, relay_arg(r->call, 0), value) : NULL;
 }
 

@@ -89,17 +89,28 @@ static tn_expr *number_at(const numbers *n, const tn_Tensor *t, const tn_arr *at
   return te_at_of(t, 1, i);
 }
 
-/* Between the least and greatest number of the type, as floats that hold them. */
+/* A float between -2**22 and 2**22 as the nearest integer, of two the even one: behind 1.5 * 2**23
+   a float has no bits for fractions, so that the sum is rounded, and its last bits are the integer.
+ */
+static tn_expr *nearest(tn_expr *x) {
+  tn_expr *bits = tir_reinterpret(TN_I32, tir_add(x, tir_f32(12582912)), NULL);
+  return tir_sub(bits, tir_i32(0x4B400000));
+}
+
+/* Cut off before it is rounded: limits are integers. 32 bits do not fit into a float. */
 static tn_expr *quantized(void *ctx, tn_arr *at) {
   const numbers *n = ctx;
-  tn_dtype t = n->to.bits > 16 ? TN_F64 : TN_F32;
   double range = ldexp(1, n->to.bits), low = ir_is_uint(n->to) ? 0 : -range / 2;
   tn_expr *scale = tir_cast(TN_F32, number_at(n, n->scale, at), NULL);
   tn_expr *x = tir_div(tir_cast(TN_F32, te_at(n->data, at), NULL), scale);
-  x = tir_cast(t, tir_call(TN_F32, TIR_OP_nearbyint, 1, x), NULL);
-  x = tir_add(x, tir_cast(t, number_at(n, n->zero, at), NULL));
-  x = tir_min(tir_max(x, tir_const_float(t, low)), tir_const_float(t, low + range - 1));
-  return tir_cast(n->to, x, NULL);
+  tn_expr *zero = number_at(n, n->zero, at);
+  tn_dtype t = n->to.bits > 16 ? TN_F64 : TN_F32;
+  if (n->to.bits > 16) x = tir_cast(t, tir_call(TN_F32, TIR_OP_nearbyint, 1, x), NULL);
+  tn_expr *offset = tir_cast(t, zero, NULL);
+  x = tir_max(x, tir_sub(tir_const_float(t, low), offset));
+  x = tir_min(x, tir_sub(tir_const_float(t, low + range - 1), offset));
+  if (n->to.bits > 16) return tir_cast(n->to, tir_add(x, offset), NULL);
+  return tir_cast(n->to, tir_add(nearest(x), tir_cast(TN_I32, zero, NULL)), NULL);
 }
 
 static tn_expr *dequantized(void *ctx, tn_arr *at) {

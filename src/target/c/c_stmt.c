@@ -82,6 +82,8 @@ static int for_stmt(c_gen *g, const tn_For *s) {
   TN_CHECK(s->kind != TIR_FOR_THREAD_BINDING, CodegenError, s->span,
            "%s: %s: loop %s is bound to a thread axis, which a CPU does not have", g->d->name,
            g->name, tn_cstr(s->loop_var->name));
+  int dot = c_dot_product(g, s);
+  if (dot) return dot < 0 ? -1 : 0;
   TN_GET(begin, c_temp(g, s->min, 0));
   TN_GET(extent, c_temp(g, s->extent, 0));
   TN_GET(type, c_type(g, s->loop_var->dtype));

@@ -7,7 +7,8 @@
      c_module.c  C files and functions   c_stmt.c    statements
      c_expr.c    expressions             c_call.c    calls of intrinsics
      c_memory.c  elements, vectors       c_kernel.c  kernels: heads, thread axes, barriers
-     c_number.c  16-bit floats, bits, constants */
+     c_number.c  16-bit floats, bits, constants
+     c_dot.c     sums of products of bytes */
 #ifndef TN_TARGET_C_GEN_H_
 #define TN_TARGET_C_GEN_H_
 
@@ -23,7 +24,14 @@
 typedef struct c_gen c_gen;
 
 /** Functions that have to be written in front of the code. */
-enum { C_NEEDS_F16 = 1, C_NEEDS_BF16 = 2, C_NEEDS_BITS = 4 };
+enum {
+  C_NEEDS_F16 = 1,
+  C_NEEDS_BF16 = 2,
+  C_NEEDS_BITS = 4,
+  C_NEEDS_DOT_SS = 8, /* of signed bytes, of unsigned with signed ones, of unsigned ones */
+  C_NEEDS_DOT_US = 16,
+  C_NEEDS_DOT_UU = 32
+};
 
 /** A language. Functions may be NULL where it says so. */
 typedef struct {
@@ -127,6 +135,11 @@ bool c_is_small_float(tn_dtype t);
 tn_str *c_count_bits(c_gen *g, const tn_Call *call, bool leading, int lane);
 /** Declares the content of an AllocateConst in front of the functions. */
 int c_constant(c_gen *g, const tn_AllocateConst *s);
+/** A loop as a call of a function that sums up products of bytes. @return 1 it is written, 0 it is
+ * no such loop, -1 error */
+int c_dot_product(c_gen *g, const tn_For *s);
+/** Those functions, where the code needs them. */
+void c_write_dots(int needs, tn_buf *out);
 /** The functions that the code turned out to need. */
 void c_write_helpers(const c_gen *g, tn_buf *out);
 /** Text as a string literal. */

@@ -1,0 +1,99 @@
+/* Reductions on processors without vectors, or whose compiler finds them: each result is summed up
+   in a variable, and what is computed of it is computed there:
+
+     for results:  s = 0;  for k: s += A[...] * B[...];  C[...] = epilogue(s)
+
+   so that nothing is kept between, and neither does the sum go through memory. */
+#include "base/error.h"
+#include "ir/functor.h"
+#include "ir/imm.h"
+#include "kernels/kernels_impl.h"
+#include "object/functions.h"
+#include "tir/schedule/blocks.h"
+#include "tir/schedule/layout.h"
+
+/* ---- the order of a reduction ---- */
+
+typedef struct {
+  const tn_Var *outer, *inner;
+  int64_t extent; /* of the inner axis */
+  bool joined;
+} joint;
+
+/* Does x lie along an axis right before that of y, which is read from end to end? */
+static int look(void *ctx, tn_obj *node) {
+  joint *j = ctx;
+  const tn_BufferLoad *l = TN_AS(BufferLoad, node);
+  int64_t n = l ? l->indices->len : 0, extent;
+  if (!l || !kernel_uses(l, &(kernel_axis){.var = (tn_Var *)(uintptr_t)j->inner})) return 0;
+  const tn_expr *before = n > 1 ? (const tn_expr *)tn_arr_obj(l->indices, n - 2) : NULL;
+  const tn_Add *sum = TN_AS(Add, before);
+  bool plain =
+      before == (const tn_expr *)j->outer || (sum && (sum->a == (tn_expr *)(uintptr_t)j->outer ||
+                                                      sum->b == (tn_expr *)(uintptr_t)j->outer));
+  j->joined = j->joined && plain && tn_arr_obj(l->indices, n - 1) == (const tn_obj *)j->inner &&
+              tir_as_int(tn_arr_obj(l->buffer->shape, n - 1), &extent) && extent == j->extent;
+  return 0;
+}
+
+/* The reduction along contiguous elements comes last, as one loop with that of the axis before it
+   where the elements of both follow one another. */
+static int order_reduction(kernel_stage *st) {
+  int last = -1;
+  TN_VEC(loops);
+  for (int i = st->nspatial; i < st->naxes; ++i)
+    if (st->axis[i].contiguous && st->axis[i].reads > 1) last = i;
+  if (last < 0 || st->naxes - st->nspatial < 2) return 0;
+  tn_LoopRV *order[KERNEL_MAX_AXES], *both[2];
+  int n = 0;
+  for (int i = st->nspatial; i < st->naxes; ++i)
+    if (i != last) order[n++] = kernel_loop(st, i);
+  order[n++] = kernel_loop(st, last);
+  const kernel_axis *before = &st->axis[last == st->naxes - 1 ? last - 1 : st->naxes - 1];
+  joint j = {before->var, st->axis[last].var, st->axis[last].extent, true};
+  TN_TRY(tn_post_order(((const tn_BufferStore *)st->block->body)->value, look, &j));
+  TN_TRY(kernel_reorder(st, order, n));
+  if (j.joined) {
+    both[0] = order[n - 2], both[1] = order[n - 1];
+    TN_GET(order[n - 2], kernel_fuse(st, both, 2));
+    --n;
+  }
+  for (int i = 0; i < st->nspatial; ++i) TN_TRY(tn_vec_push_obj(&loops, kernel_loop(st, i)));
+  for (int i = 0; i < n; ++i) TN_TRY(tn_vec_push_obj(&loops, order[i]));
+  TN_GET(st->loops, tn_arr_from(&loops));
+  return 0;
+}
+
+/* ---- the class ---- */
+
+/* @return 1, 0 when the steps do not know the program, -1 */
+static int sum_in_place(kernel_stage *st, tn_BlockRV *reader) {
+  tn_LoopRV *outer[KERNEL_MAX_AXES];
+  tn_BlockRV *init;
+  for (int i = 0; i < st->nspatial; ++i) outer[i] = kernel_loop(st, i);
+  int r = kernel_try(sch_reverse_compute_at(st->sch, reader, outer[st->nspatial - 1], false, -1));
+  if (r <= 0) return r;
+  TN_TRY(order_reduction(st));
+  TN_TRY(kernel_parallel(st, outer, st->nspatial));
+  TN_GET(init, sch_decompose_reduction(st->sch, st->rv, kernel_loop(st, st->nspatial)));
+  return 1;
+}
+
+static bool fits(const kernel_stage *st) {
+  return st->machine->vector_bytes == 0 && st->nspatial > 0 && st->nspatial != st->naxes &&
+         st->block->init;
+}
+
+int kernel_scalar(kernel_stage *st) {
+  tn_BlockRV *reader;
+  if (!fits(st)) return 0;
+  int r = kernel_only_reader(st, &reader);
+  return r <= 0 ? r : sum_in_place(st, reader);
+}
+
+int kernel_scalar_result(kernel_stage *st) {
+  tn_BlockRV *copy;
+  if (!fits(st)) return 0;
+  TN_GET(copy, sch_cache_write(st->sch, st->rv, 0, "local", tn_arr_of(0)));
+  return sum_in_place(st, copy);
+}
