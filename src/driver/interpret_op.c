@@ -61,7 +61,7 @@ static tn_func *compile(tn_PrimFunc *p, const char *name, tn_target *t) {
   tn_map *programs;
   tn_module *m;
   TN_GETP(programs, tn_map_with(NULL, tn_any_cstr(name), tn_any_obj(p)));
-  TN_GETP(m, driver_programs_build(programs, t));
+  TN_GETP(m, driver_programs_build(programs, t, NULL));
   return tn_scope_own(tn_module_require(m, name, true));
 }
 

@@ -335,7 +335,10 @@ tn_IRModule *driver_kernels_lower(const tn_map *programs, tn_target *t) {
   return target_exit(t) ? NULL : m;
 }
 
-tn_module *driver_programs_build(const tn_map *programs, tn_target *t) {
+tn_module *driver_programs_build(const tn_map *programs, tn_target *t, tn_map *workspace) {
   TN_AUTOFREE kernel_job *jobs = jobs_of(programs);
-  return jobs ? driver_kernels_build(jobs, programs->len, t) : NULL;
+  tn_module *m = jobs ? driver_kernels_build(jobs, programs->len, t) : NULL;
+  for (int64_t i = 0; m && workspace && i < programs->len; ++i)
+    TN_TRYP(tn_map_set(workspace, programs->entries[i].key, tn_any_int(jobs[i].workspace)));
+  return m;
 }

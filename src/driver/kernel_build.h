@@ -31,10 +31,12 @@ TN_API tn_IRModule *driver_kernels_lower(const tn_map *programs, tn_target *t);
 TN_API tn_map *driver_programs_for_targets(const tn_map *kernels, const tn_map *targets,
                                            tn_target *dflt);
 /** The code of tensor programs for several targets as one library: that of the host imports the
- * others. @param programs name -> PrimFunc @param targets as above */
+ * others. @param programs name -> PrimFunc @param targets as above
+ * @param workspace as for driver_programs_build */
 TN_API tn_module *driver_build_for_targets(const tn_map *programs, const tn_map *targets,
-                                           tn_target *dflt);
-/** driver_kernels_build of a map from name to PrimFunc. */
-TN_API tn_module *driver_programs_build(const tn_map *programs, tn_target *t);
+                                           tn_target *dflt, tn_map *workspace);
+/** driver_kernels_build of a map from name to PrimFunc.
+ *  @param workspace NULL, or gets name -> bytes of memory that a call allocates */
+TN_API tn_module *driver_programs_build(const tn_map *programs, tn_target *t, tn_map *workspace);
 
 #endif /* TN_DRIVER_KERNEL_BUILD_H_ */

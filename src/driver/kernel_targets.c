@@ -65,7 +65,7 @@ tn_map *driver_programs_for_targets(const tn_map *kernels, const tn_map *targets
 }
 
 tn_module *driver_build_for_targets(const tn_map *programs, const tn_map *targets,
-                                    tn_target *dflt) {
+                                    tn_target *dflt, tn_map *workspace) {
   TN_VEC(used);
   tn_module *lib = NULL;
   TN_TRYP(list_targets(programs, targets, dflt, &used));
@@ -74,7 +74,7 @@ tn_module *driver_build_for_targets(const tn_map *programs, const tn_map *target
     tn_map *own;
     tn_module *part;
     TN_GETP(own, those_for(programs, targets, dflt, t));
-    TN_GETP(part, driver_programs_build(own, t));
+    TN_GETP(part, driver_programs_build(own, t, workspace));
     TN_GETP(lib, join(part, t, lib));
   }
   return lib;

@@ -4,8 +4,10 @@
                           kernels -> tensor programs -> schedules -> lowering -> code */
 #include "driver/relay_build.h"
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/scope.h"
+#include "driver/function_info.h"
 #include "driver/function_table.h"
 #include "driver/graph.h"
 #include "driver/kernel_build.h"
@@ -40,6 +42,28 @@ tn_RelayFunction *driver_relay_main(const tn_IRModule *m) {
                        tn_obj_key(f));
 }
 
+/* Memory of values between operators: blocks in which neither inputs nor outputs lie. */
+static int count_main(const graph_program *g, main_needs *out) {
+  TN_AUTOFREE bool *outside = tn_alloc_zero((size_t)g->nblocks + 1, sizeof *outside);
+  if (!outside) return -1;
+  for (int64_t i = 0; i < g->n; ++i) {
+    const graph_node *n = &g->nodes[i];
+    tn_any found;
+    if (n->kernel) continue;
+    outside[n->storage[0]] = true;
+    bool constant = tn_map_get(g->params, tn_any_cstr(n->name), &found);
+    *(constant ? &out->constants : &out->io) += graph_type_bytes(n->types[0]);
+  }
+  for (int k = 0; k < g->nheads; ++k) {
+    const graph_node *n = &g->nodes[g->heads[k].node];
+    outside[n->storage[g->heads[k].index]] = true;
+    out->io += graph_type_bytes(n->types[g->heads[k].index]);
+  }
+  for (int64_t i = 0; i < g->nblocks; ++i)
+    if (!outside[i]) out->workspace += g->block_bytes[i];
+  return 0;
+}
+
 static int graph_of(graph_program *g, const driver_targets *t, bool planned, const char *name,
                     relay_built *out) {
   device_plan plan = {0};
@@ -54,10 +78,17 @@ static int graph_of(graph_program *g, const driver_targets *t, bool planned, con
 static int build_all(graph_program *g, tn_IRModule *m, const driver_targets *t, const char *name,
                      relay_built *out) {
   bool planned;
+  tn_map *workspace;
+  main_needs needs = {0};
   TN_GET(out->mod, driver_relay_graph_pipeline(m, t, &planned));
   TN_TRY(graph_of(g, t, planned, name, out));
   TN_GET(out->kernels, driver_programs_for_targets(g->kernels, g->targets, t->main));
-  TN_GET(out->lib, driver_build_for_targets(out->kernels, g->targets, t->main));
+  TN_GET(workspace, tn_scope_own(tn_map_new()));
+  TN_GET(out->lib, driver_build_for_targets(out->kernels, g->targets, t->main, workspace));
+  TN_TRY(count_main(g, &needs));
+  TN_GET(needs.relay, driver_relay_main(out->mod));
+  TN_GET(out->functions, driver_function_infos(t->main, g->targets, out->kernels, g->kernels,
+                                               workspace, &needs));
   return driver_add_function_table(out->lib, name, out->kernels);
 }
 
@@ -70,7 +101,7 @@ int driver_relay_build(tn_IRModule *m, const driver_targets *t, const char *name
   return err;
 }
 
-/* (module, target or array of them, name of the model) -> [JSON, library, params, module, kernels]
+/* (module, target or array of them, name of the model) -> [JSON, library, params, module, functions]
  */
 static int build(TN_ARGS) {
   TN_NARGS("driver.relay_build", 3);
@@ -82,7 +113,7 @@ static int build(TN_ARGS) {
   TN_TRY(driver_targets_from(&args[1], &t));
   TN_TRY(tn_any_to_cstr(&args[2], &name));
   TN_TRY(driver_relay_build(m, &t, name, &b));
-  return tn_ret_obj(ret, tn_arr_of(5, b.json, b.lib, b.params, b.mod, b.kernels));
+  return tn_ret_obj(ret, tn_arr_of(5, b.json, b.lib, b.params, b.mod, b.functions));
 }
 
 /* (module, target or array of them) -> module */

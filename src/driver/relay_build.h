@@ -13,6 +13,7 @@ typedef struct {
   tn_map *params;   /* name -> NDArray: constants that the graph reads */
   tn_IRModule *mod; /* the program as it was cut into kernels */
   tn_map *kernels;  /* name -> PrimFunc, before scheduling and lowering */
+  tn_map *functions; /* name -> FunctionInfo, see function_info.h */
 } relay_built;
 
 /** Builds the function `main` of a module.

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 import tenon
+from built import kernels_of
 from tenon import relay
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -95,7 +96,7 @@ def loops_of(f, cpu):
     """Innermost loops with multiply-adds of the one kernel of a function, made for a processor."""
     nbytes, registers, _ = MACHINES[cpu]
     lib = relay.build(tenon.IRModule.from_expr(f), target="stackvm")
-    (program,) = lib.function_metadata.values()
+    (program,) = kernels_of(lib).values()
     program = schedule(program, nbytes, registers, 1).with_attr("global_symbol", "main")
     built = tenon.build(tenon.IRModule({"main": program}), target=f"llvm -mcpu={cpu}")
     found = [loop for loop in load().innermost_loops(built.get_source("s")) if loop.fmas]

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 import tenon
+from built import kernels_of
 from tenon import relay
 from tenon.contrib import graph_executor
 from tenon.driver import kernel_cache_clear, kernel_cache_info
@@ -95,7 +96,7 @@ def test_what_the_code_depends_on_is_part_of_the_key(cache, other):
 def test_library_of_kept_kernels_has_text_and_files(cache, tmp_path):
     fresh = build()
     kept = build()
-    (name,) = fresh.function_metadata
+    (name,) = kernels_of(fresh)
     for form in ("ll", "asm"):
         assert str(name) in kept.lib.get_source(form)
     assert fresh.lib.get_source("ll").count("define") == kept.lib.get_source("ll").count("define")
@@ -116,8 +117,8 @@ def test_object_file_of_several_kernels_links(tmp_path):
         shared = str(tmp_path / f"{link.__name__}.so")
         link(shared, [path])
         loaded = tenon.runtime.load_module(shared)
-        assert len(lib.function_metadata) > 1
-        for name in lib.function_metadata:
+        assert len(kernels_of(lib)) > 1
+        for name in kernels_of(lib):
             assert loaded.implements_function(name)
         module = graph_executor.create(lib.get_graph_json(), loaded, tenon.cpu())
         module.set_input(**lib.get_params())
@@ -286,5 +287,5 @@ def test_equal_kernels_are_compiled_once(cache):
     func = relay.Function([x], relay.exp(relay.exp(x)))
     with tenon.transform.PassContext(opt_level=0):  # fuses nothing
         lib = relay.build(tenon.IRModule.from_expr(func), target="llvm")
-    assert kernel_cache_info()["entries"] == len(lib.function_metadata) == 1
+    assert kernel_cache_info()["entries"] == len(kernels_of(lib)) == 1
     np.testing.assert_allclose(run(lib, DATA / 12), np.exp(np.exp(DATA / 12)), rtol=1e-5)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tenon
+from built import kernels_of
 from tenon import relay
 from tenon.contrib import graph_executor
 
@@ -11,7 +12,7 @@ schedule = tenon.get_global_func("kernels.schedule")
 
 def scheduled(lib):
     """The kernels' programs as they are scheduled for AVX-512 and two threads."""
-    return "\n".join(schedule(f, 64, 32, 2).script() for f in lib.function_metadata.values())
+    return "\n".join(schedule(f, 64, 32, 2).script() for f in kernels_of(lib).values())
 
 
 def reference(x, w, stride, pads, dilation, groups=1):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tenon
+from built import kernels_of
 from tenon import relay
 from tenon.contrib import graph_executor
 from test_kernels_conv import blocked, reference, scheduled
@@ -66,7 +67,7 @@ def convolution(n, ic, hw, oc, pads, tail=True):
 def test_random_problems(seed, mode):
     f, data, want = convolution(*problem(seed), tail=seed % 2 == 0)
     lib, got = run(f, data, **{"relay.backend.winograd": mode})
-    assert any("winograd" in name for name in lib.function_metadata)
+    assert any("winograd" in name for name in kernels_of(lib))
     limit = 1e-5 if mode == "f2" else 1e-4
     np.testing.assert_allclose(got, want, rtol=limit, atol=limit * np.abs(want).max())
 
@@ -74,7 +75,7 @@ def test_random_problems(seed, mode):
 def test_narrow_vectors():
     f, data, want = convolution(1, 32, (14, 15), 48, (1, 1, 1, 1))
     lib, got = run(f, data, target="llvm -mcpu=haswell")
-    assert any("winograd" in name for name in lib.function_metadata)
+    assert any("winograd" in name for name in kernels_of(lib))
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4 * np.abs(want).max())
 
 
@@ -91,7 +92,7 @@ def test_stages_stay_in_the_part():
 def test_off_and_elsewhere():
     f, data, want = convolution(1, 32, (14, 14), 32, (1, 1, 1, 1))
     lib, got = run(f, data, **{"relay.backend.winograd": "off"})
-    assert not any("winograd" in name for name in lib.function_metadata)
+    assert not any("winograd" in name for name in kernels_of(lib))
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5 * np.abs(want).max())
     with pytest.raises(ValueError, match='expected "auto", "f2" or "off", got "fast"'):
         run(f, data, **{"relay.backend.winograd": "fast"})
@@ -99,7 +100,7 @@ def test_off_and_elsewhere():
     y = relay.nn.conv2d(x, w, padding=(1, 1), channels=32, kernel_size=(3, 3))
     with tenon.transform.PassContext(opt_level=3):  # weights that are not known: directly
         lib = relay.build(tenon.IRModule.from_expr(relay.Function([x, w], y)), target="llvm")
-    assert not any("winograd" in name for name in lib.function_metadata)
+    assert not any("winograd" in name for name in kernels_of(lib))
 
 
 def test_errors_of_types():

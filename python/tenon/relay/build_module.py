@@ -156,8 +156,7 @@ class BuildModule:
         return self._built[3]
 
     def get_function_metadata(self):
-        """What is known of the functions by name: tensor programs of the kernels, or for the
-        ahead-of-time executor what each needs (FunctionInfo)."""
+        """What the functions need (FunctionInfo) by name: the kernels, and ``__tvm_main__``."""
         return self._built[4]
 
     def get_executor_codegen_metadata(self):
@@ -301,6 +300,8 @@ class GraphExecutor(interpreter.Executor):
         Level of the passes; that of the current context by default.
     """
 
+    executor = None
+
     def __init__(self, mod, device, target, params=None, opt_level=None):
         self.mod = mod
         self.device = device
@@ -321,7 +322,7 @@ class GraphExecutor(interpreter.Executor):
         mod["main"] = func
         level = PassContext.current().opt_level if self.opt_level is None else self.opt_level
         with PassContext(opt_level=level):
-            lib = build(mod, target=self.target)
+            lib = build(mod, target=self.target, executor=self.executor and Executor(self.executor))
         result = InferType()(mod)["main"].ret_type
 
         def run(*args, **kwargs):
@@ -333,6 +334,12 @@ class GraphExecutor(interpreter.Executor):
             return _unflatten(result, lambda: module.get_output(next(flat)).copyto(self.device))
 
         return run
+
+
+class AotExecutor(GraphExecutor):
+    """Runs expressions of a module through the ahead-of-time executor; see `GraphExecutor`."""
+
+    executor = "aot"
 
 
 def _arguments(func, args, kwargs):
@@ -363,8 +370,9 @@ def create_executor(kind="debug", mod=None, device=None, target="llvm", params=N
     Parameters
     ----------
     kind : str
-        ``"graph"`` runs static programs without control flow, ``"vm"`` any program, ``"debug"``
-        evaluates any program expression by expression: slow, and what the others are compared with.
+        ``"graph"`` and ``"aot"`` run static programs without control flow, ``"vm"`` any program,
+        ``"debug"`` evaluates any program expression by expression: slow, and what the others are
+        compared with.
     mod : IRModule, optional
         Module with the functions that expressions call.
     device : Device, optional
@@ -376,7 +384,7 @@ def create_executor(kind="debug", mod=None, device=None, target="llvm", params=N
 
     Returns
     -------
-    GraphExecutor, VMExecutor or Interpreter
+    GraphExecutor, AotExecutor, VMExecutor or Interpreter
 
     Raises
     ------
@@ -387,9 +395,10 @@ def create_executor(kind="debug", mod=None, device=None, target="llvm", params=N
     from .backend.interpreter import Interpreter
     from .backend.vm import VMExecutor
 
-    if kind not in ("graph", "debug", "vm"):
+    if kind not in ("graph", "aot", "debug", "vm"):
         raise NotImplementedError(
-            f'create_executor: the executor "{kind}" is not there yet: use "graph", "vm" or "debug"'
+            f'create_executor: the executor "{kind}" is not there yet: use "graph", "aot", "vm" or '
+            '"debug"'
         )
     mod = IRModule() if mod is None else mod
     if device is None:
@@ -398,7 +407,7 @@ def create_executor(kind="debug", mod=None, device=None, target="llvm", params=N
         return VMExecutor(_bound(mod, params), device, target)
     if kind == "debug":
         return Interpreter(_bound(mod, params), device, target)
-    return GraphExecutor(mod, device, target, params)
+    return (AotExecutor if kind == "aot" else GraphExecutor)(mod, device, target, params)
 
 
 __all__ = [

@@ -4,6 +4,7 @@
 #include "base/scope.h"
 #include "driver/aot/aot.h"
 #include "driver/aot/interface.h"
+#include "driver/function_info.h"
 #include "driver/function_table.h"
 #include "driver/kernel_build.h"
 #include "driver/relay_build.h"
@@ -17,8 +18,6 @@
 #include "runtime/source_module.h"
 #include "target/build.h"
 #include "tir/analysis.h"
-
-static const char main_name[] = "__tvm_main__";
 
 tn_str *aot_symbol(const char *model, const char *function) {
   TN_BUF(name);
@@ -88,55 +87,6 @@ static tn_IRModule *for_generator(const build_state *b, tn_IRModule *lowered) {
 }
 
 /* ---- what is known of it ---- */
-
-static tn_map *by_target(const build_state *b, tn_any value) {
-  return tn_map_with(NULL, tn_any_obj(b->t), value);
-}
-
-static tn_FunctionInfo *function_info(const build_state *b, int64_t workspace, int64_t io,
-                                      int64_t constants, tn_map *tir, tn_map *relay) {
-  tn_map *sizes[3];
-  int64_t values[] = {workspace, io, constants};
-  for (int i = 0; i < 3; ++i) TN_GETP(sizes[i], by_target(b, tn_any_obj(tir_i64(values[i]))));
-  return (tn_FunctionInfo *)TN_NEW(FunctionInfo, .workspace_sizes = sizes[0], .io_sizes = sizes[1],
-                                   .constant_sizes = sizes[2], .tir_primfuncs = tir,
-                                   .relay_primfuncs = relay);
-}
-
-/* Bytes of tensors that a function takes. */
-static int64_t io_of(const tn_PrimFunc *f) {
-  int64_t total = 0;
-  for (int64_t i = 0; i < f->buffer_map->len; ++i) {
-    const tn_Buffer *b = (const tn_Buffer *)f->buffer_map->entries[i].value.v.obj;
-    int64_t n = 1, extent;
-    for (int64_t k = 0; k < b->shape->len; ++k)
-      n *= tir_as_int(tn_arr_obj(b->shape, k), &extent) ? extent : 0;
-    total += tn_dtype_bytes(b->dtype, n);
-  }
-  return total;
-}
-
-static tn_map *function_infos(const build_state *b, const graph_program *g, const aot_program *p) {
-  tn_map *out, *tir, *relay;
-  TN_GETP(out, tn_scope_own(tn_map_new()));
-  for (int64_t i = 0; i < p->kernels->len; ++i) {
-    const tn_map_entry *e = &p->kernels->entries[i];
-    tn_any found = tn_any_int(0), f = tn_any_none();
-    if (b->workspace) (void)tn_map_get(b->workspace, e->key, &found);
-    (void)tn_map_get(g->kernels, e->key, &f);
-    TN_GETP(tir, by_target(b, e->value));
-    TN_GETP(relay, by_target(b, f));
-    tn_FunctionInfo *info =
-        function_info(b, found.v.i64, io_of((const tn_PrimFunc *)e->value.v.obj), 0, tir, relay);
-    if (!info || tn_map_set(out, e->key, tn_any_obj(info))) return NULL;
-  }
-  TN_GETP(tir, by_target(b, tn_any_obj(b->main.func)));
-  TN_GETP(relay, by_target(b, tn_any_obj(b->relay)));
-  tn_FunctionInfo *info =
-      function_info(b, b->main.workspace, b->main.io, b->main.constants, tir, relay);
-  if (!info || tn_map_set(out, tn_any_cstr(main_name), tn_any_obj(info))) return NULL;
-  return out;
-}
 
 /* Arrays that a function has on the stack. */
 static int add_stack_array(void *ctx, tn_obj *node) {
@@ -233,13 +183,16 @@ static int make(build_state *b, const graph_program *g, aot_program *out) {
   TN_GET(out->kernels, driver_kernel_programs(g->kernels, b->t));
   if (o->crt) TN_GET(out->lowered, lower_operators(b, out->kernels));
   else TN_GET(out->lowered, ir_module_new(NULL, NULL, NULL));
-  TN_GET(b->main_symbol, aot_symbol(b->name, main_name));
+  TN_GET(b->main_symbol, aot_symbol(b->name, DRIVER_MAIN_INFO));
   TN_TRY(aot_make_main(g, o, tn_cstr(b->main_symbol), o->pools ? b->workspace : NULL, &b->main));
   if (o->crt && !o->pools) b->main.workspace += largest(b->workspace);
   TN_TRY(add_main(b, out->lowered));
   if (o->crt) TN_GET(out->programs, for_generator(b, out->lowered));
   TN_GET(out->params, o->link_params ? tn_scope_own(tn_map_new()) : g->params);
-  TN_GET(out->functions, function_infos(b, g, out));
+  const main_needs needs = {b->main.workspace, b->main.io, b->main.constants, b->main.func,
+                            b->relay};
+  TN_GET(out->functions,
+         driver_function_infos(b->t, out->kernels, g->kernels, b->workspace, &needs));
   TN_GET(out->metadata, metadata(b, g, out));
   return 0;
 }
@@ -268,7 +221,7 @@ static tn_module *code_in_parts(const aot_program *p, tn_target *t) {
   tn_str *symbol;
   tn_any key, value;
   TN_AUTOFREE kernel_job *jobs = tn_alloc_zero((size_t)n + 1, sizeof *jobs);
-  TN_GETP(symbol, aot_symbol(tn_cstr(p->metadata->mod_name), main_name));
+  TN_GETP(symbol, aot_symbol(tn_cstr(p->metadata->mod_name), DRIVER_MAIN_INFO));
   if (!jobs) return NULL;
   for (int64_t i = 0; tn_map_at(p->kernels, i, &key, &value); ++i)
     jobs[i] = (kernel_job){.name = tn_cstr((const tn_str *)key.v.obj),

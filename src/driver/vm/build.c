@@ -128,7 +128,7 @@ static tn_module *kernel_code(const vm_gen *g, const driver_targets *t) {
   TN_GETP(programs, driver_programs_for_targets(kernels, g->names.targets, t->main));
   TN_TRYP(add_all_pieces(g, kernels, t->main, programs));
   TN_TRYP(add_shape_programs(g, t, programs));
-  return driver_build_for_targets(programs, g->names.targets, t->main);
+  return driver_build_for_targets(programs, g->names.targets, t->main, NULL);
 }
 
 /* ---- all of it ---- */

@@ -122,7 +122,7 @@ class GraphExecutorFactoryModule(GraphRuntimeFactoryModule):
     executor : Executor
         Executor with its options.
     function_metadata : Map
-        What is known of each function.
+        What each function needs (FunctionInfo) by name, ``__tvm_main__`` among them.
     """
 
     def __init__(

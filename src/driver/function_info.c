@@ -1,0 +1,60 @@
+#include "driver/function_info.h"
+
+#include "base/error.h"
+#include "base/scope.h"
+#include "ir/imm.h"
+#include "object/functions.h"
+
+static tn_map *by_target(tn_target *t, tn_any value) {
+  return tn_map_with(NULL, tn_any_obj(t), value);
+}
+
+static tn_FunctionInfo *info_of(tn_target *t, const main_needs *x) {
+  tn_map *sizes[3], *tir, *relay;
+  int64_t values[] = {x->workspace, x->io, x->constants};
+  for (int i = 0; i < 3; ++i)
+    TN_GETP(sizes[i], by_target(t, tn_any_obj(tir_i64(values[i]))));
+  TN_GETP(tir, x->func ? by_target(t, tn_any_obj(x->func)) : tn_scope_own(tn_map_new()));
+  TN_GETP(relay, by_target(t, tn_any_obj(x->relay)));
+  return (tn_FunctionInfo *)TN_NEW(FunctionInfo, .workspace_sizes = sizes[0], .io_sizes = sizes[1],
+                                   .constant_sizes = sizes[2], .tir_primfuncs = tir,
+                                   .relay_primfuncs = relay);
+}
+
+/* Bytes of tensors that a function takes. */
+static int64_t io_of(const tn_PrimFunc *f) {
+  int64_t total = 0;
+  for (int64_t i = 0; i < f->buffer_map->len; ++i) {
+    const tn_Buffer *b = (const tn_Buffer *)f->buffer_map->entries[i].value.v.obj;
+    int64_t n = 1, extent;
+    for (int64_t k = 0; k < b->shape->len; ++k)
+      n *= tir_as_int(tn_arr_obj(b->shape, k), &extent) ? extent : 0;
+    total += tn_dtype_bytes(b->dtype, n);
+  }
+  return total;
+}
+
+static int put(tn_map *out, tn_any name, tn_target *t, const main_needs *x) {
+  tn_FunctionInfo *info;
+  TN_GET(info, info_of(t, x));
+  return tn_map_set(out, name, tn_any_obj(info));
+}
+
+tn_map *driver_function_infos(tn_target *t, const tn_map *targets, const tn_map *programs, const tn_map *relays,
+                              const tn_map *workspace, const main_needs *main) {
+  tn_map *out;
+  TN_GETP(out, tn_scope_own(tn_map_new()));
+  for (int64_t i = 0; i < programs->len; ++i) {
+    const tn_map_entry *e = &programs->entries[i];
+    tn_any bytes = tn_any_int(0), relay = tn_any_none(), own = tn_any_obj(t);
+    if (targets) (void)tn_map_get(targets, e->key, &own);
+    if (workspace) (void)tn_map_get(workspace, e->key, &bytes);
+    bool known = tn_map_get(relays, e->key, &relay);
+    main_needs x = {.workspace = bytes.v.i64, .func = (tn_PrimFunc *)e->value.v.obj};
+    x.io = io_of(x.func);
+    x.relay = known ? (const tn_RelayFunction *)relay.v.obj : main->relay;
+    TN_TRYP(put(out, e->key, (tn_target *)own.v.obj, &x));
+  }
+  TN_TRYP(put(out, tn_any_cstr(DRIVER_MAIN_INFO), t, main));
+  return out;
+}
