@@ -67,6 +67,18 @@ if(TENON_BUILD_COMPILER)
   target_include_directories(onnx_schema SYSTEM PUBLIC ${onnx_dir})
   target_link_libraries(onnx_schema PUBLIC PkgConfig::PROTOBUF_C)
   target_link_libraries(tenon PRIVATE onnx_schema)
+  # What archives for microcontrollers carry, as data.
+  file(GLOB crt_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/micro/*.[ch])
+  foreach(header tenon/dlpack.h tenon/micro.h tvm/runtime/c_backend_api.h tvm/runtime/c_runtime_api.h)
+    list(APPEND crt_files ${CMAKE_SOURCE_DIR}/include/${header})
+  endforeach()
+  set(crt_source ${CMAKE_BINARY_DIR}/generated/crt_files.c)
+  add_custom_command(OUTPUT ${crt_source}
+    COMMAND ${CMAKE_COMMAND} -DOUT=${crt_source} "-DFILES=${crt_files}"
+      -DROOT=${CMAKE_SOURCE_DIR}
+      -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
+    DEPENDS ${crt_files} ${CMAKE_SOURCE_DIR}/cmake/embed.cmake VERBATIM)
+  target_sources(tenon PRIVATE ${crt_source})
 endif()
 
 # Devices are served by plug-ins, which the runtime opens when a device is asked for. They find the drivers themselves:

@@ -59,6 +59,15 @@ typedef struct {
 
 typedef struct tn_micro_graph tn_micro_graph;
 
+/** Bytes that tn_micro_workspace_init needs beyond what kernels ask for. */
+enum { TN_MICRO_WORKSPACE_EXTRA = 256 };
+
+/** Gives memory to code that calls TVMBackendAllocWorkspace without a graph: ahead-of-time programs
+ * that were built without pools. (Graphs give what is left of theirs.)
+ * @param bytes TVMGEN_NAME_WORKSPACE_SIZE + TN_MICRO_WORKSPACE_EXTRA; of several models the largest
+ * @return TN_MICRO_OK or TN_MICRO_UNALIGNED */
+tn_micro_status tn_micro_workspace_init(void *memory, size_t bytes);
+
 /** Makes a model ready to run.
  *  @param out lies in the model's memory; nothing has to be given back
  *  @param missing with TN_MICRO_NO_MEMORY the bytes that are missing at least; may be NULL */

@@ -98,7 +98,13 @@ static int write_archive(const relay_built *b, tn_target *t, tn_str *program, co
   tn_arr *targets;
   TN_GET(name, tn_str_from("default"));
   TN_GET(targets, tn_arr_of(1, t));
-  return mlf_export(&(mlf_model){name, b->json, b->lib, b->params, targets, program}, path);
+  const mlf_model m = {.name = name,
+                       .graph = b->json,
+                       .lib = b->lib,
+                       .params = b->params,
+                       .targets = targets,
+                       .relay = program};
+  return mlf_export(&m, path);
 }
 
 static int build(tn_IRModule *m, tn_target *t, int64_t level, const char *dump, relay_built *out) {

@@ -12,8 +12,7 @@ static tn_map *by_target(tn_target *t, tn_any value) {
 static tn_FunctionInfo *info_of(tn_target *t, const main_needs *x) {
   tn_map *sizes[3], *tir, *relay;
   int64_t values[] = {x->workspace, x->io, x->constants};
-  for (int i = 0; i < 3; ++i)
-    TN_GETP(sizes[i], by_target(t, tn_any_obj(tir_i64(values[i]))));
+  for (int i = 0; i < 3; ++i) TN_GETP(sizes[i], by_target(t, tn_any_obj(tir_i64(values[i]))));
   TN_GETP(tir, x->func ? by_target(t, tn_any_obj(x->func)) : tn_scope_own(tn_map_new()));
   TN_GETP(relay, by_target(t, tn_any_obj(x->relay)));
   return (tn_FunctionInfo *)TN_NEW(FunctionInfo, .workspace_sizes = sizes[0], .io_sizes = sizes[1],

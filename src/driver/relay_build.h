@@ -8,11 +8,11 @@
 
 /** What a build gives; scope-owned. */
 typedef struct {
-  tn_str *json;     /* the graph */
-  tn_module *lib;   /* code of the kernels */
-  tn_map *params;   /* name -> NDArray: constants that the graph reads */
-  tn_IRModule *mod; /* the program as it was cut into kernels */
-  tn_map *kernels;  /* name -> PrimFunc, before scheduling and lowering */
+  tn_str *json;      /* the graph */
+  tn_module *lib;    /* code of the kernels */
+  tn_map *params;    /* name -> NDArray: constants that the graph reads */
+  tn_IRModule *mod;  /* the program as it was cut into kernels */
+  tn_map *kernels;   /* name -> PrimFunc, before scheduling and lowering */
   tn_map *functions; /* name -> FunctionInfo, see function_info.h */
 } relay_built;
 

@@ -33,7 +33,7 @@ static int check_kinds(tn_module *lib) {
 }
 
 typedef struct {
-  const char *folder;
+  const char *folder, *prefix;
   tn_vec *names;
   int nsource, nobject;
 } writer;
@@ -43,16 +43,16 @@ static int write_one(void *ctx, tn_module *m) {
   bool source = is_source(m);
   tn_str *folder, *name, *path;
   TN_GET(folder, tn_str_fmt("%s/host/%s", w->folder, source ? "src" : "lib"));
-  TN_GET(name, source ? tn_str_fmt("host/src/lib%d.c", w->nsource++)
-                      : tn_str_fmt("host/lib/lib%d.o", w->nobject++));
+  TN_GET(name, source ? tn_str_fmt("host/src/%slib%d.c", w->prefix, w->nsource++)
+                      : tn_str_fmt("host/lib/%slib%d.o", w->prefix, w->nobject++));
   TN_GET(path, tn_str_fmt("%s/%s", w->folder, tn_cstr(name)));
   TN_TRY(tn_folder_make(tn_cstr(folder)));
   TN_TRY(tn_module_save(m, tn_cstr(path), source ? "" : "o"));
   return w->names ? tn_vec_push_obj(w->names, name) : 0;
 }
 
-int mlf_write_code(tn_module *lib, const char *folder, tn_vec *names) {
-  writer w = {folder, names, 0, 0};
+int mlf_write_code(tn_module *lib, const char *folder, const char *prefix, tn_vec *names) {
+  writer w = {folder, prefix, names, 0, 0};
   TN_TRY(check_kinds(lib));
   return tn_module_walk(lib, write_one, &w);
 }

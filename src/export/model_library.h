@@ -1,4 +1,4 @@
-/* Model Library Format, version 1: a built model as an archive from which firmware is made.
+/* Model Library Format: a built model as an archive from which firmware is made. Version 1:
 
      metadata.json                     what the model is called, its memory and targets
      codegen/host/src/lib0.c, ...      C source, for targets of kind "c"
@@ -14,6 +14,8 @@
 
 #include "base/buf.h"
 #include "base/vec.h"
+#include "driver/executor.h"
+#include "export/files.h"
 #include "tenon/runtime.h"
 
 typedef struct {
@@ -23,6 +25,11 @@ typedef struct {
   const tn_map *params;  /* name -> NDArray */
   const tn_arr *targets; /* of Target */
   const tn_str *relay;   /* text of the program */
+
+  /* version 7 only */
+  const tn_map *functions;               /* name -> FunctionInfo */
+  const tn_ExecutorCodegenMetadata *aot; /* NULL: for the graph executor */
+  bool crt;                              /* with the runtime for microcontrollers */
 } mlf_model;
 
 /** Writes the archive of a model.
@@ -30,11 +37,31 @@ typedef struct {
  *  graph or name that is not well-formed, OSError. No file is written unless all is well. */
 TN_API int mlf_export(const mlf_model *m, const char *path);
 
+/** Writes an archive of version 7, which may hold several models:
+
+     metadata.json                          all models by name
+     codegen/host/src/NAME_lib0.c, ...      C source
+     codegen/host/lib/NAME_lib0.o, ...      object files
+     codegen/host/include/tvmgen_NAME.h     the C interface of ahead-of-time programs that have one
+     parameters/NAME.params                 constants that are not part of the code
+     executor-config/graph/NAME.graph       the graph, where there is one
+     src/NAME.relay                         the program as it was given
+     runtime/, templates/                   for ahead-of-time programs of microcontrollers: source
+ of the runtime, files that firmware fills in
+
+ *  @return as mlf_export; ValueError for two models of one name */
+TN_API int mlf_export_models(const mlf_model *models, int64_t n, const char *path);
+
+/** Adds code and parameters of a model to an archive; `folder` is for files that code generators
+ * write. */
+int mlf_add_code(tn_module *lib, const char *prefix, const char *folder, mlf_files *l);
+int mlf_add_params(const mlf_model *m, mlf_files *l);
+
 /** Writes the code of a module and its imports below a folder, which is made when it is not there:
- *  host/src/libN.c and host/lib/libN.o, N counted for each kind.
+ *  host/src/PREFIXlibN.c and host/lib/PREFIXlibN.o, N counted for each kind.
  *  @param names the paths below the folder, appended as strings; may be NULL
  *  @return 0, or -1: UnsupportedInModelLibraryFormatError before anything is written, OSError */
-TN_API int mlf_write_code(tn_module *lib, const char *folder, tn_vec *names);
+TN_API int mlf_write_code(tn_module *lib, const char *folder, const char *prefix, tn_vec *names);
 
 /** The memory of a graph as a JSON list, indented for metadata.json: one entry for each storage in
  *  the order of first use, with storage_id, size_bytes and, for an argument of the graph,
@@ -45,5 +72,6 @@ TN_API int mlf_memory_map(const char *graph, size_t n, tn_buf *out);
 
 /** "export.ModelLibraryFormat" and what else Python calls; part of the start of the compiler. */
 TN_API int mlf_init(void);
+int mlf_version7_init(void);
 
 #endif /* TN_EXPORT_MODEL_LIBRARY_H_ */

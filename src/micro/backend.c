@@ -14,6 +14,12 @@ void micro_workspace_set(uint8_t *memory, size_t bytes) {
   top = last = 0;
 }
 
+tn_micro_status tn_micro_workspace_init(void *memory, size_t bytes) {
+  if ((uintptr_t)memory % TN_MICRO_ALIGN) return TN_MICRO_UNALIGNED;
+  micro_workspace_set(memory, bytes);
+  return TN_MICRO_OK;
+}
+
 void TVMAPISetLastError(const char *msg) { last_error = msg; }
 const char *TVMGetLastError(void) { return last_error; }
 

@@ -59,8 +59,9 @@ def build(program, options=None, runtime=None, target="c", config=None, **more):
         return relay.build(program, target, executor=executor, runtime=runtime, **more)
 
 
-def compiled(factory, folder, *more):
-    """A library of the C source, with a workspace of 1 MiB for those who ask for one."""
+def compiled(factory, folder):
+    """A library of the C source, with the workspace that it says it needs."""
+    workspace = factory.executor_codegen_metadata.workspace_bytes
     modules = [factory.lib, *factory.lib.imported_modules]
     files = []
     for i, module in enumerate(modules):
@@ -68,9 +69,10 @@ def compiled(factory, folder, *more):
         files[-1].write_text(module.get_source())
     files.append(folder / "memory.c")
     files[-1].write_text(
-        '#include "micro/graph_impl.h"\nstatic _Alignas(64) uint8_t memory[1 << 20];\n'
-        "void start_memory(void);\n"
-        "void start_memory(void) { micro_workspace_set(memory, sizeof memory); }\n"
+        '#include "tenon/micro.h"\n'
+        f"static _Alignas(64) uint8_t memory[{workspace} + TN_MICRO_WORKSPACE_EXTRA];\n"
+        "int start_memory(void);\n"
+        "int start_memory(void) { return tn_micro_workspace_init(memory, sizeof memory); }\n"
     )
     crt = pathlib.Path(get_standalone_crt_dir())
     include = [f"-I{path}" for path in [*get_include_dirs(), crt]]
@@ -84,7 +86,7 @@ def compiled(factory, folder, *more):
     library = folder / "model.so"
     subprocess.run(["cc", "-shared", *map(str, objects), "-lm", "-o", str(library)], check=True)
     found = ctypes.CDLL(str(library))
-    found.start_memory()
+    assert found.start_memory() == 0
     return found
 
 
@@ -167,3 +169,51 @@ def test_what_does_not_go_together():
     dynamic = tenon.IRModule.from_expr(relay.Function([x], relay.nn.relu(x)))
     with pytest.raises(ValueError, match="AOT Executor only supports static graphs, got output"):
         build(dynamic, {}, CRT)
+
+
+def pools_of(*sizes):
+    infos = [
+        tenon.WorkspacePoolInfo(
+            name, [tenon.target.Target("c")], tenon.PoolInfoProperties(size_hint_bytes=size)
+        )
+        for name, size in sizes
+    ]
+    return tenon.WorkspaceMemoryPools(infos)
+
+
+@needs_llvm
+@needs_cc
+def test_several_memory_banks(tmp_path):
+    program, values = network(), inputs()
+    pools = pools_of(("dtcm", 20000), ("sram", 12000), ("psram", -1))
+    config = {"tir.usmp.enable": True}
+    options = {"interface-api": "c", "unpacked-api": True, "workspace-byte-alignment": 32}
+    factory = build(program, options, CRT, config=config, workspace_memory_pools=pools)
+    metadata = factory.executor_codegen_metadata
+    used = [int(pool.allocated_size) for pool in metadata.pools]
+    assert 0 < used[0] <= 20000 and 0 < used[1] <= 12000 and used[2] == 0
+    banks = [np.full(size + 64, 85, "uint8") for size in used]
+    aligned = [
+        bank[-bank.ctypes.data % 32 :][: size + 8] for bank, size in zip(banks, used, strict=True)
+    ]
+    got = call_c(compiled(factory, tmp_path), metadata, values, pools=aligned)
+    for one, right in zip(got, expected(program, values), strict=True):
+        np.testing.assert_allclose(one, right, rtol=1e-4)
+    assert all((bank[size:] == 85).all() for bank, size in zip(aligned, used, strict=True))
+    source = factory.lib.imported_modules[0].get_source()
+    assert "struct tvmgen_default_workspace_pools {\n  void* dtcm;\n  void* sram;\n" in source
+    with pytest.raises(ValueError, match="fits into none of the pools: sram of 9000 bytes needs"):
+        build(program, options, CRT, config=config, workspace_memory_pools=pools_of(("sram", 9000)))
+    with pytest.raises(ValueError, match=r'memory pools are for .* need Runtime\("crt"\)'):
+        build(program, workspace_memory_pools=pools)
+    with pytest.raises(ValueError, match="the caller cannot give the pool dtcm"):
+        build(program, {}, CRT, config=config, workspace_memory_pools=pools)
+
+
+@pytest.mark.parametrize("algorithm", ["greedy_by_size", "greedy_by_conflicts", "hill_climb", None])
+def test_plans_are_near_what_is_needed(algorithm):
+    config = {"tir.usmp.enable": True}
+    if algorithm:
+        config["tir.usmp.algorithm"] = algorithm
+    metadata = build(network(), {}, CRT, config=config).executor_codegen_metadata
+    assert 0 < metadata.live_bytes <= metadata.workspace_bytes <= 1.1 * metadata.live_bytes

@@ -5,8 +5,11 @@ import os
 
 from .._ffi import get_global_func
 from ..error import register_error
-from ..relay.backend.executor_factory import GraphRuntimeFactoryModule
+from ..relay.backend.executor_factory import AOTExecutorFactoryModule, GraphRuntimeFactoryModule
 from ..target import Target
+
+#: the version of archives that hold several models and ahead-of-time programs
+_GENERATED_VERSION = 7
 
 
 @register_error
@@ -49,8 +52,141 @@ def _build_memory_map(graph_json):
     return json.loads(str(get_global_func("export.ModelLibraryFormatMemory")(graph_json)))
 
 
-def export_model_library_format(mod, file_name):
-    """Write a built model as an archive in Model Library Format, version 1.
+def _build_function_memory_map(function_metadata):
+    """What the functions of a built model need.
+
+    Parameters
+    ----------
+    function_metadata : Map of str to FunctionInfo
+        Of a model that `tenon.relay.build` returned.
+
+    Returns
+    -------
+    dict
+        ``operator_functions`` and ``main``, as in archives of version 7 (``main`` without the names
+        of its inputs and outputs).
+    """
+
+    def entries(info, *kinds):
+        found = {}
+        for key, sizes in kinds:
+            for target, size in sizes.items():
+                device = int(target.get_target_device_type())
+                found.setdefault(device, {"device": device})[key] = int(size)
+        return list(found.values())
+
+    infos = {str(name): info for name, info in function_metadata.items()}
+    main = infos.pop("__tvm_main__")
+    return {
+        "operator_functions": [
+            {
+                "function_name": name,
+                "workspace": entries(info, ("workspace_size_bytes", info.workspace_sizes)),
+            }
+            for name, info in infos.items()
+        ],
+        "main": entries(
+            main,
+            ("workspace_size_bytes", main.workspace_sizes),
+            ("constants_size_bytes", main.constant_sizes),
+            ("io_size_bytes", main.io_sizes),
+        ),
+    }
+
+
+def generate_c_interface_header(
+    module_name,
+    inputs,
+    outputs,
+    pools,
+    io_pool_allocations,
+    devices,
+    workspace_size,
+    include_path,
+    input_sizes,
+    output_sizes,
+):
+    """Write the header of the C interface of an ahead-of-time model.
+
+    Parameters
+    ----------
+    module_name : str
+        Name of the model.
+    inputs, outputs : list of str
+        Names of the tensors.
+    pools : dict of str to AllocatedPoolInfo, or list of AllocatedPoolInfo
+        Memory that the model takes.
+    io_pool_allocations : dict
+        Must be empty: inputs and outputs are the caller's.
+    devices : list of str
+        Devices that the model is given.
+    workspace_size : int
+        Bytes that ``TVMBackendAllocWorkspace`` must be able to give.
+    include_path : str or path
+        Folder of the header, which is made when it is not there.
+    input_sizes, output_sizes : dict of str to int, or list of int
+        Bytes of the tensors.
+
+    Returns
+    -------
+    str
+        Path of the header: ``tvmgen_NAME.h``.
+
+    Raises
+    ------
+    ValueError
+        Two names are one as C identifiers.
+    NotImplementedError
+        `io_pool_allocations` is not empty.
+    """
+    if io_pool_allocations:
+        raise NotImplementedError("inputs and outputs in memory pools")
+
+    def sizes(names, given):
+        return [int(given[name]) for name in names] if isinstance(given, dict) else list(given)
+
+    inputs, outputs = [str(name) for name in inputs], [str(name) for name in outputs]
+    text = get_global_func("driver.aot_header")(
+        module_name,
+        inputs,
+        sizes(inputs, input_sizes),
+        outputs,
+        sizes(outputs, output_sizes),
+        list(pools.values() if isinstance(pools, dict) else pools),
+        [str(name) for name in devices],
+        int(workspace_size),
+    )
+    os.makedirs(include_path, exist_ok=True)
+    path = os.path.join(include_path, f"tvmgen_{module_name}.h")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(str(text))
+    return path
+
+
+def _is_later(mod):
+    """Was the model built with the options of later releases?"""
+    return isinstance(mod, AOTExecutorFactoryModule) or mod.runtime is not None
+
+
+def _model_of(mod):
+    """What the compiler writes of a model into an archive of version 7."""
+    aot = isinstance(mod, AOTExecutorFactoryModule)
+    runtime = mod.runtime
+    return [
+        str(mod.libmod_name),
+        None if aot else mod.graph_json,
+        mod.lib,
+        mod.params,
+        Target.canon_multi_target(mod.target),
+        str(mod.ir_mod),
+        mod.function_metadata,
+        mod.executor_codegen_metadata if aot else None,
+        runtime is not None and runtime.name == "crt",
+    ]
+
+
+def export_model_library_format(mods, file_name, version=None):
+    """Write built models as an archive in Model Library Format.
 
     The archive is an uncompressed ``.tar`` of C source or object files, parameters, graph,
     program text and a description. With ``SOURCE_DATE_EPOCH`` in the environment (seconds since
@@ -58,10 +194,13 @@ def export_model_library_format(mod, file_name):
 
     Parameters
     ----------
-    mod : GraphExecutorFactoryModule
-        What `tenon.relay.build` returned for a target of kind ``c`` or ``llvm``.
+    mods : GraphExecutorFactoryModule, AOTExecutorFactoryModule, or list of them
+        What `tenon.relay.build` returned for targets of kind ``c`` or ``llvm``.
     file_name : str or path
         The archive.
+    version : int, optional
+        1 or 7. By default 7 for what was built with an executor or runtime that was named, for
+        ahead-of-time programs and for several models, else 1.
 
     Returns
     -------
@@ -71,15 +210,31 @@ def export_model_library_format(mod, file_name):
     Raises
     ------
     UnsupportedInModelLibraryFormatError
-        The model has code of another kind; no file is written.
+        A model has code of another kind; no file is written.
+    ValueError
+        Another version, one that cannot hold the models, or two models of one name.
     NotImplementedError
-        `mod` is no built model.
+        One of `mods` is no built model.
     OSError
         The file cannot be written.
     """
-    if not isinstance(mod, GraphRuntimeFactoryModule):
-        raise NotImplementedError(f"Don't know how to export module of type {type(mod)}")
+    several = isinstance(mods, (list, tuple))
+    models = list(mods) if several else [mods]
+    for mod in models:
+        if not isinstance(mod, (GraphRuntimeFactoryModule, AOTExecutorFactoryModule)):
+            raise NotImplementedError(f"Don't know how to export module of type {type(mod)}")
+    later = several or any(_is_later(mod) for mod in models)
+    version = (_GENERATED_VERSION if later else 1) if version is None else version
+    if version not in (1, _GENERATED_VERSION):
+        raise ValueError(f"archives are of version 1 or {_GENERATED_VERSION}, not {version}")
     file_name = os.fspath(file_name)
+    if version == _GENERATED_VERSION:
+        write = get_global_func("export.ModelLibraryFormat7")
+        write(file_name, *(_model_of(mod) for mod in models))
+        return file_name
+    if len(models) != 1 or isinstance(models[0], AOTExecutorFactoryModule):
+        raise ValueError("archives of version 1 hold one model for the graph executor")
+    mod = models[0]
     get_global_func("export.ModelLibraryFormat")(
         str(mod.libmod_name),
         mod.graph_json,

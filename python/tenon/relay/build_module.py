@@ -257,6 +257,7 @@ def build(
         mod_name,
         constants,
         builder.get_function_metadata(),
+        runtime or (executor and Runtime("cpp")),
     )
 
 

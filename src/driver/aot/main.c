@@ -10,6 +10,7 @@
 #include "ir/module.h"
 #include "object/functions.h"
 #include "tenon/runtime.h"
+#include "tir/transforms/transforms.h"
 #include "tir/usmp/plan.h"
 
 /* Where a value is. */
@@ -341,7 +342,8 @@ static tn_AllocatedPoolInfo *pool_info(const maker *m, int32_t k, int64_t param)
 static int tell(const maker *m, aot_main *out) {
   TN_VEC(pools);
   for (int32_t k = 0; k < m->npools; ++k) {
-    out->workspace += m->pools[k].used;
+    bool stack = !m->o->pools && m->pools[k].used < TIR_STACK_BYTES;
+    out->workspace += stack ? 0 : m->pools[k].used;
     if (m->o->pools)
       TN_TRY(tn_vec_push_obj(&pools, pool_info(m, k, m->params.len - m->npools + k)));
   }

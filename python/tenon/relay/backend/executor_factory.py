@@ -70,6 +70,7 @@ class GraphRuntimeFactoryModule(ExecutorFactoryModule):
     """
 
     executor = None
+    runtime = None
     function_metadata = None
 
     def __init__(self, ir_mod, target, graph_json_str, libmod, libmod_name, params):
@@ -123,6 +124,8 @@ class GraphExecutorFactoryModule(GraphRuntimeFactoryModule):
         Executor with its options.
     function_metadata : Map
         What each function needs (FunctionInfo) by name, ``__tvm_main__`` among them.
+    runtime : Runtime, optional
+        The runtime that was asked for; None where neither it nor an executor was named.
     """
 
     def __init__(
@@ -135,9 +138,11 @@ class GraphExecutorFactoryModule(GraphRuntimeFactoryModule):
         libmod_name,
         params,
         function_metadata,
+        runtime=None,
     ):
         super().__init__(ir_mod, target, graph_json_str, libmod, libmod_name, params)
         self.executor = executor
+        self.runtime = runtime
         self.function_metadata = function_metadata
 
 
