@@ -39,15 +39,16 @@ static int put(tn_map *out, tn_any name, tn_target *t, const main_needs *x) {
   return tn_map_set(out, name, tn_any_obj(info));
 }
 
-tn_map *driver_function_infos(tn_target *t, const tn_map *targets, const tn_map *programs, const tn_map *relays,
-                              const tn_map *workspace, const main_needs *main) {
+tn_map *driver_function_infos(tn_target *t, const tn_map *targets, const tn_map *programs,
+                              const tn_map *relays, const tn_map *workspace,
+                              const main_needs *main) {
   tn_map *out;
   TN_GETP(out, tn_scope_own(tn_map_new()));
   for (int64_t i = 0; i < programs->len; ++i) {
     const tn_map_entry *e = &programs->entries[i];
-    tn_any bytes = tn_any_int(0), relay = tn_any_none(), own = tn_any_obj(t);
-    if (targets) (void)tn_map_get(targets, e->key, &own);
-    if (workspace) (void)tn_map_get(workspace, e->key, &bytes);
+    tn_any bytes, relay, own;
+    if (!targets || !tn_map_get(targets, e->key, &own)) own = tn_any_obj(t);
+    if (!workspace || !tn_map_get(workspace, e->key, &bytes)) bytes = tn_any_int(0);
     bool known = tn_map_get(relays, e->key, &relay);
     main_needs x = {.workspace = bytes.v.i64, .func = (tn_PrimFunc *)e->value.v.obj};
     x.io = io_of(x.func);

@@ -22,7 +22,8 @@ typedef struct {
  *  @param programs name -> PrimFunc
  *  @param relays name -> relay Function
  *  @param workspace NULL, or name -> bytes (int) of memory that a call needs */
-tn_map *driver_function_infos(tn_target *t, const tn_map *targets, const tn_map *programs, const tn_map *relays,
-                              const tn_map *workspace, const main_needs *main);
+tn_map *driver_function_infos(tn_target *t, const tn_map *targets, const tn_map *programs,
+                              const tn_map *relays, const tn_map *workspace,
+                              const main_needs *main);
 
 #endif /* TN_DRIVER_FUNCTION_INFO_H_ */

@@ -64,8 +64,8 @@ tn_map *driver_programs_for_targets(const tn_map *kernels, const tn_map *targets
   return programs;
 }
 
-tn_module *driver_build_for_targets(const tn_map *programs, const tn_map *targets,
-                                    tn_target *dflt, tn_map *workspace) {
+tn_module *driver_build_for_targets(const tn_map *programs, const tn_map *targets, tn_target *dflt,
+                                    tn_map *workspace) {
   TN_VEC(used);
   tn_module *lib = NULL;
   TN_TRYP(list_targets(programs, targets, dflt, &used));

@@ -87,8 +87,8 @@ static int build_all(graph_program *g, tn_IRModule *m, const driver_targets *t, 
   TN_GET(out->lib, driver_build_for_targets(out->kernels, g->targets, t->main, workspace));
   TN_TRY(count_main(g, &needs));
   TN_GET(needs.relay, driver_relay_main(out->mod));
-  TN_GET(out->functions, driver_function_infos(t->main, g->targets, out->kernels, g->kernels,
-                                               workspace, &needs));
+  TN_GET(out->functions,
+         driver_function_infos(t->main, g->targets, out->kernels, g->kernels, workspace, &needs));
   return driver_add_function_table(out->lib, name, out->kernels);
 }
 
@@ -101,7 +101,8 @@ int driver_relay_build(tn_IRModule *m, const driver_targets *t, const char *name
   return err;
 }
 
-/* (module, target or array of them, name of the model) -> [JSON, library, params, module, functions]
+/* (module, target or array of them, name of the model) -> [JSON, library, params, module,
+ * functions]
  */
 static int build(TN_ARGS) {
   TN_NARGS("driver.relay_build", 3);

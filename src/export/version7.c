@@ -38,13 +38,15 @@ static void put_text(tn_buf *out, const tn_str *s) { tn_buf_quote(out, tn_cstr(s
 /* The number of a map by Target, of the one entry it has. */
 static int64_t first_size(const tn_map *m) {
   int64_t bytes = 0;
-  if (m->len) tir_as_int(m->entries[0].value.v.obj, &bytes);
+  if (m->len && tn_any_is_obj(&m->entries[0].value)) tir_as_int(m->entries[0].value.v.obj, &bytes);
   return bytes;
 }
 
-static int device_of(const tn_FunctionInfo *f) {
+static int device_type_of(const tn_FunctionInfo *f) {
   const tn_map *m = f->workspace_sizes;
-  return m->len ? target_device_type((const tn_target *)m->entries[0].key.v.obj) : kDLCPU;
+  const tn_target *t =
+      m->len && tn_any_is_obj(&m->entries[0].key) ? TN_AS(Target, m->entries[0].key.v.obj) : NULL;
+  return t ? target_device_type(t) : kDLCPU;
 }
 
 /* ---- inputs and outputs ---- */
@@ -171,7 +173,7 @@ static int put_main(const mlf_model *m, const tensors *in, const tensors *result
   bool first = true;
   tn_buf_puts(out, "[{");
   put_int(out, &first, "constants_size_bytes", first_size(info->constant_sizes));
-  put_int(out, &first, "device", device_of(info));
+  put_int(out, &first, "device", device_type_of(info));
   put_key(out, &first, "inputs");
   TN_TRY(put_tensors(in, out));
   put_int(out, &first, "io_size_bytes", first_size(info->io_sizes));
@@ -192,7 +194,7 @@ static void put_operators(const mlf_model *m, tn_buf *out) {
     tn_buf_puts(out, first ? "{\"function_name\":" : ",{\"function_name\":");
     put_text(out, (const tn_str *)e->key.v.obj);
     tn_buf_printf(out, ",\"workspace\":[{\"device\":%d,\"workspace_size_bytes\":%" PRId64 "}]}",
-                  device_of(f), first_size(f->workspace_sizes));
+                  device_type_of(f), first_size(f->workspace_sizes));
     first = false;
   }
   tn_buf_putc(out, ']');

@@ -192,7 +192,7 @@ static int make(build_state *b, const graph_program *g, aot_program *out) {
   const main_needs needs = {b->main.workspace, b->main.io, b->main.constants, b->main.func,
                             b->relay};
   TN_GET(out->functions,
-         driver_function_infos(b->t, out->kernels, g->kernels, b->workspace, &needs));
+         driver_function_infos(b->t, NULL, out->kernels, g->kernels, b->workspace, &needs));
   TN_GET(out->metadata, metadata(b, g, out));
   return 0;
 }
