@@ -216,10 +216,9 @@ void *tn_rewrite(const void *root, const tn_rewrite_case *cases, int ncases, voi
   return tn_rewrite_if(root, NULL, cases, ncases, ctx);
 }
 
-void *tn_rewrite_if(const void *root, tn_walk_filter see, const tn_rewrite_case *cases, int ncases,
-                    void *ctx) {
+void *tn_rewrite_if(const void *root, bool (*enters)(void *ctx, const tn_obj *o),
+                    const tn_rewrite_case *cases, int ncases, void *ctx) {
   WALK(w);
-  w.see = see;
   __attribute__((cleanup(rewriter_fini)))
   rewriter r = {.cases = cases, .ncases = ncases, .ctx = ctx};
   tn_obj *child, *top = (tn_obj *)(uintptr_t)root;
@@ -228,7 +227,7 @@ void *tn_rewrite_if(const void *root, tn_walk_filter see, const tn_rewrite_case 
   while (w.depth > 0) {
     TN_TRYP(next_child(&w, &child));
     if (child) {
-      TN_TRYP(enter(&w, child));
+      if (!enters || enters(ctx, child)) TN_TRYP(enter(&w, child));
       continue;
     }
     TN_TRYP(finish(&r, w.frames[w.depth - 1].node));

@@ -62,9 +62,10 @@ typedef tn_obj *(*tn_rewrite_case)(void *ctx, tn_obj *pre, tn_obj *post);
 
 /** @return the rewritten root, owned by the scope; root itself if nothing changed */
 TN_API void *tn_rewrite(const void *root, const tn_rewrite_case *cases, int ncases, void *ctx);
-/** The same; children for which `see` says no stay as they are, with all below them. */
-TN_API void *tn_rewrite_if(const void *root, tn_walk_filter see, const tn_rewrite_case *cases,
-                           int ncases, void *ctx);
+/** The same; objects for which `enters` says no (it is given `ctx`) stay as they are, with all
+ * below them. */
+TN_API void *tn_rewrite_if(const void *root, bool (*enters)(void *ctx, const tn_obj *o),
+                           const tn_rewrite_case *cases, int ncases, void *ctx);
 
 /* ---- rewriting with context ---- */
 

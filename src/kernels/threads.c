@@ -32,10 +32,14 @@ static int elements(tn_TirSchedule *s, const tn_Block *b, const tn_arr *loops) {
   return n;
 }
 
-/* The loop over the elements, one of one iteration where there is none. */
+/* The loop over the elements, one of one iteration where there is none, or loops of none, which
+   cannot be told apart again. */
 static tn_LoopRV *element_loop(kernel_stage *st, int n) {
   tn_LoopRV *loops[KERNEL_MAX_AXES];
-  for (int i = 0; i < n; ++i) loops[i] = kernel_loop(st, i);
+  for (int i = 0; i < n; ++i) {
+    loops[i] = kernel_loop(st, i);
+    if (kernel_loop_extent(st, loops[i]) == 0) n = 0;
+  }
   if (n > 0) return kernel_fuse(st, loops, n);
   const tn_obj *whole = st->loops->len ? st->loops->items[0].v.obj : (tn_obj *)st->rv;
   return sch_add_unit_loop(st->sch, whole);

@@ -8,6 +8,8 @@
 
    What is given is never changed: expressions whose type is not yet known come back as copies that
    have it; those that have the right one already come back themselves, with all that is below them.
+   These are only looked at: no relation is asked again while the types of a call's arguments are
+   those that it was typed with.
    Parameters without annotation, functions without a result type and calls of polymorphic functions
    get these written down. */
 #ifndef TN_RELAY_INFER_H_

@@ -294,11 +294,10 @@ static const tn_rewrite_case write_cases[] = {
 };
 
 /* Kernels stay as they are: they are on the device of their call. */
-static bool outside_kernels(const tn_obj *parent, const tn_field *field, const tn_obj *child) {
-  (void)field;
-  const tn_RelayFunction *f = TN_AS(RelayFunction, child);
+static bool outside_kernels(void *ctx, const tn_obj *o) {
+  const tn_RelayFunction *f = TN_AS(RelayFunction, o);
   tn_any found;
-  (void)parent;
+  (void)ctx;
   return !f ||
          !(ir_attrs_flag(f->attrs, "Primitive") || ir_attrs_get(f->attrs, "Compiler", &found));
 }
@@ -309,7 +308,7 @@ static tn_IRModule *rewrite(tn_IRModule *m, const tn_rewrite_case *cases, int n,
   for (int64_t i = 0; i < m->functions->len; ++i) {
     const tn_map_entry *e = &m->functions->entries[i];
     tn_obj *f = e->value.v.obj;
-    if (TN_AS(RelayFunction, f) && outside_kernels(NULL, NULL, f))
+    if (TN_AS(RelayFunction, f) && outside_kernels(NULL, f))
       TN_GETP(f, tn_rewrite_if(f, outside_kernels, cases, n, ctx));
     TN_TRYP(tn_map_set(functions, e->key, tn_any_obj(f)));
   }

@@ -13,6 +13,7 @@ void inference_fini(inference *in) {
   tn_pmap_fini(&in->type_args);
   tn_pmap_fini(&in->op_types);
   tn_pmap_fini(&in->failed);
+  tn_pmap_fini(&in->fresh);
   tn_vec_fini(&in->todo);
   tn_free(in->frames);
 }
@@ -216,6 +217,18 @@ static bool skips(const tn_obj *e, int64_t i, const tn_obj *child) {
   return i == 0 && e->type_index == TN_TI_RelayCall && child->type_index == TN_TI_Op;
 }
 
+/* The operands have their types. A GlobalVar is never changed, but its type may not be known yet.
+ */
+static int finish(inference *in, const tn_obj *e) {
+  tn_Type *t = inference_settled(in, e);
+  if (!t) {
+    bool fresh = !TN_AS(GlobalVar, e);
+    TN_TRY(tn_error_pending() || (fresh && tn_pmap_put_int(&in->fresh, e, 1)));
+    if (!(t = type_of(in, e))) TN_GET(t, type_failed(in, e));
+  }
+  return tn_pmap_put(&in->types, e, t);
+}
+
 static int walk(inference *in, const void *expr) {
   TN_TRY(enter(in, expr));
   while (in->depth > 0) {
@@ -226,9 +239,7 @@ static int walk(inference *in, const void *expr) {
       if (!skips(e, top->next++, child)) TN_TRY(enter(in, child));
       continue;
     }
-    tn_Type *t;
-    if (!(t = type_of(in, e))) TN_GET(t, type_failed(in, e));
-    TN_TRY(tn_pmap_put(&in->types, e, t));
+    TN_TRY(finish(in, e));
     --in->depth;
   }
   return 0;

@@ -1,6 +1,6 @@
 /* State of the inference of one program: types of its expressions while they are found out, and the
-   steps: constraints.c walks the program, functions.c and match.c have what is special to calls and
-   patterns, result.c makes the typed program. */
+   steps: constraints.c walks the program, settled.c knows what needs no inference, functions.c and
+   match.c have what is special to calls and patterns, result.c makes the typed program. */
 #ifndef TN_RELAY_INFER_INFERENCE_H_
 #define TN_RELAY_INFER_INFERENCE_H_
 
@@ -20,6 +20,7 @@ typedef struct {
   tn_pmap type_args;  /**< call of a polymorphic function to its types (Array) */
   tn_pmap op_types;   /**< type of an operator to the operator, where it is used as a value */
   tn_pmap failed;     /**< let expressions whose variable and value do not fit */
+  tn_pmap fresh;      /**< expressions whose types are not settled: they, or some below, change */
   tn_vec todo;        /**< functions of the module that are still to be visited */
   bool shallow;       /**< trust the types that operands have already */
   inference_frame *frames;
@@ -37,6 +38,10 @@ tn_Type *inference_type(const inference *in, const void *expr);
 /** The type of a variable: its annotation, or unknown at first. */
 tn_Type *inference_var(inference *in, const tn_RelayVar *v);
 tn_Type *inference_unify(inference *in, tn_Type *a, tn_Type *b, tn_Span *span);
+
+/** The type that an expression has already, where nothing below it is fresh and its type follows
+ * from those of its operands as they are now; NULL otherwise, which is no error. */
+tn_Type *inference_settled(inference *in, const tn_obj *e);
 
 /** The type of a function, the same object each time, its result unknown unless annotated. */
 tn_FuncType *inference_signature(inference *in, const tn_RelayFunction *f);

@@ -134,10 +134,11 @@ static tn_obj *rewrite_constructor(void *ctx, tn_obj *pre, tn_obj *post) {
   return post == pre ? pre : NULL;
 }
 
-/* Types that expressions have already are trusted by a shallow inference. */
-static bool has_no_type(const tn_obj *parent, const tn_field *field, const tn_obj *child) {
-  (void)parent, (void)field;
-  return !TN_IS(RelayExpr, child) || !((const relay_expr *)child)->_checked_type_;
+/* What was visited and is not fresh stays as it is: it is settled, or a shallow inference trusts
+   the type it has. */
+static bool changes(void *ctx, const tn_obj *o) {
+  const inference *in = ctx;
+  return !tn_pmap_has(&in->types, o) || tn_pmap_has(&in->fresh, o);
 }
 
 void *inference_result(inference *in, const void *expr) {
@@ -156,5 +157,6 @@ void *inference_result(inference *in, const void *expr) {
       TN_REWRITE(Match, rewrite_expr),
       TN_REWRITE(Constructor, rewrite_constructor),
   };
-  return tn_rewrite_if(expr, in->shallow ? has_no_type : NULL, cases, TN_COUNT(cases), in);
+  if (!changes(in, expr)) return (void *)(uintptr_t)expr;
+  return tn_rewrite_if(expr, changes, cases, TN_COUNT(cases), in);
 }

@@ -16,15 +16,19 @@ static bool same_device(tn_device a, tn_device b) {
   return a.device_type == b.device_type && a.device_id == b.device_id;
 }
 
-/* Of the given devices the one of this type; else the host, where that is asked for. */
+/* Of the given devices this one, or one of this type; else the host, where that is asked for. */
 static int place(const tn_vm_device *want, const tn_device *devices, const int *kinds, int32_t n,
                  tn_device *dev, int *kind) {
   char text[TN_DEVICE_TEXT];
   *kind = TN_VM_POOLED;
-  for (int32_t i = 0; i < n; ++i) {
-    if (devices[i].device_type != want->dev.device_type) continue;
-    *dev = devices[i];
-    *kind = kinds[i];
+  int32_t found = n;
+  for (int32_t i = n; i-- > 0;)
+    if (devices[i].device_type == want->dev.device_type &&
+        (found == n || devices[found].device_id != want->dev.device_id))
+      found = i;
+  if (found < n) {
+    *dev = devices[found];
+    *kind = kinds[found];
     return 0;
   }
   TN_CHECK(tn_device_is_host(want->dev), ValueError, NULL,
