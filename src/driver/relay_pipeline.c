@@ -33,6 +33,7 @@ static const step optimize[] = {
     {"CanonicalizeOps", NO_ARG},
     {"FoldLayerNorm", NO_ARG},
     {"FoldBatchMatmul", NO_ARG},
+    {"WholeChannels", NO_ARG, .one_target = true},
     {"AlterOpLayout", NO_ARG, .one_target = true},
     {"SimplifyExprPostAlterOp", NO_ARG, .one_target = true},
     {"FastMath", NO_ARG},

@@ -19,6 +19,12 @@ bool kernels_machine_is_scalar(void) {
 
 enum { FEW_CHANNELS = 4 }; /* of an image: read one by one, whatever the layout */
 
+/* More channels make the convolution faster that computes them, which has fewer vectors, and those
+   slower that read them: the sum of both factors, which is 2 where nothing changes, must be below.
+ */
+static const double GAIN = 1.9;
+enum { MANY_VECTORS = 9 }; /* of which one more costs less than a tile of one vector at a time */
+
 static int64_t lanes_of(const kernel_machine *m, tn_dtype t) {
   return t.bits ? m->vector_bytes * 8 / t.bits : 0;
 }
@@ -31,7 +37,15 @@ static int64_t block_of(int64_t lanes, int64_t channels) {
 
 int64_t kernels_whole_channels(const kernel_machine *m, tn_dtype t, int64_t channels) {
   int64_t lanes = lanes_of(m, t), best = channels, least = INT64_MAX;
-  if (lanes < 4 || block_of(lanes, channels)) return channels;
+  int64_t block = lanes < 4 ? lanes : block_of(lanes, channels);
+  if (lanes < 4 || block == lanes) return channels;
+  if (block) {
+    int64_t whole = (channels + lanes - 1) / lanes * lanes;
+    if (whole >= MANY_VECTORS * lanes && whole / lanes % 2) whole += lanes;
+    double vectors = (double)(whole / lanes) / (double)(channels / block);
+    double read = (double)whole / (double)channels;
+    return vectors + read < GAIN ? whole : channels;
+  }
   for (int64_t b = lanes; b > 1 && b * 4 >= lanes; b /= 2) {
     int64_t vectors = (channels + b - 1) / b;
     if (vectors <= least) best = vectors * b, least = vectors;

@@ -29,8 +29,9 @@ typedef struct {
 typedef struct {
   int64_t in, out, kernel_out;
 } kernel_conv2d_blocks;
-/** The least number of channels, at least `channels`, that has blocks and costs no more vectors
- * than another; `channels` itself when it has blocks, or kernels for the machine have none. */
+/** The number of channels, at least `channels`, that a convolution best computes: one that has
+ * blocks, of whole vectors where that is a gain; `channels` itself when kernels for the machine
+ * have none. */
 TN_API int64_t kernels_whole_channels(const kernel_machine *m, tn_dtype t, int64_t channels);
 /** @return whether blocks are a gain */
 TN_API bool kernels_conv2d_blocks(const kernel_machine *m, const kernel_conv2d *p,

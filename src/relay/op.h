@@ -183,6 +183,7 @@ struct relay_op_row {
   relay_layouts_fn layouts; /**< layouts it works in; elementwise and broadcasting ones need none */
   relay_replace_fn alter;   /**< for AlterOpLayout: the call in the layout that is fastest */
   relay_replace_fn legalize; /**< for Legalize: what computes the same faster */
+  relay_replace_fn whole;    /**< for WholeChannels: the call with more channels, cut off behind */
   relay_replace_fn convert;  /**< for ConvertLayout: the call in the layouts that are wanted */
   int64_t which;             /**< the family's own: which of its members it is */
   const char *doc;           /**< first line: what it does, as numpy would say it */

@@ -36,6 +36,15 @@ def legalized(func, target="llvm -mcpu=skylake-avx512"):
     return run_passes(func, transform.Legalize(), target=target)
 
 
+def whole(func):
+    return run_passes(
+        func,
+        transform.CanonicalizeOps(),
+        transform.WholeChannels(),
+        target="llvm -mcpu=skylake-avx512",
+    )
+
+
 def test_legalize_asks_a_function():
     seen = []
 
@@ -57,7 +66,9 @@ def test_legalize_asks_a_function():
 def compare(func, array):
     mod = tenon.IRModule({"main": func})
     got = build_and_run(mod, None, array)
-    plain = build_and_run(mod, None, array, disabled_pass=["Legalize", "AlterOpLayout"])
+    plain = build_and_run(
+        mod, None, array, disabled_pass=["Legalize", "WholeChannels", "AlterOpLayout"]
+    )
     np.testing.assert_allclose(got, plain, rtol=1e-4, atol=1e-4 * np.abs(plain).max())
 
 
@@ -99,16 +110,45 @@ def test_transposed_convolutions_become_ordinary_ones(kernel, stride, padding, m
     compare(func, a)
 
 
-@pytest.mark.parametrize("channels", [1, 2, 21, 30])
+@pytest.mark.parametrize("channels", [1, 2, 21, 30, 40, 200])
 def test_channels_without_blocks_get_more(channels):
     rng = np.random.default_rng(4)
     w = rng.standard_normal((channels, 16, 3, 3)).astype("float32")
     a = rng.standard_normal((1, 16, 9, 9)).astype("float32")
     x = relay.var("data", shape=a.shape)
     func = relay.Function([x], conv(x, relay.const(w), channels=channels))
-    call = legalized(func).body
+    call = whole(func).body
     assert call.op.name == "strided_slice"
-    assert call.args[0].attrs.channels == {1: 4, 2: 4, 21: 32, 30: 32}[channels]
+    assert call.args[0].attrs.channels == {1: 4, 2: 4, 21: 32, 30: 32, 40: 48, 200: 224}[channels]
+    compare(func, a)
+
+
+def test_no_slice_is_left_between_convolutions():
+    """What comes after a convolution of 40 channels until the next one works on 48."""
+    rng = np.random.default_rng(5)
+    a = rng.standard_normal((2, 16, 9, 9)).astype("float32")
+
+    def weight(*shape):
+        return relay.const(rng.standard_normal(shape).astype("float32"))
+
+    x = relay.var("data", shape=a.shape)
+    y = conv(x, weight(40, 16, 3, 3), channels=40)
+    y = relay.sigmoid(relay.nn.bias_add(y, weight(40)))
+    y = relay.nn.conv2d(
+        y, weight(40, 1, 3, 3), padding=(1, 1), groups=40, channels=40, kernel_size=(3, 3)
+    )
+    gate = relay.mean(y, axis=[2, 3], keepdims=True)
+    gate = relay.nn.conv2d(gate, weight(10, 40, 1, 1), channels=10, kernel_size=(1, 1))
+    gate = relay.nn.conv2d(gate, weight(40, 10, 1, 1), channels=40, kernel_size=(1, 1))
+    y = relay.multiply(y, relay.clip(relay.divide(gate, relay.const(6.0)), 0.0, 1.0))
+    y = relay.nn.max_pool2d(relay.add(y, y), (2, 2), (2, 2))
+    func = relay.Function([x], conv(y, weight(32, 40, 3, 3), channels=32))
+    names = []
+    relay.analysis.post_order_visit(
+        whole(func), lambda e: names.append(e.op.name) if isinstance(e, relay.Call) else None
+    )
+    assert "strided_slice" not in names
+    assert names.count("nn.pad") >= 6
     compare(func, a)
 
 

@@ -8,8 +8,9 @@
 TN_API int ops_layouts_conv(relay_layouts *q);
 /** nn.conv2d with its channels in blocks, as the kernels of the current target want them. */
 TN_API void *ops_alter_conv2d(const relay_replace *r);
-/** nn.conv2d whose number of channels has no blocks, with more of them, which are cut off. */
-TN_API void *ops_legalize_conv2d(const relay_replace *r);
+/** nn.conv2d whose number of channels does not fill vectors, with more of them, which are cut off.
+ */
+TN_API void *ops_whole_conv2d(const relay_replace *r);
 /** nn.conv2d_transpose as an ordinary convolution that computes all places of a step as channels,
  * and these laid out as places (nn.depth_to_space). */
 TN_API void *ops_legalize_conv2d_transpose(const relay_replace *r);

@@ -1,4 +1,5 @@
-/* Convolutions that kernels do not know, as ones that they know.
+/* Convolutions that kernels do not know, as ones that they know: with more channels, and ordinary
+   ones for transposed ones.
 
    A transposed convolution with step s and a kernel of K rows gives row o of the result from the
    rows x[q - t] with weights w[a + s * t], where q = (o + pad) / s, a = (o + pad) % s: for each a
@@ -15,6 +16,7 @@
 #include "kernels/blocks.h"
 #include "ops/layout.h"
 #include "ops/nn/conv.h"
+#include "relay/evaluate.h"
 
 static int64_t extent_of(const ops_axes *a, char letter) {
   int64_t v = -1;
@@ -57,7 +59,7 @@ static bool is_plain(const relay_replace *r, kernel_machine *m) {
                       *out = TN_AS(TensorType, r->out_type);
   const char *out_layout = relay_attr_str(attrs, "out_layout"),
              *layout = relay_attr_str(attrs, "data_layout");
-  return data && weight && out && TN_AS(Constant, relay_arg(r->call, 1)) &&
+  return data && weight && out && relay_known_depth(relay_arg(r->call, 1)) >= 0 &&
          relay_is_static((const tn_Type *)data) && data->dtype.code == kDLFloat &&
          data->dtype.bits == 32 && tn_dtype_eq(data->dtype, weight->dtype) &&
          tn_dtype_eq(data->dtype, out->dtype) && strlen(layout) == 4 &&
@@ -76,7 +78,7 @@ static int axes_of(const relay_replace *r, ops_axes *data, ops_axes *weight) {
 
 /* ---- more channels ---- */
 
-void *ops_legalize_conv2d(const relay_replace *r) {
+void *ops_whole_conv2d(const relay_replace *r) {
   kernel_machine m;
   ops_axes d, w;
   int64_t from[4], to[4], zero = 0;
