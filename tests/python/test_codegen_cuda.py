@@ -253,3 +253,274 @@ def test_on_a_device():
 def test_kinds_without_a_generator(kind):
     with pytest.raises(ValueError, match=f"{kind}.*enabled.*cuda.*opencl"):
         tenon.build(elementwise(lambda x: x + 1.0), target=tenon.target.Target(kind, host="llvm"))
+
+
+# ---- matrix units ----
+
+
+def wmma_program(dtype, acc, shape, layouts):
+    """C = A * B with one fragment each; the layout of an operand is that of its load."""
+    m, n, k = shape
+    sizes = {"a": m * k, "b": k * n, "c": m * n}
+    strides = [k if layouts[0] == "row_major" else m, n if layouts[1] == "row_major" else k]
+    return tenon.script.from_source(f"""
+@T.prim_func
+def main(A: T.Buffer(({sizes["a"]},), "{dtype}"), B: T.Buffer(({sizes["b"]},), "{dtype}"),
+         C: T.Buffer(({sizes["c"]},), "{acc}")):
+    bx = T.launch_thread("blockIdx.x", 1)
+    tx = T.launch_thread("threadIdx.x", 32)
+    FA = T.allocate([{sizes["a"]}], "{dtype}", "wmma.matrix_a")
+    FB = T.allocate([{sizes["b"]}], "{dtype}", "wmma.matrix_b")
+    FC = T.allocate([{sizes["c"]}], "{acc}", "wmma.accumulator")
+    T.tvm_fill_fragment(FC, {m}, {n}, {k}, 0, T.cast(0, "{acc}"))
+    T.tvm_load_matrix_sync(FA, {m}, {n}, {k}, 0, T.tvm_access_ptr(T.type_annotation("{dtype}"),
+        A.data, 0, {sizes["a"]}, 1), {strides[0]}, "{layouts[0]}")
+    T.tvm_load_matrix_sync(FB, {m}, {n}, {k}, 0, T.tvm_access_ptr(T.type_annotation("{dtype}"),
+        B.data, 0, {sizes["b"]}, 1), {strides[1]}, "{layouts[1]}")
+    T.tvm_mma_sync(FC, 0, FA, 0, FB, 0, FC, 0)
+    T.tvm_store_matrix_sync(FC, {m}, {n}, {k}, 0, T.tvm_access_ptr(T.type_annotation("{acc}"),
+        C.data, 0, {sizes["c"]}, 2), {n}, "row_major")
+""")
+
+
+WMMA = [
+    ("float16", "float32", (16, 16, 16), ("row_major", "col_major"), "f32.f32"),
+    ("float16", "float16", (32, 8, 16), ("row_major", "row_major"), "f16.f16"),
+    ("float16", "float32", (8, 32, 16), ("col_major", "row_major"), "f32.f32"),
+    ("bfloat16", "float32", (16, 16, 16), ("row_major", "row_major"), "f32.bf16.bf16.f32"),
+    ("bfloat16", "float32", (8, 32, 16), ("row_major", "row_major"), "f32.bf16.bf16.f32"),
+    ("float32", "float32", (16, 16, 8), ("row_major", "col_major"), "f32.tf32.tf32.f32"),
+    ("float64", "float64", (8, 8, 4), ("row_major", "col_major"), "f64.f64.f64.f64"),
+    ("int8", "int32", (16, 16, 16), ("row_major", "col_major"), "s32.s8.s8.s32"),
+    ("uint8", "int32", (32, 8, 16), ("row_major", "row_major"), "s32.u8.u8.s32"),
+]
+
+
+@pytest.mark.parametrize("dtype, acc, shape, layouts, types", WMMA)
+def test_fragments(dtype, acc, shape, layouts, types, ptx):
+    source = source_of(wmma_program(dtype, acc, shape, layouts))
+    row, col = ("row" if x == "row_major" else "col" for x in layouts)
+    mma = "wmma.mma.sync.aligned.{}.{}.m{}n{}k{}.{}".format(row, col, *shape, types)
+    code = ptx(source)
+    for text in (mma, f"wmma.load.a.sync.aligned.{row}.", "wmma.store.d.sync.aligned.row."):
+        assert text in source and text in code
+
+
+def test_several_fragments(ptx):
+    func = wmma_program("float16", "float32", (16, 16, 16), ("row_major", "row_major"))
+    text = func.script().replace('T.allocate([256], "float32"', 'T.allocate([1024], "float32"')
+    source = source_of(tenon.script.from_source(text.replace("FC, 0, FA", "FC, 3, FA")))
+    assert "float FC[4][8];" in source and '"=f"(FC[3][0])' in source
+    assert "wmma.mma" in ptx(source)
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (('"float16", "wmma.matrix_a"', '"int16", "wmma.matrix_a"'), "no fragments of int16"),
+        (
+            ('[256], "float16", "wmma.matrix_a"', '[200], "float16", "wmma.matrix_a"'),
+            "200 elements, fragments of its shape have 256",
+        ),
+        (("FC, 0, FA, 0, FB, 0, FC, 0", "FC, 0, FB, 0, FA, 0, FC, 0"), "a product takes an acc"),
+    ],
+)
+def test_fragments_that_are_none(change, message):
+    func = wmma_program("float16", "float32", (16, 16, 16), ("row_major", "row_major"))
+    text = func.script()
+    assert change[0] in text
+    with pytest.raises(tenon.TVMError, match=message):
+        source_of(tenon.script.from_source(text.replace(*change)))
+
+
+def mma_program(shape, types, sizes, dtypes, extra="False"):
+    a, b, c = sizes
+    call = ", ".join(f'"{t}"' for t in (shape, "row", "col", *types))
+    return tenon.script.from_source(f"""
+@T.prim_func
+def main(O: T.Buffer(({32 * c},), "{dtypes[1]}")):
+    bx = T.launch_thread("blockIdx.x", 1)
+    tx = T.launch_thread("threadIdx.x", 32)
+    a = T.allocate([{a}], "{dtypes[0]}", "local")
+    b = T.allocate([{b}], "{dtypes[0]}", "local")
+    c = T.allocate([{c}], "{dtypes[1]}", "local")
+    A = T.Buffer(({a},), "{dtypes[0]}", data=a, scope="local")
+    B = T.Buffer(({b},), "{dtypes[0]}", data=b, scope="local")
+    C = T.Buffer(({c},), "{dtypes[1]}", data=c, scope="local")
+    for i in range({a}):
+        A[i] = T.cast(1, "{dtypes[0]}")
+    for i in range({b}):
+        B[i] = T.cast(2, "{dtypes[0]}")
+    T.mma_fill("{dtypes[1]}", {c}, C.data, 0)
+    T.ptx_mma("{dtypes[1]}", {call}, A.data, 0, B.data, 0, C.data, 0, {extra})
+    for i in range({c}):
+        O[tx * {c} + i] = C[i]
+""")
+
+
+MMA = [
+    ("m16n8k16", ("fp16", "fp16", "fp32"), (8, 4, 4), ("float16", "float32"), "f32.f16.f16.f32"),
+    ("m16n8k8", ("fp16", "fp16", "fp16"), (4, 2, 4), ("float16", "float16"), "f16.f16.f16.f16"),
+    ("m16n8k8", ("bf16", "bf16", "fp32"), (4, 2, 4), ("bfloat16", "float32"), "f32.bf16.bf16.f32"),
+    ("m8n8k4", ("fp64", "fp64", "fp64"), (1, 1, 2), ("float64", "float64"), "f64.f64.f64.f64"),
+    ("m8n8k16", ("int8", "int8", "int32"), (4, 4, 2), ("int8", "int32"), "s32.s8.s8.s32"),
+    ("m16n8k32", ("uint8", "uint8", "int32"), (16, 8, 4), ("uint8", "int32"), "s32.u8.u8.s32"),
+]
+
+
+@pytest.mark.parametrize("shape, types, sizes, dtypes, text", MMA)
+def test_mma(shape, types, sizes, dtypes, text, ptx):
+    func = mma_program(shape, types, sizes, dtypes)
+    source = source_of(func)
+    want = f"mma.sync.aligned.{shape}.row.col.{text}"
+    assert want in source and want in ptx(source)
+
+
+def test_mma_errors():
+    good = ("m16n8k16", ("fp16", "fp16", "fp32"), (8, 4, 4), ("float16", "float32"))
+    for change, message in (
+        (("m16n8k16", "m16k8"), "is no shape of a product"),
+        (('"row", "col", "fp16"', '"row", "col", "fp17"'), 'no type "fp17"'),
+        (("m16n8k16", "m1n1k1"), "no product of shape m1n1k1"),
+    ):
+        text = mma_program(*good).script().replace(*change)
+        with pytest.raises(tenon.TVMError, match=message):
+            source_of(tenon.script.from_source(text))
+
+
+def test_ldmatrix_and_stores(ptx):
+    @T.prim_func
+    def main(A: T.Buffer((256,), "float16"), C: T.Buffer((256,), "float32")):
+        tx = T.launch_thread("threadIdx.x", 32)
+        s = T.allocate([256], "float16", "shared")
+        a = T.allocate([8], "float16", "local")
+        b = T.allocate([8], "float16", "local")
+        c = T.allocate([8], "float32", "local")
+        S = T.Buffer((256,), "float16", data=s, scope="shared")
+        LA = T.Buffer((8,), "float16", data=a, scope="local")
+        LB = T.Buffer((8,), "float16", data=b, scope="local")
+        LC = T.Buffer((8,), "float32", data=c, scope="local")
+        for i in range(8):
+            S[tx * 8 + i] = A[tx * 8 + i]
+        T.tvm_storage_sync("shared")
+        T.ptx_ldmatrix("float16", False, 4, ".b16", LA.data, 0, S.data, tx % 16 * 16 + tx // 16 * 8)
+        T.ptx_ldmatrix("float16", True, 4, ".b16", LB.data, 0, S.data, tx % 16 * 16 + tx // 16 * 8)
+        T.mma_fill("float32", 8, LC.data, 0)
+        for j in range(2):
+            T.ptx_mma(
+                "float32",
+                "m16n8k16",
+                "row",
+                "col",
+                "fp16",
+                "fp16",
+                "fp32",
+                LA.data,
+                0,
+                LB.data,
+                j * 4,
+                LC.data,
+                j * 4,
+                False,
+            )
+        T.mma_store(
+            "float32",
+            16,
+            16,
+            T.tvm_access_ptr(T.type_annotation("float32"), C.data, 0, 256, 2),
+            LC.data,
+            0,
+            16,
+        )
+
+    source = source_of(main)
+    code = ptx(source)
+    for text in (
+        "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
+        "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16",
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+    ):
+        assert text in source and text in code
+
+
+def test_sparse_mma(ptx):
+    @T.prim_func
+    def main(R: T.Buffer((128,), "float32"), M: T.Buffer((32,), "uint32")):
+        tx = T.launch_thread("threadIdx.x", 32)
+        a = T.allocate([4], "float16", "local")
+        b = T.allocate([4], "float16", "local")
+        c = T.allocate([4], "float32", "local")
+        e = T.allocate([1], "uint32", "local")
+        A = T.Buffer((4,), "float16", data=a, scope="local")
+        B = T.Buffer((4,), "float16", data=b, scope="local")
+        C = T.Buffer((4,), "float32", data=c, scope="local")
+        E = T.Buffer((1,), "uint32", data=e, scope="local")
+        for i in range(4):
+            A[i] = T.float16(1)
+            B[i] = T.float16(1)
+            C[i] = T.float32(0)
+        E[0] = M[tx]
+        T.ptx_mma_sp(
+            "float32",
+            "m16n8k16",
+            "row",
+            "col",
+            "fp16",
+            "fp16",
+            "fp32",
+            A.data,
+            0,
+            B.data,
+            0,
+            C.data,
+            0,
+            E.data,
+            0,
+            0,
+            False,
+        )
+        for i in range(4):
+            R[tx * 4 + i] = C[i]
+
+    source = source_of(main)
+    assert "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32" in source
+    assert "mma.sp" in ptx(source)
+
+
+def test_copies_under_a_condition_and_barriers(ptx):
+    @T.prim_func
+    def main(A: T.Buffer((100,), "float32"), B: T.Buffer((128,), "float32")):
+        tx = T.launch_thread("threadIdx.x", 32)
+        s = T.allocate([128], "float32", "shared")
+        S = T.Buffer((128,), data=s, scope="shared")
+        T.create_barriers(2)
+        T.ptx_init_barrier_thread_count(1, 32)
+        T.ptx_cp_async("float32", S.data, tx * 4, A.data, tx * 4, 16, tx < 25)
+        T.ptx_cp_async_barrier(1)
+        T.ptx_arrive_barrier(1)
+        T.ptx_wait_barrier(1)
+        B[tx] = S[127 - tx]
+
+    source = source_of(main)
+    assert "cp.async.cg.shared.global [%0], [%1], %2, %3;" in source and "? 16 : 0)" in source
+    code = ptx(source)
+    for text in ("mbarrier.init.shared", "cp.async.mbarrier.arrive", "mbarrier.test_wait.parity"):
+        assert text in code
+
+
+def test_bulk_copies(ptx):
+    @T.prim_func
+    def main(A: T.Buffer((128,), "float32"), B: T.Buffer((128,), "float32")):
+        tx = T.launch_thread("threadIdx.x", 32)
+        s = T.allocate([128], "float32", "shared")
+        S = T.Buffer((128,), data=s, scope="shared")
+        T.create_barriers(1)
+        T.ptx_init_barrier_thread_count(0, 32)
+        T.ptx_cp_async_bulk("float32", S.data, 0, A.data, 0, 512, 0)
+        T.ptx_arrive_barrier_expect_tx(0, 512)
+        T.ptx_wait_barrier(0)
+        B[tx] = S[tx]
+
+    source = source_of(main)
+    code = bytes(nvrtc()(source, 90)).decode()
+    assert "cp.async.bulk" in code and "mbarrier.arrive.expect_tx" in code

@@ -34,6 +34,7 @@ int c_kernel_allocate(c_gen *g, const tn_Allocate *s) {
   tn_str *name;
   const char *type, *scope = c_scope_of(s->buffer_var);
   bool local = strcmp(scope, "local") == 0;
+  if (g->d->fragment && strncmp(scope, "wmma.", 5) == 0) return g->d->fragment(g, s);
   TN_CHECK(local || is_shared(scope), CodegenError, s->span,
            "%s: %s: %s is allocated in memory \"%s\", which a kernel cannot allocate", g->d->name,
            g->name, tn_cstr(s->buffer_var->name), scope);
@@ -56,11 +57,21 @@ static const tn_IterVar *launched(const tn_AttrStmt *s) {
   return tn_str_eq(s->attr_key, "thread_extent") ? TN_AS(IterVar, s->node) : NULL;
 }
 
+/* Shape and layout of a fragment hold in the body. */
+static int fragment_attr(c_gen *g, const tn_AttrStmt *s) {
+  bool fragment = strncmp(tn_cstr(s->attr_key), "fragment_", 9) == 0;
+  if (!fragment) return c_stmt(g, s->body);
+  TN_TRY(tn_vec_push_obj(&g->fragments, s));
+  TN_TRY(c_stmt(g, s->body));
+  g->fragments.len--;
+  return 0;
+}
+
 int c_kernel_attr(c_gen *g, const tn_AttrStmt *s) {
   const tn_IterVar *axis = launched(s);
   tn_str *value;
   const char *type, *text;
-  if (!axis) return c_stmt(g, s->body);
+  if (!axis) return fragment_attr(g, s);
   TN_GET(type, c_type(g, axis->var->dtype));
   text = g->d->axis(tn_cstr(axis->thread_tag));
   TN_CHECK(text, CodegenError, s->span, "%s: %s: unknown thread axis %s", g->d->name, g->name,

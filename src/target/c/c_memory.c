@@ -7,6 +7,7 @@ void c_gen_fini(c_gen *g) {
   tn_pmap_fini(&g->names);
   tn_pmap_fini(&g->stored);
   tn_pmap_fini(&g->vectors);
+  tn_vec_fini(&g->fragments);
   arith_fini(&g->known);
 }
 

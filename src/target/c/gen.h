@@ -66,6 +66,8 @@ typedef struct {
   const char *(*lane)(int lane); /* member of a vector, with its dot */
   /** The bits of a value of a type in memory as another one. */
   tn_str *(*reinterpret)(const char *from, const char *to, const char *value);
+  /** An allocation in the memory of matrix units, "wmma.*"; NULL: there are none. */
+  int (*fragment)(c_gen *g, const tn_Allocate *s);
   /** An intrinsic that only this language has; `*done` stays false for others. */
   tn_str *(*call)(c_gen *g, const tn_Call *call, int op, int lane, bool *done);
 } c_dialect;
@@ -79,6 +81,7 @@ struct c_gen {
   tn_pmap stored;       /* pointer -> name of the type it was declared to point to */
   arith_analyzer known; /* what variables are multiples of, where that matters */
   tn_pmap vectors;      /* BufferLoad that was read as a vector -> tn_str, its variable */
+  tn_vec fragments;     /* AttrStmt around that tell shapes and layouts of fragments */
   tn_map *used;         /* names in use -> how often */
   tn_map *packed;       /* packed functions -> their variable */
   tn_map *externs;      /* names of C functions that are declared; NULL: none has to be */

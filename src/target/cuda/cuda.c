@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "target/c/gen.h"
+#include "target/cuda/matrix.h"
 #include "target/target_impl.h"
 #include "tenon/runtime.h"
 
@@ -157,43 +158,11 @@ static tn_str *count_bits(c_gen *g, const tn_Call *e, bool leading, int lane_) {
   return tn_str_fmt("(__clz((int)(%s)%s) - %d)", as, tn_cstr(v), 32 - t.bits);
 }
 
-/* Writes a statement; the call has no value. */
-static tn_str *statement(c_gen *g, const char *text) {
-  c_line(g);
-  tn_buf_printf(g->out, "%s;\n", text);
-  return tn_str_from("");
-}
-
-/* (shared pointer, offset, global pointer, offset, bytes): 4, 8 or 16 bytes, offsets in elements */
-static tn_str *copy_async(c_gen *g, const tn_Call *e) {
-  tn_str *part[4];
-  int64_t bytes = 0;
-  for (int i = 0; i < 4; ++i) TN_GETP(part[i], c_call_arg(g, e, i, 0));
-  TN_CHECKP(e->args->len >= 5 && tir_as_int(tn_arr_obj(e->args, 4), &bytes) &&
-                (bytes == 4 || bytes == 8 || bytes == 16),
-            CodegenError, e->span, "cuda: %s: ptx_cp_async copies 4, 8 or 16 bytes", g->name);
-  c_line(g);
-  tn_buf_printf(g->out,
-                "asm volatile(\"cp.async.%s.shared.global [%%0], [%%1], %%2;\" :: "
-                "\"r\"((unsigned int)__cvta_generic_to_shared(%s + %s)), \"l\"(%s + %s), "
-                "\"n\"(%lld) : \"memory\");\n",
-                bytes == 16 ? "cg" : "ca", tn_cstr(part[0]), tn_cstr(part[1]), tn_cstr(part[2]),
-                tn_cstr(part[3]), (long long)bytes);
-  return tn_str_from("");
-}
-
-static tn_str *wait_group(c_gen *g, const tn_Call *e) {
-  int64_t n = 0;
-  tn_str *text;
-  TN_CHECKP(e->args->len >= 1 && tir_as_int(tn_arr_obj(e->args, 0), &n), CodegenError, e->span,
-            "cuda: %s: ptx_wait_group: expected a constant number of groups", g->name);
-  TN_GETP(text,
-          tn_str_fmt("asm volatile(\"cp.async.wait_group %lld;\" ::: \"memory\")", (long long)n));
-  return statement(g, tn_cstr(text));
-}
-
 static tn_str *call(c_gen *g, const tn_Call *e, int op, int lane_, bool *done) {
   bool single = e->dtype.bits <= 32;
+  tn_str *text = cuda_copy_call(g, e, op, done);
+  if (!*done) text = cuda_matrix_call(g, e, op, done);
+  if (*done) return text;
   *done = true;
   switch (op) {
   case TIR_OP_tvm_warp_shuffle: return shuffle(g, e, "__shfl_sync");
@@ -208,11 +177,10 @@ static tn_str *call(c_gen *g, const tn_Call *e, int op, int lane_, bool *done) {
     return c_in_type(g, e->dtype, c_call_named(g, e, single ? "exp10f" : "exp10", 0, lane_));
   case TIR_OP_dp4a: return c_call_named(g, e, "__dp4a", 0, lane_);
   case TIR_OP_atomic_add: return c_call_named(g, e, "atomicAdd", 0, lane_);
-  case TIR_OP_ptx_cp_async: return copy_async(g, e);
-  case TIR_OP_ptx_commit_group: return statement(g, "asm volatile(\"cp.async.commit_group;\")");
-  case TIR_OP_ptx_wait_group: return wait_group(g, e);
-  default: *done = false; return NULL;
+  default: break;
   }
+  *done = false;
+  return NULL;
 }
 
 static const c_dialect cuda = {
@@ -242,6 +210,7 @@ static const c_dialect cuda = {
     .lane = lane,
     .reinterpret = reinterpret,
     .call = call,
+    .fragment = cuda_fragment,
 };
 
 /* ---- the target ---- */
