@@ -370,6 +370,29 @@ static int interpret(TN_ARGS) {
   return err;
 }
 
-static const tn_func_row rows[] = {{"driver.interpret", interpret}};
+/* relay.backend.ConstructorValue(tag, fields, constructor) */
+static int constructor_value(TN_ARGS) {
+  int64_t tag;
+  TN_NARGS("relay.backend.ConstructorValue", 3);
+  TN_TRY(tn_any_to_int(&args[0], &tag));
+  TN_ARG_OBJ(Array, fields, 1);
+  TN_ARG_OBJ(Constructor, c, 2);
+  TN_CHECK(fields, TypeError, NULL, "ConstructorValue: expected a list of fields, got None");
+  TN_CHECK(!c || (c->tag == tag && c->inputs->len == fields->len), ValueError, NULL,
+           "ConstructorValue: %s has the tag %lld and %lld fields, got %lld and %lld",
+           tn_cstr(c->name_hint), (long long)c->tag, (long long)c->inputs->len, (long long)tag,
+           (long long)fields->len);
+  return tn_ret_obj(ret, TN_NEW(ConstructorValue, .tag = tag, .fields = fields, .constructor = c));
+}
+
+/* relay.backend.RefValue(value) */
+static int ref_value(TN_ARGS) {
+  TN_NARGS("relay.backend.RefValue", 1);
+  return tn_ret_obj(ret, TN_NEW(RefValue, .value = args[0]));
+}
+
+static const tn_func_row rows[] = {{"driver.interpret", interpret},
+                                   {"relay.backend.ConstructorValue", constructor_value},
+                                   {"relay.backend.RefValue", ref_value}};
 
 int driver_interpret_init(void) { return tn_func_register_rows(rows, TN_COUNT(rows)); }

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import tenon
 from tenon import relay
 from tenon.relay import testing
 from tenon.relay.analysis import get_total_mac_number, list_op_freqs
@@ -74,6 +75,88 @@ def test_other_networks():
             testing.squeezenet.get_net(1, (3, 224, 224), 10, version, "float32")
         )
         assert net.checked_type.ret_type == relay.TensorType((1, 10))
+
+
+def test_networks_that_run():
+    """Numbers of parameters are those of the papers' networks (with means and variances)."""
+
+    def size(params):
+        return sum(int(np.prod(value.shape)) for value in params.values())
+
+    mod, params = testing.densenet.get_workload()
+    assert mod["main"].checked_type.ret_type == relay.TensorType((4, 1000))
+    assert list_op_freqs(mod)["nn.conv2d"] == 120 and size(params) == 8062504
+    with pytest.raises(ValueError, match="densenet_size 12: expected one of"):
+        testing.densenet.get_workload(12)
+    mod, params = testing.inception_v3.get_workload()
+    assert mod["main"].checked_type.ret_type == relay.TensorType((1, 1000))
+    assert list_op_freqs(mod)["nn.conv2d"] == 94
+    for layout in ("NCHW", "NHWC"):
+        shape = (4, 84, 84) if layout == "NCHW" else (84, 84, 4)
+        mod, params = testing.dqn.get_workload(2, 5, shape, layout=layout)
+        assert mod["main"].checked_type.ret_type == relay.TensorType((2, 5))
+    assert size(params) == 1684128 + 512 * 5 + 5
+    mod, _ = testing.dcgan.get_workload(1, ngf=8)
+    assert mod["main"].checked_type.ret_type == relay.TensorType((1, 3, 64, 64))
+    mod, _ = testing.dcgan.get_workload(1, ngf=8, layout="NHWC")
+    assert mod["main"].checked_type.ret_type == relay.TensorType((1, 64, 64, 3))
+
+
+def test_lstm_computes_its_cell():
+    mod, params = testing.lstm.get_workload(3, 4, batch_size=2)
+    rng = np.random.default_rng(0)
+    params = {name: rng.normal(size=v.shape).astype("float32") for name, v in params.items()}
+    data = rng.normal(size=(2, 4)).astype("float32")
+    run = relay.create_executor("vm", mod=mod, device=tenon.cpu(), target="llvm").evaluate()
+
+    def sigmoid(v):
+        return 1 / (1 + np.exp(-v))
+
+    hidden = cell = np.zeros((2, 4), "float32")
+    for _ in range(3):
+        gates = data @ params["i2h_weight"].T + params["i2h_bias"]
+        gates = gates + hidden @ params["h2h_weight"].T + params["h2h_bias"]
+        enter, forget, change, leave = np.split(gates, 4, axis=1)
+        cell = sigmoid(forget) * cell + sigmoid(enter) * np.tanh(change)
+        hidden = sigmoid(leave) * np.tanh(cell)
+    np.testing.assert_allclose(run(data, **params).numpy(), hidden, rtol=1e-5, atol=1e-6)
+
+
+def test_natural_numbers():
+    prelude = relay.prelude.Prelude()
+    testing.add_nat_definitions(prelude)
+    assert testing.count(prelude, testing.make_nat_expr(prelude, 3)) == 3
+    value = testing.make_nat_value(prelude, 4)
+    assert testing.count(prelude, value) == 4
+    assert value.constructor.name_hint == "S" and len(value.fields) == 1
+    with pytest.raises(TypeError, match="expected a natural number"):
+        testing.count(prelude, relay.const(1))
+    with pytest.raises(ValueError, match="has the tag"):
+        type(value)(value.tag, [], value.constructor)
+
+
+def test_a_loop():
+    i = relay.var("i", shape=(), dtype="int32")
+    a = relay.var("a", shape=(2,), dtype="float32")
+    loop = relay.loops.while_loop(
+        lambda i, a: relay.less(i, relay.const(10)),
+        [i, a],
+        lambda i, a: [i + relay.const(1), a * relay.const(2.0)],
+    )
+    first = relay.const(0), relay.const(np.ones(2, "float32"))
+    mod = tenon.IRModule.from_expr(relay.Function([], relay.TupleGetItem(loop(*first), 1)))
+    for kind in ("vm", "debug"):
+        run = relay.create_executor(kind, mod=mod, device=tenon.cpu(), target="llvm").evaluate()
+        np.testing.assert_array_equal(run().numpy(), [1024, 1024])
+
+
+def test_old_name_of_the_context():
+    seen = []
+    x = relay.var("x", shape=(2,))
+    with relay.build_config(opt_level=3, trace=lambda mod, info, before: seen.append(before)):
+        testing.run_infer_type(x)
+        assert tenon.transform.PassContext.current().opt_level == 3
+    assert seen == [True, False]
 
 
 def test_initializers():

@@ -68,7 +68,7 @@ class ConstructorValue(Object):
     __slots__ = ()
 
     def __init__(self, tag, fields, constructor):
-        create = get_global_func("relay._make.ConstructorValue")
+        create = get_global_func("relay.backend.ConstructorValue")
         self.__init_handle_by_constructor__(create, tag, list(fields), constructor)
 
 
@@ -77,6 +77,10 @@ class RefValue(Object):
     """A reference; ``value`` is what it holds."""
 
     __slots__ = ()
+
+    def __init__(self, value):
+        create = get_global_func("relay.backend.RefValue")
+        self.__init_handle_by_constructor__(create, value)
 
 
 class Interpreter(Executor):

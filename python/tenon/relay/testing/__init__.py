@@ -9,8 +9,13 @@ from ...ir.transform import Pass
 from ..function import Function
 from ..transform import InferType
 from . import (
+    dcgan,
+    densenet,
+    dqn,
+    inception_v3,
     init,
     layers,
+    lstm,
     mlp,
     mobilenet,
     nat,
@@ -21,7 +26,7 @@ from . import (
     vgg,
 )
 from .init import create_workload
-from .nat import add_nat_definitions, make_nat_expr
+from .nat import add_nat_definitions, count, make_nat_expr, make_nat_value
 from .temp_op_attr import TempOpAttr
 
 

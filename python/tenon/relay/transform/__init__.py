@@ -17,6 +17,7 @@ from ...ir.transform import (
 from . import _ffi_api
 from ._make import REQUIRED as _REQUIRED
 from ._make import maker as _maker
+from .context import build_config
 from .function_pass import FunctionPass, function_pass
 from .infer_layout_utils import InferCorrectLayoutOutput
 
@@ -153,8 +154,3 @@ def MergeComposite(pattern_table):  # noqa: N802  named as the other passes
     names = [row[0] for row in pattern_table]
     checks = [row[2] if len(row) > 2 else None for row in pattern_table]
     return _ffi_api.MergeComposite(names, [row[1] for row in pattern_table], *checks)
-
-
-def build_config(opt_level=2, required_pass=None, disabled_pass=None, trace=None):
-    """A `PassContext`, by its older name."""
-    return PassContext(opt_level, required_pass, disabled_pass, trace)
