@@ -33,7 +33,7 @@ static tn_Range *axis_domain(builder *b, const ast *n) {
            NULL  : NULL;
   tn_expr *first = (tn_expr *)tn_arr_obj(parts, 0);
   if (parts->len == 1) return tir_range(tir_zero(first->dtype), first);
-  return tir_range_to(first, (tn_expr *)tn_arr_obj(parts, 1), NULL);
+  return script_range(first, (tn_expr *)tn_arr_obj(parts, 1));
 }
 
 /* v0, v1 = T.axis.remap("SR", [i, k]): domains are those of the loops, which are the innermost ones

@@ -239,7 +239,7 @@ static int call_select(builder *b, const ast *call, const char *name, val *out) 
 static int call_range(builder *b, const ast *call, val *out) {
   tn_expr *x[2];
   TN_TRY(expr_args(b, call, "Range", 2, x));
-  return give(b, call, tir_range_to(x[0], x[1], NULL), out);
+  return give(b, call, script_range(x[0], x[1]), out);
 }
 
 static int call_iter_var(builder *b, const ast *call, val *out) {

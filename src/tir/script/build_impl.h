@@ -161,6 +161,8 @@ int build_stmts(builder *b, ast_list stmts);
 int build_stmt(builder *b, const ast *n);
 int build_with(builder *b, const ast *n);
 int build_for(builder *b, const ast *n);
+/** From begin to before end, the extent as script_loop_extent has it. */
+tn_Range *script_range(tn_expr *begin, tn_expr *end);
 /** Statements that are calls of T.name: T.reads, T.where, T.func_attr, ... @return 1 when it is
  * none of them */
 int build_call_stmt(builder *b, const ast *call, const char *name);

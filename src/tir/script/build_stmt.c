@@ -301,6 +301,12 @@ tn_expr *script_loop_extent(tn_expr *begin, tn_expr *end) {
   return extent ? arith_simplify(&a, extent) : NULL;
 }
 
+tn_Range *script_range(tn_expr *begin, tn_expr *end) {
+  TN_TRYP(tir_match_types(&begin, &end, NULL));
+  tn_expr *extent = script_loop_extent(begin, end);
+  return extent ? tir_range(begin, extent) : NULL;
+}
+
 static int build_kind_loop(builder *b, const ast *n, tir_for_kind kind) {
   const ast *first = arg_of(n->b, 0, "start"), *second = arg_of(n->b, 1, "stop"),
             *ann = arg_of(n->b, -1, "annotations");
