@@ -17,6 +17,8 @@ static int limit(iter_ctx *c, tn_expr *value, tn_expr *bound) {
       tir_is_one(x->lower_factor) && tir_is_one(x->scale) && x->extent == x->source->extent;
   if (!whole)
     return iter_fail(c, "a condition of the predicate limits a part of an iterator", value);
+  /* with a loop outside of the map in the bound, the limit may lie beyond the last iteration */
+  if (!arith_prove(c->a, tir_le(bound, x->extent))) TN_GET(bound, tir_min(bound, x->extent));
   TN_GET(m, TN_NEW(IterMark, .source = x->source->source, .extent = bound));
   const tn_Var *v = TN_AS(Var, m->source);
   if (v)

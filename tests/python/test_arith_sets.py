@@ -108,3 +108,13 @@ def test_clip_bound():
     assert found[2] is None and int(found[3]) == 5
     assert len(arith.detect_clip_bound(i + j < 5, [i, j])) == 0
     assert len(arith.detect_clip_bound(tir.any(i < 5, j < 2), [i, j])) == 0
+
+
+def test_limit_over_a_loop_outside_of_the_region():
+    """Where the predicate says nothing of an iteration yet, the region ends with the loop."""
+    region, dom = [Range.from_min_extent(i * 4 + j, 1)], {j: Range(0, 4)}
+    (exact,) = arith.estimate_region_strict_bound(region, dom, i * 4 + j < 17)
+    for value, last in ((0, 3), (3, 15), (4, 16)):
+        ana = arith.Analyzer()
+        ana.bind(i, tir.const(value))
+        assert ana.can_prove_equal(exact.max_value, last)

@@ -144,8 +144,8 @@ class AllocatedPoolInfo(Object):
 
     Parameters
     ----------
-    pool_info : PoolInfo
-        The pool.
+    pool : PoolInfo
+        The pool; `pool_info` of the object.
     allocated_size : int
         Bytes in use.
     pool_var_idx : int
@@ -154,9 +154,9 @@ class AllocatedPoolInfo(Object):
 
     __slots__ = ()
 
-    def __init__(self, pool_info, allocated_size, pool_var_idx=0):
+    def __init__(self, pool, allocated_size, pool_var_idx=0):
         fields = {
-            "pool_info": pool_info,
+            "pool_info": pool,
             "allocated_size": allocated_size,
             "pool_var_idx": pool_var_idx,
         }

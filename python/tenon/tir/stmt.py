@@ -106,7 +106,7 @@ class For(Stmt):
     def __init__(
         self,
         loop_var,
-        min,
+        min_val,
         extent,
         kind,
         body,
@@ -116,7 +116,7 @@ class For(Stmt):
     ):
         self._make(
             loop_var=loop_var,
-            min=convert(min),
+            min=convert(min_val),
             extent=convert(extent),
             kind=int(kind),
             body=body,

@@ -43,6 +43,21 @@ static int f_cache_inplace(TN_ARGS) {
   return tn_ret_obj(ret, sch_cache_inplace(s, block, index, memory));
 }
 
+/* (schedule, loop, block, number of the buffer, memory, is it a read) -> BlockRV */
+static int f_copy_at(TN_ARGS) {
+  int64_t index;
+  const char *memory;
+  bool read;
+  SCH_ARG_SCHEDULE("Schedule.read_at", 6);
+  SCH_ARG_HANDLE(LoopRV, loop, 1);
+  SCH_ARG_HANDLE(BlockRV, block, 2);
+  TN_TRY(tn_any_to_int(&args[3], &index));
+  TN_TRY(tn_any_to_cstr(&args[4], &memory));
+  TN_TRY(tn_any_to_bool(&args[5], &read));
+  return tn_ret_obj(ret, read ? sch_read_at(s, loop, block, index, memory)
+                              : sch_write_at(s, loop, block, index, memory));
+}
+
 /* (schedule, block, memory, how often an index must occur) -> array of BlockRV */
 static int f_cache_index(TN_ARGS) {
   int64_t threshold;
@@ -147,6 +162,7 @@ static const tn_func_row functions[] = {
     {"tir.schedule.Blockize", f_blockize},
     {"tir.schedule.RFactor", f_rfactor},
     {"tir.schedule.Cache", f_cache},
+    {"tir.schedule.CopyAt", f_copy_at},
     {"tir.schedule.CacheInplace", f_cache_inplace},
     {"tir.schedule.CacheIndex", f_cache_index},
     {"tir.schedule.ComputeAt", f_compute_at},

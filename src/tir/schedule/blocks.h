@@ -44,6 +44,16 @@ TN_API tn_BlockRV *sch_cache_write(tn_TirSchedule *s, const tn_BlockRV *block, i
 TN_API tn_arr *sch_cache_inplace(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index,
                                  const char *memory);
 
+/** Copies, in each iteration of a loop around the block, what all blocks there read of a buffer
+ * (its number among those that the block reads) to another memory, which they then read.
+ * @return the copying block, marked "auto_copy" */
+TN_API tn_BlockRV *sch_read_at(tn_TirSchedule *s, const tn_LoopRV *loop, const tn_BlockRV *block,
+                               int64_t index, const char *memory);
+/** The same for a buffer that only blocks in the loop write: they use the other memory, from which
+ * their results are copied at the end of each iteration. */
+TN_API tn_BlockRV *sch_write_at(tn_TirSchedule *s, const tn_LoopRV *loop, const tn_BlockRV *block,
+                                int64_t index, const char *memory);
+
 /** Makes a dimension of a buffer that a block writes (its number among the writes) circular, as
  * long as what one iteration of the loops around block and users needs; what the iteration before
  * has left is not computed again. */

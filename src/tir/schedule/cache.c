@@ -20,7 +20,7 @@ static const tn_obj *owner_of(const sch_step *e, const sch_place *p) {
   return o;
 }
 
-static tn_arr *region_of(const tn_arr *regions, const tn_Buffer *buffer) {
+tn_arr *sch_region_of(const tn_arr *regions, const tn_Buffer *buffer) {
   for (int64_t i = 0; i < regions->len; ++i) {
     const tn_BufferRegion *r = (const tn_BufferRegion *)tn_arr_obj(regions, i);
     if (r->buffer == buffer) return r->region;
@@ -28,14 +28,14 @@ static tn_arr *region_of(const tn_arr *regions, const tn_Buffer *buffer) {
   return NULL;
 }
 
-static tn_Range *all_of(const tn_Buffer *b, int64_t axis) {
+tn_Range *sch_whole_axis(const tn_Buffer *b, int64_t axis) {
   tn_expr *extent = (tn_expr *)tn_arr_obj(b->shape, axis);
   return tir_range(tir_zero(extent->dtype), extent);
 }
 
 static tn_arr *full_region(const tn_Buffer *b) {
   TN_VEC(out);
-  for (int64_t i = 0; i < b->shape->len; ++i) TN_TRYP(tn_vec_push_obj(&out, all_of(b, i)));
+  for (int64_t i = 0; i < b->shape->len; ++i) TN_TRYP(tn_vec_push_obj(&out, sch_whole_axis(b, i)));
   return tn_arr_from(&out);
 }
 
@@ -58,7 +58,7 @@ static tn_arr *relaxed(sch_step *e, const tn_Block *b, const tn_arr *region,
   tn_arr *sets = bound ? arith_region_upper(&e->arith, bound, dom, r->predicate) : NULL;
   TN_VEC(out);
   for (int64_t i = 0; sets && i < sets->len; ++i) {
-    tn_Range *all = all_of(buffer, i);
+    tn_Range *all = sch_whole_axis(buffer, i);
     const tn_IntervalSet *set =
         all ? within_buffer(e, (tn_IntervalSet *)tn_arr_obj(sets, i), all) : NULL;
     tn_Range *x = set ? arith_interval_range(&e->arith, set, all) : NULL;
@@ -95,7 +95,7 @@ static int leave_loops(const sch_step *e, sch_cache *c, bool write) {
                         SCH_PLACES(c->scope, loop),
                         "What is written of %s in the scope {0} depends on the loop {1} around it",
                         tn_cstr(c->buffer->name));
-      TN_TRY(tn_vec_push_obj(&region, uses ? (const tn_obj *)all_of(c->buffer, i) : r));
+      TN_TRY(tn_vec_push_obj(&region, uses ? (const tn_obj *)sch_whole_axis(c->buffer, i) : r));
     }
     if (loop) TN_GET(c->region, tn_arr_from(&region));
   }
@@ -127,7 +127,7 @@ static tn_stmt *make_copy(sch_cache *c, const char *memory, bool to_cache) {
   for (int64_t i = 0; i < c->region->len; ++i) {
     tn_Range *r = (tn_Range *)tn_arr_obj(c->region, i);
     tn_Range *dom =
-        c->whole ? all_of(c->buffer, i) : tir_range(tir_zero(r->extent->dtype), r->extent);
+        c->whole ? sch_whole_axis(c->buffer, i) : tir_range(tir_zero(r->extent->dtype), r->extent);
     if (sch_nest_add(&n, r->extent, c->whole ? r->min : NULL, dom)) return NULL;
   }
   tn_arr *in_cache = tn_arr_from(&n.indices),
@@ -200,14 +200,14 @@ static int place_read(sch_step *e, sch_cache *c) {
   TN_TRY(sch_only_writer(e, c->scope, c->buffer, &writer));
   if (!writer) { /* it comes from outside the scope */
     c->place = (sch_place){(const tn_obj *)c->scope->body, 0};
-    c->region = region_of(c->scope->reads, c->buffer);
+    c->region = sch_region_of(c->scope->reads, c->buffer);
     if (!c->region) TN_GET(c->region, full_region(c->buffer));
     return 0;
   }
   if (!c->consumers.len) TN_TRY(readers_of(c->scope, writer, &readers));
   TN_TRY(
       sch_place_after(e, c->scope, writer, c->consumers.len ? &c->consumers : &readers, &c->place));
-  TN_GET(c->region, relaxed(e, writer, region_of(writer->writes, c->buffer), c->buffer,
+  TN_GET(c->region, relaxed(e, writer, sch_region_of(writer->writes, c->buffer), c->buffer,
                             owner_of(e, &c->place)));
   return 0;
 }
@@ -258,7 +258,7 @@ static int place_write(sch_step *e, sch_cache *c) {
     if (!has_block(&c->consumers, b)) TN_TRY(tn_vec_push_obj(&others, b));
   }
   TN_TRY(sch_place_after(e, c->scope, c->block, &others, &c->place));
-  TN_GET(c->region, relaxed(e, c->block, region_of(c->block->writes, c->buffer), c->buffer,
+  TN_GET(c->region, relaxed(e, c->block, sch_region_of(c->block->writes, c->buffer), c->buffer,
                             owner_of(e, &c->place)));
   return 0;
 }
@@ -285,7 +285,7 @@ tn_BlockRV *sch_cache_write(tn_TirSchedule *s, const tn_BlockRV *block, int64_t 
 static tn_arr *copy_around(sch_step *e, sch_cache *c, const char *memory) {
   const tn_BlockRealize *r = sch_realize_of(e, c->block);
   c->whole = true;
-  TN_GETP(c->region, sch_bound_region(r, region_of(c->block->reads, c->buffer)));
+  TN_GETP(c->region, sch_bound_region(r, sch_region_of(c->block->reads, c->buffer)));
   TN_GETP(c->cache, sch_buffer_like(c->buffer, c->buffer->shape, memory, memory));
   TN_TRYP(sch_redirect(e, c->block, c->buffer, c->cache, NULL));
   tn_stmt *in = make_copy(c, memory, true);

@@ -39,6 +39,10 @@ int sch_cache_find(sch_step *e, sch_cache *c, const tn_BlockRV *block, int64_t i
  * without others at the end of the scope. */
 int sch_place_after(const sch_step *e, const tn_Block *scope, const tn_Block *writer,
                     const tn_vec *others, sch_place *out);
+/** What is read or written of a buffer (array of Range), or NULL. */
+tn_arr *sch_region_of(const tn_arr *regions, const tn_Buffer *buffer);
+/** All elements of a buffer along an axis. */
+tn_Range *sch_whole_axis(const tn_Buffer *b, int64_t axis);
 /** A copy of the buffer under another name and memory. @param shape array of PrimExpr */
 tn_Buffer *sch_buffer_like(const tn_Buffer *b, tn_arr *shape, const char *suffix,
                            const char *memory);

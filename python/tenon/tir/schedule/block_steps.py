@@ -118,6 +118,55 @@ class BlockSteps:
         result = _ffi_api.CacheInplace(self, block, index, storage_scope)
         return self._gave("CacheInplace", [block], [index, storage_scope], result)
 
+    def read_at(self, loop, block, read_buffer_index, storage_scope):
+        """Copy, in each iteration of a loop, what the blocks in it read of a buffer.
+
+        Parameters
+        ----------
+        loop : LoopRV
+            A loop around the block.
+        block : BlockRV or str
+            A block that reads the buffer.
+        read_buffer_index : int, str or Buffer
+            Which of the buffers it reads; no block in the loop may write it.
+        storage_scope : str
+            The memory of the copy, which all blocks in the loop read then.
+
+        Returns
+        -------
+        BlockRV
+            The block that copies, first in the loop of those that need it. Its annotation
+            ``auto_copy`` lets passes distribute the copy over threads.
+        """
+        return self._copy_at("ReadAt", loop, block, read_buffer_index, storage_scope)
+
+    def write_at(self, loop, block, write_buffer_index, storage_scope):
+        """Let the blocks in a loop write another memory, copied at the end of each iteration.
+
+        Parameters
+        ----------
+        loop : LoopRV
+            A loop around the block.
+        block : BlockRV or str
+            A block that writes the buffer.
+        write_buffer_index : int, str or Buffer
+            Which of the buffers it writes; no block outside of the loop may write it.
+        storage_scope : str
+            The memory.
+
+        Returns
+        -------
+        BlockRV
+            The block that copies, after those that write; see `read_at`.
+        """
+        return self._copy_at("WriteAt", loop, block, write_buffer_index, storage_scope)
+
+    def _copy_at(self, kind, loop, block, which, memory):
+        block, read = self._block(block), kind == "ReadAt"
+        index = self._buffer_index(block, which, "reads" if read else "writes")
+        result = _ffi_api.CopyAt(self, loop, block, index, memory, read)
+        return self._gave(kind, [loop, block], [index, memory], result)
+
     def cache_index(self, block, storage_scope, cse_thresh=0):
         """Compute the indices of what a block reads once, in blocks of their own.
 

@@ -149,6 +149,8 @@ STEPS = {
     "CacheInplace": _Step(
         "cache_inplace", "block", "read_buffer_index storage_scope", gives="list"
     ),
+    "ReadAt": _Step("read_at", "loop block", "read_buffer_index storage_scope", gives="one"),
+    "WriteAt": _Step("write_at", "loop block", "write_buffer_index storage_scope", gives="one"),
     "CacheIndex": _Step("cache_index", "block", "storage_scope cse_thresh", gives="list"),
     "ReIndex": _Step("reindex", "block", "buffer_index buffer_is_written", gives="one"),
     "ReindexCacheRead": _Step(
