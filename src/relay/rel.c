@@ -127,13 +127,27 @@ int relay_rel_identity(relay_rel *r) {
   return relay_rel_result(r, r->types[0]);
 }
 
+/* Of two extents that are symbols, and fit, the one that is not 1; they may both be 0. */
+static tn_expr *broadcast_symbols(tn_expr *a, tn_expr *b) {
+  int64_t n;
+  a = tir_cast(TN_I64, a, NULL), b = tir_cast(TN_I64, b, NULL);
+  if (!a || !b) return NULL;
+  tn_expr *one = tir_i64(1);
+  relay_take_for_granted(tir_or(tir_or(tir_eq(a, one), tir_eq(b, one)), tir_eq(a, b)));
+  if (tir_as_int((tn_obj *)a, &n)) return a; /* it is not 1 */
+  if (tir_as_int((tn_obj *)b, &n)) return b;
+  return tir_if_then_else(tir_eq(a, one), b, a, NULL);
+}
+
 /* One extent of the result; NULL (without an error) when the two do not fit. */
 static tn_expr *broadcast_dim(tn_expr *a, tn_expr *b) {
   if (tir_is_one(a)) return b;
   if (tir_is_one(b)) return a;
   if (relay_dim_is_any(a)) return b; /* it is 1 or the same */
   if (relay_dim_is_any(b)) return a;
-  return relay_dim_equal(a, b) == 1 ? a : NULL;
+  int same = compare(a, b);
+  if (is_unknown(a, b, same)) return broadcast_symbols(a, b);
+  return same == 1 ? a : NULL;
 }
 
 tn_arr *relay_broadcast_shapes(const relay_rel *r, const tn_TensorType *a, const tn_TensorType *b) {
@@ -196,10 +210,9 @@ tn_arr *relay_shape_broadcast(const relay_shape_query *q) {
     tn_expr *x = (tn_expr *)tn_arr_obj(a, i);
     if (i >= more) { /* of two that fit, the one that is not 1; they may both be 0 */
       tn_expr *y = (tn_expr *)tn_arr_obj(b, i - more);
-      if (!tir_is_one(x) && !tir_is_one(y) && is_unknown(x, y, compare(x, y)))
-        relay_take_for_granted(
-            tir_or(tir_or(tir_eq(x, tir_i64(1)), tir_eq(y, tir_i64(1))), tir_eq(x, y)));
-      x = tir_if_then_else(tir_eq(x, tir_i64(1)), y, x, NULL);
+      int same = tir_is_one(x) || tir_is_one(y) ? 0 : compare(x, y);
+      if (is_unknown(x, y, same)) x = broadcast_symbols(x, y);
+      else if (same != 1) x = tir_if_then_else(tir_eq(x, tir_i64(1)), y, x, NULL);
     }
     TN_TRYP(tn_vec_push_obj(&out, x));
   }

@@ -98,8 +98,8 @@ def test_counts():
 
 def test_statements_do_not_count_for_other_inputs():
     m = model("Reshape", [X, ints(2, -1)], shapes=[(2, 12)])
-    with pytest.raises(tenon.error.OpNotImplemented, match="shape .input 1. must be known"):
-        relay.frontend.from_onnx(m, {"x0": (6, 4, 2)})
+    mod, _ = relay.frontend.from_onnx(m, {"x0": (6, 4, 2)})
+    assert all(isinstance(extent, relay.Any) for extent in mod["main"].ret_type.shape)
 
 
 def test_results_of_unary_operators_tell_their_operand():

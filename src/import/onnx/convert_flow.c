@@ -1,11 +1,13 @@
 /* Branches and loops: graphs in attributes of nodes.
 
-   A condition that is known chooses its branch. Loops are written out, each turn after the other:
-   Scan always, Loop where the number of turns and the conditions are known. */
+   A condition that is known chooses its branch. Loops are written out, each turn after the other,
+   where the number of turns and the conditions are known; others are functions that call themselves
+   (turns.h). */
 #include <string.h>
 
 #include "base/error.h"
 #include "import/onnx/import.h"
+#include "import/onnx/turns.h"
 #include "relay/infer.h"
 
 enum { MAX_TURNS = 4096, MAX_STATES = 256 };
@@ -112,10 +114,14 @@ static int read_lists(const oc *c, scan_attrs *s, int64_t first, int64_t nout) {
   s->turns = -1;
   for (int64_t i = 0; i < s->n; ++i) {
     const tn_TensorType *t = oc_type(c, (int)(first + i));
-    int64_t axis = s->in_axes[i], extent;
+    int64_t axis = s->in_axes[i], extent = -1;
     if (t && axis < 0) axis += t->shape->len;
-    if (!t || axis < 0 || axis >= t->shape->len || !tir_as_int(tn_arr_obj(t->shape, axis), &extent))
+    if (!t || axis < 0 || axis >= t->shape->len)
       return oc_fail(c, "a scanned input of no known shape"), -1;
+    if (!tir_as_int(tn_arr_obj(t->shape, axis), &extent)) {
+      s->in_axes[i] = axis;
+      continue;
+    }
     if (s->turns >= 0 && extent != s->turns)
       return oc_fail(c, "the shapes of scanned inputs differ"), -1;
     s->in_axes[i] = axis, s->turns = extent;
@@ -136,6 +142,62 @@ static int scan_turn(const oc *c, const scan_attrs *s, int64_t t, turns *out) {
   return take_results(c, got, 0, out, s->out_axes);
 }
 
+/* ---- Scan of any length ---- */
+
+typedef struct {
+  const oc *c;
+  const scan_attrs *s;
+  int64_t nstates;
+  void *count;
+} scanning;
+
+static tn_arr *any_scan_turn(void *ctx, void *index, void *const *states) {
+  const scanning *g = ctx;
+  void *in[MAX_STATES * 2], *last = oc_binary("subtract", g->count, relay_const_int(TN_I64, 1));
+  for (int64_t i = 0; i < g->nstates; ++i) in[i] = states[i];
+  for (int64_t i = 0; i < g->s->n; ++i) {
+    void *at = g->s->in_back[i] ? oc_binary("subtract", last, index) : index;
+    void *x = at ? oc_take(oc_in(g->c, (int)(g->nstates + i)), at, g->s->in_axes[i]) : NULL;
+    TN_GETP(in[g->nstates + i], typed(x));
+  }
+  return oc_subgraph(g->c, "body", in, g->nstates + g->s->n);
+}
+
+/* What was collected has the turns first; they go where the node wants them. */
+static void *placed(void *e, int64_t axis, bool back) {
+  const tn_TensorType *t = TN_AS(TensorType, relay_type_of(e));
+  int64_t order[OC_MAX_NDIM], rank = t ? t->shape->len : 0, k = 0;
+  if (back) {
+    void *a = relay_attrs("reverse", 1, "axis", tn_any_int(0));
+    e = a ? relay_call("reverse", a, 1, e) : NULL;
+  }
+  if (axis < 0) axis += rank;
+  if (axis <= 0 || axis >= rank || rank > OC_MAX_NDIM) return e;
+  for (int64_t i = 0; i < rank; ++i) order[i] = i == axis ? 0 : ++k;
+  return oc_transpose(e, order, rank);
+}
+
+static void *any_scan(oc *c, const scan_attrs *s, int64_t nstates, int64_t nscans) {
+  scanning g = {c, s, nstates, oc_extent(oc_in(c, (int)nstates), s->in_axes[0], TN_I64)};
+  oc_turns t = {.count = typed(g.count),
+                .states = c->in,
+                .nstates = nstates,
+                .ncollected = nscans,
+                .turn = any_scan_turn,
+                .ctx = &g};
+  g.count = t.count;
+  TN_VEC(v);
+  void *all;
+  TN_GETP(all, t.count ? oc_run_turns(c, &t) : NULL);
+  for (int64_t i = 0; i < nstates + nscans; ++i) {
+    void *e;
+    TN_GETP(e, typed(relay_get_item(all, i)));
+    if (i >= nstates) TN_GETP(e, placed(e, s->out_axes[i - nstates], s->out_back[i - nstates]));
+    TN_TRYP(tn_vec_push_obj(&v, e));
+  }
+  return results(tn_arr_from(&v));
+}
+
 static void *scan(oc *c) {
   scan_attrs s = {.n = oc_int(c, "num_scan_inputs", 0)};
   turns t = {0};
@@ -147,6 +209,7 @@ static void *scan(oc *c) {
   for (int i = 0; i < c->nin; ++i)
     if (!oc_in(c, i)) return oc_fail(c, "input %d must be given", i);
   TN_TRYP(read_lists(c, &s, t.nstates, t.nscans));
+  if (s.turns < 0) return any_scan(c, &s, t.nstates, t.nscans);
   if (s.turns < 1 || s.turns > MAX_TURNS)
     return oc_fail(c, "%lld turns: the size is too large, or zero", (long long)s.turns);
   for (int64_t i = 0; i < t.nstates; ++i) t.state[i] = oc_in(c, (int)i);
@@ -179,6 +242,79 @@ static int loop_turns(const oc *c, int64_t most, int going, turns *t) {
   return 0;
 }
 
+/* ---- Loop of any number of turns ---- */
+
+typedef struct {
+  const oc *c;
+  int64_t nstates;
+  bool conditional;
+} looping;
+
+/* Does the body give back `true`, or the condition that it was given? */
+static tn_arr *any_loop_turn(void *ctx, void *index, void *const *states) {
+  const looping *g = ctx;
+  void *in[MAX_STATES + 2];
+  tn_arr *got;
+  TN_VEC(rest);
+  in[0] = index;
+  TN_GETP(in[1], typed(relay_const_int(TN_BOOL1, 1)));
+  for (int64_t i = 0; i < g->nstates; ++i) in[i + 2] = states[i];
+  TN_GETP(got, oc_subgraph(g->c, "body", in, g->nstates + 2));
+  if (g->conditional || got->len == 0) return got;
+  for (int64_t i = 1; i < got->len; ++i) TN_TRYP(tn_vec_push(&rest, got->items[i]));
+  return tn_arr_from(&rest);
+}
+
+/* With the states as they are at first: is the condition known to stay true? */
+static int stays_true(const oc *c, int64_t nstates, void *const *states, bool *yes) {
+  looping g = {c, nstates, true};
+  void *vars[MAX_STATES], *index;
+  tn_arr *got;
+  for (int64_t i = 0; i < nstates; ++i)
+    TN_GET(vars[i], typed(relay_var("state", relay_type_of(states[i]))));
+  TN_GET(index, typed(relay_var("i", (tn_Type *)relay_scalar_type(TN_I64))));
+  TN_GET(got, any_loop_turn(&g, index, vars));
+  *yes = got->len > 0 && oc_condition(tn_arr_obj(got, 0)) == 1;
+  return 0;
+}
+
+static void *any_loop(oc *c, int64_t nstates, int64_t nscans) {
+  looping g = {c, nstates, true};
+  bool always = false;
+  int known = oc_in(c, 1) ? oc_condition(oc_in(c, 1)) : 1;
+  for (int64_t i = 0; i < nstates; ++i)
+    if (!oc_in(c, (int)i + 2)) return oc_fail(c, "input %lld must be given", (long long)i + 2);
+  if (known == 1 && oc_in(c, 0)) TN_TRYP(stays_true(c, nstates, c->in + 2, &always));
+  g.conditional = !always;
+  oc_turns t = {.states = c->in + 2,
+                .nstates = nstates,
+                .ncollected = nscans,
+                .turn = any_loop_turn,
+                .ctx = &g};
+  if (oc_in(c, 0)) TN_GETP(t.count, typed(oc_reshape(oc_in(c, 0), NULL, 0)));
+  if (!always)
+    TN_GETP(t.going, oc_in(c, 1) ? typed(oc_reshape(oc_in(c, 1), NULL, 0))
+                                 : typed(relay_const_int(TN_BOOL1, 1)));
+  void *all = oc_run_turns(c, &t);
+  return all && nstates + nscans == 1 ? (void *)relay_get_item(all, 0) : all;
+}
+
+/* Can the loop be written out? Its turns, and whether another one follows, must be known. */
+static int is_written_out(const oc *c, int64_t nstates, bool *yes) {
+  looping g = {c, nstates, true};
+  void *index;
+  tn_arr *got;
+  *yes = !oc_runs(c, 0) && (!oc_in(c, 1) || oc_condition(oc_in(c, 1)) >= 0);
+  if (!*yes || nstates < 0) return 0;
+  for (int64_t i = 0; i < nstates; ++i)
+    if (!oc_in(c, (int)i + 2)) return 0;
+  if (oc_in(c, 1) && oc_condition(oc_in(c, 1)) == 0) return 0;
+  TN_GET(index, typed(relay_const_int(TN_I64, 0)));
+  TN_GET(got, any_loop_turn(&g, index, c->in + 2));
+  *yes = got->len > 0 && oc_condition(tn_arr_obj(got, 0)) >= 0;
+  return 0;
+}
+
 static void *loop(oc *c) {
   turns t = {.nstates = c->nin - 2};
   int64_t most = -1, n = 0;
@@ -186,10 +322,11 @@ static void *loop(oc *c) {
   t.nscans = (int64_t)c->node->n_output - t.nstates;
   if (t.nstates < 0 || t.nscans < 0 || t.nstates > MAX_STATES || t.nscans > MAX_STATES)
     return oc_fail(c, "%d inputs and %zu results", c->nin, c->node->n_output);
+  bool known;
+  TN_TRYP(is_written_out(c, t.nstates, &known));
+  if (!known) return any_loop(c, t.nstates, t.nscans);
   if (oc_in(c, 0)) TN_TRYP(oc_values(c, 0, "the number of turns", &most, 1, &n));
   if (oc_in(c, 0) && (n != 1 || most < 0)) most = 0;
-  TN_CHECKP(going >= 0, OpNotImplemented, NULL,
-            "Loop: its condition must be known while compiling: it is computed at run time");
   for (int64_t i = 0; i < t.nstates; ++i)
     if (!(t.state[i] = oc_in(c, (int)i + 2)))
       return oc_fail(c, "input %lld must be given", (long long)i + 2);

@@ -309,16 +309,14 @@ static int64_t extent(const tn_TensorType *t, int64_t i) {
 
 static int broadcast_batch(const oc *c, const tn_TensorType *s, const tn_TensorType *t,
                            extents *out) {
-  int64_t a = s->shape->len - 2, b = t->shape->len - 2, open = 0;
+  int64_t a = s->shape->len - 2, b = t->shape->len - 2;
   out->n = a > b ? a : b;
   for (int64_t i = 0; i < out->n; ++i) {
     int64_t x = extent(s, i - (out->n - a)), y = extent(t, i - (out->n - b));
-    if (x != y && x != 1 && y != 1)
+    if (x != y && x != 1 && y != 1 && x >= 0 && y >= 0)
       return oc_fail(c, "the batch dimensions of the shapes do not broadcast"), -1;
-    out->dims[i] = x == 1 ? y : x;
-    open += out->dims[i] < 0;
+    out->dims[i] = x == 1 || x < 0 ? y : x;
   }
-  if (open > 1) return oc_fail(c, "a shape with several extents that are not known"), -1;
   return 0;
 }
 
@@ -326,22 +324,50 @@ static int broadcast_batch(const oc *c, const tn_TensorType *s, const tn_TensorT
 static void *as_batch(void *x, const tn_TensorType *t, const extents *e) {
   int64_t rows_ = extent(t, t->shape->len - 2), columns = extent(t, t->shape->len - 1);
   extents full = *e;
-  bool same = t->shape->len == e->n + 2;
+  bool same = t->shape->len == e->n + 2, known = rows_ >= 0 && columns >= 0;
   full.dims[full.n++] = rows_, full.dims[full.n++] = columns;
-  for (int64_t i = 0; same && i < e->n; ++i) same = extent(t, i) == e->dims[i];
-  if (!same) {
+  for (int64_t i = 0; i < e->n; ++i) {
+    same = same && extent(t, i) == e->dims[i];
+    known = known && e->dims[i] >= 0;
+  }
+  if (!same && known) {
     void *a = relay_attrs("broadcast_to", 1, "shape", tn_any_obj(relay_ints(full.dims, full.n)));
     x = a ? relay_call("broadcast_to", a, 1, x) : NULL;
+  } else if (!same) x = oc_expand_dims(x, 0, e->n + 2 - t->shape->len);
+  /* -3 merges the first two axes, -2 keeps the others */
+  for (int64_t i = e->n; i > 1; --i) x = oc_reshape(x, (int64_t[]){-3, -2}, 2);
+  return x;
+}
+
+/* The axis of a batch made into its axes again, of which one may be open: -4 splits an axis. */
+static void *split_batch(void *y, const extents *e) {
+  for (int64_t i = 0; i + 1 < e->n; ++i) {
+    int64_t dims[MAX_NDIM] = {0}, n = i, rest = 1;
+    for (int64_t k = i + 1; k < e->n; ++k)
+      if (e->dims[k] < 0 || __builtin_mul_overflow(rest, rest < 0 ? 1 : e->dims[k], &rest))
+        rest = -1;
+    dims[n++] = -4, dims[n++] = e->dims[i], dims[n++] = rest, dims[n++] = -2;
+    y = oc_reshape(y, dims, n);
   }
-  return e->n == 1 ? x : oc_reshape(x, (int64_t[]){-1, rows_, columns}, 3);
+  return y;
+}
+
+/* Several axes of the batch are open: they are those of an operand. */
+static void *split_open_batch(void *y, void *like, int64_t batch) {
+  void *a = relay_attrs("shape_of", 1, "dtype", tn_any_dtype(TN_I64)), *own;
+  void *b = relay_attrs("shape_of", 1, "dtype", tn_any_dtype(TN_I64)), *now;
+  own = a && like ? oc_part(relay_call("shape_of", a, 1, like), 0, 0, batch) : NULL;
+  now = b && y ? oc_part(relay_call("shape_of", b, 1, y), 0, 1, 3) : NULL;
+  void *shape = own && now ? oc_concat(tn_arr_of(2, own, now), 0) : NULL;
+  return shape ? relay_call("dyn.reshape", NULL, 2, y, shape) : NULL;
 }
 
 /* A matrix on the right is the weight of a dense layer. */
 static void *product(const oc *c, void *a, const tn_TensorType *s, void *b,
                      const tn_TensorType *t) {
-  int64_t n = s->shape->len;
+  int64_t open = 0;
   extents e;
-  void *y;
+  void *y, *whole = a;
   TN_TRYP(broadcast_batch(c, s, t, &e));
   if (t->shape->len == 2) {
     y = relay_call("nn.dense", NULL, 2, a, flip(b)); /* of any number of dimensions */
@@ -351,9 +377,12 @@ static void *product(const oc *c, void *a, const tn_TensorType *s, void *b,
     void *as_they_are = relay_attrs("nn.batch_matmul", 1, "transpose_b", tn_any_int(0));
     y = a && b && as_they_are ? relay_call("nn.batch_matmul", as_they_are, 2, a, b) : NULL;
   }
-  bool flat = t->shape->len == 2 || e.n == 1;
-  e.dims[e.n++] = extent(s, n - 2), e.dims[e.n++] = extent(t, t->shape->len - 1);
-  return flat ? y : oc_reshape(y, e.dims, e.n);
+  if (t->shape->len == 2 || e.n < 2) return y;
+  for (int64_t i = 0; i < e.n; ++i) open += e.dims[i] < 0;
+  if (open < 2) return split_batch(y, &e);
+  if (s->shape->len != t->shape->len)
+    return oc_fail(c, "a shape with several extents that are not known");
+  return split_open_batch(y, whole, e.n);
 }
 
 /* A vector is one row on the left, one column on the right. */
@@ -373,8 +402,8 @@ void *oc_matmul(const oc *c, void *a, const tn_TensorType *s, void *b, const tn_
   TN_GETP(s, as_matrix(s, true));
   TN_GETP(t, as_matrix(t, false));
   int64_t inner = extent(s, s->shape->len - 1), other = extent(t, t->shape->len - 2);
-  if (inner != other || inner < 0)
-    return oc_fail(c, "the inner dimensions of the shapes do not match, or are not known");
+  if (inner != other && inner >= 0 && other >= 0)
+    return oc_fail(c, "the inner dimensions of the shapes do not match");
   void *y = product(c, a, s, b, t);
   if (column) y = oc_squeeze(y, -1);
   return row ? oc_squeeze(y, column ? -1 : -2) : y;

@@ -1,4 +1,5 @@
-/* RNN, GRU and LSTM with the loop over time unrolled.
+/* RNN, GRU and LSTM with the loop over time unrolled; over any number of steps it is a function
+   that calls itself (turns.h).
 
      x: [time, batch, in]                                           the inputs of all gates at once:
      gates = dense(reshape(x), W) + bias                            [time, batch, gates * hidden]
@@ -10,6 +11,8 @@
 #include "base/error.h"
 #include "base/scope.h"
 #include "import/onnx/import.h"
+#include "import/onnx/turns.h"
+#include "relay/infer.h"
 
 enum { MAX_STEPS = 4096, X = 0, W = 1, R = 2, B = 3, LENGTHS = 4, H0 = 5, C0 = 6, PEEPHOLES = 7 };
 
@@ -27,7 +30,7 @@ struct recurrent {
   oc *c;
   cell_fn cell;
   tn_dtype dtype;
-  int64_t time, batch, in, hidden, dirs, gates; /* extents */
+  int64_t time, batch, in, hidden, dirs, gates; /* extents; -1: open, of time and batch */
   bool batch_first, has_c, reset_after, tied;   /* tied: the forget gate is 1 - input gate */
   double limit;                                 /* 0: inputs of activations are not clipped */
   activation acts[6];
@@ -226,6 +229,10 @@ static int enter_direction(recurrent *r, int64_t d, int each) {
 
 /* What the inputs add to the gates, at all times: [time, batch, gates * hidden]. */
 static void *input_gates(const recurrent *r, void *x) {
+  if (r->time < 0 || r->batch < 0) {
+    void *all = recur(x, r->weight);
+    return r->bias ? add(all, r->bias) : all;
+  }
   int64_t flat[] = {r->time * r->batch, r->in}, dims[] = {r->time, r->batch, r->gates * r->hidden};
   void *y = recur(oc_reshape(x, flat, 2), r->weight);
   if (r->bias) y = add(y, r->bias);
@@ -237,20 +244,79 @@ static void *first_state(const recurrent *r, int input, int64_t d) {
   int64_t dims[] = {r->batch, r->hidden};
   void *given = oc_in(r->c, input);
   if (given) return oc_squeeze(oc_part(given, r->batch_first, d, d + 1), r->batch_first);
+  if (r->batch < 0) {
+    void *n = oc_expand_dims(oc_extent(oc_in(r->c, X), r->batch_first ? 0 : 1, TN_I64), 0, 1);
+    void *width = relay_const_ints(TN_I64, &r->hidden, 1), *a = relay_attrs("dyn.full", 0);
+    void *shape = n && width ? oc_concat(tn_arr_of(2, n, width), 0) : NULL;
+    void *all = a && shape ? relay_call("dyn.full", a, 2, scalar(r, 0), shape) : NULL;
+    return all ? oc_reshape(all, (int64_t[]){0, r->hidden}, 2) : NULL;
+  }
   void *a = relay_attrs("zeros", 2, "shape", tn_any_obj(relay_ints(dims, 2)), "dtype",
                         tn_any_dtype(r->dtype));
   return a ? relay_call("zeros", a, 0) : NULL;
 }
 
-/* Sequences that have ended keep their state and give zeros. */
-static int hold_ended(const recurrent *r, int64_t t, void *const *before, void **state, void **y) {
-  const tn_TensorType *type = oc_type(r->c, LENGTHS);
+/* Sequences that have ended keep their state and give zeros. @param t the step, of the lengths'
+ * type
+ */
+static int hold_ended(const recurrent *r, void *t, void *const *before, void **state, void **y) {
   *y = state[0];
   if (!oc_in(r->c, LENGTHS)) return 0;
-  void *going = oc_binary("greater", oc_in(r->c, LENGTHS), relay_const_int(type->dtype, t));
+  void *going = oc_binary("greater", oc_in(r->c, LENGTHS), t);
   TN_GET(going, oc_expand_dims(going, 1, 1));
   TN_GET(*y, oc_where(going, state[0], scalar(r, 0)));
   for (int i = 0; i <= r->has_c; ++i) TN_GET(state[i], oc_where(going, state[i], before[i]));
+  return 0;
+}
+
+static tn_dtype length_type(const recurrent *r) {
+  const tn_TensorType *t = oc_type(r->c, LENGTHS);
+  return t ? t->dtype : TN_I32;
+}
+
+/* ---- any number of steps ---- */
+
+typedef struct {
+  const recurrent *r;
+  void *gates, *last; /* [time, batch, gates * hidden]; time - 1 where it runs backwards */
+} stepping;
+
+static void *typed(void *e) { return e ? relay_infer_new(e) : NULL; }
+
+static tn_arr *any_step(void *ctx, void *index, void *const *states) {
+  const stepping *g = ctx;
+  const recurrent *r = g->r;
+  void *before[2] = {states[0], r->has_c ? states[1] : NULL}, *state[2] = {before[0], before[1]},
+       *y;
+  void *t = g->last ? oc_binary("subtract", g->last, index) : index, *each;
+  TN_GETP(each, t ? oc_take(g->gates, t, 0) : NULL);
+  TN_TRYP(r->cell(r, each, state));
+  TN_TRYP(hold_ended(r, oc_cast(t, length_type(r)), before, state, &y));
+  TN_VEC(v);
+  for (int i = 0; i <= r->has_c; ++i) TN_TRYP(tn_vec_push_obj(&v, typed(state[i])));
+  TN_TRYP(tn_vec_push_obj(&v, typed(y)));
+  return tn_arr_from(&v);
+}
+
+static int run_any(const recurrent *r, void *x, void *gates, bool reverse, void **state, void **y) {
+  stepping g = {.r = r};
+  void *count, *all;
+  TN_GET(g.gates, typed(gates));
+  TN_GET(count, typed(oc_extent(typed(x), 0, TN_I64)));
+  if (reverse) TN_GET(g.last, typed(oc_binary("subtract", count, relay_const_int(TN_I64, 1))));
+  for (int i = 0; i <= r->has_c; ++i) TN_GET(state[i], typed(state[i]));
+  oc_turns t = {.count = count,
+                .states = state,
+                .nstates = r->has_c ? 2 : 1,
+                .ncollected = 1,
+                .turn = any_step,
+                .ctx = &g};
+  TN_GET(all, oc_run_turns(r->c, &t));
+  for (int i = 0; i <= r->has_c; ++i) TN_GET(state[i], relay_get_item(all, i));
+  TN_GET(*y, relay_get_item(all, t.nstates));
+  if (!reverse) return 0;
+  void *a = relay_attrs("reverse", 1, "axis", tn_any_int(0));
+  TN_GET(*y, a ? relay_call("reverse", a, 1, *y) : NULL);
   return 0;
 }
 
@@ -264,13 +330,14 @@ static int run_direction(const recurrent *r, void *x, int64_t d, bool reverse, v
   TN_GET(gates, input_gates(r, x));
   TN_GET(state[0], first_state(r, H0, d));
   if (r->has_c) TN_GET(state[1], first_state(r, C0, d));
+  if (r->time < 0 || r->batch < 0) return run_any(r, x, gates, reverse, state, y);
   for (int64_t i = 0; i < r->time; ++i) {
     int64_t t = reverse ? r->time - 1 - i : i;
     void *before[2] = {state[0], state[1]};
     void *index = relay_const_ints(TN_I32, &t, 1);
     TN_GET(each, oc_reshape(oc_take(gates, index, 0), dims, 2));
     TN_TRY(r->cell(r, each, state));
-    TN_TRY(hold_ended(r, t, before, state, &each));
+    TN_TRY(hold_ended(r, relay_const_int(length_type(r), t), before, state, &each));
     TN_GET(rows[t], oc_expand_dims(each, 0, 1));
   }
   for (int64_t t = 0; t < r->time; ++t) TN_TRY(tn_vec_push_obj(&outputs, rows[t]));
@@ -283,8 +350,11 @@ static int run_direction(const recurrent *r, void *x, int64_t d, bool reverse, v
 static int expect(const recurrent *r, int input, const char *name, int n, const int64_t *dims) {
   const tn_TensorType *t = oc_type(r->c, input);
   if (!oc_in(r->c, input)) return 0;
-  bool fits = t && t->shape->len == n && relay_is_static((const tn_Type *)t);
-  for (int i = 0; fits && i < n; ++i) fits = relay_int_at(t->shape, i) == dims[i];
+  bool fits = t && t->shape->len == n;
+  for (int i = 0; fits && i < n; ++i) {
+    int64_t extent; /* what is open is seen at run time */
+    fits = dims[i] < 0 || !tir_as_int((tn_obj *)relay_dim(t, i), &extent) || extent == dims[i];
+  }
   if (fits) return 0;
   return oc_fail(r->c, "%s has the wrong shape: expected %d dimensions, the first of extent %lld",
                  name, n, (long long)dims[0]),
@@ -303,25 +373,32 @@ static int check_shapes(const recurrent *r) {
   return expect(r, PEEPHOLES, "P", 2, (int64_t[]){r->dirs, 3 * r->hidden});
 }
 
+/* -1: it is open */
+static int64_t extent_of(const tn_TensorType *t, int64_t axis) {
+  int64_t n;
+  return t && axis < t->shape->len && tir_as_int((tn_obj *)relay_dim(t, axis), &n) ? n : -1;
+}
+
 static int read_sizes(recurrent *r, int64_t gates) {
   const tn_TensorType *x = oc_type(r->c, X), *w = oc_type(r->c, R);
   char text[16];
   const char *direction = oc_text(r->c, "direction", "forward", text, sizeof text);
-  if (!x || x->shape->len != 3 || !relay_is_static((const tn_Type *)x) || !w || w->shape->len != 3)
-    return oc_fail(r->c, "expected X and R of three dimensions, X of a static shape"), -1;
+  if (!x || x->shape->len != 3 || !w || w->shape->len != 3)
+    return oc_fail(r->c, "expected X and R of three dimensions"), -1;
   if (strcmp(direction, "forward") != 0 && strcmp(direction, "reverse") != 0 &&
       strcmp(direction, "bidirectional") != 0)
     return oc_fail(r->c, "direction: %s", direction), -1;
   r->dtype = x->dtype;
   r->gates = gates;
   r->batch_first = oc_int(r->c, "layout", 0) != 0;
-  r->time = relay_int_at(x->shape, r->batch_first ? 1 : 0);
-  r->batch = relay_int_at(x->shape, r->batch_first ? 0 : 1);
-  r->in = relay_int_at(x->shape, 2);
+  r->time = extent_of(x, r->batch_first ? 1 : 0);
+  r->batch = extent_of(x, r->batch_first ? 0 : 1);
+  r->in = extent_of(x, 2);
+  if (r->in < 0) r->in = extent_of(oc_type(r->c, W), 2);
   r->hidden = oc_int(r->c, "hidden_size", relay_int_at(w->shape, 2));
   r->dirs = strcmp(direction, "bidirectional") == 0 ? 2 : 1;
   r->limit = oc_float(r->c, "clip", 0);
-  if (r->time < 1 || r->time > MAX_STEPS || r->hidden < 1 || r->hidden > INT32_MAX / 8)
+  if (r->time == 0 || r->time > MAX_STEPS || r->hidden < 1 || r->hidden > INT32_MAX / 8)
     return oc_fail(r->c, "%lld steps of %lld hidden units: the size is too large, or zero",
                    (long long)r->time, (long long)r->hidden),
            -1;
