@@ -16,9 +16,11 @@ static int check_params(const tn_PrimFunc *desc, const tn_PrimFunc *impl) {
     TN_CHECK(tn_dtype_eq(a->dtype, b->dtype), ValueError, NULL,
              "TensorIntrin: parameter %lld is %s in the description and %s in the implementation",
              (long long)i, TN_DT(a->dtype), TN_DT(b->dtype));
-    TN_CHECK(tn_map_get(desc->buffer_map, tn_any_obj(a), &buffer) &&
-                 tn_map_get(impl->buffer_map, tn_any_obj(b), &buffer),
-             ValueError, NULL, "TensorIntrin: parameter %lld must be a buffer", (long long)i);
+    bool described = tn_map_get(desc->buffer_map, tn_any_obj(a), &buffer),
+         taken = tn_map_get(impl->buffer_map, tn_any_obj(b), &buffer);
+    TN_CHECK(described == taken && (described || a->dtype.code != kDLOpaqueHandle), ValueError,
+             NULL, "TensorIntrin: parameter %lld must be a buffer or a scalar in both functions",
+             (long long)i);
   }
   return 0;
 }

@@ -6,16 +6,19 @@
 
    Both are gone through side by side. Variables that are bound inside correspond to each other;
    indices differ by a base that is the same for all accesses to a buffer and uses nothing that is
-   bound inside. The outermost blocks themselves may differ in iterators, regions and init. */
+   bound inside. Scalar parameters of the description stand for what the program has in their place.
+   The outermost blocks themselves may differ in iterators, regions and init. */
 #include "ir/functor.h"
 #include "tenon/object.h"
 #include "tir/schedule/tensorize.h"
+#include "tir/transforms/transforms.h"
 
 void sch_pattern_fini(sch_pattern *p) {
   tn_pmap_fini(&p->buffers);
   tn_pmap_fini(&p->bases);
   tn_pmap_fini(&p->vars);
   tn_pmap_fini(&p->inner);
+  tn_pmap_fini(&p->scalars);
 }
 
 /* 1: the same, 0: not, -1: error */
@@ -137,10 +140,21 @@ static int same_binary(sch_pattern *p, const tn_BinaryOp *x, const tn_BinaryOp *
   return r == 1 ? same(p, (tn_obj *)x->b, (tn_obj *)y->a) : r;
 }
 
+/* What the program has in the place of a scalar parameter: known before the block runs. */
+static int bind_scalar(sch_pattern *p, tn_obj *x, const tn_Var *y) {
+  if (!TN_IS(PrimExpr, x) || !tn_dtype_eq(((tn_expr *)x)->dtype, y->dtype) ||
+      !tir_is_pure((tn_expr *)x))
+    return 0;
+  int inner = tn_post_order(x, meet_inner, p);
+  if (inner) return inner < 0 ? -1 : 0;
+  return tn_pmap_put(&p->vars, y, x) ? -1 : 1;
+}
+
 static int same_node(sch_pattern *p, tn_obj *x, tn_obj *y) {
   tn_expr *value = tn_pmap_get(&p->vars, y);
   if (value && TN_IS(PrimExpr, x))
     return arith_prove_equal(&p->e->arith, tir_cast(value->dtype, (tn_expr *)x, NULL), value);
+  if (!value && tn_pmap_has(&p->scalars, y)) return bind_scalar(p, x, (tn_Var *)y);
   if (x->type_index != y->type_index) return 0;
   if (TN_IS(PrimExpr, x) && !tn_dtype_eq(((tn_expr *)x)->dtype, ((tn_expr *)y)->dtype) &&
       !(ir_is_int(((tn_expr *)x)->dtype) && ir_is_int(((tn_expr *)y)->dtype) && TN_IS(IntImm, x)))
@@ -182,6 +196,12 @@ int sch_match_desc(sch_pattern *p, const tn_Block *block, const tn_PrimFunc *des
     const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(block->iter_vars, i);
     if (!tir_is_one(iv->dom->extent)) /* one value stays written as the iterator */
       TN_TRY(arith_bind_range(&p->e->arith, iv->var, iv->dom, true));
+  }
+  for (int64_t i = 0; i < desc->params->len; ++i) {
+    const tn_obj *param = tn_arr_obj(desc->params, i);
+    tn_any buffer;
+    if (!tn_map_get(desc->buffer_map, tn_any_obj(param), &buffer))
+      TN_TRY(tn_pmap_put_int(&p->scalars, param, 1));
   }
   int r = same(p, (tn_obj *)block->body, (tn_obj *)(uintptr_t)body);
   *out = r == 1;

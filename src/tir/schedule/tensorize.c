@@ -81,6 +81,27 @@ static int fail_pattern(const sch_pattern *p, const tn_Block *b, const char *nam
                   name, ours->data, theirs->data);
 }
 
+/* Scalar parameters of the implementation become what the program has in their place. */
+static const tn_Block *with_scalars(const sch_pattern *p, const tn_PrimFunc *desc,
+                                    const tn_PrimFunc *impl, const tn_Block *body,
+                                    const tn_Block *at, const char *name) {
+  TN_PMAP(vars);
+  for (int64_t i = 0; i < impl->params->len; ++i) {
+    const tn_Var *mine = (const tn_Var *)tn_arr_obj(impl->params, i);
+    const tn_obj *value = tn_pmap_get(&p->vars, tn_arr_obj(desc->params, i));
+    if (param_buffer(impl, i)) continue;
+    if (!value && sch_uses_var(body, mine))
+      return sch_fail(p->e, "A scalar parameter of the tensor intrinsic has no value",
+                      SCH_PLACES(at),
+                      "The tensor intrinsic %s does not tell what its parameter %s is in the block "
+                      "{0}: its description does not use it",
+                      name, tn_cstr(mine->name)),
+             NULL;
+    if (value) TN_TRYP(tn_pmap_put(&vars, mine, value));
+  }
+  return vars.len ? tir_substitute(body, &vars) : body;
+}
+
 /* The block with the implementation inside. */
 static tn_Block *tensorized(sch_step *e, const tn_Block *b, const char *name) {
   SCH_PATTERN(p);
@@ -96,10 +117,12 @@ static tn_Block *tensorized(sch_step *e, const tn_Block *b, const char *name) {
             "TensorIntrin '%s': the body of the implementation must be a block", name);
   if (!root) return NULL;
   tn_Block now = *b;
-  now.match_buffers = views(&p, intrin->desc, impl, root->block, b);
-  now.annotations = joined(now.annotations, root->block->annotations);
-  now.alloc_buffers = root->block->alloc_buffers;
-  now.body = root->block->body;
+  const tn_Block *body;
+  TN_GETP(body, with_scalars(&p, intrin->desc, impl, root->block, b, name));
+  now.match_buffers = views(&p, intrin->desc, impl, body, b);
+  now.annotations = joined(now.annotations, body->annotations);
+  now.alloc_buffers = body->alloc_buffers;
+  now.body = body->body;
   return now.match_buffers && now.annotations ? tn_node_copy(&tn_type_Block, &now) : NULL;
 }
 

@@ -14,7 +14,8 @@ class TensorIntrin(Object):
     desc : PrimFunc
         What it computes.
     impl : PrimFunc
-        How it is called; the same buffers as parameters.
+        How it is called; the same buffers and scalars as parameters. A scalar stands for what a
+        program has in its place: anything that reads no memory and is the same for the whole block.
     """
 
     __slots__ = ()
