@@ -49,11 +49,37 @@ def twice(A: T.Buffer((8, 8), "float32"), B: T.Buffer((16, 4), "float32")):
             B[vi, vj] = A[vi // 2, vj * 2] + A[vi // 2, vj * 2 + 1]
 
 
-@pytest.mark.parametrize("threshold, count", [(0, 3), (1, 3), (2, 1), (3, 0)])
+@pytest.mark.parametrize("threshold, count", [(0, 3), (1, 3), (2, 2), (3, 0)])
 def test_only_frequent_ones(threshold, count):
     sch = tir.Schedule(twice)
     assert len(sch.cache_index("B", "global", threshold)) == count
     verified(sch, twice)
+
+
+def test_parts_of_indices():
+    @T.prim_func
+    def program(A: T.Buffer((64,), "float32"), B: T.Buffer((16, 16), "float32")):
+        for i, j in T.grid(16, 16):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                at = T.meta_var((vi * 2 + vj) // 3)
+                B[vi, vj] = A[at + 1] + A[(at + 2) * 2] - A[at]
+
+    @T.prim_func
+    def expected(A: T.Buffer((64,), "float32"), B: T.Buffer((16, 16), "float32")):
+        index = T.alloc_buffer((16, 16), "int32")
+        for ax0, ax1 in T.grid(16, 16):
+            with T.block("index_0"):
+                v0, v1 = T.axis.remap("SS", [ax0, ax1])
+                index[v0, v1] = (v0 * 2 + v1) // 3
+        for i, j in T.grid(16, 16):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[index[vi, vj] + 1] + A[(index[vi, vj] + 2) * 2] - A[index[vi, vj]]
+
+    sch = tir.Schedule(program)
+    assert len(sch.cache_index("B", "global", 2)) == 1
+    verified(sch, program, expected.with_attr("global_symbol", "program"))
 
 
 def test_iterators_that_do_not_start_at_zero():

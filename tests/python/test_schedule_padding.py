@@ -189,3 +189,14 @@ def test_what_pad_einsum_refuses():
                 C[vi] = C[vi] + A[vi + vk] * B[vk]
 
     assert "required to be iterators" in failure(tir.Schedule(conv).pad_einsum, "C", [8, 4])
+
+
+def test_pad_einsum_by_what_was_sampled():
+    sch = tir.Schedule(matmul)
+    factor = sch.sample_categorical([16, 32], [0.5, 0.5], decision=1)
+    sch.pad_einsum("C", [1, 1, factor])
+    assert sch.trace.as_python()[-1] == "sch.pad_einsum(block=b1, padding=[1, 1, 32])"
+    with pytest.raises(TypeError, match=r"padding\[1\]: expected an int, got float"):
+        sch.pad_einsum("C", [1, 1.5, 1])
+    with pytest.raises(IndexError, match="does not exist|not defined|unknown|[Rr]andom variable"):
+        sch.pad_einsum("C", [1, 1, tir.Var("x", "int32")])

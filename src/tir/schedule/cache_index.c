@@ -7,7 +7,8 @@
                                              B[vi, vj] = A[index_var_0[vi, vj]]
 
    An index is taken where a block reads, when it is more than an iterator or a number, needs
-   nothing but iterators of the block, and occurs often enough. */
+   nothing but iterators of the block, and occurs often enough. Of one that does not, the parts are
+   looked at, and count together with others like them. */
 #include "ir/functor.h"
 #include "tir/schedule/cache.h"
 #include "tir/schedule/blocks.h"
@@ -15,9 +16,10 @@
 
 typedef struct {
   tn_expr *index;
-  int64_t uses;
-  tn_vec iters;     /* IterVar of the block that it needs, in their order */
-  tn_Buffer *cache; /* NULL: it stays as it is */
+  int64_t uses, size; /* size: number of its nodes */
+  bool done;          /* its parts have been looked at, if they had to be */
+  tn_vec iters;       /* IterVar of the block that it needs, in their order */
+  tn_Buffer *cache;   /* NULL: it stays as it is */
 } cached;
 
 enum { MAX_CACHED = 256 };
@@ -51,15 +53,21 @@ static cached *known(const indices *x, const tn_obj *index) {
   return NULL;
 }
 
-static int note_index(indices *x, tn_obj *index) {
+static int count_node(void *ctx, tn_obj *o) {
+  *(int64_t *)ctx += TN_IS(PrimExpr, o);
+  return 0;
+}
+
+static int note_index(indices *x, tn_obj *index, int64_t uses) {
   int64_t number;
   if (TN_IS(Var, index) || tir_as_int(index, &number)) return 0;
   if (tn_pre_order(index, is_foreign, (void *)(uintptr_t)x->block)) return 0;
   cached *c = known(x, index);
-  if (c) return c->uses++, 0;
+  if (c) return c->uses += uses, 0;
   if (x->n == MAX_CACHED) return 0;
   c = &x->found[x->n++];
-  *c = (cached){.index = (tn_expr *)index, .uses = 1};
+  *c = (cached){.index = (tn_expr *)index, .uses = uses};
+  TN_TRY(tn_post_order(index, count_node, &c->size));
   for (int64_t i = 0; i < x->block->iter_vars->len; ++i) {
     const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(x->block->iter_vars, i);
     if (sch_uses_var(index, iv->var)) TN_TRY(tn_vec_push_obj(&c->iters, iv));
@@ -70,8 +78,30 @@ static int note_index(indices *x, tn_obj *index) {
 static int find_indices(void *ctx, tn_obj *o) {
   const tn_BufferLoad *load = TN_AS(BufferLoad, o);
   for (int64_t i = 0; load && i < load->indices->len; ++i)
-    TN_TRY(note_index(ctx, tn_arr_obj(load->indices, i)));
+    TN_TRY(note_index(ctx, tn_arr_obj(load->indices, i), 1));
   return 0;
+}
+
+typedef struct {
+  indices *all;
+  int64_t uses;
+} parts;
+static int note_part(void *ctx, tn_obj *o) {
+  const parts *p = ctx;
+  return TN_IS(PrimExpr, o) ? note_index(p->all, o, p->uses) : 0;
+}
+
+/* The largest first, so that a part has met all the indices it is in before its own turn. */
+static int note_parts(indices *x, int64_t threshold) {
+  while (true) {
+    int at = -1;
+    for (int i = 0; i < x->n; ++i)
+      if (!x->found[i].done && (at < 0 || x->found[i].size > x->found[at].size)) at = i;
+    if (at < 0) return 0;
+    x->found[at].done = true;
+    parts p = {x, x->found[at].uses};
+    if (p.uses < threshold) TN_TRY(tn_visit_children((tn_obj *)x->found[at].index, note_part, &p));
+  }
 }
 
 /* ---- the blocks that compute them ---- */
@@ -110,17 +140,22 @@ static tn_obj *look_up(const cached *c) {
   return (tn_obj *)tir_load(c->cache, tn_arr_from(&at));
 }
 
+static tn_obj *use_in_index(void *ctx, tn_obj *index) {
+  const cached *c = TN_IS(PrimExpr, index) ? known(ctx, index) : NULL;
+  if (c && c->cache) return look_up(c);
+  return index->type_index == TN_TI_BufferLoad ? index : tn_map_children(index, use_in_index, ctx);
+}
+
 static tn_obj *use_cached(sch_step *e, const tn_obj *was, tn_obj *now) {
   const tn_BufferLoad *load = TN_AS(BufferLoad, now);
   TN_VEC(out);
   bool changed = false;
   (void)was;
   for (int64_t i = 0; load && i < load->indices->len; ++i) {
-    const tn_obj *index = tn_arr_obj(load->indices, i);
-    const cached *c = known(e->after_ctx, index);
-    if (c && c->cache) TN_GETP(index, look_up(c));
-    changed = changed || (c && c->cache);
-    TN_TRYP(tn_vec_push_obj(&out, index));
+    tn_obj *index = tn_arr_obj(load->indices, i), *with;
+    TN_GETP(with, use_in_index((void *)(uintptr_t)e->after_ctx, index));
+    changed = changed || with != index;
+    TN_TRYP(tn_vec_push_obj(&out, with));
   }
   return changed ? (tn_obj *)tir_load(load->buffer, tn_arr_from(&out)) : now;
 }
@@ -165,5 +200,6 @@ tn_arr *sch_cache_index(tn_TirSchedule *s, const tn_BlockRV *block, const char *
                     "The block {0} is the root of its function: there is no place before it"),
            NULL;
   if (tn_pre_order(x.block->body, find_indices, &x) < 0) return NULL;
+  TN_TRYP(note_parts(&x, threshold));
   return insert_all(&e, &x, memory, threshold);
 }

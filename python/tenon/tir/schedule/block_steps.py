@@ -177,7 +177,8 @@ class BlockSteps:
         storage_scope : str
             The memory of the computed indices, ``index_var_0`` and so on.
         cse_thresh : int
-            How often an index must occur in the block; 0 and 1: all but iterators and numbers.
+            How often an index must occur in the block, or a part of those that do not occur that
+            often; 0 and 1: all but iterators and numbers.
 
         Returns
         -------
@@ -364,8 +365,9 @@ class BlockSteps:
         ----------
         block : BlockRV or str
             Adds up products of elements at its own iterators, each bound to a loop.
-        padding : list of int
-            A factor for each iterator: its extent becomes the next multiple.
+        padding : list of int or ExprRV
+            A factor for each iterator: its extent becomes the next multiple. What was sampled
+            counts with its value.
 
         Raises
         ------
@@ -373,6 +375,6 @@ class BlockSteps:
             The block computes something else, or its scope is not a stage pipeline.
         """
         block = self._block(block)
-        factors = [int(n) for n in padding]
+        factors = [self._number(n, f"pad_einsum: padding[{i}]") for i, n in enumerate(padding)]
         _ffi_api.PadEinsum(self, block, [IntImm("int32", n) for n in factors])
         self._note("PadEinsum", [block], [factors])

@@ -5,7 +5,7 @@ from ...error import ScheduleError  # noqa: F401
 from ...ir.expr import PrimExpr
 from ...ir.module import IRModule
 from ...runtime.object import Object
-from ..expr import IntImm, convert
+from ..expr import IntImm, Var, convert
 from ..function import PrimFunc
 from ..stmt import ForKind
 from . import _ffi_api
@@ -174,6 +174,14 @@ class Schedule(Object, BlockSteps, Sampling, LayoutSteps):
 
     def _block(self, block):
         return self.get_block(block) if isinstance(block, str) else block
+
+    def _number(self, value, what):
+        """An integer, or that of a random variable."""
+        given = self.get(value) if isinstance(value, Var) else value
+        given = given.value if isinstance(given, IntImm) else given
+        if not isinstance(given, int):
+            raise TypeError(f"{what}: expected an int, got {type(given).__name__}")
+        return given
 
     def get_loops(self, block):
         """Loops around a block, up to the block it lies in; outermost first."""
