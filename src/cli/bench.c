@@ -16,6 +16,8 @@ const cli_option cli_bench_options[] = {
     {"repeat", 'n', "N", "number of runs (default: as many as fit into a second, at least 5)",
      NULL},
     {"warmup", 'w', "N", "runs before those that are measured (default 3)", NULL},
+    {"model", 'm', "NAME",
+     "which model of an archive in Model Library Format (default: the only one)", NULL},
     {"json", 0, NULL, "as JSON, times in seconds", NULL},
     {0},
 };
@@ -111,7 +113,7 @@ int cli_bench(const cli_args *a) {
   double *times = NULL;
   TN_TRY(cli_int(a, "repeat", 0, 1, MOST_RUNS, &runs));
   TN_TRY(cli_int(a, "warmup", 3, 0, MOST_RUNS, &warmup));
-  TN_TRY(cli_model_open(&m, a->operands[0]));
+  TN_TRY(cli_model_open(&m, a->operands[0], cli_get(a, "model", NULL)));
   TN_TRY(clear_inputs(&m));
   for (int64_t i = 0; i < warmup; ++i) TN_TRY(tn_graph_run(m.x));
   int64_t n = measure(m.x, runs, &times);

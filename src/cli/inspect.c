@@ -10,7 +10,9 @@
 
 const cli_option cli_inspect_options[] = {
     {"input", 'i', "NAME:SHAPE", "extents of an ONNX model's input; may be repeated", NULL},
-    {"json", 0, NULL, "as JSON", NULL},
+    {"model", 'm', "NAME", "which model of an archive in Model Library Format (default: all)",
+     NULL},
+    {"json", 0, NULL, "as JSON; of an archive its metadata.json", NULL},
     {0},
 };
 
@@ -86,9 +88,10 @@ int cli_inspect(const cli_args *a) {
   TN_BUF(b);
   bool json = cli_has(a, "json");
   if (cli_onnx_named(a->operands[0])) return cli_onnx_inspect(a);
+  if (cli_is_archive(a->operands[0])) return cli_archive_inspect(a);
   TN_CHECK(!cli_has(a, "input"), ValueError, NULL,
            "tenon inspect: --input is for ONNX models: a library says its own shapes");
-  TN_TRY(cli_model_open(&m, a->operands[0]));
+  TN_TRY(cli_model_open(&m, a->operands[0], cli_get(a, "model", NULL)));
   if (json) tn_buf_putc(&b, '{');
   put_values(&b, json, &m, true);
   put_values(&b, json, &m, false);

@@ -23,6 +23,9 @@ const cli_command cli_commands[] = {
      cli_inspect_options, 1, 1, cli_inspect, NULL},
     {"run", "LIBRARY", "run a compiled model on arrays or pictures from files", cli_run_options, 1,
      1, cli_run,
+     "LIBRARY may be an archive in Model Library Format (.tar): its code is compiled with $CC, "
+     "else\n"
+     "cc, and run, so run only what you trust.\n"
      "  tenon run model.so --inputs x.npz --outputs y.npz\n"
      "  tenon run model.so --inputs image:cat.png --resize --mean 0.485,0.456,0.406 \\\n"
      "    --std 0.229,0.224,0.225 --top 5\n"

@@ -1,8 +1,13 @@
 /* Loading compiled models for the commands. */
 #include "cli/model.h"
 
+#include <string.h>
+
+#include "base/alloc.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/scope.h"
+#include "export/archive.h"
 #include "object/containers.h"
 #include "object/dtype.h"
 
@@ -26,10 +31,26 @@ static bool has_model(tn_module *m) {
   return found;
 }
 
-int cli_model_open(cli_model *m, const char *path) {
+/* By its name, and by what is in it: archives of object files are libraries too. */
+bool cli_is_archive(const char *path) {
+  TN_BUF(data);
+  tn_bytes_view found;
+  tar_file *files = NULL;
+  int64_t n = 0;
+  size_t length = strlen(path);
+  if (length < 4 || strcmp(path + length - 4, ".tar") != 0) return false;
+  bool is = tn_file_read(path, &data) == 0 && tar_read(data.data, data.len, &files, &n) == 0 &&
+            tar_find(files, n, "metadata.json", &found);
+  tn_free(files);
+  tn_error_clear();
+  return is;
+}
+
+int cli_model_open(cli_model *m, const char *path, const char *model) {
   tn_any cpu = tn_any_device((tn_device){kDLCPU, 0});
   tn_module *made;
-  TN_GET(m->library, tn_scope_own(tn_module_load(path, "")));
+  if (cli_is_archive(path)) TN_GET(m->library, mlf_load(path, model));
+  else TN_GET(m->library, tn_scope_own(tn_module_load(path, "")));
   TN_CHECK(has_model(m->library), ValueError, NULL,
            "%s: a library without a model: expected one that `tenon compile` or export_library of "
            "relay.build's result wrote",

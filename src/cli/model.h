@@ -12,9 +12,13 @@ typedef struct {
   tn_map *weights;      /* name -> tensor, scope-owned */
 } cli_model;
 
-/** Loads a library that `tenon compile` or export_library wrote, on the CPU.
+/** Is it an archive in Model Library Format? */
+bool cli_is_archive(const char *path);
+/** Loads a library that `tenon compile` or export_library wrote, on the CPU, or an archive in Model
+ *  Library Format, whose code is compiled.
+ *  @param model name of a model of an archive, NULL: its only one
  *  @return 0, or -1: ValueError when it is no library or holds no model called "default" */
-int cli_model_open(cli_model *m, const char *path);
+int cli_model_open(cli_model *m, const char *path, const char *model);
 /** Is input i given by the caller, and not a weight of the model? */
 bool cli_model_is_given(const cli_model *m, int32_t i);
 /** Number, name, and content of input or output i. */

@@ -19,6 +19,8 @@ const cli_option cli_run_options[] = {
     {"mean", 0, "M", "taken off scaled samples: a number, or one a channel: 0.5,0.4,0.4", NULL},
     {"std", 0, "D", "what they are divided by then: a number, or one a channel", NULL},
     {"resize", 0, NULL, "pictures of other extents are made to fit", NULL},
+    {"model", 'm', "NAME",
+     "which model of an archive in Model Library Format (default: the only one)", NULL},
     {"json", 0, NULL, "what is printed as JSON", NULL},
     {0},
 };
@@ -47,7 +49,7 @@ int cli_run(const cli_args *a) {
   TN_TRY(cli_int(a, "top", 0, 1, 1000000, &top));
   TN_CHECK(to || repeat || top || cli_has(a, "profile"), ValueError, NULL,
            "tenon run: expected --outputs FILE, --repeat, --top or --profile");
-  TN_TRY(cli_model_open(&m, a->operands[0]));
+  TN_TRY(cli_model_open(&m, a->operands[0], cli_get(a, "model", NULL)));
   TN_TRY(cli_set_inputs(a, &m));
   TN_TRY(tn_graph_run(m.x));
   TN_GET(made, outputs(&m));

@@ -55,6 +55,14 @@ int graph_plan(graph_program *g);
 /** The graph as JSON. */
 int graph_json(const graph_program *g, tn_buf *out);
 
+/** A function on all that it takes and makes. Names are String, types TensorType. */
+typedef struct {
+  const char *function;
+  const tn_arr *inputs, *input_types, *output_types;
+} graph_call;
+/** The JSON of a graph of one node that makes the call. */
+int graph_of_call(const graph_call *c, tn_buf *out);
+
 /** Elements, and bytes, of a tensor of a static type. */
 int64_t graph_type_elements(const tn_TensorType *t);
 int64_t graph_type_bytes(const tn_TensorType *t);

@@ -49,7 +49,7 @@ static int count_main(const graph_program *g, main_needs *out) {
   for (int64_t i = 0; i < g->n; ++i) {
     const graph_node *n = &g->nodes[i];
     tn_any found;
-    if (n->kernel) continue;
+    if (n->op) continue;
     outside[n->storage[0]] = true;
     bool constant = tn_map_get(g->params, tn_any_cstr(n->name), &found);
     *(constant ? &out->constants : &out->io) += graph_type_bytes(n->types[0]);

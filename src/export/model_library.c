@@ -13,6 +13,7 @@
 #include "base/folder.h"
 #include "base/json.h"
 #include "base/scope.h"
+#include "export/archive.h"
 #include "export/files.h"
 #include "export/tar.h"
 #include "object/containers.h"
@@ -185,5 +186,6 @@ static const tn_func_row rows[] = {{"export.ModelLibraryFormat", f_export},
 
 int mlf_init(void) {
   TN_TRY(tn_func_register_rows(rows, TN_COUNT(rows)));
-  return mlf_version7_init();
+  TN_TRY(mlf_version7_init());
+  return mlf_load_init();
 }

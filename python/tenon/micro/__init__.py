@@ -6,6 +6,7 @@ from .._ffi.libinfo import find_include_path
 from .model_library_format import (
     UnsupportedInModelLibraryFormatError,
     export_model_library_format,
+    load_model_library_format,
 )
 
 
@@ -35,4 +36,5 @@ __all__ = [
     "export_model_library_format",
     "get_include_dirs",
     "get_standalone_crt_dir",
+    "load_model_library_format",
 ]

@@ -245,3 +245,33 @@ def export_model_library_format(mods, file_name, version=None):
         file_name,
     )
     return file_name
+
+
+def load_model_library_format(file_name, model=None):
+    """Compile a model of an archive for this machine, to be run here.
+
+    Its C is compiled with ``$CC``, else ``cc``; run only what you trust.
+
+    Parameters
+    ----------
+    file_name : str or path
+        An archive of version 1 to 7.
+    model : str, optional
+        Which model; by default the only one.
+
+    Returns
+    -------
+    Module
+        ``module["default"](device)`` makes executors, for
+        `tenon.contrib.graph_executor.GraphModule`.
+
+    Raises
+    ------
+    ValueError
+        The file is no such archive, or its code does not compile.
+    OSError
+        The file cannot be read, or there is no compiler.
+    """
+    load = get_global_func("export.ModelLibraryFormatLoad")
+    load.release_gil = True
+    return load(os.fspath(file_name), model)

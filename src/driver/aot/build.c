@@ -126,7 +126,7 @@ static int tensors_of(const graph_program *g, tn_vec *inputs, tn_vec *types) {
   tn_any found;
   for (int64_t i = 0; i < g->n; ++i) {
     const graph_node *n = &g->nodes[i];
-    if (n->kernel || tn_map_get(g->params, tn_any_cstr(n->name), &found)) continue;
+    if (n->op || tn_map_get(g->params, tn_any_cstr(n->name), &found)) continue;
     TN_TRY(tn_vec_push_obj(inputs, tn_str_from(n->name)));
     TN_TRY(tn_vec_push_obj(types, n->types[0]));
   }

@@ -3,8 +3,10 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "driver/aot/aot.h"
-#include "driver/relay_build.h"
 #include "object/functions.h"
+
+/* The node has no Relay function of its own. */
+static const tn_RelayFunction no_function;
 
 static int add_node(graph_program *g, const char *name, int nresults) {
   graph_node *n = &g->nodes[g->n++];
@@ -14,54 +16,64 @@ static int add_node(graph_program *g, const char *name, int nresults) {
   return 0;
 }
 
-static int add_inputs(graph_program *g, const aot_program *p) {
-  const tn_arr *names = p->metadata->inputs, *types = p->metadata->input_tensor_types;
-  for (int64_t i = 0; i < names->len + p->params->len; ++i) {
-    bool constant = i >= names->len;
-    const tn_map_entry *e = constant ? &p->params->entries[i - names->len] : NULL;
-    const tn_str *name = (const tn_str *)(e ? e->key.v.obj : tn_arr_obj(names, i));
-    TN_TRY(add_node(g, tn_cstr(name), 1));
-    graph_node *n = &g->nodes[g->n - 1];
-    n->storage[0] = (int32_t)i;
-    if (!e) {
-      n->types[0] = (tn_TensorType *)tn_arr_obj(types, i);
-    } else {
-      const DLTensor *t = tn_tensor_dl((const tn_tensor *)e->value.v.obj);
-      TN_GET(n->types[0], relay_tensor_type_of(t->shape, t->ndim, t->dtype));
-    }
+static int add_call(graph_program *g, const graph_call *c) {
+  int32_t inputs = (int32_t)c->inputs->len;
+  for (int32_t i = 0; i < inputs; ++i) {
+    TN_TRY(add_node(g, tn_cstr((const tn_str *)tn_arr_obj(c->inputs, i)), 1));
+    g->nodes[i].types[0] = (tn_TensorType *)tn_arr_obj(c->input_types, i);
+    g->nodes[i].storage[0] = i;
   }
-  return 0;
-}
-
-static int add_main(graph_program *g, const aot_program *p) {
-  const tn_arr *types = p->metadata->output_tensor_types;
-  int32_t inputs = (int32_t)g->n;
-  const tn_RelayFunction *f;
-  tn_str *symbol;
-  TN_GET(f, driver_relay_main(p->mod));
-  TN_GET(symbol, aot_symbol(tn_cstr(p->metadata->mod_name), "__tvm_main__"));
-  TN_TRY(add_node(g, tn_cstr(symbol), (int)types->len));
+  TN_TRY(add_node(g, c->function, (int)c->output_types->len));
   graph_node *n = &g->nodes[inputs];
   n->op = true;
-  n->kernel = f;
+  n->kernel = &no_function;
   n->ninputs = inputs;
   TN_GET(n->inputs, tn_alloc_zero((size_t)inputs + 1, sizeof *n->inputs));
-  TN_GET(g->heads, tn_alloc_zero((size_t)types->len + 1, sizeof *g->heads));
+  TN_GET(g->heads, tn_alloc_zero((size_t)c->output_types->len + 1, sizeof *g->heads));
   for (int32_t i = 0; i < inputs; ++i) n->inputs[i] = (graph_entry){i, 0};
-  for (int32_t k = 0; k < (int32_t)types->len; ++k) {
-    n->types[k] = (tn_TensorType *)tn_arr_obj(types, k);
+  for (int32_t k = 0; k < (int32_t)c->output_types->len; ++k) {
+    n->types[k] = (tn_TensorType *)tn_arr_obj(c->output_types, k);
     n->storage[k] = inputs + k;
     g->heads[g->nheads++] = (graph_entry){inputs, k};
   }
   return 0;
 }
 
-tn_str *driver_aot_graph(const aot_program *p) {
-  graph_program g = {0};
-  TN_BUF(json);
-  g.cap = p->metadata->inputs->len + p->params->len + 1;
-  TN_GETP(g.nodes, tn_alloc_zero((size_t)g.cap, sizeof *g.nodes));
-  int err = add_inputs(&g, p) || add_main(&g, p) || graph_json(&g, &json);
+int graph_of_call(const graph_call *c, tn_buf *out) {
+  graph_program g = {.cap = c->inputs->len + 1};
+  TN_GET(g.nodes, tn_alloc_zero((size_t)g.cap, sizeof *g.nodes));
+  int err = add_call(&g, c) || graph_json(&g, out);
   graph_fini(&g);
-  return err ? NULL : tn_scope_own(tn_str_new_n(tn_buf_cstr(&json), json.len));
+  return err ? -1 : 0;
+}
+
+/* Constants that main takes come behind the inputs. */
+static int add_params(const tn_map *params, tn_vec *names, tn_vec *types) {
+  for (int64_t i = 0; i < params->len; ++i) {
+    const tn_map_entry *e = &params->entries[i];
+    const DLTensor *t = tn_tensor_dl((const tn_tensor *)e->value.v.obj);
+    TN_TRY(tn_vec_push(names, e->key));
+    TN_TRY(tn_vec_push_obj(types, relay_tensor_type_of(t->shape, t->ndim, t->dtype)));
+  }
+  return 0;
+}
+
+tn_str *driver_aot_graph(const aot_program *p) {
+  const tn_ExecutorCodegenMetadata *m = p->metadata;
+  graph_call call = {.output_types = m->output_tensor_types};
+  tn_str *symbol;
+  TN_VEC(names);
+  TN_VEC(types);
+  TN_BUF(json);
+  TN_GETP(symbol, aot_symbol(tn_cstr(m->mod_name), "__tvm_main__"));
+  for (int64_t i = 0; i < m->inputs->len; ++i) {
+    TN_TRYP(tn_vec_push(&names, m->inputs->items[i]));
+    TN_TRYP(tn_vec_push(&types, m->input_tensor_types->items[i]));
+  }
+  TN_TRYP(add_params(p->params, &names, &types));
+  call.function = tn_cstr(symbol);
+  TN_GETP(call.inputs, tn_arr_from(&names));
+  TN_GETP(call.input_types, tn_arr_from(&types));
+  TN_TRYP(graph_of_call(&call, &json));
+  return tn_scope_own(tn_str_new_n(tn_buf_cstr(&json), json.len));
 }

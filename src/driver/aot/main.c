@@ -58,11 +58,11 @@ static value *root_value(const maker *m, graph_entry e) {
   return &m->values[value_at(m, root_of(m, e))];
 }
 
-static bool is_kernel(const graph_node *n) { return n->kernel && !n->nop; }
+static bool is_kernel(const graph_node *n) { return n->op && !n->nop; }
 
 static const tn_tensor *constant_of(const maker *m, const graph_node *n) {
   tn_any found;
-  bool is = !n->kernel && tn_map_get(m->g->params, tn_any_cstr(n->name), &found);
+  bool is = !n->op && tn_map_get(m->g->params, tn_any_cstr(n->name), &found);
   return is ? (const tn_tensor *)found.v.obj : NULL;
 }
 
@@ -84,7 +84,7 @@ static int add_param(maker *m, const char *name, const tn_TensorType *t, tn_expr
 static int add_inputs(maker *m, bool constants) {
   for (int64_t i = 0; i < m->g->n; ++i) {
     const graph_node *n = &m->g->nodes[i];
-    if (n->kernel || (constant_of(m, n) != NULL) != constants) continue;
+    if (n->op || (constant_of(m, n) != NULL) != constants) continue;
     TN_TRY(add_param(m, n->name, n->types[0], &m->values[m->first[i]].pointer));
   }
   return 0;
@@ -126,7 +126,7 @@ static int add_outputs(maker *m) {
     value *v = root_value(m, head);
     TN_GET(name, m->g->nheads == 1 ? tn_str_from("output") : tn_str_fmt("output%d", k));
     TN_TRY(add_param(m, tn_cstr(name), m->g->nodes[head.node].types[head.index], &m->outputs[k]));
-    if (!v->pointer && m->g->nodes[root_of(m, head).node].kernel) v->pointer = m->outputs[k];
+    if (!v->pointer && m->g->nodes[root_of(m, head).node].op) v->pointer = m->outputs[k];
     else m->copies[m->ncopies++] = (copy){value_at(m, root_of(m, head)), k};
   }
   return 0;
@@ -349,7 +349,7 @@ static int tell(const maker *m, aot_main *out) {
   }
   for (int64_t i = 0; i < m->g->n; ++i) {
     const graph_node *n = &m->g->nodes[i];
-    if (n->kernel) continue;
+    if (n->op) continue;
     *(constant_of(m, n) ? &out->constants : &out->io) += graph_type_bytes(n->types[0]);
   }
   for (int k = 0; k < m->g->nheads; ++k) {
