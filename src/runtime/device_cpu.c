@@ -20,13 +20,14 @@ static int get_attr(void *self, tn_device dev, tn_device_attr kind, tn_any *out)
   return 0;
 }
 
-/* Large memory is first touched several times faster in huge pages, and used faster too. */
+/* Large memory is first touched several times faster in huge pages, and used faster too: reading
+   weights, a core would otherwise wait for the tables of pages. */
+static const size_t huge_page = (size_t)1 << 21;
+
 static void ask_for_huge_pages(void *data, size_t nbytes) {
 #ifdef MADV_HUGEPAGE
-  const uintptr_t page = (uintptr_t)1 << 21;
-  uintptr_t from = ((uintptr_t)data + page - 1) & ~(page - 1);
-  uintptr_t to = ((uintptr_t)data + nbytes) & ~(page - 1);
-  if (nbytes >= 2 * page && from < to) madvise((void *)from, to - from, MADV_HUGEPAGE);
+  size_t whole = nbytes & ~(huge_page - 1);
+  if (whole) madvise(data, whole, MADV_HUGEPAGE);
 #else
   (void)data, (void)nbytes;
 #endif
@@ -39,9 +40,10 @@ static int alloc(void *self, tn_device dev, size_t nbytes, size_t align, tn_dtyp
            "the cpu has no memory of scope \"%s\", only \"global\"", mem_scope);
   TN_CHECK((align & (align - 1)) == 0, ValueError, NULL,
            "cpu memory: expected a power of two as alignment, got %zu", align);
-  *out = tn_alloc_aligned(nbytes, align);
+  bool large = nbytes >= huge_page;
+  *out = tn_alloc_aligned(nbytes, large && align < huge_page ? huge_page : align);
   if (!*out) return -1;
-  ask_for_huge_pages(*out, nbytes);
+  if (large) ask_for_huge_pages(*out, nbytes);
   return 0;
 }
 
