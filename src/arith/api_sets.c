@@ -201,7 +201,8 @@ static int detect_iter_map(TN_ARGS) {
   TN_ARITH(a);
   map_args m;
   TN_TRY(take_map_args(args, n, 2, &m));
-  return tn_ret_obj(ret, iter_map_detect(&a, m.indices, m.ranges, m.predicate, m.level, m.trivial));
+  return tn_ret_obj(
+      ret, iter_map_detect_padded(&a, m.indices, m.ranges, m.predicate, m.level, m.trivial));
 }
 static int simplify_map(TN_ARGS) {
   TN_ARITH(a);

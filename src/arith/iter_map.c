@@ -309,9 +309,22 @@ static tn_IterSumExpr *divide_one(iter_ctx *c, tn_IterSumExpr *s, tn_expr *by, b
                                   tn_expr *e) {
   tn_IterSplitExpr *x = iter_arg(s, 0);
   tn_expr *zero = tir_zero(s->base->dtype), *one = tir_one(s->base->dtype), *q, *rest = zero;
+  int64_t sign;
+  if ((tir_as_int((tn_obj *)x->scale, &sign) && sign < 0) ||
+      (tir_as_int((tn_obj *)by, &sign) && sign < 0))
+    return give_up(c, "a factor of the division is negative", e, s);
   if (!iter_divides(c, x->scale, by) || !iter_divides(c, x->scale, s->base))
     return give_up(c, "the divisor is no multiple of the iterator's scale", e, s);
   TN_GETP(q, iter_simple(c, tir_floordiv(by, x->scale)));
+  bool fits = iter_divides(c, by, s->base) &&
+              (iter_divides(c, q, x->extent) || arith_prove(c->a, tir_le(x->extent, q)));
+  if (c->padding && (!fits || iter_is_padded(c, x))) {
+    tn_expr *offset;
+    bool done;
+    TN_GETP(offset, iter_simple(c, tir_floordiv(s->base, x->scale)));
+    tn_IterSumExpr *padded = iter_divide_padded(c, x, q, offset, quotient, &done);
+    if (done) return padded;
+  }
   if (!iter_divides(c, by, s->base))
     return give_up(c, "the offset would need padding to be divided", e, s);
   if (quotient) TN_GETP(rest, iter_simple(c, tir_floordiv(s->base, by)));
@@ -319,6 +332,7 @@ static tn_IterSumExpr *divide_one(iter_ctx *c, tn_IterSumExpr *s, tn_expr *by, b
     tn_expr *n;
     TN_GETP(n, iter_simple(c, tir_floordiv(x->extent, q)));
     if (!quotient) return iter_sum_one(iter_split(x->source, x->lower_factor, q, x->scale), zero);
+    if (tir_is_one(n)) return constant(rest);
     TN_GETP(q, iter_simple(c, tir_mul(x->lower_factor, q)));
     return iter_sum_one(iter_split(x->source, q, n, one), rest);
   }

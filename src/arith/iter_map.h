@@ -23,6 +23,12 @@ typedef enum {
 TN_API tn_IterMapResult *iter_map_detect(arith_analyzer *a, const tn_arr *indices,
                                          const tn_map *ranges, tn_expr *predicate,
                                          iter_map_level level, bool simplify_trivial);
+/** The same, where divisions may also extend iterators to multiples of their divisors, unless the
+ * map has to be bijective. `padding_predicate` of the result, over the variables, says where they
+ * are outside of what was there before; for the variables themselves it is false. */
+TN_API tn_IterMapResult *iter_map_detect_padded(arith_analyzer *a, const tn_arr *indices,
+                                                const tn_map *ranges, tn_expr *predicate,
+                                                iter_map_level level, bool simplify_trivial);
 /** One index as a sum of splits, unchecked; TVMError when it is not affine. */
 TN_API tn_IterSumExpr *iter_map_sum(arith_analyzer *a, tn_expr *index, const tn_map *ranges);
 /** A sum, split or mark as a plain expression. */

@@ -96,6 +96,9 @@ static int check_mark(checker *k, tn_IterMark *m) {
   for (int64_t i = 0; i < k->splits.len; ++i)
     if (iter_at(&k->splits, i)->source == m) TN_TRY(tn_vec_push_obj(&left, iter_at(&k->splits, i)));
   tn_expr *expected;
+  const iter_pad *pad = iter_pad_of_mark(c, m);
+  int64_t end, lower = 0;
+  int ndigits = (int)left.len;
   TN_GET(expected, tir_one(m->extent->dtype));
   while (left.len) {
     int64_t found = -1;
@@ -107,8 +110,13 @@ static int check_mark(checker *k, tn_IterMark *m) {
     if (found < 0)
       return iter_fail(c, "the indices use an iterator in ways that overlap", m->source);
     tn_IterSplitExpr *s = iter_at(&left, found);
+    if (left.len == ndigits && !tir_as_int((tn_obj *)s->lower_factor, &lower)) lower = 0;
     TN_GET(expected, iter_simple(c, tir_mul(s->lower_factor, s->extent)));
     left.items[found] = left.items[--left.len];
+  }
+  if (pad && tir_as_int((tn_obj *)expected, &end)) {
+    if (iter_pad_covers(pad, lower, end, ndigits)) return 0;
+    return iter_fail(c, "the indices do not take all values of a padded iterator", m->source);
   }
   if (iter_equal(c, expected, m->extent) ||
       (k->level != ITER_MAP_BIJECTIVE && iter_divides(c, expected, m->extent)))
@@ -140,12 +148,12 @@ static bool is_made_of(const tn_IterMark *from, const tn_IterMark *m) {
 
 /* The first mark from number `from` on that no other one from there on is made of: all its uses are
    known. */
-static int64_t next_mark(const checker *k, int64_t from) {
-  for (int64_t i = from; i < k->marks.len; ++i) {
-    const tn_IterMark *m = (const tn_IterMark *)k->marks.items[i].v.obj;
+int64_t iter_next_mark(const tn_vec *marks, int64_t from) {
+  for (int64_t i = from; i < marks->len; ++i) {
+    const tn_IterMark *m = (const tn_IterMark *)marks->items[i].v.obj;
     bool ready = true;
-    for (int64_t j = from; j < k->marks.len && ready; ++j)
-      ready = !is_made_of((const tn_IterMark *)k->marks.items[j].v.obj, m);
+    for (int64_t j = from; j < marks->len && ready; ++j)
+      ready = !is_made_of((const tn_IterMark *)marks->items[j].v.obj, m);
     if (ready) return i;
   }
   return from;
@@ -154,7 +162,7 @@ static int64_t next_mark(const checker *k, int64_t from) {
 /* Marks in the order of sums before what they are made of. */
 static int check_marks(checker *k) {
   for (int64_t i = 0; i < k->marks.len && !k->c->failed; ++i) {
-    int64_t next = next_mark(k, i);
+    int64_t next = iter_next_mark(&k->marks, i);
     tn_any swap = k->marks.items[i];
     k->marks.items[i] = k->marks.items[next];
     k->marks.items[next] = swap;
@@ -188,9 +196,9 @@ int iter_check(iter_ctx *c, const tn_vec *sums, iter_map_level level) {
 
 /* ---- detection ---- */
 
-static int detect(iter_ctx *c, const tn_arr *indices, tn_expr *predicate, iter_map_level level,
-                  tn_vec *out) {
-  TN_TRY(iter_take_predicate(c, predicate));
+static int rewrite_all(iter_ctx *c, const tn_arr *indices, tn_vec *out) {
+  c->again = false;
+  out->len = 0;
   for (int64_t i = 0; i < indices->len && !c->failed; ++i) {
     tn_IterSumExpr *s;
     tn_expr *e;
@@ -199,24 +207,50 @@ static int detect(iter_ctx *c, const tn_arr *indices, tn_expr *predicate, iter_m
     if (!c->failed) TN_GET(s, iter_fuse(c, s));
     TN_TRY(tn_vec_push_obj(out, s));
   }
+  return 0;
+}
+
+enum { MAX_REWRITES = 16 };
+
+static int detect(iter_ctx *c, const tn_arr *indices, tn_expr *predicate, iter_map_level level,
+                  bool padding, tn_vec *out) {
+  TN_TRY(iter_take_predicate(c, predicate));
+  c->padding = padding && level != ITER_MAP_BIJECTIVE;
+  c->again = true;
+  for (int i = 0; i < MAX_REWRITES && c->again && !c->failed; ++i)
+    TN_TRY(rewrite_all(c, indices, out));
+  if (c->again && !c->failed)
+    TN_TRY(iter_fail(c, "the indices would need padding without end", NULL));
   return c->failed ? 0 : iter_check(c, out, level);
 }
 
-tn_IterMapResult *iter_map_detect(arith_analyzer *a, const tn_arr *indices, const tn_map *ranges,
-                                  tn_expr *predicate, iter_map_level level, bool simplify_trivial) {
+static tn_IterMapResult *detect_map(arith_analyzer *a, const tn_arr *indices, const tn_map *ranges,
+                                    tn_expr *predicate, iter_map_level level, bool simplify_trivial,
+                                    bool padding) {
   TN_VEC(sums);
   iter_ctx c;
   tn_IterMapResult *r = NULL;
   if (!indices || !ranges) return NULL; /* an error is pending */
   int err = iter_ctx_init(&c, a, ranges, simplify_trivial);
-  if (!err) err = detect(&c, indices, predicate, level, &sums);
+  if (!err) err = detect(&c, indices, predicate, level, padding, &sums);
   if (!err) {
     if (c.failed) sums.len = 0;
     r = TN_NEW(IterMapResult, .indices = tn_arr_from(&sums), .errors = tn_arr_from(&c.errors),
-               .padding_predicate = tir_bool(false));
+               .padding_predicate = iter_padding(&c, &sums));
   }
   iter_ctx_fini(&c);
   return r;
+}
+
+tn_IterMapResult *iter_map_detect(arith_analyzer *a, const tn_arr *indices, const tn_map *ranges,
+                                  tn_expr *predicate, iter_map_level level, bool simplify_trivial) {
+  return detect_map(a, indices, ranges, predicate, level, simplify_trivial, false);
+}
+
+tn_IterMapResult *iter_map_detect_padded(arith_analyzer *a, const tn_arr *indices,
+                                         const tn_map *ranges, tn_expr *predicate,
+                                         iter_map_level level, bool simplify_trivial) {
+  return detect_map(a, indices, ranges, predicate, level, simplify_trivial, true);
 }
 
 tn_IterSumExpr *iter_map_sum(arith_analyzer *a, tn_expr *index, const tn_map *ranges) {

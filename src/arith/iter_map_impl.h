@@ -12,6 +12,16 @@ typedef struct {
   tn_expr *base;
 } iter_sum;
 
+enum { ITER_MAX_PADS = 16 };
+
+/* An iterator that divisions extend on both sides (iter_map_pad.c). */
+typedef struct {
+  tn_IterSplitExpr *of;         /* what is extended; its scale does not matter */
+  int64_t extent, left, factor; /* of it; before it; the whole is a multiple of factor */
+  int64_t total;                /* extent of the mark */
+  tn_IterMark *mark;            /* NULL until it is used */
+} iter_pad;
+
 typedef struct {
   arith_analyzer *a;
   const tn_map *ranges;
@@ -21,7 +31,10 @@ typedef struct {
   tn_vec errors;      /* texts */
   tn_vec bound;       /* variables whose range the analyzer learned here */
   bool failed;        /* an error is in `errors` */
-  bool no_fusing;     /* divide only what is a single split already */
+  bool padding;       /* iterators may be extended to be divided */
+  bool again;         /* one has to be extended further: the indices are rewritten again */
+  int npads;
+  iter_pad pads[ITER_MAX_PADS];
 } iter_ctx;
 
 static inline tn_IterSplitExpr *iter_at(const tn_vec *v, int64_t i) {
@@ -47,8 +60,22 @@ tn_IterSumExpr *iter_rewrite(iter_ctx *c, tn_expr *e);
 /** Fuses the splits of a sum into one; the sum itself when there are none or one. c->failed when
  * they do not fit together. */
 tn_IterSumExpr *iter_fuse(iter_ctx *c, tn_IterSumExpr *s);
+/** scale * x + base over scale * q, with x extended as needed; `*done` false: it cannot be. */
+tn_IterSumExpr *iter_divide_padded(iter_ctx *c, tn_IterSplitExpr *x, tn_expr *q, tn_expr *base,
+                                   bool quotient, bool *done);
+/** Was the iterator extended for a division before? */
+bool iter_is_padded(iter_ctx *c, const tn_IterSplitExpr *x);
+const iter_pad *iter_pad_of_mark(const iter_ctx *c, const tn_IterMark *m);
+/** Do `ndigits` digits of a padded iterator take all combinations of values, although it begins and
+ * ends within them? @param lower of the first of them, @param end of the last */
+bool iter_pad_covers(const iter_pad *p, int64_t lower, int64_t end, int ndigits);
+/** Where the padding is, as a condition over the variables. */
+tn_expr *iter_padding(iter_ctx *c, const tn_vec *sums);
 /** Are the fused indices independent (and complete)? Notes why not. */
 int iter_check(iter_ctx *c, const tn_vec *sums, iter_map_level level);
+
+/** Which of marks[from..] comes next when sums come before what they are made of. */
+int64_t iter_next_mark(const tn_vec *marks, int64_t from);
 
 tn_IterSplitExpr *iter_split(tn_IterMark *m, tn_expr *lower, tn_expr *extent, tn_expr *scale);
 tn_IterSumExpr *iter_sum_of(const tn_vec *args, tn_expr *base);

@@ -47,6 +47,9 @@ tn_arr *iter_map_simplify(arith_analyzer *a, const tn_arr *indices, const tn_map
   tn_IterMapResult *r;
   tn_vec bound = {0};
   TN_GETP(r, iter_map_detect(a, indices, ranges, predicate, level, simplify_trivial));
+  /* a map of all values is one of those that the predicate leaves */
+  if (r->indices->len == 0 && predicate && level != ITER_MAP_BIJECTIVE)
+    TN_GETP(r, iter_map_detect(a, indices, ranges, NULL, level, simplify_trivial));
   int err = iter_bind(a, ranges, &bound);
   if (!err) err = simplify_all(a, indices, r, &out);
   iter_unbind(a, &bound);
@@ -271,6 +274,10 @@ static int invert(inverter *v, const tn_arr *sums, const tn_arr *outputs, tn_map
     TN_TRY(spread(v, s, e));
   }
   for (int64_t i = 0; i < v->marks.len; ++i) {
+    int64_t next = iter_next_mark(&v->marks, i); /* all its digits are known */
+    tn_any swap = v->marks.items[i];
+    v->marks.items[i] = v->marks.items[next];
+    v->marks.items[next] = swap;
     tn_IterMark *m = (tn_IterMark *)v->marks.items[i].v.obj;
     tn_expr *e = tn_pmap_get(&v->value, m);
     const tn_IterSumExpr *s = TN_AS(IterSumExpr, m->source);
