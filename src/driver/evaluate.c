@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/scope.h"
 #include "driver/evaluate.h"
+#include "driver/evaluate_code.h"
 #include "driver/kernel_build.h"
 #include "ir/pass.h"
 #include "object/functions.h"
@@ -134,7 +135,10 @@ static relay_expr *evaluate_call(evaluation *e, const tn_RelayCall *call) {
   ((relay_expr *)inside)->_checked_type_ = ((const relay_expr *)call)->_checked_type_;
   TN_GETP(f, relay_function(tn_arr_from(&e->params), inside, NULL, NULL));
   TN_GETP(t, target_for(e));
-  TN_GETP(m, compile_apart(f, t));
+  if (!(m = evaluate_code_get(f, t))) {
+    TN_GETP(m, compile_apart(f, t));
+    evaluate_code_put(f, t, m);
+  }
   return run(m, e) ? NULL : result;
 }
 
