@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "base/json.h"
 #include "cli/cli.h"
+#include "cli/compile_c.h"
 #include "cli/dump.h"
 #include "cli/file.h"
 #include "cli/onnx.h"
@@ -32,11 +33,18 @@
 const cli_option cli_compile_options[] = {
     {"output", 'o', "FILE", "what to write (default: the model's name with .so or .tar)", NULL},
     {"format", 'f', "FORMAT",
-     "library (also so), tar: its object files, or mlf: an archive for microcontrollers",
-     "library so tar mlf"},
+     "library (also so), tar: its object files, mlf: an archive for microcontrollers, or c: a "
+     "folder "
+     "with C source that stands alone",
+     "library so tar mlf c"},
     {"target", 't', "TARGET",
-     "what to compile for (default: llvm, this kind of machine; for mlf c, any with a C compiler)",
+     "what to compile for (default: llvm, this kind of machine; for mlf and c the target c, any "
+     "with a C compiler)",
      NULL},
+    {"name", 0, "NAME", "for c: what the model is called there (default: as its file)", NULL},
+    {"layout", 0, "LAYOUT",
+     "for c: what builds the files besides them: cmake, make, arduino or zephyr (default plain)",
+     "plain cmake make arduino zephyr"},
     {"input", 'i', "NAME:SHAPE", "extents of an input, as x:1x3x224x224; may be repeated", NULL},
     {"opt-level", 'O', "N", "how much to optimise, 0 to 4 (default 3)", NULL},
     {"dump-passes", 0, "DIR", "write the program after every pass to a file in DIR", NULL},
@@ -168,7 +176,8 @@ int cli_compile(const cli_args *a) {
   bool tar = wants_objects(a);
   const char *model = a->operands[0], *dot = strrchr(model, '.'), *slash = strrchr(model, '/');
   bool archive = strcmp(cli_get(a, "format", "library"), "mlf") == 0;
-  const char *text = cli_get(a, "target", archive ? "c" : "llvm");
+  bool source = strcmp(cli_get(a, "format", "library"), "c") == 0;
+  const char *text = cli_get(a, "target", archive || source ? "c" : "llvm");
   const char *path = cli_get(a, "output", NULL);
   size_t stem = dot && (!slash || dot > slash + 1) ? (size_t)(dot - model) : strlen(model);
   int64_t level;
@@ -180,6 +189,7 @@ int cli_compile(const cli_args *a) {
   TN_GET(t, target_parse(text));
   stage(a, "reading the model");
   TN_GET(m, cli_onnx_read(a));
+  if (source) return cli_compile_c(a, m, t, level);
   if (archive) TN_GET(program, program_text(m));
   stage(a, "optimising and compiling");
   TN_TRY(build(m, t, level, cli_get(a, "dump-passes", NULL), &b));

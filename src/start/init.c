@@ -14,6 +14,7 @@
 #include "driver/relay_build.h"
 #include "driver/tir_pipeline.h"
 #include "driver/vm/build.h"
+#include "export/c_file.h"
 #include "export/model_library.h"
 #include "import/onnx/import.h"
 #include "ir/ir.h"
@@ -49,6 +50,7 @@ static int (*const layers[])(void) = {
     driver_interpret_init,
     onnx_import_init,
     mlf_init,
+    c_file_init,
 };
 
 static int result;

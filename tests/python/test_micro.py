@@ -253,4 +253,4 @@ def test_command_writes_archives(tmp_path):
     status, out, err = call("compile", model, "--target", "c", "-o", str(tmp_path / "no.so"))
     assert status == 1 and "archives of C source with --format mlf" in err
     status, out, err = call("compile", model, "--format", "zip")
-    assert status == 2 and "--format is one of: library so tar mlf; given: zip" in err
+    assert status == 2 and "--format is one of: library so tar mlf c; given: zip" in err

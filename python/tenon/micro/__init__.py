@@ -3,6 +3,7 @@
 import os
 
 from .._ffi.libinfo import find_include_path
+from .c_file import CModel, HostTwin, export_c
 from .model_library_format import (
     UnsupportedInModelLibraryFormatError,
     export_model_library_format,
@@ -32,7 +33,10 @@ def get_standalone_crt_dir():
 
 
 __all__ = [
+    "CModel",
+    "HostTwin",
     "UnsupportedInModelLibraryFormatError",
+    "export_c",
     "export_model_library_format",
     "get_include_dirs",
     "get_standalone_crt_dir",

@@ -99,13 +99,19 @@ static int add_stack_array(void *ctx, tn_obj *node) {
   return 0;
 }
 
+/* Arrays; constants are none. */
+static int add_array(void *ctx, tn_obj *node) {
+  const tn_Allocate *a = TN_AS(Allocate, node);
+  int64_t bytes = a ? (a->dtype.bits + 7) / 8 * a->dtype.lanes : 0, n;
+  for (int64_t i = 0; a && i < a->extents->len; ++i)
+    bytes *= tir_as_int(tn_arr_obj(a->extents, i), &n) ? n : 0;
+  *(int64_t *)ctx += bytes;
+  return 0;
+}
+
 static int stack_of(const tn_PrimFunc *f, int64_t *out) {
-  tn_map *sizes;
-  int64_t bytes;
   *out = 0;
-  TN_GET(sizes, tir_allocated_bytes(f));
-  for (int64_t i = 0; i < sizes->len; ++i)
-    if (tir_as_int(sizes->entries[i].value.v.obj, &bytes)) *out += bytes;
+  TN_TRY(tn_post_order(f->body, add_array, out));
   return tn_post_order(f->body, add_stack_array, out);
 }
 

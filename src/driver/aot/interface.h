@@ -17,7 +17,7 @@ typedef struct {
 
 /** Appends a name as an identifier of C: underscores for what one cannot have, one in front of a
  * digit, one behind a word of the language. */
-void aot_put_identifier(tn_buf *out, const char *name);
+TN_API void aot_put_identifier(tn_buf *out, const char *name);
 
 /** Appends the structs, each with the indentation of C code. ValueError for two names that are one
  * as identifiers. */

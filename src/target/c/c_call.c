@@ -57,6 +57,7 @@ static const char *const math[TIR_OP_END] = {
 static tn_str *call_math(c_gen *g, tir_op_id op, const tn_Call *call, int lane) {
   tn_str *name;
   const char *base = op == TIR_OP_nearbyint ? g->d->to_int_nearest : math[op];
+  g->needs |= C_NEEDS_MATH;
   TN_GETP(name, tn_str_fmt("%s%s", base, call->dtype.bits <= 32 ? g->d->float_suffix : ""));
   return c_in_type(g, call->dtype, c_call_named(g, call, tn_cstr(name), 0, lane));
 }
@@ -67,6 +68,7 @@ static tn_str *call_composed(c_gen *g, tir_op_id op, const tn_Call *call, int la
   bool single = call->dtype.bits <= 32;
   const char *one = single ? "1.0f" : "1.0", *f = single ? g->d->float_suffix : "";
   TN_TRYP(need(g, call, 1));
+  g->needs |= C_NEEDS_MATH;
   TN_GETP(x, c_expr(g, arg(call, 0), lane));
   x = op == TIR_OP_rsqrt   ? tn_str_fmt("(%s / sqrt%s(%s))", one, f, tn_cstr(x))
       : op == TIR_OP_exp10 ? tn_str_fmt("pow%s(10.0%s, %s)", f, single ? "f" : "", tn_cstr(x))
@@ -79,6 +81,7 @@ static tn_str *call_extern(c_gen *g, const tn_Call *call, int lane) {
   const tn_StringImm *name = TN_AS(StringImm, arg(call, 0));
   TN_CHECKP(name, CodegenError, call->span, "%s: %s: call_extern: expected the name of a function",
             g->d->name, g->name);
+  g->needs |= C_NEEDS_MATH; /* it may be one of these */
   TN_TRYP(c_declare_extern(g, call, tn_cstr(name->value)));
   return c_call_named(g, call, tn_cstr(name->value), 1, lane);
 }
@@ -114,7 +117,7 @@ static tn_str *if_then_else(c_gen *g, const tn_Call *call, int lane) {
   tn_str *c, *v;
   const char *type;
   TN_TRYP(need(g, call, 3));
-  TN_GETP(c, c_expr(g, arg(call, 0), lane));
+  TN_GETP(c, c_condition(g, arg(call, 0), lane));
   TN_GETP(type, c_type(g, call->dtype));
   int t = ++g->temps;
   c_line(g);
@@ -300,6 +303,10 @@ static tn_str *reinterpret(c_gen *g, const tn_Call *call, int lane) {
   if (g->d->reinterpret) return c_loaded(g, call->dtype, g->d->reinterpret(from, to, tn_cstr(v)));
   int t = ++g->temps;
   c_line(g);
+  if (g->alone) { /* needs no string.h */
+    tn_buf_printf(g->out, "union { %s from; %s to; } t%d_ = {%s};\n", from, to, t, tn_cstr(v));
+    return c_loaded(g, call->dtype, tn_str_fmt("t%d_.to", t));
+  }
   tn_buf_printf(g->out, "%s s%d_ = %s; %s t%d_; memcpy(&t%d_, &s%d_, sizeof t%d_);\n", from, t,
                 tn_cstr(v), to, t, t, t, t);
   return c_loaded(g, call->dtype, tn_str_fmt("t%d_", t));
@@ -319,6 +326,10 @@ static tn_str *address_of(c_gen *g, const tn_Call *call) {
   const tn_BufferLoad *load = TN_AS(BufferLoad, arg(call, 0));
   TN_CHECKP(load, CodegenError, call->span, "%s: %s: address_of: expected an element of a buffer",
             g->d->name, g->name);
+  if (g->alone && load->indices->len == 1 && tir_is_zero(tn_arr_obj(load->indices, 0))) {
+    TN_GETP(p, c_var(g, load->buffer->data, 0));
+    return tn_str_fmt("(void*)%s", tn_cstr(p));
+  }
   TN_GETP(p, c_element(g, load->buffer, load->indices, 0));
   return tn_str_fmt(g->d->kernels ? "(&%s)" : "((void*)&%s)", tn_cstr(p));
 }

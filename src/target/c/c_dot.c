@@ -45,11 +45,6 @@ static tn_expr *base_of(c_gen *g, const tn_BufferLoad *l, tn_Var *k) {
   return sum && arith_prove_equal(&g->known, index, sum) ? base : NULL;
 }
 
-static int find(void *ctx, tn_obj *o) { return o == ctx ? 2 : 0; }
-static bool uses(const void *e, const tn_Var *v) {
-  return tn_pre_order(e, find, (void *)(uintptr_t)v) == 2;
-}
-
 static bool match(const tn_For *s, dot *d) {
   *d = (dot){.store = TN_AS(BufferStore, s->body)};
   const tn_Add *sum = d->store ? TN_AS(Add, d->store->value) : NULL;
@@ -58,7 +53,7 @@ static bool match(const tn_For *s, dot *d) {
     return false;
   bool first = is_sum(sum->a, d->store);
   const tn_Mul *m = TN_AS(Mul, first ? sum->b : sum->a);
-  if (!m || (!first && !is_sum(sum->b, d->store)) || uses(d->store->indices, s->loop_var))
+  if (!m || (!first && !is_sum(sum->b, d->store)) || c_uses(d->store->indices, s->loop_var))
     return false;
   d->a = as_byte(m->a);
   d->b = as_byte(m->b);
@@ -99,6 +94,7 @@ int c_dot_product(c_gen *g, const tn_For *s) {
 static const char prelude[] =
     "#if defined(__ARM_FEATURE_SIMD32)\n"
     "#include <arm_acle.h>\n"
+    "#include <string.h>\n"
     "static inline uint32_t dot_word_(const void* from) {\n"
     "  uint32_t word;\n"
     "  memcpy(&word, from, sizeof word);\n"
@@ -110,18 +106,18 @@ static const char prelude[] =
 /* %1$c, %2$c: s or u, of the types and of the instructions that widen bytes 0 and 2 of a word */
 static void write_one(tn_buf *out, char a, char b) {
   const char *s = a == 's' ? "int8_t" : "uint8_t", *t = b == 's' ? "int8_t" : "uint8_t";
-  const char *x = a == 's' ? "(uint32_t)__sxtb16" : "(uint32_t)__uxtb16",
-             *y = b == 's' ? "(uint32_t)__sxtb16" : "(uint32_t)__uxtb16";
+  const char *x = a == 's' ? "__sxtb16((int8x4_t)" : "(int16x2_t)__uxtb16((uint8x4_t)",
+             *y = b == 's' ? "__sxtb16((int8x4_t)" : "(int16x2_t)__uxtb16((uint8x4_t)";
   tn_buf_printf(out,
                 "static int32_t dot_%c8%c8_(const %s* a, const %s* b, int32_t n, int32_t sum) {\n"
                 "  int32_t k = 0;\n"
                 "#if defined(__ARM_FEATURE_SIMD32)\n"
                 "  for (; k + 4 <= n; k += 4) {\n"
                 "    uint32_t x = dot_word_(a + k), y = dot_word_(b + k);\n"
-                "    sum = __smlad((int16x2_t)%s(x), (int16x2_t)%s(y), sum);\n"
+                "    sum = __smlad(%sx), %sy), sum);\n"
                 "    x = dot_turned_(x);\n"
                 "    y = dot_turned_(y);\n"
-                "    sum = __smlad((int16x2_t)%s(x), (int16x2_t)%s(y), sum);\n"
+                "    sum = __smlad(%sx), %sy), sum);\n"
                 "  }\n"
                 "#endif\n"
                 "  for (; k < n; ++k) sum += (int32_t)a[k] * (int32_t)b[k];\n"

@@ -24,6 +24,7 @@ tn_str *c_var_type(c_gen *g, const tn_Var *v) {
   const tn_PrimType *to = p ? TN_AS(PrimType, p->element_type) : NULL;
   if (v->dtype.code == kDLOpaqueHandle && to && to->dtype.lanes == 1) {
     TN_GETP(type, c_memory_type(g, to->dtype));
+    TN_TRYP(tn_pmap_put(&g->stored, v, type)); /* elements of this type need no cast */
     return tn_str_fmt("%s%s*", g->d->space ? g->d->space(c_scope_of(v)) : "", type);
   }
   TN_GETP(type, c_type(g, v->dtype));
@@ -84,6 +85,12 @@ static tn_str *float_imm(c_gen *g, const tn_FloatImm *e) {
   char text[TN_DOUBLE_TEXT];
   const char *type, *suffix = e->dtype.bits <= 32 ? "f" : "";
   TN_GETP(type, c_type(g, e->dtype));
+  if (g->alone && !isfinite(e->value)) /* needs no math.h */
+    return tn_str_fmt("(%s%s / 0.0%s)",
+                      isnan(e->value) ? "0.0"
+                      : e->value < 0  ? "-1.0"
+                                      : "1.0",
+                      suffix, suffix);
   if (isnan(e->value)) return tn_str_fmt("((%s)NAN)", type);
   if (isinf(e->value)) return tn_str_fmt("((%s)%sINFINITY)", type, e->value < 0 ? "-" : "");
   tn_double_text(e->value, text);
@@ -133,6 +140,7 @@ static tn_str *binary_function(c_gen *g, const tn_BinaryOp *e, int lane) {
   if (op == TN_TI_Max) return tn_str_fmt("(%s > %s ? %s : %s)", a, b, a, b);
   if (!ir_is_integral(t)) {
     const char *f = t.bits <= 32 ? g->d->float_suffix : "";
+    g->needs |= C_NEEDS_MATH;
     if (op == TN_TI_Mod) return tn_str_fmt("fmod%s(%s, %s)", f, a, b);
     if (op == TN_TI_FloorDiv) return tn_str_fmt("floor%s(%s / %s)", f, a, b);
     return c_in_type(g, t, tn_str_fmt("(%s - floor%s(%s / %s) * %s)", a, f, a, b, b));

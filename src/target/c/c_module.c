@@ -66,7 +66,7 @@ static int write_head(c_gen *g, tn_buf *out, const tn_PrimFunc *f, bool name_par
   const char *ret;
   bool visible = ir_attrs_str(f->attrs, "global_symbol") != NULL;
   TN_GET(ret, return_type(g, f));
-  tn_buf_printf(out, "%s %s %s(", visible ? "TVM_DLL" : "static", ret, g->name);
+  tn_buf_printf(out, "%s %s %s(", visible && !g->alone ? "TVM_DLL" : "static", ret, g->name);
   for (int64_t i = 0; i < f->params->len; ++i) {
     const tn_Var *v = (const tn_Var *)tn_arr_obj(f->params, i);
     tn_str *type, *name;
@@ -91,14 +91,18 @@ static int write_function(c_gen *g, const tn_PrimFunc *f) {
   TN_TRY(write_head(g, g->out, f, true));
   tn_buf_puts(g->out, " {\n");
   for (int64_t i = 0; i < f->params->len; ++i) {
+    const tn_Var *v = (const tn_Var *)tn_arr_obj(f->params, i);
     tn_str *name;
-    TN_GET(name, c_var(g, (const tn_Var *)tn_arr_obj(f->params, i), 0));
-    tn_buf_printf(g->out, "  (void)%s;\n", tn_cstr(name));
+    TN_GET(name, c_var(g, v, 0));
+    if (!g->alone || !c_uses(f->body, v)) tn_buf_printf(g->out, "  (void)%s;\n", tn_cstr(name));
   }
   g->indent = 1;
   g->temps = 0;
   TN_TRY(c_stmt(g, f->body));
-  tn_buf_puts(g->out, "  return 0;\n}\n\n");
+  static const char end[] = "\n  return 0;\n";
+  bool ends = g->out->len >= sizeof end - 1 &&
+              memcmp(g->out->data + g->out->len - (sizeof end - 1), end, sizeof end - 1) == 0;
+  tn_buf_puts(g->out, ends ? "}\n\n" : "  return 0;\n}\n\n");
   return 0;
 }
 
@@ -182,6 +186,11 @@ static const char main_prologue[] =
     "#endif\n"
     "#endif\n";
 
+const char c_constant_macro[] =
+    "#ifndef TENON_CONST /* may be defined as an attribute of constants: a section, say */\n"
+    "#define TENON_CONST\n"
+    "#endif\n";
+
 static int write_source(c_gen *g, tn_buf *all, const tn_target *t) {
   tn_str *target;
   const char *decl, *code;
@@ -200,6 +209,7 @@ static int write_source(c_gen *g, tn_buf *all, const tn_target *t) {
                    /* weak: a program may be linked of several models */
                    "#if defined(__GNUC__)\n__attribute__((weak))\n#endif\n"
                    "void* __tvm_module_ctx = NULL;\n");
+  if (strstr(decl, "TENON_CONST ")) tn_buf_puts(all, c_constant_macro);
   if (has_main(g->ir)) tn_buf_puts(all, main_prologue);
   c_write_helpers(g, all);
   tn_buf_printf(all, "%s\n%s", decl, code);
@@ -213,9 +223,50 @@ static tn_str *generate(const tn_IRModule *ir, const tn_target *t) {
   TN_BUF(decl);
   TN_BUF(all);
   c_gen g = {.d = &c99, .out = &out, .decl = &decl, .ir = ir, .name = ""};
+  g.constant = "TENON_CONST ";
   int err = write_source(&g, &all, t);
   c_gen_fini(&g);
   return err ? NULL : tn_buf_str(&all);
+}
+
+/* ---- a file that stands alone ---- */
+
+static int write_alone(c_gen *g, tn_buf *all) {
+  const char *decl, *code;
+  TN_GET(g->packed, tn_scope_own(tn_map_new()));
+  TN_GET(g->externs, tn_scope_own(tn_map_new()));
+  TN_TRY(write_all(g, false)); /* functions come before those that call them */
+  TN_GET(decl, tn_buf_cstr(g->decl));
+  TN_GET(code, tn_buf_cstr(g->out));
+  TN_CHECK(
+      !strstr(code, "TVM") && g->externs->len == 0, CodegenError, NULL,
+      "c: a file that stands alone cannot hold %s, which calls functions of a runtime: make an "
+      "archive (format mlf) instead",
+      g->name);
+  TN_BUF(helpers);
+  c_write_helpers(g, &helpers);
+  TN_TRY(tn_buf_ok(&helpers));
+  bool memory = strstr(code, "memcpy(") || g->needs & (C_NEEDS_F16 | C_NEEDS_BF16);
+  tn_buf_printf(all, "%s#include <stdbool.h>\n#include <stdint.h>\n%s\n%s",
+                g->needs & (C_NEEDS_MATH | C_NEEDS_F16 | C_NEEDS_BF16) ? "#include <math.h>\n" : "",
+                memory ? "#include <string.h>\n" : "", tn_buf_cstr(&helpers));
+  tn_buf_printf(all, "%s\n%s", decl, code);
+  return tn_buf_ok(all);
+}
+
+int c_standalone_source(const tn_IRModule *ir, const char *constant, tn_buf *all) {
+  TN_BUF(out);
+  TN_BUF(decl);
+  c_gen g = {.d = &c99, .out = &out, .decl = &decl, .ir = ir, .name = "", .alone = true};
+  g.constant = constant;
+  int err = write_alone(&g, all);
+  c_gen_fini(&g);
+  return err;
+}
+
+const char *c99_memory_type(tn_dtype t) {
+  const char *stored = stored_type(t);
+  return stored ? stored : scalar_type(t);
 }
 
 /* ---- the kind of module: self is the text ---- */

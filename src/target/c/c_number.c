@@ -162,6 +162,20 @@ static void put_element(tn_buf *out, tn_dtype t, const char *at) {
   }
 }
 
+int c_elements(const DLTensor *t, tn_buf *out) {
+  tn_dtype type = ir_with_lanes(t->dtype, 1);
+  size_t size = ir_is_bool(type) ? 1 : type.bits / 8u;
+  int64_t n = size ? tn_tensor_nbytes(t) / (int64_t)size : 0;
+  const char *at = (const char *)t->data + t->byte_offset;
+  for (int64_t i = 0; i < n; ++i) {
+    tn_buf_puts(out, i % 8 ? " " : "\n  ");
+    put_element(out, type, at + (size_t)i * size);
+    tn_buf_putc(out, ',');
+  }
+  tn_buf_puts(out, n ? "\n" : "");
+  return tn_buf_ok(out);
+}
+
 int c_constant(c_gen *g, const tn_AllocateConst *s) {
   tn_str *name;
   const char *type, *var = tn_cstr(s->buffer_var->name);
@@ -173,18 +187,12 @@ int c_constant(c_gen *g, const tn_AllocateConst *s) {
   tn_dtype t = ir_with_lanes(dl->dtype, 1);
   TN_GET(type, c_memory_type(g, t));
   TN_GET(name, c_name(g, s->buffer_var));
-  TN_GET(name, tn_str_fmt("%s_%s_", g->name, tn_cstr(name)));
+  if (!g->alone) TN_GET(name, tn_str_fmt("%s_%s_", g->name, tn_cstr(name)));
   TN_TRY(tn_pmap_put(&g->names, s->buffer_var, name));
-  size_t size = ir_is_bool(t) ? 1 : t.bits / 8u;
-  int64_t n = tn_tensor_nbytes(dl) / (int64_t)size;
-  const char *at = (const char *)dl->data + dl->byte_offset;
-  tn_buf_printf(g->decl, "static const %s %s[%lld] = {", type, tn_cstr(name),
-                (long long)(n ? n : 1));
-  for (int64_t i = 0; i < n; ++i) {
-    tn_buf_puts(g->decl, i % 8 ? " " : "\n  ");
-    put_element(g->decl, t, at + (size_t)i * size);
-    tn_buf_putc(g->decl, ',');
-  }
-  tn_buf_puts(g->decl, n ? "\n};\n" : "0};\n");
+  int64_t n = tn_tensor_count(dl);
+  tn_buf_printf(g->decl, "%sstatic const %s %s[%lld] = {", g->constant ? g->constant : "", type,
+                tn_cstr(name), (long long)(n ? n : 1));
+  TN_TRY(c_elements(dl, g->decl));
+  tn_buf_puts(g->decl, n ? "};\n" : "0};\n");
   return tn_buf_ok(g->decl);
 }

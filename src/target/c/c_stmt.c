@@ -1,10 +1,25 @@
 /* Statements as C. */
 #include <string.h>
 
+#include "ir/functor.h"
 #include "target/c/gen.h"
 #include "tir/script/printer.h"
 
 void c_line(c_gen *g) { tn_buf_pad(g->out, ' ', (size_t)g->indent * 2); }
+
+static int find(void *ctx, tn_obj *o) { return o == ctx ? 2 : 0; }
+
+static int find_in_buffer(void *ctx, tn_obj *o) {
+  const tn_BufferLoad *l = TN_AS(BufferLoad, o);
+  const tn_BufferStore *s = TN_AS(BufferStore, o);
+  const tn_Buffer *b = l ? l->buffer : s ? s->buffer : NULL;
+  return o == ctx || (b && (const void *)b->data == ctx) ? 2 : 0;
+}
+
+bool c_uses(const void *e, const tn_Var *v) {
+  bool pointer = v->dtype.code == kDLOpaqueHandle;
+  return tn_pre_order(e, pointer ? find_in_buffer : find, (void *)(uintptr_t)v) != 0;
+}
 
 static int block(c_gen *g, const tn_stmt *s) {
   ++g->indent;
@@ -30,9 +45,11 @@ static int let_stmt(c_gen *g, const tn_LetStmt *s) {
     TN_GET(name, c_var(g, s->var, i));
     bool pointer = s->var->dtype.code == kDLOpaqueHandle;
     c_line(g);
-    tn_buf_printf(g->out, "%s %s = %s%s%s%s; (void)%s;\n", tn_cstr(type), tn_cstr(name),
-                  pointer ? "(" : "", pointer ? tn_cstr(type) : "", pointer ? ")" : "", tn_cstr(v),
-                  tn_cstr(name));
+    tn_buf_printf(g->out, "%s %s = %s%s%s%s;", tn_cstr(type), tn_cstr(name), pointer ? "(" : "",
+                  pointer ? tn_cstr(type) : "", pointer ? ")" : "", tn_cstr(v));
+    bool used = g->alone && c_uses(s->body, s->var);
+    if (used) tn_buf_putc(g->out, '\n');
+    else tn_buf_printf(g->out, " (void)%s;\n", tn_cstr(name));
   }
   return c_stmt(g, s->body);
 }
@@ -50,8 +67,10 @@ static int assert_stmt(c_gen *g, const tn_AssertStmt *s) {
   tn_buf_printf(g->out, "if (!%s) {\n", tn_cstr(c));
   ++g->indent;
   c_line(g);
-  tn_buf_printf(g->out, "TVMAPISetLastError(%s);\n", tn_cstr(text));
-  c_line(g);
+  if (!g->alone) {
+    tn_buf_printf(g->out, "TVMAPISetLastError(%s);\n", tn_cstr(text));
+    c_line(g);
+  }
   tn_buf_puts(g->out, "return -1;\n");
   --g->indent;
   close_block(g);
@@ -66,6 +85,7 @@ static int allocate(c_gen *g, const tn_Allocate *s) {
   TN_TRY((n = c_allocation_size(g, s)) < 0);
   TN_GET(type, c_memory_type(g, ir_with_lanes(s->dtype, 1)));
   TN_GET(name, c_name(g, s->buffer_var));
+  TN_TRY(tn_pmap_put(&g->stored, s->buffer_var, type));
   c_line(g);
   tn_buf_printf(g->out, "%s %s[%lld];\n", type, tn_cstr(name), (long long)n);
   return c_stmt(g, s->body);
@@ -117,9 +137,20 @@ static int while_stmt(c_gen *g, const tn_While *s) {
   return close_block(g);
 }
 
+tn_str *c_condition(c_gen *g, const tn_expr *e, int lane) {
+  tn_str *s = c_expr(g, e, lane);
+  int depth = 0;
+  if (!s || s->len < 2 || s->data[0] != '(') return s;
+  for (size_t i = 0; i + 1 < (size_t)s->len; ++i) {
+    depth += s->data[i] == '(' ? 1 : s->data[i] == ')' ? -1 : 0;
+    if (depth == 0) return s; /* the first parenthesis ends before the last */
+  }
+  return tn_scope_own(tn_str_new_n(s->data + 1, (size_t)s->len - 2));
+}
+
 static int if_stmt(c_gen *g, const tn_IfThenElse *s) {
   tn_str *c;
-  TN_GET(c, c_expr(g, s->condition, 0));
+  TN_GET(c, c_condition(g, s->condition, 0));
   c_line(g);
   tn_buf_printf(g->out, "if (%s) {\n", tn_cstr(c));
   TN_TRY(block(g, s->then_case));

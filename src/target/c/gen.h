@@ -30,7 +30,8 @@ enum {
   C_NEEDS_BITS = 4,
   C_NEEDS_DOT_SS = 8, /* of signed bytes, of unsigned with signed ones, of unsigned ones */
   C_NEEDS_DOT_US = 16,
-  C_NEEDS_DOT_UU = 32
+  C_NEEDS_DOT_UU = 32,
+  C_NEEDS_MATH = 64 /* functions or constants of math.h */
 };
 
 /** A language. Functions may be NULL where it says so. */
@@ -87,8 +88,10 @@ struct c_gen {
   tn_map *externs;      /* names of C functions that are declared; NULL: none has to be */
   const tn_IRModule *ir;
   const char *name; /* of the function under generation */
+  bool alone;       /* a file that stands alone: static functions, nothing of ours is included */
   int indent, temps;
-  int needs;       /* C_NEEDS_* */
+  const char *constant; /* in front of the declarations of constants: a macro and a blank */
+  int needs;            /* C_NEEDS_* */
   int conditional; /* depth of conditional expressions: what is declared there is not seen after */
 };
 
@@ -112,6 +115,9 @@ tn_str *c_expr(c_gen *g, const void *e, int lane);
 tn_str *c_temp(c_gen *g, const tn_expr *e, int lane);
 /** The same, always a temporary: the value as it is now. */
 tn_str *c_lane_temp(c_gen *g, const tn_expr *e, int lane);
+/** An expression as the condition of an if: without parentheses around all of it, which clang takes
+ * for a mistake. */
+tn_str *c_condition(c_gen *g, const tn_expr *e, int lane);
 tn_str *c_call(c_gen *g, const tn_Call *call, int lane);
 /** Declares the C function of a call_extern, unless a header does. */
 int c_declare_extern(c_gen *g, const tn_Call *call, const char *name);
@@ -126,6 +132,8 @@ int c_store(c_gen *g, const tn_BufferStore *s);
 /** Elements of an allocation of constant size. -1 with CodegenError. */
 int64_t c_allocation_size(c_gen *g, const tn_Allocate *s);
 int c_stmt(c_gen *g, const tn_stmt *s);
+/** Does a statement or expression use the variable, as data of a buffer or else? */
+bool c_uses(const void *e, const tn_Var *v);
 const char *c_symbol(const tn_GlobalVar *v, const tn_PrimFunc *func);
 /** A value as it lies in memory (c_memory_type) brought into its type, and back. */
 tn_str *c_loaded(c_gen *g, tn_dtype t, tn_str *s);
@@ -164,9 +172,19 @@ tn_str *c_kernel_source(const c_dialect *d, const tn_IRModule *ir, const char *p
 tn_module *c_kernel_module(int device_type, const char *format, const tn_IRModule *ir,
                            const tn_bytes *code, const tn_str *source);
 
+/** Appends the elements of a compact tensor of the host, separated by commas, in lines. */
+TN_API int c_elements(const DLTensor *t, tn_buf *out);
+/** The type of an element of a tensor in memory; NULL when C99 has none. */
+TN_API const char *c99_memory_type(tn_dtype t);
+/** The functions of a module as C99 that stands alone: static, including nothing but headers of the
+ * language. Constants are declared with the macro `constant` in front. CodegenError for programs
+ * that need functions of a runtime, naming the first. */
+TN_API int c_standalone_source(const tn_IRModule *ir, const char *constant, tn_buf *out);
 /** Appends the declaration of a function that is ready for the generator, under a name. */
 int c_prototype(const tn_PrimFunc *f, const char *name, tn_buf *out);
 
+/** Defines TENON_CONST, which is in front of constants, unless it is defined. */
+TN_API extern const char c_constant_macro[];
 /** The helpers in C99. */
 extern const char c_f16_text[], c_bf16_text[], c_bits_text[];
 
