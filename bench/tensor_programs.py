@@ -120,16 +120,18 @@ def vector_floats():
 
 
 def scheduled_matmul(n):
-    """A panel of B at a time, packed; a tile of C in registers while k runs."""
+    """A panel of B at a time, packed; a tile of C in registers while k runs; A in two bands."""
     lanes, (rows, columns) = vector_floats()
     schedule = tir.Schedule(from_source(PACKED.format(n=n, panels=n // columns, width=columns)))
     pack = schedule.get_block("P")
     schedule.vectorize(schedule.split(schedule.get_loops(pack)[-1], [None, lanes])[1])
     block = schedule.get_block("C")
     i, j, k = schedule.get_loops(block)
-    i_outer, i_inner = schedule.split(i, [None, rows])
+    i_band, i_outer, i_inner = schedule.split(i, [2, None, rows])
     j_outer, j_inner, j_lane = schedule.split(j, [None, columns // lanes, lanes])
-    schedule.reorder(j_outer, i_outer, k, i_inner, j_inner, j_lane)
+    k, k_inner = schedule.split(k, [None, 8])
+    schedule.reorder(i_band, j_outer, i_outer, k, k_inner, i_inner, j_inner, j_lane)
+    schedule.unroll(k_inner)
     schedule.vectorize(j_lane)
     schedule.unroll(j_inner)
     schedule.unroll(i_inner)
