@@ -110,6 +110,10 @@ int relay_const_numbers(const void *expr, double **out, int64_t *n) {
   if (!(*out = tn_alloc_zero((size_t)*n + 1, sizeof **out))) return -1;
   for (int64_t i = 0; i < *n; ++i) {
     char *from = (char *)t->data + t->byte_offset + i * (t->dtype.bits / 8);
+    if (ir_is_integral(t->dtype)) {
+      (*out)[i] = (double)get_int(t->dtype, from);
+      continue;
+    }
     DLTensor x = {.data = from, .device = cpu, .dtype = t->dtype};
     DLTensor y = {.data = *out + i, .device = cpu, .dtype = TN_F64};
     if (tn_tensor_convert(&x, &y) == 0) continue;

@@ -71,7 +71,8 @@ TN_API tn_Constant *relay_const_ints(tn_dtype t, const int64_t *values, int64_t 
 TN_API bool relay_as_scalar(const void *expr, double *value);
 /** The same for integers and bool only. */
 TN_API bool relay_as_int(const void *expr, int64_t *value);
-/** The numbers of a constant on the host, *n of them in *out, which the caller frees (tn_free).
+/** The numbers of a constant on the host, *n of them in *out, which the caller frees (tn_free);
+ * whole numbers beyond 2^53 are rounded.
  * @return 1, 0 when it is none, -1 with MemoryError */
 TN_API int relay_const_numbers(const void *expr, double **out, int64_t *n);
 TN_API tn_RelayTuple *relay_tuple(tn_arr *fields);

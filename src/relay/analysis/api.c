@@ -5,6 +5,7 @@
 #include "relay/analysis/analysis.h"
 #include "relay/analysis/count.h"
 #include "relay/relay_impl.h"
+#include "relay/transforms/transforms.h"
 
 /* Argument i as an object that must be there. */
 static int need(const tn_any *args, int32_t n, int32_t i, const tn_type *type, const char *what,
@@ -68,6 +69,17 @@ static int check_constant(TN_ARGS) {
   tn_obj *e;
   TN_TRY(need(args, n, 0, &tn_type_RelayExpr, "check_constant", &e));
   *ret = tn_any_bool(relay_is_constant(e));
+  return 0;
+}
+
+static int check_basic_blocks(TN_ARGS) {
+  tn_obj *e;
+  bool ok = false;
+  TN_TRY(need(args, n, 0, &tn_type_RelayExpr, "check_basic_block_normal_form", &e));
+  const tn_RelayFunction *f = TN_AS(RelayFunction, e);
+  if (!f) TN_GET(f, relay_function(tn_arr_of(0), e, NULL, NULL));
+  TN_TRY(relay_in_basic_blocks(f, &ok));
+  *ret = tn_any_bool(ok);
   return 0;
 }
 
@@ -192,6 +204,7 @@ static const tn_func_row rows[] = {
     {"relay.analysis.free_type_vars", free_type_vars},
     {"relay.analysis.well_formed", well_formed},
     {"relay.analysis.check_kind", check_kind},
+    {"relay.analysis.check_basic_block_normal_form", check_basic_blocks},
     {"relay.analysis.check_constant", check_constant},
     {"relay.analysis.post_order_visit", post_order_visit},
     {"relay.analysis.all_dtypes", all_dtypes},

@@ -76,6 +76,15 @@ static int count_error(const tn_RelayCall *c, int64_t want) {
       c->args->len < want ? "few" : "many", (long long)want, (long long)c->args->len);
 }
 
+/* Relations, computes and layouts read the attributes as the struct that the operator has. */
+static int check_attrs(const tn_RelayCall *c, const tn_Op *op) {
+  const relay_op_row *row = relay_op_row_of((const tn_obj *)op);
+  const tn_obj *attrs = (const tn_obj *)c->attrs;
+  if (!row || !row->attrs || tn_obj_is(attrs, row->attrs)) return 0;
+  return relay_type_error(c->span, "%s: expected attributes of type %s, got %s", row->name,
+                          row->attrs->key, attrs ? attrs->type->key : "None");
+}
+
 static tn_Type *call_op(inference *in, const tn_RelayCall *c, const tn_Op *op) {
   enum { MANY = 16 };
   tn_Type *few[MANY], *out = unknown();
@@ -84,6 +93,7 @@ static tn_Type *call_op(inference *in, const tn_RelayCall *c, const tn_Op *op) {
   if (op->num_inputs >= 0 && n != op->num_inputs) return (void)count_error(c, op->num_inputs), NULL;
   TN_CHECKP(n < MANY, ValueError, c->span, "%s: too many arguments (%lld)", tn_cstr(op->name),
             (long long)n);
+  TN_TRYP(check_attrs(c, op));
   for (int64_t i = 0; i < n; ++i) few[i] = inference_type(in, tn_arr_obj(c->args, i));
   few[n] = out;
   TN_TRYP(relay_relate(&in->solver, op, c->attrs, few, (int)n + 1, c->span));

@@ -8,7 +8,14 @@
    An expression that occurs several times is bound once, in the innermost scope that holds all its
    occurrences: the body of a function, a branch, a clause, or what follows a let. Operands come
    before what uses them, in the order in which they are evaluated. Kernels (primitive functions)
-   stay as they are. Types are kept. Chains of any length are handled without recursion. */
+   stay as they are. Types are kept. Chains of any length are handled without recursion.
+
+   ToBasicBlockNormalForm: only what is used in several scopes gets a variable, so that no branch
+   refers to what another one computes; what is bound by a let stays so.
+
+     if (%c) { multiply(%0, %0) } else { %0 }     with %0 = add(%a, 1f)
+   =>
+     let %x = add(%a, 1f); if (%c) { multiply(%x, %x) } else { %x } */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/pmap.h"
@@ -32,6 +39,7 @@ typedef struct {
   const tn_RelayLet *let; /* the let whose value it is, when that is its only use */
   int32_t scope, uses;    /* scope -1: not used yet */
   int32_t inner;          /* first of its own scopes, -1: none */
+  bool lifted;            /* it is used in a scope within its own */
 } place;
 
 typedef struct {
@@ -40,6 +48,7 @@ typedef struct {
   binding *bindings;
   int64_t nplace, place_cap, nscope, scope_cap, nbinding, binding_cap;
   tn_pmap index; /* expression -> place + 1 */
+  bool blocks;   /* variables only for what is lifted */
 } normal;
 
 static place *place_of(const normal *n, const void *expr) {
@@ -88,7 +97,9 @@ static bool opens_scope(const tn_obj *e, int64_t i) {
 static int use(normal *n, const place *p, int32_t where, const void *operand) {
   place *o = place_of(n, operand);
   if (!o) return 0;
-  o->scope = o->scope < 0 ? where : common(n, o->scope, where);
+  int32_t was = o->scope < 0 ? where : o->scope;
+  o->scope = common(n, was, where);
+  o->lifted |= o->scope != was || o->scope != where;
   const tn_RelayLet *let = TN_AS(RelayLet, p->expr);
   o->let = o->uses++ == 0 && let && (const void *)let->value == operand ? let : NULL;
   return 0;
@@ -277,30 +288,63 @@ static int normalize(normal *n, place *p) {
   tn_RelayVar *var = NULL;
   TN_GET(value, typed(rebuild(n, p), type));
   if (p->let && place_of(n, p->let)->scope == p->scope) var = p->let->var;
+  if (!var && n->blocks && (!p->lifted || TN_AS(Constant, p->expr))) {
+    p->atom = value;
+    return 0;
+  }
   if (!var) TN_GET(var, typed(relay_var("x", NULL), type));
   p->atom = (relay_expr *)var;
   return bind(n, p->scope, var, value);
 }
 
-static tn_RelayFunction *convert(normal *n, const tn_RelayFunction *f) {
-  TN_TRYP(tn_post_order_if(f, see, add_place, n));
+/* The scopes of all expressions. @return the place of the function, -1 */
+static int64_t analyse(normal *n, const tn_RelayFunction *f) {
+  TN_TRY(tn_post_order_if(f, see, add_place, n));
   int64_t root = n->nplace - 1;
   int32_t outer = new_scope(n, -1);
-  if (outer < 0) return NULL;
+  if (outer < 0) return -1;
   n->places[root].scope = outer;
   for (int64_t i = root; i >= 0; --i)
-    if (n->places[i].scope >= 0) TN_TRYP(place_operands(n, i));
+    if (n->places[i].scope >= 0) TN_TRY(place_operands(n, i));
+  return root;
+}
+
+static tn_RelayFunction *convert(normal *n, const tn_RelayFunction *f) {
+  int64_t root = analyse(n, f);
+  if (root < 0) return NULL;
   for (int64_t i = 0; i < root; ++i) TN_TRYP(normalize(n, &n->places[i]));
   return typed(rebuild_function(n, &n->places[root], f), relay_type_of(f));
+}
+
+static void normal_fini(normal *n) {
+  tn_pmap_fini(&n->index);
+  tn_free(n->places);
+  tn_free(n->scopes);
+  tn_free(n->bindings);
 }
 
 tn_RelayFunction *relay_to_a_normal_form(tn_RelayFunction *f, const tn_pass_ctx *c) {
   (void)c;
   normal n = {0};
   tn_RelayFunction *r = convert(&n, f);
-  tn_pmap_fini(&n.index);
-  tn_free(n.places);
-  tn_free(n.scopes);
-  tn_free(n.bindings);
+  normal_fini(&n);
   return r;
+}
+
+tn_RelayFunction *relay_to_basic_blocks(tn_RelayFunction *f, const tn_pass_ctx *c) {
+  (void)c;
+  normal n = {.blocks = true};
+  tn_RelayFunction *r = convert(&n, f);
+  normal_fini(&n);
+  return r;
+}
+
+int relay_in_basic_blocks(const tn_RelayFunction *f, bool *out) {
+  normal n = {0};
+  int64_t root = analyse(&n, f);
+  *out = true;
+  for (int64_t i = 0; i < root; ++i)
+    *out &= !n.places[i].lifted || TN_AS(Constant, n.places[i].expr);
+  normal_fini(&n);
+  return root < 0 ? -1 : 0;
 }

@@ -24,4 +24,7 @@ tn_IRModule *relay_run_pass(const char *name, tn_IRModule *m, tn_PassContext *ct
 /** FoldConstant of an expression without a module; its types are inferred first. */
 TN_API relay_expr *relay_fold_expr(relay_expr *e);
 
+/** Is what several scopes use bound to a variable, as after ToBasicBlockNormalForm? 0 or -1. */
+TN_API int relay_in_basic_blocks(const tn_RelayFunction *f, bool *out);
+
 #endif /* TN_RELAY_TRANSFORMS_TRANSFORMS_H_ */

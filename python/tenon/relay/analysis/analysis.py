@@ -34,6 +34,22 @@ def well_formed(expr):
     return bool(_ffi_api.well_formed(expr))
 
 
+def check_basic_block_normal_form(expr):
+    """Does every expression that several scopes use have a variable?
+
+    Parameters
+    ----------
+    expr : RelayExpr
+        A function, or another expression.
+
+    Returns
+    -------
+    bool
+        What `relay.transform.ToBasicBlockNormalForm` makes is in this form.
+    """
+    return bool(_ffi_api.check_basic_block_normal_form(expr))
+
+
 def check_kind(t, mod=None):
     """The kind of a type.
 
