@@ -170,6 +170,12 @@ def test_negative_indices_of_open_axes():
     check(node("Gather", ["x", "last"], ["y0"], axis=1), *X, weights={"last": np.array(-2)})
 
 
+def test_triangles_and_heads():
+    check(node("Trilu", ["x"], ["y0"], upper=0), *X)
+    feeds = [{"a": rand(b, h, 2, n), "b": rand(b, h, n, 3)} for b, h, n in ((1, 2, 4), (3, 1, 2))]
+    check(node("MatMul", ["a", "b"], ["y0"]), *feeds)
+
+
 def test_boxes():
     feeds = [
         {

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import tenon
 from onnx_cases import check, model
 from tenon import relay
 

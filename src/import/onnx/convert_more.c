@@ -83,12 +83,11 @@ static void *triangle(oc *c) {
   const tn_TensorType *t = oc_type(c, 0);
   int64_t rank = oc_rank(c, 0);
   bool upper = oc_int(c, "upper", 1) != 0;
-  if (rank < 2 || !relay_is_static((const tn_Type *)t))
-    return oc_fail(c, "expected a static shape of at least two dimensions");
+  if (rank < 2) return oc_fail(c, "expected a shape of at least two dimensions");
   void *k =
       oc_in(c, 1) ? oc_cast(oc_reshape(oc_in(c, 1), NULL, 0), TN_I64) : relay_const_int(TN_I64, 0);
-  void *row = oc_count_along(TN_I64, relay_int_at(t->shape, rank - 2), 0, 2),
-       *column = oc_count_along(TN_I64, relay_int_at(t->shape, rank - 1), 1, 2);
+  void *row = oc_indices(oc_in(c, 0), rank - 2, 0, 2),
+       *column = oc_indices(oc_in(c, 0), rank - 1, 1, 2);
   void *at = row && column ? oc_binary("subtract", column, row) : NULL;
   void *mask = at ? oc_binary(upper ? "greater_equal" : "less_equal", at, k) : NULL;
   return oc_where(mask, oc_in(c, 0), relay_const_int(t->dtype, 0));

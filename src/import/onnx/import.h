@@ -153,6 +153,8 @@ void *oc_keep_elements(const oc *c, void *x, bool keepdims);
 
 /** Extent of x along an axis: a constant where it is known. */
 void *oc_extent(void *x, int64_t axis, tn_dtype t);
+/** 0, 1, ... along axis `axis` of x, in axis `at` of a tensor of `rank` dimensions, int64. */
+void *oc_indices(void *x, int64_t axis, int64_t at, int64_t rank);
 /** The same where the model does not state the extents of the result: they stay open (open.c). */
 void *oc_open_reshape(oc *c);
 void *oc_open_fill(oc *c, void *value);

@@ -28,6 +28,19 @@ void *oc_extent(void *x, int64_t axis, tn_dtype t) {
   return shape ? oc_take(shape, relay_const_int(TN_I32, axis), 0) : NULL;
 }
 
+void *oc_indices(void *x, int64_t axis, int64_t at, int64_t rank) {
+  const tn_TensorType *t = x ? TN_AS(TensorType, relay_type_of(x)) : NULL;
+  int64_t n, dims[OC_MAX_NDIM];
+  if (t && axis < t->shape->len && tir_as_int(tn_arr_obj(t->shape, axis), &n))
+    return oc_count_along(TN_I64, n, at, rank);
+  for (int64_t i = 0; i < rank && i < OC_MAX_NDIM; ++i) dims[i] = i == at ? -1 : 1;
+  void *from = i64(0), *to = oc_extent(x, axis, TN_I64), *step = i64(1);
+  if (!from || !to || !step) return NULL;
+  void *a = relay_attrs("arange", 4, "start", tn_any_obj(from), "stop", tn_any_obj(to), "step",
+                        tn_any_obj(step), "dtype", tn_any_dtype(TN_I64));
+  return a ? oc_reshape(relay_call("arange", a, 3, from, to, step), dims, rank) : NULL;
+}
+
 /* The extents of x: int64[rank] */
 static void *shape_of(void *x) {
   void *a = relay_attrs("shape_of", 1, "dtype", tn_any_dtype(TN_I64));
