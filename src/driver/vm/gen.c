@@ -2,6 +2,7 @@
 #include "driver/vm/gen.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -264,6 +265,8 @@ static const vm_value *call(vm_func *f, const tn_RelayCall *c) {
   if (relay_as_call(c, "device_copy")) return device_copy(f, c);
   if (is_kernel(callee)) return vm_call_kernel(f, c, (const tn_RelayFunction *)callee);
   const char *op = relay_called_op(c);
+  if (op && strcmp(op, "memory.kill") == 0)
+    return vm_tuple_value(f, 0); /* code.c finds lifetimes */
   return TN_RAISEP(ValueError, c->span, "relay.vm: a call of %s outside of kernels",
                    op ? op : tn_obj_key(callee));
 }

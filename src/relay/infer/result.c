@@ -100,6 +100,8 @@ static tn_arr *type_args(inference *in, const tn_obj *pre, const tn_RelayCall *c
   for (int64_t i = 0; i < (op ? call->args->len : given->len); ++i) {
     const tn_Type *t =
         op ? relay_type_of(relay_arg(call, i)) : relay_resolve(&in->solver, tn_arr_obj(given, i));
+    if (!t && op) t = relay_type_of(relay_arg((const tn_RelayCall *)pre, i));
+    if (!t) return NULL;
     TN_TRYP(tn_vec_push_obj(&v, t));
   }
   return tn_arr_from(&v);

@@ -33,6 +33,12 @@ DeadCodeElimination = _maker(
     inline_once=False,
     ignore_impurity=False,
 )
+EtaExpand = _maker(
+    "EtaExpand",
+    "Constructors and global functions that are used as values become functions that call them.",
+    expand_constructor=False,
+    expand_global_var=False,
+)
 EliminateCommonSubexpr = _maker(
     "EliminateCommonSubexpr",
     "Equal calls become one; `fskip` says of which expressions not.",
