@@ -382,6 +382,7 @@ tn_expr *arith_canonical_simplify(arith_analyzer *a, tn_expr *e) {
   if (a->depth >= 3) return e;
   rewriter r = {.a = a, .again = a->depth ? 2 : 0};
   TN_MUT(m, cases, &r);
+  m.exprs = true;
   ++a->depth;
   tn_expr *out = rw_visit(&m, e);
   --a->depth;

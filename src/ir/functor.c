@@ -262,6 +262,7 @@ void *tn_mut_children(tn_mut *m, const void *node) {
 }
 
 static tn_obj *dispatch(tn_mut *m, tn_obj *o) {
+  if (m->exprs && !TN_IS(PrimExpr, o) && !TN_AS(Array, o)) return o;
   tn_mut_case f = o->type_index < (uint32_t)m->ncases ? m->cases[o->type_index] : NULL;
   return f ? f(m, o) : tn_mut_children(m, o);
 }

@@ -76,6 +76,7 @@ struct tn_mut {
   const tn_mut_case *cases; /* by type index */
   int ncases;
   bool types;   /* enter types too */
+  bool exprs;   /* enter expressions and arrays only: buffers and the like stay the same objects */
   void *ctx;    /* the pass's own */
   tn_pmap memo; /* results for nodes whose sharing counts (role DAG); both sides retained */
 };

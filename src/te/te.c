@@ -6,6 +6,7 @@
 #include "ir/expr.h"
 #include "ir/functor.h"
 #include "object/functions.h"
+#include "object/repr.h"
 #include "te/schedule/te_schedule.h"
 #include "tir/transforms/transforms.h"
 #include "tenon/object.h"
@@ -284,10 +285,48 @@ static const tn_func_row functions[] = {
     {"te.Gradient", f_gradient},     {"te.hybrid.Text", f_hybrid_text},
 };
 
+/* ---- how tensors and operations are shown ---- */
+
+/* Tensor(shape=[4, 4], op.name=A) */
+static int repr_tensor(tn_repr *r, const tn_obj *o) {
+  const tn_Tensor *t = (const tn_Tensor *)o;
+  tn_buf_puts(tn_repr_out(r), "Tensor(shape=");
+  TN_TRY(tn_repr_any(r, tn_any_obj(t->shape)));
+  tn_buf_printf(tn_repr_out(r), ", op.name=%s)", tn_cstr(t->op->name));
+  return 0;
+}
+
+static int repr_placeholder(tn_repr *r, const tn_obj *o) {
+  const tn_PlaceholderOp *op = (const tn_PlaceholderOp *)o;
+  tn_buf_printf(tn_repr_out(r), "placeholder(%s, shape=", tn_cstr(op->name));
+  TN_TRY(tn_repr_any(r, tn_any_obj(op->shape)));
+  tn_buf_printf(tn_repr_out(r), ", dtype=%s)", TN_DT(op->dtype));
+  return 0;
+}
+
+/* compute(C, body=[A[i] + B[i]], axis=[...], reduce_axis=[], tag=, attrs={}) */
+static int repr_compute(tn_repr *r, const tn_obj *o) {
+  const tn_ComputeOp *op = (const tn_ComputeOp *)o;
+  tn_buf *out = tn_repr_out(r);
+  tn_buf_printf(out, "compute(%s, body=", tn_cstr(op->name));
+  TN_TRY(tn_repr_any(r, tn_any_obj(op->body)));
+  tn_buf_puts(out, ", axis=");
+  TN_TRY(tn_repr_any(r, tn_any_obj(op->axis)));
+  tn_buf_puts(out, ", reduce_axis=");
+  TN_TRY(tn_repr_any(r, tn_any_obj(op->reduce_axis)));
+  tn_buf_printf(out, ", tag=%s, attrs=", tn_cstr(op->tag));
+  TN_TRY(tn_repr_any(r, tn_any_obj(op->attrs)));
+  tn_buf_putc(out, ')');
+  return 0;
+}
+
 int te_init(void) {
   TN_TRY(tn_type_register_table(te_types, TN_COUNT(te_types)));
   TN_TRY(te_schedule_init());
   tn_functor_leaf(&tn_type_Tensor, true);
+  TN_TRY(tn_repr_set(&tn_type_Tensor, repr_tensor));
+  TN_TRY(tn_repr_set(&tn_type_PlaceholderOp, repr_placeholder));
+  TN_TRY(tn_repr_set(&tn_type_ComputeOp, repr_compute));
   ir_set_expr_from(TN_TI_Tensor, as_expr);
   return tn_func_register_rows(functions, TN_COUNT(functions));
 }

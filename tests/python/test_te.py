@@ -182,3 +182,15 @@ def test_index_type_mistakes():
     A = te.placeholder((4,), name="A")
     with pytest.raises(ValueError, match="index type: expected a signed integer"):
         te.create_prim_func([A, te.compute((4,), lambda i: A[i])], index_dtype_override="float32")
+
+
+def test_how_tensors_are_shown():
+    a = te.placeholder((4, 8), name="A")
+    k = te.reduce_axis((0, 8), "k")
+    b = te.compute((4,), lambda i: te.sum(a[i, k], axis=k), name="B")
+    c = te.compute((4,), lambda i: b[i] * 2.0, name="C")
+    assert str(a) == "Tensor(shape=[4, 8], op.name=A)"
+    assert str(a.op) == "placeholder(A, shape=[4, 8], dtype=float32)"
+    assert str(c.op.body[0]) == "B[i] * T.float32(2)"
+    assert str(c.op).startswith("compute(C, body=[B[i] * T.float32(2)], axis=[T.iter_var(i,")
+    assert "[A[i, k]]" in str(b.op.body[0])

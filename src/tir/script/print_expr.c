@@ -390,6 +390,22 @@ static tn_ExprDoc *print_other(printer *p, const tn_obj *o) {
   return print_metadata(p, o);
 }
 
+/* An element of a tensor expression, by the name of what computes it; scripts have no such value,
+ * so that a text that is to be read back holds it as metadata. */
+static tn_ExprDoc *print_producer_load(printer *p, const tn_ProducerLoad *e) {
+  const tn_field *op = tn_type_field(e->producer->hdr.type, "op");
+  tn_any of = op ? tn_field_get((const tn_obj *)e->producer, op) : tn_any_none();
+  const tn_field *name = tn_any_is_obj(&of) ? tn_type_field(of.v.obj->type, "name") : NULL;
+  tn_any text = name ? tn_field_get(of.v.obj, name) : tn_any_none();
+  TN_VEC(indices);
+  if (p->cfg->show_meta || text.type_index != TN_TI_String)
+    return print_other(p, (const tn_obj *)e);
+  if (print_exprs(p, e->indices, &indices)) return NULL;
+  if (!indices.len) TN_TRYP(tn_vec_push_obj(&indices, tuple_doc(&indices)));
+  return (tn_ExprDoc *)TN_DOC(IndexDoc, .value = id_doc(tn_cstr((const tn_str *)text.v.obj)),
+                              .indices = tn_arr_from(&indices));
+}
+
 #define FIELD(T, o, f) (((const tn_##T *)(o))->f)
 
 static tn_ExprDoc *print_bare(printer *p, const tn_obj *o) {
@@ -427,6 +443,7 @@ static tn_ExprDoc *print_bare(printer *p, const tn_obj *o) {
   case TN_TI_Buffer: return print_buffer(p, (const tn_Buffer *)o);
   case TN_TI_BufferLoad:
     return print_indexed(p, FIELD(BufferLoad, o, buffer), FIELD(BufferLoad, o, indices));
+  case TN_TI_ProducerLoad: return print_producer_load(p, (const tn_ProducerLoad *)o);
   case TN_TI_BufferRegion: return print_region(p, (const tn_BufferRegion *)o);
   case TN_TI_String: return print_string(p, (const tn_str *)o);
   case TN_TI_Array: return print_array(p, (const tn_arr *)o, false);

@@ -4,10 +4,19 @@
      x % n   (x >= 0 is known)             ->   T.truncmod(x, n)
      T.q_multiply_shift(x, y, 31, s)       ->   rounding shift of a 64-bit product
 
-   Rounding down is expressed by rounding toward zero, with what is known of the signs. Last of the
+   Rounding down is expressed by rounding toward zero, with what is known of the signs. What a
+   program has registered for calls comes first (ir.register_intrin_lowering: the attribute
+   <target>.FLowerIntrinsic or .FLegalize of an operator, default.F... for all targets). Last of the
    passes over host code. */
 #include "arith/analyzer.h"
+#include "ir/op.h"
+#include "tir/transforms/device_impl.h"
 #include "tir/transforms/transforms.h"
+
+typedef struct {
+  arith_analyzer known;
+  const char *target; /* kind */
+} lowerer;
 
 /* n of 2**n, or -1. */
 static int power_of_two(const tn_expr *e) {
@@ -68,7 +77,8 @@ static tn_expr *lower_binary(tn_mut *m, tn_expr *e) {
   const tn_BinaryOp *op = TN_AS_BINARY(e);
   tn_expr *a = tn_mut_visit(m, op->a), *b = tn_mut_visit(m, op->b);
   if (!a || !b) return NULL;
-  return TN_IS(FloorDiv, e) ? floor_div(m->ctx, a, b) : floor_mod(m->ctx, a, b);
+  arith_analyzer *k = &((lowerer *)m->ctx)->known;
+  return TN_IS(FloorDiv, e) ? floor_div(k, a, b) : floor_mod(k, a, b);
 }
 
 /* ---- fixed point ---- */
@@ -102,9 +112,40 @@ static tn_expr *q_multiply_shift_per_axis(const tn_Call *c) {
   return multiply_shift(arg(c, 0), arg(c, 1), arg(c, 4), left, right);
 }
 
+/* ---- rules of the program ---- */
+
+/* What the first rule makes of the call that does not leave it as it is, or NULL. */
+static int apply_rules(const lowerer *x, const tn_Call *c, tn_expr **out) {
+  static const char *const names[] = {"FLowerIntrinsic", "FLegalize"};
+  const tn_Op *op = TN_AS(Op, c->op);
+  *out = NULL;
+  for (int i = 0; op && i < 4; ++i) {
+    tn_str *key = tn_str_fmt("%s.%s", i < 2 ? x->target : "default", names[i % 2]);
+    tn_any rule, ret, arg = tn_any_obj(c);
+    if (!key) return -1;
+    if (!ir_op_attr(op, tn_cstr(key), &rule) || rule.type_index != TN_TI_Function) continue;
+    TN_TRY(tn_func_call((tn_func *)rule.v.obj, &arg, 1, &ret));
+    tn_obj *o = tn_any_is_obj(&ret) ? tn_scope_own(ret.v.obj) : NULL;
+    const tn_expr *e = o && TN_IS(PrimExpr, o) ? (const tn_expr *)o : NULL;
+    TN_CHECK(e && tn_dtype_eq(e->dtype, c->dtype), TypeError, c->span,
+             "the rule %s of %s: expected an expression of %s, got %s", tn_cstr(key),
+             tn_cstr(op->name), TN_DT(c->dtype),
+             e   ? TN_DT(e->dtype)
+             : o ? tn_obj_key(o)
+                 : "no object");
+    if (o == (const tn_obj *)c) continue;
+    *out = (tn_expr *)o;
+    return 0;
+  }
+  return 0;
+}
+
 static tn_expr *lower_call(tn_mut *m, tn_Call *op) {
   tn_Call *c = tn_mut_children(m, op);
+  tn_expr *own = NULL;
   if (!c) return NULL;
+  if (ir_op_has_foreign_rules()) TN_TRYP(apply_rules(m->ctx, c, &own));
+  if (own) return tn_mut_visit(m, own);
   switch (tir_op_number((tn_obj *)c->op)) {
   case TIR_OP_q_multiply_shift: return c->args->len == 4 ? q_multiply_shift(c) : (tn_expr *)c;
   case TIR_OP_q_multiply_shift_per_axis:
@@ -116,7 +157,7 @@ static tn_expr *lower_call(tn_mut *m, tn_Call *op) {
 /* ---- what is known ---- */
 
 static tn_stmt *lower_for(tn_mut *m, tn_For *op) {
-  arith_analyzer *k = m->ctx;
+  arith_analyzer *k = &((lowerer *)m->ctx)->known;
   tn_expr *min = tn_mut_visit(m, op->min), *extent = tn_mut_visit(m, op->extent);
   tn_Range *r = tir_range(op->min, op->extent);
   if (!r || !min || !extent || arith_bind_range(k, op->loop_var, r, true)) return NULL;
@@ -126,7 +167,7 @@ static tn_stmt *lower_for(tn_mut *m, tn_For *op) {
 }
 
 static tn_stmt *lower_let(tn_mut *m, tn_LetStmt *op) {
-  arith_analyzer *k = m->ctx;
+  arith_analyzer *k = &((lowerer *)m->ctx)->known;
   tn_LetStmt copy = *op;
   TN_GETP(copy.value, tn_mut_visit(m, op->value));
   if (ir_is_int(op->var->dtype))
@@ -142,7 +183,9 @@ tn_PrimFunc *tir_lower_intrin(tn_PrimFunc *f, const tn_pass_ctx *c) {
                                       TN_CASE(FloorMod, lower_binary), TN_CASE(Call, lower_call),
                                       TN_CASE(For, lower_for), TN_CASE(LetStmt, lower_let)};
   (void)c;
-  TN_ARITH(known);
-  TN_MUT(m, cases, &known);
-  return tir_with_body(f, tn_mut_visit(&m, f->body));
+  lowerer x = {.target = tir_target_kind_name(tir_func_attr(f, "target"))};
+  TN_MUT(m, cases, &x);
+  tn_stmt *body = tn_mut_visit(&m, f->body);
+  arith_fini(&x.known);
+  return tir_with_body(f, body);
 }
