@@ -9,10 +9,21 @@ static tn_map *by_target(tn_target *t, tn_any value) {
   return tn_map_with(NULL, tn_any_obj(t), value);
 }
 
-static tn_FunctionInfo *info_of(tn_target *t, const main_needs *x) {
+/* Target -> bytes; which: 0 workspace, 1 inputs and outputs, 2 constants. */
+static tn_map *sizes_of(tn_target *t, const main_needs *x, int n, int which) {
+  tn_map *out;
+  TN_GETP(out, tn_scope_own(tn_map_new()));
+  for (int i = 0; i < n; ++i) {
+    int64_t bytes = which == 0 ? x[i].workspace : which == 1 ? x[i].io : x[i].constants;
+    tn_target *own = x[i].target ? x[i].target : t;
+    TN_TRYP(tn_map_set(out, tn_any_obj(own), tn_any_obj(tir_i64(bytes))));
+  }
+  return out;
+}
+
+static tn_FunctionInfo *info_of(tn_target *t, const main_needs *x, int n) {
   tn_map *sizes[3], *tir, *relay;
-  int64_t values[] = {x->workspace, x->io, x->constants};
-  for (int i = 0; i < 3; ++i) TN_GETP(sizes[i], by_target(t, tn_any_obj(tir_i64(values[i]))));
+  for (int i = 0; i < 3; ++i) TN_GETP(sizes[i], sizes_of(t, x, n, i));
   TN_GETP(tir, x->func ? by_target(t, tn_any_obj(x->func)) : tn_scope_own(tn_map_new()));
   TN_GETP(relay, by_target(t, tn_any_obj(x->relay)));
   return (tn_FunctionInfo *)TN_NEW(FunctionInfo, .workspace_sizes = sizes[0], .io_sizes = sizes[1],
@@ -33,15 +44,15 @@ static int64_t io_of(const tn_PrimFunc *f) {
   return total;
 }
 
-static int put(tn_map *out, tn_any name, tn_target *t, const main_needs *x) {
+static int put(tn_map *out, tn_any name, tn_target *t, const main_needs *x, int n) {
   tn_FunctionInfo *info;
-  TN_GET(info, info_of(t, x));
+  TN_GET(info, info_of(t, x, n));
   return tn_map_set(out, name, tn_any_obj(info));
 }
 
 tn_map *driver_function_infos(tn_target *t, const tn_map *targets, const tn_map *programs,
-                              const tn_map *relays, const tn_map *workspace,
-                              const main_needs *main) {
+                              const tn_map *relays, const tn_map *workspace, const main_needs *main,
+                              int nmain) {
   tn_map *out;
   TN_GETP(out, tn_scope_own(tn_map_new()));
   for (int64_t i = 0; i < programs->len; ++i) {
@@ -53,8 +64,8 @@ tn_map *driver_function_infos(tn_target *t, const tn_map *targets, const tn_map 
     main_needs x = {.workspace = bytes.v.i64, .func = (tn_PrimFunc *)e->value.v.obj};
     x.io = io_of(x.func);
     x.relay = known ? (const tn_RelayFunction *)relay.v.obj : main->relay;
-    TN_TRYP(put(out, e->key, (tn_target *)own.v.obj, &x));
+    TN_TRYP(put(out, e->key, (tn_target *)own.v.obj, &x, 1));
   }
-  TN_TRYP(put(out, tn_any_cstr(DRIVER_MAIN_INFO), t, main));
+  TN_TRYP(put(out, tn_any_cstr(DRIVER_MAIN_INFO), t, main, nmain));
   return out;
 }

@@ -42,25 +42,49 @@ tn_RelayFunction *driver_relay_main(const tn_IRModule *m) {
                        tn_obj_key(f));
 }
 
+enum { MAX_TARGETS = 16 };
+
+/* What the graph needs on the devices of each target. */
+typedef struct {
+  main_needs of[MAX_TARGETS];
+  int n;
+} graph_needs;
+
+static main_needs *needs_on(graph_needs *x, const tn_VirtualDevice *d) {
+  tn_target *t = d ? d->target : NULL;
+  for (int i = 0; i < x->n; ++i)
+    if (x->of[i].target == t) return &x->of[i];
+  if (x->n == MAX_TARGETS) return &x->of[0];
+  x->of[x->n] = (main_needs){.target = t};
+  return &x->of[x->n++];
+}
+
 /* Memory of values between operators: blocks in which neither inputs nor outputs lie. */
-static int count_main(const graph_program *g, main_needs *out) {
-  TN_AUTOFREE bool *outside = tn_alloc_zero((size_t)g->nblocks + 1, sizeof *outside);
-  if (!outside) return -1;
+static int count_main(const graph_program *g, graph_needs *out) {
+  TN_AUTOFREE bool *counted = tn_alloc_zero((size_t)g->nblocks + 1, sizeof *counted);
+  if (!counted) return -1;
   for (int64_t i = 0; i < g->n; ++i) {
     const graph_node *n = &g->nodes[i];
     tn_any found;
     if (n->op) continue;
-    outside[n->storage[0]] = true;
+    main_needs *own = needs_on(out, n->device);
+    counted[n->storage[0]] = true;
     bool constant = tn_map_get(g->params, tn_any_cstr(n->name), &found);
-    *(constant ? &out->constants : &out->io) += graph_type_bytes(n->types[0]);
+    *(constant ? &own->constants : &own->io) += graph_type_bytes(n->types[0]);
   }
   for (int k = 0; k < g->nheads; ++k) {
     const graph_node *n = &g->nodes[g->heads[k].node];
-    outside[n->storage[g->heads[k].index]] = true;
-    out->io += graph_type_bytes(n->types[g->heads[k].index]);
+    counted[n->storage[g->heads[k].index]] = true;
+    needs_on(out, n->device)->io += graph_type_bytes(n->types[g->heads[k].index]);
   }
-  for (int64_t i = 0; i < g->nblocks; ++i)
-    if (!outside[i]) out->workspace += g->block_bytes[i];
+  for (int64_t i = 0; i < g->n; ++i) {
+    const graph_node *n = &g->nodes[i];
+    for (int k = 0; k < n->nresults; ++k) {
+      if (counted[n->storage[k]]) continue;
+      counted[n->storage[k]] = true;
+      needs_on(out, n->device)->workspace += g->block_bytes[n->storage[k]];
+    }
+  }
   return 0;
 }
 
@@ -79,16 +103,17 @@ static int build_all(graph_program *g, tn_IRModule *m, const driver_targets *t, 
                      relay_built *out) {
   bool planned;
   tn_map *workspace;
-  main_needs needs = {0};
+  graph_needs needs = {.n = 0};
   TN_GET(out->mod, driver_relay_graph_pipeline(m, t, &planned));
   TN_TRY(graph_of(g, t, planned, name, out));
   TN_GET(out->kernels, driver_programs_for_targets(g->kernels, g->targets, t->main));
   TN_GET(workspace, tn_scope_own(tn_map_new()));
   TN_GET(out->lib, driver_build_for_targets(out->kernels, g->targets, t->main, workspace));
   TN_TRY(count_main(g, &needs));
-  TN_GET(needs.relay, driver_relay_main(out->mod));
-  TN_GET(out->functions,
-         driver_function_infos(t->main, g->targets, out->kernels, g->kernels, workspace, &needs));
+  if (!needs.n) (void)needs_on(&needs, NULL);
+  TN_GET(needs.of[0].relay, driver_relay_main(out->mod));
+  TN_GET(out->functions, driver_function_infos(t->main, g->targets, out->kernels, g->kernels,
+                                               workspace, needs.of, needs.n));
   return driver_add_function_table(out->lib, name, out->kernels);
 }
 

@@ -40,12 +40,9 @@ static const step phase1[] = {
 
 /* What loops ask for. */
 static const step phase2[] = {
-    {"tir.PrefetchNext"},
-    {"tir.LoopPartition", .full = true},
-    {"tir.VectorizeLoop"},
-    {"tir.InjectVirtualThread"},
-    {"tir.InjectDoubleBuffer"},
-    {"tir.StorageRewrite", .unless = "tir.disable_storage_rewrite"},
+    {"tir.PrefetchNext"},       {"tir.LoopPartition", .full = true},
+    {"tir.VectorizeLoop"},      {"tir.InjectVirtualThread"},
+    {"tir.InjectDoubleBuffer"}, {"tir.StorageRewrite", .unless = "tir.disable_storage_rewrite"},
     {"tir.UnrollLoop"},
 };
 
@@ -98,12 +95,9 @@ static const step host[] = {
 
 /* Kernels. */
 static const step device[] = {
-    {"tir.LowerWarpMemory"},
-    {"tir.Simplify"},
-    {"tir.LowerCustomDatatypes"},
-    {"tir.LowerDeviceStorageAccessInfo"},
-    {"tir.LowerIntrin"},
-    {"tir.SkipAssert", .only = "tir.disable_assert"},
+    {"tir.LowerWarpMemory"},      {"tir.Simplify"},
+    {"tir.LowerCustomDatatypes"}, {"tir.LowerDeviceStorageAccessInfo"},
+    {"tir.LowerIntrin"},          {"tir.SkipAssert", .only = "tir.disable_assert"},
 };
 
 static int push(tn_vec *list, const char *name, const tn_any *arg) {

@@ -167,6 +167,27 @@ def test_debug_executor(tmp_path):
     assert {str(call["Device"]) for call in report.calls} == {"cpu0", "opencl0"}
 
 
+def test_what_functions_need_on_each_device():
+    mod, arrays, _ = there_and_back()
+    lib = relay.build(mod, BOTH, params={"w": arrays["w"]})
+    main = lib.function_metadata["__tvm_main__"]
+    sizes = {
+        key: {str(t.kind.name): int(n) for t, n in getattr(main, key).items()}
+        for key in ("workspace_sizes", "io_sizes", "constant_sizes")
+    }
+    # x and w, exp(x) and the dense layer on the device; its copy and what is added to it on the
+    # host, whose softmax is the result: its memory is not among the workspace
+    assert sizes["io_sizes"] == {"opencl": 4 * 8 * 4, "llvm": 4 * 16 * 4}
+    assert sizes["constant_sizes"] == {"opencl": 16 * 8 * 4, "llvm": 0}
+    assert sizes["workspace_sizes"] == {"opencl": (4 * 8 + 4 * 16) * 4, "llvm": 4 * 16 * 4}
+    of = {
+        str(name): {str(t.kind.name) for t in info.workspace_sizes}
+        for name, info in lib.function_metadata.items()
+    }
+    assert of["tvmgen_default_fused_exp"] == {"opencl"}
+    assert of["tvmgen_default_fused_nn_softmax"] == {"llvm"}
+
+
 def test_memory_is_shared_on_one_device_only():
     """A chain that goes back and forth: blocks are used again where they are."""
     x = relay.var("x", shape=(64,))

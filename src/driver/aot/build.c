@@ -195,10 +195,13 @@ static int make(build_state *b, const graph_program *g, aot_program *out) {
   TN_TRY(add_main(b, out->lowered));
   if (o->crt) TN_GET(out->programs, for_generator(b, out->lowered));
   TN_GET(out->params, o->link_params ? tn_scope_own(tn_map_new()) : g->params);
-  const main_needs needs = {b->main.workspace, b->main.io, b->main.constants, b->main.func,
-                            b->relay};
+  const main_needs needs = {.workspace = b->main.workspace,
+                            .io = b->main.io,
+                            .constants = b->main.constants,
+                            .func = b->main.func,
+                            .relay = b->relay};
   TN_GET(out->functions,
-         driver_function_infos(b->t, NULL, out->kernels, g->kernels, b->workspace, &needs));
+         driver_function_infos(b->t, NULL, out->kernels, g->kernels, b->workspace, &needs, 1));
   TN_GET(out->metadata, metadata(b, g, out));
   return 0;
 }
