@@ -9,6 +9,7 @@ import tenon
 from tenon import relay
 from tenon.contrib import graph_executor
 from tenon.contrib.debugger import debug_executor
+from tenon.runtime import profiler_vm
 from tenon.runtime.vm import VirtualMachine
 
 HOST, DEVICE = tenon.cpu(0), tenon.opencl(0)
@@ -148,6 +149,27 @@ def test_export_and_several_executors(tmp_path):
     for t in threads:
         t.join()
     assert not errors
+
+
+@needs_device
+@pytest.mark.parametrize("kind", ["graph", "vm"])
+def test_create_executor(kind):
+    mod, arrays, want = there_and_back()
+    for device in (None, [HOST, DEVICE]):
+        with tenon.transform.PassContext(config={"relay.fallback_device_type": 4}):
+            run = relay.create_executor(kind, mod, device, BOTH).evaluate()
+        np.testing.assert_allclose(run(**arrays).numpy(), want, rtol=1e-4)
+
+
+@needs_device
+def test_profile_of_the_machine():
+    mod, arrays, _ = there_and_back()
+    machine = profiler_vm.VirtualMachineProfiler(relay.vm.compile(mod, BOTH), [HOST, DEVICE])
+    report = machine.profile(arrays["x"], arrays["w"])
+    where = {str(call["Name"]): str(call["Device"]) for call in report.calls}
+    assert where["vm_mod_fused_nn_dense_nn_relu"] == "opencl0"
+    assert where["vm_mod_fused_nn_softmax"] == "cpu0"
+    assert where["DeviceCopy"] == "cpu0"  # where it goes
 
 
 @needs_device

@@ -1,5 +1,6 @@
 """Building Relay programs."""
 
+import contextlib
 import warnings
 
 from .. import nd
@@ -291,9 +292,9 @@ class GraphExecutor(interpreter.Executor):
     ----------
     mod : IRModule
         Module with the functions that expressions call.
-    device : Device
-        Where to run.
-    target : str or Target
+    device : Device or list of Device
+        Where to run; results are copied to the first.
+    target : str, Target, dict or list
         What code is made for.
     params : dict of str to NDArray, optional
         Values of parameters of ``main``.
@@ -321,18 +322,19 @@ class GraphExecutor(interpreter.Executor):
 
         mod = self.mod.clone()
         mod["main"] = func
-        level = PassContext.current().opt_level if self.opt_level is None else self.opt_level
-        with PassContext(opt_level=level):
+        level = self.opt_level
+        with contextlib.nullcontext() if level is None else PassContext(opt_level=level):
             lib = build(mod, target=self.target, executor=self.executor and Executor(self.executor))
         result = InferType()(mod)["main"].ret_type
+        devices = self.device if isinstance(self.device, list | tuple) else [self.device]
 
         def run(*args, **kwargs):
-            module = graph_executor.GraphModule(lib["default"](self.device))
+            module = graph_executor.GraphModule(lib["default"](*devices))
             for param, value in zip(func.params, _arguments(func, args, kwargs), strict=True):
                 module.set_input(param.name_hint, value)
             module.run()
             flat = iter(range(module.get_num_outputs()))
-            return _unflatten(result, lambda: module.get_output(next(flat)).copyto(self.device))
+            return _unflatten(result, lambda: module.get_output(next(flat)).copyto(devices[0]))
 
         return run
 
@@ -376,10 +378,10 @@ def create_executor(kind="debug", mod=None, device=None, target="llvm", params=N
         compared with.
     mod : IRModule, optional
         Module with the functions that expressions call.
-    device : Device, optional
-        Where to run; the target's first device by default.
-    target : str or Target
-        What code is made for.
+    device : Device or list of Device, optional
+        Where to run; the first device of each target by default.
+    target : str, Target, dict or list
+        What code is made for; one target for ``"debug"`` and ``"aot"``.
     params : dict of str to NDArray, optional
         Values of parameters of ``main``.
 
@@ -403,7 +405,9 @@ def create_executor(kind="debug", mod=None, device=None, target="llvm", params=N
         )
     mod = IRModule() if mod is None else mod
     if device is None:
-        device = device_of(str(Target(target).kind.name), 0)
+        kinds = [str(t.kind.name) for t in Target.canon_multi_target(target)]
+        device = [device_of(kind, 0) for kind in kinds]
+        device = device[0] if len(device) == 1 else device
     if kind == "vm":
         return VMExecutor(_bound(mod, params), device, target)
     if kind == "debug":

@@ -353,7 +353,8 @@ static inline int step(tn_vm_machine *m, const int64_t **pc) {
 static int observed_step(tn_vm_machine *m, const int64_t **pc) {
   const int64_t *w = *pc;
   bool seen = w[0] == TN_VM_INVOKE_PACKED || w[0] == TN_VM_ALLOC_STORAGE ||
-              w[0] == TN_VM_ALLOC_TENSOR || w[0] == TN_VM_ALLOC_TENSOR_REG;
+              w[0] == TN_VM_ALLOC_TENSOR || w[0] == TN_VM_ALLOC_TENSOR_REG ||
+              w[0] == TN_VM_DEVICE_COPY;
   if (!seen) return step(m, pc);
   TN_TRY(m->observe(m->observer, m, w, true));
   TN_TRY(step(m, pc));

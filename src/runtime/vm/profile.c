@@ -10,6 +10,7 @@ static const char *name_of(const tn_vm_machine *m, const int64_t *w) {
   case TN_VM_INVOKE_PACKED: return m->x->prims[w[1]];
   case TN_VM_ALLOC_STORAGE: return "AllocStorage";
   case TN_VM_ALLOC_TENSOR_REG: return "AllocTensorReg";
+  case TN_VM_DEVICE_COPY: return "DeviceCopy";
   default: return "AllocTensor";
   }
 }
@@ -33,6 +34,16 @@ static tn_str *shapes_of(const tn_vm_machine *m, const int64_t *w) {
   return tn_scope_own(tn_shape_string(all, n));
 }
 
+/* Where the instruction works: a primitive where its last argument is, which is a result. */
+static tn_device device_of(const tn_vm_machine *m, const int64_t *w) {
+  const tn_any *r = m->regs + m->frames[m->nframe - 1].base;
+  if (w[0] == TN_VM_ALLOC_STORAGE) return m->devices[w[7]];
+  if (w[0] == TN_VM_DEVICE_COPY) return m->devices[w[4]];
+  if (w[0] != TN_VM_INVOKE_PACKED || w[3] == 0) return m->host;
+  const tn_any *last = &r[w[3 + w[3]]];
+  return last->type_index == TN_TI_NDArray ? ((const tn_tensor *)last->v.obj)->dl.device : m->host;
+}
+
 static int observe(void *observer, tn_vm_machine *m, const int64_t *w, bool begin) {
   TN_SCOPE(s);
   tn_map *metrics;
@@ -43,7 +54,7 @@ static int observe(void *observer, tn_vm_machine *m, const int64_t *w, bool begi
     TN_GET(shapes, shapes_of(m, w));
     TN_TRY(tn_map_set(metrics, tn_any_cstr("Argument Shapes"), tn_any_obj(shapes)));
   }
-  return tn_profiler_start_call(observer, name_of(m, w), m->devices[0], metrics);
+  return tn_profiler_start_call(observer, name_of(m, w), device_of(m, w), metrics);
 }
 
 static int observed_run(tn_vm_machine *m, tn_profiler *p, int64_t func, const tn_any *args,
