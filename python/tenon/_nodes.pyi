@@ -1979,6 +1979,8 @@ class ExecutorCodegenMetadata(Object):
     """their types"""
     pools: Array
     """memory that main takes (AllocatedPoolInfo)"""
+    constant_pools: Array
+    """memory that constants are in (AllocatedPoolInfo)"""
     devices: Array
     """names of devices that the program is given"""
     executor: str

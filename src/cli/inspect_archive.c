@@ -46,8 +46,8 @@ static void put_tensors(tn_buf *b, const tn_json *j, tn_json_at main, const char
   }
 }
 
-static void put_pools(tn_buf *b, const tn_json *j, tn_json_at own) {
-  tn_json_at pools = own ? tn_json_member(j, own, "pools") : 0;
+static void put_pools(tn_buf *b, const tn_json *j, tn_json_at own, const char *which) {
+  tn_json_at pools = own ? tn_json_member(j, own, which) : 0;
   if (!tn_json_is(j, pools, TN_JSON_ARRAY)) return;
   for (tn_json_at x = tn_json_first(j, pools); x; x = tn_json_after(j, pools, x)) {
     tn_json_at name = tn_json_is(j, x, TN_JSON_OBJECT) ? tn_json_member(j, x, "name") : 0;
@@ -87,11 +87,12 @@ static void put_memory(tn_buf *b, const tn_json *j, tn_json_at model) {
   put_tensors(b, j, main, "inputs");
   put_tensors(b, j, main, "outputs");
   put_bytes(b, "workspace", main ? number(j, main, "workspace_size_bytes") : -1, least);
-  put_pools(b, j, own);
+  put_pools(b, j, own, "pools");
   put_bytes(b, "storages", storage_bytes(j, parts ? tn_json_member(j, memory, "sids") : memory),
             "");
   put_bytes(b, "tensors", main ? number(j, main, "io_size_bytes") : -1, " (inputs and outputs)");
   put_bytes(b, "constants", main ? number(j, main, "constants_size_bytes") : -1, "");
+  put_pools(b, j, own, "constant_pools");
   put_bytes(b, "stack", own ? number(j, own, "stack_bytes") : -1, " in arrays, frames beside them");
 }
 

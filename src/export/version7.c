@@ -214,23 +214,10 @@ static int put_memory(const mlf_model *m, const tensors *in, const tensors *resu
   return 0;
 }
 
-/* What the format has no place for: exact figures, and what it takes to call main. */
-static void put_own(const mlf_model *m, const tensors *in, const tensors *results, tn_buf *out) {
-  const tn_ExecutorCodegenMetadata *a = m->aot;
-  bool first = true;
-  tn_buf_putc(out, '{');
-  put_int(out, &first, "constant_bytes", a->constant_bytes);
-  put_key(out, &first, "inputs");
-  put_ordered(in, out);
-  put_key(out, &first, "interface_api");
-  put_text(out, a->interface_api);
-  put_int(out, &first, "live_bytes", a->live_bytes);
-  put_key(out, &first, "outputs");
-  put_ordered(results, out);
-  put_key(out, &first, "pools");
+static void put_pools(const tn_arr *pools, tn_buf *out) {
   tn_buf_putc(out, '[');
-  for (int64_t i = 0; i < a->pools->len; ++i) {
-    const tn_AllocatedPoolInfo *p = (const tn_AllocatedPoolInfo *)tn_arr_obj(a->pools, i);
+  for (int64_t i = 0; i < pools->len; ++i) {
+    const tn_AllocatedPoolInfo *p = (const tn_AllocatedPoolInfo *)tn_arr_obj(pools, i);
     int64_t used = 0, limit = -1;
     tir_as_int((const tn_obj *)p->allocated_size, &used);
     tir_as_int((const tn_obj *)p->pool_info->size_hint_bytes, &limit);
@@ -240,6 +227,25 @@ static void put_own(const mlf_model *m, const tensors *in, const tensors *result
     tn_buf_printf(out, ",\"size_bytes\":%" PRId64 ",\"size_hint_bytes\":%" PRId64 "}", used, limit);
   }
   tn_buf_putc(out, ']');
+}
+
+/* What the format has no place for: exact figures, and what it takes to call main. */
+static void put_own(const mlf_model *m, const tensors *in, const tensors *results, tn_buf *out) {
+  const tn_ExecutorCodegenMetadata *a = m->aot;
+  bool first = true;
+  tn_buf_putc(out, '{');
+  put_int(out, &first, "constant_bytes", a->constant_bytes);
+  put_key(out, &first, "constant_pools");
+  put_pools(a->constant_pools, out);
+  put_key(out, &first, "inputs");
+  put_ordered(in, out);
+  put_key(out, &first, "interface_api");
+  put_text(out, a->interface_api);
+  put_int(out, &first, "live_bytes", a->live_bytes);
+  put_key(out, &first, "outputs");
+  put_ordered(results, out);
+  put_key(out, &first, "pools");
+  put_pools(a->pools, out);
   put_int(out, &first, "stack_bytes", a->stack_bytes);
   put_key(out, &first, "unpacked_api");
   tn_buf_puts(out, a->unpacked_api ? "true" : "false");

@@ -1,6 +1,9 @@
 /* Nodes of tensor programs: types, checks, small builders. */
 #include "tir/tir.h"
 
+#include <ctype.h>
+
+#include "base/buf.h"
 #include "ir/expr.h"
 #include "ir/module.h"
 #include "object/functions.h"
@@ -99,6 +102,16 @@ tn_stmt *tir_seq2(tn_stmt *a, tn_stmt *b) {
 }
 
 /* ---- functions ---- */
+
+const char *tir_constant_section(const tn_AllocateConst *s) {
+  const tn_obj *pool = s->annotations ? tn_map_find(s->annotations, "pool") : NULL;
+  TN_BUF(name);
+  if (!pool || pool->type_index != TN_TI_String) return NULL;
+  tn_buf_puts(&name, ".rodata.tvm.");
+  for (const char *p = tn_cstr((const tn_str *)pool); *p; ++p)
+    tn_buf_putc(&name, isalnum((unsigned char)*p) ? *p : '_');
+  return tn_cstr(tn_scope_own(tn_buf_str(&name)));
+}
 
 tn_obj *tir_func_attr(const tn_PrimFunc *f, const char *key) {
   return f->attrs ? tn_map_find(f->attrs->dict, key) : NULL;

@@ -65,6 +65,10 @@ TN_API tn_stmt *tir_seq2(tn_stmt *a, tn_stmt *b);
 TN_API tn_stmt *tir_nop(void);
 TN_API bool tir_is_nop(const tn_stmt *s);
 
+/** The section of an object file in which a constant with the annotation "pool" lies,
+ * ".rodata.tvm.NAME" with underscores for what an identifier cannot have, so that a linker script
+ * can place it; NULL without the annotation, or on failure. Scope-owned. */
+TN_API const char *tir_constant_section(const tn_AllocateConst *s);
 /** The attribute of a function, or NULL. */
 TN_API tn_obj *tir_func_attr(const tn_PrimFunc *f, const char *key);
 /** A copy of the function with one attribute set (value NULL: removed). */

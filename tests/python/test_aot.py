@@ -218,3 +218,44 @@ def test_plans_are_near_what_is_needed(algorithm):
         config["tir.usmp.algorithm"] = algorithm
     metadata = build(network(), {}, CRT, config=config).executor_codegen_metadata
     assert 0 < metadata.live_bytes <= metadata.workspace_bytes <= 1.1 * metadata.live_bytes
+
+
+@needs_cc
+def test_constants_in_pools(tmp_path):
+    x = relay.var("x", shape=(1, 8))
+    weights = [relay.const(RNG.random((8, 8), dtype="float32")) for _ in range(3)]
+    body = x
+    for weight in weights:
+        body = relay.nn.relu(relay.nn.dense(body, weight))
+    program = tenon.IRModule.from_expr(relay.Function([x], body))
+
+    def pools(*sizes):
+        target = [tenon.target.Target("c")]
+        return tenon.ConstantMemoryPools(
+            [
+                tenon.ConstantPoolInfo(
+                    name, target, None, tenon.PoolInfoProperties(size_hint_bytes=size)
+                )
+                for name, size in sizes
+            ]
+        )
+
+    options = {"interface-api": "c", "unpacked-api": True}
+    banks = pools(("flash", 300), ("qspi-1", -1))
+    factory = build(program, options, CRT, constant_memory_pools=banks)
+    used = [int(p.allocated_size) for p in factory.executor_codegen_metadata.constant_pools]
+    assert used == [256, 512]
+    source = factory.lib.get_source()
+    assert source.count('section(".rodata.tvm.flash")') == 1
+    assert source.count('section(".rodata.tvm.qspi_1")') == 2
+    values = {"x": RNG.random((1, 8), dtype="float32")}
+    (got,) = call_c(compiled(factory, tmp_path), factory.executor_codegen_metadata, values)
+    want = values["x"]
+    for weight in weights:
+        want = np.maximum(want @ weight.data.numpy().T, 0)
+    np.testing.assert_allclose(got, want, rtol=1e-4)
+    sections = subprocess.run(["readelf", "-SW", str(tmp_path / "lib0.o")], capture_output=True)
+    if sections.returncode == 0:
+        assert b".rodata.tvm.flash" in sections.stdout
+    with pytest.raises(ValueError, match="p2 .256 bytes. fits into none of the pools: flash of 6"):
+        build(program, options, CRT, constant_memory_pools=pools(("flash", 600)))

@@ -44,9 +44,10 @@ int aot_options_from(const tn_Executor *executor, const tn_Runtime *runtime,
 typedef struct {
   tn_PrimFunc *func; /* lowered, like the operators */
   tn_arr *pools;     /* of AllocatedPoolInfo: memory that it takes, in the order of parameters */
-  int64_t workspace; /* bytes of memory for values between operators (and of operators) */
-  int64_t live;      /* of it the least that any plan needs: what one step needs */
-  int64_t constants, io; /* bytes */
+  tn_arr *constant_pools; /* of AllocatedPoolInfo */
+  int64_t workspace;      /* bytes of memory for values between operators (and of operators) */
+  int64_t live;           /* of it the least that any plan needs: what one step needs */
+  int64_t constants, io;  /* bytes */
 } aot_main;
 
 /** Makes main.

@@ -173,8 +173,8 @@ static tn_ExecutorCodegenMetadata *metadata(const build_state *b, const graph_pr
   for (int i = 0; i < 4; ++i) TN_GETP(a[i], tn_arr_from(lists[i]));
   return (tn_ExecutorCodegenMetadata *)TN_NEW(
       ExecutorCodegenMetadata, .inputs = a[0], .input_tensor_types = a[1], .outputs = a[2],
-      .output_tensor_types = a[3], .pools = b->main.pools, .devices = tn_arr_of(0),
-      .executor = tn_str_from("aot"), .mod_name = tn_str_from(b->name),
+      .output_tensor_types = a[3], .pools = b->main.pools, .constant_pools = b->main.constant_pools,
+      .devices = tn_arr_of(0), .executor = tn_str_from("aot"), .mod_name = tn_str_from(b->name),
       .interface_api = tn_str_from(b->o->c_interface ? "c" : "packed"),
       .unpacked_api = b->o->unpacked, .workspace_alignment = b->o->workspace_align,
       .constant_alignment = b->o->constant_align, .workspace_bytes = b->main.workspace,

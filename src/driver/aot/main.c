@@ -40,6 +40,8 @@ typedef struct {
   usmp_pool *pools;
   tn_Var **pool_vars;
   int32_t npools;
+  usmp_pool *constant_pools;
+  int32_t nconstant_pools;
   tn_vec params, calls, lets, constants;
   tn_map *buffer_map;
 } maker;
@@ -90,31 +92,70 @@ static int add_inputs(maker *m, bool constants) {
   return 0;
 }
 
+static int64_t limit_of(const tn_PoolInfo *p) {
+  int64_t bytes = -1;
+  tir_as_int((const tn_obj *)p->size_hint_bytes, &bytes);
+  return bytes;
+}
+
 /* Functions take pointers to what they may write: the address of the first element is one. */
-static int add_constant(maker *m, const char *hint, const tn_tensor *data, const tn_TensorType *t,
-                        tn_expr **pointer) {
+static int add_constant(maker *m, const usmp_buffer *place, const tn_tensor *data,
+                        const tn_TensorType *t, tn_expr **pointer) {
   tn_str *name;
   tn_Buffer *b;
-  TN_GET(name, tn_str_fmt("constant_%s", hint));
+  TN_GET(name, tn_str_fmt("constant_%s", place->name));
   TN_GET(b, tir_buffer(tn_arr_of(1, tir_i64(graph_type_elements(t))), t->dtype, tn_cstr(name), ""));
-  tn_stmt *s =
-      (tn_stmt *)TN_NEW(AllocateConst, .buffer_var = b->data, .data = (tn_NDArray *)(uintptr_t)data,
-                        .dtype = t->dtype, .extents = b->shape, .body = tir_nop(),
-                        .annotations = tn_scope_own(tn_map_new()));
+  tn_map *hints;
+  if (m->nconstant_pools) {
+    tn_str *pool = tn_str_from(m->constant_pools[place->pool].name);
+    TN_GET(hints, tn_map_with(NULL, tn_any_cstr("pool"), tn_any_obj(pool)));
+  } else {
+    TN_GET(hints, tn_scope_own(tn_map_new()));
+  }
+  tn_stmt *s = (tn_stmt *)TN_NEW(AllocateConst, .buffer_var = b->data,
+                                 .data = (tn_NDArray *)(uintptr_t)data, .dtype = t->dtype,
+                                 .extents = b->shape, .body = tir_nop(), .annotations = hints);
   if (!s || tn_vec_push_obj(&m->constants, s)) return -1;
   TN_GET(*pointer,
          tir_call(TN_HANDLE, TIR_OP_address_of, 1, tir_load(b, tn_arr_of(1, tir_i64(0)))));
   return 0;
 }
 
-static int add_constants(maker *m) {
-  if (!m->o->link_params) return add_inputs(m, true);
-  for (int64_t i = 0; i < m->g->n; ++i) {
-    const graph_node *n = &m->g->nodes[i];
-    const tn_tensor *data = constant_of(m, n);
-    if (data) TN_TRY(add_constant(m, n->name, data, n->types[0], &m->values[m->first[i]].pointer));
+/* Which of the given pools a constant is in; all constants live at the same time. */
+static int place_constants(maker *m, usmp_buffer *places, int64_t n) {
+  const tn_arr *given = m->o->constant_pools;
+  if (!given) return 0;
+  m->nconstant_pools = (int32_t)given->len;
+  TN_GET(m->constant_pools, tn_alloc_zero((size_t)given->len + 1, sizeof *m->constant_pools));
+  for (int32_t k = 0; k < m->nconstant_pools; ++k) {
+    const tn_PoolInfo *p = (const tn_PoolInfo *)tn_arr_obj(given, k);
+    m->constant_pools[k] = (usmp_pool){.name = tn_cstr(p->pool_name), .limit = limit_of(p)};
+  }
+  return usmp_plan(places, n, m->constant_pools, m->nconstant_pools, m->o->constant_align,
+                   m->o->algorithm);
+}
+
+static int link_constants(maker *m, usmp_buffer *places) {
+  int64_t n = 0;
+  for (int pass = 0; pass < 2; ++pass) {
+    if (pass) TN_TRY(place_constants(m, places, n));
+    n = 0;
+    for (int64_t i = 0; i < m->g->n; ++i) {
+      const graph_node *node = &m->g->nodes[i];
+      const tn_tensor *data = constant_of(m, node);
+      if (!data) continue;
+      usmp_buffer *p = &places[n++];
+      if (!pass) *p = (usmp_buffer){.name = node->name, .bytes = graph_type_bytes(node->types[0])};
+      else TN_TRY(add_constant(m, p, data, node->types[0], &m->values[m->first[i]].pointer));
+    }
   }
   return 0;
+}
+
+static int add_constants(maker *m) {
+  if (!m->o->link_params) return add_inputs(m, true);
+  TN_AUTOFREE usmp_buffer *places = tn_alloc_zero((size_t)m->g->n + 1, sizeof *places);
+  return places ? link_constants(m, places) : -1;
 }
 
 /* An output is where its value is computed, unless that is another one already, or no operator
@@ -162,20 +203,13 @@ static void find_lives(maker *m) {
   for (int k = 0; k < m->ncopies; ++k) use_at(m, m->values[m->copies[k].from].buffer, m->nstep);
 }
 
-static int64_t limit_of(const tn_WorkspacePoolInfo *p) {
-  int64_t bytes = -1;
-  tir_as_int((const tn_obj *)p->size_hint_bytes, &bytes);
-  return bytes;
-}
-
 static int make_pools(maker *m) {
   const tn_arr *given = m->o->pools ? m->o->workspace_pools : NULL;
   m->npools = given && given->len ? (int32_t)given->len : 1;
   TN_GET(m->pools, tn_alloc_zero((size_t)m->npools, sizeof *m->pools));
   TN_GET(m->pool_vars, tn_alloc_zero((size_t)m->npools, sizeof(void *)));
   for (int32_t k = 0; k < m->npools; ++k) {
-    const tn_WorkspacePoolInfo *p =
-        given ? (const tn_WorkspacePoolInfo *)tn_arr_obj(given, k) : NULL;
+    const tn_PoolInfo *p = given ? (const tn_PoolInfo *)tn_arr_obj(given, k) : NULL;
     const char *name = p ? tn_cstr(p->pool_name) : "workspace";
     m->pools[k] = (usmp_pool){.name = name, .limit = p ? limit_of(p) : -1};
     TN_GET(m->pool_vars[k], tir_pointer_var(name, tn_dtype_of(kDLUInt, 8, 1), ""));
@@ -326,26 +360,37 @@ static tn_PrimFunc *function(maker *m, const char *name) {
   return f ? tir_with_attr(f, "runner_function", (tn_obj *)tir_bool(true)) : NULL;
 }
 
-static tn_AllocatedPoolInfo *pool_info(const maker *m, int32_t k, int64_t param) {
-  const tn_arr *given = m->o->workspace_pools;
-  tn_obj *info = given ? tn_arr_obj(given, k) : NULL;
-  if (!info) {
+/* @param given the pool, NULL: one that is part of the program */
+static tn_AllocatedPoolInfo *pool_info(tn_obj *given, const usmp_pool *p, int64_t param) {
+  if (!given) {
     const char *names[] = {"pool_name", "targets", "is_internal"};
-    tn_any values[] = {tn_any_cstr(m->pools[k].name), tn_any_obj(tn_arr_of(0)), tn_any_bool(true)};
-    TN_GETP(info, tn_scope_own(tn_node_make(&tn_type_WorkspacePoolInfo, 3, names, values)));
+    tn_any values[] = {tn_any_cstr(p->name), tn_any_obj(tn_arr_of(0)), tn_any_bool(true)};
+    TN_GETP(given, tn_scope_own(tn_node_make(&tn_type_WorkspacePoolInfo, 3, names, values)));
   }
   const char *names[] = {"pool_info", "allocated_size", "pool_var_idx"};
-  tn_any values[] = {tn_any_obj(info), tn_any_int(m->pools[k].used), tn_any_int(param)};
+  tn_any values[] = {tn_any_obj(given), tn_any_int(p->used), tn_any_int(param)};
   return tn_scope_own(tn_node_make(&tn_type_AllocatedPoolInfo, 3, names, values));
 }
 
-static int tell(const maker *m, aot_main *out) {
+static int list_pools(const maker *m, aot_main *out) {
+  const tn_arr *given = m->o->workspace_pools;
   TN_VEC(pools);
+  TN_VEC(constant);
+  for (int32_t k = 0; k < m->npools && m->o->pools; ++k)
+    TN_TRY(tn_vec_push_obj(&pools, pool_info(given ? tn_arr_obj(given, k) : NULL, &m->pools[k],
+                                             m->params.len - m->npools + k)));
+  for (int32_t k = 0; k < m->nconstant_pools; ++k)
+    TN_TRY(tn_vec_push_obj(
+        &constant, pool_info(tn_arr_obj(m->o->constant_pools, k), &m->constant_pools[k], -1)));
+  TN_GET(out->pools, tn_arr_from(&pools));
+  TN_GET(out->constant_pools, tn_arr_from(&constant));
+  return 0;
+}
+
+static int tell(const maker *m, aot_main *out) {
   for (int32_t k = 0; k < m->npools; ++k) {
     bool stack = !m->o->pools && m->pools[k].used < TIR_STACK_BYTES;
     out->workspace += stack ? 0 : m->pools[k].used;
-    if (m->o->pools)
-      TN_TRY(tn_vec_push_obj(&pools, pool_info(m, k, m->params.len - m->npools + k)));
   }
   for (int64_t i = 0; i < m->g->n; ++i) {
     const graph_node *n = &m->g->nodes[i];
@@ -357,8 +402,7 @@ static int tell(const maker *m, aot_main *out) {
     out->io += graph_type_bytes(m->g->nodes[e.node].types[e.index]);
   }
   out->live = usmp_lower_bound(m->buffers, m->nbuffer, m->o->workspace_align);
-  TN_GET(out->pools, tn_arr_from(&pools));
-  return out->live < 0 ? -1 : 0;
+  return out->live < 0 ? -1 : list_pools(m, out);
 }
 
 static int make(maker *m, const char *name, aot_main *out) {
@@ -389,8 +433,8 @@ int aot_make_main(const graph_program *g, const aot_options *o, const char *name
   maker m = {.g = g, .o = o, .workspace = workspace};
   *out = (aot_main){0};
   int err = make(&m, name, out);
-  void *memory[] = {m.first,   m.scratch, m.values, m.buffers,
-                    m.outputs, m.copies,  m.pools,  m.pool_vars};
+  void *memory[] = {m.first,  m.scratch, m.values,    m.buffers,       m.outputs,
+                    m.copies, m.pools,   m.pool_vars, m.constant_pools};
   for (int i = 0; i < TN_COUNT(memory); ++i) tn_free(memory[i]);
   tn_vec *lists[] = {&m.params, &m.calls, &m.lets, &m.constants};
   for (int i = 0; i < TN_COUNT(lists); ++i) tn_vec_fini(lists[i]);

@@ -11,6 +11,16 @@ void c_gen_fini(c_gen *g) {
   arith_fini(&g->known);
 }
 
+bool c_put_section(c_gen *g, const tn_AllocateConst *s) {
+  const char *section = tir_constant_section(s);
+  if (section)
+    tn_buf_printf(g->decl,
+                  "#if defined(__GNUC__) && defined(__ELF__)\n"
+                  "__attribute__((section(\"%s\")))\n#endif\n",
+                  section);
+  return section != NULL;
+}
+
 /* ---- places ---- */
 
 /* The data pointer as one of the buffer's type. */

@@ -151,6 +151,9 @@ int c_constant(c_gen *g, const tn_AllocateConst *s);
 int c_dot_product(c_gen *g, const tn_For *s);
 /** Those functions, where the code needs them. */
 void c_write_dots(int needs, tn_buf *out);
+/** Says where a constant of a pool lies (tir_constant_section), in front of its declaration.
+ *  @return false: it is in no pool */
+bool c_put_section(c_gen *g, const tn_AllocateConst *s);
 /** The functions that the code turned out to need. */
 void c_write_helpers(const c_gen *g, tn_buf *out);
 /** Text as a string literal. */

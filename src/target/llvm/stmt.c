@@ -230,6 +230,8 @@ static int allocate_const(cg_fn *f, const tn_AllocateConst *s) {
   LLVMSetGlobalConstant(g, 1);
   LLVMSetLinkage(g, LLVMPrivateLinkage);
   LLVMSetAlignment(g, TIR_ALIGNMENT);
+  const char *section = tir_constant_section(s);
+  if (section) LLVMSetSection(g, section);
   TN_TRY(tn_pmap_put(&f->vars, s->buffer_var, g));
   return cg_stmt(f, s->body);
 }
