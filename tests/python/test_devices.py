@@ -162,6 +162,18 @@ def test_create_executor(kind):
 
 
 @needs_device
+@pytest.mark.parametrize("target", [BOTH, ["opencl", "llvm"]])
+def test_compile(target):
+    mod, arrays, want = there_and_back()
+    model = tenon.compile(mod, target)
+    assert model.executor == "graph"
+    np.testing.assert_allclose(model(**arrays), want, rtol=1e-4)
+    model = tenon.compile(counting_loop(), "opencl")
+    assert model.executor == "vm"
+    np.testing.assert_allclose(model(np.ones(8, "float32")), np.full(8, 32))
+
+
+@needs_device
 def test_profile_of_the_machine():
     mod, arrays, _ = there_and_back()
     machine = profiler_vm.VirtualMachineProfiler(relay.vm.compile(mod, BOTH), [HOST, DEVICE])

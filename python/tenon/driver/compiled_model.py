@@ -14,6 +14,7 @@ from ..relay.function import Function
 from ..runtime import ndarray
 from ..runtime.module import load_module
 from ..runtime.vm import Executable, VirtualMachine
+from ..target import Target
 from ..tir import PrimFunc
 from .build_module import build
 
@@ -52,7 +53,8 @@ class CompiledModel:
 
     def __init__(self, library, device):
         self.library = library
-        self.module = graph_executor.GraphModule(library["default"](device))
+        devices = device if isinstance(device, list | tuple) else [device]
+        self.module = graph_executor.GraphModule(library["default"](*devices))
         weights = library["get_graph_params"]()
         self.inputs = {
             name: kind
@@ -76,7 +78,7 @@ class CompiledModel:
         ----------
         path : str or os.PathLike
             The library. Only load what you would run: it is code.
-        device : Device, optional
+        device : Device or list of Device, optional
             Where to run; default: the first CPU.
 
         Returns
@@ -292,6 +294,12 @@ def _compile_tensor_program(mod, target, params, opt_level):
         return _CompiledFunction(build(mod, target=target), entry)
 
 
+def _devices(target):
+    """The first device of each target, in order."""
+    kinds = {t.get_target_device_type() for t in Target.canon_multi_target(target)}
+    return [Device(kind, 0) for kind in sorted(kinds)]
+
+
 def compile(model, target="llvm", *, shape=None, params=None, opt_level=3, device=None):
     """Compile a model for this process.
 
@@ -300,16 +308,16 @@ def compile(model, target="llvm", *, shape=None, params=None, opt_level=3, devic
     model : str, os.PathLike, bytes, onnx.ModelProto, IRModule, relay.Function or PrimFunc
         An ONNX model as a file, its content or the message; Relay text, itself or the path of a
         file; or a program.
-    target : Target, str or dict
-        What to compile for.
+    target : Target, str, dict or list
+        What to compile for; several targets where the program names several devices.
     shape : dict of str to tuple of int, optional
         Extents of an ONNX model's inputs, where the model leaves them open.
     params : dict of str to NDArray or array-like, optional
         Values of parameters of the program, which become part of it.
     opt_level : int
         How much to optimise, 0 to 4.
-    device : Device, optional
-        Where to run; default: the first CPU.
+    device : Device or list of Device, optional
+        Where to run; default: the first device of each target.
 
     Returns
     -------
@@ -323,7 +331,7 @@ def compile(model, target="llvm", *, shape=None, params=None, opt_level=3, devic
     if mod.functions and all(isinstance(f, PrimFunc) for f in mod.functions.values()):
         return _compile_tensor_program(mod, target, params, opt_level)
     params = {**weights, **(params or {})}
-    device = Device(1, 0) if device is None else device
+    device = _devices(target) if device is None else device
     reason = get_global_func("driver.needs_vm")(mod)
     with PassContext(opt_level=opt_level):
         if reason is not None:
