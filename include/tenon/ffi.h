@@ -62,7 +62,7 @@ typedef struct tn_obj {
   TN_ATOMIC_U32 rc;    /**< strong references */
   uint32_t type_index; /**< dense index, equal to type->index */
   const tn_type *type;
-} tn_obj;
+} __attribute__((aligned(8))) tn_obj;
 
 /** Type index of a value that is not an object; objects start at TN_OBJECT. */
 enum {
