@@ -79,5 +79,6 @@ int arith_rules_init(void);
 int arith_int_set_init(void);
 int arith_api_init(void);
 int arith_api_sets_init(void);
+int arith_repr_init(void);
 
 #endif /* TN_ARITH_ARITH_IMPL_H_ */

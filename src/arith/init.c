@@ -22,6 +22,7 @@ TN_NODES_DEFINE(TN_ARITH_NODES, arith_types)
 
 int arith_init(void) {
   TN_TRY(tn_type_register_table(arith_types, (int)(sizeof arith_types / sizeof *arith_types)));
+  TN_TRY(arith_repr_init());
   TN_TRY(arith_rules_init());
   TN_TRY(arith_int_set_init());
   TN_TRY(arith_api_init());

@@ -118,3 +118,17 @@ def test_limit_over_a_loop_outside_of_the_region():
         ana = arith.Analyzer()
         ana.bind(i, tir.const(value))
         assert ana.can_prove_equal(exact.max_value, last)
+
+
+def test_how_results_are_shown():
+    ana = arith.Analyzer()
+    ana.bind(i, Range(0, 10))
+    assert str(ana.const_int_bound(i * 4)) == "ConstIntBound[0,36]"
+    wide = tir.Var("wide", "int64")
+    assert str(ana.const_int_bound(wide)) == "ConstIntBound[neg_inf,pos_inf]"
+    assert str(ana.modular_set(i * 4 + 2)) == "ModularSet(coeff=4, base=2)"
+    assert str(ana.int_set(n + j, {j: arith.IntervalSet(0, 3)})) == "IntervalSet[n, n + 3]"
+    (index,) = arith.detect_iter_map([i * 4 + 1], {i: Range(0, 8)}).indices
+    assert str(index) == (
+        "IterSum([IterSplit(IterMark(i, extent=8), lower_factor=1, extent=8, scale=4)], 1)"
+    )

@@ -272,3 +272,12 @@ def test_errors_of_reductions():
         s.rfactor(C, C.op.axis[0])
     with pytest.raises(ValueError, match="placeholder A"):
         tenon.lower(te.create_schedule(B.op), [B])
+
+
+def test_how_stages_are_shown():
+    a = te.placeholder((4,), name="A")
+    b = te.compute((4,), lambda i: a[i] + 1.0, name="B")
+    s = te.create_schedule(b.op)
+    assert str(s[a]) == "stage(A, placeholder(A, shape=[4], dtype=float32))"
+    assert str(s[b]).startswith("stage(B, compute(B, body=[A[i] + T.float32(1)], axis=")
+    assert str(s.create_group(b, a)) == "group-stage()"

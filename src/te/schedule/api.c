@@ -1,4 +1,5 @@
 /* Types of te schedules and the functions that Python programs call. */
+#include "object/repr.h"
 #include "te/schedule/te_schedule_impl.h"
 
 TN_NODES_DEFINE(TN_TE_SCHEDULE_NODES, te_schedule_types)
@@ -265,7 +266,21 @@ static const tn_func_row functions[] = {
     {"te.schedule.ToFunc", f_to_func},
 };
 
+/* stage(C, compute(C, ...)) */
+static int repr_stage(tn_repr *r, const tn_obj *o) {
+  const tn_TeStage *st = (const tn_TeStage *)o;
+  if (!st->op) {
+    tn_buf_puts(tn_repr_out(r), "group-stage()");
+    return 0;
+  }
+  tn_buf_printf(tn_repr_out(r), "stage(%s, ", tn_cstr(st->op->name));
+  TN_TRY(tn_repr_any(r, tn_any_obj(st->op)));
+  tn_buf_putc(tn_repr_out(r), ')');
+  return 0;
+}
+
 int te_schedule_init(void) {
   TN_TRY(tn_type_register_table(te_schedule_types, TN_COUNT(te_schedule_types)));
+  TN_TRY(tn_repr_set(&tn_type_TeStage, repr_stage));
   return tn_func_register_rows(functions, TN_COUNT(functions));
 }

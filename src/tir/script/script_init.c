@@ -162,7 +162,7 @@ static int show_place(tn_buf *out, tn_any root, const tn_ObjectPath *place) {
 static int set_reprs(void) {
   for (uint32_t i = TN_OBJECT; i < TN_TI_BEGIN_DYNAMIC; ++i) {
     const tn_type *t = tn_type_get(i);
-    if (!t || t->kind != TN_KIND_NODE) continue;
+    if (!t || t->kind != TN_KIND_NODE || tn_repr_get(t)) continue;
     bool shown = tn_type_is(t, &tn_type_PrimExpr) || tn_type_is(t, &tn_type_Stmt) ||
                  t == &tn_type_PrimFunc || t == &tn_type_IRModule || t == &tn_type_Buffer ||
                  t == &tn_type_BufferRegion || t == &tn_type_MatchBufferRegion ||
