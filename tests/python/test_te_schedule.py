@@ -281,3 +281,19 @@ def test_how_stages_are_shown():
     assert str(s[a]) == "stage(A, placeholder(A, shape=[4], dtype=float32))"
     assert str(s[b]).startswith("stage(B, compute(B, body=[A[i] + T.float32(1)], axis=")
     assert str(s.create_group(b, a)) == "group-stage()"
+
+
+def test_two_virtual_axes():
+    """Both are called "vthread"; each is an axis of its own."""
+    a = te.placeholder((8, 8), name="A")
+    b = te.compute((8, 8), lambda i, j: a[i, j] + 1.0, name="B")
+    s = te.create_schedule(b.op)
+    i, j = b.op.axis
+    for axis, name in ((i, "vy"), (j, "vx")):
+        outer, inner = s[b].split(axis, nparts=2)
+        s[b].bind(outer, te.thread_axis((0, 2), "vthread", name=name))
+        s[b].bind(inner, te.thread_axis("threadIdx." + name[1]))
+    yo, yi, xo, xi = s[b].leaf_iter_vars
+    s[b].reorder(yo, xo, yi, xi)
+    text = str(tenon.lower(s, [a, b]))
+    assert text.count("] = A_1[") == 4

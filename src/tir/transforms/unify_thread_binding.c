@@ -7,7 +7,9 @@
          B[j] = ...
 
    A kernel is what the outermost loop over a thread axis holds. Loops over one axis must have one
-   extent there: ValueError. Annotations of a loop that goes stay on a loop of one iteration. */
+   extent there: ValueError. Annotations of a loop that goes stay on a loop of one iteration.
+   Virtual axes that are called "vthread" only have no names of their own: loops over them that lie
+   in each other are different axes. */
 #include <string.h>
 
 #include "arith/analyzer.h"
@@ -16,10 +18,15 @@
 typedef struct {
   arith_analyzer known;
   tn_pmap values; /* variable of a loop over a thread axis -> expression of the kernel's variable */
-  tn_map *axes;   /* thread tag -> IterVar, of the kernel */
+  tn_map *axes;   /* thread tag (and number, of virtual ones) -> IterVar, of the kernel */
   tn_vec order;   /* the same in order, outermost first */
   bool in_kernel;
+  int virtual; /* loops around over axes called "vthread" */
 } unifier;
+
+static bool is_nameless(const tn_IterVar *axis) {
+  return strcmp(tn_cstr(axis->thread_tag), "vthread") == 0;
+}
 
 static tn_obj *replace_var(tn_mut *m, tn_obj *v) {
   tn_obj *value = tn_pmap_get(&((unifier *)m->ctx)->values, v);
@@ -42,14 +49,16 @@ static int check_same(unifier *u, const tn_IterVar *have, const tn_Range *dom) {
 static tn_IterVar *axis_of(unifier *u, const tn_IterVar *old, tn_Range *dom) {
   tn_any found;
   const char *tag = tn_cstr(old->thread_tag);
-  if (tn_map_get(u->axes, tn_any_cstr(tag), &found)) {
+  const tn_str *key = is_nameless(old) ? tn_str_fmt("%s %d", tag, u->virtual) : old->thread_tag;
+  if (!key) return NULL;
+  if (tn_map_get(u->axes, tn_any_obj(key), &found)) {
     tn_IterVar *have = (tn_IterVar *)found.v.obj;
     return check_same(u, have, dom) ? NULL : have;
   }
   tn_Var *v = tir_var(tag, dom->extent->dtype);
   tn_IterVar *axis = tir_iter_var(dom, v, (ir_iter_type)old->iter_type, tag);
   if (!axis || tn_vec_push_obj(&u->order, axis)) return NULL;
-  TN_GETP(u->axes, tn_map_with(u->axes, tn_any_cstr(tag), tn_any_obj(axis)));
+  TN_GETP(u->axes, tn_map_with(u->axes, tn_any_obj(key), tn_any_obj(axis)));
   return axis;
 }
 
@@ -79,8 +88,10 @@ static tn_stmt *unify(tn_mut *m, const tn_IterVar *old, tn_Var *var, tn_Range *d
   TN_GETP(axis, axis_of(u, old, dom));
   tn_expr *value = tir_cast(var->dtype, (tn_expr *)axis->var, NULL);
   if (!value || tn_pmap_put(&u->values, var, value)) return NULL;
-  TN_GETP(body, tn_mut_visit(m, body));
-  if (!outermost) return body;
+  u->virtual += is_nameless(old);
+  body = tn_mut_visit(m, body);
+  u->virtual -= is_nameless(old);
+  if (!body || !outermost) return body;
   u->in_kernel = false;
   return launch_all(u, body);
 }
