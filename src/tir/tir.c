@@ -168,6 +168,7 @@ int tir_init(void) {
   TN_TRY(layout_init());
   TN_TRY(verify_memory_init());
   TN_TRY(verify_gpu_code_init());
+  TN_TRY(memory_constraints_init());
   TN_TRY(analysis_init());
   TN_TRY(index_map_init());
   TN_TRY(schedule_init());

@@ -37,6 +37,8 @@ int schedule_init(void);
 
 /** Functions of analysis/verify_memory.c. */
 int verify_memory_init(void);
+/** Functions of analysis/memory_constraints.c. */
+int memory_constraints_init(void);
 /** Functions of analysis/verify_gpu_code.c. */
 int verify_gpu_code_init(void);
 

@@ -287,3 +287,37 @@ def test_regions_of_pointers_and_reductions():
     reads, writes, _ = analysis.get_block_access_region(block, {})
     assert [r.buffer.name for r in reads] == ["A", "B"]
     assert [r.buffer.name for r in writes] == ["C"]
+
+
+def test_memory_constraints():
+    @T.prim_func
+    def main(
+        a: T.handle, b: T.handle, n: T.int32, c: T.handle, d: T.handle
+    ):  # arguments, results last
+        A = T.match_buffer(a, (8,), scope="sram")
+        B = T.match_buffer(b, (8,))
+        C = T.match_buffer(c, (8,), scope="dram")
+        D = T.match_buffer(d, (8,))
+        for i in range(8):
+            D[i] = A[i] + B[i] + C[i]
+
+    tensor = tenon.relay.TensorType((8,))
+    pair = tenon.relay.FuncType([tensor, tenon.relay.TupleType([tensor, tensor])], tensor)
+    get = analysis.get_prim_func_arg_and_result_memory_constraints
+    apply = analysis.apply_prim_func_arg_and_result_memory_constraints
+    assert list(get(main, pair)) == ["sram", "dram", ""]
+    flat = tenon.relay.FuncType([tensor] * 3, tensor)
+    assert list(get(main, flat)) == ["sram", "", "dram", ""]
+    made = apply(main, flat, ["sram", "vtcm", "", "psum"])
+    assert list(get(made, flat)) == ["sram", "vtcm", "dram", "psum"]
+    assert analysis.verify_well_formed(made)
+    assert "psum" in made.script() and "psum" not in main.script()
+    with pytest.raises(ValueError, match='lies in memory "sram" already, not in "other"'):
+        apply(main, flat, ["other", "", "", ""])
+    with pytest.raises(ValueError, match="expected 4 scopes"):
+        apply(main, flat, [""])
+    with pytest.raises(ValueError, match="fewer buffers"):
+        get(main, tenon.relay.FuncType([tensor] * 5, tensor))
+    both = tenon.relay.FuncType([tenon.relay.TupleType([tensor] * 3)], tensor)
+    with pytest.raises(ValueError, match='in memory "sram" and "dram"'):
+        get(main, both)

@@ -2,6 +2,7 @@
 
 from .analysis import (
     OOBChecker,
+    apply_prim_func_arg_and_result_memory_constraints,
     assert_pure_function,
     calculate_allocated_bytes,
     calculate_constant_bytes,
@@ -12,6 +13,7 @@ from .analysis import (
     find_anchor_block,
     get_block_access_region,
     get_block_read_write_region,
+    get_prim_func_arg_and_result_memory_constraints,
     has_if_then_else,
     is_pure_function,
     undefined_vars,

@@ -250,3 +250,56 @@ def OOBChecker():
     from ..transform import _ffi_api as passes
 
     return passes.OOBChecker()
+
+
+def get_prim_func_arg_and_result_memory_constraints(func, relay_func_type):
+    """In which memory a function wants its arguments and result.
+
+    Parameters
+    ----------
+    func : PrimFunc
+        The function.
+    relay_func_type : FuncType
+        Type of the relay function it computes; tensors of tuples are parameters of their own.
+
+    Returns
+    -------
+    list of str
+        A memory scope for each argument and, last, for the result; "" where it does not matter
+        (memory "global").
+
+    Raises
+    ------
+    ValueError
+        The function has fewer buffers than the type has tensors, or those of one tuple lie in
+        different memories.
+    """
+    return _ffi_api.GetPrimFuncArgAndResultMemoryConstraints(func, relay_func_type)
+
+
+def apply_prim_func_arg_and_result_memory_constraints(
+    func, relay_func_type, arg_and_result_memory_scopes
+):
+    """A function with its arguments and result in given memory.
+
+    Parameters
+    ----------
+    func : PrimFunc
+        The function.
+    relay_func_type : FuncType
+        Type of the relay function it computes.
+    arg_and_result_memory_scopes : list of str
+        As `get_prim_func_arg_and_result_memory_constraints` gives them; "" changes nothing.
+
+    Returns
+    -------
+    PrimFunc
+
+    Raises
+    ------
+    ValueError
+        A buffer lies in another memory already, or the number of scopes is wrong.
+    """
+    return _ffi_api.ApplyPrimFuncArgAndResultMemoryConstraints(
+        func, relay_func_type, arg_and_result_memory_scopes
+    )
