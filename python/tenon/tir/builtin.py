@@ -41,9 +41,9 @@ _ROWS = (
         "Value of a higher lane.",
     ),
     ("tvm_warp_activemask", "uint32", "", "Active lanes."),
-    ("address_of", "handle", "buffer_load", "Pointer to the element of a BufferLoad."),
-    ("lookup_param", "handle", "param_name", "Parameter of the model by name."),
-    ("isnullptr", "bool", "x", "Is the pointer null?"),
+    ("address_of", "handle", "buffer_load span=", "Pointer to the element of a BufferLoad."),
+    ("lookup_param", "handle", "param_name span=", "Parameter of the model by name."),
+    ("isnullptr", "bool", "x span=", "Is the pointer null?"),
     ("assume", "bool", "cond", "Lets the compiler take a condition for true here."),
     ("undef", "int32", "", "Any value."),
     ("type_annotation", "dtype", "dtype", "Carries a type."),
@@ -177,7 +177,7 @@ def _function(name, dtype, params, doc):
         except TypeError as err:
             raise TypeError(f"{name}: {err}") from None
         bound.apply_defaults()
-        values, result = [], dtype
+        values, result, span = [], dtype, bound.arguments.pop("span", None)
         for key, value in bound.arguments.items():
             if key == "dtype":
                 result = value
@@ -189,7 +189,7 @@ def _function(name, dtype, params, doc):
             result = convert(bound.arguments[result]).dtype
         if result == "dtype":  # no such parameter: the type of the last operand
             result = values[-1].dtype
-        return Call(result, f"tir.{name}", values)
+        return Call(result, f"tir.{name}", values, span)
 
     intrinsic.__name__ = intrinsic.__qualname__ = name
     intrinsic.__signature__ = signature

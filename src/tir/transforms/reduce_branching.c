@@ -8,7 +8,7 @@
    What is computed in vain must not fail: its accesses stay inside of their buffers and nothing is
    divided by what may be zero, or the condition stays. So it does where iterations run at the same
    time: what one stores in vain another may have changed meanwhile. */
-#include "tir/transforms/transforms.h"
+#include "tir/transforms/known_values.h"
 
 /* ---- may it be done when its condition does not hold? ---- */
 
@@ -108,6 +108,12 @@ static int is_safe(arith_analyzer *known, tn_stmt *s) {
 
 typedef struct {
   arith_analyzer *known;
+  int together;        /* loops around whose iterations run at the same time */
+  const tn_vec *facts; /* of earlier stores; NULL: not asked for */
+} reducer;
+
+typedef struct {
+  arith_analyzer *known;
   tn_pmap values; /* variables that can have one value only */
 } settled;
 
@@ -119,45 +125,56 @@ static int note_settled(void *ctx, tn_obj *o) {
   return b.min == b.max ? tn_pmap_put(&x->values, v, tir_int(v->dtype, b.min)) : 0;
 }
 
+/* The statement with what was stored before it. */
+static tn_stmt *with_facts(const reducer *y, tn_stmt *s) {
+  tir_known x = {.a = y->known, .use = TIR_KNOWN_CONDITIONS | TIR_KNOWN_VALUES | TIR_KNOWN_STORES};
+  s = tir_known_copy(y->facts, &x.facts) ? NULL : tir_known_follow(&x, s);
+  tn_vec_fini(&x.facts);
+  return s;
+}
+
 /* What remains of a statement with what is known, which the condition is part of. */
-static tn_stmt *remainder_of(arith_analyzer *known, const tn_expr *cond, tn_stmt *s) {
-  settled x = {.known = known};
+static tn_stmt *remainder_of(const reducer *y, const tn_expr *cond, tn_stmt *s) {
+  settled x = {.known = y->known};
   int err = tn_post_order(cond, note_settled, &x);
   tn_stmt *r = err ? NULL : tir_substitute(s, &x.values);
   tn_pmap_fini(&x.values);
-  return r ? tir_remove_no_op_stmt(tir_simplify_stmt(known, r)) : NULL;
+  if (r && y->facts) r = with_facts(y, r);
+  return r ? tir_remove_no_op_stmt(tir_simplify_stmt(y->known, r)) : NULL;
 }
 
 /* Is `all`, done where `cond` holds, nothing but `part`? 1, 0, or -1 with an error. */
-static int comes_down_to(arith_analyzer *known, tn_expr *cond, tn_stmt *all, tn_stmt *part) {
-  int64_t mark = cond ? arith_enter(known, cond) : -1;
+static int comes_down_to(const reducer *x, tn_expr *cond, tn_stmt *all, tn_stmt *part) {
+  int64_t mark = cond ? arith_enter(x->known, cond) : -1;
   if (mark < 0) return -1;
-  tn_stmt *x = remainder_of(known, cond, all), *y = x ? remainder_of(known, cond, part) : NULL;
-  int same = y ? tn_equal(x, y, 0) : -1;
-  if (same == 1) same = is_safe(known, all);
-  arith_leave(known, mark);
+  tn_stmt *a = remainder_of(x, cond, all), *b = a ? remainder_of(x, cond, part) : NULL;
+  int same = b ? tn_equal(a, b, 0) : -1;
+  if (same == 1) same = is_safe(x->known, all);
+  arith_leave(x->known, mark);
   return same;
 }
 
-typedef struct {
-  arith_analyzer *known;
-  int together; /* loops around whose iterations run at the same time */
-} reducer;
-
-static tn_stmt *reduce_if(tn_mut *m, tn_IfThenElse *op) {
-  const reducer *x = m->ctx;
-  arith_analyzer *known = x->known;
-  tn_IfThenElse *r = tn_mut_children(m, op);
-  if (!r || x->together || !tir_is_pure(r->condition)) return (tn_stmt *)r;
+static tn_stmt *reduced(const reducer *x, tn_IfThenElse *r) {
+  if (x->together || !tir_is_pure(r->condition)) return (tn_stmt *)r;
   tn_stmt *other = r->else_case ? r->else_case : tir_nop();
   tn_expr *no = tir_not(r->condition, NULL);
   if (!other || !no) return NULL;
-  int then_covers = comes_down_to(known, no, r->then_case, other);
+  int then_covers = comes_down_to(x, no, r->then_case, other);
   if (then_covers) return then_covers < 0 ? NULL : r->then_case;
   if (!r->else_case) return (tn_stmt *)r;
-  int else_covers = comes_down_to(known, r->condition, r->else_case, r->then_case);
+  int else_covers = comes_down_to(x, r->condition, r->else_case, r->then_case);
   if (else_covers < 0) return NULL;
   return else_covers ? r->else_case : (tn_stmt *)r;
+}
+
+static tn_stmt *reduce_if(tn_mut *m, tn_IfThenElse *op) {
+  tn_IfThenElse *r = tn_mut_children(m, op);
+  return r ? reduced(m->ctx, r) : NULL;
+}
+
+static tn_stmt *reduce_known(tir_known *k, tn_IfThenElse *op) {
+  reducer x = {.known = k->a, .together = k->together + k->opaque, .facts = &k->facts};
+  return reduced(&x, op);
 }
 
 static tn_stmt *in_loop(tn_mut *m, tn_For *op) {
@@ -185,7 +202,16 @@ tn_PrimFunc *tir_reduce_branching(tn_PrimFunc *f, const tn_pass_ctx *c) {
   static const tn_mut_case cases[] = {TN_CASE(IfThenElse, reduce_if), TN_CASE(For, in_loop),
                                       TN_CASE(AttrStmt, in_threads)};
   TN_ARITH(known);
-  (void)c;
+  const tn_ReduceBranchingThroughOvercomputeConfig *o =
+      ir_config_node(c->node, "tir.ReduceBranchingThroughOvercompute",
+                     &tn_type_ReduceBranchingThroughOvercomputeConfig);
+  if (!o) return NULL;
+  if (o->use_dataflow_analysis) {
+    tir_known k = {.a = &known, .on_if = reduce_known};
+    tn_stmt *body = tir_known_follow(&k, f->body);
+    tn_vec_fini(&k.facts);
+    return tir_with_body(f, body);
+  }
   reducer x = {.known = &known};
   TN_MUT(m, cases, &x);
   return tir_with_body(f, tn_mut_visit(&m, f->body));

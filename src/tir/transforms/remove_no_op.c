@@ -4,7 +4,7 @@
      for i in range(8):
        T.evaluate(0)                       ->   B[0] = 1
      B[0] = 1 */
-#include "tir/transforms/transforms.h"
+#include "tir/transforms/known_values.h"
 
 #include "arith/analyzer.h"
 
@@ -128,7 +128,19 @@ static tn_stmt *remove_in(const void *program, tn_stmt *s) {
 
 tn_stmt *tir_remove_no_op_stmt(tn_stmt *s) { return s ? remove_in(s, s) : NULL; }
 
+/* Without stores of what is there already, as far as earlier statements say. */
+static tn_stmt *without_known_stores(tn_stmt *s) {
+  TN_ARITH(a);
+  tir_known x = {.a = &a, .use = TIR_KNOWN_STORES};
+  s = tir_known_follow(&x, s);
+  tn_vec_fini(&x.facts);
+  return s;
+}
+
 tn_PrimFunc *tir_remove_no_op(tn_PrimFunc *f, const tn_pass_ctx *c) {
-  (void)c;
-  return tir_with_body(f, remove_in(f, f->body));
+  const tn_RemoveNoOpConfig *o =
+      ir_config_node(c->node, "tir.RemoveNoOp", &tn_type_RemoveNoOpConfig);
+  if (!o) return NULL;
+  tn_stmt *body = o->use_dataflow_analysis ? without_known_stores(f->body) : f->body;
+  return body ? tir_with_body(f, remove_in(f, body)) : NULL;
 }

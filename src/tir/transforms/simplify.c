@@ -5,7 +5,7 @@
        if i < 10:                          ->     A[i] = 0
          A[(i * 4 + 3) // 4] = 0 */
 #include "arith/analyzer.h"
-#include "tir/transforms/transforms.h"
+#include "tir/transforms/known_values.h"
 
 enum { MAX_INLINED = 64 }; /* nodes of a value that replaces its variable */
 
@@ -156,10 +156,23 @@ tn_stmt *tir_simplify_stmt(arith_analyzer *known, tn_stmt *s) {
   return simplify_in(&x, s);
 }
 
+/* What earlier stores say, where the options ask for it. */
+static tn_stmt *with_knowns(const tn_SimplifyConfig *o, tn_stmt *s) {
+  TN_ARITH(a);
+  tir_known x = {.a = &a};
+  if (o->propagate_knowns_to_prove_conditional) x.use |= TIR_KNOWN_CONDITIONS;
+  if (o->propagate_knowns_to_simplify_expressions) x.use |= TIR_KNOWN_VALUES;
+  if (!x.use) return s;
+  s = tir_known_follow(&x, s);
+  tn_vec_fini(&x.facts);
+  return s;
+}
+
 tn_PrimFunc *tir_simplify(tn_PrimFunc *f, const tn_pass_ctx *c) {
   TN_ARITH(known);
   const tn_SimplifyConfig *o = ir_config_node(c->node, "tir.Simplify", &tn_type_SimplifyConfig);
   if (!o) return NULL;
   simplifier x = {.known = &known, .program = f, .sides = o->apply_constraints_to_boolean_branches};
-  return tir_with_body(f, simplify_in(&x, f->body));
+  tn_stmt *body = with_knowns(o, f->body);
+  return body ? tir_with_body(f, simplify_in(&x, body)) : NULL;
 }
