@@ -16,7 +16,13 @@
 #include "kernels/conv_impl.h"
 #include "tir/schedule/blocks.h"
 
+/* LLVM moves the weights of unrolled channels next to each other, which fills more registers than
+   there are. It finds the way back only where the data of a tile is without gaps. */
 enum { UNROLLED_CHANNELS = 4 };
+
+static int64_t unrolled_channels(const kernel_conv *c) {
+  return c->strided && c->block > UNROLLED_CHANNELS ? 1 : UNROLLED_CHANNELS;
+}
 
 /* ---- loops ---- */
 
@@ -63,8 +69,9 @@ static int add_sums(conv_nest *d, tn_LoopRV **list, int *n) {
     block = outer;
     if (c->block < kernel_extent(c, c->channel)) TN_TRY(conv_cut(d, &outer, c->block, &block));
     else outer = NULL;
-    if (block && c->block > UNROLLED_CHANNELS && c->block % UNROLLED_CHANNELS == 0)
-      TN_TRY(kernel_split(c->st, block, UNROLLED_CHANNELS, &block, &few));
+    int64_t unrolled = unrolled_channels(c);
+    if (block && unrolled > 1 && c->block > unrolled && c->block % unrolled == 0)
+      TN_TRY(kernel_split(c->st, block, unrolled, &block, &few));
   }
   conv_add(list, n, outer);
   for (int i = c->st->nspatial; i < c->st->naxes; ++i)

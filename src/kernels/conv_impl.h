@@ -22,6 +22,7 @@ typedef struct {
   int row, col;   /* spatial, of the image; row is -1 with one image axis */
   int channel;    /* summed over, of the image's channels */
   bool depthwise; /* data depends on `lane`: each channel has its own kernels, or none */
+  bool strided;   /* neighbouring columns read data that is not */
   int64_t block;  /* channels that are neighbours in data, or are read together */
 } kernel_conv;
 

@@ -77,6 +77,17 @@ static int64_t block_of(const kernel_conv *c) {
   return 1;
 }
 
+static int set_strided(kernel_conv *c) {
+  const kernel_axis *col = &c->st->axis[c->col];
+  bool one = true;
+  for (int64_t i = 0; i < c->data->indices->len && one; ++i) {
+    tn_expr *index = (tn_expr *)tn_arr_obj(c->data->indices, i);
+    if (kernel_uses(index, col)) TN_TRY(kernel_has_factor_one(index, col, &one));
+  }
+  c->strided = !one;
+  return 0;
+}
+
 /* Which operand is the data; without a weight each channel is reduced by itself. */
 static bool set_operands(kernel_conv *c, const tn_BufferLoad *const operands[2]) {
   const kernel_axis *lane = &c->st->axis[c->lane];
@@ -100,6 +111,7 @@ int kernel_conv_of(kernel_conv *c, kernel_stage *st) {
   if (!lane->contiguous || lane->extent < 4 || !set_operands(c, operands)) return 0;
   c->out = ((const tn_BufferStore *)st->block->body)->buffer;
   if (!set_spatial(c)) return 0;
+  TN_TRY(set_strided(c));
   set_channel(c);
   c->block = block_of(c);
   return 1;

@@ -68,6 +68,9 @@ int kernel_stage_of(kernel_stage *st, tn_TirSchedule *s, tn_BlockRV *rv, const k
 /* Does an expression, or a list of them, depend on an axis? */
 bool kernel_uses(const void *e, const kernel_axis *a);
 
+/* Is an expression the axis plus something without it? */
+int kernel_has_factor_one(tn_expr *e, const kernel_axis *a, bool *yes);
+
 /* Splits a loop in two, the inner of `factor` iterations. */
 int kernel_split(kernel_stage *st, tn_LoopRV *loop, int64_t factor, tn_LoopRV **outer,
                  tn_LoopRV **inner);

@@ -31,8 +31,7 @@ bool kernel_uses(const void *e, const kernel_axis *a) {
   return s.found;
 }
 
-/* Is `e` the axis plus something without it? */
-static int has_factor_one(tn_expr *e, const kernel_axis *a, bool *yes) {
+int kernel_has_factor_one(tn_expr *e, const kernel_axis *a, bool *yes) {
   tn_arr *vars, *factors;
   tn_any v = tn_any_obj(a->var);
   TN_GET(vars, tn_scope_own(tn_arr_new(&v, 1)));
@@ -51,7 +50,7 @@ static int look_at_read(kernel_stage *st, const tn_BufferLoad *load) {
     bool ok = true;
     for (int64_t k = 0; k < last; ++k) ok = ok && !kernel_uses(load->indices->items[k].v.obj, a);
     a->in_last = a->in_last && ok;
-    if (ok) TN_TRY(has_factor_one((tn_expr *)load->indices->items[last].v.obj, a, &ok));
+    if (ok) TN_TRY(kernel_has_factor_one((tn_expr *)load->indices->items[last].v.obj, a, &ok));
     a->contiguous = a->contiguous && ok;
   }
   return 0;
