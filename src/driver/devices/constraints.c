@@ -1,14 +1,15 @@
 /* What has to be on one device, expression by expression, see devices.h:
 
-     f(%a, %b)                  arguments and result as the function's; of an operator: all on one
-     on_device(%x, d)           %x on d, the value wherever it is wanted
-     device_copy(%x, s, d)      %x on s, the value on d
-     if (%c) { %a } else { %b } %a, %b and the value on one, %c on the host where it is a scalar
-                                that nothing else wants elsewhere
-     let %x = %v; %b            %x where %v is
-     fn (%x) { %b }             its result where %b is
+     f(%a, %b)                  arguments and result as the function's
+     add(%a, %b), (%a, %b)      all on one, as far as nothing places them elsewhere: what another
+                                device has is copied
+     on_device(%x, d)           %x on d, unless it was placed before; the value wherever it is
+   wanted device_copy(%x, s, d)      %x on s, the value on d if (%c) { %a } else { %b } %a, %b and
+   the value on one, %c on the host where it is a scalar that nothing else wants elsewhere let %x =
+   %v; %b            %x where %v is fn (%x) { %b }             its result where %b is
 
-   What is free after that is on the default device. */
+   All but the second come first, so that copies are only where they must be. What is free after
+   that is on the default device. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/scope.h"
@@ -47,21 +48,21 @@ static int32_t of(const device_plan *p, const void *e) {
   return (int32_t)tn_pmap_get_int(&p->of, v ? (const void *)v->vid : e, 0) - 1;
 }
 
-/* All operands from number `from` on where d is. */
-static int with_operands(device_plan *p, const void *e, int64_t from, int32_t d) {
-  const void *operand;
-  for (int64_t i = from; (operand = relay_operand(e, i)); ++i)
-    TN_TRY(device_unify(p, d, of(p, operand), span_of(e)));
-  return set(p, e, d);
+static int leaf(device_plan *p, const tn_obj *e) {
+  return set(p, e, device_leaf(p, relay_type_of(e), NULL));
 }
 
 /* ---- calls ---- */
+
+static bool is_placed(device_plan *p, int32_t d) {
+  return d >= 0 && p->domains[device_find(p, d)].device;
+}
 
 static int annotation(device_plan *p, const tn_RelayCall *c) {
   const tn_obj *device = relay_attr_obj(c->attrs, "virtual_device");
   int32_t d = device_domain_of_type(p, relay_type_of(c));
   if (d < 0) return -1;
-  if (relay_attr_int(c->attrs, "constrain_body", 1))
+  if (relay_attr_int(c->attrs, "constrain_body", 1) && !is_placed(p, of(p, relay_arg(c, 0))))
     TN_TRY(device_constrain(p, of(p, relay_arg(c, 0)), device, span_of(c)));
   if (relay_attr_int(c->attrs, "constrain_result", 0) || TN_AS(FuncType, relay_type_of(c)))
     TN_TRY(device_constrain(p, d, device, span_of(c)));
@@ -97,8 +98,7 @@ static int call(device_plan *p, const tn_RelayCall *c) {
   if (relay_as_call(c, "on_device")) return annotation(p, c);
   if (relay_as_call(c, "device_copy")) return copy(p, c);
   if (!op && !made) return call_function(p, c);
-  int32_t d = device_leaf(p, relay_type_of(c), NULL);
-  return d < 0 ? -1 : with_operands(p, c, 1, d);
+  return leaf(p, (const tn_obj *)c);
 }
 
 /* ---- functions ---- */
@@ -183,8 +183,13 @@ static int field(device_plan *p, const tn_TupleGetItem *e) {
   return d < 0 || device_unify(p, d, of(p, e->tuple_value), span_of(e)) ? -1 : set(p, e, d);
 }
 
-static int leaf(device_plan *p, const tn_obj *e) {
-  return set(p, e, device_leaf(p, relay_type_of(e), NULL));
+/* A reference is where what it holds is. */
+static int reference(device_plan *p, const tn_obj *e) {
+  int32_t d = device_leaf(p, relay_type_of(e), NULL);
+  const void *operand;
+  for (int64_t i = 0; d >= 0 && (operand = relay_operand(e, i)); ++i)
+    TN_TRY(device_unify(p, d, of(p, operand), span_of(e)));
+  return set(p, e, d);
 }
 
 static int visit(void *ctx, tn_obj *e) {
@@ -199,16 +204,38 @@ static int visit(void *ctx, tn_obj *e) {
   case TN_TI_Match: return match(p, (const tn_Match *)e);
   case TN_TI_TupleGetItem: return field(p, (const tn_TupleGetItem *)e);
   case TN_TI_Constant: return p->loose ? 0 : leaf(p, e);
-  case TN_TI_RelayTuple:
+  case TN_TI_RelayTuple: return leaf(p, e);
   case TN_TI_RefCreate:
   case TN_TI_RefRead:
-  case TN_TI_RefWrite: {
-    int32_t d = device_leaf(p, relay_type_of(e), NULL);
-    return d < 0 ? -1 : with_operands(p, e, 0, d);
-  }
+  case TN_TI_RefWrite: return reference(p, e);
   case TN_TI_Constructor: return set(p, e, device_domain_of_type(p, relay_type_of(e)));
   default: return 0;
   }
+}
+
+/* ---- what is best on one device ---- */
+
+static bool is_elsewhere(device_plan *p, int32_t a, int32_t b) {
+  const device_domain *x = &p->domains[device_find(p, a)], *y = &p->domains[device_find(p, b)];
+  return !x->n && !y->n && x->device && y->device && x->device != y->device;
+}
+
+static int join(void *ctx, tn_obj *e) {
+  device_plan *p = ctx;
+  const tn_RelayCall *c = TN_AS(RelayCall, e);
+  if (!device_joins_operands(e)) return 0;
+  const void *operand;
+  int32_t d = of(p, e), one;
+  for (int64_t i = c ? 1 : 0; (operand = relay_operand(e, i)); ++i)
+    if ((one = of(p, operand)) >= 0 && !is_elsewhere(p, d, one))
+      TN_TRY(device_unify(p, d, one, span_of(e)));
+  return 0;
+}
+
+bool device_joins_operands(const tn_obj *e) {
+  const tn_RelayCall *c = TN_AS(RelayCall, e);
+  if (c && (relay_as_call(c, "on_device") || relay_as_call(c, "device_copy"))) return false;
+  return c ? TN_AS(Op, c->op) || TN_AS(Constructor, c->op) : TN_AS(RelayTuple, e) != NULL;
 }
 
 static bool see(const tn_obj *parent, const tn_field *field_, const tn_obj *child) {
@@ -228,6 +255,10 @@ static int visit_functions(device_plan *p) {
     TN_TRY(tn_post_order_if(f, see, visit, p));
     TN_TRY(global(p, v));
     TN_TRY(device_unify(p, of(p, v), of(p, f), span_of(f)));
+  }
+  for (int64_t i = 0; i < all->len; ++i) {
+    const tn_RelayFunction *f = TN_AS(RelayFunction, all->entries[i].value.v.obj);
+    if (f) TN_TRY(tn_post_order_if(f, see, join, p));
   }
   return 0;
 }

@@ -45,6 +45,10 @@ void device_plan_fini(device_plan *p);
  * constant of a loose plan. */
 tn_VirtualDevice *device_of(const device_plan *p, const void *expr);
 
+/** Are the operands of an expression best where its value is (operators, tuples)? Those that are
+ * not must be copied. */
+bool device_joins_operands(const tn_obj *e);
+
 /** Does a program say anything about devices? */
 bool driver_names_devices(const tn_IRModule *m);
 /** Does it have conditions, which the host has to know? */

@@ -124,7 +124,8 @@ static const tn_rewrite_case settle_cases[] = {
 
 typedef struct {
   device_plan plan;
-  tn_map *constants; /* virtual device -> map from constants to their copies there */
+  tn_map *constants; /* virtual device -> map from constants to what they are there */
+  tn_map *copies;    /* the same of values that are copied for operators there */
 } writing;
 
 static int put_device(void *e, tn_VirtualDevice *d) {
@@ -136,21 +137,33 @@ static int put_device(void *e, tn_VirtualDevice *d) {
   return 0;
 }
 
+/* What was made of an expression for a device before; *there is where to note it. NULL without an
+   error where nothing was. */
+static void *made_before(tn_map *all, const void *e, const tn_VirtualDevice *d, tn_map **there) {
+  tn_any device = tn_any_int((int64_t)(intptr_t)d), found;
+  if (tn_map_get(all, device, &found)) *there = (tn_map *)found.v.obj;
+  else {
+    TN_GETP(*there, tn_scope_own(tn_map_new()));
+    TN_TRYP(tn_map_set(all, device, tn_any_obj(*there)));
+  }
+  return tn_map_get(*there, tn_any_int((int64_t)(intptr_t)e), &found) ? found.v.obj : NULL;
+}
+
+static int note(tn_map *there, const void *e, void *made) {
+  TN_GET(made, made);
+  return tn_map_set(there, tn_any_int((int64_t)(intptr_t)e), tn_any_obj(made));
+}
+
 /* The constant as it is on a device, the same each time. */
 static void *constant_on(writing *w, tn_obj *c, tn_VirtualDevice *d) {
-  tn_any device = tn_any_int((int64_t)(intptr_t)d), key = tn_any_int((int64_t)(intptr_t)c), found;
   tn_map *there;
-  if (!d) return c;
-  if (tn_map_get(w->constants, device, &found)) there = (tn_map *)found.v.obj;
-  else {
-    TN_GETP(there, tn_scope_own(tn_map_new()));
-    TN_TRYP(tn_map_set(w->constants, device, tn_any_obj(there)));
-  }
-  if (tn_map_get(there, key, &found)) return found.v.obj;
   tn_obj *copy;
+  if (!d) return c;
+  copy = made_before(w->constants, c, d, &there);
+  if (copy || tn_error_pending()) return copy;
   TN_GETP(copy, tn_node_copy(c->type, c));
-  TN_TRYP(put_device(copy, d));
-  return tn_map_set(there, key, tn_any_obj(copy)) ? NULL : copy;
+  TN_TRYP(put_device(copy, d) || note(there, c, copy));
+  return copy;
 }
 
 /* These say themselves where they are, or are everywhere. */
@@ -170,18 +183,6 @@ static void *operand_of(writing *w, void *pre, void *post, tn_VirtualDevice *d, 
   return annotated(post, own);
 }
 
-static tn_arr *operands_of(writing *w, const tn_arr *pre, const tn_arr *post, tn_VirtualDevice *d,
-                           bool *changed) {
-  TN_VEC(v);
-  for (int64_t i = 0; i < pre->len; ++i) {
-    void *e;
-    TN_GETP(e, operand_of(w, tn_arr_obj(pre, i), tn_arr_obj(post, i), d, false));
-    *changed |= e != tn_arr_obj(post, i);
-    TN_TRYP(tn_vec_push_obj(&v, e));
-  }
-  return tn_arr_from(&v);
-}
-
 /* `e`, on device `from`, for a place on device `to`. */
 static void *moved(void *e, tn_VirtualDevice *from, tn_VirtualDevice *to, const tn_obj *pre) {
   void *attrs;
@@ -189,6 +190,35 @@ static void *moved(void *e, tn_VirtualDevice *from, tn_VirtualDevice *to, const 
   TN_GETP(attrs, relay_attrs("device_copy", 2, "src_virtual_device", tn_any_obj(from),
                              "dst_virtual_device", tn_any_obj(to)));
   return stands_for(relay_call("device_copy", attrs, 1, e), pre);
+}
+
+/* The operand on device `d`, copied there once. */
+static void *operand_on(writing *w, void *pre, void *post, tn_VirtualDevice *d) {
+  tn_VirtualDevice *own = device_of(&w->plan, pre);
+  tn_map *there;
+  void *copy;
+  bool moves = own && d && own != d && !TN_AS(Constant, post) &&
+               !TN_AS(FuncType, relay_type_of((tn_obj *)pre));
+  if (!moves) return operand_of(w, pre, post, d, false);
+  copy = made_before(w->copies, post, d, &there);
+  if (copy || tn_error_pending()) return copy;
+  TN_GETP(copy, moved(post, own, d, pre));
+  return note(there, post, copy) ? NULL : copy;
+}
+
+/* @param of what they are operands of */
+static tn_arr *operands_of(writing *w, const tn_arr *pre, const tn_arr *post, const tn_obj *of,
+                           bool *changed) {
+  TN_VEC(v);
+  tn_VirtualDevice *d = device_of(&w->plan, of);
+  bool joins = device_joins_operands(of);
+  for (int64_t i = 0; i < pre->len; ++i) {
+    void *e, *before = tn_arr_obj(pre, i), *after = tn_arr_obj(post, i);
+    TN_GETP(e, joins ? operand_on(w, before, after, d) : operand_of(w, before, after, d, false));
+    *changed |= e != after;
+    TN_TRYP(tn_vec_push_obj(&v, e));
+  }
+  return tn_arr_from(&v);
 }
 
 /* on_device and device_copy: their argument, copied where the plan says so. */
@@ -208,12 +238,11 @@ static tn_obj *write_mark(writing *w, const tn_RelayCall *pre, const tn_RelayCal
 static tn_obj *write_call(void *ctx, tn_obj *pre, tn_obj *post) {
   writing *w = ctx;
   const tn_RelayCall *c = (const tn_RelayCall *)pre, *r = (const tn_RelayCall *)post;
-  tn_VirtualDevice *d = device_of(&w->plan, c);
   tn_arr *args;
   bool changed = false;
   tn_RelayCall *out;
   if (relay_as_call(c, "on_device") || relay_as_call(c, "device_copy")) return write_mark(w, c, r);
-  TN_GETP(args, operands_of(w, c->args, r->args, d, &changed));
+  TN_GETP(args, operands_of(w, c->args, r->args, pre, &changed));
   if (!changed) return post;
   TN_GETP(out, relay_call_new(r->op, args, r->attrs));
   ((relay_expr *)out)->span = r->span;
@@ -225,9 +254,8 @@ static tn_obj *write_tuple(void *ctx, tn_obj *pre, tn_obj *post) {
   writing *w = ctx;
   bool changed = false;
   tn_arr *fields;
-  TN_GETP(fields,
-          operands_of(w, ((const tn_RelayTuple *)pre)->fields,
-                      ((const tn_RelayTuple *)post)->fields, device_of(&w->plan, pre), &changed));
+  TN_GETP(fields, operands_of(w, ((const tn_RelayTuple *)pre)->fields,
+                              ((const tn_RelayTuple *)post)->fields, pre, &changed));
   return changed ? stands_for(relay_tuple(fields), pre) : post;
 }
 
@@ -321,6 +349,7 @@ static tn_IRModule *plan(tn_IRModule *m, const tn_CompilationConfig *config) {
   TN_GETP(m, rewrite(m, settle_cases, TN_COUNT(settle_cases), NULL));
   TN_GETP(m, relay_infer_module(m));
   TN_GETP(w.constants, tn_scope_own(tn_map_new()));
+  TN_GETP(w.copies, tn_scope_own(tn_map_new()));
   tn_IRModule *r = device_plan_make(&w.plan, m, config, true)
                        ? NULL
                        : rewrite(m, write_cases, TN_COUNT(write_cases), &w);
