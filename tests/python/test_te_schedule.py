@@ -297,3 +297,11 @@ def test_two_virtual_axes():
     s[b].reorder(yo, xo, yi, xi)
     text = str(tenon.lower(s, [a, b]))
     assert text.count("] = A_1[") == 4
+
+
+def test_a_target_in_the_place_of_the_parameters():
+    a = te.placeholder((4,), name="A")
+    b = te.compute((4,), lambda i: a[i] + 1.0, name="B")
+    program = te.create_prim_func([a, b])
+    assert tenon.build(program, "stackvm").type_key == "stackvm"
+    assert tenon.build(program, tenon.target.Target("stackvm")).type_key == "stackvm"

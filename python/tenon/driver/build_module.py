@@ -94,7 +94,8 @@ def build(
         The programs. Modules for several targets are given as a dict. All code for one host is one
         module, with the kernels of each device as its imports.
     args : list, optional
-        Not used: parameters of the programs are their own.
+        Parameters of a schedule of tensor expressions; other programs have their own. A target that
+        stands here alone is taken for the target.
     target : str, dict or Target, optional
         What for; default: that of the innermost ``with Target(...)``, else ``llvm``.
     target_host : str, dict or Target, optional
@@ -115,6 +116,8 @@ def build(
     ValueError
         Something else was given, or a target without a code generator.
     """
+    if target is None and isinstance(args, str | Target):
+        args, target = None, args
     host = Target.canon_target(target_host)
     if isinstance(inputs, dict):
         if not inputs:
