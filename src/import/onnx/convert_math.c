@@ -72,7 +72,11 @@ static void *unary(oc *c) {
   return op ? oc_unary(op, oc_in(c, 0)) : NULL;
 }
 
-static void *same(oc *c) { return oc_in(c, 0); }
+/* Of a sequence too, which is a tuple: one result, not several. */
+static void *same(oc *c) {
+  void *e = oc_in(c, 0);
+  return e && TN_AS(TupleType, relay_type_of(e)) ? (void *)relay_tuple(tn_arr_of(1, e)) : e;
+}
 
 static void *binary(oc *c) {
   const char *op = relay_name(c);

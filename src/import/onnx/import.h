@@ -54,7 +54,8 @@ typedef struct {
   const char *domain; /* "" is ai.onnx */
 } onnx_table;
 extern const onnx_table onnx_choice, onnx_flow, onnx_index, onnx_math, onnx_microsoft, onnx_more,
-    onnx_nn, onnx_open, onnx_quant, onnx_recurrent, onnx_resize, onnx_shape, onnx_signal;
+    onnx_nn, onnx_open, onnx_quant, onnx_recurrent, onnx_resize, onnx_sequence, onnx_shape,
+    onnx_signal;
 
 /** Input i, or NULL when it is left out; -1 is none. */
 static inline void *oc_in(const oc *c, int i) { return i >= 0 && i < c->nin ? c->in[i] : NULL; }
