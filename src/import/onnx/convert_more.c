@@ -137,7 +137,14 @@ static void *layer_norm(oc *c) {
 
 /* The greatest element is taken off before exp and added after log. */
 static void *log_sum_exp_at_run_time(oc *c, bool keep) {
-  void *x = oc_in(c, 0), *top = oc_reduce_in_place(c, "max", x);
+  void *x = oc_in(c, 0), *top;
+  if (keep) { /* the extents that are left tell the axes, and there may be none to reduce */
+    TN_GETP(top, oc_reduce_at_run_time(c, "max", x, true));
+    void *rest = oc_unary("exp", oc_binary("subtract", x, top));
+    void *all = rest ? oc_reduce_at_run_time(c, "sum", rest, true) : NULL;
+    return all ? oc_binary("add", oc_unary("log", all), top) : NULL;
+  }
+  top = oc_reduce_in_place(c, "max", x);
   void *sum =
       top ? oc_reduce_in_place(c, "sum", oc_unary("exp", oc_binary("subtract", x, top))) : NULL;
   return sum ? oc_keep_elements(c, oc_binary("add", oc_unary("log", sum), top), keep) : NULL;
