@@ -3066,6 +3066,19 @@ class While(Stmt):
     body: Stmt
     """body"""
 
+class AutoTensorizeMappingInfo(Object):
+    """how an instruction's iterators stand for a block's (type key tir.schedule.AutoTensorizeMappingInfo)"""
+    mappings: Array
+    """maps of the block's iterators to the instruction's (IndexMap)"""
+    lhs_buffer_map: Map
+    """buffer of the description to buffer of the block"""
+    rhs_buffer_indices: Map
+    """buffer of the description to its indices"""
+    lhs_iters: Array
+    """iterators of the block (IterVar)"""
+    rhs_iters: Array
+    """iterators of the description (IterVar)"""
+
 class TensorizeInfo(Object):
     """which loops an instruction does (type key tir.schedule.TensorizeInfo)"""
     loop_map: Map

@@ -3,8 +3,11 @@
 import numpy as np
 import tenon
 from tenon import te, tir
+from tenon.script import tir as T
 from tenon.tir.schedule.analysis import (
+    AutoTensorizeMappingInfo,
     TensorizeInfo,
+    get_auto_tensorize_mapping_info,
     get_tensorize_loop_mapping,
     suggest_index_map,
 )
@@ -139,3 +142,86 @@ def test_no_layout_is_suggested():
     assert suggest_index_map(b, [i * 2, j], [f0, f1], true) is None
     assert suggest_index_map(b, [i * i, j], [f0, f1], true) is None
     assert suggest_index_map(b, [te.var("n"), j], [f0, f1], true) is None
+
+
+@T.prim_func
+def product_16(a: T.handle, b: T.handle, c: T.handle):
+    A = T.match_buffer(a, (16, 16), "float16")
+    B = T.match_buffer(b, (16, 16), "float16")
+    C = T.match_buffer(c, (16, 16), "float32")
+    with T.block("root"):
+        T.reads(C[0:16, 0:16], A[0:16, 0:16], B[0:16, 0:16])
+        T.writes(C[0:16, 0:16])
+        for i, j, k in T.grid(16, 16, 16):
+            with T.block("update"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                C[vi, vj] = C[vi, vj] + T.cast(A[vi, vk], "float32") * T.cast(B[vk, vj], "float32")
+
+
+def mapping_of(compute, shapes, expected):
+    """Checks the map that is found against a function of the iterators; None: there is none."""
+    tensors = [te.placeholder(s, "float16", name=n) for s, n in zip(shapes, "AB", strict=True)]
+    sch = tir.Schedule(te.create_prim_func([*tensors, compute(*tensors)]))
+    info = get_auto_tensorize_mapping_info(sch, sch.get_block("C"), product_16)
+    if expected is None:
+        assert info is None
+        return
+    assert isinstance(info, AutoTensorizeMappingInfo)
+    want = tir.IndexMap.from_func(expected, index_dtype="int32")
+    (found,) = info.mappings
+    tenon.ir.assert_structural_equal(found, want)
+    assert [str(b.name) for b in info.lhs_buffer_map.values()] == ["C", "A", "B"]
+    assert len(info.rhs_iters) == 3 and len(info.lhs_iters) == len(want.initial_indices)
+
+
+def wide(x):
+    return x.astype("float32")
+
+
+def test_auto_tensorize_convolution():
+    def conv(a, b):
+        r, s, c = (te.reduce_axis((0, n), m) for n, m in ((3, "r"), (3, "s"), (64, "c")))
+        return te.compute(
+            (4, 16, 16, 64),
+            lambda n, h, w, o: te.sum(
+                wide(a[n, h + r, w + s, c]) * wide(b[r, s, c, o]), axis=[r, s, c]
+            ),
+            name="C",
+        )
+
+    mapping_of(
+        conv,
+        ((4, 18, 18, 64), (3, 3, 64, 64)),
+        lambda n, h, w, o, r, s, c: (
+            n * 256 + h * 16 + w,
+            o,
+            r * 192 + s * 64 + c,
+        ),
+    )
+
+
+def test_auto_tensorize_batches():
+    def batched(a, b):
+        k = te.reduce_axis((0, 64), "k")
+        return te.compute(
+            (8, 32, 48),
+            lambda n, i, j: te.sum(wide(a[n, i, k]) * wide(b[n, k, j]), axis=k),
+            name="C",
+        )
+
+    mapping_of(batched, ((8, 32, 64), (8, 64, 48)), lambda n, i, j, k: (n, i, j, k))
+
+
+def test_auto_tensorize_refuses():
+    def added(a, b):
+        k = te.reduce_axis((0, 64), "k")
+        return te.compute(
+            (32, 48), lambda i, j: te.sum(wide(a[i, k]) + wide(b[k, j]), axis=k), name="C"
+        )
+
+    def vector(a, b):
+        k = te.reduce_axis((0, 64), "k")
+        return te.compute((32,), lambda i: te.sum(wide(a[i, k]) * wide(b[k]), axis=k), name="C")
+
+    mapping_of(added, ((32, 64), (64, 48)), None)
+    mapping_of(vector, ((32, 64), (64,)), None)

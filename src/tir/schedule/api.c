@@ -279,6 +279,7 @@ int schedule_init(void) {
   TN_TRY(schedule_blocks_init());
   TN_TRY(schedule_state_init());
   TN_TRY(schedule_tensorize_map_init());
+  TN_TRY(schedule_tensorize_auto_init());
   TN_TRY(schedule_layout_init());
   return tn_func_register_rows(functions, TN_COUNT(functions));
 }

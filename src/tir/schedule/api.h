@@ -16,6 +16,7 @@
 int schedule_blocks_init(void);
 int schedule_state_init(void);
 int schedule_tensorize_map_init(void);
+int schedule_tensorize_auto_init(void);
 int schedule_layout_init(void);
 
 #endif /* TN_TIR_SCHEDULE_API_H_ */

@@ -47,6 +47,12 @@
   F(S, REF, Map, desc_loop_indexer, 0, "loop of the description to its number from outside")       \
   F(S, REF, Array, block_iter_paddings, TN_OPT,                                                    \
     "multiple that each iterator's extent must become; None: nothing to pad")
+#define TN_FIELDS_AutoTensorizeMappingInfo(F, S)                                                   \
+  F(S, REF, Array, mappings, 0, "maps of the block's iterators to the instruction's (IndexMap)")   \
+  F(S, REF, Map, lhs_buffer_map, 0, "buffer of the description to buffer of the block")            \
+  F(S, REF, Map, rhs_buffer_indices, 0, "buffer of the description to its indices")                \
+  F(S, REF, Array, lhs_iters, 0, "iterators of the block (IterVar)")                               \
+  F(S, REF, Array, rhs_iters, 0, "iterators of the description (IterVar)")
 #define TN_SCHEDULE_NODES(N)                                                                       \
   N(BlockRV, Object, "tir.BlockRV", NODE, UNIQUE, tn_no_hooks, "handle of a block")                \
   N(LoopRV, Object, "tir.LoopRV", NODE, UNIQUE, tn_no_hooks, "handle of a loop")                   \
@@ -58,6 +64,8 @@
   N(Trace, Object, "tir.Trace", NODE, UNIQUE, tn_no_hooks, "the steps of a schedule")              \
   N(TensorizeInfo, Object, "tir.schedule.TensorizeInfo", NODE, UNIQUE, tn_no_hooks,                \
     "which loops an instruction does")                                                             \
+  N(AutoTensorizeMappingInfo, Object, "tir.schedule.AutoTensorizeMappingInfo", NODE, UNIQUE,       \
+    tn_no_hooks, "how an instruction's iterators stand for a block's")                             \
   N(TirSchedule, Object, "tir.Schedule", NODE, UNIQUE, tn_no_hooks, "program being scheduled")
 TN_NODES_FORWARD(TN_SCHEDULE_NODES)
 /* the upper end of the block of the layer, so that tables below may grow */

@@ -18,6 +18,40 @@ class TensorizeInfo(Object):
     __slots__ = ()
 
 
+@register_object("tir.schedule.AutoTensorizeMappingInfo")
+class AutoTensorizeMappingInfo(Object):
+    """How the iterators of an instruction stand for those of a block.
+
+    ``mappings`` holds maps (IndexMap) from the block's iterators to fused ones, those that stay by
+    themselves first; ``lhs_buffer_map`` maps buffers of the description to the block's,
+    ``rhs_buffer_indices`` to how they are indexed; ``lhs_iters`` and ``rhs_iters`` are the
+    iterators of both.
+    """
+
+    __slots__ = ()
+
+
+def get_auto_tensorize_mapping_info(sch, block, desc_func):
+    """Find how an instruction can do a block whose layouts may be changed for it.
+
+    Parameters
+    ----------
+    sch : Schedule
+        The schedule.
+    block : BlockRV
+        The block.
+    desc_func : PrimFunc
+        What the instruction computes.
+
+    Returns
+    -------
+    AutoTensorizeMappingInfo or None
+        None where the block computes something else, or where an iterator of the instruction has no
+        partner: iterators that index the same buffers belong together.
+    """
+    return _ffi_api.GetAutoTensorizeMappingInfo(sch, block, desc_func)
+
+
 def get_tensorize_loop_mapping(sch, block, desc_func, allow_padding=False):
     """Find the loops of a block that an instruction can do.
 
