@@ -1,5 +1,6 @@
 """Quantized operators and the passes over them, against arithmetic of numbers."""
 
+import re
 import tempfile
 
 import numpy as np
@@ -64,6 +65,17 @@ def test_quantize_and_dequantize(target):
     back = relay.qnn.op.dequantize(q, f32(scale), i32(zero), axis=1)
     numbers = (wanted.astype("int32") - zero[:, None]) * scale[:, None]
     np.testing.assert_array_equal(run(back, {"x": x}, target), numbers.astype("float32"))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype,zero", [("int8", -128), ("int8", 3), ("uint8", 0), ("int16", 7)])
+def test_what_is_out_of_range_is_cut_off(target, dtype, zero):
+    large = np.array([1e30, np.inf, 3e7, 12582913, 12582912, 4194305, 40000], "float32")
+    x = np.concatenate([large, -large, np.array([0.5, -0.5, 1.5, 2.5, -2.5, 1e-40], "float32")])
+    q = relay.qnn.op.quantize(var("x", x), f32(1), i32(zero), out_dtype=dtype)
+    limits = np.iinfo(dtype)
+    wanted = np.clip(np.round(x.astype("float64")) + zero, limits.min, limits.max)
+    np.testing.assert_array_equal(run(q, {"x": x}, target), wanted)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -327,3 +339,17 @@ def test_errors():
 def infer(body):
     module = tenon.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body))
     return relay.transform.InferType()(module)
+
+
+def test_a_dense_layer_reads_channels_last_in_c():
+    x, w = integers((2, 3, 5, 5), "int8"), integers((4, 3, 3, 3), "int8")
+    y = relay.nn.conv2d(var("x", x), relay.const(w), out_dtype="int32")
+    y = relay.cast(relay.clip(relay.right_shift(y, i32(9)), -128, 127), "int8")
+    y = relay.nn.batch_flatten(y)
+    y = relay.nn.dense(y, relay.const(integers((6, 36), "int8")), out_dtype="int32")
+    np.testing.assert_array_equal(run(y, {"x": x}, "c"), run(y, {"x": x}))
+    module = tenon.IRModule.from_expr(relay.Function(relay.analysis.free_vars(y), y))
+    with tenon.transform.PassContext(opt_level=3):
+        graph = relay.build(module, "c").get_graph_json()
+    assert len(set(re.findall(r"fused\w*layout_transform\w*", graph))) == 1  # of the input
+    assert "batch_flatten" not in graph

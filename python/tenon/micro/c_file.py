@@ -30,6 +30,8 @@ class CModel:
         Name, shape and dtype, in the order of the structs.
     workspace_bytes, constant_bytes, stack_bytes : int
         Static memory, weights, and the largest arrays on the stack.
+    live_bytes : int
+        The least static memory that any order of the same operators' values in memory needs.
     """
 
     def __init__(self, name, folder, metadata):
@@ -39,6 +41,7 @@ class CModel:
         self.outputs = _tensors(metadata.outputs, metadata.output_tensor_types)
         self.workspace_bytes = int(metadata.workspace_bytes)
         self.constant_bytes = int(metadata.constant_bytes)
+        self.live_bytes = int(metadata.live_bytes)
         self.stack_bytes = int(metadata.stack_bytes)
 
     def host(self, cc="cc", flags=()):

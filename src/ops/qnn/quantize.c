@@ -89,28 +89,37 @@ static tn_expr *number_at(const numbers *n, const tn_Tensor *t, const tn_arr *at
   return te_at_of(t, 1, i);
 }
 
-/* A float between -2**22 and 2**22 as the nearest integer, of two the even one: behind 1.5 * 2**23
-   a float has no bits for fractions, so that the sum is rounded, and its last bits are the integer.
- */
-static tn_expr *nearest(tn_expr *x) {
+/* Behind 1.5 * 2**23 a float has no bits for fractions: the sum with that is rounded, of two
+   nearest integers to the even one, and its bits count integers from FIRST on. As integers they are
+   in the order of the floats, also where these are too large for that, so that they are cut off
+   first. */
+enum { FIRST = 0x4B400000 };
+
+static tn_expr *rounded(tn_expr *x, tn_expr *zero, double low, double high) {
   tn_expr *bits = tir_reinterpret(TN_I32, tir_add(x, tir_f32(12582912)), NULL);
-  return tir_sub(bits, tir_i32(0x4B400000));
+  tn_expr *first = tir_sub(tir_i32(FIRST), tir_cast(TN_I32, zero, NULL));
+  /* one less than the least: of max(x, c) - c the simplifier makes a difference that may overflow
+   */
+  bits = tir_sub(tir_max(bits, tir_add(first, tir_i32((int32_t)low - 1))), first);
+  return tir_max(tir_min(bits, tir_i32((int32_t)high)), tir_i32((int32_t)low));
 }
 
-/* Cut off before it is rounded: limits are integers. 32 bits do not fit into a float. */
+/* 32 bits do not fit into a float. */
+static tn_expr *rounded_to_32(tn_expr *x, tn_expr *zero, double low, double high) {
+  x = tir_cast(TN_F64, tir_call(TN_F32, TIR_OP_nearbyint, 1, x), NULL);
+  x = tir_add(x, tir_cast(TN_F64, zero, NULL));
+  return tir_min(tir_max(x, tir_const_float(TN_F64, low)), tir_const_float(TN_F64, high));
+}
+
 static tn_expr *quantized(void *ctx, tn_arr *at) {
   const numbers *n = ctx;
   double range = ldexp(1, n->to.bits), low = ir_is_uint(n->to) ? 0 : -range / 2;
   tn_expr *scale = tir_cast(TN_F32, number_at(n, n->scale, at), NULL);
   tn_expr *x = tir_div(tir_cast(TN_F32, te_at(n->data, at), NULL), scale);
   tn_expr *zero = number_at(n, n->zero, at);
-  tn_dtype t = n->to.bits > 16 ? TN_F64 : TN_F32;
-  if (n->to.bits > 16) x = tir_cast(t, tir_call(TN_F32, TIR_OP_nearbyint, 1, x), NULL);
-  tn_expr *offset = tir_cast(t, zero, NULL);
-  x = tir_max(x, tir_sub(tir_const_float(t, low), offset));
-  x = tir_min(x, tir_sub(tir_const_float(t, low + range - 1), offset));
-  if (n->to.bits > 16) return tir_cast(n->to, tir_add(x, offset), NULL);
-  return tir_cast(n->to, tir_add(nearest(x), tir_cast(TN_I32, zero, NULL)), NULL);
+  x = n->to.bits > 16 ? rounded_to_32(x, zero, low, low + range - 1)
+                      : rounded(x, zero, low, low + range - 1);
+  return tir_cast(n->to, x, NULL);
 }
 
 static tn_expr *dequantized(void *ctx, tn_arr *at) {

@@ -2,7 +2,8 @@
 
      layout_transform(%x: Tensor[(1, 4, 1, 1, 16), float32], NCHW16c -> NCHW)
        -> reshape(%x, [1, 64, 1, 1])          images of one pixel
-     nn.batch_flatten(reshape(%x)) -> reshape(%x) */
+     nn.batch_flatten(reshape(%x)) -> reshape(%x)
+     nn.dense(nn.batch_flatten(NHWC -> NCHW (%x)), constant) -> the same without the transform */
 #include <string.h>
 
 #include "base/error.h"
@@ -71,10 +72,41 @@ static relay_expr *flatten_reshaped(const tn_RelayCall *c) {
   return relay_reshape(relay_arg(inner, 0), to->shape);
 }
 
+/* What a dense layer reads, as the images that it was flattened from, channels first of channels
+   last; NULL when it is something else. */
+static const tn_RelayCall *flattened(const void *data) {
+  const tn_RelayCall *flat = relay_as_call(data, "nn.batch_flatten");
+  if (!flat) flat = relay_as_call(data, "reshape");
+  const tn_RelayCall *moved = flat ? relay_as_call(relay_arg(flat, 0), "layout_transform") : NULL;
+  const tn_TensorType *t = moved ? relay_known_type(moved) : NULL, *own = relay_known_type(data);
+  bool same = t && own && t->shape->len == 4 && own->shape->len == 2 &&
+              relay_is_static((const tn_Type *)t) && relay_is_static((const tn_Type *)own) &&
+              relay_int_at(t->shape, 0) == relay_int_at(own->shape, 0);
+  return same && strcmp(relay_attr_str(moved->attrs, "src_layout"), "NHWC") == 0 &&
+                 strcmp(relay_attr_str(moved->attrs, "dst_layout"), "NCHW") == 0
+             ? moved
+             : NULL;
+}
+
+/* dense(flat(NHWC -> NCHW(x)), w) -> dense(reshape(x), w'), where the columns of the constant w'
+   are in the order of x */
+static relay_expr *dense_of_moved(const tn_RelayCall *c) {
+  const tn_RelayCall *moved = flattened(relay_arg(c, 0));
+  const tn_TensorType *w = relay_known_type(relay_arg(c, 1));
+  if (!moved || !w || !TN_AS(Constant, relay_arg(c, 1))) return NULL;
+  const tn_arr *to = relay_known_type(moved)->shape;
+  const int64_t units = relay_int_at(w->shape, 0), order[] = {0, 2, 3, 1};
+  const int64_t dims[] = {units, relay_int_at(to, 1), relay_int_at(to, 2), relay_int_at(to, 3)};
+  void *axes = relay_attrs("transpose", 1, "axes", tn_any_obj(relay_ints(order, 4)));
+  void *weight = relay_reshape(relay_arg(c, 1), relay_ints(dims, 4));
+  weight = axes && weight ? relay_call("transpose", axes, 1, weight) : NULL;
+  weight = relay_reshape(weight, w->shape);
+  void *x = relay_reshape(relay_arg(moved, 0), relay_known_type(relay_arg(c, 0))->shape);
+  return x && weight ? relay_call("nn.dense", c->attrs, 2, x, weight) : NULL;
+}
+
 const simplify_rule simplify_layout_rules[] = {
-    {"layout_transform", transform_in_place},
-    {"nn.batch_flatten", flatten_reshaped},
-    {"squeeze", flatten_reshaped},
-    {"expand_dims", flatten_reshaped},
-    {NULL, NULL},
+    {"nn.dense", dense_of_moved},           {"layout_transform", transform_in_place},
+    {"nn.batch_flatten", flatten_reshaped}, {"squeeze", flatten_reshaped},
+    {"expand_dims", flatten_reshaped},      {NULL, NULL},
 };

@@ -69,6 +69,7 @@ static const char *name_of(c_gen *g, dot *d) {
   }
   bool a = is_signed(d->a), b = is_signed(d->b);
   g->needs |= a ? C_NEEDS_DOT_SS : b ? C_NEEDS_DOT_US : C_NEEDS_DOT_UU;
+  if (d->n % 4) g->needs |= C_NEEDS_DOT_TAIL;
   return a ? "dot_s8s8_" : b ? "dot_u8s8_" : "dot_u8u8_";
 }
 
@@ -104,14 +105,14 @@ static const char prelude[] =
     "#endif\n";
 
 /* %1$c, %2$c: s or u, of the types and of the instructions that widen bytes 0 and 2 of a word */
-static void write_one(tn_buf *out, char a, char b) {
+static void write_one(tn_buf *out, char a, char b, bool tail) {
   const char *s = a == 's' ? "int8_t" : "uint8_t", *t = b == 's' ? "int8_t" : "uint8_t";
   const char *x = a == 's' ? "__sxtb16((int8x4_t)" : "(int16x2_t)__uxtb16((uint8x4_t)",
              *y = b == 's' ? "__sxtb16((int8x4_t)" : "(int16x2_t)__uxtb16((uint8x4_t)";
   tn_buf_printf(out,
                 "static int32_t dot_%c8%c8_(const %s* a, const %s* b, int32_t n, int32_t sum) {\n"
-                "  int32_t k = 0;\n"
                 "#if defined(__ARM_FEATURE_SIMD32)\n"
+                "  int32_t k = 0;\n"
                 "  for (; k + 4 <= n; k += 4) {\n"
                 "    uint32_t x = dot_word_(a + k), y = dot_word_(b + k);\n"
                 "    sum = __smlad(%sx), %sy), sum);\n"
@@ -119,17 +120,43 @@ static void write_one(tn_buf *out, char a, char b) {
                 "    y = dot_turned_(y);\n"
                 "    sum = __smlad(%sx), %sy), sum);\n"
                 "  }\n"
-                "#endif\n"
-                "  for (; k < n; ++k) sum += (int32_t)a[k] * (int32_t)b[k];\n"
+                "%s"
+                "  for (; n > 0; --n) sum += (int32_t)*a++ * (int32_t)*b++;\n"
+                "%s"
                 "  return sum;\n"
                 "}\n",
-                a, b, s, t, x, y, x, y);
+                a, b, s, t, x, y, x, y, tail ? "  a += k, b += k, n -= k;\n#endif\n" : "#else\n",
+                tail ? "" : "#endif\n");
 }
 
 void c_write_dots(int needs, tn_buf *out) {
   if (!(needs & (C_NEEDS_DOT_SS | C_NEEDS_DOT_US | C_NEEDS_DOT_UU))) return;
+  bool tail = needs & C_NEEDS_DOT_TAIL;
   tn_buf_puts(out, prelude);
-  if (needs & C_NEEDS_DOT_SS) write_one(out, 's', 's');
-  if (needs & C_NEEDS_DOT_US) write_one(out, 'u', 's');
-  if (needs & C_NEEDS_DOT_UU) write_one(out, 'u', 'u');
+  if (needs & C_NEEDS_DOT_SS) write_one(out, 's', 's', tail);
+  if (needs & C_NEEDS_DOT_US) write_one(out, 'u', 's', tail);
+  if (needs & C_NEEDS_DOT_UU) write_one(out, 'u', 'u', tail);
+}
+
+/* Arm has an instruction for it. */
+static void write_clip(tn_buf *out, bool is_signed) {
+  tn_buf_printf(out,
+                "static inline %s clip_%c8_(int32_t x) {\n"
+                "#if defined(__ARM_FEATURE_SAT)\n"
+                "  return (%s)%s(x, 8);\n"
+                "#else\n"
+                "  return (%s)(x < %d ? %d : x > %d ? %d : x);\n"
+                "#endif\n"
+                "}\n",
+                is_signed ? "int8_t" : "uint8_t", is_signed ? 's' : 'u',
+                is_signed ? "int8_t" : "uint8_t", is_signed ? "__ssat" : "__usat",
+                is_signed ? "int8_t" : "uint8_t", is_signed ? -128 : 0, is_signed ? -128 : 0,
+                is_signed ? 127 : 255, is_signed ? 127 : 255);
+}
+
+void c_write_clips(int needs, tn_buf *out) {
+  if (!(needs & (C_NEEDS_CLIP | C_NEEDS_UCLIP))) return;
+  tn_buf_puts(out, "#if defined(__ARM_FEATURE_SAT)\n#include <arm_acle.h>\n#endif\n");
+  if (needs & C_NEEDS_CLIP) write_clip(out, true);
+  if (needs & C_NEEDS_UCLIP) write_clip(out, false);
 }

@@ -158,6 +158,19 @@ static tn_str *binary_function(c_gen *g, const tn_BinaryOp *e, int lane) {
       g, t, tn_str_fmt("(%s / %s - (%s != 0 && (%s < 0) != (%s < 0)))", a, b, rest, rest, b));
 }
 
+static int may_fail(void *ctx, tn_obj *o) {
+  (void)ctx;
+  bool divides = TN_IS(Div, o) || TN_IS(Mod, o) || TN_IS(FloorDiv, o) || TN_IS(FloorMod, o);
+  return TN_IS(BufferLoad, o) || TN_IS(Call, o) || TN_IS(Select, o) || TN_IS(Let, o) || divides ? 2
+                                                                                                : 0;
+}
+
+/* Comparisons of what is at hand. */
+static bool is_test(const tn_expr *e) {
+  return ir_is_bool(e->dtype) && e->dtype.lanes == 1 && tn_pre_order(e, may_fail, NULL) == 0 &&
+         !TN_IS(Var, e) && !TN_IS(Or, e);
+}
+
 /* The second operand is evaluated where the first leaves the result open. If it needs statements,
    they become conditional. */
 static tn_str *logic(c_gen *g, const tn_BinaryOp *e, int lane) {
@@ -172,8 +185,10 @@ static tn_str *logic(c_gen *g, const tn_BinaryOp *e, int lane) {
   --g->conditional;
   g->out = out;
   if (!b) return NULL;
-  if (needed.len == 0)
-    return tn_str_fmt("(%s %s %s)", tn_cstr(a), operators[e->hdr.type_index], tn_cstr(b));
+  const char *op = operators[e->hdr.type_index];
+  /* without a jump: shorter where nothing must be left out */
+  if (g->alone && e->hdr.type_index == TN_TI_And && is_test(e->a) && is_test(e->b)) op = "&";
+  if (needed.len == 0) return tn_str_fmt("(%s %s %s)", tn_cstr(a), op, tn_cstr(b));
   TN_GETP(text, tn_buf_cstr(&needed));
   int t = ++g->temps;
   c_line(g);
@@ -198,9 +213,31 @@ static tn_str *binary(c_gen *g, const tn_BinaryOp *e, int lane) {
   return c_in_type(g, e->dtype, tn_str_fmt("(%s %s %s)", tn_cstr(a), operators[op], tn_cstr(b)));
 }
 
+/* The integer that is cut off at the ends of a type of 8 bits before it becomes one; else NULL. */
+static const tn_expr *cut_off(const tn_Cast *e) {
+  bool bytes = ir_is_integral(e->dtype) && e->dtype.bits == 8 && !ir_is_bool(e->dtype);
+  const tn_Max *high = TN_AS(Max, e->value);
+  const tn_Min *low = TN_AS(Min, high ? high->a : e->value);
+  if (high && !low) return NULL;
+  if (!high && low) high = TN_AS(Max, low->a);
+  if (!bytes || !low || !high || !tn_dtype_eq(e->value->dtype, TN_I32)) return NULL;
+  bool is_signed = ir_is_int(e->dtype);
+  if (!tir_is_const((tn_obj *)low->b, is_signed ? 127 : 255) ||
+      !tir_is_const((tn_obj *)high->b, is_signed ? -128 : 0))
+    return NULL;
+  return high->a == (const tn_expr *)low ? low->a : high->a;
+}
+
 static tn_str *cast(c_gen *g, const tn_Cast *e, int lane) {
   tn_str *v;
   const char *type;
+  const tn_expr *wide = g->alone ? cut_off(e) : NULL;
+  if (wide) {
+    bool is_signed = ir_is_int(e->dtype);
+    g->needs |= is_signed ? C_NEEDS_CLIP : C_NEEDS_UCLIP;
+    TN_GETP(v, c_expr(g, wide, lane));
+    return tn_str_fmt("clip_%s8_(%s)", is_signed ? "s" : "u", tn_cstr(v));
+  }
   TN_GETP(v, c_expr(g, e->value, lane));
   if (ir_is_bool(e->dtype)) return tn_str_fmt("(%s != 0)", tn_cstr(v));
   if (c_is_small_float(e->dtype)) return c_in_type(g, e->dtype, v);

@@ -76,6 +76,7 @@ void c_write_helpers(const c_gen *g, tn_buf *out) {
   if (g->needs & C_NEEDS_BF16) tn_buf_puts(out, g->d->bf16_text);
   if (g->needs & C_NEEDS_BITS) tn_buf_puts(out, g->d->bits_text);
   c_write_dots(g->needs, out);
+  c_write_clips(g->needs, out);
 }
 
 /* ---- 16-bit floats ---- */

@@ -31,7 +31,10 @@ enum {
   C_NEEDS_DOT_SS = 8, /* of signed bytes, of unsigned with signed ones, of unsigned ones */
   C_NEEDS_DOT_US = 16,
   C_NEEDS_DOT_UU = 32,
-  C_NEEDS_MATH = 64 /* functions or constants of math.h */
+  C_NEEDS_DOT_TAIL = 128, /* some of their lengths are no multiples of 4 */
+  C_NEEDS_CLIP = 256,     /* to int8 */
+  C_NEEDS_UCLIP = 512,    /* to uint8 */
+  C_NEEDS_MATH = 64       /* functions or constants of math.h */
 };
 
 /** A language. Functions may be NULL where it says so. */
@@ -154,6 +157,8 @@ void c_write_dots(int needs, tn_buf *out);
 /** Says where a constant of a pool lies (tir_constant_section), in front of its declaration.
  *  @return false: it is in no pool */
 bool c_put_section(c_gen *g, const tn_AllocateConst *s);
+/** The functions that cut integers off at the ends of types of 8 bits, where they are needed. */
+void c_write_clips(int needs, tn_buf *out);
 /** The functions that the code turned out to need. */
 void c_write_helpers(const c_gen *g, tn_buf *out);
 /** Text as a string literal. */

@@ -83,16 +83,25 @@ static tn_expr *lower_binary(tn_mut *m, tn_expr *e) {
 
 /* ---- fixed point ---- */
 
-/* x * y * 2**-s with s = q - shift, rounded to nearest: in 64 bits. Shifting left comes first. */
-static tn_expr *multiply_shift(tn_expr *x, tn_expr *y, tn_expr *q, tn_expr *left, tn_expr *right) {
+/* x * y * 2**-s with s = q - shift, rounded to nearest, plus a number: in 64 bits. Shifting left
+   comes first. */
+static tn_expr *multiply_shift_add(tn_expr *x, tn_expr *y, tn_expr *q, tn_expr *left,
+                                   tn_expr *right, int64_t more) {
   tn_dtype wide = tn_dtype_of(kDLInt, 64, x->dtype.lanes);
   tn_expr *v = tir_cast(wide, x, NULL), *w = tir_cast(wide, y, NULL),
           *l = tir_cast(wide, left, NULL);
   tn_expr *total = tir_add(tir_cast(wide, q, NULL), tir_cast(wide, right, NULL));
   v = l && !tir_is_zero(l) ? tir_shift(TIR_OP_shift_left, v, l, NULL) : v;
   tn_expr *half = tir_shift(TIR_OP_shift_left, tir_one(wide), tir_sub(total, tir_one(wide)), NULL);
+  if (more)
+    half = tir_add(half, tir_mul(tir_const_int(wide, more),
+                                 tir_shift(TIR_OP_shift_left, tir_one(wide), total, NULL)));
   tn_expr *sum = tir_add(tir_mul(v, w), half);
   return tir_cast(x->dtype, tir_shift(TIR_OP_shift_right, sum, total, NULL), NULL);
+}
+
+static tn_expr *multiply_shift(tn_expr *x, tn_expr *y, tn_expr *q, tn_expr *left, tn_expr *right) {
+  return multiply_shift_add(x, y, q, left, right, 0);
 }
 
 static tn_expr *arg(const tn_Call *c, int64_t i) { return (tn_expr *)tn_arr_obj(c->args, i); }
@@ -102,6 +111,22 @@ static tn_expr *q_multiply_shift(const tn_Call *c) {
   tn_expr *s = arg(c, 3);
   return multiply_shift(arg(c, 0), arg(c, 1), arg(c, 2), tir_max(s, zero_of(s)),
                         tir_max(tir_neg(s, NULL), zero_of(s)));
+}
+
+enum { SMALL = 1 << 15 }; /* so far a sum with a product of 62 bits stays in range */
+
+/* q_multiply_shift(...) + c: c is part of what is added to round. */
+static tn_expr *lower_sum(tn_mut *m, tn_BinaryOp *op) {
+  int64_t c, q, s;
+  const tn_Call *call = tir_as_call((tn_obj *)op->a, TIR_OP_q_multiply_shift);
+  bool known = call && call->args->len == 4 && tn_dtype_eq(op->a->dtype, TN_I32) &&
+               tir_as_int((tn_obj *)op->b, &c) && tir_as_int((tn_obj *)arg(call, 2), &q) &&
+               tir_as_int((tn_obj *)arg(call, 3), &s);
+  if (!known || c <= -SMALL || c >= SMALL || s > 0 || q - s > 46) return tn_mut_children(m, op);
+  tn_expr *x = tn_mut_visit(m, arg(call, 0)), *zero = x ? zero_of(x) : NULL;
+  if (!zero) return NULL;
+  return multiply_shift_add(x, arg(call, 1), arg(call, 2), zero, tir_const_int(TN_I32, -s),
+                            TN_IS(Sub, op) ? -c : c);
 }
 
 /* (x, y, left, right, q, is left needed, is right needed) */
@@ -179,9 +204,10 @@ static tn_stmt *lower_let(tn_mut *m, tn_LetStmt *op) {
 }
 
 tn_PrimFunc *tir_lower_intrin(tn_PrimFunc *f, const tn_pass_ctx *c) {
-  static const tn_mut_case cases[] = {TN_CASE(FloorDiv, lower_binary),
-                                      TN_CASE(FloorMod, lower_binary), TN_CASE(Call, lower_call),
-                                      TN_CASE(For, lower_for), TN_CASE(LetStmt, lower_let)};
+  static const tn_mut_case cases[] = {
+      TN_CASE(FloorDiv, lower_binary), TN_CASE(FloorMod, lower_binary), TN_CASE(Call, lower_call),
+      TN_CASE(Add, lower_sum),         TN_CASE(Sub, lower_sum),         TN_CASE(For, lower_for),
+      TN_CASE(LetStmt, lower_let)};
   (void)c;
   lowerer x = {.target = tir_target_kind_name(tir_func_attr(f, "target"))};
   TN_MUT(m, cases, &x);

@@ -1,0 +1,74 @@
+"""Digits models as C: flash, memory and instructions on emulated boards.
+
+    python bench/micro/digits.py [--models NAMES] [--boards NAMES] [--images N]
+
+Flash is text and data of NAME.c (gcc -Os), without the C library, start-up code and the caller's
+images; memory is its bss and what the compiler says of its stack frames (-fstack-usage, the deepest
+function and its caller). `over` is by how much flash exceeds the constants, `plan` the memory
+between operators beside the least that any plan needs. Instructions are those of one run, counted by the
+emulator (-icount); they are no clock cycles. `right` counts images that are recognised, and `same`
+says whether the board's digits are those of this machine.
+"""
+
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "python"))
+import micro_boards as boards
+
+MODELS = "digits_cnn_qdq digits_cnn_qlinear digits_cnn_uint8 digits_cnn digits_mlp"
+
+
+def sections(board, model, folder):
+    """Text and data, bss, and stack of the object file."""
+    compiler, options = boards.BOARDS[board][2].split(" ", 1)
+    options = re.sub(r"-T \S+|-nostartfiles|-nostdlib|--specs=\S+", "", options).split()
+    source = pathlib.Path(model.folder, f"{model.name}.c")
+    command = [compiler, *options, "-std=c99", "-Os", "-fstack-usage", "-c", source, "-o", "m.o"]
+    subprocess.run(command, cwd=folder, check=True)
+    size = [compiler.replace("gcc", "size"), "m.o"]
+    told = subprocess.run(size, cwd=folder, capture_output=True, text=True, check=True).stdout
+    text, data, bss = map(int, told.splitlines()[1].split()[:3])
+    usage = pathlib.Path(folder, "m.su").read_text().splitlines()
+    frames = sorted((int(line.split("\t")[1]) for line in usage), reverse=True)
+    return text + data, bss + sum(frames[:2])
+
+
+def report(name, board, count):
+    with tempfile.TemporaryDirectory() as folder:
+        model = boards.export(name, folder, boards.BOARDS[board][1])
+        flash, memory = sections(board, model, folder)
+        told = boards.emulate(board, boards.compile_for(board, model, folder, count))
+        here = boards.scores(model)
+        seen = "".join(str(here(image).argmax()) for image in boards.images(count)[0])
+    over = 100 * (flash / model.constant_bytes - 1)
+    plan = f"{model.workspace_bytes}/{model.live_bytes}"
+    same = "yes" if told["seen"] == seen else "NO"
+    print(
+        f"{name:20}{board:12}{flash:8}{over:7.1f}%{memory:8}{plan:>12}"
+        f"{int(told['instructions']):12}{told['right']:>5}/{count} {same:>5}",
+        flush=True,
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", default=MODELS)
+    parser.add_argument("--boards", default=" ".join(boards.BOARDS))
+    parser.add_argument("--images", type=int, default=40)
+    args = parser.parse_args()
+    print(
+        f"{'model':20}{'board':12}{'flash':>8}{'over':>8}{'memory':>8}{'plan':>12}"
+        f"{'instructions':>12}{'right':>8} {'same':>5}"
+    )
+    for name in args.models.replace(",", " ").split():
+        for board in args.boards.replace(",", " ").split():
+            report(name, board, args.images)
+
+
+if __name__ == "__main__":
+    main()
