@@ -5,9 +5,9 @@
 Flash is text and data of NAME.c (gcc -Os), without the C library, start-up code and the caller's
 images; memory is its bss and what the compiler says of its stack frames (-fstack-usage, the deepest
 function and its caller). `over` is by how much flash exceeds the constants, `plan` the memory
-between operators beside the least that any plan needs. Instructions are those of one run, counted by the
-emulator (-icount); they are no clock cycles. `right` counts images that are recognised, and `same`
-says whether the board's digits are those of this machine.
+between operators beside the least that any plan needs. Instructions are those of one run, counted
+by the emulator (-icount); they are no clock cycles. `right` counts images that are recognised, and
+`same` says whether the board's digits are those of this machine.
 """
 
 import argparse
