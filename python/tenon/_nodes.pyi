@@ -1699,6 +1699,21 @@ class QuantizeAttrs(Attrs):
     out_dtype: str
     """type of the result"""
 
+class ROIAlignAttrs(Attrs):
+    """attributes of vision.roi_align (type key relay.attrs.ROIAlignAttrs)"""
+    pooled_size: Array
+    """height and width of the result"""
+    spatial_scale: float
+    """factor from the boxes to the data"""
+    sample_ratio: int
+    """samples along each axis of a part; not positive: as it needs"""
+    layout: str
+    """"NCHW" """
+    mode: str
+    """"avg", "max", or "corner_max": of the four elements around a place, each times its weight"""
+    aligned: bool
+    """are centres of elements at halves? Boxes may then be smaller than an element"""
+
 class ReduceAttrs(Attrs):
     """attributes of reductions (type key relay.attrs.ReduceAttrs)"""
     axis: Array | None

@@ -17,9 +17,9 @@
 #include "relay/transforms/transforms.h"
 
 static const onnx_table *const tables[] = {
-    &onnx_choice, &onnx_flow,     &onnx_signal, &onnx_index,    &onnx_math,
-    &onnx_more,   &onnx_nn,       &onnx_open,   &onnx_quant,    &onnx_recurrent,
-    &onnx_resize, &onnx_sequence, &onnx_shape,  &onnx_microsoft};
+    &onnx_choice, &onnx_flow,      &onnx_signal, &onnx_index,      &onnx_math,   &onnx_more,
+    &onnx_nn,     &onnx_open,      &onnx_quant,  &onnx_recurrent,  &onnx_resize, &onnx_sequence,
+    &onnx_shape,  &onnx_microsoft, &onnx_place,  &onnx_transformer};
 
 enum {
   MAX_FOLDED = 1 << 14, /* elements of a constant that is computed with at once */

@@ -1,0 +1,143 @@
+/* Boxes and grids of images, and what is cut or padded around the centre. */
+#include <string.h>
+
+#include "base/error.h"
+#include "import/onnx/import.h"
+
+enum { MAX_NDIM = 32 };
+
+static void *add(void *a, void *b) { return oc_binary("add", a, b); }
+static void *mul(void *a, void *b) { return oc_binary("multiply", a, b); }
+
+/* The number of the image becomes the first of a box. */
+static void *roi_align(oc *c) {
+  char mode[8], place[32];
+  const tn_TensorType *t = oc_type(c, 0);
+  const char *how =
+      oc_text(c, "coordinate_transformation_mode",
+              c->opset < 16 ? "output_half_pixel" : "half_pixel", place, sizeof place);
+  int64_t size[] = {oc_int(c, "output_height", 1), oc_int(c, "output_width", 1)};
+  if (size[0] < 1 || size[1] < 1 || size[0] > INT32_MAX || size[1] > INT32_MAX)
+    return oc_fail(c, "output_height and output_width must be positive numbers of 32 bits");
+  const char *pool = oc_text(c, "mode", "avg", mode, sizeof mode);
+  if (!t || oc_rank(c, 1) != 2 || oc_rank(c, 2) != 1)
+    return oc_fail(c, "expected data, boxes and numbers of images of 4, 2 and 1 dimensions");
+  void *image = oc_expand_dims(oc_cast(oc_in(c, 2), t->dtype), 1, 1);
+  void *rois = oc_concat(tn_arr_of(2, image, oc_cast(oc_in(c, 1), t->dtype)), 1);
+  void *a = relay_attrs("vision.roi_align", 5, "pooled_size", tn_any_obj(relay_ints(size, 2)),
+                        "spatial_scale", tn_any_float(oc_float(c, "spatial_scale", 1)),
+                        "sample_ratio", tn_any_int(oc_int(c, "sampling_ratio", 0)), "mode",
+                        tn_any_cstr(strcmp(pool, "max") == 0 ? "corner_max" : pool), "aligned",
+                        tn_any_bool(strcmp(how, "half_pixel") == 0));
+  return a && rois ? relay_call("vision.roi_align", a, 2, oc_in(c, 0), rois) : NULL;
+}
+
+/* ---- AffineGrid ---- */
+
+/* Places from -1 to 1 along an axis of n elements. */
+static void *places(const oc *c, int64_t n, bool corners, int64_t axis, int64_t rank) {
+  void *i = oc_count_along(oc_type(c, 0)->dtype, n, axis, rank);
+  double step = corners ? (n > 1 ? 2.0 / (double)(n - 1) : 0) : 2.0 / (double)n;
+  double first = corners ? (n > 1 ? -1 : 0) : -1 + 1.0 / (double)n;
+  return add(mul(i, oc_scalar(c, 0, step)), oc_scalar(c, 0, first));
+}
+
+/* n, c and the extents of the image; those of a size computed at run time are the stated ones. */
+static int grid_size(oc *c, int64_t *size, int64_t *n) {
+  if (!oc_runs(c, 1)) return oc_values(c, 1, "size", size, 5, n);
+  const tn_arr *shape;
+  TN_GET(shape, oc_expected(c, 1, "size"));
+  *n = shape->len;
+  for (int64_t i = 0; i < *n && i < 5; ++i)
+    size[i] = i == 1 ? 1 : relay_int_at(shape, i > 1 ? i - 1 : 0);
+  return 0;
+}
+
+/* grid[n, ..., k] = sum over j of theta[n, k, j] * place_j + theta[n, k, last], places of the last
+   axis first. */
+static void *affine_grid(oc *c) {
+  int64_t size[5], n, axes[5] = {0};
+  bool corners = oc_int(c, "align_corners", 0) != 0;
+  TN_TRYP(grid_size(c, size, &n));
+  if (n < 4 || n > 5 || oc_rank(c, 0) != 3)
+    return oc_fail(c, "expected theta of 3 dimensions and a size of 4 or 5 numbers");
+  int64_t d = n - 2, rank = n - 1;
+  TN_VEC(coordinates);
+  for (int64_t k = 0; k < d; ++k) {
+    void *sum = NULL;
+    for (int64_t j = 0; j <= d; ++j) { /* a factor [n, 1, ..., 1] for each place */
+      void *f = oc_part(oc_part(oc_in(c, 0), 1, k, k + 1), 2, j, j + 1);
+      axes[0] = size[0];
+      for (int64_t i = 1; i < rank; ++i) axes[i] = 1;
+      f = f ? oc_reshape(f, axes, rank) : NULL;
+      void *p = j < d ? places(c, size[n - 1 - j], corners, rank - 1 - j, rank) : NULL;
+      void *term = j < d ? mul(f, p) : f;
+      if (!term) return NULL;
+      sum = sum ? add(sum, term) : term;
+    }
+    TN_TRYP(tn_vec_push_obj(&coordinates, oc_expand_dims(sum, rank, 1)));
+  }
+  return oc_concat(tn_arr_from(&coordinates), rank);
+}
+
+/* ---- CenterCropPad ---- */
+
+/* Along one axis: what is too much is cut off on both sides, what is missing is 0. */
+static void *centred(const oc *c, void *x, int64_t axis, int64_t have, int64_t want) {
+  if (have > want) {
+    int64_t begin = (have - want) / 2;
+    return oc_part(x, axis, begin, begin + want);
+  }
+  if (have == want) return x;
+  int64_t rank = oc_rank(c, 0), before = (want - have) / 2;
+  TN_VEC(widths);
+  for (int64_t i = 0; i < rank; ++i) {
+    int64_t pair[] = {i == axis ? before : 0, i == axis ? want - have - before : 0};
+    TN_TRYP(tn_vec_push_obj(&widths, relay_ints(pair, 2)));
+  }
+  void *a = relay_attrs("nn.pad", 1, "pad_width", tn_any_obj(tn_arr_from(&widths)));
+  return a && x ? relay_call("nn.pad", a, 2, x, oc_scalar(c, 0, 0)) : NULL;
+}
+
+/* The extents that are wanted, for each axis; those computed at run time are the stated ones. */
+static int centred_extents(oc *c, const tn_TensorType *t, int64_t *want) {
+  int64_t axes[MAX_NDIM], given[MAX_NDIM], n, m, rank = t->shape->len;
+  const int64_t *list = oc_ints(c, "axes", &n);
+  for (int64_t i = 0; i < rank; ++i) want[i] = relay_int_at(t->shape, i);
+  if (oc_runs(c, 1)) {
+    const tn_arr *shape;
+    TN_GET(shape, oc_expected(c, 1, "shape"));
+    if (shape->len != rank) return oc_fail(c, "the stated extents do not fit the input"), -1;
+    for (int64_t i = 0; i < rank; ++i) want[i] = relay_int_at(shape, i);
+    return 0;
+  }
+  TN_TRY(oc_values(c, 1, "shape", given, MAX_NDIM, &m));
+  if (!n) n = rank;
+  if (n != m || n > rank) return oc_fail(c, "shape and axes differ in length"), -1;
+  for (int64_t i = 0; i < n; ++i) {
+    axes[i] = list && rank ? (list[i] < 0 ? list[i] + rank : list[i]) : i;
+    if (axes[i] < 0 || axes[i] >= rank || given[i] < 0 || given[i] > INT32_MAX)
+      return oc_fail(c, "axis or extent %lld is out of range", (long long)i), -1;
+    want[axes[i]] = given[i];
+  }
+  return 0;
+}
+
+static void *center_crop_pad(oc *c) {
+  const tn_TensorType *t = oc_type(c, 0);
+  int64_t want[MAX_NDIM];
+  void *x = oc_in(c, 0);
+  if (!t || t->shape->len > MAX_NDIM || !relay_is_static((const tn_Type *)t))
+    return oc_fail(c, "expected an input of a static shape");
+  TN_TRYP(centred_extents(c, t, want));
+  for (int64_t i = 0; x && i < t->shape->len; ++i)
+    x = centred(c, x, i, relay_int_at(t->shape, i), want[i]);
+  return x;
+}
+
+static const onnx_row rows[] = {
+    {"RoiAlign", roi_align, 3, 3},
+    {"AffineGrid", affine_grid, 2, 2},
+    {"CenterCropPad", center_crop_pad, 2, 2},
+};
+const onnx_table onnx_place = {rows, TN_COUNT(rows), ""};
