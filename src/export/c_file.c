@@ -66,7 +66,7 @@ static int put_struct(const c_file *f, bool inputs, tn_buf *out) {
     TN_CHECK(id && !tn_map_get(seen, tn_any_cstr(id), &other), ValueError, NULL,
              "Sanitized input tensor name clash: %s", id ? id : "");
     TN_TRY(tn_map_set(seen, tn_any_cstr(id), tn_any_int(1)));
-    TN_GET(type, c_memory_type(t->dtype));
+    TN_GET(type, c_standard_type(t->dtype));
     tn_buf_printf(out, "  %s%s *%s; /* %" PRId64 " elements: ", inputs ? "const " : "", type, id,
                   c_file_count(t));
     put_shape(t, out);

@@ -86,7 +86,7 @@ static void put_memory(const c_file *f, tn_buf *out) {
     for (int64_t i = 0; i < names->len; ++i) {
       TN_BUF(id);
       const tn_TensorType *t = c_file_type(types, i);
-      tn_buf_printf(out, "static %s %s_[%" PRId64 "];\n", c_memory_type(t->dtype),
+      tn_buf_printf(out, "static %s %s_[%" PRId64 "];\n", c_standard_type(t->dtype),
                     c_file_name(names, i, &id), c_file_count(t));
     }
   }

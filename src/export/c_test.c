@@ -47,7 +47,7 @@ static int put_tensors(const tn_arr *tensors, const char *what, tn_buf *out) {
   for (int64_t i = 0; i < tensors->len; ++i) {
     const DLTensor *x = tn_tensor_dl((const tn_tensor *)tn_arr_obj(tensors, i));
     tn_buf_printf(out, "TENON_CONST static const %s %s%" PRId64 "_[%" PRId64 "] = {",
-                  c_memory_type(x->dtype), what, i, tn_tensor_count(x));
+                  c_standard_type(x->dtype), what, i, tn_tensor_count(x));
     TN_TRY(c_elements(x, out));
     tn_buf_puts(out, "};\n");
   }
@@ -72,7 +72,7 @@ static int put_compares(const selftest *s, tn_buf *out) {
     tn_dtype t = c_file_type(types, i)->dtype;
     bool again = false;
     for (int64_t j = 0; j < i; ++j) again = again || tn_dtype_eq(c_file_type(types, j)->dtype, t);
-    if (!again) put_compare(c_memory_type(t), t.code == kDLFloat, out);
+    if (!again) put_compare(c_standard_type(t), t.code == kDLFloat, out);
   }
   return tn_buf_ok(out);
 }
@@ -87,7 +87,7 @@ static void put_tolerance(const selftest *s, tn_dtype t, tn_buf *out) {
 static void put_table(const char *what, const tn_arr *types, int64_t k, int64_t ntest,
                       tn_buf *out) {
   tn_buf_printf(out, "  static const %s *const all_%s%" PRId64 "[%" PRId64 "] = {",
-                c_memory_type(c_file_type(types, k)->dtype), what, k, ntest);
+                c_standard_type(c_file_type(types, k)->dtype), what, k, ntest);
   for (int64_t t = 0; t < ntest; ++t)
     tn_buf_printf(out, "%s%s%" PRId64 "_", t ? ", " : "", what, t * types->len + k);
   tn_buf_puts(out, "};\n");
@@ -98,7 +98,7 @@ static int put_function(const selftest *s, int64_t ntest, tn_buf *out) {
   const char *name = s->f->name;
   for (int64_t k = 0; k < m->outputs->len; ++k) {
     const tn_TensorType *t = c_file_type(m->output_tensor_types, k);
-    tn_buf_printf(out, "static %s result%" PRId64 "_[%" PRId64 "];\n", c_memory_type(t->dtype), k,
+    tn_buf_printf(out, "static %s result%" PRId64 "_[%" PRId64 "];\n", c_standard_type(t->dtype), k,
                   c_file_count(t));
   }
   tn_buf_printf(out, "\nint %s_selftest(void) {\n", name);
@@ -123,7 +123,7 @@ static int put_function(const selftest *s, int64_t ntest, tn_buf *out) {
     const tn_TensorType *t = c_file_type(m->output_tensor_types, k);
     tn_buf_printf(out,
                   "    if (!near_%s(result%" PRId64 "_, all_output%" PRId64 "[t], %" PRId64 ", ",
-                  c_memory_type(t->dtype), k, k, c_file_count(t));
+                  c_standard_type(t->dtype), k, k, c_file_count(t));
     put_tolerance(s, t->dtype, out);
     tn_buf_puts(out, ")) return t + 1;\n");
   }

@@ -264,7 +264,7 @@ int c_standalone_source(const tn_IRModule *ir, const char *constant, tn_buf *all
   return err;
 }
 
-const char *c_memory_type(tn_dtype t) {
+const char *c_standard_type(tn_dtype t) {
   const char *stored = stored_type(t);
   return stored ? stored : scalar_type(t);
 }

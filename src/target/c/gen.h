@@ -183,7 +183,7 @@ tn_module *c_kernel_module(int device_type, const char *format, const tn_IRModul
 /** Appends the elements of a compact tensor of the host, separated by commas, in lines. */
 TN_API int c_elements(const DLTensor *t, tn_buf *out);
 /** The type of an element of a tensor in memory; NULL when C99 has none. */
-TN_API const char *c_memory_type(tn_dtype t);
+TN_API const char *c_standard_type(tn_dtype t);
 /** The functions of a module as C99 that stands alone: static, including nothing but headers of the
  * language. Constants are declared with the macro `constant` in front. CodegenError for programs
  * that need functions of a runtime, naming the first. */
