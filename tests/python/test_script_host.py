@@ -233,3 +233,12 @@ def test_types_of_calls():
     plain = tir.PrimFunc([x], tir.Evaluate(tir.if_then_else(x > 0, x, -x) + tir.exp(x)))
     assert "dtype" not in plain.script()
     same(plain, plain)
+
+
+def test_literals_know_their_place():
+    from tenon.runtime import ObjectPath
+    from tenon.script.printer.doc import LiteralDoc
+
+    path = ObjectPath.root().attr("x")
+    assert list(LiteralDoc(3, path).source_paths) == [path]
+    assert list(LiteralDoc("text").source_paths) == []

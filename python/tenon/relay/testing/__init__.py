@@ -6,6 +6,7 @@ import numpy as np
 
 from ...ir.module import IRModule
 from ...ir.transform import Pass
+from ...testing import enabled_targets
 from ..function import Function
 from ..transform import InferType
 from . import (

@@ -72,11 +72,11 @@ class StmtBlockDoc(Doc):
 
 @_register("LiteralDoc")
 class LiteralDoc(ExprDoc):
-    """None, a number or text."""
+    """None, a number or text; `path` is where the printed object is (ObjectPath)."""
 
     __slots__ = ()
 
-    def __init__(self, value):
+    def __init__(self, value, path=None):
         if isinstance(value, float):
             from ...tir import FloatImm
 
@@ -85,7 +85,7 @@ class LiteralDoc(ExprDoc):
             from ...tir import IntImm
 
             value = IntImm("int64", value)
-        self._make(value=value)
+        self._make(value=value, source_paths=[] if path is None else [path])
 
 
 @_register("IdDoc")
