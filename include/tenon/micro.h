@@ -67,6 +67,9 @@ enum { TN_MICRO_WORKSPACE_EXTRA = 256 };
  * @param bytes TVMGEN_NAME_WORKSPACE_SIZE + TN_MICRO_WORKSPACE_EXTRA; of several models the largest
  * @return TN_MICRO_OK or TN_MICRO_UNALIGNED */
 tn_micro_status tn_micro_workspace_init(void *memory, size_t bytes);
+/** Bytes that the memory lacked when code asked for more than was left, the last time; 0: never
+ * since the start or the last tn_micro_workspace_init or tn_micro_graph_run. */
+size_t tn_micro_workspace_missing(void);
 
 /** Makes a model ready to run.
  *  @param out lies in the model's memory; nothing has to be given back

@@ -6,12 +6,13 @@ enum { HEAD = TN_MICRO_ALIGN }; /* before each piece: where the one below begins
 
 static uint8_t *base;
 static size_t capacity, top, last;
+static size_t missing;
 static const char *last_error = "";
 
 void micro_workspace_set(uint8_t *memory, size_t bytes) {
   base = memory;
   capacity = bytes;
-  top = last = 0;
+  top = last = missing = 0;
 }
 
 tn_micro_status tn_micro_workspace_init(void *memory, size_t bytes) {
@@ -19,6 +20,8 @@ tn_micro_status tn_micro_workspace_init(void *memory, size_t bytes) {
   micro_workspace_set(memory, bytes);
   return TN_MICRO_OK;
 }
+
+size_t tn_micro_workspace_missing(void) { return missing; }
 
 void TVMAPISetLastError(const char *msg) { last_error = msg; }
 const char *TVMGetLastError(void) { return last_error; }
@@ -28,6 +31,7 @@ void *TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes, 
   (void)device_type, (void)device_id, (void)dtype_code_hint, (void)dtype_bits_hint;
   size_t left = capacity - top;
   if (nbytes > left || left - (size_t)nbytes < HEAD + TN_MICRO_ALIGN) {
+    missing = (size_t)nbytes + HEAD + TN_MICRO_ALIGN - left;
     last_error = "the memory is too small for what a kernel needs for itself";
     return NULL;
   }

@@ -71,8 +71,9 @@ def compiled(factory, folder):
     files[-1].write_text(
         '#include "tenon/micro.h"\n'
         f"static _Alignas(64) uint8_t memory[{workspace} + TN_MICRO_WORKSPACE_EXTRA];\n"
-        "int start_memory(void);\n"
-        "int start_memory(void) { return tn_micro_workspace_init(memory, sizeof memory); }\n"
+        "int start_memory(int begin, int less);\n"
+        "int start_memory(int begin, int less) {\n"
+        "  return tn_micro_workspace_init(memory + begin, sizeof memory - less);\n}\n"
     )
     crt = pathlib.Path(get_standalone_crt_dir())
     include = [f"-I{path}" for path in [*get_include_dirs(), crt]]
@@ -84,9 +85,12 @@ def compiled(factory, folder):
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0 and not done.stderr, done.stderr
     library = folder / "model.so"
-    subprocess.run(["cc", "-shared", *map(str, objects), "-lm", "-o", str(library)], check=True)
+    subprocess.run(
+        ["cc", "-shared", "-Wl,-Bsymbolic", *map(str, objects), "-lm", "-o", str(library)],
+        check=True,
+    )
     found = ctypes.CDLL(str(library))
-    assert found.start_memory() == 0
+    assert found.start_memory(0, 0) == 0
     return found
 
 
@@ -200,6 +204,9 @@ def test_several_memory_banks(tmp_path):
     got = call_c(compiled(factory, tmp_path), metadata, values, pools=aligned)
     for one, right in zip(got, expected(program, values), strict=True):
         np.testing.assert_allclose(one, right, rtol=1e-4)
+    unaligned = [pool[4:] for pool in aligned]
+    with pytest.raises(AssertionError):
+        call_c(compiled(factory, tmp_path), metadata, values, pools=unaligned)
     assert all((bank[size:] == 85).all() for bank, size in zip(aligned, used, strict=True))
     source = factory.lib.imported_modules[0].get_source()
     assert "struct tvmgen_default_workspace_pools {\n  void* dtcm;\n  void* sram;\n" in source
@@ -259,3 +266,28 @@ def test_constants_in_pools(tmp_path):
         assert b".rodata.tvm.flash" in sections.stdout
     with pytest.raises(ValueError, match="p2 .256 bytes. fits into none of the pools: flash of 6"):
         build(program, options, CRT, constant_memory_pools=pools(("flash", 600)))
+
+
+@needs_cc
+def test_memory_that_is_too_small_tells_how_much_is_missing(tmp_path):
+    x = relay.var("x", shape=(4096,))
+    body = relay.Tuple([relay.sum(relay.exp(x)), relay.reverse(relay.sqrt(x), axis=0)])
+    program = tenon.IRModule.from_expr(relay.Function([x], body))
+    with tenon.transform.PassContext(opt_level=0):
+        executor = Executor("aot", {"interface-api": "c", "unpacked-api": True})
+        factory = relay.build(program, "c", executor=executor, runtime=CRT)
+    metadata = factory.executor_codegen_metadata
+    assert metadata.workspace_bytes >= 16384
+    library = compiled(factory, tmp_path)
+    values = {"x": np.zeros(4096, "float32")}
+    call_c(library, metadata, values)
+    library.tn_micro_workspace_missing.restype = ctypes.c_size_t
+    assert library.tn_micro_workspace_missing() == 0
+    assert library.start_memory(8, 8) == -4
+    library.start_memory(0, 1000)
+    with pytest.raises(AssertionError):
+        call_c(library, metadata, values)
+    missing = library.tn_micro_workspace_missing()
+    assert 0 < missing <= 1000
+    library.start_memory(0, 1000 - missing)
+    call_c(library, metadata, values)

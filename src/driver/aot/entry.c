@@ -71,6 +71,18 @@ static void put_members(const tn_arr *names, const char *from, bool *first, tn_b
   }
 }
 
+/* Pools that the caller gives; the code of tn_micro_status. */
+static void put_alignment_checks(const entry *e, tn_buf *out) {
+  const tn_ExecutorCodegenMetadata *m = e->p->metadata;
+  for (int64_t i = 0; i < m->pools->len; ++i) {
+    if (is_internal(e, i)) continue;
+    tn_buf_puts(out, "  if ((uintptr_t)");
+    put_pool(e, i, out);
+    tn_buf_printf(out, " %% %" PRId64 " != 0) return -4; /* TN_MICRO_UNALIGNED */\n",
+                  m->workspace_alignment);
+  }
+}
+
 static int put_c_run(const entry *e, const aot_interface *x, tn_buf *out) {
   const tn_ExecutorCodegenMetadata *m = e->p->metadata;
   bool first = true;
@@ -82,6 +94,7 @@ static int put_c_run(const entry *e, const aot_interface *x, tn_buf *out) {
   tn_buf_puts(out, " {\n");
   if (!m->inputs->len) tn_buf_puts(out, "  (void)inputs;\n");
   if (!m->outputs->len) tn_buf_puts(out, "  (void)outputs;\n");
+  put_alignment_checks(e, out);
   tn_buf_printf(out, "  return %s(", tn_cstr(e->symbol));
   put_members(m->inputs, "inputs", &first, out);
   put_members(m->outputs, "outputs", &first, out);

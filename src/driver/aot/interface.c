@@ -180,7 +180,9 @@ int aot_put_header(const aot_interface *x, tn_buf *out) {
                 " %" PRId64 "\n\n/* where tensors lie: compact, in the order of their axes */\n",
                 x->workspace);
   TN_TRY(aot_put_structs(x, out));
-  tn_buf_puts(out, "\n/* Runs the model. Not two runs at one time. Gives 0, or -1. */\n");
+  tn_buf_puts(out, "\n/* Runs the model. Not two runs at one time. Gives 0, or less: -1 when an "
+                   "operator fails,\n"
+                   "   -4 when a pool does not begin at a multiple of the alignment. */\n");
   aot_put_run_head(x, out);
   tn_buf_puts(out, ";\n\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
   return tn_buf_ok(out);
