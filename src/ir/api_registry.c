@@ -84,17 +84,11 @@ static int reset_attr(TN_ARGS) {
   return ir_op_reset_attr(op, key);
 }
 
-/* A program of the user's brought rules of its own for making code of operators. */
-static _Atomic bool foreign_rules;
-
-bool ir_op_has_foreign_rules(void) { return foreign_rules; }
-
 /* (name, key, value, level): the operator is made if there is none */
 static int register_attr(TN_ARGS) {
   const char *name, *key;
   TN_TRY(text_arg(args, n, 0, &name));
   TN_TRY(text_arg(args, n, 1, &key));
-  if (strstr(key, "FLowerIntrinsic") || strstr(key, "FLegalize")) foreign_rules = true;
   tn_Op *op = ir_op_declare(name);
   return op ? set_attr_of(op, args, n) : -1;
 }

@@ -98,6 +98,25 @@ static int set_attr(tn_Op *op, const char *key, tn_any value, int64_t level, tn_
   return tn_map_set(t, tn_any_obj(op), tn_any_obj(entry));
 }
 
+/* Rules for making code come from programs only: those of the library are tables. */
+static _Atomic bool foreign_rules;
+
+static bool is_rule(const char *key) {
+  return strstr(key, "FLowerIntrinsic") || strstr(key, "FLegalize");
+}
+
+/* Looks whether there are any, after one came or went; with the write lock held. */
+static void count_rules(const char *key) {
+  bool found = false;
+  if (!is_rule(key)) return;
+  for (int64_t i = 0; attrs && i < attrs->len && !found; ++i) {
+    const tn_map *t = (const tn_map *)attrs->entries[i].value.v.obj;
+    if (!is_rule(tn_cstr((const tn_str *)attrs->entries[i].key.v.obj))) continue;
+    for (int64_t k = 0; k < t->len && !found; ++k) found = tn_any_is_obj(&t->entries[k].value);
+  }
+  foreign_rules = found;
+}
+
 int ir_op_set_attr(tn_Op *op, const char *key, tn_any value, int64_t level) {
   TN_SCOPE(s);
   tn_arr *old = NULL;
@@ -105,6 +124,7 @@ int ir_op_set_attr(tn_Op *op, const char *key, tn_any value, int64_t level) {
            (long long)level);
   tn_lock_write(&lock);
   int err = set_attr(op, key, value, level, &old);
+  count_rules(key);
   tn_unlock(&lock);
   tn_release(old);
   return err;
@@ -115,6 +135,7 @@ int ir_op_reset_attr(tn_Op *op, const char *key) {
   const tn_arr *had = entry_of(op, key);
   tn_retain(had);
   int err = had ? tn_map_set(table_of(key, false), tn_any_obj(op), tn_any_none()) : 0;
+  count_rules(key);
   tn_unlock(&lock);
   tn_release(had);
   return err;
@@ -127,6 +148,8 @@ bool ir_op_attr(const tn_Op *op, const char *key, tn_any *out) {
   tn_unlock(&lock);
   return had != NULL;
 }
+
+bool ir_op_has_foreign_rules(void) { return foreign_rules; }
 
 /* ---- saved by name ---- */
 

@@ -9,11 +9,23 @@ from tenon import te, tir
 from tenon.ir import Op
 
 counter = itertools.count()
+names = []
+
+
+@pytest.fixture(autouse=True)
+def rules_end_with_the_test():
+    """While there are any, no kernel is kept for other builds."""
+    yield
+    for name in names:
+        for target in ("default", "llvm", "stackvm"):
+            Op.get(name).reset_attr(f"{target}.FLowerIntrinsic")
+    names.clear()
 
 
 def fresh():
-    """A new intrinsic: rules stay as long as the process."""
+    """A new intrinsic: operators stay as long as the process."""
     name = f"test.intrin_{next(counter)}"
+    names.append(name)
     tenon.ir.register_op_attr(name, "TCallEffectKind", tir.CallEffectKind.Pure)
     return name
 

@@ -26,7 +26,7 @@ def run(s, args, *arrays):
         out = tenon.nd.array(np.full([int(n) for n in args[-1].shape], np.nan, "float32"))
         tenon.build(s, args, target)(*[tenon.nd.array(a) for a in arrays], out)
         found.append(out.numpy())
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-5)
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-5, atol=1e-5)
     return found[0]
 
 
