@@ -17,11 +17,13 @@
 #include "tir/schedule/blocks.h"
 
 /* LLVM moves the weights of unrolled channels next to each other, which fills more registers than
-   there are. It finds the way back only where the data of a tile is without gaps. */
+   there are. It finds the way back only where the data of a tile is without gaps and its weights
+   are two vectors at most. */
 enum { UNROLLED_CHANNELS = 4 };
 
-static int64_t unrolled_channels(const kernel_conv *c) {
-  return c->strided && c->block > UNROLLED_CHANNELS ? 1 : UNROLLED_CHANNELS;
+static int64_t unrolled_channels(const kernel_conv *c, const kernel_conv_tile *t) {
+  bool few = c->strided || t->vectors > 2;
+  return few && c->block > UNROLLED_CHANNELS ? 1 : UNROLLED_CHANNELS;
 }
 
 /* ---- loops ---- */
@@ -69,7 +71,7 @@ static int add_sums(conv_nest *d, tn_LoopRV **list, int *n) {
     block = outer;
     if (c->block < kernel_extent(c, c->channel)) TN_TRY(conv_cut(d, &outer, c->block, &block));
     else outer = NULL;
-    int64_t unrolled = unrolled_channels(c);
+    int64_t unrolled = unrolled_channels(c, &d->tile);
     if (block && unrolled > 1 && c->block > unrolled && c->block % unrolled == 0)
       TN_TRY(kernel_split(c->st, block, unrolled, &block, &few));
   }
