@@ -9,6 +9,7 @@ is also made into C by emlearn. Needs arm-none-eabi-gcc.
 """
 
 import argparse
+import contextlib
 import importlib.util
 import pathlib
 import subprocess
@@ -110,7 +111,9 @@ def emlearn_sizes(path, folder):
     ]
     model.intercepts_ = biases
     header = folder / "model.h"
-    emlearn.convert(model, method="inline", dtype="float").save(file=str(header), name="digits")
+    with contextlib.chdir(folder):  # it compiles in a folder tmp below the current one
+        made = emlearn.convert(model, method="inline", dtype="float")
+    made.save(file=str(header), name="digits")
     source = folder / "emlearn.c"
     source.write_text(
         '#include "model.h"\nint classify(const float *x, int n) { return digits_predict(x, n); }\n'

@@ -23,7 +23,8 @@ TN_API int tir_block_access(const tn_Block *b, const tn_map *pointers, tir_block
 TN_API tn_stmt *tir_with_root_block(tn_stmt *body, const tn_vec *allocs);
 
 /** Checks that a PrimFunc or the tensor programs of an IRModule are well-formed: variables are
- * defined around their uses, no block with iterators uses the loop variables around it. @param strict a variable may not be defined again after its scope either
+ * defined around their uses, no block with iterators uses the loop variables around it. @param
+ * strict a variable may not be defined again after its scope either
  * @return 0, or -1 with ValueError that says what and where */
 TN_API int tir_check_well_formed(const tn_obj *program, bool strict);
 /** Is every variable of a PrimFunc or statement defined once? 1, 0, or -1 with MemoryError. */
