@@ -3,7 +3,9 @@
 
      for results:  s = 0;  for k: s += A[...] * B[...];  C[...] = epilogue(s)
 
-   so that nothing is kept between, and neither does the sum go through memory. */
+   so that nothing is kept between, and neither does the sum go through memory. Where results next
+   to each other read floats next to each other, a few are summed up at a time: they share the other
+   operand, and one sum need not wait for the next. */
 #include "base/error.h"
 #include "ir/functor.h"
 #include "ir/imm.h"
@@ -64,18 +66,56 @@ static int order_reduction(kernel_stage *st) {
   return 0;
 }
 
+/* ---- results at a time ---- */
+
+enum { MOST_SUMS = 8 };
+
+/* How many divide the last axis evenly. Integers are left to the dot products of the target. */
+static int64_t sums_at_a_time(const kernel_stage *st) {
+  const kernel_axis *last = &st->axis[st->nspatial - 1];
+  const tn_BufferStore *store = (const tn_BufferStore *)st->block->body;
+  if (store->buffer->dtype.code != kDLFloat || !last->contiguous || last->extent < 2) return 1;
+  for (int64_t n = MOST_SUMS; n > 1; --n)
+    if (last->extent % n == 0) return n;
+  return 1;
+}
+
+static int unroll_last(kernel_stage *st, const tn_BlockRV *rv) {
+  tn_arr *loops;
+  TN_GET(loops, sch_get_loops(st->sch, rv));
+  tn_LoopRV *last = (tn_LoopRV *)tn_arr_obj(loops, loops->len - 1);
+  return sch_set_kind(st->sch, last, TIR_FOR_UNROLLED, NULL);
+}
+
+/* The loop over them goes below those of the reduction. */
+static int move_inside(kernel_stage *st, tn_LoopRV *few) {
+  tn_LoopRV *order[KERNEL_MAX_AXES + 1];
+  int n = 0;
+  for (int64_t i = st->nspatial; i < st->loops->len; ++i) order[n++] = kernel_loop(st, (int)i);
+  order[n++] = few;
+  TN_TRY(kernel_reorder(st, order, n));
+  return sch_set_kind(st->sch, few, TIR_FOR_UNROLLED, NULL);
+}
+
 /* ---- the class ---- */
 
 /* @return 1, 0 when the steps do not know the program, -1 */
 static int sum_in_place(kernel_stage *st, tn_BlockRV *reader) {
-  tn_LoopRV *outer[KERNEL_MAX_AXES];
+  tn_LoopRV *outer[KERNEL_MAX_AXES], *few = NULL;
   tn_BlockRV *init;
+  int64_t n = sums_at_a_time(st);
   for (int i = 0; i < st->nspatial; ++i) outer[i] = kernel_loop(st, i);
-  int r = kernel_try(sch_reverse_compute_at(st->sch, reader, outer[st->nspatial - 1], false, -1));
+  tn_LoopRV **last = &outer[st->nspatial - 1];
+  if (n > 1) TN_TRY(kernel_split(st, *last, n, last, &few));
+  int r = kernel_try(sch_reverse_compute_at(st->sch, reader, *last, false, -1));
   if (r <= 0) return r;
   TN_TRY(order_reduction(st));
+  if (few) TN_TRY(move_inside(st, few));
   TN_TRY(kernel_parallel(st, outer, st->nspatial));
   TN_GET(init, sch_decompose_reduction(st->sch, st->rv, kernel_loop(st, st->nspatial)));
+  if (!few) return 1;
+  TN_TRY(unroll_last(st, init));
+  TN_TRY(unroll_last(st, reader));
   return 1;
 }
 
