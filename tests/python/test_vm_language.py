@@ -38,7 +38,9 @@ def @main(%x: int32, %y: float32) {
   let %g = ref_read(%r);
   add(%n, %g(subtract(%n, 1))) } };
   let %u = ref_write(%r, %f);
-  %f(%x) }
+  let %v = %f(%x);
+  let %w = ref_write(%r, fn (%a: int32) -> int32 { %a });
+  %v }
 """,
         10,
     ),
