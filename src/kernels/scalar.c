@@ -71,10 +71,9 @@ static int order_reduction(kernel_stage *st) {
 enum { MOST_SUMS = 8 };
 
 /* How many divide the last axis evenly. Integers are left to the dot products of the target. */
-static int64_t sums_at_a_time(const kernel_stage *st) {
+static int64_t sums_at_a_time(const kernel_stage *st, tn_dtype t) {
   const kernel_axis *last = &st->axis[st->nspatial - 1];
-  const tn_BufferStore *store = (const tn_BufferStore *)st->block->body;
-  if (store->buffer->dtype.code != kDLFloat || !last->contiguous || last->extent < 2) return 1;
+  if (t.code != kDLFloat || !last->contiguous || last->extent < 2) return 1;
   for (int64_t n = MOST_SUMS; n > 1; --n)
     if (last->extent % n == 0) return n;
   return 1;
@@ -100,15 +99,16 @@ static int move_inside(kernel_stage *st, tn_LoopRV *few) {
 /* ---- the class ---- */
 
 /* @return 1, 0 when the steps do not know the program, -1 */
-static int sum_in_place(kernel_stage *st, tn_BlockRV *reader) {
+static int sum_in_place(kernel_stage *st, tn_BlockRV *reader, tn_dtype t) {
   tn_LoopRV *outer[KERNEL_MAX_AXES], *few = NULL;
   tn_BlockRV *init;
-  int64_t n = sums_at_a_time(st);
+  int64_t n = sums_at_a_time(st, t);
   for (int i = 0; i < st->nspatial; ++i) outer[i] = kernel_loop(st, i);
   tn_LoopRV **last = &outer[st->nspatial - 1];
   if (n > 1) TN_TRY(kernel_split(st, *last, n, last, &few));
   int r = kernel_try(sch_reverse_compute_at(st->sch, reader, *last, false, -1));
   if (r <= 0) return r;
+  TN_GET(st->block, (const tn_Block *)sch_get(st->sch, (tn_obj *)st->rv)); /* as it is now */
   TN_TRY(order_reduction(st));
   if (few) TN_TRY(move_inside(st, few));
   TN_TRY(kernel_parallel(st, outer, st->nspatial));
@@ -124,16 +124,22 @@ static bool fits(const kernel_stage *st) {
          st->block->init;
 }
 
+static tn_dtype type_of_sum(const kernel_stage *st) {
+  return ((const tn_BufferStore *)st->block->body)->buffer->dtype;
+}
+
 int kernel_scalar(kernel_stage *st) {
   tn_BlockRV *reader;
   if (!fits(st)) return 0;
+  tn_dtype t = type_of_sum(st);
   int r = kernel_only_reader(st, &reader);
-  return r <= 0 ? r : sum_in_place(st, reader);
+  return r <= 0 ? r : sum_in_place(st, reader, t);
 }
 
 int kernel_scalar_result(kernel_stage *st) {
   tn_BlockRV *copy;
   if (!fits(st)) return 0;
+  tn_dtype t = type_of_sum(st);
   TN_GET(copy, sch_cache_write(st->sch, st->rv, 0, "local", tn_arr_of(0)));
-  return sum_in_place(st, copy);
+  return sum_in_place(st, copy, t);
 }
