@@ -20,6 +20,7 @@
 #include "cli/dump.h"
 #include "cli/file.h"
 #include "cli/onnx.h"
+#include "cli/program.h"
 #include "driver/relay_build.h"
 #include "export/model_library.h"
 #include "export/tar.h"
@@ -117,12 +118,7 @@ static int write_archive(const relay_built *b, tn_target *t, tn_str *program, co
 
 static int build(tn_IRModule *m, tn_target *t, int64_t level, const char *dump, relay_built *out) {
   tn_PassContext *ctx;
-  tn_obj *instrument = NULL;
-  if (dump) TN_GET(instrument, cli_dump_instrument(dump));
-  tn_arr *instruments = instrument ? tn_arr_of(1, instrument) : tn_arr_of(0);
-  const char *names[] = {"opt_level", "instruments"};
-  tn_any values[] = {tn_any_int(level), tn_any_obj(instruments)};
-  TN_GET(ctx, tn_scope_own(tn_node_make(&tn_type_PassContext, 2, names, values)));
+  TN_GET(ctx, cli_pass_context(level, dump));
   TN_TRY(ir_pass_ctx_enter(ctx));
   driver_targets targets;
   int err = driver_target_only(t, &targets) || driver_relay_build(m, &targets, "default", out);
@@ -188,7 +184,7 @@ int cli_compile(const cli_args *a) {
   TN_TRY(cli_int(a, "opt-level", 3, 0, 4, &level));
   TN_GET(t, target_parse(text));
   stage(a, "reading the model");
-  TN_GET(m, cli_onnx_read(a));
+  TN_GET(m, cli_program_read(a, false));
   if (source) return cli_compile_c(a, m, t, level);
   if (archive) TN_GET(program, program_text(m));
   stage(a, "optimising and compiling");

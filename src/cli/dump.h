@@ -4,8 +4,8 @@
 
 #include "ir/pass.h"
 
-/** An instrument that writes the program after every pass to a file of a folder, which is made.
- *  @return PassInstrument, scope-owned; NULL with OSError */
-tn_obj *cli_dump_instrument(const char *into);
+/** A context of a level for passes, scope-owned; NULL with OSError.
+ *  @param dump folder, which is made, for a file with the program after every pass; NULL: none */
+tn_PassContext *cli_pass_context(int64_t level, const char *dump);
 
 #endif /* TN_CLI_DUMP_H_ */

@@ -11,12 +11,16 @@
 #include "tenon/compiler.h"
 
 const cli_command cli_commands[] = {
-    {"opt", "FILE", "run passes on a program in text form and print what becomes of it",
-     cli_opt_options, 1, 1, cli_opt,
+    {"opt", "FILE", "run passes on a program and print what becomes of it", cli_opt_options, 1, 1,
+     cli_opt,
+     "FILE is a script of tensor programs, Relay text (#[version = \"0.0.5\"]) or an ONNX model\n"
+     "(.onnx); - is standard input.\n"
      "  tenon opt kernel.py --pass tir.Simplify --pass tir.UnrollLoop\n"
-     "  tenon opt kernel.py --lower            the whole way to flat code\n"},
-    {"compile", "MODEL", "compile an ONNX model to a library or archive", cli_compile_options, 1, 1,
-     cli_compile,
+     "  tenon opt kernel.py --lower            the whole way to flat code\n"
+     "  tenon opt model.relay --pass SimplifyInference --pass FuseOps --dump-passes passes\n"
+     "  tenon opt model.onnx --lower --no-metadata\n"},
+    {"compile", "MODEL", "compile an ONNX model, or Relay text, to a library or archive",
+     cli_compile_options, 1, 1, cli_compile,
      "  tenon compile model.onnx -o model.so --input image:1x3x224x224\n"
      "  tenon compile model.onnx -o model.tar --format mlf    C source for microcontrollers\n"},
     {"inspect", "MODEL", "tell what a compiled model, or an ONNX model, takes, gives and needs",
@@ -55,7 +59,8 @@ static const cli_command *find(const char *name) {
 /* The pending error on standard error; the trace only where TENON_BACKTRACE asks for it. */
 static void show_error(void) {
   const tn_error *e = tn_error_get();
-  fprintf(stderr, "tenon: error: %s\n", tn_error_message());
+  const char *message = tn_error_message(); /* diagnostics begin with what they are */
+  fprintf(stderr, "tenon: %s%s\n", strncmp(message, "error: ", 7) ? "error: " : "", message);
   for (int64_t i = 0; e && e->notes && i < tn_arr_len(e->notes); ++i) {
     tn_any note = tn_arr_get(e->notes, i);
     const char *text;

@@ -6,8 +6,10 @@ import pathlib
 import shutil
 import subprocess
 
+import numpy as np
 import pytest
 import tenon
+from tenon import relay
 
 PACKAGE = pathlib.Path(tenon._core.__file__).parent
 COMMAND = PACKAGE / "bin" / "tenon"  # in a wheel
@@ -64,6 +66,57 @@ def test_opt_runs_passes_in_order():
     status, out, _ = call("opt", "-", "--lower", "--target", "llvm", text=PROGRAM)
     assert status == 0 and '"target"' in out
     assert "tir.VectorizeLoop" in call("opt", "--list", "-")[1]
+
+
+RELAY = """// what a file may begin with
+#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 4), float32]) {
+  %0 = nn.dense(%x, meta[relay.Constant][0]);
+  %1 = nn.dropout(%0);
+  nn.softmax(nn.relu(%1.0))
+}
+"""
+
+
+@pytest.fixture
+def relay_file(tmp_path):
+    text = "def @main(%x: Tensor[(1, 4), float32]) {" + RELAY.split("{", 1)[1]
+    weights = relay.const(np.ones((3, 4), "float32"))
+    text = '#[version = "0.0.5"]\n' + text
+    mod = relay.parse(text, init_meta_table={"relay.Constant": [weights]})
+    path = tmp_path / "model.relay"
+    path.write_text("/* a\ncomment */ " + mod.astext())
+    return path
+
+
+def test_opt_runs_relay_passes(relay_file, tmp_path):
+    names = ("SimplifyInference", "relay.FuseOps")
+    passes = [arg for name in names for arg in ("-p", name)]
+    folder = tmp_path / "passes"
+    status, out, err = call("opt", str(relay_file), *passes, "--dump-passes", str(folder))
+    assert (status, err) == (0, "")
+    mod = relay.transform.InferType()(relay.parse(relay_file.read_text()))
+    for one in (relay.transform.SimplifyInference(), relay.transform.FuseOps()):
+        mod = one(mod)
+    tenon.ir.assert_structural_equal(relay.parse(out), mod)
+    dumped = sorted(path.name for path in folder.iterdir())
+    assert dumped == ["001-InferType.txt", "002-SimplifyInference.txt", "003-FuseOps.txt"]
+    assert "dropout" in (folder / dumped[0]).read_text()
+    assert "dropout" not in (folder / dumped[1]).read_text()
+    assert "Primitive=1" in (folder / dumped[2]).read_text()
+
+
+def test_opt_runs_the_passes_of_a_relay_build(relay_file):
+    status, out, err = call("opt", str(relay_file), "--lower", "--no-metadata")
+    assert (status, err) == (0, "")
+    assert "hash=" in out and "dropout" not in out and "#[metadata]" not in out
+    apart = call("opt", str(relay_file), "--lower", "-O", "0", "--no-metadata")[1]
+    assert apart.count("Primitive=1") == 3  # nothing is fused
+    status, out, err = call("opt", "-", "--print-all", "-p", "InferType", text=RELAY.split("%1")[0])
+    assert status == 1 and err.startswith("tenon: error: ") and "error: error" not in err
+    assert call("compile", str(relay_file), "-o", str(relay_file.with_suffix(".so")))[0] == 0
+    status, _, err = call("opt", str(relay_file), "--input", "x:1x4")
+    assert status == 1 and "--input is for ONNX models" in err
 
 
 def test_opt_errors_show_the_place():
