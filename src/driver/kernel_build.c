@@ -58,15 +58,20 @@ static tn_IRModule *scheduled(const build_state *b, const kernel_job *j) {
 
 static tn_IRModule *lowered(const build_state *b, kernel_job *j) {
   tn_IRModule *m;
+  tn_map *functions;
   tn_any key, value;
   TN_GETP(m, scheduled(b, j));
   if (j->flat) return m;
   TN_GETP(m, driver_lower(m, false));
+  functions = m->functions;
   for (int64_t i = 0; tn_map_at(m->functions, i, &key, &value); ++i) {
-    const tn_PrimFunc *f = TN_AS(PrimFunc, value.v.obj);
-    if (f) j->workspace += tir_workspace_bytes(f, ALIGNMENT);
+    tn_PrimFunc *f = TN_AS(PrimFunc, value.v.obj), *linked;
+    if (!f) continue;
+    TN_GETP(linked, driver_link_constants(f, b->target));
+    if (linked != f) TN_GETP(functions, tn_map_with(functions, key, tn_any_obj(linked)));
+    j->workspace += tir_workspace_bytes(f, ALIGNMENT);
   }
-  return m;
+  return functions == m->functions ? m : ir_module_with_functions(m, functions);
 }
 
 /* [what target_compile_part gave]: names, object, bitcode */

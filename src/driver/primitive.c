@@ -24,6 +24,8 @@ enum { MAX_NAME = 80 };
 typedef struct {
   tn_pmap tensors; /* expression -> Array of Tensor */
   tn_vec inputs;
+  tn_vec linked;    /* Tensor: placeholders of constants */
+  tn_vec constants; /* NDArray: what each of them is */
   tn_target *target;
 } lowering;
 
@@ -99,17 +101,33 @@ static tn_expr *constant_element(void *ctx, tn_arr *indices) {
   return ctx;
 }
 
+/* A parameter of the program, until the code is made. */
+static tn_Tensor *linked_constant(lowering *l, const tn_Constant *c) {
+  const DLTensor *t = tn_tensor_dl(c->data);
+  const tn_TensorType *type;
+  tn_Tensor *x;
+  tn_str *name;
+  TN_GETP(type, relay_tensor_type_of(t->shape, t->ndim, t->dtype));
+  TN_GETP(name, tn_str_fmt("constant_%" PRId64, l->linked.len));
+  TN_GETP(x, te_placeholder(type->shape, t->dtype, tn_cstr(name)));
+  TN_TRYP(tn_vec_push_obj(&l->constants, c->data));
+  return tn_vec_push_obj(&l->linked, x) ? NULL : x;
+}
+
 static int add_constant(lowering *l, const tn_Constant *c) {
   const DLTensor *t = tn_tensor_dl(c->data);
   tn_expr *e;
   tn_Tensor *x;
   TN_VEC(one);
-  TN_CHECK(
-      t->ndim == 0 && t->device.device_type == kDLCPU, ValueError, c->span,
-      "kernel: a constant of %d dimensions inside a primitive function: it must be an argument",
-      t->ndim);
-  TN_GET(e, scalar(t));
-  TN_GET(x, te_compute(tn_arr_of(0), constant_element, e, "constant", TE_BROADCAST));
+  TN_CHECK(t->device.device_type == kDLCPU, ValueError, c->span,
+           "kernel: a constant inside a primitive function is not in the memory of the host: it "
+           "must be an argument");
+  if (t->ndim == 0) {
+    TN_GET(e, scalar(t));
+    TN_GET(x, te_compute(tn_arr_of(0), constant_element, e, "constant", TE_BROADCAST));
+  } else {
+    TN_GET(x, linked_constant(l, c));
+  }
   TN_TRY(tn_vec_push_obj(&one, x));
   return set_tensors(l, c, &one);
 }
@@ -181,15 +199,35 @@ static int visit(void *ctx, tn_obj *node) {
 
 static tn_expr *copied(void *ctx, tn_arr *indices) { return te_at(ctx, indices); }
 
+static bool is_among(const tn_vec *v, const tn_Tensor *t) {
+  for (int64_t i = 0; i < v->len; ++i)
+    if (te_same_tensor((tn_Tensor *)v->items[i].v.obj, t)) return true;
+  return false;
+}
+
 /* A result that is an input, or that is there already, is copied. */
 static int add_result(const lowering *l, tn_Tensor *t, tn_vec *out) {
-  bool taken = false;
-  for (int64_t i = 0; i < l->inputs.len; ++i)
-    taken = taken || te_same_tensor((tn_Tensor *)l->inputs.items[i].v.obj, t);
-  for (int64_t i = 0; i < out->len; ++i)
-    taken = taken || te_same_tensor((tn_Tensor *)out->items[i].v.obj, t);
-  if (taken) TN_GET(t, te_compute(t->shape, copied, t, "T_copy", TE_ELEMWISE));
+  if (is_among(&l->inputs, t) || is_among(&l->linked, t) || is_among(out, t))
+    TN_GET(t, te_compute(t->shape, copied, t, "T_copy", TE_ELEMWISE));
   return tn_vec_push_obj(out, t);
+}
+
+static int push_all(const tn_vec *from, tn_vec *out) {
+  for (int64_t i = 0; i < from->len; ++i) TN_TRY(tn_vec_push(out, from->items[i]));
+  return 0;
+}
+
+/* For each parameter the constant that it is, or None. */
+static tn_PrimFunc *with_constants(const lowering *l, tn_PrimFunc *f) {
+  tn_arr *list;
+  TN_VEC(v);
+  int64_t first = l->inputs.len, after = first + l->constants.len;
+  if (!f || !l->constants.len) return f;
+  for (int64_t i = 0; i < f->params->len; ++i)
+    TN_TRYP(
+        tn_vec_push(&v, i < first || i >= after ? tn_any_none() : l->constants.items[i - first]));
+  TN_GETP(list, tn_arr_from(&v));
+  return tir_with_attr(f, DRIVER_LINKED, (tn_obj *)list);
 }
 
 static tn_PrimFunc *lower(lowering *l, const tn_RelayFunction *f) {
@@ -202,9 +240,10 @@ static tn_PrimFunc *lower(lowering *l, const tn_RelayFunction *f) {
   TN_GETP(body, tensors_of(l, f->body));
   for (int64_t i = 0; i < body->len; ++i)
     TN_TRYP(add_result(l, (tn_Tensor *)tn_arr_obj(body, i), &results));
-  for (int64_t i = 0; i < l->inputs.len; ++i) TN_TRYP(tn_vec_push(&all, l->inputs.items[i]));
-  for (int64_t i = 0; i < results.len; ++i) TN_TRYP(tn_vec_push(&all, results.items[i]));
-  return te_create_prim_func(tn_arr_from(&all));
+  TN_TRYP(push_all(&l->inputs, &all));
+  TN_TRYP(push_all(&l->linked, &all));
+  TN_TRYP(push_all(&results, &all));
+  return with_constants(l, te_create_prim_func(tn_arr_from(&all)));
 }
 
 tn_PrimFunc *driver_primitive(const tn_RelayFunction *f, tn_target *t) {
@@ -213,6 +252,8 @@ tn_PrimFunc *driver_primitive(const tn_RelayFunction *f, tn_target *t) {
   tn_PrimFunc *r = lower(&l, f);
   tn_pmap_fini(&l.tensors);
   tn_vec_fini(&l.inputs);
+  tn_vec_fini(&l.linked);
+  tn_vec_fini(&l.constants);
   return tn_scope_return(s, r);
 }
 

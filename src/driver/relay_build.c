@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/scope.h"
+#include "driver/executor.h"
 #include "driver/function_info.h"
 #include "driver/function_table.h"
 #include "driver/graph.h"
@@ -126,18 +127,19 @@ int driver_relay_build(tn_IRModule *m, const driver_targets *t, const char *name
   return err;
 }
 
-/* (module, target or array of them, name of the model) -> [JSON, library, params, module,
- * functions]
- */
+/* (module, target or array of them, name of the model, executor) -> [JSON, library, params, module,
+ * functions] */
 static int build(TN_ARGS) {
-  TN_NARGS("driver.relay_build", 3);
+  TN_NARGS("driver.relay_build", 4);
   TN_ARG_OBJ(IRModule, m, 0);
+  TN_ARG_OBJ(Executor, executor, 3);
   driver_targets t;
   const char *name;
   relay_built b;
   TN_CHECK(m, TypeError, NULL, "driver.relay_build: expected a module, got None");
   TN_TRY(driver_targets_from(&args[1], &t));
   TN_TRY(tn_any_to_cstr(&args[2], &name));
+  t.link_params = executor && ir_attrs_flag(executor->attrs, "link-params");
   TN_TRY(driver_relay_build(m, &t, name, &b));
   return tn_ret_obj(ret, tn_arr_of(5, b.json, b.lib, b.params, b.mod, b.functions));
 }

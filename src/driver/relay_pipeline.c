@@ -10,6 +10,7 @@ typedef struct {
   const char *pass;
   int64_t arg;     /* its argument, NO_ARG: none */
   bool one_target; /* only where all of a program is for one target, which the pass asks for */
+  bool links;      /* a second argument says whether constants are part of kernels */
 } step;
 enum { NO_ARG = INT32_MIN };
 
@@ -22,7 +23,7 @@ static const step optimize[] = {
     {"QnnCanonicalizeOps", NO_ARG},
     {"Legalize", NO_ARG, .one_target = true},
     {"SimplifyInference", NO_ARG},
-    {"EliminateCommonSubexpr", NO_ARG},
+    {"EliminateCommonSubexpr", 1}, /* not of casts to int32 */
     {"CombineParallelConv2D", 3},
     {"CombineParallelDense", 3},
     {"CombineParallelBatchMatmul", 3},
@@ -42,7 +43,7 @@ static const step optimize[] = {
 
 /* Kernels. */
 static const step kernels[] = {
-    {"FuseOps", NO_ARG},
+    {"FuseOps", -1, .links = true},
     {"InferType", NO_ARG},
     {"Inline", NO_ARG},
     {"LabelOps", NO_ARG},
@@ -58,10 +59,11 @@ static tn_IRModule *run(const driver_targets *t, const char *name, const step *s
   for (int i = 0; i < n; ++i) {
     const ir_pass_row *row;
     tn_Pass *pass;
-    tn_any arg = tn_any_int(steps[i].arg);
+    tn_any args[2] = {tn_any_int(steps[i].arg), tn_any_bool(t->link_params)};
+    int nargs = steps[i].links ? 2 : steps[i].arg != NO_ARG;
     if (steps[i].one_target && t->several) continue;
     TN_GETP(row, ir_pass_named(steps[i].pass));
-    TN_GETP(pass, ir_pass_new(row, &arg, steps[i].arg != NO_ARG));
+    TN_GETP(pass, ir_pass_new(row, args, nargs));
     TN_TRYP(tn_vec_push_obj(&list, pass));
   }
   TN_GETP(passes, tn_arr_from(&list));
@@ -117,6 +119,7 @@ static int finish(tn_arr *all, driver_targets *out) {
   TN_GET(out->config, driver_device_config(all));
   out->main = out->config->default_primitive_virtual_device->target;
   out->several = all->len > 1;
+  out->link_params = false;
   /* one target is left as it is given, without a host of its own */
   if (!out->several) out->main = (tn_target *)tn_arr_obj(all, 0);
   return 0;

@@ -4,11 +4,12 @@
 
 #include "driver/devices/devices.h"
 
-/** What a program is built for. */
+/** What a program is built for, and how. */
 typedef struct {
   tn_target *main; /* that of computations that say nothing */
   tn_CompilationConfig *config;
-  bool several; /* more than one target */
+  bool several;     /* more than one target */
+  bool link_params; /* constants are part of the code of kernels */
 } driver_targets;
 /** Targets from a value: one in any form, or an array of them. TypeError, ValueError: none, two for
  * the same kind of device, none for what says nothing. */

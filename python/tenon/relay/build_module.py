@@ -125,7 +125,7 @@ class BuildModule:
             return None, self.get_module(), self.get_params()
         compile_all = get_global_func("driver.relay_build")
         compile_all.release_gil = True  # kernels are compiled in threads
-        self._built = compile_all(mod, targets, name)
+        self._built = compile_all(mod, targets, name, executor)
         return self.get_graph_json(), self.get_module(), self.get_params()
 
     def optimize(self, mod, target=None, target_host=None, params=None):

@@ -12,6 +12,7 @@
 typedef struct {
   tn_map *known; /* hash -> Array of the expressions that have it */
   tn_func *skip; /* (expression) -> bool, or NULL */
+  bool skip_i32; /* casts to int32 are left alone */
 } merging;
 
 /* Constants are compared by content: type, extents and the first bytes tell most of them apart. */
@@ -70,6 +71,11 @@ static tn_obj *first_of(merging *m, uint64_t hash, tn_obj *e) {
 static int is_skipped(const merging *m, const tn_obj *e, bool *yes) {
   tn_any arg = tn_any_obj(e), ret = tn_any_none();
   *yes = false;
+  if (m->skip_i32 && relay_as_call(e, "cast")) {
+    const tn_TensorType *t = relay_tensor_type_of_expr(e);
+    *yes = t && tn_dtype_eq(t->dtype, TN_I32);
+    return 0;
+  }
   if (!m->skip) return 0;
   TN_TRY(tn_func_call(m->skip, &arg, 1, &ret));
   int err = tn_any_to_bool(&ret, yes);
@@ -101,10 +107,13 @@ static const tn_rewrite_case cases[] = {
     TN_REWRITE(TupleGetItem, merge_get_item),
 };
 
-/* argument: function that says which expressions to leave alone, or None */
+/* argument: function that says which expressions to leave alone, or true: casts to int32, of which
+   each becomes part of the kernel that reads it; or None */
 tn_RelayFunction *relay_common_subexpr(tn_RelayFunction *f, const tn_pass_ctx *c) {
   merging m = {0};
-  if (c->nargs > 0 && tn_any_is_obj(&c->args[0]))
+  if (c->nargs > 0 && c->args[0].type_index != TN_NONE && !tn_any_is_obj(&c->args[0]))
+    TN_TRYP(tn_any_to_bool(&c->args[0], &m.skip_i32));
+  else if (c->nargs > 0 && tn_any_is_obj(&c->args[0]))
     TN_TRYP(tn_any_to_obj(&c->args[0], "runtime.PackedFunc", (tn_obj **)&m.skip));
   TN_GETP(m.known, tn_scope_own(tn_map_new()));
   return tn_rewrite(f, cases, TN_COUNT(cases), &m);

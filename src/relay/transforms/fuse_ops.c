@@ -36,6 +36,7 @@ typedef struct {
   fuse_graph graph;
   group *groups;
   int64_t max_depth;
+  bool link;      /* constants are part of the functions that read them */
   int32_t *stack; /* of a walk */
   uint32_t *seen; /* number of the walk that came by */
   uint32_t walk;
@@ -213,7 +214,8 @@ static tn_RelayVar *param_for(group *g, tn_obj *arg, tn_Type *type) {
 /* Operands as the group's function sees them. */
 static tn_obj *inner(const fusion *f, group *own, tn_obj *pre, tn_obj *post) {
   group *g = group_of(f, pre);
-  return g == own ? post : (tn_obj *)param_for(own, post, relay_type_of(pre));
+  if (g == own || (f->link && TN_AS(Constant, post))) return post;
+  return (tn_obj *)param_for(own, post, relay_type_of(pre));
 }
 
 static tn_arr *inner_all(const fusion *f, group *own, const tn_arr *pre, const tn_arr *post) {
@@ -292,8 +294,9 @@ static const tn_rewrite_case cases[] = {
 };
 
 /* @param level of optimisation; 0: every operator is a kernel of its own */
-static tn_RelayFunction *fuse_function(tn_RelayFunction *f, int level, int64_t max_depth) {
-  fusion x = {.max_depth = max_depth};
+static tn_RelayFunction *fuse_function(tn_RelayFunction *f, int level, int64_t max_depth,
+                                       bool link) {
+  fusion x = {.max_depth = max_depth, .link = link};
   tn_RelayFunction *r = NULL;
   if (fuse_graph_make(&x.graph, f, max_depth) == 0 && make_groups(&x, level) == 0)
     r = tn_rewrite(f, cases, TN_COUNT(cases), &x);
@@ -301,11 +304,15 @@ static tn_RelayFunction *fuse_function(tn_RelayFunction *f, int level, int64_t m
   return r;
 }
 
-/* argument: level, -1 (default): that of the context */
+/* arguments: level, -1 (default): that of the context; do constants stay in the functions
+   (default: what the context says)? */
 tn_RelayFunction *relay_fuse_ops(tn_RelayFunction *f, const tn_pass_ctx *c) {
   int64_t level = -1;
+  bool link = false;
   if (c->nargs > 0) TN_TRYP(tn_any_to_int(&c->args[0], &level));
+  if (c->nargs > 1) TN_TRYP(tn_any_to_bool(&c->args[1], &link));
+  if (!link) link = ir_config_int(c->node, "relay.FuseOps.link_params", 0) != 0;
   if (level < 0) level = c->node->opt_level;
   int64_t depth = ir_config_int(c->node, "relay.FuseOps.max_depth", DEFAULT_DEPTH);
-  return fuse_function(f, (int)level, depth > 0 ? depth : DEFAULT_DEPTH);
+  return fuse_function(f, (int)level, depth > 0 ? depth : DEFAULT_DEPTH, link);
 }
