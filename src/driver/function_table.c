@@ -25,28 +25,32 @@ static void put_rows(const tn_map *kernels, const char *before, const char *afte
 }
 
 /* A table must not be empty in C: a model without kernels has one row of nothing. */
-static void put_table(const char *name, const tn_map *kernels, tn_buf *out) {
+static void put_table(const char *name, const tn_map *kernels, const tn_map *externals,
+                      tn_buf *out) {
   tn_buf_puts(out, "// functions of the model by name\n"
                    "#include \"tenon/micro.h\"\n\n");
-  put_rows(kernels, "int32_t ",
-           "(void* args, int32_t* arg_type_ids, int32_t num_args, void* out_ret_value, int32_t* "
-           "out_ret_tcode, void* resource_handle);\n",
-           false, out);
+  static const char parameters[] =
+      "(void* args, int32_t* arg_type_ids, int32_t num_args, void* out_ret_value, int32_t* "
+      "out_ret_tcode, void* resource_handle);\n";
+  put_rows(kernels, "int32_t ", parameters, false, out);
+  put_rows(externals, "int32_t ", parameters, false, out);
   tn_buf_puts(out, "\nstatic const tn_micro_function functions_[] = {\n");
   put_rows(kernels, "  {", "},\n", true, out);
-  if (!kernels->len) tn_buf_puts(out, "  {NULL, NULL},\n");
+  put_rows(externals, "  {", "},\n", true, out);
+  if (!kernels->len && !externals->len) tn_buf_puts(out, "  {NULL, NULL},\n");
   tn_buf_puts(out, "};\n\nextern const tn_micro_library tvmgen_");
   driver_put_identifier(out, name);
   tn_buf_puts(out, "_library;\nconst tn_micro_library tvmgen_");
   driver_put_identifier(out, name);
-  tn_buf_printf(out, "_library = {%lld, functions_};\n", (long long)kernels->len);
+  tn_buf_printf(out, "_library = {%lld, functions_};\n", (long long)(kernels->len + externals->len));
 }
 
-int driver_add_function_table(tn_module *lib, const char *name, const tn_map *kernels) {
+int driver_add_function_table(tn_module *lib, const char *name, const tn_map *kernels,
+                              const tn_map *externals) {
   TN_BUF(text);
   tn_module *table;
   if (strcmp(tn_module_type_key(lib), "c") != 0) return 0;
-  put_table(name, kernels, &text);
+  put_table(name, kernels, externals, &text);
   TN_TRY(tn_buf_ok(&text));
   TN_GET(table, tn_scope_own(tn_c_source_new(tn_buf_cstr(&text), text.len)));
   return tn_module_import(lib, table);

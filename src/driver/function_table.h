@@ -11,7 +11,9 @@ void driver_put_identifier(tn_buf *out, const char *name);
 /** Makes C code import a module with the table `tvmgen_NAME_library` of functions (tenon/micro.h),
  *  where NAME is as driver_put_identifier writes it. Code of other kinds is left alone.
  *  @param kernels name -> function
+ *  @param externals the same of other code generators
  *  @return 0, or -1 (MemoryError) */
-int driver_add_function_table(tn_module *lib, const char *name, const tn_map *kernels);
+int driver_add_function_table(tn_module *lib, const char *name, const tn_map *kernels,
+                              const tn_map *externals);
 
 #endif /* TN_DRIVER_FUNCTION_TABLE_H_ */

@@ -35,6 +35,7 @@ typedef struct {
   int64_t nblocks, block_cap;
   tn_map *params;  /* name -> NDArray: constants of the program; scope-owned */
   tn_map *kernels; /* name -> relay Function, each different one once; scope-owned */
+  tn_map *externals; /* symbol -> relay Function, of those for another code generator */
   tn_map *targets; /* name -> Target of kernels on planned devices; scope-owned */
 } graph_program;
 

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/pmap.h"
+#include "driver/external.h"
 #include "driver/graph.h"
 #include "driver/kernel_names.h"
 #include "ir/functor.h"
@@ -186,7 +187,7 @@ static int add_call(maker *m, const tn_RelayCall *c) {
   const tn_RelayFunction *f = TN_AS(RelayFunction, c->op);
   if (relay_as_call(c, "on_device")) return add_annotation(m, c);
   if (relay_as_call(c, "device_copy")) return add_copies(m, c);
-  bool kernel = f && ir_attrs_flag(f->attrs, "Primitive");
+  bool kernel = f && (ir_attrs_flag(f->attrs, "Primitive") || external_is(f));
   TN_CHECK(kernel, ValueError, c->span,
            "the graph executor cannot run a call of %s: it takes static programs without control "
            "flow; use relay.vm.compile",
@@ -281,6 +282,7 @@ static int add_body(maker *m, const relay_expr *e) {
 static int make(maker *m, const tn_RelayFunction *f) {
   TN_GET(m->g->params, tn_scope_own(tn_map_new()));
   m->g->kernels = m->names.kernels;
+  m->g->externals = m->names.externals;
   m->g->targets = m->names.targets;
   for (int64_t i = 0; i < f->params->len; ++i)
     TN_TRY(add_input(m, (const tn_RelayVar *)tn_arr_obj(f->params, i)));

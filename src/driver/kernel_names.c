@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/scope.h"
+#include "driver/external.h"
 #include "driver/primitive.h"
 #include "object/functions.h"
 #include "tenon/object.h"
@@ -12,6 +13,7 @@
 int kernel_names_init(kernel_names *k, const char *prefix) {
   k->prefix = prefix;
   TN_GET(k->kernels, tn_scope_own(tn_map_new()));
+  TN_GET(k->externals, tn_scope_own(tn_map_new()));
   TN_GET(k->targets, tn_scope_own(tn_map_new()));
   TN_GET(k->by_hash, tn_scope_own(tn_map_new()));
   TN_GET(k->taken, tn_scope_own(tn_map_new()));
@@ -26,9 +28,21 @@ const char *kernel_names_unique(kernel_names *k, const char *name) {
   return s && tn_map_set(k->taken, tn_any_obj(s), tn_any_int(1)) == 0 ? tn_cstr(s) : NULL;
 }
 
+static const char *external_name(kernel_names *k, const tn_RelayFunction *f) {
+  const char *symbol;
+  tn_any known;
+  TN_GETP(symbol, external_symbol(f));
+  bool same = tn_map_get(k->externals, tn_any_cstr(symbol), &known);
+  TN_CHECKP(!same || tn_equal(known.v.obj, f, 0), ValueError, f->span,
+            "two different functions have the global_symbol \"%s\"", symbol);
+  if (!same) TN_TRYP(tn_map_set(k->externals, tn_any_cstr(symbol), tn_any_obj(f)));
+  return symbol;
+}
+
 const char *kernel_names_of(kernel_names *k, const tn_RelayFunction *f, tn_target *t) {
   uint64_t hash;
   tn_any found;
+  if (external_is(f)) return external_name(k, f);
   TN_TRYP(tn_hash(f, 0, &hash));
   tn_any key = tn_any_int((int64_t)hash);
   const tn_arr *same = tn_map_get(k->by_hash, key, &found) ? (const tn_arr *)found.v.obj : NULL;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/scope.h"
 #include "driver/executor.h"
+#include "driver/external.h"
 #include "driver/function_info.h"
 #include "driver/function_table.h"
 #include "driver/graph.h"
@@ -110,12 +111,13 @@ static int build_all(graph_program *g, tn_IRModule *m, const driver_targets *t, 
   TN_GET(out->kernels, driver_programs_for_targets(g->kernels, g->targets, t->main));
   TN_GET(workspace, tn_scope_own(tn_map_new()));
   TN_GET(out->lib, driver_build_for_targets(out->kernels, g->targets, t->main, workspace));
+  TN_GET(out->lib, external_build(g->externals, out->lib, false));
   TN_TRY(count_main(g, &needs));
   if (!needs.n) (void)needs_on(&needs, NULL);
   TN_GET(needs.of[0].relay, driver_relay_main(out->mod));
   TN_GET(out->functions, driver_function_infos(t->main, g->targets, out->kernels, g->kernels,
                                                workspace, needs.of, needs.n));
-  return driver_add_function_table(out->lib, name, out->kernels);
+  return driver_add_function_table(out->lib, name, out->kernels, g->externals);
 }
 
 int driver_relay_build(tn_IRModule *m, const driver_targets *t, const char *name,

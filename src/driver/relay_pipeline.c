@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/scope.h"
+#include "driver/external.h"
 #include "object/functions.h"
 
 typedef struct {
@@ -94,6 +95,7 @@ static tn_IRModule *must(const char *pass, const tn_any *args, int n, tn_IRModul
 
 static tn_IRModule *to_kernels(tn_IRModule *m, const driver_targets *t, bool plan) {
   tn_any config = tn_any_obj(t->config);
+  if (external_in(m)) TN_GETP(m, must("Inline", NULL, 0, m)); /* at every level: calls of them */
   if (plan) TN_GETP(m, must("PlanDevices", &config, 1, m));
   return run_for(t, "kernels", kernels, TN_COUNT(kernels), m);
 }

@@ -3,6 +3,7 @@
 
 #include "object/object.h"
 #include "runtime/blas.h"
+#include "runtime/const_loader.h"
 #include "runtime/device.h"
 #include "runtime/device_module.h"
 #include "runtime/graph/executor.h"
@@ -32,6 +33,7 @@ static int start_layers(void) {
   TN_TRY(tn_params_load_init());
   TN_TRY(tn_module_api_init());
   TN_TRY(tn_source_module_init());
+  TN_TRY(tn_const_loader_init());
   TN_TRY(tn_module_blob_init());
   TN_TRY(tn_device_module_init());
   TN_TRY(tn_library_init());

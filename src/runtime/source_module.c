@@ -13,19 +13,32 @@
 
 typedef struct {
   tn_bytes *content;
-  tn_arr *names; /* of its functions: strings */
+  tn_arr *names;     /* of its functions: strings */
+  tn_arr *constants; /* names of those that the code wants to be told, see const_loader.h */
 } source;
 
 static void fini(tn_module *m) {
   source *s = tn_module_self(m);
   tn_release(s->content);
   tn_release(s->names);
+  tn_release(s->constants);
   tn_free(s);
 }
 
 static int names_of(void *self, const tn_any *args, int32_t n, tn_any *ret) {
   (void)args, (void)n;
   return tn_ret_obj(ret, ((const source *)self)->names);
+}
+
+static int constants_of(void *self, const tn_any *args, int32_t n, tn_any *ret) {
+  (void)args, (void)n;
+  return tn_ret_obj(ret, ((const source *)self)->constants);
+}
+
+static int symbol_of(void *self, const tn_any *args, int32_t n, tn_any *ret) {
+  const source *s = self;
+  (void)args, (void)n;
+  return s->names->len ? tn_ret_obj(ret, s->names->items[0].v.obj) : 0;
 }
 
 static int not_linked(TN_ARGS) {
@@ -35,8 +48,15 @@ static int not_linked(TN_ARGS) {
 
 static int get_function(tn_module *m, const char *name, tn_func **out) {
   source *s = tn_module_self(m);
-  if (strcmp(name, "get_func_names") == 0) {
-    TN_GET(*out, tn_module_bind(m, names_of, s));
+  static const struct {
+    const char *name;
+    tn_call call;
+  } own[] = {{"get_func_names", names_of},
+             {"get_symbol", symbol_of},
+             {"get_const_vars", constants_of}};
+  for (int i = 0; i < TN_COUNT(own); ++i) {
+    if (strcmp(name, own[i].name)) continue;
+    TN_GET(*out, tn_module_bind(m, own[i].call, s));
     return 0;
   }
   for (int64_t i = 0; i < s->names->len; ++i) {
@@ -78,23 +98,25 @@ static const tn_module_ops static_library = {.type_key = "static_library",
                                              .save_file = save_file,
                                              .fini = fini};
 
-/* Takes over `content` and `names`, which may be NULL with an error pending. */
-static tn_module *make(const tn_module_ops *ops, tn_bytes *content, tn_arr *names) {
-  source *s = content && names ? tn_alloc(sizeof *s) : NULL;
+/* Takes over all but the first, which may be NULL with an error pending. */
+static tn_module *make(const tn_module_ops *ops, tn_bytes *content, tn_arr *names,
+                       tn_arr *constants) {
+  source *s = content && names && constants ? tn_alloc(sizeof *s) : NULL;
   tn_module *m = NULL;
   if (s) {
-    *s = (source){content, names};
+    *s = (source){content, names, constants};
     m = tn_module_new(ops, s);
   }
   if (m) return m;
   tn_free(s);
   tn_release(content);
   tn_release(names);
+  tn_release(constants);
   return NULL;
 }
 
 tn_module *tn_c_source_new(const char *code, size_t n) {
-  return make(&c_kinds[0], tn_bytes_new(code, n), tn_arr_new(NULL, 0));
+  return make(&c_kinds[0], tn_bytes_new(code, n), tn_arr_new(NULL, 0), tn_arr_new(NULL, 0));
 }
 
 /* Argument i: an array of strings, or None for none. Owned. */
@@ -103,7 +125,7 @@ static tn_arr *names_arg(const char *func, const tn_any *args, int32_t n, int32_
   if (i < n) TN_TRYP(tn_arg_obj(args, n, i, &tn_type_Array, (tn_obj **)&given));
   for (int64_t k = 0; given && k < given->len; ++k) {
     TN_CHECKP(given->items[k].type_index == TN_TI_String, TypeError, NULL,
-              "%s: names of functions: expected str, got %s", func,
+              "%s: argument %d: expected names as str, got %s", func, i,
               tn_type_key((uint32_t)given->items[k].type_index));
   }
   tn_retain(given);
@@ -112,8 +134,7 @@ static tn_arr *names_arg(const char *func, const tn_any *args, int32_t n, int32_
 
 /* ---- functions ---- */
 
-/* (code, format, function names, constants): the constants belong to another module and are not
- * kept */
+/* (code, format, function names, names of constants) */
 static int c_source(TN_ARGS) {
   const char *format = "c";
   tn_bytes_view code;
@@ -123,8 +144,9 @@ static int c_source(TN_ARGS) {
   for (int i = 0; i < TN_COUNT(c_kinds); ++i) {
     if (strcmp(c_kinds[i].format, format)) continue;
     tn_arr *names = names_arg("CSourceModuleCreate", args, n, 2);
-    if (!names) return -1;
-    return tn_ret_owned(ret, make(&c_kinds[i], tn_bytes_new(code.data, code.size), names));
+    tn_arr *constants = names ? names_arg("CSourceModuleCreate", args, n, 3) : NULL;
+    tn_bytes *text = constants ? tn_bytes_new(code.data, code.size) : NULL;
+    return tn_ret_owned(ret, make(&c_kinds[i], text, names, constants));
   }
   return TN_RAISE(ValueError, NULL,
                   "CSourceModuleCreate: expected format c, cc, cpp or cu, got \"%s\"", format);
@@ -144,7 +166,7 @@ static int load_static(TN_ARGS) {
   TN_TRY(tn_any_to_cstr(&args[0], &path));
   tn_arr *names = names_arg("ModuleLoadStaticLibrary", args, n, 1);
   if (!names) return -1;
-  return tn_ret_owned(ret, make(&static_library, read_file(path), names));
+  return tn_ret_owned(ret, make(&static_library, read_file(path), names, tn_arr_new(NULL, 0)));
 }
 
 static const tn_func_row rows[] = {

@@ -11,6 +11,7 @@
 #include "driver/executor.h"
 #include "driver/kernel_store.h"
 #include "driver/interpret.h"
+#include "driver/external.h"
 #include "driver/relay_build.h"
 #include "driver/tir_pipeline.h"
 #include "driver/vm/build.h"
@@ -44,6 +45,7 @@ static int (*const layers[])(void) = {
     driver_machine_init,
     driver_devices_init,
     driver_relay_build_init,
+    external_c_init,
     driver_aot_init,
     driver_vm_init,
     driver_needs_vm_init,

@@ -21,6 +21,7 @@ def export_library(mod, file_name, fcompile, fpack_imports, addons, workspace_di
     if workspace_dir is None:
         temp = _utils.tempdir()
         workspace_dir = temp.path
+    fcompile = fcompile or None  # old programs pass False
     job = _Job(mod, fcompile, workspace_dir)
     if fcompile is None and file_name.endswith((".ll", ".s", ".bc")):
         job.object_format = os.path.splitext(file_name)[1][1:]

@@ -63,6 +63,7 @@ typedef struct {
   tn_map *kernels;       /* name -> PrimFunc, before scheduling and lowering */
   tn_IRModule *lowered;  /* operators and main after lowering, flat, with their own signatures */
   tn_IRModule *programs; /* the same for a code generator: the unpacked or packed signature */
+  tn_map *externals;     /* symbol -> relay Function, of other code generators */
   tn_map *params;        /* name -> NDArray: constants that main takes; empty with link_params */
   tn_map *functions;     /* name -> FunctionInfo, "__tvm_main__" among them */
   tn_ExecutorCodegenMetadata *metadata;

@@ -4,6 +4,7 @@
 #include "base/scope.h"
 #include "driver/aot/aot.h"
 #include "driver/aot/interface.h"
+#include "driver/external.h"
 #include "driver/function_info.h"
 #include "driver/function_table.h"
 #include "driver/kernel_build.h"
@@ -187,6 +188,7 @@ static tn_ExecutorCodegenMetadata *metadata(const build_state *b, const graph_pr
 static int make(build_state *b, const graph_program *g, aot_program *out) {
   const aot_options *o = b->o;
   TN_GET(out->kernels, driver_kernel_programs(g->kernels, b->t));
+  out->externals = g->externals;
   if (o->crt) TN_GET(out->lowered, lower_operators(b, out->kernels));
   else TN_GET(out->lowered, ir_module_new(NULL, NULL, NULL));
   TN_GET(b->main_symbol, aot_symbol(b->name, DRIVER_MAIN_INFO));
@@ -245,12 +247,15 @@ static tn_module *code_in_parts(const aot_program *p, tn_target *t) {
 tn_module *driver_aot_code(const aot_program *p, tn_target *t, const aot_options *o) {
   TN_BUF(text);
   tn_module *lib, *entry;
-  if (!o->crt) return code_in_parts(p, t);
+  if (!o->crt) {
+    TN_GETP(lib, code_in_parts(p, t));
+    return external_build(p->externals, lib, true);
+  }
   TN_GETP(t, target_with_host(t, NULL));
   TN_GETP(lib, target_build(p->programs, t));
   TN_TRYP(aot_entry(p, o, &text));
   TN_GETP(entry, tn_scope_own(tn_c_source_new(tn_buf_cstr(&text), text.len)));
-  return tn_module_import(lib, entry) ? NULL : lib;
+  return tn_module_import(lib, entry) ? NULL : external_build(p->externals, lib, true);
 }
 
 /* ---- functions ---- */

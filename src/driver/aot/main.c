@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "driver/aot/aot.h"
+#include "driver/external.h"
 #include "ir/expr.h"
 #include "ir/module.h"
 #include "object/functions.h"
@@ -270,15 +271,17 @@ static tn_expr *call_of(const maker *m, const graph_node *n, tn_vec *args) {
     return tir_call_args(TN_I32, TIR_OP_tvm_call_cpacked, list, NULL);
   }
   tn_GlobalVar *v;
-  TN_GETP(v, ir_global_var(n->name));
   TN_GETP(list, tn_arr_from(args));
+  if (external_is(n->kernel)) return tir_call_args(TN_I32, TIR_OP_call_extern, list, NULL);
+  TN_GETP(v, ir_global_var(n->name));
   return (tn_expr *)TN_NEW(Call, .op = (tn_BaseExpr *)v, .args = list, .dtype = TN_VOID);
 }
 
 static int add_call(maker *m, int64_t i) {
   const graph_node *n = &m->g->nodes[i];
   TN_VEC(args);
-  if (!m->o->unpacked) TN_TRY(tn_vec_push_obj(&args, tir_str(n->name)));
+  if (!m->o->unpacked || external_is(n->kernel))
+    TN_TRY(tn_vec_push_obj(&args, tir_str(n->name)));
   for (int k = 0; k < n->ninputs; ++k) TN_TRY(push_tensor(m, n->inputs[k], &args));
   for (int k = 0; k < n->nresults; ++k) TN_TRY(push_tensor(m, (graph_entry){(int32_t)i, k}, &args));
   if (m->scratch[i] >= 0) TN_TRY(tn_vec_push_obj(&args, place_of(m, m->scratch[i])));

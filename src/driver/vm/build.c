@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/scope.h"
+#include "driver/external.h"
 #include "driver/kernel_build.h"
 #include "driver/primitive.h"
 #include "driver/relay_pipeline.h"
@@ -128,7 +129,9 @@ static tn_module *kernel_code(const vm_gen *g, const driver_targets *t) {
   TN_GETP(programs, driver_programs_for_targets(kernels, g->names.targets, t->main));
   TN_TRYP(add_all_pieces(g, kernels, t->main, programs));
   TN_TRYP(add_shape_programs(g, t, programs));
-  return driver_build_for_targets(programs, g->names.targets, t->main, NULL);
+  tn_module *lib;
+  TN_GETP(lib, driver_build_for_targets(programs, g->names.targets, t->main, NULL));
+  return external_build(g->names.externals, lib, false);
 }
 
 /* ---- all of it ---- */

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/scope.h"
 #include "base/stack.h"
+#include "driver/external.h"
 #include "ir/functor.h"
 #include "ir/module.h"
 #include "relay/analysis/analysis.h"
@@ -242,7 +243,7 @@ static const vm_value *call_variable(vm_func *f, const tn_RelayCall *c, const tn
 
 static bool is_kernel(const void *e) {
   const tn_RelayFunction *f = TN_AS(RelayFunction, e);
-  return f && ir_attrs_flag(f->attrs, "Primitive");
+  return f && (ir_attrs_flag(f->attrs, "Primitive") || external_is(f));
 }
 
 static const vm_value *device_copy(vm_func *f, const tn_RelayCall *c) {

@@ -1,7 +1,8 @@
 /* Functions put in the place of their calls, and functions that nobody calls.
 
-   Inline: calls of global functions with the attribute inline=1 become their bodies; such functions
-   go when nobody refers to them any more.
+   Inline: calls of global functions with the attribute Inline=1 become their bodies, or calls of
+   function literals where the function is a kernel; such functions go when nobody refers to them
+   any more.
    DefuseOps: calls of primitive functions become their bodies, the opposite of FuseOps.
    RemoveUnusedFunctions(entries): what no entry reaches goes.
    InlineCompilerFunctionsBoundTo(vars): the functions of these variables become part of those who
@@ -111,7 +112,7 @@ tn_IRModule *relay_remove_unused_functions(tn_IRModule *m, const tn_pass_ctx *c)
 
 static bool is_inline(const tn_obj *f) {
   const tn_RelayFunction *own = TN_AS(RelayFunction, f);
-  return own && ir_attrs_flag(own->attrs, "inline");
+  return own && (ir_attrs_flag(own->attrs, "Inline") || ir_attrs_flag(own->attrs, "inline"));
 }
 
 typedef struct {
@@ -144,11 +145,13 @@ static tn_obj *inline_call(void *ctx, tn_obj *pre, tn_obj *post) {
   if (!called || !tn_map_get(in->done, tn_any_obj(called), &found) ||
       !is_wanted(in, called, found.v.obj))
     return post;
-  const tn_RelayFunction *f;
+  tn_RelayFunction *f;
   TN_GETP(f, relay_rename_bound(found.v.obj));
   TN_CHECKP(f->params->len == c->args->len, ValueError, c->span,
             "call of @%s: expected %lld arguments, got %lld", tn_cstr(called->name_hint),
             (long long)f->params->len, (long long)c->args->len);
+  if (!in->only && ir_attrs_flag(f->attrs, "Primitive"))
+    return (tn_obj *)relay_call_new(f, c->args, NULL);
   return (tn_obj *)body_with(f, c->args);
 }
 
