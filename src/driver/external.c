@@ -43,10 +43,11 @@ static tn_module *code_of(const tn_RelayFunction *f) {
   tn_str *name;
   TN_GETP(name, tn_str_fmt("relay.ext.%s", compiler));
   tn_func *generator = tn_scope_own(tn_func_find(tn_cstr(name)));
-  TN_CHECKP(generator, ValueError, f->span,
-            "function %s is for the code generator \"%s\", but there is no global function \"%s\": "
-            "register it (it takes the function and gives a module), or build without PartitionGraph",
-            symbol, compiler, tn_cstr(name));
+  TN_CHECKP(
+      generator, ValueError, f->span,
+      "function %s is for the code generator \"%s\", but there is no global function \"%s\": "
+      "register it (it takes the function and gives a module), or build without PartitionGraph",
+      symbol, compiler, tn_cstr(name));
   TN_TRYP(tn_func_call(generator, &arg, 1, &r));
   own(&r);
   TN_CHECKP(r.type_index == TN_TI_Module, TypeError, f->span,

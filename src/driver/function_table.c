@@ -42,7 +42,8 @@ static void put_table(const char *name, const tn_map *kernels, const tn_map *ext
   driver_put_identifier(out, name);
   tn_buf_puts(out, "_library;\nconst tn_micro_library tvmgen_");
   driver_put_identifier(out, name);
-  tn_buf_printf(out, "_library = {%lld, functions_};\n", (long long)(kernels->len + externals->len));
+  tn_buf_printf(out, "_library = {%lld, functions_};\n",
+                (long long)(kernels->len + externals->len));
 }
 
 int driver_add_function_table(tn_module *lib, const char *name, const tn_map *kernels,

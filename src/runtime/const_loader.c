@@ -117,8 +117,8 @@ static void *read_names(tn_reader *r) {
   TN_TRYP(tn_read_count(r, sizeof(uint64_t), &n));
   for (uint64_t i = 0; i < n; ++i) {
     TN_TRYP(tn_read_text(r, &text));
-    TN_TRYP(tn_vec_push_obj(
-        &names, tn_scope_own(tn_str_new_n((const char *)text.data, text.size))));
+    TN_TRYP(
+        tn_vec_push_obj(&names, tn_scope_own(tn_str_new_n((const char *)text.data, text.size))));
   }
   return tn_scope_own(tn_arr_new(names.items, names.len));
 }

@@ -51,9 +51,8 @@ static int get_function(tn_module *m, const char *name, tn_func **out) {
   static const struct {
     const char *name;
     tn_call call;
-  } own[] = {{"get_func_names", names_of},
-             {"get_symbol", symbol_of},
-             {"get_const_vars", constants_of}};
+  } own[] = {
+      {"get_func_names", names_of}, {"get_symbol", symbol_of}, {"get_const_vars", constants_of}};
   for (int i = 0; i < TN_COUNT(own); ++i) {
     if (strcmp(name, own[i].name)) continue;
     TN_GET(*out, tn_module_bind(m, own[i].call, s));
@@ -125,7 +124,7 @@ static tn_arr *names_arg(const char *func, const tn_any *args, int32_t n, int32_
   if (i < n) TN_TRYP(tn_arg_obj(args, n, i, &tn_type_Array, (tn_obj **)&given));
   for (int64_t k = 0; given && k < given->len; ++k) {
     TN_CHECKP(given->items[k].type_index == TN_TI_String, TypeError, NULL,
-              "%s: argument %d: expected names as str, got %s", func, i,
+              "%s: names (argument %d): expected str, got %s", func, i,
               tn_type_key((uint32_t)given->items[k].type_index));
   }
   tn_retain(given);

@@ -82,7 +82,7 @@ static void test_static_library(void **state) {
   tn_arr *wrong = tn_arr_new(&three, 1);
   args[1] = tn_any_obj(wrong);
   assert_int_equal(call("runtime.ModuleLoadStaticLibrary", args, 2, &ret), -1);
-  assert_error("TypeError", "names of functions: expected str, got int");
+  assert_error("TypeError", "names (argument 1): expected str, got int");
   tn_release(wrong);
 }
 

@@ -280,8 +280,7 @@ static tn_expr *call_of(const maker *m, const graph_node *n, tn_vec *args) {
 static int add_call(maker *m, int64_t i) {
   const graph_node *n = &m->g->nodes[i];
   TN_VEC(args);
-  if (!m->o->unpacked || external_is(n->kernel))
-    TN_TRY(tn_vec_push_obj(&args, tir_str(n->name)));
+  if (!m->o->unpacked || external_is(n->kernel)) TN_TRY(tn_vec_push_obj(&args, tir_str(n->name)));
   for (int k = 0; k < n->ninputs; ++k) TN_TRY(push_tensor(m, n->inputs[k], &args));
   for (int k = 0; k < n->nresults; ++k) TN_TRY(push_tensor(m, (graph_entry){(int32_t)i, k}, &args));
   if (m->scratch[i] >= 0) TN_TRY(tn_vec_push_obj(&args, place_of(m, m->scratch[i])));

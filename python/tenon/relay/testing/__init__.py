@@ -10,6 +10,7 @@ from ...testing import enabled_targets
 from ..function import Function
 from ..transform import InferType
 from . import (
+    byoc,
     dcgan,
     densenet,
     dqn,
