@@ -1,6 +1,7 @@
 """Schedules: indices computed in blocks of their own."""
 
 import pytest
+import tenon
 from schedule_programs import chain, failure
 from schedule_run import verified
 from tenon import tir
@@ -109,3 +110,20 @@ def test_refused():
     assert "is the root of its function" in failure(sch.cache_index, "root", "global")
     with pytest.raises(ValueError, match="cse_thresh: expected 0 or more"):
         sch.cache_index("B", "global", -1)
+
+
+def test_indices_that_are_read_stay():
+    """What another block has to write first cannot be computed at the beginning of the scope."""
+
+    @T.prim_func
+    def gather(
+        A: T.Buffer((9,), "float32"), N: T.Buffer((8,), "int32"), B: T.Buffer((8,), "float32")
+    ):
+        for i in range(8):
+            with T.block("B"):
+                vi = T.axis.remap("S", [i])
+                B[vi] = A[N[vi]] + A[N[vi] + 1]
+
+    sch = tir.Schedule(gather)
+    assert len(sch.cache_index("B", "global", 0)) == 0
+    tenon.ir.assert_structural_equal(sch.mod["main"], gather)

@@ -38,12 +38,12 @@ static void indices_fini(indices *x) {
 
 static int is_foreign(void *ctx, tn_obj *o) {
   const tn_Block *b = ctx;
-  if (o->type_index == TN_TI_BufferLoad || o->type_index == TN_TI_Call) return 1;
+  if (o->type_index == TN_TI_BufferLoad || o->type_index == TN_TI_Call) return 2;
   if (!TN_IS(Var, o)) return 0;
   for (int64_t i = 0; i < b->iter_vars->len; ++i) {
     if ((const tn_obj *)((const tn_IterVar *)tn_arr_obj(b->iter_vars, i))->var == o) return 0;
   }
-  return 1;
+  return 2;
 }
 
 static cached *known(const indices *x, const tn_obj *index) {

@@ -151,6 +151,17 @@ bool tir_has_loop(const tn_stmt *s, tir_for_kind kind) {
   return tir_has_stmt(s, is_loop, &wanted);
 }
 
+static bool is_marked(const tn_stmt *s, const void *key) {
+  const tn_Block *b = TN_AS(Block, s);
+  const tn_BlockRealize *r = TN_AS(BlockRealize, s);
+  if (r) b = r->block;
+  return b && tn_map_find(b->annotations, key);
+}
+
+bool tir_has_block_mark(const tn_stmt *s, const char *key) {
+  return tir_has_stmt(s, is_marked, key);
+}
+
 bool tir_is_legacy(const tn_PrimFunc *f) {
   const tn_obj *a = tir_func_attr(f, "from_legacy_te_schedule");
   return a && !tir_is_zero(a);

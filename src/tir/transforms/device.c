@@ -74,6 +74,15 @@ static tn_obj *call(const char *name, const tn_any *args, int n) {
   return tn_scope_own(out.v.obj);
 }
 
+int tir_current_target(tn_obj **out) {
+  tn_any none_is_fine = tn_any_bool(true), target = tn_any_none();
+  tn_func *f = tn_scope_own(tn_func_find("target.TargetCurrent"));
+  TN_CHECK(f, InternalError, NULL, "there is no function target.TargetCurrent");
+  TN_TRY(tn_func_call(f, &none_is_fine, 1, &target));
+  *out = tn_any_is_obj(&target) ? tn_scope_own(target.v.obj) : NULL;
+  return 0;
+}
+
 tn_obj *tir_target_without_host(tn_obj *target) {
   if (!tir_target_host(target)) return target;
   return call("target.WithHost", (tn_any[]){tn_any_obj(target), tn_any_none()}, 2);

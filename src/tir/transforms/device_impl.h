@@ -36,6 +36,9 @@ int tir_target_device_type(const tn_obj *target);
 const char *tir_target_kind_name(const tn_obj *target);
 /** The target of the host, NULL when there is none. Borrowed. */
 tn_obj *tir_target_host(const tn_obj *target);
+/** The target that code is made for where nothing names another; *out is NULL when there is none.
+ */
+int tir_current_target(tn_obj **out);
 /** The target without a host. NULL with an error. */
 tn_obj *tir_target_without_host(tn_obj *target);
 /** The text of a target: equal for equal ones. */

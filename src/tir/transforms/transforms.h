@@ -75,6 +75,9 @@ bool tir_has_stmt(const tn_stmt *s, bool (*wanted)(const tn_stmt *s, const void 
 bool tir_has_attr(const tn_stmt *s, const char *key);
 bool tir_has_loop(const tn_stmt *s, tir_for_kind kind);
 
+/** The same for annotations of blocks. */
+bool tir_has_block_mark(const tn_stmt *s, const char *key);
+
 /** Does the function come from a te schedule? Block passes leave such functions alone. */
 bool tir_is_legacy(const tn_PrimFunc *f);
 
