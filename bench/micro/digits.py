@@ -12,8 +12,6 @@ by the emulator (-icount); they are no clock cycles. `right` counts images that 
 
 import argparse
 import pathlib
-import re
-import subprocess
 import sys
 import tempfile
 
@@ -23,25 +21,10 @@ import micro_boards as boards
 MODELS = "digits_cnn_qdq digits_cnn_qlinear digits_cnn_uint8 digits_cnn digits_mlp"
 
 
-def sections(board, model, folder):
-    """Text and data, bss, and stack of the object file."""
-    compiler, options = boards.BOARDS[board][2].split(" ", 1)
-    options = re.sub(r"-T \S+|-nostartfiles|-nostdlib|--specs=\S+", "", options).split()
-    source = pathlib.Path(model.folder, f"{model.name}.c")
-    command = [compiler, *options, "-std=c99", "-Os", "-fstack-usage", "-c", source, "-o", "m.o"]
-    subprocess.run(command, cwd=folder, check=True)
-    size = [compiler.replace("gcc", "size"), "m.o"]
-    told = subprocess.run(size, cwd=folder, capture_output=True, text=True, check=True).stdout
-    text, data, bss = map(int, told.splitlines()[1].split()[:3])
-    usage = pathlib.Path(folder, "m.su").read_text().splitlines()
-    frames = sorted((int(line.split("\t")[1]) for line in usage), reverse=True)
-    return text + data, bss + sum(frames[:2])
-
-
 def report(name, board, count):
     with tempfile.TemporaryDirectory() as folder:
         model = boards.export(name, folder, boards.BOARDS[board][1])
-        flash, memory = sections(board, model, folder)
+        flash, memory = boards.sections(board, model, folder)
         told = boards.emulate(board, boards.compile_for(board, model, folder, count))
         here = boards.scores(model)
         seen = "".join(str(here(image).argmax()) for image in boards.images(count)[0])

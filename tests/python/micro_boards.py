@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 
 import numpy as np
@@ -114,6 +115,21 @@ def compile_for(board, model, folder, count):
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return program
+
+
+def sections(board, model, folder, *options):
+    """Flash (code and constants) and memory (static and stack) of NAME.c on a board."""
+    compiler, flags = BOARDS[board][2].split(" ", 1)
+    flags = re.sub(r"-T \S+|-nostartfiles|-nostdlib|--specs=\S+", "", flags).split()
+    source = pathlib.Path(model.folder, f"{model.name}.c")
+    command = [compiler, *flags, "-std=c99", "-Os", *options, "-fstack-usage", "-c", source]
+    subprocess.run([*command, "-o", "m.o"], cwd=folder, check=True)
+    size = [compiler.replace("gcc", "size"), "m.o"]
+    told = subprocess.run(size, cwd=folder, capture_output=True, text=True, check=True).stdout
+    text, data, bss = map(int, told.splitlines()[1].split()[:3])
+    usage = pathlib.Path(folder, "m.su").read_text().splitlines()
+    frames = sorted((int(line.split("\t")[1]) for line in usage), reverse=True)
+    return text + data, bss + sum(frames[:2])
 
 
 def emulate(board, program):

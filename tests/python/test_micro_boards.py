@@ -47,6 +47,22 @@ def test_digits(name, board, exported, tmp_path):
     print(f"{name} on {board}: {told['instructions']} instructions")
 
 
+STRICT = "-Wall -Wextra -Wpedantic -Wconversion -Werror".split()
+
+
+@pytest.mark.parametrize("board", boards.BOARDS)
+@pytest.mark.parametrize("name", MODELS)
+def test_size(name, board, exported, tmp_path):
+    """No warning, and the code of an integer model takes no more than a quarter of its weights."""
+    if not shutil.which(boards.BOARDS[board][2].split()[0]):
+        pytest.skip("no compiler")
+    model = exported(name)
+    flash, memory = boards.sections(board, model, tmp_path, *STRICT)
+    assert model.constant_bytes < flash and model.workspace_bytes < memory
+    if name in MODELS[:2] and board != "virt":
+        assert flash <= 1.25 * model.constant_bytes, flash
+
+
 def test_instructions_for_signals_halve_the_time(exported, tmp_path):
     if not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")):
         pytest.skip("no arm-none-eabi-gcc or no qemu-system-arm")

@@ -45,6 +45,11 @@ PROGRAMS = {
     "conv": relay.nn.conv2d(image, const(6, 4, 3, 3), strides=(2, 2), padding=(1, 1)),
     "depthwise": relay.nn.conv2d(image, const(4, 1, 3, 3), groups=4),
     "pools": relay.nn.avg_pool2d(relay.nn.max_pool2d(image, (2, 2), (2, 2)), (2, 2)),
+    "borders": relay.nn.pad(image, ((0, 0), (1, 0), (2, 1), (0, 3)), pad_value=-1.5),
+    "rows": relay.nn.pad(x + relay.const(1.0), ((1, 2), (0, 0)), pad_value=float("-inf")),
+    "bytes": relay.nn.max_pool2d(
+        relay.nn.pad(relay.cast(image, "int8"), ((0, 0), (0, 0), (1, 1), (1, 1)), 7), (2, 2)
+    ),
     "softmax": relay.nn.softmax(x),
     "functions": relay.tanh(relay.exp(x)) + relay.sigmoid(relay.sqrt(relay.abs(x))),
     "integers": relay.floor_divide(whole, relay.const(3)) + relay.left_shift(whole, relay.const(1)),
@@ -114,6 +119,14 @@ def test_what_the_source_holds(tmp_path):
     assert not re.search(r"TVM|tvm/", text.replace("tvm_main", "").replace("tvmgen", ""))
     functions = re.findall(r"^(?!static|TENON_)\w.*\) \{$", text, re.M)
     assert [f.split("(")[0] for f in functions] == ["int some_run"]
+
+
+@pytest.mark.parametrize("name", ["borders", "rows", "integer conv"])
+def test_borders_are_filled_without_conditions(name, tmp_path):
+    micro.export_c(program(PROGRAMS[name]), str(tmp_path), "some")
+    text = (tmp_path / "some.c").read_text()
+    assert "if ((" not in text and "t1_ = p0[" not in text
+    assert re.search(r"k < \d+; \+\+k\) \{\n +T_pad\[k\] =", text)
 
 
 def test_memory_can_be_placed(tmp_path):

@@ -137,26 +137,3 @@ void c_write_dots(int needs, tn_buf *out) {
   if (needs & C_NEEDS_DOT_US) write_one(out, 'u', 's', tail);
   if (needs & C_NEEDS_DOT_UU) write_one(out, 'u', 'u', tail);
 }
-
-/* Arm has an instruction for it. */
-static void write_clip(tn_buf *out, bool is_signed) {
-  tn_buf_printf(out,
-                "static inline %s clip_%c8_(int32_t x) {\n"
-                "#if defined(__ARM_FEATURE_SAT)\n"
-                "  return (%s)%s(x, 8);\n"
-                "#else\n"
-                "  return (%s)(x < %d ? %d : x > %d ? %d : x);\n"
-                "#endif\n"
-                "}\n",
-                is_signed ? "int8_t" : "uint8_t", is_signed ? 's' : 'u',
-                is_signed ? "int8_t" : "uint8_t", is_signed ? "__ssat" : "__usat",
-                is_signed ? "int8_t" : "uint8_t", is_signed ? -128 : 0, is_signed ? -128 : 0,
-                is_signed ? 127 : 255, is_signed ? 127 : 255);
-}
-
-void c_write_clips(int needs, tn_buf *out) {
-  if (!(needs & (C_NEEDS_CLIP | C_NEEDS_UCLIP))) return;
-  tn_buf_puts(out, "#if defined(__ARM_FEATURE_SAT)\n#include <arm_acle.h>\n#endif\n");
-  if (needs & C_NEEDS_CLIP) write_clip(out, true);
-  if (needs & C_NEEDS_UCLIP) write_clip(out, false);
-}

@@ -103,7 +103,7 @@ static tn_str *float_imm(c_gen *g, const tn_FloatImm *e) {
 static tn_str *new_temp(c_gen *g, tn_dtype t, const tn_str *value) {
   const char *type;
   if (!value) return NULL;
-  TN_GETP(type, c_type(g, t));
+  TN_GETP(type, c_type(g, c_is_narrow(g, t) ? TN_I32 : t));
   int i = ++g->temps;
   c_line(g);
   tn_buf_printf(g->out, "%s t%d_ = %s;\n", type, i, tn_cstr(value));
@@ -213,32 +213,10 @@ static tn_str *binary(c_gen *g, const tn_BinaryOp *e, int lane) {
   return c_in_type(g, e->dtype, tn_str_fmt("(%s %s %s)", tn_cstr(a), operators[op], tn_cstr(b)));
 }
 
-/* The integer that is cut off at the ends of a type of 8 bits before it becomes one; else NULL. */
-static const tn_expr *cut_off(const tn_Cast *e) {
-  bool bytes = ir_is_integral(e->dtype) && e->dtype.bits == 8 && !ir_is_bool(e->dtype);
-  const tn_Max *high = TN_AS(Max, e->value);
-  const tn_Min *low = TN_AS(Min, high ? high->a : e->value);
-  if (high && !low) return NULL;
-  if (!high && low) high = TN_AS(Max, low->a);
-  if (!bytes || !low || !high || !tn_dtype_eq(e->value->dtype, TN_I32)) return NULL;
-  bool is_signed = ir_is_int(e->dtype);
-  if (!tir_is_const((tn_obj *)low->b, is_signed ? 127 : 255) ||
-      !tir_is_const((tn_obj *)high->b, is_signed ? -128 : 0))
-    return NULL;
-  return high->a == (const tn_expr *)low ? low->a : high->a;
-}
-
 static tn_str *cast(c_gen *g, const tn_Cast *e, int lane) {
   tn_str *v;
   const char *type;
-  const tn_expr *wide = g->alone ? cut_off(e) : NULL;
-  if (wide) {
-    bool is_signed = ir_is_int(e->dtype);
-    g->needs |= is_signed ? C_NEEDS_CLIP : C_NEEDS_UCLIP;
-    TN_GETP(v, c_expr(g, wide, lane));
-    return tn_str_fmt("clip_%s8_(%s)", is_signed ? "s" : "u", tn_cstr(v));
-  }
-  TN_GETP(v, c_expr(g, e->value, lane));
+  TN_GETP(v, c_cast_value(g, e, lane));
   if (ir_is_bool(e->dtype)) return tn_str_fmt("(%s != 0)", tn_cstr(v));
   if (c_is_small_float(e->dtype)) return c_in_type(g, e->dtype, v);
   TN_GETP(type, c_type(g, e->dtype));

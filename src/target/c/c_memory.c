@@ -6,6 +6,7 @@
 void c_gen_fini(c_gen *g) {
   tn_pmap_fini(&g->names);
   tn_pmap_fini(&g->stored);
+  tn_pmap_fini(&g->wide);
   tn_pmap_fini(&g->vectors);
   tn_vec_fini(&g->fragments);
   arith_fini(&g->known);
@@ -44,7 +45,7 @@ static int place(c_gen *g, const tn_Buffer *b, const tn_arr *indices, int lane, 
                  tn_str **index) {
   const char *type;
   TN_TRY(check_flat(g, b, indices));
-  TN_GET(type, c_memory_type(g, b->dtype));
+  TN_GET(type, c_memory_type(g, c_is_wide(g, b->data) ? TN_I32 : b->dtype));
   TN_GET(*data, pointer(g, b, type));
   TN_GET(*index, c_expr(g, tn_arr_obj(indices, 0), lane));
   return 0;
@@ -138,6 +139,11 @@ static int store_element(c_gen *g, const tn_BufferStore *s, int lane, tn_str *va
   tn_str *data, *index;
   TN_TRY(place(g, s->buffer, s->indices, lane, &data, &index));
   TN_GET(value, c_stored(g, s->buffer->dtype, value));
+  if (c_is_narrow(g, s->buffer->dtype) && !TN_IS(Cast, s->value) && !TN_IS(IntImm, s->value)) {
+    const char *type;
+    TN_GET(type, c_memory_type(g, s->buffer->dtype));
+    TN_GET(value, tn_str_fmt("(%s)%s", type, tn_cstr(value)));
+  }
   c_line(g);
   tn_buf_printf(g->out, "%s[%s] = %s;\n", tn_cstr(data), tn_cstr(index), tn_cstr(value));
   return 0;

@@ -83,7 +83,8 @@ static int allocate(c_gen *g, const tn_Allocate *s) {
   const char *type;
   if (g->d->kernels) return c_kernel_allocate(g, s);
   TN_TRY((n = c_allocation_size(g, s)) < 0);
-  TN_GET(type, c_memory_type(g, ir_with_lanes(s->dtype, 1)));
+  TN_TRY(c_widen(g, s, n));
+  TN_GET(type, c_memory_type(g, c_is_wide(g, s->buffer_var) ? TN_I32 : ir_with_lanes(s->dtype, 1)));
   TN_GET(name, c_name(g, s->buffer_var));
   TN_TRY(tn_pmap_put(&g->stored, s->buffer_var, type));
   c_line(g);
@@ -104,6 +105,8 @@ static int for_stmt(c_gen *g, const tn_For *s) {
            g->name, tn_cstr(s->loop_var->name));
   int dot = c_dot_product(g, s);
   if (dot) return dot < 0 ? -1 : 0;
+  tn_stmt *filled = c_fill_first(g, s);
+  if (filled || tn_error_pending()) return filled ? c_stmt(g, filled) : -1;
   TN_GET(begin, c_temp(g, s->min, 0));
   TN_GET(extent, c_temp(g, s->extent, 0));
   TN_GET(type, c_type(g, s->loop_var->dtype));

@@ -8,7 +8,9 @@
      c_expr.c    expressions             c_call.c    calls of intrinsics
      c_memory.c  elements, vectors       c_kernel.c  kernels: heads, thread axes, barriers
      c_number.c  16-bit floats, bits, constants
-     c_dot.c     sums of products of bytes */
+     c_dot.c     sums of products of bytes
+     c_fixed.c   integers of quantized models
+     c_fill.c    borders */
 #ifndef TN_TARGET_C_GEN_H_
 #define TN_TARGET_C_GEN_H_
 
@@ -84,6 +86,7 @@ struct c_gen {
   tn_pmap names;        /* tn_Var -> tn_str */
   tn_pmap stored;       /* pointer -> name of the type it was declared to point to */
   arith_analyzer known; /* what variables are multiples of, where that matters */
+  tn_pmap wide;         /* pointers to single narrow integers that are kept as an int32_t */
   tn_pmap vectors;      /* BufferLoad that was read as a vector -> tn_str, its variable */
   tn_vec fragments;     /* AttrStmt around that tell shapes and layouts of fragments */
   tn_map *used;         /* names in use -> how often */
@@ -152,6 +155,9 @@ int c_constant(c_gen *g, const tn_AllocateConst *s);
 /** A loop as a call of a function that sums up products of bytes. @return 1 it is written, 0 it is
  * no such loop, -1 error */
 int c_dot_product(c_gen *g, const tn_For *s);
+/** Loops over elements that are a constant, but for some in their midst, as one that fills and one
+ * that computes those. @return NULL: they are no such loops (or with an error) */
+tn_stmt *c_fill_first(c_gen *g, const tn_For *s);
 /** Those functions, where the code needs them. */
 void c_write_dots(int needs, tn_buf *out);
 /** Says where a constant of a pool lies (tir_constant_section), in front of its declaration.
@@ -159,6 +165,15 @@ void c_write_dots(int needs, tn_buf *out);
 bool c_put_section(c_gen *g, const tn_AllocateConst *s);
 /** The functions that cut integers off at the ends of types of 8 bits, where they are needed. */
 void c_write_clips(int needs, tn_buf *out);
+/** An integer of fewer bits than 32, in a file that stands alone: as a variable it is an int32_t,
+ * so that it need not be narrowed in registers. */
+bool c_is_narrow(const c_gen *g, tn_dtype t);
+/** Is a variable in memory kept so? */
+bool c_is_wide(c_gen *g, const tn_Var *data);
+/** Keeps an allocation of n elements so, where it is one and nothing needs its address. */
+int c_widen(c_gen *g, const tn_Allocate *s, int64_t n);
+/** What a cast makes its type's: not narrowed yet, where that is left to the cast. */
+tn_str *c_cast_value(c_gen *g, const tn_Cast *e, int lane);
 /** The functions that the code turned out to need. */
 void c_write_helpers(const c_gen *g, tn_buf *out);
 /** Text as a string literal. */
