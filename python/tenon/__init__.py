@@ -75,6 +75,7 @@ _NAMES = {
     "WorkspacePoolInfo": ".ir",
     "build": ".driver.build_module",
     "compile": ".driver.compiled_model",
+    "CompiledModel": ".driver.compiled_model",
     "lower": ".driver.build_module",
 }
 __getattr__, __dir__ = _attach(__name__, _SUBMODULES, _NAMES)

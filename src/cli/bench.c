@@ -18,6 +18,8 @@ const cli_option cli_bench_options[] = {
     {"warmup", 'w', "N", "runs before those that are measured (default 3)", NULL},
     {"model", 'm', "NAME",
      "which model of an archive in Model Library Format (default: the only one)", NULL},
+    {"input", 'i', "NAME:SHAPE", "extents of an input that the model leaves open; repeatable",
+     NULL},
     {"json", 0, NULL, "as JSON, times in seconds", NULL},
     {0},
 };
@@ -29,11 +31,11 @@ static double now(void) {
 }
 
 /* Inputs are zero: the time of the operators does not depend on what they read. */
-static int clear_inputs(const cli_model *m) {
-  for (int32_t i = 0; i < m->x->g.narg; ++i) {
+static int clear_inputs(cli_model *m) {
+  for (int32_t i = 0; i < cli_model_ninput(m); ++i) {
     tn_tensor *t;
     if (!cli_model_is_given(m, i)) continue;
-    TN_GET(t, tn_graph_get_input(m->x, i));
+    TN_GET(t, cli_model_get_input(m, i));
     const DLTensor *dl = tn_tensor_dl(t);
     memset((char *)dl->data + dl->byte_offset, 0, (size_t)tn_tensor_nbytes(dl));
     tn_release(t);
@@ -42,7 +44,7 @@ static int clear_inputs(const cli_model *m) {
 }
 
 /* @param runs 0: until a second has passed. @return number of runs, -1 with an error */
-static int64_t measure(tn_graph_executor *x, int64_t runs, double **times) {
+static int64_t measure(cli_model *m, int64_t runs, double **times) {
   int64_t n = 0, cap = 0;
   double *list = NULL, begin = now();
   while (runs ? n < runs : n < LEAST_RUNS || (now() - begin < 1 && n < MOST_RUNS)) {
@@ -52,7 +54,7 @@ static int64_t measure(tn_graph_executor *x, int64_t runs, double **times) {
       list = grown;
     }
     double start = now();
-    if (tn_graph_run(x)) return tn_free(list), -1;
+    if (cli_model_run(m)) return tn_free(list), -1;
     list[n++] = now() - start;
   }
   *times = list;
@@ -108,15 +110,15 @@ static int tell(const cli_args *a, double *times, int64_t n) {
 }
 
 int cli_bench(const cli_args *a) {
-  cli_model m;
+  CLI_MODEL(m);
   int64_t runs, warmup;
   double *times = NULL;
   TN_TRY(cli_int(a, "repeat", 0, 1, MOST_RUNS, &runs));
   TN_TRY(cli_int(a, "warmup", 3, 0, MOST_RUNS, &warmup));
-  TN_TRY(cli_model_open(&m, a->operands[0], cli_get(a, "model", NULL)));
+  TN_TRY(cli_model_open(&m, a));
   TN_TRY(clear_inputs(&m));
-  for (int64_t i = 0; i < warmup; ++i) TN_TRY(tn_graph_run(m.x));
-  int64_t n = measure(m.x, runs, &times);
+  for (int64_t i = 0; i < warmup; ++i) TN_TRY(cli_model_run(&m));
+  int64_t n = measure(&m, runs, &times);
   if (n < 0) return -1;
   int err = tell(a, times, n);
   tn_free(times);

@@ -22,6 +22,7 @@
 #include "cli/onnx.h"
 #include "cli/program.h"
 #include "driver/relay_build.h"
+#include "driver/vm/build.h"
 #include "export/model_library.h"
 #include "export/tar.h"
 #include "ir/module.h"
@@ -30,6 +31,7 @@
 #include "object/functions.h"
 #include "relay/text/text.h"
 #include "runtime/graph/executor.h"
+#include "runtime/vm/executable.h"
 
 const cli_option cli_compile_options[] = {
     {"output", 'o', "FILE", "what to write (default: the model's name with .so or .tar)", NULL},
@@ -54,6 +56,14 @@ const cli_option cli_compile_options[] = {
 };
 
 /* ---- the library ---- */
+
+/* The library that an executable imports. */
+static tn_module *kernels_of(tn_module *exe) {
+  tn_arr *imports;
+  TN_GETP(imports, tn_scope_own(tn_module_imports(exe)));
+  TN_CHECKP(imports->len, ValueError, NULL, "tenon compile: the model computes nothing");
+  return (tn_module *)imports->items[0].v.obj;
+}
 
 static int archive_objects(const char *code, const char *model, const char *path) {
   TN_BUF(first);
@@ -88,16 +98,26 @@ static int link_library(const char *folder, tn_module *factory, tn_module *code,
   return 0;
 }
 
-static int write_library(const relay_built *b, tn_str *target, const char *path, bool tar) {
+/* What is compiled, for either executor. */
+typedef struct {
+  relay_built graph;
+  tn_module *exe;     /* of the virtual machine, else NULL */
+  const char *reason; /* what the machine is needed for, else NULL */
+} compiled;
+
+static int write_library(const compiled *c, tn_str *target, const char *path, bool tar) {
   TN_BUF(folder);
-  tn_module *factory;
-  TN_CHECK(strcmp(tn_module_type_key(b->lib), "llvm") == 0, ValueError, NULL,
+  const relay_built *b = &c->graph;
+  tn_module *factory = c->exe, *code = b->lib;
+  if (c->exe) TN_GET(code, kernels_of(c->exe));
+  TN_CHECK(strcmp(tn_module_type_key(code), "llvm") == 0, ValueError, NULL,
            "tenon compile: code for this target is of kind %s; libraries are made of target llvm, "
            "archives of C source with --format mlf",
-           tn_module_type_key(b->lib));
-  TN_GET(factory, tn_scope_own(tn_graph_factory_new(b->json, b->lib, "default", b->params)));
+           tn_module_type_key(code));
+  if (!factory)
+    TN_GET(factory, tn_scope_own(tn_graph_factory_new(b->json, b->lib, "default", b->params)));
   TN_TRY(tn_folder_make_temp(&folder));
-  int err = link_library(tn_buf_cstr(&folder), factory, b->lib, target, path, tar);
+  int err = link_library(tn_buf_cstr(&folder), factory, code, target, path, tar);
   tn_folder_remove(tn_buf_cstr(&folder));
   return err;
 }
@@ -116,13 +136,18 @@ static int write_archive(const relay_built *b, tn_target *t, tn_str *program, co
   return mlf_export(&m, path);
 }
 
-static int build(tn_IRModule *m, tn_target *t, int64_t level, const char *dump, relay_built *out) {
+/* @param machine may it be for the virtual machine, where the graph executor cannot run it? */
+static int build(tn_IRModule *m, tn_target *t, int64_t level, const char *dump, bool machine,
+                 compiled *out) {
   tn_PassContext *ctx;
   TN_GET(ctx, cli_pass_context(level, dump));
   TN_TRY(ir_pass_ctx_enter(ctx));
   driver_targets targets;
-  int err = driver_target_only(t, &targets) || driver_relay_build(m, &targets, "default", out);
-  return err ? err : ir_pass_ctx_exit(ctx);
+  TN_TRY(driver_target_only(t, &targets));
+  if (machine) TN_TRY(driver_needs_vm(m, &out->reason));
+  if (out->reason) TN_GET(out->exe, driver_vm_build(m, &targets));
+  else TN_TRY(driver_relay_build(m, &targets, "default", &out->graph));
+  return ir_pass_ctx_exit(ctx);
 }
 
 static tn_str *program_text(const tn_IRModule *m) {
@@ -138,19 +163,22 @@ static double now(void) {
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static int tell(const cli_args *a, const char *path, int64_t kernels, double seconds) {
+static int tell(const cli_args *a, const char *path, const compiled *c, double seconds) {
   struct stat s;
+  int64_t kernels = c->exe ? tn_vm_exe_of(c->exe)->nprim : c->graph.kernels->len;
   TN_CHECK(stat(path, &s) == 0, OSError, NULL, "cannot read %s: %s", path, strerror(errno));
   if (!cli_has(a, "json")) {
     printf("%s: %lld bytes, %lld kernels, compiled in %.2f s\n", path, (long long)s.st_size,
            (long long)kernels, seconds);
+    if (c->exe) printf("it is for the virtual machine: the model has %s\n", c->reason);
     return 0;
   }
   TN_BUF(out);
   tn_buf_puts(&out, "{\"library\": ");
   tn_buf_quote(&out, path, strlen(path));
-  tn_buf_printf(&out, ", \"bytes\": %lld, \"kernels\": %lld, \"seconds\": %.6f}\n",
-                (long long)s.st_size, (long long)kernels, seconds);
+  tn_buf_printf(&out,
+                ", \"bytes\": %lld, \"kernels\": %lld, \"seconds\": %.6f, \"executor\": \"%s\"}\n",
+                (long long)s.st_size, (long long)kernels, seconds, c->exe ? "vm" : "graph");
   TN_TRY(tn_buf_ok(&out));
   fputs(tn_buf_cstr(&out), stdout);
   return 0;
@@ -180,7 +208,7 @@ int cli_compile(const cli_args *a) {
   tn_target *t;
   tn_IRModule *m;
   tn_str *target, *chosen, *program = NULL;
-  relay_built b;
+  compiled c = {0};
   TN_TRY(cli_int(a, "opt-level", 3, 0, 4, &level));
   TN_GET(t, target_parse(text));
   stage(a, "reading the model");
@@ -188,13 +216,13 @@ int cli_compile(const cli_args *a) {
   if (source) return cli_compile_c(a, m, t, level);
   if (archive) TN_GET(program, program_text(m));
   stage(a, "optimising and compiling");
-  TN_TRY(build(m, t, level, cli_get(a, "dump-passes", NULL), &b));
+  TN_TRY(build(m, t, level, cli_get(a, "dump-passes", NULL), !archive, &c));
   TN_GET(target, tn_str_from(text));
   TN_GET(chosen, path ? tn_str_from(path)
                       : tn_str_fmt("%.*s.%s", (int)stem, model, archive || tar ? "tar" : "so"));
   stage(a, "writing");
-  if (archive) TN_TRY(write_archive(&b, t, program, tn_cstr(chosen)));
-  else TN_TRY(write_library(&b, target, tn_cstr(chosen), tar));
+  if (archive) TN_TRY(write_archive(&c.graph, t, program, tn_cstr(chosen)));
+  else TN_TRY(write_library(&c, target, tn_cstr(chosen), tar));
   stage(a, "");
-  return tell(a, tn_cstr(chosen), b.kernels->len, now() - begin);
+  return tell(a, tn_cstr(chosen), &c, now() - begin);
 }

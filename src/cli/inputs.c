@@ -16,7 +16,7 @@
 #include "object/dtype.h"
 
 typedef struct {
-  const cli_model *m;
+  cli_model *m;
   cli_picture_options pictures;
   int64_t *given; /* for each input: how many pictures of its batch, or WHOLE */
 } setter;
@@ -26,7 +26,7 @@ static const int64_t WHOLE = INT64_MAX;
 static int unknown_input(const cli_model *m, const char *path, const char *name) {
   const tn_graph_entry *e;
   tn_near near = {.name = name};
-  for (int32_t k = 0; k < m->x->g.narg; ++k)
+  for (int32_t k = 0; k < cli_model_ninput(m); ++k)
     if (cli_model_is_given(m, k)) tn_near_offer(&near, cli_model_input(m, k, &e));
   return TN_RAISE(ValueError, NULL, "%s: the model has no input %s%s", path, name,
                   tn_near_text(&near));
@@ -34,11 +34,20 @@ static int unknown_input(const cli_model *m, const char *path, const char *name)
 
 /* The number of an input, which the caller gives, by name; -1 when there is none. */
 static int32_t find_input(const cli_model *m, const char *name) {
-  int32_t at = tn_graph_input_index(m->x, name);
+  const tn_graph_entry *e;
+  int32_t at = cli_model_ninput(m) - 1;
+  while (at >= 0 && strcmp(cli_model_input(m, at, &e), name)) --at;
   return at >= 0 && cli_model_is_given(m, at) ? at : -1;
 }
 
 /* ---- arrays ---- */
+
+static bool has_type(const tn_graph_entry *e, const DLTensor *t) {
+  bool same = e->ndim == t->ndim && tn_dtype_eq(e->dtype, t->dtype);
+  for (int32_t d = 0; same && d < e->ndim; ++d)
+    same = e->shape[d] < 0 || e->shape[d] == t->shape[d];
+  return same;
+}
 
 /* Array and input must be of one type: the message names the file too. */
 static int check_type(const char *path, const char *name, const tn_graph_entry *e,
@@ -49,18 +58,18 @@ static int check_type(const char *path, const char *name, const tn_graph_entry *
   cli_put_type(&want, e);
   cli_put_type(&got, &given);
   TN_TRY(tn_buf_ok(&want) || tn_buf_ok(&got));
-  TN_CHECK(strcmp(tn_buf_cstr(&want), tn_buf_cstr(&got)) == 0, ValueError, NULL,
-           "%s: %s: expected %s, got %s", path, name, tn_buf_cstr(&want), tn_buf_cstr(&got));
+  TN_CHECK(has_type(e, t), ValueError, NULL, "%s: %s: expected %s, got %s", path, name,
+           tn_buf_cstr(&want), tn_buf_cstr(&got));
   return 0;
 }
 
-static int set_array(const setter *s, int32_t at, const char *path, const DLTensor *t) {
+static int set_array(const setter *s, int32_t at, const char *path, const tn_tensor *t) {
   const tn_graph_entry *e;
   const char *name = cli_model_input(s->m, at, &e);
   TN_CHECK(!s->given[at], ValueError, NULL, "%s: the input %s is given twice", path, name);
-  TN_TRY(check_type(path, name, e, t));
+  TN_TRY(check_type(path, name, e, tn_tensor_dl(t)));
   s->given[at] = WHOLE;
-  return tn_graph_set_input(s->m->x, at, t);
+  return cli_model_set_input(s->m, at, t);
 }
 
 static int set_archive(const setter *s, const char *path, const tn_buf *file) {
@@ -70,7 +79,7 @@ static int set_archive(const setter *s, const char *path, const tn_buf *file) {
     const char *name = tn_cstr((const tn_str *)arrays->entries[i].key.v.obj);
     int32_t at = find_input(s->m, name);
     if (at < 0) return unknown_input(s->m, path, name);
-    TN_TRY(set_array(s, at, path, tn_tensor_dl((tn_tensor *)arrays->entries[i].value.v.obj)));
+    TN_TRY(set_array(s, at, path, (tn_tensor *)arrays->entries[i].value.v.obj));
   }
   return 0;
 }
@@ -80,18 +89,24 @@ static int set_archive(const setter *s, const char *path, const tn_buf *file) {
 /* The input that a file without a name is for: there must be one only. */
 static int32_t only_input(const cli_model *m, const char *path) {
   int32_t found = -1, n = 0;
-  for (int32_t k = 0; k < m->x->g.narg; ++k)
+  for (int32_t k = 0; k < cli_model_ninput(m); ++k)
     if (cli_model_is_given(m, k)) found = k, ++n;
   TN_CHECK(n == 1, ValueError, NULL, "%s: the model has %d inputs: say which it is for, as NAME:%s",
            path, n, path);
   return found;
 }
 
+/* The array that pictures of an input are written to. */
+static tn_tensor *input_of(const setter *s, int32_t at) {
+  if (!s->given[at] || s->m->x) return tn_scope_own(cli_model_get_input(s->m, at));
+  return (tn_tensor *)s->m->args[at].v.obj;
+}
+
 static int set_picture(const setter *s, int32_t at, const char *path, const tn_buf *file) {
   const tn_graph_entry *e;
   tn_tensor *t;
   const char *name = cli_model_input(s->m, at, &e);
-  TN_GET(t, tn_scope_own(tn_graph_get_input(s->m->x, at)));
+  TN_GET(t, input_of(s, at));
   const DLTensor *dl = tn_tensor_dl(t);
   int64_t batch = cli_picture_batch(dl), k = s->given[at];
   TN_CHECK(k != WHOLE, ValueError, NULL, "%s: the input %s is given twice", path, name);
@@ -106,7 +121,7 @@ static int set_one(const setter *s, int32_t at, const char *path, const tn_buf *
   if (cli_is_png(file->data, file->len)) return set_picture(s, at, path, file);
   tn_tensor *t;
   TN_GET(t, tn_scope_own(cli_npy_parse(path, (const uint8_t *)file->data, file->len)));
-  return set_array(s, at, path, tn_tensor_dl(t));
+  return set_array(s, at, path, t);
 }
 
 /* ---- files ---- */
@@ -140,7 +155,7 @@ static int set_file(const setter *s, const char *text) {
 
 /* Is there enough for every input? */
 static int check_complete(const setter *s, const char *path) {
-  for (int32_t k = 0; k < s->m->x->g.narg; ++k) {
+  for (int32_t k = 0; k < cli_model_ninput(s->m); ++k) {
     const tn_graph_entry *e;
     const char *name = cli_model_input(s->m, k, &e);
     if (!cli_model_is_given(s->m, k) || s->given[k] == WHOLE) continue;
@@ -152,9 +167,9 @@ static int check_complete(const setter *s, const char *path) {
   return 0;
 }
 
-int cli_set_inputs(const cli_args *a, const cli_model *m) {
+int cli_set_inputs(const cli_args *a, cli_model *m) {
   setter s = {.m = m};
-  TN_AUTOFREE int64_t *given = tn_alloc_zero((size_t)m->x->g.narg + 1, sizeof *given);
+  TN_AUTOFREE int64_t *given = tn_alloc_zero((size_t)cli_model_ninput(m) + 1, sizeof *given);
   if (!given) return -1;
   s.given = given;
   TN_TRY(cli_picture_options_read(a, &s.pictures));

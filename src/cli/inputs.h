@@ -7,6 +7,6 @@
 
 /** Sets every input from what the options --inputs say; see `tenon run --help`. ValueError naming
  *  the file and the input when one is missing, unknown, or of another type. */
-int cli_set_inputs(const cli_args *a, const cli_model *m);
+int cli_set_inputs(const cli_args *a, cli_model *m);
 
 #endif /* TN_CLI_INPUTS_H_ */

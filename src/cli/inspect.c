@@ -7,6 +7,7 @@
 #include "cli/inspect.h"
 #include "cli/onnx.h"
 #include "object/containers.h"
+#include "runtime/tensor.h"
 
 const cli_option cli_inspect_options[] = {
     {"input", 'i', "NAME:SHAPE", "extents of an ONNX model's input; may be repeated", NULL},
@@ -39,7 +40,7 @@ static void put_values(tn_buf *b, bool json, const cli_model *m, bool inputs) {
   const char *what = inputs ? "inputs" : "outputs", *comma = "";
   value_fn get = inputs ? cli_model_input : cli_model_output;
   tn_buf_printf(b, json ? "\"%s\": [" : "%s\n", what);
-  for (int32_t i = 0; i < (inputs ? m->x->g.narg : m->x->g.nhead); ++i) {
+  for (int32_t i = 0; i < (inputs ? cli_model_ninput(m) : cli_model_noutput(m)); ++i) {
     const tn_graph_entry *e;
     const char *name = get(m, i, &e);
     if (inputs && !cli_model_is_given(m, i)) continue;
@@ -50,11 +51,17 @@ static void put_values(tn_buf *b, bool json, const cli_model *m, bool inputs) {
   if (json) tn_buf_puts(b, "], ");
 }
 
+/* Name of kernel i, NULL where the node is none. */
+static const char *kernel_at(const cli_model *m, int64_t i) {
+  return m->x ? m->x->g.nodes[i].func : m->vm->x->prims[i];
+}
+
 static void put_kernels(tn_buf *b, bool json, const cli_model *m) {
   const char *comma = "";
+  int64_t n = m->x ? m->x->g.nnode : m->vm->x->nprim;
   tn_buf_puts(b, json ? "\"kernels\": [" : "kernels\n");
-  for (int32_t i = 0; i < m->x->g.nnode; ++i) {
-    const char *name = m->x->g.nodes[i].func;
+  for (int64_t i = 0; i < n; ++i) {
+    const char *name = kernel_at(m, i);
     if (!name) continue;
     if (json) {
       tn_buf_puts(b, comma);
@@ -67,6 +74,9 @@ static void put_kernels(tn_buf *b, bool json, const cli_model *m) {
 
 static int64_t bytes_of_weights(const cli_model *m) {
   int64_t sum = 0;
+  for (int64_t i = 0; !m->x && i < m->vm->x->nconst; ++i)
+    if (m->vm->x->consts[i].value) sum += tn_tensor_nbytes(&m->vm->x->consts[i].value->dl);
+  if (!m->x) return sum;
   for (int32_t i = 0; i < m->x->g.narg; ++i) {
     const tn_graph_entry *e;
     cli_model_input(m, i, &e);
@@ -83,24 +93,31 @@ static int64_t bytes_of_workspace(const cli_model *m) {
   return sum;
 }
 
+/* What the machine needs besides the weights depends on its inputs. */
+static void put_memory(tn_buf *b, bool json, const cli_model *m) {
+  if (m->x) cli_inspect_memory(b, json, m);
+  tn_buf_printf(b, json ? "\"weights_bytes\": %lld" : "weights    %lld bytes\n",
+                (long long)bytes_of_weights(m));
+  if (m->x)
+    tn_buf_printf(b, json ? ", \"workspace_bytes\": %lld" : "workspace  %lld bytes\n",
+                  (long long)bytes_of_workspace(m));
+  tn_buf_printf(b, json ? ", \"executor\": \"%s\"}\n" : "executor   %s\n", m->x ? "graph" : "vm");
+}
+
 int cli_inspect(const cli_args *a) {
-  cli_model m;
+  CLI_MODEL(m);
   TN_BUF(b);
   bool json = cli_has(a, "json");
   if (cli_onnx_named(a->operands[0])) return cli_onnx_inspect(a);
   if (cli_is_archive(a->operands[0])) return cli_archive_inspect(a);
   TN_CHECK(!cli_has(a, "input"), ValueError, NULL,
            "tenon inspect: --input is for ONNX models: a library says its own shapes");
-  TN_TRY(cli_model_open(&m, a->operands[0], cli_get(a, "model", NULL)));
+  TN_TRY(cli_model_open(&m, a));
   if (json) tn_buf_putc(&b, '{');
   put_values(&b, json, &m, true);
   put_values(&b, json, &m, false);
   put_kernels(&b, json, &m);
-  cli_inspect_memory(&b, json, &m);
-  tn_buf_printf(&b,
-                json ? "\"weights_bytes\": %lld, \"workspace_bytes\": %lld}\n"
-                     : "weights    %lld bytes\nworkspace  %lld bytes\n",
-                (long long)bytes_of_weights(&m), (long long)bytes_of_workspace(&m));
+  put_memory(&b, json, &m);
   TN_TRY(tn_buf_ok(&b));
   fputs(tn_buf_cstr(&b), stdout);
   return 0;

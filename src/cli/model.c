@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/scope.h"
+#include "base/text.h"
+#include "cli/onnx.h"
 #include "export/archive.h"
 #include "object/containers.h"
 #include "object/dtype.h"
@@ -46,11 +48,9 @@ bool cli_is_archive(const char *path) {
   return is;
 }
 
-int cli_model_open(cli_model *m, const char *path, const char *model) {
+static int open_graph(cli_model *m, const char *path) {
   tn_any cpu = tn_any_device((tn_device){kDLCPU, 0});
   tn_module *made;
-  if (cli_is_archive(path)) TN_GET(m->library, mlf_load(path, model));
-  else TN_GET(m->library, tn_scope_own(tn_module_load(path, "")));
   TN_CHECK(has_model(m->library), ValueError, NULL,
            "%s: a library without a model: expected one that `tenon compile` or export_library of "
            "relay.build's result wrote",
@@ -61,17 +61,106 @@ int cli_model_open(cli_model *m, const char *path, const char *model) {
   return 0;
 }
 
+/* ---- on the virtual machine ---- */
+
+static int open_machine(cli_model *m, const char *path) {
+  const tn_device cpu = {kDLCPU, 0};
+  const int pooled = TN_VM_POOLED;
+  const tn_vm_exe *x = tn_vm_exe_of(m->library);
+  int64_t main = tn_vm_find(x, "main");
+  TN_CHECK(main >= 0 && x->funcs[main].types, ValueError, NULL,
+           "%s: the executable has no function main", path);
+  const tn_vm_function *f = m->main = &x->funcs[main];
+  int32_t n = f->nparam + f->nresult;
+  TN_GET(m->types, tn_alloc_zero((size_t)n + 1, sizeof *m->types));
+  TN_GET(m->args, tn_alloc_zero((size_t)f->nparam + 1, sizeof *m->args));
+  for (int32_t i = 0; i < f->nparam; ++i) m->args[i] = tn_any_none();
+  for (int32_t i = 0; i < n; ++i)
+    m->types[i] = (tn_graph_entry){
+        .dtype = f->types[i].dtype, .ndim = f->types[i].ndim, .shape = f->types[i].shape};
+  TN_GET(m->weights, tn_scope_own(tn_map_new()));
+  TN_GET(m->vm, tn_vm_machine_new(m->library, &cpu, &pooled, 1));
+  return 0;
+}
+
+void cli_model_close(cli_model *m) {
+  for (int32_t i = 0; m->args && i < m->main->nparam; ++i) tn_any_release(&m->args[i]);
+  tn_any_release(&m->result);
+  tn_free(m->args);
+  tn_free(m->types);
+  tn_arena_fini(&m->arena);
+  if (m->vm) tn_vm_machine_free(m->vm);
+}
+
+static bool fixes(const tn_graph_entry *e, const tn_arr *extents) {
+  bool fits = e->dtype.bits && e->ndim == extents->len;
+  for (int32_t d = 0; fits && d < e->ndim; ++d)
+    fits = e->shape[d] < 0 || e->shape[d] == extents->items[d].v.i64;
+  return fits;
+}
+
+/* An --input of a library. */
+static int fix_input(cli_model *m, const char *name, const tn_arr *extents) {
+  tn_near near = {.name = name};
+  const tn_graph_entry *e;
+  TN_BUF(type);
+  for (int32_t i = 0; i < cli_model_ninput(m); ++i) {
+    const char *known = cli_model_input(m, i, &e);
+    if (!cli_model_is_given(m, i)) continue;
+    tn_near_offer(&near, known);
+    if (strcmp(known, name)) continue;
+    cli_put_type(&type, e);
+    TN_CHECK(fixes(e, extents), ValueError, NULL, "--input %s: the library takes %s", name,
+             tn_buf_cstr(&type));
+    if (m->x) return 0;
+    int64_t *shape;
+    TN_GET(shape, tn_arena_alloc(&m->arena, (size_t)(e->ndim + 1) * sizeof *shape));
+    for (int32_t d = 0; d < e->ndim; ++d) shape[d] = extents->items[d].v.i64;
+    m->types[i].shape = shape;
+    return 0;
+  }
+  return TN_RAISE(ValueError, NULL, "--input: the model has no input %s%s", name,
+                  tn_near_text(&near));
+}
+
+int cli_model_open(cli_model *m, const cli_args *a) {
+  const char *path = a->operands[0];
+  tn_map *shapes;
+  if (cli_is_archive(path)) TN_GET(m->library, mlf_load(path, cli_get(a, "model", NULL)));
+  else TN_GET(m->library, tn_scope_own(tn_module_load(path, "")));
+  TN_TRY(tn_vm_exe_of(m->library) ? open_machine(m, path) : open_graph(m, path));
+  TN_GET(shapes, cli_input_shapes(a));
+  for (int64_t i = 0; i < shapes->len; ++i) {
+    const tn_map_entry *e = &shapes->entries[i];
+    TN_TRY(fix_input(m, tn_cstr((const tn_str *)e->key.v.obj), (const tn_arr *)e->value.v.obj));
+  }
+  return 0;
+}
+
+/* ---- values ---- */
+
+int32_t cli_model_ninput(const cli_model *m) { return m->x ? m->x->g.narg : m->main->nparam; }
+int32_t cli_model_noutput(const cli_model *m) { return m->x ? m->x->g.nhead : m->main->nresult; }
+
 static const tn_graph_entry *entry_of(const cli_model *m, int32_t node) {
   return &m->x->g.entries[m->x->g.nodes[node].first_entry];
 }
 
 const char *cli_model_input(const cli_model *m, int32_t i, const tn_graph_entry **entry) {
+  if (!m->x) {
+    *entry = &m->types[i];
+    return m->main->params[i];
+  }
   int32_t node = m->x->g.args[i];
   *entry = entry_of(m, node);
   return m->x->g.nodes[node].name;
 }
 
 const char *cli_model_output(const cli_model *m, int32_t i, const tn_graph_entry **entry) {
+  if (!m->x) {
+    *entry = &m->types[m->main->nparam + i];
+    return tn_cstr(tn_str_fmt("output_%d", i));
+  }
   const tn_graph *g = &m->x->g;
   int32_t k = 0;
   *entry = &g->entries[g->heads[i]];
@@ -81,12 +170,61 @@ const char *cli_model_output(const cli_model *m, int32_t i, const tn_graph_entry
 
 bool cli_model_is_given(const cli_model *m, int32_t i) {
   tn_any found;
-  return !tn_map_get(m->weights, tn_any_cstr(m->x->g.nodes[m->x->g.args[i]].name), &found);
+  return !m->x || !tn_map_get(m->weights, tn_any_cstr(m->x->g.nodes[m->x->g.args[i]].name), &found);
+}
+
+tn_tensor *cli_model_get_input(cli_model *m, int32_t i) {
+  const tn_graph_entry *e;
+  TN_BUF(type);
+  if (m->x) return tn_graph_get_input(m->x, i);
+  const char *name = cli_model_input(m, i, &e);
+  bool known = e->dtype.bits > 0;
+  for (int32_t d = 0; d < e->ndim; ++d) known = known && e->shape[d] >= 0;
+  cli_put_type(&type, e);
+  TN_CHECKP(known, ValueError, NULL,
+            "the model leaves extents of the input %s: %s open: say which, as --input %s:1x3x8x8",
+            name, tn_buf_cstr(&type), name);
+  tn_tensor *t;
+  TN_GETP(t, tn_tensor_new(e->shape, e->ndim, e->dtype, (tn_device){kDLCPU, 0}, NULL));
+  if (cli_model_set_input(m, i, t) == 0) return t;
+  tn_release(t);
+  return NULL;
+}
+
+int cli_model_set_input(cli_model *m, int32_t i, const tn_tensor *t) {
+  if (m->x) return tn_graph_set_input(m->x, i, tn_tensor_dl(t));
+  tn_any_release(&m->args[i]);
+  tn_retain(t);
+  m->args[i] = tn_any_obj(t);
+  return 0;
+}
+
+int cli_model_run(cli_model *m) {
+  if (m->x) return tn_graph_run(m->x);
+  tn_any_release(&m->result);
+  m->result = tn_any_none();
+  return tn_vm_run(m->vm, m->main - m->vm->x->funcs, m->args, m->main->nparam, &m->result);
+}
+
+tn_tensor *cli_model_get_output(const cli_model *m, int32_t i) {
+  if (m->x) return tn_graph_get_output(m->x, i);
+  const tn_tuple *t = m->result.type_index == TN_TI_ADT ? (const tn_tuple *)m->result.v.obj : NULL;
+  const tn_any *value = t && i < t->len ? &t->fields[i] : &m->result;
+  TN_CHECKP(value->type_index == TN_TI_NDArray, TypeError, NULL, "output %d is no tensor", i);
+  tn_retain(value->v.obj);
+  return (tn_tensor *)value->v.obj;
 }
 
 void cli_put_type(tn_buf *out, const tn_graph_entry *e) {
+  if (!e->dtype.bits) {
+    tn_buf_puts(out, "?");
+    return;
+  }
   tn_buf_printf(out, "%s[", TN_DT(e->dtype));
-  for (int32_t d = 0; d < e->ndim; ++d)
-    tn_buf_printf(out, "%s%lld", d ? ", " : "", (long long)e->shape[d]);
+  for (int32_t d = 0; d < e->ndim; ++d) {
+    if (d) tn_buf_puts(out, ", ");
+    if (e->shape[d] < 0) tn_buf_putc(out, '?');
+    else tn_buf_printf(out, "%lld", (long long)e->shape[d]);
+  }
   tn_buf_putc(out, ']');
 }

@@ -58,13 +58,19 @@ static int check_names(const tn_map *shapes, const tn_RelayFunction *f) {
   return 0;
 }
 
+tn_map *cli_input_shapes(const cli_args *a) {
+  tn_map *shapes;
+  TN_GETP(shapes, tn_scope_own(tn_map_new()));
+  for (int i = 0; cli_nth(a, "input", i); ++i) TN_TRYP(add_shape(shapes, cli_nth(a, "input", i)));
+  return shapes;
+}
+
 tn_IRModule *cli_onnx_read(const cli_args *a) {
   tn_map *shapes;
   tn_GlobalVar *v;
   tn_BaseFunc *f;
   tn_any ret = tn_any_none();
-  TN_GETP(shapes, tn_scope_own(tn_map_new()));
-  for (int i = 0; cli_nth(a, "input", i); ++i) TN_TRYP(add_shape(shapes, cli_nth(a, "input", i)));
+  TN_GETP(shapes, cli_input_shapes(a));
   tn_any args[] = {tn_any_cstr(a->operands[0]), tn_any_bool(true), tn_any_obj(shapes),
                    tn_any_bool(true)};
   TN_TRYP(cli_call("relay.frontend.FromONNX", args, TN_COUNT(args), &ret));

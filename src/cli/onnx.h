@@ -9,6 +9,8 @@
  * constants of the program. Scope-owned; NULL: what the importer says, ValueError for a wrong
  * --input */
 tn_IRModule *cli_onnx_read(const cli_args *a);
+/** What the options --input say: from names to arrays of numbers. Scope-owned; ValueError. */
+tn_map *cli_input_shapes(const cli_args *a);
 /** Does a name end like that of an ONNX model? */
 bool cli_onnx_named(const char *path);
 /** Tells inputs, outputs, operators and weights of a model. */

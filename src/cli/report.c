@@ -76,12 +76,12 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-int cli_report_times(cli_report *r, tn_graph_executor *x, int64_t n) {
+int cli_report_times(cli_report *r, cli_model *m, int64_t n) {
   TN_AUTOFREE double *times = tn_alloc_zero((size_t)n, sizeof *times);
   if (!times) return -1;
   for (int64_t i = 0; i < n; ++i) {
     int64_t start = tn_now_ns();
-    TN_TRY(tn_graph_run(x));
+    TN_TRY(cli_model_run(m));
     times[i] = (double)(tn_now_ns() - start) * 1e-9;
   }
   qsort(times, (size_t)n, sizeof *times, ascending);
@@ -140,14 +140,43 @@ static void put_costs(cli_report *r, const cost *costs, int32_t n) {
   if (r->json) tn_buf_putc(&r->out, ']');
 }
 
-int cli_report_profile(cli_report *r, tn_graph_executor *x, int64_t n) {
-  TN_AUTOFREE cost *costs = tn_alloc_zero((size_t)x->nop + 1, sizeof *costs);
+/* Time of each kernel of the machine; those of one name together. */
+typedef struct {
+  cost *costs;
+  int64_t start;
+} vm_watch;
+
+static int watch(void *observer, tn_vm_machine *m, const int64_t *w, bool begin) {
+  vm_watch *v = observer;
+  (void)m;
+  if (w[0] != TN_VM_INVOKE_PACKED) return 0;
+  if (begin) v->start = tn_now_ns();
+  else v->costs[w[1]].seconds += (double)(tn_now_ns() - v->start) * 1e-9;
+  return 0;
+}
+
+static int profile_machine(cli_model *m, cost *costs, int64_t n) {
+  vm_watch v = {costs, 0};
+  m->vm->observer = &v;
+  m->vm->observe = watch;
+  int err = 0;
+  for (int64_t i = 0; i < n && !err; ++i) err = cli_model_run(m);
+  m->vm->observe = NULL;
+  return err;
+}
+
+int cli_report_profile(cli_report *r, cli_model *m, int64_t n) {
+  tn_graph_executor *x = m->x;
+  int32_t count = x ? x->nop : (int32_t)m->vm->x->nprim;
+  TN_AUTOFREE cost *costs = tn_alloc_zero((size_t)count + 1, sizeof *costs);
   if (!costs) return -1;
-  for (int32_t i = 0; i < x->nop; ++i) costs[i].name = x->g.nodes[x->ops[i].node].name;
-  for (int64_t i = 0; i < n; ++i) TN_TRY(run_once(x, costs));
-  for (int32_t i = 0; i < x->nop; ++i) costs[i].seconds /= (double)n;
-  if (x->nop) qsort(costs, (size_t)x->nop, sizeof *costs, slowest_first);
-  put_costs(r, costs, x->nop);
+  for (int32_t i = 0; i < count; ++i)
+    costs[i].name = x ? x->g.nodes[x->ops[i].node].name : m->vm->x->prims[i];
+  if (!x) TN_TRY(profile_machine(m, costs, n));
+  for (int64_t i = 0; x && i < n; ++i) TN_TRY(run_once(x, costs));
+  for (int32_t i = 0; i < count; ++i) costs[i].seconds /= (double)n;
+  if (count) qsort(costs, (size_t)count, sizeof *costs, slowest_first);
+  put_costs(r, costs, count);
   return 0;
 }
 

@@ -4,7 +4,7 @@
 #define TN_CLI_REPORT_H_
 
 #include "base/buf.h"
-#include "runtime/graph/executor.h"
+#include "cli/model.h"
 
 typedef struct {
   tn_buf out;
@@ -15,9 +15,9 @@ typedef struct {
  * that are not float32, float64 or integers of 32 and 64 bits. */
 int cli_report_top(cli_report *r, const tn_tensor *t, int64_t k);
 /** Runs the model n times: median and fastest in seconds. */
-int cli_report_times(cli_report *r, tn_graph_executor *x, int64_t n);
+int cli_report_times(cli_report *r, cli_model *m, int64_t n);
 /** Runs the model n times kernel by kernel: mean time and share of each, the slowest first. */
-int cli_report_profile(cli_report *r, tn_graph_executor *x, int64_t n);
+int cli_report_profile(cli_report *r, cli_model *m, int64_t n);
 /** Prints it all on standard output. */
 int cli_report_end(cli_report *r);
 

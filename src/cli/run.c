@@ -21,6 +21,8 @@ const cli_option cli_run_options[] = {
     {"resize", 0, NULL, "pictures of other extents are made to fit", NULL},
     {"model", 'm', "NAME",
      "which model of an archive in Model Library Format (default: the only one)", NULL},
+    {"input", 0, "NAME:SHAPE", "extents of an input that the model leaves open, for pictures",
+     NULL},
     {"json", 0, NULL, "what is printed as JSON", NULL},
     {0},
 };
@@ -28,18 +30,18 @@ const cli_option cli_run_options[] = {
 static tn_map *outputs(const cli_model *m) {
   tn_map *out;
   TN_GETP(out, tn_scope_own(tn_map_new()));
-  for (int32_t i = 0; i < m->x->g.nhead; ++i) {
+  for (int32_t i = 0; i < cli_model_noutput(m); ++i) {
     tn_str *name;
     tn_tensor *t;
     TN_GETP(name, tn_str_fmt("output_%d", i));
-    TN_GETP(t, tn_scope_own(tn_graph_get_output(m->x, i)));
+    TN_GETP(t, tn_scope_own(cli_model_get_output(m, i)));
     TN_TRYP(tn_map_set(out, tn_any_obj(name), tn_any_obj(t)));
   }
   return out;
 }
 
 int cli_run(const cli_args *a) {
-  cli_model m;
+  CLI_MODEL(m);
   tn_map *made;
   cli_report r = {.json = cli_has(a, "json")};
   int64_t repeat, top;
@@ -49,15 +51,15 @@ int cli_run(const cli_args *a) {
   TN_TRY(cli_int(a, "top", 0, 1, 1000000, &top));
   TN_CHECK(to || repeat || top || cli_has(a, "profile"), ValueError, NULL,
            "tenon run: expected --outputs FILE, --repeat, --top or --profile");
-  TN_TRY(cli_model_open(&m, a->operands[0], cli_get(a, "model", NULL)));
+  TN_TRY(cli_model_open(&m, a));
   TN_TRY(cli_set_inputs(a, &m));
-  TN_TRY(tn_graph_run(m.x));
+  TN_TRY(cli_model_run(&m));
   TN_GET(made, outputs(&m));
   if (to) TN_TRY(cli_npz_write(to, made));
   int err = 0;
   if (top) err = cli_report_top(&r, (const tn_tensor *)made->entries[0].value.v.obj, top);
-  if (!err && repeat) err = cli_report_times(&r, m.x, repeat);
-  if (!err && cli_has(a, "profile")) err = cli_report_profile(&r, m.x, repeat ? repeat : 10);
+  if (!err && repeat) err = cli_report_times(&r, &m, repeat);
+  if (!err && cli_has(a, "profile")) err = cli_report_profile(&r, &m, repeat ? repeat : 10);
   if (!err) err = cli_report_end(&r);
   tn_buf_fini(&r.out);
   return err;

@@ -100,6 +100,9 @@ static int fill(tn_vm_exe *x) {
   TN_TRY(tn_vm_set_code(x, 1, 8, pair, TN_COUNT(pair)));
   TN_TRY(tn_vm_set_code(x, 2, 3, deep, TN_COUNT(deep)));
   TN_TRY(tn_vm_set_code(x, 3, 2, loop, TN_COUNT(loop)));
+  static const int64_t extents[] = {4, -1};
+  static const tn_vm_type types[] = {{{F32}, 1, extents}, {{0, 0, 0}, 0, NULL}};
+  TN_TRY(tn_vm_set_types(x, 0, types, 2));
   return tn_vm_verify(x);
 }
 
@@ -167,6 +170,20 @@ static void test_limits(void **state) {
   tn_any_release(&ret);
   tn_vm_machine_free(m);
   tn_release(t);
+}
+
+static void test_types(void **state) {
+  (void)state;
+  tn_vm_machine *m = new_machine(new_exe());
+  const int64_t extents[] = {2, 2};
+  tn_tensor *wrong = tn_tensor_new(extents, 2, (tn_dtype){F32}, cpu, NULL);
+  tn_any x = tn_any_obj(wrong), ret = tn_any_none();
+  assert_non_null(m);
+  assert_int_equal(tn_vm_run(m, tn_vm_find(m->x, "main"), &x, 1, &ret), -1);
+  assert_error("InternalError",
+               "main(): parameter x: expected float32 of shape (4,), got float32 of shape (2, 2)");
+  tn_vm_machine_free(m);
+  tn_release(wrong);
 }
 
 static void test_save_and_load(void **state) {
@@ -289,9 +306,13 @@ static void test_usable_after_no_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_run),           cmocka_unit_test(test_limits),
-      cmocka_unit_test(test_save_and_load), cmocka_unit_test(test_verify),
-      cmocka_unit_test(test_no_memory),     cmocka_unit_test(test_usable_after_no_memory),
+      cmocka_unit_test(test_run),
+      cmocka_unit_test(test_limits),
+      cmocka_unit_test(test_types),
+      cmocka_unit_test(test_save_and_load),
+      cmocka_unit_test(test_verify),
+      cmocka_unit_test(test_no_memory),
+      cmocka_unit_test(test_usable_after_no_memory),
   };
   return cmocka_run_group_tests(tests, start_runtime, NULL);
 }

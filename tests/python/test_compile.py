@@ -49,7 +49,7 @@ def test_extents_that_nobody_gives(test_set):
     for n in (1, 7, 20):
         images = test_set[0][:n].reshape(n, 1, 8, 8)
         np.testing.assert_allclose(compiled(images), test_set[1][:n], atol=1e-4)
-    with pytest.raises(ValueError, match="expected float32.None, 1, 8, 8."):
+    with pytest.raises(ValueError, match=r"expected float32\[\?, 1, 8, 8\]"):
         compiled(test_set[0][:2])
 
 
@@ -169,11 +169,11 @@ def test_saved_models_are_loaded(executor, tmp_path, test_set):
     compiled = tenon.compile(model)
     assert compiled.executor == executor
     compiled.save(tmp_path / "model.so")
-    loaded = type(compiled).load(tmp_path / "model.so")
+    loaded = tenon.CompiledModel.load(tmp_path / "model.so")
     assert loaded.executor == executor and list(loaded.inputs) == ["image"]
     np.testing.assert_array_equal(loaded(test_set[0][0]), compiled(test_set[0][0]))
     if executor == "graph":
         assert (loaded.inputs, repr(loaded)) == (compiled.inputs, repr(compiled))
     else:
-        assert loaded.shapes == {"image": None}
+        assert (loaded.inputs, loaded.outputs) == (compiled.inputs, compiled.outputs)
         assert repr(compiled).endswith("executor vm, for a shape that is known at run time only)")

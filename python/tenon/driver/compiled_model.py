@@ -84,12 +84,11 @@ class CompiledModel:
         Returns
         -------
         CompiledModel
-            For a program of the virtual machine names are known, not shapes and types.
         """
         module = load_module(os.fspath(path))
         device = Device(1, 0) if device is None else device
         if module.type_key == "VMExecutable":
-            return _CompiledProgram(Executable(module), None, device, None)
+            return _CompiledProgram(Executable(module), device, None)
         return CompiledModel(module, device)
 
     @property
@@ -168,8 +167,8 @@ class CompiledModel:
             for wanted, extent in zip(shape, value.shape, strict=True)
         )
         if not fits or str(value.dtype) != dtype:
-            found = f"{value.dtype}{list(value.shape)}"
-            raise ValueError(f"input {name}: expected {dtype}{list(shape)}, got {found}")
+            found = _described(value.shape, value.dtype)
+            raise ValueError(f"input {name}: expected {_described(shape, dtype)}, got {found}")
         return value
 
 
@@ -183,26 +182,13 @@ class _CompiledProgram(CompiledModel):
 
     executor = "vm"
 
-    def __init__(self, library, main, device, reason):
+    def __init__(self, library, device, reason):
         self.library = library
         self.module = VirtualMachine(library, device)
         self.reason = reason
         taken = [str(name) for name in library.get_function_params("main")]
-        if main is None:  # the file tells no types
-            self.inputs, self.outputs = dict.fromkeys(taken, (None, None)), []
-            return
-        kinds = {str(p.name_hint): self._kind(p.type_annotation) for p in main.params}
-        self.inputs = {name: kind for name, kind in kinds.items() if name in taken}
-        result = main.ret_type
-        fields = result.fields if isinstance(result, relay.TupleType) else [result]
-        self.outputs = [self._kind(field) for field in fields]
-
-    @staticmethod
-    def _kind(kind):
-        if not isinstance(kind, relay.TensorType):
-            return None, None  # a tuple, or a value of a data type
-        extents = tuple(int(n) if hasattr(n, "value") else None for n in kind.shape)
-        return extents, str(kind.dtype)
+        params, self.outputs = library.get_function_types("main")
+        self.inputs = dict(zip(taken, params, strict=True))
 
     def __call__(self, *args, **kwargs):
         given = self._by_name(args, kwargs)
@@ -336,6 +322,5 @@ def compile(model, target="llvm", *, shape=None, params=None, opt_level=3, devic
     with PassContext(opt_level=opt_level):
         if reason is not None:
             library = relay.vm.compile(mod, target=target, params=params)
-            main = relay.transform.InferType()(mod)["main"]
-            return _CompiledProgram(library, main, device, str(reason))
+            return _CompiledProgram(library, device, str(reason))
         return CompiledModel(relay.build(mod, target=target, params=params), device)

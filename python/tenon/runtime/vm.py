@@ -33,6 +33,14 @@ def _value(arg):
     raise TypeError(f"Unsupported type: {type(arg)}: expected arrays, numbers or tuples of them")
 
 
+def _kind(kind):
+    """(shape, type) of a tensor, None for extents that are open; (None, None) for other values."""
+    if kind is None:
+        return None, None
+    shape, dtype = kind
+    return tuple(None if extent < 0 else int(extent) for extent in shape), str(dtype)
+
+
 class Executable:
     """A program for the virtual machine: bytecode, constants, and the library of its kernels.
 
@@ -160,6 +168,24 @@ class Executable:
             name = self.mod["get_function_param_name"]
             self._function_params[func_name] = [str(name(func_name, i)) for i in range(arity)]
         return self._function_params[func_name]
+
+    def get_function_types(self, func_name):
+        """Types of a function's parameters and results.
+
+        Parameters
+        ----------
+        func_name : str
+            The function.
+
+        Returns
+        -------
+        (list, list) of (tuple of int, str), or None
+            Shape and type of each parameter, and of each result (of a tuple: of its fields). None
+            stands for an extent that is known at run time; (None, None) for what is no tensor.
+            None for functions that the compiler has made of others.
+        """
+        types = self.mod["get_function_types"](func_name)
+        return types and tuple([_kind(kind) for kind in part] for part in types)
 
     # ---- late-bound constants
 

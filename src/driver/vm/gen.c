@@ -122,7 +122,7 @@ static int64_t global_function(vm_gen *g, const tn_GlobalVar *v) {
   TN_CHECK(r, ValueError, NULL, "relay.vm: %s is a %s, expected a Relay function", name,
            tn_obj_key(f));
   i = add_function(g, name, NULL, r->params);
-  if (i < 0 || enqueue(g, (vm_pending){.f = r, .func = i})) return -1;
+  if (i < 0 || vm_set_types(g, i, r) || enqueue(g, (vm_pending){.f = r, .func = i})) return -1;
   return i;
 }
 

@@ -115,4 +115,7 @@ tn_RelayFunction *vm_kernel_of_rows(const tn_RelayFunction *f, int64_t rows);
 /** The tensor types in a type, in order. */
 int vm_flat_types(const tn_Type *t, tn_vec *out);
 
+/** Types of the parameters and results of a function that the executable has (types.c). */
+int vm_set_types(vm_gen *g, int64_t func, const tn_RelayFunction *f);
+
 #endif /* TN_DRIVER_VM_GEN_H_ */

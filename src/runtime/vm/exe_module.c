@@ -78,6 +78,18 @@ static int get_function_param_name(TN_ARGS) {
   return tn_ret_obj(ret, tn_str_from(f->params[i]));
 }
 
+/* (function) -> [types of parameters, types of results]; None where they are not known */
+static int get_function_types(TN_ARGS) {
+  const tn_vm_function *f;
+  tn_arr *params, *results;
+  TN_NARGS("get_function_types", 1);
+  TN_GET(f, function_arg(exe_of(self), &args[0]));
+  if (!f->types) return 0;
+  TN_GET(params, tn_vm_list_types(f, false));
+  TN_GET(results, tn_vm_list_types(f, true));
+  return tn_ret_obj(ret, tn_arr_of(2, params, results));
+}
+
 /* ---- late-bound constants ---- */
 
 static int move_consts(TN_ARGS) {
@@ -129,6 +141,7 @@ static const tn_func_row methods[] = {
     {"get_globals", get_globals},
     {"get_function_arity", get_function_arity},
     {"get_function_param_name", get_function_param_name},
+    {"get_function_types", get_function_types},
     {"vm_load_executable", load_machine},
     {"move_late_bound_consts", move_consts},
     {"get_late_bound_consts", get_consts},

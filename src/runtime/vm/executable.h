@@ -24,15 +24,24 @@ enum {
   TN_VM_MAX_NDIM = 64,
 };
 #define TN_VM_MAGIC   UINT64_C(0xD225DE2F4214151D)
-#define TN_VM_VERSION "tenon-1"
+#define TN_VM_VERSION "tenon-2"
+
+/* What a parameter or result is. */
+typedef struct {
+  tn_dtype dtype; /* no bits: it is no tensor */
+  int32_t ndim;
+  const int64_t *shape; /* -1: known at run time */
+} tn_vm_type;
 
 typedef struct {
   const char *name;
   int32_t nparam, nreg; /* parameters are the first registers */
   const char **params;
   int64_t *param_devices;
-  int64_t *code; /* instructions, one after another; jumps count words */
-  int64_t ncode; /* words */
+  const tn_vm_type *types; /* of the parameters, then of the results; NULL: not known */
+  int32_t nresult;         /* a tuple counts its fields */
+  int64_t *code;           /* instructions, one after another; jumps count words */
+  int64_t ncode;           /* words */
   int64_t ninst;
 } tn_vm_function;
 
@@ -76,6 +85,9 @@ TN_API int64_t tn_vm_add_function(tn_vm_exe *x, const char *name, int32_t nparam
 /** Its code: `words` with jumps that count instructions; they are checked for being complete. */
 TN_API int tn_vm_set_code(tn_vm_exe *x, int64_t func, int32_t nreg, const int64_t *words,
                           int64_t n);
+/** Types of a function's parameters, then of its results, kept: memory of the executable's arena.
+ */
+TN_API int tn_vm_set_types(tn_vm_exe *x, int64_t func, const tn_vm_type *types, int32_t n);
 /** Checks everything; ValueError that names function and instruction. */
 TN_API int tn_vm_verify(const tn_vm_exe *x);
 
@@ -98,6 +110,18 @@ TN_API int tn_vm_each_operand(int64_t *w, int (*fn)(void *ctx, char kind, int64_
 TN_API TN_OWNED tn_bytes *tn_vm_save(const tn_vm_exe *x);
 /** Owned, or NULL: ValueError "Invalid VM file format in the ... section". */
 TN_API TN_OWNED tn_vm_exe *tn_vm_load(const void *data, size_t n);
+
+/** The section of types (types.c). */
+void tn_vm_put_types(const tn_vm_exe *x, tn_buf *out);
+int tn_vm_read_types(tn_vm_exe *x, tn_reader *r);
+
+/* ---- types ---- */
+
+/** Has an argument the type of its parameter? InternalError naming both where it has not. */
+int tn_vm_check_argument(const tn_vm_function *f, int32_t i, const DLTensor *dl);
+/** [shape, type] of each parameter (or result), None for what is no tensor; of a function whose
+ * types are known. Scope-owned. */
+tn_arr *tn_vm_list_types(const tn_vm_function *f, bool results);
 
 /* ---- late-bound constants ---- */
 

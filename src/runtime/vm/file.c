@@ -13,6 +13,8 @@
                     each instruction: u64 count of words, i64 hash of the others, i64 opcode,
    operands
 
+     and the types of parameters and results (types.c)
+
    Jumps count instructions here. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -151,6 +153,7 @@ tn_bytes *tn_vm_save(const tn_vm_exe *x) {
   TN_TRYP(put_primitives(x, &out));
   put_i64(&out, x->nfunc);
   for (int64_t i = 0; i < x->nfunc; ++i) TN_TRYP(put_function(&x->funcs[i], &out));
+  tn_vm_put_types(x, &out);
   TN_TRYP(tn_buf_ok(&out));
   return tn_bytes_new(out.data, out.len);
 }
@@ -367,9 +370,10 @@ static const char *read_sections(tn_vm_exe *x, tn_reader *r) {
   if (read_consts(x, r)) return "constant";
   if (read_primitives(x, r)) return "primitive name";
   if (read_code(x, r, &names, n)) return "code";
+  if (tn_vm_read_types(x, r)) return "type";
   if (tn_read_left(r)) {
     TN_RAISE(ValueError, NULL, "%zu bytes after the end", tn_read_left(r));
-    return "code";
+    return "type";
   }
   return NULL;
 }

@@ -283,7 +283,7 @@ static int choose(const int64_t *w, tn_any *r, const int64_t **pc) {
 static int check_shapes(const tn_vm_machine *m, const int64_t *w, tn_any *r) {
   int64_t fit;
   TN_TRY(tn_vm_int(&r[w[1]], &fit));
-  TN_CHECK(fit, TenonError, NULL,
+  TN_CHECK(fit, InternalError, NULL,
            "virtual machine: the shapes of the arguments of %s do not fit together",
            m->x->prims[w[2]]);
   return 0;

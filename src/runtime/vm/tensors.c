@@ -226,6 +226,7 @@ int tn_vm_argument(const tn_vm_machine *m, const tn_vm_function *f, int32_t i, c
     return tn_any_own(a, out);
   }
   if (tn_any_to_dltensor(a, &dl)) return tn_error_note("%s: parameter %s", f->name, f->params[i]);
+  TN_TRY(tn_vm_check_argument(f, i, dl));
   if (a->type_index == TN_TI_NDArray && fits(m, dl, dev) && is_natural(dl))
     return tn_any_own(a, out);
   tn_tensor *t;

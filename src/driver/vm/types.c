@@ -1,0 +1,35 @@
+/* What a function of the executable takes and gives, for those who call it. */
+#include "base/error.h"
+#include "driver/vm/gen.h"
+#include "ir/imm.h"
+
+static int type_of(vm_gen *g, const tn_Type *type, tn_vm_type *out) {
+  const tn_TensorType *t = TN_AS(TensorType, type);
+  int64_t *shape;
+  *out = (tn_vm_type){0};
+  if (!t || t->shape->len > TN_VM_MAX_NDIM) return 0;
+  TN_GET(shape, tn_arena_alloc(&g->x->arena, ((size_t)t->shape->len + 1) * sizeof *shape));
+  for (int64_t d = 0; d < t->shape->len; ++d)
+    if (!tir_as_int(tn_arr_obj(t->shape, d), &shape[d])) shape[d] = -1;
+  *out = (tn_vm_type){t->dtype, (int32_t)t->shape->len, shape};
+  return 0;
+}
+
+int vm_set_types(vm_gen *g, int64_t func, const tn_RelayFunction *f) {
+  const tn_Type *result = f->ret_type ? f->ret_type : relay_type_of(f->body);
+  const tn_TupleType *many = TN_AS(TupleType, result);
+  int64_t nparam = f->params->len, nresult = many ? many->fields->len : 1;
+  tn_vm_type *types;
+  if (!result) return 0;
+  TN_GET(types, tn_arena_alloc(&g->x->arena, (size_t)(nparam + nresult + 1) * sizeof *types));
+  for (int64_t i = 0; i < nparam; ++i) {
+    const tn_RelayVar *v = (const tn_RelayVar *)tn_arr_obj(f->params, i);
+    const tn_Type *t = v->type_annotation ? v->type_annotation : relay_type_of(v);
+    TN_TRY(type_of(g, t, &types[i]));
+  }
+  for (int64_t i = 0; i < nresult; ++i) {
+    const tn_Type *t = many ? (const tn_Type *)tn_arr_obj(many->fields, i) : result;
+    TN_TRY(type_of(g, t, &types[nparam + i]));
+  }
+  return tn_vm_set_types(g->x, func, types, (int32_t)(nparam + nresult));
+}

@@ -1,0 +1,133 @@
+/* Types of the parameters and results of functions, in files behind the code:
+
+     types   u64 count of functions; for each: i64 count of types (those of the parameters, then
+             those of the results; 0: not known), each u32 type of elements (code, bits, lanes from
+             the low byte up; 0: no tensor), i64 ndim, i64 extents (-1: known at run time)
+ */
+#include "base/error.h"
+#include "base/reader.h"
+#include "object/dtype.h"
+#include "object/functions.h"
+#include "runtime/tensor.h"
+#include "runtime/vm/executable.h"
+
+static bool is_tensor(const tn_vm_type *t) { return t->dtype.bits > 0; }
+
+/* ---- making ---- */
+
+int tn_vm_set_types(tn_vm_exe *x, int64_t func, const tn_vm_type *types, int32_t n) {
+  tn_vm_function *f = &x->funcs[func];
+  TN_CHECK(n >= f->nparam, ValueError, NULL, "%s: %d types, but %d parameters", f->name, n,
+           f->nparam);
+  f->types = types;
+  f->nresult = n - f->nparam;
+  return 0;
+}
+
+/* ---- files ---- */
+
+void tn_vm_put_types(const tn_vm_exe *x, tn_buf *out) {
+  tn_buf_u64(out, (uint64_t)x->nfunc);
+  for (int64_t i = 0; i < x->nfunc; ++i) {
+    const tn_vm_function *f = &x->funcs[i];
+    int32_t n = f->types ? f->nparam + f->nresult : 0;
+    tn_buf_u64(out, (uint64_t)n);
+    for (int32_t k = 0; k < n; ++k) {
+      const tn_vm_type *t = &f->types[k];
+      tn_buf_u32(out, (uint32_t)t->dtype.code | (uint32_t)t->dtype.bits << 8 |
+                          (uint32_t)t->dtype.lanes << 16);
+      tn_buf_u64(out, (uint64_t)t->ndim);
+      for (int32_t d = 0; d < t->ndim; ++d) tn_buf_u64(out, (uint64_t)t->shape[d]);
+    }
+  }
+}
+
+static int read_type(tn_vm_exe *x, tn_reader *r, tn_vm_type *out) {
+  uint32_t word;
+  uint64_t ndim;
+  int64_t *shape;
+  TN_TRY(tn_read_u32(r, &word) || tn_read_count(r, 8, &ndim));
+  TN_CHECK(ndim <= TN_VM_MAX_NDIM, ValueError, NULL, "a type of %llu dimensions",
+           (unsigned long long)ndim);
+  out->dtype = tn_dtype_of((int)(word & 255), (int)(word >> 8 & 255), (int)(word >> 16));
+  TN_CHECK(!word || (is_tensor(out) && out->dtype.lanes), ValueError, NULL, "type of elements 0x%x",
+           word);
+  out->ndim = (int32_t)ndim;
+  TN_GET(shape, tn_arena_alloc(&x->arena, ((size_t)ndim + 1) * sizeof *shape));
+  for (uint64_t d = 0; d < ndim; ++d) {
+    TN_TRY(tn_read_i64(r, &shape[d]));
+    TN_CHECK(shape[d] >= -1, ValueError, NULL, "an extent of %lld", (long long)shape[d]);
+  }
+  out->shape = shape;
+  return 0;
+}
+
+static int read_function(tn_vm_exe *x, tn_reader *r, tn_vm_function *f) {
+  uint64_t n;
+  tn_vm_type *types;
+  TN_TRY(tn_read_count(r, 12, &n));
+  if (!n) return 0;
+  TN_CHECK(n >= (uint64_t)f->nparam && n <= TN_VM_MAX_REGISTERS, ValueError, NULL,
+           "%s: %llu types, but %d parameters", f->name, (unsigned long long)n, f->nparam);
+  TN_GET(types, tn_arena_alloc(&x->arena, (size_t)n * sizeof *types));
+  for (uint64_t i = 0; i < n; ++i) TN_TRY(read_type(x, r, &types[i]));
+  f->types = types;
+  f->nresult = (int32_t)n - f->nparam;
+  return 0;
+}
+
+int tn_vm_read_types(tn_vm_exe *x, tn_reader *r) {
+  uint64_t n;
+  TN_TRY(tn_read_count(r, 8, &n));
+  TN_CHECK(n == (uint64_t)x->nfunc, ValueError, NULL, "types of %llu functions, there are %lld",
+           (unsigned long long)n, (long long)x->nfunc);
+  for (uint64_t i = 0; i < n; ++i) TN_TRY(read_function(x, r, &x->funcs[i]));
+  return 0;
+}
+
+/* ---- use ---- */
+
+static void put_text(tn_buf *out, tn_dtype dtype, int32_t ndim, const int64_t *shape) {
+  tn_buf_printf(out, "%s of shape (", TN_DT(dtype));
+  for (int32_t d = 0; d < ndim; ++d) {
+    if (shape[d] < 0) tn_buf_puts(out, d ? ", ?" : "?");
+    else tn_buf_printf(out, d ? ", %lld" : "%lld", (long long)shape[d]);
+  }
+  tn_buf_puts(out, ndim == 1 ? ",)" : ")");
+}
+
+static int wrong_argument(const tn_vm_function *f, int32_t i, const DLTensor *dl) {
+  const tn_vm_type *t = &f->types[i];
+  TN_BUF(want);
+  TN_BUF(got);
+  put_text(&want, t->dtype, t->ndim, t->shape);
+  put_text(&got, tn_dtype_canonical(dl->dtype), dl->ndim, dl->shape);
+  TN_TRY(tn_buf_ok(&want) || tn_buf_ok(&got));
+  return TN_RAISE(InternalError, NULL, "%s(): parameter %s: expected %s, got %s", f->name,
+                  f->params[i], tn_buf_cstr(&want), tn_buf_cstr(&got));
+}
+
+int tn_vm_check_argument(const tn_vm_function *f, int32_t i, const DLTensor *dl) {
+  const tn_vm_type *t = f->types ? &f->types[i] : NULL;
+  if (!t || !is_tensor(t)) return 0;
+  bool same = tn_dtype_eq(tn_dtype_canonical(dl->dtype), t->dtype) && dl->ndim == t->ndim;
+  for (int32_t d = 0; same && d < t->ndim; ++d)
+    same = t->shape[d] < 0 || t->shape[d] == dl->shape[d];
+  return same ? 0 : wrong_argument(f, i, dl);
+}
+
+/* [shape, type] as Python sees it, None for what is no tensor. */
+static int push_type(tn_vec *v, const tn_vm_type *t) {
+  if (!is_tensor(t)) return tn_vec_push(v, tn_any_none());
+  TN_VEC(pair);
+  TN_TRY(tn_vec_push_obj(&pair, tn_scope_own(tn_shape_new(t->shape, t->ndim))));
+  TN_TRY(tn_vec_push_obj(&pair, tn_str_from(TN_DT(t->dtype))));
+  return tn_vec_push_obj(v, tn_arr_from(&pair));
+}
+
+tn_arr *tn_vm_list_types(const tn_vm_function *f, bool results) {
+  TN_VEC(v);
+  int32_t begin = results ? f->nparam : 0, n = results ? f->nresult : f->nparam;
+  for (int32_t i = 0; i < n; ++i) TN_TRYP(push_type(&v, &f->types[begin + i]));
+  return tn_arr_from(&v);
+}
