@@ -280,11 +280,14 @@ static tn_obj *rewrite_get_item(void *ctx, tn_obj *pre, tn_obj *post) {
   const fusion *f = ctx;
   const tn_TupleGetItem *e = (const tn_TupleGetItem *)pre;
   group *own = group_of(f, pre);
-  if (!own || own->root == (const relay_expr *)pre) return post;
+  bool last = own && own->root == (const relay_expr *)pre;
+  if (!own || (last && group_of(f, e->tuple_value) != own)) return post;
   tn_obj *tuple;
+  tn_TupleGetItem *r;
   TN_GETP(tuple, inner(f, own, (tn_obj *)e->tuple_value,
                        (tn_obj *)((const tn_TupleGetItem *)post)->tuple_value));
-  return (tn_obj *)relay_get_item(tuple, e->index);
+  TN_GETP(r, relay_get_item(tuple, e->index));
+  return last ? close_group(own, relay_type_of(pre), (relay_expr *)r) : (tn_obj *)r;
 }
 
 static const tn_rewrite_case cases[] = {
