@@ -36,7 +36,10 @@ static void choose_tile(gemm *g) {
   const kernel_machine *m = g->st->machine;
   int registers = m->vector_registers > 16 ? m->vector_registers - 1 : m->vector_registers;
   int64_t wide = g->m == 1 ? 8 : g->m < 4 ? 4 : 2; /* eight sums hide the latency of one */
-  int64_t columns = g->panel ? g->panel : g->n;
+  /* few rows read several panels at a time: one alone has too few sums */
+  bool few = g->panel && (g->m < 4 || g->m * 4 + 4 < registers);
+  if (few && g->m >= 4) wide = 4;
+  int64_t columns = g->panel && !few ? g->panel : g->n;
   while (wide > 1 && columns < wide * g->st->lanes) wide /= 2;
   /* where nothing is packed the columns must be whole tiles; three vectors fit what two do not */
   bool as_is = g->panel || g->m < ROWS_WORTH_PACKING;
