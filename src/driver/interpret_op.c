@@ -72,25 +72,28 @@ static int64_t count_inputs(const tn_RelayFunction *f) {
   return n;
 }
 
-/* What tells the extents of a result that the types of the arguments do not; None otherwise. It
-   reads the values of all arguments or none of them. */
-static int compile_shapes(const tn_RelayFunction *f, tn_target *t, tn_func **out) {
-  size_t n = (size_t)count_inputs(f) + 1;
-  bool checks = false;
-  TN_AUTOFREE int8_t *reads = tn_alloc_zero(n, sizeof *reads);
-  TN_AUTOFREE int32_t *same = tn_alloc_zero(n + 64, sizeof *same);
+/* What tells the extents of results that the types of the arguments do not, and which arguments it
+   reads: a letter for each, 'v' or '-', then 'c' where it also tells whether they fit. None and ""
+   where all is known. */
+static int compile_shapes(const tn_RelayFunction *f, tn_target *t, tn_func **out, tn_str **reads) {
+  size_t n = (size_t)count_inputs(f),
+         nout = (size_t)relay_count_tensors(relay_type_of(f->body)) + 1;
+  TN_AUTOFREE int8_t *read = tn_alloc_zero(n + 1, sizeof *read);
+  TN_AUTOFREE int32_t *same = tn_alloc_zero(nout, sizeof *same);
+  vm_shapes known = {.reads = read, .same = same};
+  TN_BUF(text);
   tn_PrimFunc *p;
   *out = NULL;
-  if (!reads || !same) return -1;
-  if (relay_is_static(relay_type_of(f->body))) return 0;
-  TN_CHECK(TN_AS(TensorType, relay_type_of(f->body)), NotImplementedError, NULL,
-           "interpreter: several results whose shapes depend on values");
-  TN_GET(p, vm_shape_program(f, reads, same, &checks));
-  for (size_t i = 0; i + 1 < n; ++i)
-    TN_CHECK(reads[i] == VM_READS_VALUES, NotImplementedError, NULL,
-             "interpreter: a shape function that does not read argument %zu", i);
-  TN_GET(*out, compile(p, "interpreted_shape", t));
-  return 0;
+  if (!read || !same) return -1;
+  if (!relay_is_static(relay_type_of(f->body))) {
+    TN_GET(p, vm_shape_program(f, &known));
+    TN_GET(*out, compile(p, "interpreted_shape", t));
+    for (size_t i = 0; i < n; ++i) tn_buf_putc(&text, read[i] == VM_READS_VALUES ? 'v' : '-');
+    if (known.checks) tn_buf_putc(&text, 'c');
+  }
+  TN_TRY(tn_buf_ok(&text));
+  *reads = tn_str_from(tn_buf_cstr(&text));
+  return *reads ? 0 : -1;
 }
 
 static const tn_arr *known(const interp_ops *x, tn_any key, const tn_RelayFunction *f) {
@@ -103,19 +106,20 @@ static const tn_arr *known(const interp_ops *x, tn_any key, const tn_RelayFuncti
   return NULL;
 }
 
-/* [function of the call, kernel, shape function or None]. */
+/* [function of the call, kernel, shape function or None, what that reads]. */
 static const tn_arr *compiled(interp_ops *x, const tn_RelayFunction *f) {
   uint64_t hash;
   tn_PrimFunc *p;
   tn_func *kernel, *shapes;
+  tn_str *reads;
   TN_TRYP(tn_hash(f, 0, &hash));
   tn_any key = tn_any_int((int64_t)hash), found;
   const tn_arr *one = known(x, key, f);
   if (one) return one;
   TN_GETP(p, driver_primitive(f, x->target));
   TN_GETP(kernel, compile(p, "interpreted", x->target));
-  TN_TRYP(compile_shapes(f, x->target, &shapes));
-  TN_GETP(one, tn_arr_of(3, f, kernel, shapes));
+  TN_TRYP(compile_shapes(f, x->target, &shapes, &reads));
+  TN_GETP(one, tn_arr_of(4, f, kernel, shapes, reads));
   TN_VEC(all);
   const tn_arr *same = tn_map_get(x->compiled, key, &found) ? (const tn_arr *)found.v.obj : NULL;
   for (int64_t i = 0; same && i < same->len; ++i) TN_TRYP(tn_vec_push(&all, same->items[i]));
@@ -144,31 +148,57 @@ static tn_tensor *new_tensor(const int64_t *dims, int64_t ndim, tn_dtype t) {
   return tn_scope_own(tn_tensor_new(dims, (int32_t)ndim, t, (tn_device){kDLCPU, 0}, NULL));
 }
 
-/* Extents from the shape function. */
-static int read_shape(tn_func *f, const tn_vec *inputs, int64_t ndim, int64_t *dims) {
-  tn_tensor *shape;
-  TN_VEC(args);
-  TN_GET(shape, new_tensor(&ndim, 1, TN_I64));
-  for (int64_t i = 0; i < inputs->len; ++i) TN_TRY(tn_vec_push(&args, inputs->items[i]));
-  TN_TRY(tn_vec_push_obj(&args, shape));
-  TN_TRY(call(f, &args));
-  return tn_tensor_copy_to_bytes(tn_tensor_dl(shape), dims, (size_t)ndim * sizeof *dims);
+/* A tensor for the shape of each result that is not known. */
+static int add_shapes(const tn_Type *type, tn_vec *shapes) {
+  const tn_TupleType *tuple = TN_AS(TupleType, type);
+  for (int64_t i = 0; tuple && i < tuple->fields->len; ++i)
+    TN_TRY(add_shapes((const tn_Type *)tn_arr_obj(tuple->fields, i), shapes));
+  const tn_TensorType *t = TN_AS(TensorType, type);
+  if (!t || relay_is_static(type)) return 0;
+  int64_t ndim = t->shape->len;
+  return tn_vec_push_obj(shapes, new_tensor(&ndim, 1, TN_I64));
 }
 
-/* Memory for a result, its tensors also pushed to `args`. */
-static void *new_result(const tn_Type *type, tn_func *shapes, const tn_vec *inputs, tn_vec *args) {
+/* Shapes of results from the shape function. */
+static int compute_shapes(const tn_arr *code, const tn_vec *inputs, const tn_Type *type,
+                          tn_vec *shapes) {
+  tn_func *f = (tn_func *)tn_arr_obj(code, 2);
+  const char *reads = tn_cstr((const tn_str *)tn_arr_obj(code, 3));
+  TN_VEC(args);
+  tn_tensor *fit;
+  int64_t fits = 1;
+  if (!f) return 0;
+  TN_TRY(add_shapes(type, shapes));
+  for (int64_t i = 0; i < inputs->len; ++i)
+    if (reads[i] == 'v') TN_TRY(tn_vec_push(&args, inputs->items[i]));
+  for (int64_t i = 0; i < shapes->len; ++i) TN_TRY(tn_vec_push(&args, shapes->items[i]));
+  TN_GET(fit, new_tensor(NULL, 0, TN_I64));
+  if (reads[inputs->len] == 'c') TN_TRY(tn_vec_push_obj(&args, fit));
+  TN_TRY(call(f, &args));
+  if (reads[inputs->len] == 'c')
+    TN_TRY(tn_tensor_copy_to_bytes(tn_tensor_dl(fit), &fits, sizeof fits));
+  TN_CHECK(fits, InternalError, NULL,
+           "interpreter: the shapes of the arguments do not fit together");
+  return 0;
+}
+
+/* Memory for a result, its tensors also pushed to `args`. @param shapes what is left of those that
+   were computed */
+static void *new_result(const tn_Type *type, const tn_any **shapes, tn_vec *args) {
   const tn_TupleType *tuple = TN_AS(TupleType, type);
   const tn_TensorType *t = TN_AS(TensorType, type);
   int64_t dims[MAX_NDIM];
   TN_VEC(fields);
   for (int64_t i = 0; tuple && i < tuple->fields->len; ++i) {
     const tn_Type *field = (const tn_Type *)tn_arr_obj(tuple->fields, i);
-    TN_TRYP(tn_vec_push_obj(&fields, new_result(field, shapes, inputs, args)));
+    TN_TRYP(tn_vec_push_obj(&fields, new_result(field, shapes, args)));
   }
   if (tuple) return tn_scope_own(tn_tuple_new(0, fields.items, fields.len));
   TN_CHECKP(t && t->shape->len <= MAX_NDIM, ValueError, NULL, "interpreter: a result of this type");
   for (int64_t i = 0; i < t->shape->len; ++i) dims[i] = relay_int_at(t->shape, i);
-  if (shapes) TN_TRYP(read_shape(shapes, inputs, t->shape->len, dims));
+  if (!relay_is_static(type))
+    TN_TRYP(tn_tensor_copy_to_bytes(tn_tensor_dl((const tn_tensor *)(*shapes)++->v.obj), dims,
+                                    (size_t)t->shape->len * sizeof *dims));
   tn_tensor *r;
   TN_GETP(r, new_tensor(dims, t->shape->len, t->dtype));
   TN_TRYP(tn_vec_push_obj(args, r));
@@ -188,7 +218,11 @@ int interp_op(interp_ops *x, const tn_Op *op, tn_Attrs *attrs, const tn_any *arg
   TN_GET(code, compiled(x, f));
   for (int64_t i = 0; i < n; ++i) TN_TRY(push_tensors(&args[i], &inputs));
   for (int64_t i = 0; i < inputs.len; ++i) TN_TRY(tn_vec_push(&all, inputs.items[i]));
-  TN_GET(result, new_result(relay_type_of(f->body), (tn_func *)tn_arr_obj(code, 2), &inputs, &all));
+  const tn_Type *type = relay_type_of(f->body);
+  TN_VEC(shapes);
+  TN_TRY(compute_shapes(code, &inputs, type, &shapes));
+  const tn_any *next = shapes.items;
+  TN_GET(result, new_result(type, &next, &all));
   if (call((tn_func *)tn_arr_obj(code, 1), &all))
     return tn_error_note("in operator %s", tn_cstr(op->name));
   return tn_ret_obj(ret, result);

@@ -125,3 +125,19 @@ def test_errors():
         )
     with pytest.raises(ValueError, match="missing .'n'."):
         interpreted(LOOP)
+
+
+def test_results_of_shapes_that_depend_on_values():
+    """Several results, and arguments that are checked."""
+    x = relay.var("x", shape=(7,), dtype="int32")
+    mod = tenon.IRModule.from_expr(relay.Function([x], relay.unique(x)[0]))
+    value = np.array([3, 1, 3, 2, 1, 1, 9], "int32")
+    ex = relay.create_executor("debug", mod, tenon.cpu(), "llvm")
+    count = int(relay.create_executor("vm", mod, tenon.cpu(), "llvm").evaluate()(value).shape[0])
+    assert ex.evaluate()(value).shape == (count,)
+    data, shape = relay.var("d", shape=(6,)), relay.var("s", shape=(2,), dtype="int64")
+    mod = tenon.IRModule.from_expr(relay.Function([data, shape], relay.reshape(data, shape)))
+    ex = relay.create_executor("debug", mod, tenon.cpu(), "llvm").evaluate()
+    assert ex(np.zeros(6, "float32"), np.array([2, 3])).shape == (2, 3)
+    with pytest.raises(tenon.error.TVMError):
+        ex(np.zeros(6, "float32"), np.array([4, 3]))

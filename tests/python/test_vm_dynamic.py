@@ -281,6 +281,61 @@ def test_pieces_survive_files(tmp_path):
     np.testing.assert_allclose(vm.run(value).numpy(), value @ w.T, rtol=1e-4, atol=1e-4)
 
 
+ROWS = (1, 2, 3, 4, 7, 8, 20, 31, 33, 64, 100, 131)
+
+
+@pytest.mark.parametrize("level", [2, 3])
+@pytest.mark.parametrize("units, features", [(96, 80), (10, 64), (1, 7), (33, 5)])
+def test_weights_that_are_arguments(units, features, level):
+    """They are put into panels once for a call of some rows, and read as they are for a few."""
+    x = relay.var("x", shape=(Any(), features))
+    w, b = relay.var("w", shape=(units, features)), relay.var("b", shape=(units,))
+    body = relay.nn.relu(relay.nn.bias_add(relay.nn.dense(x, w), b))
+    mod = tenon.IRModule.from_expr(relay.Function([x, w, b], body))
+    with tenon.transform.PassContext(opt_level=level):
+        vm = VirtualMachine(relay_vm.compile(mod, "llvm"), tenon.cpu())
+    for rows in ROWS:
+        data, weight, bias = rand(rows, features), rand(units, features, seed=1), rand(units)
+        want = np.maximum(data @ weight.T + bias, 0)
+        np.testing.assert_allclose(vm.run(data, weight, bias).numpy(), want, rtol=1e-4, atol=1e-4)
+    assert vm.memory_stats()["used"] == 0
+
+
+def test_weights_that_are_larger_than_the_cache():
+    x, w = relay.var("x", shape=(Any(), 768)), relay.var("w", shape=(2048, 768))
+    vm = machine([x, w], relay.nn.dense(x, w))
+    weight = rand(2048, 768, seed=1)
+    for rows in (1, 5, 20, 33, 41, 65, 130):
+        data = rand(rows, 768)
+        want = data @ weight.T
+        np.testing.assert_allclose(vm.run(data, weight).numpy(), want, rtol=1e-3, atol=1e-3)
+
+
+def test_data_that_is_its_own_weight():
+    x = relay.var("x", shape=(Any(), 24))
+    check(lambda a: relay.nn.dense(a, a), [((6, 24), F)], [(rand(6, 24),)], lambda a: a @ a.T)
+    vm = machine([x], relay.nn.dense(x, x))
+    for rows in (1, 3, 40):
+        value = rand(rows, 24)
+        np.testing.assert_allclose(vm.run(value).numpy(), value @ value.T, rtol=1e-4, atol=1e-4)
+
+
+def test_shapes_put_together_of_extents():
+    """No program computes what is known or an extent of an argument."""
+    x, y = relay.var("x", shape=(Any(), 3, Any())), relay.var("y", shape=(2, Any()))
+    mod = tenon.IRModule.from_expr(
+        relay.Function([x, y], relay.Tuple([relay.transpose(x, (2, 1, 0)), relay.transpose(y)]))
+    )
+    exe = relay_vm.compile(mod, "llvm")
+    assert "make_shape" in exe.bytecode
+    assert not any("shape_func" in str(p) for p in exe.primitive_ops)
+    vm = VirtualMachine(exe, tenon.cpu())
+    a, b = rand(4, 3, 5), rand(2, 7)
+    first, second = vm.run(a, b)
+    np.testing.assert_array_equal(first.numpy(), a.transpose(2, 1, 0))
+    np.testing.assert_array_equal(second.numpy(), b.T)
+
+
 def test_sum_over_rows_is_not_cut():
     """A mean over the rows needs all of them."""
     x = relay.var("x", shape=(Any(), 128))

@@ -4,6 +4,8 @@
                                        kernels, shape programs -> schedules -> lowering -> code */
 #include "driver/vm/build.h"
 
+#include <stdio.h>
+
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/scope.h"
@@ -14,6 +16,7 @@
 #include "driver/vm/gen.h"
 #include "ir/functor.h"
 #include "ir/module.h"
+#include "relay/op.h"
 #include "runtime/module.h"
 
 /* ---- what is needed ---- */
@@ -61,37 +64,72 @@ static tn_map *called_kernels(const vm_gen *g) {
   return out;
 }
 
-/* Kernels for pieces of rows join the others: kernel_rows64, ... and the primitive's attributes say
-   so to the machine. */
+/* A program joins the others under the name of a kernel and what it is for. */
+static int add_program(const vm_gen *g, tn_map *programs, const tn_map_entry *kernel,
+                       const char *what, const tn_RelayFunction *f, tn_target *t) {
+  tn_PrimFunc *p;
+  tn_str *name;
+  TN_GET(p, driver_primitive(f, t));
+  TN_GET(name, tn_str_fmt("%s_%s", tn_cstr((const tn_str *)kernel->key.v.obj), what));
+  TN_TRY(tn_map_set(programs, tn_any_obj(name), tn_any_obj(p)));
+  return tn_map_set(g->names.targets, tn_any_obj(name), tn_any_obj(t));
+}
+
+static tn_map *with_numbers(const tn_map *m, const char *key, const int64_t *n, int count) {
+  TN_BUF(out);
+  for (int i = 0; i < count; ++i) tn_buf_printf(&out, "%s%lld", i ? "," : "", (long long)n[i]);
+  if (tn_buf_ok(&out)) return NULL;
+  return tn_map_with(m, tn_any_cstr(key), tn_any_obj(tn_str_from(tn_buf_cstr(&out))));
+}
+
+/* What tells the machine about the pieces of a primitive, see runtime/vm/pieces.c. */
+static tn_map *piece_attrs(const vm_rows *rows) {
+  const vm_pieces *direct = &rows->direct, *packed = &rows->packed;
+  int64_t shape[TN_VM_PANEL_NDIM];
+  int ndim = 0;
+  tn_map *m;
+  TN_GETP(m, tn_map_with(NULL, tn_any_cstr("row_args"), tn_any_obj(tn_str_from(rows->mask))));
+  TN_GETP(m, with_numbers(m, "rows", direct->sizes, direct->n));
+  TN_GETP(m, with_numbers(m, "row_costs", direct->costs, direct->n));
+  if (!packed->n) return m;
+  const tn_arr *all = rows->panels.type->shape;
+  for (; ndim < all->len && ndim < TN_VM_PANEL_NDIM; ++ndim) shape[ndim] = relay_int_at(all, ndim);
+  TN_GETP(m, with_numbers(m, "panel_cost", &rows->panel_cost, 1));
+  TN_GETP(m, with_numbers(m, "panel_sizes", packed->sizes, packed->n));
+  TN_GETP(m, with_numbers(m, "panel_costs", packed->costs, packed->n));
+  return with_numbers(m, "panel_shape", shape, ndim);
+}
+
+static int add_list(const vm_gen *g, const tn_map_entry *e, const char *what,
+                    const tn_RelayFunction *f, const vm_pieces *all, tn_map *programs,
+                    tn_target *t) {
+  for (int i = 0; i < all->n; ++i) {
+    tn_RelayFunction *piece;
+    char full[40];
+    snprintf(full, sizeof full, "%s%d", what, (int)all->sizes[i]);
+    TN_GET(piece, vm_kernel_of_rows(f, all->sizes[i]));
+    TN_TRY(add_program(g, programs, e, full, piece, t));
+  }
+  return 0;
+}
+
+/* Kernels for pieces of rows join the others: kernel_rows64, ..., and kernel_panels and
+   kernel_panel_rows64, ...; the primitive's attributes say so to the machine. */
 static int add_pieces(const vm_gen *g, const tn_map_entry *e, tn_map *programs, tn_target *t) {
   const tn_RelayFunction *f = (const tn_RelayFunction *)e->value.v.obj;
   tn_obj *program = tn_map_find(programs, tn_cstr((const tn_str *)e->key.v.obj));
+  const kernel_machine machine = driver_machine(t);
   tn_any number;
   vm_rows rows;
   tn_map *attrs;
-  TN_BUF(sizes);
-  TN_BUF(costs);
-  TN_TRY(vm_row_pieces(f, (const tn_PrimFunc *)program, &rows));
-  if (!rows.n || !tn_map_get(g->prim_index, e->key, &number)) return 0;
-  for (int i = 0; i < rows.n; ++i) {
-    tn_RelayFunction *piece;
-    tn_PrimFunc *p;
-    tn_str *name;
-    TN_GET(piece, vm_kernel_of_rows(f, rows.sizes[i]));
-    TN_GET(p, driver_primitive(piece, t));
-    TN_GET(name,
-           tn_str_fmt("%s_rows%d", tn_cstr((const tn_str *)e->key.v.obj), (int)rows.sizes[i]));
-    TN_TRY(tn_map_set(programs, tn_any_obj(name), tn_any_obj(p)));
-    TN_TRY(tn_map_set(g->names.targets, tn_any_obj(name), tn_any_obj(t)));
-    tn_buf_printf(&sizes, "%s%d", i ? "," : "", (int)rows.sizes[i]);
-    tn_buf_printf(&costs, "%s%d", i ? "," : "", (int)rows.costs[i]);
+  TN_TRY(vm_row_pieces(f, (const tn_PrimFunc *)program, &machine, &rows));
+  if (!rows.direct.n || !tn_map_get(g->prim_index, e->key, &number)) return 0;
+  TN_TRY(add_list(g, e, "rows", f, &rows.direct, programs, t));
+  if (rows.packed.n) {
+    TN_TRY(add_program(g, programs, e, "panels", rows.panels.make, t));
+    TN_TRY(add_list(g, e, "panel_rows", rows.panels.read, &rows.packed, programs, t));
   }
-  TN_TRY(tn_buf_ok(&sizes) || tn_buf_ok(&costs));
-  TN_GET(attrs,
-         tn_map_with(NULL, tn_any_cstr("rows"), tn_any_obj(tn_str_from(tn_buf_cstr(&sizes)))));
-  TN_GET(attrs, tn_map_with(attrs, tn_any_cstr("row_costs"),
-                            tn_any_obj(tn_str_from(tn_buf_cstr(&costs)))));
-  TN_GET(attrs, tn_map_with(attrs, tn_any_cstr("row_args"), tn_any_obj(tn_str_from(rows.mask))));
+  TN_GET(attrs, piece_attrs(&rows));
   return tn_map_set(g->x->prim_attrs, number, tn_any_obj(attrs));
 }
 

@@ -2,7 +2,8 @@
 
      load_consti $2 64;  alloc_storage $3 $2 ...;  alloc_tensor $4 $3 ...;  invoke_packed p ($1, $4)
 
-   Where extents are not known, a second primitive computes them from those of the arguments:
+   Where extents are not known, they are those of arguments (make_shape), or a second primitive
+   computes them from those of the arguments:
 
      shape_of $2 $1;  alloc ... $5;  invoke_packed shape_func_p ($2, $5);  alloc_storage $3 $5 ...
  */
@@ -37,8 +38,7 @@ typedef struct {
   int64_t *regs;          /* of the inputs, then of the outputs */
   int64_t device;         /* where it runs */
   int64_t *shapes;        /* register of the shape of each output, -1: known */
-  int8_t *reads;          /* see vm_shape_program */
-  int32_t *same;
+  vm_shapes known;
 } kernel_call;
 
 static const tn_Type *type_of_param(const tn_RelayFunction *f, int64_t i) {
@@ -161,20 +161,22 @@ const vm_value *vm_copied(vm_func *f, const tn_Type *type, const vm_value *v, in
 }
 
 /* Arguments of the shape program: what it reads, then the shapes it writes. */
-static int call_shape_program(kernel_call *k, const char *name, bool checks) {
+static int call_shape_program(kernel_call *k, const char *name) {
+  bool checks = k->known.checks;
   vm_func *f = k->f;
   int64_t n = 0, written = 0, index = vm_primitive(f->g, name);
   TN_AUTOFREE int64_t *regs = tn_alloc((size_t)(k->inputs.len + k->outputs.len + 1) * sizeof *regs);
   if (!regs || index < 0) return -1;
   for (int64_t i = 0; i < k->inputs.len; ++i) {
-    if (k->reads[i] == VM_READS_VALUES) regs[n++] = copied(f, k->regs[i], k->device, f->g->host);
-    else if (k->reads[i] == VM_READS_SHAPE) regs[n++] = shape_of(f, k->regs[i]);
+    if (k->known.reads[i] == VM_READS_VALUES)
+      regs[n++] = copied(f, k->regs[i], k->device, f->g->host);
+    else if (k->known.reads[i] == VM_READS_SHAPE) regs[n++] = shape_of(f, k->regs[i]);
   }
   for (int64_t i = 0; i < k->outputs.len; ++i) {
     const tn_TensorType *t = type_at(&k->outputs, i);
     int64_t ndim = t->shape->len;
     tn_TensorType *shape;
-    if (relay_is_static((const tn_Type *)t) || k->same[i] >= 0) continue;
+    if (k->shapes[i] >= 0 || relay_is_static((const tn_Type *)t)) continue;
     TN_GET(shape, relay_tensor_type_of(&ndim, 1, TN_I64));
     TN_TRY((k->shapes[i] = static_tensor(f, shape, f->g->host)) < 0);
     regs[n++] = k->shapes[i];
@@ -201,24 +203,46 @@ static bool all_static(const tn_vec *types) {
   return true;
 }
 
+/* A shape of extents that are known or those of arguments; of these only what is used is named. */
+static int64_t shape_of_places(kernel_call *k, const vm_places *p) {
+  int64_t regs[VM_MOST_PLACES], words[2 * VM_MOST_PLACES + 4], extents[VM_MOST_PLACES], n = 0,
+                                                                                        w = 0;
+  for (int i = 0; i < p->n; ++i) {
+    int64_t at = -(p->at[i] + 1), j = 0;
+    extents[i] = p->at[i];
+    if (p->at[i] >= 0) continue;
+    while (j < n && regs[j] != k->regs[at / TN_VM_MAX_NDIM]) ++j;
+    if (j == n) regs[n++] = k->regs[at / TN_VM_MAX_NDIM];
+    extents[i] = -1 - (TN_VM_MAX_NDIM * j + at % TN_VM_MAX_NDIM);
+  }
+  int64_t dst = code_reg(&k->f->code);
+  words[w++] = TN_VM_MAKE_SHAPE;
+  words[w++] = dst;
+  words[w++] = n;
+  for (int64_t j = 0; j < n; ++j) words[w++] = regs[j];
+  code_emit(&k->f->code, words, w, extents, p->n);
+  return dst;
+}
+
 /* Registers with the shapes of the results that need one. */
 static int result_shapes(kernel_call *k) {
   tn_PrimFunc *p;
   const char *name;
-  bool program = false, checks = false;
+  bool program = false;
   for (int64_t i = 0; i < k->outputs.len; ++i) k->shapes[i] = -1;
   if (all_static(&k->inputs) && all_static(&k->outputs)) return 0;
-  TN_GET(p, vm_shape_program(k->kernel, k->reads, k->same, &checks));
+  TN_GET(p, vm_shape_program(k->kernel, &k->known));
   for (int64_t i = 0; i < k->outputs.len; ++i) {
-    bool known = relay_is_static((const tn_Type *)type_at(&k->outputs, i));
-    if (!known && k->same[i] >= 0) k->shapes[i] = shape_of(k->f, k->regs[k->same[i]]);
-    program = program || (!known && k->same[i] < 0);
+    if (relay_is_static((const tn_Type *)type_at(&k->outputs, i))) continue;
+    if (k->known.same[i] >= 0) k->shapes[i] = shape_of(k->f, k->regs[k->known.same[i]]);
+    else if (k->known.places[i].n >= 0) k->shapes[i] = shape_of_places(k, &k->known.places[i]);
+    else program = true;
   }
-  if (!program && !checks) return 0;
+  if (!program && !k->known.checks) return 0;
   TN_GET(name, tn_cstr(tn_str_fmt("%sshape_func_%s", k->f->g->names.prefix,
                                   k->name + strlen(k->f->g->names.prefix))));
   TN_TRY(tn_map_set(k->f->g->shape_funcs, tn_any_cstr(name), tn_any_obj(p)));
-  return call_shape_program(k, name, checks);
+  return call_shape_program(k, name);
 }
 
 /* ---- the call ---- */
@@ -282,8 +306,9 @@ static int prepare(kernel_call *k) {
   size_t n = (size_t)(k->inputs.len + k->outputs.len + 1);
   TN_GET(k->regs, tn_alloc_zero(n, sizeof *k->regs));
   TN_GET(k->shapes, tn_alloc_zero(n, sizeof *k->shapes));
-  TN_GET(k->reads, tn_alloc_zero(n, sizeof *k->reads));
-  TN_GET(k->same, tn_alloc_zero(n, sizeof *k->same));
+  TN_GET(k->known.reads, tn_alloc_zero(n, sizeof *k->known.reads));
+  TN_GET(k->known.same, tn_alloc_zero(n, sizeof *k->known.same));
+  TN_GET(k->known.places, tn_alloc_zero(n, sizeof *k->known.places));
   return 0;
 }
 
@@ -294,7 +319,8 @@ const vm_value *vm_call_kernel(vm_func *f, const tn_RelayCall *c, const tn_Relay
   tn_vec_fini(&k.outputs);
   tn_free(k.regs);
   tn_free(k.shapes);
-  tn_free(k.reads);
-  tn_free(k.same);
+  tn_free(k.known.reads);
+  tn_free(k.known.same);
+  tn_free(k.known.places);
   return v;
 }

@@ -4,13 +4,16 @@
    first parameters. Tuples stay in the registers of their fields until somebody needs them as one
    value.
 
-   Files: gen.c (functions and expressions), call.c (calls of kernels, shapes), match.c. */
+   Files: gen.c (functions and expressions), call.c (calls of kernels), shape.c (programs that
+   compute shapes), match.c, rows.c and panels.c (kernels of any number of rows). */
 #ifndef TN_DRIVER_VM_GEN_H_
 #define TN_DRIVER_VM_GEN_H_
 
 #include "driver/devices/devices.h"
 #include "driver/kernel_names.h"
 #include "driver/vm/code.h"
+#include "kernels/kernels.h"
+#include "runtime/vm/machine.h"
 #include "target/target.h"
 #include "tir/tir.h"
 
@@ -90,25 +93,57 @@ int vm_match(vm_func *f, const tn_Match *m, bool ends, int (*clause)(void *ctx, 
  * an empty list has tag 0. -1: ValueError. */
 int64_t vm_tag(const vm_gen *g, const tn_Constructor *c);
 
-/** The program that computes extents of results of a kernel: parameters are, for each tensor among
- * its arguments whose extents are not all known (see `reads`), its shape or its values, then the
- * shape of each result whose extents are not all known.
- *  @param reads for each tensor among the arguments: VM_READS_*; scope-owned memory of the caller
- *  @param same  for each result: number of the argument tensor of the same shape, or -1
- *  @return scope-owned; NULL: OpNotImplemented naming the operator that cannot tell */
-enum { VM_READS_NOTHING = 0, VM_READS_SHAPE = 1, VM_READS_VALUES = 2 };
-tn_PrimFunc *vm_shape_program(const tn_RelayFunction *kernel, int8_t *reads, int32_t *same,
-                              bool *checks);
-
-/** How a kernel whose first extents are open is cut into pieces of known size. */
+/** Extents of a result that are known, or those of arguments: as make_shape has them, of tensors
+ * among the arguments. */
+enum { VM_MOST_PLACES = 8 };
 typedef struct {
-  int64_t sizes[7]; /* rows of the pieces, the largest first */
-  int64_t costs[7]; /* of a call of each, in rows of the largest */
-  int n;            /* 0: it is not */
-  char mask[64];    /* for each argument 'r' (has rows) or 's' (is the same for all) */
+  int n; /* -1: they must be computed */
+  int64_t at[VM_MOST_PLACES];
+} vm_places;
+
+enum { VM_READS_NOTHING = 0, VM_READS_SHAPE = 1, VM_READS_VALUES = 2 };
+/** What is known of the extents of a kernel's results: arrays of the caller. */
+typedef struct {
+  int8_t *reads;     /* for each tensor among the arguments: VM_READS_* by the program */
+  int32_t *same;     /* for each result: number of the argument tensor of the same shape, or -1 */
+  vm_places *places; /* for each other result; NULL: the program computes them */
+  bool checks;       /* does the program tell whether the arguments fit? */
+} vm_shapes;
+/** The program that computes the extents that are neither known nor those of arguments: parameters
+ * are, for each tensor among its arguments that it reads, its shape or its values, then the shape
+ * of each such result, then, if it checks, whether the arguments fit.
+ *  @return scope-owned; NULL: OpNotImplemented naming the operator that cannot tell */
+tn_PrimFunc *vm_shape_program(const tn_RelayFunction *kernel, vm_shapes *out);
+
+/** A kernel that reads the weight of its dense layer in panels. */
+typedef struct {
+  int64_t arg;               /* number of that argument */
+  tn_RelayFunction *make;    /* panels from the weight */
+  tn_RelayFunction *read;    /* the kernel with panels for that argument */
+  const tn_TensorType *type; /* of them */
+} vm_panels;
+/** @return 1, 0 where a kernel is best as it is, -1 */
+int vm_panels_of(const tn_RelayFunction *f, const kernel_machine *m, vm_panels *out);
+
+/** Pieces of known sizes. */
+typedef struct {
+  int64_t sizes[TN_VM_MAX_PIECES]; /* their rows, the largest first */
+  int64_t costs[TN_VM_MAX_PIECES]; /* of a call of each, in tenths of a row of the largest */
+  int n;
+} vm_pieces;
+
+/** How a kernel whose first extents are open is cut into pieces. */
+typedef struct {
+  vm_pieces direct; /* none: it is not */
+  vm_pieces packed; /* pieces of the kernel that reads panels */
+  char mask[64];    /* for each argument 'r' (has rows), 's' (is the same for all) or 'p' (the same,
+                       and    there are panels of it) */
+  vm_panels panels;
+  int64_t panel_cost; /* of making them */
 } vm_rows;
-/** Which pieces a kernel is worth. @param p its program */
-int vm_row_pieces(const tn_RelayFunction *f, const tn_PrimFunc *p, vm_rows *rows);
+/** Which pieces a kernel is worth. @param p its program @param m what it runs on */
+int vm_row_pieces(const tn_RelayFunction *f, const tn_PrimFunc *p, const kernel_machine *m,
+                  vm_rows *rows);
 /** The kernel for a number of rows, with types. Scope-owned. */
 tn_RelayFunction *vm_kernel_of_rows(const tn_RelayFunction *f, int64_t rows);
 

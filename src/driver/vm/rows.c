@@ -19,11 +19,8 @@
 #include "relay/op.h"
 
 enum {
-  MOST_ROWS = 64,
-  CALL_COST = 3,     /* of a call in rows: what is shared by its rows is read once */
-  PACKING_COST = 22, /* the same where it is also put into panels, from WORTH_PACKING rows on */
-  WORTH_PACKING = 4,
-  LEAST_WORK = 4096,   /* multiplications for each row from which pieces are worth while */
+  LEAST_WORK = 4096,   /* multiplications for each row from which pieces are worth while, but for
+                          products of matrices, which are slow otherwise */
   MUCH_WORK = 1 << 20, /* from which more than one row at a time brings nothing */
   MUCH_REUSE = 32      /* uses of each shared element within a row from which the same holds */
 };
@@ -141,38 +138,77 @@ static int64_t shared_elements(const tn_PrimFunc *p, char *mask, int64_t room) {
   return all;
 }
 
-static int see_dense(void *ctx, tn_obj *node) {
+static int see_product(void *ctx, tn_obj *node) {
+  static const char *const products[] = {"nn.dense", "nn.contrib_dense_pack", "nn.matmul",
+                                         "nn.batch_matmul"};
   const tn_RelayCall *c = TN_AS(RelayCall, node);
   const char *op = c ? relay_called_op(c) : NULL;
-  if (op && strcmp(op, "nn.dense") == 0) *(bool *)ctx = true;
+  for (int i = 0; op && i < TN_COUNT(products); ++i)
+    *(bool *)ctx = *(bool *)ctx || strcmp(op, products[i]) == 0;
   return 0;
 }
 
-static int64_t call_cost(int64_t size, bool packs) {
-  return !packs ? CALL_COST : size >= WORTH_PACKING ? PACKING_COST : 2 * size;
+/* What a call costs, measured for dense layers of 512 and 3072 times 768: a few rows cannot keep
+   the processor busy, and what is shared and larger than the cache takes its time whatever is done
+   with it. A weight that is not packed costs more for each row, or as much as packing it. */
+static int64_t call_cost(int64_t size, bool packed, bool far) {
+  if (!packed) return (far ? 125 : 35) * size < 210 ? (far ? 125 : 35) * size : 210 + 10 * size;
+  int64_t few = 20 + 7 * size, many = 10 * size + 4, stream = far ? 125 : 0;
+  int64_t cost = few > many ? few : many;
+  return cost > stream ? cost : stream;
 }
 
-static void add_size(vm_rows *rows, int64_t size, int64_t call) {
-  rows->costs[rows->n] = size + call;
-  rows->sizes[rows->n++] = size;
+static void add_size(vm_pieces *all, int64_t size, int64_t cost) {
+  all->costs[all->n] = cost;
+  all->sizes[all->n++] = size;
 }
 
-int vm_row_pieces(const tn_RelayFunction *f, const tn_PrimFunc *p, vm_rows *rows) {
+static void add_sizes(vm_pieces *all, const int64_t *sizes, bool packed, bool far) {
+  for (int i = 0; sizes[i]; ++i) add_size(all, sizes[i], call_cost(sizes[i], packed, far));
+}
+
+/* Pieces of rows that share much. What is near is cheap to read again for a few rows more; what is
+   far is not, so pieces are large and padded. Where they read panels, calls of few rows do not. */
+static int add_sharing(const tn_RelayFunction *f, const kernel_machine *m, bool far,
+                       vm_rows *rows) {
+  static const int64_t near_sizes[] = {64, 32, 16, 8, 6, 4, 2, 1, 0},
+                       near_packed[] = {64, 32, 16, 8, 6, 4, 0}, near_direct[] = {2, 1, 0},
+                       far_sizes[] = {64, 40, 32, 24, 16, 8, 1, 0},
+                       far_packed[] = {64, 40, 32, 24, 0}, far_direct[] = {24, 16, 8, 2, 1, 0};
+  _Static_assert(TN_COUNT(near_sizes) - 1 <= TN_VM_MAX_PIECES, "room");
+  _Static_assert(TN_COUNT(far_packed) + TN_COUNT(far_direct) - 2 <= TN_VM_MAX_PIECES, "room");
+  int r = vm_panels_of(f, m, &rows->panels);
+  if (r <= 0) {
+    add_sizes(&rows->direct, far ? far_sizes : near_sizes, true, far);
+    return r;
+  }
+  rows->mask[rows->panels.arg] = 'p';
+  rows->panel_cost = far ? 250 : 210;
+  add_sizes(&rows->packed, far ? far_packed : near_packed, true, far);
+  add_sizes(&rows->direct, far ? far_direct : near_direct, false, far);
+  return 0;
+}
+
+/* Pieces of rows that have little in common. */
+static void add_apart(vm_pieces *all, int64_t work) {
+  if (work < LEAST_WORK) add_size(all, 64, 640);
+  if (work < MUCH_WORK) add_size(all, 8, 80);
+  add_size(all, 1, 10);
+}
+
+int vm_row_pieces(const tn_RelayFunction *f, const tn_PrimFunc *p, const kernel_machine *m,
+                  vm_rows *rows) {
   row_check c = {.apart = true};
-  rows->n = 0;
+  bool product = false;
+  rows->direct.n = rows->packed.n = 0;
   int64_t shared = shared_elements(p, rows->mask, (int64_t)sizeof rows->mask);
   if (shared < 0 || !strchr(rows->mask, 'r')) return 0;
   TN_TRY(tn_post_order(p->body, check_block, &c));
-  if (!c.apart || !c.reduces || c.work < LEAST_WORK) return 0;
-  if (shared > 0 && c.work / shared < MUCH_REUSE) {
-    bool packs = false; /* weights that were packed before belong to another operator */
-    TN_TRY(tn_post_order(f->body, see_dense, &packs));
-    for (int64_t size = MOST_ROWS; size > 0; size /= 2)
-      add_size(rows, size, call_cost(size, packs));
-  } else {
-    if (c.work < MUCH_WORK) add_size(rows, 8, 0);
-    add_size(rows, 1, 0);
-  }
+  TN_TRY(tn_post_order(f->body, see_product, &product));
+  if (!c.apart || !c.reduces || (c.work < LEAST_WORK && !product)) return 0;
+  if (shared > 0 && c.work / shared < MUCH_REUSE)
+    return add_sharing(f, m, shared > m->l2 / (int64_t)sizeof(float) / 2, rows);
+  add_apart(&rows->direct, c.work);
   return 0;
 }
 

@@ -1,9 +1,13 @@
 /* Shape programs: extents of a kernel's results from those of its arguments, by the shape functions
    of its operators one after another.
 
-     fn (%p0: Tensor[(?, 8)], %p1: Tensor[(4, 8)], Primitive=1) { nn.relu(nn.dense(%p0, %p1)) }
+     fn (%p0: Tensor[(?, 8)], %p1: Tensor[(4, 8)], Primitive=1) { repeat(nn.dense(%p0, %p1),
+   repeats=4, axis=0) }
    =>
-     def shape_func(shape0: int64[2], result0: int64[2]): result0 = [shape0[0], 4] */
+     def shape_func(shape0: int64[2], result0: int64[2]): result0 = [shape0[0] * 4, 4]
+
+   Extents that are known, or those of an argument as here those of nn.dense, need no program: the
+   instruction make_shape puts them together. */
 #include <inttypes.h>
 
 #include "base/alloc.h"
@@ -260,22 +264,40 @@ static bool is_static(const tn_arr *extents) {
   return true;
 }
 
+/* Where an extent is that of an argument: -1 - (64 * argument + axis); 0: nowhere. */
+static int64_t place_of(const shapes *s, const tn_obj *extent) {
+  for (int64_t i = 0; i < s->nargs; ++i)
+    for (int64_t k = 0; k < s->args[i].extents->len; ++k)
+      if (tn_arr_obj(s->args[i].extents, k) == extent) return -1 - (TN_VM_MAX_NDIM * i + k);
+  return 0;
+}
+
+/* All extents where they are known or those of arguments. */
+static vm_places places_of(const shapes *s, const tn_arr *extents) {
+  vm_places r = {.n = extents->len <= VM_MOST_PLACES ? (int)extents->len : -1};
+  for (int i = 0; i < r.n; ++i) {
+    const tn_obj *e = tn_arr_obj(extents, i);
+    if (!tir_as_int(e, &r.at[i]) && (r.at[i] = place_of(s, e)) == 0) r.n = -1;
+  }
+  return r;
+}
+
 /* @param types of the results: those that are known need no program */
-static int add_results(reading *r, const tn_arr *results, const tn_vec *types, int32_t *same,
+static int add_results(reading *r, const tn_arr *results, const tn_vec *types, vm_shapes *known,
                        tn_vec *out) {
   for (int64_t i = 0; i < results->len; ++i) {
     const tn_arr *extents = (const tn_arr *)tn_arr_obj(results, i);
-    same[i] = -1;
+    known->same[i] = -1;
+    if (known->places) known->places[i] = places_of(r->s, extents);
     if (relay_is_static((const tn_Type *)types->items[i].v.obj)) continue;
-    if (!is_static(extents)) same[i] = same_as(r->s, extents);
-    if (same[i] >= 0) continue;
+    if (!is_static(extents)) known->same[i] = same_as(r->s, extents);
+    if (known->same[i] >= 0 || (known->places && known->places[i].n >= 0)) continue;
     TN_TRY(tn_vec_push_obj(out, result_tensor(r, extents)));
   }
   return 0;
 }
 
-static tn_PrimFunc *make_program(shapes *s, const tn_RelayFunction *kernel, int8_t *reads,
-                                 int32_t *same, bool *checks) {
+static tn_PrimFunc *make_program(shapes *s, const tn_RelayFunction *kernel, vm_shapes *known) {
   TN_VEC(results);
   TN_VEC(types);
   TN_VEC(all);
@@ -287,23 +309,22 @@ static tn_PrimFunc *make_program(shapes *s, const tn_RelayFunction *kernel, int8
   TN_TRYP(vm_flat_types(t ? t : kernel->ret_type, &types));
   TN_CHECKP(found && found->len == types.len, ValueError, NULL,
             "relay.vm: shapes of results that are not known");
-  *checks = s->taken.len > 0;
-  int err = add_results(&r, found, &types, same, &results) ||
-            (*checks && tn_vec_push_obj(&results, fit_tensor(&r)));
+  known->checks = s->taken.len > 0;
+  int err = add_results(&r, found, &types, known, &results) ||
+            (known->checks && tn_vec_push_obj(&results, fit_tensor(&r)));
   tn_pmap_fini(&r.uses);
   if (err) return NULL;
   for (int64_t i = 0; i < s->nargs; ++i) {
     const argument *a = &s->args[i];
     tn_Tensor *arg = a->values ? a->values : a->shape;
-    reads[i] = a->values ? VM_READS_VALUES : a->shape ? VM_READS_SHAPE : VM_READS_NOTHING;
+    known->reads[i] = a->values ? VM_READS_VALUES : a->shape ? VM_READS_SHAPE : VM_READS_NOTHING;
     if (arg) TN_TRYP(tn_vec_push_obj(&all, arg));
   }
   for (int64_t i = 0; i < results.len; ++i) TN_TRYP(tn_vec_push(&all, results.items[i]));
   return te_create_prim_func(tn_arr_from(&all));
 }
 
-static tn_PrimFunc *shape_program(shapes *s, const tn_RelayFunction *kernel, int8_t *reads,
-                                  int32_t *same, bool *checks) {
+static tn_PrimFunc *shape_program(shapes *s, const tn_RelayFunction *kernel, vm_shapes *known) {
   int64_t n = 0;
   for (int64_t i = 0; i < kernel->params->len; ++i) {
     const tn_RelayVar *v = (const tn_RelayVar *)tn_arr_obj(kernel->params, i);
@@ -313,14 +334,13 @@ static tn_PrimFunc *shape_program(shapes *s, const tn_RelayFunction *kernel, int
   TN_GETP(s->args, tn_alloc_zero((size_t)n + 1, sizeof *s->args));
   for (int64_t i = 0; i < kernel->params->len; ++i)
     TN_TRYP(add_param(s, (const tn_RelayVar *)tn_arr_obj(kernel->params, i)));
-  return make_program(s, kernel, reads, same, checks);
+  return make_program(s, kernel, known);
 }
 
-tn_PrimFunc *vm_shape_program(const tn_RelayFunction *kernel, int8_t *reads, int32_t *same,
-                              bool *checks) {
+tn_PrimFunc *vm_shape_program(const tn_RelayFunction *kernel, vm_shapes *out) {
   TN_SCOPE(scope);
   shapes s = {0};
-  tn_PrimFunc *p = shape_program(&s, kernel, reads, same, checks);
+  tn_PrimFunc *p = shape_program(&s, kernel, out);
   tn_pmap_fini(&s.shapes);
   tn_pmap_fini(&s.first);
   for (int64_t i = 0; i < s.taken.len; ++i) tn_release(s.taken.items[i].v.obj);

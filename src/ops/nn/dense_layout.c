@@ -2,8 +2,9 @@
 
      nn.dense(data, weight NC)  =>  nn.contrib_dense_pack(data, weight NC16n, weight_layout="NC16n")
 
-   The last block is padded with zeros, and `units` tells how many rows there are. Only weights that
-   are constant are packed: packing others takes as long as a product with few rows. */
+   The last block is padded with zeros, and `units` tells how many rows there are. Passes pack only
+   weights that are constant: packing others takes as long as a product with few rows. The virtual
+   machine, which knows how many there are, packs others too. */
 #include <string.h>
 
 #include "ir/imm.h"
@@ -47,17 +48,15 @@ static int64_t rows_of(const tn_TensorType *data) {
   return rows;
 }
 
-static bool problem_of(const relay_replace *r, problem *p) {
-  const void *attrs = r->call->attrs;
-  const tn_TensorType *data = TN_AS(TensorType, tn_arr_obj(r->types, 0)),
-                      *weight = TN_AS(TensorType, tn_arr_obj(r->types, 1)),
-                      *out = TN_AS(TensorType, r->out_type);
+static bool problem_of(const tn_RelayCall *c, const tn_Type *const types[3], problem *p) {
+  const tn_TensorType *data = TN_AS(TensorType, types[0]), *weight = TN_AS(TensorType, types[1]),
+                      *out = TN_AS(TensorType, types[2]);
   if (!data || !weight || !out || data->shape->len < 2 || weight->shape->len != 2 ||
-      relay_known_depth(relay_arg(r->call, 1)) < 0 || relay_attr_int(attrs, "transpose_a", 0) ||
-      !tn_dtype_eq(data->dtype, weight->dtype) || !tn_dtype_eq(data->dtype, out->dtype))
+      relay_attr_int(c->attrs, "transpose_a", 0) || !tn_dtype_eq(data->dtype, weight->dtype) ||
+      !tn_dtype_eq(data->dtype, out->dtype))
     return false;
   *p = (problem){.dtype = data->dtype, .rows = rows_of(data)};
-  p->units_axis = weight_layout(r->row->name, attrs)[0] == 'N' ? 0 : 1;
+  p->units_axis = weight_layout(relay_called_op(c), c->attrs)[0] == 'N' ? 0 : 1;
   return p->dtype.code == kDLFloat && p->dtype.bits == 32 &&
          tir_as_int((tn_obj *)relay_dim(weight, p->units_axis), &p->units) &&
          p->units < INT32_MAX / 2;
@@ -74,15 +73,47 @@ static void *whole_blocks(void *weight, const problem *p, int64_t block) {
   return relay_call("nn.pad", attrs, 2, weight, relay_const_float(p->dtype, 0));
 }
 
+static tn_str *panel_layout(int64_t block) { return tn_str_fmt("NC%lldn", (long long)block); }
+
+static void *packed_call(const tn_RelayCall *c, const problem *p, int64_t block, void *weight) {
+  void *attrs = relay_attrs(
+      "nn.contrib_dense_pack", 3, "units", tn_any_obj(tir_i32((int32_t)p->units)), "out_dtype",
+      tn_any_dtype(p->dtype), "weight_layout", tn_any_obj(panel_layout(block)));
+  return relay_call("nn.contrib_dense_pack", attrs, 2, relay_arg(c, 0), weight);
+}
+
 void *ops_alter_dense(const relay_replace *r) {
   kernel_machine m;
   problem p;
-  if (!problem_of(r, &p) || !kernels_machine(&m)) return relay_leave(r);
+  const tn_Type *types[3] = {(const tn_Type *)tn_arr_obj(r->types, 0),
+                             (const tn_Type *)tn_arr_obj(r->types, 1), r->out_type};
+  if (relay_known_depth(relay_arg(r->call, 1)) < 0 || !problem_of(r->call, types, &p) ||
+      !kernels_machine(&m))
+    return relay_leave(r);
   int64_t block = kernels_dense_panel(&m, p.dtype, p.rows, p.units);
   if (!block) return relay_leave(r);
-  void *weight = whole_blocks(relay_arg(r->call, 1), &p, block);
-  void *packed = relay_attrs(
-      "nn.contrib_dense_pack", 3, "units", tn_any_obj(tir_i32((int32_t)p.units)), "out_dtype",
-      tn_any_dtype(p.dtype), "weight_layout", tn_any_obj(tn_str_fmt("NC%lldn", (long long)block)));
-  return relay_call("nn.contrib_dense_pack", packed, 2, relay_arg(r->call, 0), weight);
+  return packed_call(r->call, &p, block, whole_blocks(relay_arg(r->call, 1), &p, block));
+}
+
+int ops_dense_panels(const tn_RelayCall *c, const kernel_machine *m, ops_panels *out) {
+  problem p;
+  const tn_Type *types[3] = {relay_type_of(relay_arg(c, 0)), relay_type_of(relay_arg(c, 1)),
+                             relay_type_of(c)};
+  if (!problem_of(c, types, &p)) return 0;
+  out->block = kernels_dense_panel(m, p.dtype, p.rows, p.units);
+  /* a kernel for fewer columns than a vector has does not pack them */
+  if (!out->block || p.units * 4 < m->vector_bytes) return 0;
+  void *attrs =
+      relay_attrs("layout_transform", 2, "src_layout", tn_any_cstr(p.units_axis == 0 ? "NC" : "CN"),
+                  "dst_layout", tn_any_obj(panel_layout(out->block)));
+  TN_GET(out->panels,
+         relay_call("layout_transform", attrs, 1, whole_blocks(relay_arg(c, 1), &p, out->block)));
+  return 1;
+}
+
+void *ops_dense_of_panels(const tn_RelayCall *c, const ops_panels *q, void *panels) {
+  problem p;
+  const tn_Type *types[3] = {relay_type_of(relay_arg(c, 0)), relay_type_of(relay_arg(c, 1)),
+                             relay_type_of(c)};
+  return problem_of(c, types, &p) ? packed_call(c, &p, q->block, panels) : NULL;
 }

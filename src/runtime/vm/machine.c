@@ -344,6 +344,7 @@ static inline int step(tn_vm_machine *m, const int64_t **pc) {
     *pc = w + 5;
     set(&r[w[1]], (tn_any){.type_index = TN_VM_SCALAR, .aux = (uint32_t)(w[2] | w[3] << 8)});
     return 0;
+  case TN_VM_MAKE_SHAPE: *pc = w + 4 + w[2] + w[3 + w[2]]; return tn_vm_make_shape(m, w, r);
   case TN_VM_CHECK: *pc = w + 3; return check_shapes(m, w, r);
   case TN_VM_NOPCODE: break;
   }

@@ -42,16 +42,20 @@ typedef struct {
   tn_func *func; /* owned */
 } tn_vm_piece;
 
-enum { TN_VM_MAX_PIECES = 7 };
+enum { TN_VM_MAX_PIECES = 9, TN_VM_PANEL_NDIM = 4 };
 
 typedef struct {
   TVMBackendPackedCFunc code; /* compiled: called as it is */
   tn_func *func;              /* owned */
   /* Where it can be computed in pieces of rows: which, the largest first, and for each argument 'r'
-     (has rows) or 's'. */
+     (has rows), 's' (the same for all) or 'p'. The first npanel pieces read the argument p from
+     panels, which are made once for a call; where that costs more, those behind are taken. */
   tn_vm_piece pieces[TN_VM_MAX_PIECES];
-  int npiece;
+  int npiece, npanel;
   const char *mask;
+  tn_vm_piece panels; /* what makes them, and what that costs; without code where there is none */
+  int64_t panel_shape[TN_VM_PANEL_NDIM];
+  int panel_ndim;
 } tn_vm_primitive;
 
 typedef struct {
@@ -127,6 +131,7 @@ int tn_vm_argument(const tn_vm_machine *m, const tn_vm_function *f, int32_t i, c
 /* Instructions that work on tensors (tensors.c); `w` the instruction, `r` the registers. */
 int tn_vm_alloc_storage(tn_vm_machine *m, const int64_t *w, tn_any *r);
 int tn_vm_alloc_tensor(tn_vm_machine *m, const int64_t *w, tn_any *r);
+int tn_vm_make_shape(tn_vm_machine *m, const int64_t *w, tn_any *r);
 int tn_vm_shape_of(tn_vm_machine *m, const int64_t *w, tn_any *r);
 int tn_vm_reshape(tn_vm_machine *m, const int64_t *w, tn_any *r);
 int tn_vm_device_copy(tn_vm_machine *m, const int64_t *w, tn_any *r);

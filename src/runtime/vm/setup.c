@@ -165,6 +165,7 @@ void tn_vm_machine_free(tn_vm_machine *m) {
   for (int64_t i = 0; m->calls_of && i < m->x->nfunc; ++i) free_call(m, i);
   for (int64_t i = 0; m->prims && i < m->x->nprim; ++i) {
     tn_release(m->prims[i].func);
+    tn_release(m->prims[i].panels.func);
     for (int k = 0; k < m->prims[i].npiece; ++k) tn_release(m->prims[i].pieces[k].func);
   }
   tn_free(m->part);

@@ -159,23 +159,50 @@ int tn_vm_alloc_tensor(tn_vm_machine *m, const int64_t *w, tn_any *r) {
 
 /* ---- shapes ---- */
 
-int tn_vm_shape_of(tn_vm_machine *m, const int64_t *w, tn_any *r) {
-  int64_t ndim = 0;
-  const int64_t *shape = NULL;
-  tn_any storage;
-  if (r[w[2]].type_index != TN_VM_SCALAR) {
-    tn_tensor *t;
-    TN_GET(t, tensor_in(&r[w[2]]));
-    ndim = t->dl.ndim;
-    shape = t->dl.shape;
-  }
+/* A shape as a tensor, int64 on the host. */
+static int put_shape(tn_vm_machine *m, const int64_t *shape, int64_t ndim, tn_any *dst) {
   tn_VMStorage *s;
   TN_GET(s, tn_vm_pool_alloc(m->host_pool, ndim * (int64_t)sizeof *shape));
   if (ndim) memcpy(s->data, shape, (size_t)ndim * sizeof *shape);
-  storage = tn_any_obj(s);
-  int err = make_tensor(&r[w[1]], &storage, 0, TN_I64, &ndim, 1);
+  tn_any storage = tn_any_obj(s);
+  int err = make_tensor(dst, &storage, 0, TN_I64, &ndim, 1);
   tn_release(s);
   return err;
+}
+
+/* The extents of what a register holds. */
+static int extents_in(tn_any *reg, const int64_t **shape, int64_t *ndim) {
+  tn_tensor *t;
+  *ndim = 0;
+  if (reg->type_index == TN_VM_SCALAR) return 0;
+  TN_GET(t, tensor_in(reg));
+  *ndim = t->dl.ndim;
+  *shape = t->dl.shape;
+  return 0;
+}
+
+int tn_vm_shape_of(tn_vm_machine *m, const int64_t *w, tn_any *r) {
+  int64_t ndim;
+  const int64_t *shape = NULL;
+  TN_TRY(extents_in(&r[w[2]], &shape, &ndim));
+  return put_shape(m, shape, ndim, &r[w[1]]);
+}
+
+/* make_shape: d tensors extents */
+int tn_vm_make_shape(tn_vm_machine *m, const int64_t *w, tn_any *r) {
+  int64_t out[TN_VM_MAX_NDIM], n = w[3 + w[2]];
+  for (int64_t i = 0; i < n; ++i) {
+    int64_t e = w[4 + w[2] + i], ndim, at = -(e + 1);
+    const int64_t *shape = NULL;
+    out[i] = e;
+    if (e >= 0) continue;
+    TN_TRY(extents_in(&r[w[3 + at / TN_VM_MAX_NDIM]], &shape, &ndim));
+    TN_CHECK(at % TN_VM_MAX_NDIM < ndim, ValueError, NULL,
+             "virtual machine: extent %lld of a tensor of %lld dimensions",
+             (long long)(at % TN_VM_MAX_NDIM), (long long)ndim);
+    out[i] = shape[at % TN_VM_MAX_NDIM];
+  }
+  return put_shape(m, out, n, &r[w[1]]);
 }
 
 int tn_vm_reshape(tn_vm_machine *m, const int64_t *w, tn_any *r) {
