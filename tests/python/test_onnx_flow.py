@@ -51,6 +51,20 @@ def test_other_conditions_are_branches_of_the_program():
         np.testing.assert_array_equal(got.numpy(), x + w if cond else x - w)
 
 
+def test_branches_of_other_ranks():
+    """A scalar and a list of one number: the scalar becomes such a list."""
+    yes = helper.make_graph([node("Identity", ["one"], ["a"])], "yes", [], [info("a", FLOAT, [])])
+    no = helper.make_graph([node("Add", ["x", "one"], ["b"])], "no", [], [info("b", FLOAT, [1])])
+    branch = node("If", ["cond"], ["y"], then_branch=yes, else_branch=no)
+    inputs = [info("x", FLOAT, [1]), info("cond", BOOL, [])]
+    m = graph_model([branch], inputs, [info("y", FLOAT, None)], {"one": np.float32(1)})
+    compiled = tenon.compile(m)
+    assert compiled.outputs == [((1,), "float32")]
+    for cond in (True, False):
+        got = compiled(x=np.float32([4]), cond=np.bool_(cond))
+        np.testing.assert_array_equal(got, np.float32([1 if cond else 5]))
+
+
 def test_scan_over_axes_and_backwards():
     body = helper.make_graph(
         [node("Add", ["s", "v"], ["t"]), node("Mul", ["t", "t"], ["q"])],

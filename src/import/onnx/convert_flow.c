@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "import/onnx/import.h"
 #include "import/onnx/turns.h"
 #include "relay/infer.h"
@@ -32,15 +33,40 @@ static int check_branch(const oc *c, const char *name) {
          -1;
 }
 
+static void *typed(void *e) { return e ? relay_infer_new(e) : NULL; }
+
+/* Branches may give tensors of different ranks, types cannot say so: the smaller ones get leading
+   dimensions of one, as they would where they meet larger ones. */
+static tn_arr *same_ranks(const oc *c, const tn_arr *parts, const tn_arr *others) {
+  TN_VEC(v);
+  for (int64_t i = 0; i < parts->len; ++i) {
+    void *e;
+    TN_GETP(e, typed(tn_arr_obj(parts, i)));
+    void *other;
+    TN_GETP(other, typed(tn_arr_obj(others, i)));
+    const tn_TensorType *t = relay_tensor_type_of_expr(e);
+    const tn_TensorType *wide = relay_tensor_type_of_expr(other);
+    int64_t missing = t && wide ? wide->shape->len - t->shape->len : 0;
+    if (missing > 0)
+      TN_LOG(WARNING, "If (node %s): the ranks of result %lld differ between the branches",
+             c->node->name, (long long)i);
+    if (missing > 0) TN_GETP(e, oc_expand_dims(e, 0, missing));
+    TN_TRYP(tn_vec_push_obj(&v, e));
+  }
+  return tn_arr_from(&v);
+}
+
 static void *branch(oc *c) {
   int known = oc_condition(oc_in(c, 0));
   TN_TRYP(check_branch(c, "then_branch"));
   TN_TRYP(check_branch(c, "else_branch"));
   if (known >= 0) return results(oc_subgraph(c, known ? "then_branch" : "else_branch", NULL, 0));
-  void *yes = results(oc_subgraph(c, "then_branch", NULL, 0)),
-       *no = yes ? results(oc_subgraph(c, "else_branch", NULL, 0)) : NULL;
-  void *cond = no ? oc_reshape(oc_in(c, 0), NULL, 0) : NULL;
-  return cond ? relay_if(cond, yes, no) : NULL;
+  tn_arr *yes, *no;
+  TN_GETP(yes, oc_subgraph(c, "then_branch", NULL, 0));
+  TN_GETP(no, oc_subgraph(c, "else_branch", NULL, 0));
+  void *then = results(same_ranks(c, yes, no)), *other = results(same_ranks(c, no, yes));
+  void *cond = then && other ? oc_reshape(oc_in(c, 0), NULL, 0) : NULL;
+  return cond ? relay_if(cond, then, other) : NULL;
 }
 
 /* ---- loops ---- */
@@ -86,8 +112,6 @@ static void *all_results(const oc *c, turns *t, const int64_t *axes, const bool 
   }
   return results(tn_arr_from(&v));
 }
-
-static void *typed(void *e) { return e ? relay_infer_new(e) : NULL; }
 
 /* ---- Scan ---- */
 

@@ -96,7 +96,21 @@ static void *power(oc *c) {
   return oc_binary("power", oc_in(c, 0), e);
 }
 
+/* The remainder with the sign of the divisor, also where one of them is 0 or infinite: the one of
+   the division towards zero, and the divisor where the signs differ. */
+static void *float_mod(oc *c) {
+  void *b = oc_in(c, 1), *r = oc_binary("mod", oc_in(c, 0), b), *zero = oc_scalar(c, 0, 0);
+  void *below = oc_binary("less", b, zero);
+  void *differ = oc_binary("not_equal", oc_binary("less", r, zero), below);
+  void *signed_zero = oc_where(below, oc_scalar(c, 0, -0.0), zero);
+  void *other = oc_where(differ, oc_binary("add", r, b), r);
+  return oc_where(oc_binary("equal", r, zero), signed_zero, other);
+}
+
 static void *mod(oc *c) {
+  const tn_TensorType *t = oc_type(c, 0);
+  if (t && t->dtype.code != kDLInt && t->dtype.code != kDLUInt && !oc_int(c, "fmod", 0))
+    return float_mod(c);
   return oc_binary(oc_int(c, "fmod", 0) ? "mod" : "floor_mod", oc_in(c, 0), oc_in(c, 1));
 }
 

@@ -269,7 +269,33 @@ static void *lrn(oc *c) {
   return a ? relay_call("nn.lrn", a, 1, oc_in(c, 0)) : NULL;
 }
 
-static void *dropout(oc *c) { return oc_in(c, 0); }
+/* Scale and bias are those of groups before operator set 21, of channels since. */
+static void *of_channels(const oc *c, int i, int64_t groups) {
+  const tn_TensorType *t = oc_type(c, 0), *own = oc_type(c, i);
+  if (!t || !own || t->shape->len < 2 || own->shape->len != 1)
+    return oc_fail(c, "expected an input [N, C, ...] and a scale and bias of one dimension");
+  int64_t channels = relay_int_at(t->shape, 1);
+  if (c->opset >= 21 || groups < 1 || channels % groups) return oc_in(c, i);
+  void *a =
+      relay_attrs("repeat", 2, "repeats", tn_any_int(channels / groups), "axis", tn_any_int(0));
+  return a ? relay_call("repeat", a, 1, oc_in(c, i)) : NULL;
+}
+
+static void *group_norm(oc *c) {
+  int64_t groups = oc_int(c, "num_groups", 0);
+  void *scale = of_channels(c, 1, groups), *bias = scale ? of_channels(c, 2, groups) : NULL;
+  void *a = relay_attrs("nn.group_norm", 2, "num_groups", tn_any_int(groups), "epsilon",
+                        tn_any_float(oc_float(c, "epsilon", 1e-5)));
+  return a && bias ? relay_call("nn.group_norm", a, 3, oc_in(c, 0), scale, bias) : NULL;
+}
+
+/* Nothing is dropped; the mask says so. */
+static void *dropout(oc *c) {
+  if (c->node->n_output < 2) return oc_in(c, 0);
+  void *ones = oc_unary("ones_like", oc_in(c, 0));
+  void *mask = ones && c->opset >= 10 ? oc_cast(ones, TN_BOOL1) : ones;
+  return mask ? relay_tuple(tn_arr_of(2, oc_in(c, 0), mask)) : NULL;
+}
 
 static void *flatten(oc *c) {
   const tn_TensorType *t = oc_type(c, 0);
@@ -295,6 +321,7 @@ static const onnx_row rows[] = {
     {"GlobalMaxPool", global_pool, 1, 1},
     {"BatchNormalization", batch_norm, 5, 5},
     {"InstanceNormalization", instance_norm, 3, 3},
+    {"GroupNormalization", group_norm, 3, 3},
     {"LRN", lrn, 1, 1},
     {"Dropout", dropout, 1, 3},
     {"Flatten", flatten, 1, 1},
