@@ -2999,7 +2999,7 @@ class Schedule(Object):
     """handle to what it stands for; None once that is gone"""
     srefs: Map
     """block or loop to its StmtSRef, where one was asked for"""
-    func_working_on: str | None
+    work_name: str | None
     """function that get_block looks into"""
     debug_mask: int
     """1: block references are checked, 2: cached flags are checked"""

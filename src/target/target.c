@@ -134,18 +134,22 @@ static int set_option(parts *p, const target_option *o, tn_obj *value) {
   return tn_map_set(p->attrs, tn_any_cstr(o->name), tn_any_obj(value));
 }
 
-/* The keys: those given, the device before the kind's own else. */
+static int push_key(tn_vec *keys, tn_str *key) {
+  if (!key) return -1;
+  for (int64_t i = 0; i < keys->len; ++i)
+    if (tn_str_eq((tn_str *)keys->items[i].v.obj, tn_cstr(key))) return 0;
+  return tn_vec_push_obj(keys, key);
+}
+
+/* The keys: those given, the device and what the options tell before the kind's own else. */
 static tn_arr *all_keys(const parts *p, const tn_TargetKind *kind) {
   TN_VEC(v);
   if (p->keys) return p->keys;
-  if (!p->device || !*p->device) return kind->default_keys;
-  tn_str *s;
-  TN_GETP(s, tn_str_from(p->device));
-  TN_TRYP(tn_vec_push_obj(&v, s));
-  for (int64_t i = 0; i < kind->default_keys->len; ++i) {
-    tn_str *key = (tn_str *)tn_arr_obj(kind->default_keys, i);
-    if (!tn_str_eq(key, p->device)) TN_TRYP(tn_vec_push_obj(&v, key));
-  }
+  if (p->device && *p->device) TN_TRYP(push_key(&v, tn_str_from(p->device)));
+  if (target_is_arm(p->attrs)) TN_TRYP(push_key(&v, tn_str_from("arm_cpu")));
+  if (!v.len) return kind->default_keys;
+  for (int64_t i = 0; i < kind->default_keys->len; ++i)
+    TN_TRYP(push_key(&v, (tn_str *)tn_arr_obj(kind->default_keys, i)));
   return tn_arr_from(&v);
 }
 
@@ -254,6 +258,7 @@ static tn_target *from_tag(const char *tag) {
   p = (parts){.kind = target_kind_find(tn_cstr(t->kind->name)),
               .attrs = t->attrs,
               .keys = t->keys,
+              .host = t->host,
               .tag = tag};
   return finish(&p);
 }
@@ -262,6 +267,8 @@ tn_target *target_parse(const char *text) {
   TN_BUF(word);
   parts p = {0};
   const char *at = text;
+  tn_target *tagged = target_tag_registered(text);
+  if (tagged) return tagged;
   if (target_tag_find(text)) return from_tag(text);
   TN_CHECKP(next_word(&at, &word), ValueError, NULL, "target: the text is empty");
   const char *kind;
@@ -284,7 +291,7 @@ tn_target *target_from_map(const tn_map *config) {
               "target: the dictionary has neither \"kind\" nor \"tag\"");
   }
   TN_CHECKP(!tn_any_to_cstr(&kind, &name), ValueError, NULL, "target: \"kind\" has to be a string");
-  if (target_tag_find(name)) return target_parse(name);
+  if (target_tag_find(name) || target_tag_registered(name)) return target_parse(name);
   TN_TRYP(start(&p, name));
   for (int64_t i = 0; tn_map_at(config, i, &key, &value); ++i) {
     TN_CHECKP(!tn_any_to_cstr(&key, &name), ValueError, NULL,
@@ -391,6 +398,8 @@ tn_map *target_export(const tn_target *t) {
 int target_init(void) {
   TN_TRY(tn_type_register_table(target_types, TN_COUNT(target_types)));
   TN_TRY(target_api_init());
+  TN_TRY(target_tag_init());
+  TN_TRY(target_arm_init());
   TN_TRY(target_virtual_device_init());
   TN_TRY(target_generic_func_init());
   TN_TRY(c_build_init());

@@ -42,6 +42,12 @@ extern const tn_type_hooks target_kind_hooks;
 const target_kind_row *target_kind_find(const char *name);
 /** Target text of a tag, or NULL. */
 const char *target_tag_find(const char *name);
+/** The target that a program registered under a tag, or NULL; scope-owned. */
+tn_target *target_tag_registered(const char *name);
+/** Adds all of them to a map from tag to Target. */
+int target_tags_add(tn_map *to);
+/** Is a target with these options a processor by Arm? */
+bool target_is_arm(const tn_map *attrs);
 /** The option of a kind, or NULL with ValueError naming near ones. */
 const target_option *target_option_find(const target_kind_row *kind, const char *name);
 /** The node of a kind; scope-owned for good. ValueError naming near ones. */
@@ -58,6 +64,9 @@ tn_target *target_of_device(tn_device dev);
 
 /** Functions "target.*"; part of target_init. */
 int target_api_init(void);
+/** Functions of target_tag.c and target_arm.c; part of target_init. */
+int target_tag_init(void);
+int target_arm_init(void);
 /** Functions of virtual_device.c; part of target_init. */
 int target_virtual_device_init(void);
 /** Functions of generic_func.c; part of target_init. */

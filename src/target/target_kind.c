@@ -256,6 +256,7 @@ tn_map *target_tags(void) {
     TN_GETP(t, target_parse(tags[i].name));
     TN_TRYP(tn_map_set(m, tn_any_cstr(tags[i].name), tn_any_obj(t)));
   }
+  TN_TRYP(target_tags_add(m));
   return m;
 }
 

@@ -223,3 +223,28 @@ def test_functions_that_call_each_other(target, tmp_path):
     b = tenon.nd.empty((8,), "float32")
     module["kernel"](tenon.nd.array(a), b)
     np.testing.assert_array_equal(b.numpy(), 42 + a * a * 1.5)
+
+
+def test_modules_in_a_list():
+    def module(name, scale):
+        A = te.placeholder((8,), name="A")
+        func = te.create_prim_func([A, te.compute((8,), lambda i: A[i] * scale, name="B")])
+        return tenon.IRModule({name: func.with_attr("global_symbol", name)})
+
+    built = tenon.build([module("two", 2.0), module("three", 3.0)["three"]], target="llvm")
+    x, out = tenon.nd.array(np.arange(8, dtype="float32")), tenon.nd.empty((8,))
+    for name, scale in (("two", 2), ("three", 3)):
+        built[name](x, out)
+        np.testing.assert_array_equal(out.numpy(), x.numpy() * scale)
+    with pytest.raises(ValueError, match="Duplicate function name two"):
+        tenon.build([module("two", 2.0), module("two", 3.0)], target="llvm")
+
+
+def test_archive_of_source(tmp_path):
+    A = te.placeholder((8,), name="A")
+    func = te.create_prim_func([A, te.compute((8,), lambda i: A[i] + 1.0, name="B")])
+    path = str(tmp_path / "lib.tar")
+    tenon.build(func, target="c", name="f").export_library(path)
+    out = tenon.nd.empty((8,))
+    tenon.runtime.load_module(path)["f"](tenon.nd.array(np.zeros(8, "float32")), out)
+    assert (out.numpy() == 1).all()

@@ -6,7 +6,7 @@ import pytest
 import tenon
 from schedule_programs import chain, check, failure, func, matmul, scale
 from tenon import tir
-from tenon.tir.schedule import Instruction, InstructionKind, Trace
+from tenon.tir.schedule import BlockRV, Instruction, InstructionKind, LoopRV, Trace
 
 
 def round_trip(sch, start):
@@ -213,3 +213,14 @@ def test_the_function_is_recorded():
     sch.get_block("B")
     assert sch.trace.as_python() == ['b0 = sch.get_block(name="B", func_name="f")']
     round_trip(sch, mod)
+
+
+def test_handles_that_stand_for_nothing():
+    """Instructions may be written down before any schedule knows their handles."""
+    block = BlockRV()
+    inst = Instruction(InstructionKind.get("GetBlock"), [], ["B", "main"], [block])
+    trace = Trace([inst], {})
+    assert str(trace).splitlines()[-1] == '  b0 = sch.get_block(name="B", func_name="main")'
+    assert not LoopRV().same_as(LoopRV())
+    with pytest.raises(IndexError):
+        tir.Schedule(chain()).get(block)

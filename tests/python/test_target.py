@@ -8,10 +8,12 @@ from tenon.target import Target
 def test_text_is_canonical():
     assert str(Target("llvm")) == "llvm -keys=cpu"
     t = Target("llvm -mtriple=aarch64-linux-gnu -mattr=+b,+a --mcpu cortex-a72")
-    assert str(t) == "llvm -keys=cpu -mattr=+b,+a -mcpu=cortex-a72 -mtriple=aarch64-linux-gnu"
+    assert str(t) == (
+        "llvm -keys=arm_cpu,cpu -mattr=+b,+a -mcpu=cortex-a72 -mtriple=aarch64-linux-gnu"
+    )
     assert str(Target(str(t))) == str(t)
     assert t.mcpu == "cortex-a72" and t.mattr == ["+b", "+a"]
-    assert t.kind.name == "llvm" and list(t.keys) == ["cpu"]
+    assert t.kind.name == "llvm" and list(t.keys) == ["arm_cpu", "cpu"]
     assert repr(t) == str(t)
 
 
@@ -124,3 +126,48 @@ def test_facts_about_devices():
     assert gpu.l2_cache_size_bytes == 1024 and gpu.vtcm_capacity == 0
     assert not gpu.supports_integer_dot_product and not gpu.supports_cooperative_matrix
     assert tenon.target.Target({"kind": "hexagon", "vtcm-capacity": 7}).vtcm_capacity == 7
+
+
+def test_processors_by_arm():
+    target = Target("llvm -mtriple=aarch64-linux-gnu -mattr=+v8.4a,+sve")
+    assert list(target.keys) == ["arm_cpu", "cpu"] and target.features.is_aarch64
+    assert target.features.has_dotprod and target.features.has_sve
+    assert not target.features.has_matmul_i8 and target.features.has_nothing is None
+    assert not Target("llvm -mtriple=armv7l-linux-gnueabihf").features.has_asimd
+    assert Target("llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1").features.has_dotprod
+    assert not Target("llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72").features.has_dotprod
+    assert not Target(
+        "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1 -mattr=-dotprod"
+    ).features.has_dotprod
+
+
+@pytest.mark.parametrize(
+    "options, dsp, mve",
+    [
+        ("-mcpu=cortex-m0", False, False),
+        ("-mcpu=cortex-m4", True, False),
+        ("-mcpu=cortex-m55", True, True),
+        ("-mcpu=cortex-m55+nomve", True, False),
+        ("-mcpu=cortex-m55+nomve.fp", True, False),
+        ("-mcpu=cortex-m55 -mattr=+nodsp", False, True),
+    ],
+)
+def test_processors_for_microcontrollers(options, dsp, mve):
+    target = Target("c " + options)
+    assert list(target.keys) == ["arm_cpu", "cpu"]
+    assert (target.features.has_dsp, target.features.has_mve) == (dsp, mve)
+
+
+def test_tags_of_programs():
+    tag = tenon.target.tag
+    made = tag.register_tag("tests/board", {"kind": "cuda", "arch": "sm_61", "host": "llvm"})
+    again = Target("tests/board")
+    assert again.arch == "sm_61" and again.host.kind.name == "llvm" and again.tag == "tests/board"
+    assert Target({"tag": "tests/board"}).tag == "tests/board"
+    tenon.ir.assert_structural_equal(made, again)
+    assert "tests/board" in tag.list_tags()
+    with pytest.raises(ValueError, match="already been registered"):
+        tag.register_tag("tests/board", "llvm")
+    assert tag.register_tag("tests/board", "llvm", override=True).kind.name == "llvm"
+    with pytest.raises(ValueError, match="already been registered"):
+        tag.register_tag("nvidia/jetson-nano", "llvm", override=True)

@@ -27,7 +27,7 @@ def schedule_to_module(sch, args=None, name="main", binds=None):
     from ..te.schedule import _ffi_api as te_schedule
 
     if args is None:
-        raise ValueError("args must be given for lowering from schedule")
+        raise ValueError("args must be given for build from schedule")
     func = te_schedule.ToFunc(sch, list(args), binds or None)
     return IRModule({name: func.with_attr("global_symbol", name)})
 
@@ -37,6 +37,8 @@ def _programs_of(inp, args, name, binds):
     if isinstance(inp, IRModule | PrimFunc):
         return inp
     if isinstance(inp, list | tuple) and args is None:
+        if inp and all(isinstance(x, IRModule | PrimFunc) for x in inp):
+            return _one_module(inp)
         from .. import te
 
         return te.create_prim_func(list(inp))
@@ -51,12 +53,25 @@ def _programs_of(inp, args, name, binds):
     )
 
 
+def _one_module(programs):
+    """One module of several modules and functions."""
+    functions = {}
+    for program in programs:
+        if isinstance(program, PrimFunc):
+            program = IRModule({str(program.attrs["global_symbol"]): program})
+        for var, func in program.functions.items():
+            if var.name_hint in functions:
+                raise ValueError(f"Duplicate function name {var.name_hint}")
+            functions[var.name_hint] = func
+    return IRModule(functions)
+
+
 def lower(inp, args=None, name="main", binds=None, simple_mode=False):
     """Lower tensor programs to flat loops over flat memory.
 
     Parameters
     ----------
-    inp : IRModule, PrimFunc, list of te.Tensor, or tir.Schedule
+    inp : IRModule, PrimFunc, list of them, list of te.Tensor, or tir.Schedule
         The programs.
     args : list, optional
         Not used: parameters of the programs are their own.
@@ -90,9 +105,10 @@ def build(
 
     Parameters
     ----------
-    inputs : IRModule, PrimFunc, list of te.Tensor, tir.Schedule, or dict of Target to IRModule
-        The programs. Modules for several targets are given as a dict. All code for one host is one
-        module, with the kernels of each device as its imports.
+    inputs : IRModule, PrimFunc, te or tir schedule, list of te.Tensor
+        The programs, a list of modules and functions, or a dict of Target to such for
+        several targets. All code for one host is one module, with the kernels of each device as its
+        imports.
     args : list, optional
         Parameters of a schedule of tensor expressions; other programs have their own. A target that
         stands here alone is taken for the target.

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import tarfile
 
 from ..contrib import cc as _cc
 from ..contrib import tar as _tar
@@ -161,13 +162,22 @@ def _core_function(name):
     return get_global_func(name, allow_missing=True)
 
 
+def _has_source(path):
+    if not path.endswith(".tar"):
+        return False
+    with tarfile.open(path) as archive:
+        return any(name.endswith((".c", ".cc", ".cpp")) for name in archive.getnames())
+
+
 def linked(path):
     """The library to load for a path: objects and archives are linked into ``PATH.so`` first."""
     if not os.path.isfile(path):
         raise ValueError(f"cannot find file {path}")
     path = os.path.realpath(path)
     if path.endswith((".o", ".tar")):
-        # archives are unpacked by the linker function
-        _cc.create_shared(path + ".so", [path])
+        # archives are unpacked by the linker function; objects need no options, and no compiler
+        _cc.create_shared(
+            path + ".so", [path], _Job.include_options() if _has_source(path) else None
+        )
         path += ".so"
     return path

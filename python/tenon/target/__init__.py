@@ -1,12 +1,13 @@
 """Targets: what code is generated for."""
 
-from . import codegen, datatype
+from . import codegen, datatype, tag
 from .generic_func import (
     GenericFunc,
     generic_func,
     get_native_generic_func,
     override_native_generic_func,
 )
+from .tag import register_tag
 from .target import (
     Target,
     TargetKind,

@@ -280,7 +280,10 @@ class Target(Object):
 
     @property
     def features(self):
-        """Options by attribute: ``target.features.mcpu``."""
+        """What the processor has, as far as the options tell: ``target.features.has_dsp``,
+        ``has_mve``, ``is_aarch64``, ``has_asimd``, ``has_dotprod``, ``has_matmul_i8``,
+        ``has_fp16_simd``, ``has_sve``, ``has_sme`` of processors by Arm. Options by attribute too:
+        ``target.features.mcpu``. None for what is not known."""
         return _Features(self)
 
 
@@ -289,6 +292,9 @@ class _Features:
         self._target = target
 
     def __getattr__(self, name):
+        known = _ffi_api.TargetGetFeature(self._target, name)
+        if known is not None:
+            return known
         attrs = self._target.attrs
         return attrs.get(name, attrs.get(name.replace("_", "-")))
 

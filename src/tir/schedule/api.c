@@ -28,8 +28,8 @@ static tn_TirSchedule *new_schedule(tn_IRModule *mod, const tn_TirSchedule *of, 
       insts && decisions ? TN_NEW(Trace, .insts = insts, .decisions = decisions) : NULL;
   tn_map *srefs = tn_scope_own(tn_map_new());
   return own && trace ? TN_NEW(TirSchedule, .mod = mod, .symbols = own, .srefs = srefs,
-                               .func_working_on = of ? of->func_working_on : NULL,
-                               .debug_mask = debug, .error_render_level = level, .trace = trace)
+                               .work_name = of ? of->work_name : NULL, .debug_mask = debug,
+                               .error_render_level = level, .trace = trace)
                       : NULL;
 }
 
@@ -70,7 +70,7 @@ static int f_work_on(TN_ARGS) {
   TN_CHECK(ir_module_find_var(s->mod, name), ValueError, NULL,
            "work_on: the module has no function named %s", name);
   tn_any value = tn_any_obj(tn_str_from(name));
-  return tn_field_set((tn_obj *)s, tn_type_field(&tn_type_TirSchedule, "func_working_on"), &value);
+  return tn_field_set((tn_obj *)s, tn_type_field(&tn_type_TirSchedule, "work_name"), &value);
 }
 
 static int f_get_block(TN_ARGS) {

@@ -44,7 +44,7 @@ static int read_factor(const sch_step *e, partition *p, const tn_obj *o, int *op
   bool sampled = o && tn_map_get(e->s->symbols, tn_any_obj(o), &known);
   if (sampled) o = known.v.obj;
   if (!o || (sampled && tir_is_const(o, -1))) {
-    TN_CHECK(*open < 0, ValueError, NULL, "loop_partition: at most one factor may be None");
+    if (*open >= 0) return sch_fail_open(e, p->loop);
     *open = p->n;
     p->extent[p->n] = 0;
     return 0;

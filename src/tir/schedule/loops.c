@@ -52,6 +52,12 @@ static int bind_loops(sch_step *e, bool preserve_unit) {
 
 /* ---- split ---- */
 
+int sch_fail_open(const sch_step *e, const tn_For *f) {
+  return sch_fail(
+      e, "Only one factor can be specified as -1 or none", SCH_PLACES(f),
+      "Only one factor of {0} can be specified as -1 or none: the others must be known");
+}
+
 typedef struct {
   tn_expr *factors[32];
   tn_Var *vars[32];
@@ -74,7 +80,7 @@ static int read_factors(const sch_step *e, const tn_For *f, const tn_arr *factor
     bool sampled = o && tn_map_get(e->s->symbols, tn_any_obj(o), &known);
     if (sampled) o = known.v.obj;
     if (!o || (sampled && tir_is_const(o, -1))) { /* -1: what sampling gives where it cannot tell */
-      TN_CHECK(*open < 0, ValueError, NULL, "split: at most one factor may be None");
+      if (*open >= 0) return sch_fail_open(e, f);
       *open = i;
       continue;
     }

@@ -4,7 +4,7 @@
 
 static tn_PrimFunc *find_func(const sch_step *e, const char *func) {
   const tn_map *functions = e->s->mod->functions;
-  const char *name = func ? func : e->s->func_working_on ? tn_cstr(e->s->func_working_on) : NULL;
+  const char *name = func ? func : e->s->work_name ? tn_cstr(e->s->work_name) : NULL;
   tn_PrimFunc *only = NULL;
   int n = 0;
   for (int64_t i = 0; i < functions->len; ++i) {

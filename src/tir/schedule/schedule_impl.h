@@ -99,6 +99,8 @@ tn_For *sch_loop(const tn_For *like, tn_Var *var, tn_expr *extent, tn_stmt *body
  * list of statements that {0}, {1} in the text stand for. Returns -1. */
 int sch_fail(const sch_step *e, const char *fast, const void *const *places, const char *fmt, ...)
     TN_PRINTF(4, 5);
+/** The error of steps whose factors of a loop leave more than one open. */
+int sch_fail_open(const sch_step *e, const tn_For *f);
 /** Takes a block and the loops around only it out of its sequence. ScheduleError if there is none.
  */
 int sch_remove_block(sch_step *e, const tn_Block *b);

@@ -98,6 +98,11 @@ class Schedule(Object, BlockSteps, Sampling, LayoutSteps):
         """The program without handles."""
         return ScheduleState(self)
 
+    @property
+    def func_working_on(self):
+        """The function that `get_block` looks into (GlobalVar), None: `work_on` was not called."""
+        return None if self.work_name is None else self.mod.get_global_var(self.work_name)
+
     def _note(self, kind, inputs=(), attrs=(), outputs=(), decision=None):
         """Write a step that was taken into the trace, with the choice that it made."""
         kind = InstructionKind.get(kind)
@@ -167,7 +172,7 @@ class Schedule(Object, BlockSteps, Sampling, LayoutSteps):
     def _func_name(self):
         """Name of the function that `get_block` looks into."""
         if self.func_working_on is not None:
-            return self.func_working_on
+            return self.func_working_on.name_hint
         functions = self.mod.functions.items()
         names = [str(v.name_hint) for v, f in functions if isinstance(f, PrimFunc)]
         return "main" if "main" in names else names[0]
