@@ -51,6 +51,26 @@ def test_two_storages_take_turns():
     agree(mod, X)
 
 
+def test_planning_can_be_left_out():
+    mod = chain([8] * 8)
+    with tenon.transform.PassContext(opt_level=3, disabled_pass=["MemoryPlan"]):
+        assert storages(mod) == [64] * 7
+
+
+def test_lifetimes_are_explicit():
+    """What the last call before the end does not use was given up before."""
+    text = relay.vm.compile(chain([8] * 8), "llvm").bytecode
+    alive = set()
+    for line in text.splitlines():
+        if found := re.search(r"# (alloc_storage|alloc_tensor|load_const) \$(\d+)", line):
+            assert found[2] not in alive
+            alive.add(found[2])
+        if found := re.search(r"# kill_register \$(\d+)", line):
+            alive.discard(found[1])
+    last = [line for line in text.splitlines() if "# invoke_packed" in line][-1]
+    assert alive == set(re.findall(r"\$(\d+)", last))
+
+
 def test_a_storage_grows_to_its_largest_tensor():
     mod = chain([8, 4, 4, 32, 4, 16, 8])
     assert sorted(storages(mod)) == [32, 64, 256]

@@ -16,6 +16,7 @@
 #include "driver/vm/gen.h"
 #include "ir/functor.h"
 #include "ir/module.h"
+#include "ir/pass.h"
 #include "relay/op.h"
 #include "runtime/module.h"
 
@@ -202,8 +203,19 @@ static int set_devices(vm_gen *g, const tn_target *t) {
   return 0;
 }
 
+/* Planning of memory can be left out like a pass, by the name that programs know it by. */
+static int set_sharing(vm_gen *g) {
+  const tn_PassContext *c;
+  const tn_PassInfo *info;
+  TN_GET(c, ir_pass_ctx_current());
+  TN_GET(info, TN_NEW(PassInfo, .name = tn_str_from("MemoryPlan"), .required = tn_arr_of(0)));
+  g->shares = ir_pass_enabled(c, info);
+  return 0;
+}
+
 static int fill(vm_gen *g, tn_IRModule *m, const driver_targets *t) {
   g->mod = m;
+  TN_TRY(set_sharing(g));
   TN_TRY(kernel_names_init(&g->names, "vm_mod_"));
   TN_GET(g->shape_funcs, tn_scope_own(tn_map_new()));
   TN_GET(g->prim_index, tn_scope_own(tn_map_new()));

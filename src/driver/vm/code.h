@@ -14,6 +14,7 @@ typedef struct {
   int64_t *labels; /* number of a label -> word it stands before */
   int64_t nlabel, label_cap;
   int32_t nparam, nreg; /* the first registers are the parameters */
+  bool shares;          /* may tensors share memory? */
   bool failed;          /* out of memory on the way; code_finish says so */
 } vm_code;
 

@@ -481,6 +481,7 @@ static int function_body(vm_func *f) {
 
 static int generate_one(vm_gen *g, vm_pending p) {
   vm_func f = {.g = g, .of = &p};
+  f.code.shares = g->shares;
   int err = function_body(&f) || code_finish(&f.code, g->x, p.func);
   code_fini(&f.code);
   tn_pmap_fini(&f.values);

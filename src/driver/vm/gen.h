@@ -41,6 +41,7 @@ typedef struct {
   const device_plan *plan; /* NULL: all but what the host has to know is on `device` */
   tn_pmap places;          /* virtual device -> number + 1 of the device */
   int64_t device, host;    /* numbers of devices */
+  bool shares;             /* do tensors share memory? */
 } vm_gen;
 
 /** The value of an expression: a register, or the values of a tuple's fields. */
