@@ -207,3 +207,37 @@ def test_modules_keep_what_they_were_given():
     second = relay.parse("def @g() { (A, @f()) }", init_module=first)
     assert {str(v.name_hint) for v in second.get_global_vars()} == {"f", "g"}
     assert [str(v.name_hint) for v in first.get_global_vars()] == ["f"]
+
+
+def test_all_errors_of_a_text_are_told_at_once():
+    text = """#[version = "0.0.5"]
+def @f(%x: Tensor[(2), flot32]) {
+  let %a = %q;
+  let %b = nn.foo(%x, axis=2);
+  let %c = nn.softmax(%q, axsi=1) + meta[relay.Constant][0] + 300i8;
+  %a + %w
+}
+def @f(%y: Lsit[int32]) { %y + }
+def @g() { "open }
+"""
+    with pytest.raises(tenon.error.DiagnosticError) as caught:
+        relay.parse(text)
+    wanted = [
+        (2, "expected a data type such as float32, got `flot32`"),
+        (3, "this local variable has not been previously declared"),
+        (4, "operator `nn.foo` not found, perhaps you forgot to register it?"),
+        (5, "relay.attrs.SoftmaxAttrs has no field 'axsi'; known: axis"),
+        (5, "the metadata section has no meta[relay.Constant][0]"),
+        (5, "integer number 300 is unrepresentable in width 8"),
+        (6, "this local variable has not been previously declared"),
+        (8, "a function @f was already defined"),
+        (8, "the type `Lsit` is not defined"),
+        (8, "expected an expression, got `}`"),
+        (9, "this text does not end"),
+    ]
+    told = str(caught.value).split("error: ")[1:]
+    found = {
+        (int(part.split(" --> from_string:")[1].split(":")[0]), part.splitlines()[0])
+        for part in told
+    }
+    assert found == set(wanted) and len(told) == len(wanted)

@@ -1,7 +1,8 @@
 /* The parser's frame: errors, the two passes over a module's definitions, the metadata section.
 
-   An error inside a definition is noted and the parser goes on with the next one; at the end all of
-   them are raised together. */
+   After an error of meaning (a name that is not known, a number that does not fit) the parser goes
+   on with something in its place, after one of form with the next definition; at the end all errors
+   are raised together. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +25,17 @@ static tn_Span *span_of(const rt *p, const rt_token *first, const rt_token *last
   return ir_span(p->source, first->line, last->end_line, first->col, last->end_col);
 }
 
+/* Definitions are read twice: is it known already? */
+static bool is_noted(const rt *p, const tn_Span *span, const char *text) {
+  for (int64_t i = 0; i < p->diag->diagnostics->len; ++i) {
+    const tn_Diagnostic *d = (const tn_Diagnostic *)p->diag->diagnostics->items[i].v.obj;
+    if (d->span->line == span->line && d->span->column == span->column &&
+        strcmp(tn_cstr(d->message), text) == 0)
+      return true;
+  }
+  return false;
+}
+
 int rt_fail(rt *p, const rt_token *at, const char *fmt, ...) {
   char line[512];
   va_list ap;
@@ -33,8 +45,15 @@ int rt_fail(rt *p, const rt_token *at, const char *fmt, ...) {
   tn_error_clear();
   tn_Span *span;
   TN_GET(span, span_of(p, at, at));
-  TN_TRY(ir_diag_emit(p->diag, IR_DIAG_ERROR, span, "%s", line));
+  if (!is_noted(p, span, line)) TN_TRY(ir_diag_emit(p->diag, IR_DIAG_ERROR, span, "%s", line));
   return TN_RAISE(DiagnosticError, NULL, "%s", line);
+}
+
+bool rt_goes_on(rt *p) {
+  if (tn_error_get_kind() != TN_DiagnosticError || p->diag->diagnostics->len >= MAX_ERRORS)
+    return false;
+  tn_error_clear();
+  return true;
 }
 
 /* An error of a builder gets the place of the text it came from. */
@@ -199,14 +218,15 @@ static int parse_def(rt *p) {
   TN_GET(text, rt_text(p, &name));
   TN_GET(v, rt_global(p, text));
   tn_any old;
-  if (tn_map_get(p->mod->functions, tn_any_obj(v), &old))
-    return rt_fail(p, &name, "a function @%s was already defined", text);
+  bool again = tn_map_get(p->mod->functions, tn_any_obj(v), &old);
+  if (again && rt_fail(p, &name, "a function @%s was already defined", text) && !rt_goes_on(p))
+    return -1;
   int64_t mark = p->nbindings;
   f = rt_function(p);
   rt_unbind(p, mark);
   if (!f) return -1;
   rt_place(f, span_of(p, &name, &p->last));
-  return ir_module_add(p->mod, v, (tn_BaseFunc *)f, false);
+  return again ? 0 : ir_module_add(p->mod, v, (tn_BaseFunc *)f, false);
 }
 
 /* One definition of the kind that this pass is for; the others are passed over. */

@@ -57,7 +57,7 @@ static int parse_args(rt *p, tn_vec *args, tn_map *attrs, tn_Attrs **given) {
       break;
     }
     tn_obj *meta = p->tok.kind == RT_META ? rt_meta_object(p, &p->tok) : NULL;
-    if (p->tok.kind == RT_META && !meta) return -1;
+    if (p->tok.kind == RT_META && !meta && !rt_goes_on(p)) return -1;
     if (meta && tn_obj_is(meta, &tn_type_Attrs)) {
       *given = (tn_Attrs *)meta;
       TN_TRY(rt_next(p));
@@ -90,7 +90,7 @@ static relay_expr *parse_call(rt *p, relay_expr *callee, const rt_token *first) 
   TN_TRYP(parse_args(p, &args, attrs, &made));
   const char *type = attrs_type(callee, &attrs);
   if (!attrs) return NULL;
-  if (!made) TN_TRYP(rt_make_attrs(p, type, attrs, first, &made));
+  if (!made && rt_make_attrs(p, type, attrs, first, &made) && !rt_goes_on(p)) return NULL;
   TN_GETP(call, relay_call_new(callee, tn_arr_from(&args), made));
   rt_place(call, rt_span_from(p, first));
   return (relay_expr *)call;
@@ -190,7 +190,11 @@ static relay_expr *parse_named(rt *p, const char *name, const rt_token *at) {
       (!name[3] || strcmp(name, "ref_read") == 0 || strcmp(name, "ref_write") == 0))
     return parse_reference(p, name);
   tn_Constructor *c = (tn_Constructor *)tn_map_find(p->constructors, name);
-  if (!c) return (relay_expr *)find_op(p, name, at);
+  if (!c) {
+    tn_Op *op = find_op(p, name, at);
+    if (op) return (relay_expr *)op;
+    return rt_goes_on(p) ? (relay_expr *)relay_var(name, NULL) : NULL;
+  }
   if (c->inputs->len || rt_is(p, "(")) return (relay_expr *)c;
   return (relay_expr *)relay_call_new(c, tn_arr_of(0),
                                       NULL); /* a constructor without fields needs no () */
@@ -201,10 +205,12 @@ static relay_expr *parse_variable(rt *p, const rt_token *t) {
   if (t->kind == RT_LOCAL) TN_GETP(name, rt_text(p, t));
   tn_obj *value = rt_find(p, name, t->number);
   if (value && !TN_AS(TypeVar, value)) return (relay_expr *)value;
-  return (void)rt_fail(p, t,
-                       name ? "this local variable has not been previously declared"
-                            : "this temporary has not been previously defined"),
-         NULL;
+  (void)rt_fail(p, t,
+                name ? "this local variable has not been previously declared"
+                     : "this temporary has not been previously defined");
+  tn_RelayVar *unknown = rt_goes_on(p) ? relay_var(name ? name : "unknown", NULL) : NULL;
+  if (!unknown || rt_bind(p, name, t->number, unknown)) return NULL; /* it is told once */
+  return (relay_expr *)unknown;
 }
 
 static relay_expr *parse_minus(rt *p) {
@@ -236,7 +242,8 @@ static relay_expr *parse_atom(rt *p) {
   TN_TRYP(rt_next(p));
   switch (t.kind) {
   case RT_META:
-    TN_GETP(o, rt_meta_object(p, &t));
+    o = rt_meta_object(p, &t);
+    if (!o) return rt_goes_on(p) ? (relay_expr *)relay_var("meta", NULL) : NULL;
     if (tn_obj_is(o, &tn_type_RelayExpr)) return (relay_expr *)o;
     return (void)rt_fail(p, &t, "this metadata is no expression"), NULL;
   case RT_GLOBAL: TN_GETP(name, rt_text(p, &t)); return (relay_expr *)rt_global(p, name);

@@ -72,6 +72,9 @@ int rt_next(rt *p);
 /* Notes an error at a token; always -1, with an error pending that the parser's caller replaces by
  * all diagnostics. */
 int rt_fail(rt *p, const rt_token *at, const char *fmt, ...) TN_PRINTF(3, 4);
+/* After rt_fail: may the parser go on, with something in the place of what is wrong? The error is
+ * then no longer pending. Not after too many. */
+bool rt_goes_on(rt *p);
 bool rt_is(const rt *p, const char *op);        /* is the next token this punctuation? */
 bool rt_is_name(const rt *p, const char *name); /* ... this name? */
 int rt_accept(rt *p, const char *op, bool *yes);

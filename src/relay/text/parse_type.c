@@ -58,9 +58,11 @@ static tn_Type *parse_tensor(rt *p) {
   const char *name;
   tn_dtype dtype;
   TN_GETP(name, rt_text(p, &t));
-  if (t.kind != RT_NAME || !rt_is_dtype(name, &dtype))
-    return (void)rt_fail(p, &t, "expected a data type such as float32, got %s", rt_describe(p, &t)),
-           NULL;
+  if (t.kind != RT_NAME || !rt_is_dtype(name, &dtype)) {
+    (void)rt_fail(p, &t, "expected a data type such as float32, got %s", rt_describe(p, &t));
+    if (t.kind != RT_NAME || !rt_goes_on(p)) return NULL;
+    dtype = TN_F32;
+  }
   TN_TRYP(rt_next(p));
   TN_TRYP(rt_expect(p, "]"));
   return (tn_Type *)relay_tensor_type(tn_arr_from(&shape), dtype);
@@ -140,11 +142,12 @@ static tn_Type *parse_named(rt *p, const char *name, const rt_token *at) {
   tn_obj *bound = rt_find(p, name, 0);
   if (bound && TN_AS(TypeVar, bound)) return (tn_Type *)bound;
   tn_Type *head = (tn_Type *)tn_map_find(p->mod->global_type_var_map_, name);
-  if (!head) return (void)rt_fail(p, at, "the type `%s` is not defined", name), NULL;
+  if (!head && rt_fail(p, at, "the type `%s` is not defined", name) && !rt_goes_on(p)) return NULL;
   TN_VEC(args);
   bool more;
   TN_TRYP(rt_accept(p, "[", &more));
   if (more) TN_TRYP(parse_list(p, "]", &args, &more));
+  if (!head) return (tn_Type *)relay_incomplete_type();
   return (tn_Type *)TN_NEW(TypeCall, .func = head, .args = tn_arr_from(&args));
 }
 

@@ -82,8 +82,10 @@ static int read_float(rt *p, const rt_token *t, bool negative, number *n) {
 static int read_number(rt *p, bool negative, number *n) {
   rt_token t = p->tok;
   *n = (number){0};
-  TN_TRY(read_suffix(p, &t, n));
-  TN_TRY(n->is_float ? read_float(p, &t, negative, n) : read_int(p, &t, negative, n));
+  int err = read_suffix(p, &t, n);
+  if (!err) err = n->is_float ? read_float(p, &t, negative, n) : read_int(p, &t, negative, n);
+  if (err && !rt_goes_on(p)) return -1;
+  if (err) *n = (number){.type = TN_I32};
   return rt_next(p);
 }
 
