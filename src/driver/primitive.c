@@ -37,7 +37,7 @@ static tn_arr *extents(const tn_TensorType *t) {
   for (int64_t i = 0; i < t->shape->len; ++i) {
     tn_expr *e = (tn_expr *)tn_arr_obj(t->shape, i);
     if (relay_dim_is_any(e))
-      TN_GETP(e, (tn_expr *)TN_NEW(SizeVar, .name = tn_str_from("any_dim"), .dtype = TN_I32));
+      TN_GETP(e, (tn_expr *)TN_MAKE(SizeVar, .name = tn_str_from("any_dim"), .dtype = TN_I32));
     TN_TRYP(tn_vec_push_obj(&v, e));
   }
   return tn_arr_from(&v);

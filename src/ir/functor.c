@@ -23,6 +23,29 @@ void tn_functor_leaf(const tn_type *type, bool seen) {
   for (int i = 0; i < TN_TI_BEGIN_DYNAMIC; ++i) known[i] = UNKNOWN;
 }
 
+/* Few: sequences of statements. */
+enum { MAX_NORMAL = 4 };
+static struct {
+  const tn_type *type;
+  tn_obj *(*fn)(tn_obj *node);
+} normal_forms[MAX_NORMAL];
+static int nnormal;
+
+void tn_functor_normal(const tn_type *type, tn_obj *(*fn)(tn_obj *node)) {
+  if (nnormal == MAX_NORMAL) return;
+  normal_forms[nnormal].type = type;
+  normal_forms[nnormal++].fn = fn;
+}
+
+/* What a rewriting made of a node with other children: checked, in its normal form. */
+static tn_obj *changed(tn_obj *made) {
+  tn_obj *r = ir_node_check(made);
+  for (int i = 0; r && i < nnormal; ++i) {
+    if (r->type == normal_forms[i].type) return normal_forms[i].fn(r);
+  }
+  return r;
+}
+
 static uint8_t find_class(const tn_type *t) {
   switch ((tn_type_kind)t->kind) {
   case TN_KIND_NODE:
@@ -203,7 +226,7 @@ static tn_obj *result_of(void *ctx, tn_obj *child) {
 static int finish(rewriter *r, tn_obj *pre) {
   TN_SCOPE(s);
   tn_obj *post = class_of(pre) == INNER ? tn_map_children(pre, result_of, r) : pre;
-  if (post != pre) TN_GET(post, ir_node_check(post));
+  if (post != pre) TN_GET(post, changed(post));
   tn_rewrite_case f = pre->type_index < (uint32_t)r->ncases ? r->cases[pre->type_index] : NULL;
   if (f) TN_GET(post, f(r->ctx, pre, post));
   tn_retain(post);
@@ -258,7 +281,7 @@ void *tn_mut_children(tn_mut *m, const void *node) {
   tn_obj *o = (tn_obj *)(uintptr_t)node;
   if (class_of(o) != INNER && !(m->types && TN_IS(Type, o))) return o;
   tn_obj *r = tn_map_children(o, visit_child, m);
-  return r == o ? r : ir_node_check(r);
+  return r == o ? r : changed(r);
 }
 
 static tn_obj *dispatch(tn_mut *m, tn_obj *o) {

@@ -32,6 +32,10 @@
 /** Declares that objects of a type and of types derived from it are not entered, and whether they
  * are seen; called at start by the layer that has the type. */
 TN_API void tn_functor_leaf(const tn_type *type, bool seen);
+/** Declares what becomes of a node of a type whose children a rewriting changed: fn gives its
+ * normal form, which may be of another type; NULL with an error. Called at start by the layer that
+ * has the type. */
+TN_API void tn_functor_normal(const tn_type *type, tn_obj *(*fn)(tn_obj *node));
 
 /* ---- visiting ---- */
 

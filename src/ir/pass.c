@@ -141,21 +141,26 @@ static tn_IRModule *run_reporting(tn_Pass *p, tn_IRModule *m, tn_PassContext *ct
 /* ---- checks around passes ---- */
 
 enum { MAX_VERIFIERS = 8 };
-static int (*verifiers[MAX_VERIFIERS])(tn_IRModule *);
+static struct {
+  int level;
+  int (*verify)(tn_IRModule *);
+} verifiers[MAX_VERIFIERS];
 static int nverifiers;
 
-void ir_pass_add_verifier(int (*verify)(tn_IRModule *)) {
-  if (nverifiers < MAX_VERIFIERS) verifiers[nverifiers++] = verify;
+void ir_pass_add_verifier(int level, int (*verify)(tn_IRModule *)) {
+  if (nverifiers == MAX_VERIFIERS) return;
+  verifiers[nverifiers].level = level;
+  verifiers[nverifiers++].verify = verify;
 }
 
-static bool verifies(const tn_PassContext *ctx) {
+static int64_t verify_level(const tn_PassContext *ctx) {
   const char *always = getenv("TENON_VERIFY_PASSES");
-  return ir_config_int(ctx, "ir.verify", always && *always && strcmp(always, "0") != 0) != 0;
+  return ir_config_int(ctx, "ir.verify", always ? strtol(always, NULL, 10) : 0);
 }
 
-static int verify(const tn_PassInfo *info, tn_IRModule *m) {
+static int verify(const tn_PassInfo *info, tn_IRModule *m, int64_t level) {
   for (int i = 0; i < nverifiers; ++i) {
-    if (verifiers[i](m) == 0) continue;
+    if (verifiers[i].level > level || verifiers[i].verify(m) == 0) continue;
     tn_error_note("after pass %s", tn_cstr(info->name));
     return tn_trace(__FILE__, __LINE__, __func__);
   }
@@ -178,7 +183,7 @@ static tn_IRModule *run_checked(tn_Pass *pass, tn_IRModule *m, tn_PassContext *c
   if (pass->hdr.type_index == TN_TI_Sequential) return dispatch(pass, m, ctx);
   bool immutable = ir_config_int(ctx, "testing.immutable_module", 0) != 0;
   tn_IRModule *r = immutable ? run_immutable(pass, m, ctx) : run_reporting(pass, m, ctx);
-  return r && verifies(ctx) && verify(pass->pass_info, r) ? NULL : r;
+  return r && verify(pass->pass_info, r, verify_level(ctx)) ? NULL : r;
 }
 
 tn_IRModule *ir_pass_run(tn_Pass *pass, tn_IRModule *m, tn_PassContext *ctx) {

@@ -73,9 +73,9 @@ TN_API tn_IRModule *ir_pass_run_all(tn_Pass *const *list, int n, tn_IRModule *m,
                                     tn_PassContext *ctx);
 
 /** Adds a check of modules, run after every pass where the option "ir.verify" or the environment
- * variable TENON_VERIFY_PASSES says so: 0, or -1 with an error. Called at start by the layer that
- * has it. */
-TN_API void ir_pass_add_verifier(int (*verify)(tn_IRModule *m));
+ * variable TENON_VERIFY_PASSES is at least `level`: 0, or -1 with an error. Called at start by the
+ * layer that has it. */
+TN_API void ir_pass_add_verifier(int level, int (*verify)(tn_IRModule *m));
 
 /* ---- context ---- */
 

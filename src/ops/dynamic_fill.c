@@ -38,7 +38,7 @@ tn_arr *ops_open_extents(const tn_TensorType *t) {
   for (int64_t i = 0; i < t->shape->len; ++i) {
     tn_expr *e = relay_dim(t, i);
     if (relay_dim_is_any(e))
-      TN_GETP(e, (tn_expr *)TN_NEW(SizeVar, .name = tn_str_from("n"), .dtype = TN_I64));
+      TN_GETP(e, (tn_expr *)TN_MAKE(SizeVar, .name = tn_str_from("n"), .dtype = TN_I64));
     TN_TRYP(tn_vec_push_obj(&v, e));
   }
   return tn_arr_from(&v);

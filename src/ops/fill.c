@@ -180,7 +180,7 @@ static tn_expr *arange_element(void *ctx, tn_arr *at) {
 static tn_arr *arange(const relay_compute *c) {
   tn_expr *n = relay_dim(relay_out(c), 0);
   if (relay_dim_is_any(n))
-    TN_GETP(n, (tn_expr *)TN_NEW(SizeVar, .name = tn_str_from("n"), .dtype = TN_I64));
+    TN_GETP(n, (tn_expr *)TN_MAKE(SizeVar, .name = tn_str_from("n"), .dtype = TN_I64));
   return tn_arr_of(1, te_compute(tn_arr_of(1, n), arange_element, (void *)(uintptr_t)c, "T_arange",
                                  TE_INJECTIVE));
 }

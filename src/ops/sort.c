@@ -255,7 +255,7 @@ static tn_arr *compute_dyn_topk(const relay_compute *c) {
   picked p;
   tn_expr *k;
   TN_TRYP(start(c, &p, ((const tn_TopKAttrs *)c->attrs)->dtype));
-  TN_GETP(k, (tn_expr *)TN_NEW(SizeVar, .name = tn_str_from("k"), .dtype = TN_I64));
+  TN_GETP(k, (tn_expr *)TN_MAKE(SizeVar, .name = tn_str_from("k"), .dtype = TN_I64));
   return top_of(c->attrs, &p, ops_with_index(p.data->shape, p.axis, k));
 }
 

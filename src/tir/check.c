@@ -156,9 +156,25 @@ int tir_check_assert(tn_obj *self) {
   return 0;
 }
 
+static int splice(tn_vec *out, const tn_arr *stmts) {
+  for (int64_t i = 0; i < stmts->len; ++i) {
+    const tn_SeqStmt *inner = TN_AS(SeqStmt, tn_arr_obj(stmts, i));
+    TN_TRY(inner ? splice(out, inner->seq) : tn_vec_push(out, stmts->items[i]));
+  }
+  return 0;
+}
+
+/* A sequence holds no sequence: what it stands for would not depend on it, and no text has it. */
 int tir_check_seq(tn_obj *self) {
   const tn_SeqStmt *s = (const tn_SeqStmt *)self;
-  return ir_check_items(s->seq, &tn_type_Stmt, "tir.SeqStmt.seq", s->span);
+  bool nested = false;
+  TN_TRY(ir_check_items(s->seq, &tn_type_Stmt, "tir.SeqStmt.seq", s->span));
+  for (int64_t i = 0; i < s->seq->len; ++i) nested |= TN_AS(SeqStmt, tn_arr_obj(s->seq, i)) != NULL;
+  if (!nested) return 0;
+  TN_VEC(flat);
+  TN_TRY(splice(&flat, s->seq));
+  tn_any all = tn_any_obj(tn_arr_from(&flat));
+  return all.v.obj ? tn_field_set(self, tn_type_field(&tn_type_SeqStmt, "seq"), &all) : -1;
 }
 
 int tir_check_allocate(tn_obj *self) {

@@ -5,6 +5,8 @@
 
 #include "base/buf.h"
 #include "ir/expr.h"
+#include "ir/functor.h"
+#include "ir/functor.h"
 #include "ir/module.h"
 #include "object/functions.h"
 #include "tir/tir_impl.h"
@@ -90,9 +92,20 @@ tn_stmt *tir_seq(const tn_vec *stmts) {
   for (int64_t i = 0; i < stmts->len; ++i) {
     if (flatten(&flat, stmts->items[i].v.obj)) return NULL;
   }
+  if (flat.len == 0 && stmts->len == 1 && !TN_AS(SeqStmt, stmts->items[0].v.obj))
+    return (tn_stmt *)stmts->items[0].v.obj; /* a nothing that was given stays as it is */
   if (flat.len == 0) return tir_nop();
   if (flat.len == 1) return (tn_stmt *)flat.items[0].v.obj;
   return (tn_stmt *)TN_NEW(SeqStmt, .seq = tn_arr_from(&flat));
+}
+
+/* A rewriting leaves no statements that stand for nothing. */
+static tn_obj *normal_sequence(tn_obj *o) {
+  const tn_arr *a = ((const tn_SeqStmt *)o)->seq;
+  const tn_vec items = {(tn_any *)(uintptr_t)a->items, a->len, 0};
+  bool any = false;
+  for (int64_t i = 0; i < a->len; ++i) any |= stands_for_nothing(tn_arr_obj(a, i));
+  return any || a->len < 2 ? (tn_obj *)tir_seq(&items) : o;
 }
 
 tn_stmt *tir_seq2(tn_stmt *a, tn_stmt *b) {
@@ -161,6 +174,7 @@ static const tn_func_row functions[] = {
 int tir_init(void) {
   TN_TRY(tn_type_register_table(tir_types, TN_COUNT(tir_types)));
   TN_TRY(tn_func_register_rows(functions, TN_COUNT(functions)));
+  tn_functor_normal(&tn_type_SeqStmt, normal_sequence);
   TN_TRY(doc_init());
   TN_TRY(stmt_functor_init());
   TN_TRY(specialize_init());

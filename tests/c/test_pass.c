@@ -185,7 +185,7 @@ static void test_modules_are_checked_around_passes(void **state) {
   static const ir_pass_row spoiler = {"test.Spoil", IR_PASS_MODULE,     0, spoil, NULL,
                                       NULL,         "changes its input"};
   tn_IRModule *m = ir_module_new(NULL, NULL, NULL);
-  ir_pass_add_verifier(refuse_bad);
+  ir_pass_add_verifier(1, refuse_bad);
   tn_PassContext *c = context(2, "ir.verify", tn_any_bool(true));
   assert_non_null(ir_pass_run(make(0, "good"), m, c));
   assert_non_null(ir_pass_run(make(0, "bad"), m, NULL));

@@ -141,14 +141,16 @@ static void test_statements(void **state) {
   (void)state;
   TN_SCOPE(s);
   tn_Var *i = tir_var("i", TN_I32), *p = tir_pointer_var("B", TN_F32, "global"),
-         *v = tir_var("v", TN_I32);
+         *v = tir_var("v", TN_I32), *w = tir_var("v", TN_I32);
   tn_Buffer *A = tir_buffer(exprs(1, tir_i32(8)), TN_F32, "A", "");
   tn_stmt *store = tir_store(A, tir_f32(1.5), exprs(1, i));
   tn_stmt *let = (tn_stmt *)TN_NEW(LetStmt, .var = v, .value = tir_add((tn_expr *)i, tir_i32(1)),
                                    .body = store);
+  tn_stmt *let2 = (tn_stmt *)TN_NEW(LetStmt, .var = w, .value = tir_add((tn_expr *)i, tir_i32(1)),
+                                    .body = store);
   tn_stmt *alloc = (tn_stmt *)TN_NEW(Allocate, .buffer_var = p, .dtype = TN_F32,
                                      .extents = exprs(1, tir_i32(4)), .condition = tir_bool(true),
-                                     .body = let, .annotations = tn_scope_own(tn_map_new()));
+                                     .body = let2, .annotations = tn_scope_own(tn_map_new()));
   tn_stmt *branch = (tn_stmt *)TN_NEW(IfThenElse, .condition = tir_lt((tn_expr *)i, tir_i32(4)),
                                       .then_case = alloc);
   tn_stmt *both = tir_seq2(let, branch);
@@ -167,12 +169,35 @@ static void test_statements(void **state) {
                       "            A[i] = T.float32(1.5)");
 }
 
+/* What is bound twice is one variable wherever the text is read. */
+static void test_shared_variables(void **state) {
+  (void)state;
+  TN_SCOPE(s);
+  tn_Var *i = tir_var("i", TN_I32), *j = tir_var("j", TN_I32);
+  tn_Buffer *A = tir_buffer(exprs(1, tir_i32(8)), TN_F32, "A", "");
+  tn_stmt *inner = loop(j, 8, tir_store(A, tir_f32(1), exprs(1, j)));
+  tn_stmt *twice = tir_seq2(loop(i, 4, inner), loop(i, 4, inner));
+  tn_PrimFunc *f = function(1, &A, twice);
+  expect((tn_obj *)f, "# from tvm.script import tir as T\n"
+                      "\n"
+                      "@T.prim_func\n"
+                      "def main(A: T.Buffer((8,), \"float32\")):\n"
+                      "    T.func_attr({\"tir.noalias\": T.bool(True)})\n"
+                      "    i = T.int32()\n"
+                      "    j = T.int32()\n"
+                      "    for i, j in T.grid(4, 8):\n"
+                      "        A[j] = T.float32(1)\n"
+                      "    for i, j in T.grid(4, 8):\n"
+                      "        A[j] = T.float32(1)");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_matmul),
       cmocka_unit_test(test_free_variables_are_declared_first),
       cmocka_unit_test(test_an_expression_alone),
       cmocka_unit_test(test_statements),
+      cmocka_unit_test(test_shared_variables),
   };
   return cmocka_run_group_tests(tests, start_compiler, NULL);
 }

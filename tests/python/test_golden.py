@@ -14,9 +14,7 @@ compared with types inferred. Comments above the first line of the program may s
 - ``# datatypes: {name: (code, {operation: function})}``: types of the program, and the C functions
   that compute them on ``llvm``;
 - ``# bind_target: ...``: the target of the functions, which is not shown;
-- ``# error: ...``: a part of the message of the error that is expected instead of a program;
-- ``# compare: "text"``: compare as text, where a program does not survive printing (an attribute
-  that names a variable above its loop).
+- ``# error: ...``: a part of the message of the error that is expected instead of a program.
 """
 
 import ast
@@ -88,13 +86,10 @@ def test_pass(path, request):
         return
     result = run(path.parent.name, settings, program)
     shown = result.script().split("\n\n", 1)[1] + "\n"
-    if settings.get("compare") != "text":
-        again = from_source(HEADER + shown)
-        tenon.ir.assert_structural_equal(again, result, map_free_vars=True)
+    again = from_source(HEADER + shown)
+    tenon.ir.assert_structural_equal(again, result, map_free_vars=True)
     if request.config.getoption("--update-golden"):
         path.write_text(f"{before}# ---\n{shown}", encoding="utf-8")
-    elif settings.get("compare") == "text":
-        assert shown == expected
     else:
         wanted = from_source(HEADER + expected)
         tenon.ir.assert_structural_equal(result, wanted, map_free_vars=True)

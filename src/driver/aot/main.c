@@ -357,7 +357,7 @@ static tn_PrimFunc *function(maker *m, const char *name) {
     TN_TRYP(tn_vec_push_obj(&m->params, m->pool_vars[k]));
   TN_GETP(params, tn_arr_from(&m->params));
   tn_PrimFunc *f =
-      (tn_PrimFunc *)TN_NEW(PrimFunc, .params = params, .body = body, .buffer_map = m->buffer_map);
+      (tn_PrimFunc *)TN_MAKE(PrimFunc, .params = params, .body = body, .buffer_map = m->buffer_map);
   f = f ? tir_with_attr(f, "global_symbol", (tn_obj *)tn_str_from(name)) : NULL;
   return f ? tir_with_attr(f, "runner_function", (tn_obj *)tir_bool(true)) : NULL;
 }

@@ -46,7 +46,7 @@ static tn_arr *variables(const tn_TensorType *t) {
     tn_expr *e = relay_dim(t, i);
     int64_t known;
     if (tir_as_int((tn_obj *)e, &known)) e = tir_int(TN_I64, known);
-    else TN_GETP(e, (tn_expr *)TN_NEW(SizeVar, .name = tn_str_from("n"), .dtype = TN_I64));
+    else TN_GETP(e, (tn_expr *)TN_MAKE(SizeVar, .name = tn_str_from("n"), .dtype = TN_I64));
     TN_TRYP(tn_vec_push_obj(&v, e));
   }
   return tn_arr_from(&v);

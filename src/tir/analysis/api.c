@@ -214,6 +214,6 @@ static const tn_func_row rows[] = {
 static int verify_module(tn_IRModule *m) { return tir_check_well_formed((const tn_obj *)m, false); }
 
 int analysis_init(void) {
-  ir_pass_add_verifier(verify_module);
+  ir_pass_add_verifier(1, verify_module);
   return tn_func_register_rows(rows, TN_COUNT(rows));
 }

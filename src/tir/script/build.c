@@ -225,14 +225,31 @@ static void finish(builder *b) {
     tn_vec_fini(&b->func->root_alloc);
   }
   tn_pmap_fini(&b->loops);
+  tn_pmap_fini(&b->declared);
   tn_free(b->bindings);
   tn_arena_fini(&b->arena);
+}
+
+/* metadata = tvm.ir.load_json("..."): what the text refers to as metadata["type"][0] */
+static int read_metadata(builder *b, const ast *n) {
+  bool named = n->kind == AST_ASSIGN && n->items.n == 1 && n->items.items[0]->kind == AST_NAME &&
+               strcmp(n->items.items[0]->text, "metadata") == 0;
+  if (!named) return 0;
+  const ast *text = n->a->kind == AST_CALL ? arg_of(n->a, 0, "json_str") : NULL;
+  if (!text || text->kind != AST_STR)
+    return ast_error(b->src, n, "metadata: expected tvm.ir.load_json of a text");
+  tn_func *load = tn_scope_own(tn_func_find("node.LoadJSON"));
+  tn_any ret, arg = tn_any_obj(tn_scope_own(tn_str_new_n(text->text, (size_t)text->ntext)));
+  if (!load || !arg.v.obj || tn_func_call(load, &arg, 1, &ret)) return place_error(b, text);
+  if (tn_any_is_obj(&ret) && !tn_scope_own(ret.v.obj)) return -1;
+  return bind_name(b, "metadata", PLAIN(ret));
 }
 
 static tn_obj *build_program(builder *b, ast_list stmts) {
   const ast *found = NULL;
   for (int i = 0; i < stmts.n; ++i) {
     const ast *n = stmts.items[i];
+    TN_TRYP(read_metadata(b, n));
     if (n->kind != AST_DEF && n->kind != AST_CLASS) continue;
     if (found)
       return (void)ast_error(b->src, n,

@@ -82,7 +82,7 @@ static int give(builder *b, const ast *call, void *obj, val *out) {
 static tn_expr *typed_text(builder *b, const ast *at, tn_dtype t, const char *text) {
   double x = strcmp(text, "inf") == 0    ? 1.0 / 0.0
              : strcmp(text, "-inf") == 0 ? -1.0 / 0.0
-             : strcmp(text, "nan") == 0  ? 0.0 / 0.0
+             : strcmp(text, "nan") == 0  ? __builtin_nan("")
                                          : 1.0;
   if (x == 1.0)
     return (void)ast_error(b->src, at, "expected a number, \"inf\", \"-inf\" or \"nan\""), NULL;
@@ -98,6 +98,7 @@ static int make_var(builder *b, const ast *call, tn_dtype t, val *out) {
     tn_SizeVar sized = {.dtype = t, .name = v->name, .type_annotation = v->type_annotation};
     v = tn_node_copy(&tn_type_SizeVar, &sized);
   }
+  if (v && tn_pmap_put_int(&b->declared, v, 1)) return -1;
   return give(b, call, v, out);
 }
 
@@ -124,7 +125,9 @@ static int handle_value(builder *b, const ast *call, val *out) {
   if (!type) return typed_value(b, call, TN_HANDLE, out);
   TN_TRY(eval_dtype(b, type, &t));
   const char *s = scope ? eval_text(b, scope) : "";
-  return s ? give(b, call, tir_pointer_var("v", t, s), out) : -1;
+  tn_Var *v = s ? tir_pointer_var("v", t, s) : NULL;
+  if (!v || tn_pmap_put_int(&b->declared, v, 1)) return -1;
+  return give(b, call, v, out);
 }
 
 /* ---- functions with a node of their own ---- */
@@ -232,7 +235,11 @@ static int call_vector(builder *b, const ast *call, const char *name, val *out) 
 static int call_select(builder *b, const ast *call, const char *name, val *out) {
   tn_expr *x[3];
   TN_TRY(expr_args(b, call, name, 3, x));
-  if (strcmp(name, "Select") == 0) return give(b, call, tir_select(x[0], x[1], x[2], NULL), out);
+  if (strcmp(name, "Select") == 0) {
+    if (tir_match_types(&x[1], &x[2], NULL)) return place_error(b, call);
+    return give(b, call,
+                TN_MAKE(Select, .condition = x[0], .true_value = x[1], .false_value = x[2]), out);
+  }
   return give(b, call, tir_if_then_else(x[0], x[1], x[2], NULL), out);
 }
 

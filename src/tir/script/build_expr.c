@@ -427,8 +427,10 @@ static int call_function(builder *b, const ast *n, const val *f, val *out) {
   bool keywords = false;
   for (int i = 0; i < n->items.n; ++i) keywords |= n->items.items[i]->kind == AST_KEYWORD;
   if (f->v.type_index == TN_TI_GlobalVar) {
+    const ast *type = arg_of(n, -1, "dtype");
     TN_TRY(eval_args(b, n, &args));
     tn_Call *call = call_global((tn_GlobalVar *)f->v.v.obj, &args);
+    if (call && type) TN_TRY(eval_dtype(b, type, &call->dtype));
     *out = PLAIN_OBJ(call);
     return call ? 0 : -1;
   }

@@ -78,6 +78,13 @@ static int add_buffer_param(builder *b, const ast *param, const ast *annotation)
   return b->func->buffer_map ? 0 : -1;
 }
 
+/* n: T.int32(is_size_var=True) */
+static bool is_size_var(builder *b, const ast *annotation) {
+  val v;
+  if (annotation->kind != AST_CALL || !arg_of(annotation, -1, "is_size_var")) return false;
+  return eval(b, annotation, &v) == 0 && TN_AS(SizeVar, val_obj(&v));
+}
+
 static int add_param(builder *b, const ast *param) {
   const ast *annotation = param->a;
   if (param->flag) return ast_error(b->src, param, "a tensor program has no variable arguments");
@@ -97,10 +104,11 @@ static int add_param(builder *b, const ast *param) {
   }
   tn_error_clear();
   tn_Type *type = eval_type(b, annotation);
-  const tn_PrimType *prim = TN_AS(PrimType, type);
   if (!type) return -1;
-  tn_Var *var = TN_NEW(Var, .dtype = prim ? prim->dtype : TN_HANDLE,
-                       .name = tn_str_from(param->text), .type_annotation = type);
+  tn_str *name = tn_str_from(param->text);
+  tn_Var *var = is_size_var(b, annotation)
+                    ? (tn_Var *)TN_MAKE(SizeVar, .name = name, .type_annotation = type)
+                    : TN_MAKE(Var, .name = name, .type_annotation = type);
   return !var || bind_name(b, param->text, PLAIN_OBJ(var)) ? -1
                                                            : tn_vec_push_obj(&b->func->params, var);
 }

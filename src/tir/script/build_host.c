@@ -31,6 +31,14 @@ static int add_all_locals(builder *b, tn_map *locals) {
   return 0;
 }
 
+static int undefined(builder *b, const ast *n, const char *text) {
+  if (strncmp(text, "metadata", 8) == 0)
+    return ast_error(b->src, n,
+                     "undefined: metadata; print the program with script(show_meta=True), which "
+                     "adds it to the text");
+  return ast_error(b->src, n, "undefined: %s", text);
+}
+
 /* The host answers with marked texts where it means no value: its T and I modules, and names it
    does not know.
    @return 1 for a module, 0 for a value, -1 when undefined */
@@ -41,7 +49,7 @@ static int read_marker(builder *b, const ast *n, val *out) {
   if (strncmp(marker, "\x01script.", 8) != 0) {
     const char *text =
         tn_arena_strndup(&b->arena, b->src->text + n->start, (size_t)(n->end - n->start));
-    return ast_error(b->src, n, "undefined: %s", text ? text : "?");
+    return undefined(b, n, text ? text : "?");
   }
   *out = (val){.kind = marker[8] == 'T' ? VAL_T : VAL_I, .name = marker[9] ? marker + 10 : ""};
   return 1;
@@ -89,7 +97,7 @@ int host_eval(builder *b, const ast *n, val *out) {
   const char *text =
       tn_arena_strndup(&b->arena, b->src->text + n->start, (size_t)(n->end - n->start));
   if (!locals || !text) return -1;
-  if (!b->opt->host) return ast_error(b->src, n, "undefined: %s", text);
+  if (!b->opt->host) return undefined(b, n, text);
   TN_TRY(opaque ? add_all_locals(b, locals) : add_locals(b, n, locals));
   tn_any ret, args[] = {tn_any_cstr(text), tn_any_obj(locals)};
   TN_TRY(call_host(b, n, args, &ret));
@@ -101,7 +109,7 @@ int ask_host(builder *b, const ast *name, val *out) {
   tn_map *none = tn_scope_own(tn_map_new());
   tn_str *query = tn_str_fmt("?%s", name->text);
   if (!none || !query) return -1;
-  if (!b->opt->host) return ast_error(b->src, name, "undefined: %s", name->text);
+  if (!b->opt->host) return undefined(b, name, name->text);
   tn_any ret, args[] = {tn_any_obj(query), tn_any_obj(none)};
   if (tn_func_call(b->opt->host, args, 2, &ret)) return place_error(b, name);
   if (tn_any_is_obj(&ret) && !tn_scope_own(ret.v.obj)) return -1;

@@ -73,6 +73,7 @@ typedef struct {
   block_info *block;
   func_info *func;
   tn_pmap loops;       /* loop variable -> its Range */
+  tn_pmap declared;    /* variables and buffers that are declared but not bound by a statement */
   tn_IRModule *module; /* while a module is read */
   int depth;
 } builder;
@@ -175,7 +176,16 @@ int build_axis(builder *b, const ast *target, const ast *call, const char *kind)
 /** target = value where target is a[...]. */
 int build_store(builder *b, const ast *at, const ast *target, tn_expr *value);
 int bind_target(builder *b, const ast *target, val v);
+/** The variable of type t that a statement binds to `target`: the one that was declared under this
+ * name (x = T.int32()), because the program uses it above the statement too, or a new one. */
 int bind_var(builder *b, const ast *target, tn_Var **out, tn_dtype t);
+/** What was declared under the name `target`, before a statement binds it; NULL when nothing was.
+ */
+tn_obj *declared_as(const builder *b, const ast *target);
+/** The pointer that a statement binds to `target`: the declared one, or a new one of `element` in
+ * `scope`, named `other` where there is no name. */
+tn_Var *bound_pointer(const builder *b, const ast *target, const char *other, tn_dtype element,
+                      const char *scope);
 /** The dotted name when n is T.name or a call of it, else NULL. */
 const char *t_name(builder *b, const ast *n);
 

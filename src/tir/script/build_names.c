@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tir/script/build_impl.h"
+#include "tir/script/const_data.h"
 
 static int give(builder *b, const ast *call, void *obj, val *out) {
   *out = PLAIN_OBJ(obj);
@@ -28,6 +29,22 @@ static int call_target(builder *b, const ast *call, val *out) {
     return ast_error(b->src, call, "T.target: expected a text or a dictionary");
   const tn_any args[] = {v.v, h.v};
   return give(b, call, make_target(2, args), out);
+}
+
+/* T.NDArray([1, 2], "int32", (2,)): a tensor */
+static int call_tensor(builder *b, const ast *call, val *out) {
+  const ast *data = arg_of(call, 0, "data"), *type = arg_of(call, 1, "dtype"),
+            *extents = arg_of(call, 2, "shape");
+  tn_dtype t;
+  val v;
+  if (!data || !type || !extents)
+    return ast_error(b->src, call, "T.NDArray: expected data, a data type and a shape");
+  TN_TRY(eval(b, data, &v));
+  TN_TRY(eval_dtype(b, type, &t));
+  const tn_arr *shape = eval_exprs(b, extents);
+  if (!shape) return -1;
+  if (v.kind != VAL_PLAIN) return ast_error(b->src, data, "T.NDArray: expected a list of numbers");
+  return give(b, call, tir_const_data(v.v, t, shape), out);
 }
 
 /* T.call_tir(cls.f, a, b) is cls.f(a, b) */
@@ -88,11 +105,8 @@ int call_named(builder *b, const ast *call, const char *name, val *out) {
   static const struct {
     const char *name;
     int (*call)(builder *, const ast *, val *);
-  } rows[] = {{"target", call_target},
-              {"call_tir", call_tir},
-              {"Not", call_not},
-              {"var", call_var},
-              {"call_intrin", call_intrin}};
+  } rows[] = {{"target", call_target}, {"NDArray", call_tensor}, {"call_tir", call_tir},
+              {"Not", call_not},       {"var", call_var},        {"call_intrin", call_intrin}};
   for (int i = 0; i < TN_COUNT(rows); ++i) {
     if (strcmp(rows[i].name, name) == 0) return rows[i].call(b, call, out);
   }

@@ -48,9 +48,25 @@ int bind_target(builder *b, const ast *target, val v) {
 }
 
 int bind_var(builder *b, const ast *target, tn_Var **out, tn_dtype t) {
+  tn_obj *known = declared_as(b, target);
   if (target->kind != AST_NAME) return ast_error(b->src, target, "expected a name");
-  *out = tir_var(target->text, t);
+  bool same = known && TN_IS(Var, known) && tn_dtype_eq(((const tn_Var *)known)->dtype, t);
+  *out = same ? (tn_Var *)known : tir_var(target->text, t);
   return *out ? bind_name(b, target->text, PLAIN_OBJ(*out)) : -1;
+}
+
+tn_obj *declared_as(const builder *b, const ast *target) {
+  val v;
+  if (!target || target->kind != AST_NAME || !find_name(b, target->text, &v)) return NULL;
+  tn_obj *o = val_obj(&v);
+  return o && tn_pmap_get_int(&b->declared, o, 0) ? o : NULL;
+}
+
+tn_Var *bound_pointer(const builder *b, const ast *target, const char *other, tn_dtype element,
+                      const char *scope) {
+  tn_Var *known = (tn_Var *)declared_as(b, target);
+  if (TN_IS(Var, known) && tn_dtype_eq(known->dtype, TN_HANDLE)) return known;
+  return tir_pointer_var(target && target->kind == AST_NAME ? target->text : other, element, scope);
 }
 
 /* ---- assignment ---- */
@@ -64,7 +80,12 @@ static int build_let(builder *b, const ast *at, const ast *target, tn_Type *type
       !(value = tir_cast(prim->dtype, value, NULL)))
     return place_error(b, at);
   if (target->kind != AST_NAME) return ast_error(b->src, target, "expected a name");
-  if (ptr) v = TN_NEW(Var, .dtype = TN_HANDLE, .name = name_of(target), .type_annotation = type);
+  tn_Var *known = (tn_Var *)declared_as(b, target);
+  if (type && TN_IS(Var, known) && tn_dtype_eq(known->dtype, value->dtype)) {
+    v = known; /* x = T.int32() above, x: T.int32 = value here */
+    TN_TRY(tn_pmap_put_int(&b->declared, v, 0));
+  } else if (ptr)
+    v = TN_NEW(Var, .dtype = TN_HANDLE, .name = name_of(target), .type_annotation = type);
   else v = tir_var(target->text, value->dtype);
   if (!v || bind_name(b, target->text, PLAIN_OBJ(v))) return -1;
   return add_wrap(b, (tn_stmt *)TN_MAKE(LetStmt, .var = v, .value = value, .body = tir_nop()));
@@ -226,13 +247,13 @@ static int bind_grid_vars(builder *b, const ast *target, const tn_vec *extents, 
   if (target->kind != AST_NAME) return ast_error(b->src, target, "expected a name");
   for (int64_t i = from; i < to; ++i) {
     tn_expr *extent = (tn_expr *)extents->items[i].v.obj;
-    tn_str *name = many ? tn_str_fmt("%s_%lld", target->text, (long long)(i - from))
-                        : tn_str_from(target->text);
+    tn_str *name = many ? tn_str_fmt("%s_%lld", target->text, (long long)(i - from)) : NULL;
     tn_Var *v = name ? tir_var(name->data, extent->dtype) : NULL;
+    if (!many) TN_TRY(bind_var(b, target, &v, extent->dtype));
     if (!v || tn_vec_push_obj(vars, v) || tn_vec_push_obj(&bound, v)) return -1;
     TN_TRY(note_loop(b, v, tir_zero(extent->dtype), extent));
   }
-  if (!many) return bind_name(b, target->text, PLAIN(bound.items[0]));
+  if (!many) return 0;
   tn_arr *all = tn_arr_from(&bound);
   return all ? bind_name(b, target->text, PLAIN_OBJ(all)) : -1;
 }

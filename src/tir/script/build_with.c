@@ -2,6 +2,7 @@
  * T.realize. */
 #include <string.h>
 
+#include "tenon/object.h"
 #include "tir/script/build_impl.h"
 #include "tir/script/const_data.h"
 
@@ -15,12 +16,20 @@ static const char *target_name(const ast *target, const char *other) {
   return target && target->kind == AST_NAME ? target->text : other;
 }
 
+/* A dictionary of notes, empty when n is NULL; NULL on failure. */
+static tn_map *annotations_of(builder *b, const ast *n) {
+  val notes;
+  if (!n) return tn_scope_own(tn_map_new());
+  if (eval(b, n, &notes)) return NULL;
+  if (notes.kind == VAL_PLAIN && notes.v.type_index == TN_TI_Map) return (tn_map *)notes.v.v.obj;
+  return (void)ast_error(b->src, n, "annotations: expected a dictionary"), NULL;
+}
+
 static int allocate(builder *b, const ast *call, const ast *target, wrap *out) {
   const ast *extents = arg_of(call, 0, "extents"), *type = arg_of(call, 1, "dtype"),
             *scope = arg_of(call, 2, "scope");
   const ast *cond = arg_of(call, 3, "condition"), *ann = arg_of(call, 4, "annotations");
   tn_dtype t;
-  val notes;
   if (!extents || !type)
     return ast_error(b->src, call, "T.allocate: expected extents and a data type");
   tn_arr *shape = eval_exprs(b, extents);
@@ -28,12 +37,9 @@ static int allocate(builder *b, const ast *call, const ast *target, wrap *out) {
   const char *where = eval_memory_scope(b, scope);
   tn_expr *when = where && cond ? eval_expr(b, cond) : tir_bool(true);
   if (!where || !when) return -1;
-  tn_map *map = tn_scope_own(tn_map_new());
-  if (ann) {
-    TN_TRY(eval(b, ann, &notes));
-    if (notes.v.type_index == TN_TI_Map) map = (tn_map *)notes.v.v.obj;
-  }
-  tn_Var *v = tir_pointer_var(target_name(target, "buffer"), t, where);
+  tn_map *map = annotations_of(b, ann);
+  if (!map) return -1;
+  tn_Var *v = bound_pointer(b, target, "buffer", t, where);
   out->bound = (tn_obj *)v;
   out->stmt = (tn_stmt *)TN_MAKE(Allocate, .buffer_var = v, .dtype = t, .extents = shape,
                                  .condition = when, .body = tir_nop(), .annotations = map);
@@ -42,7 +48,7 @@ static int allocate(builder *b, const ast *call, const ast *target, wrap *out) {
 
 static int allocate_const(builder *b, const ast *call, const ast *target, wrap *out) {
   const ast *data = arg_of(call, 0, "data"), *type = arg_of(call, 1, "dtype"),
-            *extents = arg_of(call, 2, "extents");
+            *extents = arg_of(call, 2, "extents"), *index = arg_of(call, -1, "irmod_storage_idx");
   tn_dtype t;
   val v;
   if (!data || !type || !extents)
@@ -50,19 +56,38 @@ static int allocate_const(builder *b, const ast *call, const ast *target, wrap *
   TN_TRY(eval(b, data, &v));
   TN_TRY(eval_dtype(b, type, &t));
   tn_arr *shape = eval_exprs(b, extents);
-  tn_obj *content = shape ? (tn_obj *)tir_const_data(v.v, t, shape) : NULL;
-  if (!content) return place_error(b, data);
-  tn_Var *p = tir_pointer_var(target_name(target, "data"), t, "global");
+  if (!shape) return -1;
+  bool elsewhere = index && v.kind == VAL_PLAIN && v.v.type_index == TN_NONE;
+  tn_obj *content = elsewhere ? NULL : (tn_obj *)tir_const_data(v.v, t, shape);
+  if (!content && !elsewhere) return place_error(b, data);
+  tn_expr *at = index ? eval_expr(b, index) : NULL;
+  if (index && !TN_AS(IntImm, at))
+    return at ? ast_error(b->src, index, "irmod_storage_idx: expected a number") : -1;
+  tn_map *notes = annotations_of(b, arg_of(call, -1, "annotations"));
+  tn_Var *p = notes ? bound_pointer(b, target, "data", t, "global") : NULL;
   out->bound = (tn_obj *)p;
+  if (!p) return -1;
   out->stmt = (tn_stmt *)TN_MAKE(AllocateConst, .buffer_var = p, .data = (tn_NDArray *)content,
-                                 .dtype = t, .extents = shape, .body = tir_nop(),
-                                 .annotations = tn_scope_own(tn_map_new()));
+                                 .irmod_storage_idx = (tn_obj *)at, .dtype = t, .extents = shape,
+                                 .body = tir_nop(), .annotations = notes);
   return out->stmt ? 0 : -1;
+}
+
+/* The buffer that was declared under this name, when it is the one described. */
+static tn_Buffer *declared_buffer(const builder *b, const ast *target, tn_Buffer *made,
+                                  bool same_data) {
+  tn_Buffer *known = TN_AS(Buffer, declared_as(b, target));
+  if (!known || !made || (same_data && known->data != made->data)) return made;
+  bool same = tn_dtype_eq(known->dtype, made->dtype) &&
+              tn_equal(known->shape, made->shape, 0) == 1 &&
+              tn_equal(known->strides, made->strides, TN_MAP_FREE_VARS) == 1;
+  return same ? known : made;
 }
 
 static int decl_buffer(builder *b, const ast *call, const ast *target, wrap *out) {
   tn_Buffer *buf = eval_buffer(b, call, 0, target_name(target, "buffer"));
   bool has_data = arg_of(call, 2, "data") != NULL;
+  buf = declared_buffer(b, target, buf, has_data);
   if (!buf) return -1;
   out->bound = (tn_obj *)buf;
   if (has_data) {
@@ -201,6 +226,7 @@ static int match_buffer(builder *b, const ast *target, const ast *call) {
   TN_TRY(eval(b, param, &v));
   tn_Var *var = TN_IS(Var, val_obj(&v)) ? (tn_Var *)val_obj(&v) : NULL;
   tn_Buffer *buf = eval_buffer(b, call, 1, target_name(target, "buffer"));
+  buf = declared_buffer(b, target, buf, false);
   if (!buf || bind_target(b, target, PLAIN_OBJ(buf))) return -1;
   if (var && b->func) {
     b->func->buffer_map = tn_map_with(b->func->buffer_map, tn_any_obj(var), tn_any_obj(buf));
@@ -215,6 +241,7 @@ static int match_buffer(builder *b, const ast *target, const ast *call) {
 
 static int alloc_buffer(builder *b, const ast *target, const ast *call) {
   tn_Buffer *buf = eval_buffer(b, call, 0, target_name(target, "buffer"));
+  buf = declared_buffer(b, target, buf, false);
   if (!buf || bind_target(b, target, PLAIN_OBJ(buf))) return -1;
   if (b->block) return tn_vec_push_obj(&b->block->alloc_buffers, buf);
   return b->func ? tn_vec_push_obj(&b->func->root_alloc, buf)
@@ -233,6 +260,7 @@ static int env_thread(builder *b, const ast *target, const ast *call) {
 
 static int buffer_of_data(builder *b, const ast *target, const ast *call) {
   tn_Buffer *buf = eval_buffer(b, call, 0, target_name(target, "buffer"));
+  if (buf && tn_pmap_put_int(&b->declared, buf, 1)) return -1;
   return buf ? bind_target(b, target, PLAIN_OBJ(buf)) : -1;
 }
 

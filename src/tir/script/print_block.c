@@ -37,7 +37,7 @@ static int print_axis(printer *p, frame *f, const tn_IterVar *iv, const tn_obj *
   }
   tn_ExprDoc *rhs = call_doc(axis_doc(p, kind), &args);
   return emit(
-      p, TN_DOC(AssignDoc, .lhs = define_name(p, f, iv->var, tn_cstr(iv->var->name)), .rhs = rhs));
+      p, TN_DOC(AssignDoc, .lhs = bound_name(p, f, iv->var, tn_cstr(iv->var->name)), .rhs = rhs));
 }
 
 /* Constants of equal value and variables: what bounds are made of; anything else must be the same
@@ -72,7 +72,7 @@ static int print_remap(printer *p, frame *f, const tn_Block *b, const tn_BlockRe
     const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(b->iter_vars, i);
     tn_buf_putc(&kinds, iv->iter_type == IR_ITER_DATA_PAR ? 'S' : 'R');
     TN_TRY(tn_vec_push_obj(&vars, print_expr(p, tn_arr_obj(r->iter_values, i))));
-    TN_TRY(tn_vec_push_obj(&names, define_name(p, f, iv->var, tn_cstr(iv->var->name))));
+    TN_TRY(tn_vec_push_obj(&names, bound_name(p, f, iv->var, tn_cstr(iv->var->name))));
   }
   const char *text = tn_buf_cstr(&kinds);
   if (!text || tn_vec_push_obj(&args, str_doc(text)) || tn_vec_push_obj(&args, list_doc(&vars)))
@@ -106,14 +106,14 @@ static int print_regions(printer *p, const char *name, const tn_arr *regions) {
 static int print_buffers(printer *p, frame *f, const tn_Block *b) {
   for (int64_t i = 0; i < b->alloc_buffers->len; ++i) {
     const tn_Buffer *buffer = (const tn_Buffer *)tn_arr_obj(b->alloc_buffers, i);
-    tn_ExprDoc *lhs = define_buffer(p, f, buffer),
+    tn_ExprDoc *lhs = bound_buffer(p, f, buffer),
                *rhs = lhs ? buffer_decl(p, f, buffer, "alloc_buffer", NULL) : NULL;
     TN_TRY(emit(p, noted(p, buffer, TN_DOC(AssignDoc, .lhs = lhs, .rhs = rhs))));
   }
   for (int64_t i = 0; i < b->match_buffers->len; ++i) {
     const tn_MatchBufferRegion *m = (const tn_MatchBufferRegion *)tn_arr_obj(b->match_buffers, i);
     tn_ExprDoc *source = print_region(p, m->source),
-               *lhs = source ? define_buffer(p, f, m->buffer) : NULL;
+               *lhs = source ? bound_buffer(p, f, m->buffer) : NULL;
     tn_ExprDoc *rhs = lhs ? buffer_decl(p, f, m->buffer, "match_buffer", source) : NULL;
     TN_TRY(emit(p, noted(p, m, TN_DOC(AssignDoc, .lhs = lhs, .rhs = rhs))));
   }

@@ -36,14 +36,16 @@ static int uses_in_buffer(const tn_Buffer *b, const tn_obj *var) {
 static int declare_var(printer *p, frame *f, const tn_Var *v) {
   tn_ExprDoc *lhs = define_name(p, f, v, tn_cstr(v->name)), *rhs = var_creation(p, v);
   return tn_vec_push_obj(&f->stmts, TN_DOC(AssignDoc, .lhs = lhs, .rhs = rhs)) ||
-         tn_error_pending();
+         note_declared(p, v) || tn_error_pending();
 }
 
-/* A variable that only the buffer uses prints as B.data, B.strides[0], B.elem_offset. @return 1
-   when so, 0 when it got a statement of its own, -1 */
-static int define_inline(printer *p, frame *f, const tn_Buffer *b, const tn_obj *var,
+/* A variable that only the buffer uses prints as B.data, B.strides[0], B.elem_offset.
+   @param usual it is of the type that such a variable is given where nothing is said of it
+   @return 1 when so, 0 when it got a statement of its own, -1 */
+static int define_inline(printer *p, frame *f, const tn_Buffer *b, const tn_obj *var, bool usual,
                          const tn_ExprDoc *doc) {
-  if (uses_in_buffer(b, var) != 1) return declare_var(p, f, (const tn_Var *)var) ? -1 : 0;
+  if (uses_in_buffer(b, var) != 1 || count_binders(p, var) || !usual)
+    return declare_var(p, f, (const tn_Var *)var) ? -1 : 0;
   return doc && define_doc(p, f, var, doc) == 0 ? 1 : -1;
 }
 
@@ -81,7 +83,8 @@ static int add_strides(printer *p, frame *f, const tn_Buffer *b, tn_ExprDoc *nam
       tn_arr *index = tn_arr_of(1, int_doc(i));
       tn_ExprDoc *strides = attr_doc(name, "strides");
       int inlined = define_inline(
-          p, f, b, e, (tn_ExprDoc *)TN_DOC(IndexDoc, .value = strides, .indices = index));
+          p, f, b, e, TN_AS(Var, e) && tn_dtype_eq(((const tn_Var *)e)->dtype, TN_I32),
+          (tn_ExprDoc *)TN_DOC(IndexDoc, .value = strides, .indices = index));
       if (inlined < 0) return -1;
       if (inlined) {
         TN_TRY(tn_vec_push_obj(&dims, str_doc(tn_cstr(((const tn_Var *)e)->name))));
@@ -93,26 +96,48 @@ static int add_strides(printer *p, frame *f, const tn_Buffer *b, tn_ExprDoc *nam
   return keyword(k, "strides", tuple_doc(&dims));
 }
 
+/* The type of an offset of which nothing is said. */
+static tn_dtype offset_dtype(const tn_Buffer *b) {
+  const tn_expr *first = b->shape->len ? (const tn_expr *)tn_arr_obj(b->shape, 0) : NULL;
+  return first ? first->dtype : TN_I32;
+}
+
+static bool has_usual_offset(const tn_Buffer *b) {
+  return !b->elem_offset ||
+         (tir_is_zero(b->elem_offset) && tn_dtype_eq(b->elem_offset->dtype, offset_dtype(b)));
+}
+
 /* @return 1 when the factor has to be printed */
 static int add_offset(printer *p, frame *f, const tn_Buffer *b, tn_ExprDoc *name, kwargs *k) {
   const tn_obj *e = (const tn_obj *)b->elem_offset;
-  int64_t value;
   if (!e) return 0;
-  if (TN_AS(IntImm, e))
-    return tir_as_int(e, &value) && value == 0 ? 0 : keyword(k, "elem_offset", print_expr(p, e));
-  if (!is_new_var(p, e)) return keyword(k, "elem_offset", print_expr(p, e));
-  return define_inline(p, f, b, e, attr_doc(name, "elem_offset")) < 0 ? -1 : 1;
+  if (has_usual_offset(b) && b->offset_factor == 1) return 0;
+  if (is_new_var(p, e)) {
+    bool usual = TN_AS(Var, e) && tn_dtype_eq(b->elem_offset->dtype, offset_dtype(b));
+    int inlined = define_inline(p, f, b, e, usual, attr_doc(name, "elem_offset"));
+    if (inlined) return inlined;
+  }
+  return keyword(k, "elem_offset", print_expr(p, e));
+}
+
+static bool has_usual_data(const tn_Buffer *b) {
+  const tn_PointerType *t = TN_AS(PointerType, b->data->type_annotation);
+  const tn_PrimType *of = t ? TN_AS(PrimType, t->element_type) : NULL;
+  tn_dtype usual = ir_is_bool(b->dtype) ? tn_dtype_of(kDLInt, 8, b->dtype.lanes) : b->dtype;
+  return TN_AS(Var, b->data) && of && t->storage_scope->len && tn_dtype_eq(of->dtype, usual);
 }
 
 /* Everything but shape and dtype, in the order of the constructor's parameters. */
 static int add_keywords(printer *p, frame *f, const tn_Buffer *b, tn_ExprDoc *name, bool with_data,
                         kwargs *k) {
   const tn_obj *data = (const tn_obj *)b->data;
+  int inlined = 0;
   if (is_new_var(p, data)) {
-    if (define_inline(p, f, b, data, attr_doc(name, "data")) < 0) return -1;
-  } else if (with_data) {
-    TN_TRY(keyword(k, "data", print_expr(p, data)));
+    inlined =
+        define_inline(p, f, b, data, p->fragment || has_usual_data(b), attr_doc(name, "data"));
+    if (inlined < 0) return -1;
   }
+  if (!inlined && with_data) TN_TRY(keyword(k, "data", print_expr(p, data)));
   TN_TRY(add_strides(p, f, b, name, k));
   int factor = add_offset(p, f, b, name, k);
   if (factor < 0) return -1;
@@ -159,7 +184,7 @@ bool is_simple_buffer(const tn_Buffer *b) {
   for (int64_t i = 0; i < b->shape->len; ++i) {
     if (!is_constant(tn_arr_obj(b->shape, i))) return false;
   }
-  return b->strides->len == 0 && (!b->elem_offset || tir_is_zero(b->elem_offset)) &&
+  return b->strides->len == 0 && has_usual_offset(b) && has_usual_data(b) &&
          strcmp(tir_buffer_scope(b), "global") == 0 && b->data_alignment == TIR_ALIGNMENT &&
          b->offset_factor == 1 && b->buffer_type == TIR_BUFFER_DEFAULT &&
          b->axis_separators->len == 0;
@@ -169,6 +194,11 @@ tn_ExprDoc *define_buffer(printer *p, frame *f, const tn_Buffer *b) {
   return define_name(p, f, b, b->name->len ? b->name->data : "buffer");
 }
 
+tn_ExprDoc *bound_buffer(printer *p, frame *f, const tn_Buffer *b) {
+  if (!is_defined(p, b) && count_binders(p, b) > 1 && !print_buffer(p, b)) return NULL;
+  return bound_name(p, f, b, b->name->len ? b->name->data : "buffer");
+}
+
 /* A buffer nobody declared is declared where it is first visible to all its uses. */
 tn_ExprDoc *print_buffer(printer *p, const tn_Buffer *b) {
   if (!is_defined(p, b)) {
@@ -176,7 +206,7 @@ tn_ExprDoc *print_buffer(printer *p, const tn_Buffer *b) {
     tn_ExprDoc *lhs = define_buffer(p, f, b);
     tn_ExprDoc *rhs = lhs ? buffer_decl(p, f, b, "Buffer", NULL) : NULL;
     tn_AssignDoc *decl = TN_DOC(AssignDoc, .lhs = lhs, .rhs = rhs);
-    if (!decl || tn_vec_push_obj(&f->stmts, decl)) return NULL;
+    if (!decl || tn_vec_push_obj(&f->stmts, decl) || note_declared(p, b)) return NULL;
   }
   return (tn_ExprDoc *)noted(p, b, tn_pmap_get(&p->docs, b));
 }

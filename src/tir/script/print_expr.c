@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ir/expr.h"
+#include "ir/module.h"
 #include "tenon/runtime.h"
 #include "tir/script/const_data.h"
 #include "tir/script/op_names.h"
@@ -86,6 +87,16 @@ static tn_ExprDoc *print_binary(printer *p, const tn_BinaryOp *e) {
   return CALL_OF(p, folded ? folded : binaries[row].name, e->a, e->b);
 }
 
+static tn_ExprDoc *print_not(printer *p, const tn_Not *e) {
+  TN_SCOPE(s);
+  tn_expr *again = tir_not(e->a, NULL);
+  const tn_Not *r = TN_AS(Not, again);
+  if (!again) tn_error_clear();
+  bool survives = r && r->a == e->a;
+  tn_ExprDoc *doc = survives ? operation(p, DOC_NOT, e->a, NULL) : CALL_OF(p, "Not", e->a);
+  return tn_scope_return(s, doc);
+}
+
 /* ---- constants ---- */
 
 static tn_ExprDoc *typed_literal(printer *p, tn_dtype t, const tn_ExprDoc *literal) {
@@ -133,13 +144,13 @@ tn_ExprDoc *var_creation(printer *p, const tn_Var *v) {
   return call_kw_doc(tir_doc(p, "handle"), &args, &keys, &values);
 }
 
-static tn_ExprDoc *print_var(printer *p, const tn_Var *v) {
+tn_ExprDoc *print_var(printer *p, const tn_Var *v) {
   if (!is_defined(p, v)) {
     frame *f = frame_for(p, v);
     tn_ExprDoc *lhs = define_name(p, f, v, tn_cstr(v->name)),
                *rhs = lhs ? var_creation(p, v) : NULL;
     tn_AssignDoc *decl = TN_DOC(AssignDoc, .lhs = lhs, .rhs = rhs);
-    if (!decl || tn_vec_push_obj(&f->stmts, decl)) return NULL;
+    if (!decl || tn_vec_push_obj(&f->stmts, decl) || note_declared(p, v)) return NULL;
   }
   return tn_pmap_get(&p->docs, v);
 }
@@ -160,16 +171,56 @@ static tn_ExprDoc *print_large_uint(printer *p, const tn_Call *e) {
   return typed_literal(p, e->dtype, id_doc(digits->data));
 }
 
-/* A call whose type is not the one that is meant where nothing is said of it. */
-static tn_ExprDoc *call_typed(const tn_Call *e, const tn_Op *op, tn_ExprDoc *callee,
-                              const tn_vec *args) {
+/* callee(args..., dtype="int32") */
+static tn_ExprDoc *with_dtype(const tn_Call *e, tn_ExprDoc *callee, const tn_vec *args) {
   TN_VEC(keys);
   TN_VEC(values);
-  tn_dtype usual = tir_op_script_dtype(tir_op_script_name(op), e->args->items, e->args->len);
-  if (tn_dtype_eq(usual, e->dtype)) return call_doc(callee, args);
   TN_TRYP(tn_vec_push_obj(&keys, tn_str_from("dtype")));
   TN_TRYP(tn_vec_push_obj(&values, dtype_doc(e->dtype)));
   return call_kw_doc(callee, args, &keys, &values);
+}
+
+/* A call whose type is not the one that is meant where nothing is said of it. */
+static tn_ExprDoc *call_typed(const tn_Call *e, const tn_Op *op, tn_ExprDoc *callee,
+                              const tn_vec *args) {
+  tn_dtype usual = tir_op_script_dtype(tir_op_script_name(op), e->args->items, e->args->len);
+  return tn_dtype_eq(usual, e->dtype) ? call_doc(callee, args) : with_dtype(e, callee, args);
+}
+
+/* The type of a call of a function of the module, where nothing is said of it. */
+static tn_dtype result_dtype(const printer *p, const tn_GlobalVar *gv) {
+  tn_GlobalVar *v = p->module ? ir_module_find_var(p->module, tn_cstr(gv->name_hint)) : NULL;
+  tn_any found;
+  bool known = v && tn_map_get(p->module->functions, tn_any_obj(v), &found);
+  const tn_PrimFunc *f = known ? TN_AS(PrimFunc, found.v.obj) : NULL;
+  const tn_PrimType *t = f ? TN_AS(PrimType, f->ret_type) : NULL;
+  return t ? t->dtype : TN_VOID;
+}
+
+/* Is T.name(...) of this call read back as the call, or is it computed where it is known? */
+static bool call_survives(const tn_Call *e) {
+  TN_SCOPE(s);
+  tir_op_id id = tir_op_number((const tn_obj *)e->op);
+  tn_expr *a[3], *again;
+  if (id != TIR_OP_if_then_else && id != TIR_OP_pow && id != TIR_OP_fmod) return true;
+  if (e->args->len != 2 + (id == TIR_OP_if_then_else)) return false;
+  for (int i = 0; i < e->args->len; ++i) a[i] = (tn_expr *)tn_arr_obj(e->args, i);
+  again = e->args->len == 3 ? tir_if_then_else(a[0], a[1], a[2], NULL)
+                            : tir_float_binary(id, a[0], a[1], NULL);
+  const tn_Call *r = TN_AS(Call, again);
+  if (!again) tn_error_clear();
+  bool same = r && r->op == e->op && tn_dtype_eq(r->dtype, e->dtype);
+  for (int i = 0; same && i < e->args->len; ++i)
+    same = tn_arr_obj(r->args, i) == tn_arr_obj(e->args, i);
+  return same;
+}
+
+/* T.call_intrin(dtype, "tir.name", ...) */
+static tn_ExprDoc *print_plain_call(printer *p, const tn_Call *e, const tn_Op *op) {
+  TN_VEC(args);
+  TN_TRYP(tn_vec_push_obj(&args, dtype_doc(e->dtype)));
+  TN_TRYP(tn_vec_push_obj(&args, str_doc(tn_cstr(op->name))));
+  return print_exprs(p, e->args, &args) ? NULL : call_doc(tir_doc(p, "call_intrin"), &args);
 }
 
 static tn_ExprDoc *print_call(printer *p, const tn_Call *e) {
@@ -179,6 +230,9 @@ static tn_ExprDoc *print_call(printer *p, const tn_Call *e) {
   tir_dtype_place where = op ? tir_op_dtype_place(op) : TIR_DTYPE_NONE;
   tn_ExprDoc *callee = print_large_uint(p, e);
   if (callee || tn_error_pending()) return callee;
+  bool survives = !op || call_survives(e);
+  if (!survives && tir_op_number((const tn_obj *)op) == TIR_OP_if_then_else)
+    return print_plain_call(p, e, op);
   if (op) {
     callee = tir_doc(p, tir_op_script_name(op));
   } else if (gv) {
@@ -188,8 +242,13 @@ static tn_ExprDoc *print_call(printer *p, const tn_Call *e) {
     return TN_RAISEP(ValueError, e->span, "tir.Call.op: expected Op or GlobalVar, got %s",
                      tn_obj_key(e->op));
   }
+  if (gv && !tn_dtype_eq(e->dtype, result_dtype(p, gv))) {
+    if (print_exprs(p, e->args, &args)) return NULL;
+    return with_dtype(e, callee, &args);
+  }
   if (where == TIR_DTYPE_FIRST) TN_TRYP(tn_vec_push_obj(&args, dtype_doc(e->dtype)));
   if (print_exprs(p, e->args, &args)) return NULL;
+  if (!survives) return with_dtype(e, callee, &args);
   if (where == TIR_DTYPE_LAST) TN_TRYP(tn_vec_push_obj(&args, dtype_doc(e->dtype)));
   return op && where == TIR_DTYPE_NONE ? call_typed(e, op, callee, &args) : call_doc(callee, &args);
 }
@@ -201,7 +260,7 @@ static tn_ExprDoc *print_let(printer *p, const tn_Let *e) {
   frame *f;
   tn_ExprDoc *value = print_expr(p, e->value);
   if (!value || !(f = open_frame(p, (const tn_obj *)e))) return NULL;
-  tn_ExprDoc *var = define_name(p, f, e->var, tn_cstr(e->var->name));
+  tn_ExprDoc *var = bound_name(p, f, e->var, tn_cstr(e->var->name));
   tn_ExprDoc *body = var ? print_expr(p, e->body) : NULL;
   close_frame(p, f);
   tn_arr *key = tn_arr_of(1, var), *val = tn_arr_of(1, value);
@@ -288,9 +347,10 @@ tn_ExprDoc *print_type(printer *p, const tn_obj *type) {
     return call_doc(tir_doc(p, "handle"), &args);
   }
   if (tuple && tuple->fields->len == 0) return (tn_ExprDoc *)TN_DOC(LiteralDoc, .value = NULL);
-  if (tuple && print_exprs(p, tuple->fields, &args) == 0)
-    return call_doc(tir_doc(p, "Tuple"), &args);
-  return tuple ? NULL : TN_RAISEP(TypeError, NULL, "cannot print a %s as a type", tn_obj_key(type));
+  for (int64_t i = 0; tuple && i < tuple->fields->len; ++i)
+    TN_TRYP(tn_vec_push_obj(&args, print_type(p, tn_arr_obj(tuple->fields, i))));
+  return tuple ? call_doc(tir_doc(p, "Tuple"), &args)
+               : TN_RAISEP(TypeError, NULL, "cannot print a %s as a type", tn_obj_key(type));
 }
 
 /* ---- other objects ---- */
@@ -375,13 +435,28 @@ static tn_ExprDoc *print_index_map(printer *p, const tn_IndexMap *m) {
   return lambda ? call1_doc(tir_doc(p, "index_map"), lambda) : NULL;
 }
 
+tn_ExprDoc *print_elements(printer *p, const tn_NDArray *data) {
+  tn_arr *list = tir_const_list(data);
+  return list ? print_array(p, list, false) : NULL;
+}
+
+/* T.NDArray([1, 2], "int32", (2,)) */
+static tn_ExprDoc *print_tensor(printer *p, const tn_NDArray *data) {
+  TN_VEC(args);
+  TN_VEC(dims);
+  const DLTensor *dl = tn_tensor_dl(data);
+  for (int32_t i = 0; i < dl->ndim; ++i) TN_TRYP(tn_vec_push_obj(&dims, int_doc(dl->shape[i])));
+  TN_TRYP(tn_vec_push_obj(&args, print_elements(p, data)));
+  TN_TRYP(tn_vec_push_obj(&args, dtype_doc(dl->dtype)));
+  TN_TRYP(tn_vec_push_obj(&args, tuple_doc(&dims)));
+  return call_doc(tir_doc(p, "NDArray"), &args);
+}
+
 /* Types that are not one row of a family. */
 static tn_ExprDoc *print_other(printer *p, const tn_obj *o) {
-  if (TN_IS(Type, o)) return print_type(p, o);
-  if (o->type_index == (uint32_t)tn_tensor_type_index()) {
-    tn_arr *list = tir_const_list((const tn_NDArray *)o);
-    return list ? print_array(p, list, false) : NULL;
-  }
+  if (TN_IS(Type, o) && p->fragment) return print_type(p, o);
+  if (o->type_index == (uint32_t)tn_tensor_type_index())
+    return print_tensor(p, (const tn_NDArray *)o);
   if (strcmp(tn_obj_key(o), "Target") == 0) return print_target(p, o);
   if (o->type->hooks->scalar) {
     tn_any plain;
@@ -416,7 +491,7 @@ static tn_ExprDoc *print_bare(printer *p, const tn_obj *o) {
   case TN_TI_StringImm: return print_string(p, FIELD(StringImm, o, value));
   case TN_TI_Var:
   case TN_TI_SizeVar: return print_var(p, (const tn_Var *)o);
-  case TN_TI_Not: return operation(p, DOC_NOT, FIELD(Not, o, a), NULL);
+  case TN_TI_Not: return print_not(p, (const tn_Not *)o);
   case TN_TI_Cast: {
     tn_ExprDoc *value = print_expr(p, FIELD(Cast, o, value)), *t = dtype_doc(FIELD(Cast, o, dtype));
     TN_VEC(args);
@@ -469,8 +544,11 @@ tn_ExprDoc *print_value(printer *p, const tn_any *v) {
   case TN_NONE: return (tn_ExprDoc *)TN_DOC(LiteralDoc, .value = NULL);
   case TN_INT: return int_doc(v->v.i64);
   case TN_BOOL: return bool_doc(v->v.i64 != 0);
-  case TN_FLOAT:
-    return (tn_ExprDoc *)TN_DOC(LiteralDoc, .value = (tn_obj *)tir_float(TN_F64, v->v.f64));
+  case TN_FLOAT: {
+    tn_FloatImm *f = TN_NEW(FloatImm, .dtype = TN_F64, .value = v->v.f64);
+    if (v->v.f64 - v->v.f64 != 0) return f ? print_float(p, f) : NULL;
+    return (tn_ExprDoc *)TN_DOC(LiteralDoc, .value = (tn_obj *)f);
+  }
   case TN_DTYPE: return dtype_doc(v->v.dtype);
   default:
     return tn_any_is_obj(v) ? print_expr(p, v->v.obj)

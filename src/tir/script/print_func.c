@@ -46,6 +46,7 @@ static bool is_buffer_param(const printer *p, const tn_PrimFunc *f, const tn_obj
 }
 
 static tn_ExprDoc *param_type(printer *p, const tn_Var *v) {
+  if (TN_AS(SizeVar, v)) return var_creation(p, v);
   return v->type_annotation ? print_type(p, (const tn_obj *)v->type_annotation)
                             : tir_doc(p, TN_DT(v->dtype));
 }
@@ -236,6 +237,7 @@ static int print_module_attrs(printer *p, const tn_IRModule *m) {
 tn_Doc *print_module(printer *p, const tn_IRModule *m) {
   frame *f;
   p->uses_ir = true;
+  p->module = m;
   if (!(f = open_frame(p, (const tn_obj *)m))) return NULL;
   tn_arr *stmts = print_module_attrs(p, m) || print_functions(p, m) ? NULL : frame_stmts(f);
   close_frame(p, f);

@@ -5,6 +5,7 @@
 #include "arith/analyzer.h"
 #include "ir/expr.h"
 #include "tenon/object.h"
+#include "tenon/runtime.h"
 #include "tir/script/build.h"
 #include "tir/script/printer_impl.h"
 
@@ -48,7 +49,7 @@ static int bind(printer *p, const tn_obj *node, const void *obj, const char *hin
                 const tn_obj *body) {
   if (!concise_rhs || !scope_rhs) return -1;
   if (p->top->concise) {
-    tn_ExprDoc *lhs = define_name(p, p->top, obj, hint);
+    tn_ExprDoc *lhs = bound_name(p, p->top, obj, hint);
     if (emit(p, noted(p, node,
                       TN_DOC(AssignDoc, .lhs = lhs, .rhs = concise_rhs, .annotation = annotation))))
       return -1;
@@ -56,7 +57,7 @@ static int bind(printer *p, const tn_obj *node, const void *obj, const char *hin
   }
   frame *f;
   TN_TRY(!(f = open_frame(p, node)));
-  tn_ExprDoc *lhs = define_name(p, f, obj, hint);
+  tn_ExprDoc *lhs = bound_name(p, f, obj, hint);
   tn_arr *stmts = !lhs || print_body(p, f, body) ? NULL : frame_stmts(f);
   close_frame(p, f);
   return emit(p, noted(p, node, TN_DOC(ScopeDoc, .lhs = lhs, .rhs = scope_rhs, .body = stmts)));
@@ -108,9 +109,11 @@ static int print_grid(printer *p, const tn_For *const *loops, int n) {
   frame *f;
   for (int i = 0; i < n; ++i) TN_TRY(tn_vec_push_obj(&extents, print_expr(p, loops[i]->extent)));
   TN_TRY(!(f = open_frame(p, (const tn_obj *)loops[0])));
+  f->loops = loops;
+  f->nloops = n;
   for (int i = 0; i < n; ++i)
     TN_TRY(tn_vec_push_obj(
-        &names, define_name(p, f, loops[i]->loop_var, tn_cstr(loops[i]->loop_var->name))));
+        &names, bound_name(p, f, loops[i]->loop_var, tn_cstr(loops[i]->loop_var->name))));
   return finish_loop(p, f, loops[0], tuple_doc(&names), call_doc(tir_doc(p, "grid"), &extents),
                      loops, n);
 }
@@ -158,7 +161,7 @@ static int print_for(printer *p, const tn_For *l) {
   tn_ExprDoc *rhs = call_kw_doc(loop_kind(p, l), &args, &keys, &values);
   frame *f;
   TN_TRY(!(f = open_frame(p, (const tn_obj *)l)));
-  return finish_loop(p, f, l, define_name(p, f, l->loop_var, tn_cstr(l->loop_var->name)), rhs, &l,
+  return finish_loop(p, f, l, bound_name(p, f, l->loop_var, tn_cstr(l->loop_var->name)), rhs, &l,
                      1);
 }
 
@@ -194,18 +197,20 @@ static int print_assert(printer *p, const tn_AssertStmt *s) {
 static int print_let(printer *p, const tn_LetStmt *s) {
   tn_ExprDoc *value = print_expr(p, s->value);
   if (!value) return -1;
+  bool sized = TN_AS(SizeVar, s->var) && !is_defined(p, s->var);
+  if (sized || count_binders(p, s->var) > 1) TN_TRY(!print_var(p, s->var));
   const tn_obj *t = (const tn_obj *)s->var->type_annotation;
   tn_ExprDoc *annotation = t ? print_type(p, t) : tir_doc(p, TN_DT(s->var->dtype));
   TN_VEC(args);
   TN_VEC(keys);
   TN_VEC(values);
   TN_TRY(!annotation || tn_vec_push_obj(&args, value));
-  if (!is_defined(p, s->var)) {
+  if (!is_defined(p, s->var) || (p->top->concise && count_binders(p, s->var) == 1)) {
     if (TN_AS(PointerType, t)) TN_TRY(tn_vec_push_obj(&args, annotation));
     return bind(p, (const tn_obj *)s, s->var, tn_cstr(s->var->name), value, annotation,
                 call_doc(tir_doc(p, "LetStmt"), &args), (const tn_obj *)s->body);
   }
-  /* declared outside because it is used there too */
+  /* declared outside because it is used or bound there too */
   TN_TRY(tn_vec_push_obj(&keys, tn_str_from("var")));
   TN_TRY(tn_vec_push_obj(&values, print_expr(p, s->var)));
   tn_ExprDoc *with = call_kw_doc(tir_doc(p, "LetStmt"), &args, &keys, &values);
@@ -216,6 +221,14 @@ static int print_let(printer *p, const tn_LetStmt *s) {
 static const char *scope_of(const tn_Var *v) {
   const tn_PointerType *t = TN_AS(PointerType, v->type_annotation);
   return t && t->storage_scope->len ? t->storage_scope->data : "global";
+}
+
+/* A pointer whose type is not what the statement says is declared with its own type first. */
+static int declare_unusual(printer *p, const tn_Var *v, tn_dtype element, const char *scope) {
+  const tn_PointerType *t = TN_AS(PointerType, v->type_annotation);
+  const tn_PrimType *of = t ? TN_AS(PrimType, t->element_type) : NULL;
+  bool usual = of && tn_dtype_eq(of->dtype, element) && tn_str_eq(t->storage_scope, scope);
+  return !usual && !p->fragment && !print_var(p, v) ? -1 : 0;
 }
 
 static int print_allocate(printer *p, const tn_Allocate *s) {
@@ -230,18 +243,41 @@ static int print_allocate(printer *p, const tn_Allocate *s) {
     TN_TRY(tn_vec_push_obj(&keys, tn_str_from("annotations")));
     TN_TRY(tn_vec_push_obj(&values, print_expr(p, s->annotations)));
   }
+  TN_TRY(declare_unusual(p, s->buffer_var, s->dtype, scope_of(s->buffer_var)));
   tn_ExprDoc *rhs = call_kw_doc(tir_doc(p, "allocate"), &args, &keys, &values);
   return bind(p, (const tn_obj *)s, s->buffer_var, tn_cstr(s->buffer_var->name), rhs, NULL, rhs,
               (const tn_obj *)s->body);
 }
 
+/* Is the tensor of the shape and type that the statement gives it? */
+static bool is_usual_data(const tn_AllocateConst *s) {
+  const DLTensor *dl = tn_tensor_dl(s->data);
+  bool same = tn_dtype_eq(dl->dtype, s->dtype) && dl->ndim == s->extents->len;
+  for (int32_t i = 0; same && i < dl->ndim; ++i) {
+    int64_t n;
+    same = tir_as_int(tn_arr_obj(s->extents, i), &n) && n == dl->shape[i];
+  }
+  return same;
+}
+
 static int print_allocate_const(printer *p, const tn_AllocateConst *s) {
   TN_VEC(args);
-  tn_ExprDoc *data = s->data ? print_expr(p, s->data) : print_expr(p, s->irmod_storage_idx);
-  if (!data || tn_vec_push_obj(&args, data) || tn_vec_push_obj(&args, dtype_doc(s->dtype)))
-    return -1;
+  TN_VEC(keys);
+  TN_VEC(values);
+  bool list = s->data && is_usual_data(s);
+  TN_TRY(tn_vec_push_obj(&args, list ? print_elements(p, s->data) : print_expr(p, s->data)));
+  TN_TRY(tn_vec_push_obj(&args, dtype_doc(s->dtype)));
   TN_TRY(tn_vec_push_obj(&args, print_array(p, s->extents, false)));
-  tn_ExprDoc *rhs = call_doc(tir_doc(p, "allocate_const"), &args);
+  if (s->irmod_storage_idx) {
+    TN_TRY(tn_vec_push_obj(&keys, tn_str_from("irmod_storage_idx")));
+    TN_TRY(tn_vec_push_obj(&values, print_expr(p, s->irmod_storage_idx)));
+  }
+  if (s->annotations->len) {
+    TN_TRY(tn_vec_push_obj(&keys, tn_str_from("annotations")));
+    TN_TRY(tn_vec_push_obj(&values, print_expr(p, s->annotations)));
+  }
+  TN_TRY(declare_unusual(p, s->buffer_var, s->dtype, "global"));
+  tn_ExprDoc *rhs = call_kw_doc(tir_doc(p, "allocate_const"), &args, &keys, &values);
   return bind(p, (const tn_obj *)s, s->buffer_var, tn_cstr(s->buffer_var->name), rhs, NULL, rhs,
               (const tn_obj *)s->body);
 }
@@ -251,7 +287,8 @@ static int print_decl_buffer(printer *p, const tn_DeclBuffer *s) {
   frame *f;
   TN_TRY(!(f = open_frame(p, (const tn_obj *)s)));
   frame *home = concise ? f->up : f;
-  tn_ExprDoc *lhs = define_buffer(p, home, s->buffer);
+  if (!print_var(p, s->buffer->data)) return -1; /* without its pointer it would allocate */
+  tn_ExprDoc *lhs = bound_buffer(p, home, s->buffer);
   tn_ExprDoc *rhs = lhs ? buffer_decl(p, home, s->buffer, "decl_buffer", NULL) : NULL;
   if (concise) {
     close_frame(p, f);
@@ -273,12 +310,21 @@ static int print_launch_thread(printer *p, const tn_AttrStmt *s, const tn_IterVa
               (const tn_obj *)s->body);
 }
 
+/* Does T.launch_thread read back as this very attribute? */
+static bool is_launch(const printer *p, const tn_AttrStmt *s, const tn_IterVar *iv) {
+  bool vthread = strncmp(tn_cstr(iv->thread_tag), "vthread", 7) == 0;
+  if (!tn_str_eq(s->attr_key, vthread ? "virtual_thread" : "thread_extent")) return false;
+  if (is_defined(p, iv->var) || count_binders(p, iv->var) > 1) return false;
+  return iv->iter_type == IR_ITER_THREAD_INDEX && iv->dom && TN_AS(Var, iv->var) &&
+         tir_is_zero(iv->dom->min) && tn_equal(iv->dom->extent, s->value, 0) == 1 &&
+         tn_dtype_eq(iv->var->dtype, s->value->dtype);
+}
+
 static int print_attr(printer *p, const tn_AttrStmt *s) {
   TN_VEC(args);
   const tn_IterVar *iv = TN_AS(IterVar, s->node);
   const char *key = tn_cstr(s->attr_key);
-  bool launches = strcmp(key, "thread_extent") == 0 || strcmp(key, "virtual_thread") == 0;
-  if (iv && launches && !is_defined(p, iv->var)) return print_launch_thread(p, s, iv);
+  if (iv && is_launch(p, s, iv)) return print_launch_thread(p, s, iv);
   tn_ExprDoc *node = print_expr(p, s->node), *value = node ? print_expr(p, s->value) : NULL;
   if (!value || tn_vec_push_obj(&args, node) || tn_vec_push_obj(&args, str_doc(key)) ||
       tn_vec_push_obj(&args, value))

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "ir/expr.h"
 #include "object/path.h"
 #include "tir/script/printer_impl.h"
@@ -87,6 +88,7 @@ void close_frame(printer *p, frame *f) {
     const tn_obj *o = f->defined.items[i].v.obj;
     release_name(p, tn_pmap_get(&p->docs, o));
     tn_pmap_put(&p->docs, o, NULL);
+    tn_pmap_put(&p->declared, o, NULL);
   }
   p->top = f->up;
   tn_vec_fini(&f->stmts);
@@ -152,11 +154,33 @@ tn_ExprDoc *define_name(printer *p, frame *f, const void *obj, const char *hint)
   return (tn_ExprDoc *)noted(p, obj, doc);
 }
 
+int note_declared(printer *p, const void *obj) { return tn_pmap_put_int(&p->declared, obj, 1); }
+
+int64_t count_binders(const printer *p, const void *obj) {
+  return tn_pmap_get_int(&p->binders, obj, 0);
+}
+
+tn_ExprDoc *bound_name(printer *p, frame *f, const void *obj, const char *hint) {
+  bool is_var = TN_IS(Var, obj);
+  tn_ExprDoc *known = tn_pmap_get(&p->docs, obj);
+  if (is_var && !known && count_binders(p, obj) > 1) known = print_var(p, obj);
+  if (is_var && !known && tn_error_pending()) return NULL;
+  if (tn_pmap_get_int(&p->declared, obj, 0)) return (tn_ExprDoc *)noted(p, obj, known);
+  return define_name(p, f, obj, hint);
+}
+
+static bool is_body_of(const frame *f, const tn_obj *node) {
+  for (int i = 0; i < f->nloops; ++i) {
+    if ((const tn_obj *)f->loops[i] == node) return true;
+  }
+  return f->node == node;
+}
+
 frame *frame_for(printer *p, const void *obj) {
   const tn_obj *node = tn_pmap_get(&p->lowest, obj);
   frame *f = p->top, *outermost_program = p->top;
   for (; f; f = f->up) {
-    if (node && f->node == node) return f;
+    if (node && is_body_of(f, node)) return f;
     if (f->node && f->node->type_index != TN_TI_IRModule) outermost_program = f;
   }
   return outermost_program;
@@ -164,14 +188,36 @@ frame *frame_for(printer *p, const void *obj) {
 
 /* ---- where free variables are declared ---- */
 
-/* Nodes that open a frame, on the way from the root to the node being visited. */
+/* A node that opens a frame, each time it is come to: a statement may be part of a program more
+   than once. */
+typedef struct {
+  const tn_obj *node;
+  int32_t up, level; /* the visit of the node around it, -1: none; its place on the path */
+} visit;
+
+enum { MAX_PATH = 512 };
+
 typedef struct {
   printer *p;
-  const tn_obj *path[512];
+  visit *visits;
+  int64_t nvisits, cap_visits;
+  int32_t path[MAX_PATH]; /* visits on the way from the root to the node that is looked at */
   int n;
-  tn_pmap depth;      /* variable -> 1 + length of the common part of the paths of its uses */
+  tn_pmap home;       /* variable or buffer -> 1 + the lowest visit around all its uses, 0: none */
+  tn_pmap bound_in;   /* variable or buffer -> function that was the last to bind it */
+  const tn_obj *func; /* that is walked */
   const tn_obj *body; /* left out: of the `with` whose head is looked at */
 } finder;
+
+/* Steps into a node. *opened: whether it has to be left again. */
+static int step_in(finder *f, const tn_obj *o, bool *opened) {
+  *opened = f->n < MAX_PATH;
+  if (!*opened) return 0;
+  TN_GROW(f->visits, f->cap_visits, f->nvisits + 1, return -1);
+  f->visits[f->nvisits] = (visit){o, f->n ? f->path[f->n - 1] : -1, f->n};
+  f->path[f->n++] = (int32_t)f->nvisits++;
+  return 0;
+}
 
 static bool opens_frame(const tn_obj *o) {
   switch (o->type_index) {
@@ -184,29 +230,59 @@ static bool opens_frame(const tn_obj *o) {
 }
 
 static int note_use(finder *f, const tn_obj *o) {
-  int64_t common = tn_pmap_get_int(&f->depth, o, -1);
-  if (common < 0) {
-    common = f->n;
-    TN_TRY(tn_pmap_put(&f->p->lowest, o, f->n ? f->path[f->n - 1] : NULL));
-  } else {
-    /* the common part ends at the node noted so far, or above it when that is not on this path */
-    const tn_obj *node = tn_pmap_get(&f->p->lowest, o);
-    while (common > 0 && (common > f->n || f->path[common - 1] != node)) {
-      common--;
-      node = common > 0 && common <= f->n ? f->path[common - 1] : NULL;
-    }
-    TN_TRY(tn_pmap_put(&f->p->lowest, o, node));
+  int32_t home = f->n ? f->path[f->n - 1] : -1;
+  if (tn_pmap_has(&f->home, o)) {
+    home = (int32_t)tn_pmap_get_int(&f->home, o, 0) - 1;
+    while (home >= 0 && (f->visits[home].level >= f->n || f->path[f->visits[home].level] != home))
+      home = f->visits[home].up;
   }
-  return tn_pmap_put_int(&f->depth, o, common);
+  TN_TRY(tn_pmap_put(&f->p->lowest, o, home < 0 ? NULL : f->visits[home].node));
+  return tn_pmap_put_int(&f->home, o, home + 1);
 }
 
 static int find_uses(void *ctx, tn_obj *o);
 
+static int note_binder(finder *f, const void *o) {
+  bool here = tn_pmap_get(&f->bound_in, o) == (void *)(uintptr_t)f->func;
+  int64_t before = count_binders(f->p, o);
+  TN_TRY(note_use(f, (const tn_obj *)o)); /* a declaration would stand in front of the statement */
+  TN_TRY(tn_pmap_put(&f->bound_in, o, f->func));
+  return tn_pmap_put_int(&f->p->binders, o, before == 0 || (before == 1 && !here) ? 1 : 2);
+}
+
+static int note_block(finder *f, const tn_Block *b) {
+  for (int64_t i = 0; i < b->iter_vars->len; ++i)
+    TN_TRY(note_binder(f, ((const tn_IterVar *)tn_arr_obj(b->iter_vars, i))->var));
+  for (int64_t i = 0; i < b->alloc_buffers->len; ++i)
+    TN_TRY(note_binder(f, tn_arr_obj(b->alloc_buffers, i)));
+  for (int64_t i = 0; i < b->match_buffers->len; ++i)
+    TN_TRY(note_binder(f, ((const tn_MatchBufferRegion *)tn_arr_obj(b->match_buffers, i))->buffer));
+  return 0;
+}
+
+/* Counts what a node binds. */
+static int note_binders(finder *f, const tn_obj *o) {
+  switch (o->type_index) {
+  case TN_TI_For: return note_binder(f, ((const tn_For *)o)->loop_var);
+  case TN_TI_LetStmt: return note_binder(f, ((const tn_LetStmt *)o)->var);
+  case TN_TI_Let: return note_binder(f, ((const tn_Let *)o)->var);
+  case TN_TI_Allocate: return note_binder(f, ((const tn_Allocate *)o)->buffer_var);
+  case TN_TI_AllocateConst: return note_binder(f, ((const tn_AllocateConst *)o)->buffer_var);
+  case TN_TI_DeclBuffer: return note_binder(f, ((const tn_DeclBuffer *)o)->buffer);
+  case TN_TI_Block: return note_block(f, (const tn_Block *)o);
+  case TN_TI_AttrStmt: {
+    const tn_IterVar *iv = TN_AS(IterVar, ((const tn_AttrStmt *)o)->node);
+    return iv ? note_binder(f, iv->var) : 0;
+  }
+  default: return 0;
+  }
+}
+
 /* Each branch of a condition is a body of its own. */
 static int find_in_branch(finder *f, tn_stmt *branch) {
   if (!branch) return 0;
-  bool opens = f->n < TN_COUNT(f->path);
-  if (opens) f->path[f->n++] = (tn_obj *)branch;
+  bool opens;
+  TN_TRY(step_in(f, (tn_obj *)branch, &opens));
   int err = find_uses(f, (tn_obj *)branch);
   if (opens) f->n--;
   return err;
@@ -237,8 +313,8 @@ static int find_in_seq(finder *f, const tn_arr *stmts) {
     TN_TRY(find_uses(f, s));
     f->body = outside;
     if (!with) continue;
-    bool opens = f->n < TN_COUNT(f->path);
-    if (opens) f->path[f->n++] = s;
+    bool opens;
+    TN_TRY(step_in(f, s, &opens));
     TN_TRY(find_uses(f, body.v.obj));
     if (opens) f->n--;
   }
@@ -260,8 +336,10 @@ static int find_uses(void *ctx, tn_obj *o) {
       o->type_index == TN_TI_Var || o->type_index == TN_TI_SizeVar || o->type_index == TN_TI_Buffer;
   if (named && note_use(f, o)) return -1;
   if (o->type_index == TN_TI_String || o->type->kind == TN_KIND_OPAQUE) return 0;
-  bool opens = opens_frame(o) && f->n < TN_COUNT(f->path);
-  if (opens) f->path[f->n++] = o;
+  TN_TRY(note_binders(f, o));
+  if (o->type_index == TN_TI_PrimFunc) f->func = o;
+  bool opens = false;
+  if (opens_frame(o)) TN_TRY(step_in(f, o, &opens));
   int err = tn_visit_children(o, find_uses, f);
   if (opens) f->n--;
   return err;
@@ -270,7 +348,9 @@ static int find_uses(void *ctx, tn_obj *o) {
 int find_free(printer *p, const tn_obj *root) {
   finder f = {.p = p};
   int err = find_uses(&f, (tn_obj *)(uintptr_t)root);
-  tn_pmap_fini(&f.depth);
+  tn_free(f.visits);
+  tn_pmap_fini(&f.home);
+  tn_pmap_fini(&f.bound_in);
   return err;
 }
 
@@ -354,6 +434,7 @@ static int mark_objects(printer *p, tn_obj *root, tn_vec *paths) {
 /* ---- entry ---- */
 
 static int print_root(printer *p, frame *f, tn_obj *root) {
+  p->fragment = root->type_index != TN_TI_PrimFunc && root->type_index != TN_TI_IRModule;
   if (root->type_index == TN_TI_PrimFunc)
     return emit(p, print_prim_func(p, (tn_PrimFunc *)root, NULL));
   if (root->type_index == TN_TI_IRModule) return emit(p, print_module(p, (tn_IRModule *)root));
@@ -382,8 +463,14 @@ static int metadata(const printer *p, tn_buf *out) {
   tn_any json, arg = tn_any_obj(p->meta);
   if (!save || tn_func_call(save, &arg, 1, &json)) return -1;
   if (!tn_any_is_obj(&json) || !tn_scope_own(json.v.obj)) return -1;
-  tn_buf_printf(out, "\nmetadata = tvm.ir.load_json(\"\"\"%s\"\"\")",
-                tn_cstr((tn_str *)json.v.obj));
+  /* a backslash stays one in the text, and three quotes do not meet */
+  tn_buf_puts(out, "\nmetadata = tvm.ir.load_json(\"\"\"");
+  for (const char *s = tn_cstr((tn_str *)json.v.obj), *start = s; *s; ++s) {
+    if (*s == '\\' || (*s == '"' && (s[1] == '"' || !s[1] || (s > start && s[-1] == '"'))))
+      tn_buf_putc(out, '\\');
+    tn_buf_putc(out, *s);
+  }
+  tn_buf_puts(out, "\"\"\")");
   return 0;
 }
 
@@ -405,7 +492,8 @@ static const tn_PrinterConfig *default_config(void) {
 /* After an error inner frames are still open. */
 static void finish(printer *p) {
   while (p->top) close_frame(p, p->top);
-  tn_pmap *tables[] = {&p->docs, &p->lowest, &p->loops, &p->marks, &p->underlined};
+  tn_pmap *tables[] = {&p->declared, &p->binders, &p->docs,      &p->lowest,
+                       &p->loops,    &p->marks,   &p->underlined};
   for (int i = 0; i < TN_COUNT(tables); ++i) tn_pmap_fini(tables[i]);
   tn_arena_fini(&p->arena);
   empty = NULL;

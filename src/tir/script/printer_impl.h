@@ -14,7 +14,9 @@
 typedef struct frame frame;
 struct frame {
   frame *up;
-  const tn_obj *node; /* the program node whose body this is */
+  const tn_obj *node;         /* the program node whose body this is */
+  const tn_For *const *loops; /* the loops whose body this is, where one line stands for several */
+  int nloops;
   bool concise;   /* the statement that is being printed is the last of its body: bindings need no
                      `with` */
   tn_vec stmts;   /* StmtDoc */
@@ -25,15 +27,20 @@ typedef struct {
   const tn_PrinterConfig *cfg;
   tn_arena arena;
   frame *top;
-  tn_pmap docs;       /* object -> ExprDoc that names it */
-  tn_map *names;      /* name -> number of times taken; scope-owned */
-  tn_pmap lowest;     /* free variable or buffer -> node whose frame encloses all its uses */
-  tn_pmap loops;      /* loop variable -> For around the current statement */
-  tn_map *meta;       /* type key -> array of objects printed as metadata, NULL when none */
-  tn_pmap marks;      /* object -> comment (annotate) */
-  tn_pmap underlined; /* objects to underline */
-  size_t head;        /* bytes of the text in front of the document */
+  tn_pmap docs;              /* object -> ExprDoc that names it */
+  tn_map *names;             /* name -> number of times taken; scope-owned */
+  tn_pmap lowest;            /* free variable or buffer -> node whose frame encloses all its uses */
+  tn_pmap declared;          /* variable or buffer that has a name before a statement binds it */
+  tn_pmap binders;           /* variable or buffer -> how many statements of its function bind it */
+  tn_pmap loops;             /* loop variable -> For around the current statement */
+  tn_map *meta;              /* type key -> array of objects printed as metadata, NULL when none */
+  tn_pmap marks;             /* object -> comment (annotate) */
+  tn_pmap underlined;        /* objects to underline */
+  size_t head;               /* bytes of the text in front of the document */
+  const tn_IRModule *module; /* that is printed, NULL: none */
   bool uses_ir, uses_tir, uses_module;
+  bool
+      fragment; /* a part of a program is printed: it is not read back, and says only what counts */
   int depth;
 } printer;
 
@@ -52,6 +59,13 @@ int emit(printer *p, const void *stmt_doc);
 tn_arr *frame_stmts(frame *f);
 /** Gives obj a unique name in frame f and returns it. */
 tn_ExprDoc *define_name(printer *p, frame *f, const void *obj, const char *hint);
+/** The name under which a statement in frame f binds obj: its own when it has been declared,
+ * because it is used above the statement or bound by several; else a new one. */
+tn_ExprDoc *bound_name(printer *p, frame *f, const void *obj, const char *hint);
+/** Remembers that obj was declared by a statement of its own. */
+int note_declared(printer *p, const void *obj);
+/** How many statements bind obj; 2 stands for more. */
+int64_t count_binders(const printer *p, const void *obj);
 /** Makes `doc` what obj prints as until f is left. */
 int define_doc(printer *p, frame *f, const void *obj, const tn_ExprDoc *doc);
 bool is_defined(const printer *p, const void *obj);
@@ -84,7 +98,11 @@ tn_ExprDoc *print_expr(printer *p, const void *obj);
 tn_ExprDoc *print_value(printer *p, const tn_any *value);
 tn_ExprDoc *print_type(printer *p, const tn_obj *type);
 tn_ExprDoc *var_creation(printer *p, const tn_Var *v);
+/** The name of a variable; one that has none is declared first, where all its uses see it. */
+tn_ExprDoc *print_var(printer *p, const tn_Var *v);
 int print_exprs(printer *p, const tn_arr *items, tn_vec *out);
+/** All elements of a tensor in order as a list of numbers. */
+tn_ExprDoc *print_elements(printer *p, const tn_NDArray *data);
 tn_ExprDoc *print_array(printer *p, const tn_arr *items, bool as_tuple);
 
 /* ---- buffers (print_buffer.c) ---- */
@@ -95,6 +113,8 @@ tn_ExprDoc *buffer_decl(printer *p, frame *f, const tn_Buffer *b, const char *me
                         const void *first_arg);
 tn_ExprDoc *buffer_annotation(printer *p, frame *f, const tn_Buffer *b);
 tn_ExprDoc *define_buffer(printer *p, frame *f, const tn_Buffer *b);
+/** The name under which a statement in frame f declares or allocates b; see bound_name. */
+tn_ExprDoc *bound_buffer(printer *p, frame *f, const tn_Buffer *b);
 tn_ExprDoc *print_buffer(printer *p, const tn_Buffer *b);
 tn_ExprDoc *print_indexed(printer *p, const tn_Buffer *b, const tn_arr *indices);
 tn_ExprDoc *print_region(printer *p, const tn_BufferRegion *r);

@@ -8,7 +8,9 @@
 
 #include "base/alloc.h"
 #include "object/functions.h"
+#include "ir/pass.h"
 #include "object/repr.h"
+#include "tenon/object.h"
 
 TN_NODES_DEFINE(TN_DOC_NODES, doc_types)
 TN_NODES_DEFINE(TN_PRINTER_NODES, printer_types)
@@ -159,6 +161,23 @@ static int show_place(tn_buf *out, tn_any root, const tn_ObjectPath *place) {
   return 1;
 }
 
+/* What is printed parses back to an equal program, after any pass. */
+static int verify_text(tn_IRModule *m) {
+  TN_SCOPE(s);
+  const char *names[] = {"show_meta"};
+  tn_any values[] = {tn_any_bool(true)};
+  if (!m->functions->len || !has_script((tn_obj *)m)) return 0;
+  tn_PrinterConfig *cfg = tn_scope_own(tn_node_make(&tn_type_PrinterConfig, 1, names, values));
+  tn_str *text = cfg ? script_print((tn_obj *)m, cfg) : NULL;
+  TN_TRY(!text);
+  const ast_source src = {
+      .file = "<printed>", .text = text->data, .len = (int)text->len, .first_line = 1};
+  const script_options opt = {0};
+  tn_obj *again;
+  TN_GET(again, script_parse(&src, &opt));
+  return tn_assert_equal(tn_any_obj(again), tn_any_obj(m), TN_MAP_FREE_VARS);
+}
+
 static int set_reprs(void) {
   for (uint32_t i = TN_OBJECT; i < TN_TI_BEGIN_DYNAMIC; ++i) {
     const tn_type *t = tn_type_get(i);
@@ -179,5 +198,6 @@ int doc_init(void) {
   TN_TRY(tn_type_register_table(printer_types, TN_COUNT(printer_types)));
   TN_TRY(tn_type_register_table(script_types, TN_COUNT(script_types)));
   TN_TRY(set_reprs());
+  ir_pass_add_verifier(2, verify_text);
   return tn_func_register_rows(functions, TN_COUNT(functions));
 }

@@ -130,11 +130,3 @@ tn_stmt *tir_sync(const char *scope) {
   return (tn_stmt *)TN_NEW(Evaluate,
                            .value = tir_call(TN_I32, TIR_OP_tvm_storage_sync, 1, tir_str(scope)));
 }
-
-tn_stmt *tir_flat_sequence(tn_mut *m, tn_SeqStmt *op) {
-  tn_SeqStmt *r = tn_mut_children(m, op);
-  TN_VEC(stmts);
-  if (!r || r == op) return (tn_stmt *)r;
-  for (int64_t i = 0; i < r->seq->len; ++i) TN_TRYP(tn_vec_push(&stmts, r->seq->items[i]));
-  return tir_seq(&stmts);
-}

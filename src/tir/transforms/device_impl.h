@@ -55,7 +55,4 @@ tn_stmt *tir_with_allocation(tn_Buffer *b, tn_stmt *body);
 /** T.tvm_storage_sync(scope) as a statement. */
 tn_stmt *tir_sync(const char *scope);
 
-/** Case of a mutator whose statements may become several: sequences stay flat. */
-tn_stmt *tir_flat_sequence(tn_mut *m, tn_SeqStmt *op);
-
 #endif /* TN_TIR_TRANSFORMS_DEVICE_IMPL_H_ */

@@ -60,11 +60,7 @@ static tn_obj *profile_sequence(tn_mut *m, tn_SeqStmt *op) {
   for (int64_t i = 0; loops > 1 && i < op->seq->len; ++i)
     if (TN_IS(For, tn_arr_obj(op->seq, i)))
       TN_TRYP(tn_pmap_put_int(&x->next, tn_arr_obj(op->seq, i), 1));
-  tn_SeqStmt *r = tn_mut_children(m, op);
-  TN_VEC(v);
-  if (!r || r == op) return (tn_obj *)r;
-  for (int64_t i = 0; i < r->seq->len; ++i) TN_TRYP(tn_vec_push(&v, r->seq->items[i]));
-  return (tn_obj *)tir_seq(&v);
+  return tn_mut_children(m, op);
 }
 
 static tn_PrimFunc *profile_function(tn_PrimFunc *f, const tn_PassContext *ctx) {

@@ -117,7 +117,7 @@ static tn_stmt *lift_sequence(tn_mut *m, tn_SeqStmt *op) {
             tn_map_with(l->lifted, tn_any_cstr(shared.axes[i].tag), tn_any_obj(loops[n])));
     ++n;
   }
-  tn_stmt *s = tir_flat_sequence(m, op);
+  tn_stmt *s = tn_mut_children(m, op);
   l->lifted = outer;
   while (s && n-- > 0) s = tir_for_with(loops[n], loops[n]->min, loops[n]->extent, s);
   return s;

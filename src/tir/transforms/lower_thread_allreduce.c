@@ -386,7 +386,7 @@ tn_PrimFunc *tir_lower_thread_allreduce(tn_PrimFunc *f, const tn_pass_ctx *c) {
       TN_CASE(Evaluate, lower_evaluate), TN_CASE(AttrStmt, lower_attr),
       TN_CASE(For, lower_loop),          TN_CASE(While, lower_loop),
       TN_CASE(BufferLoad, lower_load),   TN_CASE(Allocate, lower_allocate),
-      TN_CASE(DeclBuffer, lower_decl),   TN_CASE(SeqStmt, tir_flat_sequence)};
+      TN_CASE(DeclBuffer, lower_decl)};
   (void)c;
   const tn_obj *target = tir_func_attr(f, "target");
   TN_CHECKP(target, ValueError, f->span,

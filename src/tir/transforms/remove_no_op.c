@@ -100,15 +100,13 @@ static tn_stmt *drop_store(tn_mut *m, tn_BufferStore *op) {
   return same ? tir_nop() : (tn_stmt *)op;
 }
 static tn_stmt *drop_in_sequence(tn_mut *m, tn_SeqStmt *op) {
-  tn_SeqStmt *r = tn_mut_children(m, op);
+  const tn_arr *a = op->seq;
+  const tn_vec items = {(tn_any *)(uintptr_t)a->items, a->len, 0};
   bool any = false;
-  TN_VEC(v);
-  for (int64_t i = 0; r && i < r->seq->len; ++i) {
-    const tn_stmt *s = (const tn_stmt *)tn_arr_obj(r->seq, i);
-    any |= tir_is_nop(s) || TN_IS(SeqStmt, s);
-    TN_TRYP(tn_vec_push_obj(&v, s));
-  }
-  return any ? tir_seq(&v) : (tn_stmt *)r;
+  for (int64_t i = 0; i < a->len; ++i) any |= tir_is_nop((const tn_stmt *)tn_arr_obj(a, i));
+  tn_stmt *s;
+  TN_GETP(s, any ? tir_seq(&items) : (tn_stmt *)op);
+  return TN_AS(SeqStmt, s) ? tn_mut_children(m, s) : tn_mut_visit(m, s);
 }
 
 static tn_stmt *remove_in(const void *program, tn_stmt *s) {

@@ -27,22 +27,13 @@ static tn_obj *drop_let(tn_mut *m, tn_LetStmt *op) {
   return tn_mut_visit(m, op->body);
 }
 
-static tn_obj *in_sequence(tn_mut *m, tn_SeqStmt *op) {
-  tn_SeqStmt *r = tn_mut_children(m, op);
-  TN_VEC(v);
-  if (!r || r == op) return (tn_obj *)r;
-  for (int64_t i = 0; i < r->seq->len; ++i) TN_TRYP(tn_vec_push(&v, r->seq->items[i]));
-  return (tn_obj *)tir_seq(&v);
-}
-
 static int is_left(void *ctx, tn_obj *node) {
   const remover *x = ctx;
   return tir_as_call(node, TIR_OP_undef) || tn_pmap_has(&x->vars, node);
 }
 
 tn_PrimFunc *tir_remove_store_undef(tn_PrimFunc *f, const tn_pass_ctx *c) {
-  static const tn_mut_case cases[] = {TN_CASE(BufferStore, drop_store), TN_CASE(LetStmt, drop_let),
-                                      TN_CASE(SeqStmt, in_sequence)};
+  static const tn_mut_case cases[] = {TN_CASE(BufferStore, drop_store), TN_CASE(LetStmt, drop_let)};
   (void)c;
   remover x = {0};
   TN_MUT(m, cases, &x);

@@ -389,13 +389,9 @@ static void planner_fini(planner *p) {
 }
 
 tn_PrimFunc *tir_thread_sync(tn_PrimFunc *f, const tn_pass_ctx *c) {
-  static const tn_mut_case cases[] = {TN_CASE(BufferStore, insert),
-                                      TN_CASE(Evaluate, insert),
-                                      TN_CASE(IfThenElse, insert),
-                                      TN_CASE(For, insert),
-                                      TN_CASE(While, insert),
-                                      TN_CASE(LetStmt, insert),
-                                      TN_CASE(SeqStmt, tir_flat_sequence)};
+  static const tn_mut_case cases[] = {TN_CASE(BufferStore, insert), TN_CASE(Evaluate, insert),
+                                      TN_CASE(IfThenElse, insert),  TN_CASE(For, insert),
+                                      TN_CASE(While, insert),       TN_CASE(LetStmt, insert)};
   __attribute__((cleanup(planner_fini))) planner p = {0};
   TN_CHECKP(c->nargs == 1 && tn_any_to_cstr(&c->args[0], &p.scope) == 0, TypeError, NULL,
             "tir.ThreadSync: expected the name of a memory, such as \"shared\"");
