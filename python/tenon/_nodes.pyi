@@ -1850,6 +1850,20 @@ class ScatterNDAttrs(Attrs):
     mode: str
     """"update", "add", "mul", "min" or "max" """
 
+class SequenceConcatAttrs(Attrs):
+    """attributes of sequence.concat (type key relay.attrs.SequenceConcatAttrs)"""
+    axis: int
+    """along which elements are put together"""
+    new_axis: bool
+    """is the axis a new one?"""
+
+class SequenceSplitAttrs(Attrs):
+    """attributes of sequence.split (type key relay.attrs.SequenceSplitAttrs)"""
+    axis: int
+    """along which the tensor is taken apart"""
+    keepdims: bool
+    """do the parts keep the axis?"""
+
 class ShapeOfAttrs(Attrs):
     """attributes of shape_of (type key relay.attrs.ShapeOfAttrs)"""
     dtype: str
@@ -1970,6 +1984,11 @@ class UpSamplingAttrs(Attrs):
     """"nearest_neighbor", "bilinear" or "bicubic" """
     align_corners: bool
     """do corners stay where they are?"""
+
+class ValueTypeAttrs(Attrs):
+    """attributes of value.widen, value.narrow and value.none (type key relay.attrs.ValueTypeAttrs)"""
+    to: Type
+    """type of the result"""
 
 class VarianceAttrs(Attrs):
     """attributes of variance (type key relay.attrs.VarianceAttrs)"""

@@ -67,6 +67,7 @@ static int set_array(const setter *s, int32_t at, const char *path, const tn_ten
   const tn_graph_entry *e;
   const char *name = cli_model_input(s->m, at, &e);
   TN_CHECK(!s->given[at], ValueError, NULL, "%s: the input %s is given twice", path, name);
+  TN_TRY(cli_model_check_input(s->m, at));
   TN_TRY(check_type(path, name, e, tn_tensor_dl(t)));
   s->given[at] = WHOLE;
   return cli_model_set_input(s->m, at, t);
@@ -159,6 +160,8 @@ static int check_complete(const setter *s, const char *path) {
     const tn_graph_entry *e;
     const char *name = cli_model_input(s->m, k, &e);
     if (!cli_model_is_given(s->m, k) || s->given[k] == WHOLE) continue;
+    if (!s->given[k] && cli_model_may_miss(s->m, k)) continue;
+    TN_TRY(cli_model_check_input(s->m, k));
     TN_CHECK(s->given[k], ValueError, NULL, "%s: there is no array for the input %s", path, name);
     TN_CHECK(s->given[k] == e->shape[0] || e->ndim < 4, ValueError, NULL,
              "%s: the input %s takes %lld pictures, got %lld: repeat --inputs", path, name,

@@ -76,8 +76,9 @@ static int open_machine(cli_model *m, const char *path) {
   TN_GET(m->args, tn_alloc_zero((size_t)f->nparam + 1, sizeof *m->args));
   for (int32_t i = 0; i < f->nparam; ++i) m->args[i] = tn_any_none();
   for (int32_t i = 0; i < n; ++i)
-    m->types[i] = (tn_graph_entry){
-        .dtype = f->types[i].dtype, .ndim = f->types[i].ndim, .shape = f->types[i].shape};
+    if (!(f->types[i].form & ~(uint32_t)TN_VM_OPTIONAL))
+      m->types[i] = (tn_graph_entry){
+          .dtype = f->types[i].dtype, .ndim = f->types[i].ndim, .shape = f->types[i].shape};
   TN_GET(m->weights, tn_scope_own(tn_map_new()));
   TN_GET(m->vm, tn_vm_machine_new(m->library, &cpu, &pooled, 1));
   return 0;
@@ -173,6 +174,27 @@ bool cli_model_is_given(const cli_model *m, int32_t i) {
   return !m->x || !tn_map_get(m->weights, tn_any_cstr(m->x->g.nodes[m->x->g.args[i]].name), &found);
 }
 
+static void *no_array(const char *what, const char *name, const tn_vm_type *type) {
+  TN_BUF(text);
+  if (type->dtype.bits) tn_vm_put_type(&text, type);
+  else tn_buf_puts(&text, "no tensor");
+  return TN_RAISEP(TypeError, NULL,
+                   "%s %s is %s: the command takes and writes single arrays only; "
+                   "tenon.CompiledModel.load in Python takes lists for sequences and None for what "
+                   "is missing",
+                   what, name, tn_buf_cstr(&text));
+}
+
+bool cli_model_may_miss(const cli_model *m, int32_t i) {
+  return !m->x && m->main->types[i].form & TN_VM_OPTIONAL;
+}
+
+int cli_model_check_input(const cli_model *m, int32_t i) {
+  const tn_vm_type *t = m->x ? NULL : &m->main->types[i];
+  bool tensor = !t || (t->dtype.bits && (t->form & ~(uint32_t)TN_VM_OPTIONAL) == 0);
+  return tensor ? 0 : (no_array("input", m->main->params[i], t), -1);
+}
+
 tn_tensor *cli_model_get_input(cli_model *m, int32_t i) {
   const tn_graph_entry *e;
   TN_BUF(type);
@@ -208,9 +230,12 @@ int cli_model_run(cli_model *m) {
 
 tn_tensor *cli_model_get_output(const cli_model *m, int32_t i) {
   if (m->x) return tn_graph_get_output(m->x, i);
+  const tn_vm_type *type = &m->main->types[m->main->nparam + i];
   const tn_tuple *t = m->result.type_index == TN_TI_ADT ? (const tn_tuple *)m->result.v.obj : NULL;
-  const tn_any *value = t && i < t->len ? &t->fields[i] : &m->result;
-  TN_CHECKP(value->type_index == TN_TI_NDArray, TypeError, NULL, "output %d is no tensor", i);
+  bool alone = m->main->nresult == 1 && type->form & TN_VM_SEQUENCE;
+  const tn_any *value = t && !alone && i < t->len ? &t->fields[i] : &m->result;
+  const char *name = value->type_index == TN_TI_NDArray ? "" : tn_cstr(tn_str_fmt("%d", i));
+  if (value->type_index != TN_TI_NDArray) return no_array("output", name, type);
   tn_retain(value->v.obj);
   return (tn_tensor *)value->v.obj;
 }

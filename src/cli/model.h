@@ -36,6 +36,10 @@ int32_t cli_model_ninput(const cli_model *m);
 int32_t cli_model_noutput(const cli_model *m);
 /** Is input i given by the caller, and not a weight of the model? */
 bool cli_model_is_given(const cli_model *m, int32_t i);
+/** Can input i be left out? */
+bool cli_model_may_miss(const cli_model *m, int32_t i);
+/** TypeError where input i is nothing that one array can be. */
+int cli_model_check_input(const cli_model *m, int32_t i);
 /** Number, name, and content of input or output i. */
 const char *cli_model_input(const cli_model *m, int32_t i, const tn_graph_entry **entry);
 const char *cli_model_output(const cli_model *m, int32_t i, const tn_graph_entry **entry);

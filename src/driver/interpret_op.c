@@ -8,7 +8,9 @@
 #include "driver/vm/gen.h"
 #include "object/dtype.h"
 #include "object/functions.h"
+#include "ops/value.h"
 #include "relay/op.h"
+#include "runtime/vm/values.h"
 #include "tenon/object.h"
 
 enum { MAX_NDIM = TN_VM_MAX_NDIM };
@@ -205,6 +207,20 @@ static void *new_result(const tn_Type *type, const tn_any **shapes, tn_vec *args
   return r;
 }
 
+/* An operator on values: a function of the runtime. */
+static int call_on_values(const tn_Op *op, const void *attrs, const tn_any *args, int64_t n,
+                          tn_any *ret) {
+  TN_VEC(all);
+  if (tn_str_eq(op->name, "value.widen")) return tn_any_own(&args[0], ret);
+  tn_vm_value_fn f = tn_vm_value_function(tn_cstr(op->name));
+  TN_CHECK(f, InternalError, NULL, "interpreter: there is no function for %s", tn_cstr(op->name));
+  for (int64_t i = 0; i < n; ++i) TN_TRY(tn_vec_push(&all, args[i]));
+  TN_TRY(ops_value_numbers(op, attrs, &all));
+  if (tn_vm_value_call(f, all.items, (int32_t)all.len, ret))
+    return tn_error_note("in operator %s", tn_cstr(op->name));
+  return 0;
+}
+
 int interp_op(interp_ops *x, const tn_Op *op, tn_Attrs *attrs, const tn_any *args, int64_t n,
               tn_any *ret) {
   TN_SCOPE(s);
@@ -213,6 +229,7 @@ int interp_op(interp_ops *x, const tn_Op *op, tn_Attrs *attrs, const tn_any *arg
   tn_RelayFunction *f;
   const tn_arr *code;
   void *result;
+  if (relay_op_is_on_values((const tn_obj *)op)) return call_on_values(op, attrs, args, n, ret);
   if (relay_op_is_non_computational((const tn_obj *)op) && n > 0) return tn_any_own(&args[0], ret);
   TN_GET(f, function_of(op, attrs, args, n));
   TN_GET(code, compiled(x, f));

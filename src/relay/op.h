@@ -163,8 +163,9 @@ typedef void *(*relay_replace_fn)(const relay_replace *r);
 /* ---- rows ---- */
 
 enum {
-  RELAY_STATEFUL = 1,         /* calls are not moved, shared or dropped */
-  RELAY_NON_COMPUTATIONAL = 2 /* annotations: no kernel is made of it */
+  RELAY_STATEFUL = 1,          /* calls are not moved, shared or dropped */
+  RELAY_NON_COMPUTATIONAL = 2, /* annotations: no kernel is made of it */
+  RELAY_ON_VALUES = 4          /* a function of the runtime on values: see ops/value.c */
 };
 
 struct relay_op_row {
@@ -215,6 +216,11 @@ TN_API relay_pattern relay_op_pattern(const tn_obj *op);
 /** Is the attribute TOpIsStateful (TNonComputational) set? */
 TN_API bool relay_op_is_stateful(const tn_obj *op);
 TN_API bool relay_op_is_non_computational(const tn_obj *op);
+/** Is it a function of the runtime on values? */
+static inline bool relay_op_is_on_values(const tn_obj *op) {
+  const relay_op_row *row = relay_op_row_of(op);
+  return row && (row->flags & RELAY_ON_VALUES);
+}
 /** The results of an operator as tensor expressions: by its row, else by its attribute FTVMCompute.
  * NULL with OpNotImplemented when it has neither. @return array of Tensor */
 TN_API tn_arr *relay_op_compute(const tn_Op *op, const void *attrs, tn_arr *inputs,

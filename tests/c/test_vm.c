@@ -101,7 +101,7 @@ static int fill(tn_vm_exe *x) {
   TN_TRY(tn_vm_set_code(x, 2, 3, deep, TN_COUNT(deep)));
   TN_TRY(tn_vm_set_code(x, 3, 2, loop, TN_COUNT(loop)));
   static const int64_t extents[] = {4, -1};
-  static const tn_vm_type types[] = {{{F32}, 1, extents}, {{0, 0, 0}, 0, NULL}};
+  static const tn_vm_type types[] = {{{F32}, 1, 0, extents}, {{0, 0, 0}, 0, 0, NULL}};
   TN_TRY(tn_vm_set_types(x, 0, types, 2));
   return tn_vm_verify(x);
 }

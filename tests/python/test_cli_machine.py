@@ -96,3 +96,34 @@ def test_several_results_and_branches(tmp_path):
         with np.load(tmp_path / "out.npz") as out:
             np.testing.assert_array_equal(out["output_0"], np.float32(wanted[0]))
             assert out["output_1"] == wanted[1]
+
+
+def test_sequences_and_missing_values(tmp_path):
+    """Archives of arrays hold neither; an optional array may be left out."""
+    program = """#[version = "0.0.5"]
+    extern type Sequence[A]
+    extern type Optional[A]
+    def @main(%o: Optional[Tensor[(2), float32]], %s: Sequence[Tensor[(2), float32]]) {
+      (optional.has(%o), sequence.length(%s))
+    }
+    """
+    library, data = str(tmp_path / "m.so"), str(tmp_path / "x.npz")
+    (tmp_path / "m.relay").write_text(program)
+    np.savez(data, o=np.ones(2, "float32"))
+    assert call("compile", str(tmp_path / "m.relay"), "-o", library)[0] == 0
+    status, _, err = call("run", library, "-i", data, "-n", "1")
+    assert status == 1 and "input s is a sequence of float32 of shape (2,): the command" in err
+    both = tenon.CompiledModel.load(library)
+    assert [int(v) for v in both(None, [np.ones(2, "float32")] * 3)] == [0, 3]
+    (tmp_path / "m.relay").write_text(
+        program.replace(", %s: Sequence[Tensor[(2), float32]]", "").replace(
+            "(optional.has(%o), sequence.length(%s))", "optional.has(%o)"
+        )
+    )
+    assert call("compile", str(tmp_path / "m.relay"), "-o", library)[0] == 0
+    for arrays, there in (({"o": np.ones(2, "float32")}, 1), ({}, 0)):
+        np.savez(data, **arrays)
+        out = str(tmp_path / "y.npz")
+        assert call("run", library, "-i", data, "-o", out)[0] == 0
+        with np.load(out) as made:
+            assert int(made["output_0"]) == there

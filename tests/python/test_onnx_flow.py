@@ -52,17 +52,22 @@ def test_other_conditions_are_branches_of_the_program():
 
 
 def test_branches_of_other_ranks():
-    """A scalar and a list of one number: the scalar becomes such a list."""
+    """A scalar and a list of one number: results keep their ranks, operators get lists."""
     yes = helper.make_graph([node("Identity", ["one"], ["a"])], "yes", [], [info("a", FLOAT, [])])
     no = helper.make_graph([node("Add", ["x", "one"], ["b"])], "no", [], [info("b", FLOAT, [1])])
     branch = node("If", ["cond"], ["y"], then_branch=yes, else_branch=no)
     inputs = [info("x", FLOAT, [1]), info("cond", BOOL, [])]
     m = graph_model([branch], inputs, [info("y", FLOAT, None)], {"one": np.float32(1)})
     compiled = tenon.compile(m)
+    for cond in (True, False):
+        got = compiled(x=np.float32([4]), cond=np.bool_(cond))
+        assert got == (1 if cond else 5) and got.shape == (() if cond else (1,))
+    nodes, outs = [branch, node("Neg", ["y"], ["z"])], [info("z", FLOAT, None)]
+    compiled = tenon.compile(graph_model(nodes, inputs, outs, {"one": np.float32(1)}))
     assert compiled.outputs == [((1,), "float32")]
     for cond in (True, False):
         got = compiled(x=np.float32([4]), cond=np.bool_(cond))
-        np.testing.assert_array_equal(got, np.float32([1 if cond else 5]))
+        np.testing.assert_array_equal(got, np.float32([-1 if cond else -5]))
 
 
 def test_scan_over_axes_and_backwards():

@@ -329,7 +329,7 @@ def test_arguments():
         vm.run(one, np.ones(4, "int32"))
     with pytest.raises(tenon.error.TVMError, match="shape"):
         vm.run(one, np.ones(5, "float32"))
-    with pytest.raises(TypeError, match="expects tensors"):
+    with pytest.raises(TypeError, match="expected float32 of shape .4,., got a tuple"):
         vm.run((one, one), one)
 
 

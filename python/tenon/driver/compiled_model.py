@@ -38,7 +38,8 @@ class CompiledModel:
         The executor.
     inputs : dict of str to (tuple of int, str)
         Shape and type of each input, in order; None for extents that the model leaves open, and
-        (None, None) for what is no tensor.
+        (None, None) for what is no tensor: a sequence, which is given as a list of arrays, or an
+        optional value, which may be None or left out.
     outputs : list of (tuple of int, str)
         Shape and type of each output.
     executor : str
@@ -119,8 +120,9 @@ class CompiledModel:
 
         Returns
         -------
-        numpy.ndarray or list of numpy.ndarray
-            The output; a list where there are several.
+        numpy.ndarray, list or None
+            The output; a list where there are several. A sequence is a list of arrays, an optional
+            value that is missing None.
 
         Raises
         ------
@@ -159,12 +161,21 @@ class CompiledModel:
         return given
 
     def _checked(self, name, value):
-        shape, dtype = self.inputs[name]
+        return self._array(name, value, *self.inputs[name])
+
+    @staticmethod
+    def _array(name, value, shape, dtype):
+        """The value as an array of this shape (None: any) and type."""
+        if value is None:
+            raise ValueError(f"input {name}: expected {_described(shape, dtype)}, got None")
         if not isinstance(value, ndarray.NDArray | np.ndarray):
             value = np.asarray(value, dtype)
-        fits = len(value.shape) == len(shape) and all(
-            wanted is None or wanted == extent
-            for wanted, extent in zip(shape, value.shape, strict=True)
+        fits = shape is None or (
+            len(value.shape) == len(shape)
+            and all(
+                wanted is None or wanted == extent
+                for wanted, extent in zip(shape, value.shape, strict=True)
+            )
         )
         if not fits or str(value.dtype) != dtype:
             found = _described(value.shape, value.dtype)
@@ -174,7 +185,12 @@ class CompiledModel:
 
 def _numbers(value):
     """A result of the virtual machine as numpy arrays."""
-    return value.numpy() if isinstance(value, ndarray.NDArray) else [_numbers(v) for v in value]
+    if value is None or isinstance(value, ndarray.NDArray):
+        return None if value is None else value.numpy()
+    return [_numbers(v) for v in value]
+
+
+_SEQUENCE, _OPTIONAL = 1, 2  # forms of a type, see Executable.get_function_forms
 
 
 class _CompiledProgram(CompiledModel):
@@ -189,14 +205,31 @@ class _CompiledProgram(CompiledModel):
         taken = [str(name) for name in library.get_function_params("main")]
         params, self.outputs = library.get_function_types("main")
         self.inputs = dict(zip(taken, params, strict=True))
+        self._forms = dict(zip(taken, library.get_function_forms("main"), strict=True))
 
     def __call__(self, *args, **kwargs):
         given = self._by_name(args, kwargs)
         values = [self._checked(name, given[name]) for name in self.inputs]
         return _numbers(self.module.invoke("main", *values))
 
+    def _by_name(self, args, kwargs):
+        for name in list(self.inputs)[len(args) :]:
+            if self._forms[name] and self._forms[name][2] & _OPTIONAL:
+                kwargs.setdefault(name, None)
+        return super()._by_name(args, kwargs)
+
     def _checked(self, name, value):
-        return value if self.inputs[name][1] is None else super()._checked(name, value)
+        """Lists for sequences, None for what may be missing; other data types as they are."""
+        if self._forms[name] is None:
+            return value
+        shape, dtype, form = self._forms[name]
+        if value is None and form & _OPTIONAL:
+            return None
+        if not form & _SEQUENCE:
+            return self._array(name, value, shape, dtype)
+        if not isinstance(value, list | tuple):
+            raise ValueError(f"input {name}: expected a list of arrays, got {type(value).__name__}")
+        return [self._array(f"{name}[{i}]", v, shape, dtype) for i, v in enumerate(value)]
 
 
 class _CompiledFunction(CompiledModel):

@@ -13,8 +13,9 @@ from .object import Object
 
 
 def _value(arg):
-    """An argument as the machine takes it: an array, or an ADT of such for a tuple or list."""
-    if isinstance(arg, Object | NDArray):
+    """An argument as the machine takes it: an array, or an ADT of such for a tuple or list; None
+    for an optional value that is missing."""
+    if arg is None or isinstance(arg, Object | NDArray):
         return arg
     if isinstance(arg, np.ndarray):
         return array(arg)
@@ -35,10 +36,14 @@ def _value(arg):
 
 def _kind(kind):
     """(shape, type) of a tensor, None for extents that are open; (None, None) for other values."""
-    if kind is None:
+    if kind is None or kind[2]:
         return None, None
-    shape, dtype = kind
-    return tuple(None if extent < 0 else int(extent) for extent in shape), str(dtype)
+    return _shape(kind[0]), str(kind[1])
+
+
+def _shape(shape):
+    """None for extents that are open; None for any shape."""
+    return None if shape is None else tuple(None if n < 0 else int(n) for n in shape)
 
 
 class Executable:
@@ -187,6 +192,26 @@ class Executable:
         types = self.mod["get_function_types"](func_name)
         return types and tuple([_kind(kind) for kind in part] for part in types)
 
+    def get_function_forms(self, func_name):
+        """Of which form a function's parameters are.
+
+        Parameters
+        ----------
+        func_name : str
+            The function.
+
+        Returns
+        -------
+        list
+            For each parameter None (a value of a data type, a tuple, or not known), or the shape
+            (None: any), the type of elements (str) and the form of tensors: 0 a tensor, 1 a
+            sequence of such, 2 a tensor that may be missing, 3 a sequence that may be missing.
+        """
+        types = self.mod["get_function_types"](func_name)
+        if types is None:
+            return [None] * len(self.get_function_params(func_name))
+        return [kind and (_shape(kind[0]), str(kind[1]), int(kind[2]) & 3) for kind in types[0]]
+
     # ---- late-bound constants
 
     def move_late_bound_consts(self, path, byte_limit):
@@ -329,15 +354,16 @@ class VirtualMachine:
         if not kwargs:
             return [_value(arg) for arg in args]
         names = self._exec.get_function_params(func_name)
-        values = [None] * len(names)
+        missing = object()
+        values = [missing] * len(names)
         for name, value in kwargs.items():
             if name not in names:
                 raise TypeError(f"{func_name}() got an unexpected keyword argument '{name}'")
             values[names.index(name)] = value
         rest = iter(args)
-        values = [next(rest, None) if value is None else value for value in values]
+        values = [next(rest, missing) if value is missing else value for value in values]
         given = len(args) + len(kwargs)
-        if given != len(names) or any(value is None for value in values):
+        if given != len(names) or any(value is missing for value in values):
             raise TypeError(
                 f"{func_name}() takes {len(names)} arguments ({', '.join(names)}), got {given}"
             )
@@ -376,13 +402,15 @@ class VirtualMachine:
         ----------
         func_name : str
             The function.
-        args, kwargs : array-like
-            Its arguments; none: those set before.
+        args, kwargs : array-like, list or tuple of such, or None
+            Its arguments; none: those set before. A list is a tuple or a sequence, None an optional
+            value that is missing.
 
         Returns
         -------
-        NDArray, ADT or Object
-            Tuples and values of data types are ADTs.
+        NDArray, ADT, Object or None
+            Tuples, sequences and values of data types are ADTs; None is an optional value that is
+            missing.
 
         Raises
         ------

@@ -11,6 +11,7 @@
 #include "driver/external.h"
 #include "ir/functor.h"
 #include "ir/module.h"
+#include "ops/value.h"
 #include "relay/analysis/analysis.h"
 #include "relay/infer.h"
 #include "tenon/object.h"
@@ -253,6 +254,23 @@ static const vm_value *device_copy(vm_func *f, const tn_RelayCall *c) {
   return from < 0 || to < 0 ? NULL : vm_copied(f, relay_type_of(c), v, from, to);
 }
 
+/* An operator on values: the machine has a function for it. Widening changes only the type. */
+static const vm_value *call_on_values(vm_func *f, const tn_RelayCall *c, const tn_Op *op) {
+  TN_VEC(numbers);
+  if (tn_str_eq(op->name, "value.widen")) return vm_atom(f, relay_arg(c, 0));
+  TN_TRYP(ops_value_numbers(op, c->attrs, &numbers));
+  int64_t n = c->args->len, dst, p = vm_primitive(f->g, tn_cstr(op->name)),
+          device = vm_device_of(f->g, c);
+  TN_AUTOFREE int64_t *regs = tn_alloc(((size_t)(n + numbers.len) + 1) * sizeof *regs);
+  if (!regs || p < 0 || device < 0 || arguments(f, NULL, c->args, regs)) return NULL;
+  for (int64_t i = 0; i < numbers.len; ++i) regs[n + i] = vm_load_number(f, numbers.items[i].v.i64);
+  dst = code_reg(&f->code);
+  CODE_LIST(&f->code, regs, n + numbers.len, TN_VM_CALL_VALUES, dst, p);
+  const vm_value *v = vm_register_value(f, dst);
+  bool number = tn_str_eq(op->name, "sequence.length") || tn_str_eq(op->name, "optional.has");
+  return v && number ? vm_copied(f, relay_type_of(c), v, f->g->host, device) : v;
+}
+
 static const vm_value *call(vm_func *f, const tn_RelayCall *c) {
   const tn_obj *callee = (const tn_obj *)c->op;
   switch (callee->type_index) {
@@ -265,6 +283,8 @@ static const vm_value *call(vm_func *f, const tn_RelayCall *c) {
   if (relay_as_call(c, "on_device")) return vm_atom(f, relay_arg(c, 0));
   if (relay_as_call(c, "device_copy")) return device_copy(f, c);
   if (is_kernel(callee)) return vm_call_kernel(f, c, (const tn_RelayFunction *)callee);
+  if (TN_AS(Op, callee) && relay_op_is_on_values(callee))
+    return call_on_values(f, c, (const tn_Op *)callee);
   const char *op = relay_called_op(c);
   if (op && strcmp(op, "memory.kill") == 0)
     return vm_tuple_value(f, 0); /* code.c finds lifetimes */

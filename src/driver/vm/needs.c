@@ -9,6 +9,7 @@
 #include "object/functions.h"
 #include "relay/infer.h"
 #include "relay/relay.h"
+#include "relay/value_types.h"
 
 typedef struct {
   const tn_obj *main;
@@ -22,6 +23,7 @@ static bool is_kernel(const tn_RelayFunction *f) {
 
 static const char *reason_of(const search *s, const tn_obj *e) {
   const tn_Type *t = tn_obj_is(e, &tn_type_RelayExpr) ? relay_type_of(e) : NULL;
+  if (t && relay_is_value_type(t)) return "a sequence or an optional value";
   switch (e->type_index) {
   case TN_TI_RelayIf: return "a branch";
   case TN_TI_Match:

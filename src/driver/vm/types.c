@@ -2,16 +2,29 @@
 #include "base/error.h"
 #include "driver/vm/gen.h"
 #include "ir/imm.h"
+#include "relay/value_types.h"
+
+/* The type of the tensors in it, and which kind of value it is. */
+static const tn_Type *without_form(const tn_Type *t, uint32_t *form, tn_dtype *dtype) {
+  const tn_Type *inner = relay_optional_value(t);
+  if (inner) *form |= TN_VM_OPTIONAL, t = inner;
+  if ((inner = relay_sequence_element(t))) *form |= TN_VM_SEQUENCE, t = inner;
+  if (t && relay_is_any_tensor(t, dtype)) *form |= TN_VM_ANY_RANK;
+  return t;
+}
 
 static int type_of(vm_gen *g, const tn_Type *type, tn_vm_type *out) {
-  const tn_TensorType *t = TN_AS(TensorType, type);
+  uint32_t form = 0;
+  tn_dtype dtype;
+  const tn_TensorType *t = TN_AS(TensorType, without_form(type, &form, &dtype));
   int64_t *shape;
   *out = (tn_vm_type){0};
+  if (form & TN_VM_ANY_RANK) *out = (tn_vm_type){.dtype = dtype, .form = form};
   if (!t || t->shape->len > TN_VM_MAX_NDIM) return 0;
   TN_GET(shape, tn_arena_alloc(&g->x->arena, ((size_t)t->shape->len + 1) * sizeof *shape));
   for (int64_t d = 0; d < t->shape->len; ++d)
     if (!tir_as_int(tn_arr_obj(t->shape, d), &shape[d])) shape[d] = -1;
-  *out = (tn_vm_type){t->dtype, (int32_t)t->shape->len, shape};
+  *out = (tn_vm_type){t->dtype, (int32_t)t->shape->len, form, shape};
   return 0;
 }
 

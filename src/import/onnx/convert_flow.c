@@ -18,10 +18,10 @@ int oc_condition(const void *e) {
   return relay_as_int(e, &v) ? v != 0 : -1;
 }
 
-/* One expression, or the tuple of several. */
-static void *results(tn_arr *parts) {
+void *oc_results(tn_arr *parts) {
   if (!parts) return NULL;
-  return parts->len == 1 ? (void *)tn_arr_obj(parts, 0) : (void *)relay_tuple(parts);
+  bool alone = parts->len == 1 && !TN_AS(TupleType, relay_type_of(tn_arr_obj(parts, 0)));
+  return alone ? (void *)tn_arr_obj(parts, 0) : (void *)relay_tuple(parts);
 }
 
 /* Also of a branch that is never taken: a model without it is wrong. */
@@ -35,38 +35,71 @@ static int check_branch(const oc *c, const char *name) {
 
 static void *typed(void *e) { return e ? relay_infer_new(e) : NULL; }
 
-/* Branches may give tensors of different ranks, types cannot say so: the smaller ones get leading
-   dimensions of one, as they would where they meet larger ones. */
-static tn_arr *same_ranks(const oc *c, const tn_arr *parts, const tn_arr *others) {
-  TN_VEC(v);
-  for (int64_t i = 0; i < parts->len; ++i) {
-    void *e;
-    TN_GETP(e, typed(tn_arr_obj(parts, i)));
-    void *other;
-    TN_GETP(other, typed(tn_arr_obj(others, i)));
-    const tn_TensorType *t = relay_tensor_type_of_expr(e);
-    const tn_TensorType *wide = relay_tensor_type_of_expr(other);
-    int64_t missing = t && wide ? wide->shape->len - t->shape->len : 0;
-    if (missing > 0)
-      TN_LOG(WARNING, "If (node %s): the ranks of result %lld differ between the branches",
-             c->node->name, (long long)i);
-    if (missing > 0) TN_GETP(e, oc_expand_dims(e, 0, missing));
-    TN_TRYP(tn_vec_push_obj(&v, e));
+static bool reads(const onnx_graph *g, const char *name) {
+  for (size_t i = 0; i < g->n_node; ++i) {
+    const onnx_node *n = g->node[i];
+    for (size_t k = 0; k < n->n_input; ++k)
+      if (strcmp(n->input[k], name) == 0) return true;
+    for (size_t k = 0; k < n->n_attribute; ++k)
+      if (n->attribute[k]->g && reads(n->attribute[k]->g, name)) return true;
   }
-  return tn_arr_from(&v);
+  return false;
+}
+
+/* May a result be a tensor of any rank? An operator needs a rank, which the model may state. */
+static bool may_be_any(const oc *c, int64_t i) {
+  const char *name = c->node->output[i];
+  return oc_states_rank(c, name) || (c->graph == c->model->proto->graph && !reads(c->graph, name));
+}
+
+/* A tensor of as many dimensions as the other: it gets leading ones, as it would where both meet.
+ */
+static void *of_rank(const oc *c, int64_t i, void *e, const void *other) {
+  const tn_TensorType *t = relay_tensor_type_of_expr(e), *wide = relay_tensor_type_of_expr(other);
+  int64_t missing = t && wide ? wide->shape->len - t->shape->len : 0;
+  if (missing <= 0 || may_be_any(c, i)) return e;
+  TN_LOG(WARNING, "If (node %s): the ranks of result %lld differ between the branches",
+         c->node->name ? c->node->name : "", (long long)i);
+  return typed(oc_expand_dims(e, 0, missing));
+}
+
+/* Both with types that hold for either: extents that differ are open, and so on. */
+static int join_branches(const oc *c, tn_arr **yes, tn_arr **no) {
+  TN_VEC(a);
+  TN_VEC(b);
+  for (int64_t i = 0; i < (*yes)->len; ++i) {
+    void *x = tn_arr_obj(*yes, i), *y = tn_arr_obj(*no, i);
+    TN_GET(x, of_rank(c, i, x, y));
+    TN_GET(y, of_rank(c, i, y, x));
+    tn_Type *t = relay_join_types(relay_type_of(x), relay_type_of(y));
+    if (!t && tn_error_pending()) return -1;
+    if (!t) return oc_fail(c, "output %lld is of another type in each branch", (long long)i), -1;
+    TN_TRY(tn_vec_push_obj(&a, oc_widen(x, t)));
+    TN_TRY(tn_vec_push_obj(&b, oc_widen(y, t)));
+  }
+  TN_GET(*yes, tn_arr_from(&a));
+  TN_GET(*no, tn_arr_from(&b));
+  return 0;
+}
+
+static void *single(tn_arr *parts) {
+  return parts->len == 1 ? (void *)tn_arr_obj(parts, 0) : (void *)relay_tuple(parts);
 }
 
 static void *branch(oc *c) {
   int known = oc_condition(oc_in(c, 0));
+  tn_arr *yes, *no;
   TN_TRYP(check_branch(c, "then_branch"));
   TN_TRYP(check_branch(c, "else_branch"));
-  if (known >= 0) return results(oc_subgraph(c, known ? "then_branch" : "else_branch", NULL, 0));
-  tn_arr *yes, *no;
+  if (known >= 0) return oc_results(oc_subgraph(c, known ? "then_branch" : "else_branch", NULL, 0));
   TN_GETP(yes, oc_subgraph(c, "then_branch", NULL, 0));
   TN_GETP(no, oc_subgraph(c, "else_branch", NULL, 0));
-  void *then = results(same_ranks(c, yes, no)), *other = results(same_ranks(c, no, yes));
-  void *cond = then && other ? oc_reshape(oc_in(c, 0), NULL, 0) : NULL;
-  return cond ? relay_if(cond, then, other) : NULL;
+  TN_TRYP(join_branches(c, &yes, &no));
+  void *cond = oc_reshape(oc_in(c, 0), NULL, 0), *e;
+  TN_GETP(e, cond ? relay_if(cond, single(yes), single(no)) : NULL);
+  if (yes->len != 1) return e;
+  TN_GETP(e, relay_infer_new(e));
+  return oc_results(tn_arr_of(1, e));
 }
 
 /* ---- loops ---- */
@@ -110,7 +143,7 @@ static void *all_results(const oc *c, turns *t, const int64_t *axes, const bool 
     }
     TN_TRYP(tn_vec_push_obj(&v, e));
   }
-  return results(tn_arr_from(&v));
+  return oc_results(tn_arr_from(&v));
 }
 
 /* ---- Scan ---- */
@@ -219,7 +252,7 @@ static void *any_scan(oc *c, const scan_attrs *s, int64_t nstates, int64_t nscan
     if (i >= nstates) TN_GETP(e, placed(e, s->out_axes[i - nstates], s->out_back[i - nstates]));
     TN_TRYP(tn_vec_push_obj(&v, e));
   }
-  return results(tn_arr_from(&v));
+  return oc_results(tn_arr_from(&v));
 }
 
 static void *scan(oc *c) {
@@ -302,19 +335,38 @@ static int stays_true(const oc *c, int64_t nstates, void *const *states, bool *y
   return 0;
 }
 
+/* States before the first turn. A sequence may become longer, so that its length is not part of its
+   type; where it is empty the body says what its elements are. */
+static int first_states(const oc *c, int64_t nstates, void **out) {
+  const onnx_attr *body = oc_attr(c, "body");
+  for (int64_t i = 0; i < nstates; ++i) {
+    out[i] = oc_in(c, (int)i + 2);
+    if (!out[i]) return oc_fail(c, "input %lld must be given", (long long)i + 2), -1;
+    if (!oc_is_sequence(out[i])) continue;
+    TN_GET(out[i], oc_as_sequence(out[i]));
+    bool stated = body && body->g && (size_t)i + 2 < body->g->n_input;
+    const onnx_type *said = stated ? body->g->input[i + 2]->type : NULL;
+    if (!said || !said->sequence_type) continue;
+    tn_Type *t, *e;
+    TN_GET(t, onnx_type_of(said, "body"));
+    e = relay_sequence_element(t);
+    if (TN_AS(TensorType, e) && (t = relay_join_types(relay_type_of(out[i]), t)))
+      TN_GET(out[i], oc_widen(out[i], t));
+    if (tn_error_pending()) return -1;
+  }
+  return 0;
+}
+
 static void *any_loop(oc *c, int64_t nstates, int64_t nscans) {
   looping g = {c, nstates, true};
+  void *states[MAX_STATES];
   bool always = false;
   int known = oc_in(c, 1) ? oc_condition(oc_in(c, 1)) : 1;
-  for (int64_t i = 0; i < nstates; ++i)
-    if (!oc_in(c, (int)i + 2)) return oc_fail(c, "input %lld must be given", (long long)i + 2);
-  if (known == 1 && oc_in(c, 0)) TN_TRYP(stays_true(c, nstates, c->in + 2, &always));
+  TN_TRYP(first_states(c, nstates, states));
+  if (known == 1 && oc_in(c, 0)) TN_TRYP(stays_true(c, nstates, states, &always));
   g.conditional = !always;
-  oc_turns t = {.states = c->in + 2,
-                .nstates = nstates,
-                .ncollected = nscans,
-                .turn = any_loop_turn,
-                .ctx = &g};
+  oc_turns t = {
+      .states = states, .nstates = nstates, .ncollected = nscans, .turn = any_loop_turn, .ctx = &g};
   if (oc_in(c, 0)) TN_GETP(t.count, typed(oc_reshape(oc_in(c, 0), NULL, 0)));
   if (!always)
     TN_GETP(t.going, oc_in(c, 1) ? typed(oc_reshape(oc_in(c, 1), NULL, 0))
@@ -362,6 +414,6 @@ static void *loop(oc *c) {
 static const onnx_row rows[] = {
     {"If", branch, 1, 1},
     {"Scan", scan, 1, -1},
-    {"Loop", loop, 0, -1},
+    {"Loop", loop, 0, -1, true},
 };
 const onnx_table onnx_flow = {rows, TN_COUNT(rows), ""};

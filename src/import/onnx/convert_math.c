@@ -73,10 +73,7 @@ static void *unary(oc *c) {
 }
 
 /* Of a sequence too, which is a tuple: one result, not several. */
-static void *same(oc *c) {
-  void *e = oc_in(c, 0);
-  return e && TN_AS(TupleType, relay_type_of(e)) ? (void *)relay_tuple(tn_arr_of(1, e)) : e;
-}
+static void *same(oc *c) { return oc_results(tn_arr_of(1, oc_in(c, 0))); }
 
 static void *binary(oc *c) {
   const char *op = relay_name(c);
@@ -458,7 +455,7 @@ static const onnx_row rows[] = {
     {"Tan", unary, 1, 1},
     {"Tanh", unary, 1, 1},
     {"BitwiseNot", unary, 1, 1},
-    {"Identity", same, 1, 1},
+    {"Identity", same, 1, 1, true},
     {"Add", binary, 2, 2},
     {"Sub", binary, 2, 2},
     {"Mul", binary, 2, 2},

@@ -1,12 +1,66 @@
-/* Sequences and optional values: a sequence whose length is known while importing is a tuple, an
-   optional value is there or is left out.
+/* Sequences and optional values: a sequence whose length is known while importing is a tuple,
+   others are values of a type of their own (relay/value_types.h). An optional value that is there
+   is the value itself.
 
      SequenceConstruct(a, b) -> (a, b);  SequenceAt(s, 1) -> s.1;  ConcatFromSequence(s)
+     SequenceAt(s, i) -> sequence.at(value.widen(s), i)
 
-   A result that is a sequence is given as a tuple of one field, as tuples are several results. */
+   A result that is a tuple is given as a tuple of one field, as tuples are several results. */
 #include "base/error.h"
 #include "import/onnx/import.h"
+#include "import/onnx/turns.h"
 #include "relay/infer.h"
+
+static void *i64(int64_t v) { return relay_const_int(TN_I64, v); }
+static void *typed(void *e) { return e ? relay_infer_new(e) : NULL; }
+
+/* ---- of any length ---- */
+
+/* Input i as a sequence of any length. */
+static void *sequence(const oc *c, int i) {
+  if (!oc_is_sequence(oc_in(c, i))) return oc_fail(c, "input %d is no sequence", i);
+  return oc_as_sequence(oc_in(c, i));
+}
+
+static void *position(const oc *c, int i) {
+  return oc_in(c, i) ? oc_reshape(oc_in(c, i), NULL, 0) : NULL;
+}
+
+static void *length_of(void *s) { return s ? relay_call("sequence.length", NULL, 1, s) : NULL; }
+
+/* Is input i a sequence of a known length? */
+static bool is_known(const oc *c, int i) {
+  return oc_in(c, i) && TN_AS(TupleType, relay_type_of(oc_in(c, i)));
+}
+
+static void *open_at(const oc *c, void *s, void *place) {
+  if (s && relay_is_no_element(relay_sequence_element(relay_type_of(s))))
+    return oc_fail(c, "the type of the elements is not known: the model does not state it");
+  return s && place ? relay_call("sequence.at", NULL, 2, s, place) : NULL;
+}
+
+static void *open_insert(void *s, void *e, void *place) {
+  return s && e && place ? relay_call("sequence.insert", NULL, 3, s, e, place) : NULL;
+}
+
+static void *open_concat(const oc *c, void *s) {
+  tn_Type *e = s ? relay_sequence_element(relay_type_of(s)) : NULL;
+  if (!s || !TN_AS(TensorType, e))
+    return s ? oc_fail(c, "the rank of the elements is not known: the model does not state it")
+             : NULL;
+  void *a = relay_attrs("sequence.concat", 2, "axis", tn_any_int(oc_int(c, "axis", 0)), "new_axis",
+                        tn_any_bool(oc_int(c, "new_axis", 0) != 0));
+  return a ? relay_call("sequence.concat", a, 1, s) : NULL;
+}
+
+static void *open_split(const oc *c, bool keeps) {
+  void *sizes = oc_in(c, 1) ? oc_in(c, 1) : typed(i64(1));
+  void *a = relay_attrs("sequence.split", 2, "axis", tn_any_int(oc_int(c, "axis", 0)), "keepdims",
+                        tn_any_bool(keeps));
+  return a && sizes ? relay_call("sequence.split", a, 2, oc_in(c, 0), sizes) : NULL;
+}
+
+/* ---- of a known length ---- */
 
 /* The elements of input i: *n of them. 0, or -1 with an error. */
 static int elements(const oc *c, int i, tn_vec *out) {
@@ -59,6 +113,7 @@ static int place(const oc *c, int i, int64_t n, int64_t most, int64_t absent, in
 static void *at(oc *c) {
   TN_VEC(v);
   int64_t i;
+  if (!is_known(c, 0) || oc_runs(c, 1)) return open_at(c, sequence(c, 0), position(c, 1));
   TN_TRYP(elements(c, 0, &v));
   TN_TRYP(place(c, 1, v.len, v.len - 1, 0, &i));
   return v.items[i].v.obj;
@@ -68,6 +123,10 @@ static void *insert(oc *c) {
   TN_VEC(v);
   TN_VEC(out);
   int64_t i;
+  if (!is_known(c, 0) || oc_runs(c, 2)) {
+    void *s = sequence(c, 0);
+    return open_insert(s, oc_in(c, 1), oc_in(c, 2) ? position(c, 2) : length_of(s));
+  }
   TN_TRYP(elements(c, 0, &v));
   TN_TRYP(place(c, 2, v.len, v.len, v.len, &i));
   for (int64_t k = 0; k <= v.len; ++k) {
@@ -81,6 +140,10 @@ static void *erase(oc *c) {
   TN_VEC(v);
   TN_VEC(out);
   int64_t i;
+  if (!is_known(c, 0) || oc_runs(c, 1)) {
+    void *s = sequence(c, 0), *last = oc_in(c, 1) ? position(c, 1) : i64(-1);
+    return s && last ? relay_call("sequence.erase", NULL, 2, s, last) : NULL;
+  }
   TN_TRYP(elements(c, 0, &v));
   TN_TRYP(place(c, 1, v.len, v.len - 1, v.len - 1, &i));
   for (int64_t k = 0; k < v.len; ++k)
@@ -90,6 +153,7 @@ static void *erase(oc *c) {
 
 static void *length(oc *c) {
   TN_VEC(v);
+  if (!is_known(c, 0)) return length_of(sequence(c, 0));
   TN_TRYP(elements(c, 0, &v));
   return relay_const_int(TN_I64, v.len);
 }
@@ -97,6 +161,7 @@ static void *length(oc *c) {
 static void *concat(oc *c) {
   TN_VEC(v);
   int64_t axis = oc_int(c, "axis", 0);
+  if (!is_known(c, 0)) return open_concat(c, sequence(c, 0));
   TN_TRYP(elements(c, 0, &v));
   if (v.len == 0) return oc_fail(c, "a sequence without elements");
   bool fresh = oc_int(c, "new_axis", 0) != 0;
@@ -131,9 +196,10 @@ static void *split(oc *c) {
   TN_VEC(v);
   if (t && axis < 0) axis += t->shape->len;
   if (!t || axis < 0 || axis >= t->shape->len) return oc_fail(c, "the axis is out of range");
-  (void)tir_as_int((tn_obj *)relay_dim(t, axis), &extent);
-  TN_TRYP(part_sizes(c, extent, sizes, &n));
+  bool known = tir_as_int((tn_obj *)relay_dim(t, axis), &extent) && !oc_runs(c, 1);
   bool squeeze = !oc_in(c, 1) && !oc_int(c, "keepdims", 1);
+  if (!known) return open_split(c, !squeeze);
+  TN_TRYP(part_sizes(c, extent, sizes, &n));
   for (int64_t i = 0; i < n; from += sizes[i++]) {
     void *e;
     TN_GETP(e, oc_part(oc_in(c, 0), axis, from, from + sizes[i]));
@@ -173,30 +239,102 @@ static void *map(oc *c) {
   return err ? NULL : (void *)relay_tuple(tn_arr_from(&results));
 }
 
+/* The same where a length is not known: a loop over the first sequence. */
+typedef struct {
+  const oc *c;
+  void **in;
+} mapping;
+
+static tn_arr *map_turn(void *ctx, void *index, void *const *states) {
+  const mapping *m = ctx;
+  const oc *c = m->c;
+  void *in[OC_MAX_INPUTS];
+  TN_VEC(next);
+  for (int i = 0; i < c->nin; ++i) {
+    in[i] = m->in[i];
+    if (oc_is_sequence(in[i])) TN_GETP(in[i], typed(open_at(c, in[i], index)));
+  }
+  tn_arr *got = oc_subgraph(c, "body", in, c->nin);
+  if (!got || got->len != (int64_t)c->node->n_output)
+    return got ? oc_fail(c, "the body has %lld results", (long long)got->len) : NULL;
+  for (int64_t i = 0; i < got->len; ++i) {
+    void *s;
+    TN_GETP(s, typed(open_insert(states[i], tn_arr_obj(got, i), typed(length_of(states[i])))));
+    TN_TRYP(tn_vec_push_obj(&next, s));
+  }
+  return tn_arr_from(&next);
+}
+
+static void *open_map(oc *c) {
+  void *in[OC_MAX_INPUTS], *states[OC_MAX_INPUTS], *empty;
+  int64_t n = (int64_t)c->node->n_output;
+  for (int i = 0; i < c->nin; ++i) {
+    if (!(in[i] = oc_in(c, i))) return oc_fail(c, "input %d is left out", i);
+    if (oc_is_sequence(in[i])) TN_GETP(in[i], oc_as_sequence(in[i]));
+  }
+  if (n < 1 || n > OC_MAX_INPUTS) return oc_fail(c, "%lld results", (long long)n);
+  if (!oc_is_sequence(in[0])) return oc_fail(c, "input 0 is no sequence");
+  TN_GETP(empty, typed(relay_tuple(tn_arr_of(0))));
+  TN_GETP(empty, oc_as_sequence(empty));
+  for (int64_t i = 0; i < n; ++i) states[i] = empty;
+  mapping m = {c, in};
+  oc_turns t = {.count = typed(length_of(in[0])),
+                .states = states,
+                .nstates = n,
+                .turn = map_turn,
+                .ctx = &m};
+  void *all = t.count ? oc_run_turns(c, &t) : NULL;
+  return all && n == 1 ? (void *)relay_get_item(all, 0) : all;
+}
+
+static void *map_any(oc *c) {
+  for (int i = 0; i < c->nin; ++i)
+    if (oc_is_sequence(oc_in(c, i)) && !is_known(c, i)) return open_map(c);
+  return map(c);
+}
+
 /* ---- optional values ---- */
 
-static void *whole(void *e) {
-  return e && TN_AS(TupleType, relay_type_of(e)) ? (void *)relay_tuple(tn_arr_of(1, e)) : e;
-}
-
 static void *optional(oc *c) {
-  return oc_in(c, 0) ? whole(oc_in(c, 0)) : oc_fail(c, "an optional value that is never there");
+  const onnx_attr *a = oc_attr(c, "type");
+  tn_Type *t;
+  if (oc_in(c, 0)) return oc_results(tn_arr_of(1, oc_in(c, 0)));
+  if (!a || !a->tp) return oc_fail(c, "without an input the attribute type must be given");
+  TN_GETP(t, onnx_type_of(a->tp, "type"));
+  TN_GETP(t, relay_optional_type(t));
+  void *attrs = relay_attrs("value.none", 1, "to", tn_any_obj(t));
+  return attrs ? relay_call("value.none", attrs, 0) : NULL;
 }
 
-static void *has_element(oc *c) { return relay_const_int(TN_BOOL1, oc_in(c, 0) != NULL); }
+/* Is the value there? -1: known at run time only. */
+static int is_there(void *e) {
+  if (!e || relay_as_call(e, "value.none")) return 0;
+  return relay_optional_value(relay_type_of(e)) ? -1 : 1;
+}
+
+static void *get_element(oc *c) {
+  if (is_there(oc_in(c, 0)) > 0) return oc_results(tn_arr_of(1, oc_in(c, 0)));
+  return oc_in(c, 0) ? relay_call("optional.get", NULL, 1, oc_in(c, 0)) : NULL;
+}
+
+static void *has_element(oc *c) {
+  int there = is_there(oc_in(c, 0));
+  return there < 0 ? relay_call("optional.has", NULL, 1, oc_in(c, 0))
+                   : (void *)relay_const_int(TN_BOOL1, there);
+}
 
 static const onnx_row rows[] = {
-    {"SequenceConstruct", construct, 1, -1},
-    {"SequenceEmpty", empty, 0, 0},
-    {"SequenceAt", at, 2, 2},
-    {"SequenceInsert", insert, 2, 3},
-    {"SequenceErase", erase, 1, 2},
-    {"SequenceLength", length, 1, 1},
-    {"ConcatFromSequence", concat, 1, 1},
+    {"SequenceConstruct", construct, 1, -1, true},
+    {"SequenceEmpty", empty, 0, 0, true},
+    {"SequenceAt", at, 2, 2, true},
+    {"SequenceInsert", insert, 2, 3, true},
+    {"SequenceErase", erase, 1, 2, true},
+    {"SequenceLength", length, 1, 1, true},
+    {"ConcatFromSequence", concat, 1, 1, true},
     {"SplitToSequence", split, 1, 2},
-    {"SequenceMap", map, 1, -1},
-    {"Optional", optional, 0, 1},
-    {"OptionalGetElement", optional, 1, 1},
-    {"OptionalHasElement", has_element, 0, 1},
+    {"SequenceMap", map_any, 1, -1, true},
+    {"Optional", optional, 0, 1, true},
+    {"OptionalGetElement", get_element, 1, 1, true},
+    {"OptionalHasElement", has_element, 0, 1, true},
 };
 const onnx_table onnx_sequence = {rows, TN_COUNT(rows), ""};

@@ -33,6 +33,7 @@ struct importer {
   int depth;
   int64_t *budget; /* nodes that bodies may still come to */
   const onnx_model *model;
+  const onnx_graph *graph;
   const tn_map *shapes;
   bool freeze;
   tn_map *values;   /* name -> expression */
@@ -133,39 +134,13 @@ static int add_weights(importer *im, const onnx_graph *g) {
   return 0;
 }
 
-/* Extents that the caller gives, else those of the model; Any where it leaves them open. */
-static tn_TensorType *input_type(importer *im, const onnx_value *v) {
-  const Onnx__TypeProto__Tensor *t = v->type ? v->type->tensor_type : NULL;
+static tn_Type *input_type(importer *im, const onnx_value *v) {
   tn_any given;
-  tn_dtype dtype;
-  TN_VEC(shape);
-  TN_CHECKP(t, OpNotImplemented, NULL, "input %s: only tensors are supported", v->name);
-  TN_TRYP(onnx_dtype(t->elem_type, v->name, &dtype));
   const tn_arr *extents =
       im->shapes && tn_map_get(im->shapes, tn_any_cstr(v->name), &given) && tn_any_is_obj(&given)
           ? (const tn_arr *)given.v.obj
           : NULL;
-  size_t n = t->shape ? t->shape->n_dim : 0;
-  TN_CHECKP(t->shape || extents, ValueError, NULL,
-            "input %s: the model does not tell its rank: give its shape", v->name);
-  TN_CHECKP(!extents || extents->hdr.type_index == TN_TI_Array, TypeError, NULL,
-            "input %s: its shape must be a list", v->name);
-  for (size_t i = 0; i < (extents ? (size_t)extents->len : n); ++i) {
-    const Onnx__TensorShapeProto__Dimension *d = i < n ? t->shape->dim[i] : NULL;
-    tn_expr *e = extents ? ir_expr_from(&extents->items[i]) : NULL;
-    if (extents && (!d || (d->has_dim_value && !tir_is_const((tn_obj *)e, d->dim_value))))
-      im->reshaped = true;
-    if (!extents) {
-      TN_CHECKP(!d->has_dim_value || d->dim_value >= 0, ValueError, NULL,
-                "input %s: dimension %zu is negative (%" PRId64 ")", v->name, i, d->dim_value);
-      bool small = d->dim_value == (int32_t)d->dim_value;
-      e = !d->has_dim_value ? relay_any()
-          : small           ? tir_i32((int32_t)d->dim_value)
-                            : tir_i64(d->dim_value);
-    }
-    TN_TRYP(tn_vec_push_obj(&shape, e));
-  }
-  return relay_tensor_type(tn_arr_from(&shape), dtype);
+  return onnx_input_type(v, extents, &im->reshaped);
 }
 
 static int add_inputs(importer *im, const onnx_graph *g) {
@@ -176,10 +151,10 @@ static int add_inputs(importer *im, const onnx_graph *g) {
     if (tn_map_get(im->weights, tn_any_cstr(in->name), &known)) continue;
     TN_CHECK(!tn_map_get(im->values, tn_any_cstr(in->name), &known), ValueError, NULL,
              "two inputs are called %s: names must be unique", in->name);
-    tn_TensorType *t;
+    tn_Type *t;
     tn_RelayVar *v;
     TN_GET(t, input_type(im, in));
-    TN_GET(v, relay_infer_expr(relay_var(in->name, (tn_Type *)t), NULL));
+    TN_GET(v, relay_infer_expr(relay_var(in->name, t), NULL));
     TN_TRY(tn_vec_push_obj(&im->inputs, v));
     TN_TRY(set_value(im, in->name, v));
   }
@@ -230,24 +205,52 @@ static void *settle(const oc *c, void *e) {
   return known && known != e ? relay_infer_new(known) : known;
 }
 
+static int set_result(importer *im, const oc *c, size_t i, void *e) {
+  const char *name = c->node->output[i];
+  return set_value(im, name, e ? oc_narrow_stated(c, name, e) : NULL);
+}
+
 static int set_results(importer *im, const oc *c, void *e) {
   const onnx_node *n = c->node;
   const tn_TupleType *tuple = TN_AS(TupleType, relay_type_of(e));
   const tn_RelayTuple *parts = TN_AS(RelayTuple, e);
-  if (!tuple) return n->n_output ? set_value(im, n->output[0], e) : 0;
+  if (!tuple) return n->n_output ? set_result(im, c, 0, e) : 0;
   for (size_t i = 0; i < n->n_output; ++i) {
     if (!*n->output[i]) continue;
     TN_CHECK((int64_t)i < tuple->fields->len, OpNotImplemented, NULL,
              "%s: output %zu (%s) is not supported", n->op_type, i, n->output[i]);
     void *part = parts ? (void *)tn_arr_obj(parts->fields, (int64_t)i)
                        : (void *)relay_get_item(e, (int64_t)i);
-    TN_TRY(set_value(im, n->output[i], settle(c, part)));
+    TN_TRY(set_result(im, c, i, settle(c, part)));
+  }
+  return 0;
+}
+
+/* Most operators work on tensors whose rank is known. */
+static int check_tensors(const oc *c) {
+  tn_dtype t;
+  for (int i = 0; i < c->nin; ++i) {
+    const tn_Type *type = oc_in(c, i) ? relay_type_of(oc_in(c, i)) : NULL;
+    if (!type || TN_AS(TensorType, type)) continue;
+    const char *what = relay_is_any_tensor(type, &t)
+                           ? "a tensor whose rank the model does not state"
+                       : relay_optional_value(type) ? "an optional value"
+                                                    : "a sequence";
+    return oc_fail(c, "input %d (%s) is %s, expected a tensor", i, c->node->input[i], what), -1;
   }
   return 0;
 }
 
 static int convert_node(importer *im, const onnx_node *n, void **in) {
-  oc c = {im->model, n, im->opset, in, (int)n->n_input, im->declared, im};
+  oc c = {.model = im->model,
+          .node = n,
+          .opset = im->opset,
+          .in = in,
+          .nin = (int)n->n_input,
+          .declared = im->declared,
+          .graph = im->graph,
+          .reshaped = im->reshaped,
+          .importer = im};
   const onnx_row *row = find_row(n);
   TN_CHECK(n->n_input <= OC_MAX_INPUTS, ValueError, NULL, "%s: %zu inputs", n->op_type, n->n_input);
   TN_TRY(get_inputs(im, n, in));
@@ -256,6 +259,7 @@ static int convert_node(importer *im, const onnx_node *n, void **in) {
            n->name ? n->name : "", c.nin, row->least, row->most);
   for (int i = 0; i < row->least; ++i)
     TN_CHECK(in[i], ValueError, NULL, "%s: input %d must be given", n->op_type, i);
+  if (!row->values) TN_TRY(check_tensors(&c));
   void *e;
   TN_GET(e, settle(&c, row->convert(&c)));
   return set_results(im, &c, e);
@@ -304,6 +308,8 @@ tn_arr *oc_subgraph(const oc *c, const char *attr, void *const *inputs, int64_t 
                  .depth = outer->depth + 1,
                  .budget = outer->budget,
                  .model = outer->model,
+                 .graph = a->g,
+                 .reshaped = outer->reshaped,
                  .freeze = true,
                  .opset = outer->opset};
   TN_GETP(im.values, tn_scope_own(tn_map_new()));
@@ -340,6 +346,7 @@ static tn_IRModule *finish(importer *im, const onnx_graph *g) {
   TN_GETP(m, ir_module_new(NULL, NULL, NULL));
   TN_GETP(v, ir_global_var("main"));
   TN_TRYP(ir_module_add(m, v, (tn_BaseFunc *)f, false));
+  TN_TRYP(relay_define_value_types(m));
   return relay_infer_module(m);
 }
 
@@ -363,6 +370,7 @@ static tn_IRModule *import_graph(importer *im) {
 tn_IRModule *onnx_import(const onnx_model *m, const tn_map *shapes, bool freeze, tn_map *params) {
   int64_t budget = MAX_NODES;
   importer im = {.model = m,
+                 .graph = m->proto->graph,
                  .budget = &budget,
                  .shapes = shapes,
                  .freeze = freeze,

@@ -13,6 +13,7 @@
 
 #include "import/onnx/model.h"
 #include "relay/op.h"
+#include "relay/value_types.h"
 
 /** A model as a module with the function main, and the values of its parameters.
  *  @param shapes map from name of an input to its extents, for inputs whose extents the model
@@ -38,7 +39,9 @@ typedef struct {
   int64_t opset;
   void **in; /* expressions with types; NULL where an optional input is left out */
   int nin;
-  const tn_map *declared; /* name -> array of extents, see oc_declared; may be NULL */
+  const tn_map *declared;  /* name -> array of extents, see oc_declared; may be NULL */
+  const onnx_graph *graph; /* the node is of */
+  bool reshaped;           /* extents that it states are not those of the inputs */
   const struct importer *importer;
 } oc;
 
@@ -47,6 +50,7 @@ typedef struct {
   const char *op;
   onnx_convert convert;
   int least, most; /* number of inputs; most -1: any */
+  bool values;     /* may inputs be sequences, optional, tensors of unknown rank? */
 } onnx_row;
 typedef struct {
   const onnx_row *rows;
@@ -89,6 +93,28 @@ const tn_arr *oc_declared(const oc *c, int output);
 const tn_arr *oc_expected(const oc *c, int input, const char *what);
 /** Fills `out` (name -> array of extents) with what a graph states of its values. */
 int onnx_declared(const onnx_graph *g, tn_map *out);
+
+/** The type that a model states; tensors without shape are of any rank. NULL with OpNotImplemented
+ * naming `name`. */
+tn_Type *onnx_type_of(const onnx_type *t, const char *name);
+/** The type of an input of the model. @param extents that the caller gives, or NULL; of a sequence
+ * those of its elements @param reshaped set where they are not what the model states */
+tn_Type *onnx_input_type(const onnx_value *v, const tn_arr *extents, bool *reshaped);
+/** The same value with a type that holds for more values (value.widen); e itself where it has it.
+ */
+void *oc_widen(void *e, tn_Type *to);
+/** Is it a sequence: of a known length, which is a tuple, or of any? */
+bool oc_is_sequence(const void *e);
+/** A sequence as one of any length. */
+void *oc_as_sequence(void *e);
+/** Does the graph state the rank of a value of that name? */
+bool oc_states_rank(const oc *c, const char *name);
+/** A tensor of unknown rank with the rank (and extents) that the graph states of a value of that
+ * name, checked when it runs; any other value as it is. */
+void *oc_narrow_stated(const oc *c, const char *name, void *e);
+/** Results of a node: one expression, or the tuple of several. One that is a sequence is the tuple
+ * of it alone. */
+void *oc_results(tn_arr *parts);
 
 /** The results of the graph in an attribute, for n inputs with types; it sees the values of the
  * graphs around it. @return array of expressions with types */

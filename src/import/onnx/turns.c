@@ -24,6 +24,7 @@
 #include "ir/functor.h"
 #include "relay/analysis/analysis.h"
 #include "relay/infer.h"
+#include "tenon/object.h"
 
 enum { MAX_STATES = 256, MAX_TRIES = 8 };
 
@@ -38,9 +39,10 @@ static void *new_var(const char *name, void *type) {
 typedef struct {
   const oc_turns *t;
   void *index, *states[MAX_STATES]; /* variables */
+  void *first[MAX_STATES];          /* states before the first turn */
   tn_arr *got;
-  tn_TensorType *types[MAX_STATES]; /* of the states */
-  tn_TensorType *all[MAX_STATES];   /* of what is collected, with its first axis open */
+  tn_Type *types[MAX_STATES];     /* of the states */
+  tn_TensorType *all[MAX_STATES]; /* of what is collected, with its first axis open */
 } round;
 
 static int64_t first_state(const round *r) { return r->t->going ? 1 : 0; }
@@ -52,22 +54,6 @@ static void *collected(const round *r, int64_t i) {
 }
 
 /* ---- types ---- */
-
-/* A type for the values of both: extents that differ are open. NULL where none fits, *same where it
-   is the first. */
-static tn_TensorType *join(tn_TensorType *a, const tn_TensorType *b, bool *same) {
-  TN_VEC(dims);
-  if (!a || !b || a->shape->len != b->shape->len || !tn_dtype_eq(a->dtype, b->dtype)) return NULL;
-  for (int64_t i = 0; i < a->shape->len; ++i) {
-    tn_expr *d = relay_dim(a, i);
-    if (!relay_dim_is_any(d) && relay_dim_equal(d, relay_dim(b, i)) != 1) {
-      d = relay_any();
-      *same = false;
-    }
-    TN_TRYP(tn_vec_push_obj(&dims, d));
-  }
-  return relay_tensor_type(tn_arr_from(&dims), a->dtype);
-}
 
 static tn_TensorType *tensor_type(const void *e) {
   return e ? TN_AS(TensorType, relay_type_of(e)) : NULL;
@@ -84,21 +70,38 @@ static int one_try(const oc *c, round *r) {
          -1;
 }
 
+/* Extents that are open need no mark: tensors of one rank can be passed on as they are. */
+static void *as_state(const round *r, int64_t i, void *e) {
+  const tn_TensorType *t = tensor_type(e), *want = TN_AS(TensorType, r->types[i]);
+  return t && want ? e : oc_widen(e, r->types[i]);
+}
+
+static int widen_states(round *r) {
+  TN_VEC(all);
+  for (int64_t i = 0; i < r->got->len; ++i) {
+    int64_t k = i - first_state(r);
+    void *e = tn_arr_obj(r->got, i);
+    TN_TRY(tn_vec_push_obj(&all, k >= 0 && k < r->t->nstates ? as_state(r, k, e) : e));
+  }
+  for (int64_t i = 0; i < r->t->nstates; ++i) TN_GET(r->first[i], as_state(r, i, r->t->states[i]));
+  TN_GET(r->got, tn_arr_from(&all));
+  return 0;
+}
+
 /* The turn with types of states that hold before and after it. */
 static int settle_types(const oc *c, round *r) {
   const oc_turns *t = r->t;
   bool same = false;
-  for (int64_t i = 0; i < t->nstates; ++i)
-    if (!(r->types[i] = tensor_type(t->states[i])))
-      return oc_fail(c, "a state that is no tensor is not supported"), -1;
+  for (int64_t i = 0; i < t->nstates; ++i) r->types[i] = relay_type_of(t->states[i]);
   for (int tries = 0; !same && tries < MAX_TRIES; ++tries) {
     TN_TRY(one_try(c, r));
     same = true;
     for (int64_t i = 0; i < t->nstates; ++i) {
-      tn_TensorType *now = join(r->types[i], tensor_type(next_state(r, i)), &same);
+      tn_Type *now = relay_join_types(r->types[i], relay_type_of(next_state(r, i)));
       if (!now && tn_error_pending()) return -1;
-      if (!now) return oc_fail(c, "state %lld changes its rank or type", (long long)i), -1;
-      if (!same) r->types[i] = now;
+      if (!now) return oc_fail(c, "state %lld changes its type", (long long)i), -1;
+      same = same && tn_equal(now, r->types[i], 0) == 1;
+      r->types[i] = now;
     }
   }
   for (int64_t i = 0; i < t->ncollected; ++i) {
@@ -109,7 +112,8 @@ static int settle_types(const oc *c, round *r) {
     for (int64_t k = 0; k < e->shape->len; ++k) TN_TRY(tn_vec_push_obj(&dims, relay_dim(e, k)));
     TN_GET(r->all[i], relay_tensor_type(tn_arr_from(&dims), e->dtype));
   }
-  return same ? 0 : (oc_fail(c, "the shapes of its states do not settle"), -1);
+  if (!same) return oc_fail(c, "the shapes of its states do not settle"), -1;
+  return widen_states(r);
 }
 
 /* States and what is collected. */
@@ -315,7 +319,7 @@ static void *one_by_one(round *r, const invariants *v) {
        *end = relay_tuple(tn_arr_from(&ends));
   TN_TRYP(tn_vec_push_obj(&args, i64(0)));
   if (t->going) TN_TRYP(tn_vec_push_obj(&args, oc_reshape(t->going, NULL, 0)));
-  TN_TRYP(push_states(r, t->states, &args));
+  TN_TRYP(push_states(r, r->first, &args));
   for (int64_t i = 0; i < t->ncollected; ++i) TN_TRYP(tn_vec_push_obj(&args, nothing(r->all[i])));
   return cond && more && end ? loop_of(v, f, list, relay_if(cond, more, end), type, &args) : NULL;
 }
@@ -374,10 +378,10 @@ static void *by_halves(round *r, const invariants *v) {
   if (!one || !two || !few || !any) return NULL;
   TN_TRYP(tn_vec_push_obj(&args, i64(0)));
   TN_TRYP(tn_vec_push_obj(&args, t->count));
-  TN_TRYP(push_states(r, t->states, &args));
+  TN_TRYP(push_states(r, r->first, &args));
   void *loop = loop_of(v, f, list, relay_if(few, one, two), type, &args);
   TN_VEC(ends);
-  TN_TRYP(push_states(r, t->states, &ends));
+  TN_TRYP(push_states(r, r->first, &ends));
   for (int64_t i = 0; i < none.len; ++i) TN_TRYP(tn_vec_push(&ends, none.items[i]));
   void *end = relay_tuple(tn_arr_from(&ends));
   return loop && end ? typed(relay_if(any, loop, end)) : NULL;

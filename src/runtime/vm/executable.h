@@ -26,10 +26,17 @@ enum {
 #define TN_VM_MAGIC   UINT64_C(0xD225DE2F4214151D)
 #define TN_VM_VERSION "tenon-2"
 
-/* What a parameter or result is. */
+/* What a parameter or result is: a tensor, or of these a sequence, which may be missing. */
+enum {
+  TN_VM_SEQUENCE = 1, /* of tensors, an ADT */
+  TN_VM_OPTIONAL = 2, /* or None */
+  TN_VM_ANY_RANK = 4, /* ndim and shape say nothing */
+  TN_VM_FORMS = 7
+};
 typedef struct {
-  tn_dtype dtype; /* no bits: it is no tensor */
+  tn_dtype dtype; /* of elements of the tensors; no bits: it is something else */
   int32_t ndim;
+  uint32_t form;
   const int64_t *shape; /* -1: known at run time */
 } tn_vm_type;
 
@@ -117,10 +124,14 @@ int tn_vm_read_types(tn_vm_exe *x, tn_reader *r);
 
 /* ---- types ---- */
 
-/** Has an argument the type of its parameter? InternalError naming both where it has not. */
-int tn_vm_check_argument(const tn_vm_function *f, int32_t i, const DLTensor *dl);
-/** [shape, type] of each parameter (or result), None for what is no tensor; of a function whose
- * types are known. Scope-owned. */
+/** Has an argument (a tensor, ADT, closure or None) the type of its parameter? An error that names
+ * both where it has not: TypeError where it is no tensor, InternalError for other tensors. */
+int tn_vm_check_argument(const tn_vm_function *f, int32_t i, const tn_any *a);
+/** "float32 of shape (?, 4)", "None or a sequence of int64 of any shape" */
+TN_API void tn_vm_put_type(tn_buf *out, const tn_vm_type *t);
+/** [shape, type of elements, form] of each parameter (or result): form 0 is a tensor, else
+ * TN_VM_SEQUENCE ... of such; the shape is None for tensors of any rank. None for anything else. Of
+ * a function whose types are known. Scope-owned. */
 tn_arr *tn_vm_list_types(const tn_vm_function *f, bool results);
 
 /* ---- late-bound constants ---- */

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "object/dtype.h"
 #include "runtime/tensor.h"
 
 /* ---- registers ---- */
@@ -126,6 +127,7 @@ static int scalar_argument(DLTensor *dl, tn_any *a) {
 
 static int call_any(tn_vm_machine *m, tn_func *f, int64_t n) {
   tn_any ret = tn_any_none();
+  TN_CHECK(f, TypeError, NULL, "virtual machine: a function on values called as a primitive");
   for (int64_t i = 0; i < n; ++i)
     m->args[i] = (tn_any){.type_index = TN_DLTENSOR, .v.dltensor = m->values[i].v_handle};
   TN_TRY(tn_func_call(f, m->args, (int32_t)n, &ret));
@@ -164,6 +166,33 @@ static int box_all(tn_vm_machine *m, const int64_t *regs, int64_t n, const tn_an
   if (i == n) return 0;
   release_above(m, m->nreg - i);
   return -1;
+}
+
+/* call_values: d p n registers. Numbers stay numbers, which no object holds. */
+static int call_values(tn_vm_machine *m, const int64_t *w, int64_t base) {
+  const tn_vm_primitive *p = &m->prims[w[2]];
+  int64_t n = w[3], first = m->nreg;
+  tn_any ret = tn_any_none();
+  int err = 0;
+  TN_CHECK(p->on_values, TypeError, NULL, "virtual machine: %s is no function on values",
+           m->x->prims[w[2]]);
+  TN_TRY(reserve(m, n));
+  for (int64_t i = 0; i < n && !err; ++i) {
+    const tn_any *a = &m->regs[base + w[4 + i]];
+    if (a->type_index == TN_VM_SCALAR) err = tn_vm_box(a, &m->regs[m->nreg]);
+    else m->regs[m->nreg] = kept(a);
+    m->nreg += !err;
+  }
+  if (!err) err = tn_vm_call_value(m, p->on_values, m->regs + first, (int32_t)n, &ret);
+  release_above(m, first);
+  if (err) return -1;
+  const tn_dtype t = ret.type_index == TN_BOOL ? TN_BOOL1 : TN_I64;
+  if (ret.type_index == TN_INT || ret.type_index == TN_BOOL) {
+    ret.aux = (uint32_t)(t.code | t.bits << 8);
+    ret.type_index = TN_VM_SCALAR;
+  }
+  set(&m->regs[base + w[1]], ret);
+  return 0;
 }
 
 /* alloc_data: d tag n registers */
@@ -346,6 +375,7 @@ static inline int step(tn_vm_machine *m, const int64_t **pc) {
     return 0;
   case TN_VM_MAKE_SHAPE: *pc = w + 4 + w[2] + w[3 + w[2]]; return tn_vm_make_shape(m, w, r);
   case TN_VM_CHECK: *pc = w + 3; return check_shapes(m, w, r);
+  case TN_VM_CALL_VALUES: *pc = w + 4 + w[3]; return call_values(m, w, base);
   case TN_VM_NOPCODE: break;
   }
   return TN_RAISE(InternalError, NULL, "virtual machine: instruction %lld", (long long)w[0]);
@@ -367,7 +397,9 @@ static void add_place(const tn_vm_machine *m, const int64_t *w) {
   if (!f || w < f->code || w >= f->code + f->ncode) return;
   int64_t i = 0;
   for (const int64_t *at = f->code; at < w; ++i) at += tn_vm_length(at, f->ncode);
-  const char *primitive = w[0] == TN_VM_INVOKE_PACKED ? m->x->prims[w[1]] : "";
+  const char *primitive = w[0] == TN_VM_INVOKE_PACKED ? m->x->prims[w[1]]
+                          : w[0] == TN_VM_CALL_VALUES ? m->x->prims[w[2]]
+                                                      : "";
   tn_error_note("in function %s of the virtual machine, instruction %lld: %s %s", f->name,
                 (long long)i, tn_vm_opcode_text(w[0]), primitive);
 }

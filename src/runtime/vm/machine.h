@@ -17,6 +17,7 @@
 #include "runtime/types.h"
 #include "runtime/vm/executable.h"
 #include "runtime/vm/memory.h"
+#include "runtime/vm/values.h"
 
 /* Type index of a scalar in a register: aux holds its type, v its value. Seen by nobody else. */
 enum { TN_VM_SCALAR = 48 };
@@ -47,6 +48,7 @@ enum { TN_VM_MAX_PIECES = 9, TN_VM_PANEL_NDIM = 4 };
 typedef struct {
   TVMBackendPackedCFunc code; /* compiled: called as it is */
   tn_func *func;              /* owned */
+  tn_vm_value_fn on_values;   /* a function on values: neither code nor func */
   /* Where it can be computed in pieces of rows: which, the largest first, and for each argument 'r'
      (has rows), 's' (the same for all) or 'p'. The first npanel pieces read the argument p from
      panels, which are made once for a call; where that costs more, those behind are taken. */
@@ -138,6 +140,9 @@ int tn_vm_device_copy(tn_vm_machine *m, const int64_t *w, tn_any *r);
 /** Calls a primitive in pieces of rows; `values` hold its n arguments, of which the last nout are
  * written. 0: it cannot be done so for these; 1 done, -1. */
 int tn_vm_call_pieces(tn_vm_machine *m, const tn_vm_primitive *p, int64_t n, int64_t nout);
+/** Calls a function on values; the arguments are registers' values but for scalars. */
+int tn_vm_call_value(tn_vm_machine *m, tn_vm_value_fn f, const tn_any *args, int32_t n,
+                     tn_any *ret);
 /** Finds the pieces of a primitive by its attributes. */
 int tn_vm_find_pieces(tn_vm_machine *m, int64_t primitive);
 /** Stores an owned object in a register. NULL: an error is pending. */

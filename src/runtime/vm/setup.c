@@ -74,6 +74,7 @@ static int find_primitive(tn_vm_machine *m, int64_t i) {
   tn_vm_primitive *p = &m->prims[i];
   tn_module *owner;
   void *code;
+  if ((p->on_values = tn_vm_value_function(m->x->prims[i]))) return 0;
   TN_TRY(tn_module_get_function(m->module, m->x->prims[i], true, &p->func));
   TN_CHECK(p->func, TenonError, NULL, "virtual machine: the library has no function %s",
            m->x->prims[i]);

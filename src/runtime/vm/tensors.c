@@ -1,6 +1,7 @@
 /* Instructions that make tensors, and values at the border of the machine. */
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "object/dtype.h"
 #include "runtime/tensor.h"
@@ -240,24 +241,57 @@ static bool is_natural(const DLTensor *dl) {
   return item <= 0 || tn_tensor_is_aligned(dl, (size_t)(item & -item));
 }
 
-int tn_vm_argument(const tn_vm_machine *m, const tn_vm_function *f, int32_t i, const tn_any *a,
-                   tn_any *out) {
-  tn_device dev = m->devices[f->param_devices[i]];
-  DLTensor *dl;
-  if (tn_any_is_obj(a) && a->type_index != TN_TI_NDArray) {
-    bool known = a->type_index == TN_TI_ADT || a->type_index == TN_TI_VMClosure ||
-                 a->type_index == TN_TI_VMRef;
-    TN_CHECK(known, TypeError, NULL,
-             "%s: parameter %s: expected a tensor, an ADT or a closure, got %s", f->name,
-             f->params[i], tn_type_key((uint32_t)a->type_index));
-    return tn_any_own(a, out);
-  }
-  if (tn_any_to_dltensor(a, &dl)) return tn_error_note("%s: parameter %s", f->name, f->params[i]);
-  TN_TRY(tn_vm_check_argument(f, i, dl));
+/* A tensor on the device, laid out as primitives want it. */
+static int fitted(const tn_vm_machine *m, const tn_any *a, DLTensor *dl, tn_device dev,
+                  tn_any *out) {
   if (a->type_index == TN_TI_NDArray && fits(m, dl, dev) && is_natural(dl))
     return tn_any_own(a, out);
   tn_tensor *t;
   TN_GET(t, tn_tensor_clone(dl, dev, NULL));
   *out = tn_any_obj(t);
   return 0;
+}
+
+/* The same for tensors in a tuple or sequence; other data is as its owner has made it. */
+static int fitted_fields(const tn_vm_machine *m, const tn_any *a, tn_device dev, tn_any *out) {
+  const tn_tuple *t = (const tn_tuple *)a->v.obj;
+  bool all = true;
+  for (int64_t i = 0; i < t->len && all; ++i) {
+    const tn_any *x = &t->fields[i];
+    all = x->type_index != TN_TI_NDArray || fits(m, tn_tensor_dl((tn_tensor *)x->v.obj), dev);
+  }
+  if (all) return tn_any_own(a, out);
+  int64_t n = 0;
+  int err = 0;
+  TN_AUTOFREE tn_any *fields = tn_alloc_zero((size_t)t->len + 1, sizeof *fields);
+  if (!fields) return -1;
+  for (; n < t->len && !err; n += !err) {
+    const tn_any *x = &t->fields[n];
+    bool tensor = x->type_index == TN_TI_NDArray;
+    err = tensor ? fitted(m, x, tn_tensor_dl((tn_tensor *)x->v.obj), dev, &fields[n])
+                 : tn_any_own(x, &fields[n]);
+  }
+  tn_tuple *made = err ? NULL : tn_tuple_new(t->tag, fields, n);
+  while (n > 0) tn_any_release(&fields[--n]);
+  return tn_ret_owned(out, made);
+}
+
+int tn_vm_argument(const tn_vm_machine *m, const tn_vm_function *f, int32_t i, const tn_any *a,
+                   tn_any *out) {
+  tn_device dev = m->devices[f->param_devices[i]];
+  DLTensor *dl;
+  *out = tn_any_none();
+  if (a->type_index == TN_NONE) return tn_vm_check_argument(f, i, a); /* it is missing */
+  if (tn_any_is_obj(a) && a->type_index != TN_TI_NDArray) {
+    bool data = a->type_index == TN_TI_ADT;
+    bool known = data || a->type_index == TN_TI_VMClosure || a->type_index == TN_TI_VMRef;
+    TN_CHECK(known, TypeError, NULL,
+             "%s: parameter %s: expected a tensor, an ADT or a closure, got %s", f->name,
+             f->params[i], tn_type_key((uint32_t)a->type_index));
+    TN_TRY(tn_vm_check_argument(f, i, a));
+    return data ? fitted_fields(m, a, dev, out) : tn_any_own(a, out);
+  }
+  if (tn_any_to_dltensor(a, &dl)) return tn_error_note("%s: parameter %s", f->name, f->params[i]);
+  TN_TRY(tn_vm_check_argument(f, i, a));
+  return fitted(m, a, dl, dev, out);
 }

@@ -49,12 +49,15 @@ static int param_index(const tn_vm_function *f, const char *name) {
 
 /* ---- inputs ---- */
 
+enum { SET_TO_NONE = 1 }; /* aux of None that was given, unlike an input that was not set */
+
 static int put_input(tn_vm_machine *m, int64_t func, int32_t i, const tn_any *value) {
   const tn_vm_function *f = &m->x->funcs[func];
   tn_vm_call *c = &m->calls_of[func];
   tn_any own;
   if (!c->inputs) TN_GET(c->inputs, tn_alloc_zero((size_t)f->nparam + 1, sizeof *c->inputs));
   TN_TRY(tn_vm_argument(m, f, i, value, &own));
+  if (own.type_index == TN_NONE) own.aux = SET_TO_NONE;
   tn_any_release(&c->inputs[i]);
   c->inputs[i] = own;
   return 0;
@@ -152,8 +155,9 @@ static int call_with_inputs(tn_vm_machine *m, int64_t func, tn_any *ret) {
   const tn_vm_function *f = &m->x->funcs[func];
   const tn_vm_call *c = &m->calls_of[func];
   for (int32_t i = 0; i < f->nparam; ++i)
-    TN_CHECK(c->inputs && c->inputs[i].type_index != TN_NONE, ValueError, NULL,
-             "Input has not been set for function %s: parameter %s", f->name, f->params[i]);
+    TN_CHECK(c->inputs && (c->inputs[i].type_index != TN_NONE || c->inputs[i].aux == SET_TO_NONE),
+             ValueError, NULL, "Input has not been set for function %s: parameter %s", f->name,
+             f->params[i]);
   return tn_vm_run(m, func, c->inputs, f->nparam, ret);
 }
 

@@ -1,0 +1,148 @@
+/* Sequences and optional values: places, tensors that do not fit, running out of memory. */
+#include "failing_alloc.h"
+
+#include "object/containers.h"
+#include "runtime/tensor.h"
+#include "runtime/vm/machine.h"
+
+static tn_tensor *floats(int64_t rows, int64_t columns, float from) {
+  const int64_t shape[] = {rows, columns};
+  tn_tensor *t = tn_tensor_new(shape, 2, (tn_dtype){kDLFloat, 32, 1}, (tn_device){kDLCPU, 0}, NULL);
+  for (int64_t i = 0; t && i < rows * columns; ++i) ((float *)t->dl.data)[i] = from + (float)i;
+  return t;
+}
+
+static int call(const char *name, const tn_any *args, int32_t n, tn_any *ret) {
+  *ret = tn_any_none();
+  return tn_vm_value_call(tn_vm_value_function(name), args, n, ret);
+}
+
+/* Two tensors, [1, 2] and [2, 2]. */
+static tn_tuple *pair(void) {
+  tn_any parts[] = {tn_any_obj(floats(1, 2, 0)), tn_any_obj(floats(2, 2, 2))};
+  tn_tuple *s = parts[0].v.obj && parts[1].v.obj ? tn_tuple_new(0, parts, 2) : NULL;
+  for (int i = 0; i < 2; ++i) tn_any_release(&parts[i]);
+  return s;
+}
+
+static const tn_tuple *tuple_of(const tn_any *a) { return (const tn_tuple *)a->v.obj; }
+
+static void test_places(void **state) {
+  (void)state;
+  tn_tuple *s = pair();
+  tn_any ret, args[] = {tn_any_obj(s), s->fields[1], tn_any_int(-2)};
+  assert_int_equal(call("sequence.insert", args, 3, &ret), 0);
+  assert_int_equal(tuple_of(&ret)->len, 3);
+  assert_ptr_equal(tuple_of(&ret)->fields[0].v.obj, s->fields[1].v.obj);
+  tn_any_release(&ret);
+  args[2] = tn_any_int(3);
+  assert_int_equal(call("sequence.insert", args, 3, &ret), -1);
+  assert_error("IndexError", "position 3 is out of range of 2 elements");
+  args[1] = tn_any_int(0);
+  assert_int_equal(call("sequence.erase", args, 2, &ret), 0);
+  assert_int_equal(tuple_of(&ret)->len, 1);
+  tn_any_release(&ret);
+  args[1] = tn_any_int(2);
+  assert_int_equal(call("sequence.at", args, 2, &ret), -1);
+  assert_error("IndexError", "position 2");
+  assert_int_equal(call("sequence.at", args, 1, &ret), -1);
+  assert_error("ValueError", "sequence.at: 1 arguments, expected 2");
+  assert_int_equal(call("sequence.length", &s->fields[0], 1, &ret), -1);
+  assert_error("TypeError", "expected a sequence, got runtime.NDArray");
+  assert_null(tn_vm_value_function("sequence.sort"));
+  tn_release(s);
+}
+
+static void test_put_together(void **state) {
+  (void)state;
+  tn_tuple *s = pair();
+  tn_any ret, args[] = {tn_any_obj(s), tn_any_int(0), tn_any_int(0)};
+  assert_int_equal(call("sequence.concat", args, 3, &ret), 0);
+  const tn_tensor *t = (const tn_tensor *)ret.v.obj;
+  assert_true(t->dl.shape[0] == 3 && t->dl.shape[1] == 2);
+  for (int i = 0; i < 6; ++i) assert_true(((const float *)t->dl.data)[i] == (float)i);
+  tn_any_release(&ret);
+  args[1] = tn_any_int(1);
+  assert_int_equal(call("sequence.concat", args, 3, &ret), -1);
+  assert_error("ValueError", "element 1 does not fit the first");
+  args[1] = tn_any_int(-4);
+  assert_int_equal(call("sequence.concat", args, 3, &ret), -1);
+  assert_error("ValueError", "axis -4 is out of range of 2 dimensions");
+  tn_tuple *empty = tn_tuple_new(0, NULL, 0);
+  args[0] = tn_any_obj(empty);
+  assert_int_equal(call("sequence.concat", args, 3, &ret), -1);
+  assert_error("ValueError", "without elements");
+  tn_release(empty);
+  tn_release(s);
+}
+
+static void test_taken_apart(void **state) {
+  (void)state;
+  tn_tensor *x = floats(2, 3, 0), *sizes = NULL;
+  const int64_t two = 2;
+  const int32_t parts[] = {2, 1}, wrong[] = {-1, 4};
+  sizes = tn_tensor_new(&two, 1, (tn_dtype){kDLInt, 32, 1}, (tn_device){kDLCPU, 0}, NULL);
+  memcpy(sizes->dl.data, parts, sizeof parts);
+  tn_any ret, args[] = {tn_any_obj(x), tn_any_obj(sizes), tn_any_int(1), tn_any_int(1)};
+  assert_int_equal(call("sequence.split", args, 4, &ret), 0);
+  const tn_tensor *last = (const tn_tensor *)tuple_of(&ret)->fields[1].v.obj;
+  assert_true(tuple_of(&ret)->len == 2 && last->dl.shape[0] == 2 && last->dl.shape[1] == 1);
+  assert_true(((const float *)last->dl.data)[0] == 2 && ((const float *)last->dl.data)[1] == 5);
+  tn_any_release(&ret);
+  memcpy(sizes->dl.data, wrong, sizeof wrong);
+  assert_int_equal(call("sequence.split", args, 4, &ret), -1);
+  assert_error("ValueError", "do not come to the extent, 3");
+  tn_release(x);
+  tn_release(sizes);
+}
+
+static void test_missing(void **state) {
+  (void)state;
+  tn_any ret, none = tn_any_none();
+  assert_int_equal(call("optional.has", &none, 1, &ret), 0);
+  assert_int_equal(*(uint8_t *)((tn_tensor *)ret.v.obj)->dl.data, 0);
+  tn_any_release(&ret);
+  assert_int_equal(call("optional.get", &none, 1, &ret), -1);
+  assert_error("ValueError", "it is None");
+  tn_tensor *x = floats(2, 3, 0);
+  tn_any args[] = {tn_any_obj(x), tn_any_int(-1), tn_any_int(4)};
+  assert_int_equal(call("value.narrow", args, 3, &ret), -1);
+  assert_error("ValueError", "extent 1 is 3, where the model states 4");
+  assert_int_equal(call("value.narrow", args, 2, &ret), -1);
+  assert_error("ValueError", "a tensor of 2 dimensions, where the model states 1");
+  tn_release(x);
+}
+
+static int use_all(void *ctx) {
+  tn_tuple *s = pair();
+  tn_any ret, args[] = {tn_any_obj(s), tn_any_int(0), tn_any_int(0), tn_any_int(1)};
+  (void)ctx;
+  if (!s) return -1;
+  int err = call("sequence.concat", args, 3, &ret);
+  tn_any whole = ret;
+  tn_any one = {0};
+  if (!err && (err = call("sequence.length", args, 1, &one)) == 0) {
+    tn_any split[] = {whole, one, tn_any_int(0), tn_any_int(1)};
+    err = call("sequence.split", split, 4, &ret);
+    if (!err) tn_any_release(&ret);
+  }
+  tn_any_release(&one);
+  if (!err && (err = call("sequence.erase", args, 2, &ret)) == 0) tn_any_release(&ret);
+  tn_any_release(&whole);
+  tn_release(s);
+  return err;
+}
+
+static void test_no_memory(void **state) {
+  (void)state;
+  assert_true(fail_every_allocation(use_all, NULL) > 5);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_places),      cmocka_unit_test(test_put_together),
+      cmocka_unit_test(test_taken_apart), cmocka_unit_test(test_missing),
+      cmocka_unit_test(test_no_memory),
+  };
+  return cmocka_run_group_tests(tests, start_runtime, NULL);
+}
