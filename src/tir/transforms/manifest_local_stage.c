@@ -158,8 +158,7 @@ static tn_obj *allocate(tn_mut *m, tn_Block *op) {
 
 tn_PrimFunc *tir_manifest_local_stage(tn_PrimFunc *f, const tn_pass_ctx *c) {
   static const tn_mut_case cases[] = {TN_CASE(For, stage), TN_CASE(BlockRealize, stage),
-                                      TN_CASE(Block, allocate),
-                                      TN_CASE(SeqStmt, tir_flat_sequence)};
+                                      TN_CASE(Block, allocate)};
   (void)c;
   if (!tir_has_block_mark(f->body, MARK)) return f;
   stager x = {0};
