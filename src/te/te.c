@@ -27,27 +27,25 @@ static int check_element(const tn_ComputeOp *op, const tn_obj *e, const tn_Reduc
   TN_CHECK(TN_IS(PrimExpr, e), TypeError, NULL, "compute %s: expected an expression, got %s", name,
            tn_obj_key(e));
   if (!r) {
-    TN_CHECK(!first, ValueError, NULL,
+    TN_CHECK(!first, TenonError, NULL,
              "compute %s: all results of a reduction must come from the same Reduce", name);
-    TN_CHECK(!find_reduce(NULL, (tn_obj *)(uintptr_t)e), ValueError, NULL,
+    TN_CHECK(!find_reduce(NULL, (tn_obj *)(uintptr_t)e), TenonError, NULL,
              "Reductions are only allowed at the top level of compute. Please create another "
-             "tensor for further "
-             "composition (compute %s)",
+             "tensor for further composition (compute %s)",
              name);
     return 0;
   }
-  TN_CHECK(r->combiner && r->condition, ValueError, r->span,
+  TN_CHECK(r->combiner && r->condition, TenonError, r->span,
            "compute %s: a reduction needs a combiner and a condition", name);
   for (int64_t i = 0; i < r->source->len; ++i) {
-    TN_CHECK(!find_reduce(NULL, tn_arr_obj(r->source, i)), ValueError, NULL,
+    TN_CHECK(!find_reduce(NULL, tn_arr_obj(r->source, i)), TenonError, NULL,
              "Reductions are only allowed at the top level of compute. Please create another "
-             "tensor for further "
-             "composition (compute %s)",
+             "tensor for further composition (compute %s)",
              name);
   }
   TN_CHECK(first && r->combiner == first->combiner && r->source == first->source &&
                r->axis == first->axis,
-           ValueError, NULL,
+           TenonError, NULL,
            "compute %s: all results of a reduction must come from the same Reduce", name);
   return 0;
 }

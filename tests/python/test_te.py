@@ -87,7 +87,7 @@ def test_elements_and_identity():
 def test_mistakes():
     a = te.placeholder((10,), name="A")
     k = te.reduce_axis((0, 10), "k")
-    with pytest.raises(ValueError, match="only allowed at the top level of compute"):
+    with pytest.raises(tenon.TVMError, match="only allowed at the top level of compute"):
         te.compute((3,), lambda i: te.sum(a[k], axis=k) + 1)
     with pytest.raises(ValueError, match="fcompute do not match dimension, ndim=2"):
         te.compute((3, 3), lambda i: a[i])
