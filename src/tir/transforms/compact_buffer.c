@@ -197,7 +197,8 @@ static bool can_shrink(const tn_Buffer *b) {
   return b->strides->len == 0 && b->axis_separators->len == 0 &&
          (!b->elem_offset || tir_is_zero(b->elem_offset)) &&
          (strcmp(scope, "global") == 0 || strcmp(scope, "local") == 0 ||
-          strcmp(scope, "warp") == 0 || tir_memory_of(scope) == TIR_MEMORY_SHARED);
+          strcmp(scope, "warp") == 0 || strncmp(scope, "wmma.", 5) == 0 ||
+          tir_memory_of(scope) == TIR_MEMORY_SHARED);
 }
 
 static int open_buffer(compactor *x, const tn_Buffer *b) {

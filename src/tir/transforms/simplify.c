@@ -40,10 +40,12 @@ static tn_expr *simple_condition(simplifier *x, tn_expr *e) {
   return any ? tir_or(l, r) : tir_and(l, r);
 }
 
-/* Handles and texts are left alone; everything else is simplified as a whole. */
+/* Handles and texts are left alone, but for what calls that give a handle are told; everything else
+   is simplified as a whole. */
 static tn_obj *simplify(tn_mut *m, tn_obj *o) {
   const tn_expr *e = (const tn_expr *)o;
   if (!TN_IS(PrimExpr, o)) return tn_mut_children(m, o);
+  if (e->dtype.code == kDLOpaqueHandle && TN_IS(Call, o)) return tn_mut_children(m, o);
   if (TN_IS(StringImm, o) || e->dtype.code == kDLOpaqueHandle) return o;
   return (tn_obj *)simple_condition(m->ctx, (tn_expr *)o);
 }
