@@ -45,6 +45,7 @@ _SUBMODULES = (
     "_ffi",
     "arith",
     "as_tvm",
+    "autotvm",
     "container",
     "contrib",
     "driver",

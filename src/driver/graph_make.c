@@ -12,6 +12,7 @@
 #include "ir/imm.h"
 #include "ir/module.h"
 #include "object/functions.h"
+#include "relay/type_text.h"
 #include "tenon/object.h"
 
 /* The results of an expression, flat: those of the fields of a tuple one after another. */
@@ -61,7 +62,7 @@ static int flat_types(const maker *m, const tn_Type *t, tn_vec *out) {
   if (tuple) return 0;
   TN_CHECK(t && TN_AS(TensorType, t) && relay_is_static(t), ValueError, NULL,
            "%s only supports static graphs, got output type %s", m->executor,
-           t ? tn_obj_key(t) : "unknown");
+           t ? relay_type_text(t) : "unknown");
   return tn_vec_push_obj(out, t);
 }
 

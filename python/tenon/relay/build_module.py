@@ -391,7 +391,7 @@ def create_executor(kind="debug", mod=None, device=None, target="llvm", params=N
 
     Raises
     ------
-    NotImplementedError
+    RuntimeError
         Another kind.
     """
     from ..runtime import device as device_of
@@ -399,9 +399,8 @@ def create_executor(kind="debug", mod=None, device=None, target="llvm", params=N
     from .backend.vm import VMExecutor
 
     if kind not in ("graph", "aot", "debug", "vm"):
-        raise NotImplementedError(
-            f'create_executor: the executor "{kind}" is not there yet: use "graph", "aot", "vm" or '
-            '"debug"'
+        raise RuntimeError(
+            f'unknown execution strategy: {kind}: use "graph", "aot", "vm" or "debug"'
         )
     mod = IRModule() if mod is None else mod
     if device is None:

@@ -94,14 +94,18 @@ static int pattern(matching *m, const tn_obj *p, const vm_value *v) {
 /* A match that says it need not cover every value is told which it does not. */
 static int warn(const vm_func *f, const tn_Match *match) {
   TN_SCOPE(s);
+  TN_BUF(text);
   tn_arr *left;
   if (match->complete) return 0;
   TN_GET(left, relay_unmatched_cases(match, f->g->mod));
   for (int64_t i = 0; i < left->len; ++i) {
-    TN_BUF(text);
+    if (i) tn_buf_puts(&text, ", ");
     TN_TRY(relay_print(tn_arr_obj(left, i), &(relay_print_options){0}, &text));
-    TN_LOG(WARNING, "relay.vm: a match does not handle %s", tn_buf_cstr(&text));
   }
+  TN_TRY(tn_buf_ok(&text));
+  if (left->len)
+    TN_LOG(WARNING, "relay.vm: a match in %s does not handle %s", f->g->x->funcs[f->of->func].name,
+           tn_buf_cstr(&text));
   return 0;
 }
 

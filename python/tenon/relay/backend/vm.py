@@ -1,5 +1,6 @@
 """Compiling for the virtual machine."""
 
+from ... import autotvm
 from ..._ffi import get_global_func
 from ...runtime import ndarray
 from ...runtime import vm as vm_rt
@@ -60,26 +61,31 @@ class VMCompiler:
         }
 
     def get_params(self):
-        """Parameters that are not part of the program yet (dict of str to NDArray)."""
+        """The values that parameters were given (dict of str to NDArray). What is compiled has
+        them as constants."""
         return dict(self._params)
 
     def _prepared(self, mod, target, target_host):
         from ..build_module import _bound, _check_module, _targets
 
         mod = _check_module(mod, "relay.vm.compile")
-        mod = _bound(mod, self._params)
-        self._params = {}
-        return mod, _targets(target, target_host)
+        return _bound(mod, self._params), _targets(target, target_host)
 
     def lower(self, mod, target=None, target_host=None):
-        """Take a module and its targets; see `compile` for the parameters."""
-        self._lowered = self._prepared(mod, target, target_host)
+        """Take a module and its targets; see `compile` for the parameters.
+
+        Schedules of the program's own look up what was measured in the current dispatch context,
+        or, where there is none, in the records that ship with this package.
+        """
+        mod, targets = self._prepared(mod, target, target_host)
+        self._lowered, self._context = (mod, targets), self._tophub_context(targets)
 
     def codegen(self):
         """Compile what `lower` has taken."""
         if self._lowered is None:
             raise RuntimeError("VMCompiler.codegen: call lower first")
-        self._exec = get_global_func("driver.vm_build")(*self._lowered)
+        with self._context:
+            self._exec = get_global_func("driver.vm_build")(*self._lowered)
 
     def optimize(self, mod, target=None, target_host=None, params=None):
         """Run the passes over a module, up to bytecode.
@@ -87,12 +93,13 @@ class VMCompiler:
         Returns
         -------
         (IRModule, dict of str to NDArray)
-            The program, and parameters that are not part of it.
+            The program, and the values that its parameters were given, which are part of it.
         """
         if params:
             self.set_params(params)
         mod, target = self._prepared(mod, target, target_host)
-        return get_global_func("driver.vm_optimize")(mod, target), self.get_params()
+        with self._tophub_context(target):
+            return get_global_func("driver.vm_optimize")(mod, target), self.get_params()
 
     def get_exec(self):
         """The executable.
@@ -104,6 +111,12 @@ class VMCompiler:
         if self._exec is None:
             raise RuntimeError("VMCompiler.get_exec: call lower and codegen first")
         return vm_rt.Executable(self._exec)
+
+    def _tophub_context(self, raw_targets):
+        """The records that ship with the package, unless a dispatch context was entered."""
+        if isinstance(autotvm.DispatchContext.current, autotvm.FallbackContext):
+            return autotvm.tophub.context(raw_targets)
+        return autotvm.utils.EmptyContext()
 
 
 class VMExecutor(Executor):

@@ -1,0 +1,5 @@
+"""Configurations of schedules, and the contexts that tell them."""
+
+from . import dispatcher, space
+from .dispatcher import ApplyHistoryBest, DispatchContext, FallbackContext, apply_history_best
+from .space import ConfigEntity, FallbackConfigEntity
