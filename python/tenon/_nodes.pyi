@@ -1166,6 +1166,11 @@ class ClipAttrs(Attrs):
     a_max: float
     """greatest value"""
 
+class CollapseSumToAttrs(Attrs):
+    """attributes of collapse_sum_to (type key relay.attrs.CollapseSumToAttrs)"""
+    shape: Array
+    """extents of the result; an axis of extent 1 is summed up"""
+
 class CompilerAttrs(Attrs):
     """attributes of annotation.compiler_begin and compiler_end (type key relay.attrs.CompilerAttrs)"""
     compiler: str
@@ -1747,6 +1752,17 @@ class ReshapeAttrs(Attrs):
     """extents, or codes from 0 to -4"""
     allowzero: bool
     """0 is an extent, not a code"""
+
+class ReshapeLikeAttrs(Attrs):
+    """attributes of reshape_like (type key relay.attrs.ReshapeLikeAttrs)"""
+    lhs_begin: int
+    """first axis of data that goes"""
+    lhs_end: PrimExpr | None
+    """axis after the last one that goes; None: the end"""
+    rhs_begin: int
+    """first axis of the other tensor that is taken"""
+    rhs_end: PrimExpr | None
+    """axis after the last one that is taken"""
 
 class Resize1DAttrs(Attrs):
     """attributes of image.resize1d (type key relay.attrs.Resize1DAttrs)"""

@@ -40,7 +40,8 @@ static tn_expr *same(const relay_op_row *row, const void *attrs, tn_expr *const 
   {                                                                                                \
     .name = name_, .inputs = "data", .attrs = attrs_, .level = 10, .pattern = RELAY_OPAQUE,        \
     .flags = RELAY_NON_COMPUTATIONAL, .rel_name = "Annotation", .rel = relation,                   \
-    .compute = ops_elementwise, .element = same, .shape = relay_shape_same, .doc = doc_            \
+    .compute = ops_elementwise, .element = same, .shape = relay_shape_same, .grads = "(%d,)",      \
+    .doc = doc_                                                                                    \
   }
 
 static const relay_op_row rows[] = {

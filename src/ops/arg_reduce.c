@@ -2,6 +2,7 @@
 
      argmax(%x, axis=[1])    Tensor[(2, 3), float32] -> Tensor[(2), int32] */
 #include "ir/imm.h"
+#include "ops/gradients.h"
 #include "ops/ops.h"
 
 #define TN_FIELDS_ArgReduceAttrs(F, S)                                                             \
@@ -188,6 +189,7 @@ static const relay_op_row rows[] = {
      .rel = relate_variance,
      .compute = compute_variance,
      .shape = shape_function,
+     .grad = ops_grad_variance,
      .doc = "mean of squared distances from the mean, over axes"},
 };
 

@@ -6,6 +6,7 @@
    4), float32] reverse(%x, axis=0)                        elements of an axis in the opposite order
  */
 #include "ir/imm.h"
+#include "ops/gradients.h"
 #include "ops/ops.h"
 
 enum { MAX_NDIM = 32 };
@@ -197,20 +198,21 @@ static tn_arr *reverse(const relay_compute *c) {
   return tn_arr_of(1, te_compute(m.data->shape, reversed_element, &m, "T_reverse", TE_INJECTIVE));
 }
 
-#define ROW(name_, attrs_, pattern_, rel_name_, rel_, compute_, doc_)                              \
+#define ROW(name_, attrs_, pattern_, rel_name_, rel_, compute_, grads_, grad_, doc_)               \
   {                                                                                                \
     .name = name_, .inputs = "data", .attrs = &tn_type_##attrs_, .level = 3, .pattern = pattern_,  \
-    .rel_name = rel_name_, .rel = rel_, .compute = compute_, .doc = doc_                           \
+    .rel_name = rel_name_, .rel = rel_, .compute = compute_, .grads = grads_, .grad = grad_,       \
+    .doc = doc_                                                                                    \
   }
 static const relay_op_row rows[] = {
     ROW("transpose", TransposeAttrs, RELAY_INJECTIVE, "Transpose", transpose_relation, transpose,
-        "the axes in another order"),
+        NULL, ops_grad_transpose, "the axes in another order"),
     ROW("squeeze", SqueezeAttrs, RELAY_INJECTIVE, "Squeeze", squeeze_relation, squeeze,
-        "the tensor without axes of extent 1"),
+        "(reshape_like(%d, %a),)", NULL, "the tensor without axes of extent 1"),
     ROW("expand_dims", ExpandDimsAttrs, RELAY_BROADCAST, "ExpandDims", expand_relation, expand,
-        "the tensor with new axes of extent 1"),
-    ROW("reverse", ReverseAttrs, RELAY_INJECTIVE, "Reverse", reverse_relation, reverse,
-        "the elements of an axis in the opposite order"),
+        "(reshape_like(%d, %a),)", NULL, "the tensor with new axes of extent 1"),
+    ROW("reverse", ReverseAttrs, RELAY_INJECTIVE, "Reverse", reverse_relation, reverse, NULL,
+        ops_grad_reverse, "the elements of an axis in the opposite order"),
 };
 
 RELAY_FAMILY(axes, AXES_ATTRS)

@@ -64,68 +64,53 @@ static tn_expr *power(const relay_op_row *row, const void *attrs, tn_expr *const
 
 /* ---- rows ---- */
 
-#define ROW(name_, element_, which_, rel_name_, rel_, level_, doc_)                                \
-  {.name = name_,                                                                                  \
-   .inputs = "lhs rhs",                                                                            \
-   .level = level_,                                                                                \
-   .pattern = RELAY_BROADCAST,                                                                     \
-   .rel_name = rel_name_,                                                                          \
-   .rel = rel_,                                                                                    \
-   .compute = ops_elementwise,                                                                     \
-   .element = element_,                                                                            \
-   .shape = relay_shape_broadcast,                                                                 \
-   .which = which_,                                                                                \
-   .doc = doc_},
-#define BINARY(name, element, level, doc)                                                          \
-  ROW(name, element, 0, "Broadcast", relay_rel_broadcast, level, doc)
-#define NODE(name, Node, level, doc)                                                               \
-  ROW(name, node, TN_TI_##Node, "Broadcast", relay_rel_broadcast, level, doc)
+#define ROW(name_, element_, which_, rel_name_, rel_, level_, grads_, doc_)                        \
+  {                                                                                                \
+    .name = name_, .inputs = "lhs rhs", .level = level_, .pattern = RELAY_BROADCAST,               \
+    .rel_name = rel_name_, .rel = rel_, .compute = ops_elementwise, .element = element_,           \
+    .shape = relay_shape_broadcast, .which = which_, .grads = grads_, .doc = doc_                  \
+  }
+#define BINARY(name, element, level, grads, doc)                                                   \
+  ROW(name, element, 0, "Broadcast", relay_rel_broadcast, level, grads, doc)
+#define NODE(name, Node, level, grads, doc)                                                        \
+  ROW(name, node, TN_TI_##Node, "Broadcast", relay_rel_broadcast, level, grads, doc)
 #define COMPARE(name, Node, doc)                                                                   \
-  ROW(name, node, TN_TI_##Node, "BroadcastComp", relay_rel_broadcast_comp, 4, doc)
+  ROW(name, node, TN_TI_##Node, "BroadcastComp", relay_rel_broadcast_comp, 4, NULL, doc)
+/* what the arguments get, summed up where they were repeated */
+#define GRADS(a, b) "(collapse_sum_like(" a ", %a), collapse_sum_like(" b ", %b))"
+#define CHOSEN(compare)                                                                            \
+  GRADS("where(" compare "(%a, %b), %d, zeros_like(%d))",                                          \
+        "where(" compare "(%a, %b), zeros_like(%d), %d)")
 
 static const relay_op_row rows[] = {
-    NODE("add", Add, 1, "a + b with broadcasting") NODE(
-        "subtract", Sub, 1, "a - b with broadcasting") NODE("multiply", Mul, 1,
-                                                            "a * b with broadcasting")
-        NODE("divide", Div, 1, "a / b with broadcasting; integers are divided toward zero") BINARY(
-            "mod", remainder_, 1, "remainder of a / b, with the sign of a")
-            BINARY("floor_divide", floor_divide, 1, "a / b rounded down") BINARY(
-                "floor_mod", floor_mod, 1, "remainder of floor_divide, with the sign of b")
-                BINARY("trunc_divide", trunc_divide, 1, "a / b rounded toward zero") BINARY(
-                    "trunc_mod", remainder_, 1, "remainder of trunc_divide, with the sign of a")
-                    BINARY("power", power, 4, "a to the power of b") NODE(
-                        "maximum", Max, 4, "the larger of a and b") NODE("minimum", Min, 4,
-                                                                         "the smaller of a and b")
-                        NODE("logical_and", And, 4, "a and b of bool tensors") NODE(
-                            "logical_or", Or, 4,
-                            "a or b of bool tensors") BINARY("logical_xor", logical_xor, 4,
-                                                             "either a or b of bool tensors")
-                            BINARY("bitwise_and", bit_and, 4, "and of the bits of a and b") BINARY(
-                                "bitwise_or", bit_or, 4, "or of the bits of a and b")
-                                BINARY("bitwise_xor", bit_xor, 4,
-                                       "exclusive or of the bits of a and b")
-                                    BINARY("left_shift", left_shift, 4,
-                                           "a * 2**b of integers") BINARY("right_shift",
-                                                                          right_shift, 4,
-                                                                          "a / 2**b of integers, "
-                                                                          "rounded down")
-                                        COMPARE(
-                                            "equal", EQ, "a == b with broadcasting, of type bool")
-                                            COMPARE(
-                                                "not_equal", NE,
-                                                "a != b with broadcasting, of type bool")
-                                                COMPARE(
-                                                    "less",
-                                                    LT,
-                                                    "a < b with broadcasting, of type bool")
-                                                    COMPARE(
-                                                        "less_equal", LE,
-                                                        "a <= b with broadcasting, of type bool")
-                                                        COMPARE(
-                                                            "greater", GT,
-                                                            "a > b with broadcasting, of type bool")
-                                                            COMPARE("greater_equal", GE,
-                                                                    "a >= b with broadcasting, of "
-                                                                    "type bool")};
+    NODE("add", Add, 1, GRADS("%d", "%d"), "a + b with broadcasting"),
+    NODE("subtract", Sub, 1, GRADS("%d", "negative(%d)"), "a - b with broadcasting"),
+    NODE("multiply", Mul, 1, GRADS("%d * %b", "%d * %a"), "a * b with broadcasting"),
+    NODE("divide", Div, 1, GRADS("%d / %b", "negative(%d * %y / %b)"),
+         "a / b with broadcasting; integers are divided toward zero"),
+    BINARY("mod", remainder_, 1, NULL, "remainder of a / b, with the sign of a"),
+    BINARY("floor_divide", floor_divide, 1, "((), ())", "a / b rounded down"),
+    BINARY("floor_mod", floor_mod, 1, NULL, "remainder of floor_divide, with the sign of b"),
+    BINARY("trunc_divide", trunc_divide, 1, "((), ())", "a / b rounded toward zero"),
+    BINARY("trunc_mod", remainder_, 1, NULL, "remainder of trunc_divide, with the sign of a"),
+    BINARY("power", power, 4, GRADS("%d * %b * power(%a, %b - ones_like(%b))", "%d * log(%a) * %y"),
+           "a to the power of b"),
+    NODE("maximum", Max, 4, CHOSEN("greater_equal"), "the larger of a and b"),
+    NODE("minimum", Min, 4, CHOSEN("less_equal"), "the smaller of a and b"),
+    NODE("logical_and", And, 4, NULL, "a and b of bool tensors"),
+    NODE("logical_or", Or, 4, NULL, "a or b of bool tensors"),
+    BINARY("logical_xor", logical_xor, 4, NULL, "either a or b of bool tensors"),
+    BINARY("bitwise_and", bit_and, 4, NULL, "and of the bits of a and b"),
+    BINARY("bitwise_or", bit_or, 4, NULL, "or of the bits of a and b"),
+    BINARY("bitwise_xor", bit_xor, 4, NULL, "exclusive or of the bits of a and b"),
+    BINARY("left_shift", left_shift, 4, NULL, "a * 2**b of integers"),
+    BINARY("right_shift", right_shift, 4, NULL, "a / 2**b of integers, rounded down"),
+    COMPARE("equal", EQ, "a == b with broadcasting, of type bool"),
+    COMPARE("not_equal", NE, "a != b with broadcasting, of type bool"),
+    COMPARE("less", LT, "a < b with broadcasting, of type bool"),
+    COMPARE("less_equal", LE, "a <= b with broadcasting, of type bool"),
+    COMPARE("greater", GT, "a > b with broadcasting, of type bool"),
+    COMPARE("greater_equal", GE, "a >= b with broadcasting, of type bool"),
+};
 
 RELAY_FAMILY_PLAIN(binary)

@@ -73,6 +73,7 @@ static const relay_op_row rows[] = {
      .compute = ops_elementwise,
      .element = cast_element,
      .shape = relay_shape_same,
+     .grads = "(cast_like(%d, %a),)",
      .doc = "the elements converted to another type"},
     {.name = "cast_like",
      .inputs = "data dtype_like",
@@ -82,6 +83,7 @@ static const relay_op_row rows[] = {
      .rel = cast_like_relation,
      .compute = cast_like,
      .shape = relay_shape_same,
+     .grads = "(cast_like(%d, %a), ())",
      .doc = "the elements converted to the type of another tensor's"},
     {.name = "clip",
      .inputs = "a",
@@ -93,6 +95,7 @@ static const relay_op_row rows[] = {
      .compute = ops_elementwise,
      .element = clip_element,
      .shape = relay_shape_same,
+     .grads = "(where(equal(%y, %a), %d, zeros_like(%d)),)",
      .doc = "the elements, those outside of limits replaced by the limit"},
 };
 

@@ -3,6 +3,7 @@
      concatenate((%a, %b), axis=1)    (Tensor[(2, 3), float32], Tensor[(2, 4), float32])
                                       -> Tensor[(2, 7), float32] */
 #include "ir/imm.h"
+#include "ops/gradients.h"
 #include "ops/layout.h"
 #include "ops/ops.h"
 #include "ops/qnn/qnn.h"
@@ -152,6 +153,7 @@ static const relay_op_row rows[] = {
      .compute = compute,
      .shape = shape_function,
      .layouts = layouts,
+     .grad = ops_grad_concatenate,
      .doc = "the tensors of a tuple put one after another along an axis"},
 };
 

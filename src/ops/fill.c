@@ -185,23 +185,27 @@ static tn_arr *arange(const relay_compute *c) {
                                  TE_INJECTIVE));
 }
 
-#define FILL(name_, inputs_, attrs_, level_, rel_name_, rel_, compute_, which_, doc_)              \
+#define FILL(name_, inputs_, attrs_, level_, rel_name_, rel_, compute_, which_, grads_, doc_)      \
   {                                                                                                \
     .name = name_, .inputs = inputs_, .attrs = attrs_, .level = level_,                            \
     .pattern = RELAY_BROADCAST, .rel_name = rel_name_, .rel = rel_, .compute = compute_,           \
-    .which = which_, .doc = doc_                                                                   \
+    .which = which_, .grads = grads_, .doc = doc_                                                  \
   }
 static const relay_op_row rows[] = {
     FILL("broadcast_to", "data", &tn_type_InitOpAttrs, 4, "BroadCastTo", broadcast_relation,
-         broadcast, 0, "the tensor with axes of extent 1 repeated up to a shape"),
+         broadcast, 0, "(collapse_sum_like(%d, %a),)",
+         "the tensor with axes of extent 1 repeated up to a shape"),
     FILL("broadcast_to_like", "data broadcast_type", NULL, 10, "BroadCastToLike",
-         broadcast_like_relation, broadcast, 0, "the tensor broadcast to the shape of another one"),
-    FILL("zeros", "", &tn_type_InitOpAttrs, 3, "InitOp", init_relation, init, 0,
+         broadcast_like_relation, broadcast, 0, "(collapse_sum_like(%d, %a), ())",
+         "the tensor broadcast to the shape of another one"),
+    FILL("zeros", "", &tn_type_InitOpAttrs, 3, "InitOp", init_relation, init, 0, "()",
          "a tensor of zeros"),
-    FILL("ones", "", &tn_type_InitOpAttrs, 3, "InitOp", init_relation, init, 1, "a tensor of ones"),
+    FILL("ones", "", &tn_type_InitOpAttrs, 3, "InitOp", init_relation, init, 1, "()",
+         "a tensor of ones"),
     FILL("full", "fill_value", &tn_type_InitOpAttrs, 3, "Full", full_relation, full, 0,
-         "a tensor of one value"),
+         "(cast_like(sum(%d), %a),)", "a tensor of one value"),
     FILL("full_like", "data fill_value", NULL, 3, "FullLike", full_like_relation, full, 0,
+         "((), cast_like(sum(%d), %b))",
          "a tensor of one value, with the shape and type of another"),
     {.name = "arange",
      .inputs = "start stop step",

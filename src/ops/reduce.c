@@ -4,6 +4,7 @@
 #include <ctype.h>
 
 #include "ir/imm.h"
+#include "ops/gradients.h"
 #include "ops/layout.h"
 #include "ops/ops.h"
 
@@ -124,27 +125,21 @@ static int layouts(relay_layouts *q) {
 
 /* ---- rows ---- */
 
-#define REDUCE(name_, compute_, which_, doc_)                                                      \
-  {.name = name_,                                                                                  \
-   .inputs = "data",                                                                               \
-   .attrs = &tn_type_ReduceAttrs,                                                                  \
-   .level = 4,                                                                                     \
-   .pattern = RELAY_COMM_REDUCE,                                                                   \
-   .rel_name = "Reduce",                                                                           \
-   .rel = relation,                                                                                \
-   .compute = compute_,                                                                            \
-   .layouts = layouts,                                                                             \
-   .shape = shape_function,                                                                        \
-   .which = which_,                                                                                \
-   .doc = doc_},
+#define REDUCE(name_, compute_, which_, grad_, doc_)                                               \
+  {                                                                                                \
+    .name = name_, .inputs = "data", .attrs = &tn_type_ReduceAttrs, .level = 4,                    \
+    .pattern = RELAY_COMM_REDUCE, .rel_name = "Reduce", .rel = relation, .compute = compute_,      \
+    .layouts = layouts, .shape = shape_function, .which = which_, .grad = grad_, .doc = doc_       \
+  }
 
 static const relay_op_row rows[] = {
-    REDUCE("sum", compute, TE_SUM, "sum of the elements over axes")
-        REDUCE("prod", compute, TE_PROD, "product of the elements over axes") REDUCE(
-            "max", compute, TE_MAX, "largest element over axes")
-            REDUCE("min", compute, TE_MIN, "smallest element over axes") REDUCE(
-                "all", compute, TE_ALL, "are all elements of a bool tensor true, over axes?")
-                REDUCE("any", compute, TE_ANY, "is any element of a bool tensor true, over axes?")
-                    REDUCE("mean", compute_mean, 0, "mean of the elements over axes")};
+    REDUCE("sum", compute, TE_SUM, ops_grad_reduce, "sum of the elements over axes"),
+    REDUCE("prod", compute, TE_PROD, ops_grad_reduce, "product of the elements over axes"),
+    REDUCE("max", compute, TE_MAX, ops_grad_reduce, "largest element over axes"),
+    REDUCE("min", compute, TE_MIN, ops_grad_reduce, "smallest element over axes"),
+    REDUCE("all", compute, TE_ALL, NULL, "are all elements of a bool tensor true, over axes?"),
+    REDUCE("any", compute, TE_ANY, NULL, "is any element of a bool tensor true, over axes?"),
+    REDUCE("mean", compute_mean, 0, ops_grad_reduce, "mean of the elements over axes"),
+};
 
 RELAY_FAMILY(reduce, REDUCE_ATTRS)

@@ -4,16 +4,26 @@
 
    Numbers in newshape: an extent; 0 the extent of the input there (a real 0 with allowzero); -1
    what is left (once); -2 all axes of the input that are left; -3 the product of the next two; -4
-   the next axis split into the two numbers that follow, of which one may be -1. */
+   the next axis split into the two numbers that follow, of which one may be -1.
+   contrib_reverse_reshape reads both from the end.
+
+     reshape_like(%x, %y, lhs_begin=1, rhs_begin=1)    axes of x from one on become those of y */
 #include "ir/imm.h"
 #include "ops/ops.h"
 
 #define TN_FIELDS_ReshapeAttrs(F, S)                                                               \
   F(S, REF, Array, newshape, 0, "extents, or codes from 0 to -4")                                  \
   F(S, BOOL, , allowzero, 0, "0 is an extent, not a code", "False")
+#define TN_FIELDS_ReshapeLikeAttrs(F, S)                                                           \
+  F(S, I64, , lhs_begin, 0, "first axis of data that goes", "0")                                   \
+  F(S, REF, PrimExpr, lhs_end, TN_OPT, "axis after the last one that goes; None: the end", "None") \
+  F(S, I64, , rhs_begin, 0, "first axis of the other tensor that is taken", "0")                   \
+  F(S, REF, PrimExpr, rhs_end, TN_OPT, "axis after the last one that is taken", "None")
 #define RESHAPE_ATTRS(N)                                                                           \
   N(ReshapeAttrs, Attrs, "relay.attrs.ReshapeAttrs", NODE, TREE, tn_no_hooks,                      \
-    "attributes of reshape")
+    "attributes of reshape")                                                                       \
+  N(ReshapeLikeAttrs, Attrs, "relay.attrs.ReshapeLikeAttrs", NODE, TREE, tn_no_hooks,              \
+    "attributes of reshape_like")
 TN_NODES_LOCAL(RESHAPE_ATTRS)
 
 enum { MAX_NDIM = 32, COPY = 0, INFER = -1, REST = -2, MERGE = -3, SPLIT = -4 };
@@ -130,9 +140,63 @@ static tn_arr *new_shape(const tn_ReshapeAttrs *attrs, const tn_arr *in) {
   return tn_arr_from(&out);
 }
 
+static tn_arr *turned(const tn_arr *a) {
+  TN_VEC(v);
+  for (int64_t i = a->len; i-- > 0;) TN_TRYP(tn_vec_push(&v, a->items[i]));
+  return tn_arr_from(&v);
+}
+
+/* The same with everything read from the end. */
+static tn_arr *reverse_shape(const tn_ReshapeAttrs *attrs, const tn_arr *in) {
+  tn_ReshapeAttrs back = *attrs;
+  tn_arr *out;
+  TN_GETP(back.newshape, turned(attrs->newshape));
+  TN_GETP(in, turned(in));
+  TN_GETP(out, new_shape(&back, in));
+  return turned(out);
+}
+
+static tn_arr *shape_of(const relay_op_row *row, const void *attrs, const tn_arr *in) {
+  return row->which ? reverse_shape(attrs, in) : new_shape(attrs, in);
+}
+
 static int relation(relay_rel *r) {
   RELAY_TENSOR(data, r, 0);
-  tn_arr *shape = new_shape(r->attrs, data->shape);
+  tn_arr *shape = shape_of(relay_op_row_of((const tn_obj *)r->op), r->attrs, data->shape);
+  return relay_rel_result(r, relay_tensor_type(shape, data->dtype));
+}
+
+/* An end that may be absent or count from the end. */
+static int64_t end_of(const tn_expr *e, int64_t ndim) {
+  int64_t v;
+  if (!e || !tir_as_int((const tn_obj *)e, &v)) return ndim;
+  return v < 0 ? v + ndim : v;
+}
+
+/* The axes of data around those that go, and between them axes of another shape. ValueError. */
+static tn_arr *like_shape(const tn_ReshapeLikeAttrs *a, const tn_arr *in, const tn_arr *like) {
+  int64_t n = in->len, m = like->len, from = a->lhs_begin, first = a->rhs_begin;
+  int64_t to = end_of(a->lhs_end, n), last = end_of(a->rhs_end, m);
+  TN_VEC(out);
+  if (from < 0) from += n;
+  if (first < 0) first += m;
+  if (from < 0 || from > to || to > n || first < 0 || first > last || last > m)
+    return bad("begins and ends do not fit the axes"), NULL;
+  for (int64_t i = 0; i < from; ++i) TN_TRYP(tn_vec_push(&out, in->items[i]));
+  for (int64_t i = first; i < last; ++i) TN_TRYP(tn_vec_push(&out, like->items[i]));
+  for (int64_t i = to; i < n; ++i) TN_TRYP(tn_vec_push(&out, in->items[i]));
+  return tn_arr_from(&out);
+}
+
+static int like_relation(relay_rel *r) {
+  RELAY_TENSOR(data, r, 0);
+  RELAY_TENSOR(like, r, 1);
+  reshaping s = {.in = data->shape};
+  tn_arr *shape;
+  RELAY_CHECK(r, data->shape->len <= MAX_NDIM, "too many dimensions");
+  TN_GET(shape, like_shape(r->attrs, data->shape, like->shape));
+  for (int64_t i = 0; i < shape->len; ++i) TN_TRY(put(&s, (tn_expr *)tn_arr_obj(shape, i), false));
+  TN_TRY(check_count(&s));
   return relay_rel_result(r, relay_tensor_type(shape, data->dtype));
 }
 
@@ -173,17 +237,30 @@ static bool is_empty(const tn_arr *shape) {
   return false;
 }
 
-static tn_arr *compute(const relay_compute *c) {
-  const tn_Tensor *data = relay_input(c, 0);
-  reshaped s = {data, new_shape(c->attrs, data->shape)};
+static tn_arr *compute_as(const tn_Tensor *data, const tn_arr *shape) {
+  reshaped s = {data, shape};
   if (!s.shape) return NULL;
   return tn_arr_of(1, te_compute((tn_arr *)(uintptr_t)s.shape,
                                  is_empty(data->shape) ? nothing : element, &s, "T_reshape",
                                  TE_INJECTIVE));
 }
 
+static tn_arr *compute(const relay_compute *c) {
+  const tn_Tensor *data = relay_input(c, 0);
+  return compute_as(data, shape_of(c->row, c->attrs, data->shape));
+}
+
+static tn_arr *compute_like(const relay_compute *c) {
+  const tn_Tensor *data = relay_input(c, 0);
+  return compute_as(data, like_shape(c->attrs, data->shape, relay_input(c, 1)->shape));
+}
+
 static tn_arr *shape_function(const relay_shape_query *q) {
-  return tn_arr_of(1, new_shape(q->attrs, relay_shape_of(q, 0)));
+  return tn_arr_of(1, shape_of(q->row, q->attrs, relay_shape_of(q, 0)));
+}
+
+static tn_arr *like_shape_function(const relay_shape_query *q) {
+  return tn_arr_of(1, like_shape(q->attrs, relay_shape_of(q, 0), relay_shape_of(q, 1)));
 }
 
 static const relay_op_row rows[] = {
@@ -196,7 +273,31 @@ static const relay_op_row rows[] = {
      .rel = relation,
      .compute = compute,
      .shape = shape_function,
+     .grads = "(reshape_like(%d, %a),)",
      .doc = "the elements, in their order, under another shape"},
+    {.name = "contrib_reverse_reshape",
+     .inputs = "data",
+     .attrs = &tn_type_ReshapeAttrs,
+     .level = 10,
+     .pattern = RELAY_INJECTIVE,
+     .rel_name = "ReverseReshape",
+     .rel = relation,
+     .compute = compute,
+     .shape = shape_function,
+     .which = 1,
+     .grads = "(reshape_like(%d, %a),)",
+     .doc = "reshape with its codes read from the end"},
+    {.name = "reshape_like",
+     .inputs = "data shape_like",
+     .attrs = &tn_type_ReshapeLikeAttrs,
+     .level = 3,
+     .pattern = RELAY_INJECTIVE,
+     .rel_name = "ReshapeLike",
+     .rel = like_relation,
+     .compute = compute_like,
+     .shape = like_shape_function,
+     .grads = "(reshape_like(%d, %a), ())",
+     .doc = "the elements under the shape of another tensor, or of some of its axes"},
 };
 
 RELAY_FAMILY(reshape, RESHAPE_ATTRS)

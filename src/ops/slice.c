@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "ir/imm.h"
+#include "ops/gradients.h"
 #include "ops/layout.h"
 #include "ops/ops.h"
 
@@ -205,6 +206,7 @@ static const relay_op_row rows[] = {
      .rel = slice_relation,
      .compute = slice,
      .layouts = slice_layouts,
+     .grad = ops_grad_strided_slice,
      .doc = "part of the tensor by begin, end and step along axes"},
     {.name = "slice_like",
      .inputs = "data shape_like",

@@ -4,6 +4,7 @@
    Tensor[(2, 3), float32]) stack((%a, %b), axis=0)                    two of Tensor[(3), float32]
    -> Tensor[(2, 3), float32] */
 #include "ir/imm.h"
+#include "ops/gradients.h"
 #include "ops/layout.h"
 #include "ops/ops.h"
 
@@ -212,6 +213,7 @@ static const relay_op_row rows[] = {
      .rel = split_relation,
      .compute = split,
      .layouts = split_layouts,
+     .grad = ops_grad_split,
      .doc = "parts of the tensor along an axis, as a tuple"},
     {.name = "stack",
      .inputs = "data",
@@ -221,6 +223,7 @@ static const relay_op_row rows[] = {
      .rel_name = "Stack",
      .rel = stack_relation,
      .compute = stack,
+     .grad = ops_grad_stack,
      .doc = "the tensors of a tuple along a new axis"},
 };
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ir/imm.h"
+#include "ops/gradients.h"
 #include "ops/ops.h"
 
 #define TN_FIELDS_TakeAttrs(F, S)                                                                  \
@@ -273,21 +274,21 @@ static tn_arr *one_hot(const relay_compute *c) {
       1, te_compute(shape, one_hot_element, (void *)(uintptr_t)c, "T_one_hot", TE_INJECTIVE));
 }
 
-#define TAKE(name_, inputs_, attrs_, level_, pattern_, rel_name_, function, doc_)                  \
+#define TAKE(name_, inputs_, attrs_, level_, pattern_, rel_name_, function, grad_, doc_)           \
   {                                                                                                \
     .name = name_, .inputs = inputs_, .attrs = &tn_type_##attrs_, .level = level_,                 \
     .pattern = pattern_, .rel_name = rel_name_, .rel = function##_relation, .compute = function,   \
-    .doc = doc_                                                                                    \
+    .grad = grad_, .doc = doc_                                                                     \
   }
 static const relay_op_row rows[] = {
-    TAKE("take", "data indices", TakeAttrs, 3, RELAY_INJECTIVE, "Take", take,
+    TAKE("take", "data indices", TakeAttrs, 3, RELAY_INJECTIVE, "Take", take, ops_grad_take,
          "elements or slices by index"),
-    TAKE("gather", "data indices", GatherAttrs, 3, RELAY_INJECTIVE, "Gather", gather,
+    TAKE("gather", "data indices", GatherAttrs, 3, RELAY_INJECTIVE, "Gather", gather, NULL,
          "elements of an axis by index, one for each index"),
     TAKE("gather_nd", "data indices", GatherNDAttrs, 3, RELAY_INJECTIVE, "GatherND", gather_nd,
-         "elements or slices by their coordinates"),
+         ops_grad_gather_nd, "elements or slices by their coordinates"),
     TAKE("one_hot", "indices on_value off_value", OneHotAttrs, 10, RELAY_OUT_ELEMWISE_FUSABLE,
-         "OneHot", one_hot, "one value where the index says, another one elsewhere"),
+         "OneHot", one_hot, NULL, "one value where the index says, another one elsewhere"),
 };
 
 RELAY_FAMILY(take, TAKE_ATTRS)

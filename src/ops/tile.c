@@ -3,6 +3,7 @@
      tile(%x, reps=[2, 1])                 Tensor[(3), float32] -> Tensor[(2, 3), float32]
      repeat(%x, repeats=2, axis=0)         each element of the axis twice */
 #include "ir/imm.h"
+#include "ops/gradients.h"
 #include "ops/ops.h"
 
 #define TN_FIELDS_TileAttrs(F, S) F(S, REF, Array, reps, 0, "how often along each axis")
@@ -101,6 +102,7 @@ static const relay_op_row rows[] = {
      .rel_name = "Tile",
      .rel = tile_relation,
      .compute = tile,
+     .grad = ops_grad_tile,
      .doc = "the tensor repeated along its axes"},
     {.name = "repeat",
      .inputs = "data",
@@ -110,6 +112,7 @@ static const relay_op_row rows[] = {
      .rel_name = "Repeat",
      .rel = repeat_relation,
      .compute = repeat,
+     .grad = ops_grad_repeat,
      .doc = "each element of an axis repeated"},
 };
 

@@ -55,94 +55,70 @@ static int identity_comp(relay_rel *r) {
 
 /* ---- rows ---- */
 
-#define UNARY(name_, element_, which_, level_, doc_)                                               \
-  {.name = name_,                                                                                  \
-   .inputs = "data",                                                                               \
-   .level = level_,                                                                                \
-   .pattern = RELAY_ELEMWISE,                                                                      \
-   .rel_name = "Identity",                                                                         \
-   .rel = relay_rel_identity,                                                                      \
-   .compute = ops_elementwise,                                                                     \
-   .element = element_,                                                                            \
-   .shape = relay_shape_same,                                                                      \
-   .which = which_,                                                                                \
-   .doc = doc_},
-#define FLOATS(name, doc)        UNARY(#name, intrinsic, TIR_OP_##name, 1, doc)
-#define ROUNDS(name, level, doc) UNARY(#name, rounding, TIR_OP_##name, level, doc)
+/* Constants in a rule have the type of the argument: they are made by ones_like and the like. */
+#define UNARY(name_, element_, which_, level_, grads_, doc_)                                       \
+  {                                                                                                \
+    .name = name_, .inputs = "data", .level = level_, .pattern = RELAY_ELEMWISE,                   \
+    .rel_name = "Identity", .rel = relay_rel_identity, .compute = ops_elementwise,                 \
+    .element = element_, .shape = relay_shape_same, .which = which_, .grads = grads_, .doc = doc_  \
+  }
+#define FLOATS(name, grads, doc) UNARY(#name, intrinsic, TIR_OP_##name, 1, grads, doc)
+#define ROUNDS(name, doc)        UNARY(#name, rounding, TIR_OP_##name, 3, NO_CHANGE, doc)
 #define ASKS(name_, element_, doc_)                                                                \
-  {.name = name_,                                                                                  \
-   .inputs = "data",                                                                               \
-   .level = 3,                                                                                     \
-   .pattern = RELAY_ELEMWISE,                                                                      \
-   .rel_name = "IdentityCompRel",                                                                  \
-   .rel = identity_comp,                                                                           \
-   .compute = ops_elementwise,                                                                     \
-   .element = element_,                                                                            \
-   .shape = relay_shape_same,                                                                      \
-   .doc = doc_},
+  {                                                                                                \
+    .name = name_, .inputs = "data", .level = 3, .pattern = RELAY_ELEMWISE,                        \
+    .rel_name = "IdentityCompRel", .rel = identity_comp, .compute = ops_elementwise,               \
+    .element = element_, .shape = relay_shape_same, .doc = doc_                                    \
+  }
+#define NO_CHANGE "((),)"
 
 static const relay_op_row rows[] = {
-    FLOATS(log, "natural logarithm of each element") FLOATS(
-        log2, "logarithm to base 2 of each element") FLOATS(log10,
-                                                            "logarithm to base 10 of each element")
-        FLOATS(exp, "exponential of each element") FLOATS(
-            erf, "Gauss error function of each element") FLOATS(sqrt, "square root of each element")
-            FLOATS(rsqrt, "1 / sqrt(x) of each element") FLOATS(
-                sigmoid,
-                "1 / (1 + exp(-x)) of each element") FLOATS(sin, "sine of each element, in radians")
-                FLOATS(cos, "cosine of each element, in radians") FLOATS(
-                    tan,
-                    "tangent of each element, in radians") FLOATS(sinh,
-                                                                  "hyperbolic sine of each element")
-                    FLOATS(cosh, "hyperbolic cosine of each element") FLOATS(
-                        tanh,
-                        "hyperbolic tangent of each element") FLOATS(asin,
-                                                                     "inverse sine of each element")
-                        FLOATS(acos, "inverse cosine of each element") FLOATS(
-                            atan, "inverse tangent of each element")
-                            FLOATS(asinh, "inverse hyperbolic sine of each element") FLOATS(
-                                acosh, "inverse hyperbolic cosine of each element")
-                                FLOATS(atanh, "inverse hyperbolic tangent of each element") ROUNDS(
-                                    floor, 3,
-                                    "each element rounded down") ROUNDS(ceil, 3,
-                                                                        "each element rounded up")
-                                    ROUNDS(trunc, 3, "each element rounded toward zero") ROUNDS(
-                                        round, 3,
-                                        "each element rounded to the nearest integer, halves away "
-                                        "from zero") UNARY("abs", absolute, 0, 3,
-                                                           "absolute value of each element")
-                                        UNARY("sign", sign, 0, 3,
-                                              "-1, 0 or 1 as each element is negative, zero or "
-                                              "positive") UNARY("negative", negative, 0, 3,
-                                                                "each element with the other sign")
-                                            UNARY("copy", same, 0, 3,
-                                                  "the tensor itself, in memory of its own")
-                                                UNARY("logical_not", logical_not, 0, 4,
-                                                      "not x of each element of a bool "
-                                                      "tensor") UNARY("bitwise_not", bitwise_not, 0,
-                                                                      4,
-                                                                      "complement of the "
-                                                                      "bits of each element")
-                                                    UNARY("zeros_like", zero, 0, 4,
-                                                          "zeros of the shape and type of "
-                                                          "the tensor")
-                                                        UNARY("ones_like", one, 0, 4,
-                                                              "ones of the shape and type "
-                                                              "of the tensor")
-                                                            UNARY("nn.relu", relu, 0, 1,
-                                                                  "max(x, 0) of each element")
-                                                                ASKS("isnan", is_nan,
-                                                                     "is each element not "
-                                                                     "a number?")
-                                                                    ASKS("isinf", is_inf,
-                                                                         "is each element "
-                                                                         "infinite?")
-                                                                        ASKS("isfinite", is_finite,
-                                                                             "is each "
-                                                                             "element "
-                                                                             "neither "
-                                                                             "infinite nor "
-                                                                             "not a "
-                                                                             "number?")};
+    FLOATS(log, "(%d / %a,)", "natural logarithm of each element"),
+    FLOATS(log2, "(%d / (%a * log(ones_like(%a) + ones_like(%a))),)",
+           "logarithm to base 2 of each element"),
+    FLOATS(log10, "(%d * log10(exp(ones_like(%a))) / %a,)", "logarithm to base 10 of each element"),
+    FLOATS(exp, "(%d * %y,)", "exponential of each element"),
+    FLOATS(erf,
+           "(%d * exp(negative(%a * %a)) * (ones_like(%a) + ones_like(%a)) / "
+           "sqrt(acos(negative(ones_like(%a)))),)",
+           "Gauss error function of each element"),
+    FLOATS(sqrt, "(%d / (%y + %y),)", "square root of each element"),
+    FLOATS(rsqrt, "(negative(%d * %y / (%a + %a)),)", "1 / sqrt(x) of each element"),
+    FLOATS(sigmoid, "(%d * %y * (ones_like(%y) - %y),)", "1 / (1 + exp(-x)) of each element"),
+    FLOATS(sin, "(%d * cos(%a),)", "sine of each element, in radians"),
+    FLOATS(cos, "(negative(%d * sin(%a)),)", "cosine of each element, in radians"),
+    FLOATS(tan, "(%d * (ones_like(%y) + %y * %y),)", "tangent of each element, in radians"),
+    FLOATS(sinh, "(%d * cosh(%a),)", "hyperbolic sine of each element"),
+    FLOATS(cosh, "(%d * sinh(%a),)", "hyperbolic cosine of each element"),
+    FLOATS(tanh, "(%d * (ones_like(%y) - %y * %y),)", "hyperbolic tangent of each element"),
+    FLOATS(asin, "(%d * rsqrt(ones_like(%a) - %a * %a),)", "inverse sine of each element"),
+    FLOATS(acos, "(negative(%d * rsqrt(ones_like(%a) - %a * %a)),)",
+           "inverse cosine of each element"),
+    FLOATS(atan, "(%d / (ones_like(%a) + %a * %a),)", "inverse tangent of each element"),
+    FLOATS(asinh, "(%d * rsqrt(%a * %a + ones_like(%a)),)",
+           "inverse hyperbolic sine of each element"),
+    FLOATS(acosh, "(%d * rsqrt(%a * %a - ones_like(%a)),)",
+           "inverse hyperbolic cosine of each element"),
+    FLOATS(atanh, "(%d / (ones_like(%a) - %a * %a),)",
+           "inverse hyperbolic tangent of each element"),
+    ROUNDS(floor, "each element rounded down"),
+    ROUNDS(ceil, "each element rounded up"),
+    ROUNDS(trunc, "each element rounded toward zero"),
+    ROUNDS(round, "each element rounded to the nearest integer, halves away from zero"),
+    UNARY("abs", absolute, 0, 3, "(%d * sign(%a),)", "absolute value of each element"),
+    UNARY("sign", sign, 0, 3, NO_CHANGE,
+          "-1, 0 or 1 as each element is negative, zero or positive"),
+    UNARY("negative", negative, 0, 3, "(negative(%d),)", "each element with the other sign"),
+    UNARY("copy", same, 0, 3, "(%d,)", "the tensor itself, in memory of its own"),
+    UNARY("logical_not", logical_not, 0, 4, NULL, "not x of each element of a bool tensor"),
+    UNARY("bitwise_not", bitwise_not, 0, 4, NULL, "complement of the bits of each element"),
+    UNARY("zeros_like", zero, 0, 4, NO_CHANGE, "zeros of the shape and type of the tensor"),
+    UNARY("ones_like", one, 0, 4, NO_CHANGE, "ones of the shape and type of the tensor"),
+    UNARY("nn.relu", relu, 0, 1, "(where(greater(%a, zeros_like(%a)), %d, zeros_like(%d)),)",
+          "max(x, 0) of each element"),
+    ASKS("isnan", is_nan, "is each element not a number?"),
+    ASKS("isinf", is_inf, "is each element infinite?"),
+    ASKS("isfinite", is_finite, "is each element neither infinite nor not a number?"),
+};
 
 RELAY_FAMILY_PLAIN(unary)

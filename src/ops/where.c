@@ -33,6 +33,8 @@ static const relay_op_row rows[] = {
      .rel = relation,
      .compute = ops_elementwise,
      .element = element,
+     .grads = "((), collapse_sum_like(where(%a, %d, zeros_like(%d)), %b), "
+              "collapse_sum_like(where(%a, zeros_like(%d), %d), %c))",
      .doc = "elements of x where the condition holds, of y elsewhere"},
 };
 

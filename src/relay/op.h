@@ -159,6 +159,10 @@ typedef struct relay_replace relay_replace;
 /** What takes the place of a call: an expression, the call itself to leave it, NULL with an error.
  */
 typedef void *(*relay_replace_fn)(const relay_replace *r);
+typedef struct relay_grad relay_grad;
+/** What arguments add to the adjoint of a result (relay/gradient.h): an expression for each
+ * argument, or None; NULL with an error. */
+typedef tn_arr *(*relay_grad_fn)(const relay_grad *g);
 
 /* ---- rows ---- */
 
@@ -186,8 +190,12 @@ struct relay_op_row {
   relay_replace_fn legalize; /**< for Legalize: what computes the same faster */
   relay_replace_fn whole;    /**< for WholeChannels: the call with more channels, cut off behind */
   relay_replace_fn convert;  /**< for ConvertLayout: the call in the layouts that are wanted */
-  int64_t which;             /**< the family's own: which of its members it is */
-  const char *doc;           /**< first line: what it does, as numpy would say it */
+  relay_grad_fn grad;        /**< adjoints of the arguments */
+  const char *
+      grads;       /**< the same as a tuple in Relay's text form, in which %d is the adjoint
+                      of the result, %y the result, %a, %b and %c are arguments, and a field () is none */
+  int64_t which;   /**< the family's own: which of its members it is */
+  const char *doc; /**< first line: what it does, as numpy would say it */
 };
 
 /** A family: its rows and the types of its attributes. */

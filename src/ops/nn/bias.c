@@ -3,6 +3,7 @@
      nn.bias_add(%x, %b, axis=1)    Tensor[(1, 4, 8, 8), float32], Tensor[(4), float32]
                                     -> Tensor[(1, 4, 8, 8), float32] */
 #include "ir/imm.h"
+#include "ops/gradients.h"
 #include "ops/layout.h"
 #include "ops/ops.h"
 
@@ -95,6 +96,7 @@ static const relay_op_row rows[] = {
      .compute = compute_bias_add,
      .layouts = layouts,
      .shape = relay_shape_same,
+     .grad = ops_grad_bias_add,
      .doc = "data plus a number for each channel"},
     {.name = "nn.prelu",
      .inputs = "data alpha",
@@ -117,6 +119,7 @@ static const relay_op_row rows[] = {
      .compute = ops_elementwise,
      .element = leaky,
      .shape = relay_shape_same,
+     .grad = ops_grad_leaky_relu,
      .doc = "x where it is positive, else alpha * x"},
 };
 

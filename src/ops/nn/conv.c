@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ir/imm.h"
+#include "ops/gradients.h"
 #include "ops/layout.h"
 #include "ops/nn/conv.h"
 #include "ops/ops.h"
@@ -315,13 +316,13 @@ static tn_arr *shape_function(const relay_shape_query *q) {
   return tn_arr_of(1, out_shape(&a, relay_shape_of(q, 0), relay_shape_of(q, 1)));
 }
 
-#define CONV(name_, inputs_, n_, rel_name_, doc_)                                                  \
+#define CONV(name_, inputs_, n_, rel_name_, grad_, doc_)                                           \
   {                                                                                                \
     .name = name_, .inputs = inputs_, .attrs = &tn_type_Conv##n_##DAttrs, .level = 2,              \
     .pattern = RELAY_OUT_ELEMWISE_FUSABLE, .rel_name = rel_name_, .rel = relation,                 \
     .compute = compute, .shape = shape_function, .layouts = ops_layouts_conv,                      \
     .alter = ops_alter_conv2d, .whole = ops_whole_conv2d, .convert = ops_convert_conv,             \
-    .which = n_, .doc = doc_                                                                       \
+    .which = n_, .grad = grad_, .doc = doc_                                                        \
   }
 
 static const relay_op_row rows[] = {
@@ -335,12 +336,14 @@ static const relay_op_row rows[] = {
      .legalize = qnn_lower_conv2d,
      .which = 2,
      .doc = "convolution of quantized images; the result is in quanta of the product of scales"},
-    CONV("nn.conv1d", "data weight", 1, "Conv1D", "convolution of rows with learned kernels"),
-    CONV("nn.conv2d", "data weight", 2, "Conv2D", "convolution of images with learned kernels"),
-    CONV("nn.conv3d", "data weight", 3, "Conv3D", "convolution of volumes with learned kernels"),
-    CONV("nn.contrib_conv2d_NCHWc", "data kernel", 2, "Conv2D",
+    CONV("nn.conv1d", "data weight", 1, "Conv1D", NULL, "convolution of rows with learned kernels"),
+    CONV("nn.conv2d", "data weight", 2, "Conv2D", ops_grad_conv2d,
+         "convolution of images with learned kernels"),
+    CONV("nn.conv3d", "data weight", 3, "Conv3D", NULL,
+         "convolution of volumes with learned kernels"),
+    CONV("nn.contrib_conv2d_NCHWc", "data kernel", 2, "Conv2D", NULL,
          "convolution of images whose channels are in blocks"),
-    CONV("nn.contrib_depthwise_conv2d_NCHWc", "data kernel", 2, "Conv2D",
+    CONV("nn.contrib_depthwise_conv2d_NCHWc", "data kernel", 2, "Conv2D", NULL,
          "convolution of each channel with kernels of its own, channels in blocks"),
 };
 

@@ -2,6 +2,7 @@
 
      nn.dense(%data, %weight, units=5)    Tensor[(2, 3), float32], Tensor[(5, 3), float32]
                                           -> Tensor[(2, 5), float32] */
+#include "ops/gradients.h"
 #include "ops/nn/dense.h"
 #include "ops/ops.h"
 #include "ops/qnn/qnn.h"
@@ -108,6 +109,7 @@ static const relay_op_row rows[] = {
      .shape = shape_function,
      .layouts = ops_layouts_weight,
      .alter = ops_alter_dense,
+     .grad = ops_grad_dense,
      .doc = "data times the transpose of weight"},
 };
 

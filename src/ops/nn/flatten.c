@@ -84,6 +84,7 @@ static const relay_op_row rows[] = {
      .rel = relate_dropout,
      .compute = compute_dropout,
      .shape = shape_of_dropout,
+     .grads = "(%d.0 * %y.1,)",
      .doc = "data, and the mask of what is kept: all of it outside of training"},
     {.name = "nn.batch_flatten",
      .inputs = "data",
@@ -93,6 +94,7 @@ static const relay_op_row rows[] = {
      .rel = relate_flatten,
      .compute = compute_flatten,
      .shape = shape_of_flatten,
+     .grads = "(reshape_like(%d, %a),)",
      .doc = "all axes but the first made one"},
 };
 

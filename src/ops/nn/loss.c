@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/imm.h"
+#include "ops/gradients.h"
 #include "ops/ops.h"
 
 #define TN_FIELDS_NLLLossAttrs(F, S)                                                               \
@@ -152,7 +153,7 @@ static tn_arr *shape_of_nll(const relay_shape_query *q) {
   {                                                                                                \
     .name = name_, .inputs = "predictions targets", .level = 10, .pattern = RELAY_OPAQUE,          \
     .rel_name = "CrossEntropy", .rel = relate_entropy, .compute = compute_entropy,                 \
-    .shape = scalar_shape, .which = which_, .doc = doc_                                            \
+    .shape = scalar_shape, .which = which_, .grad = ops_grad_cross_entropy, .doc = doc_            \
   }
 
 static const relay_op_row rows[] = {

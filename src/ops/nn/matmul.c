@@ -3,6 +3,7 @@
      nn.batch_matmul(%a, %b, transpose_b=True)
          Tensor[(2, 3, 4), float32], Tensor[(2, 5, 4), float32] -> Tensor[(2, 3, 5), float32] */
 #include "ir/imm.h"
+#include "ops/gradients.h"
 #include "ops/layout.h"
 #include "ops/nn/dense.h"
 #include "ops/ops.h"
@@ -274,6 +275,7 @@ static const relay_op_row rows[] = {
      .which = 2,
      .layouts = ops_layouts_weight,
      .alter = ops_alter_dense,
+     .grad = ops_grad_matmul,
      .doc = "matrix product, either matrix transposed where wanted"},
     {.name = "nn.batch_matmul",
      .inputs = "tensor_a tensor_b",
@@ -285,6 +287,7 @@ static const relay_op_row rows[] = {
      .compute = compute,
      .shape = shape_function,
      .which = 3,
+     .grad = ops_grad_batch_matmul,
      .doc = "matrix products of two lists of matrices"},
     {.name = "nn.contrib_dense_pack",
      .inputs = "data weight",

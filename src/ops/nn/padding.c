@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ir/imm.h"
+#include "ops/gradients.h"
 #include "ops/layout.h"
 #include "ops/ops.h"
 
@@ -162,6 +163,7 @@ static const relay_op_row rows[] = {
      .compute = compute,
      .shape = shape_function,
      .layouts = layouts,
+     .grad = ops_grad_pad,
      .doc = "data with a border"},
     {.name = "nn.mirror_pad",
      .inputs = "data",

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ir/imm.h"
+#include "ops/gradients.h"
 #include "ops/layout.h"
 #include "ops/ops.h"
 #include "tir/layout.h"
@@ -200,21 +201,119 @@ static tn_arr *shape_function(const relay_shape_query *q) {
   return tn_arr_of(1, out_shape(&p, relay_shape_of(q, 0)));
 }
 
-#define POOL(name_, Attrs, rel_name_, which_, doc_)                                                \
+#define POOL(name_, Attrs, rel_name_, which_, grad_, doc_)                                         \
   {                                                                                                \
     .name = name_, .inputs = "data", .attrs = &tn_type_##Attrs, .level = 2,                        \
     .pattern = RELAY_OUT_ELEMWISE_FUSABLE, .rel_name = rel_name_, .rel = relation,                 \
     .compute = compute, .shape = shape_function, .layouts = relay_layouts_by_attr,                 \
-    .convert = ops_convert_by_attr, .which = which_, .doc = doc_                                   \
+    .convert = ops_convert_by_attr, .which = which_, .grad = grad_, .doc = doc_                    \
+  }
+
+/* ---- gradients of two-dimensional pooling ---- */
+
+static int grad_relation(relay_rel *r) {
+  pool p;
+  RELAY_TENSOR(d, r, 0);
+  RELAY_TENSOR(data, r, 1);
+  if (read_pool(r->attrs, 2, &p)) return ops_rel_failed(r);
+  RELAY_CHECK(r, data->shape->len == p.layout->axes->len, "data %s does not have the layout %s",
+              relay_type_text(data), relay_attr_str(r->attrs, "layout"));
+  tn_arr *shape = out_shape(&p, data->shape);
+  RELAY_CHECK(r, shape && shape->len == d->shape->len, "out_grad %s has not the axes of data",
+              relay_type_text(d));
+  for (int64_t i = 0; i < shape->len; ++i)
+    RELAY_CHECK(r, relay_dim_equal(relay_dim(d, i), (tn_expr *)tn_arr_obj(shape, i)) != 0,
+                "out_grad %s is not of the shape of the result", relay_type_text(d));
+  return relay_rel_result(r, data);
+}
+
+typedef struct {
+  pool *p;
+  const tn_Tensor *d,
+      *first; /* adjoint of the result; place in each window of its largest element */
+} pool_grad;
+
+/* Element `place` of a window is the largest: that of the first one. */
+static tn_expr *place_of_largest(void *ctx, tn_arr *at) {
+  const pool_grad *g = ctx;
+  pool *p = g->p;
+  tn_expr *value = reduced(p, at, TE_MIN), *place = tir_i32(0);
+  const tn_Reduce *r = TN_AS(Reduce, value);
+  if (!r) return NULL;
+  for (int k = 0; k < p->n; ++k) {
+    const tn_IterVar *rv = (const tn_IterVar *)tn_arr_obj(r->axis, k);
+    place = tir_add(tir_mul(place, tir_i32((int32_t)p->size[k])), (tn_expr *)rv->var);
+  }
+  tn_expr *is = tir_eq((tn_expr *)tn_arr_obj(r->source, 0), te_at(p->sum, at));
+  return te_reduce(TE_MIN, tir_select(is, place, tir_max_value(TN_I32), NULL), r->axis, NULL);
+}
+
+/* The sum over windows in which the element is: as element k of each axis of window o. */
+static tn_expr *from_windows(void *ctx, tn_arr *at) {
+  const pool_grad *g = ctx;
+  const pool *p = g->p;
+  TN_VEC(axes);
+  tn_arr *o = at;
+  tn_expr *inside = tir_bool(true), *place = tir_i32(0), *n = tir_one(TN_I32);
+  for (int k = 0; k < p->n; ++k) {
+    tn_expr *i = te_index(at, p->axis[k]), *step = tir_i32((int32_t)p->stride[k]);
+    tn_IterVar *rv = te_reduce_axis(tir_i32((int32_t)p->size[k]), ops_reduce_name(k));
+    if (!rv) return NULL;
+    TN_TRYP(tn_vec_push_obj(&axes, rv));
+    tn_expr *start = tir_sub(tir_add(i, tir_i32((int32_t)p->before[k])),
+                             tir_mul((tn_expr *)rv->var, tir_i32((int32_t)p->dilation[k])));
+    tn_expr *w = tir_floordiv(start, step);
+    inside = tir_and(inside, tir_and(tir_and(tir_ge(start, tir_i32(0)),
+                                             tir_eq(tir_floormod(start, step), tir_i32(0))),
+                                     tir_lt(w, te_extent(g->d, p->axis[k]))));
+    place = tir_add(tir_mul(place, tir_i32((int32_t)p->size[k])), (tn_expr *)rv->var);
+    n = tir_mul(n, count_along(p, k, w));
+    TN_GETP(o, ops_with_index(o, p->axis[k], w));
+  }
+  tn_expr *e = te_at(g->d, o);
+  if (g->first) inside = tir_and(inside, tir_eq(te_at(g->first, o), place));
+  else e = tir_div(e, tir_cast(g->d->dtype, tir_max(n, tir_i32(1)), NULL));
+  e = tir_if_then_else(inside, e, tir_zero(g->d->dtype), NULL);
+  return te_reduce(TE_SUM, e, tn_arr_from(&axes), NULL);
+}
+
+static tn_arr *compute_grad(const relay_compute *c) {
+  pool p;
+  pool_grad g = {.p = &p, .d = relay_input(c, 0)};
+  TN_TRYP(read_pool(c->attrs, 2, &p));
+  p.data = relay_input(c, 1);
+  if (c->row->which > 0) {
+    TN_GETP(p.padded, with_border(&p, ops_least(p.data->dtype)));
+    TN_GETP(p.sum, te_compute(g.d->shape, largest, &p, "pool_max", "pool_max"));
+    TN_GETP(g.first, te_compute(g.d->shape, place_of_largest, &g, "pool_place", TE_COMM_REDUCE));
+  }
+  return tn_arr_of(1, te_compute(p.data->shape, from_windows, &g, "pool_grad", "pool_grad"));
+}
+
+static tn_arr *grad_shape(const relay_shape_query *q) { return tn_arr_of(1, relay_shape_of(q, 1)); }
+
+#define POOL_GRAD(name_, Attrs, rel_name_, which_, doc_)                                           \
+  {                                                                                                \
+    .name = name_, .inputs = "out_grad data", .attrs = &tn_type_##Attrs, .level = 2,               \
+    .pattern = RELAY_OPAQUE, .rel_name = rel_name_, .rel = grad_relation, .compute = compute_grad, \
+    .shape = grad_shape, .which = which_, .doc = doc_                                              \
   }
 
 static const relay_op_row rows[] = {
-    POOL("nn.max_pool1d", MaxPool1DAttrs, "MaxPool1D", 1, "largest element of a sliding window"),
-    POOL("nn.max_pool2d", MaxPool2DAttrs, "MaxPool2D", 2, "largest element of a sliding window"),
-    POOL("nn.max_pool3d", MaxPool3DAttrs, "MaxPool3D", 3, "largest element of a sliding window"),
-    POOL("nn.avg_pool1d", AvgPool1DAttrs, "AvgPool1D", -1, "mean of a sliding window"),
-    POOL("nn.avg_pool2d", AvgPool2DAttrs, "AvgPool2D", -2, "mean of a sliding window"),
-    POOL("nn.avg_pool3d", AvgPool3DAttrs, "AvgPool3D", -3, "mean of a sliding window"),
+    POOL("nn.max_pool1d", MaxPool1DAttrs, "MaxPool1D", 1, NULL,
+         "largest element of a sliding window"),
+    POOL("nn.max_pool2d", MaxPool2DAttrs, "MaxPool2D", 2, ops_grad_pool2d,
+         "largest element of a sliding window"),
+    POOL("nn.max_pool3d", MaxPool3DAttrs, "MaxPool3D", 3, NULL,
+         "largest element of a sliding window"),
+    POOL("nn.avg_pool1d", AvgPool1DAttrs, "AvgPool1D", -1, NULL, "mean of a sliding window"),
+    POOL("nn.avg_pool2d", AvgPool2DAttrs, "AvgPool2D", -2, ops_grad_pool2d,
+         "mean of a sliding window"),
+    POOL("nn.avg_pool3d", AvgPool3DAttrs, "AvgPool3D", -3, NULL, "mean of a sliding window"),
+    POOL_GRAD("nn.max_pool2d_grad", MaxPool2DAttrs, "MaxPool2DGrad", 2,
+              "gradient of nn.max_pool2d: each largest element gets what its windows got"),
+    POOL_GRAD("nn.avg_pool2d_grad", AvgPool2DAttrs, "AvgPool2DGrad", -2,
+              "gradient of nn.avg_pool2d: each element gets its part of its windows"),
 };
 
 RELAY_FAMILY(pool, POOL_ATTRS)

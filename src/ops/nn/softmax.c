@@ -4,6 +4,7 @@
 
    The largest number of a row is taken away first, so that no exponential overflows. */
 #include "ir/imm.h"
+#include "ops/gradients.h"
 #include "ops/layout.h"
 #include "ops/ops.h"
 #include "ops/qnn/qnn.h"
@@ -83,7 +84,8 @@ static tn_arr *compute_log_softmax(const relay_compute *c) {
   {                                                                                                \
     .name = name_, .inputs = "data", .attrs = &tn_type_SoftmaxAttrs, .level = 1,                   \
     .pattern = RELAY_OUT_ELEMWISE_FUSABLE, .rel_name = "Softmax", .rel = relation,                 \
-    .compute = compute_, .shape = relay_shape_same, .layouts = ops_layouts_axis, .doc = doc_       \
+    .compute = compute_, .shape = relay_shape_same, .layouts = ops_layouts_axis,                   \
+    .grad = ops_grad_softmax, .doc = doc_                                                          \
   }
 
 static const relay_op_row rows[] = {

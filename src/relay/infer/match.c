@@ -65,6 +65,7 @@ int inference_pattern(inference *in, const tn_obj *p, tn_Type *of) {
     TN_GET(t, inference_var(in, v));
     TN_GET(t, inference_unify(in, t, of, v->span));
     TN_TRY(tn_pmap_put(&in->vars, v->vid, t));
+    TN_TRY(tn_pmap_put_int(&in->fresh, v, 1));
     return tn_pmap_put(&in->types, v, t);
   }
   case TN_TI_PatternConstructor:

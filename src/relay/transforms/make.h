@@ -18,6 +18,19 @@ void *relay_spread(void *e, int64_t after);
 /** concatenate, of an array of expressions */
 void *relay_concatenate(tn_arr *parts, int64_t axis);
 
+/** A list of bindings under construction. */
+typedef struct {
+  tn_vec vars, values;
+} relay_lets;
+/** let var = value, after those before. 0 or -1; NULL for `value`: an error is pending. */
+int relay_lets_put(relay_lets *l, tn_RelayVar *var, void *value);
+/** The same with a new variable, of a type where one is given, which it returns; a variable stands
+ * for itself. */
+void *relay_lets_bind(relay_lets *l, void *value, tn_Type *type);
+/** The bindings around a result. */
+void *relay_lets_around(const relay_lets *l, void *result);
+void relay_lets_fini(relay_lets *l);
+
 /** The tensor type of an expression, inferred when it is not known yet; NULL without an error where
  * it has none (tuples, functions, programs that are wrong). */
 tn_TensorType *relay_known_type(const void *e);

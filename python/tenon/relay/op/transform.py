@@ -339,15 +339,52 @@ def strided_slice(data, begin, end, strides=None, axes=None, slice_mode="end"):
     return _make.strided_slice(data, begin, end, strides, axes, slice_mode)
 
 
+def reverse_reshape(data, newshape):
+    """`reshape` with its codes read from the end.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        The tensor.
+    newshape : int or tuple of int
+        Extents and codes 0, -1, -2 and -3.
+
+    Returns
+    -------
+    Call
+    """
+    newshape = [newshape] if isinstance(newshape, int) else list(newshape)
+    return _make.contrib_reverse_reshape(data, newshape)
+
+
+def collapse_sum_to(data, shape):
+    """What broadcasting to the shape of a tensor repeats, summed up.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        The tensor.
+    shape : tuple of int or Constant
+        Extents of the result.
+
+    Returns
+    -------
+    Call
+    """
+    return _make.collapse_sum_to(data, _ints(shape))
+
+
 __all__ = [
     "arange",
     "broadcast_to",
+    "collapse_sum_to",
     "concatenate",
     "full",
     "gather",
     "one_hot",
     "ones",
     "reshape",
+    "reverse_reshape",
     "split",
     "strided_slice",
     "tile",

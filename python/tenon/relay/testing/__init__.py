@@ -27,6 +27,7 @@ from . import (
     temp_op_attr,
     vgg,
 )
+from .gradients import check_grad
 from .init import create_workload
 from .nat import add_nat_definitions, count, make_nat_expr, make_nat_value
 from .temp_op_attr import TempOpAttr

@@ -5,6 +5,7 @@ module. What takes arguments with names has a row of its own below.
 """
 
 from ..._ffi.registry import _init_api
+from ...ir.module import IRModule
 from ...ir.transform import (
     ModulePass,
     Pass,
@@ -127,6 +128,43 @@ def ConvertLayout(desired_layouts):  # noqa: N802  named as the other passes
     Pass
     """
     return _ffi_api.ConvertLayout({op: list(all) for op, all in desired_layouts.items()})
+
+
+def gradient(expr, mod=None, mode="higher_order"):
+    """Derivatives of a function by its parameters, in reverse mode.
+
+    Parameters
+    ----------
+    expr : Function or GlobalVar
+        The function. Its parameters and results are tensors or tuples of them; for results that
+        are not scalars the derivatives are those of the sum of their elements.
+    mod : IRModule, optional
+        Where the functions are that it calls. Functions with derivatives are added to it, with
+        ``_grad`` behind their names.
+    mode : str
+        ``"higher_order"``: any program; the result keeps what is left to do in references, so the
+        interpreter runs it (``relay.create_executor("debug")``), and has derivatives too.
+        ``"first_order"``: operators only, and the result has no references.
+
+    Returns
+    -------
+    Function
+        With the same parameters; it returns ``(result, (derivative, ...))``.
+
+    Raises
+    ------
+    OpNotImplemented
+        An operator has no gradient; `relay.op.register_gradient` gives it one.
+    ValueError
+        An expression has no derivative, or the mode is not known.
+    """
+    if mode == "first_order":
+        if mod is not None:
+            raise RuntimeError("gradient: FirstOrderGradient() is the pass for modules")
+        return _ffi_api.FirstOrderGradient()(IRModule.from_expr(expr))["main"]
+    if mode != "higher_order":
+        raise ValueError(f"gradient: unknown mode {mode!r}: higher_order or first_order")
+    return _ffi_api.gradient(expr, mod)
 
 
 def RemoveUnusedFunctions(entry_functions=None):  # noqa: N802  named as the other passes
