@@ -89,7 +89,7 @@ def test_kinds():
         assert analysis.check_kind(good) == kind.Type
     assert analysis.check_kind(s) == kind.ShapeVar
     for bad in (TupleType([s]), FuncType([s], a), FuncType([a], s), relay.RefType(s)):
-        with pytest.raises(TypeError, match="Incorrect kind"):
+        with pytest.raises(tenon.error.DiagnosticError, match="Incorrect kind"):
             analysis.check_kind(bad)
     mod = parse("type L[A] { Cons(A, L[A]), Nil, }")
     var = mod.get_global_type_var("L")
@@ -349,3 +349,31 @@ def test_type_functors():
     var = mod.get_global_type_var("L")
     assert Put().visit(var(a)) == var(scalar_type("int32"))
     assert relay.TypeMutator().visit(mod[var]).same_as(mod[var])
+
+
+def test_deep_graphs_are_visited_without_recursion():
+    x = relay.var("x", shape=(2,))
+    deep = x
+    for _ in range(3000):
+        pair = relay.Tuple([relay.nn.relu(deep), deep])
+        deep = relay.TupleGetItem(pair, 0)
+
+    class Count(relay.ExprVisitor):
+        calls = 0
+
+        def visit_call(self, call):
+            self.calls += 1
+            super().visit_call(call)
+
+    class Tanh(relay.ExprMutator):
+        def visit_call(self, call):
+            return relay.tanh(super().visit_call(call).args[0])
+
+    count = Count()
+    count.visit(relay.Function([x], deep))
+    assert count.calls == 3000
+    changed = Tanh().visit(relay.If(relay.const(True), deep, x))
+    count.calls = 0
+    count.visit(changed)
+    assert count.calls == 3000 and "relu" not in changed.astext(show_meta_data=False)
+    assert relay.ExprMutator().visit(deep).same_as(deep)

@@ -21,6 +21,17 @@ from .expr import (
 )
 from .function import Function
 
+# Graphs are visited by recursion down to this depth, below it operands come before what uses them.
+_DEEPEST = 100
+_DATAFLOW = (Call, Tuple, TupleGetItem)
+
+
+def _operands(expr):
+    """What a node of a graph computes with."""
+    if isinstance(expr, Call):
+        return expr.args
+    return expr.fields if isinstance(expr, Tuple) else [expr.tuple_value]
+
 
 class ExprFunctor:
     """Calls the method of an expression's kind; the base of visitors and mutators.
@@ -49,6 +60,8 @@ class ExprFunctor:
         Match: "visit_match",
     }
 
+    _depth = 0
+
     def __init__(self):
         self.memo_map = {}
 
@@ -60,9 +73,33 @@ class ExprFunctor:
         kind = next((k for k in type(expr).__mro__ if k in self._METHODS), None)
         if kind is None:
             raise Exception(f"warning unhandled case: {type(expr)}")
-        result = getattr(self, self._METHODS[kind])(expr)
+        self._depth += 1
+        try:
+            if self._depth > _DEEPEST and kind in _DATAFLOW:
+                self._visit_below(expr)
+            result = getattr(self, self._METHODS[kind])(expr)
+        finally:
+            self._depth -= 1
         self.memo_map[expr] = result
         return result
+
+    def _visit_below(self, top):
+        """Visit what a node is computed from, operands first, without recursion."""
+        depth, self._depth = self._depth, 0
+        try:
+            todo, seen = [(top, False)], set()
+            while todo:
+                expr, ready = todo.pop()
+                if ready:
+                    self.visit(expr)
+                elif expr not in seen and expr not in self.memo_map:
+                    seen.add(expr)
+                    if expr is not top:
+                        todo.append((expr, True))
+                    below = [e for e in _operands(expr) if isinstance(e, _DATAFLOW)]
+                    todo.extend((e, False) for e in reversed(below))
+        finally:
+            self._depth = depth
 
     def visit_function(self, _):
         """Visit a Function."""

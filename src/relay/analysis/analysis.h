@@ -18,7 +18,7 @@ TN_API tn_arr *relay_type_vars_of(const void *what, const tn_IRModule *m, relay_
 
 /** Is every variable bound once at most, and used only where it is bound? 1, 0, or -1 (error). */
 TN_API int relay_well_formed(const void *expr);
-/** What a type is (ir_type_kind): -1 with TypeError when its parts do not fit. */
+/** What a type is (ir_type_kind): -1 with DiagnosticError when its parts do not fit. */
 TN_API int relay_check_kind(const tn_Type *type, const tn_IRModule *m);
 
 /** A module whose function `main` is the expression: its free variables become parameters. A

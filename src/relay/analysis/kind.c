@@ -6,8 +6,8 @@
 static int expect(const tn_Type *t, const tn_IRModule *m, int want, const char *where) {
   int kind = relay_check_kind(t, m);
   if (kind < 0 || kind == want) return kind < 0 ? -1 : 0;
-  return TN_RAISE(TypeError, t->span, "Incorrect kind for %s: %s is not a type of values", where,
-                  relay_type_text(t));
+  return TN_RAISE(DiagnosticError, t->span, "Incorrect kind for %s: %s is not a type of values",
+                  where, relay_type_text(t));
 }
 
 static int expect_all(const tn_arr *types, const tn_IRModule *m, const char *where) {
