@@ -189,10 +189,14 @@ static int add_call(maker *m, const tn_RelayCall *c) {
   if (relay_as_call(c, "on_device")) return add_annotation(m, c);
   if (relay_as_call(c, "device_copy")) return add_copies(m, c);
   bool kernel = f && (ir_attrs_flag(f->attrs, "Primitive") || external_is(f));
+  TN_CHECK(
+      kernel || !TN_AS(Op, c->op), ValueError, c->span,
+      "%s is called outside of a kernel: FuseOps makes kernels, which a build cannot leave out",
+      tn_cstr(((const tn_Op *)c->op)->name));
   TN_CHECK(kernel, ValueError, c->span,
            "the graph executor cannot run a call of %s: it takes static programs without control "
            "flow; use relay.vm.compile",
-           TN_AS(Op, c->op) ? tn_cstr(((const tn_Op *)c->op)->name) : tn_obj_key(c->op));
+           tn_obj_key(c->op));
   bool nop = ir_attrs_flag(f->attrs, "relay.reshape_only");
   const char *name = "__nop";
   graph_node *n;
