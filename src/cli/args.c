@@ -93,6 +93,11 @@ int cli_parse(const cli_command *c, int argc, char **argv, cli_args *out) {
   return 0;
 }
 
+int cli_usage(const char *message) {
+  TN_RAISE(ValueError, NULL, "%s", message);
+  return CLI_USAGE;
+}
+
 void cli_args_fini(cli_args *a) {
   tn_free(a->operands);
   tn_free(a->given);

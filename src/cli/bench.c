@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/model.h"
+#include "cli/progress.h"
 #include "object/functions.h"
 
 enum { LEAST_RUNS = 5, MOST_RUNS = 1000000 };
@@ -44,9 +45,10 @@ static int clear_inputs(cli_model *m) {
 }
 
 /* @param runs 0: until a second has passed. @return number of runs, -1 with an error */
-static int64_t measure(cli_model *m, int64_t runs, double **times) {
+static int64_t measure(const cli_args *a, cli_model *m, int64_t runs, double **times) {
   int64_t n = 0, cap = 0;
   double *list = NULL, begin = now();
+  cli_count count = {.args = a, .total = runs};
   while (runs ? n < runs : n < LEAST_RUNS || (now() - begin < 1 && n < MOST_RUNS)) {
     if (n == cap) {
       double *grown = tn_realloc(list, (size_t)(cap = cap ? cap * 2 : 256) * sizeof *list);
@@ -56,7 +58,9 @@ static int64_t measure(cli_model *m, int64_t runs, double **times) {
     double start = now();
     if (cli_model_run(m)) return tn_free(list), -1;
     list[n++] = now() - start;
+    cli_count_run(&count, n);
   }
+  cli_count_end(&count);
   *times = list;
   return n;
 }
@@ -118,7 +122,7 @@ int cli_bench(const cli_args *a) {
   TN_TRY(cli_model_open(&m, a));
   TN_TRY(clear_inputs(&m));
   for (int64_t i = 0; i < warmup; ++i) TN_TRY(cli_model_run(&m));
-  int64_t n = measure(&m, runs, &times);
+  int64_t n = measure(a, &m, runs, &times);
   if (n < 0) return -1;
   int err = tell(a, times, n);
   tn_free(times);

@@ -1,8 +1,9 @@
 /* The tenon command: one row a command (main.c), one file each. From the rows follow parsing,
    --help, the completions of shells and the manual page.
 
-   A command returns 0, or -1 with an error pending; the exit status is 0 done, 1 error, 2 wrong
-   usage. Results go to standard output, everything else to standard error. */
+   A command returns 0, or -1 with an error pending (CLI_USAGE: wrong usage); the exit status is 0
+   done, 1 error, 2 wrong usage. Results go to standard output, everything else to standard error.
+ */
 #ifndef TN_CLI_CLI_H_
 #define TN_CLI_CLI_H_
 
@@ -51,6 +52,10 @@ const char *cli_nth(const cli_args *a, const char *option, int i);
 /* The value as a number within bounds. ValueError. */
 int cli_int(const cli_args *a, const char *option, int64_t absent, int64_t least, int64_t most,
             int64_t *out);
+
+/* For commands that lack an option: ValueError; returns CLI_USAGE. */
+enum { CLI_USAGE = -2 };
+int cli_usage(const char *message);
 
 /* Help on standard output. */
 void cli_help(const cli_command *c); /* NULL: of the whole */

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -21,6 +20,7 @@
 #include "cli/file.h"
 #include "cli/onnx.h"
 #include "cli/program.h"
+#include "cli/progress.h"
 #include "driver/relay_build.h"
 #include "driver/vm/build.h"
 #include "export/model_library.h"
@@ -184,11 +184,6 @@ static int tell(const cli_args *a, const char *path, const compiled *c, double s
   return 0;
 }
 
-/* What is being done, on a terminal only; the line is overwritten by the next. */
-static void stage(const cli_args *a, const char *what) {
-  if (!cli_has(a, "json") && isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K%s", what);
-}
-
 /* Are object files wanted? Without --format the name says so. */
 static bool wants_objects(const cli_args *a) {
   const char *path = cli_get(a, "output", ""), *dot = strrchr(path, '.');
@@ -211,18 +206,21 @@ int cli_compile(const cli_args *a) {
   compiled c = {0};
   TN_TRY(cli_int(a, "opt-level", 3, 0, 4, &level));
   TN_GET(t, target_parse(text));
-  stage(a, "reading the model");
+  cli_stage(a, "reading the model");
   TN_GET(m, cli_program_read(a, false));
-  if (source) return cli_compile_c(a, m, t, level);
+  if (source) {
+    cli_stage(a, "");
+    return cli_compile_c(a, m, t, level);
+  }
   if (archive) TN_GET(program, program_text(m));
-  stage(a, "optimising and compiling");
+  cli_stage(a, "optimising and compiling");
   TN_TRY(build(m, t, level, cli_get(a, "dump-passes", NULL), !archive, &c));
   TN_GET(target, tn_str_from(text));
   TN_GET(chosen, path ? tn_str_from(path)
                       : tn_str_fmt("%.*s.%s", (int)stem, model, archive || tar ? "tar" : "so"));
-  stage(a, "writing");
+  cli_stage(a, "writing");
   if (archive) TN_TRY(write_archive(&c.graph, t, program, tn_cstr(chosen)));
   else TN_TRY(write_library(&c, target, tn_cstr(chosen), tar));
-  stage(a, "");
+  cli_stage(a, "");
   return tell(a, tn_cstr(chosen), &c, now() - begin);
 }

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "cli/onnx.h"
+#include "cli/progress.h"
 #include "ir/functor.h"
 #include "ir/module.h"
 #include "object/functions.h"
@@ -95,7 +96,9 @@ int cli_onnx_inspect(const cli_args *a) {
   tn_IRModule *m;
   tn_GlobalVar *v;
   tn_RelayFunction *f;
+  cli_stage(a, "reading the model");
   TN_GET(m, cli_onnx_read(a));
+  cli_stage(a, "");
   TN_GET(v, ir_module_var(m, "main"));
   TN_GET(f, (tn_RelayFunction *)ir_module_lookup(m, v));
   TN_GET(t.ops, tn_scope_own(tn_map_new()));

@@ -7,6 +7,7 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "object/containers.h"
 #include "tenon/compiler.h"
 
@@ -87,9 +88,11 @@ static int run_command(const cli_command *c, int argc, char **argv) {
     show_error();
     status = 2;
   } else if (cli_has(&a, "help")) cli_help(c);
-  else if (tn_compiler_init() || c->run(&a)) {
-    show_error();
-    status = 1;
+  else {
+    int err = tn_compiler_init() ? -1 : c->run(&a);
+    if (err) cli_stage(&a, "");
+    if (err) show_error();
+    status = err == CLI_USAGE ? 2 : err != 0;
   }
   cli_args_fini(&a);
   if (fflush(stdout) && !status) {

@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/dump.h"
 #include "cli/program.h"
+#include "cli/progress.h"
 #include "driver/relay_pipeline.h"
 #include "driver/tir_pipeline.h"
 #include "ir/module.h"
@@ -110,10 +111,13 @@ int cli_opt(const cli_args *a) {
     return 0;
   }
   TN_TRY(cli_int(a, "opt-level", 3, 0, 4, &level));
+  cli_stage(a, "reading the program");
   TN_GET(m, cli_program_read(a, true));
+  cli_stage(a, cli_has(a, "print-all") ? "" : "running passes");
   TN_GET(ctx, cli_pass_context(level, cli_get(a, "dump-passes", NULL)));
   TN_TRY(ir_pass_ctx_enter(ctx));
   TN_GET(m, run_passes(a, m));
   TN_TRY(ir_pass_ctx_exit(ctx));
+  cli_stage(a, "");
   return print_program(stdout, m, !cli_has(a, "no-metadata"));
 }

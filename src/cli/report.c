@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "cli/progress.h"
 #include "object/dtype.h"
 
 /* Before a member of the JSON object. */
@@ -78,12 +79,15 @@ static int ascending(const void *a, const void *b) {
 
 int cli_report_times(cli_report *r, cli_model *m, int64_t n) {
   TN_AUTOFREE double *times = tn_alloc_zero((size_t)n, sizeof *times);
+  cli_count count = {.args = r->args, .total = n};
   if (!times) return -1;
   for (int64_t i = 0; i < n; ++i) {
     int64_t start = tn_now_ns();
     TN_TRY(cli_model_run(m));
     times[i] = (double)(tn_now_ns() - start) * 1e-9;
+    cli_count_run(&count, i + 1);
   }
+  cli_count_end(&count);
   qsort(times, (size_t)n, sizeof *times, ascending);
   if (r->json) {
     member(r, "runs");

@@ -7,6 +7,7 @@
 #include "cli/model.h"
 
 typedef struct {
+  const cli_args *args;
   tn_buf out;
   bool json;
 } cli_report;

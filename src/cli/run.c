@@ -43,14 +43,14 @@ static tn_map *outputs(const cli_model *m) {
 int cli_run(const cli_args *a) {
   CLI_MODEL(m);
   tn_map *made;
-  cli_report r = {.json = cli_has(a, "json")};
+  cli_report r = {.args = a, .json = cli_has(a, "json")};
   int64_t repeat, top;
   const char *to = cli_get(a, "outputs", NULL);
-  TN_CHECK(cli_has(a, "inputs"), ValueError, NULL, "tenon run: expected --inputs FILE");
+  if (!cli_has(a, "inputs")) return cli_usage("tenon run: expected --inputs FILE");
   TN_TRY(cli_int(a, "repeat", 0, 1, 1000000, &repeat));
   TN_TRY(cli_int(a, "top", 0, 1, 1000000, &top));
-  TN_CHECK(to || repeat || top || cli_has(a, "profile"), ValueError, NULL,
-           "tenon run: expected --outputs FILE, --repeat, --top or --profile");
+  if (!to && !repeat && !top && !cli_has(a, "profile"))
+    return cli_usage("tenon run: expected --outputs FILE, --repeat, --top or --profile");
   TN_TRY(cli_model_open(&m, a));
   TN_TRY(cli_set_inputs(a, &m));
   TN_TRY(cli_model_run(&m));

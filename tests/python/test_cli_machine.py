@@ -1,14 +1,16 @@
 """The tenon command on models for the virtual machine: open extents, branches, several results."""
 
 import json
+import os
 import pathlib
+import subprocess
 
 import numpy as np
 import pytest
 import tenon
 from tenon import relay
 from tenon.target.codegen import llvm_version_major
-from test_cli import call
+from test_cli import COMMAND, call
 
 DIGITS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "digits"
 MODEL = DIGITS / "digits_mlp_batch.onnx"
@@ -127,3 +129,30 @@ def test_sequences_and_missing_values(tmp_path):
         assert call("run", library, "-i", data, "-o", out)[0] == 0
         with np.load(out) as made:
             assert int(made["output_0"]) == there
+
+
+def on_terminal(*args):
+    """What a command writes where standard error is a terminal."""
+    ours, theirs = os.openpty()
+    command = subprocess.Popen([str(COMMAND), *args], stdout=subprocess.DEVNULL, stderr=theirs)
+    os.close(theirs)
+    told = b""
+    with open(ours, "rb", buffering=0) as terminal:
+        try:
+            while chunk := terminal.read(4096):
+                told += chunk
+        except OSError:  # the other end is closed
+            pass
+    assert command.wait(60) == 0
+    return told.decode()
+
+
+def test_progress_is_shown_on_a_terminal(library, tmp_path):
+    told = on_terminal("compile", str(MODEL), "-o", str(tmp_path / "x.so"))
+    assert "reading the model" in told and told.endswith("\r\x1b[K")
+    assert on_terminal("compile", str(MODEL), "-o", str(tmp_path / "x.so"), "--json") == ""
+    shape = ("-i", "image:256x1x8x8")
+    median = json.loads(call("bench", library, *shape, "-n", "9", "--json")[1])["median"]
+    runs = str(max(2, int(2.5 / median)))
+    told = on_terminal("bench", library, *shape, "-n", runs)
+    assert f" of {runs} runs" in told and told.endswith("\r\x1b[K")

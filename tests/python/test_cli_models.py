@@ -187,7 +187,7 @@ def test_run_tells_values_times_and_a_profile(library, tmp_path):
     assert (status, err) == (0, "") and out.startswith(f"{want.argmax()}: ")
     assert "share  kernel" in out
     status, out, err = call(*args)
-    assert status == 1 and "expected --outputs FILE, --repeat, --top or --profile" in err
+    assert status == 2 and "expected --outputs FILE, --repeat, --top or --profile" in err
     assert json.loads(call("bench", str(library), "--repeat", "3", "--json")[1])["memory_bytes"] > 0
 
 
