@@ -3,6 +3,7 @@
      topk(%x, k=2)       Tensor[(3, 8), float32] -> (Tensor[(3, 2), float32], Tensor[(3, 2), int32])
      dyn.topk(%x, %k)    the same with k in a tensor: Tensor[(3, ?), float32], ...
      unique(%x)          Tensor[(8), int32] -> (values, indices, inverse: 8 elements each, number)
+     rank_rows(%x)       Tensor[(8, 3), float32] -> Tensor[(8), int32]
 
    The order is found by merging runs of 1, 2, 4, ... elements, in a statement of loops: equal
    elements keep their order, and no library is called. What follows picks elements by it. */
@@ -104,6 +105,13 @@ static int relate_unique(relay_rel *r) {
   return relay_rel_result(r, relay_tuple_type(fields));
 }
 
+static int relate_rank_rows(relay_rel *r) {
+  RELAY_TENSOR(data, r, 0);
+  RELAY_CHECK(r, data->shape->len == 2, "data must have two dimensions, got %s",
+              relay_type_text(data));
+  return relay_rel_result(r, relay_tensor_type(tn_arr_of(1, relay_dim(data, 0)), TN_I32));
+}
+
 /* ---- the order ---- */
 
 enum { PLACE_LEFT = 0, PLACE_RIGHT = 1 };
@@ -115,11 +123,12 @@ typedef struct {
   int64_t axis;
   tn_expr *n;
   bool ascend;
+  tn_Buffer *verdict; /* of the comparison of rows; NULL: elements are compared */
 } order;
 
 static tn_arr *at(const order *s, tn_expr *i) {
   TN_VEC(v);
-  for (int64_t k = 0; k < s->data->shape->len; ++k)
+  for (int64_t k = 0; k < s->from->shape->len; ++k)
     TN_TRYP(tn_vec_push_obj(&v, k == s->axis ? i : te_index(s->row, k)));
   return tn_arr_from(&v);
 }
@@ -131,11 +140,33 @@ static tn_stmt *set_place(const order *s, int which, tn_expr *value) {
   return tir_store(s->places, value, at(s, tir_i32(which)));
 }
 
+/* verdict[0]: is row a of the data less (-1), equal (0) or greater (1) than row b, by the first
+   column in which they differ? */
+static tn_stmt *compare_rows(const order *s, tn_expr *a, tn_expr *b) {
+  tn_Var *k = tir_var("column", TN_I32);
+  tn_arr *zero = tn_arr_of(1, tir_i32(0));
+  tn_expr *x = tir_load(s->data, tn_arr_of(2, a, k)), *y = tir_load(s->data, tn_arr_of(2, b, k));
+  tn_expr *sign = tir_if_then_else(tir_gt(x, y), tir_i32(1), tir_i32(0), NULL);
+  sign = tir_if_then_else(tir_lt(x, y), tir_i32(-1), sign, NULL);
+  tn_stmt *look = ops_either(tir_eq(tir_load(s->verdict, zero), tir_i32(0)),
+                             tir_store(s->verdict, sign, zero), NULL);
+  tn_expr *columns = tir_cast(TN_I32, (tn_expr *)tn_arr_obj(s->data->shape, 1), NULL);
+  return tir_seq2(tir_store(s->verdict, tir_i32(0), zero), ops_loop(k, columns, look));
+}
+
 /* One element of the merged run goes to place `k`: the left one unless the right one is better. */
 static tn_stmt *merge_one(const order *s, tn_expr *k, tn_expr *middle, tn_expr *end) {
   tn_expr *l = place(s, PLACE_LEFT), *r = place(s, PLACE_RIGHT), *one = tir_i32(1);
-  tn_expr *x = load(s, s->data, load(s, s->from, l)), *y = load(s, s->data, load(s, s->from, r));
-  tn_expr *worse = tir_not(s->ascend ? tir_lt(y, x) : tir_gt(y, x), NULL);
+  tn_expr *worse;
+  tn_stmt *before = NULL;
+  if (s->verdict) {
+    before = compare_rows(s, load(s, s->from, l), load(s, s->from, r));
+    before = ops_either(tir_and(tir_lt(l, middle), tir_lt(r, end)), before, NULL);
+    worse = tir_le(tir_load(s->verdict, tn_arr_of(1, tir_i32(0))), tir_i32(0));
+  } else {
+    tn_expr *x = load(s, s->data, load(s, s->from, l)), *y = load(s, s->data, load(s, s->from, r));
+    worse = tir_not(s->ascend ? tir_lt(y, x) : tir_gt(y, x), NULL);
+  }
   /* nothing is read behind the end of a run */
   worse = tir_if_then_else(tir_lt(r, end), worse, tir_bool(true), NULL);
   tn_expr *left = tir_if_then_else(tir_lt(l, middle), worse, tir_bool(false), NULL);
@@ -143,7 +174,8 @@ static tn_stmt *merge_one(const order *s, tn_expr *k, tn_expr *middle, tn_expr *
                                 set_place(s, PLACE_LEFT, tir_add(l, one)));
   tn_stmt *take_right = tir_seq2(tir_store(s->to, load(s, s->from, r), at(s, k)),
                                  set_place(s, PLACE_RIGHT, tir_add(r, one)));
-  return ops_either(left, take_left, take_right);
+  tn_stmt *take = ops_either(left, take_left, take_right);
+  return before ? tir_seq2(before, take) : take;
 }
 
 /* Merges all pairs of runs of `width` elements. */
@@ -280,6 +312,36 @@ static tn_arr *shape_of_dyn_topk(const relay_shape_query *q) {
   return tn_str_eq(a->ret_type, "both") ? tn_arr_of(2, shape, shape) : tn_arr_of(1, shape);
 }
 
+/* ---- rows ---- */
+
+/* Rows in order get the numbers 0, 1, ...; equal ones the same. */
+static tn_arr *compute_rank_rows(const relay_compute *c) {
+  tn_Tensor *data = relay_input(c, 0);
+  tn_arr *one = tn_arr_of(1, tir_i32(1)), *length = tn_arr_of(1, tn_arr_obj(data->shape, 0));
+  order s = {.data = tir_buffer(data->shape, data->dtype, "data", ""),
+             .from = tir_buffer(length, TN_I32, "order", ""),
+             .to = tir_buffer(length, TN_I32, "merged", ""),
+             .places = tir_buffer(tn_arr_of(1, tir_i32(2)), TN_I32, "places", ""),
+             .verdict = tir_buffer(one, TN_I32, "verdict", ""),
+             .n = tir_cast(TN_I32, te_extent(data, 0), NULL)};
+  tn_Buffer *rank = tir_buffer(length, TN_I32, "rank", "");
+  TN_GETP(s.row, ops_loop_vars("r", 1));
+  if (!s.data || !s.from || !s.to || !s.places || !s.verdict || !s.n || !rank) return NULL;
+  tn_Var *j = tir_var("j", TN_I32);
+  tn_expr *i = (tn_expr *)j, *zero = tir_i32(0), *before = tir_max(tir_sub(i, tir_i32(1)), zero);
+  tn_expr *at_j = load(&s, s.from, i), *at_b = load(&s, s.from, before);
+  tn_expr *differs = tir_ne(tir_load(s.verdict, tn_arr_of(1, zero)), zero);
+  tn_expr *next = tir_add(tir_load(rank, tn_arr_of(1, at_b)), tir_cast(TN_I32, differs, NULL));
+  tn_stmt *first = tir_store(rank, zero, tn_arr_of(1, at_j));
+  tn_stmt *other =
+      tir_seq2(compare_rows(&s, at_b, at_j), tir_store(rank, next, tn_arr_of(1, at_j)));
+  tn_stmt *number = ops_loop(j, s.n, ops_either(tir_eq(i, zero), first, other));
+  tn_arr *all = ops_extern("rank_rows", tn_arr_of(1, data), tn_arr_of(1, s.data),
+                           tn_arr_of(5, rank, s.from, s.to, s.places, s.verdict),
+                           tir_seq2(sort_row(&s), number));
+  return all ? tn_arr_of(1, tn_arr_obj(all, 0)) : NULL;
+}
+
 /* ---- unique ---- */
 
 enum { VALUES, INDICES, INVERSE, NUMBER, COUNTS, FIRST, NRESULTS };
@@ -397,6 +459,15 @@ static const relay_op_row rows[] = {
      .shape = shape_of_dyn_topk,
      .data_mask = 2,
      .doc = "the best elements along an axis and their indices, as many as a tensor says"},
+    {.name = "rank_rows",
+     .inputs = "data",
+     .level = 6,
+     .pattern = RELAY_OPAQUE,
+     .rel_name = "RankRows",
+     .rel = relate_rank_rows,
+     .compute = compute_rank_rows,
+     .doc = "for each row of a matrix how many different rows are less, by the first column in "
+            "which they differ"},
     SORT("unique", UniqueAttrs, relate_unique, compute_unique, NULL, "Unique",
          "the distinct elements, the places of their first ones, for each element which of them it "
          "is, their number, and how often each occurs; what is behind the last one is 0"),

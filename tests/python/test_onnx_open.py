@@ -158,6 +158,25 @@ def test_chosen_elements():
         check(node("Unique", ["x"], names, sorted=ordered), *feeds)
 
 
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("ordered", [0, 1])
+@pytest.mark.parametrize("kind", ["float32", "int64", "bool"])
+def test_unique_parts(axis, ordered, kind):
+    names = ["y0", "y1", "y2", "y3"]
+    shapes = [(7, 3, 2), (1, 9, 1), (4, 1, 5)]
+    feeds = [{"x": rng.integers(0, 2, s).astype(kind)} for s in shapes]
+    m = open_model([node("Unique", ["x"], names, sorted=ordered, axis=axis)], feeds[0])
+    compiled = tenon.compile(m.SerializeToString())
+    for feed in feeds:
+        x = feed["x"]
+        y, first, inverse, counts = np.unique(x, True, True, True, axis=axis)
+        order = np.arange(len(first)) if ordered else np.argsort(first)
+        wanted = [np.take(y, order, axis), first[order], np.argsort(order)[inverse], counts[order]]
+        for got, want in zip(compiled(**feed), wanted, strict=True):
+            np.testing.assert_array_equal(got, want)
+            assert got.dtype == want.dtype
+
+
 def test_splits():
     feeds = [{"x": rand(6, 2), "s": ints(1, 2, 3)}, {"x": rand(6, 2), "s": ints(0, 6, 0)}]
     check(node("Split", ["x", "s"], ["y0", "y1", "y2"]), *feeds)

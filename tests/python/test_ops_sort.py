@@ -71,3 +71,13 @@ def test_sort_types():
 
 def test_sort_of_many():
     check(relay.sort, lambda d: np.sort(d), rand(5000), target="llvm")
+
+
+@pytest.mark.parametrize("rows, columns", [(1, 3), (7, 1), (33, 2), (5, 0)])
+def test_rank_of_rows(rows, columns):
+    x = np.random.default_rng(3).integers(-2, 3, (rows, columns)).astype("float32")
+    v = relay.var("x", shape=x.shape)
+    call = tenon.get_global_func("relay.op._make.rank_rows")(v)
+    got = relay.create_executor("graph", target="llvm").evaluate(relay.Function([v], call))(x)
+    wanted = np.unique(x, return_inverse=True, axis=0)[1].reshape(-1) if columns else np.zeros(rows)
+    np.testing.assert_array_equal(got.numpy(), wanted)

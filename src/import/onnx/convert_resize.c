@@ -5,19 +5,29 @@
      r[i]          sum over k of data[p[k][i]] * kernel((p[k][i] - c[i]) * stretch)
 
    What is cut off at the ends counts as the last element. Images in the usual forms are left to
-   image.resize2d. */
+   image.resize2d. Extents that are open, of the data or because sizes or factors are computed at
+   run time, are expressions. */
 #include <math.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "import/onnx/import.h"
+#include "import/onnx/numbers.h"
+#include "relay/infer.h"
+
+/* An extent: a number, or -1 and a float64 scalar. */
+typedef struct {
+  int64_t n;
+  void *e;
+} extent;
 
 typedef struct {
   oc *c;
   char mode[16], place[32], nearest[24], policy[16];
   int roi, scales, sizes;       /* places of the inputs, -1: there is none */
   int64_t n, axes[OC_MAX_NDIM]; /* axes that are resized */
-  int64_t in[OC_MAX_NDIM], out[OC_MAX_NDIM];
+  extent in[OC_MAX_NDIM], out[OC_MAX_NDIM];
+  bool stays[OC_MAX_NDIM];  /* an axis that is only copied */
   void *scale[OC_MAX_NDIM]; /* float64 scalars */
   bool antialias, exclude, known;
 } resize;
@@ -27,8 +37,28 @@ static void *add(void *a, void *b) { return oc_binary("add", a, b); }
 static void *sub(void *a, void *b) { return oc_binary("subtract", a, b); }
 static void *mul(void *a, void *b) { return oc_binary("multiply", a, b); }
 static void *divide(void *a, void *b) { return oc_binary("divide", a, b); }
-static void *limited(void *x, double low, double high) {
-  return oc_binary("minimum", oc_binary("maximum", x, f64(low)), f64(high));
+/* No less than 0, no more than `high`. */
+static void *limited(void *x, void *high) {
+  return oc_binary("minimum", oc_binary("maximum", x, f64(0)), high);
+}
+
+static void *typed(void *e) { return e ? relay_infer_new(e) : NULL; }
+static void *size_of(const extent *x) { return x->n >= 0 ? f64((double)x->n) : x->e; }
+
+/* 0, 1, ... below an extent, along the first of `rank` axes, float64. */
+static void *count_to(const extent *x, int64_t rank) {
+  if (x->n >= 0) return oc_count_along(TN_F64, x->n, 0, rank);
+  void *from = f64(0), *step = f64(1);
+  void *a = relay_attrs("arange", 4, "start", tn_any_obj(from), "stop", tn_any_obj(x->e), "step",
+                        tn_any_obj(step), "dtype", tn_any_dtype(TN_F64));
+  void *all = a && x->e ? relay_call("arange", a, 3, from, x->e, step) : NULL;
+  return rank > 1 ? oc_expand_dims(typed(all), 1, rank - 1) : all;
+}
+
+/* `yes` where the extent is more than 1. */
+static void *if_several(const extent *x, void *yes, void *no) {
+  if (x->n >= 0) return x->n > 1 ? yes : no;
+  return oc_where(oc_binary("greater", x->e, f64(1)), yes, no);
 }
 
 /* ---- extents and factors ---- */
@@ -37,15 +67,18 @@ static int read_axes(resize *z) {
   const tn_TensorType *t = oc_type(z->c, 0);
   int64_t given, rank = t ? t->shape->len : -1;
   const int64_t *axes = oc_ints(z->c, "axes", &given);
-  if (rank < 1 || rank > OC_MAX_NDIM || !relay_is_static((const tn_Type *)t) || given > rank)
-    return oc_fail(z->c, "expected a static shape"), -1;
+  if (rank < 1 || rank > OC_MAX_NDIM || given > rank)
+    return oc_fail(z->c, "expected a shape of 1 to %d dimensions", OC_MAX_NDIM), -1;
   z->n = given ? given : rank;
   for (int64_t i = 0; i < z->n; ++i) {
     z->axes[i] = given ? axes[i] + (axes[i] < 0 ? rank : 0) : i;
     if (z->axes[i] < 0 || z->axes[i] >= rank)
       return oc_fail(z->c, "axis %lld is out of range", (long long)z->axes[i]), -1;
-    z->in[i] = relay_int_at(t->shape, z->axes[i]);
-    if (z->in[i] < 1) return oc_fail(z->c, "an axis of size zero cannot be resized"), -1;
+    if (!tir_as_int(tn_arr_obj(t->shape, z->axes[i]), &z->in[i].n)) {
+      z->in[i].n = -1;
+      TN_GET(z->in[i].e, oc_cast(oc_extent(oc_in(z->c, 0), z->axes[i], TN_I64), TN_F64));
+    }
+    if (z->in[i].n == 0) return oc_fail(z->c, "an axis of size zero cannot be resized"), -1;
   }
   return 0;
 }
@@ -71,16 +104,24 @@ static int check_extent(const resize *z, double scale, double out) {
   return oc_fail(z->c, "scales: %g is not a positive number that gives a valid shape", scale), -1;
 }
 
-/* Factors that are constant, from an input or (Upsample) an attribute. */
+/* Factors that are constant, from an input or (Upsample) an attribute. The product is one of
+   float32, so that 1.3 times 10 is 13. */
 static int known_scales(resize *z, const onnx_attr *list) {
   for (int64_t i = 0; i < z->n; ++i) {
     double s = 0;
     if (list) s = i < (int64_t)list->n_floats ? (double)list->floats[i] : 0;
     else if (!float_at(oc_in(z->c, z->scales), i, &s))
       return oc_fail(z->c, "scales must be floats"), -1;
-    TN_TRY(check_extent(z, s, floor((double)z->in[i] * s)));
-    z->out[i] = (int64_t)floor((double)z->in[i] * s);
+    bool known = z->in[i].n >= 0;
+    double out = known ? (double)floorf((float)z->in[i].n * (float)s) : 1;
+    TN_TRY(check_extent(z, s, out));
+    z->out[i].n = known ? (int64_t)out : -1;
+    z->stays[i] = s == 1;
     TN_GET(z->scale[i], f64(s));
+    if (!known)
+      TN_GET(z->out[i].e, oc_unary("floor", oc_cast(mul(oc_cast(z->in[i].e, TN_F32),
+                                                        relay_const_float(TN_F32, s)),
+                                                    TN_F64)));
   }
   return 0;
 }
@@ -92,36 +133,84 @@ static int known_sizes(resize *z) {
   TN_TRY(oc_values(z->c, z->sizes, "sizes", sizes, OC_MAX_NDIM, &n));
   bool keep = strcmp(z->policy, "stretch") != 0, least = strcmp(z->policy, "not_larger") == 0;
   for (int64_t i = 0; i < z->n; ++i) {
-    double s = (double)sizes[i] / (double)z->in[i];
+    double s = (double)sizes[i] / (double)z->in[i].n;
     TN_TRY(check_extent(z, s > 0 ? s : -1, (double)sizes[i]));
     if (i == 0 || (least ? s < all : s > all)) all = s;
   }
   for (int64_t i = 0; i < z->n; ++i) {
-    double s = keep ? all : (double)sizes[i] / (double)z->in[i];
-    z->out[i] = keep ? (int64_t)floor(s * (double)z->in[i] + 0.5) : sizes[i];
+    double s = keep ? all : (double)sizes[i] / (double)z->in[i].n;
+    z->out[i].n = keep ? (int64_t)floor(s * (double)z->in[i].n + 0.5) : sizes[i];
+    z->stays[i] = s == 1 && z->in[i].n == z->out[i].n;
     TN_GET(z->scale[i], f64(s));
   }
   return 0;
 }
 
-/* Numbers computed at run time: extents are those that the model states. */
-static int factors_at_run_time(resize *z, bool by_size) {
-  int input = by_size ? z->sizes : z->scales;
-  const tn_arr *shape;
-  void *v, *all = NULL;
-  TN_GET(shape, oc_expected(z->c, input, by_size ? "sizes" : "scales"));
-  TN_GET(v, oc_cast(oc_in(z->c, input), TN_F64));
-  bool keep = by_size && strcmp(z->policy, "stretch") != 0,
-       least = strcmp(z->policy, "not_larger") == 0;
+/* Number i of a vector as a float64 scalar. */
+static void *element(const resize *z, int input, int64_t i) {
+  return oc_squeeze(oc_part(oc_cast(oc_in(z->c, input), TN_F64), 0, i, i + 1), 0);
+}
+
+/* Sizes as far as they are known: numbers, and extents of the data as they are. */
+static int open_sizes(resize *z) {
+  oc_number all[OC_MAX_NUMBERS];
+  int64_t n = oc_numbers(oc_in(z->c, z->sizes), all);
   for (int64_t i = 0; i < z->n; ++i) {
-    if (z->axes[i] >= shape->len) return oc_fail(z->c, "the stated extents do not fit"), -1;
-    z->out[i] = relay_int_at(shape, z->axes[i]);
-    TN_GET(z->scale[i], oc_squeeze(oc_part(v, 0, i, i + 1), 0));
-    if (by_size) TN_GET(z->scale[i], divide(z->scale[i], f64((double)z->in[i])));
-    all = all ? oc_binary(least ? "minimum" : "maximum", all, z->scale[i]) : z->scale[i];
+    const oc_number *k = n == z->n && n <= OC_MAX_NUMBERS ? &all[i] : NULL;
+    z->out[i].n = k && k->kind == OC_NUMBER ? k->value : -1;
+    z->stays[i] =
+        (k && k->kind == OC_EXTENT && k->of == oc_in(z->c, 0) && k->value == z->axes[i]) ||
+        (z->out[i].n >= 0 && z->out[i].n == z->in[i].n);
+    if (z->out[i].n < 0) TN_GET(z->out[i].e, typed(element(z, z->sizes, i)));
+    TN_GET(z->scale[i], typed(divide(size_of(&z->out[i]), size_of(&z->in[i]))));
   }
-  for (int64_t i = 0; keep && i < z->n; ++i) z->scale[i] = all;
   return 0;
+}
+
+static int open_scales(resize *z) {
+  for (int64_t i = 0; i < z->n; ++i) {
+    TN_GET(z->scale[i], typed(element(z, z->scales, i)));
+    z->out[i].n = -1;
+    void *product = mul(oc_cast(size_of(&z->in[i]), TN_F32), oc_cast(z->scale[i], TN_F32));
+    TN_GET(z->out[i].e, typed(oc_unary("floor", oc_cast(product, TN_F64))));
+  }
+  return 0;
+}
+
+/* One factor for all axes: extents follow from it. */
+static int keep_aspect(resize *z) {
+  bool least = strcmp(z->policy, "not_larger") == 0;
+  void *all = NULL;
+  if (strcmp(z->policy, "stretch") == 0) return 0;
+  for (int64_t i = 0; i < z->n; ++i)
+    all = all ? oc_binary(least ? "minimum" : "maximum", all, z->scale[i]) : z->scale[i];
+  TN_GET(all, typed(all));
+  for (int64_t i = 0; i < z->n; ++i) {
+    void *size = add(mul(all, size_of(&z->in[i])), f64(0.5));
+    z->scale[i] = all;
+    z->stays[i] = false;
+    z->out[i].n = -1;
+    TN_GET(z->out[i].e, typed(oc_unary("floor", size)));
+  }
+  return 0;
+}
+
+/* Numbers computed at run time, or sizes for open extents: those that the model states are used. */
+static int open_factors(resize *z, bool by_size) {
+  const tn_arr *shape = oc_is_stated(z->c) ? oc_declared(z->c, 0) : NULL;
+  TN_TRY(by_size ? open_sizes(z) : open_scales(z));
+  if (by_size) TN_TRY(keep_aspect(z));
+  for (int64_t i = 0; shape && i < z->n; ++i) {
+    if (z->axes[i] >= shape->len) return oc_fail(z->c, "the stated extents do not fit"), -1;
+    z->out[i].n = relay_int_at(shape, z->axes[i]);
+  }
+  return 0;
+}
+
+static bool all_known(const resize *z) {
+  for (int64_t i = 0; i < z->n; ++i)
+    if (z->in[i].n < 0) return false;
+  return true;
 }
 
 static int read_factors(resize *z) {
@@ -133,8 +222,8 @@ static int read_factors(resize *z) {
     return oc_fail(z->c, "scales or sizes: expected %lld numbers, as the shape has dimensions",
                    (long long)z->n),
            -1;
-  z->known = !oc_runs(z->c, input);
-  if (!z->known) return factors_at_run_time(z, by_size);
+  z->known = !oc_runs(z->c, input) && (!by_size || all_known(z));
+  if (!z->known) return open_factors(z, by_size);
   return by_size ? known_sizes(z) : known_scales(z, NULL);
 }
 
@@ -150,29 +239,30 @@ static void *roi_at(const resize *z, int64_t i) {
 
 /* Coordinates of the places of axis i: float64 [out]. */
 static void *coordinates(const resize *z, int64_t i) {
-  double in = (double)z->in[i], out = (double)z->out[i];
-  void *o = oc_count_along(TN_F64, z->out[i], 0, 1), *s = z->scale[i], *half = f64(0.5);
-  void *centre = sub(divide(add(o, half), s), half);
+  const extent *out = &z->out[i];
+  void *in = size_of(&z->in[i]), *o = count_to(out, 1), *s = z->scale[i], *half = f64(0.5),
+       *one = f64(1);
+  void *centre = sub(divide(add(o, half), s), half), *zeros = mul(o, f64(0));
   if (is(z->place, "asymmetric")) return divide(o, s);
   if (is(z->place, "half_pixel")) return centre;
-  if (is(z->place, "pytorch_half_pixel")) return z->out[i] > 1 ? centre : mul(o, f64(0));
+  if (is(z->place, "pytorch_half_pixel")) return if_several(out, centre, zeros);
   if (is(z->place, "tf_half_pixel_for_nn")) return divide(add(o, half), s);
   if (is(z->place, "half_pixel_symmetric")) {
-    void *offset = sub(f64(1), divide(f64(out), mul(s, f64(in))));
-    return add(mul(offset, f64(in / 2)), centre);
+    void *offset = sub(one, divide(size_of(out), mul(s, in)));
+    return add(mul(offset, mul(in, half)), centre);
   }
   if (is(z->place, "align_corners")) {
-    void *last = sub(mul(s, f64(in)), f64(1)); /* of the result, whose size may be a fraction */
-    return z->out[i] > 1 ? divide(mul(o, f64(in - 1)), last) : mul(o, f64(0));
+    void *last = sub(mul(s, in), one); /* of the result, whose size may be a fraction */
+    return if_several(out, divide(mul(o, sub(in, one)), last), zeros);
   }
   if (!is(z->place, "tf_crop_and_resize"))
     return oc_fail(z->c, "coordinate_transformation_mode: %s is not known", z->place);
   if (!oc_in(z->c, z->roi) || length_of(z, z->roi) != 2 * z->n)
     return oc_fail(z->c, "roi: expected %lld numbers", (long long)(2 * z->n));
-  void *from = roi_at(z, i), *to = roi_at(z, i + z->n);
-  if (z->out[i] == 1) return add(mul(o, f64(0)), mul(add(from, to), f64(0.5 * (in - 1))));
-  void *step = divide(mul(sub(to, from), f64(in - 1)), f64(out - 1));
-  return add(mul(from, f64(in - 1)), mul(o, step));
+  void *from = roi_at(z, i), *to = roi_at(z, i + z->n), *last = sub(in, one);
+  void *middle = add(zeros, mul(add(from, to), mul(half, last)));
+  void *step = divide(mul(sub(to, from), last), sub(size_of(out), one));
+  return if_several(out, add(mul(from, last), mul(o, step)), middle);
 }
 
 static void *nearest_place(const resize *z, void *at) {
@@ -207,7 +297,7 @@ static void *weights(const resize *z, int64_t i, void *p, void *at) {
   void *w = cubic ? cubic_kernel(d, oc_float(z->c, "cubic_coeff_a", -0.75)) : linear_kernel(d);
   if (z->exclude) {
     void *in = oc_binary("logical_and", oc_binary("greater_equal", p, f64(0)),
-                         oc_binary("less_equal", p, f64((double)z->in[i] - 1)));
+                         oc_binary("less_equal", p, sub(size_of(&z->in[i]), f64(1))));
     w = oc_where(in, w, f64(0));
   }
   if (!z->exclude && !z->antialias) return w;
@@ -215,10 +305,13 @@ static void *weights(const resize *z, int64_t i, void *p, void *at) {
 }
 
 /* How many elements around a place are looked at: more than two or four when data is shrunk. */
-static int64_t reach(const resize *z, int64_t i) {
-  int64_t n = is(z->mode, "cubic") ? 4 : 2;
-  if (!z->antialias || z->out[i] >= z->in[i] || z->out[i] < 1) return n;
-  return 2 * ((n / 2 * z->in[i] + z->out[i] - 1) / z->out[i] + 1);
+static extent reach(const resize *z, int64_t i) {
+  int64_t n = is(z->mode, "cubic") ? 4 : 2, in = z->in[i].n, out = z->out[i].n;
+  if (!z->antialias || (in >= 0 && out >= in) || out == 0) return (extent){n, NULL};
+  if (in >= 0 && out > 0) return (extent){2 * ((n / 2 * in + out - 1) / out + 1), NULL};
+  void *each = divide(mul(f64((double)(n / 2)), size_of(&z->in[i])), size_of(&z->out[i]));
+  void *least = oc_binary("maximum", oc_unary("ceil", each), f64((double)(n / 2)));
+  return (extent){-1, typed(mul(f64(2), add(least, f64(1))))};
 }
 
 /* Sum over k of x[p[k][o]] * w[k][o] along the axis. */
@@ -229,21 +322,22 @@ static void *weighted(void *x, void *p, void *w, int64_t axis, int64_t rank) {
 }
 
 static void *resize_axis(const resize *z, void *x, int64_t i) {
-  int64_t rank = oc_rank(z->c, 0), axis = z->axes[i], n = reach(z, i);
-  double last = (double)z->in[i] - 1;
-  void *at = coordinates(z, i), *p;
-  if (!at) return NULL;
+  int64_t rank = oc_rank(z->c, 0), axis = z->axes[i];
+  void *at = coordinates(z, i), *p, *last = sub(size_of(&z->in[i]), f64(1));
+  TN_GETP(at, typed(at));
   if (is(z->mode, "nearest")) {
     p = nearest_place(z, at);
-    x = p ? oc_take(x, oc_cast(limited(p, 0, last), TN_I32), axis) : NULL;
+    x = p ? oc_take(x, oc_cast(limited(p, last), TN_I32), axis) : NULL;
   } else {
-    p = add(oc_unary("floor", at), sub(oc_count_along(TN_F64, n, 0, 2), f64((double)(n / 2 - 1))));
+    extent n = reach(z, i);
+    void *before = n.n >= 0 ? f64((double)(n.n / 2 - 1)) : sub(mul(n.e, f64(0.5)), f64(1));
+    p = add(oc_unary("floor", at), sub(count_to(&n, 2), before));
     void *w = p ? oc_cast(weights(z, i, p, at), TN_F32) : NULL;
-    x = w ? weighted(x, oc_cast(limited(p, 0, last), TN_I32), w, axis, rank) : NULL;
+    x = w ? weighted(x, oc_cast(limited(p, last), TN_I32), w, axis, rank) : NULL;
   }
   if (!x || !is(z->place, "tf_crop_and_resize")) return x;
   void *outside =
-      oc_binary("logical_or", oc_binary("less", at, f64(0)), oc_binary("greater", at, f64(last)));
+      oc_binary("logical_or", oc_binary("less", at, f64(0)), oc_binary("greater", at, last));
   if (axis + 1 < rank) outside = oc_expand_dims(outside, 1, rank - 1 - axis);
   return oc_where(outside, relay_const_float(TN_F32, oc_float(z->c, "extrapolation_value", 0)), x);
 }
@@ -260,8 +354,10 @@ static bool is_image(const resize *z) {
   if (is(z->mode, "nearest") && is(z->place, "align_corners")) return false;
   for (int64_t i = 0; i < z->n; ++i) {
     double s;
-    bool whole = relay_as_scalar(z->scale[i], &s) && (double)z->in[i] * s == (double)z->out[i];
-    if (!whole || (z->axes[i] < 2 && z->in[i] != z->out[i])) return false;
+    if (z->axes[i] < 2 && !z->stays[i]) return false;
+    if (z->axes[i] < 2) continue;
+    bool known = z->in[i].n >= 0 && relay_as_scalar(z->scale[i], &s);
+    if (!known || (double)z->in[i].n * s != (double)z->out[i].n) return false;
   }
   return true;
 }
@@ -275,7 +371,7 @@ static void *resize_image(const resize *z, void *x) {
   for (int i = 0; i < TN_COUNT(methods); ++i)
     if (is(z->mode, methods[i][0])) method = methods[i][1];
   for (int64_t i = 0; i < z->n; ++i)
-    if (z->axes[i] >= 2) size[z->axes[i] - 2] = z->out[i];
+    if (z->axes[i] >= 2) size[z->axes[i] - 2] = z->out[i].n;
   void *a =
       relay_attrs("image.resize2d", 5, "size", tn_any_obj(relay_ints(size, 2)), "method",
                   tn_any_cstr(method), "coordinate_transformation_mode", tn_any_cstr(z->place),
@@ -296,11 +392,8 @@ static void *resized(resize *z) {
   void *x = floats || plain ? oc_in(z->c, 0) : oc_cast(oc_in(z->c, 0), TN_F32);
   bool simple_rounding = is(z->nearest, "floor") || is(z->nearest, "ceil");
   if (is_image(z) && floats && (!nearest || simple_rounding)) return resize_image(z, x);
-  for (int64_t i = 0; x && i < z->n; ++i) {
-    double s = 0;
-    bool same = z->in[i] == z->out[i] && relay_as_scalar(z->scale[i], &s) && s == 1;
-    if (!same || is(z->place, "tf_crop_and_resize")) x = resize_axis(z, x, i);
-  }
+  for (int64_t i = 0; x && i < z->n; ++i)
+    if (!z->stays[i] || is(z->place, "tf_crop_and_resize")) x = resize_axis(z, x, i);
   if (!x || floats || plain) return x;
   return oc_cast(ir_is_integral(t->dtype) ? oc_round_even(x, TN_F32) : x, t->dtype);
 }

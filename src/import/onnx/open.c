@@ -266,19 +266,37 @@ void *oc_open_places(void *x) {
   return oc_cast(x ? relay_call("argwhere", NULL, 1, x) : NULL, TN_I64);
 }
 
-/* The distinct values of the flat input, or along the only axis. */
+/* Numbers by which parts along an axis are told apart and ordered, as their elements are. */
+static void *ranks_along(const oc *c, int64_t axis, int64_t rank) {
+  int64_t order[OC_MAX_NDIM], dims[] = {0, -1}, k = 1;
+  const tn_TensorType *t = oc_type(c, 0);
+  void *x = ir_is_bool(t->dtype) ? oc_cast(oc_in(c, 0), TN_I32) : oc_in(c, 0);
+  if (rank < 2) return x;
+  order[0] = axis;
+  for (int64_t i = 0; i < rank; ++i)
+    if (i != axis) order[k++] = i;
+  if (axis) x = oc_transpose(x, order, rank);
+  x = oc_reshape(x, dims, 2);
+  return x ? relay_call("rank_rows", NULL, 1, x) : NULL;
+}
+
+/* The distinct values of the flat input, or parts along an axis. */
 static void *unique(oc *c) {
-  int64_t flat = -1, rank = oc_rank(c, 0);
-  if (rank < 0 || (oc_attr(c, "axis") && rank != 1))
-    return oc_fail(c, "along an axis of more dimensions it is not supported");
+  int64_t flat = -1, rank = oc_rank(c, 0), axis = oc_int(c, "axis", 0);
+  bool parts = oc_attr(c, "axis") != NULL;
+  if (axis < 0) axis += rank;
+  if (rank < 0 || rank > OC_MAX_NDIM || (parts && (axis < 0 || axis >= rank)))
+    return oc_fail(c, "axis %lld is out of range", (long long)axis);
+  void *values = parts ? ranks_along(c, axis, rank) : oc_reshape(oc_in(c, 0), &flat, 1);
   void *a = relay_attrs("unique", 2, "sorted", tn_any_bool(oc_int(c, "sorted", 1) != 0),
                         "return_counts", tn_any_bool(true));
   void *all, *number, *y, *first, *which, *counts;
-  TN_GETP(all, a ? relay_call("unique", a, 1, oc_reshape(oc_in(c, 0), &flat, 1)) : NULL);
+  TN_GETP(all, a && values ? relay_call("unique", a, 1, values) : NULL);
   TN_GETP(all, relay_infer_new(all));
   number = relay_get_item(all, 3);
   TN_GETP(y, first_rows(relay_get_item(all, 0), number));
   TN_GETP(first, oc_cast(first_rows(relay_get_item(all, 1), number), TN_I64));
+  if (parts) TN_GETP(y, oc_take(oc_in(c, 0), first, axis));
   TN_GETP(which, oc_cast(relay_get_item(all, 2), TN_I64));
   TN_GETP(counts, oc_cast(first_rows(relay_get_item(all, 4), number), TN_I64));
   return relay_tuple(tn_arr_of(4, y, first, which, counts));
