@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import tenon
+from tenon import te, tir
 from tenon.driver import _ffi_api as driver
 from tenon.script import from_source
 from tenon.script import tir as T
@@ -233,3 +234,18 @@ def test_function_named_main(compiler, tmp_path):
     data = tenon.nd.array(np.zeros(4, "float32"))
     tenon.runtime.load_module(path)["main"](data)
     np.testing.assert_array_equal(data.numpy(), np.ones(4, "float32"))
+
+
+def test_code_that_comes_with_a_program(tmp_path):
+    code = "static float twice(float x) { return x * 2; }"
+    A = te.placeholder((8,), name="A")
+    B = te.compute((8,), lambda i: tir.call_pure_extern("float32", "twice", A[i]), name="B")
+    s = te.create_schedule(B.op)
+    s[B].pragma(B.op.axis[0], "import_c", code)
+    built = tenon.build(s, [A, B], target="c", name="f")
+    assert built.get_source().count(code) == 1
+    built.export_library(str(tmp_path / "lib.so"))
+    out = tenon.nd.empty((8,))
+    lib = tenon.runtime.load_module(str(tmp_path / "lib.so"))
+    lib["f"](tenon.nd.array(np.arange(8, dtype="float32")), out)
+    np.testing.assert_array_equal(out.numpy(), np.arange(8) * 2)

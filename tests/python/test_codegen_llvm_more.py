@@ -236,3 +236,21 @@ def test_failure_in_a_part_is_passed_on():
     built(tenon.nd.array(np.zeros(8, "int32")), 1)
     with pytest.raises(tenon.TVMError, match="five"):
         built(tenon.nd.array(np.zeros(8, "int32")), 5)
+
+
+@pytest.mark.parametrize("loop", ["range", "T.vectorized"])
+def test_assumptions_are_told(loop):
+    """What a program assumes goes to LLVM, which may leave out what cannot happen."""
+    func = tenon.script.from_source(f"""
+from tvm.script import tir as T
+@T.prim_func
+def main(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32"), n: T.int32):
+    for i in {loop}(8):
+        T.evaluate(T.assume(A[i] >= n))
+        B[i] = T.if_then_else(A[i] < n, 1, A[i])
+""")
+    built = tenon.build(func, target="llvm")
+    assert loop != "range" or "@llvm.assume(i1" in built.get_source()
+    out = tenon.nd.empty((8,), "int32")
+    built(tenon.nd.array(np.arange(8, dtype="int32")), out, 0)
+    np.testing.assert_array_equal(out.numpy(), np.arange(8))

@@ -191,6 +191,32 @@ const char c_constant_macro[] =
     "#define TENON_CONST\n"
     "#endif\n";
 
+/* C code given with a program: attributes pragma_import_c hold it. Each text is written once. */
+static int find_import(void *ctx, tn_obj *node) {
+  c_gen *g = ctx;
+  tn_any found;
+  const tn_AttrStmt *a = TN_AS(AttrStmt, node);
+  if (!a || !tn_str_eq(a->attr_key, "pragma_import_c")) return 0;
+  const tn_StringImm *code = TN_AS(StringImm, a->value);
+  TN_CHECK(code, CodegenError, a->span, "c: pragma_import_c: expected text of C, got %s",
+           tn_obj_key(a->value));
+  tn_any text = tn_any_obj(code->value);
+  if (!tn_map_get(g->imports, text, &found)) TN_TRY(tn_map_set(g->imports, text, text));
+  return 0;
+}
+
+static int write_imports(c_gen *g, tn_buf *all) {
+  tn_any key, value;
+  TN_GET(g->imports, tn_scope_own(tn_map_new()));
+  for (int64_t i = 0; tn_map_at(g->ir->functions, i, &key, &value); ++i) {
+    const tn_PrimFunc *f = TN_AS(PrimFunc, value.v.obj);
+    if (f) TN_TRY(tn_post_order(f->body, find_import, g));
+  }
+  for (int64_t i = 0; tn_map_at(g->imports, i, &key, &value); ++i)
+    tn_buf_printf(all, "%s\n", tn_cstr((const tn_str *)key.v.obj));
+  return 0;
+}
+
 static int write_source(c_gen *g, tn_buf *all, const tn_target *t) {
   tn_str *target;
   const char *decl, *code;
@@ -212,6 +238,7 @@ static int write_source(c_gen *g, tn_buf *all, const tn_target *t) {
   if (strstr(decl, "TENON_CONST ")) tn_buf_puts(all, c_constant_macro);
   if (has_main(g->ir)) tn_buf_puts(all, main_prologue);
   c_write_helpers(g, all);
+  TN_TRY(write_imports(g, all));
   tn_buf_printf(all, "%s\n%s", decl, code);
   write_entry(g, all);
   write_startup(g, all, t);

@@ -92,6 +92,7 @@ struct c_gen {
   tn_map *used;         /* names in use -> how often */
   tn_map *packed;       /* packed functions -> their variable */
   tn_map *externs;      /* names of C functions that are declared; NULL: none has to be */
+  tn_map *imports;      /* C code that programs brought along */
   const tn_IRModule *ir;
   const char *name; /* of the function under generation */
   bool alone;       /* a file that stands alone: static functions, nothing of ours is included */

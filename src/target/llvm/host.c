@@ -254,6 +254,14 @@ static LLVMValueRef prefetch(cg_fn *f, const tn_Call *call) {
   return cg_intrinsic(f, "llvm.prefetch", &f->m->ptr, 1, args, 4);
 }
 
+static LLVMValueRef assume(cg_fn *f, const tn_Call *call) {
+  LLVMValueRef holds;
+  TN_TRYP(cg_need_args(call, 1));
+  if (cg_arg(call, 0)->dtype.lanes != 1) return cg_i32(f, 0); /* nobody asks for it by lane */
+  TN_GETP(holds, cg_expr(f, cg_arg(call, 0)));
+  return cg_intrinsic(f, "llvm.assume", NULL, 0, &holds, 1);
+}
+
 static LLVMValueRef atomic_add(cg_fn *f, const tn_Call *call) {
   LLVMValueRef p, v;
   TN_TRYP(cg_need_args(call, 2));
@@ -324,7 +332,7 @@ LLVMValueRef cg_host(cg_fn *f, tir_op_id op, const tn_Call *call, bool *done) {
   case TIR_OP_mem_copy: return mem_copy(f, call);
   case TIR_OP_prefetch: return prefetch(f, call);
   case TIR_OP_atomic_add: return atomic_add(f, call);
-  case TIR_OP_assume:
+  case TIR_OP_assume: return assume(f, call);
   case TIR_OP_tvm_storage_sync:
   case TIR_OP_start_profile_intrinsic:
   case TIR_OP_end_profile_intrinsic: return cg_i32(f, 0); /* nothing to do on a CPU */
