@@ -8,7 +8,7 @@ import importlib
 import sys
 
 
-def attach(package, submodules=(), names=()):
+def attach(package, submodules=(), names=(), fallback=None):
     """Make ``__getattr__`` and ``__dir__`` for a package.
 
     Parameters
@@ -20,6 +20,8 @@ def attach(package, submodules=(), names=()):
     names : dict of str to str
         Attribute -> module (absolute, or relative with leading dots) that defines it; the target
         may be written ``module:attribute`` where the two names differ.
+    fallback : str, optional
+        Module (relative, with a leading dot) that has the names which are not listed.
 
     Returns
     -------
@@ -41,9 +43,15 @@ def attach(package, submodules=(), names=()):
             except ModuleNotFoundError as err:
                 if err.name != f"{package}.{name}":
                     raise
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        found = None
+        if fallback and not name.startswith("__"):
+            found = getattr(importlib.import_module(fallback, package), name, None)
+        if found is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return found
 
     def listing():
-        return sorted({*vars(sys.modules[package]), *submodules, *names})
+        more = dir(importlib.import_module(fallback, package)) if fallback else ()
+        return sorted({*vars(sys.modules[package]), *submodules, *names, *more})
 
     return fetch, listing

@@ -1142,6 +1142,13 @@ class BatchNormAttrs(Attrs):
     scale: bool
     """is gamma multiplied?"""
 
+class BatchToSpaceNDAttrs(Attrs):
+    """attributes of nn.batch_to_space_nd (type key relay.attrs.BatchToSpaceNDAttrs)"""
+    block_shape: Array
+    """extents of a block"""
+    crops: Array
+    """elements cut off before and after each axis: pairs"""
+
 class BiasAddAttrs(Attrs):
     """attributes of nn.bias_add (type key relay.attrs.BiasAddAttrs)"""
     axis: int
@@ -1894,6 +1901,15 @@ class SoftmaxAttrs(Attrs):
     """attributes of nn.softmax (type key relay.attrs.SoftmaxAttrs)"""
     axis: int
     """axis along which results sum to 1"""
+
+class SpaceToBatchNDAttrs(Attrs):
+    """attributes of nn.space_to_batch_nd (type key relay.attrs.SpaceToBatchNDAttrs)"""
+    block_shape: Array
+    """extents of a block"""
+    paddings: Array
+    """elements put before and after each axis: pairs"""
+    pad_value: float
+    """what they are"""
 
 class SplitAttrs(Attrs):
     """attributes of split (type key relay.attrs.SplitAttrs)"""

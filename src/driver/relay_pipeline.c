@@ -33,6 +33,7 @@ static const step optimize[] = {
     {"SimplifyExpr", NO_ARG},
     {"CanonicalizeCast", NO_ARG},
     {"CanonicalizeOps", NO_ARG},
+    {"FlattenAtrousConv", NO_ARG},
     {"FoldLayerNorm", NO_ARG},
     {"FoldBatchMatmul", NO_ARG},
     {"WholeChannels", NO_ARG, .one_target = true},

@@ -11,16 +11,31 @@
    row; those between such operators follow. */
 #include "base/error.h"
 #include "base/scope.h"
+#include "ir/imm.h"
 #include "relay/infer.h"
 #include "relay/layouts.h"
+#include "relay/relay_impl.h"
 #include "relay/transforms/transforms.h"
+
+/* Which of the operators that would change stay as they are, by their numbers, and how many have
+   been seen: relay.transform.LayoutConfig sets them for its thread. */
+static _Thread_local tn_arr *skipped;
+static _Thread_local int64_t nseen;
+
+static bool is_skipped(void) {
+  if (!skipped) return false;
+  int64_t own = nseen++;
+  for (int64_t i = 0; i < skipped->len; ++i)
+    if (relay_int_at(skipped, i) == own) return true;
+  return false;
+}
 
 static tn_obj *choose(void *ctx, const relay_replace *r) {
   const tn_map *wanted = ctx;
   const tn_Op *op = TN_AS(Op, r->call->op);
   relay_replace own = *r;
   own.desired = TN_AS(Array, tn_map_find(wanted, tn_cstr(op->name)));
-  if (!own.desired) return relay_leave(r);
+  if (!own.desired || is_skipped()) return relay_leave(r);
   return relay_call_hook(&own, "FTVMConvertOpLayout", r->row ? r->row->convert : NULL,
                          tn_any_obj(own.desired));
 }
@@ -49,3 +64,24 @@ tn_RelayFunction *relay_convert_layout(tn_RelayFunction *f, const tn_pass_ctx *c
   TN_GETP(typed, relay_infer_expr(f, c->mod));
   return relay_carry_layouts(typed, choose, wanted);
 }
+
+/* (numbers of operators or None, how many have been seen) -> what was set before, as an array */
+static int set_skipped(TN_ARGS) {
+  TN_NARGS("LayoutConfig", 2);
+  TN_ARG_OBJ(Array, now, 0);
+  int64_t seen;
+  TN_TRY(tn_any_to_int(&args[1], &seen));
+  tn_arr *old = skipped;
+  tn_any before[] = {tn_any_obj(old), tn_any_int(nseen)};
+  tn_arr *both = tn_arr_new(before, 2);
+  if (!both) return -1;
+  tn_retain(now);
+  skipped = now;
+  nseen = seen;
+  tn_release(old);
+  return tn_ret_owned(ret, both);
+}
+
+static const tn_func_row rows[] = {{"relay._transform.SetLayoutConfig", set_skipped}};
+
+int relay_convert_layout_init(void) { return tn_func_register_rows(rows, TN_COUNT(rows)); }

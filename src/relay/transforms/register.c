@@ -25,5 +25,6 @@ tn_IRModule *relay_run_pass(const char *name, tn_IRModule *m, tn_PassContext *ct
 int relay_transforms_init(void) {
   ir_pass_functions(IR_PASS_RELAYFUNC, &tn_type_RelayFunction, skip);
   TN_TRY(relay_gradient_init());
+  TN_TRY(relay_convert_layout_init());
   return ir_pass_register("relay._transform.", rows, TN_COUNT(rows));
 }

@@ -21,6 +21,7 @@ from ._make import maker as _maker
 from .context import build_config
 from .function_pass import FunctionPass, function_pass
 from .infer_layout_utils import InferCorrectLayoutOutput
+from .layout_config import LayoutConfig
 
 _init_api("relay._transform", __name__)
 
@@ -113,6 +114,23 @@ FakeQuantizationToInteger = _maker(
     use_qat=False,
     optional_qnn_ops=None,
 )
+
+
+def ChangeBatch(data, batch_size=16):  # noqa: N802  named as the other passes
+    """Inputs of functions get another extent along an axis.
+
+    Parameters
+    ----------
+    data : dict of Var or str to int
+        Which parameters, and their axes.
+    batch_size : int
+        The extent.
+
+    Returns
+    -------
+    Pass
+    """
+    return _ffi_api.ChangeBatch(dict(data), batch_size)
 
 
 def ConvertLayout(desired_layouts):  # noqa: N802  named as the other passes

@@ -1,0 +1,68 @@
+/* FlattenAtrousConv: a convolution of the places of blocks is one with dilation.
+
+     %0 = nn.space_to_batch_nd(%x, block_shape=[2, 2], paddings=[[2, 3], [2, 3]]);
+     %1 = nn.conv2d(%0, %w, data_layout="NHWC");
+     nn.batch_to_space_nd(%1, block_shape=[2, 2], crops=[[0, 1], [0, 1]])
+   =>
+     nn.conv2d(%x, %w, padding=[2, 2, 2, 2], dilation=[2, 2], data_layout="NHWC") */
+#include "base/error.h"
+#include "relay/infer.h"
+#include "relay/transforms/make.h"
+#include "relay/transforms/transforms.h"
+
+/* Numbers of axis i, as the lists of paddings and crops have them. */
+static int64_t pair_at(const tn_arr *pairs, int64_t i, int64_t k) {
+  return relay_int_at(pairs ? TN_AS(Array, tn_arr_obj(pairs, i)) : NULL, k);
+}
+
+/* Padding of the convolution itself: one number, one for each axis, or before and after. */
+static int64_t own_pad(const tn_arr *pad, int64_t i, int64_t k) {
+  int64_t n = pad ? pad->len : 0;
+  return n == 0 ? 0 : n == 1 ? relay_int_at(pad, 0) : relay_int_at(pad, n == 2 ? i : 2 * k + i);
+}
+
+/* Padding and dilation of the one convolution; false: there is none. */
+static bool combine(const void *to, const void *conv, const void *back, int64_t *pads,
+                    int64_t *dilations) {
+  const tn_arr *block = relay_attr_obj(to, "block_shape"),
+               *again = relay_attr_obj(back, "block_shape"),
+               *strides = relay_attr_obj(conv, "strides"), *dil = relay_attr_obj(conv, "dilation"),
+               *pad = relay_attr_obj(conv, "padding");
+  bool plain = strcmp(relay_attr_str(conv, "data_layout"), "NHWC") == 0 &&
+               relay_attr_float(to, "pad_value", 0) == 0 && block->len == 2 && again->len == 2;
+  const char *out = relay_attr_str(conv, "out_layout");
+  if (!plain || (*out && strcmp(out, "NHWC") != 0)) return false;
+  for (int64_t i = 0; i < 2; ++i) {
+    int64_t size = relay_int_at(block, i);
+    if (size != relay_int_at(again, i) || relay_int_at(strides, i) != 1) return false;
+    for (int64_t k = 0; k < 2; ++k) {
+      int64_t p = pair_at(relay_attr_obj(to, "paddings"), i, k) + own_pad(pad, i, k) * size -
+                  pair_at(relay_attr_obj(back, "crops"), i, k);
+      if (p < 0 || p > INT32_MAX) return false;
+      pads[2 * k + i] = p;
+    }
+    if (__builtin_mul_overflow(size, relay_int_at(dil, i), &dilations[i])) return false;
+  }
+  return true;
+}
+
+static tn_obj *flatten(void *ctx, tn_obj *pre, tn_obj *post) {
+  (void)ctx;
+  const tn_RelayCall *back = relay_as_call(post, "nn.batch_to_space_nd");
+  const tn_RelayCall *conv = back ? relay_as_call(relay_arg(back, 0), "nn.conv2d") : NULL;
+  const tn_RelayCall *to = conv ? relay_as_call(relay_arg(conv, 0), "nn.space_to_batch_nd") : NULL;
+  int64_t pads[4], dilations[2];
+  tn_Attrs *attrs;
+  if (!to || !combine(to->attrs, conv->attrs, back->attrs, pads, dilations)) return post;
+  TN_GETP(attrs, relay_attrs_with(conv->attrs, "padding", tn_any_obj(relay_ints(pads, 4))));
+  TN_GETP(attrs, relay_attrs_with(attrs, "dilation", tn_any_obj(relay_ints(dilations, 2))));
+  tn_arr *args = tn_arr_of(2, relay_arg(to, 0), relay_arg(conv, 1));
+  return relay_stands_for(relay_call_new(conv->op, args, attrs), pre);
+}
+
+static const tn_rewrite_case cases[] = {TN_REWRITE(RelayCall, flatten)};
+
+tn_RelayFunction *relay_flatten_atrous_conv(tn_RelayFunction *f, const tn_pass_ctx *c) {
+  TN_GETP(f, relay_infer_expr(f, c->mod));
+  return tn_rewrite(f, cases, TN_COUNT(cases), NULL);
+}
