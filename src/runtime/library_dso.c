@@ -1,7 +1,10 @@
 /* Shared libraries as modules: "runtime.module.loadfile_so". */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <link.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "object/functions.h"
@@ -102,8 +105,42 @@ static void make_global(void) {
     dlopen(self.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
 }
 
+/* Bytes that the segments of a library take of its file; 0: not told, the loader says why. */
+static uint64_t bytes_needed(int file) {
+  ElfW(Ehdr) h;
+  uint64_t need = 0;
+  if (pread(file, &h, sizeof h, 0) != sizeof h || memcmp(h.e_ident, ELFMAG, SELFMAG) ||
+      h.e_phentsize != sizeof(ElfW(Phdr)))
+    return 0;
+  for (int i = 0; i < h.e_phnum; ++i) {
+    ElfW(Phdr) p;
+    uint64_t at = h.e_phoff + (uint64_t)i * sizeof p, end;
+    if (at < h.e_phoff || at > INT64_MAX || pread(file, &p, sizeof p, (off_t)at) != sizeof p)
+      return at + sizeof p;
+    end = p.p_offset + p.p_filesz;
+    if (p.p_type == PT_LOAD && end > need) need = end;
+    if (end < p.p_offset) return UINT64_MAX;
+  }
+  return need;
+}
+
+/* A file that was cut off would be mapped beyond its end: the process would die on first use. */
+static int check_whole(const char *path) {
+  struct stat s;
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  uint64_t need = fstat(file, &s) ? 0 : bytes_needed(file);
+  close(file);
+  TN_CHECK(!need || need <= (uint64_t)s.st_size, TenonError, NULL,
+           "Failed to load dynamic shared library %s: the file is cut off: it has %lld bytes of at "
+           "least %llu",
+           path, (long long)s.st_size, (unsigned long long)need);
+  return 0;
+}
+
 /* With the lock held. */
 static tn_library *open_shared(const char *path) {
+  TN_TRYP(check_whole(path));
   make_global();
   uint64_t before = tn_func_generation();
   void *handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);

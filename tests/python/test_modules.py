@@ -162,6 +162,25 @@ def test_loading_what_is_not_there(tmp_path):
 
 
 @needs_cc
+def test_libraries_that_were_cut_off(tmp_path):
+    """They are errors: mapped as they are they would end the process."""
+    path = tmp_path / "lib.so"
+    c_module().export_library(str(path))
+    data = path.read_bytes()
+    cuts = [0, 3, 63, 64, 100, *range(200, len(data) * 3 // 4, 997)]
+    for n, size in enumerate(cuts):
+        part = tmp_path / f"{n}.so"
+        part.write_bytes(data[:size])
+        try:
+            tenon.runtime.load_module(str(part))
+        except tenon.TVMError as err:
+            assert "Failed to load dynamic shared library" in str(err)
+            assert size < 64 or f"cut off: it has {size} bytes of at least" in str(err)
+        else:
+            assert size > 1000  # what is missing is not needed to run
+
+
+@needs_cc
 def test_loading_in_another_process(tmp_path):
     path = str(tmp_path / "lib.so")
     c_module().export_library(path)
