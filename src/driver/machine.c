@@ -77,8 +77,10 @@ kernel_machine driver_machine(const tn_target *t) {
   else named_processor(&m, cpu);
   if (has_attr(t, "+avx512f")) m.vector_bytes = 64, m.vector_registers = 32;
   else if (has_attr(t, "+avx2") && m.vector_bytes < 32) m.vector_bytes = 32;
-  if (strcmp(tn_cstr(t->kind->name), "llvm") != 0)
-    m.vector_bytes = 0; /* its compiler finds the vectors */
+  if (strcmp(tn_cstr(t->kind->name), "llvm") == 0) return m;
+  m.threads = 1; /* code of other kinds has no threads */
+  bool here = strcmp(tn_cstr(t->kind->name), "c") == 0 && strcmp(cpu, "native") == 0;
+  if (!here) m.vector_bytes = 0; /* its compiler finds the vectors */
   return m;
 }
 

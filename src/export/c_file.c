@@ -163,7 +163,7 @@ static int put_source(const c_file *f, tn_buf *out) {
                 TN_VERSION, f->name, f->name);
   tn_buf_puts(out, c_constant_macro);
   tn_buf_putc(out, '\n');
-  TN_TRY(c_standalone_source(f->program.programs, "TENON_CONST ", out));
+  TN_TRY(c_standalone_source(f->program.programs, f->target, "TENON_CONST ", out));
   put_pools(f, out);
   return put_run(f, out);
 }
@@ -199,7 +199,7 @@ int c_file_make(tn_IRModule *m, tn_target *t, const char *name, c_file *out) {
                    .link_params = true,
                    .workspace_align = ALIGNMENT,
                    .constant_align = ALIGNMENT};
-  *out = (c_file){.name = name};
+  *out = (c_file){.name = name, .target = t};
   aot_put_identifier(&id, name);
   TN_TRY(tn_buf_ok(&id));
   TN_CHECK(strcmp(tn_buf_cstr(&id), name) == 0, ValueError, NULL,

@@ -17,6 +17,7 @@
 
 /** A model that is compiled. */
 typedef struct {
+  const tn_target *target;
   const char *name;    /**< an identifier */
   aot_program program; /**< its metadata tell inputs, outputs and memory */
 } c_file;

@@ -1,6 +1,7 @@
 """Models as C that stands alone: the files, this machine's twin of them, and what builds them."""
 
 import ctypes
+import math
 import re
 import shutil
 import subprocess
@@ -110,6 +111,64 @@ def test_operators(name, tmp_path):
         command = [compiler, *STRICT, *FREE.get(compiler, ()), "-c", "some.c", "-o", "some.o"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, ""), compiler
+
+
+NATIVE = {
+    **PROGRAMS,
+    "rows of vectors": relay.nn.softmax(relay.tanh(var("x", 6, 64)) + relay.erf(var("y", 64))),
+    "norm": relay.nn.layer_norm(var("x", 6, 64), const(64), const(64)),
+    "bytes in vectors": relay.cast(relay.clip(var("x", 64) * relay.const(9.0), -128, 127), "int8"),
+}
+
+
+@pytest.mark.parametrize("cc", ["gcc", "clang"])
+@pytest.mark.parametrize("name", NATIVE)
+def test_vectors(name, cc, tmp_path):
+    """The target of this processor: vectors of GNU C."""
+    if not shutil.which(cc):
+        pytest.skip(f"no {cc}")
+    model = micro.export_c(program(NATIVE[name]), str(tmp_path), "some", target="c -mcpu=native")
+    inputs = values(NATIVE[name])
+    flags = ["-std=gnu99", "-O2", "-march=native", "-Werror"]
+    got = model.host(cc, flags)(**inputs)
+    lib = relay.build(program(NATIVE[name]), "llvm")
+    g = graph_executor.GraphModule(lib["default"](tenon.cpu()))
+    g.run(**inputs)
+    for i, value in enumerate(got if isinstance(got, list) else [got]):
+        np.testing.assert_allclose(value, g.get_output(i).numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("flags", [[], ["-O3", "-ffast-math"]])
+@pytest.mark.parametrize("name", ["exp", "log", "tanh", "erf"])
+def test_functions_of_vectors(name, flags, tmp_path):
+    v = var("x", 4096)
+    model = micro.export_c(
+        program(getattr(relay, name)(v)), str(tmp_path), "f", {}, "c -mcpu=native"
+    )
+    assert re.search(rf"f32x\d+_{name}_\(", (tmp_path / "f.c").read_text())
+    run = model.host(flags=["-std=gnu99", "-march=native", *flags])
+    given = rng.normal(0, 3, 4096).astype("float32")
+    given[::2] *= 10.0 ** rng.integers(-30, 2, 2048).astype("float32")
+    if name == "log":
+        given = np.abs(given)
+    wanted = np.vectorize(getattr(math, name))(given.astype("float64"))
+    np.testing.assert_allclose(run(given), wanted, rtol=3e-6 if flags else 1e-6, atol=1e-38)
+    if not flags:
+        given[:6] = [np.inf, -np.inf, np.nan, 0, 100, -200]
+        ends = {
+            "exp": [np.inf, 0, np.nan, 1, np.inf, 0],
+            "log": [np.inf, np.nan, np.nan, -np.inf, np.log(100), np.nan],
+            "tanh": [1, -1, np.nan, 0, 1, -1],
+            "erf": [1, -1, np.nan, 0, 1, -1],
+        }
+        np.testing.assert_allclose(run(given)[:6], ends[name], rtol=1e-6)
+
+
+def test_vectors_need_a_compiler_that_has_them(tmp_path):
+    micro.export_c(program(relay.exp(var("x", 64))), str(tmp_path), "f", {}, "c -mcpu=native")
+    command = ["cc", "-std=c99", "-U__GNUC__", "-c", "f.c"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode != 0 and "take gcc or clang, or target c alone" in done.stderr
 
 
 def test_what_the_source_holds(tmp_path):

@@ -55,7 +55,9 @@ tn_str *c_name(c_gen *g, const tn_Var *v) {
 }
 
 tn_str *c_var(c_gen *g, const tn_Var *v, int lane) {
-  tn_str *name = tn_pmap_get(&g->names, v);
+  tn_str *name = tn_pmap_get(&g->whole, v);
+  if (name) return tn_str_fmt("%s[%d]", tn_cstr(name), lane);
+  name = tn_pmap_get(&g->names, v);
   TN_CHECKP(name, CodegenError, v->span, "%s: %s: variable %s is used where it is not defined",
             g->d->name, g->name, tn_cstr(v->name));
   return v->dtype.lanes > 1 ? tn_str_fmt("%s_%d", tn_cstr(name), lane) : name;
@@ -294,6 +296,10 @@ static tn_str *let_vector(c_gen *g, const tn_Let *e, int lane) {
 
 static tn_str *let(c_gen *g, const tn_Let *e, int lane) {
   tn_str *v;
+  if (e->var->dtype.lanes > 1 && g->vectors_of_gnu) {
+    if (!tn_pmap_get(&g->whole, e->var)) TN_TRYP(c_define_vector(g, e->var, e->value));
+    return c_expr(g, e->body, lane);
+  }
   if (e->var->dtype.lanes > 1) return let_vector(g, e, lane);
   TN_GETP(v, c_temp(g, e->value, 0));
   TN_TRYP(tn_pmap_put(&g->names, e->var, v));

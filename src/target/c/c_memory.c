@@ -7,6 +7,8 @@ void c_gen_fini(c_gen *g) {
   tn_pmap_fini(&g->names);
   tn_pmap_fini(&g->stored);
   tn_pmap_fini(&g->wide);
+  tn_pmap_fini(&g->whole);
+  tn_buf_fini(&g->types);
   tn_pmap_fini(&g->vectors);
   tn_vec_fini(&g->fragments);
   arith_fini(&g->known);
@@ -82,7 +84,7 @@ static tn_expr *vector_base(c_gen *g, const tn_Buffer *b, const tn_arr *indices)
   return m.coeff % r->lanes == 0 && m.base % r->lanes == 0 ? r->base : NULL;
 }
 
-static tn_str *vector_place(c_gen *g, const tn_Buffer *b, const tn_expr *base) {
+tn_str *c_vector_place(c_gen *g, const tn_Buffer *b, const tn_expr *base) {
   tn_str *data, *at;
   const char *type;
   TN_GETP(type, c_memory_type(g, b->dtype));
@@ -97,7 +99,7 @@ static tn_str *load_lane(c_gen *g, const tn_BufferLoad *e, const tn_expr *base, 
   if (!v) {
     int lanes = e->dtype.lanes;
     const char *type = g->d->vector(e->buffer->dtype, lanes);
-    TN_GETP(at, vector_place(g, e->buffer, base));
+    TN_GETP(at, c_vector_place(g, e->buffer, base));
     TN_GETP(at, g->d->vector_load(g, type, lanes, tn_cstr(at)));
     int t = ++g->temps;
     c_line(g);
@@ -128,7 +130,7 @@ static int store_vector(c_gen *g, const tn_BufferStore *s, const tn_expr *base,
     tn_buf_printf(&b, "%s%s", i ? ", " : "", tn_cstr((tn_str *)values->items[i].v.obj));
   TN_GET(list, tn_buf_cstr(&b));
   const char *type = g->d->vector(s->buffer->dtype, (int)values->len);
-  TN_GET(at, vector_place(g, s->buffer, base));
+  TN_GET(at, c_vector_place(g, s->buffer, base));
   TN_GET(text, g->d->vector_store(g, type, (int)values->len, tn_cstr(at), list));
   c_line(g);
   tn_buf_printf(g->out, "%s;\n", tn_cstr(text));
@@ -155,6 +157,10 @@ int c_store(c_gen *g, const tn_BufferStore *s) {
   TN_VEC(values);
   tn_str *v;
   TN_TRY(check_flat(g, s->buffer, s->indices));
+  if (lanes > 1 && g->vectors_of_gnu) {
+    int r = c_store_vector(g, s);
+    if (r != 0) return r < 0 ? -1 : 0;
+  }
   for (int i = 0; i < lanes; ++i) {
     TN_GET(v, lanes == 1 ? c_expr(g, s->value, 0) : c_lane_temp(g, s->value, i));
     TN_TRY(tn_vec_push_obj(&values, v));

@@ -62,6 +62,16 @@ static const char *return_type(c_gen *g, const tn_PrimFunc *f) {
   return tn_pre_order(f->body, find_return, &t) < 0 ? NULL : c_type(g, t);
 }
 
+/* Does the function promise that no other pointer leads to what this one does? Those of packed
+   arguments lead to no tensor. */
+static bool lies_apart(const tn_PrimFunc *f, const tn_Var *v) {
+  const tn_obj *packed = tir_func_attr(f, "calling_conv");
+  if (packed && tir_is_const(packed, 1)) return false;
+  const tn_PointerType *p = TN_AS(PointerType, v->type_annotation);
+  const tn_PrimType *to = p ? TN_AS(PrimType, p->element_type) : NULL;
+  return to && to->dtype.code != kDLOpaqueHandle && ir_attrs_flag(f->attrs, "tir.noalias");
+}
+
 static int write_head(c_gen *g, tn_buf *out, const tn_PrimFunc *f, bool name_params) {
   const char *ret;
   bool visible = ir_attrs_str(f->attrs, "global_symbol") != NULL;
@@ -72,7 +82,9 @@ static int write_head(c_gen *g, tn_buf *out, const tn_PrimFunc *f, bool name_par
     tn_str *type, *name;
     TN_GET(type, c_var_type(g, v));
     TN_GET(name, name_params ? c_name(g, v) : v->name);
-    tn_buf_printf(out, "%s%s %s", i ? ", " : "", tn_cstr(type), tn_cstr(name));
+    bool alone = lies_apart(f, v);
+    tn_buf_printf(out, "%s%s %s%s", i ? ", " : "", tn_cstr(type), alone ? "restrict " : "",
+                  tn_cstr(name));
   }
   tn_buf_puts(out, f->params->len ? ")" : "void)");
   return 0;
@@ -217,6 +229,22 @@ static int write_imports(c_gen *g, tn_buf *all) {
   return 0;
 }
 
+static const char need_gnu[] =
+    "#if !defined(__GNUC__)\n"
+    "#error made for -mcpu=native, with vectors of GNU C: take gcc or clang, or target c alone\n"
+    "#endif\n"
+    "#if defined(__SSE__)\n#include <immintrin.h>\n#endif\n";
+
+static int take_vectors(c_gen *g, const tn_target *t) {
+  g->vectors_of_gnu = strcmp(target_str(t, "mcpu", ""), "native") == 0;
+  TN_GET(g->vector_types, tn_scope_own(tn_map_new()));
+  return 0;
+}
+
+static void put_types(const c_gen *g, tn_buf *all) {
+  if (g->types.len) tn_buf_printf(all, "%s%.*s", need_gnu, (int)g->types.len, g->types.data);
+}
+
 static int write_source(c_gen *g, tn_buf *all, const tn_target *t) {
   tn_str *target;
   const char *decl, *code;
@@ -235,6 +263,7 @@ static int write_source(c_gen *g, tn_buf *all, const tn_target *t) {
                    /* weak: a program may be linked of several models */
                    "#if defined(__GNUC__)\n__attribute__((weak))\n#endif\n"
                    "void* __tvm_module_ctx = NULL;\n");
+  put_types(g, all);
   if (strstr(decl, "TENON_CONST ")) tn_buf_puts(all, c_constant_macro);
   if (has_main(g->ir)) tn_buf_puts(all, main_prologue);
   c_write_helpers(g, all);
@@ -251,7 +280,7 @@ static tn_str *generate(const tn_IRModule *ir, const tn_target *t) {
   TN_BUF(all);
   c_gen g = {.d = &c99, .out = &out, .decl = &decl, .ir = ir, .name = ""};
   g.constant = "TENON_CONST ";
-  int err = write_source(&g, &all, t);
+  int err = take_vectors(&g, t) < 0 ? -1 : write_source(&g, &all, t);
   c_gen_fini(&g);
   return err ? NULL : tn_buf_str(&all);
 }
@@ -277,16 +306,18 @@ static int write_alone(c_gen *g, tn_buf *all) {
   tn_buf_printf(all, "%s#include <stdbool.h>\n#include <stdint.h>\n%s\n%s",
                 g->needs & (C_NEEDS_MATH | C_NEEDS_F16 | C_NEEDS_BF16) ? "#include <math.h>\n" : "",
                 memory ? "#include <string.h>\n" : "", tn_buf_cstr(&helpers));
+  put_types(g, all);
   tn_buf_printf(all, "%s\n%s", decl, code);
   return tn_buf_ok(all);
 }
 
-int c_standalone_source(const tn_IRModule *ir, const char *constant, tn_buf *all) {
+int c_standalone_source(const tn_IRModule *ir, const tn_target *t, const char *constant,
+                        tn_buf *all) {
   TN_BUF(out);
   TN_BUF(decl);
   c_gen g = {.d = &c99, .out = &out, .decl = &decl, .ir = ir, .name = "", .alone = true};
   g.constant = constant;
-  int err = write_alone(&g, all);
+  int err = take_vectors(&g, t) < 0 ? -1 : write_alone(&g, all);
   c_gen_fini(&g);
   return err;
 }

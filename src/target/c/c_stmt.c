@@ -36,6 +36,10 @@ static int close_block(c_gen *g) {
 
 static int let_stmt(c_gen *g, const tn_LetStmt *s) {
   tn_str *v, *type, *name;
+  if (c_has_vector(g, s->var->dtype)) {
+    TN_TRY(c_define_vector(g, s->var, s->value));
+    return c_stmt(g, s->body);
+  }
   TN_GET(type, c_var_type(g, s->var));
   TN_GET(name, c_name(g, s->var));
   if (g->d->vectors_aligned && ir_is_int(s->var->dtype) && s->var->dtype.lanes == 1)

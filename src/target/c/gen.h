@@ -10,7 +10,8 @@
      c_number.c  16-bit floats, bits, constants
      c_dot.c     sums of products of bytes
      c_fixed.c   integers of quantized models
-     c_fill.c    borders */
+     c_fill.c    borders
+     c_vector.c  vectors of GNU C, c_vector_math.c functions of them */
 #ifndef TN_TARGET_C_GEN_H_
 #define TN_TARGET_C_GEN_H_
 
@@ -87,6 +88,10 @@ struct c_gen {
   tn_pmap stored;       /* pointer -> name of the type it was declared to point to */
   arith_analyzer known; /* what variables are multiples of, where that matters */
   tn_pmap wide;         /* pointers to single narrow integers that are kept as an int32_t */
+  bool vectors_of_gnu;  /* c_vector.c */
+  tn_buf types;         /* declarations of their types, in front of all */
+  tn_map *vector_types; /* names of those */
+  tn_pmap whole;        /* tn_Var -> tn_str, name of a variable of such a type */
   tn_pmap vectors;      /* BufferLoad that was read as a vector -> tn_str, its variable */
   tn_vec fragments;     /* AttrStmt around that tell shapes and layouts of fragments */
   tn_map *used;         /* names in use -> how often */
@@ -153,6 +158,23 @@ bool c_is_small_float(tn_dtype t);
 tn_str *c_count_bits(c_gen *g, const tn_Call *call, bool leading, int lane);
 /** Declares the content of an AllocateConst in front of the functions. */
 int c_constant(c_gen *g, const tn_AllocateConst *s);
+/** Has the language vectors of a type? Others are computed lane by lane. */
+bool c_has_vector(const c_gen *g, tn_dtype t);
+/** The name of such a type. */
+const char *c_vector_type(c_gen *g, tn_dtype t);
+/** Names of functions of a type, which are written where they are used first: (mask, a, b) one of
+ * two, the larger or the smaller of two, a function of mathematics (NULL: there is none). */
+tn_str *c_vector_pick(c_gen *g, tn_dtype t);
+tn_str *c_vector_extreme(c_gen *g, tn_dtype t, bool larger);
+tn_str *c_vector_function(c_gen *g, tn_dtype t, tir_op_id op);
+/** An expression of such a type. */
+tn_str *c_vector(c_gen *g, const tn_expr *e);
+/** Declares a variable of several lanes. */
+int c_define_vector(c_gen *g, const tn_Var *v, const tn_expr *value);
+/** @return 1 it is written, 0 there is no such type or elements are not neighbours, -1 error */
+int c_store_vector(c_gen *g, const tn_BufferStore *s);
+/** Pointer to an element. */
+tn_str *c_vector_place(c_gen *g, const tn_Buffer *b, const tn_expr *base);
 /** A loop as a call of a function that sums up products of bytes. @return 1 it is written, 0 it is
  * no such loop, -1 error */
 int c_dot_product(c_gen *g, const tn_For *s);
@@ -203,7 +225,8 @@ TN_API const char *c_standard_type(tn_dtype t);
 /** The functions of a module as C99 that stands alone: static, including nothing but headers of the
  * language. Constants are declared with the macro `constant` in front. CodegenError for programs
  * that need functions of a runtime, naming the first. */
-TN_API int c_standalone_source(const tn_IRModule *ir, const char *constant, tn_buf *out);
+TN_API int c_standalone_source(const tn_IRModule *ir, const tn_target *t, const char *constant,
+                               tn_buf *out);
 /** Appends the declaration of a function that is ready for the generator, under a name. */
 int c_prototype(const tn_PrimFunc *f, const char *name, tn_buf *out);
 
