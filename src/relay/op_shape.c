@@ -66,10 +66,24 @@ static tn_arr *as_int64(const tn_arr *shapes) {
   return tn_arr_from(&out);
 }
 
+/* A shape function does not say what it takes for granted of several arguments; the relation does:
+   that the columns of one matrix are as many as the rows of the other. Where it cannot work with
+   symbols nothing is known. 0, or -1 with MemoryError. */
+static int take_from_relation(const tn_Op *op, const void *attrs, const tn_arr *arg_types,
+                              const tn_arr *shapes) {
+  if (shapes->len < 2 || by_relation(op, attrs, arg_types, shapes)) return 0;
+  if (tn_error_get_kind() == TN_MemoryError) return -1;
+  tn_error_clear();
+  return 0;
+}
+
 tn_arr *relay_op_shapes(const tn_Op *op, const void *attrs, tn_arr *arg_types, tn_arr *shapes,
                         tn_arr *values, tn_Type *out_type) {
   const relay_op_row *row = relay_op_row_of((const tn_obj *)op);
   if (!row || !row->shape) return by_relation(op, attrs, arg_types, shapes);
+  bool broadcasts = row->shape == relay_shape_broadcast || row->shape == relay_shape_same;
+  if (relay_collects_conditions() && !row->data_mask && !broadcasts)
+    TN_TRYP(take_from_relation(op, attrs, arg_types, shapes));
   relay_shape_query q = {
       .row = row, .attrs = attrs, .shapes = shapes, .values = values, .out_type = out_type};
   tn_arr *result = row->shape(&q);

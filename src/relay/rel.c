@@ -64,6 +64,8 @@ static _Thread_local tn_vec *conditions;
 
 void relay_collect_conditions(tn_vec *into) { conditions = into; }
 
+bool relay_collects_conditions(void) { return conditions != NULL; }
+
 void relay_take_for_granted(tn_expr *condition) {
   int64_t known;
   if (!conditions || !condition || tir_as_int((tn_obj *)condition, &known)) return;

@@ -345,3 +345,24 @@ def test_sum_over_rows_is_not_cut():
         value = rand(rows, 128)
         want = value.sum(1, keepdims=True) + (value.mean(0) @ rand(64, 128, seed=1).T).sum()
         np.testing.assert_allclose(vm.run(value).numpy(), want, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "op, first, second",
+    [
+        (relay.nn.matmul, (2, 10), (8, 3)),
+        (relay.nn.dense, (2, 10), (3, 8)),
+        (relay.nn.batch_matmul, (2, 4, 10), (2, 3, 8)),
+        (relay.nn.batch_matmul, (2, 4, 8), (3, 3, 8)),
+        (relay.nn.conv2d, (1, 5, 6, 6), (2, 3, 3, 3)),
+        (lambda *v: relay.concatenate(v, 0), (2, 10), (2, 8)),
+    ],
+)
+def test_products_of_arrays_that_do_not_fit(op, first, second):
+    """Nothing is read behind the end of an array."""
+    params = [relay.var(n, shape=(Any(),) * len(s)) for n, s in (("a", first), ("b", second))]
+    if op is relay.nn.conv2d:
+        params[1] = relay.var("b", shape=second)
+    vm = machine(params, op(*params))
+    with pytest.raises(tenon.TVMError, match="do not fit together"):
+        vm.run(rand(*first), rand(*second))

@@ -35,21 +35,11 @@ static int check_branch(const oc *c, const char *name) {
 
 static void *typed(void *e) { return e ? relay_infer_new(e) : NULL; }
 
-static bool reads(const onnx_graph *g, const char *name) {
-  for (size_t i = 0; i < g->n_node; ++i) {
-    const onnx_node *n = g->node[i];
-    for (size_t k = 0; k < n->n_input; ++k)
-      if (strcmp(n->input[k], name) == 0) return true;
-    for (size_t k = 0; k < n->n_attribute; ++k)
-      if (n->attribute[k]->g && reads(n->attribute[k]->g, name)) return true;
-  }
-  return false;
-}
-
 /* May a result be a tensor of any rank? An operator needs a rank, which the model may state. */
 static bool may_be_any(const oc *c, int64_t i) {
   const char *name = c->node->output[i];
-  return oc_states_rank(c, name) || (c->graph == c->model->proto->graph && !reads(c->graph, name));
+  return oc_states_rank(c, name) ||
+         (c->graph == c->model->proto->graph && !oc_is_read(c->graph, name));
 }
 
 /* A tensor of as many dimensions as the other: it gets leading ones, as it would where both meet.

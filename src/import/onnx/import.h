@@ -109,8 +109,10 @@ bool oc_is_sequence(const void *e);
 void *oc_as_sequence(void *e);
 /** Does the graph state the rank of a value of that name? */
 bool oc_states_rank(const oc *c, const char *name);
+/** Does a node of the graph, or of those in its nodes, read a value of that name? */
+bool oc_is_read(const onnx_graph *g, const char *name);
 /** A tensor of unknown rank with the rank (and extents) that the graph states of a value of that
- * name, checked when it runs; any other value as it is. */
+ * name, checked when it runs, where an operator reads it; any other value as it is. */
 void *oc_narrow_stated(const oc *c, const char *name, void *e);
 /** Results of a node: one expression, or the tuple of several. One that is a sequence is the tuple
  * of it alone. */

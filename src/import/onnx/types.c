@@ -115,10 +115,22 @@ static tn_Type *with_stated(tn_Type *have, const onnx_type *t, bool extents) {
   return (tn_Type *)relay_tensor_type(tn_arr_from(&dims), dtype);
 }
 
+bool oc_is_read(const onnx_graph *g, const char *name) {
+  for (size_t i = 0; i < g->n_node; ++i) {
+    const onnx_node *n = g->node[i];
+    for (size_t k = 0; k < n->n_input; ++k)
+      if (strcmp(n->input[k], name) == 0) return true;
+    for (size_t k = 0; k < n->n_attribute; ++k)
+      if (n->attribute[k]->g && oc_is_read(n->attribute[k]->g, name)) return true;
+  }
+  return false;
+}
+
+/* Of an output of the model nothing depends on its rank, and what is stated may be wrong. */
 void *oc_narrow_stated(const oc *c, const char *name, void *e) {
   tn_dtype dtype;
   tn_Type *have = relay_type_of(e), *to;
-  if (!have || !relay_is_any_tensor(have, &dtype)) return e;
+  if (!have || !relay_is_any_tensor(have, &dtype) || !oc_is_read(c->graph, name)) return e;
   TN_GETP(to, with_stated(have, stated(c->graph, name), !c->reshaped));
   if (to == have) return e;
   void *a = relay_attrs("value.narrow", 1, "to", tn_any_obj(to));
