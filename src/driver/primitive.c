@@ -14,6 +14,7 @@
 #include "base/scope.h"
 #include "ir/functor.h"
 #include "object/functions.h"
+#include "relay/infer.h"
 #include "relay/op.h"
 #include "te/build.h"
 #include "tenon/object.h"
@@ -278,3 +279,18 @@ tn_str *driver_primitive_name(const tn_RelayFunction *f) {
     hash = (hash ^ (uint8_t)name.data[i]) * 1099511628211u; /* FNV-1a */
   return tn_str_fmt("%.*s_%016" PRIx64 "_", MAX_NAME - 19, tn_buf_cstr(&name), hash);
 }
+
+/* (function, target) -> PrimFunc */
+static int lower_to_primfunc(TN_ARGS) {
+  TN_NARGS("relay.backend.LowerToPrimFunc", 2);
+  TN_ARG_OBJ(RelayFunction, f, 0);
+  tn_target *t;
+  TN_CHECK(f, TypeError, NULL, "lower_to_primfunc: expected a function, got None");
+  TN_GET(t, target_from(&args[1]));
+  TN_GET(f, relay_infer_expr(f, NULL));
+  return tn_ret_obj(ret, driver_primitive(f, t));
+}
+
+static const tn_func_row rows[] = {{"relay.backend.LowerToPrimFunc", lower_to_primfunc}};
+
+int driver_primitive_init(void) { return tn_func_register_rows(rows, TN_COUNT(rows)); }

@@ -24,6 +24,9 @@ tn_PrimFunc *driver_link_constants(tn_PrimFunc *f, const tn_target *t);
  * long. Scope-owned. */
 TN_API tn_str *driver_primitive_name(const tn_RelayFunction *f);
 
+/** "relay.backend.LowerToPrimFunc"; part of the start of the compiler. */
+TN_API int driver_primitive_init(void);
+
 /** What kernels of a target may count on: its vectors, registers and caches. */
 TN_API kernel_machine driver_machine(const tn_target *t);
 /** Tells it to who chooses layouts, of the current target. */

@@ -43,6 +43,7 @@ static int (*const layers[])(void) = {
     driver_executor_init,
     driver_evaluate_init,
     driver_machine_init,
+    driver_primitive_init,
     driver_devices_init,
     driver_relay_build_init,
     external_c_init,

@@ -3,6 +3,7 @@
 from .. import _core
 from .._ffi.registry import register_object
 from ..ir.base import Node as RelayNode
+from ..ir.base import Span as Span
 
 
 @register_object("relay.Id")

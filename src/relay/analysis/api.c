@@ -195,7 +195,28 @@ static int module_from_expr(TN_ARGS) {
   return tn_ret_obj(ret, relay_module_from_expr(e, functions, types));
 }
 
+static int fake_quantized_ops(TN_ARGS) {
+  tn_IRModule *m;
+  TN_TRY(need(args, n, 0, &tn_type_IRModule, "list_fake_quantized_op_freqs", &m));
+  return tn_ret_obj(ret, relay_fake_quantized_ops(m));
+}
+
+static int call_graph(TN_ARGS) {
+  tn_IRModule *m;
+  TN_TRY(need(args, n, 0, &tn_type_IRModule, "CallGraph", &m));
+  return tn_ret_obj(ret, relay_call_graph(m));
+}
+
+static int calibration(TN_ARGS) {
+  tn_IRModule *m;
+  TN_TRY(need(args, n, 0, &tn_type_IRModule, "get_calibration_data", &m));
+  return tn_ret_obj(ret, relay_calibration(m));
+}
+
 static const tn_func_row rows[] = {
+    {"relay.analysis.list_fake_quantized_op_freqs", fake_quantized_ops},
+    {"relay.analysis.CallGraph", call_graph},
+    {"relay.analysis.Calibration", calibration},
     {"relay.analysis.all_vars", all_vars},
     {"relay.analysis.bound_vars", bound_vars},
     {"relay.analysis.free_vars", free_vars},

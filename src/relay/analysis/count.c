@@ -35,6 +35,54 @@ tn_map *relay_op_freqs(const tn_IRModule *m) {
   return counts;
 }
 
+/* ---- operators between dequantize and quantize ---- */
+
+typedef struct {
+  tn_map *counts;
+  tn_pmap counted;
+  bool whole; /* all values of the region come from dequantize or constants */
+} fake_quantized;
+
+static bool see_region(const tn_obj *parent, const tn_field *field, const tn_obj *child) {
+  (void)field, (void)child;
+  return !relay_as_call(parent, "qnn.dequantize");
+}
+
+static int check_region(void *ctx, tn_obj *e) {
+  fake_quantized *q = ctx;
+  const tn_RelayCall *c = TN_AS(RelayCall, e);
+  q->whole &= !TN_AS(RelayVar, e) && (!c || TN_AS(Op, c->op));
+  return 0;
+}
+
+static int count_region(void *ctx, tn_obj *e) {
+  fake_quantized *q = ctx;
+  const char *name = op_name(e);
+  if (!*name || strcmp(name, "qnn.dequantize") == 0 || tn_pmap_has(&q->counted, e)) return 0;
+  TN_TRY(tn_pmap_put_int(&q->counted, e, 1));
+  return count_op(q->counts, e);
+}
+
+static int count_before_quantize(void *ctx, tn_obj *e) {
+  fake_quantized *q = ctx;
+  const tn_RelayCall *c = relay_as_call(e, "qnn.quantize");
+  if (!c) return 0;
+  q->whole = true;
+  TN_TRY(tn_post_order_if(relay_arg(c, 0), see_region, check_region, q));
+  return q->whole ? tn_post_order_if(relay_arg(c, 0), see_region, count_region, q) : 0;
+}
+
+tn_map *relay_fake_quantized_ops(const tn_IRModule *m) {
+  fake_quantized q = {.counts = tn_scope_own(tn_map_new())};
+  int err = q.counts ? 0 : -1;
+  for (int64_t i = 0; !err && i < m->functions->len; ++i) {
+    const tn_obj *f = m->functions->entries[i].value.v.obj;
+    if (TN_AS(RelayFunction, f)) err = tn_post_order(f, count_before_quantize, &q);
+  }
+  tn_pmap_fini(&q.counted);
+  return err ? NULL : q.counts;
+}
+
 /* ---- features ---- */
 
 static const struct {

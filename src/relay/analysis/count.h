@@ -45,4 +45,16 @@ TN_API tn_IRModule *relay_intermediate(const tn_IRModule *m, int64_t at);
 /** The primitive functions that `main` calls: map from the text of a hash to the function. */
 TN_API tn_map *relay_kernels(const tn_IRModule *m);
 
+/** The same of the operators whose values go from dequantize to quantize: those that
+ * FakeQuantizationToInteger may compute with integers. */
+tn_map *relay_fake_quantized_ops(const tn_IRModule *m);
+
+/** GlobalVar of each function -> Array of the GlobalVars that it refers to, each once. Scope-owned;
+ * NULL: TypeError for functions that are not Relay's. */
+tn_map *relay_call_graph(const tn_IRModule *m);
+/** For get_calibration_data: a module whose main gives the arguments and results of calls of
+ * functions with the attribute Compiler, and a map from their GlobalVars to [first, number of
+ * arguments, number of results] among these. Scope-owned; NULL: ValueError. */
+tn_arr *relay_calibration(tn_IRModule *m);
+
 #endif /* TN_RELAY_ANALYSIS_COUNT_H_ */

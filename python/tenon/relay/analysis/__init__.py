@@ -14,17 +14,21 @@ from .analysis import (
     extract_intermdeiate_expr,
     free_type_vars,
     free_vars,
+    get_calibration_data,
     get_total_mac_number,
+    list_fake_quantized_op_freqs,
     list_op_freqs,
     post_order_visit,
     search_fc_transpose,
     unmatched_cases,
     well_formed,
 )
+from .call_graph import CallGraph
 from .count_layers import count_layers
 from .feature import Feature
 
 __all__ = [
+    "CallGraph",
     "Feature",
     "all_dtypes",
     "all_type_vars",
@@ -40,7 +44,9 @@ __all__ = [
     "extract_intermdeiate_expr",
     "free_type_vars",
     "free_vars",
+    "get_calibration_data",
     "get_total_mac_number",
+    "list_fake_quantized_op_freqs",
     "list_op_freqs",
     "post_order_visit",
     "search_fc_transpose",

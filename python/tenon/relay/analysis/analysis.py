@@ -227,3 +227,55 @@ def extract_fused_functions(mod):
     """
     found = _ffi_api.FusedFunctions(mod)
     return {GlobalVar(str(name)): func for name, func in found.items()}
+
+
+def list_fake_quantized_op_freqs(mod):
+    """How often each operator is called between ``qnn.dequantize`` and ``qnn.quantize``, where
+    `FakeQuantizationToInteger` may compute with integers.
+
+    Parameters
+    ----------
+    mod : IRModule or RelayExpr
+        The program.
+
+    Returns
+    -------
+    dict of str to int
+    """
+    mod = mod if isinstance(mod, IRModule) else IRModule.from_expr(mod)
+    found = _ffi_api.list_fake_quantized_op_freqs(mod)
+    return {str(name): int(count) for name, count in found.items()}
+
+
+def get_calibration_data(mod, data):
+    """What goes into the functions for other code generators, and what comes out of them.
+
+    Parameters
+    ----------
+    mod : IRModule
+        The program: ``main`` without control flow calls functions with the attribute ``Compiler``,
+        whose arguments are tensors. They are computed like any others here.
+    data : dict of str to NDArray
+        Inputs of ``main`` by name.
+
+    Returns
+    -------
+    dict of GlobalVar to dict
+        For each function ``{"inputs": [NDArray, ...], "outputs": [NDArray, ...]}``.
+    """
+    from ...runtime import cpu
+    from ..build_module import create_executor
+    from ..transform import Inline
+
+    mod, places = _ffi_api.Calibration(mod)
+    executor = create_executor("graph", mod=Inline()(mod), device=cpu(0), target="llvm")
+    values = list(executor.evaluate()(**data))
+    result = {}
+    for var, numbers in places.items():
+        first, inputs, outputs = (int(x) for x in numbers)
+        middle = first + inputs
+        result[var] = {
+            "inputs": values[first:middle],
+            "outputs": values[middle : middle + outputs],
+        }
+    return result

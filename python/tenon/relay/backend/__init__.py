@@ -14,6 +14,7 @@ _SUBMODULES = (
     "interpreter",
     "name_transforms",
     "runtime",
+    "te_compiler",
     "utils",
     "vm",
 )

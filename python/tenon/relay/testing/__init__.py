@@ -79,6 +79,30 @@ def rand(dtype, *shape):
     return nd.array(np.random.rand(*shape).astype(dtype))
 
 
+def run_as_python(expr, mod=None, target="llvm"):
+    """The value of an expression, as the interpreter finds it.
+
+    Parameters
+    ----------
+    expr : RelayExpr
+        The expression.
+    mod : IRModule, optional
+        Functions and types that it uses.
+    target : str or Target
+        What operators are compiled for.
+
+    Returns
+    -------
+    NDArray, ADT, ConstructorValue or RefValue
+        For a function without parameters of its own the value it gives; for others a Python
+        function.
+    """
+    from ..build_module import create_executor
+
+    executor = create_executor("debug", mod=mod, target=target)
+    return executor.evaluate(expr)
+
+
 def count_ops(expr):
     """How often each operator is called; a Counter of names."""
     from ..analysis import list_op_freqs
