@@ -98,6 +98,9 @@ class RequiredAttr:
     """Says that an attribute has no default."""
 
 
+_REQUIRED = RequiredAttr()
+
+
 class StrAttrsDict:
     """Attributes whose values are text, as some model files have them.
 
@@ -131,37 +134,37 @@ class StrAttrsDict:
             raise AttributeError(f"Required attribute {key} not found.")
         return default
 
-    def get_float(self, key, default=RequiredAttr()):
+    def get_float(self, key, default=_REQUIRED):
         """A float."""
         return self._get(key, default, float)
 
-    def get_int(self, key, default=RequiredAttr()):
+    def get_int(self, key, default=_REQUIRED):
         """An int; None where the text says so."""
         return self._get(key, default, lambda text: None if text == "None" else int(text))
 
-    def get_str(self, key, default=RequiredAttr()):
+    def get_str(self, key, default=_REQUIRED):
         """The text."""
         return self._get(key, default, str)
 
-    def get_bool(self, key, default=RequiredAttr()):
+    def get_bool(self, key, default=_REQUIRED):
         """A bool: "True", "true" and numbers other than 0."""
         return self._get(key, default, _bool)
 
-    def get_int_tuple(self, key, default=RequiredAttr()):
+    def get_int_tuple(self, key, default=_REQUIRED):
         """A tuple of int, from "(1, 2)", "[1, 2]" or "1"; None among them stays."""
         return self._get(key, default, lambda text: _numbers(text, int))
 
-    def get_float_tuple(self, key, default=RequiredAttr()):
+    def get_float_tuple(self, key, default=_REQUIRED):
         """A tuple of float."""
         return self._get(key, default, lambda text: _numbers(text, float))
 
-    def get_tuple_tuple_int(self, key, default=RequiredAttr()):
+    def get_tuple_tuple_int(self, key, default=_REQUIRED):
         """A tuple of tuples of int."""
         return self._get(
             key, default, lambda text: tuple(tuple(map(int, x)) for x in ast.literal_eval(text))
         )
 
-    def get_int_list(self, key, default=RequiredAttr()):
+    def get_int_list(self, key, default=_REQUIRED):
         """A list of int."""
         return self._get(key, default, lambda text: list(_numbers(text, int)))
 
