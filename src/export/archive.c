@@ -55,12 +55,24 @@ static tn_json_at only_object(const tn_json *j, tn_json_at x) {
   return tn_json_is(j, x, TN_JSON_OBJECT) ? x : 0;
 }
 
+/* Archives of tenon.build have functions, but nothing that says in which order to call them. */
+static int check_style(const tn_json *j) {
+  tn_json_at style = tn_json_member(j, TN_JSON_ROOT, "style");
+  tn_str *text;
+  if (!style) return 0;
+  TN_GET(text, text_at(j, style));
+  TN_CHECK(strcmp(tn_cstr(text), "operator") != 0, ValueError, NULL,
+           "archive: it holds operators and no model: call its functions by their names");
+  return 0;
+}
+
 /* From version 7 on models are listed by name. */
 static int choose(const mlf_archive *a, const char *name, mlf_stored *out) {
   const tn_json *j = &a->json;
   tn_json_at modules = only_object(j, tn_json_member(j, TN_JSON_ROOT, "modules"));
   TN_BUF(names);
   if (!modules) {
+    TN_TRY(check_style(j));
     TN_GET(out->name, text_at(j, tn_json_member(j, TN_JSON_ROOT, "model_name")));
     TN_CHECK(!name || strcmp(name, tn_cstr(out->name)) == 0, ValueError, NULL,
              "archive: there is no model %s: it is called %s", name, tn_cstr(out->name));

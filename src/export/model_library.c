@@ -187,5 +187,6 @@ static const tn_func_row rows[] = {{"export.ModelLibraryFormat", f_export},
 int mlf_init(void) {
   TN_TRY(tn_func_register_rows(rows, TN_COUNT(rows)));
   TN_TRY(mlf_version7_init());
+  TN_TRY(mlf_operator_init());
   return mlf_load_init();
 }

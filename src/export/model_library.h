@@ -73,5 +73,6 @@ TN_API int mlf_memory_map(const char *graph, size_t n, tn_buf *out);
 /** "export.ModelLibraryFormat" and what else Python calls; part of the start of the compiler. */
 TN_API int mlf_init(void);
 int mlf_version7_init(void);
+int mlf_operator_init(void);
 
 #endif /* TN_EXPORT_MODEL_LIBRARY_H_ */

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tenon
 import tenon.micro.model_library_format as mlf
-from tenon import micro, relay
+from tenon import micro, relay, te
 from tenon.relay.backend import Executor, Runtime
 from test_aot import CRT, build, call_c, expected, inputs, needs_cc, needs_llvm, network
 
@@ -195,3 +195,64 @@ def test_header_of_names(tmp_path):
             "m", ["a:0", "a.0"], ["b"], include_path=tmp_path, input_sizes=[1, 1],
             output_sizes=[1], **args,
         )  # fmt: skip
+
+
+# ---- operators ----
+
+
+def add_operator(n=2):
+    a = te.placeholder((n,), "int8", name="A")
+    b = te.placeholder((1,), "int8", name="B")
+    c = te.compute((n,), lambda i: a[i] + b[0], name="C")
+    return te.create_schedule(c.op), [a, b, c]
+
+
+@pytest.mark.parametrize("target", ["c", pytest.param("llvm", marks=needs_llvm)])
+def test_operators(target, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    mod = tenon.build(*add_operator(), tenon.target.Target(target), name="add")
+    metadata, files = export(mod, tmp_path / "add.tar")
+    text = str(tenon.target.Target(target))
+    tensors = [("A", 2), ("B", 1), ("C", 2)]
+    assert metadata == {
+        "version": 7,
+        "model_name": "add",
+        "export_datetime": "1970-01-02 00:00:00Z",
+        "memory": {
+            "add": [
+                {"dtype": "int8", "input_binding": name, "shape": [n], "size_bytes": n}
+                for name, n in tensors
+            ]
+        },
+        "target": [text],
+        "executors": [],
+        "style": "operator",
+    }
+    code = "host/src/lib0.c" if target == "c" else "host/lib/lib0.o"
+    assert set(files) == {"./metadata.json", f"./codegen/{code}", "./src/tir-1.txt"}
+    (program,) = mod.ir_module_by_target.values()
+    assert files["./src/tir-1.txt"].decode() == str(program)
+    assert export([mod], tmp_path / "again.tar")[1] == files
+    with pytest.raises(ValueError, match="it holds operators and no model"):
+        mlf.load_model_library_format(tmp_path / "add.tar")
+
+
+def test_operators_that_cannot_be_exported(tmp_path):
+    path = tmp_path / "x.tar"
+    mod = tenon.build(*add_operator(te.var("n")), "c", name="add")
+    with pytest.raises(
+        mlf.NonStaticShapeError, match=r"var_A has shape with non-IntImm elements \[n"
+    ):
+        micro.export_model_library_format(mod, path)
+    mod = tenon.build(*add_operator(), "c", name="add")
+    with pytest.raises(RuntimeError, match="Multiple operator is not supported."):
+        micro.export_model_library_format([mod, mod], path)
+    with pytest.raises(ValueError, match="archives of operators are of version 7"):
+        micro.export_model_library_format(mod, path, version=1)
+    (program,) = mod.ir_module_by_target.values()
+    far = mod.from_module(mod, {tenon.target.Target("opencl"): program}, "add")
+    with pytest.raises(mlf.UnsupportedInModelLibraryFormatError, match="Operator has non-DSO-exp"):
+        micro.export_model_library_format(far, path)
+    with pytest.raises(NotImplementedError, match="Don't know how to export module of type"):
+        micro.export_model_library_format([mod, None], path)
+    assert not path.exists()

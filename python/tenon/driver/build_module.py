@@ -1,6 +1,7 @@
 """`lower` and `build`: what most programs call to get from a tensor program to a module."""
 
 from ..ir import IRModule
+from ..runtime import Module
 from ..target import Target
 from ..tir import PrimFunc
 from . import _ffi_api
@@ -92,6 +93,42 @@ def lower(inp, args=None, name="main", binds=None, simple_mode=False):
     return _ffi_api.lower(inp, simple_mode)
 
 
+class OperatorModule(Module):
+    """A module of operators, with the programs that it was made of.
+
+    Attributes
+    ----------
+    ir_module_by_target : dict of Target to IRModule
+        The programs after lowering.
+    name : str
+        What it is called.
+    """
+
+    def __init__(self, handle, ir_module_by_target=None, name=None):
+        super().__init__(handle)
+        self.ir_module_by_target = ir_module_by_target
+        self.name = name
+
+    @classmethod
+    def from_module(cls, mod, ir_module_by_target=None, name=None):
+        """The same module with what it was made of.
+
+        Parameters
+        ----------
+        mod : Module
+            The code.
+        ir_module_by_target : dict of Target to IRModule, optional
+            The programs.
+        name : str, optional
+            What it is called.
+
+        Returns
+        -------
+        OperatorModule
+        """
+        return cls(mod, ir_module_by_target, name)
+
+
 def build(
     inputs,
     args=None,
@@ -125,7 +162,7 @@ def build(
 
     Returns
     -------
-    Module
+    OperatorModule
 
     Raises
     ------
@@ -139,9 +176,10 @@ def build(
         if not inputs:
             raise ValueError("there is nothing to build: the dictionary is empty")
         programs = {Target.canon_target(t): lower(mod, args, name) for t, mod in inputs.items()}
-        return _ffi_api.build(programs, host)
-    target = Target.canon_target(target) or Target.current() or Target("llvm")
-    return _ffi_api.build({target: lower(inputs, args, name, binds)}, host)
+    else:
+        target = Target.canon_target(target) or Target.current() or Target("llvm")
+        programs = {target: lower(inputs, args, name, binds)}
+    return OperatorModule.from_module(_ffi_api.build(programs, host), programs, name)
 
 
 def kernel_cache_info():

@@ -4,6 +4,7 @@ import json
 import os
 
 from .._ffi import get_global_func
+from ..driver.build_module import OperatorModule
 from ..error import register_error
 from ..relay.backend.executor_factory import AOTExecutorFactoryModule, GraphRuntimeFactoryModule
 from ..target import Target
@@ -15,6 +16,11 @@ _GENERATED_VERSION = 7
 @register_error
 class UnsupportedInModelLibraryFormatError(Exception):
     """The model has code of a kind that an archive cannot hold."""
+
+
+@register_error
+class NonStaticShapeError(Exception):
+    """A parameter of an operator has a shape that is not constant."""
 
 
 def _populate_codegen_dir(mod, codegen_dir):
@@ -185,6 +191,17 @@ def _model_of(mod):
     ]
 
 
+def _export_operator(mods, file_name, version):
+    if len(mods) != 1:
+        raise RuntimeError("Multiple operator is not supported.")
+    if version not in (None, _GENERATED_VERSION):
+        raise ValueError(f"archives of operators are of version {_GENERATED_VERSION}")
+    mod = mods[0]
+    write = get_global_func("export.ModelLibraryFormatOperator")
+    write(file_name, mod.name or "default", mod, mod.ir_module_by_target or {})
+    return file_name
+
+
 def export_model_library_format(mods, file_name, version=None):
     """Write built models as an archive in Model Library Format.
 
@@ -194,8 +211,8 @@ def export_model_library_format(mods, file_name, version=None):
 
     Parameters
     ----------
-    mods : GraphExecutorFactoryModule, AOTExecutorFactoryModule, or list of them
-        What `tenon.relay.build` returned for targets of kind ``c`` or ``llvm``.
+    mods : GraphExecutorFactoryModule, AOTExecutorFactoryModule, or list of them; OperatorModule
+        What `tenon.relay.build`, or `tenon.build`, returned for targets of kind ``c`` or ``llvm``.
     file_name : str or path
         The archive.
     version : int, optional
@@ -213,6 +230,10 @@ def export_model_library_format(mods, file_name, version=None):
         A model has code of another kind; no file is written.
     ValueError
         Another version, one that cannot hold the models, or two models of one name.
+    NonStaticShapeError
+        A parameter of an operator has a shape that is not constant; no file is written.
+    RuntimeError
+        There is more than one module of operators.
     NotImplementedError
         One of `mods` is no built model.
     OSError
@@ -220,6 +241,8 @@ def export_model_library_format(mods, file_name, version=None):
     """
     several = isinstance(mods, (list, tuple))
     models = list(mods) if several else [mods]
+    if models and all(isinstance(mod, OperatorModule) for mod in models):
+        return _export_operator(models, os.fspath(file_name), version)
     for mod in models:
         if not isinstance(mod, (GraphRuntimeFactoryModule, AOTExecutorFactoryModule)):
             raise NotImplementedError(f"Don't know how to export module of type {type(mod)}")
