@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
-from onnx_cases import check, model, run
+import tenon
+from onnx_cases import check, helper, model, numpy_helper, onnx, run
+from tenon import relay
 
 rng = np.random.default_rng(5)
 
@@ -32,3 +34,37 @@ def test_remainders_of_floats_have_the_sign_of_the_divisor():
     got = run(m, {"x0": a, "x1": b})[0]
     np.testing.assert_array_equal(got, np.mod(a, b))
     np.testing.assert_array_equal(np.signbit(got), np.signbit(np.mod(a, b)))
+
+
+def two_nodes():
+    nodes = [
+        helper.make_node("Relu", ["x"], ["a"]),
+        helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("Gemm", ["b", "w"], ["y"], name="last", alpha=2.0),
+    ]
+    values = [helper.make_tensor_value_info(name, 1, [2, 2]) for name in "xy"]
+    weight = numpy_helper.from_array(np.eye(2, dtype="float32"), "w")
+    graph = helper.make_graph(nodes, "g", values[:1], values[1:], [weight])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def test_spans_name_the_nodes(tmp_path):
+    mod, _ = relay.frontend.from_onnx(two_nodes())
+    assert "span=" not in mod.astext(show_meta_data=False)
+    with tenon.transform.PassContext(config={"relay.frontend.fill_span": True}):
+        mod, _ = relay.frontend.from_onnx(two_nodes(), freeze_params=False)
+    places = []
+    relay.analysis.post_order_visit(
+        mod["main"].body, lambda e: places.append(str(e.span.source_name.name) if e.span else None)
+    )
+    assert {"x", "w", "Relu_0", "Relu_1", "last", "last_PART_0"} <= set(places)
+    assert mod["main"].body.span.source_name.name == "last"
+    path = tmp_path / "named.onnx"
+    relay.frontend.from_onnx(two_nodes(), export_node_renamed_model_path=path)
+    named = onnx.load(path)
+    assert [node.name for node in named.graph.node] == ["Relu_0", "Relu_1", "last"]
+    np.testing.assert_array_equal(run(named, {"x": np.eye(2, dtype="float32")})[0], 2 * np.eye(2))
+    with pytest.raises(OSError, match="nowhere"):
+        relay.frontend.from_onnx(two_nodes(), export_node_renamed_model_path="/nowhere/m.onnx")
+    with pytest.raises(TypeError, match="expected a path, bytes or an onnx.ModelProto, got int"):
+        relay.frontend.from_onnx(3)

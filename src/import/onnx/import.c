@@ -41,6 +41,7 @@ struct importer {
   tn_map *params;   /* of the result */
   tn_map *declared; /* name -> extents that the model states; NULL: of no use */
   tn_vec inputs;    /* Var */
+  bool spans;       /* are expressions to tell what they come from? */
   bool reshaped;    /* the caller gives inputs other extents than the model */
   int64_t opset;
 };
@@ -104,7 +105,7 @@ static int check_operators(const onnx_graph *g) {
 /* ---- inputs and weights ---- */
 
 static int set_value(importer *im, const char *name, void *expr) {
-  if (!expr) return -1;
+  if (!expr || (im->spans && onnx_set_spans(name, expr))) return -1;
   return tn_map_set(im->values, tn_any_cstr(name), tn_any_obj(expr));
 }
 
@@ -262,6 +263,7 @@ static int convert_node(importer *im, const onnx_node *n, void **in) {
   if (!row->values) TN_TRY(check_tensors(&c));
   void *e;
   TN_GET(e, settle(&c, row->convert(&c)));
+  if (im->spans) TN_TRY(onnx_set_spans(n->name, e));
   return set_results(im, &c, e);
 }
 
@@ -310,6 +312,7 @@ tn_arr *oc_subgraph(const oc *c, const char *attr, void *const *inputs, int64_t 
                  .model = outer->model,
                  .graph = a->g,
                  .reshaped = outer->reshaped,
+                 .spans = outer->spans,
                  .freeze = true,
                  .opset = outer->opset};
   TN_GETP(im.values, tn_scope_own(tn_map_new()));
@@ -375,6 +378,7 @@ tn_IRModule *onnx_import(const onnx_model *m, const tn_map *shapes, bool freeze,
                  .shapes = shapes,
                  .freeze = freeze,
                  .params = params,
+                 .spans = onnx_wants_spans(),
                  .opset = onnx_opset(m->proto, "")};
   if (im.opset == 0 && m->proto->n_opset_import == 0) im.opset = 1;
   tn_IRModule *r = import_graph(&im);
@@ -382,12 +386,24 @@ tn_IRModule *onnx_import(const onnx_model *m, const tn_map *shapes, bool freeze,
   return r;
 }
 
-/* (path or bytes, is it a path?, shapes or None, freeze) -> [module, params] */
+/* The model with a name for each node, to a file too where one is given. */
+static int name_nodes(onnx_model *m, const tn_any *file) {
+  const char *path = NULL;
+  bool write = file && file->type_index != TN_NONE;
+  if (!write && !onnx_wants_spans()) return 0;
+  TN_TRY(write && tn_any_to_cstr(file, &path));
+  TN_TRY(onnx_name_nodes(m));
+  return write ? onnx_write(m, path) : 0;
+}
+
+/* (path or bytes, is it a path?, shapes or None, freeze[, file for the model with the names of its
+   nodes]) -> [module, params] */
 static int from_onnx(TN_ARGS) {
   bool is_path, freeze;
   const char *path;
   tn_bytes_view bytes;
-  TN_NARGS("relay.frontend.FromONNX", 4);
+  TN_CHECK(n == 4 || n == 5, TypeError, NULL,
+           "relay.frontend.FromONNX: expected 4 or 5 arguments, got %d", n);
   TN_TRY(tn_any_to_bool(&args[1], &is_path));
   TN_ARG_OBJ(Map, shapes, 2);
   TN_TRY(tn_any_to_bool(&args[3], &freeze));
@@ -397,6 +413,7 @@ static int from_onnx(TN_ARGS) {
   int err = is_path ? tn_any_to_cstr(&args[0], &path) || onnx_model_read(&model, path)
                     : tn_any_to_bytes(&args[0], &bytes) ||
                           onnx_model_parse(&model, bytes.data, bytes.size);
+  err = err || name_nodes(&model, n > 4 ? &args[4] : NULL);
   tn_IRModule *m = err ? NULL : onnx_import(&model, shapes, freeze, params);
   onnx_model_fini(&model);
   return m ? tn_ret_obj(ret, tn_arr_of(2, m, params)) : -1;

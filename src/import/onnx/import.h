@@ -25,6 +25,16 @@
 TN_API tn_IRModule *onnx_import(const onnx_model *m, const tn_map *shapes, bool freeze,
                                 tn_map *params);
 
+/** Does the context ask for spans ("relay.frontend.fill_span")? */
+bool onnx_wants_spans(void);
+/** Gives nodes without a name one: Relu_0, Relu_1, ... */
+int onnx_name_nodes(onnx_model *m);
+/** Writes the model to a file; weights in files of their own stay there. OSError. */
+int onnx_write(const onnx_model *m, const char *path);
+/** Gives an expression, and what is below it, spans after the node, input or weight it comes from,
+ * as far as they have none. */
+int onnx_set_spans(const char *name, void *expr);
+
 /** Registers "relay.frontend.FromONNX"; part of the start of the compiler. */
 TN_API int onnx_import_init(void);
 

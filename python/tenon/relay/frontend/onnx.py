@@ -30,8 +30,12 @@ def from_onnx(
     freeze_params : bool
         Make weights constants of the program; otherwise they are parameters of ``main`` and are
         returned.
-    convert_config, export_node_renamed_model_path : optional
+    convert_config : dict, optional
         Not used.
+    export_node_renamed_model_path : str or os.PathLike, optional
+        Where to write the model with a name for each node: nodes without one are called
+        ``Relu_0``, ``Relu_1``, ... after their operators. Spans of the program
+        (option ``relay.frontend.fill_span``) name the same nodes.
 
     Returns
     -------
@@ -44,16 +48,22 @@ def from_onnx(
         The model has operators that are not known; all of them are named.
     OSError, ValueError, DiagnosticError
         The model cannot be read, or is wrong.
+    TypeError
+        It is none of what is expected.
     """
+    renamed = export_node_renamed_model_path
     shapes = {name: list(extents) for name, extents in shape.items()} if shape else None
     is_path = isinstance(model, str | os.PathLike)
     if is_path:
         model = os.fspath(model)
     elif not isinstance(model, bytes | bytearray):
+        if not hasattr(model, "SerializeToString"):
+            given = type(model).__name__
+            raise TypeError(f"from_onnx: expected a path, bytes or an onnx.ModelProto, got {given}")
         model = model.SerializeToString()
     if not is_path:
         model = bytearray(model)
     module, params = get_global_func("relay.frontend.FromONNX")(
-        model, is_path, shapes, freeze_params
+        model, is_path, shapes, freeze_params, renamed and os.fspath(renamed)
     )
     return module, {str(name): value for name, value in params.items()}
