@@ -197,3 +197,24 @@ def test_integers_beyond_int64():
     for text in ("2 ** 64", "18446744073709551616", "-(2 ** 64)"):
         with pytest.raises(tenon.error.DiagnosticError, match="does not fit 64 bits"):
             from_source(f"@T.prim_func\ndef f(A: T.Buffer((1,), 'uint64')):\n    A[0] = {text}\n")
+
+
+def test_reads_of_what_a_block_writes():
+    """A reduction does not read what it has so far; any other block that uses it does."""
+    func = from_source("""
+from tvm.script import tir as T
+@T.prim_func
+def f(A: T.Buffer((8, 4), "float32"), B: T.Buffer((8,), "float32")):
+    for i, k in T.grid(8, 4):
+        with T.block("update"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            B[vi] = B[vi] + A[vi, vk]
+    for i, k in T.grid(8, 4):
+        with T.block("sum"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = 0.0
+            B[vi] = B[vi] + A[vi, vk]
+""")
+    text = func.script()
+    assert text.count("T.reads(B[vi], A[vi, vk])") == 1 and text.count("T.reads(A[vi, vk])") == 1

@@ -1,8 +1,10 @@
 /* Read and write regions of a block, from its body.
 
      with T.block("B"):                       T.reads(A[vi, 0:16])
-       for k in range(16):             ->     T.writes(B[vi])
-         B[vi] = B[vi] + A[vi, k]             (B is not a read: the block's own result)
+       with T.init():                         T.writes(B[vi])
+         B[vi] = 0                     ->     (B is not a read: what the reduction has so far)
+       for k in range(16):
+         B[vi] = B[vi] + A[vi, k]
 
    Bounds of an index over the loops inside the block come from its linear form; what is not linear
    takes the whole axis. Used where a script leaves T.reads and T.writes out. */
@@ -255,29 +257,10 @@ static int find(void *ctx, tn_obj *o) {
   return store ? add_access(f, &f->writes, store->buffer, store->indices) : 0;
 }
 
-static bool same_box(const tn_arr *a, const tn_arr *b) {
-  for (int64_t i = 0; i < a->len; ++i) {
-    const tn_Range *x = (tn_Range *)tn_arr_obj(a, i), *y = (tn_Range *)tn_arr_obj(b, i);
-    if (!arith_same(x->min, y->min) || !arith_same(x->extent, y->extent)) return false;
-  }
-  return true;
-}
-
-/* Boxes equal to a written one of the same buffer are the block's own results, not reads. */
-static bool is_written(const region_set *writes, const tn_obj *buffer, const tn_obj *box) {
-  for (int64_t i = 0; i < writes->buffers.len; ++i) {
-    if (writes->buffers.items[i].v.obj == buffer &&
-        same_box((tn_arr *)writes->boxes.items[i].v.obj, (const tn_arr *)box))
-      return true;
-  }
-  return false;
-}
-
-static tn_arr *regions_of(const region_set *set, const region_set *except) {
+static tn_arr *regions_of(const region_set *set) {
   TN_VEC(out);
   for (int64_t i = 0; i < set->buffers.len; ++i) {
     tn_obj *buffer = set->buffers.items[i].v.obj, *box = set->boxes.items[i].v.obj;
-    if (except && is_written(except, buffer, box)) continue;
     tn_BufferRegion *r =
         TN_NEW(BufferRegion, .buffer = (tn_Buffer *)buffer, .region = (tn_arr *)box);
     if (!r || tn_vec_push_obj(&out, r)) return NULL;
@@ -306,19 +289,10 @@ static void finder_fini(finder *f) {
   tn_pmap_fini(&f->inside);
 }
 
-tn_Block *tir_block_with_regions(tn_Block *b, bool reads, bool writes) {
-  __attribute__((cleanup(finder_fini))) finder f = {0};
-  tn_Block copy = *b;
-  if (scan(&f, b)) return NULL;
-  if (writes) copy.writes = regions_of(&f.writes, NULL);
-  if (reads) copy.reads = regions_of(&f.reads, &f.writes);
-  return copy.reads && copy.writes ? tn_node_copy(&tn_type_Block, &copy) : NULL;
-}
-
 /* What a reduction writes is not among its reads. */
 static tn_arr *reads_of(const finder *f, const tn_Block *b) {
   TN_VEC(out);
-  tn_arr *all = regions_of(&f->reads, NULL);
+  tn_arr *all = regions_of(&f->reads);
   for (int64_t i = 0; all && i < all->len; ++i) {
     const tn_BufferRegion *r = (const tn_BufferRegion *)tn_arr_obj(all, i);
     bool written = false;
@@ -329,12 +303,21 @@ static tn_arr *reads_of(const finder *f, const tn_Block *b) {
   return all ? tn_arr_from(&out) : NULL;
 }
 
+tn_Block *tir_block_with_regions(tn_Block *b, bool reads, bool writes) {
+  __attribute__((cleanup(finder_fini))) finder f = {0};
+  tn_Block copy = *b;
+  if (scan(&f, b)) return NULL;
+  if (writes) copy.writes = regions_of(&f.writes);
+  if (reads) copy.reads = reads_of(&f, b);
+  return copy.reads && copy.writes ? tn_node_copy(&tn_type_Block, &copy) : NULL;
+}
+
 int tir_block_access(const tn_Block *b, const tn_map *pointers, tir_block_regions *out) {
   __attribute__((cleanup(finder_fini))) finder f = {.pointers = pointers};
   TN_TRY(scan(&f, b));
-  out->writes = regions_of(&f.writes, NULL);
+  out->writes = regions_of(&f.writes);
   out->reads = out->writes ? reads_of(&f, b) : NULL;
-  out->opaque = out->reads ? regions_of(&f.opaque, NULL) : NULL;
+  out->opaque = out->reads ? regions_of(&f.opaque) : NULL;
   return out->opaque ? 0 : -1;
 }
 
