@@ -3220,6 +3220,13 @@ class UnrollLoopConfig(Attrs):
     unroll_local_access: int
     """always unroll loops that index local memory"""
 
+class PoolAllocation(Object):
+    """where a tensor is in a pool (type key tir.usmp.PoolAllocation)"""
+    pool_info: PoolInfo
+    """the pool"""
+    byte_offset: IntImm
+    """place in it"""
+
 class ModulePass(Pass):
     """pass over a whole module (type key transform.ModulePass)"""
     pass_func: Function

@@ -448,6 +448,24 @@ def test_memory_pools():
     assert constants.constant_info_array[0].byte_offset == 8
     used = ir.memory_pools.AllocatedPoolInfo(pool, 64)
     assert used.pool_info.same_as(pool) and used.allocated_size == 64 and used.pool_var_idx == 0
+    place = tenon.tir.usmp.utils.PoolAllocation(pool, 16)
+    assert place.pool_info.same_as(pool) and place.byte_offset == 16
     ir.assert_structural_equal(ir.load_json(ir.save_json(pools)), pools)
     with pytest.raises(TypeError):
         ir.memory_pools.AllocatedPoolInfo("sram", 64)
+
+
+@pytest.mark.parametrize("size, asks", [(16, False), (1 << 16, True)])
+def test_memory_that_code_asks_for(size, asks):
+    func = tenon.script.from_source(f"""
+from tvm.script import tir as T
+@T.prim_func
+def main(A: T.Buffer((8,), "float32")):
+    B = T.allocate([{size}], "float32", "global")
+    C = T.Buffer(({size},), data=B)
+    for i in range({size}):
+        C[i] = A[i % 8]
+    A[0] = C[{size} - 1]
+""")
+    built = tenon.build(func, target="c")
+    assert tenon.testing.usmp.is_tvm_backendallocworkspace_calls(built) == asks

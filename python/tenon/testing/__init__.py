@@ -14,7 +14,7 @@ _POPEN = (
 )
 __getattr__, __dir__ = _attach(
     __name__,
-    ("_ffi_api", "aot", "plugin", "popen_pool", "utils"),
+    ("_ffi_api", "aot", "plugin", "popen_pool", "usmp", "utils"),
     {name: ".popen_pool" for name in _POPEN.split()},
 )
 # echo, nop, device_test, object_use_count, run_check_signal, ErrorTest, ...

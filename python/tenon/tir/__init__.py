@@ -2,7 +2,7 @@
 
 from ..ir.expr import PrimExpr, Range
 from ..runtime.object_generic import const
-from . import analysis, ir_builder, stmt_functor, transform
+from . import analysis, ir_builder, stmt_functor, transform, usmp
 from .buffer import Buffer, DataProducer, decl_buffer
 from .builtin import *  # noqa: F403
 from .calls import (

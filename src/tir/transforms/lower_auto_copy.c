@@ -10,8 +10,8 @@
 
    where n = (step * 8 + ty) * 32 + tx. Vectors have as many elements as fit into
    "vector_bytes" and divide the innermost extent. With "local_stage" all that a thread copies goes
-   through its registers: its loads come before its stores. A thread axis around the block whose
-   value the copy depends on keeps its threads apart; it does not take part.
+   through its registers: its loads come before its stores. A thread axis around the block that
+   the copy or a condition around it depends on keeps its threads apart: it does not take part.
 
    All other marked blocks, copies between other memories among them, are left as they are: every
    thread does them itself. After CompactBufferAllocation, before UnifyThreadBinding, which makes
@@ -27,6 +27,7 @@ static const char *const axis_tags[AXES] = {"threadIdx.x", "threadIdx.y", "threa
 typedef struct {
   int64_t extent[AXES];       /* threads of the kernel along each axis */
   const tn_Var *around[AXES]; /* variable of the loop over it that is around, NULL: none */
+  bool apart[AXES]; /* threads along it need not all come here, or not with equal values */
   bool in_kernel;
 } copier;
 
@@ -45,9 +46,33 @@ static int find_extent(void *ctx, tn_obj *o) {
   return 0;
 }
 
+/* Visits what runs only if, as often as, or with values as expressions say. */
+static tn_stmt *enter(tn_mut *m, const tn_stmt *op, const tn_expr *x, const tn_expr *y) {
+  copier *c = m->ctx, saved = *c;
+  for (int i = 0; i < AXES; ++i) {
+    const tn_Var *v = c->around[i];
+    if (v && (tir_uses_var(x, v) || (y && tir_uses_var(y, v)))) c->apart[i] = true;
+  }
+  tn_stmt *s = tn_mut_children(m, op);
+  *c = saved;
+  return s;
+}
+static tn_stmt *enter_if(tn_mut *m, tn_IfThenElse *op) {
+  return enter(m, (tn_stmt *)op, op->condition, NULL);
+}
+static tn_stmt *enter_while(tn_mut *m, tn_While *op) {
+  return enter(m, (tn_stmt *)op, op->condition, NULL);
+}
+static tn_stmt *enter_let(tn_mut *m, tn_LetStmt *op) {
+  return enter(m, (tn_stmt *)op, op->value, NULL);
+}
+static tn_stmt *enter_realize(tn_mut *m, tn_BlockRealize *op) {
+  return enter(m, (tn_stmt *)op, op->predicate, NULL);
+}
+
 static tn_stmt *enter_loop(tn_mut *m, tn_For *op) {
   copier *x = m->ctx, saved = *x;
-  if (op->kind != TIR_FOR_THREAD_BINDING) return tn_mut_children(m, op);
+  if (op->kind != TIR_FOR_THREAD_BINDING) return enter(m, (tn_stmt *)op, op->min, op->extent);
   int axis = axis_of(op->thread_binding);
   if (!x->in_kernel) {
     for (int i = 0; i < AXES; ++i) x->extent[i] = 1;
@@ -108,7 +133,8 @@ static int plan(const copier *x, const tn_Block *b, copy *c) {
   c->lanes = c->nest.condition ? 1 : common(extent, bytes > 1 ? bytes : 1);
   c->threads = 1;
   for (int i = 0; i < AXES; ++i) {
-    c->takes[i] = x->extent[i] > 1 && !(x->around[i] && tir_uses_var(b->body, x->around[i]));
+    c->takes[i] =
+        x->extent[i] > 1 && !x->apart[i] && !(x->around[i] && tir_uses_var(b->body, x->around[i]));
     if (c->takes[i]) c->threads *= x->extent[i];
   }
   c->steps = (c->total + c->threads * c->lanes - 1) / (c->threads * c->lanes);
@@ -236,7 +262,11 @@ static tn_obj *lower_block(tn_mut *m, tn_Block *op) {
 }
 
 tn_PrimFunc *tir_lower_auto_copy(tn_PrimFunc *f, const tn_pass_ctx *c) {
-  static const tn_mut_case cases[] = {TN_CASE(For, enter_loop), TN_CASE(Block, lower_block)};
+  static const tn_mut_case cases[] = {
+      TN_CASE(For, enter_loop),    TN_CASE(IfThenElse, enter_if),
+      TN_CASE(While, enter_while), TN_CASE(LetStmt, enter_let),
+      TN_CASE(Block, lower_block), TN_CASE(BlockRealize, enter_realize),
+  };
   (void)c;
   if (!tir_has_block_mark(f->body, "auto_copy")) return f;
   copier x = {.extent = {1, 1, 1}};

@@ -37,6 +37,11 @@ static bool is_inside(const tn_For *f) {
   return f->kind != TIR_FOR_PARALLEL && !tn_map_find(f->annotations, "software_pipeline_stage");
 }
 
+static int reads_it(void *buffer, tn_obj *o) {
+  const tn_BufferLoad *l = TN_AS(BufferLoad, o);
+  return l && (const void *)l->buffer == buffer;
+}
+
 static int check_copy(const copy_nest *n) {
   const tn_Block *b = n->real->block;
   TN_CHECK(b->iter_vars->len == 0 && !b->init, ValueError, b->span,
@@ -48,6 +53,12 @@ static int check_copy(const copy_nest *n) {
            "tir.ManifestSharedMemoryLocalStage: block %s writes to %s in memory \"%s\", expected "
            "\"shared\"",
            tn_cstr(b->name_hint), tn_cstr(n->store->buffer->name), scope);
+  int reads = tn_post_order(n->store->value, reads_it, n->store->buffer);
+  TN_CHECK(
+      !reads, ValueError, b->span,
+      "tir.ManifestSharedMemoryLocalStage: block %s reads %s, which it writes: its loads cannot "
+      "all come first",
+      tn_cstr(b->name_hint), tn_cstr(n->store->buffer->name));
   return 0;
 }
 

@@ -1,0 +1,3 @@
+"""Static planning of memory: where tensors lie in pools."""
+
+from . import utils
