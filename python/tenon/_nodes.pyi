@@ -1025,6 +1025,11 @@ class AdaptivePool3DAttrs(Attrs):
     out_layout: str
     """layout of the result, that of data when empty"""
 
+class AffineGridAttrs(Attrs):
+    """attributes of image.affine_grid (type key relay.attrs.AffineGridAttrs)"""
+    target_shape: Array
+    """height and width of the grid"""
+
 class AllClassNonMaximumSuppressionAttrs(Attrs):
     """attributes of vision.all_class_non_max_suppression (type key relay.attrs.AllClassNonMaximumSuppressionAttrs)"""
     output_format: str
@@ -1636,6 +1641,11 @@ class MaxPool3DAttrs(Attrs):
     ceil_mode: bool
     """round the extents of the result up"""
 
+class MeshgridAttrs(Attrs):
+    """attributes of meshgrid (type key relay.attrs.MeshgridAttrs)"""
+    indexing: str
+    """"ij", or "xy": the first two axes exchanged"""
+
 class MirrorPadAttrs(Attrs):
     """attributes of nn.mirror_pad (type key relay.attrs.MirrorPadAttrs)"""
     mode: str
@@ -1873,12 +1883,26 @@ class ScatterNDAttrs(Attrs):
     mode: str
     """"update", "add", "mul", "min" or "max" """
 
+class SearchSortedAttrs(Attrs):
+    """attributes of searchsorted (type key relay.attrs.SearchSortedAttrs)"""
+    right: bool
+    """behind equal elements, not before them"""
+    dtype: str
+    """type of the result"""
+
 class SequenceConcatAttrs(Attrs):
     """attributes of sequence.concat (type key relay.attrs.SequenceConcatAttrs)"""
     axis: int
     """along which elements are put together"""
     new_axis: bool
     """is the axis a new one?"""
+
+class SequenceMaskAttrs(Attrs):
+    """attributes of sequence_mask (type key relay.attrs.SequenceMaskAttrs)"""
+    mask_value: float
+    """what stands behind the end of a sequence"""
+    axis: int
+    """axis of the sequences' elements, 0 or 1; the other one is the batch"""
 
 class SequenceSplitAttrs(Attrs):
     """attributes of sequence.split (type key relay.attrs.SequenceSplitAttrs)"""
@@ -1981,6 +2005,11 @@ class TransposeAttrs(Attrs):
     """attributes of transpose (type key relay.attrs.TransposeAttrs)"""
     axes: Array | None
     """which axis of the input each axis is; None: opposite order"""
+
+class TriluAttrs(Attrs):
+    """attributes of trilu (type key relay.attrs.TriluAttrs)"""
+    upper: bool
+    """keep what is above the diagonal, else what is below"""
 
 class UniqueAttrs(Attrs):
     """attributes of unique (type key relay.attrs.UniqueAttrs)"""

@@ -374,19 +374,103 @@ def collapse_sum_to(data, shape):
     return _make.collapse_sum_to(data, _ints(shape))
 
 
+def adv_index(inputs):
+    """Elements of a tensor by tensors of indices, as numpy does.
+
+    Parameters
+    ----------
+    inputs : list of RelayExpr, or RelayExpr of tuple type
+        The tensor, then indices for its first axes, which are broadcast.
+
+    Returns
+    -------
+    Call
+    """
+    return _make.adv_index(_tensors(inputs))
+
+
+def meshgrid(data, indexing="ij"):
+    """Coordinates of the points of a grid.
+
+    Parameters
+    ----------
+    data : list of RelayExpr, or RelayExpr of tuple type
+        Vectors of the coordinates along each axis.
+    indexing : str
+        ``"ij"``; ``"xy"`` exchanges the first two axes.
+
+    Returns
+    -------
+    TupleWrapper
+        A tensor for each vector.
+    """
+    data = _tensors(data)
+    if isinstance(data, Tuple):
+        count = len(data.fields)
+    else:
+        from ..testing import run_infer_type
+
+        count = len(run_infer_type(data).checked_type.fields)
+    return TupleWrapper(_make.meshgrid(data, indexing), count)
+
+
+def trilu(data, k, upper=True):
+    """The upper or lower triangle of matrices, zeros elsewhere.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        Tensor whose last two axes are matrices.
+    k : int or RelayExpr
+        The last diagonal that stays: 0 is the main one, above it are positive numbers.
+    upper : bool
+        Keep what is above.
+
+    Returns
+    -------
+    Call
+    """
+    return _make.trilu(data, _const(k, "int32"), upper)
+
+
+def strided_set(data, v, begin, end, strides=None):
+    """A tensor with values in the place of a part of it.
+
+    Parameters
+    ----------
+    data, v : RelayExpr
+        The tensor, and what is put in.
+    begin, end : RelayExpr or list of int
+        First index and index after the last one along the first axes; negative ones count from
+        the end.
+    strides : RelayExpr or list of int, optional
+        Steps, which may be negative; 1 by default.
+
+    Returns
+    -------
+    Call
+    """
+    strides = [1] if strides is None else strides
+    return _make.strided_set(data, v, *(_const(x, "int64") for x in (begin, end, strides)))
+
+
 __all__ = [
+    "adv_index",
     "arange",
     "broadcast_to",
     "collapse_sum_to",
     "concatenate",
     "full",
     "gather",
+    "meshgrid",
     "one_hot",
     "ones",
     "reshape",
     "reverse_reshape",
     "split",
+    "strided_set",
     "strided_slice",
     "tile",
+    "trilu",
     "zeros",
 ]
