@@ -149,3 +149,12 @@ def test_sequence_mask(axis):
     with pytest.raises(tenon.error.DiagnosticError, match="axis must be 0 or 1, got 2"):
         kind = relay.TensorType((3,), "int32")
         result_type(lambda a, n: relay.sequence_mask(a, n, axis=2), relay.TensorType((3, 3)), kind)
+
+
+def test_computes_of_te_tensors():
+    from tenon import te, topi
+
+    x, i = te.placeholder((3, 4), name="x"), te.placeholder((2, 1), "int32", "i")
+    y = topi.adv_index(x, [i])
+    assert [int(n) for n in y.shape] == [2, 1, 4]
+    assert [int(n) for n in topi.trilu(x, te.placeholder((), "int32", "k"), True).shape] == [3, 4]

@@ -270,6 +270,45 @@ CASES |= {
         ),
     ),
 }
+CASES |= {
+    "adv_index": lambda a, b, c, d: (
+        [x(a, b, c), x(d, 1, dtype=I32), x(c, dtype=I32)],
+        lambda *v: relay.adv_index(v),
+    ),
+    "collapse_sum_to": lambda a, b, c, d: ([x(a, b)], lambda v: relay.collapse_sum_to(v, (b,))),
+    "contrib_reverse_reshape": lambda a, b, c, d: (
+        [x(a, b, c)],
+        lambda v: relay.reverse_reshape(v, (-3, 0)),
+    ),
+    "image.affine_grid": lambda a, b, c, d: (
+        [x(a, 2, 3)],
+        lambda v: op.image.affine_grid(v, (c, d)),
+    ),
+    "meshgrid": lambda a, b, c, d: ([x(a), x(b)], lambda *v: relay.meshgrid(v)),
+    "nn.avg_pool2d_grad": lambda a, b, c, d: (
+        [x(a, b, c, d), x(a, b, c + 1, d + 1)],
+        lambda g, v: op.nn.avg_pool2d_grad(g, v, pool_size=(2, 2)),
+    ),
+    "nn.max_pool2d_grad": lambda a, b, c, d: (
+        [x(a, b, c, d), x(a, b, c + 1, d + 1)],
+        lambda g, v: op.nn.max_pool2d_grad(g, v, pool_size=(2, 2)),
+    ),
+    "nn.batch_to_space_nd": lambda a, b, c, d: (
+        [x(4 * a, b, c, d)],
+        lambda v: op.nn.batch_to_space_nd(v, (2, 2), ((0, 1), (1, 0))),
+    ),
+    "nn.space_to_batch_nd": lambda a, b, c, d: (
+        [x(a, 2 * b, 2 * c)],
+        lambda v: op.nn.space_to_batch_nd(v, (2, 2), ((2, 0), (1, 1))),
+    ),
+    "sequence_mask": lambda a, b, c, d: ([x(a, b, c), x(b, dtype=I32)], relay.sequence_mask),
+    "strided_set": lambda a, b, c, d: (
+        [x(a, b), x(a, 1)],
+        lambda v, w: relay.strided_set(v, w, [0, 0], [9, 1]),
+    ),
+    "trilu": lambda a, b, c, d: ([x(a, b, c)], lambda v: relay.trilu(v, 1)),
+    "unravel_index": lambda a, b, c, d: ([x(a, b, dtype=I32), x(2, dtype=I32)], op.unravel_index),
+}
 for _rank, _name in ((1, "1d"), (2, "2d"), (3, "3d")):
     for _kind in ("avg", "max"):
         CASES[f"nn.adaptive_{_kind}_pool{_name}"] = lambda a, b, c, d, n=_rank, k=_kind, e=_name: (

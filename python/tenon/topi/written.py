@@ -10,6 +10,11 @@ def _operator(name):
     return operator(__name__, "", name)
 
 
+def adv_index(data, indices):
+    """Elements by tensors of indices, as numpy does."""
+    return apply(relay.adv_index, [data, *indices])
+
+
 def cast(x, dtype, span=None):
     """`x` converted to another type: a tensor or an expression."""
     if isinstance(x, tir.PrimExpr):
@@ -53,6 +58,7 @@ def stack(a, axis):
 
 
 __all__ = [
+    "adv_index",
     "cast",
     "concatenate",
     "elemwise_sum",
