@@ -57,13 +57,15 @@ static int put_tensors(const tn_arr *tensors, const char *what, tn_buf *out) {
 /* A function that compares, for each type of a result. */
 static void put_compare(const char *type, bool floats, tn_buf *out) {
   const char *wide = floats ? type : "int64_t";
+  const char *also = floats ? " || (a[i] != a[i] && b[i] != b[i])" : ""; /* infinities, NaNs */
   tn_buf_printf(out,
                 "static int near_%s(const %s *a, const %s *b, int32_t n, %s most) {\n"
                 "  for (int32_t i = 0; i < n; ++i) {\n"
+                "    if (a[i] == b[i]%s) continue;\n"
                 "    %s d = (%s)a[i] - (%s)b[i];\n"
                 "    if (!(d <= most && -d <= most)) return 0;\n"
                 "  }\n  return 1;\n}\n\n",
-                type, type, type, wide, wide, wide, wide);
+                type, type, type, wide, also, wide, wide, wide);
 }
 
 static int put_compares(const selftest *s, tn_buf *out) {

@@ -228,6 +228,23 @@ def test_selftest(tmp_path):
     assert model.host().selftest() == 3
 
 
+def test_results_that_are_no_numbers(tmp_path):
+    """Infinities and NaNs, as constants, inputs and results, and the ends of integers."""
+    odd = np.array([np.inf, -np.inf, np.nan, 1], "float32")
+    ends = np.array([2**63 - 1, -(2**63), 0], "int64")
+    both = relay.Tuple(
+        [var("x", 4) + relay.const(odd), relay.const(ends) * var("y", dtype="int64")]
+    )
+    tests = [{"x": np.zeros(4, "float32"), "y": np.int64(1)}]
+    model = micro.export_c(program(both), str(tmp_path), "m", tests=tests)
+    twin = model.host(flags=STRICT)
+    np.testing.assert_array_equal(twin(**tests[0])[0], odd)
+    assert twin.selftest() == 0 and "INFINITY" not in (tmp_path / "m_selftest.c").read_text()
+    tests = [(tests[0], [np.abs(odd), ends])]
+    model = micro.export_c(program(both), str(tmp_path), "m", tests=tests)
+    assert model.host(flags=STRICT).selftest() == 1
+
+
 def test_expected_results_are_given(tmp_path):
     body = x + relay.const(1.0)
     one = np.ones((3, 8), "float32")

@@ -103,7 +103,7 @@ class HostTwin:
         for name, shape, dtype in self.model.inputs:
             if name not in given:
                 raise ValueError(f"{self.model.name}: the input {name} is missing")
-            value = np.ascontiguousarray(given.pop(name), dtype=dtype)
+            value = np.asarray(given.pop(name), dtype=dtype, order="C")
             if value.shape != shape:
                 raise ValueError(f"{name}: expected the shape {shape}, got {value.shape}")
             values.append(value)

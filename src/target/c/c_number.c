@@ -127,10 +127,8 @@ tn_str *c_count_bits(c_gen *g, const tn_Call *call, bool leading, int lane) {
 /* ---- content of constants ---- */
 
 static void put_double(tn_buf *out, double v, const char *suffix) {
-  if (isnan(v)) {
-    tn_buf_puts(out, "NAN");
-  } else if (isinf(v)) {
-    tn_buf_puts(out, v < 0 ? "-INFINITY" : "INFINITY");
+  if (isnan(v) || isinf(v)) { /* needs no math.h */
+    tn_buf_printf(out, "(%s%s / 0.0%s)", isnan(v) ? "0.0" : v < 0 ? "-1.0" : "1.0", suffix, suffix);
   } else {
     tn_buf_printf(out, "%a%s", v, suffix);
   }
