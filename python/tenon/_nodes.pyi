@@ -425,6 +425,12 @@ class SourceName(Object):
     """name of a source text; one object for each name (type key SourceName)"""
     name: str
     """file name, or what stands for it"""
+    text: str | None
+    """what is read, where it is kept"""
+    first_line: int
+    """number of its first line in the file"""
+    first_column: int
+    """columns cut off the left of its lines"""
 
 class TeSplit(IterVarRelation):
     """one variable as two (type key Split)"""

@@ -111,6 +111,20 @@ TN_PRINTF(1, 0) static char *format(const char *fmt, va_list ap) {
   return vasprintf(&text, fmt, ap) < 0 ? NULL : text;
 }
 
+static void (*show_place)(const tn_obj *span);
+
+void tn_error_set_place(void (*show)(const tn_obj *span)) { show_place = show; }
+
+int tn_error_at(const tn_obj *span) {
+  if (!pending || !span || current.span || current.cause || current.kind == TN_MemoryError ||
+      current.kind == TN_DiagnosticError || current.kind == TN_ScheduleError)
+    return -1;
+  tn_retain(span);
+  current.span = (tn_obj *)(uintptr_t)span;
+  if (show_place) show_place(span);
+  return -1;
+}
+
 int tn_vraise(tn_error_kind kind, const char *cls, const char *file, int line, const char *func,
               const tn_obj *span, const char *fmt, va_list ap) {
   char *message = format(fmt, ap); /* before clearing: an argument may be the old message */
@@ -119,6 +133,7 @@ int tn_vraise(tn_error_kind kind, const char *cls, const char *file, int line, c
   tn_error_clear();
   set_pending(
       (tn_error){.kind = kind, .cls = name, .message = message, .span = (tn_obj *)(uintptr_t)span});
+  if (span && show_place) show_place(span);
   return file ? tn_trace(file, line, func) : -1;
 }
 

@@ -3,9 +3,11 @@
 #include "driver/build.h"
 
 #include "driver/tir_pipeline.h"
+#include "ir/functor.h"
 #include "ir/module.h"
 #include "object/functions.h"
 #include "runtime/module.h"
+#include "tir/script/printer.h"
 
 /* What is compiled for one host. */
 typedef struct {
@@ -59,10 +61,45 @@ static int add_functions(host_part *p, const tn_IRModule *m) {
   return 0;
 }
 
+/* ---- threads on a CPU ---- */
+
+static int find_thread(void *ctx, tn_obj *o) {
+  const tn_AttrStmt *s = TN_AS(AttrStmt, o);
+  bool launches = s && TN_AS(IterVar, s->node) && tn_str_eq(s->attr_key, "thread_extent");
+  if (launches) *(const tn_AttrStmt **)ctx = s;
+  return launches;
+}
+
+/* No code generator of a CPU has thread axes: said before the program is split and its names are
+   others. */
+static int refuse_threads(const tn_IRModule *m, tn_target *t) {
+  tn_any key, value;
+  for (int64_t i = 0; tn_map_at(m->functions, i, &key, &value); ++i) {
+    const tn_PrimFunc *f = TN_AS(PrimFunc, value.v.obj);
+    tn_obj *own = f ? tir_func_attr(f, "target") : NULL;
+    tn_target *of = own && TN_IS(Target, own) ? (tn_target *)own : t;
+    const tn_AttrStmt *s = NULL;
+    if (!f || !is_cpu(of) || tn_pre_order(f->body, find_thread, (void *)&s) < 0 || !s) {
+      if (tn_error_pending()) return -1;
+      continue;
+    }
+    tn_str *extent = script_print((tn_obj *)s->value, NULL);
+    return TN_RAISE(
+        CodegenError, s->span,
+        "%s: thread axis %s of extent %s is bound, and target %s, which is a CPU, has no thread "
+        "axes: build for \"cuda\" or \"opencl\", or let the loop be parallel or serial",
+        tn_cstr(((const tn_GlobalVar *)key.v.obj)->name_hint),
+        tn_cstr(((const tn_IterVar *)s->node)->thread_tag), extent ? extent->data : "?",
+        tn_cstr(of->kind->name));
+  }
+  return 0;
+}
+
 static int add(tn_IRModule *lowered, tn_target *t, tn_target *host, host_part *parts, int *n) {
   tn_IRModule *on_host, *on_device;
   host_part *p;
   TN_GET(t, with_host(t, host));
+  TN_TRY(refuse_threads(lowered, t));
   TN_TRY(driver_split_pipeline(lowered, (tn_obj *)t, &on_host, &on_device));
   TN_GET(p, part_of(is_cpu(t) ? t : t->host, parts, n));
   TN_TRY(add_functions(p, on_host));

@@ -101,19 +101,39 @@ static void mark(const char *line, int64_t len, int64_t from, int64_t to, tn_buf
   }
 }
 
-void ir_diag_place(const tn_Span *span, const char *text, tn_buf *out) {
+/* The lines of `text` are those of the file from `first_line` on, without their first columns. */
+static void show_line(const tn_Span *span, const char *text, int64_t first_line, int64_t cut,
+                      tn_buf *out) {
   int64_t len;
   char number[24];
   tn_buf_printf(out, " --> %s:%lld:%lld\n", tn_cstr(span->source_name->name), (long long)span->line,
                 (long long)span->column);
-  const char *line = line_at(text, span->line, &len);
-  if (!line || span->line < 1 || span->column < 1) return;
+  const char *line =
+      span->line < first_line ? NULL : line_at(text, span->line - first_line + 1, &len);
+  if (!line || span->line < 1 || span->column <= cut) return;
   int width = snprintf(number, sizeof number, "%lld", (long long)span->line);
-  int64_t to = span->end_line > span->line ? len + 1 : span->end_column;
+  int64_t to = span->end_line > span->line ? len + 1 : span->end_column - cut;
   tn_buf_printf(out, "%*s |\n%s | %.*s\n%*s | ", width, "", number, (int)len, line, width, "");
-  mark(line, len, span->column, to, out);
+  mark(line, len, span->column - cut, to, out);
   tn_buf_putc(out, '\n');
 }
+
+void ir_diag_place(const tn_Span *span, const char *text, tn_buf *out) {
+  show_line(span, text, 1, 0, out);
+}
+
+/* Places in texts that are kept with their names are shown in full. */
+static void note_place(const tn_obj *at) {
+  const tn_Span *span = at->type_index == TN_TI_Span ? (const tn_Span *)at : NULL;
+  const tn_SourceName *name = span ? span->source_name : NULL;
+  TN_BUF(out);
+  if (!name || !name->text) return;
+  show_line(span, tn_cstr(name->text), name->first_line, name->first_column, &out);
+  if (out.data && out.len && out.data[out.len - 1] == '\n') out.data[--out.len] = '\0';
+  if (out.data) tn_error_note("%s", out.data);
+}
+
+void ir_diag_init(void) { tn_error_set_place(note_place); }
 
 static const char *level_name(int32_t level) {
   switch (level) {

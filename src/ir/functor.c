@@ -37,6 +37,40 @@ void tn_functor_normal(const tn_type *type, tn_obj *(*fn)(tn_obj *node)) {
   normal_forms[nnormal++].fn = fn;
 }
 
+/* ---- places ---- */
+
+static const tn_type *placed;
+static _Atomic(const tn_field *) span_fields[TN_TI_BEGIN_DYNAMIC];
+
+void tn_functor_placed(const tn_type *type) { placed = type; }
+
+/* NULL: a node of this type has no place that counts here. */
+static const tn_field *span_field(const tn_obj *o) {
+  if (!placed || o->type_index >= TN_TI_BEGIN_DYNAMIC || !tn_type_is(o->type, placed)) return NULL;
+  const tn_field *f = span_fields[o->type_index];
+  if (!f) span_fields[o->type_index] = f = tn_type_field(o->type, "span");
+  return f;
+}
+
+static tn_obj *place_of(const tn_obj *o) {
+  const tn_field *f = o ? span_field(o) : NULL;
+  tn_any span = f ? tn_field_get(o, f) : tn_any_none();
+  return tn_any_is_obj(&span) ? span.v.obj : NULL;
+}
+
+/* What came of `pre` is where it was, when it was made just now and says nothing else; where
+   nothing came of it, the error is there. */
+static tn_obj *keep_place(const tn_obj *pre, tn_obj *post) {
+  if (post == pre) return post;
+  tn_obj *span = place_of(pre);
+  if (!span) return post;
+  if (!post) return (void)tn_error_at(span), NULL;
+  const tn_field *f = span_field(post);
+  tn_any value = tn_any_obj(span);
+  if (f && !place_of(post) && tn_use_count(post) == 1 && tn_field_set(post, f, &value)) return NULL;
+  return post;
+}
+
 /* What a rewriting made of a node with other children: checked, in its normal form. */
 static tn_obj *changed(tn_obj *made) {
   tn_obj *r = ir_node_check(made);
@@ -228,7 +262,7 @@ static int finish(rewriter *r, tn_obj *pre) {
   tn_obj *post = class_of(pre) == INNER ? tn_map_children(pre, result_of, r) : pre;
   if (post != pre) TN_GET(post, changed(post));
   tn_rewrite_case f = pre->type_index < (uint32_t)r->ncases ? r->cases[pre->type_index] : NULL;
-  if (f) TN_GET(post, f(r->ctx, pre, post));
+  if (f) TN_GET(post, keep_place(pre, f(r->ctx, pre, post)));
   tn_retain(post);
   if (tn_pmap_put(&r->done, pre, post) == 0) return 0;
   tn_release(post);
@@ -287,7 +321,7 @@ void *tn_mut_children(tn_mut *m, const void *node) {
 static tn_obj *dispatch(tn_mut *m, tn_obj *o) {
   if (m->exprs && !TN_IS(PrimExpr, o) && !TN_AS(Array, o)) return o;
   tn_mut_case f = o->type_index < (uint32_t)m->ncases ? m->cases[o->type_index] : NULL;
-  return f ? f(m, o) : tn_mut_children(m, o);
+  return keep_place(o, f ? f(m, o) : tn_mut_children(m, o));
 }
 
 /* Keys are retained too: the address of a temporary node must not come back as another node. */

@@ -37,6 +37,10 @@ TN_API void tn_functor_leaf(const tn_type *type, bool seen);
  * has the type. */
 TN_API void tn_functor_normal(const tn_type *type, tn_obj *(*fn)(tn_obj *node));
 
+/** Declares that rewriting keeps the places of nodes of a type and those derived from it, and that
+ * an error inside one is at its place. Their `span` is a field of that name. */
+TN_API void tn_functor_placed(const tn_type *type);
+
 /* ---- visiting ---- */
 
 /** Calls fn for every node below root and for root, children first, each object once. `fn` returns

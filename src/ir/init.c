@@ -7,6 +7,7 @@ int ir_init(void) {
   TN_TRY(ir_pass_types_init());
   TN_TRY(ir_pools_init());
   ir_imm_init();
+  ir_diag_init();
   ir_functor_init();
   TN_TRY(ir_tir_ops_init());
   TN_TRY(ir_api_expr_init());

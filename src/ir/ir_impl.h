@@ -6,6 +6,8 @@
 #include "object/functions.h"
 
 /* hooks of the type tables */
+/** Places of errors are shown from now on. */
+void ir_diag_init(void);
 extern const tn_type_hooks ir_int_hooks, ir_float_hooks, ir_expr_hooks, ir_source_name_hooks,
     ir_env_func_hooks, ir_op_hooks, ir_module_hooks;
 const char *ir_env_func_name(const tn_obj *self);

@@ -99,6 +99,15 @@ tn_stmt *tir_seq(const tn_vec *stmts) {
   return (tn_stmt *)TN_NEW(SeqStmt, .seq = tn_arr_from(&flat));
 }
 
+tn_Span *tir_stmt_span(const void *stmt) {
+  const tn_obj *o = stmt;
+  const tn_field *f = o ? tn_type_field(o->type, "span") : NULL;
+  tn_any span = f ? tn_field_get(o, f) : tn_any_none();
+  return tn_any_is_obj(&span) ? TN_AS(Span, span.v.obj) : NULL;
+}
+
+int tir_error_in(const void *stmt) { return tn_error_at((const tn_obj *)tir_stmt_span(stmt)); }
+
 /* A rewriting leaves no statements that stand for nothing. */
 static tn_obj *normal_sequence(tn_obj *o) {
   const tn_arr *a = ((const tn_SeqStmt *)o)->seq;
@@ -175,6 +184,7 @@ int tir_init(void) {
   TN_TRY(tn_type_register_table(tir_types, TN_COUNT(tir_types)));
   TN_TRY(tn_func_register_rows(functions, TN_COUNT(functions)));
   tn_functor_normal(&tn_type_SeqStmt, normal_sequence);
+  tn_functor_placed(&tn_type_Stmt);
   TN_TRY(doc_init());
   TN_TRY(stmt_functor_init());
   TN_TRY(specialize_init());

@@ -79,4 +79,9 @@ TN_API tn_PrimFunc *tir_with_body(tn_PrimFunc *f, tn_stmt *body);
 /** Registers the types and functions of the layer. */
 TN_API int tir_init(void);
 
+/** Where a statement is in its text (the field is another one in each type); NULL: not known. */
+TN_API tn_Span *tir_stmt_span(const void *stmt);
+/** The pending error is in the statement, unless it has a place already. Always returns -1. */
+TN_API int tir_error_in(const void *stmt);
+
 #endif /* TN_TIR_TIR_H_ */

@@ -201,9 +201,9 @@ static const stmt_case cases[] = {
 
 int c_stmt(c_gen *g, const tn_stmt *s) {
   uint32_t i = s->hdr.type_index;
-  TN_CHECK(i < (uint32_t)TN_COUNT(cases) && cases[i], CodegenError, s->span,
+  TN_CHECK(i < (uint32_t)TN_COUNT(cases) && cases[i], CodegenError, tir_stmt_span(s),
            "%s: %s: a statement of type %s is left in the program: lower it first", g->d->name,
            g->name, tn_obj_key(s));
   tn_pmap_fini(&g->vectors); /* what was read before may have changed */
-  return cases[i](g, (const tn_obj *)s);
+  return cases[i](g, (const tn_obj *)s) ? tir_error_in(s) : 0;
 }

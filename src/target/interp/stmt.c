@@ -131,8 +131,8 @@ static const stmt_case cases[] = {
 
 int in_exec(in_frame *f, const void *s) {
   uint32_t i = ((const tn_obj *)s)->type_index;
-  TN_CHECK(i < (uint32_t)TN_COUNT(cases) && cases[i], CodegenError, ((const tn_stmt *)s)->span,
+  TN_CHECK(i < (uint32_t)TN_COUNT(cases) && cases[i], CodegenError, tir_stmt_span(s),
            "stackvm: %s: a statement of type %s is left in the program: lower it first", f->name,
            tn_obj_key(s));
-  return cases[i](f, s);
+  return cases[i](f, s) ? tir_error_in(s) : 0;
 }

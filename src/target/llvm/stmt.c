@@ -269,9 +269,9 @@ static const stmt_case cases[] = {
 
 int cg_stmt(cg_fn *f, const tn_stmt *s) {
   uint32_t i = s->hdr.type_index;
-  TN_CHECK(i < (uint32_t)TN_COUNT(cases) && cases[i], CodegenError, s->span,
+  TN_CHECK(i < (uint32_t)TN_COUNT(cases) && cases[i], CodegenError, tir_stmt_span(s),
            "llvm: %s: a statement of type %s is left in the program: lower it first", f->name,
            tn_obj_key(s));
   cg_debug_stmt(f, s);
-  return cases[i](f, (const tn_obj *)s);
+  return cases[i](f, (const tn_obj *)s) ? tir_error_in(s) : 0;
 }

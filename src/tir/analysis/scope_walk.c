@@ -22,6 +22,7 @@ typedef struct {
   int64_t up;
   const char *field; /* NULL: the root */
   int64_t index;     /* -1: none */
+  const tn_obj *node;
 } place;
 
 struct scope_walk {
@@ -35,6 +36,16 @@ struct scope_walk {
 
 const tn_expr *scope_walk_value(const scope_walk *w) { return w->value; }
 int64_t scope_walk_place(const scope_walk *w) { return w->now; }
+
+tn_Span *scope_walk_span(const scope_walk *w) {
+  for (int64_t i = w->now;; i = w->places[i].up) {
+    const tn_obj *o = w->places[i].node;
+    bool placed = o && (TN_IS(Stmt, o) || (TN_IS(PrimExpr, o) && !TN_IS(Var, o)));
+    tn_any span = placed ? tn_field_get(o, tn_type_field(o->type, "span")) : tn_any_none();
+    if (tn_any_is_obj(&span)) return (tn_Span *)span.v.obj;
+    if (!w->places[i].field) return NULL;
+  }
+}
 
 tn_str *scope_walk_path(const scope_walk *w, int64_t at) {
   int64_t n = 0;
@@ -57,13 +68,14 @@ tn_str *scope_walk_path(const scope_walk *w, int64_t at) {
 
 static int64_t step(scope_walk *w, const char *field, int64_t index) {
   TN_GROW(w->places, w->cap_places, w->nplaces + 1, return -1);
-  w->places[w->nplaces] = (place){w->now, field, index};
+  w->places[w->nplaces] = (place){w->now, field, index, NULL};
   return w->nplaces++;
 }
 
 static int add(scope_walk *w, job j, const char *field, int64_t index) {
   if (!j.obj) return 0;
   if ((j.place = step(w, field, index)) < 0) return -1;
+  w->places[j.place].node = j.obj;
   TN_GROW(w->jobs, w->cap_jobs, w->njobs + 1, return -1);
   w->jobs[w->njobs++] = j;
   return 0;

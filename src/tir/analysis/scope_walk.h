@@ -45,5 +45,7 @@ int64_t scope_walk_place(const scope_walk *w);
 /** "<root>.body.seq[1].value" of a place of this walk. Owned by the scope; NULL with MemoryError.
  */
 tn_str *scope_walk_path(const scope_walk *w, int64_t place);
+/** Where the text of the place that is shown now is, or of what it is part of; NULL: not known. */
+tn_Span *scope_walk_span(const scope_walk *w);
 
 #endif /* TN_TIR_ANALYSIS_SCOPE_WALK_H_ */

@@ -30,7 +30,7 @@ static const char *path(const scope_walk *w, int64_t place) {
 }
 
 static int ill_formed(const scope_walk *w, const tn_Var *v, const char *what, int64_t first) {
-  return TN_RAISE(ValueError, NULL,
+  return TN_RAISE(ValueError, scope_walk_span(w),
                   "TIR is ill-formed, due to multiple %sdefinitions of variable %s.  It was first "
                   "defined at %s, and was re-defined at %s",
                   what, tn_cstr(v->name), path(w, first - 1), path(w, scope_walk_place(w)));
@@ -68,11 +68,11 @@ static int end(void *ctx, const scope_walk *w, tn_Var *v, scope_kind kind) {
 static int undefined(const checker *c, const scope_walk *w, const tn_Var *v) {
   int64_t before = tn_pmap_get_int(&c->before, v, 0);
   if (before)
-    return TN_RAISE(ValueError, NULL,
+    return TN_RAISE(ValueError, scope_walk_span(w),
                     "Invalid use of undefined variable %s at %s.  The variable was previously "
                     "defined at %s, but this definition is no longer in-scope.",
                     tn_cstr(v->name), path(w, scope_walk_place(w)), path(w, before - 1));
-  return TN_RAISE(ValueError, NULL,
+  return TN_RAISE(ValueError, scope_walk_span(w),
                   "Invalid use of undefined variable %s at %s.  It has no definition around it.",
                   tn_cstr(v->name), path(w, scope_walk_place(w)));
 }
@@ -87,12 +87,12 @@ static int use(void *ctx, const scope_walk *w, tn_Var *v) {
   int64_t outside = tn_pmap_get_int(&c->loops, v, 0) - 1;
   if (outside < 0 || outside >= c->blocks.len) return 0;
   if (outside == 0)
-    return TN_RAISE(ValueError, NULL,
+    return TN_RAISE(ValueError, scope_walk_span(w),
                     "Well-formedness check failed: Loop iterator var %s is defined outside of any "
                     "block, but is used inside the non-opaque current block \"%s\", at %s.",
                     tn_cstr(v->name), block_name(c, c->blocks.len - 1),
                     path(w, scope_walk_place(w)));
-  return TN_RAISE(ValueError, NULL,
+  return TN_RAISE(ValueError, scope_walk_span(w),
                   "Well-formedness check failed: Loop iterator var %s is defined in block \"%s\", "
                   "but is used inside the non-opaque current block \"%s\", at %s.",
                   tn_cstr(v->name), block_name(c, outside - 1), block_name(c, c->blocks.len - 1),

@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "ir/module.h"
+#include "ir/span.h"
 #include "tir/script/build_impl.h"
 
 /* ---- environment ---- */
@@ -58,9 +59,31 @@ body *open_body(builder *b) {
   return b->body = inner;
 }
 
+tn_Span *span_at(builder *b, const ast *n) {
+  const ast_source *src = b->src;
+  if (!b->source) {
+    tn_str *file = tn_str_from(src->file),
+           *text = tn_scope_own(tn_str_new_n(src->text, (size_t)src->len));
+    b->source = TN_NEW(SourceName, .name = file, .text = text, .first_line = src->first_line,
+                       .first_column = src->first_col);
+  }
+  int line = src->first_line - 1, col = src->first_col;
+  return b->source ? ir_span(b->source, n->line + line, n->end_line + line, n->col + col,
+                             n->end_col + col)
+                   : NULL;
+}
+
+int place_stmt(builder *b, tn_stmt *s) {
+  const tn_field *f = tn_type_field(s->hdr.type, "span");
+  tn_any span = tn_field_get((const tn_obj *)s, f);
+  if (!b->stmt || span.type_index != TN_NONE) return 0;
+  span = tn_any_obj(span_at(b, b->stmt));
+  return span.v.obj ? tn_field_set((tn_obj *)s, f, &span) : -1;
+}
+
 static int add_item(builder *b, tn_stmt *s, bool wraps) {
   body *o = b->body;
-  if (!s) return -1;
+  if (!s || place_stmt(b, s)) return -1;
   if (o->n == o->cap) {
     int cap = o->cap ? o->cap * 2 : 8;
     body_item *items = tn_arena_alloc(&b->arena, (size_t)cap * sizeof *items);

@@ -449,7 +449,8 @@ static int eval_call(builder *b, const ast *n, val *out) {
   TN_TRY(eval(b, n->a, &f));
   if (f.kind == VAL_METHOD) return call_method(b, n, &f, out);
   if (f.kind == VAL_PLAIN) return call_function(b, n, &f, out);
-  int r = f.kind == VAL_T ? call_t(b, n, f.name, out) : 1;
+  bool range = f.kind == VAL_I && strcmp(f.name, "Range") == 0;
+  int r = f.kind == VAL_T || range ? call_t(b, n, f.name, out) : 1;
   return r == 1 ? call_unknown(b, n, &f, out) : r;
 }
 
@@ -497,10 +498,22 @@ static int eval_bare(builder *b, const ast *n, val *out) {
   }
 }
 
+/* Expressions that were made of this text are at its place; constants and variables are not made
+   here, or not here alone. */
+static int place_value(builder *b, const ast *n, const val *v) {
+  tn_obj *o = val_obj(v);
+  if (!o || n->kind == AST_NAME || n->kind == AST_ATTR || !TN_IS(PrimExpr, o) || TN_IS(Var, o) ||
+      TN_AS(IntImm, o) || TN_AS(FloatImm, o) || TN_AS(StringImm, o) || ((tn_expr *)o)->span)
+    return 0;
+  if (tn_use_count(o) != 1) return 0; /* others hold it already */
+  tn_any span = tn_any_obj(span_at(b, n));
+  return span.v.obj ? tn_field_set(o, tn_type_field(o->type, "span"), &span) : -1;
+}
+
 int eval(builder *b, const ast *n, val *out) {
   if (++b->depth > BUILD_DEPTH_MAX)
     return ast_error(b->src, n, "the expression is nested too deeply");
   TN_TRY(eval_bare(b, n, out));
   b->depth--;
-  return 0;
+  return place_value(b, n, out);
 }

@@ -72,9 +72,11 @@ typedef struct {
   body *body;
   block_info *block;
   func_info *func;
-  tn_pmap loops;       /* loop variable -> its Range */
-  tn_pmap declared;    /* variables and buffers that are declared but not bound by a statement */
-  tn_IRModule *module; /* while a module is read */
+  tn_pmap loops;         /* loop variable -> its Range */
+  tn_pmap declared;      /* variables and buffers that are declared but not bound by a statement */
+  tn_IRModule *module;   /* while a module is read */
+  tn_SourceName *source; /* what the places of the program refer to */
+  const ast *stmt;       /* that is being read */
   int depth;
 } builder;
 
@@ -96,6 +98,10 @@ int forget_bindings(builder *b, int height);
 int bind_script_modules(builder *b);
 bool find_name(const builder *b, const char *name, val *out);
 body *open_body(builder *b);
+/** The place of a piece of the text. NULL with MemoryError. */
+tn_Span *span_at(builder *b, const ast *n);
+/** A statement is where it is read, unless the host made it and knows better. */
+int place_stmt(builder *b, tn_stmt *s);
 /** The statements of the innermost body as one; NULL on failure. The names bound in it are gone. */
 tn_stmt *close_body(builder *b);
 int add_stmt(builder *b, tn_stmt *s);

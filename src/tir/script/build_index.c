@@ -45,7 +45,10 @@ static tn_expr *strided_slice(builder *b, const ast *s, const tn_expr *extent) {
   tn_expr *from = s->a ? eval_expr(b, s->a) : tir_zero(extent->dtype);
   tn_expr *to = from && s->b ? eval_expr(b, s->b) : (tn_expr *)(uintptr_t)extent;
   if (!from || !to || eval_int(b, s->c, &step)) return NULL;
-  tn_expr *length = tir_floordiv(distance(from, to), tir_const_int(from->dtype, step));
+  if (step == 0) return (void)ast_error(b->src, s->c, "a slice needs a step that is not 0"), NULL;
+  /* as many as Python takes: the last step may reach beyond the end */
+  tn_expr *up = tir_const_int(from->dtype, step > 0 ? step - 1 : step + 1);
+  tn_expr *length = tir_floordiv(tir_add(distance(from, to), up), tir_const_int(from->dtype, step));
   if (!length) return NULL;
   if (!tir_as_int((tn_obj *)length, &lanes))
     return (void)ast_error(b->src, s, "a slice with a step must have a constant length"), NULL;

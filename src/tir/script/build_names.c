@@ -69,7 +69,9 @@ static int call_var(builder *b, const ast *call, val *out) {
   const ast *type = arg_of(call, 0, "dtype");
   tn_dtype t = TN_I32;
   if (type) TN_TRY(eval_dtype(b, type, &t));
-  return give(b, call, tir_var("v", t), out);
+  tn_Var *v = tir_var("v", t);
+  if (!v || tn_pmap_put_int(&b->declared, v, 1)) return -1;
+  return give(b, call, v, out);
 }
 
 /* T.call_intrin("float32", "tir.exp", x) */

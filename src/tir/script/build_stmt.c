@@ -297,6 +297,7 @@ static int build_grid(builder *b, const ast *n) {
     tn_expr *extent = (tn_expr *)extents.items[i].v.obj;
     s = make_loop((tn_Var *)vars.items[i].v.obj, tir_zero(extent->dtype), extent, TIR_FOR_SERIAL, s,
                   NULL, NULL);
+    if (s && place_stmt(b, s)) return -1;
   }
   return s ? add_stmt(b, s) : -1;
 }
@@ -351,16 +352,37 @@ static int build_kind_loop(builder *b, const ast *n, tir_for_kind kind) {
   return loop ? add_stmt(b, loop) : place_error(b, n->b);
 }
 
+/* for k in [0, 2, 4]: the body once for each value, which is known here. @return 1 when the values
+   are not */
+static int build_for_each(builder *b, const ast *n) {
+  val all;
+  if (n->b->kind != AST_LIST && n->b->kind != AST_TUPLE && n->b->kind != AST_NAME &&
+      n->b->kind != AST_COMP)
+    return 1;
+  TN_TRY(eval(b, n->b, &all));
+  const tn_arr *items = TN_AS(Array, val_obj(&all));
+  if (!items) return 1;
+  for (int64_t i = 0; i < items->len; ++i) {
+    if (!open_body(b) || bind_target(b, n->a, PLAIN(items->items[i])) || build_stmts(b, n->body))
+      return -1;
+    tn_stmt *s = close_body(b);
+    if (!s || add_stmt(b, s)) return -1;
+  }
+  return 0;
+}
+
 int build_for(builder *b, const ast *n) {
   const char *name = t_name(b, n->b);
   val known;
   bool range = n->b->kind == AST_CALL && n->b->a->kind == AST_NAME &&
                strcmp(n->b->a->text, "range") == 0 && !find_name(b, "range", &known);
   if (range) return build_kind_loop(b, n, TIR_FOR_SERIAL);
+  int each = name ? 1 : build_for_each(b, n);
+  if (each <= 0) return each;
   if (!name || n->b->kind != AST_CALL)
     return ast_error(b->src, n->b,
                      "expected a loop: range, T.grid, T.serial, T.parallel, T.vectorized, T.unroll "
-                     "or T.thread_binding");
+                     "or T.thread_binding, or a list of values");
   if (strcmp(name, "grid") == 0) return build_grid(b, n);
   for (int i = 0; i < TN_COUNT(loop_kinds); ++i) {
     if (strcmp(loop_kinds[i].name, name) == 0) return build_kind_loop(b, n, loop_kinds[i].kind);
@@ -430,7 +452,13 @@ static int build_any(builder *b, const ast *n) {
 }
 
 /* What no expression of the statement is blamed for is blamed on the statement. */
-int build_stmt(builder *b, const ast *n) { return build_any(b, n) ? place_error(b, n) : 0; }
+int build_stmt(builder *b, const ast *n) {
+  const ast *outer = b->stmt;
+  b->stmt = n;
+  int err = build_any(b, n) ? place_error(b, n) : 0;
+  b->stmt = outer;
+  return err;
+}
 
 int build_stmts(builder *b, ast_list stmts) {
   for (int i = 0; i < stmts.n; ++i) {

@@ -157,9 +157,12 @@ static int launch_thread(builder *b, const ast *call, const ast *target, wrap *o
   return out->stmt ? 0 : -1;
 }
 
-static int let(builder *b, const ast *call, const ast *target, wrap *out) {
+/* T.LetStmt(value, type, var=v), or T.let(v, value) as older scripts have it */
+static int let(builder *b, const ast *call, const char *name, const ast *target, wrap *out) {
   const ast *value = arg_of(call, 0, "value"), *type = arg_of(call, 1, "type_annotation"),
             *var = arg_of(call, 2, "var");
+  if (strcmp(name, "let") == 0 && count_args(call) == 2 && !var && declared_as(b, value))
+    var = value, value = type, type = NULL;
   if (!value) return ast_error(b->src, call, "T.LetStmt: expected a value");
   tn_expr *e = eval_expr(b, value);
   tn_obj *known = e && var ? eval_obj(b, var) : NULL;
@@ -205,7 +208,7 @@ static int make_wrap(builder *b, const ast *call, const char *name, const ast *t
   if (!strcmp(name, "decl_buffer")) return decl_buffer(b, call, target, out);
   if (!strcmp(name, "attr")) return attr(b, call, out);
   if (!strcmp(name, "launch_thread")) return launch_thread(b, call, target, out);
-  if (!strcmp(name, "LetStmt") || !strcmp(name, "let")) return let(b, call, target, out);
+  if (!strcmp(name, "LetStmt") || !strcmp(name, "let")) return let(b, call, name, target, out);
   if (!strcmp(name, "Assert")) return assert_(b, call, out);
   if (!strcmp(name, "realize")) return realize(b, call, out);
   return 1;
