@@ -61,7 +61,12 @@ static int var_repr(tn_repr *r, const tn_obj *o) {
   return 0;
 }
 
-static int global_var_repr(tn_repr *r, const tn_obj *o) {
+static int global_repr(tn_repr *r, const tn_obj *o) {
+  tn_buf_printf(tn_repr_out(r), "GlobalVar(%s)", tn_cstr(((const tn_GlobalVar *)o)->name_hint));
+  return 0;
+}
+
+static int global_type_var_repr(tn_repr *r, const tn_obj *o) {
   const tn_GlobalTypeVar *v = (const tn_GlobalTypeVar *)o;
   tn_buf_printf(tn_repr_out(r), "GlobalTypeVar(%s, %d)", tn_cstr(v->name_hint), (int)v->kind);
   return 0;
@@ -78,7 +83,8 @@ int relay_type_repr_init(void) {
       {&tn_type_RefType, ref_repr},
       {&tn_type_TypeCall, call_repr},
       {&tn_type_TypeVar, var_repr},
-      {&tn_type_GlobalTypeVar, global_var_repr},
+      {&tn_type_GlobalTypeVar, global_type_var_repr},
+      {&tn_type_GlobalVar, global_repr},
   };
   for (int i = 0; i < TN_COUNT(all); ++i) TN_TRY(tn_repr_set(all[i].type, all[i].repr));
   return 0;

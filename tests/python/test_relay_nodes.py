@@ -201,3 +201,8 @@ def test_deep_graphs(make):
     assert ir.structural_equal(a, b)
     assert ir.structural_hash(a) == ir.structural_hash(b)
     assert ir.structural_equal(ir.load_json(ir.save_json(a)), b, map_free_vars=True)
+
+
+def test_names_of_functions_show_as_such():
+    mod = tenon.IRModule.from_expr(relay.const(1))
+    assert str(mod.get_global_vars()) == "[GlobalVar(main)]"
