@@ -9,6 +9,7 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "cli/onnx.h"
+#include "cli/progress.h"
 #include "export/archive.h"
 #include "object/containers.h"
 #include "object/dtype.h"
@@ -127,7 +128,9 @@ static int fix_input(cli_model *m, const char *name, const tn_arr *extents) {
 int cli_model_open(cli_model *m, const cli_args *a) {
   const char *path = a->operands[0];
   tn_map *shapes;
-  if (cli_is_archive(path)) TN_GET(m->library, mlf_load(path, cli_get(a, "model", NULL)));
+  bool archive = cli_is_archive(path);
+  cli_stage(a, archive ? "compiling the archive" : "loading the library");
+  if (archive) TN_GET(m->library, mlf_load(path, cli_get(a, "model", NULL)));
   else TN_GET(m->library, tn_scope_own(tn_module_load(path, "")));
   TN_TRY(tn_vm_exe_of(m->library) ? open_machine(m, path) : open_graph(m, path));
   TN_GET(shapes, cli_input_shapes(a));
@@ -135,6 +138,7 @@ int cli_model_open(cli_model *m, const cli_args *a) {
     const tn_map_entry *e = &shapes->entries[i];
     TN_TRY(fix_input(m, tn_cstr((const tn_str *)e->key.v.obj), (const tn_arr *)e->value.v.obj));
   }
+  cli_stage(a, "");
   return 0;
 }
 
