@@ -68,3 +68,32 @@ def test_spans_name_the_nodes(tmp_path):
         relay.frontend.from_onnx(two_nodes(), export_node_renamed_model_path="/nowhere/m.onnx")
     with pytest.raises(TypeError, match="expected a path, bytes or an onnx.ModelProto, got int"):
         relay.frontend.from_onnx(3)
+
+
+@pytest.mark.parametrize("order", [0, 1])
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_places_of_the_largest_elements(order, dtype):
+    x = rng.integers(-9, 9, (2, 3, 5, 6)).astype(dtype)
+    how = {"kernel_shape": [3, 2], "strides": [2, 2], "pads": [1, 0, 0, 1], "storage_order": order}
+    largest = np.empty((2, 3, 2, 3), dtype)
+    places = np.empty((2, 3, 2, 3), "int64")
+    for n, c, i, j in np.ndindex(largest.shape):
+        rows = [r for r in range(2 * i - 1, 2 * i + 2) if 0 <= r < 5]
+        columns = [k for k in range(2 * j, 2 * j + 2) if k < 6]
+        found = max(((r, k) for r in rows for k in columns), key=lambda p: x[n, c, p[0], p[1]])
+        largest[n, c, i, j] = x[n, c, found[0], found[1]]
+        inside = found[0] + 5 * found[1] if order else 6 * found[0] + found[1]
+        places[n, c, i, j] = (n * 3 + c) * 30 + inside
+    check("MaxPool", [x], [largest, places], outputs=2, **how)
+
+
+def test_elements_go_back_to_their_places():
+    x = rng.normal(size=(1, 2, 2, 2)).astype("float32")
+    places = np.int64([[[[5, 7], [13, 15]], [[16, 19], [28, 31]]]])
+    wanted = np.zeros(32, "float32")
+    wanted[places.ravel()] = x.ravel()
+    how = {"kernel_shape": [2, 2], "strides": [2, 2]}
+    check("MaxUnpool", [x, places], [wanted.reshape(1, 2, 4, 4)], **how)
+    larger = np.pad(wanted.reshape(1, 2, 4, 4), [(0, 0), (0, 0), (0, 1), (0, 2)])
+    shape = np.int64([1, 2, 5, 6])
+    check("MaxUnpool", [x, places, shape], [larger], constants=[2], **how)

@@ -48,8 +48,8 @@ static void *of_rank(const oc *c, int64_t i, void *e, const void *other) {
   const tn_TensorType *t = relay_tensor_type_of_expr(e), *wide = relay_tensor_type_of_expr(other);
   int64_t missing = t && wide ? wide->shape->len - t->shape->len : 0;
   if (missing <= 0 || may_be_any(c, i)) return e;
-  TN_LOG(WARNING, "If (node %s): the ranks of result %lld differ between the branches",
-         c->node->name ? c->node->name : "", (long long)i);
+  TN_LOG(WARNING, "If (node %s): the ranks of result %lld differ between the branches", oc_name(c),
+         (long long)i);
   return typed(oc_expand_dims(e, 0, missing));
 }
 

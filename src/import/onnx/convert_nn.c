@@ -1,9 +1,11 @@
 /* Convolution, pooling, normalisation. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "import/onnx/import.h"
+#include "ir/imm.h"
 
 enum { MAX_SPATIAL = 3 };
 
@@ -162,6 +164,132 @@ static int64_t pooled_extent(const oc *c, const window *w, int i, bool up) {
   return up && (out - 1) * stride >= x + w->pads[i] ? out - 1 : out;
 }
 
+/* ---- places of largest elements ---- */
+
+enum { MOST_PLACES = 1024 };
+
+/* The elements that the windows have at one place: padded, then every stride-th. */
+static void *at_place(const window *w, void *x, const int64_t *place, const int64_t *outs) {
+  int64_t begin[MAX_SPATIAL], end[MAX_SPATIAL], axes[MAX_SPATIAL];
+  for (int i = 0; i < w->n; ++i) {
+    begin[i] = place[i] * w->dilations[i];
+    end[i] = begin[i] + (outs[i] - 1) * w->strides[i] + 1;
+    axes[i] = i + 2;
+  }
+  void *a = relay_attrs("strided_slice", 4, "begin", list(begin, w->n), "end", list(end, w->n),
+                        "strides", list(w->strides, w->n), "axes", list(axes, w->n));
+  return a ? relay_call("strided_slice", a, 1, x) : NULL;
+}
+
+static void *with_border(const window *w, void *x, void *value) {
+  tn_arr *pairs[2 + MAX_SPATIAL];
+  TN_VEC(widths);
+  for (int i = 0; i < w->n + 2; ++i) {
+    const int64_t both[] = {i < 2 ? 0 : w->pads[i - 2], i < 2 ? 0 : w->pads[i - 2 + w->n]};
+    TN_GETP(pairs[i], relay_ints(both, 2));
+    TN_TRYP(tn_vec_push_obj(&widths, pairs[i]));
+  }
+  void *a = relay_attrs("nn.pad", 1, "pad_width", tn_any_obj(tn_arr_from(&widths)));
+  return a ? relay_call("nn.pad", a, 2, x, value) : NULL;
+}
+
+/* The number of each element in its plane [1, 1, ...]: rows first, or columns. */
+static void *plane_numbers(const oc *c, const window *w, int64_t *size) {
+  bool columns = oc_int(c, "storage_order", 0) != 0;
+  void *sum = relay_const_int(TN_I64, 0);
+  *size = 1;
+  for (int k = 0; k < w->n; ++k) {
+    int i = columns ? k : w->n - 1 - k;
+    int64_t n = relay_int_at(oc_type(c, 0)->shape, i + 2);
+    void *step = relay_const_int(TN_I64, *size),
+         *count = oc_count_along(TN_I64, n, i + 2, w->n + 2);
+    sum = oc_binary("add", sum, oc_binary("multiply", count, step));
+    if (__builtin_mul_overflow(*size, n, size) || *size > INT32_MAX)
+      return oc_fail(c, "indices into planes of so many elements are not supported");
+  }
+  return sum;
+}
+
+/* Where in the whole input the largest element of each window is; the first of several. */
+static void *largest_places(const oc *c, const window *w, const int64_t *outs) {
+  const tn_TensorType *t = oc_type(c, 0);
+  int64_t place[MAX_SPATIAL] = {0}, all = 1, size, channels = relay_int_at(t->shape, 1);
+  for (int i = 0; i < w->n; ++i) all *= w->kernel[i];
+  if (!relay_is_static((const tn_Type *)t) || all > MOST_PLACES)
+    return oc_fail(c, "indices of windows of %lld elements, or of open extents", (long long)all);
+  int64_t least = 0;
+  bool whole = tir_as_int((const tn_obj *)tir_min_value(t->dtype), &least);
+  void *x = with_border(w, oc_in(c, 0),
+                        whole ? relay_const_int(t->dtype, least)
+                              : relay_const_float(t->dtype, -INFINITY));
+  void *numbers = with_border(w, plane_numbers(c, w, &size), relay_const_int(TN_I64, 0));
+  void *best = at_place(w, x, place, outs), *at = at_place(w, numbers, place, outs);
+  for (int64_t k = 1; at && k < all; ++k) {
+    for (int i = w->n - 1; i >= 0 && ++place[i] == w->kernel[i]; --i) place[i] = 0;
+    void *value = at_place(w, x, place, outs);
+    void *larger = value ? oc_binary("greater", value, best) : NULL;
+    at = larger ? oc_where(larger, at_place(w, numbers, place, outs), at) : NULL;
+    best = oc_where(larger, value, best);
+  }
+  void *plane = oc_binary("add", oc_count_along(TN_I64, channels, 1, w->n + 2),
+                          oc_binary("multiply",
+                                    oc_count_along(TN_I64, relay_int_at(t->shape, 0), 0, w->n + 2),
+                                    relay_const_int(TN_I64, channels)));
+  return at ? oc_binary("add", at, oc_binary("multiply", plane, relay_const_int(TN_I64, size)))
+            : NULL;
+}
+
+/* Extents that input 2 asks for; *n = 0 where it is left out. */
+static int unpooled_shape(const oc *c, int64_t *out, int64_t *n) {
+  int64_t rank = oc_rank(c, 0);
+  const tn_arr *stated;
+  if (!oc_in(c, 2)) return 0;
+  if (!oc_runs(c, 2)) TN_TRY(oc_values(c, 2, "the output shape", out, 2 + MAX_SPATIAL, n));
+  else {
+    TN_GET(stated, oc_expected(c, 2, "the output shape"));
+    *n = stated->len;
+    for (int64_t i = 0; i < *n && i < 2 + MAX_SPATIAL; ++i) out[i] = relay_int_at(stated, i);
+  }
+  if (*n == rank) return 0;
+  return oc_fail(c, "the output shape has %lld numbers, expected %lld", (long long)*n,
+                 (long long)rank),
+         -1;
+}
+
+static void *max_unpool(oc *c) {
+  const tn_TensorType *t = oc_type(c, 0);
+  int64_t dims[2 + MAX_SPATIAL], flat = -1, total = 1;
+  window w;
+  TN_TRYP(read_window(c, NULL, &w));
+  if (!relay_is_static((const tn_Type *)t)) return oc_fail(c, "extents that are open");
+  int64_t wanted[2 + MAX_SPATIAL], n = 0;
+  TN_TRYP(unpooled_shape(c, wanted, &n));
+  for (int i = 0; i < w.n + 2; ++i) {
+    dims[i] = relay_int_at(t->shape, i);
+    if (dims[i] > INT32_MAX) return oc_fail(c, "extent %d is out of range", i);
+    if (i >= 2)
+      dims[i] =
+          (dims[i] - 1) * w.strides[i - 2] - w.pads[i - 2] - w.pads[i - 2 + w.n] + w.kernel[i - 2];
+    if (dims[i] < 1 || __builtin_mul_overflow(total, dims[i], &total))
+      return oc_fail(c, "extent %d of the result is out of range", i);
+  }
+  void *a = relay_attrs("zeros", 2, "shape", list(&total, 1), "dtype", tn_any_dtype(t->dtype));
+  void *s = relay_attrs("scatter_elements", 1, "axis", tn_any_obj(tir_i32(0)));
+  void *y = a && s
+                ? relay_call("scatter_elements", s, 3, relay_call("zeros", a, 0),
+                             oc_reshape(oc_in(c, 1), &flat, 1), oc_reshape(oc_in(c, 0), &flat, 1))
+                : NULL;
+  y = oc_reshape(y, dims, w.n + 2);
+  if (!n) return y;
+  window border = {.n = w.n};
+  for (int i = 0; i < w.n; ++i) {
+    border.pads[i + w.n] = wanted[i + 2] - dims[i + 2];
+    if (border.pads[i + w.n] < 0)
+      return oc_fail(c, "the output shape is smaller than what the windows cover");
+  }
+  return with_border(&border, y, oc_scalar(c, 0, 0));
+}
+
 static void *pool(oc *c) {
   bool max = strcmp(c->node->op_type, "MaxPool") == 0, up = oc_int(c, "ceil_mode", 0) != 0;
   window w;
@@ -180,7 +308,12 @@ static void *pool(oc *c) {
     bool known = tir_as_int(tn_arr_obj(oc_type(c, 0)->shape, i + 2), &x);
     if (known && n > 0) y = oc_part(y, i + 2, 0, n);
   }
-  return y;
+  if (!max || c->node->n_output < 2 || !*c->node->output[1]) return y;
+  int64_t outs[MAX_SPATIAL];
+  for (int i = 0; i < w.n; ++i) outs[i] = pooled_extent(c, &w, i, up);
+  void *places =
+      up ? oc_fail(c, "indices with ceil_mode are not supported") : largest_places(c, &w, outs);
+  return y && places ? relay_tuple(tn_arr_of(2, y, places)) : NULL;
 }
 
 static void *power(void *x, double p, tn_dtype t) {
@@ -314,6 +447,7 @@ static const onnx_row rows[] = {
     {"DepthToSpace", subpixel, 1, 1},
     {"SpaceToDepth", subpixel, 1, 1},
     {"MaxPool", pool, 1, 1},
+    {"MaxUnpool", max_unpool, 2, 3},
     {"AveragePool", pool, 1, 1},
     {"LpPool", lp_pool, 1, 1},
     {"GlobalLpPool", global_lp_pool, 1, 1},

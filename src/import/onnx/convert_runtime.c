@@ -22,7 +22,7 @@ const tn_arr *oc_expected(const oc *c, int input, const char *what) {
       OpNotImplemented, NULL,
       "%s (node %s): %s (input %d) must be known while compiling: it is computed at run "
       "time, and the model does not state the extents of the result",
-      c->node->op_type, c->node->name ? c->node->name : "", what, input);
+      c->node->op_type, oc_name(c), what, input);
 }
 
 /* ---- numbers for axes ---- */

@@ -134,6 +134,8 @@ tn_arr *oc_subgraph(const oc *c, const char *attr, void *const *inputs, int64_t 
 /** A condition that is constant: 0 or 1; -1 when it is computed at run time. */
 int oc_condition(const void *e);
 
+/** The node's name, else that of its first result. */
+const char *oc_name(const oc *c);
 /** ValueError beginning with the operator and the name of the node. Returns NULL. */
 void *oc_fail(const oc *c, const char *fmt, ...) TN_PRINTF(2, 3);
 

@@ -17,16 +17,18 @@ int64_t oc_rank(const oc *c, int i) {
   return t ? t->shape->len : -1;
 }
 
+const char *oc_name(const oc *c) {
+  if (c->node->name && *c->node->name) return c->node->name;
+  return c->node->n_output ? c->node->output[0] : "?";
+}
+
 void *oc_fail(const oc *c, const char *fmt, ...) {
   char text[256];
   va_list ap;
   va_start(ap, fmt);
   vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
-  const char *name = c->node->name && *c->node->name ? c->node->name
-                     : c->node->n_output             ? c->node->output[0]
-                                                     : "?";
-  return TN_RAISEP(ValueError, NULL, "%s (node %s): %s", c->node->op_type, name, text);
+  return TN_RAISEP(ValueError, NULL, "%s (node %s): %s", c->node->op_type, oc_name(c), text);
 }
 
 const onnx_attr *oc_attr(const oc *c, const char *name) {
