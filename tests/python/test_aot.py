@@ -218,6 +218,30 @@ def test_several_memory_banks(tmp_path):
         build(program, {}, CRT, config=config, workspace_memory_pools=pools)
 
 
+def test_pools_belong_to_targets():
+    """Those of other targets are left alone."""
+    options = {"interface-api": "c", "unpacked-api": True}
+    config = {"tir.usmp.enable": True}
+
+    def pools(*targets):
+        made = [tenon.WorkspacePoolInfo(f"for_{t}", [tenon.target.Target(t)]) for t in targets]
+        return tenon.WorkspaceMemoryPools(made)
+
+    given = pools("llvm", "c")
+    factory = build(network(), options, CRT, config=config, workspace_memory_pools=given)
+    (used,) = factory.executor_codegen_metadata.pools
+    assert used.pool_info.pool_name == "for_c" and used.allocated_size > 0
+    with pytest.raises(ValueError, match="workspace_memory_pools: no pool is for the target c"):
+        build(network(), options, CRT, config=config, workspace_memory_pools=pools("llvm"))
+
+
+@pytest.mark.parametrize("option", [{"use_workspace_io": True}, {"custom_algorithm": "mine"}])
+def test_options_that_do_nothing_are_refused(option):
+    config = {"tir.usmp.enable": True} | {f"tir.usmp.{k}": v for k, v in option.items()}
+    with pytest.raises(NotImplementedError, match=f"tir.usmp.{next(iter(option))}: "):
+        build(network(), {}, CRT, config=config)
+
+
 @pytest.mark.parametrize("algorithm", ["greedy_by_size", "greedy_by_conflicts", "hill_climb", None])
 def test_plans_are_near_what_is_needed(algorithm):
     config = {"tir.usmp.enable": True}

@@ -54,7 +54,41 @@ static int check_pools(const aot_options *o) {
   return 0;
 }
 
-static const tn_arr *some(const tn_arr *pools) { return pools && pools->len ? pools : NULL; }
+/* Options that would change the program, and that there is nothing for. */
+static int check_config(const tn_PassContext *ctx) {
+  TN_CHECK(!ir_config_int(ctx, "tir.usmp.use_workspace_io", 0), NotImplementedError, NULL,
+           "tir.usmp.use_workspace_io: inputs and outputs are memory of the caller's");
+  TN_CHECK(!ir_config_get(ctx, "tir.usmp.custom_algorithm"), NotImplementedError, NULL,
+           "tir.usmp.custom_algorithm: plans are made by tir.usmp.algorithm");
+  return 0;
+}
+
+/* Can code for a target reach the pool? Every target can where none is named. */
+static bool is_for(const tn_PoolInfo *p, const tn_target *t) {
+  bool found = p->targets->len == 0;
+  for (int64_t i = 0; i < p->targets->len; ++i) {
+    const tn_target *one = TN_AS(Target, tn_arr_obj(p->targets, i));
+    found = found || (one && strcmp(tn_cstr(one->kind->name), tn_cstr(t->kind->name)) == 0);
+  }
+  return found;
+}
+
+/* The pools for a target, in their order; NULL: none were given. */
+static int pools_for(const tn_arr *pools, const tn_target *t, const char *what,
+                     const tn_arr **out) {
+  TN_VEC(list);
+  *out = NULL;
+  if (!pools || !pools->len) return 0;
+  for (int64_t i = 0; i < pools->len; ++i) {
+    const tn_obj *o = tn_arr_obj(pools, i);
+    bool pool = TN_IS(WorkspacePoolInfo, o) || TN_IS(ConstantPoolInfo, o);
+    if (!pool || is_for((const tn_PoolInfo *)o, t)) TN_TRY(tn_vec_push_obj(&list, o));
+  }
+  TN_CHECK(list.len, ValueError, NULL, "%s: no pool is for the target %s", what,
+           tn_cstr(t->kind->name));
+  TN_GET(*out, tn_arr_from(&list));
+  return 0;
+}
 
 int aot_options_from(const tn_Executor *executor, const tn_Runtime *runtime,
                      const tn_WorkspaceMemoryPools *workspace,
@@ -63,6 +97,7 @@ int aot_options_from(const tn_Executor *executor, const tn_Runtime *runtime,
   const char *api = attrs ? ir_attrs_str(attrs, "interface-api") : NULL;
   const tn_PassContext *ctx;
   TN_GET(ctx, ir_pass_ctx_current());
+  TN_TRY(check_config(ctx));
   const tn_obj *algorithm = ir_config_get(ctx, "tir.usmp.algorithm");
   TN_CHECK(!api || strcmp(api, "c") == 0 || strcmp(api, "packed") == 0, ValueError, NULL,
            "interface-api: expected c or packed, got %s", api);
@@ -74,12 +109,14 @@ int aot_options_from(const tn_Executor *executor, const tn_Runtime *runtime,
       .c_interface = api && strcmp(api, "c") == 0,
       .pools = ir_config_int(ctx, "tir.usmp.enable", 0) != 0,
       .link_params = int_option(attrs, "link-params", 1) != 0,
-      .workspace_pools = workspace ? some(workspace->pools) : NULL,
-      .constant_pools = constant ? some(constant->pools) : NULL,
       .algorithm = algorithm && algorithm->type_index == TN_TI_String
                        ? tn_cstr((const tn_str *)algorithm)
                        : NULL,
   };
+  TN_TRY(pools_for(workspace ? workspace->pools : NULL, t, "workspace_memory_pools",
+                   &out->workspace_pools));
+  TN_TRY(pools_for(constant ? constant->pools : NULL, t, "constant_memory_pools",
+                   &out->constant_pools));
   /* code of LLVM counts on the alignment that tensors of a host have */
   bool wide = !out->unpacked && tn_str_eq(t->kind->name, "llvm");
   int64_t dflt = wide ? TIR_ALIGNMENT : DEFAULT_ALIGN;
