@@ -50,6 +50,69 @@ tn_Buffer *tir_buffer_flattened(tn_Buffer *b) {
   return tn_node_copy(&tn_type_Buffer, &copy);
 }
 
+/* ---- quotients and remainders of one number: (x // n) * n + ... + x % n is x + ... ---- */
+
+enum { MAX_TERMS = 64 };
+
+/* Addends, each times a factor; NULL: none. */
+typedef struct {
+  tn_expr *value[MAX_TERMS], *factor[MAX_TERMS];
+  int n;
+} terms;
+
+static bool collect(terms *t, tn_expr *e, tn_expr *factor) {
+  const tn_Add *sum = TN_AS(Add, e);
+  const tn_Mul *product = TN_AS(Mul, e);
+  if (sum) return collect(t, sum->a, factor) && collect(t, sum->b, factor);
+  if (product && !factor) return collect(t, product->a, product->b);
+  if (t->n == MAX_TERMS) return false;
+  t->value[t->n] = e;
+  t->factor[t->n++] = factor;
+  return true;
+}
+
+/* The number that both terms are of, or NULL. */
+static tn_expr *common_number(const terms *t, int quotient, int remainder) {
+  const tn_FloorDiv *q = TN_AS(FloorDiv, t->value[quotient]);
+  const tn_FloorMod *r = TN_AS(FloorMod, t->value[remainder]);
+  bool pair = q && r && t->factor[quotient] && !t->factor[remainder] &&
+              arith_same(t->factor[quotient], q->b) && arith_same(q->b, r->b) &&
+              arith_same(q->a, r->a);
+  return pair ? q->a : NULL;
+}
+
+/* The first pair becomes its number, at the place of the quotient; it may be a sum itself. */
+static bool merge_one(terms *t) {
+  for (int i = 0; i < t->n; ++i) {
+    for (int j = 0; j < t->n; ++j) {
+      tn_expr *x = common_number(t, i, j);
+      terms made = {.n = 0};
+      if (!x) continue;
+      for (int k = 0; k < t->n; ++k) {
+        if (k == j) continue;
+        if (!collect(&made, k == i ? x : t->value[k], k == i ? NULL : t->factor[k])) return false;
+      }
+      *t = made;
+      return true;
+    }
+  }
+  return false;
+}
+
+/* The index itself where there is no such pair. NULL passes through. */
+static tn_expr *merged(tn_expr *e) {
+  terms t = {.n = 0};
+  if (!e || e->dtype.lanes != 1 || !collect(&t, e, NULL) || !merge_one(&t)) return e;
+  while (merge_one(&t)) {
+  }
+  tn_expr *sum = NULL;
+  for (int i = 0; i < t.n; ++i) {
+    tn_expr *x = t.factor[i] ? tir_mul(t.value[i], t.factor[i]) : t.value[i];
+    TN_GETP(sum, sum ? tir_add(sum, x) : x);
+  }
+  return sum;
+}
+
 tn_arr *tir_buffer_offset(const tn_Buffer *b, const tn_arr *indices) {
   TN_VEC(v);
   tn_expr *at = NULL;
@@ -64,7 +127,7 @@ tn_arr *tir_buffer_offset(const tn_Buffer *b, const tn_arr *indices) {
     } else if (at) {
       at = tir_index_mul(at, expr_at(b->shape, i));
     }
-    TN_GETP(at, at ? tir_index_add(at, e) : e);
+    TN_GETP(at, merged(at ? tir_index_add(at, e) : e));
   }
   if (!at) TN_GETP(at, tir_i32(0));
   if (b->elem_offset && !tir_is_zero(b->elem_offset))

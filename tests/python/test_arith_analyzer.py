@@ -102,3 +102,19 @@ def test_wrong_arguments(ana):
         ana.constraint_scope(x + 1).__enter__()
     with pytest.raises(TypeError):
         ana.update(x, 3)
+
+
+def test_order_of_operands_is_kept():
+    """What the input has first stays first in quotients and remainders of sums."""
+    a, x, y = arith.Analyzer(), tir.Var("x", "int32"), tir.Var("y", "int32")
+
+    def becomes(given, wanted):
+        tenon.ir.assert_structural_equal(a.rewrite_simplify(given), wanted)
+
+    becomes((x + y * 4) // 2, x // 2 + y * 2)
+    becomes((x * 4 + y) // 2, x * 2 + y // 2)
+    becomes((x + y * 360) % 16, (x + y * 8) % 16)
+    becomes(tir.max(y, x * 6) // 2, tir.max(y // 2, x * 3))
+    becomes(tir.min(x * 6, y) // 2, tir.min(x * 3, y // 2))
+    a.update(y, arith.ConstIntBound(0, 31))
+    becomes((x * 32 + y) % 64, x % 2 * 32 + y)

@@ -116,3 +116,19 @@ def test_offset_of():
     assert list(strided.offset_of((1, 1))) == [109]
     with pytest.raises(ValueError, match="3 axes, got 2"):
         b.offset_of((1, 2))
+
+
+def test_quotients_and_remainders_of_one_number():
+    """Indices that were divided and taken apart by a buffer's extent are one number again."""
+    n, s, k0, k1 = (tir.SizeVar(name, "int32") for name in ("n", "s", "k0", "k1"))
+    b = tir.decl_buffer((tir.SizeVar("m", "int32"), n), "float32")
+
+    def same(indices, direct):
+        tenon.ir.assert_structural_equal(b.offset_of(indices)[0], b.offset_of((0, direct))[0])
+
+    part = tir.floormod(k0, tir.floordiv(k1, s))
+    whole = tir.floordiv(k0, tir.floordiv(k1, s)) * tir.floordiv(k1, s)
+    same((part // n, part % n), part)
+    same((part // n, part % n + k0 % k1), part + k0 % k1)
+    same((whole // n + part // n, whole % n + part % n), k0)
+    same((whole // n, part % n), whole // n * n + part % n)
