@@ -31,7 +31,7 @@ def test_change_batch(infer):
     data = mod["main"].params[0]
     mod = transform.ChangeBatch({data: 0}, batch_size=123)(mod)
     assert list(mod["main"].ret_type.concrete_shape) == [123, 10]
-    with pytest.raises(ValueError, match="ChangeBatch: %data has no axis 4"):
+    with pytest.raises(ValueError, match="%data has no axis 4"):
         transform.ChangeBatch({"data": 4})(mod)
     with pytest.raises(ValueError, match="positive extent, got 0"):
         transform.ChangeBatch({"data": 0}, 0)(mod)
@@ -123,3 +123,40 @@ def test_convolutions_of_blocks_are_dilated_ones():
         for m in (mod, flat)
     ]
     np.testing.assert_allclose(run[0], run[1], rtol=1e-5)
+
+
+# ---- open extents ----
+
+
+@pytest.mark.parametrize("auto_pad", [False, True])
+def test_functions_for_some_extents(auto_pad):
+    x, w = relay.var("x", shape=(1, 3)), relay.var("w", shape=(3,))
+    body = relay.Tuple([x + w, relay.sum(x, axis=1)])
+    mod = tenon.IRModule.from_expr(relay.Function([x, w], body))
+    flexible = transform.FlexibleShapeDispatch([4, 2], auto_pad=auto_pad, input_indices=[0])
+    mod = flexible(mod)
+    names = {v.name_hint for v in mod.get_global_vars()}
+    assert names == {"main", "main_2", "main_4", "main_any"}
+    assert list(mod["main_4"].params[0].checked_type.concrete_shape) == [4, 3]
+    exe = relay.vm.compile(mod, "llvm")
+    vm = tenon.runtime.vm.VirtualMachine(exe, tenon.cpu())
+    for n in (1, 2, 3, 4, 6):
+        a, b = rand(n, 3), rand(3, seed=1)
+        y, s = vm.run(a, b)
+        np.testing.assert_allclose(y.numpy(), a + b, rtol=1e-6)
+        np.testing.assert_allclose(s.numpy(), a.sum(1), rtol=1e-5)
+
+
+def test_errors_of_open_extents():
+    x = relay.var("x", shape=(1, 3))
+    mod = tenon.IRModule.from_expr(relay.Function([x], relay.sum(x)))
+    for args, message in [
+        (([],), "expected a list of extents"),
+        (([0],), "positive extents, got 0"),
+        (([2], 5), "%x has no axis 5"),
+        (([2], 0, False, 0, [3]), "main has no input 3"),
+        (([2], 0, True), "a result has no axis 0 that is known: use affects_output=False"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            transform.FlexibleShapeDispatch(*args)(mod)
+    transform.FlexibleShapeDispatch([2], auto_pad=True, affects_output=False)(mod)

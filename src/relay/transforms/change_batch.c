@@ -3,23 +3,24 @@
      fn (%x: Tensor[(1, 8), float32]) { nn.relu(%x) }
    =>
      fn (%x: Tensor[(16, 8), float32]) { nn.relu(%x) } */
+#include "base/alloc.h"
 #include "base/error.h"
 #include "ir/functor.h"
 #include "ir/imm.h"
 #include "relay/infer.h"
+#include "relay/transforms/make.h"
 #include "relay/transforms/transforms.h"
 
-static tn_RelayVar *changed(const tn_RelayVar *v, int64_t axis, int64_t size) {
+static tn_RelayVar *changed(const tn_RelayVar *v, int64_t axis, tn_expr *extent) {
   const tn_TensorType *t = TN_AS(TensorType, v->type_annotation);
   tn_arr *shape;
   TN_VEC(dims);
-  TN_CHECKP(t, TypeError, v->span, "ChangeBatch: %%%s is no tensor", tn_cstr(v->vid->name_hint));
+  TN_CHECKP(t, TypeError, v->span, "%%%s is no tensor", tn_cstr(v->vid->name_hint));
   if (axis < 0) axis += t->shape->len;
-  TN_CHECKP(axis >= 0 && axis < t->shape->len, ValueError, v->span,
-            "ChangeBatch: %%%s has no axis %lld", tn_cstr(v->vid->name_hint), (long long)axis);
+  TN_CHECKP(axis >= 0 && axis < t->shape->len, ValueError, v->span, "%%%s has no axis %lld",
+            tn_cstr(v->vid->name_hint), (long long)axis);
   for (int64_t i = 0; i < t->shape->len; ++i)
-    TN_TRYP(tn_vec_push_obj(&dims, i == axis ? (tn_obj *)tir_i32((int32_t)size)
-                                             : tn_arr_obj(t->shape, i)));
+    TN_TRYP(tn_vec_push_obj(&dims, i == axis ? (tn_obj *)extent : tn_arr_obj(t->shape, i)));
   TN_GETP(shape, tn_arr_from(&dims));
   return relay_var(tn_cstr(v->vid->name_hint), (tn_Type *)relay_tensor_type(shape, t->dtype));
 }
@@ -38,6 +39,27 @@ static tn_obj *forget(void *ctx, tn_obj *pre, tn_obj *post) {
   return (tn_obj *)TN_NEW(RelayVar, .vid = v->vid, .span = v->span);
 }
 
+tn_RelayFunction *relay_with_extents(const tn_RelayFunction *f, const int64_t *axes,
+                                     tn_expr *extent) {
+  static const tn_rewrite_case cases[] = {
+      TN_REWRITE(RelayCall, forget),    TN_REWRITE(RelayTuple, forget),
+      TN_REWRITE(TupleGetItem, forget), TN_REWRITE(RelayIf, forget),
+      TN_REWRITE(RelayLet, forget),     TN_REWRITE(RelayVar, forget)};
+  TN_PMAP(values);
+  TN_PMAP(lets);
+  TN_VEC(params);
+  for (int64_t i = 0; i < f->params->len; ++i) {
+    tn_RelayVar *v = (tn_RelayVar *)tn_arr_obj(f->params, i), *now = v;
+    if (axes[i] != RELAY_NO_AXIS) TN_GETP(now, changed(v, axes[i], extent));
+    if (now != v) TN_TRYP(tn_pmap_put(&values, v->vid, now));
+    TN_TRYP(tn_vec_push_obj(&params, now));
+  }
+  void *body = relay_substitute(f->body, &values);
+  if (!body || tn_post_order(body, add_let, &lets)) return NULL;
+  body = tn_rewrite(body, cases, TN_COUNT(cases), &lets);
+  return body ? relay_function(tn_arr_from(&params), body, NULL, f->attrs) : NULL;
+}
+
 /* Keys are variables or their names. */
 static const tn_map_entry *entry_of(const tn_map *axes, const tn_RelayVar *v) {
   for (int64_t i = 0; i < axes->len; ++i) {
@@ -50,30 +72,6 @@ static const tn_map_entry *entry_of(const tn_map *axes, const tn_RelayVar *v) {
   return NULL;
 }
 
-static tn_RelayFunction *with_inputs(const tn_RelayFunction *f, const tn_map *axes, int64_t size) {
-  static const tn_rewrite_case cases[] = {
-      TN_REWRITE(RelayCall, forget),    TN_REWRITE(RelayTuple, forget),
-      TN_REWRITE(TupleGetItem, forget), TN_REWRITE(RelayIf, forget),
-      TN_REWRITE(RelayLet, forget),     TN_REWRITE(RelayVar, forget)};
-  TN_PMAP(values);
-  TN_PMAP(lets);
-  TN_VEC(params);
-  for (int64_t i = 0; i < f->params->len; ++i) {
-    tn_RelayVar *v = (tn_RelayVar *)tn_arr_obj(f->params, i);
-    const tn_map_entry *e = entry_of(axes, v);
-    tn_RelayVar *now = v;
-    int64_t axis;
-    if (e) TN_TRYP(tn_any_to_int(&e->value, &axis));
-    if (e) TN_GETP(now, changed(v, axis, size));
-    if (e) TN_TRYP(tn_pmap_put(&values, v->vid, now));
-    TN_TRYP(tn_vec_push_obj(&params, now));
-  }
-  void *body = relay_substitute(f->body, &values);
-  if (!body || tn_post_order(body, add_let, &lets)) return NULL;
-  body = tn_rewrite(body, cases, TN_COUNT(cases), &lets);
-  return body ? relay_function(tn_arr_from(&params), body, NULL, f->attrs) : NULL;
-}
-
 /* arguments: map from variables or names to axes, the extent */
 tn_RelayFunction *relay_change_batch(tn_RelayFunction *f, const tn_pass_ctx *c) {
   tn_map *axes = NULL;
@@ -83,6 +81,12 @@ tn_RelayFunction *relay_change_batch(tn_RelayFunction *f, const tn_pass_ctx *c) 
   TN_CHECKP(axes, TypeError, NULL, "ChangeBatch: expected a map of variables to axes");
   TN_CHECKP(size > 0 && size <= INT32_MAX, ValueError, NULL,
             "ChangeBatch: expected a positive extent, got %lld", (long long)size);
-  TN_GETP(f, with_inputs(f, axes, size));
+  TN_AUTOFREE int64_t *own = tn_alloc_zero((size_t)f->params->len + 1, sizeof *own);
+  for (int64_t i = 0; own && i < f->params->len; ++i) {
+    const tn_map_entry *e = entry_of(axes, (const tn_RelayVar *)tn_arr_obj(f->params, i));
+    own[i] = RELAY_NO_AXIS;
+    if (e) TN_TRYP(tn_any_to_int(&e->value, &own[i]));
+  }
+  TN_GETP(f, own ? relay_with_extents(f, own, tir_i32((int32_t)size)) : NULL);
   return relay_infer_expr(f, c->mod);
 }

@@ -52,6 +52,12 @@ bool relay_all_positive(const void *e);
  * the original; the expression itself when it binds none. */
 void *relay_rename_bound(const void *expr);
 
+enum { RELAY_NO_AXIS = INT32_MIN };
+/** The function with another extent of some parameters: types are to be inferred again.
+ * @param axes of each parameter the axis, or RELAY_NO_AXIS. NULL: TypeError, ValueError */
+tn_RelayFunction *relay_with_extents(const tn_RelayFunction *f, const int64_t *axes,
+                                     tn_expr *extent);
+
 /** Counts for each expression how many expressions below `root` read it (arguments twice count
  * twice; `root` has no reader). */
 int relay_count_readers(const void *root, tn_pmap *readers);

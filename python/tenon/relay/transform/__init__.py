@@ -148,6 +148,37 @@ def ConvertLayout(desired_layouts):  # noqa: N802  named as the other passes
     return _ffi_api.ConvertLayout({op: list(all) for op, all in desired_layouts.items()})
 
 
+def FlexibleShapeDispatch(  # noqa: N802  named as the other passes
+    buckets, axis=0, auto_pad=False, pad_value=0, input_indices=None, affects_output=True
+):
+    """An extent of the inputs of ``main`` becomes open, with a function of its own for some values.
+
+    Parameters
+    ----------
+    buckets : list of int
+        The values. Any other runs on a function whose types leave the extent open.
+    axis : int
+        The axis of the inputs.
+    auto_pad : bool
+        Fill inputs up to the next value, rather than run on the open function.
+    pad_value : float
+        With what.
+    input_indices : list of int, optional
+        Which inputs; default: all.
+    affects_output : bool
+        Have results the extent too, along the same axis? Then they are cut to it.
+
+    Returns
+    -------
+    Pass
+        The virtual machine runs what it makes.
+    """
+    inputs = None if input_indices is None else list(input_indices)
+    return _ffi_api.FlexibleShapeDispatch(
+        list(buckets), axis, auto_pad, pad_value, inputs, affects_output
+    )
+
+
 def gradient(expr, mod=None, mode="higher_order"):
     """Derivatives of a function by its parameters, in reverse mode.
 
