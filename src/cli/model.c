@@ -77,7 +77,7 @@ static int open_machine(cli_model *m, const char *path) {
   TN_GET(m->args, tn_alloc_zero((size_t)f->nparam + 1, sizeof *m->args));
   for (int32_t i = 0; i < f->nparam; ++i) m->args[i] = tn_any_none();
   for (int32_t i = 0; i < n; ++i)
-    if (!(f->types[i].form & ~(uint32_t)TN_VM_OPTIONAL))
+    if (!(f->types[i].form & (TN_VM_SEQUENCE | TN_VM_ANY_RANK)))
       m->types[i] = (tn_graph_entry){
           .dtype = f->types[i].dtype, .ndim = f->types[i].ndim, .shape = f->types[i].shape};
   TN_GET(m->weights, tn_scope_own(tn_map_new()));
@@ -195,7 +195,7 @@ bool cli_model_may_miss(const cli_model *m, int32_t i) {
 
 int cli_model_check_input(const cli_model *m, int32_t i) {
   const tn_vm_type *t = m->x ? NULL : &m->main->types[i];
-  bool tensor = !t || (t->dtype.bits && (t->form & ~(uint32_t)TN_VM_OPTIONAL) == 0);
+  bool tensor = !t || (t->dtype.bits && (t->form & (TN_VM_SEQUENCE | TN_VM_ANY_RANK)) == 0);
   return tensor ? 0 : (no_array("input", m->main->params[i], t), -1);
 }
 

@@ -177,6 +177,14 @@ def test_unique_parts(axis, ordered, kind):
             assert got.dtype == want.dtype
 
 
+def test_as_many_classes_as_a_number_says():
+    feeds = [{"i": ints(*i), "n": np.array(n)} for i, n in (((0, -1, 1), 3), ((4,), 5))]
+    feeds = [{"i": f["i"].reshape(-1, 1), "n": f["n"]} for f in feeds]
+    for axis in (0, -1):
+        one_hot = node("OneHot", ["i", "n", "v"], ["y0"], axis=axis)
+        check(one_hot, *feeds, weights={"v": np.float32([0, 2])})
+
+
 def test_splits():
     feeds = [{"x": rand(6, 2), "s": ints(1, 2, 3)}, {"x": rand(6, 2), "s": ints(0, 6, 0)}]
     check(node("Split", ["x", "s"], ["y0", "y1", "y2"]), *feeds)

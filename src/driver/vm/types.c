@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "driver/vm/gen.h"
 #include "ir/imm.h"
+#include "relay/analysis/analysis.h"
 #include "relay/value_types.h"
 
 /* The type of the tensors in it, and which kind of value it is. */
@@ -28,17 +29,26 @@ static int type_of(vm_gen *g, const tn_Type *type, tn_vm_type *out) {
   return 0;
 }
 
+static bool is_read(const tn_arr *vars, const tn_RelayVar *v) {
+  for (int64_t i = 0; i < vars->len; ++i)
+    if (((const tn_RelayVar *)tn_arr_obj(vars, i))->vid == v->vid) return true;
+  return false;
+}
+
 int vm_set_types(vm_gen *g, int64_t func, const tn_RelayFunction *f) {
   const tn_Type *result = f->ret_type ? f->ret_type : relay_type_of(f->body);
   const tn_TupleType *many = TN_AS(TupleType, result);
   int64_t nparam = f->params->len, nresult = many ? many->fields->len : 1;
   tn_vm_type *types;
+  tn_arr *read;
   if (!result) return 0;
+  TN_GET(read, relay_free_vars(f->body));
   TN_GET(types, tn_arena_alloc(&g->x->arena, (size_t)(nparam + nresult + 1) * sizeof *types));
   for (int64_t i = 0; i < nparam; ++i) {
     const tn_RelayVar *v = (const tn_RelayVar *)tn_arr_obj(f->params, i);
     const tn_Type *t = v->type_annotation ? v->type_annotation : relay_type_of(v);
     TN_TRY(type_of(g, t, &types[i]));
+    if (!is_read(read, v)) types[i].form |= TN_VM_UNREAD;
   }
   for (int64_t i = 0; i < nresult; ++i) {
     const tn_Type *t = many ? (const tn_Type *)tn_arr_obj(many->fields, i) : result;

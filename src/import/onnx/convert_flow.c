@@ -11,7 +11,30 @@
 #include "import/onnx/turns.h"
 #include "relay/infer.h"
 
-enum { MAX_TURNS = 4096, MAX_STATES = 256 };
+enum {
+  MAX_TURNS = 4096,
+  MAX_STATES = 256,
+  MAX_WRITTEN = 2048 /* nodes of a loop that is written out: more take long to compile */
+};
+
+/* Nodes of the body, and of the graphs in them. */
+static int64_t count_nodes(const onnx_graph *g) {
+  int64_t n = (int64_t)g->n_node;
+  for (size_t i = 0; i < g->n_node; ++i)
+    for (size_t k = 0; k < g->node[i]->n_attribute; ++k)
+      if (g->node[i]->attribute[k]->g) n += count_nodes(g->node[i]->attribute[k]->g);
+  return n;
+}
+
+/* Should so many turns be written out? */
+static bool are_few(const oc *c, int64_t turns) {
+  const onnx_attr *body = oc_attr(c, "body");
+  int64_t n;
+  /* with a limit as large as that the condition ends the loop */
+  if (!body || !body->g || turns < 0 || turns > INT32_MAX) return true;
+  return turns <= MAX_TURNS && !__builtin_mul_overflow(count_nodes(body->g), turns, &n) &&
+         n <= MAX_WRITTEN;
+}
 
 int oc_condition(const void *e) {
   int64_t v;
@@ -256,9 +279,7 @@ static void *scan(oc *c) {
   for (int i = 0; i < c->nin; ++i)
     if (!oc_in(c, i)) return oc_fail(c, "input %d must be given", i);
   TN_TRYP(read_lists(c, &s, t.nstates, t.nscans));
-  if (s.turns < 0) return any_scan(c, &s, t.nstates, t.nscans);
-  if (s.turns < 1 || s.turns > MAX_TURNS)
-    return oc_fail(c, "%lld turns: the size is too large, or zero", (long long)s.turns);
+  if (s.turns < 1 || !are_few(c, s.turns)) return any_scan(c, &s, t.nstates, t.nscans);
   for (int64_t i = 0; i < t.nstates; ++i) t.state[i] = oc_in(c, (int)i);
   int err = 0;
   for (int64_t i = 0; i < s.turns && !err; ++i) err = scan_turn(c, &s, i, &t);
@@ -370,8 +391,14 @@ static int is_written_out(const oc *c, int64_t nstates, bool *yes) {
   looping g = {c, nstates, true};
   void *index;
   tn_arr *got;
-  *yes = !oc_runs(c, 0) && (!oc_in(c, 1) || oc_condition(oc_in(c, 1)) >= 0);
+  int64_t most = -1, n = 1;
+  int going = oc_in(c, 1) ? oc_condition(oc_in(c, 1)) : 1;
+  *yes = !oc_runs(c, 0) && going >= 0;
   if (!*yes || nstates < 0) return 0;
+  if (oc_in(c, 0)) TN_TRY(oc_values(c, 0, "the number of turns", &most, 1, &n));
+  bool none = going == 0 || (oc_in(c, 0) && most < 1); /* what is collected has no elements */
+  *yes = none ? (int64_t)c->node->n_output <= nstates : are_few(c, most);
+  if (!*yes) return 0;
   for (int64_t i = 0; i < nstates; ++i)
     if (!oc_in(c, (int)i + 2)) return 0;
   if (oc_in(c, 1) && oc_condition(oc_in(c, 1)) == 0) return 0;

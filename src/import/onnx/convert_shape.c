@@ -401,9 +401,22 @@ static int read_depth(oc *c, int64_t axis, int64_t *depth) {
 }
 
 /* values holds what stands for off and on; negative indices count from the end. */
+/* As many classes as a number that is computed at run time. */
+static void *open_one_hot(oc *c, int64_t axis) {
+  void *depth = oc_reshape(oc_cast(oc_in(c, 1), TN_I64), NULL, 0),
+       *index = oc_cast(oc_in(c, 0), TN_I64), *zero = relay_const_int(TN_I64, 0);
+  index = oc_where(oc_binary("less", index, zero), oc_binary("add", index, depth), index);
+  void *off = oc_take(oc_in(c, 2), relay_const_int(TN_I32, 0), 0),
+       *on = oc_take(oc_in(c, 2), relay_const_int(TN_I32, 1), 0);
+  void *a = relay_attrs("dyn.one_hot", 2, "axis", tn_any_int(axis), "dtype",
+                        tn_any_dtype(oc_type(c, 2)->dtype));
+  return a && on && off && depth ? relay_call("dyn.one_hot", a, 4, index, on, off, depth) : NULL;
+}
+
 static void *one_hot(oc *c) {
   const tn_TensorType *i = oc_type(c, 0), *v = oc_type(c, 2);
   int64_t depth, axis = oc_int(c, "axis", -1);
+  if (oc_runs(c, 1) && v && !(oc_is_stated(c) && oc_declared(c, 0))) return open_one_hot(c, axis);
   TN_TRYP(read_depth(c, axis, &depth));
   if (!i || !v || depth < 1 || depth > INT32_MAX)
     return oc_fail(c, "depth: the size %lld is too large, or not positive", (long long)depth);

@@ -31,7 +31,8 @@ enum {
   TN_VM_SEQUENCE = 1, /* of tensors, an ADT */
   TN_VM_OPTIONAL = 2, /* or None */
   TN_VM_ANY_RANK = 4, /* ndim and shape say nothing */
-  TN_VM_FORMS = 7
+  TN_VM_FORMS = 7,
+  TN_VM_UNREAD = 8 /* of a parameter that nothing reads: any shape will do */
 };
 typedef struct {
   tn_dtype dtype; /* of elements of the tensors; no bits: it is something else */

@@ -53,7 +53,7 @@ static int read_type(tn_vm_exe *x, tn_reader *r, tn_vm_type *out) {
            (unsigned long long)ndim);
   out->dtype = tn_dtype_of((int)(word & 255), (int)(word >> 8 & 255), (int)(word >> 16 & 255));
   out->form = word >> 24;
-  bool fits = is_known(out) && out->dtype.lanes && out->form <= TN_VM_FORMS;
+  bool fits = is_known(out) && out->dtype.lanes && out->form <= (TN_VM_FORMS | TN_VM_UNREAD);
   TN_CHECK(!word || fits, ValueError, NULL, "type of elements 0x%x", word);
   out->ndim = (int32_t)ndim;
   TN_GET(shape, tn_arena_alloc(&x->arena, ((size_t)ndim + 1) * sizeof *shape));
@@ -137,7 +137,7 @@ static bool is_such_tensor(const tn_vm_type *t, const tn_any *a) {
   if (a->type_index == TN_TI_ADT || a->type_index == TN_NONE) return false;
   if (tn_any_to_dltensor(a, &dl)) return tn_error_clear(), false;
   if (!tn_dtype_eq(tn_dtype_canonical(dl->dtype), t->dtype)) return false;
-  if (t->form & TN_VM_ANY_RANK) return true;
+  if (t->form & (TN_VM_ANY_RANK | TN_VM_UNREAD)) return true;
   bool same = dl->ndim == t->ndim;
   for (int32_t d = 0; same && d < t->ndim; ++d)
     same = t->shape[d] < 0 || t->shape[d] == dl->shape[d];
@@ -163,7 +163,7 @@ static int push_type(tn_vec *v, const tn_vm_type *t) {
   if (!(t->form & TN_VM_ANY_RANK)) TN_GET(shape, tn_scope_own(tn_shape_new(t->shape, t->ndim)));
   TN_TRY(shape ? tn_vec_push_obj(&all, shape) : tn_vec_push(&all, tn_any_none()));
   TN_TRY(tn_vec_push_obj(&all, tn_str_from(TN_DT(t->dtype))));
-  TN_TRY(tn_vec_push(&all, tn_any_int(t->form)));
+  TN_TRY(tn_vec_push(&all, tn_any_int(t->form & TN_VM_FORMS)));
   return tn_vec_push_obj(v, tn_arr_from(&all));
 }
 
