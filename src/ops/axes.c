@@ -99,14 +99,15 @@ static int64_t squeezed(const tn_SqueezeAttrs *a, const tn_arr *shape, int64_t *
   TN_CHECK(ndim <= MAX_NDIM, ValueError, NULL, "squeeze: too many dimensions");
   for (int64_t i = 0; !a->axis && i < ndim; ++i) drop[i] = tir_is_one(tn_arr_obj(shape, i));
   for (int64_t i = 0; a->axis && i < a->axis->len; ++i) {
-    int64_t axis = relay_int_at(a->axis, i), extent;
+    int64_t axis = relay_int_at(a->axis, i);
     if (axis < 0) axis += ndim;
     TN_CHECK(axis >= 0 && axis < ndim, ValueError, NULL,
              "squeeze: axis %lld is out of range for %lld dimensions",
              (long long)relay_int_at(a->axis, i), (long long)ndim);
-    TN_CHECK(!tir_as_int(tn_arr_obj(shape, axis), &extent) || extent == 1, ValueError, NULL,
+    tn_expr *extent = (tn_expr *)tn_arr_obj(shape, axis);
+    TN_CHECK(relay_dim_equal(extent, tir_i64(1)) != 0, ValueError, NULL,
              "squeeze: axis %lld has extent %lld, only axes of extent 1 can be dropped",
-             (long long)axis, (long long)extent);
+             (long long)axis, (long long)relay_int_at(shape, axis));
     drop[axis] = true;
   }
   for (int64_t i = 0; i < ndim; ++i) to[i] = drop[i] ? -1 : n++;

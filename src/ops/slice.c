@@ -175,6 +175,8 @@ static tn_arr *like_shape(const tn_SliceLikeAttrs *a, const tn_arr *data, const 
     TN_CHECKP(!known || y <= x, ValueError, NULL,
               "slice_like: dimension %lld: %lld elements of %lld", (long long)axis, (long long)y,
               (long long)x);
+    relay_take_least(
+        relay_dim_binary(TN_TI_Sub, (tn_expr *)out[axis], (tn_expr *)tn_arr_obj(like, axis)), 0);
     out[axis] = tn_arr_obj(like, axis);
   }
   for (int64_t i = 0; i < data->len; ++i) TN_TRYP(tn_vec_push_obj(&v, out[i]));

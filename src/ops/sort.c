@@ -77,6 +77,7 @@ static int relate_topk(relay_rel *r) {
   if (axis < 0) return RELAY_FAILED;
   RELAY_CHECK(r, !tir_as_int((tn_obj *)relay_dim(data, axis), &n) || a->k <= n,
               "k=%lld is more than the %lld elements there are", (long long)a->k, (long long)n);
+  relay_take_least(relay_dim(data, axis), a->k);
   return top_result(r, a, top_shape(a, data->shape), data->dtype);
 }
 

@@ -39,6 +39,7 @@ static tn_arr *bounds(const tn_SplitAttrs *a, tn_expr *extent) {
   TN_CHECKP(!tir_as_int((tn_obj *)extent, &n) || n % sections == 0, ValueError, NULL,
             "split: indices_or_sections need to be able to divide input.shape[axis]: %lld by %lld",
             (long long)n, (long long)sections);
+  relay_take_multiple(extent, sections);
   tn_expr *part = relay_dim_binary(TN_TI_FloorDiv, extent, tir_const_int(t, sections));
   for (int64_t i = 0; i <= sections; ++i)
     TN_TRYP(tn_vec_push_obj(&v, relay_dim_mul(part, tir_const_int(t, i))));
@@ -66,6 +67,7 @@ static int split_relation(relay_rel *r) {
                                (tn_expr *)tn_arr_obj(at, i)));
     RELAY_CHECK(r, !tir_as_int((tn_obj *)e, &n) || n >= 0,
                 "indices_or_sections need to be a sorted ascending list");
+    relay_take_least(e, 0);
     TN_TRY(tn_vec_push_obj(&fields,
                            relay_tensor_type(with_extent(data->shape, axis, e), data->dtype)));
   }

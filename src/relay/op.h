@@ -244,6 +244,11 @@ TN_API tn_arr *relay_op_shapes(const tn_Op *op, const void *attrs, tn_arr *arg_t
 TN_API void relay_collect_conditions(tn_vec *into);
 /** Adds a condition where somebody collects them; a NULL or constant one is none. */
 TN_API void relay_take_for_granted(tn_expr *condition);
+/** The same for an extent that must be a multiple of a number; one that is not known (Any) is left
+ * alone. */
+TN_API void relay_take_multiple(tn_expr *extent, int64_t of);
+/** And for one that must be a number or more. */
+TN_API void relay_take_least(tn_expr *extent, int64_t least);
 /** The type of a call's result from those of its arguments, all of them known. */
 TN_API tn_Type *relay_op_result_type(const tn_Op *op, const void *attrs, tn_arr *arg_types,
                                      tn_Span *span);

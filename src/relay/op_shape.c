@@ -34,17 +34,22 @@ static int extents_of(const tn_Type *t, tn_vec *out) {
   return tn_vec_push_obj(out, tn_arr_from(&shape)) ? -1 : 1;
 }
 
-/* By the relation: what it makes of symbols is what it would make of numbers. */
-static tn_arr *by_relation(const tn_Op *op, const void *attrs, const tn_arr *arg_types,
-                           const tn_arr *shapes) {
+/* What the relation makes of symbols, which is what it would make of numbers. */
+static tn_Type *related(const tn_Op *op, const void *attrs, const tn_arr *arg_types,
+                        const tn_arr *shapes) {
   TN_VEC(types);
-  TN_VEC(out);
   int64_t next = 0;
   for (int64_t i = 0; i < arg_types->len; ++i) {
     tn_Type *t = with_shapes((tn_Type *)tn_arr_obj(arg_types, i), shapes, &next);
     if (!t || tn_vec_push_obj(&types, t)) return NULL;
   }
-  tn_Type *result = relay_op_result_type(op, attrs, tn_arr_from(&types), NULL);
+  return relay_op_result_type(op, attrs, tn_arr_from(&types), NULL);
+}
+
+static tn_arr *by_relation(const tn_Op *op, const void *attrs, const tn_arr *arg_types,
+                           const tn_arr *shapes) {
+  TN_VEC(out);
+  tn_Type *result = related(op, attrs, arg_types, shapes);
   int known = result ? extents_of(result, &out) : -1;
   if (known < 0) return NULL;
   TN_CHECKP(known, OpNotImplemented, NULL,
@@ -66,14 +71,16 @@ static tn_arr *as_int64(const tn_arr *shapes) {
   return tn_arr_from(&out);
 }
 
-/* A shape function does not say what it takes for granted of several arguments; the relation does:
-   that the columns of one matrix are as many as the rows of the other. Where it cannot work with
-   symbols nothing is known. 0, or -1 with MemoryError. */
+/* A shape function does not say what it takes for granted; the relation does: that the columns of
+   one matrix are as many as the rows of the other. Where it cannot work with symbols nothing is
+   known. 0, or -1 with MemoryError. */
 static int take_from_relation(const tn_Op *op, const void *attrs, const tn_arr *arg_types,
                               const tn_arr *shapes) {
-  if (shapes->len < 2 || by_relation(op, attrs, arg_types, shapes)) return 0;
+  int64_t before = relay_count_conditions();
+  if (before < 0 || related(op, attrs, arg_types, shapes)) return 0;
   if (tn_error_get_kind() == TN_MemoryError) return -1;
   tn_error_clear();
+  relay_drop_conditions(before);
   return 0;
 }
 
@@ -81,9 +88,7 @@ tn_arr *relay_op_shapes(const tn_Op *op, const void *attrs, tn_arr *arg_types, t
                         tn_arr *values, tn_Type *out_type) {
   const relay_op_row *row = relay_op_row_of((const tn_obj *)op);
   if (!row || !row->shape) return by_relation(op, attrs, arg_types, shapes);
-  bool broadcasts = row->shape == relay_shape_broadcast || row->shape == relay_shape_same;
-  if (relay_collects_conditions() && !row->data_mask && !broadcasts)
-    TN_TRYP(take_from_relation(op, attrs, arg_types, shapes));
+  TN_TRYP(take_from_relation(op, attrs, arg_types, shapes));
   relay_shape_query q = {
       .row = row, .attrs = attrs, .shapes = shapes, .values = values, .out_type = out_type};
   tn_arr *result = row->shape(&q);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "arith/analyzer.h"
+#include "tenon/object.h"
 #include "relay/op.h"
 #include "relay/relay_impl.h"
 #include "relay/type_text.h"
@@ -64,13 +65,31 @@ static _Thread_local tn_vec *conditions;
 
 void relay_collect_conditions(tn_vec *into) { conditions = into; }
 
-bool relay_collects_conditions(void) { return conditions != NULL; }
+int64_t relay_count_conditions(void) { return conditions ? conditions->len : -1; }
+
+void relay_drop_conditions(int64_t from) {
+  while (conditions && conditions->len > from)
+    tn_release(conditions->items[--conditions->len].v.obj);
+}
 
 void relay_take_for_granted(tn_expr *condition) {
   int64_t known;
   if (!conditions || !condition || tir_as_int((tn_obj *)condition, &known)) return;
+  for (int64_t i = 0; i < conditions->len; ++i)
+    if (tn_equal(conditions->items[i].v.obj, condition, 0) == 1) return;
   tn_retain(condition);
   if (tn_vec_push_obj(conditions, condition)) tn_release(condition);
+}
+
+void relay_take_multiple(tn_expr *extent, int64_t of) {
+  if (!conditions || !extent || relay_dim_is_any(extent)) return;
+  tn_expr *wide = tir_cast(TN_I64, extent, NULL);
+  relay_take_for_granted(tir_eq(tir_floormod(wide, tir_i64(of)), tir_i64(0)));
+}
+
+void relay_take_least(tn_expr *extent, int64_t least) {
+  if (!conditions || !extent || relay_dim_is_any(extent)) return;
+  relay_take_for_granted(tir_ge(tir_cast(TN_I64, extent, NULL), tir_i64(least)));
 }
 
 /* ---- extents ---- */

@@ -22,12 +22,15 @@ int relay_convert_layout_init(void);
 int relay_rel_register(tn_Op *op, const relay_op_row *row);
 /** Asks the relation of r->op, of the library or from outside. */
 int relay_rel_run(relay_rel *r);
-/** Does somebody collect what relations take for granted? */
-bool relay_collects_conditions(void);
 /** Number of arguments of an operator. */
 int relay_op_ninputs(const relay_op_row *row);
 /** A call by arguments and attributes in order: the function "relay.op._make.NAME"; self: the row.
  */
 int relay_op_make(void *self, const tn_any *args, int32_t n, tn_any *ret);
+
+/* How many conditions were collected so far, -1 where nobody collects them; and gives up those from
+   a number on. */
+int64_t relay_count_conditions(void);
+void relay_drop_conditions(int64_t from);
 
 #endif /* TN_RELAY_RELAY_IMPL_H_ */

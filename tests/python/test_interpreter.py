@@ -127,6 +127,17 @@ def test_errors():
         interpreted(LOOP)
 
 
+@pytest.mark.parametrize("kind", ["debug", "vm"])
+def test_parameters_of_one_name(kind):
+    first, second = relay.var("x", shape=(2,)), relay.var("x", shape=(2,))
+    mod = tenon.IRModule.from_expr(relay.Function([first, second], first - second))
+    run = relay.create_executor(kind, mod, tenon.cpu(), "llvm").evaluate()
+    got = run(np.float32([5, 6]), np.float32([1, 2]))
+    np.testing.assert_array_equal(got.numpy(), [4, 4])
+    with pytest.raises(ValueError, match="missing"):
+        run(np.float32([5, 6]))
+
+
 def test_results_of_shapes_that_depend_on_values():
     """Several results, and arguments that are checked."""
     x = relay.var("x", shape=(7,), dtype="int32")

@@ -4,6 +4,7 @@ Some extents of the arguments are made open; what the shape function says of the
 the static result.
 """
 
+import numpy as np
 import pytest
 import tenon
 from hypothesis import HealthCheck, given, settings
@@ -382,6 +383,55 @@ def test_against_the_static_type(name, extents, bits):
         body.op, body.attrs, given_types, flat, values, body.checked_type
     )
     assert [[int(d) for d in shape] for shape in said] == wanted
+
+
+# operators, extents of their arguments that fit, and others that do not
+MISFITS = {
+    "nn.dense": [((3, 2), (4, 3)), ((3, 7), (4, 2))],
+    "nn.matmul": [((2, 2), (4, 3)), ((3, 2), (4, 4))],
+    "nn.batch_matmul": [((3, 2, 4), (3, 2, 5)), ((3, 2, 4), (2, 2, 4))],
+    "nn.cross_entropy_with_logits": [((3, 2), (3, 4)), ((5, 2), (3, 2))],
+    "nn.group_norm": [((3, 4, 4), (3,), (4,)), ((3, 9, 4), (4,), (4,)), ((3, 5, 4), (5,), (5,))],
+    "nn.nll_loss": [((3, 2, 4), (3, 4), (7,)), ((3, 2, 4), (3, 3), (2,))],
+    "nn.prelu": [((3, 2, 4), (3,)), ((3, 1, 4), (2,))],
+    "nn.conv2d": [((3, 3, 7, 5), (5, 2, 3, 2))],
+    "reverse_sequence": [((3, 2), (2,)), ((4, 2), (3,))],
+    "scatter_elements": [((3, 2), (2, 2), (3, 2)), ((3, 2), (3, 3), (3, 2))],
+    "slice_like": [((7, 4), (8, 2)), ((7, 4), (3, 7))],
+    "split": [((10, 2),), ((8, 2),)],
+    "squeeze": [((3, 0, 2),), ((3, 6, 2),)],
+    "topk": [((3, 1),)],
+    "where": [((3, 1), (3, 2), (1, 4)), ((4, 1), (3, 2), (1, 2))],
+    "image.grid_sample": [((3, 2, 4, 5), (3, 7, 4, 2)), ((3, 2, 4, 5), (2, 2, 4, 2))],
+    "vision.all_class_non_max_suppression": [
+        ((3, 2, 3), (3, 4, 2)),
+        ((3, 2, 4), (3, 4, 7)),
+        ((3, 2, 4), (5, 4, 2)),
+    ],
+    "vision.roi_align": [((3, 2, 7, 5), (4, 6))],
+}
+
+
+@pytest.mark.parametrize("name", sorted(MISFITS))
+def test_arguments_that_do_not_fit(name):
+    """What the static type would refuse is refused when the program runs, whatever is open."""
+    types, make = TRIED[name](3, 2, 4, 2)
+    params = [relay.var(f"x{i}", opened(t, -1)) for i, t in enumerate(types)]
+    call = make(*params)
+    call = call.astuple() if isinstance(call, relay.TupleWrapper) else call
+    run = relay.create_executor("vm").evaluate(relay.Function(params, call))
+
+    def zeros(shapes):
+        return [np.zeros(s, t.dtype) for s, t in zip(shapes, types, strict=True)]
+
+    run(*zeros([[int(d) for d in t.shape] for t in types]))
+    for shapes in MISFITS[name]:
+        with pytest.raises((tenon.TVMError, ValueError)):
+            result_of(
+                make, [relay.TensorType(s, t.dtype) for s, t in zip(shapes, types, strict=True)]
+            )
+        with pytest.raises(tenon.TVMError, match="do not fit"):
+            run(*zeros(shapes))
 
 
 def test_every_operator_is_tried():

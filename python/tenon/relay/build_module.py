@@ -346,19 +346,18 @@ class AotExecutor(GraphExecutor):
 
 
 def _arguments(func, args, kwargs):
-    """Arguments in the order of the parameters."""
+    """Arguments in the order of the parameters, whose names need not differ."""
     names = [param.name_hint for param in func.params]
-    values = dict(zip(names, args, strict=False))
-    twice = [name for name in kwargs if name in values]
+    given, rest = names[: len(args)], names[len(args) :]
+    twice = [name for name in kwargs if name in given and name not in rest]
     unknown = [name for name in kwargs if name not in names]
-    missing = [name for name in names if name not in values and name not in kwargs]
+    missing = [name for name in rest if name not in kwargs]
     if len(args) > len(names) or twice or unknown or missing:
         raise ValueError(
             f"expected the arguments {names}, got {len(args)} by position and {list(kwargs)} by "
             f"name: missing {missing}, given twice {twice}, not known {unknown}"
         )
-    values.update(kwargs)
-    return [values[name] for name in names]
+    return [*args, *[kwargs[name] for name in rest]]
 
 
 def _unflatten(kind, take):

@@ -189,9 +189,7 @@ static int call_shape_program(kernel_call *k, const char *name) {
   }
   CODE_LIST(&f->code, regs, n, TN_VM_INVOKE_PACKED, index, written);
   if (!checks) return 0;
-  /* the kernel is named in the message, but where it only reshapes there is none */
-  bool none = ir_attrs_flag(k->kernel->attrs, "relay.reshape_only");
-  int64_t named = none ? index : vm_primitive(f->g, k->name);
+  int64_t named = k->known.no_pairs ? index : vm_primitive(f->g, k->name);
   TN_TRY(named < 0);
   CODE(&f->code, TN_VM_CHECK, regs[n - 1], named);
   return 0;
@@ -203,25 +201,36 @@ static bool all_static(const tn_vec *types) {
   return true;
 }
 
-/* A shape of extents that are known or those of arguments; of these only what is used is named. */
-static int64_t shape_of_places(kernel_call *k, const vm_places *p) {
-  int64_t regs[VM_MOST_PLACES], words[2 * VM_MOST_PLACES + 4], extents[VM_MOST_PLACES], n = 0,
-                                                                                        w = 0;
-  for (int i = 0; i < p->n; ++i) {
-    int64_t at = -(p->at[i] + 1), j = 0;
-    extents[i] = p->at[i];
-    if (p->at[i] >= 0) continue;
-    while (j < n && regs[j] != k->regs[at / TN_VM_MAX_NDIM]) ++j;
-    if (j == n) regs[n++] = k->regs[at / TN_VM_MAX_NDIM];
-    extents[i] = -1 - (TN_VM_MAX_NDIM * j + at % TN_VM_MAX_NDIM);
+/* An instruction whose numbers are extents that are known or those of arguments; of these only what
+   is used is named. */
+static void emit_extents(kernel_call *k, int64_t op, int64_t word, const int64_t *numbers, int n) {
+  int64_t words[2 * VM_MOST_PAIRS + 3] = {op, word}, used[2 * VM_MOST_PAIRS];
+  int64_t *regs = words + 3, count = 0;
+  for (int i = 0; i < n; ++i) {
+    int64_t at = -(numbers[i] + 1), j = 0;
+    used[i] = numbers[i];
+    if (numbers[i] >= 0) continue;
+    while (j < count && regs[j] != k->regs[at / TN_VM_MAX_NDIM]) ++j;
+    if (j == count) regs[count++] = k->regs[at / TN_VM_MAX_NDIM];
+    used[i] = -1 - (TN_VM_MAX_NDIM * j + at % TN_VM_MAX_NDIM);
   }
+  words[2] = count;
+  code_emit(&k->f->code, words, count + 3, used, n);
+}
+
+static int64_t shape_of_places(kernel_call *k, const vm_places *p) {
   int64_t dst = code_reg(&k->f->code);
-  words[w++] = TN_VM_MAKE_SHAPE;
-  words[w++] = dst;
-  words[w++] = n;
-  for (int64_t j = 0; j < n; ++j) words[w++] = regs[j];
-  code_emit(&k->f->code, words, w, extents, p->n);
+  emit_extents(k, TN_VM_MAKE_SHAPE, dst, p->at, p->n);
   return dst;
+}
+
+static int check_pairs(kernel_call *k) {
+  const vm_shapes *s = &k->known;
+  int64_t named;
+  if (!s->npair) return 0;
+  TN_TRY((named = vm_primitive(k->f->g, k->name)) < 0);
+  emit_extents(k, TN_VM_CHECK_EXTENTS, named, s->pairs, 2 * s->npair);
+  return 0;
 }
 
 /* Registers with the shapes of the results that need one. */
@@ -231,7 +240,10 @@ static int result_shapes(kernel_call *k) {
   bool program = false;
   for (int64_t i = 0; i < k->outputs.len; ++i) k->shapes[i] = -1;
   if (all_static(&k->inputs) && all_static(&k->outputs)) return 0;
+  /* messages name the kernel, but where it only reshapes there is none */
+  k->known.no_pairs = ir_attrs_flag(k->kernel->attrs, "relay.reshape_only");
   TN_GET(p, vm_shape_program(k->kernel, &k->known));
+  TN_TRY(check_pairs(k));
   for (int64_t i = 0; i < k->outputs.len; ++i) {
     if (relay_is_static((const tn_Type *)type_at(&k->outputs, i))) continue;
     if (k->known.same[i] >= 0) k->shapes[i] = shape_of(k->f, k->regs[k->known.same[i]]);

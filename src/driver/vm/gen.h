@@ -96,7 +96,7 @@ int64_t vm_tag(const vm_gen *g, const tn_Constructor *c);
 
 /** Extents of a result that are known, or those of arguments: as make_shape has them, of tensors
  * among the arguments. */
-enum { VM_MOST_PLACES = 8 };
+enum { VM_MOST_PLACES = 8, VM_MOST_PAIRS = 16 };
 typedef struct {
   int n; /* -1: they must be computed */
   int64_t at[VM_MOST_PLACES];
@@ -108,7 +108,11 @@ typedef struct {
   int8_t *reads;     /* for each tensor among the arguments: VM_READS_* by the program */
   int32_t *same;     /* for each result: number of the argument tensor of the same shape, or -1 */
   vm_places *places; /* for each other result; NULL: the program computes them */
-  bool checks;       /* does the program tell whether the arguments fit? */
+  bool no_pairs;     /* should the program check everything? So it does without `places`, too. */
+  /* pairs of extents that must be equal, as in places; none where the program checks */
+  int npair;
+  int64_t pairs[2 * VM_MOST_PAIRS];
+  bool checks; /* does the program tell whether the arguments fit? */
 } vm_shapes;
 /** The program that computes the extents that are neither known nor those of arguments: parameters
  * are, for each tensor among its arguments that it reads, its shape or its values, then the shape

@@ -282,6 +282,27 @@ static vm_places places_of(const shapes *s, const tn_arr *extents) {
   return r;
 }
 
+/* An extent as make_shape has it. False: it must be computed. */
+static bool number_of(const shapes *s, const tn_obj *e, int64_t *out) {
+  const tn_Cast *cast = TN_AS(Cast, e);
+  if (cast) e = (const tn_obj *)cast->value;
+  return tir_as_int(e, out) ? *out >= 0 : (*out = place_of(s, e)) != 0;
+}
+
+/* Conditions as pairs of extents. False: some are more than that. */
+static bool as_pairs(const shapes *s, vm_shapes *known) {
+  known->npair = 0;
+  for (int64_t i = 0; i < s->taken.len; ++i) {
+    const tn_EQ *eq = TN_AS(EQ, s->taken.items[i].v.obj);
+    int64_t *pair = known->pairs + 2 * known->npair;
+    if (!eq || known->npair == VM_MOST_PAIRS || !number_of(s, (const tn_obj *)eq->a, &pair[0]) ||
+        !number_of(s, (const tn_obj *)eq->b, &pair[1]))
+      return known->npair = 0, false;
+    ++known->npair;
+  }
+  return true;
+}
+
 /* @param types of the results: those that are known need no program */
 static int add_results(reading *r, const tn_arr *results, const tn_vec *types, vm_shapes *known,
                        tn_vec *out) {
@@ -309,7 +330,8 @@ static tn_PrimFunc *make_program(shapes *s, const tn_RelayFunction *kernel, vm_s
   TN_TRYP(vm_flat_types(t ? t : kernel->ret_type, &types));
   TN_CHECKP(found && found->len == types.len, ValueError, NULL,
             "relay.vm: shapes of results that are not known");
-  known->checks = s->taken.len > 0;
+  bool pairs = known->places && !known->no_pairs && as_pairs(s, known);
+  known->checks = !pairs && s->taken.len > 0;
   int err = add_results(&r, found, &types, known, &results) ||
             (known->checks && tn_vec_push_obj(&results, fit_tensor(&r)));
   tn_pmap_fini(&r.uses);

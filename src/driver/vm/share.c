@@ -40,7 +40,9 @@ typedef struct {
 /* ---- what the instructions do with their registers ---- */
 
 static bool keeps_nothing(int64_t op, int number) {
-  if (op == TN_VM_INVOKE_PACKED || op == TN_VM_SHAPE_OF || op == TN_VM_MAKE_SHAPE) return true;
+  if (op == TN_VM_INVOKE_PACKED || op == TN_VM_SHAPE_OF || op == TN_VM_MAKE_SHAPE ||
+      op == TN_VM_CHECK_EXTENTS)
+    return true;
   return op == TN_VM_ALLOC_TENSOR && number == 1; /* its storage */
 }
 

@@ -38,7 +38,6 @@ static tn_arr *out_shape(const tn_arr *data, const tn_arr *grid) {
 
 static int relation(relay_rel *r) {
   const tn_GridSampleAttrs *a = r->attrs;
-  int64_t n;
   RELAY_TENSOR(data, r, 0);
   RELAY_TENSOR(grid, r, 1);
   int64_t rank = tn_str_eq(a->layout, "NCHW") ? 4 : tn_str_eq(a->layout, "NCDHW") ? 5 : 0;
@@ -46,8 +45,11 @@ static int relation(relay_rel *r) {
   RELAY_CHECK(r, data->shape->len == rank && grid->shape->len == rank,
               "expected data and grid of %lld dimensions, got %s", (long long)rank,
               relay_type_text(data));
-  RELAY_CHECK(r, !tir_as_int((tn_obj *)relay_dim(grid, 1), &n) || n == rank - 2,
+  RELAY_CHECK(r, relay_dim_equal(relay_dim(grid, 1), tir_i64(rank - 2)) != 0,
               "the second extent of the grid must be %lld, got %s", (long long)rank - 2,
+              relay_type_text(grid));
+  RELAY_CHECK(r, relay_dim_equal(relay_dim(grid, 0), relay_dim(data, 0)) != 0,
+              "data %s and grid %s have other batches", relay_type_text(data),
               relay_type_text(grid));
   RELAY_CHECK(r, one_of(a->method, "bilinear", "nearest", "bicubic"), "unknown method %s",
               tn_cstr(a->method));

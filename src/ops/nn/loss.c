@@ -79,6 +79,11 @@ static int relate_nll(relay_rel *r) {
   RELAY_CHECK(r, relay_dim_equal(relay_dim(predictions, channel), relay_dim(weights, 0)) != 0,
               "predictions %s have another number of classes than weights %s",
               relay_type_text(predictions), relay_type_text(weights));
+  for (int64_t i = 0; i < targets->shape->len; ++i)
+    RELAY_CHECK(r,
+                relay_dim_equal(relay_dim(predictions, i ? i + 1 : 0), relay_dim(targets, i)) != 0,
+                "predictions %s and targets %s do not fit", relay_type_text(predictions),
+                relay_type_text(targets));
   bool mean = tn_str_eq(a->reduction, "mean"), sum = tn_str_eq(a->reduction, "sum");
   RELAY_CHECK(r, mean || sum || tn_str_eq(a->reduction, "none"),
               "reduction must be mean, sum or none, got %s", tn_cstr(a->reduction));

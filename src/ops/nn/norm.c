@@ -61,6 +61,7 @@ static int relate_group_norm(relay_rel *r) {
   if (!t) return RELAY_FAILED;
   RELAY_CHECK(r, !tir_as_int((tn_obj *)relay_dim(t, 0), &channels) || channels % groups == 0,
               "%lld channels do not make %lld groups", (long long)channels, (long long)groups);
+  relay_take_multiple(relay_dim(t, 0), groups);
   return relay_rel_result(r, data);
 }
 

@@ -36,7 +36,6 @@ static int check_limit(relay_rel *r, int i) {
 
 static int relation(relay_rel *r) {
   const tn_AllClassNonMaximumSuppressionAttrs *a = r->attrs;
-  int64_t n;
   RELAY_TENSOR(boxes, r, 0);
   RELAY_TENSOR(scores, r, 1);
   for (int i = 2; i < 5; ++i) {
@@ -47,7 +46,7 @@ static int relation(relay_rel *r) {
               tn_cstr(a->output_format));
   RELAY_CHECK(r, boxes->shape->len == 3 && scores->shape->len == 3,
               "expected boxes and scores of 3 dimensions, got %s", relay_type_text(boxes));
-  RELAY_CHECK(r, !tir_as_int((tn_obj *)relay_dim(boxes, 2), &n) || n == 4,
+  RELAY_CHECK(r, relay_dim_equal(relay_dim(boxes, 2), tir_i64(4)) != 0,
               "boxes must have 4 numbers, got %s", relay_type_text(boxes));
   RELAY_CHECK(r,
               relay_dim_equal(relay_dim(boxes, 0), relay_dim(scores, 0)) != 0 &&

@@ -38,12 +38,11 @@ static tn_arr *out_shape(const tn_ROIAlignAttrs *a, const tn_arr *data, const tn
 
 static int relation(relay_rel *r) {
   const tn_ROIAlignAttrs *a = r->attrs;
-  int64_t n;
   RELAY_TENSOR(data, r, 0);
   RELAY_TENSOR(rois, r, 1);
   RELAY_CHECK(r, data->shape->len == 4 && rois->shape->len == 2,
               "expected data of 4 dimensions and rois of 2, got %s", relay_type_text(data));
-  RELAY_CHECK(r, !tir_as_int((tn_obj *)relay_dim(rois, 1), &n) || n == 5,
+  RELAY_CHECK(r, relay_dim_equal(relay_dim(rois, 1), tir_i64(5)) != 0,
               "a row of rois must have 5 numbers, got %s", relay_type_text(rois));
   RELAY_CHECK(r,
               a->pooled_size->len == 2 && relay_int_at(a->pooled_size, 0) > 0 &&

@@ -189,20 +189,23 @@ int tn_vm_shape_of(tn_vm_machine *m, const int64_t *w, tn_any *r) {
   return put_shape(m, shape, ndim, &r[w[1]]);
 }
 
+int tn_vm_extent(tn_any *r, const int64_t *registers, int64_t number, int64_t *out) {
+  int64_t ndim, at = -(number + 1);
+  const int64_t *shape = NULL;
+  *out = number;
+  if (number >= 0) return 0;
+  TN_TRY(extents_in(&r[registers[at / TN_VM_MAX_NDIM]], &shape, &ndim));
+  TN_CHECK(at % TN_VM_MAX_NDIM < ndim, ValueError, NULL,
+           "virtual machine: extent %lld of a tensor of %lld dimensions",
+           (long long)(at % TN_VM_MAX_NDIM), (long long)ndim);
+  *out = shape[at % TN_VM_MAX_NDIM];
+  return 0;
+}
+
 /* make_shape: d tensors extents */
 int tn_vm_make_shape(tn_vm_machine *m, const int64_t *w, tn_any *r) {
   int64_t out[TN_VM_MAX_NDIM], n = w[3 + w[2]];
-  for (int64_t i = 0; i < n; ++i) {
-    int64_t e = w[4 + w[2] + i], ndim, at = -(e + 1);
-    const int64_t *shape = NULL;
-    out[i] = e;
-    if (e >= 0) continue;
-    TN_TRY(extents_in(&r[w[3 + at / TN_VM_MAX_NDIM]], &shape, &ndim));
-    TN_CHECK(at % TN_VM_MAX_NDIM < ndim, ValueError, NULL,
-             "virtual machine: extent %lld of a tensor of %lld dimensions",
-             (long long)(at % TN_VM_MAX_NDIM), (long long)ndim);
-    out[i] = shape[at % TN_VM_MAX_NDIM];
-  }
+  for (int64_t i = 0; i < n; ++i) TN_TRY(tn_vm_extent(r, w + 3, w[4 + w[2] + i], &out[i]));
   return put_shape(m, out, n, &r[w[1]]);
 }
 

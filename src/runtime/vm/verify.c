@@ -57,12 +57,12 @@ static int check_tensor(const int64_t *w) {
   return 0;
 }
 
-/* make_shape: d, count and registers, count and extents or places of them */
+/* make_shape, check_extents: a word, count and registers, count and extents or places of them */
 static int check_extents(const int64_t *w) {
   int64_t tensors = w[2], n = w[3 + tensors];
   const int64_t *extents = w + 4 + tensors;
-  TN_CHECK(n <= TN_VM_MAX_NDIM, ValueError, NULL, "bytecode: a shape of %lld extents",
-           (long long)n);
+  TN_CHECK(n <= TN_VM_MAX_NDIM || w[0] == TN_VM_CHECK_EXTENTS, ValueError, NULL,
+           "bytecode: a shape of %lld extents", (long long)n);
   for (int64_t i = 0; i < n; ++i)
     if (extents[i] < 0)
       TN_TRY(in_range("tensor of a shape", -(extents[i] + 1) / TN_VM_MAX_NDIM, tensors));
@@ -83,6 +83,7 @@ static int check_instruction(const checker *c, int64_t *w) {
     TN_CHECK(w[3] > 0 && w[3] <= 4096 && (w[3] & (w[3] - 1)) == 0, ValueError, NULL,
              "bytecode: %lld is no alignment", (long long)w[3]);
     return check_dtype(w + 4);
+  case TN_VM_CHECK_EXTENTS:
   case TN_VM_MAKE_SHAPE: return check_extents(w);
   case TN_VM_ALLOC_SCALAR:
     TN_CHECK(w[3] <= 64, ValueError, NULL, "bytecode: a scalar of %lld bits", (long long)w[3]);
