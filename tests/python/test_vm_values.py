@@ -5,7 +5,7 @@ import pytest
 import tenon
 from tenon import relay
 from tenon.relay.backend import vm as relay_vm
-from tenon.runtime.vm import VirtualMachine
+from tenon.runtime.vm import Executable, VirtualMachine
 
 
 def machine(params, body):
@@ -186,3 +186,26 @@ def test_best_boxes():
     np.testing.assert_array_equal(got, [[0, 0, 0], [0, 0, 2]])
     got = vm.run(b[:, :2], np.array([[[0.2, 0.75]]], "float32")).numpy()
     np.testing.assert_array_equal(got, [[0, 0, 1]])
+
+
+def test_modules_without_main_keep_every_function():
+    text = """#[version = "0.0.5"]
+    def @g(%y: int64) -> int64 { %y + 1i64 }
+    def @h(%z: Tensor[(2), bool]) { (%z, @g(4i64)) }
+    """
+    exe = relay.vm.compile(relay.parse(text), target="llvm")
+    code, lib = exe.save()
+    exe = Executable.load_exec(code, lib)
+    assert exe.get_function_types("g") == ([((), "int64")], [((), "int64")])
+    assert exe.get_function_types("h") == ([((2,), "bool")], [((2,), "bool"), ((), "int64")])
+    vm = VirtualMachine(exe, tenon.cpu())
+    for three in (np.int64(3), 3):  # a plain number has the type of the parameter
+        assert vm.invoke("g", three).numpy() == 4 and vm.invoke("g", y=three).numpy() == 4
+    with pytest.raises(tenon.TVMError, match="expected int64 of shape .*, got float32"):
+        vm.invoke("g", 3.5)
+    both = vm.invoke("h", np.array([True, False]))
+    assert list(both[0].numpy()) == [True, False] and both[1].numpy() == 5
+    with pytest.raises(tenon.TVMError, match=r"g\(\): parameter y: expected int64 of shape \(\)"):
+        vm.invoke("g", np.ones(2, "int64"))
+    with pytest.raises(ValueError, match="nope"):
+        exe.get_function_types("nope")

@@ -34,6 +34,12 @@ def _value(arg):
     raise TypeError(f"Unsupported type: {type(arg)}: expected arrays, numbers or tuples of them")
 
 
+def _number(arg, dtype):
+    """A plain number as one of a parameter's type, where it has one that can hold it."""
+    wanted = {int: ("int", "uint", "float"), float: ("float",)}.get(type(arg))
+    return np.array(arg, dtype) if wanted and dtype and dtype.startswith(wanted) else arg
+
+
 def _kind(kind):
     """(shape, type) of a tensor, None for extents that are open; (None, None) for other values."""
     if kind is None or kind[2]:
@@ -352,7 +358,7 @@ class VirtualMachine:
     def _arguments(self, func_name, args, kwargs):
         """Arguments in the order of the parameters."""
         if not kwargs:
-            return [_value(arg) for arg in args]
+            return self._values(func_name, args)
         names = self._exec.get_function_params(func_name)
         missing = object()
         values = [missing] * len(names)
@@ -367,7 +373,15 @@ class VirtualMachine:
             raise TypeError(
                 f"{func_name}() takes {len(names)} arguments ({', '.join(names)}), got {given}"
             )
-        return [_value(value) for value in values]
+        return self._values(func_name, values)
+
+    def _values(self, func_name, args):
+        """Arguments as the machine takes them: plain numbers have the types of the parameters."""
+        if not any(type(arg) in (int, float) for arg in args):
+            return [_value(arg) for arg in args]
+        kinds, _ = self._exec.get_function_types(func_name) or ((), ())
+        kinds = [*kinds, *[(None, None)] * len(args)]
+        return [_value(_number(arg, kind[1])) for arg, kind in zip(args, kinds, strict=False)]
 
     def set_one_input(self, func_name, *args, **kwargs):
         """Set one argument of the calls of a function to come.

@@ -92,12 +92,13 @@ static tn_IRModule *keep_reached(const reaching *r, bool (*may_go)(const tn_obj 
 
 static bool always(const tn_obj *f) { return f != NULL; }
 
-/* argument: array of names */
+/* argument: array of names, else `main`; a module without it says not what it is for: all stay */
 tn_IRModule *relay_remove_unused_functions(tn_IRModule *m, const tn_pass_ctx *c) {
   __attribute__((cleanup(reaching_fini))) reaching r = {.mod = m};
   tn_arr *names = NULL;
   if (c->nargs > 0 && tn_any_is_obj(&c->args[0]))
     TN_TRYP(tn_any_to_obj(&c->args[0], "Array", (tn_obj **)&names));
+  if (!names && !ir_module_find_var(m, "main")) return m;
   for (int64_t i = 0; i < (names ? names->len : 1); ++i) {
     const char *name = "main";
     tn_GlobalVar *v;
