@@ -163,6 +163,18 @@ static bool completes(const split *hi, const split *lo) {
          !__builtin_mul_overflow(hi->scale / lo->scale, lo->lower, &lower) && hi->lower == lower;
 }
 
+/* A term that has become like another one is added to it. */
+static void join_like(sum *s, split *x) {
+  for (int64_t i = 0; i < s->n && x->scale != 0; ++i) {
+    split *y = &s->items[i];
+    int64_t both;
+    bool like = y != x && y->scale != 0 && same_split(x, y) && arith_same(x->index, y->index);
+    if (!like || __builtin_add_overflow(x->scale, y->scale, &both) || both == INT64_MIN) continue;
+    y->scale = both;
+    x->scale = 0;
+  }
+}
+
 static void merge(sum *s) {
   for (int64_t i = 0; i < s->n; ++i) {
     for (int64_t j = i + 1; j < s->n && s->items[i].scale != 0; ++j) {
@@ -171,6 +183,7 @@ static void merge(sum *s) {
       if (!completes(hi, lo)) continue;
       lo->upper = hi->upper;
       hi->scale = 0;
+      join_like(s, lo);
     }
   }
 }

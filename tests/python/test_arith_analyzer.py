@@ -118,3 +118,12 @@ def test_order_of_operands_is_kept():
     becomes(tir.min(x * 6, y) // 2, tir.min(x * 3, y // 2))
     a.update(y, arith.ConstIntBound(0, 31))
     becomes((x * 32 + y) % 64, x % 2 * 32 + y)
+
+
+def test_parts_of_a_number_meet_the_number(ana):
+    """Quotient and remainder that make up a number again join the terms there are of it."""
+    for form in (ana.canonical_simplify, ana.simplify):
+        same(form(x // 4 * 4 + x % 4 - x), tir.const(0, "int32"))
+        same(form(x // 4 * 8 + x % 4 * 2 - x), x)
+        same(form(x % 4 - x + x // 4 * 4 + y), y)
+        same(form(x // 8 * 8 + x % 8 // 4 * 4 + x % 4 + x * 2), x * 3)

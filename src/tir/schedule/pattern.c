@@ -119,7 +119,10 @@ static int same_let(sch_pattern *p, const tn_LetStmt *x, const tn_LetStmt *y) {
 
 /* ---- anything else ---- */
 
-static int push_child(void *ctx, tn_obj *child) { return tn_vec_push_obj(ctx, child); }
+/* Where something was written is no part of what it computes. */
+static int push_child(void *ctx, tn_obj *child) {
+  return TN_IS(Span, child) ? 0 : tn_vec_push_obj(ctx, child);
+}
 
 static int same_children(sch_pattern *p, tn_obj *x, tn_obj *y) {
   TN_VEC(xs);
