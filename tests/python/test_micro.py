@@ -2,9 +2,11 @@
 
 import io
 import json
+import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tarfile
 
 import numpy as np
@@ -254,3 +256,22 @@ def test_command_writes_archives(tmp_path):
     assert status == 1 and "archives of C source with --format mlf" in err
     status, out, err = call("compile", model, "--format", "zip")
     assert status == 2 and "--format is one of: library so tar mlf c; given: zip" in err
+
+
+PROGRAM = """
+import sys
+from tenon import micro, relay, IRModule
+x = relay.var("x", shape=(1, 16, 56, 56))
+body = relay.nn.max_pool2d(relay.nn.relu(x), (3, 3), (2, 2), padding=(1, 1))
+micro.export_c(IRModule.from_expr(relay.Function([x], body)), sys.argv[1], "m")
+"""
+
+
+def test_code_does_not_depend_on_the_machine_that_writes_it(tmp_path):
+    texts = set()
+    for threads in ("1", "7"):
+        environment = {**os.environ, "TENON_NUM_THREADS": threads}
+        folder = tmp_path / threads
+        subprocess.run([sys.executable, "-c", PROGRAM, folder], env=environment, check=True)
+        texts.add((folder / "m.c").read_text())
+    assert len(texts) == 1
