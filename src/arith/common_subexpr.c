@@ -32,6 +32,7 @@ typedef struct {
 
 static int mix_child(void *ctx, tn_obj *o) {
   mixer *m = ctx;
+  if (TN_IS(Span, o)) return 0;
   if (o->type_index == TN_TI_Array) return tn_visit_children(o, mix_child, ctx);
   uint64_t h = (uint64_t)tn_pmap_get_int(&m->c->hashes, o, (int64_t)o->type_index);
   m->hash = (m->hash ^ h) * UINT64_C(0x9E3779B97F4A7C15) + (m->hash >> 29);

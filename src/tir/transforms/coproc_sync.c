@@ -127,9 +127,20 @@ static int collect_into(sync_ctx *x, coproc_unit *u, const void *o, int64_t queu
 
 /* ---- statements that are put in ---- */
 
+/* The operator of a coprocessor, declared when it is first used. */
+static tn_Op *operator_of(const char *name) {
+  tn_Op *op = ir_op_find(name);
+  if (op) return op;
+  tn_any text = tn_any_obj(tn_str_from("order between a program and its coprocessor"));
+  if (!text.v.obj || !(op = ir_op_declare(name))) return NULL;
+  TN_TRYP(tn_field_set((tn_obj *)op, tn_type_field(&tn_type_Op, "description"), &text));
+  TN_TRYP(ir_op_set_attr(op, "TCallEffectKind", tn_any_int(TIR_EFFECT_OPAQUE), 10));
+  return op;
+}
+
 static tn_stmt *command(const sync_ctx *x, const char *name, const tn_arr *args) {
   tn_str *full = tn_str_fmt("tir.%s.%s", x->name, name);
-  tn_Op *op = full ? ir_op_declare(full->data) : NULL;
+  tn_Op *op = full ? operator_of(full->data) : NULL;
   tn_Call *call = op && args ? TN_NEW(Call, .dtype = TN_I32, .op = (tn_BaseExpr *)op,
                                       .args = (tn_arr *)(uintptr_t)args)
                              : NULL;
