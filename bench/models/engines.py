@@ -1,6 +1,6 @@
 """Engines that run ONNX models, each in a process of its own: what the benchmark times.
 
-    python bench/models/engines.py ENGINE MODEL.onnx THREADS
+    python bench/models/engines.py ENGINE MODEL.onnx THREADS [exact|relaxed]
 
 The process reads commands from standard input and answers each with one line of JSON:
 
@@ -9,7 +9,8 @@ The process reads commands from standard input and answers each with one line of
     outputs FILE.npz  {}: writes the outputs for the inputs of MODEL.npz
 
 ``waited`` is the share of the time in which threads of the process could have run and did not: on
-a machine with other work the figures of such a round are worth little.
+a machine with other work the figures of such a round are worth little. With ``relaxed`` products of
+float32 may be those of bfloat16, where an engine offers that.
 """
 
 import json
@@ -27,7 +28,7 @@ class OnnxRuntime:
 
     package = "onnxruntime"
 
-    def __init__(self, path, threads):
+    def __init__(self, path, threads, precision):
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
@@ -43,22 +44,17 @@ class OnnxRuntime:
 
 
 class OpenVino:
-    """Intel's runtime, held to float32."""
+    """Intel's runtime, held to float32 unless results may be less exact."""
 
     package = "openvino"
 
-    def __init__(self, path, threads):
+    def __init__(self, path, threads, precision):
         import openvino
 
-        self.model = openvino.Core().compile_model(
-            path,
-            "CPU",
-            {
-                "PERFORMANCE_HINT": "LATENCY",
-                "INFERENCE_NUM_THREADS": threads,
-                "INFERENCE_PRECISION_HINT": "f32",
-            },
-        )
+        options = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads}
+        if precision == "exact":
+            options["INFERENCE_PRECISION_HINT"] = "f32"
+        self.model = openvino.Core().compile_model(path, "CPU", options)
         self.request = self.model.create_infer_request()
 
     def __call__(self, inputs):
@@ -72,7 +68,7 @@ class Torch:
     package = "torchvision"
     same_weights = False
 
-    def __init__(self, path, threads):
+    def __init__(self, path, threads, precision):
         import torch
         import torchvision
 
@@ -93,7 +89,7 @@ class Tenon:
 
     package = "tenon"
 
-    def __init__(self, path, threads):
+    def __init__(self, path, threads, precision):
         start = time.perf_counter()
         import tenon
         from tenon import relay
@@ -104,7 +100,8 @@ class Tenon:
         mod, params = relay.frontend.from_onnx(path)
         self.times["import"] = time.perf_counter() - start
         start = time.perf_counter()
-        with tenon.transform.PassContext(opt_level=3):
+        config = {"relay.backend.precision": precision}
+        with tenon.transform.PassContext(opt_level=3, config=config):
             self.library = relay.build(mod, target="llvm", params=params)
         self.times["build"] = time.perf_counter() - start
         self.tenon, self.graph_executor = tenon, graph_executor
@@ -165,7 +162,8 @@ def answer(state, words):
     """What a command gives."""
     if words[0] == "prepare":
         before, start = peak_mb(), time.perf_counter()
-        state["engine"] = ENGINES[state["name"]](str(state["path"]), state["threads"])
+        make = ENGINES[state["name"]]
+        state["engine"] = make(str(state["path"]), state["threads"], state["precision"])
         found = {"seconds": time.perf_counter() - start, "peak_mb": peak_mb(), "start_mb": before}
         details = getattr(state["engine"], "details", None)
         return {**found, **(details() if details else {})}
@@ -186,6 +184,7 @@ def main():
     arrays = np.load(path.with_suffix(".npz"))
     inputs = {key[3:]: arrays[key] for key in arrays.files if key.startswith("in:")}
     state = {"name": name, "path": path, "threads": threads, "inputs": inputs}
+    state["precision"] = sys.argv[4] if len(sys.argv) > 4 else "exact"
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what libraries print is no answer
     for line in sys.stdin:

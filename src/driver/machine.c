@@ -2,6 +2,10 @@
  * for it. */
 #include <string.h>
 #include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#endif
 
 #include "driver/primitive.h"
 #include "kernels/blocks.h"
@@ -34,13 +38,45 @@ static bool has_attr(const tn_target *t, const char *feature) {
   return false;
 }
 
+static bool is_one_of(const char *cpu, const char *const *names) {
+  for (; *names; ++names)
+    if (strncmp(cpu, *names, strlen(*names)) == 0) return true;
+  return false;
+}
+
+/* What a processor that is not this one multiplies bfloat16 with. */
+static kernel_bf16 bf16_of(const tn_target *t, const char *cpu) {
+  static const char *const tiles[] = {"sapphirerapids", "emeraldrapids", "graniterapids", NULL},
+                           *const pairs[] = {"cooperlake", "znver4", "znver5", NULL};
+  if (has_attr(t, "-avx512bf16")) return KERNEL_BF16_NONE;
+  if (has_attr(t, "+amx-bf16") || is_one_of(cpu, tiles))
+    return has_attr(t, "-amx-bf16") ? KERNEL_BF16_PAIRS : KERNEL_BF16_TILES;
+  return has_attr(t, "+avx512bf16") || is_one_of(cpu, pairs) ? KERNEL_BF16_PAIRS : KERNEL_BF16_NONE;
+}
+
 #if defined(__x86_64__)
+/* Linux gives matrix registers to processes that ask for them. */
+static bool has_tiles(void) {
+  enum { ASK_FOR_STATE = 0x1023, TILE_DATA = 18 };
+  unsigned a, b, c, d;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & bit_AMX_BF16) || !(d & bit_AMX_TILE))
+    return false;
+  return syscall(SYS_arch_prctl, ASK_FOR_STATE, TILE_DATA) == 0;
+}
+
+static kernel_bf16 bf16_here(void) {
+  if (!__builtin_cpu_supports("avx512bf16")) return KERNEL_BF16_NONE;
+  return has_tiles() ? KERNEL_BF16_TILES : KERNEL_BF16_PAIRS;
+}
+
 static void this_processor(kernel_machine *m) {
   bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl");
   m->vector_bytes = wide ? 64 : __builtin_cpu_supports("avx2") ? 32 : 16;
   m->vector_registers = wide ? 32 : 16;
 }
 #else
+static kernel_bf16 bf16_here(void) { return KERNEL_BF16_NONE; }
+
 static void this_processor(kernel_machine *m) {
   m->vector_bytes = 16;
   m->vector_registers = 32;
@@ -73,13 +109,18 @@ kernel_machine driver_machine(const tn_target *t) {
   m.l2 = cache_size(_SC_LEVEL2_CACHE_SIZE, 512 << 10);
   const char *cpu = target_str(t, "mcpu", "");
   bool native = !*cpu || strcmp(cpu, "native") == 0;
-  if (native && !*target_str(t, "mtriple", "")) this_processor(&m);
+  bool here = native && !*target_str(t, "mtriple", "");
+  if (here) this_processor(&m);
   else named_processor(&m, cpu);
+  /* a list of features says all there are */
+  m.bf16 = here && !target_list(t, "mattr") ? bf16_here() : bf16_of(t, cpu);
   if (has_attr(t, "+avx512f")) m.vector_bytes = 64, m.vector_registers = 32;
   else if (has_attr(t, "+avx2") && m.vector_bytes < 32) m.vector_bytes = 32;
-  if (strcmp(tn_cstr(t->kind->name), "llvm") == 0) return m;
+  m.dots = strcmp(tn_cstr(t->kind->name), "llvm") == 0;
+  if (m.dots) return m;
+  m.bf16 = KERNEL_BF16_NONE;
   m.threads = 1; /* code of other kinds has no threads */
-  bool here = strcmp(tn_cstr(t->kind->name), "c") == 0 && strcmp(cpu, "native") == 0;
+  here = strcmp(tn_cstr(t->kind->name), "c") == 0 && strcmp(cpu, "native") == 0;
   if (!here) m.vector_bytes = 0; /* its compiler finds the vectors */
   return m;
 }

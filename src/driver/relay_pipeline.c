@@ -5,12 +5,14 @@
 #include "base/error.h"
 #include "base/scope.h"
 #include "driver/external.h"
+#include "kernels/blocks.h"
 #include "object/functions.h"
 
 typedef struct {
   const char *pass;
   int64_t arg;     /* its argument, NO_ARG: none */
   bool one_target; /* only where all of a program is for one target, which the pass asks for */
+  bool relaxed;    /* only where results may be less exact (relay.backend.precision) */
   bool links;      /* a second argument says whether constants are part of kernels */
 } step;
 enum { NO_ARG = INT32_MIN };
@@ -30,12 +32,15 @@ static const step optimize[] = {
     {"CombineParallelBatchMatmul", 3},
     {"FoldConstant", 1},
     {"FoldScaleAxis", 1 << 16}, /* larger weights are scaled when they get their layout */
+    {"DivToMul", NO_ARG, .relaxed = true},
     {"SimplifyExpr", NO_ARG},
     {"CanonicalizeCast", NO_ARG},
     {"CanonicalizeOps", NO_ARG},
     {"FlattenAtrousConv", NO_ARG},
     {"FoldLayerNorm", NO_ARG},
     {"FoldBatchMatmul", NO_ARG},
+    {"RelaxPrecision", NO_ARG, .one_target = true, .relaxed = true},
+    {"EliminateCommonSubexpr", 1, .relaxed = true},
     {"WholeChannels", NO_ARG, .one_target = true},
     {"AlterOpLayout", NO_ARG, .one_target = true},
     {"SimplifyExprPostAlterOp", NO_ARG, .one_target = true},
@@ -58,12 +63,14 @@ static tn_IRModule *run(const driver_targets *t, const char *name, const step *s
   TN_VEC(list);
   tn_arr *passes;
   tn_Sequential *all;
+  int relaxed = kernels_is_relaxed();
+  if (relaxed < 0) return NULL;
   for (int i = 0; i < n; ++i) {
     const ir_pass_row *row;
     tn_Pass *pass;
     tn_any args[2] = {tn_any_int(steps[i].arg), tn_any_bool(t->link_params)};
     int nargs = steps[i].links ? 2 : steps[i].arg != NO_ARG;
-    if (steps[i].one_target && t->several) continue;
+    if ((steps[i].one_target && t->several) || (steps[i].relaxed && !relaxed)) continue;
     TN_GETP(row, ir_pass_named(steps[i].pass));
     TN_GETP(pass, ir_pass_new(row, args, nargs));
     TN_TRYP(tn_vec_push_obj(&list, pass));

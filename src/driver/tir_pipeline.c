@@ -35,6 +35,8 @@ static const step phase1[] = {
     {"tir.InjectSoftwarePipeline"},
     {"tir.LowerOpaqueBlock"},
     {"tir.FlattenBuffer"},
+    {"tir.TileProducts"},
+    {"tir.DotProducts"},
     {"tir.BF16ComputeLegalize"},
     {"tir.FP8ComputeLegalize"},
     {"tir.NarrowDataType", .arg = 32},

@@ -6,6 +6,10 @@
    without blocks: data is then read channel by channel, and only the result is in blocks. */
 #include "kernels/blocks.h"
 
+#include "base/error.h"
+#include "ir/imm.h"
+#include "ir/pass.h"
+
 static kernel_machine_source source;
 
 void kernels_set_machine_source(kernel_machine_source f) { source = f; }
@@ -17,7 +21,8 @@ bool kernels_machine_is_scalar(void) {
   return source && source(&m) && m.vector_bytes == 0;
 }
 
-enum { FEW_CHANNELS = 4 }; /* of an image: read one by one, whatever the layout */
+enum { BYTES_IN_A_LANE = 4 }; /* of a sum of 32 bits */
+enum { FEW_CHANNELS = 4 };    /* of an image: read one by one, whatever the layout */
 
 /* More channels make the convolution faster that computes them, which has fewer vectors, and those
    slower that read them: the sum of both factors, which is 2 where nothing changes, must be below.
@@ -53,9 +58,48 @@ int64_t kernels_whole_channels(const kernel_machine *m, tn_dtype t, int64_t chan
   return best;
 }
 
+/* Bytes: blocks as long as those of the sums. Channels are read in groups that share a lane. */
+static bool blocks_of_bytes(const kernel_machine *m, const kernel_conv2d *p,
+                            kernel_conv2d_blocks *out) {
+  int64_t lanes = lanes_of(m, TN_I32);
+  bool depthwise = p->groups == p->in && p->in > 1;
+  int64_t groups = depthwise ? 1 : p->groups;
+  *out = (kernel_conv2d_blocks){.in = block_of(lanes, p->in / groups),
+                                .out = block_of(lanes, p->out / groups),
+                                .group = depthwise ? 1 : BYTES_IN_A_LANE};
+  if (p->groups == 1 && out->in == 0 && p->in % BYTES_IN_A_LANE == 0) out->in = BYTES_IN_A_LANE;
+  out->kernel_out = out->out;
+  return m->dots && out->out && out->in && out->in % out->group == 0;
+}
+
+/* bfloat16, for matrix registers: rows of them hold 32 values. */
+static bool blocks_of_tiles(const kernel_machine *m, const kernel_conv2d *p,
+                            kernel_conv2d_blocks *out) {
+  enum { ROW = 32, PAIR = 2 };
+  *out = (kernel_conv2d_blocks){.in = ROW, .out = ROW, .kernel_out = ROW, .group = PAIR};
+  return m->bf16 == KERNEL_BF16_TILES && p->groups == 1 && p->in % ROW == 0 && p->out % ROW == 0;
+}
+
+int kernels_is_relaxed(void) {
+  const tn_PassContext *ctx = ir_pass_ctx_current();
+  if (!ctx) return -1;
+  const tn_str *s = TN_AS(String, ir_config_get(ctx, "relay.backend.precision"));
+  if (!s || tn_str_eq(s, "exact")) return 0;
+  TN_CHECK(tn_str_eq(s, "relaxed"), ValueError, NULL,
+           "relay.backend.precision: expected \"exact\" or \"relaxed\", got \"%s\"", tn_cstr(s));
+  return 1;
+}
+
+int kernels_may_relax(const kernel_machine *m) {
+  return m->bf16 == KERNEL_BF16_NONE ? 0 : kernels_is_relaxed();
+}
+
 bool kernels_conv2d_blocks(const kernel_machine *m, const kernel_conv2d *p,
                            kernel_conv2d_blocks *out) {
   int64_t lanes = lanes_of(m, p->dtype);
+  if (ir_is_integral(p->dtype) && p->dtype.bits == 8) return blocks_of_bytes(m, p, out);
+  if (p->dtype.code == kDLBfloat && p->dtype.bits == 16) return blocks_of_tiles(m, p, out);
+  out->group = 1;
   if (p->dtype.code != kDLFloat || p->dtype.bits != 32 || lanes < 4) return false;
   /* blocks must not reach into another group, unless every channel is one */
   int64_t groups = p->groups == p->in ? 1 : p->groups;

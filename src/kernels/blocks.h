@@ -19,15 +19,22 @@ TN_API bool kernels_machine_is_scalar(void);
 /** A convolution of images; extents that are not constant are -1. `groups` divides the channels of
  * data and result; in a depthwise one it is their number. */
 typedef struct {
-  tn_dtype dtype; /**< of data, weight and result */
+  tn_dtype dtype; /**< of data, weight and result; of bytes: of data and weight */
   int64_t batch, in, out, groups;
   int64_t size[2], kernel[2], stride[2], dilation[2]; /**< height, width */
 } kernel_conv2d;
 
+/** Does relay.backend.precision allow less exact results? @return 1, 0, -1 with an error */
+TN_API int kernels_is_relaxed(void);
+/** Whether dense layers and convolutions of float32 may have products of bfloat16
+ * (relay.backend.precision), and the machine has some. @return 1, 0, -1 with an error */
+TN_API int kernels_may_relax(const kernel_machine *m);
+
 /** Blocks: data is NCHW[in]c (`in` 0: it stays without blocks), the result NCHW[out]c, the weight
- * OIHW[in]i[kernel_out]o. */
+ * OIHW[in]i[kernel_out]o; of bytes, whose results are int32, and bfloat16, whose results are
+ * float32, OIHW[kernel_out]o[group]i. */
 typedef struct {
-  int64_t in, out, kernel_out;
+  int64_t in, out, kernel_out, group;
 } kernel_conv2d_blocks;
 /** The number of channels, at least `channels`, that a convolution best computes: one that has
  * blocks, of whole vectors where that is a gain; `channels` itself when kernels for the machine

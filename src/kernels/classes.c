@@ -13,9 +13,9 @@
 
 /* In this order: the first that applies. Those that take neighbouring stages into their loops come
    before any other stage is scheduled. */
-static const kernel_class with_neighbours[] = {kernel_winograd,       kernel_conv_direct,
-                                               kernel_conv_depthwise, kernel_gemm,
-                                               kernel_row_program,    kernel_scalar};
+static const kernel_class with_neighbours[] = {
+    kernel_winograd,       kernel_conv_tiles, kernel_gemm_tiles,  kernel_conv_direct,
+    kernel_conv_depthwise, kernel_gemm,       kernel_row_program, kernel_scalar};
 static const kernel_class classes[] = {kernel_elementwise, kernel_tile, kernel_scalar_result,
                                        kernel_rows, kernel_plain};
 
@@ -94,19 +94,27 @@ tn_PrimFunc *kernels_schedule(tn_PrimFunc *f, const kernel_machine *m) {
 }
 
 static int f_schedule(TN_ARGS) {
-  int64_t bytes, registers, threads;
-  TN_NARGS("kernels.schedule", 4);
+  int64_t bytes, registers, threads, bf16 = KERNEL_BF16_NONE;
+  TN_CHECK(n == 4 || n == 5, TypeError, NULL, "kernels.schedule: expected 4 or 5 arguments, got %d",
+           (int)n);
   TN_ARG_OBJ(PrimFunc, f, 0);
   TN_CHECK(f, TypeError, NULL, "kernels.schedule: expected a PrimFunc, got None");
   TN_TRY(tn_any_to_int(&args[1], &bytes));
   TN_TRY(tn_any_to_int(&args[2], &registers));
   TN_TRY(tn_any_to_int(&args[3], &threads));
+  if (n == 5) TN_TRY(tn_any_to_int(&args[4], &bf16));
   TN_CHECK(bytes >= 0 && bytes <= 256 && registers > 0 && registers <= 64 && threads > 0 &&
-               threads <= 4096,
+               threads <= 4096 && bf16 >= KERNEL_BF16_NONE && bf16 <= KERNEL_BF16_TILES,
            ValueError, NULL,
            "kernels.schedule: no such machine: vectors of %lld bytes, %lld registers, %lld threads",
            (long long)bytes, (long long)registers, (long long)threads);
-  kernel_machine m = {(int)bytes, (int)registers, (int)threads, 32 << 10, 1 << 20};
+  kernel_machine m = {.vector_bytes = (int)bytes,
+                      .vector_registers = (int)registers,
+                      .threads = (int)threads,
+                      .dots = true,
+                      .bf16 = (kernel_bf16)bf16,
+                      .l1 = 32 << 10,
+                      .l2 = 1 << 20};
   return tn_ret_obj(ret, kernels_schedule(f, &m));
 }
 

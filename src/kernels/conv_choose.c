@@ -25,7 +25,7 @@ static double cycles(const kernel_conv *c, int64_t pixels, int64_t vectors) {
   const kernel_machine *m = c->st->machine;
   int64_t fmas = pixels * vectors, loads = pixels + vectors, bytes = vectors * m->vector_bytes;
   double busy = (double)(fmas > IN_FLIGHT ? fmas : IN_FLIGHT);
-  double stream = bytes * c->st->reduction > m->l1 ? (double)bytes / L2_BYTES / 2 : 0;
+  double stream = bytes * (c->st->reduction / c->dot) > m->l1 ? (double)bytes / L2_BYTES / 2 : 0;
   return (busy + (double)loads / 2) / PER_CYCLE + stream;
 }
 
@@ -45,7 +45,7 @@ double kernel_conv_cycles(const kernel_conv *c, const kernel_conv_tile *t) {
     if (nh && nw) one += (double)(nh * nw) * cycles(c, h * w, vectors);
   }
   double images = (double)st->spatial / (double)(rows * cols * kernel_extent(c, c->lane));
-  return one * images / (double)t->vectors * (double)st->reduction;
+  return one * images / (double)t->vectors * (double)(st->reduction / c->dot);
 }
 
 static int64_t most_pixels(const kernel_conv *c, int64_t vectors) {

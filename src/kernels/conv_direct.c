@@ -62,6 +62,23 @@ static int cut_spatial(conv_nest *d, const kernel_conv_parts *parts, pieces *p) 
   return 0;
 }
 
+/* The sums of groups of bytes: [channels / block], kernel axes, [block / 4], and the group behind
+   the lanes. */
+static int add_groups(conv_nest *d, tn_LoopRV **list, int *n, tn_LoopRV *outer, tn_LoopRV *block,
+                      bool unrolled) {
+  const kernel_conv *c = &d->conv;
+  int first = *n;
+  conv_add(list, n, outer);
+  for (int i = c->st->nspatial; i < c->st->naxes; ++i)
+    if (i != c->channel) conv_add(list, n, kernel_loop(c->st, i));
+  TN_TRY(kernel_split(c->st, block, c->dot, &block, &d->dot));
+  conv_add(list, n, block);
+  d->sum = list[first];
+  return unrolled && c->block / c->dot <= UNROLLED_CHANNELS && d->sum != block
+             ? conv_mark(d, block, TIR_FOR_UNROLLED)
+             : 0;
+}
+
 /* The sums, channels innermost: [channels / block], kernel axes, [block / 4], 4. */
 static int add_sums(conv_nest *d, tn_LoopRV **list, int *n) {
   const kernel_conv *c = &d->conv;
@@ -72,6 +89,7 @@ static int add_sums(conv_nest *d, tn_LoopRV **list, int *n) {
     if (c->block < kernel_extent(c, c->channel)) TN_TRY(conv_cut(d, &outer, c->block, &block));
     else outer = NULL;
     int64_t unrolled = unrolled_channels(c, &d->tile);
+    if (c->dot > 1) return add_groups(d, list, n, outer, block, unrolled > 1);
     if (block && unrolled > 1 && c->block > unrolled && c->block % unrolled == 0)
       TN_TRY(kernel_split(c->st, block, unrolled, &block, &few));
   }
@@ -109,6 +127,8 @@ static int make_loops(conv_nest *d, const kernel_conv_parts *parts) {
   TN_TRY(add_sums(d, all, &n));
   for (int i = 0; i < d->ninner; ++i) conv_add(all, &n, d->inner[i]);
   conv_add(all, &n, p.lanes);
+  conv_add(all, &n, d->dot);
+  if (d->dot) TN_TRY(sch_annotate(c->st->sch, (tn_obj *)p.lanes, KERNEL_DOT, tn_any_int(1)));
   TN_TRY(kernel_reorder(c->st, all, n));
   /* the last tile of a line may be smaller: the code for it is made apart */
   if (kernel_extent(c, c->col) % d->tile.cols) TN_TRY(conv_partition(d, p.col));

@@ -23,6 +23,7 @@ typedef struct {
   int channel;    /* summed over, of the image's channels */
   bool depthwise; /* data depends on `lane`: each channel has its own kernels, or none */
   bool strided;   /* neighbouring columns read data that is not */
+  int64_t dot;    /* channels whose products share a lane: weight[..., lane, dot]; else 1 */
   int64_t block;  /* channels that are neighbours in data, or are read together */
 } kernel_conv;
 
@@ -56,6 +57,7 @@ typedef struct {
   int nouter, ninner;
   int nband;      /* outer loops down to the one that borders are made for */
   tn_LoopRV *sum; /* the first loop of the sums */
+  tn_LoopRV *dot; /* the channels that share a lane; NULL: each has its own */
 } conv_nest;
 
 /* Can the lanes of a result position be whole vectors? */

@@ -13,8 +13,8 @@ static bool find_operands(const kernel_stage *st, const tn_BufferLoad *operands[
   const tn_BufferLoad *acc = TN_AS(BufferLoad, add ? add->a : max->a);
   const tn_Mul *mul = add ? TN_AS(Mul, add->b) : NULL;
   if (!acc || acc->buffer != store->buffer) return false;
-  operands[0] = TN_AS(BufferLoad, mul ? mul->a : add ? add->b : max->b);
-  operands[1] = mul ? TN_AS(BufferLoad, mul->b) : NULL;
+  operands[0] = kernel_loaded(mul ? mul->a : add ? add->b : max->b);
+  operands[1] = mul ? kernel_loaded(mul->b) : NULL;
   return operands[0] && operands[0]->buffer != acc->buffer &&
          (!mul || (operands[1] && operands[0]->buffer != operands[1]->buffer));
 }
@@ -100,6 +100,16 @@ static bool set_operands(kernel_conv *c, const tn_BufferLoad *const operands[2])
   return first || second;
 }
 
+/* Of the operand that has them; the axis summed over is any one. */
+static int64_t groups_of(const kernel_stage *st, const kernel_axis *lane,
+                         const tn_BufferLoad *const operands[2]) {
+  for (int k = 0; k < 2 && operands[1]; ++k)
+    for (int i = st->nspatial; i < st->naxes; ++i)
+      if (kernel_dot_group(operands[k], lane, &st->axis[i]) > 1)
+        return kernel_dot_group(operands[k], lane, &st->axis[i]);
+  return 1;
+}
+
 int kernel_conv_of(kernel_conv *c, kernel_stage *st) {
   const tn_BufferLoad *operands[2];
   *c = (kernel_conv){.st = st, .vectors = -1, .row = -1, .col = -1, .channel = -1};
@@ -108,7 +118,9 @@ int kernel_conv_of(kernel_conv *c, kernel_stage *st) {
       !find_operands(st, operands))
     return 0;
   const kernel_axis *lane = &st->axis[c->lane];
-  if (!lane->contiguous || lane->extent < 4 || !set_operands(c, operands)) return 0;
+  c->dot = groups_of(st, lane, operands);
+  if ((!lane->contiguous && c->dot == 1) || lane->extent < 4 || !set_operands(c, operands))
+    return 0;
   c->out = ((const tn_BufferStore *)st->block->body)->buffer;
   if (!set_spatial(c)) return 0;
   TN_TRY(set_strided(c));

@@ -5,6 +5,8 @@
        for rows i: init tile;  for k: for r in unrolled: for v in vectorized: D[r, v] += A[r, k] *
    B[k, v] C[tile] = epilogue(D[tile])
 
+   Bytes are multiplied four at a time: their sums share a lane (tir.DotProducts).
+
    Which tile: rows * vectors + vectors + 1 registers, of which one is left to the code generator
    where there are many; the rows of a block are balanced, so that the last one is not short. */
 #include "kernels/gemm.h"
@@ -153,8 +155,7 @@ static bool follows(const gemm *g, const tn_Block *b, const tn_Buffer *product) 
   return true;
 }
 
-/* The one stage that reads the product and can be computed on a tile; else a copy of it. */
-static tn_BlockRV *epilogue(const gemm *g) {
+tn_BlockRV *gemm_epilogue(const gemm *g) {
   tn_TirSchedule *s = g->st->sch;
   const tn_Block *block, *reader;
   tn_arr *readers;
@@ -193,6 +194,7 @@ typedef struct {
   tn_LoopRV *blocks, *rows; /* NULL: there is no row axis */
   tn_LoopRV *k, *k_inner;   /* k_inner is NULL where k is not unrolled */
   tn_LoopRV *vectors, *lanes;
+  tn_LoopRV *dot; /* the values of k that share a lane; NULL: each has its own */
 } nest;
 
 /* A panel is read once for everything that it is multiplied by, unless that leaves threads without
@@ -248,7 +250,9 @@ static int split_loops(const gemm *g, nest *n) {
   TN_TRY(kernel_split(st, rest, g->tile.vectors, &n->outer[n->nouter++], &n->vectors));
   if (g->row >= 0) TN_TRY(split_rows(g, n));
   n->k = kernel_loop(st, st->nspatial);
-  if (g->k > UNROLL_K && g->k % UNROLL_K == 0)
+  int64_t steps = g->k / g->dot;
+  if (g->dot > 1) TN_TRY(kernel_split(st, n->k, g->dot, &n->k, &n->dot));
+  if (steps > UNROLL_K && steps % UNROLL_K == 0)
     TN_TRY(kernel_split(st, n->k, UNROLL_K, &n->k, &n->k_inner));
   return 0;
 }
@@ -265,6 +269,7 @@ static int order_loops(const gemm *g, const nest *n) {
   if (n->rows) order[c++] = n->rows;
   order[c++] = n->vectors;
   order[c++] = n->lanes;
+  if (n->dot) order[c++] = n->dot;
   return kernel_reorder(g->st, order, c);
 }
 
@@ -336,6 +341,7 @@ static int finish_loops(const gemm *g, const nest *n, tn_BlockRV *last) {
   TN_TRY(unroll(g, n->vectors));
   TN_TRY(unroll(g, n->k_inner));
   TN_TRY(sch_set_kind(g->st->sch, n->lanes, TIR_FOR_VECTORIZED, NULL));
+  if (n->dot) TN_TRY(sch_annotate(g->st->sch, (tn_obj *)n->lanes, KERNEL_DOT, tn_any_int(1)));
   TN_TRY(parallel_panels(g, n, stored_columns(g, last) % tile_columns(g) != 0));
   TN_GET(init, sch_decompose_reduction(g->st->sch, g->st->rv, n->k));
   return 0;
@@ -353,7 +359,7 @@ int kernel_gemm(kernel_stage *st) {
   TN_TRY(read_number(&g, &index));
   if (must_pad(&g) && (r = pad(&g)) <= 0) return r;
   if (should_pack(&g)) TN_GET(pack, packed(&g, index));
-  TN_GET(last, epilogue(&g));
+  TN_GET(last, gemm_epilogue(&g));
   TN_TRY(split_loops(&g, &n));
   TN_TRY(order_loops(&g, &n));
   if (pack) TN_TRY(schedule_pack(&g, pack, &n));

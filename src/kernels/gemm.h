@@ -17,10 +17,13 @@ typedef struct {
   int64_t m, n, k;    /* extents of row, column and reduction axis */
   const tn_Buffer *b; /* the operand that has the column axis */
   int64_t panel; /* columns of a panel where b is stored in panels [n / panel][k][panel]; else 0 */
+  int64_t dot;   /* values of k that share a lane of b: [n / panel][k / dot][panel][dot]; else 1 */
   bool along;    /* b is contiguous along the columns */
   gemm_tile tile;
 } gemm;
 
+/* The one stage that reads the product and can be computed on a tile; else a copy of it. */
+tn_BlockRV *gemm_epilogue(const gemm *g);
 /* Looks for a matrix product. @return 1 found, 0 it is none, -1 error */
 int gemm_match(gemm *g, kernel_stage *st);
 

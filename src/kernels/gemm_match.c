@@ -2,7 +2,9 @@
    one depends on the innermost axis of the result and the other does not.
 
      D[b, i, j] = D[b, i, j] + A[b, i, k] * W[j // 32, k, j % 32]
-                                                    rows i, columns j, W in panels of 32 */
+                                                    rows i, columns j, W in panels of 32
+
+   Bytes lie in groups of the four that share a lane: W[j // 32, k // 4, j % 32, k % 4]. */
 #include "arith/region.h"
 #include "base/error.h"
 #include "base/scope.h"
@@ -12,19 +14,14 @@
 
 /* ---- the product ---- */
 
-static const tn_BufferLoad *loaded(tn_expr *e) {
-  const tn_Cast *cast = TN_AS(Cast, e);
-  return TN_AS(BufferLoad, cast ? cast->value : e);
-}
-
 /* The two factors of `store`, which adds their product to what is there. */
 static bool product_of(const tn_BufferStore *store, const tn_BufferLoad *factor[2]) {
   const tn_Add *sum = TN_AS(Add, store->value);
   const tn_BufferLoad *self = sum ? TN_AS(BufferLoad, sum->a) : NULL;
   const tn_Mul *product = sum ? TN_AS(Mul, sum->b) : NULL;
   if (!self || !product || self->buffer != store->buffer) return false;
-  factor[0] = loaded(product->a);
-  factor[1] = loaded(product->b);
+  factor[0] = kernel_loaded(product->a);
+  factor[1] = kernel_loaded(product->b);
   return factor[0] && factor[1] && factor[0]->buffer != factor[1]->buffer;
 }
 
@@ -37,8 +34,8 @@ static bool reads_axis(const tn_BufferLoad *load, const kernel_axis *a) {
 static bool is_axis(const tn_obj *e, const kernel_axis *a) { return e == (const tn_obj *)a->var; }
 
 /* Is the operand stored in panels of columns: [j // n, ..., j % n]? */
-static int64_t panel_of(const tn_BufferLoad *load, const kernel_axis *column) {
-  const tn_FloorMod *m = TN_AS(FloorMod, tn_arr_obj(load->indices, load->indices->len - 1));
+static int64_t panel_of(const tn_obj *last, const kernel_axis *column) {
+  const tn_FloorMod *m = TN_AS(FloorMod, last);
   int64_t n;
   return m && is_axis((const tn_obj *)m->a, column) && tir_as_int((const tn_obj *)m->b, &n) ? n : 0;
 }
@@ -46,9 +43,10 @@ static int64_t panel_of(const tn_BufferLoad *load, const kernel_axis *column) {
 static void set_columns(gemm *g, const tn_BufferLoad *load) {
   kernel_stage *st = g->st;
   const kernel_axis *column = &st->axis[g->column];
-  const tn_obj *last = tn_arr_obj(load->indices, load->indices->len - 1);
   g->b = load->buffer;
-  g->panel = panel_of(load, column);
+  g->dot = kernel_dot_group(load, column, &st->axis[st->nspatial]);
+  const tn_obj *last = tn_arr_obj(load->indices, load->indices->len - (g->dot > 1 ? 2 : 1));
+  g->panel = panel_of(last, column);
   g->along = g->panel > 0 || is_axis(last, column);
   /* the axis nearest to the columns over which the same columns of b are used */
   g->row = -1;

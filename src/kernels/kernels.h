@@ -8,12 +8,18 @@
 
 #include "tir/tir.h"
 
+/** Products of bfloat16 with sums of float32: none, of pairs that share a lane of a vector, or of
+ * those and of matrices in registers (AMX). */
+typedef enum { KERNEL_BF16_NONE, KERNEL_BF16_PAIRS, KERNEL_BF16_TILES } kernel_bf16;
+
 /** What a schedule needs to know of the processor. */
 typedef struct {
   int vector_bytes;     /* of a vector register: 64, 32, 16; 0: no vectors */
   int vector_registers; /* 32, 16 */
   int threads;          /* that kernels may use; 1: nothing is made parallel */
   int64_t l1, l2;       /* bytes of cache a core has */
+  bool dots;            /* its code generator knows T.dot: sums of products of small numbers */
+  kernel_bf16 bf16;     /* what it multiplies bfloat16 with */
   int block_threads;    /* of a device with blocks of threads; 0: it is a processor */
 } kernel_machine;
 
@@ -28,13 +34,15 @@ typedef struct {
  *  @return PrimFunc, scope-owned, or NULL with an error */
 TN_API tn_PrimFunc *kernels_schedule(tn_PrimFunc *f, const kernel_machine *m);
 
-/** Columns of the panels that weights of a dense layer are best stored in: [units / n][k][n], the
- * last panel padded with zeros. @param rows of data @return 0 when they are best left as they are
+/** Columns of the panels that weights of a dense layer are best stored in: [units / n][k][n], or of
+ * bytes [units / n][k / 4][n][4], the last panel padded with zeros. @param t type of the result
+ * @param rows of data @return 0 when they are best left as they are
  */
 TN_API int64_t kernels_dense_panel(const kernel_machine *m, tn_dtype t, int64_t rows,
                                    int64_t units);
 
-/** "kernels.schedule"(PrimFunc, vector bytes, vector registers, threads) for programs and tests. */
+/** "kernels.schedule"(PrimFunc, vector bytes, vector registers, threads, kernel_bf16 = 0) for
+ * programs and tests. */
 TN_API int kernels_init(void);
 
 #endif /* TN_KERNELS_KERNELS_H_ */

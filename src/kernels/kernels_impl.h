@@ -43,6 +43,8 @@ typedef int (*kernel_class)(kernel_stage *st);
 int kernel_winograd(kernel_stage *st);
 int kernel_conv_direct(kernel_stage *st);
 int kernel_conv_depthwise(kernel_stage *st);
+int kernel_conv_tiles(kernel_stage *st);
+int kernel_gemm_tiles(kernel_stage *st);
 int kernel_gemm(kernel_stage *st);
 int kernel_row_program(kernel_stage *st);
 int kernel_scalar(kernel_stage *st);        /* what follows is computed with it */
@@ -67,6 +69,16 @@ int kernel_stage_of(kernel_stage *st, tn_TirSchedule *s, tn_BlockRV *rv, const k
 
 /* Does an expression, or a list of them, depend on an axis? */
 bool kernel_uses(const void *e, const kernel_axis *a);
+
+/* Annotation of a loop over lanes around one over the elements of a group, whose products are
+   summed up in the lane (tir.DotProducts). */
+#define KERNEL_DOT "pragma_dot"
+/* The element that is read, maybe in a wider type; NULL for other expressions. */
+const tn_BufferLoad *kernel_loaded(const tn_expr *e);
+/* Elements of a group that share a lane: of bytes (4) or bfloat16 (2) whose buffer ends in an axis
+   of so many, which the lane has no part in and the axis summed over has; else 1. */
+int64_t kernel_dot_group(const tn_BufferLoad *weight, const kernel_axis *lane,
+                         const kernel_axis *sum);
 
 /* Is an expression the axis plus something without it? */
 int kernel_has_factor_one(tn_expr *e, const kernel_axis *a, bool *yes);

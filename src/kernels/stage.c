@@ -40,6 +40,26 @@ int kernel_has_factor_one(tn_expr *e, const kernel_axis *a, bool *yes) {
   return 0;
 }
 
+const tn_BufferLoad *kernel_loaded(const tn_expr *e) {
+  const tn_Cast *cast = TN_AS(Cast, e);
+  return TN_AS(BufferLoad, cast ? cast->value : e);
+}
+
+enum { LANE_BITS = 32 };
+
+int64_t kernel_dot_group(const tn_BufferLoad *weight, const kernel_axis *lane,
+                         const kernel_axis *sum) {
+  const tn_arr *at = weight->indices, *shape = weight->buffer->shape;
+  tn_dtype t = weight->buffer->dtype;
+  int64_t last = at->len - 1, n;
+  bool small = (ir_is_integral(t) && t.bits == 8) || (t.code == kDLBfloat && t.bits == 16);
+  bool group = last > 0 && small && t.lanes == 1 && tir_as_int(tn_arr_obj(shape, last), &n) &&
+               n == LANE_BITS / t.bits && sum->extent % n == 0 &&
+               kernel_uses(tn_arr_obj(at, last), sum) && !kernel_uses(tn_arr_obj(at, last), lane) &&
+               kernel_uses(tn_arr_obj(at, last - 1), lane);
+  return group ? n : 1;
+}
+
 static int look_at_read(kernel_stage *st, const tn_BufferLoad *load) {
   ++st->nreads;
   for (int i = 0; i < st->naxes; ++i) {

@@ -66,6 +66,7 @@ static kernel_conv product_of(const winograd *w, kernel_stage *part) {
   part->axis[AXIS_TY].extent = w->band;
   part->spatial = part->spatial / w->height * w->band;
   return (kernel_conv){.st = part,
+                       .dot = 1,
                        .lane = AXIS_LANE,
                        .vectors = AXIS_OUT,
                        .row = AXIS_TY,

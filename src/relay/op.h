@@ -188,6 +188,7 @@ struct relay_op_row {
   relay_layouts_fn layouts; /**< layouts it works in; elementwise and broadcasting ones need none */
   relay_replace_fn alter;   /**< for AlterOpLayout: the call in the layout that is fastest */
   relay_replace_fn legalize; /**< for Legalize: what computes the same faster */
+  relay_replace_fn relax;    /**< for RelaxPrecision: the call with products of bfloat16 */
   relay_replace_fn whole;    /**< for WholeChannels: the call with more channels, cut off behind */
   relay_replace_fn convert;  /**< for ConvertLayout: the call in the layouts that are wanted */
   relay_grad_fn grad;        /**< adjoints of the arguments */

@@ -2,12 +2,24 @@
 #ifndef TN_OPS_NN_CONV_H_
 #define TN_OPS_NN_CONV_H_
 
+#include "kernels/blocks.h"
 #include "relay/layouts.h"
 
 /** A convolution takes and gives the layouts that its attributes name. */
 TN_API int ops_layouts_conv(relay_layouts *q);
 /** nn.conv2d with its channels in blocks, as the kernels of the current target want them. */
 TN_API void *ops_alter_conv2d(const relay_replace *r);
+/** What a convolution of plain layouts computes. @return 1, 0 where it is not one that kernels
+ * know, -1 error */
+int ops_conv2d_problem(const relay_replace *r, kernel_conv2d *p);
+/** nn.conv2d with data and weight of bfloat16, where relay.backend.precision allows it. */
+TN_API void *ops_relax_conv2d(const relay_replace *r);
+/** Does it have the layouts NCHW and OIHW? */
+bool ops_is_oihw(const relay_replace *r);
+/** Are data and weight bytes, and the sums int32? */
+bool ops_is_conv2d_of_bytes(const relay_replace *r);
+/** The same in the layout in which the current target sums up products of bytes. */
+void *ops_alter_conv2d_of_bytes(const relay_replace *r);
 /** nn.conv2d whose number of channels does not fill vectors, with more of them, which are cut off.
  */
 TN_API void *ops_whole_conv2d(const relay_replace *r);

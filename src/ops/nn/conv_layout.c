@@ -13,6 +13,7 @@
 #include "ops/layout.h"
 #include "ops/nn/conv.h"
 #include "relay/evaluate.h"
+#include "relay/transforms/make.h"
 
 int ops_layouts_conv(relay_layouts *q) {
   tn_Layout *data, *kernel, *out;
@@ -36,8 +37,7 @@ static int64_t extent(const ops_axes *a, char letter) {
 
 static bool is_plain(const char *layout) { return strlen(layout) == 4; /* no blocks */ }
 
-/* @return 1, 0 where it is not one that kernels know, -1 error */
-static int problem_of(const relay_replace *r, kernel_conv2d *p) {
+int ops_conv2d_problem(const relay_replace *r, kernel_conv2d *p) {
   const void *attrs = r->call->attrs;
   const tn_TensorType *data = TN_AS(TensorType, tn_arr_obj(r->types, 0)),
                       *weight = TN_AS(TensorType, tn_arr_obj(r->types, 1));
@@ -62,9 +62,7 @@ static int problem_of(const relay_replace *r, kernel_conv2d *p) {
       .stride = {relay_int_at(strides, 0), relay_int_at(strides, 1)},
       .dilation = {relay_int_at(dilation, 0), relay_int_at(dilation, 1)},
   };
-  bool same = tn_dtype_eq(data->dtype, weight->dtype) &&
-              tn_dtype_eq(data->dtype, ((const tn_TensorType *)r->out_type)->dtype);
-  if (!same || p->in <= 0 || p->out <= 0) return 0;
+  if (p->in <= 0 || p->out <= 0) return 0;
   if (p->groups == p->in && p->in > 1) return p->groups == p->out && extent(&w, 'I') == 1;
   return p->in % p->groups == 0 && p->out % p->groups == 0 && extent(&w, 'I') == p->in / p->groups;
 }
@@ -106,6 +104,13 @@ static int tile_of(const relay_replace *r, const kernel_machine *m, const kernel
   return kernels_conv2d_tile(m, p, size, most);
 }
 
+static bool has_one_type(const relay_replace *r) {
+  const tn_TensorType *data = TN_AS(TensorType, tn_arr_obj(r->types, 0)),
+                      *weight = TN_AS(TensorType, tn_arr_obj(r->types, 1));
+  return data && weight && tn_dtype_eq(data->dtype, weight->dtype) &&
+         tn_dtype_eq(data->dtype, ((const tn_TensorType *)r->out_type)->dtype);
+}
+
 static void *by_tiles(const relay_replace *r, int tile, int64_t block) {
   const void *attrs = r->call->attrs;
   tn_str *data = tn_str_fmt("NCHW%lldc", (long long)block),
@@ -127,34 +132,45 @@ static void *by_tiles(const relay_replace *r, int tile, int64_t block) {
   return relay_call("nn.contrib_conv2d_winograd_NCHWc", new_attrs, 2, relay_arg(r->call, 0), u);
 }
 
-/* ---- by sums of bytes ---- */
+/* ---- products of bfloat16 ---- */
 
-static bool is_byte(const tn_TensorType *t) {
-  return t && ir_is_integral(t->dtype) && t->dtype.bits == 8;
+static const tn_dtype half = {kDLBfloat, 16, 1};
+
+void *ops_relax_conv2d(const relay_replace *r) {
+  kernel_machine m;
+  kernel_conv2d p;
+  kernel_conv2d_blocks b;
+  if (strcmp(r->row->name, "nn.conv2d") != 0 || !kernels_machine(&m) || !has_one_type(r) ||
+      !ops_is_oihw(r) || relay_known_depth(relay_arg(r->call, 1)) < 0)
+    return relay_leave(r);
+  int known = ops_conv2d_problem(r, &p);
+  if (known < 0) return NULL;
+  tn_dtype t = p.dtype;
+  p.dtype = half;
+  if (!known || t.code != kDLFloat || t.bits != 32 || !kernels_conv2d_blocks(&m, &p, &b))
+    return relay_leave(r);
+  int yes = kernels_may_relax(&m);
+  if (yes <= 0) return yes < 0 ? NULL : relay_leave(r);
+  void *attrs = relay_attrs_with(r->call->attrs, "out_dtype", tn_any_dtype(t));
+  void *x = relay_cast(relay_arg(r->call, 0), half), *w = relay_cast(relay_arg(r->call, 1), half);
+  return attrs && x && w ? relay_call("nn.conv2d", attrs, 2, x, w) : NULL;
 }
 
-/* Products of bytes are summed up fastest where the channels of a pixel lie next to each other
-   (target/c/c_dot.c). */
-static void *channels_last(const relay_replace *r) {
+/* @return NULL without an error: it is none */
+static void *halves_in_blocks(const relay_replace *r, const kernel_machine *m,
+                              const kernel_conv2d *p) {
+  const tn_TensorType *weight = TN_AS(TensorType, tn_arr_obj(r->types, 1));
+  kernel_conv2d_blocks b;
   void *attrs = r->call->attrs;
-  const tn_TensorType *data = TN_AS(TensorType, tn_arr_obj(r->types, 0)),
-                      *weight = TN_AS(TensorType, tn_arr_obj(r->types, 1)),
-                      *out = TN_AS(TensorType, r->out_type);
-  const char *given = relay_attr_str(attrs, "out_layout");
-  bool plain = strcmp(relay_attr_str(attrs, "data_layout"), "NCHW") == 0 &&
-               strcmp(relay_attr_str(attrs, "kernel_layout"), "OIHW") == 0 &&
-               (!*given || strcmp(given, "NCHW") == 0) && TN_AS(Constant, relay_arg(r->call, 1));
-  if (!plain || !is_byte(data) || !is_byte(weight) || !out || !tn_dtype_eq(out->dtype, TN_I32))
-    return relay_leave(r);
-  if (relay_attr_int(attrs, "groups", 1) > 1 && relay_int_at(weight->shape, 1) > 1 &&
-      relay_int_at(data->shape, 1) == relay_attr_int(attrs, "groups", 1))
-    return relay_leave(r); /* several results for each channel */
-  if (relay_int_at(data->shape, 1) > 1) {
-    attrs = relay_attrs_with(attrs, "data_layout", tn_any_cstr("NHWC"));
-    attrs = attrs ? relay_attrs_with(attrs, "kernel_layout", tn_any_cstr("OHWI")) : NULL;
-  }
-  attrs = attrs ? relay_attrs_with(attrs, "out_layout", tn_any_cstr("NHWC")) : NULL;
-  return attrs ? relay_call_args("nn.conv2d", attrs, r->call->args) : NULL;
+  if (!tn_dtype_eq(p->dtype, half) || !tn_dtype_eq(weight->dtype, half) || !ops_is_oihw(r) ||
+      !tn_dtype_eq(((const tn_TensorType *)r->out_type)->dtype, TN_F32) ||
+      relay_known_depth(relay_arg(r->call, 1)) < 0 || !kernels_conv2d_blocks(m, p, &b))
+    return NULL;
+  attrs = with_text(attrs, "data_layout", tn_str_fmt("NCHW%lldc", (long long)b.in));
+  attrs = with_text(attrs, "kernel_layout",
+                    tn_str_fmt("OIHW%lldo%lldi", (long long)b.kernel_out, (long long)b.group));
+  attrs = with_text(attrs, "out_layout", tn_str_fmt("NCHW%lldc", (long long)b.out));
+  return attrs ? relay_call_args("nn.contrib_conv2d_NCHWc", attrs, r->call->args) : NULL;
 }
 
 void *ops_alter_conv2d(const relay_replace *r) {
@@ -163,11 +179,13 @@ void *ops_alter_conv2d(const relay_replace *r) {
   kernel_conv2d_blocks b;
   void *attrs = r->call->attrs;
   if (strcmp(r->row->name, "nn.conv2d") != 0) return relay_leave(r);
-  if (kernels_machine_is_scalar()) return channels_last(r);
+  if (ops_is_conv2d_of_bytes(r)) return ops_alter_conv2d_of_bytes(r);
   if (!kernels_machine(&m)) return relay_leave(r);
-  int known = problem_of(r, &p);
+  int known = ops_conv2d_problem(r, &p);
   if (known < 0) return NULL;
-  if (!known || !kernels_conv2d_blocks(&m, &p, &b)) return relay_leave(r);
+  void *halves = known ? halves_in_blocks(r, &m, &p) : NULL;
+  if (halves || tn_error_pending()) return halves;
+  if (!known || !has_one_type(r) || !kernels_conv2d_blocks(&m, &p, &b)) return relay_leave(r);
   int tile = tile_of(r, &m, &p, &b);
   if (tile) return tile < 0 ? NULL : by_tiles(r, tile, b.in);
   bool depthwise = p.groups > 1 && p.groups == p.in;

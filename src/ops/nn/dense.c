@@ -109,6 +109,7 @@ static const relay_op_row rows[] = {
      .shape = shape_function,
      .layouts = ops_layouts_weight,
      .alter = ops_alter_dense,
+     .relax = ops_relax_dense,
      .grad = ops_grad_dense,
      .doc = "data times the transpose of weight"},
 };

@@ -7,6 +7,10 @@
 
 /** Only the weight has a layout: NC, rows of outputs, unless it is packed or transposed. */
 TN_API int ops_layouts_weight(relay_layouts *q);
+/** nn.dense, or nn.matmul, with data and weight of bfloat16, where relay.backend.precision allows
+ * it.
+ */
+TN_API void *ops_relax_dense(const relay_replace *r);
 /** nn.dense, or nn.matmul, of a constant weight with its rows in blocks, as kernels want it. */
 TN_API void *ops_alter_dense(const relay_replace *r);
 

@@ -2,6 +2,9 @@
 
      nn.dense(data, weight NC)  =>  nn.contrib_dense_pack(data, weight NC16n, weight_layout="NC16n")
 
+   Weights of bytes lie in groups of four features, whose products share a lane of the sums
+   (NC16n4c), those of bfloat16 (relay.backend.precision) in pairs: NC32n2c.
+
    The last block is padded with zeros, and `units` tells how many rows there are. Passes pack only
    weights that are constant: packing others takes as long as a product with few rows. The virtual
    machine, which knows how many there are, packs others too. */
@@ -12,6 +15,7 @@
 #include "ops/layout.h"
 #include "ops/nn/dense.h"
 #include "relay/evaluate.h"
+#include "relay/transforms/make.h"
 
 /* Layout of the second argument as the attributes have it. */
 static const char *weight_layout(const char *op, const void *attrs) {
@@ -29,12 +33,15 @@ int ops_layouts_weight(relay_layouts *q) {
   return 1;
 }
 
+enum { LANE_BITS = 32 }; /* of a sum */
+
 /* What is multiplied: rows of data (-1: not constant) with a constant weight of units times
  * features.
  */
 typedef struct {
-  tn_dtype dtype;
-  int64_t rows, units;
+  tn_dtype dtype; /* of the result */
+  tn_dtype weight;
+  int64_t rows, units, features;
   int units_axis; /* of the weight */
 } problem;
 
@@ -48,18 +55,33 @@ static int64_t rows_of(const tn_TensorType *data) {
   return rows;
 }
 
+static const tn_dtype half = {kDLBfloat, 16, 1};
+
+static bool is_byte(const tn_TensorType *t) {
+  return ir_is_integral(t->dtype) && t->dtype.bits == 8;
+}
+
+/* All of float32, bfloat16 with sums of float32, or bytes with sums of int32. */
+static bool has_kernels(const tn_TensorType *data, const tn_TensorType *weight,
+                        const tn_TensorType *out) {
+  if (is_byte(data) && is_byte(weight)) return tn_dtype_eq(out->dtype, TN_I32);
+  bool same = tn_dtype_eq(data->dtype, weight->dtype) && tn_dtype_eq(out->dtype, TN_F32);
+  return same && (tn_dtype_eq(data->dtype, TN_F32) || tn_dtype_eq(data->dtype, half));
+}
+
 static bool problem_of(const tn_RelayCall *c, const tn_Type *const types[3], problem *p) {
   const tn_TensorType *data = TN_AS(TensorType, types[0]), *weight = TN_AS(TensorType, types[1]),
                       *out = TN_AS(TensorType, types[2]);
   if (!data || !weight || !out || data->shape->len < 2 || weight->shape->len != 2 ||
-      relay_attr_int(c->attrs, "transpose_a", 0) || !tn_dtype_eq(data->dtype, weight->dtype) ||
-      !tn_dtype_eq(data->dtype, out->dtype))
+      relay_attr_int(c->attrs, "transpose_a", 0))
     return false;
-  *p = (problem){.dtype = data->dtype, .rows = rows_of(data)};
+  *p = (problem){.dtype = out->dtype, .weight = weight->dtype, .rows = rows_of(data)};
   p->units_axis = weight_layout(relay_called_op(c), c->attrs)[0] == 'N' ? 0 : 1;
-  return p->dtype.code == kDLFloat && p->dtype.bits == 32 &&
+  if (tir_as_int((tn_obj *)relay_dim(weight, 1 - p->units_axis), &p->features) == 0)
+    p->features = 1;
+  return has_kernels(data, weight, out) &&
          tir_as_int((tn_obj *)relay_dim(weight, p->units_axis), &p->units) &&
-         p->units < INT32_MAX / 2;
+         p->units < INT32_MAX / 2 && p->features % (LANE_BITS / p->weight.bits) == 0;
 }
 
 /* The weight with zeros up to a whole number of blocks. */
@@ -70,15 +92,18 @@ static void *whole_blocks(void *weight, const problem *p, int64_t block) {
   void *attrs = relay_attrs(
       "nn.pad", 1, "pad_width",
       tn_any_obj(p->units_axis == 0 ? tn_arr_of(2, grown, kept) : tn_arr_of(2, kept, grown)));
-  return relay_call("nn.pad", attrs, 2, weight, relay_const_float(p->dtype, 0));
+  return relay_call("nn.pad", attrs, 2, weight, relay_const_float(p->weight, 0));
 }
 
-static tn_str *panel_layout(int64_t block) { return tn_str_fmt("NC%lldn", (long long)block); }
+static tn_str *panel_layout(const problem *p, int64_t block) {
+  if (p->weight.bits == LANE_BITS) return tn_str_fmt("NC%lldn", (long long)block);
+  return tn_str_fmt("NC%lldn%dc", (long long)block, LANE_BITS / p->weight.bits);
+}
 
 static void *packed_call(const tn_RelayCall *c, const problem *p, int64_t block, void *weight) {
   void *attrs = relay_attrs(
       "nn.contrib_dense_pack", 3, "units", tn_any_obj(tir_i32((int32_t)p->units)), "out_dtype",
-      tn_any_dtype(p->dtype), "weight_layout", tn_any_obj(panel_layout(block)));
+      tn_any_dtype(p->dtype), "weight_layout", tn_any_obj(panel_layout(p, block)));
   return relay_call("nn.contrib_dense_pack", attrs, 2, relay_arg(c, 0), weight);
 }
 
@@ -91,7 +116,7 @@ void *ops_alter_dense(const relay_replace *r) {
       !kernels_machine(&m))
     return relay_leave(r);
   int64_t block = kernels_dense_panel(&m, p.dtype, p.rows, p.units);
-  if (!block) return relay_leave(r);
+  if (!block || (p.weight.bits < LANE_BITS && !m.dots)) return relay_leave(r);
   return packed_call(r->call, &p, block, whole_blocks(relay_arg(r->call, 1), &p, block));
 }
 
@@ -99,13 +124,13 @@ int ops_dense_panels(const tn_RelayCall *c, const kernel_machine *m, ops_panels 
   problem p;
   const tn_Type *types[3] = {relay_type_of(relay_arg(c, 0)), relay_type_of(relay_arg(c, 1)),
                              relay_type_of(c)};
-  if (!problem_of(c, types, &p)) return 0;
+  if (!problem_of(c, types, &p) || !tn_dtype_eq(p.weight, TN_F32)) return 0;
   out->block = kernels_dense_panel(m, p.dtype, p.rows, p.units);
   /* a kernel for fewer columns than a vector has does not pack them */
   if (!out->block || p.units * 4 < m->vector_bytes) return 0;
   void *attrs =
       relay_attrs("layout_transform", 2, "src_layout", tn_any_cstr(p.units_axis == 0 ? "NC" : "CN"),
-                  "dst_layout", tn_any_obj(panel_layout(out->block)));
+                  "dst_layout", tn_any_obj(panel_layout(&p, out->block)));
   TN_GET(out->panels,
          relay_call("layout_transform", attrs, 1, whole_blocks(relay_arg(c, 1), &p, out->block)));
   return 1;
@@ -116,4 +141,22 @@ void *ops_dense_of_panels(const tn_RelayCall *c, const ops_panels *q, void *pane
   const tn_Type *types[3] = {relay_type_of(relay_arg(c, 0)), relay_type_of(relay_arg(c, 1)),
                              relay_type_of(c)};
   return problem_of(c, types, &p) ? packed_call(c, &p, q->block, panels) : NULL;
+}
+
+/* ---- products of bfloat16 ---- */
+
+void *ops_relax_dense(const relay_replace *r) {
+  kernel_machine m;
+  problem p;
+  const tn_Type *types[3] = {(const tn_Type *)tn_arr_obj(r->types, 0),
+                             (const tn_Type *)tn_arr_obj(r->types, 1), r->out_type};
+  if (relay_known_depth(relay_arg(r->call, 1)) < 0 || !problem_of(r->call, types, &p) ||
+      !tn_dtype_eq(p.weight, TN_F32) || p.features % 2 || !kernels_machine(&m) ||
+      !kernels_dense_panel(&m, p.dtype, p.rows, p.units))
+    return relay_leave(r);
+  int yes = kernels_may_relax(&m);
+  if (yes <= 0) return yes < 0 ? NULL : relay_leave(r);
+  void *attrs = relay_attrs_with(r->call->attrs, "out_dtype", tn_any_dtype(p.dtype));
+  void *x = relay_cast(relay_arg(r->call, 0), half), *w = relay_cast(relay_arg(r->call, 1), half);
+  return attrs && x && w ? relay_call(r->row->name, attrs, 2, x, w) : NULL;
 }

@@ -275,6 +275,7 @@ static const relay_op_row rows[] = {
      .which = 2,
      .layouts = ops_layouts_weight,
      .alter = ops_alter_dense,
+     .relax = ops_relax_dense,
      .grad = ops_grad_matmul,
      .doc = "matrix product, either matrix transposed where wanted"},
     {.name = "nn.batch_matmul",

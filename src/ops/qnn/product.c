@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "kernels/blocks.h"
 #include "ops/ops.h"
 #include "ops/qnn/qnn.h"
 
@@ -106,8 +107,39 @@ static void *conv_of_stored(const relay_replace *r, void *weight, int64_t zero) 
   return relay_binary("add", sum, more);
 }
 
-void *qnn_lower_conv2d(const relay_replace *r) {
+/* Instructions for products of bytes take one factor without a sign: -128 ... 127 with zero point z
+   are the same numbers as 0 ... 255 with z + 128. What computed them does so too. */
+static const relay_replace *without_sign(const relay_replace *r, relay_replace *to) {
+  kernel_machine m;
   double zero;
+  const tn_dtype byte = {kDLUInt, 8, 1};
+  const tn_TensorType *data = type_of(r, 0), *weight = type_of(r, 1);
+  if (!data || !weight || data->dtype.code != kDLInt || data->dtype.bits != 8 ||
+      weight->dtype.bits != 8 || !relay_uniform(relay_arg(r->call, 2), &zero) ||
+      !kernels_machine(&m) || !m.dots)
+    return r;
+  void *x = relay_binary("bitwise_xor", relay_cast(relay_arg(r->call, 0), byte),
+                         relay_const_int(byte, 128));
+  void *z = relay_const_int(TN_I32, (int64_t)zero + 128);
+  TN_VEC(args);
+  TN_VEC(types);
+  for (int64_t i = 0; i < r->call->args->len; ++i) {
+    TN_TRYP(tn_vec_push_obj(&args, i == 0 ? x : i == 2 ? z : relay_arg(r->call, (int)i)));
+    TN_TRYP(tn_vec_push_obj(&types, i == 0 ? (tn_obj *)relay_tensor_type(data->shape, byte)
+                                           : tn_arr_obj(r->types, i)));
+  }
+  *to = *r;
+  TN_GETP(to->types, tn_arr_from(&types));
+  TN_GETP(to->call, relay_call_args(tn_cstr(TN_AS(Op, r->call->op)->name), r->call->attrs,
+                                    tn_arr_from(&args)));
+  return to;
+}
+
+void *qnn_lower_conv2d(const relay_replace *given) {
+  double zero;
+  relay_replace other;
+  const relay_replace *r;
+  TN_GETP(r, without_sign(given, &other));
   int64_t o = place(relay_attr_str(r->call->attrs, "kernel_layout"), 'O');
   void *weight = shifted(r, 1, 3, o < 0 ? 0 : o), *x = relay_arg(r->call, 2);
   bool known = weight && relay_uniform(x, &zero);
@@ -120,8 +152,11 @@ void *qnn_lower_conv2d(const relay_replace *r) {
 
 /* ---- matrices ---- */
 
-void *qnn_lower_dense(const relay_replace *r) {
+void *qnn_lower_dense(const relay_replace *given) {
   double zero;
+  relay_replace other;
+  const relay_replace *r;
+  TN_GETP(r, without_sign(given, &other));
   const tn_TensorType *result = TN_AS(TensorType, r->out_type);
   void *weight = shifted(r, 1, 3, 0);
   if (!weight || !relay_uniform(relay_arg(r->call, 2), &zero))

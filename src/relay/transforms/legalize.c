@@ -5,19 +5,26 @@
 
    What takes a call's place is said by an attribute of its operator (FTVMLegalize, or the one that
    the pass is given), else by the row of the operator. Quantized operators are those of
-   CanonicalizeOps of qnn, which runs before (attribute FTVMQnnCanonicalize). */
+   CanonicalizeOps of qnn, which runs before (attribute FTVMQnnCanonicalize). RelaxPrecision is the
+   same for what becomes less exact (`relax` of the row):
+
+     nn.dense(%x, %w) -> nn.dense(cast(%x, "bfloat16"), cast(%w, "bfloat16"), out_dtype="float32")
+ */
 #include "base/error.h"
 #include "base/scope.h"
 #include "relay/infer.h"
 #include "relay/layouts.h"
 #include "relay/transforms/transforms.h"
 
-static const char default_key[] = "FTVMLegalize", qnn_key[] = "FTVMQnnCanonicalize";
+static const char default_key[] = "FTVMLegalize", qnn_key[] = "FTVMQnnCanonicalize",
+                  relax_key[] = "FTenonRelaxPrecision";
 
-/* Does the row's hook answer for the attribute? */
-static bool has_hook(const relay_op_row *row, const char *key) {
-  if (!row || !row->legalize) return false;
-  return strcmp(key, strncmp(row->name, "qnn.", 4) == 0 ? qnn_key : default_key) == 0;
+/* The row's hook that answers for the attribute; NULL: none. */
+static relay_replace_fn hook_of(const relay_op_row *row, const char *key) {
+  if (!row) return NULL;
+  if (strcmp(key, relax_key) == 0) return row->relax;
+  const char *own = strncmp(row->name, "qnn.", 4) == 0 ? qnn_key : default_key;
+  return strcmp(key, own) == 0 ? row->legalize : NULL;
 }
 
 /* A hook in another language: (attributes, arguments, types of these and of the result) ->
@@ -48,7 +55,8 @@ static tn_obj *legalize(void *ctx, tn_obj *pre, tn_obj *post) {
   if (!op || !relay_type_of(pre)) return post;
   const relay_op_row *row = relay_op_row_of((const tn_obj *)op);
   bool own = ir_op_attr(op, key, &found) && tn_any_is_obj(&found);
-  if (!own && !has_hook(row, key)) return post;
+  relay_replace_fn hook = hook_of(row, key);
+  if (!own && !hook) return post;
   relay_replace r = {
       .row = row, .call = (const tn_RelayCall *)post, .out_type = relay_type_of(pre)};
   for (int64_t i = 0; i < before->args->len; ++i)
@@ -56,7 +64,7 @@ static tn_obj *legalize(void *ctx, tn_obj *pre, tn_obj *post) {
   TN_GETP(r.types, tn_arr_from(&types));
   tn_func *f = own ? TN_AS(Function, found.v.obj) : NULL;
   TN_CHECKP(f || !own, TypeError, NULL, "%s of %s is not a function", key, tn_cstr(op->name));
-  return f ? call_function(f, &r, key) : row->legalize(&r);
+  return f ? call_function(f, &r, key) : hook(&r);
 }
 
 static const tn_rewrite_case cases[] = {TN_REWRITE(RelayCall, legalize)};
@@ -71,6 +79,10 @@ tn_RelayFunction *relay_legalize(tn_RelayFunction *f, const tn_pass_ctx *c) {
   const char *key = default_key;
   if (c->nargs > 0 && c->args[0].type_index != TN_NONE) TN_TRYP(tn_any_to_cstr(&c->args[0], &key));
   return legalized(f, c, key);
+}
+
+tn_RelayFunction *relay_relax_precision(tn_RelayFunction *f, const tn_pass_ctx *c) {
+  return legalized(f, c, relax_key);
 }
 
 tn_RelayFunction *relay_qnn_canonicalize(tn_RelayFunction *f, const tn_pass_ctx *c) {

@@ -1,6 +1,7 @@
 /* What several passes do to expressions, see make.h. */
 #include "relay/transforms/make.h"
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/scope.h"
 #include "ir/functor.h"
@@ -112,20 +113,13 @@ int64_t relay_count_elements(const tn_TensorType *t) {
 
 /* Elements of a constant on the host as numbers, one after another, while `fn` says so. */
 static bool all_elements(const void *e, bool (*fn)(double x, double *state), double *state) {
-  const tn_Constant *c = TN_AS(Constant, e);
-  const DLTensor *t = c ? tn_tensor_dl(c->data) : NULL;
-  if (!t || t->device.device_type != kDLCPU || t->dtype.lanes != 1 || t->dtype.bits % 8)
-    return false;
-  int64_t n = tn_tensor_count(t), size = t->dtype.bits / 8;
-  for (int64_t i = 0; i < n; ++i) {
-    double x;
-    DLTensor from = {.data = (char *)t->data + t->byte_offset + i * size, .dtype = t->dtype};
-    DLTensor to = {.data = &x, .dtype = TN_F64};
-    from.device = to.device = t->device;
-    if (tn_tensor_convert(&from, &to)) return tn_error_clear(), false;
-    if (!fn(x, state)) return false;
-  }
-  return n > 0;
+  TN_AUTOFREE double *x = NULL;
+  int64_t n = 0, i = 0;
+  int r = relay_const_numbers(e, &x, &n);
+  if (r < 0) tn_error_clear();
+  if (r <= 0) return false;
+  while (i < n && fn(x[i], state)) ++i;
+  return n > 0 && i == n;
 }
 
 static bool is_same(double x, double *state) {

@@ -261,6 +261,7 @@ LLVMValueRef cg_call(cg_fn *f, const tn_Call *call) {
   case TIR_OP_tvm_thread_invariant: return first_arg(f, call);
   case TIR_OP_large_uint_imm: return large_uint(f, call);
   case TIR_OP_reinterpret: return reinterpret(f, call);
+  case TIR_OP_dot: return cg_dot(f, call);
   case TIR_OP_call_extern:
   case TIR_OP_call_pure_extern: return call_extern(f, call);
   case TIR_OP_call_llvm_intrin:
@@ -272,7 +273,10 @@ LLVMValueRef cg_call(cg_fn *f, const tn_Call *call) {
     return TN_RAISEP(CodegenError, call->span, "llvm: %s: call of something that is no function",
                      f->name);
   }
-  LLVMValueRef v = cg_math(f, op, call, &done);
+  LLVMValueRef v = cg_tiles(f, op, call, &done);
+  if (done) return v;
+  done = true;
+  v = cg_math(f, op, call, &done);
   if (!done) {
     done = true;
     v = cg_host(f, op, call, &done);

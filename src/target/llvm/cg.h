@@ -6,6 +6,7 @@
      types.c    types, conversions    memory.c    loads, stores, alias information
      half.c     float16 by hand       polynomial.c  exp, log, tanh, erf of vectors
      machine.c  target machine        run.c       the module that runs, prints and saves it
+     dot.c      sums of products of small integers   tiles.c  matrix registers
      library.c  imports, the system library              debug.c  lines of the script
      import.c   LLVM code in programs                    parts.c   functions compiled one by one
 
@@ -106,6 +107,12 @@ LLVMValueRef cg_index(cg_fn *f, const tn_expr *e);
 LLVMValueRef cg_call(cg_fn *f, const tn_Call *call);
 /** A math function; *done is false when the intrinsic is none. */
 LLVMValueRef cg_math(cg_fn *f, tir_op_id op, const tn_Call *call, bool *done);
+/** T.dot: sums of products of neighbouring bytes. */
+LLVMValueRef cg_dot(cg_fn *f, const tn_Call *call);
+/** T.tile_config, T.tile_release, T.tile_product: matrix registers; *done is false for others. */
+LLVMValueRef cg_tiles(cg_fn *f, tir_op_id op, const tn_Call *call, bool *done);
+/** Has the processor a feature ("avx512vnni"), by its list of features or by its name? */
+bool cg_has_feature(const cg_module *m, const char *feature);
 /** Run-time structures, packed calls and the like. */
 LLVMValueRef cg_host(cg_fn *f, tir_op_id op, const tn_Call *call, bool *done);
 /** Call of an LLVM intrinsic overloaded on the types given. */

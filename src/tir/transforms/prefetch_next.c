@@ -63,7 +63,9 @@ static int note(void *ctx, tn_obj *o) {
   int64_t stride = 0;
   if (!load || load->indices->len != 1 || r->n == MOST_BUFFERS || is_known(r, load->buffer))
     return 0;
-  tn_arr *factors = arith_linear((tn_expr *)tn_arr_obj(load->indices, 0), r->vars);
+  tn_expr *index = (tn_expr *)tn_arr_obj(load->indices, 0);
+  const tn_Ramp *vector = TN_AS(Ramp, index);
+  tn_arr *factors = arith_linear(vector ? vector->base : index, r->vars);
   if (!factors) return -1;
   if (factors->len != 2 || !tir_as_int(tn_arr_obj(factors, 0), &stride)) return 0;
   int64_t size = bytes_of(load->buffer);

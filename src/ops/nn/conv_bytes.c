@@ -1,0 +1,106 @@
+/* Layouts of convolutions of bytes, whose sums are int32.
+
+     nn.conv2d(data NCHW uint8, weight OIHW int8)
+   => nn.contrib_conv2d_NCHWc(data NCHW16c, weight OIHW16o4i), result NCHW16c
+
+   Four channels of a pixel share a lane of the sums (tir.DotProducts). A number of channels that is
+   no multiple of four, as that of a picture, grows by zeros. In C code the channels of a pixel lie
+   next to each other. */
+#include <string.h>
+
+#include "ir/imm.h"
+#include "ops/nn/conv.h"
+#include "ops/layout.h"
+#include "relay/evaluate.h"
+
+static const tn_TensorType *type_of(const relay_replace *r, int i) {
+  return TN_AS(TensorType, tn_arr_obj(r->types, i));
+}
+
+static bool is_byte(const tn_TensorType *t) {
+  return t && ir_is_integral(t->dtype) && t->dtype.bits == 8;
+}
+
+bool ops_is_conv2d_of_bytes(const relay_replace *r) {
+  const tn_TensorType *out = TN_AS(TensorType, r->out_type);
+  return is_byte(type_of(r, 0)) && is_byte(type_of(r, 1)) && out && tn_dtype_eq(out->dtype, TN_I32);
+}
+
+/* ---- channels last ---- */
+
+/* Products of bytes are summed up fastest where the channels of a pixel lie next to each other
+   (target/c/c_dot.c). */
+static void *channels_last(const relay_replace *r) {
+  void *attrs = r->call->attrs;
+  const tn_TensorType *data = type_of(r, 0), *weight = type_of(r, 1);
+  const char *given = relay_attr_str(attrs, "out_layout");
+  bool plain = strcmp(relay_attr_str(attrs, "data_layout"), "NCHW") == 0 &&
+               strcmp(relay_attr_str(attrs, "kernel_layout"), "OIHW") == 0 &&
+               (!*given || strcmp(given, "NCHW") == 0) && TN_AS(Constant, relay_arg(r->call, 1));
+  if (!plain) return relay_leave(r);
+  if (relay_attr_int(attrs, "groups", 1) > 1 && relay_int_at(weight->shape, 1) > 1 &&
+      relay_int_at(data->shape, 1) == relay_attr_int(attrs, "groups", 1))
+    return relay_leave(r); /* several results for each channel */
+  if (relay_int_at(data->shape, 1) > 1) {
+    attrs = relay_attrs_with(attrs, "data_layout", tn_any_cstr("NHWC"));
+    attrs = attrs ? relay_attrs_with(attrs, "kernel_layout", tn_any_cstr("OHWI")) : NULL;
+  }
+  attrs = attrs ? relay_attrs_with(attrs, "out_layout", tn_any_cstr("NHWC")) : NULL;
+  return attrs ? relay_call_args("nn.conv2d", attrs, r->call->args) : NULL;
+}
+
+/* ---- in blocks ---- */
+
+/* `e` of four axes with zeros behind the channels, up to a multiple of the group. */
+static void *grown(void *e, const tn_TensorType *t, int64_t axis, int64_t group) {
+  TN_VEC(width);
+  for (int64_t i = 0; i < 4; ++i) {
+    int64_t n = relay_int_at(t->shape, i),
+            pair[2] = {0, i == axis ? (group - n % group) % group : 0};
+    TN_TRYP(tn_vec_push_obj(&width, relay_ints(pair, 2)));
+  }
+  void *attrs = relay_attrs("nn.pad", 1, "pad_width", tn_any_obj(tn_arr_from(&width)));
+  return relay_call("nn.pad", attrs, 2, e, relay_const_int(TN_I32, 0));
+}
+
+static void *with_text(void *attrs, const char *name, const tn_str *value) {
+  return attrs && value ? relay_attrs_with(attrs, name, tn_any_obj(value)) : NULL;
+}
+
+bool ops_is_oihw(const relay_replace *r) {
+  return strcmp(relay_attr_str(r->call->attrs, "data_layout"), "NCHW") == 0 &&
+         strcmp(relay_attr_str(r->call->attrs, "kernel_layout"), "OIHW") == 0;
+}
+
+static void *in_blocks(const relay_replace *r, const kernel_conv2d *p,
+                       const kernel_conv2d_blocks *b) {
+  void *attrs = r->call->attrs, *x = relay_arg(r->call, 0), *w = relay_arg(r->call, 1);
+  int64_t in = relay_int_at(type_of(r, 0)->shape, 1);
+  if (p->in != in) {
+    x = grown(x, type_of(r, 0), 1, b->group);
+    w = grown(w, type_of(r, 1), 1, b->group);
+  }
+  attrs = with_text(attrs, "data_layout", tn_str_fmt("NCHW%lldc", (long long)b->in));
+  attrs = with_text(
+      attrs, "kernel_layout",
+      b->group == 1 ? tn_str_fmt("OIHW1i%lldo", (long long)b->kernel_out)
+                    : tn_str_fmt("OIHW%lldo%lldi", (long long)b->kernel_out, (long long)b->group));
+  attrs = with_text(attrs, "out_layout", tn_str_fmt("NCHW%lldc", (long long)b->out));
+  const char *op = b->group == 1 ? "nn.contrib_depthwise_conv2d_NCHWc" : "nn.contrib_conv2d_NCHWc";
+  return attrs ? relay_call(op, attrs, 2, x, w) : NULL;
+}
+
+enum { GROUP = 4 }; /* channels that a picture has at least */
+
+void *ops_alter_conv2d_of_bytes(const relay_replace *r) {
+  kernel_machine m;
+  kernel_conv2d p;
+  kernel_conv2d_blocks b;
+  if (kernels_machine_is_scalar()) return channels_last(r);
+  if (!kernels_machine(&m) || !ops_is_oihw(r) || relay_known_depth(relay_arg(r->call, 1)) < 0)
+    return relay_leave(r);
+  int known = ops_conv2d_problem(r, &p);
+  if (known < 0) return NULL;
+  if (p.groups == 1) p.in = (p.in + GROUP - 1) / GROUP * GROUP;
+  return known && kernels_conv2d_blocks(&m, &p, &b) ? in_blocks(r, &p, &b) : relay_leave(r);
+}

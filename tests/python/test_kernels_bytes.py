@@ -1,0 +1,180 @@
+"""Products of bytes: layouts, instructions, and the same sums on all processors."""
+
+import pathlib
+
+import numpy as np
+import pytest
+import tenon
+from tenon import relay
+from tenon.contrib import graph_executor
+from tenon.script import from_source
+
+FLAGS = set(pathlib.Path("/proc/cpuinfo").read_text().split("flags", 1)[-1].split("\n")[0].split())
+NEEDS = {  # processors by what a machine that runs their code must have
+    "x86-64": "sse2",
+    "haswell": "avx2",
+    "alderlake": "avx_vnni",
+    "skylake-avx512": "avx512bw",
+    "cascadelake": "avx512_vnni",
+}
+CPUS = [cpu for cpu, flag in NEEDS.items() if flag in FLAGS]
+KINDS = [("uint8", "int8"), ("int8", "int8"), ("uint8", "uint8")]
+
+
+def integers(seed, shape, dtype):
+    i = np.iinfo(dtype)
+    return np.random.default_rng(seed).integers(i.min, i.max + 1, shape).astype(dtype)
+
+
+def compiled(body, data, cpu):
+    function = relay.Function(relay.analysis.free_vars(body), body)
+    with tenon.transform.PassContext(opt_level=3):
+        lib = relay.build(tenon.IRModule.from_expr(function), f"llvm -mcpu={cpu}")
+    g = graph_executor.GraphModule(lib["default"](tenon.cpu()))
+    g.set_input("x", data)
+    g.run()
+    return g.get_output(0).numpy(), lib.get_lib()
+
+
+def i32(x):
+    return relay.const(np.array(x, "int32"))
+
+
+def f32(x):
+    return relay.const(np.array(x, "float32"))
+
+
+def real(q, zero):
+    return q.astype("int64") - zero
+
+
+def reference_conv(x, w, stride, pad, dilation, groups):
+    """Sums of int64; zeros around."""
+    n, c, h, width = x.shape
+    o, i, kh, kw = w.shape
+    x = np.pad(x, [(0, 0), (0, 0), (pad, pad), (pad, pad)])
+    oh = (h + 2 * pad - dilation * (kh - 1) - 1) // stride + 1
+    ow = (width + 2 * pad - dilation * (kw - 1) - 1) // stride + 1
+    out = np.zeros((n, o, oh, ow), "int64")
+    x = x.reshape(n, groups, c // groups, *x.shape[2:])
+    w = w.reshape(groups, o // groups, i, kh, kw)
+    for a in range(kh):
+        for b in range(kw):
+            part = x[..., a * dilation :, b * dilation :]
+            part = part[..., : (oh - 1) * stride + 1 : stride, : (ow - 1) * stride + 1 : stride]
+            out += np.einsum("ngcyx,goc->ngoyx", part, w[..., a, b]).reshape(out.shape)
+    return out
+
+
+CONVOLUTIONS = [  # channels in and out, size, kernel, stride, padding, dilation, groups
+    (32, 48, 9, 3, 1, 1, 1, 1),
+    (16, 32, 7, 1, 1, 0, 1, 1),
+    (3, 16, 11, 3, 2, 1, 1, 1),
+    (64, 16, 8, 3, 1, 2, 2, 1),
+    (32, 32, 10, 3, 2, 1, 1, 32),
+    (32, 64, 6, 3, 1, 1, 1, 2),
+    (10, 6, 5, 3, 1, 1, 1, 1),
+]
+
+
+CASES = [
+    (cpu, problem, *kind)
+    for cpu in CPUS
+    for i, problem in enumerate(CONVOLUTIONS)
+    for kind in KINDS
+    if i == 0 or (cpu in ("haswell", CPUS[-1]) and kind == KINDS[i % 2])
+]
+
+
+@pytest.mark.parametrize(("cpu", "problem", "data", "weight"), CASES)
+def test_convolutions_are_exact(cpu, problem, data, weight):
+    c, o, size, kernel, stride, pad, dilation, groups = problem
+    zero, weight_zero = (3 if data == "uint8" else -128), (128 if weight == "uint8" else 0)
+    x = integers(1, (1, c, size, size), data)
+    w = integers(2, (o, c // groups, kernel, kernel), weight)
+    body = relay.qnn.op.conv2d(
+        relay.var("x", shape=x.shape, dtype=data),
+        relay.const(w),
+        i32(zero),
+        i32(weight_zero),
+        f32(0.5),
+        f32(0.25),
+        kernel_size=(kernel, kernel),
+        channels=o,
+        strides=(stride, stride),
+        padding=(pad, pad),
+        dilation=(dilation, dilation),
+        groups=groups,
+    )
+    got, _ = compiled(body, x, cpu)
+    want = reference_conv(real(x, zero), real(w, weight_zero), stride, pad, dilation, groups)
+    np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize("shape", [(1, 784, 100), (33, 64, 40), (5, 20, 7), (2, 30, 64)])
+@pytest.mark.parametrize(("data", "weight"), KINDS)
+def test_dense_layers_are_exact(shape, data, weight, cpu):
+    rows, features, units = shape
+    zero, weight_zero = (7 if data == "uint8" else -5), (128 if weight == "uint8" else 0)
+    x, w = integers(3, (rows, features), data), integers(4, (units, features), weight)
+    x[0], w[0] = np.iinfo(data).max, np.iinfo(weight).min  # where sums of 16 bits would not do
+    body = relay.qnn.op.dense(
+        relay.var("x", shape=x.shape, dtype=data),
+        relay.const(w),
+        i32(zero),
+        i32(weight_zero),
+        f32(0.5),
+        f32(0.25),
+        units=units,
+    )
+    got, _ = compiled(body, x, cpu)
+    np.testing.assert_array_equal(got, real(x, zero) @ real(w, weight_zero).T)
+
+
+def dense_code(cpu):
+    x, w = integers(5, (16, 64), "int8"), integers(6, (32, 64), "int8")
+    var = relay.var("x", shape=x.shape, dtype="int8")
+    args = i32(0), i32(0), f32(1), f32(1)
+    body = relay.qnn.op.dense(var, relay.const(w), *args, units=32)
+    return compiled(body, x, cpu)[1].get_source("asm")
+
+
+@pytest.mark.parametrize("cpu", [c for c in CPUS if c in ("alderlake", "cascadelake")])
+def test_there_is_an_instruction_for_it(cpu):
+    assert "vpdpbusd" in dense_code(cpu)
+
+
+@pytest.mark.skipif("haswell" not in CPUS, reason="no AVX2")
+def test_without_it_pairs_are_multiplied():
+    code = dense_code("haswell")
+    assert "vpmaddwd" in code
+    assert "vpdpbusd" not in code
+
+
+def test_dot_wants_groups_of_small_integers():
+    module = from_source(
+        "from tenon.script import tir as T\n"
+        "@T.prim_func\n"
+        "def main(A: T.Buffer((16,), 'int32')):\n"
+        "    A[0:4] = T.dot(A[0:4], A[0:4], A[0:4])\n"
+    )
+    with pytest.raises(tenon.TenonError, match="tir.dot: expected sums of int32"):
+        tenon.build(module, target="llvm")
+
+
+@pytest.mark.parametrize(("a", "b", "n"), [("int8", "int8", 3), ("uint8", "int16", 2)])
+def test_dot_of_other_groups(a, b, n):
+    module = from_source(
+        "from tenon.script import tir as T\n"
+        "@T.prim_func\n"
+        f"def main(A: T.Buffer(({4 * n},), '{a}'), B: T.Buffer(({4 * n},), '{b}'),\n"
+        "         C: T.Buffer((4,), 'int32')):\n"
+        f"    C[0:4] = T.dot(C[0:4], A[0:{4 * n}], B[0:{4 * n}])\n"
+    )
+    mod = tenon.build(module, target="llvm", name="main")
+    x, y, z = integers(7, 4 * n, a), integers(8, 4 * n, b), np.arange(4, dtype="int32")
+    got = tenon.nd.array(z)
+    mod["main"](tenon.nd.array(x), tenon.nd.array(y), got)
+    want = z + (x.astype(int) * y).reshape(4, n).sum(1)
+    np.testing.assert_array_equal(got.numpy(), want)
