@@ -33,10 +33,10 @@ typedef struct {
   int nheads;
   int64_t *block_bytes; /* by number of the block */
   int64_t nblocks, block_cap;
-  tn_map *params;  /* name -> NDArray: constants of the program; scope-owned */
-  tn_map *kernels; /* name -> relay Function, each different one once; scope-owned */
+  tn_map *params;    /* name -> NDArray: constants of the program; scope-owned */
+  tn_map *kernels;   /* name -> relay Function, each different one once; scope-owned */
   tn_map *externals; /* symbol -> relay Function, of those for another code generator */
-  tn_map *targets; /* name -> Target of kernels on planned devices; scope-owned */
+  tn_map *targets;   /* name -> Target of kernels on planned devices; scope-owned */
 } graph_program;
 
 /** Fills a graph from a function whose types are known and static and in which every call is of a

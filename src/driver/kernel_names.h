@@ -18,8 +18,8 @@ typedef struct {
 int kernel_names_init(kernel_names *k, const char *prefix);
 /** The name itself the first time, then name_1, name_2, ...; NULL (MemoryError). Scope-owned. */
 const char *kernel_names_unique(kernel_names *k, const char *name);
-/** The name of a kernel, the same for equal ones; the symbol of one for another code generator. @param t where it runs; NULL: there is one target
- * for all */
+/** The name of a kernel, the same for equal ones; the symbol of one for another code generator.
+ * @param t where it runs; NULL: there is one target for all */
 const char *kernel_names_of(kernel_names *k, const tn_RelayFunction *f, tn_target *t);
 
 #endif /* TN_DRIVER_KERNEL_NAMES_H_ */

@@ -147,6 +147,8 @@ def test_functions_of_vectors(name, flags, tmp_path):
     )
     assert re.search(rf"f32x\d+_{name}_\(", (tmp_path / "f.c").read_text())
     run = model.host(flags=["-std=gnu99", "-march=native", *flags])
+    smallest = np.float32(1e-45)
+    assert smallest * np.float32(1) == smallest, "the library has set the processor's flags"
     given = rng.normal(0, 3, 4096).astype("float32")
     given[::2] *= 10.0 ** rng.integers(-30, 2, 2048).astype("float32")
     if name == "log":

@@ -14,7 +14,10 @@ from ..ir.transform import PassContext
 from ..relay.build_module import bind_params_by_name
 from ..target import Target
 
-_FLAGS = ("-O2", "-std=c99", "-fPIC", "-shared")
+_FLAGS = ("-O2", "-std=c99", "-fPIC")
+# Where these are given to the linker, loading the library makes the processor treat small numbers
+# as zero: in the whole process.
+_NOT_FOR_LINKING = ("-ffast-math", "-funsafe-math-optimizations", "-Ofast")
 
 
 class CModel:
@@ -80,15 +83,20 @@ class HostTwin:
         self.model = model
         self._folder = tempfile.TemporaryDirectory()
         path = os.path.join(self._folder.name, "model.so")
-        files = [os.path.join(model.folder, f"{model.name}.c")]
-        tests = os.path.join(model.folder, f"{model.name}_selftest.c")
-        files += [tests] if os.path.exists(tests) else []
-        command = [cc, *_FLAGS, *flags, *files, "-o", path, "-lm"]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            raise RuntimeError(f"{' '.join(command)}\n{done.stderr}")
+        sources = [os.path.join(os.path.abspath(model.folder), f"{model.name}.c")]
+        tests = sources[0].removesuffix(".c") + "_selftest.c"
+        sources += [tests] if os.path.exists(tests) else []
+        self._do([cc, *_FLAGS, *flags, "-c", *sources])
+        objects = [os.path.basename(s).removesuffix(".c") + ".o" for s in sources]
+        linking = [f for f in flags if f not in _NOT_FOR_LINKING]
+        self._do([cc, *linking, "-shared", *objects, "-o", path, "-lm"])
         self._library = ctypes.CDLL(path)
         self._run = getattr(self._library, f"{model.name}_run")
+
+    def _do(self, command):
+        done = subprocess.run(command, cwd=self._folder.name, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(command)}\n{done.stderr}")
 
     def __call__(self, *args, **kwargs):
         """Runs the model.
