@@ -92,6 +92,14 @@ static void test_taken_apart(void **state) {
   memcpy(sizes->dl.data, wrong, sizeof wrong);
   assert_int_equal(call("sequence.split", args, 4, &ret), -1);
   assert_error("ValueError", "do not come to the extent, 3");
+  memcpy(sizes->dl.data, parts, sizeof parts);
+  args[3] = tn_any_int(0); /* without the axis there is room for one row of it */
+  assert_int_equal(call("sequence.split", args, 4, &ret), -1);
+  assert_error("ValueError", "without the axis, are not 1");
+  sizes->dl.dtype.lanes = 4;
+  assert_int_equal(call("sequence.split", args, 4, &ret), -1);
+  assert_error("TypeError", "must be a scalar or a vector of int64");
+  sizes->dl.dtype.lanes = 1;
   tn_release(x);
   tn_release(sizes);
 }

@@ -209,18 +209,21 @@ static int concat(tn_vm_machine *m, const tn_any *args, int32_t n, tn_any *ret) 
 
 /* ---- splitting ---- */
 
-/* Sizes of the parts, with tn_alloc; *n of them. NULL with an error. */
-static int64_t *part_sizes(const tn_any *a, int64_t extent, int64_t *n) {
+/* Sizes of the parts, with tn_alloc; *n of them. Where the axis goes away each is 1. NULL with an
+   error. */
+static int64_t *part_sizes(const tn_any *a, int64_t extent, int64_t keeps, int64_t *n) {
   const DLTensor *t;
   int64_t sum = 0;
   tn_any one = *a;
   TN_GETP(t, tensor_in(a));
-  TN_CHECKP(t->ndim <= 1 && t->dtype.code == kDLInt && (t->dtype.bits == 64 || t->dtype.bits == 32),
+  TN_CHECKP(t->ndim <= 1 && t->dtype.code == kDLInt && t->dtype.lanes == 1 &&
+                (t->dtype.bits == 64 || t->dtype.bits == 32),
             TypeError, NULL, "the sizes of parts must be a scalar or a vector of int64");
   if (t->ndim == 0) {
     int64_t each;
     TN_TRYP(tn_vm_int(&one, &each));
-    TN_CHECKP(each > 0, ValueError, NULL, "parts of size %lld", (long long)each);
+    TN_CHECKP(each == 1 || (each > 0 && keeps), ValueError, NULL, "parts of size %lld",
+              (long long)each);
     *n = extent / each + (extent % each != 0);
     int64_t *sizes = tn_alloc(((size_t)*n + 1) * sizeof *sizes);
     for (int64_t i = 0; sizes && i < *n; ++i)
@@ -238,12 +241,15 @@ static int64_t *part_sizes(const tn_any *a, int64_t extent, int64_t *n) {
   }
   bool fit = !err;
   for (int64_t i = 0; fit && i < *n; ++i)
-    fit = sizes[i] >= 0 && !__builtin_add_overflow(sum, sizes[i], &sum);
+    fit =
+        (sizes[i] == 1 || (sizes[i] >= 0 && keeps)) && !__builtin_add_overflow(sum, sizes[i], &sum);
   if (fit && sum == extent) return sizes;
   tn_free(sizes);
   if (err) return NULL;
-  return TN_RAISEP(ValueError, NULL, "the sizes of parts do not come to the extent, %lld",
-                   (long long)extent);
+  return TN_RAISEP(
+      ValueError, NULL,
+      "the sizes of parts do not come to the extent, %lld, or, without the axis, are not 1",
+      (long long)extent);
 }
 
 static int split_into(tn_vm_machine *m, const DLTensor *x, int64_t axis, bool keeps,
@@ -276,7 +282,7 @@ static int split(tn_vm_machine *m, const tn_any *args, int32_t n, tn_any *ret) {
   TN_TRY(axis_in(&args[2], x->ndim, &axis));
   TN_CHECK(x->ndim <= MAX_NDIM && tn_tensor_is_contiguous(x), ValueError, NULL,
            "a tensor of %d dimensions, or with gaps", x->ndim);
-  TN_AUTOFREE int64_t *sizes = part_sizes(&args[1], x->shape[axis], &count);
+  TN_AUTOFREE int64_t *sizes = part_sizes(&args[1], x->shape[axis], keeps, &count);
   TN_AUTOFREE tn_any *parts = sizes ? tn_alloc_zero((size_t)count + 1, sizeof *parts) : NULL;
   if (!parts) return -1;
   int err = split_into(m, x, axis, keeps != 0, sizes, count, parts);
