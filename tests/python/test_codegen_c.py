@@ -249,3 +249,13 @@ def test_code_that_comes_with_a_program(tmp_path):
     lib = tenon.runtime.load_module(str(tmp_path / "lib.so"))
     lib["f"](tenon.nd.array(np.arange(8, dtype="float32")), out)
     np.testing.assert_array_equal(out.numpy(), np.arange(8) * 2)
+
+
+def test_borders_are_not_filled_before_they_are_read(tmp_path):
+    """What a definition has read of the buffer is not there any more once it is filled."""
+    body = """
+for i in T.serial(10):
+    x = O[i]
+    O[i] = T.if_then_else(i < 5, x + T.float32(1), T.float32(0))"""
+    out = run(tmp_path, body, np.arange(10, dtype="float32"))
+    np.testing.assert_array_equal(out, [1, 2, 3, 4, 5, 0, 0, 0, 0, 0])

@@ -58,7 +58,9 @@ static int collect(fill *f, const tn_stmt *s) {
   f->inside = (tn_expr *)tn_arr_obj(choice->args, 1);
   f->outside = (tn_expr *)tn_arr_obj(choice->args, 2);
   bool constant = TN_IS(IntImm, f->outside) || TN_IS(FloatImm, f->outside);
-  return constant && !c_uses(f->inside, f->store->buffer->data);
+  tn_expr *value; /* definitions may read the buffer, too */
+  TN_GET(value, tir_substitute(f->inside, &f->lets));
+  return constant && !c_uses(value, f->store->buffer->data);
 }
 
 /* A bound of one loop: min <= i or i < max. */
