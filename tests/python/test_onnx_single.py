@@ -87,6 +87,15 @@ def test_places_of_the_largest_elements(order, dtype):
     check("MaxPool", [x], [largest, places], outputs=2, **how)
 
 
+@pytest.mark.parametrize("least", [np.uint8(0), np.int8(-128), np.float32(-np.inf)])
+def test_places_are_not_in_the_border(least):
+    """Also where no element is larger than what the border is filled with."""
+    x = np.full((1, 2, 4, 4), least)
+    places = np.int64([[0, 1], [4, 5]]) + np.int64([0, 16]).reshape(1, 2, 1, 1)
+    how = {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}
+    check("MaxPool", [x], [x[..., ::2, ::2], places], outputs=2, **how)
+
+
 def test_elements_go_back_to_their_places():
     x = rng.normal(size=(1, 2, 2, 2)).astype("float32")
     places = np.int64([[[[5, 7], [13, 15]], [[16, 19], [28, 31]]]])

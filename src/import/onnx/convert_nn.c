@@ -210,7 +210,8 @@ static void *plane_numbers(const oc *c, const window *w, int64_t *size) {
   return sum;
 }
 
-/* Where in the whole input the largest element of each window is; the first of several. */
+/* Where in the whole input the largest element of each window is; the first of several. The border
+   has the number -1: it is never the place, though nothing may be larger than its elements. */
 static void *largest_places(const oc *c, const window *w, const int64_t *outs) {
   const tn_TensorType *t = oc_type(c, 0);
   int64_t place[MAX_SPATIAL] = {0}, all = 1, size, channels = relay_int_at(t->shape, 1);
@@ -222,12 +223,14 @@ static void *largest_places(const oc *c, const window *w, const int64_t *outs) {
   void *x = with_border(w, oc_in(c, 0),
                         whole ? relay_const_int(t->dtype, least)
                               : relay_const_float(t->dtype, -INFINITY));
-  void *numbers = with_border(w, plane_numbers(c, w, &size), relay_const_int(TN_I64, 0));
+  void *numbers = with_border(w, plane_numbers(c, w, &size), relay_const_int(TN_I64, -1)),
+       *zero = relay_const_int(TN_I64, 0);
   void *best = at_place(w, x, place, outs), *at = at_place(w, numbers, place, outs);
   for (int64_t k = 1; at && k < all; ++k) {
     for (int i = w->n - 1; i >= 0 && ++place[i] == w->kernel[i]; --i) place[i] = 0;
     void *value = at_place(w, x, place, outs);
     void *larger = value ? oc_binary("greater", value, best) : NULL;
+    larger = larger ? oc_binary("logical_or", larger, oc_binary("less", at, zero)) : NULL;
     at = larger ? oc_where(larger, at_place(w, numbers, place, outs), at) : NULL;
     best = oc_where(larger, value, best);
   }
