@@ -142,7 +142,7 @@ typedef struct {
   vm_pieces direct; /* none: it is not */
   vm_pieces packed; /* pieces of the kernel that reads panels */
   char mask[64];    /* for each argument 'r' (has rows), 's' (is the same for all) or 'p' (the same,
-                       and    there are panels of it) */
+                       and there are panels of it) */
   vm_panels panels;
   int64_t panel_cost; /* of making them */
 } vm_rows;

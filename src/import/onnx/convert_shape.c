@@ -400,7 +400,6 @@ static int read_depth(oc *c, int64_t axis, int64_t *depth) {
   return oc_values(c, 1, "depth", depth, 1, &n);
 }
 
-/* values holds what stands for off and on; negative indices count from the end. */
 /* As many classes as a number that is computed at run time. */
 static void *open_one_hot(oc *c, int64_t axis) {
   void *depth = oc_reshape(oc_cast(oc_in(c, 1), TN_I64), NULL, 0),
@@ -413,6 +412,7 @@ static void *open_one_hot(oc *c, int64_t axis) {
   return a && on && off && depth ? relay_call("dyn.one_hot", a, 4, index, on, off, depth) : NULL;
 }
 
+/* values holds what stands for off and on; negative indices count from the end. */
 static void *one_hot(oc *c) {
   const tn_TensorType *i = oc_type(c, 0), *v = oc_type(c, 2);
   int64_t depth, axis = oc_int(c, "axis", -1);
