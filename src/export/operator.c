@@ -148,18 +148,36 @@ static int put_metadata(const operators *o, int64_t seconds, tn_buf *out) {
 
 /* ---- the archive ---- */
 
+static int device_type_at(const operators *o, int64_t i) {
+  tn_any key, value;
+  return tn_map_at(o->programs, i, &key, &value) ? target_device_type((const tn_target *)key.v.obj)
+                                                 : 0;
+}
+
+/* The programs for devices of the type of target i, where that is the first of the type. */
+static int add_programs(const operators *o, int64_t i, mlf_files *l) {
+  TN_BUF(text);
+  tn_str *path;
+  tn_any key, value;
+  int type = device_type_at(o, i);
+  for (int64_t k = 0; k < i; ++k)
+    if (device_type_at(o, k) == type) return 0;
+  TN_GET(path, tn_str_fmt("src/tir-%d.txt", type));
+  for (int64_t k = i; tn_map_at(o->programs, k, &key, &value); ++k) {
+    tn_str *one;
+    if (device_type_at(o, k) != type) continue;
+    TN_GET(one, script_print(value.v.obj, NULL));
+    tn_buf_printf(&text, "%s%s", k > i ? "\n\n" : "", tn_cstr(one));
+  }
+  return mlf_add_buf(l, tn_cstr(path), &text);
+}
+
 static int add_all(const operators *o, const char *folder, int64_t seconds, mlf_files *l) {
   TN_BUF(metadata);
-  tn_any key, value;
   TN_TRY(put_metadata(o, seconds, &metadata));
   TN_TRY(mlf_add_buf(l, "metadata.json", &metadata));
   TN_TRY(mlf_add_code(o->lib, "", folder, l));
-  for (int64_t i = 0; tn_map_at(o->programs, i, &key, &value); ++i) {
-    tn_str *path, *text;
-    TN_GET(path, tn_str_fmt("src/tir-%d.txt", target_device_type((const tn_target *)key.v.obj)));
-    TN_GET(text, script_print(value.v.obj, NULL));
-    TN_TRY(mlf_add_text(l, tn_cstr(path), text));
-  }
+  for (int64_t i = 0; i < o->programs->len; ++i) TN_TRY(add_programs(o, i, l));
   return 0;
 }
 

@@ -237,6 +237,20 @@ def test_operators(target, tmp_path, monkeypatch):
         mlf.load_model_library_format(tmp_path / "add.tar")
 
 
+def test_operators_for_two_kinds_of_processors(tmp_path):
+    """Programs for devices of one type are in one file."""
+    schedule, args = add_operator()
+    parts = {
+        text: tenon.lower(schedule, args, name)
+        for text, name in [("c", "one"), ("c -mcpu=cortex-m4", "two")]
+    }
+    _, files = export(tenon.build(parts), tmp_path / "two.tar")
+    with tarfile.open(tmp_path / "two.tar") as archive:
+        assert archive.getnames().count("./src/tir-1.txt") == 1
+    text = files["./src/tir-1.txt"].decode()
+    assert "def one(" in text and "def two(" in text
+
+
 def test_operators_that_cannot_be_exported(tmp_path):
     path = tmp_path / "x.tar"
     mod = tenon.build(*add_operator(te.var("n")), "c", name="add")
