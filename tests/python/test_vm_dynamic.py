@@ -301,6 +301,20 @@ def test_weights_that_are_arguments(units, features, level):
     assert vm.memory_stats()["used"] == 0
 
 
+def test_weights_behind_a_tuple():
+    """What stands for the weight is told by its place among tensors, not among parameters."""
+    pair = relay.TupleType([relay.TensorType((Any(), 512)), relay.TensorType((512,))])
+    p, v = relay.Var("p", pair), relay.var("v", shape=(512, 512))
+    body = relay.nn.bias_add(relay.nn.dense(relay.TupleGetItem(p, 0), v), relay.TupleGetItem(p, 1))
+    kernel = relay.Function([p, v], body).with_attr("Primitive", tenon.tir.IntImm("int32", 1))
+    t, w = relay.Var("t", pair), relay.var("w", shape=(512, 512))
+    vm = machine([t, w], relay.Call(kernel, [t, w]))
+    for rows in (1, 33, 100):
+        data, weight, bias = rand(rows, 512), rand(512, 512, seed=1), rand(512, seed=2)
+        want = data @ weight.T + bias
+        np.testing.assert_allclose(vm.run((data, bias), weight).numpy(), want, rtol=1e-4, atol=1e-4)
+
+
 def test_weights_that_are_larger_than_the_cache():
     x, w = relay.var("x", shape=(Any(), 768)), relay.var("w", shape=(2048, 768))
     vm = machine([x, w], relay.nn.dense(x, w))

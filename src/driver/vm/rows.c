@@ -167,6 +167,14 @@ static void add_sizes(vm_pieces *all, const int64_t *sizes, bool packed, bool fa
   for (int i = 0; sizes[i]; ++i) add_size(all, sizes[i], call_cost(sizes[i], packed, far));
 }
 
+/* The letter of a parameter in the mask, where a tuple has one for each field. */
+static int64_t letter_of(const tn_RelayFunction *f, int64_t param) {
+  int64_t n = 0;
+  for (int64_t i = 0; i < param; ++i)
+    n += relay_count_tensors(relay_type_of(tn_arr_obj(f->params, i)));
+  return n;
+}
+
 /* Pieces of rows that share much. What is near is cheap to read again for a few rows more; what is
    far is not, so pieces are large and padded. Where they read panels, calls of few rows do not. */
 static int add_sharing(const tn_RelayFunction *f, const kernel_machine *m, bool far,
@@ -182,7 +190,7 @@ static int add_sharing(const tn_RelayFunction *f, const kernel_machine *m, bool 
     add_sizes(&rows->direct, far ? far_sizes : near_sizes, true, far);
     return r;
   }
-  rows->mask[rows->panels.arg] = 'p';
+  rows->mask[letter_of(f, rows->panels.arg)] = 'p';
   rows->panel_cost = far ? 250 : 210;
   add_sizes(&rows->packed, far ? far_packed : near_packed, true, far);
   add_sizes(&rows->direct, far ? far_direct : near_direct, false, far);
