@@ -186,6 +186,7 @@ static tn_expr *mask_element(void *ctx, tn_arr *at) {
   const tn_SequenceMaskAttrs *a = c->attrs;
   const tn_Tensor *data = relay_input(c, 0);
   tn_expr *length = te_at(relay_input(c, 1), tn_arr_of(1, te_index(at, 1 - a->axis)));
+  if (length && ir_is_integral(length->dtype)) length = tir_cast(TN_I64, length, NULL);
   if (!length) return NULL;
   tn_expr *inside = tir_lt(tir_cast(length->dtype, te_index(at, a->axis), NULL), length);
   return tir_select(inside, te_at(data, at), tir_const_float(data->dtype, a->mask_value), NULL);

@@ -22,6 +22,8 @@ static int check_integers(const relay_rel *r, const tn_TensorType *t, const char
 
 /* Negative ones count from the end. */
 static tn_expr *from_end(tn_expr *i, tn_expr *extent) {
+  i = ops_wide_index(i);
+  if (!i) return NULL;
   tn_expr *zero = tir_zero(i->dtype), *n = tir_cast(i->dtype, extent, NULL);
   return tir_add(i, tir_select(tir_lt(i, zero), n, zero, NULL));
 }
@@ -129,6 +131,12 @@ static tn_expr *bound_of(const tn_Tensor *t, int64_t i) {
   return tir_cast(TN_I64, te_at(t, tn_arr_of(1, tir_i32((int32_t)i))), NULL);
 }
 
+/* Steps are counted from the first or last element where the begin lies outside of them. */
+static tn_expr *first_place(tn_expr *begin, tn_expr *n, tn_expr *up) {
+  tn_expr *last = tir_sub(n, tir_i64(1));
+  return tir_select(up, tir_max(begin, tir_i64(0)), tir_min(begin, last), NULL);
+}
+
 /* The element if no axis says otherwise; that of the values where all do. */
 static tn_expr *set_element(void *ctx, tn_arr *at) {
   const relay_compute *c = ctx;
@@ -140,10 +148,11 @@ static tn_expr *set_element(void *ctx, tn_arr *at) {
             *n = tir_cast(TN_I64, te_extent(data, i), NULL);
     tn_expr *begin = bound_of(relay_input(c, 2), i), *end = bound_of(relay_input(c, 3), i),
             *step = bound_of(relay_input(c, 4), i);
-    begin = begin ? from_end(begin, n) : zero;
-    end = end ? from_end(end, n) : n;
     if (!step) step = tir_i64(1);
-    tn_expr *away = tir_sub(x, begin), *up = tir_gt(step, zero);
+    tn_expr *up = tir_gt(step, zero);
+    begin = begin ? first_place(from_end(begin, n), n, up) : zero;
+    end = end ? from_end(end, n) : n;
+    tn_expr *away = tir_sub(x, begin);
     tn_expr *fits = tir_or(tir_and(up, tir_and(tir_ge(x, begin), tir_lt(x, end))),
                            tir_and(tir_lt(step, zero), tir_and(tir_le(x, begin), tir_gt(x, end))));
     tn_expr *by = tir_select(tir_eq(step, zero), tir_i64(1), step, NULL);

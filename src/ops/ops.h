@@ -67,6 +67,8 @@ TN_API tn_stmt *ops_either(tn_expr *cond, tn_stmt *a, tn_stmt *b);
 TN_API tn_arr *ops_loop_vars(const char *prefix, int64_t n);
 /** Loops over all elements of `shape`, the last axis innermost. */
 TN_API tn_stmt *ops_loops(const tn_arr *vars, const tn_arr *shape, tn_stmt *body);
+/** An index that a tensor holds in a type that extents fit into: int8 does not count to 300. */
+tn_expr *ops_wide_index(tn_expr *i);
 /** `indices` with another one for `axis`. */
 TN_API tn_arr *ops_with_index(const tn_arr *indices, int64_t axis, void *e);
 /** What a statement computes. @param inputs array of Tensor @param read, written buffers that stand

@@ -128,6 +128,8 @@ static tn_expr *combine(const char *how, tn_expr *old, tn_expr *new) {
 /* A number from indices as an index of an axis: from the end when negative. *inside grows by the
    condition that it is one. */
 static tn_expr *wrap(tn_expr *i, tn_expr *extent, tn_expr **inside) {
+  i = ops_wide_index(i);
+  if (!i) return NULL;
   extent = tir_cast(i->dtype, extent, NULL);
   tn_expr *zero = tir_zero(i->dtype);
   if (!ir_is_uint(i->dtype)) i = tir_if_then_else(tir_lt(i, zero), tir_add(i, extent), i, NULL);

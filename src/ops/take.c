@@ -83,6 +83,8 @@ static int take_relation(relay_rel *r) {
 
 /* An index brought into range as the mode says. */
 static tn_expr *in_range(const char *mode, tn_expr *i, tn_expr *extent) {
+  i = ops_wide_index(i);
+  if (!i) return NULL;
   extent = tir_cast(i->dtype, extent, NULL);
   tn_expr *zero = tir_zero(i->dtype), *one = tir_one(i->dtype);
   if (strcmp(mode, "fast") == 0) return i;
@@ -154,7 +156,8 @@ static int gather_relation(relay_rel *r) {
 
 /* Negative indices count from the end. */
 static tn_expr *from_end(tn_expr *i, tn_expr *extent) {
-  if (ir_is_uint(i->dtype)) return i;
+  i = ops_wide_index(i);
+  if (!i || ir_is_uint(i->dtype)) return i;
   return tir_select(tir_lt(i, tir_zero(i->dtype)), tir_add(i, tir_cast(i->dtype, extent, NULL)), i,
                     NULL);
 }

@@ -43,6 +43,7 @@ def test_adv_index_errors():
         ([0, -1], [3, -4], [2, -1]),
         ([2], [0], [-1]),
         ([-2, 0, 0], [3, 4, 3], [1, 3, 2]),
+        ([9, -9, -7], [0, 9, 8], [-1, 3, 2]),
     ],
 )
 def test_strided_set(begin, end, strides):
@@ -149,6 +150,26 @@ def test_sequence_mask(axis):
     with pytest.raises(tenon.error.DiagnosticError, match="axis must be 0 or 1, got 2"):
         kind = relay.TensorType((3,), "int32")
         result_type(lambda a, n: relay.sequence_mask(a, n, axis=2), relay.TensorType((3, 3)), kind)
+
+
+def test_indices_of_few_bits():
+    """An extent of 300 does not fit into the type of the index."""
+    x, i = rand(300, 2), ints(-1, 100, dtype="int8")
+    check(relay.adv_index, lambda all: all[0][all[1]], [x, i])
+    check(lambda a, b: relay.gather_nd(a, b), lambda a, b: a[b[0]], x, i[None])
+    check(lambda a, b: relay.gather(a, 0, b), lambda a, b: np.take_along_axis(a, b, 0), x, i[None])
+    check(lambda a, b: relay.take(a, b, 0, mode="wrap"), lambda a, b: a[b], x, i)
+    check(lambda a, b: relay.take(a, b, 0), lambda a, b: a[np.maximum(b, 0)], x, i)
+
+    def added(a, b, c):
+        a = a.copy()
+        a[b[0]] += c
+        return a
+
+    check(lambda a, b, c: relay.scatter_nd(a, b, c, "add"), added, x, i[None], rand(2, 2, seed=1))
+    lengths = ints(5, 100, dtype="int8")
+    kept = np.arange(300)[:, None] < lengths
+    check(relay.sequence_mask, lambda a, n: np.where(kept, a, np.float32(0)), x, lengths)
 
 
 def test_computes_of_te_tensors():

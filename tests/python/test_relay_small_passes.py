@@ -98,6 +98,7 @@ def test_errors_of_blocks():
         (lambda a: relay.nn.space_to_batch_nd(a, [2, 2], [[0, 0]]), "a pair of numbers for each"),
         (lambda a: relay.nn.space_to_batch_nd(a, [2, 2], [[0, 0], [0, 0]]), "5 is not divided"),
         (lambda a: relay.nn.space_to_batch_nd(a, [0, 1], [[0, 0]] * 2), "must be positive"),
+        (lambda a: relay.nn.space_to_batch_nd(a, [2], [[2**62, 2**62]]), "axis 1: too much is add"),
         (lambda a: relay.nn.batch_to_space_nd(a, [3], [[0, 0]]), "2 is not divided by 3"),
         (lambda a: relay.nn.batch_to_space_nd(a, [2], [[9, 0]]), "more than there is"),
         (lambda a: relay.nn.batch_to_space_nd(a, [2] * 3, [[0, 0]] * 3), "3 extents for 3 dimen"),
@@ -160,3 +161,6 @@ def test_errors_of_open_extents():
         with pytest.raises(ValueError, match=message):
             transform.FlexibleShapeDispatch(*args)(mod)
     transform.FlexibleShapeDispatch([2], auto_pad=True, affects_output=False)(mod)
+    func = tenon.tir.PrimFunc([], tenon.tir.Evaluate(0))
+    with pytest.raises(TypeError, match="@main is no function of Relay"):
+        transform.FlexibleShapeDispatch([2])(tenon.IRModule({"main": func}))

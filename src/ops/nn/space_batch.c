@@ -48,6 +48,8 @@ static int read_blocks(const void *attrs, int64_t ndim, blocks *b) {
     TN_CHECK(b->block[i] > 0 && b->before[i] >= 0 && b->after[i] >= 0, ValueError, NULL,
              "axis %lld: the block must be positive, and what is added or cut off not negative",
              (long long)(i + 1));
+    TN_CHECK(b->before[i] <= INT32_MAX && b->after[i] <= INT32_MAX, ValueError, NULL,
+             "axis %lld: too much is added or cut off", (long long)(i + 1));
     TN_CHECK(!__builtin_mul_overflow(b->all, b->block[i], &b->all) && b->all <= INT32_MAX,
              ValueError, NULL, "block_shape: too many places");
   }

@@ -193,7 +193,8 @@ static tn_IRModule *dispatched(dispatch *d, tn_IRModule *m, const tn_pass_ctx *c
   TN_TRYP(read_buckets(d, buckets));
   TN_GETP(m, relay_infer_module(m));
   TN_GETP(var, ir_module_var(m, "main"));
-  TN_GETP(f, TN_AS(RelayFunction, ir_module_lookup(m, var)));
+  f = TN_AS(RelayFunction, ir_module_lookup(m, var));
+  TN_CHECKP(f, TypeError, NULL, "FlexibleShapeDispatch: @main is no function of Relay");
   d->main = f;
   TN_TRYP(read_inputs(d, inputs));
   TN_GETP(d->mod,
