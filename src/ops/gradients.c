@@ -80,6 +80,23 @@ static void *of_extreme(const relay_grad *g, const axes *a, void *d) {
   return relay_binary("divide", relay_binary("multiply", d, is), spread(g, a, ties));
 }
 
+/* For each element the product of the others. Where one of these is 0 the product says nothing
+   about them: it is taken without the zeros, and counts only for elements that are the one 0. */
+static void *of_product(const relay_grad *g, const axes *a, void *d) {
+  void *x = relay_grad_arg(g, 0), *attrs = (void *)(uintptr_t)g->call->attrs;
+  tn_dtype t = relay_grad_type(g, 0)->dtype;
+  void *none = relay_const_float(t, 0), *one = relay_const_float(t, 1);
+  void *is = relay_cast(relay_binary("equal", x, none), t);
+  void *filled = relay_binary("add", x, is);
+  void *zeros = is ? relay_call("sum", attrs, 1, is) : NULL;
+  void *rest = filled ? relay_call("prod", attrs, 1, filled) : NULL;
+  /* zeros among the others are none */
+  void *others = relay_binary("subtract", spread(g, a, zeros), is);
+  void *counts = relay_cast(relay_binary("less", others, one), t);
+  void *all = relay_binary("divide", spread(g, a, rest), filled);
+  return relay_binary("multiply", d, relay_binary("multiply", counts, all));
+}
+
 tn_arr *ops_grad_reduce(const relay_grad *g) {
   const char *op = relay_called_op(g->call);
   axes a;
@@ -87,9 +104,7 @@ tn_arr *ops_grad_reduce(const relay_grad *g) {
   TN_TRYP(read_axes(g, &a));
   TN_GETP(d, spread(g, &a, g->d));
   if (strcmp(op, "mean") == 0) d = relay_binary("divide", d, count(g, &a, 0));
-  else if (strcmp(op, "prod") == 0)
-    d = relay_binary("divide", relay_binary("multiply", d, spread(g, &a, g->y)),
-                     relay_grad_arg(g, 0));
+  else if (strcmp(op, "prod") == 0) d = of_product(g, &a, d);
   else if (strcmp(op, "sum") != 0) d = of_extreme(g, &a, d);
   return d ? tn_arr_of(1, d) : NULL;
 }
@@ -262,6 +277,10 @@ static void *valid_indices(const relay_grad *g, int64_t extent) {
   const char *mode = relay_attr_str(g->call->attrs, "mode");
   void *at = relay_grad_arg(g, 1), *attrs = NULL;
   tn_dtype t = relay_grad_type(g, 1)->dtype;
+  if (t.bits < 32) { /* the extent may not fit */
+    t = TN_I32;
+    at = relay_cast(at, t);
+  }
   if (strcmp(mode, "wrap") == 0) at = relay_binary("floor_mod", at, relay_const_int(t, extent));
   else if (strcmp(mode, "clip") == 0) {
     TN_GETP(attrs, relay_attrs("clip", 2, "a_min", tn_any_float(0), "a_max",

@@ -85,6 +85,19 @@ def test_reductions(name, how):
     check(lambda x: op(name)(x, **how), numbers(2, 3, 2))
 
 
+@pytest.mark.parametrize("how", [{}, {"axis": 1}, {"axis": 0, "keepdims": True}])
+def test_products_with_zeros(how):
+    x = numbers(4, 3)
+    x[1, 1] = x[2, 0] = x[2, 2] = 0
+    check(lambda x: relay.prod(x, **how), x)
+
+
+@pytest.mark.parametrize("mode", ["clip", "wrap"])
+def test_indices_of_few_bits(mode):
+    i = relay.const(np.array([-1, 100, 7], "int8"))
+    check(lambda x: relay.take(x, i, 0, mode=mode), numbers(300, 2))
+
+
 def test_equal_largest_elements_share():
     x = var("x", 4)
     func = gradient(relay.Function([x], relay.max(x)), mode="first_order")
