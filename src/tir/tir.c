@@ -6,7 +6,6 @@
 #include "base/buf.h"
 #include "ir/expr.h"
 #include "ir/functor.h"
-#include "ir/functor.h"
 #include "ir/module.h"
 #include "object/functions.h"
 #include "tir/tir_impl.h"

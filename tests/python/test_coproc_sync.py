@@ -155,3 +155,23 @@ def test_what_cannot_be_ordered_is_refused():
         run(program(two))
     with pytest.raises(TypeError, match="expected the axis of a coprocessor"):
         run(program('    T.attr(A, "coproc_scope", 1)\n    A[0] = 1.0'))
+    queue = f'T.attr({AXIS}, "coproc_scope", 1)'
+    with pytest.raises(NotImplementedError, match="commands in a tir.While"):
+        loop = f"    while A[0] < 3.0:\n        with {queue}:\n            A[0] = B[0]"
+        run(program(loop))
+
+
+def test_bounds_of_loops_are_read():
+    for low, extent in (("B", 4), (0, "B")):
+        i, cop = tir.Var("i", "int32"), te.thread_axis((0, 1), "cop")
+        a, b = tir.decl_buffer((8,), "int32", "A"), tir.decl_buffer((8,), "int32", "B")
+        low, extent = (tir.BufferLoad(b, [0]) if isinstance(v, str) else v for v in (low, extent))
+        body = tir.BufferStore(a, tir.IntImm("int32", 0), [i])
+        loop = tir.For(i, low, extent, tir.ForKind.SERIAL, body)
+        command = tir.AttrStmt(
+            cop, "coproc_scope", tir.IntImm("int32", 1), tir.BufferStore(b, 1, [0])
+        )
+        func = run(tir.PrimFunc([a.data, b.data], tir.SeqStmt([command, loop])))
+        names = [s.value.op.name for s in func.body.seq if isinstance(s, tir.Evaluate)]
+        assert names[0] == "tir.cop.coproc_sync"
+        assert isinstance(func.body.seq[-1], tir.For)

@@ -117,6 +117,7 @@ static int collect(void *ctx, tn_obj *o) {
   collector in = {c->x, &inner, c->queue};
   TN_TRY(collect(&in, (tn_obj *)loop->body));
   TN_TRY(close_loop(&inner, loop));
+  TN_TRY(collect(c, (tn_obj *)loop->min) || collect(c, (tn_obj *)loop->extent));
   return add_uses(c->x, c->unit, &inner);
 }
 
@@ -361,7 +362,7 @@ static int visit_loop(sync_ctx *x, const tn_For *l, coproc_unit *out) {
   TN_VEC(behind);
   TN_TRY(visit_body(x, l->body, true, out, &ahead, &behind));
   TN_TRY(close_loop(out, l));
-  TN_TRY(collect_into(x, out, l->extent, COPROC_HOST));
+  TN_TRY(collect_into(x, out, l->min, COPROC_HOST) || collect_into(x, out, l->extent, COPROC_HOST));
   tn_stmt *loop;
   TN_GET(loop, with_field((const tn_stmt *)l, "body", out->stmt));
   TN_TRY(tn_vec_push_obj(&ahead, loop));
@@ -415,6 +416,22 @@ static int visit_command(sync_ctx *x, tn_AttrStmt *s, coproc_unit *out) {
   return collect_into(x, out, s->body, queue);
 }
 
+static int is_command(void *ctx, tn_obj *o) {
+  const tn_AttrStmt *s = TN_AS(AttrStmt, o);
+  (void)ctx;
+  return s && tn_str_eq(s->attr_key, "coproc_scope") ? 2 : 0;
+}
+
+/* All of it runs on the host: commands in it would be taken for what the program does itself. */
+static int visit_other(sync_ctx *x, tn_stmt *s, coproc_unit *out) {
+  int found = tn_pre_order(s, is_command, NULL);
+  TN_CHECK(found != 2, NotImplementedError, s->span,
+           "tir.CoProcSync: commands in a %s: expected them in loops with a range, conditions and "
+           "sequences only",
+           tn_obj_key(s));
+  return found < 0 ? -1 : collect_into(x, out, s, COPROC_HOST);
+}
+
 static int visit(sync_ctx *x, tn_stmt *s, coproc_unit *out) {
   tn_AttrStmt *attr = TN_AS(AttrStmt, s);
   TN_VEC(none);
@@ -429,17 +446,11 @@ static int visit(sync_ctx *x, tn_stmt *s, coproc_unit *out) {
   case TN_TI_Allocate: return visit_around(x, s, ((tn_Allocate *)s)->body, out);
   case TN_TI_AllocateConst: return visit_around(x, s, ((tn_AllocateConst *)s)->body, out);
   case TN_TI_DeclBuffer: return visit_around(x, s, ((tn_DeclBuffer *)s)->body, out);
-  default: out->stmt = s; return collect_into(x, out, s, COPROC_HOST);
+  default: out->stmt = s; return visit_other(x, s, out);
   }
 }
 
 /* ---- the pass ---- */
-
-static int is_command(void *ctx, tn_obj *o) {
-  const tn_AttrStmt *s = TN_AS(AttrStmt, o);
-  (void)ctx;
-  return s && tn_str_eq(s->attr_key, "coproc_scope") ? 2 : 0;
-}
 
 static tn_stmt *synced_body(sync_ctx *x, tn_stmt *body) {
   TN_VEC(none);

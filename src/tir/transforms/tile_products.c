@@ -62,7 +62,7 @@ typedef struct {
 static bool read_loops(const tn_stmt *s, product *p) {
   for (const tn_For *f; (f = TN_AS(For, s)); s = f->body) {
     if (p->n == MOST_LOOPS || f->kind == TIR_FOR_PARALLEL || !tir_is_zero(f->min) ||
-        !tir_as_int((tn_obj *)f->extent, &p->loop[p->n].extent))
+        !tir_as_int((tn_obj *)f->extent, &p->loop[p->n].extent) || p->loop[p->n].extent <= 0)
       return false;
     p->loop[p->n++].var = f->loop_var;
   }
@@ -167,14 +167,16 @@ static int find_fetch(const state *x, const product *p, fetch *out) {
   int64_t turns = 1, calls = 1, extent, stride = 0;
   tn_expr *number = NULL;
   *out = (fetch){0};
-  for (int i = 0; i < p->sums; ++i) turns *= p->sum[i]->extent;
+  for (int i = 0; i < p->sums; ++i)
+    if (__builtin_mul_overflow(turns, p->sum[i]->extent, &turns)) return 0;
   for (int i = x->naround - 1; i >= 0; --i) {
     const tn_For *f = x->around[i];
     tn_arr *parts;
     TN_GET(parts, arith_linear(p->base[2], tn_arr_of(1, f->loop_var)));
     if (parts->len != 2 || !tir_as_int(tn_arr_obj(parts, 0), &stride)) return 0;
     if (stride) break;
-    if (!tir_as_int((tn_obj *)f->extent, &extent) || extent > INT32_MAX / calls) return 0;
+    if (!tir_as_int((tn_obj *)f->extent, &extent) || extent <= 0 || extent > INT32_MAX / calls)
+      return 0;
     tn_expr *here =
         tir_mul(tir_sub((tn_expr *)f->loop_var, f->min), tir_const_int(f->loop_var->dtype, calls));
     TN_GET(number, number ? tir_add(here, number) : here);
