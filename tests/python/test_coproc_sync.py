@@ -175,3 +175,17 @@ def test_bounds_of_loops_are_read():
         names = [s.value.op.name for s in func.body.seq if isinstance(s, tir.Evaluate)]
         assert names[0] == "tir.cop.coproc_sync"
         assert isinstance(func.body.seq[-1], tir.For)
+
+
+def test_a_program_too_deep_is_an_error():
+    """Not the end of the process."""
+    i, cop = tir.Var("i", "int32"), te.thread_axis((0, 1), "cop")
+    a = tir.decl_buffer((8,), "int32", "A")
+    value = i
+    for _ in range(200000):
+        value = tir.Add(value, i)
+    command = tir.AttrStmt(
+        cop, "coproc_scope", tir.IntImm("int32", 1), tir.BufferStore(a, value, [0])
+    )
+    with pytest.raises(RuntimeError, match="nested too deeply"):
+        run(tir.PrimFunc([a.data, i], command))

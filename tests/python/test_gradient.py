@@ -352,3 +352,13 @@ def test_errors():
     branch = relay.If(relay.const(True), x, x * x)
     with pytest.raises(ValueError, match="relay.If is no operator.*use relay.transform.gradient"):
         gradient(relay.Function([x], branch), mode="first_order")
+
+
+def test_a_program_too_deep_is_an_error():
+    """Not the end of the process."""
+    x, c = var("x"), relay.var("c", shape=(), dtype="bool")
+    body = x
+    for _ in range(20000):
+        body = relay.If(c, body, x)
+    with pytest.raises(RuntimeError, match="nested too deeply"):
+        gradient(relay.Function([x, c], body), mode="higher_order")

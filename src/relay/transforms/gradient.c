@@ -23,6 +23,7 @@
 #include "base/error.h"
 #include "base/pmap.h"
 #include "base/scope.h"
+#include "base/stack.h"
 #include "ir/module.h"
 #include "relay/gradient.h"
 #include "relay/infer.h"
@@ -370,6 +371,7 @@ static void *variable(maker *m, const tn_RelayVar *v) {
 }
 
 static void *value(maker *m, relay_lets *l, const relay_expr *e) {
+  TN_TRYP(tn_stack_check("the program"));
   switch (e->hdr.type_index) {
   case TN_TI_RelayLet: return lets(m, l, e);
   case TN_TI_RelayVar: return variable(m, (const tn_RelayVar *)e);

@@ -20,6 +20,7 @@
    where the places are not known. */
 #include <string.h>
 
+#include "base/stack.h"
 #include "ir/expr.h"
 #include "ir/op.h"
 #include "tir/transforms/coproc_impl.h"
@@ -107,6 +108,7 @@ static int collect(void *ctx, tn_obj *o) {
   const tn_BufferLoad *load = TN_AS(BufferLoad, o);
   const tn_BufferStore *store = TN_AS(BufferStore, o);
   const tn_For *loop = TN_AS(For, o);
+  TN_TRY(tn_stack_check("the program"));
   if (o->type_index == TN_TI_Buffer) return 0;
   if (load) TN_TRY(note_buffer(c->x, c->unit, load->buffer, load->indices, c->queue, false));
   if (store) TN_TRY(note_buffer(c->x, c->unit, store->buffer, store->indices, c->queue, true));
@@ -435,6 +437,7 @@ static int visit_other(sync_ctx *x, tn_stmt *s, coproc_unit *out) {
 static int visit(sync_ctx *x, tn_stmt *s, coproc_unit *out) {
   tn_AttrStmt *attr = TN_AS(AttrStmt, s);
   TN_VEC(none);
+  TN_TRY(tn_stack_check("the program"));
   if (attr && tn_str_eq(attr->attr_key, "coproc_scope")) return visit_command(x, attr, out);
   switch (s->hdr.type_index) {
   case TN_TI_For: return visit_loop(x, (const tn_For *)s, out);
