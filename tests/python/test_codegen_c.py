@@ -259,3 +259,31 @@ for i in T.serial(10):
     O[i] = T.if_then_else(i < 5, x + T.float32(1), T.float32(0))"""
     out = run(tmp_path, body, np.arange(10, dtype="float32"))
     np.testing.assert_array_equal(out, [1, 2, 3, 4, 5, 0, 0, 0, 0, 0])
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_definitions_of_vectors_in_expressions(stride, tmp_path):
+    """They are made again in each statement and branch: what they read may have changed, and C does
+    not know a variable outside of its block."""
+    a = tir.decl_buffer((4,), "float32", name="A")
+    out = tir.decl_buffer((16,), "float32", name="O")
+    v, i = tir.Var("v", "float32x4"), tir.Var("i", "int32")
+    square = tir.Let(v, tir.BufferLoad(a, [tir.Ramp(0, 1, 4)]), v * v)
+    choice = tir.if_then_else(i < 1, square, tir.Broadcast(tir.FloatImm("float32", 0), 4))
+    loops = [
+        tir.For(i, 0, 2, tir.ForKind.SERIAL, tir.BufferStore(out, e, [tir.Ramp(at, stride, 4)]))
+        for e, at in [(square, 0), (square, 8), (choice, i * 8)]
+    ]
+    change = tir.BufferStore(a, tir.FloatImm("float32", 7), [tir.IntImm("int32", 1)])
+    body = tir.SeqStmt([loops[0], change, loops[1], loops[2]])
+    params = [tir.Var("a", "handle"), tir.Var("o", "handle")]
+    f = tir.PrimFunc(params, body, buffer_map=dict(zip(params, [a, out], strict=True)))
+    path = str(tmp_path / "lib.so")
+    f = f.with_attr("global_symbol", "kernel")
+    lib = tenon.build(tenon.IRModule({"kernel": f}), target="c -mcpu=native")
+    lib.export_library(path, options=["-march=native"])
+    arrays = [tenon.nd.array(np.float32([1, 2, 3, 4])), tenon.nd.array(np.zeros(16, "float32"))]
+    tenon.runtime.load_module(path)["kernel"](*arrays)
+    wanted = np.zeros(16)
+    wanted[: 4 * stride : stride] = [1, 49, 9, 16]
+    np.testing.assert_array_equal(arrays[1].numpy(), wanted)

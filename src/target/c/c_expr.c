@@ -294,10 +294,19 @@ static tn_str *let_vector(c_gen *g, const tn_Let *e, int lane) {
   return c_expr(g, e->body, lane);
 }
 
+/* All lanes, once in each statement: each branch of a choice has variables of its own. */
+static int let_whole(c_gen *g, const tn_Let *e) {
+  tn_pmap *names = c_has_vector(g, e->var->dtype) ? &g->whole : &g->names;
+  tn_str *name = tn_pmap_get(&g->vectors, e);
+  if (name) return tn_pmap_put(names, e->var, name);
+  TN_TRY(c_define_vector(g, e->var, e->value));
+  return g->conditional ? 0 : tn_pmap_put(&g->vectors, e, tn_pmap_get(names, e->var));
+}
+
 static tn_str *let(c_gen *g, const tn_Let *e, int lane) {
   tn_str *v;
   if (e->var->dtype.lanes > 1 && g->vectors_of_gnu) {
-    if (!tn_pmap_get(&g->whole, e->var)) TN_TRYP(c_define_vector(g, e->var, e->value));
+    TN_TRYP(let_whole(g, e));
     return c_expr(g, e->body, lane);
   }
   if (e->var->dtype.lanes > 1) return let_vector(g, e, lane);

@@ -92,7 +92,8 @@ struct c_gen {
   tn_buf types;         /* declarations of their types, in front of all */
   tn_map *vector_types; /* names of those */
   tn_pmap whole;        /* tn_Var -> tn_str, name of a variable of such a type */
-  tn_pmap vectors;      /* BufferLoad that was read as a vector -> tn_str, its variable */
+  tn_pmap vectors;      /* of this statement: BufferLoad that was read as a vector, or Let of one ->
+                           tn_str, its variable */
   tn_vec fragments;     /* AttrStmt around that tell shapes and layouts of fragments */
   tn_map *used;         /* names in use -> how often */
   tn_map *packed;       /* packed functions -> their variable */
