@@ -293,6 +293,19 @@ def test_recursion():
     assert float(d.numpy()) == 12
 
 
+def test_functions_of_the_program_stay():
+    """One that has the name of a derivative is another function."""
+    mod, f, other = tenon.IRModule(), relay.GlobalVar("f"), relay.GlobalVar("f_grad")
+    x, kind = var("x", 3), relay.TensorType((3,), "float64")
+    mod[f] = relay.Function([x], x * x, kind)
+    mod[other] = relay.Function([x], relay.exp(x), kind)
+    back = gradient(relay.Function([x], f(x) + other(x)), mod)
+    data = numbers(3)
+    y, (d,) = evaluate(back, data, mod=mod)
+    np.testing.assert_allclose(y.numpy(), data * data + np.exp(data))
+    np.testing.assert_allclose(d.numpy(), 2 * data + np.exp(data))
+
+
 def test_second_derivatives():
     x = var("x", 3)
     once = run_infer_type(gradient(relay.Function([x], relay.tanh(x) * x * x)))

@@ -211,6 +211,14 @@ static tn_RelayFunction *function(maker *m, const tn_RelayFunction *f, tn_RelayV
   return relay_function(tn_arr_from(&params), body, pair_type(ret), NULL);
 }
 
+/* NAME_grad; with a number where the module has a function of that name. */
+static tn_str *free_name(const maker *m, const char *name) {
+  tn_str *text = tn_str_fmt("%s_grad", name);
+  for (int64_t i = 1; text && ir_module_find_var(m->mod, tn_cstr(text)); ++i)
+    text = tn_str_fmt("%s_grad_%lld", name, (long long)i);
+  return text;
+}
+
 /* The function with derivatives that belongs to a function of the module. */
 static tn_GlobalVar *global(maker *m, const tn_GlobalVar *v) {
   tn_GlobalVar *known = tn_pmap_get(&m->globals, v), *made, *typed_var;
@@ -219,7 +227,7 @@ static tn_GlobalVar *global(maker *m, const tn_GlobalVar *v) {
   if (known) return known;
   TN_CHECKP(m->mod, ValueError, NULL, "gradient: @%s is called, but no module was given",
             tn_cstr(v->name_hint));
-  TN_GETP(name, tn_str_fmt("%s_grad", tn_cstr(v->name_hint)));
+  TN_GETP(name, free_name(m, tn_cstr(v->name_hint)));
   TN_GETP(made, ir_global_var(tn_cstr(name)));
   TN_TRYP(tn_pmap_put(&m->globals, v, made));
   TN_GETP(typed_var, ir_module_var(m->typed, tn_cstr(v->name_hint)));
@@ -232,7 +240,7 @@ static tn_GlobalVar *global(maker *m, const tn_GlobalVar *v) {
   TN_GETP(m->bp, relay_var("bp", back_type()));
   TN_GETP(f, (tn_BaseFunc *)function(m, (tn_RelayFunction *)f, m->bp));
   m->bp = outer;
-  return ir_module_add(m->mod, made, f, true) ? NULL : made;
+  return ir_module_add(m->mod, made, f, false) ? NULL : made;
 }
 
 /* A function of the module as a value: called with %bp. */
