@@ -33,7 +33,7 @@ static const char *external_name(kernel_names *k, const tn_RelayFunction *f) {
   tn_any known;
   TN_GETP(symbol, external_symbol(f));
   bool same = tn_map_get(k->externals, tn_any_cstr(symbol), &known);
-  TN_CHECKP(!same || tn_equal(known.v.obj, f, 0), ValueError, f->span,
+  TN_CHECKP(!same || tn_equal(known.v.obj, f, 0) == 1, ValueError, f->span,
             "two different functions have the global_symbol \"%s\"", symbol);
   if (!same) TN_TRYP(tn_map_set(k->externals, tn_any_cstr(symbol), tn_any_obj(f)));
   return symbol;

@@ -12,8 +12,8 @@
 
 typedef struct {
   tn_map *by_symbol, *data;
-  bool *told; /* of each symbol; under the lock */
-  pthread_mutex_t lock;
+  bool *told;           /* of each symbol; under the lock */
+  pthread_mutex_t lock; /* recursive: code may look functions up while it is told */
 } loader;
 
 static void fini(tn_module *m) {
@@ -67,8 +67,10 @@ static int get_function(tn_module *m, const char *name, tn_func **out) {
     const tn_map_entry *e = &l->by_symbol->entries[i];
     if (!tn_str_eq((const tn_str *)e->key.v.obj, name)) continue;
     pthread_mutex_lock(&l->lock);
-    int err = l->told[i] ? 0 : tell(m, l, e);
-    l->told[i] = l->told[i] || !err;
+    bool told = l->told[i];
+    l->told[i] = true; /* also for who asks again while it is told */
+    int err = told ? 0 : tell(m, l, e);
+    if (err) l->told[i] = false;
     pthread_mutex_unlock(&l->lock);
     return err ? -1 : find(m, name, true, out);
   }
@@ -150,10 +152,20 @@ static const tn_module_ops ops = {.type_key = "const_loader",
                                   .save_binary = save_binary,
                                   .fini = fini};
 
+static int init_lock(pthread_mutex_t *m) {
+  pthread_mutexattr_t recursive;
+  int err = pthread_mutexattr_init(&recursive);
+  if (err) return TN_RAISE(RuntimeError, NULL, "const_loader: no lock (error %d)", err);
+  (void)pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+  err = pthread_mutex_init(m, &recursive);
+  (void)pthread_mutexattr_destroy(&recursive);
+  return err ? TN_RAISE(RuntimeError, NULL, "const_loader: no lock (error %d)", err) : 0;
+}
+
 tn_module *tn_const_loader_new(tn_map *by_symbol, tn_map *data) {
   loader *l = tn_alloc_zero(1, sizeof *l);
   bool *told = tn_alloc_zero((size_t)by_symbol->len + 1, sizeof *told);
-  if (l && told && pthread_mutex_init(&l->lock, NULL) == 0) {
+  if (l && told && init_lock(&l->lock) == 0) {
     l->told = told;
     tn_retain(l->by_symbol = by_symbol);
     tn_retain(l->data = data);
