@@ -58,9 +58,9 @@ static kernel_bf16 bf16_of(const tn_target *t, const char *cpu) {
 /* Linux gives matrix registers to processes that ask for them. */
 static bool has_tiles(void) {
   enum { ASK_FOR_STATE = 0x1023, TILE_DATA = 18 };
+  const unsigned both = 1u << 22 | 1u << 24; /* AMX-BF16 and AMX-TILE; headers name them apart */
   unsigned a, b, c, d;
-  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & bit_AMX_BF16) || !(d & bit_AMX_TILE))
-    return false;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & both) != both) return false;
   return syscall(SYS_arch_prctl, ASK_FOR_STATE, TILE_DATA) == 0;
 }
 

@@ -190,7 +190,7 @@ static tn_stmt *loop_over(tn_Var *v, int64_t extent, tir_for_kind kind, const ch
     TN_GETP(binding, TN_NEW(IterVar, .var = tir_var("", TN_I32), .iter_type = IR_ITER_THREAD_INDEX,
                             .thread_tag = tn_str_from(tag)));
   return (tn_stmt *)TN_NEW(For, .loop_var = v, .min = tir_i32(0),
-                           .extent = tir_i32((int32_t)extent), .kind = kind, .body = body,
+                           .extent = tir_i32((int32_t)extent), .kind = (int32_t)kind, .body = body,
                            .thread_binding = binding, .annotations = tn_scope_own(tn_map_new()));
 }
 
