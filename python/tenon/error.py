@@ -19,6 +19,16 @@ class InternalError(TVMError):
     """An invariant of the library was broken: please report it."""
 
 
+class ShapeError(InternalError, ValueError):
+    """A tensor has another shape than a program takes: a ValueError. Existing programs know it as
+    an InternalError, which tells of no fault here."""
+
+
+class DTypeError(InternalError, TypeError):
+    """A tensor has another type of elements than a program takes: a TypeError, and for existing
+    programs an InternalError."""
+
+
 class DiagnosticError(TVMError):
     """Parse and type errors, shown with their places."""
 
@@ -104,6 +114,8 @@ def register_error(func_name=None, cls=None):
 for _cls in (
     TVMError,
     InternalError,
+    ShapeError,
+    DTypeError,
     DiagnosticError,
     ScheduleError,
     CodegenError,

@@ -180,7 +180,7 @@ static void test_types(void **state) {
   tn_any x = tn_any_obj(wrong), ret = tn_any_none();
   assert_non_null(m);
   assert_int_equal(tn_vm_run(m, tn_vm_find(m->x, "main"), &x, 1, &ret), -1);
-  assert_error("InternalError",
+  assert_error("ShapeError",
                "main(): parameter x: expected float32 of shape (4,), got float32 of shape (2, 2)");
   tn_vm_machine_free(m);
   tn_release(wrong);

@@ -15,6 +15,9 @@ def test_hierarchy():
     ).split():
         assert issubclass(getattr(error, name), tenon.TVMError)
     assert issubclass(error.RPCSessionTimeoutError, (error.RPCError, TimeoutError))
+    for name, builtin in (("ShapeError", ValueError), ("DTypeError", TypeError)):
+        assert issubclass(getattr(error, name), builtin)
+        assert issubclass(getattr(error, name), error.InternalError)
     assert issubclass(error.OpNotImplemented, NotImplementedError)
     assert issubclass(error.OpAttributeRequired, AttributeError)
     assert issubclass(error.OpAttributeInvalid, AttributeError)

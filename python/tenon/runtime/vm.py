@@ -348,10 +348,11 @@ class VirtualMachine:
 
         Raises
         ------
-        AssertionError
-            More or fewer arguments than parameters.
+        ValueError
+            More or fewer arguments than parameters, a tensor of another shape (`ShapeError`), no
+            such function.
         TypeError
-            No parameter has that name.
+            No parameter has that name, no tensor, or one of another type (`DTypeError`).
         """
         self._set_input(func_name, *self._arguments(func_name, args, kwargs))
 
@@ -429,7 +430,10 @@ class VirtualMachine:
         Raises
         ------
         ValueError
-            No such function, or other than its number of arguments.
+            No such function, other than its number of arguments, inputs that were not set, or a
+            tensor of another shape (`ShapeError`).
+        TypeError
+            An argument that is no tensor, or one of another type (`DTypeError`).
         RuntimeError
             Calls nested too deeply.
         TVMError

@@ -309,7 +309,7 @@ static int choose(const int64_t *w, tn_any *r, const int64_t **pc) {
 }
 
 static int check_fit(const tn_vm_machine *m, bool fit, int64_t primitive) {
-  TN_CHECK(fit, InternalError, NULL,
+  TN_CHECK(fit, ShapeError, NULL,
            "virtual machine: the shapes of the arguments of %s do not fit together",
            m->x->prims[primitive]);
   return 0;

@@ -118,6 +118,12 @@ static void put_value(tn_buf *out, const tn_any *a) {
   }
 }
 
+static bool has_dtype(const tn_vm_type *t, const tn_any *a) {
+  DLTensor *dl;
+  if (tn_any_to_dltensor(a, &dl)) return tn_error_clear(), false;
+  return tn_dtype_eq(tn_dtype_canonical(dl->dtype), t->dtype);
+}
+
 static int wrong(const tn_vm_function *f, int32_t i, const tn_any *a, int64_t element) {
   TN_BUF(want);
   TN_BUF(got);
@@ -128,15 +134,15 @@ static int wrong(const tn_vm_function *f, int32_t i, const tn_any *a, int64_t el
   bool tensor = !tn_any_is_obj(a) ? a->type_index != TN_NONE : a->type_index == TN_TI_NDArray;
   TN_CHECK(tensor, TypeError, NULL, "%s(): parameter %s: expected %s, got %s", f->name,
            f->params[i], tn_buf_cstr(&want), tn_buf_cstr(&got));
-  return TN_RAISE(InternalError, NULL, "%s(): parameter %s: expected %s, got %s", f->name,
-                  f->params[i], tn_buf_cstr(&want), tn_buf_cstr(&got));
+  return tn_raise(has_dtype(&f->types[i], a) ? TN_ShapeError : TN_DTypeError, __FILE__, __LINE__,
+                  __func__, NULL, "%s(): parameter %s: expected %s, got %s", f->name, f->params[i],
+                  tn_buf_cstr(&want), tn_buf_cstr(&got));
 }
 
 static bool is_such_tensor(const tn_vm_type *t, const tn_any *a) {
   DLTensor *dl;
   if (a->type_index == TN_TI_ADT || a->type_index == TN_NONE) return false;
-  if (tn_any_to_dltensor(a, &dl)) return tn_error_clear(), false;
-  if (!tn_dtype_eq(tn_dtype_canonical(dl->dtype), t->dtype)) return false;
+  if (!has_dtype(t, a) || tn_any_to_dltensor(a, &dl)) return false;
   if (t->form & (TN_VM_ANY_RANK | TN_VM_UNREAD)) return true;
   bool same = dl->ndim == t->ndim;
   for (int32_t d = 0; same && d < t->ndim; ++d)
