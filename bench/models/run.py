@@ -141,8 +141,9 @@ def row(name, found, work, peak, threads, tolerance):
     for engine in [k for k in found if k != "cold"]:
         ms = times.get(engine)
         parts.append(f"{ms * 1e3:11.3f}" if ms else f"{'-':>11s}")
+    failed = {k: v["error"] for k, v in found.items() if v.get("error")}
     if "tenon" not in times:
-        return " ".join(parts) + f"   tenon: {found.get('tenon', {}).get('error')}"
+        return " ".join([*parts, *(f"  {k}: {why}" for k, why in failed.items())])
     rate = 2 * work / times["tenon"] / 1e9
     parts.append(f"{times['tenon'] / min(peers.values()):7.2f}" if peers else f"{'-':>7s}")
     parts.append(f"{rate:8.1f}")
@@ -186,7 +187,14 @@ def parse_args():
     parser.add_argument("--json", type=pathlib.Path, help="file for all figures")
     args = parser.parse_args()
     chosen = args.engines.split(",") if args.engines else list(NAMES)
-    args.engines = [n for n in chosen if importlib.util.find_spec(NAMES[n])]
+    if unknown := [n for n in chosen if n not in NAMES]:
+        parser.error(f"--engines: {', '.join(unknown)}: expected some of {', '.join(NAMES)}")
+    found = [n for n in chosen if importlib.util.find_spec(NAMES[n])]
+    missing = [n for n in chosen if n not in found and (args.engines or n == "tenon")]
+    if missing:
+        hint = "; for tenon: PYTHONPATH=build/<preset>/python" if "tenon" in missing else ""
+        parser.error(f"no Python package of: {', '.join(missing)}{hint}")
+    args.engines = found
     if args.tolerance is None:
         args.tolerance = TOLERANCE[args.precision]
     return args

@@ -51,9 +51,11 @@ static void put_values(tn_buf *b, bool json, const cli_model *m, bool inputs) {
   if (json) tn_buf_puts(b, "], ");
 }
 
-/* Name of kernel i, NULL where the node is none. */
+/* Name of kernel i, NULL where the node is none; views and moves to a device have no code. */
 static const char *kernel_at(const cli_model *m, int64_t i) {
-  return m->x ? m->x->g.nodes[i].func : m->vm->x->prims[i];
+  if (!m->x) return m->vm->x->prims[i];
+  const char *name = m->x->g.nodes[i].func;
+  return name && strcmp(name, "__nop") != 0 && strcmp(name, "__copy") != 0 ? name : NULL;
 }
 
 static void put_kernels(tn_buf *b, bool json, const cli_model *m) {

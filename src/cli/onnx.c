@@ -9,6 +9,7 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "ir/module.h"
+#include "ir/pass.h"
 #include "object/functions.h"
 
 int cli_call(const char *name, const tn_any *args, int32_t n, tn_any *ret) {
@@ -65,6 +66,19 @@ tn_map *cli_input_shapes(const cli_args *a) {
   return shapes;
 }
 
+/* Errors of later steps name the model's nodes. */
+static int import_with_names(const tn_any *args, int n, tn_any *ret) {
+  tn_map *config;
+  tn_PassContext *ctx;
+  TN_GET(config, tn_map_with(NULL, tn_any_cstr("relay.frontend.fill_span"), tn_any_bool(true)));
+  const char *names[] = {"config"};
+  tn_any values[] = {tn_any_obj(config)};
+  TN_GET(ctx, tn_scope_own(tn_node_make(&tn_type_PassContext, 1, names, values)));
+  TN_TRY(ir_pass_ctx_enter(ctx));
+  TN_TRY(cli_call("relay.frontend.FromONNX", args, n, ret));
+  return ir_pass_ctx_exit(ctx);
+}
+
 tn_IRModule *cli_onnx_read(const cli_args *a) {
   tn_map *shapes;
   tn_GlobalVar *v;
@@ -73,7 +87,7 @@ tn_IRModule *cli_onnx_read(const cli_args *a) {
   TN_GETP(shapes, cli_input_shapes(a));
   tn_any args[] = {tn_any_cstr(a->operands[0]), tn_any_bool(true), tn_any_obj(shapes),
                    tn_any_bool(true)};
-  TN_TRYP(cli_call("relay.frontend.FromONNX", args, TN_COUNT(args), &ret));
+  TN_TRYP(import_with_names(args, TN_COUNT(args), &ret));
   const tn_arr *made = tn_scope_own(ret.v.obj); /* [module, params] */
   tn_IRModule *m = (tn_IRModule *)made->items[0].v.obj;
   TN_GETP(v, ir_module_var(m, "main"));

@@ -55,14 +55,27 @@ static const entries *need(const maker *m, const void *expr) {
 
 /* ---- nodes ---- */
 
-static int flat_types(const maker *m, const tn_Type *t, tn_vec *out) {
+/* What an expression is called in messages: an operator, the last one of a kernel, or the kind of
+   node. */
+static const char *word_for(const void *expr) {
+  const tn_RelayCall *c = TN_AS(RelayCall, expr);
+  const tn_RelayFunction *f = c ? TN_AS(RelayFunction, c->op) : NULL;
+  const char *op = relay_called_op(f ? f->body : expr);
+  const tn_RelayVar *v = TN_AS(RelayVar, expr);
+  if (v) return tn_cstr(v->vid->name_hint);
+  return op ? op : tn_obj_key(expr);
+}
+
+/* @param expr what has the type */
+static int flat_types(const maker *m, const tn_Type *t, const void *expr, tn_vec *out) {
   const tn_TupleType *tuple = TN_AS(TupleType, t);
   for (int64_t i = 0; tuple && i < tuple->fields->len; ++i)
-    TN_TRY(flat_types(m, (const tn_Type *)tn_arr_obj(tuple->fields, i), out));
+    TN_TRY(flat_types(m, (const tn_Type *)tn_arr_obj(tuple->fields, i), expr, out));
   if (tuple) return 0;
-  TN_CHECK(t && TN_AS(TensorType, t) && relay_is_static(t), ValueError, NULL,
-           "%s only supports static graphs, got output type %s", m->executor,
-           t ? relay_type_text(t) : "unknown");
+  TN_CHECK(t && TN_AS(TensorType, t) && relay_is_static(t), ValueError,
+           ((const relay_expr *)expr)->span,
+           "%s only supports static graphs, got output type %s of %s", m->executor,
+           t ? relay_type_text(t) : "unknown", word_for(expr));
   return tn_vec_push_obj(out, t);
 }
 
@@ -70,7 +83,7 @@ static int flat_types(const maker *m, const tn_Type *t, tn_vec *out) {
 static graph_node *add_node(maker *m, const char *name, const tn_Type *type, const void *expr) {
   graph_program *g = m->g;
   TN_VEC(types);
-  TN_TRYP(flat_types(m, type, &types));
+  TN_TRYP(flat_types(m, type, expr, &types));
   TN_GROW(g->nodes, g->cap, g->n + 1, return NULL);
   graph_node *n = &g->nodes[g->n];
   *n = (graph_node){.name = name, .nresults = (int)types.len};
@@ -169,7 +182,7 @@ static int add_copies(maker *m, const tn_RelayCall *c) {
   const entries *of;
   TN_VEC(types);
   TN_GET(of, need(m, relay_arg(c, 0)));
-  TN_TRY(flat_types(m, relay_type_of(c), &types));
+  TN_TRY(flat_types(m, relay_type_of(c), c, &types));
   entries *v = new_entries(of->n);
   if (!v || put(m, c, v)) return -1;
   for (int64_t i = 0; i < of->n && i < types.len; ++i) {

@@ -109,7 +109,7 @@ static void show_line(const tn_Span *span, const char *text, int64_t first_line,
   tn_buf_printf(out, " --> %s:%lld:%lld\n", tn_cstr(span->source_name->name), (long long)span->line,
                 (long long)span->column);
   const char *line =
-      span->line < first_line ? NULL : line_at(text, span->line - first_line + 1, &len);
+      span->line < first_line || !text ? NULL : line_at(text, span->line - first_line + 1, &len);
   if (!line || span->line < 1 || span->column <= cut) return;
   int width = snprintf(number, sizeof number, "%lld", (long long)span->line);
   int64_t to = span->end_line > span->line ? len + 1 : span->end_column - cut;
@@ -122,13 +122,17 @@ void ir_diag_place(const tn_Span *span, const char *text, tn_buf *out) {
   show_line(span, text, 1, 0, out);
 }
 
-/* Places in texts that are kept with their names are shown in full. */
+/* Places in texts that are kept with their names are shown in full. Those without a line are what
+   an imported model calls its nodes. */
 static void note_place(const tn_obj *at) {
   const tn_Span *span = at->type_index == TN_TI_Span ? (const tn_Span *)at : NULL;
   const tn_SourceName *name = span ? span->source_name : NULL;
   TN_BUF(out);
-  if (!name || !name->text) return;
-  show_line(span, tn_cstr(name->text), name->first_line, name->first_column, &out);
+  if (!name) return;
+  if (span->line < 1) tn_buf_printf(&out, " --> %s\n", tn_cstr(name->name));
+  else
+    show_line(span, name->text ? tn_cstr(name->text) : NULL, name->first_line, name->first_column,
+              &out);
   if (out.data && out.len && out.data[out.len - 1] == '\n') out.data[--out.len] = '\0';
   if (out.data) tn_error_note("%s", out.data);
 }

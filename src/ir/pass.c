@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/json.h"
 #include "ir/diag.h"
 #include "ir/module.h"
 #include "ir/pass_impl.h"
@@ -153,9 +154,16 @@ void ir_pass_add_verifier(int level, int (*verify)(tn_IRModule *)) {
   verifiers[nverifiers++].verify = verify;
 }
 
-static int64_t verify_level(const tn_PassContext *ctx) {
+/* A level from the environment; what is no number is an error, not silently nothing. */
+static int verify_level(const tn_PassContext *ctx, int64_t *out) {
   const char *always = getenv("TENON_VERIFY_PASSES");
-  return ir_config_int(ctx, "ir.verify", always ? strtol(always, NULL, 10) : 0);
+  int64_t level = 0;
+  if (always && *always)
+    TN_CHECK(tn_text_int(always, strlen(always), &level) && level >= 0, ValueError, NULL,
+             "TENON_VERIFY_PASSES: expected a level (0: none, 1: after each pass), got \"%s\"",
+             always);
+  *out = ir_config_int(ctx, "ir.verify", level);
+  return 0;
 }
 
 static int verify(const tn_PassInfo *info, tn_IRModule *m, int64_t level) {
@@ -183,7 +191,10 @@ static tn_IRModule *run_checked(tn_Pass *pass, tn_IRModule *m, tn_PassContext *c
   if (pass->hdr.type_index == TN_TI_Sequential) return dispatch(pass, m, ctx);
   bool immutable = ir_config_int(ctx, "testing.immutable_module", 0) != 0;
   tn_IRModule *r = immutable ? run_immutable(pass, m, ctx) : run_reporting(pass, m, ctx);
-  return r && verify(pass->pass_info, r, verify_level(ctx)) ? NULL : r;
+  int64_t level;
+  if (!r) return NULL;
+  TN_TRYP(verify_level(ctx, &level));
+  return verify(pass->pass_info, r, level) ? NULL : r;
 }
 
 tn_IRModule *ir_pass_run(tn_Pass *pass, tn_IRModule *m, tn_PassContext *ctx) {

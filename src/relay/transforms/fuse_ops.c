@@ -240,14 +240,20 @@ static bool reshapes_only(const void *body) {
   return any && TN_AS(RelayVar, body);
 }
 
-static tn_obj *close_group(group *g, tn_Type *type, relay_expr *body) {
+/* @param root the last expression of the group, whose place the call has */
+static tn_obj *close_group(group *g, const relay_expr *root, relay_expr *body) {
   tn_DictAttrs *attrs;
   tn_RelayFunction *f;
+  tn_Type *type = relay_type_of(root);
+  tn_RelayCall *call;
   TN_GETP(attrs, ir_attrs_with(NULL, "Primitive", tn_any_obj(tir_i32(1))));
   if (reshapes_only(body))
     TN_GETP(attrs, ir_attrs_with(attrs, "relay.reshape_only", tn_any_obj(tir_i32(1))));
   TN_GETP(f, relay_function(tn_arr_from(&g->params), body, type, attrs));
-  return (tn_obj *)relay_call_new(f, tn_arr_from(&g->args), NULL);
+  TN_GETP(call, relay_call_new(f, tn_arr_from(&g->args), NULL));
+  tn_retain(root->span);
+  call->span = root->span;
+  return (tn_obj *)call;
 }
 
 static tn_obj *rewrite_call(void *ctx, tn_obj *pre, tn_obj *post) {
@@ -262,7 +268,7 @@ static tn_obj *rewrite_call(void *ctx, tn_obj *pre, tn_obj *post) {
   TN_GETP(args, inner_all(f, own, c->args, ((const tn_RelayCall *)post)->args));
   TN_GETP(r, relay_call_new(c->op, args, c->attrs));
   return own->root == (const relay_expr *)pre
-             ? close_group(own, relay_type_of(pre), (relay_expr *)r)
+             ? close_group(own, (const relay_expr *)pre, (relay_expr *)r)
              : (tn_obj *)r;
 }
 
@@ -287,7 +293,7 @@ static tn_obj *rewrite_get_item(void *ctx, tn_obj *pre, tn_obj *post) {
   TN_GETP(tuple, inner(f, own, (tn_obj *)e->tuple_value,
                        (tn_obj *)((const tn_TupleGetItem *)post)->tuple_value));
   TN_GETP(r, relay_get_item(tuple, e->index));
-  return last ? close_group(own, relay_type_of(pre), (relay_expr *)r) : (tn_obj *)r;
+  return last ? close_group(own, (const relay_expr *)pre, (relay_expr *)r) : (tn_obj *)r;
 }
 
 static const tn_rewrite_case cases[] = {
