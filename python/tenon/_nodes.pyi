@@ -1978,7 +1978,7 @@ class SubPixelAttrs(Attrs):
     layout: str
     """layout of data"""
     mode: str
-    """"DCR": the place in a block comes before the channel; "CRD" """
+    """"DCR": the place in a block comes before the channel; "CDR" """
 
 class TakeAttrs(Attrs):
     """attributes of take (type key relay.attrs.TakeAttrs)"""

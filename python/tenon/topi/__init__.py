@@ -8,7 +8,27 @@ import importlib as _importlib
 
 from . import _calls
 
-_SUBMODULES = ("image", "nn", "tag", "utils")
+_SUBMODULES = (
+    "arm_cpu",
+    "bifrost",
+    "cuda",
+    "generic",
+    "gpu",
+    "hls",
+    "image",
+    "intel_graphics",
+    "mali",
+    "math",
+    "nn",
+    "random",
+    "rocm",
+    "tag",
+    "testing",
+    "transform",
+    "utils",
+    "vision",
+    "x86",
+)
 _fetch = _calls.attach(__name__, "", (".written", ".utils"))
 
 

@@ -42,6 +42,11 @@ def full_like(x, fill_value):
     return full(x.shape, x.dtype, fill_value)
 
 
+def gather(data, axis, indices):
+    """Elements along an axis by indices of the other axes' shape."""
+    return apply(lambda x, i: relay.gather(x, axis, i), data, indices)
+
+
 def identity(x):
     """The tensor itself, computed."""
     return apply(relay.copy, x)
@@ -64,6 +69,7 @@ __all__ = [
     "elemwise_sum",
     "full",
     "full_like",
+    "gather",
     "identity",
     "matmul",
     "stack",

@@ -11,7 +11,7 @@
 #define TN_FIELDS_SubPixelAttrs(F, S)                                                              \
   F(S, I64, , block_size, 0, "height and width of a block")                                        \
   F(S, REF, String, layout, 0, "layout of data", "\"NCHW\"")                                       \
-  F(S, REF, String, mode, 0, "\"DCR\": the place in a block comes before the channel; \"CRD\"",    \
+  F(S, REF, String, mode, 0, "\"DCR\": the place in a block comes before the channel; \"CDR\"",    \
     "\"DCR\"")
 #define SUBPIXEL_ATTRS(N)                                                                          \
   N(SubPixelAttrs, Attrs, "relay.attrs.SubPixelAttrs", NODE, TREE, tn_no_hooks,                    \
@@ -25,8 +25,9 @@ static tn_arr *out_shape(const relay_op_row *row, const tn_SubPixelAttrs *a, con
   uint32_t more = row->which ? TN_TI_FloorDiv : TN_TI_Mul;
   TN_CHECKP(a->block_size > 0, ValueError, NULL, "block_size must be positive, got %lld",
             (long long)a->block_size);
-  TN_CHECKP(tn_str_eq(a->mode, "DCR") || tn_str_eq(a->mode, "CRD"), ValueError, NULL,
-            "mode must be DCR or CRD, got %s", tn_cstr(a->mode));
+  /* "CDR" is what existing programs call it, "CRD" what ONNX does */
+  TN_CHECKP(tn_str_eq(a->mode, "DCR") || tn_str_eq(a->mode, "CDR") || tn_str_eq(a->mode, "CRD"),
+            ValueError, NULL, "mode must be DCR or CDR (CRD), got %s", tn_cstr(a->mode));
   TN_TRYP(ops_axes_of(tn_cstr(a->layout), data, true, &d));
   TN_CHECKP(OPS_AXIS(&d, 'C') && OPS_AXIS(&d, 'H') && OPS_AXIS(&d, 'W'), ValueError, NULL,
             "layout %s must have the axes C, H and W", tn_cstr(a->layout));

@@ -219,6 +219,23 @@ static int f_auto_inline(TN_ARGS) {
   return te_auto_inline(s, (int)which);
 }
 
+/* (tensors, lanes of a vector, threads of a block or 0) -> Schedule */
+static int f_for_target(TN_ARGS) {
+  int64_t lanes, threads;
+  TN_NARGS("te.schedule.ForTarget", 3);
+  ARG(Array, outs, 0);
+  TN_TRY(tn_any_to_int(&args[1], &lanes));
+  TN_TRY(tn_any_to_int(&args[2], &threads));
+  for (int64_t i = 0; i < outs->len; ++i)
+    TN_CHECK(TN_AS(Tensor, tn_arr_obj(outs, i)), TypeError, NULL,
+             "schedule: result %lld: expected a te.Tensor, got %s", (long long)i,
+             tn_obj_key(tn_arr_obj(outs, i)));
+  TN_CHECK(lanes >= 1 && lanes <= 1024 && threads >= 0 && threads <= 1024, ValueError, NULL,
+           "schedule: %lld lanes and %lld threads: expected 1 to 1024 and 0 to 1024",
+           (long long)lanes, (long long)threads);
+  return tn_ret_obj(ret, te_schedule_for(outs, lanes, threads));
+}
+
 /* (schedule, arguments, binds or None) -> PrimFunc */
 static int f_to_func(TN_ARGS) {
   TN_NARGS("te.schedule.ToFunc", 3);
@@ -263,6 +280,7 @@ static const tn_func_row functions[] = {
     {"te.schedule.Normalize", f_normalize},
     {"te.schedule.InferBound", f_infer_bound},
     {"te.schedule.AutoInline", f_auto_inline},
+    {"te.schedule.ForTarget", f_for_target},
     {"te.schedule.ToFunc", f_to_func},
 };
 

@@ -149,6 +149,10 @@ TN_API tn_TeSchedule *te_normalize(const tn_TeSchedule *s);
 /** Inlines operations that nothing was said of yet. @param which 0 element by element, 1 also
  * broadcasts, 2 all without reduction */
 TN_API int te_auto_inline(tn_TeSchedule *s, int which);
+/** A schedule for results of which nothing else is known (for_target.c). @param outs array of
+ * Tensor
+ * @param lanes of the target's vectors, 1: none @param threads of a block, 0: not a GPU */
+TN_API tn_TeSchedule *te_schedule_for(const tn_arr *outs, int64_t lanes, int64_t threads);
 /** Range of every iteration variable: map from IterVar. @param s normalized */
 TN_API tn_map *te_infer_bound(const tn_TeSchedule *s);
 /** The tensor program. @param args Tensor, Buffer or Var, in the order of the parameters

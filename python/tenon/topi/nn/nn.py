@@ -77,6 +77,95 @@ def depthwise_conv2d_nchw(Input, Filter, stride, padding, dilation, out_dtype=No
     return conv(Input, Filter, stride, padding, dilation, groups, out_dtype)
 
 
+def depthwise_conv2d_nhwc(
+    Input, Filter, stride, padding, dilation, kernel_layout="HWOI", out_dtype=None
+):
+    """Convolution of each channel with kernels of its own, channels last."""
+    groups = get_const_int(Input.shape[3])
+    conv = _conv("conv2d", "NHWC", kernel_layout)
+    return conv(Input, Filter, stride, padding, dilation, groups, out_dtype)
+
+
+def group_conv1d_ncw(
+    data, kernel, strides=1, padding="VALID", dilation=1, groups=1, out_dtype=None
+):
+    """Convolution of rows in groups of channels."""
+    conv = _conv("conv1d", "NCW", "OIW")
+    return conv(data, kernel, strides, padding, dilation, groups, out_dtype)
+
+
+def group_conv1d_nwc(
+    data, kernel, strides=1, padding="VALID", dilation=1, groups=1, out_dtype=None
+):
+    """Convolution of rows in groups of channels, channels last."""
+    conv = _conv("conv1d", "NWC", "WIO")
+    return conv(data, kernel, strides, padding, dilation, groups, out_dtype)
+
+
+def group_conv2d_nhwc(Input, Filter, stride, padding, dilation, groups, out_dtype=None):
+    """Convolution of images in groups of channels, channels last."""
+    conv = _conv("conv2d", "NHWC", "HWIO")
+    return conv(Input, Filter, stride, padding, dilation, groups, out_dtype)
+
+
+def _blocked(data, kernel, groups, strides, padding, dilation, layout, out_layout, out_dtype):
+    size = [kernel.shape[2], kernel.shape[3]]
+    inner, outer = get_const_int(kernel.shape[4]), get_const_int(kernel.shape[5])
+    return apply(
+        relay.nn.conv2d,
+        data,
+        kernel,
+        strides,
+        spread(padding, size, dilation, strides),
+        dilation,
+        groups,
+        channels=get_const_int(kernel.shape[0]) * outer,
+        kernel_size=[get_const_int(k) for k in size],
+        data_layout=layout,
+        kernel_layout=f"OIHW{inner}i{outer}o",
+        out_layout=out_layout,
+        out_dtype=out_dtype or "",
+    )
+
+
+def conv2d_NCHWc(data, kernel, stride, padding, dilation, layout, out_layout, out_dtype="float32"):
+    """Convolution of images in blocks of channels; `layout` is ``"NCHW8c"`` and the like."""
+    return _blocked(data, kernel, 1, stride, padding, dilation, layout, out_layout, out_dtype)
+
+
+def depthwise_conv2d_NCHWc(
+    Input, Filter, stride, padding, dilation, layout, out_layout, out_dtype=None
+):
+    """Convolution of each channel, in blocks of channels."""
+    groups = get_const_int(Input.shape[1]) * get_const_int(Input.shape[4])
+    return _blocked(Input, Filter, groups, stride, padding, dilation, layout, out_layout, out_dtype)
+
+
+def _transposed(name):
+    def conv(data, kernel, stride, padding, out_dtype, output_padding, groups=1):
+        """Transposed convolution; weights (in, out by groups, ...)."""
+        size = [get_const_int(k) for k in kernel.shape[2:]]
+        return apply(
+            getattr(relay.nn, name),
+            data,
+            kernel,
+            stride,
+            spread(padding, size),
+            channels=get_const_int(kernel.shape[1]) * groups,
+            kernel_size=size,
+            groups=groups,
+            output_padding=output_padding,
+            out_dtype=out_dtype or "",
+        )
+
+    return conv
+
+
+conv1d_transpose_ncw = group_conv1d_transpose_ncw = _transposed("conv1d_transpose")
+conv2d_transpose_nchw = group_conv2d_transpose_nchw = _transposed("conv2d_transpose")
+conv3d_transpose_ncdhw = group_conv3d_transpose_ncdhw = _transposed("conv3d_transpose")
+
+
 def _pool(n):
     def pool(
         data,
@@ -193,16 +282,28 @@ __all__ = [
     "batch_matmul",
     "conv1d_ncw",
     "conv1d_nwc",
+    "conv1d_transpose_ncw",
+    "conv2d_NCHWc",
     "conv2d_hwcn",
     "conv2d_nchw",
     "conv2d_nhwc",
+    "conv2d_transpose_nchw",
     "conv3d_ncdhw",
     "conv3d_ndhwc",
+    "conv3d_transpose_ncdhw",
     "dense",
+    "depthwise_conv2d_NCHWc",
     "depthwise_conv2d_nchw",
+    "depthwise_conv2d_nhwc",
     "flatten",
     "global_pool",
+    "group_conv1d_ncw",
+    "group_conv1d_nwc",
+    "group_conv1d_transpose_ncw",
     "group_conv2d_nchw",
+    "group_conv2d_nhwc",
+    "group_conv2d_transpose_nchw",
+    "group_conv3d_transpose_ncdhw",
     "lrn",
     "matmul",
     "pad",

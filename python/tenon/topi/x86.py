@@ -1,0 +1,5 @@
+"""Schedules and computes by the names they have for x86 CPUs."""
+
+from . import _schedules
+
+__getattr__ = _schedules.attach(__name__)
