@@ -16,6 +16,8 @@ enum {
   MAX_VECTORS = 5,
   L2_BYTES = 48,     /* per cycle, from the second level of cache */
   L3_BYTES = 8,      /* and from behind it */
+  SHARED_BYTES = 2,  /* and what other cores read meanwhile */
+  REMOTE_BYTES = 4,  /* and what another core has written */
   FORK_CYCLES = 8000 /* work below which a second thread does not pay: what waking it may cost */
 };
 
@@ -52,29 +54,46 @@ static int64_t most_pixels(const kernel_conv *c, int64_t vectors) {
   return (c->st->machine->vector_registers - 1 - vectors - 1) / vectors;
 }
 
-/* Best pixels for a number of vectors; a tile without a tail is preferred, its code is half. */
-static void try_vectors(const kernel_conv *c, int64_t n, kernel_conv_tile *best, double *least) {
+/* What is asked for, and the best so far. */
+typedef struct {
+  kernel_conv_tile tile;
+  kernel_conv_parts *parts; /* chosen with the tile; NULL: the work is not divided */
+  double least;
+} search;
+
+static double cost_in_parts(const kernel_conv *c, const kernel_conv_tile *t,
+                            kernel_conv_parts *parts);
+
+static void try_tile(const kernel_conv *c, const kernel_conv_tile *t, search *s) {
+  kernel_conv_parts parts = {.chunks = 1, .bands = 1};
+  bool tail = kernel_extent(c, c->col) % t->cols != 0 || kernel_extent(c, c->row) % t->rows != 0;
+  double cost = s->parts ? cost_in_parts(c, t, &parts) : kernel_conv_cycles(c, t);
+  if (tail) cost *= 1.02; /* without one it is preferred, its code is half */
+  if (cost >= s->least * 0.999) return;
+  s->tile = *t, s->least = cost;
+  if (s->parts) *s->parts = parts;
+}
+
+/* Best pixels for a number of vectors. */
+static void try_vectors(const kernel_conv *c, int64_t n, search *s) {
   int64_t most = most_pixels(c, n * lane_vectors(c)), cols = kernel_extent(c, c->col);
   int64_t rows = kernel_extent(c, c->row), first = most < cols ? most : cols;
   for (int64_t w = first; w > 0 && 2 * w >= first; --w) {
     int64_t h_most = w == cols ? most / cols : 1;
-    for (int64_t h = h_most < rows ? h_most : rows; h > 0; --h) {
-      kernel_conv_tile t = {h, w, n};
-      bool tail = cols % w != 0 || rows % h != 0;
-      double cost = kernel_conv_cycles(c, &t) * (tail ? 1.02 : 1.0);
-      if (cost < *least * 0.999) *best = t, *least = cost;
-    }
+    for (int64_t h = h_most < rows ? h_most : rows; h > 0; --h)
+      try_tile(c, &(kernel_conv_tile){h, w, n}, s);
   }
 }
 
-kernel_conv_tile kernel_conv_choose_tile(const kernel_conv *c) {
-  kernel_conv_tile best = {1, 1, 1};
-  double least = 1e300;
+static kernel_conv_tile choose(const kernel_conv *c, kernel_conv_parts *parts) {
+  search s = {.tile = {1, 1, 1}, .parts = parts, .least = 1e300};
   for (int64_t n = 1; n <= MAX_VECTORS; ++n)
     if (kernel_extent(c, c->vectors) % n == 0 && most_pixels(c, n * lane_vectors(c)) > 0)
-      try_vectors(c, n, &best, &least);
-  return best;
+      try_vectors(c, n, &s);
+  return s.tile;
 }
+
+kernel_conv_tile kernel_conv_choose_tile(const kernel_conv *c) { return choose(c, NULL); }
 
 /* ---- parts ---- */
 
@@ -87,29 +106,44 @@ static double bytes_of(const tn_Buffer *b) {
 }
 
 typedef struct {
-  double compute, weights, image; /* cycles of all; bytes; bytes of one image */
+  double compute, weights, image, out; /* cycles of all; bytes; bytes of one image, of its result */
   int64_t images, groups, heights;
 } work;
 
 /* Cycles until the last thread is done. A part reads its band of the image into the second level of
    cache and goes through the weights of its chunk; weights that do not fit there with it are read
-   from behind it for each part. */
+   from behind it for each part. Layers follow each other: where threads share an image by chunks
+   of channels, each reads what the others have written; in bands it finds its own, but all read
+   all weights. What lies between two layers counts half for each. */
 static double parts_cost(const kernel_conv *c, const work *w, int64_t chunks, int64_t bands) {
   const kernel_machine *m = c->st->machine;
-  double units = (double)(w->images * chunks * bands), half = (double)m->l2 / 2;
-  double each = (double)up(w->images * chunks * bands, m->threads); /* parts of a thread */
-  double weights = w->weights / (double)chunks;
+  int64_t of_chunk = w->images * bands, units = chunks * of_chunk;
+  int64_t each = up(units, m->threads); /* parts of a thread */
+  double weights = w->weights / (double)chunks, half = (double)m->l2 / 2;
   double halo = (double)(kernel_extent(c, c->row) + 2 * bands) / (double)kernel_extent(c, c->row);
   double image = w->image / (double)bands * halo;
   double again = image > half ? (double)w->groups / (double)chunks - 1 : 0;
-  double one = w->compute / units + image / L3_BYTES + 0.5 * again * image / L3_BYTES;
-  double stream = weights + image > (double)m->l2 ? each : 1;
-  return each * one + stream * weights / L3_BYTES;
+  double images = (double)(image > half || each < of_chunk ? each : of_chunk);
+  double stream = (double)(weights + image > (double)m->l2 ? each : up(each, of_chunk));
+  double cost = (double)each * (w->compute / (double)units + 0.5 * again * image / L3_BYTES);
+  cost += images * image / L3_BYTES + stream * weights / L3_BYTES;
+  double others = m->threads > w->images ? 1 - 1.0 / m->threads : 0;
+  if (chunks > 1) return cost + (w->image + w->out) / 2 * others / REMOTE_BYTES;
+  return cost + w->weights * others / SHARED_BYTES;
 }
 
-kernel_conv_parts kernel_conv_choose_parts(const kernel_conv *c, const kernel_conv_tile *t) {
+/* The weights of the next group are fetched early unless they stay in cache from part to part, and
+   where both and the image have room there. */
+static bool fetches_pay(const kernel_machine *m, const work *w, const kernel_conv_parts *p) {
+  double image = w->image / (double)p->bands, two = 2 * w->weights / (double)w->groups;
+  bool again = w->images * p->bands * p->chunks > m->threads; /* a thread has several parts */
+  bool stays = again && w->weights / (double)p->chunks + image <= (double)m->l2;
+  return !stays && two + image <= (double)m->l2 * 2 / 3;
+}
+
+static double cost_in_parts(const kernel_conv *c, const kernel_conv_tile *t,
+                            kernel_conv_parts *parts) {
   const kernel_stage *st = c->st;
-  kernel_conv_parts best = {1, 1, false};
   double least = 1e300;
   int64_t rows = kernel_extent(c, c->row), cols = kernel_extent(c, c->col);
   int64_t channels = kernel_extent(c, c->lane) * kernel_extent(c, c->vectors);
@@ -119,12 +153,23 @@ kernel_conv_parts kernel_conv_choose_parts(const kernel_conv *c, const kernel_co
             .groups = kernel_extent(c, c->vectors) / t->vectors,
             .heights = rows % t->rows ? 1 : rows / t->rows};
   w.image = bytes_of(c->data->buffer) / (double)w.images;
-  for (int64_t chunks = 1; chunks <= w.groups && chunks <= st->machine->threads; ++chunks)
+  w.out = bytes_of(c->out) / (double)w.images;
+  int64_t most = st->machine->threads > 1 ? w.groups : 1;
+  for (int64_t chunks = 1; chunks <= most; ++chunks)
     for (int64_t bands = 1; bands <= w.heights; ++bands) {
       if (w.groups % chunks || w.heights % bands) continue;
       double cost = parts_cost(c, &w, chunks, bands);
-      if (cost < least * 0.99) least = cost, best = (kernel_conv_parts){chunks, bands, false};
+      if (cost < least * 0.99)
+        least = cost, *parts = (kernel_conv_parts){.chunks = chunks, .bands = bands};
     }
-  best.parallel = st->machine->threads > 1 && w.compute > 2.0 * FORK_CYCLES;
-  return best;
+  parts->parallel = st->machine->threads > 1 && w.compute > 2.0 * FORK_CYCLES;
+  parts->fetch = fetches_pay(st->machine, &w, parts);
+  return least;
+}
+
+kernel_conv_tile kernel_conv_choose(const kernel_conv *c, kernel_conv_parts *parts) {
+  bool together = c->st->machine->threads > 1; /* a tile may keep the work from being divided */
+  kernel_conv_tile t = choose(c, together ? parts : NULL);
+  if (!together) (void)cost_in_parts(c, &t, parts);
+  return t;
 }

@@ -130,6 +130,8 @@ static int make_loops(conv_nest *d, const kernel_conv_parts *parts) {
   conv_add(all, &n, d->dot);
   if (d->dot) TN_TRY(sch_annotate(c->st->sch, (tn_obj *)p.lanes, KERNEL_DOT, tn_any_int(1)));
   TN_TRY(kernel_reorder(c->st, all, n));
+  if (p.groups && parts->fetch)
+    TN_TRY(sch_annotate(c->st->sch, (tn_obj *)p.groups, "pragma_prefetch_next", tn_any_int(1)));
   /* the last tile of a line may be smaller: the code for it is made apart */
   if (kernel_extent(c, c->col) % d->tile.cols) TN_TRY(conv_partition(d, p.col));
   if (kernel_extent(c, c->row) % d->tile.rows) TN_TRY(conv_partition(d, p.row));
@@ -142,8 +144,8 @@ int kernel_conv_direct(kernel_stage *st) {
   int r = kernel_conv_of(&d.conv, st);
   if (r <= 0) return r;
   if (d.conv.depthwise || !conv_has_vectors(&d.conv)) return 0;
-  d.tile = kernel_conv_choose_tile(&d.conv);
-  kernel_conv_parts parts = kernel_conv_choose_parts(&d.conv, &d.tile);
+  kernel_conv_parts parts;
+  d.tile = kernel_conv_choose(&d.conv, &parts);
   TN_GET(store, conv_find_store(&d));
   TN_TRY(make_loops(&d, &parts));
   if (parts.parallel) TN_TRY(conv_parallel(&d, d.nband));

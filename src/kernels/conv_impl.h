@@ -45,8 +45,10 @@ double kernel_conv_cycles(const kernel_conv *c, const kernel_conv_tile *t);
 typedef struct {
   int64_t chunks, bands;
   bool parallel;
+  bool fetch; /* the weights of a group are fetched while those of the one before are used */
 } kernel_conv_parts;
-kernel_conv_parts kernel_conv_choose_parts(const kernel_conv *c, const kernel_conv_tile *t);
+/* The tile and the division that take least together. */
+kernel_conv_tile kernel_conv_choose(const kernel_conv *c, kernel_conv_parts *parts);
 
 /* The loops around and in a tile, and where its neighbours go (conv_nest.c). */
 enum { CONV_MAX_LOOPS = 2 * KERNEL_MAX_AXES + 8 };

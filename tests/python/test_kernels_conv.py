@@ -1,5 +1,7 @@
 """Convolutions with channels in blocks: numbers for random problems, and the loops they run in."""
 
+import re
+
 import numpy as np
 import pytest
 import tenon
@@ -285,3 +287,19 @@ def test_images_without_blocks(seed):
     want = np.maximum(reference(x, w, stride, pads, (1, 1)), 0)
     got = m.get_output(0).numpy()
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4 * np.abs(want).max())
+
+
+def test_threads_share_rows_or_channels():
+    """Large images are shared by bands of rows, large weights by channels, evenly."""
+    text = run(Problem(1, 960, (7, 7), 160, (1, 1)), (16, 16))
+    assert int(re.search(r"T\.parallel\((\d+)\)", text).group(1)) >= 2
+    by_bands = depthwise(1, 192, (28, 28), (3, 3), (1, 1), (1, 1, 1, 1), 16)
+    by_channels = depthwise(1, 960, (7, 7), (3, 3), (1, 1), (1, 1, 1, 1), 16)
+    assert "T.parallel(60)" in by_channels
+    assert "T.parallel(12" not in by_bands
+
+
+def test_weights_are_fetched_early():
+    """Of a group while those of the one before are used, unless they stay in cache."""
+    assert "pragma_prefetch_next" in run(Problem(1, 512, (7, 7), 512, (1, 1)), (16, 16))
+    assert "pragma_prefetch_next" not in run(Problem(1, 128, (56, 56), 64, (1, 1)), (16, 16))

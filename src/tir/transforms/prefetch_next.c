@@ -4,13 +4,13 @@
        for j in range(96):                     for j in range(96):
          for i in range(10):               ->    for i in range(10):
            for k in range(192):                    for k in range(192):
-             ... B[j * 24576 + k * 128] ...          T.prefetch(B[(j + 1) * 24576 + (i * 192 + k) *
-   16])
+             ... B[j * 24576 + k * 128] ...          T.prefetch(B[min(j + 1, 95) * 24576 +
+                                                                  (i * 192 + k) * 16])
                                                      ... B[j * 24576 + k * 128] ...
 
    A buffer is fetched when its flat index moves by a constant with the loop. The lines of the next
    stretch are spread over all turns of the serial loops inside, so that the memory has as much time
-   as the work takes; the last iteration fetches beyond the stretch, which a fetch may. Hardware
+   as the work takes; the last iteration fetches what it has, which costs little. Hardware
    fetches only what follows on a page, and the first reads of a stretch would wait. Runs on flat
    buffers. */
 #include "arith/analyzer.h"
@@ -24,6 +24,7 @@ enum {
   LEAST_BYTES = 4096,   /* of a stretch: less is fetched while the loop starts */
   MOST_BYTES = 1 << 20, /* more would push out what is being read */
   MOST_LINES = 8,       /* in a turn: more cost more than they hide */
+  MOST_TURNS = 8,       /* for a line: with more the stretch is a small part of the time */
   MOST_BUFFERS = 4
 };
 
@@ -34,6 +35,7 @@ typedef struct {
 
 typedef struct {
   tn_Var *loop;     /* whose next iteration is fetched for; NULL: none is marked */
+  tn_expr *next;    /* its value in the next iteration; in the last one that of the last */
   tn_expr *turn;    /* number of the turn of the serial loops inside, counted through */
   int64_t turns;    /* how many there are; 0: not known */
   const tn_For *in; /* the innermost serial loop that was entered */
@@ -80,8 +82,7 @@ static int note(void *ctx, tn_obj *o) {
 static tn_stmt *fetch(const fetcher *x, const stretch *s, tn_expr *line) {
   tn_dtype t = x->loop->dtype;
   int64_t per_line = CACHE_LINE / bytes_of(s->buffer);
-  tn_expr *next = tir_add((tn_expr *)x->loop, tir_one(t));
-  tn_expr *at = tir_add(tir_mul(next, tir_const_int(t, s->stride)),
+  tn_expr *at = tir_add(tir_mul(x->next, tir_const_int(t, s->stride)),
                         tir_mul(line, tir_const_int(t, per_line > 0 ? per_line : 1)));
   tn_expr *first = at ? tir_load((tn_Buffer *)(uintptr_t)s->buffer, tn_arr_of(1, at)) : NULL;
   tn_expr *address = first ? tir_call(TN_HANDLE, TIR_OP_address_of, 1, first) : NULL;
@@ -94,13 +95,19 @@ static tn_stmt *fetch_all(const fetcher *x, const stretch *s, tn_stmt *body) {
   tn_dtype t = x->loop->dtype;
   int64_t lines = (s->stride * bytes_of(s->buffer) + CACHE_LINE - 1) / CACHE_LINE;
   int64_t each = (lines + x->turns - 1) / x->turns;
-  if (each > MOST_LINES) return body;
-  for (int64_t i = each; i-- > 0 && body;) {
+  if (each > MOST_LINES || x->turns / MOST_TURNS > lines) return body;
+  tn_stmt *fetches = NULL;
+  for (int64_t i = each; i-- > 0;) {
     tn_expr *line = tir_add(tir_mul(x->turn, tir_const_int(t, each)), tir_const_int(t, i));
     tn_stmt *one = line ? fetch(x, s, line) : NULL;
-    body = one ? tir_seq2(one, body) : NULL;
+    fetches = one && fetches ? tir_seq2(one, fetches) : one;
+    if (!fetches) return NULL;
   }
-  return body;
+  if (x->turns > 2 * lines) { /* what lies behind the stretch would push out what is needed */
+    tn_expr *within = tir_lt(x->turn, tir_const_int(t, lines));
+    TN_GETP(fetches, (tn_stmt *)TN_MAKE(IfThenElse, .condition = within, .then_case = fetches));
+  }
+  return tir_seq2(fetches, body);
 }
 
 /* ---- where ---- */
@@ -112,7 +119,11 @@ static tn_obj *marked(tn_mut *m, tn_AttrStmt *op) {
   for (const tn_AttrStmt *a; (a = TN_AS(AttrStmt, below));) below = a->body;
   const tn_For *loop = TN_AS(For, below);
   TN_CHECKP(loop, ValueError, op->span, "pragma_prefetch_next: expected a loop below it");
-  *x = (fetcher){.loop = loop->loop_var, .turn = tir_zero(loop->loop_var->dtype), .turns = 1};
+  tn_dtype t = loop->loop_var->dtype;
+  tn_expr *last = tir_sub(tir_add(loop->min, loop->extent), tir_one(t));
+  tn_expr *next = tir_min(tir_add((tn_expr *)loop->loop_var, tir_one(t)), last);
+  if (!next) return NULL;
+  *x = (fetcher){.loop = loop->loop_var, .next = next, .turn = tir_zero(t), .turns = 1};
   tn_obj *r = tn_mut_visit(m, op->body);
   *x = outer;
   return r;
