@@ -2082,6 +2082,8 @@ class ExecutorCodegenMetadata(Object):
     """memory that main takes (AllocatedPoolInfo)"""
     constant_pools: Array
     """memory that constants are in (AllocatedPoolInfo)"""
+    io_pool_allocations: Map
+    """name of an input or output in a pool -> PoolAllocation"""
     devices: Array
     """names of devices that the program is given"""
     executor: str
@@ -3254,6 +3256,26 @@ class UnrollLoopConfig(Attrs):
     """write the iterations out instead of marking the loop"""
     unroll_local_access: int
     """always unroll loops that index local memory"""
+
+class BufferInfo(Object):
+    """memory that needs a place (type key tir.usmp.BufferInfo)"""
+    name_hint: str
+    """name"""
+    size_bytes: IntImm
+    """bytes"""
+    pool_candidates: Array
+    """pools that it may lie in, best first (PoolInfo)"""
+    alignment: IntImm
+    """bytes that its place is a multiple of"""
+    conflicts: Array | None
+    """buffers that live at the same time (BufferInfo), while they are planned"""
+
+class BufferInfoAnalysis(Object):
+    """all memory of a program that needs a place (type key tir.usmp.BufferInfoAnalysis)"""
+    buffer_info_stmts: Map
+    """BufferInfo -> what allocates it"""
+    memory_pressure: IntImm
+    """bytes that are alive at the same time, at the most"""
 
 class PoolAllocation(Object):
     """where a tensor is in a pool (type key tir.usmp.PoolAllocation)"""

@@ -332,10 +332,15 @@ static int read_interface(const mlf_archive *a, mlf_stored *m) {
   if (own) {
     TN_GET(api, text_at(j, tn_json_member(j, own, "interface_api")));
     m->c_interface = tn_str_eq(api, "c");
+    m->workspace_io = tn_json_is(j, tn_json_member(j, own, "workspace_io"), TN_JSON_TRUE);
     return 0;
   }
-  for (int64_t i = 0; i < a->nfile; ++i) /* others write a header only then */
-    m->c_interface = m->c_interface || strncmp(a->files[i].name, "codegen/host/include/", 21) == 0;
+  for (int64_t i = 0; i < a->nfile; ++i) { /* others write a header only then */
+    const tar_file *f = &a->files[i];
+    if (strncmp(f->name, "codegen/host/include/", 21) != 0) continue;
+    m->c_interface = true;
+    m->workspace_io = m->workspace_io || memmem(f->data.data, f->data.size, "_map_inputs(", 12);
+  }
   return 0;
 }
 

@@ -27,6 +27,7 @@ typedef struct {
   tn_str *name;
   tn_json_at metadata;                /* its object */
   bool aot, c_interface;              /* else for the graph executor; else packed */
+  bool workspace_io;                  /* inputs and outputs lie in pools: map functions tell */
   tn_bytes_view graph, params;        /* empty where there is none */
   tn_arr *inputs, *outputs;           /* of ahead-of-time programs: names */
   tn_arr *input_types, *output_types; /* TensorType */

@@ -125,6 +125,37 @@ static void put_pools(const mlf_stored *m, tn_buf *memory, tn_buf *out) {
   }
 }
 
+/* Inputs into the pools before a run, outputs out of them behind it. */
+static void put_copies(const tn_arr *names, const tn_arr *types, bool inputs, int64_t first,
+                       tn_buf *out) {
+  for (int64_t i = 0; i < names->len; ++i) {
+    TN_BUF(name);
+    aot_put_identifier(&name, tn_cstr((const tn_str *)tn_arr_obj(names, i)));
+    const char *id = name.len ? tn_buf_cstr(&name) : "";
+    int64_t bytes = graph_type_bytes((const tn_TensorType *)tn_arr_obj(types, i));
+    if (inputs) tn_buf_printf(out, "  memcpy(inputs.%s, data_of(args, %" PRId64 ")", id, first + i);
+    else tn_buf_printf(out, "  memcpy(data_of(args, %" PRId64 "), outputs.%s", first + i, id);
+    tn_buf_printf(out, ", %" PRId64 ");\n", bytes);
+  }
+}
+
+/* The body of the caller, from where the structs are declared. */
+static void put_calls(const mlf_stored *m, const char *p, bool pools, tn_buf *out) {
+  const char *given = pools ? "&pools" : "";
+  if (!m->workspace_io) {
+    put_pointers(m->inputs, "inputs", 0, out);
+    put_pointers(m->outputs, "outputs", m->inputs->len, out);
+    tn_buf_printf(out, "  return %s_run(&inputs, &outputs%s%s);\n", p, pools ? ", " : "", given);
+    return;
+  }
+  tn_buf_printf(out, "  inputs = %s_map_inputs(%s);\n  outputs = %s_map_outputs(%s);\n", p, given,
+                p, given);
+  put_copies(m->inputs, m->input_types, true, 0, out);
+  tn_buf_printf(out, "  int32_t status = %s_run(%s);\n", p, given);
+  put_copies(m->outputs, m->output_types, false, m->inputs->len, out);
+  tn_buf_puts(out, "  return status;\n");
+}
+
 static const char packed_head[] =
     "TVM_DLL int32_t tenon_archive_run(TVMValue *args, int32_t *codes, int32_t n, TVMValue *value, "
     "int32_t *code, void *resource)";
@@ -138,14 +169,19 @@ static int put_caller(const job *x, tn_buf *out) {
                            .inputs = m->inputs,
                            .outputs = m->outputs,
                            .pools = m->pools,
-                           .devices = none};
+                           .devices = none,
+                           .maps_io = m->workspace_io};
   TN_BUF(prefix);
   tn_buf_puts(&prefix, "tvmgen_");
   driver_put_identifier(&prefix, tn_cstr(m->name));
   TN_TRY(tn_buf_ok(&prefix));
   const char *p = tn_buf_cstr(&prefix);
-  tn_buf_puts(out, "#include \"tvm/runtime/c_runtime_api.h\"\n\n");
+  tn_buf_puts(out, "#include <string.h>\n#include \"tvm/runtime/c_runtime_api.h\"\n\n");
   TN_TRY(aot_put_structs(&i, out));
+  for (int k = 0; k < 2 && m->workspace_io; ++k) {
+    aot_put_map_head(&i, k ? "outputs" : "inputs", out);
+    tn_buf_puts(out, ";\n");
+  }
   aot_put_run_head(&i, out);
   tn_buf_printf(out,
                 ";\n%s;\n\nstatic void *data_of(const TVMValue *args, int i) {\n"
@@ -154,18 +190,15 @@ static int put_caller(const job *x, tn_buf *out) {
                 packed_head);
   bool pools = aot_has_pools(&i);
   put_pools(m, out, &body);
-  put_pointers(m->inputs, "inputs", 0, &body);
-  put_pointers(m->outputs, "outputs", m->inputs->len, &body);
+  put_calls(m, p, pools, &body);
   TN_TRY(tn_buf_ok(&body));
   tn_buf_printf(out,
                 "%s {\n  (void)codes, (void)value, (void)code, (void)resource, (void)args;\n"
                 "  struct %s_inputs inputs;\n  struct %s_outputs outputs;\n",
                 packed_head, p, p);
   if (pools) tn_buf_printf(out, "  struct %s_workspace_pools pools;\n", p);
-  tn_buf_printf(out,
-                "  if (n != %" PRId64 ") return -1;\n%s  return %s_run(&inputs, &outputs%s);\n}\n",
-                m->inputs->len + m->outputs->len, body.len ? tn_buf_cstr(&body) : "", p,
-                pools ? ", &pools" : "");
+  tn_buf_printf(out, "  if (n != %" PRId64 ") return -1;\n%s}\n", m->inputs->len + m->outputs->len,
+                tn_buf_cstr(&body));
   return tn_buf_ok(out);
 }
 

@@ -251,6 +251,10 @@ static void put_own(const mlf_model *m, const tensors *in, const tensors *result
   tn_buf_puts(out, a->unpacked_api ? "true" : "false");
   put_int(out, &first, "workspace_alignment", a->workspace_alignment);
   put_int(out, &first, "workspace_bytes", a->workspace_bytes);
+  if (a->io_pool_allocations->len) {
+    put_key(out, &first, "workspace_io");
+    tn_buf_puts(out, "true");
+  }
   tn_buf_putc(out, '}');
 }
 
@@ -341,7 +345,8 @@ static int add_header(const mlf_model *m, mlf_files *l) {
                      .inputs = a->inputs,
                      .outputs = a->outputs,
                      .pools = a->pools,
-                     .devices = a->devices};
+                     .devices = a->devices,
+                     .places = a->io_pool_allocations};
   TN_BUF(text);
   TN_BUF(path);
   if (!a->pools->len) x.workspace = a->workspace_bytes;

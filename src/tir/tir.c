@@ -9,6 +9,7 @@
 #include "ir/module.h"
 #include "object/functions.h"
 #include "tir/tir_impl.h"
+#include "tir/usmp/algo.h"
 
 /* ---- what check.c verifies after construction ---- */
 
@@ -194,6 +195,7 @@ int tir_init(void) {
   TN_TRY(memory_constraints_init());
   TN_TRY(analysis_init());
   TN_TRY(index_map_init());
+  TN_TRY(usmp_algo_init());
   TN_TRY(schedule_init());
   return transforms_init();
 }

@@ -235,13 +235,6 @@ def test_pools_belong_to_targets():
         build(network(), options, CRT, config=config, workspace_memory_pools=pools("llvm"))
 
 
-@pytest.mark.parametrize("option", [{"use_workspace_io": True}, {"custom_algorithm": "mine"}])
-def test_options_that_do_nothing_are_refused(option):
-    config = {"tir.usmp.enable": True} | {f"tir.usmp.{k}": v for k, v in option.items()}
-    with pytest.raises(NotImplementedError, match=f"tir.usmp.{next(iter(option))}: "):
-        build(network(), {}, CRT, config=config)
-
-
 @pytest.mark.parametrize("algorithm", ["greedy_by_size", "greedy_by_conflicts", "hill_climb", None])
 def test_plans_are_near_what_is_needed(algorithm):
     config = {"tir.usmp.enable": True}

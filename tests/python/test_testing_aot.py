@@ -1,5 +1,6 @@
 """tenon.testing.aot: models as C, compiled and run here."""
 
+import pathlib
 import shutil
 
 import numpy as np
@@ -41,6 +42,23 @@ def test_two_models_planned_as_a_whole(tmp_path):
     built = aot.compile_models(models, "c", True, pass_config=config, enable_op_fusion=False)
     assert aot.run_and_check(built, AOT_DEFAULT_RUNNER, "c", test_dir=str(tmp_path))
     assert (tmp_path / "models.tar").exists()
+
+
+def test_the_code_is_checked():
+    """What a checker says of the archive's files counts; inputs and outputs may lie in pools."""
+    config = {"tir.usmp.enable": True, "tir.usmp.use_workspace_io": True}
+    built = aot.compile_models(model(), "c", True, pass_config=config)
+    seen = []
+
+    def checker(folder):
+        seen.append((pathlib.Path(folder) / "codegen/host/include/tvmgen_default.h").read_text())
+        return len(seen) == 1
+
+    linkage = aot.AOTDataLinkage(section="ethosu_scratch", alignment=16)
+    options = {"use_workspace_io": True, "data_linkage": linkage, "checker": checker}
+    assert aot.run_and_check(built, AOT_DEFAULT_RUNNER, "c", **options)
+    assert "tvmgen_default_map_inputs(void)" in seen[0]
+    assert not aot.run_and_check(built, AOT_DEFAULT_RUNNER, "c", **options)
 
 
 def test_wrong_results_are_told():

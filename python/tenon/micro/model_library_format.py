@@ -122,8 +122,8 @@ def generate_c_interface_header(
         Names of the tensors.
     pools : dict of str to AllocatedPoolInfo, or list of AllocatedPoolInfo
         Memory that the model takes.
-    io_pool_allocations : dict
-        Must be empty: inputs and outputs are the caller's.
+    io_pool_allocations : dict of str to PoolAllocation
+        Where inputs and outputs lie in the pools, by name; empty where they are the caller's.
     devices : list of str
         Devices that the model is given.
     workspace_size : int
@@ -142,11 +142,7 @@ def generate_c_interface_header(
     ------
     ValueError
         Two names are one as C identifiers.
-    NotImplementedError
-        `io_pool_allocations` is not empty.
     """
-    if io_pool_allocations:
-        raise NotImplementedError("inputs and outputs in memory pools")
 
     def sizes(names, given):
         return [int(given[name]) for name in names] if isinstance(given, dict) else list(given)
@@ -161,6 +157,7 @@ def generate_c_interface_header(
         list(pools.values() if isinstance(pools, dict) else pools),
         [str(name) for name in devices],
         int(workspace_size),
+        dict(io_pool_allocations or {}),
     )
     os.makedirs(include_path, exist_ok=True)
     path = os.path.join(include_path, f"tvmgen_{module_name}.h")

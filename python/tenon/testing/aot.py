@@ -4,6 +4,7 @@ What a runner says of boards is kept but not used: only the runner of the host r
 """
 
 import os
+import tarfile
 import tempfile
 from typing import NamedTuple
 
@@ -240,33 +241,39 @@ def run_and_check(
     runner : AOTTestRunner
         How to run them: the default one.
     interface_api, debug_calculated_workspaces, workspace_byte_alignment, \
-    constant_byte_alignment, verbose, debug_last_error : optional
+    constant_byte_alignment, verbose, use_workspace_io, debug_last_error : optional
         Not used: models say what they were built with.
-    data_linkage, use_workspace_io, checker : optional
-        Must not be set.
+    data_linkage : AOTDataLinkage, optional
+        Not used: where test data lie is a matter of boards.
     test_dir : str, optional
         Folder for the archive; by default one that goes.
+    checker : callable, optional
+        Takes the path of a folder with what is in the archive (``codegen/host/src`` and so on),
+        and says whether it is as it should be.
 
     Returns
     -------
     bool
-        True.
+        True; False when the checker says so.
 
     Raises
     ------
     AssertionError
         A result is not what it must be.
     NotImplementedError
-        Another runner, or one of the above.
+        Another runner.
     """
     if runner.makefile != "default":
         raise NotImplementedError(f"runner {runner.makefile}: only models on the host run")
-    if data_linkage is not None or use_workspace_io or checker is not None:
-        raise NotImplementedError("data_linkage, use_workspace_io and checker")
     models = _as_list(models)
     with tempfile.TemporaryDirectory() as own:
         path = os.path.join(test_dir or own, "models.tar")
         micro.export_model_library_format([m.executor_factory for m in models], path)
+        if checker is not None:
+            with tarfile.open(path) as archive:
+                archive.extractall(own, filter="data")
+            if not checker(own):
+                return False
         for compiled in models:
             model = compiled.model
             factory = micro.load_model_library_format(path, model.name)

@@ -20,19 +20,20 @@
 #include "tir/tir.h"
 
 typedef struct {
-  bool crt;         /* for microcontrollers: one thread, code of all functions in one module */
-  bool unpacked;    /* functions take data pointers; else the packed signature */
-  bool c_interface; /* structs with inputs and outputs, and NAME_run; else a packed NAME_run */
-  bool pools;       /* memory, that of operators too, is planned as a whole and lies in pools */
-  bool link_params; /* constants are part of the code; else main takes them */
+  bool crt;          /* for microcontrollers: one thread, code of all functions in one module */
+  bool unpacked;     /* functions take data pointers; else the packed signature */
+  bool c_interface;  /* structs with inputs and outputs, and NAME_run; else a packed NAME_run */
+  bool pools;        /* memory, that of operators too, is planned as a whole and lies in pools */
+  bool workspace_io; /* inputs and outputs lie in the pools too */
+  bool link_params;  /* constants are part of the code; else main takes them */
   int64_t workspace_align, constant_align; /* bytes, powers of two */
   const tn_arr *workspace_pools;           /* of WorkspacePoolInfo; NULL: one, part of the code */
   const tn_arr *constant_pools;            /* of ConstantPoolInfo; NULL: wherever constants are */
   const char *algorithm;                   /* see usmp_plan */
+  const char *custom;                      /* see usmp_plan_by; NULL: `algorithm` */
 } aot_options;
 
-/** What an executor and a runtime ask for, with the options "tir.usmp.enable" and
- * "tir.usmp.algorithm" of the current context.
+/** What an executor and a runtime ask for, with the options "tir.usmp..." of the current context.
  *  @param executor, runtime NULL: the defaults
  *  @param workspace, constant NULL or the pools that were given
  *  @return 0, or -1: TVMError for options that do not go together, ValueError */
@@ -45,9 +46,10 @@ typedef struct {
   tn_PrimFunc *func; /* lowered, like the operators */
   tn_arr *pools;     /* of AllocatedPoolInfo: memory that it takes, in the order of parameters */
   tn_arr *constant_pools; /* of AllocatedPoolInfo */
-  int64_t workspace;      /* bytes of memory for values between operators (and of operators) */
-  int64_t live;           /* of it the least that any plan needs: what one step needs */
-  int64_t constants, io;  /* bytes */
+  tn_arr *places;    /* of inputs, then outputs, that lie in pools (PoolAllocation); else empty */
+  int64_t workspace; /* bytes of memory for values between operators (and of operators) */
+  int64_t live;      /* of it the least that any plan needs: what one step needs */
+  int64_t constants, io; /* bytes */
 } aot_main;
 
 /** Makes main.

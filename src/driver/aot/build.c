@@ -159,6 +159,21 @@ static int results_of(const graph_program *g, const tn_RelayFunction *f, tn_vec 
   return 0;
 }
 
+/* Names of inputs and outputs -> where they lie; empty where that is the caller's memory. */
+static tn_map *io_places(const build_state *b, const tn_vec *inputs, const tn_vec *outputs) {
+  const tn_arr *places = b->main.places;
+  tn_map *out;
+  TN_GETP(out, tn_scope_own(tn_map_new()));
+  for (int64_t i = 0; i < places->len; ++i) {
+    tn_any other, name = i < inputs->len ? inputs->items[i] : outputs->items[i - inputs->len];
+    TN_CHECKP(!tn_map_get(out, name, &other), ValueError, NULL,
+              "tir.usmp.use_workspace_io: two inputs or outputs are called %s",
+              tn_cstr((const tn_str *)name.v.obj));
+    TN_TRYP(tn_map_set(out, name, places->items[i]));
+  }
+  return out;
+}
+
 static tn_ExecutorCodegenMetadata *metadata(const build_state *b, const graph_program *g,
                                             const aot_program *p) {
   TN_VEC(inputs);
@@ -167,15 +182,18 @@ static tn_ExecutorCodegenMetadata *metadata(const build_state *b, const graph_pr
   TN_VEC(output_types);
   int64_t stack;
   tn_arr *a[4];
+  tn_map *places;
   TN_TRYP(tensors_of(g, &inputs, &input_types));
   TN_TRYP(results_of(g, b->relay, &outputs, &output_types));
   TN_TRYP(deepest_stack(p->programs, b->main_symbol, &stack));
+  TN_GETP(places, io_places(b, &inputs, &outputs));
   const tn_vec *lists[] = {&inputs, &input_types, &outputs, &output_types};
   for (int i = 0; i < 4; ++i) TN_GETP(a[i], tn_arr_from(lists[i]));
   return (tn_ExecutorCodegenMetadata *)TN_NEW(
       ExecutorCodegenMetadata, .inputs = a[0], .input_tensor_types = a[1], .outputs = a[2],
       .output_tensor_types = a[3], .pools = b->main.pools, .constant_pools = b->main.constant_pools,
-      .devices = tn_arr_of(0), .executor = tn_str_from("aot"), .mod_name = tn_str_from(b->name),
+      .io_pool_allocations = places, .devices = tn_arr_of(0), .executor = tn_str_from("aot"),
+      .mod_name = tn_str_from(b->name),
       .interface_api = tn_str_from(b->o->c_interface ? "c" : "packed"),
       .unpacked_api = b->o->unpacked, .workspace_alignment = b->o->workspace_align,
       .constant_alignment = b->o->constant_align, .workspace_bytes = b->main.workspace,
@@ -290,28 +308,42 @@ static int build(TN_ARGS) {
                     tn_arr_of(7, lib, p.params, p.mod, p.lowered, p.functions, p.metadata, graph));
 }
 
-/* (name, inputs, sizes, outputs, sizes, pools, devices, workspace) -> text of tvmgen_NAME.h */
+/* (name, inputs, sizes, outputs, sizes, pools, devices, workspace, places of inputs and outputs)
+   -> text of tvmgen_NAME.h */
 static int header(TN_ARGS) {
-  TN_NARGS("driver.aot_header", 8);
+  TN_NARGS("driver.aot_header", 9);
   TN_ARG_OBJ(Array, inputs, 1);
   TN_ARG_OBJ(Array, input_sizes, 2);
   TN_ARG_OBJ(Array, outputs, 3);
   TN_ARG_OBJ(Array, output_sizes, 4);
   TN_ARG_OBJ(Array, pools, 5);
   TN_ARG_OBJ(Array, devices, 6);
+  TN_ARG_OBJ(Map, places, 8);
   TN_BUF(text);
   const char *name;
   int64_t bytes;
   TN_TRY(tn_any_to_cstr(&args[0], &name));
   TN_TRY(tn_any_to_int(&args[7], &bytes));
-  TN_CHECK(inputs && input_sizes && outputs && output_sizes && pools && devices, TypeError, NULL,
-           "driver.aot_header: expected lists of names and sizes");
+  bool lists = inputs && input_sizes && outputs && output_sizes && pools && devices && places;
+  TN_CHECK(lists, TypeError, NULL, "driver.aot_header: expected lists of names and sizes");
   for (int64_t i = 0; i < pools->len; ++i)
     TN_CHECK(TN_IS(AllocatedPoolInfo, tn_arr_obj(pools, i)), TypeError, NULL,
              "driver.aot_header: expected pools as AllocatedPoolInfo");
-  TN_TRY(aot_put_header(
-      &(aot_interface){name, inputs, input_sizes, outputs, output_sizes, pools, devices, bytes},
-      &text));
+  for (int64_t i = 0; i < places->len; ++i) {
+    const tn_any *place = &places->entries[i].value;
+    TN_CHECK(tn_any_is_obj(place) && TN_IS(PoolAllocation, place->v.obj), TypeError, NULL,
+             "driver.aot_header: expected places as PoolAllocation");
+  }
+  const aot_interface x = {.name = name,
+                           .inputs = inputs,
+                           .input_sizes = input_sizes,
+                           .outputs = outputs,
+                           .output_sizes = output_sizes,
+                           .pools = pools,
+                           .devices = devices,
+                           .workspace = bytes,
+                           .places = places};
+  TN_TRY(aot_put_header(&x, &text));
   return tn_ret_obj(ret, tn_scope_own(tn_buf_str(&text)));
 }
 

@@ -83,21 +83,62 @@ static void put_alignment_checks(const entry *e, tn_buf *out) {
   }
 }
 
+static int64_t pool_named(const entry *e, const tn_PoolInfo *pool) {
+  int64_t i = 0;
+  while (i + 1 < e->p->metadata->pools->len && pool_at(e, i)->pool_info != pool) ++i;
+  return i;
+}
+
+/* Where inputs, or outputs, lie in the pools. */
+static void put_map_function(const entry *e, const aot_interface *x, const char *which,
+                             const tn_arr *names, tn_buf *out) {
+  bool pools = false;
+  for (int twice = 0; twice < 2; ++twice) {
+    aot_put_map_head(x, which, out);
+    tn_buf_puts(out, twice ? " {\n" : ";\n");
+  }
+  tn_buf_puts(out, "  struct tvmgen_");
+  driver_put_identifier(out, x->name);
+  tn_buf_printf(out, "_%s at;\n", which);
+  for (int64_t i = 0; i < names->len; ++i) {
+    tn_any place;
+    int64_t offset = 0;
+    if (!tn_map_get(x->places, names->items[i], &place)) continue;
+    const tn_PoolAllocation *p = (const tn_PoolAllocation *)place.v.obj;
+    int64_t pool = pool_named(e, p->pool_info);
+    tir_as_int((const tn_obj *)p->byte_offset, &offset);
+    tn_buf_puts(out, "  at.");
+    aot_put_identifier(out, tn_cstr((const tn_str *)names->items[i].v.obj));
+    tn_buf_puts(out, " = (uint8_t*)");
+    put_pool(e, pool, out);
+    tn_buf_printf(out, " + %" PRId64 ";\n", offset);
+    pools = pools || !is_internal(e, pool);
+  }
+  if (!names->len) tn_buf_puts(out, "  at.nothing_ = 0;\n");
+  if (!pools && aot_has_pools(x)) tn_buf_puts(out, "  (void)workspace_pools;\n");
+  tn_buf_puts(out, "  return at;\n}\n\n");
+}
+
 static int put_c_run(const entry *e, const aot_interface *x, tn_buf *out) {
   const tn_ExecutorCodegenMetadata *m = e->p->metadata;
-  bool first = true;
+  bool first = true, tensors = !aot_maps_io(x);
   TN_TRY(aot_put_structs(x, out));
+  if (!tensors) {
+    tn_buf_putc(out, '\n');
+    put_map_function(e, x, "inputs", m->inputs, out);
+    put_map_function(e, x, "outputs", m->outputs, out);
+  }
   tn_buf_putc(out, '\n');
   aot_put_run_head(x, out);
   tn_buf_puts(out, ";\n");
   aot_put_run_head(x, out);
   tn_buf_puts(out, " {\n");
-  if (!m->inputs->len) tn_buf_puts(out, "  (void)inputs;\n");
-  if (!m->outputs->len) tn_buf_puts(out, "  (void)outputs;\n");
+  if (tensors && !m->inputs->len) tn_buf_puts(out, "  (void)inputs;\n");
+  if (tensors && !m->outputs->len) tn_buf_puts(out, "  (void)outputs;\n");
   put_alignment_checks(e, out);
   tn_buf_printf(out, "  return %s(", tn_cstr(e->symbol));
-  put_members(m->inputs, "inputs", &first, out);
-  put_members(m->outputs, "outputs", &first, out);
+  if (tensors) put_members(m->inputs, "inputs", &first, out);
+  if (tensors) put_members(m->outputs, "outputs", &first, out);
   for (int64_t i = 0; i < m->pools->len; ++i) {
     tn_buf_puts(out, first ? "" : ", ");
     put_pool(e, i, out);
@@ -189,7 +230,8 @@ int aot_entry(const aot_program *p, const aot_options *o, tn_buf *out) {
                      .inputs = m->inputs,
                      .outputs = m->outputs,
                      .pools = m->pools,
-                     .devices = m->devices};
+                     .devices = m->devices,
+                     .places = m->io_pool_allocations};
   tn_GlobalVar *v;
   TN_GET(e.symbol, aot_symbol(tn_cstr(m->mod_name), "__tvm_main__"));
   TN_GET(v, ir_module_var(p->programs, tn_cstr(e.symbol)));

@@ -128,14 +128,31 @@ static void put_argument(const aot_interface *x, const char *suffix, const char 
   tn_buf_printf(out, "_%s* %s", suffix, name);
 }
 
+bool aot_maps_io(const aot_interface *x) { return x->maps_io || (x->places && x->places->len); }
+
+void aot_put_map_head(const aot_interface *x, const char *which, tn_buf *out) {
+  tn_buf_puts(out, "struct ");
+  put_prefix(x, out);
+  tn_buf_printf(out, "_%s ", which);
+  put_prefix(x, out);
+  tn_buf_printf(out, "_map_%s(", which);
+  if (aot_has_pools(x)) put_argument(x, "workspace_pools", "workspace_pools", true, out);
+  else tn_buf_puts(out, "void");
+  tn_buf_putc(out, ')');
+}
+
 void aot_put_run_head(const aot_interface *x, tn_buf *out) {
+  bool tensors = !aot_maps_io(x), pools = aot_has_pools(x), devices = x->devices->len != 0;
   tn_buf_puts(out, "int32_t ");
   put_prefix(x, out);
   tn_buf_puts(out, "_run(");
-  put_argument(x, "inputs", "inputs", true, out);
-  put_argument(x, "outputs", "outputs", false, out);
-  if (aot_has_pools(x)) put_argument(x, "workspace_pools", "workspace_pools", false, out);
-  if (x->devices->len) put_argument(x, "devices", "devices", false, out);
+  if (tensors) {
+    put_argument(x, "inputs", "inputs", true, out);
+    put_argument(x, "outputs", "outputs", false, out);
+  }
+  if (pools) put_argument(x, "workspace_pools", "workspace_pools", !tensors, out);
+  if (devices) put_argument(x, "devices", "devices", !tensors && !pools, out);
+  if (!tensors && !pools && !devices) tn_buf_puts(out, "void");
   tn_buf_putc(out, ')');
 }
 
@@ -165,6 +182,17 @@ static void put_pool_sizes(const aot_interface *x, tn_buf *out) {
   }
 }
 
+static void put_map_functions(const aot_interface *x, tn_buf *out) {
+  tn_buf_puts(out,
+              "\n/* Inputs and outputs lie in the pools. All inputs are to be written before each "
+              "run: their memory\n   is used again. Outputs are there until the next inputs are "
+              "written. */\n");
+  aot_put_map_head(x, "inputs", out);
+  tn_buf_puts(out, ";\n");
+  aot_put_map_head(x, "outputs", out);
+  tn_buf_puts(out, ";\n");
+}
+
 int aot_put_header(const aot_interface *x, tn_buf *out) {
   tn_buf_puts(out, "#ifndef ");
   put_macro(x, "H_", "\n#define ", out);
@@ -180,6 +208,7 @@ int aot_put_header(const aot_interface *x, tn_buf *out) {
                 " %" PRId64 "\n\n/* where tensors lie: compact, in the order of their axes */\n",
                 x->workspace);
   TN_TRY(aot_put_structs(x, out));
+  if (aot_maps_io(x)) put_map_functions(x, out);
   tn_buf_puts(out, "\n/* Runs the model. Not two runs at one time. Gives 0, or less: -1 when an "
                    "operator fails,\n"
                    "   -4 when a pool does not begin at a multiple of the alignment. */\n");

@@ -12,7 +12,7 @@
 #include "object/functions.h"
 #include "tenon/runtime.h"
 #include "tir/transforms/transforms.h"
-#include "tir/usmp/plan.h"
+#include "tir/usmp/algo.h"
 
 /* Where a value is. */
 typedef struct {
@@ -36,9 +36,11 @@ typedef struct {
   int64_t nvalue, nbuffer, nstep;
   int64_t *scratch; /* of each node: number of its own buffer, -1: none */
   tn_expr **outputs;
+  int64_t *places; /* of each output in the workspace: number of its buffer, -1: not known yet */
   copy *copies;
   int ncopies;
   usmp_pool *pools;
+  tn_arr *pool_infos; /* PoolInfo of each */
   tn_Var **pool_vars;
   int32_t npools;
   usmp_pool *constant_pools;
@@ -83,20 +85,22 @@ static int add_param(maker *m, const char *name, const tn_TensorType *t, tn_expr
   return 0;
 }
 
-/* Inputs first, then constants: the graph has them in the order of their use. */
+static int64_t new_buffer(maker *m, const char *name, int64_t bytes, int64_t step) {
+  m->buffers[m->nbuffer] = (usmp_buffer){.name = name, .bytes = bytes, .first = step, .last = step};
+  return m->nbuffer++;
+}
+
+/* Inputs first, then constants: the graph has them in the order of their use. Inputs in the
+   workspace are all there before the first step. */
 static int add_inputs(maker *m, bool constants) {
   for (int64_t i = 0; i < m->g->n; ++i) {
     const graph_node *n = &m->g->nodes[i];
     if (n->op || (constant_of(m, n) != NULL) != constants) continue;
-    TN_TRY(add_param(m, n->name, n->types[0], &m->values[m->first[i]].pointer));
+    if (!constants && m->o->workspace_io)
+      m->values[m->first[i]].buffer = new_buffer(m, n->name, graph_type_bytes(n->types[0]), -1);
+    else TN_TRY(add_param(m, n->name, n->types[0], &m->values[m->first[i]].pointer));
   }
   return 0;
-}
-
-static int64_t limit_of(const tn_PoolInfo *p) {
-  int64_t bytes = -1;
-  tir_as_int((const tn_obj *)p->size_hint_bytes, &bytes);
-  return bytes;
 }
 
 /* Functions take pointers to what they may write: the address of the first element is one. */
@@ -130,7 +134,7 @@ static int place_constants(maker *m, usmp_buffer *places, int64_t n) {
   TN_GET(m->constant_pools, tn_alloc_zero((size_t)given->len + 1, sizeof *m->constant_pools));
   for (int32_t k = 0; k < m->nconstant_pools; ++k) {
     const tn_PoolInfo *p = (const tn_PoolInfo *)tn_arr_obj(given, k);
-    m->constant_pools[k] = (usmp_pool){.name = tn_cstr(p->pool_name), .limit = limit_of(p)};
+    m->constant_pools[k] = (usmp_pool){.name = tn_cstr(p->pool_name), .limit = usmp_pool_limit(p)};
   }
   return usmp_plan(places, n, m->constant_pools, m->nconstant_pools, m->o->constant_align,
                    m->o->algorithm);
@@ -166,6 +170,11 @@ static int add_outputs(maker *m) {
     const graph_entry head = m->g->heads[k];
     tn_str *name;
     value *v = root_value(m, head);
+    m->places[k] = -1;
+    if (m->o->workspace_io) { /* where the value is; a constant is copied */
+      if (v->pointer) m->copies[m->ncopies++] = (copy){value_at(m, root_of(m, head)), k};
+      continue;
+    }
     TN_GET(name, m->g->nheads == 1 ? tn_str_from("output") : tn_str_fmt("output%d", k));
     TN_TRY(add_param(m, tn_cstr(name), m->g->nodes[head.node].types[head.index], &m->outputs[k]));
     if (!v->pointer && m->g->nodes[root_of(m, head).node].op) v->pointer = m->outputs[k];
@@ -176,13 +185,21 @@ static int add_outputs(maker *m) {
 
 /* ---- the plan ---- */
 
-static int64_t new_buffer(maker *m, const char *name, int64_t bytes, int64_t step) {
-  m->buffers[m->nbuffer] = (usmp_buffer){.name = name, .bytes = bytes, .first = step, .last = step};
-  return m->nbuffer++;
-}
-
 static void use_at(maker *m, int64_t buffer, int64_t step) {
   if (buffer >= 0 && m->buffers[buffer].last < step) m->buffers[buffer].last = step;
+}
+
+/* Outputs in the workspace outlast the last step. */
+static void keep_outputs(maker *m) {
+  for (int k = 0; k < m->ncopies; ++k) {
+    const graph_entry head = m->g->heads[m->copies[k].to];
+    int64_t bytes = graph_type_bytes(m->g->nodes[head.node].types[head.index]);
+    m->places[m->copies[k].to] = new_buffer(m, "output", bytes, m->nstep);
+  }
+  for (int k = 0; k < m->g->nheads; ++k) {
+    if (m->places[k] < 0) m->places[k] = root_value(m, m->g->heads[k])->buffer;
+    use_at(m, m->places[k], m->nstep + 1);
+  }
 }
 
 /* Every operator is a step; outputs that are copies are made in a last one. */
@@ -202,21 +219,37 @@ static void find_lives(maker *m) {
     ++m->nstep;
   }
   for (int k = 0; k < m->ncopies; ++k) use_at(m, m->values[m->copies[k].from].buffer, m->nstep);
+  if (m->o->workspace_io) keep_outputs(m);
+}
+
+static tn_PoolInfo *own_pool(const char *name) {
+  const char *names[] = {"pool_name", "targets", "is_internal"};
+  tn_any values[] = {tn_any_cstr(name), tn_any_obj(tn_arr_of(0)), tn_any_bool(true)};
+  return tn_scope_own(tn_node_make(&tn_type_WorkspacePoolInfo, 3, names, values));
+}
+
+static int plan(maker *m) {
+  const aot_options *o = m->o;
+  if (o->custom)
+    return usmp_plan_by(o->custom, m->buffers, m->nbuffer, m->pools, m->pool_infos,
+                        o->workspace_align);
+  return usmp_plan(m->buffers, m->nbuffer, m->pools, m->npools, o->workspace_align, o->algorithm);
 }
 
 static int make_pools(maker *m) {
+  TN_VEC(infos);
   const tn_arr *given = m->o->pools ? m->o->workspace_pools : NULL;
   m->npools = given && given->len ? (int32_t)given->len : 1;
   TN_GET(m->pools, tn_alloc_zero((size_t)m->npools, sizeof *m->pools));
   TN_GET(m->pool_vars, tn_alloc_zero((size_t)m->npools, sizeof(void *)));
   for (int32_t k = 0; k < m->npools; ++k) {
-    const tn_PoolInfo *p = given ? (const tn_PoolInfo *)tn_arr_obj(given, k) : NULL;
-    const char *name = p ? tn_cstr(p->pool_name) : "workspace";
-    m->pools[k] = (usmp_pool){.name = name, .limit = p ? limit_of(p) : -1};
-    TN_GET(m->pool_vars[k], tir_pointer_var(name, tn_dtype_of(kDLUInt, 8, 1), ""));
+    tn_PoolInfo *p = given ? (tn_PoolInfo *)tn_arr_obj(given, k) : own_pool("workspace");
+    if (!p || tn_vec_push_obj(&infos, p)) return -1;
+    m->pools[k] = (usmp_pool){.name = tn_cstr(p->pool_name), .limit = usmp_pool_limit(p)};
+    TN_GET(m->pool_vars[k], tir_pointer_var(m->pools[k].name, tn_dtype_of(kDLUInt, 8, 1), ""));
   }
-  return usmp_plan(m->buffers, m->nbuffer, m->pools, m->npools, m->o->workspace_align,
-                   m->o->algorithm);
+  TN_GET(m->pool_infos, tn_arr_from(&infos));
+  return plan(m);
 }
 
 static tn_expr *place_of(const maker *m, int64_t buffer) {
@@ -362,30 +395,42 @@ static tn_PrimFunc *function(maker *m, const char *name) {
   return f ? tir_with_attr(f, "runner_function", (tn_obj *)tir_bool(true)) : NULL;
 }
 
-/* @param given the pool, NULL: one that is part of the program */
 static tn_AllocatedPoolInfo *pool_info(tn_obj *given, const usmp_pool *p, int64_t param) {
-  if (!given) {
-    const char *names[] = {"pool_name", "targets", "is_internal"};
-    tn_any values[] = {tn_any_cstr(p->name), tn_any_obj(tn_arr_of(0)), tn_any_bool(true)};
-    TN_GETP(given, tn_scope_own(tn_node_make(&tn_type_WorkspacePoolInfo, 3, names, values)));
-  }
   const char *names[] = {"pool_info", "allocated_size", "pool_var_idx"};
   tn_any values[] = {tn_any_obj(given), tn_any_int(p->used), tn_any_int(param)};
   return tn_scope_own(tn_node_make(&tn_type_AllocatedPoolInfo, 3, names, values));
 }
 
 static int list_pools(const maker *m, aot_main *out) {
-  const tn_arr *given = m->o->workspace_pools;
   TN_VEC(pools);
   TN_VEC(constant);
   for (int32_t k = 0; k < m->npools && m->o->pools; ++k)
-    TN_TRY(tn_vec_push_obj(&pools, pool_info(given ? tn_arr_obj(given, k) : NULL, &m->pools[k],
+    TN_TRY(tn_vec_push_obj(&pools, pool_info(tn_arr_obj(m->pool_infos, k), &m->pools[k],
                                              m->params.len - m->npools + k)));
   for (int32_t k = 0; k < m->nconstant_pools; ++k)
     TN_TRY(tn_vec_push_obj(
         &constant, pool_info(tn_arr_obj(m->o->constant_pools, k), &m->constant_pools[k], -1)));
   TN_GET(out->pools, tn_arr_from(&pools));
   TN_GET(out->constant_pools, tn_arr_from(&constant));
+  return 0;
+}
+
+static int push_place(const maker *m, int64_t buffer, tn_vec *out) {
+  const usmp_buffer *b = &m->buffers[buffer];
+  return tn_vec_push_obj(out, TN_NEW(PoolAllocation,
+                                     .pool_info = (tn_PoolInfo *)tn_arr_obj(m->pool_infos, b->pool),
+                                     .byte_offset = (tn_IntImm *)tir_i64(b->offset)));
+}
+
+/* Inputs in their order, then outputs. */
+static int list_places(const maker *m, aot_main *out) {
+  TN_VEC(places);
+  for (int64_t i = 0; i < m->g->n && m->o->workspace_io; ++i)
+    if (!m->g->nodes[i].op && !constant_of(m, &m->g->nodes[i]))
+      TN_TRY(push_place(m, m->values[m->first[i]].buffer, &places));
+  for (int k = 0; k < m->g->nheads && m->o->workspace_io; ++k)
+    TN_TRY(push_place(m, m->places[k], &places));
+  TN_GET(out->places, tn_arr_from(&places));
   return 0;
 }
 
@@ -404,7 +449,7 @@ static int tell(const maker *m, aot_main *out) {
     out->io += graph_type_bytes(m->g->nodes[e.node].types[e.index]);
   }
   out->live = usmp_lower_bound(m->buffers, m->nbuffer, m->o->workspace_align);
-  return out->live < 0 ? -1 : list_pools(m, out);
+  return out->live < 0 || list_places(m, out) ? -1 : list_pools(m, out);
 }
 
 static int make(maker *m, const char *name, aot_main *out) {
@@ -416,7 +461,9 @@ static int make(maker *m, const char *name, aot_main *out) {
     m->nvalue += g->nodes[i].nresults;
   }
   TN_GET(m->values, tn_alloc_zero((size_t)m->nvalue + 1, sizeof *m->values));
-  TN_GET(m->buffers, tn_alloc_zero((size_t)(m->nvalue + g->n) + 1, sizeof *m->buffers));
+  int64_t most = m->nvalue + g->n + g->nheads;
+  TN_GET(m->buffers, tn_alloc_zero((size_t)most + 1, sizeof *m->buffers));
+  TN_GET(m->places, tn_alloc_zero((size_t)g->nheads + 1, sizeof *m->places));
   TN_GET(m->outputs, tn_alloc_zero((size_t)g->nheads + 1, sizeof(void *)));
   TN_GET(m->copies, tn_alloc_zero((size_t)g->nheads + 1, sizeof *m->copies));
   TN_GET(m->buffer_map, tn_scope_own(tn_map_new()));
@@ -426,6 +473,8 @@ static int make(maker *m, const char *name, aot_main *out) {
   TN_TRY(add_outputs(m));
   find_lives(m);
   TN_TRY(make_pools(m));
+  for (int k = 0; k < m->ncopies && m->o->workspace_io; ++k)
+    TN_GET(m->outputs[m->copies[k].to], place_of(m, m->places[m->copies[k].to]));
   TN_GET(out->func, function(m, name));
   return tell(m, out);
 }
@@ -435,8 +484,8 @@ int aot_make_main(const graph_program *g, const aot_options *o, const char *name
   maker m = {.g = g, .o = o, .workspace = workspace};
   *out = (aot_main){0};
   int err = make(&m, name, out);
-  void *memory[] = {m.first,  m.scratch, m.values,    m.buffers,       m.outputs,
-                    m.copies, m.pools,   m.pool_vars, m.constant_pools};
+  void *memory[] = {m.first,  m.scratch, m.values,    m.buffers,        m.outputs,
+                    m.copies, m.pools,   m.pool_vars, m.constant_pools, m.places};
   for (int i = 0; i < TN_COUNT(memory); ++i) tn_free(memory[i]);
   tn_vec *lists[] = {&m.params, &m.calls, &m.lets, &m.constants};
   for (int i = 0; i < TN_COUNT(lists); ++i) tn_vec_fini(lists[i]);

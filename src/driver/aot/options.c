@@ -54,13 +54,19 @@ static int check_pools(const aot_options *o) {
   return 0;
 }
 
-/* Options that would change the program, and that there is nothing for. */
-static int check_config(const tn_PassContext *ctx) {
-  TN_CHECK(!ir_config_int(ctx, "tir.usmp.use_workspace_io", 0), NotImplementedError, NULL,
-           "tir.usmp.use_workspace_io: inputs and outputs are memory of the caller's");
-  TN_CHECK(!ir_config_get(ctx, "tir.usmp.custom_algorithm"), NotImplementedError, NULL,
-           "tir.usmp.custom_algorithm: plans are made by tir.usmp.algorithm");
+/* Inputs and outputs in pools are for those who ask where they lie. */
+static int check_workspace_io(const aot_options *o) {
+  TN_CHECK(!o->workspace_io || o->c_interface, TenonError, NULL,
+           "tir.usmp.use_workspace_io needs interface-api c, got packed: callers of the packed "
+           "interface bring inputs and outputs along");
+  TN_CHECK(!o->workspace_io || o->pools, ValueError, NULL,
+           "tir.usmp.use_workspace_io: there are no pools: set tir.usmp.enable");
   return 0;
+}
+
+static const char *text_option(const tn_PassContext *ctx, const char *name) {
+  const tn_obj *o = ir_config_get(ctx, name);
+  return o && o->type_index == TN_TI_String ? tn_cstr((const tn_str *)o) : NULL;
 }
 
 /* Can code for a target reach the pool? Every target can where none is named. */
@@ -97,8 +103,6 @@ int aot_options_from(const tn_Executor *executor, const tn_Runtime *runtime,
   const char *api = attrs ? ir_attrs_str(attrs, "interface-api") : NULL;
   const tn_PassContext *ctx;
   TN_GET(ctx, ir_pass_ctx_current());
-  TN_TRY(check_config(ctx));
-  const tn_obj *algorithm = ir_config_get(ctx, "tir.usmp.algorithm");
   TN_CHECK(!api || strcmp(api, "c") == 0 || strcmp(api, "packed") == 0, ValueError, NULL,
            "interface-api: expected c or packed, got %s", api);
   TN_CHECK(target_device_type(t) == kDLCPU, ValueError, NULL,
@@ -109,9 +113,9 @@ int aot_options_from(const tn_Executor *executor, const tn_Runtime *runtime,
       .c_interface = api && strcmp(api, "c") == 0,
       .pools = ir_config_int(ctx, "tir.usmp.enable", 0) != 0,
       .link_params = int_option(attrs, "link-params", 1) != 0,
-      .algorithm = algorithm && algorithm->type_index == TN_TI_String
-                       ? tn_cstr((const tn_str *)algorithm)
-                       : NULL,
+      .workspace_io = ir_config_int(ctx, "tir.usmp.use_workspace_io", 0) != 0,
+      .algorithm = text_option(ctx, "tir.usmp.algorithm"),
+      .custom = text_option(ctx, "tir.usmp.custom_algorithm"),
   };
   TN_TRY(pools_for(workspace ? workspace->pools : NULL, t, "workspace_memory_pools",
                    &out->workspace_pools));
@@ -127,5 +131,6 @@ int aot_options_from(const tn_Executor *executor, const tn_Runtime *runtime,
   if (wide && out->workspace_align < TIR_ALIGNMENT) out->workspace_align = TIR_ALIGNMENT;
   out->pools = out->crt && (out->pools || out->workspace_pools);
   TN_TRY(check_interface(out));
+  TN_TRY(check_workspace_io(out));
   return check_pools(out);
 }

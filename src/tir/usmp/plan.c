@@ -19,6 +19,8 @@ typedef struct {
   int64_t n, align;
   usmp_pool *pools;
   int32_t npools;
+  const uint8_t *conflicts; /* NULL: as the steps say */
+  int64_t enough;
   int64_t *order;   /* in which buffers are placed */
   int64_t *key;     /* of each buffer: the larger, the earlier it is placed */
   int64_t *placed;  /* buffers that have a place, by offset */
@@ -26,12 +28,22 @@ typedef struct {
   int64_t unplaced; /* the first buffer that fits nowhere, -1: none */
 } planner;
 
-static int64_t rounded(const planner *p, int64_t bytes) {
-  return (bytes + p->align - 1) / p->align * p->align;
+static int64_t rounded(int64_t bytes, int64_t align) { return (bytes + align - 1) / align * align; }
+
+static int64_t align_of(const planner *p, const usmp_buffer *x) {
+  return x->align ? x->align : p->align;
 }
 
-static bool together(const usmp_buffer *a, const usmp_buffer *b) {
+static bool together(const planner *p, const usmp_buffer *a, const usmp_buffer *b) {
+  if (p->conflicts) return p->conflicts[(a - p->b) * p->n + (b - p->b)] != 0;
   return a->first <= b->last && b->first <= a->last;
+}
+
+/* Number i of the pools that a buffer may lie in. */
+static int32_t pool_of(const usmp_buffer *x, int32_t i) { return x->may ? x->may[i] : i; }
+
+static int32_t count_of(const planner *p, const usmp_buffer *x) {
+  return x->may ? x->nmay : p->npools;
 }
 
 /* ---- one order ---- */
@@ -41,9 +53,9 @@ static int64_t lowest(const planner *p, const usmp_buffer *x, int32_t pool, int6
   int64_t offset = 0;
   for (int64_t i = 0; i < nplaced; ++i) {
     const usmp_buffer *y = &p->b[p->placed[i]];
-    if (y->pool != pool || !together(x, y)) continue;
+    if (y->pool != pool || !together(p, x, y)) continue;
     if (offset + x->bytes <= y->offset) break;
-    int64_t end = rounded(p, y->offset + y->bytes);
+    int64_t end = rounded(y->offset + y->bytes, align_of(p, x));
     if (end > offset) offset = end;
   }
   return offset;
@@ -59,7 +71,8 @@ static void insert(planner *p, int64_t buffer, int64_t nplaced) {
 /* Into the first pool that has room. */
 static bool place(planner *p, int64_t buffer, int64_t nplaced) {
   usmp_buffer *x = &p->b[buffer];
-  for (int32_t k = 0; k < p->npools; ++k) {
+  for (int32_t i = 0; i < count_of(p, x); ++i) {
+    int32_t k = pool_of(x, i);
     usmp_pool *pool = &p->pools[k];
     int64_t offset = lowest(p, x, k, nplaced);
     if (pool->limit >= 0 && offset + x->bytes > pool->limit) continue;
@@ -111,13 +124,15 @@ static int64_t by_size(planner *p) {
 static int64_t by_conflicts(planner *p) {
   for (int64_t i = 0; i < p->n; ++i) {
     p->key[i] = 0;
-    for (int64_t j = 0; j < p->n; ++j) p->key[i] += together(&p->b[i], &p->b[j]);
+    for (int64_t j = 0; j < p->n; ++j) p->key[i] += together(p, &p->b[i], &p->b[j]);
   }
   sort(p);
   return place_all(p);
 }
 
-static int64_t bound_of(const planner *p) { return usmp_lower_bound(p->b, p->n, p->align); }
+static int64_t bound_of(const planner *p) {
+  return p->conflicts ? p->enough : usmp_lower_bound(p->b, p->n, p->align);
+}
 
 /* ---- hill climbing ---- */
 
@@ -205,7 +220,8 @@ static int too_small(const planner *p) {
   const usmp_pool *nearest = p->pools;
   int64_t missing = INT64_MAX, nplaced = 0;
   while (p->order[nplaced] != p->unplaced) ++nplaced;
-  for (int32_t k = 0; k < p->npools; ++k) {
+  for (int32_t i = 0; i < count_of(p, x); ++i) {
+    int32_t k = pool_of(x, i);
     int64_t more = lowest(p, x, k, nplaced) + x->bytes - p->pools[k].limit;
     if (more < missing) missing = more, nearest = &p->pools[k];
   }
@@ -236,17 +252,16 @@ static int check_sizes(const planner *p) {
   int64_t total = 0;
   for (int64_t i = 0; i < p->n; ++i) {
     bool ok = p->b[i].bytes >= 0 && p->b[i].bytes <= INT64_MAX / 4 &&
-              !__builtin_add_overflow(total, rounded(p, p->b[i].bytes), &total);
+              !__builtin_add_overflow(total, rounded(p->b[i].bytes, align_of(p, &p->b[i])), &total);
     TN_CHECK(ok, ValueError, NULL, "memory plan: %s is too large", p->b[i].name);
   }
   return 0;
 }
 
-int usmp_plan(usmp_buffer *buffers, int64_t n, usmp_pool *pools, int32_t npools, int64_t align,
-              const char *algorithm) {
-  planner p = {.b = buffers, .n = n, .pools = pools, .npools = npools, .align = align};
+static int plan(planner p, const char *algorithm) {
+  int64_t n = p.n;
   TN_TRY(check_sizes(&p));
-  TN_CHECK(npools > 0, ValueError, NULL, "memory plan: there is no pool of memory");
+  TN_CHECK(p.npools > 0, ValueError, NULL, "memory plan: there is no pool of memory");
   int64_t *lists = tn_alloc_zero((size_t)n + 1, 4 * sizeof *lists);
   if (!lists) return -1;
   p.order = lists;
@@ -256,6 +271,24 @@ int usmp_plan(usmp_buffer *buffers, int64_t n, usmp_pool *pools, int32_t npools,
   int err = run(&p, algorithm);
   tn_free(lists);
   return err;
+}
+
+int usmp_plan(usmp_buffer *buffers, int64_t n, usmp_pool *pools, int32_t npools, int64_t align,
+              const char *algorithm) {
+  return plan((planner){.b = buffers, .n = n, .pools = pools, .npools = npools, .align = align},
+              algorithm);
+}
+
+int usmp_plan_conflicts(usmp_buffer *buffers, int64_t n, const uint8_t *conflicts, int64_t enough,
+                        usmp_pool *pools, int32_t npools, int64_t align, const char *algorithm) {
+  return plan((planner){.b = buffers,
+                        .n = n,
+                        .pools = pools,
+                        .npools = npools,
+                        .align = align,
+                        .conflicts = conflicts,
+                        .enough = enough},
+              algorithm);
 }
 
 typedef struct {
@@ -268,12 +301,11 @@ static int earlier(const void *a, const void *b) {
 }
 
 int64_t usmp_lower_bound(const usmp_buffer *buffers, int64_t n, int64_t align) {
-  planner p = {.align = align};
   int64_t now = 0, most = 0;
   change *list = tn_alloc_zero(2 * (size_t)n + 1, sizeof *list);
   if (!list) return -1;
   for (int64_t i = 0; i < n; ++i) {
-    int64_t bytes = rounded(&p, buffers[i].bytes);
+    int64_t bytes = rounded(buffers[i].bytes, buffers[i].align ? buffers[i].align : align);
     list[2 * i] = (change){buffers[i].first, bytes};
     list[2 * i + 1] = (change){buffers[i].last + 1, -bytes};
   }

@@ -12,8 +12,11 @@ typedef struct {
   const char *name;    /* for messages */
   int64_t bytes;       /* not negative */
   int64_t first, last; /* the steps that need it, both included */
-  int64_t offset;      /* found: place in the pool, in bytes */
-  int32_t pool;        /* found: number of the pool */
+  int64_t align;       /* places are multiples of it; 0: of what the plan says */
+  const int32_t *may;  /* numbers of the pools it may lie in, best first; NULL: all, in order */
+  int32_t nmay;
+  int64_t offset; /* found: place in the pool, in bytes */
+  int32_t pool;   /* found: number of the pool */
 } usmp_buffer;
 
 typedef struct {
@@ -32,6 +35,14 @@ typedef struct {
  *  name of a buffer that does not fit and how many bytes are missing; MemoryError */
 TN_API int usmp_plan(usmp_buffer *buffers, int64_t n, usmp_pool *pools, int32_t npools,
                      int64_t align, const char *algorithm);
+
+/** The same for buffers of which it is told which ones need memory at the same time, whatever their
+ *  steps are.
+ *  @param conflicts n rows of n: not 0 where two buffers must not overlap; symmetric
+ *  @param enough bytes: a plan that is not larger is not improved */
+TN_API int usmp_plan_conflicts(usmp_buffer *buffers, int64_t n, const uint8_t *conflicts,
+                               int64_t enough, usmp_pool *pools, int32_t npools, int64_t align,
+                               const char *algorithm);
 
 /** Bytes of the buffers that one step needs, of the step that needs most: no plan can do with less.
  *  -1: MemoryError */
