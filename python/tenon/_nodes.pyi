@@ -1385,6 +1385,19 @@ class ConvWinogradWeightTransformAttrs(Attrs):
     tile_size: int
     """results along an axis of a tile"""
 
+class CropAndResizeAttrs(Attrs):
+    """attributes of image.crop_and_resize (type key relay.attrs.CropAndResizeAttrs)"""
+    crop_size: Array
+    """height and width of the result"""
+    layout: str
+    """"NCHW" or "NHWC" """
+    method: str
+    """"bilinear" or "nearest_neighbor" """
+    extrapolation_value: float
+    """what is outside of the image"""
+    out_dtype: str
+    """type of the result, that of data when empty"""
+
 class DenseAttrs(Attrs):
     """attributes of nn.dense (type key relay.attrs.DenseAttrs)"""
     units: PrimExpr | None
@@ -1425,6 +1438,21 @@ class DilateAttrs(Attrs):
     """distance in the result of neighbouring elements, for each axis"""
     dilation_value: float
     """what is put between them"""
+
+class Dilation2DAttrs(Attrs):
+    """attributes of image.dilation2d (type key relay.attrs.Dilation2DAttrs)"""
+    strides: Array
+    """distance of windows"""
+    padding: Array
+    """one number, two, or those before all axes and those after"""
+    dilations: Array
+    """distance of elements in a window"""
+    data_layout: str
+    """"NCHW" or "NHWC" """
+    kernel_layout: str
+    """"IHW" or "HWI" """
+    out_dtype: str
+    """type of the result, that of data when empty"""
 
 class DropoutAttrs(Attrs):
     """attributes of nn.dropout (type key relay.attrs.DropoutAttrs)"""
@@ -1595,6 +1623,17 @@ class MatmulAttrs(Attrs):
     """layout of the second after a rewrite"""
     meta_schedule_original_shape: Array
     """shape of the second before a rewrite"""
+
+class MatrixSetDiagAttrs(Attrs):
+    """attributes of matrix_set_diag (type key relay.attrs.MatrixSetDiagAttrs)"""
+    k1: int
+    """lowest diagonal, negative below the main one"""
+    k2: int
+    """uppermost diagonal"""
+    super_diag_right_align: bool
+    """are those above the main one at the right?"""
+    sub_diag_right_align: bool
+    """are those below it at the right?"""
 
 class MaxPool1DAttrs(Attrs):
     """attributes of nn.max_pool1d (type key relay.attrs.MaxPool1DAttrs)"""
@@ -1927,6 +1966,15 @@ class SliceLikeAttrs(Attrs):
     axes: Array | None
     """axes to cut; None: all"""
 
+class SlidingWindowAttrs(Attrs):
+    """attributes of sliding_window (type key relay.attrs.SlidingWindowAttrs)"""
+    axis: int
+    """first axis of the windows; the others follow it"""
+    window_shape: Array
+    """extents of a window"""
+    strides: Array
+    """distance of windows along each of its axes"""
+
 class SoftmaxAttrs(Attrs):
     """attributes of nn.softmax (type key relay.attrs.SoftmaxAttrs)"""
     axis: int
@@ -1940,6 +1988,16 @@ class SpaceToBatchNDAttrs(Attrs):
     """elements put before and after each axis: pairs"""
     pad_value: float
     """what they are"""
+
+class SparseDenseAttrs(Attrs):
+    """attributes of nn.sparse_dense (type key relay.attrs.SparseDenseAttrs)"""
+    sparse_lhs: bool
+    """is the sparse matrix the left one?"""
+
+class SparseToDenseAttrs(Attrs):
+    """attributes of sparse_to_dense (type key relay.attrs.SparseToDenseAttrs)"""
+    output_shape: Array
+    """shape of the result"""
 
 class SplitAttrs(Attrs):
     """attributes of split (type key relay.attrs.SplitAttrs)"""

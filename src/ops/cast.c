@@ -28,6 +28,20 @@ static tn_expr *cast_element(const relay_op_row *row, const void *attrs, tn_expr
   return tir_cast(((const tn_CastAttrs *)attrs)->dtype, x[0], NULL);
 }
 
+static int reinterpret_relation(relay_rel *r) {
+  const tn_CastAttrs *attrs = r->attrs;
+  RELAY_TENSOR(data, r, 0);
+  RELAY_CHECK(r, attrs->dtype.bits * attrs->dtype.lanes == data->dtype.bits * data->dtype.lanes,
+              "elements of %s cannot be taken as %s: they must have as many bits",
+              TN_DT(data->dtype), TN_DT(attrs->dtype));
+  return relay_rel_result(r, relay_tensor_type(data->shape, attrs->dtype));
+}
+
+static tn_expr *reinterpret_element(const relay_op_row *row, const void *attrs, tn_expr *const *x) {
+  (void)row;
+  return tir_reinterpret(((const tn_CastAttrs *)attrs)->dtype, x[0], NULL);
+}
+
 /* The second argument only gives its type. */
 static int cast_like_relation(relay_rel *r) {
   RELAY_TENSOR(data, r, 0);
@@ -75,6 +89,17 @@ static const relay_op_row rows[] = {
      .shape = relay_shape_same,
      .grads = "(cast_like(%d, %a),)",
      .doc = "the elements converted to another type"},
+    {.name = "reinterpret",
+     .inputs = "data",
+     .attrs = &tn_type_CastAttrs,
+     .level = 3,
+     .pattern = RELAY_ELEMWISE,
+     .rel_name = "Reinterpret",
+     .rel = reinterpret_relation,
+     .compute = ops_elementwise,
+     .element = reinterpret_element,
+     .shape = relay_shape_same,
+     .doc = "the bits of the elements taken as another type"},
     {.name = "cast_like",
      .inputs = "data dtype_like",
      .level = 3,

@@ -145,3 +145,18 @@ def test_operators_of_expressions_take_tensors():
     want = (x + y * 2) / (1 + y) - x, x[:, 0, 0] + y[0, 0] * 2
     for value, expected in zip(got, want, strict=True):
         np.testing.assert_allclose(value.numpy(), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_shapes_of_other_tensors():
+    x, y = rand(2, 3), rand(2, 4, 3, seed=1)
+    same(lambda a: topi.flip(a, 1), lambda a: a[:, ::-1], x)
+    wide = lambda a, b: np.broadcast_to(a[:, None], b.shape)  # noqa: E731
+    same(lambda a, b: topi.expand_like(a, b, [1]), wide, x, y)
+    same(lambda a: topi.collapse_sum(a, (4, 1)), lambda a: a.sum((0, 2))[:, None], y)
+    same(lambda a: topi.shape(a, "int64"), lambda a: np.array(a.shape), y)
+
+
+@pytest.mark.parametrize("axes", [0, 1, 2, ((1, 0), (0, 2)), ([2], [1])])
+def test_tensordot(axes):
+    a, b = (rand(2, 3, 4), rand(3, 4, 2, seed=1)) if axes != 1 else (rand(2, 4), rand(4, 3, seed=1))
+    same(lambda x, y: topi.tensordot(x, y, axes), lambda x, y: np.tensordot(x, y, axes), a, b)

@@ -4,6 +4,7 @@ from functools import reduce
 
 from .. import relay, te, tir
 from ._calls import apply, operator
+from .utils import get_const_int
 
 
 def _operator(name):
@@ -47,6 +48,63 @@ def gather(data, axis, indices):
     return apply(lambda x, i: relay.gather(x, axis, i), data, indices)
 
 
+def flip(a, axis=0):
+    """The elements of an axis in reverse order."""
+    return apply(relay.reverse, a, axis)
+
+
+def expand_like(a, shape_like, axis):
+    """A tensor with axes put in and repeated so that it has the shape of another.
+
+    Parameters
+    ----------
+    a, shape_like : Tensor
+        The tensor, and the one whose shape it gets.
+    axis : list of int
+        Axes of the other tensor that it lacks; none: it has all, and is repeated along those of
+        extent 1.
+    """
+    rank = len(shape_like.shape)
+    lacking = sorted(x % rank for x in axis) if len(a.shape) < rank else []
+
+    def expanded(x, like):
+        for x_axis in lacking:
+            x = relay.expand_dims(x, x_axis)
+        return relay.broadcast_to_like(x, like)
+
+    return apply(expanded, a, shape_like)
+
+
+def collapse_sum(data, target_shape):
+    """Sums over the axes along which a shape was repeated."""
+    return apply(relay.collapse_sum_to, data, [get_const_int(n) for n in target_shape])
+
+
+def shape(array, dtype="int32"):
+    """The extents of a tensor, as a tensor."""
+    return apply(relay.shape_of, array, dtype)
+
+
+def tensordot(a, b, axes):
+    """Product summed over axes: the last ones of `a` and the first ones of `b` if a number, else
+    those that two lists name."""
+    if isinstance(axes, int):
+        ra = len(a.shape)
+        pairs = [(ra - axes + i, i) for i in range(axes)]
+    else:
+        left, right = (x if isinstance(x, list | tuple) else [x] for x in axes)
+        pairs = list(zip(left, right, strict=True))
+    letters = [chr(ord("a") + i) for i in range(26)]
+    first = letters[: len(a.shape)]
+    second = letters[len(a.shape) : len(a.shape) + len(b.shape)]
+    for i, j in pairs:
+        second[j] = first[i]
+    summed = {first[i] for i, _ in pairs}
+    out = [c for c in first + second if c not in summed]
+    equation = f"{''.join(first)},{''.join(second)}->{''.join(out)}"
+    return apply(lambda x, y: relay.einsum((x, y), equation), a, b)
+
+
 def identity(x):
     """The tensor itself, computed."""
     return apply(relay.copy, x)
@@ -65,12 +123,17 @@ def stack(a, axis):
 __all__ = [
     "adv_index",
     "cast",
+    "collapse_sum",
     "concatenate",
     "elemwise_sum",
+    "expand_like",
+    "flip",
     "full",
     "full_like",
     "gather",
     "identity",
     "matmul",
+    "shape",
     "stack",
+    "tensordot",
 ]

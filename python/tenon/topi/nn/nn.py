@@ -246,6 +246,29 @@ def batch_matmul(
     )
 
 
+def sparse_dense(dense_data, sparse_data, sparse_indices, sparse_indptr, sparse_lhs=False):
+    """Product with the transpose of a matrix in compressed rows."""
+    return apply(
+        _sparse("dense", sparse_lhs), dense_data, sparse_data, sparse_indices, sparse_indptr
+    )
+
+
+def sparse_add(dense_data, sparse_data, sparse_indices, sparse_indptr):
+    """Sum with a matrix in compressed rows."""
+    return apply(_sparse("add"), dense_data, sparse_data, sparse_indices, sparse_indptr)
+
+
+def _sparse(name, *more):
+    return lambda x, *parts: getattr(relay.nn, f"sparse_{name}")(x, parts, *more)
+
+
+def sparse_transpose(sparse_data, sparse_indices, sparse_indptr):
+    """The transpose of a square matrix in compressed rows, as its three parts."""
+    return apply(
+        lambda *parts: relay.nn.sparse_transpose(parts), sparse_data, sparse_indices, sparse_indptr
+    )
+
+
 def flatten(data):
     """All axes but the first made one."""
     return apply(relay.nn.batch_flatten, data)
@@ -312,4 +335,7 @@ __all__ = [
     "pool3d",
     "scale_shift_nchw",
     "scale_shift_nhwc",
+    "sparse_add",
+    "sparse_dense",
+    "sparse_transpose",
 ]

@@ -25,4 +25,19 @@ def _resize(n):
 
 resize1d, resize2d, resize3d = _resize(1), _resize(2), _resize(3)
 
-__all__ = ["resize1d", "resize2d", "resize3d"]
+crop_and_resize = _rows.wrapper(
+    "image.crop_and_resize",
+    defaults={"out_dtype": None, "extrapolation_value": 0},
+    forms={"out_dtype": lambda value: value or ""},
+)
+crop_and_resize.__module__ = __name__
+dilation2d = _rows.wrapper(
+    "image.dilation2d",
+    forms={
+        name: lambda value: [value] * 2 if isinstance(value, int) else value
+        for name in ("strides", "padding", "dilations")
+    },
+)
+dilation2d.__module__ = __name__
+
+__all__ = ["crop_and_resize", "dilation2d", "resize1d", "resize2d", "resize3d"]

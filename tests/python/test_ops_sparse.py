@@ -1,0 +1,237 @@
+"""Operators on sparse matrices, diagonals, windows and boxes, against numpy."""
+
+import numpy as np
+import pytest
+import tenon
+from op_cases import check, compute, rand, result_type
+from tenon import relay
+from tenon.topi import testing
+
+
+def _compressed(dense, block=None):
+    """(elements, columns, beginnings of rows) of a matrix, of blocks if asked."""
+    rows, columns = block or (1, 1)
+    data, indices, indptr = [], [], [0]
+    for i in range(dense.shape[0] // rows):
+        for j in range(dense.shape[1] // columns):
+            part = dense[i * rows : (i + 1) * rows, j * columns : (j + 1) * columns]
+            if part.any():
+                data.append(part if block else part.item())
+                indices.append(j)
+        indptr.append(len(indices))
+    return np.array(data, "float32"), np.array(indices, "int32"), np.array(indptr, "int32")
+
+
+def _sparse(rows, columns, block=None, seed=0):
+    r, c = block or (1, 1)
+    keep = np.random.default_rng(seed).random((rows // r, columns // c)) < 0.4
+    return rand(rows, columns, seed=seed) * np.kron(keep, np.ones((r, c))).astype("float32")
+
+
+@pytest.mark.parametrize("block", [None, (2, 3)])
+@pytest.mark.parametrize("lhs", [False, True])
+def test_product_with_a_sparse_matrix(block, lhs):
+    x, w = rand(4, 9), _sparse(6, 9, block, seed=3)
+    parts = _compressed(w, block)
+    check(
+        lambda a, *m: relay.nn.sparse_dense(a, m, lhs),
+        lambda a, *m: w @ x.T if lhs else x @ w.T,
+        x,
+        *parts,
+        target="llvm",
+    )
+
+
+def test_sum_and_transpose_of_a_sparse_matrix():
+    w = _sparse(7, 7, seed=5)
+    parts = _compressed(w)
+    x = rand(7, 7, seed=2)
+    check(lambda a, *m: relay.nn.sparse_add(a, m), lambda a, *m: x + w, x, *parts)
+    check(lambda *m: relay.nn.sparse_transpose(m).tuple_value, lambda *m: _compressed(w.T), *parts)
+
+
+def _to_dense(shape, indices, values, fill):
+    return compute(
+        lambda a, b, d: relay.sparse_to_dense(a, shape, b, d),
+        indices,
+        values,
+        np.array(fill, values.dtype),
+        target="llvm",
+    )
+
+
+def test_positions_that_are_none_are_left_out():
+    """Neither read nor written outside of tensors, whatever positions hold."""
+    x = np.ones((2, 3), "float32")
+    data, columns = np.array([1, 2, 4], "float32"), np.array([0, 99, -5], "int32")
+    for begins in ([0, 3, 3], [-7, 2, 1000], [5, 1, 0]):
+        parts = (data, columns, np.array(begins, "int32"))
+        got = compute(lambda a, *m: relay.nn.sparse_dense(a, m), x, *parts, target="llvm")
+        assert np.isin(got, [0, 1]).all()
+    i = np.array([[0, 1], [9, 0], [-1, 0]], "int32")
+    got = _to_dense((2, 2), i, np.array([1, 2, 3], "float32"), 0)
+    np.testing.assert_array_equal(got, [[0, 1], [0, 0]])
+    square = (data, columns, np.array([0, 2, 7, 9], "int32"))
+    for part in compute(
+        lambda *m: relay.nn.sparse_transpose(m).tuple_value, *square, target="llvm"
+    ):
+        assert part.shape in ((3,), (4,))
+
+
+def test_sparse_to_dense():
+    def reference(i, v):
+        r = np.full((3, 4), -1.0, "float32")
+        r[tuple(i.T)] = v
+        return r
+
+    i, v = np.array([[0, 1], [2, 3], [1, 0]], "int64"), rand(3)
+    np.testing.assert_allclose(_to_dense((3, 4), i, v, -1), reference(i, v))
+    line = _to_dense([5], np.array([4, 0], "int32"), rand(2), 0)
+    np.testing.assert_allclose(line, [rand(2)[1], 0, 0, 0, rand(2)[0]])
+    one = _to_dense([3], np.array(1, "int32"), np.array(7, "float32"), 0)
+    np.testing.assert_allclose(one, [0, 7, 0])
+    x = relay.sparse_to_dense(relay.const(i), (3, 4), relay.const(v), -1.0)
+    assert np.isclose(relay.create_executor("debug").evaluate(x).numpy(), reference(i, v)).all()
+    with pytest.raises(tenon.TVMError, match="2 coordinates are needed"):
+        result_type(
+            lambda a, b, d: relay.sparse_to_dense(a, (3, 4), b, d),
+            relay.TensorType((5, 3), "int64"),
+            relay.TensorType((5,)),
+            relay.TensorType(()),
+        )
+
+
+@pytest.mark.parametrize("new", [[9, 4], [2, 3, 6], [-1], [3, -1]])
+def test_sparse_reshape(new):
+    i = np.array([[0, 0, 0], [0, 1, 2], [1, 2, 5]], "int64")
+    prev = np.array([2, 3, 6], "int64")
+
+    def reference(i, p, n):
+        shape = np.empty(36).reshape(new).shape
+        flat = np.ravel_multi_index(tuple(i.T), (2, 3, 6))
+        return np.stack(np.unravel_index(flat, shape), -1), np.array(shape)
+
+    check(relay.sparse_reshape, reference, i, prev, np.array(new, "int64"))
+
+
+@pytest.mark.parametrize("k", [0, 2, -1, (-1, 1), (0, 2), (-2, -1)])
+@pytest.mark.parametrize("align", ["RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT"])
+def test_matrix_set_diag(k, align):
+    x = rand(2, 4, 5)
+    low, high = (k, k) if isinstance(k, int) else k
+    length = min(4 + min(high, 0), 5 - max(low, 0))
+    d = rand(2, length, seed=1) if low == high else rand(2, high - low + 1, length, seed=1)
+    check(
+        lambda a, b: relay.matrix_set_diag(a, b, k, align),
+        lambda a, b: testing.matrix_set_diag(a, b, k, align),
+        x,
+        d,
+    )
+
+
+def test_matrix_set_diag_says_what_does_not_fit():
+    x, d = relay.TensorType((4, 5)), relay.TensorType((3,))
+    with pytest.raises(tenon.TVMError, match="expected rows of 4"):
+        result_type(relay.matrix_set_diag, x, d)
+    with pytest.raises(ValueError, match="expected LEFT or RIGHT twice"):
+        relay.matrix_set_diag(relay.var("x", x), relay.var("d", d), 0, "UP")
+
+
+def test_sliding_window():
+    x = rand(2, 3, 9, 7)
+    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 5, 2), (1, 2, 3))
+    check(
+        lambda a: relay.sliding_window(a, 1, [3, 5, 2], [1, 2, 3]),
+        lambda a: windows[:, :, ::2, ::3],
+        x,
+    )
+    check(
+        lambda a: relay.sliding_window(a, -1, [4], [3]),
+        lambda a: np.lib.stride_tricks.sliding_window_view(a, 4, -1)[..., ::3, :],
+        x,
+    )
+    with pytest.raises(tenon.TVMError, match="larger than data"):
+        result_type(lambda a: relay.sliding_window(a, 1, [8], [1]), relay.TensorType((2, 7)))
+
+
+def test_reinterpret():
+    x = rand(3, 4)
+    check(lambda a: relay.reinterpret(a, "int32"), lambda a: a.view("int32"), x)
+    with pytest.raises(tenon.TVMError, match="as many bits"):
+        result_type(lambda a: relay.reinterpret(a, "int64"), relay.TensorType((2,)))
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+@pytest.mark.parametrize("method", ["bilinear", "nearest_neighbor"])
+@pytest.mark.parametrize("size", [(4, 3), (1, 6)])
+def test_crop_and_resize(layout, method, size):
+    x = rand(2, 3, 8, 7) if layout == "NCHW" else rand(2, 8, 7, 3)
+    boxes = np.array([[0, 0, 1, 1], [0.2, 0.6, 0.91, 0.1], [-0.3, 0.2, 0.52, 1.4]], "float32")
+    which = np.array([1, 0, 1], "int32")
+    check(
+        lambda a, b, i: relay.image.crop_and_resize(a, b, i, size, layout, method, 0.5),
+        lambda a, b, i: testing.crop_and_resize_python(a, b, i, size, layout, method, 0.5),
+        x,
+        boxes,
+        which,
+        atol=1e-5,
+    )
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+def test_dilation2d(layout):
+    x, w = rand(2, 3, 8, 7), rand(3, 3, 2, seed=1)
+
+    def reference(a, b):
+        first = layout == "NCHW"
+        a = a if first else a.transpose(0, 3, 1, 2)
+        b = b if first else b.transpose(2, 0, 1)
+        wide = np.pad(a, [(0, 0), (0, 0), (1, 2), (0, 1)], constant_values=np.finfo("f4").min)
+        view = np.lib.stride_tricks.sliding_window_view(wide, (5, 2), (2, 3))[:, :, ::2, :, ::2, :]
+        out = (view + b[:, None, None]).max((4, 5))
+        return out if first else out.transpose(0, 2, 3, 1)
+
+    if layout == "NHWC":
+        x, w = x.transpose(0, 2, 3, 1).copy(), w.transpose(1, 2, 0).copy()
+    check(
+        lambda a, b: relay.image.dilation2d(
+            a, b, (2, 1), (1, 0, 2, 1), (2, 1), layout, "IHW" if layout == "NCHW" else "HWI"
+        ),
+        reference,
+        x,
+        w,
+    )
+
+
+@pytest.mark.parametrize("count", [None, 6])
+@pytest.mark.parametrize("kind", ["vm", "debug"])
+def test_segment_sum(count, kind):
+    x, ids = rand(5, 3), np.array([0, 2, 2, 4, 0], "int32")
+    want = np.zeros((count or 5, 3), "float32")
+    np.add.at(want, ids, x)
+    a, b = relay.var("x", shape=(5, 3)), relay.var("i", shape=(5,), dtype="int32")
+    mod = tenon.IRModule.from_expr(relay.Function([a, b], relay.segment_sum(a, b, count)))
+    got = relay.create_executor(kind, mod, tenon.cpu(), "llvm").evaluate()(x, ids)
+    np.testing.assert_allclose(got.numpy(), want, rtol=1e-6)
+
+
+def test_open_extents():
+    n = relay.Any()
+    kind = result_type(
+        lambda a, *m: relay.nn.sparse_dense(a, m),
+        relay.TensorType((n, 8)),
+        relay.TensorType((n,)),
+        relay.TensorType((n,), "int32"),
+        relay.TensorType((5,), "int32"),
+    )
+    assert isinstance(kind.shape[0], relay.Any) or isinstance(kind.shape[0], tenon.tir.Any)
+    assert kind.shape[1] == 4
+    x = relay.var("x", shape=(relay.Any(), 3))
+    body = relay.sliding_window(x, 0, [2, 2], [1, 1])
+    mod = tenon.IRModule.from_expr(relay.Function([x], body))
+    run = relay.create_executor("vm", mod, tenon.cpu(), "llvm").evaluate()
+    data = rand(6, 3)
+    want = np.lib.stride_tricks.sliding_window_view(data, (2, 2))
+    np.testing.assert_array_equal(run(data).numpy(), want)
+    with pytest.raises(tenon.TVMError):
+        run(rand(1, 3))
