@@ -1,5 +1,6 @@
-# Files as C data: cmake -DOUT=file.c -DROOT=folder -DFILES="path;..." -P embed.cmake. Files are called as below ROOT.
-set(text "/* made from files by cmake/embed.cmake */\n#include \"export/crt_files.h\"\n\n")
+# Files as C data: cmake -DOUT=file.c -DROOT=folder -DFILES="path;..." -DHEADER=x.h -DTYPE=type -DLIST=name -DCOUNT=name
+# -P embed.cmake. Files are called as below ROOT; the header declares the list of TYPE, {name, {data, size}}, and its length.
+set(text "/* made from files by cmake/embed.cmake */\n#include \"${HEADER}\"\n\n")
 set(rows "")
 set(number 0)
 foreach(path ${FILES})
@@ -11,5 +12,5 @@ foreach(path ${FILES})
   string(APPEND rows "    {\"${name}\", {file${number}, sizeof file${number}}},\n")
   math(EXPR number "${number} + 1")
 endforeach()
-string(APPEND text "\nconst tar_file crt_files[] = {\n${rows}};\nconst int crt_nfile = ${number};\n")
+string(APPEND text "\nconst ${TYPE} ${LIST}[] = {\n${rows}};\nconst int ${COUNT} = ${number};\n")
 file(WRITE "${OUT}" "${text}")

@@ -75,10 +75,20 @@ if(TENON_BUILD_COMPILER)
   set(crt_source ${CMAKE_BINARY_DIR}/generated/crt_files.c)
   add_custom_command(OUTPUT ${crt_source}
     COMMAND ${CMAKE_COMMAND} -DOUT=${crt_source} "-DFILES=${crt_files}"
-      -DROOT=${CMAKE_SOURCE_DIR}
+      -DROOT=${CMAKE_SOURCE_DIR} -DHEADER=export/crt_files.h -DTYPE=tar_file -DLIST=crt_files -DCOUNT=crt_nfile
       -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
     DEPENDS ${crt_files} ${CMAKE_SOURCE_DIR}/cmake/embed.cmake VERBATIM)
   target_sources(tenon PRIVATE ${crt_source})
+  # Records of measurements that ship with the compiler.
+  file(GLOB shipped_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/driver/records/shipped/*.log)
+  set(shipped_source ${CMAKE_BINARY_DIR}/generated/shipped_files.c)
+  add_custom_command(OUTPUT ${shipped_source}
+    COMMAND ${CMAKE_COMMAND} -DOUT=${shipped_source} "-DFILES=${shipped_files}"
+      -DROOT=${CMAKE_SOURCE_DIR}/src/driver/records/shipped -DHEADER=driver/records/shipped.h
+      -DTYPE=shipped_file -DLIST=shipped_files -DCOUNT=shipped_nfile
+      -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
+    DEPENDS ${shipped_files} ${CMAKE_SOURCE_DIR}/cmake/embed.cmake VERBATIM)
+  target_sources(tenon PRIVATE ${shipped_source})
 endif()
 
 # Devices are served by plug-ins, which the runtime opens when a device is asked for. They find the drivers themselves:

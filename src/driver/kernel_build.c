@@ -18,6 +18,7 @@
 #include "base/scope.h"
 #include "driver/build.h"
 #include "driver/kernel_store.h"
+#include "driver/records/records.h"
 #include "driver/tir_pipeline.h"
 #include "ir/module.h"
 #include "ir/op.h"
@@ -34,7 +35,8 @@ typedef struct {
   tn_target *target;
   tn_PassContext *ctx; /* the caller's */
   kernel_machine machine;
-  tn_str *common; /* what the keys of all kernels begin with; NULL: no cache */
+  tn_arr *sources; /* of records, of the calling thread */
+  tn_str *common;  /* what the keys of all kernels begin with; NULL: no cache */
   _Atomic int64_t next;
   _Atomic int64_t failed; /* number of the first job that failed, n: none */
   pthread_mutex_t lock;
@@ -151,6 +153,7 @@ static tn_str *common_key(const build_state *b) {
   tn_buf_printf(&out, "machine %d %d %d %d %lld %lld\noptions %lld %s", m->vector_bytes,
                 m->vector_registers, m->threads, (int)m->bf16, (long long)m->l1, (long long)m->l2,
                 (long long)b->ctx->opt_level, tn_cstr(config));
+  if (!records_key(&out)) return NULL;
   for (int i = 0; i < 2; ++i) {
     const tn_arr *names = i ? b->ctx->disabled_pass : b->ctx->required_pass;
     tn_buf_puts(&out, i ? "\ndisabled" : "\nrequired");
@@ -206,7 +209,9 @@ static int work_in_context(build_state *b) {
   TN_TRY(ir_pass_ctx_enter(ctx));
   int err = target_enter(b->target);
   if (!err) {
+    tn_release(records_use(b->sources));
     work(b);
+    tn_release(records_use(NULL));
     err = target_exit(b->target);
   }
   return ir_pass_ctx_exit(ctx) || err ? -1 : 0;
@@ -239,13 +244,20 @@ static tn_arr *part_list(const build_state *b) {
   return tn_arr_from(&list);
 }
 
+/* A program's own source of records is asked by the calling thread: others might wait for what it
+   holds. */
+static bool asks_program(void) {
+  TN_BUF(key);
+  return !records_key(&key);
+}
+
 static tn_module *build_parts(build_state *b) {
   bool watched = b->ctx->instruments->len || ir_config_get(b->ctx, "tir.add_lower_pass");
   tn_arr *parts;
   if (!watched) b->common = common_key(b);
   if (!b->common && tn_error_pending()) return NULL;
   TN_TRYP(target_enter(b->target));
-  if (watched) work(b);
+  if (watched || asks_program()) work(b);
   else work_in_threads(b);
   TN_TRYP(target_exit(b->target));
   if (b->failed < b->n) {
@@ -296,6 +308,7 @@ static tn_module *build_together(const build_state *b) {
 
 tn_module *driver_kernels_build(kernel_job *jobs, int64_t n, tn_target *t) {
   build_state b = {.jobs = jobs, .n = n, .target = t, .machine = driver_machine(t)};
+  b.sources = records_current();
   atomic_init(&b.failed, n);
   TN_GETP(b.ctx, ir_pass_ctx_current());
   if (n == 0 || !target_has_parts(t)) return build_together(&b);

@@ -46,7 +46,8 @@ TN_API bool kernels_conv2d_blocks(const kernel_machine *m, const kernel_conv2d *
 
 /** Results along an axis of the tiles in which a convolution is best computed in Winograd's way
  * (nn.contrib_conv2d_winograd_NCHWc): 2, 4; 0: directly. @param out height and width of the result
- * @param most the largest that is allowed: 4, or 2 where results must be as exact */
+ * @param most the largest that is allowed: 4, or 2 where results must be as exact
+ * @return -1 with an error of a source of records */
 TN_API int kernels_conv2d_tile(const kernel_machine *m, const kernel_conv2d *p,
                                const int64_t out[2], int most);
 

@@ -61,13 +61,11 @@ typedef struct {
   double least;
 } search;
 
-static double cost_in_parts(const kernel_conv *c, const kernel_conv_tile *t,
-                            kernel_conv_parts *parts);
 
 static void try_tile(const kernel_conv *c, const kernel_conv_tile *t, search *s) {
   kernel_conv_parts parts = {.chunks = 1, .bands = 1};
   bool tail = kernel_extent(c, c->col) % t->cols != 0 || kernel_extent(c, c->row) % t->rows != 0;
-  double cost = s->parts ? cost_in_parts(c, t, &parts) : kernel_conv_cycles(c, t);
+  double cost = s->parts ? kernel_conv_divide(c, t, &parts) : kernel_conv_cycles(c, t);
   if (tail) cost *= 1.02; /* without one it is preferred, its code is half */
   if (cost >= s->least * 0.999) return;
   s->tile = *t, s->least = cost;
@@ -141,8 +139,8 @@ static bool fetches_pay(const kernel_machine *m, const work *w, const kernel_con
   return !stays && two + image <= (double)m->l2 * 2 / 3;
 }
 
-static double cost_in_parts(const kernel_conv *c, const kernel_conv_tile *t,
-                            kernel_conv_parts *parts) {
+double kernel_conv_divide(const kernel_conv *c, const kernel_conv_tile *t,
+                          kernel_conv_parts *parts) {
   const kernel_stage *st = c->st;
   double least = 1e300;
   int64_t rows = kernel_extent(c, c->row), cols = kernel_extent(c, c->col);
@@ -170,6 +168,6 @@ static double cost_in_parts(const kernel_conv *c, const kernel_conv_tile *t,
 kernel_conv_tile kernel_conv_choose(const kernel_conv *c, kernel_conv_parts *parts) {
   bool together = c->st->machine->threads > 1; /* a tile may keep the work from being divided */
   kernel_conv_tile t = choose(c, together ? parts : NULL);
-  if (!together) (void)cost_in_parts(c, &t, parts);
+  if (!together) (void)kernel_conv_divide(c, &t, parts);
   return t;
 }

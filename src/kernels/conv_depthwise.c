@@ -79,7 +79,7 @@ static void order_outer(conv_nest *d, tn_LoopRV *band, bool shared, int *nparall
   d->nband = d->nouter;
 }
 
-static int make_loops(conv_nest *d, bool shared, int *nparallel) {
+static int make_loops(conv_nest *d, bool shared, int64_t height, int *nparallel) {
   const kernel_conv *c = &d->conv;
   const kernel_stage *st = c->st;
   tn_LoopRV *all[2 * CONV_MAX_LOOPS], *rows = NULL, *cols, *band = NULL;
@@ -87,7 +87,6 @@ static int make_loops(conv_nest *d, bool shared, int *nparallel) {
   tn_LoopRV *lanes = kernel_loop(st, c->lane), *lanes_of = NULL;
   int n = 0;
   if (row) {
-    int64_t height = choose_band(c, &d->tile, shared);
     TN_TRY(conv_cut(d, &row, d->tile.rows, &rows));
     band = row;
     TN_TRY(conv_cut(d, &band, height, &row));
@@ -114,15 +113,19 @@ static int make_loops(conv_nest *d, bool shared, int *nparallel) {
 int kernel_conv_depthwise(kernel_stage *st) {
   conv_nest d = {.nouter = 0};
   tn_BlockRV *store, *init;
+  int nparallel = 0;
   int r = kernel_conv_of(&d.conv, st);
   if (r <= 0) return r;
   if (!d.conv.depthwise || d.conv.channel >= 0 || !conv_has_vectors(&d.conv) ||
       extent_product(&d.conv, st->nspatial, st->naxes) > MOST_TAPS)
     return 0;
   d.tile = choose_tile(&d.conv);
+  bool shared = shared_by_bands(&d.conv);
+  int64_t band = choose_band(&d.conv, &d.tile, shared);
+  TN_TRY(kernel_conv_tune_depthwise(&d.conv, &d.tile, &band));
+  if (!band) band = choose_band(&d.conv, &d.tile, shared);
   TN_GET(store, conv_find_store(&d));
-  int nparallel = 0;
-  TN_TRY(make_loops(&d, shared_by_bands(&d.conv), &nparallel));
+  TN_TRY(make_loops(&d, shared, band, &nparallel));
   if (is_parallel(st)) TN_TRY(conv_parallel(&d, nparallel));
   TN_TRY(conv_place_store(&d, store));
   TN_TRY(conv_place_border(&d));

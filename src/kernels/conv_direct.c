@@ -146,6 +146,7 @@ int kernel_conv_direct(kernel_stage *st) {
   if (d.conv.depthwise || !conv_has_vectors(&d.conv)) return 0;
   kernel_conv_parts parts;
   d.tile = kernel_conv_choose(&d.conv, &parts);
+  TN_TRY(kernel_conv_tune(&d.conv, &d.tile, &parts));
   TN_GET(store, conv_find_store(&d));
   TN_TRY(make_loops(&d, &parts));
   if (parts.parallel) TN_TRY(conv_parallel(&d, d.nband));

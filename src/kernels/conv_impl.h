@@ -3,7 +3,9 @@
 #ifndef TN_KERNELS_CONV_IMPL_H_
 #define TN_KERNELS_CONV_IMPL_H_
 
+#include "kernels/blocks.h"
 #include "kernels/kernels_impl.h"
+#include "kernels/task.h"
 
 /* A sum of products of data and weight, of which lanes run over channels of the result:
 
@@ -49,6 +51,19 @@ typedef struct {
 } kernel_conv_parts;
 /* The tile and the division that take least together. */
 kernel_conv_tile kernel_conv_choose(const kernel_conv *c, kernel_conv_parts *parts);
+
+/* The division of the work into parts that costs least with a tile. @return cycles */
+double kernel_conv_divide(const kernel_conv *c, const kernel_conv_tile *t,
+                          kernel_conv_parts *parts);
+
+/* Asks whether something better is known than what the rules chose (conv_tune.c). */
+int kernel_conv_tune(const kernel_conv *c, kernel_conv_tile *tile, kernel_conv_parts *parts);
+/* The same of a depthwise one. @param band rows of tiles in a band; 0 afterwards where the tile is
+   another one, for which nothing is known */
+int kernel_conv_tune_depthwise(const kernel_conv *c, kernel_conv_tile *tile, int64_t *band);
+/* What records know a convolution by. @param weight, result their types */
+void kernel_conv_workload(kernel_task *t, const kernel_conv2d *p, const int64_t out[2],
+                          tn_dtype weight, tn_dtype result);
 
 /* The loops around and in a tile, and where its neighbours go (conv_nest.c). */
 enum { CONV_MAX_LOOPS = 2 * KERNEL_MAX_AXES + 8 };

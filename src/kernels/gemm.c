@@ -34,6 +34,8 @@ enum {
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+bool gemm_may_pack(const gemm *g) { return g->m >= ROWS_WORTH_PACKING; }
+
 static void choose_tile(gemm *g) {
   const kernel_machine *m = g->st->machine;
   int registers = m->vector_registers > 16 ? m->vector_registers - 1 : m->vector_registers;
@@ -44,7 +46,7 @@ static void choose_tile(gemm *g) {
   int64_t columns = g->panel && !few ? g->panel : g->n;
   while (wide > 1 && columns < wide * g->st->lanes) wide /= 2;
   /* where nothing is packed the columns must be whole tiles; three vectors fit what two do not */
-  bool as_is = g->panel || g->m < ROWS_WORTH_PACKING;
+  bool as_is = g->panel || !gemm_may_pack(g);
   while (as_is && wide > 1 && columns % (wide * g->st->lanes) != 0) wide /= 2;
   if (!as_is && columns % (2 * g->st->lanes) != 0 && columns % (3 * g->st->lanes) == 0) wide = 3;
   int64_t most = (registers - 1 - wide) / wide;
@@ -220,9 +222,8 @@ static int64_t band_rows(const gemm *g) {
 static int split_rows(const gemm *g, nest *n) {
   kernel_stage *st = g->st;
   tn_LoopRV *rows = kernel_loop(st, g->row);
-  int64_t band = band_rows(g);
-  if (band < g->m && shares_panels(g))
-    TN_TRY(kernel_split(st, rows, band, &n->bands[n->nbands++], &rows));
+  if (g->band < g->m && shares_panels(g))
+    TN_TRY(kernel_split(st, rows, g->band, &n->bands[n->nbands++], &rows));
   return kernel_split(st, rows, g->tile.rows, &n->blocks, &n->rows);
 }
 
@@ -252,8 +253,8 @@ static int split_loops(const gemm *g, nest *n) {
   n->k = kernel_loop(st, st->nspatial);
   int64_t steps = g->k / g->dot;
   if (g->dot > 1) TN_TRY(kernel_split(st, n->k, g->dot, &n->k, &n->dot));
-  if (steps > UNROLL_K && steps % UNROLL_K == 0)
-    TN_TRY(kernel_split(st, n->k, UNROLL_K, &n->k, &n->k_inner));
+  if (g->unrolled > 1 && steps > g->unrolled)
+    TN_TRY(kernel_split(st, n->k, g->unrolled, &n->k, &n->k_inner));
   return 0;
 }
 
@@ -356,6 +357,9 @@ int kernel_gemm(kernel_stage *st) {
   if (r <= 0) return r;
   choose_tile(&g);
   if (!is_worth_it(&g)) return 0;
+  g.unrolled = g.k / g.dot % UNROLL_K == 0 ? UNROLL_K : 1;
+  g.band = band_rows(&g);
+  TN_TRY(gemm_tune(&g));
   TN_TRY(read_number(&g, &index));
   if (must_pad(&g) && (r = pad(&g)) <= 0) return r;
   if (should_pack(&g)) TN_GET(pack, packed(&g, index));

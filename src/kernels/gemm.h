@@ -20,10 +20,16 @@ typedef struct {
   int64_t dot;   /* values of k that share a lane of b: [n / panel][k / dot][panel][dot]; else 1 */
   bool along;    /* b is contiguous along the columns */
   gemm_tile tile;
+  int64_t unrolled; /* steps of k in a row; 1: one at a time */
+  int64_t band;     /* rows that stay in cache while all panels pass; m: all of them */
 } gemm;
 
 /* The one stage that reads the product and can be computed on a tile; else a copy of it. */
 tn_BlockRV *gemm_epilogue(const gemm *g);
+/* May b be copied into panels? Few rows do not pay for it. */
+bool gemm_may_pack(const gemm *g);
+/* Asks whether something better is known than the tile, steps and band that the rules chose. */
+int gemm_tune(gemm *g);
 /* Looks for a matrix product. @return 1 found, 0 it is none, -1 error */
 int gemm_match(gemm *g, kernel_stage *st);
 

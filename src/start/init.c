@@ -12,6 +12,7 @@
 #include "driver/kernel_store.h"
 #include "driver/interpret.h"
 #include "driver/external.h"
+#include "driver/records/records.h"
 #include "driver/relay_build.h"
 #include "driver/tir_pipeline.h"
 #include "driver/vm/build.h"
@@ -44,6 +45,7 @@ static int (*const layers[])(void) = {
     driver_evaluate_init,
     driver_machine_init,
     driver_primitive_init,
+    driver_records_init,
     driver_devices_init,
     driver_relay_build_init,
     external_c_init,

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -128,6 +129,22 @@ tn_str *target_describe(tn_target *t) {
   put_stamp(&out, (const void *)(uintptr_t)target_init);
   put_stamp(&out, llvm_plugin);
   return tn_scope_own(tn_buf_str(&out));
+}
+
+/* Asked once: it stays the same. */
+static char host_processor[64];
+static void find_host_processor(void) {
+  TN_SCOPE(scope);
+  const tn_str *name =
+      target_has_llvm() ? call_llvm("target.llvm_host_processor", NULL, 0, NULL) : NULL;
+  if (!name) tn_error_clear();
+  else snprintf(host_processor, sizeof host_processor, "%s", tn_cstr(name));
+}
+
+const char *target_host_processor(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, find_host_processor);
+  return host_processor;
 }
 
 static int build(TN_ARGS) {

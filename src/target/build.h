@@ -22,6 +22,8 @@ TN_API tn_module *target_assemble(tn_arr *parts, tn_target *t);
 /** What the code of parts depends on besides program and target: compiler, processor, features.
  * Scope-owned. */
 TN_API tn_str *target_describe(tn_target *t);
+/** The name that LLVM has for this machine's processor; "" where there is no LLVM. For good. */
+TN_API const char *target_host_processor(void);
 
 /** Is the code generator for target llvm installed? */
 TN_API bool target_has_llvm(void);

@@ -1,7 +1,7 @@
-"""Records of measured schedules, and the contexts in which programs look them up.
+"""Records of measured kernels, and the contexts in which builds and programs look them up.
 
-Kernels of this library are chosen by rules and ask for no records; programs that register
-schedules of their own do. What is measured is kept in files, one JSON record a line.
+Tiles of kernels are chosen by rules; where a record says what was faster, that is taken. Records
+are kept in files, one JSON object a line.
 """
 
 from . import record, task, tophub, utils

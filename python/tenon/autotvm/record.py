@@ -30,8 +30,9 @@ class RecordedTask:
         return (self.name, *self.args)
 
 
-def _plain(value):
-    return tuple(_plain(v) for v in value) if isinstance(value, list) else value
+def plain(value):
+    """A value of JSON with tuples for lists, as workloads have it."""
+    return tuple(plain(v) for v in value) if isinstance(value, list) else value
 
 
 def decode(row, protocol="json"):
@@ -59,10 +60,10 @@ def decode(row, protocol="json"):
             return None
         target, name, args, kwargs = found["input"]
         config = ConfigEntity.from_json_dict(found["config"])
-        result = MeasureResult(*[_plain(v) for v in found["result"]])
+        result = MeasureResult(*[plain(v) for v in found["result"]])
     except (KeyError, TypeError, AttributeError) as err:
         raise ValueError(f"not a record: {row.strip()[:80]}") from err
-    task = RecordedTask(name, _plain(args), kwargs)
+    task = RecordedTask(name, plain(args), kwargs)
     return MeasureInput(Target(target), task, config), result
 
 

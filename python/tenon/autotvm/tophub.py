@@ -1,13 +1,11 @@
-"""The records that ship with this package: a file ``records/<key>.log`` for each key of targets.
+"""The records that ship with this package, as part of its library. Nothing is ever downloaded."""
 
-Nothing is ever downloaded. Kernels of this library need no records, so there need not be a file.
-"""
+import functools
 
-import pathlib
-
-from .task import ApplyHistoryBest
-
-_FOLDER = pathlib.Path(__file__).parent / "records"
+from .._ffi import get_global_func
+from . import record
+from .task import ApplyHistoryBest, DispatchContext, FallbackContext
+from .utils import EmptyContext
 
 
 def _targets(target):
@@ -15,6 +13,13 @@ def _targets(target):
 
     many = target if isinstance(target, list | tuple) else [target]
     return [Target.canon_target(t) for t in many]
+
+
+@functools.cache
+def _shipped():
+    rows = str(get_global_func("driver.records_shipped")()).splitlines()
+    found = [record.decode(row) for row in rows if row.strip() and not row.startswith("#")]
+    return [r for r in found if r is not None]
 
 
 def context(target, extra_files=None):
@@ -31,13 +36,23 @@ def context(target, extra_files=None):
     -------
     ApplyHistoryBest
     """
-    best, loaded = ApplyHistoryBest([]), set()
-    for one in _targets(target):
-        for key in one.keys:
-            path = _FOLDER / f"{key}.log"
-            if path not in loaded and path.is_file():
-                best.load(path)
-            loaded.add(path)
+    fits = get_global_func("driver.records_fit")
+    targets = _targets(target)
+    shipped = [r for r in _shipped() if any(fits(r[0].target, one) for one in targets)]
+    best = ApplyHistoryBest(shipped)
     for path in extra_files or []:
         best.load(path)
     return best
+
+
+def for_build(target):
+    """What a build for some targets is done in: the records that ship, unless a context was
+    entered, which is left alone.
+
+    Returns
+    -------
+    ApplyHistoryBest or EmptyContext
+    """
+    if isinstance(DispatchContext.current, FallbackContext):
+        return context(target)
+    return EmptyContext()

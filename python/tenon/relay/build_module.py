@@ -5,6 +5,8 @@ import warnings
 
 from .. import nd
 from .._ffi import get_global_func
+from ..autotvm import tophub
+from ..autotvm.task.dispatcher import asked_by_build
 from ..ir.module import IRModule
 from ..ir.transform import PassContext
 from ..ir.type import TupleType
@@ -118,14 +120,16 @@ class BuildModule:
             compile_all = get_global_func("driver.aot_build")
             compile_all.release_gil = True
             pools = workspace_memory_pools, constant_memory_pools
-            aot = compile_all(mod, targets, name, executor, runtime, *pools)
+            with tophub.for_build(targets), asked_by_build():
+                aot = compile_all(mod, targets, name, executor, runtime, *pools)
             lib, constants, cut, self._lowered, functions, self._aot, graph = aot
             self._built = graph, lib, constants, cut, functions
             self._target = targets[0]
             return None, self.get_module(), self.get_params()
         compile_all = get_global_func("driver.relay_build")
         compile_all.release_gil = True  # kernels are compiled in threads
-        self._built = compile_all(mod, targets, name, executor)
+        with tophub.for_build(targets), asked_by_build():
+            self._built = compile_all(mod, targets, name, executor)
         return self.get_graph_json(), self.get_module(), self.get_params()
 
     def optimize(self, mod, target=None, target_host=None, params=None):
@@ -138,7 +142,8 @@ class BuildModule:
         """
         mod = _bound(_check_module(mod, "relay.optimize"), params)
         targets = _targets(target, target_host)
-        return get_global_func("driver.relay_optimize")(mod, targets), {}
+        with tophub.for_build(targets), asked_by_build():
+            return get_global_func("driver.relay_optimize")(mod, targets), {}
 
     def get_graph_json(self):
         """The graph of the last build (str); None where nothing reads one."""

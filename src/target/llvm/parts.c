@@ -4,7 +4,8 @@
 
      target.llvm_compile(IRModule, Target) -> [names, object, bitcode]
      target.llvm_assemble([[names, object, bitcode], ...], Target) -> Module
-     target.llvm_describe(Target) -> text of what code depends on besides the program */
+     target.llvm_describe(Target) -> text of what code depends on besides the program
+     target.llvm_host_processor() -> name of this machine's processor */
 #include <llvm-c/BitReader.h>
 #include <llvm-c/BitWriter.h>
 #include <llvm-c/Linker.h>
@@ -155,7 +156,16 @@ static int describe(TN_ARGS) {
   return tn_ret_owned(ret, tn_buf_str(&out));
 }
 
+static int host_processor(TN_ARGS) {
+  TN_NARGS("target.llvm_host_processor", 0);
+  char *name = LLVMGetHostCPUName();
+  int err = tn_ret_obj(ret, tn_str_from(name ? name : ""));
+  LLVMDisposeMessage(name);
+  return err;
+}
+
 static const tn_func_row rows[] = {{"target.llvm_compile", compile},
+                                   {"target.llvm_host_processor", host_processor},
                                    {"target.llvm_assemble", assemble},
                                    {"target.llvm_describe", describe}};
 

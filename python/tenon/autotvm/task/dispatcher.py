@@ -2,10 +2,24 @@
 
 ``with context:`` makes one the current one, `DispatchContext.current`; what it does not know it
 asks the one around it. The outermost is a `FallbackContext`.
+
+A build asks the current context about the kernels that it makes: contexts of this module hand
+their records over, any other is called.
 """
 
-from ..record import load_from_file
+import contextlib
+import itertools
+import json
+import logging
+import threading
+
+from ..._ffi import get_global_func
+from ..record import MeasureInput, MeasureResult, encode, load_from_file, plain
 from .space import FallbackConfigEntity
+
+logger = logging.getLogger("autotvm")
+_count = itertools.count(1)
+_build = threading.local()  # is_asking: a query of this thread comes from a build
 
 
 class DispatchContext:
@@ -39,15 +53,37 @@ class DispatchContext:
 
 
 class FallbackContext(DispatchContext):
-    """Knows nothing but what `update` gave it: schedules decide themselves."""
+    """Knows nothing but what `update` gave it: schedules decide themselves, and a message of the
+    logger ``autotvm`` says so, once for each target and workload: a warning, unless it is a build
+    that asks, whose kernels are chosen by rules where nothing was measured."""
 
     def __init__(self):
         super().__init__()
         self.memory = {}
+        self.silent = False
+        self.messages = set()
+
+    def _tell(self, target, workload):
+        message = (
+            f"Cannot find config for target={target}, workload={workload}. A fallback "
+            "configuration is used, which may bring great performance regression."
+        )
+        if self.silent or message in self.messages:
+            return
+        self.messages.add(message)
+        level = logging.DEBUG if getattr(_build, "is_asking", False) else logging.WARNING
+        logger.log(level, message)
 
     def _query_inside(self, target, workload):
         key = (str(target), workload)
-        return self.memory.setdefault(key, FallbackConfigEntity())
+        if key not in self.memory:
+            self._tell(target, workload)
+            self.memory[key] = FallbackConfigEntity()
+        return self.memory[key]
+
+    def _text(self):
+        known = {key: cfg for key, cfg in self.memory.items() if not cfg.is_fallback}
+        return "\n".join(encode(*_as_record(*key, cfg)) for key, cfg in known.items())
 
     def update(self, target, workload, cfg):
         """Replace the configuration for a workload."""
@@ -72,6 +108,8 @@ class ApplyHistoryBest(DispatchContext):
         self.best_by_targetkey = {}
         self.best_by_model = {}
         self._mine = {}
+        self._records = []
+        self._encoded = None
         if records is not None:
             self.load(records)
 
@@ -88,6 +126,8 @@ class ApplyHistoryBest(DispatchContext):
     def _add(self, inp, res):
         if res.error_no != 0:
             return
+        self._records.append((inp, res))
+        self._encoded = None
         for key in inp.target.keys:
             self._keep(self.best_by_targetkey, (str(key), inp.task.workload), inp, res)
         if inp.target.model != "unknown":
@@ -115,8 +155,16 @@ class ApplyHistoryBest(DispatchContext):
                 return self.best_by_targetkey[key][0].config
         return None
 
+    def _text(self):
+        """All records as a file has them."""
+        if self._encoded is None:
+            self._encoded = "\n".join(encode(*record) for record in self._records)
+        return self._encoded
+
     def update(self, target, workload, cfg):
         """Replace the configuration for a workload."""
+        self._records.append(_as_record(target, workload, cfg))
+        self._encoded = None
         self._mine[(target.model, workload)] = cfg
         for key in target.keys:
             self._mine[(str(key), workload)] = cfg
@@ -125,3 +173,60 @@ class ApplyHistoryBest(DispatchContext):
 apply_history_best = ApplyHistoryBest
 
 DispatchContext.current = FallbackContext()
+
+
+# ---- what a build asks ----
+
+
+def _as_record(target, workload, cfg):
+    """A configuration that somebody has set goes before all that was measured."""
+    from ...target import Target
+    from ..record import RecordedTask
+
+    task = RecordedTask(workload[0], workload[1:])
+    result = MeasureResult((-float(next(_count)),), 0, 0.0, 0.0)
+    return MeasureInput(Target(target), task, cfg), result
+
+
+def _callback(context):
+    def ask(target, workload, knobs):
+        _build.is_asking = True
+        try:
+            found = context.query(target, plain(json.loads(str(workload))))
+        finally:
+            _build.is_asking = False
+        if found is None or found.is_fallback:
+            return None
+        return json.dumps(found.to_json_dict()["entity"])
+
+    return ask
+
+
+def _sources(context):
+    """Sources of records for a build, the outermost first: pairs of a function and what its
+    answers depend on."""
+    known = []
+    while context is not None:
+        if type(context) not in (FallbackContext, ApplyHistoryBest):
+            known.append((_callback(context), None))  # it asks those around it itself
+            break
+        text = context._text()
+        known.append((get_global_func("driver.records_source")(text, False), text))
+        context = context._outer
+    return known[::-1]
+
+
+@contextlib.contextmanager
+def asked_by_build():
+    """A ``with`` block in which what this thread builds asks the current context."""
+    enter, leave = get_global_func("driver.records_enter"), get_global_func("driver.records_exit")
+    sources = _sources(DispatchContext.current)
+    entered = 0
+    try:
+        for source, key in sources:
+            enter(source, key)
+            entered += 1
+        yield
+    finally:
+        for _ in range(entered):
+            leave()

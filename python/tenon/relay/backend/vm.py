@@ -2,6 +2,7 @@
 
 from ... import autotvm
 from ..._ffi import get_global_func
+from ...autotvm.task.dispatcher import asked_by_build
 from ...runtime import ndarray
 from ...runtime import vm as vm_rt
 from .interpreter import Executor
@@ -74,8 +75,8 @@ class VMCompiler:
     def lower(self, mod, target=None, target_host=None):
         """Take a module and its targets; see `compile` for the parameters.
 
-        Schedules of the program's own look up what was measured in the current dispatch context,
-        or, where there is none, in the records that ship with this package.
+        Kernels look up what was measured in the current dispatch context or, where none was
+        entered, in the records that ship with this package.
         """
         mod, targets = self._prepared(mod, target, target_host)
         self._lowered, self._context = (mod, targets), self._tophub_context(targets)
@@ -84,8 +85,10 @@ class VMCompiler:
         """Compile what `lower` has taken."""
         if self._lowered is None:
             raise RuntimeError("VMCompiler.codegen: call lower first")
-        with self._context:
-            self._exec = get_global_func("driver.vm_build")(*self._lowered)
+        build = get_global_func("driver.vm_build")
+        build.release_gil = True  # kernels are compiled in threads
+        with self._context, asked_by_build():
+            self._exec = build(*self._lowered)
 
     def optimize(self, mod, target=None, target_host=None, params=None):
         """Run the passes over a module, up to bytecode.
@@ -98,7 +101,7 @@ class VMCompiler:
         if params:
             self.set_params(params)
         mod, target = self._prepared(mod, target, target_host)
-        with self._tophub_context(target):
+        with self._tophub_context(target), asked_by_build():
             return get_global_func("driver.vm_optimize")(mod, target), self.get_params()
 
     def get_exec(self):
@@ -114,9 +117,7 @@ class VMCompiler:
 
     def _tophub_context(self, raw_targets):
         """The records that ship with the package, unless a dispatch context was entered."""
-        if isinstance(autotvm.DispatchContext.current, autotvm.FallbackContext):
-            return autotvm.tophub.context(raw_targets)
-        return autotvm.utils.EmptyContext()
+        return autotvm.tophub.for_build(raw_targets)
 
 
 class VMExecutor(Executor):
