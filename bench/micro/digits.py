@@ -2,7 +2,7 @@
 
     python bench/micro/digits.py [--models NAMES] [--boards NAMES] [--images N]
 
-Flash is text and data of NAME.c (gcc -Os), without the C library, start-up code and the caller's
+Flash is text and data of NAME.c (gcc -Os), linked, without the C library, start-up code and the caller's
 images; memory is its bss and what the compiler says of its stack frames (-fstack-usage, the deepest
 function and its caller). `over` is by how much flash exceeds the constants, `plan` the memory
 between operators beside the least that any plan needs. Instructions are those of one run, counted

@@ -1,8 +1,9 @@
 """The C that operators and models become, on this machine, beside the code that LLVM makes of them.
 
-    python bench/micro/speed.py [--rounds N] [--cc "gcc -O3 -march=native"] [MODEL.onnx ...]
+    python bench/micro/speed.py [--rounds N] [--target TARGET] [--cc COMPILER] [MODEL.onnx ...]
 
-C is made for the target "c -mcpu=native". Both run on one thread in this process, in turn in each
+C is made for the target "c -mcpu=native" and compiled with "gcc -O3 -march=native", unless others
+are given. Both run on one thread in this process, in turn in each
 round; a figure is the median over rounds of the fastest call of a round. Results are compared
 (1e-4) before anything is timed. Without models these are classes of operators and the two float
 models of examples/digits.
@@ -27,7 +28,6 @@ from tenon.contrib.graph_executor import GraphModule  # noqa: E402
 from tenon.relay.backend import Executor, Runtime  # noqa: E402
 
 DIGITS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "digits"
-TARGET = "c -mcpu=native"
 OPTIONS = {"interface-api": "c", "unpacked-api": True}
 
 
@@ -40,12 +40,12 @@ def shapes_of(model):
     }
 
 
-def as_c(program, params, cc, folder):
+def as_c(program, params, target, cc, folder):
     """A function that calls the model as C, and its inputs and outputs."""
     config = {"tir.usmp.enable": True}
     with tenon.transform.PassContext(opt_level=3, config=config):
         executor, runtime = Executor("aot", OPTIONS), Runtime("crt")
-        built = relay.build(program, TARGET, executor=executor, runtime=runtime, params=params)
+        built = relay.build(program, target, executor=executor, runtime=runtime, params=params)
     sources = []
     for i, module in enumerate([built.lib, *built.lib.imported_modules]):
         sources.append(folder / f"lib{i}.c")
@@ -76,9 +76,9 @@ def best(call, seconds=0.1):
     return min(found)
 
 
-def measure(name, program, params, rounds, cc):
+def measure(name, program, params, args):
     with tempfile.TemporaryDirectory() as folder:
-        in_c, given, made = as_c(program, params, cc, pathlib.Path(folder))
+        in_c, given, made = as_c(program, params, args.target, args.cc, pathlib.Path(folder))
     with tenon.transform.PassContext(opt_level=3):
         lib = relay.build(program, "llvm -mcpu=native", params=params)
     in_llvm = GraphModule(lib["default"](tenon.cpu()))
@@ -90,7 +90,7 @@ def measure(name, program, params, rounds, cc):
     assert in_c() == 0
     for i, array in enumerate(made):
         np.testing.assert_allclose(array, in_llvm.get_output(i).numpy(), rtol=1e-4, atol=1e-4)
-    times = [(best(in_c), best(in_llvm.run)) for _ in range(rounds)]
+    times = [(best(in_c), best(in_llvm.run)) for _ in range(args.rounds)]
     c, llvm = (statistics.median(column) * 1e6 for column in zip(*times, strict=True))
     print(f"{name:24} C {c:10.1f} us   LLVM {llvm:10.1f} us   {c / llvm:5.2f}", flush=True)
 
@@ -136,13 +136,14 @@ def main():
     parser.add_argument("models", nargs="*")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--cc", default="gcc -O3 -march=native")
+    parser.add_argument("--target", default="c -mcpu=native")
     args = parser.parse_args()
-    print(f"{args.cc}, target {TARGET}")
+    print(f"{args.cc}, target {args.target}")
     for name, body in operators() if not args.models else ():
         function = relay.Function(relay.analysis.free_vars(body), body)
-        measure(name, tenon.IRModule.from_expr(function), {}, args.rounds, args.cc)
+        measure(name, tenon.IRModule.from_expr(function), {}, args)
     for path in args.models or [DIGITS / f"{name}.onnx" for name in ("digits_cnn", "digits_mlp")]:
-        measure(*load(path), args.rounds, args.cc)
+        measure(*load(path), args)
 
 
 if __name__ == "__main__":

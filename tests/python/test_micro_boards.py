@@ -59,8 +59,10 @@ def test_size(name, board, exported, tmp_path):
     model = exported(name)
     flash, memory = boards.sections(board, model, tmp_path, *STRICT)
     assert model.constant_bytes < flash and model.workspace_bytes < memory
-    if name in MODELS[:2] and board != "virt":
-        assert flash <= 1.25 * model.constant_bytes, flash
+    if name in MODELS[:2]:  # on RISC-V borders in an operator's own memory take more
+        quarter = 1.27 if (board, name) == ("virt", MODELS[1]) else 1.25
+        assert flash <= quarter * model.constant_bytes, flash
+        assert model.workspace_bytes <= 1.1 * model.live_bytes
 
 
 def test_instructions_for_signals_halve_the_time(exported, tmp_path):

@@ -299,6 +299,22 @@ def test_make_for_a_board(tmp_path):
     assert "digits_cnn_qdq_run" in archive_symbols(tmp_path / "libdigits_cnn_qdq.a")
 
 
+def test_make_for_riscv_takes_what_makes_code_smaller(tmp_path):
+    if not shutil.which("riscv64-unknown-elf-gcc"):
+        pytest.skip("no riscv64-unknown-elf-gcc")
+    boards.export("digits_cnn_qdq", tmp_path, layout="make")
+    sizes = []
+    for flags in ("-Os", "-O2"):
+        command = ["make", "-B", "CC=riscv64-unknown-elf-gcc", "AR=riscv64-unknown-elf-ar"]
+        command += [f"CFLAGS={flags} -std=c99 -march=rv32imac -mabi=ilp32 -ffreestanding"]
+        done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+        assert ("-msave-restore" in done.stdout) == (flags == "-Os")
+        size = ["riscv64-unknown-elf-size", "digits_cnn_qdq.o"]
+        told = subprocess.run(size, cwd=tmp_path, capture_output=True, text=True, check=True)
+        sizes.append(int(told.stdout.splitlines()[1].split()[0]))
+    assert sizes[0] < 4900 < sizes[1], sizes
+
+
 def test_cmake(tmp_path):
     if not shutil.which("cmake"):
         pytest.skip("no cmake")

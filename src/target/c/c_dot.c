@@ -4,6 +4,8 @@
    =>
      s[0] = dot_s8s8_(&a[i], &b[j], 24, s[0])
 
+   and dot_few_s8s8_ for less than four products, which is a loop in place unless size is the aim.
+
    The function works on two products at once where the compiler has the instructions of
    Arm's DSP extension (SMLAD, as CMSIS-NN uses it), else on one: the sums are the same. */
 #include "base/pmap.h"
@@ -11,7 +13,7 @@
 #include "target/c/gen.h"
 #include "tenon/object.h"
 
-enum { LEAST = 4 }; /* products that are worth a call */
+enum { WORD = 4 }; /* bytes that the function takes at once */
 
 static const tn_BufferLoad *as_byte(const tn_expr *e) {
   const tn_Cast *c = TN_AS(Cast, e);
@@ -49,7 +51,7 @@ static bool match(const tn_For *s, dot *d) {
   *d = (dot){.store = TN_AS(BufferStore, s->body)};
   const tn_Add *sum = d->store ? TN_AS(Add, d->store->value) : NULL;
   if (!sum || !tn_dtype_eq(d->store->value->dtype, TN_I32) || d->store->indices->len != 1 ||
-      !tir_is_zero(s->min) || !tir_as_int((tn_obj *)s->extent, &d->n) || d->n < LEAST)
+      !tir_is_zero(s->min) || !tir_as_int((tn_obj *)s->extent, &d->n) || d->n < 2)
     return false;
   bool first = is_sum(sum->a, d->store);
   const tn_Mul *m = TN_AS(Mul, first ? sum->b : sum->a);
@@ -69,8 +71,9 @@ static const char *name_of(c_gen *g, dot *d) {
   }
   bool a = is_signed(d->a), b = is_signed(d->b);
   g->needs |= a ? C_NEEDS_DOT_SS : b ? C_NEEDS_DOT_US : C_NEEDS_DOT_UU;
-  if (d->n % 4) g->needs |= C_NEEDS_DOT_TAIL;
-  return a ? "dot_s8s8_" : b ? "dot_u8s8_" : "dot_u8u8_";
+  if (d->n < WORD) g->needs |= C_NEEDS_DOT_FEW;
+  else if (d->n % WORD) g->needs |= C_NEEDS_DOT_TAIL;
+  return a ? "s8s8_" : b ? "u8s8_" : "u8u8_";
 }
 
 int c_dot_product(c_gen *g, const tn_For *s) {
@@ -80,13 +83,14 @@ int c_dot_product(c_gen *g, const tn_For *s) {
   d.base_a = base_of(g, d.a, s->loop_var);
   d.base_b = d.base_a ? base_of(g, d.b, s->loop_var) : NULL;
   if (!d.base_b) return tn_error_pending() ? -1 : 0;
-  const char *name = name_of(g, &d);
+  const char *types = name_of(g, &d);
   TN_GET(sum, c_element(g, d.store->buffer, d.store->indices, 0));
   TN_GET(a, c_element(g, d.a->buffer, tn_arr_of(1, d.base_a), 0));
   TN_GET(b, c_element(g, d.b->buffer, tn_arr_of(1, d.base_b), 0));
   c_line(g);
-  tn_buf_printf(g->out, "%s = %s(&%s, &%s, %lld, %s);\n", tn_cstr(sum), name, tn_cstr(a),
-                tn_cstr(b), (long long)d.n, tn_cstr(sum));
+  tn_buf_printf(g->out, "%s = dot_%s%s(&%s, &%s, %lld, %s);\n", tn_cstr(sum),
+                d.n < WORD ? "few_" : "", types, tn_cstr(a), tn_cstr(b), (long long)d.n,
+                tn_cstr(sum));
   return 1;
 }
 
@@ -110,7 +114,7 @@ static void write_one(tn_buf *out, char a, char b, bool tail) {
   const char *x = a == 's' ? "__sxtb16((int8x4_t)" : "(int16x2_t)__uxtb16((uint8x4_t)",
              *y = b == 's' ? "__sxtb16((int8x4_t)" : "(int16x2_t)__uxtb16((uint8x4_t)";
   tn_buf_printf(out,
-                "static int32_t dot_%c8%c8_(const %s* a, const %s* b, int32_t n, int32_t sum) {\n"
+                "SHARED_ int32_t dot_%c8%c8_(const %s* a, const %s* b, int32_t n, int32_t sum) {\n"
                 "#if defined(__ARM_FEATURE_SIMD32)\n"
                 "  int32_t k = 0;\n"
                 "  for (; k + 4 <= n; k += 4) {\n"
@@ -129,11 +133,31 @@ static void write_one(tn_buf *out, char a, char b, bool tail) {
                 tail ? "" : "#endif\n");
 }
 
+/* Fewer than a word. */
+static void write_few(tn_buf *out, char a, char b) {
+  const char *s = a == 's' ? "int8_t" : "uint8_t", *t = b == 's' ? "int8_t" : "uint8_t";
+  tn_buf_printf(
+      out,
+      "#ifndef ONE_COPY_\n"
+      "static inline int32_t dot_few_%c8%c8_(const %s* a, const %s* b, int32_t n, int32_t sum) {\n"
+      "  for (int32_t k = 0; k < n; ++k) sum += (int32_t)a[k] * (int32_t)b[k];\n"
+      "  return sum;\n"
+      "}\n"
+      "#else\n"
+      "#define dot_few_%c8%c8_ dot_%c8%c8_\n"
+      "#endif\n",
+      a, b, s, t, a, b, a, b);
+}
+
+static void write_dots(int needs, char a, char b, tn_buf *out) {
+  write_one(out, a, b, needs & C_NEEDS_DOT_TAIL);
+  if (needs & C_NEEDS_DOT_FEW) write_few(out, a, b);
+}
+
 void c_write_dots(int needs, tn_buf *out) {
   if (!(needs & (C_NEEDS_DOT_SS | C_NEEDS_DOT_US | C_NEEDS_DOT_UU))) return;
-  bool tail = needs & C_NEEDS_DOT_TAIL;
   tn_buf_puts(out, prelude);
-  if (needs & C_NEEDS_DOT_SS) write_one(out, 's', 's', tail);
-  if (needs & C_NEEDS_DOT_US) write_one(out, 'u', 's', tail);
-  if (needs & C_NEEDS_DOT_UU) write_one(out, 'u', 'u', tail);
+  if (needs & C_NEEDS_DOT_SS) write_dots(needs, 's', 's', out);
+  if (needs & C_NEEDS_DOT_US) write_dots(needs, 'u', 's', out);
+  if (needs & C_NEEDS_DOT_UU) write_dots(needs, 'u', 'u', out);
 }

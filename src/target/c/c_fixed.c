@@ -2,6 +2,7 @@
 
      cast(int8, max(min(x, 127), -128))                  => clip_s8_(x)
      cast(int32, (int64(x) * int64(m) + (c << 32)) >> s) => (high half of x * m + c) >> (s - 32)
+     the first of the second                             => scaled_s8_(x, m, c, s - 32)
 
    Arm does the first in one instruction (which gcc does not find everywhere), and the high half of
    a product is less work than all of it. */
@@ -24,33 +25,6 @@ static const tn_expr *cut_off(const tn_Cast *e) {
       !tir_is_const((tn_obj *)high->b, is_signed ? -128 : 0))
     return NULL;
   return high->a == (const tn_expr *)low ? low->a : high->a;
-}
-
-/* As an int32_t. */
-static tn_str *clip(c_gen *g, const tn_Cast *e, const tn_expr *wide, int lane) {
-  tn_str *v;
-  bool is_signed = ir_is_int(e->dtype);
-  g->needs |= is_signed ? C_NEEDS_CLIP : C_NEEDS_UCLIP;
-  TN_GETP(v, c_expr(g, wide, lane));
-  return tn_str_fmt("clip_%s8_(%s)", is_signed ? "s" : "u", tn_cstr(v));
-}
-
-static void write_clip(tn_buf *out, bool is_signed) {
-  const char *least = is_signed ? "-128" : "0", *most = is_signed ? "127" : "255";
-  tn_buf_printf(out,
-                "static inline int32_t clip_%c8_(int32_t x) {\n"
-                "#if defined(__ARM_FEATURE_SAT) && defined(__GNUC__)\n"
-                "  return (int32_t)__builtin_arm_%csat(x, 8);\n"
-                "#else\n"
-                "  return x < %s ? %s : x > %s ? %s : x;\n"
-                "#endif\n"
-                "}\n",
-                is_signed ? 's' : 'u', is_signed ? 's' : 'u', least, least, most, most);
-}
-
-void c_write_clips(int needs, tn_buf *out) {
-  if (needs & C_NEEDS_CLIP) write_clip(out, true);
-  if (needs & C_NEEDS_UCLIP) write_clip(out, false);
 }
 
 /* ---- products that are shifted ---- */
@@ -89,6 +63,65 @@ static tn_str *high_product(c_gen *g, const high_half *h, int lane) {
   TN_GETP(v, c_expr(g, h->product, lane));
   return tn_str_fmt("(((int32_t)(%s >> 32) + %lld) >> %lld)", tn_cstr(v), (long long)h->added,
                     (long long)h->shift - 32);
+}
+
+/* ---- functions for both ---- */
+
+/* A factor of 64 bits that fits into 32. */
+static tn_str *factor(c_gen *g, const tn_expr *e, int lane) {
+  const tn_Cast *c = TN_AS(Cast, e);
+  int64_t v = 0;
+  if (c) return c_expr(g, c->value, lane);
+  tir_as_int((const tn_obj *)e, &v);
+  return v == INT32_MIN ? tn_str_from("INT32_MIN") : tn_str_fmt("%lld", (long long)v);
+}
+
+/* As an int32_t. */
+static tn_str *clip(c_gen *g, const tn_Cast *e, const tn_expr *wide, int lane) {
+  tn_str *v, *m;
+  high_half h;
+  const tn_Cast *c = TN_AS(Cast, wide);
+  char sign = ir_is_int(e->dtype) ? 's' : 'u';
+  g->needs |= sign == 's' ? C_NEEDS_CLIP : C_NEEDS_UCLIP;
+  if (!c || !match_high(c, &h)) {
+    TN_GETP(v, c_expr(g, wide, lane));
+    return tn_str_fmt("clip_%c8_(%s)", sign, tn_cstr(v));
+  }
+  g->needs |= sign == 's' ? C_NEEDS_SCALED : C_NEEDS_USCALED;
+  TN_GETP(v, factor(g, h.product->a, lane));
+  TN_GETP(m, factor(g, h.product->b, lane));
+  return tn_str_fmt("scaled_%c8_(%s, %s, %lld, %lld)", sign, tn_cstr(v), tn_cstr(m),
+                    (long long)h.added, (long long)h.shift - 32);
+}
+
+static void write_clip(tn_buf *out, char sign, bool scaled) {
+  bool is_signed = sign == 's';
+  const char *least = is_signed ? "-128" : "0", *most = is_signed ? "127" : "255";
+  tn_buf_printf(out,
+                "static inline int32_t clip_%c8_(int32_t x) {\n"
+                "#if defined(__ARM_FEATURE_SAT) && defined(__GNUC__)\n"
+                "  return (int32_t)__builtin_arm_%csat(x, 8);\n"
+                "#elif defined(__OPTIMIZE_SIZE__)\n"
+                "  return %s;\n"
+                "#else\n"
+                "  return x < %s ? %s : x > %s ? %s : x;\n"
+                "#endif\n"
+                "}\n",
+                sign, sign,
+                is_signed ? "(uint32_t)x + 128U <= 255U ? x : 127 ^ (x >> 31)"
+                          : "(uint32_t)x <= 255U ? x : ~(x >> 31) & 255",
+                least, least, most, most);
+  if (!scaled) return;
+  tn_buf_printf(out,
+                "SHARED_ int32_t scaled_%c8_(int32_t x, int32_t m, int32_t c, int32_t s) {\n"
+                "  return clip_%c8_(((int32_t)(((int64_t)x * m) >> 32) + c) >> s);\n"
+                "}\n",
+                sign, sign);
+}
+
+void c_write_clips(int needs, tn_buf *out) {
+  if (needs & C_NEEDS_CLIP) write_clip(out, 's', needs & C_NEEDS_SCALED);
+  if (needs & C_NEEDS_UCLIP) write_clip(out, 'u', needs & C_NEEDS_USCALED);
 }
 
 tn_str *c_cast_value(c_gen *g, const tn_Cast *e, int lane) {

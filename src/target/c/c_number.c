@@ -71,10 +71,21 @@ const char c_bits_text[] = "static inline int popcount_(uint64_t x) {\n"
                            "  return bits;\n"
                            "}\n";
 
+/* For functions that are called in several places: one copy takes the least room, but for Arm's
+   instructions for bytes, which are as short as a call. */
+static const char shared_text[] =
+    "#if defined(__OPTIMIZE_SIZE__) && defined(__GNUC__) && !defined(__ARM_FEATURE_SAT)\n"
+    "#define ONE_COPY_\n"
+    "#define SHARED_ __attribute__((noinline)) static\n"
+    "#else\n"
+    "#define SHARED_ static\n"
+    "#endif\n";
+
 void c_write_helpers(const c_gen *g, tn_buf *out) {
   if (g->needs & C_NEEDS_F16) tn_buf_puts(out, g->d->f16_text);
   if (g->needs & C_NEEDS_BF16) tn_buf_puts(out, g->d->bf16_text);
   if (g->needs & C_NEEDS_BITS) tn_buf_puts(out, g->d->bits_text);
+  if (g->needs & C_NEEDS_SHARED) tn_buf_puts(out, shared_text);
   c_write_dots(g->needs, out);
   c_write_clips(g->needs, out);
 }

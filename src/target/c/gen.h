@@ -37,7 +37,12 @@ enum {
   C_NEEDS_DOT_TAIL = 128, /* some of their lengths are no multiples of 4 */
   C_NEEDS_CLIP = 256,     /* to int8 */
   C_NEEDS_UCLIP = 512,    /* to uint8 */
-  C_NEEDS_MATH = 64       /* functions or constants of math.h */
+  C_NEEDS_SCALED = 1024,  /* to int8, of the high half of a product */
+  C_NEEDS_USCALED = 2048, /* to uint8 */
+  C_NEEDS_DOT_FEW = 4096, /* some are shorter than 4 */
+  C_NEEDS_MATH = 64,      /* functions or constants of math.h */
+  C_NEEDS_SHARED =
+      C_NEEDS_DOT_SS | C_NEEDS_DOT_US | C_NEEDS_DOT_UU | C_NEEDS_SCALED | C_NEEDS_USCALED
 };
 
 /** A language. Functions may be NULL where it says so. */
