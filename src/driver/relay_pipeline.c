@@ -14,6 +14,7 @@ typedef struct {
   bool one_target; /* only where all of a program is for one target, which the pass asks for */
   bool relaxed;    /* only where results may be less exact (relay.backend.precision) */
   bool links;      /* a second argument says whether constants are part of kernels */
+  bool machine;    /* only for processors with vectors; arguments: threads, bytes of cache */
 } step;
 enum { NO_ARG = INT32_MIN };
 
@@ -46,6 +47,7 @@ static const step optimize[] = {
     {"SimplifyExprPostAlterOp", NO_ARG, .one_target = true},
     {"FastMath", NO_ARG},
     {"FoldConstant", 1},
+    {"SplitBatch", NO_ARG, .one_target = true, .machine = true},
 };
 
 /* Kernels. */
@@ -63,14 +65,22 @@ static tn_IRModule *run(const driver_targets *t, const char *name, const step *s
   TN_VEC(list);
   tn_arr *passes;
   tn_Sequential *all;
+  kernel_machine machine = {0};
   int relaxed = kernels_is_relaxed();
+  bool vectors = kernels_machine(&machine) && machine.vector_bytes > 0;
   if (relaxed < 0) return NULL;
   for (int i = 0; i < n; ++i) {
     const ir_pass_row *row;
     tn_Pass *pass;
     tn_any args[2] = {tn_any_int(steps[i].arg), tn_any_bool(t->link_params)};
     int nargs = steps[i].links ? 2 : steps[i].arg != NO_ARG;
-    if ((steps[i].one_target && t->several) || (steps[i].relaxed && !relaxed)) continue;
+    if ((steps[i].one_target && t->several) || (steps[i].relaxed && !relaxed) ||
+        (steps[i].machine && !vectors))
+      continue;
+    if (steps[i].machine) {
+      args[0] = tn_any_int(machine.threads), args[1] = tn_any_int(machine.l2);
+      nargs = 2;
+    }
     TN_GETP(row, ir_pass_named(steps[i].pass));
     TN_GETP(pass, ir_pass_new(row, args, nargs));
     TN_TRYP(tn_vec_push_obj(&list, pass));
