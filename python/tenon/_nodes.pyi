@@ -1385,6 +1385,23 @@ class ConvWinogradWeightTransformAttrs(Attrs):
     tile_size: int
     """results along an axis of a tile"""
 
+class CorrelationAttrs(Attrs):
+    """attributes of nn.correlation (type key relay.attrs.CorrelationAttrs)"""
+    kernel_size: int
+    """height and width of a patch"""
+    max_displacement: int
+    """farthest move along an axis"""
+    stride1: int
+    """distance of patches of the first image"""
+    stride2: int
+    """distance of moves"""
+    padding: Array
+    """one number, two, or those before all axes and those after"""
+    is_multiply: bool
+    """products? else absolute differences"""
+    layout: str
+    """"NCHW" """
+
 class CropAndResizeAttrs(Attrs):
     """attributes of image.crop_and_resize (type key relay.attrs.CropAndResizeAttrs)"""
     crop_size: Array
@@ -1395,6 +1412,36 @@ class CropAndResizeAttrs(Attrs):
     """"bilinear" or "nearest_neighbor" """
     extrapolation_value: float
     """what is outside of the image"""
+    out_dtype: str
+    """type of the result, that of data when empty"""
+
+class DFTAttrs(Attrs):
+    """attributes of dft (type key relay.attrs.DFTAttrs)"""
+    inverse: bool
+    """back from frequencies?"""
+
+class DeformableConv2DAttrs(Attrs):
+    """attributes of nn.deformable_conv2d (type key relay.attrs.DeformableConv2DAttrs)"""
+    strides: Array
+    """distance of windows"""
+    padding: Array
+    """one number, two, or those before all axes and those after"""
+    dilation: Array
+    """distance of points of the kernel"""
+    deformable_groups: int
+    """groups of input channels that move together"""
+    groups: int
+    """groups of channels"""
+    channels: PrimExpr | None
+    """number of output channels"""
+    kernel_size: Array | None
+    """height and width of the kernel"""
+    data_layout: str
+    """layout of data and offset"""
+    kernel_layout: str
+    """layout of weight"""
+    out_layout: str
+    """that of data when empty"""
     out_dtype: str
     """type of the result, that of data when empty"""
 
@@ -2015,6 +2062,19 @@ class StackAttrs(Attrs):
     """attributes of stack (type key relay.attrs.StackAttrs)"""
     axis: int
     """place of the new axis"""
+
+class StftAttrs(Attrs):
+    """attributes of stft (type key relay.attrs.StftAttrs)"""
+    n_fft: int
+    """elements of a transform"""
+    hop_length: int
+    """distance of windows"""
+    win_length: int
+    """elements of a window; n_fft at most, it stands in the middle"""
+    normalized: bool
+    """divide by the root of n_fft?"""
+    onesided: bool
+    """only the frequencies up to half of n_fft?"""
 
 class StridedSliceAttrs(Attrs):
     """attributes of strided_slice (type key relay.attrs.StridedSliceAttrs)"""

@@ -203,6 +203,32 @@ def test_dilation2d(layout):
     )
 
 
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+@pytest.mark.parametrize("groups", [(1, 1), (2, 2), (4, 2)])
+def test_deformable_convolution(layout, groups):
+    moving, parts = groups
+    x, w = rand(2, 4, 7, 8), rand(6, 4 // parts, 3, 2, seed=1)
+    offset = rand(2, moving * 12, 4, 4, seed=2)
+    args = ((2, 2), (1, 1), (1, 2), moving, parts)
+    reference = testing.deformable_conv2d_nchw_python
+    kernel = "OIHW"
+    if layout == "NHWC":
+        x, offset = (a.transpose(0, 2, 3, 1).copy() for a in (x, offset))
+        w, kernel = w.transpose(2, 3, 1, 0).copy(), "HWIO"
+        reference = testing.deformable_conv2d_nhwc_python
+    check(
+        lambda a, b, c: relay.nn.deformable_conv2d(
+            a, b, c, *args, data_layout=layout, kernel_layout=kernel
+        ),
+        lambda a, b, c: reference(a, b, c, *args),
+        x,
+        offset,
+        w,
+        rtol=1e-4,
+        atol=1e-5,
+    )
+
+
 @pytest.mark.parametrize("count", [None, 6])
 @pytest.mark.parametrize("kind", ["vm", "debug"])
 def test_segment_sum(count, kind):

@@ -11,6 +11,7 @@
 #include "ir/imm.h"
 #include "ops/layout.h"
 #include "ops/nn/conv.h"
+#include "ops/qnn/qnn.h"
 #include "ops/ops.h"
 #include "tir/layout.h"
 
@@ -307,6 +308,16 @@ static const relay_op_row rows[] = {
     CONV(1, "transposed convolution of rows"),
     CONV(2, "transposed convolution of images"),
     CONV(3, "transposed convolution of volumes"),
+    {.name = "qnn.conv2d_transpose",
+     .inputs = "data weight input_zero_point kernel_zero_point input_scale kernel_scale",
+     .attrs = &tn_type_Conv2DTransposeAttrs,
+     .level = 11,
+     .pattern = RELAY_OUT_ELEMWISE_FUSABLE,
+     .rel_name = "QnnConv2DTranspose",
+     .rel = qnn_rel_conv2d_transpose,
+     .legalize = qnn_lower_conv2d_transpose,
+     .which = 2,
+     .doc = "transposed convolution of quantized images, in quanta of the product of scales"},
 };
 
 RELAY_FAMILY(conv_transpose, CONV_TRANSPOSE_ATTRS)

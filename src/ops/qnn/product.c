@@ -38,6 +38,7 @@ static int like(relay_rel *r, const char *op) {
 }
 
 int qnn_rel_conv2d(relay_rel *r) { return like(r, "nn.conv2d"); }
+int qnn_rel_conv2d_transpose(relay_rel *r) { return like(r, "nn.conv2d_transpose"); }
 int qnn_rel_dense(relay_rel *r) { return like(r, "nn.dense"); }
 int qnn_rel_batch_matmul(relay_rel *r) { return like(r, "nn.batch_matmul"); }
 
@@ -148,6 +149,13 @@ void *qnn_lower_conv2d(const relay_replace *given) {
   void *made = known ? conv_of_stored(r, weight, (int64_t)zero) : NULL;
   if (made || tn_error_pending()) return made;
   return relay_call("nn.conv2d", r->call->attrs, 2, shifted(r, 0, 2, 1), weight);
+}
+
+/* What steps put between elements adds nothing: both tensors go without their zero points. */
+void *qnn_lower_conv2d_transpose(const relay_replace *r) {
+  int64_t o = place(relay_attr_str(r->call->attrs, "kernel_layout"), 'O');
+  void *data = shifted(r, 0, 2, 1), *weight = shifted(r, 1, 3, o < 0 ? 0 : o);
+  return data && weight ? relay_call("nn.conv2d_transpose", r->call->attrs, 2, data, weight) : NULL;
 }
 
 /* ---- matrices ---- */

@@ -48,11 +48,13 @@ bool qnn_is_zero(const void *e);
 /* ---- of rows in the families that have the attributes ---- */
 
 int qnn_rel_conv2d(relay_rel *r);
+int qnn_rel_conv2d_transpose(relay_rel *r);
 int qnn_rel_dense(relay_rel *r);
 int qnn_rel_batch_matmul(relay_rel *r);
 int qnn_rel_concatenate(relay_rel *r);
 int qnn_rel_unary(relay_rel *r);
 void *qnn_lower_conv2d(const relay_replace *r);
+void *qnn_lower_conv2d_transpose(const relay_replace *r);
 void *qnn_lower_dense(const relay_replace *r);
 void *qnn_lower_batch_matmul(const relay_replace *r);
 void *qnn_lower_concatenate(const relay_replace *r);
