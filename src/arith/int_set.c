@@ -145,12 +145,11 @@ static tn_obj *known_domain(const evaluator *v, const tn_expr *e) {
   const arith_var *r = v->known ? arith_known(v->a, e) : NULL;
   if (!r || r->value || (!r->lo && !r->has_bound)) return NULL;
   if (r->lo) return (tn_obj *)arith_interval(r->lo, r->hi);
-  /* the ends of the type are no bounds to compute with: sums with them would wrap around */
+  /* The ends of the type are no bounds to compute with: sums with them would wrap around. A
+     variable with one bound stays a symbol, which falls away where it is taken from itself. */
   arith_bound all = arith_dtype_bound(e->dtype), b = arith_intersect(r->bound, all);
-  bool below = b.min > all.min, above = b.max < all.max;
-  if (!below && !above) return NULL;
-  return (tn_obj *)arith_interval(below ? tir_int(e->dtype, b.min) : arith_neg_inf(),
-                                  above ? tir_int(e->dtype, b.max) : arith_pos_inf());
+  if (b.min <= all.min || b.max >= all.max) return NULL;
+  return (tn_obj *)arith_interval(tir_int(e->dtype, b.min), tir_int(e->dtype, b.max));
 }
 
 static tn_IntervalSet *eval_var(evaluator *v, tn_expr *e) {

@@ -7,6 +7,9 @@
 
    Bytes are multiplied four at a time: their sums share a lane (tir.DotProducts).
 
+   Rows and columns of which only a program that runs knows how many there are get padded to whole
+   tiles: rows in a copy of A, columns in the panels.
+
    Which tile: rows * vectors + vectors + 1 registers, of which one is left to the code generator
    where there are many; the rows of a block are balanced, so that the last one is not short. */
 #include "kernels/gemm.h"
@@ -27,32 +30,46 @@ enum {
   ROWS_WORTH_FETCHING = 8, /* rows whose work hides that the next panel comes from far */
   LEAST_TILES = 4,         /* of a band */
   PANELS_OF_A_THREAD = 4,  /* from which threads have their share of panels alone */
-  LONG_ROW = 2048          /* bytes from which rows of B lie on pages of their own */
+  OPEN_ROWS = 8,  /* of a tile where their number or length is open: padding costs less, and
+                     each row has an address of its own in a register */
+  LONG_ROW = 2048 /* bytes from which rows of B lie on pages of their own */
 };
 
 /* ---- the tile ---- */
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-bool gemm_may_pack(const gemm *g) { return g->m >= ROWS_WORTH_PACKING; }
+static bool is_open(int64_t extent) { return extent < 0; }
+
+static bool is_known(const gemm *g) {
+  for (int i = 0; i < g->st->naxes; ++i)
+    if (is_open(g->st->axis[i].extent)) return false;
+  return true;
+}
+
+bool gemm_may_pack(const gemm *g) { return is_open(g->m) || g->m >= ROWS_WORTH_PACKING; }
 
 static void choose_tile(gemm *g) {
   const kernel_machine *m = g->st->machine;
   int registers = m->vector_registers > 16 ? m->vector_registers - 1 : m->vector_registers;
-  int64_t wide = g->m == 1 ? 8 : g->m < 4 ? 4 : 2; /* eight sums hide the latency of one */
+  int64_t wide = g->m == 1               ? 8
+                 : g->m >= 0 && g->m < 4 ? 4
+                                         : 2; /* eight sums hide the latency of one */
   /* few rows read several panels at a time: one alone has too few sums */
-  bool few = g->panel && (g->m < 4 || g->m * 4 + 4 < registers);
+  bool few = g->panel && !is_open(g->m) && (g->m < 4 || g->m * 4 + 4 < registers);
   if (few && g->m >= 4) wide = 4;
   int64_t columns = g->panel && !few ? g->panel : g->n;
+  if (is_open(columns)) columns = wide * g->st->lanes;
   while (wide > 1 && columns < wide * g->st->lanes) wide /= 2;
   /* where nothing is packed the columns must be whole tiles; three vectors fit what two do not */
   bool as_is = g->panel || !gemm_may_pack(g);
   while (as_is && wide > 1 && columns % (wide * g->st->lanes) != 0) wide /= 2;
   if (!as_is && columns % (2 * g->st->lanes) != 0 && columns % (3 * g->st->lanes) == 0) wide = 3;
   int64_t most = (registers - 1 - wide) / wide;
+  if ((is_open(g->m) || is_open(g->k)) && most > OPEN_ROWS) most = OPEN_ROWS;
   if (most < 1) most = 1; /* one row: its sums may take all registers */
   g->tile.vectors = wide;
-  g->tile.rows = ceil_div(g->m, ceil_div(g->m, most));
+  g->tile.rows = is_open(g->m) ? most : ceil_div(g->m, ceil_div(g->m, most));
 }
 
 int64_t kernels_dense_panel(const kernel_machine *m, tn_dtype t, int64_t rows, int64_t units) {
@@ -69,6 +86,8 @@ static int64_t tile_columns(const gemm *g) { return g->tile.vectors * g->st->lan
 
 static bool must_pad(const gemm *g) { return !g->panel && g->n % tile_columns(g) != 0; }
 
+static bool must_pad_rows(const gemm *g) { return g->row >= 0 && is_open(g->m); }
+
 static bool should_pack(const gemm *g) {
   if (g->panel) return false;
   if (!g->along || must_pad(g)) return true;
@@ -78,9 +97,9 @@ static bool should_pack(const gemm *g) {
 
 /* Is the product worth what it takes? Few rows do not pay for a transposed copy. */
 static bool is_worth_it(const gemm *g) {
-  if (g->st->lanes < 4 || g->n < g->st->lanes) return false;
+  if (g->st->lanes < 4 || (!is_open(g->n) && g->n < g->st->lanes)) return false;
   if (g->panel && g->panel % g->st->lanes != 0) return false;
-  return !should_pack(g) || g->m >= ROWS_WORTH_PACKING;
+  return !should_pack(g) || gemm_may_pack(g);
 }
 
 /* The indices of a panel for those of reindex: (..., j, k) -> (..., j // n, k, j % n). */
@@ -110,13 +129,18 @@ static int read_number(const gemm *g, int64_t *index) {
   return TN_RAISE(InternalError, NULL, "gemm: an operand is not among the reads of its block");
 }
 
-/* Columns and their operand become whole panels; what is padded falls away in the epilogue.
+/* Columns and their operand become whole panels, rows that are not known whole tiles; what is
+   padded falls away in the epilogue.
    @return 1, 0 when the step does not know the product, -1 */
 static int pad(const gemm *g) {
   const kernel_stage *st = g->st;
   TN_VEC(factors);
-  for (int i = 0; i < st->naxes; ++i)
-    TN_TRY(tn_vec_push_obj(&factors, tir_i32(i == g->column ? (int32_t)tile_columns(g) : 1)));
+  for (int i = 0; i < st->naxes; ++i) {
+    int64_t factor = i == g->column && must_pad(g)     ? tile_columns(g)
+                     : i == g->row && must_pad_rows(g) ? g->tile.rows
+                                                       : 1;
+    TN_TRY(tn_vec_push_obj(&factors, tir_i32((int32_t)factor)));
+  }
   return kernel_try(sch_pad_einsum(st->sch, st->rv, tn_arr_from(&factors)));
 }
 
@@ -202,7 +226,8 @@ typedef struct {
 /* A panel is read once for everything that it is multiplied by, unless that leaves threads without
    work. */
 static bool shares_panels(const gemm *g) {
-  return g->panel && g->n / tile_columns(g) >= PANELS_OF_A_THREAD * g->st->machine->threads;
+  return is_known(g) && g->panel &&
+         g->n / tile_columns(g) >= PANELS_OF_A_THREAD * g->st->machine->threads;
 }
 
 /* Bytes of A that stay in the cache while panels and results stream through it: measured from 512
@@ -213,7 +238,7 @@ static int64_t room(const gemm *g) { return g->st->machine->l2 / 8; }
    one. */
 static int64_t band_rows(const gemm *g) {
   int64_t row = g->k * (g->b->dtype.bits / 8);
-  if (!g->panel || row <= 0 || g->m * row <= room(g)) return g->m;
+  if (!g->panel || row <= 0 || is_open(g->m) || g->m * row <= room(g)) return g->m;
   for (int64_t n = g->m / 2; n >= LEAST_TILES * g->tile.rows; --n)
     if (g->m % n == 0 && n * row <= room(g)) return n;
   return g->m;
@@ -316,8 +341,10 @@ static int parallel_panels(const gemm *g, const nest *n, bool ragged) {
   int64_t outside = 1;
   tn_LoopRV *const *loops = n->outer, *panels = n->outer[n->nouter - 1];
   int count = n->nouter;
-  for (int i = 0; i < g->column && count > 1; ++i)
-    if (i != g->row) outside *= g->st->axis[i].extent;
+  for (int i = 0; i < g->column && count > 1; ++i) {
+    int64_t extent = g->st->axis[i].extent;
+    if (i != g->row) outside *= is_open(extent) ? g->st->machine->threads + 1 : extent;
+  }
   if (outside == 1) loops += count - 1, count = 1;
   bool alone = count == 1 || outside >= g->st->machine->threads;
   bool fetch = count == 1 && g->panel && (g->m >= ROWS_WORTH_FETCHING || n->naround > 0);
@@ -359,9 +386,9 @@ int kernel_gemm(kernel_stage *st) {
   if (!is_worth_it(&g)) return 0;
   g.unrolled = g.k / g.dot % UNROLL_K == 0 ? UNROLL_K : 1;
   g.band = band_rows(&g);
-  TN_TRY(gemm_tune(&g));
+  if (is_known(&g)) TN_TRY(gemm_tune(&g));
   TN_TRY(read_number(&g, &index));
-  if (must_pad(&g) && (r = pad(&g)) <= 0) return r;
+  if ((must_pad(&g) || must_pad_rows(&g)) && (r = pad(&g)) <= 0) return r;
   if (should_pack(&g)) TN_GET(pack, packed(&g, index));
   TN_GET(last, gemm_epilogue(&g));
   TN_TRY(split_loops(&g, &n));

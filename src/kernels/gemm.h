@@ -14,7 +14,7 @@ typedef struct {
 typedef struct {
   kernel_stage *st;
   int row, column;    /* numbers of the axes; row is -1 where there is none */
-  int64_t m, n, k;    /* extents of row, column and reduction axis */
+  int64_t m, n, k;    /* extents of row, column and reduction axis; -1: known at run time only */
   const tn_Buffer *b; /* the operand that has the column axis */
   int64_t panel; /* columns of a panel where b is stored in panels [n / panel][k][panel]; else 0 */
   int64_t dot;   /* values of k that share a lane of b: [n / panel][k / dot][panel][dot]; else 1 */

@@ -51,7 +51,7 @@ static void set_columns(gemm *g, const tn_BufferLoad *load) {
   /* the axis nearest to the columns over which the same columns of b are used */
   g->row = -1;
   for (int i = g->column - 1; i >= 0 && g->row < 0; --i)
-    if (st->axis[i].extent > 1 && !reads_axis(load, &st->axis[i])) g->row = i;
+    if (st->axis[i].extent != 1 && !reads_axis(load, &st->axis[i])) g->row = i;
 }
 
 /* The result is written along its axes in their order. */
@@ -62,10 +62,10 @@ static bool writes_in_order(const kernel_stage *st, const tn_BufferStore *store)
   return true;
 }
 
-/* Every iterator of the product is known and worth a tile. */
+/* Is no iterator of the product empty? */
 static bool has_extents(const kernel_stage *st) {
   for (int i = 0; i < st->naxes; ++i)
-    if (st->axis[i].extent <= 0) return false;
+    if (st->axis[i].extent == 0) return false;
   return st->naxes == st->nspatial + 1 && st->nspatial > 0 && st->block->init != NULL;
 }
 

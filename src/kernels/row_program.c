@@ -17,8 +17,9 @@
 enum {
   MAX_STAGES = 12,
   MAX_BLOCKS = 96,
-  MAX_SUMS = 4, /* vectors of partial results: hides the latency of an addition */
-  MIN_STEPS = 2 /* vectors a row must have for each of them */
+  MAX_SUMS = 4,  /* vectors of partial results: hides the latency of an addition */
+  MIN_STEPS = 2, /* vectors a row must have for each of them */
+  OPEN_SUMS = 2  /* vectors where the length of rows is not known: short ones are padded */
 };
 
 typedef struct {
@@ -38,7 +39,16 @@ typedef struct {
 
 static bool along_row(const kernel_stage *st) {
   const kernel_axis *k = &st->axis[st->nspatial];
-  return st->naxes == st->nspatial + 1 && k->extent > 0 && k->contiguous && k->reads > 0;
+  return st->naxes == st->nspatial + 1 && k->extent != 0 && k->contiguous && k->reads > 0;
+}
+
+/* Have both stages as many rows? An extent that is known at run time only is the same variable. */
+static bool same_rows(const kernel_stage *x, const kernel_stage *y, int i) {
+  const tn_IterVar *a = (const tn_IterVar *)tn_arr_obj(x->block->iter_vars, i),
+                   *b = (const tn_IterVar *)tn_arr_obj(y->block->iter_vars, i);
+  int64_t n = x->axis[i].extent;
+  return n > 0 ? n == y->axis[i].extent
+               : n < 0 && y->axis[i].extent < 0 && a->dom->extent == b->dom->extent;
 }
 
 /* Axes beyond the rows: one element by element, or of one value only (kept dimensions). */
@@ -46,10 +56,10 @@ static bool fits(const row_program *p, const kernel_stage *st, const kernel_stag
   bool reduces = st->nspatial != st->naxes;
   if (st->nspatial < p->rows || (reduces && !along_row(st))) return false;
   for (int i = 0; i < p->rows; ++i)
-    if (st->axis[i].extent != result->axis[i].extent || st->axis[i].extent <= 0) return false;
+    if (!same_rows(st, result, i)) return false;
   for (int i = p->rows; i < st->nspatial; ++i) {
     bool last = i == st->nspatial - 1 && !reduces;
-    if (st->axis[i].extent != 1 && !(last && st->axis[i].extent > 0)) return false;
+    if (st->axis[i].extent != 1 && !(last && st->axis[i].extent != 0)) return false;
   }
   return true;
 }
@@ -118,6 +128,7 @@ static int add(row_program *p, tn_BlockRV *rv) {
    where vectors do not divide it. */
 static int64_t width_of(const kernel_stage *st) {
   int64_t vectors = (st->axis[st->nspatial].extent + st->lanes - 1) / st->lanes, sums = MAX_SUMS;
+  if (st->axis[st->nspatial].extent < 0) return OPEN_SUMS * st->lanes;
   while (sums > 1 && (vectors % sums != 0 || vectors < sums * MIN_STEPS)) sums /= 2;
   return vectors > 1 ? sums * st->lanes : 1;
 }
@@ -164,7 +175,7 @@ static int find_moved(const kernel_stage *st, const tn_Block *b, const tn_arr *l
     const tn_IterVar *iter = (const tn_IterVar *)tn_arr_obj(b->iter_vars, i);
     tn_LoopRV *loop = (tn_LoopRV *)tn_arr_obj(loops, above + i);
     if (iter->iter_type == IR_ITER_COMM_REDUCE) out->k = loop;
-    else if (kernel_loop_extent(st, loop) > 1) out->lane = loop;
+    else if (kernel_loop_extent(st, loop) != 1) out->lane = loop;
   }
   return 0;
 }
@@ -173,12 +184,12 @@ static int find_moved(const kernel_stage *st, const tn_Block *b, const tn_arr *l
 static int vectorize(kernel_stage *st, const inner_loops *in) {
   tn_LoopRV *lane = in->lane, *outer, *order[] = {in->k, in->lane};
   int64_t n = lane ? kernel_loop_extent(st, lane) : 1;
-  if (n < 2) return 0;
+  if (n >= 0 && n < 2) return 0;
   if (in->k) TN_TRY(kernel_reorder(st, order, 2));
-  if (n > st->lanes) {
+  if (n < 0 || n > st->lanes) {
     TN_TRY(kernel_split(st, lane, st->lanes, &outer, &lane));
     if (in->k) TN_TRY(sch_set_kind(st->sch, outer, TIR_FOR_UNROLLED, NULL));
-    else if (n % st->lanes != 0)
+    else if (n < 0 || n % st->lanes != 0)
       TN_TRY(sch_annotate(st->sch, (tn_obj *)outer, KERNEL_PARTITION, tn_any_int(1)));
   }
   return sch_set_kind(st->sch, lane, TIR_FOR_VECTORIZED, NULL);
@@ -196,8 +207,8 @@ static int finish_block(const row_program *p, kernel_stage *st, tn_BlockRV *rv, 
   else if (!p->single) in.lane = last;
   TN_TRY(vectorize(st, &in));
   if (!in.k) return 0;
-  if (kernel_loop_extent(st, in.k) <= MAX_SUMS)
-    TN_TRY(sch_set_kind(st->sch, in.k, TIR_FOR_UNROLLED, NULL));
+  int64_t steps = kernel_loop_extent(st, in.k);
+  if (steps >= 0 && steps <= MAX_SUMS) TN_TRY(sch_set_kind(st->sch, in.k, TIR_FOR_UNROLLED, NULL));
   else TN_TRY(sch_annotate(st->sch, (tn_obj *)in.k, KERNEL_PARTITION, tn_any_int(1)));
   return sch_decompose_reduction(st->sch, rv, in.k) ? 0 : -1;
 }
@@ -206,12 +217,18 @@ static int arrange(row_program *p) {
   kernel_stage *result = &p->stages[p->nstages - 1];
   tn_arr *loops;
   tn_LoopRV *rows[KERNEL_MAX_AXES], *row;
+  bool known = true;
   TN_GET(loops, sch_get_loops(p->sch, result->rv));
-  for (int i = 0; i < p->rows; ++i) rows[i] = (tn_LoopRV *)tn_arr_obj(loops, i);
-  TN_GET(row, kernel_fuse(result, rows, p->rows));
+  for (int i = 0; i < p->rows; ++i) {
+    rows[i] = (tn_LoopRV *)tn_arr_obj(loops, i);
+    known = known && result->axis[i].extent > 0;
+  }
+  /* what is read of a row could not be told from indices that are divided by an open extent */
+  if (known) TN_GET(rows[0], kernel_fuse(result, rows, p->rows));
+  row = rows[known ? 0 : p->rows - 1];
   for (int i = p->nblocks - 2; i >= 0; --i)
     TN_TRY(sch_compute_at(p->sch, p->blocks[i], row, true, -1));
-  TN_TRY(kernel_parallel(result, &row, 1)); /* while first values and updates are one block */
+  TN_TRY(kernel_parallel(result, rows, 1)); /* while first values and updates are one block */
   for (int i = 0; i < p->nblocks; ++i)
     TN_TRY(finish_block(p, result, p->blocks[i], i == p->nblocks - 1));
   return 0;

@@ -23,11 +23,13 @@ static int64_t divisor(int64_t n, int64_t most) {
 }
 
 /* Lanes of the innermost tile: whole vectors, as many as divide the extent; else fewer lanes that
-   divide it, any number of them. Where none do, whole vectors and a last one that is not full. */
+   divide it, any number of them. Where none do, or the extent is open, whole vectors and a last one
+   that is not full. */
 static int64_t vector_extent(const kernel_stage *st, int64_t extent, int *vectors) {
   for (int nv = 2; nv > 0; --nv)
-    if (extent % (st->lanes * nv) == 0) return *vectors = nv, (int64_t)st->lanes;
+    if (extent > 0 && extent % (st->lanes * nv) == 0) return *vectors = nv, (int64_t)st->lanes;
   *vectors = 1;
+  if (extent < 0) return st->lanes;
   int64_t n = divisor(extent, st->lanes);
   if (n >= 4 && n * 4 >= st->lanes) return n;
   return extent > st->lanes ? st->lanes : 0;
@@ -129,7 +131,7 @@ int kernel_tile(kernel_stage *st) {
   int last = st->nspatial - 1, vectors;
   if (st->nspatial == st->naxes || st->nspatial == 0 || !st->block->init || st->lanes < 4) return 0;
   const kernel_axis *a = &st->axis[last];
-  if (!a->in_last || a->reads == 0 || a->extent < 4) return 0;
+  if (!a->in_last || a->reads == 0 || (a->extent >= 0 && a->extent < 4)) return 0;
   int row = row_axis(st, last); /* looks at the block, which the copy replaces */
   if (!a->contiguous && row < 0) return 0;
   int64_t lanes = vector_extent(st, a->extent, &vectors);
@@ -140,7 +142,7 @@ int kernel_tile(kernel_stage *st) {
   TN_TRY(cut(st, &t, lanes, vectors, row));
   TN_TRY(arrange(st, &t));
   TN_TRY(place_copy(st, &t, copy, lanes));
-  if (a->extent % lanes) {
+  if (a->extent < 0 || a->extent % lanes) {
     tn_expr *one;
     TN_GET(one, tir_i32(1));
     TN_TRY(sch_annotate(st->sch, (tn_obj *)t.outer[--t.nouter], KERNEL_PARTITION, tn_any_obj(one)));

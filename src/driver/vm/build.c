@@ -102,13 +102,13 @@ static tn_map *piece_attrs(const vm_rows *rows) {
 }
 
 static int add_list(const vm_gen *g, const tn_map_entry *e, const char *what,
-                    const tn_RelayFunction *f, const vm_pieces *all, tn_map *programs,
-                    tn_target *t) {
+                    const tn_RelayFunction *f, const vm_pieces *all, const char *mask,
+                    tn_map *programs, tn_target *t) {
   for (int i = 0; i < all->n; ++i) {
     tn_RelayFunction *piece;
     char full[40];
     snprintf(full, sizeof full, "%s%d", what, (int)all->sizes[i]);
-    TN_GET(piece, vm_kernel_of_rows(f, all->sizes[i]));
+    TN_GET(piece, vm_kernel_of_rows(f, all->sizes[i], mask));
     TN_TRY(add_program(g, programs, e, full, piece, t));
   }
   return 0;
@@ -125,10 +125,10 @@ static int add_pieces(const vm_gen *g, const tn_map_entry *e, tn_map *programs, 
   tn_map *attrs;
   TN_TRY(vm_row_pieces(f, (const tn_PrimFunc *)program, &machine, &rows));
   if (!rows.direct.n || !tn_map_get(g->prim_index, e->key, &number)) return 0;
-  TN_TRY(add_list(g, e, "rows", f, &rows.direct, programs, t));
+  TN_TRY(add_list(g, e, "rows", f, &rows.direct, rows.mask, programs, t));
   if (rows.packed.n) {
     TN_TRY(add_program(g, programs, e, "panels", rows.panels.make, t));
-    TN_TRY(add_list(g, e, "panel_rows", rows.panels.read, &rows.packed, programs, t));
+    TN_TRY(add_list(g, e, "panel_rows", rows.panels.read, &rows.packed, rows.mask, programs, t));
   }
   TN_GET(attrs, piece_attrs(&rows));
   return tn_map_set(g->x->prim_attrs, number, tn_any_obj(attrs));

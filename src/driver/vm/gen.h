@@ -141,16 +141,17 @@ typedef struct {
 typedef struct {
   vm_pieces direct; /* none: it is not */
   vm_pieces packed; /* pieces of the kernel that reads panels */
-  char mask[64];    /* for each argument 'r' (has rows), 's' (is the same for all) or 'p' (the same,
-                       and there are panels of it) */
+  char mask[64];    /* for each argument 'r' (has rows), 's' (is the same for all), 'p' (the same,
+                       and there are panels of it) or 'x' (has rows, and is never cut) */
   vm_panels panels;
   int64_t panel_cost; /* of making them */
 } vm_rows;
 /** Which pieces a kernel is worth. @param p its program @param m what it runs on */
 int vm_row_pieces(const tn_RelayFunction *f, const tn_PrimFunc *p, const kernel_machine *m,
                   vm_rows *rows);
-/** The kernel for a number of rows, with types. Scope-owned. */
-tn_RelayFunction *vm_kernel_of_rows(const tn_RelayFunction *f, int64_t rows);
+/** The kernel for a number of rows of the arguments that have rows by the mask, with types.
+ * Scope-owned. */
+tn_RelayFunction *vm_kernel_of_rows(const tn_RelayFunction *f, int64_t rows, const char *mask);
 
 /** The tensor types in a type, in order. */
 int vm_flat_types(const tn_Type *t, tn_vec *out);

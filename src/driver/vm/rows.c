@@ -5,7 +5,9 @@
    computes each row of its result from a row of %p0. Kernels for 64, 32, 16, ... rows are as fast
    as those of static programs; the machine calls them on parts of the tensors, and pads the last
    rows where that is cheaper than one more call. Where nothing is shared by the rows (a product for
-   each entry of a batch) the pieces are 8 rows and 1. */
+   each entry of a batch) the pieces are 8 rows and 1. A product of which other extents are open too
+   has kernels for one row and two, where padding them to a tile would cost most; more rows are not
+   cut. */
 #include <string.h>
 
 #include "base/error.h"
@@ -204,15 +206,44 @@ static void add_apart(vm_pieces *all, int64_t work) {
   add_size(all, 1, 10);
 }
 
+/* ---- one row or two of products with other open extents ---- */
+
+/* The mask of what has as many rows as the result: 'x'; the others take part as they are. */
+static bool mask_rows(const tn_PrimFunc *p, vm_rows *rows) {
+  int64_t n = p->params->len;
+  const tn_obj *row = NULL;
+  if (n >= (int64_t)sizeof rows->mask) return false;
+  rows->mask[n] = '\0';
+  for (int64_t i = n; i-- > 0;) {
+    tn_any found;
+    if (!tn_map_get(p->buffer_map, tn_any_obj(tn_arr_obj(p->params, i)), &found)) return false;
+    const tn_Buffer *b = (const tn_Buffer *)found.v.obj;
+    if (!row && (b->shape->len != 2 || !is_open(b))) return false;
+    if (!row) row = tn_arr_obj(b->shape, 0);
+    bool has = b->shape->len > 0 && tn_arr_obj(b->shape, 0) == row;
+    rows->mask[i] = has ? 'x' : 's';
+    for (int64_t d = has; d < b->shape->len; ++d)
+      if (tn_arr_obj(b->shape, d) == row) return false;
+  }
+  return row && TN_IS(SizeVar, row);
+}
+
+static void add_few(const tn_PrimFunc *p, vm_rows *rows) {
+  if (!mask_rows(p, rows)) return;
+  add_size(&rows->direct, 2, 20);
+  add_size(&rows->direct, 1, 10);
+}
+
 int vm_row_pieces(const tn_RelayFunction *f, const tn_PrimFunc *p, const kernel_machine *m,
                   vm_rows *rows) {
   row_check c = {.apart = true};
   bool product = false;
   rows->direct.n = rows->packed.n = 0;
   int64_t shared = shared_elements(p, rows->mask, (int64_t)sizeof rows->mask);
+  TN_TRY(tn_post_order(f->body, see_product, &product));
+  if (shared < 0 && product && m->vector_bytes > 0) add_few(p, rows);
   if (shared < 0 || !strchr(rows->mask, 'r')) return 0;
   TN_TRY(tn_post_order(p->body, check_block, &c));
-  TN_TRY(tn_post_order(f->body, see_product, &product));
   if (!c.apart || !c.reduces || (c.work < LEAST_WORK && !product)) return 0;
   if (shared > 0 && c.work / shared < MUCH_REUSE)
     return add_sharing(f, m, shared > m->l2 / (int64_t)sizeof(float) / 2, rows);
@@ -222,23 +253,27 @@ int vm_row_pieces(const tn_RelayFunction *f, const tn_PrimFunc *p, const kernel_
 
 /* ---- kernels for a number of rows ---- */
 
-static tn_Type *with_rows(const tn_Type *t, int64_t rows) {
+/* The type with a number of rows where the mask says so, which is read on. */
+static tn_Type *with_rows(const tn_Type *t, int64_t rows, const char **mask) {
   const tn_TupleType *tuple = TN_AS(TupleType, t);
   const tn_TensorType *tensor = TN_AS(TensorType, t);
   TN_VEC(v);
   for (int64_t i = 0; tuple && i < tuple->fields->len; ++i)
-    TN_TRYP(tn_vec_push_obj(&v, with_rows((const tn_Type *)tn_arr_obj(tuple->fields, i), rows)));
+    TN_TRYP(
+        tn_vec_push_obj(&v, with_rows((const tn_Type *)tn_arr_obj(tuple->fields, i), rows, mask)));
   if (tuple) return (tn_Type *)relay_tuple_type(tn_arr_from(&v));
-  int64_t n;
+  bool has = **mask == 'r' || **mask == 'x';
+  ++*mask;
   for (int64_t i = 0; i < tensor->shape->len; ++i) {
     tn_obj *e = tn_arr_obj(tensor->shape, i);
-    if (i == 0 && !tir_as_int(e, &n)) TN_GETP(e, (tn_obj *)tir_i32((int32_t)rows));
+    if (i == 0 && has) TN_GETP(e, (tn_obj *)tir_i32((int32_t)rows));
     TN_TRYP(tn_vec_push_obj(&v, e));
   }
   return (tn_Type *)relay_tensor_type(tn_arr_from(&v), tensor->dtype);
 }
 
-tn_RelayFunction *vm_kernel_of_rows(const tn_RelayFunction *f, int64_t rows) {
+tn_RelayFunction *vm_kernel_of_rows(const tn_RelayFunction *f, int64_t rows, const char *mask) {
+  bool others = strchr(mask, 'x') != NULL; /* extents that stay open */
   TN_SCOPE(s);
   TN_PMAP(values);
   TN_VEC(params);
@@ -248,15 +283,15 @@ tn_RelayFunction *vm_kernel_of_rows(const tn_RelayFunction *f, int64_t rows) {
     const tn_RelayVar *v = (const tn_RelayVar *)tn_arr_obj(f->params, i);
     const tn_Type *t = relay_type_of(v);
     tn_RelayVar *own;
-    TN_GETP(own,
-            relay_var(tn_cstr(v->vid->name_hint), with_rows(t ? t : v->type_annotation, rows)));
+    TN_GETP(own, relay_var(tn_cstr(v->vid->name_hint),
+                           with_rows(t ? t : v->type_annotation, rows, &mask)));
     TN_TRYP(tn_pmap_put(&values, v->vid, own));
     TN_TRYP(tn_vec_push_obj(&params, own));
   }
   TN_GETP(body, relay_substitute(f->body, &values));
   TN_GETP(r, relay_function(tn_arr_from(&params), body, NULL, NULL));
   TN_GETP(r, relay_infer_expr(r, NULL));
-  TN_CHECKP(relay_is_static(relay_type_of(r->body)), ValueError, NULL,
+  TN_CHECKP(others || relay_is_static(relay_type_of(r->body)), ValueError, NULL,
             "relay.vm: a kernel for a number of rows has other open extents");
   return tn_scope_return(s, r);
 }

@@ -4,7 +4,8 @@
    What the attributes of a primitive say ("rows": "64,32,16", "row_costs": "67,35,19", "row_args":
    "rsr") comes from a file: tensors are looked at before they are cut. With "panel_rows": "4",
    "panel_sizes", "panel_costs" and "panel_shape": "16,512,32" calls of four rows and more are made
-   of other pieces, which read the argument of the letter p in panels. */
+   of other pieces, which read the argument of the letter p in panels. Arguments of the letter x
+   have rows but are not cut: the pieces are for calls of just so many. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,7 +117,7 @@ static bool fits(const tn_vm_machine *m, const tn_vm_primitive *p, int64_t n, in
   if (strlen(p->mask) != (size_t)n) return false;
   for (int64_t i = 0; i < n; ++i) {
     const DLTensor *t = m->values[i].v_handle;
-    if (p->mask[i] != 'r') continue;
+    if (p->mask[i] != 'r' && p->mask[i] != 'x') continue;
     if (t->ndim < 1 || t->ndim > TN_VM_MAX_NDIM || !tn_device_is_host(t->device) ||
         !tn_tensor_is_contiguous(t) || tn_dtype_item_bytes(t->dtype) <= 0)
       return false;
@@ -285,6 +286,7 @@ int tn_vm_call_pieces(tn_vm_machine *m, const tn_vm_primitive *p, int64_t n, int
   while (c.first < p->npiece && p->pieces[c.first].rows != c.rows) ++c.first;
   if (c.first < p->npiece) /* the arguments are those of the piece */
     return tn_legacy_call_values(p->pieces[c.first].code, m->values, m->codes, (int)n) ? -1 : 1;
+  if (strchr(p->mask, 'x')) return 0;
   c.first = 0;
   bool panels = p->npanel && choose_panels(&c);
   return (panels ? call_with_panels(&c) : call_all(&c)) ? -1 : 1;

@@ -1,0 +1,105 @@
+"""Kernels of which several extents are known at run time only: products, reductions, windows."""
+
+import numpy as np
+import pytest
+import tenon
+from tenon import relay
+
+ANY = relay.Any()
+
+
+def machine(op, *shapes):
+    params = [relay.var(f"x{i}", shape=shape) for i, shape in enumerate(shapes)]
+    mod = tenon.IRModule.from_expr(relay.Function(params, op(*params)))
+    return tenon.runtime.vm.VirtualMachine(relay.vm.compile(mod, "llvm"), tenon.cpu())
+
+
+def check(vm, want, *shapes):
+    rng = np.random.default_rng(3)
+    args = [rng.standard_normal(shape).astype("float32") for shape in shapes]
+    got = vm.run(*args).numpy()
+    np.testing.assert_allclose(got, want(*args), rtol=1e-4, atol=1e-4, err_msg=str(shapes))
+
+
+@pytest.mark.parametrize("opened", ["mkn", "mn", "k", "n"])
+def test_dense(opened):
+    """Rows and columns that are no whole tiles are padded, one row and two have own kernels."""
+    fixed = {"m": 9, "k": 20, "n": 48}
+    m, k, n = (ANY if c in opened else fixed[c] for c in "mkn")
+    half = relay.const(0.5)
+    vm = machine(lambda x, w: relay.nn.relu(relay.nn.dense(x, w) + half), (m, k), (n, k))
+    for size in [(1, 5, 1), (2, 17, 33), (3, 1, 16), (8, 64, 32), (9, 20, 48), (33, 67, 70)]:
+        m, k, n = (size["mkn".index(c)] if c in opened else fixed[c] for c in "mkn")
+        check(vm, lambda x, w: np.maximum(x @ w.T + 0.5, 0), (m, k), (n, k))
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("opened", ["bmkn", "mn", "k"])
+def test_batch_matmul(opened, transposed):
+    fixed = {"b": 2, "m": 10, "k": 17, "n": 33}
+
+    def shapes(b, m, k, n):
+        return (b, m, k), (b, n, k) if transposed else (b, k, n)
+
+    def op(x, y):
+        return relay.nn.batch_matmul(x, y, transpose_b=transposed)
+
+    def want(x, y):
+        return np.matmul(x, y.transpose(0, 2, 1) if transposed else y)
+
+    vm = machine(op, *shapes(*(ANY if c in opened else fixed[c] for c in "bmkn")))
+    for size in [(1, 1, 1, 1), (3, 8, 33, 16), (2, 19, 5, 40), (1, 1, 64, 100)]:
+        real = (size["bmkn".index(c)] if c in opened else fixed[c] for c in "bmkn")
+        check(vm, want, *shapes(*real))
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize(
+    "op, want",
+    [
+        (relay.nn.softmax, softmax),
+        (lambda x: relay.mean(x, -1), lambda x: x.mean(-1)),
+        (lambda x: relay.max(x, 1), lambda x: x.max(1)),
+        (lambda x: relay.sum(x, 0), lambda x: x.sum(0)),
+    ],
+)
+def test_reductions(op, want):
+    vm = machine(op, (ANY, 3, ANY))
+    for first, last in [(1, 1), (2, 5), (1, 16), (4, 31), (3, 33), (2, 100)]:
+        check(vm, want, (first, 3, last))
+
+
+def test_convolutions():
+    x, w = relay.var("x", shape=(1, 3, ANY, ANY)), relay.var("w", shape=(8, 3, 3, 3))
+    conv = relay.Function([x, w], relay.nn.conv2d(x, w, padding=(1, 1)))
+    vm = tenon.runtime.vm.VirtualMachine(
+        relay.vm.compile(tenon.IRModule.from_expr(conv), "llvm"), tenon.cpu()
+    )
+
+    def want(x, w):
+        p = np.pad(x[0], ((0, 0), (1, 1), (1, 1)))
+        views = np.lib.stride_tricks.sliding_window_view(p, (3, 3), (1, 2))
+        return np.einsum("chwij,ocij->ohw", views, w)[None]
+
+    for h, width in [(1, 1), (4, 7), (5, 16), (3, 35)]:
+        check(vm, want, (1, 3, h, width), (8, 3, 3, 3))
+
+
+def test_bounds_with_one_end():
+    """What is known of a variable does not hide what is known of one by the other."""
+    analyzer = tenon.arith.Analyzer()
+    n, x, y = (
+        tenon.tir.SizeVar("n", "int32"),
+        tenon.tir.Var("x", "int32"),
+        tenon.tir.Var("y", "int32"),
+    )
+    analyzer.update(n, tenon.arith.ConstIntBound(0, tenon.arith.ConstIntBound.POS_INF))
+    tiles = (n + 31) // 32
+    analyzer.bind(x, tenon.ir.Range(0, tiles))
+    analyzer.bind(y, tenon.ir.Range(0, 32))
+    assert analyzer.can_prove(x * 32 + y < tiles * 32)
+    assert not analyzer.can_prove(x * 32 + y < n)
