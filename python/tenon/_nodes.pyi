@@ -2215,7 +2215,7 @@ class ExecutorCodegenMetadata(Object):
     workspace_alignment: int
     """bytes"""
     constant_alignment: int
-    """bytes"""
+    """bytes; 0: that of the elements"""
     workspace_bytes: int
     """memory that a run needs besides inputs and outputs"""
     live_bytes: int

@@ -113,17 +113,25 @@ static int put_header(const c_file *f, tn_buf *out) {
 
 /* ---- the code ---- */
 
-static void put_pools(const c_file *f, tn_buf *out) {
+static int64_t pool_bytes(const c_file *f, int64_t i) {
   const tn_arr *pools = f->program.metadata->pools;
-  for (int64_t i = 0; i < pools->len; ++i) {
-    int64_t bytes = 0;
-    const tn_AllocatedPoolInfo *p = (const tn_AllocatedPoolInfo *)tn_arr_obj(pools, i);
-    tir_as_int((const tn_obj *)p->allocated_size, &bytes);
-    if (i == 0)
+  int64_t bytes = 0;
+  tir_as_int((const tn_obj *)((const tn_AllocatedPoolInfo *)tn_arr_obj(pools, i))->allocated_size,
+             &bytes);
+  return bytes;
+}
+
+static void put_pools(const c_file *f, tn_buf *out) {
+  bool first = true;
+  for (int64_t i = 0; i < f->program.metadata->pools->len; ++i) {
+    int64_t bytes = pool_bytes(f, i);
+    if (!bytes) continue; /* main gets NULL */
+    if (first)
       tn_buf_puts(out, "#ifndef TENON_WORKSPACE /* an attribute of memory: a section, say */\n"
                        "#define TENON_WORKSPACE\n#endif\n");
     tn_buf_printf(out, "TENON_WORKSPACE static uint64_t workspace%" PRId64 "_[%" PRId64 "];\n", i,
-                  bytes > 0 ? (bytes + 7) / 8 : 1);
+                  bytes / 8);
+    first = false;
   }
   tn_buf_putc(out, '\n');
 }
@@ -151,7 +159,9 @@ static int put_run(const c_file *f, tn_buf *out) {
   put_args(m->inputs, true, &first, out);
   put_args(m->outputs, false, &first, out);
   for (int64_t i = 0; i < m->pools->len; ++i) {
-    tn_buf_printf(out, "%s(uint8_t *)workspace%" PRId64 "_", first ? "" : ", ", i);
+    tn_buf_puts(out, first ? "(uint8_t *)" : ", (uint8_t *)");
+    if (pool_bytes(f, i)) tn_buf_printf(out, "workspace%" PRId64 "_", i);
+    else tn_buf_putc(out, '0');
     first = false;
   }
   tn_buf_puts(out, ");\n}\n");
@@ -197,8 +207,7 @@ int c_file_make(tn_IRModule *m, tn_target *t, const char *name, c_file *out) {
                    .unpacked = true,
                    .pools = true,
                    .link_params = true,
-                   .workspace_align = ALIGNMENT,
-                   .constant_align = ALIGNMENT};
+                   .workspace_align = ALIGNMENT};
   *out = (c_file){.name = name, .target = t};
   aot_put_identifier(&id, name);
   TN_TRY(tn_buf_ok(&id));

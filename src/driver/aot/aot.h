@@ -26,7 +26,8 @@ typedef struct {
   bool pools;        /* memory, that of operators too, is planned as a whole and lies in pools */
   bool workspace_io; /* inputs and outputs lie in the pools too */
   bool link_params;  /* constants are part of the code; else main takes them */
-  int64_t workspace_align, constant_align; /* bytes, powers of two */
+  int64_t workspace_align, constant_align; /* bytes, powers of two; of constants 0: that of their
+                                              elements */
   const tn_arr *workspace_pools;           /* of WorkspacePoolInfo; NULL: one, part of the code */
   const tn_arr *constant_pools;            /* of ConstantPoolInfo; NULL: wherever constants are */
   const char *algorithm;                   /* see usmp_plan */

@@ -25,6 +25,13 @@ static const tn_AllocatedPoolInfo *pool_at(const entry *e, int64_t i) {
 
 static bool is_internal(const entry *e, int64_t i) { return pool_at(e, i)->pool_info->is_internal; }
 
+/* Nothing of it is used: there is no memory then. */
+static bool is_empty(const entry *e, int64_t i) {
+  int64_t bytes = 0;
+  tir_as_int((const tn_obj *)pool_at(e, i)->allocated_size, &bytes);
+  return bytes == 0;
+}
+
 static void put_pool_name(const entry *e, int64_t i, tn_buf *out) {
   aot_put_identifier(out, tn_cstr(pool_at(e, i)->pool_info->pool_name));
 }
@@ -35,7 +42,7 @@ static void put_internal_pools(const entry *e, tn_buf *out) {
   bool first = true;
   for (int64_t i = 0; i < m->pools->len; ++i) {
     int64_t bytes = 0;
-    if (!is_internal(e, i)) continue;
+    if (!is_internal(e, i) || is_empty(e, i)) continue;
     tir_as_int((const tn_obj *)pool_at(e, i)->allocated_size, &bytes);
     if (first)
       tn_buf_printf(out,
@@ -49,12 +56,16 @@ static void put_internal_pools(const entry *e, tn_buf *out) {
     first = false;
     tn_buf_puts(out, "TENON_WORKSPACE ALIGNED_ static uint64_t ");
     put_pool_name(e, i, out);
-    tn_buf_printf(out, "_[%" PRId64 "];\n", bytes > 0 ? (bytes + 7) / 8 : 1);
+    tn_buf_printf(out, "_[%" PRId64 "];\n", bytes / 8);
   }
   tn_buf_putc(out, '\n');
 }
 
 static void put_pool(const entry *e, int64_t i, tn_buf *out) {
+  if (is_internal(e, i) && is_empty(e, i)) {
+    tn_buf_puts(out, "(uint8_t*)0");
+    return;
+  }
   if (!is_internal(e, i)) tn_buf_puts(out, "workspace_pools->");
   else tn_buf_puts(out, "(uint8_t*)");
   put_pool_name(e, i, out);

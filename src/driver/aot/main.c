@@ -111,12 +111,14 @@ static int add_constant(maker *m, const usmp_buffer *place, const tn_tensor *dat
   TN_GET(name, tn_str_fmt("constant_%s", place->name));
   TN_GET(b, tir_buffer(tn_arr_of(1, tir_i64(graph_type_elements(t))), t->dtype, tn_cstr(name), ""));
   tn_map *hints;
+  TN_GET(hints, tn_scope_own(tn_map_new()));
   if (m->nconstant_pools) {
     tn_str *pool = tn_str_from(m->constant_pools[place->pool].name);
-    TN_GET(hints, tn_map_with(NULL, tn_any_cstr("pool"), tn_any_obj(pool)));
-  } else {
-    TN_GET(hints, tn_scope_own(tn_map_new()));
+    TN_GET(hints, tn_map_with(hints, tn_any_cstr("pool"), tn_any_obj(pool)));
   }
+  if (m->o->constant_align)
+    TN_GET(hints,
+           tn_map_with(hints, tn_any_cstr("alignment"), tn_any_obj(tir_i64(m->o->constant_align))));
   tn_stmt *s = (tn_stmt *)TN_NEW(AllocateConst, .buffer_var = b->data,
                                  .data = (tn_NDArray *)(uintptr_t)data, .dtype = t->dtype,
                                  .extents = b->shape, .body = tir_nop(), .annotations = hints);
@@ -136,8 +138,13 @@ static int place_constants(maker *m, usmp_buffer *places, int64_t n) {
     const tn_PoolInfo *p = (const tn_PoolInfo *)tn_arr_obj(given, k);
     m->constant_pools[k] = (usmp_pool){.name = tn_cstr(p->pool_name), .limit = usmp_pool_limit(p)};
   }
-  return usmp_plan(places, n, m->constant_pools, m->nconstant_pools, m->o->constant_align,
-                   m->o->algorithm);
+  return usmp_plan(places, n, m->constant_pools, m->nconstant_pools, 1, m->o->algorithm);
+}
+
+/* What was asked for, else what an element needs. */
+static int64_t constant_align(const maker *m, tn_dtype t) {
+  int64_t own = tn_dtype_bytes(ir_with_lanes(t, 1), 1);
+  return m->o->constant_align > own ? m->o->constant_align : own > 0 ? own : 1;
 }
 
 static int link_constants(maker *m, usmp_buffer *places) {
@@ -150,7 +157,10 @@ static int link_constants(maker *m, usmp_buffer *places) {
       const tn_tensor *data = constant_of(m, node);
       if (!data) continue;
       usmp_buffer *p = &places[n++];
-      if (!pass) *p = (usmp_buffer){.name = node->name, .bytes = graph_type_bytes(node->types[0])};
+      if (!pass)
+        *p = (usmp_buffer){.name = node->name,
+                           .bytes = graph_type_bytes(node->types[0]),
+                           .align = constant_align(m, node->types[0]->dtype)};
       else TN_TRY(add_constant(m, p, data, node->types[0], &m->values[m->first[i]].pointer));
     }
   }
@@ -249,7 +259,9 @@ static int make_pools(maker *m) {
     TN_GET(m->pool_vars[k], tir_pointer_var(m->pools[k].name, tn_dtype_of(kDLUInt, 8, 1), ""));
   }
   TN_GET(m->pool_infos, tn_arr_from(&infos));
-  return plan(m);
+  TN_TRY(plan(m));
+  if (!given) m->pools[0].used = (m->pools[0].used + 7) / 8 * 8; /* memory of uint64_t */
+  return 0;
 }
 
 static tn_expr *place_of(const maker *m, int64_t buffer) {
@@ -365,7 +377,7 @@ static tn_stmt *around(const tn_vec *nest, tn_stmt *body) {
 
 /* Memory that main itself asks for. Elements of eight bytes, for their alignment. */
 static tn_stmt *allocated(const maker *m, tn_stmt *body) {
-  int64_t words = (m->pools[0].used + 7) / 8;
+  int64_t words = m->pools[0].used / 8;
   tn_dtype u64 = tn_dtype_of(kDLUInt, 64, 1);
   tn_Var *memory;
   if (m->o->pools || !words) return body;
@@ -448,7 +460,8 @@ static int tell(const maker *m, aot_main *out) {
     const graph_entry e = m->g->heads[k];
     out->io += graph_type_bytes(m->g->nodes[e.node].types[e.index]);
   }
-  out->live = usmp_lower_bound(m->buffers, m->nbuffer, m->o->workspace_align);
+  int64_t align = m->npools > 1 ? 1 : m->o->workspace_align;
+  out->live = usmp_lower_bound(m->buffers, m->nbuffer, align);
   return out->live < 0 || list_places(m, out) ? -1 : list_pools(m, out);
 }
 

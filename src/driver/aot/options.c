@@ -125,9 +125,9 @@ int aot_options_from(const tn_Executor *executor, const tn_Runtime *runtime,
   bool wide = !out->unpacked && tn_str_eq(t->kind->name, "llvm");
   int64_t dflt = wide ? TIR_ALIGNMENT : DEFAULT_ALIGN;
   out->workspace_align = int_option(attrs, "workspace-byte-alignment", dflt);
-  out->constant_align = int_option(attrs, "constant-byte-alignment", DEFAULT_ALIGN);
+  out->constant_align = int_option(attrs, "constant-byte-alignment", 0);
   TN_TRY(check_align("workspace-byte-alignment", out->workspace_align));
-  TN_TRY(check_align("constant-byte-alignment", out->constant_align));
+  if (out->constant_align) TN_TRY(check_align("constant-byte-alignment", out->constant_align));
   if (wide && out->workspace_align < TIR_ALIGNMENT) out->workspace_align = TIR_ALIGNMENT;
   out->pools = out->crt && (out->pools || out->workspace_pools);
   TN_TRY(check_interface(out));

@@ -24,6 +24,14 @@ bool c_put_section(c_gen *g, const tn_AllocateConst *s) {
   return section != NULL;
 }
 
+void c_put_alignment(c_gen *g, const tn_AllocateConst *s) {
+  const tn_obj *given = s->annotations ? tn_map_find(s->annotations, "alignment") : NULL;
+  int64_t align = 0, element = (s->dtype.bits + 7) / 8;
+  if (given && tir_as_int(given, &align) && align > element)
+    tn_buf_printf(g->decl, "#if defined(__GNUC__)\n__attribute__((aligned(%lld)))\n#endif\n",
+                  (long long)align);
+}
+
 /* ---- places ---- */
 
 /* The data pointer as one of the buffer's type. */

@@ -144,10 +144,14 @@ static void register_symbol(tn_buf *out, const char *prefix, const char *name) {
 }
 
 /* Code that is linked into a program names its functions at start. */
+static bool is_registered(const c_gen *g, const tn_target *t) {
+  return ir_attrs_str(g->ir->attrs, "system_lib_prefix") || target_int(t, "system-lib", 0);
+}
+
 static void write_startup(const c_gen *g, tn_buf *out, const tn_target *t) {
   const char *prefix = ir_attrs_str(g->ir->attrs, "system_lib_prefix");
   tn_any key, value;
-  if (!prefix && !target_int(t, "system-lib", 0)) return;
+  if (!is_registered(g, t)) return;
   tn_buf_puts(out, "__attribute__((constructor)) static void tvm_module_startup_(void) {\n");
   for (int64_t i = 0; tn_map_at(g->ir->functions, i, &key, &value); ++i) {
     const char *name = ir_attrs_str(((const tn_BaseFunc *)value.v.obj)->attrs, "global_symbol");
@@ -259,10 +263,11 @@ static int write_source(c_gen *g, tn_buf *all, const tn_target *t) {
   tn_buf_puts(all, "#include \"tvm/runtime/c_runtime_api.h\"\n"
                    "#include \"tvm/runtime/c_backend_api.h\"\n"
                    "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n"
-                   "#include <string.h>\n\n"
-                   /* weak: a program may be linked of several models */
-                   "#if defined(__GNUC__)\n__attribute__((weak))\n#endif\n"
-                   "void* __tvm_module_ctx = NULL;\n");
+                   "#include <string.h>\n\n");
+  /* weak: a program may be linked of several models */
+  if (strstr(code, "__tvm_module_ctx") || is_registered(g, t))
+    tn_buf_puts(all, "#if defined(__GNUC__)\n__attribute__((weak))\n#endif\n"
+                     "void* __tvm_module_ctx = NULL;\n");
   put_types(g, all);
   if (strstr(decl, "TENON_CONST ")) tn_buf_puts(all, c_constant_macro);
   if (has_main(g->ir)) tn_buf_puts(all, main_prologue);

@@ -200,6 +200,7 @@ int c_constant(c_gen *g, const tn_AllocateConst *s) {
   if (!g->alone) TN_GET(name, tn_str_fmt("%s_%s_", g->name, tn_cstr(name)));
   TN_TRY(tn_pmap_put(&g->names, s->buffer_var, name));
   int64_t n = tn_tensor_count(dl);
+  c_put_alignment(g, s);
   bool placed = c_put_section(g, s);
   tn_buf_printf(g->decl, "%sstatic const %s %s[%lld] = {",
                 g->constant && !placed ? g->constant : "", type, tn_cstr(name),

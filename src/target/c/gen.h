@@ -192,6 +192,8 @@ void c_write_dots(int needs, tn_buf *out);
 /** Says where a constant of a pool lies (tir_constant_section), in front of its declaration.
  *  @return false: it is in no pool */
 bool c_put_section(c_gen *g, const tn_AllocateConst *s);
+/** Says how a constant is aligned that has the annotation "alignment" (bytes), in front of that. */
+void c_put_alignment(c_gen *g, const tn_AllocateConst *s);
 /** The functions that cut integers off at the ends of types of 8 bits, where they are needed. */
 void c_write_clips(int needs, tn_buf *out);
 /** An integer of fewer bits than 32, in a file that stands alone: as a variable it is an int32_t,

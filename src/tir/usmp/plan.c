@@ -295,6 +295,18 @@ typedef struct {
   int64_t step, bytes; /* from this step on so many more */
 } change;
 
+/* Bytes behind the buffers alive at a step, up to the next place for one: the last buffer of a pool
+   has none. */
+static int64_t largest_rest(const usmp_buffer *b, int64_t n, int64_t align, int64_t step) {
+  int64_t most = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    if (b[i].first > step || b[i].last < step) continue;
+    int64_t rest = rounded(b[i].bytes, b[i].align ? b[i].align : align) - b[i].bytes;
+    if (rest > most) most = rest;
+  }
+  return most;
+}
+
 static int earlier(const void *a, const void *b) {
   int64_t x = ((const change *)a)->step, y = ((const change *)b)->step;
   return x < y ? -1 : x > y;
@@ -312,7 +324,9 @@ int64_t usmp_lower_bound(const usmp_buffer *buffers, int64_t n, int64_t align) {
   if (n) qsort(list, 2 * (size_t)n, sizeof *list, earlier);
   for (int64_t i = 0; i < 2 * n; ++i) {
     now += list[i].bytes;
-    if ((i + 1 == 2 * n || list[i + 1].step != list[i].step) && now > most) most = now;
+    if ((i + 1 < 2 * n && list[i + 1].step == list[i].step) || now <= most) continue;
+    int64_t need = now - largest_rest(buffers, n, align, list[i].step);
+    if (need > most) most = need;
   }
   tn_free(list);
   return most;
