@@ -11,6 +11,12 @@ typedef struct {
   int32_t node, index;
 } graph_entry;
 
+/** A result that lies in a part of that of a join. */
+typedef struct {
+  int32_t join;   /**< its node; -1: none */
+  int64_t offset; /**< bytes within its memory */
+} graph_place;
+
 typedef struct {
   const char
       *name; /* of an input or parameter: unique; of a kernel: as in the library. Scope-owned */
@@ -22,6 +28,8 @@ typedef struct {
   int ninputs;
   tn_TensorType **types; /* of the results */
   int32_t *storage;      /* of the results: numbers of memory blocks */
+  bool join;             /* the inputs lie side by side where the result is: nothing runs */
+  graph_place *place;    /* of the results: in which join's they lie; NULL: in none */
   int nresults;
   int uses_left; /* while planning */
 } graph_node;
@@ -48,6 +56,10 @@ typedef struct {
 int graph_make(graph_program *g, const tn_RelayFunction *f, const device_plan *plan,
                const char *prefix, const char *executor);
 void graph_fini(graph_program *g);
+/** Makes joins of the concatenates whose operands can be computed where they end: kernels make them
+ * on the same device, nobody sees their memory from outside, and what is in front of the axis is
+ * one. */
+int graph_join(graph_program *g);
 /** Gives every result its memory. Blocks are shared by values of one device that are not alive
  * together; sizes
  * may differ up to 16 times, the block grows to the larger one. Inputs and parameters have blocks

@@ -40,8 +40,9 @@ static void put_node(const graph_node *n, const char *name, tn_buf *out) {
         ",\n      \"attrs\": {\n        \"num_outputs\": \"%d\",\n        \"num_inputs\": \"%d\",\n"
         "        \"flatten_data\": \"0\",\n        \"func_name\": ",
         n->nresults, n->ninputs);
-    tn_buf_quote(out, n->name, strlen(n->name));
-    put_function_attrs(n->kernel, out);
+    const char *function = n->join ? "__join" : n->name;
+    tn_buf_quote(out, function, strlen(function));
+    if (!n->join) put_function_attrs(n->kernel, out);
     tn_buf_puts(out, "\n      }");
   }
   tn_buf_puts(out, ",\n      \"inputs\": ");
@@ -76,6 +77,12 @@ static void put_dtype(const graph_node *n, int k, tn_buf *out) {
 static void put_storage(const graph_node *n, int k, tn_buf *out) {
   tn_buf_printf(out, "%d", n->storage[k]);
 }
+static int64_t offset_of(const graph_node *n, int k) {
+  return n->place && n->place[k].join >= 0 ? n->place[k].offset : 0;
+}
+static void put_offset(const graph_node *n, int k, tn_buf *out) {
+  tn_buf_printf(out, "%" PRId64, offset_of(n, k));
+}
 static void put_device(const graph_node *n, int k, tn_buf *out) {
   (void)k;
   tn_buf_printf(out, "%d", n->device ? (int)n->device->device_type_int : 0);
@@ -102,6 +109,13 @@ static void put_list(const graph_program *g, const char *key, const char *kind, 
   tn_buf_puts(out, "]]");
 }
 
+static bool has_offsets(const graph_program *g) {
+  for (int64_t i = 0; i < g->n; ++i)
+    for (int k = 0; k < g->nodes[i].nresults; ++k)
+      if (offset_of(&g->nodes[i], k)) return true;
+  return false;
+}
+
 int graph_json(const graph_program *g, tn_buf *out) {
   tn_buf_puts(out, "{\n  \"nodes\": [\n");
   TN_TRY(put_nodes(g, out));
@@ -123,6 +137,10 @@ int graph_json(const graph_program *g, tn_buf *out) {
   }
   put_list(g, "storage_id", "list_int", put_storage, out);
   tn_buf_puts(out, ",\n");
+  if (has_offsets(g)) {
+    put_list(g, "storage_offset", "list_int", put_offset, out);
+    tn_buf_puts(out, ",\n");
+  }
   put_list(g, "shape", "list_shape", put_shape, out);
   tn_buf_puts(out, "\n  },\n  \"node_row_ptr\": [0");
   int64_t total = 0;

@@ -324,6 +324,7 @@ void graph_fini(graph_program *g) {
     tn_free(g->nodes[i].inputs);
     tn_free(g->nodes[i].types);
     tn_free(g->nodes[i].storage);
+    tn_free(g->nodes[i].place);
   }
   tn_free(g->nodes);
   tn_free(g->heads);

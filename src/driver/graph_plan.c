@@ -129,6 +129,26 @@ static int release(const graph_program *g, planner *p, int32_t block) {
   return p->uses[block] == 0 ? give_back(g, p, block) : 0;
 }
 
+/* The memory of the join that a result lies in, made with the first of its parts for as long as any
+   of them is needed. */
+static int share_memory(graph_program *g, planner *p, const counts *c, int64_t i, int k) {
+  const graph_place *at = &g->nodes[i].place[k];
+  graph_node *join = &g->nodes[at->join];
+  if (join->storage[0] < 0) {
+    int uses = c->uses[c->first[at->join]];
+    int32_t on = device_number(p, join->device);
+    if (on < 0) return -1;
+    for (int64_t n = 0; n < at->join; ++n)
+      for (int r = 0; g->nodes[n].place && r < g->nodes[n].nresults; ++r)
+        if (g->nodes[n].place[r].join == at->join) uses += c->uses[c->first[n] + r];
+    TN_TRY(give_memory(g, p, on, join->types[0], uses, &join->storage[0]));
+  }
+  g->nodes[i].storage[k] = join->storage[0];
+  return 0;
+}
+
+static bool is_placed(const graph_node *n, int k) { return n->place && n->place[k].join >= 0; }
+
 static int plan_node(graph_program *g, planner *p, const counts *c, int64_t i) {
   graph_node *n = &g->nodes[i];
   const int *uses = c->uses + c->first[i];
@@ -140,7 +160,9 @@ static int plan_node(graph_program *g, planner *p, const counts *c, int64_t i) {
   }
   for (int k = 0; !n->nop && k < n->nresults; ++k) {
     /* inputs and parameters are never given back: one use too many */
-    if (!n->op)
+    if (n->join && !is_placed(n, k)) continue; /* made with the first of its parts */
+    if (is_placed(n, k)) TN_TRY(share_memory(g, p, c, i, k));
+    else if (!n->op)
       TN_TRY(add_block(g, p, on, graph_type_bytes(n->types[k]), uses[k] + 1, &n->storage[k]));
     else TN_TRY(give_memory(g, p, on, n->types[k], uses[k], &n->storage[k]));
   }
@@ -157,6 +179,8 @@ int graph_plan(graph_program *g) {
   planner p = {0};
   counts c = {0};
   int err = count_uses(g, &c);
+  for (int64_t i = 0; i < g->n; ++i)
+    if (g->nodes[i].join) g->nodes[i].storage[0] = -1;
   for (int64_t i = 0; i < g->n && !err; ++i) err = plan_node(g, &p, &c, i);
   tn_free(p.uses);
   tn_free(p.on);

@@ -4,6 +4,8 @@
                           kernels -> tensor programs -> schedules -> lowering -> code */
 #include "driver/relay_build.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/scope.h"
@@ -18,7 +20,7 @@
 #include "runtime/module.h"
 
 static int make_graph(graph_program *g, const tn_RelayFunction *f, const device_plan *plan,
-                      const char *name, relay_built *out) {
+                      bool joins, const char *name, relay_built *out) {
   TN_BUF(prefix);
   TN_BUF(json);
   tn_buf_puts(&prefix, "tvmgen_");
@@ -26,6 +28,7 @@ static int make_graph(graph_program *g, const tn_RelayFunction *f, const device_
   tn_buf_putc(&prefix, '_');
   TN_TRY(tn_buf_ok(&prefix));
   TN_TRY(graph_make(g, f, plan, tn_buf_cstr(&prefix), "Graph Executor"));
+  if (joins) TN_TRY(graph_join(g));
   TN_TRY(graph_plan(g));
   TN_TRY(graph_json(g, &json));
   TN_GET(out->json, tn_scope_own(tn_str_new_n(tn_buf_cstr(&json), json.len)));
@@ -96,7 +99,8 @@ static int graph_of(graph_program *g, const driver_targets *t, bool planned, con
   tn_RelayFunction *f;
   TN_GET(f, driver_relay_main(out->mod));
   int err = planned ? device_plan_make(&plan, out->mod, t->config, false) : 0;
-  if (!err) err = make_graph(g, f, planned ? &plan : NULL, name, out);
+  bool joins = !planned && strcmp(tn_cstr(t->main->kind->name), "llvm") == 0;
+  if (!err) err = make_graph(g, f, planned ? &plan : NULL, joins, name, out);
   device_plan_fini(&plan);
   return err;
 }

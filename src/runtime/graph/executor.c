@@ -30,7 +30,7 @@ static int plan_storages(tn_graph_executor *x) {
     TN_CHECK(!s->known || same_device(s->dev, dev), ValueError, NULL,
              "graph: entry %d is on %s, but shares its storage with an entry on %s", i,
              tn_device_text(dev, a), tn_device_text(s->dev, b));
-    if (e->nbytes > s->nbytes) s->nbytes = e->nbytes;
+    if (e->offset + e->nbytes > s->nbytes) s->nbytes = e->offset + e->nbytes;
     if (e->scope || !s->known) s->scope = e->scope;
     s->dev = dev;
     s->known = true;
@@ -54,13 +54,14 @@ int tn_graph_need_home(tn_graph_executor *x, int32_t root) {
   TN_TRY(alloc_storage(s));
   if (fresh && tn_device_is_host(s->dev)) /* an input that nobody sets is zero, not just anything */
     memset(s->block->dl.data, 0, (size_t)tn_tensor_nbytes(&s->block->dl));
-  TN_GET(v->home, tn_tensor_view(s->block, e->shape, e->ndim, e->dtype, 0));
+  TN_GET(v->home, tn_tensor_view(s->block, e->shape, e->ndim, e->dtype, e->offset));
   return 0;
 }
 
 /* ---- values ---- */
 
 static bool is_nop(const tn_graph_node *n) { return n->func && strcmp(n->func, "__nop") == 0; }
+static bool is_join(const tn_graph_node *n) { return n->func && strcmp(n->func, "__join") == 0; }
 static bool is_copy(const tn_graph_node *n) { return n->func && strcmp(n->func, "__copy") == 0; }
 
 /* The output of a `__nop` lies where its input does. */
@@ -216,7 +217,7 @@ static int make_ops(tn_graph_executor *x) {
   for (int32_t i = 0; i < x->g.nnode && !err; ++i) {
     const tn_graph_node *n = &x->g.nodes[i];
     x->op_of_node[i] = -1;
-    if (n->func && !is_nop(n)) err = make_op(x, known, i);
+    if (n->func && !is_nop(n) && !is_join(n)) err = make_op(x, known, i);
   }
   tn_release(known);
   return err;
@@ -279,7 +280,10 @@ static int build(tn_graph_executor *x, const char *json, size_t n, const tn_devi
   for (int32_t i = 0; i < x->g.nstorage; ++i) {
     if (x->storages[i].written) TN_TRY(alloc_storage(&x->storages[i]));
   }
-  for (int32_t i = 0; i < x->g.nentry; ++i) tn_graph_locate(x, i);
+  for (int32_t i = 0; i < x->g.nentry; ++i) {
+    if (x->g.entries[i].offset && x->values[i].root == i) TN_TRY(tn_graph_need_home(x, i));
+    tn_graph_locate(x, i);
+  }
   return 0;
 }
 

@@ -10,7 +10,9 @@
                 "storage_id": ["list_int", [0, 1]]}}
 
    Entry j of node i is number node_row_ptr[i] + j; the lists under "attrs" have a value for each
-   entry. "device_index" (a device type) and "storage_scope" may be left out. What is read here has
+   entry. "device_index" (a device type), "storage_scope" and "storage_offset" (bytes from where the
+   storage begins) may be left out. The function "__join" does nothing: its inputs lie side by side
+   in the place of its output, which is a concatenate of them. What is read here has
    been checked: every number below is in range, and a node's inputs are entries of nodes before it.
  */
 #ifndef TN_RUNTIME_GRAPH_GRAPH_H_
@@ -23,10 +25,10 @@ typedef struct {
   tn_dtype dtype;
   int32_t ndim;
   const int64_t *shape;
-  int64_t nbytes;
-  int32_t storage;     /* number of the storage, counted from 0 in the order of appearance */
-  int32_t device_type; /* 0 when the graph does not say */
-  const char *scope;   /* of the memory, NULL for ordinary */
+  int64_t nbytes, offset; /* the latter within its storage */
+  int32_t storage;        /* number of the storage, counted from 0 in the order of appearance */
+  int32_t device_type;    /* 0 when the graph does not say */
+  const char *scope;      /* of the memory, NULL for ordinary */
 } tn_graph_entry;
 
 typedef struct {

@@ -165,6 +165,12 @@ static int read_places(reader *r) {
     TN_TRY(read_int(r, x, INT32_MIN, INT32_MAX, PLACE("attrs.device_index[%d]", i), &type));
     r->g->entries[i].device_type = type > 0 ? (int32_t)type : 0;
   }
+  TN_TRY(entry_list(r, "storage_offset", false, &x, &list));
+  for (i = 0; x; x = tn_json_after(&r->j, list, x), ++i) {
+    tn_graph_entry *e = &r->g->entries[i];
+    TN_TRY(
+        read_int(r, x, 0, INT64_MAX - e->nbytes, PLACE("attrs.storage_offset[%d]", i), &e->offset));
+  }
   TN_TRY(entry_list(r, "storage_scope", false, &x, &list));
   for (i = 0; x; x = tn_json_after(&r->j, list, x), ++i) {
     const char *scope;
