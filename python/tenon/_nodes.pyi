@@ -1041,6 +1041,20 @@ class AllClassNonMaximumSuppressionAttrs(Attrs):
     output_format: str
     """form of the result: "onnx" """
 
+class AllocStorageAttrs(Attrs):
+    """attributes of memory.alloc_storage (type key relay.attrs.AllocStorageAttrs)"""
+    virtual_device: Any
+    """where it is (VirtualDevice); None: where the program runs"""
+    dtype: str
+    """type of what is to be in it"""
+
+class AllocTensorAttrs(Attrs):
+    """attributes of memory.alloc_tensor (type key relay.attrs.AllocTensorAttrs)"""
+    dtype: str
+    """type of an element"""
+    assert_shape: Array | None
+    """extents as far as they are known (PrimExpr), None: none is"""
+
 class ArangeAttrs(Attrs):
     """attributes of arange (type key relay.attrs.ArangeAttrs)"""
     start: RelayExpr | None
@@ -1873,6 +1887,11 @@ class ReshapeLikeAttrs(Attrs):
     rhs_end: PrimExpr | None
     """axis after the last one that is taken"""
 
+class ReshapeTensorAttrs(Attrs):
+    """attributes of vm.reshape_tensor (type key relay.attrs.ReshapeTensorAttrs)"""
+    newshape: Array
+    """extents as far as they are known (PrimExpr)"""
+
 class Resize1DAttrs(Attrs):
     """attributes of image.resize1d (type key relay.attrs.Resize1DAttrs)"""
     size: Array
@@ -2002,6 +2021,11 @@ class SequenceSplitAttrs(Attrs):
     """along which the tensor is taken apart"""
     keepdims: bool
     """do the parts keep the axis?"""
+
+class ShapeFuncAttrs(Attrs):
+    """attributes of vm.shape_func (type key relay.attrs.ShapeFuncAttrs)"""
+    is_input: Array
+    """for each input 1: its values are read, 0: it is a shape"""
 
 class ShapeOfAttrs(Attrs):
     """attributes of shape_of (type key relay.attrs.ShapeOfAttrs)"""
@@ -2169,6 +2193,11 @@ class UpSamplingAttrs(Attrs):
     """"nearest_neighbor", "bilinear" or "bicubic" """
     align_corners: bool
     """do corners stay where they are?"""
+
+class VMExtentsAttrs(Attrs):
+    """attributes of vm.make_shape and vm.check_extents (type key relay.attrs.VMExtentsAttrs)"""
+    extents: Array
+    """extents: numbers, or -1 - (64 * i + k) for extent k of tensor i; pairs of equal ones"""
 
 class ValueTypeAttrs(Attrs):
     """attributes of value.widen, value.narrow and value.none (type key relay.attrs.ValueTypeAttrs)"""

@@ -58,6 +58,11 @@ static const step kernels[] = {
     {"LabelOps", NO_ARG},
     {"InferType", NO_ARG},
 };
+
+/* Programs whose memory is explicit. */
+static const step memory[] = {
+    {"MemoryPlan", NO_ARG},
+};
 // clang-format on
 
 static tn_IRModule *run(const driver_targets *t, const char *name, const step *steps, int n,
@@ -124,13 +129,17 @@ tn_IRModule *driver_relay_graph_pipeline(tn_IRModule *m, const driver_targets *t
   return to_kernels(m, t, *planned);
 }
 
-/* The machine runs values in an order. */
+/* The machine runs values in an order, and is told about their memory. Shapes are on the host. */
 tn_IRModule *driver_relay_vm_pipeline(tn_IRModule *m, const driver_targets *t, bool *planned) {
+  bool elsewhere = target_device_type(t->main) != kDLCPU;
+  tn_any config = tn_any_obj(t->config);
   TN_GETP(m, driver_relay_optimize(m, t));
-  *planned = t->several || driver_names_devices(m) ||
-             (target_device_type(t->main) != kDLCPU && driver_has_conditions(m));
-  TN_GETP(m, to_kernels(m, t, *planned));
-  return must("ToANormalForm", NULL, 0, m);
+  bool plan = t->several || driver_names_devices(m) || (elsewhere && driver_has_conditions(m));
+  *planned = plan || elsewhere;
+  TN_GETP(m, to_kernels(m, t, plan));
+  TN_GETP(m, must("ToANormalForm", NULL, 0, m));
+  TN_GETP(m, must("ManifestAlloc", &config, *planned, m));
+  return run_for(t, "memory", memory, TN_COUNT(memory), m);
 }
 
 /* ---- targets ---- */

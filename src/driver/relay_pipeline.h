@@ -24,8 +24,9 @@ TN_API int driver_target_only(tn_target *t, driver_targets *out);
  *  @return scope-owned, or NULL with the error of a pass */
 TN_API tn_IRModule *driver_relay_graph_pipeline(tn_IRModule *m, const driver_targets *t,
                                                 bool *planned);
-/** The same for the virtual machine: primitive functions, everything in A-normal form. Conditions
- * are where the host can read them. */
+/** The same for the virtual machine: primitive functions, everything in A-normal form, with its
+ * memory. Conditions are where the host can read them.
+ *  @param planned  is anything on another device than the host? */
 TN_API tn_IRModule *driver_relay_vm_pipeline(tn_IRModule *m, const driver_targets *t,
                                              bool *planned);
 /** The part of it that does not depend on the executor. */

@@ -1,7 +1,8 @@
 /* Extents as values.
 
      shape_of(%x, dtype="int32")       Tensor[(2, 3), float32] -> Tensor[(2), int32]
-     ndarray_size(%x)                  the number of elements */
+     ndarray_size(%x)                  the number of elements
+     vm.shape_of(%x, dtype="int64")    as shape_of, an instruction of the virtual machine */
 #include "ir/imm.h"
 #include "ops/ops.h"
 
@@ -69,6 +70,15 @@ static const relay_op_row rows[] = {
      .rel = shape_relation,
      .compute = shape,
      .doc = "the extents of the tensor"},
+    {.name = "vm.shape_of",
+     .inputs = "data",
+     .attrs = &tn_type_ShapeOfAttrs,
+     .level = 10,
+     .pattern = RELAY_OPAQUE,
+     .flags = RELAY_NON_COMPUTATIONAL,
+     .rel_name = "ShapeOf",
+     .rel = shape_relation,
+     .doc = "the extents of the tensor, read by the virtual machine"},
     {.name = "ndarray_size",
      .inputs = "data",
      .attrs = &tn_type_NdarraySizeAttrs,

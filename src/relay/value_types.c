@@ -10,6 +10,7 @@
 
 static const char *const names[] = {"Sequence", "Optional", "AnyTensor"};
 enum { SEQUENCE, OPTIONAL, ANY_TENSOR };
+static const char STORAGE[] = "Storage";
 
 static tn_Type *type_of_name(int which, tn_Type *arg) {
   tn_GlobalTypeVar *v;
@@ -43,6 +44,18 @@ tn_Type *relay_any_tensor_type(tn_dtype t) {
 
 tn_Type *relay_sequence_element(const tn_Type *t) { return t ? arg_of(t, SEQUENCE) : NULL; }
 tn_Type *relay_optional_value(const tn_Type *t) { return t ? arg_of(t, OPTIONAL) : NULL; }
+
+tn_Type *relay_storage_type(void) {
+  tn_GlobalTypeVar *v;
+  TN_GETP(v, TN_NEW(GlobalTypeVar, .name_hint = tn_str_from(STORAGE), .kind = IR_KIND_ADT_HANDLE));
+  return (tn_Type *)TN_NEW(TypeCall, .func = (tn_Type *)v, .args = tn_arr_of(0));
+}
+
+bool relay_is_storage(const tn_Type *t) {
+  const tn_TypeCall *c = t ? TN_AS(TypeCall, t) : NULL;
+  const tn_GlobalTypeVar *v = TN_AS(GlobalTypeVar, c ? (const void *)c->func : (const void *)t);
+  return v && tn_str_eq(v->name_hint, STORAGE);
+}
 
 bool relay_is_no_element(const tn_Type *t) {
   const tn_TupleType *tuple = TN_AS(TupleType, t);
@@ -126,22 +139,28 @@ static int look(void *ctx, tn_obj *node) {
   return *(bool *)ctx;
 }
 
-static int define(tn_IRModule *m, const char *name) {
+static int define(tn_IRModule *m, const char *name, tn_arr *params) {
   tn_GlobalTypeVar *v;
-  tn_TypeVar *arg;
   tn_TypeData *d;
+  TN_GET(params, params);
   if (tn_map_find(m->global_type_var_map_, name)) return 0;
   TN_GET(v, TN_NEW(GlobalTypeVar, .name_hint = tn_str_from(name), .kind = IR_KIND_ADT_HANDLE));
-  TN_GET(arg, TN_NEW(TypeVar, .name_hint = tn_str_from("A"), .kind = IR_KIND_TYPE));
-  TN_GET(d, TN_MAKE(TypeData, .header = v, .type_vars = tn_arr_of(1, arg),
-                    .constructors = tn_arr_of(0)));
+  TN_GET(d, TN_MAKE(TypeData, .header = v, .type_vars = params, .constructors = tn_arr_of(0)));
   return ir_module_add_type(m, v, (tn_Type *)d, true);
 }
+
+static tn_arr *one_param(void) {
+  tn_TypeVar *arg;
+  TN_GETP(arg, TN_NEW(TypeVar, .name_hint = tn_str_from("A"), .kind = IR_KIND_TYPE));
+  return tn_arr_of(1, arg);
+}
+
+int relay_define_storage(tn_IRModule *m) { return define(m, STORAGE, tn_arr_of(0)); }
 
 int relay_define_value_types(tn_IRModule *m) {
   bool found = false;
   for (int64_t i = 0; i < m->functions->len && !found; ++i)
     if (tn_post_order(m->functions->entries[i].value.v.obj, look, &found) < 0) return -1;
-  for (int i = 0; found && i < TN_COUNT(names); ++i) TN_TRY(define(m, names[i]));
+  for (int i = 0; found && i < TN_COUNT(names); ++i) TN_TRY(define(m, names[i], one_param()));
   return 0;
 }

@@ -4,7 +4,11 @@
 
      Sequence[Tensor[(?, 3), float32]]     Optional[float32]     AnyTensor[float32]
 
-   A tuple is a sequence of a known length; a value can stand where it may be missing. */
+   A tuple is a sequence of a known length; a value can stand where it may be missing.
+
+     Storage[]
+
+   is memory that tensors are in: what memory.alloc_storage makes. */
 #ifndef TN_RELAY_VALUE_TYPES_H_
 #define TN_RELAY_VALUE_TYPES_H_
 
@@ -27,6 +31,10 @@ TN_API bool relay_is_any_tensor(const tn_Type *t, tn_dtype *dtype);
 /** Is it one of the types of this file? */
 TN_API bool relay_is_value_type(const tn_Type *t);
 
+/** Memory of a device. */
+TN_API tn_Type *relay_storage_type(void);
+TN_API bool relay_is_storage(const tn_Type *t);
+
 /** The narrowest type for the values of both: extents that differ are open, ranks that differ make
  * a tensor of any rank, tuples of different types a sequence. NULL without an error where there is
  * none, or with MemoryError. */
@@ -35,5 +43,7 @@ TN_API tn_Type *relay_join_types(tn_Type *a, tn_Type *b);
 /** Defines those of the types that occur in the module's functions, so that its text can be read
  * back. */
 TN_API int relay_define_value_types(tn_IRModule *m);
+/** The same for memory: `extern type Storage`. */
+TN_API int relay_define_storage(tn_IRModule *m);
 
 #endif /* TN_RELAY_VALUE_TYPES_H_ */

@@ -10,6 +10,8 @@
 
    All but the second come first, so that copies are only where they must be. What is free after
    that is on the default device. */
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/scope.h"
@@ -93,7 +95,79 @@ static int call_function(device_plan *p, const tn_RelayCall *c) {
   return wanted < 0 ? -1 : device_unify(p, f, wanted, span_of(c));
 }
 
+/* ---- memory, and what the virtual machine does ---- */
+
+static int to_host(device_plan *p, int32_t d, const tn_RelayCall *c) {
+  return d < 0 ? 0
+               : device_constrain(p, d, (const tn_obj *)p->config->host_virtual_device, span_of(c));
+}
+
+/* What tells about extents is on the host: arguments from `first` on, and the result. */
+static int on_host(device_plan *p, const tn_RelayCall *c, int64_t first) {
+  int32_t d = device_leaf(p, relay_type_of(c), NULL);
+  for (int64_t i = first; i < c->args->len; ++i) TN_TRY(to_host(p, of(p, relay_arg(c, i)), c));
+  return d < 0 || to_host(p, d, c) ? -1 : set(p, c, d);
+}
+
+/* (size, alignment) */
+static int storage(device_plan *p, const tn_RelayCall *c) {
+  const tn_obj *device = relay_attr_obj(c->attrs, "virtual_device");
+  int32_t d = device_leaf(p, relay_type_of(c), NULL);
+  if (d < 0 || (device && device_constrain(p, d, device, span_of(c)))) return -1;
+  TN_TRY(to_host(p, of(p, relay_arg(c, 0)), c));
+  return set(p, c, d);
+}
+
+/* (storage, offset, shape), (data, shape): where the first is, the last on the host */
+static int view(device_plan *p, const tn_RelayCall *c) {
+  int32_t d = device_leaf(p, relay_type_of(c), NULL);
+  if (d < 0 || device_unify(p, d, of(p, relay_arg(c, 0)), span_of(c))) return -1;
+  TN_TRY(to_host(p, of(p, relay_arg(c, c->args->len - 1)), c));
+  return set(p, c, d);
+}
+
+/* (kernel, inputs, outputs): all of them on its device */
+static int invocation(device_plan *p, const tn_RelayCall *c) {
+  const tn_FuncType *f = TN_AS(FuncType, relay_type_of(relay_arg(c, 0)));
+  int32_t n = f ? (int32_t)f->arg_types->len + 1 : 0, d = of(p, relay_arg(c, 2)), wanted;
+  TN_AUTOFREE int32_t *members = tn_alloc(((size_t)n + 1) * sizeof *members);
+  if (!members || d < 0) return -1;
+  for (int32_t i = 0; i < n; ++i) members[i] = d;
+  TN_TRY(device_unify(p, d, of(p, relay_arg(c, 1)), span_of(c)));
+  wanted = device_function(p, members, n);
+  TN_TRY(wanted < 0 || device_unify(p, of(p, relay_arg(c, 0)), wanted, span_of(c)));
+  return leaf(p, (const tn_obj *)c);
+}
+
+static const struct {
+  const char *op;
+  int (*rule)(device_plan *p, const tn_RelayCall *c);
+  int64_t first; /* where there is no rule: the first argument that is on the host */
+} explicit_ops[] = {
+    {"memory.alloc_storage", storage, 0},
+    {"memory.alloc_tensor", view, 0},
+    {"vm.reshape_tensor", view, 0},
+    {"vm.invoke_tvm_op", invocation, 0},
+    {"vm.shape_func", NULL, 1},
+    {"vm.check_shapes", NULL, 1},
+    {"vm.shape_of", NULL, 1},
+    {"vm.make_shape", NULL, 1},
+    {"vm.check_extents", NULL, 2},
+    {"memory.kill", NULL, 1},
+};
+
+/* Number of the operator among these, -1. */
+static int explicit_op(const tn_RelayCall *c) {
+  const char *op = relay_called_op(c);
+  for (int i = 0; op && i < TN_COUNT(explicit_ops); ++i)
+    if (strcmp(op, explicit_ops[i].op) == 0) return i;
+  return -1;
+}
+
 static int call(device_plan *p, const tn_RelayCall *c) {
+  int i = explicit_op(c);
+  if (i >= 0)
+    return explicit_ops[i].rule ? explicit_ops[i].rule(p, c) : on_host(p, c, explicit_ops[i].first);
   bool op = TN_AS(Op, c->op), made = TN_AS(Constructor, c->op);
   if (relay_as_call(c, "on_device")) return annotation(p, c);
   if (relay_as_call(c, "device_copy")) return copy(p, c);
@@ -235,6 +309,7 @@ static int join(void *ctx, tn_obj *e) {
 bool device_joins_operands(const tn_obj *e) {
   const tn_RelayCall *c = TN_AS(RelayCall, e);
   if (c && (relay_as_call(c, "on_device") || relay_as_call(c, "device_copy"))) return false;
+  if (c && explicit_op(c) >= 0) return false;
   return c ? TN_AS(Op, c->op) || TN_AS(Constructor, c->op) : TN_AS(RelayTuple, e) != NULL;
 }
 

@@ -5,6 +5,7 @@
 #include "driver/vm/build.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -175,15 +176,28 @@ static tn_module *kernel_code(const vm_gen *g, const driver_targets *t) {
 
 /* ---- all of it ---- */
 
-int64_t vm_device_of(vm_gen *g, const void *expr) {
-  tn_VirtualDevice *d = g->plan ? device_of(g->plan, expr) : NULL;
-  if (!d) return g->device;
+static int64_t find_device(const tn_vm_exe *x, tn_device dev, const char *scope) {
+  for (int64_t i = 0; i < x->ndevice; ++i)
+    if (x->devices[i].dev.device_type == dev.device_type &&
+        x->devices[i].dev.device_id == dev.device_id && strcmp(x->devices[i].scope, scope) == 0)
+      return i;
+  return -1;
+}
+
+int64_t vm_place(vm_gen *g, const tn_VirtualDevice *d) {
   int64_t i = tn_pmap_get_int(&g->places, d, 0) - 1;
   if (i >= 0) return i;
-  const tn_device dev = {(DLDeviceType)d->device_type_int, (int32_t)d->virtual_device_id};
-  bool host = dev.device_type == kDLCPU && dev.device_id == 0;
-  i = host ? g->host : tn_vm_add_device(g->x, dev, tn_cstr(d->memory_scope));
+  int64_t id = d->virtual_device_id < 0 ? 0 : d->virtual_device_id;
+  const tn_device dev = {(DLDeviceType)d->device_type_int, (int32_t)id};
+  const char *scope = tn_cstr(d->memory_scope);
+  i = dev.device_type == kDLCPU && id == 0 ? g->host : find_device(g->x, dev, scope);
+  if (i < 0) i = tn_vm_add_device(g->x, dev, scope);
   return i < 0 || tn_pmap_put_int(&g->places, d, i + 1) ? -1 : i;
+}
+
+int64_t vm_device_of(vm_gen *g, const void *expr) {
+  tn_VirtualDevice *d = g->plan ? device_of(g->plan, expr) : NULL;
+  return d ? vm_place(g, d) : g->device;
 }
 
 static int set_devices(vm_gen *g, const tn_target *t) {
@@ -203,19 +217,8 @@ static int set_devices(vm_gen *g, const tn_target *t) {
   return 0;
 }
 
-/* Planning of memory can be left out like a pass, by the name that programs know it by. */
-static int set_sharing(vm_gen *g) {
-  const tn_PassContext *c;
-  const tn_PassInfo *info;
-  TN_GET(c, ir_pass_ctx_current());
-  TN_GET(info, TN_NEW(PassInfo, .name = tn_str_from("MemoryPlan"), .required = tn_arr_of(0)));
-  g->shares = ir_pass_enabled(c, info);
-  return 0;
-}
-
 static int fill(vm_gen *g, tn_IRModule *m, const driver_targets *t) {
   g->mod = m;
-  TN_TRY(set_sharing(g));
   TN_TRY(kernel_names_init(&g->names, "vm_mod_"));
   TN_GET(g->shape_funcs, tn_scope_own(tn_map_new()));
   TN_GET(g->prim_index, tn_scope_own(tn_map_new()));
@@ -228,7 +231,9 @@ static void fini(vm_gen *g) {
   tn_pmap_fini(&g->kernels);
   tn_pmap_fini(&g->known);
   tn_pmap_fini(&g->consts);
+  tn_pmap_fini(&g->bound);
   tn_pmap_fini(&g->constructors);
+  tn_pmap_fini(&g->scalars);
   tn_pmap_fini(&g->places);
   tn_free(g->queue);
 }
@@ -301,4 +306,9 @@ static int vm_optimize(TN_ARGS) {
 static const tn_func_row rows[] = {{"driver.vm_build", vm_build},
                                    {"driver.vm_optimize", vm_optimize}};
 
-int driver_vm_init(void) { return tn_func_register_rows(rows, TN_COUNT(rows)); }
+static const ir_pass_row passes[] = {VM_PASSES(TN_AS_PASS_ROW)};
+
+int driver_vm_init(void) {
+  TN_TRY(ir_pass_register("relay._transform.", passes, TN_COUNT(passes)));
+  return tn_func_register_rows(rows, TN_COUNT(rows));
+}

@@ -1,22 +1,25 @@
-/* Calls of kernels: memory for the results, extents that are known at run time only, the call.
+/* What ManifestAlloc has written down as instructions, one for each call:
 
-     load_consti $2 64;  alloc_storage $3 $2 ...;  alloc_tensor $4 $3 ...;  invoke_packed p ($1, $4)
+     memory.alloc_storage  alloc_storage         vm.invoke_tvm_op   invoke_packed
+     memory.alloc_tensor   alloc_tensor(_reg)    vm.shape_func      invoke_packed
+     vm.shape_of           shape_of              vm.check_shapes    check_shapes
+     vm.make_shape         make_shape            vm.check_extents   check_extents
+     vm.reshape_tensor     reshape_tensor
 
-   Where extents are not known, they are those of arguments (make_shape), or a second primitive
-   computes them from those of the arguments:
-
-     shape_of $2 $1;  alloc ... $5;  invoke_packed shape_func_p ($2, $5);  alloc_storage $3 $5 ...
- */
+   A scalar on the host that has a storage to itself needs none: alloc_scalar. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/scope.h"
 #include "driver/vm/gen.h"
+#include "ir/functor.h"
 #include "ir/imm.h"
 #include "ir/module.h"
 #include "object/dtype.h"
-#include "relay/op.h"
+#include "relay/transforms/make.h"
+
+/* ---- kernels ---- */
 
 int vm_flat_types(const tn_Type *t, tn_vec *out) {
   const tn_TupleType *tuple = TN_AS(TupleType, t);
@@ -29,310 +32,357 @@ int vm_flat_types(const tn_Type *t, tn_vec *out) {
   return tn_vec_push_obj(out, t);
 }
 
-/* What a call is made of. */
-typedef struct {
-  vm_func *f;
-  const tn_RelayFunction *kernel;
-  const char *name;
-  tn_vec inputs, outputs; /* types of tensors */
-  int64_t *regs;          /* of the inputs, then of the outputs */
-  int64_t device;         /* where it runs */
-  int64_t *shapes;        /* register of the shape of each output, -1: known */
-  vm_shapes known;
-} kernel_call;
-
-static const tn_Type *type_of_param(const tn_RelayFunction *f, int64_t i) {
+const tn_Type *vm_param_type(const tn_RelayFunction *f, int64_t i) {
   const tn_RelayVar *v = (const tn_RelayVar *)tn_arr_obj(f->params, i);
   const tn_Type *t = relay_type_of(v);
   return t ? t : v->type_annotation;
 }
 
-static const tn_Type *type_of_result(const tn_RelayFunction *f) {
+const tn_Type *vm_result_type(const tn_RelayFunction *f) {
   const tn_Type *t = relay_type_of(f->body);
   return t ? t : f->ret_type;
 }
 
-/* ---- arguments ---- */
+bool vm_only_reshapes(const tn_RelayFunction *f) {
+  return ir_attrs_flag(f->attrs, "relay.reshape_only") && f->params->len == 1 &&
+         TN_AS(TensorType, vm_param_type(f, 0));
+}
 
-static int flat_registers(kernel_call *k, const tn_Type *t, const vm_value *v, int64_t *n) {
-  const tn_TupleType *tuple = TN_AS(TupleType, t);
-  vm_code *code = &k->f->code;
-  if (!tuple) {
-    TN_TRY((k->regs[*n] = vm_in_register(k->f, v)) < 0);
-    ++*n;
-    return 0;
-  }
-  for (int64_t i = 0; i < tuple->fields->len; ++i) {
-    const vm_value *field = v->reg < 0 ? &v->fields[i] : NULL;
-    if (!field) {
-      int64_t dst = code_reg(code);
-      CODE(code, TN_VM_GET_FIELD, dst, v->reg, i);
-      TN_GET(field, vm_register_value(k->f, dst));
-    }
-    TN_TRY(flat_registers(k, (const tn_Type *)tn_arr_obj(tuple->fields, i), field, n));
-  }
+/* The kernel that is argument i of a call. */
+static const tn_RelayFunction *kernel_at(vm_func *f, const tn_RelayCall *c, int64_t i) {
+  const void *e = relay_arg(c, i);
+  const tn_RelayVar *v = TN_AS(RelayVar, e);
+  const tn_RelayFunction *k = v ? tn_pmap_get(&f->g->kernels, v->vid) : TN_AS(RelayFunction, e);
+  TN_CHECKP(k && relay_is_kernel(k), ValueError, c->span, "relay.vm: %s: expected a kernel, got %s",
+            relay_called_op(c), tn_obj_key(e));
+  return k;
+}
+
+/* The name of its code on the device that it runs on. */
+static const char *name_of(vm_func *f, const tn_RelayCall *c, const tn_RelayFunction *k) {
+  const tn_VirtualDevice *d = f->g->plan ? device_of(f->g->plan, relay_arg(c, 0)) : NULL;
+  return kernel_names_of(&f->g->names, k, d ? d->target : NULL);
+}
+
+static int64_t primitive_of(vm_func *f, const tn_RelayCall *c, const tn_RelayFunction *k) {
+  const char *name = name_of(f, c, k);
+  return name ? vm_primitive(f->g, name) : -1;
+}
+
+/* ---- operands ---- */
+
+static int64_t operand(vm_func *f, const void *e) {
+  const vm_value *v = vm_atom(f, e);
+  return v ? vm_in_register(f, v) : -1;
+}
+
+/* A list of registers. */
+typedef struct {
+  int64_t *items;
+  int64_t n, cap;
+} registers;
+#define REGISTERS(name) __attribute__((cleanup(registers_fini))) registers name = {0}
+
+static void registers_fini(registers *r) { tn_free(r->items); }
+
+static int push(registers *r, int64_t reg) {
+  if (reg < 0) return -1;
+  TN_GROW(r->items, r->cap, r->n + 1, return -1);
+  r->items[r->n++] = reg;
   return 0;
 }
 
-static int arguments(kernel_call *k, const tn_RelayCall *c) {
-  int64_t n = 0;
-  for (int64_t i = 0; i < c->args->len; ++i) {
-    const vm_value *v;
-    TN_GET(v, vm_atom(k->f, tn_arr_obj(c->args, i)));
-    TN_TRY(flat_registers(k, type_of_param(k->kernel, i), v, &n));
-  }
+/* The registers of a tuple's fields, which is written out, or bound to a variable. */
+static int fields(vm_func *f, const void *e, registers *out) {
+  const tn_RelayTuple *t = TN_AS(RelayTuple, e);
+  const vm_value *v;
+  for (int64_t i = 0; t && i < t->fields->len; ++i)
+    TN_TRY(push(out, operand(f, tn_arr_obj(t->fields, i))));
+  if (t) return 0;
+  TN_GET(v, vm_atom(f, e));
+  TN_CHECK(v->reg < 0, ValueError, ((const relay_expr *)e)->span,
+           "relay.vm: expected a tuple whose fields are known");
+  for (int64_t i = 0; i < v->n; ++i) TN_TRY(push(out, vm_in_register(f, &v->fields[i])));
   return 0;
 }
+
+static const vm_value *nothing(vm_func *f) { return vm_tuple_value(f, 0); }
 
 /* ---- memory ---- */
 
-static const tn_TensorType *type_at(const tn_vec *types, int64_t i) {
-  return (const tn_TensorType *)types->items[i].v.obj;
+static int64_t place_of(vm_gen *g, const void *attrs, const char *name) {
+  const tn_VirtualDevice *d = TN_AS(VirtualDevice, (tn_obj *)relay_attr_obj(attrs, name));
+  return d ? vm_place(g, d) : g->device;
 }
 
-/* A tensor of known extents; on the host a scalar is none. */
-static int64_t static_tensor(vm_func *f, const tn_TensorType *t, int64_t device) {
-  vm_code *c = &f->code;
-  int64_t dims[TN_VM_MAX_NDIM], n = t->shape->len, count = 1, dst = code_reg(c);
-  const int64_t code = t->dtype.code, bits = t->dtype.bits, lanes = t->dtype.lanes;
-  TN_CHECK(n <= TN_VM_MAX_NDIM, ValueError, NULL, "relay.vm: a tensor of %lld dimensions",
-           (long long)n);
-  if (n == 0 && device == f->g->host && bits <= 64 && lanes == 1) {
-    CODE(c, TN_VM_ALLOC_SCALAR, dst, code, bits, lanes);
-    return dst;
-  }
-  for (int64_t i = 0; i < n; ++i) {
-    dims[i] = relay_int_at(t->shape, i);
-    TN_CHECK(!__builtin_mul_overflow(count, dims[i], &count), ValueError, NULL,
-             "relay.vm: a tensor of more than 2^63 elements");
-  }
-  int64_t bytes = tn_dtype_bytes(t->dtype, count);
-  TN_CHECK(bytes >= 0, ValueError, NULL, "relay.vm: a tensor that is too large");
-  int64_t size = vm_load_number(f, bytes), storage = code_reg(c);
-  CODE(c, TN_VM_ALLOC_STORAGE, storage, size, 64, code, bits, lanes, device);
-  CODE_LIST(c, dims, n, TN_VM_ALLOC_TENSOR, dst, storage, 0, code, bits, lanes);
-  return dst;
+static tn_dtype dtype_of(const void *attrs) {
+  const tn_obj *o = attrs;
+  const tn_field *field = o ? tn_type_field(o->type, "dtype") : NULL;
+  return field && field->kind == TN_F_DTYPE ? tn_field_get(o, field).v.dtype : TN_F32;
 }
 
-static int64_t dynamic_tensor(vm_func *f, const tn_TensorType *t, int64_t shape, int64_t device) {
-  vm_code *c = &f->code;
-  int64_t storage = code_reg(c), dst = code_reg(c);
-  const int64_t code = t->dtype.code, bits = t->dtype.bits, lanes = t->dtype.lanes;
-  CODE(c, TN_VM_ALLOC_STORAGE, storage, shape, 64, code, bits, lanes, device);
-  CODE(c, TN_VM_ALLOC_TENSOR_REG, dst, storage, 0, code, bits, lanes, shape);
-  return dst;
+/* The constant that an argument is, or is bound to; NULL: none. */
+static const tn_Constant *constant_at(vm_func *f, const tn_RelayCall *c, int64_t i) {
+  const tn_RelayVar *v = TN_AS(RelayVar, relay_arg(c, i));
+  return v ? tn_pmap_get(&f->g->bound, v->vid) : TN_AS(Constant, relay_arg(c, i));
 }
 
-/* ---- extents that are known at run time ---- */
+static bool number_at(vm_func *f, const tn_RelayCall *c, int64_t i, int64_t *out) {
+  const tn_Constant *k = constant_at(f, c, i);
+  return k && relay_as_int(k, out);
+}
 
-static int64_t shape_of(vm_func *f, int64_t tensor) {
+/* A shape: a variable, or a constant. Its register. */
+static int64_t shape_operand(vm_func *f, const void *e) {
+  const tn_Constant *c = TN_AS(Constant, e);
+  return c ? vm_load_const(f, (tn_tensor *)c->data, f->g->host) : operand(f, e);
+}
+
+typedef struct {
+  tn_pmap *scalars; /* id of a storage -> 1: one scalar is in it, -1: something else */
+} scan;
+
+static int see_tensor(void *ctx, tn_obj *e) {
+  const scan *s = ctx;
+  const tn_RelayCall *c = TN_AS(RelayCall, e) ? relay_as_call(e, "memory.alloc_tensor") : NULL;
+  const tn_RelayVar *storage = c ? TN_AS(RelayVar, relay_arg(c, 0)) : NULL;
+  if (!storage) return 0;
+  const tn_TensorType *t = TN_AS(TensorType, relay_type_of(c));
+  int64_t offset = -1;
+  bool scalar = t && t->shape->len == 0 && t->dtype.bits <= 64 && t->dtype.lanes == 1 &&
+                relay_as_int(relay_arg(c, 1), &offset) && offset == 0 &&
+                !tn_pmap_has(s->scalars, storage->vid);
+  return tn_pmap_put_int(s->scalars, storage->vid, scalar ? 1 : -1);
+}
+
+static bool see(const tn_obj *parent, const tn_field *field, const tn_obj *child) {
+  (void)field, (void)child;
+  return !relay_is_kernel(parent);
+}
+
+int vm_find_scalars(vm_gen *g, const tn_RelayFunction *f) {
+  scan s = {&g->scalars};
+  return tn_post_order_if(f, see, see_tensor, &s) < 0 ? -1 : 0;
+}
+
+/* @param var what it is bound to, NULL: nothing */
+static const vm_value *alloc_storage(vm_func *f, const tn_RelayCall *c, const tn_RelayVar *var) {
+  int64_t device = place_of(f->g, c->attrs, "virtual_device"), align, bytes, from;
+  const tn_dtype t = dtype_of(c->attrs);
+  const tn_Constant *size = constant_at(f, c, 0);
+  if (device < 0) return NULL;
+  if (var && device == f->g->host && tn_pmap_get_int(&f->g->scalars, var->vid, 0) == 1)
+    return nothing(f);
+  TN_CHECKP(number_at(f, c, 1, &align), ValueError, c->span,
+            "relay.vm: memory.alloc_storage: expected a constant for the alignment");
+  bool number = size && tn_tensor_dl(size->data)->ndim == 0 && relay_as_int(size, &bytes);
+  from = number ? vm_load_number(f, bytes) : shape_operand(f, relay_arg(c, 0));
   int64_t dst = code_reg(&f->code);
-  CODE(&f->code, TN_VM_SHAPE_OF, dst, tensor);
-  return dst;
+  CODE(&f->code, TN_VM_ALLOC_STORAGE, dst, from, align, t.code, t.bits, t.lanes, device);
+  return from < 0 ? NULL : vm_register_value(f, dst);
 }
 
-static int64_t copied(vm_func *f, int64_t tensor, int64_t from, int64_t to) {
-  if (from == to) return tensor;
-  int64_t dst = code_reg(&f->code);
-  CODE(&f->code, TN_VM_DEVICE_COPY, dst, tensor, from, to);
-  return dst;
+static const vm_value *alloc_tensor(vm_func *f, const tn_RelayCall *c, const tn_RelayVar *var) {
+  const tn_Constant *shape = constant_at(f, c, 2);
+  const tn_dtype t = dtype_of(c->attrs);
+  const int64_t code = t.code, bits = t.bits, lanes = t.lanes, dst = code_reg(&f->code);
+  const vm_value *storage;
+  int64_t offset, reg, n = 0;
+  (void)var;
+  TN_GETP(storage, vm_atom(f, relay_arg(c, 0)));
+  if (storage->reg < 0) {
+    CODE(&f->code, TN_VM_ALLOC_SCALAR, dst, code, bits, lanes);
+    return vm_register_value(f, dst);
+  }
+  TN_CHECKP(number_at(f, c, 1, &offset), ValueError, c->span,
+            "relay.vm: memory.alloc_tensor: expected a constant for the offset");
+  if (!shape) {
+    if ((reg = operand(f, relay_arg(c, 2))) < 0) return NULL;
+    CODE(&f->code, TN_VM_ALLOC_TENSOR_REG, dst, storage->reg, offset, code, bits, lanes, reg);
+    return vm_register_value(f, dst);
+  }
+  TN_AUTOFREE double *extents = NULL;
+  int64_t dims[TN_VM_MAX_NDIM];
+  int known = relay_const_numbers(shape, &extents, &n);
+  if (known < 0) return NULL;
+  TN_CHECKP(known && n <= TN_VM_MAX_NDIM, ValueError, c->span,
+            "relay.vm: memory.alloc_tensor: %lld extents", (long long)n);
+  for (int64_t i = 0; i < n; ++i) dims[i] = (int64_t)extents[i];
+  CODE_LIST(&f->code, dims, n, TN_VM_ALLOC_TENSOR, dst, storage->reg, offset, code, bits, lanes);
+  return vm_register_value(f, dst);
 }
 
-const vm_value *vm_copied(vm_func *f, const tn_Type *type, const vm_value *v, int64_t from,
-                          int64_t to) {
-  const tn_TupleType *tuple = TN_AS(TupleType, type);
-  if (!tuple) {
-    int64_t reg = vm_in_register(f, v);
-    return reg < 0 ? NULL : vm_register_value(f, copied(f, reg, from, to));
-  }
-  vm_value *all;
-  TN_GETP(all, vm_tuple_value(f, tuple->fields->len));
-  for (int64_t i = 0; i < all->n; ++i) {
-    const vm_value *field = v->reg < 0 ? &v->fields[i] : NULL;
-    if (!field) {
-      int64_t dst = code_reg(&f->code);
-      CODE(&f->code, TN_VM_GET_FIELD, dst, v->reg, i);
-      TN_GETP(field, vm_register_value(f, dst));
-    }
-    TN_GETP(field, vm_copied(f, (const tn_Type *)tn_arr_obj(tuple->fields, i), field, from, to));
-    all->fields[i] = *field;
-  }
-  return all;
+/* ---- extents ---- */
+
+static const vm_value *shape_of(vm_func *f, const tn_RelayCall *c, const tn_RelayVar *var) {
+  int64_t from = operand(f, relay_arg(c, 0)), dst = code_reg(&f->code);
+  (void)var;
+  CODE(&f->code, TN_VM_SHAPE_OF, dst, from);
+  return from < 0 ? NULL : vm_register_value(f, dst);
 }
 
-/* Arguments of the shape program: what it reads, then the shapes it writes. */
-static int call_shape_program(kernel_call *k, const char *name) {
-  bool checks = k->known.checks;
-  vm_func *f = k->f;
-  int64_t n = 0, written = 0, index = vm_primitive(f->g, name);
-  TN_AUTOFREE int64_t *regs = tn_alloc((size_t)(k->inputs.len + k->outputs.len + 1) * sizeof *regs);
-  if (!regs || index < 0) return -1;
-  for (int64_t i = 0; i < k->inputs.len; ++i) {
-    if (k->known.reads[i] == VM_READS_VALUES)
-      regs[n++] = copied(f, k->regs[i], k->device, f->g->host);
-    else if (k->known.reads[i] == VM_READS_SHAPE) regs[n++] = shape_of(f, k->regs[i]);
+/* An instruction with tensors and extents of them, as the attributes have them. */
+static int emit_extents(vm_func *f, int64_t op, int64_t word, const tn_RelayCall *c,
+                        const void *tensors) {
+  const tn_arr *extents = relay_attr_obj(c->attrs, "extents");
+  REGISTERS(words);
+  REGISTERS(given);
+  REGISTERS(numbers);
+  TN_TRY(fields(f, tensors, &given));
+  for (int64_t i = 0; extents && i < extents->len; ++i) {
+    TN_GROW(numbers.items, numbers.cap, numbers.n + 1, return -1);
+    numbers.items[numbers.n++] = relay_int_at(extents, i);
   }
-  for (int64_t i = 0; i < k->outputs.len; ++i) {
-    const tn_TensorType *t = type_at(&k->outputs, i);
-    int64_t ndim = t->shape->len;
-    tn_TensorType *shape;
-    if (k->shapes[i] >= 0 || relay_is_static((const tn_Type *)t)) continue;
-    TN_GET(shape, relay_tensor_type_of(&ndim, 1, TN_I64));
-    TN_TRY((k->shapes[i] = static_tensor(f, shape, f->g->host)) < 0);
-    regs[n++] = k->shapes[i];
-    ++written;
-  }
-  if (checks) {
-    regs[n++] = code_reg(&f->code);
-    CODE(&f->code, TN_VM_ALLOC_SCALAR, regs[n - 1], kDLInt, 64, 1);
-    ++written;
-  }
-  CODE_LIST(&f->code, regs, n, TN_VM_INVOKE_PACKED, index, written);
-  if (!checks) return 0;
-  int64_t named = k->known.no_pairs ? index : vm_primitive(f->g, k->name);
-  TN_TRY(named < 0);
-  CODE(&f->code, TN_VM_CHECK, regs[n - 1], named);
+  TN_TRY(push(&words, op) || push(&words, word) || push(&words, given.n));
+  for (int64_t i = 0; i < given.n; ++i) TN_TRY(push(&words, given.items[i]));
+  code_emit(&f->code, words.items, words.n, numbers.items ? numbers.items : words.items, numbers.n);
   return 0;
 }
 
-static bool all_static(const tn_vec *types) {
-  for (int64_t i = 0; i < types->len; ++i)
-    if (!relay_is_static((const tn_Type *)types->items[i].v.obj)) return false;
-  return true;
+static const vm_value *make_shape(vm_func *f, const tn_RelayCall *c, const tn_RelayVar *var) {
+  int64_t dst = code_reg(&f->code);
+  (void)var;
+  TN_TRYP(emit_extents(f, TN_VM_MAKE_SHAPE, dst, c, relay_arg(c, 0)));
+  return vm_register_value(f, dst);
 }
 
-/* An instruction whose numbers are extents that are known or those of arguments; of these only what
-   is used is named. */
-static void emit_extents(kernel_call *k, int64_t op, int64_t word, const int64_t *numbers, int n) {
-  int64_t words[2 * VM_MOST_PAIRS + 3] = {op, word}, used[2 * VM_MOST_PAIRS];
-  int64_t *regs = words + 3, count = 0;
-  for (int i = 0; i < n; ++i) {
-    int64_t at = -(numbers[i] + 1), j = 0;
-    used[i] = numbers[i];
-    if (numbers[i] >= 0) continue;
-    while (j < count && regs[j] != k->regs[at / TN_VM_MAX_NDIM]) ++j;
-    if (j == count) regs[count++] = k->regs[at / TN_VM_MAX_NDIM];
-    used[i] = -1 - (TN_VM_MAX_NDIM * j + at % TN_VM_MAX_NDIM);
-  }
-  words[2] = count;
-  code_emit(&k->f->code, words, count + 3, used, n);
-}
-
-static int64_t shape_of_places(kernel_call *k, const vm_places *p) {
-  int64_t dst = code_reg(&k->f->code);
-  emit_extents(k, TN_VM_MAKE_SHAPE, dst, p->at, p->n);
-  return dst;
-}
-
-static int check_pairs(kernel_call *k) {
-  const vm_shapes *s = &k->known;
+static const vm_value *check_extents(vm_func *f, const tn_RelayCall *c, const tn_RelayVar *var) {
+  const tn_RelayFunction *kernel;
   int64_t named;
-  if (!s->npair) return 0;
-  TN_TRY((named = vm_primitive(k->f->g, k->name)) < 0);
-  emit_extents(k, TN_VM_CHECK_EXTENTS, named, s->pairs, 2 * s->npair);
+  (void)var;
+  TN_GETP(kernel, kernel_at(f, c, 0));
+  TN_TRYP((named = primitive_of(f, c, kernel)) < 0);
+  TN_TRYP(emit_extents(f, TN_VM_CHECK_EXTENTS, named, c, relay_arg(c, 1)));
+  return nothing(f);
+}
+
+static const vm_value *reshape(vm_func *f, const tn_RelayCall *c, const tn_RelayVar *var) {
+  int64_t data = operand(f, relay_arg(c, 0)), shape = shape_operand(f, relay_arg(c, 1));
+  int64_t dst = code_reg(&f->code);
+  (void)var;
+  CODE(&f->code, TN_VM_RESHAPE_TENSOR, dst, data, shape);
+  return data < 0 || shape < 0 ? NULL : vm_register_value(f, dst);
+}
+
+/* ---- shape functions ---- */
+
+static const char *shape_func_name(vm_func *f, const tn_RelayCall *c, const tn_RelayFunction *k) {
+  const char *name, *prefix = f->g->names.prefix;
+  TN_GETP(name, name_of(f, c, k));
+  return tn_cstr(tn_str_fmt("%sshape_func_%s", prefix, name + strlen(prefix)));
+}
+
+/* Does the call give the program what it reads, and take what it writes? */
+static bool suits(const vm_shapes *known, const tn_vec *inputs, const tn_vec *outputs,
+                  const tn_RelayCall *c, int64_t written) {
+  const tn_arr *is_input = relay_attr_obj(c->attrs, "is_input");
+  int64_t n = 0, wanted = known->checks;
+  for (int64_t i = 0; i < inputs->len; ++i) {
+    if (known->reads[i] == VM_READS_NOTHING) continue;
+    if (n >= is_input->len) return false;
+    if ((known->reads[i] == VM_READS_VALUES) != relay_int_at(is_input, n++)) return false;
+  }
+  for (int64_t i = 0; i < outputs->len; ++i)
+    wanted += known->same[i] < 0 && known->places[i].n < 0 &&
+              !relay_is_static((const tn_Type *)outputs->items[i].v.obj);
+  return n == is_input->len && written == wanted;
+}
+
+/* The program joins the kernels under the name; what is known of it already is not made again. */
+static int make_program(vm_func *f, const tn_RelayCall *c, const tn_RelayFunction *k,
+                        const char *name, int64_t written) {
+  TN_VEC(inputs);
+  TN_VEC(outputs);
+  vm_shapes known = {0};
+  tn_PrimFunc *p = NULL;
+  bool fits = false;
+  for (int64_t i = 0; i < k->params->len; ++i) TN_TRY(vm_flat_types(vm_param_type(k, i), &inputs));
+  TN_TRY(vm_flat_types(vm_result_type(k), &outputs));
+  if (!vm_shapes_init(&known, k, inputs.len, outputs.len)) p = vm_shape_program(k, &known);
+  if (p) fits = suits(&known, &inputs, &outputs, c, written);
+  vm_shapes_fini(&known);
+  TN_GET(p, p);
+  TN_CHECK(fits, ValueError, c->span,
+           "relay.vm: vm.shape_func: inputs and outputs are not those of the kernel's shape "
+           "function");
+  return tn_map_set(f->g->shape_funcs, tn_any_cstr(name), tn_any_obj(p));
+}
+
+static int invoke_packed(vm_func *f, const tn_RelayCall *c, const char *name, int64_t *written) {
+  REGISTERS(regs);
+  TN_TRY(fields(f, relay_arg(c, 1), &regs));
+  int64_t inputs = regs.n, index;
+  TN_TRY(fields(f, relay_arg(c, 2), &regs));
+  TN_TRY((index = vm_primitive(f->g, name)) < 0);
+  *written = regs.n - inputs;
+  CODE_LIST(&f->code, regs.items ? regs.items : &index, regs.n, TN_VM_INVOKE_PACKED, index,
+            *written);
   return 0;
 }
 
-/* Registers with the shapes of the results that need one. */
-static int result_shapes(kernel_call *k) {
-  tn_PrimFunc *p;
+static const vm_value *shape_func(vm_func *f, const tn_RelayCall *c, const tn_RelayVar *var) {
+  const tn_RelayFunction *kernel;
   const char *name;
-  bool program = false;
-  for (int64_t i = 0; i < k->outputs.len; ++i) k->shapes[i] = -1;
-  if (all_static(&k->inputs) && all_static(&k->outputs)) return 0;
-  /* messages name the kernel, but where it only reshapes there is none */
-  k->known.no_pairs = ir_attrs_flag(k->kernel->attrs, "relay.reshape_only");
-  TN_GET(p, vm_shape_program(k->kernel, &k->known));
-  TN_TRY(check_pairs(k));
-  for (int64_t i = 0; i < k->outputs.len; ++i) {
-    if (relay_is_static((const tn_Type *)type_at(&k->outputs, i))) continue;
-    if (k->known.same[i] >= 0) k->shapes[i] = shape_of(k->f, k->regs[k->known.same[i]]);
-    else if (k->known.places[i].n >= 0) k->shapes[i] = shape_of_places(k, &k->known.places[i]);
-    else program = true;
+  int64_t written;
+  tn_any found;
+  (void)var;
+  TN_GETP(kernel, kernel_at(f, c, 0));
+  TN_GETP(name, shape_func_name(f, c, kernel));
+  TN_TRYP(invoke_packed(f, c, name, &written));
+  if (!tn_map_get(f->g->shape_funcs, tn_any_cstr(name), &found))
+    TN_TRYP(make_program(f, c, kernel, name, written));
+  return nothing(f);
+}
+
+/* Messages name the kernel, but where it only reshapes there is none. */
+static const vm_value *check_shapes(vm_func *f, const tn_RelayCall *c, const tn_RelayVar *var) {
+  const tn_RelayFunction *kernel;
+  const char *name;
+  int64_t fit = operand(f, relay_arg(c, 1)), named;
+  (void)var;
+  TN_GETP(kernel, kernel_at(f, c, 0));
+  bool none = ir_attrs_flag(kernel->attrs, "relay.reshape_only");
+  TN_GETP(name, none ? shape_func_name(f, c, kernel) : name_of(f, c, kernel));
+  if (fit < 0 || (named = vm_primitive(f->g, name)) < 0) return NULL;
+  CODE(&f->code, TN_VM_CHECK, fit, named);
+  return nothing(f);
+}
+
+/* ---- kernels ---- */
+
+static const vm_value *invoke(vm_func *f, const tn_RelayCall *c, const tn_RelayVar *var) {
+  const tn_RelayFunction *kernel;
+  const char *name;
+  int64_t written;
+  (void)var;
+  TN_GETP(kernel, kernel_at(f, c, 0));
+  TN_GETP(name, name_of(f, c, kernel));
+  return invoke_packed(f, c, name, &written) ? NULL : nothing(f);
+}
+
+static const struct {
+  const char *op;
+  const vm_value *(*emit)(vm_func *f, const tn_RelayCall *c, const tn_RelayVar *var);
+} instructions[] = {
+    {"memory.alloc_storage", alloc_storage},
+    {"memory.alloc_tensor", alloc_tensor},
+    {"vm.invoke_tvm_op", invoke},
+    {"vm.shape_of", shape_of},
+    {"vm.make_shape", make_shape},
+    {"vm.shape_func", shape_func},
+    {"vm.check_shapes", check_shapes},
+    {"vm.check_extents", check_extents},
+    {"vm.reshape_tensor", reshape},
+};
+
+const vm_value *vm_instruction(vm_func *f, const tn_RelayCall *c, const tn_RelayVar *var,
+                               bool *known) {
+  const char *op = relay_called_op(c);
+  *known = false;
+  for (int i = 0; op && i < TN_COUNT(instructions); ++i) {
+    if (strcmp(op, instructions[i].op) != 0) continue;
+    *known = true;
+    return instructions[i].emit(f, c, var);
   }
-  if (!program && !k->known.checks) return 0;
-  TN_GET(name, tn_cstr(tn_str_fmt("%sshape_func_%s", k->f->g->names.prefix,
-                                  k->name + strlen(k->f->g->names.prefix))));
-  TN_TRY(tn_map_set(k->f->g->shape_funcs, tn_any_cstr(name), tn_any_obj(p)));
-  return call_shape_program(k, name);
-}
-
-/* ---- the call ---- */
-
-static int64_t result_register(kernel_call *k, int64_t i) {
-  const tn_TensorType *t = type_at(&k->outputs, i);
-  return k->shapes[i] < 0 ? static_tensor(k->f, t, k->device)
-                          : dynamic_tensor(k->f, t, k->shapes[i], k->device);
-}
-
-/* A value of the result's type from the registers that follow one another. */
-static vm_value *result_value(vm_func *f, const tn_Type *t, const int64_t **regs) {
-  const tn_TupleType *tuple = TN_AS(TupleType, t);
-  vm_value *v;
-  if (!tuple) return vm_register_value(f, *(*regs)++);
-  TN_GETP(v, vm_tuple_value(f, tuple->fields->len));
-  for (int64_t i = 0; i < v->n; ++i) {
-    const vm_value *field;
-    TN_GETP(field, result_value(f, (const tn_Type *)tn_arr_obj(tuple->fields, i), regs));
-    v->fields[i] = *field;
-  }
-  return v;
-}
-
-/* A kernel that only gives its argument another shape needs no call. */
-static const vm_value *reshape(kernel_call *k) {
-  const tn_TensorType *t = type_at(&k->outputs, 0);
-  int64_t shape = k->shapes[0], dims[TN_VM_MAX_NDIM], n = t->shape->len;
-  if (shape < 0) {
-    for (int64_t i = 0; i < n && i < TN_VM_MAX_NDIM; ++i) dims[i] = relay_int_at(t->shape, i);
-    shape = vm_load_ints(k->f, dims, n < TN_VM_MAX_NDIM ? n : TN_VM_MAX_NDIM);
-    if (shape < 0) return NULL;
-  }
-  int64_t dst = code_reg(&k->f->code);
-  CODE(&k->f->code, TN_VM_RESHAPE_TENSOR, dst, k->regs[0], shape);
-  return vm_register_value(k->f, dst);
-}
-
-static const vm_value *make_call(kernel_call *k, const tn_RelayCall *c) {
-  vm_func *f = k->f;
-  int64_t nin = k->inputs.len, nout = k->outputs.len, index;
-  TN_TRYP(arguments(k, c));
-  bool only_reshapes = ir_attrs_flag(k->kernel->attrs, "relay.reshape_only") && nin == 1;
-  const tn_VirtualDevice *d = f->g->plan ? device_of(f->g->plan, c) : NULL;
-  TN_TRYP((k->device = vm_device_of(f->g, c)) < 0);
-  TN_GETP(k->name, kernel_names_of(&f->g->names, k->kernel, d ? d->target : NULL));
-  TN_TRYP(result_shapes(k));
-  if (only_reshapes) return reshape(k);
-  for (int64_t i = 0; i < nout; ++i)
-    if ((k->regs[nin + i] = result_register(k, i)) < 0) return NULL;
-  if ((index = vm_primitive(f->g, k->name)) < 0) return NULL;
-  CODE_LIST(&f->code, k->regs, nin + nout, TN_VM_INVOKE_PACKED, index, nout);
-  const int64_t *regs = k->regs + nin;
-  return result_value(f, type_of_result(k->kernel), &regs);
-}
-
-static int prepare(kernel_call *k) {
-  for (int64_t i = 0; i < k->kernel->params->len; ++i)
-    TN_TRY(vm_flat_types(type_of_param(k->kernel, i), &k->inputs));
-  TN_TRY(vm_flat_types(type_of_result(k->kernel), &k->outputs));
-  size_t n = (size_t)(k->inputs.len + k->outputs.len + 1);
-  TN_GET(k->regs, tn_alloc_zero(n, sizeof *k->regs));
-  TN_GET(k->shapes, tn_alloc_zero(n, sizeof *k->shapes));
-  TN_GET(k->known.reads, tn_alloc_zero(n, sizeof *k->known.reads));
-  TN_GET(k->known.same, tn_alloc_zero(n, sizeof *k->known.same));
-  TN_GET(k->known.places, tn_alloc_zero(n, sizeof *k->known.places));
-  return 0;
-}
-
-const vm_value *vm_call_kernel(vm_func *f, const tn_RelayCall *c, const tn_RelayFunction *kernel) {
-  kernel_call k = {.f = f, .kernel = kernel};
-  const vm_value *v = prepare(&k) ? NULL : make_call(&k, c);
-  tn_vec_fini(&k.inputs);
-  tn_vec_fini(&k.outputs);
-  tn_free(k.regs);
-  tn_free(k.shapes);
-  tn_free(k.known.reads);
-  tn_free(k.known.same);
-  tn_free(k.known.places);
-  return v;
+  return NULL;
 }

@@ -347,7 +347,7 @@ int code_finish(vm_code *c, tn_vm_exe *x, int64_t func) {
   liveness l = {.c = c};
   vm_code to = {0};
   if (c->failed) return tn_raise_no_memory((size_t)c->n);
-  int err = (c->shares && code_share_memory(c)) || finish(&l, &to, x, func) ? -1 : 0;
+  int err = finish(&l, &to, x, func) ? -1 : 0;
   fini(&l);
   code_fini(&to);
   return err;

@@ -14,7 +14,6 @@ typedef struct {
   int64_t *labels; /* number of a label -> word it stands before */
   int64_t nlabel, label_cap;
   int32_t nparam, nreg; /* the first registers are the parameters */
-  bool shares;          /* may tensors share memory? */
   bool failed;          /* out of memory on the way; code_finish says so */
 } vm_code;
 
@@ -34,8 +33,6 @@ void code_emit(vm_code *c, const int64_t *words, int64_t n, const int64_t *list,
   code_emit(c, (const int64_t[]){__VA_ARGS__},                                                     \
             (int64_t)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), list, nlist)
 
-/** Lets tensors that do not live at the same time share memory (share.c). */
-int code_share_memory(vm_code *c);
 /** Gives the code to a function of the executable. */
 int code_finish(vm_code *c, tn_vm_exe *x, int64_t func);
 

@@ -8,12 +8,12 @@
 #include "base/error.h"
 #include "base/scope.h"
 #include "base/stack.h"
-#include "driver/external.h"
 #include "ir/functor.h"
 #include "ir/module.h"
 #include "ops/value.h"
 #include "relay/analysis/analysis.h"
 #include "relay/infer.h"
+#include "relay/transforms/make.h"
 #include "tenon/object.h"
 
 /* ---- values ---- */
@@ -67,16 +67,6 @@ int64_t vm_load_const(vm_func *f, tn_tensor *t, int64_t device) {
   return r;
 }
 
-int64_t vm_load_ints(vm_func *f, const int64_t *values, int64_t n) {
-  tn_Constant *c = relay_const_ints(TN_I64, values, n);
-  if (!c) return -1;
-  int64_t i = tn_vm_add_const(f->g->x, (tn_tensor *)c->data, NULL, f->g->host), r;
-  if (i < 0) return -1;
-  r = code_reg(&f->code);
-  CODE(&f->code, TN_VM_LOAD_CONST, r, i);
-  return r;
-}
-
 int64_t vm_primitive(vm_gen *g, const char *name) {
   tn_any found;
   if (tn_map_get(g->prim_index, tn_any_cstr(name), &found)) return found.v.i64;
@@ -123,7 +113,8 @@ static int64_t global_function(vm_gen *g, const tn_GlobalVar *v) {
   TN_CHECK(r, ValueError, NULL, "relay.vm: %s is a %s, expected a Relay function", name,
            tn_obj_key(f));
   i = add_function(g, name, NULL, r->params);
-  if (i < 0 || vm_set_types(g, i, r) || enqueue(g, (vm_pending){.f = r, .func = i})) return -1;
+  if (i < 0 || vm_set_types(g, i, r) || vm_find_scalars(g, r)) return -1;
+  if (enqueue(g, (vm_pending){.f = r, .func = i})) return -1;
   return i;
 }
 
@@ -234,24 +225,49 @@ static const vm_value *construct(vm_func *f, const tn_Constructor *c, const tn_a
 }
 
 static const vm_value *call_variable(vm_func *f, const tn_RelayCall *c, const tn_RelayVar *v) {
-  const tn_RelayFunction *kernel = tn_pmap_get(&f->g->kernels, v->vid);
-  if (kernel) return vm_call_kernel(f, c, kernel);
+  TN_CHECKP(!tn_pmap_has(&f->g->kernels, v->vid), ValueError, c->span,
+            "relay.vm: a call of a kernel that ManifestAlloc has not seen");
   if (is_self(f, v) && !tn_pmap_has(&f->values, v->vid))
     return invoke(f, f->of->func, f->of->captured, c->args);
   int64_t func = tn_pmap_get_int(&f->g->known, v->vid, 0) - 1;
   return func >= 0 ? invoke(f, func, NULL, c->args) : invoke_value(f, v, c->args);
 }
 
-static bool is_kernel(const void *e) {
-  const tn_RelayFunction *f = TN_AS(RelayFunction, e);
-  return f && (ir_attrs_flag(f->attrs, "Primitive") || external_is(f));
+static int64_t copied(vm_func *f, int64_t tensor, int64_t from, int64_t to) {
+  if (from == to) return tensor;
+  int64_t dst = code_reg(&f->code);
+  CODE(&f->code, TN_VM_DEVICE_COPY, dst, tensor, from, to);
+  return dst;
+}
+
+/* The value on another device, tensor by tensor. */
+static const vm_value *copy(vm_func *f, const tn_Type *type, const vm_value *v, int64_t from,
+                            int64_t to) {
+  const tn_TupleType *tuple = TN_AS(TupleType, type);
+  if (!tuple) {
+    int64_t reg = vm_in_register(f, v);
+    return reg < 0 ? NULL : vm_register_value(f, copied(f, reg, from, to));
+  }
+  vm_value *all;
+  TN_GETP(all, vm_tuple_value(f, tuple->fields->len));
+  for (int64_t i = 0; i < all->n; ++i) {
+    const vm_value *field = v->reg < 0 ? &v->fields[i] : NULL;
+    if (!field) {
+      int64_t dst = code_reg(&f->code);
+      CODE(&f->code, TN_VM_GET_FIELD, dst, v->reg, i);
+      TN_GETP(field, vm_register_value(f, dst));
+    }
+    TN_GETP(field, copy(f, (const tn_Type *)tn_arr_obj(tuple->fields, i), field, from, to));
+    all->fields[i] = *field;
+  }
+  return all;
 }
 
 static const vm_value *device_copy(vm_func *f, const tn_RelayCall *c) {
   const vm_value *v;
   int64_t from = vm_device_of(f->g, relay_arg(c, 0)), to = vm_device_of(f->g, c);
   TN_GETP(v, vm_atom(f, relay_arg(c, 0)));
-  return from < 0 || to < 0 ? NULL : vm_copied(f, relay_type_of(c), v, from, to);
+  return from < 0 || to < 0 ? NULL : copy(f, relay_type_of(c), v, from, to);
 }
 
 /* An operator on values: the machine has a function for it. Widening changes only the type. */
@@ -268,10 +284,11 @@ static const vm_value *call_on_values(vm_func *f, const tn_RelayCall *c, const t
   CODE_LIST(&f->code, regs, n + numbers.len, TN_VM_CALL_VALUES, dst, p);
   const vm_value *v = vm_register_value(f, dst);
   bool number = tn_str_eq(op->name, "sequence.length") || tn_str_eq(op->name, "optional.has");
-  return v && number ? vm_copied(f, relay_type_of(c), v, f->g->host, device) : v;
+  return v && number ? copy(f, relay_type_of(c), v, f->g->host, device) : v;
 }
 
-static const vm_value *call(vm_func *f, const tn_RelayCall *c) {
+/* @param var what it is bound to, NULL: nothing */
+static const vm_value *call(vm_func *f, const tn_RelayCall *c, const tn_RelayVar *var) {
   const tn_obj *callee = (const tn_obj *)c->op;
   switch (callee->type_index) {
   case TN_TI_RelayVar: return call_variable(f, c, (const tn_RelayVar *)callee);
@@ -282,7 +299,9 @@ static const vm_value *call(vm_func *f, const tn_RelayCall *c) {
   }
   if (relay_as_call(c, "on_device")) return vm_atom(f, relay_arg(c, 0));
   if (relay_as_call(c, "device_copy")) return device_copy(f, c);
-  if (is_kernel(callee)) return vm_call_kernel(f, c, (const tn_RelayFunction *)callee);
+  bool known;
+  const vm_value *made = vm_instruction(f, c, var, &known);
+  if (known) return made;
   if (TN_AS(Op, callee) && relay_op_is_on_values(callee))
     return call_on_values(f, c, (const tn_Op *)callee);
   const char *op = relay_called_op(c);
@@ -410,11 +429,11 @@ static int split(const continuation *k, const tn_obj *e) {
 
 static bool splits(const void *e) { return TN_AS(RelayIf, e) || TN_AS(Match, e); }
 
-static const vm_value *value_of(vm_func *f, const void *e) {
+static const vm_value *value_of(vm_func *f, const void *e, const tn_RelayVar *var) {
   const tn_obj *o = e;
   bool by_name;
   switch (o->type_index) {
-  case TN_TI_RelayCall: return call(f, e);
+  case TN_TI_RelayCall: return call(f, e, var);
   case TN_TI_RelayTuple: return tuple(f, e);
   case TN_TI_TupleGetItem: return get_item(f, e);
   case TN_TI_RefCreate:
@@ -434,7 +453,8 @@ static const vm_value *value_of(vm_func *f, const void *e) {
 static int let_value(vm_func *f, const tn_RelayLet *l) {
   const vm_value *v;
   bool by_name = false;
-  if (is_kernel(l->value)) return tn_pmap_put(&f->g->kernels, l->var->vid, l->value);
+  if (TN_AS(Constant, l->value)) TN_TRY(tn_pmap_put(&f->g->bound, l->var->vid, l->value));
+  if (relay_is_kernel(l->value)) return tn_pmap_put(&f->g->kernels, l->var->vid, l->value);
   if (TN_AS(RelayFunction, l->value)) {
     v = function_value(f, (const tn_RelayFunction *)l->value, l->var, &by_name);
     if (by_name) return 0;
@@ -442,7 +462,7 @@ static int let_value(vm_func *f, const tn_RelayLet *l) {
     continuation inner = {f, code_reg(&f->code)};
     TN_TRY(split(&inner, (const tn_obj *)l->value));
     v = vm_register_value(f, inner.dst);
-  } else v = value_of(f, l->value);
+  } else v = value_of(f, l->value, l->var);
   return v ? bind(f, l->var, v) : -1;
 }
 
@@ -459,7 +479,7 @@ static int body(const continuation *k, const void *e) {
   }
   if (splits(e)) return split(k, e);
   const vm_value *v;
-  TN_GET(v, value_of(k->f, e));
+  TN_GET(v, value_of(k->f, e, NULL));
   int64_t r = vm_in_register(k->f, v);
   if (r < 0) return -1;
   if (k->dst < 0) CODE(&k->f->code, TN_VM_RET, r);
@@ -501,7 +521,6 @@ static int function_body(vm_func *f) {
 
 static int generate_one(vm_gen *g, vm_pending p) {
   vm_func f = {.g = g, .of = &p};
-  f.code.shares = g->shares;
   int err = function_body(&f) || code_finish(&f.code, g->x, p.func);
   code_fini(&f.code);
   tn_pmap_fini(&f.values);

@@ -4,7 +4,8 @@
    first parameters. Tuples stay in the registers of their fields until somebody needs them as one
    value.
 
-   Files: gen.c (functions and expressions), call.c (calls of kernels), shape.c (programs that
+   Files: manifest_alloc.c (the pass that writes memory and calls of kernels down), gen.c (functions
+   and expressions), call.c (instructions for what that pass has written), shape.c (programs that
    compute shapes), match.c, rows.c and panels.c (kernels of any number of rows). */
 #ifndef TN_DRIVER_VM_GEN_H_
 #define TN_DRIVER_VM_GEN_H_
@@ -12,6 +13,7 @@
 #include "driver/devices/devices.h"
 #include "driver/kernel_names.h"
 #include "driver/vm/code.h"
+#include "driver/vm/passes.def"
 #include "kernels/kernels.h"
 #include "runtime/vm/machine.h"
 #include "target/target.h"
@@ -35,13 +37,14 @@ typedef struct {
   tn_pmap kernels;      /* id of a variable -> the primitive function it is bound to */
   tn_pmap known;        /* id of a variable -> number + 1 of the function it is bound to */
   tn_pmap consts;       /* tensor -> number + 1 of the constant */
+  tn_pmap bound;        /* id of a variable -> the constant it is bound to */
   tn_pmap constructors; /* constructor -> number + 1 of the function that calls it */
+  tn_pmap scalars;      /* id of a storage -> 1: a scalar is all that is in it, -1: other things */
   vm_pending *queue;
   int64_t npending, pending_cap;
   const device_plan *plan; /* NULL: all but what the host has to know is on `device` */
   tn_pmap places;          /* virtual device -> number + 1 of the device */
   int64_t device, host;    /* numbers of devices */
-  bool shares;             /* do tensors share memory? */
 } vm_gen;
 
 /** The value of an expression: a register, or the values of a tuple's fields. */
@@ -64,7 +67,9 @@ typedef struct {
  * and what they call. */
 int vm_generate(vm_gen *g);
 
-/** Number of the device that the value of an expression is on; -1: MemoryError. */
+/** Number of a device; -1: MemoryError. */
+int64_t vm_place(vm_gen *g, const tn_VirtualDevice *d);
+/** The same of the device that the value of an expression is on. */
 int64_t vm_device_of(vm_gen *g, const void *expr);
 /** The value on another device, tensor by tensor. NULL with an error. */
 const vm_value *vm_copied(vm_func *f, const tn_Type *type, const vm_value *v, int64_t from,
@@ -78,13 +83,23 @@ vm_value *vm_register_value(vm_func *f, int64_t reg);
 vm_value *vm_tuple_value(vm_func *f, int64_t n);
 /** A register with a constant, a number. */
 int64_t vm_load_const(vm_func *f, tn_tensor *t, int64_t device);
-int64_t vm_load_ints(vm_func *f, const int64_t *values, int64_t n);
 int64_t vm_load_number(vm_func *f, int64_t value);
 /** Number of a primitive of the executable, which is made known. -1: MemoryError. */
 int64_t vm_primitive(vm_gen *g, const char *name);
 
-/** A call of a kernel. */
-const vm_value *vm_call_kernel(vm_func *f, const tn_RelayCall *c, const tn_RelayFunction *kernel);
+/** Notes which storages of a function hold one scalar each. */
+int vm_find_scalars(vm_gen *g, const tn_RelayFunction *f);
+/** A call of an operator that is an instruction. @param var what it is bound to, NULL: nothing
+ *  @param known is it one? NULL without an error where it is not */
+const vm_value *vm_instruction(vm_func *f, const tn_RelayCall *c, const tn_RelayVar *var,
+                               bool *known);
+
+/** Types of a kernel's parameter, of its result. */
+const tn_Type *vm_param_type(const tn_RelayFunction *f, int64_t i);
+const tn_Type *vm_result_type(const tn_RelayFunction *f);
+/** Does it only give its one tensor another shape? */
+bool vm_only_reshapes(const tn_RelayFunction *f);
+
 /** A match. @param ends does the function end with its clauses?
  *  @param clause makes the code of a clause's result */
 int vm_match(vm_func *f, const tn_Match *m, bool ends, int (*clause)(void *ctx, const void *body),
@@ -103,7 +118,7 @@ typedef struct {
 } vm_places;
 
 enum { VM_READS_NOTHING = 0, VM_READS_SHAPE = 1, VM_READS_VALUES = 2 };
-/** What is known of the extents of a kernel's results: arrays of the caller. */
+/** What is known of the extents of a kernel's results. */
 typedef struct {
   int8_t *reads;     /* for each tensor among the arguments: VM_READS_* by the program */
   int32_t *same;     /* for each result: number of the argument tensor of the same shape, or -1 */
@@ -114,6 +129,9 @@ typedef struct {
   int64_t pairs[2 * VM_MOST_PAIRS];
   bool checks; /* does the program tell whether the arguments fit? */
 } vm_shapes;
+/** @param inputs, outputs how many tensors the kernel takes and gives */
+int vm_shapes_init(vm_shapes *s, const tn_RelayFunction *kernel, int64_t inputs, int64_t outputs);
+void vm_shapes_fini(vm_shapes *s);
 /** The program that computes the extents that are neither known nor those of arguments: parameters
  * are, for each tensor among its arguments that it reads, its shape or its values, then the shape
  * of each such result, then, if it checks, whether the arguments fit.
@@ -152,6 +170,11 @@ int vm_row_pieces(const tn_RelayFunction *f, const tn_PrimFunc *p, const kernel_
 /** The kernel for a number of rows of the arguments that have rows by the mask, with types.
  * Scope-owned. */
 tn_RelayFunction *vm_kernel_of_rows(const tn_RelayFunction *f, int64_t rows, const char *mask);
+
+#define VM_DECLARE_MODULE(fn)                          tn_IRModule *fn(tn_IRModule *m, const tn_pass_ctx *c);
+#define VM_DECLARE(fn, name, KIND, level, config, doc) VM_DECLARE_##KIND(fn)
+VM_PASSES(VM_DECLARE)
+#undef VM_DECLARE
 
 /** The tensor types in a type, in order. */
 int vm_flat_types(const tn_Type *t, tn_vec *out);

@@ -8,18 +8,13 @@
 #include "ir/module.h"
 #include "object/functions.h"
 #include "relay/infer.h"
-#include "relay/relay.h"
+#include "relay/transforms/make.h"
 #include "relay/value_types.h"
 
 typedef struct {
   const tn_obj *main;
   const char *reason; /* NULL: none found */
 } search;
-
-static bool is_kernel(const tn_RelayFunction *f) {
-  tn_any found;
-  return f && (ir_attrs_flag(f->attrs, "Primitive") || ir_attrs_get(f->attrs, "Compiler", &found));
-}
 
 static const char *reason_of(const search *s, const tn_obj *e) {
   const tn_Type *t = tn_obj_is(e, &tn_type_RelayExpr) ? relay_type_of(e) : NULL;
@@ -33,7 +28,7 @@ static const char *reason_of(const search *s, const tn_obj *e) {
   case TN_TI_RefWrite: return "a reference";
   case TN_TI_GlobalVar: return "a call of another function";
   case TN_TI_RelayFunction:
-    return e == s->main || is_kernel((const tn_RelayFunction *)e) ? NULL : "a function as a value";
+    return e == s->main || relay_is_kernel(e) ? NULL : "a function as a value";
   case TN_TI_Op: return NULL;
   default: return t && !relay_is_static(t) ? "a shape that is known at run time only" : NULL;
   }
@@ -47,7 +42,7 @@ static int look(void *ctx, tn_obj *e) {
 
 static bool see(const tn_obj *parent, const tn_field *field, const tn_obj *child) {
   (void)field, (void)child;
-  return !is_kernel(TN_AS(RelayFunction, parent));
+  return !relay_is_kernel(parent);
 }
 
 int driver_needs_vm(tn_IRModule *m, const char **reason) {

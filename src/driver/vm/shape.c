@@ -17,6 +17,7 @@
 #include "driver/vm/gen.h"
 #include "ir/expr.h"
 #include "ir/functor.h"
+#include "ir/module.h"
 #include "object/dtype.h"
 #include "relay/op.h"
 #include "te/build.h"
@@ -369,4 +370,18 @@ tn_PrimFunc *vm_shape_program(const tn_RelayFunction *kernel, vm_shapes *out) {
   tn_vec_fini(&s.taken);
   tn_free(s.args);
   return tn_scope_return(scope, p);
+}
+
+int vm_shapes_init(vm_shapes *s, const tn_RelayFunction *kernel, int64_t inputs, int64_t outputs) {
+  *s = (vm_shapes){.no_pairs = ir_attrs_flag(kernel->attrs, "relay.reshape_only")};
+  TN_GET(s->reads, tn_alloc_zero((size_t)inputs + 1, sizeof *s->reads));
+  TN_GET(s->same, tn_alloc_zero((size_t)outputs + 1, sizeof *s->same));
+  TN_GET(s->places, tn_alloc_zero((size_t)outputs + 1, sizeof *s->places));
+  return 0;
+}
+
+void vm_shapes_fini(vm_shapes *s) {
+  tn_free(s->reads);
+  tn_free(s->same);
+  tn_free(s->places);
 }

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/scope.h"
 #include "ir/functor.h"
+#include "ir/module.h"
 #include "object/functions.h"
 #include "relay/analysis/analysis.h"
 #include "relay/infer.h"
@@ -88,6 +89,102 @@ void *relay_stands_for(void *post, const void *pre) {
     e->span = old->span;
   }
   return e;
+}
+
+/* ---- what has types ---- */
+
+void *relay_typed(void *e, const void *type) {
+  relay_expr *r = e;
+  if (!r || !type) return NULL;
+  tn_retain((void *)(uintptr_t)type);
+  tn_release(r->_checked_type_);
+  r->_checked_type_ = (tn_Type *)(uintptr_t)type;
+  return r;
+}
+
+static tn_arr *types_of(const tn_arr *all) {
+  TN_VEC(types);
+  for (int64_t i = 0; i < all->len; ++i)
+    TN_TRYP(tn_vec_push_obj(&types, relay_type_of(tn_arr_obj(all, i))));
+  return tn_arr_from(&types);
+}
+
+/* The types of the arguments are noted in the call: so inference knows that they are still the
+   same. */
+void *relay_typed_call(const char *op, void *attrs, tn_arr *args, const void *type) {
+  tn_RelayCall *c = relay_call_args(op, attrs, args);
+  tn_arr *types = c && type ? types_of(args) : NULL;
+  return types ? TN_NEW(RelayCall, .op = c->op, .args = args, .attrs = c->attrs, .type_args = types,
+                        ._checked_type_ = (tn_Type *)(uintptr_t)type)
+               : NULL;
+}
+
+void *relay_typed_tuple(tn_arr *fields) {
+  tn_arr *types = fields ? types_of(fields) : NULL;
+  return types ? relay_typed(relay_tuple(fields), relay_tuple_type(types)) : NULL;
+}
+
+void *relay_typed_field(void *tuple, int64_t index) {
+  const tn_TupleType *t = tuple ? TN_AS(TupleType, relay_type_of(tuple)) : NULL;
+  if (!tuple) return NULL;
+  TN_CHECKP(t && index < t->fields->len, TypeError, NULL, "field %lld of what has no such field",
+            (long long)index);
+  return relay_typed(relay_get_item(tuple, index), tn_arr_obj(t->fields, index));
+}
+
+void *relay_typed_let(void *var, void *value, void *body) {
+  return var && value && body ? TN_NEW(RelayLet, .var = var, .value = value, .body = body,
+                                       ._checked_type_ = relay_type_of(body))
+                              : NULL;
+}
+
+void *relay_lets_name(relay_lets *l, const char *name, void *value) {
+  tn_RelayVar *v;
+  TN_GETP(value, value);
+  TN_GETP(v, relay_typed(relay_var(name, NULL), relay_type_of(value)));
+  return relay_lets_put(l, v, value) ? NULL : v;
+}
+
+void *relay_lets_typed(const relay_lets *l, void *result) {
+  for (int64_t i = l->vars.len; result && i-- > 0;)
+    result = relay_typed_let(l->vars.items[i].v.obj, l->values.items[i].v.obj, result);
+  return result;
+}
+
+/* ---- programs in blocks ---- */
+
+bool relay_is_kernel(const void *e) {
+  const tn_RelayFunction *f = TN_AS(RelayFunction, e);
+  tn_any found;
+  return f && (ir_attrs_flag(f->attrs, "Primitive") || ir_attrs_get(f->attrs, "Compiler", &found));
+}
+
+void *relay_with_blocks(const void *e, void *(*block)(void *ctx, const void *body), void *ctx) {
+  const tn_RelayIf *c = TN_AS(RelayIf, e);
+  const tn_Match *m = TN_AS(Match, e);
+  const tn_RelayFunction *f = relay_is_kernel(e) ? NULL : TN_AS(RelayFunction, e);
+  if (f) {
+    tn_RelayFunction copy = *f;
+    TN_GETP(copy.body, block(ctx, f->body));
+    return tn_node_copy(&tn_type_RelayFunction, &copy);
+  }
+  if (c) {
+    tn_RelayIf copy = *c;
+    TN_GETP(copy.true_branch, block(ctx, c->true_branch));
+    TN_GETP(copy.false_branch, block(ctx, c->false_branch));
+    return tn_node_copy(&tn_type_RelayIf, &copy);
+  }
+  if (!m) return (void *)(uintptr_t)e;
+  tn_Match copy = *m;
+  TN_VEC(all);
+  for (int64_t i = 0; i < m->clauses->len; ++i) {
+    const tn_Clause *one = (const tn_Clause *)tn_arr_obj(m->clauses, i);
+    void *r;
+    TN_GETP(r, block(ctx, one->rhs));
+    TN_TRYP(tn_vec_push_obj(&all, TN_NEW(Clause, .lhs = one->lhs, .rhs = r)));
+  }
+  TN_GETP(copy.clauses, tn_arr_from(&all));
+  return tn_node_copy(&tn_type_Match, &copy);
 }
 
 bool relay_same_type(const void *a, const void *b) {

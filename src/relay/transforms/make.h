@@ -31,6 +31,24 @@ void *relay_lets_bind(relay_lets *l, void *value, tn_Type *type);
 void *relay_lets_around(const relay_lets *l, void *result);
 void relay_lets_fini(relay_lets *l);
 
+/** A new expression gets its type. */
+void *relay_typed(void *e, const void *type);
+/** New ones of what has types, with their own. @param attrs NULL: the defaults, see relay_call */
+void *relay_typed_call(const char *op, void *attrs, tn_arr *args, const void *type);
+void *relay_typed_tuple(tn_arr *fields);
+void *relay_typed_field(void *tuple, int64_t index);
+/** let var = value; body */
+void *relay_typed_let(void *var, void *value, void *body);
+/** A new variable of that name for the value, bound after those before. */
+void *relay_lets_name(relay_lets *l, const char *name, void *value);
+/** As relay_lets_around, with types. */
+void *relay_lets_typed(const relay_lets *l, void *result);
+/** A function whose body, a choice or match whose branches are what `block` makes of them, of the
+ * same types; kernels and other expressions are as they are. */
+void *relay_with_blocks(const void *e, void *(*block)(void *ctx, const void *body), void *ctx);
+/** Is it a function for one call of compiled code? */
+bool relay_is_kernel(const void *e);
+
 /** The tensor type of an expression, inferred when it is not known yet; NULL without an error where
  * it has none (tuples, functions, programs that are wrong). */
 tn_TensorType *relay_known_type(const void *e);

@@ -14,6 +14,7 @@
 #include "base/stack.h"
 #include "ir/module.h"
 #include "relay/analysis/analysis.h"
+#include "relay/transforms/make.h"
 #include "relay/transforms/transforms.h"
 
 /* Bindings of a block, in order, and what is behind them. */
@@ -32,12 +33,6 @@ typedef struct {
 } lifetimes;
 
 static void *process(lifetimes *l, const void *body, const tn_vec *ending);
-
-static bool is_kernel(const void *e) {
-  const tn_RelayFunction *f = TN_AS(RelayFunction, e);
-  tn_any found;
-  return f && (ir_attrs_flag(f->attrs, "Primitive") || ir_attrs_get(f->attrs, "Compiler", &found));
-}
 
 static int read_block(block *b, const void *body) {
   const tn_RelayLet *let;
@@ -71,23 +66,15 @@ static int ends_in(const void *body, const tn_vec *ending, tn_vec *out) {
   return 0;
 }
 
-/* let var = value; body, with the type of the body */
-static void *typed_let(void *var, void *value, void *body) {
-  return var && value && body ? TN_NEW(RelayLet, .var = var, .value = value, .body = body,
-                                       ._checked_type_ = relay_type_of(body))
-                              : NULL;
-}
-
 static void *kill_before(lifetimes *l, void *body, const tn_RelayVar *v) {
   tn_str *name = tn_str_fmt("_%lld", (long long)l->count++);
-  tn_Type *nothing = (tn_Type *)relay_tuple_type(tn_arr_of(0)), *t = relay_type_of(v);
-  tn_RelayCall *call = relay_call("memory.kill", NULL, 1, v);
-  if (!name || !nothing || !call) return NULL;
-  if (t)
-    call = TN_NEW(RelayCall, .op = call->op, .args = call->args, .type_args = tn_arr_of(1, t),
-                  ._checked_type_ = nothing);
-  tn_RelayVar *own = relay_var(tn_cstr(name), NULL);
-  return own ? typed_let(own, call, body) : NULL;
+  const tn_Type *nothing = (tn_Type *)relay_tuple_type(tn_arr_of(0));
+  void *call, *own;
+  TN_GETP(name, name);
+  if (relay_type_of(v)) call = relay_typed_call("memory.kill", NULL, tn_arr_of(1, v), nothing);
+  else call = relay_call("memory.kill", NULL, 1, v);
+  TN_GETP(own, relay_var(tn_cstr(name), NULL));
+  return relay_typed_let(own, call, body);
 }
 
 /* A branch in which the variables of `ending` are used for the last time, if at all. */
@@ -131,17 +118,15 @@ static void *split(lifetimes *l, const void *e, const tn_vec *ending) {
 static void *inner_function(lifetimes *l, const tn_RelayFunction *f) {
   TN_VEC(params);
   for (int64_t i = 0; i < f->params->len; ++i) TN_TRYP(tn_vec_push(&params, f->params->items[i]));
-  void *body;
-  TN_GETP(body, process(l, f->body, &params));
-  return TN_MAKE(RelayFunction, .span = f->span, .attrs = f->attrs, .params = f->params,
-                 .type_params = f->type_params, .ret_type = f->ret_type, .body = body,
-                 ._checked_type_ = f->_checked_type_);
+  tn_RelayFunction copy = *f;
+  TN_GETP(copy.body, process(l, f->body, &params));
+  return tn_node_copy(&tn_type_RelayFunction, &copy);
 }
 
 static void *value_with(lifetimes *l, const void *e, const tn_vec *ending) {
   const tn_RelayFunction *f = TN_AS(RelayFunction, e);
   if (splits(e)) return split(l, e, ending);
-  return f && !is_kernel(f) ? inner_function(l, f) : (void *)(uintptr_t)e;
+  return f && !relay_is_kernel(f) ? inner_function(l, f) : (void *)(uintptr_t)e;
 }
 
 /* ---- blocks ---- */
@@ -167,7 +152,7 @@ static int add_var(uses_of *u, const void *v) {
 
 static int note_uses(uses_of *u, const void *e, int64_t at) {
   tn_arr *all;
-  if (is_kernel(e)) return 0;
+  if (relay_is_kernel(e)) return 0;
   TN_GET(all, relay_free_vars(e));
   for (int64_t i = 0; i < all->len; ++i) {
     const tn_RelayVar *v = (const tn_RelayVar *)tn_arr_obj(all, i);
@@ -234,7 +219,7 @@ static void *rebuild(lifetimes *l, const block *b, const uses_of *u) {
     const tn_arr *list = (const tn_arr *)kills.items[i].v.obj;
     for (int64_t k = list->len; end && k-- > 0;)
       end = kill_before(l, end, (const tn_RelayVar *)tn_arr_obj(list, k));
-    end = typed_let(b->vars.items[i].v.obj, values.items[i].v.obj, end);
+    end = relay_typed_let(b->vars.items[i].v.obj, values.items[i].v.obj, end);
   }
   return end;
 }

@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/pmap.h"
 #include "ir/module.h"
+#include "relay/transforms/make.h"
 #include "relay/transforms/transforms.h"
 
 typedef struct {
@@ -58,12 +59,6 @@ static place *place_of(const normal *n, const void *expr) {
 
 static bool is_atom(const tn_obj *e) {
   return TN_AS(RelayVar, e) || TN_AS(GlobalVar, e) || TN_AS(Op, e) || TN_AS(Constructor, e);
-}
-
-static bool is_kernel(const tn_obj *e) {
-  const tn_RelayFunction *f = TN_AS(RelayFunction, e);
-  tn_any found;
-  return f && (ir_attrs_flag(f->attrs, "Primitive") || ir_attrs_get(f->attrs, "Compiler", &found));
 }
 
 /* ---- scopes ---- */
@@ -109,7 +104,7 @@ static int use(normal *n, const place *p, int32_t where, const void *operand) {
 static int place_operands(normal *n, int64_t at) {
   const tn_obj *e = n->places[at].expr;
   const void *operand;
-  if (is_kernel(e)) return 0;
+  if (relay_is_kernel(e)) return 0;
   for (int64_t i = 0; (operand = relay_operand(e, i)) != NULL; ++i) {
     int32_t where = n->places[at].scope;
     if (opens_scope(e, i)) {
@@ -132,7 +127,7 @@ static int add_place(void *ctx, tn_obj *node) {
 
 static bool see(const tn_obj *parent, const tn_field *field, const tn_obj *child) {
   (void)field, (void)child;
-  return !is_kernel(parent);
+  return !relay_is_kernel(parent);
 }
 
 /* ---- bindings ---- */
@@ -212,7 +207,7 @@ static void *rebuild_call(const normal *n, const tn_RelayCall *c) {
 
 static void *rebuild_function(const normal *n, const place *p, const tn_RelayFunction *f) {
   tn_RelayFunction *r;
-  if (is_kernel(p->expr)) return (void *)(uintptr_t)f;
+  if (relay_is_kernel(p->expr)) return (void *)(uintptr_t)f;
   TN_GETP(r, relay_fresh_copy(f));
   TN_TRYP(set_field(r, "body", close_scope(n, p->inner, f->body)));
   return r;
