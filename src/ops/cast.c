@@ -28,18 +28,23 @@ static tn_expr *cast_element(const relay_op_row *row, const void *attrs, tn_expr
   return tir_cast(((const tn_CastAttrs *)attrs)->dtype, x[0], NULL);
 }
 
+/* Bits of memory that an element takes: a bool has a byte. */
+static int64_t stored_bits(tn_dtype t) { return (int64_t)(ir_is_bool(t) ? 8 : t.bits) * t.lanes; }
+
 static int reinterpret_relation(relay_rel *r) {
   const tn_CastAttrs *attrs = r->attrs;
   RELAY_TENSOR(data, r, 0);
-  RELAY_CHECK(r, attrs->dtype.bits * attrs->dtype.lanes == data->dtype.bits * data->dtype.lanes,
+  RELAY_CHECK(r, stored_bits(attrs->dtype) == stored_bits(data->dtype),
               "elements of %s cannot be taken as %s: they must have as many bits",
               TN_DT(data->dtype), TN_DT(attrs->dtype));
   return relay_rel_result(r, relay_tensor_type(data->shape, attrs->dtype));
 }
 
 static tn_expr *reinterpret_element(const relay_op_row *row, const void *attrs, tn_expr *const *x) {
+  tn_dtype t = ((const tn_CastAttrs *)attrs)->dtype;
   (void)row;
-  return tir_reinterpret(((const tn_CastAttrs *)attrs)->dtype, x[0], NULL);
+  if (ir_is_bool(t) || ir_is_bool(x[0]->dtype)) return tir_cast(t, x[0], NULL);
+  return tir_reinterpret(t, x[0], NULL);
 }
 
 /* The second argument only gives its type. */

@@ -5,6 +5,7 @@ import pytest
 import tenon
 from onnx_cases import check, helper, model, numpy_helper, run
 from tenon import relay
+from tenon.topi import testing
 
 rng = np.random.default_rng(9)
 FLOAT, INT64, BOOL = 1, 7, 9
@@ -220,3 +221,29 @@ def test_windows():
     check("HannWindow", [np.array(6)], [hann.astype("float32")], {0})
     black = 0.42 - 0.5 * np.cos(2 * np.pi * i / 5) + 0.08 * np.cos(4 * np.pi * i / 5)
     check("BlackmanWindow", [np.array(6)], [black.astype("float32")], {0}, periodic=0)
+
+
+@pytest.mark.parametrize("taps, onesided", [(8, 1), (6, 0)])
+def test_short_fourier_transforms(taps, onesided):
+    x, window = rng.normal(0, 1, (2, 21, 1)).astype("float32"), np.hanning(taps).astype("float32")
+    wide = np.zeros(8)
+    wide[(8 - taps) // 2 : (8 + taps) // 2] = window
+    view = np.lib.stride_tricks.sliding_window_view(x[..., 0], 8, -1)[:, ::3] * wide
+    wanted = spectrum((np.fft.rfft if onesided else np.fft.fft)(view))
+    inputs = [x, np.array(3), window, np.array(8)]
+    how = {"opset": 17, "rtol": 1e-3, "atol": 1e-4, "onesided": onesided}
+    check("STFT", inputs, [wanted], {1, 3}, **how)
+    if taps == 8:
+        check("STFT", inputs[:3], [wanted], {1}, **how)
+
+
+def test_bits_and_moved_points():
+    x = rng.normal(0, 1, (1, 2, 5, 5)).astype("float32")
+    check("BitCast", [x], [x.view("int32")], opset=26, to=6)
+    w = rng.normal(0, 1, (4, 2, 3, 3)).astype("float32")
+    offset = rng.normal(0, 1, (1, 18, 5, 5)).astype("float32")
+    b = rng.normal(0, 1, 4).astype("float32")
+    wanted = testing.deformable_conv2d_nchw_python(x, offset, w, 1, 1, 1, 1, 1)
+    wanted = (wanted + b[:, None, None]).astype("float32")
+    how = {"opset": 19, "pads": [1, 1, 1, 1], "rtol": 1e-3, "atol": 1e-4}
+    check("DeformConv", [x, w, offset, b], [wanted], **how)

@@ -157,6 +157,7 @@ def test_sliding_window():
 def test_reinterpret():
     x = rand(3, 4)
     check(lambda a: relay.reinterpret(a, "int32"), lambda a: a.view("int32"), x)
+    check(lambda a: relay.reinterpret(a, "uint8"), lambda a: a.view("uint8"), x > 0)
     with pytest.raises(tenon.TVMError, match="as many bits"):
         result_type(lambda a: relay.reinterpret(a, "int64"), relay.TensorType((2,)))
 

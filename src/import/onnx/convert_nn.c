@@ -91,6 +91,26 @@ void *oc_conv(const oc *c, void *x, void *kernel, int weight_input, void *bias) 
   return add_bias(a ? relay_call(name, a, 2, x, kernel) : NULL, bias, 1);
 }
 
+/* Offsets of both are pairs (down, right) for each point of the kernel. */
+static void *deform_conv(oc *c) {
+  const tn_TensorType *weight = oc_type(c, 1);
+  window w;
+  if (!weight || oc_rank(c, 0) != 4 || weight->shape->len != 4)
+    return oc_fail(c, "only images are supported: input and weight must have 4 dimensions");
+  if (oc_in(c, 4)) return oc_fail(c, "the input mask is not supported");
+  TN_TRYP(read_window(c, weight->shape, &w));
+  int64_t groups = oc_int(c, "group", 1), moving = oc_int(c, "offset_group", 1);
+  if (groups < 1 || moving < 1) return oc_fail(c, "group and offset_group must be positive");
+  void *channels = tir_i32((int32_t)relay_int_at(weight->shape, 0));
+  void *a = relay_attrs("nn.deformable_conv2d", 7, "strides", list(w.strides, 2), "padding",
+                        list(w.pads, 4), "dilation", list(w.dilations, 2), "deformable_groups",
+                        tn_any_int(moving), "groups", tn_any_int(groups), "channels",
+                        tn_any_obj(channels), "kernel_size", list(w.kernel, 2));
+  void *y =
+      a ? relay_call("nn.deformable_conv2d", a, 3, oc_in(c, 0), oc_in(c, 2), oc_in(c, 1)) : NULL;
+  return add_bias(y, oc_in(c, 3), 1);
+}
+
 static void *conv(oc *c) { return oc_conv(c, oc_in(c, 0), oc_in(c, 1), 1, oc_in(c, 2)); }
 
 /* Given an output shape, the paddings (or the zeros added at the end) follow from it; half of what
@@ -447,6 +467,7 @@ static void *flatten(oc *c) {
 static const onnx_row rows[] = {
     {"Conv", conv, 2, 3},
     {"ConvTranspose", conv_transpose, 2, 3},
+    {"DeformConv", deform_conv, 3, 5},
     {"DepthToSpace", subpixel, 1, 1},
     {"SpaceToDepth", subpixel, 1, 1},
     {"MaxPool", pool, 1, 1},

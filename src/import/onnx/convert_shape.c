@@ -208,8 +208,9 @@ static void *cast(oc *c) {
   tn_dtype t;
   if (!oc_attr(c, "to")) return oc_fail(c, "the attribute to is missing");
   TN_TRYP(onnx_dtype((int32_t)oc_int(c, "to", 0), "Cast: to", &t));
-  void *a = relay_attrs("cast", 1, "dtype", tn_any_dtype(t));
-  return a ? relay_call("cast", a, 1, oc_in(c, 0)) : NULL;
+  const char *op = strcmp(c->node->op_type, "BitCast") == 0 ? "reinterpret" : "cast";
+  void *a = relay_attrs(op, 1, "dtype", tn_any_dtype(t));
+  return a ? relay_call(op, a, 1, oc_in(c, 0)) : NULL;
 }
 
 /* ---- constants ---- */
@@ -443,6 +444,7 @@ static const onnx_row rows[] = {
     {"Shape", shape_of, 1, 1},
     {"Size", size_of, 1, 1},
     {"Cast", cast, 1, 1},
+    {"BitCast", cast, 1, 1},
     {"Constant", constant, 0, 0},
     {"ConstantOfShape", constant_of_shape, 1, 1},
     {"Expand", expand, 2, 2},

@@ -184,6 +184,34 @@ static void *convert_dft(oc *c) {
   return dft_along(c, axis, length);
 }
 
+/* ---- STFT ---- */
+
+/* Of real signals [batch, length, 1]; windows [frequencies][windows] are turned to the order of
+   ONNX. */
+static void *stft(oc *c) {
+  const tn_TensorType *t = oc_type(c, 0), *w = oc_type(c, 2);
+  int64_t step, length = -1, n, rank = oc_rank(c, 0);
+  if (!t || rank < 2 || rank > 3 || (rank == 3 && relay_int_at(t->shape, 2) != 1))
+    return oc_fail(c, "the signal must be real: [batch, length] or [batch, length, 1]");
+  TN_TRYP(oc_values(c, 1, "frame_step", &step, 1, &n));
+  if (oc_in(c, 3)) TN_TRYP(oc_values(c, 3, "frame_length", &length, 1, &n));
+  else if (w && w->shape->len == 1) length = relay_int_at(w->shape, 0);
+  if (length < 1 || length > MAX_LENGTH || step < 1)
+    return oc_fail(c, "frame_step and frame_length must be positive and known while compiling");
+  void *x = oc_in(c, 0), *weights = oc_in(c, 2);
+  if (rank == 3) x = oc_reshape(x, (int64_t[]){0, 0}, 2);
+  if (!weights) {
+    void *shape = relay_attrs("full", 1, "shape", tn_any_obj(relay_ints(&length, 1)));
+    weights = shape ? relay_call("full", shape, 1, real(t->dtype, 1)) : NULL;
+  }
+  int64_t taps = w ? relay_int_at(w->shape, 0) : length;
+  void *a = relay_attrs("stft", 4, "n_fft", tn_any_int(length), "hop_length", tn_any_int(step),
+                        "win_length", tn_any_int(taps), "onesided",
+                        tn_any_bool(oc_int(c, "onesided", 1) != 0));
+  void *y = a && x && weights ? relay_call("stft", a, 2, x, weights) : NULL;
+  return oc_transpose(y, (int64_t[]){0, 2, 1, 3}, 4);
+}
+
 /* ---- windows ---- */
 
 /* a - b * cos(2 pi i / n) + c * cos(4 pi i / n) */
@@ -211,9 +239,8 @@ static void *window(oc *c) {
 }
 
 static const onnx_row rows[] = {
-    {"DFT", convert_dft, 1, 3},
-    {"HannWindow", window, 1, 1},
-    {"HammingWindow", window, 1, 1},
+    {"DFT", convert_dft, 1, 3},       {"STFT", stft, 2, 4},
+    {"HannWindow", window, 1, 1},     {"HammingWindow", window, 1, 1},
     {"BlackmanWindow", window, 1, 1},
 };
 const onnx_table onnx_signal = {rows, TN_COUNT(rows), ""};
