@@ -2,12 +2,13 @@
 
     python bench/micro/digits.py [--models NAMES] [--boards NAMES] [--images N]
 
-Flash is text and data of NAME.c (gcc -Os), linked, without the C library, start-up code and the caller's
-images; memory is its bss and what the compiler says of its stack frames (-fstack-usage, the deepest
-function and its caller). `over` is by how much flash exceeds the constants, `plan` the memory
-between operators beside the least that any plan needs. Instructions are those of one run, counted
-by the emulator (-icount); they are no clock cycles. `right` counts images that are recognised, and
-`same` says whether the board's digits are those of this machine.
+Flash is text and data of NAME.c (gcc -Os), linked, without the C library, start-up code and the
+caller's images; memory is its bss and the frames of the deepest chain of calls, as CModel.measure
+tells. `over` is by how much flash exceeds the constants, `plan` the memory between operators beside
+the least that any plan needs. Instructions are those of one run, counted by the emulator (-icount);
+they are no clock cycles; `stack` is what of a painted stack was written to in that run. `right`
+counts images that are recognised, and `same` says whether the board's digits are those of this
+machine.
 """
 
 import argparse
@@ -24,7 +25,7 @@ MODELS = "digits_cnn_qdq digits_cnn_qlinear digits_cnn_uint8 digits_cnn digits_m
 def report(name, board, count):
     with tempfile.TemporaryDirectory() as folder:
         model = boards.export(name, folder, boards.BOARDS[board][1])
-        flash, memory = boards.sections(board, model, folder)
+        flash, static, stack = boards.sizes(board, model)
         told = boards.emulate(board, boards.compile_for(board, model, folder, count))
         here = boards.scores(model)
         seen = "".join(str(here(image).argmax()) for image in boards.images(count)[0])
@@ -32,8 +33,8 @@ def report(name, board, count):
     plan = f"{model.workspace_bytes}/{model.live_bytes}"
     same = "yes" if told["seen"] == seen else "NO"
     print(
-        f"{name:20}{board:12}{flash:8}{over:7.1f}%{memory:8}{plan:>12}"
-        f"{int(told['instructions']):12}{told['right']:>5}/{count} {same:>5}",
+        f"{name:20}{board:12}{flash:8}{over:7.1f}%{static + stack:8}{plan:>12}"
+        f"{int(told['instructions']):12}{told['stack']:>7}{told['right']:>5}/{count} {same:>5}",
         flush=True,
     )
 
@@ -46,7 +47,7 @@ def main():
     args = parser.parse_args()
     print(
         f"{'model':20}{'board':12}{'flash':>8}{'over':>8}{'memory':>8}{'plan':>12}"
-        f"{'instructions':>12}{'right':>8} {'same':>5}"
+        f"{'instructions':>12}{'stack':>7}{'right':>8} {'same':>5}"
     )
     for name in args.models.replace(",", " ").split():
         for board in args.boards.replace(",", " ").split():

@@ -13,6 +13,10 @@ const cli_option cli_inspect_options[] = {
     {"input", 'i', "NAME:SHAPE", "extents of an ONNX model's input; may be repeated", NULL},
     {"model", 'm', "NAME", "which model of an archive in Model Library Format (default: all)",
      NULL},
+    {"compiler", 'c', "COMMAND",
+     "of an archive: what its code takes when this makes it, as \"arm-none-eabi-gcc -Os -mthumb "
+     "-mcpu=cortex-m4\"",
+     NULL},
     {"json", 0, NULL, "as JSON; of an archive its metadata.json", NULL},
     {0},
 };

@@ -72,6 +72,23 @@ static int64_t storage_bytes(const tn_json *j, tn_json_at list) {
   return sum;
 }
 
+static void put_figures(tn_buf *b, int64_t flash, int64_t memory, int64_t stack) {
+  put_bytes(b, "  flash", flash, " of code and constants");
+  put_bytes(b, "  memory", memory, " of static variables");
+  put_bytes(b, "  stack", stack, " of frames, along the deepest calls");
+}
+
+/* As they were when the archive was written. */
+static void put_measured(tn_buf *b, const tn_json *j, tn_json_at x) {
+  tn_json_at compiler = x ? tn_json_member(j, x, "compiler") : 0;
+  if (!tn_json_is(j, compiler, TN_JSON_STRING)) return;
+  tn_buf_puts(b, "  by ");
+  put_raw(b, j, compiler);
+  tn_buf_putc(b, '\n');
+  put_figures(b, number(j, x, "flash_bytes"), number(j, x, "memory_bytes"),
+              number(j, x, "stack_bytes"));
+}
+
 static void put_memory(tn_buf *b, const tn_json *j, tn_json_at model) {
   tn_json_at memory = tn_json_member(j, model, "memory"), own = object(j, model, "tenon");
   bool parts = tn_json_is(j, memory, TN_JSON_OBJECT);
@@ -94,9 +111,20 @@ static void put_memory(tn_buf *b, const tn_json *j, tn_json_at model) {
   put_bytes(b, "constants", main ? number(j, main, "constants_size_bytes") : -1, "");
   put_pools(b, j, own, "constant_pools");
   put_bytes(b, "stack", own ? number(j, own, "stack_bytes") : -1, " in arrays, frames beside them");
+  put_measured(b, j, own ? object(j, own, "measured") : 0);
 }
 
-static int put_model(tn_buf *b, const mlf_archive *a, const char *name) {
+/* What the compiler that is named makes of the code now. */
+static int measure(tn_buf *b, const mlf_archive *a, const mlf_stored *m, const char *compiler) {
+  c_measured s;
+  TN_TRY(mlf_archive_measure(a, m, compiler, &s));
+  tn_buf_printf(b, "  by %s\n", compiler);
+  put_figures(b, s.flash, s.memory, s.stack);
+  if (*tn_cstr(s.outside)) tn_buf_printf(b, "    without %s\n", tn_cstr(s.outside));
+  return 0;
+}
+
+static int put_model(tn_buf *b, const mlf_archive *a, const char *name, const char *compiler) {
   mlf_stored m;
   TN_TRY(mlf_archive_model(a, name, &m));
   tn_buf_printf(b, "model %s\n  executor   %s%s\n", tn_cstr(m.name), m.aot ? "aot" : "graph",
@@ -104,19 +132,19 @@ static int put_model(tn_buf *b, const mlf_archive *a, const char *name) {
                 : m.c_interface ? ", C interface"
                                 : ", packed interface");
   put_memory(b, &a->json, m.metadata);
-  return 0;
+  return compiler ? measure(b, a, &m, compiler) : 0;
 }
 
-static int put_models(tn_buf *b, const mlf_archive *a, const char *only) {
+static int put_models(tn_buf *b, const mlf_archive *a, const char *only, const char *compiler) {
   const tn_json *j = &a->json;
   tn_json_at modules = object(j, TN_JSON_ROOT, "modules");
   tn_buf_printf(b, "Model Library Format, version %" PRId64 "\n", a->version);
-  if (!modules || only) return put_model(b, a, only);
+  if (!modules || only) return put_model(b, a, only, compiler);
   for (tn_json_at x = tn_json_first(j, modules); x; x = tn_json_after(j, modules, x)) {
     TN_BUF(name);
     tn_json_text(j, x, &name);
     TN_TRY(tn_buf_ok(&name));
-    TN_TRY(put_model(b, a, tn_buf_cstr(&name)));
+    TN_TRY(put_model(b, a, tn_buf_cstr(&name), compiler));
   }
   return 0;
 }
@@ -132,7 +160,7 @@ int cli_archive_inspect(const cli_args *args) {
     tn_buf_put(&b, text.data, text.size);
     tn_buf_putc(&b, '\n');
   } else if (!err) {
-    err = put_models(&b, &a, cli_get(args, "model", NULL));
+    err = put_models(&b, &a, cli_get(args, "model", NULL), cli_get(args, "compiler", NULL));
   }
   mlf_archive_fini(&a);
   TN_TRY(err);

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/vec.h"
+#include "export/measure.h"
 #include "export/tar.h"
 #include "tenon/runtime.h"
 
@@ -46,6 +47,11 @@ bool mlf_is_code_of(const mlf_archive *a, const mlf_stored *m, const char *folde
  *  library that `tenon compile` wrote is one; the model is called "default".
  *  @return scope-owned, or NULL: ValueError with what the compiler says, OSError */
 TN_API tn_module *mlf_archive_load(const mlf_archive *a, const mlf_stored *m);
+
+/** What the C of an ahead-of-time model takes when a compiler makes it, from NAME_run on.
+ *  @return as c_measure; ValueError for models that are for the graph executor or have no source */
+TN_API int mlf_archive_measure(const mlf_archive *a, const mlf_stored *m, const char *compiler,
+                               c_measured *out);
 
 /** mlf_archive_load of a file. */
 TN_API tn_module *mlf_load(const char *path, const char *model);

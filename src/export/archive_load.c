@@ -1,15 +1,9 @@
 /* Running models of archives on a host: their C is compiled into a library, in a folder of its own
    that goes at once. No shell takes part, and no name of the archive becomes the name of a file. */
-#include <errno.h>
 #include <inttypes.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include <fcntl.h>
 
-#include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/folder.h"
@@ -19,14 +13,13 @@
 #include "driver/graph.h"
 #include "export/archive.h"
 #include "export/crt_files.h"
+#include "export/measure.h"
 #include "ir/imm.h"
 #include "ir/pools.h"
 #include "object/functions.h"
 #include "relay/relay.h"
 #include "runtime/graph/executor.h"
 #include "runtime/module.h"
-
-extern char **environ;
 
 typedef struct {
   const mlf_archive *a;
@@ -213,55 +206,12 @@ static int write_caller(job *x) {
 
 /* ---- the compiler ---- */
 
-static int push_words(job *x, const char *words) {
-  for (const char *p = words; *p;) {
-    size_t n = strcspn(p, " ");
-    if (n) TN_TRY(push(x, tn_scope_own(tn_str_new_n(p, n))));
-    p += n + (p[n] != '\0');
-  }
-  return 0;
-}
-
-/* Starts the command with its messages in a file; -1 with OSError when it cannot be started. */
-static int start(const job *x, const char *log, pid_t *child) {
-  posix_spawn_file_actions_t actions;
-  TN_AUTOFREE char **argv = tn_alloc_zero((size_t)x->command.len + 1, sizeof *argv);
-  if (!argv) return -1;
-  for (int64_t i = 0; i < x->command.len; ++i)
-    argv[i] = (char *)(uintptr_t)tn_cstr((const tn_str *)x->command.items[i].v.obj);
-  if (posix_spawn_file_actions_init(&actions)) return TN_RAISE(MemoryError, NULL, "out of memory");
-  int err = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log,
-                                             O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  if (!err) err = posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  if (!err) err = posix_spawnp(child, argv[0], &actions, NULL, argv, environ);
-  posix_spawn_file_actions_destroy(&actions);
-  TN_CHECK(!err, OSError, NULL,
-           "archive: cannot start the C compiler %s: %s; install one, or name it in CC", argv[0],
-           strerror(err));
-  return 0;
-}
-
-static int compile(const job *x) {
-  TN_BUF(messages);
-  tn_str *log;
-  pid_t child;
-  int status;
-  TN_GET(log, tn_str_fmt("%s/messages", x->folder));
-  TN_TRY(start(x, tn_cstr(log), &child));
-  while (waitpid(child, &status, 0) < 0)
-    TN_CHECK(errno == EINTR, OSError, NULL, "archive: the C compiler: %s", strerror(errno));
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return 0;
-  TN_TRY(tn_file_read(tn_cstr(log), &messages));
-  return TN_RAISE(ValueError, NULL, "archive: the code of %s does not compile:\n%.2000s",
-                  tn_cstr(x->m->name), messages.len ? tn_buf_cstr(&messages) : "");
-}
-
 static tn_module *compiled(job *x) {
   const char *cc = getenv("CC");
   tn_str *include, *library;
-  TN_TRYP(push_words(x, cc && *cc ? cc : "cc"));
+  TN_TRYP(compiler_push_words(&x->command, cc && *cc ? cc : "cc"));
   /* all symbols are looked up when the library is opened: one that is missing is an error then */
-  TN_TRYP(push_words(x, "-O2 -fPIC -shared -w -Wl,-z,now"));
+  TN_TRYP(compiler_push_words(&x->command, "-O2 -fPIC -shared -w -Wl,-z,now"));
   TN_GETP(include, tn_str_fmt("-I%s/include", x->folder));
   TN_TRYP(push(x, include));
   TN_TRYP(write_headers(x));
@@ -269,21 +219,24 @@ static tn_module *compiled(job *x) {
   TN_TRYP(write_code(x));
   TN_TRYP(write_caller(x));
   TN_GETP(library, tn_str_fmt("%s/model.so", x->folder));
-  TN_TRYP(push_words(x, "-lm -o"));
+  TN_TRYP(compiler_push_words(&x->command, "-lm -o"));
   TN_TRYP(push(x, library));
-  TN_TRYP(compile(x));
+  TN_TRYP(compiler_run(&x->command, x->folder, tn_cstr(x->m->name)));
   return tn_scope_own(tn_module_load(tn_cstr(library), ""));
 }
 
 /* ---- the factory ---- */
 
-static tn_str *run_symbol(const mlf_stored *m) {
+static tn_str *own_symbol(const mlf_stored *m) {
   TN_BUF(name);
-  if (m->c_interface) return tn_str_from("tenon_archive_run");
   tn_buf_puts(&name, "tvmgen_");
   driver_put_identifier(&name, tn_cstr(m->name));
   tn_buf_puts(&name, "_run");
   return tn_scope_own(tn_buf_str(&name));
+}
+
+static tn_str *run_symbol(const mlf_stored *m) {
+  return m->c_interface ? tn_str_from("tenon_archive_run") : own_symbol(m);
 }
 
 static tn_str *graph_of(const mlf_stored *m) {
@@ -319,6 +272,36 @@ tn_module *mlf_archive_load(const mlf_archive *a, const mlf_stored *m) {
   tn_vec_fini(&x.command);
   tn_folder_remove(tn_buf_cstr(&folder));
   return made;
+}
+
+static int measure(job *x, const char *compiler, c_measured *out) {
+  tn_str *include, *entry;
+  TN_CHECK(x->m->aot, ValueError, NULL,
+           "measure: %s is for the graph executor: only models ahead of time have a function that "
+           "runs them",
+           tn_cstr(x->m->name));
+  TN_GET(entry, own_symbol(x->m));
+  TN_GET(include, tn_str_fmt("%s/include", x->folder));
+  TN_TRY(write_headers(x));
+  TN_TRY(write_own_headers(x));
+  TN_TRY(write_code(x));
+  for (int64_t i = 0; i < x->command.len; ++i) {
+    const tn_str *path = (const tn_str *)x->command.items[i].v.obj;
+    TN_CHECK(strcmp(tn_cstr(path) + tn_str_len(path) - 2, ".c") == 0, ValueError, NULL,
+             "measure: the code of %s is no C source", tn_cstr(x->m->name));
+  }
+  return c_measure(compiler, x->folder, &x->command, tn_cstr(include), tn_cstr(entry), out);
+}
+
+int mlf_archive_measure(const mlf_archive *a, const mlf_stored *m, const char *compiler,
+                        c_measured *out) {
+  TN_BUF(folder);
+  TN_TRY(tn_folder_make_temp(&folder));
+  job x = {.a = a, .m = m, .folder = tn_buf_cstr(&folder)};
+  int err = measure(&x, compiler, out);
+  tn_vec_fini(&x.command);
+  tn_folder_remove(tn_buf_cstr(&folder));
+  return err;
 }
 
 static tn_module *load_data(const tn_buf *data, const char *model) {

@@ -7,6 +7,7 @@
 #include "base/folder.h"
 #include "base/scope.h"
 #include "export/c_file_impl.h"
+#include "export/measure.h"
 #include "ir/module.h"
 #include "object/functions.h"
 #include "target/c/gen.h"
@@ -209,4 +210,7 @@ static int f_c_file(TN_ARGS) {
 
 static const tn_func_row rows[] = {{"export.CFile", f_c_file}};
 
-int c_file_init(void) { return tn_func_register_rows(rows, TN_COUNT(rows)); }
+int c_file_init(void) {
+  TN_TRY(c_measure_init());
+  return tn_func_register_rows(rows, TN_COUNT(rows));
+}

@@ -16,6 +16,7 @@
 #include "base/vec.h"
 #include "driver/executor.h"
 #include "export/files.h"
+#include "export/measure.h"
 #include "tenon/runtime.h"
 
 typedef struct {
@@ -30,6 +31,8 @@ typedef struct {
   const tn_map *functions;               /* name -> FunctionInfo */
   const tn_ExecutorCodegenMetadata *aot; /* NULL: for the graph executor */
   bool crt;                              /* with the runtime for microcontrollers */
+  const char *compiler;                  /* NULL, or what the code ahead of time is measured with */
+  c_measured measured;                   /* what it takes, once `outside` is there */
 } mlf_model;
 
 /** Writes the archive of a model.
@@ -49,8 +52,11 @@ TN_API int mlf_export(const mlf_model *m, const char *path);
      runtime/, templates/                   for ahead-of-time programs of microcontrollers: source
  of the runtime, files that firmware fills in
 
- *  @return as mlf_export; ValueError for two models of one name */
-TN_API int mlf_export_models(const mlf_model *models, int64_t n, const char *path);
+ Models that name a compiler are measured with it: metadata.json tells what their code takes.
+
+ *  @return as mlf_export; ValueError for two models of one name, and for code that the compiler
+ *  refuses */
+TN_API int mlf_export_models(mlf_model *models, int64_t n, const char *path);
 
 /** Adds code and parameters of a model to an archive; `folder` is for files that code generators
  * write. */

@@ -10,6 +10,7 @@
 #include "driver/aot/interface.h"
 #include "driver/function_info.h"
 #include "driver/function_table.h"
+#include "export/archive.h"
 #include "export/crt_files.h"
 #include "export/model_library.h"
 #include "ir/imm.h"
@@ -229,6 +230,20 @@ static void put_pools(const tn_arr *pools, tn_buf *out) {
   tn_buf_putc(out, ']');
 }
 
+/* What a compiler makes of the code. */
+static void put_measured(const c_measured *s, const char *compiler, tn_buf *out) {
+  bool first = true;
+  tn_buf_puts(out, "{\"calls\":");
+  put_text(out, s->outside);
+  tn_buf_puts(out, ",\"compiler\":");
+  tn_buf_quote(out, compiler, strlen(compiler));
+  tn_buf_putc(out, ',');
+  put_int(out, &first, "flash_bytes", s->flash);
+  put_int(out, &first, "memory_bytes", s->memory);
+  put_int(out, &first, "stack_bytes", s->stack);
+  tn_buf_putc(out, '}');
+}
+
 /* What the format has no place for: exact figures, and what it takes to call main. */
 static void put_own(const mlf_model *m, const tensors *in, const tensors *results, tn_buf *out) {
   const tn_ExecutorCodegenMetadata *a = m->aot;
@@ -242,6 +257,10 @@ static void put_own(const mlf_model *m, const tensors *in, const tensors *result
   put_key(out, &first, "interface_api");
   put_text(out, a->interface_api);
   put_int(out, &first, "live_bytes", a->live_bytes);
+  if (m->measured.outside) {
+    put_key(out, &first, "measured");
+    put_measured(&m->measured, m->compiler, out);
+  }
   put_key(out, &first, "outputs");
   put_ordered(results, out);
   put_key(out, &first, "pools");
@@ -430,28 +449,56 @@ static int check_models(const mlf_model *models, int64_t n) {
   return 0;
 }
 
-int mlf_export_models(const mlf_model *models, int64_t n, const char *path) {
-  TN_SCOPE(s);
+static int pack(const mlf_model *models, int64_t n, int64_t seconds, tn_buf *archive) {
   TN_BUF(folder);
-  TN_BUF(archive);
   mlf_files l = {0};
-  int64_t seconds;
-  bool fixed;
-  TN_TRY(check_models(models, n));
-  TN_TRY(mlf_date(&seconds, &fixed));
   TN_TRY(tn_folder_make_temp(&folder));
   int err = add_all(models, n, tn_buf_cstr(&folder), seconds, &l);
   tn_folder_remove(tn_buf_cstr(&folder));
-  if (!err) err = tar_write(l.files, l.n, seconds, &archive);
+  if (!err) err = tar_write(l.files, l.n, seconds, archive);
   mlf_files_fini(&l);
-  return err ? err : tn_file_write(path, archive.data, archive.len);
+  return err;
+}
+
+static bool to_measure(const mlf_model *m) { return m->aot && m->compiler; }
+
+/* Models as an archive has them. */
+static int measure_models(mlf_model *models, int64_t n, const tn_buf *archive) {
+  mlf_archive a = {0};
+  int err = mlf_archive_read(&a, archive->data, archive->len);
+  for (int64_t i = 0; !err && i < n; ++i) {
+    mlf_stored stored;
+    if (!to_measure(&models[i])) continue;
+    err = mlf_archive_model(&a, tn_cstr(models[i].name), &stored);
+    if (!err) err = mlf_archive_measure(&a, &stored, models[i].compiler, &models[i].measured);
+  }
+  mlf_archive_fini(&a);
+  return err;
+}
+
+int mlf_export_models(mlf_model *models, int64_t n, const char *path) {
+  TN_SCOPE(s);
+  TN_BUF(archive);
+  TN_BUF(again);
+  int64_t seconds;
+  bool fixed, measured = false;
+  TN_TRY(check_models(models, n));
+  TN_TRY(mlf_date(&seconds, &fixed));
+  TN_TRY(pack(models, n, seconds, &archive));
+  for (int64_t i = 0; i < n; ++i) measured = measured || to_measure(&models[i]);
+  if (measured) {
+    TN_TRY(measure_models(models, n, &archive));
+    TN_TRY(pack(models, n, seconds, &again));
+  }
+  const tn_buf *out = measured ? &again : &archive;
+  return tn_file_write(path, out->data, out->len);
 }
 
 /* ---- functions ---- */
 
 static int read_model(const tn_arr *a, mlf_model *out) {
   const tn_type *types[] = {&tn_type_String, NULL,         NULL, &tn_type_Map, &tn_type_Array,
-                            &tn_type_String, &tn_type_Map, NULL, NULL};
+                            &tn_type_String, &tn_type_Map, NULL, NULL,         NULL};
   TN_CHECK(a->len == TN_COUNT(types), TypeError, NULL,
            "export.ModelLibraryFormat7: expected %d values of a model", TN_COUNT(types));
   for (int i = 0; i < TN_COUNT(types); ++i) {
@@ -460,9 +507,11 @@ static int read_model(const tn_arr *a, mlf_model *out) {
              "export.ModelLibraryFormat7: expected %s at %d", types[i] ? types[i]->key : "", i);
   }
   tn_module *lib;
+  const char *compiler = NULL;
   bool crt;
   TN_TRY(tn_arg_module(a->items, (int32_t)a->len, 2, &lib));
   TN_TRY(tn_any_to_bool(&a->items[8], &crt));
+  if (a->items[9].type_index != TN_NONE) TN_TRY(tn_any_to_cstr(&a->items[9], &compiler));
   *out = (mlf_model){
       .name = (const tn_str *)tn_arr_obj(a, 0),
       .graph = (const tn_str *)tn_arr_obj(a, 1),
@@ -473,6 +522,7 @@ static int read_model(const tn_arr *a, mlf_model *out) {
       .functions = (const tn_map *)tn_arr_obj(a, 6),
       .aot = TN_AS(ExecutorCodegenMetadata, tn_arr_obj(a, 7)),
       .crt = crt,
+      .compiler = compiler,
   };
   for (int64_t i = 0; i < out->targets->len; ++i)
     TN_CHECK(TN_AS(Target, tn_arr_obj(out->targets, i)), TypeError, NULL,
@@ -486,7 +536,7 @@ static int read_model(const tn_arr *a, mlf_model *out) {
 }
 
 /* (path, [name, graph or None, module, params, targets, Relay text, functions, metadata or None,
-   for a microcontroller], ...) */
+   for a microcontroller, compiler or None], ...) */
 static int f_export(TN_ARGS) {
   enum { MOST = 64 };
   mlf_model models[MOST];

@@ -1,5 +1,6 @@
 /* A digits model in C on an emulated board: runs every image, prints the digits that it sees, how
-   many are right, and the instructions of the first run. digits_data.h is written by the test. */
+   many are right, and the instructions and the bytes of stack of the first run. digits_data.h is
+   written by the test. */
 #include "digits_data.h"
 #include "port.h"
 
@@ -13,6 +14,10 @@ static void print_number(const char *before, uint32_t n) {
   port_print(p);
 }
 
+/* Words below the stack that are painted, to see how far it comes. */
+enum { PAINTED = 4096 };
+static const uint32_t paint = 0xA5C3A5C3;
+
 static char seen[COUNT + 2];
 
 int main(void) {
@@ -22,11 +27,16 @@ int main(void) {
   const struct MODEL_INPUTS in = {image};
   struct MODEL_OUTPUTS out = {scores REST};
   uint32_t right = 0, instructions = 0;
+  volatile uint32_t *const stack = port_stack(), *deepest = stack - PAINTED;
+  for (volatile uint32_t *p = deepest; p < stack; ++p) *p = paint;
   for (int i = 0; i < COUNT; ++i) {
     for (int k = 0; k < 64; ++k) image[k] = INPUT_OF(images[i][k]);
     uint32_t begin = port_instructions();
     if (MODEL_RUN(&in, &out)) return 0;
-    if (i == 0) instructions = port_instructions() - begin;
+    if (i == 0) {
+      instructions = port_instructions() - begin;
+      while (deepest < stack && *deepest == paint) ++deepest;
+    }
     int best = 0;
     for (int k = 1; k < 10; ++k)
       if (scores[k] > scores[best]) best = k;
@@ -39,6 +49,7 @@ int main(void) {
   port_print(seen);
   print_number("right ", right);
   print_number("instructions ", instructions);
+  print_number("stack ", (uint32_t)((uintptr_t)stack - (uintptr_t)deepest));
   print_number("selftest ", (uint32_t)MODEL_SELFTEST());
   return 1;
 }

@@ -11,4 +11,15 @@ uint32_t port_instructions(void);
 void port_leave(int ok);
 int main(void);
 
+/* The stack pointer of the function that calls. */
+static inline uint32_t *port_stack(void) {
+  uint32_t *sp;
+#if defined(__arm__)
+  __asm__ volatile("mov %0, sp" : "=r"(sp));
+#else
+  __asm__ volatile("mv %0, sp" : "=r"(sp));
+#endif
+  return sp;
+}
+
 #endif

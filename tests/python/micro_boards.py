@@ -117,26 +117,11 @@ def compile_for(board, model, folder, count):
     return program
 
 
-def sections(board, model, folder, *options):
-    """Flash (code and constants) and memory (static and stack) of NAME.c on a board.
-
-    It is linked, since a linker makes RISC-V's calls and addresses shorter, with nothing else: not
-    the functions of the compiler's own library that it calls, of floats for example.
-    """
-    compiler, flags = BOARDS[board][2].split(" ", 1)
-    flags = re.sub(r"-T \S+|-nostartfiles|-nostdlib|--specs=\S+", "", flags).split()
-    source = pathlib.Path(model.folder, f"{model.name}.c")
-    command = [compiler, *flags, "-std=c99", "-Os", *options, "-fstack-usage", "-c", source]
-    subprocess.run([*command, "-o", "m.o"], cwd=folder, check=True)
-    alone = ["-nostdlib", f"-Wl,-e,{model.name}_run,--unresolved-symbols=ignore-all"]
-    command = [compiler, *flags, *alone, "m.o", "-o", "m.elf"]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
-    size = [compiler.replace("gcc", "size"), "m.elf"]
-    told = subprocess.run(size, cwd=folder, capture_output=True, text=True, check=True).stdout
-    text, data, bss = map(int, told.splitlines()[1].split()[:3])
-    usage = pathlib.Path(folder, "m.su").read_text().splitlines()
-    frames = sorted((int(line.split("\t")[1]) for line in usage), reverse=True)
-    return text + data, bss + sum(frames[:2])
+def sizes(board, model, *options):
+    """Flash (code and constants), static memory and stack of NAME.c on a board, in bytes."""
+    compiler = re.sub(r"-T \S+|-nostartfiles|-nostdlib|--specs=\S+", "", BOARDS[board][2])
+    made = model.measure(" ".join([compiler, "-std=c99 -Os", *options]))
+    return made["flash_bytes"], made["memory_bytes"], made["stack_bytes"]
 
 
 def emulate(board, program):

@@ -47,6 +47,36 @@ class CModel:
         self.live_bytes = int(metadata.live_bytes)
         self.stack_bytes = int(metadata.stack_bytes)
 
+    def measure(self, compiler):
+        """What the C takes when a compiler makes it.
+
+        Parameters
+        ----------
+        compiler : str
+            A command, such as ``"arm-none-eabi-gcc -Os -mthumb -mcpu=cortex-m4"``; gcc from version
+            10 on.
+
+        Returns
+        -------
+        dict
+            ``flash_bytes`` (code and constants, linked), ``memory_bytes`` (static variables),
+            ``stack_bytes`` (frames of the deepest chain of calls from ``NAME_run`` on), and
+            ``calls``: the functions outside, of the compiler's library for example, that are in
+            none of these.
+
+        Raises
+        ------
+        ValueError
+            The compiler fails, or tells no call graph.
+        OSError
+            The compiler cannot be started.
+        """
+        path = os.path.join(self.folder, f"{self.name}.c")
+        *figures, calls = get_global_func("export.CMeasure")(compiler, path, f"{self.name}_run")
+        names = ("flash_bytes", "memory_bytes", "stack_bytes")
+        found = dict(zip(names, map(int, figures), strict=True))
+        return {**found, "calls": str(calls).split(", ") if str(calls) else []}
+
     def host(self, cc="cc", flags=()):
         """The very same C, compiled for this machine.
 

@@ -171,7 +171,7 @@ def _is_later(mod):
     return isinstance(mod, AOTExecutorFactoryModule) or mod.runtime is not None
 
 
-def _model_of(mod):
+def _model_of(mod, compiler):
     """What the compiler writes of a model into an archive of version 7."""
     aot = isinstance(mod, AOTExecutorFactoryModule)
     runtime = mod.runtime
@@ -185,6 +185,7 @@ def _model_of(mod):
         mod.function_metadata,
         mod.executor_codegen_metadata if aot else None,
         runtime is not None and runtime.name == "crt",
+        compiler,
     ]
 
 
@@ -199,7 +200,7 @@ def _export_operator(mods, file_name, version):
     return file_name
 
 
-def export_model_library_format(mods, file_name, version=None):
+def export_model_library_format(mods, file_name, version=None, compiler=None):
     """Write built models as an archive in Model Library Format.
 
     The archive is an uncompressed ``.tar`` of C source or object files, parameters, graph,
@@ -215,6 +216,12 @@ def export_model_library_format(mods, file_name, version=None):
     version : int, optional
         1 or 7. By default 7 for what was built with an executor or runtime that was named, for
         ahead-of-time programs and for several models, else 1.
+    compiler : str, optional
+        A command, such as ``"arm-none-eabi-gcc -Os -mthumb -mcpu=cortex-m4"`` (gcc from version 10
+        on): ``metadata.json`` then tells what the code of each ahead-of-time model takes when this
+        makes it, as ``tenon.measured``: ``flash_bytes``, ``memory_bytes`` (static variables),
+        ``stack_bytes`` (frames of the deepest chain of calls), and ``calls``, the functions of
+        other libraries that are in none of these.
 
     Returns
     -------
@@ -226,7 +233,8 @@ def export_model_library_format(mods, file_name, version=None):
     UnsupportedInModelLibraryFormatError
         A model has code of another kind; no file is written.
     ValueError
-        Another version, one that cannot hold the models, or two models of one name.
+        Another version, one that cannot hold the models or figures of a compiler, two models of
+        one name, or code that the compiler refuses.
     NonStaticShapeError
         A parameter of an operator has a shape that is not constant; no file is written.
     RuntimeError
@@ -248,9 +256,11 @@ def export_model_library_format(mods, file_name, version=None):
     if version not in (1, _GENERATED_VERSION):
         raise ValueError(f"archives are of version 1 or {_GENERATED_VERSION}, not {version}")
     file_name = os.fspath(file_name)
+    if compiler is not None and version != _GENERATED_VERSION:
+        raise ValueError(f"only archives of version {_GENERATED_VERSION} tell what a compiler makes")
     if version == _GENERATED_VERSION:
         write = get_global_func("export.ModelLibraryFormat7")
-        write(file_name, *(_model_of(mod) for mod in models))
+        write(file_name, *(_model_of(mod, compiler) for mod in models))
         return file_name
     if len(models) != 1 or isinstance(models[0], AOTExecutorFactoryModule):
         raise ValueError("archives of version 1 hold one model for the graph executor")
