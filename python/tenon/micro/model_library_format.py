@@ -257,7 +257,7 @@ def export_model_library_format(mods, file_name, version=None, compiler=None):
         raise ValueError(f"archives are of version 1 or {_GENERATED_VERSION}, not {version}")
     file_name = os.fspath(file_name)
     if compiler is not None and version != _GENERATED_VERSION:
-        raise ValueError(f"only archives of version {_GENERATED_VERSION} tell what a compiler makes")
+        raise ValueError(f"only archives of version {_GENERATED_VERSION} have figures of compilers")
     if version == _GENERATED_VERSION:
         write = get_global_func("export.ModelLibraryFormat7")
         write(file_name, *(_model_of(mod, compiler) for mod in models))
