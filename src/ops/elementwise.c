@@ -31,7 +31,7 @@ static tn_expr *common_extent(tn_expr *a, tn_expr *b) {
   return tir_max(a, b);
 }
 
-static tn_arr *common_shape(tn_arr *a, tn_arr *b) {
+tn_arr *ops_common_shape(tn_arr *a, tn_arr *b) {
   if (a->len < b->len) {
     tn_arr *t = a;
     a = b, b = t;
@@ -65,7 +65,7 @@ tn_arr *ops_elementwise(const relay_compute *c) {
   TN_ICHECKP(c->inputs->len >= 1 && c->inputs->len <= MAX_INPUTS);
   elements e = {.c = c, .shape = relay_input(c, 0)->shape};
   for (int64_t i = 1; i < c->inputs->len && e.shape; ++i)
-    e.shape = common_shape(e.shape, relay_input(c, i)->shape);
+    e.shape = ops_common_shape(e.shape, relay_input(c, i)->shape);
   TN_BUF(name);
   tn_buf_printf(&name, "T_%s", c->row->name);
   for (char *p = name.data; p && *p; ++p) *p = *p == '.' ? '_' : *p;

@@ -90,14 +90,11 @@ static tn_expr *adv_element(void *ctx, tn_arr *at) {
 
 static tn_arr *adv_index(const relay_compute *c) {
   const tn_Tensor *data = relay_input(c, 0);
-  relay_rel asked = {0};
-  tn_arr *shapes[OPS_MAX_NDIM];
   int64_t n = c->inputs->len - 1;
-  indexed x = {.c = c};
+  indexed x = {.c = c, .common = relay_input(c, 1)->shape};
   TN_VEC(out);
-  TN_GETP(asked.op, ir_op_get(c->row->name)); /* for the message of an error */
-  for (int64_t i = 0; i < n; ++i) shapes[i] = relay_input(c, i + 1)->shape;
-  TN_GETP(x.common, broadcast_all(&asked, shapes, n));
+  for (int64_t i = 1; i < n; ++i)
+    TN_GETP(x.common, ops_common_shape(x.common, relay_input(c, i + 1)->shape));
   for (int64_t i = 0; i < x.common->len; ++i) TN_TRYP(tn_vec_push(&out, x.common->items[i]));
   for (int64_t i = n; i < data->shape->len; ++i) TN_TRYP(tn_vec_push(&out, data->shape->items[i]));
   return tn_arr_of(1, te_compute(tn_arr_from(&out), adv_element, &x, "T_adv_index", TE_INJECTIVE));

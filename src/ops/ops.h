@@ -14,6 +14,8 @@ TN_API tn_arr *ops_elementwise(const relay_compute *c);
 
 /** Element of `t` for an index of a tensor it is broadcast to, of extents `shape`. */
 TN_API tn_expr *ops_broadcast_at(const tn_Tensor *t, const tn_arr *shape, const tn_arr *indices);
+/** Extents that two lists broadcast to, which fit: of two open ones the larger. */
+TN_API tn_arr *ops_common_shape(tn_arr *a, tn_arr *b);
 
 /** Sizes of a window operation along one axis: (x + pad - ((k - 1) * dilation + 1)) // stride + 1,
  * with Any absorbing everything. */

@@ -191,6 +191,38 @@ def test_splits():
     check(node("Split", ["x"], ["y0", "y1"], axis=1, num_outputs=2), *X)
 
 
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        [((1, 3, 4), (6, 4, 5)), ((6, 3, 4), (1, 4, 5)), ((6, 3, 4), (6, 4, 5))],
+        [((1, 2, 3, 4), (6, 1, 4, 5)), ((6, 1, 3, 4), (6, 3, 4, 5))],
+        [((2, 3, 4), (6, 2, 4, 5)), ((1, 3, 4), (6, 3, 4, 5))],
+        [((2, 1, 4, 5), (7, 5, 6)), ((2, 3, 4, 5), (1, 5, 6))],
+        [((4,), (6, 2, 4, 5))],
+    ],
+)
+def test_batches_that_meet_at_run_time(shapes):
+    check(node("MatMul", ["a", "b"], ["y0"]), *({"a": rand(*s), "b": rand(*t)} for s, t in shapes))
+
+
+def test_batches_that_do_not_meet():
+    mod, _ = relay.frontend.from_onnx(
+        open_model([node("MatMul", ["a", "b"], ["y0"])], {"a": rand(2, 3, 4), "b": rand(6, 4, 5)})
+    )
+    vm = VirtualMachine(relay.vm.compile(mod, "llvm"), tenon.cpu())
+    with pytest.raises(ValueError, match="do not fit together"):
+        vm.run(rand(2, 3, 4), rand(6, 4, 5))
+
+
+@pytest.mark.parametrize("opset", [18, 21])
+def test_groups_of_open_channels(opset):
+    groups = node("GroupNormalization", ["x", "s", "b"], ["y0"], num_groups=2)
+    sizes = [(4, 2 if opset < 21 else 4), (6, 2 if opset < 21 else 6)]
+    check(
+        groups, *({"x": rand(2, c, 5), "s": rand(n), "b": rand(n)} for c, n in sizes), opset=opset
+    )
+
+
 def test_negative_indices_of_open_axes():
     feeds = [{"x": rand(n, 3), "i": ints(-1, 0)} for n in (2, 5)]
     check(node("Gather", ["x", "i"], ["y0"], axis=0), *feeds)

@@ -165,6 +165,19 @@ def test_map_over_sequences():
         same(shapes, [np.array(row.shape) for row in ROWS[:n]])
 
 
+def test_map_over_sequences_of_other_lengths():
+    body = helper.make_graph(
+        [node("Add", ["e", "k"], ["t"])], "body", [floats("e"), floats("k")], [floats("t")]
+    )
+    nodes = [node("SequenceMap", ["s", "k"], ["m"], body=body)]
+    lists = [sequence_info(name, 1, (None, 3)) for name in "sk"]
+    compiled = tenon.compile(model_of(nodes, lists, ["m"]).SerializeToString())
+    same(compiled(s=ROWS[:2], k=ROWS[:2]), [row + row for row in ROWS[:2]])
+    for s, k in [(1, 2), (2, 1)]:
+        with pytest.raises(IndexError):
+            compiled(s=ROWS[:s], k=ROWS[:k])
+
+
 def branches(yes, no, kind):
     return {
         "then_branch": helper.make_graph(yes, "yes", [], [kind(yes[-1].output[0])]),

@@ -380,3 +380,15 @@ def test_products_of_arrays_that_do_not_fit(op, first, second):
     vm = machine(params, op(*params))
     with pytest.raises(tenon.TVMError, match="do not fit together"):
         vm.run(rand(*first), rand(*second))
+
+
+def test_open_indices_of_several_axes():
+    """They broadcast by the lengths that they have at run time."""
+    x = relay.var("x", shape=(relay.Any(), relay.Any()))
+    i, j = (relay.var(name, shape=(relay.Any(),), dtype="int64") for name in "ij")
+    mod = tenon.IRModule.from_expr(relay.Function([x, i, j], relay.adv_index([x, i, j])))
+    vm = tenon.runtime.vm.VirtualMachine(relay.vm.compile(mod, "llvm"), tenon.cpu())
+    data = np.arange(12, dtype="float32").reshape(3, 4)
+    for a, b in [([0, 2], [1, 3]), ([0, -1], [1]), ([2], [0, 1, 2])]:
+        a, b = np.array(a), np.array(b)
+        np.testing.assert_array_equal(vm.run(data, a, b).numpy(), data[a, b])

@@ -382,6 +382,7 @@ static void *product(const oc *c, void *a, const tn_TensorType *s, void *b,
                      const tn_TensorType *t) {
   int64_t open = 0;
   extents e;
+  if (t->shape->len > 2) TN_TRYP(oc_meet_batches(&a, &s, &b, &t));
   void *y, *whole = a;
   TN_TRYP(broadcast_batch(c, s, t, &e));
   if (t->shape->len == 2) {

@@ -425,13 +425,26 @@ static void *lrn(oc *c) {
   return a ? relay_call("nn.lrn", a, 1, oc_in(c, 0)) : NULL;
 }
 
+/* A vector of groups repeated to as many channels as there are at run time. */
+static void *repeated_groups(const oc *c, int i, int64_t groups) {
+  void *n = oc_extent(oc_in(c, 0), 1, TN_I64), *g = relay_const_int(TN_I64, groups), *shape;
+  void *each = n && g ? oc_reshape(oc_binary("floor_divide", n, g), (int64_t[]){1}, 1) : NULL;
+  TN_GETP(g, relay_const_ints(TN_I64, &groups, 1));
+  TN_GETP(shape, each ? oc_concat(tn_arr_of(2, g, each), 0) : NULL);
+  void *column = oc_expand_dims(oc_in(c, i), 1, 1);
+  void *all = column ? relay_call("dyn.broadcast_to", NULL, 2, column, shape) : NULL;
+  return all ? oc_reshape(all, (int64_t[]){-1}, 1) : NULL;
+}
+
 /* Scale and bias are those of groups before operator set 21, of channels since. */
 static void *of_channels(const oc *c, int i, int64_t groups) {
   const tn_TensorType *t = oc_type(c, 0), *own = oc_type(c, i);
   if (!t || !own || t->shape->len < 2 || own->shape->len != 1)
     return oc_fail(c, "expected an input [N, C, ...] and a scale and bias of one dimension");
-  int64_t channels = relay_int_at(t->shape, 1);
-  if (c->opset >= 21 || groups < 1 || channels % groups) return oc_in(c, i);
+  int64_t channels;
+  bool known = tir_as_int((tn_obj *)relay_dim(t, 1), &channels);
+  if (c->opset >= 21 || groups < 1 || (known && channels % groups)) return oc_in(c, i);
+  if (!known) return repeated_groups(c, i, groups);
   void *a =
       relay_attrs("repeat", 2, "repeats", tn_any_int(channels / groups), "axis", tn_any_int(0));
   return a ? relay_call("repeat", a, 1, oc_in(c, i)) : NULL;

@@ -239,7 +239,8 @@ static void *map(oc *c) {
   return err ? NULL : (void *)relay_tuple(tn_arr_from(&results));
 }
 
-/* The same where a length is not known: a loop over the first sequence. */
+/* The same where a length is not known: a loop over the longest sequence, so that one of another
+   length is an error. */
 typedef struct {
   const oc *c;
   void **in;
@@ -278,11 +279,10 @@ static void *open_map(oc *c) {
   TN_GETP(empty, oc_as_sequence(empty));
   for (int64_t i = 0; i < n; ++i) states[i] = empty;
   mapping m = {c, in};
-  oc_turns t = {.count = typed(length_of(in[0])),
-                .states = states,
-                .nstates = n,
-                .turn = map_turn,
-                .ctx = &m};
+  void *count = typed(length_of(in[0]));
+  for (int i = 1; i < c->nin && count; ++i)
+    if (oc_is_sequence(in[i])) count = typed(oc_binary("maximum", count, length_of(in[i])));
+  oc_turns t = {.count = count, .states = states, .nstates = n, .turn = map_turn, .ctx = &m};
   void *all = t.count ? oc_run_turns(c, &t) : NULL;
   return all && n == 1 ? (void *)relay_get_item(all, 0) : all;
 }

@@ -194,6 +194,11 @@ void *oc_keep_elements(const oc *c, void *x, bool keepdims);
 
 /** Extent of x along an axis: a constant where it is known. */
 void *oc_extent(void *x, int64_t axis, tn_dtype t);
+/** x with what is known of its extents in its type: those of -1 are not. */
+void *oc_with_known(void *x, const int64_t *dims, int64_t rank);
+/** Repeats matrices of a product along the axes of the batch where it is known at run time only how
+ * often; others stay as they are (batches.c). */
+int oc_meet_batches(void **a, const tn_TensorType **s, void **b, const tn_TensorType **t);
 /** 0, 1, ... along axis `axis` of x, in axis `at` of a tensor of `rank` dimensions, int64. */
 void *oc_indices(void *x, int64_t axis, int64_t at, int64_t rank);
 /** The same where the model does not state the extents of the result: they stay open (open.c). */

@@ -49,8 +49,7 @@ static void *shape_of(void *x) {
 
 static void *wide(const oc *c, int i) { return oc_cast(oc_in(c, i), TN_I64); }
 
-/* x with what is known of its extents in its type: those of -1 are not. */
-static void *with_known(void *x, const int64_t *dims, int64_t rank) {
+void *oc_with_known(void *x, const int64_t *dims, int64_t rank) {
   int64_t as[OC_MAX_NUMBERS];
   bool any = false;
   for (int64_t i = 0; i < rank; ++i) {
@@ -97,7 +96,7 @@ void *oc_open_reshape(oc *c) {
   }
   for (int64_t i = 0; i < n; ++i) dims[i] = all[i].kind == OC_NUMBER ? all[i].value : -1;
   void *a = relay_attrs("dyn.reshape", 1, "allowzero", tn_any_bool(zero));
-  return with_known(call("dyn.reshape", a, oc_in(c, 0), wide(c, 1)), dims, n);
+  return oc_with_known(call("dyn.reshape", a, oc_in(c, 0), wide(c, 1)), dims, n);
 }
 
 /* ---- tensors of a shape ---- */
@@ -106,7 +105,7 @@ void *oc_open_fill(oc *c, void *value) {
   int64_t dims[OC_MAX_NUMBERS], n = known_of(c, 0, "shape", dims);
   if (n < 0) return NULL;
   void *a = relay_attrs("dyn.full", 0);
-  return with_known(call("dyn.full", a, value, wide(c, 0)), dims, n);
+  return oc_with_known(call("dyn.full", a, value, wide(c, 0)), dims, n);
 }
 
 /* A vector with `n` ones before it. */
@@ -135,7 +134,7 @@ void *oc_open_expand(oc *c) {
   }
   void *y =
       oc_in(c, 0) && shape ? relay_call("dyn.broadcast_to", NULL, 2, oc_in(c, 0), shape) : NULL;
-  return y ? with_known(y, out, all) : NULL;
+  return y ? oc_with_known(y, out, all) : NULL;
 }
 
 void *oc_open_tile(oc *c) {
@@ -149,7 +148,7 @@ void *oc_open_tile(oc *c) {
     if (!known || __builtin_mul_overflow(dims[i], extent, &dims[i])) dims[i] = -1;
   }
   void *y = relay_call("dyn.tile", NULL, 2, oc_in(c, 0), wide(c, 1));
-  return y ? with_known(y, dims, n) : NULL;
+  return y ? oc_with_known(y, dims, n) : NULL;
 }
 
 void *oc_open_range(oc *c) {
@@ -212,7 +211,7 @@ void *oc_open_slice(oc *c) {
     if (!tir_as_int(tn_arr_obj(t->shape, i), &dims[i])) dims[i] = -1;
   for (int64_t k = 0; k < n; ++k) dims[axes[k]] = -1;
   void *y = relay_call("dyn.strided_slice", a, 4, oc_in(c, 0), begin, end, step);
-  return y ? with_known(y, dims, rank) : NULL;
+  return y ? oc_with_known(y, dims, rank) : NULL;
 }
 
 /* pads: before all axes, then after all; [rank, 2] as Relay has it. */
@@ -237,7 +236,7 @@ void *oc_open_pad(oc *c, const char *mode, void *value) {
     if (padded || !tir_as_int(tn_arr_obj(t->shape, i), &dims[i])) dims[i] = -1;
   }
   void *y = a && width ? relay_call("dyn.nn.pad", a, 3, oc_in(c, 0), width, value) : NULL;
-  return y ? with_known(y, dims, rank) : NULL;
+  return y ? oc_with_known(y, dims, rank) : NULL;
 }
 
 /* ---- elements that are chosen ---- */
