@@ -69,7 +69,8 @@ if(TENON_BUILD_COMPILER)
   target_link_libraries(tenon PRIVATE onnx_schema)
   # What archives for microcontrollers carry, as data.
   file(GLOB crt_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/micro/*.[ch])
-  foreach(header tenon/dlpack.h tenon/micro.h tvm/runtime/c_backend_api.h tvm/runtime/c_runtime_api.h)
+  foreach(header tenon/dlpack.h tenon/micro.h tvm/runtime/c_backend_api.h tvm/runtime/c_runtime_api.h
+      tvm/runtime/crt/module.h)
     list(APPEND crt_files ${CMAKE_SOURCE_DIR}/include/${header})
   endforeach()
   set(crt_source ${CMAKE_BINARY_DIR}/generated/crt_files.c)

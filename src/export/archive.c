@@ -6,6 +6,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/scope.h"
+#include "driver/aot/interface.h"
+#include "export/archive_impl.h"
 #include "export/files.h"
 #include "ir/imm.h"
 #include "ir/pools.h"
@@ -208,33 +210,26 @@ static int read_sized(const tn_json *j, tn_json_at object, tensors *t) {
   return 0;
 }
 
-/* A tensor of a program whose shape has been guessed gets that of the program's own. */
-static int take_shape(tensors *t, const char *name, const tn_Type *type) {
-  const tn_TensorType *own = TN_AS(TensorType, type);
-  for (int64_t i = 0; own && i < t->names.len; ++i)
-    if (tn_str_eq((const tn_str *)t->names.items[i].v.obj, name))
-      t->types.items[i] = tn_any_obj(own);
-  return 0;
+/* Is a parameter of the program the input of that name? Headers have identifiers of C. */
+static int is_called(const tn_str *name, const tn_RelayVar *v) {
+  TN_BUF(id);
+  if (tn_str_eq(name, tn_cstr(v->vid->name_hint))) return 1;
+  aot_put_identifier(&id, tn_cstr(v->vid->name_hint));
+  TN_TRY(tn_buf_ok(&id));
+  return tn_str_eq(name, tn_buf_cstr(&id));
 }
 
-static int take_results(tensors *t, const tn_Type *type, int64_t *at) {
-  const tn_TupleType *tuple = TN_AS(TupleType, type);
-  for (int64_t i = 0; tuple && i < tuple->fields->len; ++i)
-    TN_TRY(take_results(t, (const tn_Type *)tn_arr_obj(tuple->fields, i), at));
-  if (!tuple && TN_AS(TensorType, type) && *at < t->types.len)
-    t->types.items[*at] = tn_any_obj(type);
-  *at += !tuple;
-  return 0;
-}
-
-/* Arguments in the order of the program's parameters. */
-static int sort_inputs(tensors *t, const tn_arr *params) {
+/* Inputs in the order of the program's parameters, with the shapes they have there. */
+static int take_inputs(tensors *t, const tn_arr *params) {
   int64_t to = 0;
   for (int64_t i = 0; i < params->len; ++i) {
     const tn_RelayVar *v = (const tn_RelayVar *)tn_arr_obj(params, i);
+    const tn_TensorType *own = TN_AS(TensorType, relay_type_of(v));
     for (int64_t k = to; k < t->names.len; ++k) {
-      if (!tn_str_eq((const tn_str *)t->names.items[k].v.obj, tn_cstr(v->vid->name_hint))) continue;
-      tn_any name = t->names.items[k], type = t->types.items[k];
+      int is = is_called((const tn_str *)t->names.items[k].v.obj, v);
+      if (is < 0) return -1;
+      if (!is) continue;
+      tn_any name = t->names.items[k], type = own ? tn_any_obj(own) : t->types.items[k];
       t->names.items[k] = t->names.items[to], t->types.items[k] = t->types.items[to];
       t->names.items[to] = name, t->types.items[to] = type;
       ++to;
@@ -243,31 +238,71 @@ static int sort_inputs(tensors *t, const tn_arr *params) {
   return 0;
 }
 
-/* The text of the program tells shapes and order; where it cannot be read they stay unknown. */
-static int ask_program(const mlf_archive *a, const mlf_stored *m, tensors *in, tensors *out) {
+/* The same of results; @param add those that are not listed yet */
+static int take_results(tensors *t, const tn_Type *type, bool add, int64_t *at) {
+  const tn_TupleType *tuple = TN_AS(TupleType, type);
+  for (int64_t i = 0; tuple && i < tuple->fields->len; ++i)
+    TN_TRY(take_results(t, (const tn_Type *)tn_arr_obj(tuple->fields, i), add, at));
+  if (tuple) return 0;
+  if (add) {
+    TN_TRY(tn_vec_push_obj(&t->names, tn_str_fmt("output%" PRId64, *at)));
+    TN_TRY(tn_vec_push(&t->types, tn_any_none()));
+  }
+  if (TN_AS(TensorType, type) && *at < t->types.len) t->types.items[*at] = tn_any_obj(type);
+  ++*at;
+  return 0;
+}
+
+/* `main` of the program whose text is in the archive; NULL, without an error, where that cannot be
+   read. */
+static tn_RelayFunction *program_of(const mlf_archive *a, const mlf_stored *m) {
   tn_bytes_view text;
-  tn_str *copy;
   TN_BUF(copied);
-  int64_t at = 0;
-  TN_TRY(find_file(a, m, programs, TN_COUNT(programs), &text));
-  if (!text.data) return 0;
+  tn_str *copy;
+  TN_TRYP(find_file(a, m, programs, TN_COUNT(programs), &text));
+  if (!text.data) return NULL;
   bool headed = text.size >= 2 && memcmp(text.data, "#[", 2) == 0;
   tn_buf_puts(&copied, headed ? "" : "#[version = \"0.0.5\"]\n");
   tn_buf_put(&copied, text.data, text.size);
-  TN_TRY(tn_buf_ok(&copied));
-  TN_GET(copy, tn_scope_own(tn_str_new_n(copied.data, copied.len)));
+  TN_TRYP(tn_buf_ok(&copied));
+  TN_GETP(copy, tn_scope_own(tn_str_new_n(copied.data, copied.len)));
   tn_IRModule *program = relay_parse("archive", copy, NULL, NULL);
   if (program) program = relay_infer_module(program);
   tn_GlobalVar *v = program ? ir_module_find_var(program, "main") : NULL;
   tn_RelayFunction *f = v ? TN_AS(RelayFunction, ir_module_lookup(program, v)) : NULL;
   tn_error_clear();
-  if (!f) return 0;
-  for (int64_t i = 0; i < f->params->len; ++i) {
-    const tn_RelayVar *p = (const tn_RelayVar *)tn_arr_obj(f->params, i);
-    TN_TRY(take_shape(in, tn_cstr(p->vid->name_hint), relay_type_of(p)));
+  return f;
+}
+
+/* Before version 7 nothing but the C interface, or the program's text, says how tensors are called;
+   their types are filled in later. */
+static int name_tensors(const mlf_archive *a, const mlf_stored *m, const tn_RelayFunction *f,
+                        tensors *in, tensors *out) {
+  tn_bytes_view header;
+  if (m->c_interface && mlf_header_of(a, m, &header)) {
+    if (mlf_header_names(header, m, "inputs", &in->names) < 0) return -1;
+    if (mlf_header_names(header, m, "outputs", &out->names) < 0) return -1;
+  } else {
+    for (int64_t i = 0; f && i < f->params->len; ++i)
+      TN_TRY(tn_vec_push_obj(&in->names,
+                             ((const tn_RelayVar *)tn_arr_obj(f->params, i))->vid->name_hint));
   }
-  TN_TRY(sort_inputs(in, f->params));
-  return take_results(out, relay_type_of(f->body), &at);
+  while (in->types.len < in->names.len) TN_TRY(tn_vec_push(&in->types, tn_any_none()));
+  while (out->types.len < out->names.len) TN_TRY(tn_vec_push(&out->types, tn_any_none()));
+  return 0;
+}
+
+static int check_types(const mlf_stored *m, const tensors *t, bool needed) {
+  bool known = t->names.len > 0 || !needed;
+  for (int64_t i = 0; i < t->types.len; ++i)
+    known = known && tn_any_is_obj(&t->types.items[i]) &&
+            TN_AS(TensorType, t->types.items[i].v.obj) &&
+            relay_is_static((const tn_Type *)t->types.items[i].v.obj);
+  TN_CHECK(known, ValueError, NULL,
+           "archive: neither metadata.json nor the program's text says what goes into %s and what "
+           "comes out",
+           tn_cstr(m->name));
+  return 0;
 }
 
 static int read_main(const mlf_archive *a, const mlf_stored *m, tensors *in, tensors *out) {
@@ -283,12 +318,19 @@ static int read_main(const mlf_archive *a, const mlf_stored *m, tensors *in, ten
   tn_json_at main = tn_json_is(j, list, TN_JSON_ARRAY) ? only_object(j, tn_json_first(j, list)) : 0;
   tn_json_at inputs = main ? only_object(j, tn_json_member(j, main, "inputs")) : 0;
   tn_json_at outputs = main ? only_object(j, tn_json_member(j, main, "outputs")) : 0;
-  TN_CHECK(inputs && outputs, ValueError, NULL,
-           "archive: metadata.json does not say what goes into %s and what comes out",
-           tn_cstr(m->name));
-  TN_TRY(read_sized(j, inputs, in));
-  TN_TRY(read_sized(j, outputs, out));
-  return ask_program(a, m, in, out);
+  tn_RelayFunction *f = program_of(a, m);
+  if (tn_error_pending()) return -1;
+  if (inputs && outputs) {
+    TN_TRY(read_sized(j, inputs, in));
+    TN_TRY(read_sized(j, outputs, out));
+  } else {
+    TN_TRY(name_tensors(a, m, f, in, out));
+  }
+  int64_t at = 0;
+  if (f) TN_TRY(take_inputs(in, f->params));
+  if (f) TN_TRY(take_results(out, relay_type_of(f->body), !out->names.len, &at));
+  TN_TRY(check_types(m, in, false));
+  return check_types(m, out, true);
 }
 
 /* ---- pools ---- */
@@ -303,10 +345,31 @@ static tn_AllocatedPoolInfo *pool_of(tn_str *name, int64_t bytes) {
   return tn_scope_own(tn_node_make(&tn_type_AllocatedPoolInfo, 2, fields, both));
 }
 
+/* Others tell the pools of the caller's in the header only. */
+static int read_header_pools(const mlf_archive *a, const mlf_stored *m, tn_vec *out) {
+  tn_bytes_view header;
+  TN_VEC(names);
+  if (!m->c_interface || !mlf_header_of(a, m, &header)) return 0;
+  if (mlf_header_names(header, m, "workspace_pools", &names) < 0) return -1;
+  for (int64_t i = 0; i < names.len; ++i) {
+    tn_str *name = (tn_str *)names.items[i].v.obj;
+    int64_t bytes = -1;
+    int found = mlf_header_size(header, m, tn_cstr(name), "WORKSPACE_POOL_SIZE", &bytes);
+    if (!found) found = mlf_header_size(header, m, tn_cstr(name), "CONSTANT_POOL_SIZE", &bytes);
+    if (found < 0) return -1;
+    TN_CHECK(found && bytes >= 0 && bytes <= INT32_MAX, ValueError, NULL,
+             "archive: the header of %s does not say how large the pool %s is", tn_cstr(m->name),
+             tn_cstr(name));
+    TN_TRY(tn_vec_push_obj(out, pool_of(name, bytes)));
+  }
+  return 0;
+}
+
 static int read_pools(const mlf_archive *a, const mlf_stored *m, tn_vec *out) {
   const tn_json *j = &a->json;
   tn_json_at own = only_object(j, member(a, m, "tenon"));
   tn_json_at pools = own ? tn_json_member(j, own, "pools") : 0;
+  if (!own) return read_header_pools(a, m, out);
   if (!tn_json_is(j, pools, TN_JSON_ARRAY)) return 0;
   for (tn_json_at x = tn_json_first(j, pools); x; x = tn_json_after(j, pools, x)) {
     tn_str *name;
@@ -335,12 +398,10 @@ static int read_interface(const mlf_archive *a, mlf_stored *m) {
     m->workspace_io = tn_json_is(j, tn_json_member(j, own, "workspace_io"), TN_JSON_TRUE);
     return 0;
   }
-  for (int64_t i = 0; i < a->nfile; ++i) { /* others write a header only then */
-    const tar_file *f = &a->files[i];
-    if (strncmp(f->name, "codegen/host/include/", 21) != 0) continue;
-    m->c_interface = true;
-    m->workspace_io = m->workspace_io || memmem(f->data.data, f->data.size, "_map_inputs(", 12);
-  }
+  tn_bytes_view header; /* others write one only then */
+  m->c_interface = mlf_header_of(a, m, &header);
+  if (tn_error_pending()) return -1;
+  m->workspace_io = m->c_interface && mlf_header_has(header, "_map_inputs(");
   return 0;
 }
 

@@ -212,6 +212,8 @@ static tn_module *compiled(job *x) {
   TN_TRYP(compiler_push_words(&x->command, cc && *cc ? cc : "cc"));
   /* all symbols are looked up when the library is opened: one that is missing is an error then */
   TN_TRYP(compiler_push_words(&x->command, "-O2 -fPIC -shared -w -Wl,-z,now"));
+  /* until 2021 a tensor's device was called so; archives of version 1 are older */
+  if (x->a->version < 2) TN_TRYP(compiler_push_words(&x->command, "-Dctx=device"));
   TN_GETP(include, tn_str_fmt("-I%s/include", x->folder));
   TN_TRYP(push(x, include));
   TN_TRYP(write_headers(x));

@@ -215,7 +215,7 @@ HOSTILE = {
     ),
     "no tensors": (
         archive(metadata=b'{"version": 6, "model_name": "a", "executors": ["aot"]}'),
-        "does not say what goes into a",
+        "says what goes into a",
     ),
 }
 
