@@ -4,21 +4,17 @@
 
 Code is .text, constants are .rodata, RAM is what the program has in .data and .bss and the inputs
 and outputs beside it; the stack is the deepest chain run -> main -> operator, from -fstack-usage
-(calls of the C library are not in it). Where scikit-learn and emlearn are installed, the digits MLP
-is also made into C by emlearn. Needs arm-none-eabi-gcc.
+(calls of the C library are not in it). peers.py has the same of other makers of C. Needs
+arm-none-eabi-gcc.
 """
 
 import argparse
-import contextlib
-import importlib.util
 import pathlib
 import subprocess
 import tempfile
 
-import numpy as np
 import onnx
 import tenon
-from onnx import numpy_helper
 from speed import DIGITS, OPTIONS, shapes_of
 from tenon import micro, relay
 from tenon.relay.backend import Executor, Runtime
@@ -92,42 +88,6 @@ def model_sizes(path, folder):
     )
 
 
-def emlearn_sizes(path, folder):
-    """The MLP as emlearn's C (float32), from the same weights."""
-    import emlearn
-    from sklearn.neural_network import MLPClassifier
-
-    weights = [numpy_helper.to_array(w) for w in onnx.load(path).graph.initializer]
-    matrices = [w for w in weights if w.ndim == 2]
-    biases = [w for w in weights if w.ndim == 1 and w.dtype == np.float32]
-    model = MLPClassifier(tuple(len(b) for b in biases[:-1]), max_iter=1)
-    inside = (
-        matrices[0].shape[1] if matrices[0].shape[0] == len(biases[0]) else matrices[0].shape[0]
-    )
-    classes = np.arange(len(biases[-1]))
-    model.fit(np.zeros((len(classes), inside)), classes)
-    model.coefs_ = [
-        m.T if m.shape[0] == len(b) else m for m, b in zip(matrices, biases, strict=True)
-    ]
-    model.intercepts_ = biases
-    header = folder / "model.h"
-    with contextlib.chdir(folder):  # it compiles in a folder tmp below the current one
-        made = emlearn.convert(model, method="inline", dtype="float")
-    made.save(file=str(header), name="digits")
-    source = folder / "emlearn.c"
-    source.write_text(
-        '#include "model.h"\nint classify(const float *x, int n) { return digits_predict(x, n); }\n'
-    )
-    include = f"-I{pathlib.Path(emlearn.__file__).parent}"
-    sizes, stack = compiled(source, folder, include, "-std=c11")
-    flash = sizes["text"] + sizes["rodata"] + sizes["data"]
-    print(
-        f"{'emlearn, digits_mlp':20} code {sizes['text']:6} constants {sizes['rodata']:6} "
-        f"{'':17} flash {flash:6} RAM {sizes['data'] + sizes['bss'] + 4 * inside:6} "
-        f"{'':37} stack {sum(stack.values()):5}"
-    )
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="*")
@@ -138,10 +98,6 @@ def main():
         runtime_sizes(folder)
         for path in models:
             model_sizes(path, folder)
-        if importlib.util.find_spec("emlearn") and importlib.util.find_spec("sklearn"):
-            emlearn_sizes(DIGITS / "digits_mlp.onnx", folder)
-        else:
-            print("emlearn or scikit-learn is not installed")
 
 
 if __name__ == "__main__":

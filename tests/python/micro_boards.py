@@ -100,7 +100,7 @@ static const uint8_t labels[COUNT] = {{{", ".join(map(str, labels))}}};
     pathlib.Path(folder, "digits_data.h").write_text(text)
 
 
-def compile_for(board, model, folder, count):
+def compile_for(board, model, folder, count, *options):
     """The program for a board; its path."""
     _, _, compiler, period = BOARDS[board]
     write_data(model, folder, count)
@@ -109,7 +109,7 @@ def compile_for(board, model, folder, count):
     sources = [FOLDER / "digits.c", FOLDER / port]
     sources += [pathlib.Path(model.folder, f"{model.name}{end}.c") for end in ("", "_selftest")]
     command = compiler.format(folder=FOLDER).split()
-    command += [*STRICT, f"-DCLOCK_PERIOD_PS={period}", f"-I{folder}", f"-I{FOLDER}"]
+    command += [*STRICT, *options, f"-DCLOCK_PERIOD_PS={period}", f"-I{folder}", f"-I{FOLDER}"]
     command += [f"-I{model.folder}", *map(str, sources), "-o", str(program)]
     command += ["-lgcc"] if board == "virt" else ["-lm"]
     done = subprocess.run(command, capture_output=True, text=True)
