@@ -49,34 +49,75 @@ static bool is_known(const gemm *g) {
 
 bool gemm_may_pack(const gemm *g) { return is_open(g->m) || g->m >= ROWS_WORTH_PACKING; }
 
+/* Registers for a tile: where there are many, two are left to the code generator, which with one
+   keeps sums in memory now and then. */
+static int registers_of(const kernel_machine *m) {
+  return m->vector_registers > 16 ? m->vector_registers - 2 : m->vector_registers;
+}
+
+static int64_t tile_rows(int registers, int64_t vectors) {
+  int64_t most = (registers - 1 - vectors) / vectors;
+  return most > 1 ? most : 1; /* one row: its sums may take all registers */
+}
+
+/* Six rows of four vectors take ten loads for 24 products, 13 rows of two take 15 for 26: loads are
+   what lowers the clock. Fewer rows than two such tiles have would read each panel for little, and
+   each thread needs its share of panels. @param outside products of these rows and columns */
+static bool is_square_better(const kernel_machine *m, int64_t rows, int64_t columns,
+                             int64_t outside, int64_t lanes) {
+  if (m->vector_registers <= 16 || rows <= 2 * tile_rows(registers_of(m), 4) ||
+      columns % (4 * lanes) != 0)
+    return false;
+  int64_t panels = columns / (4 * lanes) * outside;
+  return panels % m->threads == 0 || panels >= PANELS_OF_A_THREAD * m->threads;
+}
+
+/* Iterations of the axes beside those of the product; more than threads where that is open. */
+static int64_t outside(const gemm *g) {
+  int64_t n = 1;
+  for (int i = 0; i < g->column; ++i) {
+    int64_t extent = g->st->axis[i].extent;
+    if (i != g->row) n *= is_open(extent) ? g->st->machine->threads + 1 : extent;
+  }
+  return n;
+}
+
 static void choose_tile(gemm *g) {
   const kernel_machine *m = g->st->machine;
-  int registers = m->vector_registers > 16 ? m->vector_registers - 1 : m->vector_registers;
+  int registers = registers_of(m);
   int64_t wide = g->m == 1               ? 8
                  : g->m >= 0 && g->m < 4 ? 4
                                          : 2; /* eight sums hide the latency of one */
   /* few rows read several panels at a time: one alone has too few sums */
   bool few = g->panel && !is_open(g->m) && (g->m < 4 || g->m * 4 + 4 < registers);
   if (few && g->m >= 4) wide = 4;
+  if (!few && g->panel > wide * g->st->lanes) wide = g->panel / g->st->lanes;
   int64_t columns = g->panel && !few ? g->panel : g->n;
   if (is_open(columns)) columns = wide * g->st->lanes;
   while (wide > 1 && columns < wide * g->st->lanes) wide /= 2;
   /* where nothing is packed the columns must be whole tiles; three vectors fit what two do not */
   bool as_is = g->panel || !gemm_may_pack(g);
   while (as_is && wide > 1 && columns % (wide * g->st->lanes) != 0) wide /= 2;
+  if (!g->panel && is_square_better(m, g->m, columns, outside(g), g->st->lanes)) wide = 4;
   if (!as_is && columns % (2 * g->st->lanes) != 0 && columns % (3 * g->st->lanes) == 0) wide = 3;
-  int64_t most = (registers - 1 - wide) / wide;
+  int64_t most = tile_rows(registers, wide);
   if ((is_open(g->m) || is_open(g->k)) && most > OPEN_ROWS) most = OPEN_ROWS;
-  if (most < 1) most = 1; /* one row: its sums may take all registers */
   g->tile.vectors = wide;
   g->tile.rows = is_open(g->m) ? most : ceil_div(g->m, ceil_div(g->m, most));
 }
 
-int64_t kernels_dense_panel(const kernel_machine *m, tn_dtype t, int64_t rows, int64_t units) {
-  int64_t lanes = t.bits ? m->vector_bytes * 8 / t.bits : 0;
-  if (lanes < 4 || units < lanes / 2) return 0;
-  int64_t vectors = rows == 1 ? 4 : 2;
-  while (vectors > 1 && units <= lanes * vectors / 2) vectors /= 2;
+/* Should panels have four vectors? One is read while the next one comes into the cache. */
+static bool should_widen(const kernel_machine *m, const kernel_dense *d, int64_t lanes) {
+  if (d->rows == 1) return true;
+  return d->weight.bits == d->sum.bits && is_square_better(m, d->rows, d->units, 1, lanes) &&
+         (d->features <= 0 || d->features <= m->l2 / 2 / (4 * lanes * d->weight.bits / 8));
+}
+
+int64_t kernels_dense_panel(const kernel_machine *m, const kernel_dense *d) {
+  int64_t lanes = d->sum.bits ? m->vector_bytes * 8 / d->sum.bits : 0;
+  if (lanes < 4 || d->units < lanes / 2) return 0;
+  int64_t vectors = should_widen(m, d, lanes) ? 4 : 2;
+  while (vectors > 1 && d->units <= lanes * vectors / 2) vectors /= 2;
   return lanes * vectors;
 }
 
@@ -234,13 +275,13 @@ static bool shares_panels(const gemm *g) {
    to 1024 rows; with half of the cache they were 10 % slower. */
 static int64_t room(const gemm *g) { return g->st->machine->l2 / 8; }
 
-/* Rows of a band: a divisor of all rows, so that bands have no rest; all where there is no good
-   one. */
+/* Rows of a band: whole tiles and a divisor of all rows, so that bands have no rest; all where
+   there is no good one. */
 static int64_t band_rows(const gemm *g) {
   int64_t row = g->k * (g->b->dtype.bits / 8);
   if (!g->panel || row <= 0 || is_open(g->m) || g->m * row <= room(g)) return g->m;
   for (int64_t n = g->m / 2; n >= LEAST_TILES * g->tile.rows; --n)
-    if (g->m % n == 0 && n * row <= room(g)) return n;
+    if (g->m % n == 0 && n % g->tile.rows == 0 && n * row <= room(g)) return n;
   return g->m;
 }
 
@@ -338,15 +379,11 @@ static int schedule_pack(const gemm *g, tn_BlockRV *pack, const nest *n) {
 /* Panels, and what is around them, in parallel. A last panel that is not full is a loop of its own,
    without the conditions in the others; for that the loop over panels must be one by itself. */
 static int parallel_panels(const gemm *g, const nest *n, bool ragged) {
-  int64_t outside = 1;
   tn_LoopRV *const *loops = n->outer, *panels = n->outer[n->nouter - 1];
   int count = n->nouter;
-  for (int i = 0; i < g->column && count > 1; ++i) {
-    int64_t extent = g->st->axis[i].extent;
-    if (i != g->row) outside *= is_open(extent) ? g->st->machine->threads + 1 : extent;
-  }
-  if (outside == 1) loops += count - 1, count = 1;
-  bool alone = count == 1 || outside >= g->st->machine->threads;
+  int64_t around = count > 1 ? outside(g) : 1;
+  if (around == 1) loops += count - 1, count = 1;
+  bool alone = count == 1 || around >= g->st->machine->threads;
   bool fetch = count == 1 && g->panel && (g->m >= ROWS_WORTH_FETCHING || n->naround > 0);
   if (fetch)
     TN_TRY(sch_annotate(g->st->sch, (tn_obj *)panels, "pragma_prefetch_next", tn_any_int(1)));

@@ -34,12 +34,16 @@ typedef struct {
  *  @return PrimFunc, scope-owned, or NULL with an error */
 TN_API tn_PrimFunc *kernels_schedule(tn_PrimFunc *f, const kernel_machine *m);
 
+/** A dense layer: rows of data (-1: not known), units of so many features. */
+typedef struct {
+  tn_dtype sum, weight;
+  int64_t rows, units, features;
+} kernel_dense;
+
 /** Columns of the panels that weights of a dense layer are best stored in: [units / n][k][n], or of
- * bytes [units / n][k / 4][n][4], the last panel padded with zeros. @param t type of the result
- * @param rows of data @return 0 when they are best left as they are
- */
-TN_API int64_t kernels_dense_panel(const kernel_machine *m, tn_dtype t, int64_t rows,
-                                   int64_t units);
+ * bytes [units / n][k / 4][n][4], the last panel padded with zeros.
+ *  @return 0 when they are best left as they are */
+TN_API int64_t kernels_dense_panel(const kernel_machine *m, const kernel_dense *d);
 
 /** "kernels.schedule"(PrimFunc, vector bytes, vector registers, threads, kernel_bf16 = 0) for
  * programs and tests. */

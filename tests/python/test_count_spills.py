@@ -92,12 +92,25 @@ def convolution(ic, size, oc, kernel, stride, pad, block):
     return relay.Function([x, w, b], relay.nn.relu(y + b))
 
 
-def loops_of(f, cpu):
+def dense(m, n, k, panel):
+    x, w = relay.var("x", shape=(m, k)), relay.var("w", shape=(n // panel, k, panel))
+    b = relay.var("b", shape=(n,))
+    y = relay.nn.contrib_dense_pack(x, w, weight_layout=f"NC{panel}n", units=n)
+    return relay.Function([x, w, b], relay.nn.relu(y + b))
+
+
+def product(m, n, k, batch, transposed):
+    x = relay.var("x", shape=(batch, m, k))
+    y = relay.var("y", shape=(batch, n, k) if transposed else (batch, k, n))
+    return relay.Function([x, y], relay.nn.batch_matmul(x, y, transpose_b=transposed))
+
+
+def loops_of(f, cpu, threads=1):
     """Innermost loops with multiply-adds of the one kernel of a function, made for a processor."""
     nbytes, registers, _ = MACHINES[cpu]
     lib = relay.build(tenon.IRModule.from_expr(f), target="stackvm")
     (program,) = kernels_of(lib).values()
-    program = schedule(program, nbytes, registers, 1).with_attr("global_symbol", "main")
+    program = schedule(program, nbytes, registers, threads).with_attr("global_symbol", "main")
     built = tenon.build(tenon.IRModule({"main": program}), target=f"llvm -mcpu={cpu}")
     found = [loop for loop in load().innermost_loops(built.get_source("s")) if loop.fmas]
     assert found
@@ -121,4 +134,39 @@ def test_direct_convolutions(problem, cpu):
     if not tenon.runtime.enabled("llvm"):
         pytest.skip("no LLVM")
     loops = loops_of(convolution(*problem, MACHINES[cpu][2]), cpu)
+    assert not any(loop.spills for loop in loops), "\n".join(map(str, loops))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("cpu", MACHINES)
+@pytest.mark.parametrize("shape", [(128, 768, 768), (256, 256, 256), (14, 1024, 512), (5, 64, 96)])
+def test_dense_layers(shape, cpu, threads):
+    if not tenon.runtime.enabled("llvm"):
+        pytest.skip("no LLVM")
+    for vectors in (2, 4) if cpu == "skylake-avx512" else (2,):
+        f = dense(*shape, vectors * MACHINES[cpu][2])
+        loops = loops_of(f, cpu, threads)
+        assert not any(loop.spills for loop in loops), "\n".join(map(str, loops))
+        # a load for each row and vector, and the loop: addresses are one register plus constants
+        most = max(loops, key=lambda loop: loop.fmas)
+        assert len(most.body) < 2 * most.fmas + 24, str(most)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("cpu", MACHINES)
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (1024, 1024, 1024, 1, False),
+        (256, 256, 256, 1, False),
+        (128, 128, 64, 12, True),
+        (128, 64, 128, 12, False),
+        (197, 197, 64, 12, True),
+        (49, 32, 49, 192, False),
+    ],
+)
+def test_products(shape, cpu, threads):
+    if not tenon.runtime.enabled("llvm"):
+        pytest.skip("no LLVM")
+    loops = loops_of(product(*shape), cpu, threads)
     assert not any(loop.spills for loop in loops), "\n".join(map(str, loops))

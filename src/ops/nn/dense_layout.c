@@ -61,6 +61,11 @@ static bool is_byte(const tn_TensorType *t) {
   return ir_is_integral(t->dtype) && t->dtype.bits == 8;
 }
 
+static int64_t panel_of(const kernel_machine *m, const problem *p) {
+  kernel_dense d = {p->dtype, p->weight, p->rows, p->units, p->features};
+  return kernels_dense_panel(m, &d);
+}
+
 /* All of float32, bfloat16 with sums of float32, or bytes with sums of int32. */
 static bool has_kernels(const tn_TensorType *data, const tn_TensorType *weight,
                         const tn_TensorType *out) {
@@ -115,7 +120,7 @@ void *ops_alter_dense(const relay_replace *r) {
   if (relay_known_depth(relay_arg(r->call, 1)) < 0 || !problem_of(r->call, types, &p) ||
       !kernels_machine(&m))
     return relay_leave(r);
-  int64_t block = kernels_dense_panel(&m, p.dtype, p.rows, p.units);
+  int64_t block = panel_of(&m, &p);
   if (!block || (p.weight.bits < LANE_BITS && !m.dots)) return relay_leave(r);
   return packed_call(r->call, &p, block, whole_blocks(relay_arg(r->call, 1), &p, block));
 }
@@ -125,7 +130,7 @@ int ops_dense_panels(const tn_RelayCall *c, const kernel_machine *m, ops_panels 
   const tn_Type *types[3] = {relay_type_of(relay_arg(c, 0)), relay_type_of(relay_arg(c, 1)),
                              relay_type_of(c)};
   if (!problem_of(c, types, &p) || !tn_dtype_eq(p.weight, TN_F32)) return 0;
-  out->block = kernels_dense_panel(m, p.dtype, p.rows, p.units);
+  out->block = panel_of(m, &p);
   /* a kernel for fewer columns than a vector has does not pack them */
   if (!out->block || p.units * 4 < m->vector_bytes) return 0;
   void *attrs =
@@ -151,8 +156,7 @@ void *ops_relax_dense(const relay_replace *r) {
   const tn_Type *types[3] = {(const tn_Type *)tn_arr_obj(r->types, 0),
                              (const tn_Type *)tn_arr_obj(r->types, 1), r->out_type};
   if (relay_known_depth(relay_arg(r->call, 1)) < 0 || !problem_of(r->call, types, &p) ||
-      !tn_dtype_eq(p.weight, TN_F32) || p.features % 2 || !kernels_machine(&m) ||
-      !kernels_dense_panel(&m, p.dtype, p.rows, p.units))
+      !tn_dtype_eq(p.weight, TN_F32) || p.features % 2 || !kernels_machine(&m) || !panel_of(&m, &p))
     return relay_leave(r);
   int yes = kernels_may_relax(&m);
   if (yes <= 0) return yes < 0 ? NULL : relay_leave(r);

@@ -62,6 +62,7 @@ typedef struct {
   LLVMValueRef fn;
   LLVMTypeRef ret;
   tn_pmap vars; /* tn_Var -> LLVMValueRef */
+  tn_pmap wide; /* the same of variables as parts of an index, as i64; few have one */
   const cg_alias *alias;
   const char *name;
   LLVMMetadataRef scope; /* of debug information, NULL without */
@@ -101,6 +102,8 @@ LLVMValueRef cg_expr(cg_fn *f, const void *e);
 LLVMValueRef cg_binary(cg_fn *f, uint32_t op, tn_dtype t, LLVMValueRef a, LLVMValueRef b);
 /** The value of an index, as i64. */
 LLVMValueRef cg_index(cg_fn *f, const tn_expr *e);
+/** The variable stands for the value from here on. */
+int cg_let(cg_fn *f, const tn_Var *var, const tn_expr *value);
 
 /* ---- call.c, math.c, host.c: calls ---- */
 

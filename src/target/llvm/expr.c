@@ -187,9 +187,7 @@ static LLVMValueRef select_expr(cg_fn *f, const tn_Select *e) {
 }
 
 static LLVMValueRef let(cg_fn *f, const tn_Let *e) {
-  LLVMValueRef v;
-  TN_GETP(v, cg_expr(f, e->value));
-  TN_TRYP(tn_pmap_put(&f->vars, e->var, v));
+  TN_TRYP(cg_let(f, e->var, e->value));
   return cg_expr(f, e->body);
 }
 
@@ -296,11 +294,47 @@ LLVMValueRef cg_expr(cg_fn *f, const void *e) {
   return cases[i](f, e);
 }
 
+/* ---- indices ---- */
+
+static bool is_sum_or_product(const tn_expr *e) {
+  uint32_t op = e->hdr.type_index;
+  return ir_is_int(e->dtype) && e->dtype.lanes == 1 &&
+         (op == TN_TI_Add || op == TN_TI_Sub || op == TN_TI_Mul);
+}
+
+/* Sums and products of an index are those of 64 bits: what does not overflow is the same, and all
+   addresses of a tile are one register plus constants. */
+static LLVMValueRef wide_index(cg_fn *f, const tn_expr *e) {
+  LLVMValueRef a, b;
+  if (is_sum_or_product(e)) {
+    TN_GETP(a, wide_index(f, ((const tn_Add *)e)->a));
+    TN_GETP(b, wide_index(f, ((const tn_Add *)e)->b));
+    return int_binary(f, e->hdr.type_index, true, a, b);
+  }
+  a = e->hdr.type_index == TN_TI_Var ? tn_pmap_get(&f->wide, e) : NULL;
+  if (a) return a;
+  TN_GETP(a, cg_expr(f, e));
+  return cg_cast(f, a, e->dtype, tn_dtype_of(kDLInt, 64, e->dtype.lanes));
+}
+
 LLVMValueRef cg_index(cg_fn *f, const tn_expr *e) {
   bool outer = f->index;
   f->index = true;
-  LLVMValueRef v = cg_expr(f, e);
+  LLVMValueRef v = wide_index(f, e);
   f->index = outer;
-  if (!v) return NULL;
-  return cg_cast(f, v, e->dtype, tn_dtype_of(kDLInt, 64, e->dtype.lanes));
+  return v;
+}
+
+static bool is_of_variables(const tn_expr *e) {
+  if (!is_sum_or_product(e)) return TN_AS(Var, e) || TN_AS(IntImm, e);
+  return is_of_variables(((const tn_Add *)e)->a) && is_of_variables(((const tn_Add *)e)->b);
+}
+
+int cg_let(cg_fn *f, const tn_Var *var, const tn_expr *value) {
+  LLVMValueRef v;
+  TN_GET(v, cg_expr(f, value));
+  TN_TRY(tn_pmap_put(&f->vars, var, v));
+  if (!is_sum_or_product(value) || !is_of_variables(value)) return 0;
+  TN_GET(v, cg_index(f, value)); /* for indices; LLVM drops it where there are none */
+  return tn_pmap_put(&f->wide, var, v);
 }

@@ -159,6 +159,7 @@ static int define(cg_module *m, const tn_GlobalVar *v, const tn_PrimFunc *func) 
   if (!err) err = fill(&f, func);
   LLVMDisposeBuilder(f.b);
   tn_pmap_fini(&f.vars);
+  tn_pmap_fini(&f.wide);
   tn_pmap_fini(&alias.index);
   return err;
 }

@@ -101,6 +101,7 @@ static LLVMValueRef closure(cg_fn *outer, const tn_vec *vars, LLVMTypeRef type, 
   LLVMBuildBr(f.b, LLVMGetNextBasicBlock(LLVMGetEntryBasicBlock(f.fn)));
   LLVMDisposeBuilder(f.b);
   tn_pmap_fini(&f.vars);
+  tn_pmap_fini(&f.wide);
   return err ? NULL : f.fn;
 }
 

@@ -193,9 +193,7 @@ static int assert_stmt(cg_fn *f, const tn_AssertStmt *s) {
 /* ---- memory and names ---- */
 
 static int let_stmt(cg_fn *f, const tn_LetStmt *s) {
-  LLVMValueRef v;
-  TN_GET(v, cg_expr(f, s->value));
-  TN_TRY(tn_pmap_put(&f->vars, s->var, v));
+  TN_TRY(cg_let(f, s->var, s->value));
   return cg_stmt(f, s->body);
 }
 
