@@ -96,18 +96,16 @@ static tn_stmt *fetch_all(const fetcher *x, const stretch *s, tn_stmt *body) {
   int64_t lines = (s->stride * bytes_of(s->buffer) + CACHE_LINE - 1) / CACHE_LINE;
   int64_t each = (lines + x->turns - 1) / x->turns;
   if (each > MOST_LINES || x->turns / MOST_TURNS > lines) return body;
-  tn_stmt *fetches = NULL;
-  for (int64_t i = each; i-- > 0;) {
-    tn_expr *line = tir_add(tir_mul(x->turn, tir_const_int(t, each)), tir_const_int(t, i));
+  tn_expr *first = tir_mul(x->turn, tir_const_int(t, each));
+  /* What lies behind the stretch would push out what is needed: the last line again. No condition,
+     by which LoopPartition would divide the loop instead of where tiles are whole. */
+  if (x->turns > 2 * lines) first = tir_min(first, tir_const_int(t, lines - 1));
+  for (int64_t i = each; i-- > 0 && body;) {
+    tn_expr *line = first ? tir_add(first, tir_const_int(t, i)) : NULL;
     tn_stmt *one = line ? fetch(x, s, line) : NULL;
-    fetches = one && fetches ? tir_seq2(one, fetches) : one;
-    if (!fetches) return NULL;
+    body = one ? tir_seq2(one, body) : NULL;
   }
-  if (x->turns > 2 * lines) { /* what lies behind the stretch would push out what is needed */
-    tn_expr *within = tir_lt(x->turn, tir_const_int(t, lines));
-    TN_GETP(fetches, (tn_stmt *)TN_MAKE(IfThenElse, .condition = within, .then_case = fetches));
-  }
-  return tir_seq2(fetches, body);
+  return body;
 }
 
 /* ---- where ---- */
