@@ -155,6 +155,8 @@ static int place_product(winograd *w) {
   tn_LoopRV *order[] = {LOOP(0), LOOP(1), LOOP(2),        out, y, x, k, block, few, rows,
                         cols,    vectors, LOOP(AXIS_LANE)};
   TN_TRY(kernel_reorder(w->st, order, TN_COUNT(order)));
+  if (w->band == w->height) /* the weights are read once */
+    TN_TRY(sch_annotate(s, (tn_obj *)out, "pragma_prefetch_next", tn_any_int(1)));
   if (w->width % t.cols) TN_TRY(partition(w, x));
   if (w->band % t.rows) TN_TRY(partition(w, y));
   for (int i = 8; i < 12; ++i) TN_TRY(unroll(w, order[i]));
