@@ -1,5 +1,5 @@
 /**
- * Tenon's compiler: one entry for now, the rest is reached through the global functions that it
+ * Tenon's compiler: few entries for now, the rest is reached through the global functions that it
  * registers.
  */
 #ifndef TENON_COMPILER_H_
@@ -15,6 +15,16 @@ extern "C" {
  * see tn_runtime_init). Safe to call again, from any thread. 0, or -1 with the thread's error set.
  */
 TN_API int tn_compiler_init(void);
+
+/** Builds of this thread take tiles of kernels from a file of records of measurements (see
+ * docs/records.md) until tn_records_exit, instead of from those that ship with the library. A file
+ * that is entered later is asked first.
+ *  @param path of a file of records, UTF-8
+ *  @return 0, or -1 with the thread's error set: OSError, ValueError naming the line that is no
+ *  record */
+TN_API int tn_records_enter(const char *path);
+/** Ends the last tn_records_enter of this thread. 0, or -1 (ValueError: there is none). */
+TN_API int tn_records_exit(void);
 
 #ifdef __cplusplus
 }

@@ -32,6 +32,7 @@
 #include "relay/text/text.h"
 #include "runtime/graph/executor.h"
 #include "runtime/vm/executable.h"
+#include "tenon/compiler.h"
 
 const cli_option cli_compile_options[] = {
     {"output", 'o', "FILE", "what to write (default: the model's name with .so or .tar)", NULL},
@@ -50,6 +51,8 @@ const cli_option cli_compile_options[] = {
      "plain cmake make arduino zephyr"},
     {"input", 'i', "NAME:SHAPE", "extents of an input, as x:1x3x224x224; may be repeated", NULL},
     {"opt-level", 'O', "N", "how much to optimise, 0 to 4 (default 3)", NULL},
+    {"records", 0, "FILE",
+     "take tiles of kernels from records of measurements in FILE, not from those that ship", NULL},
     {"dump-passes", 0, "DIR", "write the program after every pass to a file in DIR", NULL},
     {"json", 0, NULL, "tell about the library as JSON", NULL},
     {0},
@@ -206,6 +209,7 @@ int cli_compile(const cli_args *a) {
   compiled c = {0};
   TN_TRY(cli_int(a, "opt-level", 3, 0, 4, &level));
   TN_GET(t, target_parse(text));
+  if (cli_has(a, "records")) TN_TRY(tn_records_enter(cli_get(a, "records", "")));
   cli_stage(a, "reading the model");
   TN_GET(m, cli_program_read(a, false));
   if (source) {

@@ -150,6 +150,39 @@ static int build(TN_ARGS) {
   return tn_ret_obj(ret, tn_arr_of(5, b.json, b.lib, b.params, b.mod, b.functions));
 }
 
+/* Kernels as far as their classes choose tiles, and ask for records (driver/records). */
+static int schedule_kernels(graph_program *g, tn_IRModule *m, const driver_targets *t) {
+  bool planned;
+  tn_map *programs;
+  relay_built out = {0};
+  TN_GET(out.mod, driver_relay_graph_pipeline(m, t, &planned));
+  TN_TRY(graph_of(g, t, planned, "default", &out));
+  TN_GET(programs, driver_programs_for_targets(g->kernels, g->targets, t->main));
+  for (int64_t i = 0; i < programs->len; ++i) {
+    TN_SCOPE(s);
+    tn_obj *own = tn_map_find(g->targets, tn_cstr((const tn_str *)programs->entries[i].key.v.obj));
+    tn_target *target = own ? (tn_target *)own : t->main;
+    const kernel_machine machine = driver_machine(target);
+    TN_TRY(target_enter(target));
+    tn_PrimFunc *p = kernels_schedule((tn_PrimFunc *)programs->entries[i].value.v.obj, &machine);
+    if (target_exit(target) || !p) return -1;
+  }
+  return 0;
+}
+
+/* (module, target or array of them): what a build would do up to the choice of tiles */
+static int schedule(TN_ARGS) {
+  TN_NARGS("driver.relay_schedule", 2);
+  TN_ARG_OBJ(IRModule, m, 0);
+  driver_targets t;
+  graph_program g = {0};
+  TN_CHECK(m, TypeError, NULL, "driver.relay_schedule: expected a module, got None");
+  TN_TRY(driver_targets_from(&args[1], &t));
+  int err = schedule_kernels(&g, m, &t);
+  graph_fini(&g);
+  return err;
+}
+
 /* (module, target or array of them) -> module */
 static int optimize(TN_ARGS) {
   TN_NARGS("driver.relay_optimize", 2);
@@ -161,6 +194,7 @@ static int optimize(TN_ARGS) {
 }
 
 static const tn_func_row rows[] = {{"driver.relay_build", build},
+                                   {"driver.relay_schedule", schedule},
                                    {"driver.relay_optimize", optimize}};
 
 int driver_relay_build_init(void) { return tn_func_register_rows(rows, TN_COUNT(rows)); }

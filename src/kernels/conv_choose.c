@@ -61,7 +61,6 @@ typedef struct {
   double least;
 } search;
 
-
 static void try_tile(const kernel_conv *c, const kernel_conv_tile *t, search *s) {
   kernel_conv_parts parts = {.chunks = 1, .bands = 1};
   bool tail = kernel_extent(c, c->col) % t->cols != 0 || kernel_extent(c, c->row) % t->rows != 0;

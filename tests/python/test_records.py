@@ -8,6 +8,7 @@ import tenon
 from tenon import autotvm, relay
 from tenon._ffi import get_global_func
 from tenon.contrib import graph_executor
+from test_cli import call
 
 TARGET = "llvm -mcpu=skylake-avx512 -mattr=+avx512f"  # the same kernels on any machine
 DENSE = ("dense_pack.x86", ("TENSOR", (24, 40), "float32"), ("TENSOR", (64, 40), "float32"))
@@ -334,3 +335,52 @@ def test_every_value_of_a_knob_gives_the_same(name):
                     )
                 seen += 1
     assert seen
+
+
+# ---- tasks, other ways to records ----
+
+
+def test_tasks_of_a_program():
+    with tenon.transform.PassContext(opt_level=3):
+        (task,) = autotvm.task.extract_from_program(dense_module(), {}, TARGET)
+        assert task.workload == DENSE and str(task.target).startswith("llvm -keys=cpu")
+        chosen, values = task.knobs["tile_m"]
+        assert chosen in values and values == list(range(1, 25))
+        mods = [dense_module(), conv_module(), dense_module()]
+        tasks = autotvm.task.extract_from_multiple_program(mods, [{}] * 3, TARGET)
+        assert [t.name for t in tasks] == ["dense_pack.x86", "conv2d_NCHWc.x86"]
+        ops = [tenon.ir.Op.get("nn.dense")]
+        assert not autotvm.task.extract_from_program(conv_module(), {}, TARGET, ops=ops)
+
+
+def test_the_command(tmp_path):
+    program, log, library = tmp_path / "x.relay", tmp_path / "x.log", tmp_path / "x.so"
+    program.write_text(
+        "def @main(%x: Tensor[(24, 40), float32], %w: Tensor[(64, 40), float32]) "
+        "-> Tensor[(24, 64), float32] { nn.dense(%x, %w) }"
+    )
+    workload = ("dense_nopack.x86", *DENSE[1:])
+    log.write_text(row(workload, tile_m=4) + "\n")
+    found = []
+    for options in [[], ["--records", str(log)], ["--records", "/dev/null"]]:
+        status, _, err = call("compile", str(program), "-o", str(library), *options)
+        assert status == 0, err
+        found.append(library.read_bytes())
+    assert found[0] == found[2] != found[1]
+    log.write_text("{\n")
+    status, _, err = call("compile", str(program), "-o", str(library), "--records", str(log))
+    assert status == 1 and "line 1 of" in err
+
+
+def test_what_ships_is_read_and_fits_its_processor():
+    text = str(get_global_func("driver.records_shipped")())
+    rows = [line for line in text.splitlines() if line and not line.startswith("#")]
+    records = [autotvm.record.decode(line) for line in rows]
+    fits = get_global_func("driver.records_fit")
+    for inp, res in records:
+        assert inp.target.mcpu and res.error_no == 0
+        assert fits(inp.target, tenon.target.Target(f"llvm -mcpu={inp.target.mcpu}"))
+        assert not fits(inp.target, tenon.target.Target("llvm -mcpu=haswell"))
+    for cpu in {inp.target.mcpu for inp, _ in records}:
+        context = autotvm.tophub.context(f"llvm -mcpu={cpu}")
+        assert any(context.query(inp.target, inp.task.workload) for inp, _ in records)

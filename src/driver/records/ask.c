@@ -12,6 +12,7 @@
 #include "kernels/task.h"
 #include "object/containers.h"
 #include "object/functions.h"
+#include "tenon/compiler.h"
 
 /* [function, key or None, ...], the innermost first; owned. A thread that ends inside of a source
    keeps it. */
@@ -78,6 +79,19 @@ tn_func *records_source(const char *text, size_t n, const char *name) {
   if (!f) records_free(r);
   return tn_scope_own(f);
 }
+
+int tn_records_enter(const char *path) {
+  TN_SCOPE(s);
+  TN_BUF(text);
+  tn_func *f;
+  tn_str *key;
+  TN_TRY(tn_file_read(path, &text));
+  TN_GET(f, records_source(tn_buf_cstr(&text), text.len, path));
+  TN_GET(key, tn_scope_own(tn_buf_str(&text)));
+  return records_enter(f, key);
+}
+
+int tn_records_exit(void) { return records_exit(); }
 
 /* ---- a kernel asks ---- */
 
@@ -206,6 +220,14 @@ static int fit(TN_ARGS) {
   return 0;
 }
 
+/* target -> the name of its processor, as records have it */
+static int processor(TN_ARGS) {
+  TN_NARGS("driver.records_processor", 1);
+  TN_ARG_OBJ(Target, t, 0);
+  TN_CHECK(t, TypeError, NULL, "driver.records_processor: expected a target, got None");
+  return tn_ret_obj(ret, tn_str_from(records_processor(t)));
+}
+
 /* The text of what ships. */
 static int shipped_text(TN_ARGS) {
   TN_NARGS("driver.records_shipped", 0);
@@ -213,11 +235,10 @@ static int shipped_text(TN_ARGS) {
   return text ? tn_ret_obj(ret, tn_str_from(text)) : -1;
 }
 
-static const tn_func_row rows[] = {{"driver.records_source", load},
-                                   {"driver.records_enter", enter},
-                                   {"driver.records_exit", leave},
-                                   {"driver.records_fit", fit},
-                                   {"driver.records_shipped", shipped_text}};
+static const tn_func_row rows[] = {
+    {"driver.records_source", load},         {"driver.records_enter", enter},
+    {"driver.records_exit", leave},          {"driver.records_fit", fit},
+    {"driver.records_processor", processor}, {"driver.records_shipped", shipped_text}};
 
 int driver_records_init(void) {
   kernels_set_task_source(ask);

@@ -167,7 +167,8 @@ records *records_read(const char *text, size_t n, const char *name) {
     const char *stop = memchr(text, '\n', (size_t)(end - text));
     size_t size = (size_t)((stop ? stop : end) - text);
     if (!is_empty(text, size) && add_line(r, text, size)) {
-      (void)tn_error_note("in line %lld of %s", (long long)number, name);
+      if (tn_error_get_kind() != TN_MemoryError)
+        (void)tn_error_note("in line %lld of %s", (long long)number, name);
       records_free(r);
       return NULL;
     }
@@ -191,18 +192,21 @@ int64_t records_count(const records *r) { return r->len; }
 
 /* ---- which one ---- */
 
-/* The name of the processor that code is for; "": it is not known. */
-static const char *processor_of(const tn_target *t) {
+const char *records_processor(const tn_target *t) {
   const char *cpu = target_str(t, "mcpu", "");
   bool here = (!*cpu || strcmp(cpu, "native") == 0) && !*target_str(t, "mtriple", "");
-  return here ? target_host_processor() : cpu;
+  if (!here) return cpu;
+  /* a virtual machine may hide the name, not what instructions there are: AMX has been since */
+  cpu = target_host_processor();
+  bool rapids = strstr(cpu, "rapids") != NULL;
+  return driver_machine(t).bf16 == KERNEL_BF16_TILES && !rapids ? "sapphirerapids" : cpu;
 }
 
 int records_fit(const tn_target *of, const tn_target *t) {
   const char *cpu = target_str(of, "mcpu", ""), *model = target_str(of, "model", "");
   int64_t cores = target_int(of, "num-cores", 0);
   if (of->kind != t->kind) return -1;
-  if (*cpu && strcmp(processor_of(of), processor_of(t)) != 0) return -1;
+  if (*cpu && strcmp(records_processor(of), records_processor(t)) != 0) return -1;
   if (*model && strcmp(model, "unknown") != 0 && strcmp(model, target_str(t, "model", "")) != 0)
     return -1;
   if (cores > 0 && cores != driver_machine(t).threads) return -1;

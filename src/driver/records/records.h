@@ -30,6 +30,8 @@ TN_API int64_t records_count(const records *r);
  *  @return the "entity" of its configuration as JSON, borrowed; NULL: there is none */
 TN_API const char *records_best(const records *r, const tn_target *t, const char *workload);
 
+/** The name of the processor that a target's code is for; "": it is not known. Borrowed. */
+TN_API const char *records_processor(const tn_target *t);
 /** Does a record of a target count for another one, and how much of it does it name?
  *  @return -1: it does not */
 TN_API int records_fit(const tn_target *of, const tn_target *t);
