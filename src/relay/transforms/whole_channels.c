@@ -64,7 +64,7 @@ static relay_expr *grown(relay_expr *e, const tn_TensorType *t, int64_t axis, in
   }
   void *attrs = relay_attrs("nn.pad", 1, "pad_width", tn_any_obj(tn_arr_from(&width)));
   relay_expr *more = relay_call("nn.pad", attrs, 2, e, relay_const_float(t->dtype, 0));
-  return more && relay_known_type(more) ? more : NULL;
+  return relay_typed(more, relay_known_type(more)); /* its depth is asked for */
 }
 
 /* ---- operators ---- */
