@@ -104,6 +104,7 @@ def test_static_programs_ask_for_no_extents():
     assert called(optimized(module(static))) == {
         "memory.alloc_storage",
         "memory.alloc_tensor",
+        "memory.kill",
         "vm.invoke_tvm_op",
         "vm.reshape_tensor",
     }
@@ -117,6 +118,14 @@ def test_extents_are_explicit():
 def test_shape_functions_that_read_values_get_the_tensor():
     text = optimized(module(by_values)).astext(show_meta_data=False)
     assert "is_input=[1]" in text
+
+
+def test_every_value_but_the_result_ends_once():
+    lines = optimized(module(static)).astext(show_meta_data=False).splitlines()
+    bound = [re.match(r"\s*let (%\w+)(?!.*\bfn\b).* = (?!vm.invoke|memory.kill)", x) for x in lines]
+    killed = [name for x in lines for name in re.findall(r"memory.kill\((%\w+)\)", x)]
+    names = {found[1] for found in bound if found} | {"%x"}
+    assert len(set(killed)) == len(killed) and len(names - set(killed)) == 1
 
 
 def test_planning_can_be_left_out():

@@ -19,6 +19,7 @@
 #include "ir/module.h"
 #include "ir/pass.h"
 #include "relay/op.h"
+#include "relay/transforms/transforms.h"
 #include "runtime/module.h"
 
 /* ---- what is needed ---- */
@@ -294,13 +295,15 @@ static int vm_build(TN_ARGS) {
   return tn_ret_obj(ret, driver_vm_build(m, &t));
 }
 
-/* (module, target or array of them) -> module as it is before bytecode is made */
+/* (module, target or array of them) -> module as it is before bytecode is made, with the ends of
+   lives: those in bytecode are of registers, see code.c */
 static int vm_optimize(TN_ARGS) {
   tn_IRModule *m;
   driver_targets t;
   bool planned;
   TN_TRY(module_arg("driver.vm_optimize", args, n, &m, &t));
-  return tn_ret_obj(ret, optimized(m, &t, &planned));
+  TN_GET(m, optimized(m, &t, &planned));
+  return tn_ret_obj(ret, relay_run_pass("ManifestLifetimes", m, NULL));
 }
 
 static const tn_func_row rows[] = {{"driver.vm_build", vm_build},

@@ -45,26 +45,16 @@ static int read_block(block *b, const void *body) {
   return 0;
 }
 
-/* Does an expression use a variable? */
-static int uses(const void *e, const tn_RelayVar *v, bool *yes) {
+/* The ids of the variables that an expression uses join a set. */
+static int add_uses(const void *e, tn_pmap *set) {
   tn_arr *all;
-  *yes = false;
   TN_GET(all, relay_free_vars(e));
   for (int64_t i = 0; i < all->len; ++i)
-    *yes = *yes || ((const tn_RelayVar *)tn_arr_obj(all, i))->vid == v->vid;
+    TN_TRY(tn_pmap_put_int(set, ((const tn_RelayVar *)tn_arr_obj(all, i))->vid, 1));
   return 0;
 }
 
 /* ---- branches ---- */
-
-static int ends_in(const void *body, const tn_vec *ending, tn_vec *out) {
-  for (int64_t i = 0; i < ending->len; ++i) {
-    bool used;
-    TN_TRY(uses(body, (const tn_RelayVar *)ending->items[i].v.obj, &used));
-    if (used) TN_TRY(tn_vec_push(out, ending->items[i]));
-  }
-  return 0;
-}
 
 static void *kill_before(lifetimes *l, void *body, const tn_RelayVar *v) {
   tn_str *name = tn_str_fmt("_%lld", (long long)l->count++);
@@ -77,16 +67,20 @@ static void *kill_before(lifetimes *l, void *body, const tn_RelayVar *v) {
   return relay_typed_let(own, call, body);
 }
 
+static const tn_RelayVar *var_at(const tn_vec *v, int64_t i) {
+  return (const tn_RelayVar *)v->items[i].v.obj;
+}
+
 /* A branch in which the variables of `ending` are used for the last time, if at all. */
 static void *branch(lifetimes *l, const void *body, const tn_vec *ending) {
   TN_VEC(used);
-  TN_TRYP(ends_in(body, ending, &used));
+  TN_PMAP(uses);
+  if (ending->len) TN_TRYP(add_uses(body, &uses));
+  for (int64_t i = 0; i < ending->len; ++i)
+    if (tn_pmap_has(&uses, var_at(ending, i)->vid)) TN_TRYP(tn_vec_push(&used, ending->items[i]));
   void *r = process(l, body, &used);
-  for (int64_t i = ending->len; r && i-- > 0;) {
-    bool in = false;
-    for (int64_t k = 0; k < used.len; ++k) in = in || used.items[k].v.obj == ending->items[i].v.obj;
-    if (!in) r = kill_before(l, r, (const tn_RelayVar *)ending->items[i].v.obj);
-  }
+  for (int64_t i = ending->len; r && i-- > 0;)
+    if (!tn_pmap_has(&uses, var_at(ending, i)->vid)) r = kill_before(l, r, var_at(ending, i));
   return r;
 }
 
@@ -136,13 +130,17 @@ static void *value_with(lifetimes *l, const void *e, const tn_vec *ending) {
 typedef struct {
   tn_pmap place; /* id -> index + 1 */
   tn_vec vars;
-  int64_t *last; /* -1: it is not used */
+  int64_t *last;  /* -1: it is not used */
+  int64_t *first; /* for each value the first variable that it uses last, -1: none */
+  int64_t *next;  /* the one after a variable in that list */
 } uses_of;
 
 static void uses_fini(uses_of *u) {
   tn_pmap_fini(&u->place);
   tn_vec_fini(&u->vars);
   tn_free(u->last);
+  tn_free(u->first);
+  tn_free(u->next);
 }
 
 static int add_var(uses_of *u, const void *v) {
@@ -162,39 +160,51 @@ static int note_uses(uses_of *u, const void *e, int64_t at) {
   return 0;
 }
 
+/* Functions do not end, and of what has no content there is nothing to end. */
+static bool ends(const tn_RelayVar *v, const void *value) {
+  const tn_TupleType *t = TN_AS(TupleType, relay_type_of(v));
+  return !TN_AS(RelayFunction, value) && !(t && t->fields->len == 0);
+}
+
 static int find_uses(uses_of *u, const block *b, const tn_vec *ending) {
   for (int64_t i = 0; i < ending->len; ++i) TN_TRY(add_var(u, ending->items[i].v.obj));
   for (int64_t i = 0; i < b->vars.len; ++i)
-    if (!TN_AS(RelayFunction, b->values.items[i].v.obj)) TN_TRY(add_var(u, b->vars.items[i].v.obj));
+    if (ends(var_at(&b->vars, i), b->values.items[i].v.obj))
+      TN_TRY(add_var(u, b->vars.items[i].v.obj));
   TN_GET(u->last, tn_alloc(((size_t)u->vars.len + 1) * sizeof *u->last));
+  TN_GET(u->next, tn_alloc(((size_t)u->vars.len + 1) * sizeof *u->next));
+  TN_GET(u->first, tn_alloc(((size_t)b->vars.len + 1) * sizeof *u->first));
   for (int64_t i = 0; i < u->vars.len; ++i) u->last[i] = -1;
+  for (int64_t i = 0; i <= b->vars.len; ++i) u->first[i] = -1;
   for (int64_t i = 0; i < b->vars.len; ++i) { /* what nothing uses ends where it is bound */
-    int64_t place =
-        tn_pmap_get_int(&u->place, ((const tn_RelayVar *)b->vars.items[i].v.obj)->vid, 0);
+    int64_t place = tn_pmap_get_int(&u->place, var_at(&b->vars, i)->vid, 0);
     if (place) u->last[place - 1] = i;
     TN_TRY(note_uses(u, b->values.items[i].v.obj, i));
   }
-  return note_uses(u, b->end, b->vars.len);
+  TN_TRY(note_uses(u, b->end, b->vars.len));
+  for (int64_t i = u->vars.len; i-- > 0;) {
+    int64_t at = u->last[i];
+    if (at < 0) continue;
+    u->next[i] = u->first[at];
+    u->first[at] = i;
+  }
+  return 0;
 }
 
 /* Variables whose last use is at `at`; of a value that splits those that its branches use, in
  *inside, the others in *after. */
 static int ending_at(const uses_of *u, int64_t at, const void *value, tn_vec *inside,
                      tn_vec *after) {
-  for (int64_t i = 0; i < u->vars.len; ++i) {
-    const tn_RelayVar *v = (const tn_RelayVar *)u->vars.items[i].v.obj;
-    bool in = false, more;
-    if (u->last[i] != at) continue;
-    const tn_RelayIf *c = TN_AS(RelayIf, value);
-    const tn_Match *m = TN_AS(Match, value);
-    if (c) {
-      TN_TRY(uses(c->true_branch, v, &in) || uses(c->false_branch, v, &more));
-      in = in || more;
-    }
-    for (int64_t k = 0; m && k < m->clauses->len && !in; ++k)
-      TN_TRY(uses(((const tn_Clause *)tn_arr_obj(m->clauses, k))->rhs, v, &in));
-    TN_TRY(tn_vec_push(in ? inside : after, u->vars.items[i]));
-  }
+  const tn_RelayIf *c = TN_AS(RelayIf, value);
+  const tn_Match *m = TN_AS(Match, value);
+  TN_PMAP(in);
+  if (u->first[at] < 0) return 0;
+  if (c) TN_TRY(add_uses(c->true_branch, &in) || add_uses(c->false_branch, &in));
+  for (int64_t k = 0; m && k < m->clauses->len; ++k)
+    TN_TRY(add_uses(((const tn_Clause *)tn_arr_obj(m->clauses, k))->rhs, &in));
+  for (int64_t i = u->first[at]; i >= 0; i = u->next[i])
+    TN_TRY(
+        tn_vec_push(tn_pmap_has(&in, var_at(&u->vars, i)->vid) ? inside : after, u->vars.items[i]));
   return 0;
 }
 
