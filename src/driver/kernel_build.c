@@ -150,9 +150,9 @@ static tn_str *common_key(const build_state *b) {
   if (b->target->host) TN_GETP(host, target_text(b->target->host));
   tn_buf_printf(&out, "tenon " TN_VERSION " %s\ntarget %s host %s\n", tn_cstr(compiler),
                 tn_cstr(target), host ? tn_cstr(host) : "");
-  tn_buf_printf(&out, "machine %d %d %d %d %lld %lld\noptions %lld %s", m->vector_bytes,
-                m->vector_registers, m->threads, (int)m->bf16, (long long)m->l1, (long long)m->l2,
-                (long long)b->ctx->opt_level, tn_cstr(config));
+  tn_buf_printf(&out, "machine %d %d %d %d %d %lld %lld\noptions %lld %s", m->vector_bytes,
+                m->vector_registers, m->threads, (int)m->bf16, (int)m->bytes, (long long)m->l1,
+                (long long)m->l2, (long long)b->ctx->opt_level, tn_cstr(config));
   if (!records_key(&out)) return NULL;
   for (int i = 0; i < 2; ++i) {
     const tn_arr *names = i ? b->ctx->disabled_pass : b->ctx->required_pass;

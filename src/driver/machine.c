@@ -54,11 +54,31 @@ static kernel_bf16 bf16_of(const tn_target *t, const char *cpu) {
   return has_attr(t, "+avx512bf16") || is_one_of(cpu, pairs) ? KERNEL_BF16_PAIRS : KERNEL_BF16_NONE;
 }
 
+/* The same for bytes. */
+static kernel_bytes bytes_of(const tn_target *t, const char *cpu) {
+  static const char *const tiles[] = {"sapphirerapids", "emeraldrapids", "graniterapids", NULL},
+                           *const dots[] = {
+                               "cascadelake", "cooperlake",   "icelake",    "tigerlake",
+                               "rocketlake",  "znver4",       "znver5",     "alderlake",
+                               "raptorlake",  "meteorlake",   "arrowlake",  "lunarlake",
+                               "pantherlake", "sierraforest", "grandridge", "clearwaterforest",
+                               NULL};
+  bool less = has_attr(t, "-avx512vnni");
+  if (has_attr(t, "+amx-int8") || is_one_of(cpu, tiles)) {
+    if (!less && !has_attr(t, "-amx-int8")) return KERNEL_BYTES_TILES;
+    return less ? KERNEL_BYTES_PAIRS : KERNEL_BYTES_DOTS;
+  }
+  bool more = has_attr(t, "+avx512vnni") || has_attr(t, "+avxvnni");
+  return more || (is_one_of(cpu, dots) && !less) ? KERNEL_BYTES_DOTS : KERNEL_BYTES_PAIRS;
+}
+
 #if defined(__x86_64__)
+enum { TILE_BF16 = 1u << 22, TILE = 1u << 24, TILE_INT8 = 1u << 25 }; /* headers name them apart */
+
 /* Linux gives matrix registers to processes that ask for them. */
-static bool has_tiles(void) {
+static bool has_tiles(unsigned kind) {
   enum { ASK_FOR_STATE = 0x1023, TILE_DATA = 18 };
-  const unsigned both = 1u << 22 | 1u << 24; /* AMX-BF16 and AMX-TILE; headers name them apart */
+  const unsigned both = kind | TILE;
   unsigned a, b, c, d;
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & both) != both) return false;
   return syscall(SYS_arch_prctl, ASK_FOR_STATE, TILE_DATA) == 0;
@@ -66,7 +86,13 @@ static bool has_tiles(void) {
 
 static kernel_bf16 bf16_here(void) {
   if (!__builtin_cpu_supports("avx512bf16")) return KERNEL_BF16_NONE;
-  return has_tiles() ? KERNEL_BF16_TILES : KERNEL_BF16_PAIRS;
+  return has_tiles(TILE_BF16) ? KERNEL_BF16_TILES : KERNEL_BF16_PAIRS;
+}
+
+static kernel_bytes bytes_here(void) {
+  bool wide = __builtin_cpu_supports("avx512vnni");
+  if (!wide && !__builtin_cpu_supports("avxvnni")) return KERNEL_BYTES_PAIRS;
+  return wide && has_tiles(TILE_INT8) ? KERNEL_BYTES_TILES : KERNEL_BYTES_DOTS;
 }
 
 static void this_processor(kernel_machine *m) {
@@ -76,6 +102,7 @@ static void this_processor(kernel_machine *m) {
 }
 #else
 static kernel_bf16 bf16_here(void) { return KERNEL_BF16_NONE; }
+static kernel_bytes bytes_here(void) { return KERNEL_BYTES_PAIRS; }
 
 static void this_processor(kernel_machine *m) {
   m->vector_bytes = 16;
@@ -114,11 +141,13 @@ kernel_machine driver_machine(const tn_target *t) {
   else named_processor(&m, cpu);
   /* a list of features says all there are */
   m.bf16 = here && !target_list(t, "mattr") ? bf16_here() : bf16_of(t, cpu);
+  m.bytes = here && !target_list(t, "mattr") ? bytes_here() : bytes_of(t, cpu);
   if (has_attr(t, "+avx512f")) m.vector_bytes = 64, m.vector_registers = 32;
   else if (has_attr(t, "+avx2") && m.vector_bytes < 32) m.vector_bytes = 32;
   m.dots = strcmp(tn_cstr(t->kind->name), "llvm") == 0;
   if (m.dots) return m;
   m.bf16 = KERNEL_BF16_NONE;
+  m.bytes = KERNEL_BYTES_PAIRS;
   m.threads = 1; /* code of other kinds has no threads */
   here = strcmp(tn_cstr(t->kind->name), "c") == 0 && strcmp(cpu, "native") == 0;
   if (!here) m.vector_bytes = 0; /* its compiler finds the vectors */

@@ -58,14 +58,28 @@ int64_t kernels_whole_channels(const kernel_machine *m, tn_dtype t, int64_t chan
   return best;
 }
 
-/* Bytes: blocks as long as those of the sums. Channels are read in groups that share a lane. */
+/* For matrix registers channels are in blocks of a whole row of one, or of half a row; 0: they are
+   not. */
+static int64_t tile_block(const kernel_machine *m, int64_t channels) {
+  enum { ROW = 64, LEAST = 32 };
+  for (int64_t b = ROW; b >= LEAST && m->bytes == KERNEL_BYTES_TILES; b /= 2)
+    if (channels % b == 0) return b;
+  return 0;
+}
+
+static int64_t byte_block(const kernel_machine *m, int64_t channels) {
+  int64_t b = tile_block(m, channels);
+  return b ? b : block_of(lanes_of(m, TN_I32), channels);
+}
+
+/* Bytes: blocks as long as those of the sums, or rows of matrix registers. Channels are read in
+   groups that share a lane. */
 static bool blocks_of_bytes(const kernel_machine *m, const kernel_conv2d *p,
                             kernel_conv2d_blocks *out) {
-  int64_t lanes = lanes_of(m, TN_I32);
   bool depthwise = p->groups == p->in && p->in > 1;
   int64_t groups = depthwise ? 1 : p->groups;
-  *out = (kernel_conv2d_blocks){.in = block_of(lanes, p->in / groups),
-                                .out = block_of(lanes, p->out / groups),
+  *out = (kernel_conv2d_blocks){.in = byte_block(m, p->in / groups),
+                                .out = byte_block(m, p->out / groups),
                                 .group = depthwise ? 1 : BYTES_IN_A_LANE};
   if (p->groups == 1 && out->in == 0 && p->in % BYTES_IN_A_LANE == 0) out->in = BYTES_IN_A_LANE;
   out->kernel_out = out->out;

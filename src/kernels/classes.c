@@ -94,17 +94,19 @@ tn_PrimFunc *kernels_schedule(tn_PrimFunc *f, const kernel_machine *m) {
 }
 
 static int f_schedule(TN_ARGS) {
-  int64_t bytes, registers, threads, bf16 = KERNEL_BF16_NONE;
-  TN_CHECK(n == 4 || n == 5, TypeError, NULL, "kernels.schedule: expected 4 or 5 arguments, got %d",
+  int64_t bytes, registers, threads, bf16 = KERNEL_BF16_NONE, dots = KERNEL_BYTES_DOTS;
+  TN_CHECK(n >= 4 && n <= 6, TypeError, NULL, "kernels.schedule: expected 4 to 6 arguments, got %d",
            (int)n);
   TN_ARG_OBJ(PrimFunc, f, 0);
   TN_CHECK(f, TypeError, NULL, "kernels.schedule: expected a PrimFunc, got None");
   TN_TRY(tn_any_to_int(&args[1], &bytes));
   TN_TRY(tn_any_to_int(&args[2], &registers));
   TN_TRY(tn_any_to_int(&args[3], &threads));
-  if (n == 5) TN_TRY(tn_any_to_int(&args[4], &bf16));
+  if (n > 4) TN_TRY(tn_any_to_int(&args[4], &bf16));
+  if (n > 5) TN_TRY(tn_any_to_int(&args[5], &dots));
   TN_CHECK(bytes >= 0 && bytes <= 256 && registers > 0 && registers <= 64 && threads > 0 &&
-               threads <= 4096 && bf16 >= KERNEL_BF16_NONE && bf16 <= KERNEL_BF16_TILES,
+               threads <= 4096 && bf16 >= KERNEL_BF16_NONE && bf16 <= KERNEL_BF16_TILES &&
+               dots >= KERNEL_BYTES_PAIRS && dots <= KERNEL_BYTES_TILES,
            ValueError, NULL,
            "kernels.schedule: no such machine: vectors of %lld bytes, %lld registers, %lld threads",
            (long long)bytes, (long long)registers, (long long)threads);
@@ -113,6 +115,7 @@ static int f_schedule(TN_ARGS) {
                       .threads = (int)threads,
                       .dots = true,
                       .bf16 = (kernel_bf16)bf16,
+                      .bytes = (kernel_bytes)dots,
                       .l1 = 32 << 10,
                       .l2 = 1 << 20};
   return tn_ret_obj(ret, kernels_schedule(f, &m));

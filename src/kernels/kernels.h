@@ -12,6 +12,10 @@
  * those and of matrices in registers (AMX). */
 typedef enum { KERNEL_BF16_NONE, KERNEL_BF16_PAIRS, KERNEL_BF16_TILES } kernel_bf16;
 
+/** Products of bytes with sums of 32 bits: widened to pairs of 16 bits, four in one instruction
+ * where one factor has no sign (VNNI), or also matrices in registers (AMX). */
+typedef enum { KERNEL_BYTES_PAIRS, KERNEL_BYTES_DOTS, KERNEL_BYTES_TILES } kernel_bytes;
+
 /** What a schedule needs to know of the processor. */
 typedef struct {
   int vector_bytes;     /* of a vector register: 64, 32, 16; 0: no vectors */
@@ -20,6 +24,7 @@ typedef struct {
   int64_t l1, l2;       /* bytes of cache a core has */
   bool dots;            /* its code generator knows T.dot: sums of products of small numbers */
   kernel_bf16 bf16;     /* what it multiplies bfloat16 with */
+  kernel_bytes bytes;   /* and bytes */
   int block_threads;    /* of a device with blocks of threads; 0: it is a processor */
 } kernel_machine;
 
@@ -45,8 +50,8 @@ typedef struct {
  *  @return 0 when they are best left as they are */
 TN_API int64_t kernels_dense_panel(const kernel_machine *m, const kernel_dense *d);
 
-/** "kernels.schedule"(PrimFunc, vector bytes, vector registers, threads, kernel_bf16 = 0) for
- * programs and tests. */
+/** "kernels.schedule"(PrimFunc, vector bytes, vector registers, threads, kernel_bf16 = 0,
+ * kernel_bytes = 1) for programs and tests. */
 TN_API int kernels_init(void);
 
 #endif /* TN_KERNELS_KERNELS_H_ */

@@ -1,9 +1,10 @@
-/* Products of bfloat16 in matrix registers (tir.TileProducts): dense layers and convolutions whose
-   weights lie in pairs, W[..., k // 2, column, k % 2].
+/* Products of bfloat16 and of bytes in matrix registers (tir.TileProducts): dense layers and
+   convolutions whose weights lie in groups of what shares a lane, pairs W[..., k // 2, column,
+   k % 2] or fours of bytes.
 
      for panel of 32 columns, rows: acc = 0
-       for k // 32 (and the window of a convolution):
-         for 2 x 16 rows, 32 columns, 16 pairs: acc += A * W       one call
+       for k // 32 or 64 (and the window of a convolution):
+         for 2 x 16 rows, 32 columns, 16 groups: acc += A * W       one call
        epilogue of the tile, in vectors
 
    Rows of a convolution are pixels of a line, 16 at most; two lines, or two parts of one, make the
@@ -19,7 +20,7 @@
 
 enum {
   ROWS = 16,      /* of a tile */
-  SUMS = 32,      /* values of a row of a tile */
+  GROUPS = 16,    /* of values in a row of a tile */
   COLUMNS = 32,   /* of two tiles */
   LEAST_ROWS = 7, /* fewer leave most of a tile empty */
   MOST_LOOPS = 2 * KERNEL_MAX_AXES + 8
@@ -30,7 +31,8 @@ typedef struct {
   kernel_stage *st;
   tn_LoopRV *outer[MOST_LOOPS], *sums[MOST_LOOPS];
   int nouter, nsums;
-  tn_LoopRV *tiles, *rows, *columns, *lanes, *pairs, *pair;
+  tn_LoopRV *tiles, *rows, *columns, *lanes, *groups, *value;
+  int64_t dot, length; /* values of a group, of a row */
 } nest;
 
 static void add(tn_LoopRV **list, int *n, tn_LoopRV *loop) {
@@ -47,8 +49,8 @@ static int64_t divisor(int64_t n, int64_t most) {
 static int split_sums(nest *t, tn_LoopRV *k) {
   tn_LoopRV *inner;
   TN_TRY(kernel_split(t->st, t->columns, t->st->lanes, &t->columns, &t->lanes));
-  TN_TRY(kernel_split(t->st, k, SUMS, &k, &inner));
-  TN_TRY(kernel_split(t->st, inner, 2, &t->pairs, &t->pair));
+  TN_TRY(kernel_split(t->st, k, t->length, &k, &inner));
+  TN_TRY(kernel_split(t->st, inner, t->dot, &t->groups, &t->value));
   add(t->sums, &t->nsums, k);
   return 0;
 }
@@ -62,8 +64,8 @@ static int order(const nest *t) {
   add(all, &n, t->rows);
   add(all, &n, t->columns);
   add(all, &n, t->lanes);
-  add(all, &n, t->pairs);
-  add(all, &n, t->pair);
+  add(all, &n, t->groups);
+  add(all, &n, t->value);
   return kernel_reorder(t->st, all, n);
 }
 
@@ -103,6 +105,16 @@ static int finish(nest *t, tn_BlockRV *store, int parallel, bool fetch) {
   return 0;
 }
 
+/* Values of a row of a tile: a divisor of how many are summed up; 0: there is no good one. */
+static int64_t row_length(int64_t k, int64_t dot) {
+  int64_t whole = GROUPS * dot;
+  return k % whole == 0 ? whole : k % (whole / 2) == 0 ? whole / 2 : 0;
+}
+
+static bool has_tiles(const kernel_machine *m, int64_t dot) {
+  return (dot == 2 && m->bf16 == KERNEL_BF16_TILES) || (dot == 4 && m->bytes == KERNEL_BYTES_TILES);
+}
+
 /* ---- dense layers ---- */
 
 /* Rows of a block: 16 at most, or twice as many; 0 where no good number divides them. */
@@ -114,18 +126,19 @@ static int64_t block_rows(int64_t m) {
 }
 
 static bool fits(const gemm *g) {
-  return g->dot == 2 && g->st->machine->bf16 == KERNEL_BF16_TILES && g->panel == COLUMNS &&
-         g->row >= 0 && g->k % SUMS == 0 && g->n % COLUMNS == 0 && g->st->lanes >= 4 &&
+  bool panels = g->panel == COLUMNS || (g->n == COLUMNS && g->along); /* a single one is none */
+  return has_tiles(g->st->machine, g->dot) && panels && g->row >= 0 &&
+         row_length(g->k, g->dot) > 0 && g->n % COLUMNS == 0 && g->st->lanes >= 4 &&
          COLUMNS % g->st->lanes == 0 && block_rows(g->m) > 0;
 }
 
-/* (..., i, k) -> (..., i // rows, k // 32, i % rows, k % 32) */
-static tn_IndexMap *tile_map(int64_t axes, int64_t rows) {
+/* (..., i, k) -> (..., i // rows, k // length, i % rows, k % length) */
+static tn_IndexMap *tile_map(int64_t axes, int64_t rows, int64_t length) {
   TN_VEC(from);
   TN_VEC(to);
   tn_expr *r, *s;
   TN_GETP(r, tir_i32((int32_t)rows));
-  TN_GETP(s, tir_i32(SUMS));
+  TN_GETP(s, tir_i32((int32_t)length));
   for (int64_t i = 0; i < axes; ++i) {
     tn_Var *v;
     TN_GETP(v, tir_var("i", TN_I32));
@@ -142,7 +155,7 @@ static tn_IndexMap *tile_map(int64_t axes, int64_t rows) {
 
 /* Whole tiles lie next to each other: rows of a matrix that are a power of two apart would share
    few places of the first level of cache. */
-static int pack_rows(const gemm *g, int64_t rows) {
+static int pack_rows(const gemm *g, int64_t rows, int64_t length) {
   tn_TirSchedule *s = g->st->sch;
   const tn_arr *reads = g->st->block->reads;
   tn_BlockRV *pack;
@@ -155,11 +168,11 @@ static int pack_rows(const gemm *g, int64_t rows) {
   TN_GET(pack, sch_reindex(s, g->st->rv, index, false));
   TN_GET(b, (const tn_Block *)sch_get(s, (tn_obj *)g->st->rv));
   int64_t axes = ((const tn_BufferRegion *)tn_arr_obj(b->reads, index))->buffer->shape->len;
-  TN_GET(map, tile_map(axes, rows));
+  TN_GET(map, tile_map(axes, rows, length));
   TN_TRY(sch_transform_layout(s, (sch_which){g->st->rv, index, false}, map, NULL, false));
   TN_GET(loops, sch_get_loops(s, pack));
   tn_LoopRV *last = (tn_LoopRV *)tn_arr_obj(loops, loops->len - 1);
-  TN_TRY(kernel_split(g->st, last, SUMS, &outer, &inner));
+  TN_TRY(kernel_split(g->st, last, length, &outer, &inner));
   TN_TRY(sch_set_kind(s, inner, TIR_FOR_VECTORIZED, NULL));
   tn_LoopRV *row = (tn_LoopRV *)tn_arr_obj(loops, loops->len - 2);
   return kernel_parallel(g->st, &row, 1);
@@ -175,7 +188,9 @@ int kernel_gemm_tiles(kernel_stage *st) {
   int r = gemm_match(&g, st);
   if (r <= 0 || !fits(&g)) return r < 0 ? r : 0;
   int64_t rows = block_rows(g.m);
-  if (g.n / COLUMNS >= PANELS_WORTH_PACKING) TN_TRY(pack_rows(&g, rows > ROWS ? rows / 2 : rows));
+  t.dot = g.dot, t.length = row_length(g.k, g.dot);
+  if (g.n / COLUMNS >= PANELS_WORTH_PACKING)
+    TN_TRY(pack_rows(&g, rows > ROWS ? rows / 2 : rows, t.length));
   TN_GET(store, gemm_epilogue(&g));
   TN_GET(st->loops, sch_get_loops(st->sch, st->rv));
   TN_TRY(kernel_split(st, kernel_loop(st, g.column), COLUMNS, &panels, &t.columns));
@@ -194,8 +209,8 @@ int kernel_gemm_tiles(kernel_stage *st) {
 /* ---- convolutions ---- */
 
 static bool conv_fits(const kernel_conv *c) {
-  return c->dot == 2 && c->st->machine->bf16 == KERNEL_BF16_TILES && !c->depthwise &&
-         kernel_extent(c, c->lane) == COLUMNS && c->block % SUMS == 0 && c->col >= 0 &&
+  return has_tiles(c->st->machine, c->dot) && !c->depthwise && c->col >= 0 &&
+         kernel_extent(c, c->lane) % COLUMNS == 0 && row_length(c->block, c->dot) > 0 &&
          c->st->lanes >= 4 && COLUMNS % c->st->lanes == 0;
 }
 
@@ -215,20 +230,25 @@ int kernel_conv_tiles(kernel_stage *st) {
   conv_nest d = {.nouter = 0};
   nest t = {.st = st};
   tn_BlockRV *store;
-  tn_LoopRV *row, *col;
+  tn_LoopRV *row, *col, *panels;
   int r = kernel_conv_of(&d.conv, st);
   if (r <= 0 || !conv_fits(&d.conv)) return r < 0 ? r : 0;
   const kernel_conv *c = &d.conv;
+  t.dot = c->dot, t.length = row_length(c->block, c->dot);
   TN_GET(store, conv_find_store(&d));
   TN_GET(st->loops, sch_get_loops(st->sch, st->rv));
   if (c->vectors >= 0) add(t.outer, &t.nouter, kernel_loop(st, c->vectors));
   for (int i = 0; i < c->lane; ++i)
     if (i != c->vectors && i != c->row && i != c->col) add(t.outer, &t.nouter, kernel_loop(st, i));
+  t.columns = kernel_loop(st, c->lane);
+  if (kernel_extent(c, c->lane) > COLUMNS) {
+    TN_TRY(kernel_split(st, t.columns, COLUMNS, &panels, &t.columns));
+    add(t.outer, &t.nouter, panels);
+  }
   TN_TRY(split_pixels(&t, c, &row, &col));
   add(t.outer, &t.nouter, row);
   int parallel = t.nouter;
   add(t.outer, &t.nouter, col);
-  t.columns = kernel_loop(st, c->lane);
   TN_TRY(split_sums(&t, kernel_loop(st, c->channel)));
   for (int i = st->nspatial; i < st->naxes; ++i)
     if (i != c->channel) add(t.sums, &t.nsums, kernel_loop(st, i));

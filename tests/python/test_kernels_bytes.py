@@ -16,6 +16,7 @@ NEEDS = {  # processors by what a machine that runs their code must have
     "alderlake": "avx_vnni",
     "skylake-avx512": "avx512bw",
     "cascadelake": "avx512_vnni",
+    "sapphirerapids": "amx_int8",
 }
 CPUS = [cpu for cpu, flag in NEEDS.items() if flag in FLAGS]
 KINDS = [("uint8", "int8"), ("int8", "int8"), ("uint8", "uint8")]
@@ -74,6 +75,9 @@ CONVOLUTIONS = [  # channels in and out, size, kernel, stride, padding, dilation
     (32, 32, 10, 3, 2, 1, 1, 32),
     (32, 64, 6, 3, 1, 1, 1, 2),
     (10, 6, 5, 3, 1, 1, 1, 1),
+    (64, 128, 14, 3, 1, 1, 1, 1),
+    (96, 64, 7, 1, 1, 0, 1, 1),
+    (96, 96, 10, 3, 2, 1, 1, 96),
 ]
 
 
@@ -82,7 +86,7 @@ CASES = [
     for cpu in CPUS
     for i, problem in enumerate(CONVOLUTIONS)
     for kind in KINDS
-    if i == 0 or (cpu in ("haswell", CPUS[-1]) and kind == KINDS[i % 2])
+    if i == 0 or (cpu in ("haswell", *CPUS[-2:]) and kind == KINDS[i % 2])
 ]
 
 
@@ -112,7 +116,9 @@ def test_convolutions_are_exact(cpu, problem, data, weight):
 
 
 @pytest.mark.parametrize("cpu", CPUS)
-@pytest.mark.parametrize("shape", [(1, 784, 100), (33, 64, 40), (5, 20, 7), (2, 30, 64)])
+@pytest.mark.parametrize(
+    "shape", [(1, 784, 100), (33, 64, 40), (5, 20, 7), (2, 30, 64), (28, 96, 64), (16, 128, 256)]
+)
 @pytest.mark.parametrize(("data", "weight"), KINDS)
 def test_dense_layers_are_exact(shape, data, weight, cpu):
     rows, features, units = shape
@@ -143,6 +149,12 @@ def dense_code(cpu):
 @pytest.mark.parametrize("cpu", [c for c in CPUS if c in ("alderlake", "cascadelake")])
 def test_there_is_an_instruction_for_it(cpu):
     assert "vpdpbusd" in dense_code(cpu)
+
+
+@pytest.mark.skipif("sapphirerapids" not in CPUS, reason="no AMX")
+def test_matrix_registers_multiply_bytes():
+    assert "tdpbusd" in dense_code("sapphirerapids")
+    assert "tdpbusd" not in dense_code("sapphirerapids -mattr=-amx-int8")
 
 
 @pytest.mark.skipif("haswell" not in CPUS, reason="no AVX2")

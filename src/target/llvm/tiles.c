@@ -1,14 +1,16 @@
 /* Matrix registers (AMX): eight tiles of up to 16 rows of 64 bytes.
 
-     tile_config(rows)                 tiles 0 ... 5 have so many rows, 6 and 7 have 16
+     tile_config(rows, groups)         tiles 0 ... 5 have so many rows, 6 and 7 one for each group
+                                       of values that share a lane; a row of 4 and 5 has so many
      tile_product(c, a, w, row tiles, column tiles,
                   c's bytes between row tiles, between rows; the same of a; w's between rows;
-                  what is fetched into the cache meanwhile, lines of it in each turn;
+                  what is fetched into the cache meanwhile, lines of it in each turn, kind;
                   for each loop, outermost first: turns, bytes that a and w go on by)
 
-   A product loads up to 2 x 2 tiles of c, adds in each turn the products of tiles of a (rows of 32
-   bfloat16) and of w (16 rows of pairs for 16 columns), and stores them again. A row of w holds the
-   columns of both tiles.
+   A product loads up to 2 x 2 tiles of c, adds in each turn the products of tiles of a (rows of 16
+   groups) and of w (16 rows of groups for 16 columns), and stores them again. A row of w holds the
+   columns of both tiles. Groups are pairs of bfloat16 (kind 0), or four bytes: kind 4, 1 more where
+   those of a have a sign, 2 more where those of w have one.
 
    Linux lets a process use the registers once it has asked for them. Code asks itself, once for
    each module: what loads it need not know. */
@@ -20,9 +22,14 @@ enum {
   ROW_BYTES = 64,
   FIRST_A = 4,
   FIRST_W = 6,
-  W_ROWS = 16,
-  FIXED_ARGS = 12, /* before those of the loops */
+  MOST_ROWS = 16,
+  LANE_BYTES = 4,
+  FIXED_ARGS = 13, /* before those of the loops */
   FETCH_ARG = 10,
+  KIND_ARG = 12,
+  KIND_BYTES = 4, /* and more: of bytes */
+  KIND_A_SIGN = 1,
+  KIND_W_SIGN = 2,
   MOST_LOOPS = 4,
   ARCH_PRCTL = 158,
   ASK_FOR_STATE = 0x1023,
@@ -100,11 +107,12 @@ static int get_permission(cg_fn *f) {
 }
 
 /* Byte 0: the palette; 16-bit lengths of rows from byte 16 on, numbers of rows from 48 on. */
-static LLVMValueRef configuration(cg_fn *f, int rows) {
+static LLVMValueRef configuration(cg_fn *f, int rows, int groups) {
   char bytes[64] = {1};
   for (int i = 0; i < 8; ++i) {
-    bytes[16 + 2 * i] = ROW_BYTES;
-    bytes[48 + i] = (char)(i < FIRST_W ? rows : W_ROWS);
+    bool of_a = i >= FIRST_A && i < FIRST_W;
+    bytes[16 + 2 * i] = (char)(of_a ? LANE_BYTES * groups : ROW_BYTES);
+    bytes[48 + i] = (char)(i < FIRST_W ? rows : groups);
   }
   LLVMValueRef data = LLVMConstStringInContext(f->m->ctx, bytes, sizeof bytes, 1);
   LLVMValueRef g = LLVMAddGlobal(f->m->mod, LLVMTypeOf(data), "tile_config");
@@ -124,11 +132,12 @@ static int constant_arg(const tn_Call *call, int64_t i, int64_t least, int64_t m
 }
 
 static int config(cg_fn *f, const tn_Call *call) {
-  int64_t rows;
-  TN_TRY(cg_need_args(call, 1));
-  TN_TRY(constant_arg(call, 0, 1, 16, &rows));
+  int64_t rows, groups;
+  TN_TRY(cg_need_args(call, 2));
+  TN_TRY(constant_arg(call, 0, 1, MOST_ROWS, &rows));
+  TN_TRY(constant_arg(call, 1, 1, ROW_BYTES / LANE_BYTES, &groups));
   TN_TRY(get_permission(f));
-  LLVMValueRef p = configuration(f, (int)rows);
+  LLVMValueRef p = configuration(f, (int)rows, (int)groups);
   return emit(f, "llvm.x86.ldtilecfg", &p, 1);
 }
 
@@ -137,6 +146,7 @@ static int config(cg_fn *f, const tn_Call *call) {
 typedef struct {
   LLVMValueRef c, a, w, fetch;                      /* addresses */
   int64_t lines;                                    /* fetched in each turn */
+  const char *multiply;                             /* the instruction */
   int64_t tiles[2];                                 /* along rows, along columns */
   LLVMValueRef c_tile, c_row, a_tile, a_row, w_row; /* bytes */
   int64_t turns[MOST_LOOPS];
@@ -144,16 +154,30 @@ typedef struct {
   int loops;
 } product;
 
+static int read_kind(const tn_Call *call, product *p) {
+  static const char *const of_bytes[] = {"llvm.x86.tdpbuud", "llvm.x86.tdpbsud", "llvm.x86.tdpbusd",
+                                         "llvm.x86.tdpbssd"};
+  int64_t kind;
+  if (tir_is_zero((const tn_expr *)cg_arg(call, KIND_ARG))) {
+    p->multiply = "llvm.x86.tdpbf16ps";
+    return 0;
+  }
+  TN_TRY(constant_arg(call, KIND_ARG, KIND_BYTES, KIND_BYTES + KIND_A_SIGN + KIND_W_SIGN, &kind));
+  p->multiply = of_bytes[kind - KIND_BYTES];
+  return 0;
+}
+
 static int read_product(cg_fn *f, const tn_Call *call, product *p) {
   int64_t n = call->args->len - FIXED_ARGS;
-  LLVMValueRef *fixed[] = {&p->c,     &p->a,      &p->w,     NULL,      NULL,      &p->c_tile,
-                           &p->c_row, &p->a_tile, &p->a_row, &p->w_row, &p->fetch, NULL};
+  LLVMValueRef *fixed[] = {&p->c,      &p->a,     &p->w,     NULL,      NULL, &p->c_tile, &p->c_row,
+                           &p->a_tile, &p->a_row, &p->w_row, &p->fetch, NULL, NULL};
   TN_TRY(cg_need_args(call, FIXED_ARGS));
   TN_CHECK(n % 3 == 0 && n / 3 <= MOST_LOOPS, CodegenError, call->span,
            "llvm: tile_product: expected three arguments for each of up to %d loops", MOST_LOOPS);
   for (int i = 0; i < FIXED_ARGS; ++i) {
     bool pointer = i < 3 || i == FETCH_ARG;
-    if (i == FETCH_ARG + 1) TN_TRY(constant_arg(call, i, 0, 64, &p->lines));
+    if (i == KIND_ARG) TN_TRY(read_kind(call, p));
+    else if (i == FETCH_ARG + 1) TN_TRY(constant_arg(call, i, 0, 64, &p->lines));
     else if (!fixed[i]) TN_TRY(constant_arg(call, i, 1, 2, &p->tiles[i - 3]));
     else TN_GET(*fixed[i], pointer ? cg_expr(f, cg_arg(call, i)) : cg_index(f, cg_arg(call, i)));
   }
@@ -198,7 +222,7 @@ static int one_turn(cg_fn *f, const product *p, LLVMValueRef a, LLVMValueRef w) 
     TN_TRY(emit(f, "llvm.x86.tileloadd64", args, 3));
     for (int64_t v = 0; v < p->tiles[1]; ++v) {
       LLVMValueRef three[] = {tile(f, 2 * r + v), tile(f, FIRST_A + r), tile(f, FIRST_W + v)};
-      TN_TRY(emit(f, "llvm.x86.tdpbf16ps", three, 3));
+      TN_TRY(emit(f, p->multiply, three, 3));
     }
   }
   return 0;

@@ -1,22 +1,23 @@
-/* Products of bfloat16 matrices in marked loops are computed in matrix registers.
+/* Products of matrices of bfloat16 or of bytes in marked loops are computed in matrix registers.
 
      with T.attr(k, "pragma_tile_product", 1):
        for k in range(24):                             T.tile_product(address of C, of A, of W,
          for r, i in T.grid(2, 16):                        2, 2, 2048, 128, 24576, 1536, 128,
-           for j in range(32):                  ->         24, 64, 2048)
+           for j in range(32):                  ->         address of W, 0, 0, 24, 64, 2048)
              for l in range(16):
                for p in range(2):
                  C[r * 512 + i * 32 + j] += T.float32(A[r * 12288 + i * 768 + k * 32 + l * 2 + p])
                      * T.float32(W[k * 1024 + l * 64 + j * 2 + p])
 
-   The last two loops are the 32 values of a sum that share a row of a tile, in pairs as W has them;
-   rows are those of A and C, up to 2 times 16; columns those of W and C, 16 or 32. What is summed
-   up outside of these goes on in the registers. With 2 for 1, what the next product with other
-   weights reads is fetched into the cache meanwhile. Loops of another form stay as they are.
+   The last two loops are the values of a sum that share a row of a tile, up to 32 in pairs, or 64
+   bytes in fours, as W has them; rows are those of A and C, up to 2 times 16; columns those of W
+   and C, 16 or 32. What is summed up outside of these goes on in the registers. With 2 for 1, what
+   the next product with other weights reads is fetched into the cache meanwhile. Loops of another
+   form stay as they are.
 
    The registers are set up at the begin of the function, or of the body of a parallel loop, and
-   given back at its end; so all products of a function have tiles of the same number of rows. Runs
-   on flat buffers, while there is bfloat16. */
+   given back at its end; so all products of a function have tiles of the same sizes. Runs on flat
+   buffers, while there is bfloat16. */
 #include "arith/region.h"
 #include "tir/transforms/transforms.h"
 
@@ -25,9 +26,11 @@ enum {
   MOST_SUMS = 4,
   TILE_ROWS = 16,
   TILE_COLUMNS = 16,
-  ROW_PAIRS = 16,
-  FLOAT = 4,
-  HALF = 2
+  MOST_GROUPS = 16, /* of values in a row of a tile */
+  LANE = 4,         /* bytes of a sum, and of a group of values */
+  OF_BYTES = 4,     /* kind of a product: and more for its signs (target/llvm/tiles.c) */
+  A_SIGN = 1,
+  W_SIGN = 2
 };
 
 typedef struct {
@@ -41,8 +44,11 @@ typedef struct {
   const tn_BufferLoad *a, *w;
   nest_loop loop[MOST_LOOPS];
   int n;
+  int64_t bytes;    /* of an element of a and w */
+  int64_t group;    /* elements that share a lane */
+  int64_t kind;     /* as tile_product has it */
   tn_expr *base[3]; /* of c, a, w */
-  const nest_loop *pair, *pairs, *column, *columns, *row,
+  const nest_loop *value, *groups, *column, *columns, *row,
       *row_tile; /* columns, row_tile: outer ones or NULL */
   const nest_loop *sum[MOST_SUMS];
   int sums;
@@ -52,6 +58,7 @@ enum { FETCH = 2, MOST_AROUND = 16, CACHE_LINE = 64, MOST_LINES = 16 };
 
 typedef struct {
   int64_t rows; /* of the tiles of products that were found since the last configuration; 0: none */
+  int64_t groups;
   const tn_For *around[MOST_AROUND]; /* loops that are open, from the outside */
   int naround;
 } state;
@@ -70,11 +77,14 @@ static bool read_loops(const tn_stmt *s, product *p) {
   return p->store != NULL;
 }
 
-static const tn_BufferLoad *half_factor(const tn_expr *e) {
+/* A widened element. */
+static const tn_BufferLoad *small_factor(const tn_expr *e) {
   const tn_Cast *c = TN_AS(Cast, e);
-  const tn_BufferLoad *l = c && tn_dtype_eq(e->dtype, TN_F32) ? TN_AS(BufferLoad, c->value) : NULL;
+  const tn_BufferLoad *l = c ? TN_AS(BufferLoad, c->value) : NULL;
   tn_dtype t = l ? l->buffer->dtype : (tn_dtype){0, 0, 0};
-  return t.code == kDLBfloat && t.bits == 16 && t.lanes == 1 ? l : NULL;
+  bool half = t.code == kDLBfloat && t.bits == 16 && tn_dtype_eq(e->dtype, TN_F32);
+  bool byte = ir_is_integral(t) && t.bits == 8 && tn_dtype_eq(e->dtype, TN_I32);
+  return (half || byte) && t.lanes == 1 ? l : NULL;
 }
 
 static bool read_store(product *p) {
@@ -84,9 +94,15 @@ static bool read_store(product *p) {
   if (!self || !m || self->buffer != p->store->buffer ||
       tn_equal(self->indices, p->store->indices, 0) != 1)
     return false;
-  p->a = half_factor(m->a);
-  p->w = half_factor(m->b);
-  return p->a && p->w;
+  p->a = small_factor(m->a);
+  p->w = small_factor(m->b);
+  if (!p->a || !p->w || p->a->buffer->dtype.bits != p->w->buffer->dtype.bits) return false;
+  p->bytes = p->a->buffer->dtype.bits / 8;
+  p->group = LANE / p->bytes;
+  if (p->bytes == 1)
+    p->kind = OF_BYTES + (ir_is_int(p->a->buffer->dtype) ? A_SIGN : 0) +
+              (ir_is_int(p->w->buffer->dtype) ? W_SIGN : 0);
+  return true;
 }
 
 static bool read_index(product *p, const tn_arr *indices, int which) {
@@ -123,31 +139,35 @@ static bool take_column(product *p, const nest_loop *l) {
 /* Columns that follow one another, in one loop or two. */
 static int64_t count_columns(const product *p) {
   const nest_loop *in = p->column, *out = p->columns;
-  if (in->c != 1 || in->w != 2 || (out && (out->c != in->extent || out->w != 2 * in->extent)))
+  if (in->c != 1 || in->w != p->group ||
+      (out && (out->c != in->extent || out->w != p->group * in->extent)))
     return 0;
   return in->extent * (out ? out->extent : 1);
 }
 
 /* Which loop plays which part, from the outside. */
 static bool give_parts(product *p) {
+  int inner = p->n - 2; /* loops of a row's values come last */
   for (int i = 0; i < p->n; ++i) {
     const nest_loop *l = &p->loop[i];
     bool ok = true;
     if (l->c && l->a && !l->w) ok = take_row(p, l);
     else if (l->c && l->w && !l->a) ok = take_column(p, l);
     else if (l->c) ok = false;
-    else if (l->extent == 2 && l->a == 1 && l->w == 1) ok = !p->pair, p->pair = l;
-    else if (l->extent == ROW_PAIRS && l->a == 2) ok = !p->pairs, p->pairs = l;
+    else if (l->extent == p->group && l->a == 1 && l->w == 1) ok = !p->value, p->value = l;
+    else if (i >= inner && l->extent <= MOST_GROUPS && l->a == p->group)
+      ok = !p->groups, p->groups = l;
     else ok = p->sums < MOST_SUMS, p->sum[ok ? p->sums++ : 0] = l;
     if (!ok) return false;
   }
-  return p->pair && p->pairs && p->column && p->row &&
+  return p->value && p->groups && p->column && p->row &&
          (count_columns(p) == TILE_COLUMNS || count_columns(p) == 2 * TILE_COLUMNS) &&
          p->row->extent <= TILE_ROWS && (!p->row_tile || p->row_tile->extent <= 2);
 }
 
 static bool match(const tn_stmt *s, product *p) {
-  if (!read_loops(s, p) || !read_store(p) || !tn_dtype_eq(p->store->buffer->dtype, TN_F32) ||
+  if (!read_loops(s, p) || !read_store(p) ||
+      !tn_dtype_eq(p->store->buffer->dtype, p->bytes == 1 ? TN_I32 : TN_F32) ||
       !read_index(p, p->store->indices, 0) || !read_index(p, p->a->indices, 1) ||
       !read_index(p, p->w->indices, 2))
     return false;
@@ -182,13 +202,13 @@ static int find_fetch(const state *x, const product *p, fetch *out) {
     TN_GET(number, number ? tir_add(here, number) : here);
     calls *= extent;
   }
-  int64_t bytes = stride * HALF;
+  int64_t bytes = stride * p->bytes;
   if (bytes <= 0 || bytes > INT32_MAX || turns > INT32_MAX) return 0;
   int64_t lines = (bytes / CACHE_LINE + calls * turns - 1) / (calls * turns);
   if (lines > MOST_LINES) return 0;
   out->lines = lines;
   out->from = tir_add(p->base[2], tir_const_int(p->base[2]->dtype, stride));
-  int64_t part = lines * turns * CACHE_LINE / HALF;
+  int64_t part = lines * turns * CACHE_LINE / p->bytes;
   if (number)
     TN_GET(out->from, tir_add(out->from, tir_mul(number, tir_const_int(number->dtype, part))));
   return out->from ? 0 : -1;
@@ -211,17 +231,18 @@ static tn_stmt *as_call(const product *p, const fetch *next) {
   TN_TRYP(tn_vec_push_obj(&v, address(p->w->buffer, p->base[2])));
   TN_TRYP(push(&v, r ? r->extent : 1));
   TN_TRYP(push(&v, count_columns(p) / TILE_COLUMNS));
-  TN_TRYP(push(&v, r ? r->c * FLOAT : 0));
-  TN_TRYP(push(&v, p->row->c * FLOAT));
-  TN_TRYP(push(&v, r ? r->a * HALF : 0));
-  TN_TRYP(push(&v, p->row->a * HALF));
-  TN_TRYP(push(&v, p->pairs->w * HALF));
+  TN_TRYP(push(&v, r ? r->c * LANE : 0));
+  TN_TRYP(push(&v, p->row->c * LANE));
+  TN_TRYP(push(&v, r ? r->a * p->bytes : 0));
+  TN_TRYP(push(&v, p->row->a * p->bytes));
+  TN_TRYP(push(&v, p->groups->w * p->bytes));
   TN_TRYP(tn_vec_push_obj(&v, address(p->w->buffer, next->from ? next->from : p->base[2])));
   TN_TRYP(push(&v, next->lines));
+  TN_TRYP(push(&v, p->kind));
   for (int i = 0; i < p->sums; ++i) {
     TN_TRYP(push(&v, p->sum[i]->extent));
-    TN_TRYP(push(&v, p->sum[i]->a * HALF));
-    TN_TRYP(push(&v, p->sum[i]->w * HALF));
+    TN_TRYP(push(&v, p->sum[i]->a * p->bytes));
+    TN_TRYP(push(&v, p->sum[i]->w * p->bytes));
   }
   tn_expr *call = tir_call_args(TN_I32, TIR_OP_tile_product, tn_arr_from(&v), NULL);
   return (tn_stmt *)TN_MAKE(Evaluate, .value = call);
@@ -231,9 +252,10 @@ static tn_obj *marked(tn_mut *m, tn_AttrStmt *op) {
   state *x = m->ctx;
   product p = {0};
   if (!tn_str_eq(op->attr_key, "pragma_tile_product")) return tn_mut_children(m, op);
-  bool found = match(op->body, &p) && (!x->rows || x->rows == p.row->extent);
+  bool found = match(op->body, &p) &&
+               (!x->rows || (x->rows == p.row->extent && x->groups == p.groups->extent));
   if (!found) return tn_error_pending() ? NULL : tn_mut_visit(m, op->body);
-  x->rows = p.row->extent;
+  x->rows = p.row->extent, x->groups = p.groups->extent;
   fetch next = {0};
   if (tir_is_const((tn_obj *)op->value, FETCH)) TN_TRYP(find_fetch(x, &p, &next));
   return (tn_obj *)as_call(&p, &next);
@@ -248,7 +270,8 @@ static tn_stmt *evaluate(tn_expr *call) {
 /* The statements with registers set up around them, where they have products. */
 static tn_stmt *with_registers(state *x, tn_stmt *body) {
   if (!body || !x->rows) return body;
-  tn_stmt *begin = evaluate(tir_call(TN_I32, TIR_OP_tile_config, 1, tir_i32((int32_t)x->rows))),
+  tn_stmt *begin = evaluate(tir_call(TN_I32, TIR_OP_tile_config, 2, tir_i32((int32_t)x->rows),
+                                     tir_i32((int32_t)x->groups))),
           *end = evaluate(tir_call_args(TN_I32, TIR_OP_tile_release, tn_arr_of(0), NULL));
   x->rows = 0;
   body = begin && end ? tir_seq2(begin, body) : NULL;
