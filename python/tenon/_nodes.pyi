@@ -1865,7 +1865,7 @@ class RequantizeAttrs(Attrs):
     rounding: str
     """halves: "UPWARD" (also "None"), or "TONEAREST": away from zero"""
     compute_dtype: str
-    """for programs of before: products have 64 bits"""
+    """"float32": products may have 24 bits, halves go to the even number; else 64"""
     out_dtype: str
     """type of the result"""
 

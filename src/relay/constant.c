@@ -70,6 +70,14 @@ tn_Constant *relay_const_ints(tn_dtype t, const int64_t *values, int64_t n) {
   return relay_constant(data);
 }
 
+tn_Constant *relay_const_floats(const double *values, int64_t n) {
+  tn_tensor *data = tn_scope_own(tn_tensor_new(&n, 1, TN_F32, cpu, NULL));
+  if (!data) return NULL;
+  float *to = tn_tensor_dl(data)->data;
+  for (int64_t i = 0; i < n; ++i) to[i] = (float)values[i];
+  return relay_constant(data);
+}
+
 /* ---- numbers of constants ---- */
 
 /* The only element of a constant on the host, or NULL. */

@@ -67,6 +67,8 @@ TN_API tn_Constant *relay_const_float(tn_dtype t, double value);
 TN_API tn_Constant *relay_const_int(tn_dtype t, int64_t value);
 /** A one-dimensional constant of n integers. */
 TN_API tn_Constant *relay_const_ints(tn_dtype t, const int64_t *values, int64_t n);
+/** The same of float32. */
+TN_API tn_Constant *relay_const_floats(const double *values, int64_t n);
 /** Is it a constant of one element on the host, and which number? */
 TN_API bool relay_as_scalar(const void *expr, double *value);
 /** The same for integers and bool only. */

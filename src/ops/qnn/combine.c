@@ -68,11 +68,16 @@ static int spare_bits(double a, double b, int bits) {
   return spare < 0 ? 0 : spare > 20 ? 20 : spare;
 }
 
-static void *operand(const relay_replace *r, int side, double factor) {
+/* The side's numbers in quanta of the result, `spare` bits after the point. Of bytes the products
+   with a factor of so many bits fit into 32: the same on every target. */
+static void *operand(const relay_replace *r, int side, double factor, int spare) {
   const tn_TensorType *t = TN_AS(TensorType, tn_arr_obj(r->types, side));
   qnn_quantum q = of(r, side);
-  return qnn_scaled(qnn_centered(relay_arg(r->call, side), t, q.zero, q.axis),
-                    ldexp(1, t->dtype.bits), &factor, 1, t->shape->len, 0);
+  void *x = qnn_centered(relay_arg(r->call, side), t, q.zero, q.axis);
+  factor = ldexp(factor, spare);
+  if (t->dtype.bits <= 8 && factor < ldexp(1, 21))
+    return relay_binary("multiply", x, relay_const_int(TN_I32, llround(factor)));
+  return qnn_scaled(x, ldexp(1, t->dtype.bits), &factor, 1, t->shape->len, 0, false);
 }
 
 /* The sum is halved `spare` times, rounded, and gets the zero point. */
@@ -94,7 +99,7 @@ static void *lower_sum(const relay_replace *r) {
                relay_uniform(relay_arg(r->call, 6), &out);
   if (!known || t->dtype.bits > 16) return of_floats(r);
   int spare = spare_bits(a / out, b / out, t->dtype.bits);
-  void *x = operand(r, LHS, ldexp(a / out, spare)), *y = operand(r, RHS, ldexp(b / out, spare));
+  void *x = operand(r, LHS, a / out, spare), *y = operand(r, RHS, b / out, spare);
   return finished(r, relay_binary(plain_op(r), x, y), spare);
 }
 
@@ -112,7 +117,7 @@ static void *lower_product(const relay_replace *r) {
   tn_TensorType *wide = relay_tensor_type(result->shape, TN_I32);
   qnn_quantum both = {relay_const_float(TN_F32, p * q), relay_const_int(TN_I32, 0), 0};
   if (!product || !wide || !both.scale || !both.zero) return NULL;
-  return qnn_requantized(product, wide, &both, &out, result->dtype);
+  return qnn_requantized(product, wide, &both, &out, result->dtype, false);
 }
 
 /* ---- rows ---- */
@@ -144,9 +149,9 @@ void *qnn_lower_concatenate(const relay_replace *r) {
   TN_VEC(parts);
   for (int64_t i = 0; i < types->fields->len; ++i) {
     qnn_quantum in = {field(relay_arg(r->call, 1), i), field(relay_arg(r->call, 2), i), 0};
-    void *part =
-        qnn_requantized(field(relay_arg(r->call, 0), i),
-                        TN_AS(TensorType, tn_arr_obj(types->fields, i)), &in, &out, result->dtype);
+    void *part = qnn_requantized(field(relay_arg(r->call, 0), i),
+                                 TN_AS(TensorType, tn_arr_obj(types->fields, i)), &in, &out,
+                                 result->dtype, false);
     TN_TRYP(tn_vec_push_obj(&parts, part));
   }
   void *all = relay_tuple(tn_arr_from(&parts));

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "kernels/blocks.h"
 #include "ops/ops.h"
 #include "ops/qnn/qnn.h"
 
@@ -63,8 +64,21 @@ static void *scaled_by_each(void *x, const double *factor, int64_t n, int most, 
   return x && by && shift ? relay_call("fixed_point_scale", NULL, 3, x, by, shift) : NULL;
 }
 
-void *qnn_scaled(void *x, double bound, const double *factor, int64_t n, int64_t rank,
-                 int64_t axis) {
+static void *scaled_by_floats(void *x, const double *factor, int64_t n, int64_t rank,
+                              int64_t axis) {
+  if (n == 1 && factor[0] == 1) return x;
+  void *by = n == 1 ? (void *)relay_const_float(TN_F32, factor[0])
+                    : qnn_along(relay_const_floats(factor, n), rank, axis);
+  return x && by ? relay_call("float_scale", NULL, 2, x, by) : NULL;
+}
+
+bool qnn_has_floats(void) {
+  kernel_machine m;
+  return kernels_machine(&m);
+}
+
+void *qnn_scaled(void *x, double bound, const double *factor, int64_t n, int64_t rank, int64_t axis,
+                 bool floats) {
   int most = INT32_MIN, least = INT32_MAX;
   double largest = 0;
   for (int64_t i = 0; i < n; ++i) {
@@ -76,6 +90,7 @@ void *qnn_scaled(void *x, double bound, const double *factor, int64_t n, int64_t
     largest = fmax(largest, factor[i]);
   }
   x = limited(x, largest, bound);
+  if (floats) return scaled_by_floats(x, factor, n, rank, axis);
   return n == 1 ? scaled_by_one(x, factor[0])
                 : scaled_by_each(x, factor, n, most, least, rank, axis);
 }
@@ -144,14 +159,14 @@ static int64_t quotients(const void *a, const void *b, double **out) {
 }
 
 void *qnn_requantized(void *x, const tn_TensorType *t, const qnn_quantum *in,
-                      const qnn_quantum *out, tn_dtype to) {
+                      const qnn_quantum *out, tn_dtype to, bool floats) {
   TN_AUTOFREE double *factor = NULL;
   int64_t n = quotients(in->scale, out->scale, &factor);
   if (n < 0) return NULL;
   if (n == 0) return qnn_quantized(qnn_dequantized(x, in), out, to);
   x = qnn_centered(x, t, in->zero, in->axis);
   x = qnn_scaled(x, ldexp(1, t->dtype.bits < 32 ? t->dtype.bits + 1 : 32), factor, n, t->shape->len,
-                 in->axis);
+                 in->axis, floats);
   if (!qnn_is_zero(out->zero))
     x = relay_binary("add", x, qnn_wide_zero(out->zero, t->shape->len, out->axis));
   return qnn_saturated(x, to);

@@ -20,18 +20,21 @@ typedef struct {
   int64_t axis;
 } qnn_quantum;
 
+/** Is code made for a processor that has vectors of floats? */
+bool qnn_has_floats(void);
 /** x (int32, of `rank` axes, no larger than `bound`) times numbers of which there is one, or one
- * for each element of `axis`, rounded to nearest. */
-void *qnn_scaled(void *x, double bound, const double *factor, int64_t n, int64_t rank,
-                 int64_t axis);
+ * for each element of `axis`, rounded to nearest. @param floats in float32, halves to the even
+ * number; else in fixed point, halves up */
+void *qnn_scaled(void *x, double bound, const double *factor, int64_t n, int64_t rank, int64_t axis,
+                 bool floats);
 /** A zero point as int32 that broadcasts to `rank` axes. */
 void *qnn_wide_zero(void *zero, int64_t rank, int64_t axis);
 /** Cut off at the ends of type `t`, and of that type. */
 void *qnn_saturated(void *x, tn_dtype t);
 /** x of type `t`, which stands for numbers of `in`, as integers of type `to` that stand for them
- * in `out`. */
+ * in `out`. @param floats as of qnn_scaled */
 void *qnn_requantized(void *x, const tn_TensorType *t, const qnn_quantum *in,
-                      const qnn_quantum *out, tn_dtype to);
+                      const qnn_quantum *out, tn_dtype to, bool floats);
 /** Numbers along an axis with axes of extent 1 behind them; scalars as they are. */
 void *qnn_along(void *numbers, int64_t rank, int64_t axis);
 /** x as int32 with its zero point taken off. */

@@ -22,7 +22,8 @@
   F(S, I64, , axis, 0, "axis along which scales lie", "-1")                                        \
   F(S, REF, String, rounding, 0,                                                                   \
     "halves: \"UPWARD\" (also \"None\"), or \"TONEAREST\": away from zero", "\"None\"")            \
-  F(S, REF, String, compute_dtype, 0, "for programs of before: products have 64 bits", "\"None\"") \
+  F(S, REF, String, compute_dtype, 0,                                                              \
+    "\"float32\": products may have 24 bits, halves go to the even number; else 64", "\"None\"")   \
   F(S, DTYPE, , out_dtype, 0, "type of the result", "\"int8\"")
 #define QUANTIZE_ATTRS(N)                                                                          \
   N(QuantizeAttrs, Attrs, "relay.attrs.QuantizeAttrs", NODE, TREE, tn_no_hooks,                    \
@@ -156,7 +157,7 @@ static void *away_from_zero(const relay_replace *r, const qnn_quantum *in, const
   qnn_quantum from = {in->scale, none, in->axis}, to = {out->scale, none, out->axis};
   void *x = qnn_centered(relay_arg(r->call, 0), t, in->zero, in->axis);
   void *size = relay_call("abs", NULL, 1, x);
-  void *y = size && wide ? qnn_requantized(size, wide, &from, &to, TN_I32) : NULL;
+  void *y = size && wide ? qnn_requantized(size, wide, &from, &to, TN_I32, false) : NULL;
   y = relay_call("where", NULL, 3, relay_binary("less", x, none),
                  relay_call("negative", NULL, 1, y), y);
   void *z = qnn_wide_zero(out->zero, t->shape->len, out->axis);
@@ -172,7 +173,9 @@ static void *lower_requantize(const relay_replace *r) {
               out = {relay_arg(r->call, 3), relay_arg(r->call, 4), axis};
   if (strcmp(relay_attr_str(r->call->attrs, "rounding"), "TONEAREST") == 0)
     return away_from_zero(r, &in, &out);
-  return qnn_requantized(relay_arg(r->call, 0), t, &in, &out, to->dtype);
+  bool floats = strcmp(relay_attr_str(r->call->attrs, "compute_dtype"), "float32") == 0;
+  return qnn_requantized(relay_arg(r->call, 0), t, &in, &out, to->dtype,
+                         floats && qnn_has_floats());
 }
 
 static const relay_op_row rows[] = {

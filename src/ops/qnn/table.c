@@ -201,7 +201,7 @@ static void *lower_pool(const relay_replace *r) {
     tn_TensorType *wide = relay_tensor_type(result->shape, TN_I32);
     void *sum = window_sums(r, a, channels, (int64_t)zero);
     return sum && wide && sums.scale && sums.zero
-               ? qnn_requantized(sum, wide, &sums, &out, result->dtype)
+               ? qnn_requantized(sum, wide, &sums, &out, result->dtype, false)
                : NULL;
   }
   if (tn_error_pending()) return NULL;

@@ -16,6 +16,27 @@ static bool single8(const void *e, fq_view *v, const wanted *w) {
   return fq_view_of(e, v) && v->one && tn_dtype_eq(v->type->dtype, w->to) && w->to.bits == 8;
 }
 
+/* ---- requantize ---- */
+
+/* max(x, zero point) says nothing where the result cannot be below its own zero point. */
+static void *without_relu(const fq_view *v, const wanted *w) {
+  double floor;
+  const tn_RelayCall *c = relay_as_call(v->x, "maximum");
+  double least = ir_is_uint(w->to) ? 0 : -ldexp(1, w->to.bits - 1);
+  bool same = c && w->z == least && relay_as_scalar(relay_arg(c, 1), &floor) && floor == v->z;
+  return same ? relay_arg(c, 0) : v->x;
+}
+
+static void *requantized(const fq_view *v, const wanted *w) {
+  if (v->one && v->s == w->s && v->z == w->z && tn_dtype_eq(v->type->dtype, w->to)) return v->x;
+  /* what it replaces was computed in floats */
+  void *a = relay_attrs("qnn.requantize", 3, "axis", tn_any_int(v->one ? -1 : v->axis),
+                        "compute_dtype", tn_any_cstr("float32"), "out_dtype", tn_any_dtype(w->to));
+  return a ? relay_call("qnn.requantize", a, 5, without_relu(v, w), v->scale, v->zero, w->scale,
+                        w->zero)
+           : NULL;
+}
+
 /* ---- operators that need to know the quanta of their result ---- */
 
 static void *final_binary(const tn_RelayCall *c, const wanted *w) {
@@ -50,23 +71,16 @@ static void *final_avg_pool(const tn_RelayCall *c, const wanted *w) {
   return a ? relay_call("qnn.avg_pool2d", a, 5, v.x, v.scale, v.zero, w->scale, w->zero) : NULL;
 }
 
+/* As what it replaces: each part is rounded as floats are. */
 static void *final_concatenate(const tn_RelayCall *c, const wanted *w) {
   TN_VEC(parts);
-  TN_VEC(scales);
-  TN_VEC(zeros);
   fq_view v;
   const tn_RelayTuple *t = TN_AS(RelayTuple, relay_arg(c, 0));
   for (int64_t i = 0; t && i < t->fields->len; ++i) {
     if (!single8(tn_arr_obj(t->fields, i), &v, w)) return NULL;
-    TN_TRYP(tn_vec_push_obj(&parts, v.x));
-    TN_TRYP(tn_vec_push_obj(&scales, v.scale));
-    TN_TRYP(tn_vec_push_obj(&zeros, v.zero));
+    TN_TRYP(tn_vec_push_obj(&parts, requantized(&v, w)));
   }
-  if (!t) return NULL;
-  void *all = relay_tuple(tn_arr_from(&parts)), *s = relay_tuple(tn_arr_from(&scales)),
-       *z = relay_tuple(tn_arr_from(&zeros));
-  if (!all || !s || !z) return NULL;
-  return relay_call("qnn.concatenate", c->attrs, 5, all, s, z, w->scale, w->zero);
+  return t ? relay_call("concatenate", c->attrs, 1, relay_tuple(tn_arr_from(&parts))) : NULL;
 }
 
 typedef struct {
@@ -121,26 +135,6 @@ static void *final_or_cut(const void *e, const wanted *w) {
   if (!relay_as_call(c, "nn.relu") && !relay_as_call(c, "clip")) return NULL;
   made = final_of(relay_arg(c, 0), w);
   return made ? cut(c, made, w) : NULL;
-}
-
-/* ---- requantize ---- */
-
-/* max(x, zero point) says nothing where the result cannot be below its own zero point. */
-static void *without_relu(const fq_view *v, const wanted *w) {
-  double floor;
-  const tn_RelayCall *c = relay_as_call(v->x, "maximum");
-  double least = ir_is_uint(w->to) ? 0 : -ldexp(1, w->to.bits - 1);
-  bool same = c && w->z == least && relay_as_scalar(relay_arg(c, 1), &floor) && floor == v->z;
-  return same ? relay_arg(c, 0) : v->x;
-}
-
-static void *requantized(const fq_view *v, const wanted *w) {
-  if (v->one && v->s == w->s && v->z == w->z && tn_dtype_eq(v->type->dtype, w->to)) return v->x;
-  void *a = relay_attrs("qnn.requantize", 2, "axis", tn_any_int(v->one ? -1 : v->axis), "out_dtype",
-                        tn_any_dtype(w->to));
-  return a ? relay_call("qnn.requantize", a, 5, without_relu(v, w), v->scale, v->zero, w->scale,
-                        w->zero)
-           : NULL;
 }
 
 void *fq_finish(const tn_RelayCall *q) {

@@ -112,6 +112,11 @@ LLVMValueRef cg_call(cg_fn *f, const tn_Call *call);
 LLVMValueRef cg_math(cg_fn *f, tir_op_id op, const tn_Call *call, bool *done);
 /** T.dot: sums of products of neighbouring bytes. */
 LLVMValueRef cg_dot(cg_fn *f, const tn_Call *call);
+/** Is a conversion to an integer, of floats rounded to the nearest, one instruction? Then that. */
+bool cg_is_rounding(const cg_fn *f, const tn_Cast *e);
+LLVMValueRef cg_rounded(cg_fn *f, const tn_Cast *e);
+/** Is code made for x86-64? */
+bool cg_is_x86(const cg_fn *f);
 /** T.tile_config, T.tile_release, T.tile_product: matrix registers; *done is false for others. */
 LLVMValueRef cg_tiles(cg_fn *f, tir_op_id op, const tn_Call *call, bool *done);
 /** Has the processor a feature ("avx512vnni"), by its list of features or by its name? */

@@ -137,7 +137,7 @@ static LLVMValueRef one_by_one(cg_fn *f, LLVMValueRef sum, const bytes *a, const
   return sum;
 }
 
-static bool is_x86(const cg_fn *f) { return strncmp(LLVMGetTarget(f->m->mod), "x86_64", 6) == 0; }
+bool cg_is_x86(const cg_fn *f) { return strncmp(LLVMGetTarget(f->m->mod), "x86_64", 6) == 0; }
 
 /* Vectors of these lanes have instructions under these features. */
 static bool has_vnni(const cg_fn *f, int lanes) {
@@ -171,7 +171,7 @@ LLVMValueRef cg_dot(cg_fn *f, const tn_Call *call) {
   TN_GETP(b.v, cg_expr(f, cg_arg(call, 2)));
   a.is_signed = ir_is_int(t), b.is_signed = ir_is_int(u);
   if (floats_of_bits) return dot_of_halves(f, sum, a.v, b.v, lanes);
-  if (group != 4 || t.bits != 8 || u.bits != 8 || !is_x86(f))
+  if (group != 4 || t.bits != 8 || u.bits != 8 || !cg_is_x86(f))
     return one_by_one(f, sum, &a, &b, lanes, group);
   if (a.is_signed != b.is_signed && has_vnni(f, lanes))
     return a.is_signed ? by_vnni(f, sum, b.v, a.v, lanes) : by_vnni(f, sum, a.v, b.v, lanes);

@@ -174,6 +174,7 @@ static LLVMValueRef not_expr(cg_fn *f, const tn_Not *e) {
 
 static LLVMValueRef cast(cg_fn *f, const tn_Cast *e) {
   LLVMValueRef v;
+  if (cg_is_rounding(f, e)) return cg_rounded(f, e);
   TN_GETP(v, cg_expr(f, e->value));
   return cg_cast(f, v, e->value->dtype, e->dtype);
 }

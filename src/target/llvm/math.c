@@ -188,6 +188,33 @@ static LLVMValueRef multiply_shift(cg_fn *f, const tn_Call *call) {
   return cg_cast(f, x, wide, call->dtype);
 }
 
+/* ---- floats as integers ---- */
+
+bool cg_is_rounding(const cg_fn *f, const tn_Cast *e) {
+  const tn_Call *c = TN_AS(Call, e->value);
+  int lanes = e->dtype.lanes;
+  return c && tir_op_number((const tn_obj *)c->op) == TIR_OP_nearbyint && cg_is_x86(f) &&
+         e->value->dtype.bits == 32 && e->value->dtype.code == kDLFloat && ir_is_int(e->dtype) &&
+         e->dtype.bits == 32 &&
+         (lanes == 4 || (lanes == 8 && cg_has_feature(f->m, "avx2")) ||
+          (lanes == 16 && cg_has_feature(f->m, "avx512bw")));
+}
+
+LLVMValueRef cg_rounded(cg_fn *f, const tn_Cast *e) {
+  enum { AS_IT_IS_SET = 4 };
+  LLVMValueRef x, args[4];
+  int lanes = e->dtype.lanes;
+  TN_GETP(x, cg_expr(f, cg_arg((const tn_Call *)e->value, 0)));
+  args[0] = x;
+  if (lanes < 16)
+    return cg_intrinsic(f, lanes == 4 ? "llvm.x86.sse2.cvtps2dq" : "llvm.x86.avx.cvt.ps2dq.256",
+                        NULL, 0, args, 1);
+  args[1] = LLVMConstNull(LLVMVectorType(f->m->i32, 16));
+  args[2] = LLVMConstAllOnes(LLVMInt16TypeInContext(f->m->ctx));
+  args[3] = cg_i32(f, AS_IT_IS_SET);
+  return cg_intrinsic(f, "llvm.x86.avx512.mask.cvtps2dq.512", NULL, 0, args, 4);
+}
+
 LLVMValueRef cg_math(cg_fn *f, tir_op_id op, const tn_Call *call, bool *done) {
   if (rows[op].nargs) return table_call(f, op, call);
   switch ((int)op) {
