@@ -90,8 +90,11 @@ static kernel_bf16 bf16_here(void) {
 }
 
 static kernel_bytes bytes_here(void) {
+  enum { AVX_VNNI = 1 << 4 }; /* compilers do not all know its name */
+  unsigned a = 0, b, c, d;
   bool wide = __builtin_cpu_supports("avx512vnni");
-  if (!wide && !__builtin_cpu_supports("avxvnni")) return KERNEL_BYTES_PAIRS;
+  if (!wide && (!__get_cpuid_count(7, 1, &a, &b, &c, &d) || !(a & AVX_VNNI)))
+    return KERNEL_BYTES_PAIRS;
   return wide && has_tiles(TILE_INT8) ? KERNEL_BYTES_TILES : KERNEL_BYTES_DOTS;
 }
 

@@ -180,6 +180,10 @@ CASES |= {
         [x(a, b, dtype=I32)],
         lambda v: relay.fixed_point_multiply(v, 1 << 30, 2),
     ),
+    "float_scale": lambda a, b, c, d: (
+        [x(a, b, dtype=I32), x(1, b)],
+        native("float_scale"),
+    ),
     "image.resize3d": lambda a, b, c, d: (
         [x(a, b, 3, 4, 5)],
         lambda v: op.image.resize3d(v, (c, d, 2)),
