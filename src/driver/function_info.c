@@ -31,8 +31,7 @@ static tn_FunctionInfo *info_of(tn_target *t, const main_needs *x, int n) {
                                    .relay_primfuncs = relay);
 }
 
-/* Bytes of tensors that a function takes. */
-static int64_t io_of(const tn_PrimFunc *f) {
+int64_t driver_io_bytes(const tn_PrimFunc *f) {
   int64_t total = 0;
   for (int64_t i = 0; i < f->buffer_map->len; ++i) {
     const tn_Buffer *b = (const tn_Buffer *)f->buffer_map->entries[i].value.v.obj;
@@ -62,7 +61,7 @@ tn_map *driver_function_infos(tn_target *t, const tn_map *targets, const tn_map 
     if (!workspace || !tn_map_get(workspace, e->key, &bytes)) bytes = tn_any_int(0);
     bool known = tn_map_get(relays, e->key, &relay);
     main_needs x = {.workspace = bytes.v.i64, .func = (tn_PrimFunc *)e->value.v.obj};
-    x.io = io_of(x.func);
+    x.io = driver_io_bytes(x.func);
     x.relay = known ? (const tn_RelayFunction *)relay.v.obj : main->relay;
     TN_TRYP(put(out, e->key, (tn_target *)own.v.obj, &x, 1));
   }

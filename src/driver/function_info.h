@@ -18,6 +18,9 @@ typedef struct {
   const tn_RelayFunction *relay;
 } main_needs;
 
+/** Bytes of tensors that a function takes. */
+int64_t driver_io_bytes(const tn_PrimFunc *f);
+
 /** name -> FunctionInfo, of the kernels in order and main behind them. Scope-owned.
  *  @param targets NULL, or name -> Target of those that are not for `t`
  *  @param programs name -> PrimFunc

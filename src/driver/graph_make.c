@@ -149,9 +149,10 @@ static tn_target *target_of(const maker *m, const void *expr) {
   return d ? d->target : NULL;
 }
 
-static int set_inputs(maker *m, const tn_RelayCall *c, int64_t node) {
+/* @param first argument that is a tensor or a tuple of such */
+static int set_inputs(maker *m, const tn_RelayCall *c, int64_t first, int64_t node) {
   int64_t total = 0, at = 0;
-  for (int64_t i = 0; i < c->args->len; ++i) {
+  for (int64_t i = first; i < c->args->len; ++i) {
     const entries *e;
     TN_GET(e, need(m, tn_arr_obj(c->args, i)));
     total += e->n;
@@ -160,7 +161,7 @@ static int set_inputs(maker *m, const tn_RelayCall *c, int64_t node) {
   n->inputs = tn_alloc_zero((size_t)total + 1, sizeof *n->inputs);
   if (!n->inputs) return -1;
   n->ninputs = (int)total;
-  for (int64_t i = 0; i < c->args->len; ++i) {
+  for (int64_t i = first; i < c->args->len; ++i) {
     const entries *e = entries_of(m, tn_arr_obj(c->args, i));
     for (int64_t k = 0; k < e->n; ++k) n->inputs[at++] = e->items[k];
   }
@@ -197,8 +198,23 @@ static int add_copies(maker *m, const tn_RelayCall *c) {
   return 0;
 }
 
+/* A call of a function that is a kernel by its name: call_lowered(@f, (%a, %b)). */
+static int add_lowered(maker *m, const tn_RelayCall *c) {
+  static const tn_RelayFunction elsewhere; /* it has no Relay function of its own */
+  const tn_GlobalVar *v = TN_AS(GlobalVar, relay_arg(c, 0));
+  graph_node *n;
+  TN_CHECK(v, ValueError, c->span, "call_lowered: expected a function of the module, got %s",
+           tn_obj_key(relay_arg(c, 0)));
+  TN_GET(n, add_node(m, tn_cstr(v->name_hint), relay_type_of(c), c));
+  n->op = true;
+  n->kernel = &elsewhere;
+  TN_TRY(set_inputs(m, c, 1, m->g->n - 1));
+  return set_results(m, c);
+}
+
 static int add_call(maker *m, const tn_RelayCall *c) {
   const tn_RelayFunction *f = TN_AS(RelayFunction, c->op);
+  if (relay_as_call(c, "call_lowered")) return add_lowered(m, c);
   if (relay_as_call(c, "on_device")) return add_annotation(m, c);
   if (relay_as_call(c, "device_copy")) return add_copies(m, c);
   bool kernel = f && (ir_attrs_flag(f->attrs, "Primitive") || external_is(f));
@@ -218,7 +234,7 @@ static int add_call(maker *m, const tn_RelayCall *c) {
   n->op = true;
   n->kernel = f;
   n->nop = nop;
-  TN_TRY(set_inputs(m, c, m->g->n - 1));
+  TN_TRY(set_inputs(m, c, 0, m->g->n - 1));
   return set_results(m, c);
 }
 

@@ -167,7 +167,22 @@ static int reshape_relation(relay_rel *r) {
     .flags = RELAY_NON_COMPUTATIONAL | (flags_), .rel_name = rel_name_, .rel = rel_, .doc = doc_   \
   }
 
+/* (func, arguments) */
+static int call_lowered_relation(relay_rel *r) {
+  int64_t in = 0;
+  FUNCTION_AT(f, r, 0);
+  RELAY_TUPLE_OF(inputs, r, 1);
+  for (int64_t i = 0; i < f->arg_types->len; ++i)
+    if (check_fields(r, inputs, (const tn_Type *)tn_arr_obj(f->arg_types, i), &in) < 0)
+      return RELAY_FAILED;
+  RELAY_CHECK(r, in == inputs->fields->len, "%lld arguments are too many for %s",
+              (long long)inputs->fields->len, relay_type_text(f));
+  return relay_rel_result(r, f->ret_type);
+}
+
 static const relay_op_row rows[] = {
+    INSTRUCTION("call_lowered", "func inputs", NULL, 0, "CallLowered", call_lowered_relation,
+                "the result of a function that is a kernel already (AOTLowerMain)"),
     INSTRUCTION("vm.invoke_tvm_op", "func inputs outputs", NULL, RELAY_STATEFUL, "InvokeTVMOp",
                 invoke_relation, "a kernel reads tensors and writes others; the empty tuple"),
     INSTRUCTION("vm.shape_func", "func inputs outputs", &tn_type_ShapeFuncAttrs, RELAY_STATEFUL,

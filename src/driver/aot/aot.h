@@ -22,6 +22,7 @@
 typedef struct {
   bool crt;          /* for microcontrollers: one thread, code of all functions in one module */
   bool unpacked;     /* functions take data pointers; else the packed signature */
+  bool by_name;      /* packed functions are looked up by name, not called by their symbols */
   bool c_interface;  /* structs with inputs and outputs, and NAME_run; else a packed NAME_run */
   bool pools;        /* memory, that of operators too, is planned as a whole and lies in pools */
   bool workspace_io; /* inputs and outputs lie in the pools too */
@@ -90,6 +91,8 @@ tn_str *aot_symbol(const char *model, const char *function);
 /** Appends the source with NAME_run and the pools that are part of the code. */
 int aot_entry(const aot_program *p, const aot_options *o, tn_buf *out);
 
+/** "driver.aot_lower_main", ...: the steps one by one. */
+int aot_passes_init(void);
 /** "driver.aot_build" and what else Python calls; part of the start of the compiler. */
 TN_API int driver_aot_init(void);
 

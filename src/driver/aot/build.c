@@ -349,4 +349,7 @@ static int header(TN_ARGS) {
 
 static const tn_func_row rows[] = {{"driver.aot_build", build}, {"driver.aot_header", header}};
 
-int driver_aot_init(void) { return tn_func_register_rows(rows, TN_COUNT(rows)); }
+int driver_aot_init(void) {
+  TN_TRY(aot_passes_init());
+  return tn_func_register_rows(rows, TN_COUNT(rows));
+}

@@ -308,6 +308,10 @@ static int push_tensor(maker *m, graph_entry e, tn_vec *args) {
 
 static tn_expr *call_of(const maker *m, const graph_node *n, tn_vec *args) {
   tn_arr *list;
+  if (m->o->by_name) {
+    TN_GETP(list, tn_arr_from(args));
+    return tir_call_args(TN_I32, TIR_OP_tvm_call_packed, list, NULL);
+  }
   if (!m->o->unpacked) {
     tn_expr *null =
         tir_call(TN_HANDLE, TIR_OP_reinterpret, 1, tir_int(tn_dtype_of(kDLUInt, 64, 1), 0));

@@ -9,6 +9,7 @@ _WHERE = {
 _NAMES = {name: where for where, names in _WHERE.items() for name in names.split()}
 _SUBMODULES = (
     "_backend",
+    "aot",
     "executor",
     "executor_factory",
     "interpreter",
