@@ -353,7 +353,8 @@ def test_recurrent_of_any_length(op, direction):
     weights = {"w": rand(dirs, gates * 3, 2), "r": rand(dirs, gates * 3, 3)}
     weights["b"] = rand(dirs, gates * 6)
     layer = node(op, ["x", "w", "r", "b"], ["y0", "y1"], hidden_size=3, direction=direction)
-    feeds = [{"x": rand(t, b, 2)} for t, b in ((1, 1), (2, 3), (7, 1))]
+    # steps come in chunks of 16 and 4
+    feeds = [{"x": rand(t, b, 2)} for t, b in ((1, 1), (2, 3), (7, 1), (4, 2), (16, 1), (41, 2))]
     check(layer, *feeds, weights=weights)
 
 
@@ -372,5 +373,5 @@ def same_as_static(layer, feeds, weights):
 def test_sequences_of_several_lengths():
     weights = {"w": rand(1, 12, 2), "r": rand(1, 12, 3), "b": rand(1, 24)}
     layer = node("LSTM", ["x", "w", "r", "b", "n"], ["y0", "y1", "y2"], hidden_size=3)
-    feeds = [{"x": rand(4, 2, 2), "n": np.array([2, 4], "int32")}]
+    feeds = [{"x": rand(max(n), 2, 2), "n": np.array(n, "int32")} for n in ((2, 4), (19, 6))]
     same_as_static(layer, feeds, weights)

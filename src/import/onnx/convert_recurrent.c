@@ -290,12 +290,16 @@ static tn_arr *any_step(void *ctx, void *index, void *const *states) {
        *y;
   void *t = g->last ? oc_binary("subtract", g->last, index) : index, *each;
   TN_GETP(each, t ? oc_take(g->gates, t, 0) : NULL);
+  const tn_TensorType *at = relay_tensor_type_of_expr(index);
+  if (at && at->shape->len == 1) TN_GETP(each, oc_squeeze(each, 0));
   TN_TRYP(r->cell(r, each, state));
   TN_TRYP(hold_ended(r, oc_cast(t, length_type(r)), before, state, &y));
   TN_VEC(v);
-  for (int i = 0; i <= r->has_c; ++i) TN_TRYP(tn_vec_push_obj(&v, typed(state[i])));
-  TN_TRYP(tn_vec_push_obj(&v, typed(y)));
-  return tn_arr_from(&v);
+  for (int i = 0; i <= r->has_c; ++i) TN_TRYP(tn_vec_push_obj(&v, state[i]));
+  TN_TRYP(tn_vec_push_obj(&v, y));
+  const tn_RelayTuple *all; /* typed as one, so that they share what they have in common */
+  TN_GETP(all, typed(relay_tuple(tn_arr_from(&v))));
+  return all->fields;
 }
 
 static int run_any(const recurrent *r, void *x, void *gates, bool reverse, void **state, void **y) {
@@ -309,6 +313,7 @@ static int run_any(const recurrent *r, void *x, void *gates, bool reverse, void 
                 .states = state,
                 .nstates = r->has_c ? 2 : 1,
                 .ncollected = 1,
+                .chunks = true,
                 .turn = any_step,
                 .ctx = &g};
   TN_GET(all, oc_run_turns(r->c, &t));

@@ -15,6 +15,8 @@
        if (%n <= 1) { one turn } else { %a = %run(%i, %n / 2, %s); %b = %run(..., %a.0);
                                         (%b.0, concatenate((%a.1, %b.1))) } };
 
+   Small turns come in chunks, so that calls and what is put together are few: 16 and 4 in a row.
+
    What does not depend on the turn is computed before the loop. */
 #include "import/onnx/turns.h"
 
@@ -26,7 +28,8 @@
 #include "relay/infer.h"
 #include "tenon/object.h"
 
-enum { MAX_STATES = 256, MAX_TRIES = 8 };
+enum { MAX_STATES = 256, MAX_TRIES = 8, CHUNKS = 2 };
+static const int64_t chunk_sizes[CHUNKS] = {4, 16};
 
 static void *i64(int64_t v) { return relay_const_int(TN_I64, v); }
 static void *typed(void *e) { return e ? relay_infer_new(e) : NULL; }
@@ -43,6 +46,8 @@ typedef struct {
   tn_arr *got;
   tn_Type *types[MAX_STATES];     /* of the states */
   tn_TensorType *all[MAX_STATES]; /* of what is collected, with its first axis open */
+  tn_RelayVar *chunks[CHUNKS];    /* functions of turns in a row; NULL: there are none */
+  void *chunk_values[CHUNKS];
 } round;
 
 static int64_t first_state(const round *r) { return r->t->going ? 1 : 0; }
@@ -168,8 +173,11 @@ static bool runs_always(const tn_obj *parent, const tn_field *field, const tn_ob
          (TN_AS(Array, child) || tn_obj_is(child, &tn_type_RelayExpr));
 }
 
+/* What is made of constants alone becomes one where it stands, and weights are packed there. */
 static bool is_worth_moving(const void *e) {
-  return (TN_AS(RelayCall, e) || TN_AS(TupleGetItem, e)) && tensor_type(e) != NULL;
+  if (!(TN_AS(RelayCall, e) || TN_AS(TupleGetItem, e)) || !tensor_type(e)) return false;
+  const tn_arr *vars = relay_free_vars(e);
+  return vars && vars->len > 0;
 }
 
 static int look(void *ctx, tn_obj *node) {
@@ -199,10 +207,15 @@ static tn_obj *use_kept(void *ctx, tn_obj *pre, tn_obj *post) {
   return var ? var : post;
 }
 
-/* The turn's results with what does not depend on it in variables. */
-static int take_out(round *r, invariants *v) {
+static void *with_kept(const invariants *v, void *e) {
   static const tn_rewrite_case cases[] = {TN_REWRITE(RelayCall, use_kept),
                                           TN_REWRITE(TupleGetItem, use_kept)};
+  if (!e || v->values.len == 0) return e;
+  return tn_rewrite(e, cases, TN_COUNT(cases), (void *)(uintptr_t)v);
+}
+
+/* The turn's results with what does not depend on it in variables. */
+static int take_out(round *r, invariants *v) {
   TN_VEC(params);
   tn_RelayTuple *all;
   tn_RelayFunction *f;
@@ -212,8 +225,7 @@ static int take_out(round *r, invariants *v) {
   TN_GET(f, relay_function(tn_arr_from(&params), all, NULL, NULL));
   TN_GET(v->outside, relay_free_vars(f));
   TN_TRY(tn_post_order_if(all, runs_always, look, v) < 0);
-  if (v->values.len == 0) return 0;
-  TN_GET(all, tn_rewrite(all, cases, TN_COUNT(cases), v));
+  TN_GET(all, with_kept(v, all));
   r->got = all->fields;
   return 0;
 }
@@ -261,15 +273,21 @@ static void *call_of(void *f, tn_vec *args) {
   return a ? relay_call_new(f, a, NULL) : NULL;
 }
 
+static void *bind_chunks(const round *r, void *body) {
+  for (int i = 0; i < CHUNKS && body; ++i)
+    if (r->chunks[i]) body = relay_let(r->chunks[i], r->chunk_values[i], body);
+  return body;
+}
+
 /* let f = fn (params) -> type { body }; f(args), with what is kept before it */
-static void *loop_of(const invariants *v, tn_RelayVar *f, tn_arr *params, void *body, tn_Type *type,
-                     tn_vec *args) {
+static void *loop_of(const round *r, const invariants *v, tn_RelayVar *f, tn_arr *params,
+                     void *body, tn_Type *type, tn_vec *args) {
   tn_RelayFunction *fn;
   void *call, *let;
   TN_GETP(fn, body ? relay_function(params, body, type, NULL) : NULL);
   TN_GETP(call, call_of(f, args));
   TN_GETP(let, relay_let(f, fn, call));
-  return typed(bind_kept(v, let));
+  return typed(bind_kept(v, bind_chunks(r, let)));
 }
 
 /* ---- one turn after the other ---- */
@@ -321,7 +339,8 @@ static void *one_by_one(round *r, const invariants *v) {
   if (t->going) TN_TRYP(tn_vec_push_obj(&args, oc_reshape(t->going, NULL, 0)));
   TN_TRYP(push_states(r, r->first, &args));
   for (int64_t i = 0; i < t->ncollected; ++i) TN_TRYP(tn_vec_push_obj(&args, nothing(r->all[i])));
-  return cond && more && end ? loop_of(v, f, list, relay_if(cond, more, end), type, &args) : NULL;
+  return cond && more && end ? loop_of(r, v, f, list, relay_if(cond, more, end), type, &args)
+                             : NULL;
 }
 
 /* ---- halves ---- */
@@ -332,6 +351,69 @@ static void *single_turn(const round *r) {
   for (int64_t i = 0; i < r->t->ncollected; ++i)
     TN_TRYP(tn_vec_push_obj(&v, row_of(collected(r, i))));
   return relay_tuple(tn_arr_from(&v));
+}
+
+/* Turns in a row. What differs between them is a vector, which their kernels get as an argument. */
+static void *in_a_row(const oc *c, const round *r, void *index, void **states, int64_t n) {
+  tn_vec rows[MAX_STATES] = {{0}};
+  TN_VEC(all);
+  int64_t ns = r->t->nstates, nc = r->t->ncollected;
+  int err = 0;
+  for (int64_t k = 0; k < n && !err; ++k) {
+    void *at = relay_const_ints(TN_I64, &k, 1);
+    at = at ? typed(oc_binary("add", index, at)) : NULL;
+    const tn_arr *got = at ? r->t->turn(r->t->ctx, at, states) : NULL;
+    err = !got || (got->len != ns + nc && (oc_fail(c, "the body has other results"), true));
+    for (int64_t i = 0; i < ns && !err; ++i) states[i] = tn_arr_obj(got, i);
+    for (int64_t i = 0; i < nc && !err; ++i)
+      err = tn_vec_push_obj(&rows[i], row_of(tn_arr_obj(got, ns + i)));
+  }
+  for (int64_t i = 0; i < ns && !err; ++i) err = tn_vec_push_obj(&all, states[i]);
+  for (int64_t i = 0; i < nc && !err; ++i)
+    err = tn_vec_push_obj(&all, oc_concat(tn_arr_from(&rows[i]), 0));
+  for (int64_t i = 0; i < nc; ++i) tn_vec_fini(&rows[i]);
+  return err ? NULL : relay_tuple(tn_arr_from(&all));
+}
+
+/* A chunk is a function of its own: what branches have in common is computed before all of them. */
+static int make_chunk(const oc *c, round *r, const invariants *v, int number) {
+  void *index, *states[MAX_STATES], *body;
+  tn_arr *list;
+  TN_VEC(params);
+  TN_GET(index, new_var("i", relay_scalar_type(TN_I64)));
+  TN_TRY(tn_vec_push_obj(&params, index));
+  for (int64_t i = 0; i < r->t->nstates; ++i) TN_GET(states[i], new_var("state", r->types[i]));
+  TN_TRY(push_states(r, states, &params));
+  TN_GET(list, tn_arr_from(&params));
+  TN_GET(body, with_kept(v, in_a_row(c, r, index, states, chunk_sizes[number])));
+  TN_GET(body, typed(body));
+  TN_GET(r->chunk_values[number], relay_function(list, body, relay_type_of(body), NULL));
+  TN_GET(r->chunks[number], relay_var("turns", function_type(list, relay_type_of(body))));
+  return 0;
+}
+
+/* So many turns that the first part is whole chunks, or half of them. */
+static void *first_turns(const round *r, void *n) {
+  void *half = oc_binary("divide", n, i64(2)), *all = half;
+  for (int i = 0; i < CHUNKS && r->chunks[i] && all; ++i) {
+    int64_t size = chunk_sizes[i];
+    void *up = oc_binary("divide", oc_binary("add", half, i64(size - 1)), i64(size));
+    all = oc_where(oc_binary("greater", n, i64(size)), oc_binary("multiply", up, i64(size)), all);
+  }
+  return all;
+}
+
+/* The results of n turns, by their number. */
+static void *by_number(const round *r, void *n, void *one, void *two) {
+  void *few = oc_binary("less", n, i64(2)), *e = few ? relay_if(few, one, two) : NULL;
+  for (int i = 0; i < CHUNKS && r->chunks[i] && e; ++i) {
+    TN_VEC(args);
+    TN_TRYP(tn_vec_push_obj(&args, r->index));
+    TN_TRYP(push_states(r, r->states, &args));
+    void *whole = call_of(r->chunks[i], &args), *same = oc_binary("equal", n, i64(chunk_sizes[i]));
+    e = whole && same ? relay_if(same, whole, e) : NULL;
+  }
+  return e;
 }
 
 /* A half from `from` on, of n turns, whose states are those of `before`, or variables. */
@@ -345,7 +427,7 @@ static void *half(const round *r, void *f, void *from, void *n, void *before) {
 }
 
 static void *two_halves(const round *r, void *f, void *n) {
-  void *less = oc_binary("divide", n, i64(2)), *rest = oc_binary("subtract", n, less);
+  void *less = first_turns(r, n), *rest = less ? oc_binary("subtract", n, less) : NULL;
   void *a = less && rest ? half(r, f, r->index, less, NULL) : NULL;
   void *b = a ? half(r, f, oc_binary("add", r->index, less), rest, a) : NULL;
   int64_t k = r->t->nstates;
@@ -357,12 +439,13 @@ static void *two_halves(const round *r, void *f, void *n) {
   return relay_tuple(tn_arr_from(&v));
 }
 
-static void *by_halves(round *r, const invariants *v) {
+static void *by_halves(const oc *c, round *r, const invariants *v) {
   const oc_turns *t = r->t;
   void *n = new_var("n", relay_scalar_type(TN_I64));
   TN_VEC(params);
   TN_VEC(args);
   TN_VEC(none);
+  for (int i = 0; i < CHUNKS && t->chunks; ++i) TN_TRYP(make_chunk(c, r, v, i));
   TN_TRYP(tn_vec_push_obj(&params, r->index));
   TN_TRYP(tn_vec_push_obj(&params, n));
   TN_TRYP(push_states(r, r->states, &params));
@@ -372,14 +455,15 @@ static void *by_halves(round *r, const invariants *v) {
   TN_GETP(list, tn_arr_from(&params));
   TN_GETP(type, result_type(r));
   TN_GETP(f, relay_var("run", function_type(list, type)));
-  void *one = single_turn(r), *two = two_halves(r, f, n), *few = oc_binary("less", n, i64(2));
+  void *one = single_turn(r), *two = two_halves(r, f, n), *body;
+  TN_GETP(body, one && two ? by_number(r, n, one, two) : NULL);
   for (int64_t i = 0; i < t->ncollected; ++i) TN_TRYP(tn_vec_push_obj(&none, nothing(r->all[i])));
   void *any = oc_binary("greater", t->count, i64(0));
-  if (!one || !two || !few || !any) return NULL;
+  if (!any) return NULL;
   TN_TRYP(tn_vec_push_obj(&args, i64(0)));
   TN_TRYP(tn_vec_push_obj(&args, t->count));
   TN_TRYP(push_states(r, r->first, &args));
-  void *loop = loop_of(v, f, list, relay_if(few, one, two), type, &args);
+  void *loop = loop_of(r, v, f, list, body, type, &args);
   TN_VEC(ends);
   TN_TRYP(push_states(r, r->first, &ends));
   for (int64_t i = 0; i < none.len; ++i) TN_TRYP(tn_vec_push(&ends, none.items[i]));
@@ -394,5 +478,5 @@ void *oc_run_turns(const oc *c, const oc_turns *t) {
     return oc_fail(c, "a loop of %lld states", (long long)t->nstates);
   TN_TRYP(settle_types(c, &r));
   TN_TRYP(take_out(&r, &v));
-  return t->going || t->ncollected == 0 ? one_by_one(&r, &v) : by_halves(&r, &v);
+  return t->going || t->ncollected == 0 ? one_by_one(&r, &v) : by_halves(c, &r, &v);
 }

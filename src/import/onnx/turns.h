@@ -4,7 +4,8 @@
 
 #include "import/onnx/import.h"
 
-/** The expressions of one turn. @param index int64 scalar @param states one for each state, typed
+/** The expressions of one turn. @param index int64 scalar, or a vector of one number where turns
+ *  come in chunks @param states one for each state, typed
  *  @return array: with a condition whether another turn follows (bool scalar), the next states, the
  *  elements that are collected; NULL with an error */
 typedef tn_arr *(*oc_turn)(void *ctx, void *index, void *const *states);
@@ -14,6 +15,7 @@ typedef struct {
   void *going;   /* is there a first turn? NULL: there is no condition */
   void **states; /* before the first turn, typed */
   int64_t nstates, ncollected;
+  bool chunks; /* many turns are worth while in a row: they are small, and have no condition */
   oc_turn turn;
   void *ctx;
 } oc_turns;
