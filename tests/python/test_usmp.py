@@ -5,6 +5,7 @@ import pytest
 import tenon
 from tenon.micro import export_model_library_format, load_model_library_format
 from tenon.relay.backend import Executor, Runtime
+from tenon.script import tir as T
 from tenon.tir.usmp import BufferInfo, PoolAllocation
 from tenon.tir.usmp import utils as usmp
 from test_aot import build, expected, inputs, needs_cc, needs_llvm, network, pools_of, run
@@ -206,3 +207,84 @@ def test_the_header_tells_where(tmp_path):
         assert head + args in text
     assert usmp.CANDIDATE_MEMORY_POOL_ATTR == "candidate_memory_pools"
     assert Executor("aot", C_INTERFACE)["interface-api"] == "c"
+
+
+FAST = pool("fast")
+
+
+@tenon.script.ir_module
+class Program:
+    @T.prim_func
+    def first(a: T.handle, b: T.handle):
+        x = T.match_buffer(a, (8,), "float32")
+        y = T.match_buffer(b, (8,), "float32")
+        own = T.allocate([64], "float32", "global")
+        kept = T.Buffer((64,), data=own)
+        for i in range(8):
+            kept[i] = x[i]
+        for i in range(8):
+            y[i] = kept[i]
+
+    @T.prim_func
+    def main(a: T.handle, b: T.handle):
+        x = T.match_buffer(a, (8,), "float32")
+        y = T.match_buffer(b, (8,), "float32")
+        one = T.allocate([8], "float32", "global")
+        two = T.allocate([8], "float32", "global")
+        three = T.allocate([8], "float32", "global")
+        T.evaluate(T.call_extern("int32", "first", x.data, one))
+        T.evaluate(T.call_extern("int32", "first", one, two))
+        T.evaluate(T.call_extern("int32", "first", two, three))
+        T.evaluate(T.call_extern("int32", "first", three, y.data))
+
+
+def with_pools(mod):
+    """All allocations may lie in the pool."""
+
+    def mark(stmt):
+        if not isinstance(stmt, tenon.tir.Allocate):
+            return None
+        return tenon.tir.Allocate(
+            stmt.buffer_var, stmt.dtype, stmt.extents, stmt.condition, stmt.body,
+            {usmp.CANDIDATE_MEMORY_POOL_ATTR: [FAST]},
+        )  # fmt: skip
+
+    def marked(f):
+        body = tenon.tir.stmt_functor.ir_transform(f.body, None, mark, ["tir.Allocate"])
+        return f.with_body(body)
+
+    return tenon.IRModule({v: marked(f) for v, f in mod.functions.items()})
+
+
+def test_what_a_program_needs():
+    mod = with_pools(Program)
+    found = tenon.tir.usmp.analysis.extract_buffer_info(mod["main"], mod)
+    infos = {str(info.name_hint): info for info in found.buffer_info_stmts}
+    assert set(infos) == {"own", "one", "two", "three"}
+    assert {n: int(i.size_bytes) for n, i in infos.items()} == {
+        "own": 256, "one": 32, "two": 32, "three": 32
+    }  # fmt: skip
+    conflicts = {n: {str(c.name_hint) for c in i.conflicts} for n, i in infos.items()}
+    assert conflicts["one"] == {"own", "two"} and conflicts["three"] == {"own", "two"}
+    assert conflicts["own"] == {"one", "two", "three"}  # while it is called again
+    assert int(found.memory_pressure) == 256 + 64
+    for name, stmt in ((str(k.name_hint), v) for k, v in found.buffer_info_stmts.items()):
+        assert isinstance(stmt, tenon.tir.Allocate) and stmt.buffer_var.name == name
+    array = tenon.get_global_func("tir.usmp.CreateArrayBufferInfo")(found.buffer_info_stmts)
+    for algorithm in ALGORITHMS:
+        plan = tenon.get_global_func(f"tir.usmp.algo.{algorithm}")(array, found.memory_pressure)
+        at = {str(info.name_hint): int(place.byte_offset) for info, place in plan.items()}
+        assert at["one"] == at["three"] and max(at.values()) <= 288
+        placed = tenon.get_global_func("tir.usmp.AssignStmtPoolAllocations")(
+            found.buffer_info_stmts, plan
+        )
+        assert all(isinstance(stmt, tenon.tir.Allocate) for stmt in placed) and len(placed) == 4
+
+
+def test_functions_that_call_themselves_are_refused():
+    @T.prim_func
+    def main():
+        T.evaluate(T.call_extern("int32", "main"))
+
+    with pytest.raises(ValueError, match="nested more than 512 deep"):
+        tenon.tir.usmp.analysis.extract_buffer_info(main, tenon.IRModule({"main": main}))

@@ -338,5 +338,6 @@ static const tn_func_row rows[] = {
 
 int usmp_algo_init(void) {
   TN_TRY(tn_type_register_table(usmp_types, TN_COUNT(usmp_types)));
+  TN_TRY(usmp_extract_init());
   return tn_func_register_rows(rows, TN_COUNT(rows));
 }

@@ -31,6 +31,8 @@ int usmp_set_conflicts(tn_BufferInfo *const *infos, int64_t n, const uint8_t *co
 /** Size hint in bytes, -1: none. */
 int64_t usmp_pool_limit(const tn_PoolInfo *p);
 
+/** "tir.usmp.analysis.extract_buffer_info" and what is beside it. */
+int usmp_extract_init(void);
 /** "tir.usmp.algo..." and what else Python calls; part of the start of the compiler. */
 int usmp_algo_init(void);
 

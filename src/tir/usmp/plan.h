@@ -44,8 +44,8 @@ TN_API int usmp_plan_conflicts(usmp_buffer *buffers, int64_t n, const uint8_t *c
                                int64_t enough, usmp_pool *pools, int32_t npools, int64_t align,
                                const char *algorithm);
 
-/** Bytes of the buffers that one step needs, of the step that needs most: no plan in one pool can do
- *  with less; with `align` 1 none in several. -1: MemoryError */
+/** Bytes of the buffers that one step needs, of the step that needs most: no plan in one pool can
+ * do with less; with `align` 1 none in several. -1: MemoryError */
 TN_API int64_t usmp_lower_bound(const usmp_buffer *buffers, int64_t n, int64_t align);
 
 #endif /* TN_TIR_USMP_PLAN_H_ */

@@ -1,6 +1,6 @@
 """Static planning of memory: where tensors lie in pools."""
 
-from . import utils
+from . import analysis, utils
 from .utils import BufferInfo, PoolAllocation
 
-__all__ = ["BufferInfo", "PoolAllocation", "utils"]
+__all__ = ["BufferInfo", "PoolAllocation", "analysis", "utils"]
