@@ -28,10 +28,28 @@ bool ops_is_conv2d_of_bytes(const relay_replace *r) {
 
 /* ---- channels last ---- */
 
+/* The border as an operator: what makes the data writes it, or it lies in memory that is planned.
+ */
+static void *with_border(const relay_replace *r, void **attrs) {
+  static const int64_t none[] = {0, 0};
+  int64_t pairs[4][2] = {{0}}, before[2], after[2];
+  TN_VEC(width);
+  TN_TRYP(ops_get_pads(relay_attr_obj(*attrs, "padding"), 2, before, after, r->row->name));
+  if (!(before[0] | before[1] | after[0] | after[1])) return relay_arg(r->call, 0);
+  for (int i = 0; i < 4; ++i) {
+    if (i >= 2) pairs[i][0] = before[i - 2], pairs[i][1] = after[i - 2];
+    TN_TRYP(tn_vec_push_obj(&width, relay_ints(pairs[i], 2)));
+  }
+  void *a = relay_attrs("nn.pad", 1, "pad_width", tn_any_obj(tn_arr_from(&width)));
+  *attrs = a ? relay_attrs_with(*attrs, "padding", tn_any_obj(relay_ints(none, 2))) : NULL;
+  return *attrs ? relay_call("nn.pad", a, 2, relay_arg(r->call, 0), relay_const_int(TN_I32, 0))
+                : NULL;
+}
+
 /* Products of bytes are summed up fastest where the channels of a pixel lie next to each other
    (target/c/c_dot.c). */
 static void *channels_last(const relay_replace *r) {
-  void *attrs = r->call->attrs;
+  void *attrs = r->call->attrs, *x;
   const tn_TensorType *data = type_of(r, 0), *weight = type_of(r, 1);
   const char *given = relay_attr_str(attrs, "out_layout");
   bool plain = strcmp(relay_attr_str(attrs, "data_layout"), "NCHW") == 0 &&
@@ -46,7 +64,8 @@ static void *channels_last(const relay_replace *r) {
     attrs = attrs ? relay_attrs_with(attrs, "kernel_layout", tn_any_cstr("OHWI")) : NULL;
   }
   attrs = attrs ? relay_attrs_with(attrs, "out_layout", tn_any_cstr("NHWC")) : NULL;
-  return attrs ? relay_call_args("nn.conv2d", attrs, r->call->args) : NULL;
+  x = attrs ? with_border(r, &attrs) : NULL;
+  return x && attrs ? relay_call("nn.conv2d", attrs, 2, x, relay_arg(r->call, 1)) : NULL;
 }
 
 /* ---- in blocks ---- */
