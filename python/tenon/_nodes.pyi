@@ -1578,6 +1578,13 @@ class GatherNDAttrs(Attrs):
     index_rank: PrimExpr | None
     """number of coordinates where it is not known"""
 
+class GetValidCountsAttrs(Attrs):
+    """attributes of vision.get_valid_counts (type key relay.attrs.GetValidCountsAttrs)"""
+    id_index: int
+    """place of the class in a box; negative: it has none"""
+    score_index: int
+    """place of the score"""
+
 class GlobalPool2DAttrs(Attrs):
     """attributes of nn.global_avg_pool2d (type key relay.attrs.GlobalPool2DAttrs)"""
     layout: str
@@ -1770,6 +1777,23 @@ class NdarraySizeAttrs(Attrs):
     """attributes of ndarray_size (type key relay.attrs.NdarraySizeAttrs)"""
     dtype: str
     """type of the number"""
+
+class NonMaximumSuppressionAttrs(Attrs):
+    """attributes of vision.non_max_suppression (type key relay.attrs.NonMaximumSuppressionAttrs)"""
+    force_suppress: bool
+    """may boxes of different classes strike each other out?"""
+    top_k: int
+    """best boxes that are looked at; not positive: all"""
+    coord_start: int
+    """place of the first of four coordinates"""
+    score_index: int
+    """place of the score"""
+    id_index: int
+    """place of the class in a box; negative: it has none"""
+    return_indices: bool
+    """indices of the boxes and their number, not the boxes"""
+    invalid_to_bottom: bool
+    """boxes that are left first, the others all -1?"""
 
 class OnDeviceAttrs(Attrs):
     """attributes of on_device (type key relay.attrs.OnDeviceAttrs)"""

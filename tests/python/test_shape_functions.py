@@ -274,7 +274,15 @@ CASES |= {
         [x(a, b, 4), x(a, c, b)],
         lambda v, s: op.vision.all_class_non_max_suppression(
             v, s, relay.const(2, "int64"), relay.const(0.5), relay.const(0.1)
-        ),
+        ).astuple(),
+    ),
+    "vision.get_valid_counts": lambda a, b, c, d: (
+        [x(a, b, c + 1)],
+        lambda v: op.vision.get_valid_counts(v, 0.5).astuple(),
+    ),
+    "vision.non_max_suppression": lambda a, b, c, d: (
+        [x(a, b, c + 5), x(a, dtype=I32), x(a, b, dtype=I32)],
+        lambda v, n, i: op.vision.non_max_suppression(v, n, i).astuple(),
     ),
 }
 CASES |= {
