@@ -55,6 +55,31 @@ def test_same_numbers(threads, cache):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("what", ["weight", "rows", "shape"])
+def test_only_images_are_split(what):
+    """Operands that have as many of something else as there are images."""
+    n, shapes = 8, {"weight": (8, 8, 3, 3), "rows": (8, 16, 16), "shape": (8, 8, 1, 1)}
+    x, other = relay.var("x", shape=(n, 8, 16, 16)), relay.var("o", shape=shapes[what])
+    y = conv(conv(conv(x, 8, 8), 8, 8), 8, 8)
+    if what == "weight":
+        y = relay.nn.conv2d(y, other, padding=(1, 1), kernel_size=(3, 3), channels=8)
+    elif what == "rows":
+        y = relay.add(y, other)
+    else:
+        y = relay.add(y, relay.broadcast_to(other, (n, 8, 16, 16)))
+    y = relay.nn.global_avg_pool2d(relay.nn.relu(conv(conv(y, 8, 8), 8, 8)))
+    mod = tenon.IRModule.from_expr(relay.Function([x, other], y))
+    mod = relay.transform.InferType()(mod)
+    split = relay.transform.SplitBatch(1, 1 << 14)(mod)
+    data = [rng.standard_normal(s).astype("float32") for s in ((n, 8, 16, 16), shapes[what])]
+    with tenon.transform.PassContext(opt_level=0):
+        want, got = (
+            relay.create_executor("graph", m, tenon.cpu(), "llvm").evaluate()(*data).numpy()
+            for m in (mod, split)
+        )
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
+
+
 def test_build_splits_large_batches():
     def parts(batch, size, width, **context):
         mod = network(batch, size, width)

@@ -93,23 +93,32 @@ static const struct {
     {"concatenate", is_joined},
 };
 
-/* Element by element: a constant that is not broadcast to all images is not the same for each. */
-static bool has_fitting_constants(const tn_RelayCall *c) {
+/* Element by element: what is broadcast along the axis of images is not the same for each, unless
+   it is a constant of one image. */
+static bool has_fitting_operands(const tn_RelayCall *c) {
   const tn_TensorType *out = relay_known_type(c), *t;
   for (int64_t i = 0; i < c->args->len; ++i) {
-    if (!TN_AS(Constant, tn_arr_obj(c->args, i))) continue;
-    t = relay_known_type(tn_arr_obj(c->args, i));
-    if (!t || (t->shape->len >= out->shape->len && relay_int_at(t->shape, 0) != 1)) return false;
+    const tn_obj *arg = tn_arr_obj(c->args, i);
+    if (!(t = relay_known_type(arg))) return false;
+    bool whole = t->shape->len >= out->shape->len;
+    if (TN_AS(Constant, arg) ? whole && relay_int_at(t->shape, 0) != 1 : !whole) return false;
   }
   return true;
 }
 
+/* Only the first operand of the others is images. */
+static bool has_fixed_rest(const tn_RelayCall *c) {
+  for (int64_t i = 1; i < c->args->len; ++i)
+    if (!TN_AS(Constant, tn_arr_obj(c->args, i))) return false;
+  return true;
+}
+
 static bool is_of_images(const tn_RelayCall *c) {
-  const tn_Op *op = TN_AS(Op, c->op);
-  if (!op || relay_op_is_stateful((const tn_obj *)op)) return false;
+  const relay_op_row *row = TN_AS(Op, c->op) ? relay_op_row_of((const tn_obj *)c->op) : NULL;
+  if (!row || relay_op_is_stateful((const tn_obj *)c->op)) return false;
   for (int i = 0; i < TN_COUNT(kinds); ++i)
-    if (tn_str_eq(op->name, kinds[i].name)) return kinds[i].is(c);
-  return relay_op_pattern((const tn_obj *)op) <= RELAY_BROADCAST && has_fitting_constants(c);
+    if (strcmp(row->name, kinds[i].name) == 0) return has_fixed_rest(c) && kinds[i].is(c);
+  return row->element && has_fitting_operands(c);
 }
 
 /* ---- the layers ---- */
