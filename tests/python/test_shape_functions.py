@@ -286,6 +286,57 @@ CASES |= {
     ),
 }
 CASES |= {
+    "image.crop_and_resize": lambda a, b, c, d: (
+        [x(a, b, c, d), x(5, 4), x(5, dtype=I32)],
+        lambda v, w, i: op.image.crop_and_resize(v, w, i, (2, 3)),
+    ),
+    "image.dilation2d": lambda a, b, c, d: (
+        [x(a, b, c + 2, d + 2), x(b, 2, 2)],
+        op.image.dilation2d,
+    ),
+    "matrix_set_diag": lambda a, b, c, d: (
+        [x(a, b + 1, b + 1), x(a, b + 1)],
+        relay.matrix_set_diag,
+    ),
+    "nn.correlation": lambda a, b, c, d: (
+        [x(a, b, c + 4, d + 4), x(a, b, c + 4, d + 4)],
+        lambda v, w: op.nn.correlation(v, w, 1, 1, 1, 1, 0, True, "NCHW"),
+    ),
+    "nn.deformable_conv2d": lambda a, b, c, d: (
+        [x(a, b, c + 2, d + 2), x(a, 8, c + 1, d + 1), x(3, b, 2, 2)],
+        lambda v, o, w: op.nn.deformable_conv2d(v, o, w, kernel_size=(2, 2), channels=3),
+    ),
+    "reinterpret": lambda a, b, c, d: ([x(a, b, c)], lambda v: relay.reinterpret(v, "int32")),
+    "sliding_window": lambda a, b, c, d: (
+        [x(a, b + 3, c + 3)],
+        lambda v: relay.sliding_window(v, 1, [2, 3], [1, 2]),
+    ),
+    "stft": lambda a, b, c, d: (
+        [x(a, b + 16), x(8)],
+        lambda v, w: relay.op.stft(v, 8, 3, 8, w),
+    ),
+    "sparse_reshape": lambda a, b, c, d: (
+        [x(a, 2, dtype="int64"), x(2, dtype="int64"), x(3, dtype="int64")],
+        relay.sparse_reshape,
+    ),
+    "sparse_to_dense": lambda a, b, c, d: (
+        [x(a, dtype=I32), x(a)],
+        lambda i, v: relay.sparse_to_dense(i, [40], v, 0.0),
+    ),
+    "nn.sparse_dense": lambda a, b, c, d: (
+        [x(a, b), x(c), x(c, dtype=I32), x(d + 1, dtype=I32)],
+        lambda v, *w: op.nn.sparse_dense(v, w),
+    ),
+    "nn.sparse_transpose": lambda a, b, c, d: (
+        [x(c), x(c, dtype=I32), x(d + 1, dtype=I32)],
+        lambda *w: op.nn.sparse_transpose(w).astuple(),
+    ),
+    "nn.sparse_add": lambda a, b, c, d: (
+        [x(a, b), x(c), x(c, dtype=I32), x(a + 1, dtype=I32)],
+        lambda v, *w: op.nn.sparse_add(v, w),
+    ),
+}
+CASES |= {
     "adv_index": lambda a, b, c, d: (
         [x(a, b, c), x(d, 1, dtype=I32), x(c, dtype=I32)],
         lambda *v: relay.adv_index(v),
