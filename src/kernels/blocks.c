@@ -72,6 +72,11 @@ static int64_t byte_block(const kernel_machine *m, int64_t channels) {
   return b ? b : block_of(lanes_of(m, TN_I32), channels);
 }
 
+/* From 256 bits on: narrower vectors hold too few of them to pay for twice the data. */
+bool kernels_widens_bytes(const kernel_machine *m) {
+  return m->dots && m->bytes == KERNEL_BYTES_PAIRS && m->vector_bytes >= 32;
+}
+
 /* Bytes: blocks as long as those of the sums, or rows of matrix registers. Channels are read in
    groups that share a lane. */
 static bool blocks_of_bytes(const kernel_machine *m, const kernel_conv2d *p,
@@ -80,7 +85,9 @@ static bool blocks_of_bytes(const kernel_machine *m, const kernel_conv2d *p,
   int64_t groups = depthwise ? 1 : p->groups;
   *out = (kernel_conv2d_blocks){.in = byte_block(m, p->in / groups),
                                 .out = byte_block(m, p->out / groups),
-                                .group = depthwise ? 1 : BYTES_IN_A_LANE};
+                                .group = depthwise                 ? 1
+                                         : kernels_widens_bytes(m) ? 2
+                                                                   : BYTES_IN_A_LANE};
   if (p->groups == 1 && out->in == 0 && p->in % BYTES_IN_A_LANE == 0) out->in = BYTES_IN_A_LANE;
   out->kernel_out = out->out;
   return m->dots && out->out && out->in && out->in % out->group == 0;

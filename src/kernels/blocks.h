@@ -36,6 +36,9 @@ TN_API int kernels_may_relax(const kernel_machine *m);
 typedef struct {
   int64_t in, out, kernel_out, group;
 } kernel_conv2d_blocks;
+/** Are convolutions of bytes best given both operands as int16, two of which share a lane? Without
+ * an instruction for bytes that saves splitting them for each product. */
+TN_API bool kernels_widens_bytes(const kernel_machine *m);
 /** The number of channels, at least `channels`, that a convolution best computes: one that has
  * blocks, of whole vectors where that is a gain; `channels` itself when kernels for the machine
  * have none. */

@@ -52,7 +52,8 @@ int64_t kernel_dot_group(const tn_BufferLoad *weight, const kernel_axis *lane,
   const tn_arr *at = weight->indices, *shape = weight->buffer->shape;
   tn_dtype t = weight->buffer->dtype;
   int64_t last = at->len - 1, n;
-  bool small = (ir_is_integral(t) && t.bits == 8) || (t.code == kDLBfloat && t.bits == 16);
+  bool small =
+      (ir_is_integral(t) && (t.bits == 8 || t.bits == 16)) || (t.code == kDLBfloat && t.bits == 16);
   bool group = last > 0 && small && t.lanes == 1 && tir_as_int(tn_arr_obj(shape, last), &n) &&
                n == LANE_BITS / t.bits && sum->extent % n == 0 &&
                kernel_uses(tn_arr_obj(at, last), sum) && !kernel_uses(tn_arr_obj(at, last), lane) &&

@@ -158,6 +158,19 @@ def test_matrix_registers_multiply_bytes():
 
 
 @pytest.mark.skipif("haswell" not in CPUS, reason="no AVX2")
+def test_convolutions_without_it_are_of_words():
+    x, w = integers(7, (1, 16, 6, 6), "uint8"), integers(8, (16, 16, 3, 3), "int8")
+    var = relay.var("x", shape=x.shape, dtype="uint8")
+    args = i32(0), i32(0), f32(1), f32(1)
+    body = relay.qnn.op.conv2d(
+        var, relay.const(w), *args, kernel_size=(3, 3), channels=16, padding=(0, 0)
+    )
+    code = compiled(body, x, "haswell")[1].get_source("asm")
+    loop = code[code.index("vpmaddwd") :].split("vpmaddwd")
+    assert not any("vpsllw" in part or "vpsraw" in part for part in loop)  # nothing is split
+
+
+@pytest.mark.skipif("haswell" not in CPUS, reason="no AVX2")
 def test_without_it_pairs_are_multiplied():
     code = dense_code("haswell")
     assert "vpmaddwd" in code

@@ -3,15 +3,17 @@
      nn.conv2d(data NCHW uint8, weight OIHW int8)
    => nn.contrib_conv2d_NCHWc(data NCHW16c, weight OIHW16o4i), result NCHW16c
 
-   Four channels of a pixel share a lane of the sums (tir.DotProducts). A number of channels that is
-   no multiple of four, as that of a picture, grows by zeros. In C code the channels of a pixel lie
-   next to each other. */
+   Four channels of a pixel share a lane of the sums (tir.DotProducts), or two that are widened to
+   16 bits before, where no instruction multiplies bytes: what makes the data widens it, too. A
+   number of channels that is no multiple of four, as that of a picture, grows by zeros. In C code
+   the channels of a pixel lie next to each other. */
 #include <string.h>
 
 #include "ir/imm.h"
 #include "ops/nn/conv.h"
 #include "ops/layout.h"
 #include "relay/evaluate.h"
+#include "relay/transforms/make.h"
 
 static const tn_TensorType *type_of(const relay_replace *r, int i) {
   return TN_AS(TensorType, tn_arr_obj(r->types, i));
@@ -91,13 +93,19 @@ bool ops_is_oihw(const relay_replace *r) {
          strcmp(relay_attr_str(r->call->attrs, "kernel_layout"), "OIHW") == 0;
 }
 
+enum { PAIR = 2, GROUP = 4 /* channels that a picture has at least */ };
+
 static void *in_blocks(const relay_replace *r, const kernel_conv2d *p,
                        const kernel_conv2d_blocks *b) {
   void *attrs = r->call->attrs, *x = relay_arg(r->call, 0), *w = relay_arg(r->call, 1);
   int64_t in = relay_int_at(type_of(r, 0)->shape, 1);
   if (p->in != in) {
-    x = grown(x, type_of(r, 0), 1, b->group);
-    w = grown(w, type_of(r, 1), 1, b->group);
+    x = grown(x, type_of(r, 0), 1, GROUP);
+    w = grown(w, type_of(r, 1), 1, GROUP);
+  }
+  if (b->group == PAIR) {
+    x = relay_cast(x, tn_dtype_of(kDLInt, 16, 1));
+    w = relay_cast(w, tn_dtype_of(kDLInt, 16, 1));
   }
   attrs = with_text(attrs, "data_layout", tn_str_fmt("NCHW%lldc", (long long)b->in));
   attrs = with_text(
@@ -108,8 +116,6 @@ static void *in_blocks(const relay_replace *r, const kernel_conv2d *p,
   const char *op = b->group == 1 ? "nn.contrib_depthwise_conv2d_NCHWc" : "nn.contrib_conv2d_NCHWc";
   return attrs ? relay_call(op, attrs, 2, x, w) : NULL;
 }
-
-enum { GROUP = 4 }; /* channels that a picture has at least */
 
 void *ops_alter_conv2d_of_bytes(const relay_replace *r) {
   kernel_machine m;

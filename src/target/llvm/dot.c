@@ -73,16 +73,20 @@ static LLVMValueRef half(cg_fn *f, const bytes *x, int lanes, int odd) {
   return LLVMBuildAnd(f->b, v, cg_splat(f, LLVMConstInt(f->m->i16, 255, 0), 2 * lanes), "");
 }
 
-static LLVMValueRef by_pairs(cg_fn *f, LLVMValueRef sum, const bytes *a, const bytes *b,
-                             int lanes) {
+static LLVMValueRef add_pairs(cg_fn *f, LLVMValueRef sum, LLVMValueRef a, LLVMValueRef b,
+                              int lanes) {
   const char *name = lanes == 16  ? "llvm.x86.avx512.pmaddw.d.512"
                      : lanes == 8 ? "llvm.x86.avx2.pmadd.wd"
                                   : "llvm.x86.sse2.pmadd.wd";
-  for (int odd = 0; odd < 2; ++odd) {
-    LLVMValueRef args[] = {half(f, a, lanes, odd), half(f, b, lanes, odd)}, two;
-    TN_GETP(two, cg_intrinsic(f, name, NULL, 0, args, 2));
-    sum = LLVMBuildAdd(f->b, sum, two, "");
-  }
+  LLVMValueRef args[] = {a, b}, two;
+  TN_GETP(two, cg_intrinsic(f, name, NULL, 0, args, 2));
+  return LLVMBuildAdd(f->b, sum, two, "");
+}
+
+static LLVMValueRef by_pairs(cg_fn *f, LLVMValueRef sum, const bytes *a, const bytes *b,
+                             int lanes) {
+  for (int odd = 0; odd < 2; ++odd)
+    TN_GETP(sum, add_pairs(f, sum, half(f, a, lanes, odd), half(f, b, lanes, odd), lanes));
   return sum;
 }
 
@@ -171,6 +175,8 @@ LLVMValueRef cg_dot(cg_fn *f, const tn_Call *call) {
   TN_GETP(b.v, cg_expr(f, cg_arg(call, 2)));
   a.is_signed = ir_is_int(t), b.is_signed = ir_is_int(u);
   if (floats_of_bits) return dot_of_halves(f, sum, a.v, b.v, lanes);
+  bool words = group == 2 && t.bits == 16 && u.bits == 16 && a.is_signed && b.is_signed;
+  if (words && cg_is_x86(f) && has_pairs(f, lanes)) return add_pairs(f, sum, a.v, b.v, lanes);
   if (group != 4 || t.bits != 8 || u.bits != 8 || !cg_is_x86(f))
     return one_by_one(f, sum, &a, &b, lanes, group);
   if (a.is_signed != b.is_signed && has_vnni(f, lanes))

@@ -7,10 +7,10 @@
                * T.int32(B[l + v * 4 + k])        B[l:l + 64])
 
    The k of a group are neighbours in both factors and fill a lane of the sum; along the lanes a
-   factor either stays where it is or goes on with the next group. Factors are integers of 8 bits
-   with sums of int32, or bfloat16, whose bits are handed over, with sums of float32. Loops that are
-   of another form stay as they are. Runs on flat buffers, before loops are vectorized and bfloat16
-   becomes computations with its bits. */
+   factor either stays where it is or goes on with the next group. Factors are integers of 8 or
+   16 bits with sums of int32, or bfloat16, whose bits are handed over, with sums of float32. Loops
+   that are of another form stay as they are. Runs on flat buffers, before loops are vectorized and
+   bfloat16 becomes computations with its bits. */
 #include "arith/region.h"
 #include "tir/transforms/transforms.h"
 
@@ -59,8 +59,9 @@ static bool is_factor(const dot *d, const tn_expr *e, factor *f) {
   f->load = cast ? TN_AS(BufferLoad, cast->value) : NULL;
   if (!f->load || !tn_dtype_eq(e->dtype, d->store->value->dtype)) return false;
   tn_dtype t = f->load->buffer->dtype;
-  bool small = tn_dtype_eq(e->dtype, TN_I32) ? ir_is_integral(t) && t.bits == 8 && !ir_is_bool(t)
-                                             : is_half(t) && is_given(d, f->load->buffer);
+  bool small = tn_dtype_eq(e->dtype, TN_I32)
+                   ? ir_is_integral(t) && (t.bits == 8 || t.bits == 16) && !ir_is_bool(t)
+                   : is_half(t) && is_given(d, f->load->buffer);
   if (!small || t.lanes != 1 || t.bits * d->group != 32) return false;
   if (!place(d, f->load->indices, &f->base, by)) return false;
   f->stride = by[0];
