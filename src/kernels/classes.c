@@ -16,8 +16,8 @@
 static const kernel_class with_neighbours[] = {
     kernel_winograd,       kernel_conv_tiles, kernel_gemm_tiles,  kernel_conv_direct,
     kernel_conv_depthwise, kernel_gemm,       kernel_row_program, kernel_scalar};
-static const kernel_class classes[] = {kernel_elementwise, kernel_tile, kernel_scalar_result,
-                                       kernel_rows, kernel_plain};
+static const kernel_class classes[] = {kernel_transpose,     kernel_elementwise, kernel_tile,
+                                       kernel_scalar_result, kernel_rows,        kernel_plain};
 
 /* Was the block put into another one? */
 static bool is_gone(const tn_TirSchedule *s, const tn_BlockRV *rv) {

@@ -238,3 +238,14 @@ def test_reductions_of_rows(n):
     check([x], [total], lambda a: [a.sum(1, keepdims=True)])
     check([x], [least], lambda a: [a.min(1)])
     check([x], [total, least], lambda a: [a.sum(1, keepdims=True), a.min(1)])
+
+
+@pytest.mark.parametrize("shape", [(64, 48), (3, 24, 40), (2, 17, 36), (3, 9)])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_transposes_go_in_blocks(shape, threads):
+    a = te.placeholder(shape, name="A")
+    *lead, m, n = shape
+    b = te.compute((*lead, n, m), lambda *i: a[(*i[:-2], i[-1], i[-2])] * 2.0, name="B")
+    text = check([a], [b], lambda v: [v.swapaxes(-1, -2) * 2], threads=threads)
+    assert ("T.unroll(" in text) == (m >= 24)
+    assert ("T.unroll(16)" in text) == (n == 48)
