@@ -49,6 +49,7 @@ def lists():
     return mod
 
 
+KERNEL = "let %f = fn (%p: Tensor[(?, 4), float32], Primitive=1) { repeat(%p, repeats=2, axis=0) };"
 PROGRAMS = [static, open_extents, by_values, branches, lists]
 
 
@@ -138,6 +139,16 @@ def test_planning_can_be_left_out():
     assert count[()][1] == count["MemoryPlan",][1] == count["MemoryPlan",][0]
 
 
+def test_types_may_be_unknown_before():
+    text = f"""#[version = "0.0.5"]
+def @main(%x: Tensor[(?, 4), float32]) {{ {KERNEL} let %y = %f(%x); %y }}
+"""
+    mod = relay.transform.MemoryPlan()(relay.transform.ManifestAlloc()(relay.parse(text)))
+    assert "vm.shape_func" in called(mod)
+    with pytest.raises(TypeError, match="expected CompilationConfig"):
+        relay.transform.ManifestAlloc("cpu")(mod)
+
+
 def test_python_functions():
     x = relay.var("x", shape=(3, relay.Any()))
     storage = relay.op.memory.alloc_storage(40, 64, dtype_hint="int8")
@@ -192,9 +203,6 @@ def @main({PARAMS}, %m: Storage[]) {{ {call} }}
 """
     with pytest.raises(tenon.TVMError, match=message):
         relay.transform.InferType()(relay.parse(text))
-
-
-KERNEL = "let %f = fn (%p: Tensor[(?, 4), float32], Primitive=1) { repeat(%p, repeats=2, axis=0) };"
 
 
 @pytest.mark.parametrize(

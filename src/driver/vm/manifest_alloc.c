@@ -20,6 +20,7 @@
 #include "ir/imm.h"
 #include "ir/module.h"
 #include "object/dtype.h"
+#include "relay/infer.h"
 #include "relay/transforms/make.h"
 #include "relay/value_types.h"
 
@@ -404,6 +405,7 @@ tn_IRModule *vm_manifest_alloc(tn_IRModule *mod, const tn_pass_ctx *c) {
   TN_CHECKP(c->nargs <= 1, TypeError, NULL, "ManifestAlloc: expected one argument, got %d",
             c->nargs);
   if (c->nargs) TN_TRYP(tn_arg_obj(c->args, c->nargs, 0, &tn_type_CompilationConfig, &config));
+  TN_GETP(mod, relay_infer_module(mod));
   if (config) return with_plan(mod, (const tn_CompilationConfig *)config);
   tn_IRModule *r = each_function(&m, mod);
   tn_pmap_fini(&m.kernels);
