@@ -10,7 +10,7 @@ step for the records of a file. Kernels are measured alone: a convolution with t
 the size of its image, bias and ReLU.
 
 Measure on a machine that does nothing else, with as many threads (TENON_NUM_THREADS) as programs
-will have. Records name the processor, and count for no other.
+will have. Records name the processor and the number of threads, and count for no others.
 """
 
 import argparse
@@ -267,10 +267,12 @@ def confirmed(task, mod, knobs, gain):
 
 
 def _target(text):
-    """The target with its processor's name."""
+    """The target with the name of its processor and the number of threads."""
     target = tenon.target.Target(text)
     name = str(get_global_func("driver.records_processor")(target))
-    return target if target.mcpu or not name else tenon.target.Target(f"{text} -mcpu={name}")
+    if name and not target.mcpu:
+        text += f" -mcpu={name}"
+    return tenon.target.Target(f"{text} -num-cores={get_global_func('runtime.NumThreads')()}")
 
 
 def _tasks_of_models(paths, target):
