@@ -160,6 +160,7 @@ class Kernel:
         self.arrays.append(arrays.of(shapes[at], types[at], "result"))
 
     def measure(self):
+        """Adds the seconds that a call takes to those of the kernel."""
         self._prepare()
         self.times.append(self._measure(*self.arrays).mean)
 
