@@ -295,6 +295,7 @@ def _tasks_of_records(path, target):
 
 
 def main():
+    """Measures, as the arguments of the command say."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="*", help="ONNX models")
     parser.add_argument("-o", "--output", required=True, help="file that records are added to")
