@@ -238,7 +238,7 @@ WHOLE = {
 }
 
 
-@pytest.mark.parametrize("cpu", MACHINES)
+@pytest.mark.parametrize("cpu", ["skylake-avx512", "haswell"])
 @pytest.mark.parametrize("name", WHOLE)
 def test_other_kernels(name, cpu):
     if not tenon.runtime.enabled("llvm"):
@@ -249,4 +249,4 @@ def test_other_kernels(name, cpu):
     loops = list(load().innermost_loops(lib.get_lib().get_source("s")))
     assert loops
     worst = max(loops, key=lambda loop: loop.spills)
-    assert worst.spills <= most[list(MACHINES).index(cpu)], str(worst)
+    assert worst.spills <= most[cpu == "haswell"], str(worst)
