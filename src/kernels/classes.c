@@ -18,6 +18,10 @@ static const kernel_class with_neighbours[] = {
     kernel_conv_depthwise, kernel_gemm,       kernel_row_program, kernel_scalar};
 static const kernel_class classes[] = {kernel_transpose,     kernel_elementwise, kernel_tile,
                                        kernel_scalar_result, kernel_rows,        kernel_plain};
+/* Those that no step refuses, whatever the extents are. */
+static const kernel_class plain[] = {kernel_elementwise, kernel_rows, kernel_plain};
+
+typedef enum { ALL_CLASSES, WITHOUT_NEIGHBOURS, PLAIN_CLASSES, NCHOICES } choice;
 
 /* Was the block put into another one? */
 static bool is_gone(const tn_TirSchedule *s, const tn_BlockRV *rv) {
@@ -37,18 +41,20 @@ static int schedule_stage(tn_TirSchedule *s, tn_BlockRV *rv, const kernel_machin
   return 0;
 }
 
-static int schedule_all(tn_TirSchedule *s, const kernel_machine *m, bool all) {
+static int schedule_all(tn_TirSchedule *s, const kernel_machine *m, choice which) {
   tn_BlockRV *root;
   tn_arr *blocks;
   TN_TRY(kernel_inline_stages(s, m));
   if (m->block_threads) return kernel_bind_threads(s, m);
   TN_GET(root, sch_get_block(s, "root", "main"));
   TN_GET(blocks, sch_get_child_blocks(s, (tn_obj *)root));
-  for (int64_t i = 0; all && i < blocks->len; ++i)
+  bool safe = which == PLAIN_CLASSES;
+  for (int64_t i = 0; which == ALL_CLASSES && i < blocks->len; ++i)
     TN_TRY(schedule_stage(s, (tn_BlockRV *)blocks->items[i].v.obj, m, with_neighbours,
                           TN_COUNT(with_neighbours)));
   for (int64_t i = 0; i < blocks->len; ++i)
-    TN_TRY(schedule_stage(s, (tn_BlockRV *)blocks->items[i].v.obj, m, classes, TN_COUNT(classes)));
+    TN_TRY(schedule_stage(s, (tn_BlockRV *)blocks->items[i].v.obj, m, safe ? plain : classes,
+                          safe ? TN_COUNT(plain) : TN_COUNT(classes)));
   return 0;
 }
 
@@ -63,7 +69,7 @@ static bool has_no_blocks(const tn_PrimFunc *f) {
   return !r || r->block->iter_vars->len != 0 || !tn_str_eq(r->block->name_hint, "root");
 }
 
-static tn_PrimFunc *scheduled(tn_PrimFunc *f, const kernel_machine *m, bool all) {
+static tn_PrimFunc *scheduled(tn_PrimFunc *f, const kernel_machine *m, choice which) {
   tn_IRModule *mod;
   tn_GlobalVar *v;
   tn_TirSchedule *s;
@@ -71,24 +77,25 @@ static tn_PrimFunc *scheduled(tn_PrimFunc *f, const kernel_machine *m, bool all)
   TN_GETP(v, ir_global_var("main"));
   TN_TRYP(ir_module_add(mod, v, (tn_BaseFunc *)f, false));
   TN_GETP(s, sch_new(mod, 0, 2));
-  TN_TRYP(schedule_all(s, m, all));
+  TN_TRYP(schedule_all(s, m, which));
   tn_BaseFunc *done;
   TN_GETP(done, ir_module_lookup(s->mod, v));
   return tir_with_attr((tn_PrimFunc *)done, "tir.is_scheduled", (tn_obj *)tir_i32(1));
 }
 
-/* A step may refuse a program that a class with neighbours took for its own: the others know all.
- */
+/* A step may refuse a program that a class took for its own: one with neighbours, or one that tiles
+   windows whose extents are open. The others know all. */
 tn_PrimFunc *kernels_schedule(tn_PrimFunc *f, const kernel_machine *m) {
   TN_SCOPE(scope);
   if (is_ready(f)) return tn_scope_return(scope, f);
   if (has_no_blocks(f))
     return tn_scope_return(scope, m->block_threads ? kernel_in_one_thread(f) : f);
   TN_GETP(f, kernel_simplify_indices(f));
-  tn_PrimFunc *done = scheduled(f, m, true);
-  if (!done && strcmp(tn_error_class(), "ScheduleError") == 0) {
+  tn_PrimFunc *done = scheduled(f, m, ALL_CLASSES);
+  for (int i = WITHOUT_NEIGHBOURS; !done && i < NCHOICES; ++i) {
+    if (strcmp(tn_error_class(), "ScheduleError") != 0) break;
     tn_error_clear();
-    done = scheduled(f, m, false);
+    done = scheduled(f, m, (choice)i);
   }
   return tn_scope_return(scope, done);
 }

@@ -73,16 +73,19 @@ def test_reductions(op, want):
         check(vm, want, (first, 3, last))
 
 
-def test_convolutions():
+@pytest.mark.parametrize("step", [1, 2])
+def test_convolutions(step):
     x, w = relay.var("x", shape=(1, 3, ANY, ANY)), relay.var("w", shape=(8, 3, 3, 3))
-    conv = relay.Function([x, w], relay.nn.conv2d(x, w, padding=(1, 1)))
+    conv = relay.nn.conv2d(x, w, padding=(2, 1), dilation=(step, 1), strides=(step, step))
+    conv = relay.Function([x, w], conv)
     vm = tenon.runtime.vm.VirtualMachine(
         relay.vm.compile(tenon.IRModule.from_expr(conv), "llvm"), tenon.cpu()
     )
 
     def want(x, w):
-        p = np.pad(x[0], ((0, 0), (1, 1), (1, 1)))
-        views = np.lib.stride_tricks.sliding_window_view(p, (3, 3), (1, 2))
+        p = np.pad(x[0], ((0, 0), (2, 2), (1, 1)))
+        views = np.lib.stride_tricks.sliding_window_view(p, (2 * step + 1, 3), (1, 2))
+        views = views[:, ::step, ::step, ::step]
         return np.einsum("chwij,ocij->ohw", views, w)[None]
 
     for h, width in [(1, 1), (4, 7), (5, 16), (3, 35)]:
