@@ -19,7 +19,7 @@ from speed import DIGITS, OPTIONS, shapes_of
 from tenon import micro, relay
 from tenon.relay.backend import Executor, Runtime
 
-CC = "arm-none-eabi-gcc"
+CC, TARGET = "arm-none-eabi-gcc", "c -mcpu=cortex-m4"
 FLAGS = "-std=c99 -Os -w -mcpu=cortex-m4 -mthumb -ffunction-sections -fdata-sections".split()
 FLAGS += ["-fstack-usage", *(f"-I{path}" for path in micro.get_include_dirs())]
 CRT = pathlib.Path(micro.get_standalone_crt_dir())
@@ -62,7 +62,7 @@ def build(path):
     config = {"tir.usmp.enable": True, "tir.disable_vectorize": True}
     with tenon.transform.PassContext(opt_level=3, config=config):
         executor, runtime = Executor("aot", OPTIONS), Runtime("crt")
-        return relay.build(program, "c", executor=executor, runtime=runtime, params=params)
+        return relay.build(program, TARGET, executor=executor, runtime=runtime, params=params)
 
 
 def model_sizes(path, folder):

@@ -153,7 +153,10 @@ kernel_machine driver_machine(const tn_target *t) {
   m.bytes = KERNEL_BYTES_PAIRS;
   m.threads = 1; /* code of other kinds has no threads */
   here = strcmp(tn_cstr(t->kind->name), "c") == 0 && strcmp(cpu, "native") == 0;
-  if (!here) m.vector_bytes = 0; /* its compiler finds the vectors */
+  if (here) return m;
+  m.vector_bytes = 0; /* its compiler finds the vectors */
+  /* boards have names; their compilers make small code, and find none */
+  m.rows = strcmp(tn_cstr(t->kind->name), "c") == 0 && !*cpu && !*target_str(t, "model", "");
   return m;
 }
 

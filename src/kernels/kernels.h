@@ -20,6 +20,7 @@ typedef enum { KERNEL_BYTES_PAIRS, KERNEL_BYTES_DOTS, KERNEL_BYTES_TILES } kerne
 typedef struct {
   int vector_bytes;     /* of a vector register: 64, 32, 16; 0: no vectors */
   int vector_registers; /* 32, 16 */
+  bool rows;            /* without vectors, for a compiler that finds some in loops over rows */
   int threads;          /* that kernels may use; 1: nothing is made parallel */
   int64_t l1, l2;       /* bytes of cache a core has */
   bool dots;            /* its code generator knows T.dot: sums of products of small numbers */

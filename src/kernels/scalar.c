@@ -5,7 +5,8 @@
 
    so that nothing is kept between, and neither does the sum go through memory. Where results next
    to each other read floats next to each other, a few are summed up at a time: they share the other
-   operand, and one sum need not wait for the next. */
+   operand, and one sum need not wait for the next. Where a compiler may find vectors (`rows`) they
+   are a row as long as can be, summed up in a loop of its own. */
 #include "base/error.h"
 #include "ir/functor.h"
 #include "ir/imm.h"
@@ -68,13 +69,14 @@ static int order_reduction(kernel_stage *st) {
 
 /* ---- results at a time ---- */
 
-enum { MOST_SUMS = 8 };
+enum { MOST_SUMS = 8, MOST_OF_ROW = 64 };
 
 /* How many divide the last axis evenly. Integers are left to the dot products of the target. */
 static int64_t sums_at_a_time(const kernel_stage *st, tn_dtype t) {
   const kernel_axis *last = &st->axis[st->nspatial - 1];
-  if (t.code != kDLFloat || !last->contiguous || last->extent < 2) return 1;
-  for (int64_t n = MOST_SUMS; n > 1; --n)
+  bool rows = st->machine->rows, near = last->contiguous || (rows && last->in_last);
+  if (t.code != kDLFloat || !near || last->extent < 2) return 1;
+  for (int64_t n = rows ? MOST_OF_ROW : MOST_SUMS; n > 1; --n)
     if (last->extent % n == 0) return n;
   return 1;
 }
@@ -87,13 +89,13 @@ static int unroll_last(kernel_stage *st, const tn_BlockRV *rv) {
 }
 
 /* The loop over them goes below those of the reduction. */
-static int move_inside(kernel_stage *st, tn_LoopRV *few) {
+static int move_inside(kernel_stage *st, tn_LoopRV *few, bool unrolled) {
   tn_LoopRV *order[KERNEL_MAX_AXES + 1];
   int n = 0;
   for (int64_t i = st->nspatial; i < st->loops->len; ++i) order[n++] = kernel_loop(st, (int)i);
   order[n++] = few;
   TN_TRY(kernel_reorder(st, order, n));
-  return sch_set_kind(st->sch, few, TIR_FOR_UNROLLED, NULL);
+  return unrolled ? sch_set_kind(st->sch, few, TIR_FOR_UNROLLED, NULL) : 0;
 }
 
 /* ---- the class ---- */
@@ -110,10 +112,10 @@ static int sum_in_place(kernel_stage *st, tn_BlockRV *reader, tn_dtype t) {
   if (r <= 0) return r;
   TN_GET(st->block, (const tn_Block *)sch_get(st->sch, (tn_obj *)st->rv)); /* as it is now */
   TN_TRY(order_reduction(st));
-  if (few) TN_TRY(move_inside(st, few));
+  if (few) TN_TRY(move_inside(st, few, n <= MOST_SUMS));
   TN_TRY(kernel_parallel(st, outer, st->nspatial));
   TN_GET(init, sch_decompose_reduction(st->sch, st->rv, kernel_loop(st, st->nspatial)));
-  if (!few) return 1;
+  if (!few || n > MOST_SUMS) return 1;
   TN_TRY(unroll_last(st, init));
   TN_TRY(unroll_last(st, reader));
   return 1;

@@ -190,6 +190,16 @@ def test_borders_are_filled_without_conditions(name, tmp_path):
     assert re.search(r"k < \d+; \+\+k\) \{\n +T_pad\[k\] =", text)
 
 
+@pytest.mark.parametrize("stride", [1, 2])
+def test_sums_of_a_row_for_compilers_that_find_vectors(stride, tmp_path):
+    data = var("data", 1, 3, 28, 28)
+    attrs = {"strides": (stride, stride), "padding": (1, 1)}
+    body = relay.nn.relu(relay.nn.conv2d(data, const(4, 3, 3, 3), **attrs))
+    for target, row in (("c", 28 // stride), ("c -mcpu=cortex-m4", 7 if stride == 1 else 1)):
+        micro.export_c(program(body), str(tmp_path), "some", target=target)
+        assert f"float conv2d[{row}];" in (tmp_path / "some.c").read_text()
+
+
 def test_memory_can_be_placed(tmp_path):
     micro.export_c(program(PROGRAMS["conv"]), str(tmp_path), "some")
     places = ['-DTENON_CONST=__attribute__((section(".far")))']
