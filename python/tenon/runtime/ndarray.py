@@ -185,7 +185,8 @@ class NDArray(_core.Tensor):
         t = self.dtype
         if t in _BUFFER_DTYPES:
             try:
-                return _copy_of(self)
+                # numpy would take an array without a buffer for an object and say nothing
+                return _copy_of(memoryview(self))
             except BufferError:  # not in host memory
                 pass
         import numpy as np
