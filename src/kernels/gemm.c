@@ -29,6 +29,7 @@ enum {
   ROWS_WORTH_COPYING = 32, /* the same where it would only become denser */
   ROWS_WORTH_FETCHING = 8, /* rows whose work hides that the next panel comes from far */
   LEAST_TILES = 4,         /* of a band */
+  SQUARE_TILES = 16,       /* from which tiles of four vectors are worth it */
   PANELS_OF_A_THREAD = 4,  /* from which threads have their share of panels alone */
   OPEN_ROWS = 8,  /* of a tile where their number or length is open: padding costs less, and
                      each row has an address of its own in a register */
@@ -61,11 +62,12 @@ static int64_t tile_rows(int registers, int64_t vectors) {
 }
 
 /* Six rows of four vectors take ten loads for 24 products, 13 rows of two take 15 for 26: loads are
-   what lowers the clock. Fewer rows than two such tiles have would read each panel for little, and
-   each thread needs its share of panels. @param outside products of these rows and columns */
+   what lowers the clock. That shows from about a hundred rows on: fewer are up to 15 % slower so, a
+   last tile that is not full weighs more. Each thread needs its share of panels. @param outside
+   products of these rows and columns */
 static bool is_square_better(const kernel_machine *m, int64_t rows, int64_t columns,
                              int64_t outside, int64_t lanes) {
-  if (m->vector_registers <= 16 || rows <= 2 * tile_rows(registers_of(m), 4) ||
+  if (m->vector_registers <= 16 || rows < SQUARE_TILES * tile_rows(registers_of(m), 4) ||
       columns % (4 * lanes) != 0)
     return false;
   int64_t panels = columns / (4 * lanes) * outside;
