@@ -214,6 +214,35 @@ def test_batches_that_do_not_meet():
         vm.run(rand(2, 3, 4), rand(6, 4, 5))
 
 
+def product_of_negatives(a, b, *feeds):
+    """Values within a model, with the extents a and b, which names leave open."""
+    m = open_model(
+        [node("Neg", ["a"], ["m"]), node("Neg", ["b"], ["n"]), node("MatMul", ["m", "n"], ["y0"])],
+        {"a": rand(*[1] * len(a)), "b": rand(*[1] * len(b))},
+    )
+    for value, dims in zip(m.graph.input, (a, b), strict=True):
+        value.CopyFrom(helper.make_tensor_value_info(value.name, 1, dims))
+    mod, _ = relay.frontend.from_onnx(m)
+    vm = VirtualMachine(relay.vm.compile(mod, "llvm"), tenon.cpu())
+    for s, t in feeds:
+        x, y = rand(*s), rand(*t)
+        np.testing.assert_allclose(vm.run(x, y).numpy(), np.matmul(x, y), rtol=1e-4, atol=1e-5)
+
+
+def test_several_open_batches_of_values_are_not_taken_to_be_the_same():
+    feeds = [
+        ((2, 3, 3, 4), (2, 3, 4, 5)),
+        ((1, 2, 3, 4), (2, 1, 4, 5)),
+        ((0, 2, 3, 4), (0, 2, 4, 5)),
+    ]
+    product_of_negatives(["n", "m", 3, 4], ["k", "l", 4, 5], *feeds)
+
+
+def test_known_batches_of_open_matrices():
+    product_of_negatives([2, 1, "n", 4], [2, 4, "k"], ((2, 1, 3, 4), (2, 4, 5)))
+    product_of_negatives([2, 3, "n", 4], [3, "k", 1], ((2, 3, 1, 4), (3, 4, 1)))
+
+
 @pytest.mark.parametrize("opset", [18, 21])
 def test_groups_of_open_channels(opset):
     groups = node("GroupNormalization", ["x", "s", "b"], ["y0"], num_groups=2)

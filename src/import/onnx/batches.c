@@ -5,8 +5,9 @@
        =>  both broadcast to [max(n, m), 2], unless they are parameters of the model whose extents
            are the same when it runs
 
-   Extents that are open in values within a model are taken to be the same, as those of queries and
-   keys are: a check at run time says so where they are not. */
+   An extent that is open in values within a model is taken to be the same, as those of queries and
+   keys are: a check at run time says so where it is not. It sees all of a batch as one axis, so
+   that several such extents are compared when the product runs. */
 #include "base/error.h"
 #include "import/onnx/import.h"
 #include "import/onnx/numbers.h"
@@ -23,18 +24,25 @@ static int64_t extent(const tn_TensorType *t, int64_t from_matrix) {
 
 typedef enum { TOGETHER, MAYBE, APART } meeting;
 
-/* One operand surely has to be repeated, or maybe, or they have the same batch. */
-static meeting look(const tn_TensorType *s, const tn_TensorType *t) {
-  int64_t a = s->shape->len - MATRIX, b = t->shape->len - MATRIX;
-  bool open = false, repeated = a != b, maybe = false;
+static bool has_open_matrix(const tn_TensorType *t) {
+  int64_t n, rank = t->shape->len;
+  return !tir_as_int(tn_arr_obj(t->shape, rank - 1), &n) ||
+         !tir_as_int(tn_arr_obj(t->shape, rank - 2), &n);
+}
+
+/* One operand surely has to be repeated, or maybe, or they have the same batch.
+   @param parameters one of them is a parameter of the model */
+static meeting look(const tn_TensorType *s, const tn_TensorType *t, bool parameters) {
+  int64_t a = s->shape->len - MATRIX, b = t->shape->len - MATRIX, maybe = 0;
+  bool open = (a < b && has_open_matrix(s)) || (b < a && has_open_matrix(t)), repeated = a != b;
   for (int64_t i = 0; i < a || i < b; ++i) {
     int64_t x = extent(s, i), y = extent(t, i);
-    open = open || x < 0 || y < 0;
+    open = open || x < 0 || y < 0 || (x < y && has_open_matrix(s)) || (y < x && has_open_matrix(t));
     repeated = repeated || (x != y && (x == 1 || y == 1));
-    maybe = maybe || (x < 0 && y != 1) || (y < 0 && x != 1);
+    maybe += (x < 0 && y != 1) || (y < 0 && x != 1);
   }
   if (!open || (a <= 1 && b <= 1 && repeated)) return TOGETHER; /* products know one batch of 1 */
-  return repeated ? APART : maybe ? MAYBE : TOGETHER;
+  return repeated ? APART : maybe > !parameters ? MAYBE : TOGETHER;
 }
 
 /* The first `n` extents of x, ones before them up to `all`: int64[all] */
@@ -92,9 +100,8 @@ static int choose(void *same, void **a, void **b, void *x, void *y) {
 }
 
 int oc_meet_batches(void **a, const tn_TensorType **s, void **b, const tn_TensorType **t) {
-  meeting m = look(*s, *t);
-  bool parameters = TN_AS(RelayVar, *a) || TN_AS(RelayVar, *b);
-  if (m == TOGETHER || (m == MAYBE && !parameters)) return 0;
+  meeting m = look(*s, *t, TN_AS(RelayVar, *a) || TN_AS(RelayVar, *b));
+  if (m == TOGETHER) return 0;
   int64_t x = (*s)->shape->len - MATRIX, y = (*t)->shape->len - MATRIX;
   spread p = {.rank = x > y ? x : y, .s = *s, .t = *t};
   void *own = batch_of(*a, x, p.rank), *other = batch_of(*b, y, p.rank), *one;

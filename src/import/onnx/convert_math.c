@@ -374,7 +374,8 @@ static void *split_open_batch(void *y, void *like, int64_t batch) {
   own = a && like ? oc_part(relay_call("shape_of", a, 1, like), 0, 0, batch) : NULL;
   now = b && y ? oc_part(relay_call("shape_of", b, 1, y), 0, 1, 3) : NULL;
   void *shape = own && now ? oc_concat(tn_arr_of(2, own, now), 0) : NULL;
-  return shape ? relay_call("dyn.reshape", NULL, 2, y, shape) : NULL;
+  void *empty = relay_attrs("dyn.reshape", 1, "allowzero", tn_any_bool(true)); /* 0 is an extent */
+  return shape && empty ? relay_call("dyn.reshape", empty, 2, y, shape) : NULL;
 }
 
 /* A matrix on the right is the weight of a dense layer. */
