@@ -48,6 +48,9 @@ static int to_dense_relation(relay_rel *r) {
   if (indices->shape->len && values->shape->len)
     RELAY_CHECK(r, relay_dim_equal(relay_dim(indices, 0), relay_dim(values, 0)) != 0,
                 "%s coordinates for %s", relay_type_text(indices), relay_type_text(values));
+  else
+    RELAY_CHECK(r, !values->shape->len || relay_dim_equal(relay_dim(values, 0), tir_i64(1)) != 0,
+                "one coordinate for %s", relay_type_text(values));
   return relay_rel_result(r, relay_tensor_type(a->output_shape, values->dtype));
 }
 
@@ -202,6 +205,9 @@ static int check_rows(relay_rel *r, int first, bool blocks, tn_TensorType **data
   RELAY_CHECK(r, relay_dim_equal(relay_dim(values, 0), relay_dim(columns, 0)) != 0,
               "sparse_data %s and sparse_indices %s must be equally many", relay_type_text(values),
               relay_type_text(columns));
+  int64_t n;
+  RELAY_CHECK(r, !tir_as_int((tn_obj *)relay_dim(begins, 0), &n) || n > 0,
+              "sparse_indptr must have one number more than rows, got %s", relay_type_text(begins));
   *data = values;
   *indptr = begins;
   return RELAY_SOLVED;
@@ -240,8 +246,9 @@ static tn_stmt *over_row(const tn_arr *in, tn_expr *row, tn_Var *e, tn_stmt *bod
   tn_expr *next = tir_add(row, tir_one(row->dtype));
   tn_expr *to = tir_cast(TN_I32, tir_load(begins, tn_arr_of(1, next)), NULL);
   if (!from || !to) return NULL;
+  /* neither is negative: their difference does not overflow */
   from = tir_max(from, tir_i32(0));
-  to = tir_min(to, tir_cast(TN_I32, count, NULL));
+  to = tir_max(tir_min(to, tir_cast(TN_I32, count, NULL)), tir_i32(0));
   tn_Var *k = tir_var("k", TN_I32);
   body = (tn_stmt *)TN_MAKE(LetStmt, .var = e, .value = tir_add(from, (tn_expr *)k), .body = body);
   return ops_loop(k, tir_max(tir_sub(to, from), tir_i32(0)), body);
@@ -264,14 +271,20 @@ static tn_arr *dense(const relay_compute *c) {
   void *block_rows = blocks ? tn_arr_obj(values->shape, 1) : (void *)tir_i32(1);
   void *block_columns = blocks ? tn_arr_obj(values->shape, 2) : (void *)tir_i32(1);
   tn_expr *row = blocks ? tir_add(tir_mul((tn_expr *)n, block_rows), (tn_expr *)i) : (tn_expr *)n;
-  tn_expr *column = tir_cast(TN_I32, tir_load(columns, tn_arr_of(1, e)), NULL);
+  tn_expr *given = ops_wide_index(tir_load(columns, tn_arr_of(1, e)));
+  tn_expr *column = given ? tir_cast(blocks ? TN_I64 : TN_I32, given, NULL) : NULL;
   if (!row || !column) return NULL;
-  if (blocks) column = tir_add(tir_mul(column, block_columns), (tn_expr *)j);
+  if (blocks)
+    column = tir_add(tir_mul(column, tir_cast(TN_I64, block_columns, NULL)),
+                     tir_cast(TN_I64, (tn_expr *)j, NULL));
   TN_GETP(at, a->sparse_lhs ? tn_arr_of(2, row, m) : tn_arr_of(2, m, row));
   tn_expr *v = tir_load(values, blocks ? tn_arr_of(3, e, i, j) : tn_arr_of(1, e));
   tn_expr *more = tir_mul(v, tir_load(x, tn_arr_of(2, m, column)));
   tn_stmt *body = tir_store(out, tir_add(tir_load(out, at), more), at);
-  body = ops_either(within(NULL, column, (tn_expr *)tn_arr_obj(x->shape, 1)), body, NULL);
+  tn_expr *wide = (tn_expr *)tn_arr_obj(x->shape, 1);
+  if (blocks) body = ops_either(within(NULL, column, wide), body, NULL);
+  /* before it is multiplied, which may overflow */
+  body = ops_either(within(NULL, given, wide), body, NULL);
   if (blocks) body = ops_loop(i, block_rows, ops_loop(j, block_columns, body));
   tn_expr *block_count = (tn_expr *)tn_arr_obj(buffer_at(in, 3)->shape, 0);
   block_count = tir_sub(block_count, tir_one(block_count->dtype));
@@ -310,13 +323,14 @@ static tn_arr *add(const relay_compute *c) {
   tn_arr *rows = tn_arr_of(3, values, buffer_at(in, 2), buffer_at(in, 3));
   TN_GETP(out, tir_buffer(x->shape, x->dtype, "sum", ""));
   tn_Var *n = tir_var("n", TN_I32), *e = tir_var("e", TN_I32);
-  tn_expr *column = tir_cast(TN_I32, tir_load(buffer_at(in, 2), tn_arr_of(1, e)), NULL);
+  tn_expr *given = ops_wide_index(tir_load(buffer_at(in, 2), tn_arr_of(1, e)));
+  tn_expr *column = given ? tir_cast(TN_I32, given, NULL) : NULL;
   tn_arr *at = column ? tn_arr_of(2, n, column) : NULL;
   if (!all || !at) return NULL;
   tn_stmt *copy = ops_loops(all, x->shape, tir_store(out, tir_load(x, all), all));
   tn_expr *v = tir_load(values, tn_arr_of(1, e));
   tn_stmt *body = tir_store(out, tir_add(tir_load(out, at), v), at);
-  body = ops_either(within(NULL, column, (tn_expr *)tn_arr_obj(x->shape, 1)), body, NULL);
+  body = ops_either(within(NULL, given, (tn_expr *)tn_arr_obj(x->shape, 1)), body, NULL);
   if (!body) return NULL;
   body = ops_loop(n, (tn_expr *)tn_arr_obj(x->shape, 0), over_row(rows, (tn_expr *)n, e, body));
   return ops_extern("sparse_add", c->inputs, in, tn_arr_of(1, out), tir_seq2(copy, body));

@@ -56,8 +56,9 @@ static int relation(relay_rel *r) {
               TN_DT(indices->dtype));
   RELAY_CHECK(r,
               a->crop_size->len == 2 && relay_int_at(a->crop_size, 0) > 0 &&
-                  relay_int_at(a->crop_size, 1) > 0,
-              "crop_size must be two positive numbers");
+                  relay_int_at(a->crop_size, 1) > 0 && relay_int_at(a->crop_size, 0) <= INT32_MAX &&
+                  relay_int_at(a->crop_size, 1) <= INT32_MAX,
+              "crop_size must be two positive numbers of 32 bits");
   tn_arr *shape = out_shape(a, data->shape, boxes->shape);
   return relay_rel_result(r,
                           relay_tensor_type(shape, a->out_dtype.bits ? a->out_dtype : data->dtype));
@@ -142,7 +143,10 @@ static tn_expr *element(void *ctx, tn_arr *at) {
   }
   if (!value) return NULL;
   tn_expr *none = tir_const_float(value->dtype, a->extrapolation_value);
-  value = tir_if_then_else(tir_and(p[0].inside, p[1].inside), value, none, NULL);
+  tn_expr *images = te_extent(relay_input(c, 0), 0); /* of none there is nothing to read */
+  tn_expr *inside =
+      tir_and(tir_gt(images, tir_zero(images->dtype)), tir_and(p[0].inside, p[1].inside));
+  value = tir_if_then_else(inside, value, none, NULL);
   return tir_cast(relay_out(c)->dtype, value, NULL);
 }
 

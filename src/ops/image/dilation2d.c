@@ -93,9 +93,10 @@ static tn_expr *element(void *ctx, tn_arr *at) {
   tn_expr *channel = te_index(at, w->h == 2 ? 1 : 3);
   TN_GETP(of, w->kh == 1 ? tn_arr_of(3, channel, k[0]->var, k[1]->var)
                          : tn_arr_of(3, k[0]->var, k[1]->var, channel));
-  tn_expr *sum = tir_add(te_at(w->data, from), te_at(w->weight, of));
   tn_dtype t = w->a->out_dtype.bits ? w->a->out_dtype : w->data->dtype;
-  return te_reduce(TE_MAX, tir_cast(t, sum, NULL), tn_arr_of(2, k[0], k[1]), NULL);
+  tn_expr *sum =
+      tir_add(tir_cast(t, te_at(w->data, from), NULL), tir_cast(t, te_at(w->weight, of), NULL));
+  return te_reduce(TE_MAX, sum, tn_arr_of(2, k[0], k[1]), NULL);
 }
 
 static tn_arr *compute(const relay_compute *c) {
