@@ -55,11 +55,15 @@ static void put_values(tn_buf *b, bool json, const cli_model *m, bool inputs) {
   if (json) tn_buf_puts(b, "], ");
 }
 
-/* Name of kernel i, NULL where the node is none; views and moves to a device have no code. */
+/* Name of kernel i, NULL where the node is none; views, joins and moves to a device have no code.
+ */
 static const char *kernel_at(const cli_model *m, int64_t i) {
   if (!m->x) return m->vm->x->prims[i];
+  static const char *const none[] = {"__nop", "__join", "__copy"};
   const char *name = m->x->g.nodes[i].func;
-  return name && strcmp(name, "__nop") != 0 && strcmp(name, "__copy") != 0 ? name : NULL;
+  for (int k = 0; name && k < TN_COUNT(none); ++k)
+    if (strcmp(name, none[k]) == 0) return NULL;
+  return name;
 }
 
 static void put_kernels(tn_buf *b, bool json, const cli_model *m) {

@@ -99,7 +99,7 @@ static int graph_of(graph_program *g, const driver_targets *t, bool planned, con
   tn_RelayFunction *f;
   TN_GET(f, driver_relay_main(out->mod));
   int err = planned ? device_plan_make(&plan, out->mod, t->config, false) : 0;
-  bool joins = !planned && strcmp(tn_cstr(t->main->kind->name), "llvm") == 0;
+  bool joins = !planned && !t->crt && strcmp(tn_cstr(t->main->kind->name), "llvm") == 0;
   if (!err) err = make_graph(g, f, planned ? &plan : NULL, joins, name, out);
   device_plan_fini(&plan);
   return err;
@@ -133,12 +133,13 @@ int driver_relay_build(tn_IRModule *m, const driver_targets *t, const char *name
   return err;
 }
 
-/* (module, target or array of them, name of the model, executor) -> [JSON, library, params, module,
- * functions] */
+/* (module, target or array of them, name of the model, executor, runtime) -> [JSON, library,
+ * params, module, functions] */
 static int build(TN_ARGS) {
-  TN_NARGS("driver.relay_build", 4);
+  TN_NARGS("driver.relay_build", 5);
   TN_ARG_OBJ(IRModule, m, 0);
   TN_ARG_OBJ(Executor, executor, 3);
+  TN_ARG_OBJ(Runtime, runtime, 4);
   driver_targets t;
   const char *name;
   relay_built b;
@@ -146,6 +147,7 @@ static int build(TN_ARGS) {
   TN_TRY(driver_targets_from(&args[1], &t));
   TN_TRY(tn_any_to_cstr(&args[2], &name));
   t.link_params = executor && ir_attrs_flag(executor->attrs, "link-params");
+  t.crt = runtime && tn_str_eq(runtime->name, "crt");
   TN_TRY(driver_relay_build(m, &t, name, &b));
   return tn_ret_obj(ret, tn_arr_of(5, b.json, b.lib, b.params, b.mod, b.functions));
 }

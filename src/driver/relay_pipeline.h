@@ -10,6 +10,7 @@ typedef struct {
   tn_CompilationConfig *config;
   bool several;     /* more than one target */
   bool link_params; /* constants are part of the code of kernels */
+  bool crt;         /* a runtime of boards reads the graph: it knows no joins */
 } driver_targets;
 /** Targets from a value: one in any form, or an array of them. TypeError, ValueError: none, two for
  * the same kind of device, none for what says nothing. */

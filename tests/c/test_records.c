@@ -107,6 +107,14 @@ static void test_files(void **state) {
   (void)unlink(path);
 }
 
+/* Programs that call the library open no scopes. */
+static void test_without_a_scope(void **state) {
+  (void)state;
+  for (int i = 0; i < 3; ++i) assert_int_equal(tn_records_enter("/dev/null"), 0);
+  for (int i = 0; i < 3; ++i) assert_int_equal(tn_records_exit(), 0);
+  assert_null(records_current());
+}
+
 static int start(void **state) {
   (void)state;
   return tn_compiler_init();
@@ -118,6 +126,7 @@ int main(void) {
       cmocka_unit_test(test_lines_that_are_no_records),
       cmocka_unit_test(test_running_out_of_memory),
       cmocka_unit_test(test_files),
+      cmocka_unit_test(test_without_a_scope),
   };
   return cmocka_run_group_tests(tests, start, NULL);
 }

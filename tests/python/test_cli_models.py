@@ -7,6 +7,7 @@ import tarfile
 import numpy as np
 import pytest
 import tenon
+from tenon import relay
 from tenon.contrib import graph_executor
 from tenon.target.codegen import llvm_version_major
 from test_cli import call
@@ -65,6 +66,18 @@ def test_inspect(library):
     params = tenon.runtime.load_module(str(library))["get_graph_params"]()
     assert told["weights_bytes"] == sum(p.numpy().nbytes for p in params.values())
     assert 2048 <= told["workspace_bytes"] < 8192
+
+
+@needs_llvm
+def test_inspect_lists_no_joins(tmp_path):
+    x = relay.var("x", shape=(1, 16, 8, 8))
+    parts = [relay.sum(f(x), axis=[2], keepdims=True) for f in (relay.exp, relay.tanh)]
+    mod = tenon.IRModule.from_expr(relay.max(relay.concatenate(parts, 1), axis=2))
+    lib = relay.build(mod, "llvm")
+    assert "__join" in lib.get_graph_json()
+    lib.export_library(str(tmp_path / "join.so"))
+    kernels = json.loads(call("inspect", str(tmp_path / "join.so"), "--json")[1])["kernels"]
+    assert len(kernels) == 3 and all(name.startswith("tvmgen_") for name in kernels)
 
 
 @needs_llvm

@@ -57,6 +57,16 @@ def test_parts_lie_side_by_side():
     np.testing.assert_allclose(run(lib, data)[0], np.concatenate([a, b, 2 * a], 1), rtol=1e-5)
 
 
+def test_boards_get_no_joins():
+    """Their runtimes know no function of that name, nor places within storages."""
+    x = relay.var("x", shape=(1, 16, 8, 8))
+    c = relay.concatenate([sums(x, 2), sums(relay.exp(x), 2)], 1)
+    mod = tenon.IRModule.from_expr(relay.Function([x], relay.max(c, axis=2)))
+    lib = relay.build(mod, "llvm", runtime=relay.backend.Runtime("crt", {"system-lib": True}))
+    graph = json.loads(lib.get_graph_json())
+    assert not joins(lib) and "storage_offset" not in graph["attrs"]
+
+
 def test_joins_in_joins():
     def make(x):
         inner = relay.concatenate([sums(x, 2), sums(relay.exp(x), 2)], 1)

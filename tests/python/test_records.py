@@ -72,7 +72,7 @@ def asked_by(ask, mod, target=TARGET):
         with tenon.transform.PassContext(opt_level=3):
             targets = tenon.target.Target.canon_multi_target_and_host(target)
             executor = relay.backend.Executor("graph")
-            get_global_func("driver.relay_build")(mod, targets, "default", executor)
+            get_global_func("driver.relay_build")(mod, targets, "default", executor, None)
     finally:
         leave()
 

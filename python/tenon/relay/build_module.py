@@ -129,7 +129,7 @@ class BuildModule:
         compile_all = get_global_func("driver.relay_build")
         compile_all.release_gil = True  # kernels are compiled in threads
         with tophub.for_build(targets), asked_by_build():
-            self._built = compile_all(mod, targets, name, executor)
+            self._built = compile_all(mod, targets, name, executor, runtime)
         return self.get_graph_json(), self.get_module(), self.get_params()
 
     def optimize(self, mod, target=None, target_host=None, params=None):

@@ -91,7 +91,10 @@ int tn_records_enter(const char *path) {
   return records_enter(f, key);
 }
 
-int tn_records_exit(void) { return records_exit(); }
+int tn_records_exit(void) {
+  TN_SCOPE(s);
+  return records_exit();
+}
 
 /* ---- a kernel asks ---- */
 
