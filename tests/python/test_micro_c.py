@@ -200,6 +200,14 @@ def test_sums_of_a_row_for_compilers_that_find_vectors(stride, tmp_path):
         assert f"float conv2d[{row}];" in (tmp_path / "some.c").read_text()
 
 
+def test_negative_numbers_are_shifted_as_c_allows(tmp_path):
+    body = relay.left_shift(var("x", 3, dtype="int32"), relay.const(30))
+    model = micro.export_c(program(body), tmp_path, "m")
+    assert "(uint32_t)p0[i0] << 30" in (tmp_path / "m.c").read_text()
+    given = np.array([-3, 1, 2], "int32")
+    np.testing.assert_array_equal(model.host()(x=given), given << 30)
+
+
 def test_memory_can_be_placed(tmp_path):
     micro.export_c(program(PROGRAMS["conv"]), str(tmp_path), "some")
     places = ['-DTENON_CONST=__attribute__((section(".far")))']

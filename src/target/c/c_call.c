@@ -112,6 +112,22 @@ static tn_str *two(c_gen *g, const tn_Call *call, const char *op, int lane) {
   return tn_str_fmt("((%s)(%s %s %s))", type, tn_cstr(a), op, tn_cstr(b));
 }
 
+/* In C a negative number must not be shifted to the left, and none out of its type. */
+static tn_str *shift_left(c_gen *g, const tn_Call *call, int lane) {
+  tn_dtype wide = ir_with_lanes(call->dtype, 1);
+  tn_str *a, *b;
+  const char *as, *type;
+  if (!ir_is_int(wide)) return two(g, call, "<<", lane);
+  TN_TRYP(need(g, call, 2));
+  wide.code = kDLUInt;
+  if (wide.bits < 32) wide.bits = 32;
+  TN_GETP(a, c_expr(g, arg(call, 0), lane));
+  TN_GETP(b, c_expr(g, arg(call, 1), lane));
+  TN_GETP(as, c_type(g, wide));
+  TN_GETP(type, c_type(g, call->dtype));
+  return tn_str_fmt("((%s)((%s)%s << %s))", type, as, tn_cstr(a), tn_cstr(b));
+}
+
 /* Only one side is evaluated, with what it needs before it. */
 static tn_str *if_then_else(c_gen *g, const tn_Call *call, int lane) {
   tn_str *c, *v;
@@ -373,7 +389,7 @@ tn_str *c_call(c_gen *g, const tn_Call *call, int lane) {
   case TIR_OP_bitwise_and: return two(g, call, "&", lane);
   case TIR_OP_bitwise_or: return two(g, call, "|", lane);
   case TIR_OP_bitwise_xor: return two(g, call, "^", lane);
-  case TIR_OP_shift_left: return two(g, call, "<<", lane);
+  case TIR_OP_shift_left: return shift_left(g, call, lane);
   case TIR_OP_shift_right: return two(g, call, ">>", lane);
   case TIR_OP_bitwise_not: return c_in_type(g, call->dtype, one(g, call, "(~", ")", lane));
   case TIR_OP_likely:
