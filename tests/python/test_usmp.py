@@ -174,6 +174,25 @@ def test_inputs_and_outputs_in_pools(banks, tmp_path):
             np.testing.assert_allclose(got, right, rtol=1e-4)
 
 
+def test_an_own_pool_of_another_model():
+    """It is memory of this model too, of whole words."""
+
+    def made(**more):
+        x = tenon.relay.var("x", shape=(3,), dtype="int8")
+        body = tenon.relay.cumsum(tenon.relay.cumsum(x, dtype="int8"), dtype="int8")
+        options = {**C_INTERFACE, "workspace-byte-alignment": 1}
+        config = {"tir.usmp.enable": True}
+        program = tenon.IRModule.from_expr(tenon.relay.Function([x], body))
+        return build(program, options, CRT, target="c", config=config, **more)
+
+    own = made().executor_codegen_metadata.pools[0].pool_info
+    factory = made(workspace_memory_pools=tenon.ir.memory_pools.WorkspaceMemoryPools([own]))
+    (pool,) = factory.executor_codegen_metadata.pools
+    assert int(pool.allocated_size) == 3
+    sources = [m.get_source() for m in (factory.lib, *factory.lib.imported_modules)]
+    assert any("static uint64_t workspace_[1];" in text for text in sources)
+
+
 def test_constants_as_outputs_are_copied():
     x = tenon.relay.var("x", shape=(4,))
     body = tenon.relay.Tuple([tenon.relay.const(np.ones(3, "float32")), tenon.relay.exp(x), x])

@@ -56,7 +56,7 @@ static void put_internal_pools(const entry *e, tn_buf *out) {
     first = false;
     tn_buf_puts(out, "TENON_WORKSPACE ALIGNED_ static uint64_t ");
     put_pool_name(e, i, out);
-    tn_buf_printf(out, "_[%" PRId64 "];\n", bytes / 8);
+    tn_buf_printf(out, "_[%" PRId64 "];\n", (bytes + 7) / 8);
   }
   tn_buf_putc(out, '\n');
 }
