@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -192,11 +193,14 @@ static int compile(const job *x, const tn_str *source, int64_t i, tn_vec *object
   TN_TRY(tn_vec_push_obj(&command, source));
   TN_TRY(compiler_run(&command, x->folder, x->entry));
   TN_TRY(tn_vec_push_obj(objects, object));
+  TN_CHECK(
+      access(tn_cstr(graph), R_OK) == 0, ValueError, NULL,
+      "measure: the compiler tells no call graph (gcc does, from version 10 on, but for -flto)");
   return read_calls(c, tn_cstr(graph));
 }
 
 /* Since a linker leaves out what is not called, and makes RISC-V's calls shorter. */
-static int link(const job *x, const tn_vec *objects, c_measured *out) {
+static int link_all(const job *x, const tn_vec *objects, c_measured *out) {
   TN_VEC(command);
   tn_str *file;
   TN_GET(file, tn_str_fmt("%s/measured.elf", x->folder));
@@ -227,7 +231,7 @@ int c_measure(const char *compiler, const char *folder, const tn_vec *sources, c
   tn_vec_fini(&c.frame);
   tn_vec_fini(&c.from);
   tn_vec_fini(&c.to);
-  return err ? -1 : link(&x, &objects, out);
+  return err ? -1 : link_all(&x, &objects, out);
 }
 
 /* ---- functions ---- */
