@@ -116,3 +116,19 @@ def test_correlation_of_sizes_beyond_32_bits(sizes):
             image,
             image,
         )
+
+
+@pytest.mark.parametrize("compute_dtype", ["float32", "int64"])
+@pytest.mark.parametrize("zero", [-128, 5])
+@pytest.mark.parametrize("factor", [1.0, 0.9999999])
+def test_zero_points_of_the_largest_sums_do_not_overflow(factor, zero, compute_dtype):
+    data = np.array([LEAST, LEAST + 1, -40, 0, 40, MOST - 1, MOST], "int32")
+    x = relay.var("x", shape=data.shape, dtype="int32")
+    scales = relay.const(np.float32(factor)), relay.const(0), relay.const(np.float32(1))
+    body = relay.qnn.op.requantize(
+        x, *scales, relay.const(zero), compute_dtype=compute_dtype, out_dtype="int8"
+    )
+    mod = tenon.IRModule.from_expr(relay.Function([x], body))
+    run = relay.create_executor("graph", mod, tenon.cpu(), "llvm").evaluate()
+    want = np.clip(data.astype("int64") + zero, -128, 127)
+    np.testing.assert_array_equal(run(data).numpy(), want)

@@ -30,13 +30,16 @@ static int exponent_of(double factor) {
   return e < FIXED_BITS - MAX_SHIFT ? FIXED_BITS - MAX_SHIFT : e;
 }
 
+static void *between(void *x, double most) {
+  void *a = relay_attrs("clip", 2, "a_min", tn_any_float(-most), "a_max", tn_any_float(most));
+  return a && x ? relay_call("clip", a, 1, x) : NULL;
+}
+
 /* Numbers so large that the product would leave int32 are cut off before: the result is the same
    once it is cut off for its own type. */
 static void *limited(void *x, double factor, double bound) {
   double most = floor(ldexp(1, 30) / factor);
-  if (factor <= 1 || bound <= most) return x;
-  void *a = relay_attrs("clip", 2, "a_min", tn_any_float(-most), "a_max", tn_any_float(most));
-  return a && x ? relay_call("clip", a, 1, x) : NULL;
+  return factor <= 1 || bound <= most ? x : between(x, most);
 }
 
 static void *scaled_by_one(void *x, double factor) {
@@ -158,6 +161,14 @@ static int64_t quotients(const void *a, const void *b, double **out) {
   return n;
 }
 
+/* May products with int32 be so large that adding a zero point overflows? Factors beyond 1 have
+   limits (limited). */
+static bool may_fill_int32(const double *factor, int64_t n) {
+  for (int64_t i = 0; i < n; ++i)
+    if (factor[i] > 0.5 && factor[i] <= 1) return true;
+  return false;
+}
+
 void *qnn_requantized(void *x, const tn_TensorType *t, const qnn_quantum *in,
                       const qnn_quantum *out, tn_dtype to, bool floats) {
   TN_AUTOFREE double *factor = NULL;
@@ -167,7 +178,10 @@ void *qnn_requantized(void *x, const tn_TensorType *t, const qnn_quantum *in,
   x = qnn_centered(x, t, in->zero, in->axis);
   x = qnn_scaled(x, ldexp(1, t->dtype.bits < 32 ? t->dtype.bits + 1 : 32), factor, n, t->shape->len,
                  in->axis, floats);
-  if (!qnn_is_zero(out->zero))
+  if (!qnn_is_zero(out->zero)) {
+    if (t->dtype.bits == 32 && to.bits < 32 && may_fill_int32(factor, n))
+      x = between(x, ldexp(1, 30)); /* far beyond what `to` has */
     x = relay_binary("add", x, qnn_wide_zero(out->zero, t->shape->len, out->axis));
+  }
   return qnn_saturated(x, to);
 }
