@@ -139,6 +139,34 @@ def test_planning_can_be_left_out():
     assert count[()][1] == count["MemoryPlan",][1] == count["MemoryPlan",][0]
 
 
+class OfExtents(relay.ExprMutator):
+    """Storages say the extents of a tensor in place of its bytes."""
+
+    def visit_call(self, call):
+        if getattr(call.op, "name", "") != "memory.alloc_storage":
+            return super().visit_call(call)
+        extents = [int(call.args[0].data.numpy()) // 4]
+        return relay.op.memory.alloc_storage(extents, 64, dtype_hint="float32")
+
+
+def test_storages_of_extents_keep_them():
+    """A plan would take 1000 elements for 1000 bytes, and find 2000 to be more."""
+    x = relay.var("x", shape=(1000,))
+    y = relay.cumsum(relay.strided_slice(relay.cumsum(relay.cumsum(x)), [0], [500]))
+    with tenon.transform.PassContext(opt_level=3, disabled_pass=["MemoryPlan"]):
+        mod = optimized(tenon.IRModule.from_expr(relay.Function([x], relay.cumsum(y))))
+    mod["main"] = OfExtents().visit(mod["main"])
+    mod = relay.transform.MemoryPlan()(relay.transform.InferType()(mod))
+    sizes = []
+
+    def see(e):
+        if isinstance(e, relay.Call) and getattr(e.op, "name", "") == "memory.alloc_storage":
+            sizes.append(e.args[0].data.numpy().tolist())
+
+    relay.analysis.post_order_visit(mod["main"], see)
+    assert sorted(sizes) == [[500]] * 3 + [[1000]] * 2
+
+
 def test_types_may_be_unknown_before():
     text = f"""#[version = "0.0.5"]
 def @main(%x: Tensor[(?, 4), float32]) {{ {KERNEL} let %y = %f(%x); %y }}

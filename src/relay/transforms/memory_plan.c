@@ -125,8 +125,9 @@ static const relay_expr *other_name(const plan *p, const void *e) {
 
 static int add_storage(plan *p, const tn_RelayVar *v, const tn_RelayCall *c) {
   block *b = &p->blocks[p->within];
+  const tn_Constant *bytes = TN_AS(Constant, relay_arg(c, 0)); /* a list would be extents */
   int64_t n = p->nall, size = -1;
-  if (TN_AS(Constant, relay_arg(c, 0)) && !relay_as_int(relay_arg(c, 0), &size)) size = -1;
+  if (bytes && tn_tensor_dl(bytes->data)->ndim == 0 && !relay_as_int(bytes, &size)) size = -1;
   TN_TRY(use(p, relay_arg(c, 0), false));
   TN_GROW(p->all, p->all_cap, n + 1, return -1);
   p->all[n] = (storage){.alloc = c,
