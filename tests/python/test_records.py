@@ -113,6 +113,13 @@ def test_a_context_of_a_program_is_asked(plain):
         assert code(build(dense_module())) != plain
 
 
+def test_records_that_took_forever_are_left_out(tmp_path, plain):
+    path = tmp_path / "forever.log"
+    path.write_text("\n".join(row(DENSE, float(t), tile_m=4) for t in ("inf", "nan")) + "\n")
+    with autotvm.apply_history_best(str(path)):
+        assert code(build(dense_module())) == plain
+
+
 def test_a_log_of_ones_own(tmp_path, plain):
     path = tmp_path / "own.log"
     path.write_text(

@@ -11,6 +11,7 @@ import contextlib
 import itertools
 import json
 import logging
+import math
 import threading
 
 from ..._ffi import get_global_func
@@ -156,9 +157,10 @@ class ApplyHistoryBest(DispatchContext):
         return None
 
     def _text(self):
-        """All records as a file has them."""
+        """All records as a file has them, but what took forever: JSON has no such number."""
         if self._encoded is None:
-            self._encoded = "\n".join(encode(*record) for record in self._records)
+            known = [(inp, res) for inp, res in self._records if math.isfinite(sum(res.costs))]
+            self._encoded = "\n".join(encode(*record) for record in known)
         return self._encoded
 
     def update(self, target, workload, cfg):
