@@ -25,6 +25,8 @@ TN_API tn_expr *ops_window_extent(tn_expr *x, tn_expr *kernel, int64_t pad, int6
  * each, or those before all axes and then those after. 0 or -1 with ValueError naming `what`. */
 TN_API int ops_get_pads(const tn_arr *padding, int n, int64_t *before, int64_t *after,
                         const char *what);
+/** Distances of 1 or n numbers spread to out[n]. 0 or -1 with ValueError naming `what`. */
+TN_API int ops_get_steps(const tn_arr *steps, int n, int64_t *out, const char *what);
 /** `t` with a border of `value`: before[i] and after[i] elements along axis i (NULL stands for
  * none). `t` itself when there is no border. */
 TN_API tn_Tensor *ops_pad(tn_Tensor *t, const int64_t *before, const int64_t *after, tn_expr *value,

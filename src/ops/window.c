@@ -23,6 +23,16 @@ int ops_get_pads(const tn_arr *padding, int n, int64_t *before, int64_t *after, 
   return 0;
 }
 
+int ops_get_steps(const tn_arr *steps, int n, int64_t *out, const char *what) {
+  TN_CHECK(steps->len == 1 || steps->len == n, ValueError, NULL,
+           "%s: expected 1 or %d numbers, got %lld", what, n, (long long)steps->len);
+  for (int i = 0; i < n; ++i) {
+    out[i] = relay_int_at(steps, steps->len == 1 ? 0 : i);
+    TN_CHECK(out[i] > 0, ValueError, NULL, "%s must be positive", what);
+  }
+  return 0;
+}
+
 typedef struct {
   tn_Tensor *t;
   const int64_t *before, *after;

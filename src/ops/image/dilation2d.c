@@ -25,16 +25,6 @@ typedef struct {
   int64_t before[2], after[2], stride[2], dilation[2];
 } windows;
 
-static int spread(const tn_arr *numbers, int64_t *out, const char *what) {
-  TN_CHECK(numbers->len == 1 || numbers->len == 2, ValueError, NULL,
-           "%s: expected one or two numbers, got %lld", what, (long long)numbers->len);
-  for (int i = 0; i < 2; ++i) {
-    out[i] = relay_int_at(numbers, numbers->len == 1 ? 0 : i);
-    TN_CHECK(out[i] > 0, ValueError, NULL, "%s must be positive", what);
-  }
-  return 0;
-}
-
 static int read_attrs(const tn_Dilation2DAttrs *a, windows *w) {
   bool first = tn_str_eq(a->data_layout, "NCHW"), kernel = tn_str_eq(a->kernel_layout, "IHW");
   TN_CHECK(first || tn_str_eq(a->data_layout, "NHWC"), ValueError, NULL,
@@ -43,8 +33,8 @@ static int read_attrs(const tn_Dilation2DAttrs *a, windows *w) {
            "kernel_layout must be IHW or HWI, got %s", tn_cstr(a->kernel_layout));
   *w = (windows){.a = a, .h = first ? 2 : 1, .kh = kernel ? 1 : 0};
   TN_TRY(ops_get_pads(a->padding, 2, w->before, w->after, "image.dilation2d"));
-  TN_TRY(spread(a->strides, w->stride, "strides"));
-  return spread(a->dilations, w->dilation, "dilations");
+  TN_TRY(ops_get_steps(a->strides, 2, w->stride, "strides"));
+  return ops_get_steps(a->dilations, 2, w->dilation, "dilations");
 }
 
 static tn_arr *out_shape(const windows *w, const tn_arr *data, const tn_arr *weight) {

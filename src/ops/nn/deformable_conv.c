@@ -35,16 +35,6 @@ typedef struct {
 
 static const char letters[2] = {'H', 'W'};
 
-static int two(const tn_arr *numbers, int64_t *out, const char *what) {
-  TN_CHECK(numbers->len == 1 || numbers->len == 2, ValueError, NULL,
-           "%s: expected one or two numbers, got %lld", what, (long long)numbers->len);
-  for (int i = 0; i < 2; ++i) {
-    out[i] = relay_int_at(numbers, numbers->len == 1 ? 0 : i);
-    TN_CHECK(out[i] > 0, ValueError, NULL, "%s must be positive", what);
-  }
-  return 0;
-}
-
 static int read_problem(const attributes *a, const tn_arr *data, const tn_arr *offset,
                         const tn_arr *weight, problem *p) {
   p->a = a;
@@ -56,8 +46,8 @@ static int read_problem(const attributes *a, const tn_arr *data, const tn_arr *o
            NULL, "out_layout must be that of data, %s, got %s", tn_cstr(a->data_layout),
            tn_cstr(a->out_layout));
   TN_TRY(ops_get_pads(a->padding, 2, p->before, p->after, "nn.deformable_conv2d"));
-  TN_TRY(two(a->strides, p->stride, "strides"));
-  return two(a->dilation, p->dilation, "dilation");
+  TN_TRY(ops_get_steps(a->strides, 2, p->stride, "strides"));
+  return ops_get_steps(a->dilation, 2, p->dilation, "dilation");
 }
 
 static tn_arr *out_shape(const problem *p) {

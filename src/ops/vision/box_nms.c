@@ -12,6 +12,7 @@
    strikes those out (score and class become -1) that overlap a better one of their class by it. */
 #include "ir/imm.h"
 #include "ops/ops.h"
+#include "ops/vision/boxes.h"
 
 #define TN_FIELDS_GetValidCountsAttrs(F, S)                                                        \
   F(S, I64, , id_index, 0, "place of the class in a box; negative: it has none", "0")              \
@@ -223,27 +224,16 @@ static tn_stmt *clear_box(const nms *s, tn_expr *i) {
 }
 
 /* A side of box i, whichever corner comes first. */
-static void side(const nms *s, tn_expr *i, int axis, tn_expr **low, tn_expr **high) {
+static void side(const void *ctx, tn_expr *i, int axis, tn_expr **low, tn_expr **high) {
+  const nms *s = ctx;
   int64_t k = s->a->coord_start + axis;
   tn_expr *x = number(s->out, s->b, i, k), *y = number(s->out, s->b, i, k + 2);
   *low = tir_min(x, y), *high = tir_max(x, y);
 }
 
 static tn_expr *overlaps(const nms *s, tn_expr *i, tn_expr *j) {
-  tn_expr *shared = NULL, *area_i = NULL, *area_j = NULL;
-  for (int axis = 0; axis < 2; ++axis) {
-    tn_expr *i0, *i1, *j0, *j1;
-    side(s, i, axis, &i0, &i1);
-    side(s, j, axis, &j0, &j1);
-    tn_expr *common = tir_sub(tir_min(i1, j1), tir_max(i0, j0));
-    if (!common) return NULL;
-    common = tir_max(common, tir_zero(common->dtype));
-    shared = axis ? tir_mul(shared, common) : common;
-    area_i = axis ? tir_mul(area_i, tir_sub(i1, i0)) : tir_sub(i1, i0);
-    area_j = axis ? tir_mul(area_j, tir_sub(j1, j0)) : tir_sub(j1, j0);
-  }
-  tn_expr *both = tir_sub(tir_add(area_i, area_j), shared);
-  if (!both) return NULL;
+  tn_expr *shared, *both;
+  TN_TRYP(ops_box_areas(side, s, i, j, &shared, &both));
   tn_expr *zero = tir_zero(both->dtype), *part = tir_div(shared, both);
   part = tir_if_then_else(tir_gt(both, zero), part, zero, NULL);
   return part ? tir_ge(part, limit(s)) : NULL;

@@ -10,6 +10,7 @@
    the rows after these are zeros. */
 #include "ir/imm.h"
 #include "ops/ops.h"
+#include "ops/vision/boxes.h"
 
 #define TN_FIELDS_AllClassNonMaximumSuppressionAttrs(F, S)                                         \
   F(S, REF, String, output_format, 0, "form of the result: \"onnx\"", "\"onnx\"")
@@ -89,27 +90,16 @@ static tn_stmt *set(tn_Buffer *b, int32_t at, tn_expr *v) {
 }
 
 /* Extent of box i along an axis, whichever corner is first: from `low` to `high`. */
-static void side(const nms *s, tn_expr *i, int axis, tn_expr **low, tn_expr **high) {
+static void side(const void *ctx, tn_expr *i, int axis, tn_expr **low, tn_expr **high) {
+  const nms *s = ctx;
   tn_expr *a = corner(s, i, axis), *b = corner(s, i, axis + 2);
   *low = tir_min(a, b), *high = tir_max(a, b);
 }
 
 /* Does what boxes i and j share come to more than the limit of the area of both? */
 static tn_expr *overlaps(const nms *s, tn_expr *i, tn_expr *j) {
-  tn_expr *shared = NULL, *area_i = NULL, *area_j = NULL;
-  for (int axis = 0; axis < 2; ++axis) {
-    tn_expr *i0, *i1, *j0, *j1;
-    side(s, i, axis, &i0, &i1);
-    side(s, j, axis, &j0, &j1);
-    tn_expr *common = tir_sub(tir_min(i1, j1), tir_max(i0, j0));
-    if (!common) return NULL;
-    common = tir_max(common, tir_zero(common->dtype));
-    shared = axis ? tir_mul(shared, common) : common;
-    area_i = axis ? tir_mul(area_i, tir_sub(i1, i0)) : tir_sub(i1, i0);
-    area_j = axis ? tir_mul(area_j, tir_sub(j1, j0)) : tir_sub(j1, j0);
-  }
-  tn_expr *both = tir_sub(tir_add(area_i, area_j), shared);
-  if (!both) return NULL;
+  tn_expr *shared, *both;
+  TN_TRYP(ops_box_areas(side, s, i, j, &shared, &both));
   tn_expr *most = tir_cast(both->dtype, limit(s, OVERLAP), NULL), *zero = tir_zero(both->dtype);
   return tir_and(tir_gt(both, zero), tir_gt(tir_div(shared, both), most));
 }
