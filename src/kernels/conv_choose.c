@@ -170,6 +170,6 @@ double kernel_conv_divide(const kernel_conv *c, const kernel_conv_tile *t,
 kernel_conv_tile kernel_conv_choose(const kernel_conv *c, kernel_conv_parts *parts) {
   bool together = c->st->machine->threads > 1; /* a tile may keep the work from being divided */
   kernel_conv_tile t = choose(c, together ? parts : NULL);
-  if (!together) (void)kernel_conv_divide(c, &t, parts);
+  (void)kernel_conv_divide(c, &t, parts); /* where no tile fits none was tried */
   return t;
 }
