@@ -115,8 +115,8 @@ static uint64_t bytes_needed(int file) {
   for (int i = 0; i < h.e_phnum; ++i) {
     ElfW(Phdr) p;
     uint64_t at = h.e_phoff + (uint64_t)i * sizeof p, end;
-    if (at < h.e_phoff || at > INT64_MAX || pread(file, &p, sizeof p, (off_t)at) != sizeof p)
-      return at + sizeof p;
+    if (at < h.e_phoff || at > INT64_MAX - sizeof p) return UINT64_MAX;
+    if (pread(file, &p, sizeof p, (off_t)at) != sizeof p) return at + sizeof p;
     end = p.p_offset + p.p_filesz;
     if (p.p_type == PT_LOAD && end > need) need = end;
     if (end < p.p_offset) return UINT64_MAX;

@@ -56,6 +56,15 @@ def test_what_is_no_record(row):
         autotvm.record.decode(row, "pickle")
 
 
+def test_a_record_without_costs_says_nothing(tmp_path):
+    path = tmp_path / "records.log"
+    path.write_text(
+        LINE % ("", 0, "0.2") + LINE.replace('"index": 3', '"index": 4') % ("2", 0, "0.2")
+    )
+    best = autotvm.ApplyHistoryBest(str(path))
+    assert best.query(tenon.target.Target("llvm"), WORKLOAD).index == 4
+
+
 def test_an_explicit_context_is_left_alone(monkeypatch):
     seen = []
     build = autotvm.tophub.context

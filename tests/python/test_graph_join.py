@@ -57,6 +57,19 @@ def test_parts_lie_side_by_side():
     np.testing.assert_allclose(run(lib, data)[0], np.concatenate([a, b, 2 * a], 1), rtol=1e-5)
 
 
+def test_places_that_kernels_cannot_read_are_refused():
+    def make(x):
+        return relay.max(relay.concatenate([sums(x, 2), sums(relay.exp(x), 2)], 1), axis=2)
+
+    lib = build(make)
+    graph = json.loads(lib.get_graph_json())
+    (node,) = joins(lib)
+    part = graph["node_row_ptr"][node["inputs"][1][0]]
+    graph["attrs"]["storage_offset"][1][part] = 2
+    with pytest.raises(ValueError, match=rf"storage_offset\[{part}\]: expected a multiple"):
+        graph_executor.create(json.dumps(graph), lib.get_lib(), tenon.cpu())
+
+
 def test_boards_get_no_joins():
     """Their runtimes know no function of that name, nor places within storages."""
     x = relay.var("x", shape=(1, 16, 8, 8))

@@ -267,6 +267,16 @@ static int set_devices(tn_graph_executor *x, const tn_device *devices, int32_t n
   return 0;
 }
 
+/* A value lies where the planner put it in its storage: code reads whole words there. */
+static int check_offset(const tn_graph_executor *x, int32_t entry) {
+  const tn_graph_entry *e = &x->g.entries[entry];
+  uint32_t align = x->values[x->values[entry].root].align;
+  TN_CHECK(e->offset % align == 0, ValueError, NULL,
+           "graph: attrs.storage_offset[%d]: expected a multiple of %u bytes, got %lld", entry,
+           align, (long long)e->offset);
+  return 0;
+}
+
 static int build(tn_graph_executor *x, const char *json, size_t n, const tn_device *devices,
                  int32_t ndevice) {
   TN_TRY(tn_graph_parse(&x->g, json, n));
@@ -281,6 +291,7 @@ static int build(tn_graph_executor *x, const char *json, size_t n, const tn_devi
     if (x->storages[i].written) TN_TRY(alloc_storage(&x->storages[i]));
   }
   for (int32_t i = 0; i < x->g.nentry; ++i) {
+    TN_TRY(check_offset(x, i));
     if (x->g.entries[i].offset && x->values[i].root == i) TN_TRY(tn_graph_need_home(x, i));
     tn_graph_locate(x, i);
   }

@@ -125,7 +125,7 @@ class ApplyHistoryBest(DispatchContext):
                 self.load(record)
 
     def _add(self, inp, res):
-        if res.error_no != 0:
+        if res.error_no != 0 or not res.costs:
             return
         self._records.append((inp, res))
         self._encoded = None
