@@ -4,8 +4,12 @@
    of a network has driven out of the caches of the core, and that of what is written and read again
    in between. A tile of m x m results takes (m + 2)^2 products instead of 9 m^2, and as many times
    the weights of one place. The rule was checked against measured times of kernels (64 to 512
-   channels, 56 x 56 to 7 x 7 pixels), within networks; rates are per cycle of a core. */
+   channels, 56 x 56 to 7 x 7 pixels), within networks; rates are per cycle of a core.
+
+   Bytes whose products are those of pairs of 16 bits take as long: two instructions, of which two
+   start in a cycle, for a pair in each lane. */
 #include "base/error.h"
+#include "ir/imm.h"
 #include "kernels/blocks.h"
 #include "kernels/conv_impl.h"
 
@@ -22,15 +26,17 @@ static double cycles(const kernel_machine *m, const kernel_conv2d *p, const int6
   double places = side * side, lanes = m->vector_bytes / 4.0, threads = m->threads;
   double tiles = (double)(p->batch * ((out[0] + step - 1) / step) * ((out[1] + step - 1) / step));
   double weights = places * (double)p->in * (double)p->out;
+  double bytes = ir_is_integral(p->dtype) ? 2 : 4; /* of operands; products always have 4 */
   double time = tiles * weights / (FMAS * lanes * fma_share);
-  time += weights * 4 / STREAM_BYTES;
-  if (tile) time += 2 * tiles * places * (double)(p->in + p->out) * 4 / COPY_BYTES;
+  time += weights * bytes / STREAM_BYTES;
+  if (tile) time += 2 * tiles * places * ((double)p->in * bytes + (double)p->out * 4) / COPY_BYTES;
   return time / threads;
 }
 
 /* The tile that a record says, where there is one. */
 static int tuned(const kernel_conv2d *p, const int64_t out[2], int best, int most) {
   kernel_task t = {0};
+  if (ir_is_integral(p->dtype)) return best;
   kernel_conv_workload(&t, p, out, p->dtype, p->dtype);
   kernel_knob *k = kernel_task_knob(&t, "winograd", best);
   for (int tile = 0; tile <= most; tile += 2) kernel_knob_may(k, tile);
@@ -42,7 +48,8 @@ static int tuned(const kernel_conv2d *p, const int64_t out[2], int best, int mos
 int kernels_conv2d_tile(const kernel_machine *m, const kernel_conv2d *p, const int64_t out[2],
                         int most) {
   int64_t lanes = m->vector_bytes / 4;
-  bool fits = p->groups == 1 && p->dtype.code == kDLFloat && p->dtype.bits == 32 && lanes >= 4 &&
+  bool pairs = ir_is_integral(p->dtype) && p->dtype.bits == 8 && kernels_widens_bytes(m);
+  bool fits = p->groups == 1 && (pairs || tn_dtype_eq(p->dtype, TN_F32)) && lanes >= 4 &&
               p->batch > 0 && p->in % lanes == 0 && p->out % lanes == 0 && out[0] > 0 && out[1] > 0;
   for (int i = 0; i < 2; ++i)
     fits = fits && p->kernel[i] == 3 && p->stride[i] == 1 && p->dilation[i] == 1;

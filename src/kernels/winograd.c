@@ -21,6 +21,8 @@ enum { AXIS_TY = 4, AXIS_TX = 5, AXIS_OUT = 3, AXIS_LANE = 6, UNROLLED_CHANNELS 
 typedef struct {
   kernel_stage *st; /* of the product */
   tn_BlockRV *border, *rows, *data, *sums, *last;
+  const tn_BufferLoad *weight;
+  int64_t dot;              /* channels that share a lane of a sum: 2 of integers, else 1 */
   int64_t m, height, width; /* results along an axis of a tile; rows and columns of tiles */
   int64_t band, chunks;     /* rows of tiles in a part; parts of the channels */
   tn_LoopRV *part;          /* what is done for one part is below it */
@@ -60,13 +62,26 @@ static int find_stages(winograd *w) {
 
 /* ---- how much at a time ---- */
 
+/* Its weights, the second factor. */
+static bool find_weight(winograd *w) {
+  const kernel_stage *st = w->st;
+  const tn_BufferStore *store = TN_AS(BufferStore, st->block->body);
+  const tn_Add *add = store ? TN_AS(Add, store->value) : NULL;
+  const tn_Mul *mul = add ? TN_AS(Mul, add->b) : NULL;
+  w->weight = mul ? kernel_loaded(mul->b) : NULL;
+  w->dot =
+      w->weight ? kernel_dot_group(w->weight, &st->axis[AXIS_LANE], &st->axis[st->nspatial]) : 1;
+  return w->weight;
+}
+
 /* The product of one part, as the choice of tiles sees convolutions. */
 static kernel_conv product_of(const winograd *w, kernel_stage *part) {
   *part = *w->st;
   part->axis[AXIS_TY].extent = w->band;
   part->spatial = part->spatial / w->height * w->band;
   return (kernel_conv){.st = part,
-                       .dot = 1,
+                       .weight = w->weight,
+                       .dot = w->dot,
                        .lane = AXIS_LANE,
                        .vectors = AXIS_OUT,
                        .row = AXIS_TY,
@@ -77,7 +92,7 @@ static kernel_conv product_of(const winograd *w, kernel_stage *part) {
 static void choose_parts(winograd *w) {
   const kernel_axis *axis = w->st->axis;
   const kernel_machine *m = w->st->machine;
-  int64_t side = w->m + 2, vector = w->st->lanes * 4;
+  int64_t side = w->m + 2, vector = w->st->lanes * w->weight->buffer->dtype.bits / 8;
   int64_t weights = side * side * axis[w->st->nspatial].extent * axis[AXIS_OUT].extent * vector;
   int64_t images = axis[2].extent, pixels = m->vector_registers > 16 ? 14 : 6;
   w->band = w->height;
@@ -141,7 +156,7 @@ static int place_product(winograd *w) {
   kernel_conv c = product_of(w, &part);
   tn_arr *l, *none;
   tn_BlockRV *copy, *init;
-  tn_LoopRV *vectors, *out, *y, *rows, *x, *cols, *k, *block, *few;
+  tn_LoopRV *vectors, *out, *y, *rows, *x, *cols, *k, *block, *few, *pair = NULL;
   if (w->chunks > 1) part.axis[AXIS_OUT].extent /= w->chunks, part.spatial /= w->chunks;
   kernel_conv_tile t = kernel_conv_choose_tile(&c);
   TN_TRY(sch_compute_at(s, w->st->rv, w->part, true, -1));
@@ -151,10 +166,12 @@ static int place_product(winograd *w) {
   TN_TRY(kernel_split(w->st, LOOP(AXIS_TY), t.rows, &y, &rows));
   TN_TRY(kernel_split(w->st, LOOP(AXIS_TX), t.cols, &x, &cols));
   TN_TRY(kernel_split(w->st, LOOP(AXIS_LANE + 1), w->st->lanes, &k, &block));
+  if (w->dot > 1) TN_TRY(kernel_split(w->st, block, w->dot, &block, &pair));
   TN_TRY(kernel_split(w->st, block, UNROLLED_CHANNELS, &block, &few));
-  tn_LoopRV *order[] = {LOOP(0), LOOP(1), LOOP(2),        out, y, x, k, block, few, rows,
-                        cols,    vectors, LOOP(AXIS_LANE)};
-  TN_TRY(kernel_reorder(w->st, order, TN_COUNT(order)));
+  tn_LoopRV *order[] = {LOOP(0), LOOP(1), LOOP(2),         out, y, x, k, block, few, rows,
+                        cols,    vectors, LOOP(AXIS_LANE), pair};
+  TN_TRY(kernel_reorder(w->st, order, TN_COUNT(order) - !pair));
+  if (pair) TN_TRY(sch_annotate(s, (tn_obj *)LOOP(AXIS_LANE), KERNEL_DOT, tn_any_int(1)));
   if (w->band == w->height) /* the weights are read once */
     TN_TRY(sch_annotate(s, (tn_obj *)out, "pragma_prefetch_next", tn_any_int(1)));
   if (w->width % t.cols) TN_TRY(partition(w, x));
@@ -203,7 +220,7 @@ int kernel_winograd(kernel_stage *st) {
     return 0;
   const kernel_axis *axis = st->axis;
   if (axis[AXIS_LANE].extent != st->lanes || axis[st->nspatial].extent % st->lanes ||
-      st->lanes % UNROLLED_CHANNELS)
+      st->lanes % UNROLLED_CHANNELS || !find_weight(&w))
     return 0;
   int r = find_stages(&w);
   if (r <= 0) return r;

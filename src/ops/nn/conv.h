@@ -12,6 +12,12 @@ TN_API void *ops_alter_conv2d(const relay_replace *r);
 /** What a convolution of plain layouts computes. @return 1, 0 where it is not one that kernels
  * know, -1 error */
 int ops_conv2d_problem(const relay_replace *r, kernel_conv2d *p);
+/** Results along an axis of the tiles by which the kernels of the machine compute it best, which
+ * give exact sums of bytes; 0: directly, -1 with an error. @param b its blocks */
+int ops_conv2d_tile(const relay_replace *r, const kernel_machine *m, const kernel_conv2d *p,
+                    const kernel_conv2d_blocks *b);
+/** The same by tiles, its channels in blocks of this length. */
+void *ops_conv2d_by_tiles(const relay_replace *r, int tile, int64_t block);
 /** nn.conv2d with data and weight of bfloat16, where relay.backend.precision allows it. */
 TN_API void *ops_relax_conv2d(const relay_replace *r);
 /** Does it have the layouts NCHW and OIHW? */

@@ -127,5 +127,8 @@ void *ops_alter_conv2d_of_bytes(const relay_replace *r) {
   int known = ops_conv2d_problem(r, &p);
   if (known < 0) return NULL;
   if (p.groups == 1) p.in = (p.in + GROUP - 1) / GROUP * GROUP;
-  return known && kernels_conv2d_blocks(&m, &p, &b) ? in_blocks(r, &p, &b) : relay_leave(r);
+  if (!known || !kernels_conv2d_blocks(&m, &p, &b)) return relay_leave(r);
+  int tile = ops_conv2d_tile(r, &m, &p, &b);
+  if (tile) return tile < 0 ? NULL : ops_conv2d_by_tiles(r, tile, b.in);
+  return in_blocks(r, &p, &b);
 }

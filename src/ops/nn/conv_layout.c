@@ -5,8 +5,10 @@
 
    How long the blocks are is the business of the kernels (kernels/blocks.h). Images of few channels
    stay as they are, and only the result is in blocks. */
+#include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "ir/imm.h"
 #include "ir/pass.h"
 #include "kernels/blocks.h"
@@ -87,18 +89,40 @@ static int largest_tile(void) {
   return 0;
 }
 
-/* Results along an axis of a tile; 0: directly; -1. */
-static int tile_of(const relay_replace *r, const kernel_machine *m, const kernel_conv2d *p,
-                   const kernel_conv2d_blocks *b) {
+enum { BITS = 32, LARGE_TILE = 4 };
+
+/* The largest tile that gives exact sums of bytes: of 32 bits 4 are taken up by what comes out of
+   tiles of 2 x 2 as a multiple of the result, which is with its sign, and 6 by that of 4 x 4. */
+static int exact_tile(const relay_replace *r, int most) {
+  const tn_TensorType *data = TN_AS(TensorType, tn_arr_obj(r->types, 0)),
+                      *weight = TN_AS(TensorType, tn_arr_obj(r->types, 1));
+  static const struct { int tile, bits; } taken[] = {{LARGE_TILE, 6}, {2, 2}};
+  TN_AUTOFREE double *w = NULL;
+  double largest = ir_is_uint(data->dtype) ? 255 : 128, sum = 0;
+  int64_t n = 0, out = relay_int_at(weight->shape, 0);
+  int known = relay_const_numbers(relay_arg(r->call, 1), &w, &n);
+  if (known <= 0 || out <= 0) return known < 0 ? -1 : 0;
+  for (int64_t o = 0; o < out; ++o) {
+    double of_channel = 0;
+    for (int64_t i = o * (n / out); i < (o + 1) * (n / out); ++i) of_channel += fabs(w[i]);
+    sum = fmax(sum, of_channel);
+  }
+  for (int i = 0; i < TN_COUNT(taken); ++i)
+    if (taken[i].tile <= most && sum * largest < ldexp(1, BITS - 1 - taken[i].bits))
+      return taken[i].tile;
+  return 0;
+}
+
+int ops_conv2d_tile(const relay_replace *r, const kernel_machine *m, const kernel_conv2d *p,
+                    const kernel_conv2d_blocks *b) {
   const tn_TensorType *out = TN_AS(TensorType, r->out_type);
-  const void *attrs = r->call->attrs;
   ops_axes o;
   int most = largest_tile();
   if (most <= 0 || !b->in || b->in != b->out || relay_known_depth(relay_arg(r->call, 1)) < 0)
     return most < 0 ? -1 : 0;
-  if (strcmp(relay_attr_str(attrs, "data_layout"), "NCHW") != 0 ||
-      strcmp(relay_attr_str(attrs, "kernel_layout"), "OIHW") != 0)
-    return 0;
+  if (!ops_is_oihw(r)) return 0;
+  if (ir_is_integral(p->dtype)) most = exact_tile(r, most);
+  if (most <= 0) return most;
   TN_TRY(ops_axes_of("NCHW", out->shape, true, &o));
   int64_t size[2] = {extent(&o, 'H'), extent(&o, 'W')};
   return kernels_conv2d_tile(m, p, size, most);
@@ -111,10 +135,11 @@ static bool has_one_type(const relay_replace *r) {
          tn_dtype_eq(data->dtype, ((const tn_TensorType *)r->out_type)->dtype);
 }
 
-static void *by_tiles(const relay_replace *r, int tile, int64_t block) {
+void *ops_conv2d_by_tiles(const relay_replace *r, int tile, int64_t block) {
   const void *attrs = r->call->attrs;
+  tn_dtype t = TN_AS(TensorType, r->out_type)->dtype;
   tn_str *data = tn_str_fmt("NCHW%lldc", (long long)block),
-         *weight = tn_str_fmt("HWOI%lldo", (long long)block);
+         *weight = tn_str_fmt(ir_is_integral(t) ? "HWOI%lldo2i" : "HWOI%lldo", (long long)block);
   if (!data || !weight) return NULL;
   void *transform =
       relay_attrs("nn.contrib_conv2d_winograd_weight_transform", 1, "tile_size", tn_any_int(tile));
@@ -125,10 +150,11 @@ static void *by_tiles(const relay_replace *r, int tile, int64_t block) {
                              tn_any_obj(weight)),
                  1, u);
   void *new_attrs =
-      relay_attrs("nn.contrib_conv2d_winograd_NCHWc", 6, "tile_size", tn_any_int(tile), "padding",
+      relay_attrs("nn.contrib_conv2d_winograd_NCHWc", 7, "tile_size", tn_any_int(tile), "padding",
                   tn_any_obj(relay_attr_obj(attrs, "padding")), "channels",
                   tn_any_obj(relay_attr_obj(attrs, "channels")), "data_layout", tn_any_obj(data),
-                  "kernel_layout", tn_any_obj(weight), "out_layout", tn_any_obj(data));
+                  "kernel_layout", tn_any_obj(weight), "out_layout", tn_any_obj(data), "out_dtype",
+                  tn_any_dtype(t));
   return relay_call("nn.contrib_conv2d_winograd_NCHWc", new_attrs, 2, relay_arg(r->call, 0), u);
 }
 
@@ -186,8 +212,8 @@ void *ops_alter_conv2d(const relay_replace *r) {
   void *halves = known ? halves_in_blocks(r, &m, &p) : NULL;
   if (halves || tn_error_pending()) return halves;
   if (!known || !has_one_type(r) || !kernels_conv2d_blocks(&m, &p, &b)) return relay_leave(r);
-  int tile = tile_of(r, &m, &p, &b);
-  if (tile) return tile < 0 ? NULL : by_tiles(r, tile, b.in);
+  int tile = ops_conv2d_tile(r, &m, &p, &b);
+  if (tile) return tile < 0 ? NULL : ops_conv2d_by_tiles(r, tile, b.in);
   bool depthwise = p.groups > 1 && p.groups == p.in;
   int64_t inner = depthwise ? 1 : b.in ? b.in : p.in;
   if (b.in) attrs = with_text(attrs, "data_layout", tn_str_fmt("NCHW%lldc", (long long)b.in));
