@@ -2,6 +2,7 @@
 
      layout_transform(%x: Tensor[(1, 4, 1, 1, 16), float32], NCHW16c -> NCHW)
        -> reshape(%x, [1, 64, 1, 1])          images of one pixel
+     layout_transform(cast(layout_transform(%x, NCHW8c -> NCHW)), NCHW -> NCHW8c) -> cast(%x)
      nn.batch_flatten(reshape(%x)) -> reshape(%x)
      nn.dense(nn.batch_flatten(NHWC -> NCHW (%x)), constant) -> the same without the transform */
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "base/error.h"
 #include "object/functions.h"
 #include "relay/transforms/simplify.h"
+#include "tenon/object.h"
 #include "tir/layout.h"
 
 enum { MAX_PARTS = 32 };
@@ -65,6 +67,24 @@ static relay_expr *transform_in_place(const tn_RelayCall *c) {
   return relay_reshape(relay_arg(c, 0), to->shape);
 }
 
+static bool has_same_text(const tn_RelayCall *a, const char *of_a, const tn_RelayCall *b,
+                          const char *of_b) {
+  return strcmp(relay_attr_str(a->attrs, of_a), relay_attr_str(b->attrs, of_b)) == 0;
+}
+
+/* There and back, with a cast between. */
+static relay_expr *transform_back(const tn_RelayCall *c) {
+  const tn_RelayCall *cast = relay_as_call(relay_arg(c, 0), "cast");
+  const tn_RelayCall *there = cast ? relay_as_call(relay_arg(cast, 0), "layout_transform") : NULL;
+  const tn_TensorType *from = there ? relay_known_type(relay_arg(there, 0)) : NULL,
+                      *to = relay_known_type(c);
+  if (!from || !to || !has_same_text(there, "src_layout", c, "dst_layout") ||
+      !has_same_text(there, "dst_layout", c, "src_layout") ||
+      tn_equal(from->shape, to->shape, 0) != 1)
+    return NULL;
+  return relay_call_args("cast", cast->attrs, tn_arr_of(1, relay_arg(there, 0)));
+}
+
 static relay_expr *flatten_reshaped(const tn_RelayCall *c) {
   const tn_TensorType *to = relay_known_type(c);
   const tn_RelayCall *inner = relay_as_call(relay_arg(c, 0), "reshape");
@@ -106,7 +126,11 @@ static relay_expr *dense_of_moved(const tn_RelayCall *c) {
 }
 
 const simplify_rule simplify_layout_rules[] = {
-    {"nn.dense", dense_of_moved},           {"layout_transform", transform_in_place},
-    {"nn.batch_flatten", flatten_reshaped}, {"squeeze", flatten_reshaped},
-    {"expand_dims", flatten_reshaped},      {NULL, NULL},
+    {"nn.dense", dense_of_moved},
+    {"layout_transform", transform_in_place},
+    {"layout_transform", transform_back},
+    {"nn.batch_flatten", flatten_reshaped},
+    {"squeeze", flatten_reshaped},
+    {"expand_dims", flatten_reshaped},
+    {NULL, NULL},
 };
