@@ -322,6 +322,15 @@ def test_per_channel_weights_and_bias():
         assert (got != exact).mean() < 0.02
 
 
+def test_no_level_leaves_quantized_operators():
+    """Nothing computes them: the pass that replaces them is no optimization."""
+    x, w = integers((2, 8), "int8"), integers((3, 8), "int8")
+    y = relay.qnn.op.dense(var("x", x), relay.const(w), i32(2), i32(0), f32(0.1), f32(0.2), units=3)
+    with tenon.transform.PassContext(opt_level=0):
+        found = run(y, {"x": x})
+    np.testing.assert_array_equal(found, (x.astype("int32") - 2) @ w.astype("int32").T)
+
+
 def test_errors():
     x = relay.var("x", shape=(2, 3), dtype="float32")
     with pytest.raises(tenon.error.DiagnosticError, match="does not fit axis 1"):
