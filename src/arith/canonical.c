@@ -1,4 +1,5 @@
-/* Canonical form of sums:  y + x*8 + 3  =>  x*8 + y + 3,   x//8*8 + x%8  =>  x.
+/* Canonical form of sums:  y + x*8 + 3  =>  x*8 + y + 3,   x//8*8 + x%8  =>  x,
+   (x*9 + y)//8*8 + (x + y)%8  =>  x*9 + y.
 
    An int32 or int64 expression is taken as  base + sum of splits,  a split being
    index % upper // lower * scale.  Splits of one index are adjacent, larger `lower` first, so that
@@ -373,11 +374,51 @@ static int take_sum(tn_mut *m, tn_expr *e, sum *out) {
   return take_other(m, e, out);
 }
 
+/* Is x - y a multiple of c, whatever its variables are? */
+static int congruent(tn_mut *m, tn_expr *x, tn_expr *y, int64_t c, bool *yes) {
+  SUM(difference);
+  tn_expr *d;
+  TN_GET(d, tir_sub(x, y));
+  STEP(take_sum(m, d, &difference));
+  *yes = difference.base % c == 0;
+  for (int64_t i = 0; i < difference.n; ++i) *yes = *yes && difference.items[i].scale % c == 0;
+  return 0;
+}
+
+/* An index that is a sum itself, nothing taken off it. */
+static int open_split(tn_mut *m, sum *s, int64_t i) {
+  SUM(terms);
+  int64_t scale = s->items[i].scale;
+  STEP(take_sum(m, s->items[i].index, &terms));
+  s->items[i].scale = 0;
+  return add_sum(s, &terms, scale);
+}
+
+/* x//8*8 + y%8, where y was x once and has lost multiples of 8, is x: the coarse part takes in the
+   rest, which is not of its index. */
+static int join_congruent(tn_mut *m, sum *s) {
+  for (int64_t i = 0; i < s->n; ++i) {
+    for (int64_t j = 0; j < s->n; ++j) {
+      split *hi = &s->items[i], *lo = &s->items[j];
+      bool same = !completes(hi, lo) || arith_same(hi->index, lo->index), yes;
+      if (same || !hi->floors || (hi->upper != ARITH_POS_INF && hi->upper % hi->lower)) continue;
+      STEP(congruent(m, hi->index, lo->index, lo->upper, &yes));
+      if (!yes) continue;
+      hi->lower = lo->lower;
+      hi->scale = lo->scale;
+      lo->scale = 0;
+      if (is_whole(hi)) STEP(open_split(m, s, i));
+    }
+  }
+  return 0;
+}
+
 static tn_expr *canonical(tn_mut *m, tn_BinaryOp *e) {
   SUM(s);
   tn_expr *r;
   if (!is_term(e->dtype)) return rw_arithmetic(m, e);
   int err = take_sum(m, (tn_expr *)e, &s);
+  if (!err) err = join_congruent(m, &s);
   if (!err) err = sum_expr(&s, e->dtype, &r);
   if (err < 0) return NULL;
   if (err == TOO_LARGE || arith_same(r, (tn_expr *)e)) return (tn_expr *)e;

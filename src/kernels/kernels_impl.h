@@ -84,6 +84,13 @@ int64_t kernel_dot_group(const tn_BufferLoad *weight, const kernel_axis *lane,
 /* Is an expression the axis plus something without it? */
 int kernel_has_factor_one(tn_expr *e, const kernel_axis *a, bool *yes);
 
+/* Do axes i and i + 1 run through all memory that the stage reads and writes as one axis would? */
+int kernel_axes_join(const kernel_stage *st, int i, bool *yes);
+/* Makes one axis of those from `first` to `last`, each joined with the next; looks again. */
+int kernel_merge_axes(kernel_stage *st, int first, int last);
+/* Makes two of an axis, the second of `size`, which divides it; looks again. */
+int kernel_split_axis(kernel_stage *st, int axis, int64_t size);
+
 /* Splits a loop in two, the inner of `factor` iterations. */
 int kernel_split(kernel_stage *st, tn_LoopRV *loop, int64_t factor, tn_LoopRV **outer,
                  tn_LoopRV **inner);

@@ -125,15 +125,16 @@ int kernel_stage_of(kernel_stage *st, tn_TirSchedule *s, tn_BlockRV *rv, const k
   TN_GET(st->block, (const tn_Block *)sch_get(s, (tn_obj *)rv));
   const tn_BufferStore *store = TN_AS(BufferStore, st->block->body);
   int64_t n = st->block->iter_vars->len;
-  if (!store || n == 0 || n > KERNEL_MAX_AXES) return 0;
+  if (!store) return 0;
+  int bits = store->buffer->dtype.bits;
+  if (m->vector_bytes && bits >= 8 && store->buffer->dtype.lanes == 1)
+    st->lanes = m->vector_bytes * 8 / bits;
+  if (n == 0 || n > KERNEL_MAX_AXES) return 0;
   TN_GET(st->loops, sch_get_loops(s, rv));
   if (st->loops->len != n) return 0;
   bool nest;
   TN_TRY(is_nest(st, &nest));
   if (!nest) return 0;
-  int bits = store->buffer->dtype.bits;
-  if (m->vector_bytes && bits >= 8 && store->buffer->dtype.lanes == 1)
-    st->lanes = m->vector_bytes * 8 / bits;
   if (!set_axes(st)) return 0;
   TN_TRY(tn_post_order(store->value, visit, st));
   return 1;

@@ -49,6 +49,21 @@ def test_simplify_canonical_forms(ana):
     same(ana.simplify(tir.all(x < 5, tir.const(True))), x < 5)
 
 
+def test_a_remainder_that_has_lost_multiples_completes_its_quotient(ana):
+    same(ana.simplify((x * 9 + y) // 8 * 8 + (x + y) % 8), x * 9 + y)
+    same(ana.simplify((x * 64 + y) // 28 * 28 + (x * 8 + y) % 28 + z * 784), z * 784 + x * 64 + y)
+    same(ana.simplify((x * 64 + y) % 784 // 28 * 28 + (x * 8 + y) % 28), (x * 64 + y) % 784)
+    same(ana.simplify((x + 9) // 8 * 24 + (x + 1) % 8 * 3), x * 3 + 27)
+    kept = (x * 64 + y) // 28 * 28 + (x * 7 + y) % 28  # of another number
+    got = ana.simplify(kept)
+    bound = arith.Analyzer()
+    for a in range(0, 30, 7):
+        for b in range(0, 60, 11):
+            at = {x: tir.const(a), y: tir.const(b)}
+            value = bound.simplify(tir.stmt_functor.substitute(got, at))
+            assert int(value) == (a * 64 + b) // 28 * 28 + (a * 7 + b) % 28
+
+
 def test_rewrite_simplify(ana):
     one, ten = tir.const(1), tir.const(10)
     same(ana.rewrite_simplify(tir.Min(one, tir.Min(x, ten))), tir.Min(x, one))

@@ -1,4 +1,5 @@
-/* FoldLayerNorm: the arithmetic of a layer norm becomes nn.layer_norm, which is one kernel.
+/* FoldLayerNorm: the arithmetic of a layer norm becomes nn.layer_norm, which is one kernel, that of
+   a norm over all but batch and channels nn.instance_norm.
 
      %0 = subtract(%x, mean(%x, axis=[-1], keepdims=True));
      %1 = mean(multiply(%0, %0), axis=[-1], keepdims=True);
@@ -17,16 +18,22 @@
 
 /* ---- the inner product ---- */
 
-/* The argument of mean(x, axis=[a], keepdims=True) and its axis; NULL when it is something else. */
-static void *mean_over(const void *e, int64_t *axis) {
+enum { MOST_AXES = 31 };
+
+/* The argument of mean(x, axis=..., keepdims=True) and its axes, a bit each; NULL when it is
+   something else. */
+static void *mean_over(const void *e, uint32_t *axes) {
   const tn_RelayCall *c = relay_as_call(e, "mean");
-  const tn_arr *axes = c ? relay_attr_obj(c->attrs, "axis") : NULL;
+  const tn_arr *list = c ? relay_attr_obj(c->attrs, "axis") : NULL;
   const tn_TensorType *t = c ? relay_known_type(relay_arg(c, 0)) : NULL;
-  if (!t || !axes || axes->len != 1 || !relay_attr_int(c->attrs, "keepdims", 0) ||
-      relay_attr_int(c->attrs, "exclude", 0))
+  if (!t || !list || list->len == 0 || t->shape->len > MOST_AXES ||
+      !relay_attr_int(c->attrs, "keepdims", 0) || relay_attr_int(c->attrs, "exclude", 0))
     return NULL;
-  *axis = relay_int_at(axes, 0);
-  if (*axis < 0) *axis += t->shape->len;
+  *axes = 0;
+  for (int64_t i = 0; i < list->len; ++i) {
+    int64_t axis = relay_int_at(list, i);
+    *axes |= 1U << (axis < 0 ? axis + t->shape->len : axis);
+  }
   return relay_arg(c, 0);
 }
 
@@ -41,6 +48,8 @@ static bool is_square(const void *e, const void *d) {
 
 typedef struct {
   relay_expr *x;
+  uint32_t axes;  /* that it is normalised over */
+  const char *op; /* that does so, and its axis of gamma and beta */
   int64_t axis;
   double epsilon;
 } normal;
@@ -49,14 +58,14 @@ typedef struct {
 static bool is_normal(const void *d, const void *deviation, normal *n) {
   const tn_RelayCall *centred = relay_as_call(d, "subtract"),
                      *sum = relay_as_call(deviation, "add");
-  int64_t axis;
+  uint32_t axes;
   if (!centred || !sum) return false;
   n->x = relay_arg(centred, 0);
-  if (mean_over(relay_arg(centred, 1), &n->axis) != n->x) return false;
+  if (mean_over(relay_arg(centred, 1), &n->axes) != n->x) return false;
   int constant = relay_as_scalar(relay_arg(sum, 1), &n->epsilon) ? 1 : 0;
   if (!constant && !relay_as_scalar(relay_arg(sum, 0), &n->epsilon)) return false;
-  const void *square = mean_over(relay_arg(sum, 1 - constant), &axis);
-  return square && axis == n->axis && is_square(square, d);
+  const void *square = mean_over(relay_arg(sum, 1 - constant), &axes);
+  return square && axes == n->axes && is_square(square, d);
 }
 
 /* d * rsqrt(deviation) in either order, d / sqrt(deviation) */
@@ -71,12 +80,20 @@ static bool find_normal(const tn_RelayCall *c, normal *n) {
   return root && is_normal(relay_arg(c, 0), relay_arg(root, 0), n);
 }
 
-static void *layer_norm(void *x, void *gamma, void *beta, const normal *n, bool scale,
-                        bool center) {
-  void *attrs = relay_attrs("nn.layer_norm", 4, "axis", tn_any_int(n->axis), "epsilon",
-                            tn_any_float(n->epsilon), "scale", tn_any_bool(scale), "center",
-                            tn_any_bool(center));
-  return relay_call("nn.layer_norm", attrs, 3, x, gamma, beta);
+/* Is there an operator that normalises over these axes? */
+static bool find_op(normal *n, int64_t ndim) {
+  uint32_t image = (1U << ndim) - 4; /* all but the first two */
+  bool single = (n->axes & (n->axes - 1)) == 0, instance = ndim > 2 && n->axes == image;
+  n->op = single ? "nn.layer_norm" : "nn.instance_norm";
+  n->axis = single ? __builtin_ctz(n->axes) : 1;
+  return single || instance;
+}
+
+static void *norm_of(void *x, void *gamma, void *beta, const normal *n, bool scale, bool center) {
+  void *attrs =
+      relay_attrs(n->op, 4, "axis", tn_any_int(n->axis), "epsilon", tn_any_float(n->epsilon),
+                  "scale", tn_any_bool(scale), "center", tn_any_bool(center));
+  return relay_call(n->op, attrs, 3, x, gamma, beta);
 }
 
 /* `value` for each channel */
@@ -88,25 +105,32 @@ static void *filled(const tn_TensorType *t, int64_t axis, double value) {
 
 /* ---- gamma and beta ---- */
 
-/* Numbers for the elements of `axis` (the last one) that broadcast to `t`, as one axis; NULL. */
+/* Numbers for the elements of `axis` that broadcast to `t`, as one axis; NULL. */
 static void *numbers_along(void *e, const tn_TensorType *t, int64_t axis) {
   const tn_TensorType *own = TN_AS(Constant, e) ? relay_known_type(e) : NULL;
-  if (!own || axis != t->shape->len - 1 || own->shape->len == 0 ||
-      relay_dim_equal(relay_dim(own, -1), relay_dim(t, axis)) != 1)
+  int64_t at = own ? axis - t->shape->len + own->shape->len : -1;
+  if (!own || at < 0 || own->shape->len > t->shape->len ||
+      relay_dim_equal(relay_dim(own, at), relay_dim(t, axis)) != 1)
     return NULL;
-  for (int64_t i = 0; i + 1 < own->shape->len; ++i)
-    if (!tir_is_one((tn_obj *)relay_dim(own, i))) return NULL;
-  return own->shape->len == 1 ? e : relay_reshape(e, tn_arr_of(1, relay_dim(own, -1)));
+  for (int64_t i = 0; i < own->shape->len; ++i)
+    if (i != at && !tir_is_one((tn_obj *)relay_dim(own, i))) return NULL;
+  return own->shape->len == 1 ? e : relay_reshape(e, tn_arr_of(1, relay_dim(own, at)));
+}
+
+static const tn_RelayCall *as_norm(const void *e, const char **op) {
+  *op = relay_as_call(e, "nn.instance_norm") ? "nn.instance_norm" : "nn.layer_norm";
+  return relay_as_call(e, *op);
 }
 
 /* `norm` times, or plus, numbers: with these in it; NULL when it is something else. */
 static void *absorb(const tn_RelayCall *c, bool product) {
   for (int i = 0; i < 2; ++i) {
-    const tn_RelayCall *norm = relay_as_call(relay_arg(c, i), "nn.layer_norm");
+    normal n = {.x = NULL};
+    const tn_RelayCall *norm = as_norm(relay_arg(c, i), &n.op);
     const tn_TensorType *t = norm ? relay_known_type(relay_arg(norm, 0)) : NULL;
     if (!t) continue;
-    normal n = {NULL, relay_attr_int(norm->attrs, "axis", -1),
-                relay_attr_float(norm->attrs, "epsilon", 1e-5)};
+    n.axis = relay_attr_int(norm->attrs, "axis", -1);
+    n.epsilon = relay_attr_float(norm->attrs, "epsilon", 1e-5);
     bool scale = relay_attr_int(norm->attrs, "scale", 1) != 0,
          center = relay_attr_int(norm->attrs, "center", 1) != 0;
     if (center || (product && scale)) return NULL;
@@ -114,8 +138,7 @@ static void *absorb(const tn_RelayCall *c, bool product) {
     void *v = numbers_along(relay_arg(c, 1 - i), t, n.axis);
     if (!v) return NULL;
     void *x = relay_arg(norm, 0), *gamma = relay_arg(norm, 1), *beta = relay_arg(norm, 2);
-    return product ? layer_norm(x, v, beta, &n, true, false)
-                   : layer_norm(x, gamma, v, &n, scale, true);
+    return product ? norm_of(x, v, beta, &n, true, false) : norm_of(x, gamma, v, &n, scale, true);
   }
   return NULL;
 }
@@ -131,9 +154,9 @@ static tn_obj *fold(void *ctx, tn_obj *pre, tn_obj *post) {
   if (!relay_stands_for(post, pre)) return NULL;
   if (!t || !ir_is_floating(t->dtype) || !(product || sum || relay_as_call(c, "divide")))
     return post;
-  if (find_normal(c, &n) && relay_same_type(n.x, c))
+  if (find_normal(c, &n) && relay_same_type(n.x, c) && find_op(&n, t->shape->len))
     return relay_stands_for(
-        layer_norm(n.x, filled(t, n.axis, 1), filled(t, n.axis, 0), &n, false, false), pre);
+        norm_of(n.x, filled(t, n.axis, 1), filled(t, n.axis, 0), &n, false, false), pre);
   bool alone = (product || sum) && tn_pmap_get_int(ctx, relay_arg(before, 0), 0) <= 1 &&
                tn_pmap_get_int(ctx, relay_arg(before, 1), 0) <= 1;
   void *e = alone ? absorb(c, product) : NULL;

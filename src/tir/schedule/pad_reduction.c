@@ -1,5 +1,6 @@
-/* pad_reduction: the axis that a block reduces over gets an extent that is a multiple; beyond the
-   old one the first value of the reduction, which changes nothing, takes the place of what is read.
+/* pad_reduction: the last axis that a block reduces over gets an extent that is a multiple; beyond
+   the old one the first value of the reduction, which changes nothing, takes the place of what is
+   read.
 
      y[i] = max(y[i], x[i, k]), k < 197           factor 16
        =>
@@ -35,7 +36,6 @@ static int find_axis(padding *p, int64_t factor) {
   for (int64_t i = 0; i < iters->len; ++i) {
     const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(iters, i);
     if (iv->iter_type != IR_ITER_COMM_REDUCE) continue;
-    if (p->iter) return fail(p, "it has several axes that are reduced over");
     p->iter = iv;
     p->loop = loop_of(p, tn_arr_obj(p->realize->iter_values, i));
   }

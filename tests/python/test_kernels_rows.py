@@ -1,0 +1,129 @@
+"""Programs that work row by row: reductions over several axes, norms over images and groups."""
+
+import numpy as np
+import pytest
+import tenon
+from tenon import relay
+from tenon.contrib import graph_executor
+
+TARGETS = ["llvm", "llvm -mcpu=haswell", "llvm -mcpu=skylake-avx512", "llvm -mcpu=x86-64"]
+
+
+def run(expr, inputs, target="llvm", opt_level=3):
+    f = relay.Function(relay.analysis.free_vars(expr), expr)
+    with tenon.transform.PassContext(opt_level=opt_level):
+        lib = relay.build(tenon.IRModule.from_expr(f), target=target)
+    model = graph_executor.GraphModule(lib["default"](tenon.cpu()))
+    model.run(**inputs)
+    return model.get_output(0).numpy()
+
+
+def numbers(*shape, dtype="float32", seed=0):
+    rng = np.random.default_rng(seed)
+    if np.dtype(dtype).kind == "f":
+        return rng.standard_normal(shape).astype(dtype)
+    return rng.integers(-100, 100, shape).astype(dtype)
+
+
+SHAPES = [
+    ((2, 3, 28, 28), (2, 3)),
+    ((2, 3, 28, 28), None),
+    ((3, 5, 13, 11), (0, 2, 3)),
+    ((3, 5, 13, 11), (1, 2)),
+    ((3, 5, 13, 11), (0, 3)),
+    ((2, 37, 7, 7), (2, 3)),
+    ((4, 3, 3, 3), (0, 2, 3)),
+    ((2, 2, 5, 9, 31), (1, 3, 4)),
+    ((2, 1, 57, 1), (2, 3)),
+    ((5, 1, 1, 2), None),
+    ((1000,), None),
+    ((17, 1, 29), (0, 1, 2)),
+]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_reductions_over_several_axes(target):
+    names = ["sum", "max", "min", "mean", "prod"]
+    for i, (shape, axes) in enumerate(SHAPES):
+        x, v, keepdims = numbers(*shape), relay.var("x", shape=shape), i % 2 == 0
+        for name in names if target == "llvm" else names[i % 5 : i % 5 + 1]:
+            got = run(getattr(relay, name)(v, axis=axes, keepdims=keepdims), {"x": x}, target)
+            want = getattr(np, name)(x.astype("float64"), axis=axes, keepdims=keepdims)
+            scale = np.abs(x).sum() if name in ("sum", "mean") else 1
+            np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6 * scale, err_msg=name)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "float16", "float64"])
+def test_reductions_of_other_types(dtype):
+    for shape, axes in SHAPES[:6]:
+        x, v = numbers(*shape, dtype=dtype), relay.var("x", shape=shape, dtype=dtype)
+        for name in ("max", "min"):
+            got = run(getattr(relay, name)(v, axis=axes), {"x": x})
+            np.testing.assert_array_equal(got, getattr(np, name)(x, axis=axes))
+        if dtype in ("int8", "int32", "int64"):
+            got = run(relay.sum(v, axis=axes), {"x": x})
+            np.testing.assert_array_equal(got, x.sum(axis=axes, dtype=dtype))
+
+
+def test_what_follows_a_reduction_of_all():
+    x, v = numbers(37, 91), relay.var("x", shape=(37, 91))
+    got = run(relay.exp(relay.mean(v)) * relay.const(2.0), {"x": x})
+    np.testing.assert_allclose(got, np.exp(x.astype("float64").mean()) * 2, rtol=1e-5)
+    got = run(v - relay.max(v), {"x": x})
+    np.testing.assert_array_equal(got, x - x.max())
+
+
+def test_infinities_stay_in_their_row():
+    x = numbers(2, 3, 7, 19)
+    x[0, 1, 6, 18], x[1, 2, 0, 0], x[1, 0, 3, 3] = np.inf, -np.inf, np.inf
+    v = relay.var("x", shape=x.shape)
+    np.testing.assert_array_equal(run(relay.max(v, axis=(2, 3)), {"x": x}), x.max(axis=(2, 3)))
+    got = run(relay.sum(v, axis=(2, 3)), {"x": x})
+    np.testing.assert_allclose(got, x.sum(axis=(2, 3), dtype="float64"), rtol=1e-4, atol=1e-4)
+
+
+def normalised(x, axes, epsilon=1e-5):
+    x = x.astype("float64")
+    mean, var = x.mean(axis=axes, keepdims=True), x.var(axis=axes, keepdims=True)
+    return (x - mean) / np.sqrt(var + epsilon)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("shape", [(2, 6, 28, 28), (1, 4, 7, 5), (3, 2, 19), (2, 4, 3, 5, 7)])
+def test_instance_norm(target, shape):
+    constant = len(shape) != 4
+    x, gamma, beta = numbers(*shape), numbers(shape[1], seed=1), numbers(shape[1], seed=2)
+    v, inputs = relay.var("x", shape=shape), {"x": x}
+    if constant:
+        g, b = relay.const(gamma), relay.const(beta)
+    else:
+        g, b = (relay.var(n, shape=(shape[1],)) for n in "gb")
+        inputs |= {"g": gamma, "b": beta}
+    got = run(relay.nn.relu(relay.nn.instance_norm(v, g, b)), inputs, target)
+    each = (1, -1) + (1,) * (len(shape) - 2)
+    want = normalised(x, tuple(range(2, len(shape)))) * gamma.reshape(each) + beta.reshape(each)
+    np.testing.assert_allclose(got, np.maximum(want, 0), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("shape, groups", [((2, 8, 9, 7), 4), ((1, 6, 5, 5), 6), ((2, 6, 33), 1)])
+def test_group_norm(target, shape, groups):
+    x, gamma, beta = numbers(*shape), numbers(shape[1], seed=1), numbers(shape[1], seed=2)
+    v = relay.var("x", shape=shape)
+    norm = relay.nn.group_norm(v, relay.const(gamma), relay.const(beta), num_groups=groups)
+    grouped = x.reshape(shape[0], groups, -1)
+    each = (1, -1) + (1,) * (len(shape) - 2)
+    want = normalised(grouped, 2).reshape(shape) * gamma.reshape(each) + beta.reshape(each)
+    np.testing.assert_allclose(run(norm, {"x": x}, target), want, rtol=1e-4, atol=1e-4)
+
+
+def test_rows_are_kept_near_each_other():
+    """Mean, variance and result of a group are one loop over groups: nothing of another is held."""
+    from tenon import te, topi
+
+    schedule = tenon.get_global_func("kernels.schedule")
+    a = te.placeholder((8, 64, 28, 28), name="A")
+    text = schedule(te.create_prim_func([a, topi.sum(a, axis=[2, 3])]), 64, 32, 1).script()
+    assert 'T_sum_rf = T.alloc_buffer((8, 64, 64), scope="local")' in text
+    text = schedule(te.create_prim_func([a, topi.max(a)]), 64, 32, 1).script()
+    assert "for u in range(1):" in text and "T.vectorized(16)" in text
