@@ -154,7 +154,7 @@ double kernel_conv_divide(const kernel_conv *c, const kernel_conv_tile *t,
             .heights = rows % t->rows ? 1 : rows / t->rows};
   w.image = bytes_of(c->data->buffer) / (double)w.images;
   w.out = bytes_of(c->out) / (double)w.images;
-  int64_t most = st->machine->threads > 1 ? w.groups : 1;
+  int64_t most = st->machine->threads > 1 || w.images > 1 ? w.groups : 1;
   for (int64_t chunks = 1; chunks <= most; ++chunks)
     for (int64_t bands = 1; bands <= w.heights; ++bands) {
       if (w.groups % chunks || w.heights % bands) continue;

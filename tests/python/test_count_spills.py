@@ -149,12 +149,50 @@ def loops_of(f, cpu, threads=1):
         (512, 7, 512, 3, 1, 1),
         (64, 35, 96, 3, 1, 1),
         (48, 54, 16, 1, 1, 0),
+        (32, 100, 32, 5, 1, 2),
     ],
 )
 def test_direct_convolutions(problem, cpu, threads):
     if not tenon.runtime.enabled("llvm"):
         pytest.skip("no LLVM")
     loops = loops_of(convolution(*problem, MACHINES[cpu][2]), cpu, threads)
+    assert not any(loop.spills for loop in loops), "\n".join(map(str, loops))
+
+
+def convolution_of_axes(ic, size, oc, kernel, block):
+    """Of lines and volumes, with a residual sum."""
+    n = len(size)
+    axes, name = "DHW"[3 - n :], ["conv1d", "conv2d", "conv3d"][n - 1]
+    x = relay.var("x", shape=(1, ic // block, *size, block))
+    w = relay.var("w", shape=(oc // block, ic // block, *[kernel] * n, block, block))
+    r = relay.var("r", shape=(1, oc // block, *size, block))
+    y = getattr(relay.nn, name)(
+        x,
+        w,
+        padding=(kernel // 2,) * n,
+        channels=oc,
+        kernel_size=(kernel,) * n,
+        data_layout=f"NC{axes}{block}c",
+        kernel_layout=f"OI{axes}{block}i{block}o",
+        out_layout=f"NC{axes}{block}c",
+    )
+    return relay.Function([x, w, r], relay.nn.relu(y + r))
+
+
+@pytest.mark.parametrize("cpu", ["skylake-avx512", "haswell"])
+@pytest.mark.parametrize(
+    "problem",
+    [
+        (64, (500,), 64, 3),
+        (128, (999,), 256, 1),
+        (128, (4, 28, 28), 128, 3),
+        (32, (16, 16, 16), 32, 3),
+    ],
+)
+def test_convolutions_of_lines_and_volumes(problem, cpu):
+    if not tenon.runtime.enabled("llvm"):
+        pytest.skip("no LLVM")
+    loops = loops_of(convolution_of_axes(*problem, MACHINES[cpu][2]), cpu)
     assert not any(loop.spills for loop in loops), "\n".join(map(str, loops))
 
 

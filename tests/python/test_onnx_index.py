@@ -67,6 +67,14 @@ def test_p_norm_pooling():
     check("GlobalLpPool", [x], [total])
 
 
+def test_global_pools_of_any_rank():
+    for shape in [(2, 3, 5), (2, 3, 4, 5), (1, 3, 2, 4, 5)]:
+        x = rng.normal(0, 1, shape).astype("float32")
+        axes = tuple(range(2, len(shape)))
+        check("GlobalAveragePool", [x], [x.mean(axes, keepdims=True)])
+        check("GlobalMaxPool", [x], [x.max(axes, keepdims=True)])
+
+
 def test_products_of_any_rank():
     cases = [
         ((4,), (4,)),

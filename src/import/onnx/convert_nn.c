@@ -390,15 +390,18 @@ static void *global_lp_pool(oc *c) {
 
 static void *global_pool(oc *c) {
   static const char *const names[2][3] = {
-      {"nn.global_avg_pool1d", "nn.global_avg_pool2d", "nn.global_avg_pool3d"},
-      {"nn.global_max_pool1d", "nn.global_max_pool2d", "nn.global_max_pool3d"},
+      {"nn.adaptive_avg_pool1d", "nn.global_avg_pool2d", "nn.adaptive_avg_pool3d"},
+      {"nn.adaptive_max_pool1d", "nn.global_max_pool2d", "nn.adaptive_max_pool3d"},
   };
+  static const int64_t ones[] = {1, 1, 1};
   int64_t n = oc_rank(c, 0) - 2;
   if (n < 1 || n > 3)
     return oc_fail(c, "expected 1 to 3 spatial dimensions, got a shape of %lld dimensions",
                    (long long)n + 2);
-  return relay_call(names[strcmp(c->node->op_type, "GlobalMaxPool") == 0][n - 1], NULL, 1,
-                    oc_in(c, 0));
+  const char *name = names[strcmp(c->node->op_type, "GlobalMaxPool") == 0][n - 1];
+  if (n == 2) return relay_call(name, NULL, 1, oc_in(c, 0));
+  void *a = relay_attrs(name, 1, "output_size", tn_any_obj(relay_ints(ones, n)));
+  return a ? relay_call(name, a, 1, oc_in(c, 0)) : NULL;
 }
 
 static void *batch_norm(oc *c) {

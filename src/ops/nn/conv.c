@@ -321,8 +321,8 @@ static tn_arr *shape_function(const relay_shape_query *q) {
     .name = name_, .inputs = inputs_, .attrs = &tn_type_Conv##n_##DAttrs, .level = 2,              \
     .pattern = RELAY_OUT_ELEMWISE_FUSABLE, .rel_name = rel_name_, .rel = relation,                 \
     .compute = compute, .shape = shape_function, .layouts = ops_layouts_conv,                      \
-    .alter = ops_alter_conv2d, .relax = ops_relax_conv2d, .whole = ops_whole_conv2d,               \
-    .convert = ops_convert_conv, .which = n_, .grad = grad_, .doc = doc_                           \
+    .legalize = ops_legalize_conv, .alter = ops_alter_conv, .relax = ops_relax_conv2d,             \
+    .whole = ops_whole_conv, .convert = ops_convert_conv, .which = n_, .grad = grad_, .doc = doc_  \
   }
 
 static const relay_op_row rows[] = {

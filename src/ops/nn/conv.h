@@ -7,8 +7,9 @@
 
 /** A convolution takes and gives the layouts that its attributes name. */
 TN_API int ops_layouts_conv(relay_layouts *q);
-/** nn.conv2d with its channels in blocks, as the kernels of the current target want them. */
-TN_API void *ops_alter_conv2d(const relay_replace *r);
+/** nn.conv1d, nn.conv2d, nn.conv3d with channels in blocks, as the kernels of the current target
+ * want them. */
+TN_API void *ops_alter_conv(const relay_replace *r);
 /** What a convolution of plain layouts computes. @return 1, 0 where it is not one that kernels
  * know, -1 error */
 int ops_conv2d_problem(const relay_replace *r, kernel_conv2d *p);
@@ -26,12 +27,14 @@ bool ops_is_oihw(const relay_replace *r);
 bool ops_is_conv2d_of_bytes(const relay_replace *r);
 /** The same in the layout in which the current target sums up products of bytes. */
 void *ops_alter_conv2d_of_bytes(const relay_replace *r);
-/** nn.conv2d whose number of channels does not fill vectors, with more of them, which are cut off.
- */
-TN_API void *ops_whole_conv2d(const relay_replace *r);
-/** nn.conv2d_transpose as an ordinary convolution that computes all places of a step as channels,
- * and these laid out as places (nn.depth_to_space). */
-TN_API void *ops_legalize_conv2d_transpose(const relay_replace *r);
+/** A convolution whose number of channels does not fill vectors, with more of them, which are cut
+ * off. */
+TN_API void *ops_whole_conv(const relay_replace *r);
+/** A convolution without the rows and columns of its kernel that see nothing but the border. */
+TN_API void *ops_legalize_conv(const relay_replace *r);
+/** A transposed convolution as an ordinary one that computes all places of a step as channels, and
+ * these laid out as places (nn.depth_to_space). */
+TN_API void *ops_legalize_conv_transpose(const relay_replace *r);
 /** A convolution, transposed ones too, in the layouts of data and weight that are wanted. */
 TN_API void *ops_convert_conv(const relay_replace *r);
 

@@ -4,7 +4,8 @@
    => nn.contrib_conv2d_NCHWc(data NCHW16c, weight OIHW16i16o), result NCHW16c
 
    How long the blocks are is the business of the kernels (kernels/blocks.h). Images of few channels
-   stay as they are, and only the result is in blocks. */
+   stay as they are, and only the result is in blocks. Lines and volumes (nn.conv1d, nn.conv3d) take
+   blocks as images do: NCW16c, NCDHW16c. */
 #include <math.h>
 #include <string.h>
 
@@ -39,6 +40,14 @@ static int64_t extent(const ops_axes *a, char letter) {
 
 static bool is_plain(const char *layout) { return strlen(layout) == 4; /* no blocks */ }
 
+/* Does each group have whole channels, or is each channel a group? @param each channels of data
+   that a kernel reads */
+static bool has_whole_groups(const kernel_conv2d *p, int64_t each) {
+  if (p->in <= 0 || p->out <= 0) return false;
+  if (p->groups == p->in && p->in > 1) return p->groups == p->out && each == 1;
+  return p->in % p->groups == 0 && p->out % p->groups == 0 && each == p->in / p->groups;
+}
+
 int ops_conv2d_problem(const relay_replace *r, kernel_conv2d *p) {
   const void *attrs = r->call->attrs;
   const tn_TensorType *data = TN_AS(TensorType, tn_arr_obj(r->types, 0)),
@@ -64,9 +73,7 @@ int ops_conv2d_problem(const relay_replace *r, kernel_conv2d *p) {
       .stride = {relay_int_at(strides, 0), relay_int_at(strides, 1)},
       .dilation = {relay_int_at(dilation, 0), relay_int_at(dilation, 1)},
   };
-  if (p->in <= 0 || p->out <= 0) return 0;
-  if (p->groups == p->in && p->in > 1) return p->groups == p->out && extent(&w, 'I') == 1;
-  return p->in % p->groups == 0 && p->out % p->groups == 0 && extent(&w, 'I') == p->in / p->groups;
+  return has_whole_groups(p, extent(&w, 'I'));
 }
 
 /* ---- the call in blocks ---- */
@@ -199,11 +206,55 @@ static void *halves_in_blocks(const relay_replace *r, const kernel_machine *m,
   return attrs ? relay_call_args("nn.contrib_conv2d_NCHWc", attrs, r->call->args) : NULL;
 }
 
-void *ops_alter_conv2d(const relay_replace *r) {
+/* ---- lines and volumes ---- */
+
+/* @return 1, 0 where no kernel has its channels in blocks, -1 */
+static int blocks_of_others(const relay_replace *r, kernel_conv2d *p, kernel_conv2d_blocks *b) {
+  kernel_machine m;
+  ops_axes d, w;
+  const tn_TensorType *data = TN_AS(TensorType, tn_arr_obj(r->types, 0)),
+                      *weight = TN_AS(TensorType, tn_arr_obj(r->types, 1));
+  const char *layout = relay_attr_str(r->call->attrs, "data_layout"),
+             *kernel_layout = relay_attr_str(r->call->attrs, "kernel_layout"),
+             *out = relay_attr_str(r->call->attrs, "out_layout");
+  size_t n = (size_t)r->row->which + 2;
+  if (!kernels_machine(&m) || strlen(layout) != n || strlen(kernel_layout) != n ||
+      (*out && strcmp(out, layout) != 0) || !has_one_type(r))
+    return 0;
+  TN_TRY(ops_axes_of(layout, data->shape, true, &d));
+  TN_TRY(ops_axes_of(kernel_layout, weight->shape, true, &w));
+  *p = (kernel_conv2d){.dtype = data->dtype,
+                       .in = extent(&d, 'C'),
+                       .out = extent(&w, 'O'),
+                       .groups = relay_attr_int(r->call->attrs, "groups", 1)};
+  return data->dtype.code == kDLFloat && has_whole_groups(p, extent(&w, 'I')) &&
+         kernels_conv2d_blocks(&m, p, b);
+}
+
+static void *alter_others(const relay_replace *r) {
+  const char *axes = r->row->which == 1 ? "W" : "DHW";
+  kernel_conv2d p;
+  kernel_conv2d_blocks b;
+  void *attrs = r->call->attrs;
+  int known = blocks_of_others(r, &p, &b);
+  if (known <= 0) return known < 0 ? NULL : relay_leave(r);
+  bool depthwise = p.groups > 1 && p.groups == p.in;
+  int64_t inner = depthwise ? 1 : b.in ? b.in : p.in;
+  tn_str *plain = tn_str_fmt("NC%s", axes);
+  tn_str *data = b.in ? tn_str_fmt("NC%s%lldc", axes, (long long)b.in) : plain;
+  attrs = with_text(attrs, "data_layout", data);
+  attrs = with_text(attrs, "kernel_layout",
+                    tn_str_fmt("OI%s%lldi%lldo", axes, (long long)inner, (long long)b.kernel_out));
+  attrs = with_text(attrs, "out_layout", tn_str_fmt("NC%s%lldc", axes, (long long)b.out));
+  return attrs ? relay_call_args(r->row->name, attrs, r->call->args) : NULL;
+}
+
+void *ops_alter_conv(const relay_replace *r) {
   kernel_machine m;
   kernel_conv2d p;
   kernel_conv2d_blocks b;
   void *attrs = r->call->attrs;
+  if (r->row->which != 2) return alter_others(r);
   if (strcmp(r->row->name, "nn.conv2d") != 0) return relay_leave(r);
   if (ops_is_conv2d_of_bytes(r)) return ops_alter_conv2d_of_bytes(r);
   if (!kernels_machine(&m)) return relay_leave(r);

@@ -51,8 +51,8 @@ static void *cut(void *e, const int64_t *axes, const int64_t *begin, const int64
   return relay_call("strided_slice", attrs, 1, e);
 }
 
-/* Images of float32 with plain layouts and a weight that is constant; the machine has kernels. */
-static bool is_plain(const relay_replace *r, kernel_machine *m) {
+/* float32 with plain layouts and a weight that is constant; the machine has kernels. */
+static bool is_float_with_weight(const relay_replace *r, kernel_machine *m) {
   const void *attrs = r->call->attrs;
   const tn_TensorType *data = TN_AS(TensorType, tn_arr_obj(r->types, 0)),
                       *weight = TN_AS(TensorType, tn_arr_obj(r->types, 1)),
@@ -62,10 +62,14 @@ static bool is_plain(const relay_replace *r, kernel_machine *m) {
   return data && weight && out && relay_known_depth(relay_arg(r->call, 1)) >= 0 &&
          relay_is_static((const tn_Type *)data) && data->dtype.code == kDLFloat &&
          data->dtype.bits == 32 && tn_dtype_eq(data->dtype, weight->dtype) &&
-         tn_dtype_eq(data->dtype, out->dtype) && strlen(layout) == 4 &&
-         strlen(relay_attr_str(attrs, "kernel_layout")) == 4 &&
-         (!*out_layout || strcmp(out_layout, layout) == 0) &&
-         relay_attr_int(attrs, "groups", 1) == 1 && kernels_machine(m);
+         tn_dtype_eq(data->dtype, out->dtype) && strlen(layout) == (size_t)r->row->which + 2 &&
+         strlen(relay_attr_str(attrs, "kernel_layout")) == (size_t)r->row->which + 2 &&
+         (!*out_layout || strcmp(out_layout, layout) == 0) && kernels_machine(m);
+}
+
+/* The same, without groups. */
+static bool is_plain(const relay_replace *r, kernel_machine *m) {
+  return relay_attr_int(r->call->attrs, "groups", 1) == 1 && is_float_with_weight(r, m);
 }
 
 static int axes_of(const relay_replace *r, ops_axes *data, ops_axes *weight) {
@@ -78,62 +82,132 @@ static int axes_of(const relay_replace *r, ops_axes *data, ops_axes *weight) {
 
 /* ---- more channels ---- */
 
-void *ops_whole_conv2d(const relay_replace *r) {
+void *ops_whole_conv(const relay_replace *r) {
+  enum { MAX_RANK = 5 };
   kernel_machine m;
   ops_axes d, w;
-  int64_t from[4], to[4], zero = 0;
-  if (strcmp(r->row->name, "nn.conv2d") != 0 || !is_plain(r, &m)) return relay_leave(r);
+  int64_t from[MAX_RANK], to[MAX_RANK], zero = 0;
+  int rank = (int)r->row->which + 2;
+  if (strstr(r->row->name, "NCHWc") || !is_plain(r, &m)) return relay_leave(r);
   TN_TRYP(axes_of(r, &d, &w));
   tn_dtype t = ((tn_TensorType *)r->out_type)->dtype;
   int64_t out = extent_of(&w, 'O'), whole = kernels_whole_channels(&m, t, out);
   if (whole == out) return relay_leave(r);
   const char *kernel_layout = relay_attr_str(r->call->attrs, "kernel_layout");
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < rank; ++i) {
     from[i] = extent_of(&w, kernel_layout[i]);
     to[i] = kernel_layout[i] == 'O' ? whole : from[i];
   }
   const char *layout = relay_attr_str(r->call->attrs, "data_layout");
   int64_t axis = strchr(layout, 'C') - layout;
   void *attrs = relay_attrs_with(r->call->attrs, "channels", tn_any_obj(tir_i32((int32_t)whole)));
-  void *weight = grown(relay_arg(r->call, 1), t, from, to, 4);
+  void *weight = grown(relay_arg(r->call, 1), t, from, to, rank);
   if (!attrs) return NULL;
-  void *y = relay_call("nn.conv2d", attrs, 2, relay_arg(r->call, 0), weight);
+  void *y = relay_call(r->row->name, attrs, 2, relay_arg(r->call, 0), weight);
   return cut(y, &axis, &zero, &out, 1);
+}
+
+/* ---- kernels without what sees zeros only ---- */
+
+/* Along an axis: rows `begin` to `end` of the kernel, and the zeros that they need. */
+typedef struct {
+  int64_t begin, end, before, after;
+} seen;
+
+/* Row k of a kernel sees rows o * step + k * dilation - before of the data. */
+static seen seen_of(int64_t size, int64_t rows, int64_t out, int64_t step, int64_t dilation,
+                    const int64_t pads[2]) {
+  seen s = {0, rows, pads[0], pads[1]}, all = s;
+  while (s.begin < rows && (out - 1) * step + s.begin * dilation < pads[0]) ++s.begin;
+  while (s.end > 0 && (s.end - 1) * dilation - pads[0] >= size) --s.end;
+  if (s.end <= s.begin || s.end - s.begin == rows) return all;
+  int64_t reach = (s.end - s.begin - 1) * dilation + 1;
+  s.before -= s.begin * dilation;
+  s.after = (out - 1) * step + reach - size - s.before;
+  if (s.after < 0) s.after = 0;
+  bool same = s.before >= 0 && (size + s.before + s.after - reach) / step + 1 == out;
+  return same ? s : all;
+}
+
+/* With dilation and images smaller than that, most of a kernel lies in the border:
+
+     nn.conv2d(%x: 16 x 16, %w: 3 x 3, padding=[24, 24], dilation=[24, 24])
+   =>
+     nn.conv2d(%x, strided_slice(%w): 1 x 1) */
+void *ops_legalize_conv(const relay_replace *r) {
+  kernel_machine m;
+  ops_axes d, w, o;
+  const void *attrs = r->call->attrs;
+  int n = (int)r->row->which;
+  const tn_arr *strides = relay_attr_obj(attrs, "strides"),
+               *dilation = relay_attr_obj(attrs, "dilation");
+  int64_t pads[2][3], now[6], axes[3], begin[3], end[3], taps[3];
+  bool less = false;
+  if (!is_float_with_weight(r, &m)) return relay_leave(r);
+  TN_TRYP(axes_of(r, &d, &w));
+  TN_TRYP(ops_axes_of(relay_attr_str(attrs, "data_layout"), ((tn_TensorType *)r->out_type)->shape,
+                      true, &o));
+  TN_TRYP(ops_get_pads(relay_attr_obj(attrs, "padding"), n, pads[0], pads[1], "padding"));
+  for (int i = 0; i < n; ++i) {
+    char letter = (&"DHW"[3 - n])[i];
+    int64_t rows = extent_of(&w, letter), pair[2] = {pads[0][i], pads[1][i]};
+    seen s = seen_of(extent_of(&d, letter), rows, extent_of(&o, letter), relay_int_at(strides, i),
+                     relay_int_at(dilation, i), pair);
+    less = less || s.end - s.begin < rows;
+    axes[i] = strchr(relay_attr_str(attrs, "kernel_layout"), letter) -
+              relay_attr_str(attrs, "kernel_layout");
+    begin[i] = s.begin, end[i] = s.end, taps[i] = s.end - s.begin;
+    now[i] = s.before, now[n + i] = s.after;
+  }
+  if (!less) return relay_leave(r);
+  void *fewer = relay_attrs_with(attrs, "padding", tn_any_obj(relay_ints(now, 2 * n)));
+  if (fewer) fewer = relay_attrs_with(fewer, "kernel_size", tn_any_obj(relay_ints(taps, n)));
+  void *weight = cut(relay_arg(r->call, 1), axes, begin, end, n);
+  return fewer ? relay_call(r->row->name, fewer, 2, relay_arg(r->call, 0), weight) : NULL;
 }
 
 /* ---- transposed ---- */
 
-/* Along height and width. */
+enum { MAX_SPATIAL = 3, MOST_PLACES = 64 };
+
+/* Along the axes of lines, images or volumes. */
 typedef struct {
-  int64_t in, out, kernel[2], step, taps[2];   /* channels; rows of the kernel, of its parts */
-  int64_t pad[2], size[2], result[2], rows[2]; /* before; extents of data, of the result; q */
+  int n;
+  int64_t in, out, places;                                        /* channels; product of steps */
+  int64_t kernel[MAX_SPATIAL], step[MAX_SPATIAL];                 /* rows of the kernel */
+  int64_t taps[MAX_SPATIAL], pad[MAX_SPATIAL];                    /* of its parts; before */
+  int64_t size[MAX_SPATIAL], result[MAX_SPATIAL], q[MAX_SPATIAL]; /* extents of data, of results */
 } transposed;
+
+static const char *letters(int n) { return &"DHW"[MAX_SPATIAL - n]; }
 
 static bool read_transposed(const relay_replace *r, const ops_axes *d, const ops_axes *w,
                             transposed *p) {
   const void *attrs = r->call->attrs;
   const tn_arr *strides = relay_attr_obj(attrs, "strides"),
                *dilation = relay_attr_obj(attrs, "dilation");
-  int64_t after[2];
+  int64_t after[MAX_SPATIAL];
   ops_axes o;
   *p = (transposed){
-      .in = extent_of(w, 'I'), .out = extent_of(w, 'O'), .step = relay_int_at(strides, 0)};
-  if (relay_int_at(strides, 1) != p->step || relay_int_at(dilation, 0) != 1 ||
-      relay_int_at(dilation, 1) != 1 || p->step > 8 ||
-      ops_get_pads(relay_attr_obj(attrs, "padding"), 2, p->pad, after, "padding") ||
+      .n = (int)r->row->which, .in = extent_of(w, 'I'), .out = extent_of(w, 'O'), .places = 1};
+  if (ops_get_pads(relay_attr_obj(attrs, "padding"), p->n, p->pad, after, "padding") ||
       ops_axes_of(relay_attr_str(attrs, "data_layout"), ((tn_TensorType *)r->out_type)->shape, true,
                   &o))
     return false;
-  for (int i = 0; i < 2; ++i) {
-    p->kernel[i] = extent_of(w, "HW"[i]);
-    p->size[i] = extent_of(d, "HW"[i]);
-    p->result[i] = extent_of(&o, "HW"[i]);
-    p->taps[i] = (p->kernel[i] + p->step - 1) / p->step;
-    p->rows[i] = (p->result[i] + p->pad[i] + p->step - 1) / p->step;
-    if (p->kernel[i] <= 0 || p->size[i] <= 0 || p->result[i] <= 0 || p->rows[i] < p->size[i])
+  for (int i = 0; i < p->n; ++i) {
+    char letter = letters(p->n)[i];
+    int64_t step = p->step[i] = relay_int_at(strides, i);
+    p->kernel[i] = extent_of(w, letter);
+    p->size[i] = extent_of(d, letter);
+    p->result[i] = extent_of(&o, letter);
+    if (relay_int_at(dilation, i) != 1 || step > MOST_PLACES / p->places) return false;
+    p->taps[i] = (p->kernel[i] + step - 1) / step;
+    p->q[i] = (p->result[i] + p->pad[i] + step - 1) / step;
+    p->places *= step;
+    if (p->kernel[i] <= 0 || p->size[i] <= 0 || p->result[i] <= 0 || p->q[i] < p->size[i])
       return false;
   }
-  return p->in > 0 && p->out > 0 && p->out < INT32_MAX / (p->step * p->step);
+  return p->in > 0 && p->out > 0 && p->out < INT32_MAX / p->places;
 }
 
 static void *turned_around(void *e, int64_t axis, int64_t extent) {
@@ -141,17 +215,30 @@ static void *turned_around(void *e, int64_t axis, int64_t extent) {
   return relay_call("reverse", relay_attrs("reverse", 1, "axis", tn_any_int(axis)), 1, e);
 }
 
+static void *transpose(void *e, const int64_t *axes, int64_t n) {
+  void *attrs = relay_attrs("transpose", 1, "axes", tn_any_obj(relay_ints(axes, n)));
+  return attrs ? relay_call("transpose", attrs, 1, e) : NULL;
+}
+
 /* Weight of layout OIHW to that of the ordinary convolution, channels (a, b, oc). */
 static void *parts_of(void *w, tn_dtype t, const transposed *p) {
-  int64_t s = p->step, th = p->taps[0], tw = p->taps[1];
-  int64_t from[] = {p->out, p->in, p->kernel[0], p->kernel[1]},
-          to[] = {p->out, p->in, th * s, tw * s};
-  int64_t six[] = {p->out, p->in, th, s, tw, s}, order[] = {3, 5, 0, 1, 2, 4};
-  int64_t four[] = {s * s * p->out, p->in, th, tw};
-  w = reshape(grown(w, t, from, to, 4), six, 6);
-  w = turned_around(turned_around(w, 2, th), 4, tw);
-  void *axes = relay_attrs("transpose", 1, "axes", tn_any_obj(relay_ints(order, 6)));
-  return reshape(relay_call("transpose", axes, 1, w), four, 4);
+  enum { FIRST = 2 };
+  int n = p->n;
+  int64_t from[FIRST + MAX_SPATIAL] = {p->out, p->in}, to[FIRST + MAX_SPATIAL] = {p->out, p->in};
+  int64_t split[FIRST + 2 * MAX_SPATIAL] = {p->out, p->in}, order[FIRST + 2 * MAX_SPATIAL];
+  int64_t whole[FIRST + MAX_SPATIAL] = {p->places * p->out, p->in};
+  order[n] = 0, order[n + 1] = 1;
+  for (int i = 0; i < n; ++i) {
+    from[FIRST + i] = p->kernel[i];
+    to[FIRST + i] = p->taps[i] * p->step[i];
+    split[FIRST + 2 * i] = whole[FIRST + i] = p->taps[i];
+    split[FIRST + 2 * i + 1] = p->step[i];
+    order[i] = FIRST + 2 * i + 1;
+    order[n + FIRST + i] = FIRST + 2 * i;
+  }
+  w = reshape(grown(w, t, from, to, FIRST + n), split, FIRST + 2 * n);
+  for (int i = 0; i < n; ++i) w = turned_around(w, FIRST + 2 * i, p->taps[i]);
+  return reshape(transpose(w, order, FIRST + 2 * n), whole, FIRST + n);
 }
 
 static void *in_layout(void *e, const char *from, const char *to) {
@@ -163,39 +250,76 @@ static void *in_layout(void *e, const char *from, const char *to) {
 }
 
 static void *ordinary(const relay_replace *r, void *weight, const transposed *p) {
-  int64_t pads[] = {p->taps[0] - 1, p->taps[1] - 1, p->rows[0] - p->size[0],
-                    p->rows[1] - p->size[1]};
-  int64_t channels = p->step * p->step * p->out;
+  static const char *const names[] = {"nn.conv1d", "nn.conv2d", "nn.conv3d"};
+  int64_t pads[2 * MAX_SPATIAL], ones[] = {1, 1, 1};
+  for (int i = 0; i < p->n; ++i) {
+    pads[i] = p->taps[i] - 1;
+    pads[p->n + i] = p->q[i] - p->size[i];
+  }
   const char *layout = relay_attr_str(r->call->attrs, "data_layout");
-  void *attrs = relay_attrs("nn.conv2d", 4, "padding", tn_any_obj(relay_ints(pads, 4)), "channels",
-                            tn_any_obj(tir_i32((int32_t)channels)), "kernel_size",
-                            tn_any_obj(relay_ints(p->taps, 2)), "data_layout", tn_any_cstr(layout));
-  return relay_call("nn.conv2d", attrs, 2, relay_arg(r->call, 0), weight);
+  void *attrs = relay_attrs(
+      names[p->n - 1], 6, "strides", tn_any_obj(relay_ints(ones, p->n)), "dilation",
+      tn_any_obj(relay_ints(ones, p->n)), "padding", tn_any_obj(relay_ints(pads, 2 * p->n)),
+      "channels", tn_any_obj(tir_i32((int32_t)(p->places * p->out))), "kernel_size",
+      tn_any_obj(relay_ints(p->taps, p->n)), "data_layout", tn_any_cstr(layout));
+  return relay_call(names[p->n - 1], attrs, 2, relay_arg(r->call, 0), weight);
 }
 
-void *ops_legalize_conv2d_transpose(const relay_replace *r) {
+/* Channels (a, b, oc) as places: from [n, a, b, oc, h, w] to [n, oc, h, a, w, b]. */
+static void *laid_out(void *y, int64_t batch, const transposed *p) {
+  enum { FIRST = 2 };
+  int n = p->n;
+  int64_t split[FIRST + 2 * MAX_SPATIAL] = {batch}, order[FIRST + 2 * MAX_SPATIAL] = {0, 1 + n};
+  int64_t whole[FIRST + MAX_SPATIAL] = {batch, p->out};
+  split[1 + n] = p->out;
+  for (int i = 0; i < n; ++i) {
+    split[1 + i] = p->step[i];
+    split[FIRST + n + i] = p->q[i];
+    order[FIRST + 2 * i] = FIRST + n + i;
+    order[FIRST + 2 * i + 1] = 1 + i;
+    whole[FIRST + i] = p->q[i] * p->step[i];
+  }
+  return reshape(transpose(reshape(y, split, FIRST + 2 * n), order, FIRST + 2 * n), whole,
+                 FIRST + n);
+}
+
+/* The same; images with equal steps keep blocks of channels. @return NULL without an error: the
+   layout has none */
+static void *placed(const relay_replace *r, void *y, const ops_axes *d, const transposed *p) {
+  const char *layout = relay_attr_str(r->call->attrs, "data_layout");
+  if (p->places == 1) return y;
+  if (p->n == 2 && p->step[0] == p->step[1])
+    return relay_call("nn.depth_to_space",
+                      relay_attrs("nn.depth_to_space", 2, "block_size", tn_any_int(p->step[0]),
+                                  "layout", tn_any_cstr(layout)),
+                      1, y);
+  int64_t batch = extent_of(d, 'N');
+  bool plain = strncmp(layout, "NC", 2) == 0 && strcmp(layout + 2, letters(p->n)) == 0;
+  return plain && batch > 0 ? laid_out(y, batch, p) : NULL;
+}
+
+void *ops_legalize_conv_transpose(const relay_replace *r) {
   kernel_machine m;
   ops_axes d, w;
   transposed p;
+  TN_BUF(oi);
   if (!is_plain(r, &m)) return relay_leave(r);
   TN_TRYP(axes_of(r, &d, &w));
   if (!read_transposed(r, &d, &w, &p)) return tn_error_pending() ? NULL : relay_leave(r);
   const char *layout = relay_attr_str(r->call->attrs, "data_layout");
-  void *weight =
-      in_layout(relay_arg(r->call, 1), relay_attr_str(r->call->attrs, "kernel_layout"), "OIHW");
+  tn_buf_printf(&oi, "OI%s", letters(p.n));
+  TN_TRYP(tn_buf_ok(&oi));
+  void *weight = in_layout(relay_arg(r->call, 1), relay_attr_str(r->call->attrs, "kernel_layout"),
+                           tn_buf_cstr(&oi));
   tn_dtype t = ((tn_TensorType *)r->out_type)->dtype;
-  void *y = ordinary(r, parts_of(weight, t, &p), &p);
-  if (p.step > 1)
-    y = relay_call("nn.depth_to_space",
-                   relay_attrs("nn.depth_to_space", 2, "block_size", tn_any_int(p.step), "layout",
-                               tn_any_cstr(layout)),
-                   1, y);
-  int64_t axes[2], end[2];
+  void *y = placed(r, ordinary(r, parts_of(weight, t, &p), &p), &d, &p);
+  if (!y) return tn_error_pending() ? NULL : relay_leave(r);
+  int64_t axes[MAX_SPATIAL], end[MAX_SPATIAL];
   bool whole = true;
-  for (int i = 0; i < 2; ++i) {
-    axes[i] = strchr(layout, "HW"[i]) - layout;
+  for (int i = 0; i < p.n; ++i) {
+    axes[i] = strchr(layout, letters(p.n)[i]) - layout;
     end[i] = p.pad[i] + p.result[i];
-    whole = whole && p.pad[i] == 0 && p.rows[i] * p.step == p.result[i];
+    whole = whole && p.pad[i] == 0 && p.q[i] * p.step[i] == p.result[i];
   }
-  return whole ? y : cut(y, axes, p.pad, end, 2);
+  return whole ? y : cut(y, axes, p.pad, end, p.n);
 }
