@@ -1,5 +1,6 @@
 /* The order of the passes over Relay programs. A pass runs when its level is not above the
-   context's, or when the context requires it, and is not disabled there. */
+   context's, or when the context requires it, and is not disabled there. Whole builds take passes
+   of level 3 for those of level 2: who says nothing gets layouts and packed weights. */
 #include "driver/relay_pipeline.h"
 
 #include "base/error.h"
@@ -16,7 +17,7 @@ typedef struct {
   bool links;      /* a second argument says whether constants are part of kernels */
   bool machine;    /* only for processors with vectors; arguments: threads, bytes of cache */
 } step;
-enum { NO_ARG = INT32_MIN };
+enum { NO_ARG = INT32_MIN, DEFAULT_LEVEL = 2, LAYOUT_LEVEL = 3 };
 
 /* The same for all executors. */
 // clang-format off
@@ -65,6 +66,16 @@ static const step memory[] = {
 };
 // clang-format on
 
+/* The pass by itself, and under PassContext, keeps the level that its row says. */
+static tn_Pass *pass_of_build(const char *name, const tn_any *args, int n) {
+  const ir_pass_row *row;
+  tn_Pass *pass;
+  TN_GETP(row, ir_pass_named(name));
+  TN_GETP(pass, ir_pass_new(row, args, n));
+  if (row->level == LAYOUT_LEVEL) pass->pass_info->opt_level = DEFAULT_LEVEL;
+  return pass;
+}
+
 static tn_IRModule *run(const driver_targets *t, const char *name, const step *steps, int n,
                         tn_IRModule *m) {
   TN_VEC(list);
@@ -75,7 +86,6 @@ static tn_IRModule *run(const driver_targets *t, const char *name, const step *s
   bool vectors = kernels_machine(&machine) && machine.vector_bytes > 0;
   if (relaxed < 0) return NULL;
   for (int i = 0; i < n; ++i) {
-    const ir_pass_row *row;
     tn_Pass *pass;
     tn_any args[2] = {tn_any_int(steps[i].arg), tn_any_bool(t->link_params)};
     int nargs = steps[i].links ? 2 : steps[i].arg != NO_ARG;
@@ -86,8 +96,7 @@ static tn_IRModule *run(const driver_targets *t, const char *name, const step *s
       args[0] = tn_any_int(machine.threads), args[1] = tn_any_int(machine.l2);
       nargs = 2;
     }
-    TN_GETP(row, ir_pass_named(steps[i].pass));
-    TN_GETP(pass, ir_pass_new(row, args, nargs));
+    TN_GETP(pass, pass_of_build(steps[i].pass, args, nargs));
     TN_TRYP(tn_vec_push_obj(&list, pass));
   }
   TN_GETP(passes, tn_arr_from(&list));
@@ -109,10 +118,8 @@ tn_IRModule *driver_relay_optimize(tn_IRModule *m, const driver_targets *t) {
 
 /* What no level of optimisation may leave out. */
 static tn_IRModule *must(const char *pass, const tn_any *args, int n, tn_IRModule *m) {
-  const ir_pass_row *row;
   tn_Pass *p;
-  TN_GETP(row, ir_pass_named(pass));
-  TN_GETP(p, ir_pass_new(row, args, n));
+  TN_GETP(p, pass_of_build(pass, args, n));
   return ir_pass_run_all(&p, 1, m, NULL);
 }
 

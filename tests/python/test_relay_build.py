@@ -291,3 +291,46 @@ def test_create_executor(kind):
     np.testing.assert_allclose(value.numpy(), a + b, rtol=1e-6)
     with pytest.raises(RuntimeError, match="unknown execution strategy: other"):
         relay.create_executor("other")
+
+
+def dense_and_conv():
+    x, w = relay.var("x", shape=(1, 32, 9, 7)), relay.var("w", shape=(48, 32, 3, 3))
+    v = relay.var("v", shape=(10, 48))
+    y = relay.nn.conv2d(x, w, padding=(1, 1), channels=48, kernel_size=(3, 3))
+    y = relay.nn.batch_flatten(relay.nn.global_avg_pool2d(relay.nn.relu(y)))
+    return relay.Function([x, w, v], relay.nn.dense(y, v))
+
+
+def test_builds_without_a_context_choose_layouts():
+    """Weights bound, given at run time, and given back; AlterOpLayout by itself keeps its level."""
+    f = dense_and_conv()
+    mod = tenon.IRModule.from_expr(f)
+    data = rand(1, 32, 9, 7)
+    weights = {"w": rand(48, 32, 3, 3, seed=1) - 0.5, "v": rand(10, 48, seed=2)}
+    want = run(build(f, level=0), x=data, **weights)[0]
+
+    bound = relay.build(mod, target="llvm", params=weights)
+    assert any("NCHWc" in k for k in kernels(bound))
+    module = graph_executor.create(bound.get_graph_json(), bound.get_lib(), tenon.cpu())
+    module.load_params(tenon.runtime.save_param_dict(bound.get_params()))
+    module.run(x=data)
+    np.testing.assert_allclose(module.get_output(0).numpy(), want, rtol=1e-4)
+
+    free = relay.build(mod, target="llvm")
+    assert not free.get_params()
+    np.testing.assert_allclose(run(free, x=data, **weights)[0], want, rtol=1e-4)
+    module = graph_executor.GraphModule(free["default"](tenon.cpu()))
+    module.load_params(tenon.runtime.save_param_dict(weights))
+    module.run(x=data)
+    np.testing.assert_allclose(module.get_output(0).numpy(), want, rtol=1e-4)
+
+    with tenon.transform.PassContext(disabled_pass=["AlterOpLayout"]):
+        plain = relay.build(mod, target="llvm", params=weights)
+    assert not any("NCHWc" in k for k in kernels(plain))
+    np.testing.assert_allclose(run(plain, x=data)[0], want, rtol=1e-4)
+
+    alter = relay.transform.AlterOpLayout()
+    assert alter.info.opt_level == 3
+    with tenon.target.Target("llvm"):
+        typed = relay.transform.InferType()(mod)
+        assert tenon.ir.structural_equal(tenon.transform.Sequential([alter])(typed), typed)

@@ -286,6 +286,8 @@ def test_builds_tell_instruments_about_every_pass(networks):
     assert {"FastMath", "CombineParallelConv2D"} <= passes(4)
     assert "FastMath" in passes(1, required_pass=["FastMath"])
     assert "FoldScaleAxis" not in passes(3, disabled_pass=["FoldScaleAxis"])
+    assert passes(2) == passes(3)  # a build by itself
+    assert "AlterOpLayout" not in passes(2, disabled_pass=["AlterOpLayout"])
 
 
 def test_a_constant_that_everything_reads_does_not_hinder_fusion():

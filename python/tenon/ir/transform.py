@@ -46,7 +46,7 @@ class PassContext(Object):
     Parameters
     ----------
     opt_level : int
-        Sequences run passes up to this level.
+        Sequences run passes up to this level; builds run those of level 3 from level 2 on.
     required_pass, disabled_pass : list, tuple or set of str, optional
         Passes that run at any level, and passes that do not run, in sequences.
     instruments : list of PassInstrument, optional
