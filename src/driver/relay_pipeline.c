@@ -15,7 +15,8 @@ typedef struct {
   bool one_target; /* only where all of a program is for one target, which the pass asks for */
   bool relaxed;    /* only where results may be less exact (relay.backend.precision) */
   bool links;      /* a second argument says whether constants are part of kernels */
-  bool machine;    /* only for processors with vectors; arguments: threads, bytes of cache */
+  bool vectors;    /* only for processors with vectors */
+  bool sizes;      /* the same; arguments: threads, bytes of cache */
 } step;
 enum { NO_ARG = INT32_MIN, DEFAULT_LEVEL = 2, LAYOUT_LEVEL = 3 };
 
@@ -28,6 +29,7 @@ static const step optimize[] = {
     {"QnnCanonicalizeOps", NO_ARG},
     {"Legalize", NO_ARG, .one_target = true},
     {"SimplifyInference", NO_ARG},
+    {"WidenFloats", NO_ARG, .one_target = true, .vectors = true},
     {"EliminateCommonSubexpr", 1}, /* not of casts to int32 */
     {"CombineParallelConv2D", 3},
     {"CombineParallelDense", 3},
@@ -48,7 +50,7 @@ static const step optimize[] = {
     {"SimplifyExprPostAlterOp", NO_ARG, .one_target = true},
     {"FastMath", NO_ARG},
     {"FoldConstant", 1},
-    {"SplitBatch", NO_ARG, .one_target = true, .machine = true},
+    {"SplitBatch", NO_ARG, .one_target = true, .sizes = true},
 };
 
 /* Kernels. */
@@ -90,9 +92,9 @@ static tn_IRModule *run(const driver_targets *t, const char *name, const step *s
     tn_any args[2] = {tn_any_int(steps[i].arg), tn_any_bool(t->link_params)};
     int nargs = steps[i].links ? 2 : steps[i].arg != NO_ARG;
     if ((steps[i].one_target && t->several) || (steps[i].relaxed && !relaxed) ||
-        (steps[i].machine && !vectors))
+        ((steps[i].vectors || steps[i].sizes) && !vectors))
       continue;
-    if (steps[i].machine) {
+    if (steps[i].sizes) {
       args[0] = tn_any_int(machine.threads), args[1] = tn_any_int(machine.l2);
       nargs = 2;
     }

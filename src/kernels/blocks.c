@@ -111,8 +111,9 @@ int kernels_is_relaxed(void) {
   return 1;
 }
 
-int kernels_may_relax(const kernel_machine *m) {
-  return m->bf16 == KERNEL_BF16_NONE ? 0 : kernels_is_relaxed();
+int kernels_may_relax(const kernel_machine *m, bool narrow) {
+  if (m->bf16 == KERNEL_BF16_NONE) return 0;
+  return narrow ? 1 : kernels_is_relaxed();
 }
 
 bool kernels_conv2d_blocks(const kernel_machine *m, const kernel_conv2d *p,

@@ -26,9 +26,11 @@ typedef struct {
 
 /** Does relay.backend.precision allow less exact results? @return 1, 0, -1 with an error */
 TN_API int kernels_is_relaxed(void);
-/** Whether dense layers and convolutions of float32 may have products of bfloat16
- * (relay.backend.precision), and the machine has some. @return 1, 0, -1 with an error */
-TN_API int kernels_may_relax(const kernel_machine *m);
+/** Whether dense layers and convolutions may have products of bfloat16 with sums of float32, and
+ * the machine has some. @param narrow operands are bfloat16 anyway; else relay.backend.precision
+ * says
+ * @return 1, 0, -1 with an error */
+TN_API int kernels_may_relax(const kernel_machine *m, bool narrow);
 
 /** Blocks: data is NCHW[in]c (`in` 0: it stays without blocks), the result NCHW[out]c, the weight
  * OIHW[in]i[kernel_out]o; of bytes, whose results are int32, and bfloat16, whose results are

@@ -78,6 +78,8 @@ struct relay_replace {
   tn_arr *types;            /**< type of each argument */
   tn_Type *out_type;
   const tn_arr *desired; /**< ConvertLayout: layouts (String) that are wanted; else NULL */
+  bool narrow; /**< `relax`: the operands are of bfloat16 in the program, nothing becomes less exact
+                */
 };
 
 /** The answer of a hook that leaves the call alone. */

@@ -182,7 +182,7 @@ void *ops_relax_conv2d(const relay_replace *r) {
   p.dtype = half;
   if (!known || t.code != kDLFloat || t.bits != 32 || !kernels_conv2d_blocks(&m, &p, &b))
     return relay_leave(r);
-  int yes = kernels_may_relax(&m);
+  int yes = kernels_may_relax(&m, r->narrow);
   if (yes <= 0) return yes < 0 ? NULL : relay_leave(r);
   void *attrs = relay_attrs_with(r->call->attrs, "out_dtype", tn_any_dtype(t));
   void *x = relay_cast(relay_arg(r->call, 0), half), *w = relay_cast(relay_arg(r->call, 1), half);

@@ -158,7 +158,7 @@ void *ops_relax_dense(const relay_replace *r) {
   if (relay_known_depth(relay_arg(r->call, 1)) < 0 || !problem_of(r->call, types, &p) ||
       !tn_dtype_eq(p.weight, TN_F32) || p.features % 2 || !kernels_machine(&m) || !panel_of(&m, &p))
     return relay_leave(r);
-  int yes = kernels_may_relax(&m);
+  int yes = kernels_may_relax(&m, r->narrow);
   if (yes <= 0) return yes < 0 ? NULL : relay_leave(r);
   void *attrs = relay_attrs_with(r->call->attrs, "out_dtype", tn_any_dtype(p.dtype));
   void *x = relay_cast(relay_arg(r->call, 0), half), *w = relay_cast(relay_arg(r->call, 1), half);

@@ -315,9 +315,10 @@ static tn_obj *rewrite_call(void *ctx, tn_obj *pre, tn_obj *post) {
   return (tn_obj *)relay_stands_for(with_args(l, c, false, c->attrs), pre);
 }
 
+/* What is below it may have another type now. */
 static tn_obj *rewrite_tuple(void *ctx, tn_obj *pre, tn_obj *post) {
-  (void)ctx, (void)pre;
-  return (tn_obj *)typed((relay_expr *)post);
+  (void)ctx;
+  return (tn_obj *)typed(pre == post ? (relay_expr *)post : relay_fresh_copy(post));
 }
 
 /* Elsewhere values have the types they had: bodies of functions, branches, bindings. */
