@@ -40,8 +40,18 @@ static int64_t block_of(int64_t lanes, int64_t channels) {
   return 0;
 }
 
+/* For matrix registers: halves of them, where that adds less than a third. */
+static int64_t whole_tiles(const kernel_machine *m, int64_t channels) {
+  enum { HALF = 32 };
+  int64_t whole = (channels + HALF - 1) / HALF * HALF;
+  return m->bytes == KERNEL_BYTES_TILES && 3 * whole < 4 * channels ? whole : 0;
+}
+
 int64_t kernels_whole_channels(const kernel_machine *m, tn_dtype t, int64_t channels) {
-  int64_t lanes = lanes_of(m, t), best = channels, least = INT64_MAX;
+  bool bytes = ir_is_integral(t);
+  int64_t lanes = lanes_of(m, bytes ? TN_I32 : t), best = channels, least = INT64_MAX;
+  if (bytes && !m->dots) return channels;
+  if (bytes && whole_tiles(m, channels)) return whole_tiles(m, channels);
   int64_t block = lanes < 4 ? lanes : block_of(lanes, channels);
   if (lanes < 4 || block == lanes) return channels;
   if (block) {

@@ -43,7 +43,7 @@ typedef struct {
 TN_API bool kernels_widens_bytes(const kernel_machine *m);
 /** The number of channels, at least `channels`, that a convolution best computes: one that has
  * blocks, of whole vectors where that is a gain; `channels` itself when kernels for the machine
- * have none. */
+ * have none. @param t of data and weight */
 TN_API int64_t kernels_whole_channels(const kernel_machine *m, tn_dtype t, int64_t channels);
 /** @return whether blocks are a gain */
 TN_API bool kernels_conv2d_blocks(const kernel_machine *m, const kernel_conv2d *p,

@@ -27,9 +27,9 @@ def integers(seed, shape, dtype):
     return np.random.default_rng(seed).integers(i.min, i.max + 1, shape).astype(dtype)
 
 
-def compiled(body, data, cpu):
+def compiled(body, data, cpu, disabled=()):
     function = relay.Function(relay.analysis.free_vars(body), body)
-    with tenon.transform.PassContext(opt_level=3):
+    with tenon.transform.PassContext(opt_level=3, disabled_pass=disabled):
         lib = relay.build(tenon.IRModule.from_expr(function), f"llvm -mcpu={cpu}")
     g = graph_executor.GraphModule(lib["default"](tenon.cpu()))
     g.set_input("x", data)
@@ -203,3 +203,35 @@ def test_dot_of_other_groups(a, b, n):
     mod["main"](tenon.nd.array(x), tenon.nd.array(y), got)
     want = z + (x.astype(int) * y).reshape(4, n).sum(1)
     np.testing.assert_array_equal(got.numpy(), want)
+
+
+def requantized(y, channels, zero):
+    scale = relay.const(np.linspace(0.0003, 0.0009, channels).astype("float32"))
+    return relay.qnn.op.requantize(
+        y,
+        scale,
+        i32(0),
+        f32(0.4),
+        i32(zero),
+        axis=1,
+        compute_dtype="float32",
+        out_dtype="uint8",
+    )
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+def test_channels_that_fill_no_vectors(cpu):
+    """They grow by zeros, up to the next convolution: bit by bit the same."""
+    x = integers(1, (1, 12, 9, 9), "uint8")
+    y = relay.var("x", shape=x.shape, dtype="uint8")
+    for i, (c, o, kernel) in enumerate([(12, 100, 1), (100, 58, 3), (58, 23, 1)]):
+        w = relay.const(integers(i, (o, c, kernel, kernel), "int8"))
+        args = i32(3 * i), i32(0), f32(1), f32(1)
+        y = relay.qnn.op.conv2d(y, w, *args, kernel_size=(kernel, kernel), channels=o)
+        y = requantized(y, o, 3 * i + 3)
+        if i == 0:
+            y = relay.nn.max_pool2d(y, pool_size=(3, 3))
+    got, _ = compiled(y, x, cpu)
+    want, _ = compiled(y, x, cpu, ["WholeChannels", "AlterOpLayout"])
+    np.testing.assert_array_equal(got, want)
+    assert len(np.unique(got)) > 50

@@ -51,8 +51,8 @@ static void *cut(void *e, const int64_t *axes, const int64_t *begin, const int64
   return relay_call("strided_slice", attrs, 1, e);
 }
 
-/* float32 with plain layouts and a weight that is constant; the machine has kernels. */
-static bool is_float_with_weight(const relay_replace *r, kernel_machine *m) {
+/* Plain layouts and a weight that is constant; the machine has kernels. */
+static bool has_weight(const relay_replace *r, kernel_machine *m) {
   const void *attrs = r->call->attrs;
   const tn_TensorType *data = TN_AS(TensorType, tn_arr_obj(r->types, 0)),
                       *weight = TN_AS(TensorType, tn_arr_obj(r->types, 1)),
@@ -60,11 +60,21 @@ static bool is_float_with_weight(const relay_replace *r, kernel_machine *m) {
   const char *out_layout = relay_attr_str(attrs, "out_layout"),
              *layout = relay_attr_str(attrs, "data_layout");
   return data && weight && out && relay_known_depth(relay_arg(r->call, 1)) >= 0 &&
-         relay_is_static((const tn_Type *)data) && data->dtype.code == kDLFloat &&
-         data->dtype.bits == 32 && tn_dtype_eq(data->dtype, weight->dtype) &&
-         tn_dtype_eq(data->dtype, out->dtype) && strlen(layout) == (size_t)r->row->which + 2 &&
+         relay_is_static((const tn_Type *)data) && strlen(layout) == (size_t)r->row->which + 2 &&
          strlen(relay_attr_str(attrs, "kernel_layout")) == (size_t)r->row->which + 2 &&
          (!*out_layout || strcmp(out_layout, layout) == 0) && kernels_machine(m);
+}
+
+static bool is_of_floats(const relay_replace *r) {
+  const tn_TensorType *data = TN_AS(TensorType, tn_arr_obj(r->types, 0)),
+                      *weight = TN_AS(TensorType, tn_arr_obj(r->types, 1)),
+                      *out = TN_AS(TensorType, r->out_type);
+  return data && weight && out && tn_dtype_eq(data->dtype, TN_F32) &&
+         tn_dtype_eq(data->dtype, weight->dtype) && tn_dtype_eq(data->dtype, out->dtype);
+}
+
+static bool is_float_with_weight(const relay_replace *r, kernel_machine *m) {
+  return is_of_floats(r) && has_weight(r, m);
 }
 
 /* The same, without groups. */
@@ -88,9 +98,12 @@ void *ops_whole_conv(const relay_replace *r) {
   ops_axes d, w;
   int64_t from[MAX_RANK], to[MAX_RANK], zero = 0;
   int rank = (int)r->row->which + 2;
-  if (strstr(r->row->name, "NCHWc") || !is_plain(r, &m)) return relay_leave(r);
+  bool known = is_of_floats(r) || (rank == 4 && ops_is_conv2d_of_bytes(r));
+  if (strstr(r->row->name, "NCHWc") || !known || !has_weight(r, &m) ||
+      relay_attr_int(r->call->attrs, "groups", 1) != 1)
+    return relay_leave(r);
   TN_TRYP(axes_of(r, &d, &w));
-  tn_dtype t = ((tn_TensorType *)r->out_type)->dtype;
+  tn_dtype t = ((tn_TensorType *)tn_arr_obj(r->types, 1))->dtype;
   int64_t out = extent_of(&w, 'O'), whole = kernels_whole_channels(&m, t, out);
   if (whole == out) return relay_leave(r);
   const char *kernel_layout = relay_attr_str(r->call->attrs, "kernel_layout");

@@ -99,7 +99,7 @@ static relay_expr *behind_mean(const tn_RelayCall *c) {
 static relay_expr *operand_for(const cut *d, relay_expr *e) {
   cut same;
   const tn_TensorType *t = relay_known_type(e);
-  if (!t || !ir_is_floating(t->dtype)) return NULL;
+  if (!t) return NULL;
   if (as_cut(e, &same)) return same.few == d->few && same.many == d->many ? same.whole : NULL;
   int64_t axis = t->shape->len - NDIM + CHANNELS;
   if (t->shape->len > NDIM || axis < 0 || relay_int_at(t->shape, axis) == 1) return e;
@@ -141,7 +141,7 @@ static relay_expr *into_conv(const tn_RelayCall *c) {
       (*out && strcmp(out, "NCHW") != 0))
     return NULL;
   const tn_TensorType *w = relay_known_type(relay_arg(c, 1));
-  if (!w || w->shape->len != NDIM || !ir_is_floating(w->dtype)) return NULL;
+  if (!w || w->shape->len != NDIM) return NULL;
   int64_t groups = relay_attr_int(c->attrs, "groups", 1);
   if (groups == 1) return with_weight(c, &d, w, WEIGHT_IN, c->attrs);
   bool depthwise = groups == d.few && relay_int_at(w->shape, WEIGHT_OUT) == groups;
@@ -164,6 +164,7 @@ static const move_row moves[] = {
     {"nn.relu", behind_unary},
     {"nn.leaky_relu", behind_unary},
     {"clip", behind_unary},
+    {"cast", behind_unary},
     {"sigmoid", behind_unary},
     {"tanh", behind_unary},
     {"negative", behind_unary},
@@ -178,6 +179,7 @@ static const move_row moves[] = {
     {"add", behind_binary},
     {"subtract", behind_binary},
     {"multiply", behind_binary},
+    {"float_scale", behind_binary},
     {"maximum", behind_binary},
     {"minimum", behind_binary},
     {"divide", behind_division},
