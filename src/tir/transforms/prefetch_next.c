@@ -8,8 +8,8 @@
                                                                   (i * 192 + k) * 16])
                                                      ... B[j * 24576 + k * 128] ...
 
-   A buffer is fetched when its flat index moves by a constant with the loop. The lines of the next
-   stretch are spread over all turns of the serial loops inside, so that the memory has as much time
+   A buffer is fetched when its flat index moves by a constant with the loop: the stretch between two
+   iterations, or what is read of it where that is known. The lines of the next stretch are spread over all turns of the serial loops inside, so that the memory has as much time
    as the work takes; the last iteration fetches what it has, which costs little. Hardware
    fetches only what follows on a page, and the first reads of a stretch would wait. Runs on flat
    buffers. */
@@ -31,6 +31,8 @@ enum {
 typedef struct {
   const tn_Buffer *buffer;
   int64_t stride; /* elements by which the index moves in an iteration */
+  int64_t start;  /* what is read, from the place that the number of the iteration tells */
+  int64_t length;
 } stretch;
 
 typedef struct {
@@ -39,40 +41,75 @@ typedef struct {
   tn_expr *turn;    /* number of the turn of the serial loops inside, counted through */
   int64_t turns;    /* how many there are; 0: not known */
   const tn_For *in; /* the innermost serial loop that was entered */
+  tn_vec *inside;   /* For: the serial loops that were entered, from the marked one's body on */
   bool done;
 } fetcher;
 
 /* ---- what is read ---- */
 
 typedef struct {
-  tn_Var *loop;
   stretch found[MOST_BUFFERS];
   int n;
-  tn_arr *vars;
+  tn_vec *loops; /* For: in the marked one, all that are around the reads */
+  tn_arr *vars;  /* of the marked loop, then of those */
 } reads;
 
 static int64_t bytes_of(const tn_Buffer *b) { return (b->dtype.bits * b->dtype.lanes + 7) / 8; }
 
-static bool is_known(const reads *r, const tn_Buffer *b) {
+static stretch *find(reads *r, const tn_Buffer *b) {
   for (int i = 0; i < r->n; ++i)
-    if (r->found[i].buffer == b) return true;
-  return false;
+    if (r->found[i].buffer == b) return &r->found[i];
+  return NULL;
+}
+
+static int add_loop(void *ctx, tn_obj *o) {
+  return TN_AS(For, o) ? tn_vec_push_obj(((reads *)ctx)->loops, o) : 0;
+}
+
+/* Moves the start of what is read, or its end, by what a loop adds to the index. */
+static bool extend(stretch *s, const tn_For *l, const tn_obj *factor) {
+  int64_t f, first, extent, by, reach;
+  return tir_as_int(factor, &f) && tir_as_int((const tn_obj *)l->min, &first) &&
+         tir_as_int((const tn_obj *)l->extent, &extent) && extent > 0 &&
+         !__builtin_mul_overflow(f, first, &by) && !__builtin_mul_overflow(f, extent - 1, &reach) &&
+         !__builtin_add_overflow(by, reach < 0 ? reach : 0, &by) &&
+         !__builtin_add_overflow(s->start, by, &s->start) && reach > INT64_MIN &&
+         !__builtin_add_overflow(s->length, reach < 0 ? -reach : reach, &s->length);
+}
+
+/* The elements that an iteration reads, when all factors are known; else those up to the next. */
+static stretch stretch_of(const reads *r, const tn_Buffer *b, const tn_arr *factors,
+                          int64_t stride) {
+  stretch whole = {b, stride, 0, stride}, s = {b, stride, 0, 1};
+  if (factors->len != r->vars->len + 1 ||
+      !tir_as_int(tn_arr_obj(factors, factors->len - 1), &s.start))
+    return whole;
+  for (int64_t i = 0; i < r->loops->len; ++i)
+    if (!extend(&s, (const tn_For *)r->loops->items[i].v.obj, tn_arr_obj(factors, i + 1)))
+      return whole;
+  return s.length < stride ? s : whole;
 }
 
 static int note(void *ctx, tn_obj *o) {
   reads *r = ctx;
   const tn_BufferLoad *load = TN_AS(BufferLoad, o);
   int64_t stride = 0;
-  if (!load || load->indices->len != 1 || r->n == MOST_BUFFERS || is_known(r, load->buffer))
-    return 0;
+  if (!load || load->indices->len != 1 || r->n == MOST_BUFFERS) return 0;
   tn_expr *index = (tn_expr *)tn_arr_obj(load->indices, 0);
   const tn_Ramp *vector = TN_AS(Ramp, index);
-  tn_arr *factors = arith_linear(vector ? vector->base : index, r->vars);
-  if (!factors) return -1;
-  if (factors->len != 2 || !tir_as_int(tn_arr_obj(factors, 0), &stride)) return 0;
+  tn_arr *factors, *one;
+  TN_GET(factors, arith_linear(vector ? vector->base : index, r->vars));
+  if (vector || factors->len == 0) { /* maybe in the marked loop alone */
+    TN_GET(one, tn_arr_of(1, tn_arr_obj(r->vars, 0)));
+    TN_GET(factors, arith_linear(vector ? vector->base : index, one));
+  }
+  if (factors->len == 0 || !tir_as_int(tn_arr_obj(factors, 0), &stride)) return 0;
   int64_t size = bytes_of(load->buffer);
   if (size <= 0 || stride < LEAST_BYTES / size || stride > MOST_BYTES / size) return 0;
-  r->found[r->n++] = (stretch){load->buffer, stride};
+  stretch s = stretch_of(r, load->buffer, factors, stride), *known = find(r, load->buffer);
+  if (!known) r->found[r->n++] = s;
+  else if (known->start != s.start || known->length != s.length)
+    *known = (stretch){known->buffer, known->stride, 0, known->stride};
   return 0;
 }
 
@@ -84,6 +121,7 @@ static tn_stmt *fetch(const fetcher *x, const stretch *s, tn_expr *line) {
   int64_t per_line = CACHE_LINE / bytes_of(s->buffer);
   tn_expr *at = tir_add(tir_mul(x->next, tir_const_int(t, s->stride)),
                         tir_mul(line, tir_const_int(t, per_line > 0 ? per_line : 1)));
+  at = tir_add(at, tir_const_int(t, s->start));
   tn_expr *first = at ? tir_load((tn_Buffer *)(uintptr_t)s->buffer, tn_arr_of(1, at)) : NULL;
   tn_expr *address = first ? tir_call(TN_HANDLE, TIR_OP_address_of, 1, first) : NULL;
   /* 2: into the second level, where a whole stretch has room */
@@ -93,7 +131,7 @@ static tn_stmt *fetch(const fetcher *x, const stretch *s, tn_expr *line) {
 
 static tn_stmt *fetch_all(const fetcher *x, const stretch *s, tn_stmt *body) {
   tn_dtype t = x->loop->dtype;
-  int64_t lines = (s->stride * bytes_of(s->buffer) + CACHE_LINE - 1) / CACHE_LINE;
+  int64_t lines = (s->length * bytes_of(s->buffer) + CACHE_LINE - 1) / CACHE_LINE;
   int64_t each = (lines + x->turns - 1) / x->turns;
   if (each > MOST_LINES || x->turns / MOST_TURNS > lines) return body;
   tn_expr *first = tir_mul(x->turn, tir_const_int(t, each));
@@ -121,7 +159,9 @@ static tn_obj *marked(tn_mut *m, tn_AttrStmt *op) {
   tn_expr *last = tir_sub(tir_add(loop->min, loop->extent), tir_one(t));
   tn_expr *next = tir_min(tir_add((tn_expr *)loop->loop_var, tir_one(t)), last);
   if (!next) return NULL;
+  TN_VEC(inside);
   *x = (fetcher){.loop = loop->loop_var, .next = next, .turn = tir_zero(t), .turns = 1};
+  x->inside = &inside;
   tn_obj *r = tn_mut_visit(m, op->body);
   *x = outer;
   return r;
@@ -129,15 +169,23 @@ static tn_obj *marked(tn_mut *m, tn_AttrStmt *op) {
 
 /* What the loop reads of the next iteration's, fetched in each of its turns. */
 static tn_stmt *with_fetches(const fetcher *x, tn_stmt *body) {
-  reads r = {.loop = x->loop, .vars = tn_arr_of(1, x->loop)};
-  if (!r.vars || tn_pre_order(body, note, &r) < 0) return NULL;
+  TN_VEC(loops);
+  TN_VEC(vars);
+  reads r = {.loops = &loops};
+  TN_TRYP(tn_vec_push_obj(&vars, x->loop));
+  for (int64_t i = 0; i < x->inside->len; ++i) TN_TRYP(tn_vec_push(&loops, x->inside->items[i]));
+  TN_TRYP(tn_pre_order(body, add_loop, &r));
+  for (int64_t i = 0; i < loops.len; ++i)
+    TN_TRYP(tn_vec_push_obj(&vars, ((const tn_For *)loops.items[i].v.obj)->loop_var));
+  TN_GETP(r.vars, tn_arr_from(&vars));
+  TN_TRYP(tn_pre_order(body, note, &r));
   for (int i = 0; i < r.n && body; ++i) body = fetch_all(x, &r.found[i], body);
   return body;
 }
 
 static tn_obj *loop(tn_mut *m, tn_For *op) {
   fetcher *x = m->ctx, outer = *x;
-  int64_t extent;
+  int64_t extent, depth = x->inside ? x->inside->len : 0;
   if (!x->loop || x->loop == op->loop_var || op->kind != TIR_FOR_SERIAL || x->done)
     return tn_mut_children(m, op);
   if (!tir_as_int((const tn_obj *)op->extent, &extent) || extent <= 0 || x->turns == 0)
@@ -146,7 +194,7 @@ static tn_obj *loop(tn_mut *m, tn_For *op) {
   x->turn = tir_add(tir_mul(x->turn, op->extent), here);
   x->turns = extent < INT32_MAX / x->turns ? x->turns * extent : 0;
   x->in = op;
-  if (!x->turn) return NULL;
+  if (!x->turn || tn_vec_push_obj(x->inside, op)) return NULL;
   tn_stmt *body = tn_mut_visit(m, op->body);
   if (body && x->in == op && x->turns) {
     body = with_fetches(x, body);
@@ -154,6 +202,7 @@ static tn_obj *loop(tn_mut *m, tn_For *op) {
   }
   outer.done |= x->done;
   outer.in = x->in;
+  x->inside->len = depth;
   *x = outer;
   if (!body || body == op->body) return body ? (tn_obj *)op : NULL;
   tn_For copy = *op;
