@@ -250,7 +250,10 @@ static tn_PrimFunc *lower(lowering *l, const tn_RelayFunction *f) {
 tn_PrimFunc *driver_primitive(const tn_RelayFunction *f, tn_target *t) {
   TN_SCOPE(s);
   lowering l = {.target = t};
+  /* computes ask for the machine of the current target */
+  if (t) TN_TRYP(target_enter(t));
   tn_PrimFunc *r = lower(&l, f);
+  if (t && target_exit(t)) r = NULL;
   tn_pmap_fini(&l.tensors);
   tn_vec_fini(&l.inputs);
   tn_vec_fini(&l.linked);

@@ -28,12 +28,16 @@ enum {
   ROWS_WORTH_PACKING = 4,  /* rows that share a packed panel, where it must be transposed */
   ROWS_WORTH_COPYING = 32, /* the same where it would only become denser */
   ROWS_WORTH_FETCHING = 8, /* rows whose work hides that the next panel comes from far */
-  LEAST_TILES = 4,         /* of a band */
+  LEAST_TILES = 8,         /* of a band: its last one may be short */
   SQUARE_TILES = 16,       /* from which tiles of four vectors are worth it */
   PANELS_OF_A_THREAD = 4,  /* from which threads have their share of panels alone */
-  OPEN_ROWS = 8,  /* of a tile where their number or length is open: padding costs less, and
-                     each row has an address of its own in a register */
-  LONG_ROW = 2048 /* bytes from which rows of B lie on pages of their own */
+  ROWS_WORTH_PIECES = 32,  /* fewer take little room */
+  ROWS_OF_A_PIECE = 128,   /* more come in bands */
+  MOST_PIECES = 16,
+  LEAST_PIECE = 256, /* features: results are read and written for each piece */
+  OPEN_ROWS = 8,     /* of a tile where their number or length is open: padding costs less, and
+                        each row has an address of its own in a register */
+  LONG_ROW = 2048    /* bytes from which rows of B lie on pages of their own */
 };
 
 /* ---- the tile ---- */
@@ -121,6 +125,19 @@ int64_t kernels_dense_panel(const kernel_machine *m, const kernel_dense *d) {
   int64_t vectors = should_widen(m, d, lanes) ? 4 : 2;
   while (vectors > 1 && d->units <= lanes * vectors / 2) vectors /= 2;
   return lanes * vectors;
+}
+
+/* A panel that is read, the next one, and the rows, or a band of them, have room in cache: with
+   3072 features, whose rows do not, cold weights were multiplied a fifth slower in one piece. */
+int64_t kernels_dense_pieces(const kernel_machine *m, const kernel_dense *d, int64_t panel) {
+  bool floats = d->sum.code == kDLFloat && tn_dtype_eq(d->sum, d->weight);
+  if (!floats || panel <= 0 || d->rows < ROWS_WORTH_PIECES || d->features <= 0) return 1;
+  int64_t rows = d->rows < ROWS_OF_A_PIECE ? d->rows : ROWS_OF_A_PIECE;
+  int64_t most = m->l2 * 3 / 8 / ((rows + 2 * panel) * d->weight.bits / 8);
+  if (d->features < 2 * most) return 1;
+  for (int64_t n = 2; n <= MOST_PIECES && d->features / n >= LEAST_PIECE; ++n)
+    if (d->features % (n * UNROLL_K) == 0 && d->features / n <= most) return n;
+  return 1;
 }
 
 static int64_t tile_columns(const gemm *g) { return g->tile.vectors * g->st->lanes; }
@@ -273,17 +290,17 @@ static bool shares_panels(const gemm *g) {
          g->n / tile_columns(g) >= PANELS_OF_A_THREAD * g->st->machine->threads;
 }
 
-/* Bytes of A that stay in the cache while panels and results stream through it: measured from 512
-   to 1024 rows; with half of the cache they were 10 % slower. */
-static int64_t room(const gemm *g) { return g->st->machine->l2 / 8; }
+/* Bytes of A that stay in the cache while panels and results stream through it. Products of 512 to
+   1024 rows were up to 6 % slower with an eighth of it, as panels are read once for each band, and
+   3 % with all of it. */
+static int64_t room(const gemm *g) { return g->st->machine->l2 / 2; }
 
-/* Rows of a band: whole tiles and a divisor of all rows, so that bands have no rest; all where
-   there is no good one. */
+/* Rows of a band: a divisor of all rows, all where there is no good one. */
 static int64_t band_rows(const gemm *g) {
   int64_t row = g->k * (g->b->dtype.bits / 8);
   if (!g->panel || row <= 0 || is_open(g->m) || g->m * row <= room(g)) return g->m;
   for (int64_t n = g->m / 2; n >= LEAST_TILES * g->tile.rows; --n)
-    if (g->m % n == 0 && n % g->tile.rows == 0 && n * row <= room(g)) return n;
+    if (g->m % n == 0 && n * row <= room(g)) return n;
   return g->m;
 }
 
@@ -403,7 +420,7 @@ static int finish_loops(const gemm *g, const nest *n, tn_BlockRV *last) {
   tn_BlockRV *init;
   TN_TRY(sch_reverse_compute_at(g->st->sch, last, around, true, -1));
   TN_TRY(vectorize_tile(g, last, n->rows != NULL));
-  if (n->blocks && g->m % g->tile.rows != 0) TN_TRY(hint_partition(g, n->blocks));
+  if (n->blocks && g->band % g->tile.rows != 0) TN_TRY(hint_partition(g, n->blocks));
   TN_TRY(unroll(g, n->rows));
   TN_TRY(unroll(g, n->vectors));
   TN_TRY(unroll(g, n->k_inner));

@@ -50,6 +50,9 @@ typedef struct {
  * bytes [units / n][k / 4][n][4], the last panel padded with zeros.
  *  @return 0 when they are best left as they are */
 TN_API int64_t kernels_dense_panel(const kernel_machine *m, const kernel_dense *d);
+/** In how many equal pieces of the features the sums of a dense layer with such panels are best
+ * computed, for all rows and units one after the other: 1 where all stays in cache. */
+TN_API int64_t kernels_dense_pieces(const kernel_machine *m, const kernel_dense *d, int64_t panel);
 
 /** "kernels.schedule"(PrimFunc, vector bytes, vector registers, threads, kernel_bf16 = 0,
  * kernel_bytes = 1) for programs and tests. */

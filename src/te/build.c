@@ -126,8 +126,10 @@ static tn_expr *identity(te_reducer kind, tn_dtype t) {
   return NULL;
 }
 
-tn_expr *te_reduce(te_reducer kind, tn_expr *e, tn_arr *axes, tn_expr *where) {
-  if (!e || !axes) return NULL;
+/* @param first of no elements: the identity */
+static tn_expr *reduction(te_reducer kind, tn_expr *e, tn_arr *axes, tn_expr *where,
+                          tn_arr *first) {
+  if (!e || !axes || !first) return NULL;
   tn_Var *x = tir_var("x", e->dtype), *y = tir_var("y", e->dtype);
   tn_CommReducer *c = TN_MAKE(CommReducer, .lhs = tn_arr_of(1, x), .rhs = tn_arr_of(1, y),
                               .result = tn_arr_of(1, combine(kind, (tn_expr *)x, (tn_expr *)y)),
@@ -135,6 +137,14 @@ tn_expr *te_reduce(te_reducer kind, tn_expr *e, tn_arr *axes, tn_expr *where) {
   if (!where) where = tir_bool(true);
   if (!c || !where) return NULL;
   return (tn_expr *)TN_MAKE(Reduce, .dtype = e->dtype, .axis = axes, .combiner = c,
-                            .source = tn_arr_of(1, e), .init = tn_arr_of(0), .condition = where,
+                            .source = tn_arr_of(1, e), .init = first, .condition = where,
                             .value_index = 0);
+}
+
+tn_expr *te_reduce(te_reducer kind, tn_expr *e, tn_arr *axes, tn_expr *where) {
+  return reduction(kind, e, axes, where, tn_arr_of(0));
+}
+
+tn_expr *te_sum_onto(tn_expr *first, tn_expr *e, tn_arr *axes) {
+  return first ? reduction(TE_SUM, e, axes, NULL, tn_arr_of(1, first)) : NULL;
 }

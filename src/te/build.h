@@ -47,6 +47,8 @@ TN_API tn_IterVar *te_reduce_axis(tn_expr *extent, const char *name);
 typedef enum { TE_SUM, TE_PROD, TE_MAX, TE_MIN, TE_ANY, TE_ALL } te_reducer;
 /** @param axes array of IterVar @param where NULL: all elements */
 TN_API tn_expr *te_reduce(te_reducer kind, tn_expr *e, tn_arr *axes, tn_expr *where);
+/** A sum that begins with `first`: an element of another tensor, or a number. */
+TN_API tn_expr *te_sum_onto(tn_expr *first, tn_expr *e, tn_arr *axes);
 
 /** Extent i of a tensor; negative i count from the end. */
 static inline tn_expr *te_extent(const tn_Tensor *t, int64_t i) {

@@ -3,6 +3,7 @@
      nn.batch_matmul(%a, %b, transpose_b=True)
          Tensor[(2, 3, 4), float32], Tensor[(2, 5, 4), float32] -> Tensor[(2, 3, 5), float32] */
 #include "ir/imm.h"
+#include "kernels/blocks.h"
 #include "ops/gradients.h"
 #include "ops/layout.h"
 #include "ops/nn/dense.h"
@@ -214,37 +215,87 @@ static int relate_packed(relay_rel *r) {
 typedef struct {
   const tn_DensePackAttrs *attrs;
   const tn_Tensor *data, *weight;
+  const tn_Tensor *before; /* the sums of the features before those of this piece; NULL: none */
+  int64_t start;   /* the first feature of this piece */
+  tn_expr *length; /* how many it has */
 } packed;
+
+static tn_dtype packed_dtype(const packed *p) {
+  return result_dtype(p->attrs->out_dtype, p->data->dtype);
+}
 
 static tn_expr *packed_element(void *ctx, tn_arr *at) {
   const packed *p = ctx;
   ops_axes w = {{NULL}};
   TN_VEC(row);
-  tn_IterVar *k = te_reduce_axis(te_extent(p->data, -1), "k");
-  if (!k) return NULL;
+  tn_IterVar *iv = te_reduce_axis(p->length, "k");
+  if (!iv) return NULL;
+  tn_expr *k = (tn_expr *)iv->var;
+  TN_GETP(k, tir_add(k, tir_const_int(k->dtype, p->start)));
   for (int64_t i = 0; i + 1 < at->len; ++i) TN_TRYP(tn_vec_push_obj(&row, te_index(at, i)));
-  TN_TRYP(tn_vec_push_obj(&row, k->var));
+  TN_TRYP(tn_vec_push_obj(&row, k));
   OPS_AXIS(&w, 'N') = te_index(at, at->len - 1);
-  OPS_AXIS(&w, 'C') = (tn_expr *)k->var;
-  tn_dtype t = result_dtype(p->attrs->out_dtype, p->data->dtype);
+  OPS_AXIS(&w, 'C') = k;
   tn_arr *place = ops_axes_to(tn_cstr(p->attrs->weight_layout), &w, false);
+  tn_dtype t = packed_dtype(p);
   tn_expr *a = tir_cast(t, te_at(p->data, tn_arr_from(&row)), NULL),
-          *b = tir_cast(t, te_at(p->weight, place), NULL);
-  return te_reduce(TE_SUM, tir_mul(a, b), tn_arr_of(1, k), NULL);
+          *b = tir_cast(t, te_at(p->weight, place), NULL), *both = tir_mul(a, b);
+  return p->before ? te_sum_onto(te_at(p->before, at), both, tn_arr_of(1, iv))
+                   : te_reduce(TE_SUM, both, tn_arr_of(1, iv), NULL);
+}
+
+/* Rows of data times units of weight as kernels see them. */
+static kernel_dense problem_of(const packed *p, const ops_axes *w) {
+  kernel_dense d = {packed_dtype(p), p->weight->dtype, 1, -1, -1};
+  int64_t n;
+  for (int64_t i = 0; i + 1 < p->data->shape->len; ++i) {
+    if (!tir_as_int((tn_obj *)te_extent(p->data, i), &n) || __builtin_mul_overflow(d.rows, n, &n))
+      n = -1;
+    d.rows = d.rows < 0 ? -1 : n;
+  }
+  (void)tir_as_int((tn_obj *)OPS_AXIS(w, 'N'), &d.units);
+  (void)tir_as_int((tn_obj *)te_extent(p->data, -1), &d.features);
+  return d;
+}
+
+/* Rows of the weight in its innermost axis: [units / n][k][n]; 0: it has another layout. */
+static int64_t panel_of(const packed *p) {
+  const tn_Tensor *w = p->weight;
+  int64_t n = 0;
+  bool panels = w->shape->len == 3 && tir_as_int((tn_obj *)te_extent(w, 2), &n);
+  return panels && tn_equal((tn_obj *)te_extent(w, 1), (tn_obj *)te_extent(p->data, -1), 0) == 1
+             ? n
+             : 0;
+}
+
+/* Sums of pieces of the features, each beginning with what the one before it gave. */
+static tn_Tensor *products(packed *p, tn_arr *shape, const ops_axes *w) {
+  kernel_machine m;
+  kernel_dense d = problem_of(p, w);
+  int64_t n = kernels_machine(&m) ? kernels_dense_pieces(&m, &d, panel_of(p)) : 1;
+  tn_Tensor *all = NULL;
+  p->length = te_extent(p->data, -1);
+  if (n > 1) TN_GETP(p->length, tir_const_int(p->length->dtype, d.features / n));
+  for (int64_t i = 0; i < n; ++i) {
+    p->start = d.features / n * i;
+    TN_GETP(all, te_compute(shape, packed_element, p, "T_dense_pack", "dense_pack"));
+    p->before = all;
+  }
+  return all;
 }
 
 static tn_expr *same_element(void *ctx, tn_arr *at) { return te_at(ctx, at); }
 
 /* All rows of the padded weights, so that blocks are whole; what is padding is then left out. */
 static tn_arr *compute_packed(const relay_compute *c) {
-  packed p = {c->attrs, relay_input(c, 0), relay_input(c, 1)};
+  packed p = {.attrs = c->attrs, .data = relay_input(c, 0), .weight = relay_input(c, 1)};
   ops_axes w;
   tn_Tensor *all;
   TN_TRYP(ops_axes_of(tn_cstr(p.attrs->weight_layout), p.weight->shape, true, &w));
   tn_arr *shape = packed_shape(p.attrs, p.data->shape, p.weight->shape),
          *whole = with_columns(p.data->shape, OPS_AXIS(&w, 'N'));
   if (!shape || !whole) return NULL;
-  TN_GETP(all, te_compute(whole, packed_element, &p, "T_dense_pack", "dense_pack"));
+  TN_GETP(all, products(&p, whole, &w));
   if (tn_equal(shape, whole, 0) == 1) return tn_arr_of(1, all);
   return tn_arr_of(1, te_compute(shape, same_element, all, "T_dense_rows", TE_INJECTIVE));
 }
