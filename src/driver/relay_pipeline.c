@@ -43,13 +43,14 @@ static const step optimize[] = {
     {"FlattenAtrousConv", NO_ARG},
     {"FoldLayerNorm", NO_ARG},
     {"FoldBatchMatmul", NO_ARG},
+    {"WholeChannels", NO_ARG, .one_target = true},
     {"RelaxPrecision", NO_ARG, .one_target = true, .relaxed = true},
     {"EliminateCommonSubexpr", 1, .relaxed = true},
-    {"WholeChannels", NO_ARG, .one_target = true},
     {"AlterOpLayout", NO_ARG, .one_target = true},
     {"SimplifyExprPostAlterOp", NO_ARG, .one_target = true},
     {"FastMath", NO_ARG},
     {"FoldConstant", 1},
+    {"HalveStorage", NO_ARG, .one_target = true, .relaxed = true},
     {"SplitBatch", NO_ARG, .one_target = true, .sizes = true},
 };
 

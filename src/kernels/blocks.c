@@ -47,11 +47,24 @@ static int64_t whole_tiles(const kernel_machine *m, int64_t channels) {
   return m->bytes == KERNEL_BYTES_TILES && 3 * whole < 4 * channels ? whole : 0;
 }
 
+/* Rows of matrix registers hold 32 values of bfloat16; half a row takes as long. */
+enum { TILE_ROW = 32, HALF_ROW = 16 };
+
+/* Channels for matrix registers: whole rows, or half ones where those would be too many. */
+static int64_t whole_rows(int64_t channels) {
+  int64_t whole = (channels + TILE_ROW - 1) / TILE_ROW * TILE_ROW;
+  if (3 * whole <= 4 * channels) return whole;
+  return (channels + HALF_ROW - 1) / HALF_ROW * HALF_ROW;
+}
+
 int64_t kernels_whole_channels(const kernel_machine *m, tn_dtype t, int64_t channels) {
   bool bytes = ir_is_integral(t);
   int64_t lanes = lanes_of(m, bytes ? TN_I32 : t), best = channels, least = INT64_MAX;
   if (bytes && !m->dots) return channels;
   if (bytes && whole_tiles(m, channels)) return whole_tiles(m, channels);
+  if (m->bf16 == KERNEL_BF16_TILES && kernels_is_relaxed() > 0 && tn_dtype_eq(t, TN_F32) &&
+      channels >= HALF_ROW / 2)
+    return whole_rows(channels);
   int64_t block = lanes < 4 ? lanes : block_of(lanes, channels);
   if (lanes < 4 || block == lanes) return channels;
   if (block) {
@@ -103,12 +116,19 @@ static bool blocks_of_bytes(const kernel_machine *m, const kernel_conv2d *p,
   return m->dots && out->out && out->in && out->in % out->group == 0;
 }
 
-/* bfloat16, for matrix registers: rows of them hold 32 values. */
-static bool blocks_of_tiles(const kernel_machine *m, const kernel_conv2d *p,
-                            kernel_conv2d_blocks *out) {
-  enum { ROW = 32, PAIR = 2 };
-  *out = (kernel_conv2d_blocks){.in = ROW, .out = ROW, .kernel_out = ROW, .group = PAIR};
-  return m->bf16 == KERNEL_BF16_TILES && p->groups == 1 && p->in % ROW == 0 && p->out % ROW == 0;
+static int64_t block_of_halves(int64_t channels) {
+  return channels % TILE_ROW == 0 ? TILE_ROW : channels % HALF_ROW == 0 ? HALF_ROW : 0;
+}
+
+/* bfloat16: for matrix registers, or channel by channel in the same blocks. */
+static bool blocks_of_halves(const kernel_machine *m, const kernel_conv2d *p,
+                             kernel_conv2d_blocks *out) {
+  enum { PAIR = 2 };
+  bool depthwise = p->groups == p->in && p->in > 1;
+  *out = (kernel_conv2d_blocks){
+      .in = block_of_halves(p->in), .out = block_of_halves(p->out), .group = depthwise ? 1 : PAIR};
+  out->kernel_out = out->out;
+  return m->bf16 == KERNEL_BF16_TILES && (p->groups == 1 || depthwise) && out->in && out->out;
 }
 
 int kernels_is_relaxed(void) {
@@ -130,7 +150,7 @@ bool kernels_conv2d_blocks(const kernel_machine *m, const kernel_conv2d *p,
                            kernel_conv2d_blocks *out) {
   int64_t lanes = lanes_of(m, p->dtype);
   if (ir_is_integral(p->dtype) && p->dtype.bits == 8) return blocks_of_bytes(m, p, out);
-  if (p->dtype.code == kDLBfloat && p->dtype.bits == 16) return blocks_of_tiles(m, p, out);
+  if (p->dtype.code == kDLBfloat && p->dtype.bits == 16) return blocks_of_halves(m, p, out);
   out->group = 1;
   if (p->dtype.code != kDLFloat || p->dtype.bits != 32 || lanes < 4) return false;
   /* blocks must not reach into another group, unless every channel is one */

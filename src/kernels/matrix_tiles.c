@@ -209,9 +209,10 @@ int kernel_gemm_tiles(kernel_stage *st) {
 /* ---- convolutions ---- */
 
 static bool conv_fits(const kernel_conv *c) {
+  int64_t columns = kernel_extent(c, c->lane);
   return has_tiles(c->st->machine, c->dot) && !c->depthwise && c->col >= 0 &&
-         kernel_extent(c, c->lane) % COLUMNS == 0 && row_length(c->block, c->dot) > 0 &&
-         c->st->lanes >= 4 && COLUMNS % c->st->lanes == 0;
+         (columns % COLUMNS == 0 || columns == COLUMNS / 2) && row_length(c->block, c->dot) > 0 &&
+         c->st->lanes >= 4 && COLUMNS / 2 % c->st->lanes == 0;
 }
 
 /* Pixels of a line in a tile, and the second tile: of the next line, or further in the line. */
@@ -254,5 +255,5 @@ int kernel_conv_tiles(kernel_stage *st) {
     if (i != c->channel) add(t.sums, &t.nsums, kernel_loop(st, i));
   TN_TRY(order(&t));
   /* a line is soon computed: fetches would be too many */
-  return finish(&t, store, parallel, false) ? -1 : 1;
+  return finish(&t, store, parallel, true) ? -1 : 1;
 }

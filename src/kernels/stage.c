@@ -120,13 +120,20 @@ static int is_nest(const kernel_stage *st, bool *yes) {
   return 0;
 }
 
+/* Of an element of the result; bfloat16 that is not only copied is computed as float32. */
+static int lane_bits(const tn_BufferStore *store) {
+  tn_dtype t = store->buffer->dtype;
+  bool half = t.code == kDLBfloat && t.bits == 16;
+  return half && !TN_IS(BufferLoad, store->value) ? LANE_BITS : t.bits;
+}
+
 int kernel_stage_of(kernel_stage *st, tn_TirSchedule *s, tn_BlockRV *rv, const kernel_machine *m) {
   *st = (kernel_stage){.sch = s, .rv = rv, .machine = m, .lanes = 1};
   TN_GET(st->block, (const tn_Block *)sch_get(s, (tn_obj *)rv));
   const tn_BufferStore *store = TN_AS(BufferStore, st->block->body);
   int64_t n = st->block->iter_vars->len;
   if (!store) return 0;
-  int bits = store->buffer->dtype.bits;
+  int bits = lane_bits(store);
   if (m->vector_bytes && bits >= 8 && store->buffer->dtype.lanes == 1)
     st->lanes = m->vector_bytes * 8 / bits;
   if (n == 0 || n > KERNEL_MAX_AXES) return 0;

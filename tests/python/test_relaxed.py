@@ -47,6 +47,36 @@ def network(size, stride):
     return relay.nn.relu(relay.add(z, y)), (1, 32, size, size)
 
 
+def conv(x, seed, into, out, kernel=1, stride=1, groups=1):
+    """A convolution with bias and an activation that knows zero."""
+    pad, shape = kernel // 2, (out, into // groups, kernel, kernel)
+    window = {"kernel_size": (kernel, kernel), "padding": (pad, pad), "strides": (stride, stride)}
+    y = relay.nn.conv2d(x, weight(seed, *shape), channels=out, groups=groups, **window)
+    return relay.clip(relay.nn.bias_add(y, weight(seed + 100, out)), 0, 6)
+
+
+def mobile(size, channels, wide, stride):
+    """Expansion, depthwise convolution, projection and a sum, as in MobileNets."""
+    x = relay.var("x", shape=(1, 3, size, size))
+    y = conv(x, 7, 3, channels, 3, 2)
+    z = conv(conv(y, 8, channels, wide), 9, wide, wide, 3, stride, wide)
+    z = conv(z, 10, wide, channels)
+    z = relay.add(z, y) if stride == 1 else z
+    return relay.nn.global_avg_pool2d(conv(z, 11, channels, 40)), (1, 3, size, size)
+
+
+def branches(size, channels):
+    """Branches that are pooled, concatenated and added up, as in SqueezeNet, U-Net and ResNet."""
+    x = relay.var("x", shape=(1, 20, size, size))
+    y = relay.nn.max_pool2d(conv(x, 12, 20, channels), (3, 3), (2, 2), padding=(1, 1))
+    z = relay.concatenate([conv(y, 13, channels, 32), conv(y, 14, channels, channels, 3)], 1)
+    both = relay.add(conv(z, 15, 32 + channels, 48, 3, 2), conv(z, 16, 32 + channels, 48, 1, 2))
+    gate = relay.multiply(both, relay.sigmoid(both))
+    up = relay.nn.upsampling(gate, 2, 2)
+    pooled = relay.nn.avg_pool2d(conv(up, 17, 48, 24), (2, 2), (2, 2))
+    return relay.nn.relu(relay.subtract(pooled, relay.const(0.5))), (1, 20, size, size)
+
+
 MODELS = {
     "one row": layers(1),
     "33 rows": layers(33),
@@ -58,10 +88,18 @@ MODELS = {
     "images of 7": network(7, 1),
     "images of 10": network(10, 2),
     "images of 64": network(64, 2),
+    "mobile, 16 and 96": mobile(32, 16, 96, 1),
+    "mobile, 24 and 144": mobile(30, 24, 144, 1),
+    "mobile, 32 and 48": mobile(18, 32, 48, 2),
+    "mobile, 12 and 72": mobile(14, 12, 72, 1),
+    "branches of 64": branches(28, 64),
+    "branches of 16": branches(12, 16),
+    "branches of 20": branches(20, 20),
 }
 
 
 CASES = [("haswell", "64 rows"), ("cooperlake", "33 rows"), ("cooperlake", "one row")]
+CASES += [("haswell", "branches of 16"), ("cooperlake", "mobile, 24 and 144")]
 
 
 @pytest.mark.parametrize(("cpu", "model"), [*CASES, *(("sapphirerapids", m) for m in MODELS)])

@@ -199,11 +199,15 @@ static void *halves_in_blocks(const relay_replace *r, const kernel_machine *m,
       !tn_dtype_eq(((const tn_TensorType *)r->out_type)->dtype, TN_F32) ||
       relay_known_depth(relay_arg(r->call, 1)) < 0 || !kernels_conv2d_blocks(m, p, &b))
     return NULL;
+  bool depthwise = p->groups > 1;
   attrs = with_text(attrs, "data_layout", tn_str_fmt("NCHW%lldc", (long long)b.in));
-  attrs = with_text(attrs, "kernel_layout",
-                    tn_str_fmt("OIHW%lldo%lldi", (long long)b.kernel_out, (long long)b.group));
+  attrs = with_text(
+      attrs, "kernel_layout",
+      depthwise ? tn_str_fmt("OIHW1i%lldo", (long long)b.kernel_out)
+                : tn_str_fmt("OIHW%lldo%lldi", (long long)b.kernel_out, (long long)b.group));
   attrs = with_text(attrs, "out_layout", tn_str_fmt("NCHW%lldc", (long long)b.out));
-  return attrs ? relay_call_args("nn.contrib_conv2d_NCHWc", attrs, r->call->args) : NULL;
+  const char *op = depthwise ? "nn.contrib_depthwise_conv2d_NCHWc" : "nn.contrib_conv2d_NCHWc";
+  return attrs ? relay_call_args(op, attrs, r->call->args) : NULL;
 }
 
 /* ---- lines and volumes ---- */

@@ -115,6 +115,9 @@ LLVMValueRef cg_dot(cg_fn *f, const tn_Call *call);
 /** Is a conversion to an integer, of floats rounded to the nearest, one instruction? Then that. */
 bool cg_is_rounding(const cg_fn *f, const tn_Cast *e);
 LLVMValueRef cg_rounded(cg_fn *f, const tn_Cast *e);
+/** A conversion that rounds floats to bfloat16 by operations on their bits, as one instruction;
+ * NULL without an error where there is none, or it is another conversion. */
+LLVMValueRef cg_halves(cg_fn *f, const tn_Cast *e);
 /** Is code made for x86-64? */
 bool cg_is_x86(const cg_fn *f);
 /** T.tile_config, T.tile_release, T.tile_product: matrix registers; *done is false for others. */
