@@ -267,12 +267,20 @@ static int convert_node(importer *im, const onnx_node *n, void **in) {
   return set_results(im, &c, e);
 }
 
+static bool is_known(const void *im, const char *name) {
+  tn_any v;
+  return find_value(im, name, &v);
+}
+
 static int convert_nodes(importer *im, const onnx_graph *g) {
   void *in[OC_MAX_INPUTS];
-  for (size_t i = 0; i < g->n_node; ++i) {
-    if (convert_node(im, g->node[i], in) == 0) continue;
-    const onnx_node *n = g->node[i];
-    (void)tn_error_note("in node %zu, %s (%s)", i, n->op_type,
+  TN_VEC(order);
+  TN_TRY(onnx_order(g, is_known, im, &order));
+  for (int64_t i = 0; i < order.len; ++i) {
+    int64_t at = order.items[i].v.i64;
+    const onnx_node *n = g->node[at];
+    if (convert_node(im, n, in) == 0) continue;
+    (void)tn_error_note("in node %" PRId64 ", %s (%s)", at, n->op_type,
                         n->name && *n->name ? n->name
                         : n->n_output       ? n->output[0]
                                             : "?");

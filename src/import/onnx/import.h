@@ -29,6 +29,11 @@ TN_API tn_IRModule *onnx_import(const onnx_model *m, const tn_map *shapes, bool 
 bool onnx_wants_spans(void);
 /** Gives nodes without a name one: Relu_0, Relu_1, ... */
 int onnx_name_nodes(onnx_model *m);
+/** Puts the numbers of all nodes into `order`, those that a node reads before it, and else as they
+ * are; nodes in a circle as they are.
+ *  @param known is it a name that has a value without the nodes of the graph? */
+typedef bool (*onnx_is_known)(const void *ctx, const char *name);
+int onnx_order(const onnx_graph *g, onnx_is_known known, const void *ctx, tn_vec *order);
 /** Writes the model to a file; weights in files of their own stay there. OSError. */
 int onnx_write(const onnx_model *m, const char *path);
 /** Gives an expression, and what is below it, spans after the node, input or weight it comes from,
