@@ -1,12 +1,12 @@
 """Engines that run ONNX models, each in a process of its own: what the benchmark times.
 
-    python bench/models/engines.py ENGINE MODEL.onnx THREADS [exact|relaxed]
+    python bench/models/engines.py ENGINE MODEL.onnx THREADS [exact|relaxed [DATA.npz]]
 
 The process reads commands from standard input and answers each with one line of JSON:
 
     prepare           from the file to something that can be called; {"seconds", "peak_mb", ...}
     call SECONDS      {"times": [seconds of each call], "waited": share}: at least one call
-    outputs FILE.npz  {}: writes the outputs for the inputs of MODEL.npz
+    outputs FILE.npz  {}: writes the outputs for the inputs of DATA.npz, else MODEL.npz
 
 ``waited`` is the share of the time in which threads of the process could have run and did not: on
 a machine with other work the figures of such a round are worth little. With ``relaxed`` products of
@@ -28,7 +28,7 @@ class OnnxRuntime:
 
     package = "onnxruntime"
 
-    def __init__(self, path, threads, precision):
+    def __init__(self, path, threads, precision, shapes):
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
@@ -48,7 +48,7 @@ class OpenVino:
 
     package = "openvino"
 
-    def __init__(self, path, threads, precision):
+    def __init__(self, path, threads, precision, shapes):
         import openvino
 
         options = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads}
@@ -68,7 +68,7 @@ class Torch:
     package = "torchvision"
     same_weights = False
 
-    def __init__(self, path, threads, precision):
+    def __init__(self, path, threads, precision, shapes):
         import torch
         import torchvision
 
@@ -89,7 +89,7 @@ class Tenon:
 
     package = "tenon"
 
-    def __init__(self, path, threads, precision):
+    def __init__(self, path, threads, precision, shapes):
         start = time.perf_counter()
         import tenon
         from tenon import relay
@@ -97,7 +97,7 @@ class Tenon:
 
         self.times = {"package": time.perf_counter() - start}
         start = time.perf_counter()
-        mod, params = relay.frontend.from_onnx(path)
+        mod, params = relay.frontend.from_onnx(path, shape=shapes)
         self.times["import"] = time.perf_counter() - start
         start = time.perf_counter()
         config = {"relay.backend.precision": precision}
@@ -163,7 +163,12 @@ def answer(state, words):
     if words[0] == "prepare":
         before, start = peak_mb(), time.perf_counter()
         make = ENGINES[state["name"]]
-        state["engine"] = make(str(state["path"]), state["threads"], state["precision"])
+        state["engine"] = make(
+            str(state["path"]),
+            state["threads"],
+            state["precision"],
+            {name: value.shape for name, value in state["inputs"].items()},
+        )
         found = {"seconds": time.perf_counter() - start, "peak_mb": peak_mb(), "start_mb": before}
         details = getattr(state["engine"], "details", None)
         return {**found, **(details() if details else {})}
@@ -181,7 +186,7 @@ def main():
     cores = sorted(os.sched_getaffinity(0))[:threads]
     os.sched_setaffinity(0, cores)
     os.environ["OMP_NUM_THREADS"] = os.environ["TVM_NUM_THREADS"] = str(threads)
-    arrays = np.load(path.with_suffix(".npz"))
+    arrays = np.load(sys.argv[5] if len(sys.argv) > 5 else path.with_suffix(".npz"))
     inputs = {key[3:]: arrays[key] for key in arrays.files if key.startswith("in:")}
     state = {"name": name, "path": path, "threads": threads, "inputs": inputs}
     state["precision"] = sys.argv[4] if len(sys.argv) > 4 else "exact"

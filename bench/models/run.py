@@ -1,11 +1,13 @@
 """Latency, build time and memory of ONNX models here and in the engines that are installed.
 
-    python bench/models/run.py FOLDER [--only resnet50,...] [--threads 1,2] [--rounds N]
+    python bench/models/run.py PATH ... [--only resnet50,...] [--threads 1,2] [--rounds N]
                                [--engines tenon,onnxruntime,...] [--peak GFLOPS] [--json FILE]
-                               [--precision exact|relaxed] [--tolerance X]
+                               [--precision exact|relaxed] [--tolerance X] [--shape INPUT=1,3,224]
 
-FOLDER holds models NAME.onnx with NAME.npz beside each: arrays ``in:INPUT``, and ``out:0``, ...,
-the reference outputs. Every engine is a process of its own, pinned to as many cores as it may have
+A PATH is a model, or a folder of them. NAME.npz beside NAME.onnx holds its data: arrays
+``in:INPUT``, and ``out:0``, ..., the reference outputs. For models without one, inputs are random
+(integers are zeros and ones), open extents 1 or what ``--shape`` says, and the reference is what
+onnxruntime gives. Every engine is a process of its own, pinned to as many cores as it may have
 threads; in each round all of them run in turn, so that a change of the machine's pace meets all. A
 time is that of a call with numpy arrays in and out: the median over rounds of the median of a
 round, and the fastest call. Outputs are compared with the reference: the largest difference
@@ -29,6 +31,7 @@ import sys
 import tempfile
 
 import numpy as np
+from data import data_of, input_names, input_shapes
 from work import multiply_adds
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -44,10 +47,11 @@ NAMES = {
 class Engine:
     """A process that runs a model."""
 
-    def __init__(self, name, model, threads, precision, cache):
+    def __init__(self, name, model, data, threads, precision, cache):
         self.name, self.rounds, self.error = name, [], None
+        words = [name, str(model), str(threads), precision, str(data)]
         self.process = subprocess.Popen(
-            [sys.executable, str(HERE / "engines.py"), name, str(model), str(threads), precision],
+            [sys.executable, str(HERE / "engines.py"), *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -73,22 +77,23 @@ class Engine:
         self.process.wait()
 
 
-def prepared(name, model, threads, precision, cache):
+def prepared(name, model, data, threads, precision, cache):
     """An engine that can be called, and what preparing it took."""
-    engine = Engine(name, model, threads, precision, cache)
+    engine = Engine(name, model, data, threads, precision, cache)
     engine.prepare = engine.ask("prepare")
     return engine
 
 
-def worst_difference(engine, model, folder):
-    """Largest difference from the reference, relative to the largest output."""
+def worst_difference(engine, data, folder):
+    """Largest difference from the reference, relative to the largest output; None without one."""
     path = os.path.join(folder, f"{engine.name}.npz")
     engine.ask(f"outputs {path}")
     if engine.error:
         return None
-    found, expected = np.load(path), np.load(model.with_suffix(".npz"))
-    worst = 0.0
-    for key in (k for k in expected.files if k.startswith("out:")):
+    found, expected = np.load(path), np.load(data)
+    keys = [k for k in expected.files if k.startswith("out:")]
+    worst = 0.0 if keys else None
+    for key in keys:
         if found[key].shape != expected[key].shape:
             return float("inf")
         largest = max(float(np.abs(expected[key]).max()), 1e-30)
@@ -110,18 +115,18 @@ def summary(engine):
     }
 
 
-def measure_model(model, threads, args, folder):
+def measure_model(model, data, threads, args, folder):
     """All engines on one model."""
     cache = os.path.join(folder, f"cache-{model.stem}-{threads}")
     found, engines = {}, []
     if "tenon" in args.engines:
-        cold = prepared("tenon", model, threads, args.precision, cache)
+        cold = prepared("tenon", model, data, threads, args.precision, cache)
         found["cold"] = cold.prepare
         cold.close()
     for name in args.engines:
-        engines.append(prepared(name, model, threads, args.precision, cache))
+        engines.append(prepared(name, model, data, threads, args.precision, cache))
     for engine in engines:
-        engine.difference = worst_difference(engine, model, folder)
+        engine.difference = worst_difference(engine, data, folder)
     for _ in range(args.rounds):
         for engine in engines:
             one = engine.ask(f"call {args.seconds}")
@@ -150,7 +155,8 @@ def row(name, found, work, peak, threads, tolerance):
     parts.append(f"{rate / (peak * threads):6.0%}" if peak else f"{'-':>6s}")
     tenon, cold = found["tenon"], found.get("cold", {})
     wrong = "" if (tenon["difference"] or 0) < tolerance else " WRONG"
-    parts.append(f"{tenon['difference']:8.1e}{wrong}")
+    known = tenon["difference"] is not None
+    parts.append(f"{tenon['difference']:8.1e}{wrong}" if known else f"{'-':>8s}")
     parts.append(f"{cold.get('seconds', 0):7.2f} {tenon['prepare']['seconds']:6.2f}")
     parts.append(f"{tenon['prepare']['stages']['load'] * 1e3:7.1f}")
     parts.append(f"{cold.get('peak_mb', 0):7.0f}")
@@ -173,9 +179,34 @@ def measured_peak():
     return None
 
 
+def given_shape(parser, text):
+    """Name and extents of ``--shape``."""
+    name, _, extents = text.partition("=")
+    try:
+        return name, [int(n) for n in extents.split(",")]
+    except ValueError:
+        parser.error(f"--shape {text}: expected INPUT=extents, as x=1,3,224,224")
+
+
+def models_of(parser, args):
+    """The models that are asked for, small ones first."""
+    only, found = set(filter(None, args.only.split(","))), []
+    for path in args.paths:
+        if not path.exists():
+            parser.error(f"{path}: no such file or folder")
+        found += path.glob("*.onnx") if path.is_dir() else [path]
+    if unknown := set(args.shapes) - {name for model in found for name in input_names(model)}:
+        parser.error(f"--shape: no model has an input {', '.join(sorted(unknown))}")
+    chosen = [model for model in found if not only or model.stem in only]
+    if not chosen:
+        parser.error("no model *.onnx in what is given")
+    return sorted(chosen, key=lambda p: p.stat().st_size)
+
+
 def parse_args():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("paths", nargs="+", type=pathlib.Path, metavar="PATH")
+    parser.add_argument("--shape", action="append", default=[], help="INPUT=extents, of open ones")
     parser.add_argument("--only", default="", help="models, with commas between")
     parser.add_argument("--engines", default="", help="engines, with commas between")
     parser.add_argument("--threads", default="1,2")
@@ -195,6 +226,8 @@ def parse_args():
         hint = "; for tenon: PYTHONPATH=build/<preset>/python" if "tenon" in missing else ""
         parser.error(f"no Python package of: {', '.join(missing)}{hint}")
     args.engines = found
+    args.shapes = dict(given_shape(parser, text) for text in args.shape)
+    args.models = models_of(parser, args)
     if args.tolerance is None:
         args.tolerance = TOLERANCE[args.precision]
     return args
@@ -207,13 +240,12 @@ def main():
     print("ratio: tenon to the fastest other; times of a call in ms, builds in s")
     print(heading(args.engines), flush=True)
     results = {}
-    models = sorted(args.folder.glob("*.onnx"), key=lambda p: p.stat().st_size)
-    only = set(filter(None, args.only.split(",")))
     with tempfile.TemporaryDirectory() as folder:
-        for model in (m for m in models if not only or m.stem in only):
-            work, weights = multiply_adds(str(model))
+        for model in args.models:
+            data = data_of(model, args.shapes, folder)
+            work, weights = multiply_adds(str(model), input_shapes(data))
             for threads in map(int, args.threads.split(",")):
-                found = measure_model(model, threads, args, folder)
+                found = measure_model(model, data, threads, args, folder)
                 results[f"{model.stem}/{threads}"] = {
                     **found,
                     "multiply_adds": work,

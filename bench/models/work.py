@@ -6,8 +6,14 @@ import onnx
 from onnx import numpy_helper
 
 
-def _shapes(model):
+def _shapes(model, inputs):
     """Extents of all values whose extents are known."""
+    for value in model.graph.input:
+        if value.name in inputs:
+            shape = value.type.tensor_type.shape
+            del shape.dim[:]
+            for extent in inputs[value.name]:
+                shape.dim.add().dim_value = extent
     graph = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
     found = {t.name: tuple(t.dims) for t in graph.initializer}
     for value in [*graph.input, *graph.value_info, *graph.output]:
@@ -40,13 +46,15 @@ def _node(node, shapes):
     return _recurrent(node, shapes) if kind in ("LSTM", "GRU", "RNN") else 0
 
 
-def multiply_adds(path):
+def multiply_adds(path, inputs=None):
     """Multiply-adds of one run of a model, and the bytes of its weights.
 
     Parameters
     ----------
     path : str
         An ONNX file.
+    inputs : dict
+        Extents of inputs, by name, where the model leaves them open.
 
     Returns
     -------
@@ -54,7 +62,7 @@ def multiply_adds(path):
         Nodes whose extents are not known count nothing.
     """
     model = onnx.load(path)
-    shapes, total = _shapes(model), 0
+    shapes, total = _shapes(model, inputs or {}), 0
     for node in model.graph.node:
         try:
             total += _node(node, shapes)

@@ -14,21 +14,6 @@
 
 enum { BLOCK_THREADS = 64 };
 
-/* Processors by the names that -mcpu takes: bytes of a vector and number of vector registers. */
-static const struct {
-  const char *name;
-  int bytes, registers;
-} processors[] = {
-    {"skylake-avx512", 64, 32}, {"cascadelake", 64, 32},   {"cooperlake", 64, 32},
-    {"cannonlake", 64, 32},     {"icelake", 64, 32},       {"tigerlake", 64, 32},
-    {"sapphirerapids", 64, 32}, {"emeraldrapids", 64, 32}, {"graniterapids", 64, 32},
-    {"rocketlake", 64, 32},     {"znver4", 64, 32},        {"znver5", 64, 32},
-    {"haswell", 32, 16},        {"broadwell", 32, 16},     {"skylake", 32, 16},
-    {"alderlake", 32, 16},      {"core-avx2", 32, 16},     {"znver", 32, 16},
-    {"x86-64-v4", 64, 32},      {"x86-64-v3", 32, 16},     {"x86-64", 16, 16},
-    {"cortex-a", 16, 32},       {"neoverse", 16, 32},      {"apple", 16, 32},
-};
-
 static bool has_attr(const tn_target *t, const char *feature) {
   const tn_arr *list = target_list(t, "mattr");
   for (int64_t i = 0; list && i < list->len; ++i) {
@@ -98,7 +83,7 @@ static kernel_bytes bytes_here(void) {
   return wide && has_tiles(TILE_INT8) ? KERNEL_BYTES_TILES : KERNEL_BYTES_DOTS;
 }
 
-static void this_processor(kernel_machine *m) {
+static void vectors_here(kernel_machine *m) {
   bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl");
   m->vector_bytes = wide ? 64 : __builtin_cpu_supports("avx2") ? 32 : 16;
   m->vector_registers = wide ? 32 : 16;
@@ -107,26 +92,21 @@ static void this_processor(kernel_machine *m) {
 static kernel_bf16 bf16_here(void) { return KERNEL_BF16_NONE; }
 static kernel_bytes bytes_here(void) { return KERNEL_BYTES_PAIRS; }
 
-static void this_processor(kernel_machine *m) {
+static void vectors_here(kernel_machine *m) {
   m->vector_bytes = 16;
   m->vector_registers = 32;
 }
 #endif
 
-static void named_processor(kernel_machine *m, const char *cpu) {
-  m->vector_bytes = 16;
-  m->vector_registers = 16;
-  for (int i = 0; i < (int)(sizeof processors / sizeof *processors); ++i) {
-    if (strncmp(cpu, processors[i].name, strlen(processors[i].name)) != 0) continue;
-    m->vector_bytes = processors[i].bytes;
-    m->vector_registers = processors[i].registers;
-    return;
-  }
-}
-
 static int64_t cache_size(int name, int64_t absent) {
   long n = sysconf(name);
   return n > 0 ? n : absent;
+}
+
+static void this_processor(kernel_machine *m) {
+  vectors_here(m);
+  m->l1 = cache_size(_SC_LEVEL1_DCACHE_SIZE, 32 << 10);
+  m->l2 = cache_size(_SC_LEVEL2_CACHE_SIZE, 512 << 10);
 }
 
 kernel_machine driver_machine(const tn_target *t) {
@@ -135,13 +115,11 @@ kernel_machine driver_machine(const tn_target *t) {
     int64_t most = target_int(t, "max_num_threads", BLOCK_THREADS);
     m.block_threads = most > 0 && most < BLOCK_THREADS ? (int)most : BLOCK_THREADS;
   }
-  m.l1 = cache_size(_SC_LEVEL1_DCACHE_SIZE, 32 << 10);
-  m.l2 = cache_size(_SC_LEVEL2_CACHE_SIZE, 512 << 10);
   const char *cpu = target_str(t, "mcpu", "");
   bool native = !*cpu || strcmp(cpu, "native") == 0;
   bool here = native && !*target_str(t, "mtriple", "");
   if (here) this_processor(&m);
-  else named_processor(&m, cpu);
+  else driver_named_processor(&m, cpu, target_str(t, "mtriple", ""));
   /* a list of features says all there are */
   m.bf16 = here && !target_list(t, "mattr") ? bf16_here() : bf16_of(t, cpu);
   m.bytes = here && !target_list(t, "mattr") ? bytes_here() : bytes_of(t, cpu);
