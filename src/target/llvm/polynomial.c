@@ -62,29 +62,44 @@ static LLVMValueRef where(const maker *k, LLVMRealPredicate p, LLVMValueRef a, L
   return LLVMBuildSelect(k->f.b, LLVMBuildFCmp(k->f.b, p, a, b, ""), v, other, "");
 }
 
-/* 2**n for an integer n that is the exponent of a normal number. */
+/* 2**n for an integer n that is the exponent of a normal number, in its lowest 9 bits. */
 static LLVMValueRef power_of_two(maker *k, LLVMValueRef n) {
   n = LLVMBuildAdd(k->f.b, n, integer(k, 127), "");
   return as(k, LLVMBuildShl(k->f.b, n, integer(k, 23), ""), k->type);
 }
 
-/* exp(x) = 2**n exp(r), |r| <= log(2) / 2: n is what adding a large number leaves of x / log(2).
-   The power is multiplied in two steps, since it may be no normal number itself. */
-static LLVMValueRef build_exp(maker *k, LLVMValueRef x) {
+/* exp(r) of x = n log(2) + r, |r| <= log(2) / 2. @param n what adding a large number leaves of
+   x / log(2), with that number */
+static LLVMValueRef reduced_exp(maker *k, LLVMValueRef x, LLVMValueRef *n) {
   static const double c[] = {0.50000001, 0.166665129, 0.0416661874, 0.00836959902, 0.0013951711};
   const double large = 12582912; /* 1.5 * 2**23 */
-  x = where(k, LLVMRealOGT, x, real(k, 89), real(k, 89), x);
-  x = where(k, LLVMRealOLT, x, real(k, -104), real(k, -104), x);
-  LLVMValueRef t = muladd(k, x, real(k, 1.44269504088896341), real(k, large));
-  LLVMValueRef whole = sub(k, t, real(k, large));
-  LLVMValueRef n = LLVMBuildSub(k->f.b, as(k, t, k->ints), integer(k, 0x4b400000), "");
+  *n = muladd(k, x, real(k, 1.44269504088896341), real(k, large));
+  LLVMValueRef whole = sub(k, *n, real(k, large));
   LLVMValueRef r = muladd(k, whole, real(k, -0.693359375), x);
   r = muladd(k, whole, real(k, 2.12194440054690583e-4), r);
-  LLVMValueRef p = muladd(k, mul(k, r, r), POLYNOMIAL(k, r, c), r);
-  p = add(k, p, real(k, 1));
+  *n = as(k, *n, k->ints);
+  return add(k, muladd(k, mul(k, r, r), POLYNOMIAL(k, r, c), r), real(k, 1));
+}
+
+/* exp(x) = 2**n exp(r). The power is multiplied in two steps, since it may be no normal number
+   itself. */
+static LLVMValueRef build_exp(maker *k, LLVMValueRef x) {
+  LLVMValueRef t, p;
+  x = where(k, LLVMRealOGT, x, real(k, 89), real(k, 89), x);
+  x = where(k, LLVMRealOLT, x, real(k, -104), real(k, -104), x);
+  TN_GETP(p, reduced_exp(k, x, &t));
+  LLVMValueRef n = LLVMBuildSub(k->f.b, t, integer(k, 0x4b400000), "");
   LLVMValueRef half = LLVMBuildAShr(k->f.b, n, integer(k, 1), "");
   p = mul(k, p, power_of_two(k, half));
   return mul(k, p, power_of_two(k, LLVMBuildSub(k->f.b, n, half, "")));
+}
+
+/* The same for -80 < x < 80, where the power is a normal number. The large number in n is shifted
+   out. */
+static LLVMValueRef bounded_exp(maker *k, LLVMValueRef x) {
+  LLVMValueRef n, p;
+  TN_GETP(p, reduced_exp(k, x, &n));
+  return mul(k, p, power_of_two(k, n));
 }
 
 /* log(2**n (1 + m)), sqrt(1/2) <= 1 + m < sqrt(2) */
@@ -120,7 +135,8 @@ static LLVMValueRef build_tanh(maker *k, LLVMValueRef x) {
                              -0.00567008109};
   LLVMValueRef a, r, z = mul(k, x, x);
   TN_GETP(a, call(k, "llvm.fabs", &x, 1));
-  TN_GETP(r, build_exp(k, add(k, a, a)));
+  LLVMValueRef near = where(k, LLVMRealOGT, a, real(k, 20), real(k, 20), a);
+  TN_GETP(r, bounded_exp(k, add(k, near, near)));
   r = LLVMBuildFDiv(k->f.b, real(k, 2), add(k, r, real(k, 1)), "");
   LLVMValueRef small = muladd(k, mul(k, a, z), POLYNOMIAL(k, z, c), a);
   r = where(k, LLVMRealOLT, a, real(k, 0.625), small, sub(k, real(k, 1), r));
@@ -136,7 +152,7 @@ static LLVMValueRef build_erf(maker *k, LLVMValueRef x) {
   LLVMValueRef a, r, z = mul(k, x, x);
   TN_GETP(a, call(k, "llvm.fabs", &x, 1));
   LLVMValueRef near = where(k, LLVMRealOGT, a, real(k, 4), real(k, 4), a);
-  TN_GETP(r, build_exp(k, POLYNOMIAL(k, near, q)));
+  TN_GETP(r, bounded_exp(k, POLYNOMIAL(k, near, q)));
   LLVMValueRef small = muladd(k, a, POLYNOMIAL(k, z, c), a);
   r = where(k, LLVMRealOLT, a, real(k, 1), small, sub(k, real(k, 1), r));
   return with_sign(k, r, x);
