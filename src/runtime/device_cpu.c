@@ -24,10 +24,16 @@ static int get_attr(void *self, tn_device dev, tn_device_attr kind, tn_any *out)
    weights, a core would otherwise wait for the tables of pages. */
 static const size_t huge_page = (size_t)1 << 21;
 
+/* Bytes of the huge pages that an allocation gets; its last one may be filled to three quarters
+   only, and is then part of it. */
+static size_t in_huge_pages(size_t nbytes) {
+  size_t most = SIZE_MAX - huge_page;
+  return nbytes > most ? 0 : (nbytes + huge_page / 4) & ~(huge_page - 1);
+}
+
 static void ask_for_huge_pages(void *data, size_t nbytes) {
 #ifdef MADV_HUGEPAGE
-  size_t whole = nbytes & ~(huge_page - 1);
-  if (whole) madvise(data, whole, MADV_HUGEPAGE);
+  madvise(data, nbytes, MADV_HUGEPAGE);
 #else
   (void)data, (void)nbytes;
 #endif
@@ -40,10 +46,11 @@ static int alloc(void *self, tn_device dev, size_t nbytes, size_t align, tn_dtyp
            "the cpu has no memory of scope \"%s\", only \"global\"", mem_scope);
   TN_CHECK((align & (align - 1)) == 0, ValueError, NULL,
            "cpu memory: expected a power of two as alignment, got %zu", align);
-  bool large = nbytes >= huge_page;
-  *out = tn_alloc_aligned(nbytes, large && align < huge_page ? huge_page : align);
+  size_t pages = in_huge_pages(nbytes);
+  *out = tn_alloc_aligned(nbytes < pages ? pages : nbytes,
+                          pages && align < huge_page ? huge_page : align);
   if (!*out) return -1;
-  if (large) ask_for_huge_pages(*out, nbytes);
+  if (pages) ask_for_huge_pages(*out, pages);
   return 0;
 }
 

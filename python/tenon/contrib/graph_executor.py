@@ -1,5 +1,7 @@
 """The graph executor: runs a compiled model whose shapes are known."""
 
+import math
+
 import numpy as np
 
 from .. import _core
@@ -97,7 +99,8 @@ def get_device(libmod, device):
 
 def _size(value):
     """Number of elements, by which parameters are ordered."""
-    return int(np.prod(np.shape(value) if not isinstance(value, NDArray) else value.shape))
+    shape = getattr(value, "shape", None)
+    return math.prod(np.shape(value) if shape is None else shape)
 
 
 class GraphModule:
