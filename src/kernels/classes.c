@@ -91,6 +91,8 @@ tn_PrimFunc *kernels_schedule(tn_PrimFunc *f, const kernel_machine *m) {
   if (has_no_blocks(f))
     return tn_scope_return(scope, m->block_threads ? kernel_in_one_thread(f) : f);
   TN_GETP(f, kernel_simplify_indices(f));
+  tn_PrimFunc *whole = m->vector_bytes && !m->block_threads ? kernel_attention(f, m) : f;
+  if (whole != f) return tn_scope_return(scope, whole);
   tn_PrimFunc *done = scheduled(f, m, ALL_CLASSES);
   for (int i = WITHOUT_NEIGHBOURS; !done && i < NCHOICES; ++i) {
     if (strcmp(tn_error_class(), "ScheduleError") != 0) break;

@@ -55,6 +55,8 @@ int kernel_tile(kernel_stage *st);
 int kernel_rows(kernel_stage *st);
 int kernel_plain(kernel_stage *st);
 
+/* Softmax between two products, as a whole: `f` itself when it is something else. */
+tn_PrimFunc *kernel_attention(tn_PrimFunc *f, const kernel_machine *m);
 /* For devices with blocks of threads: each stage a kernel, of a thread for each element. */
 int kernel_bind_threads(tn_TirSchedule *s, const kernel_machine *m);
 /* The program with all of its body in one thread. */

@@ -9,7 +9,7 @@
      einsum((%q, %k), equation="bmhk,bnhk->bhmn")
 
    Two leading axes b, h that a reshape makes one are taken apart again; a transpose of the result
-   changes the order of the letters behind the arrow. */
+   changes the order of the letters behind the arrow, also where no operand was moved. */
 #include "base/error.h"
 #include "base/scope.h"
 #include "object/functions.h"
@@ -73,24 +73,33 @@ static void *einsum(void *operands, const char *a, const char *b, const char *ou
   return attrs ? relay_call("einsum", attrs, 1, operands) : NULL;
 }
 
-static relay_expr *product(const tn_RelayCall *c) {
+/* The product as a sum over four axes; NULL when it cannot be one, or nothing is gained by it.
+   @param given extents of b and h; NULL: those of operands that were moved */
+static void *product_sum(const tn_RelayCall *c, const int64_t *given) {
   view a, b;
   const tn_TensorType *out = relay_known_type(c), *in = relay_known_type(relay_arg(c, 0));
   bool ta = relay_attr_int(c->attrs, "transpose_a", 0) != 0,
        tb = relay_attr_int(c->attrs, "transpose_b", 1) != 0;
   if (!out || !in || !tn_dtype_eq(out->dtype, in->dtype) ||
       !relay_is_static((const tn_Type *)out) || !view_of(relay_arg(c, 0), ta ? "km" : "mk", &a) ||
-      !view_of(relay_arg(c, 1), tb ? "nk" : "kn", &b) || !(a.moved || b.moved))
+      !view_of(relay_arg(c, 1), tb ? "nk" : "kn", &b) || !(given || a.moved || b.moved))
     return NULL;
-  const int64_t *dims = a.dims[0] ? a.dims : b.dims;
-  bool same = !a.dims[0] || !b.dims[0] || (a.dims[0] == b.dims[0] && a.dims[1] == b.dims[1]);
-  for (int i = 0; i < 2; ++i) /* neither is repeated for the other */
-    same = same && relay_int_at(relay_known_type(relay_arg(c, i))->shape, 0) == dims[0] * dims[1];
+  const int64_t *dims = given ? given : a.dims[0] ? a.dims : b.dims;
+  const view *both[] = {&a, &b};
+  bool same = true;
+  for (int i = 0; i < 2; ++i) { /* neither is repeated for the other */
+    const int64_t *own = both[i]->dims;
+    same = same && (!own[0] || (own[0] == dims[0] && own[1] == dims[1])) &&
+           relay_int_at(relay_known_type(relay_arg(c, i))->shape, 0) == dims[0] * dims[1];
+  }
   if (!same) return NULL;
   void *x = apart(&a, dims), *y = apart(&b, dims);
-  if (!x || !y) return NULL;
-  void *e = einsum(relay_tuple(tn_arr_of(2, x, y)), a.letters, b.letters, "bhmn");
-  return e ? relay_reshape(e, out->shape) : NULL;
+  return x && y ? einsum(relay_tuple(tn_arr_of(2, x, y)), a.letters, b.letters, "bhmn") : NULL;
+}
+
+static relay_expr *product(const tn_RelayCall *c) {
+  void *e = product_sum(c, NULL);
+  return e ? relay_reshape(e, relay_known_type(c)->shape) : NULL;
 }
 
 /* ---- behind the product ---- */
@@ -109,9 +118,21 @@ static relay_expr *reshaped_back(const tn_RelayCall *c) {
   return sum && relay_same_type(sum, c) ? relay_arg(inner, 0) : NULL;
 }
 
+/* The sum whose letters a transpose orders, or one made of a product that a reshape takes apart. */
+static const tn_RelayCall *sum_behind(const void *e) {
+  const tn_RelayCall *split = relay_as_call(e, "reshape"),
+                     *c = split ? relay_as_call(relay_arg(split, 0), "nn.batch_matmul") : NULL;
+  const tn_arr *to = c ? static_shape(e, NDIM) : NULL, *from = c ? static_shape(c, NDIM - 1) : NULL;
+  if (!to || !from || relay_int_at(from, 1) != relay_int_at(to, 2) ||
+      relay_int_at(from, 2) != relay_int_at(to, 3))
+    return as_product(e);
+  int64_t dims[] = {relay_int_at(to, 0), relay_int_at(to, 1)};
+  return product_sum(c, dims);
+}
+
 /* transpose of the sum: another order of its letters; columns must stay the last. */
 static relay_expr *reordered(const tn_RelayCall *c) {
-  const tn_RelayCall *sum = as_product(relay_arg(c, 0));
+  const tn_RelayCall *sum = sum_behind(relay_arg(c, 0));
   const tn_arr *axes = relay_attr_obj(c->attrs, "axes");
   char a[NDIM + 1] = {0}, b[NDIM + 1] = {0}, out[NDIM + 1] = {0};
   if (!sum || !axes || axes->len != NDIM) return NULL;

@@ -1,0 +1,217 @@
+"""Attention as one kernel: right numbers for odd extents, masks, layouts and targets, and what is
+left alone."""
+
+import numpy as np
+import pytest
+import tenon
+from tenon import relay
+from tenon.contrib import graph_executor, utils
+from tenon.relay.backend.te_compiler import lower_to_primfunc
+from tenon.runtime import vm
+
+schedule = tenon.get_global_func("kernels.schedule")
+LAYOUTS = ("heads", "lists", "parts", "transposed")
+
+
+def var(name, *shape, dtype="float32"):
+    return relay.var(name, shape=shape, dtype=dtype)
+
+
+def scores_of(s, masked, b, h, m, n):
+    """Scaled and masked, the parameters this takes, and their values."""
+    rng = np.random.default_rng(1)
+    kind = str(s[1])
+    x = s[0]
+    if masked == "where":
+        mask = rng.random((1, 1, m, n)) > 0.4
+        mask[..., 0] = True
+        p = var("mask", 1, 1, m, n, dtype="bool")
+        x = relay.where(p, x * relay.const(0.25, kind), relay.const(-3e38, kind))
+        return x, [p], [mask], lambda v: np.where(mask, v * 0.25, -3e38)
+    if masked == "bias":
+        bias, late = rng.random((1, h, m, n)), np.where(rng.random((b, 1, 1, n)) > 0.5, -1e4, 0)
+        late[..., 0] = 0
+        p, q = var("bias", 1, h, m, n, dtype=kind), var("late", b, 1, 1, n, dtype=kind)
+        x = relay.add(relay.add(x, p), q)
+        values = [bias.astype(kind), late.astype(kind)]
+        return x, [p, q], values, lambda v: v + bias + late
+    if masked == "windows":
+        window = np.where(rng.random((1, b, 1, m, n)) > 0.3, 0, -100.0)
+        x = relay.reshape(x, (-1, b, h, m, n)) + relay.const(window.astype(kind))
+        return relay.reshape(x, (b, h, m, n)), [], [], lambda v: v + window[0]
+    return x, [], [], lambda v: v
+
+
+def heads(layout, b, h, m, n, k, d, kind):
+    """The first product, the values, parameters and how these are made of plain operands."""
+    if layout == "heads":
+        q, key, v = (
+            var(c, *s, dtype=kind)
+            for c, s in (("q", (b, m, h, k)), ("k", (b, n, h, k)), ("v", (b, n, h, d)))
+        )
+        s = relay.einsum([q, key], "bmhk,bnhk->bhmn")
+        return s, v, "bhmk,bkhn->bmhn", [q, key, v], lambda *a: [x.swapaxes(1, 2) for x in a]
+    if layout == "lists":
+        q, key, v = (
+            var(c, *s, dtype=kind)
+            for c, s in (("q", (b * h, m, k)), ("k", (b * h, n, k)), ("v", (b * h, n, d)))
+        )
+        s = relay.reshape(relay.nn.batch_matmul(q, key), (b, h, m, n))
+        return s, v, None, [q, key, v], lambda *a: [x.reshape(-1, *x.shape[2:]) for x in a]
+    if layout == "transposed":
+        q, key, v = (
+            var(c, *s, dtype=kind)
+            for c, s in (("q", (b, h, k, m)), ("k", (b, h, k, n)), ("v", (b, h, d, n)))
+        )
+        s = relay.einsum([q, key], "bhkm,bhkn->bhmn")
+        return s, v, "bhmk,bhnk->bhmn", [q, key, v], lambda *a: [x.swapaxes(2, 3) for x in a]
+    assert m == n and k == d
+    x = var("x", b, m, 3 * h * k, dtype=kind)
+    parts = relay.split(relay.reshape(x, (b, m, 3, h, k)), 3, axis=2)
+    q, key, v = (relay.reshape(p, (b, m, h, k)) for p in parts)
+    s = relay.einsum([q * relay.const(0.5, kind), key], "bmhk,bnhk->bhmn")
+
+    def together(*a):
+        return [np.stack([y.swapaxes(1, 2) for y in a], 2).reshape(b, m, -1)]
+
+    return s, v, "bhmk,bkhn->bmhn", [x], together
+
+
+def network(layout, masked, b, h, m, n, k, d, kind="float32"):
+    """A module, its inputs, the result in float64."""
+    s, v, result, params, arrange = heads(layout, b, h, m, n, k, d, kind)
+    x, more, values, mask = scores_of((s, kind), masked, b, h, m, n)
+    p = relay.nn.softmax(x)
+    if result:
+        out = relay.einsum([p, v], result)
+    else:
+        out = relay.nn.batch_matmul(relay.reshape(p, (b * h, m, n)), v, transpose_b=False)
+    rng = np.random.default_rng(0)
+    plain = [rng.standard_normal(s).astype(kind) for s in ((b, h, m, k), (b, h, n, k), (b, h, n, d))]
+    inputs = dict(zip([p.name_hint for p in params + more], arrange(*plain) + values, strict=True))
+    q, key, v = (a.astype("float64") for a in plain)
+    e = mask(np.einsum("bhmk,bhnk->bhmn", q, key) * (0.5 if layout == "parts" else 1))
+    e = np.exp(e - e.max(-1, keepdims=True))
+    want = np.einsum("bhmn,bhnd->bhmd", e / e.sum(-1, keepdims=True), v)
+    if layout in ("heads", "parts"):
+        want = want.swapaxes(1, 2)
+    mod = tenon.IRModule.from_expr(relay.Function(params + more, out))
+    return relay.transform.InferType()(mod), inputs, want
+
+
+def run(mod, inputs, target="llvm", executor="graph", **context):
+    with tenon.transform.PassContext(opt_level=3, **context):
+        if executor == "vm":
+            machine = vm.VirtualMachine(relay.vm.compile(mod, target=target), tenon.cpu())
+            return machine.invoke("main", **inputs).numpy()
+        lib = relay.build(mod, target=target, executor=relay.backend.Executor(executor))
+    if executor == "aot" or target == "c":
+        folder = utils.tempdir()
+        path = folder.relpath("lib.so")
+        lib.export_library(path)
+        lib = tenon.runtime.load_module(path)
+    if executor == "aot":
+        m = tenon.runtime.executor.AotModule(lib["default"](tenon.cpu()))
+    else:
+        m = graph_executor.GraphModule(lib["default"](tenon.cpu()))
+    m.set_input(**inputs)
+    m.run()
+    return m.get_output(0).numpy()
+
+
+def fused(mod):
+    """The primitive function that the pass makes; None: it makes none."""
+    after = relay.transform.FuseAttention(1, 1 << 20)(mod)
+    found = []
+
+    def visit(e):
+        if isinstance(e, relay.Function) and e.attrs and "Primitive" in e.attrs.keys():
+            found.append(e)
+
+    relay.analysis.post_order_visit(after["main"], visit)
+    assert len(found) <= 1
+    return found[0] if found else None
+
+
+def check(got, want, rtol=1e-5):
+    np.testing.assert_allclose(got.reshape(want.shape), want, rtol=rtol, atol=rtol)
+
+
+SHAPES = [
+    (1, 1, 4, 8, 1, 8),
+    (1, 3, 49, 49, 32, 32),
+    (2, 2, 13, 33, 17, 40),
+    (3, 1, 27, 100, 8, 9),
+    (1, 2, 130, 16, 64, 80),
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts(layout, shape):
+    b, h, m, n, k, d = shape
+    if layout == "parts":
+        n, d = m, k
+    mod, inputs, want = network(layout, "where", b, h, m, n, k, d)
+    check(run(mod, inputs), want)
+
+
+@pytest.mark.parametrize("cpu", ["native", "haswell", "skylake-avx512", "x86-64"])
+@pytest.mark.parametrize("masked", ["none", "where", "bias", "windows"])
+def test_targets(cpu, masked):
+    mod, inputs, want = network("heads", masked, 4, 3, 23, 23, 20, 24)
+    check(run(mod, inputs, f"llvm -mcpu={cpu}"), want)
+    mod, inputs, want = network("parts", masked, 2, 1, 49, 49, 32, 32)
+    check(run(mod, inputs, f"llvm -mcpu={cpu}"), want)
+
+
+@pytest.mark.parametrize("vector_bytes", [64, 32, 16])
+@pytest.mark.parametrize("layout, masked", [("parts", "windows"), ("lists", "bias")])
+def test_kernel_is_used(layout, masked, vector_bytes):
+    """Scores of a block of rows are all that there is memory for, whatever the operands are."""
+    mod, _, _ = network(layout, masked, 4, 3, 49, 49, 32, 32)
+    f = schedule(lower_to_primfunc(fused(mod), "llvm"), vector_bytes, 32, 2)
+    text = f.script()
+    assert 'with T.block("T_softmax' not in text
+    assert "scores = T.alloc_buffer((" in text and "T.parallel(12)" in text
+
+
+@pytest.mark.parametrize("executor, target", [("vm", "llvm"), ("aot", "llvm"), ("graph", "c")])
+def test_executors(executor, target):
+    mod, inputs, want = network("parts", "where", 1, 2, 21, 21, 16, 16)
+    check(run(mod, inputs, target, executor), want)
+
+
+def test_without_vectors():
+    """The function is one of ordinary operators: any target computes it."""
+    mod, inputs, want = network("parts", "bias", 1, 2, 21, 21, 16, 16)
+    mod = relay.transform.FuseAttention(1, 1 << 20)(mod)
+    check(run(mod, inputs, "c"), want)
+
+
+def test_double_precision():
+    mod, inputs, want = network("heads", "where", 1, 2, 21, 30, 16, 20, "float64")
+    assert fused(mod) is not None
+    check(run(mod, inputs), want, 1e-12)
+
+
+def test_rows_that_are_masked_whole():
+    """Each value counts the same, as it does with the stages apart."""
+    mod, inputs, want = network("heads", "where", 1, 2, 21, 30, 16, 20)
+    inputs["mask"] = inputs["mask"].copy()
+    inputs["mask"][0, 0, 5] = False
+    want = run(mod, inputs, disabled_pass=["FuseAttention"])
+    check(run(mod, inputs), want)
+
+
+def test_left_alone():
+    mod, _, _ = network("heads", "none", 1, 2, 3, 30, 16, 20)
+    assert fused(mod) is None  # few rows
+    mod, _, _ = network("heads", "none", 1, 2, 30, 30, 16, 20, "float16")
+    assert fused(mod) is None
+    mod, _, _ = network("heads", "none", 1, 1, 30, 3000, 64, 64)
+    assert fused(mod) is not None
+    mod, _, _ = network("heads", "none", 1, 1, 30, 30000, 64, 64)
+    assert fused(mod) is None  # keys do not stay in the cache
+    with pytest.raises(ValueError, match="bytes of cache"):
+        relay.transform.FuseAttention(1, 0)(mod)
