@@ -56,7 +56,7 @@ static const step optimize[] = {
 
 /* Kernels. */
 static const step kernels[] = {
-    {"FuseAttention", NO_ARG, .one_target = true, .machine = true},
+    {"FuseAttention", NO_ARG, .one_target = true, .sizes = true},
     {"FuseOps", -1, .links = true},
     {"InferType", NO_ARG},
     {"Inline", NO_ARG},
