@@ -174,3 +174,33 @@ def test_what_is_moved_stays_small():
     got, lib = run(module(body), {"words": data})
     assert {str(p.dtype) for p in lib.get_params().values()} == {"float16"}
     close(got, np.exp(table.data.numpy()[data].astype("float64")), "float16")
+
+
+def convert(values, to, cpu):
+    """In vectors of 16."""
+    x = tenon.te.placeholder(values.shape, str(values.dtype), name="x")
+    y = tenon.te.compute(values.shape, lambda i: x[i].astype(to))
+    s = tenon.te.create_schedule(y.op)
+    s[y].vectorize(s[y].split(y.op.axis[0], 16)[1])
+    out = tenon.nd.empty(values.shape, to)
+    tenon.build(s, [x, y], f"llvm -mcpu={cpu}")(tenon.nd.array(values), out)
+    return out.numpy()
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+def test_vectors_are_converted_exactly(cpu):
+    """Every value of float16; floats at, beside and far from the middle between two of them."""
+    if not runs_here(cpu):
+        pytest.skip(f"not a {cpu}")
+    halves = np.arange(1 << 16, dtype="uint16").view("float16")
+    wide = convert(halves, "float32", cpu)
+    np.testing.assert_array_equal(wide, halves.astype("float32"))
+    np.testing.assert_array_equal(np.signbit(wide), np.signbit(halves))
+    middle = (wide[:31743].astype("float64") + wide[1:31744]) / 2
+    floats = middle.astype("float32").view("uint32")
+    anything = np.random.default_rng(0).integers(0, 1 << 32, 64, dtype="uint32")
+    floats = np.concatenate([floats - 1, floats, floats + 1, anything, -floats[:3]]).view("float32")
+    floats = floats[: floats.size // 16 * 16]
+    with np.errstate(over="ignore", invalid="ignore"):
+        want = floats.astype("float16")
+    np.testing.assert_array_equal(convert(floats, "float16", cpu), want)

@@ -81,6 +81,8 @@ LLVMTypeRef cg_type(cg_module *m, tn_dtype t);
 LLVMTypeRef cg_memory_type(cg_module *m, tn_dtype t);
 LLVMValueRef cg_cast(cg_fn *f, LLVMValueRef v, tn_dtype from, tn_dtype to);
 LLVMValueRef cg_splat(cg_fn *f, LLVMValueRef scalar, int lanes);
+/** An integer constant, in every lane of a type. */
+LLVMValueRef cg_const_int(LLVMTypeRef type, uint64_t value);
 static inline bool cg_is_bf16(tn_dtype t) { return t.code == kDLBfloat && t.bits == 16; }
 /** Floating point types whose functions are computed in float32. */
 static inline bool cg_is_small_float(tn_dtype t) {
@@ -188,6 +190,10 @@ LLVMValueRef cg_polynomial(cg_fn *f, tir_op_id op, tn_dtype t, LLVMValueRef x);
 
 /** Adds the functions that convert float16 where the processor does not. */
 void cg_add_half_functions(cg_module *m);
+/** Has the processor instructions that convert vectors of float16? */
+bool cg_converts_halves(const cg_module *m);
+/** A vector of float16 as float32 (`widen`), or the other way, without such instructions. */
+LLVMValueRef cg_convert_halves(cg_fn *f, LLVMValueRef v, int lanes, bool widen);
 
 /* ---- import.c ---- */
 

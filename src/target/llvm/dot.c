@@ -21,6 +21,7 @@ static const struct {
     {"avx512bf16", " cooperlake sapphirerapids emeraldrapids graniterapids znver4 znver5 "},
     {"avxvnni", " alderlake raptorlake meteorlake arrowlake lunarlake pantherlake sierraforest "
                 "grandridge clearwaterforest sapphirerapids emeraldrapids graniterapids znver5 "},
+    {"f16c", " ivybridge core-avx-i bdver2 bdver3 btver2 "},
     {"avx2", " haswell broadwell skylake alderlake raptorlake meteorlake arrowlake lunarlake "
              "pantherlake sierraforest grandridge clearwaterforest core-avx2 core_4th bdver4 znver "
              "x86-64-v3 "},

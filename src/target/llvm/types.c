@@ -38,8 +38,7 @@ LLVMValueRef cg_splat(cg_fn *f, LLVMValueRef scalar, int lanes) {
   return LLVMBuildShuffleVector(f->b, v, LLVMGetPoison(type), zeros, "splat");
 }
 
-/* An integer constant in every lane of a type. */
-static LLVMValueRef all(LLVMTypeRef type, uint64_t value) {
+LLVMValueRef cg_const_int(LLVMTypeRef type, uint64_t value) {
   if (LLVMGetTypeKind(type) != LLVMVectorTypeKind) return LLVMConstInt(type, value, 0);
   LLVMValueRef lanes[1024];
   unsigned n = LLVMGetVectorSize(type);
@@ -55,7 +54,7 @@ static LLVMTypeRef like(cg_module *m, tn_dtype t, int code, int bits) {
 /* bfloat16 is the upper half of a float. */
 static LLVMValueRef from_bf16(cg_fn *f, LLVMValueRef v, tn_dtype t) {
   LLVMTypeRef wide = like(f->m, t, kDLInt, 32);
-  v = LLVMBuildShl(f->b, LLVMBuildZExt(f->b, v, wide, ""), all(wide, 16), "");
+  v = LLVMBuildShl(f->b, LLVMBuildZExt(f->b, v, wide, ""), cg_const_int(wide, 16), "");
   return LLVMBuildBitCast(f->b, v, like(f->m, t, kDLFloat, 32), "");
 }
 
@@ -65,11 +64,11 @@ static LLVMValueRef to_bf16(cg_fn *f, LLVMValueRef v, tn_dtype t) {
   LLVMTypeRef wide = like(f->m, t, kDLInt, 32), narrow = like(f->m, t, kDLInt, 16);
   LLVMValueRef nan = LLVMBuildFCmp(b, LLVMRealUNO, v, v, "");
   LLVMValueRef x = LLVMBuildBitCast(b, v, wide, "");
-  LLVMValueRef high = LLVMBuildLShr(b, x, all(wide, 16), "");
-  LLVMValueRef bias =
-      LLVMBuildAdd(b, LLVMBuildAnd(b, high, all(wide, 1), ""), all(wide, 0x7fff), "");
-  LLVMValueRef r = LLVMBuildLShr(b, LLVMBuildAdd(b, x, bias, ""), all(wide, 16), "");
-  r = LLVMBuildSelect(b, nan, LLVMBuildOr(b, high, all(wide, 0x40), ""), r, "");
+  LLVMValueRef high = LLVMBuildLShr(b, x, cg_const_int(wide, 16), "");
+  LLVMValueRef bias = LLVMBuildAdd(b, LLVMBuildAnd(b, high, cg_const_int(wide, 1), ""),
+                                   cg_const_int(wide, 0x7fff), "");
+  LLVMValueRef r = LLVMBuildLShr(b, LLVMBuildAdd(b, x, bias, ""), cg_const_int(wide, 16), "");
+  r = LLVMBuildSelect(b, nan, LLVMBuildOr(b, high, cg_const_int(wide, 0x40), ""), r, "");
   return LLVMBuildTrunc(b, r, narrow, "");
 }
 
@@ -92,10 +91,16 @@ static LLVMValueRef from_integer(cg_fn *f, LLVMValueRef v, tn_dtype from, tn_dty
   return is_signed ? LLVMBuildSIToFP(f->b, v, type, "") : LLVMBuildUIToFP(f->b, v, type, "");
 }
 
+/* Between vectors of float16 and float32, where no instruction does. */
+static bool is_by_steps(const cg_fn *f, tn_dtype from, tn_dtype to) {
+  return from.lanes > 1 && from.bits + to.bits == 48 && !cg_converts_halves(f->m);
+}
+
 static LLVMValueRef from_float(cg_fn *f, LLVMValueRef v, tn_dtype from, tn_dtype to,
                                LLVMTypeRef type) {
   if (ir_is_int(to)) return LLVMBuildFPToSI(f->b, v, type, "");
   if (ir_is_uint(to)) return LLVMBuildFPToUI(f->b, v, type, "");
+  if (is_by_steps(f, from, to)) return cg_convert_halves(f, v, from.lanes, from.bits == 16);
   return to.bits == from.bits  ? v
          : to.bits < from.bits ? LLVMBuildFPTrunc(f->b, v, type, "")
                                : LLVMBuildFPExt(f->b, v, type, "");
