@@ -128,10 +128,23 @@ static int find_groups(void *ctx, tn_obj *node) {
   return 0;
 }
 
-/* Rows are groups of channels: the result gets an axis of groups. */
+/* Is there a sum along rows, and none of another kind, such as a convolution? */
+static bool sums_rows(const row_program *p) {
+  bool any = false;
+  for (int i = 0; i < p->nstages; ++i) {
+    const kernel_stage *st = &p->stages[i];
+    if (tn_map_find(st->block->annotations, KERNEL_CLASS)) return false;
+    if (reduces(st) && !along_row(st)) return false;
+    any = any || reduces(st);
+  }
+  return any;
+}
+
+/* Rows are groups of channels: the result gets an axis of groups. Other classes would not know the
+   stage again. */
 static int split_groups(row_program *p, kernel_stage *result) {
   groups g = {result, -1, 0};
-  if (p->nstages == 1 || result->naxes == 0 || reduces(result)) return 0;
+  if (p->nstages == 1 || result->naxes == 0 || reduces(result) || !sums_rows(p)) return 0;
   TN_TRY(tn_post_order(((const tn_BufferStore *)result->block->body)->value, find_groups, &g));
   return g.axis < 0 ? 0 : kernel_split_axis(result, g.axis, g.size);
 }

@@ -288,3 +288,22 @@ def test_other_kernels(name, cpu):
     assert loops
     worst = max(loops, key=lambda loop: loop.spills)
     assert worst.spills <= most[cpu == "haswell"], str(worst)
+
+
+@pytest.mark.parametrize("cpu", ["skylake-avx512", "haswell"])
+@pytest.mark.parametrize("behind", ["nothing", "nchw"])
+@pytest.mark.parametrize("shape", [(128, 56, 32, 3), (256, 14, 256, 3), (64, 20, 64, 5)])
+def test_convolutions_with_nothing_elementwise_behind(shape, behind, cpu):
+    """Their tiles are whole, whatever other classes looked at the program before."""
+    if not tenon.runtime.enabled("llvm"):
+        pytest.skip("no LLVM")
+    f = layer(*shape)
+    y = f.body.args[0]  # without relu
+    if behind == "nchw":
+        y = relay.layout_transform(y, "NCHW", "NCHW4c")
+    f = relay.Function(f.params, y)
+    with tenon.transform.PassContext(opt_level=3):
+        lib = relay.build(tenon.IRModule.from_expr(f), target=f"llvm -mcpu={cpu}")
+    loops = list(load().innermost_loops(lib.get_lib().get_source("s")))
+    most = max(loop.fmas for loop in loops if "conv2d" in loop.function)
+    assert most >= (24 if cpu == "skylake-avx512" else 8)
