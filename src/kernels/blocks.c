@@ -123,11 +123,15 @@ static int64_t block_of_halves(int64_t channels) {
 /* bfloat16: for matrix registers, or channel by channel in the same blocks. */
 static bool blocks_of_halves(const kernel_machine *m, const kernel_conv2d *p,
                              kernel_conv2d_blocks *out) {
-  enum { PAIR = 2 };
+  enum { PAIR = 2, LEAST_PIXELS = 1024 /* of a picture, that more channels pay */ };
   bool depthwise = p->groups == p->in && p->in > 1;
   *out = (kernel_conv2d_blocks){
       .in = block_of_halves(p->in), .out = block_of_halves(p->out), .group = depthwise ? 1 : PAIR};
   out->kernel_out = out->out;
+  out->pictures = p->in <= FEW_CHANNELS && p->groups == 1 && p->dilation[1] == 1 &&
+                  p->kernel[1] * FEW_CHANNELS <= TILE_ROW &&
+                  p->size[0] * p->size[1] >= LEAST_PIXELS;
+  if (out->pictures) out->in = FEW_CHANNELS;
   return m->bf16 == KERNEL_BF16_TILES && (p->groups == 1 || depthwise) && out->in && out->out;
 }
 

@@ -37,6 +37,8 @@ TN_API int kernels_may_relax(const kernel_machine *m, bool narrow);
  * float32, OIHW[kernel_out]o[group]i. */
 typedef struct {
   int64_t in, out, kernel_out, group;
+  bool pictures; /**< of few channels, which get zeros up to `in`, as bfloat16, and the border of
+                      the image; the weight is OHWI[kernel_out]o[group]i */
 } kernel_conv2d_blocks;
 /** Are convolutions of bytes best given both operands as int16, two of which share a lane? Without
  * an instruction for bytes that saves splitting them for each product. */

@@ -31,7 +31,7 @@ typedef struct {
   kernel_stage *st;
   tn_LoopRV *outer[MOST_LOOPS], *sums[MOST_LOOPS];
   int nouter, nsums;
-  tn_LoopRV *tiles, *rows, *columns, *lanes, *groups, *value;
+  tn_LoopRV *tiles, *rows, *columns, *lanes, *window, *groups, *value;
   int64_t dot, length; /* values of a group, of a row */
 } nest;
 
@@ -64,6 +64,7 @@ static int order(const nest *t) {
   add(all, &n, t->rows);
   add(all, &n, t->columns);
   add(all, &n, t->lanes);
+  add(all, &n, t->window);
   add(all, &n, t->groups);
   add(all, &n, t->value);
   return kernel_reorder(t->st, all, n);
@@ -208,11 +209,24 @@ int kernel_gemm_tiles(kernel_stage *st) {
 
 /* ---- convolutions ---- */
 
+/* The axis summed over whose values and the few channels of a pixel share a row of a tile, since
+   they lie next to each other: the last one, along a line. -1: there is none. */
+static int window_of(const kernel_conv *c) {
+  const kernel_stage *st = c->st;
+  int last = st->naxes - 1;
+  bool few = c->block < COLUMNS / 2 && c->channel >= 0 && c->block == kernel_extent(c, c->channel);
+  return few && last != c->channel && c->block % c->dot == 0 &&
+                 st->axis[last].extent * c->block <= GROUPS * c->dot
+             ? last
+             : -1;
+}
+
 static bool conv_fits(const kernel_conv *c) {
   int64_t columns = kernel_extent(c, c->lane);
   return has_tiles(c->st->machine, c->dot) && !c->depthwise && c->col >= 0 &&
-         (columns % COLUMNS == 0 || columns == COLUMNS / 2) && row_length(c->block, c->dot) > 0 &&
-         c->st->lanes >= 4 && COLUMNS / 2 % c->st->lanes == 0;
+         (columns % COLUMNS == 0 || columns == COLUMNS / 2) &&
+         (row_length(c->block, c->dot) > 0 || window_of(c) >= 0) && c->st->lanes >= 4 &&
+         COLUMNS / 2 % c->st->lanes == 0;
 }
 
 /* Pixels of a line in a tile, and the second tile: of the next line, or further in the line. */
@@ -235,7 +249,8 @@ int kernel_conv_tiles(kernel_stage *st) {
   int r = kernel_conv_of(&d.conv, st);
   if (r <= 0 || !conv_fits(&d.conv)) return r < 0 ? r : 0;
   const kernel_conv *c = &d.conv;
-  t.dot = c->dot, t.length = row_length(c->block, c->dot);
+  int window = window_of(c);
+  t.dot = c->dot, t.length = window < 0 ? row_length(c->block, c->dot) : c->block;
   TN_GET(store, conv_find_store(&d));
   TN_GET(st->loops, sch_get_loops(st->sch, st->rv));
   if (c->vectors >= 0) add(t.outer, &t.nouter, kernel_loop(st, c->vectors));
@@ -252,8 +267,8 @@ int kernel_conv_tiles(kernel_stage *st) {
   add(t.outer, &t.nouter, col);
   TN_TRY(split_sums(&t, kernel_loop(st, c->channel)));
   for (int i = st->nspatial; i < st->naxes; ++i)
-    if (i != c->channel) add(t.sums, &t.nsums, kernel_loop(st, i));
+    if (i != c->channel && i != window) add(t.sums, &t.nsums, kernel_loop(st, i));
+  if (window >= 0) t.window = kernel_loop(st, window);
   TN_TRY(order(&t));
-  /* a line is soon computed: fetches would be too many */
   return finish(&t, store, parallel, true) ? -1 : 1;
 }

@@ -77,6 +77,12 @@ def branches(size, channels):
     return relay.nn.relu(relay.subtract(pooled, relay.const(0.5))), (1, 20, size, size)
 
 
+def picture(size, channels, kernel, stride):
+    """A first convolution, of few channels."""
+    x = relay.var("x", shape=(2, channels, size, size))
+    return conv(x, 18, channels, 48, kernel, stride), (2, channels, size, size)
+
+
 MODELS = {
     "one row": layers(1),
     "33 rows": layers(33),
@@ -95,6 +101,10 @@ MODELS = {
     "branches of 64": branches(28, 64),
     "branches of 16": branches(12, 16),
     "branches of 20": branches(20, 20),
+    "picture, 7 x 7": picture(35, 3, 7, 2),
+    "picture, 5 x 5": picture(33, 1, 5, 1),
+    "picture, 9 x 9": picture(40, 2, 9, 3),
+    "picture, 1 x 1": picture(32, 4, 1, 1),
 }
 
 

@@ -21,6 +21,9 @@ int ops_conv2d_tile(const relay_replace *r, const kernel_machine *m, const kerne
 void *ops_conv2d_by_tiles(const relay_replace *r, int tile, int64_t block);
 /** nn.conv2d with data and weight of bfloat16, where relay.backend.precision allows it. */
 TN_API void *ops_relax_conv2d(const relay_replace *r);
+/** One of bfloat16 with sums of float32 in the layout for matrix registers; NULL without an error
+ * where it is none, or the machine has none. */
+void *ops_conv2d_of_halves(const relay_replace *r, const kernel_machine *m, const kernel_conv2d *p);
 /** Does it have the layouts NCHW and OIHW? */
 bool ops_is_oihw(const relay_replace *r);
 /** Are data and weight bytes, and the sums int32? */

@@ -165,51 +165,6 @@ void *ops_conv2d_by_tiles(const relay_replace *r, int tile, int64_t block) {
   return relay_call("nn.contrib_conv2d_winograd_NCHWc", new_attrs, 2, relay_arg(r->call, 0), u);
 }
 
-/* ---- products of bfloat16 ---- */
-
-static const tn_dtype half = {kDLBfloat, 16, 1};
-
-void *ops_relax_conv2d(const relay_replace *r) {
-  kernel_machine m;
-  kernel_conv2d p;
-  kernel_conv2d_blocks b;
-  if (strcmp(r->row->name, "nn.conv2d") != 0 || !kernels_machine(&m) || !has_one_type(r) ||
-      !ops_is_oihw(r) || relay_known_depth(relay_arg(r->call, 1)) < 0)
-    return relay_leave(r);
-  int known = ops_conv2d_problem(r, &p);
-  if (known < 0) return NULL;
-  tn_dtype t = p.dtype;
-  p.dtype = half;
-  if (!known || t.code != kDLFloat || t.bits != 32 || !kernels_conv2d_blocks(&m, &p, &b))
-    return relay_leave(r);
-  int yes = kernels_may_relax(&m, r->narrow);
-  if (yes <= 0) return yes < 0 ? NULL : relay_leave(r);
-  void *attrs = relay_attrs_with(r->call->attrs, "out_dtype", tn_any_dtype(t));
-  void *x = relay_cast(relay_arg(r->call, 0), half), *w = relay_cast(relay_arg(r->call, 1), half);
-  return attrs && x && w ? relay_call("nn.conv2d", attrs, 2, x, w) : NULL;
-}
-
-/* @return NULL without an error: it is none */
-static void *halves_in_blocks(const relay_replace *r, const kernel_machine *m,
-                              const kernel_conv2d *p) {
-  const tn_TensorType *weight = TN_AS(TensorType, tn_arr_obj(r->types, 1));
-  kernel_conv2d_blocks b;
-  void *attrs = r->call->attrs;
-  if (!tn_dtype_eq(p->dtype, half) || !tn_dtype_eq(weight->dtype, half) || !ops_is_oihw(r) ||
-      !tn_dtype_eq(((const tn_TensorType *)r->out_type)->dtype, TN_F32) ||
-      relay_known_depth(relay_arg(r->call, 1)) < 0 || !kernels_conv2d_blocks(m, p, &b))
-    return NULL;
-  bool depthwise = p->groups > 1;
-  attrs = with_text(attrs, "data_layout", tn_str_fmt("NCHW%lldc", (long long)b.in));
-  attrs = with_text(
-      attrs, "kernel_layout",
-      depthwise ? tn_str_fmt("OIHW1i%lldo", (long long)b.kernel_out)
-                : tn_str_fmt("OIHW%lldo%lldi", (long long)b.kernel_out, (long long)b.group));
-  attrs = with_text(attrs, "out_layout", tn_str_fmt("NCHW%lldc", (long long)b.out));
-  const char *op = depthwise ? "nn.contrib_depthwise_conv2d_NCHWc" : "nn.contrib_conv2d_NCHWc";
-  return attrs ? relay_call_args(op, attrs, r->call->args) : NULL;
-}
-
 /* ---- lines and volumes ---- */
 
 /* @return 1, 0 where no kernel has its channels in blocks, -1 */
@@ -264,7 +219,7 @@ void *ops_alter_conv(const relay_replace *r) {
   if (!kernels_machine(&m)) return relay_leave(r);
   int known = ops_conv2d_problem(r, &p);
   if (known < 0) return NULL;
-  void *halves = known ? halves_in_blocks(r, &m, &p) : NULL;
+  void *halves = known ? ops_conv2d_of_halves(r, &m, &p) : NULL;
   if (halves || tn_error_pending()) return halves;
   if (!known || !has_one_type(r) || !kernels_conv2d_blocks(&m, &p, &b)) return relay_leave(r);
   int tile = ops_conv2d_tile(r, &m, &p, &b);

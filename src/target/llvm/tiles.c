@@ -30,6 +30,7 @@ enum {
   KIND_BYTES = 4, /* and more: of bytes */
   KIND_A_SIGN = 1,
   KIND_W_SIGN = 2,
+  KIND_FROM_ZERO = 8, /* a bit: the sums begin with zero */
   MOST_LOOPS = 4,
   ARCH_PRCTL = 158,
   ASK_FOR_STATE = 0x1023,
@@ -144,9 +145,10 @@ static int config(cg_fn *f, const tn_Call *call) {
 /* ---- products ---- */
 
 typedef struct {
-  LLVMValueRef c, a, w, fetch;                      /* addresses */
-  int64_t lines;                                    /* fetched in each turn */
-  const char *multiply;                             /* the instruction */
+  LLVMValueRef c, a, w, fetch; /* addresses */
+  int64_t lines;               /* fetched in each turn */
+  const char *multiply;        /* the instruction */
+  bool from_zero;
   int64_t tiles[2];                                 /* along rows, along columns */
   LLVMValueRef c_tile, c_row, a_tile, a_row, w_row; /* bytes */
   int64_t turns[MOST_LOOPS];
@@ -158,12 +160,13 @@ static int read_kind(const tn_Call *call, product *p) {
   static const char *const of_bytes[] = {"llvm.x86.tdpbuud", "llvm.x86.tdpbsud", "llvm.x86.tdpbusd",
                                          "llvm.x86.tdpbssd"};
   int64_t kind;
-  if (tir_is_zero((const tn_expr *)cg_arg(call, KIND_ARG))) {
-    p->multiply = "llvm.x86.tdpbf16ps";
-    return 0;
-  }
-  TN_TRY(constant_arg(call, KIND_ARG, KIND_BYTES, KIND_BYTES + KIND_A_SIGN + KIND_W_SIGN, &kind));
-  p->multiply = of_bytes[kind - KIND_BYTES];
+  TN_TRY(constant_arg(call, KIND_ARG, 0, 2 * KIND_FROM_ZERO - 1, &kind));
+  p->from_zero = kind & KIND_FROM_ZERO;
+  kind &= ~(int64_t)KIND_FROM_ZERO;
+  TN_CHECK(!kind || kind >= KIND_BYTES, CodegenError, call->span,
+           "llvm: tile_product: argument %d: there is no such kind of product: %lld", KIND_ARG,
+           (long long)kind);
+  p->multiply = kind ? of_bytes[kind - KIND_BYTES] : "llvm.x86.tdpbf16ps";
   return 0;
 }
 
@@ -186,6 +189,14 @@ static int read_product(cg_fn *f, const tn_Call *call, product *p) {
     TN_TRY(constant_arg(call, FIXED_ARGS + 3 * i, 1, INT32_MAX, &p->turns[i]));
     TN_GET(p->a_step[i], cg_index(f, cg_arg(call, FIXED_ARGS + 3 * i + 1)));
     TN_GET(p->w_step[i], cg_index(f, cg_arg(call, FIXED_ARGS + 3 * i + 2)));
+  }
+  return 0;
+}
+
+static int clear_sums(cg_fn *f, const product *p) {
+  for (int64_t i = 0; i < 2 * p->tiles[0]; ++i) {
+    LLVMValueRef number = tile(f, i);
+    if (i % 2 < p->tiles[1]) TN_TRY(emit(f, "llvm.x86.tilezero", &number, 1));
   }
   return 0;
 }
@@ -263,7 +274,7 @@ static int loop(cg_fn *f, const product *p, int level, LLVMValueRef a, LLVMValue
 static int emit_product(cg_fn *f, const tn_Call *call) {
   product p;
   TN_TRY(read_product(f, call, &p));
-  TN_TRY(move_sums(f, &p, "llvm.x86.tileloadd64"));
+  TN_TRY(p.from_zero ? clear_sums(f, &p) : move_sums(f, &p, "llvm.x86.tileloadd64"));
   TN_TRY(loop(f, &p, 0, p.a, p.w, &p.fetch));
   return move_sums(f, &p, "llvm.x86.tilestored64");
 }

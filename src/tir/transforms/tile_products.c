@@ -10,10 +10,11 @@
                      * T.float32(W[k * 1024 + l * 64 + j * 2 + p])
 
    The last two loops are the values of a sum that share a row of a tile, up to 32 in pairs, or 64
-   bytes in fours, as W has them; rows are those of A and C, up to 2 times 16; columns those of W
-   and C, 16 or 32. What is summed up outside of these goes on in the registers. With 2 for 1, what
-   the next product with other weights reads is fetched into the cache meanwhile. Loops of another
-   form stay as they are.
+   bytes in fours, as W has them (or three, of which the first two go on where the other ends); rows
+   are those of A and C, up to 2 times 16; columns those of W and C, 16 or 32. What is summed up
+   outside of these goes on in the registers. With 2 for 1, what the next product with other weights
+   reads is fetched into the cache meanwhile. Loops of another form stay as they are. Sums that the
+   statement in front sets to zero begin with zero in the registers, and that statement goes.
 
    The registers are set up at the begin of the function, or of the body of a parallel loop, and
    given back at its end; so all products of a function have tiles of the same sizes. Runs on flat
@@ -30,7 +31,8 @@ enum {
   LANE = 4,         /* bytes of a sum, and of a group of values */
   OF_BYTES = 4,     /* kind of a product: and more for its signs (target/llvm/tiles.c) */
   A_SIGN = 1,
-  W_SIGN = 2
+  W_SIGN = 2,
+  FROM_ZERO = 8 /* the sums begin with zero, and are not read */
 };
 
 typedef struct {
@@ -145,8 +147,22 @@ static int64_t count_columns(const product *p) {
   return in->extent * (out ? out->extent : 1);
 }
 
+/* Two loops over groups that lie next to each other, as pixels and their channels do, become one.
+ */
+static void join_groups(product *p) {
+  nest_loop *l = p->n > 3 ? &p->loop[p->n - 3] : NULL, *in = l ? l + 1 : NULL;
+  if (!l || l->c || in->c || l->a != in->a * in->extent || l->w != in->w * in->extent ||
+      l->extent > MOST_GROUPS / in->extent || in->extent > MOST_GROUPS)
+    return;
+  in->extent *= l->extent;
+  *l = *in;
+  in[0] = in[1];
+  --p->n;
+}
+
 /* Which loop plays which part, from the outside. */
 static bool give_parts(product *p) {
+  join_groups(p);
   int inner = p->n - 2; /* loops of a row's values come last */
   for (int i = 0; i < p->n; ++i) {
     const nest_loop *l = &p->loop[i];
@@ -223,7 +239,7 @@ static tn_expr *address(tn_Buffer *b, tn_expr *base) {
 
 static int push(tn_vec *v, int64_t n) { return tn_vec_push_obj(v, tir_const_int(TN_I64, n)); }
 
-static tn_stmt *as_call(const product *p, const fetch *next) {
+static tn_stmt *as_call(const product *p, const fetch *next, bool from_zero) {
   TN_VEC(v);
   const nest_loop *r = p->row_tile;
   TN_TRYP(tn_vec_push_obj(&v, address(p->store->buffer, p->base[0])));
@@ -238,7 +254,7 @@ static tn_stmt *as_call(const product *p, const fetch *next) {
   TN_TRYP(push(&v, p->groups->w * p->bytes));
   TN_TRYP(tn_vec_push_obj(&v, address(p->w->buffer, next->from ? next->from : p->base[2])));
   TN_TRYP(push(&v, next->lines));
-  TN_TRYP(push(&v, p->kind));
+  TN_TRYP(push(&v, p->kind + (from_zero ? FROM_ZERO : 0)));
   for (int i = 0; i < p->sums; ++i) {
     TN_TRYP(push(&v, p->sum[i]->extent));
     TN_TRYP(push(&v, p->sum[i]->a * p->bytes));
@@ -248,17 +264,81 @@ static tn_stmt *as_call(const product *p, const fetch *next) {
   return (tn_stmt *)TN_MAKE(Evaluate, .value = call);
 }
 
-static tn_obj *marked(tn_mut *m, tn_AttrStmt *op) {
+/* ---- sums from zero ---- */
+
+/* Elements of the buffer of sums, one behind the other from the first on, that a nest of loops sets
+   to zero; 0: it does something else. */
+static int64_t count_zeros(const tn_stmt *s, const product *p) {
+  int64_t n = 1, extents[MOST_LOOPS], by;
+  int loops = 0;
+  TN_VEC(vars);
+  for (const tn_For *f; (f = TN_AS(For, s)); s = f->body) {
+    if (loops == MOST_LOOPS || !tir_is_zero(f->min) || f->kind == TIR_FOR_PARALLEL ||
+        !tir_as_int((tn_obj *)f->extent, &extents[loops++]) || tn_vec_push_obj(&vars, f->loop_var))
+      return 0;
+  }
+  const tn_BufferStore *store = TN_AS(BufferStore, s);
+  if (!store || store->buffer != p->store->buffer || !tir_is_zero(store->value) ||
+      store->indices->len != 1 || store->value->dtype.lanes != 1)
+    return 0;
+  tn_arr *all = tn_arr_from(&vars);
+  tn_arr *f = all ? arith_linear((tn_expr *)tn_arr_obj(store->indices, 0), all) : NULL;
+  if (!f || f->len != loops + 1 || !tir_is_zero(tn_arr_obj(f, loops))) return 0;
+  for (int k = loops - 1; k >= 0; --k)
+    if (!tir_as_int(tn_arr_obj(f, k), &by) || (by != n && extents[k] != 1) || extents[k] <= 0 ||
+        __builtin_mul_overflow(n, extents[k], &n))
+      return 0;
+  return n;
+}
+
+/* Does a statement before the product set all of its sums to zero? They are all of a buffer. */
+static bool begins_with_zero(const tn_stmt *s, const product *p) {
+  const tn_Buffer *c = p->store->buffer;
+  int64_t all, rows = p->row->extent * (p->row_tile ? p->row_tile->extent : 1);
+  return c->shape->len == 1 && tir_as_int(tn_arr_obj(c->shape, 0), &all) &&
+         all == rows * count_columns(p) && tir_is_zero(p->base[0]) && count_zeros(s, p) == all;
+}
+
+/* The marked loops as a call; other loops as they are.
+   @param before the statement in front of them, or NULL @param drop whether it is not needed */
+static tn_obj *product_of(tn_mut *m, const tn_AttrStmt *op, const tn_stmt *before, bool *drop) {
   state *x = m->ctx;
   product p = {0};
-  if (!tn_str_eq(op->attr_key, "pragma_tile_product")) return tn_mut_children(m, op);
   bool found = match(op->body, &p) &&
                (!x->rows || (x->rows == p.row->extent && x->groups == p.groups->extent));
   if (!found) return tn_error_pending() ? NULL : tn_mut_visit(m, op->body);
   x->rows = p.row->extent, x->groups = p.groups->extent;
   fetch next = {0};
   if (tir_is_const((tn_obj *)op->value, FETCH)) TN_TRYP(find_fetch(x, &p, &next));
-  return (tn_obj *)as_call(&p, &next);
+  *drop = before && begins_with_zero(before, &p);
+  return (tn_obj *)as_call(&p, &next, *drop);
+}
+
+static const tn_AttrStmt *as_marked(const void *s) {
+  const tn_AttrStmt *a = TN_AS(AttrStmt, s);
+  return a && tn_str_eq(a->attr_key, "pragma_tile_product") ? a : NULL;
+}
+
+static tn_obj *marked(tn_mut *m, tn_AttrStmt *op) {
+  bool drop = false;
+  return as_marked(op) ? product_of(m, op, NULL, &drop) : tn_mut_children(m, op);
+}
+
+static tn_obj *sequence(tn_mut *m, tn_SeqStmt *op) {
+  TN_VEC(list);
+  bool same = true;
+  tn_obj *before = NULL, *done = NULL; /* the statement in front, and what became of it */
+  for (int64_t i = 0; i < op->seq->len; ++i) {
+    tn_obj *s = tn_arr_obj(op->seq, i), *now;
+    bool drop = false;
+    if (as_marked(s)) TN_GETP(now, product_of(m, as_marked(s), (tn_stmt *)before, &drop));
+    else TN_GETP(now, tn_mut_visit(m, s));
+    if (done && !drop) TN_TRYP(tn_vec_push_obj(&list, done));
+    same = same && now == s;
+    before = s, done = now;
+  }
+  if (done) TN_TRYP(tn_vec_push_obj(&list, done));
+  return same ? (tn_obj *)op : (tn_obj *)tir_seq(&list);
 }
 
 /* ---- setting up ---- */
@@ -297,7 +377,8 @@ static tn_obj *loop(tn_mut *m, tn_For *op) {
 }
 
 tn_PrimFunc *tir_tile_products(tn_PrimFunc *f, const tn_pass_ctx *c) {
-  static const tn_mut_case cases[] = {TN_CASE(AttrStmt, marked), TN_CASE(For, loop)};
+  static const tn_mut_case cases[] = {TN_CASE(AttrStmt, marked), TN_CASE(SeqStmt, sequence),
+                                      TN_CASE(For, loop)};
   state x = {0};
   (void)c;
   TN_MUT(m, cases, &x);
