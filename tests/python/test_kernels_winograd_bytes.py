@@ -61,6 +61,14 @@ def test_sums_are_exact(cpu, channels, size, pad, data, mode):
 
 
 @pytest.mark.parametrize("cpu", PAIRS)
+@pytest.mark.parametrize("channels", [7, 15, 31])
+def test_channels_that_fill_no_group(cpu, channels):
+    x, w = integers(3, (1, channels, 8, 9), "uint8"), integers(4, (32, channels, 3, 3), "int8")
+    got, _ = run(convolution(x, w, 3, 1), x, cpu)
+    np.testing.assert_array_equal(got, reference_conv(real(x, 3), w, 1, 1, 1, 1))
+
+
+@pytest.mark.parametrize("cpu", PAIRS)
 @pytest.mark.parametrize("data", ["uint8", "int8"])
 @pytest.mark.parametrize("weight", [-128, 127])
 @pytest.mark.parametrize("channels", [32, 112, 128])

@@ -128,7 +128,8 @@ void *ops_alter_conv2d_of_bytes(const relay_replace *r) {
   if (known < 0) return NULL;
   if (p.groups == 1) p.in = (p.in + GROUP - 1) / GROUP * GROUP;
   if (!known || !kernels_conv2d_blocks(&m, &p, &b)) return relay_leave(r);
-  int tile = ops_conv2d_tile(r, &m, &p, &b);
+  bool whole = p.in == relay_int_at(type_of(r, 0)->shape, 1); /* tiles know no zeros behind them */
+  int tile = whole ? ops_conv2d_tile(r, &m, &p, &b) : 0;
   if (tile) return tile < 0 ? NULL : ops_conv2d_by_tiles(r, tile, b.in);
   return in_blocks(r, &p, &b);
 }
