@@ -80,7 +80,8 @@ static tn_PrimFunc *scheduled(tn_PrimFunc *f, const kernel_machine *m, choice wh
   TN_TRYP(schedule_all(s, m, which));
   tn_BaseFunc *done;
   TN_GETP(done, ir_module_lookup(s->mod, v));
-  return tir_with_attr((tn_PrimFunc *)done, "tir.is_scheduled", (tn_obj *)tir_i32(1));
+  TN_GETP(f, kernel_linear_indices((tn_PrimFunc *)done));
+  return tir_with_attr(f, "tir.is_scheduled", (tn_obj *)tir_i32(1));
 }
 
 /* A step may refuse a program that a class took for its own: one with neighbours, or one that tiles

@@ -63,6 +63,8 @@ int kernel_bind_threads(tn_TirSchedule *s, const kernel_machine *m);
 tn_PrimFunc *kernel_in_one_thread(tn_PrimFunc *f);
 /* The program with indices simplified by the domains of the blocks' iterators. */
 tn_PrimFunc *kernel_simplify_indices(tn_PrimFunc *f);
+/* The program with indices that are digits of one number written as that number. */
+tn_PrimFunc *kernel_linear_indices(tn_PrimFunc *f);
 /* Inlines the stages whose values are cheaper to compute where they are used than to keep. */
 int kernel_inline_stages(tn_TirSchedule *s, const kernel_machine *m);
 

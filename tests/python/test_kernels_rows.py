@@ -127,3 +127,39 @@ def test_rows_are_kept_near_each_other():
     assert 'T_sum_rf = T.alloc_buffer((8, 64, 64), scope="local")' in text
     text = schedule(te.create_prim_func([a, topi.max(a)]), 64, 32, 1).script()
     assert "for u in range(1):" in text and "T.vectorized(16)" in text
+
+
+ELEMENTWISE = [(3, 4, 7, 7), (2, 5, 13, 11), (127, 301), (1, 12, 33), (99,), (5, 3), (2, 1, 1, 6)]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_elementwise_of_any_extents(target):
+    """The last vector is not full; axes that memory runs through as one are one."""
+    for shape in ELEMENTWISE:
+        x, v = numbers(*shape), relay.var("x", shape=shape)
+        np.testing.assert_allclose(run(relay.exp(v), {"x": x}, target), np.exp(x), rtol=1e-6)
+        for i in range(len(shape)):
+            other = tuple(n if k != i else 1 for k, n in enumerate(shape))
+            y = numbers(*other, seed=3)
+            got = run(v * relay.var("y", shape=other) + relay.const(1.0), {"x": x, "y": y}, target)
+            np.testing.assert_allclose(got, x * y + 1, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int64", "float16", "bool"])
+def test_elementwise_of_other_types(dtype):
+    for shape in ELEMENTWISE:
+        x, y = numbers(*shape, dtype="int8"), numbers(*shape, dtype="int8", seed=1)
+        x, y = (x % 2 == 0, y % 2 == 0) if dtype == "bool" else (x.astype(dtype), y.astype(dtype))
+        a, b = (relay.var(n, shape=shape, dtype=dtype) for n in "xy")
+        f, g = (relay.logical_xor, np.logical_xor) if dtype == "bool" else (relay.add, np.add)
+        np.testing.assert_array_equal(run(f(a, b), {"x": x, "y": y}), g(x, y))
+
+
+def test_a_transposed_operand_is_not_taken_for_a_row():
+    x, y = numbers(3, 7, 13), numbers(3, 13, 7)
+    a, b = relay.var("x", shape=x.shape), relay.var("y", shape=y.shape)
+    got = run(a + relay.transpose(b, (0, 2, 1)), {"x": x, "y": y})
+    np.testing.assert_array_equal(got, x + y.transpose(0, 2, 1))
+    part = relay.strided_slice(b, [0, 2, 1], [3, 9, 6])
+    got = run(relay.nn.relu(part) * relay.const(2.0), {"y": y})
+    np.testing.assert_array_equal(got, np.maximum(y[:, 2:9, 1:6], 0) * 2)

@@ -3,10 +3,14 @@
      for j in T.vectorized(4):
        B[i * 4 + j] = A[j] + x       ->   B[i * 4:i * 4 + 4] = A[0:4] + T.Broadcast(x, 4)
 
+     for j in T.vectorized(4):
+       if j < 3: B[j + 8] = A[j]     ->   B[8:11] = A[0:3]
+
    The loop variable becomes a ramp; an operation with one vector operand works on vectors, its
    other operands broadcast. What has no vector form (a condition or loop bound that varies with the
    variable, an allocation, a call of a scalar function, a store whose place does not vary) is run
    in a serial loop of its own, the smallest statement at a time. Buffers are flat by now. */
+#include "arith/analyzer.h"
 #include "tir/transforms/transforms.h"
 
 typedef struct {
@@ -251,6 +255,92 @@ static tn_stmt *vectorize(tn_For *op, int lanes) {
   return tn_mut_visit(&m, op->body);
 }
 
+/* ---- a last vector that is not full ---- */
+
+typedef struct {
+  const tn_Var *var;
+  int64_t limit; /* of a condition  var < limit  on statements or values; 0: none is found */
+  bool below;    /* the lanes for which it holds, or the others? */
+} half;
+
+/* `var < limit` may be written with a sum that has the variable: 64 + var < 77. */
+static int64_t limit_of(const half *h, const tn_expr *condition) {
+  TN_ARITH(a);
+  const tn_Call *likely = tir_as_call((const tn_obj *)condition, TIR_OP_likely);
+  tn_obj *e = likely ? tn_arr_obj(likely->args, 0) : (tn_obj *)(uintptr_t)condition;
+  int64_t n;
+  if (!tir_uses_var(e, h->var)) return 0;
+  e = (tn_obj *)arith_simplify(&a, (tn_expr *)e);
+  const tn_BinaryOp *less = e && e->type_index == TN_TI_LT ? TN_AS_BINARY(e) : NULL;
+  return less && less->a == (const tn_expr *)h->var && tir_as_int((tn_obj *)less->b, &n) ? n : 0;
+}
+
+static const tn_expr *condition_of(const tn_obj *node) {
+  const tn_IfThenElse *s = TN_AS(IfThenElse, node);
+  const tn_Call *e = tir_as_call(node, TIR_OP_if_then_else);
+  return s ? s->condition : e ? (const tn_expr *)tn_arr_obj(e->args, 0) : NULL;
+}
+
+static int find_limit(void *ctx, tn_obj *node) {
+  half *h = ctx;
+  const tn_expr *condition = condition_of(node);
+  if (condition && h->limit <= 0) h->limit = limit_of(h, condition);
+  return 0;
+}
+
+static bool is_decided(const half *h, const tn_obj *node) {
+  const tn_expr *condition = condition_of(node);
+  return condition && limit_of(h, condition) == h->limit;
+}
+
+static tn_stmt *half_if(tn_mut *m, tn_IfThenElse *s) {
+  const half *h = m->ctx;
+  if (!is_decided(h, (tn_obj *)s)) return tn_mut_children(m, s);
+  tn_stmt *kept = h->below ? s->then_case : s->else_case;
+  return kept ? tn_mut_visit(m, kept) : tir_nop();
+}
+
+static tn_expr *half_call(tn_mut *m, tn_Call *e) {
+  const half *h = m->ctx;
+  if (!is_decided(h, (tn_obj *)e)) return tn_mut_children(m, e);
+  return tn_mut_visit(m, tn_arr_obj(e->args, h->below ? 1 : 2));
+}
+
+/* The lanes below the limit or those from it on, a loop of their own. */
+static tn_stmt *half_loop(const tn_For *op, half h, int64_t lanes) {
+  static const tn_mut_case cases[] = {TN_CASE(IfThenElse, half_if), TN_CASE(Call, half_call)};
+  TN_PMAP(value);
+  TN_MUT(m, cases, &h);
+  tn_For copy = *op;
+  tn_dtype t = op->loop_var->dtype;
+  TN_GETP(copy.loop_var, tir_var_like(op->loop_var, tn_cstr(op->loop_var->name)));
+  tn_expr *at = (tn_expr *)copy.loop_var;
+  if (!h.below) TN_GETP(at, tir_add(at, tir_int(t, h.limit)));
+  TN_GETP(copy.body, tn_mut_visit(&m, op->body));
+  TN_TRYP(tn_pmap_put(&value, op->loop_var, at));
+  TN_GETP(copy.body, tir_substitute_fold(copy.body, &value));
+  TN_GETP(copy.extent, tir_int(t, h.below ? h.limit : lanes - h.limit));
+  return tn_node_copy(&tn_type_For, &copy);
+}
+
+static tn_stmt *lower_for(tn_mut *m, tn_For *op);
+
+/* Two loops where a condition holds for the first lanes only. */
+static tn_stmt *halves(tn_mut *m, const tn_For *op, int64_t lanes, bool *done) {
+  half h = {.var = op->loop_var};
+  TN_TRYP(tn_post_order(op->body, find_limit, &h));
+  *done = h.limit > 0 && h.limit < lanes;
+  if (!*done) return NULL;
+  tn_stmt *both[2];
+  for (int i = 0; i < 2; ++i) {
+    h.below = i == 0;
+    tn_stmt *loop = half_loop(op, h, lanes);
+    TN_GETP(both[i], loop);
+    TN_GETP(both[i], tir_is_nop(((tn_For *)loop)->body) ? tir_nop() : lower_for(m, (tn_For *)loop));
+  }
+  return tir_seq2(both[0], both[1]);
+}
+
 static tn_stmt *lower_for(tn_mut *m, tn_For *op) {
   tn_For *r = tn_mut_children(m, op);
   const bool *enabled = m->ctx;
@@ -266,6 +356,9 @@ static tn_stmt *lower_for(tn_mut *m, tn_For *op) {
   TN_CHECKP(lanes <= INT16_MAX, ValueError, r->span,
             "Failed to vectorize loop over %s with extent %lld: at most %d lanes",
             tn_cstr(r->loop_var->name), (long long)lanes, INT16_MAX);
+  bool divided = false;
+  tn_stmt *parts = tir_is_zero(r->min) ? halves(m, r, lanes, &divided) : NULL;
+  if (divided || tn_error_pending()) return parts;
   if (lanes > 1 && tir_is_zero(r->min)) return vectorize(r, (int)lanes);
   return tn_node_copy(&tn_type_For, &copy);
 }
