@@ -1191,6 +1191,15 @@ class CastAttrs(Attrs):
     dtype: str
     """type of the result's elements"""
 
+class ClearBorderAttrs(Attrs):
+    """attributes of nn.contrib_clear_border (type key relay.attrs.ClearBorderAttrs)"""
+    padding: Array
+    """rows and columns that are cleared: top, left, bottom, right"""
+    rows: int
+    """rows of the result behind the next convolution in a band"""
+    convolutions: int
+    """that follow in the same kernel: 1 or 2"""
+
 class ClipAttrs(Attrs):
     """attributes of clip (type key relay.attrs.ClipAttrs)"""
     a_min: float

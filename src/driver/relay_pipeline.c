@@ -16,7 +16,7 @@ typedef struct {
   bool relaxed;    /* only where results may be less exact (relay.backend.precision) */
   bool links;      /* a second argument says whether constants are part of kernels */
   bool vectors;    /* only for processors with vectors */
-  bool sizes;      /* the same; arguments: threads, bytes of cache */
+  int sizes;       /* the same; so many of: threads, bytes of cache, lanes of float32 */
 } step;
 enum { NO_ARG = INT32_MIN, DEFAULT_LEVEL = 2, LAYOUT_LEVEL = 3 };
 
@@ -51,12 +51,13 @@ static const step optimize[] = {
     {"FastMath", NO_ARG},
     {"FoldConstant", 1},
     {"HalveStorage", NO_ARG, .one_target = true, .relaxed = true},
-    {"SplitBatch", NO_ARG, .one_target = true, .sizes = true},
+    {"SplitBatch", NO_ARG, .one_target = true, .sizes = 2},
+    {"FuseBands", NO_ARG, .one_target = true, .sizes = 3},
 };
 
 /* Kernels. */
 static const step kernels[] = {
-    {"FuseAttention", NO_ARG, .one_target = true, .sizes = true},
+    {"FuseAttention", NO_ARG, .one_target = true, .sizes = 2},
     {"FuseOps", -1, .links = true},
     {"InferType", NO_ARG},
     {"Inline", NO_ARG},
@@ -91,14 +92,15 @@ static tn_IRModule *run(const driver_targets *t, const char *name, const step *s
   if (relaxed < 0) return NULL;
   for (int i = 0; i < n; ++i) {
     tn_Pass *pass;
-    tn_any args[2] = {tn_any_int(steps[i].arg), tn_any_bool(t->link_params)};
+    tn_any args[3] = {tn_any_int(steps[i].arg), tn_any_bool(t->link_params)};
     int nargs = steps[i].links ? 2 : steps[i].arg != NO_ARG;
     if ((steps[i].one_target && t->several) || (steps[i].relaxed && !relaxed) ||
         ((steps[i].vectors || steps[i].sizes) && !vectors))
       continue;
     if (steps[i].sizes) {
       args[0] = tn_any_int(machine.threads), args[1] = tn_any_int(machine.l2);
-      nargs = 2;
+      args[2] = tn_any_int(machine.vector_bytes / 4);
+      nargs = steps[i].sizes;
     }
     TN_GETP(pass, pass_of_build(steps[i].pass, args, nargs));
     TN_TRYP(tn_vec_push_obj(&list, pass));

@@ -49,6 +49,7 @@ static int schedule_all(tn_TirSchedule *s, const kernel_machine *m, choice which
   TN_GET(root, sch_get_block(s, "root", "main"));
   TN_GET(blocks, sch_get_child_blocks(s, (tn_obj *)root));
   bool safe = which == PLAIN_CLASSES;
+  if (which == ALL_CLASSES) TN_TRY(kernel_bands(s, blocks, m));
   for (int64_t i = 0; which == ALL_CLASSES && i < blocks->len; ++i)
     TN_TRY(schedule_stage(s, (tn_BlockRV *)blocks->items[i].v.obj, m, with_neighbours,
                           TN_COUNT(with_neighbours)));

@@ -29,7 +29,7 @@ static int64_t extent_product(const kernel_conv *c, int from, int to) {
   return n;
 }
 
-static kernel_conv_tile choose_tile(const kernel_conv *c) {
+kernel_conv_tile conv_depthwise_tile(const kernel_conv *c) {
   int64_t cols = kernel_extent(c, c->col), rows = kernel_extent(c, c->row);
   int64_t tiles = (cols + MOST_COLS - 1) / MOST_COLS;
   bool two = rows % MOST_ROWS == 0 && c->st->machine->vector_registers > 16;
@@ -90,6 +90,7 @@ static int make_loops(conv_nest *d, bool shared, int64_t height, int *nparallel)
     TN_TRY(conv_cut(d, &row, d->tile.rows, &rows));
     band = row;
     TN_TRY(conv_cut(d, &band, height, &row));
+    d->band = row != band ? band : NULL;
   }
   TN_TRY(conv_cut(d, &col, d->tile.cols, &cols));
   if (kernel_extent(c, c->lane) > st->lanes)
@@ -110,24 +111,32 @@ static int make_loops(conv_nest *d, bool shared, int64_t height, int *nparallel)
   return conv_unroll_tile(d, lanes);
 }
 
+bool conv_is_depthwise(const kernel_conv *c) {
+  return c->depthwise && c->channel < 0 && conv_has_vectors(c) &&
+         extent_product(c, c->st->nspatial, c->st->naxes) <= MOST_TAPS;
+}
+
+int conv_depthwise_nest(conv_nest *d, bool shared, int64_t height, bool parallel,
+                        tn_BlockRV *store) {
+  int nparallel = 0;
+  TN_TRY(make_loops(d, shared, height, &nparallel));
+  if (parallel) TN_TRY(conv_parallel(d, nparallel));
+  return conv_place_store(d, store);
+}
+
 int kernel_conv_depthwise(kernel_stage *st) {
   conv_nest d = {.nouter = 0};
   tn_BlockRV *store, *init;
-  int nparallel = 0;
   int r = kernel_conv_of(&d.conv, st);
   if (r <= 0) return r;
-  if (!d.conv.depthwise || d.conv.channel >= 0 || !conv_has_vectors(&d.conv) ||
-      extent_product(&d.conv, st->nspatial, st->naxes) > MOST_TAPS)
-    return 0;
-  d.tile = choose_tile(&d.conv);
+  if (!conv_is_depthwise(&d.conv)) return 0;
+  d.tile = conv_depthwise_tile(&d.conv);
   bool shared = shared_by_bands(&d.conv);
   int64_t band = choose_band(&d.conv, &d.tile, shared);
   TN_TRY(kernel_conv_tune_depthwise(&d.conv, &d.tile, &band));
   if (!band) band = choose_band(&d.conv, &d.tile, shared);
   TN_GET(store, conv_find_store(&d));
-  TN_TRY(make_loops(&d, shared, band, &nparallel));
-  if (is_parallel(st)) TN_TRY(conv_parallel(&d, nparallel));
-  TN_TRY(conv_place_store(&d, store));
+  TN_TRY(conv_depthwise_nest(&d, shared, band, is_parallel(st), store));
   TN_TRY(conv_place_border(&d));
   TN_GET(init, sch_decompose_reduction(st->sch, st->rv, d.sum));
   return 1;

@@ -116,6 +116,7 @@ static int make_loops(conv_nest *d, const kernel_conv_parts *parts) {
     if (i != c->vectors && i != c->row && i != c->col)
       conv_add(d->outer, &d->nouter, kernel_loop(c->st, i));
   conv_add(d->outer, &d->nouter, p.band);
+  d->band = p.band;
   d->nband = d->nouter;
   if (p.groups != p.chunk) conv_add(d->outer, &d->nouter, p.groups);
   if (p.row != p.band) conv_add(d->outer, &d->nouter, p.row);
@@ -139,19 +140,25 @@ static int make_loops(conv_nest *d, const kernel_conv_parts *parts) {
   return conv_unroll_tile(d, p.lanes);
 }
 
+bool conv_is_direct(const kernel_conv *c) { return !c->depthwise && conv_has_vectors(c); }
+
+int conv_direct_nest(conv_nest *d, const kernel_conv_parts *parts, tn_BlockRV *store) {
+  TN_TRY(make_loops(d, parts));
+  if (parts->parallel) TN_TRY(conv_parallel(d, d->nband));
+  return conv_place_store(d, store);
+}
+
 int kernel_conv_direct(kernel_stage *st) {
   conv_nest d = {.nouter = 0};
   tn_BlockRV *store, *init;
   int r = kernel_conv_of(&d.conv, st);
   if (r <= 0) return r;
-  if (d.conv.depthwise || !conv_has_vectors(&d.conv)) return 0;
+  if (!conv_is_direct(&d.conv)) return 0;
   kernel_conv_parts parts;
   d.tile = kernel_conv_choose(&d.conv, &parts);
   TN_TRY(kernel_conv_tune(&d.conv, &d.tile, &parts));
   TN_GET(store, conv_find_store(&d));
-  TN_TRY(make_loops(&d, &parts));
-  if (parts.parallel) TN_TRY(conv_parallel(&d, d.nband));
-  TN_TRY(conv_place_store(&d, store));
+  TN_TRY(conv_direct_nest(&d, &parts, store));
   TN_TRY(conv_place_border(&d));
   TN_GET(init, sch_decompose_reduction(st->sch, st->rv, d.sum));
   return 1;

@@ -72,9 +72,10 @@ typedef struct {
   kernel_conv_tile tile;
   tn_LoopRV *outer[CONV_MAX_LOOPS], *inner[CONV_MAX_LOOPS]; /* down to the tile; in the tile */
   int nouter, ninner;
-  int nband;      /* outer loops down to the one that borders are made for */
-  tn_LoopRV *sum; /* the first loop of the sums */
-  tn_LoopRV *dot; /* the channels that share a lane; NULL: each has its own */
+  int nband;       /* outer loops down to the one that borders are made for */
+  tn_LoopRV *band; /* of the bands of rows, NULL: there is but one */
+  tn_LoopRV *sum;  /* the first loop of the sums */
+  tn_LoopRV *dot;  /* the channels that share a lane; NULL: each has its own */
 } conv_nest;
 
 /* Can the lanes of a result position be whole vectors? */
@@ -94,6 +95,18 @@ int conv_parallel(conv_nest *d, int n);
 /* The block that takes the tile from the registers: the one reader, or a copy. */
 tn_BlockRV *conv_find_store(const conv_nest *d);
 int conv_place_store(const conv_nest *d, tn_BlockRV *store);
+/* The loops of direct and depthwise convolutions around a tile, with what takes it from the
+   registers. `parallel`: of the first loops. @param height rows of tiles in a band of a depthwise
+   one, shared: bands are the outermost loop */
+int conv_direct_nest(conv_nest *d, const kernel_conv_parts *parts, tn_BlockRV *store);
+int conv_depthwise_nest(conv_nest *d, bool shared, int64_t height, bool parallel,
+                        tn_BlockRV *store);
+kernel_conv_tile conv_depthwise_tile(const kernel_conv *c);
+/* Can the classes do it? */
+bool conv_is_direct(const kernel_conv *c);
+bool conv_is_depthwise(const kernel_conv *c);
+/* Loops of the block that copies data and its border, from number `first` on. */
+int conv_arrange_copy(const conv_nest *d, const tn_BlockRV *rv, int64_t first);
 /* Data with its border is made for each band, so that it stays in cache. */
 int conv_place_border(const conv_nest *d);
 

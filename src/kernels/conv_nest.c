@@ -39,6 +39,8 @@ int conv_parallel(conv_nest *d, int n) {
   tn_LoopRV *one;
   if (n == 0) return 0;
   TN_GET(one, kernel_fuse(d->conv.st, d->outer, n));
+  for (int i = 0; i < n; ++i)
+    if (d->outer[i] == d->band) d->band = one;
   d->outer[0] = one;
   for (int i = n; i < d->nouter; ++i) d->outer[i - n + 1] = d->outer[i];
   d->nouter -= n - 1;
@@ -69,7 +71,7 @@ int conv_place_store(const conv_nest *d, tn_BlockRV *store) {
   TN_GET(loops, sch_get_loops(st->sch, store));
   int64_t n = loops->len;
   tn_LoopRV *last = (tn_LoopRV *)loops->items[n - 1].v.obj, *around = NULL;
-  for (int64_t i = d->nouter; i < n - 1; ++i)
+  for (int64_t i = st->outer + d->nouter; i < n - 1; ++i)
     TN_TRY(conv_mark(d, (tn_LoopRV *)loops->items[i].v.obj, TIR_FOR_UNROLLED));
   if (kernel_loop_extent(st, last) > st->lanes)
     TN_TRY(kernel_split(st, last, st->lanes, &around, &last));
@@ -81,7 +83,7 @@ int conv_place_store(const conv_nest *d, tn_BlockRV *store) {
 
 /* Loops of the block that copies, from number `first` on: vectors where channels are in blocks, and
    the zeros of the border apart from what is copied. */
-static int arrange_copy(const conv_nest *d, const tn_BlockRV *rv, int64_t first) {
+int conv_arrange_copy(const conv_nest *d, const tn_BlockRV *rv, int64_t first) {
   const kernel_conv *c = &d->conv;
   kernel_stage *st = c->st;
   tn_arr *loops;
@@ -111,7 +113,7 @@ int conv_place_border(const conv_nest *d) {
     TN_GET(b, (const tn_Block *)sch_get(st->sch, (tn_obj *)rv));
     if (!kernel_writes(b, d->conv.data->buffer)) continue;
     int r = kernel_try(sch_compute_at(st->sch, rv, d->outer[d->nband - 1], false, -1));
-    return r <= 0 ? r : arrange_copy(d, rv, d->nband);
+    return r <= 0 ? r : conv_arrange_copy(d, rv, d->nband);
   }
   return 0;
 }

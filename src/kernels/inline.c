@@ -69,9 +69,10 @@ static int repeats_much(const tn_BufferStore *value, const tn_BufferStore *reade
   return 0;
 }
 
-/* Do the readers make it worth while? *yes = false when one of them does not. */
+/* Do the readers make it worth while? *yes = false when one of them does not.
+   @param keep what reductions read stays: it is computed in bands */
 static int readers_allow(tn_TirSchedule *s, const tn_BlockRV *rv, const tn_BufferStore *value,
-                         const cost *c, bool *yes) {
+                         const cost *c, bool keep, bool *yes) {
   tn_arr *readers;
   TN_GET(readers, sch_get_neighbours(s, rv, false));
   *yes = readers->len > 0 && (c->calls == 0 || readers->len == 1);
@@ -83,21 +84,22 @@ static int readers_allow(tn_TirSchedule *s, const tn_BlockRV *rv, const tn_Buffe
     if (store) TN_TRY(repeats_much(value, store, &much));
     if (!store || much) *yes = false; /* an extern call needs the buffer */
     if (tn_map_find(b->annotations, KERNEL_CLASS)) *yes = false;
-    if (is_reduction(b) && (c->calls || c->choices)) *yes = false;
+    if (is_reduction(b) && (c->calls || c->choices || keep)) *yes = false;
   }
   return 0;
 }
 
-static int inline_stage(tn_TirSchedule *s, tn_BlockRV *rv) {
+static int inline_stage(tn_TirSchedule *s, tn_BlockRV *rv, bool bands) {
   TN_SCOPE(scope);
   const tn_Block *b;
   bool yes;
   TN_GET(b, (const tn_Block *)sch_get(s, (tn_obj *)rv));
   const tn_BufferStore *store = TN_AS(BufferStore, b->body);
   if (!store || is_reduction(b) || tn_map_find(b->annotations, KERNEL_CLASS)) return 0;
+  if (tn_map_find(b->annotations, KERNEL_BANDS)) return 0;
   cost c = {0, 0};
   TN_TRY(tn_post_order(store->value, count, &c));
-  TN_TRY(readers_allow(s, rv, store, &c, &yes));
+  TN_TRY(readers_allow(s, rv, store, &c, bands, &yes));
   if (!yes) return 0;
   /* one that cannot be inlined (its indices are not plain, it is a result) stays */
   return kernel_try(sch_compute_inline(s, rv)) < 0 ? -1 : 0;
@@ -106,11 +108,12 @@ static int inline_stage(tn_TirSchedule *s, tn_BlockRV *rv) {
 int kernel_inline_stages(tn_TirSchedule *s, const kernel_machine *m) {
   TN_SCOPE(scope);
   (void)m;
-  tn_BlockRV *root;
+  tn_BlockRV *root, *mark;
   tn_arr *blocks;
   TN_GET(root, sch_get_block(s, "root", "main"));
   TN_GET(blocks, sch_get_child_blocks(s, (tn_obj *)root));
+  TN_TRY(kernel_find_bands(s, blocks, &mark));
   for (int64_t i = 0; i < blocks->len; ++i)
-    TN_TRY(inline_stage(s, (tn_BlockRV *)blocks->items[i].v.obj));
+    TN_TRY(inline_stage(s, (tn_BlockRV *)blocks->items[i].v.obj, mark != NULL));
   return 0;
 }

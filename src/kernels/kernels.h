@@ -35,6 +35,10 @@ typedef struct {
 #define KERNEL_PART     "part"
 #define KERNEL_WINOGRAD "winograd"
 
+/** Annotation of the block behind the first of several convolutions that go through an image in
+ * bands together: rows of the last one's result in a band. */
+#define KERNEL_BANDS "kernel_bands"
+
 /** Schedules a program. Stages that no class knows (those with extern calls, say) stay as they are,
  * as does a program marked `tir.is_scheduled`.
  *  @return PrimFunc, scope-owned, or NULL with an error */

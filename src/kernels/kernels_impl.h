@@ -25,6 +25,7 @@ typedef struct {
   const tn_Block *block;
   const kernel_machine *machine;
   tn_arr *loops; /* LoopRV, outermost first; loop i runs axis i */
+  int64_t outer; /* loops around them, that are around other blocks too */
   kernel_axis axis[KERNEL_MAX_AXES];
   int naxes, nspatial, nreads;
   int64_t spatial, reduction; /* numbers of iterations; -1: not constant */
@@ -57,6 +58,12 @@ int kernel_plain(kernel_stage *st);
 
 /* Softmax between two products, as a whole: `f` itself when it is something else. */
 tn_PrimFunc *kernel_attention(tn_PrimFunc *f, const kernel_machine *m);
+/* Convolutions that go through the image in bands together (bands.c). */
+int kernel_bands(tn_TirSchedule *s, const tn_arr *blocks, const kernel_machine *m);
+/* The block among them that is marked as one of bands (KERNEL_BANDS); *mark = NULL: there is none.
+ */
+int kernel_find_bands(tn_TirSchedule *s, const tn_arr *blocks, tn_BlockRV **mark);
+
 /* For devices with blocks of threads: each stage a kernel, of a thread for each element. */
 int kernel_bind_threads(tn_TirSchedule *s, const kernel_machine *m);
 /* The program with all of its body in one thread. */
@@ -71,6 +78,11 @@ int kernel_inline_stages(tn_TirSchedule *s, const kernel_machine *m);
 /* The stage of a block. @return 1, 0 when it is none that can be scheduled (or a class has done so
    with it or a neighbour), -1 error */
 int kernel_stage_of(kernel_stage *st, tn_TirSchedule *s, tn_BlockRV *rv, const kernel_machine *m);
+
+/* The stage of a block below `outer` loops, that are around other blocks too: its extents are those
+   of its own loops. */
+int kernel_stage_below(kernel_stage *st, tn_TirSchedule *s, tn_BlockRV *rv, const kernel_machine *m,
+                       int64_t outer);
 
 /* Does an expression, or a list of them, depend on an axis? */
 bool kernel_uses(const void *e, const kernel_axis *a);

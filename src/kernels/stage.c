@@ -88,15 +88,22 @@ static int64_t times(int64_t a, int64_t b) {
   return a < 0 || b < 0 || (b && a > INT64_MAX / b) ? -1 : a * b;
 }
 
-static int set_axes(kernel_stage *st) {
+/* Iterations of axis i: all of the domain, but of what is below loops of others a part. */
+static int64_t extent_of(const kernel_stage *st, int64_t i, const tn_IterVar *iv, bool part) {
+  int64_t n;
+  if (part) return kernel_loop_extent(st, kernel_loop(st, (int)i));
+  return tir_as_int((const tn_obj *)iv->dom->extent, &n) ? n : -1;
+}
+
+static int set_axes(kernel_stage *st, bool part) {
   const tn_arr *iters = st->block->iter_vars;
   st->spatial = st->reduction = 1;
   for (int64_t i = 0; i < iters->len; ++i) {
     const tn_IterVar *iv = (const tn_IterVar *)iters->items[i].v.obj;
     kernel_axis *a = &st->axis[st->naxes++];
-    *a = (kernel_axis){.var = iv->var, .extent = -1, .contiguous = true, .in_last = true};
+    *a = (kernel_axis){.var = iv->var, .contiguous = true, .in_last = true};
+    a->extent = extent_of(st, i, iv, part);
     a->reduce = iv->iter_type == IR_ITER_COMM_REDUCE;
-    (void)tir_as_int((const tn_obj *)iv->dom->extent, &a->extent);
     int64_t *total = a->reduce ? &st->reduction : &st->spatial;
     *total = times(*total, a->extent);
     /* spatial axes first, so that loops are where the classes look for them */
@@ -127,8 +134,16 @@ static int lane_bits(const tn_BufferStore *store) {
   return half && !TN_IS(BufferLoad, store->value) ? LANE_BITS : t.bits;
 }
 
-int kernel_stage_of(kernel_stage *st, tn_TirSchedule *s, tn_BlockRV *rv, const kernel_machine *m) {
-  *st = (kernel_stage){.sch = s, .rv = rv, .machine = m, .lanes = 1};
+static tn_arr *loops_below(const kernel_stage *st, int64_t outer) {
+  TN_VEC(v);
+  const tn_arr *all = sch_get_loops(st->sch, st->rv);
+  for (int64_t i = outer; all && i < all->len; ++i) TN_TRYP(tn_vec_push(&v, all->items[i]));
+  return all ? tn_scope_own(tn_arr_new(v.items, v.len)) : NULL;
+}
+
+int kernel_stage_below(kernel_stage *st, tn_TirSchedule *s, tn_BlockRV *rv, const kernel_machine *m,
+                       int64_t outer) {
+  *st = (kernel_stage){.sch = s, .rv = rv, .machine = m, .outer = outer, .lanes = 1};
   TN_GET(st->block, (const tn_Block *)sch_get(s, (tn_obj *)rv));
   const tn_BufferStore *store = TN_AS(BufferStore, st->block->body);
   int64_t n = st->block->iter_vars->len;
@@ -137,14 +152,18 @@ int kernel_stage_of(kernel_stage *st, tn_TirSchedule *s, tn_BlockRV *rv, const k
   if (m->vector_bytes && bits >= 8 && store->buffer->dtype.lanes == 1)
     st->lanes = m->vector_bytes * 8 / bits;
   if (n == 0 || n > KERNEL_MAX_AXES) return 0;
-  TN_GET(st->loops, sch_get_loops(s, rv));
+  TN_GET(st->loops, loops_below(st, outer));
   if (st->loops->len != n) return 0;
   bool nest;
   TN_TRY(is_nest(st, &nest));
   if (!nest) return 0;
-  if (!set_axes(st)) return 0;
+  if (!set_axes(st, outer > 0)) return 0;
   TN_TRY(tn_post_order(store->value, visit, st));
   return 1;
+}
+
+int kernel_stage_of(kernel_stage *st, tn_TirSchedule *s, tn_BlockRV *rv, const kernel_machine *m) {
+  return kernel_stage_below(st, s, rv, m, 0);
 }
 
 /* ---- steps ---- */

@@ -94,6 +94,10 @@ CASES = {
         lambda *v: op.nn.batch_norm(*v).astuple(),
     ),
     "nn.bias_add": lambda a, b, c, d: ([x(a, b, c), x(b)], op.nn.bias_add),
+    "nn.contrib_clear_border": lambda a, b, c, d: (
+        [x(a, b, c + 2, d + 2)],
+        lambda v: op.nn.contrib_clear_border(v, padding=(1, 1, 1, 1), rows=1),
+    ),
     "nn.conv1d": lambda a, b, c, d: (
         [x(a, b, c + 3), x(d, b, 3)],
         lambda v, w: op.nn.conv1d(v, w, padding=1, strides=2, kernel_size=3),

@@ -29,6 +29,7 @@ typedef struct {
   relay_pattern pattern;
   const relay_expr *root; /* the expression that is the result */
   bool anchored;          /* holds a convolution or the like */
+  bool in_bands;          /* fused with its dominator whatever that is */
   tn_vec params, args; /* of the function under construction: variables and what they are given */
 } group;
 
@@ -145,6 +146,7 @@ static bool fits(fusion *f, int32_t i, int32_t dominator, int round) {
   relay_pattern own = f->groups[i].pattern;
   if (round == 2) return fits_tuple(f, i, dominator);
   if (find(f, i) == find(f, dominator) || f->groups[dominator].pattern == RELAY_TUPLE) return false;
+  if (f->groups[i].in_bands) return round == 0;
   if (own == RELAY_OUT_ELEMWISE_FUSABLE)
     return round == 0 && n->way == RELAY_ELEMWISE && check_path(f, i, dominator, pass_broadcast);
   if (own <= RELAY_BROADCAST)
@@ -164,6 +166,17 @@ static void run_round(fusion *f, int round) {
   }
 }
 
+/* FuseBands has found convolutions that are one kernel: all from the mark on to the last of them.
+ */
+static void mark_bands(fusion *f, int32_t i) {
+  const tn_RelayCall *mark = relay_as_call(f->graph.nodes[i].expr, "nn.contrib_clear_border");
+  int64_t left = mark ? relay_attr_int(mark->attrs, "convolutions", 0) : 0;
+  for (; left > 0 && f->graph.nodes[i].dominator >= 0; i = f->graph.nodes[i].dominator) {
+    f->groups[i].in_bands = true;
+    left -= f->graph.nodes[f->graph.nodes[i].dominator].pattern == RELAY_OUT_ELEMWISE_FUSABLE;
+  }
+}
+
 static int make_groups(fusion *f, int level) {
   size_t n = (size_t)f->graph.n;
   f->groups = tn_alloc_zero(n + 1, sizeof *f->groups);
@@ -175,6 +188,7 @@ static int make_groups(fusion *f, int level) {
     f->groups[i] = (group){.parent = -1, .size = 1, .pattern = node->pattern, .root = node->expr};
     f->groups[i].anchored = node->pattern == RELAY_OUT_ELEMWISE_FUSABLE;
   }
+  for (int32_t i = 0; i < f->graph.n; ++i) mark_bands(f, i);
   for (int round = 0; level > 0 && round < 3; ++round) run_round(f, round);
   return 0;
 }
