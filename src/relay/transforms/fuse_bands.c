@@ -187,7 +187,8 @@ static int64_t choose_rows(const bands *s, const problem *e, const problem *d, b
   int64_t height = d->result[0];
   for (int64_t rows = height; rows > 0; --rows) {
     int64_t n = height / rows;
-    if (height % rows || n < s->threads || (n % s->threads && n < 4 * s->threads)) continue;
+    if (height % rows || n < 2 || n < s->threads || (n % s->threads && n < 4 * s->threads))
+      continue;
     if (band_bytes(e, d, project, rows) <= (double)s->cache * 5 / 8) return rows;
   }
   return 0;
