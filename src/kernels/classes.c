@@ -16,8 +16,9 @@
 static const kernel_class with_neighbours[] = {
     kernel_winograd,       kernel_conv_tiles, kernel_gemm_tiles,  kernel_conv_direct,
     kernel_conv_depthwise, kernel_gemm,       kernel_row_program, kernel_scalar};
-static const kernel_class classes[] = {kernel_transpose,     kernel_elementwise, kernel_tile,
-                                       kernel_scalar_result, kernel_rows,        kernel_plain};
+static const kernel_class classes[] = {kernel_transpose, kernel_parts,         kernel_elementwise,
+                                       kernel_tile,      kernel_scalar_result, kernel_rows,
+                                       kernel_plain};
 /* Those that no step refuses, whatever the extents are. */
 static const kernel_class plain[] = {kernel_elementwise, kernel_rows, kernel_plain};
 

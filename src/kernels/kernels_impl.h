@@ -52,6 +52,7 @@ int kernel_scalar(kernel_stage *st);        /* what follows is computed with it 
 int kernel_scalar_result(kernel_stage *st); /* nothing follows */
 int kernel_elementwise(kernel_stage *st);
 int kernel_transpose(kernel_stage *st);
+int kernel_parts(kernel_stage *st);
 int kernel_tile(kernel_stage *st);
 int kernel_rows(kernel_stage *st);
 int kernel_plain(kernel_stage *st);
