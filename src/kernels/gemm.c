@@ -27,6 +27,7 @@ enum {
   UNROLL_K = 4,            /* steps of k in a row: more did not help */
   ROWS_WORTH_PACKING = 4,  /* rows that share a packed panel, where it must be transposed */
   ROWS_WORTH_COPYING = 32, /* the same where it would only become denser */
+  ROWS_BY_TURNS = 4,       /* at most */
   ROWS_WORTH_FETCHING = 8, /* rows whose work hides that the next panel comes from far */
   LEAST_TILES = 8,         /* of a band: its last one may be short */
   SQUARE_TILES = 16,       /* from which tiles of four vectors are worth it */
@@ -88,12 +89,20 @@ static int64_t outside(const gemm *g) {
   return n;
 }
 
+/* Weights that one call reads and the second level of cache does not quite hold, for so few rows
+   that reading them is the work: the next call begins with those that were read last. */
+static bool goes_by_turns(const gemm *g) {
+  int64_t bytes = g->n * g->k * (g->b->dtype.bits / 8), l2 = g->st->machine->l2;
+  return is_known(g) && g->panel && g->m <= ROWS_BY_TURNS && bytes > l2 / 2 && bytes < 2 * l2;
+}
+
 static void choose_tile(gemm *g) {
   const kernel_machine *m = g->st->machine;
   int registers = registers_of(m);
   int64_t wide = g->m == 1               ? 8
                  : g->m >= 0 && g->m < 4 ? 4
                                          : 2; /* eight sums hide the latency of one */
+  if (wide > 4 && goes_by_turns(g)) wide = 4; /* the shorter, the more is left of the last one */
   /* few rows read several panels at a time: one alone has too few sums */
   bool few = g->panel && !is_open(g->m) && (g->m < 4 || g->m * 4 + 4 < registers);
   if (few && g->m >= 4) wide = 4;
@@ -395,6 +404,12 @@ static int schedule_pack(const gemm *g, tn_BlockRV *pack, const nest *n) {
   return sch_set_kind(g->st->sch, lanes, TIR_FOR_VECTORIZED, NULL);
 }
 
+static int by_turns(const gemm *g, tn_LoopRV *panels) {
+  tn_expr *one;
+  TN_GET(one, tir_i32(1));
+  return sch_annotate(g->st->sch, (tn_obj *)panels, TIR_BY_TURNS, tn_any_obj(one));
+}
+
 /* Panels, and what is around them, in parallel. A last panel that is not full is a loop of its own,
    without the conditions in the others; for that the loop over panels must be one by itself. */
 static int parallel_panels(const gemm *g, const nest *n, bool ragged) {
@@ -406,6 +421,7 @@ static int parallel_panels(const gemm *g, const nest *n, bool ragged) {
   bool fetch = count == 1 && g->panel && (g->m >= ROWS_WORTH_FETCHING || n->naround > 0);
   if (fetch)
     TN_TRY(sch_annotate(g->st->sch, (tn_obj *)panels, "pragma_prefetch_next", tn_any_int(1)));
+  if (count == 1 && goes_by_turns(g)) TN_TRY(by_turns(g, panels));
   if (ragged && alone) {
     TN_TRY(hint_partition(g, panels));
     if (count > 1) --count;

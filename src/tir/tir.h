@@ -27,6 +27,10 @@ typedef enum {
   TIR_FOR_THREAD_BINDING = 4,
 } tir_for_kind;
 
+/* Annotation of a loop whose iterations do not depend on each other, on the host: in every other
+   call it runs backwards, so that what the last call read last is still in cache. */
+#define TIR_BY_TURNS "by_turns"
+
 enum { TIR_BUFFER_DEFAULT = 1, TIR_BUFFER_AUTO_BROADCAST = 2 };
 enum {
   TIR_ALIGNMENT =

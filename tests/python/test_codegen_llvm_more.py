@@ -254,3 +254,25 @@ def main(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32"), n: T.int32):
     out = tenon.nd.empty((8,), "int32")
     built(tenon.nd.array(np.arange(8, dtype="int32")), out, 0)
     np.testing.assert_array_equal(out.numpy(), np.arange(8))
+
+
+def test_loops_run_backwards_in_every_other_call():
+    body = """
+for i in T.serial(A[0], annotations={"by_turns": 1}):
+    O[0] = O[0] * 10 + i + 1"""
+    module = build(packed(body, ("A", 1, "int32"), ("O", 1, "int32")))
+    for n, want in [(4, 1234), (4, 4321), (3, 123), (0, 0), (1, 1)]:
+        out = tenon.nd.array(np.zeros(1, "int32"))
+        module["main"](tenon.nd.array(np.array([n], "int32")), out)
+        assert out.numpy()[0] == want
+
+
+def test_tasks_take_turns_of_their_own():
+    body = """
+for i in T.parallel(37, annotations={"by_turns": 1}):
+    O[i] = O[i] + A[i] + i"""
+    module = build(packed(body, ("A", 37, "int32"), ("O", 37, "int32")))
+    a, out = np.arange(37, dtype="int32"), tenon.nd.array(np.zeros(37, "int32"))
+    for call in range(1, 4):
+        module["main"](tenon.nd.array(a), out)
+        np.testing.assert_array_equal(out.numpy(), 2 * a * call)

@@ -152,6 +152,10 @@ int cg_return(cg_fn *f, LLVMValueRef value);
 int cg_loop(cg_fn *f, const tn_Var *var, LLVMValueRef begin, LLVMValueRef end, LLVMValueRef step,
             const tn_stmt *body);
 int cg_parallel_for(cg_fn *f, const tn_For *loop);
+/** Is a loop annotated with TIR_BY_TURNS? (turns.c) */
+bool cg_is_by_turns(const tn_For *s);
+/** Its iterations in [low, high), backwards in every other call. */
+int cg_loop_by_turns(cg_fn *f, const tn_For *s, LLVMValueRef low, LLVMValueRef high);
 /** Statements as a function of their own that is called here; as they are where that cannot be done
  * (they return, or belong to a task). */
 int cg_outline(cg_fn *f, const tn_stmt *body);

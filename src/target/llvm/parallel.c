@@ -193,8 +193,9 @@ static int task_iterations(cg_fn *f, const tn_For *s, LLVMValueRef begin, LLVMVa
   LLVMValueRef piece = LLVMBuildSDiv(b, more, n, "piece");
   LLVMValueRef low = at_most(f, LLVMBuildMul(b, task, piece, ""), extent);
   LLVMValueRef high = at_most(f, LLVMBuildAdd(b, low, piece, ""), extent);
-  return cg_loop(f, s->loop_var, LLVMBuildAdd(b, begin, low, ""), LLVMBuildAdd(b, begin, high, ""),
-                 one, s->body);
+  low = LLVMBuildAdd(b, begin, low, ""), high = LLVMBuildAdd(b, begin, high, "");
+  if (cg_is_by_turns(s)) return cg_loop_by_turns(f, s, low, high);
+  return cg_loop(f, s->loop_var, low, high, one, s->body);
 }
 
 int cg_parallel_for(cg_fn *f, const tn_For *s) {

@@ -87,6 +87,7 @@ static int for_stmt(cg_fn *f, const tn_For *s) {
   TN_GET(begin, cg_cast(f, begin, s->min->dtype, s->loop_var->dtype));
   TN_GET(extent, cg_cast(f, extent, s->extent->dtype, s->loop_var->dtype));
   LLVMValueRef end = LLVMBuildNSWAdd(f->b, begin, extent, "");
+  if (cg_is_by_turns(s)) return cg_loop_by_turns(f, s, begin, end);
   return cg_loop(f, s->loop_var, begin, end, LLVMConstInt(type, 1, 0), s->body);
 }
 
