@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tenon
 from tenon import relay
-from tenon.contrib import graph_executor
+from tenon.contrib import graph_executor, utils
 
 TARGETS = ["llvm", "llvm -mcpu=haswell", "llvm -mcpu=skylake-avx512", "llvm -mcpu=x86-64"]
 
@@ -13,6 +13,10 @@ def run(expr, inputs, target="llvm", opt_level=3):
     f = relay.Function(relay.analysis.free_vars(expr), expr)
     with tenon.transform.PassContext(opt_level=opt_level):
         lib = relay.build(tenon.IRModule.from_expr(f), target=target)
+    if target == "c":  # source: compiled by exporting it
+        folder = utils.tempdir()
+        lib.export_library(folder.relpath("lib.so"))
+        lib = tenon.runtime.load_module(folder.relpath("lib.so"))
     model = graph_executor.GraphModule(lib["default"](tenon.cpu()))
     model.run(**inputs)
     return model.get_output(0).numpy()
@@ -163,3 +167,38 @@ def test_a_transposed_operand_is_not_taken_for_a_row():
     part = relay.strided_slice(b, [0, 2, 1], [3, 9, 6])
     got = run(relay.nn.relu(part) * relay.const(2.0), {"y": y})
     np.testing.assert_array_equal(got, np.maximum(y[:, 2:9, 1:6], 0) * 2)
+
+
+def first_or_last(f, x, axis, last):
+    """Index among the elements of the axes in their order, NaN before all numbers."""
+    axes = tuple(range(x.ndim)) if axis is None else axis
+    moved = np.moveaxis(x, axes, range(-len(axes), 0))
+    flat = moved.reshape(*moved.shape[: x.ndim - len(axes)], -1)
+    return flat.shape[-1] - 1 - f(flat[..., ::-1], axis=-1) if last else f(flat, axis=-1)
+
+
+@pytest.mark.parametrize("target", [*TARGETS, "c"])
+@pytest.mark.parametrize("dtype", ["float32", "int8", "int64", "float16"])
+def test_argmax_and_argmin(target, dtype):
+    shapes = [((5, 77), (1,)), ((3, 21, 40), (1,)), ((37, 19), (0,)), ((3, 5, 7), None)]
+    for i, (shape, axis) in enumerate([*shapes, ((2, 9, 4, 5), (1, 3)), ((1, 3), (0,))]):
+        x = numbers(*shape, dtype="int8", seed=i) % 7  # many are equal
+        x = x.astype(dtype)
+        if dtype[0] == "f":
+            x.flat[0], x.flat[-1] = -0.0, np.inf
+            x = np.where(numbers(*shape, seed=9) > 2, np.array(np.nan, dtype), x)
+        v, last = relay.var("x", shape=shape, dtype=dtype), (i + (dtype == "int8")) % 2 == 0
+        name = "argmax" if i < 3 else "argmin"
+        how = {"axis": axis, "keepdims": i % 3 == 0, "select_last_index": last}
+        got = run(getattr(relay, name)(v, **how), {"x": x}, target)
+        want = first_or_last(getattr(np, name), x, axis, last)
+        np.testing.assert_array_equal(got.reshape(want.shape), want)
+
+
+def test_softmax_of_extreme_values():
+    x = numbers(7, 77) * 30
+    x[0, :5], x[1], x[2, 3], x[3, ::2], x[4] = 3e38, -3e38, np.nan, -np.inf, 88
+    x[5, 0] = 100  # others underflow
+    got = run(relay.nn.softmax(relay.var("x", shape=x.shape)), {"x": x})
+    e = np.exp((x - x.max(axis=1, keepdims=True)).astype("float64"))
+    np.testing.assert_allclose(got, e / e.sum(axis=1, keepdims=True), rtol=1e-6, atol=1e-37)

@@ -23,7 +23,7 @@ static int relation(relay_rel *r) {
 }
 
 typedef struct {
-  tn_Tensor *data, *max, *exp, *sum;
+  tn_Tensor *data, *max, *exp, *sum, *inverse;
   bool reduced[OPS_MAX_NDIM];
 } softmax;
 
@@ -41,9 +41,15 @@ static tn_expr *exponential(void *ctx, tn_arr *at) {
   return e ? tir_call(e->dtype, TIR_OP_exp, 1, e) : NULL;
 }
 
+/* One division for a row: the sum is between 1 and the length of the row. */
+static tn_expr *inverse(void *ctx, tn_arr *at) {
+  tn_expr *sum = te_at(((const softmax *)ctx)->sum, at);
+  return sum ? tir_div(tir_one(sum->dtype), sum) : NULL;
+}
+
 static tn_expr *normalised(void *ctx, tn_arr *at) {
   const softmax *s = ctx;
-  return tir_div(te_at(s->exp, at), of_row(s, s->sum, at));
+  return tir_mul(te_at(s->exp, at), of_row(s, s->inverse, at));
 }
 
 static tn_expr *log_normalised(void *ctx, tn_arr *at) {
@@ -67,6 +73,7 @@ static tn_arr *compute_softmax(const relay_compute *c) {
   TN_GETP(s.exp, te_compute(s.data->shape, exponential, &s, "T_softmax_exp", TE_ELEMWISE));
   TN_GETP(s.sum, ops_reduce_over(s.data->shape, s.reduced, false, TE_SUM, ops_element, s.exp,
                                  "T_softmax_expsum"));
+  TN_GETP(s.inverse, te_compute(s.sum->shape, inverse, &s, "T_softmax_inverse", TE_ELEMWISE));
   return tn_arr_of(1,
                    te_compute(s.data->shape, normalised, &s, "T_softmax_norm", "softmax_output"));
 }

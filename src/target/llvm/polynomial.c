@@ -68,17 +68,37 @@ static LLVMValueRef power_of_two(maker *k, LLVMValueRef n) {
   return as(k, LLVMBuildShl(k->f.b, n, integer(k, 23), ""), k->type);
 }
 
+/* Added to a number below 2**22 it leaves the nearest whole number in the lowest bits: 1.5 * 2**23.
+ */
+static const double large = 12582912;
+
 /* exp(r) of x = n log(2) + r, |r| <= log(2) / 2. @param n what adding a large number leaves of
    x / log(2), with that number */
 static LLVMValueRef reduced_exp(maker *k, LLVMValueRef x, LLVMValueRef *n) {
   static const double c[] = {0.50000001, 0.166665129, 0.0416661874, 0.00836959902, 0.0013951711};
-  const double large = 12582912; /* 1.5 * 2**23 */
   *n = muladd(k, x, real(k, 1.44269504088896341), real(k, large));
   LLVMValueRef whole = sub(k, *n, real(k, large));
   LLVMValueRef r = muladd(k, whole, real(k, -0.693359375), x);
   r = muladd(k, whole, real(k, 2.12194440054690583e-4), r);
   *n = as(k, *n, k->ints);
   return add(k, muladd(k, mul(k, r, r), POLYNOMIAL(k, r, c), r), real(k, 1));
+}
+
+/* v * 2**n for a whole number n, rounded once, in one instruction; NULL where there is none (or
+   with an error). */
+static LLVMValueRef scaled(maker *k, LLVMValueRef v, LLVMValueRef n) {
+  enum { AS_IT_IS_SET = 4 };
+  bool vector = LLVMGetTypeKind(k->type) == LLVMVectorTypeKind;
+  unsigned lanes = vector ? LLVMGetVectorSize(k->type) : 1;
+  LLVMTypeRef mask = LLVMIntTypeInContext(k->f.m->ctx, lanes);
+  LLVMValueRef args[5] = {v, n, LLVMConstNull(k->type), LLVMConstAllOnes(mask),
+                          cg_i32(&k->f, AS_IT_IS_SET)};
+  if (!cg_is_x86(&k->f)) return NULL;
+  if (lanes == 16 && cg_has_feature(k->f.m, "avx512bw"))
+    return cg_intrinsic(&k->f, "llvm.x86.avx512.mask.scalef.ps.512", NULL, 0, args, 5);
+  if (lanes == 8 && cg_has_feature(k->f.m, "avx512bw"))
+    return cg_intrinsic(&k->f, "llvm.x86.avx512.mask.scalef.ps.256", NULL, 0, args, 4);
+  return NULL;
 }
 
 /* exp(x) = 2**n exp(r). The power is multiplied in two steps, since it may be no normal number
@@ -88,6 +108,8 @@ static LLVMValueRef build_exp(maker *k, LLVMValueRef x) {
   x = where(k, LLVMRealOGT, x, real(k, 89), real(k, 89), x);
   x = where(k, LLVMRealOLT, x, real(k, -104), real(k, -104), x);
   TN_GETP(p, reduced_exp(k, x, &t));
+  LLVMValueRef whole = sub(k, as(k, t, k->type), real(k, large)), one = scaled(k, p, whole);
+  if (one || tn_error_pending()) return one;
   LLVMValueRef n = LLVMBuildSub(k->f.b, t, integer(k, 0x4b400000), "");
   LLVMValueRef half = LLVMBuildAShr(k->f.b, n, integer(k, 1), "");
   p = mul(k, p, power_of_two(k, half));
