@@ -15,8 +15,7 @@ typedef struct {
   bool one_target; /* only where all of a program is for one target, which the pass asks for */
   bool relaxed;    /* only where results may be less exact (relay.backend.precision) */
   bool links;      /* a second argument says whether constants are part of kernels */
-  bool vectors;    /* only for processors with vectors */
-  int sizes;       /* the same; so many of: threads, bytes of cache, lanes of float32 */
+  int sizes; /* for processors with vectors; so many of: threads, bytes of cache, float32 lanes */
 } step;
 enum { NO_ARG = INT32_MIN, DEFAULT_LEVEL = 2, LAYOUT_LEVEL = 3 };
 
@@ -29,7 +28,7 @@ static const step optimize[] = {
     {"QnnCanonicalizeOps", NO_ARG},
     {"Legalize", NO_ARG, .one_target = true},
     {"SimplifyInference", NO_ARG},
-    {"WidenFloats", NO_ARG, .one_target = true, .vectors = true},
+    {"WidenFloats", NO_ARG, .one_target = true, .sizes = 3},
     {"EliminateCommonSubexpr", 1}, /* not of casts to int32 */
     {"CombineParallelConv2D", 3},
     {"CombineParallelDense", 3},
@@ -95,7 +94,7 @@ static tn_IRModule *run(const driver_targets *t, const char *name, const step *s
     tn_any args[3] = {tn_any_int(steps[i].arg), tn_any_bool(t->link_params)};
     int nargs = steps[i].links ? 2 : steps[i].arg != NO_ARG;
     if ((steps[i].one_target && t->several) || (steps[i].relaxed && !relaxed) ||
-        ((steps[i].vectors || steps[i].sizes) && !vectors))
+        (steps[i].sizes && !vectors))
       continue;
     if (steps[i].sizes) {
       args[0] = tn_any_int(machine.threads), args[1] = tn_any_int(machine.l2);

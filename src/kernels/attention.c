@@ -57,8 +57,9 @@ static tn_expr *scaled(tn_expr *e, int64_t by) { return tir_mul(e, num(by)); }
 
 static tn_stmt *loop(tn_Var *v, int64_t extent, tir_for_kind kind, tn_stmt *body) {
   if (!v || !body) return NULL;
-  return (tn_stmt *)TN_MAKE(For, .loop_var = v, .min = num(0), .extent = num(extent), .kind = kind,
-                            .body = body, .annotations = tn_scope_own(tn_map_new()));
+  return (tn_stmt *)TN_MAKE(For, .loop_var = v, .min = num(0), .extent = num(extent),
+                            .kind = (int32_t)kind, .body = body,
+                            .annotations = tn_scope_own(tn_map_new()));
 }
 
 /* A body for each value of v: `kind` is that of all loops. */

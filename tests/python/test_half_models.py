@@ -165,6 +165,34 @@ def test_sums_are_those_of_float32(dtype):
     close(got, want, dtype)
 
 
+FEW = [
+    ("haswell", 1, 33, 65),
+    ("haswell", 8, 260, 258),
+    ("haswell", 2, 7, 40),
+    ("native", 1, 130, 1),
+]
+FEW += [("skylake-avx512", 2, 70, 31), ("x86-64", 1, 33, 65)]
+
+
+@pytest.mark.parametrize("op", ["dense", "matmul"])
+@pytest.mark.parametrize("cpu, rows, units, features", FEW)
+def test_weights_for_few_rows_stay_small(cpu, rows, units, features, op):
+    """Where an instruction converts them."""
+    if not runs_here(cpu):
+        pytest.skip(f"not a {cpu}")
+    x, w = weight(1, "float16", rows, features), weight(2, "float16", units, features)
+    a = relay.var("x", shape=x.shape, dtype="float16")
+    if op == "dense":
+        y = relay.nn.dense(a, relay.const(w, "float16"))
+    else:
+        y = relay.nn.matmul(a, relay.const(np.ascontiguousarray(w.T), "float16"))
+    got, lib = run(module(relay.nn.relu(y)), {"x": x}, f"llvm -mcpu={cpu}")
+    if cpu != "native":
+        small = "float32" if cpu == "x86-64" else "float16"
+        assert {str(p.dtype) for p in lib.get_params().values()} == {small}
+    close(got, np.maximum(x.astype("float64") @ w.astype("float64").T, 0), "float16")
+
+
 def test_what_is_moved_stays_small():
     """A table of words is not made twice as large."""
     table = relay.const(weight(1, "float16", 5000, 32), "float16")

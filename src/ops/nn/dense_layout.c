@@ -66,12 +66,20 @@ static int64_t panel_of(const kernel_machine *m, const problem *p) {
   return kernels_dense_panel(m, &d);
 }
 
-/* All of float32, bfloat16 with sums of float32, or bytes with sums of int32. */
+/* Features of a weight that share a lane. */
+static int64_t group_of(const problem *p) {
+  return p->weight.code == kDLFloat ? 1 : LANE_BITS / p->weight.bits;
+}
+
+/* All of float32 (the weight may be stored as float16), bfloat16 with sums of float32, or bytes
+   with sums of int32. */
 static bool has_kernels(const tn_TensorType *data, const tn_TensorType *weight,
                         const tn_TensorType *out) {
   if (is_byte(data) && is_byte(weight)) return tn_dtype_eq(out->dtype, TN_I32);
-  bool same = tn_dtype_eq(data->dtype, weight->dtype) && tn_dtype_eq(out->dtype, TN_F32);
-  return same && (tn_dtype_eq(data->dtype, TN_F32) || tn_dtype_eq(data->dtype, half));
+  if (!tn_dtype_eq(out->dtype, TN_F32)) return false;
+  bool small = weight->dtype.code == kDLFloat && weight->dtype.bits == 16;
+  bool same = tn_dtype_eq(data->dtype, weight->dtype);
+  return tn_dtype_eq(data->dtype, TN_F32) ? same || small : same && tn_dtype_eq(data->dtype, half);
 }
 
 static bool problem_of(const tn_RelayCall *c, const tn_Type *const types[3], problem *p) {
@@ -86,7 +94,7 @@ static bool problem_of(const tn_RelayCall *c, const tn_Type *const types[3], pro
     p->features = 1;
   return has_kernels(data, weight, out) &&
          tir_as_int((tn_obj *)relay_dim(weight, p->units_axis), &p->units) &&
-         p->units < INT32_MAX / 2 && p->features % (LANE_BITS / p->weight.bits) == 0;
+         p->units < INT32_MAX / 2 && p->features % group_of(p) == 0;
 }
 
 /* The weight with zeros up to a whole number of blocks. */
@@ -101,8 +109,8 @@ static void *whole_blocks(void *weight, const problem *p, int64_t block) {
 }
 
 static tn_str *panel_layout(const problem *p, int64_t block) {
-  if (p->weight.bits == LANE_BITS) return tn_str_fmt("NC%lldn", (long long)block);
-  return tn_str_fmt("NC%lldn%dc", (long long)block, LANE_BITS / p->weight.bits);
+  if (group_of(p) == 1) return tn_str_fmt("NC%lldn", (long long)block);
+  return tn_str_fmt("NC%lldn%lldc", (long long)block, (long long)group_of(p));
 }
 
 static void *packed_call(const tn_RelayCall *c, const problem *p, int64_t block, void *weight) {
@@ -121,7 +129,7 @@ void *ops_alter_dense(const relay_replace *r) {
       !kernels_machine(&m))
     return relay_leave(r);
   int64_t block = panel_of(&m, &p);
-  if (!block || (p.weight.bits < LANE_BITS && !m.dots)) return relay_leave(r);
+  if (!block || (group_of(&p) > 1 && !m.dots)) return relay_leave(r);
   return packed_call(r->call, &p, block, whole_blocks(relay_arg(r->call, 1), &p, block));
 }
 

@@ -6,8 +6,9 @@
 
    Values are rounded where the program says so (a cast to float16) and where it sees them: results,
    bindings, arguments of functions. Between operators they keep the bits they have. What is only
-   moved (taken from a table, say) stays as small as it is stored. Products of bfloat16 stay such
-   products, with sums of float32, where the operator's row (`relax`) has kernels for them.
+   moved (taken from a table, say) stays as small as it is stored, and so do weights of float16 for
+   few rows. Products of bfloat16 stay such products, with sums of float32, where the operator's row
+   (`relax`) has kernels for them.
 
    Every call is replaced by a cast to its old type, so that types stay as they are; readers that
    are computed in float32 too leave that cast out. */
@@ -16,15 +17,24 @@
 #include "base/error.h"
 #include "base/scope.h"
 #include "ir/imm.h"
+#include "relay/evaluate.h"
 #include "relay/infer.h"
 #include "relay/layouts.h"
 #include "relay/transforms/make.h"
 #include "relay/transforms/transforms.h"
 
 static const tn_dtype wide = {kDLFloat, 32, 1};
+enum { FEW_ROWS = 16 };
 
-/* narrow expression -> the same of float32: what it is a cast of, or a cast of it */
-typedef tn_map *widening;
+/* Rows that are multiplied with weights that are kept small: converting them then hides behind
+   reading them, from behind the cache or in it. */
+enum { ROWS_OF_LARGE = 8, ROWS_OF_SMALL = 2 };
+enum { LEAST_LANES = 8 }; /* of float32 in vectors of processors that convert by an instruction */
+
+typedef struct {
+  tn_map *values; /* narrow expression -> the same of float32: what it is a cast of, or a cast */
+  int64_t cache;  /* bytes; 0: no weights are kept small */
+} widening;
 
 static bool is_narrow(tn_dtype t) {
   return t.bits == 16 && t.lanes == 1 && (t.code == kDLFloat || t.code == kDLBfloat);
@@ -44,12 +54,12 @@ static bool is_bfloat(const void *e) {
 }
 
 /* Is it a value that is stored as what its type says? */
-static bool is_stored(const widening all, const void *e) {
+static bool is_stored(const widening *all, const void *e) {
   tn_any found;
   const tn_RelayTuple *tuple = TN_AS(RelayTuple, e);
   for (int64_t i = 0; tuple && i < tuple->fields->len; ++i)
     if (!is_stored(all, tn_arr_obj(tuple->fields, i))) return false;
-  if (tuple || !tn_map_get(all, tn_any_obj(e), &found)) return true;
+  if (tuple || !tn_map_get(all->values, tn_any_obj(e), &found)) return true;
   const tn_RelayCall *c = relay_as_call(found.v.obj, "cast");
   return c && relay_arg(c, 0) == e;
 }
@@ -60,17 +70,17 @@ static relay_expr *cast_typed(relay_expr *e, const tn_TensorType *t, tn_dtype to
   return relay_typed(relay_cast(e, to), relay_tensor_type(t->shape, to));
 }
 
-static relay_expr *widen_tensor(widening all, relay_expr *e) {
+static relay_expr *widen_tensor(const widening *all, relay_expr *e) {
   const tn_TensorType *t = relay_tensor_type_of_expr(e);
   tn_any found;
   relay_expr *c;
   if (!t || !is_narrow(t->dtype)) return e;
-  if (tn_map_get(all, tn_any_obj(e), &found)) return (relay_expr *)found.v.obj;
+  if (tn_map_get(all->values, tn_any_obj(e), &found)) return (relay_expr *)found.v.obj;
   TN_GETP(c, cast_typed(e, t, wide));
-  return tn_map_set(all, tn_any_obj(e), tn_any_obj(c)) ? NULL : c;
+  return tn_map_set(all->values, tn_any_obj(e), tn_any_obj(c)) ? NULL : c;
 }
 
-static relay_expr *widen(widening all, relay_expr *e) {
+static relay_expr *widen(const widening *all, relay_expr *e) {
   const tn_Type *type = e ? relay_type_of(e) : NULL;
   const tn_TupleType *tuple = TN_AS(TupleType, type);
   const tn_RelayTuple *literal = TN_AS(RelayTuple, e);
@@ -87,7 +97,7 @@ static relay_expr *widen(widening all, relay_expr *e) {
 }
 
 /* The result of a call in float32 as one of the types that the program gave it. */
-static relay_expr *narrowed(widening all, relay_expr *e, const tn_Type *type) {
+static relay_expr *narrowed(const widening *all, relay_expr *e, const tn_Type *type) {
   const tn_TensorType *t = TN_AS(TensorType, type);
   const tn_TupleType *tuple = TN_AS(TupleType, type);
   relay_expr *r;
@@ -95,7 +105,7 @@ static relay_expr *narrowed(widening all, relay_expr *e, const tn_Type *type) {
   if (!e || !has_narrow(type)) return e;
   if (t) {
     TN_GETP(r, cast_typed(e, t, t->dtype));
-    return tn_map_set(all, tn_any_obj(r), tn_any_obj(e)) ? NULL : r;
+    return tn_map_set(all->values, tn_any_obj(r), tn_any_obj(e)) ? NULL : r;
   }
   for (int64_t i = 0; i < tuple->fields->len; ++i) {
     relay_expr *field;
@@ -157,14 +167,40 @@ static relay_expr *of_bfloat(tn_RelayCall *c, const tn_RelayCall *post) {
   return relay_typed(row->relax(&r), relay_type_of(c));
 }
 
+/* Number of rows that are multiplied; -1 where it is open. */
+static int64_t rows_of(const relay_expr *data) {
+  const tn_TensorType *t = relay_tensor_type_of_expr(data);
+  int64_t rows = 1, n;
+  for (int64_t i = 0; t && i + 1 < t->shape->len; ++i) {
+    if (!tir_as_int(tn_arr_obj(t->shape, i), &n) || __builtin_mul_overflow(rows, n, &rows))
+      return -1;
+  }
+  return t ? rows : -1;
+}
+
+/* Weights of float16 that are read for a few rows stay as small as they are: reading them is what
+   takes the time. */
+static bool keeps_weight(const widening *all, const tn_RelayCall *c) {
+  bool matmul = relay_as_call(c, "nn.matmul") && !relay_attr_int(c->attrs, "transpose_a", 0);
+  if (!all->cache || (!matmul && !relay_as_call(c, "nn.dense"))) return false;
+  const void *weight = relay_arg(c, 1);
+  const tn_TensorType *t = relay_tensor_type_of_expr(weight);
+  if (!t || t->dtype.code != kDLFloat || !is_narrow(t->dtype) || !is_stored(all, weight) ||
+      relay_known_depth(weight) < 0)
+    return false;
+  bool large = relay_count_elements(t) >= all->cache / 4;
+  int64_t rows = rows_of(relay_arg(c, 0));
+  return rows > 0 && rows <= (large ? ROWS_OF_LARGE : ROWS_OF_SMALL);
+}
+
 /* The call in float32; NULL without an error where the operator has none such. */
-static relay_expr *in_float32(widening all, const tn_RelayCall *c, const tn_Type *before) {
+static relay_expr *in_float32(const widening *all, const tn_RelayCall *c, const tn_Type *before) {
   tn_RelayCall *r;
   void *attrs;
   TN_VEC(args);
   for (int64_t i = 0; i < c->args->len; ++i) {
-    relay_expr *e;
-    TN_GETP(e, widen(all, relay_arg(c, i)));
+    relay_expr *e = relay_arg(c, i);
+    if (i != 1 || !keeps_weight(all, c)) TN_GETP(e, widen(all, e));
     TN_TRYP(tn_vec_push_obj(&args, e));
   }
   attrs = widened_attrs(c);
@@ -180,7 +216,7 @@ static relay_expr *in_float32(widening all, const tn_RelayCall *c, const tn_Type
 }
 
 /* A cast by the program: it rounds, but a value that is narrow already is as it is. */
-static relay_expr *rewrite_cast(widening all, tn_RelayCall *c, const tn_TensorType *to) {
+static relay_expr *rewrite_cast(const widening *all, tn_RelayCall *c, const tn_TensorType *to) {
   relay_expr *arg = relay_arg(c, 0), *e;
   const tn_TensorType *from = relay_tensor_type_of_expr(arg);
   if (!from || tn_dtype_eq(from->dtype, to->dtype)) return arg;
@@ -190,7 +226,7 @@ static relay_expr *rewrite_cast(widening all, tn_RelayCall *c, const tn_TensorTy
 }
 
 static tn_obj *rewrite_call(void *ctx, tn_obj *pre, tn_obj *post) {
-  const widening all = ctx;
+  const widening *all = ctx;
   tn_RelayCall *c = relay_stands_for(post, pre);
   const tn_Type *type = relay_type_of(pre);
   bool any = false, stored = true;
@@ -238,10 +274,15 @@ static const tn_rewrite_case cases[] = {
     TN_REWRITE(RefWrite, keep_type),         TN_REWRITE(Match, keep_type),
 };
 
+/* arguments: threads, bytes of the cache, lanes of float32; none: no weights are kept small */
 tn_RelayFunction *relay_widen_floats(tn_RelayFunction *f, const tn_pass_ctx *c) {
-  tn_map *all;
+  widening all = {0};
+  int64_t lanes = LEAST_LANES;
   if (relay_is_kernel(f)) return f;
+  if (c->nargs > 1) TN_TRYP(tn_any_to_int(&c->args[1], &all.cache));
+  if (c->nargs > 2) TN_TRYP(tn_any_to_int(&c->args[2], &lanes));
+  if (lanes < LEAST_LANES) all.cache = 0;
   TN_GETP(f, relay_infer_expr(f, c->mod));
-  TN_GETP(all, tn_scope_own(tn_map_new()));
-  return tn_rewrite_if(f, enters, cases, TN_COUNT(cases), all);
+  TN_GETP(all.values, tn_scope_own(tn_map_new()));
+  return tn_rewrite_if(f, enters, cases, TN_COUNT(cases), &all);
 }
