@@ -42,6 +42,8 @@ static const step optimize[] = {
     {"FlattenAtrousConv", NO_ARG},
     {"FoldLayerNorm", NO_ARG},
     {"FoldBatchMatmul", NO_ARG},
+    {"CombineAttentionDense", NO_ARG, .one_target = true, .sizes = true},
+    {"FoldConstant", 1},
     {"WholeChannels", NO_ARG, .one_target = true},
     {"RelaxPrecision", NO_ARG, .one_target = true, .relaxed = true},
     {"EliminateCommonSubexpr", 1, .relaxed = true},

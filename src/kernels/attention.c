@@ -21,10 +21,10 @@
 #include "object/functions.h"
 
 enum {
-  VECTORS = 2,             /* of a tile, along columns */
-  UNROLL = 4,              /* steps of a sum in a row */
-  LEAST_ROWS = 2,          /* fewer do not pay for transposing keys */
-  LONG_ROW = 2048,         /* bytes from which rows of values lie on pages of their own */
+  MANY_REGISTERS = 16, /* more than so many: tiles of four vectors where all columns fill some */
+  UNROLL = 4,          /* steps of a sum in a row */
+  LEAST_ROWS = 2,      /* fewer do not pay for transposing keys */
+  LONG_ROW = 2048,     /* bytes from which rows of values lie on pages of their own */
   ROWS_WORTH_PACKING = 32, /* that share values in panels */
   MOST_LANES = 16
 };
@@ -38,7 +38,7 @@ typedef struct {
 typedef struct {
   const attention *a;
   int lanes;
-  int64_t rows;           /* of a block */
+  int64_t rows, vectors;  /* of a block; of a tile, along columns */
   int64_t columns, width; /* of keys and values, in whole vectors */
   int64_t stride;         /* of a row of scores */
   bool packs_values;
@@ -123,13 +123,14 @@ static tn_expr *shuffled(const program *p, tn_expr *a, tn_expr *b, const int *fr
                             .indices = tn_arr_from(&v));
 }
 
-/* Panels of VECTORS vectors in `columns`, and what is left; `whole`: only those without columns
+/* Panels of a tile's vectors in `columns`, and what is left; `whole`: only those without columns
    beyond the last are in the first. */
 static int divide(const program *p, int64_t columns, panels out[2]) {
-  int64_t vectors = (columns + p->lanes - 1) / p->lanes, full = columns / p->lanes / VECTORS;
+  int64_t vectors = (columns + p->lanes - 1) / p->lanes, full = columns / p->lanes / p->vectors;
   int n = 0;
-  if (full) out[n++] = (panels){0, full, VECTORS};
-  if (full * VECTORS < vectors) out[n++] = (panels){full * VECTORS, 1, vectors - full * VECTORS};
+  if (full) out[n++] = (panels){0, full, p->vectors};
+  if (full * p->vectors < vectors)
+    out[n++] = (panels){full * p->vectors, 1, vectors - full * p->vectors};
   return n;
 }
 
@@ -397,12 +398,13 @@ static tn_stmt *over_lanes(const program *p, tn_Buffer *vector, uint32_t op) {
   return tir_seq(&steps);
 }
 
-/* exp(x), x <= 0, but never so small that its products with values fall below the normal numbers,
-   which processors are slow with: 9e-27 is nothing beside the sum, which is 1 or more. */
+/* exp(x), x <= 0 (or NaN, which neither bound takes for its own), but never so small that its
+   products with values fall below the normal numbers, which processors are slow with: 9e-27 is
+   nothing beside the sum, which is 1 or more. */
 static tn_expr *power(const program *p, tn_expr *x) {
   tn_dtype t = p->a->dtype;
-  tn_expr *least = tir_const_float(t, t.bits == 32 ? -60 : -600);
-  return tir_call(t, TIR_OP_exp, 1, tir_select(tir_lt(x, least), least, x, NULL));
+  tn_expr *least = tir_const_float(t, t.bits == 32 ? -60 : -600), *most = tir_const_float(t, 0);
+  return tir_call(t, TIR_OP_exp, 1, tir_max(least, tir_min(most, x)));
 }
 
 static tn_stmt *softmax(const program *p) {
@@ -488,13 +490,13 @@ static tn_stmt *all_panels(const program *p, int64_t columns,
 }
 
 /* Rows of a block: as many as registers hold, unless fewer leave less to be computed twice. */
-static int64_t block_rows(const attention *a) {
+static int64_t block_rows(const attention *a, int64_t vectors) {
   const kernel_machine *m = a->machine;
   int registers = m->vector_registers > 16 ? m->vector_registers - 2 : m->vector_registers;
-  int64_t most = (registers - 1 - VECTORS) / VECTORS, best = 1, least = INT64_MAX;
+  int64_t most = (registers - 1 - vectors) / vectors, best = 1, least = INT64_MAX;
   if (most > a->rows) most = a->rows;
   for (int64_t rows = most; rows > 0 && rows > most / 2; --rows) {
-    int64_t cost = (a->rows + rows - 1) / rows * (2 * rows + 3);
+    int64_t cost = (a->rows + rows - 1) / rows * (vectors * rows + 3);
     if (cost < least) least = cost, best = rows;
   }
   return best;
@@ -546,7 +548,11 @@ static tn_stmt *root(const program *p, tn_stmt *body) {
 static int plan(program *p) {
   const attention *a = p->a;
   int64_t lanes = p->lanes, depth = a->depth;
-  p->rows = block_rows(a);
+  int64_t four = 4 * lanes;
+  bool wide = a->machine->vector_registers > MANY_REGISTERS && a->width % four == 0 &&
+              a->columns >= four && a->rows >= ROWS_WORTH_PACKING;
+  p->vectors = wide ? 4 : 2;
+  p->rows = block_rows(a, p->vectors);
   p->columns = (a->columns + lanes - 1) / lanes * lanes;
   p->width = (a->width + lanes - 1) / lanes * lanes;
   /* rows an odd number of vectors apart do not share their places in the cache */

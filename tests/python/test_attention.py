@@ -87,7 +87,8 @@ def network(layout, masked, b, h, m, n, k, d, kind="float32"):
     else:
         out = relay.nn.batch_matmul(relay.reshape(p, (b * h, m, n)), v, transpose_b=False)
     rng = np.random.default_rng(0)
-    plain = [rng.standard_normal(s).astype(kind) for s in ((b, h, m, k), (b, h, n, k), (b, h, n, d))]
+    shapes = (b, h, m, k), (b, h, n, k), (b, h, n, d)
+    plain = [rng.standard_normal(s).astype(kind) for s in shapes]
     inputs = dict(zip([p.name_hint for p in params + more], arrange(*plain) + values, strict=True))
     q, key, v = (a.astype("float64") for a in plain)
     e = mask(np.einsum("bhmk,bhnk->bhmn", q, key) * (0.5 if layout == "parts" else 1))
@@ -215,3 +216,57 @@ def test_left_alone():
     assert fused(mod) is None  # keys do not stay in the cache
     with pytest.raises(ValueError, match="bytes of cache"):
         relay.transform.FuseAttention(1, 0)(mod)
+
+
+def test_not_a_number():
+    """A row that has none stays without one; the others do not notice."""
+    mod, inputs, want = network("heads", "where", 1, 2, 21, 30, 16, 20)
+    inputs["q"][0, 5, 1, 3] = np.nan
+    want[0, 5, 1] = np.nan
+    check(run(mod, inputs), want)
+
+
+def projected(biases, shared=True, again=False):
+    """Attention of dense layers of one input, or of two."""
+    rng = np.random.default_rng(2)
+    x, y = var("x", 9, 12), var("y", 9, 12)
+    weights = rng.standard_normal((3, 16, 12)).astype("float32")
+    parts, plain = [], []
+    inputs = {n: rng.standard_normal((9, 12)).astype("float32") for n in "xy"}
+    for i, name in enumerate("xxx" if shared else "xyy"):
+        e = relay.nn.dense(y if name == "y" else x, relay.const(weights[i]))
+        plain.append(inputs[name].astype("float64") @ weights[i].T)
+        if i in biases:
+            b = rng.standard_normal(16).astype("float32")
+            e, plain[-1] = relay.add(e, relay.const(b)), plain[-1] + b
+        parts.append(e)
+    q, k, v = (relay.reshape(e, (1, 9, 2, 8)) for e in parts)
+    p = relay.nn.softmax(relay.einsum([q, k], "bmhk,bnhk->bhmn"))
+    out = relay.einsum([p, v], "bhmk,bkhn->bmhn")
+    if again:
+        out = relay.add(out, q)
+    q, k, v = (e.reshape(9, 2, 8) for e in plain)
+    s = np.einsum("mhk,nhk->hmn", q, k)
+    s = np.exp(s - s.max(-1, keepdims=True))
+    want = np.einsum("hmn,nhd->mhd", s / s.sum(-1, keepdims=True), v)
+    mod = tenon.IRModule.from_expr(relay.Function([x, y], out))
+    return relay.transform.InferType()(mod), inputs, want + q if again else want
+
+
+@pytest.mark.parametrize(
+    "how, left",
+    [
+        ({"biases": (0, 1, 2)}, 1),
+        ({"biases": ()}, 1),
+        ({"biases": (0, 2)}, 2),  # key alone has none
+        ({"biases": (0, 1, 2), "shared": False}, 2),
+        ({"biases": (0, 1, 2), "again": True}, 2),  # query is read elsewhere
+    ],
+)
+def test_dense_layers_become_one(how, left):
+    mod, inputs, want = projected(**how)
+    after = relay.transform.CombineAttentionDense(1, 1 << 20)(mod)
+    assert after.astext(show_meta_data=False).count("nn.dense(") == left
+    check(run(mod, inputs), want)
+    with pytest.raises(ValueError, match="bytes of cache"):
+        relay.transform.CombineAttentionDense(1, 0)(mod)

@@ -1,5 +1,5 @@
-/* CombineParallelConv2D, CombineParallelDense, CombineParallelBatchMatmul: layers that read the
-   same data become one layer with all their weights.
+/* CombineParallelConv2D, CombineParallelDense, CombineParallelBatchMatmul, CombineAttentionDense:
+   layers that read the same data become one layer with all their weights.
 
      (nn.relu(nn.conv2d(%x, %w1, channels=4)), nn.relu(nn.conv2d(%x, %w2, channels=8)))
    =>
@@ -7,7 +7,8 @@
      (strided_slice(%0, begin=[0, 0], end=[-1, 4]), strided_slice(%0, begin=[0, 4], end=[-1, 8]))
 
    What follows all of the layers alike, element by element, becomes one too. Dense layers become
-   parts of a batch_matmul where that is asked for and all are of one size. */
+   parts of a batch_matmul where that is asked for and all are of one size. Those that make query,
+   key and value of an attention become one where kernels read their parts in place. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/scope.h"
@@ -39,6 +40,7 @@ typedef struct {
   layer_kind kind;
   bool to_batch;
   int64_t min_branches;
+  const tn_pmap *only; /* the layers that are looked at; NULL: all */
   branches *items;
   int64_t len, cap;
   tn_pmap readers; /* expression -> number of readers */
@@ -159,7 +161,8 @@ static int visit(void *ctx, tn_obj *node) {
   const tn_RelayCall *c = TN_AS(RelayCall, node);
   for (int64_t i = 0; c && i < c->args->len; ++i)
     TN_TRY(tn_pmap_put(&x->reader, relay_arg(c, i), c));
-  return c && relay_as_call(c, x->kind.op) && c->args->len == 2 ? add_layer(x, c) : 0;
+  if (!c || !relay_as_call(c, x->kind.op) || c->args->len != 2) return 0;
+  return !x->only || tn_pmap_has(x->only, c) ? add_layer(x, c) : 0;
 }
 
 /* ---- what follows ---- */
@@ -346,16 +349,20 @@ static tn_obj *replace(void *ctx, tn_obj *pre, tn_obj *post) {
 
 static const tn_rewrite_case cases[] = {TN_REWRITE(RelayCall, replace)};
 
+static tn_RelayFunction *combine_all(tn_RelayFunction *f, combining *x) {
+  TN_GETP(x->keep, tn_scope_own(tn_map_new()));
+  TN_TRYP(tn_post_order(f, visit, x));
+  TN_TRYP(find_steps(x));
+  return tn_rewrite(f, cases, TN_COUNT(cases), x);
+}
+
 static tn_RelayFunction *run(tn_RelayFunction *f, const tn_pass_ctx *c, combining *x) {
   x->min_branches = 3;
   if (c->nargs > 0) TN_TRYP(tn_any_to_int(&c->args[0], &x->min_branches));
   if (x->min_branches < 2) x->min_branches = 2;
-  TN_GETP(x->keep, tn_scope_own(tn_map_new()));
   TN_GETP(f, relay_infer_expr(f, c->mod));
   TN_TRYP(relay_count_readers(f, &x->readers));
-  TN_TRYP(tn_post_order(f, visit, x));
-  TN_TRYP(find_steps(x));
-  return tn_rewrite(f, cases, TN_COUNT(cases), x);
+  return combine_all(f, x);
 }
 
 /* argument: min_num_branches */
@@ -379,5 +386,60 @@ tn_RelayFunction *relay_combine_dense(tn_RelayFunction *f, const tn_pass_ctx *c)
   if (c->nargs > 1) TN_TRYP(tn_any_to_bool(&c->args[1], &x.to_batch));
   tn_RelayFunction *r = run(f, c, &x);
   fini(&x);
+  return r;
+}
+
+/* ---- attention ---- */
+
+typedef struct {
+  const tn_pmap *readers;
+  tn_pmap only;
+} projections;
+
+/* The dense layer of constant weights behind an operand, maybe with a bias, that only it reads;
+ *biased tells which. */
+static const tn_RelayCall *projection_of(const tn_pmap *readers, const void *e, bool *biased) {
+  const tn_RelayCall *sum = relay_as_call(e, "add"), *bias = relay_as_call(e, "nn.bias_add");
+  if (tn_pmap_get_int(readers, e, 0) > 1) return NULL;
+  *biased = sum || bias;
+  if (bias) e = relay_arg(bias, 0);
+  for (int i = 0; sum && i < 2; ++i)
+    if (TN_AS(Constant, relay_arg(sum, 1 - i))) e = relay_arg(sum, i);
+  const tn_RelayCall *dense = relay_as_call(e, "nn.dense");
+  return dense && TN_AS(Constant, relay_arg(dense, 1)) && tn_pmap_get_int(readers, dense, 0) <= 1
+             ? dense
+             : NULL;
+}
+
+/* Those of one data, all of them with a bias or none. */
+static int see_attention(void *ctx, const void *const operands[3]) {
+  projections *p = ctx;
+  const tn_RelayCall *dense[3];
+  bool biased[3];
+  for (int i = 0; i < 3; ++i) dense[i] = projection_of(p->readers, operands[i], &biased[i]);
+  for (int i = 0; i < 3; ++i)
+    for (int k = 0; k < 3; ++k) {
+      bool pays = dense[i] && dense[k] && dense[i] != dense[k] && biased[i] == biased[k] &&
+                  relay_arg(dense[i], 0) == relay_arg(dense[k], 0);
+      if (pays) TN_TRY(tn_pmap_put_int(&p->only, dense[i], 1));
+    }
+  return 0;
+}
+
+/* arguments: threads, bytes of cache that each has (FuseAttention has the same) */
+tn_RelayFunction *relay_combine_attention(tn_RelayFunction *f, const tn_pass_ctx *c) {
+  combining x = {.kind = {"nn.dense", "units"}, .min_branches = 2};
+  projections p = {.readers = &x.readers};
+  int64_t cache = 1 << 20;
+  if (c->nargs > 1) TN_TRYP(tn_any_to_int(&c->args[1], &cache));
+  TN_CHECKP(cache > 0, ValueError, NULL, "CombineAttentionDense: expected bytes of cache, got %lld",
+            (long long)cache);
+  TN_GETP(f, relay_infer_expr(f, c->mod));
+  int err = relay_count_readers(f, &x.readers);
+  if (!err) err = relay_each_attention(f, &x.readers, cache, see_attention, &p);
+  x.only = &p.only;
+  tn_RelayFunction *r = err ? NULL : p.only.len ? combine_all(f, &x) : f;
+  fini(&x);
+  tn_pmap_fini(&p.only);
   return r;
 }

@@ -409,6 +409,44 @@ static void *made(attention *t, pair call) {
   return c && t->result.flat ? relay_reshape(c, relay_known_type(call.pre)->shape) : (void *)c;
 }
 
+/* ---- what others ask ---- */
+
+/* What an operand is made of, through calls that nobody else reads; `scaled`: numbers that it is
+   multiplied by do not count. */
+static const void *origin_of(const attention *t, const void *e, bool scaled) {
+  double by;
+  for (int depth = 0; depth <= MOST_STEPS && is_alone(t, e); ++depth) {
+    int64_t i = scaled ? factor_of(e, &by) : -1;
+    if (i < 0 && !moves(e)) break;
+    e = relay_arg((const tn_RelayCall *)e, i < 0 ? 0 : i);
+  }
+  return e;
+}
+
+typedef struct {
+  const tn_pmap *readers;
+  int64_t cache;
+  int (*fn)(void *ctx, const void *const operands[3]);
+  void *ctx;
+} seeing;
+
+static int see_product(void *ctx, tn_obj *node) {
+  const seeing *x = ctx;
+  attention t = {.readers = x->readers};
+  if (!TN_AS(RelayCall, node)) return 0;
+  if (!match(&t, (pair){node, node}, x->cache)) return tn_error_pending() ? -1 : 0;
+  const void *operands[] = {origin_of(&t, t.scores.a.pre, true),
+                            origin_of(&t, t.scores.b.pre, true),
+                            origin_of(&t, t.result.b.pre, false)};
+  return x->fn(x->ctx, operands);
+}
+
+int relay_each_attention(const tn_RelayFunction *f, const tn_pmap *readers, int64_t cache,
+                         int (*fn)(void *ctx, const void *const operands[3]), void *ctx) {
+  seeing x = {readers, cache, fn, ctx};
+  return tn_post_order(f, see_product, &x);
+}
+
 /* ---- the pass ---- */
 
 typedef struct {

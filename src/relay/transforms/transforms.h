@@ -24,6 +24,13 @@ tn_IRModule *relay_run_pass(const char *name, tn_IRModule *m, tn_PassContext *ct
 /** FoldConstant of an expression without a module; its types are inferred first. */
 TN_API relay_expr *relay_fold_expr(relay_expr *e);
 
+/** Calls fn for each attention that FuseAttention would make a function of in `f`, whose types are
+ * known, with what its query, key and value are made of, without calls that only move or scale
+ * these and that nobody else reads. @param cache bytes, see there @return 0, or what fn gave
+ * otherwise, -1 with an error */
+int relay_each_attention(const tn_RelayFunction *f, const tn_pmap *readers, int64_t cache,
+                         int (*fn)(void *ctx, const void *const operands[3]), void *ctx);
+
 /** Is what several scopes use bound to a variable, as after ToBasicBlockNormalForm? 0 or -1. */
 TN_API int relay_in_basic_blocks(const tn_RelayFunction *f, bool *out);
 

@@ -188,7 +188,8 @@ void cg_find_types(cg_module *m);
 
 /** Is the function of values of type t made of arithmetic here? */
 bool cg_is_polynomial(tir_op_id op, tn_dtype t);
-LLVMValueRef cg_polynomial(cg_fn *f, tir_op_id op, tn_dtype t, LLVMValueRef x);
+/** @param bounded is -80 < x < 80, or NaN? exp of such a number is shorter */
+LLVMValueRef cg_polynomial(cg_fn *f, tir_op_id op, tn_dtype t, LLVMValueRef x, bool bounded);
 
 /* ---- half.c ---- */
 

@@ -66,9 +66,31 @@ static LLVMValueRef by_lane(cg_fn *f, const math_row *row, tn_dtype t, LLVMValue
   return out;
 }
 
+static bool is_number(const tn_expr *e, double *value) {
+  const tn_Broadcast *b = TN_AS(Broadcast, e);
+  const tn_FloatImm *imm = TN_AS(FloatImm, b ? b->value : e);
+  if (imm) *value = imm->value;
+  return imm != NULL;
+}
+
+/* Is it max(low, min(high, x)), or with both the other way round, of numbers below 80? */
+static bool is_bounded(const tn_expr *e) {
+  double low = -80, high = 80, v;
+  for (int i = 0; i < 2; ++i) {
+    bool max = TN_AS(Max, e) != NULL;
+    if (!max && !TN_AS(Min, e)) return false;
+    const tn_BinaryOp *op = (const tn_BinaryOp *)e;
+    bool first = is_number(op->a, &v);
+    if (!first && !is_number(op->b, &v)) return false;
+    *(max ? &low : &high) = v;
+    e = first ? op->b : op->a;
+  }
+  return low > -80 && high < 80;
+}
+
 static LLVMValueRef apply(cg_fn *f, tir_op_id op, const math_row *row, tn_dtype t,
-                          LLVMValueRef *args) {
-  if (cg_is_polynomial(op, t)) return cg_polynomial(f, op, t, args[0]);
+                          LLVMValueRef *args, bool bounded) {
+  if (cg_is_polynomial(op, t)) return cg_polynomial(f, op, t, args[0], bounded);
   if (row->libm) return by_lane(f, row, t, args);
   LLVMTypeRef type = LLVMTypeOf(args[0]);
   return cg_intrinsic(f, row->intrinsic, &type, 1, args, row->nargs);
@@ -86,7 +108,7 @@ static LLVMValueRef table_call(cg_fn *f, tir_op_id op, const tn_Call *call) {
     TN_GETP(args[i], cg_expr(f, cg_arg(call, i)));
     TN_GETP(args[i], cg_cast(f, args[i], t, wide));
   }
-  TN_GETP(r, apply(f, op, row, wide, args));
+  TN_GETP(r, apply(f, op, row, wide, args, is_bounded(cg_arg(call, 0))));
   return cg_cast(f, r, wide, t);
 }
 
@@ -107,7 +129,7 @@ static LLVMValueRef composed(cg_fn *f, tir_op_id op, tn_dtype t, LLVMValueRef x)
     return cg_fast(f, LLVMBuildFDiv(b, one, r, ""));
   case TIR_OP_sigmoid:
     x = LLVMBuildFNeg(b, x, "");
-    TN_GETP(r, apply(f, TIR_OP_exp, &rows[TIR_OP_exp], t, &x));
+    TN_GETP(r, apply(f, TIR_OP_exp, &rows[TIR_OP_exp], t, &x, false));
     return cg_fast(f, LLVMBuildFDiv(b, one, LLVMBuildFAdd(b, one, r, ""), ""));
   }
   two[0] = constant(f, t, 10), two[1] = x; /* exp10 */

@@ -224,14 +224,16 @@ bool cg_is_polynomial(tir_op_id op, tn_dtype t) {
   return t.code == kDLFloat && t.bits == 32 && body_of(op);
 }
 
-LLVMValueRef cg_polynomial(cg_fn *f, tir_op_id op, tn_dtype t, LLVMValueRef x) {
+LLVMValueRef cg_polynomial(cg_fn *f, tir_op_id op, tn_dtype t, LLVMValueRef x, bool bounded) {
   tn_str *name;
+  bounded = bounded && op == TIR_OP_exp;
   LLVMTypeRef type = LLVMTypeOf(x), signature = LLVMFunctionType(type, &type, 1, 0);
-  TN_GETP(name, tn_str_fmt("%s.x%d", tn_cstr(tir_op(op)->name), t.lanes));
+  TN_GETP(name,
+          tn_str_fmt("%s%s.x%d", tn_cstr(tir_op(op)->name), bounded ? ".bounded" : "", t.lanes));
   LLVMValueRef fn = LLVMGetNamedFunction(f->m->mod, tn_cstr(name));
   if (!fn) {
     fn = LLVMAddFunction(f->m->mod, tn_cstr(name), signature);
-    TN_TRYP(define(f->m, fn, type, t.lanes, body_of(op)));
+    TN_TRYP(define(f->m, fn, type, t.lanes, bounded ? bounded_exp : body_of(op)));
   }
   return LLVMBuildCall2(f->b, signature, fn, &x, 1, "");
 }
