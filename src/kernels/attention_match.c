@@ -206,16 +206,25 @@ static const tn_Block *product_behind(const search *s, const tn_Buffer *x, int d
   return NULL;
 }
 
-/* norm = exp / sum, sum of exp, exp(x - max), max of x
-   @return the buffer x, or NULL */
+/* The block that a load of one number for each row, 1 / sum, reads the sum of. */
+static const tn_Block *sum_behind(const search *s, const tn_BufferLoad *inverse) {
+  const tn_Block *b = inverse ? tn_pmap_get(&s->blocks, inverse->buffer) : NULL;
+  if (!has_axes(b, NDIM - 1, false) || !in_order(store_of(b)->indices, b)) return NULL;
+  const tn_Div *div = TN_AS(Div, store_of(b)->value);
+  const tn_BufferLoad *sum = div ? plain_load(div->b, b, NDIM - 1) : NULL;
+  const tn_FloatImm *one = div ? TN_AS(FloatImm, div->a) : NULL;
+  return sum && one && one->value == 1 ? tn_pmap_get(&s->blocks, sum->buffer) : NULL;
+}
+
+/* norm = exp * (1 / sum), sum of exp, exp(x - max), max of x
+   @return the load of x, or NULL */
 static const tn_BufferLoad *softmax_of(const search *s, const tn_Block *norm,
                                        const tn_Block **exponential) {
   if (!has_axes(norm, NDIM, false) || !in_order(store_of(norm)->indices, norm)) return NULL;
-  const tn_Div *div = TN_AS(Div, store_of(norm)->value);
-  const tn_BufferLoad *e = div ? plain_load(div->a, norm, NDIM) : NULL,
-                      *sum = div ? plain_load(div->b, norm, NDIM - 1) : NULL;
+  const tn_Mul *mul = TN_AS(Mul, store_of(norm)->value);
+  const tn_BufferLoad *e = mul ? plain_load(mul->a, norm, NDIM) : NULL;
   const tn_Block *exp = e ? tn_pmap_get(&s->blocks, e->buffer) : NULL,
-                 *total = sum ? tn_pmap_get(&s->blocks, sum->buffer) : NULL;
+                 *total = mul ? sum_behind(s, plain_load(mul->b, norm, NDIM - 1)) : NULL;
   if (!has_axes(exp, NDIM, false) || !has_axes(total, NDIM, true)) return NULL;
   const tn_BufferLoad *summed = plain_load(reduced_value(total, TN_TI_Add), total, NDIM);
   const tn_Call *call = tir_as_call((const tn_obj *)store_of(exp)->value, TIR_OP_exp);
