@@ -235,3 +235,40 @@ def test_channels_that_fill_no_vectors(cpu):
     want, _ = compiled(y, x, cpu, ["WholeChannels", "AlterOpLayout"])
     np.testing.assert_array_equal(got, want)
     assert len(np.unique(got)) > 50
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize(("channels", "kernel"), [(1, 3), (3, 7), (3, 14)])
+def test_few_channels_at_the_ends_of_the_ranges(cpu, channels, kernel):
+    """Floats hold sums of 3 x 7 x 7 products, those of 3 x 14 x 14 only with smaller weights."""
+    w = np.full((24, channels, kernel, kernel), -128, "int8")
+    w[1::2] = 127
+    w[2::3, :, ::2] = 3
+    for value in (0, 255):
+        x = np.full((1, channels, 19, 17), value, "uint8")
+        x[:, :, ::5, ::3] = 254 - value // 2
+        body = relay.qnn.op.conv2d(
+            relay.var("x", shape=x.shape, dtype="uint8"),
+            relay.const(w),
+            i32(255 - value),
+            i32(0),
+            f32(0.5),
+            f32(0.25),
+            kernel_size=(kernel, kernel),
+            channels=24,
+            padding=(2, 2),
+        )
+        want = reference_conv(real(x, 255 - value), w, 1, 2, 1, 1)
+        np.testing.assert_array_equal(compiled(body, x, cpu)[0], want)
+
+
+@pytest.mark.skipif("skylake-avx512" not in CPUS, reason="no AVX-512")
+def test_few_channels_are_multiplied_as_floats():
+    def kernels(weight):
+        x, w = integers(1, (1, 3, 30, 30), "uint8"), np.full((16, 3, 16, 16), weight, "int8")
+        var = relay.var("x", shape=x.shape, dtype="uint8")
+        body = relay.nn.conv2d(var, relay.const(w), kernel_size=(16, 16), out_dtype="int32")
+        return compiled(body, x, "skylake-avx512")[1].get_source("asm")
+
+    assert "vpmaddwd" in kernels(-128)  # sums beyond 2^24
+    assert "vpmaddwd" not in kernels(80)

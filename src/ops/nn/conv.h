@@ -28,6 +28,12 @@ void *ops_conv2d_of_halves(const relay_replace *r, const kernel_machine *m, cons
 bool ops_is_oihw(const relay_replace *r);
 /** Are data and weight bytes, and the sums int32? */
 bool ops_is_conv2d_of_bytes(const relay_replace *r);
+/** The largest size of a sum of products of bytes, data of any value with the constant weights
+ * OIHW. @return 1, 0 where these are not known, -1 error */
+int ops_largest_sum(const relay_replace *r, double *out);
+/** Those of few channels, whose sums floats hold, as convolutions of floats where these are faster;
+ * else the call as it is. */
+void *ops_floats_of_bytes(const relay_replace *r);
 /** The same in the layout in which the current target sums up products of bytes. */
 void *ops_alter_conv2d_of_bytes(const relay_replace *r);
 /** A convolution whose number of channels does not fill vectors, with more of them, which are cut

@@ -7,6 +7,7 @@
    16 bits before, where no instruction multiplies bytes: what makes the data widens it, too. A
    number of channels that is no multiple of four, as that of a picture, grows by zeros. In C code
    the channels of a pixel lie next to each other. */
+#include <math.h>
 #include <string.h>
 
 #include "ir/imm.h"
@@ -68,6 +69,29 @@ static void *channels_last(const relay_replace *r) {
   attrs = attrs ? relay_attrs_with(attrs, "out_layout", tn_any_cstr("NHWC")) : NULL;
   x = attrs ? with_border(r, &attrs) : NULL;
   return x && attrs ? relay_call("nn.conv2d", attrs, 2, x, relay_arg(r->call, 1)) : NULL;
+}
+
+/* ---- few channels ---- */
+
+/* Floats hold integers up to 2^24. */
+enum { FLOAT_BITS = 24, FEW_CHANNELS = 3 };
+
+/* Three channels make two pairs of which one is half empty, and have to be laid out as such. Floats
+   are multiplied as fast as pairs, and pictures read as they are. */
+void *ops_floats_of_bytes(const relay_replace *r) {
+  kernel_machine m;
+  double sum;
+  const tn_TensorType *data = type_of(r, 0);
+  if (!kernels_machine(&m) || !kernels_widens_bytes(&m) || !ops_is_oihw(r) ||
+      relay_attr_int(r->call->attrs, "groups", 1) != 1 ||
+      relay_int_at(data->shape, 1) > FEW_CHANNELS)
+    return relay_leave(r);
+  int known = ops_largest_sum(r, &sum);
+  if (known <= 0 || sum >= ldexp(1, FLOAT_BITS)) return known < 0 ? NULL : relay_leave(r);
+  void *attrs = relay_attrs_with(r->call->attrs, "out_dtype", tn_any_dtype(TN_F32));
+  void *x = relay_cast(relay_arg(r->call, 0), TN_F32),
+       *w = relay_cast(relay_arg(r->call, 1), TN_F32);
+  return attrs && x && w ? relay_cast(relay_call("nn.conv2d", attrs, 2, x, w), TN_I32) : NULL;
 }
 
 /* ---- in blocks ---- */

@@ -96,28 +96,35 @@ static int largest_tile(void) {
   return 0;
 }
 
-enum { BITS = 32, LARGE_TILE = 4 };
-
-/* The largest tile that gives exact sums of bytes: of 32 bits 4 are taken up by what comes out of
-   tiles of 2 x 2 as a multiple of the result, which is with its sign, and 6 by that of 4 x 4. */
-static int exact_tile(const relay_replace *r, int most) {
+int ops_largest_sum(const relay_replace *r, double *out) {
   const tn_TensorType *data = TN_AS(TensorType, tn_arr_obj(r->types, 0)),
                       *weight = TN_AS(TensorType, tn_arr_obj(r->types, 1));
-  static const struct { int tile, bits; } taken[] = {{LARGE_TILE, 6}, {2, 2}};
   TN_AUTOFREE double *w = NULL;
   double largest = ir_is_uint(data->dtype) ? 255 : 128, sum = 0;
-  int64_t n = 0, out = relay_int_at(weight->shape, 0);
+  int64_t n = 0, channels = relay_int_at(weight->shape, 0);
   int known = relay_const_numbers(relay_arg(r->call, 1), &w, &n);
-  if (known <= 0 || out <= 0) return known < 0 ? -1 : 0;
-  for (int64_t o = 0; o < out; ++o) {
+  if (known <= 0 || channels <= 0) return known < 0 ? -1 : 0;
+  for (int64_t o = 0; o < channels; ++o) {
     double of_channel = 0;
-    for (int64_t i = o * (n / out); i < (o + 1) * (n / out); ++i) of_channel += fabs(w[i]);
+    for (int64_t i = o * (n / channels); i < (o + 1) * (n / channels); ++i)
+      of_channel += fabs(w[i]);
     sum = fmax(sum, of_channel);
   }
-  for (int i = 0; i < TN_COUNT(taken); ++i)
-    if (taken[i].tile <= most && sum * largest < ldexp(1, BITS - 1 - taken[i].bits))
-      return taken[i].tile;
-  return 0;
+  *out = sum * largest;
+  return 1;
+}
+
+enum { BITS = 32, LARGE_TILE = 4 };
+
+/* The largest tile that gives exact sums of bytes: of 32 bits 2 are taken up by what comes out of
+   tiles of 2 x 2 as a multiple of the result, and 6 by that of 4 x 4. */
+static int exact_tile(const relay_replace *r, int most) {
+  static const struct { int tile, bits; } taken[] = {{LARGE_TILE, 6}, {2, 2}};
+  double sum;
+  int known = ops_largest_sum(r, &sum);
+  for (int i = 0; i < TN_COUNT(taken) && known > 0; ++i)
+    if (taken[i].tile <= most && sum < ldexp(1, BITS - 1 - taken[i].bits)) return taken[i].tile;
+  return known < 0 ? -1 : 0;
 }
 
 int ops_conv2d_tile(const relay_replace *r, const kernel_machine *m, const kernel_conv2d *p,

@@ -156,6 +156,7 @@ void *ops_legalize_conv(const relay_replace *r) {
                *dilation = relay_attr_obj(attrs, "dilation");
   int64_t pads[2][3], now[6], axes[3], begin[3], end[3], taps[3];
   bool less = false;
+  if (n == 2 && ops_is_conv2d_of_bytes(r)) return ops_floats_of_bytes(r);
   if (!is_float_with_weight(r, &m)) return relay_leave(r);
   TN_TRYP(axes_of(r, &d, &w));
   TN_TRYP(ops_axes_of(relay_attr_str(attrs, "data_layout"), ((tn_TensorType *)r->out_type)->shape,
