@@ -116,6 +116,13 @@ static bool blocks_of_bytes(const kernel_machine *m, const kernel_conv2d *p,
   return m->dots && out->out && out->in && out->in % out->group == 0;
 }
 
+int64_t kernels_tile_pixels(int64_t width) {
+  enum { ROWS = 16 };
+  for (int64_t n = width < ROWS ? width : ROWS; n > 1; --n)
+    if (width % n == 0) return n;
+  return 1;
+}
+
 static int64_t block_of_halves(int64_t channels) {
   return channels % TILE_ROW == 0 ? TILE_ROW : channels % HALF_ROW == 0 ? HALF_ROW : 0;
 }

@@ -47,6 +47,8 @@ TN_API bool kernels_widens_bytes(const kernel_machine *m);
  * blocks, of whole vectors where that is a gain; `channels` itself when kernels for the machine
  * have none. @param t of data and weight */
 TN_API int64_t kernels_whole_channels(const kernel_machine *m, tn_dtype t, int64_t channels);
+/** Pixels of a line that a tile of matrix registers holds: all tiles of a line are alike. */
+TN_API int64_t kernels_tile_pixels(int64_t width);
 /** @return whether blocks are a gain */
 TN_API bool kernels_conv2d_blocks(const kernel_machine *m, const kernel_conv2d *p,
                                   kernel_conv2d_blocks *out);

@@ -231,7 +231,7 @@ static bool conv_fits(const kernel_conv *c) {
 
 /* Pixels of a line in a tile, and the second tile: of the next line, or further in the line. */
 static int split_pixels(nest *t, const kernel_conv *c, tn_LoopRV **row, tn_LoopRV **col) {
-  int64_t width = kernel_extent(c, c->col), n = divisor(width, ROWS);
+  int64_t width = kernel_extent(c, c->col), n = kernels_tile_pixels(width);
   *col = kernel_loop(t->st, c->col);
   *row = c->row < 0 ? NULL : kernel_loop(t->st, c->row);
   TN_TRY(kernel_split(t->st, *col, n, col, &t->rows));

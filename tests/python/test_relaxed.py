@@ -105,6 +105,7 @@ MODELS = {
     "picture, 5 x 5": picture(33, 1, 5, 1),
     "picture, 9 x 9": picture(40, 2, 9, 3),
     "picture, 1 x 1": picture(32, 4, 1, 1),
+    "lines of 37": picture(37, 3, 3, 1),
 }
 
 

@@ -26,12 +26,21 @@ static bool is_float(const tn_Type *t) {
   return tensor && tn_dtype_eq(tensor->dtype, TN_F32);
 }
 
+/* Do lines of the result divide into tiles that are not nearly empty? */
+static bool has_full_tiles(const relay_replace *r, const kernel_conv2d *p) {
+  enum { NCHW_WIDTH = 3, LEAST_PIXELS = 3, MOST_PIXELS = 16 };
+  if (!relay_is_static(r->out_type)) return false;
+  int64_t width = relay_int_at(TN_AS(TensorType, r->out_type)->shape, NCHW_WIDTH);
+  return p->groups > 1 || width <= MOST_PIXELS || kernels_tile_pixels(width) >= LEAST_PIXELS;
+}
+
 /* @return 1, 0 where it is none that the machine has blocks for, -1 error */
 static int blocks_of(const relay_replace *r, const kernel_machine *m, const kernel_conv2d *p,
                      kernel_conv2d_blocks *b) {
   kernel_conv2d halves = *p;
   halves.dtype = half;
-  if (!ops_is_oihw(r) || !is_float(r->out_type) || relay_known_depth(relay_arg(r->call, 1)) < 0)
+  if (!ops_is_oihw(r) || !is_float(r->out_type) || !has_full_tiles(r, p) ||
+      relay_known_depth(relay_arg(r->call, 1)) < 0)
     return 0;
   return kernels_conv2d_blocks(m, &halves, b);
 }
