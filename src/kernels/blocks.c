@@ -95,9 +95,8 @@ static int64_t byte_block(const kernel_machine *m, int64_t channels) {
   return b ? b : block_of(lanes_of(m, TN_I32), channels);
 }
 
-/* From 256 bits on: narrower vectors hold too few of them to pay for twice the data. */
 bool kernels_widens_bytes(const kernel_machine *m) {
-  return m->dots && m->bytes == KERNEL_BYTES_PAIRS && m->vector_bytes >= 32;
+  return m->dots && m->bytes == KERNEL_BYTES_PAIRS;
 }
 
 /* Bytes: blocks as long as those of the sums, or rows of matrix registers. Channels are read in

@@ -8,7 +8,7 @@ from tenon import relay
 from tenon.contrib import graph_executor
 from test_kernels_bytes import CPUS, f32, i32, integers, real, reference_conv
 
-PAIRS = [cpu for cpu in ("haswell", "skylake-avx512") if cpu in CPUS]
+PAIRS = [cpu for cpu in ("x86-64", "haswell", "skylake-avx512") if cpu in CPUS]
 
 
 def convolution(x, w, zero, pad, weight_zero=0):
