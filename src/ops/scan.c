@@ -36,8 +36,8 @@ static int relation(relay_rel *r) {
   return relay_rel_result(r, relay_tensor_type(out_shape(a, data->shape), type_of(a, data->dtype)));
 }
 
-/* One row: every element from the one before it. row->which is the node that joins them. */
-static tn_stmt *scan_row(const relay_compute *c, tn_Buffer *data, tn_Buffer *out, const tn_arr *at,
+/* An element from the one before it. row->which is the node that joins them. */
+static tn_stmt *scan_one(const relay_compute *c, tn_Buffer *data, tn_Buffer *out, const tn_arr *at,
                          int64_t axis) {
   const tn_ScanopAttrs *a = c->attrs;
   tn_expr *k = (tn_expr *)tn_arr_obj(at, axis), *before = tir_sub(k, tir_i32(1));
@@ -49,8 +49,7 @@ static tn_stmt *scan_row(const relay_compute *c, tn_Buffer *data, tn_Buffer *out
   tn_expr *next = tir_binary((uint32_t)c->row->which, tir_load(out, last), x, NULL);
   tn_expr *first = tir_eq(k, tir_i32(0));
   tn_expr *value = tir_if_then_else(first, a->exclusive ? none : x, next, NULL);
-  return ops_loop((tn_Var *)k, (tn_expr *)tn_arr_obj(data->shape, axis),
-                  tir_store(out, value, here));
+  return tir_store(out, value, here);
 }
 
 static tn_Tensor *flat(const tn_Tensor *t);
@@ -67,9 +66,8 @@ static tn_arr *compute(const relay_compute *c) {
   TN_GETP(data, tir_buffer(input->shape, input->dtype, "data", ""));
   TN_GETP(out, tir_buffer(input->shape, type_of(a, input->dtype), "scanned", ""));
   TN_GETP(at, ops_loop_vars("i", input->shape->len));
-  tn_stmt *body = scan_row(c, data, out, at, axis);
-  for (int64_t i = input->shape->len; body && i-- > 0;)
-    if (i != axis) body = ops_loop((tn_Var *)tn_arr_obj(at, i), te_extent(input, i), body);
+  /* in the order of memory, whichever axis it is */
+  tn_stmt *body = ops_loops(at, input->shape, scan_one(c, data, out, at, axis));
   return ops_extern("scan", tn_arr_of(1, input), tn_arr_of(1, data), tn_arr_of(1, out), body);
 }
 

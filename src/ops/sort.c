@@ -6,7 +6,8 @@
      rank_rows(%x)       Tensor[(8, 3), float32] -> Tensor[(8), int32]
 
    The order is found by merging runs of 1, 2, 4, ... elements, in a statement of loops: equal
-   elements keep their order, and no library is called. What follows picks elements by it. */
+   elements keep their order, and no library is called. The first few of it are kept while the data
+   is looked through once. What follows picks elements by it. */
 #include <string.h>
 
 #include "ir/imm.h"
@@ -155,6 +156,12 @@ static tn_stmt *compare_rows(const order *s, tn_expr *a, tn_expr *b) {
   return tir_seq2(tir_store(s->verdict, tir_i32(0), zero), ops_loop(k, columns, look));
 }
 
+/* Does element a of the data come before element b, wherever they are? */
+static tn_expr *better(const order *s, tn_expr *a, tn_expr *b) {
+  tn_expr *x = load(s, s->data, a), *y = load(s, s->data, b);
+  return s->ascend ? tir_lt(x, y) : tir_gt(x, y);
+}
+
 /* One element of the merged run goes to place `k`: the left one unless the right one is better. */
 static tn_stmt *merge_one(const order *s, tn_expr *k, tn_expr *middle, tn_expr *end) {
   tn_expr *l = place(s, PLACE_LEFT), *r = place(s, PLACE_RIGHT), *one = tir_i32(1);
@@ -165,8 +172,7 @@ static tn_stmt *merge_one(const order *s, tn_expr *k, tn_expr *middle, tn_expr *
     before = ops_either(tir_and(tir_lt(l, middle), tir_lt(r, end)), before, NULL);
     worse = tir_le(tir_load(s->verdict, tn_arr_of(1, tir_i32(0))), tir_i32(0));
   } else {
-    tn_expr *x = load(s, s->data, load(s, s->from, l)), *y = load(s, s->data, load(s, s->from, r));
-    worse = tir_not(s->ascend ? tir_lt(y, x) : tir_gt(y, x), NULL);
+    worse = tir_not(better(s, load(s, s->from, r), load(s, s->from, l)), NULL);
   }
   /* nothing is read behind the end of a run */
   worse = tir_if_then_else(tir_lt(r, end), worse, tir_bool(true), NULL);
@@ -205,6 +211,17 @@ static tn_stmt *sort_row(const order *s) {
   return tir_seq2(ops_loop(i, s->n, start), ops_loop(pass, tir_i32((int32_t)passes), merge));
 }
 
+/* All rows; `to` and `places` are what else is written. */
+static tn_Tensor *order_rows(const order *s, tn_Tensor *data, tn_stmt *body) {
+  for (int64_t i = data->shape->len - 1; body && i >= 0; --i) {
+    if (i != s->axis) body = ops_loop((tn_Var *)te_index(s->row, i), te_extent(data, i), body);
+  }
+  tn_arr *written =
+      s->to ? tn_arr_of(3, s->from, s->to, s->places) : tn_arr_of(2, s->from, s->places);
+  tn_arr *all = ops_extern("order", tn_arr_of(1, data), tn_arr_of(1, s->data), written, body);
+  return all ? (tn_Tensor *)tn_arr_obj(all, 0) : NULL;
+}
+
 /* Indices along the axis, best first: int32, of the shape of data. */
 static tn_Tensor *order_of(tn_Tensor *data, int64_t axis, bool ascend) {
   tn_arr *places = ops_with_index(data->shape, axis, tir_i32(2));
@@ -217,13 +234,53 @@ static tn_Tensor *order_of(tn_Tensor *data, int64_t axis, bool ascend) {
              .ascend = ascend};
   TN_GETP(s.row, ops_loop_vars("r", data->shape->len));
   if (!s.data || !s.from || !s.to || !s.places || !s.n) return NULL;
-  tn_stmt *body = sort_row(&s);
-  for (int64_t i = data->shape->len - 1; body && i >= 0; --i) {
-    if (i != axis) body = ops_loop((tn_Var *)te_index(s.row, i), te_extent(data, i), body);
-  }
-  tn_arr *all = ops_extern("order", tn_arr_of(1, data), tn_arr_of(1, s.data),
-                           tn_arr_of(3, s.from, s.to, s.places), body);
-  return all ? (tn_Tensor *)tn_arr_obj(all, 0) : NULL;
+  return order_rows(&s, data, sort_row(&s));
+}
+
+/* ---- the first few of the order ---- */
+
+enum { MOST_KEPT = 64 };
+
+/* Element i goes to its place among the k best so far, those it is better than move on; places[0]
+   is where there is room. */
+static tn_stmt *insert(const order *s, tn_expr *i, int64_t k) {
+  tn_Var *step = tir_var("step", TN_I32);
+  tn_expr *last = tir_i32((int32_t)k - 1), *room = load(s, s->places, tir_i32(0));
+  tn_expr *p = tir_sub(last, (tn_expr *)step), *before = tir_sub(p, tir_i32(1));
+  tn_expr *kept = load(s, s->from, before);
+  tn_stmt *move =
+      tir_seq2(tir_store(s->from, kept, at(s, p)), tir_store(s->places, before, at(s, tir_i32(0))));
+  move = ops_either(tir_eq(p, room), ops_either(better(s, i, kept), move, NULL), NULL);
+  return tir_seq2(tir_store(s->places, tir_min(i, last), at(s, tir_i32(0))),
+                  tir_seq2(ops_loop(step, last, move),
+                           tir_store(s->from, i, at(s, load(s, s->places, tir_i32(0))))));
+}
+
+/* Indices of the k best, of the shape of data with k along the axis. Few elements are better than
+   the last of those that are kept: most cost one comparison. */
+static tn_Tensor *best_of(tn_Tensor *data, int64_t axis, bool ascend, int64_t k) {
+  tn_arr *kept = ops_with_index(data->shape, axis, tir_i32((int32_t)k)),
+         *room = ops_with_index(data->shape, axis, tir_i32(1));
+  if (!kept || !room) return NULL;
+  order s = {.data = tir_buffer(data->shape, data->dtype, "data", ""),
+             .from = tir_buffer(kept, TN_I32, "order", ""),
+             .places = tir_buffer(room, TN_I32, "places", ""),
+             .axis = axis,
+             .n = tir_cast(TN_I32, te_extent(data, axis), NULL),
+             .ascend = ascend};
+  TN_GETP(s.row, ops_loop_vars("r", data->shape->len));
+  if (!s.data || !s.from || !s.places || !s.n) return NULL;
+  tn_Var *v = tir_var("i", TN_I32);
+  tn_expr *i = (tn_expr *)v, *last = tir_i32((int32_t)k - 1);
+  tn_stmt *later = ops_either(better(&s, i, load(&s, s.from, last)), insert(&s, i, k), NULL);
+  tn_stmt *each = ops_either(tir_le(i, last), insert(&s, i, k), later);
+  return order_rows(&s, data, ops_loop(v, s.n, each));
+}
+
+/* May so few be found without sorting? */
+static bool is_few(const tn_Tensor *data, int64_t axis, int64_t k) {
+  int64_t n;
+  return k > 0 && k <= MOST_KEPT && tir_as_int((tn_obj *)te_extent(data, axis), &n) && k * 4 <= n;
 }
 
 /* ---- computes ---- */
@@ -244,23 +301,26 @@ static tn_expr *index_of(void *ctx, tn_arr *index) {
   return tir_cast(p->dtype, te_at(p->order, index), NULL);
 }
 
-static int start(const relay_compute *c, picked *p, tn_dtype dtype) {
+/* @param k how many are needed; 0: all */
+static int start(const relay_compute *c, picked *p, tn_dtype dtype, int64_t k) {
   tn_Tensor *data = relay_input(c, 0);
   *p = (picked){data, NULL, relay_attr_int(c->attrs, "axis", -1), or_int32(dtype)};
   if (p->axis < 0) p->axis += data->shape->len;
-  TN_GET(p->order, order_of(data, p->axis, relay_attr_int(c->attrs, "is_ascend", 1) != 0));
+  bool ascend = relay_attr_int(c->attrs, "is_ascend", 1) != 0;
+  TN_GET(p->order, is_few(data, p->axis, k) ? best_of(data, p->axis, ascend, k)
+                                            : order_of(data, p->axis, ascend));
   return 0;
 }
 
 static tn_arr *compute_sort(const relay_compute *c) {
   picked p;
-  TN_TRYP(start(c, &p, TN_I32));
+  TN_TRYP(start(c, &p, TN_I32, 0));
   return tn_arr_of(1, te_compute(p.data->shape, value, &p, "T_sort", TE_INJECTIVE));
 }
 
 static tn_arr *compute_argsort(const relay_compute *c) {
   picked p;
-  TN_TRYP(start(c, &p, ((const tn_ArgsortAttrs *)c->attrs)->dtype));
+  TN_TRYP(start(c, &p, ((const tn_ArgsortAttrs *)c->attrs)->dtype, 0));
   return tn_arr_of(1, te_compute(p.data->shape, index_of, &p, "T_argsort", TE_INJECTIVE));
 }
 
@@ -279,7 +339,7 @@ static tn_arr *top_of(const tn_TopKAttrs *a, const picked *p, tn_arr *shape) {
 static tn_arr *compute_topk(const relay_compute *c) {
   const tn_TopKAttrs *a = c->attrs;
   picked p;
-  TN_TRYP(start(c, &p, a->dtype));
+  TN_TRYP(start(c, &p, a->dtype, a->k));
   return top_of(a, &p, top_shape(a, p.data->shape));
 }
 
@@ -287,7 +347,7 @@ static tn_arr *compute_topk(const relay_compute *c) {
 static tn_arr *compute_dyn_topk(const relay_compute *c) {
   picked p;
   tn_expr *k;
-  TN_TRYP(start(c, &p, ((const tn_TopKAttrs *)c->attrs)->dtype));
+  TN_TRYP(start(c, &p, ((const tn_TopKAttrs *)c->attrs)->dtype, 0));
   TN_GETP(k, (tn_expr *)TN_MAKE(SizeVar, .name = tn_str_from("k"), .dtype = TN_I64));
   return top_of(c->attrs, &p, ops_with_index(p.data->shape, p.axis, k));
 }

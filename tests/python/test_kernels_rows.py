@@ -202,3 +202,32 @@ def test_softmax_of_extreme_values():
     got = run(relay.nn.softmax(relay.var("x", shape=x.shape)), {"x": x})
     e = np.exp((x - x.max(axis=1, keepdims=True)).astype("float64"))
     np.testing.assert_allclose(got, e / e.sum(axis=1, keepdims=True), rtol=1e-6, atol=1e-37)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "int64"])
+def test_the_first_few_of_many(dtype):
+    """Few are found without sorting; equal ones keep their order."""
+    for i, (shape, axis, k) in enumerate(
+        [((3, 40), 1, 5), ((33, 4), 0, 8), ((2, 64, 3), 1, 1), ((257,), 0, 64), ((4, 9), -1, 4)]
+    ):
+        x = numbers(*shape, dtype="int8", seed=i).astype(dtype) % 9
+        x = np.sort(x, axis=axis) if i == 3 else x
+        v = relay.var("x", shape=shape, dtype=dtype)
+        for ascend in (False, True):
+            order = np.argsort(x if ascend else -x.astype("int64"), axis=axis, kind="stable")
+            best = np.take(order, np.arange(k), axis=axis)
+            how = {"k": k, "axis": axis, "is_ascend": ascend}
+            got = run(relay.topk(v, ret_type="indices", **how), {"x": x})
+            np.testing.assert_array_equal(got, best)
+            got = run(relay.topk(v, ret_type="values", **how), {"x": x})
+            np.testing.assert_array_equal(got, np.take_along_axis(x, best, axis=axis))
+
+
+def test_running_sums_along_each_axis():
+    x, v = numbers(3, 7, 19), relay.var("x", shape=(3, 7, 19))
+    for axis in range(3):
+        got = run(relay.cumsum(v, axis=axis), {"x": x})
+        np.testing.assert_allclose(got, np.cumsum(x, axis=axis), rtol=1e-4, atol=1e-5)
+        got = run(relay.cumprod(v, axis=axis, exclusive=True), {"x": x})
+        want = np.delete(np.insert(x, 0, 1, axis=axis), -1, axis=axis)
+        np.testing.assert_allclose(got, np.cumprod(want, axis=axis), rtol=1e-4, atol=1e-5)
