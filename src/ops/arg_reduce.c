@@ -211,7 +211,7 @@ static tn_expr *squared_distance(void *ctx, tn_arr *at) {
 
 static tn_expr *divided(void *ctx, tn_arr *at) {
   const moments *m = ctx;
-  return tir_div(te_at(m->sum, at), m->count);
+  return ops_mean("variance", te_at(m->sum, at), m->count);
 }
 
 static tn_arr *compute_variance(const relay_compute *c) {

@@ -51,6 +51,9 @@ TN_API tn_Tensor *ops_reduce_over(const tn_arr *shape, const bool *reduced, bool
 TN_API tn_expr *ops_element(void *ctx, tn_arr *at);
 /** How many elements the reduction has for each result, as a number of type t. */
 TN_API tn_expr *ops_count(const tn_arr *shape, const bool *reduced, tn_dtype t);
+/** sum / count, for `count` a number of sum's type; of no elements NaN, or ValueError for integers,
+ * which names `op`. */
+TN_API tn_expr *ops_mean(const char *op, tn_expr *sum, tn_expr *count);
 
 /** The least number of a type, what a maximum starts from: -inf of floats. */
 TN_API tn_expr *ops_least(tn_dtype t);

@@ -78,6 +78,16 @@ tn_expr *ops_count(const tn_arr *shape, const bool *reduced, tn_dtype t) {
   return n ? tir_cast(t, n, NULL) : NULL;
 }
 
+tn_expr *ops_mean(const char *op, tn_expr *sum, tn_expr *count) {
+  const tn_FloatImm *x = TN_AS(FloatImm, count);
+  int64_t n = 1;
+  if (!sum || !count) return NULL;
+  if (x && x->value <= 0) return tir_mul(sum, tir_const_float(sum->dtype, __builtin_nan("")));
+  TN_CHECKP(!tir_as_int((tn_obj *)count, &n) || n > 0, ValueError, NULL,
+            "%s: there is no mean of no elements in %s", op, TN_DT(sum->dtype));
+  return tir_div(sum, count);
+}
+
 tn_expr *ops_least(tn_dtype t) {
   return t.code == kDLFloat ? tir_neg(tir_infinity(t), NULL) : tir_min_value(t);
 }

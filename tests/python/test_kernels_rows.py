@@ -231,3 +231,36 @@ def test_running_sums_along_each_axis():
         got = run(relay.cumprod(v, axis=axis, exclusive=True), {"x": x})
         want = np.delete(np.insert(x, 0, 1, axis=axis), -1, axis=axis)
         np.testing.assert_allclose(got, np.cumprod(want, axis=axis), rtol=1e-4, atol=1e-5)
+
+
+def test_means_of_nothing():
+    """numpy's answers where there are no elements; integers have none."""
+    x, none = relay.var("x", shape=(2, 0)), np.zeros((2, 0), "float32")
+    for expr in (relay.mean(x, axis=1), relay.variance(x, axis=1)):
+        np.testing.assert_array_equal(run(expr, {"x": none}), [np.nan, np.nan])
+    assert np.isnan(run(relay.mean(x), {"x": none}))
+    np.testing.assert_array_equal(run(relay.mean(x, axis=0), {"x": none}), [])
+    one = relay.var("x", shape=(3, 1))
+    got = run(relay.variance(one, axis=1, unbiased=True), {"x": np.ones((3, 1), "float32")})
+    np.testing.assert_array_equal(got, [np.nan] * 3)
+    image = relay.var("x", shape=(1, 2, 0, 4))
+    got = run(relay.nn.global_avg_pool2d(image), {"x": np.zeros((1, 2, 0, 4), "float32")})
+    np.testing.assert_array_equal(got, np.full((1, 2, 1, 1), np.nan))
+    g, b = relay.const(np.ones(0, "float32")), relay.const(np.ones(0, "float32"))
+    assert run(relay.nn.layer_norm(x, g, b), {"x": none}).shape == (2, 0)
+    whole = relay.var("x", shape=(2, 0), dtype="int32")
+    with pytest.raises(ValueError, match="mean: there is no mean of no elements in int32"):
+        run(relay.mean(whole, axis=1), {"x": none.astype("int32")})
+
+
+def test_dilation_of_bytes_at_the_border():
+    x = numbers(1, 2, 6, 5, dtype="int8") % 50 - 110
+    x = x.astype("int8")
+    w = np.full((2, 3, 3), -5, "int8")
+    w[0, 1, 1] = 100
+    v = relay.var("x", shape=x.shape, dtype="int8")
+    got = run(relay.image.dilation2d(v, relay.const(w), padding=(1, 1)), {"x": x})
+    wide = np.pad(x.astype("int32"), [(0, 0), (0, 0), (1, 1), (1, 1)], constant_values=-(2**20))
+    windows = np.lib.stride_tricks.sliding_window_view(wide, (3, 3), axis=(2, 3))
+    want = (windows + w[:, None, None].astype("int32")).max(axis=(4, 5)).clip(-128, 127)
+    np.testing.assert_array_equal(got, want)

@@ -20,8 +20,9 @@ TN_NODES_LOCAL(DILATION_ATTRS)
 
 typedef struct {
   const tn_Dilation2DAttrs *a;
-  const tn_Tensor *data, *weight;
-  int h, kh; /* where height is in data and in weight; width follows */
+  const tn_Tensor *data, *weight, *sum;
+  tn_dtype type; /* of the result */
+  int h, kh;     /* where height is in data and in weight; width follows */
   int64_t before[2], after[2], stride[2], dilation[2];
 } windows;
 
@@ -69,6 +70,11 @@ static int relation(relay_rel *r) {
   return relay_rel_result(r, relay_tensor_type(out_shape(&w, data->shape, weight->shape), t));
 }
 
+/* Sums of integers are wider, so that what lies outside stays below all of them. */
+static tn_dtype sum_type(tn_dtype t) {
+  return !ir_is_integral(t) ? t : t.bits < 32 ? TN_I32 : TN_I64;
+}
+
 static tn_expr *element(void *ctx, tn_arr *at) {
   const windows *w = ctx;
   tn_IterVar *k[2];
@@ -83,10 +89,25 @@ static tn_expr *element(void *ctx, tn_arr *at) {
   tn_expr *channel = te_index(at, w->h == 2 ? 1 : 3);
   TN_GETP(of, w->kh == 1 ? tn_arr_of(3, channel, k[0]->var, k[1]->var)
                          : tn_arr_of(3, k[0]->var, k[1]->var, channel));
-  tn_dtype t = w->a->out_dtype.bits ? w->a->out_dtype : w->data->dtype;
+  tn_dtype t = sum_type(w->type);
   tn_expr *sum =
       tir_add(tir_cast(t, te_at(w->data, from), NULL), tir_cast(t, te_at(w->weight, of), NULL));
   return te_reduce(TE_MAX, sum, tn_arr_of(2, k[0], k[1]), NULL);
+}
+
+static tn_expr *widened(void *ctx, tn_arr *at) {
+  const tn_Tensor *t = ctx;
+  return tir_cast(sum_type(t->dtype), te_at(t, at), NULL);
+}
+
+/* The sum as the type of the result, the nearest number that this has. */
+static tn_expr *narrowed(void *ctx, tn_arr *at) {
+  const windows *w = ctx;
+  tn_expr *x = te_at(w->sum, at);
+  tn_dtype t = x ? x->dtype : TN_I32;
+  x = tir_max(tir_min(x, tir_cast(t, tir_max_value(w->type), NULL)),
+              tir_cast(t, tir_min_value(w->type), NULL));
+  return tir_cast(w->type, x, NULL);
 }
 
 static tn_arr *compute(const relay_compute *c) {
@@ -97,8 +118,17 @@ static tn_arr *compute(const relay_compute *c) {
   for (int i = 0; i < 2; ++i) before[w.h + i] = w.before[i], after[w.h + i] = w.after[i];
   w.weight = relay_input(c, 1);
   tn_arr *shape = out_shape(&w, data->shape, w.weight->shape);
-  TN_GETP(w.data, ops_pad(data, before, after, tir_min_value(data->dtype), "pad_temp"));
-  return tn_arr_of(1, te_compute(shape, element, &w, "T_dilation2d", "dilation2d_nchw"));
+  w.type = w.a->out_dtype.bits ? w.a->out_dtype : data->dtype;
+  if (!ir_is_integral(w.type)) {
+    TN_GETP(w.data, ops_pad(data, before, after, tir_min_value(data->dtype), "pad_temp"));
+    return tn_arr_of(1, te_compute(shape, element, &w, "T_dilation2d", "dilation2d_nchw"));
+  }
+  tn_dtype t = sum_type(w.type);
+  tn_expr *outside = tir_const_int(t, t.bits == 32 ? INT32_MIN / 2 : INT64_MIN / 2);
+  TN_GETP(data, te_compute(data->shape, widened, data, "T_cast", TE_ELEMWISE));
+  TN_GETP(w.data, ops_pad(data, before, after, outside, "pad_temp"));
+  TN_GETP(w.sum, te_compute(shape, element, &w, "T_sums", "dilation2d_nchw"));
+  return tn_arr_of(1, te_compute(shape, narrowed, &w, "T_dilation2d", TE_ELEMWISE));
 }
 
 static tn_arr *shape_function(const relay_shape_query *q) {

@@ -145,7 +145,8 @@ static tn_expr *mean(void *ctx, tn_arr *at) {
     tn_expr *o = te_index(at, p->axis[i]);
     n = tir_mul(n, p->even[i] ? p->size[i] : tir_sub(end_of(p, i, o), start_of(p, i, o)));
   }
-  return n ? tir_div(te_at(p->sum, at), tir_cast(p->sum->dtype, n, NULL)) : NULL;
+  return n ? ops_mean("an average pool", te_at(p->sum, at), tir_cast(p->sum->dtype, n, NULL))
+           : NULL;
 }
 
 static tn_arr *compute(const relay_compute *c) {

@@ -46,7 +46,7 @@ static tn_expr *term(void *ctx, tn_arr *at) {
 static tn_expr *mean_of_rows(void *ctx, tn_arr *at) {
   const entropy *e = ctx;
   tn_expr *n = tir_cast(e->x->dtype, te_extent(e->x, 0), NULL);
-  return n ? tir_neg(tir_div(te_at(e->sum, at), n), NULL) : NULL;
+  return n ? tir_neg(ops_mean("nn.cross_entropy", te_at(e->sum, at), n), NULL) : NULL;
 }
 
 static tn_arr *compute_entropy(const relay_compute *c) {

@@ -139,7 +139,7 @@ typedef struct {
 
 static tn_expr *divided(void *ctx, tn_arr *at) {
   const quotient *q = ctx;
-  return tir_div(te_at(q->sum, at), q->n->count);
+  return ops_mean("a norm", te_at(q->sum, at), q->n->count);
 }
 
 static tn_Tensor *mean_of(const norm *n, te_element_fn element, const char *sum, const char *mean) {
