@@ -4,7 +4,7 @@
 
 A line is a name, an operator, its operands and its attributes: `f32:64x128` is an input of random
 numbers (`pos:` of positive ones), `i64=[1]` a constant. Printed are the times of a run, without
-copies in and out, and of onnxruntime's call, each the least of some rounds in turn, in microseconds,
+copies in and out, and of onnxruntime's call, each the least of some rounds in turn, in us,
 and their ratio. Results are compared. `--above 1` prints those with a larger ratio only.
 """
 

@@ -15,17 +15,29 @@
 enum { MOST_NODES = 4096, STOP = 2 };
 
 typedef struct {
+  const kernel_stage *st;
   const kernel_axis *outer, *inner;
   bool joined;
   int nodes;
 } joint;
 
+/* Is an index the inner axis from end to end? Axes of one value add nothing to it. */
+static int is_whole(const joint *j, tn_expr *at, const tn_obj *extent, bool *yes) {
+  int64_t n;
+  *yes = tir_as_int(extent, &n) && n == j->inner->extent;
+  for (int i = 0; i < j->st->naxes && *yes; ++i) {
+    const kernel_axis *a = &j->st->axis[i];
+    if (a != j->inner && a->extent != 1) *yes = !kernel_uses(at, a);
+  }
+  return *yes ? kernel_has_factor_one(at, j->inner, yes) : 0;
+}
+
 /* Is an index the outer axis, maybe plus something, and the next one the inner axis alone, which
    goes from end to end? */
 static int is_pair(const joint *j, const tn_arr *at, const tn_arr *shape, int64_t i, bool *yes) {
-  int64_t extent;
-  *yes = i + 1 < at->len && tn_arr_obj(at, i + 1) == (const tn_obj *)j->inner->var &&
-         tir_as_int(tn_arr_obj(shape, i + 1), &extent) && extent == j->inner->extent;
+  *yes = false;
+  if (i + 1 >= at->len) return 0;
+  TN_TRY(is_whole(j, (tn_expr *)tn_arr_obj(at, i + 1), tn_arr_obj(shape, i + 1), yes));
   return *yes ? kernel_has_factor_one((tn_expr *)tn_arr_obj(at, i), j->outer, yes) : 0;
 }
 
@@ -55,7 +67,7 @@ static int look(void *ctx, tn_obj *node) {
 
 int kernel_axes_join(const kernel_stage *st, int i, bool *yes) {
   const tn_BufferStore *store = (const tn_BufferStore *)st->block->body;
-  joint j = {&st->axis[i], &st->axis[i + 1], true, 0};
+  joint j = {st, &st->axis[i], &st->axis[i + 1], true, 0};
   *yes = false;
   if (j.inner->extent <= 0 || j.outer->extent <= 0 || j.inner->reduce != j.outer->reduce ||
       j.outer->extent > INT32_MAX / j.inner->extent)

@@ -264,3 +264,22 @@ def test_dilation_of_bytes_at_the_border():
     windows = np.lib.stride_tricks.sliding_window_view(wide, (3, 3), axis=(2, 3))
     want = (windows + w[:, None, None].astype("int32")).max(axis=(4, 5)).clip(-128, 127)
     np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_small_powers(target):
+    x = np.concatenate([numbers(1, 30), [[0, -0.0, np.inf, -np.inf, np.nan, 1e13, -1e-20]]], axis=1)
+    x, v = x.astype("float32"), relay.var("x", shape=(1, 37))
+    for n in (2, 3, 4, -1):
+        with np.errstate(all="ignore"):
+            want = np.power(x.astype("float64"), n).astype("float32")
+        got = run(relay.power(v, relay.const(float(n))), {"x": x}, target)
+        np.testing.assert_allclose(got, want, rtol=3e-7)
+
+
+def test_pools_of_volumes():
+    x, v = numbers(2, 3, 4, 5, 7), relay.var("x", shape=(2, 3, 4, 5, 7))
+    got = run(relay.nn.adaptive_avg_pool3d(v, (1, 1, 1)), {"x": x})
+    np.testing.assert_allclose(got, x.mean(axis=(2, 3, 4), keepdims=True), rtol=1e-4, atol=1e-6)
+    got = run(relay.nn.adaptive_max_pool3d(v, (1, 1, 1)), {"x": x})
+    np.testing.assert_array_equal(got, x.max(axis=(2, 3, 4), keepdims=True))

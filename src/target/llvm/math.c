@@ -88,9 +88,30 @@ static bool is_bounded(const tn_expr *e) {
   return low > -80 && high < 80;
 }
 
+/* x ** 3 and x ** 4: two multiplications, as exact as a function but for the last place. */
+static bool is_small_power(tir_op_id op, LLVMValueRef exponent, double *n) {
+  LLVMBool inexact;
+  if (op != TIR_OP_pow || !LLVMIsConstant(exponent)) return false;
+  if (LLVMGetTypeKind(LLVMTypeOf(exponent)) == LLVMVectorTypeKind) {
+    if (!LLVMIsAConstantDataVector(exponent)) return false;
+    LLVMValueRef first = LLVMGetAggregateElement(exponent, 0);
+    for (unsigned i = 1; i < LLVMGetVectorSize(LLVMTypeOf(exponent)); ++i)
+      if (LLVMGetAggregateElement(exponent, i) != first) return false;
+    exponent = first;
+  }
+  if (!LLVMIsAConstantFP(exponent)) return false;
+  *n = LLVMConstRealGetDouble(exponent, &inexact);
+  return *n == 3 || *n == 4;
+}
+
 static LLVMValueRef apply(cg_fn *f, tir_op_id op, const math_row *row, tn_dtype t,
                           LLVMValueRef *args, bool bounded) {
+  double n;
   if (cg_is_polynomial(op, t)) return cg_polynomial(f, op, t, args[0], bounded);
+  if (row->nargs == 2 && is_small_power(op, args[1], &n)) {
+    LLVMValueRef square = LLVMBuildFMul(f->b, args[0], args[0], "");
+    return LLVMBuildFMul(f->b, square, n == 3 ? args[0] : square, "");
+  }
   if (row->libm) return by_lane(f, row, t, args);
   LLVMTypeRef type = LLVMTypeOf(args[0]);
   return cg_intrinsic(f, row->intrinsic, &type, 1, args, row->nargs);
