@@ -103,7 +103,8 @@ def test_operators(name, tmp_path):
     g.run(**inputs)
     for i, value in enumerate(got if isinstance(got, list) else [got]):
         wanted = g.get_output(i).numpy()
-        np.testing.assert_allclose(value, wanted, rtol=1e-4, atol=1e-5)
+        rounds = 1e-3 if name == "half" else 1e-4  # C rounds each float16
+        np.testing.assert_allclose(value, wanted, rtol=rounds, atol=1e-5)
     for compiler in COMPILERS:
         needs_library = "#include <math.h>" in (tmp_path / "some.c").read_text()
         if not shutil.which(compiler) or (compiler in FREE and needs_library):
