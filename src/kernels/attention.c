@@ -398,13 +398,14 @@ static tn_stmt *over_lanes(const program *p, tn_Buffer *vector, uint32_t op) {
   return tir_seq(&steps);
 }
 
-/* exp(x), x <= 0 (or NaN, which neither bound takes for its own), but never so small that its
-   products with values fall below the normal numbers, which processors are slow with: 9e-27 is
-   nothing beside the sum, which is 1 or more. */
+/* exp(x), x <= 0 (or NaN, which neither bound takes for its own), but 0 where products with values
+   could fall below the normal numbers, which processors are slow with: 9e-27 is nothing beside the
+   sum, which is 1 or more. It is 0, not the least one, as values that are masked may be large. */
 static tn_expr *power(const program *p, tn_expr *x) {
   tn_dtype t = p->a->dtype;
   tn_expr *least = tir_const_float(t, t.bits == 32 ? -60 : -600), *most = tir_const_float(t, 0);
-  return tir_call(t, TIR_OP_exp, 1, tir_max(least, tir_min(most, x)));
+  tn_expr *e = tir_call(t, TIR_OP_exp, 1, tir_max(least, tir_min(most, x)));
+  return tir_select(tir_lt(x, least), most, e, NULL);
 }
 
 static tn_stmt *softmax(const program *p) {

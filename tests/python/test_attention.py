@@ -205,6 +205,36 @@ def test_rows_that_are_masked_whole():
     check(run(mod, inputs), want)
 
 
+@pytest.mark.parametrize("cpu", ["native", "haswell", "skylake-avx512", "x86-64"])
+@pytest.mark.parametrize("kind, large", [("float32", 3e38), ("float64", 1e300)])
+def test_values_that_are_masked_do_not_count(cpu, kind, large):
+    mod, inputs, _ = network("heads", "where", 1, 2, 21, 30, 16, 20, kind)
+    inputs["mask"] = inputs["mask"].copy()
+    inputs["mask"][..., 20:] = False
+    want = run(mod, inputs)
+    inputs["v"] = inputs["v"].copy()
+    inputs["v"][:, 20:] = large
+    check(run(mod, inputs, f"llvm -mcpu={cpu}"), want)
+
+
+def test_items_and_heads_that_softmax_sees_otherwise():
+    """Three items of two heads for the first product are two of three for softmax."""
+    b, h, m, k = 3, 2, 16, 16
+    q, key, v = var("q", b, m, h, k), var("k", b, m, h, k), var("v", b * h, m, k)
+    s = relay.reshape(relay.einsum([q, key], "bmhk,bnhk->bhmn"), (h, b, m, m))
+    p = relay.reshape(relay.nn.softmax(s), (b * h, m, m))
+    out = relay.nn.batch_matmul(p, v, transpose_b=False)
+    mod = tenon.IRModule.from_expr(relay.Function([q, key, v], out))
+    mod = relay.transform.InferType()(mod)
+    rng = np.random.default_rng(0)
+    shapes = {"q": (b, m, h, k), "k": (b, m, h, k), "v": (b * h, m, k)}
+    inputs = {n: rng.standard_normal(s).astype("float32") for n, s in shapes.items()}
+    q, key, v = (a.astype("float64") for a in inputs.values())
+    e = np.einsum("bmhk,bnhk->bhmn", q, key).reshape(b * h, m, m)
+    e = np.exp(e - e.max(-1, keepdims=True))
+    check(run(mod, inputs), e / e.sum(-1, keepdims=True) @ v)
+
+
 def test_left_alone():
     mod, _, _ = network("heads", "none", 1, 2, 3, 30, 16, 20)
     assert fused(mod) is None  # few rows

@@ -232,8 +232,9 @@ static bool name_axes(attention *t) {
   memcpy(from, s->out, NDIM);
   if (!rename_axes(s, from, "bhmnk") || !has_names(s->left, "bhmk") || !has_names(s->right, "bhnk"))
     return false;
-  /* where both products have four axes and softmax three, they tell b and h */
-  const product *four = !s->flat ? s : !r->flat ? r : NULL;
+  /* where softmax has three axes, a product of four tells b and h */
+  bool told = relay_known_type(t->softmax.pre)->shape->len == NDIM;
+  const product *four = told ? NULL : !s->flat ? s : !r->flat ? r : NULL;
   if (four && shape_of(four->a.pre, NDIM, dims)) {
     int64_t all = t->b * t->h;
     for (int i = 0; i < NDIM; ++i) {
