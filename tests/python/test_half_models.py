@@ -143,11 +143,14 @@ def test_models_made_by_to_mixed_precision(dtype, cpu, name):
 
 
 @pytest.mark.parametrize("cpu", ["native", "x86-64"])
-def test_casts_of_the_program_round(cpu):
+@pytest.mark.parametrize("like", [False, True])
+def test_casts_of_the_program_round(cpu, like):
     values = np.float32([0.1, 1 / 3, 65504, 65520, 1e-8, 6e-8, 3e38, -0.0, np.inf, np.nan, 1e-40])
     values = np.concatenate([values, np.random.default_rng(0).normal(0, 1e-4, 90).astype("f")])
     x = relay.var("x", shape=values.shape)
-    body = relay.cast(relay.add(relay.cast(x, "float16"), relay.const(0.0, "float16")), "float32")
+    half = relay.const(0.0, "float16")
+    rounded = relay.cast_like(x, half) if like else relay.cast(x, "float16")
+    body = relay.cast(relay.add(rounded, half), "float32")
     got, _ = run(module(body), {"x": values}, f"llvm -mcpu={cpu}")
     with np.errstate(over="ignore"):
         want = values.astype("float16").astype("float64")

@@ -238,7 +238,8 @@ static tn_obj *rewrite_call(void *ctx, tn_obj *pre, tn_obj *post) {
     stored = stored && is_stored(all, e);
   }
   if (!any || keeps_types(c)) return post;
-  if (relay_as_call(c, "cast") && TN_AS(TensorType, type))
+  bool casts = relay_as_call(c, "cast") || relay_as_call(c, "cast_like");
+  if (casts && TN_AS(TensorType, type))
     return (tn_obj *)rewrite_cast(all, c, (const tn_TensorType *)type);
   if (stored && relay_op_pattern((const tn_obj *)c->op) == RELAY_INJECTIVE) return post;
   relay_expr *e = in_float32(all, c, type);
