@@ -152,6 +152,29 @@ def test_no_slice_is_left_between_convolutions():
     compare(func, a)
 
 
+def test_slices_of_the_program_stay():
+    """What they leave out may not be finite."""
+    rng = np.random.default_rng(6)
+    a = rng.standard_normal((1, 16, 9, 9)).astype("float32")
+    a[:, 8:] = np.nan
+    x = relay.var("data", shape=a.shape)
+    few = relay.strided_slice(x, [0], [8], strides=[1], axes=[1])
+    w = relay.const(rng.standard_normal((16, 8, 3, 3)).astype("float32"))
+    func = relay.Function([x], conv(relay.sigmoid(few), w, channels=16))
+    assert np.isfinite(build_and_run(tenon.IRModule({"main": func}), None, a)).all()
+    compare(func, a)
+
+
+def test_one_channel_is_spread_over_many():
+    rng = np.random.default_rng(7)
+    a = rng.standard_normal((1, 16, 9, 9)).astype("float32")
+    x = relay.var("data", shape=a.shape)
+    w, by = (rng.standard_normal(s).astype("float32") for s in ((1, 16, 3, 3), (5, 1, 1)))
+    func = relay.Function([x], conv(x, relay.const(w), channels=1) * relay.const(by))
+    assert whole(func).body.checked_type.concrete_shape == (1, 5, 9, 9)
+    compare(func, a)
+
+
 @pytest.mark.parametrize("channels", [3, 29, 58])
 def test_data_without_blocks_stays_as_it_is(channels):
     """Only the result is in blocks then, which is still far faster than no blocks at all."""

@@ -10,8 +10,9 @@
      nn.conv2d(nn.relu(strided_slice(%y)), %w) -> nn.conv2d(nn.relu(%y), nn.pad(%w))
 
    What is in the channels that were added is never used, or multiplied by zeros; it is finite,
-   since it comes of zeros by operators that keep numbers finite. Slices stay where channels are
-   told apart: before concatenations, reshapes and results. */
+   since it comes of zeros by operators that keep numbers finite. Slices of the program stay: what
+   they leave out may be infinite. So do those where channels are told apart: before concatenations,
+   reshapes and results. */
 #include <string.h>
 
 #include "base/error.h"
@@ -25,6 +26,9 @@
 
 enum { NDIM = 4, CHANNELS = 1, WEIGHT_OUT = 0, WEIGHT_IN = 1 };
 
+/* The slices that the pass made: expression -> the same. */
+typedef tn_map cuts;
+
 /* The first `few` of the `many` channels of NCHW images. */
 typedef struct {
   const tn_RelayCall *call;
@@ -36,7 +40,7 @@ static bool is_one_number(const tn_arr *a, int64_t value) {
   return a && a->len == 1 && relay_int_at(a, 0) == value;
 }
 
-static bool as_cut(const void *e, cut *out) {
+static bool is_cut(const void *e, cut *out) {
   const tn_RelayCall *c = relay_as_call(e, "strided_slice");
   if (!c) return false;
   const tn_arr *axes = relay_attr_obj(c->attrs, "axes"), *begin = relay_attr_obj(c->attrs, "begin"),
@@ -49,6 +53,11 @@ static bool as_cut(const void *e, cut *out) {
     return false;
   *out = (cut){c, relay_arg(c, 0), relay_int_at(end, 0), relay_int_at(t->shape, CHANNELS)};
   return out->few > 0 && out->few < out->many;
+}
+
+static bool as_cut(cuts *made, const void *e, cut *out) {
+  tn_any found;
+  return tn_map_get(made, tn_any_obj(e), &found) && is_cut(e, out);
 }
 
 static relay_expr *cut_again(const cut *c, relay_expr *whole) {
@@ -70,20 +79,20 @@ static relay_expr *grown(relay_expr *e, const tn_TensorType *t, int64_t axis, in
 /* ---- operators ---- */
 
 /* One operand, channel by channel. */
-static relay_expr *behind_unary(const tn_RelayCall *c) {
+static relay_expr *behind_unary(cuts *made, const tn_RelayCall *c) {
   cut d;
-  if (c->args->len != 1 || !as_cut(relay_arg(c, 0), &d)) return NULL;
+  if (c->args->len != 1 || !as_cut(made, relay_arg(c, 0), &d)) return NULL;
   return cut_again(&d, relay_call(relay_called_op(c), c->attrs, 1, d.whole));
 }
 
-static relay_expr *behind_pool(const tn_RelayCall *c) {
+static relay_expr *behind_pool(cuts *made, const tn_RelayCall *c) {
   const char *layout = relay_attr_str(c->attrs, "layout"),
              *out = relay_attr_str(c->attrs, "out_layout");
   if (strcmp(layout, "NCHW") != 0 || (*out && strcmp(out, layout) != 0)) return NULL;
-  return behind_unary(c);
+  return behind_unary(made, c);
 }
 
-static relay_expr *behind_mean(const tn_RelayCall *c) {
+static relay_expr *behind_mean(cuts *made, const tn_RelayCall *c) {
   const tn_arr *axes = relay_attr_obj(c->attrs, "axis");
   if (!axes || axes->len == 0 || !relay_attr_int(c->attrs, "keepdims", 0) ||
       relay_attr_int(c->attrs, "exclude", 0))
@@ -92,34 +101,35 @@ static relay_expr *behind_mean(const tn_RelayCall *c) {
     int64_t axis = relay_int_at(axes, i);
     if (axis != CHANNELS + 1 && axis != CHANNELS + 2) return NULL;
   }
-  return behind_unary(c);
+  return behind_unary(made, c);
 }
 
 /* The other operand for more channels; NULL without error where it has none. */
-static relay_expr *operand_for(const cut *d, relay_expr *e) {
+static relay_expr *operand_for(cuts *made, const cut *d, relay_expr *e) {
   cut same;
   const tn_TensorType *t = relay_known_type(e);
   if (!t) return NULL;
-  if (as_cut(e, &same)) return same.few == d->few && same.many == d->many ? same.whole : NULL;
+  if (as_cut(made, e, &same)) return same.few == d->few && same.many == d->many ? same.whole : NULL;
   int64_t axis = t->shape->len - NDIM + CHANNELS;
   if (t->shape->len > NDIM || axis < 0 || relay_int_at(t->shape, axis) == 1) return e;
-  return relay_known_depth((tn_obj *)e) >= 0 ? grown(e, t, axis, d->many - d->few) : NULL;
+  if (relay_int_at(t->shape, axis) != d->few || relay_known_depth((tn_obj *)e) < 0) return NULL;
+  return grown(e, t, axis, d->many - d->few);
 }
 
-static relay_expr *behind_binary(const tn_RelayCall *c) {
+static relay_expr *behind_binary(cuts *made, const tn_RelayCall *c) {
   cut d;
-  int at = as_cut(relay_arg(c, 0), &d) ? 0 : 1;
-  if (at && !as_cut(relay_arg(c, 1), &d)) return NULL;
-  relay_expr *other = operand_for(&d, relay_arg(c, 1 - at));
+  int at = as_cut(made, relay_arg(c, 0), &d) ? 0 : 1;
+  if (at && !as_cut(made, relay_arg(c, 1), &d)) return NULL;
+  relay_expr *other = operand_for(made, &d, relay_arg(c, 1 - at));
   if (!other) return NULL;
   return cut_again(&d,
                    relay_binary(relay_called_op(c), at ? other : d.whole, at ? d.whole : other));
 }
 
-static relay_expr *behind_division(const tn_RelayCall *c) {
+static relay_expr *behind_division(cuts *made, const tn_RelayCall *c) {
   cut d;
   double by;
-  if (!as_cut(relay_arg(c, 0), &d) || !relay_as_scalar(relay_arg(c, 1), &by) || by == 0)
+  if (!as_cut(made, relay_arg(c, 0), &d) || !relay_as_scalar(relay_arg(c, 1), &by) || by == 0)
     return NULL;
   return cut_again(&d, relay_binary("divide", d.whole, relay_arg(c, 1)));
 }
@@ -132,10 +142,10 @@ static relay_expr *with_weight(const tn_RelayCall *c, const cut *d, const tn_Ten
   return attrs ? relay_call("nn.conv2d", attrs, 2, d->whole, w) : NULL;
 }
 
-static relay_expr *into_conv(const tn_RelayCall *c) {
+static relay_expr *into_conv(cuts *made, const tn_RelayCall *c) {
   cut d;
   const char *out = relay_attr_str(c->attrs, "out_layout");
-  if (!as_cut(relay_arg(c, 0), &d) || relay_known_depth(relay_arg(c, 1)) < 0 ||
+  if (!as_cut(made, relay_arg(c, 0), &d) || relay_known_depth(relay_arg(c, 1)) < 0 ||
       strcmp(relay_attr_str(c->attrs, "data_layout"), "NCHW") != 0 ||
       strcmp(relay_attr_str(c->attrs, "kernel_layout"), "OIHW") != 0 ||
       (*out && strcmp(out, "NCHW") != 0))
@@ -156,7 +166,7 @@ static relay_expr *into_conv(const tn_RelayCall *c) {
 
 typedef struct {
   const char *op;
-  relay_expr *(*move)(const tn_RelayCall *c);
+  relay_expr *(*move)(cuts *made, const tn_RelayCall *c);
 } move_row;
 
 static const move_row moves[] = {
@@ -185,10 +195,10 @@ static const move_row moves[] = {
     {"divide", behind_division},
 };
 
-static relay_expr *moved(const tn_RelayCall *c) {
+static relay_expr *moved(cuts *made, const tn_RelayCall *c) {
   const char *op = relay_called_op(c);
   for (int i = 0; op && i < TN_COUNT(moves); ++i)
-    if (strcmp(op, moves[i].op) == 0) return moves[i].move(c);
+    if (strcmp(op, moves[i].op) == 0) return moves[i].move(made, c);
   return NULL;
 }
 
@@ -210,16 +220,23 @@ static relay_expr *widened(relay_expr *e) {
 }
 
 static tn_obj *rewrite(void *ctx, tn_obj *pre, tn_obj *post) {
-  (void)ctx;
-  relay_expr *e = relay_stands_for(post, pre), *other = e ? moved((tn_RelayCall *)e) : NULL;
+  cuts *made = ctx;
+  cut d;
+  relay_expr *own = relay_stands_for(post, pre), *e = own,
+             *other = e ? moved(made, (tn_RelayCall *)e) : NULL;
   if (!e || (!other && tn_error_pending())) return NULL;
   if (other) e = relay_stands_for(other, pre);
   TN_GETP(e, widened(e));
-  return relay_stands_for(e, pre);
+  bool is_new = e != own;
+  TN_GETP(e, relay_stands_for(e, pre));
+  if (is_new && is_cut(e, &d)) TN_TRYP(tn_map_set(made, tn_any_obj(e), tn_any_obj(e)));
+  return (tn_obj *)e;
 }
 
 tn_RelayFunction *relay_whole_channels(tn_RelayFunction *f, const tn_pass_ctx *c) {
   static const tn_rewrite_case cases[] = {TN_REWRITE(RelayCall, rewrite)};
+  cuts *made;
   TN_GETP(f, relay_infer_expr(f, c->mod));
-  return tn_rewrite(f, cases, TN_COUNT(cases), NULL);
+  TN_GETP(made, tn_scope_own(tn_map_new()));
+  return tn_rewrite(f, cases, TN_COUNT(cases), made);
 }
