@@ -112,12 +112,26 @@ static tn_arr *elements(void *ctx, tn_arr *at) {
                            .value_index = 1));
 }
 
+typedef struct {
+  const arg *a;
+  const tn_Tensor *place;
+} place_ctx;
+
+/* Of no elements there is no pair: its memory was never written. */
+static tn_expr *index_of_pair(void *ctx, tn_arr *at) {
+  const place_ctx *c = ctx;
+  tn_expr *index = te_at(c->place, at),
+          *count = ops_count(c->a->data->shape, c->a->reduced, TN_I64);
+  if (!count) return NULL;
+  return tir_select(tir_gt(count, tir_zero(TN_I64)), index, tir_i32(-1), NULL);
+}
+
 /* Pairs first, then their indices. */
 static tn_arr *by_pairs(arg *a, tn_arr *shape) {
   tn_arr *pairs = te_compute_many(shape, elements, a, "T_arg_red_temp", TE_COMM_REDUCE_IDX);
   if (!pairs) return NULL;
-  return tn_arr_of(
-      1, te_compute(shape, ops_element, tn_arr_obj(pairs, 0), "T_arg_red", TE_COMM_REDUCE_IDX));
+  place_ctx c = {a, (const tn_Tensor *)tn_arr_obj(pairs, 0)};
+  return tn_arr_of(1, te_compute(shape, index_of_pair, &c, "T_arg_red", TE_COMM_REDUCE_IDX));
 }
 
 /* ---- in vectors: the best value, then the first (last) place that has it ---- */
@@ -137,11 +151,6 @@ static tn_expr *place_of_best(void *ctx, tn_arr *at) {
   return tir_select(is_nan(x), a->last ? tir_add(place, count) : tir_sub(place, count), found,
                     NULL);
 }
-
-typedef struct {
-  const arg *a;
-  const tn_Tensor *place;
-} place_ctx;
 
 static tn_expr *without_nans(void *ctx, tn_arr *at) {
   const place_ctx *c = ctx;
@@ -237,7 +246,8 @@ static const relay_op_row rows[] = {
      .compute = compute_arg,
      .shape = shape_function,
      .which = 1,
-     .doc = "index of the largest element over axes; NaN is larger than any number"},
+     .doc = "index of the largest element over axes; NaN is larger than any number; -1 where there "
+            "are no elements"},
     {.name = "argmin",
      .inputs = "data",
      .attrs = &tn_type_ArgReduceAttrs,
@@ -247,7 +257,8 @@ static const relay_op_row rows[] = {
      .rel = relate_arg,
      .compute = compute_arg,
      .shape = shape_function,
-     .doc = "index of the smallest element over axes; NaN is smaller than any number"},
+     .doc = "index of the smallest element over axes; NaN is smaller than any number; -1 where "
+            "there are no elements"},
     {.name = "variance",
      .inputs = "data mean",
      .attrs = &tn_type_VarianceAttrs,

@@ -156,10 +156,14 @@ static tn_stmt *compare_rows(const order *s, tn_expr *a, tn_expr *b) {
   return tir_seq2(tir_store(s->verdict, tir_i32(0), zero), ops_loop(k, columns, look));
 }
 
-/* Does element a of the data come before element b, wherever they are? */
+/* Does element a of the data come before element b, wherever they are? NaN is larger than any
+   number: without an order between all elements numbers would be lost behind it. */
 static tn_expr *better(const order *s, tn_expr *a, tn_expr *b) {
   tn_expr *x = load(s, s->data, a), *y = load(s, s->data, b);
-  return s->ascend ? tir_lt(x, y) : tir_gt(x, y);
+  tn_expr *before = s->ascend ? tir_lt(x, y) : tir_gt(x, y);
+  if (!ir_is_floating(s->data->dtype)) return before;
+  tn_expr *nan = s->ascend ? y : x, *number = s->ascend ? x : y;
+  return tir_or(before, tir_and(tir_ne(nan, nan), tir_eq(number, number)));
 }
 
 /* One element of the merged run goes to place `k`: the left one unless the right one is better. */

@@ -195,6 +195,14 @@ def test_argmax_and_argmin(target, dtype):
         np.testing.assert_array_equal(got.reshape(want.shape), want)
 
 
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_largest_of_no_elements_has_no_index(target):
+    v = relay.var("x", shape=(300, 0))
+    for name in ("argmax", "argmin"):
+        got = run(getattr(relay, name)(v, axis=1), {"x": np.zeros((300, 0), "float32")}, target)
+        np.testing.assert_array_equal(got, np.full(300, -1))
+
+
 def test_softmax_of_extreme_values():
     x = numbers(7, 77) * 30
     x[0, :5], x[1], x[2, 3], x[3, ::2], x[4] = 3e38, -3e38, np.nan, -np.inf, 88

@@ -63,3 +63,19 @@ def test_what_graphs_in_nodes_read_comes_before_them():
     x = np.float32([-1, 0, 2])
     np.testing.assert_array_equal(run(x, np.array(True)).numpy(), -np.maximum(x, 0))
     np.testing.assert_allclose(run(x, np.array(False)).numpy(), np.exp(x), rtol=1e-6)
+
+
+def test_names_within_graphs_in_nodes_are_their_own():
+    """`t` in the branch is not the one that a later node makes of what the branch gives."""
+    branch = helper.make_graph([helper.make_node("Neg", ["x"], ["t"])], "then", [], [info("t")])
+    nodes = [
+        helper.make_node("If", ["c"], ["z"], then_branch=branch, else_branch=branch),
+        helper.make_node("Sub", ["z", "x"], ["t"]),
+        helper.make_node("Abs", ["t"], ["y"]),
+    ]
+    inputs = [info("x"), info("c", TensorProto.BOOL, ())]
+    x = np.float32([-1, 0, 2])
+    for order in (nodes, nodes[::-1]):
+        mod, _ = relay.frontend.from_onnx(model(order, inputs, [info("y")]))
+        run = relay.create_executor("vm", mod=mod, device=tenon.cpu(), target="llvm").evaluate()
+        np.testing.assert_array_equal(run(x, np.array(True)).numpy(), abs(2 * x))

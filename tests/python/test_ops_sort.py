@@ -56,6 +56,23 @@ def test_topk(ret_type, k, axis, ascend):
     check(make, reference, x)
 
 
+@pytest.mark.parametrize("target", ["stackvm", "llvm"])
+@pytest.mark.parametrize("k", [2, 17])
+def test_nan_is_larger_than_any_number(target, k):
+    x = np.random.default_rng(2).integers(0, 9, (3, 20)).astype("float32")
+    x[0, 1], x[1, :3], x[2, -1] = np.nan, np.nan, np.nan
+    for ascend in (True, False):
+        best = np.take(order(x, 1, ascend), range(k), 1)
+        how = {"k": k, "is_ascend": ascend, "ret_type": "indices"}
+        check(lambda d, how=how: relay.topk(d, **how), lambda d, best=best: best, x, target=target)
+        check(
+            lambda d, up=ascend: relay.argsort(d, 1, up),
+            lambda d, up=ascend: order(d, 1, up),
+            x,
+            target=target,
+        )
+
+
 def test_sort_types():
     n = tenon.tir.Var("n", "int32")
     assert result_type(relay.argsort, TensorType((n, 3))) == TensorType((n, 3), "int32")

@@ -20,19 +20,44 @@ static void fini(reads *r) {
   tn_vec_fini(&r->first);
 }
 
-static int add_name(reads *r, const char *name) {
-  tn_any made;
+/* A graph in an attribute, and those around it. Its own names hide those of the graph outside. */
+typedef struct inner {
+  const struct inner *around;
+  int depth;
+  tn_map *names;
+} inner;
+
+static int add_own(inner *in, const char *name) {
+  return name && *name ? tn_map_set(in->names, tn_any_cstr(name), tn_any_int(1)) : 0;
+}
+
+static int find_own(inner *in, const onnx_graph *g) {
+  TN_GET(in->names, tn_scope_own(tn_map_new()));
+  for (size_t i = 0; i < g->n_input; ++i) TN_TRY(add_own(in, g->input[i]->name));
+  for (size_t i = 0; i < g->n_initializer; ++i) TN_TRY(add_own(in, g->initializer[i]->name));
+  for (size_t i = 0; i < g->n_node; ++i)
+    for (size_t k = 0; k < g->node[i]->n_output; ++k) TN_TRY(add_own(in, g->node[i]->output[k]));
+  return 0;
+}
+
+static int add_name(reads *r, const char *name, const inner *in) {
+  tn_any made, own;
   if (!name || !*name || !tn_map_get(r->maker, tn_any_cstr(name), &made)) return 0;
+  for (; in; in = in->around)
+    if (tn_map_get(in->names, tn_any_cstr(name), &own)) return 0;
   return tn_vec_push(&r->needs, made);
 }
 
 /* With what the graphs in its attributes read; those that are too deep are refused later. */
-static int add_reads(reads *r, const onnx_node *n, int depth) {
-  for (size_t i = 0; i < n->n_input; ++i) TN_TRY(add_name(r, n->input[i]));
-  for (size_t k = 0; k < n->n_attribute && depth < MAX_DEPTH; ++k) {
+static int add_reads(reads *r, const onnx_node *n, const inner *around) {
+  inner in = {.around = around, .depth = around ? around->depth + 1 : 1};
+  for (size_t i = 0; i < n->n_input; ++i) TN_TRY(add_name(r, n->input[i], around));
+  for (size_t k = 0; k < n->n_attribute && in.depth <= MAX_DEPTH; ++k) {
     const onnx_graph *g = n->attribute[k]->g;
-    for (size_t i = 0; g && i < g->n_node; ++i) TN_TRY(add_reads(r, g->node[i], depth + 1));
-    for (size_t i = 0; g && i < g->n_output; ++i) TN_TRY(add_name(r, g->output[i]->name));
+    if (!g) continue;
+    TN_TRY(find_own(&in, g));
+    for (size_t i = 0; i < g->n_node; ++i) TN_TRY(add_reads(r, g->node[i], &in));
+    for (size_t i = 0; i < g->n_output; ++i) TN_TRY(add_name(r, g->output[i]->name, &in));
   }
   return 0;
 }
@@ -49,7 +74,7 @@ static int find_reads(reads *r, const onnx_graph *g, onnx_is_known known, const 
     }
   for (size_t i = 0; i < g->n_node; ++i) {
     TN_TRY(tn_vec_push(&r->first, tn_any_int(r->needs.len)));
-    TN_TRY(add_reads(r, g->node[i], 0));
+    TN_TRY(add_reads(r, g->node[i], NULL));
   }
   return tn_vec_push(&r->first, tn_any_int(r->needs.len));
 }
