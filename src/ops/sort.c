@@ -160,10 +160,9 @@ static tn_stmt *compare_rows(const order *s, tn_expr *a, tn_expr *b) {
    number: without an order between all elements numbers would be lost behind it. */
 static tn_expr *better(const order *s, tn_expr *a, tn_expr *b) {
   tn_expr *x = load(s, s->data, a), *y = load(s, s->data, b);
-  tn_expr *before = s->ascend ? tir_lt(x, y) : tir_gt(x, y);
-  if (!ir_is_floating(s->data->dtype)) return before;
-  tn_expr *nan = s->ascend ? y : x, *number = s->ascend ? x : y;
-  return tir_or(before, tir_and(tir_ne(nan, nan), tir_eq(number, number)));
+  if (!ir_is_floating(s->data->dtype)) return s->ascend ? tir_lt(x, y) : tir_gt(x, y);
+  tn_expr *number = s->ascend ? x : y, *after = s->ascend ? tir_ge(x, y) : tir_le(x, y);
+  return tir_and(tir_not(after, NULL), tir_eq(number, number));
 }
 
 /* One element of the merged run goes to place `k`: the left one unless the right one is better. */
@@ -508,7 +507,7 @@ static tn_arr *compute_unique(const relay_compute *c) {
 
 static const relay_op_row rows[] = {
     SORT("sort", ArgsortAttrs, relate_sort, compute_sort, relay_shape_same, "Sort",
-         "the elements in order along an axis"),
+         "the elements in order along an axis; NaN is larger than any number"),
     SORT("argsort", ArgsortAttrs, relate_argsort, compute_argsort, relay_shape_same, "Argsort",
          "indices of the elements in order along an axis"),
     SORT("topk", TopKAttrs, relate_topk, compute_topk, shape_of_topk, "TopK",
