@@ -157,6 +157,28 @@ def test_casts_of_the_program_round(cpu, like):
     np.testing.assert_array_equal(got, want)
 
 
+def sampled(dtype):
+    """An image read between its pixels: where, float16 tells to a quarter of one only."""
+    x = relay.var("x", shape=(1, 3, 301, 401), dtype=dtype)
+    turn = relay.const(np.float32([[[1, 0.125, 0], [0, 0.75, 0.25]]]), dtype)
+    return relay.image.grid_sample(x, relay.image.affine_grid(turn, (111, 222)))
+
+
+def cropped(dtype):
+    x = relay.var("x", shape=(1, 3, 301, 401), dtype=dtype)
+    boxes = relay.const(np.float32([[0.25, 0.25, 0.75, 1]]), dtype)
+    first = relay.const(np.int32([0]))
+    return relay.image.crop_and_resize(x, boxes, first, (97, 83), layout="NCHW")
+
+
+@pytest.mark.parametrize("model", [sampled, cropped])
+def test_places_in_images_are_computed_in_float32(model):
+    data = np.random.default_rng(1).standard_normal((1, 3, 301, 401)).astype("float16")
+    want, _ = run(module(model("float32")), {"x": data.astype("float32")}, level=0)
+    got, _ = run(module(model("float16")), {"x": data})
+    close(got, want, "float16")
+
+
 @pytest.mark.parametrize("dtype", TYPES)
 def test_sums_are_those_of_float32(dtype):
     """Sums in the small type would stop growing."""

@@ -129,6 +129,13 @@ static bool keeps_types(const tn_RelayCall *c) {
   return !relay_op_row_of((const tn_obj *)c->op);
 }
 
+/* Does it read values and nothing else? Those of images read between them: they compute where. */
+static bool only_moves(const tn_RelayCall *c) {
+  const char *op = relay_called_op(c);
+  return relay_op_pattern((const tn_obj *)c->op) == RELAY_INJECTIVE && !strstr(op, "image.") &&
+         !strstr(op, "nn.upsampling");
+}
+
 /* Is `now` the type `before` with float32 for narrow types? */
 static bool is_widened(const tn_Type *now, const tn_Type *before) {
   const tn_TensorType *a = TN_AS(TensorType, now), *b = TN_AS(TensorType, before);
@@ -241,7 +248,7 @@ static tn_obj *rewrite_call(void *ctx, tn_obj *pre, tn_obj *post) {
   bool casts = relay_as_call(c, "cast") || relay_as_call(c, "cast_like");
   if (casts && TN_AS(TensorType, type))
     return (tn_obj *)rewrite_cast(all, c, (const tn_TensorType *)type);
-  if (stored && relay_op_pattern((const tn_obj *)c->op) == RELAY_INJECTIVE) return post;
+  if (stored && only_moves(c)) return post;
   relay_expr *e = in_float32(all, c, type);
   if (!e) return tn_error_pending() ? NULL : post;
   return relay_stands_for(narrowed(all, e, type), pre);
