@@ -1,6 +1,8 @@
 /* Finding attention in a program as create_prim_func makes it: two products of one reduction each,
    between them the stages of a softmax along the last of four axes, which reads the first product
    through any number of stages that work element by element. */
+#include <float.h>
+
 #include "arith/analyzer.h"
 #include "base/error.h"
 #include "base/pmap.h"
@@ -82,11 +84,19 @@ static const tn_BufferLoad *plain_load(const tn_expr *e, const tn_Block *b, int6
   return l && l->indices->len == n && in_order(l->indices, b) ? l : NULL;
 }
 
+/* Does a reduction begin with nothing: a sum with 0, the largest with the least number or -inf? */
+static bool begins_with_nothing(const tn_Block *b, uint32_t kind) {
+  const tn_BufferStore *s = TN_AS(BufferStore, b->init);
+  const tn_FloatImm *first = s ? TN_AS(FloatImm, s->value) : NULL;
+  double least = first && first->dtype.bits == 32 ? -FLT_MAX : -DBL_MAX;
+  return first && (kind == TN_TI_Max ? first->value <= least : first->value == 0);
+}
+
 /* What a reduction of the kind (TN_TI_Add, TN_TI_Max) takes into its result. */
 static const tn_expr *reduced_value(const tn_Block *b, uint32_t kind) {
   const tn_BufferStore *s = store_of(b);
   const tn_obj *v = (const tn_obj *)s->value;
-  if (v->type_index != kind) return NULL;
+  if (v->type_index != kind || !begins_with_nothing(b, kind)) return NULL;
   const tn_BinaryOp *both = (const tn_BinaryOp *)v;
   const tn_BufferLoad *self = TN_AS(BufferLoad, both->a);
   return self && self->buffer == s->buffer && tn_equal(self->indices, s->indices, 0) == 1 ? both->b

@@ -4,7 +4,7 @@ left alone."""
 import numpy as np
 import pytest
 import tenon
-from tenon import relay
+from tenon import relay, te, tir
 from tenon.contrib import graph_executor, utils
 from tenon.relay.backend.te_compiler import lower_to_primfunc
 from tenon.runtime import vm
@@ -175,6 +175,38 @@ def test_kernel_is_used(layout, masked, vector_bytes):
     text = f.script()
     assert 'with T.block("T_softmax' not in text
     assert "scores = T.alloc_buffer((" in text and "T.parallel(12)" in text
+
+
+def sums_from(first):
+    """Attention as tensor expressions; the sums of softmax and of the result begin with `first`."""
+    b, h, m = 1, 2, 16
+    begin = [tir.const(v, "float32") for v in first]
+    q, key, v = (te.placeholder((b, h, m, m), name=n) for n in "qkv")
+    k = [te.reduce_axis((0, m), f"k{i}") for i in range(4)]
+    four, three = (b, h, m, m), (b, h, m)
+    s = te.compute(four, lambda *i: te.sum(q[(*i[:3], k[0])] * key[(*i[:2], i[3], k[0])], k[0]))
+    most = te.compute(three, lambda *i: te.max(s[(*i, k[1])], k[1]))
+    e = te.compute(four, lambda *i: tir.exp(s(*i) - most(*i[:3])))
+    total = te.compute(three, lambda *i: te.sum(e[(*i, k[2])], k[2], init=begin[0]))
+    inverse = te.compute(three, lambda *i: tir.const(1.0, "float32") / total(*i))
+    p = te.compute(four, lambda *i: e(*i) * inverse(*i[:3]))
+    out = te.compute(
+        four, lambda *i: te.sum(p[(*i[:3], k[3])] * v[(*i[:2], k[3], i[3])], k[3], init=begin[1])
+    )
+    return te.create_prim_func([q, key, v, out])
+
+
+@pytest.mark.parametrize("first", [(0, 0), (1, 0), (0, 1)])
+def test_sums_that_begin_with_something(first):
+    f = schedule(sums_from(first), 16, 16, 1)
+    assert ("keys = T.alloc_buffer(" in f.script()) == (first == (0, 0))
+    rng = np.random.default_rng(3)
+    q, key, v = (rng.standard_normal((1, 2, 16, 16)).astype("float32") for _ in range(3))
+    out = tenon.nd.empty(q.shape)
+    tenon.build(f, target="llvm")(*(tenon.nd.array(x) for x in (q, key, v)), out)
+    s = q.astype("float64") @ key.swapaxes(2, 3)
+    e = np.exp(s - s.max(-1, keepdims=True))
+    check(out.numpy(), e / (first[0] + e.sum(-1, keepdims=True)) @ v + first[1])
 
 
 @pytest.mark.parametrize("executor, target", [("vm", "llvm"), ("aot", "llvm"), ("graph", "c")])
