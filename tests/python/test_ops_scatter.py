@@ -86,6 +86,12 @@ def test_running_sums_and_products(axis, exclusive):
     check(lambda d: relay.cumprod(d, **how), reference(np.cumprod, 1), x)
 
 
+def test_none_is_an_attribute_that_was_not_given():
+    x = rng.integers(1, 4, (3, 4)).astype("int32")
+    how = {"axis": 1, "dtype": None, "exclusive": None}
+    check(lambda d: relay.cumsum(d, **how), lambda d: np.cumsum(d, 1, dtype="int32"), x)
+
+
 @pytest.mark.parametrize("seq, batch", [(0, 1), (1, 0), (2, 1)])
 def test_reverse_sequence(seq, batch):
     x = rng.normal(0, 1, (4, 5, 3)).astype("float32")

@@ -86,6 +86,7 @@ def wrapper(op_name, order=(), defaults=None, forms=None, finish=None, hidden=()
     op = Op.get(op_name)
     given = [p for p in _parameters(op) if p.name not in hidden]
     defaults, forms = defaults or {}, forms or {}
+    empty = {p.name: p.default for p in given if p.default is False or p.default == ""}
     changed = {p.name: p.replace(default=defaults.get(p.name, p.default)) for p in given}
     signature = _ordered([*(changed.pop(name) for name in order), *changed.values()])
 
@@ -93,6 +94,9 @@ def wrapper(op_name, order=(), defaults=None, forms=None, finish=None, hidden=()
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         values = bound.arguments
+        for name, default in empty.items():  # None says the same as an empty default
+            if values[name] is None:
+                values[name] = default
         for name, form in forms.items():
             values[name] = form(values[name])
         result = make(*(_argument(values[p.name]) for p in given))
