@@ -216,8 +216,8 @@ typedef struct {
   const tn_DensePackAttrs *attrs;
   const tn_Tensor *data, *weight;
   const tn_Tensor *before; /* the sums of the features before those of this piece; NULL: none */
-  int64_t start;   /* the first feature of this piece */
-  tn_expr *length; /* how many it has */
+  int64_t start;           /* the first feature of this piece */
+  tn_expr *length;         /* how many it has */
 } packed;
 
 static tn_dtype packed_dtype(const packed *p) {

@@ -95,8 +95,9 @@ TN_API tn_BlockRV *sch_decompose_padding(tn_TirSchedule *s, const tn_BlockRV *bl
 TN_API int sch_can_decompose_padding(tn_TirSchedule *s, const tn_BlockRV *block,
                                      const tn_LoopRV *loop, bool *out);
 
-/** Gives the last axis that a block reduces over an extent that is a multiple of `factor`; beyond the
- * old extent the reduction's first value is combined in. For kernel classes; traces do not have it.
+/** Gives the last axis that a block reduces over an extent that is a multiple of `factor`; beyond
+ * the old extent the reduction's first value is combined in. For kernel classes; traces do not have
+ * it.
  */
 TN_API int sch_pad_reduction(tn_TirSchedule *s, const tn_BlockRV *block, int64_t factor);
 /** Gives the iterators of a sum of products extents that are multiples, with operands padded by 0.
