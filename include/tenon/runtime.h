@@ -156,6 +156,9 @@ typedef struct {
 /** Sends messages to a sink, which must stay valid as long as the process lives; NULL: to standard
  * error, as at the start. */
 TN_API void tn_set_log_sink(const tn_log_sink *sink);
+/** Writes a message to standard error as it is done without a sink: for a sink that leaves some of
+ * them alone. */
+TN_API void tn_log_to_stderr(tn_log_level level, const char *file, int line, const char *message);
 /** Lowest level that is written: TN_LOG_WARNING at the start, or that of the variable TENON_LOG
  * ("debug", "info", "warning", "error", "off"; also "PREFIX=LEVEL" for source files, with commas).
  */
@@ -317,9 +320,11 @@ static inline tn_tensor *tn_tensor_of_dl(const DLTensor *dl) {
 }
 /** Type index of tensors (that of "runtime.NDArray"). */
 TN_API int32_t tn_tensor_type_index(void);
-/** The tensor description behind an argument: a tensor or a borrowed DLTensor. TypeError otherwise.
- * `*out` is borrowed. */
-TN_API int tn_any_to_dltensor(const tn_any *a, DLTensor **out);
+/** The tensor description behind an argument, to be read: a tensor or a borrowed DLTensor.
+ * TypeError otherwise. `*out` is borrowed. */
+TN_API int tn_any_to_dltensor(const tn_any *a, const DLTensor **out);
+/** The same for a tensor that is written: ValueError for one that is read-only. */
+TN_API int tn_any_to_writable(const tn_any *a, DLTensor **out);
 /** The argument as a tensor object, borrowed; TypeError otherwise. */
 TN_API int tn_any_to_tensor(const tn_any *a, tn_tensor **out);
 

@@ -75,11 +75,13 @@ static int seq_contains(PyObject *self, PyObject *value) {
   const tn_obj *o = sequence(self, &n);
   if (!o) return -1;
   int found = 0;
+  ext_lend(self);
   for (Py_ssize_t i = 0; i < n && found == 0; ++i) {
     PyObject *item = element(o, i);
     found = item ? PyObject_RichCompareBool(item, value, Py_EQ) : -1;
     Py_XDECREF(item);
   }
+  ext_lend_end(self);
   return found;
 }
 
@@ -110,9 +112,11 @@ static PyObject *seq_richcompare(PyObject *self, PyObject *other, int op) {
 }
 
 static Py_hash_t seq_hash(PyObject *self) { /* that of the tuple, which compares equal */
+  if (Py_EnterRecursiveCall(" while hashing a container")) return -1;
   PyObject *tuple = PySequence_Tuple(self);
   Py_hash_t h = tuple ? PyObject_Hash(tuple) : -1;
   Py_XDECREF(tuple);
+  Py_LeaveRecursiveCall();
   return h;
 }
 
@@ -168,7 +172,7 @@ static PyObject *shape_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:ShapeTuple", names, &given)) return NULL;
   PyObject *dims = PySequence_Tuple(given);
   Py_ssize_t n = dims ? PyTuple_Size(dims) : 0;
-  int64_t *values = dims ? PyMem_Malloc(((size_t)n + 1) * sizeof *values) : NULL;
+  int64_t *values = dims ? PyMem_Calloc((size_t)n + 1, sizeof *values) : NULL;
   int err = !values;
   if (dims && !values) PyErr_NoMemory();
   for (Py_ssize_t i = 0; i < n && !err; ++i) {

@@ -4,6 +4,8 @@
    what kind of value each Python type is, so that subclasses, numpy scalars and tensors of other
    libraries cost one look-up. */
 #include "ext.h"
+
+#include "base/alloc.h"
 #include "object/dtype.h"
 
 typedef enum {
@@ -199,11 +201,19 @@ static int from_buffer(PyObject *o, tn_any *out, ext_temp *tmp) {
   return err;
 }
 
+static int from_object(PyObject *o, tn_any *out, ext_temp *tmp) {
+  tn_obj *obj = ext_lend(o);
+  if (!obj) return -1;
+  tmp->lent = o;
+  *out = tn_any_obj(obj);
+  return 0;
+}
+
 static int from_rvalue(PyObject *o, tn_any *out) {
   ext_object *from = ((ext_rvalue *)o)->from;
   if (!ext_get((PyObject *)from)) return -1;
-  /* a function that is running must not lose the last reference to itself */
-  if (ext_is((PyObject *)from, ext.function)) *out = tn_any_obj(from->obj);
+  /* a running function keeps itself, and a running call its other arguments: theirs is shared */
+  if (from->lent || ext_is((PyObject *)from, ext.function)) *out = tn_any_obj(from->obj);
   else *out = (tn_any){.type_index = TN_RVALUE, .v.rvalue = &from->obj};
   return 0;
 }
@@ -258,26 +268,30 @@ static int from_tensor(const type_entry *e, PyObject *o, tn_any *out, ext_temp *
 
 /* ---- containers ---- */
 
-/* o is a list or a tuple; a list may change while its elements are converted. */
-static tn_arr *array_of(PyObject *o) {
-  Py_ssize_t n = PySequence_Size(o);
-  if (n < 0) return NULL;
-  tn_arr *a = tn_obj_alloc(&tn_type_Array, sizeof *a + (size_t)n * sizeof *a->items);
+static tn_arr *array_of_tuple(PyObject *items) {
+  Py_ssize_t n = PyTuple_Size(items);
+  tn_arr *a = tn_obj_alloc(&tn_type_Array, tn_array_bytes(sizeof *a, n, sizeof *a->items));
   if (!a) {
     ext_raise();
     return NULL;
   }
   for (a->len = 0; a->len < n; ++a->len) { /* what is there so far is always a complete array */
     tn_obj *obj = NULL;
-    PyObject *item = PySequence_GetItem(o, (Py_ssize_t)a->len);
-    int err = item ? ext_to_obj(item, &obj) : -1;
-    Py_XDECREF(item);
-    if (err) {
+    if (ext_to_obj(PyTuple_GetItem(items, (Py_ssize_t)a->len), &obj)) {
       tn_release(a);
       return NULL;
     }
     a->items[a->len] = tn_any_obj(obj);
   }
+  return a;
+}
+
+/* The elements that o, a list or a tuple, gives when it is iterated over. They are taken first: a
+   subclass says of its length what it likes, and a list may change while they are converted. */
+static tn_arr *array_of(PyObject *o) {
+  PyObject *items = PySequence_Tuple(o); /* o itself where it is a plain tuple */
+  tn_arr *a = items ? array_of_tuple(items) : NULL;
+  Py_XDECREF(items);
   return a;
 }
 
@@ -340,7 +354,7 @@ static int convert(PyObject *o, tn_any *out, ext_temp *tmp, bool keep) {
   case KIND_STRING: return from_text(o, out, tmp, true);
   case KIND_BYTES: return from_bytes(o, out, tmp);
   case KIND_BYTEARRAY: return from_buffer(o, out, tmp);
-  case KIND_OBJECT: *out = tn_any_obj(ext_get(o)); return ((ext_object *)o)->obj ? 0 : -1;
+  case KIND_OBJECT: return from_object(o, out, tmp);
   case KIND_RVALUE: return from_rvalue(o, out);
   case KIND_DEVICE: *out = tn_any_device(((ext_device *)o)->device); return 0;
   case KIND_DTYPE: *out = tn_any_dtype(((ext_dtype *)o)->dtype); return 0;
@@ -365,6 +379,8 @@ static int convert(PyObject *o, tn_any *out, ext_temp *tmp, bool keep) {
 
 int ext_to_any(PyObject *o, tn_any *out, ext_temp *tmp, bool keep) {
   PyTypeObject *type = Py_TYPE(o);
+  tmp->owned = NULL;
+  tmp->lent = NULL;
   if (type == &PyLong_Type) return from_int(o, out);
   if (type == &PyFloat_Type) {
     *out = tn_any_float(PyFloat_AsDouble(o));
@@ -385,17 +401,15 @@ int ext_to_any(PyObject *o, tn_any *out, ext_temp *tmp, bool keep) {
 int ext_to_owned(PyObject *o, tn_any *out) {
   ext_temp tmp;
   tn_any a;
-  tmp.owned = NULL;
-  if (ext_to_any(o, &a, &tmp, true)) return -1;
-  if (tmp.owned) { /* made just now: hand the reference on */
+  int err = ext_to_any(o, &a, &tmp, true);
+  if (!err && tmp.owned) { /* made just now: hand the reference on */
     *out = a;
-    return 0;
-  }
-  if (tn_any_own(&a, out)) {
+    tmp.owned = NULL;
+  } else if (!err && (err = tn_any_own(&a, out))) {
     ext_raise();
-    return -1;
   }
-  return 0;
+  ext_temp_end(&tmp);
+  return err ? -1 : 0;
 }
 
 int ext_to_obj(PyObject *o, tn_obj **out) {

@@ -83,9 +83,7 @@ static PyObject *ask_capsule(PyObject *o) {
   return capsule;
 }
 
-tn_tensor *ext_import(const ext_exchange *api, PyObject *o) {
-  DLManagedTensorVersioned *m = NULL;
-  if (api) return api->from_object(o, &m) || !m ? NULL : import_managed(m);
+static tn_tensor *import_object(PyObject *o) {
   PyObject *capsule = ask_capsule(o);
   if (!capsule) return NULL;
   tn_tensor *t = NULL;
@@ -93,6 +91,53 @@ tn_tensor *ext_import(const ext_exchange *api, PyObject *o) {
   else PyErr_Format(PyExc_TypeError, "from_dlpack: __dlpack__ of %R gave no capsule", Py_TYPE(o));
   Py_DECREF(capsule);
   return t;
+}
+
+/* Element types that ml_dtypes gives numpy, and that numpy does not hand out. */
+static const struct {
+  const char *numpy, *ours, *bits;
+} added_types[] = {{"bfloat16", "bfloat16", "uint16"},
+                   {"float8_e4m3fn", "e4m3_float8", "uint8"},
+                   {"float8_e5m2", "e5m2_float8", "uint8"}};
+
+/* The row of added_types that o.dtype.name says, or -1; no error is left. */
+static int added_type(PyObject *o) {
+  PyObject *dtype = PyObject_GetAttrString(o, "dtype");
+  PyObject *name = dtype ? PyObject_GetAttrString(dtype, "name") : NULL;
+  int found = -1;
+  for (int i = 0; i < TN_COUNT(added_types) && name && PyUnicode_Check(name); ++i)
+    if (PyUnicode_CompareWithASCIIString(name, added_types[i].numpy) == 0) found = i;
+  Py_XDECREF(name), Py_XDECREF(dtype);
+  PyErr_Clear();
+  return found;
+}
+
+/* An array of such a type is handed out as one of its bits. */
+static tn_tensor *import_bits(PyObject *o, int row) {
+  const char *name = added_types[row].ours;
+  PyObject *bits = PyObject_CallMethod(o, "view", "s", added_types[row].bits);
+  tn_tensor *t = bits ? import_object(bits) : NULL;
+  Py_XDECREF(bits);
+  if (!t || !tn_dtype_parse(name, strlen(name), &tn_tensor_dl(t)->dtype)) return t;
+  tn_release(t);
+  ext_raise();
+  return NULL;
+}
+
+tn_tensor *ext_import(const ext_exchange *api, PyObject *o) {
+  DLManagedTensorVersioned *m = NULL;
+  if (api) return api->from_object(o, &m) || !m ? NULL : import_managed(m);
+  tn_tensor *t = import_object(o);
+  if (t || !PyErr_ExceptionMatches(PyExc_BufferError)) return t;
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  int row = added_type(o);
+  if (row < 0) {
+    PyErr_Restore(type, value, trace);
+    return NULL;
+  }
+  Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
+  return import_bits(o, row);
 }
 
 PyObject *ext_from_dlpack(PyObject *module, PyObject *source) {

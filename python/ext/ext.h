@@ -11,6 +11,7 @@
      containers.c    Array, ShapeTuple, ADT          map.c           Map
      values.c        Device, DataType                errors.c        errors both ways
      tensor.c        Tensor, buffers                 dlpack.c        exchange with other libraries
+     log.c           messages for Python's logging
 
    Conventions: functions that return PyObject * give a new reference, or NULL with a Python error;
    those that return int give 0, or -1 with a Python error. All need the GIL. */
@@ -35,6 +36,8 @@ PyAPI_FUNC(PyObject *) PyVectorcall_Call(PyObject *callable, PyObject *tuple, Py
 PyAPI_FUNC(PyObject *) PyObject_Vectorcall(PyObject *callable, PyObject *const *args, size_t nargsf,
                                            PyObject *kwnames);
 #endif
+/* Not in the stable ABI, but exported by every release so far. */
+PyAPI_FUNC(int) PyGILState_Check(void);
 #ifndef Py_TPFLAGS_HAVE_VECTORCALL
 #define Py_TPFLAGS_HAVE_VECTORCALL (1UL << 11)
 #endif
@@ -44,10 +47,13 @@ PyAPI_FUNC(PyObject *) PyObject_Vectorcall(PyObject *callable, PyObject *const *
 
 /* ---- the types of the module ---- */
 
-/** Wrapper of an object; holds one reference. `obj` is NULL before construction and after _move. */
+/** Wrapper of an object; holds one reference. `obj` is NULL before construction and after _move.
+ * While it is lent (to a running call, to a loop over its elements), Python code may run that moves
+ * it or constructs it again: the wrapper keeps its object then. Counted under the GIL. */
 typedef struct {
   PyObject_HEAD tn_obj *obj;
   PyObject *weakrefs;
+  uint32_t lent;
 } ext_object;
 
 typedef struct {
@@ -88,6 +94,13 @@ static inline bool ext_is(PyObject *o, PyTypeObject *type) {
 }
 /** The object of a wrapper. NULL with ValueError when it was moved away or never made. */
 tn_obj *ext_get(PyObject *wrapper);
+/** The same, lent: ext_lend_end follows. */
+static inline tn_obj *ext_lend(PyObject *wrapper) {
+  tn_obj *o = ext_get(wrapper);
+  if (o) ((ext_object *)wrapper)->lent++;
+  return o;
+}
+static inline void ext_lend_end(PyObject *wrapper) { ((ext_object *)wrapper)->lent--; }
 /** A wrapper of the class of obj's type; strings and bytes become str and bytearray. Takes the
  * reference, also on failure. NULL is None. */
 PyObject *ext_take_obj(tn_obj *obj);
@@ -114,16 +127,21 @@ int ext_init_dlpack(void);
 
 /** What an argument needs for as long as the call lasts. */
 typedef struct {
-  tn_obj *owned; /* made for the call, or NULL: the caller releases it */
+  tn_obj *owned;  /* made for the call, or NULL */
+  PyObject *lent; /* wrapper whose object the value is, or NULL */
   union {
     DLTensor dl;
     tn_bytes_view bytes;
   } u;
 } ext_temp;
 
-/** Converts an argument. `out` borrows from `o` and `tmp`. @param keep the value will be kept: no
- * borrowed DLTensor, strings as objects. */
+/** Converts an argument. `out` borrows from `o` and `tmp`, which ext_temp_end ends, after a failure
+ * too. @param keep the value will be kept: no borrowed DLTensor, strings as objects. */
 int ext_to_any(PyObject *o, tn_any *out, ext_temp *tmp, bool keep);
+static inline void ext_temp_end(ext_temp *tmp) {
+  if (tmp->owned) tn_release(tmp->owned);
+  if (tmp->lent) ext_lend_end(tmp->lent);
+}
 /** Converts to an owned value; scalars stay plain. */
 int ext_to_owned(PyObject *o, tn_any *out);
 /** Converts to an owned object, scalars boxed as the IR layer wants them; None is NULL. */
@@ -172,11 +190,19 @@ tn_func *ext_func_of(PyObject *callable);
 void ext_init_function_wrapper(ext_object *self);
 /** Takes the GIL where it is not held. @return false when the interpreter is going away */
 typedef struct {
-  int held; /* what to restore */
+  int holding; /* what to restore */
   PyGILState_STATE state;
 } ext_gil;
 bool ext_gil_enter(ext_gil *g);
 void ext_gil_leave(ext_gil *g);
+
+/* ---- log ---- */
+
+/** Around a call made from Python, with the GIL: what the library says meanwhile goes to Python's
+ * logging after it. */
+void ext_log_enter(void);
+void ext_log_leave(void);
+PyObject *ext_set_log_handler(PyObject *module, PyObject *callable);
 
 /* ---- types ---- */
 

@@ -3,30 +3,33 @@
    A call converts its arguments into an array on the stack and allocates nothing for numbers, text,
    tensors, objects and functions. */
 #include "ext.h"
+#include "runtime/tensor.h"
 
-/* > 0: a call made from Python is running in this thread, which holds the GIL. Cleared while Python
-   code runs in a callback, which may give the GIL up in ways not seen here. */
+/* A call made from Python that keeps the GIL is running in this thread. What it calls may have
+   given the GIL up in ways not seen here, so whether this thread holds it is the interpreter's to
+   say: `holding` only spares the question where the answer must be no. */
 static _Thread_local int holding;
 static bool closing; /* the interpreter is shutting down */
 
+static bool has_gil(void) { return holding && PyGILState_Check(); }
+
 bool ext_gil_enter(ext_gil *g) {
-  g->held = holding;
-  holding = 0;
-  if (g->held) return true;
-  if (closing || !Py_IsInitialized()) return false;
+  if (!has_gil() && (closing || !Py_IsInitialized())) return false;
+  g->holding = holding;
   g->state = PyGILState_Ensure();
+  holding = 0; /* Python code runs now */
   return true;
 }
 
 void ext_gil_leave(ext_gil *g) {
-  if (!g->held) PyGILState_Release(g->state);
-  holding = g->held;
+  holding = g->holding;
+  PyGILState_Release(g->state);
 }
 
 /* While the library waits for other threads (the end of a parallel loop), these may need the GIL.
  */
 static void *wait_enter(void) {
-  if (!holding) return NULL;
+  if (!has_gil()) return NULL;
   holding = 0;
   return PyEval_SaveThread();
 }
@@ -51,12 +54,14 @@ enum { INLINE_ARGS = 8 };
 
 static int run(tn_func *f, const tn_any *values, int32_t n, bool unlock, tn_any *ret) {
   int held = holding;
+  ext_log_enter();
   PyThreadState *state = unlock ? PyEval_SaveThread() : NULL;
   holding = !unlock;
   int err = tn_func_call(f, values, n, ret);
   holding = held;
   if (unlock) PyEval_RestoreThread(state);
   if (err) ext_raise();
+  ext_log_leave();
   return err;
 }
 
@@ -76,14 +81,11 @@ static int call_with(tn_func *f, PyObject *const *args, Py_ssize_t n, bool unloc
   Py_ssize_t i = 0;
   int err = 0;
   for (; i < n && !err; ++i) {
-    temps[i].owned = NULL;
     err = ext_to_any(args[i], &values[i], &temps[i], false);
   }
   if (err) note_argument(i - 1);
   else err = run(f, values, (int32_t)n, unlock, ret);
-  for (Py_ssize_t k = 0; k < i; ++k) {
-    if (temps[k].owned) tn_release(temps[k].owned);
-  }
+  for (Py_ssize_t k = 0; k < i; ++k) ext_temp_end(&temps[k]);
   return err;
 }
 
@@ -97,7 +99,7 @@ int ext_call(tn_func *f, PyObject *const *args, Py_ssize_t n, bool unlock, tn_an
     PyErr_SetString(PyExc_ValueError, "too many arguments");
     return -1;
   }
-  void *memory = PyMem_Malloc((size_t)n * (sizeof(tn_any) + sizeof(ext_temp)));
+  void *memory = PyMem_Calloc((size_t)n, sizeof(tn_any) + sizeof(ext_temp));
   if (!memory) {
     PyErr_NoMemory();
     return -1;
@@ -127,6 +129,13 @@ static PyObject *function_vectorcall(PyObject *self, PyObject *const *args, size
 
 /* ---- library -> Python ---- */
 
+/* A callee that keeps a tensor which was lent for the time of the call keeps a copy. */
+static int keep_lent(PyObject *view) {
+  tn_tensor *t = ((ext_tensor *)view)->is_view ? ext_get_tensor(view) : NULL;
+  bool kept = t && (Py_REFCNT(view) > 1 || tn_use_count(t) > 1);
+  return kept && tn_tensor_own_memory(t) ? -1 : 0;
+}
+
 static int call_back(PyObject *callable, const tn_any *args, int32_t n, PyObject **objs,
                      tn_any *ret) {
   int32_t done = 0;
@@ -137,10 +146,18 @@ static int call_back(PyObject *callable, const tn_any *args, int32_t n, PyObject
   /* objs[-1] is there for the callee (PY_VECTORCALL_ARGUMENTS_OFFSET) */
   if (done == n)
     result = PyObject_Vectorcall(callable, objs, (size_t)n | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
-  for (int32_t i = 0; i < done; ++i) Py_DECREF(objs[i]);
   int err = result ? ext_to_owned(result, ret) : -1;
   Py_XDECREF(result);
-  return err ? ext_raise_in_c() : 0;
+  if (err) (void)ext_raise_in_c();
+  for (int32_t i = 0; i < done; ++i) {
+    bool lent = args[i].type_index == TN_DLTENSOR;
+    if (lent && keep_lent(objs[i]) && !err) {
+      tn_any_release(ret);
+      err = -1;
+    }
+    Py_DECREF(objs[i]);
+  }
+  return err ? -1 : 0;
 }
 
 static int python_call(void *self, const tn_any *args, int32_t n, tn_any *ret) {
@@ -151,7 +168,7 @@ static int python_call(void *self, const tn_any *args, int32_t n, tn_any *ret) {
                     "a Python function was called while the interpreter is shutting down");
   }
   int err;
-  if (n > INLINE_ARGS) objs = PyMem_Malloc(((size_t)n + 1) * sizeof *objs);
+  if (n > INLINE_ARGS) objs = PyMem_Calloc((size_t)n + 1, sizeof *objs);
   if (objs) {
     err = call_back(self, args, n, objs + 1, ret);
   } else {

@@ -13,10 +13,10 @@ static int look_up(PyObject *self, PyObject *key, tn_any *value) {
   ext_temp tmp;
   tn_any k;
   const tn_map *m = mapping(self);
-  tmp.owned = NULL;
-  if (!m || ext_to_any(key, &k, &tmp, false)) return -1;
-  int found = tn_map_get(m, k, value);
-  tn_release(tmp.owned);
+  if (!m || !ext_lend(self)) return -1;
+  int found = ext_to_any(key, &k, &tmp, false) ? -1 : tn_map_get(m, k, value);
+  ext_temp_end(&tmp);
+  ext_lend_end(self);
   return found;
 }
 

@@ -163,6 +163,8 @@ static PyMethodDef functions[] = {
     {"set_value_class", set_value_class, METH_VARARGS,
      "set_value_class(name, cls): results of a kind (Device, DataType, String, NDArray, Function, "
      "Module) come out as cls"},
+    {"set_log_handler", ext_set_log_handler, METH_O,
+     "set_log_handler(func): func(level, file, line, text) gets the warnings of calls"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -133,6 +133,19 @@ static tn_obj *object_from_function(PyObject *function, PyObject *const *args, P
   return NULL;
 }
 
+/* A Function calls what it holds without a look at it; the other classes look at the type each
+   time. And a call that runs with the object that the wrapper has now still needs it. */
+static bool may_become(PyObject *self, const tn_obj *obj) {
+  bool fits = !ext_is(self, ext.function) || obj->type->kind == TN_KIND_FUNC;
+  if (!fits)
+    PyErr_Format(PyExc_TypeError, "__init_handle_by_constructor__: %R cannot hold a %s",
+                 Py_TYPE(self), tn_obj_key(obj));
+  else if (((ext_object *)self)->lent)
+    PyErr_Format(PyExc_ValueError, "__init_handle_by_constructor__: a call that runs uses this %R",
+                 Py_TYPE(self));
+  return fits && !((ext_object *)self)->lent;
+}
+
 /* x.__init_handle_by_constructor__(func, *args): x becomes the wrapper of func's result. */
 static PyObject *object_construct(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   if (n < 1 || !PyCallable_Check(args[0])) {
@@ -143,6 +156,10 @@ static PyObject *object_construct(PyObject *self, PyObject *const *args, Py_ssiz
   tn_obj *obj = ext_is(args[0], ext.function) ? object_from_function(args[0], args + 1, n - 1)
                                               : object_from_callable(args[0], args + 1, n - 1);
   if (!obj) return NULL;
+  if (!may_become(self, obj)) {
+    tn_release(obj);
+    return NULL;
+  }
   tn_obj *old = ((ext_object *)self)->obj;
   ((ext_object *)self)->obj = obj;
   tn_release(old);

@@ -1,5 +1,7 @@
 /* Tensor: attributes, the buffer protocol both ways, pickling. */
 #include "ext.h"
+
+#include "base/alloc.h"
 #include "object/dtype.h"
 
 tn_tensor *ext_get_tensor(PyObject *wrapper) {
@@ -136,7 +138,7 @@ static int tensor_getbuffer(PyObject *self, Py_buffer *view, int flags) {
   if (!t || check_request(t, flags)) return -1;
   const DLTensor *dl = tn_tensor_dl(t);
   int ndim = dl->ndim + (dl->dtype.lanes > 1);
-  exported *e = PyMem_Malloc(sizeof *e + 2 * (size_t)ndim * sizeof *e->layout);
+  exported *e = PyMem_Malloc(tn_array_bytes(sizeof *e, ndim, 2 * sizeof *e->layout));
   if (!e) {
     PyErr_NoMemory();
     return -1;

@@ -4,13 +4,15 @@
    out, below the class of its base type. Either way the class gets a descriptor for each field. */
 #include "ext.h"
 
+#include "base/alloc.h"
+
 static PyTypeObject **table; /* by type index; owned, NULL where there is none yet */
 static uint32_t table_size;
 
 static int grow(uint32_t index) {
   if (index < table_size) return 0;
   uint32_t size = tn_type_end() > index ? tn_type_end() : index + 1;
-  PyTypeObject **more = PyMem_Realloc(table, (size + 64) * sizeof *more);
+  PyTypeObject **more = PyMem_Realloc(table, tn_array_bytes(0, (int64_t)size + 64, sizeof *more));
   if (!more) {
     PyErr_NoMemory();
     return -1;

@@ -104,10 +104,9 @@ PyObject *ext_new_dtype(tn_dtype t) {
 int ext_to_dtype(PyObject *o, tn_dtype *out) {
   ext_temp tmp;
   tn_any a;
-  tmp.owned = NULL;
-  if (ext_to_any(o, &a, &tmp, false)) return -1;
+  if (ext_to_any(o, &a, &tmp, false)) return ext_temp_end(&tmp), -1;
   int err = tn_any_to_dtype(&a, out);
-  tn_release(tmp.owned);
+  ext_temp_end(&tmp);
   if (err) ext_raise();
   return err;
 }

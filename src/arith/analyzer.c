@@ -110,12 +110,21 @@ static int conflict(const tn_Var *v, const char *what) {
                   tn_cstr(v->name), what);
 }
 
+/* Are these the ends of the type rather than limits? [0, the largest number] is such a range. */
+static bool is_open(tn_dtype t, arith_bound b) {
+  arith_bound all = arith_dtype_bound(t);
+  if (b.min > all.min && b.max < all.max) return false;
+  if (b.min <= ARITH_NEG_INF || b.max == ARITH_POS_INF) return true;
+  return b.max - b.min >= all.max - 1;
+}
+
 int arith_set_bound(arith_analyzer *a, tn_Var *v, arith_bound b, bool override) {
   arith_var *r;
   TN_GET(r, record_of(a, v));
   if (r->has_bound && !override && (r->bound.min != b.min || r->bound.max != b.max))
     return conflict(v, "bound");
   r->bound = b, r->has_bound = true;
+  r->open = is_open(((tn_expr *)v)->dtype, b);
   return 0;
 }
 
@@ -139,6 +148,12 @@ int arith_set_interval(arith_analyzer *a, tn_Var *v, tn_IntervalSet *s, bool ove
   return 0;
 }
 
+static void know(arith_analyzer *a, arith_var *r, const tn_expr *value) {
+  r->bound = arith_const_bound(a, value), r->has_bound = true;
+  r->modular = arith_modular_set(a, value), r->has_modular = true;
+  arith_value_origin(a, value, &r->data, &r->open);
+}
+
 int arith_bind(arith_analyzer *a, tn_Var *v, tn_expr *value, bool override) {
   arith_var *r;
   if (!v || !value) return -1; /* an error is pending */
@@ -147,14 +162,35 @@ int arith_bind(arith_analyzer *a, tn_Var *v, tn_expr *value, bool override) {
   bool known = r->value || r->has_bound || r->lo;
   if (known && !override && !(r->value && arith_prove_equal(a, r->value, value)))
     return conflict(v, r->value ? "value" : "range");
-  arith_bound b = arith_const_bound(a, value);
-  arith_modular m = arith_modular_set(a, value);
+  tir_effect effect;
+  TN_TRY(tir_effect_of(value, &effect));
+  know(a, r, value);
+  if (effect > TIR_EFFECT_PURE) value = NULL; /* another time it is another one */
   keep(&r->value, value);
   keep(&r->lo, value);
   keep(&r->hi, value);
-  r->bound = b, r->has_bound = true;
-  r->modular = m, r->has_modular = true;
   return 0;
+}
+
+int arith_know_value(arith_analyzer *a, tn_Var *v, tn_expr *value) {
+  arith_var *r;
+  if (!v || !value) return -1; /* an error is pending */
+  TN_GET(r, record_of(a, v));
+  arith_unbind(a, v);
+  know(a, r, value);
+  return 0;
+}
+
+static _Thread_local arith_origin origin;
+
+arith_origin arith_set_origin(arith_origin o) {
+  arith_origin before = origin;
+  origin = o;
+  return before;
+}
+
+bool arith_var_is_data(const tn_expr *v) {
+  return origin.is_data && origin.is_data(origin.ctx, (const tn_Var *)v);
 }
 
 int arith_bind_range(arith_analyzer *a, tn_Var *v, const tn_Range *range, bool override) {
@@ -174,9 +210,17 @@ int arith_bind_range(arith_analyzer *a, tn_Var *v, const tn_Range *range, bool o
   arith_bound whole = {arith_const_bound(a, min).min, top};
   int64_t direct = arith_const_bound(a, max).max;
   if (direct < whole.max) whole.max = direct;
+  bool data[2], open[2];
+  arith_value_origin(a, min, &data[0], &open[0]);
+  arith_value_origin(a, extent, &data[1], &open[1]);
+  r->open = data[0] || data[1] || open[0] || open[1];
+  tir_effect effects[2];
+  TN_TRY(tir_effect_of(min, &effects[0]));
+  TN_TRY(tir_effect_of(max, &effects[1]));
+  bool stays = effects[0] <= TIR_EFFECT_PURE && effects[1] <= TIR_EFFECT_PURE;
   keep(&r->value, NULL);
-  keep(&r->lo, min);
-  keep(&r->hi, max);
+  keep(&r->lo, stays ? min : NULL);
+  keep(&r->hi, stays ? max : NULL);
   r->bound = whole, r->has_bound = true;
   r->has_modular = false;
   return 0;
@@ -190,7 +234,7 @@ void arith_unbind(arith_analyzer *a, const tn_Var *v) {
   keep(&r->value, NULL);
   keep(&r->lo, NULL);
   keep(&r->hi, NULL);
-  r->has_bound = r->has_modular = false;
+  r->has_bound = r->has_modular = r->data = r->open = false;
   r->bound = arith_everything();
   r->modular = (arith_modular){1, 0};
 }
@@ -250,14 +294,18 @@ static int add_inequality(arith_analyzer *a, tn_expr *x, tn_expr *y) {
   return 0;
 }
 
-static int add_condition(arith_analyzer *a, tn_expr *cond) {
+/* @param most of what evaluating the condition may do */
+static int add_condition(arith_analyzer *a, tn_expr *cond, tir_effect most) {
   const tn_BinaryOp *e = TN_AS_BINARY(cond);
   tn_Call *likely = tir_as_call((tn_obj *)cond, TIR_OP_likely);
-  if (likely) return add_condition(a, arith_arg(likely, 0));
+  if (likely) return add_condition(a, arith_arg(likely, 0), most);
   if (e && e->hdr.type_index == TN_TI_And) {
-    TN_TRY(add_condition(a, e->a));
-    return add_condition(a, e->b);
+    TN_TRY(add_condition(a, e->a, most));
+    return add_condition(a, e->b, most);
   }
+  tir_effect effect;
+  TN_TRY(tir_effect_of(cond, &effect));
+  if (effect > most) return 0;
   TN_TRY(add_fact(a, cond, NULL, arith_everything(), (arith_modular){1, 0}));
   if (!e) return 0;
   switch (e->hdr.type_index) {
@@ -271,15 +319,23 @@ static int add_condition(arith_analyzer *a, tn_expr *cond) {
   }
 }
 
-int64_t arith_enter(arith_analyzer *a, tn_expr *cond) {
+/* @param cond simplified */
+static int64_t enter(arith_analyzer *a, tn_expr *cond, tir_effect most) {
   int64_t mark = a->nfacts;
-  if (!cond) return -1; /* an error is pending */
-  tn_expr *simple = arith_rewrite_simplify(a, cond);
-  if (!simple || add_condition(a, simple)) {
-    arith_leave(a, mark);
-    return tn_trace(__FILE__, __LINE__, __func__);
-  }
-  return mark;
+  if (cond && add_condition(a, cond, most) == 0) return mark;
+  arith_leave(a, mark);
+  return tn_trace(__FILE__, __LINE__, __func__);
+}
+
+int64_t arith_enter(arith_analyzer *a, tn_expr *cond) {
+  return cond ? enter(a, arith_rewrite_simplify(a, cond), TIR_EFFECT_PURE) : -1;
+}
+
+int64_t arith_enter_for(arith_analyzer *a, tn_expr *cond, const tn_expr *within) {
+  if (!cond || !within) return -1; /* an error is pending */
+  tir_effect effect;
+  TN_TRY(tir_effect_of(within, &effect));
+  return enter(a, cond, effect <= TIR_EFFECT_READ ? TIR_EFFECT_READ : TIR_EFFECT_PURE);
 }
 
 void arith_leave(arith_analyzer *a, int64_t mark) {

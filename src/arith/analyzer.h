@@ -5,9 +5,11 @@
      TN_GETP(index, arith_simplify(&a, index));
      if (arith_prove(&a, tir_lt(index, extent))) ...         bounds check not needed
 
-   Integers are taken to be int32 or int64 programs that do not overflow; unsigned and narrow types,
-   where wrapping around is the rule, and floats are only folded. An analyzer belongs to one thread.
-   Expressions that are returned belong to the current scope. */
+   Integers are indices or data. Indices, int32 and int64 expressions over variables, are taken not
+   to overflow unless the ranges of their variables say that they do. Data, what memory and
+   functions give, wraps around: of it only what holds modulo a power of two is used, or what the
+   bounds of the operands allow. Unsigned and narrow types and floats are only folded. An analyzer
+   belongs to one thread. Expressions that are returned belong to the current scope. */
 #ifndef TN_ARITH_ANALYZER_H_
 #define TN_ARITH_ANALYZER_H_
 
@@ -58,18 +60,44 @@ TN_API int arith_bind_range(arith_analyzer *a, tn_Var *v, const tn_Range *range,
 TN_API int arith_set_bound(arith_analyzer *a, tn_Var *v, arith_bound b, bool override);
 TN_API int arith_set_modular(arith_analyzer *a, tn_Var *v, arith_modular m, bool override);
 TN_API int arith_set_interval(arith_analyzer *a, tn_Var *v, tn_IntervalSet *s, bool override);
+/** The variable has this value, which does not take its place: bounds, modular set, whether it is
+ * data. Replaces what was known. */
+TN_API int arith_know_value(arith_analyzer *a, tn_Var *v, tn_expr *value);
 /** Forgets everything about a variable. */
 TN_API void arith_unbind(arith_analyzer *a, const tn_Var *v);
 
 /** From now on `cond` holds, until arith_leave with the mark that is returned (>= 0), or -1 with an
- * error. Scopes nest. */
+ * error. Scopes nest. What the condition reads from memory is not kept: statements below may write
+ * it. */
 TN_API int64_t arith_enter(arith_analyzer *a, tn_expr *cond);
+/** The same for the time of evaluating `within`: what both only read does not change meanwhile.
+ * @param cond simplified already */
+TN_API int64_t arith_enter_for(arith_analyzer *a, tn_expr *cond, const tn_expr *within);
 TN_API void arith_leave(arith_analyzer *a, int64_t mark);
+
+/** Who tells whether a variable holds data; NULL: none does. */
+typedef struct {
+  bool (*is_data)(void *ctx, const tn_Var *v);
+  void *ctx;
+} arith_origin;
+/** Asks `o` about variables of which an analyzer of this thread knows nothing; who was asked
+ * before.
+ */
+TN_API arith_origin arith_set_origin(arith_origin o);
 
 /* ---- questions (they cannot fail) ---- */
 
 TN_API arith_bound arith_const_bound(arith_analyzer *a, const tn_expr *e);
 TN_API arith_modular arith_modular_set(arith_analyzer *a, const tn_expr *e);
+/** Does the value depend on memory, or on functions that are not pure? */
+TN_API bool arith_is_data(arith_analyzer *a, const tn_expr *e);
+/** May the arithmetic of this node (sum, difference, product, quotient, ramp, shift) give another
+ * number than the exact one? */
+TN_API bool arith_wraps(arith_analyzer *a, const tn_expr *e);
+/** May `x op y`, op a type index like TN_TI_Add? */
+TN_API bool arith_result_wraps(arith_analyzer *a, uint32_t op, tn_expr *x, tn_expr *y);
+/** Is e the exact sum, difference and product of its terms? */
+TN_API bool arith_exact(arith_analyzer *a, const tn_expr *e);
 /** Is the condition always true, as far as can be told? An error on the way counts as no. */
 TN_API bool arith_prove(arith_analyzer *a, tn_expr *cond);
 TN_API bool arith_prove_with(arith_analyzer *a, tn_expr *cond, arith_strength strength);

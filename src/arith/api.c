@@ -197,7 +197,6 @@ static int common_subexpr(TN_ARGS) {
   TN_NARGS("arith.DetectCommonSubExpr", 2);
   TN_ARG_OBJ(PrimExpr, e, 0);
   TN_TRY(tn_any_to_int(&args[1], &threshold));
-  TN_CHECK(e, TypeError, NULL, "detect_common_subexpr: expected an expression, got None");
   return tn_ret_obj(ret, arith_common_subexpr(e, threshold));
 }
 

@@ -21,15 +21,14 @@ static int need_expr(const tn_any *args, int32_t n, int32_t i, tn_expr **out) {
   return 0;
 }
 static int need(const tn_any *args, int32_t n, int32_t i, const tn_type *type, void *out) {
-  tn_obj *o = NULL;
-  TN_TRY(tn_arg_obj(args, n, i, type, &o));
-  TN_CHECK(o, TypeError, NULL, "argument %d: expected %s, got None", i, type->key);
-  *(tn_obj **)out = o;
-  return 0;
+  return tn_arg_obj(args, n, i, type, out);
+}
+static int items(const tn_any *args, int32_t n, int32_t i, const char *cls, void *out) {
+  return tn_arg_items(args, n, i, cls, false, out);
 }
 static int take_map(const tn_any *args, int32_t n, int32_t i, tn_map **out) {
   *out = NULL;
-  return i < n ? tn_arg_obj(args, n, i, &tn_type_Map, (tn_obj **)out) : 0;
+  return tn_arg_items(args, n, i, "Map(Var, Object)", true, (tn_obj **)out);
 }
 static int take_flag(const tn_any *args, int32_t n, int32_t i, bool absent, bool *out) {
   *out = absent;
@@ -78,7 +77,7 @@ static int unite(TN_ARGS) {
   TN_ARITH(a);
   tn_arr *sets;
   tn_IntervalSet *r;
-  TN_TRY(need(args, n, 0, &tn_type_Array, &sets));
+  TN_TRY(items(args, n, 0, "Array(IntSet)", &sets));
   TN_GET(r, arith_interval_none());
   for (int64_t i = 0; i < sets->len; ++i)
     TN_GET(r, arith_interval_union(&a, r, arith_interval_from(&a, tn_arr_obj(sets, i))));
@@ -104,8 +103,8 @@ static int region_exact(TN_ARGS) {
   tn_arr *region, *out;
   tn_map *dom;
   tn_expr *predicate;
-  TN_TRY(need(args, n, 0, &tn_type_Array, &region));
-  TN_TRY(need(args, n, 1, &tn_type_Map, &dom));
+  TN_TRY(items(args, n, 0, "Array(Range)", &region));
+  TN_TRY(items(args, n, 1, "Map(Var, Object)", &dom));
   TN_TRY(take_expr(args, n, 2, &predicate));
   TN_TRY(arith_region_exact(&a, region, dom, predicate, &out));
   return out ? tn_ret_obj(ret, out) : 0;
@@ -115,8 +114,8 @@ static int region_upper(TN_ARGS) {
   tn_arr *region;
   tn_map *dom;
   tn_expr *predicate;
-  TN_TRY(need(args, n, 0, &tn_type_Array, &region));
-  TN_TRY(need(args, n, 1, &tn_type_Map, &dom));
+  TN_TRY(items(args, n, 0, "Array(Range)", &region));
+  TN_TRY(items(args, n, 1, "Map(Var, Object)", &dom));
   TN_TRY(take_expr(args, n, 2, &predicate));
   return tn_ret_obj(ret, arith_region_upper(&a, region, dom, predicate));
 }
@@ -138,7 +137,7 @@ static int linear_equation(TN_ARGS) {
   tn_expr *e;
   tn_arr *vars;
   TN_TRY(need_expr(args, n, 0, &e));
-  TN_TRY(need(args, n, 1, &tn_type_Array, &vars));
+  TN_TRY(items(args, n, 1, "Array(Var)", &vars));
   return tn_ret_obj(ret, arith_linear(e, vars));
 }
 static int clip_bound(TN_ARGS) {
@@ -146,7 +145,7 @@ static int clip_bound(TN_ARGS) {
   tn_expr *e;
   tn_arr *vars;
   TN_TRY(need_expr(args, n, 0, &e));
-  TN_TRY(need(args, n, 1, &tn_type_Array, &vars));
+  TN_TRY(items(args, n, 1, "Array(Var)", &vars));
   return tn_ret_obj(ret, arith_clip_bound(&a, e, vars));
 }
 
@@ -168,7 +167,7 @@ static int iter_split_expr(TN_ARGS) {
 }
 static int iter_sum_expr(TN_ARGS) {
   tn_IterSumExpr p = {0};
-  TN_TRY(need(args, n, 0, &tn_type_Array, &p.args));
+  TN_TRY(items(args, n, 0, "Array(IterSplitExpr)", &p.args));
   TN_TRY(need_expr(args, n, 1, &p.base));
   return tn_ret_obj(ret, ir_node_check(tn_node_copy(&tn_type_IterSumExpr, &p)));
 }
@@ -185,8 +184,8 @@ typedef struct {
 
 static int take_map_args(const tn_any *args, int32_t n, int32_t rest, map_args *m) {
   int64_t level = ITER_MAP_SURJECTIVE;
-  TN_TRY(need(args, n, 0, &tn_type_Array, &m->indices));
-  TN_TRY(need(args, n, 1, &tn_type_Map, &m->ranges));
+  TN_TRY(items(args, n, 0, "Array(PrimExpr)", &m->indices));
+  TN_TRY(items(args, n, 1, "Map(Var, Range)", &m->ranges));
   TN_TRY(take_expr(args, n, rest, &m->predicate));
   if (rest + 1 < n) TN_TRY(tn_any_to_int(&args[rest + 1], &level));
   TN_CHECK(level == ITER_MAP_BIJECTIVE || level == ITER_MAP_SURJECTIVE ||
@@ -215,7 +214,7 @@ static int subspace_divide(TN_ARGS) {
   TN_ARITH(a);
   map_args m;
   tn_arr *sub;
-  TN_TRY(need(args, n, 2, &tn_type_Array, &sub));
+  TN_TRY(items(args, n, 2, "Array(Var)", &sub));
   TN_TRY(take_map_args(args, n, 3, &m));
   return tn_ret_obj(
       ret, iter_map_subspace_divide(&a, m.indices, m.ranges, sub, m.predicate, m.level, m.trivial));
@@ -225,7 +224,7 @@ static int normalize_to_sum(TN_ARGS) {
   tn_expr *e;
   tn_map *ranges;
   TN_TRY(need_expr(args, n, 0, &e));
-  TN_TRY(need(args, n, 1, &tn_type_Map, &ranges));
+  TN_TRY(items(args, n, 1, "Map(Var, Range)", &ranges));
   return tn_ret_obj(ret, iter_map_sum(&a, e, ranges));
 }
 static int map_to_expr(TN_ARGS) {
@@ -239,8 +238,8 @@ static int map_to_expr(TN_ARGS) {
 static int inverse_map(TN_ARGS) {
   TN_ARITH(a);
   tn_arr *sums, *outputs;
-  TN_TRY(need(args, n, 0, &tn_type_Array, &sums));
-  TN_TRY(need(args, n, 1, &tn_type_Array, &outputs));
+  TN_TRY(items(args, n, 0, "Array(IterSumExpr)", &sums));
+  TN_TRY(items(args, n, 1, "Array(PrimExpr)", &outputs));
   return tn_ret_obj(ret, iter_map_inverse(&a, sums, outputs));
 }
 
@@ -248,9 +247,9 @@ static int inverse_map(TN_ARGS) {
 static int solve_equations(TN_ARGS) {
   tn_arr *equations, *vars;
   tn_map *ranges;
-  TN_TRY(need(args, n, 0, &tn_type_Array, &equations));
-  TN_TRY(need(args, n, 1, &tn_type_Array, &vars));
-  TN_TRY(need(args, n, 2, &tn_type_Map, &ranges));
+  TN_TRY(items(args, n, 0, "Array(PrimExpr)", &equations));
+  TN_TRY(items(args, n, 1, "Array(Var)", &vars));
+  TN_TRY(items(args, n, 2, "Map(Var, Range)", &ranges));
   return tn_ret_obj(ret, arith_solve_equations(equations, vars, ranges));
 }
 
@@ -261,9 +260,9 @@ typedef struct {
 
 /* (conditions, variables, ranges) */
 static int take_inequalities(const tn_any *args, int32_t n, inequalities *out) {
-  TN_TRY(need(args, n, 0, &tn_type_Array, &out->conditions));
-  TN_TRY(need(args, n, 1, &tn_type_Array, &out->vars));
-  return need(args, n, 2, &tn_type_Map, &out->ranges);
+  TN_TRY(items(args, n, 0, "Array(PrimExpr)", &out->conditions));
+  TN_TRY(items(args, n, 1, "Array(Var)", &out->vars));
+  return items(args, n, 2, "Map(Var, Range)", &out->ranges);
 }
 static int inequality_ranges(TN_ARGS) {
   inequalities x;
@@ -279,9 +278,9 @@ static int inequality_deskew(TN_ARGS) {
 static int inequality_conditions(TN_ARGS) {
   inequalities x;
   tn_arr *bounds, *others;
-  TN_TRY(need(args, n, 0, &tn_type_Array, &x.vars));
-  TN_TRY(need(args, n, 1, &tn_type_Map, &x.ranges));
-  TN_TRY(need(args, n, 2, &tn_type_Array, &x.conditions));
+  TN_TRY(items(args, n, 0, "Array(Var)", &x.vars));
+  TN_TRY(items(args, n, 1, "Map(Var, Range)", &x.ranges));
+  TN_TRY(items(args, n, 2, "Array(PrimExpr)", &x.conditions));
   int solved = arith_solve_inequalities(x.conditions, x.vars, x.ranges, &bounds, &others);
   if (solved < 0) return -1;
   if (!solved) return tn_ret_obj(ret, tn_arr_of(1, tir_bool(false)));
@@ -293,9 +292,9 @@ static int group_bounds(TN_ARGS) {
   tn_arr *parts[3];
   TN_NARGS("arith.IntGroupBounds", 4);
   TN_GET(coef, ir_expr_from(&args[0]));
-  for (int i = 0; i < 3; ++i) TN_TRY(need(args, n, i + 1, &tn_type_Array, &parts[i]));
-  return tn_ret_obj(ret, TN_NEW(IntGroupBounds, .coef = coef, .lower = parts[0], .equal = parts[1],
-                                .upper = parts[2]));
+  for (int i = 0; i < 3; ++i) TN_TRY(items(args, n, i + 1, "Array(PrimExpr)", &parts[i]));
+  return tn_ret_obj(ret, TN_NEW_CHECKED(IntGroupBounds, .coef = coef, .lower = parts[0],
+                                        .equal = parts[1], .upper = parts[2]));
 }
 static int group_bounds_of_range(TN_ARGS) {
   TN_ARITH(a);
@@ -319,11 +318,11 @@ static int best_range(TN_ARGS) {
 /* (variables, ranges, relations) */
 static int constraints(TN_ARGS) {
   inequalities x;
-  TN_TRY(need(args, n, 0, &tn_type_Array, &x.vars));
-  TN_TRY(need(args, n, 1, &tn_type_Map, &x.ranges));
-  TN_TRY(need(args, n, 2, &tn_type_Array, &x.conditions));
-  return tn_ret_obj(ret, TN_NEW(IntConstraints, .variables = x.vars, .ranges = x.ranges,
-                                .relations = x.conditions));
+  TN_TRY(items(args, n, 0, "Array(Var)", &x.vars));
+  TN_TRY(items(args, n, 1, "Map(Var, Range)", &x.ranges));
+  TN_TRY(items(args, n, 2, "Array(PrimExpr)", &x.conditions));
+  return tn_ret_obj(ret, TN_NEW_CHECKED(IntConstraints, .variables = x.vars, .ranges = x.ranges,
+                                        .relations = x.conditions));
 }
 /* (src, dst, src_to_dst, dst_to_src) */
 static int constraints_transform(TN_ARGS) {
@@ -331,10 +330,10 @@ static int constraints_transform(TN_ARGS) {
   tn_map *to_dst, *to_src;
   TN_TRY(need(args, n, 0, &tn_type_IntConstraints, &src));
   TN_TRY(need(args, n, 1, &tn_type_IntConstraints, &dst));
-  TN_TRY(need(args, n, 2, &tn_type_Map, &to_dst));
-  TN_TRY(need(args, n, 3, &tn_type_Map, &to_src));
-  return tn_ret_obj(ret, TN_NEW(IntConstraintsTransform, .src = src, .dst = dst,
-                                .src_to_dst = to_dst, .dst_to_src = to_src));
+  TN_TRY(items(args, n, 2, "Map(Var, PrimExpr)", &to_dst));
+  TN_TRY(items(args, n, 3, "Map(Var, PrimExpr)", &to_src));
+  return tn_ret_obj(ret, TN_NEW_CHECKED(IntConstraintsTransform, .src = src, .dst = dst,
+                                        .src_to_dst = to_dst, .dst_to_src = to_src));
 }
 
 static const tn_func_row rows[] = {

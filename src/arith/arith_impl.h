@@ -12,6 +12,8 @@ struct arith_var {
   arith_bound bound;
   arith_modular modular;
   bool has_bound, has_modular;
+  bool data; /* it comes from memory */
+  bool open; /* the bound is no limit: an extent or loop of unknown length */
 };
 
 /** A condition that holds, and what follows for one expression. References are retained. */
@@ -35,6 +37,10 @@ static inline arith_bound arith_intersect(arith_bound a, arith_bound b) {
 static inline arith_bound arith_union(arith_bound a, arith_bound b) {
   return (arith_bound){a.min < b.min ? a.min : b.min, a.max > b.max ? a.max : b.max};
 }
+/** What the thread's origin says. */
+bool arith_var_is_data(const tn_expr *v);
+/** Where a value comes from (bound.c). */
+void arith_value_origin(arith_analyzer *a, const tn_expr *e, bool *data, bool *open);
 /** All values of a type. */
 arith_bound arith_dtype_bound(tn_dtype t);
 
@@ -59,7 +65,7 @@ static inline int64_t arith_floormod(int64_t a, int64_t b) {
   int64_t r = a % b;
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
-/** int32 or int64, where no program is taken to overflow. */
+/** int32 or int64, the types of indices. */
 static inline bool arith_is_index(tn_dtype t) {
   return t.code == kDLInt && (t.bits == 32 || t.bits == 64);
 }

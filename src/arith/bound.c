@@ -1,12 +1,12 @@
 /* Constant bounds of integer expressions: x in [0, 7], y in [0, 3]  =>  x*4 + y in [0, 31].
 
-   The limits of int64 stand for infinity, and arithmetic saturates there instead of wrapping. Where
-   a type wraps around (unsigned, narrow), a bound that leaves the type is given up. */
+   The limits of int64 stand for infinity, and arithmetic saturates there instead of wrapping. A
+   result that may leave its type wraps around and has the bounds of the type. Indices are the
+   exception: int32 and int64 arithmetic on variables without limits of their own (extents, loops
+   over them) is taken not to overflow. What is loaded from memory is data and never trusted. */
 #include "arith/arith_impl.h"
 
 #include "base/stack.h"
-
-static arith_bound bound_of(arith_analyzer *a, const tn_expr *e);
 
 bool arith_deep(void) { return tn_stack_left() < 128 * 1024; }
 
@@ -68,7 +68,35 @@ static arith_bound corners(int64_t (*op)(int64_t, int64_t), arith_bound a, arith
   return r;
 }
 
-/* Division: by the positive and by the negative part of b, since b is not 0. */
+/* ---- what is known of a node ---- */
+
+/* Bounds of a value, and where it comes from. `data`: numbers that memory or a function gives go
+   into it; then its arithmetic wraps around like that of any program. `open`: some variable in it
+   has no limit of its own; an index of open extents is taken not to overflow. With neither, the
+   bounds themselves tell. */
+typedef struct {
+  arith_bound b;
+  bool data, open;
+  bool wraps; /* the node's own operation may give another number than the exact one */
+} facts;
+
+static facts facts_of(arith_analyzer *a, const tn_expr *e);
+
+static facts either(facts x, facts y, arith_bound b) {
+  return (facts){b, x.data || y.data, x.open || y.open, false};
+}
+
+static facts unknown(arith_bound b) { return (facts){.b = b, .data = true}; }
+
+/* Do the bounds leave the type? At 64 bits they do where they are infinite. */
+static bool leaves(tn_dtype t, arith_bound b) {
+  arith_bound all = arith_dtype_bound(t);
+  if (b.min < all.min || b.max > all.max) return true;
+  if (t.bits < 63) return false;
+  return b.max == ARITH_POS_INF || (t.code == kDLInt && b.min <= ARITH_NEG_INF);
+}
+
+/* Division: by the positive and by the negative part of b; by 0 it gives 0. */
 static arith_bound divide(arith_analyzer *an, int64_t (*op)(int64_t, int64_t), arith_bound a,
                           arith_bound b) {
   arith_bound pos = {b.min > 1 ? b.min : 1, b.max}, neg = {b.min, b.max < -1 ? b.max : -1};
@@ -77,9 +105,9 @@ static arith_bound divide(arith_analyzer *an, int64_t (*op)(int64_t, int64_t), a
     an->zero_divisor = true;
     return arith_everything();
   }
-  if (!has_neg) return corners(op, a, pos);
-  if (!has_pos) return corners(op, a, neg);
-  return arith_union(corners(op, a, pos), corners(op, a, neg));
+  arith_bound r = corners(op, a, has_pos ? pos : neg);
+  if (has_pos && has_neg) r = arith_union(r, corners(op, a, neg));
+  return b.min <= 0 && b.max >= 0 ? arith_union(r, (arith_bound){0, 0}) : r;
 }
 
 static arith_bound floormod_bound(arith_analyzer *an, const tn_BinaryOp *e, arith_bound a,
@@ -115,10 +143,10 @@ static arith_bound truncmod_bound(arith_analyzer *an, arith_bound a, arith_bound
                                    : m};
 }
 
-static arith_bound binary_bound(arith_analyzer *an, const tn_BinaryOp *e) {
-  if (e->hdr.type_index >= TN_TI_EQ) return (arith_bound){0, 1};
-  arith_bound a = bound_of(an, e->a), b = bound_of(an, e->b);
-  switch (e->hdr.type_index) {
+/* Of the exact result, whatever the type. */
+static arith_bound exact_bound(arith_analyzer *an, const tn_BinaryOp *e, uint32_t op, arith_bound a,
+                               arith_bound b) {
+  switch (op) {
   case TN_TI_Add: return (arith_bound){arith_sat_add(a.min, b.min), arith_sat_add(a.max, b.max)};
   case TN_TI_Sub:
     return (arith_bound){arith_sat_add(a.min, arith_sat_neg(b.max)),
@@ -136,6 +164,30 @@ static arith_bound binary_bound(arith_analyzer *an, const tn_BinaryOp *e) {
   }
 }
 
+/* May the result differ from the exact one? Of quotients only the smallest number over -1 does. */
+static bool wraps(tn_dtype t, uint32_t op, facts a, facts b, arith_bound r) {
+  bool trusted = arith_is_index(ir_with_lanes(t, 1)) && !a.data && !b.data && (a.open || b.open);
+  if (trusted) return false;
+  if (op == TN_TI_Div || op == TN_TI_FloorDiv)
+    return t.code == kDLInt && b.b.min <= -1 && b.b.max >= -1 &&
+           a.b.min <= arith_dtype_bound(t).min;
+  return op <= TN_TI_Mul && leaves(t, r);
+}
+
+static facts limited(tn_dtype t, uint32_t op, facts a, facts b, arith_bound exact) {
+  facts r = either(a, b, exact);
+  r.wraps = wraps(t, op, a, b, exact);
+  if (r.wraps) r.b = arith_dtype_bound(t);
+  return r;
+}
+
+static facts binary_facts(arith_analyzer *an, const tn_BinaryOp *e) {
+  uint32_t op = e->hdr.type_index;
+  if (op >= TN_TI_EQ) return (facts){.b = {0, 1}};
+  facts a = facts_of(an, e->a), b = facts_of(an, e->b);
+  return limited(e->dtype, op, a, b, exact_bound(an, e, op, a.b, b.b));
+}
+
 static arith_bound and_bound(arith_bound a, arith_bound b) {
   if (a.min < 0 && b.min < 0) return arith_everything();
   if (a.min < 0) return (arith_bound){0, b.max};
@@ -143,100 +195,139 @@ static arith_bound and_bound(arith_bound a, arith_bound b) {
   return (arith_bound){0, a.max < b.max ? a.max : b.max};
 }
 
-static arith_bound call_bound(arith_analyzer *an, const tn_Call *e) {
-  switch (tir_op_number((const tn_obj *)e->op)) {
-  case TIR_OP_bitwise_and:
-    return and_bound(bound_of(an, arith_arg(e, 0)), bound_of(an, arith_arg(e, 1)));
-  case TIR_OP_shift_right: {
-    arith_bound a = bound_of(an, arith_arg(e, 0)), b = bound_of(an, arith_arg(e, 1));
-    return b.min < 0 ? arith_everything() : corners(sat_shr, a, b);
-  }
-  case TIR_OP_shift_left: {
-    arith_bound a = bound_of(an, arith_arg(e, 0)), b = bound_of(an, arith_arg(e, 1));
-    return a.min < 0 || b.min < 0 ? arith_everything() : corners(sat_shl, a, b);
-  }
+static facts call_facts(arith_analyzer *an, const tn_Call *e) {
+  tir_op_id op = tir_op_number((const tn_obj *)e->op);
+  arith_bound all = arith_dtype_bound(e->dtype), r = all;
+  facts a, b;
+  switch (op) {
   case TIR_OP_if_then_else:
-    return arith_union(bound_of(an, arith_arg(e, 1)), bound_of(an, arith_arg(e, 2)));
-  case TIR_OP_likely: return bound_of(an, arith_arg(e, 0));
+    a = facts_of(an, arith_arg(e, 1)), b = facts_of(an, arith_arg(e, 2));
+    return either(a, b, arith_union(a.b, b.b));
+  case TIR_OP_likely:
+  case TIR_OP_tvm_thread_invariant: return facts_of(an, arith_arg(e, 0));
+  case TIR_OP_vscale: return (facts){.b = all, .open = true};
   case TIR_OP_popcount:
-  case TIR_OP_clz: return (arith_bound){0, arith_arg(e, 0)->dtype.bits};
-  default: return arith_everything();
+  case TIR_OP_clz: return (facts){.b = {0, arith_arg(e, 0)->dtype.bits}};
+  case TIR_OP_bitwise_and:
+  case TIR_OP_bitwise_or:
+  case TIR_OP_bitwise_xor:
+  case TIR_OP_shift_left:
+  case TIR_OP_shift_right:
+    a = facts_of(an, arith_arg(e, 0)), b = facts_of(an, arith_arg(e, 1));
+    if (op == TIR_OP_bitwise_and) r = and_bound(a.b, b.b);
+    else if (op == TIR_OP_shift_right && b.b.min >= 0) r = corners(sat_shr, a.b, b.b);
+    else if (op == TIR_OP_shift_left && a.b.min >= 0 && b.b.min >= 0)
+      return limited(e->dtype, TN_TI_Mul, a, b, corners(sat_shl, a.b, b.b));
+    else if (op == TIR_OP_shift_left) return limited(e->dtype, TN_TI_Mul, a, b, arith_everything());
+    return either(a, b, r);
+  default: return unknown(all);
   }
 }
 
-static arith_bound ramp_bound(arith_analyzer *an, const tn_Ramp *e) {
-  arith_bound b = bound_of(an, e->base), s = bound_of(an, e->stride);
+static facts ramp_facts(arith_analyzer *an, const tn_Ramp *e) {
+  facts x = facts_of(an, e->base), s = facts_of(an, e->stride);
   int64_t last = e->lanes > 1 ? e->lanes - 1 : 0;
-  int64_t lo = arith_sat_mul(s.min, last), hi = arith_sat_mul(s.max, last);
-  return (arith_bound){arith_sat_add(b.min, lo < 0 ? lo : 0),
-                       arith_sat_add(b.max, hi > 0 ? hi : 0)};
+  int64_t lo = arith_sat_mul(s.b.min, last), hi = arith_sat_mul(s.b.max, last);
+  arith_bound r = {arith_sat_add(x.b.min, lo < 0 ? lo : 0),
+                   arith_sat_add(x.b.max, hi > 0 ? hi : 0)};
+  return limited(e->dtype, TN_TI_Add, x, s, r);
 }
 
-static arith_bound var_bound(arith_analyzer *an, const tn_expr *e) {
+static facts var_facts(arith_analyzer *an, const tn_expr *e) {
   const arith_var *v = arith_known(an, e);
   arith_bound b = arith_dtype_bound(e->dtype);
   if (e->hdr.type_index == TN_TI_SizeVar && b.min < 0) b.min = 0;
-  return v && v->has_bound ? arith_intersect(b, v->bound) : b;
+  if (v && v->has_bound)
+    return (facts){.b = arith_intersect(b, v->bound), .data = v->data, .open = v->open};
+  bool data = arith_var_is_data(e);
+  return (facts){.b = b, .data = data, .open = !data};
 }
 
-static arith_bound let_bound(arith_analyzer *an, const tn_Let *e) {
-  arith_var *v = arith_known(an, (tn_expr *)e->var);
-  if (v || arith_set_bound(an, e->var, bound_of(an, e->value), true)) {
-    if (!v) tn_error_clear();
-    return arith_everything();
+static facts let_facts(arith_analyzer *an, const tn_Let *e) {
+  const arith_var *v = arith_known(an, (tn_expr *)e->var);
+  bool known = v && (v->has_bound || v->value || v->lo);
+  if (known || arith_know_value(an, e->var, e->value)) {
+    if (!known) tn_error_clear();
+    return unknown(arith_dtype_bound(e->dtype));
   }
-  arith_bound b = bound_of(an, e->body);
+  facts r = facts_of(an, e->body);
   arith_unbind(an, e->var);
-  return b;
+  return r;
 }
 
-static arith_bound node_bound(arith_analyzer *an, const tn_expr *e) {
-  if (TN_AS_BINARY(e)) return binary_bound(an, TN_AS_BINARY(e));
+/* A conversion that does not fit wraps around; from floats anything may come. */
+static facts cast_facts(arith_analyzer *an, const tn_Cast *e) {
+  arith_bound all = arith_dtype_bound(e->dtype);
+  tn_dtype from = e->value->dtype;
+  if (!ir_is_integral(from)) return unknown(all);
+  facts r = facts_of(an, e->value);
+  bool large = from.code == kDLUInt && from.bits == 64 && r.b.max == ARITH_POS_INF;
+  if (large || r.b.min < all.min || r.b.max > all.max) r.b = all;
+  return r;
+}
+
+static facts node_facts(arith_analyzer *an, const tn_expr *e) {
+  if (TN_AS_BINARY(e)) return binary_facts(an, TN_AS_BINARY(e));
   switch (e->hdr.type_index) {
   case TN_TI_IntImm: {
     int64_t v = ((const tn_IntImm *)e)->value;
-    return (arith_bound){v < ARITH_NEG_INF ? ARITH_NEG_INF : v, v};
+    /* the ends of int64 stand for infinity, which no number equals */
+    if (v <= ARITH_NEG_INF) return (facts){.b = {ARITH_NEG_INF, ARITH_NEG_INF + 1}};
+    return (facts){.b = {v < ARITH_POS_INF ? v : v - 1, v}};
   }
   case TN_TI_Var:
-  case TN_TI_SizeVar: return var_bound(an, e);
-  case TN_TI_Cast: return bound_of(an, ((const tn_Cast *)e)->value);
+  case TN_TI_SizeVar: return var_facts(an, e);
+  case TN_TI_Cast: return cast_facts(an, (const tn_Cast *)e);
   case TN_TI_Select: {
     const tn_Select *s = (const tn_Select *)e;
-    return arith_union(bound_of(an, s->true_value), bound_of(an, s->false_value));
+    facts t = facts_of(an, s->true_value), f = facts_of(an, s->false_value);
+    return either(t, f, arith_union(t.b, f.b));
   }
-  case TN_TI_Ramp: return ramp_bound(an, (const tn_Ramp *)e);
-  case TN_TI_Broadcast: return bound_of(an, ((const tn_Broadcast *)e)->value);
-  case TN_TI_Call: return call_bound(an, (const tn_Call *)e);
-  case TN_TI_Let: return let_bound(an, (const tn_Let *)e);
-  default: return arith_everything();
+  case TN_TI_Ramp: return ramp_facts(an, (const tn_Ramp *)e);
+  case TN_TI_Broadcast: return facts_of(an, ((const tn_Broadcast *)e)->value);
+  case TN_TI_Call: return call_facts(an, (const tn_Call *)e);
+  case TN_TI_Let: return let_facts(an, (const tn_Let *)e);
+  case TN_TI_Not: return (facts){.b = {0, 1}};
+  default: return unknown(arith_dtype_bound(e->dtype));
   }
 }
 
-/* A result outside its type: int32 and int64 do not overflow, so it is only cut down by a cast (as
-   the machine does when it has to); other types wrap around. */
-static arith_bound in_type(const tn_expr *e, arith_bound b) {
-  arith_bound all = arith_dtype_bound(e->dtype);
-  bool inside = b.min >= all.min && b.max <= all.max;
-  bool computed = TN_AS_BINARY(e) || e->hdr.type_index == TN_TI_IntImm;
-  if (inside || (computed && arith_is_index(ir_with_lanes(e->dtype, 1)))) return b;
-  return e->hdr.type_index == TN_TI_Call || computed ? all : arith_intersect(b, all);
-}
-
-static arith_bound bound_of(arith_analyzer *a, const tn_expr *e) {
-  if (!ir_is_integral(e->dtype) || arith_deep()) return arith_everything();
-  arith_bound b = node_bound(a, e);
-  if (e->hdr.type_index == TN_TI_Cast) {
-    arith_bound all = arith_dtype_bound(e->dtype);
-    const tn_expr *from = ((const tn_Cast *)e)->value;
-    if (!ir_is_integral(from->dtype) || b.min < all.min || b.max > all.max) b = all;
-  } else b = in_type(e, b);
+static facts facts_of(arith_analyzer *a, const tn_expr *e) {
+  if (!ir_is_integral(e->dtype) || arith_deep()) return unknown(arith_everything());
+  facts r = node_facts(a, e);
+  if (!TN_AS_BINARY(e)) r.b = arith_intersect(r.b, arith_dtype_bound(e->dtype));
   for (int64_t i = 0; i < a->nfacts; ++i)
     if (a->facts[i].expr && arith_same(a->facts[i].expr, e))
-      b = arith_intersect(b, a->facts[i].bound);
-  return b;
+      r.b = arith_intersect(r.b, a->facts[i].bound);
+  return r;
 }
 
-arith_bound arith_const_bound(arith_analyzer *a, const tn_expr *e) { return bound_of(a, e); }
+/* ---- questions ---- */
 
-bool arith_prove_ge(arith_analyzer *a, tn_expr *x, int64_t c) { return bound_of(a, x).min >= c; }
-bool arith_prove_lt(arith_analyzer *a, tn_expr *x, int64_t c) { return bound_of(a, x).max < c; }
+bool arith_result_wraps(arith_analyzer *a, uint32_t op, tn_expr *x, tn_expr *y) {
+  if (op > TN_TI_Mul && op != TN_TI_Div && op != TN_TI_FloorDiv) return false;
+  if (!ir_is_integral(x->dtype)) return false;
+  facts p = facts_of(a, x), q = facts_of(a, y);
+  if (op > TN_TI_Mul) return wraps(x->dtype, op, p, q, p.b);
+  return wraps(x->dtype, op, p, q, exact_bound(a, NULL, op, p.b, q.b));
+}
+
+bool arith_wraps(arith_analyzer *a, const tn_expr *e) { return facts_of(a, e).wraps; }
+
+bool arith_is_data(arith_analyzer *a, const tn_expr *e) { return facts_of(a, e).data; }
+
+void arith_value_origin(arith_analyzer *a, const tn_expr *e, bool *data, bool *open) {
+  facts r = facts_of(a, e);
+  *data = r.data, *open = r.open;
+}
+
+bool arith_exact(arith_analyzer *a, const tn_expr *e) {
+  const tn_BinaryOp *o = TN_AS_BINARY(e);
+  if (!o || e->hdr.type_index > TN_TI_Mul) return true;
+  return !arith_deep() && !arith_wraps(a, e) && arith_exact(a, o->a) && arith_exact(a, o->b);
+}
+
+arith_bound arith_const_bound(arith_analyzer *a, const tn_expr *e) { return facts_of(a, e).b; }
+
+bool arith_prove_ge(arith_analyzer *a, tn_expr *x, int64_t c) { return facts_of(a, x).b.min >= c; }
+bool arith_prove_lt(arith_analyzer *a, tn_expr *x, int64_t c) { return facts_of(a, x).b.max < c; }

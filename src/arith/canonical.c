@@ -103,11 +103,13 @@ static int split_div(split *s, int64_t c, bool floors) {
 /* s % c */
 static int split_mod(split *s, int64_t c, bool floors) {
   int64_t upper;
+  if (c == ARITH_POS_INF) return TOO_LARGE;
   if (s->scale % c == 0) return s->scale = 0, 0;
   if (!is_whole(s) && s->floors != floors) STEP(normal_split(s));
   s->floors = floors;
   if (s->scale > 0 && c % s->scale == 0) {
-    if (__builtin_mul_overflow(s->lower, c / s->scale, &upper)) return TOO_LARGE;
+    if (__builtin_mul_overflow(s->lower, c / s->scale, &upper) || upper == ARITH_POS_INF)
+      return TOO_LARGE;
     if (s->upper == ARITH_POS_INF || s->upper % upper == 0) return s->upper = upper, 0;
     if (upper % s->upper == 0) return 0;
   }
@@ -238,12 +240,25 @@ static int separate(const sum *s, int64_t c, sum *divisible, sum *rest) {
   return add_base(s->base % c == 0 ? divisible : rest, s->base, 1);
 }
 
-/* Truncation is as flooring where the parts are not negative. */
-static bool parts_fit(tn_mut *m, sum *divisible, sum *rest, tn_dtype t, bool floors) {
+/* Truncation is as flooring where the parts are not negative. The rest is a number of its own: it
+   has to fit its type. */
+static int parts_fit(tn_mut *m, sum *divisible, sum *rest, tn_dtype t, bool floors, bool *yes) {
   tn_expr *x, *y;
-  if (floors || (rest->n == 0 && rest->base == 0)) return true;
-  if (sum_expr(divisible, t, &x) || sum_expr(rest, t, &y)) return false;
-  return arith_prove_ge(rw_analyzer(m), x, 0) && arith_prove_ge(rw_analyzer(m), y, 0);
+  *yes = rest->n == 0 && rest->base == 0;
+  if (*yes) return 0;
+  STEP(sum_expr(rest, t, &y));
+  *yes = arith_exact(rw_analyzer(m), y);
+  if (!*yes || floors) return 0;
+  STEP(sum_expr(divisible, t, &x));
+  *yes = arith_prove_ge(rw_analyzer(m), x, 0) && arith_prove_ge(rw_analyzer(m), y, 0);
+  return 0;
+}
+
+/* parts_fit where a part that is too large does not fit */
+static int separable(tn_mut *m, sum *divisible, sum *rest, tn_dtype t, bool floors, bool *yes) {
+  int err = parts_fit(m, divisible, rest, t, floors, yes);
+  if (err == TOO_LARGE) *yes = false;
+  return err < 0 ? err : 0;
 }
 
 static bool below(tn_mut *m, tn_expr *e, int64_t c) {
@@ -258,8 +273,10 @@ static split only_split(const sum *s, tn_expr *e) {
 static int div_const(tn_mut *m, sum *a, tn_dtype t, int64_t c, bool floors, sum *out) {
   SUM(rest);
   SUM(divisible);
+  bool apart;
   STEP(separate(a, c, &divisible, &rest));
-  if (!parts_fit(m, &divisible, &rest, t, floors)) {
+  STEP(separable(m, &divisible, &rest, t, floors, &apart));
+  if (!apart) {
     divisible.n = divisible.base = rest.n = rest.base = 0;
     STEP(add_sum(&rest, a, 1));
   }
@@ -278,8 +295,10 @@ static int div_const(tn_mut *m, sum *a, tn_dtype t, int64_t c, bool floors, sum 
 static int mod_const(tn_mut *m, sum *a, tn_dtype t, int64_t c, bool floors, sum *out) {
   SUM(rest);
   SUM(divisible);
+  bool apart;
   STEP(separate(a, c, &divisible, &rest));
-  if (!parts_fit(m, &divisible, &rest, t, floors)) {
+  STEP(separable(m, &divisible, &rest, t, floors, &apart));
+  if (!apart) {
     rest.n = rest.base = 0;
     STEP(add_sum(&rest, a, 1));
   }
@@ -288,19 +307,37 @@ static int mod_const(tn_mut *m, sum *a, tn_dtype t, int64_t c, bool floors, sum 
   if (rest.n == 0) return add_base(out, floors ? arith_floormod(rest.base, c) : rest.base % c, 1);
   if (below(m, e, c)) return add_sum(out, &rest, 1);
   if (floors && arith_floormod(rest.base, c) != rest.base) {
+    int64_t base = rest.base;
+    tn_expr *shifted;
     rest.base = arith_floormod(rest.base, c);
-    STEP(sum_expr(&rest, t, &e));
-    if (below(m, e, c)) return add_sum(out, &rest, 1);
+    STEP(sum_expr(&rest, t, &shifted));
+    if (arith_exact(rw_analyzer(m), shifted)) {
+      e = shifted;
+      if (below(m, e, c)) return add_sum(out, &rest, 1);
+    } else {
+      rest.base = base;
+    }
   }
   split s = only_split(&rest, e);
   STEP(split_mod(&s, c, floors));
   return add_split(out, s, 1);
 }
 
+static int take_wrapped(tn_mut *m, tn_expr *e, sum *out) {
+  SUM(s);
+  STEP(take_sum(m, e, &s));
+  STEP(sum_expr(&s, e->dtype, &e));
+  int64_t c;
+  if (tir_as_int((tn_obj *)e, &c)) return add_base(out, c, 1);
+  return add_split(out, whole(e), 1);
+}
+
 static int divide(tn_mut *m, tn_BinaryOp *e, int64_t c, sum *out) {
   SUM(a);
   uint32_t type = e->hdr.type_index;
-  STEP(take_sum(m, e->a, &a));
+  /* what may wrap around is one number */
+  if (arith_exact(rw_analyzer(m), e->a)) STEP(take_sum(m, e->a, &a));
+  else STEP(take_wrapped(m, e->a, &a));
   merge(&a);
   /* drop what has become 0, so that a single split is seen as one */
   int64_t n = 0;
@@ -370,7 +407,8 @@ static int take_sum(tn_mut *m, tn_expr *e, sum *out) {
   }
   if (type == TN_TI_Mul) return multiply(m, o, out);
   bool divides = type >= TN_TI_Div && type <= TN_TI_FloorMod;
-  if (divides && tir_as_int((tn_obj *)o->b, &c) && c > 0) return divide(m, o, c, out);
+  bool constant = divides && tir_as_int((tn_obj *)o->b, &c) && c > 0 && c < ARITH_POS_INF;
+  if (constant) return divide(m, o, c, out);
   return take_other(m, e, out);
 }
 
@@ -379,6 +417,8 @@ static int congruent(tn_mut *m, tn_expr *x, tn_expr *y, int64_t c, bool *yes) {
   SUM(difference);
   tn_expr *d;
   TN_GET(d, tir_sub(x, y));
+  *yes = arith_exact(rw_analyzer(m), d);
+  if (!*yes) return 0;
   STEP(take_sum(m, d, &difference));
   *yes = difference.base % c == 0;
   for (int64_t i = 0; i < difference.n; ++i) *yes = *yes && difference.items[i].scale % c == 0;
@@ -440,6 +480,6 @@ tn_expr *arith_canonical_simplify(arith_analyzer *a, tn_expr *e) {
   ++a->depth;
   tn_expr *out = rw_visit(&m, e);
   --a->depth;
-  tn_pmap_fini(&r.done);
+  rw_fini(&r);
   return tn_scope_return(s, out);
 }

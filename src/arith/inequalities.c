@@ -69,7 +69,9 @@ static int add_inequality(eliminator *s, tn_expr *e, bool is_range) {
 static int add_condition(eliminator *s, tn_expr *e) {
   const tn_BinaryOp *op = TN_AS_BINARY(e);
   if (TN_AS(And, e)) return add_condition(s, op->a) || add_condition(s, op->b) ? -1 : 0;
-  if (op && arith_is_index(op->a->dtype)) {
+  bool exact = op && arith_exact(s->a, op->a) && arith_exact(s->a, op->b) &&
+               !arith_result_wraps(s->a, TN_TI_Sub, op->a, op->b);
+  if (exact && arith_is_index(op->a->dtype)) {
     tn_expr *d = tir_sub(op->a, op->b), *back = tir_sub(op->b, op->a), *one = tir_one(op->a->dtype);
     switch (e->hdr.type_index) {
     case TN_TI_LE: return add_inequality(s, d, false);
@@ -218,9 +220,9 @@ static int bounds_of(eliminator *s, const tn_Var *v, side *low, side *high,
 static int eliminate(eliminator *s, const tn_Var *v, tn_IntGroupBounds **out) {
   TN_ARENA(arena);
   side low = {0}, high = {0};
-  size_t bytes = (size_t)(s->system.len + 1) * sizeof *low.factors;
-  TN_GET(low.factors, (int64_t *)tn_arena_alloc(&arena, bytes));
-  TN_GET(high.factors, (int64_t *)tn_arena_alloc(&arena, bytes));
+  int64_t n = s->system.len + 1;
+  TN_GET(low.factors, (int64_t *)tn_arena_array(&arena, n, sizeof *low.factors));
+  TN_GET(high.factors, (int64_t *)tn_arena_array(&arena, n, sizeof *high.factors));
   int r = bounds_of(s, v, &low, &high, out);
   tn_vec_fini(&low.bounds);
   tn_vec_fini(&high.bounds);

@@ -122,6 +122,45 @@ typedef struct {
   bool known; /* variables that are not in `dom` have the bounds that the analyzer knows */
 } evaluator;
 
+/* The smallest and the largest number; false for types of which the limits of int64 say nothing. */
+static bool type_ends(tn_dtype t, int64_t *ends) {
+  arith_bound b = arith_dtype_bound(t);
+  if (!ir_is_integral(t) || (t.code == kDLUInt && t.bits >= 63)) return false;
+  ends[0] = t.code == kDLInt && t.bits >= 64 ? INT64_MIN : b.min;
+  ends[1] = b.max;
+  return true;
+}
+
+/* Values that may be anything of their type, as those are that wrap around, have the ends of the
+   type for bounds here, so that what is computed with them is seen to wrap around, too. Infinite
+   are the bounds of indices of which nothing is known. */
+static tn_IntervalSet *anything(tn_dtype t) {
+  int64_t ends[2];
+  t.lanes = 1;
+  if (!type_ends(t, ends)) return arith_interval_all();
+  return arith_interval(tir_int(t, ends[0]), tir_int(t, ends[1]));
+}
+
+static tn_expr *opened(tn_expr *e, bool low) {
+  int64_t v, ends[2];
+  if (!e || arith_is_inf(e) || !type_ends(e->dtype, ends) || !tir_as_int((tn_obj *)e, &v)) return e;
+  if (v != ends[low ? 0 : 1] || (low && v == 0)) return e;
+  return low ? arith_neg_inf() : arith_pos_inf();
+}
+
+/* What nothing is known of: of indices, open ones. */
+static tn_IntervalSet *unknown(evaluator *v, tn_dtype t, const tn_IntervalSet *x,
+                               const tn_IntervalSet *y) {
+  const tn_expr *ends[] = {x->min_value, x->max_value, y->min_value, y->max_value};
+  bool open = false, data = false;
+  for (int i = 0; i < 4; ++i) {
+    bool o = true, d = false;
+    if (!arith_is_inf(ends[i])) arith_value_origin(v->a, ends[i], &d, &o);
+    open |= o, data |= d;
+  }
+  return open && !data && arith_is_index(ir_with_lanes(t, 1)) ? arith_interval_all() : anything(t);
+}
+
 static tn_IntervalSet *eval(evaluator *v, tn_expr *e);
 
 static tn_obj *domain_of(const evaluator *v, const tn_obj *var) {
@@ -137,7 +176,7 @@ static int uses_domain(void *ctx, tn_obj *o) { return domain_of(ctx, o) != NULL;
 static tn_IntervalSet *other(evaluator *v, tn_expr *e) {
   int used = tn_post_order(e, uses_domain, v);
   if (used < 0) return NULL;
-  return used ? arith_interval_all() : point(e);
+  return used ? anything(e->dtype) : point(e);
 }
 
 /* What the analyzer knows of a variable, NULL without an error when that is nothing. */
@@ -167,52 +206,93 @@ static tn_IntervalSet *eval_var(evaluator *v, tn_expr *e) {
   return lo && hi ? arith_interval(lo->min_value, hi->max_value) : NULL;
 }
 
-static tn_expr *plus(uint32_t op, tn_expr *x, tn_expr *y, tn_expr *inf) {
-  return arith_is_inf(x) || arith_is_inf(y) ? inf : tir_binary(op, x, y, NULL);
+/* A bound  x op y,  `inf` when one of them is infinite. *wraps is set when it is not the exact
+   number: then the values of the expression wrap around, too, and may be anywhere. */
+static tn_expr *bound(evaluator *v, uint32_t op, tn_expr *x, tn_expr *y, tn_expr *inf,
+                      bool *wraps) {
+  if (!x || !y) return NULL;
+  if (arith_is_inf(x) || arith_is_inf(y)) {
+    const tn_expr *other = arith_is_inf(x) ? y : x;
+    *wraps |= !arith_is_inf(other) && !arith_is_index(ir_with_lanes(other->dtype, 1));
+    return inf;
+  }
+  *wraps |= arith_result_wraps(v->a, op, x, y);
+  return tir_binary(op, x, y, NULL);
 }
 
-static tn_expr *times(tn_expr *x, tn_expr *by, bool turned) {
-  if (!arith_is_inf(x)) return tir_mul(x, by);
-  return turned == is_pos(x) ? arith_neg_inf() : arith_pos_inf();
+static tn_IntervalSet *unless(bool wraps, tn_dtype t, tn_expr *min, tn_expr *max) {
+  if (!min || !max) return NULL;
+  return wraps ? anything(t) : arith_interval(min, max);
 }
 
-static tn_IntervalSet *mul(evaluator *v, tn_IntervalSet *x, tn_IntervalSet *y) {
+static tn_expr *times(evaluator *v, tn_expr *x, tn_expr *by, bool turned, bool *wraps) {
+  tn_expr *inf = turned == is_pos(x) ? arith_neg_inf() : arith_pos_inf();
+  return bound(v, TN_TI_Mul, x, by, inf, wraps);
+}
+
+/* Products of numbers of both signs. */
+static tn_IntervalSet *mul_constants(tn_dtype t, const int64_t *x, const int64_t *y) {
+  arith_bound all = arith_dtype_bound(t), b = {INT64_MAX, INT64_MIN};
+  for (int i = 0; i < 4; ++i) {
+    int64_t p;
+    if (__builtin_mul_overflow(x[i & 1], y[i >> 1], &p) || p < all.min || p > all.max)
+      return anything(t);
+    b = arith_union(b, (arith_bound){p, p});
+  }
+  return arith_interval(tir_int(t, b.min), tir_int(t, b.max));
+}
+
+static bool constants(const tn_IntervalSet *s, int64_t *ends) {
+  return tir_as_int((tn_obj *)s->min_value, &ends[0]) &&
+         tir_as_int((tn_obj *)s->max_value, &ends[1]);
+}
+
+static tn_IntervalSet *mul(evaluator *v, tn_dtype t, tn_IntervalSet *x, tn_IntervalSet *y) {
+  bool wraps = false;
+  tn_expr *lo, *hi;
+  int64_t cx[2], cy[2];
+  if (constants(x, cx) && constants(y, cy) && t.lanes == 1) return mul_constants(t, cx, cy);
   if (arith_interval_is_point(x)) {
-    tn_IntervalSet *t = x;
-    x = y, y = t;
+    tn_IntervalSet *turned = x;
+    x = y, y = turned;
   }
   if (!arith_interval_is_point(y)) {
     bool positive = bounded(x) && bounded(y) && arith_prove_ge(v->a, x->min_value, 0) &&
                     arith_prove_ge(v->a, y->min_value, 0);
-    if (!positive) return arith_interval_all();
-    return arith_interval(tir_mul(x->min_value, y->min_value), tir_mul(x->max_value, y->max_value));
+    if (!positive) return unknown(v, t, x, y);
+    lo = bound(v, TN_TI_Mul, x->min_value, y->min_value, NULL, &wraps);
+    hi = bound(v, TN_TI_Mul, x->max_value, y->max_value, NULL, &wraps);
+    return unless(wraps, t, lo, hi);
   }
   tn_expr *by = y->min_value;
   if (tir_is_zero(by)) return y;
-  if (arith_prove_ge(v->a, by, 0))
-    return arith_interval(times(x->min_value, by, false), times(x->max_value, by, false));
-  if (arith_prove_lt(v->a, by, 1))
-    return arith_interval(times(x->max_value, by, true), times(x->min_value, by, true));
-  if (!bounded(x)) return arith_interval_all();
-  tn_expr *sign = tir_ge(by, tir_zero(by->dtype)), *lo = tir_mul(x->min_value, by),
-          *hi = tir_mul(x->max_value, by);
-  return arith_interval(tir_select(sign, lo, hi, NULL), tir_select(sign, hi, lo, NULL));
+  bool grows = arith_prove_ge(v->a, by, 0), falls = !grows && arith_prove_lt(v->a, by, 1);
+  if (!grows && !falls && !bounded(x)) return unknown(v, t, x, y);
+  lo = times(v, falls ? x->max_value : x->min_value, by, falls, &wraps);
+  hi = times(v, falls ? x->min_value : x->max_value, by, falls, &wraps);
+  if (grows || falls) return unless(wraps, t, lo, hi);
+  tn_expr *sign = tir_ge(by, tir_zero(by->dtype));
+  return unless(wraps, t, tir_select(sign, lo, hi, NULL), tir_select(sign, hi, lo, NULL));
 }
 
-static tn_IntervalSet *divide(evaluator *v, uint32_t op, tn_IntervalSet *x, tn_IntervalSet *y) {
-  if (!arith_interval_is_point(y) || tir_is_zero(y->min_value)) return arith_interval_all();
+static tn_IntervalSet *divide(evaluator *v, tn_dtype t, uint32_t op, tn_IntervalSet *x,
+                              tn_IntervalSet *y) {
+  if (!arith_interval_is_point(y) || tir_is_zero(y->min_value)) return unknown(v, t, x, y);
   tn_expr *by = y->min_value;
   bool positive = arith_prove_ge(v->a, by, 1), negative = arith_prove_lt(v->a, by, 0);
-  if (!positive && !negative) return arith_interval_all();
+  if (!positive && !negative) return unknown(v, t, x, y);
   tn_expr *lo = positive ? x->min_value : x->max_value,
           *hi = positive ? x->max_value : x->min_value;
-  return arith_interval(arith_is_inf(lo) ? arith_neg_inf() : tir_binary(op, lo, by, NULL),
-                        arith_is_inf(hi) ? arith_pos_inf() : tir_binary(op, hi, by, NULL));
+  bool wraps = false;
+  lo = bound(v, op, lo, by, arith_neg_inf(), &wraps);
+  hi = bound(v, op, hi, by, arith_pos_inf(), &wraps);
+  return unless(wraps, t, lo, hi);
 }
 
-static tn_IntervalSet *modulo(evaluator *v, uint32_t op, tn_IntervalSet *x, tn_IntervalSet *y) {
+static tn_IntervalSet *modulo(evaluator *v, tn_dtype t, uint32_t op, tn_IntervalSet *x,
+                              tn_IntervalSet *y) {
   tn_expr *by = y->min_value;
-  if (!arith_interval_is_point(y) || !arith_prove_ge(v->a, by, 1)) return arith_interval_all();
+  if (!arith_interval_is_point(y) || !arith_prove_ge(v->a, by, 1)) return unknown(v, t, x, y);
   uint32_t div = op == TN_TI_FloorMod ? TN_TI_FloorDiv : TN_TI_Div;
   tn_expr *top = tir_sub(by, tir_one(by->dtype)), *zero = tir_zero(by->dtype);
   bool flat = bounded(x) && (op == TN_TI_FloorMod || arith_prove_ge(v->a, x->min_value, 0));
@@ -233,21 +313,22 @@ static tn_IntervalSet *eval_binary(evaluator *v, tn_BinaryOp *e) {
   TN_GETP(y, eval(v, e->b));
   if (arith_interval_is_point(x) && arith_interval_is_point(y)) {
     bool zero = op >= TN_TI_Div && op <= TN_TI_FloorMod && tir_is_zero(y->min_value);
-    return zero ? arith_interval_all() : point(tir_binary(op, x->min_value, y->min_value, NULL));
+    return zero ? anything(e->dtype) : point(tir_binary(op, x->min_value, y->min_value, NULL));
   }
   if (arith_interval_is_none(x) || arith_interval_is_none(y)) return arith_interval_none();
+  bool wraps = false, add = op == TN_TI_Add;
+  tn_expr *lo, *hi;
   switch (op) {
   case TN_TI_Add:
-    return arith_interval(plus(op, x->min_value, y->min_value, arith_neg_inf()),
-                          plus(op, x->max_value, y->max_value, arith_pos_inf()));
   case TN_TI_Sub:
-    return arith_interval(plus(op, x->min_value, y->max_value, arith_neg_inf()),
-                          plus(op, x->max_value, y->min_value, arith_pos_inf()));
-  case TN_TI_Mul: return mul(v, x, y);
+    lo = bound(v, op, x->min_value, add ? y->min_value : y->max_value, arith_neg_inf(), &wraps);
+    hi = bound(v, op, x->max_value, add ? y->max_value : y->min_value, arith_pos_inf(), &wraps);
+    return unless(wraps, e->dtype, lo, hi);
+  case TN_TI_Mul: return mul(v, e->dtype, x, y);
   case TN_TI_Div:
-  case TN_TI_FloorDiv: return divide(v, op, x, y);
+  case TN_TI_FloorDiv: return divide(v, e->dtype, op, x, y);
   case TN_TI_Mod:
-  case TN_TI_FloorMod: return modulo(v, op, x, y);
+  case TN_TI_FloorMod: return modulo(v, e->dtype, op, x, y);
   case TN_TI_Min:
     return arith_interval(lesser(x->min_value, y->min_value), lesser(x->max_value, y->max_value));
   default:
@@ -255,28 +336,53 @@ static tn_IntervalSet *eval_binary(evaluator *v, tn_BinaryOp *e) {
   }
 }
 
+/* Do the values keep their numbers in the new type? Indices do. */
+static bool cast_fits(evaluator *v, tn_dtype to, tn_dtype from, const tn_IntervalSet *s) {
+  bool wider =
+      to.code == from.code ? to.bits >= from.bits : to.code == kDLInt && to.bits > from.bits;
+  arith_bound all = arith_dtype_bound(to);
+  const tn_expr *ends[] = {s->min_value, s->max_value};
+  for (int i = 0; !wider && i < 2; ++i) {
+    bool index = arith_is_index(to) && arith_is_index(from);
+    if (arith_is_inf(ends[i])) {
+      if (!index) return false;
+      continue;
+    }
+    bool data, open;
+    arith_bound b = arith_const_bound(v->a, ends[i]);
+    arith_value_origin(v->a, ends[i], &data, &open);
+    if ((b.min < all.min || b.max > all.max) && (!index || data || !open)) return false;
+  }
+  return true;
+}
+
 static tn_IntervalSet *eval_cast(evaluator *v, tn_Cast *e) {
   tn_IntervalSet *s;
   if (!ir_is_integral(e->value->dtype) || !ir_is_integral(e->dtype)) return other(v, (tn_expr *)e);
   TN_GETP(s, eval(v, e->value));
+  if (!cast_fits(v, e->dtype, e->value->dtype, s)) return anything(e->dtype);
   return arith_interval(
       arith_is_inf(s->min_value) ? s->min_value : tir_cast(e->dtype, s->min_value, NULL),
       arith_is_inf(s->max_value) ? s->max_value : tir_cast(e->dtype, s->max_value, NULL));
 }
 
 static tn_IntervalSet *eval_ramp(evaluator *v, tn_Ramp *e) {
-  tn_IntervalSet *base, *stride, *last;
+  tn_IntervalSet *base, *stride;
   TN_GETP(base, eval(v, e->base));
   TN_GETP(stride, eval(v, e->stride));
   int64_t step;
   if (!arith_interval_is_point(stride) || !tir_as_int((tn_obj *)stride->min_value, &step))
     return arith_interval_all();
-  TN_GETP(last, point(tir_mul(stride->min_value, tir_const_int(e->base->dtype, e->lanes - 1))));
-  if (step >= 0)
-    return arith_interval(base->min_value,
-                          plus(TN_TI_Add, base->max_value, last->min_value, arith_pos_inf()));
-  return arith_interval(plus(TN_TI_Add, base->min_value, last->min_value, arith_neg_inf()),
-                        base->max_value);
+  bool wraps = false;
+  tn_expr *lanes, *last, *end;
+  TN_GETP(lanes, tir_const_int(e->base->dtype, e->lanes - 1));
+  TN_GETP(last, bound(v, TN_TI_Mul, stride->min_value, lanes, NULL, &wraps));
+  if (step >= 0) {
+    end = bound(v, TN_TI_Add, base->max_value, last, arith_pos_inf(), &wraps);
+    return unless(wraps, e->dtype, base->min_value, end);
+  }
+  end = bound(v, TN_TI_Add, base->min_value, last, arith_neg_inf(), &wraps);
+  return unless(wraps, e->dtype, end, base->max_value);
 }
 
 static tn_IntervalSet *eval(evaluator *v, tn_expr *e) {
@@ -310,7 +416,9 @@ tn_IntervalSet *arith_int_set(arith_analyzer *a, tn_expr *e, const tn_map *dom) 
   evaluator v = {.a = a, .dom = dom};
   tn_IntervalSet *s;
   TN_GETP(s, eval(&v, e));
-  return simple_interval(a, s->min_value, s->max_value);
+  TN_GETP(s, simple_interval(a, s->min_value, s->max_value));
+  if (TN_AS(IntImm, e) || TN_AS(Var, e)) return s;
+  return arith_interval(opened(s->min_value, true), opened(s->max_value, false));
 }
 
 int arith_known_bounds(arith_analyzer *a, tn_expr *e, arith_bound *out) {

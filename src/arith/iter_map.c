@@ -376,6 +376,8 @@ static int uses_iter(void *ctx, tn_obj *o) { return tn_pmap_has(&((iter_ctx *)ct
 
 static tn_IterSumExpr *rewrite_binary(iter_ctx *c, tn_BinaryOp *e) {
   tn_IterSumExpr *x, *y;
+  if (arith_wraps(c->a, (tn_expr *)e))
+    return give_up(c, "an index that leaves its type", (tn_expr *)e, constant((tn_expr *)e));
   TN_GETP(x, iter_rewrite(c, e->a));
   TN_GETP(y, iter_rewrite(c, e->b));
   if (c->failed) return x;

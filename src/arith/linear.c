@@ -124,7 +124,9 @@ static int clip(clipper *c, tn_expr *cond) {
     TN_TRY(clip(c, o->a));
     return clip(c, o->b);
   }
-  if (!o || t < TN_TI_EQ || t > TN_TI_GE || t == TN_TI_NE || !ir_is_integral(o->a->dtype))
+  if (!o || t < TN_TI_EQ || t > TN_TI_GE || t == TN_TI_NE || !ir_is_integral(o->a->dtype) ||
+      !arith_exact(c->a, o->a) || !arith_exact(c->a, o->b) ||
+      arith_result_wraps(c->a, TN_TI_Sub, o->a, o->b))
     return c->failed = true, 0;
   bool less = t == TN_TI_LT || t == TN_TI_LE || t == TN_TI_EQ;
   TN_GET(e, less ? tir_sub(o->a, o->b) : tir_sub(o->b, o->a));

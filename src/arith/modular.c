@@ -89,6 +89,13 @@ static arith_modular modulo(arith_analyzer *a, const tn_expr *e, int64_t c, bool
   return arith_modular_of(arith_gcd(x.coeff, c), x.base);
 }
 
+/* What is left of a set when its numbers wrap around: the powers of two in it. */
+static arith_modular wrapped(arith_modular m, int bits) {
+  int64_t most = (int64_t)1 << (bits < 62 ? bits : 62);
+  int64_t two = m.coeff ? m.coeff & -m.coeff : most;
+  return arith_modular_of(two < most ? two : most, m.base);
+}
+
 static arith_modular binary_modular(arith_analyzer *a, const tn_BinaryOp *e) {
   switch (e->hdr.type_index) {
   case TN_TI_Add: return add(modular_of(a, e->a), modular_of(a, e->b), false);
@@ -134,9 +141,13 @@ static arith_modular node_modular(arith_analyzer *a, const tn_expr *e) {
   }
   case TN_TI_Cast: {
     const tn_expr *from = ((const tn_Cast *)e)->value;
-    bool keeps = arith_is_index(e->dtype) && ir_is_integral(from->dtype) &&
-                 (from->dtype.bits < e->dtype.bits || arith_is_index(from->dtype));
-    return keeps ? modular_of(a, from) : any_integer;
+    bool index = arith_is_index(ir_with_lanes(e->dtype, 1)) && ir_is_integral(from->dtype);
+    if (!index) return any_integer;
+    arith_modular m = modular_of(a, from);
+    arith_bound b = arith_const_bound(a, from), all = arith_dtype_bound(e->dtype);
+    bool fits = from->dtype.bits < e->dtype.bits || (b.min >= all.min && b.max <= all.max);
+    if (!fits && m.coeff != 1) m = wrapped(m, e->dtype.bits);
+    return m;
   }
   case TN_TI_Select: {
     const tn_Select *s = (const tn_Select *)e;
@@ -152,12 +163,13 @@ static arith_modular node_modular(arith_analyzer *a, const tn_expr *e) {
   }
 }
 
-/* Types that wrap around: modulo a power of two only, which is not worth the while. */
+/* Narrow and unsigned types: not worth the while. */
 static arith_modular modular_of(arith_analyzer *a, const tn_expr *e) {
   if (e->hdr.type_index != TN_TI_IntImm && !arith_is_index(ir_with_lanes(e->dtype, 1)))
     return any_integer;
   if (arith_deep()) return any_integer;
   arith_modular m = node_modular(a, e);
+  if (m.coeff != 1 && arith_wraps(a, e)) m = wrapped(m, e->dtype.bits);
   for (int64_t i = 0; i < a->nfacts; ++i)
     if (a->facts[i].expr && a->facts[i].modular.coeff != 1 && arith_same(a->facts[i].expr, e))
       arith_modular_intersect(a->facts[i].modular, m, &m);

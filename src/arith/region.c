@@ -98,8 +98,15 @@ static int give_up(deducer *d) {
   return 0;
 }
 
-static tn_expr *up(tn_expr *e) { return e ? tir_add(e, tir_one(e->dtype)) : NULL; }
-static tn_expr *down(tn_expr *e) { return e ? tir_sub(e, tir_one(e->dtype)) : NULL; }
+static tn_expr *one_like(tn_expr *e) { return e ? tir_one(e->dtype) : NULL; }
+
+/* x op y; the deduction ends where that may wrap around. */
+static int moved(deducer *d, uint32_t op, tn_expr *x, tn_expr *y, tn_expr **out) {
+  if (!x || !y) return -1;
+  d->failed |= arith_result_wraps(d->a, op, x, y);
+  TN_GET(*out, tir_binary(op, x, y, NULL));
+  return 0;
+}
 
 /* Brings the condition to  side <= to, side >= to  or  side == to. */
 static int start(deducer *d, tn_expr *cond) {
@@ -109,7 +116,8 @@ static int start(deducer *d, tn_expr *cond) {
     return give_up(d);
   tn_expr *a = o->a, *b = o->b;
   if (uses(a, d->v) && uses(b, d->v)) {
-    TN_GET(a, arith_simplify(d->a, tir_sub(a, b)));
+    TN_TRY(moved(d, TN_TI_Sub, a, b, &a));
+    TN_GET(a, arith_simplify(d->a, a));
     b = tir_zero(a->dtype);
   }
   d->dir = t == TN_TI_EQ ? 0 : t == TN_TI_LT || t == TN_TI_LE ? -1 : 1;
@@ -118,8 +126,8 @@ static int start(deducer *d, tn_expr *cond) {
   d->side = left ? a : b;
   d->to = left ? b : a;
   if (!left) d->dir = -d->dir;
-  if (t == TN_TI_LT || t == TN_TI_GT) TN_GET(d->to, d->dir < 0 ? down(d->to) : up(d->to));
-  return 0;
+  bool strict = t == TN_TI_LT || t == TN_TI_GT;
+  return strict ? moved(d, d->dir < 0 ? TN_TI_Sub : TN_TI_Add, d->to, one_like(d->to), &d->to) : 0;
 }
 
 /* x * by (to 1, 2, ...): side <= to  =>  x <= to // by */
@@ -127,24 +135,23 @@ static int through_mul(deducer *d, tn_expr *x, tn_expr *by) {
   bool negative = arith_prove_lt(d->a, by, 0);
   if (!negative && !arith_prove_ge(d->a, by, 1)) return give_up(d);
   if (negative) {
-    TN_GET(by, tir_neg(by, NULL));
-    TN_GET(d->to, tir_neg(d->to, NULL));
+    tn_expr *zero = tir_zero(by->dtype);
+    TN_TRY(moved(d, TN_TI_Sub, zero, by, &by));
+    TN_TRY(moved(d, TN_TI_Sub, zero, d->to, &d->to));
     d->dir = -d->dir;
   }
   if (d->dir == 0 && !arith_prove_equal(d->a, tir_floormod(d->to, by), tir_zero(by->dtype)))
     return give_up(d);
-  if (d->dir > 0) TN_GET(d->to, tir_add(d->to, down(by)));
-  TN_GET(d->to, tir_floordiv(d->to, by));
+  if (d->dir > 0) TN_TRY(moved(d, TN_TI_Add, d->to, tir_sub(by, one_like(by)), &d->to));
   d->side = x;
-  return 0;
+  return moved(d, TN_TI_FloorDiv, d->to, by, &d->to);
 }
 
 static int through_div(deducer *d, tn_expr *x, tn_expr *by) {
   if (!arith_prove_ge(d->a, by, 1) || d->dir == 0) return give_up(d);
-  TN_GET(d->to, tir_mul(d->to, by));
-  if (d->dir < 0) TN_GET(d->to, tir_add(d->to, down(by)));
+  TN_TRY(moved(d, TN_TI_Mul, d->to, by, &d->to));
   d->side = x;
-  return 0;
+  return d->dir < 0 ? moved(d, TN_TI_Add, d->to, tir_sub(by, one_like(by)), &d->to) : 0;
 }
 
 static int step(deducer *d) {
@@ -152,11 +159,12 @@ static int step(deducer *d) {
   if (!o) return give_up(d);
   bool in_a = uses(o->a, d->v), in_b = uses(o->b, d->v);
   tn_expr *x = in_a ? o->a : o->b, *rest = in_a ? o->b : o->a;
-  if (in_a && in_b) return give_up(d);
+  if ((in_a && in_b) || arith_wraps(d->a, d->side)) return give_up(d);
   switch (o->hdr.type_index) {
-  case TN_TI_Add: TN_GET(d->to, tir_sub(d->to, rest)); break;
+  case TN_TI_Add: TN_TRY(moved(d, TN_TI_Sub, d->to, rest, &d->to)); break;
   case TN_TI_Sub:
-    TN_GET(d->to, in_a ? tir_add(d->to, rest) : tir_sub(rest, d->to));
+    if (in_a) TN_TRY(moved(d, TN_TI_Add, d->to, rest, &d->to));
+    else TN_TRY(moved(d, TN_TI_Sub, rest, d->to, &d->to));
     if (in_b) d->dir = -d->dir;
     break;
   case TN_TI_Mul: return through_mul(d, x, rest);
@@ -173,6 +181,10 @@ static tn_IntervalSet *finish(deducer *d, const tn_map *relax) {
   if (d->dir == 0) return arith_same(s->min_value, s->max_value) ? s : arith_interval_none();
   tn_expr *bound = d->dir < 0 ? s->min_value : s->max_value;
   if (arith_is_inf(bound)) return arith_interval_none();
+  arith_bound all = arith_dtype_bound(bound->dtype);
+  int64_t c; /* the end of the type is no limit, and has no number beyond it */
+  if (tir_as_int((tn_obj *)bound, &c) && (d->dir < 0 ? c >= all.max : c <= all.min))
+    return arith_interval_all();
   return d->dir < 0 ? arith_interval(arith_neg_inf(), bound)
                     : arith_interval(bound, arith_pos_inf());
 }
@@ -215,7 +227,7 @@ tn_IntervalSet *arith_deduce_bound(arith_analyzer *a, tn_Var *v, tn_expr *cond, 
   TN_VEC(bound);
   tn_IntervalSet *s = NULL;
   if (!v || !cond) return NULL; /* an error is pending */
-  if (!bind_hints(a, hint, &bound)) s = deduce(a, v, cond, relax);
+  if (!bind_hints(a, hint, &bound) && !bind_hints(a, relax, &bound)) s = deduce(a, v, cond, relax);
   for (int64_t i = 0; i < bound.len; ++i) arith_unbind(a, (tn_Var *)bound.items[i].v.obj);
   return s;
 }

@@ -15,7 +15,8 @@ TN_API tn_arr *arith_region_upper(arith_analyzer *a, const tn_arr *region, const
                                   tn_expr *predicate);
 
 /** The set of values of `v` for which `cond` holds whatever the variables of `relax` (map from Var
- * to IntervalSet or Range) are; the empty set when it cannot be told. NULL with an error. */
+ * to IntervalSet or Range) are; the empty set when it cannot be told. `hint` (the same, or NULL) is
+ * what the variables are known to be, `v` among them. NULL with an error. */
 TN_API tn_IntervalSet *arith_deduce_bound(arith_analyzer *a, tn_Var *v, tn_expr *cond,
                                           const tn_map *hint, const tn_map *relax);
 

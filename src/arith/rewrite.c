@@ -6,12 +6,30 @@
 
 #include "arith/rules.h"
 
-enum { MAX_AGAIN = 10 };
+enum { MAX_AGAIN = 10, MAX_TIMES = 8 };
+
+void rw_fini(rewriter *r) {
+  tn_pmap_fini(&r->done);
+  tn_pmap_fini(&r->times);
+}
+
+/* Was the node simplified under so many other conditions that it may as well stay as it is? */
+static int is_worn(rewriter *r, const tn_expr *e, bool *worn) {
+  *worn = false;
+  if (!r->apart || tn_use_count(e) < 2) return 0;
+  tn_pmap_slot *slot = tn_pmap_slot_of(&r->times, e);
+  if (!slot) return -1;
+  *worn = ++slot->v.i64 > MAX_TIMES;
+  return 0;
+}
 
 tn_expr *rw_visit(tn_mut *m, tn_expr *e) {
   rewriter *r = m->ctx;
+  bool worn;
   tn_expr *to = e ? tn_pmap_get(&r->done, e) : NULL;
   if (to || !e) return to;
+  TN_TRYP(is_worn(r, e, &worn));
+  if (worn) return e;
   TN_GETP(to, tn_mut_visit(m, e));
   TN_TRYP(tn_pmap_put(&r->done, e, to));
   TN_TRYP(tn_pmap_put(&r->done, to, to));
@@ -22,7 +40,9 @@ tn_expr *rw_visit_apart(tn_mut *m, tn_expr *e) {
   rewriter *r = m->ctx;
   tn_pmap outside = r->done;
   r->done = (tn_pmap){0};
+  ++r->apart;
   tn_expr *to = rw_visit(m, e);
+  --r->apart;
   tn_pmap_fini(&r->done);
   r->done = outside;
   return to;
@@ -66,6 +86,7 @@ static tn_expr *by_difference(tn_mut *m, tn_expr *e) {
   bool is_min = e->hdr.type_index == TN_TI_Min;
   if ((!is_min && e->hdr.type_index != TN_TI_Max) || !arith_is_index(e->dtype)) return e;
   tn_expr *d;
+  if (arith_result_wraps(rw_analyzer(m), TN_TI_Sub, o->a, o->b)) return e;
   TN_GETP(d, rw_again(m, tir_sub(o->a, o->b)));
   arith_bound b = arith_const_bound(rw_analyzer(m), d);
   if (b.max <= 0) return is_min ? o->a : o->b;
@@ -107,23 +128,14 @@ tn_expr *rw_vector(tn_mut *m, tn_expr *e) {
   return rw_rules(m, e);
 }
 
-/* Calls other than those rw_call knows read or do something: their value must not be computed twice
-   or moved. */
-static int has_effect(void *ctx, tn_obj *node) {
-  (void)ctx;
-  if (!TN_IS(PrimExpr, node)) return 0;
-  if (node->type_index >= TN_TI_END_expr) return 1;
-  return node->type_index == TN_TI_Call &&
-         tir_call_effect((const tn_obj *)((const tn_Call *)node)->op) > TIR_EFFECT_PURE;
-}
-
 tn_expr *rw_let(tn_mut *m, tn_Let *e) {
   arith_analyzer *a = rw_analyzer(m);
   tn_expr *value, *body;
   TN_GETP(value, rw_visit(m, e->value));
   bool known = arith_known(a, (tn_expr *)e->var) != NULL;
-  int effect = tn_post_order(value, has_effect, NULL);
-  if (effect < 0) return NULL;
+  tir_effect most;
+  TN_TRYP(tir_effect_of(value, &most));
+  bool effect = most > TIR_EFFECT_PURE; /* not to be computed twice or moved */
   if (!effect && !known) TN_TRYP(arith_bind(a, e->var, value, false));
   body = rw_visit_apart(m, e->body);
   if (!effect && !known) arith_unbind(a, e->var);
@@ -179,6 +191,6 @@ tn_expr *arith_rewrite_simplify(arith_analyzer *a, tn_expr *e) {
   ++a->depth;
   tn_expr *out = rw_visit(&m, e);
   --a->depth;
-  tn_pmap_fini(&r.done);
+  rw_fini(&r);
   return tn_scope_return(s, out);
 }

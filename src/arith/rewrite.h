@@ -7,13 +7,18 @@
 
 typedef struct {
   arith_analyzer *a;
-  tn_pmap done; /* node -> what it was simplified to, under the conditions that hold now */
-  int again;    /* how many results of rules are being simplified, one inside the other */
+  tn_pmap done;  /* node -> what it was simplified to, under the conditions that hold now */
+  tn_pmap times; /* node -> how often that was done, under other conditions each time */
+  int again;     /* how many results of rules are being simplified, one inside the other */
+  int apart;     /* how many conditions or bindings are around, one inside the other */
 } rewriter;
+
+void rw_fini(rewriter *r);
 
 static inline arith_analyzer *rw_analyzer(tn_mut *m) { return ((rewriter *)m->ctx)->a; }
 /** Simplifies a node, once: what rules put together from simplified parts is not gone through
- * again. */
+ * again. Under other conditions it is simplified anew, but not endlessly: arms of choices that
+ * share a part which is a choice itself would double the work with each level. */
 tn_expr *rw_visit(tn_mut *m, tn_expr *e);
 /** The same where something else is known than outside. */
 tn_expr *rw_visit_apart(tn_mut *m, tn_expr *e);
@@ -24,7 +29,7 @@ tn_expr *rw_again(tn_mut *m, tn_expr *e);
 tn_expr *rw_rules(tn_mut *m, tn_expr *e);
 /** The negation of a bool. */
 tn_expr *rw_negate(tn_mut *m, tn_expr *e);
-/** Visits `e` knowing that `cond` holds. */
+/** Visits `e` knowing that `cond`, which is simplified, holds. */
 tn_expr *rw_under(tn_mut *m, tn_expr *cond, tn_expr *e);
 /** e, or true or false where a condition that holds says so. */
 tn_expr *rw_facts(tn_mut *m, tn_expr *e);

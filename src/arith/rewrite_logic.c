@@ -44,7 +44,7 @@ tn_expr *rw_facts(tn_mut *m, tn_expr *e) {
 
 tn_expr *rw_under(tn_mut *m, tn_expr *cond, tn_expr *e) {
   arith_analyzer *a = rw_analyzer(m);
-  int64_t mark = arith_enter(a, cond);
+  int64_t mark = arith_enter_for(a, cond, e);
   if (mark < 0) return NULL;
   tn_expr *r = rw_visit_apart(m, e);
   arith_leave(a, mark);
@@ -55,7 +55,8 @@ tn_expr *rw_under(tn_mut *m, tn_expr *cond, tn_expr *e) {
 
 typedef enum { UNKNOWN = 0, LESS = 1, EQUAL = 2, GREATER = 4, DIFFERENT = LESS | GREATER } order;
 
-/* What can be told of the order of a and b. */
+/* What can be told of the order of a and b. A difference that wraps around tells, where it is 0,
+   that they are equal, and nothing else. */
 static int compare(tn_mut *m, tn_expr *a, tn_expr *b, order *out) {
   arith_analyzer *an = rw_analyzer(m);
   arith_bound x = arith_const_bound(an, a), y = arith_const_bound(an, b);
@@ -64,6 +65,11 @@ static int compare(tn_mut *m, tn_expr *a, tn_expr *b, order *out) {
   if (x.min > y.max) return *out = GREATER, 0;
   tn_expr *d;
   TN_GET(d, rw_again(m, tir_sub(a, b)));
+  if (arith_result_wraps(an, TN_TI_Sub, a, b)) {
+    if (tir_is_zero(d)) *out = EQUAL;
+    else if (arith_modular_set(an, d).base != 0) *out = DIFFERENT;
+    return 0;
+  }
   arith_bound diff = arith_intersect(arith_const_bound(an, d),
                                      (arith_bound){arith_sat_add(x.min, arith_sat_neg(y.max)),
                                                    arith_sat_add(x.max, arith_sat_neg(y.min))});

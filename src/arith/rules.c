@@ -7,16 +7,22 @@
 
 #define I                         ARITH_RULE_INDEX, false
 #define IX                        ARITH_RULE_INDEX, true
+#define IM                        ARITH_RULE_INDEX, false, true
+#define IXM                       ARITH_RULE_INDEX, true, true
 #define A                         ARITH_RULE_ANY, false
 #define V                         ARITH_RULE_VECTOR, false
+#define VM                        ARITH_RULE_VECTOR, false, true
 #define RULE(how, lhs, rhs, cond) {lhs, rhs, cond, how},
 static const arith_rule rows[] = {
 #include "arith/rules.def"
 };
 #undef I
 #undef IX
+#undef IM
+#undef IXM
 #undef A
 #undef V
+#undef VM
 
 int arith_rule_count(void) { return (int)arith_rules.nrules; }
 const arith_rule *arith_rule_at(int i) { return &arith_rules.rules[i]; }
@@ -105,6 +111,27 @@ static void note_leaves(arith_rule *r, int32_t p, bool logical) {
         inner || (n->op == TN_TI_Select ? i == 0 || logical : n->op == TN_TI_Broadcast && logical));
 }
 
+/* Sums and products of anything: an identity of exact numbers is one modulo a power of two. */
+static bool is_ring(int32_t p) {
+  if (p < 0) return true;
+  switch (at(p)->op) {
+  case PAT_VAR:
+  case PAT_CONST:
+  case PAT_LANES:
+  case PAT_NUM: return true;
+  case TN_TI_Add:
+  case TN_TI_Sub:
+  case TN_TI_Mul:
+  case TN_TI_Select:
+  case TN_TI_Ramp:
+  case TN_TI_Broadcast: break;
+  default: return at(p)->constant;
+  }
+  for (int i = 0; i < 3; ++i)
+    if (!is_ring(at(p)->kid[i])) return false;
+  return true;
+}
+
 static int add_rule(const arith_rule *row) {
   arith_rule_table *t = &arith_rules;
   arith_rule r = *row;
@@ -114,6 +141,7 @@ static int add_rule(const arith_rule *row) {
   TN_TRY(r.rhs_pat < 0);
   r.cond_pat = *r.cond ? arith_pattern_parse(r.cond) : -1;
   TN_TRY(*r.cond && r.cond_pat < 0);
+  r.modular |= is_ring(r.lhs_pat) && is_ring(r.rhs_pat);
   note_leaves(&r, r.lhs_pat, false);
   TN_GROW(t->rules, t->cap_rules, TN_COUNT(rows), return -1); /* all at once: they do not move */
   t->rules[t->nrules++] = r;

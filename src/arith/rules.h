@@ -9,7 +9,11 @@
 
    A condition is an expression over the constants; of expressions it may use lo(e) and hi(e), their
    constant bounds, zero(e): does e simplify to 0?, and known_mod(e, c): e % c where that is one
-   known number, else -1. */
+   known number, else -1.
+
+   A rule is about exact numbers: it applies where the bounds tell that neither side's arithmetic
+   wraps around, and to indices, which are taken not to (analyzer.h). A modular rule applies to all
+   numbers: those written with + - * and select only are found to be, others say so. */
 #ifndef TN_ARITH_RULES_H_
 #define TN_ARITH_RULES_H_
 
@@ -26,6 +30,7 @@ typedef struct {
   const char *lhs, *rhs, *cond; /* cond "" : always */
   uint8_t kind;
   bool exact;                         /* matches operands in the given order only */
+  bool modular;                       /* holds where numbers wrap around, too */
   int32_t lhs_pat, rhs_pat, cond_pat; /* cond_pat -1: none */
   uint32_t vars, bools; /* which variables occur, and which of them are bools (bits) */
   uint32_t consts;
@@ -37,6 +42,7 @@ enum { ARITH_NVARS = 8, ARITH_NCONSTS = 4 };
 typedef struct {
   int64_t var[ARITH_NVARS], c[ARITH_NCONSTS];
   int64_t lanes, lane; /* number of lanes, and the one to evaluate */
+  int bits;            /* results wrap around to that many; 0: they are exact */
 } arith_values;
 
 TN_API int arith_rule_count(void);

@@ -8,6 +8,7 @@ typedef struct {
   int64_t c[ARITH_NCONSTS], lanes;
   uint32_t has_c;
   bool has_lanes;
+  bool exact; /* nothing that is built may wrap around */
 } env;
 
 static const arith_pat *at(int32_t p) { return &arith_rules.pats[p]; }
@@ -78,6 +79,15 @@ static bool match(env *m, int32_t p, tn_expr *e) {
 static bool eval(env *m, int32_t p, int64_t *out);
 static int build(env *m, int32_t p, tn_dtype t, tn_expr **out);
 
+/* Plain numbers of a type of some bits wrap around; a constant that does not fit stops the rule. */
+static bool in_bits(const env *m, const arith_pat *n, int64_t *v) {
+  if (!m->plain || !m->plain->bits) return true;
+  int64_t wrapped = ir_wrap_int(*v, tn_dtype_of(kDLInt, (uint8_t)m->plain->bits, 1));
+  if (n->constant) return *v == wrapped;
+  *v = wrapped;
+  return true;
+}
+
 static bool eval_arith(int32_t op, int64_t a, int64_t b, int64_t *out) {
   switch (op) {
   case TN_TI_Add: return !__builtin_add_overflow(a, b, out);
@@ -111,9 +121,10 @@ static bool eval_vector(env *m, const arith_pat *n, int64_t *out) {
   int64_t stride;
   if (!m->plain) return false;
   if (n->op == TN_TI_Broadcast) return eval(m, n->kid[0], out);
-  return eval(m, n->kid[0], out) && eval(m, n->kid[1], &stride) &&
-         eval_arith(TN_TI_Mul, stride, m->plain->lane, &stride) &&
-         eval_arith(TN_TI_Add, *out, stride, out);
+  bool ok = eval(m, n->kid[0], out) && eval(m, n->kid[1], &stride) &&
+            eval_arith(TN_TI_Mul, stride, m->plain->lane, &stride) &&
+            eval_arith(TN_TI_Add, *out, stride, out);
+  return ok && in_bits(m, n, out);
 }
 
 /* What a condition asks of an expression. */
@@ -127,6 +138,7 @@ static bool eval_question(env *m, const arith_pat *n, int64_t *out) {
     return true;
   }
   tn_expr *e;
+  m->exact = true;
   if (build(m, n->kid[0], TN_I32, &e) != 1) return false;
   if (n->op == PAT_ZERO)
     return *out = (e = arith_rewrite_simplify(m->a, e)) && tir_is_zero(e), true;
@@ -157,7 +169,9 @@ static bool eval(env *m, int32_t p, int64_t *out) {
   case TN_TI_Ramp:
   case TN_TI_Broadcast: return eval_vector(m, n, out);
   case TN_TI_Select: return eval(m, n->kid[0], &a) && eval(m, n->kid[a ? 1 : 2], out);
-  default: return eval(m, n->kid[0], &a) && eval(m, n->kid[1], &b) && eval_arith(n->op, a, b, out);
+  default:
+    return eval(m, n->kid[0], &a) && eval(m, n->kid[1], &b) && eval_arith(n->op, a, b, out) &&
+           in_bits(m, n, out);
   }
 }
 
@@ -196,6 +210,7 @@ static int build_two(env *m, const arith_pat *n, tn_dtype t, tn_expr **out) {
   if (r != 1) return r;
   bool divides = n->op >= TN_TI_Div && n->op <= TN_TI_FloorMod;
   if (divides && tir_is_zero(b)) return 0;
+  if (m->exact && arith_result_wraps(m->a, (uint32_t)n->op, a, b)) return 0;
   TN_GET(*out, tir_binary((uint32_t)n->op, a, b, NULL));
   return 1;
 }
@@ -208,7 +223,7 @@ static int build_vector(env *m, const arith_pat *n, tn_dtype t, tn_expr **out) {
   if (r != 1) return r;
   if (n->op == TN_TI_Broadcast) TN_GET(*out, tir_broadcast(a, (int)m->lanes, NULL));
   else TN_GET(*out, (tn_expr *)TN_MAKE(Ramp, .base = a, .stride = b, .lanes = m->lanes));
-  return 1;
+  return !m->exact || !arith_wraps(m->a, *out);
 }
 
 static int build_select(env *m, const arith_pat *n, tn_dtype t, tn_expr **out) {
@@ -261,12 +276,35 @@ static bool vector_fits(const arith_rule *r, const tn_expr *e) {
   return !ramp || arith_is_index(ir_with_lanes(b->a->dtype, 1));
 }
 
+/* Does nothing wrap around in the part of e that the pattern tells of? */
+static bool lhs_exact(arith_analyzer *a, int32_t p, tn_expr *e) {
+  const arith_pat *n = &arith_rules.pats[p];
+  const tn_BinaryOp *b = TN_AS_BINARY(e);
+  if (n->op >= PAT_VAR) return true;
+  if (arith_wraps(a, e)) return false;
+  if (b) return lhs_exact(a, n->kid[0], b->a) && lhs_exact(a, n->kid[1], b->b);
+  switch (n->op) {
+  case TN_TI_Not: return lhs_exact(a, n->kid[0], ((tn_Not *)e)->a);
+  case TN_TI_Broadcast: return lhs_exact(a, n->kid[0], ((tn_Broadcast *)e)->value);
+  case TN_TI_Ramp:
+    return lhs_exact(a, n->kid[0], ((tn_Ramp *)e)->base) &&
+           lhs_exact(a, n->kid[1], ((tn_Ramp *)e)->stride);
+  case TN_TI_Select:
+    return lhs_exact(a, n->kid[0], ((tn_Select *)e)->condition) &&
+           lhs_exact(a, n->kid[1], ((tn_Select *)e)->true_value) &&
+           lhs_exact(a, n->kid[2], ((tn_Select *)e)->false_value);
+  default: return true;
+  }
+}
+
 static int try_way(arith_analyzer *a, const arith_way *w, tn_expr *e, tn_expr **out) {
   env m = {.a = a};
   int64_t holds = 1;
   if (!match(&m, w->lhs, e) || !types_fit(&m, w->rule) || !vector_fits(w->rule, e)) return 0;
   if (w->rule->cond_pat >= 0 && (!eval(&m, w->rule->cond_pat, &holds) || !holds))
     return tn_error_pending() ? -1 : 0;
+  m.exact = !w->rule->modular;
+  if (m.exact && !lhs_exact(a, w->lhs, e)) return 0;
   return build(&m, w->rule->rhs_pat, e->dtype, out);
 }
 

@@ -29,9 +29,10 @@ static int64_t *cell(int64_t *m, int64_t n, int64_t i, int64_t j) { return &m[i 
 
 static int alloc_system(system_ *s, int64_t m) {
   size_t n = (size_t)s->n, rows = (size_t)m;
-  TN_GET(s->A, tn_alloc_zero(rows * n + 1, sizeof *s->A));
-  TN_GET(s->U, tn_alloc_zero(n * n + 1, sizeof *s->U));
-  TN_GET(s->V, tn_alloc_zero(n * n + 1, sizeof *s->V));
+  size_t row = tn_array_bytes(0, s->n, sizeof *s->A);
+  TN_GET(s->A, tn_alloc_zero(rows + 1, row));
+  TN_GET(s->U, tn_alloc_zero(n + 1, row));
+  TN_GET(s->V, tn_alloc_zero(n + 1, row));
   TN_GET(s->b, tn_alloc_zero(rows + 1, sizeof *s->b));
   TN_GET(s->y, tn_alloc_zero(n + 1, sizeof *s->y));
   TN_GET(s->x, tn_alloc_zero(n + 1, sizeof *s->x));
@@ -54,7 +55,9 @@ static int add_equation(system_ *s, tn_expr *e) {
   const tn_EQ *eq = TN_AS(EQ, e);
   tn_arr *l = NULL;
   tn_expr *d;
-  if (eq && arith_is_index(eq->a->dtype)) {
+  bool exact = eq && arith_exact(s->a, eq->a) && arith_exact(s->a, eq->b) &&
+               !arith_result_wraps(s->a, TN_TI_Sub, eq->a, eq->b);
+  if (exact && arith_is_index(eq->a->dtype)) {
     TN_GET(d, arith_simplify(s->a, tir_sub(eq->a, eq->b)));
     TN_GET(l, arith_linear(d, s->vars));
   }

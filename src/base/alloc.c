@@ -22,8 +22,9 @@ tn_allocator tn_set_allocator(tn_allocator a) {
   return old;
 }
 
+/* A host's allocator need not know that such sizes cannot be. */
 static void *request(void *old, size_t size) {
-  void *p = size ? current.alloc(current.ctx, old, size) : NULL;
+  void *p = size && size <= PTRDIFF_MAX ? current.alloc(current.ctx, old, size) : NULL;
   if (!p) tn_raise_no_memory(size);
   return p;
 }
@@ -32,12 +33,14 @@ void *tn_alloc(size_t size) { return request(NULL, size ? size : 1); }
 
 void *tn_realloc(void *p, size_t size) { return request(p, size ? size : 1); }
 
+void *tn_alloc_array(int64_t n, size_t item) { return tn_alloc(tn_array_bytes(0, n, item)); }
+
+void *tn_realloc_array(void *p, int64_t n, size_t item) {
+  return tn_realloc(p, tn_array_bytes(0, n, item));
+}
+
 void *tn_alloc_zero(size_t n, size_t size) {
-  size_t total;
-  if (__builtin_mul_overflow(n, size, &total)) {
-    tn_raise_no_memory(SIZE_MAX);
-    return NULL;
-  }
+  size_t total = n > INT64_MAX ? SIZE_MAX : tn_array_bytes(0, (int64_t)n, size);
   void *p = tn_alloc(total);
   return p ? memset(p, 0, total) : NULL;
 }
@@ -72,13 +75,8 @@ void tn_free_aligned(void *p) {
 
 void *tn_grow(void *items, size_t item, int64_t *cap, int64_t need) {
   int64_t more = *cap < 16 ? 16 : *cap + *cap / 2;
-  size_t size;
   if (more < need) more = need;
-  if (__builtin_mul_overflow((size_t)more, item, &size)) {
-    tn_raise_no_memory(SIZE_MAX);
-    return NULL;
-  }
-  void *grown = tn_realloc(items, size);
+  void *grown = tn_realloc_array(items, more, item);
   if (grown) *cap = more;
   return grown;
 }

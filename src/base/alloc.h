@@ -10,12 +10,26 @@
 
 #include "tenon/runtime.h"
 
+/** Bytes of a header and n items behind it; SIZE_MAX, which no allocation gives, where n is
+ * negative or they are more than can be. */
+static inline size_t tn_array_bytes(size_t head, int64_t n, size_t item) {
+  size_t total;
+  bool fits = n >= 0 && !__builtin_mul_overflow((size_t)n, item, &total) &&
+              !__builtin_add_overflow(total, head, &total) && total <= PTRDIFF_MAX;
+  return fits ? total : SIZE_MAX;
+}
+
+/* A product in the argument of an allocation may wrap: tools/check_layers refuses it. */
+
 /** Uninitialised memory for size > 0 bytes, aligned for any C type. NULL with MemoryError set. */
 TN_API void *tn_alloc(size_t size) __attribute__((malloc, warn_unused_result));
+/** The same for n items; MemoryError for sizes that cannot be. */
+TN_API void *tn_alloc_array(int64_t n, size_t item) __attribute__((malloc, warn_unused_result));
 /** The same, zeroed; n * size is checked for overflow. */
 TN_API void *tn_alloc_zero(size_t n, size_t size) __attribute__((malloc, warn_unused_result));
 /** Resizes; on failure the old block stays valid and MemoryError is set. */
 TN_API void *tn_realloc(void *p, size_t size) __attribute__((warn_unused_result));
+TN_API void *tn_realloc_array(void *p, int64_t n, size_t item) __attribute__((warn_unused_result));
 TN_API void tn_free(void *p); /**< NULL is allowed */
 /** Memory aligned to `align` (a power of two) bytes; freed with tn_free_aligned. */
 TN_API void *tn_alloc_aligned(size_t size, size_t align) __attribute__((warn_unused_result));

@@ -30,6 +30,10 @@ void *tn_arena_alloc(tn_arena *a, size_t size) {
   return memset(p, 0, size);
 }
 
+void *tn_arena_array(tn_arena *a, int64_t n, size_t item) {
+  return tn_arena_alloc(a, tn_array_bytes(0, n, item));
+}
+
 char *tn_arena_strndup(tn_arena *a, const char *s, size_t n) {
   char *copy = tn_arena_alloc(a, n + 1);
   if (copy) memcpy(copy, s, n);

@@ -17,6 +17,9 @@ typedef struct {
 
 /** Zeroed memory aligned for any type, or NULL (MemoryError). Lives until tn_arena_fini. */
 TN_API void *tn_arena_alloc(tn_arena *a, size_t size) __attribute__((warn_unused_result));
+/** The same for n items; MemoryError where n is negative or they are more than can be. */
+TN_API void *tn_arena_array(tn_arena *a, int64_t n, size_t item)
+    __attribute__((warn_unused_result));
 /** A NUL-terminated copy of n bytes. */
 TN_API char *tn_arena_strndup(tn_arena *a, const char *s, size_t n)
     __attribute__((warn_unused_result));

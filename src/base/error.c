@@ -193,6 +193,29 @@ int tn_raise_foreign(const char *cls, const char *message, tn_obj *cause) {
   return -1;
 }
 
+static char *formatted(const char *fmt, ...) TN_PRINTF(1, 2);
+static char *formatted(const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  char *text = format(fmt, ap);
+  va_end(ap);
+  return text;
+}
+
+int tn_error_prefix(const char *fmt, ...) {
+  va_list ap;
+  if (!pending || current.kind == TN_MemoryError || !current.message) return -1;
+  va_start(ap, fmt);
+  char *prefix = format(fmt, ap);
+  va_end(ap);
+  char *longer = prefix ? formatted("%s%s", prefix, current.message) : NULL;
+  free(prefix);
+  if (!longer) return -1;
+  free(current.message);
+  current.message = longer;
+  return -1;
+}
+
 int tn_error_note(const char *fmt, ...) {
   va_list ap;
   if (!pending) return -1;

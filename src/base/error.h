@@ -77,6 +77,9 @@ TN_API const tn_error *tn_error_get(void);
 TN_API void tn_error_take(tn_error *out);
 TN_API void tn_error_restore(tn_error *err);
 TN_API void tn_error_fini(tn_error *err);
+/** Puts text before the message of the pending error: the place within what the caller was given
+ * ("element 2: "). Leaves MemoryError alone. Always -1. */
+TN_API int tn_error_prefix(const char *fmt, ...) TN_PRINTF(1, 2);
 
 TN_API int tn_vraise(tn_error_kind kind, const char *cls, const char *file, int line,
                      const char *func, const tn_obj *span, const char *fmt, va_list ap)

@@ -51,7 +51,7 @@ static void update_least(void) {
 }
 
 static void read_environment(void) {
-  const char *text = getenv("TENON_LOG"), *old = getenv("TVM_LOG_DEBUG");
+  const char *text = secure_getenv("TENON_LOG"), *old = secure_getenv("TVM_LOG_DEBUG");
   if (!text && old && *old && strcmp(old, "0") != 0) text = "debug";
   snprintf(spec, sizeof spec, "%s", text ? text : "");
   for (const char *p = spec; *p;) {
@@ -88,7 +88,7 @@ void tn_set_log_level(tn_log_level level) {
 void tn_set_log_sink(const tn_log_sink *s) { atomic_store(&sink, s); }
 
 /* One line, written at once so that lines of several threads do not mix. */
-static void to_stderr(tn_log_level level, const char *file, int line, const char *text) {
+void tn_log_to_stderr(tn_log_level level, const char *file, int line, const char *text) {
   char out[MAX_TEXT + 256], when[16] = "";
   time_t now = time(NULL);
   struct tm tm;
@@ -113,5 +113,5 @@ void tn_log(tn_log_level level, const char *file, int line, const char *fmt, ...
   if ((size_t)n >= sizeof text) memcpy(text + sizeof text - 4, "...", 4);
   const tn_log_sink *s = atomic_load(&sink);
   if (s) s->write(s->ctx, level, file, line, text);
-  else to_stderr(level, file, line, text);
+  else tn_log_to_stderr(level, file, line, text);
 }

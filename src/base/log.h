@@ -16,6 +16,7 @@
 
 #include <stdatomic.h>
 
+#include "base/error.h"
 #include "tenon/runtime.h"
 
 /** Lowest level that any message is written at; everything before the environment has been read. */
@@ -28,6 +29,14 @@ TN_API void tn_log(tn_log_level level, const char *file, int line, const char *f
   do {                                                                                             \
     if (TN_LOG_##level >= atomic_load_explicit(&tn_log_least, memory_order_relaxed))               \
       tn_log(TN_LOG_##level, __FILE__, __LINE__, __VA_ARGS__);                                     \
+  } while (0)
+
+/** A likely mistake that does not stop the work: a warning, or with `strict` a ValueError that
+ * leaves the function with -1. */
+#define TN_SUSPECT(strict, ...)                                                                    \
+  do {                                                                                             \
+    if (strict) return TN_RAISE(ValueError, NULL, __VA_ARGS__);                                    \
+    TN_LOG(WARNING, __VA_ARGS__);                                                                  \
   } while (0)
 
 #endif /* TN_BASE_LOG_H_ */

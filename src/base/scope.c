@@ -31,7 +31,7 @@ static void note_block(tn_obj **items) {
 
 static int grow(void) {
   int64_t cap = st.cap ? st.cap * 2 : 256;
-  tn_obj **items = tn_realloc(st.items, (size_t)cap * sizeof *items);
+  tn_obj **items = tn_realloc_array(st.items, cap, sizeof *items);
   if (!items) return -1;
   st.items = items;
   st.cap = cap;
@@ -86,6 +86,13 @@ void *tn_scope_return(tn_scope *s, void *obj) {
   st.items[st.top++] = obj;
   s->mark = st.top; /* closing the scope must not release it */
   return obj;
+}
+
+tn_scope_mark tn_scope_here(void) { return (tn_scope_mark){st.top, st.depth}; }
+
+void tn_scope_unwind(tn_scope_mark here) {
+  while (st.top > here.top) tn_release(st.items[--st.top]);
+  st.depth = here.depth;
 }
 
 int64_t tn_scope_height(void) { return st.top; }

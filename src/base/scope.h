@@ -26,6 +26,13 @@ TN_API void *tn_scope_own(void *obj);
 /** Keeps obj for the scope that encloses `s`; `s` must be the current one. @return obj, or NULL
  * (MemoryError). */
 TN_API void *tn_scope_return(tn_scope *s, void *obj);
+/** For frames that are left by an exception, whose scopes are not all closed: where the thread is,
+ *  and back to there. */
+typedef struct {
+  int64_t top, depth;
+} tn_scope_mark;
+TN_API tn_scope_mark tn_scope_here(void);
+TN_API void tn_scope_unwind(tn_scope_mark here);
 /** Number of references the thread's scopes own. */
 TN_API int64_t tn_scope_height(void);
 

@@ -11,7 +11,7 @@ int tn_vec_reserve(tn_vec *v, int64_t n) {
   if (n <= v->cap) return 0;
   int64_t cap = v->cap ? v->cap * 2 : 8;
   if (cap < n) cap = n;
-  tn_any *items = tn_realloc(v->items, (size_t)cap * sizeof *items);
+  tn_any *items = tn_realloc_array(v->items, cap, sizeof *items);
   if (!items) return -1;
   v->items = items;
   v->cap = cap;

@@ -51,7 +51,8 @@ static int64_t measure(const cli_args *a, cli_model *m, int64_t runs, double **t
   cli_count count = {.args = a, .total = runs};
   while (runs ? n < runs : n < LEAST_RUNS || (now() - begin < 1 && n < MOST_RUNS)) {
     if (n == cap) {
-      double *grown = tn_realloc(list, (size_t)(cap = cap ? cap * 2 : 256) * sizeof *list);
+      cap = cap ? cap * 2 : 256;
+      double *grown = tn_realloc_array(list, cap, sizeof *list);
       if (!grown) return tn_free(list), -1;
       list = grown;
     }

@@ -2,7 +2,8 @@
    --help, the completions of shells and the manual page.
 
    A command returns 0, or -1 with an error pending (CLI_USAGE: wrong usage); the exit status is 0
-   done, 1 error, 2 wrong usage. Results go to standard output, everything else to standard error.
+   done, 1 error, 2 wrong usage, 130 stopped by Ctrl-C while it built. Results go to standard
+   output, everything else to standard error.
  */
 #ifndef TN_CLI_CLI_H_
 #define TN_CLI_CLI_H_

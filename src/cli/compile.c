@@ -50,6 +50,7 @@ const cli_option cli_compile_options[] = {
      "for c: what builds the files besides them: cmake, make, arduino or zephyr (default plain)",
      "plain cmake make arduino zephyr"},
     {"input", 'i', "NAME:SHAPE", "extents of an input, as x:1x3x224x224; may be repeated", NULL},
+    {"strict", 0, NULL, "warnings about suspicious ONNX models are errors", NULL},
     {"opt-level", 'O', "N", "how much to optimise, 0 to 4 (default 3)", NULL},
     {"records", 0, "FILE",
      "take tiles of kernels from records of measurements in FILE, not from those that ship", NULL},
@@ -109,7 +110,7 @@ typedef struct {
 } compiled;
 
 static int write_library(const compiled *c, tn_str *target, const char *path, bool tar) {
-  TN_BUF(folder);
+  TN_TEMP_FOLDER(folder);
   const relay_built *b = &c->graph;
   tn_module *factory = c->exe, *code = b->lib;
   if (c->exe) TN_GET(code, kernels_of(c->exe));
@@ -119,9 +120,8 @@ static int write_library(const compiled *c, tn_str *target, const char *path, bo
            tn_module_type_key(code));
   if (!factory)
     TN_GET(factory, tn_scope_own(tn_graph_factory_new(b->json, b->lib, "default", b->params)));
-  TN_TRY(tn_folder_make_temp(&folder));
-  int err = link_library(tn_buf_cstr(&folder), factory, code, target, path, tar);
-  tn_folder_remove(tn_buf_cstr(&folder));
+  TN_TRY(tn_temp_folder_make(&folder));
+  int err = link_library(folder.path.data, factory, code, target, path, tar);
   return err;
 }
 

@@ -141,7 +141,7 @@ static const struct {
 
 static const char *find_program(const char *const *names) {
   static char found[300];
-  const char *path = getenv("PATH");
+  const char *path = secure_getenv("PATH");
   for (; *names; ++names) {
     for (const char *p = path ? path : ""; *p;) {
       size_t n = strcspn(p, ":");

@@ -22,7 +22,6 @@ static int after(TN_ARGS) {
   TN_NARGS("dump", 2);
   TN_ARG_OBJ(IRModule, m, 0);
   TN_ARG_OBJ(PassInfo, info, 1);
-  TN_CHECK(m && info, TypeError, NULL, "dump: expected a module and a pass");
   int k = snprintf(path, sizeof path, "%s/%03d-%s.txt", folder, ++number, tn_cstr(info->name));
   TN_CHECK(k > 0 && k < (int)sizeof path, ValueError, NULL, "--dump-passes: the path is too long");
   TN_GET(text, cli_program_text(m, false));

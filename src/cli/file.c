@@ -6,31 +6,20 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/file.h"
 
 int cli_read_file(const char *path, tn_buf *out) {
-  bool standard = strcmp(path, "-") == 0;
-  FILE *f = standard ? stdin : fopen(path, "rb");
-  TN_CHECK(f, OSError, NULL, "cannot open %s: %s", path, strerror(errno));
-  char block[16384];
+  char block[4096];
   size_t n;
-  errno = 0;
-  while ((n = fread(block, 1, sizeof block, f)) > 0) tn_buf_put(out, block, n);
-  int why = ferror(f) ? errno : 0;
-  if (!standard) fclose(f);
-  TN_CHECK(!why, OSError, NULL, "cannot read %s: %s", path, strerror(why));
+  if (strcmp(path, "-") != 0) return tn_file_read(path, out);
+  while ((n = fread(block, 1, sizeof block, stdin)) > 0) tn_buf_put(out, block, n);
+  TN_CHECK(!ferror(stdin), OSError, NULL, "cannot read standard input: %s", strerror(errno));
   return tn_buf_ok(out);
 }
 
 int cli_write_file(const char *path, const void *data, size_t n) {
-  bool standard = strcmp(path, "-") == 0;
-  FILE *f = standard ? stdout : fopen(path, "wb");
-  TN_CHECK(f, OSError, NULL, "cannot write %s: %s", path, strerror(errno));
-  bool ok = fwrite(data, 1, n, f) == n;
-  int why = errno;
-  if (!standard && fclose(f) && ok) {
-    ok = false;
-    why = errno;
-  }
-  TN_CHECK(ok, OSError, NULL, "cannot write %s: %s", path, strerror(why));
+  if (strcmp(path, "-") != 0) return tn_file_write(path, data, n);
+  TN_CHECK(fwrite(data, 1, n, stdout) == n, OSError, NULL, "cannot write standard output: %s",
+           strerror(errno));
   return 0;
 }

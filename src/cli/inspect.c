@@ -11,6 +11,7 @@
 
 const cli_option cli_inspect_options[] = {
     {"input", 'i', "NAME:SHAPE", "extents of an ONNX model's input; may be repeated", NULL},
+    {"strict", 0, NULL, "warnings about suspicious ONNX models are errors", NULL},
     {"model", 'm', "NAME", "which model of an archive in Model Library Format (default: all)",
      NULL},
     {"compiler", 'c', "COMMAND",

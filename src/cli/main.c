@@ -1,12 +1,15 @@
 /* The tenon command: its commands as a table, and what happens around each of them. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "object/containers.h"
 #include "tenon/compiler.h"
@@ -67,7 +70,7 @@ static void show_error(void) {
     const char *text;
     if (tn_any_to_cstr(&note, &text) == 0) fprintf(stderr, "  %s\n", text);
   }
-  if (!getenv("TENON_BACKTRACE")) return;
+  if (!secure_getenv("TENON_BACKTRACE")) return;
   for (int i = 0; e && i < e->ntrace; ++i)
     fprintf(stderr, "  at %s (%s:%d)\n", e->trace[i].func, e->trace[i].file, e->trace[i].line);
 }
@@ -80,6 +83,28 @@ static int usage_error(const char *name) {
   return 2;
 }
 
+/* What the library notices, each message once. */
+static void show_warning(void *ctx, tn_log_level level, const char *file, int line,
+                         const char *text) {
+  enum { MOST = 256 };
+  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  static uint64_t seen[MOST];
+  static int nseen;
+  (void)ctx;
+  if (level < TN_LOG_WARNING) {
+    tn_log_to_stderr(level, file, line, text);
+    return;
+  }
+  uint64_t hash = tn_hash_bytes(text, strlen(text));
+  bool known = false;
+  pthread_mutex_lock(&mutex);
+  for (int i = 0; i < nseen && !known; ++i) known = seen[i] == hash;
+  if (!known && nseen < MOST) seen[nseen++] = hash;
+  pthread_mutex_unlock(&mutex);
+  if (!known)
+    fprintf(stderr, "tenon: %s: %s\n", level == TN_LOG_WARNING ? "warning" : "error", text);
+}
+
 static int run_command(const cli_command *c, int argc, char **argv) {
   TN_SCOPE(scope);
   cli_args a;
@@ -89,10 +114,13 @@ static int run_command(const cli_command *c, int argc, char **argv) {
     status = 2;
   } else if (cli_has(&a, "help")) cli_help(c);
   else {
-    int err = tn_compiler_init() ? -1 : c->run(&a);
+    bool builds = c->run == cli_compile || c->run == cli_opt;
+    int err = tn_compiler_init() || (builds && cli_catch_interrupts()) ? -1 : c->run(&a);
+    bool stopped = err && cli_interrupted();
     if (err) cli_stage(&a, "");
-    if (err) show_error();
-    status = err == CLI_USAGE ? 2 : err != 0;
+    if (stopped) fputs("tenon: interrupted\n", stderr);
+    else if (err) show_error();
+    status = stopped ? CLI_INTERRUPTED : err == CLI_USAGE ? 2 : err != 0;
   }
   cli_args_fini(&a);
   if (fflush(stdout) && !status) {
@@ -103,6 +131,8 @@ static int run_command(const cli_command *c, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+  static const tn_log_sink sink = {show_warning, NULL};
+  tn_set_log_sink(&sink);
   const char *name = argc > 1 ? argv[1] : "--help";
   if (strcmp(name, "--version") == 0 || strcmp(name, "version") == 0)
     return printf("tenon %s\n", TN_VERSION) < 0;

@@ -116,7 +116,7 @@ static int fix_input(cli_model *m, const char *name, const tn_arr *extents) {
              tn_buf_cstr(&type));
     if (m->x) return 0;
     int64_t *shape;
-    TN_GET(shape, tn_arena_alloc(&m->arena, (size_t)(e->ndim + 1) * sizeof *shape));
+    TN_GET(shape, tn_arena_array(&m->arena, e->ndim + 1, sizeof *shape));
     for (int32_t d = 0; d < e->ndim; ++d) shape[d] = extents->items[d].v.i64;
     m->types[i].shape = shape;
     return 0;
@@ -125,9 +125,23 @@ static int fix_input(cli_model *m, const char *name, const tn_arr *extents) {
                   tn_near_text(&near));
 }
 
+/* What is not a compiled model by its name: what to do is said, not which loader is missing. */
+static int check_name(const char *path) {
+  const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+  bool text = dot && (strcmp(dot, ".relay") == 0 || strcmp(dot, ".txt") == 0);
+  TN_CHECK(!text && !cli_onnx_named(path), ValueError, NULL,
+           "%s is a model, not a library: compile it (tenon compile %s -o model.so), then give the "
+           "library",
+           path, path);
+  TN_CHECK(dot, ValueError, NULL,
+           "%s: expected a library (.so) or an archive (.tar), as tenon compile writes them", path);
+  return 0;
+}
+
 int cli_model_open(cli_model *m, const cli_args *a) {
   const char *path = a->operands[0];
   tn_map *shapes;
+  TN_TRY(check_name(path));
   bool archive = cli_is_archive(path);
   cli_stage(a, archive ? "compiling the archive" : "loading the library");
   if (archive) TN_GET(m->library, mlf_load(path, cli_get(a, "model", NULL)));

@@ -42,23 +42,6 @@ static int add_shape(tn_map *shapes, const char *text) {
   return tn_map_set(shapes, tn_any_obj(name), tn_any_obj(list));
 }
 
-/* Weights are constants of the program: its parameters are the inputs. */
-static int check_names(const tn_map *shapes, const tn_RelayFunction *f) {
-  for (int64_t i = 0; i < shapes->len; ++i) {
-    const char *name = tn_cstr((const tn_str *)shapes->entries[i].key.v.obj);
-    tn_near near = {.name = name};
-    bool found = false;
-    for (int64_t k = 0; k < f->params->len && !found; ++k) {
-      const char *known = tn_cstr(((const tn_RelayVar *)f->params->items[k].v.obj)->vid->name_hint);
-      found = strcmp(known, name) == 0;
-      tn_near_offer(&near, known);
-    }
-    TN_CHECK(found, ValueError, NULL, "--input: the model has no input %s%s", name,
-             tn_near_text(&near));
-  }
-  return 0;
-}
-
 tn_map *cli_input_shapes(const cli_args *a) {
   tn_map *shapes;
   TN_GETP(shapes, tn_scope_own(tn_map_new()));
@@ -81,17 +64,16 @@ static int import_with_names(const tn_any *args, int n, tn_any *ret) {
 
 tn_IRModule *cli_onnx_read(const cli_args *a) {
   tn_map *shapes;
-  tn_GlobalVar *v;
-  tn_BaseFunc *f;
   tn_any ret = tn_any_none();
   TN_GETP(shapes, cli_input_shapes(a));
-  tn_any args[] = {tn_any_cstr(a->operands[0]), tn_any_bool(true), tn_any_obj(shapes),
+  tn_any args[] = {tn_any_cstr(a->operands[0]),
+                   tn_any_bool(true),
+                   tn_any_obj(shapes),
+                   tn_any_bool(true),
+                   tn_any_none(),
+                   tn_any_bool(cli_has(a, "strict")),
                    tn_any_bool(true)};
   TN_TRYP(import_with_names(args, TN_COUNT(args), &ret));
   const tn_arr *made = tn_scope_own(ret.v.obj); /* [module, params] */
-  tn_IRModule *m = (tn_IRModule *)made->items[0].v.obj;
-  TN_GETP(v, ir_module_var(m, "main"));
-  TN_GETP(f, ir_module_lookup(m, v));
-  TN_TRYP(check_names(shapes, (const tn_RelayFunction *)f));
-  return m;
+  return (tn_IRModule *)made->items[0].v.obj;
 }

@@ -26,6 +26,7 @@ const cli_option cli_opt_options[] = {
      "target that functions are bound to first; of Relay programs the one they are for (llvm)",
      NULL},
     {"input", 'i', "NAME:SHAPE", "extents of an ONNX model's input; may be repeated", NULL},
+    {"strict", 0, NULL, "warnings about suspicious ONNX models are errors", NULL},
     {"opt-level", 'O', "N", "level of the pass context, 0 to 4 (default 3)", NULL},
     {"dump-passes", 0, "DIR", "write the program after every pass to a file in DIR", NULL},
     {"no-metadata", 0, NULL,

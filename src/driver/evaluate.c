@@ -10,6 +10,7 @@
 #include "object/functions.h"
 #include "relay/evaluate.h"
 #include "relay/op.h"
+#include "relay/type_text.h"
 #include "tenon/runtime.h"
 
 enum { SMALL = 1 << 14 }; /* elements that are interpreted */
@@ -56,8 +57,9 @@ static int add_arg(evaluation *e, tn_obj *arg) {
 static relay_expr *add_result(evaluation *e, const tn_TensorType *t) {
   int64_t dims[64];
   tn_tensor *out;
-  TN_CHECKP(t->shape->len <= 64, ValueError, NULL, "a constant of more than 64 dimensions");
-  for (int64_t i = 0; i < t->shape->len; ++i) dims[i] = relay_int_at(t->shape, i);
+  TN_CHECKP(relay_known_ints(t->shape, dims, 64) >= 0, ValueError, NULL,
+            "a constant of type %s: expected at most 64 dimensions, all of them known",
+            relay_type_text(t));
   TN_GETP(out, tn_scope_own(tn_tensor_new(dims, (int32_t)t->shape->len, t->dtype,
                                           (tn_device){kDLCPU, 0}, NULL)));
   TN_TRYP(tn_vec_push_obj(&e->tensors, out));

@@ -70,7 +70,7 @@ static int order_of_axes(const void *attrs, const DLTensor *t, order *o) {
   if (axes && axes->len != t->ndim) return 0;
   strides_of(t, stride);
   for (int i = 0; i < t->ndim; ++i) {
-    int64_t axis = axes ? relay_int_at(axes, i) : t->ndim - 1 - i;
+    int64_t axis = axes ? relay_listed(axes, i) : t->ndim - 1 - i;
     if (axis < 0) axis += t->ndim;
     if (axis < 0 || axis >= t->ndim || !add_dim(o, t->shape[axis], stride[axis])) return 0;
   }
@@ -118,8 +118,7 @@ static int copy_in_order(const DLTensor *from, order *o, tn_tensor *to, int64_t 
 static tn_tensor *result_of(const tn_RelayCall *call, tn_dtype t) {
   const tn_TensorType *type = relay_tensor_type_of_expr(call);
   int64_t dims[MAX_DIMS];
-  if (!type || type->shape->len > MAX_DIMS) return NULL;
-  for (int64_t i = 0; i < type->shape->len; ++i) dims[i] = relay_int_at(type->shape, i);
+  if (!type || relay_known_ints(type->shape, dims, MAX_DIMS) < 0) return NULL;
   return tn_scope_own(
       tn_tensor_new(dims, (int32_t)type->shape->len, t, (tn_device){kDLCPU, 0}, NULL));
 }
@@ -137,7 +136,7 @@ static int pad(const tn_RelayCall *call, const DLTensor *t, tn_tensor *to) {
   strides_of(dst, stride);
   for (int i = 0; i < t->ndim; ++i) {
     const tn_arr *pair = TN_AS(Array, tn_arr_obj(width, i));
-    int64_t before = pair ? relay_int_at(pair, 0) : -1, after = pair ? relay_int_at(pair, 1) : -1;
+    int64_t before = pair ? relay_listed(pair, 0) : -1, after = pair ? relay_listed(pair, 1) : -1;
     if (before < 0 || after < 0 || before + t->shape[i] + after != dst->shape[i]) return 0;
     offset += before * stride[i];
   }

@@ -99,7 +99,7 @@ static int create(const registry *r, const tn_type *type, const tn_any *args, in
   const char *name;
   TN_NARGS(r->what, 2);
   TN_TRY(tn_any_to_cstr(&args[0], &name));
-  TN_ARG_OBJ(Map, given, 1);
+  TN_ARG_ITEMS(Map(String, Object), given, 1);
   tn_DictAttrs *attrs;
   TN_GET(attrs, make_attrs(r, name, given));
   const char *names[] = {"name", "attrs"};

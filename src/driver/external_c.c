@@ -38,7 +38,6 @@ static int c_compiler(TN_ARGS) {
   tn_map *functions, *programs;
   tn_target *t;
   const char *symbol;
-  TN_CHECK(f, TypeError, NULL, "relay.ext.ccompiler: expected a function, got None");
   TN_GET(symbol, external_symbol(f));
   TN_GET(f, opened(f));
   tn_any text = tn_any_cstr("c");

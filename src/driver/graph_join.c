@@ -72,7 +72,7 @@ static bool can_join(const graph_program *g, int64_t i) {
 static int place(graph_program *g, graph_entry e, int32_t join, int64_t offset) {
   graph_node *n = &g->nodes[e.node];
   if (!n->place) {
-    n->place = tn_alloc((size_t)n->nresults * sizeof *n->place);
+    n->place = tn_alloc_array(n->nresults, sizeof *n->place);
     if (!n->place) return -1;
     for (int k = 0; k < n->nresults; ++k) n->place[k] = (graph_place){.join = -1};
   }

@@ -30,7 +30,7 @@ typedef struct {
 } maker;
 
 static entries *new_entries(int64_t n) {
-  entries *v = tn_alloc(sizeof *v + (size_t)n * sizeof(graph_entry));
+  entries *v = tn_alloc(tn_array_bytes(sizeof *v, n, sizeof *v->items));
   if (!v) return NULL;
   v->items = (graph_entry *)(void *)(v + 1);
   v->n = n;
@@ -217,11 +217,17 @@ static int add_call(maker *m, const tn_RelayCall *c) {
   if (relay_as_call(c, "call_lowered")) return add_lowered(m, c);
   if (relay_as_call(c, "on_device")) return add_annotation(m, c);
   if (relay_as_call(c, "device_copy")) return add_copies(m, c);
+  const char *own = TN_AS(Op, c->op) ? tn_cstr(((const tn_Op *)c->op)->name) : "";
+  bool values = strncmp(own, "value.", 6) == 0 || strncmp(own, "sequence.", 9) == 0;
+  TN_CHECK(!values, ValueError, c->span,
+           "the graph executor cannot run %s: sequences, optional values and tensors of any rank "
+           "are for the virtual machine; use relay.vm.compile",
+           own);
   bool kernel = f && (ir_attrs_flag(f->attrs, "Primitive") || external_is(f));
   TN_CHECK(
       kernel || !TN_AS(Op, c->op), ValueError, c->span,
       "%s is called outside of a kernel: FuseOps makes kernels, which a build cannot leave out",
-      tn_cstr(((const tn_Op *)c->op)->name));
+      own);
   TN_CHECK(kernel, ValueError, c->span,
            "the graph executor cannot run a call of %s: it takes static programs without control "
            "flow; use relay.vm.compile",

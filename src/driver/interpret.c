@@ -13,6 +13,7 @@
 #include "relay/analysis/analysis.h"
 #include "relay/infer.h"
 #include "relay/op.h"
+#include "runtime/tensor.h"
 
 typedef struct {
   tn_IRModule *mod;
@@ -361,12 +362,12 @@ static int interpret(TN_ARGS) {
   interpreter in = {0};
   TN_CHECK(n >= 2, TypeError, NULL, "driver.interpret: expected a module, a target and arguments");
   TN_ARG_OBJ(IRModule, m, 0);
-  TN_CHECK(m, TypeError, NULL, "driver.interpret: expected a module, got None");
   TN_GET(in.ops.target, target_from(&args[1]));
   TN_GET(in.mod, prepared(m));
   TN_GET(in.ops.compiled, tn_map_new());
   int err = interpret_main(&in, args + 2, n - 2, ret);
   tn_release(in.ops.compiled);
+  if (!err && (err = tn_unshare(ret))) tn_any_release(ret);
   return err;
 }
 
@@ -376,8 +377,7 @@ static int constructor_value(TN_ARGS) {
   TN_NARGS("relay.backend.ConstructorValue", 3);
   TN_TRY(tn_any_to_int(&args[0], &tag));
   TN_ARG_OBJ(Array, fields, 1);
-  TN_ARG_OBJ(Constructor, c, 2);
-  TN_CHECK(fields, TypeError, NULL, "ConstructorValue: expected a list of fields, got None");
+  TN_ARG_OPT(Constructor, c, 2);
   TN_CHECK(!c || (c->tag == tag && c->inputs->len == fields->len), ValueError, NULL,
            "ConstructorValue: %s has the tag %lld and %lld fields, got %lld and %lld",
            tn_cstr(c->name_hint), (long long)c->tag, (long long)c->inputs->len, (long long)tag,

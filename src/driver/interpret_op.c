@@ -179,8 +179,7 @@ static int compute_shapes(const tn_arr *code, const tn_vec *inputs, const tn_Typ
   TN_TRY(call(f, &args));
   if (reads[inputs->len] == 'c')
     TN_TRY(tn_tensor_copy_to_bytes(tn_tensor_dl(fit), &fits, sizeof fits));
-  TN_CHECK(fits, InternalError, NULL,
-           "interpreter: the shapes of the arguments do not fit together");
+  TN_CHECK(fits, ShapeError, NULL, "interpreter: the shapes of the arguments do not fit together");
   return 0;
 }
 
@@ -197,8 +196,7 @@ static void *new_result(const tn_Type *type, const tn_any **shapes, tn_vec *args
   }
   if (tuple) return tn_scope_own(tn_tuple_new(0, fields.items, fields.len));
   TN_CHECKP(t && t->shape->len <= MAX_NDIM, ValueError, NULL, "interpreter: a result of this type");
-  for (int64_t i = 0; i < t->shape->len; ++i) dims[i] = relay_int_at(t->shape, i);
-  if (!relay_is_static(type))
+  if (relay_known_ints(t->shape, dims, MAX_NDIM) < 0)
     TN_TRYP(tn_tensor_copy_to_bytes(tn_tensor_dl((const tn_tensor *)(*shapes)++->v.obj), dims,
                                     (size_t)t->shape->len * sizeof *dims));
   tn_tensor *r;

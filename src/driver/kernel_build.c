@@ -6,12 +6,14 @@
    the code depends on: program, name, target, processor, options of passes, and the files of this
    compiler. Threads take kernels from a list; each has a pass context of its own. Where somebody
    watches passes (instruments) or adds some, the calling thread does it all, and nothing is read
-   from the cache. */
+   from the cache. The calling thread asks whether the user wants to stop (ir/interrupt.h), also
+   while it waits for the others, which leave their kernels then. */
 #include "driver/kernel_build.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -20,13 +22,14 @@
 #include "driver/kernel_store.h"
 #include "driver/records/records.h"
 #include "driver/tir_pipeline.h"
+#include "ir/interrupt.h"
 #include "ir/module.h"
 #include "ir/op.h"
 #include "ir/pass.h"
 #include "tenon/object.h"
 #include "tir/analysis.h"
 
-enum { MAX_WORKERS = 64, STACK = 64 << 20, ALIGNMENT = 16 };
+enum { MAX_WORKERS = 64, STACK = 64 << 20, ALIGNMENT = 16, WAIT_NS = 50 * 1000 * 1000 };
 
 typedef struct {
   kernel_job *jobs;
@@ -39,8 +42,11 @@ typedef struct {
   tn_str *common;  /* what the keys of all kernels begin with; NULL: no cache */
   _Atomic int64_t next;
   _Atomic int64_t failed; /* number of the first job that failed, n: none */
+  _Atomic bool stop;      /* the user wants to stop: no part is finished */
   pthread_mutex_t lock;
-  tn_error error; /* of that job */
+  pthread_cond_t left; /* `working` became less */
+  int working;         /* threads besides the calling one */
+  tn_error error;      /* of that job, or what says that the user wants to stop */
 } build_state;
 
 /* ---- one kernel ---- */
@@ -182,15 +188,41 @@ static void keep_error(build_state *b, int64_t i) {
   tn_error_fini(&dropped);
 }
 
+/* The pending error ends the whole build, whatever the others meet. Only the calling thread's. */
+static void keep_interrupt(build_state *b) {
+  tn_error mine, dropped;
+  tn_error_take(&mine);
+  pthread_mutex_lock(&b->lock);
+  dropped = b->error;
+  b->error = mine;
+  atomic_store(&b->failed, -1); /* before every job: no other error is first */
+  pthread_mutex_unlock(&b->lock);
+  atomic_store(&b->stop, true);
+  tn_error_fini(&dropped);
+}
+
+/* False: the user wants to stop. The threads that follow `stop` have nothing to tell then. */
+static bool work_on(build_state *b, int64_t i) {
+  int64_t before = ir_interrupt_count();
+  tn_arr *part = ir_interrupt_check() ? NULL : make_part(b, &b->jobs[i]);
+  if (ir_interrupt_count() == before) {
+    if (part) tn_retain(b->parts[i] = &part->hdr);
+    else keep_error(b, i);
+    return true;
+  }
+  if (!tn_error_pending()) (void)ir_interrupt_dropped(before);
+  if (atomic_load(&b->stop)) tn_error_clear();
+  else keep_interrupt(b);
+  return false;
+}
+
 /* Takes kernels from the list until it is empty, or one has failed. */
 static void work(build_state *b) {
   for (;;) {
     TN_SCOPE(s);
     int64_t i = atomic_fetch_add(&b->next, 1);
     if (i >= b->n || atomic_load(&b->failed) < b->n) return;
-    tn_arr *part = make_part(b, &b->jobs[i]);
-    if (part) tn_retain(b->parts[i] = &part->hdr);
-    else keep_error(b, i);
+    if (!work_on(b, i)) return;
   }
 }
 
@@ -219,9 +251,42 @@ static int work_in_context(build_state *b) {
 
 /* A thread that cannot start leaves the work to the others. */
 static void *worker(void *p) {
+  build_state *b = p;
   TN_SCOPE(s);
-  if (work_in_context(p)) tn_error_clear();
+  ir_interrupt_follow(&b->stop);
+  if (work_in_context(b)) tn_error_clear();
+  pthread_mutex_lock(&b->lock);
+  --b->working;
+  pthread_cond_signal(&b->left);
+  pthread_mutex_unlock(&b->lock);
   return NULL;
+}
+
+/* Until the other threads have left, or for a moment. @return whether they have */
+static bool wait_a_moment(build_state *b) {
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_nsec += WAIT_NS;
+  until.tv_sec += until.tv_nsec / 1000000000;
+  until.tv_nsec %= 1000000000;
+  pthread_mutex_lock(&b->lock);
+  if (b->working) pthread_cond_timedwait(&b->left, &b->lock, &until);
+  bool done = b->working == 0;
+  pthread_mutex_unlock(&b->lock);
+  return done;
+}
+
+static void wait_for_others(build_state *b) {
+  while (!wait_a_moment(b))
+    if (!atomic_load(&b->stop) && ir_interrupt_check()) keep_interrupt(b);
+}
+
+static bool start_worker(build_state *b, const pthread_attr_t *attr, pthread_t *thread) {
+  pthread_mutex_lock(&b->lock);
+  bool started = pthread_create(thread, attr, worker, b) == 0;
+  b->working += started;
+  pthread_mutex_unlock(&b->lock);
+  return started;
 }
 
 static void work_in_threads(build_state *b) {
@@ -231,9 +296,9 @@ static void work_in_threads(build_state *b) {
   bool good = pthread_attr_init(&attr) == 0;
   if (most > MAX_WORKERS) most = MAX_WORKERS;
   if (good) (void)pthread_attr_setstacksize(&attr, STACK);
-  while (good && n + 1 < most && n + 1 < b->n && pthread_create(&threads[n], &attr, worker, b) == 0)
-    ++n;
+  while (good && n + 1 < most && n + 1 < b->n && start_worker(b, &attr, &threads[n])) ++n;
   work(b);
+  wait_for_others(b);
   for (int i = 0; i < n; ++i) pthread_join(threads[i], NULL);
   if (good) pthread_attr_destroy(&attr);
 }
@@ -272,7 +337,9 @@ static tn_module *build_in_parts(build_state *b) {
   b->parts = tn_alloc_zero((size_t)b->n, sizeof *b->parts);
   if (!b->parts) return NULL;
   pthread_mutex_init(&b->lock, NULL);
+  pthread_cond_init(&b->left, NULL);
   tn_module *m = build_parts(b);
+  pthread_cond_destroy(&b->left);
   pthread_mutex_destroy(&b->lock);
   for (int64_t i = 0; i < b->n; ++i) tn_release(b->parts[i]);
   tn_free(b->parts);

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "driver/kernel_store.h"
 #include "driver/kernel_store_impl.h"
 
@@ -26,8 +26,6 @@ typedef struct {
   int64_t n, cap, bytes;
 } listing;
 
-enum { HOUR = 3600 };
-
 static bool is_hex(const char *s, size_t n) {
   return strlen(s) == n && strspn(s, "0123456789abcdef") == n;
 }
@@ -39,7 +37,7 @@ static int look_at_file(const char *folder, const char *part, const char *name, 
   snprintf(path, sizeof path, "%s/%s/%s", folder, part, name);
   if (lstat(path, &s) != 0 || !S_ISREG(s.st_mode)) return 0;
   if (!is_hex(name, 16)) {
-    if (strstr(name, STORE_ASIDE) && s.st_mtim.tv_sec + HOUR < time(NULL)) (void)unlink(path);
+    if (tn_file_is_aside(name)) tn_file_sweep(path);
     return 0;
   }
   TN_GROW(out->items, out->cap, out->n + 1, return -1);

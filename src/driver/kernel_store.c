@@ -22,12 +22,11 @@ static const char magic[8] = "TNKERN1\n";
 enum { MAX_VALUES = 16, DEFAULT_LIMIT_MIB = 1024 };
 
 static _Atomic int64_t hits, misses, stored;
-static _Atomic int64_t serial; /* of files written aside */
 
 /* ---- the folder ---- */
 
 static int64_t limit_bytes(void) {
-  const char *text = getenv("TENON_CACHE_LIMIT");
+  const char *text = secure_getenv("TENON_CACHE_LIMIT");
   int64_t mib = DEFAULT_LIMIT_MIB;
   if (text && *text && (!tn_text_int(text, strlen(text), &mib) || mib < 0 || mib > INT64_MAX >> 20))
     mib = DEFAULT_LIMIT_MIB;
@@ -36,7 +35,8 @@ static int64_t limit_bytes(void) {
 
 /* Where the cache is; false with a reason where there is none. */
 static bool folder_name(char *out, size_t size, const char **reason) {
-  const char *own = getenv("TENON_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  const char *own = secure_getenv("TENON_CACHE"), *xdg = secure_getenv("XDG_CACHE_HOME"),
+             *home = secure_getenv("HOME");
   int n = -1;
   *out = '\0';
   *reason = "TENON_CACHE turns it off";
@@ -64,16 +64,23 @@ static int make_folders(const char *path) {
   return mkdir(part, 0700) && errno != EEXIST ? -1 : 0;
 }
 
-bool store_folder(char *out, const char **reason, bool make) {
+enum { OTHERS_WRITE = S_IWGRP | S_IWOTH };
+
+/* Nobody but this user may put another folder, or an entry, in the place of one. */
+static bool is_own(const char *path, bool may_lack) {
   struct stat s;
+  if (stat(path, &s) != 0) return may_lack && errno == ENOENT;
+  return S_ISDIR(s.st_mode) && s.st_uid == geteuid() && !(s.st_mode & OTHERS_WRITE);
+}
+
+bool store_folder(char *out, const char **reason, bool make) {
   char base[STORE_PATH - 64];
   if (!folder_name(base, sizeof base, reason)) return false;
   snprintf(out, STORE_PATH, "%s/kernels", base);
   *reason = "the folder cannot be made";
   if (make && make_folders(out)) return false;
-  if (stat(out, &s) != 0) return !make && errno == ENOENT;
-  *reason = "it is not a folder of this user that nobody else may write to";
-  return S_ISDIR(s.st_mode) && s.st_uid == geteuid() && !(s.st_mode & (S_IWGRP | S_IWOTH));
+  *reason = "it, or kernels in it, is not a folder of this user that nobody else may write to";
+  return is_own(base, !make) && is_own(out, !make);
 }
 
 /* The file of a key; makes the folder that it is in. */
@@ -100,7 +107,7 @@ static bool read_file(const char *path, tn_buf *out) {
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return false;
   bool good = fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_size > 0 && s.st_size < INT32_MAX &&
-              s.st_uid == geteuid();
+              s.st_uid == geteuid() && !(s.st_mode & OTHERS_WRITE);
   if (good) {
     tn_buf_pad(out, '\0', (size_t)s.st_size);
     good = !out->failed;
@@ -186,30 +193,6 @@ static int entry_bytes(tn_bytes_view key, const tn_arr *values, tn_buf *out) {
   return tn_buf_ok(out);
 }
 
-static bool write_all(int fd, const tn_buf *b) {
-  for (size_t at = 0; at < b->len;) {
-    ssize_t n = write(fd, b->data + at, b->len - at);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    at += (size_t)n;
-  }
-  return true;
-}
-
-/* Under another name first: a reader sees the old file, or the whole new one. */
-static bool write_file(const char *path, const tn_buf *b) {
-  char aside[STORE_PATH + 64];
-  snprintf(aside, sizeof aside, "%s" STORE_ASIDE "%ld.%" PRId64, path, (long)getpid(),
-           atomic_fetch_add(&serial, 1));
-  int fd = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd < 0) return false;
-  bool good = write_all(fd, b);
-  good = close(fd) == 0 && good;
-  good = good && rename(aside, path) == 0;
-  if (!good) (void)unlink(aside);
-  return good;
-}
-
 void kernel_store_put(tn_bytes_view key, const tn_arr *values) {
   TN_BUF(file);
   char path[STORE_PATH];
@@ -219,8 +202,9 @@ void kernel_store_put(tn_bytes_view key, const tn_arr *values) {
     return;
   }
   if ((int64_t)file.len > limit / 4 || !file_of(key, true, path)) return;
-  if (!write_file(path, &file)) {
-    TN_LOG(DEBUG, "kernel cache: %s cannot be written: %s", path, strerror(errno));
+  if (tn_file_write_as(path, file.data, file.len, TN_FILE_LOSABLE | TN_FILE_PRIVATE)) {
+    TN_LOG(DEBUG, "kernel cache: %s", tn_error_message());
+    tn_error_clear();
     return;
   }
   atomic_fetch_add(&stored, 1);

@@ -7,8 +7,6 @@
 #include <stdint.h>
 
 enum { STORE_PATH = 1200 };
-/* in the names of files that are still being written */
-#define STORE_ASIDE ".new."
 
 /* The folder of the entries; false with a reason where there is none that can be trusted. Without
    `make` a folder that is not there yet is fine. */

@@ -288,7 +288,6 @@ static int lower_to_primfunc(TN_ARGS) {
   TN_NARGS("relay.backend.LowerToPrimFunc", 2);
   TN_ARG_OBJ(RelayFunction, f, 0);
   tn_target *t;
-  TN_CHECK(f, TypeError, NULL, "lower_to_primfunc: expected a function, got None");
   TN_GET(t, target_from(&args[1]));
   TN_GET(f, relay_infer_expr(f, NULL));
   return tn_ret_obj(ret, driver_primitive(f, t));

@@ -138,12 +138,11 @@ int driver_relay_build(tn_IRModule *m, const driver_targets *t, const char *name
 static int build(TN_ARGS) {
   TN_NARGS("driver.relay_build", 5);
   TN_ARG_OBJ(IRModule, m, 0);
-  TN_ARG_OBJ(Executor, executor, 3);
-  TN_ARG_OBJ(Runtime, runtime, 4);
+  TN_ARG_OPT(Executor, executor, 3);
+  TN_ARG_OPT(Runtime, runtime, 4);
   driver_targets t;
   const char *name;
   relay_built b;
-  TN_CHECK(m, TypeError, NULL, "driver.relay_build: expected a module, got None");
   TN_TRY(driver_targets_from(&args[1], &t));
   TN_TRY(tn_any_to_cstr(&args[2], &name));
   t.link_params = executor && ir_attrs_flag(executor->attrs, "link-params");
@@ -178,7 +177,6 @@ static int schedule(TN_ARGS) {
   TN_ARG_OBJ(IRModule, m, 0);
   driver_targets t;
   graph_program g = {0};
-  TN_CHECK(m, TypeError, NULL, "driver.relay_schedule: expected a module, got None");
   TN_TRY(driver_targets_from(&args[1], &t));
   int err = schedule_kernels(&g, m, &t);
   graph_fini(&g);
@@ -190,7 +188,6 @@ static int optimize(TN_ARGS) {
   TN_NARGS("driver.relay_optimize", 2);
   TN_ARG_OBJ(IRModule, m, 0);
   driver_targets t;
-  TN_CHECK(m, TypeError, NULL, "driver.relay_optimize: expected a module, got None");
   TN_TRY(driver_targets_from(&args[1], &t));
   return tn_ret_obj(ret, driver_relay_optimize(m, &t));
 }

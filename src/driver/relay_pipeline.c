@@ -8,6 +8,7 @@
 #include "driver/external.h"
 #include "kernels/blocks.h"
 #include "object/functions.h"
+#include "relay/transforms/float_rules.h"
 
 typedef struct {
   const char *pass;
@@ -18,6 +19,8 @@ typedef struct {
   int sizes; /* for processors with vectors; so many of: threads, bytes of cache, float32 lanes */
 } step;
 enum { NO_ARG = INT32_MIN, DEFAULT_LEVEL = 2, LAYOUT_LEVEL = 3 };
+/* That a kernel joins, or divides one into; docs/passes.md */
+enum { MOST_TENSORS = 64, MOST_OPEN_TENSORS = 16 };
 
 /* The same for all executors. */
 // clang-format off
@@ -79,6 +82,8 @@ static tn_Pass *pass_of_build(const char *name, const tn_any *args, int n) {
   TN_GETP(row, ir_pass_named(name));
   TN_GETP(pass, ir_pass_new(row, args, n));
   if (row->level == LAYOUT_LEVEL) pass->pass_info->opt_level = DEFAULT_LEVEL;
+  int floats = relay_float_level_of_pass(name); /* lower levels compute as the program is written */
+  if (pass->pass_info->opt_level < floats) pass->pass_info->opt_level = floats;
   return pass;
 }
 
@@ -132,8 +137,10 @@ static tn_IRModule *must(const char *pass, const tn_any *args, int n, tn_IRModul
 
 static tn_IRModule *to_kernels(tn_IRModule *m, const driver_targets *t, bool plan) {
   tn_any config = tn_any_obj(t->config);
+  tn_any most[] = {tn_any_int(MOST_TENSORS), tn_any_int(MOST_OPEN_TENSORS)};
   if (external_in(m)) TN_GETP(m, must("Inline", NULL, 0, m)); /* at every level: calls of them */
   if (plan) TN_GETP(m, must("PlanDevices", &config, 1, m));
+  TN_GETP(m, must("SplitArgs", most, TN_COUNT(most), m)); /* else builds would take too long */
   return run_for(t, "kernels", kernels, TN_COUNT(kernels), m);
 }
 

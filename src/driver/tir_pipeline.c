@@ -20,6 +20,7 @@ typedef struct {
 
 /* From blocks to loops over flat memory. */
 static const step phase1[] = {
+    {"tir.ReadBoundsOnce"},
     {"tir.InjectPrefetch"},
     {"tir.LowerCrossThreadReduction"},
     {"tir.LowerInitBlock"},
@@ -34,6 +35,7 @@ static const step phase1[] = {
     {"tir.InjectPermutedLayout"},
     {"tir.InjectSoftwarePipeline"},
     {"tir.LowerOpaqueBlock"},
+    {"tir.RewriteUnsafeSelect"},
     {"tir.FlattenBuffer"},
     {"tir.TileProducts"},
     {"tir.DotProducts"},
@@ -53,8 +55,10 @@ static const step phase2[] = {
 
 /* Tidying up. */
 static const step phase3[] = {
-    {"tir.RenormalizeSplitPattern"}, {"tir.Simplify"},        {"tir.RemoveNoOp"},
-    {"tir.RewriteUnsafeSelect"},     {"tir.HoistIfThenElse"},
+    {"tir.RenormalizeSplitPattern"},
+    {"tir.Simplify"},
+    {"tir.RemoveNoOp"},
+    {"tir.HoistIfThenElse"},
 };
 
 /* After the caller's last passes. */
@@ -229,7 +233,6 @@ static int f_lower(TN_ARGS) {
   TN_NARGS("driver.lower", 2);
   TN_ARG_OBJ(IRModule, m, 0);
   TN_TRY(tn_any_to_bool(&args[1], &simple));
-  TN_CHECK(m, TypeError, NULL, "driver.lower: expected a module, got None");
   return tn_ret_obj(ret, driver_lower(m, simple));
 }
 
@@ -250,7 +253,6 @@ static int f_lower_primfunc(TN_ARGS) {
   TN_ARG_OBJ(PrimFunc, f, 0);
   TN_TRY(tn_any_to_cstr(&args[1], &name));
   TN_TRY(tn_any_to_bool(&args[2], &simple));
-  TN_CHECK(f, TypeError, NULL, "driver.lower_primfunc: expected a function, got None");
   tn_IRModule *m = ir_module_new(NULL, NULL, NULL);
   tn_GlobalVar *v = ir_global_var(name);
   if (!m || !v) return -1;
@@ -265,7 +267,6 @@ static int f_host_pipeline(TN_ARGS) {
   TN_NARGS("driver.host_pipeline", 2);
   TN_ARG_OBJ(IRModule, m, 0);
   TN_ARG_OBJ(Object, target, 1);
-  TN_CHECK(m && target, TypeError, NULL, "driver.host_pipeline: expected a module and a target");
   tn_IRModule *on_host, *on_device;
   TN_TRY(driver_split_pipeline(m, target, &on_host, &on_device));
   return tn_ret_obj(ret, on_host);
@@ -276,7 +277,6 @@ static int f_device_pipeline(TN_ARGS) {
   TN_NARGS("driver.device_pipeline", 2);
   TN_ARG_OBJ(IRModule, m, 0);
   TN_ARG_OBJ(Object, target, 1);
-  TN_CHECK(m && target, TypeError, NULL, "driver.device_pipeline: expected a module and a target");
   tn_IRModule *on_host, *on_device;
   TN_TRY(driver_split_pipeline(m, target, &on_host, &on_device));
   return tn_ret_obj(ret, on_device);

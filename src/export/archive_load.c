@@ -207,7 +207,7 @@ static int write_caller(job *x) {
 /* ---- the compiler ---- */
 
 static tn_module *compiled(job *x) {
-  const char *cc = getenv("CC");
+  const char *cc = secure_getenv("CC");
   tn_str *include, *library;
   TN_TRYP(compiler_push_words(&x->command, cc && *cc ? cc : "cc"));
   /* all symbols are looked up when the library is opened: one that is missing is an error then */
@@ -267,12 +267,11 @@ static tn_module *load(job *x) {
 }
 
 tn_module *mlf_archive_load(const mlf_archive *a, const mlf_stored *m) {
-  TN_BUF(folder);
-  TN_TRYP(tn_folder_make_temp(&folder));
-  job x = {.a = a, .m = m, .folder = tn_buf_cstr(&folder)};
+  TN_TEMP_FOLDER(folder);
+  TN_TRYP(tn_temp_folder_make(&folder));
+  job x = {.a = a, .m = m, .folder = folder.path.data};
   tn_module *made = load(&x);
   tn_vec_fini(&x.command);
-  tn_folder_remove(tn_buf_cstr(&folder));
   return made;
 }
 
@@ -297,12 +296,11 @@ static int measure(job *x, const char *compiler, c_measured *out) {
 
 int mlf_archive_measure(const mlf_archive *a, const mlf_stored *m, const char *compiler,
                         c_measured *out) {
-  TN_BUF(folder);
-  TN_TRY(tn_folder_make_temp(&folder));
-  job x = {.a = a, .m = m, .folder = tn_buf_cstr(&folder)};
+  TN_TEMP_FOLDER(folder);
+  TN_TRY(tn_temp_folder_make(&folder));
+  job x = {.a = a, .m = m, .folder = folder.path.data};
   int err = measure(&x, compiler, out);
   tn_vec_fini(&x.command);
-  tn_folder_remove(tn_buf_cstr(&folder));
   return err;
 }
 

@@ -188,8 +188,8 @@ static int f_c_file(TN_ARGS) {
   TN_NARGS("export.CFile", 8);
   TN_ARG_OBJ(IRModule, m, 0);
   TN_ARG_OBJ(Target, t, 1);
-  TN_ARG_OBJ(Array, inputs, 5);
-  TN_ARG_OBJ(Array, outputs, 6);
+  TN_ARG_OPT(Array, inputs, 5);
+  TN_ARG_OPT(Array, outputs, 6);
   const char *name, *folder, *layout;
   double tolerance;
   c_file f;
@@ -198,7 +198,6 @@ static int f_c_file(TN_ARGS) {
   TN_TRY(tn_any_to_cstr(&args[3], &folder));
   TN_TRY(tn_any_to_cstr(&args[4], &layout));
   TN_TRY(tn_any_to_float(&args[7], &tolerance));
-  TN_CHECK(m && t, TypeError, NULL, "export.CFile: expected a module and a target");
   TN_TRY(c_file_make(m, t, name, &f));
   TN_GET(sources, c_file_folder(folder, layout));
   TN_TRY(c_file_write(&f, tn_cstr(sources)));

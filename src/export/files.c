@@ -34,7 +34,7 @@ void mlf_files_fini(mlf_files *l) {
 }
 
 int mlf_date(int64_t *seconds, bool *fixed) {
-  const char *given = getenv("SOURCE_DATE_EPOCH");
+  const char *given = secure_getenv("SOURCE_DATE_EPOCH");
   *fixed = given && *given;
   *seconds = (int64_t)time(NULL);
   if (*fixed)

@@ -114,11 +114,10 @@ static int write_archive(const mlf_model *m, const char *folder, const char *pat
 
 int mlf_export(const mlf_model *m, const char *path) {
   TN_SCOPE(s);
-  TN_BUF(folder);
+  TN_TEMP_FOLDER(folder);
   TN_TRY(mlf_check_name(m->name));
-  TN_TRY(tn_folder_make_temp(&folder));
-  int err = write_archive(m, tn_buf_cstr(&folder), path);
-  tn_folder_remove(tn_buf_cstr(&folder));
+  TN_TRY(tn_temp_folder_make(&folder));
+  int err = write_archive(m, folder.path.data, path);
   return err;
 }
 
@@ -140,12 +139,10 @@ static int f_export(TN_ARGS) {
   TN_TRY(arg_str(&args[0], &name));
   TN_TRY(arg_str(&args[1], &graph));
   TN_TRY(tn_arg_module(args, n, 2, &lib));
-  TN_ARG_OBJ(Map, params, 3);
-  TN_ARG_OBJ(Array, targets, 4);
+  TN_ARG_ITEMS(Map(String, NDArray), params, 3);
+  TN_ARG_ITEMS(Array(Target), targets, 4);
   TN_TRY(arg_str(&args[5], &relay));
   TN_TRY(tn_any_to_cstr(&args[6], &path));
-  TN_CHECK(params && targets, TypeError, NULL,
-           "export.ModelLibraryFormat: expected parameters and targets");
   for (int64_t i = 0; i < targets->len; ++i)
     TN_CHECK(TN_AS(Target, tn_arr_obj(targets, i)), TypeError, NULL,
              "export.ModelLibraryFormat: expected targets");

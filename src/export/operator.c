@@ -183,16 +183,15 @@ static int add_all(const operators *o, const char *folder, int64_t seconds, mlf_
 
 static int export_operators(const operators *o, const char *path) {
   TN_SCOPE(s);
-  TN_BUF(folder);
+  TN_TEMP_FOLDER(folder);
   TN_BUF(archive);
   mlf_files l = {0};
   int64_t seconds;
   bool fixed;
   TN_TRY(check_targets(o));
   TN_TRY(mlf_date(&seconds, &fixed));
-  TN_TRY(tn_folder_make_temp(&folder));
-  int err = add_all(o, tn_buf_cstr(&folder), seconds, &l);
-  tn_folder_remove(tn_buf_cstr(&folder));
+  TN_TRY(tn_temp_folder_make(&folder));
+  int err = add_all(o, folder.path.data, seconds, &l);
   if (!err) err = tar_write(l.files, l.n, seconds, &archive);
   mlf_files_fini(&l);
   return err ? err : tn_file_write(path, archive.data, archive.len);
@@ -208,7 +207,6 @@ static int f_export(TN_ARGS) {
   TN_GET(o.name, tn_str_from(name));
   TN_TRY(tn_arg_module(args, n, 2, &o.lib));
   TN_ARG_OBJ(Map, programs, 3);
-  TN_CHECK(programs, TypeError, NULL, "export.ModelLibraryFormatOperator: expected programs");
   o.programs = programs;
   (void)ret;
   return export_operators(&o, path);

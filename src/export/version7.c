@@ -450,11 +450,10 @@ static int check_models(const mlf_model *models, int64_t n) {
 }
 
 static int pack(const mlf_model *models, int64_t n, int64_t seconds, tn_buf *archive) {
-  TN_BUF(folder);
+  TN_TEMP_FOLDER(folder);
   mlf_files l = {0};
-  TN_TRY(tn_folder_make_temp(&folder));
-  int err = add_all(models, n, tn_buf_cstr(&folder), seconds, &l);
-  tn_folder_remove(tn_buf_cstr(&folder));
+  TN_TRY(tn_temp_folder_make(&folder));
+  int err = add_all(models, n, folder.path.data, seconds, &l);
   if (!err) err = tar_write(l.files, l.n, seconds, archive);
   mlf_files_fini(&l);
   return err;

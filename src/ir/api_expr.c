@@ -135,9 +135,9 @@ static int reducer_node(TN_ARGS) {
 
 static int reduce_node(TN_ARGS) {
   tn_Reduce p = {0};
-  TN_TRY(tn_arg_obj(args, n, 0, &tn_type_CommReducer, (tn_obj **)&p.combiner));
+  TN_TRY(tn_arg_opt(args, n, 0, &tn_type_CommReducer, (tn_obj **)&p.combiner));
   TN_TRY(ir_arg_exprs(args, n, 1, &p.source));
-  TN_TRY(tn_arg_obj(args, n, 2, &tn_type_Array, (tn_obj **)&p.axis));
+  TN_TRY(tn_arg_items(args, n, 2, "Array(IterVar)", false, (tn_obj **)&p.axis));
   TN_TRY(ir_arg_expr(args, n, 3, &p.condition));
   TN_TRY(ir_arg_int(args, n, 4, 0, &p.value_index));
   TN_TRY(ir_arg_exprs(args, n, 5, &p.init));
@@ -156,7 +156,7 @@ static int iter_var_node(TN_ARGS) {
   tn_IterVar p = {0};
   int64_t type;
   const char *tag;
-  TN_TRY(tn_arg_obj(args, n, 0, &tn_type_Range, (tn_obj **)&p.dom));
+  TN_TRY(tn_arg_opt(args, n, 0, &tn_type_Range, (tn_obj **)&p.dom));
   TN_TRY(tn_arg_obj(args, n, 1, &tn_type_Var, (tn_obj **)&p.var));
   TN_TRY(ir_arg_int(args, n, 2, IR_ITER_DATA_PAR, &type));
   TN_TRY(ir_arg_text(args, n, 3, "", &tag));

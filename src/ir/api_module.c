@@ -56,8 +56,8 @@ static int attrs_arg(const tn_any *args, int32_t n, int32_t i, tn_DictAttrs **ou
 static int module(TN_ARGS) {
   tn_map *functions = NULL, *types = NULL;
   tn_DictAttrs *attrs;
-  if (n > 0) TN_TRY(tn_arg_obj(args, n, 0, &tn_type_Map, (tn_obj **)&functions));
-  if (n > 1) TN_TRY(tn_arg_obj(args, n, 1, &tn_type_Map, (tn_obj **)&types));
+  TN_TRY(tn_arg_opt(args, n, 0, &tn_type_Map, (tn_obj **)&functions));
+  TN_TRY(tn_arg_opt(args, n, 1, &tn_type_Map, (tn_obj **)&types));
   TN_TRY(attrs_arg(args, n, 2, &attrs));
   TN_TRY(ir_functions_arg(functions, &functions));
   return tn_ret_obj(ret, ir_module_new(functions, types, attrs));

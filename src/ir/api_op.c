@@ -11,7 +11,7 @@ static bool is_f64(const tn_expr *e) {
 static int arg_float(const tn_any *a, const tn_expr *other, tn_expr **out) {
   if (a->type_index != TN_FLOAT) return 0;
   tn_dtype t = is_f64(other) ? TN_F64 : (*out)->dtype;
-  TN_GET(*out, tir_float(t, ir_round_float(a->v.f64, t)));
+  TN_GET(*out, tir_float(t, t.bits == 32 ? (double)(float)a->v.f64 : a->v.f64));
   return 0;
 }
 
@@ -42,6 +42,7 @@ static int binary(void *self, const tn_any *args, int32_t n, tn_any *ret) {
   tn_expr *a, *b;
   tn_Span *span;
   TN_TRY(operands(t->name, args, n, &a, &b, &span));
+  TN_TRY(tir_check_written(t->index, b, span));
   return tn_ret_obj(ret, tir_binary(t->index, a, b, span));
 }
 
@@ -99,6 +100,8 @@ static int call_binary(void *self, const tn_any *args, int32_t n, tn_any *ret) {
   tn_Span *span;
   bool bits = r->op_binary == tir_bitwise || r->op_binary == tir_shift;
   TN_TRY((bits ? bit_operands : operands)(r->name, args, n, &a, &b, &span));
+  if (r->binary) TN_TRY(tir_check_written(TN_TI_Div, b, span));
+  if (r->op_binary == tir_shift) TN_TRY(tir_check_shift(a, b, span));
   return tn_ret_obj(ret, r->binary ? r->binary(a, b, span) : r->op_binary(r->op, a, b, span));
 }
 

@@ -4,8 +4,7 @@
 
 /* Argument i as an object of a type; None and a missing one give NULL. */
 static int opt(const tn_any *args, int32_t n, int32_t i, const tn_type *type, void *out) {
-  *(tn_obj **)out = NULL;
-  return i < n ? tn_arg_obj(args, n, i, type, out) : 0;
+  return tn_arg_opt(args, n, i, type, out);
 }
 static int need(const tn_any *args, int32_t n, int32_t i, const tn_type *type, void *out) {
   TN_TRY(opt(args, n, i, type, out));
@@ -27,7 +26,7 @@ static int pass_info(TN_ARGS) {
   TN_TRY(list(args, n, 2, &p.required));
   if (n > 3) TN_TRY(tn_any_to_bool(&args[3], &p.traceable));
   p.name = tn_str_from(name);
-  return tn_ret_obj(ret, tn_node_copy(&tn_type_PassInfo, &p));
+  return tn_ret_obj(ret, tn_node_checked(&tn_type_PassInfo, &p));
 }
 
 static int info_of(TN_ARGS) {
@@ -56,8 +55,8 @@ static int sequential(TN_ARGS) {
   TN_TRY(ir_arg_text(args, n, 2, "sequential", &name));
   TN_TRY(list(args, n, 3, &info.required));
   info.name = tn_str_from(name);
-  s.pass_info = tn_node_copy(&tn_type_PassInfo, &info);
-  return tn_ret_obj(ret, tn_node_copy(&tn_type_Sequential, &s));
+  s.pass_info = tn_node_checked(&tn_type_PassInfo, &info);
+  return tn_ret_obj(ret, tn_node_checked(&tn_type_Sequential, &s));
 }
 
 /* (pass, module, context) */

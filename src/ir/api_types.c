@@ -25,13 +25,13 @@ static int tuple_type(TN_ARGS) {
   tn_TupleType p = {0};
   TN_TRY(tn_arg_obj(args, n, 0, &tn_type_Array, (tn_obj **)&p.fields));
   TN_TRY(ir_arg_span(args, n, 1, &p.span));
-  return tn_ret_obj(ret, tn_node_copy(&tn_type_TupleType, &p));
+  return tn_ret_obj(ret, tn_node_checked(&tn_type_TupleType, &p));
 }
 
 /* Argument i as an array; None and a missing one are empty. */
 static int arg_list(const tn_any *args, int32_t n, int32_t i, tn_arr **out) {
   *out = NULL;
-  if (i < n) TN_TRY(tn_arg_obj(args, n, i, &tn_type_Array, (tn_obj **)out));
+  TN_TRY(tn_arg_opt(args, n, i, &tn_type_Array, (tn_obj **)out));
   if (!*out) TN_GET(*out, tn_arr_of(0));
   return 0;
 }
@@ -44,7 +44,7 @@ static int func_type(TN_ARGS) {
   TN_TRY(arg_list(args, n, 2, &p.type_params));
   TN_TRY(arg_list(args, n, 3, &p.type_constraints));
   TN_TRY(ir_arg_span(args, n, 4, &p.span));
-  return tn_ret_obj(ret, tn_node_copy(&tn_type_FuncType, &p));
+  return tn_ret_obj(ret, tn_node_checked(&tn_type_FuncType, &p));
 }
 
 /* self: TypeVar or GlobalTypeVar, which have one layout. (name, kind) */
@@ -76,7 +76,7 @@ static int tensor_affine_type(TN_ARGS) {
 static int tuple_affine_type(TN_ARGS) {
   tn_TupleAffineType p = {0};
   TN_TRY(arg_list(args, n, 0, &p.types));
-  return tn_ret_obj(ret, tn_node_copy(&tn_type_TupleAffineType, &p));
+  return tn_ret_obj(ret, tn_node_checked(&tn_type_TupleAffineType, &p));
 }
 
 static int source_name(TN_ARGS) {
@@ -103,20 +103,20 @@ static int sequential_span(TN_ARGS) {
   p.source_name = first->source_name;
   p.line = first->line, p.end_line = first->end_line;
   p.column = first->column, p.end_column = first->end_column;
-  return tn_ret_obj(ret, tn_node_copy(&tn_type_SequentialSpan, &p));
+  return tn_ret_obj(ret, tn_node_checked(&tn_type_SequentialSpan, &p));
 }
 
 static int global_var(TN_ARGS) {
   const char *name;
   tn_Type *type = NULL;
   TN_TRY(ir_arg_text(args, n, 0, "", &name));
-  if (n > 1) TN_TRY(tn_arg_obj(args, n, 1, &tn_type_Type, (tn_obj **)&type));
+  TN_TRY(tn_arg_opt(args, n, 1, &tn_type_Type, (tn_obj **)&type));
   return tn_ret_obj(ret, TN_NEW(GlobalVar, .name_hint = tn_str_from(name), ._checked_type_ = type));
 }
 
 static int dict_attrs(TN_ARGS) {
   tn_map *dict = NULL;
-  if (n > 0) TN_TRY(tn_arg_obj(args, n, 0, &tn_type_Map, (tn_obj **)&dict));
+  TN_TRY(tn_arg_opt(args, n, 0, &tn_type_Map, (tn_obj **)&dict));
   return tn_ret_obj(ret, ir_attrs_new(dict));
 }
 

@@ -18,7 +18,7 @@ int ir_arg_need(const char *func, const tn_any *args, int32_t n, int32_t i, tn_e
 int ir_arg_exprs(const tn_any *args, int32_t n, int32_t i, tn_arr **out) {
   TN_VEC(v);
   tn_arr *list = NULL;
-  if (i < n) TN_TRY(tn_arg_obj(args, n, i, &tn_type_Array, (tn_obj **)&list));
+  TN_TRY(tn_arg_opt(args, n, i, &tn_type_Array, (tn_obj **)&list));
   bool same = list != NULL;
   for (int64_t k = 0; list && k < list->len; ++k) {
     tn_expr *e;
@@ -33,8 +33,7 @@ int ir_arg_exprs(const tn_any *args, int32_t n, int32_t i, tn_arr **out) {
 
 int ir_arg_span(const tn_any *args, int32_t n, int32_t i, tn_Span **out) {
   *out = NULL;
-  if (i >= n) return 0;
-  return tn_arg_obj(args, n, i, &tn_type_Span, (tn_obj **)out);
+  return tn_arg_opt(args, n, i, &tn_type_Span, (tn_obj **)out);
 }
 
 int ir_arg_text(const tn_any *args, int32_t n, int32_t i, const char *absent, const char **out) {

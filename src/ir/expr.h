@@ -1,14 +1,14 @@
 /* Builders of expressions. They bring both operands to one type, fold constants and the identities
-   that need no analysis (x + 0, x * 1, not True), and check what cannot be right (division by zero,
-   shift amounts, logic on numbers). A NULL operand means that an error is pending and gives NULL.
+   that need no analysis (x + 0, x * 1, not True), and check what cannot be right (logic on
+   numbers). A NULL operand means that an error is pending and gives NULL.
 
    Types. Vectors: a scalar meets a vector as a broadcast. Then, the first that applies: floats take
    the wider one; an integer meets a float as that float; integers of one signedness take the wider
    one; of two signednesses the wider one, unsigned when they are of one width. Arithmetic on two
    bools is done in int32. Anything else is TVMError "Cannot match type X vs Y".
 
-   Constants. Integers wrap around in their type as the machine does; float32 is computed in
-   float32; narrower floats are left to the target. */
+   Constants are computed as running the program would (docs/semantics.md); arithmetic of floats
+   narrower than float32 is left to that. */
 #ifndef TN_IR_EXPR_H_
 #define TN_IR_EXPR_H_
 
@@ -19,8 +19,13 @@
 TN_API tn_expr *tir_binary(uint32_t op, tn_expr *a, tn_expr *b, tn_Span *span);
 /** Brings a and b to one type (see above). */
 TN_API int tir_match_types(tn_expr **a, tn_expr **b, tn_Span *span);
+/** Is what somebody wrote down no mistake? TVMError for a division by the constant 0, and for a
+ * shift by a constant that is negative or not below the number of bits. Programs that computers
+ * make (of constants that turned out so) have a result, see docs/semantics.md. */
+TN_API int tir_check_written(uint32_t op, const tn_expr *b, const tn_Span *span);
+TN_API int tir_check_shift(const tn_expr *a, const tn_expr *b, const tn_Span *span);
 /** *out = the constant or operand that `a op b` (operands of one type) is, NULL when there is none.
- * 0, or -1 with TVMError (division by zero). */
+ */
 TN_API int tir_fold(uint32_t op, tn_expr *a, tn_expr *b, tn_Span *span, tn_expr **out);
 
 #define TN_BINARY_BUILDER(name, Node)                                                              \
@@ -67,9 +72,11 @@ TN_API tn_expr *tir_likely(tn_expr *cond, tn_Span *span);
 /** Bits of integers. op: TIR_OP_bitwise_and, _or, _xor. */
 TN_API tn_expr *tir_bitwise(tir_op_id op, tn_expr *a, tn_expr *b, tn_Span *span);
 TN_API tn_expr *tir_bitwise_not(tn_expr *a, tn_Span *span);
-/** op: TIR_OP_shift_left, _right. A constant amount must be below the number of bits: TVMError. */
+/** op: TIR_OP_shift_left, _right. */
 TN_API tn_expr *tir_shift(tir_op_id op, tn_expr *a, tn_expr *b, tn_Span *span);
 
+/** To the power of: floats, or integers, which wrap around. Folded. */
+TN_API tn_expr *tir_power(tn_expr *a, tn_expr *b, tn_Span *span);
 /** Floating point only, folded: op is TIR_OP_pow or TIR_OP_fmod. */
 TN_API tn_expr *tir_float_binary(tir_op_id op, tn_expr *a, tn_expr *b, tn_Span *span);
 /** Rounding, folded; integers as they are. op: TIR_OP_floor, _ceil, _trunc, _round, _nearbyint. */

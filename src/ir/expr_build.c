@@ -91,6 +91,12 @@ tn_expr *tir_binary(uint32_t op, tn_expr *a, tn_expr *b, tn_Span *span) {
   return tn_node_copy(tn_type_get(op), &proto);
 }
 
+int tir_check_written(uint32_t op, const tn_expr *b, const tn_Span *span) {
+  bool divides = op >= TN_TI_Div && op <= TN_TI_FloorMod;
+  TN_CHECK(!divides || !b || !tir_is_zero(b), TenonError, span, "Divide by zero");
+  return 0;
+}
+
 tn_expr *tir_truncdiv(tn_expr *a, tn_expr *b, tn_Span *span) {
   if (!a || !b) return NULL;
   TN_TRYP(need_int(a, "truncdiv", span));
@@ -134,30 +140,29 @@ tn_expr *tir_not(tn_expr *a, tn_Span *span) {
 /* Can the integer constant be converted now? To integers it wraps around. */
 static bool int_folds(tn_dtype t) { return ir_is_integral(t) || ir_is_floating(t); }
 
-static tn_expr *cast_int(tn_dtype t, const tn_IntImm *x) {
-  if (ir_is_bool(t)) return tir_bool(x->value != 0);
-  if (ir_is_floating(t)) return tir_float(t, ir_round_float((double)x->value, t));
-  int64_t v = ir_wrap_int(x->value, t);
+static tn_expr *int_of_bits(tn_dtype t, int64_t v) {
   return t.code == kDLUInt && v < 0 ? tir_uint64((uint64_t)v) : tir_int(t, v);
 }
 
-/* Out of range, float to integer has no defined result and float to float depends on how the target
-   rounds: these stay as they are. */
+static tn_expr *cast_int(tn_dtype t, const tn_IntImm *x) {
+  if (ir_is_bool(t)) return tir_bool(x->value != 0);
+  if (ir_is_floating(t)) return tir_float(t, ir_float_of_int(x->value, x->dtype, t));
+  return int_of_bits(t, ir_wrap_int(x->value, t));
+}
+
+/* 8-bit floats stay as they are: what is too large for them is the target's business. */
 static bool float_folds(tn_dtype from, tn_dtype t, double v) {
-  int64_t i;
   if (tn_dtype_is_custom(from)) return false; /* its own functions convert it */
   if (tn_dtype_is_custom(t)) return true;
-  if (ir_is_floating(t)) return !isfinite(v) || fabs(v) <= ir_float_limit(t);
-  if (ir_is_bool(t)) return true;
-  if (!ir_is_integral(t) || !(v >= -0x1p63 && v < 0x1p63)) return false;
-  i = (int64_t)v;
-  return ir_wrap_int(i, t) == i && (t.code == kDLInt || i >= 0);
+  if (ir_is_floating(t)) return t.bits > 8 || !isfinite(v) || fabs(v) <= ir_float_limit(t);
+  return ir_is_integral(t);
 }
 
 static tn_expr *cast_float(tn_dtype t, const tn_FloatImm *x) {
-  if (ir_is_bool(t)) return tir_bool(x->value != 0);
-  if (ir_is_floating(t)) return tir_float(t, ir_round_float(x->value, t));
-  return tir_int(t, (int64_t)x->value);
+  double v = ir_round_float(x->value, x->dtype);
+  if (ir_is_bool(t)) return tir_bool(v != 0);
+  if (ir_is_floating(t)) return tir_float(t, ir_round_float(v, t));
+  return int_of_bits(t, ir_int_of_float(v, t));
 }
 
 static tn_expr *cast_scalar(tn_dtype t, tn_expr *e, tn_Span *span) {
@@ -268,13 +273,23 @@ tn_expr *tir_bitwise_not(tn_expr *a, tn_Span *span) {
   return tir_call_args(a->dtype, TIR_OP_bitwise_not, tn_arr_of(1, a), span);
 }
 
+int tir_check_shift(const tn_expr *a, const tn_expr *b, const tn_Span *span) {
+  const tn_IntImm *n = TN_AS(IntImm, b);
+  TN_CHECK(!a || !n || (n->value >= 0 && n->value < a->dtype.bits), TenonError, span,
+           "Shift amount must be non-negative and less than %d for type %s", a->dtype.bits,
+           TN_DT(a->dtype));
+  return 0;
+}
+
 tn_expr *tir_shift(tir_op_id op, tn_expr *a, tn_expr *b, tn_Span *span) {
   if (!a || !b) return NULL;
   TN_TRYP(match_ints(op, &a, &b, span));
   const tn_IntImm *x = TN_AS(IntImm, a), *y = TN_AS(IntImm, b);
-  TN_CHECKP(!y || (y->value >= 0 && y->value < a->dtype.bits), TenonError, span,
-            "Shift amount must be non-negative and less than %d for type %s", a->dtype.bits,
-            TN_DT(a->dtype));
+  tn_dtype t = a->dtype;
+  if (y && (y->value < 0 || y->value >= t.bits)) { /* nothing is left but the sign */
+    if (op == TIR_OP_shift_left || !ir_is_int(t)) return tir_zero(t);
+    return tir_shift(op, a, tir_const_int(t, t.bits - 1), span);
+  }
   if (y && y->value == 0) return a;
   if (x && y && op == TIR_OP_shift_left) return bits_imm(a->dtype, (uint64_t)x->value << y->value);
   if (x && y) return tir_int(a->dtype, x->value >> y->value); /* the value fits; >> is arithmetic */

@@ -51,11 +51,34 @@ tn_expr *tir_float_binary(tir_op_id op, tn_expr *a, tn_expr *b, tn_Span *span) {
   return tir_call_args(a->dtype, op, tn_arr_of(2, a, b), span);
 }
 
+/* x, x * x, x * x * x need no function. */
+static tn_expr *small_power(tn_expr *x, int64_t n, tn_Span *span) {
+  tn_expr *r = n == 0 ? tir_one(x->dtype) : x;
+  for (int64_t i = 1; i < n; ++i) r = tir_binary(TN_TI_Mul, r, x, span);
+  return r;
+}
+
+tn_expr *tir_power(tn_expr *a, tn_expr *b, tn_Span *span) {
+  enum { SMALL = 3 };
+  int64_t n;
+  if (!a || !b) return NULL;
+  TN_TRYP(tir_match_types(&a, &b, span));
+  if (!ir_is_integral(a->dtype)) return tir_float_binary(TIR_OP_pow, a, b, span);
+  const tn_IntImm *x = TN_AS(IntImm, a);
+  if (tir_as_int((tn_obj *)b, &n)) {
+    if (n >= 0 && n <= SMALL && !ir_is_bool(a->dtype)) return small_power(a, n, span);
+    if (x && a->dtype.lanes == 1 && !(ir_is_uint(a->dtype) && a->dtype.bits == 64))
+      return tir_int(a->dtype, ir_int_power(x->value, n, a->dtype));
+  }
+  return tir_call_args(a->dtype, TIR_OP_pow, tn_arr_of(2, a, b), span);
+}
+
 static double round_to(tir_op_id op, double x) {
   switch (op) {
   case TIR_OP_floor: return floor(x);
   case TIR_OP_ceil: return ceil(x);
   case TIR_OP_trunc: return trunc(x);
+  case TIR_OP_round: return round(x);
   default: return nearbyint(x);
   }
 }
@@ -65,7 +88,7 @@ tn_expr *tir_rounding(tir_op_id op, tn_expr *x, tn_Span *span) {
   TN_CHECKP(ir_is_floating(x->dtype), TenonError, span, "%s: expected a number type, got %s",
             tn_cstr(tir_op(op)->name), TN_DT(x->dtype));
   const tn_FloatImm *f = TN_AS(FloatImm, x);
-  if (f) return float_imm(f->dtype, round_to(op, f->value), span);
+  if (f) return float_imm(f->dtype, round_to(op, ir_round_float(f->value, f->dtype)), span);
   return tir_call_args(x->dtype, op, tn_arr_of(1, x), span);
 }
 

@@ -3,10 +3,10 @@
      int8: 100 + 100 -> -56          x + 0 -> x      x * 0 -> 0 (integers)      x // 1 -> x
      min(x, x) -> x                  cond and True -> cond
 
-   Integers are computed in the type's width and wrap around; a division by the constant zero is an
-   error. Types that programs register are computed by their functions. float32 is computed in
-   float32, float64 in float64; narrower floats are compared but not computed, as targets differ in
-   how they round. */
+   What is computed here is what running it gives (docs/semantics.md): integers wrap around in the
+   type's width, and a quotient or remainder of an integer and 0 is 0. Types that programs register
+   are computed by their functions. float32 is computed in float32, float64 in float64; narrower
+   floats are compared but not computed. */
 #include <math.h>
 
 #include "ir/expr.h"
@@ -19,6 +19,7 @@ static int64_t div_floor(int64_t a, int64_t b) {
 
 /* INT64_MIN / -1 does not fit: it wraps around to itself. */
 static int64_t divide(uint32_t op, int64_t a, int64_t b) {
+  if (b == 0) return 0;
   if (b == -1) return op == TN_TI_Div || op == TN_TI_FloorDiv ? (int64_t)(0 - (uint64_t)a) : 0;
   switch (op) {
   case TN_TI_Div: return a / b;
@@ -27,8 +28,6 @@ static int64_t divide(uint32_t op, int64_t a, int64_t b) {
   default: return (int64_t)((uint64_t)a - (uint64_t)div_floor(a, b) * (uint64_t)b);
   }
 }
-
-static bool is_division(uint32_t op) { return op >= TN_TI_Div && op <= TN_TI_FloorMod; }
 
 static int64_t arith_int(uint32_t op, int64_t a, int64_t b) {
   switch (op) {
@@ -71,7 +70,7 @@ static float arith_f32(uint32_t op, float a, float b) {
   case TN_TI_Div: return a / b;
   case TN_TI_FloorDiv: return floorf(a / b);
   case TN_TI_Mod: return fmodf(a, b);
-  default: return a - floorf(a / b) * b; /* FloorMod */
+  default: return (float)ir_floor_mod((double)a, (double)b); /* FloorMod */
   }
 }
 
@@ -83,7 +82,7 @@ static double arith_f64(uint32_t op, double a, double b) {
   case TN_TI_Div: return a / b;
   case TN_TI_FloorDiv: return floor(a / b);
   case TN_TI_Mod: return fmod(a, b);
-  default: return a - floor(a / b) * b;
+  default: return ir_floor_mod(a, b);
   }
 }
 
@@ -115,11 +114,12 @@ static int fold_ints(uint32_t op, const tn_IntImm *x, const tn_IntImm *y, tn_Spa
 /* Leaves *out alone where the result is the target's business. */
 static int fold_floats(uint32_t op, const tn_FloatImm *x, const tn_FloatImm *y, tn_Span *span,
                        tn_expr **out) {
-  double a = x->value, b = y->value, r;
   tn_dtype t = x->dtype;
+  double a = ir_round_float(x->value, t), b = ir_round_float(y->value, t), r;
   if (op >= TN_TI_EQ) return give_bool(compare_float(op, a, b), span, out);
   if (op == TN_TI_Min || op == TN_TI_Max) {
-    if (!isnan(a) && !isnan(b)) *out = (tn_expr *)(uintptr_t)((a < b) == (op == TN_TI_Min) ? x : y);
+    bool second = isnan(b) || (op == TN_TI_Min ? b < a : b > a);
+    *out = (tn_expr *)(uintptr_t)(second ? y : x);
     return 0;
   }
   if (t.code != kDLFloat || (t.bits != 32 && t.bits != 64)) return 0;
@@ -141,9 +141,9 @@ static int fold_right(uint32_t op, tn_expr *a, tn_expr *b, int64_t c, tn_Span *s
   case TN_TI_Sub: *out = c == 0 ? a : NULL; break;
   case TN_TI_Mul: *out = c == 1 ? a : c == 0 ? b : NULL; break;
   case TN_TI_Div:
-  case TN_TI_FloorDiv: *out = c == 1 ? a : NULL; break;
+  case TN_TI_FloorDiv: *out = c == 1 ? a : c == 0 ? b : NULL; break;
   case TN_TI_Mod:
-  case TN_TI_FloorMod: return c == 1 ? give_int(a->dtype, 0, span, out) : 0;
+  case TN_TI_FloorMod: return c == 1 || c == 0 ? give_int(a->dtype, 0, span, out) : 0;
   case TN_TI_And: *out = c ? a : b; break;
   case TN_TI_Or: *out = c ? b : a; break;
   default: break;
@@ -165,27 +165,26 @@ static tn_expr *fold_left(uint32_t op, tn_expr *a, tn_expr *b, int64_t c) {
   }
 }
 
-/* Identities of floats: none that loses a NaN or infinity. */
+static bool is_zero_of_sign(const tn_FloatImm *x, bool negative) {
+  return x && x->value == 0 && signbit(x->value) == negative;
+}
+
+/* Identities of floats: none that loses a NaN, an infinity or the sign of a zero: -0.0 + 0.0 is
+   0.0. */
 static tn_expr *fold_float_identity(uint32_t op, tn_expr *a, tn_expr *b) {
   const tn_FloatImm *x = TN_AS(FloatImm, a), *y = TN_AS(FloatImm, b);
-  if (y && y->value == 0 && (op == TN_TI_Add || op == TN_TI_Sub)) return a;
-  if (x && x->value == 0 && op == TN_TI_Add) return b;
+  if (op == TN_TI_Sub && is_zero_of_sign(y, false)) return a;
+  if (op == TN_TI_Add && is_zero_of_sign(y, true)) return a;
+  if (op == TN_TI_Add && is_zero_of_sign(x, true)) return b;
   if (y && y->value == 1 && (op == TN_TI_Mul || op == TN_TI_Div)) return a;
   if (x && x->value == 1 && op == TN_TI_Mul) return b;
   return NULL;
-}
-
-static bool zero_divisor(uint32_t op, const tn_expr *b) {
-  const tn_IntImm *i = TN_AS(IntImm, b);
-  const tn_FloatImm *f = TN_AS(FloatImm, b);
-  return is_division(op) && ((i && i->value == 0) || (f && f->value == 0));
 }
 
 int tir_fold(uint32_t op, tn_expr *a, tn_expr *b, tn_Span *span, tn_expr **out) {
   const tn_IntImm *x = TN_AS(IntImm, a), *y = TN_AS(IntImm, b);
   const tn_FloatImm *fx = TN_AS(FloatImm, a), *fy = TN_AS(FloatImm, b);
   *out = NULL;
-  TN_CHECK(!zero_divisor(op, b), TenonError, span, "Divide by zero");
   if (stays(op, a->dtype) || tn_dtype_is_custom(a->dtype)) return 0;
   if ((op == TN_TI_Min || op == TN_TI_Max) && a == b) *out = a;
   else if (x && y) return fold_ints(op, x, y, span, out);

@@ -39,9 +39,53 @@ int64_t ir_wrap_int(int64_t x, tn_dtype t) {
   return t.code == kDLInt ? (int64_t)((u ^ sign) - sign) : (int64_t)u;
 }
 
+/* To `digits` binary digits, with 2**least the smallest step, ties to even. All steps are exact. */
+static double round_to(double x, int digits, int least, double limit) {
+  int e;
+  if (!isfinite(x) || x == 0) return x;
+  frexp(x, &e); /* |x| < 2**e */
+  int step = e - digits > least ? e - digits : least;
+  x = ldexp(nearbyint(ldexp(x, -step)), step);
+  return fabs(x) > limit ? copysign((double)INFINITY, x) : x;
+}
+
 double ir_round_float(double x, tn_dtype t) {
-  if (t.code != kDLFloat || t.bits != 32) return x;
-  return (double)(float)x;
+  if (t.code == kDLBfloat && t.bits == 16) return round_to((double)(float)x, 8, -133, MAX_BFLOAT16);
+  if (t.code != kDLFloat || t.bits > 32) return x;
+  return t.bits == 16 ? round_to(x, 11, -24, MAX_FLOAT16) : (double)(float)x;
+}
+
+double ir_float_of_int(int64_t x, tn_dtype from, tn_dtype t) {
+  bool large = from.code == kDLUInt && x < 0;
+  if ((t.code == kDLFloat && t.bits == 32) || t.code == kDLBfloat) /* rounded once */
+    return ir_round_float((double)(large ? (float)(uint64_t)x : (float)x), t);
+  return ir_round_float(large ? (double)(uint64_t)x : (double)x, t);
+}
+
+double ir_floor_mod(double a, double b) {
+  double rest = fmod(a, b);
+  if (rest == 0) return copysign(0.0, b);
+  return (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+static int64_t to_int64(double x) { return x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : INT64_MIN; }
+
+int64_t ir_int_of_float(double x, tn_dtype t) {
+  bool large = t.code == kDLUInt && t.bits > 16;
+  if (ir_is_bool(t)) return x != 0;
+  if (large && t.bits == 64 && x >= 0x1p63)
+    return (int64_t)((uint64_t)to_int64(x - 0x1p63) ^ UINT64_C(1) << 63);
+  if (large || t.bits > 32) return ir_wrap_int(to_int64(x), t);
+  return ir_wrap_int(x > -0x1p31 - 1 && x < 0x1p31 ? (int64_t)x : INT32_MIN, t);
+}
+
+int64_t ir_int_power(int64_t x, int64_t n, tn_dtype t) {
+  bool odd = n & 1;
+  uint64_t r = 1, base = (uint64_t)x;
+  if (n < 0 && t.code == kDLInt) return x == 1 ? 1 : x == -1 ? (odd ? -1 : 1) : 0;
+  for (uint64_t left = (uint64_t)n; left; left >>= 1, base *= base)
+    if (left & 1) r *= base;
+  return ir_wrap_int((int64_t)r, t);
 }
 
 static int out_of_range(const char *value, const char *side, tn_dtype t, const void *span) {

@@ -38,8 +38,19 @@ static inline bool tir_is_one(const void *e) { return tir_is_const((const tn_obj
 
 /** `x` reduced to the range of an integer type, as the machine does: wraps around. */
 TN_API int64_t ir_wrap_int(int64_t x, tn_dtype t);
-/** `x` rounded to float32 when t is float32; infinite where it overflows. */
+/** `x` rounded to float32, float16 or bfloat16 (through float32) when t is one of them; infinite
+ * where it overflows. */
 TN_API double ir_round_float(double x, tn_dtype t);
+/* What casts and powers give, see docs/semantics.md. Integers of type uint64 are passed and
+   returned as the int64 of their bits. */
+/** Remainder with the sign of b, exact but for a last sum. */
+TN_API double ir_floor_mod(double a, double b);
+/** An integer as a value of the floating point type t. */
+TN_API double ir_float_of_int(int64_t x, tn_dtype from, tn_dtype t);
+/** A number as a value of the integer type t (bool too). */
+TN_API int64_t ir_int_of_float(double x, tn_dtype t);
+/** x to the power of n, both of the integer type t. */
+TN_API int64_t ir_int_power(int64_t x, int64_t n, tn_dtype t);
 
 /** Are the value's type and size those of an int, uint (bool too), or of a floating point type
  * (bfloat16, the 8-bit and the registered ones too)? */

@@ -36,7 +36,6 @@ static int on_before(void *self, const tn_any *args, int32_t n, tn_any *ret) {
   times *t = tn_opaque_get(self, "ir.PassTimes");
   (void)ret;
   TN_ARG_OBJ(PassInfo, info, 1);
-  TN_CHECK(info, TypeError, NULL, "RunBeforePass: expected PassInfo, got None");
   TN_GROW(t->records, t->cap, t->n + 1, return -1);
   char *name = tn_strdup(tn_cstr(info->name));
   if (!name) return -1;

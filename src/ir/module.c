@@ -24,6 +24,16 @@ static tn_map *own_map(tn_map **field) {
 }
 
 /* Fills the name tables from the definitions; names must be unique and values functions. */
+/* Definitions are nodes of a layer above: known here by the name of their class. */
+static int check_definition(const tn_any *def) {
+  tn_any own;
+  TN_TRY(tn_any_own(def, &own));
+  int err = own.type_index == TN_NONE ? TN_RAISE(TypeError, NULL, "expected TypeData, got None")
+                                      : tn_class_convert(&own, "TypeData");
+  tn_any_release(&own);
+  return err ? tn_error_prefix("IRModule: type definition: ") : 0;
+}
+
 int ir_module_check(tn_obj *self) {
   tn_IRModule *m = (tn_IRModule *)self;
   tn_map *vars = tn_scope_own(tn_map_new()), *types = tn_scope_own(tn_map_new());
@@ -43,6 +53,7 @@ int ir_module_check(tn_obj *self) {
     const tn_GlobalTypeVar *v = tn_any_is_obj(&e->key) ? TN_AS(GlobalTypeVar, e->key.v.obj) : NULL;
     TN_CHECK(v, TypeError, NULL, "IRModule: type_definitions maps GlobalTypeVar to types, got %s",
              tn_type_key((uint32_t)e->key.type_index));
+    TN_TRY(check_definition(&e->value));
     TN_CHECK(!tn_map_find(types, tn_cstr(v->name_hint)), ValueError, NULL,
              "IRModule: Duplicate global type definition name %s", tn_cstr(v->name_hint));
     TN_TRY(tn_map_set(types, tn_any_obj(v->name_hint), e->key));
@@ -122,6 +133,8 @@ int ir_module_remove(tn_IRModule *m, const char *name) {
 int ir_module_add_type(tn_IRModule *m, tn_GlobalTypeVar *v, tn_Type *def, bool update) {
   TN_SCOPE(s);
   const char *name = tn_cstr(v->name_hint);
+  tn_any value = tn_any_obj(def);
+  TN_TRY(check_definition(&value));
   tn_obj *had = tn_map_find(m->global_type_var_map_, name);
   TN_CHECK(!had || update, ValueError, v->span,
            "IRModule: Duplicate global type definition name %s", name);

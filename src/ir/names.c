@@ -142,7 +142,7 @@ static int contains_name(TN_ARGS) {
 
 static int supply_from_names(TN_ARGS) {
   tn_NameSupply *names = NULL;
-  if (n > 0) TN_TRY(tn_arg_obj(args, n, 0, &tn_type_NameSupply, (tn_obj **)&names));
+  TN_TRY(tn_arg_opt(args, n, 0, &tn_type_NameSupply, (tn_obj **)&names));
   return tn_ret_obj(ret, ir_global_var_supply(names, NULL));
 }
 
@@ -152,7 +152,7 @@ static int supply_from_module(TN_ARGS) {
 }
 
 static int supply_from_modules(TN_ARGS) {
-  TN_ARG_OBJ(Array, list, 0);
+  TN_ARG_OPT(Array, list, 0);
   tn_GlobalVarSupply *s = ir_global_var_supply(NULL, NULL);
   for (int64_t i = 0; s && list && i < list->len; ++i) {
     const tn_IRModule *m = TN_AS(IRModule, tn_arr_obj(list, i));
@@ -179,7 +179,6 @@ static int reserve_global(TN_ARGS) {
   TN_ARG_OBJ(GlobalVarSupply, s, 0);
   TN_ARG_OBJ(GlobalVar, v, 1);
   bool allow = false;
-  TN_CHECK(s && v, TypeError, NULL, "expected GlobalVarSupply and GlobalVar, got None");
   if (n > 2) TN_TRY(tn_any_to_bool(&args[2], &allow));
   return ir_global_var_reserve(s, v, allow);
 }

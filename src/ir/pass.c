@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "ir/diag.h"
+#include "ir/interrupt.h"
 #include "ir/module.h"
 #include "ir/pass_impl.h"
 #include "tenon/object.h"
@@ -14,11 +15,18 @@
 static struct {
   const tn_type *func;
   bool (*skip)(const tn_BaseFunc *f);
+  void *(*begin)(const tn_BaseFunc *f);
+  void (*end)(void *state);
 } functions_of[IR_PASS_RELAYFUNC + 1];
 
 void ir_pass_functions(ir_pass_kind kind, const tn_type *func, bool (*skip)(const tn_BaseFunc *)) {
   functions_of[kind].func = func;
   functions_of[kind].skip = skip;
+}
+
+void ir_pass_around(ir_pass_kind kind, void *(*begin)(const tn_BaseFunc *), void (*end)(void *)) {
+  functions_of[kind].begin = begin;
+  functions_of[kind].end = end;
 }
 
 /* Calls a pass function and takes its result, which must be a `want` or, if `opt`, None. */
@@ -45,6 +53,18 @@ static tn_IRModule *run_module(const tn_ModulePass *p, tn_IRModule *m, tn_PassCo
   return (tn_IRModule *)out;
 }
 
+/* The pass over one function; *out is NULL when it goes. */
+static int run_function(ir_pass_kind kind, const tn_PrimFuncPass *p, const tn_any *args,
+                        tn_obj **out) {
+  const tn_BaseFunc *f = (const tn_BaseFunc *)args[0].v.obj;
+  void *state = NULL;
+  TN_TRY(ir_interrupt_check());
+  if (functions_of[kind].begin) TN_GET(state, functions_of[kind].begin(f));
+  int err = call(p->pass_func, args, 3, &tn_type_BaseFunc, true, p->pass_info, out);
+  if (state) functions_of[kind].end(state);
+  return err;
+}
+
 /* Every function of the kind goes through the pass; a module in which none changes stays itself. */
 static tn_IRModule *run_functions(ir_pass_kind kind, const tn_PrimFuncPass *p, tn_IRModule *m,
                                   tn_PassContext *ctx) {
@@ -60,7 +80,7 @@ static tn_IRModule *run_functions(ir_pass_kind kind, const tn_PrimFuncPass *p, t
     tn_any args[3] = {tn_any_obj(f), tn_any_obj(m), tn_any_obj(ctx)};
     if (tn_obj_is(f, type) &&
         !(functions_of[kind].skip && functions_of[kind].skip((tn_BaseFunc *)f)))
-      TN_TRYP(call(p->pass_func, args, 3, &tn_type_BaseFunc, true, p->pass_info, &r));
+      TN_TRYP(run_function(kind, p, args, &r));
     changed |= r != f;
     if (r) TN_TRYP(tn_map_set(functions, old->entries[i].key, tn_any_obj(r)));
   }
@@ -156,7 +176,7 @@ void ir_pass_add_verifier(int level, int (*verify)(tn_IRModule *)) {
 
 /* A level from the environment; what is no number is an error, not silently nothing. */
 static int verify_level(const tn_PassContext *ctx, int64_t *out) {
-  const char *always = getenv("TENON_VERIFY_PASSES");
+  const char *always = secure_getenv("TENON_VERIFY_PASSES");
   int64_t level = 0;
   if (always && *always)
     TN_CHECK(tn_text_int(always, strlen(always), &level) && level >= 0, ValueError, NULL,
@@ -201,6 +221,8 @@ tn_IRModule *ir_pass_run(tn_Pass *pass, tn_IRModule *m, tn_PassContext *ctx) {
   TN_SCOPE(s);
   bool run;
   if (!pass || !m) return NULL;
+  int64_t interrupts = ir_interrupt_count();
+  TN_TRYP(ir_interrupt_check());
   if (!ctx && !(ctx = ir_pass_ctx_current())) return NULL;
   tn_retain(ctx);
   tn_scope_own(ctx);
@@ -208,6 +230,7 @@ tn_IRModule *ir_pass_run(tn_Pass *pass, tn_IRModule *m, tn_PassContext *ctx) {
   if (!run) return m;
   tn_IRModule *r = run_checked(pass, m, ctx);
   if (!r) return NULL;
+  TN_TRYP(ir_interrupt_dropped(interrupts));
   TN_TRYP(ir_instruments_after(ctx, r, pass->pass_info));
   return tn_scope_return(s, r);
 }
@@ -247,7 +270,7 @@ static void native_fini(void *self) {
 static int run_native_module(void *self, const tn_any *args, int32_t n, tn_any *ret) {
   const native *s = self;
   TN_ARG_OBJ(IRModule, m, 0);
-  TN_ARG_OBJ(PassContext, ctx, 1);
+  TN_ARG_OPT(PassContext, ctx, 1);
   tn_pass_ctx c = {ctx, m, s->args, s->nargs};
   return tn_ret_obj(ret, s->row->module(m, &c));
 }
@@ -256,13 +279,13 @@ static int run_native_func(void *self, const tn_any *args, int32_t n, tn_any *re
   const native *s = self;
   TN_ARG_OBJ(BaseFunc, f, 0);
   TN_ARG_OBJ(IRModule, m, 1);
-  TN_ARG_OBJ(PassContext, ctx, 2);
+  TN_ARG_OPT(PassContext, ctx, 2);
   tn_pass_ctx c = {ctx, m, s->args, s->nargs};
   return tn_ret_obj(ret, s->row->func(f, &c));
 }
 
 static tn_func *native_func(const ir_pass_row *row, const tn_any *args, int32_t nargs) {
-  native *s = tn_alloc_zero(1, sizeof *s + (size_t)nargs * sizeof(tn_any));
+  native *s = tn_alloc_zero(1, tn_array_bytes(sizeof *s, nargs, sizeof(tn_any)));
   if (!s) return NULL;
   s->row = row;
   for (; s->nargs < nargs; ++s->nargs) {

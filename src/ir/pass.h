@@ -63,6 +63,11 @@ TN_API const ir_pass_row *ir_pass_named(const char *name);
 TN_API void ir_pass_functions(ir_pass_kind kind, const tn_type *func,
                               bool (*skip)(const tn_BaseFunc *f));
 
+/** Tells what is done around every pass over a function of a kind: `end` gets what `begin` gave,
+ * which is NULL with an error. */
+TN_API void ir_pass_around(ir_pass_kind kind, void *(*begin)(const tn_BaseFunc *f),
+                           void (*end)(void *state));
+
 /** A pass made of a C function. `args` are kept. */
 TN_API tn_Pass *ir_pass_new(const ir_pass_row *row, const tn_any *args, int32_t nargs);
 TN_API tn_Sequential *ir_sequential(const char *name, tn_arr *passes);

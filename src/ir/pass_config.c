@@ -42,8 +42,8 @@ static int unknown(const char *key) {
 
 /* An options node from a dictionary; owned by the scope. */
 static tn_obj *node_from_map(const tn_type *type, const tn_map *m) {
-  TN_AUTOFREE const char **names = tn_alloc((size_t)(m->len + 1) * sizeof *names);
-  TN_AUTOFREE tn_any *values = tn_alloc((size_t)(m->len + 1) * sizeof *values);
+  TN_AUTOFREE const char **names = tn_alloc_array(m->len + 1, sizeof *names);
+  TN_AUTOFREE tn_any *values = tn_alloc_array(m->len + 1, sizeof *values);
   if (!names || !values) return NULL;
   for (int64_t i = 0; i < m->len; ++i) {
     const tn_map_entry *e = &m->entries[i];

@@ -1,6 +1,7 @@
 /* Registration of the intrinsics: rows of tir_ops.def become operators with attributes. */
 #include "ir/tir_ops.h"
 
+#include "ir/functor.h"
 #include "ir/ir_impl.h"
 
 static const struct {
@@ -34,6 +35,29 @@ tir_effect tir_call_effect(const tn_obj *op) {
     tn_error_clear();
   }
   return TIR_EFFECT_OPAQUE;
+}
+
+static int note_effect(void *ctx, tn_obj *node) {
+  tir_effect *worst = ctx, e = TIR_EFFECT_PURE;
+  const tn_Call *call = TN_AS(Call, node);
+  if (call) e = tir_call_effect((tn_obj *)call->op);
+  else if (node->type_index >= TN_TI_END_expr && TN_IS(PrimExpr, node)) e = TIR_EFFECT_READ;
+  if (e > *worst) *worst = e;
+  return 0;
+}
+
+int tir_effect_of(const tn_expr *e, tir_effect *out) {
+  *out = TIR_EFFECT_PURE;
+  return tn_post_order(e, note_effect, out);
+}
+
+tir_effect tir_side_effect(const tn_expr *e) {
+  tir_effect worst;
+  if (tir_effect_of(e, &worst)) {
+    tn_error_clear();
+    return TIR_EFFECT_OPAQUE;
+  }
+  return worst;
 }
 
 bool tir_op_vectorizable(const tn_obj *op) {

@@ -32,6 +32,11 @@ TN_API tn_Op *tir_op(tir_op_id id);
 TN_API tir_op_id tir_op_number(const tn_obj *op);
 /** Effect of calling an operator or function: OPAQUE when nothing is known. */
 TN_API tir_effect tir_call_effect(const tn_obj *op);
+/** The most that evaluating an expression does: that of its calls, or READ where it loads from
+ * memory. 0, or -1 with MemoryError. */
+TN_API int tir_effect_of(const tn_expr *e, tir_effect *out);
+/** The same, OPAQUE when memory is short. */
+TN_API tir_effect tir_side_effect(const tn_expr *e);
 TN_API bool tir_op_vectorizable(const tn_obj *op);
 
 #endif /* TN_IR_TIR_OPS_H_ */

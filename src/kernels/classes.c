@@ -110,7 +110,6 @@ static int f_schedule(TN_ARGS) {
   TN_CHECK(n >= 4 && n <= 6, TypeError, NULL, "kernels.schedule: expected 4 to 6 arguments, got %d",
            (int)n);
   TN_ARG_OBJ(PrimFunc, f, 0);
-  TN_CHECK(f, TypeError, NULL, "kernels.schedule: expected a PrimFunc, got None");
   TN_TRY(tn_any_to_int(&args[1], &bytes));
   TN_TRY(tn_any_to_int(&args[2], &registers));
   TN_TRY(tn_any_to_int(&args[3], &threads));

@@ -55,14 +55,38 @@ static int bind_loop(kernel_stage *st, tn_LoopRV *loop) {
   return sch_set_kind(st->sch, threads, TIR_FOR_THREAD_BINDING, "threadIdx.x");
 }
 
+static bool is_whole_sum(const tn_Block *b) {
+  for (int64_t i = 0; i < b->iter_vars->len; ++i)
+    if (((const tn_IterVar *)b->iter_vars->items[i].v.obj)->iter_type != IR_ITER_COMM_REDUCE)
+      return false;
+  return b->iter_vars->len > 0;
+}
+
+/* Sums of nothing are what they begin with: where a sum may have no terms, its beginning does not
+   wait for the first. n: loops over elements, before those of the sum */
+static int begin_before(kernel_stage *st, int n) {
+  tn_arr *loops;
+  int64_t sums = st->block->iter_vars->len - n;
+  bool some = true;
+  TN_GET(loops, sch_get_loops(st->sch, st->rv));
+  for (int64_t i = loops->len - sums; i < loops->len; ++i)
+    some = some && kernel_loop_extent(st, (tn_LoopRV *)loops->items[i].v.obj) > 0;
+  if (some || sums == 0) return 0;
+  tn_LoopRV *outer = (tn_LoopRV *)loops->items[loops->len - sums].v.obj;
+  return sch_decompose_reduction(st->sch, st->rv, outer) ? 0 : -1;
+}
+
 static int bind_block(tn_TirSchedule *s, tn_BlockRV *rv, const kernel_machine *m) {
   TN_SCOPE(scope);
   kernel_stage st = {.sch = s, .rv = rv, .machine = m};
   tn_LoopRV *loop;
   TN_GET(st.block, (const tn_Block *)sch_get(s, (tn_obj *)rv));
   TN_GET(st.loops, sch_get_loops(s, rv));
-  TN_GET(loop, element_loop(&st, elements(s, st.block, st.loops)));
-  return bind_loop(&st, loop);
+  int n = elements(s, st.block, st.loops);
+  bool is_sum = st.block->init && (n > 0 || is_whole_sum(st.block));
+  TN_GET(loop, element_loop(&st, n));
+  TN_TRY(bind_loop(&st, loop));
+  return is_sum ? begin_before(&st, n) : 0;
 }
 
 int kernel_bind_threads(tn_TirSchedule *s, const kernel_machine *m) {

@@ -9,15 +9,6 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 
-/* Size of a header of `head` bytes followed by n items; 0 when it overflows or n < 0. */
-static size_t sized(size_t head, int64_t n, size_t item) {
-  size_t total;
-  if (n < 0 || __builtin_mul_overflow((size_t)n, item, &total) ||
-      __builtin_add_overflow(total, head, &total))
-    return 0;
-  return total;
-}
-
 /* An object of a header and n bytes, or NULL (MemoryError, also for a size that cannot be). */
 static void *alloc_bytes(const tn_type *type, size_t head, size_t n) {
   if (n <= PTRDIFF_MAX - head) return tn_obj_alloc(type, head + n);
@@ -78,8 +69,8 @@ static int own_all(tn_any *out, const tn_any *items, int64_t n) {
 }
 
 tn_arr *tn_arr_new(const tn_any *items, int64_t n) {
-  size_t size = sized(sizeof(tn_arr), n, sizeof(tn_any));
-  TN_CHECKP(size, ValueError, NULL, "array: length %lld is out of range", (long long)n);
+  size_t size = tn_array_bytes(sizeof(tn_arr), n, sizeof(tn_any));
+  TN_CHECKP(size != SIZE_MAX, ValueError, NULL, "array: length %lld is out of range", (long long)n);
   tn_arr *a = tn_obj_alloc(&tn_type_Array, size);
   if (!a) return NULL;
   a->len = n;
@@ -111,8 +102,8 @@ tn_arr *tn_arr_of(int n, ...) {
 }
 
 tn_shape *tn_shape_new(const int64_t *dims, int64_t n) {
-  size_t size = sized(sizeof(tn_shape), n, sizeof(int64_t));
-  TN_CHECKP(size, ValueError, NULL, "shape: length %lld is out of range", (long long)n);
+  size_t size = tn_array_bytes(sizeof(tn_shape), n, sizeof(int64_t));
+  TN_CHECKP(size != SIZE_MAX, ValueError, NULL, "shape: length %lld is out of range", (long long)n);
   tn_shape *s = tn_obj_alloc(&tn_type_ShapeTuple, size);
   if (!s) return NULL;
   s->len = n;
@@ -126,8 +117,8 @@ const int64_t *tn_shape_get(const tn_shape *s, int64_t *n) {
 }
 
 tn_tuple *tn_tuple_new(uint32_t tag, const tn_any *fields, int64_t n) {
-  size_t size = sized(sizeof(tn_tuple), n, sizeof(tn_any));
-  TN_CHECKP(size, ValueError, NULL, "tuple: length %lld is out of range", (long long)n);
+  size_t size = tn_array_bytes(sizeof(tn_tuple), n, sizeof(tn_any));
+  TN_CHECKP(size != SIZE_MAX, ValueError, NULL, "tuple: length %lld is out of range", (long long)n);
   tn_tuple *t = tn_obj_alloc(&tn_type_ADT, size);
   if (!t) return NULL;
   t->tag = tag;

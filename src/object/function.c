@@ -154,9 +154,34 @@ int tn_func_register_rows(const tn_func_row *rows, int n) {
 int tn_arg_obj(const tn_any *args, int32_t n, int32_t i, const tn_type *type, tn_obj **out) {
   *out = NULL;
   TN_CHECK(i < n, TypeError, NULL, "missing argument %d: expected %s", i, type->key);
-  if (tn_any_to_obj(&args[i], NULL, out) || (*out && !tn_obj_is(*out, type))) {
+  if (tn_any_to_obj(&args[i], NULL, out) || !tn_obj_is(*out, type)) {
     return TN_RAISE(TypeError, NULL, "argument %d: expected %s, got %s", i, type->key,
                     tn_type_key((uint32_t)args[i].type_index));
   }
   return 0;
+}
+
+static bool is_absent(const tn_any *args, int32_t n, int32_t i) {
+  return i >= n || args[i].type_index == TN_NONE;
+}
+
+int tn_arg_opt(const tn_any *args, int32_t n, int32_t i, const tn_type *type, tn_obj **out) {
+  *out = NULL;
+  return is_absent(args, n, i) ? 0 : tn_arg_obj(args, n, i, type, out);
+}
+
+int tn_arg_items(const tn_any *args, int32_t n, int32_t i, const char *cls, bool optional,
+                 tn_obj **out) {
+  *out = NULL;
+  if (optional && is_absent(args, n, i)) return 0;
+  TN_TRY(tn_arg_obj(args, n, i, tn_class_type(cls), out));
+  tn_any value = tn_any_obj(*out);
+  tn_retain(*out);
+  if (tn_class_convert(&value, cls)) {
+    tn_any_release(&value);
+    return tn_error_prefix("argument %d: ", i);
+  }
+  if (value.v.obj == *out) tn_any_release(&value);
+  else *out = tn_scope_own(value.v.obj);
+  return *out ? 0 : -1;
 }

@@ -27,12 +27,28 @@ TN_API uint64_t tn_func_generation(void);
       __attribute__((unused)) int32_t n, __attribute__((unused)) tn_any *ret
 #define TN_NARGS(name, want) TN_TRY(tn_check_nargs(name, n, want))
 
-/** Argument i as an object of static type T, or of any type derived from it: `out` is NULL for
- * None. */
+/** Argument i as an object of static type T, or of a type derived from it. TypeError where it is
+ * missing, None or something else. */
 #define TN_ARG_OBJ(T, out, i)                                                                      \
   tn_##T *out;                                                                                     \
   TN_TRY(tn_arg_obj(args, n, i, &tn_type_##T, (tn_obj **)&out))
+/** The same for an argument that may be missing or None: `out` is NULL then. */
+#define TN_ARG_OPT(T, out, i)                                                                      \
+  tn_##T *out;                                                                                     \
+  TN_TRY(tn_arg_opt(args, n, i, &tn_type_##T, (tn_obj **)&out))
+/** Argument i as a container, each element checked for its class, in the words of field tables:
+ * TN_ARG_ITEMS(Array(Var), vars, 0). A container whose elements are cast must come through here.
+ * Plain numbers become objects where the class asks for such: needs a scope. */
+#define TN_ARG_ITEMS(cls, out, i)                                                                  \
+  tn_##cls *out;                                                                                   \
+  TN_TRY(tn_arg_items(args, n, i, #cls, false, (tn_obj **)&out))
+#define TN_ARG_OPT_ITEMS(cls, out, i)                                                              \
+  tn_##cls *out;                                                                                   \
+  TN_TRY(tn_arg_items(args, n, i, #cls, true, (tn_obj **)&out))
 TN_API int tn_arg_obj(const tn_any *args, int32_t n, int32_t i, const tn_type *type, tn_obj **out);
+TN_API int tn_arg_opt(const tn_any *args, int32_t n, int32_t i, const tn_type *type, tn_obj **out);
+TN_API int tn_arg_items(const tn_any *args, int32_t n, int32_t i, const char *cls, bool optional,
+                        tn_obj **out);
 
 /** Returns an object from a tn_call: `obj` is borrowed (owned by a scope, say); NULL means an error
  * is pending. */

@@ -15,6 +15,8 @@
 /** Is the field saved as a number in b64ndarrays? (References of a type whose content is a blob.)
  */
 bool tn_json_is_blob_field(const tn_field *f);
+/** Can objects of this type be made from their elements? */
+bool tn_json_is_made(const tn_type *t);
 
 /* ---- old layouts: json_upgrade.c ---- */
 

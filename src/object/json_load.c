@@ -47,17 +47,9 @@ static bool node_key(const tn_loader *s, int64_t i, char key[TN_LOAD_KEY]) {
 
 /* Puts the node's number and type before the message of the pending error. */
 static int in_node(const tn_loader *s, int64_t i) {
-  tn_error e;
   char key[TN_LOAD_KEY];
-  tn_error_take(&e);
-  if (e.kind == TN_MemoryError || !e.message) {
-    tn_error_restore(&e);
-  } else {
-    tn_raise(e.kind, __FILE__, __LINE__, __func__, NULL, "load_json: node %lld (%s): %s",
-             (long long)i, node_key(s, i, key) ? key : "without a type key", e.message);
-  }
-  tn_error_fini(&e);
-  return -1;
+  return tn_error_prefix("load_json: node %lld (%s): ", (long long)i,
+                         node_key(s, i, key) ? key : "without a type key");
 }
 
 /* ---- what a node refers to ---- */
@@ -98,7 +90,7 @@ static int scan_field(tn_loader *s, int64_t i, const tn_field *f) {
   if (attr && tn_field_is_ref(f) && !tn_json_is_blob_field(f) && !(f->flags & TN_NOSAVE)) {
     tn_bytes_view raw = tn_json_raw(&s->json, attr);
     bool number = tn_text_int((const char *)raw.data, raw.size, &child);
-    if (tn_json_has_inline_text(s->version) && tn_type_by_class(f->cls) == &tn_type_String &&
+    if (tn_json_has_inline_text(s->version) && tn_class_type(f->cls) == &tn_type_String &&
         !(number && is_text_node(s, child)))
       return add_ref(s, TN_LOAD_TEXT);
     TN_CHECK(number, ValueError, NULL, "%s: expected a node number, got \"%.*s\"", f->name,
@@ -177,7 +169,7 @@ static int positions(const tn_json *j, tn_json_at list, tn_json_at **at, int64_t
   int64_t i = 0;
   *n = tn_json_is(j, list, TN_JSON_ARRAY) ? tn_json_count(j, list) : 0;
   TN_CHECK(*n <= INT32_MAX, ValueError, NULL, "load_json: too many nodes");
-  TN_GET(*at, tn_alloc((size_t)(*n + 1) * sizeof **at));
+  TN_GET(*at, tn_alloc_array(*n + 1, sizeof **at));
   for (tn_json_at x = *n ? tn_json_first(j, list) : 0; x; x = tn_json_after(j, list, x))
     (*at)[i++] = x;
   return 0;

@@ -248,7 +248,7 @@ static int blob_field(tn_loader *s, const tn_field *f, tn_bytes_view text, tn_an
              "b64ndarrays[%lld]: expected a string", (long long)i);
     TN_TRY(tn_load_text(s, s->blob_at[i], &b64));
     TN_TRY(tn_base64_decode(&raw, (const char *)b64.data, b64.size));
-    const tn_type *t = tn_type_by_class(f->cls);
+    const tn_type *t = tn_class_type(f->cls);
     TN_GET(s->blobs[i], t->hooks->blob_load((const uint8_t *)(raw.data ? raw.data : ""), raw.len));
   }
   *out = tn_any_obj(s->blobs[i]);
@@ -304,7 +304,9 @@ int tn_load_make(tn_loader *s, int64_t i) {
   case TN_KIND_BYTES:
   case TN_KIND_SHAPE: return make_repr(s, i, &nd->value);
   case TN_KIND_ARRAY:
-  case TN_KIND_TUPLE: return make_items(s, i, &nd->value);
+  case TN_KIND_TUPLE:
+    if (!tn_json_is_made(t)) break;
+    return make_items(s, i, &nd->value);
   case TN_KIND_MAP: return make_map(s, i, &nd->value);
   case TN_KIND_NODE: return make_node(s, i, &nd->value);
   case TN_KIND_ABSTRACT:

@@ -31,7 +31,7 @@ typedef struct {
 } saver;
 
 bool tn_json_is_blob_field(const tn_field *f) {
-  const tn_type *t = f->kind == TN_F_REF ? tn_type_by_class(f->cls) : NULL;
+  const tn_type *t = f->kind == TN_F_REF ? tn_class_type(f->cls) : NULL;
   return t && t->hooks->blob_load;
 }
 
@@ -44,11 +44,15 @@ static int no_form(const saver *s, const tn_any *a) {
                   tn_obj_key(s->holder));
 }
 
+/* Types that share the layout of another are not made by its function: a closure is no tuple. */
+bool tn_json_is_made(const tn_type *t) { return t->kind != TN_KIND_TUPLE || t == &tn_type_ADT; }
+
 static bool has_form(const tn_any *a) {
   if (!tn_any_is_obj(a)) return a->type_index != TN_PTR && a->type_index <= TN_DEVICE;
   const tn_type *t = a->v.obj->type;
   return t->hooks->global_name || t->hooks->blob_save ||
-         (t->kind != TN_KIND_FUNC && t->kind != TN_KIND_OPAQUE && t->kind != TN_KIND_ABSTRACT);
+         (t->kind != TN_KIND_FUNC && t->kind != TN_KIND_OPAQUE && t->kind != TN_KIND_ABSTRACT &&
+          tn_json_is_made(t));
 }
 
 /* The number of an object in a list, which it is added to if it is not there. */

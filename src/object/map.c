@@ -79,7 +79,7 @@ static int64_t probe(const tn_map *m, const tn_any *key, uint64_t hash) {
 static int grow_index(tn_map *m) {
   int64_t n = m->nindex ? m->nindex * 2 : 8;
   TN_CHECK(n <= INT32_MAX, ValueError, NULL, "map: too many entries");
-  int32_t *index = tn_alloc((size_t)n * sizeof *index);
+  int32_t *index = tn_alloc_array(n, sizeof *index);
   if (!index) return -1;
   memset(index, 0xff, (size_t)n * sizeof *index);
   tn_free(m->index);
@@ -95,7 +95,7 @@ static int grow_index(tn_map *m) {
 
 static int grow_entries(tn_map *m) {
   int64_t cap = m->cap ? m->cap * 2 : 4;
-  tn_map_entry *entries = tn_realloc(m->entries, (size_t)cap * sizeof *entries);
+  tn_map_entry *entries = tn_realloc_array(m->entries, cap, sizeof *entries);
   if (!entries) return -1;
   m->entries = entries;
   m->cap = cap;

@@ -81,14 +81,9 @@ static int set_ref(tn_obj *node, const tn_field *f, const tn_any *value) {
   TN_TRY(tn_any_own(value, &own));
   if (own.type_index == TN_NONE) {
     TN_CHECK(f->flags & TN_OPT, TypeError, NULL, "expected %s, got None", f->cls);
-  } else {
-    if (!tn_any_is_obj(&own)) TN_TRY(tn_scalar_box(&own, f->cls));
-    const tn_type *want = tn_type_by_class(f->cls); /* NULL: the layer that has it is not loaded */
-    if (want && !tn_obj_is(own.v.obj, want)) {
-      TN_RAISE(TypeError, NULL, "expected %s, got %s", want->key, tn_obj_key(own.v.obj));
-      tn_any_release(&own);
-      return -1;
-    }
+  } else if (tn_class_convert(&own, f->cls)) {
+    tn_any_release(&own);
+    return -1;
   }
   tn_release(*(tn_obj **)at(node, f));
   *(tn_obj **)at(node, f) = tn_any_is_obj(&own) ? own.v.obj : NULL;
@@ -124,6 +119,17 @@ static int set(tn_obj *node, const tn_field *f, const tn_any *value) {
 
 int tn_field_set(tn_obj *node, const tn_field *f, const tn_any *value) {
   return set(node, f, value) ? wrong(node, f) : 0;
+}
+
+void *tn_node_checked(const tn_type *type, const void *proto) {
+  tn_obj *node = tn_node_copy(type, proto);
+  for (uint16_t i = 0; node && i < type->nfield; ++i) {
+    const tn_field *f = &type->fields[i];
+    if (f->kind != TN_F_REF || !strchr(f->cls, '(')) continue;
+    tn_any value = tn_field_get(node, f);
+    if (value.v.obj && tn_field_set(node, f, &value)) return NULL;
+  }
+  return node;
 }
 
 static int set_default(tn_obj *node, const tn_field *f) {

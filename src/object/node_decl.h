@@ -9,7 +9,9 @@
        N(Add, PrimExpr, "tir.Add", NODE, TREE, tn_no_hooks, "a + b")
 
    F(S, kind, class, name, flags, doc[, default]) is a field of struct S; N(Name, Base, key, kind,
-   role, hooks, doc) a type. The layer's header then says
+   role, hooks, doc) a type. The class of a container names its elements too: Array(PrimExpr),
+   Map(Var, Range); elements of a node that is made from outside are checked (field_class.c). The
+   layer's header then says
 
      TN_NODES_FORWARD(TN_EXPR_NODES)              typedefs of the structs
      TN_NODES_INDEX(TN_EXPR_NODES, TN_TI_BEGIN_IR, expr)     TN_TI_Add, ... and TN_TI_END_expr
@@ -31,6 +33,10 @@ typedef tn_arr tn_Array;
 typedef tn_map tn_Map;
 typedef tn_func tn_Function;
 typedef tn_shape tn_ShapeTuple;
+/* a container whose elements have a class: Array(Var), Map(Var, Range); field_class.c checks them
+ */
+#define tn_Array(element)  tn_arr
+#define tn_Map(key, value) tn_map
 
 /* C type of a field */
 #define TN_CTYPE_REF(cls)    tn_##cls *
@@ -107,9 +113,11 @@ typedef tn_shape tn_ShapeTuple;
 
 /** A node with the given fields, owned by the current scope:  TN_NEW(Add, .dtype = d, .a = a, .b =
  * b) */
-#define TN_NEW(T, ...) ((tn_##T *)tn_node_copy(&tn_type_##T, &(tn_##T){__VA_ARGS__}))
+#define TN_NEW(T, ...)         ((tn_##T *)tn_node_copy(&tn_type_##T, &(tn_##T){__VA_ARGS__}))
+/** The same with containers that a caller outside has given: their elements are checked. */
+#define TN_NEW_CHECKED(T, ...) ((tn_##T *)tn_node_checked(&tn_type_##T, &(tn_##T){__VA_ARGS__}))
 /** The object as a T, or NULL if it is something else. */
-#define TN_AS(T, o)    ((tn_##T *)tn_node_as((o), TN_TI_##T))
+#define TN_AS(T, o)            ((tn_##T *)tn_node_as((o), TN_TI_##T))
 static inline void *tn_node_as(const void *o, uint32_t index) {
   return o && ((const tn_obj *)o)->type_index == index ? (void *)(uintptr_t)o : NULL;
 }

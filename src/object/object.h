@@ -49,13 +49,14 @@ enum {
   TN_NOCMP = 4,  /* not part of structural equality and hash */
   TN_NOSAVE = 8, /* not in JSON */
   TN_MUT = 16,   /* filled in later by its owner (checked_type); never shared state of a hash */
+  TN_INTS = 32,  /* an Array of integers, or of lists of them (relay_check_attrs) */
 };
 
 typedef struct {
   const char *name;
   uint16_t offset;
   uint8_t kind, flags;
-  const char *cls; /* REF: class the value must have; ENUM: the enumeration */
+  const char *cls; /* REF: class the value must have, see field_class.c; ENUM: the enumeration */
   const char *doc;
   const char
       *dflt; /* default as a literal ("1", "\"NCHW\"", "[1, 1]", "None"), or NULL: required */
@@ -129,6 +130,9 @@ TN_API void *tn_obj_alloc(const tn_type *type, size_t size) __attribute__((warn_
    current scope. NULL when a required reference is NULL: the pending error, or TypeError naming the
    field. */
 TN_API void *tn_node_copy(const tn_type *type, const void *proto);
+/** The same for fields that come from a caller outside: containers are checked for the class of
+   their elements (tn_class_convert). NULL with a TypeError that names the field too. */
+TN_API void *tn_node_checked(const tn_type *type, const void *proto);
 /** An owned node from field values by name: what Python's keyword construction and JSON use. Checks
    classes, converts scalars, fills defaults; TypeError / AttributeError name the field. */
 TN_API TN_OWNED tn_obj *tn_node_make(const tn_type *type, int n, const char *const *names,
@@ -146,6 +150,13 @@ TN_API bool tn_obj_is(const void *obj,
 /** The type that REF fields of class `cls` ask for: a row's name ("PrimExpr") or its key. NULL when
  * there is none. */
 TN_API const tn_type *tn_type_by_class(const char *cls);
+/** The type that a class as field tables write it names: of "Array(Var)" the type of arrays. */
+TN_API const tn_type *tn_class_type(const char *cls);
+/** Checks that an owned value, not None, is what the class of a REF field asks for, elements of
+ * containers included. Plain numbers become objects where the class asks for one (tn_scalar_box):
+ * *value is then another object.
+ * @return 0, or -1 with a TypeError that names the element */
+TN_API int tn_class_convert(tn_any *value, const char *cls);
 /** Makes a plain owned value an object, for a REF field of class `cls`: a box, or whatever the
    layer above has set with tn_set_scalar_box (immediates). On failure the value is None. */
 TN_API int tn_scalar_box(tn_any *value, const char *cls);

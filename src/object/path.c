@@ -244,14 +244,12 @@ static int path_equal(TN_ARGS) {
 static int pair_lhs(TN_ARGS) {
   TN_NARGS("node.ObjectPathPairLhsPath", 1);
   TN_ARG_OBJ(ObjectPathPair, pair, 0);
-  TN_CHECK(pair, TypeError, NULL, "expected ObjectPathPair, got None");
   return tn_ret_obj(ret, pair->lhs_path);
 }
 
 static int pair_rhs(TN_ARGS) {
   TN_NARGS("node.ObjectPathPairRhsPath", 1);
   TN_ARG_OBJ(ObjectPathPair, pair, 0);
-  TN_CHECK(pair, TypeError, NULL, "expected ObjectPathPair, got None");
   return tn_ret_obj(ret, pair->rhs_path);
 }
 

@@ -1,6 +1,7 @@
 /* Reference counting. The last release of an object frees everything it alone holds without
    recursion: dead objects wait in a list threaded through their own headers, so releasing a chain
-   of a million nodes needs no memory and no stack. */
+   of a million nodes needs no memory and no stack. Finalizers that release further objects nest,
+   up to a depth; from there on the objects wait in a list of the thread. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -35,6 +36,11 @@ static tn_obj *next_of(const tn_obj *o) {
   return next;
 }
 
+static void link_dead(tn_obj **list, tn_obj *o) {
+  memcpy((void *)o, list, sizeof *list);
+  *list = o;
+}
+
 static bool drop(tn_obj *o) {
   if (atomic_fetch_sub_explicit(&o->rc, 1, memory_order_release) != 1) return false;
   /* what other threads did with the object happened before; a load, as TSan knows no fences */
@@ -43,9 +49,7 @@ static bool drop(tn_obj *o) {
 }
 
 static void push(tn_obj **list, tn_obj *o) {
-  if (!o || !drop(o)) return;
-  memcpy((void *)o, list, sizeof *list);
-  *list = o;
+  if (o && drop(o)) link_dead(list, o);
 }
 
 static void push_any(tn_obj **list, const tn_any *a) {
@@ -104,14 +108,26 @@ static void finalize(tn_obj *o) {
   else tn_error_clear();
 }
 
+enum { MAX_NESTED = 32 }; /* finalizers within finalizers of one thread */
+static _Thread_local int nested;
+static _Thread_local tn_obj *waiting; /* dead objects of finalizers nested deeper */
+
+static tn_obj *take_dead(tn_obj **list) {
+  tn_obj *o = *list;
+  if (o) *list = next_of(o);
+  return o;
+}
+
 void tn_release(const void *obj) {
   tn_obj *o = (tn_obj *)(uintptr_t)obj, *dead = NULL;
   if (!o || !drop(o)) return;
-  memcpy((void *)o, &dead, sizeof dead);
-  dead = o;
-  while (dead) {
-    o = dead;
-    dead = next_of(o);
+  if (nested == MAX_NESTED) {
+    link_dead(&waiting, o);
+    return;
+  }
+  link_dead(&dead, o);
+  ++nested;
+  while ((o = take_dead(&dead)) || (o = take_dead(&waiting))) {
     /* a finalizer sees a header as of a live object whose last reference it holds */
     atomic_init(&o->rc, 1);
     o->type_index = o->type->index;
@@ -119,6 +135,7 @@ void tn_release(const void *obj) {
     push_content(&dead, o);
     tn_free(o);
   }
+  --nested;
 }
 
 void tn_any_release(tn_any *a) {

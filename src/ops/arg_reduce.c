@@ -7,12 +7,14 @@
 #include "ops/ops.h"
 
 #define TN_FIELDS_ArgReduceAttrs(F, S)                                                             \
-  F(S, REF, Array, axis, TN_OPT, "axes that are reduced, all of them when None or empty", "None")  \
+  F(S, REF, Array, axis, TN_OPT | TN_INTS,                                                         \
+    "axes that are reduced, all of them when None or empty", "None")                               \
   F(S, BOOL, , keepdims, 0, "keep reduced axes, with extent 1", "False")                           \
   F(S, BOOL, , select_last_index, 0, "of several such elements the last, not the first", "False")  \
   F(S, BOOL, , exclude, 0, "reduce the axes that are not in `axis` instead", "False")
 #define TN_FIELDS_VarianceAttrs(F, S)                                                              \
-  F(S, REF, Array, axis, TN_OPT, "axes that are reduced, all of them when None or empty", "None")  \
+  F(S, REF, Array, axis, TN_OPT | TN_INTS,                                                         \
+    "axes that are reduced, all of them when None or empty", "None")                               \
   F(S, BOOL, , keepdims, 0, "keep reduced axes, with extent 1", "False")                           \
   F(S, BOOL, , exclude, 0, "reduce the axes that are not in `axis` instead", "False")              \
   F(S, BOOL, , unbiased, 0, "divide by one less", "False")
@@ -75,7 +77,7 @@ static tn_CommReducer *better(const arg *a) {
   tn_expr *wins = tir_or(a->max ? tir_gt(l, r) : tir_lt(l, r),
                          tir_and(tir_eq(l, r), a->last ? tir_gt(i, j) : tir_lt(i, j)));
   if (has_nans(a)) wins = tir_or(wins, a->last ? tir_and(is_nan(l), tir_eq(r, r)) : is_nan(l));
-  tn_expr *worst = a->max ? ops_least(t) : t.code == kDLFloat ? tir_infinity(t) : tir_max_value(t);
+  tn_expr *worst = a->max ? ops_least(t) : has_nans(a) ? tir_infinity(t) : tir_max_value(t);
   tn_expr *index = a->last ? tir_i32(-1) : tir_max_value(TN_I32);
   return TN_MAKE(CommReducer, .lhs = tn_arr_of(2, li, lv), .rhs = tn_arr_of(2, ri, rv),
                  .result = tn_arr_of(2, tir_select(wins, i, j, NULL), tir_select(wins, l, r, NULL)),
@@ -264,6 +266,7 @@ static const relay_op_row rows[] = {
      .attrs = &tn_type_VarianceAttrs,
      .level = 4,
      .pattern = RELAY_COMM_REDUCE,
+     .flags = RELAY_NUMBERS,
      .rel_name = "Variance",
      .rel = relate_variance,
      .compute = compute_variance,

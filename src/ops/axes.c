@@ -12,10 +12,10 @@
 enum { MAX_NDIM = 32 };
 
 #define TN_FIELDS_TransposeAttrs(F, S)                                                             \
-  F(S, REF, Array, axes, TN_OPT, "which axis of the input each axis is; None: opposite order",     \
-    "None")
+  F(S, REF, Array, axes, TN_OPT | TN_INTS,                                                         \
+    "which axis of the input each axis is; None: opposite order", "None")
 #define TN_FIELDS_SqueezeAttrs(F, S)                                                               \
-  F(S, REF, Array, axis, TN_OPT, "axes of extent 1 to drop; None: all of them", "None")
+  F(S, REF, Array, axis, TN_OPT | TN_INTS, "axes of extent 1 to drop; None: all of them", "None")
 #define TN_FIELDS_ExpandDimsAttrs(F, S)                                                            \
   F(S, I64, , axis, 0, "where new axes go; negative ones count from the end of the result")        \
   F(S, I64, , num_newaxis, 0, "how many", "1")
@@ -56,7 +56,7 @@ static int transposed(const tn_TransposeAttrs *a, int64_t ndim, int64_t *from) {
            "transpose: Dimension mismatch: axes has %lld elements, but data.ndim = %lld",
            a->axes ? (long long)a->axes->len : 0, (long long)ndim);
   for (int64_t i = 0; i < ndim; ++i) {
-    int64_t axis = a->axes ? relay_int_at(a->axes, i) : ndim - 1 - i;
+    int64_t axis = a->axes ? relay_listed(a->axes, i) : ndim - 1 - i;
     if (axis < 0) axis += ndim;
     TN_CHECK(axis >= 0 && axis < ndim, ValueError, NULL,
              "transpose: axes should be within the bound of [%lld, %lld)", (long long)-ndim,
@@ -97,17 +97,20 @@ static int64_t squeezed(const tn_SqueezeAttrs *a, const tn_arr *shape, int64_t *
   bool drop[MAX_NDIM] = {false};
   int64_t ndim = shape->len, n = 0;
   TN_CHECK(ndim <= MAX_NDIM, ValueError, NULL, "squeeze: too many dimensions");
-  for (int64_t i = 0; !a->axis && i < ndim; ++i) drop[i] = tir_is_one(tn_arr_obj(shape, i));
+  for (int64_t i = 0; !a->axis && i < ndim; ++i)
+    drop[i] = relay_dim_is((tn_expr *)tn_arr_obj(shape, i), 1) == 1;
   for (int64_t i = 0; a->axis && i < a->axis->len; ++i) {
-    int64_t axis = relay_int_at(a->axis, i);
+    int64_t axis = relay_listed(a->axis, i);
     if (axis < 0) axis += ndim;
     TN_CHECK(axis >= 0 && axis < ndim, ValueError, NULL,
              "squeeze: axis %lld is out of range for %lld dimensions",
-             (long long)relay_int_at(a->axis, i), (long long)ndim);
+             (long long)relay_listed(a->axis, i), (long long)ndim);
     tn_expr *extent = (tn_expr *)tn_arr_obj(shape, axis);
-    TN_CHECK(relay_dim_equal(extent, tir_i64(1)) != 0, ValueError, NULL,
+    int64_t own = 0; /* an extent that differs from 1 is known */
+    TN_CHECK(relay_dim_equal(extent, tir_i64(1)) != 0 || !tir_as_int((tn_obj *)extent, &own),
+             ValueError, NULL,
              "squeeze: axis %lld has extent %lld, only axes of extent 1 can be dropped",
-             (long long)axis, (long long)relay_int_at(shape, axis));
+             (long long)axis, (long long)own);
     drop[axis] = true;
   }
   for (int64_t i = 0; i < ndim; ++i) to[i] = drop[i] ? -1 : n++;
@@ -154,9 +157,10 @@ static int expand_relation(relay_rel *r) {
   const tn_ExpandDimsAttrs *a = r->attrs;
   RELAY_TENSOR(data, r, 0);
   int64_t ndim = data->shape->len, at = expanded_at(a, ndim);
-  RELAY_CHECK(r, a->num_newaxis >= 0 && a->num_newaxis + ndim <= MAX_NDIM,
-              "only accepts `num_newaxis >= 0`, but got num_newaxis = %lld",
-              (long long)a->num_newaxis);
+  RELAY_CHECK(r, a->num_newaxis >= 0 && a->num_newaxis <= MAX_NDIM - ndim,
+              "only accepts `num_newaxis >= 0`, and %d dimensions at most, but got num_newaxis = "
+              "%lld for data of %lld",
+              MAX_NDIM, (long long)a->num_newaxis, (long long)ndim);
   RELAY_CHECK(r, at >= 0 && at <= ndim, "axis should be in range [%lld, %lld], but got axis = %lld",
               (long long)(-ndim - 1), (long long)ndim, (long long)a->axis);
   return relay_rel_result(

@@ -12,6 +12,8 @@ static tn_expr *node(const relay_op_row *row, const void *attrs, tn_expr *const 
   return tir_binary((uint32_t)row->which, x[0], x[1], NULL);
 }
 
+static tn_expr *truth(tn_expr *x) { return tir_cast(ir_with_lanes(TN_BOOL1, 1), x, NULL); }
+
 #define ELEMENT(name, expression)                                                                  \
   static tn_expr *name(const relay_op_row *row, const void *attrs, tn_expr *const *args) {         \
     (void)row, (void)attrs;                                                                        \
@@ -24,6 +26,9 @@ ELEMENT(bit_xor, tir_bitwise(TIR_OP_bitwise_xor, a, b, NULL))
 ELEMENT(left_shift, tir_shift(TIR_OP_shift_left, a, b, NULL))
 ELEMENT(right_shift, tir_shift(TIR_OP_shift_right, a, b, NULL))
 ELEMENT(logical_xor, tir_ne(a, b))
+/* Both sides are read in any case: no branch, which vectors do not have. */
+ELEMENT(logical_and, tir_bitwise(TIR_OP_bitwise_and, truth(a), truth(b), NULL))
+ELEMENT(logical_or, tir_bitwise(TIR_OP_bitwise_or, truth(a), truth(b), NULL))
 #undef ELEMENT
 
 /* Floats: divided and rounded down; integers have a node of their own. */
@@ -39,11 +44,6 @@ static tn_expr *trunc_divide(const relay_op_row *row, const void *attrs, tn_expr
   return tir_rounding(TIR_OP_trunc, tir_div(x[0], x[1]), NULL);
 }
 
-static tn_expr *floor_mod(const relay_op_row *row, const void *attrs, tn_expr *const *x) {
-  if (ir_is_integral(x[0]->dtype)) return tir_floormod(x[0], x[1]);
-  return tir_sub(x[0], tir_mul(floor_divide(row, attrs, x), x[1]));
-}
-
 /* Remainder with the sign of a, as the machine's. */
 static tn_expr *remainder_(const relay_op_row *row, const void *attrs, tn_expr *const *x) {
   (void)row, (void)attrs;
@@ -51,31 +51,28 @@ static tn_expr *remainder_(const relay_op_row *row, const void *attrs, tn_expr *
   return tir_float_binary(TIR_OP_fmod, x[0], x[1], NULL);
 }
 
-/* Integers go through float64, which is exact up to 2**53. */
 static tn_expr *power(const relay_op_row *row, const void *attrs, tn_expr *const *x) {
   (void)row, (void)attrs;
-  tn_dtype t = x[0]->dtype;
-  if (!ir_is_integral(t)) return tir_float_binary(TIR_OP_pow, x[0], x[1], NULL);
-  return tir_cast(t,
-                  tir_float_binary(TIR_OP_pow, tir_cast(TN_F64, x[0], NULL),
-                                   tir_cast(TN_F64, x[1], NULL), NULL),
-                  NULL);
+  return tir_power(x[0], x[1], NULL);
 }
 
 /* ---- rows ---- */
 
-#define ROW(name_, element_, which_, rel_name_, rel_, level_, grads_, doc_)                        \
+#define ROW(name_, element_, which_, flags_, rel_name_, rel_, level_, grads_, doc_)                \
   {                                                                                                \
-    .name = name_, .inputs = "lhs rhs", .level = level_, .pattern = RELAY_BROADCAST,               \
-    .rel_name = rel_name_, .rel = rel_, .compute = ops_elementwise, .element = element_,           \
-    .shape = relay_shape_broadcast, .which = which_, .grads = grads_, .doc = doc_                  \
+    .name = name_, .inputs = "lhs rhs", .level = level_, .flags = flags_,                          \
+    .pattern = RELAY_BROADCAST, .rel_name = rel_name_, .rel = rel_, .compute = ops_elementwise,    \
+    .element = element_, .shape = relay_shape_broadcast, .which = which_, .grads = grads_,         \
+    .doc = doc_                                                                                    \
   }
 #define BINARY(name, element, level, grads, doc)                                                   \
-  ROW(name, element, 0, "Broadcast", relay_rel_broadcast, level, grads, doc)
+  ROW(name, element, 0, 0, "Broadcast", relay_rel_broadcast, level, grads, doc)
+#define LOGIC(name, doc)                                                                           \
+  ROW(#name, name, 0, RELAY_BOOLS, "Broadcast", relay_rel_broadcast, 4, NULL, doc)
 #define NODE(name, Node, level, grads, doc)                                                        \
-  ROW(name, node, TN_TI_##Node, "Broadcast", relay_rel_broadcast, level, grads, doc)
+  ROW(name, node, TN_TI_##Node, 0, "Broadcast", relay_rel_broadcast, level, grads, doc)
 #define COMPARE(name, Node, doc)                                                                   \
-  ROW(name, node, TN_TI_##Node, "BroadcastComp", relay_rel_broadcast_comp, 4, NULL, doc)
+  ROW(name, node, TN_TI_##Node, 0, "BroadcastComp", relay_rel_broadcast_comp, 4, NULL, doc)
 /* what the arguments get, summed up where they were repeated */
 #define GRADS(a, b) "(collapse_sum_like(" a ", %a), collapse_sum_like(" b ", %b))"
 #define CHOSEN(compare)                                                                            \
@@ -90,16 +87,16 @@ static const relay_op_row rows[] = {
          "a / b with broadcasting; integers are divided toward zero"),
     BINARY("mod", remainder_, 1, NULL, "remainder of a / b, with the sign of a"),
     BINARY("floor_divide", floor_divide, 1, "((), ())", "a / b rounded down"),
-    BINARY("floor_mod", floor_mod, 1, NULL, "remainder of floor_divide, with the sign of b"),
+    NODE("floor_mod", FloorMod, 1, NULL, "remainder of floor_divide, with the sign of b"),
     BINARY("trunc_divide", trunc_divide, 1, "((), ())", "a / b rounded toward zero"),
     BINARY("trunc_mod", remainder_, 1, NULL, "remainder of trunc_divide, with the sign of a"),
     BINARY("power", power, 4, GRADS("%d * %b * power(%a, %b - ones_like(%b))", "%d * log(%a) * %y"),
            "a to the power of b"),
     NODE("maximum", Max, 4, CHOSEN("greater_equal"), "the larger of a and b"),
     NODE("minimum", Min, 4, CHOSEN("less_equal"), "the smaller of a and b"),
-    NODE("logical_and", And, 4, NULL, "a and b of bool tensors"),
-    NODE("logical_or", Or, 4, NULL, "a or b of bool tensors"),
-    BINARY("logical_xor", logical_xor, 4, NULL, "either a or b of bool tensors"),
+    LOGIC(logical_and, "a and b of bool tensors"),
+    LOGIC(logical_or, "a or b of bool tensors"),
+    LOGIC(logical_xor, "either a or b of bool tensors"),
     BINARY("bitwise_and", bit_and, 4, NULL, "and of the bits of a and b"),
     BINARY("bitwise_or", bit_or, 4, NULL, "or of the bits of a and b"),
     BINARY("bitwise_xor", bit_xor, 4, NULL, "exclusive or of the bits of a and b"),

@@ -64,21 +64,23 @@ static tn_arr *cast_like(const relay_compute *c) {
                                  "T_cast", TE_ELEMWISE));
 }
 
-/* A limit in the elements' type: beyond what an integer type holds it is no limit. */
+/* A limit in the elements' type: beyond what an integer type holds it is the end of that. */
 static tn_expr *limit(tn_dtype t, double value, bool low) {
-  if (!ir_is_integral(t)) return tir_const_float(t, value);
-  tn_expr *end = low ? tir_min_value(t) : tir_max_value(t);
+  if (!ir_is_integral(t)) return tir_const_float(t, ir_round_float(value, t));
   double bits = t.bits - (t.code == kDLInt), most = ldexp(1.0, (int)bits) - 1;
   double least = t.code == kDLInt ? -ldexp(1.0, (int)bits) : 0;
-  if (low ? value <= least : value >= most) return end;
+  if (value <= least || (low && isnan(value))) return tir_min_value(t);
+  if (value >= most || isnan(value)) return tir_max_value(t);
   return tir_const_int(t, (int64_t)(low ? ceil(value) : floor(value)));
 }
 
+/* Where the limits are the wrong way round the upper one is the result. */
 static tn_expr *clip_element(const relay_op_row *row, const void *attrs, tn_expr *const *x) {
   const tn_ClipAttrs *a = attrs;
   tn_dtype t = x[0]->dtype;
+  double low = a->a_min > a->a_max ? a->a_max : a->a_min;
   (void)row;
-  return tir_max(tir_min(x[0], limit(t, a->a_max, false)), limit(t, a->a_min, true));
+  return tir_max(tir_min(x[0], limit(t, a->a_max, false)), limit(t, low, a->a_min <= a->a_max));
 }
 
 static const relay_op_row rows[] = {

@@ -41,25 +41,39 @@ typedef struct {
   const tn_arr *shape;
 } collapsed;
 
+/* Is an axis of the result, of extent `to`, the one of data? 1: yes, 0: that is summed up, -1: that
+   shows at run time. */
+static int is_kept(tn_expr *from, tn_expr *to) {
+  if (relay_dim_is(from, 1) == 1 || relay_dim_equal(from, to) == 1) return 1;
+  int one = relay_dim_is(to, 1);
+  return one < 0 ? -1 : !one;
+}
+
+/* Appends the index of data along axis i, and the axis that is summed over if there is one. Where
+   it shows at run time whether there is, one element is summed when there is not. */
+static int add_index(const collapsed *c, int64_t i, tn_arr *at, tn_vec *index, tn_vec *axes) {
+  int64_t own = i - (c->data->shape->len - c->shape->len);
+  tn_expr *extent = te_extent(c->data, i),
+          *to = own < 0 ? NULL : (tn_expr *)tn_arr_obj(c->shape, own);
+  int kept = to ? is_kept(extent, to) : 0;
+  if (kept == 1) return tn_vec_push_obj(index, te_index(at, own));
+  tn_str *name;
+  tn_IterVar *k;
+  if (kept < 0) TN_GET(extent, relay_if_one(to, extent, tir_one(extent->dtype)));
+  TN_GET(name, tn_str_fmt("k%lld", (long long)i));
+  TN_GET(k, te_reduce_axis(extent, tn_cstr(name)));
+  TN_TRY(tn_vec_push_obj(axes, k));
+  tn_expr *place = (tn_expr *)k->var;
+  if (kept < 0) TN_GET(place, relay_if_one(to, place, te_index(at, own)));
+  return tn_vec_push_obj(index, place);
+}
+
 /* An axis of extent 1 is summed up, and one that the result does not have. */
 static tn_expr *element(void *ctx, tn_arr *at) {
   const collapsed *c = ctx;
   TN_VEC(index);
   TN_VEC(axes);
-  int64_t more = c->data->shape->len - c->shape->len;
-  for (int64_t i = 0; i < c->data->shape->len; ++i) {
-    tn_expr *extent = te_extent(c->data, i);
-    bool kept = i >= more && (!tir_is_one(tn_arr_obj(c->shape, i - more)) || tir_is_one(extent));
-    if (kept) {
-      TN_TRYP(tn_vec_push_obj(&index, te_index(at, i - more)));
-      continue;
-    }
-    tn_str *name = tn_str_fmt("k%lld", (long long)i);
-    tn_IterVar *k = name ? te_reduce_axis(extent, tn_cstr(name)) : NULL;
-    if (!k) return NULL;
-    TN_TRYP(tn_vec_push_obj(&axes, k));
-    TN_TRYP(tn_vec_push_obj(&index, k->var));
-  }
+  for (int64_t i = 0; i < c->data->shape->len; ++i) TN_TRYP(add_index(c, i, at, &index, &axes));
   tn_expr *e = te_at(c->data, tn_arr_from(&index));
   return e && axes.len ? te_reduce(TE_SUM, e, tn_arr_from(&axes), NULL) : e;
 }

@@ -17,6 +17,22 @@
     "attributes of matrix_set_diag")
 TN_NODES_LOCAL(DIAGONAL_ATTRS)
 
+/* The same where they are known at run time. */
+static int take_extents(const relay_rel *r, const tn_TensorType *data, const tn_TensorType *diag) {
+  const tn_MatrixSetDiagAttrs *a = r->attrs;
+  tn_expr *rows = relay_dim(data, -2), *columns = relay_dim(data, -1);
+  relay_take_least(rows, 1 - a->k1);
+  relay_take_least(columns, a->k2 + 1);
+  if (relay_dim_is_any(rows) || relay_dim_is_any(columns)) return 0;
+  tn_expr *high = tir_add(tir_cast(TN_I64, rows, NULL), tir_i64(a->k2 < 0 ? a->k2 : 0)),
+          *wide = tir_sub(tir_cast(TN_I64, columns, NULL), tir_i64(a->k1 > 0 ? a->k1 : 0));
+  tn_expr *want = tir_min(high, wide);
+  RELAY_CHECK(r, want && relay_dim_equal(relay_dim(diag, -1), want) != 0,
+              "diagonal: its rows, %s, do not fit data %s", relay_type_text(diag),
+              relay_type_text(data));
+  return 0;
+}
+
 static int check_extents(const relay_rel *r, const tn_TensorType *data, const tn_TensorType *diag) {
   const tn_MatrixSetDiagAttrs *a = r->attrs;
   bool one = a->k1 == a->k2;
@@ -33,7 +49,7 @@ static int check_extents(const relay_rel *r, const tn_TensorType *data, const tn
               relay_type_text(diag));
   if (!tir_as_int((tn_obj *)relay_dim(data, batch), &rows) ||
       !tir_as_int((tn_obj *)relay_dim(data, batch + 1), &columns))
-    return 0;
+    return take_extents(r, data, diag);
   RELAY_CHECK(r, a->k1 > -rows && a->k2 < columns,
               "k: %lld to %lld: a matrix of %s has %lld to %lld", (long long)a->k1,
               (long long)a->k2, relay_type_text(data), (long long)(1 - rows),
@@ -52,6 +68,8 @@ static int relation(relay_rel *r) {
   RELAY_CHECK(r, data->shape->len >= 2, "data must be matrices, got %s", relay_type_text(data));
   RELAY_CHECK(r, tn_dtype_eq(data->dtype, diag->dtype), "data is %s, diagonal is %s",
               TN_DT(data->dtype), TN_DT(diag->dtype));
+  RELAY_CHECK(r, a->k1 > -INT32_MAX && a->k2 < INT32_MAX, "k: %lld to %lld is too far",
+              (long long)a->k1, (long long)a->k2);
   RELAY_CHECK(r, a->k1 <= a->k2, "k: the first, %lld, is above the second, %lld", (long long)a->k1,
               (long long)a->k2);
   TN_TRY(check_extents(r, data, diag));

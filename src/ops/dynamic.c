@@ -97,19 +97,28 @@ static tn_arr *reshape(const relay_compute *c) {
 
 /* ---- dyn.strided_slice ---- */
 
+/* Axes beyond a vector's end are whole: begin is 0, end their extent, the stride 1. */
 static int slice_relation(relay_rel *r) {
-  int64_t n;
+  int64_t n = 0;
   RELAY_TENSOR(data, r, 0);
   for (int i = 1; i < 4; ++i) {
-    int known = ops_vector_length(r, i, &n);
+    int64_t len;
+    int known = ops_vector_length(r, i, &len);
     if (known != RELAY_SOLVED) return known;
-    RELAY_CHECK(r, n <= data->shape->len, "argument %d has %lld numbers, data %lld dimensions", i,
-                (long long)n, (long long)data->shape->len);
+    RELAY_CHECK(r, len <= data->shape->len, "argument %d has %lld numbers, data %lld dimensions", i,
+                (long long)len, (long long)data->shape->len);
+    n = len > n ? len : n;
   }
   TN_VEC(v);
   for (int64_t i = 0; i < data->shape->len; ++i)
     if (tn_vec_push_obj(&v, i < n ? relay_any() : relay_dim(data, i))) return RELAY_FAILED;
   return relay_rel_result(r, relay_tensor_type(tn_arr_from(&v), data->dtype));
+}
+
+/* A number that may be anything, brought back to where it can be computed with: it is beyond all
+   elements still. */
+static tn_expr *near(tn_expr *e) {
+  return tir_min(tir_max(e, tir_i64(-(INT64_MAX / 4))), tir_i64(INT64_MAX / 4));
 }
 
 /* The first index that is taken: counted from the end where negative, inside of the axis. */
@@ -125,42 +134,52 @@ static tn_arr *slice_shape(const relay_shape_query *q) {
   const tn_DynSliceAttrs *a = q->attrs;
   bool by_size = a && tn_str_eq(a->slice_mode, "size");
   const tn_arr *in = relay_shape_of(q, 0);
-  int64_t n = 0;
+  int64_t n[4] = {0};
   tn_expr *zero = tir_i64(0), *one = tir_i64(1);
   TN_VEC(v);
-  (void)tir_as_int(tn_arr_obj(relay_shape_of(q, 1), 0), &n);
+  for (int i = 1; i < 4; ++i) /* the relation has seen them */
+    TN_ICHECKP(relay_known_int(relay_shape_of(q, i), 0, &n[i]));
   for (int64_t i = 0; i < in->len; ++i) {
     tn_expr *extent = (tn_expr *)tn_arr_obj(in, i);
-    if (i < n) {
-      tn_expr *step = by_size ? one : ops_number_at(q, 3, i), *last = ops_number_at(q, 2, i);
-      tn_expr *begin = first_index(ops_number_at(q, 1, i), extent, step);
+    if (i < n[1] || i < n[2] || i < n[3]) {
+      tn_expr *step = by_size || i >= n[3] ? one : near(ops_number_at(q, 3, i));
+      tn_expr *last = i < n[2] ? near(ops_number_at(q, 2, i)) : by_size ? tir_i64(-1) : extent;
+      tn_expr *begin = first_index(i < n[1] ? ops_number_at(q, 1, i) : zero, extent, step);
       if (by_size) last = tir_select(tir_lt(last, zero), extent, tir_add(begin, last), NULL);
       tn_expr *end = first_index(last, extent, step);
       tn_expr *width =
           tir_select(tir_lt(step, zero), tir_sub(begin, end), tir_sub(end, begin), NULL);
       tn_expr *size = tir_max(step, tir_sub(zero, step));
       relay_take_for_granted(tir_ne(step, zero));
-      tn_expr *count = tir_floordiv(tir_sub(tir_add(width, size), one), tir_max(size, one));
-      extent = tir_max(count, zero);
+      tn_expr *steps = tir_floordiv(tir_sub(width, one), tir_max(size, one));
+      extent = tir_max(tir_add(steps, one), zero);
     }
     TN_TRYP(tn_vec_push_obj(&v, extent));
   }
   return tn_arr_of(1, tn_arr_from(&v));
 }
 
+static int64_t length_of(const tn_Tensor *t) {
+  int64_t n = 0;
+  return t && relay_known_int(t->shape, 0, &n) ? n : 0;
+}
+
+/* The i-th number of a vector, or what stands beyond its end. */
+static tn_expr *number_or(const tn_Tensor *t, int64_t i, int64_t beyond) {
+  if (i >= length_of(t)) return tir_i64(beyond);
+  return near(tir_cast(TN_I64, te_at_of(t, 1, tir_i64(i)), NULL));
+}
+
 static tn_expr *slice_element(void *ctx, tn_arr *at) {
   const source *s = ctx;
-  int64_t n = 0;
   TN_VEC(v);
-  (void)tir_as_int((tn_obj *)te_extent(s->begin, 0), &n);
   for (int64_t i = 0; i < at->len; ++i) {
     tn_expr *index = tir_cast(TN_I64, te_index(at, i), NULL);
-    if (i < n) {
-      tn_expr *step =
-          s->strides ? tir_cast(TN_I64, te_at_of(s->strides, 1, tir_i64(i)), NULL) : tir_i64(1);
-      tn_expr *begin = tir_cast(TN_I64, te_at_of(s->begin, 1, tir_i64(i)), NULL);
+    if (i < length_of(s->begin) || i < length_of(s->strides)) {
+      tn_expr *step = number_or(s->strides, i, 1), *begin = number_or(s->begin, i, 0);
       begin = first_index(begin, tir_cast(TN_I64, te_extent(s->data, i), NULL), step);
-      index = tir_add(begin, tir_mul(index, step));
+      index = tir_add(begin, tir_mul(index, step)); /* within, says the shape function */
+      index = ops_data_index(index, te_extent(s->data, i), OPS_CLIP);
     }
     TN_TRYP(tn_vec_push_obj(&v, index));
   }

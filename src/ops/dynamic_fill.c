@@ -48,6 +48,8 @@ tn_expr *ops_number_at(const relay_shape_query *q, int64_t arg, int64_t i) {
   const tn_Tensor *t = q->values ? TN_AS(Tensor, tn_arr_obj(q->values, arg)) : NULL;
   TN_CHECKP(t, OpNotImplemented, NULL, "%s: its shape function reads argument %lld", q->row->name,
             (long long)arg);
+  int64_t n = i + 1;
+  TN_ICHECKP(i >= 0 && (!relay_known_int(t->shape, 0, &n) || i < n));
   return tir_cast(TN_I64, te_at_of(t, 1, tir_i64(i)), NULL);
 }
 
@@ -167,7 +169,7 @@ static tn_arr *tile_shape(const relay_shape_query *q) {
   const tn_arr *in = relay_shape_of(q, 0);
   int64_t rank = TN_AS(TensorType, q->out_type)->shape->len, n = 0;
   TN_VEC(v);
-  (void)tir_as_int(tn_arr_obj(relay_shape_of(q, 1), 0), &n);
+  TN_ICHECKP(relay_known_int(relay_shape_of(q, 1), 0, &n)); /* the relation has seen it */
   for (int64_t i = 0; i < rank; ++i) {
     int64_t axis = i - (rank - in->len), k = i - (rank - n);
     tn_expr *e = axis < 0 ? tir_i64(1) : (tn_expr *)tn_arr_obj(in, axis);
@@ -231,16 +233,9 @@ static tn_arr *pad_shape(const relay_shape_query *q) {
 /* The element that stands at place x of an axis, which may lie outside; `in` stays true where it
    does not. */
 static tn_expr *pad_source(const char *mode, tn_expr *x, tn_expr *n, tn_expr **in) {
-  tn_expr *zero = tir_i64(0), *last = tir_sub(n, tir_i64(1));
-  if (strcmp(mode, "edge") == 0) return tir_max(tir_min(x, last), zero);
-  if (strcmp(mode, "reflect") == 0) {
-    tn_expr *high = tir_sub(tir_mul(tir_i64(2), last), x);
-    return tir_select(tir_lt(x, zero), tir_neg(x, NULL), tir_select(tir_gt(x, last), high, x, NULL),
-                      NULL);
-  }
-  tn_expr *inside = tir_and(tir_ge(x, zero), tir_le(x, last));
-  *in = *in ? tir_and(*in, inside) : inside;
-  return x;
+  if (strcmp(mode, "edge") == 0) return ops_border_index(OPS_EDGE, x, n, -1);
+  if (strcmp(mode, "reflect") == 0) return ops_border_index(OPS_REFLECT, x, n, -1);
+  return ops_data_index_if(x, n, OPS_CLIP, in);
 }
 
 static tn_expr *pad_element(void *ctx, tn_arr *at) {
@@ -251,8 +246,7 @@ static tn_expr *pad_element(void *ctx, tn_arr *at) {
   TN_VEC(v);
   for (int64_t i = 0; i < at->len; ++i) {
     tn_expr *x = tir_sub(tir_cast(TN_I64, te_index(at, i), NULL), width_at(width, i, 0));
-    tn_expr *n = tir_cast(TN_I64, te_extent(data, i), NULL);
-    TN_TRYP(tn_vec_push_obj(&v, pad_source(mode, x, n, &in)));
+    TN_TRYP(tn_vec_push_obj(&v, pad_source(mode, x, te_extent(data, i), &in)));
   }
   tn_expr *value = te_at(data, tn_arr_from(&v));
   if (!in) return value;

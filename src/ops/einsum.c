@@ -67,9 +67,10 @@ static int bind(sums *s, const char *equation, const term *t, const tn_arr *shap
   if (t->n != shape->len) return fail(equation, "an operand has another number of dimensions");
   for (int i = 0; i < t->n; ++i) {
     tn_expr **known = &s->extent[t->names[i]], *e = (tn_expr *)tn_arr_obj(shape, i);
-    if (!*known || tir_is_one(*known)) *known = e;
-    else if (!tir_is_one(e) && relay_dim_equal(*known, e) == 0)
-      return fail(equation, "two axes of one name have different extents");
+    if (*known) e = relay_broadcast_dim(*known, e);
+    *known = e;
+    if (!e && tn_error_pending()) return -1;
+    if (!e) return fail(equation, "two axes of one name have different extents");
   }
   return 0;
 }
@@ -162,8 +163,9 @@ static tn_expr *factor(const product *p, int i) {
   const term *names = &p->s->operands[i];
   TN_VEC(v);
   for (int k = 0; k < names->n; ++k) {
-    bool repeated = tir_is_one(te_extent(t, k));
-    TN_TRYP(tn_vec_push_obj(&v, repeated ? tir_i32(0) : p->index[names->names[k]]));
+    tn_expr *own = te_extent(t, k), *all = p->s->extent[names->names[k]];
+    tn_expr *place = ops_repeated_index(own, all, p->index[names->names[k]]);
+    TN_TRYP(tn_vec_push_obj(&v, place));
   }
   return te_at(t, tn_arr_from(&v));
 }

@@ -2,21 +2,18 @@
 #include "ir/imm.h"
 #include "ops/ops.h"
 
-/* Index along an axis of extent `own` for index i along the broadcast axis of extent `out`: i, or 0
-   where the axis is repeated. An extent that is not known is looked at when the program runs. */
-static tn_expr *axis_index(tn_expr *own, tn_expr *out, tn_expr *i) {
-  if (tir_is_one(out)) return i;
-  if (tir_is_one(own)) return tir_zero(i->dtype);
-  if (tir_as_int((tn_obj *)own, &(int64_t){0}) || relay_dim_equal(own, out) == 1) return i;
-  return tir_if_then_else(tir_eq(own, tir_one(own->dtype)), tir_zero(i->dtype), i, NULL);
+tn_expr *ops_repeated_index(tn_expr *own, tn_expr *out, tn_expr *i) {
+  if (!own || !out || !i) return NULL;
+  if (relay_dim_is(out, 1) == 1 || relay_dim_equal(own, out) == 1) return i;
+  return relay_if_one(own, tir_zero(i->dtype), i);
 }
 
 tn_expr *ops_broadcast_at(const tn_Tensor *t, const tn_arr *shape, const tn_arr *indices) {
   TN_VEC(at);
   int64_t more = shape->len - t->shape->len;
   for (int64_t i = 0; i < t->shape->len; ++i) {
-    tn_expr *e = axis_index(te_extent(t, i), (tn_expr *)tn_arr_obj(shape, i + more),
-                            te_index(indices, i + more));
+    tn_expr *e = ops_repeated_index(te_extent(t, i), (tn_expr *)tn_arr_obj(shape, i + more),
+                                    te_index(indices, i + more));
     TN_TRYP(tn_vec_push_obj(&at, e));
   }
   return te_at(t, tn_arr_from(&at));
@@ -24,11 +21,9 @@ tn_expr *ops_broadcast_at(const tn_Tensor *t, const tn_arr *shape, const tn_arr 
 
 /* Extent of two axes that fit. */
 static tn_expr *common_extent(tn_expr *a, tn_expr *b) {
-  if (tir_is_one(a)) return b;
-  if (tir_is_one(b) || relay_dim_equal(a, b) == 1) return a;
-  if (tir_as_int((tn_obj *)a, &(int64_t){0})) return a; /* the other is 1 or the same */
-  if (tir_as_int((tn_obj *)b, &(int64_t){0})) return b;
-  return tir_max(a, b);
+  if (relay_dim_is(a, 1) == 1) return b;
+  if (relay_dim_is(b, 1) == 1 || relay_dim_equal(a, b) == 1) return a;
+  return relay_broadcast_extent(a, b);
 }
 
 tn_arr *ops_common_shape(tn_arr *a, tn_arr *b) {

@@ -18,19 +18,25 @@ static tn_expr *polynomial(tn_expr *x, const double *a, int n) {
   return y;
 }
 
-/* e^x = 2^n * e^r with n = round(x / ln 2), |r| <= ln 2 / 2. 2^n is made of the bits of a float. */
+/* 2^n from the bits of a float, for n from -126 to 127 */
+static tn_expr *power_of_two(tn_expr *n) {
+  return tir_reinterpret(TN_F32, tir_mul(tir_add(n, tir_i32(127)), tir_i32(1 << 23)), NULL);
+}
+
+/* e^x = 2^n * e^r with n = round(x / ln 2), |r| <= ln 2 / 2. 2^n is a product of two powers, so
+   that results reach infinity and 0. */
 static tn_expr *fast_exp(const relay_op_row *row, const void *attrs, tn_expr *const *args) {
   static const double p[] = {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3,
                              4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1};
   (void)row, (void)attrs;
   if (!is_f32(args[0])) return tir_call(args[0]->dtype, TIR_OP_exp, 1, args[0]);
-  tn_expr *x = clamp(args[0], 87.3);
+  tn_expr *x = clamp(args[0], 104);
   tn_expr *n = tir_rounding(TIR_OP_floor,
                             tir_add(tir_mul(x, tir_f32(1.44269504088896341)), tir_f32(0.5)), NULL);
   tn_expr *r = tir_sub(x, tir_mul(n, tir_f32(0.6931471805599453)));
   tn_expr *y = tir_add(tir_add(tir_mul(tir_mul(polynomial(r, p, 6), r), r), r), tir_f32(1));
-  tn_expr *bits = tir_mul(tir_add(tir_cast(TN_I32, n, NULL), tir_i32(127)), tir_i32(1 << 23));
-  return tir_mul(y, tir_reinterpret(TN_F32, bits, NULL));
+  tn_expr *whole = tir_cast(TN_I32, n, NULL), *half = tir_floordiv(whole, tir_i32(2));
+  return tir_mul(tir_mul(y, power_of_two(half)), power_of_two(tir_sub(whole, half)));
 }
 
 /* x * p(x^2) / q(x^2) for |x| <= limit, beyond which the function hardly changes */
@@ -64,7 +70,7 @@ static tn_expr *fast_erf(const relay_op_row *row, const void *attrs, tn_expr *co
 
 #define FAST(name_, element_, doc_)                                                                \
   {                                                                                                \
-    .name = name_, .inputs = "data", .level = 1, .pattern = RELAY_ELEMWISE,                        \
+    .name = name_, .inputs = "data", .level = 1, .pattern = RELAY_ELEMWISE, .flags = RELAY_FLOATS, \
     .rel_name = "Identity", .rel = relay_rel_identity, .compute = ops_elementwise,                 \
     .element = element_, .shape = relay_shape_same, .doc = doc_                                    \
   }

@@ -103,11 +103,10 @@ static tn_arr *stft_shape(const tn_StftAttrs *a, const tn_arr *data) {
   TN_VEC(out);
   tn_expr *n = (tn_expr *)tn_arr_obj(data, data->len - 1);
   if (data->len == 2) TN_TRYP(tn_vec_push_obj(&out, tn_arr_obj(data, 0)));
-  relay_take_least(n, a->n_fft);
   int64_t frequencies = a->onesided ? a->n_fft / 2 + 1 : a->n_fft;
-  TN_TRYP(tn_vec_push_obj(&out, tir_const_int(TN_I32, frequencies)));
-  TN_TRYP(tn_vec_push_obj(
-      &out, ops_window_extent(n, tir_const_int(n->dtype, a->n_fft), 0, a->hop_length, 1)));
+  TN_TRYP(tn_vec_push_obj(&out, relay_dim_int(frequencies)));
+  TN_TRYP(
+      tn_vec_push_obj(&out, ops_window_extent(n, relay_dim_int(a->n_fft), 0, a->hop_length, 1)));
   TN_TRYP(tn_vec_push_obj(&out, tir_i32(2)));
   return tn_arr_from(&out);
 }

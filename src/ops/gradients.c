@@ -129,7 +129,7 @@ tn_arr *ops_grad_transpose(const relay_grad *g) {
   int64_t n = relay_grad_type(g, 0)->shape->len, back[OPS_MAX_NDIM];
   TN_ICHECKP(n <= OPS_MAX_NDIM);
   for (int64_t i = 0; i < n; ++i) {
-    int64_t from = order ? relay_int_at(order, i) : n - 1 - i;
+    int64_t from = order ? relay_listed(order, i) : n - 1 - i;
     back[from < 0 ? from + n : from] = i;
   }
   void *d = ops_call_ints("transpose", g->d, "axes", back, n);
@@ -201,9 +201,9 @@ static void place_of(const void *attrs, int64_t k, int64_t extent, int64_t *begi
   const tn_arr *begins = relay_attr_obj(attrs, "begin"),
                *strides = relay_attr_obj(attrs, "strides");
   bool by_size = strcmp(relay_attr_str(attrs, "slice_mode"), "size") == 0;
-  *step = by_size || !strides || k >= strides->len ? 1 : relay_int_at(strides, k);
+  *step = by_size || !strides || k >= strides->len ? 1 : relay_listed(strides, k);
   bool given = begins && k < begins->len && tn_arr_obj(begins, k);
-  *begin = given ? relay_int_at(begins, k) : *step < 0 ? extent - 1 : 0;
+  *begin = given ? relay_listed(begins, k) : *step < 0 ? extent - 1 : 0;
   if (*begin < 0) *begin += extent;
   if (*begin < 0) *begin = *step < 0 ? -1 : 0;
   if (*begin >= extent) *begin = *step < 0 ? extent - 1 : extent;
@@ -219,7 +219,7 @@ tn_arr *ops_grad_strided_slice(const relay_grad *g) {
   if (n < 0 || relay_static_shape(relay_tensor_type_of_expr(g->call), out, n) != n) return NULL;
   for (int i = 0; i < n; ++i) step[i] = 1;
   for (int64_t k = 0; k < (axis ? axis->len : begin ? begin->len : 0); ++k) {
-    int64_t i = axis ? relay_int_at(axis, k) : k;
+    int64_t i = axis ? relay_listed(axis, k) : k;
     if (i < 0) i += n;
     place_of(attrs, k, dims[i], &before[i], &step[i]);
     if (step[i] > 0) continue;
@@ -244,8 +244,8 @@ tn_arr *ops_grad_pad(const relay_grad *g) {
   TN_CHECKP(constant, OpNotImplemented, g->call->span,
             "gradient of nn.pad: only borders of one value have one");
   for (int i = 0; i < n; ++i) {
-    begin[i] = relay_int_at((const tn_arr *)tn_arr_obj(width, i), 0);
-    TN_CHECKP(begin[i] >= 0 && relay_int_at((const tn_arr *)tn_arr_obj(width, i), 1) >= 0,
+    begin[i] = relay_listed((const tn_arr *)tn_arr_obj(width, i), 0);
+    TN_CHECKP(begin[i] >= 0 && relay_listed((const tn_arr *)tn_arr_obj(width, i), 1) >= 0,
               OpNotImplemented, g->call->span, "gradient of nn.pad: a border is negative");
     end[i] = begin[i] + dims[i];
   }
@@ -340,7 +340,7 @@ tn_arr *ops_grad_tile(const relay_grad *g) {
   int64_t m = reps->len > n ? reps->len : n;
   if (n < 0 || m > OPS_MAX_NDIM) return NULL;
   for (int64_t i = 0; i < m; ++i) {
-    shape[2 * i] = i < m - reps->len ? 1 : relay_int_at(reps, i - (m - reps->len));
+    shape[2 * i] = i < m - reps->len ? 1 : relay_listed(reps, i - (m - reps->len));
     shape[2 * i + 1] = i < m - n ? 1 : dims[i - (m - n)];
     axis[i] = 2 * i;
   }

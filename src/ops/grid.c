@@ -12,7 +12,7 @@
 #define TN_FIELDS_MeshgridAttrs(F, S)                                                              \
   F(S, REF, String, indexing, 0, "\"ij\", or \"xy\": the first two axes exchanged", "\"ij\"")
 #define TN_FIELDS_AffineGridAttrs(F, S)                                                            \
-  F(S, REF, Array, target_shape, 0, "height and width of the grid")
+  F(S, REF, Array, target_shape, TN_INTS, "height and width of the grid")
 #define TN_FIELDS_TriluAttrs(F, S)                                                                 \
   F(S, BOOL, , upper, 0, "keep what is above the diagonal, else what is below", "True")
 #define TN_FIELDS_SequenceMaskAttrs(F, S)                                                          \
@@ -103,7 +103,7 @@ static int affine_relation(relay_rel *r) {
               "expected matrices of 2 rows and 3 columns, got %s", relay_type_text(data));
   RELAY_CHECK(r,
               a->target_shape && a->target_shape->len == 2 &&
-                  relay_int_at(a->target_shape, 0) > 0 && relay_int_at(a->target_shape, 1) > 0,
+                  relay_listed(a->target_shape, 0) > 0 && relay_listed(a->target_shape, 1) > 0,
               "target_shape must be a height and a width");
   return relay_rel_result(r, relay_tensor_type(tn_arr_of(4, relay_dim(data, 0), tir_i32(2),
                                                          tn_arr_obj(a->target_shape, 0),
@@ -121,8 +121,8 @@ static tn_expr *affine_element(void *ctx, tn_arr *at) {
   const relay_compute *c = ctx;
   const tn_arr *size = ((const tn_AffineGridAttrs *)c->attrs)->target_shape;
   const tn_Tensor *m = relay_input(c, 0);
-  tn_expr *w[3], *y = place(te_index(at, 2), relay_int_at(size, 0), m->dtype),
-                 *x = place(te_index(at, 3), relay_int_at(size, 1), m->dtype);
+  tn_expr *w[3], *y = place(te_index(at, 2), relay_listed(size, 0), m->dtype),
+                 *x = place(te_index(at, 3), relay_listed(size, 1), m->dtype);
   for (int i = 0; i < 3; ++i)
     w[i] = te_at(m, tn_arr_of(3, te_index(at, 0), te_index(at, 1), tir_i32(i)));
   return tir_add(tir_add(tir_mul(w[0], x), tir_mul(w[1], y)), w[2]);

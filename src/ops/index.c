@@ -22,7 +22,6 @@ static int check_integers(const relay_rel *r, const tn_TensorType *t, const char
 
 /* Negative ones count from the end. */
 static tn_expr *from_end(tn_expr *i, tn_expr *extent) {
-  i = ops_wide_index(i);
   if (!i) return NULL;
   tn_expr *zero = tir_zero(i->dtype), *n = tir_cast(i->dtype, extent, NULL);
   return tir_add(i, tir_select(tir_lt(i, zero), n, zero, NULL));
@@ -62,7 +61,11 @@ static int adv_relation(relay_rel *r) {
   TN_GET(common, broadcast_all(r, shapes, n));
   for (int64_t i = 0; i < common->len; ++i) TN_TRY(tn_vec_push(&out, common->items[i]));
   for (int64_t i = n; i < data->shape->len; ++i) TN_TRY(tn_vec_push(&out, data->shape->items[i]));
-  return relay_rel_result(r, relay_tensor_type(tn_arr_from(&out), data->dtype));
+  tn_arr *shape;
+  TN_GET(shape, tn_arr_from(&out));
+  for (int64_t i = 0; i < n; ++i)
+    TN_TRY(ops_rel_takes(r, relay_dim(data, i), shape, "an axis of data"));
+  return relay_rel_result(r, relay_tensor_type(shape, data->dtype));
 }
 
 typedef struct {
@@ -82,7 +85,7 @@ static tn_expr *adv_element(void *ctx, tn_arr *at) {
   for (int64_t i = 0; i < n; ++i) {
     tn_expr *e;
     TN_GETP(e, ops_broadcast_at(relay_input(x->c, i + 1), x->common, own));
-    TN_TRYP(tn_vec_push_obj(&v, from_end(e, te_extent(data, i))));
+    TN_TRYP(tn_vec_push_obj(&v, ops_data_index(e, te_extent(data, i), OPS_FROM_END)));
   }
   for (int64_t i = x->common->len; i < at->len; ++i) TN_TRYP(tn_vec_push(&v, at->items[i]));
   return te_at(data, tn_arr_from(&v));

@@ -13,7 +13,7 @@ static tn_expr *part(const tn_Layout *l, char letter, tn_expr *v, bool extents) 
   int64_t factor = tir_layout_factor(l, letter);
   if (!is_primal(letter)) return extents ? NULL : v; /* an extent is in the factor already */
   if (factor < 0) return v;
-  return relay_dim_mul(v, tir_const_int(v->dtype, factor));
+  return extents ? relay_dim_times(v, factor) : tir_mul(v, tir_const_int(v->dtype, factor));
 }
 
 int ops_axes_of(const char *layout, const tn_arr *values, bool extents, ops_axes *out) {
@@ -38,7 +38,7 @@ static tn_expr *axis_value(const tn_Layout *l, char letter, tn_expr *v, bool ext
   if (factor < 0) return v;
   tn_expr *f = tir_const_int(v->dtype, factor);
   if (!is_primal(letter)) return extents ? f : tir_floormod(v, f);
-  return extents ? relay_dim_binary(TN_TI_FloorDiv, v, f) : tir_floordiv(v, f);
+  return extents ? relay_dim_divided(v, factor) : tir_floordiv(v, f);
 }
 
 tn_arr *ops_axes_to(const char *layout, const ops_axes *a, bool extents) {

@@ -16,8 +16,8 @@
   F(S, DTYPE, , dtype, 0, "type of what is to be in it", "\"float32\"")
 #define TN_FIELDS_AllocTensorAttrs(F, S)                                                           \
   F(S, DTYPE, , dtype, 0, "type of an element", "\"float32\"")                                     \
-  F(S, REF, Array, assert_shape, TN_OPT,                                                           \
-    "extents as far as they are known (PrimExpr), None: none is", "None")
+  F(S, REF, Array(PrimExpr), assert_shape, TN_OPT,                                                 \
+    "extents as far as they are known, None: none is", "None")
 #define MEMORY_ATTRS(N)                                                                            \
   N(AllocStorageAttrs, Attrs, "relay.attrs.AllocStorageAttrs", NODE, TREE, tn_no_hooks,            \
     "attributes of memory.alloc_storage")                                                          \

@@ -9,7 +9,8 @@
 #include "ops/ops.h"
 
 #define TN_FIELDS_ReduceAttrs(F, S)                                                                \
-  F(S, REF, Array, axis, TN_OPT, "axes that are reduced, all of them when None or empty", "None")  \
+  F(S, REF, Array, axis, TN_OPT | TN_INTS,                                                         \
+    "axes that are reduced, all of them when None or empty", "None")                               \
   F(S, BOOL, , keepdims, 0, "keep reduced axes, with extent 1", "False")                           \
   F(S, BOOL, , exclude, 0, "reduce the axes that are not in `axis` instead", "False")
 #define REDUCE_ATTRS(N)                                                                            \
@@ -125,21 +126,26 @@ static int layouts(relay_layouts *q) {
 
 /* ---- rows ---- */
 
-#define REDUCE(name_, compute_, which_, grad_, doc_)                                               \
+#define REDUCE(name_, flags_, compute_, which_, grad_, doc_)                                       \
   {                                                                                                \
     .name = name_, .inputs = "data", .attrs = &tn_type_ReduceAttrs, .level = 4,                    \
     .pattern = RELAY_COMM_REDUCE, .rel_name = "Reduce", .rel = relation, .compute = compute_,      \
-    .layouts = layouts, .shape = shape_function, .which = which_, .grad = grad_, .doc = doc_       \
+    .layouts = layouts, .flags = flags_, .shape = shape_function, .which = which_, .grad = grad_,  \
+    .doc = doc_                                                                                    \
   }
 
 static const relay_op_row rows[] = {
-    REDUCE("sum", compute, TE_SUM, ops_grad_reduce, "sum of the elements over axes"),
-    REDUCE("prod", compute, TE_PROD, ops_grad_reduce, "product of the elements over axes"),
-    REDUCE("max", compute, TE_MAX, ops_grad_reduce, "largest element over axes"),
-    REDUCE("min", compute, TE_MIN, ops_grad_reduce, "smallest element over axes"),
-    REDUCE("all", compute, TE_ALL, NULL, "are all elements of a bool tensor true, over axes?"),
-    REDUCE("any", compute, TE_ANY, NULL, "is any element of a bool tensor true, over axes?"),
-    REDUCE("mean", compute_mean, 0, ops_grad_reduce, "mean of the elements over axes"),
+    REDUCE("sum", RELAY_NUMBERS, compute, TE_SUM, ops_grad_reduce, "sum of the elements over axes"),
+    REDUCE("prod", RELAY_NUMBERS, compute, TE_PROD, ops_grad_reduce,
+           "product of the elements over axes"),
+    REDUCE("max", 0, compute, TE_MAX, ops_grad_reduce, "largest element over axes"),
+    REDUCE("min", 0, compute, TE_MIN, ops_grad_reduce, "smallest element over axes"),
+    REDUCE("all", RELAY_BOOLS, compute, TE_ALL, NULL,
+           "are all elements of a bool tensor true, over axes?"),
+    REDUCE("any", RELAY_BOOLS, compute, TE_ANY, NULL,
+           "is any element of a bool tensor true, over axes?"),
+    REDUCE("mean", RELAY_NUMBERS, compute_mean, 0, ops_grad_reduce,
+           "mean of the elements over axes"),
 };
 
 RELAY_FAMILY(reduce, REDUCE_ATTRS)

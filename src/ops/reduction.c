@@ -10,7 +10,7 @@ bool ops_find_axes(const tn_arr *axis, bool exclude, int64_t ndim, bool *reduced
   bool all = !axis || axis->len == 0;
   for (int64_t i = 0; i < ndim; ++i) reduced[i] = all || exclude;
   for (int64_t i = 0; !all && i < axis->len; ++i) {
-    int64_t k = relay_int_at(axis, i);
+    int64_t k = relay_listed(axis, i);
     *bad = k;
     if (k < 0) k += ndim;
     if (k < 0 || k >= ndim) return false;
@@ -89,7 +89,8 @@ tn_expr *ops_mean(const char *op, tn_expr *sum, tn_expr *count) {
 }
 
 tn_expr *ops_least(tn_dtype t) {
-  return t.code == kDLFloat ? tir_neg(tir_infinity(t), NULL) : tir_min_value(t);
+  bool floats = t.code == kDLFloat || t.code == kDLBfloat;
+  return floats ? tir_neg(tir_infinity(t), NULL) : tir_min_value(t);
 }
 
 const char *ops_reduce_name(int i) {

@@ -58,16 +58,14 @@ static tn_expr *take(reshaping *s) {
 static int split(reshaping *s, int64_t i) {
   const tn_arr *codes = s->attrs->newshape;
   if (i + 2 >= codes->len) return bad("-4 must be followed by two numbers");
-  int64_t a = relay_int_at(codes, i + 1), b = relay_int_at(codes, i + 2);
+  int64_t a, b;
   tn_expr *e;
+  if (!relay_known_int(codes, i + 1, &a) || !relay_known_int(codes, i + 2, &b))
+    return bad("the numbers after -4 must be constant");
   TN_GET(e, take(s));
   if (a == INFER && b == INFER) return bad("only one of the numbers after -4 can be -1");
-  tn_expr *x = a == INFER ? relay_dim_binary(TN_TI_FloorDiv, e, tir_const_int(e->dtype, b))
-                          : tir_const_int(e->dtype, a);
-  tn_expr *y = b == INFER ? relay_dim_binary(TN_TI_FloorDiv, e, tir_const_int(e->dtype, a))
-                          : tir_const_int(e->dtype, b);
-  TN_TRY(put(s, x, true));
-  return put(s, y, true);
+  TN_TRY(put(s, a == INFER ? relay_dim_over(e, b) : relay_dim_int(a), true));
+  return put(s, b == INFER ? relay_dim_over(e, a) : relay_dim_int(b), true);
 }
 
 /* One code; *i is moved past it. */
@@ -131,7 +129,8 @@ static tn_arr *new_shape(const tn_ReshapeAttrs *attrs, const tn_arr *in) {
   for (int64_t i = 0; i < attrs->newshape->len;) TN_TRYP(code(&s, &i));
   if (s.infer >= 0) {
     tn_expr *all = product(dims, s.in_used, in->len), *rest = product(s.out, s.out_used, s.nout);
-    if (rest && tir_is_zero(rest)) return bad("-1 beside an extent of 0 is ambiguous"), NULL;
+    if (rest && relay_dim_is(rest, 0) == 1)
+      return bad("-1 beside an extent of 0 is ambiguous"), NULL;
     TN_GETP(s.out[s.infer], relay_dim_binary(TN_TI_FloorDiv, all, rest));
   }
   TN_TRYP(check_count(&s));
@@ -232,7 +231,7 @@ static tn_expr *nothing(void *ctx, tn_arr *at) {
 
 static bool is_empty(const tn_arr *shape) {
   for (int64_t i = 0; i < shape->len; ++i) {
-    if (tir_is_zero(tn_arr_obj(shape, i))) return true;
+    if (relay_dim_is((tn_expr *)tn_arr_obj(shape, i), 0) == 1) return true;
   }
   return false;
 }

@@ -37,11 +37,14 @@ static tn_expr *element(void *ctx, tn_arr *at) {
   const tn_Tensor *data = relay_input(c, 0), *lengths = relay_input(c, 1);
   int64_t n = data->shape->len, axis = a->seq_axis < 0 ? a->seq_axis + n : a->seq_axis,
           batch = a->batch_axis < 0 ? a->batch_axis + n : a->batch_axis;
-  tn_expr *i = te_index(at, axis), *extent = tir_cast(i->dtype, te_extent(data, axis), NULL);
-  tn_expr *length = tir_cast(i->dtype, te_at(lengths, tn_arr_of(1, te_index(at, batch))), NULL);
-  length = tir_min(length, extent);
-  tn_expr *back = tir_sub(tir_sub(length, tir_one(i->dtype)), i);
-  return te_at(data, ops_with_index(at, axis, tir_if_then_else(tir_lt(i, length), back, i, NULL)));
+  tn_expr *i = te_index(at, axis), *extent = te_extent(data, axis), *length;
+  TN_GETP(length, te_at(lengths, tn_arr_of(1, te_index(at, batch))));
+  length = tir_cast(TN_I64, tir_max(length, tir_zero(length->dtype)), NULL);
+  length = tir_min(length, tir_cast(TN_I64, extent, NULL));
+  tn_expr *back = tir_sub(tir_sub(length, tir_i64(1)), tir_cast(TN_I64, i, NULL));
+  back = ops_data_index(back, extent, OPS_CLIP);
+  tn_expr *turned = tir_lt(tir_cast(TN_I64, i, NULL), length);
+  return te_at(data, ops_with_index(at, axis, tir_select(turned, back, i, NULL)));
 }
 
 static tn_arr *compute(const relay_compute *c) {

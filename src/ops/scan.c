@@ -97,8 +97,8 @@ static tn_arr *shape_function(const relay_shape_query *q) {
 #define SCAN(name_, Node, doc_)                                                                    \
   {                                                                                                \
     .name = name_, .inputs = "data", .attrs = &tn_type_ScanopAttrs, .level = 4,                    \
-    .pattern = RELAY_OPAQUE, .rel_name = "scanop", .rel = relation, .compute = compute,            \
-    .shape = shape_function, .which = TN_TI_##Node, .doc = doc_                                    \
+    .pattern = RELAY_OPAQUE, .flags = RELAY_NUMBERS, .rel_name = "scanop", .rel = relation,        \
+    .compute = compute, .shape = shape_function, .which = TN_TI_##Node, .doc = doc_                \
   }
 static const relay_op_row rows[] = {
     SCAN("cumsum", Add, "running sum along an axis"),

@@ -47,19 +47,20 @@ static int check_common(const relay_rel *r, const tn_TensorType *data, const tn_
   return 0;
 }
 
-static int64_t axis_of(const tn_ScatterElementsAttrs *a) {
-  int64_t axis = 0;
-  return tir_as_int((tn_obj *)a->axis, &axis) ? axis : 0;
+static TN_ASKED bool axis_of(const tn_ScatterElementsAttrs *a, int64_t *axis) {
+  return a->axis && tir_as_int((tn_obj *)a->axis, axis);
 }
 
 static int elements_relation(relay_rel *r) {
   const tn_ScatterElementsAttrs *a = r->attrs;
+  int64_t axis;
   RELAY_TENSOR(data, r, 0);
   RELAY_TENSOR(indices, r, 1);
   RELAY_TENSOR(updates, r, 2);
   TN_TRY(check_common(r, data, indices, updates));
   TN_TRY(check_mode(r, tn_cstr(a->reduction), true));
-  if (relay_rel_axis(r, axis_of(a), data->shape->len) < 0) return RELAY_FAILED;
+  RELAY_CHECK(r, axis_of(a, &axis), "axis: expected a constant integer");
+  if (relay_rel_axis(r, axis, data->shape->len) < 0) return RELAY_FAILED;
   RELAY_CHECK(r,
               data->shape->len == indices->shape->len && indices->shape->len == updates->shape->len,
               "data, indices and updates must have as many dimensions: %s, %s",
@@ -125,19 +126,6 @@ static tn_expr *combine(const char *how, tn_expr *old, tn_expr *new) {
   return new;
 }
 
-/* A number from indices as an index of an axis: from the end when negative. *inside grows by the
-   condition that it is one. */
-static tn_expr *wrap(tn_expr *i, tn_expr *extent, tn_expr **inside) {
-  i = ops_wide_index(i);
-  if (!i) return NULL;
-  extent = tir_cast(i->dtype, extent, NULL);
-  tn_expr *zero = tir_zero(i->dtype);
-  if (!ir_is_uint(i->dtype)) i = tir_if_then_else(tir_lt(i, zero), tir_add(i, extent), i, NULL);
-  tn_expr *in = tir_and(tir_ge(i, zero), tir_lt(i, extent));
-  *inside = *inside ? tir_and(*inside, in) : in;
-  return tir_cast(TN_I32, i, NULL);
-}
-
 static tn_stmt *update(const buffers *b, const char *how, tn_arr *at, tn_expr *new,
                        tn_expr *inside) {
   if (!at) return NULL;
@@ -169,12 +157,14 @@ static tn_arr *compute_elements(const relay_compute *c) {
   const tn_ScatterElementsAttrs *a = c->attrs;
   buffers b;
   tn_arr *at, *to;
-  int64_t axis = axis_of(a);
+  int64_t axis;
   tn_expr *inside = NULL;
+  TN_ICHECKP(axis_of(a, &axis));
   TN_TRYP(make_buffers(c, &b));
   if (axis < 0) axis += b.data->shape->len;
   TN_GETP(at, ops_loop_vars("i", b.indices->shape->len));
-  tn_expr *i = wrap(tir_load(b.indices, at), (tn_expr *)tn_arr_obj(b.data->shape, axis), &inside);
+  tn_expr *extent = (tn_expr *)tn_arr_obj(b.data->shape, axis);
+  tn_expr *i = ops_data_index_if(tir_load(b.indices, at), extent, OPS_FROM_END, &inside);
   TN_GETP(to, ops_with_index(at, axis, i));
   bool mean = tn_str_eq(a->reduction, "mean");
   const char *how = mean ? "add" : tn_cstr(a->reduction);
@@ -197,7 +187,9 @@ static tn_arr *compute_nd(const relay_compute *c) {
   tn_arr *at, *target;
   tn_expr *inside = NULL;
   TN_TRYP(make_buffers(c, &b));
-  int64_t m = relay_int_at(b.indices->shape, 0), batch = b.indices->shape->len - 1;
+  int64_t m, batch = b.indices->shape->len - 1;
+  TN_CHECKP(relay_known_int(b.indices->shape, 0, &m), ValueError, NULL,
+            "scatter_nd: the number of coordinates, extent 0 of indices, must be known");
   TN_GETP(at, ops_loop_vars("i", b.updates->shape->len));
   TN_TRYP(tn_vec_push_obj(&from, tir_i32(0)));
   for (int64_t i = 0; i < batch; ++i) TN_TRYP(tn_vec_push_obj(&from, tn_arr_obj(at, i)));
@@ -206,7 +198,8 @@ static tn_arr *compute_nd(const relay_compute *c) {
   for (int64_t k = 0; k < m; ++k) {
     tn_arr *place = ops_with_index(first, 0, tir_i32((int32_t)k));
     tn_expr *extent = (tn_expr *)tn_arr_obj(b.data->shape, k);
-    TN_TRYP(tn_vec_push_obj(&to, place ? wrap(tir_load(b.indices, place), extent, &inside) : NULL));
+    tn_expr *i = place ? tir_load(b.indices, place) : NULL;
+    TN_TRYP(tn_vec_push_obj(&to, ops_data_index_if(i, extent, OPS_FROM_END, &inside)));
   }
   for (int64_t i = batch; i < at->len; ++i) TN_TRYP(tn_vec_push_obj(&to, tn_arr_obj(at, i)));
   TN_GETP(target, tn_arr_from(&to));

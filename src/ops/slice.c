@@ -19,11 +19,12 @@ enum { MAX_NDIM = 32 };
 #define TN_FIELDS_StridedSliceAttrs(F, S)                                                          \
   F(S, REF, Array, begin, TN_OPT, "first index along each axis", "None")                           \
   F(S, REF, Array, end, TN_OPT, "index after the last, or size", "None")                           \
-  F(S, REF, Array, strides, TN_OPT, "steps, 1 where none is given", "None")                        \
-  F(S, REF, Array, axes, TN_OPT, "axes that the lists are about; None: the first ones", "None")    \
+  F(S, REF, Array, strides, TN_OPT | TN_INTS, "steps, 1 where none is given", "None")              \
+  F(S, REF, Array, axes, TN_OPT | TN_INTS, "axes that the lists are about; None: the first ones",  \
+    "None")                                                                                        \
   F(S, REF, String, slice_mode, 0, "\"end\" or \"size\"", "\"end\"")
 #define TN_FIELDS_SliceLikeAttrs(F, S)                                                             \
-  F(S, REF, Array, axes, TN_OPT, "axes to cut; None: all", "None")
+  F(S, REF, Array, axes, TN_OPT | TN_INTS, "axes to cut; None: all", "None")
 #define SLICE_ATTRS(N)                                                                             \
   N(StridedSliceAttrs, Attrs, "relay.attrs.StridedSliceAttrs", NODE, TREE, tn_no_hooks,            \
     "attributes of strided_slice")                                                                 \
@@ -45,41 +46,69 @@ static tn_expr *clamp(tn_expr *extent, int64_t i, int64_t low, int64_t high) {
   return tir_min(e, tir_add(extent, tir_const_int(extent->dtype, high)));
 }
 
-/* An end or begin that is not given, or so far out that it means "all". */
-static int64_t at(const tn_arr *a, int64_t i, int64_t absent) {
+/* A begin, end or stride that may not be given. What lies beyond all elements is brought back to
+   `far`, with which extents can be computed. */
+static int64_t at(const tn_arr *a, int64_t i, int64_t absent, int64_t far) {
   int64_t v;
   const tn_obj *o = a && i < a->len ? tn_arr_obj(a, i) : NULL;
   if (!o || !tir_as_int(o, &v)) return absent;
-  const int64_t far = INT32_MAX;
   return v > far ? far : v < -far ? -far : v;
+}
+
+/* How many steps it takes from `begin` to before `stop`. */
+static tn_expr *count(tn_expr *begin, tn_expr *stop, int64_t stride) {
+  tn_expr *span = stride < 0 ? tir_sub(begin, stop) : tir_sub(stop, begin), *one, *step;
+  if (!span) return NULL;
+  one = tir_one(span->dtype);
+  step = tir_const_int(span->dtype, stride < 0 ? -stride : stride);
+  return tir_max(tir_add(tir_floordiv(tir_sub(span, one), step), one), tir_zero(span->dtype));
+}
+
+/* max(extent - n, 0), of an n that may be larger than any extent */
+static tn_expr *less(tn_expr *extent, int64_t n) {
+  return tir_max(tir_sub(extent, tir_const_int(extent->dtype, n)), tir_zero(extent->dtype));
+}
+
+static tn_expr *at_most(tn_expr *e, int64_t n) { return tir_min(e, tir_const_int(e->dtype, n)); }
+
+/* Elements from `begin` to before `end`, or `end` of them, one after another, with the extent in it
+   only once: the extents of slices of slices would double with each. NULL without an error: they
+   cannot be told so. */
+static tn_expr *count_once(tn_expr *extent, int64_t begin, int64_t end, bool by_size, int64_t far) {
+  tn_expr *left;
+  if (by_size || end == far) {
+    left = begin < 0 ? at_most(extent, -begin) : begin ? less(extent, begin) : extent;
+    return by_size && end >= 0 ? at_most(left, end) : left;
+  }
+  if (begin >= 0 && end >= 0) return less(at_most(extent, end), begin);
+  if (begin >= 0) return less(extent, begin > far + end ? far : begin - end);
+  if (end >= 0) return NULL;
+  return begin < end ? at_most(less(extent, -end), end - begin) : tir_zero(extent->dtype);
 }
 
 static int slice_axis(const tn_StridedSliceAttrs *a, int64_t i, tn_expr *extent, range *out) {
   bool by_size = strcmp(tn_cstr(a->slice_mode), "size") == 0;
-  int64_t stride = by_size ? 1 : at(a->strides, i, 1);
+  const int64_t far = extent->dtype.bits > 32 ? INT64_MAX / 2 : INT32_MAX;
+  int64_t stride = by_size ? 1 : at(a->strides, i, 1, far);
   TN_CHECK(stride != 0, ValueError, NULL, "strided_slice: the stride of axis %lld is zero",
            (long long)i);
   bool back = stride < 0;
-  int64_t begin = at(a->begin, i, back ? INT32_MAX : 0),
-          end = at(a->end, i, back ? -INT32_MAX : INT32_MAX);
+  int64_t begin = at(a->begin, i, back ? far : 0, far), end = at(a->end, i, back ? -far : far, far);
   out->stride = stride;
   if (relay_dim_is_any(extent)) {
-    bool whole = !back && stride == 1 && begin == 0 && (by_size ? end < 0 : end == INT32_MAX);
+    bool whole = !back && stride == 1 && begin == 0 && (by_size ? end < 0 : end == far);
     out->begin = tir_i32(0);
     out->size = whole ? extent : relay_any();
     return out->begin && out->size ? 0 : -1;
   }
   out->begin = clamp(extent, begin, back ? -1 : 0, back ? -1 : 0);
   if (!out->begin) return -1;
-  tn_expr *stop =
-      by_size ? (end < 0 ? extent
-                         : tir_min(tir_add(out->begin, tir_const_int(extent->dtype, end)), extent))
-              : clamp(extent, end, back ? -1 : 0, back ? -1 : 0);
-  tn_expr *span = back ? tir_sub(out->begin, stop) : tir_sub(stop, out->begin);
-  tn_expr *step = tir_const_int(extent->dtype, back ? -stride : stride);
-  tn_expr *zero = tir_zero(extent->dtype);
-  out->size =
-      tir_max(tir_floordiv(tir_add(span, tir_sub(step, tir_one(extent->dtype))), step), zero);
+  tn_expr *left = tir_sub(extent, out->begin),
+          *stop = by_size && end < 0 ? extent
+                  : by_size ? tir_add(out->begin, tir_min(tir_const_int(extent->dtype, end), left))
+                            : clamp(extent, end, back ? -1 : 0, back ? -1 : 0);
+  out->size = stride == 1 ? count_once(extent, begin, end, by_size, far) : NULL;
+  if (!out->size && !tn_error_pending()) out->size = count(out->begin, stop, stride);
   return out->size ? 0 : -1;
 }
 
@@ -92,7 +121,7 @@ static int ranges(const tn_StridedSliceAttrs *a, const tn_arr *shape, range *out
   for (int64_t i = 0; i < shape->len; ++i)
     out[i] = (range){tir_i32(0), (tn_expr *)tn_arr_obj(shape, i), 1};
   for (int64_t i = 0; i < n; ++i) {
-    int64_t axis = a->axes ? relay_int_at(a->axes, i) : i;
+    int64_t axis = a->axes ? relay_listed(a->axes, i) : i;
     if (axis < 0) axis += shape->len;
     TN_CHECK(axis >= 0 && axis < shape->len, ValueError, NULL,
              "strided_slice: axis %lld is out of range for %lld dimensions", (long long)axis,
@@ -148,7 +177,7 @@ static int slice_layouts(relay_layouts *q) {
   if (!before || n > MAX_NDIM) return 0;
   if (relay_layout_equal(before, now)) return relay_layouts_answer(q, now, now);
   for (int64_t i = 0; i < n; ++i) {
-    int64_t axis = a->axes ? relay_int_at(a->axes, i) : i;
+    int64_t axis = a->axes ? relay_listed(a->axes, i) : i;
     axes[i] = relay_layout_axis_in(before, axis, now);
     if (axes[i] < 0) return relay_layouts_answer(q, before, before);
   }
@@ -167,7 +196,7 @@ static tn_arr *like_shape(const tn_SliceLikeAttrs *a, const tn_arr *data, const 
               : like->len < data->len ? like->len
                                       : data->len;
   for (int64_t i = 0; i < n; ++i) {
-    int64_t axis = a->axes && a->axes->len ? relay_int_at(a->axes, i) : i, x, y;
+    int64_t axis = a->axes && a->axes->len ? relay_listed(a->axes, i) : i, x, y;
     if (axis < 0) axis += data->len;
     TN_CHECKP(axis >= 0 && axis < data->len && axis < like->len, ValueError, NULL,
               "slice_like: axis %lld is out of range", (long long)axis);

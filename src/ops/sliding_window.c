@@ -9,8 +9,8 @@
 
 #define TN_FIELDS_SlidingWindowAttrs(F, S)                                                         \
   F(S, I64, , axis, 0, "first axis of the windows; the others follow it")                          \
-  F(S, REF, Array, window_shape, 0, "extents of a window")                                         \
-  F(S, REF, Array, strides, 0, "distance of windows along each of its axes")
+  F(S, REF, Array, window_shape, TN_INTS, "extents of a window")                                   \
+  F(S, REF, Array, strides, TN_INTS, "distance of windows along each of its axes")
 #define SLIDING_WINDOW_ATTRS(N)                                                                    \
   N(SlidingWindowAttrs, Attrs, "relay.attrs.SlidingWindowAttrs", NODE, TREE, tn_no_hooks,          \
     "attributes of sliding_window")
@@ -26,13 +26,12 @@ static tn_arr *out_shape(const tn_SlidingWindowAttrs *a, const tn_arr *shape) {
   for (int64_t i = 0; i < axis; ++i) TN_TRYP(tn_vec_push_obj(&out, tn_arr_obj(shape, i)));
   for (int64_t i = 0; i < n; ++i) {
     tn_expr *e = (tn_expr *)tn_arr_obj(shape, axis + i);
-    tn_expr *window = tir_const_int(e->dtype, relay_int_at(a->window_shape, i));
-    int64_t stride = relay_int_at(a->strides, i);
-    relay_take_least(e, relay_int_at(a->window_shape, i));
+    tn_expr *window = relay_dim_int(relay_listed(a->window_shape, i));
+    int64_t stride = relay_listed(a->strides, i);
     TN_TRYP(tn_vec_push_obj(&out, ops_window_extent(e, window, 0, stride, 1)));
   }
   for (int64_t i = 0; i < n; ++i)
-    TN_TRYP(tn_vec_push_obj(&out, tir_const_int(TN_I32, relay_int_at(a->window_shape, i))));
+    TN_TRYP(tn_vec_push_obj(&out, relay_dim_int(relay_listed(a->window_shape, i))));
   return tn_arr_from(&out);
 }
 
@@ -45,8 +44,8 @@ static int check_windows(const relay_rel *r, const tn_TensorType *data) {
       "%lld",
       (long long)n, (long long)a->window_shape->len, (long long)a->strides->len);
   for (int64_t i = 0; i < n; ++i) {
-    int64_t window = relay_int_at(a->window_shape, i);
-    RELAY_CHECK(r, window > 0 && relay_int_at(a->strides, i) > 0,
+    int64_t window = relay_listed(a->window_shape, i);
+    RELAY_CHECK(r, window > 0 && relay_listed(a->strides, i) > 0,
                 "window_shape and strides must be positive");
     RELAY_CHECK(r, !tir_as_int((tn_obj *)relay_dim(data, axis + i), &extent) || extent >= window,
                 "the window of %lld along axis %lld is larger than data %s", (long long)window,
@@ -72,7 +71,7 @@ static tn_expr *element(void *ctx, tn_arr *at) {
   for (int64_t i = 0; i < ndim; ++i) {
     tn_expr *x = te_index(at, i);
     if (i >= axis) {
-      x = tir_mul(x, tir_const_int(x->dtype, relay_int_at(a->strides, i - axis)));
+      x = tir_mul(x, tir_const_int(x->dtype, relay_listed(a->strides, i - axis)));
       x = tir_add(x, te_index(at, i + n));
     }
     TN_TRYP(tn_vec_push_obj(&index, x));

@@ -54,9 +54,7 @@ static int relate_argsort(relay_rel *r) {
 /* Extents of data, k along the axis. */
 static tn_arr *top_shape(const tn_TopKAttrs *a, const tn_arr *shape) {
   int64_t axis = a->axis < 0 ? a->axis + shape->len : a->axis;
-  const tn_expr *e = (const tn_expr *)tn_arr_obj(shape, axis);
-  return a->k > 0 ? ops_with_index(shape, axis, tir_const_int(e->dtype, a->k))
-                  : (tn_arr *)(uintptr_t)shape;
+  return a->k > 0 ? ops_with_index(shape, axis, relay_dim_int(a->k)) : (tn_arr *)(uintptr_t)shape;
 }
 
 /* Values and indices of this shape, or one of them. */
@@ -277,7 +275,10 @@ static tn_Tensor *best_of(tn_Tensor *data, int64_t axis, bool ascend, int64_t k)
   tn_expr *i = (tn_expr *)v, *last = tir_i32((int32_t)k - 1);
   tn_stmt *later = ops_either(better(&s, i, load(&s, s.from, last)), insert(&s, i, k), NULL);
   tn_stmt *each = ops_either(tir_le(i, last), insert(&s, i, k), later);
-  return order_rows(&s, data, ops_loop(v, s.n, each));
+  tn_Var *j = tir_var("j", TN_I32);
+  tn_stmt *start = tir_store(s.from, tir_i32(0), at(&s, (tn_expr *)j)); /* all are indices */
+  start = ops_loop(j, tir_i32((int32_t)k), start);
+  return order_rows(&s, data, tir_seq2(start, ops_loop(v, s.n, each)));
 }
 
 /* May so few be found without sorting? */
@@ -296,7 +297,8 @@ typedef struct {
 
 static tn_expr *value(void *ctx, tn_arr *index) {
   const picked *p = ctx;
-  return te_at(p->data, ops_with_index(index, p->axis, te_at(p->order, index)));
+  tn_expr *i = ops_data_index(te_at(p->order, index), te_extent(p->data, p->axis), OPS_CLIP);
+  return te_at(p->data, ops_with_index(index, p->axis, i));
 }
 
 static tn_expr *index_of(void *ctx, tn_arr *index) {

@@ -54,13 +54,6 @@ static int to_dense_relation(relay_rel *r) {
   return relay_rel_result(r, relay_tensor_type(a->output_shape, values->dtype));
 }
 
-/* The condition that an index is one of an axis, joined to another (may be NULL). */
-static tn_expr *within(tn_expr *so_far, tn_expr *i, tn_expr *extent) {
-  if (!i || !extent) return NULL;
-  tn_expr *in = tir_and(tir_ge(i, tir_zero(i->dtype)), tir_lt(i, tir_cast(i->dtype, extent, NULL)));
-  return so_far ? tir_and(so_far, in) : in;
-}
-
 static tn_arr *buffers_for(const relay_compute *c, const char *const *names) {
   TN_VEC(v);
   for (int64_t i = 0; i < c->inputs->len; ++i) {
@@ -88,9 +81,9 @@ static tn_arr *to_dense(const relay_compute *c) {
     tn_arr *place = indices->shape->len == 2   ? tn_arr_of(2, k, tir_i32((int32_t)i))
                     : indices->shape->len == 1 ? tn_arr_of(1, k)
                                                : none;
-    tn_expr *x = place ? ops_wide_index(tir_load(indices, place)) : NULL;
-    TN_GETP(inside, within(inside, x, (tn_expr *)tn_arr_obj(out->shape, i)));
-    TN_TRYP(tn_vec_push_obj(&target, tir_cast(TN_I32, x, NULL)));
+    tn_expr *x = place ? tir_load(indices, place) : NULL;
+    x = ops_data_index_if(x, (tn_expr *)tn_arr_obj(out->shape, i), OPS_CLIP, &inside);
+    TN_TRYP(tn_vec_push_obj(&target, x));
   }
   TN_GETP(each, tn_arr_from(&target));
   tn_arr *of = values->shape->len ? tn_arr_of(1, k) : none;
@@ -123,14 +116,19 @@ static int reshape_relation(relay_rel *r) {
 /* Element i of a tensor of one axis. */
 static tn_expr *item(const tn_Tensor *t, int64_t i) { return te_at_of(t, 1, tir_i32((int32_t)i)); }
 
+/* How many it has: the relation has seen that it is known. */
+static int64_t items(const tn_Tensor *t) {
+  int64_t n;
+  return relay_known_int(t->shape, 0, &n) ? n : 0;
+}
+
 /* Extent i of the new shape; the one that is -1 is what the others leave. */
 static tn_expr *new_extent(const relay_compute *c, int64_t i) {
   const tn_Tensor *prev = relay_input(c, 1), *next = relay_input(c, 2);
   tn_expr *all = tir_one(next->dtype), *others = tir_const_int(next->dtype, -1);
-  for (int64_t k = 0; k < relay_int_at(prev->shape, 0); ++k)
+  for (int64_t k = 0; k < items(prev); ++k)
     all = tir_mul(all, tir_cast(next->dtype, item(prev, k), NULL));
-  for (int64_t k = 0; k < relay_int_at(next->shape, 0); ++k)
-    others = tir_mul(others, item(next, k));
+  for (int64_t k = 0; k < items(next); ++k) others = tir_mul(others, item(next, k));
   tn_expr *e = item(next, i);
   if (!e || !others) return NULL;
   /* a product of 0 leaves nothing to divide by */
@@ -142,7 +140,7 @@ static tn_expr *new_extent(const relay_compute *c, int64_t i) {
 static tn_expr *reshaped_index(void *ctx, tn_arr *at) {
   const relay_compute *c = ctx;
   const tn_Tensor *indices = relay_input(c, 0), *prev = relay_input(c, 1);
-  int64_t before = relay_int_at(prev->shape, 0), after = relay_int_at(relay_input(c, 2)->shape, 0);
+  int64_t before = items(prev), after = items(relay_input(c, 2));
   tn_expr *flat = NULL, *result = NULL;
   for (int64_t i = 0; i < before; ++i) {
     tn_expr *x = te_at_of(indices, 2, te_index(at, 0), tir_i32((int32_t)i));
@@ -163,7 +161,7 @@ static tn_expr *reshaped_index(void *ctx, tn_arr *at) {
 static tn_expr *reshaped_extent(void *ctx, tn_arr *at) {
   const relay_compute *c = ctx;
   tn_expr *result = NULL;
-  for (int64_t i = 0; i < relay_int_at(relay_input(c, 2)->shape, 0); ++i) {
+  for (int64_t i = 0; i < items(relay_input(c, 2)); ++i) {
     tn_expr *e = new_extent(c, i), *here = tir_eq(te_index(at, 0), tir_i32((int32_t)i));
     result = result ? tir_select(here, e, result, NULL) : e;
     if (!result) return NULL;
@@ -216,7 +214,7 @@ static int check_rows(relay_rel *r, int first, bool blocks, tn_TensorType **data
 /* How many rows there are: one less than the positions, times those of a block. */
 static tn_expr *row_count(const tn_arr *values, const tn_arr *begins) {
   tn_expr *e = (tn_expr *)tn_arr_obj(begins, 0);
-  e = relay_dim_add(e, tir_const_int(e->dtype, -1));
+  e = relay_dim_plus(e, -1);
   return values->len == 3 ? relay_dim_mul(e, (tn_expr *)tn_arr_obj(values, 1)) : e;
 }
 
@@ -241,15 +239,13 @@ static int dense_relation(relay_rel *r) {
 /* for e in indptr[row] ... indptr[row + 1] - 1: body, as far as there are elements */
 static tn_stmt *over_row(const tn_arr *in, tn_expr *row, tn_Var *e, tn_stmt *body) {
   tn_Buffer *values = buffer_at(in, 0), *begins = buffer_at(in, 2);
-  tn_expr *count = (tn_expr *)tn_arr_obj(values->shape, 0);
-  tn_expr *from = tir_cast(TN_I32, tir_load(begins, tn_arr_of(1, row)), NULL);
-  tn_expr *next = tir_add(row, tir_one(row->dtype));
-  tn_expr *to = tir_cast(TN_I32, tir_load(begins, tn_arr_of(1, next)), NULL);
-  if (!from || !to) return NULL;
-  /* neither is negative: their difference does not overflow */
-  from = tir_max(from, tir_i32(0));
-  to = tir_max(tir_min(to, tir_cast(TN_I32, count, NULL)), tir_i32(0));
+  tn_expr *count = tir_cast(TN_I32, (tn_expr *)tn_arr_obj(values->shape, 0), NULL);
+  tn_expr *next = tir_add(row, tir_one(row->dtype)), *from, *to, *most;
+  TN_GETP(most, tir_add(count, tir_i32(1))); /* the end of the last row is the number of elements */
+  TN_GETP(from, ops_data_index(tir_load(begins, tn_arr_of(1, row)), most, OPS_CLIP));
+  TN_GETP(to, ops_data_index(tir_load(begins, tn_arr_of(1, next)), most, OPS_CLIP));
   tn_Var *k = tir_var("k", TN_I32);
+  body = ops_either(tir_lt((tn_expr *)e, count), body, NULL);
   body = (tn_stmt *)TN_MAKE(LetStmt, .var = e, .value = tir_add(from, (tn_expr *)k), .body = body);
   return ops_loop(k, tir_max(tir_sub(to, from), tir_i32(0)), body);
 }
@@ -271,20 +267,20 @@ static tn_arr *dense(const relay_compute *c) {
   void *block_rows = blocks ? tn_arr_obj(values->shape, 1) : (void *)tir_i32(1);
   void *block_columns = blocks ? tn_arr_obj(values->shape, 2) : (void *)tir_i32(1);
   tn_expr *row = blocks ? tir_add(tir_mul((tn_expr *)n, block_rows), (tn_expr *)i) : (tn_expr *)n;
-  tn_expr *given = ops_wide_index(tir_load(columns, tn_arr_of(1, e)));
-  tn_expr *column = given ? tir_cast(blocks ? TN_I64 : TN_I32, given, NULL) : NULL;
+  tn_expr *wide = (tn_expr *)tn_arr_obj(x->shape, 1), *given = tir_load(columns, tn_arr_of(1, e));
+  tn_expr *there = NULL, *inside = NULL, *column = ops_data_index_if(given, wide, OPS_CLIP, &there);
   if (!row || !column) return NULL;
   if (blocks)
-    column = tir_add(tir_mul(column, tir_cast(TN_I64, block_columns, NULL)),
-                     tir_cast(TN_I64, (tn_expr *)j, NULL));
+    column = ops_data_index_if(
+        tir_add(tir_mul(tir_cast(TN_I64, column, NULL), tir_cast(TN_I64, block_columns, NULL)),
+                tir_cast(TN_I64, (tn_expr *)j, NULL)),
+        wide, OPS_CLIP, &inside);
   TN_GETP(at, a->sparse_lhs ? tn_arr_of(2, row, m) : tn_arr_of(2, m, row));
   tn_expr *v = tir_load(values, blocks ? tn_arr_of(3, e, i, j) : tn_arr_of(1, e));
   tn_expr *more = tir_mul(v, tir_load(x, tn_arr_of(2, m, column)));
   tn_stmt *body = tir_store(out, tir_add(tir_load(out, at), more), at);
-  tn_expr *wide = (tn_expr *)tn_arr_obj(x->shape, 1);
-  if (blocks) body = ops_either(within(NULL, column, wide), body, NULL);
-  /* before it is multiplied, which may overflow */
-  body = ops_either(within(NULL, given, wide), body, NULL);
+  if (blocks) body = ops_either(inside, body, NULL);
+  body = ops_either(there, body, NULL); /* before it is multiplied, which may overflow */
   if (blocks) body = ops_loop(i, block_rows, ops_loop(j, block_columns, body));
   tn_expr *block_count = (tn_expr *)tn_arr_obj(buffer_at(in, 3)->shape, 0);
   block_count = tir_sub(block_count, tir_one(block_count->dtype));
@@ -323,14 +319,15 @@ static tn_arr *add(const relay_compute *c) {
   tn_arr *rows = tn_arr_of(3, values, buffer_at(in, 2), buffer_at(in, 3));
   TN_GETP(out, tir_buffer(x->shape, x->dtype, "sum", ""));
   tn_Var *n = tir_var("n", TN_I32), *e = tir_var("e", TN_I32);
-  tn_expr *given = ops_wide_index(tir_load(buffer_at(in, 2), tn_arr_of(1, e)));
-  tn_expr *column = given ? tir_cast(TN_I32, given, NULL) : NULL;
+  tn_expr *inside = NULL,
+          *column = ops_data_index_if(tir_load(buffer_at(in, 2), tn_arr_of(1, e)),
+                                      (tn_expr *)tn_arr_obj(x->shape, 1), OPS_CLIP, &inside);
   tn_arr *at = column ? tn_arr_of(2, n, column) : NULL;
   if (!all || !at) return NULL;
   tn_stmt *copy = ops_loops(all, x->shape, tir_store(out, tir_load(x, all), all));
   tn_expr *v = tir_load(values, tn_arr_of(1, e));
   tn_stmt *body = tir_store(out, tir_add(tir_load(out, at), v), at);
-  body = ops_either(within(NULL, given, (tn_expr *)tn_arr_obj(x->shape, 1)), body, NULL);
+  body = ops_either(inside, body, NULL);
   if (!body) return NULL;
   body = ops_loop(n, (tn_expr *)tn_arr_obj(x->shape, 0), over_row(rows, (tn_expr *)n, e, body));
   return ops_extern("sparse_add", c->inputs, in, tn_arr_of(1, out), tir_seq2(copy, body));
@@ -366,28 +363,30 @@ static tn_arr *transpose(const relay_compute *c) {
   tn_expr *extent =
       tir_sub(tir_cast(TN_I32, (tn_expr *)tn_arr_obj(old->shape, 0), NULL), tir_i32(1));
   tn_expr *count = (tn_expr *)tn_arr_obj(values->shape, 0), *one = tir_i32(1), *two = tir_i32(2);
-  tn_expr *column = tir_cast(TN_I32, tir_load(columns, tn_arr_of(1, e)), NULL);
+  tn_expr *inside = NULL, *column = ops_data_index_if(tir_load(columns, tn_arr_of(1, e)), extent,
+                                                      OPS_CLIP, &inside);
   if (!extent || !column) return NULL;
   tn_expr *next = tir_add(column, one);
   tn_stmt *clear = ops_loop(k, tir_add(extent, one),
                             tir_store(begins, tir_zero(begins->dtype), tn_arr_of(1, k)));
   /* counts of column j are at j + 2, if that is a place: the last one is needed by nobody */
-  tn_expr *counted =
-      tir_and(within(NULL, column, extent), tir_lt(tir_add(column, two), tir_add(extent, one)));
+  tn_expr *counted = tir_and(inside, tir_lt(tir_add(column, two), tir_add(extent, one)));
   tn_stmt *count_all =
       ops_loop(e, count, ops_either(counted, increase(begins, tir_add(column, two), one), NULL));
   tn_expr *here = tir_add((tn_expr *)k, one);
   tn_stmt *sums = ops_loop(k, extent, increase(begins, here, tir_load(begins, tn_arr_of(1, k))));
-  tn_Var *to = tir_var("to", TN_I32);
-  tn_stmt *put =
-      tir_seq2(tir_store(data, tir_load(values, tn_arr_of(1, e)), tn_arr_of(1, to)),
-               tir_store(rows, tir_cast(rows->dtype, (tn_expr *)n, NULL), tn_arr_of(1, to)));
-  put = ops_either(within(NULL, (tn_expr *)to, count), put, NULL);
+  tn_Var *to = tir_var("to", begins->dtype);
+  tn_expr *free = NULL, *place = ops_data_index_if((tn_expr *)to, count, OPS_CLIP, &free);
+  tn_arr *there = place ? tn_arr_of(1, place) : NULL;
+  if (!there) return NULL;
+  tn_stmt *put = tir_seq2(tir_store(data, tir_load(values, tn_arr_of(1, e)), there),
+                          tir_store(rows, tir_cast(rows->dtype, (tn_expr *)n, NULL), there));
+  put = ops_either(free, put, NULL);
   put = put ? tir_seq2(put, increase(begins, next, one)) : NULL;
-  tn_expr *place = tir_cast(TN_I32, tir_load(begins, tn_arr_of(1, next)), NULL);
-  if (!put || !place) return NULL;
-  put = (tn_stmt *)TN_MAKE(LetStmt, .var = to, .value = place, .body = put);
-  put = ops_either(within(NULL, column, extent), put, NULL);
+  if (!put) return NULL;
+  put = (tn_stmt *)TN_MAKE(LetStmt, .var = to, .value = tir_load(begins, tn_arr_of(1, next)),
+                           .body = put);
+  put = ops_either(inside, put, NULL);
   tn_arr *zero_at = tn_arr_of(1, e);
   tn_stmt *blank = ops_loop(e, count,
                             tir_seq2(tir_store(data, tir_zero(data->dtype), zero_at),

@@ -20,17 +20,22 @@ TN_NODES_LOCAL(SPLIT_ATTRS)
 
 /* ---- split ---- */
 
+enum { MOST_PARTS = 1 << 20 };
+
 /* Begin of each part and, last, the end. NULL with ValueError. @return array of PrimExpr */
 static tn_arr *bounds(const tn_SplitAttrs *a, tn_expr *extent) {
   TN_VEC(v);
   int64_t sections = 0, n;
   const tn_obj *given = (const tn_obj *)a->indices_or_sections;
-  tn_dtype t = extent->dtype;
   if (given->type_index == TN_TI_Array) {
     const tn_arr *at = (const tn_arr *)given;
-    TN_TRYP(tn_vec_push_obj(&v, tir_const_int(t, 0)));
-    for (int64_t i = 0; i < at->len; ++i)
-      TN_TRYP(tn_vec_push_obj(&v, tir_const_int(t, relay_int_at(at, i))));
+    TN_TRYP(tn_vec_push_obj(&v, relay_dim_int(0)));
+    for (int64_t i = 0; i < at->len; ++i) {
+      TN_CHECKP(relay_known_int(at, i, &n), TypeError, NULL,
+                "split: indices_or_sections: expected integers, got %s",
+                tn_obj_key(tn_arr_obj(at, i)));
+      TN_TRYP(tn_vec_push_obj(&v, relay_dim_int(n)));
+    }
     TN_TRYP(tn_vec_push_obj(&v, extent));
     return tn_arr_from(&v);
   }
@@ -40,9 +45,11 @@ static tn_arr *bounds(const tn_SplitAttrs *a, tn_expr *extent) {
             "split: indices_or_sections need to be able to divide input.shape[axis]: %lld by %lld",
             (long long)n, (long long)sections);
   relay_take_multiple(extent, sections);
-  tn_expr *part = relay_dim_binary(TN_TI_FloorDiv, extent, tir_const_int(t, sections));
-  for (int64_t i = 0; i <= sections; ++i)
-    TN_TRYP(tn_vec_push_obj(&v, relay_dim_mul(part, tir_const_int(t, i))));
+  TN_CHECKP(sections <= MOST_PARTS, ValueError, NULL,
+            "split: indices_or_sections: %lld parts, expected at most %d", (long long)sections,
+            MOST_PARTS);
+  tn_expr *part = relay_dim_over(extent, sections);
+  for (int64_t i = 0; i <= sections; ++i) TN_TRYP(tn_vec_push_obj(&v, relay_dim_times(part, i)));
   return tn_arr_from(&v);
 }
 
@@ -84,8 +91,8 @@ static tn_obj *in_blocks(const tn_SplitAttrs *a, int64_t extent, int64_t factor)
     return whole ? (tn_obj *)a->indices_or_sections : NULL;
   }
   for (int64_t i = 0; i < at->len; ++i) {
-    if (i >= 64 || relay_int_at(at, i) % factor != 0) return NULL;
-    all[i] = relay_int_at(at, i) / factor;
+    if (i >= 64 || !relay_known_int(at, i, &all[i]) || all[i] % factor != 0) return NULL;
+    all[i] /= factor;
   }
   return (tn_obj *)relay_ints(all, at->len);
 }

@@ -29,10 +29,6 @@ tn_stmt *ops_loops(const tn_arr *vars, const tn_arr *shape, tn_stmt *body) {
   return body;
 }
 
-tn_expr *ops_wide_index(tn_expr *i) {
-  return i && i->dtype.bits < 32 ? tir_cast(TN_I32, i, NULL) : i;
-}
-
 tn_arr *ops_with_index(const tn_arr *indices, int64_t axis, void *e) {
   TN_VEC(v);
   for (int64_t i = 0; i < indices->len; ++i)

@@ -56,10 +56,18 @@ static int64_t take_axis(const tn_TakeAttrs *a, int64_t ndim) {
          -2;
 }
 
+static int64_t batch_of(const tn_TakeAttrs *a, int64_t ndim) {
+  return a->batch_dims < 0 ? a->batch_dims + ndim : a->batch_dims;
+}
+
+static bool take_mode(const tn_TakeAttrs *a) {
+  return tn_str_eq(a->mode, "clip") || tn_str_eq(a->mode, "wrap") || tn_str_eq(a->mode, "fast");
+}
+
 static tn_arr *taken(const tn_TakeAttrs *a, int64_t axis, const tn_arr *data,
                      const tn_arr *indices) {
   TN_VEC(v);
-  int64_t batch = a->batch_dims < 0 ? a->batch_dims + indices->len : a->batch_dims;
+  int64_t batch = batch_of(a, indices->len);
   if (axis < 0) return (tn_arr *)(uintptr_t)indices;
   TN_TRYP(push_range(&v, data, 0, axis));
   TN_TRYP(push_range(&v, indices, batch, indices->len));
@@ -74,22 +82,28 @@ static int take_relation(relay_rel *r) {
   TN_TRY(check_integers(r, indices));
   int64_t axis = take_axis(a, data->shape->len);
   if (axis == -2) return RELAY_FAILED;
-  RELAY_CHECK(r, a->batch_dims <= indices->shape->len && (axis < 0 || a->batch_dims <= axis),
-              "batch_dims %lld is larger than the axis or the dimensions of the indices",
-              (long long)a->batch_dims);
-  return relay_rel_result(
-      r, relay_tensor_type(taken(a, axis, data->shape, indices->shape), data->dtype));
+  int64_t batch = batch_of(a, indices->shape->len);
+  RELAY_CHECK(
+      r, batch >= 0 && batch <= indices->shape->len && (axis < 0 ? batch == 0 : batch <= axis),
+      "batch_dims=%lld: expected at most the axis, %lld, and the dimensions of the indices, "
+      "%lld",
+      (long long)a->batch_dims, (long long)(axis < 0 ? 0 : axis), (long long)indices->shape->len);
+  for (int64_t i = 0; i < batch; ++i)
+    RELAY_CHECK(r, relay_dim_equal(relay_dim(data, i), relay_dim(indices, i)) != 0,
+                "batch_dims=%lld: axis %lld of data %s and of indices %s differ",
+                (long long)a->batch_dims, (long long)i, relay_type_text(data),
+                relay_type_text(indices));
+  RELAY_CHECK(r, take_mode(a), "mode must be \"clip\", \"wrap\" or \"fast\", got \"%s\"",
+              tn_cstr(a->mode));
+  tn_arr *shape = taken(a, axis, data->shape, indices->shape);
+  tn_expr *from = axis < 0 ? relay_dim_product(data->shape) : relay_dim(data, axis);
+  if (!shape || !from || ops_rel_takes(r, from, shape, "the axis of data")) return RELAY_FAILED;
+  return relay_rel_result(r, relay_tensor_type(shape, data->dtype));
 }
 
-/* An index brought into range as the mode says. */
-static tn_expr *in_range(const char *mode, tn_expr *i, tn_expr *extent) {
-  i = ops_wide_index(i);
-  if (!i) return NULL;
-  extent = tir_cast(i->dtype, extent, NULL);
-  tn_expr *zero = tir_zero(i->dtype), *one = tir_one(i->dtype);
-  if (strcmp(mode, "fast") == 0) return i;
-  if (strcmp(mode, "wrap") == 0) return tir_floormod(i, extent);
-  return tir_min(tir_max(i, zero), tir_sub(extent, one));
+/* What "fast" leaves undefined is the nearest element. */
+static ops_outside outside(const tn_TakeAttrs *a) {
+  return tn_str_eq(a->mode, "wrap") ? OPS_WRAP : OPS_CLIP;
 }
 
 /* Coordinates in row-major order of a flat index. */
@@ -109,22 +123,22 @@ static tn_expr *take_element(void *ctx, tn_arr *at) {
   const relay_compute *c = ctx;
   const tn_TakeAttrs *a = c->attrs;
   const tn_Tensor *data = relay_input(c, 0), *indices = relay_input(c, 1);
-  const char *mode = tn_cstr(a->mode);
   int64_t axis = take_axis(a, data->shape->len), n = indices->shape->len;
-  int64_t batch = a->batch_dims < 0 ? a->batch_dims + n : a->batch_dims;
+  int64_t batch = batch_of(a, n);
   TN_VEC(where);
   TN_VEC(v);
   if (axis < 0) {
     tn_expr *size = tir_i32(1);
     for (int64_t i = 0; i < data->shape->len; ++i) size = tir_mul(size, te_extent(data, i));
-    TN_TRYP(flat_index(data->shape, in_range(mode, te_at(indices, at), size), &v));
+    tn_expr *place = ops_data_index(te_at(indices, at), size, outside(a));
+    if (!place || flat_index(data->shape, place, &v)) return NULL;
     return te_at(data, tn_arr_from(&v));
   }
   TN_TRYP(push_range(&where, at, 0, batch));
   TN_TRYP(push_range(&where, at, axis, axis + n - batch));
   tn_expr *i = te_at(indices, tn_arr_from(&where));
   TN_TRYP(push_range(&v, at, 0, axis));
-  TN_TRYP(tn_vec_push_obj(&v, in_range(mode, i, te_extent(data, axis))));
+  TN_TRYP(tn_vec_push_obj(&v, ops_data_index(i, te_extent(data, axis), outside(a))));
   TN_TRYP(push_range(&v, at, axis + n - batch, at->len));
   return te_at(data, tn_arr_from(&v));
 }
@@ -151,15 +165,8 @@ static int gather_relation(relay_rel *r) {
   for (int64_t i = 0; i < data->shape->len; ++i)
     RELAY_CHECK(r, i == axis || relay_dim_equal(relay_dim(data, i), relay_dim(indices, i)) != 0,
                 "dimension %lld of the indices does not equal that of data", (long long)i);
+  TN_TRY(ops_rel_takes(r, relay_dim(data, axis), indices->shape, "the axis of data"));
   return relay_rel_result(r, relay_tensor_type(indices->shape, data->dtype));
-}
-
-/* Negative indices count from the end. */
-static tn_expr *from_end(tn_expr *i, tn_expr *extent) {
-  i = ops_wide_index(i);
-  if (!i || ir_is_uint(i->dtype)) return i;
-  return tir_select(tir_lt(i, tir_zero(i->dtype)), tir_add(i, tir_cast(i->dtype, extent, NULL)), i,
-                    NULL);
 }
 
 static tn_expr *gather_element(void *ctx, tn_arr *at) {
@@ -169,7 +176,8 @@ static tn_expr *gather_element(void *ctx, tn_arr *at) {
   if (axis < 0) axis += data->shape->len;
   TN_VEC(v);
   TN_TRYP(push_range(&v, at, 0, axis));
-  TN_TRYP(tn_vec_push_obj(&v, from_end(te_at(relay_input(c, 1), at), te_extent(data, axis))));
+  TN_TRYP(tn_vec_push_obj(
+      &v, ops_data_index(te_at(relay_input(c, 1), at), te_extent(data, axis), OPS_FROM_END)));
   TN_TRYP(push_range(&v, at, axis + 1, at->len));
   return te_at(data, tn_arr_from(&v));
 }
@@ -205,10 +213,20 @@ static int gather_nd_relation(relay_rel *r) {
   int64_t n = coordinates(a, indices->shape);
   RELAY_CHECK(r, n >= 0,
               "the number of coordinates (first dimension of the indices) must be known");
+  RELAY_CHECK(r, a->batch_dims >= 0 && a->batch_dims < indices->shape->len,
+              "batch_dims=%lld for indices %s", (long long)a->batch_dims, relay_type_text(indices));
   RELAY_CHECK(r, n + a->batch_dims <= data->shape->len, "%lld coordinates for %lld dimensions",
               (long long)(n + a->batch_dims), (long long)data->shape->len);
-  return relay_rel_result(
-      r, relay_tensor_type(gathered_nd(a, data->shape, indices->shape, n), data->dtype));
+  for (int64_t i = 0; i < a->batch_dims; ++i)
+    RELAY_CHECK(r, relay_dim_equal(relay_dim(data, i), relay_dim(indices, i + 1)) != 0,
+                "batch_dims=%lld: axis %lld of data %s and %lld of indices %s differ",
+                (long long)a->batch_dims, (long long)i, relay_type_text(data), (long long)i + 1,
+                relay_type_text(indices));
+  tn_arr *shape;
+  TN_GET(shape, gathered_nd(a, data->shape, indices->shape, n));
+  for (int64_t i = 0; i < n; ++i)
+    TN_TRY(ops_rel_takes(r, relay_dim(data, a->batch_dims + i), shape, "an axis of data"));
+  return relay_rel_result(r, relay_tensor_type(shape, data->dtype));
 }
 
 static tn_expr *gather_nd_element(void *ctx, tn_arr *at) {
@@ -224,7 +242,8 @@ static tn_expr *gather_nd_element(void *ctx, tn_arr *at) {
     TN_TRYP(push_range(&where, at, 0, own));
     tn_expr *i = te_at(indices, tn_arr_from(&where));
     if (!i) return NULL;
-    TN_TRYP(tn_vec_push_obj(&v, from_end(i, te_extent(data, k + a->batch_dims))));
+    TN_TRYP(
+        tn_vec_push_obj(&v, ops_data_index(i, te_extent(data, k + a->batch_dims), OPS_FROM_END)));
   }
   TN_TRYP(push_range(&v, at, own, at->len));
   return te_at(data, tn_arr_from(&v));

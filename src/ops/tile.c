@@ -6,7 +6,7 @@
 #include "ops/gradients.h"
 #include "ops/ops.h"
 
-#define TN_FIELDS_TileAttrs(F, S) F(S, REF, Array, reps, 0, "how often along each axis")
+#define TN_FIELDS_TileAttrs(F, S) F(S, REF, Array, reps, TN_INTS, "how often along each axis")
 #define TN_FIELDS_RepeatAttrs(F, S)                                                                \
   F(S, I64, , repeats, 0, "how often each element")                                                \
   F(S, I64, , axis, 0, "along which axis")
@@ -21,12 +21,12 @@ static tn_arr *tiled(const tn_TileAttrs *a, const tn_arr *shape) {
   TN_VEC(v);
   int64_t ndim = shape->len, nrep = a->reps->len, n = ndim > nrep ? ndim : nrep;
   for (int64_t i = 0; i < n; ++i) {
-    int64_t rep = i - (n - nrep) < 0 ? 1 : relay_int_at(a->reps, i - (n - nrep));
+    int64_t rep = i - (n - nrep) < 0 ? 1 : relay_listed(a->reps, i - (n - nrep));
     TN_CHECKP(rep >= 0, ValueError, NULL,
               "tile: reps: %lld repeats along axis %lld: expected none or more", (long long)rep,
               (long long)i);
     tn_expr *e = i - (n - ndim) < 0 ? tir_i32(1) : (tn_expr *)tn_arr_obj(shape, i - (n - ndim));
-    TN_TRYP(tn_vec_push_obj(&v, relay_dim_mul(e, tir_const_int(e->dtype, rep))));
+    TN_TRYP(tn_vec_push_obj(&v, relay_dim_times(e, rep)));
   }
   return tn_arr_from(&v);
 }
@@ -60,8 +60,7 @@ static tn_arr *repeated(const tn_RepeatAttrs *a, const tn_arr *shape) {
   int64_t axis = a->axis < 0 ? a->axis + shape->len : a->axis;
   for (int64_t i = 0; i < shape->len; ++i) {
     tn_expr *e = (tn_expr *)tn_arr_obj(shape, i);
-    TN_TRYP(
-        tn_vec_push_obj(&v, i == axis ? relay_dim_mul(e, tir_const_int(e->dtype, a->repeats)) : e));
+    TN_TRYP(tn_vec_push_obj(&v, i == axis ? relay_dim_times(e, a->repeats) : e));
   }
   return tn_arr_from(&v);
 }

@@ -42,7 +42,8 @@ static tn_expr *sign(const relay_op_row *row, const void *attrs, tn_expr *const 
   tn_expr *x = args[0], *zero_ = tir_zero(x->dtype), *one_ = tir_one(x->dtype);
   tn_expr *minus = tir_select(tir_lt(x, zero_), tir_neg(one_, NULL), zero_, NULL);
   if (ir_is_uint(x->dtype)) minus = zero_;
-  return tir_select(tir_gt(x, zero_), one_, minus, NULL);
+  tn_expr *r = tir_select(tir_gt(x, zero_), one_, minus, NULL);
+  return ir_is_integral(x->dtype) ? r : tir_select(tir_ne(x, x), x, r, NULL);
 }
 
 /* ---- relations ---- */
@@ -56,13 +57,15 @@ static int identity_comp(relay_rel *r) {
 /* ---- rows ---- */
 
 /* Constants in a rule have the type of the argument: they are made by ones_like and the like. */
-#define UNARY(name_, element_, which_, level_, grads_, doc_)                                       \
+#define UNARY(name, element, which, level, grads, doc)                                             \
+  ROW(name, element, which, level, 0, grads, doc)
+#define ROW(name_, element_, which_, level_, flags_, grads_, doc_)                                 \
   {                                                                                                \
-    .name = name_, .inputs = "data", .level = level_, .pattern = RELAY_ELEMWISE,                   \
+    .name = name_, .inputs = "data", .level = level_, .pattern = RELAY_ELEMWISE, .flags = flags_,  \
     .rel_name = "Identity", .rel = relay_rel_identity, .compute = ops_elementwise,                 \
     .element = element_, .shape = relay_shape_same, .which = which_, .grads = grads_, .doc = doc_  \
   }
-#define FLOATS(name, grads, doc) UNARY(#name, intrinsic, TIR_OP_##name, 1, grads, doc)
+#define FLOATS(name, grads, doc) ROW(#name, intrinsic, TIR_OP_##name, 1, RELAY_FLOATS, grads, doc)
 #define ROUNDS(name, doc)        UNARY(#name, rounding, TIR_OP_##name, 3, NO_CHANGE, doc)
 #define ASKS(name_, element_, doc_)                                                                \
   {                                                                                                \
@@ -107,10 +110,11 @@ static const relay_op_row rows[] = {
     ROUNDS(round, "each element rounded to the nearest integer, halves away from zero"),
     UNARY("abs", absolute, 0, 3, "(%d * sign(%a),)", "absolute value of each element"),
     UNARY("sign", sign, 0, 3, NO_CHANGE,
-          "-1, 0 or 1 as each element is negative, zero or positive"),
+          "-1, 0 or 1 as each element is negative, zero or positive; NaN of NaN"),
     UNARY("negative", negative, 0, 3, "(negative(%d),)", "each element with the other sign"),
     UNARY("copy", same, 0, 3, "(%d,)", "the tensor itself, in memory of its own"),
-    UNARY("logical_not", logical_not, 0, 4, NULL, "not x of each element of a bool tensor"),
+    ROW("logical_not", logical_not, 0, 4, RELAY_BOOLS, NULL,
+        "not x of each element of a bool tensor"),
     UNARY("bitwise_not", bitwise_not, 0, 4, NULL, "complement of the bits of each element"),
     UNARY("zeros_like", zero, 0, 4, NO_CHANGE, "zeros of the shape and type of the tensor"),
     UNARY("ones_like", one, 0, 4, NO_CHANGE, "ones of the shape and type of the tensor"),

@@ -140,6 +140,11 @@ static int narrow_relation(relay_rel *r) {
   return relay_rel_result(r, a->to);
 }
 
+static int squeeze_relation(relay_rel *r) {
+  RELAY_TENSOR(t, r, 0);
+  return relay_rel_result(r, relay_any_tensor_type(t->dtype));
+}
+
 /* ---- what the functions get besides ---- */
 
 int ops_value_numbers(const tn_Op *op, const void *attrs, tn_vec *out) {
@@ -191,6 +196,8 @@ static const relay_op_row rows[] = {
           "the value with a type that holds for more values"),
     VALUE("value.narrow", "value", &tn_type_ValueTypeAttrs, "ValueNarrow", narrow_relation,
           "a tensor with a type that says more, which is checked when it runs"),
+    VALUE("value.squeeze", "data", NULL, "ValueSqueeze", squeeze_relation,
+          "the tensor without its axes of extent 1, which are known when it runs"),
 };
 
 RELAY_FAMILY(value, VALUE_ATTRS)

@@ -14,11 +14,11 @@
 #include "ops/ops.h"
 
 #define TN_FIELDS_ShapeFuncAttrs(F, S)                                                             \
-  F(S, REF, Array, is_input, 0, "for each input 1: its values are read, 0: it is a shape")
+  F(S, REF, Array, is_input, TN_INTS, "for each input 1: its values are read, 0: it is a shape")
 #define TN_FIELDS_ReshapeTensorAttrs(F, S)                                                         \
-  F(S, REF, Array, newshape, 0, "extents as far as they are known (PrimExpr)")
+  F(S, REF, Array(PrimExpr), newshape, 0, "extents as far as they are known")
 #define TN_FIELDS_VMExtentsAttrs(F, S)                                                             \
-  F(S, REF, Array, extents, 0,                                                                     \
+  F(S, REF, Array, extents, TN_INTS,                                                               \
     "extents: numbers, or -1 - (64 * i + k) for extent k of tensor i; pairs of equal ones")
 #define VM_ATTRS(N)                                                                                \
   N(ShapeFuncAttrs, Attrs, "relay.attrs.ShapeFuncAttrs", NODE, TREE, tn_no_hooks,                  \

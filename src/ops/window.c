@@ -4,12 +4,24 @@
 
 tn_expr *ops_window_extent(tn_expr *x, tn_expr *kernel, int64_t pad, int64_t stride,
                            int64_t dilation) {
+  tn_expr *reach, *room;
+  int64_t spare, n, k;
   if (!x || !kernel) return NULL;
-  if (relay_dim_is_any(x) || relay_dim_is_any(kernel)) return relay_any();
-  /* (x + pad - (kernel - 1) * dilation - 1) // stride + 1 */
-  tn_expr *reach = tir_mul(tir_sub(kernel, tir_one(kernel->dtype)), tir_i32((int32_t)dilation));
-  tn_expr *room = tir_sub(tir_add(x, tir_i32((int32_t)(pad - 1))), reach);
-  return relay_dim_binary(TN_TI_Add, tir_floordiv(room, tir_i32((int32_t)stride)), tir_i32(1));
+  TN_GETP(reach, relay_dim_plus(relay_dim_times(relay_dim_plus(kernel, -1), dilation), 1));
+  TN_GETP(room, relay_dim_sub(relay_dim_plus(x, pad), reach));
+  TN_CHECKP(!tir_as_int((tn_obj *)room, &spare) || spare >= 0 || !tir_as_int((tn_obj *)x, &n) ||
+                !tir_as_int((tn_obj *)reach, &k),
+            ValueError, NULL,
+            "a window of %lld elements does not fit into an extent of %lld with %lld of padding",
+            (long long)k, (long long)n, (long long)pad);
+  relay_take_least(room, 0);
+  return relay_dim_plus(relay_dim_over(room, stride), 1);
+}
+
+int ops_check_32_bits(const char *what, int64_t n) {
+  TN_CHECK(n >= -INT32_MAX && n <= INT32_MAX, ValueError, NULL,
+           "%s: expected numbers of 32 bits, got %lld", what, (long long)n);
+  return 0;
 }
 
 int ops_get_pads(const tn_arr *padding, int n, int64_t *before, int64_t *after, const char *what) {
@@ -17,8 +29,9 @@ int ops_get_pads(const tn_arr *padding, int n, int64_t *before, int64_t *after, 
   TN_CHECK(len == 1 || len == n || len == 2 * n, ValueError, NULL,
            "%s: padding must have 1, %d or %d numbers, got %lld", what, n, 2 * n, (long long)len);
   for (int i = 0; i < n; ++i) {
-    before[i] = relay_int_at(padding, len == 1 ? 0 : i);
-    after[i] = relay_int_at(padding, len == 1 ? 0 : len == n ? i : n + i);
+    before[i] = relay_listed(padding, len == 1 ? 0 : i);
+    after[i] = relay_listed(padding, len == 1 ? 0 : len == n ? i : n + i);
+    TN_TRY(ops_check_32_bits("padding", before[i]) || ops_check_32_bits("padding", after[i]));
   }
   return 0;
 }
@@ -27,8 +40,9 @@ int ops_get_steps(const tn_arr *steps, int n, int64_t *out, const char *what) {
   TN_CHECK(steps->len == 1 || steps->len == n, ValueError, NULL,
            "%s: expected 1 or %d numbers, got %lld", what, n, (long long)steps->len);
   for (int i = 0; i < n; ++i) {
-    out[i] = relay_int_at(steps, steps->len == 1 ? 0 : i);
+    out[i] = relay_listed(steps, steps->len == 1 ? 0 : i);
     TN_CHECK(out[i] > 0, ValueError, NULL, "%s must be positive", what);
+    TN_TRY(ops_check_32_bits(what, out[i]));
   }
   return 0;
 }

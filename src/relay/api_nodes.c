@@ -101,8 +101,8 @@ static int var(TN_ARGS) {
     TN_TRY(tn_any_to_cstr(&args[0], &name));
     vid = TN_NEW(Id, .name_hint = tn_str_from(name));
   }
-  if (n > 1) TN_TRY(tn_arg_obj(args, n, 1, &tn_type_Type, (tn_obj **)&type));
-  if (n > 2) TN_TRY(tn_arg_obj(args, n, 2, &tn_type_Span, (tn_obj **)&span));
+  TN_TRY(tn_arg_opt(args, n, 1, &tn_type_Type, (tn_obj **)&type));
+  TN_TRY(tn_arg_opt(args, n, 2, &tn_type_Span, (tn_obj **)&span));
   return tn_ret_obj(ret, TN_NEW(RelayVar, .vid = vid, .type_annotation = type, .span = span));
 }
 
@@ -110,7 +110,7 @@ static int var(TN_ARGS) {
 static int with_fields(TN_ARGS) {
   TN_NARGS("relay.ir.WithFields", 3);
   TN_ARG_OBJ(RelayExpr, e, 0);
-  TN_ARG_OBJ(Array, names, 1);
+  TN_ARG_ITEMS(Array(String), names, 1);
   TN_ARG_OBJ(Array, values, 2);
   TN_CHECK(e && names && values && names->len == values->len, TypeError, NULL,
            "WithFields: expected an expression, names and values");

@@ -1,11 +1,16 @@
 /* Values for variables: parameters of a function become constants. */
+#include <string.h>
+
 #include "base/error.h"
+#include "base/log.h"
 #include "base/pmap.h"
 #include "base/scope.h"
+#include "base/text.h"
 #include "ir/functor.h"
 #include "object/functions.h"
 #include "relay/relay.h"
 #include "relay/relay_impl.h"
+#include "relay/type_text.h"
 #include "tenon/runtime.h"
 
 static tn_obj *replace(void *ctx, tn_obj *pre, tn_obj *post) {
@@ -51,7 +56,32 @@ static tn_RelayVar *param_named(const tn_RelayFunction *f, const char *name, int
   return found;
 }
 
-tn_RelayFunction *relay_bind_params(const tn_RelayFunction *f, const tn_map *params) {
+/* An array for a parameter with a type: its own, as far as the program states it. */
+static int check_type(const tn_RelayVar *v, const char *name, const tn_tensor *t) {
+  const tn_TensorType *want = TN_AS(TensorType, v->type_annotation);
+  const DLTensor *dl = tn_tensor_dl(t);
+  if (!want) return 0;
+  bool fits =
+      dl->ndim == want->shape->len && memcmp(&dl->dtype, &want->dtype, sizeof dl->dtype) == 0;
+  for (int32_t i = 0; fits && i < dl->ndim; ++i) {
+    int64_t n;
+    if (relay_known_int(want->shape, i, &n)) fits = n == dl->shape[i];
+  }
+  TN_CHECK(fits, ValueError, v->span, "params: %s is declared as %s, the array given is %s", name,
+           relay_type_text(want),
+           relay_type_text(relay_tensor_type_of(dl->shape, dl->ndim, dl->dtype)));
+  return 0;
+}
+
+static int no_parameter(const tn_RelayFunction *f, const char *name, bool strict) {
+  tn_near near = {.name = name};
+  for (int64_t i = 0; i < f->params->len; ++i)
+    tn_near_offer(&near, tn_cstr(((const tn_RelayVar *)tn_arr_obj(f->params, i))->vid->name_hint));
+  TN_SUSPECT(strict, "params: the function has no parameter %s%s", name, tn_near_text(&near));
+  return 0;
+}
+
+tn_RelayFunction *relay_bind_params(const tn_RelayFunction *f, const tn_map *params, bool strict) {
   TN_SCOPE(s);
   TN_PMAP(values);
   for (int64_t i = 0; i < params->len; ++i) {
@@ -61,8 +91,12 @@ tn_RelayFunction *relay_bind_params(const tn_RelayFunction *f, const tn_map *par
     TN_TRYP(tn_any_to_cstr(&params->entries[i].key, &name));
     TN_TRYP(tn_any_to_tensor(&params->entries[i].value, &t));
     const tn_RelayVar *v = param_named(f, name, &count);
-    if (!v) continue; /* parameters of other functions */
+    if (!v) {
+      TN_TRYP(no_parameter(f, name, strict));
+      continue;
+    }
     TN_CHECKP(count == 1, ValueError, v->span, "Multiple args in the function have name %s", name);
+    TN_TRYP(check_type(v, name, t));
     tn_Constant *c;
     TN_GETP(c, relay_constant((tn_NDArray *)t));
     TN_TRYP(tn_pmap_put(&values, v->vid, c));
@@ -74,9 +108,8 @@ tn_RelayFunction *relay_bind_params(const tn_RelayFunction *f, const tn_map *par
 static int bind(TN_ARGS) {
   TN_NARGS("relay.bind", 2);
   TN_ARG_OBJ(RelayExpr, e, 0);
-  TN_ARG_OBJ(Map, given, 1);
+  TN_ARG_ITEMS(Map(RelayVar, RelayExpr), given, 1);
   TN_PMAP(values);
-  TN_CHECK(e && given, TypeError, NULL, "relay.bind: expected an expression and a dictionary");
   for (int64_t i = 0; i < given->len; ++i) {
     const tn_RelayVar *v =
         tn_any_is_obj(&given->entries[i].key) ? TN_AS(RelayVar, given->entries[i].key.v.obj) : NULL;
@@ -89,13 +122,15 @@ static int bind(TN_ARGS) {
                     f ? (void *)relay_bind_function(f, &values) : relay_substitute(e, &values));
 }
 
+/* (function, arrays by name[, strict: unknown names are an error]) */
 static int bind_params(TN_ARGS) {
-  TN_NARGS("relay.build_module.BindParamsByName", 2);
+  bool strict = false;
+  TN_CHECK(n == 2 || n == 3, TypeError, NULL,
+           "relay.build_module.BindParamsByName: expected 2 or 3 arguments, got %d", n);
   TN_ARG_OBJ(RelayFunction, f, 0);
-  TN_ARG_OBJ(Map, params, 1);
-  TN_CHECK(f && params, TypeError, NULL,
-           "bind_params_by_name: expected a function and a dictionary of arrays");
-  return tn_ret_obj(ret, relay_bind_params(f, params));
+  TN_ARG_ITEMS(Map(String, Object), params, 1);
+  if (n > 2) TN_TRY(tn_any_to_bool(&args[2], &strict));
+  return tn_ret_obj(ret, relay_bind_params(f, params, strict));
 }
 
 static const tn_func_row rows[] = {

@@ -129,7 +129,7 @@ static int input_arg(const relay_op_row *row, const tn_any *arg, int i, tn_vec *
 /* One number where a list is wanted stands for a list of it. */
 static int as_list(const tn_field *f, tn_any *value) {
   int64_t i;
-  if (f->kind != TN_F_REF || strcmp(f->cls, "Array") != 0) return 0;
+  if (f->kind != TN_F_REF || tn_class_type(f->cls) != &tn_type_Array) return 0;
   if (tn_any_is_obj(value) && !TN_AS(IntImm, value->v.obj)) return 0;
   if (value->type_index == TN_NONE) return 0;
   TN_TRY(tn_any_to_int(value, &i));

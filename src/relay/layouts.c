@@ -112,9 +112,8 @@ int relay_layouts_elementwise(relay_layouts *q) {
 /* ---- broadcasting ---- */
 
 static int64_t extent_of(const tn_TensorType *t, const tn_Layout *l, char letter) {
-  int64_t v = -1, i = tir_layout_index(l, letter);
-  if (i >= 0 && i < t->shape->len) (void)tir_as_int((tn_obj *)relay_dim(t, i), &v);
-  return v;
+  int64_t v;
+  return relay_known_int(t->shape, tir_layout_index(l, letter), &v) ? v : -1;
 }
 
 /* Does the argument have, along all axes that its layout blocks, the extents of the result? */
@@ -156,7 +155,7 @@ static tn_Layout *last_axes(const tn_Layout *l, int64_t n) {
 
 static bool is_single(const tn_TensorType *t) {
   for (int64_t i = 0; i < t->shape->len; ++i)
-    if (!tir_is_one((tn_obj *)relay_dim(t, i))) return false;
+    if (relay_dim_is(relay_dim(t, i), 1) != 1) return false;
   return true;
 }
 

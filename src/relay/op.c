@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "ir/module.h"
 #include "relay/relay_impl.h"
+#include "te/build.h"
 
 /* Rows by Op.index; written at start only. */
 static const relay_op_row **rows_by_index;
@@ -145,6 +146,37 @@ static tn_arr *as_tensors(const tn_any *value, const tn_Op *op) {
                    tn_cstr(op->name), tn_type_key((uint32_t)value->type_index));
 }
 
+/* ---- results without elements ---- */
+
+static bool is_empty(const tn_TensorType *t) {
+  int64_t n, all = 1;
+  for (int64_t i = 0; i < t->shape->len; ++i) {
+    if (!relay_known_int(t->shape, i, &n)) return false;
+    all = all && n;
+  }
+  return !all;
+}
+
+static tn_expr *no_element(void *ctx, tn_arr *at) {
+  const tn_TensorType *t = ctx;
+  (void)at;
+  return t->dtype.code == kDLOpaqueHandle ? NULL : tir_zero(t->dtype);
+}
+
+/* Adds what stands for the results if none of them has an element. 1, 0: some have, -1. */
+static int no_elements(const tn_Type *type, tn_vec *out) {
+  const tn_TupleType *tuple = TN_AS(TupleType, type);
+  const tn_TensorType *t = TN_AS(TensorType, type);
+  int none = tuple ? tuple->fields->len > 0 : t && is_empty(t);
+  for (int64_t i = 0; tuple && none == 1 && i < tuple->fields->len; ++i)
+    none = no_elements((const tn_Type *)tn_arr_obj(tuple->fields, i), out);
+  if (!t || none != 1) return none;
+  return tn_vec_push_obj(
+             out, te_compute(t->shape, no_element, (void *)(uintptr_t)t, "T_none", TE_INJECTIVE))
+             ? -1
+             : 1;
+}
+
 tn_arr *relay_op_compute(const tn_Op *op, const void *attrs, tn_arr *inputs, tn_Type *out_type,
                          tn_obj *target) {
   const relay_op_row *row = relay_op_row_of((const tn_obj *)op);
@@ -158,6 +190,10 @@ tn_arr *relay_op_compute(const tn_Op *op, const void *attrs, tn_arr *inputs, tn_
   TN_CHECKP(row && row->compute, OpNotImplemented, NULL,
             "The operator %s has no compute: it has to be replaced by a pass before it is lowered",
             tn_cstr(op->name));
+  TN_TRYP(relay_check_attrs(row->name, attrs, NULL));
+  TN_VEC(empty); /* no formula is asked about elements that there are none of: x % 0 */
+  int none = no_elements(out_type, &empty);
+  if (none) return none < 0 ? NULL : tn_arr_from(&empty);
   relay_compute c = {
       .row = row, .attrs = attrs, .inputs = inputs, .out_type = out_type, .target = target};
   return row->compute(&c);

@@ -24,6 +24,9 @@ typedef enum {
   RELAY_OPAQUE = 8,               /* never fused */
 } relay_pattern;
 
+/** A question whose answer must be looked at. */
+#define TN_ASKED __attribute__((warn_unused_result))
+
 /* ---- type relations ---- */
 
 /** What a relation works on: the types of the arguments, then that of the result. */
@@ -91,7 +94,31 @@ TN_API int relay_dim_equal(tn_expr *a, tn_expr *b);
 static inline bool relay_dim_is_any(const tn_expr *e) { return TN_AS(Any, e) != NULL; }
 /** The same for an extent that may also be 1, as it is repeated then. */
 TN_API int relay_dim_broadcasts(tn_expr *from, tn_expr *to);
-/** a op b with Any absorbing everything, simplified; op is one of TN_TI_Add ... TN_TI_Max. */
+/** Of two extents that fit, the one that is not 1 (they may both be 0): an expression with each
+ * symbol once (broadcast.c). */
+TN_API tn_expr *relay_broadcast_extent(tn_expr *a, tn_expr *b);
+/** The condition that an extent is 1, one made by relay_broadcast_extent too. */
+TN_API tn_expr *relay_extent_is_one(tn_expr *e);
+/** The extent that two extents broadcast to, Any where one of them may be anything; that symbols
+ * fit is taken for granted. NULL without an error where they do not fit. */
+TN_API tn_expr *relay_broadcast_dim(tn_expr *a, tn_expr *b);
+/** Is an extent n? 1: yes, 0: no, -1: that shows at run time only. There are three answers: a
+ * compute that chooses by them uses relay_if_one, and where -1 counts as no it must be right for n
+ * too. */
+TN_API int relay_dim_is(const tn_expr *e, int64_t n);
+/** `one` where an extent is 1, else `other`; at run time where it is not known before. */
+TN_API tn_expr *relay_if_one(tn_expr *extent, tn_expr *one, tn_expr *other);
+/** Are the symbols of two such extents the same? 1, -1: it cannot be told, 0: none of them is one.
+ */
+int relay_same_choice(tn_expr *a, tn_expr *b);
+/* Arithmetic with extents goes through these: numbers do not wrap around, Any absorbs everything,
+   what has symbols is simplified. What shape functions compute at run time is checked by the
+   program that they are put into (driver/vm/shape.c). ValueError where a number leaves 64 bits, or
+   is divided by one below 1. */
+
+/** An extent that is a number: int32 where it fits, else int64. */
+TN_API tn_expr *relay_dim_int(int64_t n);
+/** a op b; op is TN_TI_Add, Sub, Mul, FloorDiv, Min or Max. */
 TN_API tn_expr *relay_dim_binary(uint32_t op, tn_expr *a, tn_expr *b);
 static inline tn_expr *relay_dim_mul(tn_expr *a, tn_expr *b) {
   return relay_dim_binary(TN_TI_Mul, a, b);
@@ -99,6 +126,24 @@ static inline tn_expr *relay_dim_mul(tn_expr *a, tn_expr *b) {
 static inline tn_expr *relay_dim_add(tn_expr *a, tn_expr *b) {
   return relay_dim_binary(TN_TI_Add, a, b);
 }
+static inline tn_expr *relay_dim_sub(tn_expr *a, tn_expr *b) {
+  return relay_dim_binary(TN_TI_Sub, a, b);
+}
+/** e + n, e * n, e // n. */
+static inline tn_expr *relay_dim_plus(tn_expr *e, int64_t n) {
+  return relay_dim_add(e, relay_dim_int(n));
+}
+static inline tn_expr *relay_dim_times(tn_expr *e, int64_t n) {
+  return relay_dim_mul(e, relay_dim_int(n));
+}
+static inline tn_expr *relay_dim_over(tn_expr *e, int64_t n) {
+  return relay_dim_binary(TN_TI_FloorDiv, e, relay_dim_int(n));
+}
+/** e // n for an extent that n must divide: ValueError where it is known not to, a condition at run
+ * time where it is not known. */
+TN_API tn_expr *relay_dim_divided(tn_expr *e, int64_t n);
+/** The product of extents. */
+TN_API tn_expr *relay_dim_product(const tn_arr *shape);
 /** An axis counted from the end made one from the start, checked: RELAY_FAILED (-1) with an error,
  * else the axis. */
 TN_API int64_t relay_rel_axis(const relay_rel *r, int64_t axis, int64_t ndim);
@@ -169,7 +214,11 @@ typedef tn_arr *(*relay_grad_fn)(const relay_grad *g);
 enum {
   RELAY_STATEFUL = 1,          /* calls are not moved, shared or dropped */
   RELAY_NON_COMPUTATIONAL = 2, /* annotations: no kernel is made of it */
-  RELAY_ON_VALUES = 4          /* a function of the runtime on values: see ops/value.c */
+  RELAY_ON_VALUES = 4,         /* a function of the runtime on values: see ops/value.c */
+  /* what results hold; other elements are refused by relay_rel_result */
+  RELAY_FLOATS = 8,   /* not integers, nor bool */
+  RELAY_NUMBERS = 16, /* not bool */
+  RELAY_BOOLS = 32
 };
 
 struct relay_op_row {
@@ -272,11 +321,40 @@ TN_API double relay_attr_float(const void *attrs, const char *name, double absen
 TN_API const char *relay_attr_str(const void *attrs, const char *name);
 /** An array or other object, NULL when absent. */
 TN_API void *relay_attr_obj(const void *attrs, const char *name);
-/** Element i of an array of integers. */
-static inline int64_t relay_int_at(const tn_arr *a, int64_t i) {
-  int64_t v = 0;
-  return a && i < a->len && tir_as_int(tn_arr_obj(a, i), &v) ? v : 0;
+/* Extents, and other numbers of lists, are constants or known at run time only. Nothing computes
+   with one before it has asked: there is no number that stands for "not known". */
+
+/** Element i in *out. false, and *out as it was, where the list has no such element or it is not a
+ * constant. */
+static inline TN_ASKED bool relay_known_int(const tn_arr *a, int64_t i, int64_t *out) {
+  return a && i >= 0 && i < a->len && tir_as_int(tn_arr_obj(a, i), out);
 }
+/** Is element i known to be this number? */
+static inline bool relay_int_is(const tn_arr *a, int64_t i, int64_t value) {
+  int64_t v;
+  return relay_known_int(a, i, &v) && v == value;
+}
+/** Are element i of one list and element k of another known to be the same number? */
+static inline bool relay_ints_same(const tn_arr *a, int64_t i, const tn_arr *b, int64_t k) {
+  int64_t v;
+  return relay_known_int(b, k, &v) && relay_int_is(a, i, v);
+}
+/** The product of elements begin to before end in *out: false where one of them is not known, or
+ * the product does not fit into 64 bits. */
+TN_API TN_ASKED bool relay_known_product(const tn_arr *a, int64_t begin, int64_t end, int64_t *out);
+/** All elements, at most `max` of them. @return how many, -1 where one is not known or there are
+ * more */
+TN_API TN_ASKED int relay_known_ints(const tn_arr *a, int64_t *out, int64_t max);
+/** Element i of an attribute that is declared TN_INTS, whose elements relay_check_attrs has found
+ * to be integers; 0 where the list has no such element. Never for extents of a type. */
+static inline int64_t relay_listed(const tn_arr *list, int64_t i) {
+  int64_t v = 0;
+  return relay_known_int(list, i, &v) ? v : 0;
+}
+/** Are elements of attributes that are declared TN_INTS (object/object.h) integers? Runs before
+ * relations, computes and shape functions. 0, or -1 with TypeError naming operator and attribute.
+ * @param span of the call, may be NULL */
+TN_API int relay_check_attrs(const char *op, const void *attrs, tn_Span *span);
 /** An array of integers as IntImm (int32). */
 TN_API tn_arr *relay_ints(const int64_t *values, int64_t n);
 /** A copy with one attribute set. NULL with AttributeError, TypeError. */

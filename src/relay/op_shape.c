@@ -89,6 +89,7 @@ tn_arr *relay_op_shapes(const tn_Op *op, const void *attrs, tn_arr *arg_types, t
   const relay_op_row *row = relay_op_row_of((const tn_obj *)op);
   if (!row || !row->shape) return by_relation(op, attrs, arg_types, shapes);
   TN_TRYP(take_from_relation(op, attrs, arg_types, shapes));
+  TN_TRYP(relay_check_attrs(row->name, attrs, NULL));
   relay_shape_query q = {
       .row = row, .attrs = attrs, .shapes = shapes, .values = values, .out_type = out_type};
   tn_arr *result = row->shape(&q);
@@ -99,13 +100,11 @@ tn_arr *relay_op_shapes(const tn_Op *op, const void *attrs, tn_arr *arg_types, t
 static int shapes(TN_ARGS) {
   TN_CHECK(n >= 6, TypeError, NULL, "relay.op.Shapes: expected 6 arguments, got %d", n);
   TN_ARG_OBJ(Op, op, 0);
-  TN_ARG_OBJ(Attrs, attrs, 1);
-  TN_ARG_OBJ(Array, types, 2);
-  TN_ARG_OBJ(Array, given, 3);
-  TN_ARG_OBJ(Array, values, 4);
-  TN_ARG_OBJ(Type, out_type, 5);
-  TN_CHECK(op && types && given, TypeError, NULL,
-           "relay.op.Shapes: expected an operator, types and shapes");
+  TN_ARG_OPT(Attrs, attrs, 1);
+  TN_ARG_ITEMS(Array(Type), types, 2);
+  TN_ARG_ITEMS(Array(Array), given, 3);
+  TN_ARG_OPT(Array, values, 4);
+  TN_ARG_OPT(Type, out_type, 5);
   tn_TensorType *t;
   TN_VEC(all); /* numbers among the extents become constants */
   for (int64_t i = 0; i < given->len; ++i) {

@@ -1,5 +1,8 @@
 /* Type relations as the rest of the system sees them: global functions for Python, types of
    operators, and the type of one call whose arguments are known. */
+#include <stdio.h>
+#include <string.h>
+
 #include "ir/functor.h"
 #include "ir/module.h"
 #include "relay/op.h"
@@ -11,7 +14,7 @@
    attributes, reporter) -> is it solved */
 static int call_relation(void *self, const tn_any *args, int32_t n, tn_any *ret) {
   TN_NARGS("type relation", 4);
-  TN_ARG_OBJ(TypeReporter, reporter, 3);
+  TN_ARG_OPT(TypeReporter, reporter, 3);
   TN_CHECK(reporter && reporter->rel, RuntimeError, NULL,
            "type relation: it can only be called by type inference");
   relay_rel *r = (relay_rel *)(uintptr_t)reporter->rel;
@@ -61,7 +64,6 @@ static int add_type_rel(TN_ARGS) {
   TN_ARG_OBJ(Function, f, 2);
   const char *name;
   TN_TRY(tn_any_to_cstr(&args[1], &name));
-  TN_CHECK(op && f, TypeError, NULL, "add_type_rel: expected an operator and a function");
   TN_CHECK(op->num_inputs >= 0, ValueError, NULL,
            "add_type_rel: set the number of inputs of %s first (set_num_inputs)",
            tn_cstr(op->name));
@@ -84,8 +86,8 @@ static int report_assign(TN_ARGS) {
   relay_rel *r;
   TN_NARGS("TypeReporter.assign", 3);
   TN_TRY(reporter_arg(args, n, &r));
-  TN_ARG_OBJ(Type, dst, 1);
-  TN_ARG_OBJ(Type, src, 2);
+  TN_ARG_OPT(Type, dst, 1);
+  TN_ARG_OPT(Type, src, 2);
   for (int i = 0; dst && src && i < r->n; ++i) {
     if (r->types[i] == dst) return relay_rel_assign(r, i, src);
   }
@@ -134,13 +136,31 @@ static int unify_one(relay_rel *r, int i, tn_Type *type) {
       relay_type_text(had), relay_type_text(type));
 }
 
+/* An error of a helper that does not know whose it is gets the operator's name, and the call's
+ * place.
+ */
+static int named(const relay_rel *r, int known) {
+  char text[512];
+  const tn_error *e = known < 0 ? tn_error_get() : NULL;
+  const char *name = tn_cstr(r->op->name), *dot = strrchr(name, '.'), *own = dot ? dot + 1 : name;
+  tn_error_kind kind = tn_error_get_kind();
+  if (!e || !e->message || (kind != TN_ValueError && kind != TN_OpError)) return known;
+  if (strstr(e->message, own)) return known;
+  snprintf(text, sizeof text, "%s", e->message);
+  tn_error_clear();
+  return TN_RAISE(ValueError, r->span, "%s: %s", name, text);
+}
+
 int relay_rel_run(relay_rel *r) {
   const relay_op_row *row = relay_op_row_of((const tn_obj *)r->op);
   const tn_FuncType *t = r->op->op_type;
   const tn_TypeRelation *c = t && t->type_constraints->len
                                  ? TN_AS(TypeRelation, tn_arr_obj(t->type_constraints, 0))
                                  : NULL;
-  if (row) return row->rel(r);
+  if (row) {
+    TN_TRY(relay_check_attrs(row->name, r->attrs, r->span));
+    return named(r, row->rel(r));
+  }
   TN_CHECK(c, TypeError, r->span, "operator %s has no type relation", tn_cstr(r->op->name));
   TN_VEC(types);
   for (int i = 0; i < r->n; ++i) TN_TRY(tn_vec_push_obj(&types, r->types[i]));
@@ -193,9 +213,8 @@ tn_Type *relay_op_result_type(const tn_Op *op, const void *attrs, tn_arr *arg_ty
 static int result_type(TN_ARGS) {
   TN_NARGS("relay.op.ResultType", 3);
   TN_ARG_OBJ(Op, op, 0);
-  TN_ARG_OBJ(Attrs, attrs, 1);
-  TN_ARG_OBJ(Array, types, 2);
-  TN_CHECK(op && types, TypeError, NULL, "ResultType: expected an operator and types");
+  TN_ARG_OPT(Attrs, attrs, 1);
+  TN_ARG_ITEMS(Array(Type), types, 2);
   return tn_ret_obj(ret, relay_op_result_type(op, attrs, types, NULL));
 }
 
@@ -203,10 +222,11 @@ static int result_type(TN_ARGS) {
 static int compute(TN_ARGS) {
   TN_CHECK(n >= 4, TypeError, NULL, "Compute: expected operator, attributes, inputs and type");
   TN_ARG_OBJ(Op, op, 0);
-  TN_ARG_OBJ(Attrs, attrs, 1);
-  TN_ARG_OBJ(Array, inputs, 2);
+  TN_ARG_OPT(Attrs, attrs, 1);
+  TN_ARG_ITEMS(Array(Tensor), inputs, 2);
   TN_ARG_OBJ(Type, type, 3);
-  TN_CHECK(op && inputs && type, TypeError, NULL, "Compute: expected operator, inputs and type");
+  TN_CHECK(inputs->len >= op->num_inputs, TypeError, NULL, "%s: expected %lld inputs, got %lld",
+           tn_cstr(op->name), (long long)op->num_inputs, (long long)inputs->len);
   return tn_ret_obj(ret, relay_op_compute(op, attrs, inputs, type, NULL));
 }
 

@@ -22,7 +22,41 @@ int relay_rel_assign(relay_rel *r, int i, tn_Type *type) {
   return type ? r->unify(r, i, type) : -1;
 }
 
+/* Elements are those that the operator computes (flags of its row). */
+static int check_elements(const relay_rel *r, const tn_TensorType *t) {
+  const relay_op_row *row = r->op ? relay_op_row_of((const tn_obj *)r->op) : NULL;
+  uint32_t flags = row ? row->flags : 0;
+  bool flag = ir_is_bool(t->dtype);
+  RELAY_CHECK(r, !(flags & RELAY_FLOATS) || !ir_is_integral(t->dtype),
+              "expected floats, got elements of type %s: cast the argument", TN_DT(t->dtype));
+  RELAY_CHECK(r, !(flags & RELAY_NUMBERS) || !flag,
+              "expected numbers, got elements of type %s: cast the argument", TN_DT(t->dtype));
+  RELAY_CHECK(r, !(flags & RELAY_BOOLS) || flag,
+              "expected elements of type bool, got %s: compare or cast the argument",
+              TN_DT(t->dtype));
+  return 0;
+}
+
+/* Extents are not negative, and 64 bits count the bytes. */
+static int check_result(const relay_rel *r, const tn_Type *t) {
+  const tn_TupleType *tuple = TN_AS(TupleType, t);
+  const tn_TensorType *tensor = TN_AS(TensorType, t);
+  for (int64_t i = 0; tuple && i < tuple->fields->len; ++i)
+    TN_TRY(check_result(r, (const tn_Type *)tn_arr_obj(tuple->fields, i)));
+  if (tensor) TN_TRY(check_elements(r, tensor));
+  int64_t bytes = tensor ? (tensor->dtype.bits * tensor->dtype.lanes + 7) / 8 : 0, n;
+  for (int64_t i = 0; tensor && i < tensor->shape->len; ++i) {
+    if (!tir_as_int((tn_obj *)relay_dim(tensor, i), &n)) continue;
+    RELAY_CHECK(r, n >= 0, "the result would have the extent %lld along axis %lld: %s",
+                (long long)n, (long long)i, relay_type_text(tensor));
+    RELAY_CHECK(r, n == 0 || !__builtin_mul_overflow(bytes, n, &bytes),
+                "the result would have more bytes than 64 bits count: %s", relay_type_text(tensor));
+  }
+  return 0;
+}
+
 int relay_rel_result(relay_rel *r, void *type) {
+  if (!type || check_result(r, type)) return RELAY_FAILED;
   return relay_rel_assign(r, r->n - 1, type) ? RELAY_FAILED : RELAY_SOLVED;
 }
 
@@ -100,6 +134,8 @@ static int compare(tn_expr *a, tn_expr *b) {
   if (ca && cb) return x == y;
   if (relay_dim_is_any(a) || relay_dim_is_any(b)) return -1;
   if (a == b || arith_same(a, b)) return 1;
+  int same = relay_same_choice(a, b);
+  if (same) return same;
   TN_ARITH(analyzer);
   tn_expr *d = arith_simplify(&analyzer, tir_sub(a, b));
   if (d && tir_as_int((tn_obj *)d, &x)) return x == 0;
@@ -129,14 +165,53 @@ int relay_dim_broadcasts(tn_expr *from, tn_expr *to) {
   return same;
 }
 
+tn_expr *relay_dim_int(int64_t n) { return n == (int32_t)n ? tir_i32((int32_t)n) : tir_i64(n); }
+
+/* Of two numbers; the type stays int64 where one of them has it. */
+static tn_expr *of_numbers(uint32_t op, int64_t x, int64_t y, bool wide) {
+  int64_t n = 0;
+  bool over = false;
+  switch (op) {
+  case TN_TI_Add: over = __builtin_add_overflow(x, y, &n); break;
+  case TN_TI_Sub: over = __builtin_sub_overflow(x, y, &n); break;
+  case TN_TI_Mul: over = __builtin_mul_overflow(x, y, &n); break;
+  case TN_TI_Min: n = x < y ? x : y; break;
+  case TN_TI_Max: n = x > y ? x : y; break;
+  default:
+    TN_CHECKP(op == TN_TI_FloorDiv && y > 0, ValueError, NULL,
+              "an extent of %lld cannot be divided by %lld", (long long)x, (long long)y);
+    n = x / y - (x % y < 0);
+  }
+  const char *sign = op == TN_TI_Add ? "+" : op == TN_TI_Sub ? "-" : "*";
+  TN_CHECKP(!over, ValueError, NULL, "an extent of %lld %s %lld does not fit into 64 bits",
+            (long long)x, sign, (long long)y);
+  return wide ? tir_i64(n) : relay_dim_int(n);
+}
+
 tn_expr *relay_dim_binary(uint32_t op, tn_expr *a, tn_expr *b) {
+  int64_t x, y;
   if (!a || !b) return NULL;
   if (relay_dim_is_any(a) || relay_dim_is_any(b)) return relay_any();
+  if (tir_as_int((tn_obj *)a, &x) && tir_as_int((tn_obj *)b, &y))
+    return of_numbers(op, x, y, a->dtype.bits > 32 || b->dtype.bits > 32);
+  TN_TRYP(tir_check_written(op, b, NULL));
   tn_expr *e = tir_binary(op, a, b, NULL);
-  int64_t known;
-  if (!e || tir_as_int((tn_obj *)e, &known)) return e;
   TN_ARITH(analyzer);
-  return arith_simplify(&analyzer, e);
+  return e ? arith_simplify(&analyzer, e) : NULL;
+}
+
+tn_expr *relay_dim_divided(tn_expr *e, int64_t n) {
+  int64_t v;
+  TN_CHECKP(!e || !tir_as_int((tn_obj *)e, &v) || n <= 0 || v % n == 0, ValueError, NULL,
+            "an extent of %lld is not divided by %lld", (long long)v, (long long)n);
+  if (n > 1) relay_take_multiple(e, n);
+  return relay_dim_over(e, n);
+}
+
+tn_expr *relay_dim_product(const tn_arr *shape) {
+  tn_expr *n = relay_dim_int(1);
+  for (int64_t i = 0; i < shape->len; ++i) n = relay_dim_mul(n, (tn_expr *)tn_arr_obj(shape, i));
+  return n;
 }
 
 /* ---- shared relations ---- */
@@ -148,27 +223,32 @@ int relay_rel_identity(relay_rel *r) {
   return relay_rel_result(r, r->types[0]);
 }
 
-/* Of two extents that are symbols, and fit, the one that is not 1; they may both be 0. */
+/* Two extents that are symbols: that they fit is taken for granted. */
 static tn_expr *broadcast_symbols(tn_expr *a, tn_expr *b) {
-  int64_t n;
-  a = tir_cast(TN_I64, a, NULL), b = tir_cast(TN_I64, b, NULL);
-  if (!a || !b) return NULL;
-  tn_expr *one = tir_i64(1);
-  relay_take_for_granted(tir_or(tir_or(tir_eq(a, one), tir_eq(b, one)), tir_eq(a, b)));
-  if (tir_as_int((tn_obj *)a, &n)) return a; /* it is not 1 */
-  if (tir_as_int((tn_obj *)b, &n)) return b;
-  return tir_if_then_else(tir_eq(a, one), b, a, NULL);
+  tn_expr *one, *other;
+  TN_GETP(a, tir_cast(TN_I64, a, NULL));
+  TN_GETP(b, tir_cast(TN_I64, b, NULL));
+  TN_GETP(one, relay_extent_is_one(a));
+  TN_GETP(other, relay_extent_is_one(b));
+  relay_take_for_granted(tir_or(tir_or(one, other), tir_eq(a, b)));
+  return relay_broadcast_extent(a, b);
 }
 
-/* One extent of the result; NULL (without an error) when the two do not fit. */
-static tn_expr *broadcast_dim(tn_expr *a, tn_expr *b) {
+/* Outside of programs that check it when they run, symbols that may differ do not fit. */
+static bool may_differ(tn_expr *a, tn_expr *b) {
+  bool numbers = relay_dim_is(a, 1) == 1 || relay_dim_is(b, 1) == 1;
+  return !conditions && !numbers && !relay_dim_is_any(a) && !relay_dim_is_any(b) &&
+         compare(a, b) < 0;
+}
+
+tn_expr *relay_broadcast_dim(tn_expr *a, tn_expr *b) {
   if (tir_is_one(a)) return b;
   if (tir_is_one(b)) return a;
   if (relay_dim_is_any(a)) return b; /* it is 1 or the same */
   if (relay_dim_is_any(b)) return a;
   int same = compare(a, b);
   if (is_unknown(a, b, same)) return broadcast_symbols(a, b);
-  return same == 1 ? a : NULL;
+  return same == 1 ? a : same == 0 ? NULL : relay_broadcast_extent(a, b);
 }
 
 tn_arr *relay_broadcast_shapes(const relay_rel *r, const tn_TensorType *a, const tn_TensorType *b) {
@@ -178,7 +258,8 @@ tn_arr *relay_broadcast_shapes(const relay_rel *r, const tn_TensorType *a, const
   int64_t more = longer->len - shorter->len;
   for (int64_t i = 0; i < longer->len; ++i) {
     tn_expr *e = (tn_expr *)tn_arr_obj(longer, i);
-    if (i >= more) e = broadcast_dim(e, (tn_expr *)tn_arr_obj(shorter, i - more));
+    tn_expr *other = i >= more ? (tn_expr *)tn_arr_obj(shorter, i - more) : NULL;
+    if (other) e = may_differ(e, other) ? NULL : relay_broadcast_dim(e, other);
     if (!e && !tn_error_pending())
       relay_rel_fail(r, "Incompatible broadcast type %s and %s", relay_type_text(a),
                      relay_type_text(b));
@@ -233,7 +314,7 @@ tn_arr *relay_shape_broadcast(const relay_shape_query *q) {
       tn_expr *y = (tn_expr *)tn_arr_obj(b, i - more);
       int same = tir_is_one(x) || tir_is_one(y) ? 0 : compare(x, y);
       if (is_unknown(x, y, same)) x = broadcast_symbols(x, y);
-      else if (same != 1) x = tir_if_then_else(tir_eq(x, tir_i64(1)), y, x, NULL);
+      else if (same != 1) x = relay_broadcast_extent(x, y);
     }
     TN_TRYP(tn_vec_push_obj(&out, x));
   }

@@ -28,7 +28,7 @@ static struct {
 } blas;
 
 static void open_library(void) {
-  const char *const names[] = {getenv("TENON_BLAS"), "libopenblas.so.0", "libopenblas.so",
+  const char *const names[] = {secure_getenv("TENON_BLAS"), "libopenblas.so.0", "libopenblas.so",
                                "libcblas.so.3", "libmkl_rt.so"};
   for (int i = 0; i < TN_COUNT(names); ++i) {
     void *lib = names[i] ? dlopen(names[i], RTLD_NOW | RTLD_LOCAL) : NULL;
@@ -69,9 +69,12 @@ static int as_matrix(const char *name, const DLTensor *t, int first, bool trans,
   out->trans = trans != !rows;
   out->rows = (int)(rows ? r : c);
   out->cols = (int)(rows ? c : r);
-  out->ld = (int)(rows ? sr : sc);
-  if (out->ld < out->cols)
-    out->ld = out->cols > 0 ? out->cols : 1; /* one row: its stride means nothing */
+  int64_t step = rows ? sr : sc, least = out->cols > 0 ? out->cols : 1;
+  TN_CHECK(out->rows <= 1 || step >= least, ValueError, NULL,
+           "%s: BLAS takes no rows that overlap or run backwards: they are %lld elements apart, of "
+           "%lld each (copy the matrix first)",
+           name, (long long)step, (long long)least);
+  out->ld = (int)(out->rows <= 1 ? least : step); /* of one row the stride means nothing */
   return 0;
 }
 
@@ -95,7 +98,8 @@ static int gemm(const char *name, tn_dtype t, const matrix *a, const matrix *b, 
   return 0;
 }
 
-static int read_tensors(const char *name, const tn_any *args, int32_t ndim, DLTensor *t[3]) {
+static int read_tensors(const char *name, const tn_any *args, int32_t ndim, const DLTensor *t[3]) {
+  DLTensor *out;
   for (int i = 0; i < 3; ++i) {
     TN_TRY(tn_any_to_dltensor(&args[i], &t[i]));
     TN_CHECK(t[i]->device.device_type == kDLCPU, ValueError, NULL,
@@ -109,6 +113,7 @@ static int read_tensors(const char *name, const tn_any *args, int32_t ndim, DLTe
     TN_CHECK(tn_dtype_eq(t[i]->dtype, t[0]->dtype), TypeError, NULL,
              "%s: arguments of several types", name);
   }
+  TN_TRY(tn_any_to_writable(&args[2], &out));
   return 0;
 }
 
@@ -121,7 +126,7 @@ static int read_flags(const tn_any *args, bool *ta, bool *tb) {
 /* tvm.contrib.cblas.matmul(A, B, C, transa, transb): C = op(A) op(B) */
 static int f_matmul(TN_ARGS) {
   static const char name[] = "tvm.contrib.cblas.matmul";
-  DLTensor *t[3];
+  const DLTensor *t[3];
   matrix m[3];
   bool ta, tb;
   TN_NARGS(name, 5);
@@ -137,7 +142,7 @@ static int f_matmul(TN_ARGS) {
    batch of one serves for all */
 static int f_batch_matmul(TN_ARGS) {
   static const char name[] = "tvm.contrib.cblas.batch_matmul";
-  DLTensor *t[3];
+  const DLTensor *t[3];
   matrix m[3];
   bool ta, tb;
   TN_NARGS(name, 5);

@@ -1,26 +1,25 @@
 /* Constants for modules of other code generators, see const_loader.h. */
 #include "runtime/const_loader.h"
 
-#include <pthread.h>
-
 #include "base/alloc.h"
 #include "base/reader.h"
 #include "base/scope.h"
 #include "object/functions.h"
+#include "runtime/legacy_abi.h"
+#include "runtime/module_blob.h"
+#include "runtime/once.h"
 #include "runtime/params.h"
 #include "runtime/tensor_content.h"
 
 typedef struct {
   tn_map *by_symbol, *data;
-  bool *told;           /* of each symbol; under the lock */
-  pthread_mutex_t lock; /* recursive: code may look functions up while it is told */
+  tn_once *told; /* of each symbol */
 } loader;
 
 static void fini(tn_module *m) {
   loader *l = tn_module_self(m);
   tn_release(l->by_symbol);
   tn_release(l->data);
-  pthread_mutex_destroy(&l->lock);
   tn_free(l->told);
   tn_free(l);
 }
@@ -38,11 +37,18 @@ static int find(tn_module *m, const char *name, bool deep, tn_func **out) {
 
 static int call_with(tn_func *f, const loader *l, const tn_arr *names) {
   tn_any ret = tn_any_none();
+  tn_module *m;
+  void *code;
+  /* compiled code keeps the address: of a read-only tensor it would get a copy for the call */
+  bool compiled = tn_func_is_bound(f, tn_legacy_compiled_call, &m, &code);
   TN_AUTOFREE tn_any *args = tn_alloc_zero((size_t)names->len + 1, sizeof *args);
   if (!args) return -1;
-  for (int64_t i = 0; i < names->len; ++i)
+  for (int64_t i = 0; i < names->len; ++i) {
     TN_CHECK(tn_map_get(l->data, names->items[i], &args[i]), ValueError, NULL,
              "const_loader: no constant \"%s\"", tn_cstr((const tn_str *)names->items[i].v.obj));
+    DLTensor *dl = tn_tensor_dl((const tn_tensor *)args[i].v.obj);
+    if (compiled) args[i] = (tn_any){.type_index = TN_DLTENSOR, .v.dltensor = dl};
+  }
   TN_TRY(tn_func_call(f, args, (int32_t)names->len, &ret));
   tn_any_release(&ret);
   return 0;
@@ -66,13 +72,12 @@ static int get_function(tn_module *m, const char *name, tn_func **out) {
   for (int64_t i = 0; i < l->by_symbol->len; ++i) {
     const tn_map_entry *e = &l->by_symbol->entries[i];
     if (!tn_str_eq((const tn_str *)e->key.v.obj, name)) continue;
-    pthread_mutex_lock(&l->lock);
-    bool told = l->told[i];
-    l->told[i] = true; /* also for who asks again while it is told */
-    int err = told ? 0 : tell(m, l, e);
-    if (err) l->told[i] = false;
-    pthread_mutex_unlock(&l->lock);
-    return err ? -1 : find(m, name, true, out);
+    if (tn_once_begin(&l->told[i])) {
+      int err = tell(m, l, e);
+      tn_once_end(&l->told[i], err == 0);
+      if (err) return -1;
+    }
+    return find(m, name, true, out);
   }
   return 0;
 }
@@ -152,20 +157,10 @@ static const tn_module_ops ops = {.type_key = "const_loader",
                                   .save_binary = save_binary,
                                   .fini = fini};
 
-static int init_lock(pthread_mutex_t *m) {
-  pthread_mutexattr_t recursive;
-  int err = pthread_mutexattr_init(&recursive);
-  if (err) return TN_RAISE(RuntimeError, NULL, "const_loader: no lock (error %d)", err);
-  (void)pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
-  err = pthread_mutex_init(m, &recursive);
-  (void)pthread_mutexattr_destroy(&recursive);
-  return err ? TN_RAISE(RuntimeError, NULL, "const_loader: no lock (error %d)", err) : 0;
-}
-
 tn_module *tn_const_loader_new(tn_map *by_symbol, tn_map *data) {
   loader *l = tn_alloc_zero(1, sizeof *l);
-  bool *told = tn_alloc_zero((size_t)by_symbol->len + 1, sizeof *told);
-  if (l && told && init_lock(&l->lock) == 0) {
+  tn_once *told = tn_alloc_zero((size_t)by_symbol->len + 1, sizeof *told);
+  if (l && told) {
     l->told = told;
     tn_retain(l->by_symbol = by_symbol);
     tn_retain(l->data = data);
@@ -173,7 +168,6 @@ tn_module *tn_const_loader_new(tn_map *by_symbol, tn_map *data) {
     if (m) return m;
     tn_release(by_symbol);
     tn_release(data);
-    pthread_mutex_destroy(&l->lock);
   }
   tn_free(told);
   tn_free(l);
@@ -195,7 +189,6 @@ static int create(TN_ARGS) {
   TN_NARGS("runtime.ConstLoaderModuleCreate", 2);
   TN_ARG_OBJ(Map, data, 0);
   TN_ARG_OBJ(Map, by_symbol, 1);
-  TN_CHECK(data && by_symbol, TypeError, NULL, "ConstLoaderModuleCreate: expected two maps");
   TN_TRY(check_names(data, &tn_type_NDArray, "a map from name to NDArray"));
   TN_TRY(check_names(by_symbol, &tn_type_Array, "a map from symbol to names"));
   for (int64_t i = 0; i < by_symbol->len; ++i) {
@@ -209,9 +202,8 @@ static int create(TN_ARGS) {
 
 static int load(TN_ARGS) {
   TN_NARGS("runtime.module.loadbinary_const_loader", 1);
-  void *r;
-  TN_TRY(tn_any_to_ptr(&args[0], &r));
-  TN_CHECK(r, TypeError, NULL, "const_loader: expected a reader");
+  tn_reader *r;
+  TN_TRY(tn_arg_reader(args, &r));
   tn_map *data, *by_symbol;
   TN_GET(data, tn_scope_own(tn_map_new()));
   TN_GET(by_symbol, tn_scope_own(tn_map_new()));

@@ -156,7 +156,7 @@ double tn_cpu_quota(const char *root) {
 
 /* The positive number an environment variable starts with, or 0. */
 static int from_env(const char *name) {
-  const char *text = getenv(name);
+  const char *text = secure_getenv(name);
   char *end;
   if (!text) return 0;
   long n = strtol(text, &end, 10);

@@ -140,7 +140,7 @@ enum { MAX_ARGS = 256 };
 typedef struct tn_kernel_arg kernel_arg;
 
 static int data_arg(const tn_any *a, kernel_arg *out) {
-  DLTensor *t;
+  const DLTensor *t;
   out->size = sizeof(void *);
   out->is_data = true;
   out->v.ptr = NULL;

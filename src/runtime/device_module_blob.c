@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/reader.h"
+#include "runtime/module_blob.h"
 #include "runtime/device_module_impl.h"
 
 /* ---- writing ---- */
@@ -110,10 +111,9 @@ static int read_all(tn_reader *r, tn_device_code *c) {
 }
 
 static int load_binary(const tn_any *args, int device_type, tn_any *ret) {
-  void *p;
+  tn_reader *p;
   char format[MAX_NAME + 1];
-  TN_TRY(tn_any_to_ptr(&args[0], &p));
-  TN_CHECK(p, TypeError, NULL, "module of kernels: expected a reader");
+  TN_TRY(tn_arg_reader(args, &p));
   TN_TRY(read_name(p, format, MAX_NAME));
   tn_device_code *c = tn_device_code_new(device_type, format, NULL, NULL);
   tn_module *m = c && read_all(p, c) == 0 ? tn_device_module_new(c) : NULL;

@@ -45,12 +45,17 @@ static void drop_versioned(DLManagedTensorVersioned *m) {
   tn_free(m);
 }
 
+/* A managed tensor with room for shape and strides behind it. */
+static size_t bytes_with_layout(size_t head, const tn_tensor *t) {
+  return tn_array_bytes(head, t->dl.ndim, 2 * sizeof(int64_t));
+}
+
 DLManagedTensor *tn_tensor_to_dlpack(tn_tensor *t) {
   TN_CHECKP(
       !t->read_only, ValueError, NULL,
       "to_dlpack: the tensor is read-only, which the legacy DLPack protocol cannot say (ask for "
       "a versioned capsule, or copy)");
-  DLManagedTensor *m = tn_alloc(sizeof *m + 2 * (size_t)t->dl.ndim * sizeof(int64_t));
+  DLManagedTensor *m = tn_alloc(bytes_with_layout(sizeof *m, t));
   if (!m) return NULL;
   describe(t, &m->dl_tensor, (int64_t *)(m + 1));
   tn_retain(t);
@@ -60,7 +65,7 @@ DLManagedTensor *tn_tensor_to_dlpack(tn_tensor *t) {
 }
 
 DLManagedTensorVersioned *tn_tensor_to_dlpack_versioned(tn_tensor *t) {
-  DLManagedTensorVersioned *m = tn_alloc(sizeof *m + 2 * (size_t)t->dl.ndim * sizeof(int64_t));
+  DLManagedTensorVersioned *m = tn_alloc(bytes_with_layout(sizeof *m, t));
   if (!m) return NULL;
   describe(t, &m->dl_tensor, (int64_t *)(m + 1));
   tn_retain(t);

@@ -6,6 +6,7 @@
 #include "runtime/const_loader.h"
 #include "runtime/device.h"
 #include "runtime/device_module.h"
+#include "runtime/files.h"
 #include "runtime/graph/executor.h"
 #include "runtime/libinfo.h"
 #include "runtime/library.h"
@@ -29,6 +30,7 @@ static int start_layers(void) {
   TN_TRY(tn_runtime_types_init());
   TN_TRY(tn_device_init());
   TN_TRY(tn_tensor_api_init());
+  TN_TRY(tn_files_init());
   TN_TRY(tn_params_save_init());
   TN_TRY(tn_params_load_init());
   TN_TRY(tn_module_api_init());

@@ -23,6 +23,7 @@ struct tn_barrier {
   _Atomic uint32_t phase; /* times that all have met */
   own_thread *extra;      /* nextra threads for the tasks from nthread on */
   int nextra;
+  _Atomic int nended; /* of those */
 };
 
 static _Thread_local bool inside;
@@ -77,11 +78,17 @@ void tn_launch_run(tn_launch *l, int id) {
   for (int i = id + l->nthread; i < n; i += l->nthread) run_task(l, i);
 }
 
+static bool have_ended(const void *ctx) {
+  const tn_barrier *b = ctx;
+  return atomic_load(&b->nended) == b->nextra;
+}
+
 int tn_launch_end(tn_launch *l) {
   tn_barrier *b = atomic_load(&l->barrier);
   TN_CHECK(!lost_threads(l), RuntimeError, NULL,
            "parallel loop: the process was forked inside it and the other tasks stayed behind");
   if (b) {
+    tn_wait(&b->gate, have_ended, b); /* their tasks may need what the host's wait hooks give up */
     for (int i = 0; i < b->nextra; ++i) pthread_join(b->extra[i].thread, NULL);
     tn_free(b->extra);
     tn_free(b);
@@ -105,7 +112,10 @@ static tn_barrier *get_barrier(tn_launch *l) {
 
 static void *run_alone(void *arg) {
   own_thread *t = arg;
+  tn_barrier *b = atomic_load(&t->launch->barrier);
   run_task(t->launch, t->task_id);
+  atomic_fetch_add(&b->nended, 1);
+  tn_gate_wake(&b->gate); /* b lives until this thread is joined */
   return NULL;
 }
 

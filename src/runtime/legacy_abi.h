@@ -21,15 +21,22 @@ typedef struct {
   int *codes;
   TVMByteArray *bytes; /* views of bytes objects */
   void *heap;          /* NULL while the arguments fit the arrays below */
+  const tn_any *from;  /* the arguments, n of them */
+  int32_t n;
+  tn_tensor **copies; /* of those that are read-only, owned; NULL: there are none */
   TVMValue inline_values[TN_LEGACY_INLINE_ARGS];
   int inline_codes[TN_LEGACY_INLINE_ARGS];
   TVMByteArray inline_bytes[TN_LEGACY_INLINE_ARGS];
 } tn_legacy_args;
 
-/** Converts n arguments. @param unbox numbers that are objects become plain: for compiled code.
- *  @return 0, or -1 (MemoryError); tn_legacy_args_fini is then not needed */
+/** Converts n arguments, which must live as long as `a`.
+ *  @param unbox for compiled code: numbers that are objects become plain, and tensors that are
+ *  read-only are copied, since nothing tells which arguments such code writes
+ *  @return 0, or -1 (MemoryError); tn_legacy_args_end is then not needed */
 TN_API int tn_legacy_args_init(tn_legacy_args *a, const tn_any *args, int32_t n, bool unbox);
-TN_API void tn_legacy_args_fini(tn_legacy_args *a);
+/** The call is over. @param err its result @return err, or -1 (ValueError) where it was 0 but a
+ * read-only tensor was written */
+TN_API int tn_legacy_args_end(tn_legacy_args *a, int err);
 
 /** The value behind a TVMValue, borrowed. TypeError for an unknown code. */
 int tn_legacy_to_any(const TVMValue *value, int code, tn_any *out);

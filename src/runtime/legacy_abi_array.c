@@ -5,7 +5,7 @@
 #include "runtime/legacy_abi.h"
 
 #include "object/dtype.h"
-#include "tenon/runtime.h"
+#include "runtime/tensor.h"
 
 static tn_device device_of(int device_type, int device_id) {
   return (tn_device){(DLDeviceType)device_type, device_id};
@@ -34,6 +34,7 @@ int TVMArrayFree(TVMArrayHandle handle) {
 }
 
 int TVMArrayCopyFromBytes(TVMArrayHandle handle, void *data, size_t nbytes) {
+  if (tn_tensor_check_writable(tn_tensor_of_dl(handle))) return tn_legacy_fail();
   return end(tn_tensor_copy_from_bytes(handle, data, nbytes));
 }
 

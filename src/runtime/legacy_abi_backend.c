@@ -1,12 +1,12 @@
 /* The exported Relay-era symbols that compiled functions call: lookup, workspace, parallel loops.
  */
-#include <pthread.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "runtime/legacy_abi.h"
 #include "runtime/legacy_thread.h"
 #include "runtime/library.h"
+#include "runtime/once.h"
 
 /* ---- functions ---- */
 
@@ -81,7 +81,7 @@ static tn_workspace_block *best_block(const tn_legacy_thread *t, tn_device dev, 
 static tn_workspace_block *add_block(tn_legacy_thread *t, tn_device dev) {
   if (t->nblock == t->cap) {
     int64_t cap = t->cap ? t->cap * 2 : 8;
-    tn_workspace_block *blocks = tn_realloc(t->blocks, (size_t)cap * sizeof *blocks);
+    tn_workspace_block *blocks = tn_realloc_array(t->blocks, cap, sizeof *blocks);
     if (!blocks) return NULL;
     t->blocks = blocks;
     t->cap = cap;
@@ -171,13 +171,13 @@ int TVMBackendParallelBarrier(int task_id, TVMParallelGroupEnv *penv) {
   return tn_parallel_barrier(task_id, (const tn_parallel_env *)penv) ? tn_legacy_fail() : 0;
 }
 
+_Static_assert(sizeof(tn_once) == sizeof(void *), "a handle is the state of its run");
+
 int TVMBackendRunOnce(void **handle, int (*f)(void *), void *cdata, int nbytes) {
-  static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP; /* f may start others */
-  (void)nbytes;                                                         /* size of cdata */
-  if (__atomic_load_n(handle, __ATOMIC_ACQUIRE)) return 0;
-  pthread_mutex_lock(&lock);
-  int err = 0;
-  if (!*handle && !(err = f(cdata))) __atomic_store_n(handle, (void *)handle, __ATOMIC_RELEASE);
-  pthread_mutex_unlock(&lock);
+  (void)nbytes;                      /* size of cdata */
+  tn_once *once = (tn_once *)handle; /* a variable of compiled code, NULL at first */
+  if (!tn_once_begin(once)) return 0;
+  int err = f(cdata);
+  tn_once_end(once, err == 0);
   return err;
 }

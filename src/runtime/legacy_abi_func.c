@@ -101,7 +101,7 @@ int TVMFuncRemoveGlobal(const char *name) { return tn_func_remove(name) ? tn_leg
 int TVMFuncListGlobalNames(int *out_size, const char ***out_array) {
   tn_legacy_thread *t = tn_legacy_state();
   tn_arr *names = t && !tn_runtime_init() ? tn_func_names() : NULL;
-  const char **strings = names ? tn_alloc(((size_t)names->len + 1) * sizeof *strings) : NULL;
+  const char **strings = names ? tn_alloc_array(names->len + 1, sizeof *strings) : NULL;
   if (!strings) {
     tn_release(names);
     return tn_legacy_fail();

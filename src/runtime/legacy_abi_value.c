@@ -10,6 +10,7 @@
 #include "runtime/legacy_thread.h"
 #include "runtime/module.h"
 #include "runtime/tensor.h"
+#include "runtime/tensor_content.h"
 
 /* ---- the thread's state ---- */
 
@@ -159,6 +160,20 @@ static void argument_out(const tn_any *a, TVMValue *value, int *code, TVMByteArr
   plain_out(a, value, code);
 }
 
+static bool is_read_only(const tn_any *a) {
+  const tn_tensor *t = a->type_index == TN_TI_NDArray ? (const tn_tensor *)a->v.obj : NULL;
+  return t && t->read_only && tn_device_is_host(t->dl.device);
+}
+
+/* The function gets a copy of argument i. */
+static int lend_copy(tn_legacy_args *a, int32_t i) {
+  const DLTensor *dl = tn_tensor_dl((tn_tensor *)a->from[i].v.obj);
+  if (!a->copies) TN_GET(a->copies, tn_alloc_zero((size_t)a->n, sizeof(tn_tensor *)));
+  TN_GET(a->copies[i], tn_tensor_clone(dl, dl->device, NULL));
+  a->values[i].v_handle = tn_tensor_dl(a->copies[i]);
+  return 0;
+}
+
 int tn_legacy_args_init(tn_legacy_args *a, const tn_any *args, int32_t n, bool unbox) {
   a->heap = NULL;
   a->values = a->inline_values;
@@ -171,12 +186,31 @@ int tn_legacy_args_init(tn_legacy_args *a, const tn_any *args, int32_t n, bool u
     a->bytes = (TVMByteArray *)(a->values + n);
     a->codes = (int *)(a->bytes + n);
   }
-  for (int32_t i = 0; i < n; ++i)
+  a->from = args;
+  a->n = n;
+  a->copies = NULL;
+  for (int32_t i = 0; i < n; ++i) {
     argument_out(&args[i], &a->values[i], &a->codes[i], &a->bytes[i], unbox);
+    if (unbox && is_read_only(&args[i]) && lend_copy(a, i)) return tn_legacy_args_end(a, -1);
+  }
   return 0;
 }
 
-void tn_legacy_args_fini(tn_legacy_args *a) { tn_free(a->heap); }
+int tn_legacy_args_end(tn_legacy_args *a, int err) {
+  int32_t written = -1;
+  for (int32_t i = 0; a->copies && i < a->n; ++i) {
+    const tn_tensor *t = a->copies[i];
+    if (t && !err && written < 0 && !tn_tensor_content_equal(a->from[i].v.obj, &t->hdr))
+      written = i;
+    tn_release(t);
+  }
+  tn_free(a->copies);
+  tn_free(a->heap);
+  TN_CHECK(written < 0, ValueError, NULL,
+           "argument %d is a read-only tensor, and the function writes to it (copy it first)",
+           written);
+  return err;
+}
 
 int tn_legacy_set_result(tn_any *ret, TVMValue *value, int *code) {
   tn_any a = *ret;
@@ -255,9 +289,8 @@ int tn_legacy_call(TVMBackendPackedCFunc f, const tn_any *args, int32_t n, tn_an
   int code = kTVMNullptr;
   TN_TRY(tn_legacy_args_init(&a, args, n, true));
   clear_parked(mine); /* what is parked afterwards is of this call */
-  int err = f(a.values, a.codes, n, &value, &code, NULL);
-  tn_legacy_args_fini(&a);
-  if (err) return tn_legacy_unpark();
+  int err = f(a.values, a.codes, n, &value, &code, NULL) ? tn_legacy_unpark() : 0;
+  if (tn_legacy_args_end(&a, err)) return -1;
   return code == kTVMNullptr ? 0 : tn_legacy_take_result(&value, code, ret);
 }
 
@@ -283,7 +316,6 @@ int tn_legacy_call_c(TVMPackedCFunc f, void *resource, const tn_any *args, int32
   tn_legacy_args a;
   TN_TRY(tn_legacy_args_init(&a, args, n, false));
   clear_parked(mine);
-  int err = f(a.values, a.codes, n, ret, resource);
-  tn_legacy_args_fini(&a);
-  return err ? tn_legacy_unpark() : 0;
+  int err = f(a.values, a.codes, n, ret, resource) ? tn_legacy_unpark() : 0;
+  return tn_legacy_args_end(&a, err);
 }

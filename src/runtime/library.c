@@ -81,7 +81,7 @@ static const tn_module_ops library_ops = {
 static int reserve(tn_library *lib) {
   if (lib->nmodule < lib->cap) return 0;
   int64_t cap = lib->cap ? lib->cap * 2 : 1;
-  tn_module **modules = tn_realloc(lib->modules, (size_t)cap * sizeof *modules);
+  tn_module **modules = tn_realloc_array(lib->modules, cap, sizeof *modules);
   if (!modules) return -1;
   lib->modules = modules;
   lib->cap = cap;

@@ -8,6 +8,7 @@
 #ifndef TN_RUNTIME_LIBRARY_H_
 #define TN_RUNTIME_LIBRARY_H_
 
+#include "runtime/library_file.h"
 #include "runtime/module.h"
 
 /* Symbols that a compiled library may define. */
@@ -23,6 +24,8 @@ struct tn_library {
   bool (*close)(tn_library *lib);
   void *handle;       /* of dlopen; NULL for the system library */
   char *path;         /* of the file; NULL for the system library */
+  tn_library_id id;   /* of what was in it */
+  int file;           /* the copy in memory that it is loaded from; -1: the file itself */
   char *prefix;       /* of the system library's symbols; NULL for shared ones */
   bool stays;         /* somebody else needs it too: it is never unloaded */
   bool started;       /* compiled code has its context */

@@ -1,9 +1,7 @@
 /* Shared libraries as modules: "runtime.module.loadfile_so". */
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <link.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -53,17 +51,21 @@ static void forget(tn_library *lib) {
     *at = lib->next;
     break;
   }
+  if (lib->file >= 0) close(lib->file);
   tn_free(lib->path);
   tn_free(lib->modules);
   tn_free(lib);
 }
 
 /* While someone else has the library open it stays in memory, and its static variables go on
-   pointing to its context and environment: those then stay, and we keep it open as well. */
+   pointing to its context and environment: those then stay, and we keep it open as well. So does
+   the descriptor of a copy, by whose number the loader knows it. */
 static bool shared_close(tn_library *lib) {
+  char name[TN_LIBRARY_NAME];
   if (lib->stays) return false;
   dlclose(lib->handle);
-  void *still = dlopen(lib->path, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+  void *still = dlopen(lib->file < 0 ? lib->path : tn_library_fd_name(lib->file, name),
+                       RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
   if (still == lib->handle) {
     lib->stays = true;
     return false;
@@ -73,23 +75,22 @@ static bool shared_close(tn_library *lib) {
   return true;
 }
 
-/* The library of a handle, with one reference of the loader; with the lock held. */
-static tn_library *library_of_handle(void *handle, const char *path) {
-  for (tn_library *lib = libraries; lib; lib = lib->next) {
-    if (lib->handle != handle) continue;
-    dlclose(handle); /* it has been counted before */
-    return lib;
-  }
+/* A library of the loader with its handle, and the descriptor of its copy, which are given up to
+   it. With the lock held. NULL with an error. */
+static tn_library *new_library(void *handle, const char *path, int file, const tn_library_id *id) {
   tn_library *lib = tn_alloc_zero(1, sizeof *lib);
   if (lib) lib->path = tn_strdup(path);
   if (!lib || !lib->path) {
     tn_free(lib);
     dlclose(handle);
+    if (file >= 0) close(file);
     return NULL;
   }
   lib->symbol = shared_symbol;
   lib->close = shared_close;
   lib->handle = handle;
+  lib->file = file;
+  lib->id = *id;
   lib->next = libraries;
   return libraries = lib;
 }
@@ -105,49 +106,86 @@ static void make_global(void) {
     dlopen(self.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
 }
 
-/* Bytes that the segments of a library take of its file; 0: not told, the loader says why. */
-static uint64_t bytes_needed(int file) {
-  ElfW(Ehdr) h;
-  uint64_t need = 0;
-  if (pread(file, &h, sizeof h, 0) != sizeof h || memcmp(h.e_ident, ELFMAG, SELFMAG) ||
-      h.e_phentsize != sizeof(ElfW(Phdr)))
-    return 0;
-  for (int i = 0; i < h.e_phnum; ++i) {
-    ElfW(Phdr) p;
-    uint64_t at = h.e_phoff + (uint64_t)i * sizeof p, end;
-    if (at < h.e_phoff || at > INT64_MAX - sizeof p) return UINT64_MAX;
-    if (pread(file, &p, sizeof p, (off_t)at) != sizeof p) return at + sizeof p;
-    end = p.p_offset + p.p_filesz;
-    if (p.p_type == PT_LOAD && end > need) need = end;
-    if (end < p.p_offset) return UINT64_MAX;
-  }
-  return need;
+/* Larger libraries are not copied to memory: they are mostly constants, which the loader shares. */
+enum { MOST_COPIED = 32 << 20 };
+
+/* A library that is open by a name of its own, in a copy of the file. NULL without an error where
+   the system has no such copies, or the loader does not take them. */
+static tn_library *open_copy(const char *path, int file, const tn_library_id *id) {
+  char name[TN_LIBRARY_NAME];
+  int copy = tn_library_copy(file, path);
+  void *handle = copy < 0 ? NULL : dlopen(tn_library_fd_name(copy, name), RTLD_LAZY | RTLD_LOCAL);
+  if (handle) return new_library(handle, path, copy, id);
+  if (copy >= 0) close(copy);
+  return NULL;
 }
 
-/* A file that was cut off would be mapped beyond its end: the process would die on first use. */
-static int check_whole(const char *path) {
-  struct stat s;
-  int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  uint64_t need = fstat(file, &s) ? 0 : bytes_needed(file);
-  close(file);
-  TN_CHECK(!need || need <= (uint64_t)s.st_size, TenonError, NULL,
-           "Failed to load dynamic shared library %s: the file is cut off: it has %lld bytes of at "
-           "least %llu",
-           path, (long long)s.st_size, (unsigned long long)need);
-  return 0;
+/* Code of a model: what its file holds is all of it, and it registers nothing. */
+static bool is_model(const tn_library *lib) {
+  return !lib->stays && shared_symbol(lib, TN_SYMBOL_MODULE_CTX);
+}
+
+/* By its own name, so that others who open it get the same. */
+static tn_library *open_file(const char *path, const tn_library_id *id) {
+  uint64_t before = tn_func_generation();
+  void *handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+  TN_CHECKP(handle || !id->program, TenonError, NULL,
+            "Failed to load dynamic shared library %s: it is a program, not a library", path);
+  TN_CHECKP(handle, TenonError, NULL, "Failed to load dynamic shared library %s", dlerror());
+  tn_library *lib = new_library(handle, path, -1, id);
+  /* functions that its constructors registered are called by name, whatever became of the module */
+  if (lib && tn_func_generation() != before) lib->stays = true;
+  return lib;
+}
+
+static bool is_open(const char *path) {
+  void *handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+  if (handle) dlclose(handle);
+  return handle != NULL;
+}
+
+/* What is written to a file changes the code that is mapped from it, so models are moved to copies,
+   unless somebody else uses the file's. */
+static tn_library *open_new(const char *path, int file, const tn_library_id *id) {
+  bool others = is_open(path);
+  tn_library *lib = open_file(path, id);
+  if (!lib || others || id->at.st_size > MOST_COPIED || !is_model(lib)) return lib;
+  tn_library *copy = open_copy(path, file, id);
+  if (!copy) return tn_error_pending() ? (shared_close(lib), NULL) : lib;
+  shared_close(lib);
+  return copy;
+}
+
+/* The library of a file that is open; *taken where the loader would take the file for another one.
+ */
+static tn_library *known_library(const char *path, int file, const tn_library_id *id, bool *taken) {
+  *taken = false;
+  for (tn_library *lib = libraries; lib; lib = lib->next) {
+    if (tn_library_same(&lib->id, lib->file, id, file)) return lib;
+    if (lib->file < 0)
+      *taken |= strcmp(lib->path, path) == 0 || tn_library_same_place(&lib->id, id);
+  }
+  return NULL;
 }
 
 /* With the lock held. */
 static tn_library *open_shared(const char *path) {
-  TN_TRYP(check_whole(path));
+  tn_library_id id;
+  bool taken;
+  int file = tn_library_open(path, &id);
+  if (file < 0) return NULL;
   make_global();
-  uint64_t before = tn_func_generation();
-  void *handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-  TN_CHECKP(handle, TenonError, NULL, "Failed to load dynamic shared library %s", dlerror());
-  tn_library *lib = library_of_handle(handle, path);
-  /* functions that its constructors registered are called by name, whatever became of the module */
-  if (lib && tn_func_generation() != before) lib->stays = true;
+  tn_library *lib = known_library(path, file, &id, &taken);
+  if (!lib) {
+    lib = taken ? open_copy(path, file, &id) : open_new(path, file, &id);
+    if (!lib && !tn_error_pending())
+      TN_RAISE(
+          TenonError, NULL,
+          "Failed to load dynamic shared library %s: the file has changed, but what was loaded "
+          "from it before is still in use, and the system gives no memory for another copy",
+          path);
+  }
+  close(file);
   return lib;
 }
 

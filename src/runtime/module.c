@@ -2,6 +2,7 @@
 #include "runtime/module.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -176,18 +177,45 @@ int tn_module_get_function(tn_module *m, const char *name, bool query_imports, t
   return 0;
 }
 
+static int look_for_source(void *ctx, tn_module *m) {
+  const char *key = tn_module_type_key(m);
+  (void)ctx;
+  return strcmp(key, "c") == 0 || strcmp(key, "static_library") == 0;
+}
+
+const char *tn_module_why_missing(tn_module *m) {
+  return m && tn_module_walk(m, look_for_source, NULL) == 1
+             ? ": its code is C source or an object file, which does not run where it is: "
+               "export_library and load what that writes, or compile for the target llvm"
+             : "";
+}
+
 tn_func *tn_module_require(tn_module *m, const char *name, bool query_imports) {
   tn_func *f;
   TN_TRYP(tn_module_get_function(m, name, query_imports, &f));
-  TN_CHECKP(f, AttributeError, NULL, "Module has no function '%s'", name);
+  TN_CHECKP(f, AttributeError, NULL, "Module has no function '%s'%s", name,
+            tn_module_why_missing(m));
   return f;
 }
+
+int tn_use_begin(tn_use *u, const char *what, const char *function) {
+  TN_CHECK(
+      !atomic_exchange_explicit(&u->taken, 1, memory_order_acquire), RuntimeError, NULL,
+      "%s: %s: it is in use by another call, of a function that it runs or of another thread: it "
+      "is for one call at a time (make one for each thread)",
+      what, function);
+  return 0;
+}
+
+void tn_use_end(tn_use *u) { atomic_store_explicit(&u->taken, 0, memory_order_release); }
 
 /* A function of a module: keeps the module, and through it the code, alive. */
 typedef struct {
   tn_module *m;
   tn_call call;
   void *self;
+  tn_use *use; /* of one that is called alone, as the next two */
+  const char *what, *name;
 } method;
 
 static int method_call(void *self, const tn_any *args, int32_t n, tn_any *ret) {
@@ -195,19 +223,36 @@ static int method_call(void *self, const tn_any *args, int32_t n, tn_any *ret) {
   return f->call(f->self, args, n, ret);
 }
 
+static int method_call_alone(void *self, const tn_any *args, int32_t n, tn_any *ret) {
+  const method *f = self;
+  TN_TRY(tn_use_begin(f->use, f->what, f->name));
+  int err = f->call(f->self, args, n, ret);
+  tn_use_end(f->use);
+  return err;
+}
+
 static void method_fini(void *self) {
   tn_release(((method *)self)->m);
   tn_free(self);
 }
 
-tn_func *tn_module_bind(tn_module *m, tn_call call, void *self) {
+static tn_func *new_method(method it) {
   method *f = tn_alloc(sizeof *f);
   if (!f) return NULL;
-  *f = (method){m, call, self};
-  tn_func *func = tn_func_new(method_call, f, method_fini);
-  if (func) tn_retain(m);
+  *f = it;
+  tn_func *func = tn_func_new(it.use ? method_call_alone : method_call, f, method_fini);
+  if (func) tn_retain(it.m);
   else tn_free(f);
   return func;
+}
+
+tn_func *tn_module_bind(tn_module *m, tn_call call, void *self) {
+  return new_method((method){m, call, self, NULL, NULL, NULL});
+}
+
+tn_func *tn_module_bind_alone(tn_module *m, const tn_func_row *row, void *self, tn_use *use,
+                              const char *what) {
+  return new_method((method){m, row->call, self, use, what, row->name});
 }
 
 bool tn_func_is_bound(const tn_func *f, tn_call call, tn_module **m, void **self) {

@@ -7,6 +7,7 @@
 #ifndef TN_RUNTIME_MODULE_H_
 #define TN_RUNTIME_MODULE_H_
 
+#include "object/functions.h"
 #include "runtime/types.h"
 #include "tenon/runtime.h"
 
@@ -25,6 +26,22 @@ TN_API int tn_arg_module(const tn_any *args, int32_t n, int32_t i, tn_module **o
 /** Calls fn for root and everything it imports, each module once, parents before their imports, in
     the order of import, until fn returns non-zero; that is returned. */
 TN_API int tn_module_walk(tn_module *root, int (*fn)(void *ctx, tn_module *m), void *ctx);
+
+/** The end of the message for an unknown function: ": its code is C source ..." if that is the
+ * reason, else "". */
+const char *tn_module_why_missing(tn_module *m);
+
+/** Whether a call uses something that is for one call at a time. */
+typedef struct {
+  _Atomic int taken;
+} tn_use;
+/** @return 0, or -1: RuntimeError that names `what` and the function where another call has it */
+int tn_use_begin(tn_use *u, const char *what, const char *function);
+void tn_use_end(tn_use *u);
+/** A row's function bound to a module as by tn_module_bind, whose calls are refused while another
+ * one has `use`, of this thread or of another. Row and `what` are static. */
+TN_OWNED tn_func *tn_module_bind_alone(tn_module *m, const tn_func_row *row, void *self,
+                                       tn_use *use, const char *what);
 
 /** Was f made by tn_module_bind with this `call`? Then `*m` is its module and `*self` what it is
     bound to, both borrowed: a caller that knows `call` can do without it. */

@@ -129,6 +129,14 @@ static int find_root(const blob *b, tn_module **root) {
   return 0;
 }
 
+int tn_arg_reader(const tn_any *args, tn_reader **out) {
+  void *p;
+  TN_TRY(tn_any_to_ptr(&args[0], &p));
+  TN_CHECK(p, TypeError, NULL, "argument 0: expected a reader, got None");
+  *out = p;
+  return 0;
+}
+
 int tn_module_unpack(const uint8_t *data, size_t n, tn_module *lib, bool lasting,
                      tn_module **root) {
   blob b = {.lib = lib};

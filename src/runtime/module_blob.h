@@ -13,6 +13,7 @@
 #ifndef TN_RUNTIME_MODULE_BLOB_H_
 #define TN_RUNTIME_MODULE_BLOB_H_
 
+#include "base/reader.h"
 #include "runtime/module.h"
 
 /** Makes the modules of a blob; nothing in it is trusted.
@@ -35,6 +36,10 @@ TN_API TN_OWNED tn_bytes *tn_module_pack(tn_module *root);
  *  @param system_lib also register it in the system library when the program starts
  *  @param prefix of the symbol's name; "" for none */
 TN_API TN_OWNED tn_str *tn_module_pack_c(tn_module *root, bool system_lib, const char *prefix);
+
+/** Argument 0 of a "runtime.module.loadbinary_*" function: the place in the blob that it reads
+ * from, handed over as a pointer. TypeError when it is none. */
+TN_API int tn_arg_reader(const tn_any *args, tn_reader **out);
 
 /** "runtime.ModulePackImportsTo*"; part of tn_runtime_init. */
 int tn_module_blob_init(void);

@@ -39,13 +39,23 @@ static const char *loader_ending(const char *path, const char *format) {
   return format;
 }
 
+/* Models that are not compiled yet. */
+static bool is_model(const char *ending) {
+  return strcmp(ending, "onnx") == 0 || strcmp(ending, "relay") == 0;
+}
+
 tn_module *tn_module_load(const char *path, const char *format) {
   TN_BUF(name);
   struct stat st;
   TN_CHECKP(stat(path, &st) == 0, ValueError, NULL, "cannot find file %s", path);
   const char *ending = loader_ending(path, format);
   TN_CHECKP(*ending, ValueError, NULL,
-            "load_module: cannot tell the format of %s from its name; give it as an argument",
+            "load_module: cannot tell the format of %s from its name: expected a library (.so) as "
+            "export_library and tenon compile write it; the format of another file is an argument",
+            path);
+  TN_CHECKP(!is_model(ending), ValueError, NULL,
+            "load_module: %s is a model, not a library: compile it (tenon.compile, or relay.build "
+            "and export_library), then load what was written",
             path);
   tn_buf_printf(&name, "runtime.module.loadfile_%s", ending);
   if (!tn_buf_cstr(&name)) return NULL;

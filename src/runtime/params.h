@@ -16,8 +16,8 @@
 /* bytes of an array but for its extents and data */
 enum { TN_ARRAY_FIXED_BYTES = 40 };
 
-/** Reads one array: a view of the reader's data, at any address, when that has an owner, else a
- * copy. Owned, or NULL: ValueError "Invalid DLTensor file format". */
+/** Reads one array: a read-only view of the reader's data, at any address, when that has an owner,
+ * else a copy. Owned, or NULL: ValueError "Invalid DLTensor file format". */
 TN_OWNED tn_tensor *tn_tensor_read(tn_reader *r);
 
 int tn_params_save_init(void);

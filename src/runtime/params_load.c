@@ -109,6 +109,7 @@ static tn_tensor *load_array(tn_reader *r, tn_obj *mapping) {
 tn_tensor *tn_tensor_read(tn_reader *r) {
   tn_tensor *t;
   TN_GETP(t, load_array(r, r->owner));
+  t->read_only = r->owner != NULL; /* memory of a library, which nobody can write to */
   return t;
 }
 

@@ -1,16 +1,10 @@
 /* Writing parameters and single tensors (the format is in params.h). */
 #include "runtime/params.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "object/functions.h"
 #include "runtime/device.h"
 #include "runtime/tensor_content.h"
@@ -155,64 +149,19 @@ int tn_tensor_blob_save(const tn_obj *self, tn_buf *out) {
 
 /* ---- to a file ---- */
 
-static int file_error(const char *what, const char *path) {
-  return TN_RAISE(OSError, NULL, "%s %s: %s", what, path, strerror(errno));
-}
-
-typedef struct {
-  int fd;
-  const char *path;
-} out_file;
-
-static int put_file(void *to, const void *data, size_t n) {
-  const out_file *f = to;
-  const char *p = data;
-  while (n) {
-    ssize_t done = write(f->fd, p, n);
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return file_error("cannot write", f->path);
-    p += done;
-    n -= (size_t)done;
-  }
-  return 0;
-}
-
-static int write_list(const char *path, int flags, const tn_map *params) {
-  out_file f = {open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0666), path};
-  if (f.fd < 0) return file_error("cannot open", path);
-  int err = put_list(&(sink){put_file, &f}, params);
-  if (close(f.fd) && !err) err = file_error("cannot write", path);
-  return err;
-}
-
-/* A regular file is replaced as a whole once it is complete: a failed save leaves the old one, and
-   tensors that view the old one (tn_params_load_file) keep it. */
-static int replace_file(const char *path, const tn_map *params) {
-  char real[PATH_MAX], partial[PATH_MAX + 32];
-  if (!realpath(path, real)) { /* a new file */
-    TN_CHECK(strlen(path) < sizeof real, OSError, NULL, "cannot open %s: the path is too long",
-             path);
-    strncpy(real, path, sizeof real);
-  }
-  snprintf(partial, sizeof partial, "%s.partial-%ld", real, (long)getpid());
-  int err = write_list(partial, O_EXCL, params);
-  if (!err && rename(partial, real)) err = file_error("cannot write", real);
-  if (err) unlink(partial);
-  return err;
-}
-
+/* Tensors that view the old file (tn_params_load_file) keep it. */
 int tn_params_save_file(const tn_map *params, const char *path) {
-  struct stat st;
-  if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) TN_TRY(write_list(path, O_TRUNC, params));
-  else TN_TRY(replace_file(path, params)); /* an ordinary file, or none yet */
+  tn_file f;
+  TN_TRY(tn_file_begin(&f, path, 0));
+  int err = put_list(&(sink){tn_file_put, &f}, params);
+  TN_TRY(tn_file_end(&f, err));
   return 0;
 }
 
 /* ---- functions ---- */
 
 static int arg_params(const tn_any *args, int32_t n, const tn_map **out) {
-  TN_ARG_OBJ(Map, m, 0);
-  TN_CHECK(m, TypeError, NULL, "argument 0: expected Map, got None");
+  TN_ARG_ITEMS(Map(String, NDArray), m, 0);
   *out = m;
   return 0;
 }

@@ -121,7 +121,7 @@ tn_module *tn_c_source_new(const char *code, size_t n) {
 /* Argument i: an array of strings, or None for none. Owned. */
 static tn_arr *names_arg(const char *func, const tn_any *args, int32_t n, int32_t i) {
   tn_arr *given = NULL;
-  if (i < n) TN_TRYP(tn_arg_obj(args, n, i, &tn_type_Array, (tn_obj **)&given));
+  TN_TRYP(tn_arg_opt(args, n, i, &tn_type_Array, (tn_obj **)&given));
   for (int64_t k = 0; given && k < given->len; ++k) {
     TN_CHECKP(given->items[k].type_index == TN_TI_String, TypeError, NULL,
               "%s: names (argument %d): expected str, got %s", func, i,

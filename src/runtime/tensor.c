@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "object/dtype.h"
 #include "runtime/device.h"
 #include "runtime/tensor_content.h"
@@ -59,8 +60,8 @@ tn_dtype tn_dtype_canonical(tn_dtype t) {
 /* A tensor that borrows from nobody yet, with room for shape and, if asked, strides. */
 static tn_tensor *tensor_alloc(int32_t ndim, const int64_t *shape, bool strided) {
   size_t n = (size_t)ndim;
-  tn_tensor *t =
-      tn_obj_alloc(&tn_type_NDArray, sizeof *t + n * (strided ? 2 : 1) * sizeof *t->dims);
+  int64_t ndims = strided ? 2 * (int64_t)ndim : ndim;
+  tn_tensor *t = tn_obj_alloc(&tn_type_NDArray, tn_array_bytes(sizeof *t, ndims, sizeof *t->dims));
   if (!t) return NULL;
   memset((tn_obj *)t + 1, 0, sizeof *t - sizeof(tn_obj));
   t->memory = TN_MEM_BORROWED;
@@ -202,7 +203,10 @@ static tn_tensor *borrow(const char *what, const DLTensor *src) {
 tn_tensor *tn_tensor_from_dltensor(const DLTensor *dl, tn_obj *owner) {
   TN_CHECKP(dl, ValueError, NULL, "tensor: expected a DLTensor, got NULL");
   tn_tensor *t = borrow("tensor", dl);
-  if (t) t->owner = root_owner(owner);
+  if (!t) return NULL;
+  t->owner = root_owner(owner);
+  t->read_only =
+      owner && owner->type_index == TN_TI_NDArray && ((const tn_tensor *)owner)->read_only;
   return t;
 }
 
@@ -228,6 +232,20 @@ tn_tensor *tn_tensor_from_dlpack_versioned(DLManagedTensorVersioned *m) {
   return t;
 }
 
+int tn_tensor_own_memory(tn_tensor *t) {
+  if (t->memory != TN_MEM_BORROWED || t->owner) return 0;
+  tn_tensor *copy;
+  TN_GET(copy, tn_tensor_clone(&t->dl, t->dl.device, NULL));
+  t->from.block = copy->from.block;
+  t->dl.data = copy->dl.data;
+  t->dl.byte_offset = 0;
+  t->dl.strides = NULL;
+  t->memory = TN_MEM_DEVICE;
+  copy->memory = TN_MEM_BORROWED; /* of nothing: it goes */
+  tn_release(copy);
+  return 0;
+}
+
 /* ---- questions ---- */
 
 bool tn_tensor_is_read_only(const tn_tensor *t) { return t->read_only; }
@@ -241,13 +259,30 @@ int tn_any_to_tensor(const tn_any *a, tn_tensor **out) {
   return 0;
 }
 
-int tn_any_to_dltensor(const tn_any *a, DLTensor **out) {
+int tn_any_to_dltensor(const tn_any *a, const DLTensor **out) {
   tn_tensor *t;
   if (a->type_index == TN_DLTENSOR && a->v.dltensor) {
     *out = a->v.dltensor;
     return 0;
   }
   if (tn_any_to_tensor(a, &t)) return -1;
+  *out = &t->dl;
+  return 0;
+}
+
+int tn_tensor_check_writable(const tn_tensor *t) {
+  TN_CHECK(!t->read_only, ValueError, NULL,
+           "the tensor is read-only: it cannot be written (copy it, and write to the copy)");
+  return 0;
+}
+
+int tn_any_to_writable(const tn_any *a, DLTensor **out) {
+  tn_tensor *t;
+  if (a->type_index == TN_DLTENSOR && a->v.dltensor) {
+    *out = a->v.dltensor;
+    return 0;
+  }
+  if (tn_any_to_tensor(a, &t) || tn_tensor_check_writable(t)) return -1;
   *out = &t->dl;
   return 0;
 }

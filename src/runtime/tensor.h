@@ -48,11 +48,23 @@ int64_t tn_dtype_item_bytes(tn_dtype dtype);
 /** The library's spelling of a dtype: DLPack's bool becomes uint1. */
 tn_dtype tn_dtype_canonical(tn_dtype dtype);
 
+/** ValueError for a tensor that is read-only: whoever writes to one that others gave asks before.
+ */
+int tn_tensor_check_writable(const tn_tensor *t);
+
 /** Address of the first element of a tensor in host memory; NULL data of an empty one stays NULL.
  */
 static inline char *tn_tensor_first(const DLTensor *dl) {
   return dl->byte_offset ? (char *)dl->data + dl->byte_offset : dl->data;
 }
+
+/** Gives a tensor whose memory nobody keeps for it memory of its own, with the same content. */
+TN_API int tn_tensor_own_memory(tn_tensor *t);
+
+/** Makes the holder of a value, a tensor or tuples of such, the only one who sees the memory of its
+ * tensors: those that others hold too are replaced by copies. @param value owned, also on failure
+ */
+TN_API int tn_unshare(tn_any *value);
 
 /** Calls fn for runs of elements that correspond in two host tensors of one shape, in row-major
    order: n elements of `item` bytes, `sa` and `sb` bytes apart. Dimensions are merged where both

@@ -40,10 +40,9 @@ static int view(TN_ARGS) {
   return tn_ret_owned(ret, tn_tensor_view(t, dims, n - 3, dtype, offset));
 }
 
-static int bytes_args(const char *name, const tn_any *args, int32_t n, DLTensor **t, void **data,
+static int bytes_args(const char *name, const tn_any *args, int32_t n, void **data,
                       int64_t *nbytes) {
   TN_TRY(tn_check_nargs(name, n, 3));
-  TN_TRY(tn_any_to_dltensor(&args[0], t));
   TN_TRY(tn_any_to_ptr(&args[1], data));
   TN_TRY(tn_any_to_int(&args[2], nbytes));
   TN_CHECK(*nbytes >= 0, ValueError, NULL, "%s: expected a number of bytes, got %lld", name,
@@ -56,16 +55,18 @@ static int copy_from_bytes(TN_ARGS) {
   DLTensor *t;
   void *data;
   int64_t nbytes;
-  TN_TRY(bytes_args("runtime.TensorCopyFromBytes", args, n, &t, &data, &nbytes));
+  TN_TRY(bytes_args("runtime.TensorCopyFromBytes", args, n, &data, &nbytes));
+  TN_TRY(tn_any_to_writable(&args[0], &t));
   TN_TRY(tn_tensor_copy_from_bytes(t, data, (size_t)nbytes));
   return 0;
 }
 
 static int copy_to_bytes(TN_ARGS) {
-  DLTensor *t;
+  const DLTensor *t;
   void *data;
   int64_t nbytes;
-  TN_TRY(bytes_args("runtime.TensorCopyToBytes", args, n, &t, &data, &nbytes));
+  TN_TRY(bytes_args("runtime.TensorCopyToBytes", args, n, &data, &nbytes));
+  TN_TRY(tn_any_to_dltensor(&args[0], &t));
   TN_TRY(tn_tensor_copy_to_bytes(t, data, (size_t)nbytes));
   return 0;
 }
@@ -90,20 +91,22 @@ static int handle(TN_ARGS) {
 
 /* (src, dst): elements across devices and layouts */
 static int copy(TN_ARGS) {
-  DLTensor *src, *dst;
+  const DLTensor *src;
+  DLTensor *dst;
   TN_NARGS("runtime.TensorCopyFromTo", 2);
   TN_TRY(tn_any_to_dltensor(&args[0], &src));
-  TN_TRY(tn_any_to_dltensor(&args[1], &dst));
+  TN_TRY(tn_any_to_writable(&args[1], &dst));
   TN_TRY(tn_tensor_copy(src, dst));
   return 0;
 }
 
 /* (src, dst): the same between element types, for those that numpy does not have */
 static int convert(TN_ARGS) {
-  DLTensor *src, *dst;
+  const DLTensor *src;
+  DLTensor *dst;
   TN_NARGS("runtime.TensorConvert", 2);
   TN_TRY(tn_any_to_dltensor(&args[0], &src));
-  TN_TRY(tn_any_to_dltensor(&args[1], &dst));
+  TN_TRY(tn_any_to_writable(&args[1], &dst));
   TN_TRY(tn_tensor_convert(src, dst));
   return 0;
 }

@@ -2,9 +2,12 @@
    reference counts, functions that wrap a callback or fail in a known way. */
 #include "runtime/testing.h"
 
+#include <errno.h>
+#include <stdatomic.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "object/functions.h"
 
 /* testing.echo(x) -> x, also as testing.identity_cpp */
@@ -72,7 +75,6 @@ static int call_wrapped(TN_ARGS) {
 static int wrap_callback(TN_ARGS) {
   TN_NARGS("testing.test_wrap_callback", 1);
   TN_ARG_OBJ(Function, f, 0);
-  TN_CHECK(f, TypeError, NULL, "testing.test_wrap_callback: expected a function, got None");
   tn_retain(f);
   return return_closure(call_wrapped, (tn_obj *)f, ret);
 }
@@ -139,6 +141,25 @@ static int sleep_in_ffi(TN_ARGS) {
   return 0;
 }
 
+static _Atomic int64_t file_steps, failing_step;
+
+static int fail_step(void *ctx, const char *name) {
+  (void)ctx, (void)name;
+  return atomic_fetch_add(&file_steps, 1) == atomic_load(&failing_step) ? ENOSPC : 0;
+}
+
+/* testing.fail_file_step(n) -> steps of writing files since the last call: from now on the n-th one
+   fails as if the disk were full (base/file.h); a negative n ends that */
+static int fail_file_step(TN_ARGS) {
+  int64_t k;
+  TN_NARGS("testing.fail_file_step", 1);
+  TN_TRY(tn_any_to_int(&args[0], &k));
+  atomic_store(&failing_step, k);
+  *ret = tn_any_int(atomic_exchange(&file_steps, 0));
+  tn_set_file_hook(k < 0 ? NULL : fail_step, NULL);
+  return 0;
+}
+
 static const tn_func_row rows[] = {
     {"testing.echo", echo},
     {"testing.identity_cpp", echo},
@@ -151,6 +172,7 @@ static const tn_func_row rows[] = {
     {"testing.test_check_eq_callback", check_eq_callback},
     {"testing.run_check_signal", run_check_signal},
     {"testing.sleep_in_ffi", sleep_in_ffi},
+    {"testing.fail_file_step", fail_file_step},
 };
 
 int tn_testing_init(void) {

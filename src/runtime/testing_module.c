@@ -19,7 +19,6 @@ static int add_function(TN_ARGS) {
   TN_NARGS("__add_function", 2);
   TN_TRY(tn_any_to_cstr(&args[0], &name));
   TN_ARG_OBJ(Function, f, 1);
-  TN_CHECK(f, TypeError, NULL, "__add_function: expected a function, got None");
   tn_str *key = tn_str_new(name);
   if (!key) return -1;
   pthread_mutex_lock(&s->lock);

@@ -39,11 +39,11 @@ static int measure(const evaluator *e, int64_t number, const tn_any *args, int32
 
 /* Copies half of a block on the device over its other half, so that caches hold only that. */
 static int evict(const evaluator *e) {
-  size_t half = (size_t)e->how.cache_flush_bytes / 2;
+  size_t half = (size_t)e->how.cache_flush_bytes / 2, all = half * 2;
   tn_dtype byte = {kDLUInt, 8, 1};
   if (half == 0) return 0;
   void *block;
-  TN_GET(block, tn_device_alloc(e->how.device, 2 * half, TN_TENSOR_ALIGN, byte, NULL));
+  TN_GET(block, tn_device_alloc(e->how.device, all, TN_TENSOR_ALIGN, byte, NULL));
   int err = tn_device_copy(block, 0, e->how.device, block, half, e->how.device, half, NULL) ||
             tn_device_sync(e->how.device, NULL);
   if (tn_device_free(e->how.device, block) || err) return -1;
@@ -192,7 +192,7 @@ void tn_cache_flush(const void *data, size_t n) {
 /* The first argument often is the input, which a caller would find in the caches too. */
 static int cache_flush_cpu_non_first_arg(TN_ARGS) {
   for (int32_t i = 1; i < n; ++i) {
-    DLTensor *t;
+    const DLTensor *t;
     TN_TRY(tn_any_to_dltensor(&args[i], &t));
     if (tn_device_is_host(t->device))
       tn_cache_flush(tn_tensor_first(t), (size_t)tn_tensor_nbytes(t));

@@ -2,16 +2,34 @@
 #include "target/build.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/alloc.h"
 #include "object/functions.h"
 #include "runtime/module.h"
 #include "target/target_impl.h"
 
 static const void *llvm_plugin; /* its start function, once it is loaded */
+
+/* Constructors of LLVM's library take memory, and end the process where there is none. So it is
+   taken and given back before: many pieces, which the allocator keeps for what comes as long as the
+   last one is in use. */
+static void *open_library(const char *path) {
+  enum { PIECES = 128, BYTES = 64 << 10 };
+  void *pieces[PIECES], *handle = NULL;
+  int n = 0;
+  while (n < PIECES && (pieces[n] = tn_alloc(BYTES))) ++n;
+  void *last = n == PIECES ? tn_alloc(BYTES) : NULL;
+  while (n) tn_free(pieces[--n]);
+  if (last) handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  else tn_error_clear();
+  tn_free(last);
+  return handle;
+}
 
 /* Opens lib<name>.so from the folder of this library and calls its `init`. Opened for good. */
 static int open_plugin(const char *name, const char *init) {
@@ -22,8 +40,13 @@ static int open_plugin(const char *name, const char *init) {
   tn_str *path =
       tn_str_fmt("%.*s%s", slash ? (int)(slash - self.dli_fname + 1) : 0, self.dli_fname, name);
   if (!path) return -1;
-  void *handle = dlopen(tn_cstr(path), RTLD_NOW | RTLD_LOCAL);
-  TN_CHECK(handle, TenonError, NULL, "the code generator %s cannot be loaded: %s", name, dlerror());
+  void *handle = open_library(tn_cstr(path));
+  if (!handle) {
+    const char *why = dlerror();
+    TN_CHECK(why && !strstr(why, "failed to map segment") && !strstr(why, strerror(ENOMEM)),
+             MemoryError, NULL, "out of memory: the code generator %s cannot be loaded", name);
+    return TN_RAISE(TenonError, NULL, "the code generator %s cannot be loaded: %s", name, why);
+  }
   int (*start)(void) = (int (*)(void))dlsym(handle, init);
   TN_CHECK(start, TenonError, NULL, "%s is no code generator: it has no %s", name, init);
   llvm_plugin = (const void *)(uintptr_t)start;

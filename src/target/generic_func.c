@@ -109,7 +109,6 @@ static int f_set_default(TN_ARGS) {
   TN_ARG_OBJ(Function, func, 1);
   TN_TRY(tn_any_to_bool(&args[2], &override));
   const void *old = read_slot((void *const *)&f->default_func);
-  TN_CHECK(func, TypeError, NULL, "argument 1: expected a function, got None");
   TN_CHECK(override || !old, ValueError, NULL,
            "generic function %s: there is a default function already; pass allow_override",
            tn_cstr(f->name));
@@ -127,7 +126,6 @@ static int f_register(TN_ARGS) {
   TN_ARG_OBJ(Function, func, 1);
   TN_ARG_OBJ(Array, keys, 2);
   TN_TRY(tn_any_to_bool(&args[3], &override));
-  TN_CHECK(func && keys, TypeError, NULL, "expected a function and a list of keys, got None");
   for (int64_t i = 0; i < keys->len; ++i) {
     const char *key;
     TN_TRY(tn_any_to_cstr(&keys->items[i], &key));

@@ -335,7 +335,7 @@ static int value_text(tn_buf *out, const tn_obj *o) {
     }
   } else if (o->type_index == TN_TI_String) {
     const char *s = tn_cstr((const tn_str *)o);
-    bool quote = strpbrk(s, " \t'\"") != NULL;
+    bool quote = strpbrk(s, " \t\n'\"") != NULL;
     if (quote) tn_buf_putc(out, '"');
     for (; *s; ++s) {
       if (*s == '"' || *s == '\\') tn_buf_putc(out, '\\');
@@ -366,7 +366,7 @@ tn_str *target_text(const tn_target *t) {
     TN_TRYP(tn_any_to_cstr(&key, &names[i]));
   qsort(names, (size_t)n, sizeof *names, by_name);
   tn_buf_puts(&out, tn_cstr(t->kind->name));
-  if (t->keys->len > 0) {
+  if (t->keys->len > 0 || t->kind->default_keys->len > 0) { /* none is not the same as not said */
     tn_buf_puts(&out, " -keys=");
     TN_TRYP(value_text(&out, (const tn_obj *)t->keys));
   }

@@ -99,7 +99,7 @@ static int text(TN_ARGS) {
 }
 static int with_host(TN_ARGS) {
   TN_ARG_OBJ(Target, t, 0);
-  TN_ARG_OBJ(Target, host, 1);
+  TN_ARG_OPT(Target, host, 1);
   return tn_ret_obj(ret, target_with_host(t, host));
 }
 static int device_type(TN_ARGS) {

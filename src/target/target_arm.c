@@ -125,7 +125,6 @@ static int get_feature(TN_ARGS) {
   bool known;
   TN_NARGS("target.TargetGetFeature", 2);
   TN_ARG_OBJ(Target, t, 0);
-  TN_CHECK(t, TypeError, NULL, "target.TargetGetFeature: expected a Target, got None");
   TN_TRY(tn_any_to_cstr(&args[1], &name));
   bool value = feature(t->attrs, name, &known);
   *ret = known ? tn_any_bool(value) : tn_any_none();

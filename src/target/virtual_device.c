@@ -25,7 +25,7 @@ static int make(TN_ARGS) {
   const char *scope;
   TN_NARGS("target.VirtualDevice_ForDeviceTargetAndMemoryScope", 3);
   TN_TRY(tn_any_to_device(&args[0], &d));
-  TN_ARG_OBJ(Target, t, 1);
+  TN_ARG_OPT(Target, t, 1);
   TN_TRY(tn_any_to_cstr(&args[2], &scope));
   return tn_ret_obj(ret, target_virtual_device((int)d.device_type, d.device_id, t, scope));
 }
@@ -83,9 +83,7 @@ tn_CompilationConfig *target_compilation_config(const tn_arr *given, int64_t fal
 static int make_config(TN_ARGS) {
   TN_NARGS("target.MakeCompilationConfig", 2);
   TN_ARG_OBJ(PassContext, ctx, 0);
-  TN_ARG_OBJ(Array, raw, 1);
-  TN_CHECK(ctx && raw, ValueError, NULL,
-           "MakeCompilationConfig: expected a context and at least one target");
+  TN_ARG_ITEMS(Array(Target), raw, 1);
   int64_t fallback = ir_config_int(ctx, "relay.fallback_device_type", -1);
   return tn_ret_obj(ret, target_compilation_config(raw, fallback));
 }

@@ -108,18 +108,20 @@ static tn_expr *combine(te_reducer kind, tn_expr *x, tn_expr *y) {
   case TE_PROD: return tir_mul(x, y);
   case TE_MAX: return tir_max(x, y);
   case TE_MIN: return tir_min(x, y);
-  case TE_ANY: return tir_or(x, y);
-  case TE_ALL: return tir_and(x, y);
+  case TE_ANY: return tir_bitwise(TIR_OP_bitwise_or, x, y, NULL); /* both are read anyway */
+  case TE_ALL: return tir_bitwise(TIR_OP_bitwise_and, x, y, NULL);
   }
   return NULL;
 }
+
+static bool has_infinity(tn_dtype t) { return t.code == kDLFloat || t.code == kDLBfloat; }
 
 static tn_expr *identity(te_reducer kind, tn_dtype t) {
   switch (kind) {
   case TE_SUM: return tir_zero(t);
   case TE_PROD: return tir_one(t);
-  case TE_MAX: return t.code == kDLFloat ? tir_neg(tir_infinity(t), NULL) : tir_min_value(t);
-  case TE_MIN: return t.code == kDLFloat ? tir_infinity(t) : tir_max_value(t);
+  case TE_MAX: return has_infinity(t) ? tir_neg(tir_infinity(t), NULL) : tir_min_value(t);
+  case TE_MIN: return has_infinity(t) ? tir_infinity(t) : tir_max_value(t);
   case TE_ANY: return tir_bool(false);
   case TE_ALL: return tir_bool(true);
   }

@@ -211,14 +211,12 @@ static int f_output(TN_ARGS) {
   TN_NARGS("te.OpGetOutput", 2);
   TN_ARG_OBJ(Operation, op, 0);
   TN_TRY(tn_any_to_int(&args[1], &i));
-  TN_CHECK(op, TypeError, NULL, "te.OpGetOutput: expected an Operation, got None");
   return tn_ret_obj(ret, te_output(op, i));
 }
 
 static int f_num_outputs(TN_ARGS) {
   TN_NARGS("te.OpNumOutputs", 1);
   TN_ARG_OBJ(Operation, op, 0);
-  TN_CHECK(op, TypeError, NULL, "te.OpNumOutputs: expected an Operation, got None");
   *ret = tn_any_int(te_num_outputs(op));
   return 0;
 }
@@ -226,7 +224,6 @@ static int f_num_outputs(TN_ARGS) {
 static int f_inputs(TN_ARGS) {
   TN_NARGS("te.OpInputTensors", 1);
   TN_ARG_OBJ(Operation, op, 0);
-  TN_CHECK(op, TypeError, NULL, "te.OpInputTensors: expected an Operation, got None");
   return tn_ret_obj(ret, te_inputs(op));
 }
 
@@ -235,7 +232,6 @@ static int f_create_prim_func(TN_ARGS) {
   tn_dtype index;
   TN_NARGS("te.CreatePrimFunc", 2);
   TN_ARG_OBJ(Array, tensors, 0);
-  TN_CHECK(tensors, TypeError, NULL, "te.create_prim_func: expected a list of tensors, got None");
   tn_PrimFunc *f = te_create_prim_func(tensors);
   if (f && args[1].type_index != TN_NONE) {
     TN_TRY(tn_any_to_dtype(&args[1], &index));
@@ -248,10 +244,8 @@ static int f_create_prim_func(TN_ARGS) {
 static int f_gradient(TN_ARGS) {
   TN_NARGS("te.Gradient", 3);
   TN_ARG_OBJ(Tensor, output, 0);
-  TN_ARG_OBJ(Array, inputs, 1);
-  TN_ARG_OBJ(Tensor, head, 2);
-  TN_CHECK(output && inputs, TypeError, NULL,
-           "te.gradient: expected a tensor and a list of tensors, got None");
+  TN_ARG_ITEMS(Array(Tensor), inputs, 1);
+  TN_ARG_OPT(Tensor, head, 2);
   return tn_ret_obj(ret, te_gradient(output, inputs, head));
 }
 
@@ -263,7 +257,6 @@ static int f_hybrid_text(TN_ARGS) {
   TN_ARG_OBJ(PrimFunc, f, 0);
   TN_TRY(tn_any_to_int(&args[1], &ninputs));
   TN_TRY(tn_any_to_cstr(&args[2], &name));
-  TN_CHECK(f, TypeError, NULL, "te.hybrid.Text: expected a function, got None");
   return tn_ret_obj(ret, te_hybrid_text(f, ninputs, name));
 }
 

@@ -27,6 +27,9 @@ TN_API tn_stmt *tir_with_root_block(tn_stmt *body, const tn_vec *allocs);
  * strict a variable may not be defined again after its scope either
  * @return 0, or -1 with ValueError that says what and where */
 TN_API int tir_check_well_formed(const tn_obj *program, bool strict);
+/** Does a function access a buffer at an index that comes from what it reads, and that nothing
+ * proves to be within its extent? 1, 0, or -1 with an error. */
+TN_API int tir_has_unbounded_data_indices(const tn_PrimFunc *f);
 /** Is every variable of a PrimFunc or statement defined once? 1, 0, or -1 with MemoryError. */
 TN_API int tir_is_ssa(const tn_obj *program);
 /** The variables used in a statement or expression without a definition, in order of their first
@@ -53,6 +56,10 @@ TN_API tn_map *tir_allocated_bytes(const tn_PrimFunc *f);
 /** Operations on numbers that a PrimFunc or statement executes. ValueError when a loop has no
  * constant extent. */
 TN_API int tir_estimate_flops(const tn_obj *program, double *out);
+/** Notes the variables of a lowered function whose values come out of memory or from calls. */
+TN_API int tir_find_data(const tn_PrimFunc *f, tn_pmap *data);
+/** Is an integer made of loop variables, extents and constants only? Those do not overflow. */
+TN_API bool tir_is_place(const tn_pmap *data, const tn_expr *e);
 /** Does a function nothing but compute its result and write memory of its own? */
 TN_API bool tir_is_pure_func(const tn_PrimFunc *f);
 /** The block of a module that does most of the work, or NULL. */

@@ -140,7 +140,6 @@ tn_arr *tir_buffer_offset(const tn_Buffer *b, const tn_arr *indices) {
 static int f_flattened(TN_ARGS) {
   TN_NARGS("tir.BufferGetFlattenedBuffer", 1);
   TN_ARG_OBJ(Buffer, b, 0);
-  TN_CHECK(b, TypeError, NULL, "get_flattened_buffer: expected a Buffer, got None");
   return tn_ret_obj(ret, tir_buffer_flattened(b));
 }
 
@@ -148,8 +147,7 @@ static int f_flattened(TN_ARGS) {
 static int f_offset_of(TN_ARGS) {
   TN_NARGS("tir.BufferOffsetOf", 2);
   TN_ARG_OBJ(Buffer, b, 0);
-  TN_ARG_OBJ(Array, indices, 1);
-  TN_CHECK(b && indices, TypeError, NULL, "offset_of: expected a Buffer and indices");
+  TN_ARG_ITEMS(Array(PrimExpr), indices, 1);
   TN_CHECK(indices->len == b->shape->len, ValueError, NULL,
            "offset_of: %s has %lld axes, got %lld indices", tn_cstr(b->name),
            (long long)b->shape->len, (long long)indices->len);

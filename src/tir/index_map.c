@@ -474,40 +474,39 @@ static tn_tensor *map_tensor(arith_analyzer *a, const tn_IndexMap *m, const DLTe
 #define MAP_ARG(name, nargs)                                                                       \
   TN_NARGS("IndexMap." name, nargs);                                                               \
   TN_ARG_OBJ(IndexMap, m, 0);                                                                      \
-  TN_CHECK(m, TypeError, NULL, "IndexMap." name ": expected an IndexMap, got None");               \
   TN_ARITH(a)
 
 static int f_indices(TN_ARGS) {
   MAP_ARG("map_indices", 2);
-  TN_ARG_OBJ(Array, indices, 1);
-  return indices ? tn_ret_obj(ret, tir_index_map_indices(&a, m, indices)) : -1;
+  TN_ARG_ITEMS(Array(PrimExpr), indices, 1);
+  return tn_ret_obj(ret, tir_index_map_indices(&a, m, indices));
 }
 
 static int f_shape(TN_ARGS) {
   MAP_ARG("map_shape", 2);
-  TN_ARG_OBJ(Array, shape, 1);
-  return shape ? tn_ret_obj(ret, tir_index_map_shape(&a, m, shape)) : -1;
+  TN_ARG_ITEMS(Array(PrimExpr), shape, 1);
+  return tn_ret_obj(ret, tir_index_map_shape(&a, m, shape));
 }
 
 static int f_ranges(TN_ARGS) {
   MAP_ARG("map_ranges", 2);
-  TN_ARG_OBJ(Array, ranges, 1);
-  return ranges ? tn_ret_obj(ret, tir_index_map_ranges(&a, m, ranges)) : -1;
+  TN_ARG_ITEMS(Array(Range), ranges, 1);
+  return tn_ret_obj(ret, tir_index_map_ranges(&a, m, ranges));
 }
 
 /* (map, shape) -> IndexMap */
 static int f_inverse(TN_ARGS) {
   MAP_ARG("inverse", 2);
-  TN_ARG_OBJ(Array, shape, 1);
-  return shape ? tn_ret_obj(ret, tir_index_map_inverse(&a, m, shape, NULL)) : -1;
+  TN_ARG_ITEMS(Array(PrimExpr), shape, 1);
+  return tn_ret_obj(ret, tir_index_map_inverse(&a, m, shape, NULL));
 }
 
 /* (map, shape) -> [IndexMap, condition of the padding] */
 static int f_non_surjective_inverse(TN_ARGS) {
   MAP_ARG("non_surjective_inverse", 2);
-  TN_ARG_OBJ(Array, shape, 1);
+  TN_ARG_ITEMS(Array(PrimExpr), shape, 1);
   tn_expr *padding = NULL;
-  const tn_IndexMap *back = shape ? tir_index_map_inverse(&a, m, shape, &padding) : NULL;
+  const tn_IndexMap *back = tir_index_map_inverse(&a, m, shape, &padding);
   return back ? tn_ret_obj(ret, tn_arr_of(2, back, padding)) : -1;
 }
 

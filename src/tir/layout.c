@@ -238,9 +238,7 @@ tn_arr *tir_layout_map_shape(const tn_BijectiveLayout *b, bool forward, const tn
 /* ---- global functions ---- */
 
 static int arg_layout(const tn_any *args, int32_t n, int32_t i, const tn_type *type, void *out) {
-  TN_TRY(tn_arg_obj(args, n, i, type, out));
-  TN_CHECK(*(tn_obj **)out, TypeError, NULL, "argument %d: expected %s, got None", i, type->key);
-  return 0;
+  return tn_arg_obj(args, n, i, type, out);
 }
 
 /* (text, dtype); "__undef__" is None */
@@ -263,6 +261,7 @@ static int layout_ndim(TN_ARGS) {
 
 /* (layout, i); negative ones count from the end */
 static int layout_item(TN_ARGS) {
+  TN_NARGS("tir.LayoutGetItem", 2);
   tn_Layout *l;
   int64_t i;
   TN_TRY(arg_layout(args, n, 0, &tn_type_Layout, &l));
@@ -293,8 +292,8 @@ static int layout_factor_of(TN_ARGS) { return ask(tir_layout_factor, args, n, re
 static int make_bijective(TN_ARGS) {
   tn_Layout *src, *dst;
   tn_BijectiveLayout *b;
-  TN_TRY(tn_arg_obj(args, n, 0, &tn_type_Layout, (tn_obj **)&src));
-  TN_TRY(tn_arg_obj(args, n, 1, &tn_type_Layout, (tn_obj **)&dst));
+  TN_TRY(tn_arg_opt(args, n, 0, &tn_type_Layout, (tn_obj **)&src));
+  TN_TRY(tn_arg_opt(args, n, 1, &tn_type_Layout, (tn_obj **)&dst));
   if (!src || !dst) return 0;
   TN_TRY(tir_bijective_layout(src, dst, &b));
   return b ? tn_ret_obj(ret, b) : 0;

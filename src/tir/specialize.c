@@ -147,8 +147,7 @@ static int f_specialize(TN_ARGS) {
   specializer x = {0};
   TN_NARGS("tir.Specialize", 2);
   TN_ARG_OBJ(PrimFunc, f, 0);
-  TN_ARG_OBJ(Map, map, 1);
-  TN_CHECK(f && map, TypeError, NULL, "specialize: expected a function and a dictionary");
+  TN_ARG_ITEMS(Map(Var, Object), map, 1);
   int err = 0;
   for (int64_t i = 0; !err && i < map->len; ++i) err = add_entry(&x, f, &map->entries[i]);
   tn_PrimFunc *r = err ? NULL : specialized(&x, f);

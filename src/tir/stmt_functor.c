@@ -54,7 +54,6 @@ static int post_order_visit(TN_ARGS) {
   TN_NARGS("tir.PostOrderVisit", 2);
   TN_ARG_OBJ(Object, node, 0);
   TN_ARG_OBJ(Function, fn, 1);
-  TN_CHECK(fn, TypeError, NULL, "PostOrderVisit: expected a function, got None");
   visitor v = {fn, false};
   return tn_post_order_if(node, is_computed, call_visitor, &v) ? -1 : 0;
 }
@@ -64,7 +63,6 @@ static int pre_order_visit(TN_ARGS) {
   TN_NARGS("tir.PreOrderVisit", 2);
   TN_ARG_OBJ(Object, node, 0);
   TN_ARG_OBJ(Function, fn, 1);
-  TN_CHECK(fn, TypeError, NULL, "PreOrderVisit: expected a function, got None");
   visitor v = {fn, true};
   return tn_pre_order_if(node, is_computed, call_visitor, &v) < 0 ? -1 : 0;
 }
@@ -120,9 +118,9 @@ static int ir_transform(TN_ARGS) {
   tn_obj *root;
   TN_CHECK(n == 4, TypeError, NULL, "tir.IRTransform: expected 4 arguments, got %d", n);
   TN_TRY(tn_arg_obj(args, n, 0, &tn_type_Object, &root));
-  TN_TRY(tn_arg_obj(args, n, 1, &tn_type_Function, (tn_obj **)&t.before));
-  TN_TRY(tn_arg_obj(args, n, 2, &tn_type_Function, (tn_obj **)&t.after));
-  TN_TRY(tn_arg_obj(args, n, 3, &tn_type_Array, (tn_obj **)(uintptr_t)&t.only));
+  TN_TRY(tn_arg_opt(args, n, 1, &tn_type_Function, (tn_obj **)&t.before));
+  TN_TRY(tn_arg_opt(args, n, 2, &tn_type_Function, (tn_obj **)&t.after));
+  TN_TRY(tn_arg_items(args, n, 3, "Array(String)", true, (tn_obj **)(uintptr_t)&t.only));
   for (int i = 0; i < TN_TI_BEGIN_DYNAMIC; ++i) {
     const tn_type *type = tn_type_get((uint32_t)i);
     if (type && (tn_type_is(type, &tn_type_Stmt) || tn_type_is(type, &tn_type_PrimExpr)))
@@ -179,8 +177,7 @@ static int substitute(TN_ARGS) {
   TN_PMAP(table);
   TN_NARGS("tir.Substitute", 2);
   TN_ARG_OBJ(Object, node, 0);
-  TN_ARG_OBJ(Map, vars, 1);
-  TN_CHECK(node && vars, TypeError, NULL, "substitute: expected a program and a dictionary");
+  TN_ARG_ITEMS(Map(Var, PrimExpr), vars, 1);
   for (int64_t i = 0; i < vars->len; ++i) TN_TRY(add_entry(&table, &vars->entries[i]));
   return tn_ret_obj(ret, substitute_all(node, &table));
 }
@@ -253,7 +250,6 @@ tn_PrimFunc *tir_renew_defs(tn_PrimFunc *f) {
 static int renew_defs(TN_ARGS) {
   TN_NARGS("tir.renew_defs", 1);
   TN_ARG_OBJ(PrimFunc, f, 0);
-  TN_CHECK(f, TypeError, NULL, "renew_defs: expected a PrimFunc, got None");
   return tn_ret_obj(ret, tir_renew_defs(f));
 }
 

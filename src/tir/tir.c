@@ -160,8 +160,7 @@ static int f_access_ptr(TN_ARGS) {
   TN_TRY(tn_any_to_int(&args[1], &mask));
   TN_TRY(tn_any_to_int(&args[2], &lanes));
   TN_ARG_OBJ(PrimExpr, offset, 3);
-  TN_ARG_OBJ(PrimExpr, extent, 4);
-  TN_CHECK(b && offset, TypeError, NULL, "tir.BufferAccessPtr: expected a Buffer and an offset");
+  TN_ARG_OPT(PrimExpr, extent, 4);
   TN_CHECK(lanes >= 1 && lanes < 65536, ValueError, NULL, "tir.BufferAccessPtr: %lld lanes",
            (long long)lanes);
   return tn_ret_obj(ret, tir_buffer_access_ptr(b, (int)mask, (int)lanes, offset, extent));
@@ -171,7 +170,6 @@ static int f_access_ptr(TN_ARGS) {
 static int f_scope(TN_ARGS) {
   TN_NARGS("tir.BufferStorageScope", 1);
   TN_ARG_OBJ(Buffer, b, 0);
-  TN_CHECK(b, TypeError, NULL, "tir.BufferStorageScope: expected a Buffer, got None");
   return tn_ret_obj(ret, tn_str_from(tir_buffer_scope(b)));
 }
 
@@ -191,6 +189,7 @@ int tir_init(void) {
   TN_TRY(buffer_flat_init());
   TN_TRY(layout_init());
   TN_TRY(verify_memory_init());
+  TN_TRY(data_indices_init());
   TN_TRY(verify_gpu_code_init());
   TN_TRY(memory_constraints_init());
   TN_TRY(analysis_init());

@@ -39,6 +39,8 @@ int schedule_init(void);
 int verify_memory_init(void);
 /** Functions of analysis/memory_constraints.c. */
 int memory_constraints_init(void);
+/** Functions of analysis/data_indices.c. */
+int data_indices_init(void);
 /** Functions of analysis/verify_gpu_code.c. */
 int verify_gpu_code_init(void);
 

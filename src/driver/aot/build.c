@@ -283,10 +283,10 @@ tn_module *driver_aot_code(const aot_program *p, tn_target *t, const aot_options
 static int build(TN_ARGS) {
   TN_NARGS("driver.aot_build", 7);
   TN_ARG_OBJ(IRModule, m, 0);
-  TN_ARG_OBJ(Executor, executor, 3);
-  TN_ARG_OBJ(Runtime, runtime, 4);
-  TN_ARG_OBJ(WorkspaceMemoryPools, workspace, 5);
-  TN_ARG_OBJ(ConstantMemoryPools, constant, 6);
+  TN_ARG_OPT(Executor, executor, 3);
+  TN_ARG_OPT(Runtime, runtime, 4);
+  TN_ARG_OPT(WorkspaceMemoryPools, workspace, 5);
+  TN_ARG_OPT(ConstantMemoryPools, constant, 6);
   driver_targets targets;
   tn_target *t;
   const char *name;
@@ -294,7 +294,6 @@ static int build(TN_ARGS) {
   aot_program p;
   tn_module *lib;
   tn_str *graph = NULL;
-  TN_CHECK(m, TypeError, NULL, "driver.aot_build: expected a module, got None");
   TN_TRY(driver_targets_from(&args[1], &targets));
   TN_CHECK(!targets.several, NotImplementedError, NULL,
            "relay.build: the AOT executor takes one target: for several use Executor(\"graph\")");
@@ -312,13 +311,13 @@ static int build(TN_ARGS) {
    -> text of tvmgen_NAME.h */
 static int header(TN_ARGS) {
   TN_NARGS("driver.aot_header", 9);
-  TN_ARG_OBJ(Array, inputs, 1);
+  TN_ARG_ITEMS(Array(String), inputs, 1);
   TN_ARG_OBJ(Array, input_sizes, 2);
-  TN_ARG_OBJ(Array, outputs, 3);
+  TN_ARG_ITEMS(Array(String), outputs, 3);
   TN_ARG_OBJ(Array, output_sizes, 4);
-  TN_ARG_OBJ(Array, pools, 5);
-  TN_ARG_OBJ(Array, devices, 6);
-  TN_ARG_OBJ(Map, places, 8);
+  TN_ARG_ITEMS(Array(AllocatedPoolInfo), pools, 5);
+  TN_ARG_ITEMS(Array(String), devices, 6);
+  TN_ARG_ITEMS(Map(String, PoolAllocation), places, 8);
   TN_BUF(text);
   const char *name;
   int64_t bytes;

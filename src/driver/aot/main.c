@@ -86,7 +86,8 @@ static int add_param(maker *m, const char *name, const tn_TensorType *t, tn_expr
 }
 
 static int64_t new_buffer(maker *m, const char *name, int64_t bytes, int64_t step) {
-  m->buffers[m->nbuffer] = (usmp_buffer){.name = name, .bytes = bytes, .first = step, .last = step};
+  int64_t room = bytes > 0 ? bytes : 1; /* values without elements have a place too */
+  m->buffers[m->nbuffer] = (usmp_buffer){.name = name, .bytes = room, .first = step, .last = step};
   return m->nbuffer++;
 }
 

@@ -107,7 +107,6 @@ static int lower_main(TN_ARGS) {
   tn_PrimFunc *main;
   tn_IRModule *out;
   tn_GlobalVar *v;
-  TN_CHECK(m && config, TypeError, NULL, "AOTLowerMain: expected a module and a configuration");
   TN_TRY(tn_any_to_cstr(&args[1], &name));
   TN_TRY(tn_any_to_int(&args[3], &calls));
   TN_CHECK(calls >= BY_NAME && calls <= BARE, ValueError, NULL,
@@ -152,7 +151,6 @@ static int function_metadata(TN_ARGS) {
   int64_t aligns[2];
   tn_map *out;
   tn_any key, value;
-  TN_CHECK(m, TypeError, NULL, "CreateFunctionMetadata: expected a module");
   for (int i = 0; i < 2; ++i) TN_TRY(tn_any_to_int(&args[i + 1], &aligns[i]));
   TN_CHECK(aligns[0] > 0 && aligns[1] > 0, ValueError, NULL,
            "CreateFunctionMetadata: expected alignments of 1 byte or more");
@@ -220,8 +218,6 @@ static int executor_metadata(TN_ARGS) {
   const char *name;
   int64_t aligns[2], constants;
   tn_arr *names[2], *types[2];
-  TN_CHECK(m && executor, TypeError, NULL,
-           "CreateExecutorMetadata: expected a module and an Executor");
   TN_TRY(tn_any_to_cstr(&args[1], &name));
   for (int i = 0; i < 2; ++i) TN_TRY(tn_any_to_int(&args[i + 3], &aligns[i]));
   TN_CHECK(aligns[0] > 0 && aligns[1] > 0, ValueError, NULL,

@@ -82,7 +82,7 @@ static int copy(device_plan *p, const tn_RelayCall *c) {
 
 static int call_function(device_plan *p, const tn_RelayCall *c) {
   int32_t n = (int32_t)c->args->len + 1, f = of(p, c->op);
-  TN_AUTOFREE int32_t *members = tn_alloc((size_t)n * sizeof *members);
+  TN_AUTOFREE int32_t *members = tn_alloc_array(n, sizeof *members);
   if (!members) return -1;
   for (int32_t i = 0; i + 1 < n; ++i) {
     members[i] = of(p, relay_arg(c, i));
@@ -130,7 +130,7 @@ static int view(device_plan *p, const tn_RelayCall *c) {
 static int invocation(device_plan *p, const tn_RelayCall *c) {
   const tn_FuncType *f = TN_AS(FuncType, relay_type_of(relay_arg(c, 0)));
   int32_t n = f ? (int32_t)f->arg_types->len + 1 : 0, d = of(p, relay_arg(c, 2)), wanted;
-  TN_AUTOFREE int32_t *members = tn_alloc(((size_t)n + 1) * sizeof *members);
+  TN_AUTOFREE int32_t *members = tn_alloc_array(n + 1, sizeof *members);
   if (!members || d < 0) return -1;
   for (int32_t i = 0; i < n; ++i) members[i] = d;
   TN_TRY(device_unify(p, d, of(p, relay_arg(c, 1)), span_of(c)));
@@ -186,7 +186,7 @@ static bool is_closed(const tn_RelayFunction *f) {
 static int function(device_plan *p, const tn_RelayFunction *f) {
   int32_t n = (int32_t)f->params->len + 1, one = -1, result;
   const tn_Type *type = f->ret_type ? f->ret_type : relay_type_of(f->body);
-  TN_AUTOFREE int32_t *members = tn_alloc((size_t)n * sizeof *members);
+  TN_AUTOFREE int32_t *members = tn_alloc_array(n, sizeof *members);
   if (!members) return -1;
   if (is_closed(f)) TN_TRY((one = device_leaf(p, type, NULL)) < 0);
   for (int32_t i = 0; i + 1 < n; ++i) {

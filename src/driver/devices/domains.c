@@ -90,7 +90,7 @@ int32_t device_domain_of_type(device_plan *p, const tn_Type *t) {
   if (tn_stack_check("a type")) return -1;
   if (!f) return device_leaf(p, t, NULL);
   int32_t n = (int32_t)f->arg_types->len + 1;
-  TN_AUTOFREE int32_t *members = tn_alloc((size_t)n * sizeof *members);
+  TN_AUTOFREE int32_t *members = tn_alloc_array(n, sizeof *members);
   if (!members) return -1;
   for (int32_t i = 0; i < n; ++i) {
     const void *one = i + 1 < n ? tn_arr_obj(f->arg_types, i) : (const tn_obj *)f->ret_type;

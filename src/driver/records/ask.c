@@ -65,7 +65,7 @@ static void fini(void *self) { records_free(self); }
 /* (target, workload, knobs) -> entity or None */
 static int answer(TN_ARGS) {
   TN_NARGS("records", 3);
-  TN_ARG_OBJ(Target, t, 0);
+  TN_ARG_OPT(Target, t, 0);
   const char *workload;
   TN_TRY(tn_any_to_cstr(&args[1], &workload));
   const char *entity = t ? records_best(self, t, workload) : NULL;
@@ -200,7 +200,6 @@ static int enter(TN_ARGS) {
   TN_ARG_OBJ(Function, f, 0);
   tn_str *key = NULL;
   const char *text;
-  TN_CHECK(f, TypeError, NULL, "driver.records_enter: expected a function, got None");
   if (args[1].type_index != TN_NONE) {
     TN_TRY(tn_any_to_cstr(&args[1], &text));
     TN_GET(key, tn_str_from(text));
@@ -217,7 +216,7 @@ static int leave(TN_ARGS) {
 static int fit(TN_ARGS) {
   TN_NARGS("driver.records_fit", 2);
   TN_ARG_OBJ(Target, record, 0);
-  TN_ARG_OBJ(Target, t, 1);
+  TN_ARG_OPT(Target, t, 1);
   TN_CHECK(record && t, TypeError, NULL, "driver.records_fit: expected targets, got None");
   *ret = tn_any_bool(records_fit(record, t) >= 0);
   return 0;
@@ -226,7 +225,7 @@ static int fit(TN_ARGS) {
 /* target -> the name of its processor, as records have it */
 static int processor(TN_ARGS) {
   TN_NARGS("driver.records_processor", 1);
-  TN_ARG_OBJ(Target, t, 0);
+  TN_ARG_OPT(Target, t, 0);
   TN_CHECK(t, TypeError, NULL, "driver.records_processor: expected a target, got None");
   return tn_ret_obj(ret, tn_str_from(records_processor(t)));
 }

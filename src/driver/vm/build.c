@@ -89,14 +89,13 @@ static tn_map *with_numbers(const tn_map *m, const char *key, const int64_t *n, 
 static tn_map *piece_attrs(const vm_rows *rows) {
   const vm_pieces *direct = &rows->direct, *packed = &rows->packed;
   int64_t shape[TN_VM_PANEL_NDIM];
-  int ndim = 0;
   tn_map *m;
   TN_GETP(m, tn_map_with(NULL, tn_any_cstr("row_args"), tn_any_obj(tn_str_from(rows->mask))));
   TN_GETP(m, with_numbers(m, "rows", direct->sizes, direct->n));
   TN_GETP(m, with_numbers(m, "row_costs", direct->costs, direct->n));
   if (!packed->n) return m;
-  const tn_arr *all = rows->panels.type->shape;
-  for (; ndim < all->len && ndim < TN_VM_PANEL_NDIM; ++ndim) shape[ndim] = relay_int_at(all, ndim);
+  int ndim = relay_known_ints(rows->panels.type->shape, shape, TN_VM_PANEL_NDIM);
+  TN_ICHECKP(ndim >= 0);
   TN_GETP(m, with_numbers(m, "panel_cost", &rows->panel_cost, 1));
   TN_GETP(m, with_numbers(m, "panel_sizes", packed->sizes, packed->n));
   TN_GETP(m, with_numbers(m, "panel_costs", packed->costs, packed->n));
@@ -282,7 +281,6 @@ static int module_arg(const char *what, const tn_any *args, int32_t n, tn_IRModu
                       driver_targets *t) {
   TN_NARGS(what, 2);
   TN_ARG_OBJ(IRModule, given, 0);
-  TN_CHECK(given, TypeError, NULL, "%s: expected a module, got None", what);
   *m = given;
   return driver_targets_from(&args[1], t);
 }

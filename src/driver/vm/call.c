@@ -231,7 +231,7 @@ static int emit_extents(vm_func *f, int64_t op, int64_t word, const tn_RelayCall
   TN_TRY(fields(f, tensors, &given));
   for (int64_t i = 0; extents && i < extents->len; ++i) {
     TN_GROW(numbers.items, numbers.cap, numbers.n + 1, return -1);
-    numbers.items[numbers.n++] = relay_int_at(extents, i);
+    numbers.items[numbers.n++] = relay_listed(extents, i);
   }
   TN_TRY(push(&words, op) || push(&words, word) || push(&words, given.n));
   for (int64_t i = 0; i < given.n; ++i) TN_TRY(push(&words, given.items[i]));
@@ -280,7 +280,7 @@ static bool suits(const vm_shapes *known, const tn_vec *inputs, const tn_vec *ou
   for (int64_t i = 0; i < inputs->len; ++i) {
     if (known->reads[i] == VM_READS_NOTHING) continue;
     if (n >= is_input->len) return false;
-    if ((known->reads[i] == VM_READS_VALUES) != relay_int_at(is_input, n++)) return false;
+    if ((known->reads[i] == VM_READS_VALUES) != relay_listed(is_input, n++)) return false;
   }
   for (int64_t i = 0; i < outputs->len; ++i)
     wanted += known->same[i] < 0 && known->places[i].n < 0 &&

@@ -72,8 +72,8 @@ static void drop(word *s, int64_t r) { s[r / 64] &= ~((word)1 << (r % 64)); }
 
 static int index_code(liveness *l) {
   vm_code *c = l->c;
-  TN_GET(l->starts, tn_alloc(((size_t)c->n + 1) * sizeof *l->starts));
-  TN_GET(l->at_label, tn_alloc(((size_t)c->nlabel + 1) * sizeof *l->at_label));
+  TN_GET(l->starts, tn_alloc_array(c->n + 1, sizeof *l->starts));
+  TN_GET(l->at_label, tn_alloc_array(c->nlabel + 1, sizeof *l->at_label));
   TN_GET(l->sets, tn_alloc_zero((size_t)c->nlabel + 1, sizeof(word *)));
   for (int64_t at = 0; at < c->n; at += tn_vm_length(c->words + at, c->n - at))
     l->starts[l->ninst++] = at;
@@ -168,7 +168,7 @@ static int plain(liveness *l, int64_t i, int64_t *w) {
 static int keep_labels(liveness *l, int64_t i) {
   for (int64_t k = 0; k < l->c->nlabel; ++k) {
     if (l->at_label[k] != i || l->sets[k]) continue;
-    TN_GET(l->sets[k], tn_alloc((size_t)l->width * sizeof(word)));
+    TN_GET(l->sets[k], tn_alloc_array(l->width, sizeof(word)));
     memcpy(l->sets[k], l->live, (size_t)l->width * sizeof(word));
   }
   return 0;
@@ -214,7 +214,7 @@ static void put_kill(vm_code *to, int64_t reg) { CODE(to, TN_VM_KILL_REGISTER, r
 
 /* Pairs of one instruction lie together at the end of the list, as the walk was backwards. */
 static int copy_code(liveness *l, vm_code *to) {
-  TN_AUTOFREE int64_t *moved = tn_alloc(((size_t)l->ninst + 1) * sizeof *moved);
+  TN_AUTOFREE int64_t *moved = tn_alloc_array(l->ninst + 1, sizeof *moved);
   int64_t kill = l->nkill;
   if (!moved) return -1;
   for (int64_t i = 0; i < l->ninst; ++i) {
@@ -285,11 +285,11 @@ static void rename_all(vm_code *c, allocation *a) {
 }
 
 static int allocate(vm_code *c, int32_t *nreg) {
-  size_t n = (size_t)c->nreg + 1;
+  int64_t n = c->nreg + 1;
   allocation a = {0};
-  a.last = tn_alloc(n * sizeof *a.last);
-  a.named = tn_alloc(n * sizeof *a.named);
-  a.free = tn_alloc(n * sizeof *a.free);
+  a.last = tn_alloc_array(n, sizeof *a.last);
+  a.named = tn_alloc_array(n, sizeof *a.named);
+  a.free = tn_alloc_array(n, sizeof *a.free);
   bool ok = a.last && a.named && a.free;
   if (ok) rename_all(c, &a);
   *nreg = a.n;
@@ -321,7 +321,7 @@ static int resolve(void *ctx, char kind, int64_t *label) {
 }
 
 static int resolve_all(vm_code *c) {
-  TN_AUTOFREE int64_t *starts = tn_alloc(((size_t)c->n + 1) * sizeof *starts);
+  TN_AUTOFREE int64_t *starts = tn_alloc_array(c->n + 1, sizeof *starts);
   resolving r = {.c = c, .starts = starts};
   if (!starts) return -1;
   for (int64_t at = 0; at < c->n; at += tn_vm_length(c->words + at, c->n - at))

@@ -28,7 +28,7 @@ vm_value *vm_register_value(vm_func *f, int64_t reg) {
 vm_value *vm_tuple_value(vm_func *f, int64_t n) {
   vm_value *v;
   TN_GETP(v, tn_arena_alloc(&f->arena, sizeof *v));
-  TN_GETP(v->fields, tn_arena_alloc(&f->arena, ((size_t)n + 1) * sizeof *v->fields));
+  TN_GETP(v->fields, tn_arena_array(&f->arena, n + 1, sizeof *v->fields));
   v->reg = -1;
   v->n = n;
   return v;
@@ -36,7 +36,7 @@ vm_value *vm_tuple_value(vm_func *f, int64_t n) {
 
 int64_t vm_in_register(vm_func *f, const vm_value *v) {
   if (v->reg >= 0) return v->reg;
-  TN_AUTOFREE int64_t *regs = tn_alloc(((size_t)v->n + 1) * sizeof *regs);
+  TN_AUTOFREE int64_t *regs = tn_alloc_array(v->n + 1, sizeof *regs);
   if (!regs) return -1;
   for (int64_t i = 0; i < v->n; ++i)
     if ((regs[i] = vm_in_register(f, &v->fields[i])) < 0) return -1;
@@ -85,11 +85,12 @@ static int enqueue(vm_gen *g, vm_pending p) {
 static int64_t add_function(vm_gen *g, const char *name, const tn_arr *captured,
                             const tn_arr *params) {
   int64_t before = captured ? captured->len : 0, n = before + params->len;
-  TN_AUTOFREE const char **names = tn_alloc(((size_t)n + 1) * sizeof *names);
-  if (!names) return -1;
+  TN_AUTOFREE const char **names = tn_alloc_array(n + 1, sizeof *names);
+  kernel_names own; /* callers know parameters by name, which the program may give twice */
+  if (!names || kernel_names_init(&own, "")) return -1;
   for (int64_t i = 0; i < n; ++i) {
     const tn_obj *v = i < before ? tn_arr_obj(captured, i) : tn_arr_obj(params, i - before);
-    names[i] = tn_cstr(((const tn_RelayVar *)v)->vid->name_hint);
+    TN_GET(names[i], kernel_names_unique(&own, tn_cstr(((const tn_RelayVar *)v)->vid->name_hint)));
   }
   TN_CHECK(n < TN_VM_MAX_REGISTERS, ValueError, NULL, "%s: %lld parameters", name, (long long)n);
   int64_t i = tn_vm_add_function(g->x, name, (int32_t)n, names);
@@ -138,7 +139,7 @@ static int64_t constructor_function(vm_gen *g, const tn_Constructor *c) {
 static const vm_value *closure_of(vm_func *f, int64_t func, const tn_arr *captured) {
   int64_t n = captured ? captured->len : 0;
   if (func < 0) return NULL;
-  TN_AUTOFREE int64_t *regs = tn_alloc(((size_t)n + 1) * sizeof *regs);
+  TN_AUTOFREE int64_t *regs = tn_alloc_array(n + 1, sizeof *regs);
   if (!regs) return NULL;
   for (int64_t i = 0; i < n; ++i) {
     const vm_value *v;
@@ -194,7 +195,7 @@ static const vm_value *invoke(vm_func *f, int64_t func, const tn_arr *captured,
                               const tn_arr *args) {
   int64_t n = args->len + (captured ? captured->len : 0);
   if (func < 0) return NULL;
-  TN_AUTOFREE int64_t *regs = tn_alloc(((size_t)n + 1) * sizeof *regs);
+  TN_AUTOFREE int64_t *regs = tn_alloc_array(n + 1, sizeof *regs);
   if (!regs) return NULL;
   TN_TRYP(arguments(f, captured, args, regs));
   int64_t dst = code_reg(&f->code);
@@ -206,7 +207,7 @@ static const vm_value *invoke_value(vm_func *f, const void *callee, const tn_arr
   const vm_value *v;
   TN_GETP(v, vm_atom(f, callee));
   int64_t closure = vm_in_register(f, v);
-  TN_AUTOFREE int64_t *regs = tn_alloc(((size_t)args->len + 1) * sizeof *regs);
+  TN_AUTOFREE int64_t *regs = tn_alloc_array(args->len + 1, sizeof *regs);
   if (closure < 0 || !regs) return NULL;
   TN_TRYP(arguments(f, NULL, args, regs));
   int64_t dst = code_reg(&f->code);
@@ -215,7 +216,7 @@ static const vm_value *invoke_value(vm_func *f, const void *callee, const tn_arr
 }
 
 static const vm_value *construct(vm_func *f, const tn_Constructor *c, const tn_arr *args) {
-  TN_AUTOFREE int64_t *regs = tn_alloc(((size_t)args->len + 1) * sizeof *regs);
+  TN_AUTOFREE int64_t *regs = tn_alloc_array(args->len + 1, sizeof *regs);
   if (!regs) return NULL;
   TN_TRYP(arguments(f, NULL, args, regs));
   int64_t dst = code_reg(&f->code), tag = vm_tag(f->g, c);
@@ -277,7 +278,7 @@ static const vm_value *call_on_values(vm_func *f, const tn_RelayCall *c, const t
   TN_TRYP(ops_value_numbers(op, c->attrs, &numbers));
   int64_t n = c->args->len, dst, p = vm_primitive(f->g, tn_cstr(op->name)),
           device = vm_device_of(f->g, c);
-  TN_AUTOFREE int64_t *regs = tn_alloc(((size_t)(n + numbers.len) + 1) * sizeof *regs);
+  TN_AUTOFREE int64_t *regs = tn_alloc_array((n + numbers.len) + 1, sizeof *regs);
   if (!regs || p < 0 || device < 0 || arguments(f, NULL, c->args, regs)) return NULL;
   for (int64_t i = 0; i < numbers.len; ++i) regs[n + i] = vm_load_number(f, numbers.items[i].v.i64);
   dst = code_reg(&f->code);
@@ -500,7 +501,7 @@ static int bind_params(vm_func *f, const tn_arr *vars) {
 
 static int constructor_body(vm_func *f, const tn_Constructor *c) {
   int64_t n = c->inputs->len;
-  TN_AUTOFREE int64_t *regs = tn_alloc(((size_t)n + 1) * sizeof *regs);
+  TN_AUTOFREE int64_t *regs = tn_alloc_array(n + 1, sizeof *regs);
   if (!regs) return -1;
   for (int64_t i = 0; i < n; ++i) regs[i] = code_reg(&f->code);
   int64_t dst = code_reg(&f->code), tag = vm_tag(f->g, c);

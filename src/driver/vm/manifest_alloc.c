@@ -95,7 +95,7 @@ static int64_t bytes_of(const tn_TensorType *t, int64_t *dims) {
   TN_CHECK(n <= TN_VM_MAX_NDIM, ValueError, NULL, "relay.vm: a tensor of %lld dimensions",
            (long long)n);
   for (int64_t i = 0; i < n; ++i) {
-    dims[i] = relay_int_at(t->shape, i);
+    TN_ICHECK(relay_known_int(t->shape, i, &dims[i]));
     TN_CHECK(!__builtin_mul_overflow(count, dims[i], &count), ValueError, NULL,
              "relay.vm: a tensor of more than 2^63 elements");
   }

@@ -65,7 +65,6 @@ static int needs_vm(TN_ARGS) {
   TN_NARGS("driver.needs_vm", 1);
   TN_ARG_OBJ(IRModule, m, 0);
   const char *reason;
-  TN_CHECK(m, TypeError, NULL, "driver.needs_vm: expected a module, got None");
   TN_TRY(driver_needs_vm(m, &reason));
   if (!reason) return 0;
   TN_LOG(INFO, "the virtual machine runs this model: it has %s", reason);

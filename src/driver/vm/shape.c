@@ -7,9 +7,14 @@
      def shape_func(shape0: int64[2], result0: int64[2]): result0 = [shape0[0] * 4, 4]
 
    Extents that are known, or those of an argument as here those of nn.dense, need no program: the
-   instruction make_shape puts them together. */
+   instruction make_shape puts them together.
+
+   An extent of more than a few nodes is computed once and has a name from then on: what operators
+   one after another make of an extent would grow with each, and what they take for granted repeats
+   it. */
 #include <inttypes.h>
 
+#include "arith/analyzer.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/pmap.h"
@@ -36,6 +41,7 @@ typedef struct {
   tn_pmap shapes; /* expression, or id of a variable -> Array of extents of each tensor */
   tn_pmap first;  /* id of a parameter -> number of its first tensor */
   tn_vec taken;   /* conditions that the operators take for granted, owned */
+  tn_vec named;   /* variables and the extents they stand for, in turn */
 } shapes;
 
 /* ---- arguments ---- */
@@ -68,6 +74,14 @@ static int add_param(shapes *s, const tn_RelayVar *var) {
   return tn_pmap_put(&s->shapes, var->vid, tn_arr_from(&all));
 }
 
+static int add_constant(shapes *s, const tn_Constant *c) {
+  const DLTensor *dl = tn_tensor_dl(c->data);
+  TN_VEC(extents);
+  for (int32_t i = 0; i < dl->ndim; ++i)
+    TN_TRY(tn_vec_push_obj(&extents, tir_int(TN_I64, dl->shape[i])));
+  return tn_pmap_put(&s->shapes, c, tn_arr_of(1, tn_arr_from(&extents)));
+}
+
 /* ---- expressions ---- */
 
 static const tn_arr *shapes_of(const shapes *s, const void *e) {
@@ -93,7 +107,8 @@ static tn_Tensor *values_of(shapes *s, const void *e) {
   return a->values;
 }
 
-static tn_expr *scalar_value(void *ctx, tn_arr *at) {
+/* The element of a tensor without axes. */
+static tn_expr *whole(void *ctx, tn_arr *at) {
   (void)at;
   return ctx;
 }
@@ -109,7 +124,7 @@ static void *values_or_constant(shapes *s, const void *e) {
   if (relay_as_int(c, &number)) value = tir_int(t, number);
   else if (relay_as_scalar(c, &x)) value = tir_float(t, x);
   TN_CHECKP(value, ValueError, NULL, "relay.vm: extents depend on a constant that is no scalar");
-  return te_compute(tn_arr_of(0), scalar_value, value, "constant", TE_BROADCAST);
+  return te_compute(tn_arr_of(0), whole, value, "constant", TE_BROADCAST);
 }
 
 static tn_arr *values_for(shapes *s, const tn_RelayCall *c, uint32_t mask) {
@@ -120,6 +135,42 @@ static tn_arr *values_for(shapes *s, const tn_RelayCall *c, uint32_t mask) {
     TN_TRYP(tn_vec_push_obj(&v, value));
   }
   return tn_arr_from(&v);
+}
+
+/* ---- names ---- */
+
+enum { MOST_NODES = 16 };
+
+static int count_node(void *ctx, tn_obj *node) {
+  bool expr = TN_IS(PrimExpr, node);
+  if ((!expr && !TN_AS(Array, node)) || TN_AS(IntImm, node)) return 0;
+  *(int *)ctx += expr;
+  return *(int *)ctx > MOST_NODES ? 1 : tn_visit_children(node, count_node, ctx);
+}
+
+/* The extent, or a variable that stands for it where it is large: the same for the same one. */
+static tn_obj *with_name(shapes *s, tn_obj *e) {
+  int nodes = 0;
+  tn_vec *all = &s->named;
+  if (TN_AS(IntImm, e) || count_node(&nodes, e) == 0) return e;
+  for (int64_t i = 0; i < all->len; i += 2)
+    if (arith_same((tn_expr *)all->items[i + 1].v.obj, (tn_expr *)e)) return all->items[i].v.obj;
+  tn_SizeVar *v;
+  TN_GETP(v, TN_MAKE(SizeVar, .name = tn_str_from("extent"), .dtype = ((tn_expr *)e)->dtype));
+  if (tn_vec_push_obj(all, v) || tn_vec_push_obj(all, e)) return NULL;
+  return (tn_obj *)v;
+}
+
+static tn_arr *with_names(shapes *s, const tn_arr *results) {
+  TN_VEC(all);
+  for (int64_t i = 0; i < results->len; ++i) {
+    const tn_arr *extents = (const tn_arr *)tn_arr_obj(results, i);
+    TN_VEC(own);
+    for (int64_t k = 0; k < extents->len; ++k)
+      TN_TRYP(tn_vec_push_obj(&own, with_name(s, tn_arr_obj(extents, k))));
+    TN_TRYP(tn_vec_push_obj(&all, tn_arr_from(&own)));
+  }
+  return tn_arr_from(&all);
 }
 
 static int add_call(shapes *s, const tn_RelayCall *c) {
@@ -139,7 +190,7 @@ static int add_call(shapes *s, const tn_RelayCall *c) {
                            relay_type_of(c));
   relay_collect_conditions(NULL);
   TN_GET(result, result);
-  return tn_pmap_put(&s->shapes, c, result);
+  return tn_pmap_put(&s->shapes, c, with_names(s, result));
 }
 
 static int add_tuple(shapes *s, const tn_RelayTuple *t) {
@@ -168,7 +219,7 @@ static int visit(void *ctx, tn_obj *node) {
   case TN_TI_RelayCall: return add_call(s, (const tn_RelayCall *)node);
   case TN_TI_RelayTuple: return add_tuple(s, (const tn_RelayTuple *)node);
   case TN_TI_TupleGetItem: return add_get_item(s, (const tn_TupleGetItem *)node);
-  case TN_TI_Constant: return tn_pmap_put(&s->shapes, node, tn_arr_of(1, tn_arr_of(0)));
+  case TN_TI_Constant: return add_constant(s, (const tn_Constant *)node);
   default: return 0;
   }
 }
@@ -179,6 +230,22 @@ typedef struct {
   shapes *s;
   tn_pmap uses; /* variable -> element of a shape argument */
 } reading;
+
+static tn_expr *as_read(reading *r, const void *e);
+
+/* A variable that stands for an extent: a tensor of its own. */
+static int use_name(reading *r, const tn_obj *node) {
+  const tn_vec *all = &r->s->named;
+  for (int64_t i = 0; i < all->len; i += 2) {
+    if (all->items[i].v.obj != node) continue;
+    tn_expr *e;
+    tn_Tensor *t;
+    TN_GET(e, as_read(r, all->items[i + 1].v.obj));
+    TN_GET(t, te_compute(tn_arr_of(0), whole, e, "extent", TE_INJECTIVE));
+    return tn_pmap_put(&r->uses, node, te_at(t, tn_arr_of(0)));
+  }
+  return 0;
+}
 
 /* Variables become elements of the shapes that the program is given. */
 static int use_variable(void *ctx, tn_obj *node) {
@@ -194,7 +261,7 @@ static int use_variable(void *ctx, tn_obj *node) {
       return tn_pmap_put(&r->uses, node, te_at_of(a->shape, 1, tir_int(TN_I64, k)));
     }
   }
-  return 0;
+  return use_name(r, node);
 }
 
 typedef struct {
@@ -216,11 +283,6 @@ static tn_expr *as_read(reading *r, const void *e) {
   return tir_substitute(e, &r->uses);
 }
 
-static tn_expr *fits_at(void *ctx, tn_arr *at) {
-  (void)at;
-  return ctx;
-}
-
 /* 1 where all conditions hold. */
 static tn_Tensor *fit_tensor(reading *r) {
   tn_expr *all = NULL;
@@ -229,7 +291,7 @@ static tn_Tensor *fit_tensor(reading *r) {
     TN_GETP(e, as_read(r, r->s->taken.items[i].v.obj));
     all = all ? tir_and(all, e) : e;
   }
-  return te_compute(tn_arr_of(0), fits_at, tir_cast(TN_I64, all, NULL), "fit", TE_INJECTIVE);
+  return te_compute(tn_arr_of(0), whole, tir_cast(TN_I64, all, NULL), "fit", TE_INJECTIVE);
 }
 
 static tn_Tensor *result_tensor(reading *r, const tn_arr *extents) {
@@ -368,6 +430,7 @@ tn_PrimFunc *vm_shape_program(const tn_RelayFunction *kernel, vm_shapes *out) {
   tn_pmap_fini(&s.first);
   for (int64_t i = 0; i < s.taken.len; ++i) tn_release(s.taken.items[i].v.obj);
   tn_vec_fini(&s.taken);
+  tn_vec_fini(&s.named);
   tn_free(s.args);
   return tn_scope_return(scope, p);
 }

@@ -22,7 +22,7 @@ static int type_of(vm_gen *g, const tn_Type *type, tn_vm_type *out) {
   *out = (tn_vm_type){0};
   if (form & TN_VM_ANY_RANK) *out = (tn_vm_type){.dtype = dtype, .form = form};
   if (!t || t->shape->len > TN_VM_MAX_NDIM) return 0;
-  TN_GET(shape, tn_arena_alloc(&g->x->arena, ((size_t)t->shape->len + 1) * sizeof *shape));
+  TN_GET(shape, tn_arena_array(&g->x->arena, t->shape->len + 1, sizeof *shape));
   for (int64_t d = 0; d < t->shape->len; ++d)
     if (!tir_as_int(tn_arr_obj(t->shape, d), &shape[d])) shape[d] = -1;
   *out = (tn_vm_type){t->dtype, (int32_t)t->shape->len, form, shape};
@@ -43,7 +43,7 @@ int vm_set_types(vm_gen *g, int64_t func, const tn_RelayFunction *f) {
   tn_arr *read;
   if (!result) return 0;
   TN_GET(read, relay_free_vars(f->body));
-  TN_GET(types, tn_arena_alloc(&g->x->arena, (size_t)(nparam + nresult + 1) * sizeof *types));
+  TN_GET(types, tn_arena_array(&g->x->arena, nparam + nresult + 1, sizeof *types));
   for (int64_t i = 0; i < nparam; ++i) {
     const tn_RelayVar *v = (const tn_RelayVar *)tn_arr_obj(f->params, i);
     const tn_Type *t = v->type_annotation ? v->type_annotation : relay_type_of(v);

@@ -29,7 +29,7 @@ static void *non_max_suppression(oc *c) {
   void *all = relay_call(op, NULL, 5, boxes, oc_in(c, 1), limit(c, 2, TN_I64, 0),
                          limit(c, 3, TN_F32, 0), limit(c, 4, TN_F32, -3.4028234663852886e38));
   if (!shape) return oc_open_rows(all, 0, 1);
-  return all ? oc_part(relay_get_item(all, 0), 0, 0, relay_int_at(shape, 0)) : NULL;
+  return all ? oc_part(relay_get_item(all, 0), 0, 0, oc_stated_extent(shape, 0)) : NULL;
 }
 
 /* Indices of the elements of a flat condition that are true, in order, `count` of them. */
@@ -46,20 +46,19 @@ static void *non_zero(oc *c) {
   const tn_arr *shape = oc_is_stated(c) ? oc_expected(c, 0, "the number of elements") : NULL;
   TN_VEC(rows_);
   if (!shape) return oc_transpose(oc_open_places(oc_in(c, 0)), (int64_t[]){1, 0}, 2);
-  if (!t || t->shape->len < 1 || shape->len != 2 || !relay_is_static((const tn_Type *)t))
-    return oc_fail(c, "expected a static shape of at least one dimension");
+  int64_t dims[OC_MAX_NDIM], rank = oc_known_shape(c, 0, dims, OC_MAX_NDIM), stride = 1;
+  if (rank < 0) return NULL;
+  if (rank < 1 || shape->len != 2) return oc_fail(c, "expected at least one dimension");
   void *on = ir_is_bool(t->dtype)
                  ? oc_in(c, 0)
                  : oc_binary("not_equal", oc_in(c, 0), relay_const_int(t->dtype, 0));
-  void *at = places_of(oc_reshape(on, (int64_t[]){-1}, 1), relay_int_at(shape, 1));
-  int64_t stride = 1;
-  for (int64_t i = 0; i < t->shape->len; ++i) stride *= relay_int_at(t->shape, i);
-  for (int64_t i = 0; at && i < t->shape->len; ++i) {
-    int64_t n = relay_int_at(t->shape, i);
-    if (n < 1) return oc_fail(c, "a shape without elements");
-    stride /= n;
+  void *at = places_of(oc_reshape(on, (int64_t[]){-1}, 1), oc_stated_extent(shape, 1));
+  if (!relay_known_product(t->shape, 0, rank, &stride) || stride < 1)
+    return oc_fail(c, "a shape without elements");
+  for (int64_t i = 0; at && i < rank; ++i) {
+    stride /= dims[i];
     void *k = oc_binary("floor_divide", at, relay_const_int(TN_I64, stride));
-    k = oc_binary("floor_mod", k, relay_const_int(TN_I64, n));
+    k = oc_binary("floor_mod", k, relay_const_int(TN_I64, dims[i]));
     TN_TRYP(tn_vec_push_obj(&rows_, oc_expand_dims(k, 0, 1)));
   }
   return at ? oc_concat(tn_arr_from(&rows_), 0) : NULL;
@@ -78,7 +77,7 @@ static void *compress(oc *c) {
     void *places = oc_reshape(oc_open_places(oc_in(c, 1)), (int64_t[]){-1}, 1);
     return places && x ? oc_take(x, places, axis) : NULL;
   }
-  void *at = places_of(oc_in(c, 1), relay_int_at(shape, axis));
+  void *at = places_of(oc_in(c, 1), oc_stated_extent(shape, axis));
   return at && x ? oc_take(x, at, axis) : NULL;
 }
 

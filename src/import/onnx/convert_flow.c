@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "import/onnx/import.h"
 #include "import/onnx/turns.h"
 #include "relay/infer.h"
@@ -71,8 +70,8 @@ static void *of_rank(const oc *c, int64_t i, void *e, const void *other) {
   const tn_TensorType *t = relay_tensor_type_of_expr(e), *wide = relay_tensor_type_of_expr(other);
   int64_t missing = t && wide ? wide->shape->len - t->shape->len : 0;
   if (missing <= 0 || may_be_any(c, i)) return e;
-  TN_LOG(WARNING, "If (node %s): the ranks of result %lld differ between the branches", oc_name(c),
-         (long long)i);
+  TN_TRYP(oc_suspect(c, "the ranks of result %lld differ between the branches: %lld and %lld",
+                     (long long)i, (long long)t->shape->len, (long long)wide->shape->len));
   return typed(oc_expand_dims(e, 0, missing));
 }
 

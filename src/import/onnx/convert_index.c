@@ -11,9 +11,10 @@ static const char *reduction(const oc *c, char *text, size_t size) {
 
 static void *scatter_elements(oc *c) {
   char text[16];
-  void *a =
-      relay_attrs("scatter_elements", 2, "axis", tn_any_obj(tir_i32((int32_t)oc_int(c, "axis", 0))),
-                  "reduction", tn_any_cstr(reduction(c, text, sizeof text)));
+  int64_t axis = oc_int(c, "axis", 0);
+  TN_TRYP(oc_suspect_indices(c, 1, axis < 0 ? axis + oc_rank(c, 0) : axis, false));
+  void *a = relay_attrs("scatter_elements", 2, "axis", tn_any_obj(tir_i32((int32_t)axis)),
+                        "reduction", tn_any_cstr(reduction(c, text, sizeof text)));
   return a ? relay_call("scatter_elements", a, 3, oc_in(c, 0), oc_in(c, 1), oc_in(c, 2)) : NULL;
 }
 
@@ -29,14 +30,17 @@ static void *coordinates_first(const oc *c, int input) {
 
 static void *scatter_nd(oc *c) {
   char text[16];
+  TN_TRYP(oc_suspect_indices(c, 1, 0, true));
   void *i = coordinates_first(c, 1);
   void *a = relay_attrs("scatter_nd", 1, "mode", tn_any_cstr(reduction(c, text, sizeof text)));
   return a && i ? relay_call("scatter_nd", a, 3, oc_in(c, 0), i, oc_in(c, 2)) : NULL;
 }
 
 static void *gather_nd(oc *c) {
+  int64_t batch = oc_int(c, "batch_dims", 0);
+  TN_TRYP(oc_suspect_indices(c, 1, batch, true));
   void *i = coordinates_first(c, 1),
-       *a = relay_attrs("gather_nd", 1, "batch_dims", tn_any_int(oc_int(c, "batch_dims", 0)));
+       *a = relay_attrs("gather_nd", 1, "batch_dims", tn_any_int(batch));
   return a && i ? relay_call("gather_nd", a, 2, oc_in(c, 0), i) : NULL;
 }
 
@@ -99,12 +103,12 @@ static void *eye_like(oc *c) {
   const tn_TensorType *t = oc_type(c, 0);
   int64_t k = oc_int(c, "k", 0);
   tn_dtype type = t ? t->dtype : TN_F32;
-  if (!t || t->shape->len != 2 || !relay_is_static((const tn_Type *)t))
-    return oc_fail(c, "expected a matrix of a static shape");
+  if (!t || t->shape->len != 2)
+    return oc_fail(c, "expected a matrix, got a shape of %lld dimensions",
+                   (long long)oc_rank(c, 0));
   if (oc_attr(c, "dtype"))
     TN_TRYP(onnx_dtype((int32_t)oc_int(c, "dtype", 0), "EyeLike: dtype", &type));
-  void *row = oc_count_along(TN_I64, relay_int_at(t->shape, 0), 0, 2),
-       *column = oc_count_along(TN_I64, relay_int_at(t->shape, 1), 1, 2);
+  void *row = oc_indices(oc_in(c, 0), 0, 0, 2), *column = oc_indices(oc_in(c, 0), 1, 1, 2);
   void *on = row && column ? oc_binary("equal", oc_binary("subtract", column, row),
                                        relay_const_int(TN_I64, k))
                            : NULL;

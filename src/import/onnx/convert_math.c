@@ -75,22 +75,44 @@ static void *unary(oc *c) {
 /* Of a sequence too, which is a tuple: one result, not several. */
 static void *same(oc *c) { return oc_results(tn_arr_of(1, oc_in(c, 0))); }
 
-static void *binary(oc *c) {
-  const char *op = relay_name(c);
-  return op ? oc_binary(op, oc_in(c, 0), oc_in(c, 1)) : NULL;
+/* The second operand. Before operator set 7 the attribute `axis` says which axes of the first it
+   has:
+
+     Add(a: [2, 3, 4], b: [3], broadcast=1, axis=1)   =>  a + b[:, None] */
+static void *second(const oc *c) {
+  int64_t axis = oc_int(c, "axis", -1), rank = oc_rank(c, 0), own = oc_rank(c, 1);
+  void *b = oc_in(c, 1);
+  if (c->opset >= 7 || !oc_attr(c, "axis") || rank < 0 || own < 0) return b;
+  if (axis < 0) axis += rank;
+  if (axis < 0 || axis + own > rank)
+    return oc_fail(c, "axis %lld: an operand of %lld dimensions does not fit into one of %lld",
+                   (long long)axis, (long long)own, (long long)rank);
+  return axis + own < rank ? oc_expand_dims(b, own, rank - axis - own) : b;
 }
 
-static void *divide(oc *c) { return oc_binary("divide", oc_in(c, 0), oc_in(c, 1)); }
+static void *binary(oc *c) {
+  const char *op = relay_name(c);
+  void *b = op ? second(c) : NULL;
+  return b ? oc_binary(op, oc_in(c, 0), b) : NULL;
+}
 
-/* The exponent may be of another type. */
+static void *divide(oc *c) {
+  void *b = second(c);
+  return b ? oc_binary("divide", oc_in(c, 0), b) : NULL;
+}
+
+/* The exponent may be of another type; an integer to the power of a float is computed with float64.
+ */
 static void *power(oc *c) {
-  void *e = oc_in(c, 1);
+  void *e = second(c);
   const tn_TensorType *t = oc_type(c, 0), *u = oc_type(c, 1);
-  if (t && u && !tn_dtype_eq(t->dtype, u->dtype)) {
+  if (e && t && u && ir_is_integral(t->dtype) && !ir_is_integral(u->dtype))
+    return oc_cast(oc_binary("power", oc_cast(oc_in(c, 0), TN_F64), oc_cast(e, TN_F64)), t->dtype);
+  if (e && t && u && !tn_dtype_eq(t->dtype, u->dtype)) {
     void *a = relay_attrs("cast", 1, "dtype", tn_any_dtype(t->dtype));
     e = a ? relay_call("cast", a, 1, e) : NULL;
   }
-  return oc_binary("power", oc_in(c, 0), e);
+  return e ? oc_binary("power", oc_in(c, 0), e) : NULL;
 }
 
 /* The remainder with the sign of the divisor, also where one of them is 0 or infinite: the one of
@@ -147,7 +169,8 @@ static void *clip_to(void *x, double low, double high) {
 /* max(0, min(1, alpha * x + beta)) */
 static void *hard_sigmoid(oc *c) {
   bool swish = strcmp(c->node->op_type, "HardSwish") == 0;
-  double alpha = swish ? 1.0 / 6 : oc_float(c, "alpha", 0.2), beta = oc_float(c, "beta", 0.5);
+  double alpha = swish ? (double)(float)(1.0 / 6) : oc_float(c, "alpha", 0.2),
+         beta = oc_float(c, "beta", 0.5);
   void *y = oc_binary("add", oc_binary("multiply", oc_in(c, 0), oc_scalar(c, 0, alpha)),
                       oc_scalar(c, 0, beta));
   y = clip_to(y, 0, 1);
@@ -157,8 +180,8 @@ static void *hard_sigmoid(oc *c) {
 /* x where it is positive, alpha * (exp(x) - 1) elsewhere, all times gamma */
 static void *exponential_unit(oc *c) {
   bool selu = strcmp(c->node->op_type, "Selu") == 0;
-  double alpha = oc_float(c, "alpha", selu ? 1.6732632423543772 : 1),
-         gamma = selu ? oc_float(c, "gamma", 1.0507009873554805) : 1;
+  double alpha = oc_float(c, "alpha", selu ? 1.67326319217681884765625 : 1),
+         gamma = selu ? oc_float(c, "gamma", 1.05070102214813232421875) : 1;
   void *x = oc_in(c, 0), *zero = oc_scalar(c, 0, 0);
   void *low = oc_binary(
       "multiply", oc_scalar(c, 0, alpha),
@@ -230,16 +253,10 @@ static void *softmax(oc *c) {
   void *x = oc_in(c, 0);
   bool flat = c->opset < 13 && axis != rank - 1;
   const tn_TensorType *t = oc_type(c, 0);
-  if (flat) {
-    int64_t dims[2] = {1, -1};
-    for (int64_t i = 0; i < axis; ++i) dims[0] *= relay_int_at(t->shape, i);
-    x = oc_reshape(x, dims, 2);
-  }
+  if (flat) x = oc_flatten(x, t, axis);
   void *a = relay_attrs(op, 1, "axis", tn_any_int(flat ? 1 : axis));
   x = a ? relay_call(op, a, 1, x) : NULL;
-  if (!flat || !x) return x;
-  a = relay_attrs("reshape", 1, "newshape", tn_any_obj(t->shape));
-  return a ? relay_call("reshape", a, 1, x) : NULL;
+  return flat ? oc_reshape_like(x, oc_in(c, 0), t) : x;
 }
 
 /* ---- reductions ---- */
@@ -275,11 +292,21 @@ static void *reduce(oc *c) {
 }
 
 static void *reduce_l1(oc *c) { return reduce_with(c, "sum", oc_unary("abs", oc_in(c, 0))); }
+/* A function of floats of what may be integers. */
+static void *through_floats(oc *c, const char *op, void *e) {
+  const tn_TensorType *t = oc_type(c, 0);
+  if (!e || !t || !ir_is_integral(t->dtype)) return e ? oc_unary(op, e) : NULL;
+  void *y = oc_unary(op, oc_cast(e, TN_F64));
+  return y ? oc_cast(y, t->dtype) : NULL;
+}
+
 static void *reduce_square(oc *c) {
   void *y = reduce_with(c, "sum", oc_binary("multiply", oc_in(c, 0), oc_in(c, 0)));
-  return strcmp(c->node->op_type, "ReduceL2") == 0 && y ? oc_unary("sqrt", y) : y;
+  return strcmp(c->node->op_type, "ReduceL2") == 0 ? through_floats(c, "sqrt", y) : y;
 }
-static void *reduce_log_sum(oc *c) { return oc_unary("log", reduce_with(c, "sum", oc_in(c, 0))); }
+static void *reduce_log_sum(oc *c) {
+  return through_floats(c, "log", reduce_with(c, "sum", oc_in(c, 0)));
+}
 
 static void *argument(oc *c) {
   const char *op = strcmp(c->node->op_type, "ArgMax") == 0 ? "argmax" : "argmin";

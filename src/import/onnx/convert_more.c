@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/scope.h"
 #include "import/onnx/import.h"
+#include "relay/infer.h"
 
 enum { MAX_NDIM = 32 };
 
@@ -98,21 +99,16 @@ static void *hardmax(oc *c) {
   const tn_TensorType *t = oc_type(c, 0);
   int64_t rank = oc_rank(c, 0), axis = oc_int(c, "axis", c->opset >= 13 ? -1 : 1);
   if (axis < 0) axis += rank;
-  if (rank < 1 || axis < 0 || axis >= rank || !relay_is_static((const tn_Type *)t))
+  if (rank < 1 || axis < 0 || axis >= rank)
     return oc_fail(c, "axis %lld is out of range", (long long)axis);
-  void *x = oc_in(c, 0);
-  int64_t flat[2] = {1, 1}, extent = relay_int_at(t->shape, axis), dims = rank, at = axis;
-  if (c->opset < 13) {
-    for (int64_t i = 0; i < rank; ++i) flat[i >= axis] *= relay_int_at(t->shape, i);
-    x = oc_reshape(x, flat, 2);
-    extent = flat[1], dims = 2, at = 1;
-  }
-  void *best = x ? oc_reduce("argmax", x, &at, 1, true) : NULL,
-       *index = oc_count_along(TN_I32, extent, at, dims);
+  bool flat = c->opset < 13 && axis != rank - 1; /* the axes from `axis` on are one */
+  void *x = flat ? oc_flatten(oc_in(c, 0), t, axis) : oc_in(c, 0);
+  x = flat && x ? relay_infer_new(x) : x;
+  int64_t at = flat ? 1 : axis;
+  void *best = x ? oc_cast(oc_reduce("argmax", x, &at, 1, true), TN_I64) : NULL,
+       *index = oc_indices(x, at, at, flat ? 2 : rank);
   void *y = best && index ? oc_cast(oc_binary("equal", index, best), t->dtype) : NULL;
-  if (!y || c->opset >= 13) return y;
-  void *a = relay_attrs("reshape", 1, "newshape", tn_any_obj(t->shape));
-  return a ? relay_call("reshape", a, 1, y) : NULL;
+  return flat ? oc_reshape_like(y, oc_in(c, 0), t) : y;
 }
 
 /* ---- reductions ---- */
@@ -211,10 +207,25 @@ static void *celu(oc *c) {
   return oc_binary("add", oc_unary("nn.relu", x), oc_binary("multiply", e, oc_scalar(c, 0, alpha)));
 }
 
+/* By less than nothing, or by as many bits as there are or more: nothing is left but the sign of
+   what is shifted to the right. */
 static void *shift(oc *c) {
   char text[16];
-  bool left = strcmp(oc_text(c, "direction", "", text, sizeof text), "LEFT") == 0;
-  return oc_binary(left ? "left_shift" : "right_shift", oc_in(c, 0), oc_in(c, 1));
+  const char *way = oc_text(c, "direction", "", text, sizeof text);
+  const tn_TensorType *t = oc_type(c, 0), *u = oc_type(c, 1);
+  bool left = strcmp(way, "LEFT") == 0;
+  if (!left && strcmp(way, "RIGHT") != 0)
+    return oc_fail(c, "direction: expected LEFT or RIGHT, got \"%s\"", way);
+  if (!ir_is_integral(t->dtype) || !tn_dtype_eq(t->dtype, u->dtype))
+    return oc_fail(c, "expected integers of one type, got %s and %s", TN_DT(t->dtype),
+                   TN_DT(u->dtype));
+  void *zero = relay_const_int(t->dtype, 0), *most = relay_const_int(t->dtype, t->dtype.bits - 1);
+  void *by = oc_in(c, 1), *far = oc_binary("greater", by, most);
+  if (ir_is_int(t->dtype)) far = oc_binary("logical_or", far, oc_binary("less", by, zero));
+  if (!left && ir_is_int(t->dtype)) /* what is left is the sign */
+    return oc_binary("right_shift", oc_in(c, 0), oc_where(far, most, by));
+  void *y = oc_binary(left ? "left_shift" : "right_shift", oc_in(c, 0), oc_where(far, zero, by));
+  return y ? oc_where(far, zero, y) : NULL;
 }
 
 static const onnx_row rows[] = {

@@ -49,7 +49,7 @@ static int grid_size(oc *c, int64_t *size, int64_t *n) {
   TN_GET(shape, oc_expected(c, 1, "size"));
   *n = shape->len;
   for (int64_t i = 0; i < *n && i < 5; ++i)
-    size[i] = i == 1 ? 1 : relay_int_at(shape, i > 1 ? i - 1 : 0);
+    size[i] = i == 1 ? 1 : oc_stated_extent(shape, i > 1 ? i - 1 : 0);
   return 0;
 }
 
@@ -99,16 +99,16 @@ static void *centred(const oc *c, void *x, int64_t axis, int64_t have, int64_t w
   return a && x ? relay_call("nn.pad", a, 2, x, oc_scalar(c, 0, 0)) : NULL;
 }
 
-/* The extents that are wanted, for each axis; those computed at run time are the stated ones. */
-static int centred_extents(oc *c, const tn_TensorType *t, int64_t *want) {
-  int64_t axes[MAX_NDIM], given[MAX_NDIM], n, m, rank = t->shape->len;
+/* The extents that are wanted, in place of those that are there; those computed at run time are the
+   stated ones. */
+static int centred_extents(oc *c, int64_t rank, int64_t *want) {
+  int64_t axes[MAX_NDIM], given[MAX_NDIM], n, m;
   const int64_t *list = oc_ints(c, "axes", &n);
-  for (int64_t i = 0; i < rank; ++i) want[i] = relay_int_at(t->shape, i);
   if (oc_runs(c, 1)) {
     const tn_arr *shape;
     TN_GET(shape, oc_expected(c, 1, "shape"));
     if (shape->len != rank) return oc_fail(c, "the stated extents do not fit the input"), -1;
-    for (int64_t i = 0; i < rank; ++i) want[i] = relay_int_at(shape, i);
+    for (int64_t i = 0; i < rank; ++i) want[i] = oc_stated_extent(shape, i);
     return 0;
   }
   TN_TRY(oc_values(c, 1, "shape", given, MAX_NDIM, &m));
@@ -124,14 +124,12 @@ static int centred_extents(oc *c, const tn_TensorType *t, int64_t *want) {
 }
 
 static void *center_crop_pad(oc *c) {
-  const tn_TensorType *t = oc_type(c, 0);
-  int64_t want[MAX_NDIM];
+  int64_t have[MAX_NDIM], want[MAX_NDIM], rank = oc_known_shape(c, 0, have, MAX_NDIM);
   void *x = oc_in(c, 0);
-  if (!t || t->shape->len > MAX_NDIM || !relay_is_static((const tn_Type *)t))
-    return oc_fail(c, "expected an input of a static shape");
-  TN_TRYP(centred_extents(c, t, want));
-  for (int64_t i = 0; x && i < t->shape->len; ++i)
-    x = centred(c, x, i, relay_int_at(t->shape, i), want[i]);
+  if (rank < 0) return NULL;
+  memcpy(want, have, sizeof want);
+  TN_TRYP(centred_extents(c, rank, want));
+  for (int64_t i = 0; x && i < rank; ++i) x = centred(c, x, i, have[i], want[i]);
   return x;
 }
 

@@ -39,7 +39,11 @@ static void *blocks(const oc *c, void *e, int64_t block, int64_t axis, const tn_
     return oc_fail(c, "axis %lld is out of range", (long long)axis);
   void *a = relay_attrs("repeat", 2, "repeats", tn_any_int(block), "axis", tn_any_int(axis));
   e = a ? relay_call("repeat", a, 1, e) : NULL;
-  return e ? oc_part(e, axis, 0, relay_int_at(data->shape, axis)) : NULL;
+  int64_t extent;
+  if (!relay_known_int(data->shape, axis, &extent))
+    return oc_fail(c, "block_size: dimension %lld, which has the blocks, must be known",
+                   (long long)axis);
+  return e ? oc_part(e, axis, 0, extent) : NULL;
 }
 
 typedef struct {
@@ -53,10 +57,12 @@ static int check_numbers(const oc *c, int input, int64_t axis, const tn_TensorTy
   if (axis < 0) axis += data->shape->len;
   if (axis < 0 || axis >= data->shape->len)
     return oc_fail(c, "axis %lld is out of range", (long long)axis), -1;
-  if (relay_dim_equal(relay_dim(t, 0), relay_dim(data, axis)) != 0) return 0;
+  int64_t numbers, extent;
+  if (!relay_known_int(t->shape, 0, &numbers) || !relay_known_int(data->shape, axis, &extent) ||
+      numbers == extent)
+    return 0;
   return oc_fail(c, "input %d (scale or zero point) has %lld numbers, the axis of the shape %lld",
-                 input, (long long)relay_int_at(t->shape, 0),
-                 (long long)relay_int_at(data->shape, axis)),
+                 input, (long long)numbers, (long long)extent),
          -1;
 }
 

@@ -400,7 +400,11 @@ static int read_sizes(recurrent *r, int64_t gates) {
   r->batch = extent_of(x, r->batch_first ? 0 : 1);
   r->in = extent_of(x, 2);
   if (r->in < 0) r->in = extent_of(oc_type(r->c, W), 2);
-  r->hidden = oc_int(r->c, "hidden_size", relay_int_at(w->shape, 2));
+  TN_TRY(oc_known_extent(r->c, R, 2, &r->hidden));
+  if (oc_int(r->c, "hidden_size", r->hidden) != r->hidden)
+    return oc_fail(r->c, "hidden_size is %lld, R has %lld columns",
+                   (long long)oc_int(r->c, "hidden_size", 0), (long long)r->hidden),
+           -1;
   r->dirs = strcmp(direction, "bidirectional") == 0 ? 2 : 1;
   r->limit = oc_float(r->c, "clip", 0);
   if (r->time == 0 || r->time > MAX_STEPS || r->hidden < 1 || r->hidden > INT32_MAX / 8)

@@ -96,7 +96,8 @@ static bool float_at(const void *e, int64_t i, double *out) {
 
 static int64_t length_of(const resize *z, int input) {
   const tn_TensorType *t = oc_type(z->c, input);
-  return t && t->shape->len == 1 ? relay_int_at(t->shape, 0) : -1;
+  int64_t n;
+  return t && t->shape->len == 1 && relay_known_int(t->shape, 0, &n) ? n : -1;
 }
 
 static int check_extent(const resize *z, double scale, double out) {
@@ -202,7 +203,7 @@ static int open_factors(resize *z, bool by_size) {
   if (by_size) TN_TRY(keep_aspect(z));
   for (int64_t i = 0; shape && i < z->n; ++i) {
     if (z->axes[i] >= shape->len) return oc_fail(z->c, "the stated extents do not fit"), -1;
-    z->out[i].n = relay_int_at(shape, z->axes[i]);
+    z->out[i].n = oc_stated_extent(shape, z->axes[i]);
   }
   return 0;
 }
@@ -352,6 +353,9 @@ static bool is_image(const resize *z) {
   if (!is(z->place, "half_pixel") && !is(z->place, "asymmetric") && !is(z->place, "align_corners"))
     return false;
   if (is(z->mode, "nearest") && is(z->place, "align_corners")) return false;
+  const tn_arr *shape = oc_type(z->c, 0)->shape;
+  int64_t height, width;
+  if (!relay_known_int(shape, 2, &height) || !relay_known_int(shape, 3, &width)) return false;
   for (int64_t i = 0; i < z->n; ++i) {
     double s;
     if (z->axes[i] < 2 && !z->stays[i]) return false;
@@ -366,8 +370,8 @@ static void *resize_image(const resize *z, void *x) {
   static const char *const methods[][2] = {
       {"nearest", "nearest_neighbor"}, {"linear", "linear"}, {"cubic", "cubic"}};
   const char *method = "linear";
-  const tn_TensorType *t = oc_type(z->c, 0);
-  int64_t size[2] = {relay_int_at(t->shape, 2), relay_int_at(t->shape, 3)};
+  int64_t size[2];
+  for (int i = 0; i < 2; ++i) TN_TRYP(oc_known_extent(z->c, 0, i + 2, &size[i]));
   for (int i = 0; i < TN_COUNT(methods); ++i)
     if (is(z->mode, methods[i][0])) method = methods[i][1];
   for (int64_t i = 0; i < z->n; ++i)

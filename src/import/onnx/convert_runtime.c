@@ -40,12 +40,13 @@ static void *among(const oc *c, int axes, int64_t j, int64_t rank) {
 static void *number_for(const oc *c, int values, int axes, int64_t first, int64_t j, int64_t rank,
                         void *absent) {
   const tn_TensorType *t = oc_type(c, values);
-  int64_t n = t && t->shape->len == 1 ? relay_int_at(t->shape, 0) : -1;
+  int64_t n, m;
+  bool known = t && t->shape->len == 1 && relay_known_int(t->shape, 0, &n);
   void *v = oc_cast(oc_in(c, values), TN_I64);
   if (!oc_in(c, axes))
-    return first + j < n || n < 0 ? oc_squeeze(oc_part(v, 0, first + j, first + j + 1), 0) : absent;
-  const tn_TensorType *u = oc_type(c, axes);
-  int64_t m = u && u->shape->len == 1 ? relay_int_at(u->shape, 0) : 0;
+    return !known || first + j < n ? oc_squeeze(oc_part(v, 0, first + j, first + j + 1), 0)
+                                   : absent;
+  TN_TRYP(oc_known_extent(c, axes, 0, &m));
   v = oc_part(v, 0, first, first + m);
   void *a = oc_cast(oc_in(c, axes), TN_I64);
   void *hit =
@@ -78,7 +79,8 @@ void *oc_slice_at_run_time(oc *c) {
     return oc_fail(c, "the stated extents do not fit the shape of the input");
   int64_t rank = shape->len;
   for (int64_t j = 0; x && j < rank; ++j) {
-    int64_t n = relay_int_at(t->shape, j), out = relay_int_at(shape, j);
+    int64_t n, out = oc_stated_extent(shape, j);
+    TN_TRYP(oc_known_extent(c, 0, j, &n));
     void *step = oc_in(c, 4) ? number_for(c, 4, 3, 0, j, rank, i64(1)) : i64(1);
     void *back = oc_binary("less", step, i64(0));
     void *start = number_for(c, 1, 3, 0, j, rank, oc_where(back, i64(n - 1), i64(0)));
@@ -104,7 +106,8 @@ void *oc_pad_with(oc *c, const tn_arr *shape, const char *mode, void *value) {
     return oc_fail(c, "the stated extents do not fit the shape of the input");
   int64_t rank = shape->len;
   for (int64_t j = 0; x && j < rank; ++j) {
-    int64_t n = relay_int_at(t->shape, j), out = relay_int_at(shape, j);
+    int64_t n, out = oc_stated_extent(shape, j);
+    TN_TRYP(oc_known_extent(c, 0, j, &n));
     void *at = sub(oc_count_along(TN_I64, out, 0, 1), number_for(c, 1, 3, 0, j, rank, i64(0)));
     if (strcmp(mode, "constant") == 0) {
       void *in = oc_binary("logical_and", oc_binary("greater_equal", at, i64(0)),
@@ -137,7 +140,8 @@ void *oc_tile_at_run_time(oc *c) {
   if (!is_static(c, 0) || t->shape->len != shape->len)
     return oc_fail(c, "the stated extents do not fit the shape of the input");
   for (int64_t j = 0; x && j < shape->len; ++j) {
-    int64_t n = relay_int_at(t->shape, j), out = relay_int_at(shape, j);
+    int64_t n, out = oc_stated_extent(shape, j);
+    TN_TRYP(oc_known_extent(c, 0, j, &n));
     if (n == out || n == 0) continue;
     x = oc_take(x, oc_binary("floor_mod", oc_count_along(TN_I64, out, 0, 1), i64(n)), j);
   }
@@ -150,7 +154,7 @@ void *oc_range_at_run_time(oc *c) {
   const tn_TensorType *t = oc_type(c, 0);
   if (!shape) return NULL;
   if (!t || shape->len != 1) return oc_fail(c, "the stated extents are not those of a vector");
-  void *i = oc_cast(oc_count_along(TN_I64, relay_int_at(shape, 0), 0, 1), t->dtype);
+  void *i = oc_cast(oc_count_along(TN_I64, oc_stated_extent(shape, 0), 0, 1), t->dtype);
   return add(oc_in(c, 0), mul(i, oc_in(c, 2)));
 }
 
@@ -168,10 +172,11 @@ void *oc_reduce_in_place(const oc *c, const char *op, void *x) {
 static void *kept_elements(const oc *c, void *x, const tn_arr *shape) {
   const tn_TensorType *t = oc_type(c, 0);
   int64_t rank = t->shape->len, count = 1, stride = 1;
-  for (int64_t i = 0; i < shape->len; ++i) count *= relay_int_at(shape, i);
+  for (int64_t i = 0; i < shape->len; ++i) count *= oc_stated_extent(shape, i);
   void *rest = oc_count_along(TN_I64, count, 0, 1), *flat = i64(0);
   for (int64_t j = rank; x && j-- > 0;) {
-    int64_t n = relay_int_at(t->shape, j);
+    int64_t n;
+    TN_TRYP(oc_known_extent(c, 0, j, &n));
     void *extent = oc_where(among(c, 1, j, rank), i64(1), i64(n));
     flat = add(flat, mul(oc_binary("floor_mod", rest, extent), i64(stride)));
     rest = oc_binary("floor_divide", rest, extent);
@@ -186,7 +191,7 @@ static void *kept_elements(const oc *c, void *x, const tn_arr *shape) {
 static int64_t shrunk_axes(const tn_TensorType *t, const tn_arr *shape, int64_t *axes) {
   int64_t n = 0;
   for (int64_t i = 0; i < shape->len; ++i)
-    if (relay_int_at(t->shape, i) != relay_int_at(shape, i)) axes[n++] = i;
+    if (!relay_ints_same(t->shape, i, shape, i)) axes[n++] = i;
   return n;
 }
 

@@ -48,9 +48,9 @@ static void *all_inputs(oc *c) {
 }
 
 static void *concat(oc *c) {
-  if (!oc_attr(c, "axis")) return oc_fail(c, "the attribute axis is missing");
+  if (!oc_attr(c, "axis") && c->opset >= 4) return oc_fail(c, "the attribute axis is missing");
   void *all = all_inputs(c),
-       *a = relay_attrs("concatenate", 1, "axis", tn_any_int(oc_int(c, "axis", 0)));
+       *a = relay_attrs("concatenate", 1, "axis", tn_any_int(oc_int(c, "axis", 1)));
   return a && all ? relay_call("concatenate", a, 1, all) : NULL;
 }
 
@@ -64,9 +64,31 @@ static int stated_sizes(oc *c, const tn_TensorType *t, int64_t axis, int64_t *si
     if (!shape && tn_error_pending()) return -1;
     if (!shape || axis < 0 || axis >= shape->len)
       return oc_fail(c, "split: the extents of result %lld are not stated", (long long)i), -1;
-    sizes[i] = relay_int_at(shape, axis);
+    sizes[i] = oc_stated_extent(shape, axis);
   }
   return 0;
+}
+
+/* Sizes that are written down: one for each result, which make up the axis. */
+static int check_sizes(const oc *c, const tn_TensorType *t, int64_t axis, const int64_t *sizes,
+                       int64_t n) {
+  int64_t sum = 0, extent;
+  if (n != (int64_t)c->node->n_output)
+    return oc_fail(c, "split: %lld sizes for %lld results", (long long)n,
+                   (long long)c->node->n_output),
+           -1;
+  for (int64_t i = 0; i < n; ++i) {
+    if (sizes[i] < 0 || sizes[i] > INT32_MAX)
+      return oc_fail(c, "split: the size %lld of result %lld is not valid", (long long)sizes[i],
+                     (long long)i),
+             -1;
+    sum += sizes[i];
+  }
+  if (!relay_known_int(t->shape, axis, &extent) || sum == extent) return 0;
+  return oc_suspect(c,
+                    "split: the sizes add up to %lld, axis %lld has %lld elements; the last "
+                    "result gets what is left",
+                    (long long)sum, (long long)axis, (long long)extent);
 }
 
 /* Sizes of the parts, or as many as there are results. */
@@ -80,26 +102,49 @@ static void *split(oc *c) {
   if (!t || axis >= t->shape->len || axis < -t->shape->len)
     return oc_fail(c, "axis %lld is out of range of the shape", (long long)axis);
   if (axis < 0) axis += t->shape->len;
-  if (n < 0 && relay_dim_is_any((tn_expr *)tn_arr_obj(t->shape, axis))) {
+  int64_t extent;
+  if (parts < 1 || parts > 256) return oc_fail(c, "%lld outputs", (long long)parts);
+  if (n < 0 && oc_attr(c, "num_outputs") && !relay_known_int(t->shape, axis, &extent))
+    return oc_open_equal_split(c, axis, parts);
+  if (n < 0 && !relay_known_int(t->shape, axis, &extent)) {
     void *a = relay_attrs("split", 2, "indices_or_sections", tn_any_obj(tir_i32((int32_t)parts)),
                           "axis", tn_any_int(axis));
-    return a && parts > 0 ? relay_call("split", a, 1, oc_in(c, 0)) : NULL;
+    return a ? relay_call("split", a, 1, oc_in(c, 0)) : NULL;
   }
   if (n < 0) { /* equal parts, the last one smaller */
-    int64_t extent = relay_int_at(t->shape, axis), each = parts ? (extent + parts - 1) / parts : 0;
-    if (parts < 1 || parts > 256) return oc_fail(c, "%lld outputs", (long long)parts);
-    for (n = 0; n < parts; ++n) sizes[n] = each < extent - n * each ? each : extent - n * each;
-  }
+    int64_t each = (extent + parts - 1) / parts;
+    for (n = 0; n < parts; ++n) {
+      int64_t left = extent - n * each;
+      sizes[n] = left < 0 ? 0 : each < left ? each : left;
+    }
+  } else TN_TRYP(check_sizes(c, t, axis, sizes, n));
   for (int64_t i = 0, sum = 0; i + 1 < n; ++i) at[i] = sum += sizes[i];
   void *a = relay_attrs("split", 2, "indices_or_sections",
                         tn_any_obj(relay_ints(at, n > 0 ? n - 1 : 0)), "axis", tn_any_int(axis));
   return a ? relay_call("split", a, 1, oc_in(c, 0)) : NULL;
 }
 
+/* Which axes go is known at run time only, and so is the rank of the result. Where the model does
+   not state it and an operator reads the result, axes whose extents are not known are taken to
+   stay: it is an error when one of them is 1. */
+static void *squeeze_open(oc *c) {
+  const tn_TensorType *t = oc_type(c, 0);
+  const char *name = c->node->output[0];
+  TN_VEC(dims);
+  void *y = oc_unary("value.squeeze", oc_in(c, 0));
+  if (oc_states_rank(c, name) || !oc_is_read(c->graph, name)) return y;
+  for (int64_t i = 0; i < t->shape->len; ++i)
+    if (!relay_int_is(t->shape, i, 1)) TN_TRYP(tn_vec_push_obj(&dims, relay_dim(t, i)));
+  void *to = relay_tensor_type(tn_arr_from(&dims), t->dtype);
+  void *a = to ? relay_attrs("value.narrow", 1, "to", tn_any_obj(to)) : NULL;
+  return a && y ? relay_call("value.narrow", a, 1, y) : NULL;
+}
+
 static void *squeeze(oc *c) {
   int64_t axes[MAX_NDIM], n;
   if (oc_runs(c, 1)) return oc_reshape_at_run_time(c, 1, "axes");
   TN_TRYP(oc_axes(c, 1, "axes", axes, MAX_NDIM, &n));
+  if (n < 0 && !relay_is_static((const tn_Type *)oc_type(c, 0))) return squeeze_open(c);
   void *a =
       relay_attrs("squeeze", 1, "axis", n >= 0 ? tn_any_obj(relay_ints(axes, n)) : tn_any_none());
   return a ? relay_call("squeeze", a, 1, oc_in(c, 0)) : NULL;
@@ -150,6 +195,7 @@ static void *gather(oc *c) {
   if (!t || !u || axis >= t->shape->len || axis < -t->shape->len)
     return oc_fail(c, "axis %lld is out of range of the shape", (long long)axis);
   if (axis < 0) axis += t->shape->len;
+  TN_TRYP(oc_suspect_indices(c, 1, axis, false));
   void *i = oc_in(c, 1), *zero = relay_const_int(u->dtype, 0);
   oc_number known[OC_MAX_NUMBERS];
   int64_t n = TN_AS(Constant, i) ? oc_numbers(i, known) : -1;
@@ -164,9 +210,22 @@ static void *gather(oc *c) {
   return a && i ? relay_call("take", a, 2, oc_in(c, 0), i) : NULL;
 }
 
+/* Indices may have smaller extents than the data along the other axes: they are for its first part.
+ */
 static void *gather_elements(oc *c) {
-  void *a = relay_attrs("gather", 1, "axis", tn_any_int(oc_int(c, "axis", 0)));
-  return a ? relay_call("gather", a, 2, oc_in(c, 0), oc_in(c, 1)) : NULL;
+  const tn_TensorType *t = oc_type(c, 0), *u = oc_type(c, 1);
+  int64_t axis = oc_int(c, "axis", 0), rank = oc_rank(c, 0), n, m;
+  void *x = oc_in(c, 0);
+  if (rank < 1 || oc_rank(c, 1) != rank || axis >= rank || axis < -rank)
+    return oc_fail(c, "axis %lld, data of %lld dimensions, indices of %lld", (long long)axis,
+                   (long long)rank, (long long)oc_rank(c, 1));
+  if (axis < 0) axis += rank;
+  TN_TRYP(oc_suspect_indices(c, 1, axis, false));
+  for (int64_t i = 0; i < rank; ++i)
+    if (i != axis && relay_known_int(u->shape, i, &n) && relay_known_int(t->shape, i, &m) && n < m)
+      x = oc_part(x, i, 0, n);
+  void *a = relay_attrs("gather", 1, "axis", tn_any_int(axis));
+  return a && x ? relay_call("gather", a, 2, x, oc_in(c, 1)) : NULL;
 }
 
 /* An index that counts from the end when negative, cut off at the ends. */
@@ -192,14 +251,11 @@ static void *shape_of(oc *c) {
 
 static void *size_of(oc *c) {
   const tn_TensorType *t = oc_type(c, 0);
-  int64_t count = 1;
+  int64_t count;
   if (!t) return oc_fail(c, "the input is no tensor");
-  if (relay_is_static((const tn_Type *)t)) {
-    for (int64_t i = 0; i < t->shape->len; ++i)
-      if (__builtin_mul_overflow(count, relay_int_at(t->shape, i), &count))
-        return oc_fail(c, "the size of the shape is too large");
+  if (relay_known_product(t->shape, 0, t->shape->len, &count))
     return relay_const_int(TN_I64, count);
-  }
+  if (relay_is_static((const tn_Type *)t)) return oc_fail(c, "the size of the shape is too large");
   void *a = relay_attrs("ndarray_size", 1, "dtype", tn_any_dtype(TN_I64));
   return a ? relay_call("ndarray_size", a, 1, oc_in(c, 0)) : NULL;
 }
@@ -239,7 +295,7 @@ static int wanted_extents(oc *c, int i, int64_t *dims, int64_t *n) {
   const tn_arr *shape;
   TN_GET(shape, oc_expected(c, i, "shape"));
   *n = shape->len < MAX_NDIM ? shape->len : MAX_NDIM;
-  for (int64_t k = 0; k < *n; ++k) dims[k] = relay_int_at(shape, k);
+  for (int64_t k = 0; k < *n; ++k) dims[k] = oc_stated_extent(shape, k);
   return 0;
 }
 
@@ -281,8 +337,8 @@ static void *expand(oc *c) {
   if (!t || t->shape->len > MAX_NDIM) return oc_fail(c, "the input is no tensor");
   int64_t rank = t->shape->len, all = rank > n ? rank : n, out[MAX_NDIM];
   for (int64_t i = 0; i < all; ++i) {
-    int64_t own = i < all - rank ? 1 : relay_int_at(t->shape, i - (all - rank)),
-            asked = i < all - n ? 1 : dims[i - (all - n)];
+    int64_t own = 1, asked = i < all - n ? 1 : dims[i - (all - n)];
+    if (i >= all - rank) TN_TRYP(oc_known_extent(c, 0, i - (all - rank), &own));
     if (own != asked && own != 1 && asked != 1)
       return oc_fail(c, "the shapes do not broadcast at dimension %lld", (long long)i);
     out[i] = asked == 1 ? own : asked;
@@ -309,11 +365,8 @@ static void *range(oc *c) {
 
 /* Extents with pads, in an array of PrimExpr; NULL where they cannot be told. */
 static const tn_arr *padded_extents(oc *c, const int64_t *pads, const int64_t *axes, int64_t n) {
-  const tn_TensorType *t = oc_type(c, 0);
-  int64_t dims[MAX_NDIM], rank = t ? t->shape->len : -1;
-  if (rank < 0 || rank > MAX_NDIM || !relay_is_static((const tn_Type *)t))
-    return oc_fail(c, "expected a static shape");
-  for (int64_t i = 0; i < rank; ++i) dims[i] = relay_int_at(t->shape, i);
+  int64_t dims[MAX_NDIM], rank = oc_known_shape(c, 0, dims, MAX_NDIM);
+  if (rank < 0) return NULL;
   for (int64_t i = 0; i < n; ++i) {
     int64_t at = axes[i] < 0 ? axes[i] + rank : axes[i];
     if (at < 0 || at >= rank) return oc_fail(c, "axis %lld is out of range", (long long)axes[i]);
@@ -368,18 +421,26 @@ static void *pad(oc *c) {
   return shape ? oc_pad_with(c, shape, how, value) : NULL;
 }
 
-/* The k largest or smallest elements and where they are. */
+/* The k largest or smallest elements and where they are. The operator topk takes k = 0 for all
+   elements, ONNX for none. */
 static void *top_k(oc *c) {
-  int64_t k = oc_int(c, "k", 1), axis = oc_int(c, "axis", -1), n;
+  int64_t k = oc_int(c, "k", 1), axis = oc_int(c, "axis", -1), rank = oc_rank(c, 0), n = 1, extent;
+  if (axis < -rank || axis >= rank) return oc_fail(c, "axis %lld is out of range", (long long)axis);
+  if (axis < 0) axis += rank;
   if (c->opset >= 10 && oc_runs(c, 1)) {
     if (!oc_is_stated(c)) return oc_open_top_k(c, axis);
     const tn_arr *shape = oc_expected(c, 1, "k");
     if (!shape) return NULL;
-    if (axis < 0) axis += shape->len;
-    if (axis < 0 || axis >= shape->len)
-      return oc_fail(c, "axis %lld is out of range", (long long)axis);
-    k = relay_int_at(shape, axis);
+    if (shape->len != rank) return oc_fail(c, "the model declares another rank of the result");
+    k = oc_stated_extent(shape, axis);
   } else if (c->opset >= 10) TN_TRYP(oc_values(c, 1, "k", &k, 1, &n));
+  if (n != 1 || k < 0 || (relay_known_int(oc_type(c, 0)->shape, axis, &extent) && k > extent))
+    return oc_fail(c, "k: expected one number from 0 to the extent of axis %lld, got %lld",
+                   (long long)axis, (long long)k);
+  if (k == 0) {
+    void *none = oc_part(oc_in(c, 0), axis, 0, 0);
+    return none ? relay_tuple(tn_arr_of(2, none, oc_cast(none, TN_I64))) : NULL;
+  }
   void *a = relay_attrs("topk", 4, "k", tn_any_int(k), "axis", tn_any_int(axis), "is_ascend",
                         tn_any_bool(!oc_int(c, "largest", 1)), "dtype", tn_any_dtype(TN_I64));
   return a ? relay_call("topk", a, 1, oc_in(c, 0)) : NULL;
@@ -392,7 +453,7 @@ static int read_depth(oc *c, int64_t axis, int64_t *depth) {
   if (oc_runs(c, 1)) {
     const tn_arr *shape;
     TN_GET(shape, oc_expected(c, 1, "depth"));
-    *depth = relay_int_at(shape, axis < 0 ? axis + shape->len : axis);
+    *depth = oc_stated_extent(shape, axis < 0 ? axis + shape->len : axis);
     return 0;
   }
   double v;

@@ -16,6 +16,7 @@ typedef struct {
   oc *c;
   tn_dtype dtype;
   int64_t rank, axis; /* the last axis holds real and imaginary part */
+  int64_t dims[OC_MAX_NDIM];
   int64_t in, n, out; /* elements that are given, of the transform, of the result */
   bool inverse, onesided;
 } dft;
@@ -52,12 +53,11 @@ static void *as_rows(const dft *d, void *x, int part, int64_t n) {
 
 /* Rows back to the extents of the input, with `out` elements along the axis. */
 static void *from_rows(const dft *d, void *x) {
-  const tn_TensorType *t = oc_type(d->c, 0);
   int64_t dims[OC_MAX_NDIM], axes[OC_MAX_NDIM], k = 0;
   for (int64_t i = 0; i < d->rank; ++i) {
     if (i == d->axis) continue;
     axes[i] = k;
-    dims[k++] = i == d->rank - 1 ? 1 : relay_int_at(t->shape, i);
+    dims[k++] = i == d->rank - 1 ? 1 : d->dims[i];
   }
   axes[d->axis] = k;
   dims[k++] = d->out;
@@ -115,9 +115,10 @@ static void *dft_along(oc *c, int64_t axis, int64_t length) {
            .axis = axis,
            .inverse = oc_int(c, "inverse", 0) != 0,
            .onesided = oc_int(c, "onesided", 0) != 0};
-  int64_t parts = relay_int_at(t->shape, d.rank - 1);
+  if (oc_known_shape(c, 0, d.dims, OC_MAX_NDIM) < 0) return NULL;
+  int64_t parts = d.dims[d.rank - 1];
   bool to_real = d.inverse && d.onesided;
-  d.in = relay_int_at(t->shape, axis);
+  d.in = d.dims[axis];
   d.n = length >= 0 ? length : to_real ? 2 * (d.in - 1) : d.in;
   if (d.n < 1 || d.n > MAX_LENGTH || d.in < 1)
     return oc_fail(c, "a transform of the size %lld", (long long)d.n);
@@ -138,14 +139,14 @@ static int read_length(oc *c, int64_t axis, int64_t *length) {
   if (axis >= shape->len) return oc_fail(c, "the stated extents do not fit"), -1;
   if (oc_int(c, "onesided", 0) && !oc_int(c, "inverse", 0))
     return oc_fail(c, "dft_length must be known while compiling"), -1;
-  return *length = relay_int_at(shape, axis), 0;
+  return *length = oc_stated_extent(shape, axis), 0;
 }
 
 static bool has_shape(const tn_arr *shape, const oc *c, int64_t axis, int64_t parts) {
   const tn_TensorType *t = oc_type(c, 0);
-  bool same = shape->len == t->shape->len && relay_int_at(shape, shape->len - 1) == parts;
+  bool same = shape->len == t->shape->len && relay_int_is(shape, shape->len - 1, parts);
   for (int64_t i = 0; same && i + 1 < shape->len; ++i)
-    same = i == axis || relay_int_at(shape, i) == relay_int_at(t->shape, i);
+    same = i == axis || relay_ints_same(shape, i, t->shape, i);
   return same;
 }
 
@@ -158,11 +159,11 @@ static void *dft_at_run_time(oc *c) {
   if (!shape || !at) return NULL;
   for (int64_t j = 0; j + 1 < rank; ++j) {
     TN_TRYP(read_length(c, j, &length));
-    int64_t in = relay_int_at(oc_type(c, 0)->shape, j), n = length >= 0 ? length
-                                                            : real_     ? 2 * (in - 1)
-                                                                        : in;
+    int64_t in;
+    TN_TRYP(oc_known_extent(c, 0, j, &in));
+    int64_t n = length >= 0 ? length : real_ ? 2 * (in - 1) : in;
     int64_t out = oc_int(c, "onesided", 0) && !real_ ? n / 2 + 1 : n;
-    if (!has_shape(shape, c, j, real_ ? 1 : 2) || relay_int_at(shape, j) != out) continue;
+    if (!has_shape(shape, c, j, real_ ? 1 : 2) || !relay_int_is(shape, j, out)) continue;
     void *one, *chosen = oc_binary("logical_or", oc_binary("equal", at, relay_const_int(TN_I64, j)),
                                    oc_binary("equal", at, relay_const_int(TN_I64, j - rank)));
     TN_GETP(one, dft_along(c, j, length));
@@ -191,11 +192,11 @@ static void *convert_dft(oc *c) {
 static void *stft(oc *c) {
   const tn_TensorType *t = oc_type(c, 0), *w = oc_type(c, 2);
   int64_t step, length = -1, n, rank = oc_rank(c, 0);
-  if (!t || rank < 2 || rank > 3 || (rank == 3 && relay_int_at(t->shape, 2) != 1))
+  if (!t || rank < 2 || rank > 3 || (rank == 3 && !relay_int_is(t->shape, 2, 1)))
     return oc_fail(c, "the signal must be real: [batch, length] or [batch, length, 1]");
   TN_TRYP(oc_values(c, 1, "frame_step", &step, 1, &n));
   if (oc_in(c, 3)) TN_TRYP(oc_values(c, 3, "frame_length", &length, 1, &n));
-  else if (w && w->shape->len == 1) length = relay_int_at(w->shape, 0);
+  else if (w && w->shape->len == 1) TN_TRYP(oc_known_extent(c, 2, 0, &length));
   if (length < 1 || length > MAX_LENGTH || step < 1)
     return oc_fail(c, "frame_step and frame_length must be positive and known while compiling");
   void *x = oc_in(c, 0), *weights = oc_in(c, 2);
@@ -204,7 +205,8 @@ static void *stft(oc *c) {
     void *shape = relay_attrs("full", 1, "shape", tn_any_obj(relay_ints(&length, 1)));
     weights = shape ? relay_call("full", shape, 1, real(t->dtype, 1)) : NULL;
   }
-  int64_t taps = w ? relay_int_at(w->shape, 0) : length;
+  int64_t taps = length;
+  if (w) TN_TRYP(oc_known_extent(c, 2, 0, &taps));
   void *a = relay_attrs("stft", 4, "n_fft", tn_any_int(length), "hop_length", tn_any_int(step),
                         "win_length", tn_any_int(taps), "onesided",
                         tn_any_bool(oc_int(c, "onesided", 1) != 0));
@@ -225,7 +227,7 @@ static void *window(oc *c) {
   if (oc_runs(c, 0)) {
     const tn_arr *shape = oc_expected(c, 0, "size");
     if (!shape) return NULL;
-    n = relay_int_at(shape, 0);
+    n = oc_stated_extent(shape, 0);
   } else TN_TRYP(oc_values(c, 0, "size", &n, 1, &count));
   if (n < 1 || n > INT32_MAX) return oc_fail(c, "a window of the size %lld", (long long)n);
   if (oc_attr(c, "output_datatype"))

@@ -55,10 +55,10 @@ static void *swish(oc *c) {
 
 static int shape_of(const oc *c, int i, int64_t *dims) {
   const tn_TensorType *t = oc_type(c, i);
-  if (!t || t->shape->len < 3 || t->shape->len > 4 || !relay_is_static((const tn_Type *)t))
-    return oc_fail(c, "input %d: expected a static shape of 3 or 4 dimensions", i), -1;
+  if (!t || t->shape->len < 3 || t->shape->len > 4)
+    return oc_fail(c, "input %d: expected a shape of 3 or 4 dimensions", i), -1;
   for (int64_t k = 0; k < t->shape->len; ++k) {
-    dims[k] = relay_int_at(t->shape, k);
+    TN_TRY(oc_known_extent(c, i, k, &dims[k]));
     if (dims[k] < 1 || dims[k] > INT32_MAX) /* products of two stay within 64 bits */
       return oc_fail(c, "input %d: extent %lld is not supported", i, (long long)dims[k]), -1;
   }
@@ -180,7 +180,8 @@ static void *with_mask(const attention *a, void *scores) {
   const tn_TensorType *m = oc_type(c, 3);
   void *mask = oc_in(c, 3), *seen = NULL;
   if (!m) return scores;
-  int64_t rank = m->shape->len, have = rank ? relay_int_at(m->shape, rank - 1) : 1;
+  int64_t rank = m->shape->len, have = 1;
+  if (rank) TN_TRYP(oc_known_extent(c, 3, rank - 1, &have));
   if (have > 1 && have < a->total) {
     TN_VEC(widths);
     for (int64_t i = 0; i < rank; ++i) {

@@ -6,20 +6,23 @@
 #include "import/onnx/import.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/scope.h"
 #include "import/onnx/numbers.h"
+#include "import/onnx/suspect.h"
+#include "ir/interrupt.h"
 #include "ir/module.h"
 #include "object/functions.h"
 #include "relay/infer.h"
 #include "relay/transforms/transforms.h"
 
 static const onnx_table *const tables[] = {
-    &onnx_choice, &onnx_flow,      &onnx_signal, &onnx_index,      &onnx_math,   &onnx_more,
-    &onnx_nn,     &onnx_open,      &onnx_quant,  &onnx_recurrent,  &onnx_resize, &onnx_sequence,
-    &onnx_shape,  &onnx_microsoft, &onnx_place,  &onnx_transformer};
+    &onnx_choice,   &onnx_flow,  &onnx_signal,    &onnx_index, &onnx_math,       &onnx_more,
+    &onnx_nn,       &onnx_open,  &onnx_pool,      &onnx_quant, &onnx_recurrent,  &onnx_resize,
+    &onnx_sequence, &onnx_shape, &onnx_microsoft, &onnx_place, &onnx_transformer};
 
 enum {
   MAX_FOLDED = 1 << 14, /* elements of a constant that is computed with at once */
@@ -35,7 +38,7 @@ struct importer {
   const onnx_model *model;
   const onnx_graph *graph;
   const tn_map *shapes;
-  bool freeze;
+  onnx_options how;
   tn_map *values;   /* name -> expression */
   tn_map *weights;  /* name -> NDArray */
   tn_map *params;   /* of the result */
@@ -56,12 +59,22 @@ static const onnx_row *find_row(const onnx_node *n) {
   return NULL;
 }
 
+/* "Relu", "Gelu of the domain com.example". */
+static const char *operator_text(const onnx_node *n, char *text, size_t size) {
+  const char *op = n->op_type && *n->op_type ? n->op_type : "(node without operator)";
+  bool plain = !n->domain || !*n->domain || strcmp(n->domain, "ai.onnx") == 0;
+  if (plain) snprintf(text, size, "%s", op);
+  else snprintf(text, size, "%s of the domain %s", op, n->domain);
+  return text;
+}
+
 /* How often each operator occurs that is not known, in a graph and those in its nodes. */
 static int count_unknown(const onnx_graph *g, tn_map *seen, int depth) {
   TN_CHECK(depth < MAX_NESTED, ValueError, NULL, "graphs are nested more than %d deep", MAX_NESTED);
   for (size_t i = 0; i < g->n_node; ++i) {
     const onnx_node *n = g->node[i];
-    const char *op = n->op_type && *n->op_type ? n->op_type : "(node without operator)";
+    char text[160];
+    const char *op = operator_text(n, text, sizeof text);
     tn_any count;
     for (size_t k = 0; k < n->n_attribute; ++k)
       if (n->attribute[k]->g) TN_TRY(count_unknown(n->attribute[k]->g, seen, depth + 1));
@@ -90,12 +103,10 @@ static int check_operators(const onnx_graph *g) {
     const char *op = tn_cstr((const tn_str *)seen->entries[i].key.v.obj);
     for (size_t k = 0; k < g->n_node; ++k) {
       const onnx_node *n = g->node[k];
-      if (!n->op_type || strcmp(n->op_type, op) != 0) continue;
+      char text[160];
+      if (find_row(n) || strcmp(operator_text(n, text, sizeof text), op) != 0) continue;
       (void)tn_error_note("%s: %" PRId64 " times, first in node %s", op,
-                          seen->entries[i].value.v.i64,
-                          n->name && *n->name ? n->name
-                          : n->n_output       ? n->output[0]
-                                              : "?");
+                          seen->entries[i].value.v.i64, onnx_node_name(n));
       break;
     }
   }
@@ -113,7 +124,7 @@ static int add_weight(importer *im, const char *name, tn_tensor *t) {
   if (!t) return -1;
   TN_CHECK(name && *name, ValueError, NULL, "a weight without a name");
   TN_TRY(tn_map_set(im->weights, tn_any_cstr(name), tn_any_obj(t)));
-  if (im->freeze)
+  if (im->how.freeze)
     return set_value(im, name, relay_infer_expr(relay_constant((tn_NDArray *)t), NULL));
   const DLTensor *dl = tn_tensor_dl(t);
   tn_RelayVar *v;
@@ -179,11 +190,7 @@ static int get_inputs(const importer *im, const onnx_node *n, void **in) {
     TN_CHECK(find_value(im, n->input[i], &v), ValueError, NULL,
              "%s (node %s) reads %s, which is not defined before it: a missing weight, an unknown "
              "name, or a cycle",
-             n->op_type,
-             n->name && *n->name ? n->name
-             : n->n_output       ? n->output[0]
-                                 : "?",
-             n->input[i]);
+             n->op_type, onnx_node_name(n), n->input[i]);
     in[i] = v.v.obj;
   }
   return 0;
@@ -251,6 +258,7 @@ static int convert_node(importer *im, const onnx_node *n, void **in) {
           .declared = im->declared,
           .graph = im->graph,
           .reshaped = im->reshaped,
+          .strict = im->how.strict,
           .importer = im};
   const onnx_row *row = find_row(n);
   TN_CHECK(n->n_input <= OC_MAX_INPUTS, ValueError, NULL, "%s: %zu inputs", n->op_type, n->n_input);
@@ -279,11 +287,15 @@ static int convert_nodes(importer *im, const onnx_graph *g) {
   for (int64_t i = 0; i < order.len; ++i) {
     int64_t at = order.items[i].v.i64;
     const onnx_node *n = g->node[at];
-    if (convert_node(im, n, in) == 0) continue;
-    (void)tn_error_note("in node %" PRId64 ", %s (%s)", at, n->op_type,
-                        n->name && *n->name ? n->name
-                        : n->n_output       ? n->output[0]
-                                            : "?");
+    int64_t interrupts = ir_interrupt_count();
+    TN_TRY(ir_interrupt_check());
+    if (convert_node(im, n, in) == 0) {
+      TN_TRY(ir_interrupt_dropped(interrupts));
+      continue;
+    }
+    if (!strstr(tn_error_message(), "(node "))
+      (void)tn_error_prefix("%s (node %s): ", n->op_type, onnx_node_name(n));
+    (void)tn_error_note("in node %" PRId64 ", %s (%s)", at, n->op_type, onnx_node_name(n));
     return tn_trace(__FILE__, __LINE__, __func__), -1;
   }
   return 0;
@@ -321,10 +333,11 @@ tn_arr *oc_subgraph(const oc *c, const char *attr, void *const *inputs, int64_t 
                  .graph = a->g,
                  .reshaped = outer->reshaped,
                  .spans = outer->spans,
-                 .freeze = true,
+                 .how = {.freeze = true, .strict = outer->how.strict},
                  .opset = outer->opset};
   TN_GETP(im.values, tn_scope_own(tn_map_new()));
   TN_GETP(im.weights, tn_scope_own(tn_map_new()));
+  TN_TRYP(onnx_suspect_names(a->g, im.how.strict));
   TN_TRYP(add_weights(&im, a->g));
   TN_TRYP(bind_inputs(&im, c, a->g, inputs, n));
   TN_TRYP(convert_nodes(&im, a->g));
@@ -348,6 +361,7 @@ static tn_IRModule *finish(importer *im, const onnx_graph *g) {
               g->output[i]->name ? g->output[i]->name : "?");
     TN_TRYP(tn_vec_push(&results, v));
   }
+  if (!im->reshaped) TN_TRYP(onnx_suspect_outputs(g, im->values, im->how.strict));
   void *body = results.len == 1 ? (void *)results.items[0].v.obj
                                 : (void *)relay_tuple(tn_arr_from(&results));
   tn_RelayFunction *f;
@@ -368,7 +382,12 @@ static tn_IRModule *import_graph(importer *im) {
   TN_CHECKP(im->opset > 0, ValueError, NULL, "the model's operator set has the version %" PRId64,
             im->opset);
   TN_TRYP(check_operators(g));
+  TN_TRYP(onnx_suspect_opset(im->opset, im->how.strict));
+  TN_TRYP(onnx_suspect_names(g, im->how.strict));
   TN_TRYP(add_weights(im, g));
+  TN_TRYP(onnx_suspect_weights(g, im->weights, im->how.strict));
+  TN_TRYP(onnx_suspect_shapes(g, im->shapes, im->weights, im->how.command ? "--input" : "shape",
+                              im->how.strict || im->how.command));
   TN_TRYP(add_inputs(im, g));
   if (!im->reshaped) {
     TN_GETP(im->declared, tn_scope_own(tn_map_new()));
@@ -378,13 +397,14 @@ static tn_IRModule *import_graph(importer *im) {
   return finish(im, g);
 }
 
-tn_IRModule *onnx_import(const onnx_model *m, const tn_map *shapes, bool freeze, tn_map *params) {
+tn_IRModule *onnx_import(const onnx_model *m, const tn_map *shapes, onnx_options how,
+                         tn_map *params) {
   int64_t budget = MAX_NODES;
   importer im = {.model = m,
                  .graph = m->proto->graph,
                  .budget = &budget,
                  .shapes = shapes,
-                 .freeze = freeze,
+                 .how = how,
                  .params = params,
                  .spans = onnx_wants_spans(),
                  .opset = onnx_opset(m->proto, "")};
@@ -405,16 +425,19 @@ static int name_nodes(onnx_model *m, const tn_any *file) {
 }
 
 /* (path or bytes, is it a path?, shapes or None, freeze[, file for the model with the names of its
-   nodes]) -> [module, params] */
+   nodes[, strict[, are the shapes from --input?]]]) -> [module, params] */
 static int from_onnx(TN_ARGS) {
-  bool is_path, freeze;
+  bool is_path;
+  onnx_options how = {0};
   const char *path;
   tn_bytes_view bytes;
-  TN_CHECK(n == 4 || n == 5, TypeError, NULL,
-           "relay.frontend.FromONNX: expected 4 or 5 arguments, got %d", n);
+  TN_CHECK(n >= 4 && n <= 7, TypeError, NULL,
+           "relay.frontend.FromONNX: expected 4 to 7 arguments, got %d", n);
   TN_TRY(tn_any_to_bool(&args[1], &is_path));
-  TN_ARG_OBJ(Map, shapes, 2);
-  TN_TRY(tn_any_to_bool(&args[3], &freeze));
+  TN_ARG_OPT_ITEMS(Map(String, Object), shapes, 2);
+  TN_TRY(tn_any_to_bool(&args[3], &how.freeze));
+  if (n > 5) TN_TRY(tn_any_to_bool(&args[5], &how.strict));
+  if (n > 6) TN_TRY(tn_any_to_bool(&args[6], &how.command));
   onnx_model model = {0};
   tn_map *params;
   TN_GET(params, tn_scope_own(tn_map_new()));
@@ -422,11 +445,30 @@ static int from_onnx(TN_ARGS) {
                     : tn_any_to_bytes(&args[0], &bytes) ||
                           onnx_model_parse(&model, bytes.data, bytes.size);
   err = err || name_nodes(&model, n > 4 ? &args[4] : NULL);
-  tn_IRModule *m = err ? NULL : onnx_import(&model, shapes, freeze, params);
+  tn_IRModule *m = err ? NULL : onnx_import(&model, shapes, how, params);
   onnx_model_fini(&model);
   return m ? tn_ret_obj(ret, tn_arr_of(2, m, params)) : -1;
 }
 
-static const tn_func_row functions[] = {{"relay.frontend.FromONNX", from_onnx}};
+/* -> [[domain, operator, fewest inputs, most inputs or -1], ...] */
+static int operators(TN_ARGS) {
+  TN_NARGS("relay.frontend.OnnxOperators", 0);
+  (void)args;
+  TN_VEC(all);
+  for (int t = 0; t < TN_COUNT(tables); ++t)
+    for (int i = 0; i < tables[t]->n; ++i) {
+      const onnx_row *r = &tables[t]->rows[i];
+      TN_VEC(one);
+      TN_TRY(tn_vec_push_obj(&one, tn_str_from(tables[t]->domain)));
+      TN_TRY(tn_vec_push_obj(&one, tn_str_from(r->op)));
+      TN_TRY(tn_vec_push(&one, tn_any_int(r->least)));
+      TN_TRY(tn_vec_push(&one, tn_any_int(r->most)));
+      TN_TRY(tn_vec_push_obj(&all, tn_arr_from(&one)));
+    }
+  return tn_ret_obj(ret, tn_arr_from(&all));
+}
+
+static const tn_func_row functions[] = {{"relay.frontend.FromONNX", from_onnx},
+                                        {"relay.frontend.OnnxOperators", operators}};
 
 int onnx_import_init(void) { return tn_func_register_rows(functions, TN_COUNT(functions)); }

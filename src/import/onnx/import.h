@@ -15,14 +15,19 @@
 #include "relay/op.h"
 #include "relay/value_types.h"
 
+typedef struct {
+  bool freeze;  /* weights become constants; otherwise parameters of main */
+  bool strict;  /* what is suspicious is an error, not a warning */
+  bool command; /* shapes come from --input, and must fit the model's inputs */
+} onnx_options;
+
 /** A model as a module with the function main, and the values of its parameters.
  *  @param shapes map from name of an input to its extents, for inputs whose extents the model
  * leaves open; may be NULL
- *  @param freeze weights become constants; otherwise parameters of main
  *  @param params map that gets name -> NDArray of the weights that are parameters
  *  @return scope-owned, or NULL: OpNotImplemented naming all operators that are not known,
  * ValueError, DiagnosticError */
-TN_API tn_IRModule *onnx_import(const onnx_model *m, const tn_map *shapes, bool freeze,
+TN_API tn_IRModule *onnx_import(const onnx_model *m, const tn_map *shapes, onnx_options how,
                                 tn_map *params);
 
 /** Does the context ask for spans ("relay.frontend.fill_span")? */
@@ -57,6 +62,7 @@ typedef struct {
   const tn_map *declared;  /* name -> array of extents, see oc_declared; may be NULL */
   const onnx_graph *graph; /* the node is of */
   bool reshaped;           /* extents that it states are not those of the inputs */
+  bool strict;             /* see oc_suspect */
   const struct importer *importer;
 } oc;
 
@@ -73,8 +79,8 @@ typedef struct {
   const char *domain; /* "" is ai.onnx */
 } onnx_table;
 extern const onnx_table onnx_choice, onnx_flow, onnx_index, onnx_math, onnx_microsoft, onnx_more,
-    onnx_nn, onnx_open, onnx_quant, onnx_recurrent, onnx_resize, onnx_sequence, onnx_shape,
-    onnx_signal, onnx_place, onnx_transformer;
+    onnx_nn, onnx_open, onnx_pool, onnx_quant, onnx_recurrent, onnx_resize, onnx_sequence,
+    onnx_shape, onnx_signal, onnx_place, onnx_transformer;
 
 /** Input i, or NULL when it is left out; -1 is none. */
 static inline void *oc_in(const oc *c, int i) { return i >= 0 && i < c->nin ? c->in[i] : NULL; }
@@ -82,6 +88,12 @@ static inline void *oc_in(const oc *c, int i) { return i >= 0 && i < c->nin ? c-
 tn_TensorType *oc_type(const oc *c, int i);
 /** Number of dimensions of input i, -1 when it is no tensor. */
 int64_t oc_rank(const oc *c, int i);
+/** An extent of input i that the conversion needs: 0, or -1 with OpNotImplemented where it is known
+ * at run time only, which names the input and the axis. */
+int oc_known_extent(const oc *c, int i, int64_t axis, int64_t *out) TN_ASKED;
+/** All of them, at most `cap`: how many, or -1 with an error as above, or ValueError where the
+ * input has more. */
+int64_t oc_known_shape(const oc *c, int i, int64_t *out, int64_t cap) TN_ASKED;
 
 const onnx_attr *oc_attr(const oc *c, const char *name);
 int64_t oc_int(const oc *c, const char *name, int64_t absent);
@@ -103,6 +115,10 @@ static inline bool oc_runs(const oc *c, int i) {
 /** Extents that the model states of result `output`, all of them known, or NULL. They count only
  * while inputs have the shapes that the model gives them. */
 const tn_arr *oc_declared(const oc *c, int output);
+/** One of them. */
+static inline int64_t oc_stated_extent(const tn_arr *declared, int64_t i) {
+  return relay_listed(declared, i);
+}
 /** Those of result 0. NULL: OpNotImplemented, because input `input` (`what`) is computed at run
  * time and decides them. */
 const tn_arr *oc_expected(const oc *c, int input, const char *what);
@@ -141,8 +157,16 @@ int oc_condition(const void *e);
 
 /** The node's name, else that of its first result. */
 const char *oc_name(const oc *c);
+/** The same of any node. */
+const char *onnx_node_name(const onnx_node *n);
 /** ValueError beginning with the operator and the name of the node. Returns NULL. */
 void *oc_fail(const oc *c, const char *fmt, ...) TN_PRINTF(2, 3);
+/** What is wrong but can be done: a warning that begins with the operator and the name of the node,
+ * and 0; in a strict import ValueError and -1. */
+int oc_suspect(const oc *c, const char *fmt, ...) TN_PRINTF(2, 3);
+/** Constant indices in `input` into axis `axis` of input 0 that are out of its range.
+ *  @param coordinates rows of indices, into this axis and those behind it */
+int oc_suspect_indices(const oc *c, int input, int64_t axis, bool coordinates);
 
 /** Short ways to call operators. */
 static inline void *oc_unary(const char *op, void *x) { return relay_call(op, NULL, 1, x); }
@@ -157,8 +181,10 @@ bool oc_axes_run(const oc *c);
 /** A scalar of the type of input i. */
 void *oc_scalar(const oc *c, int i, double value);
 void *oc_reshape(void *x, const int64_t *dims, int64_t n);
-/** Back to the extents of a type. */
-void *oc_reshape_like(void *x, const tn_TensorType *t);
+/** As a matrix: the axes before `axis` make up the first, the others the second. */
+void *oc_flatten(void *x, const tn_TensorType *t, int64_t axis);
+/** The elements of x under the shape of `like`, whose type is `t`. */
+void *oc_reshape_like(void *x, void *like, const tn_TensorType *t);
 void *oc_transpose(void *x, const int64_t *axes, int64_t n);
 void *oc_cast(void *x, tn_dtype t);
 /** Rounded, halves to the even number. @param t type of x */
@@ -216,6 +242,10 @@ void *oc_open_slice(oc *c);
 void *oc_open_pad(oc *c, const char *mode, void *value);
 void *oc_open_top_k(oc *c, int64_t axis);
 void *oc_open_split(oc *c, int64_t axis, int64_t n);
+/** The first elements of an axis of x, `n` of them (an int64 scalar) where there are so many. */
+void *oc_open_first(void *x, int64_t axis, void *n);
+/** Equal parts of an axis, the last one smaller where they do not come out even. */
+void *oc_open_equal_split(oc *c, int64_t axis, int64_t n);
 /** Rows of field `rows` of a tuple, as many as field `count` says. */
 void *oc_open_rows(void *all, int64_t rows, int64_t count);
 /** Coordinates of the elements that are not 0: int64[n, rank]. */

@@ -27,7 +27,8 @@ static ProtobufCAllocator allocator = {take, give, NULL};
 static int unpack(onnx_model *m, const uint8_t *data, size_t n) {
   TN_CHECK(n > 0, ValueError, NULL, "%s: cannot parse an empty file as an ONNX model", m->path);
   if (onnx_check_wire(&onnx__model_proto__descriptor, data, n)) {
-    (void)tn_error_note("%s is no ONNX model, or damaged", m->path);
+    (void)tn_error_prefix("%s is not an ONNX model, or is damaged (export or copy it again): ",
+                          m->path);
     return tn_trace(__FILE__, __LINE__, __func__), -1;
   }
   m->proto = onnx__model_proto__unpack(&allocator, n, data);

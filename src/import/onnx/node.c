@@ -17,10 +17,31 @@ int64_t oc_rank(const oc *c, int i) {
   return t ? t->shape->len : -1;
 }
 
-const char *oc_name(const oc *c) {
-  if (c->node->name && *c->node->name) return c->node->name;
-  return c->node->n_output ? c->node->output[0] : "?";
+int oc_known_extent(const oc *c, int i, int64_t axis, int64_t *out) {
+  const tn_TensorType *t = oc_type(c, i);
+  if (t && relay_known_int(t->shape, axis, out)) return 0;
+  return TN_RAISE(OpNotImplemented, NULL,
+                  "%s (node %s): dimension %" PRId64 " of input %d (%s) must be known while "
+                  "compiling: give the inputs of the model shapes",
+                  c->node->op_type, oc_name(c), axis, i, c->node->input[i]);
 }
+
+int64_t oc_known_shape(const oc *c, int i, int64_t *out, int64_t cap) {
+  int64_t rank = oc_rank(c, i);
+  if (rank < 0 || rank > cap)
+    return oc_fail(c, "input %d has %" PRId64 " dimensions, expected at most %" PRId64, i, rank,
+                   cap),
+           -1;
+  for (int64_t k = 0; k < rank; ++k) TN_TRY(oc_known_extent(c, i, k, &out[k]));
+  return rank;
+}
+
+const char *onnx_node_name(const onnx_node *n) {
+  if (n->name && *n->name) return n->name;
+  return n->n_output ? n->output[0] : "?";
+}
+
+const char *oc_name(const oc *c) { return onnx_node_name(c->node); }
 
 void *oc_fail(const oc *c, const char *fmt, ...) {
   char text[256];
@@ -43,9 +64,11 @@ int64_t oc_int(const oc *c, const char *name, int64_t absent) {
   return a && a->has_i ? a->i : a ? 0 : absent;
 }
 
+/* Attributes are of 32 bits, and so are their defaults: 0.01 is 0.009999999776... for float64 too.
+ */
 double oc_float(const oc *c, const char *name, double absent) {
   const onnx_attr *a = oc_attr(c, name);
-  return a && a->has_f ? (double)a->f : a ? 0 : absent;
+  return a && a->has_f ? (double)a->f : a ? 0 : (double)(float)absent;
 }
 
 const char *oc_text(const oc *c, const char *name, const char *absent, char *buffer, size_t size) {
@@ -65,7 +88,7 @@ const int64_t *oc_ints(const oc *c, const char *name, int64_t *n) {
 
 int oc_values(const oc *c, int i, const char *what, int64_t *out, int64_t cap, int64_t *n) {
   const tn_Constant *k = TN_AS(Constant, oc_in(c, i));
-  const char *name = c->node->name && *c->node->name ? c->node->name : "without name";
+  const char *name = oc_name(c);
   TN_CHECK(k, OpNotImplemented, NULL,
            "%s (node %s): %s must be known while compiling: it is computed at run time",
            c->node->op_type, name, what);

@@ -74,8 +74,9 @@ static int64_t of_slice(const tn_RelayCall *c, oc_number *out, int depth) {
                *step = relay_attr_obj(c->attrs, "strides");
   int64_t n = numbers(relay_arg(c, 0), all, depth), count = 0;
   if (n < 0 || !begin || !end || begin->len != 1 || end->len != 1) return -1;
-  int64_t from = relay_int_at(begin, 0), to = relay_int_at(end, 0),
-          by = step && step->len ? relay_int_at(step, 0) : 1;
+  int64_t from, to, by = 1;
+  if (!relay_known_int(begin, 0, &from) || !relay_known_int(end, 0, &to)) return -1;
+  if (step && step->len && !relay_known_int(step, 0, &by)) return -1;
   if (by < 1) return -1;
   from = from < 0 ? from + n : from, to = to < 0 ? to + n : to > n ? n : to;
   for (int64_t i = from < 0 ? 0 : from; i < to; i += by) out[count++] = all[i];

@@ -253,7 +253,11 @@ void *oc_open_top_k(oc *c, int64_t axis) {
   void *k = oc_reshape(wide(c, 1), NULL, 0);
   void *a = relay_attrs("dyn.topk", 3, "axis", tn_any_int(axis), "is_ascend",
                         tn_any_bool(!oc_int(c, "largest", 1)), "dtype", tn_any_dtype(TN_I64));
-  return call("dyn.topk", a, oc_in(c, 0), k);
+  void *all = call("dyn.topk", a, oc_in(c, 0), k), *parts[2];
+  TN_GETP(all, all ? relay_infer_new(all) : NULL);
+  for (int i = 0; i < 2; ++i) /* the operator takes k = 0 for all elements */
+    TN_GETP(parts[i], oc_open_first(relay_get_item(all, i), axis, k));
+  return relay_tuple(tn_arr_of(2, parts[0], parts[1]));
 }
 
 void *oc_open_rows(void *all, int64_t rows, int64_t count) {
@@ -317,6 +321,36 @@ void *oc_open_split(oc *c, int64_t axis, int64_t n) {
     TN_TRYP(tn_vec_push_obj(&parts, y));
     from = to;
   }
+  return relay_tuple(tn_arr_from(&parts));
+}
+
+/* Elements begin to before end of an axis, both vectors of one element. */
+static void *open_part(void *x, int64_t axis, void *begin, void *end) {
+  TN_GETP(x, x ? relay_infer_new(x) : NULL);
+  const tn_TensorType *t = relay_tensor_type_of_expr(x);
+  int64_t dims[OC_MAX_NDIM], rank = t->shape->len;
+  TN_CHECKP(rank <= OC_MAX_NDIM, ValueError, NULL, "too many dimensions");
+  void *a = relay_attrs("dyn.strided_slice", 0), *step = repeated(1, rank);
+  TN_GETP(begin, by_axis(begin, &axis, 1, rank, repeated(0, rank)));
+  TN_GETP(end, by_axis(end, &axis, 1, rank, repeated(INT64_MAX, rank)));
+  for (int64_t i = 0; i < rank; ++i)
+    if (i == axis || !relay_known_int(t->shape, i, &dims[i])) dims[i] = -1;
+  void *y = a && step ? relay_call("dyn.strided_slice", a, 4, x, begin, end, step) : NULL;
+  return y ? oc_with_known(y, dims, rank) : NULL;
+}
+
+void *oc_open_first(void *x, int64_t axis, void *n) {
+  return open_part(x, axis, vector(0), oc_reshape(n, (int64_t[]){1}, 1));
+}
+
+void *oc_open_equal_split(oc *c, int64_t axis, int64_t n) {
+  TN_VEC(parts);
+  void *extent = oc_reshape(oc_extent(oc_in(c, 0), axis, TN_I64), (int64_t[]){1}, 1);
+  void *each = oc_binary("floor_divide", oc_binary("add", extent, i64(n - 1)), i64(n));
+  for (int64_t i = 0; i < n; ++i)
+    TN_TRYP(
+        tn_vec_push_obj(&parts, open_part(oc_in(c, 0), axis, oc_binary("multiply", each, i64(i)),
+                                          oc_binary("multiply", each, i64(i + 1)))));
   return relay_tuple(tn_arr_from(&parts));
 }
 

@@ -23,8 +23,36 @@ void *oc_reshape(void *x, const int64_t *dims, int64_t n) {
               x);
 }
 
-void *oc_reshape_like(void *x, const tn_TensorType *t) {
-  return with("reshape", relay_attrs("reshape", 1, "newshape", tn_any_obj(t->shape)), x);
+/* Axes i to i + n - 1 merged, two at a time: a product that is not known needs no -1, which cannot
+   stand for an extent where another one is 0. */
+static void *merged(void *x, int64_t i, int64_t n) {
+  int64_t codes[OC_MAX_NDIM + 2] = {0};
+  codes[i] = -3, codes[i + 1] = -2;
+  for (; n > 1; --n) x = oc_reshape(x, codes, i + 2);
+  return x;
+}
+
+void *oc_flatten(void *x, const tn_TensorType *t, int64_t axis) {
+  int64_t rank = t->shape->len, dims[2] = {-1, -1};
+  TN_CHECKP(rank <= OC_MAX_NDIM, ValueError, NULL, "a tensor of %lld dimensions", (long long)rank);
+  bool first = relay_known_product(t->shape, 0, axis, &dims[0]),
+       second = relay_known_product(t->shape, axis, rank, &dims[1]);
+  if (first && second) {
+    void *a = relay_attrs("reshape", 2, "newshape", list(dims, 2), "allowzero", tn_any_bool(true));
+    return with("reshape", a, x);
+  }
+  if ((first && dims[0] > 0) || (second && dims[1] > 0)) return oc_reshape(x, dims, 2);
+  if (axis == 0) return oc_expand_dims(merged(x, 0, rank), 0, 1);
+  x = merged(merged(x, axis, rank - axis), 0, axis);
+  return axis == rank ? oc_expand_dims(x, 1, 1) : x;
+}
+
+void *oc_reshape_like(void *x, void *like, const tn_TensorType *t) {
+  if (!relay_is_static((const tn_Type *)t))
+    return x && like ? relay_call("reshape_like", NULL, 2, x, like) : NULL;
+  void *a =
+      relay_attrs("reshape", 2, "newshape", tn_any_obj(t->shape), "allowzero", tn_any_bool(true));
+  return with("reshape", a, x);
 }
 
 void *oc_transpose(void *x, const int64_t *axes, int64_t n) {
@@ -79,7 +107,10 @@ void *oc_count_along(tn_dtype t, int64_t n, int64_t axis, int64_t rank) {
   if (!from || !to || !step) return NULL;
   void *a = relay_attrs("arange", 4, "start", tn_any_obj(from), "stop", tn_any_obj(to), "step",
                         tn_any_obj(step), "dtype", tn_any_dtype(t));
-  return a ? oc_reshape(relay_call("arange", a, 3, from, to, step), dims, rank) : NULL;
+  void *x = a ? relay_call("arange", a, 3, from, to, step) : NULL;
+  if (n > 0 || !x) return oc_reshape(x, dims, rank);
+  if (axis + 1 < rank) x = oc_expand_dims(x, 1, rank - axis - 1); /* reshape takes 0 for a copy */
+  return axis > 0 ? oc_expand_dims(x, 0, axis) : x;
 }
 
 /* Relay rounds halves away from zero; half of the number, rounded, is half of the even one. */

@@ -245,7 +245,8 @@ static void *joined(void *a, void *b) { return a && b ? oc_concat(tn_arr_of(2, a
 /* Nothing yet: no rows, and no elements where extents are open. */
 static void *nothing(const tn_TensorType *t) {
   int64_t dims[OC_MAX_NDIM];
-  for (int64_t i = 0; i < t->shape->len; ++i) dims[i] = relay_int_at(t->shape, i);
+  for (int64_t i = 0; i < t->shape->len; ++i)
+    if (!relay_known_int(t->shape, i, &dims[i])) dims[i] = 0;
   dims[0] = 0;
   void *a = relay_attrs("zeros", 2, "shape", tn_any_obj(relay_ints(dims, t->shape->len)), "dtype",
                         tn_any_dtype(t->dtype));

@@ -9,7 +9,7 @@
 #include "ops/ops.h"
 
 #define TN_FIELDS_CropAndResizeAttrs(F, S)                                                         \
-  F(S, REF, Array, crop_size, 0, "height and width of the result")                                 \
+  F(S, REF, Array, crop_size, TN_INTS, "height and width of the result")                           \
   F(S, REF, String, layout, 0, "\"NCHW\" or \"NHWC\"", "\"NCHW\"")                                 \
   F(S, REF, String, method, 0, "\"bilinear\" or \"nearest_neighbor\"", "\"bilinear\"")             \
   F(S, F64, , extrapolation_value, 0, "what is outside of the image", "0.0")                       \
@@ -28,7 +28,7 @@ static int channel_axis(const tn_CropAndResizeAttrs *a) {
 
 static tn_arr *out_shape(const tn_CropAndResizeAttrs *a, const tn_arr *data, const tn_arr *boxes) {
   tn_expr *size[2];
-  for (int i = 0; i < 2; ++i) size[i] = tir_i32((int32_t)relay_int_at(a->crop_size, i));
+  for (int i = 0; i < 2; ++i) size[i] = tir_i32((int32_t)relay_listed(a->crop_size, i));
   void *b = tn_arr_obj(boxes, 0), *c = tn_arr_obj(data, channel_axis(a));
   return channel_axis(a) == 1 ? tn_arr_of(4, b, c, size[0], size[1])
                               : tn_arr_of(4, b, size[0], size[1], c);
@@ -55,9 +55,9 @@ static int relation(relay_rel *r) {
               "boxes must be floats and box_indices integers, got %s and %s", TN_DT(boxes->dtype),
               TN_DT(indices->dtype));
   RELAY_CHECK(r,
-              a->crop_size->len == 2 && relay_int_at(a->crop_size, 0) > 0 &&
-                  relay_int_at(a->crop_size, 1) > 0 && relay_int_at(a->crop_size, 0) <= INT32_MAX &&
-                  relay_int_at(a->crop_size, 1) <= INT32_MAX,
+              a->crop_size->len == 2 && relay_listed(a->crop_size, 0) > 0 &&
+                  relay_listed(a->crop_size, 1) > 0 && relay_listed(a->crop_size, 0) <= INT32_MAX &&
+                  relay_listed(a->crop_size, 1) <= INT32_MAX,
               "crop_size must be two positive numbers of 32 bits");
   tn_arr *shape = out_shape(a, data->shape, boxes->shape);
   return relay_rel_result(r,
@@ -75,7 +75,7 @@ static int find_place(const tn_CropAndResizeAttrs *a, const relay_compute *c, tn
   tn_expr *box = te_index(at, 0), *x = te_index(at, height_axis(a) + i);
   tn_expr *low = te_at_of(boxes, 2, box, tir_i32(i)),
           *high = te_at_of(boxes, 2, box, tir_i32(i + 2));
-  int64_t n = relay_int_at(a->crop_size, i);
+  int64_t n = relay_listed(a->crop_size, i);
   tn_dtype t = boxes->dtype;
   tn_expr *extent = te_extent(data, height_axis(a) + i);
   p->last = tir_cast(t, tir_sub(extent, tir_one(extent->dtype)), NULL);
@@ -91,19 +91,15 @@ static int find_place(const tn_CropAndResizeAttrs *a, const relay_compute *c, tn
 }
 
 /* An element of the box's image; coordinates may be outside, there the nearest one is meant. */
-static tn_expr *pixel(const relay_compute *c, tn_arr *at, const place *p, tn_expr *y, tn_expr *x) {
+static tn_expr *pixel(const relay_compute *c, tn_arr *at, tn_expr *y, tn_expr *x) {
   const tn_CropAndResizeAttrs *a = c->attrs;
   const tn_Tensor *data = relay_input(c, 0);
-  tn_expr *image = ops_wide_index(te_at_of(relay_input(c, 2), 1, te_index(at, 0))), *most;
-  tn_expr *want[2] = {y, x};
+  tn_expr *image = te_at_of(relay_input(c, 2), 1, te_index(at, 0)), *want[2] = {y, x};
   tn_arr *index;
-  if (!image) return NULL;
-  most = tir_sub(tir_cast(image->dtype, te_extent(data, 0), NULL), tir_one(image->dtype));
-  image = tir_min(tir_max(image, tir_zero(image->dtype)), most);
-  TN_GETP(index, ops_with_index(at, 0, tir_cast(TN_I32, image, NULL)));
+  TN_GETP(index, ops_with_index(at, 0, ops_data_index(image, te_extent(data, 0), OPS_CLIP)));
   for (int i = 0; i < 2; ++i) {
-    tn_expr *kept = tir_min(tir_max(want[i], tir_zero(want[i]->dtype)), p[i].last);
-    TN_GETP(index, ops_with_index(index, height_axis(a) + i, tir_cast(TN_I32, kept, NULL)));
+    tn_expr *kept = ops_place_index(want[i], te_extent(data, height_axis(a) + i));
+    TN_GETP(index, ops_with_index(index, height_axis(a) + i, kept));
   }
   return tir_cast(relay_input(c, 1)->dtype, te_at(data, index), NULL);
 }
@@ -120,10 +116,8 @@ static tn_expr *bilinear(const relay_compute *c, tn_arr *at, const place *p) {
     next[i] = tir_add(low[i], tir_one(low[i]->dtype));
     part[i] = tir_sub(p[i].at, low[i]);
   }
-  tn_expr *top =
-      between(pixel(c, at, p, low[0], low[1]), pixel(c, at, p, low[0], next[1]), part[1]);
-  tn_expr *below =
-      between(pixel(c, at, p, next[0], low[1]), pixel(c, at, p, next[0], next[1]), part[1]);
+  tn_expr *top = between(pixel(c, at, low[0], low[1]), pixel(c, at, low[0], next[1]), part[1]);
+  tn_expr *below = between(pixel(c, at, next[0], low[1]), pixel(c, at, next[0], next[1]), part[1]);
   return between(top, below, part[0]);
 }
 
@@ -139,7 +133,7 @@ static tn_expr *element(void *ctx, tn_arr *at) {
     tn_expr *y = tir_rounding(TIR_OP_nearbyint, p[0].at, NULL);
     tn_expr *x = tir_rounding(TIR_OP_nearbyint, p[1].at, NULL);
     if (!y || !x) return NULL;
-    value = pixel(c, at, p, y, x);
+    value = pixel(c, at, y, x);
   }
   if (!value) return NULL;
   tn_expr *none = tir_const_float(value->dtype, a->extrapolation_value);

@@ -6,10 +6,10 @@
 #include "ops/ops.h"
 
 #define TN_FIELDS_Dilation2DAttrs(F, S)                                                            \
-  F(S, REF, Array, strides, 0, "distance of windows", "[1, 1]")                                    \
-  F(S, REF, Array, padding, 0, "one number, two, or those before all axes and those after",        \
+  F(S, REF, Array, strides, TN_INTS, "distance of windows", "[1, 1]")                              \
+  F(S, REF, Array, padding, TN_INTS, "one number, two, or those before all axes and those after",  \
     "[0, 0]")                                                                                      \
-  F(S, REF, Array, dilations, 0, "distance of elements in a window", "[1, 1]")                     \
+  F(S, REF, Array, dilations, TN_INTS, "distance of elements in a window", "[1, 1]")               \
   F(S, REF, String, data_layout, 0, "\"NCHW\" or \"NHWC\"", "\"NCHW\"")                            \
   F(S, REF, String, kernel_layout, 0, "\"IHW\" or \"HWI\"", "\"IHW\"")                             \
   F(S, DTYPE, , out_dtype, 0, "type of the result, that of data when empty", "\"\"")

@@ -57,7 +57,11 @@ static int relation(relay_rel *r) {
               "unknown padding_mode %s", tn_cstr(a->padding_mode));
   RELAY_CHECK(r, ir_is_floating(data->dtype) && ir_is_floating(grid->dtype),
               "data and grid must be floating point");
-  return relay_rel_result(r, relay_tensor_type(out_shape(data->shape, grid->shape), data->dtype));
+  tn_arr *shape;
+  TN_GET(shape, out_shape(data->shape, grid->shape));
+  for (int64_t i = 2; i < rank; ++i)
+    TN_TRY(ops_rel_takes(r, relay_dim(data, i), shape, "a spatial axis of data"));
+  return relay_rel_result(r, relay_tensor_type(shape, data->dtype));
 }
 
 /* ---- places ---- */
@@ -153,15 +157,10 @@ static tn_expr *term(const sample *s, const int *choice, const tn_arr *at) {
     tn_expr *x = s->axis[i].at[choice[i]], *w = s->axis[i].weight[choice[i]];
     tn_expr *last = tir_sub(te_extent(s->data, i + 2), tir_one(te_extent(s->data, i + 2)->dtype));
     if (!x || !w) return NULL;
-    /* far places are cut off before they become integers */
-    tn_expr *low = tir_max(x, number(x, -2)),
-            *k = tir_cast(
-                TN_I32, tir_min(low, tir_add(tir_cast(x->dtype, last, NULL), number(x, 2))), NULL);
-    last = tir_cast(TN_I32, last, NULL);
-    tn_expr *in = tir_and(tir_ge(k, tir_i32(0)), tir_le(k, last));
+    tn_expr *in = tir_and(tir_ge(x, number(x, 0)), tir_le(x, tir_cast(x->dtype, last, NULL)));
     inside = inside ? tir_and(inside, in) : in;
     weight = weight ? tir_mul(weight, w) : w;
-    TN_TRYP(tn_vec_push_obj(&index, tir_min(tir_max(k, tir_i32(0)), last)));
+    TN_TRYP(tn_vec_push_obj(&index, ops_place_index(x, te_extent(s->data, i + 2))));
   }
   tn_expr *v = te_at(s->data, tn_arr_from(&index));
   if (tn_str_eq(s->a->padding_mode, "zeros"))

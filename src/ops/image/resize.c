@@ -5,6 +5,7 @@
 
    A place of the result has a coordinate in data (the transformation mode says which), and its
    value comes of the nearest element, of the two beside it or of four along each axis. */
+#include <math.h>
 #include <string.h>
 
 #include "ir/imm.h"
@@ -124,9 +125,13 @@ static tn_expr *out_extent(const relay_op_row *row, const void *attrs, const res
   static const char *const names[] = {"scale_d", "scale_h", "scale_w"};
   if (row->which < SCALES) return (tn_expr *)tn_arr_obj(relay_attr_obj(attrs, "size"), i);
   double scale = relay_attr_float(attrs, names[MAX_SPATIAL - z->n + i], 1);
-  if (scale == (double)(int32_t)scale)
-    return relay_dim_mul(e, tir_const_int(e->dtype, (int32_t)scale));
+  TN_CHECKP(scale >= 0 && scale <= INT32_MAX, ValueError, NULL,
+            "%s: expected a factor of 32 bits that is not negative, got %g",
+            names[MAX_SPATIAL - z->n + i], scale);
+  if (scale == (double)(int32_t)scale) return relay_dim_times(e, (int32_t)scale);
   if (relay_dim_is_any(e)) return relay_any();
+  int64_t n;
+  if (tir_as_int((tn_obj *)e, &n)) return relay_dim_int(llround((double)n * scale));
   tn_expr *x = tir_mul(tir_cast(TN_F64, e, NULL), tir_const_float(TN_F64, scale));
   return tir_cast(e->dtype, tir_rounding(TIR_OP_round, x, NULL), NULL);
 }
@@ -165,6 +170,8 @@ static int relation(relay_rel *r) {
   if (read_resize(row, r->attrs, &z)) return ops_rel_failed(r);
   tn_arr *shape = out_shape(row, r->attrs, &z, data->shape);
   if (!shape) return ops_rel_failed(r);
+  for (int i = 0; i < z.n; ++i)
+    TN_TRY(ops_rel_takes(r, relay_dim(data, z.axis[i]), shape, "a spatial axis of data"));
   return relay_rel_result(r, relay_tensor_type(shape, out_dtype(r->attrs, data->dtype)));
 }
 
@@ -181,8 +188,7 @@ static tn_expr *cropped(const resize *z, int i, tn_expr *o, tn_expr *from, tn_ex
   tn_expr *middle = tir_mul(tir_mul(tir_f32(0.5), tir_add(start, end)), last);
   tn_expr *step =
       tir_div(tir_mul(tir_sub(end, start), last), real(tir_sub(to, tir_one(to->dtype))));
-  if (tir_is_one(to)) return middle;
-  return tir_add(tir_mul(start, last), tir_mul(real(o), step));
+  return relay_if_one(to, middle, tir_add(tir_mul(start, last), tir_mul(real(o), step)));
 }
 
 /* Coordinate in data of place `o` of the result, float32. */
@@ -194,12 +200,12 @@ static tn_expr *coordinate(const resize *z, int i, tn_expr *o) {
   if (is(z->mode, "tf_half_pixel_for_nn")) return tir_mul(tir_add(x, half), scale);
   if (is(z->mode, "tf_crop_and_resize")) return cropped(z, i, o, from, to);
   if (is(z->mode, "align_corners")) {
-    if (tir_is_one(to)) return tir_f32(0);
     tn_expr *last = tir_sub(from, tir_one(from->dtype));
-    return tir_mul(tir_div(real(last), real(tir_sub(to, tir_one(to->dtype)))), x);
+    tn_expr *step = tir_div(real(last), real(tir_sub(to, tir_one(to->dtype))));
+    return relay_if_one(to, tir_f32(0), tir_mul(step, x));
   }
-  if (is(z->mode, "pytorch_half_pixel") && tir_is_one(to)) return tir_f32(0);
-  return tir_sub(tir_mul(tir_add(x, half), scale), half);
+  x = tir_sub(tir_mul(tir_add(x, half), scale), half);
+  return is(z->mode, "pytorch_half_pixel") ? relay_if_one(to, tir_f32(0), x) : x;
 }
 
 /* ---- elements ---- */

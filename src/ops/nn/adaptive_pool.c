@@ -94,11 +94,11 @@ static void find_windows(pool *p) {
     bool known = tir_as_int((tn_obj *)x, &from) && p->out[i] &&
                  tir_as_int((tn_obj *)p->out[i], &to) && to > 0;
     if (!p->out[i]) p->out[i] = x;
-    p->even[i] = p->out[i] == x || tir_is_one(p->out[i]) || (known && from % to == 0);
+    p->even[i] = p->out[i] == x || relay_dim_is(p->out[i], 1) == 1 || (known && from % to == 0);
     tn_expr *one = tir_one(x->dtype);
-    p->size[i] = tir_is_one(p->out[i]) ? x
-                 : p->even[i]          ? tir_floordiv(x, p->out[i])
-                                       : tir_add(tir_ceildiv(x, p->out[i], NULL), one);
+    p->size[i] = relay_dim_is(p->out[i], 1) == 1 ? x
+                 : p->even[i]                    ? tir_floordiv(x, p->out[i])
+                                                 : tir_add(tir_ceildiv(x, p->out[i], NULL), one);
     if (p->out[i] == x) p->size[i] = one;
   }
 }
@@ -130,7 +130,7 @@ static tn_expr *reduced(const pool *p, tn_arr *at, te_reducer kind) {
     TN_TRYP(tn_vec_push_obj(&index, e));
   }
   tn_expr *x = te_at(p->data, tn_arr_from(&index));
-  if (!tir_is_one(inside))
+  if (relay_dim_is(inside, 1) != 1)
     x = tir_if_then_else(inside, x, p->mean ? zero : ops_least(p->data->dtype), NULL);
   return te_reduce(kind, x, tn_arr_from(&axes), NULL);
 }

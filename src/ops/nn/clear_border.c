@@ -8,7 +8,8 @@
 #include "ops/ops.h"
 
 #define TN_FIELDS_ClearBorderAttrs(F, S)                                                           \
-  F(S, REF, Array, padding, 0, "rows and columns that are cleared: top, left, bottom, right")      \
+  F(S, REF, Array, padding, TN_INTS,                                                               \
+    "rows and columns that are cleared: top, left, bottom, right")                                 \
   F(S, I64, , rows, 0, "rows of the result behind the next convolution in a band")                 \
   F(S, I64, , convolutions, 0, "that follow in the same kernel: 1 or 2", "1")
 #define CLEAR_BORDER_ATTRS(N)                                                                      \

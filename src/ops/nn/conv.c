@@ -17,13 +17,13 @@
 #include "tir/layout.h"
 
 #define CONV_FIELDS(F, S, ones, zeros, layout_, kernel_)                                           \
-  F(S, REF, Array, strides, 0, "steps of the window", ones)                                        \
-  F(S, REF, Array, padding, 0,                                                                     \
+  F(S, REF, Array, strides, TN_INTS, "steps of the window", ones)                                  \
+  F(S, REF, Array, padding, TN_INTS,                                                               \
     "zeros put around: one number, one for each axis, or those before and after", zeros)           \
-  F(S, REF, Array, dilation, 0, "distance of neighbouring elements of the kernel", ones)           \
+  F(S, REF, Array, dilation, TN_INTS, "distance of neighbouring elements of the kernel", ones)     \
   F(S, I64, , groups, 0, "groups of channels that do not see each other", "1")                     \
   F(S, REF, PrimExpr, channels, TN_OPT, "channels of the result", "None")                          \
-  F(S, REF, Array, kernel_size, TN_OPT, "extents of the kernel", "None")                           \
+  F(S, REF, Array, kernel_size, TN_OPT | TN_INTS, "extents of the kernel", "None")                 \
   F(S, REF, String, data_layout, 0, "layout of data", layout_)                                     \
   F(S, REF, String, kernel_layout, 0, "layout of weight", kernel_)                                 \
   F(S, REF, String, out_layout, 0, "layout of the result, that of data when empty", "\"\"")        \
@@ -95,7 +95,7 @@ static tn_dtype out_dtype(const conv_attrs *a, tn_dtype data) {
 /* Is the second axis of weight a number of results for each channel? */
 static bool multiplies(const conv_attrs *a, const ops_axes *data, const ops_axes *weight) {
   tn_expr *o = OPS_AXIS(weight, 'O'), *i = OPS_AXIS(weight, 'I');
-  return a->groups > 1 && !tir_is_one(i) && tir_is_const((tn_obj *)o, a->groups) &&
+  return a->groups > 1 && relay_dim_is(i, 1) != 1 && tir_is_const((tn_obj *)o, a->groups) &&
          tir_is_const((tn_obj *)OPS_AXIS(data, 'C'), a->groups);
 }
 
@@ -114,7 +114,7 @@ static tn_arr *out_shape(const conv_attrs *a, const tn_arr *data, const tn_arr *
     char letter = letters(a->n)[i];
     OPS_AXIS(&o, letter) =
         ops_window_extent(OPS_AXIS(&d, letter), OPS_AXIS(&w, letter), before[i] + after[i],
-                          relay_int_at(a->strides, i), relay_int_at(a->dilation, i));
+                          relay_listed(a->strides, i), relay_listed(a->dilation, i));
   }
   return ops_axes_to(out_layout(a), &o, true);
 }
@@ -126,8 +126,11 @@ static int check_attrs(const relay_rel *r, const conv_attrs *a) {
   RELAY_CHECK(r, a->strides->len == a->n && a->dilation->len == a->n,
               "strides and dilation must have %d numbers", a->n);
   for (int i = 0; i < a->n; ++i) {
-    RELAY_CHECK(r, relay_int_at(a->strides, i) > 0 && relay_int_at(a->dilation, i) > 0,
+    RELAY_CHECK(r, relay_listed(a->strides, i) > 0 && relay_listed(a->dilation, i) > 0,
                 "strides and dilation must be positive");
+    if (ops_check_32_bits("strides", relay_listed(a->strides, i)) ||
+        ops_check_32_bits("dilation", relay_listed(a->dilation, i)))
+      return ops_rel_failed(r);
   }
   return 0;
 }
@@ -140,8 +143,7 @@ static bool has_kernel_size(const conv_attrs *a) {
 static tn_arr *weight_shape(const conv_attrs *a, const ops_axes *data) {
   ops_axes w = {{NULL}};
   OPS_AXIS(&w, 'O') = a->channels;
-  OPS_AXIS(&w, 'I') =
-      relay_dim_binary(TN_TI_FloorDiv, OPS_AXIS(data, 'C'), tir_i32((int32_t)a->groups));
+  OPS_AXIS(&w, 'I') = relay_dim_over(OPS_AXIS(data, 'C'), a->groups);
   for (int i = 0; i < a->n; ++i)
     OPS_AXIS(&w, letters(a->n)[i]) = (tn_expr *)tn_arr_obj(a->kernel_size, i);
   return ops_axes_to(a->kernel_layout, &w, true);
@@ -151,7 +153,7 @@ static int check_kernel_size(const relay_rel *r, const conv_attrs *a, const ops_
                              const tn_TensorType *weight) {
   TN_BUF(text);
   for (int i = 0; i < a->n; ++i)
-    tn_buf_printf(&text, i ? ", %lld" : "%lld", (long long)relay_int_at(a->kernel_size, i));
+    tn_buf_printf(&text, i ? ", %lld" : "%lld", (long long)relay_listed(a->kernel_size, i));
   TN_TRY(tn_buf_ok(&text));
   for (int i = 0; i < a->n; ++i) {
     tn_expr *size = (tn_expr *)tn_arr_obj(a->kernel_size, i);
@@ -174,7 +176,7 @@ static int check_weight(const relay_rel *r, const conv_attrs *a, const ops_axes 
               "channels=%lld does not match weight %s of layout %s",
               (long long)relay_attr_int(r->attrs, "channels", 0), relay_type_text(weight), layout);
   if (has_kernel_size(a)) TN_TRY(check_kernel_size(r, a, &w, weight));
-  tn_expr *channels = relay_dim_mul(OPS_AXIS(&w, 'I'), tir_i32((int32_t)a->groups));
+  tn_expr *channels = relay_dim_times(OPS_AXIS(&w, 'I'), a->groups);
   RELAY_CHECK(r, multiplied || relay_dim_equal(channels, OPS_AXIS(data, 'C')) != 0,
               "data has another number of channels than weight %s of layout %s with groups=%lld",
               relay_type_text(weight), layout, (long long)a->groups);
@@ -251,7 +253,7 @@ static tn_expr *element(void *ctx, tn_arr *at) {
   TN_TRYP(ops_axes_of(out_layout(a), at, false, &o));
   OPS_AXIS(&d, 'N') = OPS_AXIS(&o, 'N');
   place_channels(c, OPS_AXIS(&o, 'C'), &d, &w);
-  if (!c->multiplied && !tir_is_one(OPS_AXIS(&c->extents, 'I'))) {
+  if (!c->multiplied && relay_dim_is(OPS_AXIS(&c->extents, 'I'), 1) != 1) {
     TN_TRYP(reduce_along(c, 'I', "rc", &axes, &k));
     OPS_AXIS(&w, 'I') = k;
     OPS_AXIS(&d, 'C') = tir_add(OPS_AXIS(&d, 'C'), k);
@@ -262,8 +264,8 @@ static tn_expr *element(void *ctx, tn_arr *at) {
     TN_TRYP(reduce_along(c, letter, name, &axes, &k));
     OPS_AXIS(&w, letter) = k;
     OPS_AXIS(&d, letter) =
-        tir_add(tir_mul(OPS_AXIS(&o, letter), tir_i32((int32_t)relay_int_at(a->strides, i))),
-                tir_mul(k, tir_i32((int32_t)relay_int_at(a->dilation, i))));
+        tir_add(tir_mul(OPS_AXIS(&o, letter), tir_i32((int32_t)relay_listed(a->strides, i))),
+                tir_mul(k, tir_i32((int32_t)relay_listed(a->dilation, i))));
   }
   tn_expr *x = te_at(c->data, ops_axes_to(a->data_layout, &d, false)),
           *y = te_at(c->weight, ops_axes_to(a->kernel_layout, &w, false));
@@ -290,8 +292,8 @@ static const char *tag_of(const conv *c) {
   if (c->attrs.n == 1) return "conv1d";
   if (c->attrs.n == 3) return "conv3d";
   if (c->attrs.groups > 1)
-    return c->multiplied || tir_is_one(OPS_AXIS(&c->extents, 'I')) ? "depthwise_conv2d"
-                                                                   : "group_conv2d";
+    return c->multiplied || relay_dim_is(OPS_AXIS(&c->extents, 'I'), 1) == 1 ? "depthwise_conv2d"
+                                                                             : "group_conv2d";
   return strcmp(c->attrs.data_layout, "NCHW") == 0   ? "conv2d_nchw"
          : strcmp(c->attrs.data_layout, "NHWC") == 0 ? "conv2d_nhwc"
                                                      : "conv2d";

@@ -59,10 +59,11 @@ static void *channels_last(const relay_replace *r) {
                strcmp(relay_attr_str(attrs, "kernel_layout"), "OIHW") == 0 &&
                (!*given || strcmp(given, "NCHW") == 0) && TN_AS(Constant, relay_arg(r->call, 1));
   if (!plain) return relay_leave(r);
-  if (relay_attr_int(attrs, "groups", 1) > 1 && relay_int_at(weight->shape, 1) > 1 &&
-      relay_int_at(data->shape, 1) == relay_attr_int(attrs, "groups", 1))
+  int64_t groups = relay_attr_int(attrs, "groups", 1), own, in;
+  if (!relay_known_int(weight->shape, 1, &own) || !relay_known_int(data->shape, 1, &in) ||
+      (groups > 1 && own > 1 && in == groups))
     return relay_leave(r); /* several results for each channel */
-  if (relay_int_at(data->shape, 1) > 1) {
+  if (in > 1) {
     attrs = relay_attrs_with(attrs, "data_layout", tn_any_cstr("NHWC"));
     attrs = attrs ? relay_attrs_with(attrs, "kernel_layout", tn_any_cstr("OHWI")) : NULL;
   }
@@ -81,10 +82,10 @@ enum { FLOAT_BITS = 24, FEW_CHANNELS = 3 };
 void *ops_floats_of_bytes(const relay_replace *r) {
   kernel_machine m;
   double sum;
-  const tn_TensorType *data = type_of(r, 0);
+  int64_t channels;
   if (!kernels_machine(&m) || !kernels_widens_bytes(&m) || !ops_is_oihw(r) ||
       relay_attr_int(r->call->attrs, "groups", 1) != 1 ||
-      relay_int_at(data->shape, 1) > FEW_CHANNELS)
+      !relay_known_int(type_of(r, 0)->shape, 1, &channels) || channels > FEW_CHANNELS)
     return relay_leave(r);
   int known = ops_largest_sum(r, &sum);
   if (known <= 0 || sum >= ldexp(1, FLOAT_BITS)) return known < 0 ? NULL : relay_leave(r);
@@ -96,12 +97,11 @@ void *ops_floats_of_bytes(const relay_replace *r) {
 
 /* ---- in blocks ---- */
 
-/* `e` of four axes with zeros behind the channels, up to a multiple of the group. */
-static void *grown(void *e, const tn_TensorType *t, int64_t axis, int64_t group) {
+/* `e` of four axes with zeros behind the channels, so that there are `to` of them. */
+static void *grown(void *e, int64_t axis, int64_t n, int64_t to) {
   TN_VEC(width);
   for (int64_t i = 0; i < 4; ++i) {
-    int64_t n = relay_int_at(t->shape, i),
-            pair[2] = {0, i == axis ? (group - n % group) % group : 0};
+    int64_t pair[2] = {0, i == axis ? to - n : 0};
     TN_TRYP(tn_vec_push_obj(&width, relay_ints(pair, 2)));
   }
   void *attrs = relay_attrs("nn.pad", 1, "pad_width", tn_any_obj(tn_arr_from(&width)));
@@ -119,13 +119,12 @@ bool ops_is_oihw(const relay_replace *r) {
 
 enum { PAIR = 2, GROUP = 4 /* channels that a picture has at least */ };
 
-static void *in_blocks(const relay_replace *r, const kernel_conv2d *p,
+static void *in_blocks(const relay_replace *r, int64_t in, const kernel_conv2d *p,
                        const kernel_conv2d_blocks *b) {
   void *attrs = r->call->attrs, *x = relay_arg(r->call, 0), *w = relay_arg(r->call, 1);
-  int64_t in = relay_int_at(type_of(r, 0)->shape, 1);
   if (p->in != in) {
-    x = grown(x, type_of(r, 0), 1, GROUP);
-    w = grown(w, type_of(r, 1), 1, GROUP);
+    x = grown(x, 1, in, p->in);
+    w = grown(w, 1, in, p->in);
   }
   if (b->group == PAIR) {
     x = relay_cast(x, tn_dtype_of(kDLInt, 16, 1));
@@ -150,10 +149,11 @@ void *ops_alter_conv2d_of_bytes(const relay_replace *r) {
     return relay_leave(r);
   int known = ops_conv2d_problem(r, &p);
   if (known < 0) return NULL;
+  const int64_t in = p.in;
   if (p.groups == 1) p.in = (p.in + GROUP - 1) / GROUP * GROUP;
   if (!known || !kernels_conv2d_blocks(&m, &p, &b)) return relay_leave(r);
-  bool whole = p.in == relay_int_at(type_of(r, 0)->shape, 1); /* tiles know no zeros behind them */
+  bool whole = p.in == in; /* tiles know no zeros behind them */
   int tile = whole ? ops_conv2d_tile(r, &m, &p, &b) : 0;
   if (tile) return tile < 0 ? NULL : ops_conv2d_by_tiles(r, tile, b.in);
-  return in_blocks(r, &p, &b);
+  return in_blocks(r, in, &p, &b);
 }

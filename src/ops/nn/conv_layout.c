@@ -70,8 +70,8 @@ int ops_conv2d_problem(const relay_replace *r, kernel_conv2d *p) {
       .groups = relay_attr_int(attrs, "groups", 1),
       .size = {extent(&d, 'H'), extent(&d, 'W')},
       .kernel = {extent(&w, 'H'), extent(&w, 'W')},
-      .stride = {relay_int_at(strides, 0), relay_int_at(strides, 1)},
-      .dilation = {relay_int_at(dilation, 0), relay_int_at(dilation, 1)},
+      .stride = {relay_listed(strides, 0), relay_listed(strides, 1)},
+      .dilation = {relay_listed(dilation, 0), relay_listed(dilation, 1)},
   };
   return has_whole_groups(p, extent(&w, 'I'));
 }
@@ -101,7 +101,8 @@ int ops_largest_sum(const relay_replace *r, double *out) {
                       *weight = TN_AS(TensorType, tn_arr_obj(r->types, 1));
   TN_AUTOFREE double *w = NULL;
   double largest = ir_is_uint(data->dtype) ? 255 : 128, sum = 0;
-  int64_t n = 0, channels = relay_int_at(weight->shape, 0);
+  int64_t n = 0, channels;
+  if (!relay_known_int(weight->shape, 0, &channels)) return 0;
   int known = relay_const_numbers(relay_arg(r->call, 1), &w, &n);
   if (known <= 0 || channels <= 0) return known < 0 ? -1 : 0;
   for (int64_t o = 0; o < channels; ++o) {

@@ -165,8 +165,8 @@ void *ops_legalize_conv(const relay_replace *r) {
   for (int i = 0; i < n; ++i) {
     char letter = (&"DHW"[3 - n])[i];
     int64_t rows = extent_of(&w, letter), pair[2] = {pads[0][i], pads[1][i]};
-    seen s = seen_of(extent_of(&d, letter), rows, extent_of(&o, letter), relay_int_at(strides, i),
-                     relay_int_at(dilation, i), pair);
+    seen s = seen_of(extent_of(&d, letter), rows, extent_of(&o, letter), relay_listed(strides, i),
+                     relay_listed(dilation, i), pair);
     less = less || s.end - s.begin < rows;
     axes[i] = strchr(relay_attr_str(attrs, "kernel_layout"), letter) -
               relay_attr_str(attrs, "kernel_layout");
@@ -210,11 +210,11 @@ static bool read_transposed(const relay_replace *r, const ops_axes *d, const ops
     return false;
   for (int i = 0; i < p->n; ++i) {
     char letter = letters(p->n)[i];
-    int64_t step = p->step[i] = relay_int_at(strides, i);
+    int64_t step = p->step[i] = relay_listed(strides, i);
     p->kernel[i] = extent_of(w, letter);
     p->size[i] = extent_of(d, letter);
     p->result[i] = extent_of(&o, letter);
-    if (relay_int_at(dilation, i) != 1 || step > MOST_PLACES / p->places) return false;
+    if (relay_listed(dilation, i) != 1 || step > MOST_PLACES / p->places) return false;
     p->taps[i] = (p->kernel[i] + step - 1) / step;
     p->q[i] = (p->result[i] + p->pad[i] + step - 1) / step;
     p->places *= step;

@@ -17,12 +17,13 @@
 
 #define CONV_FIELDS(F, S, ones, zeros, layout_, kernel_)                                           \
   F(S, REF, PrimExpr, channels, TN_OPT, "channels of the result", "None")                          \
-  F(S, REF, Array, kernel_size, TN_OPT, "extents of the kernel", "None")                           \
-  F(S, REF, Array, strides, 0, "distance in the result of neighbouring elements of data", ones)    \
-  F(S, REF, Array, output_padding, 0, "what is added to the extents of the result", zeros)         \
-  F(S, REF, Array, padding, 0,                                                                     \
+  F(S, REF, Array, kernel_size, TN_OPT | TN_INTS, "extents of the kernel", "None")                 \
+  F(S, REF, Array, strides, TN_INTS, "distance in the result of neighbouring elements of data",    \
+    ones)                                                                                          \
+  F(S, REF, Array, output_padding, TN_INTS, "what is added to the extents of the result", zeros)   \
+  F(S, REF, Array, padding, TN_INTS,                                                               \
     "cut off around: one number, one for each axis, or those before and after", zeros)             \
-  F(S, REF, Array, dilation, 0, "distance of neighbouring elements of the kernel", ones)           \
+  F(S, REF, Array, dilation, TN_INTS, "distance of neighbouring elements of the kernel", ones)     \
   F(S, I64, , groups, 0, "groups of channels that do not see each other", "1")                     \
   F(S, REF, String, data_layout, 0, "layout of data", layout_)                                     \
   F(S, REF, String, kernel_layout, 0, "layout of weight", kernel_)                                 \
@@ -76,11 +77,14 @@ static int read_attrs(const relay_op_row *row, const void *attrs, conv_attrs *a)
            ValueError, NULL, "strides, dilation and output_padding must have %d numbers", a->n);
   TN_TRY(ops_get_pads(relay_attr_obj(attrs, "padding"), a->n, a->before, a->after, "padding"));
   for (int i = 0; i < a->n; ++i) {
-    a->stride[i] = relay_int_at(strides, i);
-    a->dilation[i] = relay_int_at(dilation, i);
-    a->more[i] = relay_int_at(more, more->len == 1 ? 0 : i);
+    a->stride[i] = relay_listed(strides, i);
+    a->dilation[i] = relay_listed(dilation, i);
+    a->more[i] = relay_listed(more, more->len == 1 ? 0 : i);
     TN_CHECK(a->stride[i] > 0 && a->dilation[i] > 0, ValueError, NULL,
              "strides and dilation must be positive");
+    TN_TRY(ops_check_32_bits("strides", a->stride[i]) ||
+           ops_check_32_bits("dilation", a->dilation[i]) ||
+           ops_check_32_bits("output_padding", a->more[i]));
     TN_CHECK(a->more[i] < a->stride[i] || a->more[i] < a->dilation[i] || a->more[i] == 0,
              ValueError, NULL, "output_padding must be smaller than strides");
   }
@@ -101,10 +105,10 @@ static tn_dtype out_dtype(const void *attrs, tn_dtype data) {
 
 /* (x - 1) * stride + (kernel - 1) * dilation + 1 - pads + output_padding */
 static tn_expr *out_extent(const conv_attrs *a, int i, tn_expr *x, tn_expr *kernel) {
-  tn_expr *stride = tir_i32((int32_t)a->stride[i]), *step = tir_i32((int32_t)a->dilation[i]);
-  int64_t rest = 1 - a->stride[i] - a->dilation[i] - a->before[i] - a->after[i] + a->more[i];
-  tn_expr *e = relay_dim_add(relay_dim_mul(x, stride), relay_dim_mul(kernel, step));
-  return relay_dim_add(e, tir_i32((int32_t)rest));
+  int64_t rest = 1 - a->before[i] - a->after[i] + a->more[i];
+  tn_expr *e = relay_dim_add(relay_dim_times(relay_dim_plus(x, -1), a->stride[i]),
+                             relay_dim_times(relay_dim_plus(kernel, -1), a->dilation[i]));
+  return relay_dim_plus(e, rest);
 }
 
 static tn_arr *out_shape(const conv_attrs *a, const tn_arr *data, const tn_arr *weight) {
@@ -112,7 +116,7 @@ static tn_arr *out_shape(const conv_attrs *a, const tn_arr *data, const tn_arr *
   TN_TRYP(ops_axes_of(a->data_layout, data, true, &d));
   TN_TRYP(ops_axes_of(a->kernel_layout, weight, true, &w));
   OPS_AXIS(&o, 'N') = OPS_AXIS(&d, 'N');
-  OPS_AXIS(&o, 'C') = relay_dim_mul(OPS_AXIS(&w, 'O'), tir_i32((int32_t)a->groups));
+  OPS_AXIS(&o, 'C') = relay_dim_times(OPS_AXIS(&w, 'O'), a->groups);
   for (int i = 0; i < a->n; ++i) {
     char letter = letters(a->n)[i];
     OPS_AXIS(&o, letter) = out_extent(a, i, OPS_AXIS(&d, letter), OPS_AXIS(&w, letter));
@@ -126,7 +130,7 @@ static tn_arr *weight_shape(const conv_attrs *a, const tn_arr *data) {
   ops_axes d, w = {{NULL}};
   TN_TRYP(ops_axes_of(a->data_layout, data, true, &d));
   OPS_AXIS(&w, 'I') = OPS_AXIS(&d, 'C');
-  OPS_AXIS(&w, 'O') = relay_dim_binary(TN_TI_FloorDiv, a->channels, tir_i32((int32_t)a->groups));
+  OPS_AXIS(&w, 'O') = relay_dim_over(a->channels, a->groups);
   for (int i = 0; i < a->n; ++i)
     OPS_AXIS(&w, letters(a->n)[i]) = (tn_expr *)tn_arr_obj(a->kernel_size, i);
   return ops_axes_to(a->kernel_layout, &w, true);
@@ -141,7 +145,7 @@ static int check_weight(const conv_attrs *a, const tn_TensorType *data,
   TN_CHECK(relay_dim_equal(OPS_AXIS(&d, 'C'), OPS_AXIS(&w, 'I')) != 0, ValueError, NULL,
            "data %s has another number of channels than weight %s of layout %s",
            relay_type_text(data), relay_type_text(weight), a->kernel_layout);
-  tn_expr *made = relay_dim_mul(OPS_AXIS(&w, 'O'), tir_i32((int32_t)a->groups));
+  tn_expr *made = relay_dim_times(OPS_AXIS(&w, 'O'), a->groups);
   TN_CHECK(!a->channels || relay_dim_equal(a->channels, made) != 0, ValueError, NULL,
            "channels does not match weight %s of layout %s with groups=%lld",
            relay_type_text(weight), a->kernel_layout, (long long)a->groups);

@@ -39,7 +39,7 @@ static bool is_depthwise(const relay_replace *r) {
     return false;
   }
   return tir_as_int((tn_obj *)OPS_AXIS(&w, 'O'), &out) && out == groups &&
-         tir_is_one(OPS_AXIS(&w, 'I'));
+         relay_dim_is(OPS_AXIS(&w, 'I'), 1) == 1;
 }
 
 /* The kernel's layout that goes with one of data: OIHW with NCHW, HWIO with NHWC and HWCN, HWOI

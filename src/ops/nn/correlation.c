@@ -10,7 +10,8 @@
   F(S, I64, , max_displacement, 0, "farthest move along an axis", "1")                             \
   F(S, I64, , stride1, 0, "distance of patches of the first image", "1")                           \
   F(S, I64, , stride2, 0, "distance of moves", "1")                                                \
-  F(S, REF, Array, padding, 0, "one number, two, or those before all axes and those after", "[0]") \
+  F(S, REF, Array, padding, TN_INTS, "one number, two, or those before all axes and those after",  \
+    "[0]")                                                                                         \
   F(S, BOOL, , is_multiply, 0, "products? else absolute differences", "True")                      \
   F(S, REF, String, layout, 0, "\"NCHW\"", "\"NCHW\"")
 #define CORRELATION_ATTRS(N)                                                                       \
@@ -47,10 +48,9 @@ static tn_arr *out_shape(const correlation *c, const tn_arr *data) {
   tn_expr *size[2];
   int64_t reach = 2 * c->a->max_displacement + c->a->kernel_size;
   for (int i = 0; i < 2; ++i)
-    TN_GETP(size[i], ops_window_extent((tn_expr *)tn_arr_obj(data, i + 2), tir_i32((int32_t)reach),
+    TN_GETP(size[i], ops_window_extent((tn_expr *)tn_arr_obj(data, i + 2), relay_dim_int(reach),
                                        c->before[i + 2] + c->after[i + 2], c->a->stride1, 1));
-  return tn_arr_of(4, tn_arr_obj(data, 0), tir_i32((int32_t)(c->moves * c->moves)), size[0],
-                   size[1]);
+  return tn_arr_of(4, tn_arr_obj(data, 0), relay_dim_int(c->moves * c->moves), size[0], size[1]);
 }
 
 static int relation(relay_rel *r) {

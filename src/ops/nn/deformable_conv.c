@@ -8,14 +8,14 @@
 #include "ops/layout.h"
 
 #define TN_FIELDS_DeformableConv2DAttrs(F, S)                                                      \
-  F(S, REF, Array, strides, 0, "distance of windows", "[1, 1]")                                    \
-  F(S, REF, Array, padding, 0, "one number, two, or those before all axes and those after",        \
+  F(S, REF, Array, strides, TN_INTS, "distance of windows", "[1, 1]")                              \
+  F(S, REF, Array, padding, TN_INTS, "one number, two, or those before all axes and those after",  \
     "[0, 0]")                                                                                      \
-  F(S, REF, Array, dilation, 0, "distance of points of the kernel", "[1, 1]")                      \
+  F(S, REF, Array, dilation, TN_INTS, "distance of points of the kernel", "[1, 1]")                \
   F(S, I64, , deformable_groups, 0, "groups of input channels that move together", "1")            \
   F(S, I64, , groups, 0, "groups of channels", "1")                                                \
   F(S, REF, PrimExpr, channels, TN_OPT, "number of output channels", "None")                       \
-  F(S, REF, Array, kernel_size, TN_OPT, "height and width of the kernel", "None")                  \
+  F(S, REF, Array, kernel_size, TN_OPT | TN_INTS, "height and width of the kernel", "None")        \
   F(S, REF, String, data_layout, 0, "layout of data and offset", "\"NCHW\"")                       \
   F(S, REF, String, kernel_layout, 0, "layout of weight", "\"OIHW\"")                              \
   F(S, REF, String, out_layout, 0, "that of data when empty", "\"\"")                              \
@@ -62,7 +62,7 @@ static tn_arr *out_shape(const problem *p) {
 
 static bool differ(tn_expr *a, tn_expr *b) { return relay_dim_equal(a, b) == 0; }
 
-static tn_expr *times(tn_expr *a, int64_t n) { return relay_dim_mul(a, tir_i32((int32_t)n)); }
+static tn_expr *times(tn_expr *a, int64_t n) { return relay_dim_times(a, n); }
 
 static int check_extents(const relay_rel *r, const problem *p, const tn_arr *shape,
                          const tn_TensorType *offset, const tn_TensorType *weight) {
@@ -91,8 +91,7 @@ static int assign_weight(relay_rel *r, const attributes *a, const tn_TensorType 
   RELAY_CHECK(r, a->kernel_size->len == 2 && a->groups > 0,
               "kernel_size must be two numbers and groups positive");
   OPS_AXIS(&w, 'O') = a->channels;
-  OPS_AXIS(&w, 'I') =
-      relay_dim_binary(TN_TI_FloorDiv, OPS_AXIS(&d, 'C'), tir_i32((int32_t)a->groups));
+  OPS_AXIS(&w, 'I') = relay_dim_over(OPS_AXIS(&d, 'C'), a->groups);
   for (int i = 0; i < 2; ++i) w.axis[letters[i] - 'A'] = (tn_expr *)tn_arr_obj(a->kernel_size, i);
   tn_arr *shape = ops_axes_to(tn_cstr(a->kernel_layout), &w, true);
   return relay_rel_assign(r, 2, (tn_Type *)relay_tensor_type(shape, data->dtype));
@@ -135,7 +134,7 @@ static tn_expr *corner(const tensors *t, ops_axes *at, tn_expr *y, tn_expr *x, t
     tn_expr *last = tir_sub(e, tir_one(e->dtype)), *zero = tir_zero(k->dtype);
     tn_expr *in = tir_and(tir_ge(k, zero), tir_le(k, last));
     inside = inside ? tir_and(inside, in) : in;
-    at->axis[letters[i] - 'A'] = tir_cast(TN_I32, tir_min(tir_max(k, zero), last), NULL);
+    at->axis[letters[i] - 'A'] = ops_place_index(k, t->p->data.axis[letters[i] - 'A']);
   }
   tn_arr *index = ops_axes_to(tn_cstr(t->p->a->data_layout), at, false);
   tn_expr *v = tir_cast(weight->dtype, index ? te_at(t->data, index) : NULL, NULL);

@@ -5,8 +5,8 @@
 #include "ops/ops.h"
 
 #define TN_FIELDS_DilateAttrs(F, S)                                                                \
-  F(S, REF, Array, strides, 0, "distance in the result of neighbouring elements, for each axis",   \
-    "[1, 1]")                                                                                      \
+  F(S, REF, Array, strides, TN_INTS,                                                               \
+    "distance in the result of neighbouring elements, for each axis", "[1, 1]")                    \
   F(S, F64, , dilation_value, 0, "what is put between them", "0.0")
 #define DILATE_ATTRS(N)                                                                            \
   N(DilateAttrs, Attrs, "relay.attrs.DilateAttrs", NODE, TREE, tn_no_hooks,                        \
@@ -20,12 +20,12 @@ static tn_arr *out_shape(const tn_DilateAttrs *a, const tn_arr *shape) {
             "strides: expected %lld numbers, got %lld", (long long)shape->len,
             (long long)a->strides->len);
   for (int64_t i = 0; i < shape->len; ++i) {
-    int64_t step = relay_int_at(a->strides, i);
+    int64_t step = relay_listed(a->strides, i);
     tn_expr *e = (tn_expr *)tn_arr_obj(shape, i);
     TN_CHECKP(step > 0, ValueError, NULL, "strides must be positive, got %lld", (long long)step);
-    if (step > 1)
-      e = relay_dim_add(relay_dim_mul(e, tir_const_int(e->dtype, step)),
-                        tir_const_int(e->dtype, 1 - step));
+    TN_TRYP(ops_check_32_bits("strides", step));
+    if (step > 1) e = relay_dim_plus(relay_dim_times(relay_dim_plus(e, -1), step), 1);
+    if (step > 1) e = relay_dim_binary(TN_TI_Max, e, relay_dim_int(0)); /* of no elements: none */
     TN_TRYP(tn_vec_push_obj(&out, e));
   }
   return tn_arr_from(&out);
@@ -48,7 +48,7 @@ static tn_expr *element(void *ctx, tn_arr *at) {
   TN_VEC(index);
   for (int64_t i = 0; i < at->len; ++i) {
     tn_expr *x = te_index(at, i);
-    int64_t step = relay_int_at(d->attrs->strides, i);
+    int64_t step = relay_listed(d->attrs->strides, i);
     if (step > 1) {
       tn_expr *s = tir_const_int(x->dtype, step);
       inside = tir_and(inside, tir_eq(tir_floormod(x, s), tir_zero(x->dtype)));

@@ -153,8 +153,8 @@ static int read_conv(const relay_grad *g, conv *c) {
   TN_CHECK(known, ValueError, g->call->span, "gradient of nn.conv2d: extents must be known");
   TN_TRY(ops_get_pads(relay_attr_obj(a, "padding"), 2, c->pad, c->pad + 2, "padding"));
   for (int i = 0; i < 2; ++i) {
-    c->stride[i] = relay_int_at(relay_attr_obj(a, "strides"), i);
-    c->dilation[i] = relay_int_at(relay_attr_obj(a, "dilation"), i);
+    c->stride[i] = relay_listed(relay_attr_obj(a, "strides"), i);
+    c->dilation[i] = relay_listed(relay_attr_obj(a, "dilation"), i);
   }
   c->groups = relay_attr_int(a, "groups", 1);
   TN_CHECK(c->groups > 0 && c->data[1] == c->weight[1] * c->groups, OpNotImplemented, g->call->span,

@@ -8,7 +8,8 @@
 
 #define TN_FIELDS_L2NormalizeAttrs(F, S)                                                           \
   F(S, F64, , eps, 0, "the least that is divided by, squared")                                     \
-  F(S, REF, Array, axis, TN_OPT, "axes that are summed over, all of them when None", "None")
+  F(S, REF, Array, axis, TN_OPT | TN_INTS, "axes that are summed over, all of them when None",     \
+    "None")
 #define TN_FIELDS_LRNAttrs(F, S)                                                                   \
   F(S, I64, , size, 0, "number of neighbouring channels", "5")                                     \
   F(S, I64, , axis, 0, "axis of channels", "1")                                                    \

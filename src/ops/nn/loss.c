@@ -84,6 +84,7 @@ static int relate_nll(relay_rel *r) {
                 relay_dim_equal(relay_dim(predictions, i ? i + 1 : 0), relay_dim(targets, i)) != 0,
                 "predictions %s and targets %s do not fit", relay_type_text(predictions),
                 relay_type_text(targets));
+  TN_TRY(ops_rel_takes(r, relay_dim(weights, 0), targets->shape, "the axis of classes"));
   bool mean = tn_str_eq(a->reduction, "mean"), sum = tn_str_eq(a->reduction, "sum");
   RELAY_CHECK(r, mean || sum || tn_str_eq(a->reduction, "none"),
               "reduction must be mean, sum or none, got %s", tn_cstr(a->reduction));
@@ -99,8 +100,8 @@ typedef struct {
 static tn_expr *chosen_weight(const nll *l, tn_expr *class) {
   tn_expr *skip = tir_eq(class, tir_const_int(class->dtype, l->ignored));
   tn_dtype t = l->predictions->dtype;
-  return tir_if_then_else(skip, tir_zero(t), tir_cast(t, te_at_of(l->weights, 1, class), NULL),
-                          NULL);
+  tn_expr *i = ops_data_index(class, te_extent(l->weights, 0), OPS_CLIP);
+  return tir_if_then_else(skip, tir_zero(t), tir_cast(t, te_at_of(l->weights, 1, i), NULL), NULL);
 }
 
 static tn_expr *weight_at(void *ctx, tn_arr *at) {
@@ -111,18 +112,18 @@ static tn_expr *weight_at(void *ctx, tn_arr *at) {
 
 static tn_expr *loss_at(void *ctx, tn_arr *at) {
   const nll *l = ctx;
-  tn_expr *class = te_at(l->targets, at);
+  tn_expr *class = te_at(l->targets, at), *chosen;
   TN_VEC(index);
-  if (!class) return NULL;
-  if (at->len == 0) TN_TRYP(tn_vec_push_obj(&index, class));
+  TN_GETP(chosen, ops_data_index(class, te_extent(l->weights, 0), OPS_CLIP));
+  if (at->len == 0) TN_TRYP(tn_vec_push_obj(&index, chosen));
   for (int64_t i = 0; i < at->len; ++i) {
     TN_TRYP(tn_vec_push_obj(&index, te_index(at, i)));
-    if (i == 0) TN_TRYP(tn_vec_push_obj(&index, class));
+    if (i == 0) TN_TRYP(tn_vec_push_obj(&index, chosen));
   }
   tn_expr *skip = tir_eq(class, tir_const_int(class->dtype, l->ignored));
   tn_expr *p = te_at(l->predictions, tn_arr_from(&index));
   tn_expr *loss = tir_neg(
-      tir_mul(p, tir_cast(p ? p->dtype : TN_F32, te_at_of(l->weights, 1, class), NULL)), NULL);
+      tir_mul(p, tir_cast(p ? p->dtype : TN_F32, te_at_of(l->weights, 1, chosen), NULL)), NULL);
   return loss ? tir_if_then_else(skip, tir_zero(loss->dtype), loss, NULL) : NULL;
 }
 

@@ -66,17 +66,11 @@ static tn_expr *extent(const tn_arr *shape, int64_t from_end) {
   return (tn_expr *)tn_arr_obj(shape, shape->len - from_end);
 }
 
-static tn_expr *batch_extent(tn_expr *a, tn_expr *b) {
-  if (tir_is_one(a)) return b;
-  if (tir_is_one(b) || !relay_dim_is_any(a)) return a;
-  return b;
-}
-
 static tn_arr *out_shape(const product *p, const tn_arr *a, const tn_arr *b) {
   TN_VEC(out);
   for (int64_t i = 0; i + 2 < a->len; ++i) {
     tn_expr *e = (tn_expr *)tn_arr_obj(a, i);
-    if (p->b_ndim == 3) e = batch_extent(e, (tn_expr *)tn_arr_obj(b, i));
+    if (p->b_ndim == 3) e = relay_broadcast_dim(e, (tn_expr *)tn_arr_obj(b, i));
     TN_TRYP(tn_vec_push_obj(&out, e));
   }
   if (a->len > 1) TN_TRYP(tn_vec_push_obj(&out, extent(a, p->ta ? 1 : 2)));
@@ -98,7 +92,7 @@ static int check(const relay_rel *r, const product *p, const tn_TensorType *a,
               "shapes of tensor_a %s and tensor_b %s do not fit%s%s", relay_type_text(a),
               relay_type_text(b), p->ta ? ", transpose_a" : "", p->tb ? ", transpose_b" : "");
   tn_expr *n = extent(a->shape, a->shape->len), *m = extent(b->shape, b->shape->len);
-  RELAY_CHECK(r, p->b_ndim == 2 || tir_is_one(n) || tir_is_one(m) || relay_dim_equal(n, m) != 0,
+  RELAY_CHECK(r, p->b_ndim == 2 || relay_broadcast_dim(n, m),
               "batch dimensions don't match: tensor_a %s, tensor_b %s", relay_type_text(a),
               relay_type_text(b));
   RELAY_CHECK(r, !p->units || relay_dim_equal(p->units, extent(b->shape, p->tb ? 2 : 1)) != 0,
@@ -131,14 +125,16 @@ typedef struct {
   tn_dtype dtype;
 } matmul;
 
-/* Index of an operand: what `at` says of its batch, then row and column. */
+/* Index of an operand: what `at` says of its batch, then row and column. A batch is repeated where
+   it is 1 and that of the other operand is not. */
 static tn_expr *operand(const matmul *m, const tn_Tensor *t, const tn_arr *at, tn_expr *row,
                         tn_expr *column) {
   TN_VEC(v);
   for (int64_t i = 0; i + 2 < t->shape->len; ++i) {
     tn_expr *e = te_index(at, i), *own = te_extent(t, i);
-    bool repeated = tir_is_one(own) && !tir_is_one(te_extent(t == m->a ? m->b : m->a, i));
-    TN_TRYP(tn_vec_push_obj(&v, m->p.b_ndim == 3 && repeated ? tir_zero(e->dtype) : e));
+    tn_expr *other = te_extent(t == m->a ? m->b : m->a, i);
+    if (m->p.b_ndim == 3) e = ops_repeated_index(own, other, e);
+    TN_TRYP(tn_vec_push_obj(&v, e));
   }
   if (t->shape->len > 1) TN_TRYP(tn_vec_push_obj(&v, row));
   TN_TRYP(tn_vec_push_obj(&v, column));
@@ -253,8 +249,8 @@ static kernel_dense problem_of(const packed *p, const ops_axes *w) {
       n = -1;
     d.rows = d.rows < 0 ? -1 : n;
   }
-  (void)tir_as_int((tn_obj *)OPS_AXIS(w, 'N'), &d.units);
-  (void)tir_as_int((tn_obj *)te_extent(p->data, -1), &d.features);
+  if (!tir_as_int((tn_obj *)OPS_AXIS(w, 'N'), &d.units)) d.units = -1;
+  if (!tir_as_int((tn_obj *)te_extent(p->data, -1), &d.features)) d.features = -1;
   return d;
 }
 

@@ -11,19 +11,18 @@
 #include "ops/ops.h"
 
 #define TN_FIELDS_PadAttrs(F, S)                                                                   \
-  F(S, REF, Array, pad_width, 0, "elements before and after each axis; negative ones cut off")     \
+  F(S, REF, Array, pad_width, TN_INTS,                                                             \
+    "elements before and after each axis; negative ones cut off")                                  \
   F(S, REF, String, pad_mode, 0, "\"constant\", \"edge\" or \"reflect\"", "\"constant\"")
 #define TN_FIELDS_MirrorPadAttrs(F, S)                                                             \
   F(S, REF, String, mode, 0, "\"SYMMETRIC\": with the edge itself; \"REFLECT\": without",          \
     "\"SYMMETRIC\"")                                                                               \
-  F(S, REF, Array, pad_width, 0, "elements before and after each axis")
+  F(S, REF, Array, pad_width, TN_INTS, "elements before and after each axis")
 #define PAD_ATTRS(N)                                                                               \
   N(PadAttrs, Attrs, "relay.attrs.PadAttrs", NODE, TREE, tn_no_hooks, "attributes of nn.pad")      \
   N(MirrorPadAttrs, Attrs, "relay.attrs.MirrorPadAttrs", NODE, TREE, tn_no_hooks,                  \
     "attributes of nn.mirror_pad")
 TN_NODES_LOCAL(PAD_ATTRS)
-
-typedef enum { CONSTANT, EDGE, REFLECT, SYMMETRIC } border;
 
 static int read_pads(const void *attrs, int64_t ndim, int64_t *before, int64_t *after) {
   const tn_arr *width = relay_attr_obj(attrs, "pad_width");
@@ -36,20 +35,21 @@ static int read_pads(const void *attrs, int64_t ndim, int64_t *before, int64_t *
     const tn_arr *pair = TN_AS(Array, tn_arr_obj(width, i));
     TN_CHECK(pair && pair->len == 2, ValueError, NULL,
              "Each pad width element should be a pair but at index %lld it is not", (long long)i);
-    before[i] = relay_int_at(pair, 0);
-    after[i] = relay_int_at(pair, 1);
+    before[i] = relay_listed(pair, 0);
+    after[i] = relay_listed(pair, 1);
+    TN_TRY(ops_check_32_bits("pad_width", before[i]) || ops_check_32_bits("pad_width", after[i]));
   }
   return 0;
 }
 
-static int read_border(const void *attrs, border *out) {
+static int read_border(const void *attrs, ops_border *out) {
   const char *mode = relay_attr_str(attrs, "pad_mode"), *mirror = relay_attr_str(attrs, "mode");
   bool symmetric = strcmp(mirror, "SYMMETRIC") == 0;
-  *out = symmetric                                                        ? SYMMETRIC
-         : strcmp(mode, "edge") == 0                                      ? EDGE
-         : strcmp(mode, "reflect") == 0 || strcmp(mirror, "REFLECT") == 0 ? REFLECT
-                                                                          : CONSTANT;
-  TN_CHECK(*out != CONSTANT || strcmp(mode, "constant") == 0, ValueError, NULL,
+  *out = symmetric                                                        ? OPS_SYMMETRIC
+         : strcmp(mode, "edge") == 0                                      ? OPS_EDGE
+         : strcmp(mode, "reflect") == 0 || strcmp(mirror, "REFLECT") == 0 ? OPS_REFLECT
+                                                                          : OPS_CONSTANT;
+  TN_CHECK(*out != OPS_CONSTANT || strcmp(mode, "constant") == 0, ValueError, NULL,
            "there is no mode \"%s\"", *mode ? mode : mirror);
   return 0;
 }
@@ -60,16 +60,18 @@ static tn_arr *out_shape(const void *attrs, const tn_arr *shape) {
   TN_TRYP(read_pads(attrs, shape->len, before, after));
   for (int64_t i = 0; i < shape->len; ++i) {
     tn_expr *e = (tn_expr *)tn_arr_obj(shape, i);
-    TN_TRYP(tn_vec_push_obj(&out, relay_dim_add(e, tir_const_int(e->dtype, before[i] + after[i]))));
+    TN_TRYP(tn_vec_push_obj(&out, relay_dim_plus(e, before[i] + after[i])));
   }
   return tn_arr_from(&out);
 }
 
 static int relation(relay_rel *r) {
-  border b;
+  ops_border b;
   RELAY_TENSOR(data, r, 0);
   if (read_border(r->attrs, &b)) return ops_rel_failed(r);
   tn_arr *shape = out_shape(r->attrs, data->shape);
+  for (int64_t i = 0; shape && b != OPS_CONSTANT && i < shape->len; ++i)
+    TN_TRY(ops_rel_takes(r, relay_dim(data, i), shape, "an axis that is mirrored or continued"));
   return shape ? relay_rel_result(r, relay_tensor_type(shape, data->dtype)) : ops_rel_failed(r);
 }
 
@@ -77,17 +79,37 @@ static int relation(relay_rel *r) {
 
 typedef struct {
   tn_Tensor *data;
-  border kind;
-  int64_t before[OPS_MAX_NDIM];
+  ops_border kind;
+  int64_t before[OPS_MAX_NDIM], after[OPS_MAX_NDIM];
 } padded;
 
-/* The element that stands at place x of an axis of extent n, x from -n to 2n. */
-static tn_expr *source(border kind, tn_expr *x, tn_expr *n) {
+/* Place x of an axis that goes on in mirrors on both sides. */
+static tn_expr *mirrored(ops_border kind, tn_expr *x, tn_expr *n) {
+  tn_expr *one = tir_one(x->dtype), *two = tir_const_int(x->dtype, 2);
+  tn_expr *period = tir_mul(kind == OPS_REFLECT ? tir_sub(n, one) : n, two);
+  period = tir_max(period, one); /* a single element has no mirror in REFLECT */
+  x = tir_floormod(x, period);
+  return tir_min(x, tir_sub(kind == OPS_REFLECT ? period : tir_sub(period, one), x));
+}
+
+/* The same where the mirror beside the axis is far enough. */
+static tn_expr *mirrored_once(ops_border kind, tn_expr *x, tn_expr *n) {
   tn_expr *zero = tir_zero(x->dtype), *one = tir_one(x->dtype), *last = tir_sub(n, one);
-  if (kind == EDGE) return tir_max(tir_min(x, last), zero);
   tn_expr *low = tir_neg(x, NULL), *high = tir_sub(tir_mul(tir_const_int(x->dtype, 2), last), x);
-  if (kind == SYMMETRIC) low = tir_sub(low, one), high = tir_add(high, one);
+  if (kind == OPS_SYMMETRIC) low = tir_sub(low, one), high = tir_add(high, one);
   return tir_select(tir_lt(x, zero), low, tir_select(tir_gt(x, last), high, x, NULL), NULL);
+}
+
+tn_expr *ops_border_index(ops_border kind, tn_expr *x, tn_expr *extent, int64_t width) {
+  int64_t n;
+  if (!x || !extent) return NULL;
+  if (kind == OPS_EDGE) return ops_data_index(x, extent, OPS_CLIP);
+  tn_expr *own = tir_cast(x->dtype, extent, NULL), *i;
+  bool known = tir_as_int((tn_obj *)extent, &n);
+  if (known && width >= 0 && width <= n - (kind == OPS_REFLECT)) return mirrored_once(kind, x, own);
+  tn_expr *inside = tir_and(tir_ge(x, tir_zero(x->dtype)), tir_lt(x, own));
+  TN_GETP(i, tir_if_then_else(inside, x, mirrored(kind, x, own), NULL)); /* mostly no division */
+  return ops_data_index(i, extent, OPS_CLIP);
 }
 
 static tn_expr *element(void *ctx, tn_arr *at) {
@@ -96,19 +118,20 @@ static tn_expr *element(void *ctx, tn_arr *at) {
   for (int64_t i = 0; i < at->len; ++i) {
     tn_expr *x = te_index(at, i);
     x = tir_sub(x, tir_const_int(x->dtype, p->before[i]));
-    TN_TRYP(tn_vec_push_obj(&index, source(p->kind, x, te_extent(p->data, i))));
+    int64_t wider = p->before[i] > p->after[i] ? p->before[i] : p->after[i];
+    wider = wider < 0 ? 0 : wider;
+    TN_TRYP(tn_vec_push_obj(&index, ops_border_index(p->kind, x, te_extent(p->data, i), wider)));
   }
   return te_at(p->data, tn_arr_from(&index));
 }
 
 static tn_arr *compute(const relay_compute *c) {
   padded p = {.data = relay_input(c, 0)};
-  int64_t after[OPS_MAX_NDIM];
-  TN_TRYP(read_pads(c->attrs, p.data->shape->len, p.before, after));
+  TN_TRYP(read_pads(c->attrs, p.data->shape->len, p.before, p.after));
   TN_TRYP(read_border(c->attrs, &p.kind));
-  if (p.kind == CONSTANT) {
+  if (p.kind == OPS_CONSTANT) {
     tn_expr *value = tir_cast(p.data->dtype, te_at_of(relay_input(c, 1), 0), NULL);
-    return tn_arr_of(1, ops_pad(p.data, p.before, after, value, "T_pad"));
+    return tn_arr_of(1, ops_pad(p.data, p.before, p.after, value, "T_pad"));
   }
   tn_arr *shape = out_shape(c->attrs, p.data->shape);
   return tn_arr_of(1, te_compute(shape, element, &p, "T_pad", TE_INJECTIVE));
@@ -127,7 +150,7 @@ static tn_arr *pair_at(const tn_arr *width, const tn_Layout *before, const tn_La
   int64_t none[2] = {0, 0}, axis = tir_layout_index(before, (char)toupper(letter));
   const tn_arr *pair = TN_AS(Array, tn_arr_obj(width, axis));
   if (tir_layout_factor(now, letter) < 0 && pair) return (tn_arr *)(uintptr_t)pair;
-  *whole = *whole && pair && relay_int_at(pair, 0) == 0 && relay_int_at(pair, 1) == 0;
+  *whole = *whole && pair && relay_listed(pair, 0) == 0 && relay_listed(pair, 1) == 0;
   return relay_ints(none, 2);
 }
 

@@ -4,7 +4,8 @@
          Tensor[(1, 8, 8, 8), float32] -> Tensor[(1, 8, 4, 4), float32]
 
    The mean counts what is data, and the border too when count_include_pad is set. With ceil_mode
-   the last window may reach over the end; what is there is never counted. */
+   the last window may reach over the end; what is there is never counted, and a window that begins
+   in the border after the data is left out. */
 #include <string.h>
 
 #include "ir/imm.h"
@@ -14,11 +15,11 @@
 #include "tir/layout.h"
 
 #define POOL_FIELDS(F, S, ones, zeros, layout_)                                                    \
-  F(S, REF, Array, pool_size, 0, "extents of the window")                                          \
-  F(S, REF, Array, strides, 0, "steps of the window", ones)                                        \
-  F(S, REF, Array, dilation, 0, "distance of neighbouring elements of the window", ones)           \
-  F(S, REF, Array, padding, 0, "border: one number, one for each axis, or those before and after", \
-    zeros)                                                                                         \
+  F(S, REF, Array, pool_size, TN_INTS, "extents of the window")                                    \
+  F(S, REF, Array, strides, TN_INTS, "steps of the window", ones)                                  \
+  F(S, REF, Array, dilation, TN_INTS, "distance of neighbouring elements of the window", ones)     \
+  F(S, REF, Array, padding, TN_INTS,                                                               \
+    "border: one number, one for each axis, or those before and after", zeros)                     \
   F(S, REF, String, layout, 0, "layout of data", layout_)                                          \
   F(S, REF, String, out_layout, 0, "layout of the result, that of data when empty", "\"\"")        \
   F(S, BOOL, , ceil_mode, 0, "round the extents of the result up", "False")
@@ -76,13 +77,16 @@ static int read_pool(const void *attrs, int n, pool *p) {
   for (int i = 0; i < n; ++i) {
     char letter = letters(n)[i];
     p->axis[i] = tir_layout_index(p->layout, letter);
-    p->size[i] = relay_int_at(size, i);
-    p->stride[i] = relay_int_at(strides, i);
-    p->dilation[i] = relay_int_at(dilation, i);
+    p->size[i] = relay_listed(size, i);
+    p->stride[i] = relay_listed(strides, i);
+    p->dilation[i] = relay_listed(dilation, i);
     TN_CHECK(p->axis[i] >= 0 && tir_layout_factor(p->layout, letter) < 0, ValueError, NULL,
              "layout %s: axis %c must be there and not be split", layout, letter);
     TN_CHECK(p->size[i] > 0 && p->stride[i] > 0 && p->dilation[i] > 0, ValueError, NULL,
              "pool_size, strides and dilation must be positive");
+    TN_TRY(ops_check_32_bits("pool_size", p->size[i]) ||
+           ops_check_32_bits("strides", p->stride[i]) ||
+           ops_check_32_bits("dilation", p->dilation[i]));
   }
   return 0;
 }
@@ -94,15 +98,24 @@ static int ndim_of(const relay_op_row *row) {
 /* What ceil_mode adds to the border after axis i. */
 static int64_t reach(const pool *p, int i) { return p->ceil ? p->stride[i] - 1 : 0; }
 
+/* The extent of axis k. With ceil_mode a window that would begin in the border after the data is
+   left out: all that begin below x + before are there. */
+static tn_expr *pooled(const pool *p, int k, tn_expr *x) {
+  tn_expr *n =
+      ops_window_extent(x, relay_dim_int(p->size[k]), p->before[k] + p->after[k] + reach(p, k),
+                        p->stride[k], p->dilation[k]);
+  if (!p->ceil || !n || relay_dim_is_any(x)) return n;
+  tn_expr *begins =
+      ops_window_extent(x, tir_i32(1), p->before[k], p->stride[k], 1); /* windows of one element */
+  return begins ? relay_dim_binary(TN_TI_Min, n, begins) : NULL;
+}
+
 static tn_arr *out_shape(const pool *p, const tn_arr *data) {
   TN_VEC(out);
   for (int64_t i = 0; i < data->len; ++i) {
     tn_expr *e = (tn_expr *)tn_arr_obj(data, i);
     for (int k = 0; k < p->n; ++k) {
-      if (p->axis[k] == i)
-        e = ops_window_extent(e, tir_i32((int32_t)p->size[k]),
-                              p->before[k] + p->after[k] + reach(p, k), p->stride[k],
-                              p->dilation[k]);
+      if (p->axis[k] == i) e = pooled(p, k, e);
     }
     TN_TRYP(tn_vec_push_obj(&out, e));
   }
@@ -295,8 +308,8 @@ static tn_arr *grad_shape(const relay_shape_query *q) { return tn_arr_of(1, rela
 #define POOL_GRAD(name_, Attrs, rel_name_, which_, doc_)                                           \
   {                                                                                                \
     .name = name_, .inputs = "out_grad data", .attrs = &tn_type_##Attrs, .level = 2,               \
-    .pattern = RELAY_OPAQUE, .rel_name = rel_name_, .rel = grad_relation, .compute = compute_grad, \
-    .shape = grad_shape, .which = which_, .doc = doc_                                              \
+    .flags = RELAY_NUMBERS, .pattern = RELAY_OPAQUE, .rel_name = rel_name_, .rel = grad_relation,  \
+    .compute = compute_grad, .shape = grad_shape, .which = which_, .doc = doc_                     \
   }
 
 static const relay_op_row rows[] = {

@@ -90,8 +90,8 @@ static tn_arr *compute_log_softmax(const relay_compute *c) {
 #define SOFTMAX(name_, compute_, doc_)                                                             \
   {                                                                                                \
     .name = name_, .inputs = "data", .attrs = &tn_type_SoftmaxAttrs, .level = 1,                   \
-    .pattern = RELAY_OUT_ELEMWISE_FUSABLE, .rel_name = "Softmax", .rel = relation,                 \
-    .compute = compute_, .shape = relay_shape_same, .layouts = ops_layouts_axis,                   \
+    .pattern = RELAY_OUT_ELEMWISE_FUSABLE, .flags = RELAY_FLOATS, .rel_name = "Softmax",           \
+    .rel = relation, .compute = compute_, .shape = relay_shape_same, .layouts = ops_layouts_axis,  \
     .grad = ops_grad_softmax, .doc = doc_                                                          \
   }
 

@@ -10,12 +10,12 @@
 #include "ops/ops.h"
 
 #define TN_FIELDS_SpaceToBatchNDAttrs(F, S)                                                        \
-  F(S, REF, Array, block_shape, 0, "extents of a block")                                           \
-  F(S, REF, Array, paddings, 0, "elements put before and after each axis: pairs")                  \
+  F(S, REF, Array, block_shape, TN_INTS, "extents of a block")                                     \
+  F(S, REF, Array, paddings, TN_INTS, "elements put before and after each axis: pairs")            \
   F(S, F64, , pad_value, 0, "what they are", "0.0")
 #define TN_FIELDS_BatchToSpaceNDAttrs(F, S)                                                        \
-  F(S, REF, Array, block_shape, 0, "extents of a block")                                           \
-  F(S, REF, Array, crops, 0, "elements cut off before and after each axis: pairs")
+  F(S, REF, Array, block_shape, TN_INTS, "extents of a block")                                     \
+  F(S, REF, Array, crops, TN_INTS, "elements cut off before and after each axis: pairs")
 #define SPACE_BATCH_ATTRS(N)                                                                       \
   N(SpaceToBatchNDAttrs, Attrs, "relay.attrs.SpaceToBatchNDAttrs", NODE, TREE, tn_no_hooks,        \
     "attributes of nn.space_to_batch_nd")                                                          \
@@ -29,10 +29,10 @@ typedef struct {
 } blocks;
 
 static int read_blocks(const void *attrs, int64_t ndim, blocks *b) {
-  const tn_arr *shape = relay_attr_obj(attrs, "block_shape"),
+  const tn_arr *block = relay_attr_obj(attrs, "block_shape"),
                *pairs = relay_attr_obj(attrs, "paddings");
   if (!pairs) pairs = relay_attr_obj(attrs, "crops");
-  b->n = shape->len;
+  b->n = block->len;
   b->all = 1;
   TN_CHECK(ndim <= OPS_MAX_NDIM && b->n < ndim, ValueError, NULL,
            "block_shape: %lld extents for %lld dimensions", (long long)b->n, (long long)ndim);
@@ -42,9 +42,9 @@ static int read_blocks(const void *attrs, int64_t ndim, blocks *b) {
     const tn_arr *pair = TN_AS(Array, tn_arr_obj(pairs, i));
     TN_CHECK(pair && pair->len == 2, ValueError, NULL, "expected a pair of numbers for axis %lld",
              (long long)(i + 1));
-    b->block[i] = relay_int_at(shape, i);
-    b->before[i] = relay_int_at(pair, 0);
-    b->after[i] = relay_int_at(pair, 1);
+    b->block[i] = relay_listed(block, i);
+    b->before[i] = relay_listed(pair, 0);
+    b->after[i] = relay_listed(pair, 1);
     TN_CHECK(b->block[i] > 0 && b->before[i] >= 0 && b->after[i] >= 0, ValueError, NULL,
              "axis %lld: the block must be positive, and what is added or cut off not negative",
              (long long)(i + 1));
@@ -54,14 +54,6 @@ static int read_blocks(const void *attrs, int64_t ndim, blocks *b) {
              ValueError, NULL, "block_shape: too many places");
   }
   return 0;
-}
-
-/* An extent divided by what must divide it. */
-static tn_expr *divided(tn_expr *e, int64_t by) {
-  int64_t v;
-  TN_CHECKP(!tir_as_int((tn_obj *)e, &v) || v % by == 0, ValueError, NULL,
-            "an extent of %lld is not divided by %lld", (long long)v, (long long)by);
-  return relay_dim_binary(TN_TI_FloorDiv, e, tir_const_int(e->dtype, by));
 }
 
 /* row->which: 1 where images become places */
@@ -74,10 +66,10 @@ static tn_arr *out_shape(const relay_op_row *row, const void *attrs, const tn_ar
     int64_t more = i && i <= b.n ? b.before[i - 1] + b.after[i - 1] : 0;
     int64_t factor = i == 0 ? b.all : i <= b.n ? b.block[i - 1] : 1, left;
     bool times = (i == 0) != (row->which == 1);
-    if (!row->which) e = relay_dim_add(e, tir_const_int(e->dtype, more));
-    e = times ? relay_dim_mul(e, tir_const_int(e->dtype, factor)) : divided(e, factor);
-    if (row->which && e) e = relay_dim_add(e, tir_const_int(e->dtype, -more));
-    if (!e) return NULL;
+    if (!row->which) TN_GETP(e, relay_dim_plus(e, more));
+    TN_GETP(e, times ? relay_dim_times(e, factor) : relay_dim_divided(e, factor));
+    if (row->which) TN_GETP(e, relay_dim_plus(e, -more));
+    relay_take_least(e, 0);
     TN_CHECKP(!tir_as_int((tn_obj *)e, &left) || left >= 0, ValueError, NULL,
               "crops of axis %lld are more than there is", (long long)i);
     TN_TRYP(tn_vec_push_obj(&out, e));

@@ -21,20 +21,20 @@ TN_NODES_LOCAL(SUBPIXEL_ATTRS)
 /* row->which: 1 where blocks become channels */
 static tn_arr *out_shape(const relay_op_row *row, const tn_SubPixelAttrs *a, const tn_arr *data) {
   ops_axes d;
-  tn_expr *b = tir_i32((int32_t)a->block_size), *bb = tir_mul(b, b);
-  uint32_t more = row->which ? TN_TI_FloorDiv : TN_TI_Mul;
-  TN_CHECKP(a->block_size > 0, ValueError, NULL, "block_size must be positive, got %lld",
-            (long long)a->block_size);
+  int64_t b = a->block_size;
+  tn_expr *(*other)(tn_expr *, int64_t) = row->which ? relay_dim_times : relay_dim_divided;
+  tn_expr *(*own)(tn_expr *, int64_t) = row->which ? relay_dim_divided : relay_dim_times;
+  TN_CHECKP(b > 0 && b <= INT16_MAX, ValueError, NULL,
+            "block_size must be positive and of 16 bits, got %lld", (long long)b);
   /* "CDR" is what existing programs call it, "CRD" what ONNX does */
   TN_CHECKP(tn_str_eq(a->mode, "DCR") || tn_str_eq(a->mode, "CDR") || tn_str_eq(a->mode, "CRD"),
             ValueError, NULL, "mode must be DCR or CDR (CRD), got %s", tn_cstr(a->mode));
   TN_TRYP(ops_axes_of(tn_cstr(a->layout), data, true, &d));
   TN_CHECKP(OPS_AXIS(&d, 'C') && OPS_AXIS(&d, 'H') && OPS_AXIS(&d, 'W'), ValueError, NULL,
             "layout %s must have the axes C, H and W", tn_cstr(a->layout));
-  OPS_AXIS(&d, 'H') = relay_dim_binary(more, OPS_AXIS(&d, 'H'), b);
-  OPS_AXIS(&d, 'W') = relay_dim_binary(more, OPS_AXIS(&d, 'W'), b);
-  OPS_AXIS(&d, 'C') =
-      relay_dim_binary(row->which ? TN_TI_Mul : TN_TI_FloorDiv, OPS_AXIS(&d, 'C'), bb);
+  TN_GETP(OPS_AXIS(&d, 'H'), own(OPS_AXIS(&d, 'H'), b));
+  TN_GETP(OPS_AXIS(&d, 'W'), own(OPS_AXIS(&d, 'W'), b));
+  TN_GETP(OPS_AXIS(&d, 'C'), other(OPS_AXIS(&d, 'C'), b * b));
   return ops_axes_to(tn_cstr(a->layout), &d, true);
 }
 
@@ -92,8 +92,9 @@ static tn_expr *to_depth(void *ctx, tn_arr *at) {
   ops_axes o;
   TN_TRYP(ops_axes_of(layout, at, false, &o));
   tn_expr *b = tir_i32((int32_t)s->attrs->block_size), *c = OPS_AXIS(&o, 'C');
-  tn_expr *place = tir_floordiv(c, s->channels);
-  OPS_AXIS(&o, 'C') = tir_floormod(c, s->channels);
+  bool dcr = tn_str_eq(s->attrs->mode, "DCR");
+  tn_expr *bb = tir_mul(b, b), *place = dcr ? tir_floordiv(c, s->channels) : tir_floormod(c, bb);
+  OPS_AXIS(&o, 'C') = dcr ? tir_floormod(c, s->channels) : tir_floordiv(c, bb);
   OPS_AXIS(&o, 'H') = tir_add(tir_mul(OPS_AXIS(&o, 'H'), b), tir_floordiv(place, b));
   OPS_AXIS(&o, 'W') = tir_add(tir_mul(OPS_AXIS(&o, 'W'), b), tir_floormod(place, b));
   return te_at(s->data, ops_axes_to(layout, &o, false));

@@ -25,13 +25,13 @@
   F(S, I64, , tile_size, 0, "results along an axis of a tile", "4")
 #define TN_FIELDS_Conv2DWinogradAttrs(F, S)                                                        \
   F(S, I64, , tile_size, 0, "results along an axis of a tile", "4")                                \
-  F(S, REF, Array, strides, 0, "steps of the window", "[1, 1]")                                    \
-  F(S, REF, Array, padding, 0,                                                                     \
+  F(S, REF, Array, strides, TN_INTS, "steps of the window", "[1, 1]")                              \
+  F(S, REF, Array, padding, TN_INTS,                                                               \
     "zeros put around: one number, one for each axis, or those before and after", "[0, 0]")        \
-  F(S, REF, Array, dilation, 0, "distance of neighbouring elements of the kernel", "[1, 1]")       \
+  F(S, REF, Array, dilation, TN_INTS, "distance of neighbouring elements of the kernel", "[1, 1]") \
   F(S, I64, , groups, 0, "groups of channels that do not see each other", "1")                     \
   F(S, REF, PrimExpr, channels, TN_OPT, "channels of the result", "None")                          \
-  F(S, REF, Array, kernel_size, TN_OPT, "extents of the kernel", "None")                           \
+  F(S, REF, Array, kernel_size, TN_OPT | TN_INTS, "extents of the kernel", "None")                 \
   F(S, REF, String, data_layout, 0, "layout of data", "\"NCHW\"")                                  \
   F(S, REF, String, kernel_layout, 0, "layout of the transformed weight", "\"HWOI\"")              \
   F(S, REF, String, out_layout, 0, "layout of the result, that of data when empty", "\"\"")        \
@@ -428,7 +428,7 @@ static int stage(winograd *w, tn_arr *shape, te_element_fn element, const char *
 static tn_Tensor *with_border(const winograd *w, tn_Tensor *data) {
   int64_t before[5] = {0}, after[5] = {0}, n;
   for (int i = 0; i < 2; ++i) {
-    (void)tir_as_int((tn_obj *)te_extent(data, 2 + i), &n);
+    TN_ICHECKP(relay_known_int(data->shape, 2 + i, &n)); /* the tiles have been counted */
     before[2 + i] = w->before[i];
     int64_t rest = w->tiles[i] * w->f->m + KERNEL - 1 - n - w->before[i];
     after[2 + i] = rest > 0 ? rest : 0;

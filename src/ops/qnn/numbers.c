@@ -54,7 +54,7 @@ static void *scaled_by_one(void *x, double factor) {
 static void *scaled_by_each(void *x, const double *factor, int64_t n, int most, int least,
                             int64_t rank, int64_t axis) {
   bool shared = most - least <= SHARED_SPREAD;
-  TN_AUTOFREE int64_t *m = tn_alloc_zero((size_t)n * 2, sizeof *m);
+  TN_AUTOFREE int64_t *m = tn_alloc_zero((size_t)n, 2 * sizeof *m);
   if (!m) return NULL;
   for (int64_t i = 0; i < n; ++i) {
     int e = shared ? most : exponent_of(factor[i]);
@@ -109,7 +109,7 @@ void *qnn_along(void *numbers, int64_t rank, int64_t axis) {
   const tn_TensorType *t = relay_known_type(numbers);
   if (!t) return tn_error_pending() ? NULL : numbers;
   if (t->shape->len == 0) return numbers;
-  if (tir_is_one(relay_dim(t, 0))) return relay_reshape(numbers, relay_ints(NULL, 0));
+  if (relay_dim_is(relay_dim(t, 0), 1) == 1) return relay_reshape(numbers, relay_ints(NULL, 0));
   return relay_spread(numbers, rank - axis - 1);
 }
 

@@ -43,8 +43,9 @@ static int check_numbers(relay_rel *r, int i, const char *what, const tn_TensorT
   if (t->shape->len == 0) return RELAY_SOLVED;
   RELAY_CHECK(r, t->shape->len == 1, "%s: expected a number or a vector, got %s", what,
               relay_type_text(t));
-  if (tir_is_one(relay_dim(t, 0))) return RELAY_SOLVED;
-  RELAY_CHECK(r, data->shape->len > 0 && relay_dim_equal(relay_dim(t, 0), relay_dim(data, axis)),
+  if (relay_dim_is(relay_dim(t, 0), 1) == 1) return RELAY_SOLVED;
+  RELAY_CHECK(r,
+              data->shape->len > 0 && relay_dim_broadcasts(relay_dim(t, 0), relay_dim(data, axis)),
               "%s %s does not fit axis %lld of data %s", what, relay_type_text(t), (long long)axis,
               relay_type_text(data));
   return RELAY_SOLVED;
@@ -86,8 +87,8 @@ typedef struct {
 
 static tn_expr *number_at(const numbers *n, const tn_Tensor *t, const tn_arr *at) {
   if (t->shape->len == 0) return te_at(t, tn_arr_of(0));
-  tn_expr *i = tir_is_one(te_extent(t, 0)) ? tir_zero(TN_I32) : te_index(at, n->axis);
-  return te_at_of(t, 1, i);
+  tn_expr *own = te_index(at, n->axis);
+  return te_at_of(t, 1, relay_if_one(te_extent(t, 0), tir_zero(own->dtype), own));
 }
 
 /* Behind 1.5 * 2**23 a float has no bits for fractions: the sum with that is rounded, of two

@@ -12,11 +12,11 @@
 #include "ops/qnn/qnn.h"
 
 #define TN_FIELDS_QnnAvgPool2DAttrs(F, S)                                                          \
-  F(S, REF, Array, pool_size, 0, "extents of the window")                                          \
-  F(S, REF, Array, strides, 0, "steps of the window", "[1, 1]")                                    \
-  F(S, REF, Array, padding, 0, "border: one number, one for each axis, or before and after",       \
+  F(S, REF, Array, pool_size, TN_INTS, "extents of the window")                                    \
+  F(S, REF, Array, strides, TN_INTS, "steps of the window", "[1, 1]")                              \
+  F(S, REF, Array, padding, TN_INTS, "border: one number, one for each axis, or before and after", \
     "[0, 0]")                                                                                      \
-  F(S, REF, Array, dilation, 0, "distance of neighbouring elements of the window", "[1, 1]")       \
+  F(S, REF, Array, dilation, TN_INTS, "distance of neighbouring elements of the window", "[1, 1]") \
   F(S, BOOL, , ceil_mode, 0, "round the extents of the result up", "False")                        \
   F(S, BOOL, , count_include_pad, 0, "does the border count in the mean?", "True")                 \
   F(S, REF, String, layout, 0, "layout of data", "\"NHWC\"")                                       \
@@ -116,8 +116,9 @@ void *qnn_lower_softmax(const relay_replace *r) {
   double scale, quantum;
   int64_t axis = relay_attr_int(r->call->attrs, "axis", -1);
   if (axis < 0) axis += t->shape->len;
-  int64_t n = relay_int_at(t->shape, axis);
-  bool known = relay_uniform(in.scale, &scale) && relay_uniform(out.scale, &quantum);
+  int64_t n;
+  bool known = relay_known_int(t->shape, axis, &n) && relay_uniform(in.scale, &scale) &&
+               relay_uniform(out.scale, &quantum);
   if (!known || t->dtype.bits != 8 || n < 1 || n > MAX_PARTS || quantum < 1e-6) {
     void *x = qnn_dequantized(relay_arg(r->call, 0), &in);
     return qnn_quantized(x ? relay_call("nn.softmax", r->call->attrs, 1, x) : NULL, &out, t->dtype);
@@ -192,9 +193,10 @@ static void *lower_pool(const relay_replace *r) {
                       *result = TN_AS(TensorType, r->out_type);
   qnn_quantum in = from(r), out = to(r);
   double scale, zero;
-  int64_t n = relay_int_at(a->pool_size, 0) * relay_int_at(a->pool_size, 1);
-  int64_t channels = relay_int_at(t->shape, tn_str_eq(a->layout, "NHWC") ? 3 : 1);
-  bool known = relay_uniform(in.scale, &scale) && relay_uniform(in.zero, &zero);
+  int64_t n = relay_listed(a->pool_size, 0) * relay_listed(a->pool_size, 1);
+  int64_t channels;
+  bool known = relay_known_int(t->shape, tn_str_eq(a->layout, "NHWC") ? 3 : 1, &channels) &&
+               relay_uniform(in.scale, &scale) && relay_uniform(in.zero, &zero);
   if (known && n > 0 && n < 1 << 16 && channels > 0 && counts_alike(a)) {
     qnn_quantum sums = {relay_const_float(TN_F32, scale / (double)n),
                         relay_const_int(TN_I32, n * (int64_t)zero), 0};

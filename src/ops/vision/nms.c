@@ -24,7 +24,7 @@ TN_NODES_LOCAL(NMS_ATTRS)
 static tn_arr *rows_shape(const tn_arr *boxes, const tn_arr *scores) {
   tn_expr *n = relay_dim_mul((tn_expr *)tn_arr_obj(boxes, 0), (tn_expr *)tn_arr_obj(boxes, 1));
   n = relay_dim_mul(n, (tn_expr *)tn_arr_obj(scores, 1));
-  return n ? tn_arr_of(2, n, tir_const_int(n->dtype, 3)) : NULL;
+  return n ? tn_arr_of(2, n, relay_dim_int(3)) : NULL;
 }
 
 static int check_limit(relay_rel *r, int i) {

@@ -11,7 +11,7 @@
 #include "ops/ops.h"
 
 #define TN_FIELDS_ROIAlignAttrs(F, S)                                                              \
-  F(S, REF, Array, pooled_size, 0, "height and width of the result")                               \
+  F(S, REF, Array, pooled_size, TN_INTS, "height and width of the result")                         \
   F(S, F64, , spatial_scale, 0, "factor from the boxes to the data")                               \
   F(S, I64, , sample_ratio, 0, "samples along each axis of a part; not positive: as it needs",     \
     "-1")                                                                                          \
@@ -45,8 +45,8 @@ static int relation(relay_rel *r) {
   RELAY_CHECK(r, relay_dim_equal(relay_dim(rois, 1), tir_i64(5)) != 0,
               "a row of rois must have 5 numbers, got %s", relay_type_text(rois));
   RELAY_CHECK(r,
-              a->pooled_size->len == 2 && relay_int_at(a->pooled_size, 0) > 0 &&
-                  relay_int_at(a->pooled_size, 1) > 0,
+              a->pooled_size->len == 2 && relay_listed(a->pooled_size, 0) > 0 &&
+                  relay_listed(a->pooled_size, 1) > 0,
               "pooled_size must be two positive numbers");
   RELAY_CHECK(r, tn_str_eq(a->layout, "NCHW"), "layout %s is not supported: expected NCHW",
               tn_cstr(a->layout));
@@ -55,8 +55,11 @@ static int relation(relay_rel *r) {
       "unknown mode %s", tn_cstr(a->mode));
   RELAY_CHECK(r, ir_is_floating(data->dtype) && tn_dtype_eq(data->dtype, rois->dtype),
               "data and rois must be of one floating point type");
-  return relay_rel_result(r,
-                          relay_tensor_type(out_shape(a, data->shape, rois->shape), data->dtype));
+  tn_arr *shape;
+  TN_GET(shape, out_shape(a, data->shape, rois->shape));
+  for (int i = 0; i < 4; ++i)
+    if (i != 1) TN_TRY(ops_rel_takes(r, relay_dim(data, i), shape, "an axis of data"));
+  return relay_rel_result(r, relay_tensor_type(shape, data->dtype));
 }
 
 /* ---- samples ---- */
@@ -87,7 +90,7 @@ static side side_of(const align *x, int axis) {
   tn_expr *begin = tir_sub(tir_mul(of_box(x, 2 - axis), scale), half),
           *end = tir_sub(tir_mul(of_box(x, 4 - axis), scale), half), *span = tir_sub(end, begin);
   if (!a->aligned) span = tir_max(span, number(x, 1));
-  tn_expr *parts = number(x, (double)relay_int_at(a->pooled_size, axis));
+  tn_expr *parts = number(x, (double)relay_listed(a->pooled_size, axis));
   side s = {begin, tir_div(span, parts), tir_i32((int32_t)a->sample_ratio)};
   if (a->sample_ratio <= 0) {
     tn_expr *n = tir_rounding(TIR_OP_ceil, s.part, NULL);
@@ -114,15 +117,14 @@ static around around_of(const align *x, tn_expr *p, tn_expr *n) {
   around r;
   r.inside = tir_and(tir_ge(p, number(x, -1)), tir_le(p, real(x, n)));
   p = tir_min(tir_max(p, number(x, 0)), end);
-  r.low = tir_cast(TN_I32, tir_rounding(TIR_OP_floor, p, NULL), NULL);
-  r.high = tir_min(tir_add(r.low, tir_i32(1)), last);
+  r.low = ops_place_index(p, n);
+  r.high = ops_data_index(tir_add(r.low, tir_i32(1)), n, OPS_CLIP);
   r.weight = tir_sub(p, real(x, r.low));
   return r;
 }
 
 static tn_expr *element(const align *x, tn_expr *row, tn_expr *column) {
-  tn_expr *image = tir_cast(TN_I32, of_box(x, 0), NULL);
-  image = tir_min(tir_max(image, tir_i32(0)), tir_sub(extent(x->data, 0), tir_i32(1)));
+  tn_expr *image = ops_place_index(of_box(x, 0), extent(x->data, 0));
   return tir_load(x->data, tn_arr_of(4, image, te_index(x->at, 1), row, column));
 }
 
@@ -184,8 +186,8 @@ static tn_arr *shape_function(const relay_shape_query *q) {
   const tn_ROIAlignAttrs *a = q->attrs;
   return tn_arr_of(1, tn_arr_of(4, tn_arr_obj(relay_shape_of(q, 1), 0),
                                 tn_arr_obj(relay_shape_of(q, 0), 1),
-                                tir_i64(relay_int_at(a->pooled_size, 0)),
-                                tir_i64(relay_int_at(a->pooled_size, 1))));
+                                tir_i64(relay_listed(a->pooled_size, 0)),
+                                tir_i64(relay_listed(a->pooled_size, 1))));
 }
 
 static const relay_op_row rows[] = {

@@ -20,7 +20,7 @@ static int need(const tn_any *args, int32_t n, int32_t i, const tn_type *type, c
 /* Argument i as a module; NULL when it is None or left out. */
 static int module_opt(const tn_any *args, int32_t n, int32_t i, tn_IRModule **out) {
   *out = NULL;
-  return i < n ? tn_arg_obj(args, n, i, &tn_type_IRModule, (tn_obj **)out) : 0;
+  return tn_arg_opt(args, n, i, &tn_type_IRModule, (tn_obj **)out);
 }
 
 /* ---- variables ---- */
@@ -189,8 +189,8 @@ static int module_from_expr(TN_ARGS) {
   if (TN_AS(IRModule, e)) return tn_ret_obj(ret, e);
   TN_CHECK(TN_IS(RelayExpr, e), TypeError, NULL,
            "IRModule.from_expr: expected an expression, got %s", tn_obj_key(e));
-  if (n > 1) TN_TRY(tn_arg_obj(args, n, 1, &tn_type_Map, (tn_obj **)&functions));
-  if (n > 2) TN_TRY(tn_arg_obj(args, n, 2, &tn_type_Map, (tn_obj **)&types));
+  TN_TRY(tn_arg_opt(args, n, 1, &tn_type_Map, (tn_obj **)&functions));
+  TN_TRY(tn_arg_opt(args, n, 2, &tn_type_Map, (tn_obj **)&types));
   TN_TRY(ir_functions_arg(functions, &functions));
   return tn_ret_obj(ret, relay_module_from_expr(e, functions, types));
 }

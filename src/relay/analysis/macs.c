@@ -44,7 +44,7 @@ static int64_t channels(const tn_RelayCall *c) {
 static int64_t kernel_size(const tn_RelayCall *c) {
   const tn_arr *size = relay_attr_obj(c->attrs, "kernel_size");
   int64_t all = 1;
-  for (int64_t i = 0; size && i < size->len; ++i) all *= relay_int_at(size, i);
+  for (int64_t i = 0; size && i < size->len; ++i) all *= relay_listed(size, i);
   return all;
 }
 

@@ -181,7 +181,6 @@ static int match(TN_ARGS) {
   TN_NARGS("relay.dataflow_pattern.match", 2);
   TN_ARG_OBJ(DFPattern, pattern, 0);
   TN_ARG_OBJ(RelayExpr, e, 1);
-  TN_CHECK(pattern && e, TypeError, NULL, "match: expected a pattern and an expression");
   DF_MATCHED(m);
   int r = df_match(&m, pattern, e);
   if (r >= 0) *ret = tn_any_bool(r == 1);
@@ -191,10 +190,9 @@ static int match(TN_ARGS) {
 /* (callbacks, expression, module or None) -> expression */
 static int rewrite(TN_ARGS) {
   TN_NARGS("relay.dataflow_pattern.rewrite", 3);
-  TN_ARG_OBJ(Array, callbacks, 0);
+  TN_ARG_ITEMS(Array(Object), callbacks, 0);
   TN_ARG_OBJ(RelayExpr, e, 1);
-  TN_ARG_OBJ(IRModule, mod, 2);
-  TN_CHECK(callbacks && e, TypeError, NULL, "rewrite: expected callbacks and an expression");
+  TN_ARG_OPT(IRModule, mod, 2);
   return tn_ret_obj(ret, df_rewrite(callbacks, e, mod));
 }
 
@@ -203,9 +201,8 @@ static int partition(TN_ARGS) {
   TN_NARGS("relay.dataflow_pattern.partition", 4);
   TN_ARG_OBJ(DFPattern, pattern, 0);
   TN_ARG_OBJ(RelayExpr, e, 1);
-  TN_ARG_OBJ(Map, attrs, 2);
+  TN_ARG_OPT_ITEMS(Map(String, Object), attrs, 2);
   tn_func *check = NULL;
-  TN_CHECK(pattern && e, TypeError, NULL, "partition: expected a pattern and an expression");
   if (tn_any_is_obj(&args[3]))
     TN_TRY(tn_any_to_obj(&args[3], "runtime.PackedFunc", (tn_obj **)&check));
   return tn_ret_obj(ret, df_partition(pattern, e, attrs, check));

@@ -86,7 +86,6 @@ tn_IRModule *relay_infer_type_pass(tn_IRModule *m, const tn_pass_ctx *c) {
 static int infer_type_local(TN_ARGS) {
   TN_NARGS("relay._transform.InferTypeLocal", 1);
   TN_ARG_OBJ(RelayExpr, e, 0);
-  TN_CHECK(e, TypeError, NULL, "InferTypeLocal: expected an expression, got None");
   return tn_ret_obj(ret, relay_infer_type(e, NULL));
 }
 
@@ -94,8 +93,7 @@ static int infer_type_local(TN_ARGS) {
 static int infer_expr(TN_ARGS) {
   TN_NARGS("relay.analysis.InferExpr", 2);
   TN_ARG_OBJ(RelayExpr, e, 0);
-  TN_ARG_OBJ(IRModule, m, 1);
-  TN_CHECK(e, TypeError, NULL, "infer: expected an expression, got None");
+  TN_ARG_OPT(IRModule, m, 1);
   return tn_ret_obj(ret, relay_infer_expr(e, m));
 }
 
@@ -104,8 +102,7 @@ static int unmatched_cases(TN_ARGS) {
   TN_CHECK(n == 1 || n == 2, TypeError, NULL, "unmatched_cases: expected a match and a module");
   TN_ARG_OBJ(Match, match, 0);
   tn_IRModule *m = NULL;
-  if (n > 1) TN_TRY(tn_arg_obj(args, n, 1, &tn_type_IRModule, (tn_obj **)&m));
-  TN_CHECK(match, TypeError, NULL, "unmatched_cases: expected a match expression, got None");
+  TN_TRY(tn_arg_opt(args, n, 1, &tn_type_IRModule, (tn_obj **)&m));
   if (!m) TN_GET(m, ir_module_new(NULL, NULL, NULL));
   return tn_ret_obj(ret, relay_unmatched_cases(match, m));
 }

@@ -132,7 +132,7 @@ int relay_solve(relay_solver *s) {
 
 /* A relation that could not be solved at once is kept in the arena. */
 static int keep_waiting(relay_solver *s, const relation *e) {
-  size_t size = (size_t)e->rel.n * sizeof(tn_Type *);
+  size_t size = tn_array_bytes(0, e->rel.n, sizeof(tn_Type *));
   relation *kept;
   TN_GET(kept, tn_arena_alloc(&s->arena, sizeof *kept));
   *kept = *e;

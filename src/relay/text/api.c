@@ -30,8 +30,7 @@ static int as_text(TN_ARGS) {
   bool metadata;
   TN_NARGS("relay.ir.AsText", 3);
   TN_ARG_OBJ(Object, o, 0);
-  TN_ARG_OBJ(Function, annotate, 2);
-  TN_CHECK(o, TypeError, NULL, "astext: expected a Relay object, got None");
+  TN_ARG_OPT(Function, annotate, 2);
   TN_TRY(tn_any_to_bool(&args[1], &metadata));
   if (is_other_module(o) || TN_AS(PrimFunc, o)) {
     TN_BUF(script);
@@ -45,7 +44,6 @@ static int as_text(TN_ARGS) {
 static int pretty_print(TN_ARGS) {
   TN_NARGS("relay.ir.PrettyPrint", 1);
   TN_ARG_OBJ(Object, o, 0);
-  TN_CHECK(o, TypeError, NULL, "relay.ir.PrettyPrint: expected a Relay object, got None");
   relay_print_options opt = {0};
   return show(o, &opt, ret);
 }
@@ -54,8 +52,8 @@ static int pretty_print(TN_ARGS) {
 static int parse_args(const tn_any *args, int32_t n, const char **name, tn_str **text,
                       tn_IRModule **init, tn_map **meta) {
   TN_TRY(tn_any_to_cstr(&args[0], name));
-  TN_ARG_OBJ(IRModule, m, 2);
-  TN_ARG_OBJ(Map, table, 3);
+  TN_ARG_OPT(IRModule, m, 2);
+  TN_ARG_OPT(Map, table, 3);
   tn_bytes_view bytes;
   TN_TRY(tn_any_to_bytes(&args[1], &bytes));
   TN_GET(*text, tn_scope_own(tn_str_new_n((const char *)bytes.data, bytes.size)));

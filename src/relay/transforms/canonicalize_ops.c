@@ -15,7 +15,8 @@ static tn_obj *rewrite_call(void *ctx, tn_obj *pre, tn_obj *post) {
   int64_t axis = relay_attr_int(c->attrs, "axis", 1);
   if (axis < 0) axis += t->shape->len;
   void *bias = relay_spread(relay_arg(c, 1), t->shape->len - axis - 1);
-  return relay_stands_for(relay_binary("add", relay_arg(c, 0), bias), pre);
+  void *sum = bias ? relay_binary("add", relay_arg(c, 0), bias) : NULL;
+  return relay_replaced("CanonicalizeOps", sum, post, pre);
 }
 
 static const tn_rewrite_case cases[] = {TN_REWRITE(RelayCall, rewrite_call)};

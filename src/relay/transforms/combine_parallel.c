@@ -37,6 +37,7 @@ typedef struct {
 } branches;
 
 typedef struct {
+  const char *pass;
   layer_kind kind;
   bool to_batch;
   int64_t min_branches;
@@ -45,6 +46,7 @@ typedef struct {
   int64_t len, cap;
   tn_pmap readers; /* expression -> number of readers */
   tn_pmap reader;  /* expression -> the last call that reads it */
+  tn_pmap inner;   /* variables that are bound inside the function */
   tn_pmap by_data; /* data -> 1 + number of the last branches found for it */
   tn_pmap last;    /* last call of a branch -> 1 + number of its branches */
   tn_vec made;     /* combined results (kept alive by `keep`) */
@@ -59,6 +61,7 @@ static void fini(combining *x) {
   tn_free(x->items);
   tn_pmap_fini(&x->readers);
   tn_pmap_fini(&x->reader);
+  tn_pmap_fini(&x->inner);
   tn_pmap_fini(&x->by_data);
   tn_pmap_fini(&x->last);
   tn_vec_fini(&x->made);
@@ -99,7 +102,7 @@ static bool same_but(const tn_TensorType *a, const tn_TensorType *b, int64_t axi
   if (!a || !b || a->shape->len != b->shape->len || !tn_dtype_eq(a->dtype, b->dtype)) return false;
   if (!relay_is_static((const tn_Type *)a) || !relay_is_static((const tn_Type *)b)) return false;
   for (int64_t i = 0; i < a->shape->len; ++i)
-    if (i != axis && relay_int_at(a->shape, i) != relay_int_at(b->shape, i)) return false;
+    if (i != axis && !relay_ints_same(a->shape, i, b->shape, i)) return false;
   return true;
 }
 
@@ -115,13 +118,15 @@ static bool same_attrs(const combining *x, const tn_RelayCall *a, const tn_Relay
   return attrs && a->attrs && tn_equal(a->attrs, attrs, 0) == 1;
 }
 
-static int is_layer(void *ctx, tn_obj *node) {
-  return relay_as_call(node, ((const combining *)ctx)->kind.op) != NULL;
+static int is_fixed(void *ctx, tn_obj *node) {
+  const combining *x = ctx;
+  return relay_as_call(node, x->kind.op) != NULL || tn_pmap_has(&x->inner, node);
 }
 
-/* What is computed by no layer of the kind stays as it is: it may move to another branch. */
+/* What is computed by no layer of the kind stays as it is: it may move to another branch, unless it
+   reads a variable that may not be bound there yet. */
 static bool is_independent(const combining *x, const relay_expr *e) {
-  return tn_post_order(e, is_layer, (void *)(uintptr_t)x) == 0;
+  return tn_post_order(e, is_fixed, (void *)(uintptr_t)x) == 0;
 }
 
 static bool fit_together(const combining *x, const branches *b, const tn_RelayCall *c) {
@@ -156,6 +161,19 @@ static int add_layer(combining *x, const tn_RelayCall *c) {
   return tn_pmap_has(&x->by_data, data) ? 0 : tn_pmap_put_int(&x->by_data, data, x->len);
 }
 
+/* Variables of lets, of functions inside of the function, of patterns. */
+static int see_bound(void *ctx, tn_obj *node) {
+  combining *x = ctx;
+  const tn_RelayLet *let = TN_AS(RelayLet, node);
+  const tn_RelayFunction *f = TN_AS(RelayFunction, node);
+  const tn_PatternVar *var = TN_AS(PatternVar, node);
+  if (let) TN_TRY(tn_pmap_put_int(&x->inner, let->var, 1));
+  if (var) TN_TRY(tn_pmap_put_int(&x->inner, var->var, 1));
+  for (int64_t i = 0; f && i < f->params->len; ++i)
+    TN_TRY(tn_pmap_put_int(&x->inner, tn_arr_obj(f->params, i), 1));
+  return 0;
+}
+
 static int visit(void *ctx, tn_obj *node) {
   combining *x = ctx;
   const tn_RelayCall *c = TN_AS(RelayCall, node);
@@ -175,7 +193,7 @@ static int64_t channel_axis(const tn_RelayCall *c, const tn_TensorType *arg, int
     return (axis < 0 ? axis + t->shape->len : axis) == out_axis ? 0 : -2;
   }
   int64_t axis = out_axis - (t->shape->len - arg->shape->len);
-  return axis >= 0 && relay_int_at(arg->shape, axis) != 1 ? axis : -1;
+  return axis >= 0 && !relay_int_is(arg->shape, axis, 1) ? axis : -1;
 }
 
 /* Does the operand go with that of the first branch: to be put beside it, or the same? */
@@ -249,8 +267,11 @@ static void *beside(const tn_vec *calls, int64_t i, int64_t axis) {
   return relay_concatenate(tn_arr_from(&parts), axis);
 }
 
+/* They are known: only layers of static types are combined. */
 static int64_t channels_of(const branches *b, int64_t i) {
-  return relay_int_at(relay_tensor_type_of_expr(call_at(&b->layers, i))->shape, b->out_axis);
+  int64_t n = 0;
+  const tn_TensorType *t = relay_tensor_type_of_expr(call_at(&b->layers, i));
+  return relay_known_int(t->shape, b->out_axis, &n) ? n : 0;
 }
 
 static relay_expr *combined_layer(const combining *x, const branches *b, relay_expr *data) {
@@ -343,14 +364,15 @@ static tn_obj *replace(void *ctx, tn_obj *pre, tn_obj *post) {
     TN_TRYP(tn_vec_push_obj(&x->made, e));
     b->combined = x->made.len;
   }
-  return relay_stands_for(part_of(x, b, (relay_expr *)x->made.items[b->combined - 1].v.obj, i),
-                          pre);
+  relay_expr *part = part_of(x, b, (relay_expr *)x->made.items[b->combined - 1].v.obj, i);
+  return relay_replaced(x->pass, part, post, pre);
 }
 
 static const tn_rewrite_case cases[] = {TN_REWRITE(RelayCall, replace)};
 
 static tn_RelayFunction *combine_all(tn_RelayFunction *f, combining *x) {
   TN_GETP(x->keep, tn_scope_own(tn_map_new()));
+  TN_TRYP(tn_post_order(f->body, see_bound, x));
   TN_TRYP(tn_post_order(f, visit, x));
   TN_TRYP(find_steps(x));
   return tn_rewrite(f, cases, TN_COUNT(cases), x);
@@ -367,14 +389,14 @@ static tn_RelayFunction *run(tn_RelayFunction *f, const tn_pass_ctx *c, combinin
 
 /* argument: min_num_branches */
 tn_RelayFunction *relay_combine_conv2d(tn_RelayFunction *f, const tn_pass_ctx *c) {
-  combining x = {.kind = {"nn.conv2d", "channels"}};
+  combining x = {.pass = "CombineParallelConv2D", .kind = {"nn.conv2d", "channels"}};
   tn_RelayFunction *r = run(f, c, &x);
   fini(&x);
   return r;
 }
 
 tn_RelayFunction *relay_combine_batch_matmul(tn_RelayFunction *f, const tn_pass_ctx *c) {
-  combining x = {.kind = {"nn.batch_matmul", ""}};
+  combining x = {.pass = "CombineParallelBatchMatmul", .kind = {"nn.batch_matmul", ""}};
   tn_RelayFunction *r = run(f, c, &x);
   fini(&x);
   return r;
@@ -382,7 +404,7 @@ tn_RelayFunction *relay_combine_batch_matmul(tn_RelayFunction *f, const tn_pass_
 
 /* arguments: min_num_branches, to_batch */
 tn_RelayFunction *relay_combine_dense(tn_RelayFunction *f, const tn_pass_ctx *c) {
-  combining x = {.kind = {"nn.dense", "units"}, .to_batch = true};
+  combining x = {.pass = "CombineParallelDense", .kind = {"nn.dense", "units"}, .to_batch = true};
   if (c->nargs > 1) TN_TRYP(tn_any_to_bool(&c->args[1], &x.to_batch));
   tn_RelayFunction *r = run(f, c, &x);
   fini(&x);
@@ -428,7 +450,7 @@ static int see_attention(void *ctx, const void *const operands[3]) {
 
 /* arguments: threads, bytes of cache that each has (FuseAttention has the same) */
 tn_RelayFunction *relay_combine_attention(tn_RelayFunction *f, const tn_pass_ctx *c) {
-  combining x = {.kind = {"nn.dense", "units"}, .min_branches = 2};
+  combining x = {.pass = "CombineAttentionDense", .kind = {"nn.dense", "units"}, .min_branches = 2};
   projections p = {.readers = &x.readers};
   int64_t cache = 1 << 20;
   if (c->nargs > 1) TN_TRYP(tn_any_to_int(&c->args[1], &cache));

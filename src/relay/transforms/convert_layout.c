@@ -26,7 +26,7 @@ static bool is_skipped(void) {
   if (!skipped) return false;
   int64_t own = nseen++;
   for (int64_t i = 0; i < skipped->len; ++i)
-    if (relay_int_at(skipped, i) == own) return true;
+    if (relay_listed(skipped, i) == own) return true;
   return false;
 }
 
@@ -68,7 +68,7 @@ tn_RelayFunction *relay_convert_layout(tn_RelayFunction *f, const tn_pass_ctx *c
 /* (numbers of operators or None, how many have been seen) -> what was set before, as an array */
 static int set_skipped(TN_ARGS) {
   TN_NARGS("LayoutConfig", 2);
-  TN_ARG_OBJ(Array, now, 0);
+  TN_ARG_OPT(Array, now, 0);
   int64_t seen;
   TN_TRY(tn_any_to_int(&args[1], &seen));
   tn_arr *old = skipped;

@@ -51,7 +51,14 @@ static const rule *rule_for(const char *op) {
   return NULL;
 }
 
-/* What is beyond 32 bits is as good as their end: bounds say "to the end" so. */
+/* Do all fit 32 bits? An extent that does not is left to the program that runs. */
+static bool fit(const double *v, int64_t n) {
+  for (int64_t i = 0; i < n; ++i)
+    if (!(v[i] >= INT32_MIN && v[i] <= INT32_MAX)) return false;
+  return true;
+}
+
+/* Of a bound, what is beyond 32 bits is as good as their end: so it says "to the end". */
 static int64_t clamped(double v) {
   return v >= INT32_MAX ? INT32_MAX : v <= INT32_MIN ? INT32_MIN : (int64_t)v;
 }
@@ -69,11 +76,12 @@ static tn_arr *pairs_of(const double *v, int64_t n) {
 }
 
 /* The numbers of a constant as a value of an attribute. 1, 0 when it is none, -1. */
-static int value_of(const void *e, form as, tn_any *out) {
+static int value_of(const void *e, form as, bool bounds, tn_any *out) {
   TN_AUTOFREE double *v = NULL;
   int64_t n;
   int is = relay_const_numbers(e, &v, &n);
   if (is <= 0) return is;
+  if (!bounds && !fit(v, n)) return 0;
   if (as == NUMBER) {
     *out = tn_any_int(n == 1 ? clamped(v[0]) : 0);
     return n == 1 && v[0] >= 1;
@@ -93,7 +101,8 @@ static void *static_attrs(const tn_RelayCall *c, const rule *r) {
   int n = 0;
   if (!row) return NULL;
   for (int i = 0; i < TN_COUNT(r->sets) && r->sets[i].attr; ++i) {
-    int is = value_of(relay_arg(c, r->sets[i].arg), r->sets[i].as, &values[n]);
+    bool bounds = strcmp(r->to, "strided_slice") == 0;
+    int is = value_of(relay_arg(c, r->sets[i].arg), r->sets[i].as, bounds, &values[n]);
     if (is <= 0) return NULL;
     names[n++] = r->sets[i].attr;
   }

@@ -75,7 +75,7 @@ static void *rule_transpose(const tn_RelayCall *c) {
   const tn_arr *axes = relay_attr_obj(c->attrs, "axes");
   int64_t rank = v.type->shape->len, to = rank - 1 - v.axis;
   for (int64_t i = 0; axes && i < axes->len; ++i) {
-    int64_t from = relay_int_at(axes, i);
+    int64_t from = relay_listed(axes, i);
     if ((from < 0 ? from + rank : from) == v.axis) to = i;
   }
   return stands_for(relay_call("transpose", c->attrs, 1, v.x), v.scale, v.zero, v.one ? -1 : to);
@@ -186,9 +186,13 @@ static void *rule_add(const tn_RelayCall *c) {
   for (int i = 0; i < 2; ++i) {
     void *other = relay_arg(c, 1 - i);
     if (!fq_view_of(relay_arg(c, i), &v) || !is_sum(&v)) continue;
-    const tn_TensorType *t = relay_known_type(other);
-    if (!t || t->shape->len == 0 || (!v.one && v.axis != v.type->shape->len - 1)) return NULL;
-    void *b = bias_in(other, &v, t->shape->len - 1);
+    const tn_TensorType *t = relay_known_type(other), *sum = relay_known_type(c);
+    int64_t last = v.type->shape->len - 1;
+    if (!t || !sum || t->shape->len == 0 || (!v.one && v.axis != last)) return NULL;
+    bool along =
+        v.one || relay_dim_equal(relay_dim(t, t->shape->len - 1), relay_dim(v.type, last)) == 1;
+    void *b = along ? bias_in(other, &v, t->shape->len - 1) : NULL;
+    v.axis = sum->shape->len - 1; /* the sum may have more axes */
     return b ? same_quanta(relay_binary("add", v.x, b), &v) : NULL;
   }
   return NULL;
@@ -311,8 +315,7 @@ static tn_obj *rewrite(void *ctx, tn_obj *pre, tn_obj *post) {
     for (int i = 0; !made && i < TN_COUNT(rules); ++i)
       if (strcmp(op, rules[i].op) == 0) made = rules[i].rule(c);
   }
-  if (!made) return tn_error_pending() ? NULL : post;
-  return relay_stands_for(made, pre);
+  return relay_replaced("FakeQuantizationToInteger", made, post, pre);
 }
 
 static const tn_rewrite_case cases[] = {TN_REWRITE(RelayCall, rewrite)};

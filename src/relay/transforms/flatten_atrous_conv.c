@@ -12,13 +12,13 @@
 
 /* Numbers of axis i, as the lists of paddings and crops have them. */
 static int64_t pair_at(const tn_arr *pairs, int64_t i, int64_t k) {
-  return relay_int_at(pairs ? TN_AS(Array, tn_arr_obj(pairs, i)) : NULL, k);
+  return relay_listed(pairs ? TN_AS(Array, tn_arr_obj(pairs, i)) : NULL, k);
 }
 
 /* Padding of the convolution itself: one number, one for each axis, or before and after. */
 static int64_t own_pad(const tn_arr *pad, int64_t i, int64_t k) {
   int64_t n = pad ? pad->len : 0;
-  return n == 0 ? 0 : n == 1 ? relay_int_at(pad, 0) : relay_int_at(pad, n == 2 ? i : 2 * k + i);
+  return n == 0 ? 0 : n == 1 ? relay_listed(pad, 0) : relay_listed(pad, n == 2 ? i : 2 * k + i);
 }
 
 /* Padding and dilation of the one convolution; false: there is none. */
@@ -33,15 +33,15 @@ static bool combine(const void *to, const void *conv, const void *back, int64_t 
   const char *out = relay_attr_str(conv, "out_layout");
   if (!plain || (*out && strcmp(out, "NHWC") != 0)) return false;
   for (int64_t i = 0; i < 2; ++i) {
-    int64_t size = relay_int_at(block, i);
-    if (size != relay_int_at(again, i) || relay_int_at(strides, i) != 1) return false;
+    int64_t size = relay_listed(block, i);
+    if (size != relay_listed(again, i) || relay_listed(strides, i) != 1) return false;
     for (int64_t k = 0; k < 2; ++k) {
       int64_t p = pair_at(relay_attr_obj(to, "paddings"), i, k) + own_pad(pad, i, k) * size -
                   pair_at(relay_attr_obj(back, "crops"), i, k);
       if (p < 0 || p > INT32_MAX) return false;
       pads[2 * k + i] = p;
     }
-    if (__builtin_mul_overflow(size, relay_int_at(dil, i), &dilations[i])) return false;
+    if (__builtin_mul_overflow(size, relay_listed(dil, i), &dilations[i])) return false;
   }
   return true;
 }
@@ -57,7 +57,8 @@ static tn_obj *flatten(void *ctx, tn_obj *pre, tn_obj *post) {
   TN_GETP(attrs, relay_attrs_with(conv->attrs, "padding", tn_any_obj(relay_ints(pads, 4))));
   TN_GETP(attrs, relay_attrs_with(attrs, "dilation", tn_any_obj(relay_ints(dilations, 2))));
   tn_arr *args = tn_arr_of(2, relay_arg(to, 0), relay_arg(conv, 1));
-  return relay_stands_for(relay_call_new(conv->op, args, attrs), pre);
+  void *made = relay_call_new(conv->op, args, attrs);
+  return relay_replaced("FlattenAtrousConv", made, post, pre);
 }
 
 static const tn_rewrite_case cases[] = {TN_REWRITE(RelayCall, flatten)};

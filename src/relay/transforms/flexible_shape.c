@@ -185,7 +185,7 @@ static tn_IRModule *dispatched(dispatch *d, tn_IRModule *m, const tn_pass_ctx *c
   tn_arr *buckets, *inputs;
   tn_RelayFunction *f;
   TN_TRYP(tn_arg_obj(c->args, c->nargs, 0, &tn_type_Array, (tn_obj **)&buckets));
-  TN_TRYP(tn_arg_obj(c->args, c->nargs, 4, &tn_type_Array, (tn_obj **)&inputs));
+  TN_TRYP(tn_arg_opt(c->args, c->nargs, 4, &tn_type_Array, (tn_obj **)&inputs));
   TN_TRYP(tn_any_to_int(&c->args[1], &d->axis));
   TN_TRYP(tn_any_to_bool(&c->args[2], &d->pad));
   TN_TRYP(tn_any_to_float(&c->args[3], &d->pad_value));

@@ -42,16 +42,16 @@ static bool view_of(void *e, const char *matrix, view *v) {
   *v = (view){.e = e};
   if (!to) return false;
   memcpy(v->letters, letters, sizeof letters);
-  if (!from || relay_int_at(from, 2) != relay_int_at(to, 1) ||
-      relay_int_at(from, 3) != relay_int_at(to, 2))
+  if (!from || !relay_ints_same(from, 2, to, 1) || !relay_ints_same(from, 3, to, 2))
     return true; /* to be reshaped as the other operand says */
   v->e = split;
-  for (int i = 0; i < 2; ++i) v->dims[i] = relay_int_at(from, i);
+  for (int i = 0; i < 2; ++i)
+    if (!relay_known_int(from, i, &v->dims[i])) return false;
   const tn_RelayCall *c = relay_as_call(split, "transpose");
   const tn_arr *axes = c ? relay_attr_obj(c->attrs, "axes") : NULL;
   if (!axes || axes->len != NDIM) return true;
   for (int i = 0; i < NDIM; ++i) {
-    int64_t axis = relay_int_at(axes, i);
+    int64_t axis = relay_listed(axes, i);
     v->letters[axis < 0 ? axis + NDIM : axis] = letters[i];
   }
   v->e = relay_arg(c, 0);
@@ -63,7 +63,8 @@ static bool view_of(void *e, const char *matrix, view *v) {
 static void *apart(const view *v, const int64_t *dims) {
   if (v->dims[0]) return v->e;
   const tn_arr *shape = static_shape(v->e, NDIM - 1);
-  int64_t four[NDIM] = {dims[0], dims[1], relay_int_at(shape, 1), relay_int_at(shape, 2)};
+  int64_t four[NDIM] = {dims[0], dims[1]};
+  if (!relay_known_int(shape, 1, &four[2]) || !relay_known_int(shape, 2, &four[3])) return NULL;
   return relay_reshape(v->e, relay_ints(four, NDIM));
 }
 
@@ -90,7 +91,7 @@ static void *product_sum(const tn_RelayCall *c, const int64_t *given) {
   for (int i = 0; i < 2; ++i) { /* neither is repeated for the other */
     const int64_t *own = both[i]->dims;
     same = same && (!own[0] || (own[0] == dims[0] && own[1] == dims[1])) &&
-           relay_int_at(relay_known_type(relay_arg(c, i))->shape, 0) == dims[0] * dims[1];
+           relay_int_is(relay_known_type(relay_arg(c, i))->shape, 0, dims[0] * dims[1]);
   }
   if (!same) return NULL;
   void *x = apart(&a, dims), *y = apart(&b, dims);
@@ -123,10 +124,10 @@ static const tn_RelayCall *sum_behind(const void *e) {
   const tn_RelayCall *split = relay_as_call(e, "reshape"),
                      *c = split ? relay_as_call(relay_arg(split, 0), "nn.batch_matmul") : NULL;
   const tn_arr *to = c ? static_shape(e, NDIM) : NULL, *from = c ? static_shape(c, NDIM - 1) : NULL;
-  if (!to || !from || relay_int_at(from, 1) != relay_int_at(to, 2) ||
-      relay_int_at(from, 2) != relay_int_at(to, 3))
+  int64_t dims[2];
+  if (!to || !from || !relay_ints_same(from, 1, to, 2) || !relay_ints_same(from, 2, to, 3) ||
+      !relay_known_int(to, 0, &dims[0]) || !relay_known_int(to, 1, &dims[1]))
     return as_product(e);
-  int64_t dims[] = {relay_int_at(to, 0), relay_int_at(to, 1)};
   return product_sum(c, dims);
 }
 
@@ -140,7 +141,7 @@ static relay_expr *reordered(const tn_RelayCall *c) {
   memcpy(a, equation, NDIM);
   memcpy(b, equation + NDIM + 1, NDIM);
   for (int i = 0; i < NDIM; ++i) {
-    int64_t axis = relay_int_at(axes, i);
+    int64_t axis = relay_listed(axes, i);
     out[i] = "bhmn"[axis < 0 ? axis + NDIM : axis];
   }
   return out[NDIM - 1] == 'n' ? einsum(relay_arg(sum, 0), a, b, out) : NULL;
@@ -166,8 +167,7 @@ static tn_obj *fold(void *ctx, tn_obj *pre, tn_obj *post) {
   else if (relay_as_call(c, "reshape")) e = reshaped_back(c);
   else if (relay_as_call(c, "transpose") && is_only_reader(ctx, (const tn_RelayCall *)pre))
     e = reordered(c);
-  if (!e) return tn_error_pending() ? NULL : post;
-  return relay_stands_for(e, pre);
+  return relay_replaced("FoldBatchMatmul", e, post, pre);
 }
 
 static const tn_rewrite_case cases[] = {TN_REWRITE(RelayCall, fold)};

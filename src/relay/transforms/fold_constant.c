@@ -18,12 +18,12 @@
 
 /* Extents of a static tensor need no computing. */
 static tn_obj *fold_shape(const tn_RelayCall *c, const tn_TensorType *t) {
-  int64_t dims[64], count = 1;
+  int64_t dims[64], count = 0;
   tn_TensorType *own = relay_tensor_type_of_expr(c);
   const char *name = relay_called_op(c);
-  if (!own || !t || t->shape->len > 64 || !relay_is_static((const tn_Type *)t)) return NULL;
-  for (int64_t i = 0; i < t->shape->len; ++i) count *= dims[i] = relay_int_at(t->shape, i);
   bool size = strcmp(name, "ndarray_size") == 0;
+  if (!own || !t || relay_known_ints(t->shape, dims, 64) < 0) return NULL;
+  if (size && !relay_known_product(t->shape, 0, t->shape->len, &count)) return NULL;
   return (tn_obj *)(size ? relay_const_int(own->dtype, count)
                          : relay_const_ints(own->dtype, dims, t->shape->len));
 }
@@ -51,12 +51,13 @@ static bool may_wait(const folding *x, const tn_obj *e) {
   return tn_pmap_has(x->read, e) && tn_pmap_get_int(x->readers, e, 0) == 1;
 }
 
+/* Of types whose size is not known as many as there can be. */
 static int64_t bytes_of(const tn_Type *type) {
   const tn_TensorType *t = TN_AS(TensorType, type);
-  int64_t n = t ? t->dtype.bits * t->dtype.lanes / 8 : 0;
-  for (int64_t i = 0; t && i < t->shape->len; ++i)
-    if (__builtin_mul_overflow(n, relay_int_at(t->shape, i), &n)) return INT64_MAX;
-  return n;
+  int64_t n = t ? t->dtype.bits * t->dtype.lanes / 8 : 0, count;
+  if (!t) return 0;
+  bool known = relay_known_product(t->shape, 0, t->shape->len, &count);
+  return known && !__builtin_mul_overflow(n, count, &n) ? n : INT64_MAX;
 }
 
 /* Arguments that wait are computed after all, since the call is not. */

@@ -31,7 +31,7 @@ static void *mean_over(const void *e, uint32_t *axes) {
     return NULL;
   *axes = 0;
   for (int64_t i = 0; i < list->len; ++i) {
-    int64_t axis = relay_int_at(list, i);
+    int64_t axis = relay_listed(list, i);
     *axes |= 1U << (axis < 0 ? axis + t->shape->len : axis);
   }
   return relay_arg(c, 0);
@@ -113,7 +113,7 @@ static void *numbers_along(void *e, const tn_TensorType *t, int64_t axis) {
       relay_dim_equal(relay_dim(own, at), relay_dim(t, axis)) != 1)
     return NULL;
   for (int64_t i = 0; i < own->shape->len; ++i)
-    if (i != at && !tir_is_one((tn_obj *)relay_dim(own, i))) return NULL;
+    if (i != at && relay_dim_is(relay_dim(own, i), 1) != 1) return NULL;
   return own->shape->len == 1 ? e : relay_reshape(e, tn_arr_of(1, relay_dim(own, at)));
 }
 
@@ -155,13 +155,13 @@ static tn_obj *fold(void *ctx, tn_obj *pre, tn_obj *post) {
   if (!t || !ir_is_floating(t->dtype) || !(product || sum || relay_as_call(c, "divide")))
     return post;
   if (find_normal(c, &n) && relay_same_type(n.x, c) && find_op(&n, t->shape->len))
-    return relay_stands_for(
-        norm_of(n.x, filled(t, n.axis, 1), filled(t, n.axis, 0), &n, false, false), pre);
+    return relay_replaced(
+        "FoldLayerNorm", norm_of(n.x, filled(t, n.axis, 1), filled(t, n.axis, 0), &n, false, false),
+        post, pre);
   bool alone = (product || sum) && tn_pmap_get_int(ctx, relay_arg(before, 0), 0) <= 1 &&
                tn_pmap_get_int(ctx, relay_arg(before, 1), 0) <= 1;
   void *e = alone ? absorb(c, product) : NULL;
-  if (!e) return tn_error_pending() ? NULL : post;
-  return relay_stands_for(e, pre);
+  return relay_replaced("FoldLayerNorm", e, post, pre);
 }
 
 static const tn_rewrite_case cases[] = {TN_REWRITE(RelayCall, fold)};

@@ -28,8 +28,12 @@ static bool keeps_positive(const tn_RelayCall *c) {
   return is_op(c, ops, TN_COUNT(ops));
 }
 
-static bool pads_zeros(const tn_RelayCall *c) {
+/* @param axis that of the scale, which must not grow; -1: any */
+static bool pads_zeros(const tn_RelayCall *c, int64_t axis) {
   double value;
+  const tn_arr *width = relay_as_call(c, "nn.pad") ? relay_attr_obj(c->attrs, "pad_width") : NULL;
+  const tn_arr *own = width && axis >= 0 ? TN_AS(Array, tn_arr_obj(width, axis)) : NULL;
+  if (own && (relay_listed(own, 0) != 0 || relay_listed(own, 1) != 0)) return false;
   return relay_as_call(c, "nn.pad") && c->args->len == 2 &&
          relay_as_scalar(relay_arg(c, 1), &value) && value == 0 &&
          strcmp(relay_attr_str(c->attrs, "pad_mode"), "constant") == 0;
@@ -84,7 +88,7 @@ static relay_expr *absorb(const folding *f, relay_expr *e, const scale *s, int d
   if (layer_match(c, &l)) return absorb_layer(c, &l, s);
   if (is_sum(c)) return absorb_sum(f, c, s, depth + 1);
   bool bias = is_bias_along(c, s);
-  if (!bias && !pads_zeros(c) && !(s->positive && keeps_positive(c))) return NULL;
+  if (!bias && !pads_zeros(c, s->axis) && !(s->positive && keeps_positive(c))) return NULL;
   relay_expr *x = absorb(f, relay_arg(c, 0), s, depth + 1);
   if (!x) return NULL;
   return bias ? folding_call(c, 2, x, relay_binary("multiply", relay_arg(c, 1), s->value))
@@ -147,7 +151,7 @@ static relay_expr *extract(const folding *f, relay_expr *e, scale *s, int depth)
   if (tn_error_pending()) return NULL;
   if (is_sum(c)) return extract_sum(f, c, s, depth + 1);
   bool bias = relay_as_call(c, "nn.bias_add") != NULL;
-  if (!bias && !keeps_positive(c) && !pads_zeros(c) &&
+  if (!bias && !keeps_positive(c) && !pads_zeros(c, -1) &&
       !pools(c, &(scale){.axis = -1, .positive = true}))
     return NULL;
   x = extract(f, relay_arg(c, 0), s, depth + 1);
@@ -157,7 +161,7 @@ static relay_expr *extract(const folding *f, relay_expr *e, scale *s, int depth)
                ? folding_call(c, 2, x, relay_binary("divide", relay_arg(c, 1), s->value))
                : NULL;
   if (keeps_positive(c) && !s->positive) return NULL;
-  return pads_zeros(c) || keeps_positive(c) || pools(c, s) ? folding_call(c, 1, x) : NULL;
+  return pads_zeros(c, s->axis) || keeps_positive(c) || pools(c, s) ? folding_call(c, 1, x) : NULL;
 }
 
 static tn_obj *fold_forward(void *ctx, tn_obj *pre, tn_obj *post) {
@@ -167,9 +171,10 @@ static tn_obj *fold_forward(void *ctx, tn_obj *pre, tn_obj *post) {
   if (!relay_stands_for(post, pre)) return NULL;
   if (layer_match(c, &l) && l.weight_in >= 0) {
     relay_expr *x = extract(ctx, relay_arg(c, 0), &s, 0);
+    relay_expr *made = NULL;
     if (x && (s.axis < 0 || s.axis == l.data_axis))
-      post = (tn_obj *)folding_call(c, 2, x,
-                                    scale_apply("multiply", relay_arg(c, 1), &s, l.weight_in));
+      made = folding_call(c, 2, x, scale_apply("multiply", relay_arg(c, 1), &s, l.weight_in));
+    if (made) post = (tn_obj *)made;
   }
   return tn_error_pending() ? NULL : folding_done(ctx, pre, (relay_expr *)post);
 }

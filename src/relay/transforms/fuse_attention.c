@@ -461,8 +461,7 @@ static tn_obj *fuse(void *ctx, tn_obj *pre, tn_obj *post) {
   pair call = {pre, post};
   tn_obj *r = post;
   if (match(&t, call, x->cache)) {
-    void *e = made(&t, call);
-    r = e ? relay_stands_for(e, pre) : NULL;
+    r = relay_replaced("FuseAttention", made(&t, call), post, pre);
   } else if (tn_error_pending()) r = NULL;
   tn_vec_fini(&t.args);
   tn_vec_fini(&t.params);

@@ -72,7 +72,7 @@ static bool is_uniform(const tn_RelayCall *c) {
     int64_t n = t ? t->shape->len : NDIM + 1;
     if (n > NDIM) return false;
     for (int64_t axis = ROW; axis <= COL; ++axis)
-      if (axis + n >= NDIM && relay_int_at(t->shape, axis + n - NDIM) != 1) return false;
+      if (axis + n >= NDIM && !relay_int_is(t->shape, axis + n - NDIM, 1)) return false;
   }
   return true;
 }
@@ -127,8 +127,8 @@ static bool get_pads(const tn_RelayCall *c, problem *p) {
   const tn_arr *pads = relay_attr_obj(c->attrs, "padding");
   if (!pads || (pads->len != 2 && pads->len != 4)) return false;
   for (int i = 0; i < 2; ++i) {
-    p->before[i] = relay_int_at(pads, i);
-    p->after[i] = relay_int_at(pads, i + pads->len - 2);
+    p->before[i] = relay_listed(pads, i);
+    p->after[i] = relay_listed(pads, i + pads->len - 2);
     if (p->before[i] < 0 || p->after[i] < 0) return false;
   }
   return true;
@@ -151,9 +151,9 @@ static bool get_problem(const tn_RelayCall *c, problem *p) {
   p->out = out[1] * out[NDIM - 1];
   for (int i = 0; i < 2; ++i) {
     p->size[i] = in[ROW + i], p->result[i] = out[ROW + i];
-    p->kernel[i] = relay_int_at(weight->shape, ROW + i);
-    p->stride[i] = relay_int_at(steps, i);
-    if (relay_int_at(spread, i) != 1 || p->result[i] < 1) return false;
+    p->stride[i] = relay_listed(steps, i);
+    if (!relay_known_int(weight->shape, ROW + i, &p->kernel[i])) return false;
+    if (relay_listed(spread, i) != 1 || p->result[i] < 1) return false;
   }
   return true;
 }
@@ -320,7 +320,7 @@ static tn_obj *replace(void *ctx, tn_obj *pre, tn_obj *post) {
   int64_t i = tn_pmap_get_int(&s->index, pre, 0);
   if (i == 0) return post;
   void *now = in_bands(&s->chains[i - 1], (const tn_RelayCall *)post);
-  return now ? (tn_obj *)relay_stands_for(now, pre) : NULL;
+  return relay_replaced("FuseBands", now, post, pre);
 }
 
 static tn_RelayFunction *fuse(bands *s) {

@@ -70,9 +70,23 @@ static relay_pattern pattern_of_call(const tn_RelayCall *c) {
   return relay_op_pattern((const tn_obj *)op);
 }
 
+/* Has the argument an axis that may be repeated along the result's? */
+static bool may_repeat(const relay_expr *result, const relay_expr *arg) {
+  const tn_TensorType *to = relay_tensor_type_of_expr(result);
+  const tn_TensorType *from = relay_tensor_type_of_expr(arg);
+  for (int64_t i = 1; to && from && i <= from->shape->len && i <= to->shape->len; ++i) {
+    tn_expr *own = relay_dim(from, from->shape->len - i), *out = relay_dim(to, to->shape->len - i);
+    if (!tir_as_int((tn_obj *)own, &(int64_t){0}) && relay_dim_equal(own, out) != 1) return true;
+  }
+  return false;
+}
+
 static int add_call(fuse_graph *g, const tn_RelayCall *c) {
   relay_pattern pattern = pattern_of_call(c);
   TN_TRY(add_node(g, (const relay_expr *)c, pattern));
+  fuse_node *own = &g->nodes[g->n - 1];
+  for (int64_t i = 0; pattern == RELAY_BROADCAST && i < c->args->len; ++i)
+    own->open = own->open || may_repeat((const relay_expr *)c, relay_arg(c, i));
   if (!TN_AS(Op, c->op)) use_outside(g, c->op);
   for (int64_t i = 0; i < c->args->len; ++i) {
     const relay_expr *arg = relay_arg(c, i);

@@ -20,12 +20,15 @@
 #include "relay/transforms/fuse_graph.h"
 #include "relay/transforms/transforms.h"
 
-enum { DEFAULT_DEPTH = 256, DEFAULT_ARGS = 0 };
+/* Where extents are open, each operator of a kernel looks at those of all before it, to tell what
+   is repeated: the kernel grows with the cube of their number. */
+enum { DEFAULT_DEPTH = 256, MOST_OPEN = 16 };
 
 /* Expressions that are one kernel: sets with a representative (union-find). */
 typedef struct {
   int32_t parent; /* -1: representative */
   int32_t size;   /* number of expressions */
+  int32_t open;   /* how many of them are open (fuse_node) */
   relay_pattern pattern;
   const relay_expr *root; /* the expression that is the result */
   bool anchored;          /* holds a convolution or the like */
@@ -77,20 +80,22 @@ static bool check_path(fusion *f, int32_t from, int32_t to, may_pass pass) {
   return true;
 }
 
-/* Number of expressions that one kernel would have. */
-static int64_t count_fused(fusion *f, int32_t from, int32_t to) {
-  int64_t total = f->groups[find(f, to)].size + f->groups[from].size;
-  int32_t n = 0;
+/* Would one kernel have too many expressions? */
+static bool is_too_large(fusion *f, int32_t from, int32_t to) {
+  const group *into = &f->groups[find(f, to)];
+  int64_t total = into->size + f->groups[from].size;
+  int32_t n = 0, open = into->open + f->groups[from].open;
   ++f->walk;
   f->seen[from] = f->walk;
   push_readers(f, from, &n);
-  while (n > 0 && total <= f->max_depth) {
+  while (n > 0 && total <= f->max_depth && open <= MOST_OPEN) {
     int32_t i = f->stack[--n];
     if (i == to) continue;
     total += f->groups[i].size;
+    open += f->groups[i].open;
     push_readers(f, i, &n);
   }
-  return total;
+  return total > f->max_depth || open > MOST_OPEN;
 }
 
 static void merge(fusion *f, int32_t child, int32_t into) {
@@ -99,6 +104,7 @@ static void merge(fusion *f, int32_t child, int32_t into) {
   if (child == into) return;
   group *c = &f->groups[child], *p = &f->groups[into];
   p->size += c->size;
+  p->open += c->open;
   c->parent = into;
   if (!c->anchored) return;
   p->anchored = true;
@@ -161,7 +167,7 @@ static void run_round(fusion *f, int round) {
   for (int32_t i = 0; i < f->graph.n; ++i) {
     int32_t dominator = f->graph.nodes[i].dominator;
     if (f->groups[i].pattern == RELAY_OPAQUE || dominator < 0) continue;
-    if (count_fused(f, i, dominator) > f->max_depth) continue;
+    if (is_too_large(f, i, dominator)) continue;
     if (fits(f, i, dominator, round)) fuse(f, i, dominator);
   }
 }
@@ -187,6 +193,7 @@ static int make_groups(fusion *f, int level) {
     const fuse_node *node = &f->graph.nodes[i];
     f->groups[i] = (group){.parent = -1, .size = 1, .pattern = node->pattern, .root = node->expr};
     f->groups[i].anchored = node->pattern == RELAY_OUT_ELEMWISE_FUSABLE;
+    f->groups[i].open = node->open;
   }
   for (int32_t i = 0; i < f->graph.n; ++i) mark_bands(f, i);
   for (int round = 0; level > 0 && round < 3; ++round) run_round(f, round);

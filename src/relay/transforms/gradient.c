@@ -472,8 +472,7 @@ static tn_RelayFunction *gradient(maker *m, const relay_expr *e) {
 static int api_gradient(TN_ARGS) {
   TN_NARGS("gradient", 2);
   TN_ARG_OBJ(RelayExpr, e, 0);
-  TN_ARG_OBJ(IRModule, mod, 1);
-  TN_CHECK(e, TypeError, NULL, "gradient: expected a function, got None");
+  TN_ARG_OPT(IRModule, mod, 1);
   maker m = {.mod = mod};
   tn_RelayFunction *r = gradient(&m, e);
   tn_pmap_fini(&m.vars);

@@ -1,14 +1,18 @@
 /* What several passes do to expressions, see make.h. */
 #include "relay/transforms/make.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/scope.h"
 #include "ir/functor.h"
 #include "ir/module.h"
 #include "object/functions.h"
 #include "relay/analysis/analysis.h"
 #include "relay/infer.h"
+#include "relay/type_text.h"
 #include "tenon/object.h"
 #include "tenon/runtime.h"
 
@@ -23,8 +27,12 @@ void *relay_cast(void *e, tn_dtype t) {
 }
 
 void *relay_reshape(void *e, const tn_arr *shape) {
-  if (!e) return NULL;
-  return relay_call("reshape", relay_attrs("reshape", 1, "newshape", tn_any_obj(shape)), 1, e);
+  bool empty = false;
+  if (!e || !shape) return NULL;
+  for (int64_t i = 0; i < shape->len; ++i) empty = empty || relay_int_is(shape, i, 0);
+  void *attrs = relay_attrs("reshape", 2, "newshape", tn_any_obj(shape), "allowzero",
+                            tn_any_bool(empty)); /* else 0 copies an extent */
+  return relay_call("reshape", attrs, 1, e);
 }
 
 void *relay_spread(void *e, int64_t after) {
@@ -89,6 +97,30 @@ void *relay_stands_for(void *post, const void *pre) {
     e->span = old->span;
   }
   return e;
+}
+
+void *relay_of_type(const char *pass, void *made, const void *pre) {
+  if (!made) return NULL;
+  const tn_Type *want = relay_type_of(pre), *is = relay_type_of(made);
+  if (made == pre || !want || want == is) return made;
+  if (!is) is = relay_infer_type(made, NULL);
+  if (is && tn_equal(is, want, 0) == 1) return made;
+  const tn_RelayCall *c = TN_AS(RelayCall, pre);
+  const char *op = c && relay_called_op(c) ? relay_called_op(c) : "expression";
+  if (is)
+    TN_LOG(INFO, "%s: a rewrite of %s is dropped: it would be %s, not %s", pass, op,
+           relay_type_text(is), relay_type_text(want));
+  else if (tn_error_get_kind() == TN_MemoryError) return NULL;
+  else TN_LOG(INFO, "%s: a rewrite of %s is dropped: %s", pass, op, tn_error_message());
+  tn_error_clear();
+  return NULL;
+}
+
+void *relay_replaced(const char *pass, void *made, void *post, const void *pre) {
+  if (!relay_stands_for(post, pre) || (!made && tn_error_pending())) return NULL;
+  made = relay_of_type(pass, made, pre);
+  if (!made) return tn_error_pending() ? NULL : post;
+  return relay_stands_for(made, pre);
 }
 
 /* ---- what has types ---- */
@@ -193,9 +225,7 @@ bool relay_same_type(const void *a, const void *b) {
 }
 
 int relay_static_shape(const tn_TensorType *t, int64_t *dims, int max) {
-  if (!t || t->shape->len > max || !relay_is_static((const tn_Type *)t)) return -1;
-  for (int64_t i = 0; i < t->shape->len; ++i) dims[i] = relay_int_at(t->shape, i);
-  return (int)t->shape->len;
+  return t ? relay_known_ints(t->shape, dims, max) : -1;
 }
 
 int64_t relay_count_elements(const tn_TensorType *t) {
@@ -219,17 +249,22 @@ static bool all_elements(const void *e, bool (*fn)(double x, double *state), dou
   return n > 0 && i == n;
 }
 
-static bool is_same(double x, double *state) {
-  if (state[1] == 0) state[0] = x, state[1] = 1;
-  return x == state[0];
-}
-
+/* Bits are compared: integers that one double stands for are different numbers, and the first
+   difference ends it. */
 bool relay_uniform(const void *e, double *value) {
-  double state[2] = {0, 0};
+  const tn_Constant *c = TN_AS(Constant, e);
+  const DLTensor *t = c ? tn_tensor_dl(c->data) : NULL;
   if (relay_as_scalar(e, value)) return true;
-  if (!all_elements(e, is_same, state)) return false;
-  *value = state[0];
-  return true;
+  if (!t || t->device.device_type != kDLCPU || t->dtype.lanes != 1 || t->dtype.bits % 8)
+    return false;
+  int64_t n = tn_tensor_count(t);
+  size_t size = t->dtype.bits / 8;
+  char *first = (char *)t->data + t->byte_offset;
+  if (n < 1 || memcmp(first, first + size, (size_t)(n - 1) * size) != 0) return false;
+  DLTensor x = {.data = first, .device = t->device, .dtype = t->dtype},
+           y = {.data = value, .device = t->device, .dtype = TN_F64};
+  if (tn_tensor_convert(&x, &y)) return tn_error_clear(), false;
+  return *value == *value;
 }
 
 static bool is_positive(double x, double *state) {

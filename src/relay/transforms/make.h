@@ -54,6 +54,13 @@ bool relay_is_kernel(const void *e);
 tn_TensorType *relay_known_type(const void *e);
 /** `post` stands for `pre` from now on: it gets its type and place where it has none. */
 void *relay_stands_for(void *post, const void *pre);
+/** `made` where its type is that of `pre`, else NULL without an error: a rewrite that gives another
+ * type is wrong, and is dropped with a line in the log that names the pass. */
+void *relay_of_type(const char *pass, void *made, const void *pre);
+/** What a pass has made of `pre`, whose parts are rewritten in `post`: `made` where there is one
+ * and its type is that of `pre`, else `post`. Every pass that puts other calls in the place of a
+ * call ends here. */
+void *relay_replaced(const char *pass, void *made, void *post, const void *pre);
 /** Have two expressions known and equal tensor types? */
 bool relay_same_type(const void *a, const void *b);
 /** The tensor type is static: its extents, at most `max`. -1: it is not, or has more. */

@@ -171,9 +171,9 @@ static int find_uses(uses_of *u, const block *b, const tn_vec *ending) {
   for (int64_t i = 0; i < b->vars.len; ++i)
     if (ends(var_at(&b->vars, i), b->values.items[i].v.obj))
       TN_TRY(add_var(u, b->vars.items[i].v.obj));
-  TN_GET(u->last, tn_alloc(((size_t)u->vars.len + 1) * sizeof *u->last));
-  TN_GET(u->next, tn_alloc(((size_t)u->vars.len + 1) * sizeof *u->next));
-  TN_GET(u->first, tn_alloc(((size_t)b->vars.len + 1) * sizeof *u->first));
+  TN_GET(u->last, tn_alloc_array(u->vars.len + 1, sizeof *u->last));
+  TN_GET(u->next, tn_alloc_array(u->vars.len + 1, sizeof *u->next));
+  TN_GET(u->first, tn_alloc_array(b->vars.len + 1, sizeof *u->first));
   for (int64_t i = 0; i < u->vars.len; ++i) u->last[i] = -1;
   for (int64_t i = 0; i <= b->vars.len; ++i) u->first[i] = -1;
   for (int64_t i = 0; i < b->vars.len; ++i) { /* what nothing uses ends where it is bound */

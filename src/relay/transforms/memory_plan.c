@@ -320,8 +320,9 @@ static void share_block(plan *p, const block *b, lists *l) {
 }
 
 static int share_all(plan *p) {
-  size_t n = (size_t)p->nall + 1;
-  TN_AUTOFREE int64_t *idle = tn_alloc(n * sizeof *idle), *busy = tn_alloc(n * sizeof *busy);
+  int64_t n = p->nall + 1;
+  TN_AUTOFREE int64_t *idle = tn_alloc_array(n, sizeof *idle),
+                      *busy = tn_alloc_array(n, sizeof *busy);
   lists l = {.idle = idle, .busy = busy};
   if (!idle || !busy) return -1;
   for (int64_t i = 0; i < p->nblock; ++i) share_block(p, &p->blocks[i], &l);

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "ir/module.h"
 #include "relay/relay_impl.h"
+#include "relay/transforms/float_rules.h"
 #include "relay/transforms/transforms.h"
 
 static const ir_pass_row rows[] = {RELAY_PASSES(TN_AS_PASS_ROW)};
@@ -26,5 +27,6 @@ int relay_transforms_init(void) {
   ir_pass_functions(IR_PASS_RELAYFUNC, &tn_type_RelayFunction, skip);
   TN_TRY(relay_gradient_init());
   TN_TRY(relay_convert_layout_init());
+  TN_TRY(relay_float_rules_init());
   return ir_pass_register("relay._transform.", rows, TN_COUNT(rows));
 }

@@ -8,23 +8,25 @@
 #include "base/scope.h"
 #include "ir/imm.h"
 #include "relay/infer.h"
+#include "relay/transforms/float_rules.h"
 #include "relay/transforms/make.h"
 #include "relay/transforms/transforms.h"
 
-typedef relay_expr *(*replacement)(const tn_RelayCall *c);
+typedef struct {
+  const char *pass;
+  relay_expr *(*replace)(const tn_RelayCall *c); /* NULL where it has none */
+} replacing;
 
-/* ctx: the replacement of a call, which returns NULL where it has none */
 static tn_obj *replace(void *ctx, tn_obj *pre, tn_obj *post) {
+  const replacing *x = ctx;
   if (!relay_stands_for(post, pre)) return NULL;
-  relay_expr *e = (*(replacement *)ctx)((const tn_RelayCall *)post);
-  if (!e) return tn_error_pending() ? NULL : post;
-  return relay_stands_for(e, pre);
+  return relay_replaced(x->pass, x->replace((const tn_RelayCall *)post), post, pre);
 }
 
-static tn_RelayFunction *run(tn_RelayFunction *f, const tn_pass_ctx *c, replacement r) {
+static tn_RelayFunction *run(tn_RelayFunction *f, const tn_pass_ctx *c, replacing x) {
   static const tn_rewrite_case cases[] = {TN_REWRITE(RelayCall, replace)};
   TN_GETP(f, relay_infer_expr(f, c->mod));
-  return tn_rewrite(f, cases, TN_COUNT(cases), (void *)&r);
+  return tn_rewrite(f, cases, TN_COUNT(cases), &x);
 }
 
 /* ---- FastMath ---- */
@@ -41,7 +43,7 @@ static relay_expr *faster(const tn_RelayCall *c) {
 }
 
 tn_RelayFunction *relay_fast_math(tn_RelayFunction *f, const tn_pass_ctx *c) {
-  return run(f, c, faster);
+  return run(f, c, (replacing){"FastMath", faster});
 }
 
 /* ---- DivToMul ---- */
@@ -49,13 +51,13 @@ tn_RelayFunction *relay_fast_math(tn_RelayFunction *f, const tn_pass_ctx *c) {
 static relay_expr *times_inverse(const tn_RelayCall *c) {
   relay_expr *by = relay_as_call(c, "divide") ? relay_arg(c, 1) : NULL;
   const tn_TensorType *t = TN_AS(Constant, by) ? relay_known_type(by) : NULL;
-  if (!t || !ir_is_floating(t->dtype)) return NULL;
+  if (!t || !ir_is_floating(t->dtype) || !relay_is_moderate(by)) return NULL;
   void *inverse = relay_binary("divide", relay_const_float(t->dtype, 1), by);
   return relay_binary("multiply", relay_arg(c, 0), inverse);
 }
 
 tn_RelayFunction *relay_div_to_mul(tn_RelayFunction *f, const tn_pass_ctx *c) {
-  return run(f, c, times_inverse);
+  return run(f, c, (replacing){"DivToMul", times_inverse});
 }
 
 /* ---- FoldExplicitPadding ---- */
@@ -77,7 +79,7 @@ static bool read_pad(const tn_RelayCall *pad, const char *layout, padding *p) {
     return false;
   for (int64_t i = 0; i < ndim; ++i) {
     const tn_arr *pair = TN_AS(Array, tn_arr_obj(width, i));
-    int64_t before = relay_int_at(pair, 0), after = relay_int_at(pair, 1);
+    int64_t before = relay_listed(pair, 0), after = relay_listed(pair, 1);
     if (!pair || before < 0 || after < 0) return false;
     if (!strchr("DHW", layout[i])) {
       if (before || after) return false;
@@ -94,14 +96,14 @@ static bool read_pad(const tn_RelayCall *pad, const char *layout, padding *p) {
 static void add_own(const tn_arr *own, padding *p) {
   for (int i = 0; i < p->n; ++i) {
     bool pairs = own && own->len == 2 * (int64_t)p->n, one = own && own->len == 1;
-    p->before[i] += relay_int_at(own, one ? 0 : i);
-    p->after[i] += relay_int_at(own, one ? 0 : pairs ? i + p->n : i);
+    p->before[i] += relay_listed(own, one ? 0 : i);
+    p->after[i] += relay_listed(own, one ? 0 : pairs ? i + p->n : i);
   }
 }
 
 static bool has_padding(const tn_arr *own) {
   for (int64_t i = 0; own && i < own->len; ++i)
-    if (relay_int_at(own, i) != 0) return true;
+    if (relay_listed(own, i) != 0) return true;
   return false;
 }
 
@@ -155,5 +157,5 @@ static relay_expr *with_padding(const tn_RelayCall *c) {
 }
 
 tn_RelayFunction *relay_fold_explicit_padding(tn_RelayFunction *f, const tn_pass_ctx *c) {
-  return run(f, c, with_padding);
+  return run(f, c, (replacing){"FoldExplicitPadding", with_padding});
 }

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "ir/imm.h"
 #include "object/functions.h"
+#include "relay/transforms/float_rules.h"
 
 enum { MAX_AXES = 8, MAX_GIVEN = 8 };
 
@@ -49,8 +50,9 @@ static bool as_scale(relay_expr *e, const tn_TensorType *t, scale *s) {
   if (axis < 0 && relay_count_elements(t) == 1) return false; /* which is the scale? */
   s->value = squeezed(e, ndim, axis);
   s->axis = axis < 0 ? -1 : axis + t->shape->len - ndim;
+  if (TN_AS(Constant, e) && !relay_is_moderate(e)) return false; /* products might not be numbers */
   s->positive = relay_all_positive(e);
-  return s->value && (axis < 0 || relay_int_at(t->shape, s->axis) == dims[axis]);
+  return s->value && (axis < 0 || relay_int_is(t->shape, s->axis, dims[axis]));
 }
 
 bool scale_match(const tn_RelayCall *c, relay_expr **x, scale *s) {
@@ -95,8 +97,8 @@ int64_t layer_axis_of(const char *layout, char axis) {
 /* As many groups as channels, one channel each: weights of a group are one slice of the first axis.
  */
 static bool is_depthwise(const tn_TensorType *weight, const layer *l, int64_t groups) {
-  return relay_int_at(weight->shape, l->weight_out) == groups &&
-         relay_int_at(weight->shape, l->weight_in) == 1;
+  return relay_int_is(weight->shape, l->weight_out, groups) &&
+         relay_int_is(weight->shape, l->weight_in, 1);
 }
 
 static bool conv_match(const tn_RelayCall *c, bool transposed, layer *l) {
@@ -114,7 +116,9 @@ static bool conv_match(const tn_RelayCall *c, bool transposed, layer *l) {
   if (groups == 1) return true;
   if (transposed) return false;
   l->weight_in = is_depthwise(weight, l, groups) ? l->weight_out : -1;
-  return true;
+  /* with a multiplier, results may lie along two axes of the weights */
+  const tn_TensorType *t = relay_known_type(c);
+  return t && relay_dim_equal(relay_dim(weight, l->weight_out), relay_dim(t, l->out_axis)) == 1;
 }
 
 bool layer_match(const tn_RelayCall *c, layer *l) {
@@ -162,5 +166,6 @@ relay_expr *folding_call(const tn_RelayCall *c, int n, ...) {
   va_end(ap);
   for (int64_t i = n; i < c->args->len && !err; ++i) err = tn_vec_push(&args, c->args->items[i]);
   if (err) return NULL;
-  return relay_stands_for(relay_call_new(c->op, tn_arr_from(&args), c->attrs), c);
+  void *made = relay_call_new(c->op, tn_arr_from(&args), c->attrs);
+  return made ? relay_stands_for(relay_of_type("FoldScaleAxis", made, c), c) : NULL;
 }

@@ -40,7 +40,8 @@ int64_t layer_axis_of(const char *layout, char axis);
 bool folding_single(const folding *f, const relay_expr *e);
 /** The rewritten `post` stands for `pre`. */
 tn_obj *folding_done(folding *f, const tn_obj *pre, relay_expr *post);
-/** A call like `c` with other arguments, of the same type. */
+/** A call like `c` with other arguments, of the same type; NULL without an error where it has
+ * another one. */
 relay_expr *folding_call(const tn_RelayCall *c, int n, ...);
 
 #endif /* TN_RELAY_TRANSFORMS_SCALE_AXIS_H_ */

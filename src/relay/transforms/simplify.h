@@ -4,11 +4,13 @@
 #ifndef TN_RELAY_TRANSFORMS_SIMPLIFY_H_
 #define TN_RELAY_TRANSFORMS_SIMPLIFY_H_
 
+#include "relay/transforms/float_rules.h"
 #include "relay/transforms/make.h"
 
 typedef struct {
   const char *op;
   relay_expr *(*rule)(const tn_RelayCall *c);
+  relay_float_rule floats; /* what it does to floats; nothing where it is left out */
 } simplify_rule;
 
 /** Tables of rules, ended by a row without operator. */

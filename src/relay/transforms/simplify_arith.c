@@ -1,4 +1,5 @@
 /* Rules of SimplifyExpr for sums, products and tensors of one number (see simplify.h). */
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -23,14 +24,20 @@ static bool is_all(const void *e, double number) {
   return false;
 }
 
-/* x + 0, 0 + x, x - 0, x * 1, 1 * x, x / 1 */
+/* x - 0, x * 1, 1 * x, x / 1. The difference of x and -0.0 is another one. */
 static relay_expr *drop_neutral(const tn_RelayCall *c) {
-  bool sum = is(c, "add"), difference = is(c, "subtract");
-  double neutral = sum || difference ? 0 : 1;
+  double x, neutral = is(c, "subtract") ? 0 : 1;
   relay_expr *a = relay_arg(c, 0), *b = relay_arg(c, 1);
-  if (is_all(b, neutral) && relay_same_type(a, c)) return a;
-  bool either = sum || is(c, "multiply");
-  return either && is_all(a, neutral) && relay_same_type(b, c) ? b : NULL;
+  bool negative = relay_uniform(b, &x) && signbit(x);
+  if (is_all(b, neutral) && !negative && relay_same_type(a, c)) return a;
+  return is(c, "multiply") && is_all(a, neutral) && relay_same_type(b, c) ? b : NULL;
+}
+
+/* x + 0, 0 + x: 0 where x is -0.0 */
+static relay_expr *drop_zero(const tn_RelayCall *c) {
+  relay_expr *a = relay_arg(c, 0), *b = relay_arg(c, 1);
+  if (is_all(b, 0) && relay_same_type(a, c)) return a;
+  return is_all(a, 0) && relay_same_type(b, c) ? b : NULL;
 }
 
 /* ---- tensors of one number ---- */
@@ -63,9 +70,9 @@ static relay_expr *fill_to_scalar(const tn_RelayCall *c) {
   return value ? relay_binary(op, value, b) : NULL;
 }
 
-/* ---- constants come together ---- */
+/* ---- constants come together, as far as they are moderate ---- */
 
-/* Splits a sum or product with one constant operand. */
+/* Splits a sum or product with one constant operand, a moderate one. */
 static bool split_constant(const void *e, const char *op, relay_expr **rest,
                            relay_expr **constant) {
   const tn_RelayCall *c = relay_as_call(e, op);
@@ -73,7 +80,7 @@ static bool split_constant(const void *e, const char *op, relay_expr **rest,
   bool first = TN_AS(Constant, relay_arg(c, 0)) != NULL;
   *constant = relay_arg(c, first ? 0 : 1);
   *rest = relay_arg(c, first ? 1 : 0);
-  return TN_AS(Constant, *constant) && !TN_AS(Constant, *rest);
+  return TN_AS(Constant, *constant) && !TN_AS(Constant, *rest) && relay_is_moderate(*constant);
 }
 
 /* (x + a) + b -> x + (a + b), and the same for products */
@@ -90,7 +97,7 @@ static relay_expr *join_bias(const tn_RelayCall *c) {
   if (!split_constant(c, "add", &inner, &b)) return NULL;
   const tn_RelayCall *bias = relay_as_call(inner, "nn.bias_add");
   const tn_TensorType *t = bias ? relay_known_type(bias) : NULL;
-  if (!t || !TN_AS(Constant, relay_arg(bias, 1)) || !relay_same_type(bias, c)) return NULL;
+  if (!t || !relay_is_moderate(relay_arg(bias, 1)) || !relay_same_type(bias, c)) return NULL;
   int64_t axis = relay_attr_int(bias->attrs, "axis", 1);
   if (axis < 0) axis += t->shape->len;
   void *a = relay_spread(relay_arg(bias, 1), t->shape->len - axis - 1);
@@ -101,7 +108,7 @@ static relay_expr *join_bias(const tn_RelayCall *c) {
 static relay_expr *join_to_bias(const tn_RelayCall *c) {
   relay_expr *x, *a, *b = relay_arg(c, 1);
   const tn_TensorType *t = relay_known_type(c);
-  if (!t || !TN_AS(Constant, b) || !split_constant(relay_arg(c, 0), "add", &x, &a)) return NULL;
+  if (!t || !relay_is_moderate(b) || !split_constant(relay_arg(c, 0), "add", &x, &a)) return NULL;
   if (!relay_same_type(x, c)) return NULL;
   int64_t axis = relay_attr_int(c->attrs, "axis", 1);
   if (axis < 0) axis += t->shape->len;
@@ -141,12 +148,20 @@ static relay_expr *clip_twice(const tn_RelayCall *c) {
 }
 
 const simplify_rule simplify_arith_rules[] = {
-    {"add", drop_neutral},         {"subtract", drop_neutral},
-    {"multiply", drop_neutral},    {"divide", drop_neutral},
-    {"add", fill_to_scalar},       {"subtract", fill_to_scalar},
-    {"multiply", fill_to_scalar},  {"divide", fill_to_scalar},
-    {"add", join_constants},       {"add", join_bias},
-    {"multiply", join_constants},  {"multiply", product_of_sum},
-    {"divide", divide_by_root},    {"clip", clip_twice},
-    {"nn.bias_add", join_to_bias}, {NULL, NULL},
+    {"add", drop_zero, RELAY_FLOAT_add_zero},
+    {"subtract", drop_neutral},
+    {"multiply", drop_neutral},
+    {"divide", drop_neutral},
+    {"add", fill_to_scalar},
+    {"subtract", fill_to_scalar},
+    {"multiply", fill_to_scalar},
+    {"divide", fill_to_scalar},
+    {"add", join_constants, RELAY_FLOAT_join_constants},
+    {"add", join_bias, RELAY_FLOAT_join_constants},
+    {"multiply", join_constants, RELAY_FLOAT_join_constants},
+    {"multiply", product_of_sum, RELAY_FLOAT_join_constants},
+    {"divide", divide_by_root, RELAY_FLOAT_divide_by_root},
+    {"clip", clip_twice},
+    {"nn.bias_add", join_to_bias, RELAY_FLOAT_join_constants},
+    {NULL, NULL},
 };

@@ -9,6 +9,7 @@
    trying again when layouts were chosen. */
 #include "base/error.h"
 #include "base/scope.h"
+#include "ir/imm.h"
 #include "relay/infer.h"
 #include "relay/transforms/simplify.h"
 #include "relay/transforms/transforms.h"
@@ -20,14 +21,22 @@ enum { MAX_TRIES = 16, MAX_ROUNDS = 8 };
 typedef struct {
   const simplify_rule *const *tables;
   int ntables;
+  const tn_pass_ctx *ctx;
 } simplifying;
+
+/* Programs of integers may be changed in any way that gives the same integers. */
+static bool may(const simplifying *s, const simplify_rule *r, const tn_RelayCall *c) {
+  if (relay_float_may(r->floats, s->ctx)) return true;
+  const tn_TensorType *t = relay_known_type(c);
+  return t && ir_is_integral(t->dtype);
+}
 
 static relay_expr *apply(const simplifying *s, const tn_RelayCall *c) {
   const char *op = relay_called_op(c);
   if (!op) return NULL;
   for (int t = 0; t < s->ntables; ++t) {
     for (const simplify_rule *r = s->tables[t]; r->op; ++r) {
-      if (strcmp(r->op, op) != 0) continue;
+      if (strcmp(r->op, op) != 0 || !may(s, r, c)) continue;
       relay_expr *e = r->rule(c);
       if (e || tn_error_pending()) return e;
     }
@@ -36,12 +45,11 @@ static relay_expr *apply(const simplifying *s, const tn_RelayCall *c) {
 }
 
 static tn_obj *simplify(void *ctx, tn_obj *pre, tn_obj *post) {
-  relay_expr *e = relay_stands_for(post, pre);
-  for (int i = 0; i < MAX_TRIES && TN_AS(RelayCall, e); ++i) {
+  relay_expr *e = relay_stands_for(post, pre), *before = NULL;
+  for (int i = 0; i < MAX_TRIES && TN_AS(RelayCall, e) && e != before; ++i) {
     relay_expr *simpler = apply(ctx, (const tn_RelayCall *)e);
-    if (tn_error_pending()) return NULL;
-    if (!simpler || simpler == e) break;
-    e = relay_stands_for(simpler, pre);
+    before = e;
+    TN_GETP(e, relay_replaced("SimplifyExpr", simpler, e, pre));
   }
   return (tn_obj *)e;
 }
@@ -61,11 +69,11 @@ static tn_RelayFunction *run(tn_RelayFunction *f, const tn_pass_ctx *c, simplify
 tn_RelayFunction *relay_simplify_expr(tn_RelayFunction *f, const tn_pass_ctx *c) {
   static const simplify_rule *const all[] = {simplify_shape_rules, simplify_order_rules,
                                              simplify_arith_rules};
-  return run(f, c, (simplifying){all, TN_COUNT(all)});
+  return run(f, c, (simplifying){all, TN_COUNT(all), c});
 }
 
 tn_RelayFunction *relay_simplify_post_alter_op(tn_RelayFunction *f, const tn_pass_ctx *c) {
   static const simplify_rule *const some[] = {simplify_shape_rules, simplify_order_rules,
                                               simplify_layout_rules};
-  return run(f, c, (simplifying){some, TN_COUNT(some)});
+  return run(f, c, (simplifying){some, TN_COUNT(some), c});
 }

@@ -40,7 +40,8 @@ static bool read_parts(const tn_Layout *l, const tn_Layout *other, const tn_Tens
     bool whole = axis >= 'A' && axis <= 'Z';
     char block = whole ? (char)(axis - 'A' + 'a') : axis;
     int64_t own = tir_layout_factor(l, axis), wanted = tir_layout_factor(other, axis);
-    int64_t extent = relay_int_at(t->shape, i);
+    int64_t extent;
+    if (!relay_known_int(t->shape, i, &extent)) return false;
     if (own > 0 && wanted > 0 && own != wanted) return false;
     if (!whole || own > 0 || wanted < 0) {
       if (!add_part(out, axis, extent)) return false;
@@ -101,7 +102,7 @@ static const tn_RelayCall *flattened(const void *data) {
   const tn_TensorType *t = moved ? relay_known_type(moved) : NULL, *own = relay_known_type(data);
   bool same = t && own && t->shape->len == 4 && own->shape->len == 2 &&
               relay_is_static((const tn_Type *)t) && relay_is_static((const tn_Type *)own) &&
-              relay_int_at(t->shape, 0) == relay_int_at(own->shape, 0);
+              relay_ints_same(t->shape, 0, own->shape, 0);
   return same && strcmp(relay_attr_str(moved->attrs, "src_layout"), "NHWC") == 0 &&
                  strcmp(relay_attr_str(moved->attrs, "dst_layout"), "NCHW") == 0
              ? moved
@@ -115,8 +116,9 @@ static relay_expr *dense_of_moved(const tn_RelayCall *c) {
   const tn_TensorType *w = relay_known_type(relay_arg(c, 1));
   if (!moved || !w || !TN_AS(Constant, relay_arg(c, 1))) return NULL;
   const tn_arr *to = relay_known_type(moved)->shape;
-  const int64_t units = relay_int_at(w->shape, 0), order[] = {0, 2, 3, 1};
-  const int64_t dims[] = {units, relay_int_at(to, 1), relay_int_at(to, 2), relay_int_at(to, 3)};
+  const int64_t order[] = {0, 2, 3, 1};
+  int64_t dims[4];
+  if (relay_known_ints(to, dims, 4) != 4 || !relay_known_int(w->shape, 0, &dims[0])) return NULL;
   void *axes = relay_attrs("transpose", 1, "axes", tn_any_obj(relay_ints(order, 4)));
   void *weight = relay_reshape(relay_arg(c, 1), relay_ints(dims, 4));
   weight = axes && weight ? relay_call("transpose", axes, 1, weight) : NULL;

@@ -17,7 +17,7 @@ static bool read_transpose(const tn_RelayCall *c, int64_t ndim, axes *out) {
   const tn_arr *given = relay_attr_obj(c->attrs, "axes");
   out->n = (int)ndim;
   for (int64_t i = 0; i < ndim; ++i) {
-    int64_t from = given && given->len ? relay_int_at(given, i) : ndim - 1 - i;
+    int64_t from = given && given->len ? relay_listed(given, i) : ndim - 1 - i;
     out->order[i] = from < 0 ? from + ndim : from;
   }
   return true;

@@ -97,6 +97,9 @@ static relay_expr *cast(const tn_RelayCall *c) {
   const tn_RelayCall *inner = relay_as_call(x, "cast");
   const tn_TensorType *first = inner ? relay_known_type(relay_arg(inner, 0)) : NULL;
   if (!first || !holds(from->dtype, first->dtype)) return NULL;
+  /* a float that is too large for the integer does not wrap around as a uint32 does */
+  bool cut = ir_is_integral(t->dtype) && t->dtype.bits < 64 && ir_is_floating(from->dtype);
+  if (cut && ir_is_uint(first->dtype) && first->dtype.bits > 16) return NULL;
   return relay_cast(relay_arg(inner, 0), t->dtype);
 }
 
@@ -113,22 +116,32 @@ static bool is_slice_from(const void *e, relay_expr **x, int64_t axis, int64_t a
   if (!t || !own || !begin || begin->len <= axis || (*x && *x != whole)) return false;
   *x = whole;
   for (int64_t i = 0; strides && i < strides->len; ++i)
-    if (relay_int_at(strides, i) != 1) return false;
+    if (relay_listed(strides, i) != 1) return false;
   for (int64_t i = 0; i < t->shape->len; ++i)
-    if (i != axis && relay_int_at(t->shape, i) != relay_int_at(own->shape, i)) return false;
-  int64_t from = relay_int_at(begin, axis);
-  return (from < 0 ? from + relay_int_at(t->shape, axis) : from) == at;
+    if (i != axis && !relay_ints_same(t->shape, i, own->shape, i)) return false;
+  int64_t from, extent;
+  if (!relay_known_int(begin, axis, &from) || !relay_known_int(t->shape, axis, &extent))
+    return false;
+  return (from < 0 ? from + extent : from) == at;
 }
 
-/* Is `e` part i of a split of x along `axis`? */
-static bool is_part(const void *e, relay_expr **x, int64_t axis, int64_t i) {
+/* Is `e` a part of a split of x along `axis` that begins at `at`? Parts may be of several splits,
+   and stand beside slices, so that their number does not tell their place. */
+static bool is_part(const void *e, relay_expr **x, int64_t axis, int64_t at) {
   const tn_TupleGetItem *item = TN_AS(TupleGetItem, e);
   const tn_RelayCall *c = item ? relay_as_call(item->tuple_value, "split") : NULL;
-  if (!c || item->index != i) return false;
+  const tn_TupleType *all = c ? TN_AS(TupleType, relay_type_of(c)) : NULL;
+  if (!all || item->index >= all->fields->len) return false;
   relay_expr *whole = relay_arg(c, 0);
   const tn_TensorType *t = relay_known_type(whole);
   int64_t own = relay_attr_int(c->attrs, "axis", 0);
   if (!t || (own < 0 ? own + t->shape->len : own) != axis || (*x && *x != whole)) return false;
+  for (int64_t k = 0, extent; k < item->index; ++k) {
+    const tn_TensorType *part = TN_AS(TensorType, tn_arr_obj(all->fields, k));
+    if (!part || !relay_known_int(part->shape, axis, &extent)) return false;
+    at -= extent;
+  }
+  if (at != 0) return false;
   *x = whole;
   return true;
 }
@@ -144,8 +157,10 @@ static relay_expr *concatenate_parts(const tn_RelayCall *c) {
   for (int64_t i = 0; i < parts->fields->len; ++i) {
     const void *e = tn_arr_obj(parts->fields, i);
     const tn_TensorType *own = relay_known_type(e);
-    if (!own || !(is_part(e, &x, axis, i) || is_slice_from(e, &x, axis, at))) return NULL;
-    at += relay_int_at(own->shape, axis);
+    int64_t extent;
+    if (!own || !(is_part(e, &x, axis, at) || is_slice_from(e, &x, axis, at))) return NULL;
+    if (!relay_known_int(own->shape, axis, &extent)) return NULL;
+    at += extent;
   }
   return x && relay_same_type(x, c) ? x : NULL;
 }
@@ -155,7 +170,7 @@ static relay_expr *whole_slice(const tn_RelayCall *c) {
   const tn_arr *strides = relay_attr_obj(c->attrs, "strides");
   relay_expr *x = relay_arg(c, 0);
   for (int64_t i = 0; strides && i < strides->len; ++i)
-    if (relay_int_at(strides, i) < 0) return NULL;
+    if (relay_listed(strides, i) < 0) return NULL;
   return c->args->len == 1 && static_type(c) && relay_same_type(x, c) ? x : NULL;
 }
 

@@ -101,7 +101,7 @@ static bool has_fitting_operands(const tn_RelayCall *c) {
     const tn_obj *arg = tn_arr_obj(c->args, i);
     if (!(t = relay_known_type(arg))) return false;
     bool whole = t->shape->len >= out->shape->len;
-    if (TN_AS(Constant, arg) ? whole && relay_int_at(t->shape, 0) != 1 : !whole) return false;
+    if (TN_AS(Constant, arg) ? whole && !relay_int_is(t->shape, 0, 1) : !whole) return false;
   }
   return true;
 }

@@ -21,6 +21,7 @@
 #include "relay/evaluate.h"
 #include "relay/infer.h"
 #include "relay/layouts.h"
+#include "relay/transforms/float_rules.h"
 #include "relay/transforms/make.h"
 #include "relay/transforms/transforms.h"
 
@@ -37,7 +38,7 @@ typedef struct {
 } cut;
 
 static bool is_one_number(const tn_arr *a, int64_t value) {
-  return a && a->len == 1 && relay_int_at(a, 0) == value;
+  return a && a->len == 1 && relay_int_is(a, 0, value);
 }
 
 static bool is_cut(const void *e, cut *out) {
@@ -51,8 +52,9 @@ static bool is_cut(const void *e, cut *out) {
       !end || end->len != 1 || (strides && strides->len && !is_one_number(strides, 1)) ||
       strcmp(relay_attr_str(c->attrs, "slice_mode"), "end") != 0)
     return false;
-  *out = (cut){c, relay_arg(c, 0), relay_int_at(end, 0), relay_int_at(t->shape, CHANNELS)};
-  return out->few > 0 && out->few < out->many;
+  *out = (cut){c, relay_arg(c, 0), 0, 0};
+  return relay_known_int(end, 0, &out->few) && relay_known_int(t->shape, CHANNELS, &out->many) &&
+         out->few > 0 && out->few < out->many;
 }
 
 static bool as_cut(cuts *made, const void *e, cut *out) {
@@ -98,21 +100,23 @@ static relay_expr *behind_mean(cuts *made, const tn_RelayCall *c) {
       relay_attr_int(c->attrs, "exclude", 0))
     return NULL;
   for (int64_t i = 0; i < axes->len; ++i) {
-    int64_t axis = relay_int_at(axes, i);
+    int64_t axis = relay_listed(axes, i);
     if (axis != CHANNELS + 1 && axis != CHANNELS + 2) return NULL;
   }
   return behind_unary(made, c);
 }
 
-/* The other operand for more channels; NULL without error where it has none. */
+/* The other operand for more channels; NULL without error where it has none. What is the same for
+   all channels reaches those that were added, which must stay finite: the numbers must be known. */
 static relay_expr *operand_for(cuts *made, const cut *d, relay_expr *e) {
   cut same;
   const tn_TensorType *t = relay_known_type(e);
   if (!t) return NULL;
   if (as_cut(made, e, &same)) return same.few == d->few && same.many == d->many ? same.whole : NULL;
   int64_t axis = t->shape->len - NDIM + CHANNELS;
-  if (t->shape->len > NDIM || axis < 0 || relay_int_at(t->shape, axis) == 1) return e;
-  if (relay_int_at(t->shape, axis) != d->few || relay_known_depth((tn_obj *)e) < 0) return NULL;
+  if (t->shape->len > NDIM || axis < 0 || relay_int_is(t->shape, axis, 1))
+    return relay_is_moderate(e) ? e : NULL;
+  if (!relay_int_is(t->shape, axis, d->few) || relay_known_depth((tn_obj *)e) < 0) return NULL;
   return grown(e, t, axis, d->many - d->few);
 }
 
@@ -129,7 +133,8 @@ static relay_expr *behind_binary(cuts *made, const tn_RelayCall *c) {
 static relay_expr *behind_division(cuts *made, const tn_RelayCall *c) {
   cut d;
   double by;
-  if (!as_cut(made, relay_arg(c, 0), &d) || !relay_as_scalar(relay_arg(c, 1), &by) || by == 0)
+  if (!as_cut(made, relay_arg(c, 0), &d) || !relay_as_scalar(relay_arg(c, 1), &by) || by == 0 ||
+      !relay_is_moderate(relay_arg(c, 1)))
     return NULL;
   return cut_again(&d, relay_binary("divide", d.whole, relay_arg(c, 1)));
 }
@@ -154,7 +159,7 @@ static relay_expr *into_conv(cuts *made, const tn_RelayCall *c) {
   if (!w || w->shape->len != NDIM) return NULL;
   int64_t groups = relay_attr_int(c->attrs, "groups", 1);
   if (groups == 1) return with_weight(c, &d, w, WEIGHT_IN, c->attrs);
-  bool depthwise = groups == d.few && relay_int_at(w->shape, WEIGHT_OUT) == groups;
+  bool depthwise = groups == d.few && relay_int_is(w->shape, WEIGHT_OUT, groups);
   if (!depthwise) return NULL;
   tn_obj *many = (tn_obj *)tir_i32((int32_t)d.many);
   void *attrs = many ? relay_attrs_with(c->attrs, "channels", tn_any_obj(many)) : NULL;

@@ -28,7 +28,7 @@ static void *open_in(const char *folder) {
 
 static void *open_library(void) {
   char folder[768];
-  const char *home = getenv("CUDA_HOME");
+  const char *home = secure_getenv("CUDA_HOME");
   void *handle = open_in("");
   for (int i = 0; home && !handle && i < 2; ++i) {
     int n = snprintf(folder, sizeof folder, "%s/%s", home, i ? "lib" : "lib64");

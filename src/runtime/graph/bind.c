@@ -81,17 +81,33 @@ static tn_tensor *stand_in(const tn_graph_executor *x, int32_t root) {
   return NULL;
 }
 
+/* A function that is no compiled code may keep its arguments: they hold on to the memory. Where
+   there is no memory for such a tensor it gets the description alone. */
+static void set_arg(tn_any *arg, DLTensor *dl, tn_tensor *owner) {
+  tn_error pending;
+  bool any = tn_error_pending();
+  tn_any old = *arg;
+  if (any) tn_error_take(&pending);
+  tn_tensor *t = owner ? tn_tensor_from_dltensor(dl, &owner->hdr) : NULL;
+  *arg = t ? tn_any_obj(t) : (tn_any){.type_index = TN_DLTENSOR, .v.dltensor = dl};
+  if (tn_any_is_obj(&old)) tn_release(old.v.obj);
+  if (any) tn_error_restore(&pending);
+  else tn_error_clear();
+}
+
 void tn_graph_locate(tn_graph_executor *x, int32_t root) {
   tn_graph_value *v = &x->values[root];
   if (v->root != root) return;
-  const tn_tensor *t = stand_in(x, root);
+  tn_tensor *t = stand_in(x, root);
   if (!t) t = v->home;
   if (!t) t = x->storages[x->g.entries[root].storage].block;
   v->data = t ? t->dl.data : NULL;
   v->offset = t ? t->dl.byte_offset : 0;
   for (int32_t i = 0; i < v->nslot; ++i) {
-    x->slots[v->first_slot + i]->data = v->data;
-    x->slots[v->first_slot + i]->byte_offset = v->offset;
+    int32_t slot = v->first_slot + i;
+    x->slots[slot]->data = v->data;
+    x->slots[slot]->byte_offset = v->offset;
+    if (x->slot_args[slot]) set_arg(x->slot_args[slot], x->slots[slot], t);
   }
 }
 
@@ -185,7 +201,7 @@ static int settle(tn_graph_executor *x) {
 
 /* The array to keep for an argument. Owned. */
 static tn_tensor *keep(const tn_any *a) {
-  DLTensor *dl;
+  const DLTensor *dl;
   if (a->type_index == TN_DLTENSOR) {
     TN_TRYP(tn_any_to_dltensor(a, &dl));
     return tn_tensor_from_dltensor(dl, NULL);
@@ -231,6 +247,8 @@ int tn_graph_bind_input(tn_graph_executor *x, int32_t i, const tn_any *t) {
 
 int tn_graph_bind_output(tn_graph_executor *x, int32_t i, const tn_any *t) {
   char name[32];
+  DLTensor *to;
+  TN_TRY(tn_any_to_writable(t, &to));
   snprintf(name, sizeof name, "output %d", i);
   return bind_checked(x, name, x->g.heads[i], &x->outputs[i], t);
 }
@@ -297,18 +315,28 @@ tn_tensor *tn_graph_entry_tensor(tn_graph_executor *x, int32_t entry) {
   return tn_tensor_from_dltensor(&dl, &owner->hdr);
 }
 
-tn_tensor *tn_graph_get_output(tn_graph_executor *x, int32_t i) {
+/* The array of an output, which others must not write to where it is an input or parameter. */
+static tn_tensor *output_array(tn_graph_executor *x, int32_t i) {
   tn_tensor *t = x->outputs[i].tensor;
   if (!t) return tn_graph_entry_tensor(x, x->g.heads[i]);
   tn_retain(t);
   return t;
 }
 
+tn_tensor *tn_graph_get_output(tn_graph_executor *x, int32_t i) {
+  tn_tensor *t, *copy;
+  TN_GETP(t, output_array(x, i));
+  if (x->outputs[i].tensor || !x->values[x->values[x->g.heads[i]].root].given) return t;
+  copy = tn_tensor_clone(&t->dl, t->dl.device, NULL);
+  tn_release(t);
+  return copy;
+}
+
 int tn_graph_copy_output(tn_graph_executor *x, int32_t i, DLTensor *to) {
   char name[32];
   snprintf(name, sizeof name, "output %d", i);
   TN_TRY(check_tensor(name, &x->g.entries[x->g.heads[i]], to));
-  tn_tensor *t = tn_graph_get_output(x, i);
+  tn_tensor *t = output_array(x, i);
   int err = t ? tn_tensor_copy(&t->dl, to) : -1;
   tn_release(t);
   return err;
@@ -325,6 +353,8 @@ static int param_at(const tn_graph_executor *x, const tn_map *params, int64_t i,
   TN_TRY(tn_any_to_cstr(&key, &name));
   TN_TRY(tn_any_to_tensor(&value, t));
   *input = tn_graph_input_index(x, name);
+  TN_CHECK(*input != TN_GRAPH_SEVERAL, ValueError, NULL,
+           "parameters: several inputs are called \"%s\": set them by number", name);
   return 0;
 }
 
@@ -404,8 +434,8 @@ int tn_graph_share_params(tn_graph_executor *x, tn_graph_executor *other, const 
     const char *name = ((const tn_str *)key.v.obj)->data;
     int32_t j = tn_graph_input_index(other, name);
     if (i < 0) continue;
-    TN_CHECK(j >= 0, ValueError, NULL, "share_params: the other executor has no input \"%s\"",
-             name);
+    TN_CHECK(j >= 0, ValueError, NULL,
+             "share_params: the other executor has no input \"%s\", or several", name);
     TN_TRY(share_one(x, i, other, j));
   }
   return 0;

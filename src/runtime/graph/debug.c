@@ -91,7 +91,7 @@ static int debug_get_output(TN_ARGS) {
     tn_release(t);
     return tn_ret_owned(ret, copy);
   }
-  int err = tn_any_to_dltensor(&args[1], &to) || tn_tensor_copy(&t->dl, to);
+  int err = tn_any_to_writable(&args[1], &to) || tn_tensor_copy(&t->dl, to);
   tn_release(t);
   return err ? -1 : 0;
 }
@@ -255,7 +255,7 @@ static tn_Report *profile(tn_graph_executor *x, const tn_arr *collectors) {
 /* ([collectors]) -> report */
 static int f_profile(TN_ARGS) {
   tn_arr *collectors = NULL;
-  if (n > 0) TN_TRY(tn_arg_obj(args, n, 0, &tn_type_Array, (tn_obj **)&collectors));
+  TN_TRY(tn_arg_items(args, n, 0, "Array(MetricCollector)", true, (tn_obj **)&collectors));
   return tn_ret_owned(ret, profile(self, collectors));
 }
 
@@ -280,12 +280,8 @@ static const tn_func_row methods[] = {
 };
 
 static int get_function(tn_module *m, const char *name, tn_func **out) {
-  for (int i = 0; i < TN_COUNT(methods); ++i) {
-    if (strcmp(methods[i].name, name)) continue;
-    TN_GET(*out, tn_module_bind(m, methods[i].call, tn_module_self(m)));
-    return 0;
-  }
-  return tn_graph_get_function(m, name, out);
+  TN_TRY(tn_graph_find_method(m, methods, TN_COUNT(methods), name, out));
+  return *out ? 0 : tn_graph_get_function(m, name, out);
 }
 
 static const tn_module_ops debug_ops = {

@@ -89,6 +89,7 @@ static int link_values(tn_graph_executor *x) {
     if (is_nop(n)) TN_TRY(link_nop(x, n));
     for (int32_t k = 0; k < n->noutput; ++k) {
       int32_t e = n->first_entry + k;
+      x->values[e].given = !n->func;
       if (n->func && x->values[e].root == e) x->storages[x->g.entries[e].storage].written = true;
     }
   }
@@ -115,8 +116,12 @@ static int32_t node_of_entry(const tn_graph *g, int32_t entry) {
 static int name_all(tn_graph_executor *x) {
   TN_GET(x->input_names, tn_map_new());
   TN_GET(x->output_names, tn_map_new());
-  for (int32_t i = 0; i < x->g.narg; ++i)
-    TN_TRY(add_name(x->input_names, x->g.nodes[x->g.args[i]].name, i));
+  for (int32_t i = 0; i < x->g.narg; ++i) {
+    const char *name = x->g.nodes[x->g.args[i]].name;
+    tn_any known;
+    bool twice = tn_map_get(x->input_names, tn_any_cstr(name), &known);
+    TN_TRY(tn_map_set(x->input_names, tn_any_cstr(name), tn_any_int(twice ? TN_GRAPH_SEVERAL : i)));
+  }
   for (int32_t i = 0; i < x->g.nhead; ++i) {
     const tn_graph_node *n = &x->g.nodes[node_of_entry(&x->g, x->g.heads[i])];
     TN_TRY(add_name(x->output_names, n->name, i));
@@ -132,8 +137,8 @@ static tn_func *find_function(tn_graph_executor *x, tn_map *known, const tn_grap
   tn_func *f = NULL;
   if (tn_map_get(known, tn_any_cstr(n->func), &found)) return (tn_func *)found.v.obj;
   if (x->lib) TN_TRYP(tn_module_get_function(x->lib, n->func, true, &f));
-  TN_CHECKP(f, TenonError, NULL, "no such function in module: %s (node \"%s\" of the graph)",
-            n->func, n->name);
+  TN_CHECKP(f, TenonError, NULL, "no such function in module: %s (node \"%s\" of the graph)%s",
+            n->func, n->name, tn_module_why_missing(x->lib));
   int err = tn_map_set(known, tn_any_cstr(n->func), tn_any_obj(f));
   tn_release(f); /* the map has it */
   return err ? NULL : f;
@@ -160,13 +165,13 @@ static int set_tensor(tn_graph_executor *x, const tn_graph_node *n, int32_t entr
 }
 
 static int alloc_arguments(tn_graph_executor *x, tn_graph_op *op) {
-  size_t n = (size_t)op->narg + 1; /* never of nothing */
-  TN_GET(op->tensors, tn_arena_alloc(&x->g.arena, n * sizeof *op->tensors));
+  int64_t n = (int64_t)op->narg + 1; /* never of nothing */
+  TN_GET(op->tensors, tn_arena_array(&x->g.arena, n, sizeof *op->tensors));
   if (op->code) {
-    TN_GET(op->values, tn_arena_alloc(&x->g.arena, n * sizeof *op->values));
-    TN_GET(op->codes, tn_arena_alloc(&x->g.arena, n * sizeof *op->codes));
+    TN_GET(op->values, tn_arena_array(&x->g.arena, n, sizeof *op->values));
+    TN_GET(op->codes, tn_arena_array(&x->g.arena, n, sizeof *op->codes));
   } else {
-    TN_GET(op->args, tn_arena_alloc(&x->g.arena, n * sizeof *op->args));
+    TN_GET(op->args, tn_arena_array(&x->g.arena, n, sizeof *op->args));
   }
   return 0;
 }
@@ -231,13 +236,15 @@ static int make_slots(tn_graph_executor *x) {
     total += x->values[i].nslot;
     x->values[i].nslot = 0;
   }
-  TN_GET(x->slots, tn_arena_alloc(&x->g.arena, ((size_t)total + 1) * sizeof(DLTensor *)));
+  TN_GET(x->slots, tn_arena_array(&x->g.arena, (int64_t)total + 1, sizeof(DLTensor *)));
+  TN_GET(x->slot_args, tn_arena_array(&x->g.arena, (int64_t)total + 1, sizeof(tn_any *)));
   for (int32_t k = 0; k < x->nop; ++k) {
     tn_graph_op *op = &x->ops[k];
     const tn_graph_node *n = &x->g.nodes[op->node];
     for (int32_t i = 0; i < op->narg; ++i) {
       int32_t e = i < n->ninput ? n->inputs[i] : n->first_entry + i - n->ninput;
       tn_graph_value *v = &x->values[x->values[e].root];
+      if (op->func && !op->code) x->slot_args[v->first_slot + v->nslot] = &op->args[i];
       x->slots[v->first_slot + v->nslot++] = &op->tensors[i];
     }
   }
@@ -247,7 +254,7 @@ static int make_slots(tn_graph_executor *x) {
 /* ---- making and freeing ---- */
 
 #define ARENA_ARRAY(field, n)                                                                      \
-  TN_GET(x->field, tn_arena_alloc(&x->g.arena, ((size_t)(n) + 1) * sizeof *x->field))
+  TN_GET(x->field, tn_arena_array(&x->g.arena, (int64_t)(n) + 1, sizeof *x->field))
 
 static int alloc_arrays(tn_graph_executor *x) {
   ARENA_ARRAY(storages, x->g.nstorage);
@@ -313,13 +320,19 @@ static void release_binding(tn_graph_binding *b) {
   tn_release(b->from);
 }
 
+static void free_op(tn_graph_op *op) {
+  for (int32_t i = 0; op->args && i < op->narg; ++i)
+    if (tn_any_is_obj(&op->args[i])) tn_release(op->args[i].v.obj);
+  tn_release(op->func);
+}
+
 /* Also of one that was not finished: what is missing is zero. */
 void tn_graph_executor_free(tn_graph_executor *x) {
   for (int32_t i = 0; x->inputs && i < x->g.narg; ++i) release_binding(&x->inputs[i]);
   for (int32_t i = 0; x->outputs && i < x->g.nhead; ++i) release_binding(&x->outputs[i]);
   for (int32_t i = 0; x->values && i < x->g.nentry; ++i) tn_release(x->values[i].home);
   for (int32_t i = 0; x->storages && i < x->g.nstorage; ++i) tn_release(x->storages[i].block);
-  for (int32_t i = 0; i < x->nop; ++i) tn_release(x->ops[i].func);
+  for (int32_t i = 0; i < x->nop; ++i) free_op(&x->ops[i]);
   tn_release(x->input_names);
   tn_release(x->output_names);
   tn_release(x->loaded);

@@ -11,7 +11,8 @@
    *staged*: copied from before the first node, or to after the last. Which of the two is found out
    when an array is bound. A run allocates nothing.
 
-   One executor is used by one thread at a time; many can stand on one module. */
+   One executor is for one call at a time, of one thread; many can stand on one module. The
+   functions of its module see to that. */
 #ifndef TN_RUNTIME_GRAPH_EXECUTOR_H_
 #define TN_RUNTIME_GRAPH_EXECUTOR_H_
 
@@ -31,6 +32,7 @@ typedef struct {
 typedef struct {
   int32_t root;
   int32_t input;             /* number of the input, -1 when it is none */
+  bool given;                /* of a root: no function makes it */
   int32_t first_slot, nslot; /* of a root: in tn_graph_executor.slots */
   uint32_t align;            /* of a root: what memory must be a multiple of */
   tn_tensor *home;           /* of a root: owned, NULL until it is needed */
@@ -46,7 +48,7 @@ typedef struct {
   DLTensor *tensors;
   TVMValue *values;
   int *codes;
-  tn_any *args;
+  tn_any *args; /* of func: tensors, which keep their memory when the function keeps them */
   int32_t narg, node;
 } tn_graph_op;
 
@@ -59,6 +61,7 @@ typedef struct {
 
 typedef struct {
   tn_graph g;
+  tn_use use;     /* of the functions of its module */
   tn_module *lib; /* owned; NULL: none */
   tn_device *devices;
   int32_t ndevice, nop;
@@ -67,6 +70,7 @@ typedef struct {
   tn_graph_op *ops;
   int32_t *op_of_node; /* -1: a node without function */
   DLTensor **slots;    /* arguments of the functions, those of one root beside each other */
+  tn_any **slot_args;  /* the same as values of `args`; NULL for those of compiled code */
   tn_graph_binding *inputs, *outputs;
   tn_map *input_names, *output_names; /* name to number */
   tn_map *loaded;                     /* names that load_params has given values, or NULL */
@@ -91,7 +95,8 @@ TN_API int tn_graph_run_begin(tn_graph_executor *x);
 TN_API int tn_graph_run_op(tn_graph_op *op);
 TN_API int tn_graph_run_end(tn_graph_executor *x);
 
-/** Number of an input or output by name, or -1. */
+/** Number of an input or output by name, or -1; TN_GRAPH_SEVERAL for a name that inputs share. */
+enum { TN_GRAPH_SEVERAL = -2 };
 TN_API int32_t tn_graph_input_index(const tn_graph_executor *x, const char *name);
 TN_API int32_t tn_graph_output_index(const tn_graph_executor *x, const char *name);
 /** Entry of an input. */
@@ -108,7 +113,8 @@ TN_API TN_OWNED tn_tensor *tn_graph_get_input(tn_graph_executor *x, int32_t i);
  *  @param t a tensor, or a DLTensor that the caller keeps */
 TN_API int tn_graph_bind_input(tn_graph_executor *x, int32_t i, const tn_any *t);
 TN_API int tn_graph_bind_output(tn_graph_executor *x, int32_t i, const tn_any *t);
-/** The array with an output of the last run; the next one changes it. Owned. */
+/** The array with an output of the last run; the next one changes it. Of an output that is an input
+ * or parameter, a copy. Owned. */
 TN_API TN_OWNED tn_tensor *tn_graph_get_output(tn_graph_executor *x, int32_t i);
 TN_API int tn_graph_copy_output(tn_graph_executor *x, int32_t i, DLTensor *to);
 /** The same for any entry. */
@@ -139,6 +145,9 @@ int tn_graph_need_home(tn_graph_executor *x, int32_t root);
 TN_API tn_graph_executor *tn_graph_executor_of(const tn_module *m);
 /** The functions of graph executor modules; the debug executor adds its own. */
 int tn_graph_get_function(tn_module *m, const char *name, tn_func **out);
+/** One of n functions that use the executor, for one call at a time. *out: NULL when it is none */
+int tn_graph_find_method(tn_module *m, const tn_func_row *rows, int n, const char *name,
+                         tn_func **out);
 /** Frees the executor of a module: fini of all kinds of graph executors. */
 void tn_graph_module_fini(tn_module *m);
 /** A module of type "GraphExecutor" around an executor, which is given up to it (also on failure).

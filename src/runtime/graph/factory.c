@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/reader.h"
 #include "object/functions.h"
+#include "runtime/module_blob.h"
 #include "runtime/graph/executor.h"
 #include "runtime/params.h"
 #include "runtime/tensor_content.h"
@@ -267,9 +268,9 @@ static tn_module *read_factory(tn_reader *r) {
 }
 
 static int load_binary(TN_ARGS) {
-  void *r;
+  tn_reader *r;
   TN_NARGS("loadbinary_GraphExecutorFactory", 1);
-  TN_TRY(tn_any_to_ptr(&args[0], &r));
+  TN_TRY(tn_arg_reader(args, &r));
   return tn_ret_owned(ret, read_factory(r));
 }
 

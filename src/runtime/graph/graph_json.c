@@ -33,7 +33,7 @@ static const char *place(char out[MAX_PLACE], const char *fmt, ...) {
 
 /* An array of the arena; one of no items is not NULL. */
 static void *make(reader *r, int64_t n, size_t item) {
-  return tn_arena_alloc(&r->g->arena, n > 0 ? (size_t)n * item : 1);
+  return tn_arena_array(&r->g->arena, n > 0 ? n : 1, item);
 }
 
 /* ---- values ---- */

@@ -8,6 +8,8 @@
 #include "runtime/graph/executor.h"
 #include "runtime/tensor.h"
 
+static const char what[] = "graph executor";
+
 /* ---- arguments ---- */
 
 static bool is_text(const tn_any *a) {
@@ -17,17 +19,19 @@ static bool is_text(const tn_any *a) {
 /* An argument that names an input or output by number or name. `*out` is -1 for an unknown name;
    TVMError for a number out of range. */
 static int arg_key(const tn_any *a, int32_t (*index)(const tn_graph_executor *, const char *),
-                   const tn_graph_executor *x, int32_t n, const char *what, int32_t *out) {
+                   const tn_graph_executor *x, int32_t n, const char *kind, int32_t *out) {
   const char *name;
   int64_t i;
   if (is_text(a)) {
     TN_TRY(tn_any_to_cstr(a, &name));
     *out = index(x, name);
+    TN_CHECK(*out != TN_GRAPH_SEVERAL, ValueError, NULL,
+             "graph executor: several inputs are called \"%s\": use their numbers", name);
     return 0;
   }
   TN_TRY(tn_any_to_int(a, &i));
   TN_CHECK(i >= 0 && i < n, TenonError, NULL, "graph executor: there is no %s %lld: it has %d",
-           what, (long long)i, n);
+           kind, (long long)i, n);
   *out = (int32_t)i;
   return 0;
 }
@@ -55,7 +59,7 @@ static int arg_bytes(const tn_any *a, tn_map **params) {
 
 static int set_input(TN_ARGS) {
   int32_t i;
-  DLTensor *t;
+  const DLTensor *t;
   TN_NARGS("set_input", 2);
   TN_TRY(arg_input(self, &args[0], &i));
   TN_TRY(tn_any_to_dltensor(&args[1], &t));
@@ -77,11 +81,11 @@ static int get_input(TN_ARGS) {
 }
 
 static int get_input_index(TN_ARGS) {
-  const char *name;
   TN_NARGS("get_input_index", 1);
   TN_CHECK(is_text(&args[0]), TypeError, NULL, "get_input_index: Input key is not a string");
-  TN_TRY(tn_any_to_cstr(&args[0], &name));
-  *ret = tn_any_int(tn_graph_input_index(self, name));
+  int32_t i;
+  TN_TRY(arg_input(self, &args[0], &i));
+  *ret = tn_any_int(i);
   return 0;
 }
 
@@ -164,7 +168,7 @@ static int get_output(TN_ARGS) {
            "get_output: expected an output and perhaps an array, got %d arguments", n);
   TN_TRY(arg_output(self, &args[0], &i));
   if (n == 1) return tn_ret_owned(ret, tn_graph_get_output(self, i));
-  TN_TRY(tn_any_to_dltensor(&args[1], &to));
+  TN_TRY(tn_any_to_writable(&args[1], &to));
   return tn_graph_copy_output(self, i, to);
 }
 
@@ -194,7 +198,7 @@ static int run(TN_ARGS) { return tn_graph_run(self); }
 
 static int set_pair(tn_graph_executor *x, const tn_any *key, const tn_any *value) {
   int32_t i;
-  DLTensor *t;
+  const DLTensor *t;
   const char *name = "";
   TN_TRY(arg_input(x, key, &i));
   if (i < 0) TN_TRY(tn_any_to_cstr(key, &name));
@@ -247,6 +251,13 @@ static int load_params(TN_ARGS) {
   return err ? -1 : 0;
 }
 
+static int share_all(tn_graph_executor *x, tn_graph_executor *other, const tn_map *params) {
+  TN_TRY(tn_use_begin(&other->use, what, "share_params"));
+  int err = tn_graph_share_params(x, other, params);
+  tn_use_end(&other->use);
+  return err;
+}
+
 /* (executor module, bytes of which the names count) */
 static int share_params(TN_ARGS) {
   tn_module *m;
@@ -257,9 +268,10 @@ static int share_params(TN_ARGS) {
   TN_CHECK(other, TypeError, NULL, "share_params: expected a graph executor, got a %s module",
            m->ops->type_key);
   TN_TRY(arg_bytes(&args[1], &params));
-  int err = tn_graph_share_params(self, other, params) || tn_graph_mark_loaded(self, params);
+  int err = other == self ? 0 : share_all(self, other, params);
+  if (!err) err = tn_graph_mark_loaded(self, params);
   tn_release(params);
-  return err ? -1 : 0;
+  return err;
 }
 
 /* ---- the module ---- */
@@ -272,24 +284,37 @@ static const tn_func_row methods[] = {
     {"get_output", get_output},
     {"run", run},
     {"run_from_inputs", run_from_inputs},
-    {"get_num_inputs", get_num_inputs},
-    {"get_num_outputs", get_num_outputs},
-    {"get_input_index", get_input_index},
-    {"get_output_index", get_output_index},
     {"get_input_info", get_input_info},
     {"get_output_info", get_output_info},
     {"load_params", load_params},
     {"share_params", share_params},
+};
+
+/* These read what never changes. */
+static const tn_func_row questions[] = {
+    {"get_num_inputs", get_num_inputs},   {"get_num_outputs", get_num_outputs},
+    {"get_input_index", get_input_index}, {"get_output_index", get_output_index},
     {"_describe_input", describe_input},
 };
 
-int tn_graph_get_function(tn_module *m, const char *name, tn_func **out) {
-  for (int i = 0; i < TN_COUNT(methods); ++i) {
-    if (strcmp(methods[i].name, name)) continue;
-    TN_GET(*out, tn_module_bind(m, methods[i].call, tn_module_self(m)));
+int tn_graph_find_method(tn_module *m, const tn_func_row *rows, int n, const char *name,
+                         tn_func **out) {
+  tn_graph_executor *x = tn_module_self(m);
+  for (int i = 0; i < n; ++i) {
+    if (strcmp(rows[i].name, name)) continue;
+    TN_GET(*out, tn_module_bind_alone(m, &rows[i], x, &x->use, what));
     return 0;
   }
   return 0;
+}
+
+int tn_graph_get_function(tn_module *m, const char *name, tn_func **out) {
+  for (int i = 0; i < TN_COUNT(questions); ++i) {
+    if (strcmp(questions[i].name, name)) continue;
+    TN_GET(*out, tn_module_bind(m, questions[i].call, tn_module_self(m)));
+    return 0;
+  }
+  return tn_graph_find_method(m, methods, TN_COUNT(methods), name, out);
 }
 
 void tn_graph_module_fini(tn_module *m) { tn_graph_executor_free(tn_module_self(m)); }

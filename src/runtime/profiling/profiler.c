@@ -329,7 +329,7 @@ static int profile_function(TN_ARGS) {
   TN_TRY(tn_arg_module(args, n, 0, &m));
   TN_TRY(tn_any_to_cstr(&args[1], &name));
   for (int i = 0; i < 3; ++i) TN_TRY(tn_any_to_int(&args[2 + i], &x[i]));
-  TN_ARG_OBJ(Array, collectors, 5);
+  TN_ARG_OPT_ITEMS(Array(MetricCollector), collectors, 5);
   TN_TRY(check_collectors(collectors));
   profiled *f = tn_alloc(sizeof *f);
   if (!f) return -1;
@@ -344,9 +344,9 @@ static int profile_function(TN_ARGS) {
 /* (init, start, stop): functions, or None */
 static int metric_collector(TN_ARGS) {
   TN_NARGS("runtime.profiling.MetricCollector", 3);
-  TN_ARG_OBJ(Function, init, 0);
-  TN_ARG_OBJ(Function, start, 1);
-  TN_ARG_OBJ(Function, stop, 2);
+  TN_ARG_OPT(Function, init, 0);
+  TN_ARG_OPT(Function, start, 1);
+  TN_ARG_OPT(Function, stop, 2);
   return tn_ret_obj(ret, TN_NEW(MetricCollector, .init = init, .start = start, .stop = stop));
 }
 

@@ -225,7 +225,7 @@ static bool is_metrics(const tn_obj *o) { return is_map(o, is_object); }
 /* (calls, device metrics, configuration) */
 static int report(TN_ARGS) {
   TN_NARGS("runtime.profiling.Report", 3);
-  TN_ARG_OBJ(Array, calls, 0);
+  TN_ARG_ITEMS(Array(Map), calls, 0);
   TN_ARG_OBJ(Map, devices, 1);
   TN_ARG_OBJ(Map, configuration, 2);
   bool ok = calls && is_map((const tn_obj *)devices, is_metrics) &&

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/reader.h"
+#include "runtime/module_blob.h"
 #include "runtime/module.h"
 #include "runtime/vm/machine.h"
 
@@ -120,8 +121,7 @@ static int load_consts(TN_ARGS) {
 
 static int load_consts_map(TN_ARGS) {
   TN_NARGS("load_late_bound_consts_from_map", 1);
-  TN_ARG_OBJ(Map, values, 0);
-  TN_CHECK(values, TypeError, NULL, "load_late_bound_consts_from_map: expected a map of tensors");
+  TN_ARG_ITEMS(Map(String, NDArray), values, 0);
   return tn_vm_bind_consts(exe_of(self), values);
 }
 
@@ -208,11 +208,11 @@ static int load_executable(TN_ARGS) {
 }
 
 static int load_binary(TN_ARGS) {
-  void *r;
+  tn_reader *r;
   tn_bytes_view code;
   tn_vm_exe *x;
   TN_NARGS("loadbinary_VMExecutable", 1);
-  TN_TRY(tn_any_to_ptr(&args[0], &r));
+  TN_TRY(tn_arg_reader(args, &r));
   TN_TRY(tn_read_text(r, &code));
   TN_GET(x, tn_vm_load(code.data, code.size));
   return tn_ret_owned(ret, tn_vm_module_new(x, NULL));

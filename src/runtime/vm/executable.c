@@ -105,10 +105,10 @@ int64_t tn_vm_add_primitive(tn_vm_exe *x, const char *name) {
 int64_t tn_vm_add_function(tn_vm_exe *x, const char *name, int32_t nparam,
                            const char *const *params) {
   tn_vm_function f = {.name = copy_text(x, name), .nparam = nparam};
-  size_t n = (size_t)nparam + 1;
+  int64_t n = (int64_t)nparam + 1;
   TN_CHECK(tn_vm_find(x, name) < 0, ValueError, NULL, "there are two functions %s", name);
-  TN_GET(f.params, tn_arena_alloc(&x->arena, n * sizeof *f.params));
-  TN_GET(f.param_devices, tn_arena_alloc(&x->arena, n * sizeof *f.param_devices));
+  TN_GET(f.params, tn_arena_array(&x->arena, n, sizeof *f.params));
+  TN_GET(f.param_devices, tn_arena_array(&x->arena, n, sizeof *f.param_devices));
   for (int32_t i = 0; i < nparam; ++i) TN_GET(f.params[i], copy_text(x, params[i]));
   if (!f.name) return -1;
   TN_GROW(x->funcs, x->func_cap, x->nfunc + 1, return -1);
@@ -142,7 +142,7 @@ static int resolve_jump(void *ctx, char kind, int64_t *word) {
 
 int tn_vm_set_code(tn_vm_exe *x, int64_t func, int32_t nreg, const int64_t *words, int64_t n) {
   tn_vm_function *f = &x->funcs[func];
-  TN_AUTOFREE int64_t *starts = tn_alloc(((size_t)n + 1) * sizeof *starts);
+  TN_AUTOFREE int64_t *starts = tn_alloc_array(n + 1, sizeof *starts);
   jumps j = {.starts = starts};
   if (!starts) return -1;
   for (int64_t at = 0; at < n;) {
@@ -152,7 +152,7 @@ int tn_vm_set_code(tn_vm_exe *x, int64_t func, int32_t nreg, const int64_t *word
     at += len;
   }
   starts[j.n] = n;
-  TN_GET(f->code, tn_arena_alloc(&x->arena, ((size_t)n + 1) * sizeof *f->code));
+  TN_GET(f->code, tn_arena_array(&x->arena, n + 1, sizeof *f->code));
   if (n) memcpy(f->code, words, (size_t)n * sizeof *words);
   f->ncode = n;
   f->ninst = j.n;

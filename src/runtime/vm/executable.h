@@ -53,6 +53,7 @@ typedef struct {
   int64_t ninst;
 } tn_vm_function;
 
+/* Once the executable is in a module, read with tn_vm_const_now. */
 typedef struct {
   tn_tensor *value; /* owned; NULL: late-bound, not there yet */
   const char *name; /* of a late-bound one, else NULL */
@@ -137,6 +138,9 @@ tn_arr *tn_vm_list_types(const tn_vm_function *f, bool results);
 
 /* ---- late-bound constants ---- */
 
+/** Constant i as of now, while others may load values. @param name of a late-bound one, else NULL
+ *  @return owned; NULL where it is late-bound and has no value yet */
+TN_API TN_OWNED tn_tensor *tn_vm_const_now(const tn_vm_exe *x, int64_t i, const char **name);
 /** Map from the names of constants of more than byte_limit bytes to them. Owned. */
 TN_API TN_OWNED tn_map *tn_vm_large_consts(const tn_vm_exe *x, int64_t byte_limit);
 /** Writes them to a file; they are not part of the executable any more. */

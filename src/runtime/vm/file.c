@@ -63,10 +63,13 @@ static void put_devices(const tn_vm_exe *x, tn_buf *out) {
 static int put_consts(const tn_vm_exe *x, tn_buf *out) {
   put_i64(out, x->nconst);
   for (int64_t i = 0; i < x->nconst; ++i) {
-    const tn_vm_constant *c = &x->consts[i];
-    tn_buf_u32(out, c->name != NULL);
-    if (c->name) put_text(out, c->name);
-    else TN_TRY(tn_tensor_blob_save((const tn_obj *)c->value, out));
+    const char *name;
+    tn_tensor *t = tn_vm_const_now(x, i, &name);
+    tn_buf_u32(out, name != NULL);
+    if (name) put_text(out, name);
+    int err = name ? 0 : tn_tensor_blob_save((const tn_obj *)t, out);
+    tn_release(t);
+    TN_TRY(err);
   }
   put_i64(out, x->nconst);
   for (int64_t i = 0; i < x->nconst; ++i) put_i64(out, x->consts[i].device);
@@ -112,7 +115,7 @@ static int unresolve_jump(void *ctx, char kind, int64_t *word) {
 }
 
 static int put_instruction(const tn_vm_function *f, const place *p, int64_t n, tn_buf *out) {
-  TN_AUTOFREE int64_t *w = tn_alloc((size_t)n * sizeof *w);
+  TN_AUTOFREE int64_t *w = tn_alloc_array(n, sizeof *w);
   if (!w) return -1;
   memcpy(w, f->code + p->starts[p->at], (size_t)n * sizeof *w);
   (void)tn_vm_each_operand(w, unresolve_jump, (void *)(uintptr_t)p);
@@ -131,7 +134,7 @@ static int put_function(const tn_vm_function *f, tn_buf *out) {
   for (int32_t i = 0; i < f->nparam; ++i) put_text(out, f->params[i]);
   put_i64(out, f->nparam);
   for (int32_t i = 0; i < f->nparam; ++i) put_i64(out, f->param_devices[i]);
-  TN_AUTOFREE int64_t *starts = tn_alloc(((size_t)f->ninst + 1) * sizeof *starts);
+  TN_AUTOFREE int64_t *starts = tn_alloc_array(f->ninst + 1, sizeof *starts);
   if (!starts) return -1;
   int64_t n = 0;
   for (int64_t at = 0; at < f->ncode; at += tn_vm_length(f->code + at, f->ncode - at))

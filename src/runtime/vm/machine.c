@@ -125,11 +125,19 @@ static int scalar_argument(DLTensor *dl, tn_any *a) {
   return 0;
 }
 
-static int call_any(tn_vm_machine *m, tn_func *f, int64_t n) {
-  tn_any ret = tn_any_none();
+/* A function that is no compiled code may keep its arguments, so they are tensors of their own
+   memory in the registers. */
+static int call_any(tn_vm_machine *m, tn_func *f, const int64_t *regs, int64_t n, tn_any *r) {
+  tn_any ret = tn_any_none(), boxed;
   TN_CHECK(f, TypeError, NULL, "virtual machine: a function on values called as a primitive");
-  for (int64_t i = 0; i < n; ++i)
-    m->args[i] = (tn_any){.type_index = TN_DLTENSOR, .v.dltensor = m->values[i].v_handle};
+  for (int64_t i = 0; i < n; ++i) {
+    tn_any *a = &r[regs[i]];
+    if (a->type_index == TN_VM_SCALAR) {
+      TN_TRY(tn_vm_box(a, &boxed));
+      *a = boxed;
+    }
+    m->args[i] = *a;
+  }
   TN_TRY(tn_func_call(f, m->args, (int32_t)n, &ret));
   tn_any_release(&ret);
   return 0;
@@ -153,7 +161,7 @@ static int invoke_packed(tn_vm_machine *m, const int64_t *w, tn_any *r) {
     if (done) return done < 0 ? -1 : 0;
   }
   return p->code ? tn_legacy_call_values(p->code, m->values, m->codes, (int)n)
-                 : call_any(m, p->func, n);
+                 : call_any(m, p->func, w + 4, n, r);
 }
 
 /* ---- data ---- */
@@ -210,7 +218,7 @@ static int alloc_closure(tn_vm_machine *m, const int64_t *w, int64_t base) {
   int64_t n = w[3];
   tn_VMClosure *c;
   TN_TRY(reserve(m, n));
-  TN_GET(c, tn_obj_alloc(&tn_type_VMClosure, sizeof *c + (size_t)n * sizeof *c->fields));
+  TN_GET(c, tn_obj_alloc(&tn_type_VMClosure, tn_array_bytes(sizeof *c, n, sizeof *c->fields)));
   c->func = (uint32_t)w[2];
   c->len = 0;
   if (box_all(m, w + 4, n, m->regs + base)) {
@@ -279,7 +287,8 @@ static int write_ref(const int64_t *w, const tn_any *r) {
 
 static int load_const(tn_vm_machine *m, const int64_t *w, tn_any *r) {
   tn_tensor *t = m->consts[w[2]];
-  const char *name = m->x->consts[w[2]].name;
+  const char *name = "";
+  if (!t) tn_release(tn_vm_const_now(m->x, w[2], &name));
   TN_CHECK(t, RuntimeError, NULL,
            "virtual machine: the constant \"%s\" is not there: load_late_bound_consts gives it its "
            "value before a machine is made",
@@ -454,6 +463,7 @@ static int run(tn_vm_machine *m, const tn_vm_function *f, const tn_any *args, tn
   m->result = tn_any_none();
   int err = tn_vm_box(&result, ret);
   if (tn_any_is_obj(&result)) tn_release(result.v.obj);
+  if (!err && (err = tn_unshare(ret))) tn_any_release(ret); /* of constants and arguments */
   return err;
 }
 
@@ -461,14 +471,10 @@ int tn_vm_run(tn_vm_machine *m, int64_t func, const tn_any *args, int32_t n, tn_
   const tn_vm_function *f = &m->x->funcs[func];
   TN_CHECK(n == f->nparam, ValueError, NULL, "%s(): expected %d arguments, got %d", f->name,
            f->nparam, n);
-  TN_CHECK(!m->running, RuntimeError, NULL,
-           "virtual machine: it is running already: a machine is for one call at a time");
-  m->running = true;
   int err = run(m, f, args, ret);
   if (err) {
     release_above(m, 0);
     m->nframe = 0;
   }
-  m->running = false;
   return err;
 }

@@ -9,7 +9,8 @@
    stack. Other calls may be nested up to `max_depth`; the calls that follow one another without a
    return are bounded by `max_calls`, so a recursion without end is an error either way.
 
-   One machine is used by one thread at a time; many stand on one executable. */
+   One machine is for one call at a time, of one thread, which the functions of its module see to;
+   many stand on one executable. */
 #ifndef TN_RUNTIME_VM_MACHINE_H_
 #define TN_RUNTIME_VM_MACHINE_H_
 
@@ -100,8 +101,7 @@ typedef struct tn_vm_machine {
   tn_vm_call *calls_of; /* of each function: inputs and outputs set before */
   tn_any result;        /* on its way out */
   tn_any last;          /* result of the last stateful call, owned */
-  bool running;
-  void *observer; /* of `observe` */
+  void *observer;       /* of `observe` */
   /* Called around each primitive and allocation, for profiles: begin and end. */
   int (*observe)(void *observer, struct tn_vm_machine *m, const int64_t *w, bool begin);
 } tn_vm_machine;

@@ -143,20 +143,18 @@ static void *take(tn_vm_pool *p, int c, int64_t size) {
   return data;
 }
 
+/* Room for one more block in a list. */
+static bool has_room(block_list *l) {
+  TN_GROW(l->blocks, l->cap, l->n + 1, return false);
+  return true;
+}
+
 static void give_back(tn_vm_pool *p, void *data, int64_t size) {
   int64_t rounded;
   block_list *l = &p->free[class_of(size, &rounded)];
   pthread_mutex_lock(&p->lock);
   p->stats.used -= size;
-  bool kept = p->keep;
-  if (kept && l->n == l->cap) {
-    void **more = tn_realloc((void *)l->blocks, (size_t)(2 * l->cap + 4) * sizeof *more);
-    kept = more != NULL;
-    if (more) {
-      l->blocks = more;
-      l->cap = 2 * l->cap + 4;
-    }
-  }
+  bool kept = p->keep && has_room(l);
   if (kept) l->blocks[l->n++] = data;
   else p->stats.reserved -= size;
   pthread_mutex_unlock(&p->lock);

@@ -76,8 +76,8 @@ static int find_primitive(tn_vm_machine *m, int64_t i) {
   void *code;
   if ((p->on_values = tn_vm_value_function(m->x->prims[i]))) return 0;
   TN_TRY(tn_module_get_function(m->module, m->x->prims[i], true, &p->func));
-  TN_CHECK(p->func, TenonError, NULL, "virtual machine: the library has no function %s",
-           m->x->prims[i]);
+  TN_CHECK(p->func, TenonError, NULL, "virtual machine: the library has no function %s%s",
+           m->x->prims[i], tn_module_why_missing(m->module));
   if (!tn_func_is_bound(p->func, tn_legacy_compiled_call, &owner, &code)) return 0;
   memcpy(&p->code, &code, sizeof code);
   uint32_t align = tn_library_alignment(owner);
@@ -106,7 +106,7 @@ static int make_primitives(tn_vm_machine *m) {
   TN_GET(m->args, tn_alloc_zero(n, sizeof *m->args));
   for (size_t i = 0; i < n; ++i) m->codes[i] = kTVMDLTensorHandle;
   TN_GET(m->part, tn_alloc_zero(n, sizeof *m->part));
-  TN_GET(m->part_shapes, tn_alloc_zero(n * TN_VM_MAX_NDIM, sizeof *m->part_shapes));
+  TN_GET(m->part_shapes, tn_alloc_zero(n, TN_VM_MAX_NDIM * sizeof *m->part_shapes));
   for (int64_t i = 0; i < m->x->nprim; ++i) TN_TRY(find_primitive(m, i) || tn_vm_find_pieces(m, i));
   return 0;
 }
@@ -116,13 +116,15 @@ static int make_primitives(tn_vm_machine *m) {
 static int make_consts(tn_vm_machine *m) {
   TN_GET(m->consts, tn_alloc_zero((size_t)m->x->nconst + 1, sizeof(tn_tensor *)));
   for (int64_t i = 0; i < m->x->nconst; ++i) {
-    tn_tensor *t = m->x->consts[i].value;
+    const char *late;
     tn_device dev = m->devices[m->x->consts[i].device];
+    tn_tensor *t = tn_vm_const_now(m->x, i, &late);
     if (!t) continue;
     bool there = same_device(t->dl.device, dev) && tn_tensor_is_contiguous(&t->dl) &&
                  (!tn_device_is_host(dev) || tn_tensor_is_aligned(&t->dl, 64));
-    if (there) tn_retain(m->consts[i] = t);
-    else TN_GET(m->consts[i], tn_tensor_clone(&t->dl, dev, NULL));
+    m->consts[i] = there ? t : tn_tensor_clone(&t->dl, dev, NULL);
+    if (!there) tn_release(t);
+    if (!m->consts[i]) return tn_trace(__FILE__, __LINE__, __func__);
   }
   return 0;
 }

@@ -52,10 +52,12 @@ static int64_t int_at(const void *p, tn_dtype t) {
   }
 }
 
+/* The types that int_at reads, of at most a word. */
 static int check_int(tn_dtype t) {
-  TN_CHECK((t.code == kDLInt || t.code == kDLUInt || t.code == kDLBool) && t.lanes == 1 &&
-               (t.bits >= 8 || t.bits == 1),
-           TypeError, NULL, "virtual machine: expected a whole number or bool, got %s", TN_DT(t));
+  bool whole = t.code == kDLInt || t.code == kDLUInt || t.code == kDLBool;
+  bool size = t.bits == 1 || t.bits == 8 || t.bits == 16 || t.bits == 32 || t.bits == 64;
+  TN_CHECK(whole && size && t.lanes == 1, TypeError, NULL,
+           "virtual machine: expected a whole number or bool, got %s", TN_DT(t));
   return 0;
 }
 
@@ -245,7 +247,7 @@ static bool is_natural(const DLTensor *dl) {
 }
 
 /* A tensor on the device, laid out as primitives want it. */
-static int fitted(const tn_vm_machine *m, const tn_any *a, DLTensor *dl, tn_device dev,
+static int fitted(const tn_vm_machine *m, const tn_any *a, const DLTensor *dl, tn_device dev,
                   tn_any *out) {
   if (a->type_index == TN_TI_NDArray && fits(m, dl, dev) && is_natural(dl))
     return tn_any_own(a, out);
@@ -282,7 +284,7 @@ static int fitted_fields(const tn_vm_machine *m, const tn_any *a, tn_device dev,
 int tn_vm_argument(const tn_vm_machine *m, const tn_vm_function *f, int32_t i, const tn_any *a,
                    tn_any *out) {
   tn_device dev = m->devices[f->param_devices[i]];
-  DLTensor *dl;
+  const DLTensor *dl;
   *out = tn_any_none();
   if (a->type_index == TN_NONE) return tn_vm_check_argument(f, i, a); /* it is missing */
   if (tn_any_is_obj(a) && a->type_index != TN_TI_NDArray) {

@@ -82,7 +82,7 @@ static void put_instruction(const printer *p, const int64_t *w, int64_t n) {
 
 static int put_function(const tn_vm_exe *x, int64_t i, tn_buf *out) {
   const tn_vm_function *f = &x->funcs[i];
-  TN_AUTOFREE int64_t *starts = tn_alloc(((size_t)f->ninst + 1) * sizeof *starts);
+  TN_AUTOFREE int64_t *starts = tn_alloc_array(f->ninst + 1, sizeof *starts);
   if (!starts) return -1;
   tn_buf_printf(out, "VM Function[%" PRId64 "]: %s(", i, f->name);
   for (int32_t k = 0; k < f->nparam; ++k) tn_buf_printf(out, "%s%s", k ? ", " : "", f->params[k]);
@@ -125,12 +125,14 @@ static void put_shape(tn_buf *out, const tn_tensor *t) {
 tn_str *tn_vm_text_constants(const tn_vm_exe *x) {
   TN_BUF(out);
   for (int64_t i = 0; i < x->nconst; ++i) {
-    const tn_vm_constant *c = &x->consts[i];
+    const char *name;
+    tn_tensor *value = tn_vm_const_now(x, i, &name);
     tn_buf_printf(&out, "VM Const[%" PRId64 "]: ", i);
-    if (c->value) tn_buf_printf(&out, "%s ", TN_DT(c->value->dl.dtype));
-    put_shape(&out, c->value);
-    if (c->name) tn_buf_printf(&out, " \"%s\"", c->name);
-    tn_buf_printf(&out, " on device index %" PRId64 "\n", c->device);
+    if (value) tn_buf_printf(&out, "%s ", TN_DT(value->dl.dtype));
+    put_shape(&out, value);
+    if (name) tn_buf_printf(&out, " \"%s\"", name);
+    tn_buf_printf(&out, " on device index %" PRId64 "\n", x->consts[i].device);
+    tn_release(value);
   }
   return tn_buf_str(&out);
 }
@@ -158,8 +160,11 @@ tn_str *tn_vm_text_stats(const tn_vm_exe *x) {
   tn_buf_printf(&out, "Relay VM executable statistics:\n  Constant shapes (# %" PRId64 "): [",
                 x->nconst);
   for (int64_t i = 0; i < x->nconst; ++i) {
+    const char *name;
+    tn_tensor *value = tn_vm_const_now(x, i, &name);
     if (i) tn_buf_puts(&out, ", ");
-    put_shape(&out, x->consts[i].value);
+    put_shape(&out, value);
+    tn_release(value);
   }
   tn_buf_printf(&out, "]\n  Globals (#%" PRId64 "): [", x->nfunc);
   for (int64_t i = 0; i < x->nfunc; ++i)

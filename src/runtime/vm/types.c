@@ -56,7 +56,7 @@ static int read_type(tn_vm_exe *x, tn_reader *r, tn_vm_type *out) {
   bool fits = is_known(out) && out->dtype.lanes && out->form <= (TN_VM_FORMS | TN_VM_UNREAD);
   TN_CHECK(!word || fits, ValueError, NULL, "type of elements 0x%x", word);
   out->ndim = (int32_t)ndim;
-  TN_GET(shape, tn_arena_alloc(&x->arena, ((size_t)ndim + 1) * sizeof *shape));
+  TN_GET(shape, tn_arena_array(&x->arena, (int64_t)ndim + 1, sizeof *shape));
   for (uint64_t d = 0; d < ndim; ++d) {
     TN_TRY(tn_read_i64(r, &shape[d]));
     TN_CHECK(shape[d] >= -1, ValueError, NULL, "an extent of %lld", (long long)shape[d]);
@@ -72,7 +72,7 @@ static int read_function(tn_vm_exe *x, tn_reader *r, tn_vm_function *f) {
   if (!n) return 0;
   TN_CHECK(n >= (uint64_t)f->nparam && n <= TN_VM_MAX_REGISTERS, ValueError, NULL,
            "%s: %llu types, but %d parameters", f->name, (unsigned long long)n, f->nparam);
-  TN_GET(types, tn_arena_alloc(&x->arena, (size_t)n * sizeof *types));
+  TN_GET(types, tn_arena_array(&x->arena, (int64_t)n, sizeof *types));
   for (uint64_t i = 0; i < n; ++i) TN_TRY(read_type(x, r, &types[i]));
   f->types = types;
   f->nresult = (int32_t)n - f->nparam;
@@ -107,7 +107,7 @@ void tn_vm_put_type(tn_buf *out, const tn_vm_type *t) {
 }
 
 static void put_value(tn_buf *out, const tn_any *a) {
-  DLTensor *dl;
+  const DLTensor *dl;
   if (a->type_index == TN_TI_ADT) tn_buf_puts(out, "a tuple or sequence");
   else if (a->type_index == TN_NONE) tn_buf_puts(out, "None");
   else if (tn_any_to_dltensor(a, &dl) == 0)
@@ -119,7 +119,7 @@ static void put_value(tn_buf *out, const tn_any *a) {
 }
 
 static bool has_dtype(const tn_vm_type *t, const tn_any *a) {
-  DLTensor *dl;
+  const DLTensor *dl;
   if (tn_any_to_dltensor(a, &dl)) return tn_error_clear(), false;
   return tn_dtype_eq(tn_dtype_canonical(dl->dtype), t->dtype);
 }
@@ -140,7 +140,7 @@ static int wrong(const tn_vm_function *f, int32_t i, const tn_any *a, int64_t el
 }
 
 static bool is_such_tensor(const tn_vm_type *t, const tn_any *a) {
-  DLTensor *dl;
+  const DLTensor *dl;
   if (a->type_index == TN_TI_ADT || a->type_index == TN_NONE) return false;
   if (!has_dtype(t, a) || tn_any_to_dltensor(a, &dl)) return false;
   if (t->form & (TN_VM_ANY_RANK | TN_VM_UNREAD)) return true;

@@ -121,7 +121,7 @@ static int at(tn_vm_machine *m, const tn_any *args, int32_t n, tn_any *ret) {
 static int changed(const tn_tuple *s, int64_t i, const tn_any *value, int64_t skipped,
                    tn_any *ret) {
   int64_t n = s->len + (value != NULL) - skipped;
-  TN_AUTOFREE tn_any *all = tn_alloc(((size_t)n + 1) * sizeof *all);
+  TN_AUTOFREE tn_any *all = tn_alloc_array(n + 1, sizeof *all);
   if (!all) return -1;
   if (i) memcpy(all, s->fields, (size_t)i * sizeof *all);
   if (value) all[i] = *value;
@@ -225,13 +225,13 @@ static int64_t *part_sizes(const tn_any *a, int64_t extent, int64_t keeps, int64
     TN_CHECKP(each == 1 || (each > 0 && keeps), ValueError, NULL, "parts of size %lld",
               (long long)each);
     *n = extent / each + (extent % each != 0);
-    int64_t *sizes = tn_alloc(((size_t)*n + 1) * sizeof *sizes);
+    int64_t *sizes = tn_alloc_array(*n + 1, sizeof *sizes);
     for (int64_t i = 0; sizes && i < *n; ++i)
       sizes[i] = each < extent - i * each ? each : extent - i * each;
     return sizes;
   }
   *n = t->shape[0];
-  int64_t *sizes = tn_alloc(((size_t)*n + 1) * sizeof *sizes);
+  int64_t *sizes = tn_alloc_array(*n + 1, sizeof *sizes);
   if (!sizes) return NULL;
   int err = tn_tensor_copy_to_bytes(t, sizes, (size_t)tn_tensor_nbytes(t));
   for (int64_t i = *n; !err && t->dtype.bits == 32 && i-- > 0;) {
@@ -328,6 +328,19 @@ static int narrow(tn_vm_machine *m, const tn_any *args, int32_t n, tn_any *ret) 
   return tn_any_own(&args[0], ret);
 }
 
+static int squeeze(tn_vm_machine *m, const tn_any *args, int32_t n, tn_any *ret) {
+  const DLTensor *t;
+  int64_t dims[MAX_NDIM];
+  int32_t ndim = 0;
+  (void)m, (void)n;
+  TN_GET(t, tensor_in(&args[0]));
+  TN_CHECK(t->ndim <= MAX_NDIM && tn_tensor_is_contiguous(t), ValueError, NULL,
+           "a tensor of %d dimensions, or with gaps", t->ndim);
+  for (int32_t i = 0; i < t->ndim; ++i)
+    if (t->shape[i] != 1) dims[ndim++] = t->shape[i];
+  return tn_ret_owned(ret, tn_tensor_view((tn_tensor *)args[0].v.obj, dims, ndim, t->dtype, 0));
+}
+
 /* ---- finding them ---- */
 
 typedef struct {
@@ -340,7 +353,7 @@ static const row rows[] = {
     {"sequence.length", length, 1}, {"sequence.at", at, 2},         {"sequence.insert", insert, 3},
     {"sequence.erase", erase, 2},   {"sequence.concat", concat, 3}, {"sequence.split", split, 4},
     {"optional.has", has, 1},       {"optional.get", get, 1},       {"value.none", none, 0},
-    {"value.narrow", narrow, 1},
+    {"value.narrow", narrow, 1},    {"value.squeeze", squeeze, 1},
 };
 
 tn_vm_value_fn tn_vm_value_function(const char *name) {

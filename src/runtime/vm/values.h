@@ -24,6 +24,7 @@ typedef int (*tn_vm_value_fn)(struct tn_vm_machine *m, const tn_any *args, int32
  *                                       may be smaller); without the axis where `keeps` is 0
  *    optional.has(o)  optional.get(o)   value.none()
  *    value.narrow(x, extent, ...)       x, which must be a tensor of these extents; -1: any
+ *    value.squeeze(x)                   x without its axes of extent 1
  *
  * Their errors: TypeError for a value of another kind, IndexError for a place that is out of range,
  * ValueError for tensors that do not fit together. */

@@ -1,6 +1,7 @@
 /* Checks of bytecode that nobody vouches for, before it runs. */
 #include "base/error.h"
 #include "object/dtype.h"
+#include "runtime/tensor.h"
 #include "runtime/vm/executable.h"
 
 typedef struct {
@@ -46,8 +47,10 @@ static int check_call(const checker *c, const char *what, int64_t func, int64_t 
 
 /* alloc_tensor: d r i t t t n extents */
 static int check_tensor(const int64_t *w) {
-  TN_CHECK(w[3] >= 0, ValueError, NULL, "bytecode: a tensor at offset %lld", (long long)w[3]);
   TN_TRY(check_dtype(w + 4));
+  int64_t item = tn_dtype_item_bytes(tn_dtype_of((int)w[4], (int)w[5], (int)w[6]));
+  TN_CHECK(w[3] >= 0 && (item <= 0 || w[3] % (item & -item) == 0), ValueError, NULL,
+           "bytecode: a tensor at offset %lld", (long long)w[3]);
   if (w[0] != TN_VM_ALLOC_TENSOR) return 0;
   TN_CHECK(w[7] <= TN_VM_MAX_NDIM, ValueError, NULL, "bytecode: a tensor of %lld dimensions",
            (long long)w[7]);

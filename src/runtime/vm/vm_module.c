@@ -16,6 +16,7 @@
 typedef struct {
   tn_module *exe;   /* owned */
   tn_vm_machine *m; /* NULL before init */
+  tn_use use;       /* of the machine, by the functions below */
 } vm_self;
 
 /* ---- arguments ---- */
@@ -41,10 +42,16 @@ static int64_t function_arg(const tn_vm_machine *m, const char *what, const tn_a
   int64_t func = function_arg(m, what, args, n);                                                   \
   if (func < 0) return -1
 
-static int param_index(const tn_vm_function *f, const char *name) {
-  for (int32_t i = 0; i < f->nparam; ++i)
-    if (strcmp(f->params[i], name) == 0) return i;
-  return -1;
+/* *out is -1 where there is none; ValueError for a name that several have. */
+static int param_index(const tn_vm_function *f, const char *name, int64_t *out) {
+  *out = -1;
+  for (int32_t i = 0; i < f->nparam; ++i) {
+    if (strcmp(f->params[i], name) != 0) continue;
+    TN_CHECK(*out < 0, ValueError, NULL, "%s() has several parameters \"%s\": use their numbers",
+             f->name, name);
+    *out = i;
+  }
+  return 0;
 }
 
 /* ---- inputs ---- */
@@ -86,7 +93,7 @@ static int set_one_input(TN_ARGS) {
   TN_NARGS("set_one_input", 3);
   if (args[1].type_index == TN_CSTR || args[1].type_index == TN_TI_String) {
     TN_TRY(tn_any_to_cstr(&args[1], &name));
-    i = param_index(f, name);
+    TN_TRY(param_index(f, name, &i));
     TN_CHECK(i >= 0, ValueError, NULL, "set_one_input: %s() has no parameter %s", f->name, name);
   } else TN_TRY(tn_any_to_int(&args[1], &i));
   TN_CHECK(i >= 0 && i < f->nparam, ValueError, NULL,
@@ -105,7 +112,9 @@ static int get_input_index(TN_ARGS) {
   if (n == 2) TN_TRY(tn_any_to_cstr(&args[1], &function));
   int64_t func = tn_vm_find(m->x, function);
   TN_CHECK(func >= 0, ValueError, NULL, "Cannot find function %s in the executable", function);
-  *ret = tn_any_int(param_index(&m->x->funcs[func], name));
+  int64_t i;
+  TN_TRY(param_index(&m->x->funcs[func], name, &i));
+  *ret = tn_any_int(i);
   return 0;
 }
 
@@ -143,7 +152,7 @@ static int set_outputs(TN_ARGS) {
   TN_GET(c->outputs, tn_alloc_zero((size_t)n, sizeof(tn_tensor *)));
   for (int32_t i = 1; i < n; ++i) {
     tn_tensor *t;
-    TN_TRY(tn_any_to_tensor(&args[i], &t));
+    TN_TRY(tn_any_to_tensor(&args[i], &t) || tn_tensor_check_writable(t));
     tn_retain(c->outputs[c->noutput++] = t);
   }
   return 0;
@@ -211,8 +220,7 @@ static int profile(TN_ARGS) {
   TN_VM_ARGS("profile");
   const tn_vm_function *f = &m->x->funcs[func];
   TN_CHECK(n >= 2, TypeError, NULL, "profile: expected a function, collectors and arguments");
-  if (args[1].type_index != TN_NONE)
-    TN_TRY(tn_arg_obj(args, n, 1, &tn_type_Array, (tn_obj **)&collectors));
+  TN_TRY(tn_arg_items(args, n, 1, "Array(MetricCollector)", true, (tn_obj **)&collectors));
   bool given = n > 2 || f->nparam == 0;
   TN_CHECK(given || m->calls_of[func].inputs, ValueError, NULL,
            "Input has not been set for function %s", f->name);
@@ -378,7 +386,7 @@ static int get_function(tn_module *mod, const char *name, tn_func **out) {
   vm_self *s = tn_module_self(mod);
   for (int i = 0; i < TN_COUNT(methods); ++i) {
     if (strcmp(methods[i].name, name)) continue;
-    TN_GET(*out, tn_module_bind(mod, methods[i].call, s));
+    TN_GET(*out, tn_module_bind_alone(mod, &methods[i], s, &s->use, "virtual machine"));
     return 0;
   }
   /* what belongs to the executable */

@@ -70,9 +70,12 @@ static tn_str *call_composed(c_gen *g, tir_op_id op, const tn_Call *call, int la
   TN_TRYP(need(g, call, 1));
   g->needs |= C_NEEDS_MATH;
   TN_GETP(x, c_expr(g, arg(call, 0), lane));
-  x = op == TIR_OP_rsqrt   ? tn_str_fmt("(%s / sqrt%s(%s))", one, f, tn_cstr(x))
-      : op == TIR_OP_exp10 ? tn_str_fmt("pow%s(10.0%s, %s)", f, single ? "f" : "", tn_cstr(x))
-                           : tn_str_fmt("(%s / (%s + exp%s(-%s)))", one, one, f, tn_cstr(x));
+  x = op == TIR_OP_rsqrt ? tn_str_fmt("(%s / sqrt%s(%s))", one, f, tn_cstr(x))
+      : op == TIR_OP_exp10
+          ? tn_str_fmt("pow%s(10.0%s, %s)", f, single ? "f" : "", tn_cstr(x))
+          : tn_str_fmt(*tn_cstr(x) == '-' ? "(%s / (%s + exp%s(-(%s))))" /* not -- */
+                                          : "(%s / (%s + exp%s(-%s)))",
+                       one, one, f, tn_cstr(x));
   return c_in_type(g, call->dtype, x);
 }
 
@@ -110,22 +113,6 @@ static tn_str *two(c_gen *g, const tn_Call *call, const char *op, int lane) {
   TN_GETP(b, c_expr(g, arg(call, 1), lane));
   TN_GETP(type, c_type(g, call->dtype));
   return tn_str_fmt("((%s)(%s %s %s))", type, tn_cstr(a), op, tn_cstr(b));
-}
-
-/* In C a negative number must not be shifted to the left, and none out of its type. */
-static tn_str *shift_left(c_gen *g, const tn_Call *call, int lane) {
-  tn_dtype wide = ir_with_lanes(call->dtype, 1);
-  tn_str *a, *b;
-  const char *as, *type;
-  if (!ir_is_int(wide)) return two(g, call, "<<", lane);
-  TN_TRYP(need(g, call, 2));
-  wide.code = kDLUInt;
-  if (wide.bits < 32) wide.bits = 32;
-  TN_GETP(a, c_expr(g, arg(call, 0), lane));
-  TN_GETP(b, c_expr(g, arg(call, 1), lane));
-  TN_GETP(as, c_type(g, wide));
-  TN_GETP(type, c_type(g, call->dtype));
-  return tn_str_fmt("((%s)((%s)%s << %s))", type, as, tn_cstr(a), tn_cstr(b));
 }
 
 /* Only one side is evaluated, with what it needs before it. */
@@ -384,13 +371,19 @@ tn_str *c_call(c_gen *g, const tn_Call *call, int lane) {
   bool done = false;
   tn_str *own = g->d->call ? g->d->call(g, call, (int)op, lane, &done) : NULL;
   if (own || done) return own;
+  if (op == TIR_OP_pow && ir_is_integral(call->dtype)) {
+    TN_TRYP(need(g, call, 2));
+    return c_int_power(g, call, lane);
+  }
   if (op < TIR_OP_END && (math[op] || op == TIR_OP_nearbyint)) return call_math(g, op, call, lane);
   switch ((int)op) {
   case TIR_OP_bitwise_and: return two(g, call, "&", lane);
   case TIR_OP_bitwise_or: return two(g, call, "|", lane);
   case TIR_OP_bitwise_xor: return two(g, call, "^", lane);
-  case TIR_OP_shift_left: return shift_left(g, call, lane);
-  case TIR_OP_shift_right: return two(g, call, ">>", lane);
+  case TIR_OP_shift_left:
+  case TIR_OP_shift_right:
+    TN_TRYP(need(g, call, 2));
+    return c_shift(g, call, op == TIR_OP_shift_left, lane);
   case TIR_OP_bitwise_not: return c_in_type(g, call->dtype, one(g, call, "(~", ")", lane));
   case TIR_OP_likely:
   case TIR_OP_tvm_thread_invariant: return one(g, call, "", "", lane);

@@ -102,7 +102,7 @@ static tn_str *float_imm(c_gen *g, const tn_FloatImm *e) {
 /* ---- arithmetic ---- */
 
 /* Declares a temporary of a value. */
-static tn_str *new_temp(c_gen *g, tn_dtype t, const tn_str *value) {
+tn_str *c_new_temp(c_gen *g, tn_dtype t, const tn_str *value) {
   const char *type;
   if (!value) return NULL;
   TN_GETP(type, c_type(g, c_is_narrow(g, t) ? TN_I32 : t));
@@ -117,47 +117,54 @@ tn_str *c_temp(c_gen *g, const tn_expr *e, int lane) {
   tn_str *s = c_expr(g, e, lane);
   if (!s || i == TN_TI_Var || i == TN_TI_SizeVar || i == TN_TI_IntImm || i == TN_TI_FloatImm)
     return s;
-  return new_temp(g, e->dtype, s);
+  return c_new_temp(g, e->dtype, s);
 }
 
 tn_str *c_lane_temp(c_gen *g, const tn_expr *e, int lane) {
-  return new_temp(g, e->dtype, c_expr(g, e, lane));
+  return c_new_temp(g, e->dtype, c_expr(g, e, lane));
 }
 
 static const char *const operators[] = {
-    [TN_TI_Add] = "+", [TN_TI_Sub] = "-",  [TN_TI_Mul] = "*", [TN_TI_Div] = "/", [TN_TI_Mod] = "%",
-    [TN_TI_EQ] = "==", [TN_TI_NE] = "!=",  [TN_TI_LT] = "<",  [TN_TI_LE] = "<=", [TN_TI_GT] = ">",
-    [TN_TI_GE] = ">=", [TN_TI_And] = "&&", [TN_TI_Or] = "||",
+    [TN_TI_Add] = "+", [TN_TI_Sub] = "-", [TN_TI_Mul] = "*",  [TN_TI_Div] = "/",
+    [TN_TI_EQ] = "==", [TN_TI_NE] = "!=", [TN_TI_LT] = "<",   [TN_TI_LE] = "<=",
+    [TN_TI_GT] = ">",  [TN_TI_GE] = ">=", [TN_TI_And] = "&&", [TN_TI_Or] = "||",
 };
 
-/* Division rounded down, remainder with the sign of the divisor, the smaller, the larger. */
-static tn_str *binary_function(c_gen *g, const tn_BinaryOp *e, int lane) {
+static bool is_number(const tn_expr *e) {
+  const tn_FloatImm *f = TN_AS(FloatImm, e);
+  return f && !isnan(f->value);
+}
+
+/* Of floats: b where it is better or NaN, else a. */
+static tn_str *extreme(c_gen *g, const tn_BinaryOp *e, bool max, int lane) {
+  tn_str *x, *y;
+  const char *better = max ? ">" : "<";
+  TN_GETP(x, c_temp(g, e->a, lane));
+  TN_GETP(y, c_temp(g, e->b, lane));
+  const char *a = tn_cstr(x), *b = tn_cstr(y);
+  if (ir_is_integral(e->a->dtype)) return tn_str_fmt("(%s %s %s ? %s : %s)", a, better, b, a, b);
+  if (is_number(e->b)) return tn_str_fmt("(%s %s %s ? %s : %s)", b, better, a, b, a);
+  if (is_number(e->a)) return tn_str_fmt("(%s %s %s ? %s : %s)", b, max ? "<=" : ">=", a, a, b);
+  return tn_str_fmt("(%s %s %s || %s != %s ? %s : %s)", b, better, a, b, b, b, a);
+}
+
+/* Division rounded down, remainder with the sign of the divisor. */
+static tn_str *divide_floats(c_gen *g, const tn_BinaryOp *e, int lane) {
   tn_str *x, *y, *r;
   uint32_t op = e->hdr.type_index;
   tn_dtype t = e->a->dtype;
   TN_GETP(x, c_temp(g, e->a, lane));
   TN_GETP(y, c_temp(g, e->b, lane));
-  const char *a = tn_cstr(x), *b = tn_cstr(y);
-  if (op == TN_TI_Min) return tn_str_fmt("(%s < %s ? %s : %s)", a, b, a, b);
-  if (op == TN_TI_Max) return tn_str_fmt("(%s > %s ? %s : %s)", a, b, a, b);
-  if (!ir_is_integral(t)) {
-    const char *f = t.bits <= 32 ? g->d->float_suffix : "";
-    g->needs |= C_NEEDS_MATH;
-    if (op == TN_TI_Mod) return tn_str_fmt("fmod%s(%s, %s)", f, a, b);
-    if (op == TN_TI_FloorDiv) return tn_str_fmt("floor%s(%s / %s)", f, a, b);
-    return c_in_type(g, t, tn_str_fmt("(%s - floor%s(%s / %s) * %s)", a, f, a, b, b));
-  }
-  if (ir_is_uint(t))
-    return c_in_type(g, t, tn_str_fmt("(%s %s %s)", a, op == TN_TI_FloorDiv ? "/" : "%", b));
-  TN_GETP(r, tn_str_fmt("%s %% %s", a, b));
-  TN_GETP(r, new_temp(g, t, c_in_type(g, t, tn_str_fmt("(%s)", tn_cstr(r)))));
+  const char *a = tn_cstr(x), *b = tn_cstr(y), *f = t.bits <= 32 ? g->d->float_suffix : "";
+  g->needs |= C_NEEDS_MATH;
+  if (op == TN_TI_Mod) return tn_str_fmt("fmod%s(%s, %s)", f, a, b);
+  if (op == TN_TI_FloorDiv) return tn_str_fmt("floor%s(%s / %s)", f, a, b);
+  TN_GETP(r, c_new_temp(g, t, tn_str_fmt("fmod%s(%s, %s)", f, a, b)));
   const char *rest = tn_cstr(r);
-  if (op == TN_TI_FloorMod)
-    return c_in_type(g, t,
-                     tn_str_fmt("(%s != 0 && (%s < 0) != (%s < 0) ? %s + %s : %s)", rest, rest, b,
-                                rest, b, rest));
   return c_in_type(
-      g, t, tn_str_fmt("(%s / %s - (%s != 0 && (%s < 0) != (%s < 0)))", a, b, rest, rest, b));
+      g, t,
+      tn_str_fmt("(%s == 0 ? copysign%s(%s, %s) : (%s < 0) != (%s < 0) ? %s + %s : %s)", rest, f,
+                 rest, b, rest, b, rest, b, rest));
 }
 
 static int may_fail(void *ctx, tn_obj *o) {
@@ -207,11 +214,15 @@ static tn_str *logic(c_gen *g, const tn_BinaryOp *e, int lane) {
 static tn_str *binary(c_gen *g, const tn_BinaryOp *e, int lane) {
   tn_str *a, *b;
   uint32_t op = e->hdr.type_index;
-  bool float_mod = op == TN_TI_Mod && !ir_is_integral(e->a->dtype);
-  if (!operators[op] || float_mod) return binary_function(g, e, lane);
+  bool ints = ir_is_integral(e->a->dtype), divides = op >= TN_TI_Div && op <= TN_TI_FloorMod;
+  if (op == TN_TI_Min || op == TN_TI_Max) return extreme(g, e, op == TN_TI_Max, lane);
+  if (divides && ints) return c_divide(g, e, lane);
+  if (divides && op != TN_TI_Div) return divide_floats(g, e, lane);
   if (op == TN_TI_And || op == TN_TI_Or) return logic(g, e, lane);
   TN_GETP(a, c_expr(g, e->a, lane));
   TN_GETP(b, c_expr(g, e->b, lane));
+  if (op <= TN_TI_Mul && c_may_overflow(g, e))
+    return c_wrapping(g, e->a->dtype, operators[op], a, b);
   return c_in_type(g, e->dtype, tn_str_fmt("(%s %s %s)", tn_cstr(a), operators[op], tn_cstr(b)));
 }
 
@@ -221,6 +232,8 @@ static tn_str *cast(c_gen *g, const tn_Cast *e, int lane) {
   TN_GETP(v, c_cast_value(g, e, lane));
   if (ir_is_bool(e->dtype)) return tn_str_fmt("(%s != 0)", tn_cstr(v));
   if (c_is_small_float(e->dtype)) return c_in_type(g, e->dtype, v);
+  if (ir_is_integral(e->dtype) && ir_is_floating(ir_with_lanes(e->value->dtype, 1)))
+    return c_to_integer(g, e->value->dtype, e->dtype, v);
   TN_GETP(type, c_type(g, e->dtype));
   return tn_str_fmt("((%s)%s)", type, tn_cstr(v));
 }

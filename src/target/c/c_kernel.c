@@ -5,6 +5,7 @@
 #include "ir/functor.h"
 #include "runtime/device_module.h"
 #include "target/c/gen.h"
+#include "tir/analysis.h"
 
 /* ---- memory ---- */
 
@@ -116,6 +117,41 @@ static int note_extent(void *ctx, tn_obj *o) {
 
 /* ---- functions ---- */
 
+typedef struct {
+  tn_pmap read, written; /* variables of buffers */
+} accesses;
+
+static int note_access(void *ctx, tn_obj *o) {
+  accesses *a = ctx;
+  const tn_BufferLoad *load = TN_AS(BufferLoad, o);
+  const tn_BufferStore *store = TN_AS(BufferStore, o);
+  if (load) return tn_pmap_put(&a->read, load->buffer->data, o);
+  return store ? tn_pmap_put(&a->written, store->buffer->data, o) : 0;
+}
+
+/* -1: an error */
+static int reads_what_it_writes(const tn_PrimFunc *f) {
+  accesses a = {0};
+  int found = tn_pre_order(f->body, note_access, &a) < 0 ? -1 : 0;
+  for (int64_t i = 0; found == 0 && i < f->params->len; ++i) {
+    const void *v = tn_arr_obj(f->params, i);
+    found = tn_pmap_has(&a.read, v) && tn_pmap_has(&a.written, v);
+  }
+  tn_pmap_fini(&a.read);
+  tn_pmap_fini(&a.written);
+  return found;
+}
+
+/* NVIDIA's compilers read through the cache of constants what no other pointer writes. They do so
+   even where one load may be of such a pointer or of another, and then get what was there before
+   the kernel wrote (CUDA 13.0: x = c ? written[i] : constant[i]). So kernels that read what they
+   write promise nothing of their pointers. */
+static int may_promise(const tn_PrimFunc *f, bool *noalias) {
+  int both = reads_what_it_writes(f);
+  *noalias = both == 0 && ir_attrs_flag(f->attrs, "tir.noalias");
+  return both < 0 ? -1 : 0;
+}
+
 static int write_param(c_gen *g, const tn_Var *v, bool first, bool noalias) {
   tn_str *type, *name;
   const char *text;
@@ -141,7 +177,8 @@ static int write_param(c_gen *g, const tn_Var *v, bool first, bool noalias) {
 
 static int write_head(c_gen *g, const tn_PrimFunc *f) {
   block_size size = {.n = 1};
-  bool noalias = ir_attrs_flag(f->attrs, "tir.noalias");
+  bool noalias;
+  TN_TRY(may_promise(f, &noalias));
   TN_TRY(tn_pre_order(f->body, note_extent, &size) < 0);
   TN_TRY(g->d->head(g, size.n));
   tn_buf_printf(g->out, "%s(", g->name);
@@ -162,7 +199,7 @@ int c_kernel(c_gen *g, const tn_PrimFunc *f) {
   g->temps = 0;
   g->out = &body;
   g->top = &top;
-  int err = c_stmt(g, f->body);
+  int err = tir_find_data(f, &g->data) || c_stmt(g, f->body) ? -1 : 0;
   g->out = out;
   g->top = NULL;
   if (err) return -1;

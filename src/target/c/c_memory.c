@@ -6,6 +6,7 @@
 void c_gen_fini(c_gen *g) {
   tn_pmap_fini(&g->names);
   tn_pmap_fini(&g->stored);
+  tn_pmap_fini(&g->data);
   tn_pmap_fini(&g->wide);
   tn_pmap_fini(&g->whole);
   tn_buf_fini(&g->types);

@@ -6,6 +6,7 @@
 #include "ir/functor.h"
 #include "runtime/module.h"
 #include "target/c/gen.h"
+#include "tir/analysis.h"
 
 /* ---- the language ---- */
 
@@ -37,6 +38,7 @@ static const c_dialect c99 = {
     .f16_text = c_f16_text,
     .bf16_text = c_bf16_text,
     .bits_text = c_bits_text,
+    .power_text = "static inline uint64_t power_(uint64_t x, uint64_t n) {\n  uint64_t r = 1;\n",
 };
 
 const char *c_symbol(const tn_GlobalVar *v, const tn_PrimFunc *func) {
@@ -110,6 +112,7 @@ static int write_function(c_gen *g, const tn_PrimFunc *f) {
   }
   g->indent = 1;
   g->temps = 0;
+  TN_TRY(tir_find_data(f, &g->data));
   TN_TRY(c_stmt(g, f->body));
   static const char end[] = "\n  return 0;\n";
   bool ends = g->out->len >= sizeof end - 1 &&

@@ -85,6 +85,7 @@ void c_write_helpers(const c_gen *g, tn_buf *out) {
   if (g->needs & C_NEEDS_F16) tn_buf_puts(out, g->d->f16_text);
   if (g->needs & C_NEEDS_BF16) tn_buf_puts(out, g->d->bf16_text);
   if (g->needs & C_NEEDS_BITS) tn_buf_puts(out, g->d->bits_text);
+  if (g->needs & C_NEEDS_POWER) tn_buf_printf(out, "%s%s", g->d->power_text, c_power_text);
   if (g->needs & C_NEEDS_SHARED) tn_buf_puts(out, shared_text);
   c_write_dots(g->needs, out);
   c_write_clips(g->needs, out);

@@ -7,6 +7,7 @@
 
    What has no operation of such types (calls, reads that are not neighbours) is computed lane by
    lane and put together. */
+#include <math.h>
 #include <string.h>
 
 #include "target/c/gen.h"
@@ -21,6 +22,10 @@ bool c_has_vector(const c_gen *g, tn_dtype t) {
   return g->vectors_of_gnu && number && whole && t.lanes > 1 && (t.lanes & (t.lanes - 1)) == 0;
 }
 
+/* Compilers warn of vectors wider than those of the machine as arguments: how they are handed over
+   depends on options. All functions with such arguments are static here. */
+static const char no_abi_warning[] = "#pragma GCC diagnostic ignored \"-Wpsabi\"\n";
+
 /* The name of a type, which is declared at first. It may lie anywhere and stand for its elements.
  */
 const char *c_vector_type(c_gen *g, tn_dtype t) {
@@ -30,6 +35,7 @@ const char *c_vector_type(c_gen *g, tn_dtype t) {
   TN_GETP(element, c_type(g, ir_with_lanes(t, 1)));
   TN_GETP(name, tn_str_fmt("%c%dx%d_", kind_of(t), t.bits, t.lanes));
   if (tn_map_get(g->vector_types, tn_any_obj(name), &seen)) return tn_cstr(name);
+  if (g->vector_types->len == 0) tn_buf_puts(&g->types, no_abi_warning);
   TN_TRYP(tn_map_set(g->vector_types, tn_any_obj(name), tn_any_int(1)));
   tn_buf_printf(&g->types,
                 "typedef %s %s __attribute__((vector_size(%d), aligned(%d), may_alias));\n",
@@ -86,13 +92,25 @@ static tn_str *load(c_gen *g, const tn_BufferLoad *e) {
   return tn_str_fmt("*(const %s*)(%s)", type, tn_cstr(at));
 }
 
+static bool is_number(const tn_expr *e) {
+  const tn_Broadcast *same = TN_AS(Broadcast, e);
+  const tn_FloatImm *f = same ? TN_AS(FloatImm, same->value) : NULL;
+  return f && !isnan(f->value);
+}
+
+/* Of floats: b where it is better or NaN, else a. The function gives the second of its arguments
+   unless the first is better. */
 static tn_str *extreme(c_gen *g, const tn_BinaryOp *e, bool larger) {
-  tn_str *a, *b, *function;
+  tn_str *a, *b, *function, *pick;
   tn_dtype t = e->a->dtype;
+  if (!ir_is_integral(t) && is_number(e->a)) return lanes_of(g, (const tn_expr *)e);
   TN_GETP(function, c_vector_extreme(g, t, larger));
   TN_GETP(a, declare(g, t, c_vector(g, e->a)));
   TN_GETP(b, declare(g, t, c_vector(g, e->b)));
-  return tn_str_fmt("%s(%s, %s)", tn_cstr(function), tn_cstr(a), tn_cstr(b));
+  const char *x = tn_cstr(a), *y = tn_cstr(b), *better = tn_cstr(function);
+  if (ir_is_integral(t) || is_number(e->b)) return tn_str_fmt("%s(%s, %s)", better, y, x);
+  TN_GETP(pick, c_vector_pick(g, t));
+  return tn_str_fmt("%s(%s != %s, %s, %s(%s, %s))", tn_cstr(pick), y, y, y, better, y, x);
 }
 
 static const char *const arithmetic[] = {
@@ -105,6 +123,20 @@ static tn_str *binary(c_gen *g, const tn_BinaryOp *e, const char *op) {
   TN_GETP(a, c_vector(g, e->a));
   TN_GETP(b, c_vector(g, e->b));
   return tn_str_fmt("(%s %s %s)", tn_cstr(a), op, tn_cstr(b));
+}
+
+/* Signed integers wrap around as unsigned ones do. */
+static tn_str *compute(c_gen *g, const tn_BinaryOp *e, const char *op) {
+  tn_str *a, *b;
+  const char *own, *wide;
+  tn_dtype t = e->a->dtype;
+  if (e->hdr.type_index == TN_TI_Div && ir_is_integral(t)) return lanes_of(g, (const tn_expr *)e);
+  if (!ir_is_int(t)) return binary(g, e, op);
+  TN_GETP(own, c_vector_type(g, t));
+  TN_GETP(wide, c_vector_type(g, tn_dtype_of(kDLUInt, t.bits, t.lanes)));
+  TN_GETP(a, c_vector(g, e->a));
+  TN_GETP(b, c_vector(g, e->b));
+  return tn_str_fmt("((%s)((%s)%s %s (%s)%s))", own, wide, tn_cstr(a), op, wide, tn_cstr(b));
 }
 
 static tn_str *select(c_gen *g, const tn_Select *e, tn_dtype t) {
@@ -121,12 +153,31 @@ static tn_str *select(c_gen *g, const tn_Select *e, tn_dtype t) {
   return tn_str_fmt("%s(%s, %s, %s)", tn_cstr(pick), tn_cstr(mask), tn_cstr(a), tn_cstr(b));
 }
 
+/* Of float32 as int32: what does not fit is the smallest. */
+static tn_str *cut_off(c_gen *g, tn_dtype t, tn_str *value) {
+  tn_str *pick, *x;
+  const char *type, *whole;
+  TN_GETP(pick, c_vector_pick(g, t));
+  TN_GETP(type, c_vector_type(g, t));
+  TN_GETP(whole, c_vector_type(g, tn_dtype_of(kDLInt, 32, t.lanes)));
+  TN_GETP(x, declare(g, t, value));
+  const char *v = tn_cstr(x);
+  return tn_str_fmt("__builtin_convertvector(%s((%s > -0x1p31f) & (%s < 0x1p31f), %s, "
+                    "-0x1p31f - (%s){0}), %s)",
+                    tn_cstr(pick), v, v, v, type, whole);
+}
+
 static tn_str *cast(c_gen *g, const tn_Cast *e, tn_dtype t) {
   tn_str *v;
   const char *type;
-  if (!c_has_vector(g, e->value->dtype)) return lanes_of(g, (const tn_expr *)e);
+  tn_dtype from = e->value->dtype;
+  bool cut = ir_is_integral(t) && from.code == kDLFloat;
+  bool large = t.bits > (ir_is_uint(t) ? 16 : 32);
+  if (!c_has_vector(g, from) || (cut && (large || from.bits != 32)))
+    return lanes_of(g, (const tn_expr *)e);
   TN_GETP(type, c_vector_type(g, t));
   TN_GETP(v, c_vector(g, e->value));
+  if (cut) TN_GETP(v, cut_off(g, from, v));
   return tn_str_fmt("__builtin_convertvector(%s, %s)", tn_cstr(v), type);
 }
 
@@ -151,7 +202,11 @@ static tn_str *call(c_gen *g, const tn_Call *e, tn_dtype t) {
     return tn_str_fmt("((%s)%s)", type, tn_cstr(a));
   }
   for (int i = 0; i < TN_COUNT(infix); ++i) {
+    int64_t n;
     if (!tir_as_call(o, infix[i].op)) continue;
+    bool shifts = infix[i].text[0] == '<' || infix[i].text[0] == '>';
+    if (shifts && !(tir_as_int(tn_arr_obj(e->args, 1), &n) && n >= 0 && n < t.bits))
+      return lanes_of(g, (const tn_expr *)e);
     TN_GETP(a, c_vector(g, (const tn_expr *)tn_arr_obj(e->args, 0)));
     TN_GETP(b, c_vector(g, (const tn_expr *)tn_arr_obj(e->args, 1)));
     return tn_str_fmt("(%s %s %s)", tn_cstr(a), infix[i].text, tn_cstr(b));
@@ -178,7 +233,7 @@ tn_str *c_vector(c_gen *g, const tn_expr *e) {
   uint32_t i = e->hdr.type_index;
   tn_dtype t = e->dtype;
   if (i < (uint32_t)TN_COUNT(arithmetic) && arithmetic[i])
-    return binary(g, (const tn_BinaryOp *)e, arithmetic[i]);
+    return compute(g, (const tn_BinaryOp *)e, arithmetic[i]);
   switch (i) {
   case TN_TI_Var: return tn_pmap_get(&g->whole, e) ? tn_pmap_get(&g->whole, e) : lanes_of(g, e);
   case TN_TI_Broadcast: return broadcast(g, (const tn_Broadcast *)e, t);

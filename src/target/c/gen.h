@@ -8,6 +8,7 @@
      c_expr.c    expressions             c_call.c    calls of intrinsics
      c_memory.c  elements, vectors       c_kernel.c  kernels: heads, thread axes, barriers
      c_number.c  16-bit floats, bits, constants
+     c_integer.c integers where C has no answer
      c_dot.c     sums of products of bytes
      c_fixed.c   integers of quantized models
      c_fill.c    borders
@@ -41,6 +42,7 @@ enum {
   C_NEEDS_USCALED = 2048, /* to uint8 */
   C_NEEDS_DOT_FEW = 4096, /* some are shorter than 4 */
   C_NEEDS_MATH = 64,      /* functions or constants of math.h */
+  C_NEEDS_POWER = 8192,
   C_NEEDS_SHARED =
       C_NEEDS_DOT_SS | C_NEEDS_DOT_US | C_NEEDS_DOT_UU | C_NEEDS_SCALED | C_NEEDS_USCALED
 };
@@ -57,6 +59,8 @@ typedef struct {
   const char *to_int_nearest;
   /** Definitions of f16_load_, f16_store_ and f16_round_, the same for bf16, of popcount_, clz_ */
   const char *f16_text, *bf16_text, *bits_text;
+  /** Of power_(x, n) of 64-bit integers: the head, and the declaration of r = 1 */
+  const char *power_text;
 
   /* kernel languages only */
   bool kernels;
@@ -91,6 +95,7 @@ struct c_gen {
   tn_buf *top;          /* declarations at the start of a kernel */
   tn_pmap names;        /* tn_Var -> tn_str */
   tn_pmap stored;       /* pointer -> name of the type it was declared to point to */
+  tn_pmap data;         /* variables that are data, see tir_is_place */
   arith_analyzer known; /* what variables are multiples of, where that matters */
   tn_pmap wide;         /* pointers to single narrow integers that are kept as an int32_t */
   bool vectors_of_gnu;  /* c_vector.c */
@@ -158,6 +163,18 @@ tn_str *c_loaded(c_gen *g, tn_dtype t, tn_str *s);
 tn_str *c_stored(c_gen *g, tn_dtype t, tn_str *s);
 /** The result of an operation that C computes in a wider type, brought back into its own. */
 tn_str *c_in_type(c_gen *g, tn_dtype t, tn_str *s);
+/** A temporary of a value, which is declared. */
+tn_str *c_new_temp(c_gen *g, tn_dtype t, const tn_str *value);
+/** May a sum, difference or product be too large for its type? C does not say what is then. */
+bool c_may_overflow(const c_gen *g, const tn_BinaryOp *e);
+/** a op b of integers of type t, which wraps around. */
+tn_str *c_wrapping(c_gen *g, tn_dtype t, const char *op, const tn_str *a, const tn_str *b);
+/** Quotients, remainders, shifts and powers of integers, a float as an integer: all have a result.
+ */
+tn_str *c_divide(c_gen *g, const tn_BinaryOp *e, int lane);
+tn_str *c_shift(c_gen *g, const tn_Call *call, bool left, int lane);
+tn_str *c_int_power(c_gen *g, const tn_Call *call, int lane);
+tn_str *c_to_integer(c_gen *g, tn_dtype from, tn_dtype to, tn_str *value);
 /** float16 or bfloat16: computed as float. */
 bool c_is_small_float(tn_dtype t);
 /** Bits that are set, or zero bits above them. */
@@ -242,6 +259,8 @@ int c_prototype(const tn_PrimFunc *f, const char *name, tn_buf *out);
 TN_API extern const char c_constant_macro[];
 /** The helpers in C99. */
 extern const char c_f16_text[], c_bf16_text[], c_bits_text[];
+/** The rest of power_. */
+extern const char c_power_text[];
 
 /** "target.build.c"; part of target_init. */
 int c_build_init(void);

@@ -194,6 +194,7 @@ static const c_dialect cuda = {
     .f16_text = f16_text,
     .bf16_text = bf16_text,
     .bits_text = "",
+    .power_text = "__device__ uint64_t power_(uint64_t x, uint64_t n) {\n  uint64_t r = 1;\n",
     .kernels = true,
     .space = space,
     .shared = "  __shared__ ",

@@ -21,7 +21,7 @@ static int link_shared(TN_ARGS) {
   const char *out;
   TN_NARGS("target.LinkSharedLibrary", 2);
   TN_TRY(tn_any_to_cstr(&args[0], &out));
-  TN_ARG_OBJ(Array, paths, 1);
+  TN_ARG_ITEMS(Array(String), paths, 1);
   TN_CHECK(paths && paths->len, ValueError, NULL, "%s: expected at least one object file to link",
            out);
   elf_link l = {0};

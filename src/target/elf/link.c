@@ -44,7 +44,7 @@ static elf_symbol *add(elf_link *l, elf_symbol s) {
   if (l->nsymbol == l->cap) {
     int32_t cap = l->cap ? l->cap * 2 : 64;
     elf_symbol *grown;
-    TN_GETP(grown, tn_realloc(l->symbols, (size_t)cap * sizeof *grown));
+    TN_GETP(grown, tn_realloc_array(l->symbols, cap, sizeof *grown));
     l->symbols = grown;
     l->cap = cap;
   }

@@ -4,7 +4,6 @@
      .hash .dynsym .dynstr .rela.dyn .rodata | .text .plt | .init_array .fini_array .data .got
      .dynamic .bss */
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
 #include "target/elf/elf.h"
@@ -322,9 +321,7 @@ static int write_file(library *b, const char *path, uint64_t page) {
   tn_buf_pad(&out, '\0', sections - out.len);
   put_sections(b, &out, names);
   TN_TRY(tn_buf_ok(&out));
-  TN_TRY(tn_file_write(path, out.data, out.len));
-  chmod(path, 0755); /* as linkers do; of no importance for loading */
-  return 0;
+  return tn_file_write_as(path, out.data, out.len, TN_FILE_PROGRAM);
 }
 
 static int write(library *b, const char *path) {

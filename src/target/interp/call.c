@@ -171,19 +171,24 @@ static int workspace(in_frame *f, const tn_Call *call, bool give_back, in_value 
 
 /* ---- bits and others ---- */
 
+/* Shifted by all bits or more, or by a negative number: nothing is left but the sign. */
+static uint64_t shift(tir_op_id op, tn_dtype t, int64_t a, uint64_t by) {
+  bool all = by >= t.bits;
+  if (op == TIR_OP_shift_left) return all ? 0 : (uint64_t)a << by;
+  if (ir_is_int(t)) return (uint64_t)(a >> (all ? 63 : by));
+  return all ? 0 : (uint64_t)a >> by;
+}
+
 static int bits(in_frame *f, tir_op_id op, const tn_Call *call, int lane, in_value *out) {
   in_value a, b;
   TN_TRY(need(f, call, 2));
   TN_TRY(in_eval(f, arg(call, 0), lane, &a));
   TN_TRY(in_eval(f, arg(call, 1), lane, &b));
   uint64_t x = (uint64_t)a.i, y = (uint64_t)b.i;
-  bool is_signed = ir_is_int(arg(call, 0)->dtype);
   uint64_t v = op == TIR_OP_bitwise_and   ? x & y
                : op == TIR_OP_bitwise_or  ? x | y
                : op == TIR_OP_bitwise_xor ? x ^ y
-               : op == TIR_OP_shift_left  ? x << (y & 63)
-               : is_signed                ? (uint64_t)(a.i >> (y & 63))
-                                          : x >> (y & 63);
+                                          : shift(op, arg(call, 0)->dtype, a.i, y);
   out->i = in_wrap(call->dtype, v);
   return 0;
 }

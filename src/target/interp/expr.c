@@ -44,11 +44,9 @@ static int float_binary(uint32_t op, tn_dtype t, double a, double b, in_value *o
   case TN_TI_Div: out->f = in_round(t, a / b); return 0;
   case TN_TI_Mod: out->f = fmod(a, b); return 0;
   case TN_TI_FloorDiv: out->f = floor(in_round(t, a / b)); return 0;
-  case TN_TI_FloorMod:
-    out->f = in_round(t, a - in_round(t, floor(in_round(t, a / b)) * b));
-    return 0;
-  case TN_TI_Min: out->f = a < b ? a : b; return 0;
-  case TN_TI_Max: out->f = a > b ? a : b; return 0;
+  case TN_TI_FloorMod: out->f = in_round(t, ir_floor_mod(a, b)); return 0;
+  case TN_TI_Min: out->f = b < a || isnan(b) ? b : a; return 0;
+  case TN_TI_Max: out->f = b > a || isnan(b) ? b : a; return 0;
   case TN_TI_EQ: out->i = a == b; return 0;
   case TN_TI_NE: out->i = a != b; return 0;
   case TN_TI_LT: out->i = a < b; return 0;
@@ -59,13 +57,14 @@ static int float_binary(uint32_t op, tn_dtype t, double a, double b, in_value *o
 }
 
 /* Quotient and remainder toward zero, then rounded down where that is asked for. */
-static int divide(in_frame *f, const tn_BinaryOp *e, int64_t a, int64_t b, in_value *out) {
+static int divide(const tn_BinaryOp *e, int64_t a, int64_t b, in_value *out) {
   uint32_t op = e->hdr.type_index;
   bool floored = op == TN_TI_FloorDiv || op == TN_TI_FloorMod;
   tn_dtype t = e->a->dtype;
   int64_t q, r;
-  TN_CHECK(b != 0, ValueError, e->span, "stackvm: %s: division of an integer by zero", f->name);
-  if (!ir_is_int(t)) {
+  if (b == 0) {
+    q = r = 0;
+  } else if (!ir_is_int(t)) {
     q = (int64_t)((uint64_t)a / (uint64_t)b);
     r = (int64_t)((uint64_t)a % (uint64_t)b);
   } else {
@@ -80,7 +79,7 @@ static int divide(in_frame *f, const tn_BinaryOp *e, int64_t a, int64_t b, in_va
   return 0;
 }
 
-static int int_binary(in_frame *f, const tn_BinaryOp *e, int64_t a, int64_t b, in_value *out) {
+static int int_binary(const tn_BinaryOp *e, int64_t a, int64_t b, in_value *out) {
   tn_dtype t = e->a->dtype;
   uint64_t x = (uint64_t)a, y = (uint64_t)b;
   bool less = ir_is_int(t) ? a < b : x < y;
@@ -96,7 +95,7 @@ static int int_binary(in_frame *f, const tn_BinaryOp *e, int64_t a, int64_t b, i
   case TN_TI_LE: out->i = less || a == b; return 0;
   case TN_TI_GT: out->i = !less && a != b; return 0;
   case TN_TI_GE: out->i = !less; return 0;
-  default: return divide(f, e, a, b, out);
+  default: return divide(e, a, b, out);
   }
 }
 
@@ -104,7 +103,7 @@ static int binary(in_frame *f, const tn_BinaryOp *e, int lane, in_value *out) {
   in_value a, b;
   TN_TRY(in_eval(f, e->a, lane, &a));
   TN_TRY(in_eval(f, e->b, lane, &b));
-  if (!is_float(e->a->dtype)) return int_binary(f, e, a.i, b.i, out);
+  if (!is_float(e->a->dtype)) return int_binary(e, a.i, b.i, out);
   return float_binary(e->hdr.type_index, e->a->dtype, a.f, b.f, out);
 }
 

@@ -1,6 +1,7 @@
 /* Saving interpreted modules, as the JSON of their programs, and loading them again. */
 #include "base/file.h"
 #include "base/reader.h"
+#include "runtime/module_blob.h"
 #include "target/interp/interp.h"
 #include "tenon/object.h"
 
@@ -53,10 +54,10 @@ static int load_file(TN_ARGS) {
 }
 
 static int load_binary(TN_ARGS) {
-  void *reader;
+  tn_reader *reader;
   tn_bytes_view text;
   TN_NARGS("loadbinary_stackvm", 1);
-  TN_TRY(tn_any_to_ptr(&args[0], &reader));
+  TN_TRY(tn_arg_reader(args, &reader));
   TN_TRY(tn_read_text(reader, &text));
   return tn_ret_owned(ret, of_text((const char *)text.data, text.size));
 }

@@ -65,6 +65,13 @@ static int64_t arity(tir_op_id op) {
 
 bool in_is_math(tir_op_id op) { return arity(op) != 0; }
 
+static int power_of_ints(in_frame *f, const tn_Call *call, int64_t first, int lane, in_value *out) {
+  in_value x[2];
+  for (int i = 0; i < 2; ++i) TN_TRY(in_eval(f, tn_arr_obj(call->args, i + first), lane, &x[i]));
+  out->i = ir_int_power(x[0].i, x[1].i, ir_with_lanes(call->dtype, 1));
+  return 0;
+}
+
 int in_math(in_frame *f, tir_op_id op, const tn_Call *call, int64_t first, int lane, in_value *out,
             bool *found) {
   in_value x[3];
@@ -75,6 +82,8 @@ int in_math(in_frame *f, tir_op_id op, const tn_Call *call, int64_t first, int l
   TN_CHECK(call->args->len - first == n, CodegenError, call->span,
            "stackvm: %s: %s: expected %d arguments, got %d", f->name,
            tn_cstr(((const tn_Op *)call->op)->name), (int)n, (int)(call->args->len - first));
+  if (op == TIR_OP_pow && ir_is_integral(call->dtype))
+    return power_of_ints(f, call, first, lane, out);
   for (int64_t i = 0; i < n; ++i)
     TN_TRY(in_eval(f, tn_arr_obj(call->args, i + first), lane, &x[i]));
   float a = (float)x[0].f, b = n > 1 ? (float)x[1].f : 0;

@@ -57,8 +57,7 @@ static int call_entry(void *self, const tn_any *args, int32_t n, tn_any *ret) {
   TN_TRY(tn_legacy_args_init(&a, args, n, true));
   int err =
       in_run_packed(tn_module_self(e->module), e->func, name, a.values, a.codes, n, &value, &code);
-  tn_legacy_args_fini(&a);
-  if (err) return -1;
+  if (tn_legacy_args_end(&a, err)) return -1;
   return code == kTVMNullptr ? 0 : tn_legacy_take_result(&value, code, ret);
 }
 
@@ -126,7 +125,6 @@ tn_module *in_module_new(tn_IRModule *ir) {
 static int build_stackvm(TN_ARGS) {
   TN_NARGS("target.build.stackvm", 2);
   TN_ARG_OBJ(IRModule, ir, 0);
-  TN_CHECK(ir, TypeError, NULL, "target.build.stackvm: expected a module, got None");
   return tn_ret_owned(ret, in_module_new(ir));
 }
 

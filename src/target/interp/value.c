@@ -16,9 +16,8 @@ int64_t in_wrap(tn_dtype t, uint64_t v) {
 double in_round(tn_dtype t, double v) {
   if (t.bits >= 64) return v;
   if (t.bits == 32) return (double)(float)v;
-  float odd = tn_double_to_odd_float(v);
-  if (t.code == kDLBfloat) return (double)tn_bf16_to_float(tn_float_to_bf16(odd));
-  return (double)tn_f16_to_float(tn_float_to_f16(odd));
+  if (t.code == kDLBfloat) return (double)tn_bf16_to_float(tn_float_to_bf16((float)v));
+  return (double)tn_f16_to_float(tn_float_to_f16(tn_double_to_odd_float(v)));
 }
 
 size_t in_size(const in_frame *f, tn_dtype t) {
@@ -74,20 +73,12 @@ int in_write(const in_frame *f, tn_dtype t, void *at, in_value v) {
   return 0;
 }
 
-/* Toward zero; what does not fit is the smallest integer, as the processor's conversion has it. */
-static uint64_t to_integer(double d) {
-  if (d >= -0x1p63 && d < 0x1p63) return (uint64_t)(int64_t)d;
-  return d >= 0x1p63 && d < 0x1p64 ? (uint64_t)d : UINT64_C(1) << 63;
-}
-
 in_value in_cast(tn_dtype from, tn_dtype to, in_value v) {
   bool from_float = from.code == kDLFloat || from.code == kDLBfloat;
   bool to_float = to.code == kDLFloat || to.code == kDLBfloat;
   if (from_float && to_float) return (in_value){.f = in_round(to, v.f)};
-  if (from_float && ir_is_bool(to)) return (in_value){.i = v.f != 0};
-  if (from_float) return (in_value){.i = in_wrap(to, to_integer(v.f))};
-  if (!to_float) return (in_value){.i = in_wrap(to, (uint64_t)v.i)};
-  if (to.bits == 32) /* at once: rounded to double first it could be rounded twice */
-    return (in_value){.f = (double)(ir_is_uint(from) ? (float)(uint64_t)v.i : (float)v.i)};
-  return (in_value){.f = in_round(to, ir_is_uint(from) ? (double)(uint64_t)v.i : (double)v.i)};
+  if (from_float) return (in_value){.i = ir_int_of_float(v.f, to)};
+  if (!to_float) /* any number but 0 is true */
+    return (in_value){.i = ir_is_bool(to) ? v.i != 0 : in_wrap(to, (uint64_t)v.i)};
+  return (in_value){.f = ir_float_of_int(v.i, from, to)};
 }

@@ -161,10 +161,8 @@ static LLVMValueRef bits(cg_fn *f, tir_op_id op, const tn_Call *call) {
   case TIR_OP_bitwise_and: return LLVMBuildAnd(f->b, a, b, "");
   case TIR_OP_bitwise_or: return LLVMBuildOr(f->b, a, b, "");
   case TIR_OP_bitwise_xor: return LLVMBuildXor(f->b, a, b, "");
-  case TIR_OP_shift_left: return LLVMBuildShl(f->b, a, b, "");
   }
-  return ir_is_int(cg_arg(call, 0)->dtype) ? LLVMBuildAShr(f->b, a, b, "")
-                                           : LLVMBuildLShr(f->b, a, b, "");
+  return cg_shift(f, op, ir_is_int(cg_arg(call, 0)->dtype), a, b);
 }
 
 static LLVMValueRef if_then_else(cg_fn *f, const tn_Call *call) {

@@ -3,12 +3,14 @@
      module.c   one LLVM module for the functions of an IRModule
      stmt.c     statements            parallel.c  parallel loops as closures
      expr.c     expressions           call.c, math.c, host.c  calls of intrinsics
+     integer.c  integers where machines have no answer
      types.c    types, conversions    memory.c    loads, stores, alias information
      half.c     float16 by hand       polynomial.c  exp, log, tanh, erf of vectors
      machine.c  target machine        run.c       the module that runs, prints and saves it
      dot.c      sums of products of small integers   tiles.c  matrix registers
      library.c  imports, the system library              debug.c  lines of the script
      import.c   LLVM code in programs                    parts.c   functions compiled one by one
+     guarded.c, guard.cc  errors where LLVM would end the process
 
    Representation. bfloat16 values are i16 and computed in float; bool is i1 in registers and a byte
    in memory; handles are opaque pointers. Every function returns NULL or -1 with an error pending.
@@ -64,6 +66,7 @@ typedef struct {
   tn_pmap vars; /* tn_Var -> LLVMValueRef */
   tn_pmap wide; /* the same of variables as parts of an index, as i64; few have one */
   const cg_alias *alias;
+  const tn_pmap *data; /* variables that are data, see tir_is_place */
   const char *name;
   LLVMMetadataRef scope; /* of debug information, NULL without */
   bool index;            /* inside an index: integers do not overflow */
@@ -102,6 +105,13 @@ LLVMValueRef cg_fast(cg_fn *f, LLVMValueRef v);
 LLVMValueRef cg_expr(cg_fn *f, const void *e);
 /** An operation of two values of one type; op is TN_TI_Add ... TN_TI_Or. */
 LLVMValueRef cg_binary(cg_fn *f, uint32_t op, tn_dtype t, LLVMValueRef a, LLVMValueRef b);
+/** Quotients, remainders, shifts and powers of integers: every pair of numbers has a result. op is
+ * TN_TI_Div ... TN_TI_FloorMod. */
+LLVMValueRef cg_divide(cg_fn *f, uint32_t op, bool is_signed, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef cg_shift(cg_fn *f, tir_op_id op, bool is_signed, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef cg_int_power(cg_fn *f, tn_dtype t, LLVMValueRef a, LLVMValueRef b);
+/** A float as an integer of `type`. */
+LLVMValueRef cg_to_integer(cg_fn *f, LLVMValueRef v, tn_dtype from, tn_dtype to);
 /** The value of an index, as i64. */
 LLVMValueRef cg_index(cg_fn *f, const tn_expr *e);
 /** The variable stands for the value from here on. */
@@ -266,13 +276,32 @@ LLVMTargetMachineRef cg_machine(const tn_target *t);
 /** The options mtriple and mcpu of this machine. */
 tn_map *cg_host_options(void);
 int cg_opt_level(const tn_target *t);
-/** Is it a processor of the architecture that the triple names? ValueError when it is not. */
-int cg_check_processor(const char *triple, const char *cpu);
+/** Opens LLVM, once in the process. */
+void cg_start(void);
+/** The triple that a target names, or this machine's, and what generates code for it. CodegenError.
+ */
+int cg_triple(const tn_target *t, const char **triple, LLVMTargetRef *out);
 /** Can code of this machine run in this process? */
 bool cg_runs_here(LLVMTargetMachineRef machine);
 /** Optimises in place. */
 int cg_optimize(LLVMModuleRef mod, LLVMTargetMachineRef machine, int level);
 /** Raises a CodegenError with the text of LLVM, which is freed. Returns -1. */
 int cg_raise(const char *what, char *message);
+
+/* ---- guarded.c ---- */
+
+/** Calls work(ctx) and returns what it returns. Where memory runs out inside LLVM that is -1 with a
+ *  MemoryError; where LLVM cannot make code, with a CodegenError. Then `gave_up` is true, and what
+ *  LLVM had of the work must not be touched again. */
+int cg_guard(int (*work)(void *ctx), void *ctx, bool *gave_up);
+/** The same of a global function. */
+int cg_guarded_call(tn_call f, void *self, const tn_any *args, int32_t n, tn_any *ret);
+/* A function NAME_guarded for the table of rows. */
+#define CG_GUARDED(name)                                                                           \
+  static int name##_guarded(TN_ARGS) { return cg_guarded_call(name, self, args, n, ret); }
+/** Is it a processor of the architecture that the triple names? ValueError when it is not. */
+int cg_check_processor(LLVMTargetRef target, const char *triple, const char *cpu);
+/** The names of all of them. */
+tn_arr *cg_processors(LLVMTargetRef target, const char *triple);
 
 #endif /* TN_TARGET_LLVM_CG_H_ */

@@ -2,6 +2,7 @@
 #include "target/llvm/cg.h"
 
 #include "base/alloc.h"
+#include "tir/analysis.h"
 
 /* ---- constants and variables ---- */
 
@@ -32,64 +33,18 @@ static LLVMValueRef var(cg_fn *f, const tn_Var *e) {
 
 /* ---- arithmetic ---- */
 
-enum { BYTES_OF_REGISTER = 16 };
-
-static LLVMValueRef int_floor(cg_fn *f, bool mod, bool is_signed, LLVMValueRef a, LLVMValueRef b) {
-  LLVMBuilderRef bl = f->b;
-  if (!is_signed) return mod ? LLVMBuildURem(bl, a, b, "") : LLVMBuildUDiv(bl, a, b, "");
-  LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(a)), r = LLVMBuildSRem(bl, a, b, "");
-  LLVMValueRef differ =
-      LLVMBuildICmp(bl, LLVMIntSLT, LLVMBuildXor(bl, r, b, ""), zero, ""); /* signs */
-  LLVMValueRef adjust =
-      LLVMBuildAnd(bl, differ, LLVMBuildICmp(bl, LLVMIntNE, r, zero, ""), "adjust");
-  if (mod) return LLVMBuildAdd(bl, r, LLVMBuildSelect(bl, adjust, b, zero, ""), "");
-  LLVMValueRef q = LLVMBuildSDiv(bl, a, b, "");
-  return LLVMBuildAdd(bl, q, LLVMBuildSExt(bl, adjust, LLVMTypeOf(a), ""), "");
-}
-
-/* Lanes from `v` and behind them the value of `fill`, n in all; or the first n lanes. */
-static LLVMValueRef with_lanes(cg_fn *f, LLVMValueRef v, LLVMValueRef fill, unsigned n) {
-  unsigned have = LLVMGetVectorSize(LLVMTypeOf(v));
-  LLVMValueRef at[BYTES_OF_REGISTER];
-  for (unsigned i = 0; i < n; ++i) at[i] = cg_i32(f, i < have ? i : have);
-  return LLVMBuildShuffleVector(f->b, v, fill, LLVMConstVector(at, n), "");
-}
-
-static LLVMValueRef int_binary(cg_fn *f, uint32_t op, bool is_signed, LLVMValueRef a,
-                               LLVMValueRef b);
-
-/* Divisions of bytes in less than a register: LLVM 19 makes zeros of a product with such a quotient
-   whose lanes were changed (x86 with AVX2), so the rest of the register is filled up. */
-static LLVMValueRef divide_bytes(cg_fn *f, uint32_t op, bool is_signed, LLVMValueRef a,
-                                 LLVMValueRef b) {
-  LLVMTypeRef type = LLVMTypeOf(a);
-  unsigned n = LLVMGetVectorSize(type);
-  LLVMValueRef one = cg_splat(f, LLVMConstInt(f->m->i8, 1, 0), (int)n);
-  a = with_lanes(f, a, one, BYTES_OF_REGISTER);
-  b = with_lanes(f, b, one, BYTES_OF_REGISTER);
-  LLVMValueRef r = int_binary(f, op, is_signed, a, b);
-  return with_lanes(f, r, LLVMGetPoison(LLVMTypeOf(r)), n);
-}
-
-static bool is_few_bytes(const cg_fn *f, uint32_t op, LLVMTypeRef t) {
-  bool divides = op == TN_TI_Div || op == TN_TI_Mod || op == TN_TI_FloorDiv || op == TN_TI_FloorMod;
-  return divides && LLVMGetTypeKind(t) == LLVMVectorTypeKind && LLVMGetElementType(t) == f->m->i8 &&
-         LLVMGetVectorSize(t) < BYTES_OF_REGISTER;
-}
-
 static LLVMValueRef int_binary(cg_fn *f, uint32_t op, bool is_signed, LLVMValueRef a,
                                LLVMValueRef b) {
   LLVMBuilderRef bl = f->b;
   bool nsw = f->index && is_signed;
-  if (is_few_bytes(f, op, LLVMTypeOf(a))) return divide_bytes(f, op, is_signed, a, b);
   switch (op) {
   case TN_TI_Add: return nsw ? LLVMBuildNSWAdd(bl, a, b, "") : LLVMBuildAdd(bl, a, b, "");
   case TN_TI_Sub: return nsw ? LLVMBuildNSWSub(bl, a, b, "") : LLVMBuildSub(bl, a, b, "");
   case TN_TI_Mul: return nsw ? LLVMBuildNSWMul(bl, a, b, "") : LLVMBuildMul(bl, a, b, "");
-  case TN_TI_Div: return is_signed ? LLVMBuildSDiv(bl, a, b, "") : LLVMBuildUDiv(bl, a, b, "");
-  case TN_TI_Mod: return is_signed ? LLVMBuildSRem(bl, a, b, "") : LLVMBuildURem(bl, a, b, "");
-  case TN_TI_FloorDiv: return int_floor(f, false, is_signed, a, b);
-  case TN_TI_FloorMod: return int_floor(f, true, is_signed, a, b);
+  case TN_TI_Div:
+  case TN_TI_Mod:
+  case TN_TI_FloorDiv:
+  case TN_TI_FloorMod: return cg_divide(f, op, is_signed, a, b);
   case TN_TI_Min:
   case TN_TI_Max: {
     LLVMIntPredicate p = is_signed ? (op == TN_TI_Min ? LLVMIntSLT : LLVMIntSGT)
@@ -113,10 +68,46 @@ static LLVMValueRef floored(cg_fn *f, LLVMValueRef x) {
   return cg_intrinsic(f, "llvm.floor", &t, 1, &x, 1);
 }
 
-/* min and max give b when one is NaN: what the machine's instructions do. */
+/* The remainder has the sign of b, zeros too. */
+static LLVMValueRef floor_mod(cg_fn *f, LLVMValueRef a, LLVMValueRef b) {
+  LLVMBuilderRef bl = f->b;
+  LLVMTypeRef t = LLVMTypeOf(a);
+  LLVMValueRef rest = LLVMBuildFRem(bl, a, b, ""), zero = LLVMConstNull(t), args[2] = {zero, b};
+  LLVMValueRef none, differ = LLVMBuildXor(bl, LLVMBuildFCmp(bl, LLVMRealOLT, rest, zero, ""),
+                                           LLVMBuildFCmp(bl, LLVMRealOLT, b, zero, ""), "");
+  TN_GETP(none, cg_intrinsic(f, "llvm.copysign", &t, 1, args, 2));
+  LLVMValueRef r = LLVMBuildSelect(bl, differ, LLVMBuildFAdd(bl, rest, b, ""), rest, "");
+  return LLVMBuildSelect(bl, LLVMBuildFCmp(bl, LLVMRealOEQ, rest, zero, ""), none, r, "");
+}
+
+static bool is_number(LLVMValueRef v) {
+  LLVMBool inexact;
+  if (!LLVMIsConstant(v)) return false;
+  if (LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMVectorTypeKind) {
+    for (unsigned i = 0; i < LLVMGetVectorSize(LLVMTypeOf(v)); ++i)
+      if (!is_number(LLVMGetAggregateElement(v, i))) return false;
+    return true;
+  }
+  if (!LLVMIsAConstantFP(v)) return false;
+  double d = LLVMConstRealGetDouble(v, &inexact);
+  return d == d;
+}
+
+/* b where it is better or NaN, else a: so NaN stays, and of two zeros the first. One instruction
+   where one of them is known to be a number, as in a relu. */
+static LLVMValueRef extreme(cg_fn *f, bool max, LLVMValueRef a, LLVMValueRef b) {
+  LLVMBuilderRef bl = f->b;
+  if (is_number(a)) /* no larger than it: also if b is NaN, not */
+    return LLVMBuildSelect(bl, LLVMBuildFCmp(bl, max ? LLVMRealOLE : LLVMRealOGE, b, a, ""), a, b,
+                           "");
+  LLVMValueRef better = LLVMBuildFCmp(bl, max ? LLVMRealOGT : LLVMRealOLT, b, a, "");
+  LLVMValueRef r = LLVMBuildSelect(bl, better, b, a, "");
+  if (is_number(b)) return r;
+  return LLVMBuildSelect(bl, LLVMBuildFCmp(bl, LLVMRealUNO, b, b, ""), b, r, "");
+}
+
 static LLVMValueRef float_binary(cg_fn *f, uint32_t op, LLVMValueRef a, LLVMValueRef b) {
   LLVMBuilderRef bl = f->b;
-  LLVMValueRef q;
   switch (op) {
   case TN_TI_Add: return LLVMBuildFAdd(bl, a, b, "");
   case TN_TI_Sub: return LLVMBuildFSub(bl, a, b, "");
@@ -124,11 +115,9 @@ static LLVMValueRef float_binary(cg_fn *f, uint32_t op, LLVMValueRef a, LLVMValu
   case TN_TI_Div: return LLVMBuildFDiv(bl, a, b, "");
   case TN_TI_Mod: return LLVMBuildFRem(bl, a, b, "");
   case TN_TI_FloorDiv: return floored(f, LLVMBuildFDiv(bl, a, b, ""));
-  case TN_TI_FloorMod:
-    q = floored(f, LLVMBuildFDiv(bl, a, b, ""));
-    return LLVMBuildFSub(bl, a, LLVMBuildFMul(bl, q, b, ""), "");
-  case TN_TI_Min: return LLVMBuildSelect(bl, LLVMBuildFCmp(bl, LLVMRealOLT, a, b, ""), a, b, "");
-  case TN_TI_Max: return LLVMBuildSelect(bl, LLVMBuildFCmp(bl, LLVMRealOGT, a, b, ""), a, b, "");
+  case TN_TI_FloorMod: return floor_mod(f, a, b);
+  case TN_TI_Min:
+  case TN_TI_Max: return extreme(f, op == TN_TI_Max, a, b);
   case TN_TI_EQ: return LLVMBuildFCmp(bl, LLVMRealOEQ, a, b, "");
   case TN_TI_NE: return LLVMBuildFCmp(bl, LLVMRealUNE, a, b, "");
   case TN_TI_LT: return LLVMBuildFCmp(bl, LLVMRealOLT, a, b, "");
@@ -322,7 +311,7 @@ static LLVMValueRef wide_index(cg_fn *f, const tn_expr *e) {
 
 LLVMValueRef cg_index(cg_fn *f, const tn_expr *e) {
   bool outer = f->index;
-  f->index = true;
+  f->index = tir_is_place(f->data, e); /* what is computed of data may overflow */
   LLVMValueRef v = wide_index(f, e);
   f->index = outer;
   return v;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "target/llvm/cg.h"
+#include "target/llvm/guard.h"
 
 int cg_raise(const char *what, char *message) {
   TN_RAISE(CodegenError, NULL, "llvm: %s: %s", what, message ? message : "unknown reason");
@@ -20,6 +21,7 @@ int cg_raise(const char *what, char *message) {
 static char *host_triple, *host_cpu, *host_features;
 
 static void initialize(void) {
+  cg_guard_install();
   host_triple = LLVMGetDefaultTargetTriple();
   host_cpu = LLVMGetHostCPUName();
   host_features = LLVMGetHostCPUFeatures();
@@ -30,7 +32,7 @@ static void initialize(void) {
   LLVMInitializeAllAsmParsers();
 }
 
-static void start(void) {
+void cg_start(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, initialize);
 }
@@ -58,21 +60,28 @@ static tn_str *feature_text(const tn_target *t) {
   return tn_scope_own(tn_buf_str(&out));
 }
 
+int cg_triple(const tn_target *t, const char **triple, LLVMTargetRef *out) {
+  char *message = NULL;
+  cg_start();
+  *triple = target_str(t, "mtriple", host_triple);
+  return LLVMGetTargetFromTriple(*triple, out, &message) ? cg_raise(*triple, message) : 0;
+}
+
 LLVMTargetMachineRef cg_machine(const tn_target *t) {
-  start();
-  const char *triple = target_str(t, "mtriple", NULL), *cpu = target_str(t, "mcpu", NULL);
+  const char *triple, *cpu = target_str(t, "mcpu", NULL);
   if (cpu && strcmp(cpu, "native") == 0) cpu = NULL;
   const tn_str *given;
-  char *message = NULL;
   LLVMTargetRef target;
+  TN_TRYP(cg_triple(t, &triple, &target));
   TN_GETP(given, feature_text(t));
   const char *features = tn_cstr(given);
-  if (!triple && !cpu) {
+  if (cpu) {
+    cpu = cg_processor_row(triple, cpu);
+    TN_TRYP(cg_check_processor(target, triple, cpu));
+  } else if (triple == host_triple) {
     cpu = host_cpu;
     if (!*features) features = host_features;
-  } else if (cpu) TN_TRYP(cg_check_processor(triple ? triple : host_triple, cpu));
-  if (!triple) triple = host_triple;
-  if (LLVMGetTargetFromTriple(triple, &target, &message)) return cg_raise(triple, message), NULL;
+  }
   LLVMTargetMachineRef machine =
       LLVMCreateTargetMachine(target, triple, cpu ? cpu : "generic", features,
                               codegen_level(cg_opt_level(t)), LLVMRelocPIC, LLVMCodeModelDefault);
@@ -153,7 +162,7 @@ int cg_optimize(LLVMModuleRef mod, LLVMTargetMachineRef machine, int level) {
 
 tn_map *cg_host_options(void) {
   tn_map *m;
-  start();
+  cg_start();
   TN_GETP(m, tn_map_with(NULL, tn_any_cstr("mtriple"), tn_any_obj(tn_str_from(host_triple))));
   return tn_map_with(m, tn_any_cstr("mcpu"), tn_any_obj(tn_str_from(host_cpu)));
 }

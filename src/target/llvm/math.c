@@ -122,6 +122,11 @@ static LLVMValueRef table_call(cg_fn *f, tir_op_id op, const tn_Call *call) {
   LLVMValueRef args[3], r;
   TN_TRYP(cg_need_args(call, row->nargs));
   tn_dtype t = cg_arg(call, 0)->dtype;
+  if (op == TIR_OP_pow && ir_is_integral(t)) {
+    TN_GETP(args[0], cg_expr(f, cg_arg(call, 0)));
+    TN_GETP(args[1], cg_expr(f, cg_arg(call, 1)));
+    return cg_int_power(f, t, args[0], args[1]);
+  }
   TN_CHECKP(ir_is_floating(t), CodegenError, call->span, "llvm: %s: %s of %s", f->name,
             tn_cstr(((tn_Op *)call->op)->name), TN_DT(t));
   tn_dtype wide = cg_is_small_float(t) ? tn_dtype_of(kDLFloat, 32, t.lanes) : t;

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "ir/functor.h"
 #include "target/llvm/cg.h"
+#include "tir/analysis.h"
 
 const char *cg_symbol(const tn_GlobalVar *v, const tn_PrimFunc *func) {
   const char *s = ir_attrs_str(func->attrs, "global_symbol");
@@ -151,11 +152,14 @@ static int define(cg_module *m, const tn_GlobalVar *v, const tn_PrimFunc *func) 
   TN_SCOPE(s);
   const char *name = cg_symbol(v, func);
   cg_alias alias = {.n = 0};
-  cg_fn f = {.m = m, .name = name, .alias = &alias, .fn = LLVMGetNamedFunction(m->mod, name)};
+  TN_PMAP(data);
+  cg_fn f = {.m = m, .name = name, .alias = &alias, .data = &data};
+  f.fn = LLVMGetNamedFunction(m->mod, name);
   f.ret = LLVMGetReturnType(LLVMGlobalGetValueType(f.fn));
   f.b = LLVMCreateBuilderInContext(m->ctx);
   cg_debug_function(&f, func);
   int err = cg_alias_init(m, &alias, func, name);
+  if (!err) err = tir_find_data(func, &data);
   if (!err) err = fill(&f, func);
   LLVMDisposeBuilder(f.b);
   tn_pmap_fini(&f.vars);

@@ -88,6 +88,7 @@ static LLVMValueRef closure(cg_fn *outer, const tn_vec *vars, LLVMTypeRef type, 
   cg_fn f = {.m = m,
              .ret = m->i32,
              .alias = outer->alias,
+             .data = outer->data,
              .name = outer->name,
              .stride_pattern = outer->stride_pattern};
   f.fn = LLVMAddFunction(m->mod, tn_cstr(name), closure_type(m));

@@ -91,7 +91,6 @@ static int compile(TN_ARGS) {
   TN_NARGS("target.llvm_compile", 2);
   TN_ARG_OBJ(IRModule, ir, 0);
   TN_ARG_OBJ(Target, t, 1);
-  TN_CHECK(ir && t, TypeError, NULL, "target.llvm_compile: expected a module and a target");
   cg_code *c = cg_code_new(t);
   tn_arr *part = c ? compile_part(c, ir) : NULL;
   if (c) cg_code_free(c);
@@ -142,7 +141,6 @@ static int describe(TN_ARGS) {
   TN_BUF(out);
   unsigned major, minor, patch;
   LLVMTargetMachineRef machine;
-  TN_CHECK(t, TypeError, NULL, "target.llvm_describe: expected a target");
   TN_GET(machine, cg_machine(t));
   char *texts[] = {LLVMGetTargetMachineTriple(machine), LLVMGetTargetMachineCPU(machine),
                    LLVMGetTargetMachineFeatureString(machine)};
@@ -164,9 +162,28 @@ static int host_processor(TN_ARGS) {
   return err;
 }
 
-static const tn_func_row rows[] = {{"target.llvm_compile", compile},
-                                   {"target.llvm_host_processor", host_processor},
-                                   {"target.llvm_assemble", assemble},
-                                   {"target.llvm_describe", describe}};
+/* (target) -> the processors that its option -mcpu may name */
+static int processors(TN_ARGS) {
+  TN_SCOPE(s);
+  TN_NARGS("target.llvm_get_cpu_archlist", 1);
+  const char *triple;
+  LLVMTargetRef target;
+  tn_target *t;
+  TN_GET(t, target_from(&args[0]));
+  TN_TRY(cg_triple(t, &triple, &target));
+  return tn_ret_obj(ret, cg_processors(target, triple));
+}
+
+CG_GUARDED(compile)
+CG_GUARDED(host_processor)
+CG_GUARDED(assemble)
+CG_GUARDED(describe)
+CG_GUARDED(processors)
+
+static const tn_func_row rows[] = {{"target.llvm_compile", compile_guarded},
+                                   {"target.llvm_host_processor", host_processor_guarded},
+                                   {"target.llvm_assemble", assemble_guarded},
+                                   {"target.llvm_describe", describe_guarded},
+                                   {"target.llvm_get_cpu_archlist", processors_guarded}};
 
 int cg_parts_init(void) { return tn_func_register_rows(rows, TN_COUNT(rows)); }

@@ -4,11 +4,13 @@
 #include <llvm-c/Error.h>
 #include <llvm-c/LLJIT.h>
 #include <llvm-c/Orc.h>
+#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "runtime/legacy_abi.h"
 #include "runtime/library.h"
 #include "runtime/module_blob.h"
@@ -27,16 +29,53 @@ struct cg_code {
   cg_part *parts;      /* compiled one by one: `mod` is put together when its text is asked for */
   int nparts;
   tn_map *names; /* owned: function -> number of its part */
+  bool lost;     /* LLVM gave up in the middle of something */
+  bool no_room;  /* the JIT found no memory for code */
 };
 typedef cg_code code;
 
 static code *code_of(const tn_module *m) { return tn_module_self(m); }
 
-static int raise_error(const char *what, LLVMErrorRef err) {
+static bool is_no_memory(const char *text) { return strstr(text, strerror(ENOMEM)) != NULL; }
+
+static int raise_error(const code *c, const char *what, LLVMErrorRef err) {
   char *text = LLVMGetErrorMessage(err);
-  TN_RAISE(CodegenError, NULL, "llvm: %s: %s", what, text);
+  if (c->no_room || is_no_memory(text))
+    TN_RAISE(MemoryError, NULL, "llvm: %s: out of memory", what);
+  else TN_RAISE(CodegenError, NULL, "llvm: %s: %s", what, text);
   LLVMDisposeErrorMessage(text);
   return -1;
+}
+
+/* ---- one thread at a time ---- */
+
+typedef struct {
+  code *c;
+  const char *name; /* of a function, or a format */
+  void *found;
+  LLVMMemoryBufferRef bytes;
+  tn_str *text;
+} job;
+
+/* What LLVM had is left as it is: freeing it may be as bad as using it. */
+static void lose(code *c) {
+  c->lost = true;
+  c->jit = NULL;
+  c->machine = NULL;
+  c->mod = NULL;
+  c->ctx = NULL;
+}
+
+static int do_alone(job *j, int (*work)(void *job)) {
+  bool gave_up = false;
+  code *c = j->c;
+  pthread_mutex_lock(&c->lock);
+  int err = c->lost ? TN_RAISE(CodegenError, NULL,
+                               "llvm: the module was lost when memory ran out: build it again")
+                    : cg_guard(work, j, &gave_up);
+  if (gave_up) lose(c);
+  pthread_mutex_unlock(&c->lock);
+  return err;
 }
 
 /* ---- code in this process ---- */
@@ -61,11 +100,12 @@ LLVMMemoryBufferRef cg_code_emit(code *c, LLVMCodeGenFileType type) {
   return out;
 }
 
-static int add_process_symbols(LLVMOrcLLJITRef jit) {
+static int add_process_symbols(const code *c) {
+  LLVMOrcLLJITRef jit = c->jit;
   LLVMOrcDefinitionGeneratorRef symbols;
   LLVMErrorRef err = LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(
       &symbols, LLVMOrcLLJITGetGlobalPrefix(jit), NULL, NULL);
-  if (err) return raise_error("symbols of the process", err);
+  if (err) return raise_error(c, "symbols of the process", err);
   LLVMOrcJITDylibAddGenerator(LLVMOrcLLJITGetMainJITDylib(jit), symbols);
   return 0;
 }
@@ -84,7 +124,7 @@ static void *find(code *c, const char *name) {
 /* Gives an object to the JIT, which takes it. */
 static int add_object(code *c, LLVMMemoryBufferRef object) {
   LLVMErrorRef err = LLVMOrcLLJITAddObjectFile(c->jit, LLVMOrcLLJITGetMainJITDylib(c->jit), object);
-  return err ? raise_error("the compiled code cannot be loaded", err) : 0;
+  return err ? raise_error(c, "the compiled code cannot be loaded", err) : 0;
 }
 
 /* Parts are linked one by one, when a function of theirs is looked up. */
@@ -100,6 +140,15 @@ static int add_objects(code *c) {
   return add_object(c, object);
 }
 
+/* What goes wrong while symbols are looked up; the error of the lookup names the symbols only. */
+static void note_error(void *ctx, LLVMErrorRef err) {
+  code *c = ctx;
+  char *text = LLVMGetErrorMessage(err);
+  if (is_no_memory(text)) c->no_room = true;
+  else TN_LOG(WARNING, "llvm: %s", text);
+  LLVMDisposeErrorMessage(text);
+}
+
 static int load(code *c) {
   TN_CHECK(cg_runs_here(c->machine), CodegenError, NULL,
            "llvm: the code is for another processor than this machine's: export it instead of "
@@ -107,9 +156,10 @@ static int load(code *c) {
   LLVMErrorRef err = LLVMOrcCreateLLJIT(&c->jit, NULL);
   if (err) {
     c->jit = NULL;
-    return raise_error("the compiled code cannot be loaded", err);
+    return raise_error(c, "the compiled code cannot be loaded", err);
   }
-  TN_TRY(add_process_symbols(c->jit));
+  LLVMOrcExecutionSessionSetErrorReporter(LLVMOrcLLJITGetExecutionSession(c->jit), note_error, c);
+  TN_TRY(add_process_symbols(c));
   return add_objects(c);
 }
 
@@ -122,7 +172,7 @@ static int start(code *c) {
   if (load(c)) goto failed;
   err = LLVMOrcLLJITLookup(c->jit, &address, TN_SYMBOL_MODULE_CTX);
   if (err) {
-    raise_error("the compiled code cannot be loaded", err);
+    raise_error(c, "the compiled code cannot be loaded", err);
     goto failed;
   }
   at = (void *)(uintptr_t)address;
@@ -193,26 +243,30 @@ static tn_call about_module(const code *c, const char *name) {
   return NULL;
 }
 
+/* The address of a function, NULL where the module has none of that name. */
+static int look_up(void *ctx) {
+  job *j = ctx;
+  code *c = j->c;
+  const char *name = j->name;
+  if (strcmp(name, TN_MODULE_MAIN) == 0 && entry_of(c)) name = entry_of(c);
+  if (!defines(c, name)) return 0;
+  TN_TRY(start(c));
+  if ((j->found = find(c, name))) return 0;
+  TN_CHECK(!c->no_room, MemoryError, NULL, "llvm: %s cannot be loaded: out of memory", name);
+  return TN_RAISE(CodegenError, NULL,
+                  "llvm: %s cannot be loaded: it, or something it calls, has no definition in this "
+                  "process",
+                  name);
+}
+
 static int get_function(tn_module *m, const char *name, tn_func **out) {
   code *c = code_of(m);
   tn_call about = about_module(c, name);
   if (about) return (*out = tn_module_bind(m, about, c)) ? 0 : -1;
-  pthread_mutex_lock(&c->lock);
-  int err = 0;
-  void *p = NULL;
-  if (strcmp(name, TN_MODULE_MAIN) == 0 && entry_of(c)) name = entry_of(c);
-  if (defines(c, name)) {
-    c->self[0] = m;
-    err = start(c);
-    if (!err && !(p = find(c, name)))
-      err = TN_RAISE(CodegenError, NULL,
-                     "llvm: %s cannot be loaded: it, or something it calls, has no definition in "
-                     "this process",
-                     name);
-  }
-  pthread_mutex_unlock(&c->lock);
-  if (err || !p) return err;
-  *out = tn_module_bind(m, tn_legacy_compiled_call, p);
+  job j = {.c = c, .name = name};
+  TN_TRY(do_alone(&j, look_up));
+  if (!j.found) return 0;
+  *out = tn_module_bind(m, tn_legacy_compiled_call, j.found);
   return *out ? 0 : -1;
 }
 
@@ -243,12 +297,15 @@ static tn_str *text_of(code *c, const char *format) {
   return s;
 }
 
+static int make_text(void *ctx) {
+  job *j = ctx;
+  j->text = text_of(j->c, j->name);
+  return j->text ? 0 : -1;
+}
+
 static tn_str *get_source(tn_module *m, const char *format) {
-  code *c = code_of(m);
-  pthread_mutex_lock(&c->lock);
-  tn_str *s = text_of(c, format);
-  pthread_mutex_unlock(&c->lock);
-  return s;
+  job j = {.c = code_of(m), .name = format};
+  return do_alone(&j, make_text) ? NULL : j.text;
 }
 
 static LLVMMemoryBufferRef object_of(code *c) {
@@ -272,16 +329,19 @@ static LLVMMemoryBufferRef content(code *c, const char *format) {
   return b;
 }
 
+static int make_content(void *ctx) {
+  job *j = ctx;
+  j->bytes = content(j->c, j->name);
+  return j->bytes ? 0 : -1;
+}
+
 static int save_file(tn_module *m, const char *path, const char *format) {
-  code *c = code_of(m);
   const char *dot = strrchr(path, '.');
   if (!*format && dot) format = dot + 1;
-  pthread_mutex_lock(&c->lock);
-  LLVMMemoryBufferRef b = content(c, format);
-  pthread_mutex_unlock(&c->lock);
-  if (!b) return -1;
-  int err = tn_file_write(path, LLVMGetBufferStart(b), LLVMGetBufferSize(b));
-  LLVMDisposeMemoryBuffer(b);
+  job j = {.c = code_of(m), .name = format};
+  TN_TRY(do_alone(&j, make_content));
+  int err = tn_file_write(path, LLVMGetBufferStart(j.bytes), LLVMGetBufferSize(j.bytes));
+  LLVMDisposeMemoryBuffer(j.bytes);
   return err;
 }
 
@@ -463,13 +523,19 @@ static int intrinsic_name(TN_ARGS) {
   return tn_ret_owned(ret, tn_str_new_n(name, len));
 }
 
+CG_GUARDED(build_llvm)
+CG_GUARDED(pack_imports)
+CG_GUARDED(host_options)
+CG_GUARDED(intrinsic_id)
+CG_GUARDED(intrinsic_name)
+
 static const tn_func_row rows[] = {
-    {"target.build.llvm", build_llvm},
-    {"runtime.ModulePackImportsToLLVM", pack_imports},
+    {"target.build.llvm", build_llvm_guarded},
+    {"runtime.ModulePackImportsToLLVM", pack_imports_guarded},
     {"target.llvm_version", version},
-    {"target.llvm_host", host_options},
-    {"target.llvm_lookup_intrinsic_id", intrinsic_id},
-    {"target.llvm_get_intrinsic_name", intrinsic_name},
+    {"target.llvm_host", host_options_guarded},
+    {"target.llvm_lookup_intrinsic_id", intrinsic_id_guarded},
+    {"target.llvm_get_intrinsic_name", intrinsic_name_guarded},
 };
 
 /** Registers the code generator; called once by the compiler library when it opens the plug-in. */

@@ -98,8 +98,7 @@ static bool is_by_steps(const cg_fn *f, tn_dtype from, tn_dtype to) {
 
 static LLVMValueRef from_float(cg_fn *f, LLVMValueRef v, tn_dtype from, tn_dtype to,
                                LLVMTypeRef type) {
-  if (ir_is_int(to)) return LLVMBuildFPToSI(f->b, v, type, "");
-  if (ir_is_uint(to)) return LLVMBuildFPToUI(f->b, v, type, "");
+  if (ir_is_integral(to)) return cg_to_integer(f, v, from, to);
   if (is_by_steps(f, from, to)) return cg_convert_halves(f, v, from.lanes, from.bits == 16);
   return to.bits == from.bits  ? v
          : to.bits < from.bits ? LLVMBuildFPTrunc(f->b, v, type, "")

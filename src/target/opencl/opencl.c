@@ -143,6 +143,7 @@ static const c_dialect opencl = {
     .f16_text = f16_text,
     .bf16_text = bf16_text,
     .bits_text = "",
+    .power_text = "ulong power_(ulong x, ulong n) {\n  ulong r = 1;\n",
     .kernels = true,
     .space = space,
     .shared = "  __local ",

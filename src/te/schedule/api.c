@@ -4,20 +4,16 @@
 
 TN_NODES_DEFINE(TN_TE_SCHEDULE_NODES, te_schedule_types)
 
-#define ARG(T, out, i)                                                                             \
-  TN_ARG_OBJ(T, out, i);                                                                           \
-  TN_CHECK(out, TypeError, NULL, "te schedule: argument %d: expected a " #T ", got None", i)
-
 static int f_create(TN_ARGS) {
   TN_NARGS("te.create_schedule", 1);
-  ARG(Array, ops, 0);
+  TN_ARG_ITEMS(Array(Operation), ops, 0);
   return tn_ret_obj(ret, te_create_schedule(ops));
 }
 
 static int f_stage_of(TN_ARGS) {
   TN_NARGS("te.schedule.StageOf", 2);
-  ARG(TeSchedule, s, 0);
-  ARG(Operation, op, 1);
+  TN_ARG_OBJ(TeSchedule, s, 0);
+  TN_ARG_OBJ(Operation, op, 1);
   return tn_ret_obj(ret, te_stage_of(s, op));
 }
 
@@ -32,8 +28,8 @@ static int f_split(TN_ARGS) {
   tn_expr *factor, *nparts;
   bool no_predicate;
   TN_NARGS("Stage.split", 5);
-  ARG(TeStage, st, 0);
-  ARG(IterVar, iv, 1);
+  TN_ARG_OBJ(TeStage, st, 0);
+  TN_ARG_OBJ(IterVar, iv, 1);
   TN_TRY(optional_expr(&args[2], &factor));
   TN_TRY(optional_expr(&args[3], &nparts));
   TN_TRY(tn_any_to_bool(&args[4], &no_predicate));
@@ -49,41 +45,41 @@ static int check_ivs(const tn_arr *ivs, const char *what) {
 
 static int f_fuse(TN_ARGS) {
   TN_NARGS("Stage.fuse", 2);
-  ARG(TeStage, st, 0);
-  ARG(Array, ivs, 1);
+  TN_ARG_OBJ(TeStage, st, 0);
+  TN_ARG_ITEMS(Array(IterVar), ivs, 1);
   TN_TRY(check_ivs(ivs, "fuse"));
   return tn_ret_obj(ret, te_fuse(st, ivs));
 }
 
 static int f_reorder(TN_ARGS) {
   TN_NARGS("Stage.reorder", 2);
-  ARG(TeStage, st, 0);
-  ARG(Array, ivs, 1);
+  TN_ARG_OBJ(TeStage, st, 0);
+  TN_ARG_ITEMS(Array(IterVar), ivs, 1);
   TN_TRY(check_ivs(ivs, "reorder"));
   return te_reorder(st, ivs);
 }
 
 static int f_transform_layout(TN_ARGS) {
   TN_NARGS("Stage.transform_layout", 3);
-  ARG(TeStage, st, 0);
-  ARG(IndexMap, map, 1);
-  ARG(Array, separators, 2);
+  TN_ARG_OBJ(TeStage, st, 0);
+  TN_ARG_OBJ(IndexMap, map, 1);
+  TN_ARG_ITEMS(Array(IntImm), separators, 2);
   return tn_ret_obj(ret, te_transform_layout(st, map, separators));
 }
 
 static int f_bind(TN_ARGS) {
   TN_NARGS("Stage.bind", 3);
-  ARG(TeStage, st, 0);
-  ARG(IterVar, iv, 1);
-  ARG(IterVar, thread, 2);
+  TN_ARG_OBJ(TeStage, st, 0);
+  TN_ARG_OBJ(IterVar, iv, 1);
+  TN_ARG_OBJ(IterVar, thread, 2);
   return te_bind(st, iv, thread);
 }
 
 static int f_set_kind(TN_ARGS) {
   int64_t kind;
   TN_NARGS("Stage.vectorize", 3);
-  ARG(TeStage, st, 0);
-  ARG(IterVar, iv, 1);
+  TN_ARG_OBJ(TeStage, st, 0);
+  TN_ARG_OBJ(IterVar, iv, 1);
   TN_TRY(tn_any_to_int(&args[2], &kind));
   TN_CHECK(kind >= IR_ITER_UNROLLED && kind <= IR_ITER_PARALLELIZED, ValueError, NULL,
            "Stage: loop kind %lld", (long long)kind);
@@ -93,18 +89,18 @@ static int f_set_kind(TN_ARGS) {
 static int f_pragma(TN_ARGS) {
   const char *key;
   TN_NARGS("Stage.pragma", 4);
-  ARG(TeStage, st, 0);
-  ARG(IterVar, iv, 1);
+  TN_ARG_OBJ(TeStage, st, 0);
+  TN_ARG_OBJ(IterVar, iv, 1);
   TN_TRY(tn_any_to_cstr(&args[2], &key));
-  TN_ARG_OBJ(Object, value, 3);
+  TN_ARG_OPT(Object, value, 3);
   return te_pragma(st, iv, key, value);
 }
 
 static int f_storage_align(TN_ARGS) {
   int64_t factor, offset;
   TN_NARGS("Stage.storage_align", 4);
-  ARG(TeStage, st, 0);
-  ARG(IterVar, iv, 1);
+  TN_ARG_OBJ(TeStage, st, 0);
+  TN_ARG_OBJ(IterVar, iv, 1);
   TN_TRY(tn_any_to_int(&args[2], &factor));
   TN_TRY(tn_any_to_int(&args[3], &offset));
   return te_storage_align(st, iv, factor, offset);
@@ -114,33 +110,33 @@ static int f_storage_align(TN_ARGS) {
 static int f_prefetch(TN_ARGS) {
   tn_expr *offset;
   TN_NARGS("Stage.prefetch", 4);
-  ARG(TeStage, st, 0);
-  ARG(Tensor, t, 1);
-  ARG(IterVar, iv, 2);
+  TN_ARG_OBJ(TeStage, st, 0);
+  TN_ARG_OBJ(Tensor, t, 1);
+  TN_ARG_OBJ(IterVar, iv, 2);
   TN_GET(offset, ir_expr_from(&args[3]));
   return te_prefetch(st, t, iv, offset);
 }
 
 static int f_tensorize(TN_ARGS) {
   TN_NARGS("Stage.tensorize", 3);
-  ARG(TeStage, st, 0);
-  ARG(IterVar, iv, 1);
-  ARG(TeTensorIntrin, intrin, 2);
+  TN_ARG_OBJ(TeStage, st, 0);
+  TN_ARG_OBJ(IterVar, iv, 1);
+  TN_ARG_OBJ(TeTensorIntrin, intrin, 2);
   return te_tensorize(st, iv, intrin);
 }
 
 static int f_compute_at(TN_ARGS) {
   TN_NARGS("Stage.compute_at", 3);
-  ARG(TeStage, st, 0);
-  ARG(TeStage, parent, 1);
-  ARG(IterVar, iv, 2);
+  TN_ARG_OBJ(TeStage, st, 0);
+  TN_ARG_OBJ(TeStage, parent, 1);
+  TN_ARG_OBJ(IterVar, iv, 2);
   return te_compute_at(st, parent, iv);
 }
 
 static int f_set_attach(TN_ARGS) {
   int64_t type;
   TN_NARGS("Stage.compute_root", 2);
-  ARG(TeStage, st, 0);
+  TN_ARG_OBJ(TeStage, st, 0);
   TN_TRY(tn_any_to_int(&args[1], &type));
   TN_CHECK(type == TE_ATTACH_ROOT || type == TE_ATTACH_INLINE, ValueError, NULL,
            "Stage: attach type %lld", (long long)type);
@@ -151,7 +147,7 @@ static int f_set_attach(TN_ARGS) {
 static int f_set_field(TN_ARGS) {
   const char *name;
   TN_NARGS("Stage.set_scope", 3);
-  ARG(TeStage, st, 0);
+  TN_ARG_OBJ(TeStage, st, 0);
   TN_TRY(tn_any_to_cstr(&args[1], &name));
   const tn_field *f = tn_type_field(&tn_type_TeStage, name);
   TN_CHECK(f, AttributeError, NULL, "Stage has no %s", name);
@@ -160,17 +156,17 @@ static int f_set_field(TN_ARGS) {
 
 static int f_rolling_buffer(TN_ARGS) {
   TN_NARGS("Stage.rolling_buffer", 1);
-  ARG(TeStage, st, 0);
+  TN_ARG_OBJ(TeStage, st, 0);
   return te_rolling_buffer(st);
 }
 
 static int f_cache_read(TN_ARGS) {
   const char *scope;
   TN_NARGS("Schedule.cache_read", 4);
-  ARG(TeSchedule, s, 0);
-  ARG(Tensor, t, 1);
+  TN_ARG_OBJ(TeSchedule, s, 0);
+  TN_ARG_OBJ(Tensor, t, 1);
   TN_TRY(tn_any_to_cstr(&args[2], &scope));
-  ARG(Array, readers, 3);
+  TN_ARG_ITEMS(Array(Operation), readers, 3);
   for (int64_t i = 0; i < readers->len; ++i)
     TN_CHECK(tn_arr_obj(readers, i) && TN_IS(Operation, tn_arr_obj(readers, i)), TypeError, NULL,
              "cache_read: reader %lld: expected an Operation", (long long)i);
@@ -180,8 +176,8 @@ static int f_cache_read(TN_ARGS) {
 static int f_cache_write(TN_ARGS) {
   const char *scope;
   TN_NARGS("Schedule.cache_write", 3);
-  ARG(TeSchedule, s, 0);
-  ARG(Array, tensors, 1);
+  TN_ARG_OBJ(TeSchedule, s, 0);
+  TN_ARG_ITEMS(Array(Tensor), tensors, 1);
   TN_TRY(tn_any_to_cstr(&args[2], &scope));
   for (int64_t i = 0; i < tensors->len; ++i)
     TN_CHECK(TN_AS(Tensor, tn_arr_obj(tensors, i)), TypeError, NULL,
@@ -192,29 +188,29 @@ static int f_cache_write(TN_ARGS) {
 static int f_rfactor(TN_ARGS) {
   int64_t axis;
   TN_NARGS("Schedule.rfactor", 4);
-  ARG(TeSchedule, s, 0);
-  ARG(Tensor, t, 1);
-  ARG(IterVar, iv, 2);
+  TN_ARG_OBJ(TeSchedule, s, 0);
+  TN_ARG_OBJ(Tensor, t, 1);
+  TN_ARG_OBJ(IterVar, iv, 2);
   TN_TRY(tn_any_to_int(&args[3], &axis));
   return tn_ret_obj(ret, te_rfactor(s, t, iv, axis));
 }
 
 static int f_normalize(TN_ARGS) {
   TN_NARGS("Schedule.normalize", 1);
-  ARG(TeSchedule, s, 0);
+  TN_ARG_OBJ(TeSchedule, s, 0);
   return tn_ret_obj(ret, te_normalize(s));
 }
 
 static int f_infer_bound(TN_ARGS) {
   TN_NARGS("te.schedule.InferBound", 1);
-  ARG(TeSchedule, s, 0);
+  TN_ARG_OBJ(TeSchedule, s, 0);
   return tn_ret_obj(ret, te_infer_bound(s));
 }
 
 static int f_auto_inline(TN_ARGS) {
   int64_t which;
   TN_NARGS("te.schedule.AutoInline", 2);
-  ARG(TeSchedule, s, 0);
+  TN_ARG_OBJ(TeSchedule, s, 0);
   TN_TRY(tn_any_to_int(&args[1], &which));
   return te_auto_inline(s, (int)which);
 }
@@ -223,7 +219,7 @@ static int f_auto_inline(TN_ARGS) {
 static int f_for_target(TN_ARGS) {
   int64_t lanes, threads;
   TN_NARGS("te.schedule.ForTarget", 3);
-  ARG(Array, outs, 0);
+  TN_ARG_ITEMS(Array(Tensor), outs, 0);
   TN_TRY(tn_any_to_int(&args[1], &lanes));
   TN_TRY(tn_any_to_int(&args[2], &threads));
   for (int64_t i = 0; i < outs->len; ++i)
@@ -239,9 +235,9 @@ static int f_for_target(TN_ARGS) {
 /* (schedule, arguments, binds or None) -> PrimFunc */
 static int f_to_func(TN_ARGS) {
   TN_NARGS("te.schedule.ToFunc", 3);
-  ARG(TeSchedule, s, 0);
-  ARG(Array, params, 1);
-  TN_ARG_OBJ(Map, binds, 2);
+  TN_ARG_OBJ(TeSchedule, s, 0);
+  TN_ARG_ITEMS(Array(Object), params, 1);
+  TN_ARG_OPT_ITEMS(Map(Tensor, Buffer), binds, 2);
   return tn_ret_obj(ret, te_schedule_to_func(s, params, binds));
 }
 
@@ -249,9 +245,9 @@ static int f_to_func(TN_ARGS) {
 static int f_create_group(TN_ARGS) {
   bool include;
   TN_NARGS("Schedule.create_group", 4);
-  ARG(TeSchedule, s, 0);
-  ARG(Array, outputs, 1);
-  ARG(Array, inputs, 2);
+  TN_ARG_OBJ(TeSchedule, s, 0);
+  TN_ARG_ITEMS(Array(Operation), outputs, 1);
+  TN_ARG_ITEMS(Array(Operation), inputs, 2);
   TN_TRY(tn_any_to_bool(&args[3], &include));
   return tn_ret_obj(ret, te_create_group(s, outputs, inputs, include));
 }

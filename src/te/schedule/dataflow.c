@@ -363,8 +363,17 @@ static int reduced_axes(const factoring *f, tn_vec *out, tn_pmap *vars) {
   return 0;
 }
 
-static int factored_axes(const factoring *f, tn_vec *axes) {
-  tn_IterVar *iv = tir_iter_var(tn_pmap_get(&f->dom, f->axis), f->axis->var, IR_ITER_DATA_PAR, "");
+/* An axis of a tensor starts at 0: one that is reduced over from elsewhere is counted from its
+ * start. */
+static int factored_axes(const factoring *f, tn_vec *axes, tn_pmap *vars) {
+  const tn_Range *r = tn_pmap_get(&f->dom, f->axis);
+  tn_Range *dom;
+  TN_GET(dom, tir_range(tir_zero(r->extent->dtype), r->extent));
+  tn_IterVar *iv = tir_iter_var(dom, f->axis->var, IR_ITER_DATA_PAR, "");
+  if (!tir_is_zero(r->min)) {
+    tn_expr *value = tir_add((tn_expr *)f->axis->var, r->min);
+    TN_TRY(!value || tn_pmap_put(vars, f->axis->var, value));
+  }
   for (int64_t i = 0; i <= f->c->axis->len; ++i) {
     if (i == f->place) TN_TRY(!iv || tn_vec_push_obj(axes, iv));
     if (i < f->c->axis->len) TN_TRY(tn_vec_push_obj(axes, tn_arr_obj(f->c->axis, i)));
@@ -375,7 +384,7 @@ static int factored_axes(const factoring *f, tn_vec *axes) {
 static tn_expr *condition_of(const factoring *f, const tn_pmap *vars) {
   tn_expr *all = tir_substitute(f->r->condition, vars);
   for (int64_t i = 0; i < f->conditions.len; ++i)
-    all = tir_and(all, tir_likely((tn_expr *)f->conditions.items[i].v.obj, NULL));
+    all = tir_and(all, tir_likely(tir_substitute(f->conditions.items[i].v.obj, vars), NULL));
   return all;
 }
 
@@ -384,7 +393,7 @@ static tn_Operation *factored(const factoring *f) {
   TN_VEC(reduced);
   TN_VEC(body);
   TN_PMAP(vars);
-  if (factored_axes(f, &axes) || reduced_axes(f, &reduced, &vars)) return NULL;
+  if (factored_axes(f, &axes, &vars) || reduced_axes(f, &reduced, &vars)) return NULL;
   tn_expr *condition = condition_of(f, &vars);
   tn_arr *source = condition ? tir_substitute(f->r->source, &vars) : NULL,
          *left = tn_arr_from(&reduced), *none = tn_arr_of(0);
@@ -402,6 +411,14 @@ static tn_Operation *factored(const factoring *f) {
   return name && body.len ? compute_op(name->data, f->c, &axes, &body) : NULL;
 }
 
+/* What the whole reduction begins with, over new axes; the partial ones begin with the identity. */
+static tn_arr *init_of(const factoring *f, const tn_vec *axes) {
+  TN_PMAP(vars);
+  for (int64_t i = 0; i < f->c->axis->len; ++i)
+    TN_TRYP(tn_pmap_put(&vars, te_iv(f->c->axis, i)->var, axes->items[i].v.obj));
+  return tir_substitute(f->r->init, &vars);
+}
+
 /* The reduction of the partial results, over new axes. */
 static tn_Operation *rest(const factoring *f, tn_Operation *partial) {
   TN_VEC(axes);
@@ -410,7 +427,7 @@ static tn_Operation *rest(const factoring *f, tn_Operation *partial) {
   TN_VEC(sources);
   TN_VEC(body);
   const tn_Range *r = tn_pmap_get(&f->dom, f->axis);
-  tn_arr *shape = te_output_shape((const tn_Operation *)f->c, 0), *none = tn_arr_of(0);
+  tn_arr *shape = te_output_shape((const tn_Operation *)f->c, 0);
   tn_str *name = tn_str_fmt("%s.v", tn_cstr(f->axis->var->name));
   tn_IterVar *k = name
                       ? tir_iter_var(tir_range(tir_zero(r->extent->dtype), r->extent),
@@ -425,12 +442,12 @@ static tn_Operation *rest(const factoring *f, tn_Operation *partial) {
     tn_Tensor *t = te_output(partial, i);
     if (!t || tn_vec_push_obj(&sources, element(t, &at))) return NULL;
   }
-  tn_arr *source = tn_arr_from(&sources), *over = tn_arr_of(1, k);
-  for (int64_t i = 0; source && over && i < source->len; ++i)
+  tn_arr *source = tn_arr_from(&sources), *over = tn_arr_of(1, k), *init = init_of(f, &vars);
+  for (int64_t i = 0; source && over && init && i < source->len; ++i)
     TN_TRYP(tn_vec_push_obj(&body,
                             TN_NEW(Reduce, .dtype = ((tn_expr *)tn_arr_obj(source, i))->dtype,
                                    .combiner = f->r->combiner, .source = source, .axis = over,
-                                   .condition = tir_bool(true), .value_index = i, .init = none)));
+                                   .condition = tir_bool(true), .value_index = i, .init = init)));
   tn_str *full = tn_str_fmt("%s.repl", tn_cstr(f->c->name));
   return full && body.len ? compute_op(full->data, f->c, &axes, &body) : NULL;
 }

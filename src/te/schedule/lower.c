@@ -562,6 +562,9 @@ tn_stmt *te_lower_stage(te_lowerer *l, const tn_TeStage *st) {
   tn_stmt *s = env_nest(l, &n, 0);
   if (s && st->rolling_buffer) s = rolled(l, st, s);
   if (!s || !st->double_buffer) return s;
+  TN_CHECKP(te_num_outputs(st->op) == 1, ValueError, NULL,
+            "double_buffer: %s has %lld results; only a stage of one result is filled ahead",
+            tn_cstr(st->op->name), (long long)te_num_outputs(st->op));
   const tn_Buffer *b = te_lower_buffer(l, te_output(st->op, 0));
   return (tn_stmt *)TN_NEW(AttrStmt, .node = (tn_obj *)b->data,
                            .attr_key = tn_str_from("double_buffer_scope"), .value = tir_i32(1),

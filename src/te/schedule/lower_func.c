@@ -118,6 +118,7 @@ int te_lower_inner_buffers(te_lowerer *l, const tn_TeStage *st, tn_vec *allocs) 
   if (st->rolling_buffer) return rolled_buffers(l, st, allocs);
   for (int64_t i = 0; i < te_num_outputs(st->op); ++i) {
     const tn_Tensor *t = te_output(st->op, i);
+    if (t && te_lower_buffer(l, t)) continue; /* an argument: each part is written where it lies */
     tn_str *name = result_name(st->op, i);
     if (!t || !name || !extents || !from) return -1;
     tn_Buffer *b = tir_buffer(extents, t->dtype, name->data, te_stage_scope(&l->b, st));
@@ -183,6 +184,18 @@ static int add_buffer(signature *sig, const tn_Buffer *b) {
   return tn_map_set(sig->buffers, tn_any_obj(param), tn_any_obj(b));
 }
 
+/* What is computed inline is written nowhere. */
+static int check_written(const te_lowerer *l, const tn_Tensor *t, int64_t arg) {
+  tn_any st;
+  if (!tn_map_get(l->s->stage_map, tn_any_obj(t->op), &st)) return 0;
+  int64_t how = ((const tn_TeStage *)st.v.obj)->attach_type;
+  TN_CHECK(how != TE_ATTACH_INLINE && how != TE_ATTACH_INLINED, ValueError, NULL,
+           "lower: argument %lld is tensor %s, which is computed inline: nothing would write it; "
+           "leave compute_inline out, or do not make it an argument",
+           (long long)arg, tn_cstr(t->op->name));
+  return 0;
+}
+
 static int add_args(te_lowerer *l, const tn_arr *args, signature *sig) {
   for (int64_t i = 0; i < args->len; ++i) {
     tn_obj *o = tn_arr_obj(args, i);
@@ -192,6 +205,7 @@ static int add_args(te_lowerer *l, const tn_arr *args, signature *sig) {
     TN_CHECK(t || b || scalar, ValueError, NULL,
              "lower: argument %lld: args must be Tensor, Buffer or Var, got %s", (long long)i,
              o ? tn_obj_key(o) : "None");
+    if (t) TN_TRY(check_written(l, t, i));
     if (t) TN_GET(t, te_lower_current(l, t));
     if (t) TN_GET(b, whole_buffer(l, t, "", true));
     TN_TRY(b ? add_buffer(sig, b) : tn_vec_push_obj(&sig->params, o));

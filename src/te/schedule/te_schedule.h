@@ -27,19 +27,19 @@ enum { /* numbers as in existing programs */
 };
 
 #define TN_FIELDS_TeSchedule(F, S)                                                                 \
-  F(S, REF, Array, outputs, TN_MUT, "operations whose results are wanted")                         \
-  F(S, REF, Array, stages, TN_MUT, "one for each operation, inputs before users (Stage)")          \
-  F(S, REF, Array, groups, TN_MUT, "groups of stages (Stage)")                                     \
-  F(S, REF, Map, stage_map, TN_MUT, "operation, replaced ones too, to its stage")
+  F(S, REF, Array(Operation), outputs, TN_MUT, "operations whose results are wanted")              \
+  F(S, REF, Array(Stage), stages, TN_MUT, "one for each operation, inputs before users")           \
+  F(S, REF, Array(Stage), groups, TN_MUT, "groups of stages")                                      \
+  F(S, REF, Map(Operation, Stage), stage_map, TN_MUT, "operation, replaced ones too, to its stage")
 #define TN_FIELDS_TeStage(F, S)                                                                    \
   F(S, REF, Operation, op, TN_OPT | TN_MUT, "what it computes; None: it is a group of stages")     \
   F(S, REF, Operation, origin_op, TN_OPT | TN_MUT, "what the caller knows it as")                  \
-  F(S, REF, Array, all_iter_vars, TN_MUT, "all there were (IterVar)")                              \
-  F(S, REF, Array, leaf_iter_vars, TN_MUT, "loops, outermost first (IterVar)")                     \
-  F(S, REF, Array, env_threads, TN_MUT, "threads launched around the stage (IterVar)")             \
+  F(S, REF, Array(IterVar), all_iter_vars, TN_MUT, "all there were")                               \
+  F(S, REF, Array(IterVar), leaf_iter_vars, TN_MUT, "loops, outermost first")                      \
+  F(S, REF, Array(IterVar), env_threads, TN_MUT, "threads launched around the stage")              \
   F(S, REF, PrimExpr, store_predicate, TN_OPT | TN_MUT, "results are stored only if")              \
-  F(S, REF, Array, relations, TN_MUT, "between the variables, in the order made")                  \
-  F(S, REF, Map, iter_var_attrs, TN_MUT, "IterVar to IterVarAttr")                                 \
+  F(S, REF, Array(IterVarRelation), relations, TN_MUT, "between the variables, in the order made") \
+  F(S, REF, Map(IterVar, IterVarAttr), iter_var_attrs, TN_MUT, "IterVar to IterVarAttr")           \
   F(S, I64, , attach_type, TN_MUT, "1 root, 2 inline, 3 inlined, 4 at a loop")                     \
   F(S, REF, IterVar, attach_ivar, TN_OPT | TN_MUT, "the loop it is computed in")                   \
   F(S, REF, TeStage, attach_stage, TN_OPT | TN_MUT, "the stage of that loop")                      \
@@ -48,8 +48,8 @@ enum { /* numbers as in existing programs */
   F(S, BOOL, , is_output, TN_MUT, "whether its results are wanted")                                \
   F(S, BOOL, , double_buffer, TN_MUT, "whether its results are kept twice")                        \
   F(S, BOOL, , rolling_buffer, TN_MUT, "whether iterations share what they need of them")          \
-  F(S, REF, Array, layout_transforms, TN_MUT, "how its result is stored (IndexMap): one or none")  \
-  F(S, REF, Array, layout_loops, TN_MUT, "what the axes became by that (IterVar)")                 \
+  F(S, REF, Array(IndexMap), layout_transforms, TN_MUT, "how its result is stored: one or none")   \
+  F(S, REF, Array(IterVar), layout_loops, TN_MUT, "what the axes became by that")                  \
   F(S, REF, IndexMap, layout_inverse, TN_OPT | TN_MUT, "from these to the axes")                   \
   F(S, REF, Array, axis_separators, TN_MUT, "axes where groups begin that are flattened apart")
 #define TN_FIELDS_IterVarRelation(F, S)
@@ -73,10 +73,10 @@ enum { /* numbers as in existing programs */
   F(S, REF, IterVar, bind_thread, TN_OPT, "thread axis")                                           \
   F(S, I64, , dim_align_factor, 0, "the stride is a multiple of it, plus the offset", "0")         \
   F(S, I64, , dim_align_offset, 0, "offset of the stride", "0")                                    \
-  F(S, REF, Array, pragma_keys, 0, "pragmas of the loop", "[]")                                    \
-  F(S, REF, Array, pragma_values, 0, "their values", "[]")                                         \
-  F(S, REF, Array, prefetch_data, 0, "what is fetched ahead in the loop (Tensor)", "[]")           \
-  F(S, REF, Array, prefetch_offset, 0, "how many iterations ahead (PrimExpr)", "[]")               \
+  F(S, REF, Array(PrimExpr), pragma_keys, 0, "pragmas of the loop", "[]")                          \
+  F(S, REF, Array(PrimExpr), pragma_values, 0, "their values", "[]")                               \
+  F(S, REF, Array(Tensor), prefetch_data, 0, "what is fetched ahead in the loop", "[]")            \
+  F(S, REF, Array(PrimExpr), prefetch_offset, 0, "how many iterations ahead", "[]")                \
   F(S, REF, TeTensorIntrin, tensor_intrin, TN_OPT, "computes all from this loop on")
 
 #define TN_TE_SCHEDULE_NODES(N)                                                                    \

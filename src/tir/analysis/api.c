@@ -27,7 +27,6 @@ static int verify_well_formed(TN_ARGS) {
 
 static int verify_ssa(TN_ARGS) {
   TN_ARG_OBJ(PrimFunc, f, 0);
-  TN_CHECK(f, TypeError, NULL, "verify_ssa: expected a PrimFunc, got None");
   int r = tir_is_ssa((tn_obj *)f);
   *ret = tn_any_bool(r == 1);
   return r < 0 ? -1 : 0;
@@ -37,14 +36,13 @@ static int verify_ssa(TN_ARGS) {
 static int undefined_vars(TN_ARGS) {
   TN_ARG_OBJ(Object, program, 0);
   tn_arr *defined = NULL;
-  if (n > 1) TN_TRY(tn_arg_obj(args, n, 1, &tn_type_Array, (tn_obj **)&defined));
-  TN_CHECK(program, TypeError, NULL, "undefined_vars: expected a statement or expression");
+  TN_TRY(tn_arg_opt(args, n, 1, &tn_type_Array, (tn_obj **)&defined));
   return tn_ret_obj(ret, tir_undefined_vars(program, defined));
 }
 
 static int expr_deep_equal(TN_ARGS) {
-  TN_ARG_OBJ(PrimExpr, a, 0);
-  TN_ARG_OBJ(PrimExpr, b, 1);
+  TN_ARG_OPT(PrimExpr, a, 0);
+  TN_ARG_OPT(PrimExpr, b, 1);
   *ret = tn_any_bool(a == b || (a && b && arith_same(a, b)));
   return 0;
 }
@@ -54,7 +52,6 @@ static int workspace_bytes(TN_ARGS) {
   TN_NARGS("calculate_workspace_bytes", 2);
   TN_ARG_OBJ(PrimFunc, f, 0);
   TN_TRY(tn_any_to_int(&args[1], &alignment));
-  TN_CHECK(f, TypeError, NULL, "calculate_workspace_bytes: expected a PrimFunc, got None");
   *ret = tn_any_int(tir_workspace_bytes(f, alignment));
   return 0;
 }
@@ -64,7 +61,6 @@ static int constant_bytes(TN_ARGS) {
   TN_NARGS("calculate_constant_bytes", 2);
   TN_ARG_OBJ(PrimFunc, f, 0);
   TN_TRY(tn_any_to_int(&args[1], &alignment));
-  TN_CHECK(f, TypeError, NULL, "calculate_constant_bytes: expected a PrimFunc, got None");
   TN_TRY(tir_constant_bytes(f, alignment, &bytes));
   *ret = tn_any_int(bytes);
   return 0;
@@ -95,7 +91,6 @@ static int allocated_bytes(TN_ARGS) {
 /* (PrimFunc) -> {buffer: For or Block, None for the function itself} */
 static int detect_access_lca(TN_ARGS) {
   TN_ARG_OBJ(PrimFunc, f, 0);
-  TN_CHECK(f, TypeError, NULL, "detect_buffer_access_lca: expected a PrimFunc, got None");
   __attribute__((cleanup(tir_access_lca_fini))) tir_access_lca uses = {0};
   tn_map *out = tn_scope_own(tn_map_new());
   if (!out || tir_access_lca_find(f, true, &uses)) return -1;
@@ -112,7 +107,6 @@ static int detect_access_lca(TN_ARGS) {
 static int estimate_flops(TN_ARGS) {
   double flops;
   TN_ARG_OBJ(Object, o, 0);
-  TN_CHECK(o, TypeError, NULL, "EstimateTIRFlops: expected a statement or IRModule, got None");
   TN_TRY(tir_estimate_flops(o, &flops));
   *ret = tn_any_float(flops);
   return 0;
@@ -120,14 +114,12 @@ static int estimate_flops(TN_ARGS) {
 
 static int is_pure(TN_ARGS) {
   TN_ARG_OBJ(PrimFunc, f, 0);
-  TN_CHECK(f, TypeError, NULL, "is_pure_function: expected a PrimFunc, got None");
   *ret = tn_any_bool(tir_is_pure_func(f));
   return 0;
 }
 
 static int anchor_block(TN_ARGS) {
   TN_ARG_OBJ(IRModule, m, 0);
-  TN_CHECK(m, TypeError, NULL, "find_anchor_block: expected an IRModule, got None");
   const tn_Block *b = tir_anchor_block(m);
   *ret = tn_any_none();
   return b ? tn_ret_obj(ret, b) : tn_error_pending() ? -1 : 0;
@@ -139,7 +131,6 @@ static int find_if(void *ctx, tn_obj *o) {
 }
 static int has_if_then_else(TN_ARGS) {
   TN_ARG_OBJ(Object, o, 0);
-  TN_CHECK(o, TypeError, NULL, "has_if_then_else: expected a statement, got None");
   int r = tn_post_order(o, find_if, NULL);
   *ret = tn_any_bool(r > 0);
   return r < 0 ? -1 : 0;
@@ -148,8 +139,8 @@ static int has_if_then_else(TN_ARGS) {
 /* (block, pointer to buffer) -> [reads, writes, either] */
 static int block_access(TN_ARGS, tir_block_regions *out) {
   TN_NARGS("get_block_access_region", 2);
-  TN_ARG_OBJ(Block, b, 0);
-  TN_ARG_OBJ(Map, pointers, 1);
+  TN_ARG_OPT(Block, b, 0);
+  TN_ARG_ITEMS(Map(Var, Buffer), pointers, 1);
   TN_CHECK(b && pointers, TypeError, NULL,
            "get_block_access_region: expected a Block and a map from pointers to buffers");
   return tir_block_access(b, pointers, out);

@@ -55,8 +55,6 @@ static int get_constraints(TN_ARGS) {
   TN_NARGS("get_prim_func_arg_and_result_memory_constraints", 2);
   TN_ARG_OBJ(PrimFunc, f, 0);
   TN_ARG_OBJ(FuncType, type, 1);
-  TN_CHECK(f && type, TypeError, NULL,
-           "get_prim_func_arg_and_result_memory_constraints: expected a PrimFunc and a FuncType");
   params p = {.f = f};
   TN_VEC(scopes);
   for (int64_t i = 0; i <= type->arg_types->len; ++i) {
@@ -128,10 +126,7 @@ static int apply_constraints(TN_ARGS) {
   TN_NARGS("apply_prim_func_arg_and_result_memory_constraints", 3);
   TN_ARG_OBJ(PrimFunc, f, 0);
   TN_ARG_OBJ(FuncType, type, 1);
-  TN_ARG_OBJ(Array, scopes, 2);
-  TN_CHECK(f && type && scopes, TypeError, NULL,
-           "apply_prim_func_arg_and_result_memory_constraints: expected a PrimFunc, a FuncType and "
-           "scopes");
+  TN_ARG_ITEMS(Array(String), scopes, 2);
   TN_CHECK(scopes->len == type->arg_types->len + 1, ValueError, NULL,
            "memory constraints: expected %lld scopes, of the arguments and the result, got %lld",
            (long long)type->arg_types->len + 1, (long long)scopes->len);

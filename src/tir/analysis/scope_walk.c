@@ -50,7 +50,7 @@ tn_Span *scope_walk_span(const scope_walk *w) {
 tn_str *scope_walk_path(const scope_walk *w, int64_t at) {
   int64_t n = 0;
   for (int64_t i = at; w->places[i].field; i = w->places[i].up) ++n;
-  int64_t *way = tn_alloc((size_t)(n + 1) * sizeof *way);
+  int64_t *way = tn_alloc_array(n + 1, sizeof *way);
   if (!way) return NULL;
   for (int64_t i = at, k = n; w->places[i].field; i = w->places[i].up) way[--k] = i;
   TN_BUF(text);

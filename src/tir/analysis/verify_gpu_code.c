@@ -150,8 +150,6 @@ static int verify_gpu_code(TN_ARGS) {
   TN_NARGS("tir.analysis.verify_gpu_code", 2);
   TN_ARG_OBJ(PrimFunc, f, 0);
   TN_ARG_OBJ(Map, limits, 1);
-  TN_CHECK(f && limits, TypeError, NULL,
-           "tir.analysis.verify_gpu_code: expected a function and a dictionary of limits");
   checker k = {.ok = true};
   TN_TRY(read_limits(limits, k.limits));
   TN_MUT(m, cases, &k);

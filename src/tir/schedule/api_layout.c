@@ -18,7 +18,7 @@ static int f_transform_layout(TN_ARGS) {
   SCH_ARG_SCHEDULE("Schedule.transform_layout", 7);
   WHICH(which);
   SCH_ARG_HANDLE(IndexMap, map, 4);
-  TN_ARG_OBJ(IndexMap, pad, 5);
+  TN_ARG_OPT(IndexMap, pad, 5);
   TN_TRY(tn_any_to_bool(&args[6], &trusted));
   return sch_transform_layout(s, which, map, pad, trusted);
 }

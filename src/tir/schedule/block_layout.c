@@ -28,10 +28,14 @@ static int check_bindings(const sch_step *e, relayout *t) {
   int64_t n = t->block->iter_vars->len;
   bool trivial = n == t->loops.len && tir_is_one(t->realize->predicate);
   for (int64_t i = 0; trivial && i < n; ++i) {
+    const tn_Range *dom = ((const tn_IterVar *)tn_arr_obj(t->block->iter_vars, i))->dom;
     bool found = false;
-    for (int64_t j = 0; j < t->loops.len; ++j)
-      found = found || (const void *)((const tn_For *)t->loops.items[j].v.obj)->loop_var ==
-                           tn_arr_obj(t->realize->iter_values, i);
+    for (int64_t j = 0; j < t->loops.len; ++j) {
+      const tn_For *f = (const tn_For *)t->loops.items[j].v.obj;
+      found =
+          found || ((const void *)f->loop_var == tn_arr_obj(t->realize->iter_values, i) &&
+                    tn_equal(f->min, dom->min, 0) == 1 && tn_equal(f->extent, dom->extent, 0) == 1);
+    }
     trivial = found;
   }
   for (int64_t i = 0; trivial && i < t->loops.len; ++i) {
@@ -94,6 +98,8 @@ static int replace_iters(sch_step *e, const relayout *t, const tn_IndexMap *back
     const tn_Var *old = ((const tn_IterVar *)tn_arr_obj(t->block->iter_vars, i))->var;
     tn_expr *value = tir_substitute(tn_arr_obj(back->final_indices, i), &vars);
     value = value ? tir_cast(old->dtype, value, NULL) : NULL;
+    const tn_expr *min = ((const tn_IterVar *)tn_arr_obj(t->block->iter_vars, i))->dom->min;
+    if (value && !tir_is_zero(min)) value = tir_add(value, (tn_expr *)(uintptr_t)min);
     if (!value || tn_pmap_put(&e->vars, old, value)) return -1;
   }
   return 0;
@@ -121,6 +127,20 @@ static tn_stmt *new_nest(sch_step *e, const relayout *t) {
   return s;
 }
 
+/* The values of one that is neither data parallel nor reduced come in an order that counts. */
+static int check_kinds(const sch_step *e, const relayout *t) {
+  for (int64_t i = 0; i < t->block->iter_vars->len; ++i) {
+    const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(t->block->iter_vars, i);
+    if (iv->iter_type != IR_ITER_DATA_PAR && iv->iter_type != IR_ITER_COMM_REDUCE)
+      return sch_fail(e, "The block has an iterator that is neither data parallel nor reduced",
+                      SCH_PLACES(t->block),
+                      "Iterator %s of block {0} is neither data parallel nor reduced: its values "
+                      "must keep their order",
+                      tn_cstr(iv->var->name));
+  }
+  return 0;
+}
+
 static int relayout_block(sch_step *e, relayout *t) {
   TN_ARITH(a);
   tn_arr *extents;
@@ -128,6 +148,7 @@ static int relayout_block(sch_step *e, relayout *t) {
     return sch_fail(e, "The index map takes another number of iterators than the block has",
                     SCH_PLACES(t->block), "The index map takes %lld iterators, block {0} has %lld",
                     (long long)t->map->initial_indices->len, (long long)t->block->iter_vars->len);
+  TN_TRY(check_kinds(e, t));
   TN_TRY(check_bindings(e, t));
   TN_GET(extents, extents_of(t->block));
   const tn_IndexMap *back = tir_index_map_inverse(&a, t->map, extents, NULL);

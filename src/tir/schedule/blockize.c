@@ -74,12 +74,12 @@ static tn_obj *mark(tn_expr *source, tn_expr *extent) {
 }
 
 /* Bindings that lie on one side altogether need no map; an empty array when one does not. */
-static tn_arr *divide_trivially(const part *p) {
+static tn_arr *divide_trivially(const part *p, const tn_arr *values) {
   TN_VEC(out);
   const tn_BlockRealize *r = p->realize;
-  for (int64_t i = 0; i <= r->iter_values->len; ++i) {
-    bool last = i == r->iter_values->len;
-    tn_expr *value = last ? r->predicate : (tn_expr *)tn_arr_obj(r->iter_values, i);
+  for (int64_t i = 0; i <= values->len; ++i) {
+    bool last = i == values->len;
+    tn_expr *value = last ? r->predicate : (tn_expr *)tn_arr_obj(values, i);
     bool inside = uses_any(value, &p->loops);
     if (inside && uses_outer(p, (tn_obj *)value)) return tn_arr_of(0);
     tn_expr *none = last ? tir_bool(true) : tir_one(value->dtype), *zero = tir_zero(TN_I32);
@@ -93,48 +93,72 @@ static tn_arr *divide_trivially(const part *p) {
   return tn_arr_from(&out);
 }
 
+/* What each iterator is bound to, counted from the start of its domain. */
+static tn_arr *counted_values(const part *p) {
+  TN_VEC(out);
+  for (int64_t i = 0; i < p->block->iter_vars->len; ++i) {
+    const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(p->block->iter_vars, i);
+    tn_expr *value = (tn_expr *)tn_arr_obj(p->realize->iter_values, i);
+    if (!tir_is_zero(iv->dom->min))
+      TN_GETP(value, arith_simplify(&p->e->arith, tir_sub(value, iv->dom->min)));
+    TN_TRYP(tn_vec_push_obj(&out, value));
+  }
+  return tn_arr_from(&out);
+}
+
+/* From the start of the domain again. */
+static tn_expr *from_start(const part *p, const tn_IterVar *iv, tn_expr *value) {
+  if (!value || tir_is_zero(iv->dom->min)) return value;
+  return arith_simplify(&p->e->arith, tir_add(value, iv->dom->min));
+}
+
 static tn_arr *divide(const part *p) {
   TN_VEC(vars);
   tn_map *dom = sch_loop_domain(p->e, sch_parent(p->e, p->realize),
                                 (const tn_obj *)sch_scope_block(p->e, p->realize), "");
   for (int64_t i = 0; i < p->loops.len; ++i)
     TN_TRYP(tn_vec_push_obj(&vars, ((const tn_For *)p->loops.items[i].v.obj)->loop_var));
-  tn_arr *sub = tn_arr_from(&vars);
-  tn_arr *out = dom && sub ? iter_map_subspace_divide(&p->e->arith, p->realize->iter_values, dom,
-                                                      sub, p->realize->predicate,
-                                                      ITER_MAP_SURJECTIVE, !p->preserve_unit)
-                           : NULL;
-  return out && !out->len ? divide_trivially(p) : out;
+  tn_arr *sub = tn_arr_from(&vars), *values = counted_values(p);
+  tn_arr *out =
+      dom && sub && values
+          ? iter_map_subspace_divide(&p->e->arith, values, dom, sub, p->realize->predicate,
+                                     ITER_MAP_SURJECTIVE, !p->preserve_unit)
+          : NULL;
+  return out && !out->len ? divide_trivially(p, values) : out;
 }
 
 /* ---- iterators ---- */
 
 static tn_expr *mark_value(const tn_IterMark *m) { return iter_map_expr((tn_obj *)m->source); }
 
-static tn_IterVar *new_iter(const tn_IterVar *like, const char *suffix, tn_expr *extent) {
+/* @param min NULL for 0 */
+static tn_IterVar *new_iter(const tn_IterVar *like, const char *suffix, tn_expr *min,
+                            tn_expr *extent) {
   tn_str *name = tn_str_fmt("%s%s", tn_cstr(like->var->name), suffix);
   tn_Var *v = name ? tir_var_like(like->var, name->data) : NULL;
   tn_expr *n = v ? tir_cast(v->dtype, extent, NULL) : NULL;
-  return n ? tir_iter_var(tir_range(tir_zero(v->dtype), n), v, (ir_iter_type)like->iter_type, "")
-           : NULL;
+  if (n && !min) min = tir_zero(v->dtype);
+  return n && min ? tir_iter_var(tir_range(min, n), v, (ir_iter_type)like->iter_type, "") : NULL;
 }
 
-static int add_outer(part *p, outer *o, int64_t i, tn_IterVar *iv, const tn_IterMark *m) {
+/* @param value what the iterator is bound to */
+static int add_outer(part *p, outer *o, int64_t i, tn_IterVar *iv, tn_expr *value) {
+  if (!value) return -1;
   if (i < o->iters.len) { /* another block made it already */
     const tn_IterVar *old = (const tn_IterVar *)o->iters.items[i].v.obj;
-    bool same = arith_prove_equal(&p->e->arith, old->dom->extent, iv->dom->extent) &&
+    bool same = arith_prove_equal(&p->e->arith, old->dom->min, iv->dom->min) &&
+                arith_prove_equal(&p->e->arith, old->dom->extent, iv->dom->extent) &&
+                arith_prove_equal(&p->e->arith, (tn_expr *)o->values.items[i].v.obj, value) &&
                 old->iter_type == iv->iter_type;
     if (same) return 0;
     return sch_fail(p->e, "The outer parts of the blocks differ", SCH_PLACES(p->block),
                     "The bindings of block {0} have another outer part than those of the blocks "
                     "before");
   }
-  tn_expr *value = mark_value(m);
-  return value ? tn_vec_push_obj(&o->iters, iv) || tn_vec_push_obj(&o->values, value) ? -1 : 0 : -1;
+  return tn_vec_push_obj(&o->iters, iv) || tn_vec_push_obj(&o->values, value) ? -1 : 0;
 }
 
-static int add_inner(part *p, tn_IterVar *iv, const tn_IterMark *m) {
-  tn_expr *value = mark_value(m);
+static int add_inner(part *p, tn_IterVar *iv, tn_expr *value) {
   if (!value || !iv) return -1;
   TN_TRY(tn_map_set(p->inner, tn_any_obj(iv->var), tn_any_obj(iv->dom)));
   TN_TRY(arith_bind_range(&p->e->arith, iv->var, iv->dom, true));
@@ -147,24 +171,27 @@ static int divide_iter(part *p, outer *o, int64_t i, const tn_arr *pair, int64_t
   const tn_IterMark *out = (const tn_IterMark *)tn_arr_obj(pair, 0),
                     *in = (const tn_IterMark *)tn_arr_obj(pair, 1);
   if (tir_is_one(in->extent)) {
-    TN_TRY(add_outer(p, o, *next, iv, out));
+    TN_TRY(add_outer(p, o, *next, iv, from_start(p, iv, mark_value(out))));
     const tn_IterVar *own = (const tn_IterVar *)o->iters.items[(*next)++].v.obj;
     return own == iv ? 0 : tn_pmap_put(&p->vars, iv->var, own->var);
   }
   tn_IterVar *inner;
   tn_expr *sub;
-  TN_GET(inner, new_iter(iv, "_i", in->extent));
-  TN_TRY(add_inner(p, inner, in));
+  bool whole = tir_is_one(out->extent); /* the domain goes inside as it is */
+  TN_GET(inner,
+         new_iter(iv, "_i", whole ? iv->dom->min : NULL, whole ? iv->dom->extent : in->extent));
+  TN_TRY(add_inner(p, inner, whole ? from_start(p, iv, mark_value(in)) : mark_value(in)));
   sub = (tn_expr *)inner->var;
-  if (!tir_is_one(out->extent) || p->preserve_unit) {
+  if (!whole || p->preserve_unit) {
     tn_IterVar *fresh;
-    TN_GET(fresh, new_iter(iv, "_o", out->extent));
-    TN_TRY(add_outer(p, o, *next, fresh, out));
+    TN_GET(fresh, new_iter(iv, "_o", NULL, out->extent));
+    TN_TRY(add_outer(p, o, *next, fresh, mark_value(out)));
     const tn_IterVar *own = (const tn_IterVar *)o->iters.items[(*next)++].v.obj;
-    if (!tir_is_one(out->extent))
+    if (!whole)
       TN_GET(sub, tir_add(tir_mul((tn_expr *)own->var, tir_cast(iv->var->dtype, in->extent, NULL)),
                           sub));
   }
+  if (!whole) TN_GET(sub, from_start(p, iv, sub));
   return tn_pmap_put(&p->vars, iv->var, sub);
 }
 
@@ -257,7 +284,7 @@ static tn_stmt *inner_nest(part *p, tn_BlockRealize *realize) {
   tn_stmt *s = (tn_stmt *)realize;
   for (int64_t i = 0; i < p->loops.len && s; ++i) {
     const tn_For *f = (const tn_For *)p->loops.items[i].v.obj;
-    tn_For *now = sch_loop(f, f->loop_var, f->extent, s);
+    tn_For *now = sch_loop(f, f->loop_var, f->min, f->extent, s);
     if (!now || sch_moved(p->e, f, now)) return NULL;
     s = (tn_stmt *)now;
   }
@@ -306,19 +333,20 @@ static tn_stmt *init_block(part *p, init_maker *m) {
            : NULL;
 }
 
-/* A block of the data parallel iterators, in copies of the loops that they use. */
+/* A block of the data parallel iterators, in copies of the loops that they and the predicate use.
+ */
 static tn_stmt *outer_init(part *p) {
   init_maker m __attribute__((cleanup(init_maker_fini))) = {0};
   TN_PMAP(loops);
   tn_stmt *s = init_block(p, &m);
   for (int64_t i = 0; s && i < p->loops.len; ++i) {
     const tn_For *f = (const tn_For *)p->loops.items[i].v.obj;
-    bool used = false;
+    bool used = sch_uses_var(p->inner_predicate, f->loop_var);
     for (int64_t j = 0; j < m.values.len; ++j)
       used = used || sch_uses_var(m.values.items[j].v.obj, f->loop_var);
     tn_Var *v = used ? tir_var_like(f->loop_var, tn_cstr(f->loop_var->name)) : NULL;
     if (used && (!v || tn_pmap_put(&loops, f->loop_var, v))) return NULL;
-    if (used) s = (tn_stmt *)sch_loop(f, v, f->extent, s);
+    if (used) s = (tn_stmt *)sch_loop(f, v, f->min, f->extent, s);
   }
   return s ? tir_substitute(s, &loops) : NULL;
 }

@@ -281,15 +281,51 @@ tn_BlockRV *sch_cache_write(tn_TirSchedule *s, const tn_BlockRV *block, int64_t 
 
 /* ---- cache_inplace ---- */
 
-/* Both copies lie directly around the block, within its loops. */
+/* The smallest box that holds what the block reads (if asked) and writes of the buffer. */
+static tn_arr *box_of(sch_step *e, const sch_cache *c, const tn_BlockRealize *r, bool reads) {
+  TN_VEC(out);
+  const tn_arr *lists[] = {c->block->writes, c->block->reads};
+  tn_arr *all = NULL, *bound = NULL;
+  int64_t n = 0;
+  for (int k = 0; k < (reads ? 2 : 1); ++k) {
+    for (int64_t i = 0; i < lists[k]->len; ++i) {
+      TN_VEC(sets);
+      const tn_BufferRegion *region = (const tn_BufferRegion *)tn_arr_obj(lists[k], i);
+      if (region->buffer != c->buffer) continue;
+      tn_arr *before = bound;
+      TN_GETP(bound, sch_bound_region(r, region->region));
+      if (before && sch_same_region(before, bound)) continue;
+      ++n;
+      for (int64_t d = 0; d < bound->len; ++d) {
+        tn_IntervalSet *set = arith_interval_of_range(&e->arith, (tn_Range *)tn_arr_obj(bound, d));
+        if (!set || tn_vec_push_obj(&sets, set)) return NULL;
+      }
+      tn_arr *one = tn_arr_from(&sets);
+      TN_GETP(all, one && all ? sch_union_region(e, all, one) : one);
+    }
+  }
+  if (n == 1) return bound;
+  for (int64_t d = 0; d < all->len; ++d) {
+    tn_Range *whole, *x;
+    TN_GETP(whole, sch_whole_axis(c->buffer, d));
+    TN_GETP(x, arith_interval_range(&e->arith, (tn_IntervalSet *)tn_arr_obj(all, d), whole));
+    TN_TRYP(tn_vec_push_obj(&out, x));
+  }
+  return tn_arr_from(&out);
+}
+
+/* Both copies lie directly around the block, within its loops. What it writes is fetched, too: it
+ * may leave some of that as it is. */
 static tn_arr *copy_around(sch_step *e, sch_cache *c, const char *memory) {
   const tn_BlockRealize *r = sch_realize_of(e, c->block);
   c->whole = true;
-  TN_GETP(c->region, sch_bound_region(r, sch_region_of(c->block->reads, c->buffer)));
+  TN_TRYP(sch_bind_loops_above(e, (const tn_obj *)r));
+  TN_GETP(c->region, box_of(e, c, r, true));
   TN_GETP(c->cache, sch_buffer_like(c->buffer, c->buffer->shape, memory, memory));
   TN_TRYP(sch_redirect(e, c->block, c->buffer, c->cache, NULL));
   tn_stmt *in = make_copy(c, memory, true);
   tn_Block *first = c->copy;
+  TN_GETP(c->region, box_of(e, c, r, false));
   tn_stmt *out = in ? make_copy(c, memory, false) : NULL;
   tn_stmt *both = out ? tir_seq2(in, tir_seq2(sch_rewrite(e, (const tn_stmt *)r), out)) : NULL;
   if (!both || sch_replace(e, (const tn_stmt *)r, both)) return NULL;

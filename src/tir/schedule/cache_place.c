@@ -50,6 +50,30 @@ int sch_check_memory(const sch_step *e, const char *memory) {
                   "The input storage scope \"%s\" is invalid", memory);
 }
 
+typedef struct {
+  const tn_Buffer *buffer;
+} written_buffer;
+
+static int meet_write(void *ctx, tn_obj *o) {
+  const written_buffer *w = ctx;
+  const tn_BufferStore *store = TN_AS(BufferStore, o);
+  const tn_Block *b = TN_AS(Block, o);
+  return (store && store->buffer == w->buffer) || (b && sch_has_buffer(b->writes, w->buffer));
+}
+
+/* A block of the scope that gets a copy to write into would not find there what the init of the
+ * scope has written. */
+static int check_init(const sch_step *e, const sch_cache *c) {
+  const written_buffer w = {c->buffer};
+  int found = c->scope->init ? tn_post_order(c->scope->init, meet_write, (void *)(uintptr_t)&w) : 0;
+  if (found <= 0) return found;
+  return sch_fail(e, "The buffer is written by the init of the scope, too",
+                  SCH_PLACES(c->scope, c->block),
+                  "The init of {0} writes buffer %s, too: block {1} would not find that in a copy. "
+                  "Take the copy around {0}, or decompose its reduction first",
+                  tn_cstr(c->buffer->name));
+}
+
 int sch_cache_find(sch_step *e, sch_cache *c, const tn_BlockRV *rv, int64_t index, bool write,
                    const char *memory, bool pipeline) {
   tn_BufferRegion *r;
@@ -58,7 +82,7 @@ int sch_cache_find(sch_step *e, sch_cache *c, const tn_BlockRV *rv, int64_t inde
   TN_GET(r, sch_nth_region(e, c->block, index, write));
   c->buffer = r->buffer;
   TN_GET(c->scope, sch_scope_root(e, c->block, pipeline));
-  return 0;
+  return write ? check_init(e, c) : 0;
 }
 
 /* ---- places ---- */

@@ -194,7 +194,8 @@ static int insert(sch_step *e, const sch_move *m, tn_stmt *subtree) {
     if (i < n)
       TN_TRY(tn_vec_push_obj(&stmts, seq ? tn_arr_obj(seq->seq, i) : (tn_obj *)m->loop->body));
   }
-  tn_For *now = sch_loop(m->loop, m->loop->loop_var, m->loop->extent, tir_seq(&stmts));
+  tn_For *now =
+      sch_loop(m->loop, m->loop->loop_var, m->loop->min, m->loop->extent, tir_seq(&stmts));
   if (!now || sch_moved(e, m->loop, now)) return -1;
   return sch_replace(e, (const tn_stmt *)m->loop, (tn_stmt *)now);
 }

@@ -38,7 +38,7 @@ bool sch_is_output(const tn_Block *b, const tn_Block *scope) {
 static int add_dep(sch_scope_info *info, tn_Block *src, tn_Block *dst, sch_dep_kind kind) {
   if (info->ndeps == info->cap) {
     int64_t cap = info->cap ? 2 * info->cap : 16;
-    sch_dep *grown = tn_realloc(info->deps, (size_t)cap * sizeof *grown);
+    sch_dep *grown = tn_realloc_array(info->deps, cap, sizeof *grown);
     if (!grown) return -1;
     info->deps = grown;
     info->cap = cap;

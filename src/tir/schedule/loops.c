@@ -176,7 +176,7 @@ tn_arr *sch_split(tn_TirSchedule *s, const tn_LoopRV *loop, const tn_arr *factor
   plain.kind = TIR_FOR_SERIAL;
   tn_stmt *body = sch_rewrite(&e, f->body);
   for (int i = p.n; i-- > 0 && body;) {
-    body = (tn_stmt *)sch_loop(&plain, p.vars[i], p.factors[i], body);
+    body = (tn_stmt *)sch_loop(&plain, p.vars[i], f->min, p.factors[i], body);
     if (body && tn_vec_push_obj(&loops, body)) return NULL;
   }
   if (!body || sch_replace(&e, (tn_stmt *)f, body) || sch_commit(&e)) return NULL;
@@ -249,8 +249,8 @@ tn_LoopRV *sch_fuse(tn_TirSchedule *s, const tn_arr *rvs, bool preserve_unit) {
   TN_TRYP(place_in_fused(&e, &loops, var, preserve_unit));
   plain.kind = TIR_FOR_SERIAL;
   const tn_For *last = (const tn_For *)loops.items[loops.len - 1].v.obj;
-  tn_For *fused =
-      sch_loop(&plain, var, arith_simplify(&e.arith, extent), sch_rewrite(&e, last->body));
+  tn_For *fused = sch_loop(&plain, var, plain.min, arith_simplify(&e.arith, extent),
+                           sch_rewrite(&e, last->body));
   if (!fused || sch_replace(&e, (tn_stmt *)loops.items[0].v.obj, (tn_stmt *)fused) ||
       sch_commit(&e))
     return NULL;

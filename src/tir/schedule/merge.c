@@ -165,7 +165,8 @@ static tn_For *merged(sch_step *e, const merger *m, tn_For **innermost) {
     TN_TRYP(tn_vec_push_obj(&bodies, sch_rewrite(e, m->nests[i].loops[depth - 1]->body)));
   tn_stmt *s = tir_seq(&bodies);
   for (int k = depth; k-- > 0 && s;) {
-    s = (tn_stmt *)sch_loop(m->nests[0].loops[k], vars[k], m->nests[0].loops[k]->extent, s);
+    const tn_For *f = m->nests[0].loops[k];
+    s = (tn_stmt *)sch_loop(f, vars[k], f->min, f->extent, s);
     if (k == depth - 1) *innermost = (tn_For *)s;
   }
   return (tn_For *)s;

@@ -6,8 +6,9 @@
      B_pad[k, j] = if_then_else(k < 127, B[k, j], 0)
      C[i, j] += A_pad[i, k] * B_pad[k, j], k < 128
 
-   Every index of the block is one of its iterators. Padding is 0, so that what is added up does not
-   change; a result whose axes grow is computed in C_pad and copied. */
+   Every index of the block is one of its iterators, or made of those that keep their extents (the
+   batch of an operand that may be repeated: if_then_else(n == 1, 0, b)). Padding is 0, so that what
+   is added up does not change; a result whose axes grow is computed in C_pad and copied. */
 #include "ir/functor.h"
 #include "tir/schedule/cache.h"
 #include "tir/schedule/reducer.h"
@@ -16,7 +17,7 @@ enum { MAX_BUFFERS = 16 };
 
 typedef struct {
   tn_Buffer *buffer, *padded;
-  const tn_arr *indices; /* iterators (Var) */
+  const tn_arr *indices; /* iterators (Var), or expressions of those that do not grow */
   bool written;
 } operand;
 
@@ -43,9 +44,28 @@ static int fail_pattern(const einsum *p, const char *why) {
               : -1;
 }
 
+static const tn_IterVar *iter_of(const einsum *p, const tn_obj *var) {
+  for (int64_t i = 0; i < p->block->iter_vars->len; ++i) {
+    const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(p->block->iter_vars, i);
+    if ((const tn_obj *)iv->var == var) return iv;
+  }
+  return NULL;
+}
+
+/* @param iv NULL: an index that is not an iterator */
+static bool grows(const einsum *p, const tn_IterVar *iv) {
+  return iv && !arith_prove_equal(&p->e->arith, tn_pmap_get(&p->extents, iv->var), iv->dom->extent);
+}
+
+static int meet_growing(void *ctx, tn_obj *o) {
+  const einsum *p = ctx;
+  return o->type_index == TN_TI_BufferLoad || grows(p, iter_of(p, o));
+}
+
 static int add_operand(einsum *p, tn_Buffer *b, const tn_arr *indices, bool written) {
   for (int64_t i = 0; i < indices->len; ++i) {
-    if (!tn_pmap_has(&p->extents, tn_arr_obj(indices, i)))
+    tn_obj *index = tn_arr_obj(indices, i);
+    if (!tn_pmap_has(&p->extents, index) && (written || tn_post_order(index, meet_growing, p)))
       return fail_pattern(p, "all indices are required to be iterators of the block");
   }
   for (int i = 0; i < p->n; ++i) {
@@ -128,18 +148,6 @@ static int find_extents(einsum *p, const tn_arr *padding) {
   return 0;
 }
 
-static const tn_IterVar *iter_of(const einsum *p, const tn_obj *var) {
-  for (int64_t i = 0; i < p->block->iter_vars->len; ++i) {
-    const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(p->block->iter_vars, i);
-    if ((const tn_obj *)iv->var == var) return iv;
-  }
-  return NULL;
-}
-
-static bool grows(const einsum *p, const tn_IterVar *iv) {
-  return !arith_prove_equal(&p->e->arith, tn_pmap_get(&p->extents, iv->var), iv->dom->extent);
-}
-
 /* ---- copies ---- */
 
 /* A buffer with room for the padding, where an axis grows. */
@@ -220,7 +228,7 @@ static tn_stmt *wider_nest(einsum *p, const tn_obj **top) {
        up = sch_parent(e, up)) {
     const tn_For *f = (const tn_For *)up;
     tn_expr *extent = tn_pmap_get(&p->loops, f->loop_var);
-    tn_For *now = sch_loop(f, f->loop_var, extent ? extent : f->extent, s);
+    tn_For *now = sch_loop(f, f->loop_var, f->min, extent ? extent : f->extent, s);
     if (!now || sch_moved(e, f, now)) return NULL;
     s = (tn_stmt *)now;
     o = up;

@@ -97,7 +97,7 @@ static int replace(const padding *p) {
     at = sch_parent(e, at);
     const tn_For *f = (const tn_For *)at;
     tn_For *now;
-    TN_GET(now, sch_loop(f, f->loop_var, f == p->loop ? p->padded : f->extent, s));
+    TN_GET(now, sch_loop(f, f->loop_var, f->min, f == p->loop ? p->padded : f->extent, s));
     TN_TRY(sch_moved(e, f, now));
     s = (tn_stmt *)now;
   }

@@ -32,6 +32,21 @@ static int fail_pattern(const padding *p, const char *why) {
               : -1;
 }
 
+/* Each loop is around the next one and nothing else, the innermost around the block. */
+static int check_nest(const padding *p) {
+  for (int64_t i = 0; i < p->loops.len; ++i) {
+    const tn_For *f = (const tn_For *)p->loops.items[i].v.obj;
+    const tn_obj *below =
+        i + 1 < p->loops.len ? p->loops.items[i + 1].v.obj : (const tn_obj *)p->realize;
+    if ((const tn_obj *)f->body != below)
+      return sch_fail(
+          p->e, "The loop is around more than the block", SCH_PLACES(p->block, f),
+          "The loop {1} is around more than block {0}, which would be lost: give a loop "
+          "around this block alone");
+  }
+  return 0;
+}
+
 /* ---- the pattern ---- */
 
 static bool uses_iters(const padding *p, const tn_expr *e) {
@@ -112,6 +127,7 @@ static int check(padding *p) {
     return sch_fail(e, "decompose_padding expect the loop to be an ancestor of block",
                     SCH_PLACES(p->block, p->loop),
                     "decompose_padding expect the loop {1} to be an ancestor of block {0}");
+  TN_TRY(check_nest(p));
   TN_TRY(match_body(p));
   return find_ranges(p);
 }
@@ -209,7 +225,7 @@ static tn_stmt *fill_nest(padding *p) {
       continue;
     tn_Var *v = tir_var_like(f->loop_var, tn_cstr(f->loop_var->name));
     if (!v || tn_pmap_put(&loops, f->loop_var, v)) return NULL;
-    s = (tn_stmt *)sch_loop(f, v, f->extent, s);
+    s = (tn_stmt *)sch_loop(f, v, f->min, f->extent, s);
   }
   p->filling = r ? r->block : NULL;
   return s ? tir_substitute(s, &loops) : NULL;
@@ -264,7 +280,7 @@ static tn_stmt *copy_nest(padding *p) {
   for (int64_t i = p->loops.len; i-- > 0 && s;) {
     const tn_For *f = (const tn_For *)p->loops.items[i].v.obj;
     tn_expr *extent = tn_pmap_get(&p->cut, f->loop_var);
-    tn_For *now = sch_loop(f, f->loop_var, extent ? extent : f->extent, s);
+    tn_For *now = sch_loop(f, f->loop_var, f->min, extent ? extent : f->extent, s);
     if (!now || sch_moved(p->e, f, now)) return NULL;
     s = (tn_stmt *)now;
   }

@@ -25,11 +25,10 @@ static bool is_result(const matcher *m, int i, const tn_obj *e) {
          sch_same_exprs(load->indices, m->indices[i]);
 }
 
-static bool matches_pair(matcher *m, const tn_BinaryOp *p, tn_expr *a, tn_expr *b) {
+static bool matches_pair(matcher *m, const void *x, const void *y, void *a, void *b) {
   tn_expr *kept[SCH_MAX_REDUCED];
   for (int i = 0; i < SCH_MAX_REDUCED; ++i) kept[i] = m->r->rhs[i];
-  if (matches(m, (tn_obj *)p->a, (tn_obj *)a) && matches(m, (tn_obj *)p->b, (tn_obj *)b))
-    return true;
+  if (matches(m, x, a) && matches(m, y, b)) return true;
   for (int i = 0; i < SCH_MAX_REDUCED; ++i) m->r->rhs[i] = kept[i];
   return false;
 }
@@ -56,8 +55,17 @@ static bool matches_binary(matcher *m, const tn_BinaryOp *p, tn_obj *e) {
   const tn_BinaryOp *o = TN_AS_BINARY(e);
   uint32_t op = p->hdr.type_index;
   if (!o) return false;
-  if (e->type_index == op && matches_pair(m, p, o->a, o->b)) return true;
-  return e->type_index == mirrored(op) && matches_pair(m, p, o->b, o->a);
+  if (e->type_index == op && matches_pair(m, p->a, p->b, o->a, o->b)) return true;
+  return e->type_index == mirrored(op) && matches_pair(m, p->a, p->b, o->b, o->a);
+}
+
+/* Of bits: both orders are the same. */
+static bool matches_bits(matcher *m, const tn_Call *p, tn_obj *e) {
+  const tn_Call *c = tir_as_call(e, tir_op_number((const tn_obj *)p->op));
+  if (!c || c->args->len != 2) return false;
+  const tn_obj *x = tn_arr_obj(p->args, 0), *y = tn_arr_obj(p->args, 1);
+  tn_obj *a = tn_arr_obj(c->args, 0), *b = tn_arr_obj(c->args, 1);
+  return matches_pair(m, x, y, a, b) || matches_pair(m, x, y, b, a);
 }
 
 static bool matches(matcher *m, const tn_obj *pattern, tn_obj *e) {
@@ -74,14 +82,22 @@ static bool matches(matcher *m, const tn_obj *pattern, tn_obj *e) {
     return t && matches(m, (tn_obj *)s->condition, (tn_obj *)t->condition) &&
            matches(m, (tn_obj *)s->true_value, (tn_obj *)t->true_value) &&
            matches(m, (tn_obj *)s->false_value, (tn_obj *)t->false_value);
+  if (TN_IS(Call, pattern)) return matches_bits(m, (const tn_Call *)pattern, e);
   return TN_AS_BINARY(pattern) && matches_binary(m, TN_AS_BINARY(pattern), e);
 }
 
 /* ---- the reducers ---- */
 
+static tn_expr *all_bits(tn_expr *x, tn_expr *y) {
+  return tir_bitwise(TIR_OP_bitwise_and, x, y, NULL);
+}
+static tn_expr *any_bits(tn_expr *x, tn_expr *y) {
+  return tir_bitwise(TIR_OP_bitwise_or, x, y, NULL);
+}
+
 static int single_reducers(sch_reduction *r, int which) {
-  static tn_expr *(*const builders[])(tn_expr *, tn_expr *) = {tir_add, tir_mul, tir_min,
-                                                               tir_max, tir_and, tir_or};
+  static tn_expr *(*const builders[])(tn_expr *, tn_expr *) = {
+      tir_add, tir_mul, tir_min, tir_max, tir_and, tir_or, all_bits, any_bits};
   tn_expr *x = (tn_expr *)r->x[0], *y = (tn_expr *)r->y[0];
   if (which >= TN_COUNT(builders)) return 0;
   if (which >= 4 && !ir_is_bool(x->dtype)) return 1;

@@ -22,7 +22,7 @@ typedef struct {
 typedef struct {
   const tn_Buffer *buffer;
   const tn_arr *indices;
-  bool differ, opaque;
+  bool differ, opaque, loaded, stored;
 } access;
 
 static int meet_access(void *ctx, tn_obj *o) {
@@ -34,6 +34,8 @@ static int meet_access(void *ctx, tn_obj *o) {
     a->opaque = true;
   const tn_Buffer *b = load ? load->buffer : store ? store->buffer : NULL;
   if (!b || b != a->buffer) return 0;
+  if (load) a->loaded = true;
+  if (store) a->stored = true;
   const tn_arr *indices = load ? load->indices : store->indices;
   if (a->indices && !sch_same_exprs(a->indices, indices)) a->differ = true;
   a->indices = indices;
@@ -47,14 +49,27 @@ static bool see_use(const tn_obj *parent, const tn_field *field, const tn_obj *c
   return parent->type_index != TN_TI_Buffer;
 }
 
-static int find_access(sch_step *e, const tn_Block *b, const tn_Buffer *buffer, tn_arr **out) {
+static int find_access(sch_step *e, const tn_Block *b, const tn_Buffer *buffer, bool write,
+                       tn_arr **out) {
   access a = {.buffer = buffer};
   TN_VEC(simple);
+  TN_VEC(below);
+  TN_TRY(sch_blocks_below((const tn_obj *)b->body, &below));
+  if (below.len)
+    return sch_fail(e, "The block is not a leaf block", SCH_PLACES(b),
+                    "The block {0} has blocks in it: the copy cannot follow their iterators. Give "
+                    "the block that accesses %s",
+                    tn_cstr(buffer->name));
   TN_TRY(tn_post_order_if(b, see_use, meet_access, &a));
   if (a.opaque)
     return sch_fail(e, "The buffer is accessed opaquely", SCH_PLACES(b),
                     "The block {0} uses buffer %s other than by its elements",
                     tn_cstr(buffer->name));
+  if (a.loaded && a.stored && !(write && b->init)) /* an init writes it first */
+    return sch_fail(e, "The block reads the buffer that it writes", SCH_PLACES(b),
+                    "The block {0} both reads and writes buffer %s: the copy would hold %s",
+                    tn_cstr(buffer->name),
+                    write ? "nothing when the block reads it" : "what was there before");
   if (a.differ || !a.indices)
     return sch_fail(e, "The buffer accesses in the block are not unique", SCH_PLACES(b),
                     "The block {0} accesses buffer %s with %s", tn_cstr(buffer->name),
@@ -122,7 +137,7 @@ static tn_stmt *make_copy(reindexing *r, const char *suffix, bool all) {
     tn_dtype t = iv->var->dtype;
     if (!used(r, iv) && !all) continue;
     tn_Range *dom = used(r, iv) ? iv->dom : tir_range(tir_zero(t), tir_one(t));
-    if (!dom || sch_nest_add(&n, dom->extent, NULL, dom) ||
+    if (!dom || sch_nest_add(&n, dom->extent, tir_is_zero(dom->min) ? NULL : dom->min, dom) ||
         tn_pmap_put(&vars, iv->var, n.indices.items[n.indices.len - 1].v.obj))
       return NULL;
   }
@@ -151,12 +166,37 @@ static int take_iters(reindexing *r) {
   for (int64_t i = 0; i < b->iter_vars->len; ++i) {
     const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(b->iter_vars, i);
     if (!used(r, iv)) continue;
-    TN_TRY(tn_vec_push_obj(&vars, iv->var));
+    tn_expr *at = (tn_expr *)iv->var; /* counted from the start of its domain */
+    if (!tir_is_zero(iv->dom->min)) TN_GET(at, tir_sub(at, iv->dom->min));
+    TN_TRY(tn_vec_push_obj(&vars, at));
     TN_TRY(tn_vec_push_obj(&shape, iv->dom->extent));
   }
   TN_GET(r->mapped, tn_arr_from(&vars));
   TN_GET(r->c.cache, sch_buffer_like(r->c.buffer, tn_arr_from(&shape), "reindex",
                                      tir_buffer_scope(r->c.buffer)));
+  return 0;
+}
+
+static bool names_buffer(const tn_arr *regions, const tn_Buffer *b) {
+  for (int64_t i = 0; i < regions->len; ++i)
+    if (((const tn_BufferRegion *)tn_arr_obj(regions, i))->buffer == b) return true;
+  return false;
+}
+
+/* The copy stands beside the loops around the block: no other block in them may need it there. */
+static int check_neighbours(sch_step *e, const reindexing *r, const tn_obj *top) {
+  TN_VEC(blocks);
+  TN_TRY(sch_blocks_below(top, &blocks));
+  for (int64_t i = 0; i < blocks.len; ++i) {
+    const tn_Block *b = ((const tn_BlockRealize *)blocks.items[i].v.obj)->block;
+    if (b == r->c.block) continue;
+    if (names_buffer(b->writes, r->c.buffer) || (r->write && names_buffer(b->reads, r->c.buffer)))
+      return sch_fail(
+          e, "Another block in the loops accesses the buffer", SCH_PLACES(r->c.block, b),
+          "The copy stands beside the loops around block {0}; block {1} in them "
+          "accesses the buffer %s too, and would do so %s",
+          tn_cstr(r->c.buffer->name), r->write ? "before it is written" : "after it was copied");
+  }
   return 0;
 }
 
@@ -170,14 +210,15 @@ static int place_beside(sch_step *e, reindexing *r) {
   for (int64_t i = 0; seq && i < seq->seq->len; ++i) {
     if (tn_arr_obj(seq->seq, i) == top) r->c.place.at = i + (r->write ? 1 : 0);
   }
-  return 0;
+  return top ? check_neighbours(e, r, top) : 0;
 }
 
 tn_BlockRV *sch_reindex(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index, bool write) {
   SCH_STEP(e, s, "reindex");
   reindexing r = {.write = write};
   if (sch_cache_find(&e, &r.c, block, index, write, "global", true) ||
-      find_access(&e, r.c.block, r.c.buffer, &r.old) || take_iters(&r) || place_beside(&e, &r))
+      find_access(&e, r.c.block, r.c.buffer, write, &r.old) || take_iters(&r) ||
+      place_beside(&e, &r))
     return NULL;
   return finish(&e, &r, "reindex", true);
 }
@@ -208,6 +249,13 @@ static int map_indices(sch_step *e, reindexing *r, const tn_IndexMap *map, const
     TN_GET(set, arith_int_set(&e->arith, x, dom));
     TN_CHECK(!arith_is_inf(set->max_value), ValueError, NULL,
              "reindex_cache: index %lld of the map has no upper bound", (long long)i);
+    bool below = arith_is_inf(set->min_value) ||
+                 arith_prove(&e->arith, tir_lt(set->min_value, tir_zero(set->min_value->dtype)));
+    TN_CHECK(
+        !below, ValueError, NULL,
+        "reindex_cache: index %lld of the map can be negative: its smallest value must be 0 or "
+        "more",
+        (long long)i);
     tn_expr *extent =
         arith_simplify(&e->arith, tir_add(set->max_value, tir_one(set->max_value->dtype)));
     if (!extent || tn_vec_push_obj(&indices, x) || tn_vec_push_obj(&shape, extent)) return -1;
@@ -258,7 +306,7 @@ tn_BlockRV *sch_reindex_cache(tn_TirSchedule *s, const tn_BlockRV *block, int64_
   SCH_STEP(e, s, write ? "reindex-cache-write" : "reindex-cache-read");
   reindexing r = {.write = write};
   if (sch_cache_find(&e, &r.c, block, index, write, memory, true) ||
-      find_access(&e, r.c.block, r.c.buffer, &r.old) || map_indices(&e, &r, map, memory) ||
+      find_access(&e, r.c.block, r.c.buffer, write, &r.old) || map_indices(&e, &r, map, memory) ||
       check_iters(&e, &r) || place_cache(&e, &r))
     return NULL;
   return finish(&e, &r, memory, false);

@@ -207,12 +207,18 @@ static void maker_fini(maker *m) {
   tn_pmap_fini(&m->loops);
 }
 
+/* An iterator over the loop. It counts from 0, as the new axis of the parts does, wherever the loop
+   starts. */
 static tn_Var *add_loop_iter(maker *m, const tn_For *loop, ir_iter_type type) {
   tn_str *name = tn_str_fmt("v%s", tn_cstr(loop->loop_var->name));
   tn_Var *v = name ? tir_var_like(loop->loop_var, name->data) : NULL;
-  tn_IterVar *iv = v ? tir_iter_var(tir_range(loop->min, loop->extent), v, type, "") : NULL;
-  if (!iv || tn_vec_push_obj(&m->iters, iv) || tn_vec_push_obj(&m->values, loop->loop_var) ||
-      tn_pmap_put(&m->loops, loop->loop_var, v))
+  tn_Range *all = v ? tir_range(tir_zero(v->dtype), loop->extent) : NULL;
+  tn_IterVar *iv = all ? tir_iter_var(all, v, type, "") : NULL;
+  bool from_zero = tir_is_zero((const tn_obj *)loop->min);
+  tn_expr *var = (tn_expr *)loop->loop_var, *at = from_zero ? var : tir_sub(var, loop->min),
+          *back = from_zero || !v ? (tn_expr *)v : tir_add((tn_expr *)v, loop->min);
+  if (!iv || !at || !back || tn_vec_push_obj(&m->iters, iv) || tn_vec_push_obj(&m->values, at) ||
+      tn_pmap_put(&m->loops, loop->loop_var, back))
     return NULL;
   if (type == IR_ITER_COMM_REDUCE) m->reduces = true;
   return v;

@@ -252,7 +252,7 @@ static int f_perfect_tile(TN_ARGS) {
   TN_ARG_OBJ(LoopRV, loop, 1);
   TN_TRY(tn_any_to_int(&args[2], &parts));
   TN_TRY(tn_any_to_int(&args[3], &max));
-  TN_ARG_OBJ(Object, decision, 4);
+  TN_ARG_OPT(Object, decision, 4);
   return tn_ret_obj(ret, sch_sample_perfect_tile(s, loop, parts, max, decision));
 }
 
@@ -264,7 +264,7 @@ static int f_partitioned_tile(TN_ARGS) {
   TN_TRY(tn_any_to_int(&args[2], &parts));
   TN_TRY(tn_any_to_int(&args[3], &pos));
   TN_TRY(tn_any_to_int(&args[4], &factor));
-  TN_ARG_OBJ(Object, decision, 5);
+  TN_ARG_OPT(Object, decision, 5);
   return tn_ret_obj(ret, sch_sample_partitioned_tile(s, loop, parts, pos, factor, decision));
 }
 
@@ -272,10 +272,9 @@ static int f_partitioned_tile(TN_ARGS) {
 static int f_categorical(TN_ARGS) {
   int64_t decision;
   SCHEDULE("sample_categorical", 4);
-  TN_ARG_OBJ(Array, candidates, 1);
-  TN_ARG_OBJ(Array, probs, 2);
+  TN_ARG_ITEMS(Array(IntImm), candidates, 1);
+  TN_ARG_ITEMS(Array(FloatImm), probs, 2);
   TN_TRY(tn_any_to_int(&args[3], &decision));
-  TN_CHECK(candidates && probs, TypeError, NULL, "sample_categorical: expected two lists");
   return tn_ret_obj(ret, sch_sample_categorical(s, candidates, probs, decision));
 }
 

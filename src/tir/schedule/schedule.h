@@ -23,7 +23,8 @@
   F(S, REF, StmtSRef, src, 0, "block that runs first")                                             \
   F(S, REF, StmtSRef, dst, 0, "block that depends on it")                                          \
   F(S, I64, , kind, 0, "0 read after write, 1 write after write, 2 write after read, 3 opaque")
-#define TN_FIELDS_BlockScope(F, S)      F(S, REF, Array, deps, 0, "dependencies among its blocks")
+#define TN_FIELDS_BlockScope(F, S)                                                                 \
+  F(S, REF, Array(Dependency), deps, 0, "dependencies among its blocks")
 #define TN_FIELDS_InstructionKind(F, S) F(S, REF, String, name, 0, "Split, GetBlock, ...")
 #define TN_FIELDS_Instruction(F, S)                                                                \
   F(S, REF, InstructionKind, kind, 0, "which step it is")                                          \
@@ -31,7 +32,7 @@
   F(S, REF, Array, attrs, 0, "what else the step was given")                                       \
   F(S, REF, Array, outputs, 0, "handles that the step gave")
 #define TN_FIELDS_Trace(F, S)                                                                      \
-  F(S, REF, Array, insts, TN_MUT, "steps in their order (Instruction)")                            \
+  F(S, REF, Array(Instruction), insts, TN_MUT, "steps in their order")                             \
   F(S, REF, Map, decisions, TN_MUT, "Instruction to the choice that was made for it")
 #define TN_FIELDS_TirSchedule(F, S)                                                                \
   F(S, REF, IRModule, mod, TN_MUT, "the program as it is now")                                     \
@@ -48,11 +49,11 @@
   F(S, REF, Array, block_iter_paddings, TN_OPT,                                                    \
     "multiple that each iterator's extent must become; None: nothing to pad")
 #define TN_FIELDS_AutoTensorizeMappingInfo(F, S)                                                   \
-  F(S, REF, Array, mappings, 0, "maps of the block's iterators to the instruction's (IndexMap)")   \
+  F(S, REF, Array(IndexMap), mappings, 0, "maps of the block's iterators to the instruction's")    \
   F(S, REF, Map, lhs_buffer_map, 0, "buffer of the description to buffer of the block")            \
   F(S, REF, Map, rhs_buffer_indices, 0, "buffer of the description to its indices")                \
-  F(S, REF, Array, lhs_iters, 0, "iterators of the block (IterVar)")                               \
-  F(S, REF, Array, rhs_iters, 0, "iterators of the description (IterVar)")
+  F(S, REF, Array(IterVar), lhs_iters, 0, "iterators of the block")                                \
+  F(S, REF, Array(IterVar), rhs_iters, 0, "iterators of the description")
 #define TN_SCHEDULE_NODES(N)                                                                       \
   N(BlockRV, Object, "tir.BlockRV", NODE, UNIQUE, tn_no_hooks, "handle of a block")                \
   N(LoopRV, Object, "tir.LoopRV", NODE, UNIQUE, tn_no_hooks, "handle of a loop")                   \

@@ -92,8 +92,9 @@ bool sch_is_reduction(const sch_step *e, const tn_Block *b, const char **why);
 bool sch_is_affine(const tn_BlockRealize *r);
 /** Blocks below must have affine bindings and iterators that may be reordered. */
 int sch_check_blocks(const sch_step *e, const tn_obj *below);
-/** The loop with other fields; NULL passes through. */
-tn_For *sch_loop(const tn_For *like, tn_Var *var, tn_expr *extent, tn_stmt *body);
+/** The loop with other fields; NULL passes through. A caller says where the loop starts as well as
+ * how long it is: one that keeps the loop gives like->min. */
+tn_For *sch_loop(const tn_For *like, tn_Var *var, tn_expr *min, tn_expr *extent, tn_stmt *body);
 
 /** ScheduleError as the schedule renders it. @param fast text of level 1 @param places NULL-ended
  * list of statements that {0}, {1} in the text stand for. Returns -1. */

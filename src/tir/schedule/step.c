@@ -87,13 +87,13 @@ bool sch_uses_var(const void *expr, const tn_Var *v) {
   return tn_post_order(expr, is_var, (void *)(uintptr_t)v) != 0;
 }
 
-tn_For *sch_loop(const tn_For *like, tn_Var *var, tn_expr *extent, tn_stmt *body) {
+tn_For *sch_loop(const tn_For *like, tn_Var *var, tn_expr *min, tn_expr *extent, tn_stmt *body) {
   tn_For f = *like;
   f.loop_var = var;
-  f.min = extent ? tir_zero(extent->dtype) : NULL;
+  f.min = min;
   f.extent = extent;
   f.body = body;
-  return f.min && var && body ? tn_node_copy(&tn_type_For, &f) : NULL;
+  return min && extent && var && body ? tn_node_copy(&tn_type_For, &f) : NULL;
 }
 
 /* ---- rewriting ---- */

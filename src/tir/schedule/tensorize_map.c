@@ -249,12 +249,10 @@ static tn_map *ranges_of(const tn_arr *loops) {
 static int f_suggest(TN_ARGS) {
   TN_NARGS("suggest_index_map", 4);
   TN_ARG_OBJ(Buffer, b, 0);
-  TN_ARG_OBJ(Array, indices, 1);
-  TN_ARG_OBJ(Array, loops, 2);
-  TN_ARG_OBJ(PrimExpr, predicate, 3);
+  TN_ARG_ITEMS(Array(PrimExpr), indices, 1);
+  TN_ARG_ITEMS(Array(For), loops, 2);
+  TN_ARG_OPT(PrimExpr, predicate, 3);
   (void)predicate; /* leaves elements out, which changes no layout */
-  TN_CHECK(b && indices && loops, TypeError, NULL,
-           "suggest_index_map: expected a buffer, indices and loops");
   TN_CHECK(indices->len == b->shape->len, ValueError, NULL,
            "suggest_index_map: %s has %lld axes, got %lld indices", tn_cstr(b->name),
            (long long)b->shape->len, (long long)indices->len);

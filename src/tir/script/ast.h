@@ -65,6 +65,7 @@ typedef struct {
 
 struct ast {
   ast_kind kind;
+  bool seen; /* something was made of it: see args_are_seen */
   int flag;
   int line, col;         /* of the first character, from 1 */
   int start, end;        /* byte offsets in the source: the text is [start, end) */

@@ -25,7 +25,7 @@ static int newest_of(const builder *b, const char *name) {
 int bind_name(builder *b, const char *name, val value) {
   if (b->nbindings == b->cap_bindings) {
     int cap = b->cap_bindings ? b->cap_bindings * 2 : 64;
-    binding *all = tn_realloc(b->bindings, (size_t)cap * sizeof *all);
+    binding *all = tn_realloc_array(b->bindings, cap, sizeof *all);
     if (!all) return -1;
     b->bindings = all;
     b->cap_bindings = cap;
@@ -86,7 +86,7 @@ static int add_item(builder *b, tn_stmt *s, bool wraps) {
   if (!s || place_stmt(b, s)) return -1;
   if (o->n == o->cap) {
     int cap = o->cap ? o->cap * 2 : 8;
-    body_item *items = tn_arena_alloc(&b->arena, (size_t)cap * sizeof *items);
+    body_item *items = tn_arena_array(&b->arena, cap, sizeof *items);
     if (!items) return -1;
     if (o->n) memcpy(items, o->items, (size_t)o->n * sizeof *items);
     o->items = items;

@@ -11,11 +11,9 @@ const ast *arg_of(const ast *call, int position, const char *name) {
   int at = 0;
   for (int i = 0; i < call->items.n; ++i) {
     const ast *a = call->items.items[i];
-    if (a->kind == AST_KEYWORD) {
-      if (name && a->text && strcmp(a->text, name) == 0) return a->a;
-    } else if (at++ == position) {
-      return a;
-    }
+    bool keyword = a->kind == AST_KEYWORD;
+    bool is = keyword ? name && a->text && strcmp(a->text, name) == 0 : at++ == position;
+    if (is) return see(a), keyword ? a->a : a;
   }
   return NULL;
 }
@@ -41,7 +39,11 @@ int eval_args(builder *b, const ast *call, tn_vec *out) {
   for (int i = 0; i < call->items.n; ++i) {
     const ast *a = call->items.items[i];
     val v;
-    if (a->kind == AST_KEYWORD) continue;
+    if (a->kind == AST_KEYWORD) {
+      /* older scripts give a type that follows from the operands, programs a place */
+      if (a->text && (strcmp(a->text, "dtype") == 0 || strcmp(a->text, "span") == 0)) see(a);
+      continue;
+    }
     TN_TRY(eval(b, a->kind == AST_STARRED ? a->a : a, &v));
     if (a->kind != AST_STARRED) {
       TN_TRY(push_arg(b, a, &v, out));
@@ -176,6 +178,7 @@ static int call_binary(builder *b, const ast *call, const char *name, val *out) 
   for (int i = 0; i < TN_COUNT(folded_calls); ++i) {
     if (strcmp(folded_calls[i].name, name) != 0) continue;
     TN_TRY(expr_args(b, call, name, 2, x));
+    if (tir_check_written(folded_calls[i].node, x[1], NULL)) return place_error(b, call);
     return give(b, call, tir_binary(folded_calls[i].node, x[0], x[1], NULL), out);
   }
   return 1;
@@ -376,7 +379,8 @@ static int take_dtype(builder *b, const ast *call, const char *name, tir_dtype_p
 static bool shift_is_valid(const tn_Call *c) {
   tir_op_id id = tir_op_number((const tn_obj *)c->op);
   if (id != TIR_OP_shift_left && id != TIR_OP_shift_right) return true;
-  return tir_shift(id, (tn_expr *)tn_arr_obj(c->args, 0), (tn_expr *)tn_arr_obj(c->args, 1), NULL);
+  const tn_expr *a = (const tn_expr *)tn_arr_obj(c->args, 0);
+  return tir_check_shift(a, (const tn_expr *)tn_arr_obj(c->args, 1), NULL) == 0;
 }
 
 static int call_intrinsic(builder *b, const ast *call, const char *name, val *out) {
@@ -405,6 +409,7 @@ static int call_two(builder *b, const ast *call, const char *name, val *out) {
     if (strcmp(two_operands[i].name, name) != 0) continue;
     if (arg_of(call, -1, "dtype")) return 1; /* the intrinsic as it stands */
     TN_TRY(expr_args(b, call, name, 2, x));
+    if (i == 0 && tir_check_written(TN_TI_FloorDiv, x[1], NULL)) return place_error(b, call);
     if (i == 0) return give(b, call, tir_ceildiv(x[0], x[1], NULL), out);
     return give(b, call, tir_float_binary(i == 3 ? TIR_OP_fmod : TIR_OP_pow, x[0], x[1], NULL),
                 out);

@@ -273,6 +273,7 @@ static int plain_binary(builder *b, const ast *n, const char *op, const val *x, 
 }
 
 static tn_expr *bit_operation(const char *op, tn_expr *x, tn_expr *y) {
+  if (op[0] == '<' || op[0] == '>') TN_TRYP(tir_check_shift(x, y, NULL));
   if (!strcmp(op, "<<")) return tir_shift(TIR_OP_shift_left, x, y, NULL);
   if (!strcmp(op, ">>")) return tir_shift(TIR_OP_shift_right, x, y, NULL);
   if (!strcmp(op, "&")) return tir_bitwise(TIR_OP_bitwise_and, x, y, NULL);
@@ -297,7 +298,8 @@ static int apply_binary(builder *b, const ast *n, const char *op, const val *x, 
     if (int_div)
       return ast_error(b->src, n,
                        "integers divide in several ways: write // (floor), T.truncdiv, or T.Div");
-    e = tir_binary(binary_ops[i].node, ex, ey, NULL);
+    if (tir_check_written(binary_ops[i].node, ey, NULL) == 0)
+      e = tir_binary(binary_ops[i].node, ex, ey, NULL);
     found = true;
   }
   if (!found) e = bit_operation(op, ex, ey);
@@ -314,6 +316,33 @@ static int eval_binary(builder *b, const ast *n, val *out) {
   return apply_binary(b, n, n->text, &x, &y, out);
 }
 
+/* A number of the program, which nobody knows while the script is read. */
+static bool is_unknown(const tn_any *v) {
+  const tn_obj *o = tn_any_is_obj(v) ? v->v.obj : NULL;
+  return o && TN_IS(PrimExpr, o) && !TN_IS(IntImm, o) && !TN_IS(FloatImm, o) &&
+         !TN_IS(StringImm, o);
+}
+
+static bool has_unknown(const val *v) {
+  if (v->kind != VAL_PLAIN) return false;
+  const tn_arr *list = TN_AS(Array, val_obj(v));
+  for (int64_t i = 0; list && i < list->len; ++i)
+    if (is_unknown(&list->items[i])) return true;
+  return is_unknown(&v->v);
+}
+
+/* x in (1, 3) and x is y: asked while the script is read. */
+static int eval_membership(builder *b, const ast *n, const val *x, const val *y, val *out) {
+  bool is = strncmp(n->ops[0], "is", 2) == 0;
+  bool none = y->kind == VAL_PLAIN && y->v.type_index == TN_NONE;
+  if ((has_unknown(x) || has_unknown(y)) && !(is && none))
+    return ast_error(b->src, n,
+                     "`%s` is asked while the script is read, and compares no numbers of the "
+                     "program: write ==, joined with `or` where there are several",
+                     n->ops[0]);
+  return host_eval(b, n, out);
+}
+
 static int eval_compare(builder *b, const ast *n, val *out) {
   val x, y;
   if (n->items.n != 2)
@@ -322,9 +351,9 @@ static int eval_compare(builder *b, const ast *n, val *out) {
   TN_TRY(eval(b, n->items.items[1], &y));
   bool plain_text = x.kind == VAL_PLAIN && y.kind == VAL_PLAIN &&
                     (x.v.type_index == TN_TI_String || x.v.type_index == TN_NONE);
-  if (!strncmp(n->ops[0], "is", 2) || !strcmp(n->ops[0], "in") || !strcmp(n->ops[0], "not in") ||
-      plain_text)
-    return host_eval(b, n, out);
+  if (!strncmp(n->ops[0], "is", 2) || !strcmp(n->ops[0], "in") || !strcmp(n->ops[0], "not in"))
+    return eval_membership(b, n, &x, &y, out);
+  if (plain_text) return host_eval(b, n, out);
   return apply_binary(b, n, n->ops[0], &x, &y, out);
 }
 
@@ -513,6 +542,7 @@ static int place_value(builder *b, const ast *n, const val *v) {
 int eval(builder *b, const ast *n, val *out) {
   if (++b->depth > BUILD_DEPTH_MAX)
     return ast_error(b->src, n, "the expression is nested too deeply");
+  see(n);
   TN_TRY(eval_bare(b, n, out));
   b->depth--;
   return place_value(b, n, out);

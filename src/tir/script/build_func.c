@@ -172,7 +172,7 @@ static tn_PrimFunc *build_in(builder *b, const ast *def) {
     TN_TRYP(add_param(b, param));
   }
   if (def->b && !(b->func->ret_type = eval_type(b, def->b))) return NULL;
-  if (build_stmts(b, def->body)) return NULL;
+  if (build_stmts(b, def->body) || args_are_seen(b, def->body)) return NULL;
   return finish(b, def, close_body(b));
 }
 

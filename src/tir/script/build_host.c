@@ -98,6 +98,7 @@ int host_eval(builder *b, const ast *n, val *out) {
       tn_arena_strndup(&b->arena, b->src->text + n->start, (size_t)(n->end - n->start));
   if (!locals || !text) return -1;
   if (!b->opt->host) return undefined(b, n, text);
+  see_all(n);
   TN_TRY(opaque ? add_all_locals(b, locals) : add_locals(b, n, locals));
   tn_any ret, args[] = {tn_any_cstr(text), tn_any_obj(locals)};
   TN_TRY(call_host(b, n, args, &ret));

@@ -141,6 +141,16 @@ tn_expr *region_as_load(builder *b, const ast *at, const tn_BufferRegion *r);
 
 /* arguments of a call by position or name */
 const ast *arg_of(const ast *call, int position, const char *name);
+
+/** Notes that something was made of a node. */
+static inline void see(const ast *n) { ((ast *)(uintptr_t)n)->seen = true; }
+/** The same for all that is in it. */
+void see_all(const ast *n);
+
+/** Of calls that something was made of, all arguments must have been taken: what no builder asked
+ * for is one too many, or has a name that is not known. Asked once what is in the statements is
+ * built. */
+int args_are_seen(builder *b, ast_list stmts);
 int count_args(const ast *call);
 /** Positional arguments with *starred ones spread out, as objects. */
 int eval_args(builder *b, const ast *call, tn_vec *out);

@@ -3,6 +3,7 @@
 
 #include "arith/analyzer.h"
 #include "base/alloc.h"
+#include "base/log.h"
 #include "tir/script/build_impl.h"
 
 /* A region that stands in an expression is a read of it: a slice of constant length is a vector. */
@@ -92,6 +93,19 @@ static int spread_indices(builder *b, const ast *n, entries *list) {
   return 0;
 }
 
+/* An index that is known had better be one of the buffer's. Programs in the middle of their
+   lowering hold others, where conditions that are false keep them from being read. */
+static void check_index(const builder *b, const ast *s, const tn_expr *e, const tn_expr *extent,
+                        const tn_Buffer *buf, int64_t axis) {
+  int64_t at, n;
+  if (!tir_as_int((const tn_obj *)e, &at) || !tir_as_int((const tn_obj *)extent, &n) ||
+      (at >= 0 && at < n))
+    return;
+  TN_LOG(WARNING, "%s:%d: index %lld is outside of axis %lld of buffer %s: expected 0 to %lld",
+         b->src->file, b->src->first_line + s->line - 1, (long long)at, (long long)axis,
+         tn_cstr(buf->name), (long long)n - 1);
+}
+
 /* The ranges and indices of a list; `region` tells whether there is a slice, `vector` where an
    index is one. */
 static int read_indices(builder *b, const entries *list, const tn_Buffer *buf, tn_vec *ranges,
@@ -111,6 +125,7 @@ static int read_indices(builder *b, const entries *list, const tn_Buffer *buf, t
     tn_expr *e =
         s->kind == AST_SLICE ? strided_slice(b, s, extent) : to_expr(b, s, &list->items[i].v);
     if (!e || tn_vec_push_obj(indices, e)) return place_error(b, s);
+    check_index(b, s, e, extent, buf, i);
     if (e->dtype.lanes != 1) {
       *vector = s;
       continue;

@@ -148,7 +148,7 @@ static int expand(builder *b, const ast *call, const tn_ScriptMacro *m, const ar
   if (!def) return ast_error(b->src, call, "the macro's text holds no function");
   b->src = src;
   int err = enter_macro(b, m, &opt) || bind_params(b, call, def, given, &outside) ||
-            build_stmts(b, def->body);
+            build_stmts(b, def->body) || args_are_seen(b, def->body);
   if (!err && !m->hygienic) err = forget_bindings(b, outside.bindings);
   b->src = outside.src, b->opt = outside.opt, b->newest = outside.newest;
   b->nbindings = outside.bindings;

@@ -14,7 +14,7 @@
 static int add_span(struct underline *u, span s) {
   if (u->n == u->cap) {
     int cap = u->cap ? u->cap * 2 : 4;
-    span *spans = tn_realloc(u->spans, (size_t)cap * sizeof *spans);
+    span *spans = tn_realloc_array(u->spans, cap, sizeof *spans);
     if (!spans) return -1;
     u->spans = spans;
     u->cap = cap;

@@ -51,7 +51,7 @@ static int fail(lexer *lx, int start, const char *what) {
 static int push(lexer *lx, tok_kind kind, int start, int line, int col) {
   if (lx->out.n == lx->out.cap) {
     int cap = lx->out.cap ? lx->out.cap * 2 : 256;
-    tok *toks = tn_arena_alloc(lx->arena, (size_t)cap * sizeof *toks);
+    tok *toks = tn_arena_array(lx->arena, cap, sizeof *toks);
     if (!toks) return -1;
     if (lx->out.n) memcpy(toks, lx->out.toks, (size_t)lx->out.n * sizeof *toks);
     lx->out.toks = toks;

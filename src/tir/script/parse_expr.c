@@ -84,7 +84,8 @@ ast *ast_end(parser *p, ast *node) {
 int ast_push(parser *p, ast_list *list, ast *node) {
   if (!node) return -1;
   if ((list->n & (list->n - 1)) == 0) { /* n is 0 or a power of two: full */
-    ast **items = tn_arena_alloc(p->arena, sizeof *items * (size_t)(list->n ? list->n * 2 : 1));
+    int64_t room = list->n ? 2 * (int64_t)list->n : 1;
+    ast **items = tn_arena_array(p->arena, room, sizeof *items);
     if (!items) return -1;
     if (list->n) memcpy(items, list->items, sizeof *items * (size_t)list->n);
     list->items = items;
@@ -460,7 +461,7 @@ static ast *parse_comparison(parser *p) {
       node = ast_at(p, AST_COMPARE, a);
       if (!node || ast_push(p, &node->items, a)) return NULL;
     }
-    const char **ops = tn_arena_alloc(p->arena, sizeof *ops * (size_t)node->items.n);
+    const char **ops = tn_arena_array(p->arena, node->items.n, sizeof *ops);
     if (!ops) return NULL;
     for (int i = 0; i + 1 < node->items.n; ++i) ops[i] = node->ops[i];
     ops[node->items.n - 1] = op;

@@ -362,7 +362,7 @@ static int by_text(const void *a, const void *b) {
 
 /* Keys that are texts come in their order. */
 static const tn_map_entry **sorted_entries(printer *p, const tn_map *m) {
-  const tn_map_entry **all = tn_arena_alloc(&p->arena, sizeof *all * (size_t)(m->len + 1));
+  const tn_map_entry **all = tn_arena_array(&p->arena, m->len + 1, sizeof *all);
   bool texts = true;
   for (int64_t i = 0; all && i < m->len; ++i) {
     all[i] = &m->entries[i];

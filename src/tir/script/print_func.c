@@ -210,7 +210,7 @@ static int by_name(const void *a, const void *b) {
 static int print_functions(printer *p, const tn_IRModule *m) {
   int64_t n = m->functions->len;
   TN_ARENA(arena);
-  const tn_map_entry **sorted = tn_arena_alloc(&arena, sizeof *sorted * (size_t)(n + 1));
+  const tn_map_entry **sorted = tn_arena_array(&arena, n + 1, sizeof *sorted);
   if (!sorted) return -1;
   for (int64_t i = 0; i < n; ++i) sorted[i] = &m->functions->entries[i];
   qsort(sorted, (size_t)n, sizeof *sorted, by_name);

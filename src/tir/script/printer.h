@@ -6,7 +6,7 @@
 
 /* Settings of a print, by the names Python programs give. */
 #define TN_FIELDS_PrinterConfig(F, S)                                                              \
-  F(S, REF, Array, binding_names, 0, "names of the object that is printed", "[]")                  \
+  F(S, REF, Array(String), binding_names, 0, "names of the object that is printed", "[]")          \
   F(S, BOOL, , show_meta, 0, "append the metadata section", "False")                               \
   F(S, REF, String, ir_prefix, 0, "prefix of module constructs", "\"I\"")                          \
   F(S, REF, String, tir_prefix, 0, "prefix of tensor programs", "\"T\"")                           \
@@ -22,7 +22,7 @@
   F(S, BOOL, , syntax_sugar, 0,                                                                    \
     "short forms: T.grid, axis.remap, buffers as parameters, implicit root block", "True")         \
   F(S, BOOL, , show_object_address, 0, "append addresses to names", "False")                       \
-  F(S, REF, Array, path_to_underline, TN_OPT, "paths (ObjectPath) underlined with ^^^", "None")    \
+  F(S, REF, Array(ObjectPath), path_to_underline, TN_OPT, "paths underlined with ^^^", "None")     \
   F(S, REF, Map, path_to_annotate, TN_OPT, "path to comment", "None")                              \
   F(S, REF, Array, obj_to_underline, TN_OPT, "objects underlined with ^^^", "None")                \
   F(S, REF, Map, obj_to_annotate, TN_OPT, "object to comment", "None")

@@ -20,8 +20,7 @@ TN_NODES_DEFINE(TN_SCRIPT_NODES, script_types)
 static int f_print(TN_ARGS) {
   TN_NARGS("script.Print", 2);
   TN_ARG_OBJ(Object, program, 0);
-  TN_ARG_OBJ(PrinterConfig, cfg, 1);
-  TN_CHECK(program, TypeError, NULL, "script.Print: expected a program, got None");
+  TN_ARG_OPT(PrinterConfig, cfg, 1);
   return tn_ret_obj(ret, script_print(program, cfg));
 }
 
@@ -35,8 +34,7 @@ static int f_doc_text(TN_ARGS) {
   TN_TRY(tn_any_to_int(&args[1], &indent));
   TN_TRY(tn_any_to_bool(&args[2], &numbers));
   TN_TRY(tn_any_to_int(&args[3], &context));
-  TN_ARG_OBJ(Array, underline, 4);
-  TN_CHECK(doc, TypeError, NULL, "script.printer.DocToPythonScript: expected a Doc, got None");
+  TN_ARG_OPT_ITEMS(Array(ObjectPath), underline, 4);
   TN_BUF(out);
   doc_options opt = {(int)indent, numbers, (int)context, underline};
   TN_TRY(doc_text(doc, &opt, &out));
@@ -54,7 +52,7 @@ static int f_parse(TN_ARGS) {
   TN_TRY(tn_any_to_cstr(&args[1], &src.file));
   TN_TRY(tn_any_to_int(&args[2], &line));
   TN_TRY(tn_any_to_int(&args[3], &col));
-  TN_ARG_OBJ(Function, host, 4);
+  TN_ARG_OPT(Function, host, 4);
   TN_CHECK(text.size < INT32_MAX && !memchr(text.data, 0, text.size), ValueError, NULL,
            "script.Parse: the text is too long or holds a NUL");
   TN_AUTOFREE char *copy = tn_alloc(text.size + 1);
@@ -71,7 +69,7 @@ static int f_name(TN_ARGS) {
   const char *name;
   TN_NARGS("script.ir_builder.Name", 2);
   TN_TRY(tn_any_to_cstr(&args[0], &name));
-  TN_ARG_OBJ(Object, o, 1);
+  TN_ARG_OPT(Object, o, 1);
   const tn_field *f =
       o && (TN_IS(Var, o) || TN_AS(Buffer, o)) ? tn_type_field(o->type, "name") : NULL;
   tn_any value = tn_any_obj(f ? tn_str_from(name) : NULL);
@@ -87,7 +85,6 @@ static int f_complete_block(TN_ARGS) {
   TN_ARG_OBJ(Block, b, 0);
   TN_TRY(tn_any_to_bool(&args[1], &reads));
   TN_TRY(tn_any_to_bool(&args[2], &writes));
-  TN_CHECK(b, TypeError, NULL, "CompleteBlock: expected a Block, got None");
   return tn_ret_obj(ret, tir_block_with_regions(b, reads, writes));
 }
 
@@ -95,8 +92,7 @@ static int f_complete_block(TN_ARGS) {
 static int f_root_block(TN_ARGS) {
   TN_NARGS("script.ir_builder.WithRootBlock", 2);
   TN_ARG_OBJ(Stmt, body, 0);
-  TN_ARG_OBJ(Array, buffers, 1);
-  TN_CHECK(body && buffers, TypeError, NULL, "WithRootBlock: expected a statement and a list");
+  TN_ARG_ITEMS(Array(Buffer), buffers, 1);
   const tn_vec allocs = {buffers->items, buffers->len, 0};
   return tn_ret_obj(ret, tir_with_root_block(body, &allocs));
 }
@@ -105,7 +101,6 @@ static int f_root_block(TN_ARGS) {
 static int f_host_alloc(TN_ARGS) {
   TN_NARGS("script.HostAlloc", 1);
   TN_ARG_OBJ(Buffer, b, 0);
-  TN_CHECK(b, TypeError, NULL, "script.HostAlloc: expected a Buffer, got None");
   int owned = script_host_alloc((tn_obj *)b);
   *ret = tn_any_bool(owned > 0);
   return owned < 0 ? -1 : 0;

@@ -95,21 +95,6 @@ void *tir_substitute_fold(const void *node, const tn_pmap *vars) {
 
 /* ---- questions ---- */
 
-static int note_effect(void *ctx, tn_obj *node) {
-  tir_effect *worst = ctx, e = TIR_EFFECT_PURE;
-  const tn_Call *call = TN_AS(Call, node);
-  if (call) e = tir_call_effect((tn_obj *)call->op);
-  if (node->type_index == TN_TI_BufferLoad) e = TIR_EFFECT_READ;
-  if (e > *worst) *worst = e;
-  return 0;
-}
-
-tir_effect tir_side_effect(const tn_expr *e) {
-  tir_effect worst = TIR_EFFECT_PURE;
-  if (tn_post_order(e, note_effect, &worst)) return TIR_EFFECT_OPAQUE;
-  return worst;
-}
-
 bool tir_is_pure(const tn_expr *e) { return tir_side_effect(e) <= TIR_EFFECT_PURE; }
 
 static int is_it(void *ctx, tn_obj *node) { return node == ctx; }
@@ -189,6 +174,7 @@ int transforms_init(void) {
     if (rows[i].config) options[n++] = (ir_config_row){rows[i].name, rows[i].config, rows[i].doc};
   }
   ir_pass_functions(IR_PASS_PRIMFUNC, &tn_type_PrimFunc, NULL);
+  ir_pass_around(IR_PASS_PRIMFUNC, tir_data_begin, tir_data_end);
   TN_TRY(ir_config_declare(options, n));
   return ir_pass_register("tir.transform.", rows, TN_COUNT(rows));
 }

@@ -103,7 +103,7 @@ static bool same_term(const term *t, const tn_expr *e, term *const kids[3], int 
 
 static int grow_table(cse *x) {
   int64_t cap = x->cap ? x->cap * 2 : 1024;
-  term **more = tn_alloc((size_t)cap * sizeof(term *));
+  term **more = tn_alloc_array(cap, sizeof(term *));
   if (!more) return -1;
   for (int64_t i = 0; i < cap; ++i) more[i] = NULL;
   for (int64_t i = 0; i < x->nterms; ++i) {
@@ -118,7 +118,7 @@ static int grow_table(cse *x) {
 static int add_term(cse *x, term *t) {
   if (x->nterms == x->room) {
     int64_t room = x->room ? x->room * 2 : 1024;
-    term **more = tn_realloc(x->terms, (size_t)room * sizeof(term *));
+    term **more = tn_realloc_array(x->terms, room, sizeof(term *));
     if (!more) return -1;
     x->terms = more, x->room = room;
   }
@@ -188,7 +188,7 @@ static int enter(cse *x, bool conditional) {
   }
   if (x->nplaces == x->proom) {
     int64_t room = x->proom ? x->proom * 2 : 64;
-    place **more = tn_realloc(x->places, (size_t)room * sizeof(place *));
+    place **more = tn_realloc_array(x->places, room, sizeof(place *));
     if (!more) return -1;
     x->places = more, x->proom = room;
   }

@@ -203,10 +203,10 @@ static bool can_shrink(const tn_Buffer *b) {
 
 static int open_buffer(compactor *x, const tn_Buffer *b) {
   use *u;
-  size_t n = (size_t)b->shape->len;
+  int64_t n = b->shape->len;
   TN_GET(u, tn_arena_alloc(&x->arena, sizeof *u));
-  TN_GET(u->axes, (tn_IntervalSet **)tn_arena_alloc(&x->arena, (n + 1) * sizeof *u->axes));
-  TN_GET(u->begin, (tn_expr **)tn_arena_alloc(&x->arena, (n + 1) * sizeof *u->begin));
+  TN_GET(u->axes, (tn_IntervalSet **)tn_arena_array(&x->arena, n + 1, sizeof *u->axes));
+  TN_GET(u->begin, (tn_expr **)tn_arena_array(&x->arena, n + 1, sizeof *u->begin));
   u->outside = x->loops.len;
   u->whole = !can_shrink(b);
   u->memory = tir_memory_of(tir_buffer_scope(b));

@@ -2,7 +2,10 @@
    times: later bindings get variables of their own.
 
      for i in range(4): ... i ...               for i in range(4): ... i ...
-     for i in range(8): ... i ...          ->   for i_1 in range(8): ... i_1 ... */
+     for i in range(8): ... i ...          ->   for i_1 in range(8): ... i_1 ...
+
+   Functions of a module that share variables get variables of their own as well. */
+#include "ir/module.h"
 #include "tir/transforms/transforms.h"
 
 typedef struct {
@@ -114,11 +117,14 @@ static tn_obj *use_buffer(tn_mut *m, tn_obj *b) {
   return r ? r : tn_mut_children(m, b);
 }
 
+/* ---- functions ---- */
+
+static const tn_mut_case cases[] = {TN_CASE(For, bind_for),      TN_CASE(LetStmt, bind_let),
+                                    TN_CASE(Let, bind_let_expr), TN_CASE(Allocate, bind_allocate),
+                                    TN_CASE(Var, use_var),       TN_CASE(SizeVar, use_var),
+                                    TN_CASE(Block, bind_block),  TN_CASE(Buffer, use_buffer)};
+
 tn_PrimFunc *tir_convert_ssa(tn_PrimFunc *f, const tn_pass_ctx *c) {
-  static const tn_mut_case cases[] = {TN_CASE(For, bind_for),      TN_CASE(LetStmt, bind_let),
-                                      TN_CASE(Let, bind_let_expr), TN_CASE(Allocate, bind_allocate),
-                                      TN_CASE(Var, use_var),       TN_CASE(SizeVar, use_var),
-                                      TN_CASE(Block, bind_block),  TN_CASE(Buffer, use_buffer)};
   (void)c;
   renamer x = {0};
   TN_MUT(m, cases, &x);
@@ -126,4 +132,61 @@ tn_PrimFunc *tir_convert_ssa(tn_PrimFunc *f, const tn_pass_ctx *c) {
   tn_pmap_fini(&x.bound);
   tn_pmap_fini(&x.now);
   return tir_with_body(f, body);
+}
+
+/* A variable that the signature binds. */
+static int begin_once(tn_mut *m, const void *v) {
+  renamer *x = m->ctx;
+  tn_Var *outer;
+  if (!v || (!TN_AS(Var, v) && !TN_AS(SizeVar, v)) || tn_pmap_get(&x->now, v)) return 0;
+  return begin(m, (tn_Var *)(uintptr_t)v, &outer) ? 0 : -1;
+}
+
+static int begin_all(tn_mut *m, const tn_arr *list) {
+  for (int64_t i = 0; i < list->len; ++i) TN_TRY(begin_once(m, tn_arr_obj(list, i)));
+  return 0;
+}
+
+/* Parameters, and what buffers bind: their pointer, and variables as extents. */
+static int begin_signature(tn_mut *m, const tn_PrimFunc *f) {
+  TN_TRY(begin_all(m, f->params));
+  for (int64_t i = 0; i < f->buffer_map->len; ++i) {
+    const tn_Buffer *b = (const tn_Buffer *)f->buffer_map->entries[i].value.v.obj;
+    TN_TRY(begin_once(m, b->data));
+    TN_TRY(begin_all(m, b->shape));
+    TN_TRY(begin_all(m, b->strides));
+    TN_TRY(begin_once(m, b->elem_offset));
+  }
+  return 0;
+}
+
+/* The function, whose variables are not those of the functions before it. */
+static tn_PrimFunc *apart(tn_mut *m, tn_PrimFunc *f) {
+  renamer *x = m->ctx;
+  tn_PrimFunc copy = *f;
+  TN_TRYP(begin_signature(m, f));
+  TN_GETP(copy.params, tn_mut_visit(m, f->params));
+  TN_GETP(copy.buffer_map, tn_mut_visit(m, f->buffer_map));
+  TN_GETP(copy.body, tn_mut_visit(m, f->body));
+  tn_pmap_fini(&x->now);
+  x->now = (tn_pmap){0};
+  tn_mut_forget(m);
+  bool same = copy.params == f->params && copy.buffer_map == f->buffer_map && copy.body == f->body;
+  return same ? f : tn_node_copy(&tn_type_PrimFunc, &copy);
+}
+
+tn_IRModule *tir_convert_ssa_module(tn_IRModule *mod, const tn_pass_ctx *c) {
+  (void)c;
+  renamer x = {0};
+  TN_MUT(m, cases, &x);
+  tn_map *functions = mod->functions;
+  for (int64_t i = 0; functions && i < mod->functions->len; ++i) {
+    const tn_map_entry *e = &mod->functions->entries[i];
+    tn_PrimFunc *f = TN_AS(PrimFunc, e->value.v.obj), *r = f ? apart(&m, f) : NULL;
+    if (f && r != f) functions = r ? tn_map_with(functions, e->key, tn_any_obj(r)) : NULL;
+  }
+  tn_pmap_fini(&x.bound);
+  tn_pmap_fini(&x.now);
+  if (!functions) return NULL;
+  return functions == mod->functions ? mod : ir_module_with_functions(mod, functions);
 }

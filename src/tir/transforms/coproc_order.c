@@ -9,6 +9,7 @@
    A loop is looked at as two of its turns, one after the other. */
 #include <string.h>
 
+#include "base/alloc.h"
 #include "tir/transforms/coproc_impl.h"
 
 /* The commands of one queue in one unit; the second turn of a loop has the nodes of the first
@@ -42,7 +43,7 @@ static bool has_node(const order *o, int64_t from, int64_t unit, int64_t queue) 
 static int find_nodes(order *o) {
   int64_t most = 0;
   for (int64_t i = 0; i < o->nunits; ++i) most += o->units[i].n;
-  o->nodes = tn_arena_alloc(o->arena, sizeof(node) * (size_t)(most * o->turns + 1));
+  o->nodes = tn_arena_array(o->arena, most + 1, tn_array_bytes(0, o->turns, sizeof(node)));
   if (!o->nodes) return -1;
   for (int64_t u = 0; u < o->nunits * o->turns; ++u) {
     const coproc_unit *unit = &o->units[u % o->nunits];
@@ -83,7 +84,7 @@ static int add_edge(order *o, const node *a, const node *b) {
   }
   if (o->nedges == o->cap_edges) {
     o->cap_edges = o->cap_edges ? o->cap_edges * 2 : 16;
-    coproc_edge *all = tn_arena_alloc(o->arena, sizeof e * (size_t)o->cap_edges);
+    coproc_edge *all = tn_arena_array(o->arena, o->cap_edges, sizeof e);
     if (!all) return -1;
     if (o->nedges) memcpy(all, o->edges, sizeof e * (size_t)o->nedges);
     o->edges = all;
@@ -128,9 +129,8 @@ int64_t coproc_order(tn_arena *arena, const coproc_unit *units, int64_t n, bool 
   if (n == 0) return 0;
   TN_TRY(find_nodes(&o));
   if (o.n == 0) return 0;
-  o.reach = tn_arena_alloc(arena, (size_t)(o.n * o.n));
+  o.reach = tn_arena_array(arena, o.n, (size_t)o.n);
   if (!o.reach) return -1;
-  memset(o.reach, 0, (size_t)(o.n * o.n));
   for (int64_t b = 0; b < o.n; ++b) TN_TRY(order_node(&o, b));
   *out = o.edges;
   return o.nedges;

@@ -35,7 +35,7 @@ typedef struct {
 static int add_use(sync_ctx *x, coproc_unit *u, coproc_use use) {
   if (u->n == u->cap) {
     u->cap = u->cap ? u->cap * 2 : 8;
-    coproc_use *all = tn_arena_alloc(&x->arena, sizeof use * (size_t)u->cap);
+    coproc_use *all = tn_arena_array(&x->arena, u->cap, sizeof use);
     if (!all) return -1;
     if (u->n) memcpy(all, u->uses, sizeof use * (size_t)u->n);
     u->uses = all;
@@ -332,9 +332,9 @@ static int visit_body(sync_ctx *x, tn_stmt *body, bool loop, coproc_unit *out, t
   const tn_SeqStmt *seq = TN_AS(SeqStmt, body);
   int64_t n = seq ? seq->seq->len : 1;
   sequence s = {.n = n};
-  s.units = tn_arena_alloc(&x->arena, sizeof *s.units * (size_t)n);
-  s.before = tn_arena_alloc(&x->arena, sizeof *s.before * (size_t)(n + 1));
-  s.after = tn_arena_alloc(&x->arena, sizeof *s.after * (size_t)n);
+  s.units = tn_arena_array(&x->arena, n, sizeof *s.units);
+  s.before = tn_arena_array(&x->arena, n + 1, sizeof *s.before);
+  s.after = tn_arena_array(&x->arena, n, sizeof *s.after);
   s.synced = tn_arena_alloc(&x->arena, (size_t)(n + 1));
   if (!s.units || !s.before || !s.after || !s.synced) return -1;
   memset(s.units, 0, sizeof *s.units * (size_t)n);

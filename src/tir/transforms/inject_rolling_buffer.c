@@ -157,7 +157,7 @@ static int find_slide(const roller *x, const tn_arr *bounds, int64_t d, slide *o
 
 static int find_circular(roller *x, roll *r) {
   const tn_arr *bounds = r->op->bounds;
-  TN_GET(r->dims, tn_arena_alloc(&x->arena, sizeof(slide) * (size_t)(bounds->len + 1)));
+  TN_GET(r->dims, tn_arena_array(&x->arena, bounds->len + 1, sizeof(slide)));
   r->circular = -1;
   for (int64_t d = 0; d < bounds->len; ++d) {
     slide *s = &r->dims[d];

@@ -120,6 +120,7 @@ static int select_loops(partitioner *p, const tn_stmt *s) {
 typedef struct {
   partitioner *p;
   tn_Var *var;
+  tn_map *range; /* of the variable */
   tn_map *relax;
   bool hint;
   tn_vec conds, holds, fails; /* tn_expr, tn_IntervalSet */
@@ -145,8 +146,8 @@ static int add_condition(finder *f, tn_expr *cond) {
   if (!tir_uses_var(cond, f->var) || !tir_is_pure(cond)) return 0;
   tn_expr *inverse = opposite(cond);
   if (!inverse && tn_error_pending()) return -1;
-  TN_GET(holds, arith_deduce_bound(&f->p->known, f->var, cond, NULL, f->relax));
-  fails = inverse ? arith_deduce_bound(&f->p->known, f->var, inverse, NULL, f->relax)
+  TN_GET(holds, arith_deduce_bound(&f->p->known, f->var, cond, f->range, f->relax));
+  fails = inverse ? arith_deduce_bound(&f->p->known, f->var, inverse, f->range, f->relax)
                   : arith_interval_none();
   if (!fails) return -1;
   TN_TRY(tn_vec_push_obj(&f->conds, cond));
@@ -390,6 +391,7 @@ static tn_stmt *divide(tn_mut *m, tn_stmt *s, tn_Var *v, tn_Range *range, tn_stm
   partitioner *p = m->ctx;
   __attribute__((cleanup(finder_fini)))
   finder f = {.p = p, .var = v, .relax = p->relax, .hint = tn_pmap_has(&p->hinted, v)};
+  TN_GETP(f.range, tn_map_with(NULL, tn_any_obj(v), tn_any_obj(range)));
   TN_MUT(finding, cases, &f);
   TN_PMAP(decided);
   TN_PMAP(refuted);

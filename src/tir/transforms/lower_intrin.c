@@ -58,8 +58,7 @@ static tn_expr *floor_div(arith_analyzer *k, tn_expr *a, tn_expr *b) {
 
 static tn_expr *floor_mod(arith_analyzer *k, tn_expr *a, tn_expr *b) {
   int n = power_of_two(b);
-  if (ir_is_floating(ir_with_lanes(a->dtype, 1)))
-    return tir_sub(a, tir_mul(tir_rounding(TIR_OP_floor, tir_div(a, b), NULL), b));
+  if (ir_is_floating(ir_with_lanes(a->dtype, 1))) return tir_floormod(a, b);
   if (!ir_is_int(a->dtype)) return tir_truncmod(a, b, NULL);
   if (n >= 0) {
     tn_expr *mask = tir_sub(b, tir_one(b->dtype));
@@ -195,8 +194,7 @@ static tn_stmt *lower_let(tn_mut *m, tn_LetStmt *op) {
   arith_analyzer *k = &((lowerer *)m->ctx)->known;
   tn_LetStmt copy = *op;
   TN_GETP(copy.value, tn_mut_visit(m, op->value));
-  if (ir_is_int(op->var->dtype))
-    TN_TRYP(arith_set_bound(k, op->var, arith_const_bound(k, op->value), true));
+  if (ir_is_int(op->var->dtype)) TN_TRYP(arith_know_value(k, op->var, op->value));
   TN_GETP(copy.body, tn_mut_visit(m, op->body));
   arith_unbind(k, op->var);
   bool same = copy.value == op->value && copy.body == op->body;

@@ -7,8 +7,9 @@
 #include "tir/transforms/transforms.h"
 
 typedef struct {
-  tn_pmap sources; /* matched buffer -> BufferRegion of a buffer that is not matched itself */
-  tn_pmap values;  /* variable -> expression */
+  tn_pmap sources;    /* matched buffer -> BufferRegion of a buffer that is not matched itself */
+  tn_pmap values;     /* variable -> expression */
+  tn_vec vars, reads; /* what the block's body reads first */
 } matcher;
 
 static tn_expr *expr_at(const tn_arr *a, int64_t i) { return (tn_expr *)tn_arr_obj(a, i); }
@@ -93,11 +94,27 @@ static tn_expr *start_of(const tn_BufferRegion *src) {
   return at;
 }
 
+/* The region with variables for the places that are read from memory. */
+static tn_BufferRegion *place_read_once(matcher *x, tn_BufferRegion *src) {
+  int64_t before = x->vars.len;
+  TN_VEC(region);
+  for (int64_t i = 0; i < src->region->len; ++i) {
+    const tn_Range *r = (const tn_Range *)tn_arr_obj(src->region, i);
+    tn_expr *min = r->min;
+    TN_TRYP(tir_read_once(&x->vars, &x->reads, "begin", &min));
+    if (min != r->min) TN_GETP(r, tir_range(min, r->extent));
+    TN_TRYP(tn_vec_push_obj(&region, r));
+  }
+  if (x->vars.len == before) return src;
+  return TN_NEW(BufferRegion, .buffer = src->buffer, .region = tn_arr_from(&region));
+}
+
 static int match(tn_mut *m, const tn_MatchBufferRegion *op) {
   matcher *x = m->ctx;
   const tn_Buffer *b = op->buffer;
   tn_BufferRegion *src;
   TN_GET(src, tn_mut_visit(m, op->source));
+  TN_GET(src, place_read_once(x, src));
   int64_t extra = src->region->len - b->shape->len;
   TN_CHECK(extra >= 0, ValueError, b->span, "match_buffer %s: it has more axes than its source",
            tn_cstr(b->name));
@@ -114,13 +131,29 @@ static int match(tn_mut *m, const tn_MatchBufferRegion *op) {
   return 0;
 }
 
-static tn_obj *lower_block(tn_mut *m, tn_Block *op) {
+static tn_obj *open_block(tn_mut *m, tn_Block *op) {
   for (int64_t i = 0; i < op->match_buffers->len; ++i)
     TN_TRYP(match(m, (const tn_MatchBufferRegion *)tn_arr_obj(op->match_buffers, i)));
   tn_Block open = *op;
   TN_GETP(open.match_buffers, tn_arr_of(0));
   tn_Block *b = op->match_buffers->len ? tn_node_copy(&tn_type_Block, &open) : op;
-  return b ? tn_mut_children(m, b) : NULL;
+  if (b) b = tn_mut_children(m, b);
+  const matcher *x = m->ctx;
+  if (!b || !x->vars.len) return (tn_obj *)b;
+  open = *b;
+  TN_GETP(open.body, tir_bind_read(&x->vars, &x->reads, b->body));
+  return tn_node_copy(&tn_type_Block, &open);
+}
+
+static tn_obj *lower_block(tn_mut *m, tn_Block *op) {
+  matcher *x = m->ctx;
+  const tn_vec vars = x->vars, reads = x->reads; /* of the block around */
+  x->vars = x->reads = (tn_vec){0};
+  tn_obj *r = open_block(m, op);
+  tn_vec_fini(&x->vars);
+  tn_vec_fini(&x->reads);
+  x->vars = vars, x->reads = reads;
+  return r;
 }
 
 static void matcher_fini(matcher *x) {

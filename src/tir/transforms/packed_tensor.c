@@ -126,9 +126,10 @@ static int bind_strides(const binding *x) {
     if (!compact) TN_GET(compact, tir_one(s->dtype));
     TN_GET(part, tn_str_fmt("strides[%lld]", (long long)i));
     tn_expr *given = number(strides, i, s->dtype);
+    given = tir_if_then_else(absent, compact, given, NULL);
     if (x->b->buffer_type == TIR_BUFFER_AUTO_BROADCAST)
       given = tir_if_then_else(tir_eq(n, tir_one(n->dtype)), tir_zero(s->dtype), given, NULL);
-    TN_TRY(bind(x, s, tir_if_then_else(absent, compact, given, NULL), tn_cstr(part)));
+    TN_TRY(bind(x, s, given, tn_cstr(part)));
     TN_GET(compact, tir_mul(compact, tir_cast(s->dtype, n, NULL)));
   }
   return 0;

@@ -132,7 +132,7 @@ static tn_stmt *simplify_let(tn_mut *m, tn_LetStmt *op) {
   if (inlined) {
     TN_TRYP(arith_bind(x->known, op->var, copy.value, true));
   } else if (integer) {
-    TN_TRYP(arith_set_bound(x->known, op->var, arith_const_bound(x->known, copy.value), true));
+    TN_TRYP(arith_know_value(x->known, op->var, copy.value));
   }
   TN_GETP(copy.body, tn_mut_visit(m, op->body));
   arith_unbind(x->known, op->var);

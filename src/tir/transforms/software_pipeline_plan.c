@@ -269,9 +269,8 @@ int pipe_plan_of(const tn_For *loop, const tn_map *pointers, arith_analyzer *kno
   if (r) TN_TRY(add_allocs(out, r->block));
   TN_TRY(collect(out, seq, pointers, &blocks, !counts_blocks(loop, seq)));
   out->n = blocks.len;
-  TN_GET(out->parts, (pipe_part *)tn_arena_alloc(out->arena, (size_t)out->n * sizeof *out->parts));
-  TN_GET(out->in_order,
-         (pipe_part **)tn_arena_alloc(out->arena, (size_t)out->n * sizeof *out->in_order));
+  TN_GET(out->parts, (pipe_part *)tn_arena_array(out->arena, out->n, sizeof *out->parts));
+  TN_GET(out->in_order, (pipe_part **)tn_arena_array(out->arena, out->n, sizeof *out->in_order));
   for (int64_t i = 0; i < out->n; ++i) out->parts[i].block = (tn_Block *)blocks.items[i].v.obj;
   TN_TRY(read_annotations(out));
   TN_TRY(check_order(out, known));

@@ -50,7 +50,7 @@ static int touch(walker *x, const tn_Var *v) {
 static int enter(walker *x, const tn_stmt *node) {
   if (x->nframes == x->cap) {
     int64_t cap = x->cap ? x->cap * 2 : 16;
-    frame *more = tn_realloc(x->frames, (size_t)cap * sizeof *more);
+    frame *more = tn_realloc_array(x->frames, cap, sizeof *more);
     if (!more) return -1;
     x->frames = more, x->cap = cap;
   }
@@ -199,7 +199,7 @@ static int is_bound_in(void *ctx, tn_obj *node) {
 static int add(storage_live *x, storage_var *s) {
   if (x->n == x->cap) {
     int64_t cap = x->cap ? x->cap * 2 : 16;
-    storage_var **more = tn_realloc(x->all, (size_t)cap * sizeof(storage_var *));
+    storage_var **more = tn_realloc_array(x->all, cap, sizeof(storage_var *));
     if (!more) return -1;
     x->all = more, x->cap = cap;
   }

@@ -172,8 +172,8 @@ static int plan(rewriter *x) {
   const int64_t n = x->live.n;
   storage_var **begin, **end;
   int64_t k = 0;
-  TN_GET(begin, tn_arena_alloc(&x->live.arena, (size_t)(n + 1) * sizeof(storage_var *)));
-  TN_GET(end, tn_arena_alloc(&x->live.arena, (size_t)(n + 1) * sizeof(storage_var *)));
+  TN_GET(begin, tn_arena_array(&x->live.arena, n + 1, sizeof(storage_var *)));
+  TN_GET(end, tn_arena_array(&x->live.arena, n + 1, sizeof(storage_var *)));
   memcpy(begin, x->live.all, (size_t)n * sizeof(storage_var *));
   memcpy(end, x->live.all, (size_t)n * sizeof(storage_var *));
   qsort(begin, (size_t)n, sizeof(storage_var *), by_first);

@@ -26,6 +26,9 @@ TN_NODES_DECLARE(TIR_CONFIG_NODES)
 TIR_PASSES(TIR_DECLARE)
 #undef TIR_DECLARE
 
+/** tir.ConvertSSA of one function. */
+tn_PrimFunc *tir_convert_ssa(tn_PrimFunc *f, const tn_pass_ctx *c);
+
 enum { TIR_STACK_BYTES = 1024 }; /**< allocations from this size on are not placed on the stack */
 
 /** Sum and product of indices, where a scalar meets a ramp as part of it: ramp(0, 1, 4) + x is
@@ -60,10 +63,17 @@ void *tir_substitute_fold(const void *node, const tn_pmap *vars);
 tn_stmt *tir_simplify_stmt(arith_analyzer *known, tn_stmt *s);
 tn_stmt *tir_remove_no_op_stmt(tn_stmt *s);
 
+/** Names an expression that reads memory: *e becomes a variable; it and its value are added to the
+ * lists, which tir_bind_read binds around a body. Others stay. */
+int tir_read_once(tn_vec *vars, tn_vec *values, const char *name, tn_expr **e);
+tn_stmt *tir_bind_read(const tn_vec *vars, const tn_vec *values, tn_stmt *body);
+
+/** Around a pass over a function: analyzers know which of its variables hold data. */
+void *tir_data_begin(const tn_BaseFunc *f);
+void tir_data_end(void *state);
+
 /** Is the expression free of effects, and does it read nothing that a statement may change? */
 bool tir_is_pure(const tn_expr *e);
-/** The strongest effect of what the expression reads and calls. */
-tir_effect tir_side_effect(const tn_expr *e);
 /** Does the program use the variable? */
 bool tir_uses_var(const void *node, const tn_Var *v);
 

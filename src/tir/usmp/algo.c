@@ -151,7 +151,7 @@ static tn_map *solve(problem *p, int64_t pressure, const char *algorithm) {
   TN_TRYP(add_pools(p, &total));
   size_t n = (size_t)p->n;
   TN_GETP(p->buffers, tn_alloc_zero(n + 1, sizeof *p->buffers));
-  TN_GETP(p->conflicts, tn_alloc_zero(n * n + 1, 1));
+  TN_GETP(p->conflicts, tn_alloc_zero(n + 1, n));
   TN_GETP(p->may, tn_alloc_zero((size_t)total + 1, sizeof *p->may));
   TN_GETP(p->pools, tn_alloc_zero((size_t)p->pool_infos.len + 1, sizeof *p->pools));
   TN_TRYP(add_buffers(p));
@@ -169,8 +169,7 @@ static tn_map *solve(problem *p, int64_t pressure, const char *algorithm) {
 static int run(const tn_any *args, int32_t n, tn_any *ret, const char *algorithm) {
   int64_t pressure;
   TN_CHECK(n == 2, TypeError, NULL, "tir.usmp.algo.%s: expected 2 arguments, got %d", algorithm, n);
-  TN_ARG_OBJ(Array, infos, 0);
-  TN_CHECK(infos, TypeError, NULL, "tir.usmp.algo.%s: expected buffers (BufferInfo)", algorithm);
+  TN_ARG_ITEMS(Array(BufferInfo), infos, 0);
   TN_CHECK(tn_any_is_obj(&args[1]) ? tir_as_int(args[1].v.obj, &pressure)
                                    : !tn_any_to_int(&args[1], &pressure),
            TypeError, NULL, "tir.usmp.algo.%s: expected the memory pressure as an int", algorithm);
@@ -276,7 +275,7 @@ static int ask(request *r, tn_func *f) {
   tn_any ret;
   TN_VEC(v);
   TN_GET(r->infos, tn_alloc_zero((size_t)r->n + 1, sizeof *r->infos));
-  TN_GET(r->conflicts, tn_alloc_zero((size_t)(r->n * r->n) + 1, 1));
+  TN_GET(r->conflicts, tn_alloc_zero((size_t)r->n + 1, (size_t)r->n));
   TN_TRY(describe(r));
   for (int64_t i = 0; i < r->n; ++i) TN_TRY(tn_vec_push_obj(&v, r->infos[i]));
   TN_GET(list, tn_arr_from(&v));
@@ -316,9 +315,7 @@ int usmp_plan_by(const char *name, usmp_buffer *buffers, int64_t n, usmp_pool *p
 static int set_conflicts(TN_ARGS) {
   TN_NARGS("tir.usmp.BufferInfoSetConflicts", 2);
   TN_ARG_OBJ(BufferInfo, b, 0);
-  TN_ARG_OBJ(Array, list, 1);
-  TN_CHECK(b && list, TypeError, NULL,
-           "tir.usmp.BufferInfoSetConflicts: expected a BufferInfo and a list of such");
+  TN_ARG_ITEMS(Array(BufferInfo), list, 1);
   for (int64_t i = 0; i < list->len; ++i)
     TN_CHECK(TN_IS(BufferInfo, tn_arr_obj(list, i)), TypeError, NULL,
              "tir.usmp.BufferInfoSetConflicts: expected BufferInfo at %" PRId64, i);

@@ -200,7 +200,7 @@ static tn_BufferInfoAnalysis *result(const walker *w) {
   size_t n = (size_t)w->n;
   TN_AUTOFREE usmp_buffer *lives = tn_alloc_zero(n + 1, sizeof *lives);
   TN_AUTOFREE tn_BufferInfo **infos = tn_alloc_zero(n + 1, sizeof *infos);
-  TN_AUTOFREE uint8_t *conflicts = tn_alloc_zero(n * n + 1, 1);
+  TN_AUTOFREE uint8_t *conflicts = tn_alloc_zero(n + 1, n);
   if (!lives || !infos || !conflicts) return NULL;
   TN_GETP(map, tn_scope_own(tn_map_new()));
   for (int64_t i = 0; i < w->n; ++i) {
@@ -230,7 +230,6 @@ static int extract(TN_ARGS) {
   TN_NARGS("tir.usmp.analysis.extract_buffer_info", 2);
   TN_ARG_OBJ(PrimFunc, f, 0);
   TN_ARG_OBJ(IRModule, m, 1);
-  TN_CHECK(f && m, TypeError, NULL, "extract_buffer_info: expected a PrimFunc and its module");
   walker w = {.m = m};
   int err = walk(&w, f->body);
   TN_CHECK(err || w.n <= 8192, ValueError, NULL, "extract_buffer_info: more than 8192 allocations");
@@ -246,7 +245,6 @@ static int create_array(TN_ARGS) {
   TN_ARG_OBJ(Map, map, 0);
   tn_arr *list;
   TN_VEC(v);
-  TN_CHECK(map, TypeError, NULL, "tir.usmp.CreateArrayBufferInfo: expected a map");
   for (int64_t i = 0; i < map->len; ++i) TN_TRY(tn_vec_push(&v, map->entries[i].key));
   TN_GET(list, tn_arr_from(&v));
   return tn_ret_obj(ret, list);
@@ -259,8 +257,6 @@ static int assign(TN_ARGS) {
   TN_ARG_OBJ(Map, stmts, 0);
   TN_ARG_OBJ(Map, places, 1);
   tn_map *out;
-  TN_CHECK(stmts && places, TypeError, NULL,
-           "tir.usmp.AssignStmtPoolAllocations: expected two maps");
   TN_GET(out, tn_scope_own(tn_map_new()));
   for (int64_t i = 0; i < places->len; ++i) {
     tn_any stmt;

@@ -314,7 +314,7 @@ static int earlier(const void *a, const void *b) {
 
 int64_t usmp_lower_bound(const usmp_buffer *buffers, int64_t n, int64_t align) {
   int64_t now = 0, most = 0;
-  change *list = tn_alloc_zero(2 * (size_t)n + 1, sizeof *list);
+  change *list = tn_alloc_zero((size_t)n + 1, 2 * sizeof *list);
   if (!list) return -1;
   for (int64_t i = 0; i < n; ++i) {
     int64_t bytes = rounded(buffers[i].bytes, buffers[i].align ? buffers[i].align : align);
