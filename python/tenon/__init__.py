@@ -13,7 +13,7 @@ except ImportError as err:
     )
     raise
 
-from . import _classes
+from . import _classes, _log
 from ._ffi.base import TenonError, TVMError, __version__
 from ._ffi.registry import (
     get_global_func,
@@ -40,6 +40,8 @@ from .runtime.ndarray import (
     vulkan,
     webgpu,
 )
+
+_core.set_log_handler(_log.deliver)
 
 _SUBMODULES = (
     "_ffi",

@@ -176,6 +176,9 @@ def set_class_finder(f: Any) -> Any:
 def set_error_class(name: Any, cls: Any) -> Any:
     """set_error_class(name, cls): errors of this name are raised as cls"""
 
+def set_log_handler(func: Any) -> Any:
+    """set_log_handler(func): func(level, file, line, text) gets the warnings of calls"""
+
 def set_value_class(name: Any, cls: Any) -> Any:
     """set_value_class(name, cls): results of a kind (Device, DataType, String, NDArray, Function, Module) come out as cls"""
 

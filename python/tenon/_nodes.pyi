@@ -54,9 +54,9 @@ class Operation(Object):
 class BaseComputeOp(Operation):
     """elements by axes (type key BaseComputeOp)"""
     axis: Array
-    """axes of the result (IterVar)"""
+    """axes of the result"""
     reduce_axis: Array
-    """axes that are reduced (IterVar)"""
+    """axes that are reduced"""
 
 class BaseExpr(Object):
     """any expression (type key BaseExpr)"""
@@ -91,7 +91,7 @@ class CompilationConfig(Object):
 class ComputeOp(BaseComputeOp):
     """elements by an expression (type key ComputeOp)"""
     body: Array
-    """value of an element of each result (PrimExpr)"""
+    """value of an element of each result"""
 
 class DFPattern(Object):
     """pattern of expressions (type key DFPatternNode)"""
@@ -141,11 +141,11 @@ class Executor(Object):
 class ExternOp(Operation):
     """results of a statement (type key ExternOp)"""
     inputs: Array
-    """tensors that are read (Tensor)"""
+    """tensors that are read"""
     input_placeholders: Array
-    """buffers that stand for them in body (Buffer)"""
+    """buffers that stand for them in body"""
     output_placeholders: Array
-    """buffers of the results (Buffer)"""
+    """buffers of the results"""
     body: Stmt
     """statement that computes the results"""
 
@@ -258,9 +258,9 @@ class IterVarAttr(Object):
     pragma_values: Array
     """their values"""
     prefetch_data: Array
-    """what is fetched ahead in the loop (Tensor)"""
+    """what is fetched ahead in the loop"""
     prefetch_offset: Array
-    """how many iterations ahead (PrimExpr)"""
+    """how many iterations ahead"""
     tensor_intrin: TeTensorIntrin | None
     """computes all from this loop on"""
 
@@ -303,7 +303,7 @@ class Op(RelayExpr):
     description: str
     """documentation"""
     arguments: Array
-    """names and descriptions of the arguments (AttrFieldInfo)"""
+    """names and descriptions of the arguments"""
     attrs_type_key: str
     """type of its attributes, or empty"""
     num_inputs: int
@@ -316,7 +316,7 @@ class Op(RelayExpr):
 class PlaceholderOp(Operation):
     """a tensor that is given (type key PlaceholderOp)"""
     shape: Array
-    """extents (PrimExpr)"""
+    """extents"""
     dtype: str
     """type of an element"""
 
@@ -365,24 +365,24 @@ class ScanOp(Operation):
     scan_axis: IterVar
     """steps after the first ones"""
     init: Array
-    """values of the first steps (Tensor)"""
+    """values of the first steps"""
     update: Array
-    """values of step scan_axis (Tensor)"""
+    """values of step scan_axis"""
     state_placeholder: Array
-    """what update reads earlier steps from (Tensor)"""
+    """what update reads earlier steps from"""
     inputs: Array
-    """other tensors that update reads (Tensor)"""
+    """other tensors that update reads"""
     spatial_axis_: Array
-    """other axes of all results, opaque (IterVar)"""
+    """other axes of all results, opaque"""
 
 class TeSchedule(Object):
     """how operations are computed (type key Schedule)"""
     outputs: Array
     """operations whose results are wanted"""
     stages: Array
-    """one for each operation, inputs before users (Stage)"""
+    """one for each operation, inputs before users"""
     groups: Array
-    """groups of stages (Stage)"""
+    """groups of stages"""
     stage_map: Map
     """operation, replaced ones too, to its stage"""
 
@@ -454,11 +454,11 @@ class TeStage(Object):
     origin_op: Operation | None
     """what the caller knows it as"""
     all_iter_vars: Array
-    """all there were (IterVar)"""
+    """all there were"""
     leaf_iter_vars: Array
-    """loops, outermost first (IterVar)"""
+    """loops, outermost first"""
     env_threads: Array
-    """threads launched around the stage (IterVar)"""
+    """threads launched around the stage"""
     store_predicate: PrimExpr | None
     """results are stored only if"""
     relations: Array
@@ -482,9 +482,9 @@ class TeStage(Object):
     rolling_buffer: bool
     """whether iterations share what they need of them"""
     layout_transforms: Array
-    """how its result is stored (IndexMap): one or none"""
+    """how its result is stored: one or none"""
     layout_loops: Array
-    """what the axes became by that (IterVar)"""
+    """what the axes became by that"""
     layout_inverse: IndexMap | None
     """from these to the axes"""
     axis_separators: Array
@@ -518,7 +518,7 @@ class DataProducer(Object):
 class Tensor(DataProducer):
     """tensor expression (type key Tensor)"""
     shape: Array
-    """extents (PrimExpr)"""
+    """extents"""
     dtype: str
     """type of an element"""
     op: Operation
@@ -544,11 +544,11 @@ class TeTensorIntrin(Object):
     op: Operation
     """what it computes"""
     inputs: Array
-    """tensors that op reads (Tensor)"""
+    """tensors that op reads"""
     buffers: Array
-    """buffers of the inputs, then of the results (Buffer)"""
+    """buffers of the inputs, then of the results"""
     scalar_params: Array
-    """variables that body uses besides (Var)"""
+    """variables that body uses besides"""
     body: Stmt
     """computes the results"""
     reduce_init: Stmt | None
@@ -749,7 +749,7 @@ class ConstantInfo(Object):
 class ConstantMemoryPools(Object):
     """pools for constants, best first (type key ir.ConstantMemoryPools)"""
     pools: Array
-    """the pools (ConstantPoolInfo)"""
+    """the pools"""
 
 class PoolInfo(Object):
     """any memory pool (type key ir.PoolInfo)"""
@@ -777,7 +777,7 @@ class PoolInfo(Object):
 class ConstantPoolInfo(PoolInfo):
     """memory for constants (type key ir.ConstantPoolInfo)"""
     constant_info_array: Array
-    """the constants in it (ConstantInfo)"""
+    """the constants in it"""
 
 class PoolInfoProperties(Object):
     """what a memory is like (type key ir.PoolInfoProperties)"""
@@ -801,7 +801,7 @@ class PoolInfoProperties(Object):
 class WorkspaceMemoryPools(Object):
     """pools for tensors, best first (type key ir.WorkspaceMemoryPools)"""
     pools: Array
-    """the pools (WorkspacePoolInfo)"""
+    """the pools"""
 
 class WorkspacePoolInfo(PoolInfo):
     """memory for tensors (type key ir.WorkspacePoolInfo)"""
@@ -855,9 +855,9 @@ class ConstructorValue(Object):
 class Function(BaseFunc):
     """function (type key relay.Function)"""
     params: Array
-    """parameters (Var)"""
+    """parameters"""
     type_params: Array
-    """type variables bound here (TypeVar)"""
+    """type variables bound here"""
     ret_type: Type | None
     """type of the result as far as it is written down"""
     body: RelayExpr
@@ -901,7 +901,7 @@ class Match(RelayExpr):
     data: RelayExpr
     """what is taken apart"""
     clauses: Array
-    """tried in order (Clause)"""
+    """tried in order"""
     complete: bool
     """must the clauses cover every value?"""
 
@@ -963,7 +963,7 @@ class TempExpr(RelayExpr):
 class TensorType(BaseTensorType):
     """type of dense tensors (type key relay.TensorType)"""
     shape: Array
-    """extents (PrimExpr; Any where known at run time only)"""
+    """extents (Any where known at run time only)"""
     dtype: str
     """type of an element"""
 
@@ -984,9 +984,9 @@ class TypeData(Type):
     header: GlobalTypeVar
     """name"""
     type_vars: Array
-    """type parameters (TypeVar)"""
+    """type parameters"""
     constructors: Array
-    """ways to make a value (Constructor)"""
+    """ways to make a value"""
 
 class Var(RelayExpr):
     """variable (type key relay.Var)"""
@@ -998,9 +998,9 @@ class Var(RelayExpr):
 class InferCorrectLayoutOutput(Object):
     """layouts that a call takes and gives (type key relay._transform.InferCorrectLayoutOutput)"""
     input_layouts: Array
-    """layouts of the arguments (Layout)"""
+    """layouts of the arguments"""
     output_layouts: Array
-    """layouts of the results (Layout)"""
+    """layouts of the results"""
     new_attrs: Attrs | None
     """attributes that the call needs for them"""
 
@@ -1053,7 +1053,7 @@ class AllocTensorAttrs(Attrs):
     dtype: str
     """type of an element"""
     assert_shape: Array | None
-    """extents as far as they are known (PrimExpr), None: none is"""
+    """extents as far as they are known, None: none is"""
 
 class ArangeAttrs(Attrs):
     """attributes of arange (type key relay.attrs.ArangeAttrs)"""
@@ -1923,7 +1923,7 @@ class ReshapeLikeAttrs(Attrs):
 class ReshapeTensorAttrs(Attrs):
     """attributes of vm.reshape_tensor (type key relay.attrs.ReshapeTensorAttrs)"""
     newshape: Array
-    """extents as far as they are known (PrimExpr)"""
+    """extents as far as they are known"""
 
 class Resize1DAttrs(Attrs):
     """attributes of image.resize1d (type key relay.attrs.Resize1DAttrs)"""
@@ -2259,9 +2259,9 @@ class ExecutorCodegenMetadata(Object):
     output_tensor_types: Array
     """their types"""
     pools: Array
-    """memory that main takes (AllocatedPoolInfo)"""
+    """memory that main takes"""
     constant_pools: Array
-    """memory that constants are in (AllocatedPoolInfo)"""
+    """memory that constants are in"""
     io_pool_allocations: Map
     """name of an input or output in a pool -> PoolAllocation"""
     devices: Array
@@ -2321,7 +2321,7 @@ class CallPattern(DFPattern):
     op: DFPattern
     """what is called"""
     args: Array | None
-    """arguments (DFPattern); None: any number of any"""
+    """arguments; None: any number of any"""
 
 class ConstantPattern(DFPattern):
     """a constant (type key relay.dataflow_pattern.ConstantPattern)"""
@@ -2361,7 +2361,7 @@ class ExprPattern(DFPattern):
 class FunctionPattern(DFPattern):
     """a function (type key relay.dataflow_pattern.FunctionPattern)"""
     params: Array | None
-    """parameters (DFPattern); None: any"""
+    """parameters; None: any"""
     body: DFPattern
     """the body"""
 
@@ -2400,7 +2400,7 @@ class TupleGetItemPattern(DFPattern):
 class TuplePattern(DFPattern):
     """a tuple (type key relay.dataflow_pattern.TuplePattern)"""
     fields: Array | None
-    """fields (DFPattern); None: any"""
+    """fields; None: any"""
 
 class TypePattern(DFPattern):
     """something of a type (type key relay.dataflow_pattern.TypePattern)"""
@@ -2553,7 +2553,7 @@ class PrinterConfig(Object):
     show_object_address: bool
     """append addresses to names"""
     path_to_underline: Array | None
-    """paths (ObjectPath) underlined with ^^^"""
+    """paths underlined with ^^^"""
     path_to_annotate: Map | None
     """path to comment"""
     obj_to_underline: Array | None
@@ -2564,7 +2564,7 @@ class PrinterConfig(Object):
 class Doc(Object):
     """piece of Python text (type key script.printer.Doc)"""
     source_paths: Array
-    """where the printed objects are (ObjectPath)"""
+    """where the printed objects are"""
 
 class StmtDoc(Doc):
     """statement (type key script.printer.StmtDoc)"""
@@ -2649,7 +2649,7 @@ class FunctionDoc(StmtDoc):
     name: IdDoc
     """name"""
     args: Array
-    """parameters (AssignDoc)"""
+    """parameters"""
     decorators: Array
     """decorators"""
     return_type: ExprDoc | None
@@ -2681,7 +2681,7 @@ class IndexDoc(ExprDoc):
 class LambdaDoc(ExprDoc):
     """lambda (type key script.printer.LambdaDoc)"""
     args: Array
-    """parameters (IdDoc)"""
+    """parameters"""
     body: ExprDoc
     """body"""
 
@@ -2761,7 +2761,7 @@ class Allocate(Stmt):
     dtype: str
     """type of an element"""
     extents: Array
-    """extents (PrimExpr)"""
+    """extents"""
     condition: PrimExpr
     """allocated only if"""
     body: Stmt
@@ -2780,7 +2780,7 @@ class AllocateConst(Stmt):
     dtype: str
     """type of an element"""
     extents: Array
-    """extents (PrimExpr)"""
+    """extents"""
     body: Stmt
     """where it lives"""
     annotations: Map
@@ -2834,17 +2834,17 @@ class BijectiveLayout(Object):
 class Block(Stmt):
     """unit of scheduling: iterators, regions, body (type key tir.Block)"""
     iter_vars: Array
-    """block iterators (IterVar)"""
+    """block iterators"""
     reads: Array
-    """regions that are read (BufferRegion)"""
+    """regions that are read"""
     writes: Array
-    """regions that are written (BufferRegion)"""
+    """regions that are written"""
     name_hint: str
     """name"""
     alloc_buffers: Array
     """buffers that live in the block"""
     match_buffers: Array
-    """buffers that stand for regions (MatchBufferRegion)"""
+    """buffers that stand for regions"""
     annotations: Map
     """hints"""
     init: Stmt | None
@@ -2858,7 +2858,7 @@ class BlockRV(Object):
 class BlockRealize(Stmt):
     """execution of a block at iterator values (type key tir.BlockRealize)"""
     iter_values: Array
-    """values of the block iterators (PrimExpr)"""
+    """values of the block iterators"""
     predicate: PrimExpr
     """executed only if"""
     block: Block
@@ -2883,11 +2883,11 @@ class Buffer(Object):
     dtype: str
     """type of an element"""
     shape: Array
-    """extents (PrimExpr)"""
+    """extents"""
     axis_separators: Array
-    """where groups of axes are flattened apart (IntImm)"""
+    """where groups of axes are flattened apart"""
     strides: Array
-    """strides in elements (PrimExpr), empty for compact row-major"""
+    """strides in elements, empty for compact row-major"""
     elem_offset: PrimExpr | None
     """offset of the first element from data"""
     name: str
@@ -2906,7 +2906,7 @@ class BufferLoad(PrimExpr):
     buffer: Buffer
     """buffer that is read"""
     indices: Array
-    """one index for each axis (PrimExpr)"""
+    """one index for each axis"""
 
 class BufferRealize(Stmt):
     """allocates a buffer's region (type key tir.BufferRealize)"""
@@ -2933,7 +2933,7 @@ class BufferStore(Stmt):
     value: PrimExpr
     """value"""
     indices: Array
-    """one index for each axis (PrimExpr)"""
+    """one index for each axis"""
 
 class tir_Call(PrimExpr):
     """call of an intrinsic or function (type key tir.Call)"""
@@ -3052,9 +3052,9 @@ class IfThenElse(Stmt):
 class IndexMap(Object):
     """mapping between index spaces (type key tir.IndexMap)"""
     initial_indices: Array
-    """variables of the old indices (Var)"""
+    """variables of the old indices"""
     final_indices: Array
-    """new indices over them (PrimExpr)"""
+    """new indices over them"""
     inverse_index_map: Any
     """the inverse where the caller gave it"""
 
@@ -3106,7 +3106,7 @@ class Layout(Object):
     name: str
     """as text: NCHW16c"""
     axes: Array
-    """axes in order (IterVar); the extents of sub-axes are their factors"""
+    """axes in order; the extents of sub-axes are their factors"""
 
 class tir_Let(PrimExpr):
     """binds a variable in an expression (type key tir.Let)"""
@@ -3193,7 +3193,7 @@ class Prefetch(Stmt):
 class PrimFunc(BaseFunc):
     """tensor program (type key tir.PrimFunc)"""
     params: Array
-    """parameters (Var)"""
+    """parameters"""
     ret_type: Type | None
     """type of the result"""
     buffer_map: Map
@@ -3211,7 +3211,7 @@ class ProducerLoad(PrimExpr):
     producer: DataProducer
     """tensor that is read"""
     indices: Array
-    """one index for each axis (PrimExpr)"""
+    """one index for each axis"""
 
 class ProducerRealize(Stmt):
     """allocates a tensor expression (type key tir.ProducerRealize)"""
@@ -3233,7 +3233,7 @@ class ProducerStore(Stmt):
     value: PrimExpr
     """value"""
     indices: Array
-    """one index for each axis (PrimExpr)"""
+    """one index for each axis"""
 
 class Ramp(PrimExpr):
     """vector base, base + stride, ... (type key tir.Ramp)"""
@@ -3247,7 +3247,7 @@ class Ramp(PrimExpr):
 class Reduce(PrimExpr):
     """reduction over iteration variables (type key tir.Reduce)"""
     axis: Array
-    """reduced iteration variables (IterVar of type CommReduce)"""
+    """reduced iteration variables (of type CommReduce)"""
     combiner: CommReducer | None
     """how two values are combined"""
     source: Array
@@ -3338,7 +3338,7 @@ class TensorIntrin(Object):
 class Trace(Object):
     """the steps of a schedule (type key tir.Trace)"""
     insts: Array
-    """steps in their order (Instruction)"""
+    """steps in their order"""
     decisions: Map
     """Instruction to the choice that was made for it"""
 
@@ -3352,15 +3352,15 @@ class While(Stmt):
 class AutoTensorizeMappingInfo(Object):
     """how an instruction's iterators stand for a block's (type key tir.schedule.AutoTensorizeMappingInfo)"""
     mappings: Array
-    """maps of the block's iterators to the instruction's (IndexMap)"""
+    """maps of the block's iterators to the instruction's"""
     lhs_buffer_map: Map
     """buffer of the description to buffer of the block"""
     rhs_buffer_indices: Map
     """buffer of the description to its indices"""
     lhs_iters: Array
-    """iterators of the block (IterVar)"""
+    """iterators of the block"""
     rhs_iters: Array
-    """iterators of the description (IterVar)"""
+    """iterators of the description"""
 
 class TensorizeInfo(Object):
     """which loops an instruction does (type key tir.schedule.TensorizeInfo)"""
@@ -3444,11 +3444,11 @@ class BufferInfo(Object):
     size_bytes: IntImm
     """bytes"""
     pool_candidates: Array
-    """pools that it may lie in, best first (PoolInfo)"""
+    """pools that it may lie in, best first"""
     alignment: IntImm
     """bytes that its place is a multiple of"""
     conflicts: Array | None
-    """buffers that live at the same time (BufferInfo), while they are planned"""
+    """buffers that live at the same time, while they are planned"""
 
 class BufferInfoAnalysis(Object):
     """all memory of a program that needs a place (type key tir.usmp.BufferInfoAnalysis)"""

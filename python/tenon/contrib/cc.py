@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 
+from .._ffi import files as _files
 from . import tar as _tar
 from . import utils as _utils
 
@@ -178,8 +179,9 @@ def _compile(flags, output, objects, options, cc, cwd, ccache_env):
         files = _tar.normalize_file_list_by_unpacking_tars(
             temp, [os.fspath(f) for f in _as_list(objects)]
         )
-        command += ["-o", os.fspath(output), *_as_c(command, files), *(options or ())]
-        _run(command, cwd=cwd, env=env)
+        with _files.written_aside(os.path.join(cwd or "", os.fspath(output)), temp.path) as aside:
+            command += ["-o", aside, *_as_c(command, files), *(options or ())]
+            _run(command, cwd=cwd, env=env)
 
 
 def _as_c(command, files):
@@ -223,9 +225,8 @@ def create_staticlib(output, inputs, ar=None):
             os.mkdir(where)
             _run([ar, "x", path], cwd=where)
             members.extend(os.path.join(where, name) for name in sorted(os.listdir(where)))
-        if os.path.exists(output):
-            os.remove(output)
-        _run([ar, "qcs", os.fspath(output), *members])
+        with _files.written_aside(output, temp.path) as aside:
+            _run([ar, "qcs", aside, *members])
 
 
 create_staticlib.output_format = "a"

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 
+from .._ffi import files as _files
 from . import utils as _utils
 
 
@@ -50,7 +51,7 @@ def create_llvm(inputs, output=None, options=None, cc=None):
     """
     cc = cc or find_clang()[0]
     with _utils.tempdir() as temp:
-        output = output or temp.relpath("output.ll")
+        result = temp.relpath("output.ll")
         files = []
         for i, item in enumerate([inputs] if isinstance(inputs, str) else inputs):
             if _utils.is_source_path(item) and "\n" not in item:
@@ -60,9 +61,12 @@ def create_llvm(inputs, output=None, options=None, cc=None):
             with open(path, "w", encoding="utf-8") as out:
                 out.write(item)
             files.append(path)
-        command = [cc, "-S", "-emit-llvm", *(options or ()), "-o", output, *files]
+        command = [cc, "-S", "-emit-llvm", *(options or ()), "-o", result, *files]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if done.returncode != 0:
             raise RuntimeError("Compilation error:\n" + done.stdout.decode("utf-8", "replace"))
-        with open(output, encoding="utf-8") as inp:
-            return inp.read()
+        with open(result, encoding="utf-8") as inp:
+            text = inp.read()
+    if output:
+        _files.write_file(output, text)
+    return text

@@ -5,9 +5,10 @@ that says where to put it.
 """
 
 import os
-import shutil
 import urllib.parse
 from pathlib import Path
+
+from .._ffi.files import write_file
 
 TEST_DATA_ROOT_PATH = Path(
     os.environ.get("TEST_DATA_ROOT_PATH") or Path.home() / ".tvm_test_data"
@@ -37,7 +38,7 @@ def download(url, path, overwrite=False, size_compare=False, retries=3):
     parts = urllib.parse.urlsplit(url)
     if parts.scheme == "file" and (overwrite or not path.is_file()):
         path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(urllib.parse.unquote(parts.path), path)
+        write_file(path, Path(urllib.parse.unquote(parts.path)).read_bytes())
     if not path.is_file():
         raise RuntimeError(
             f"download: {path} is missing and tenon downloads nothing; "

@@ -9,6 +9,7 @@ from .._ffi.base import string_types
 from .._ffi.registry import get_global_func
 from ..runtime.ndarray import NDArray, empty
 
+_SHOWN = 8  # names of inputs in a message
 _RPC_SESS_MASK = 128  # device types of remote sessions are the plain type plus a multiple of this
 
 
@@ -159,7 +160,7 @@ class GraphModule:
         value : NDArray, numpy.ndarray or array-like
             Its value. What is no NDArray is converted to the input's dtype.
         params : dict of str to such values
-            Further inputs by name; names that the graph does not have are ignored.
+            Further inputs by name; names that the graph does not have are a warning.
 
         Raises
         ------
@@ -169,11 +170,34 @@ class GraphModule:
             The value does not fit; nothing was overwritten.
         """
         if key is not None and not self._set_one(key, value):
-            raise RuntimeError(f"Could not find '{key}' in graph's inputs")
+            raise self._no_input(key)
         if params:
+            unknown = []
             # large ones first: a remote device needs room for a copy of each
             for name in sorted(params, key=lambda k: -_size(params[k])):
-                self._set_one(name, params[name])
+                if not self._set_one(name, params[name]):
+                    unknown.append(name)
+            self._warn_of(unknown)
+
+    def _warn_of(self, unknown):
+        """One warning for all names that no input has."""
+        import logging
+
+        if unknown:
+            more = f" (nor {len(unknown) - 1} more of those given)" if len(unknown) > 1 else ""
+            text = "set_input: %s%s"
+            logging.getLogger("tenon.runtime").warning(text, self._no_input(unknown[0]), more)
+
+    def _no_input(self, key):
+        """The error for a name that no input has: it tells which there are, the nearest first."""
+        import difflib
+
+        names = [str(name) for name in self.get_input_info()[0]]
+        near = difflib.get_close_matches(str(key), names, _SHOWN)
+        names = near + [name for name in names if name not in near]
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        known = f"it has {', '.join(names[:_SHOWN])}{more}" if names else "it has none"
+        return RuntimeError(f"Could not find '{key}' in graph's inputs: {known}")
 
     def _set_one(self, key, value):
         """Set one input; returns False when there is none of that name."""
@@ -233,7 +257,7 @@ class GraphModule:
             as it lies (strided, not aligned to an element, in the way of an output) is copied at
             the start of each run.
         params : dict of str to NDArray
-            Further inputs by name; names that the graph does not have are ignored.
+            Further inputs by name; names that the graph does not have are a warning.
 
         Raises
         ------
@@ -245,11 +269,15 @@ class GraphModule:
         bind = self.module["set_input_zero_copy"]
         if key is not None:
             if isinstance(key, str) and self.get_input_index(key) == -1:
-                raise RuntimeError(f"Could not find '{key}' in graph's inputs")
+                raise self._no_input(key)
             bind(key, value)
+        unknown = []
         for name in sorted(params, key=lambda k: -_size(params[k])):
             if self.get_input_index(name) != -1:
                 bind(name, params[name])
+            else:
+                unknown.append(name)
+        self._warn_of(unknown)
 
     def get_num_inputs(self):
         """Number of inputs, parameters included; int."""

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 
+from .._ffi import files as _files
 from . import utils as _utils
 
 
@@ -66,7 +67,7 @@ def compile_cuda(code, target_format=None, arch=None, options=None, path_target=
         arch = f"sm_{get_target_compute_version().replace('.', '')}"
     with _utils.tempdir() as temp:
         source = temp.relpath("my_kernel.cu")
-        result = path_target or temp.relpath(f"my_kernel.{target_format}")
+        result = temp.relpath(f"my_kernel.{target_format}")
         with open(source, "w", encoding="utf-8") as out:
             out.write(code)
         command = ["nvcc", f"--{target_format}", "-O3"]
@@ -85,6 +86,8 @@ def compile_cuda(code, target_format=None, arch=None, options=None, path_target=
             data = bytearray(inp.read())
     if not data:
         raise RuntimeError("Compilation error: empty result is generated")
+    if path_target:
+        _files.write_file(path_target, data)
     return data
 
 

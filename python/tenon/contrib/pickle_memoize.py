@@ -5,6 +5,8 @@ import functools
 import os
 import pickle
 
+from .._ffi.files import write_file
+
 
 class Cache:
     """The kept results of one key.
@@ -35,8 +37,7 @@ class Cache:
         """Write the file if something was added."""
         if self.dirty:
             os.makedirs(os.path.dirname(self.path), exist_ok=True)
-            with open(self.path, "wb") as out:
-                pickle.dump(self.cache, out, pickle.HIGHEST_PROTOCOL)
+            write_file(self.path, pickle.dumps(self.cache, pickle.HIGHEST_PROTOCOL))
 
 
 @atexit.register

@@ -1,8 +1,10 @@
 """Archives of object files."""
 
+import io
 import os
 import tarfile
 
+from .._ffi.files import write_file
 from . import utils
 
 
@@ -26,13 +28,15 @@ def tar(output, files, options=None):
     if options:
         raise ValueError(f"tar: expected no options, got {options}")
     seen = set()
-    with tarfile.open(output, "w") as archive:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
         for path in files:
             name = os.path.basename(path)
             if name in seen:
                 raise ValueError(f"tar: two files are called {name}; rename one of them")
             seen.add(name)
             archive.add(path, arcname=name)
+    write_file(output, content.getbuffer())
 
 
 # read by Module.export_library: what this "compiler" makes

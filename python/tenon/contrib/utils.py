@@ -33,6 +33,7 @@ class TempDirectory:
     # paths to remove at exit; a forked child must not remove what its parent made
     TEMPDIRS = set()
     _OWNER = os.getpid()
+    _ROOT = _ROOT_OWNER = None
     _EXITING = False
     _LOCK = threading.Lock()
 
@@ -49,10 +50,22 @@ class TempDirectory:
         elif self._created_with_keep_for_debug:
             self.temp_dir = self._debug_dir()
         else:
-            self.temp_dir = tempfile.mkdtemp(prefix="tenon-")
+            self.temp_dir = self._fresh()
         if not self._created_with_keep_for_debug:
             self._forget_after_fork()
             TempDirectory.TEMPDIRS.add(self.temp_dir)
+
+    @classmethod
+    def _fresh(cls):
+        """A folder inside that of the process, which is locked: what a killed process leaves is
+        removed by a later one."""
+        from .._ffi import get_global_func
+
+        with cls._LOCK:
+            if cls._ROOT_OWNER != os.getpid() or not os.path.isdir(cls._ROOT):
+                cls._ROOT = str(get_global_func("runtime.MakeTempFolder")())
+                cls._ROOT_OWNER = os.getpid()
+            return tempfile.mkdtemp(prefix="tenon-", dir=cls._ROOT)
 
     @classmethod
     def _forget_after_fork(cls):
@@ -136,6 +149,8 @@ class TempDirectory:
 def _at_exit():
     TempDirectory._EXITING = True
     TempDirectory.remove_tempdirs()
+    if TempDirectory._ROOT_OWNER == os.getpid():
+        shutil.rmtree(TempDirectory._ROOT, ignore_errors=True)
 
 
 def tempdir(custom_path=None, keep_for_debug=None):

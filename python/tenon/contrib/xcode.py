@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 
+from .._ffi import files as _files
 from . import cc as _cc
 from . import utils as _utils
 
@@ -58,11 +59,13 @@ def compile_metal(code, path_target=None, sdk="macosx", min_os_version=None):
         source, ir, library = (temp.relpath("lib" + e) for e in (".metal", ".air", ".metallib"))
         with open(source, "w", encoding="utf-8") as out:
             out.write(code)
-        library = path_target or library
         version = [f"-mmacosx-version-min={min_os_version}"] if min_os_version else []
         xcrun(["-sdk", sdk, "metal", "-O3", *version, "-c", source, "-o", ir])
         xcrun(["-sdk", sdk, "metallib", ir, "-o", library])
         if not os.path.isfile(library):
             raise RuntimeError("Compilation error: metallib wrote nothing")
         with open(library, "rb") as inp:
-            return bytearray(inp.read())
+            data = bytearray(inp.read())
+    if path_target:
+        _files.write_file(path_target, data)
+    return data

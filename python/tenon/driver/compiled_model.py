@@ -245,7 +245,10 @@ class _CompiledFunction(CompiledModel):
         for param in func.params:
             buffer = func.buffer_map[param] if param in func.buffer_map else None
             kind = ((), str(param.dtype)) if buffer is None else self._kind(buffer)
-            self.inputs[str((param if buffer is None else buffer).name)] = kind
+            name = own = str((param if buffer is None else buffer).name)
+            for i in range(1, len(self.inputs) + 1):  # buffers may share a name
+                name = f"{own}_{i}" if name in self.inputs else name
+            self.inputs[name] = kind
 
     @staticmethod
     def _kind(buffer):
@@ -279,7 +282,7 @@ def _text_of(model):
     return None
 
 
-def _program(model, shape):
+def _program(model, shape, strict):
     """The program of a model in any of its forms, and its parameters."""
     text = _text_of(model)
     if text is not None:
@@ -298,7 +301,7 @@ def _program(model, shape):
             "compile: expected a path, bytes, an onnx.ModelProto, Relay text, an IRModule, a "
             f"relay.Function or a PrimFunc, got {type(model).__name__}"
         )
-    return relay.frontend.from_onnx(model, shape)
+    return relay.frontend.from_onnx(model, shape, strict=strict)
 
 
 def _compile_tensor_program(mod, target, params, opt_level):
@@ -319,7 +322,9 @@ def _devices(target):
     return [Device(kind, 0) for kind in sorted(kinds)]
 
 
-def compile(model, target="llvm", *, shape=None, params=None, opt_level=3, device=None):
+def compile(
+    model, target="llvm", *, shape=None, params=None, opt_level=3, device=None, strict=False
+):
     """Compile a model for this process.
 
     Parameters
@@ -337,6 +342,8 @@ def compile(model, target="llvm", *, shape=None, params=None, opt_level=3, devic
         How much to optimise, 0 to 4.
     device : Device or list of Device, optional
         Where to run; default: the first device of each target.
+    strict : bool
+        Warnings about the model, `shape` and `params` are errors.
 
     Returns
     -------
@@ -346,7 +353,7 @@ def compile(model, target="llvm", *, shape=None, params=None, opt_level=3, devic
         A tensor program (``"function"``) is called with an array for each of its parameters,
         NDArray or numpy array, and writes its results into them.
     """
-    mod, weights = _program(model, shape)
+    mod, weights = _program(model, shape, strict)
     if mod.functions and all(isinstance(f, PrimFunc) for f in mod.functions.values()):
         return _compile_tensor_program(mod, target, params, opt_level)
     params = {**weights, **(params or {})}
@@ -354,6 +361,7 @@ def compile(model, target="llvm", *, shape=None, params=None, opt_level=3, devic
     reason = get_global_func("driver.needs_vm")(mod)
     with PassContext(opt_level=opt_level):
         if reason is not None:
-            library = relay.vm.compile(mod, target=target, params=params)
+            library = relay.vm.compile(mod, target=target, params=params, strict=strict)
             return _CompiledProgram(library, device, str(reason))
-        return CompiledModel(relay.build(mod, target=target, params=params), device)
+        built = relay.build(mod, target=target, params=params, strict=strict)
+        return CompiledModel(built, device)

@@ -26,6 +26,7 @@ import numpy as np
 import tenon
 from tenon import autotvm, relay
 from tenon._ffi import get_global_func
+from tenon._ffi.files import append_line
 
 SECONDS = 0.25  # of measuring a set of candidates
 EVICTED = 8 << 20  # bytes that drive others out of the caches of a core
@@ -324,8 +325,7 @@ def main():
         print(f"{task.name} {_tensors(task.workload)}: {text}", flush=True)
         if found:
             kept += 1
-            with open(args.output, "a", encoding="utf-8") as out:
-                out.write(autotvm.record.encode(*_record(task, found[0], found[2])) + "\n")
+            append_line(args.output, autotvm.record.encode(*_record(task, found[0], found[2])))
     print(f"{kept} records of {len(tasks)} kernels")
     return 0
 

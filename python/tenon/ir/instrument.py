@@ -3,6 +3,7 @@
 import functools
 import inspect
 
+from .._ffi.files import write_file
 from .._ffi.registry import register_object
 from ..runtime.object import Object
 from . import _ffi_instrument_api
@@ -224,6 +225,6 @@ class DumpIR:
         import os
 
         name = info.name.replace("/", "_")
-        with open(os.path.join(self.dump_dir, f"{self.counter:03d}_{name}.py"), "w") as file:
-            file.write(str(mod))
+        path = os.path.join(self.dump_dir, f"{self.counter:03d}_{name}.py")
+        write_file(path, str(mod))
         self.counter += 1

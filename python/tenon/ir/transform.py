@@ -7,6 +7,8 @@ from .._ffi.registry import register_object
 from ..runtime.object import Object
 from . import _ffi_transform_api
 
+_own_passes = set()  # names of passes that are made in Python
+
 
 @register_object("transform.PassInfo")
 class PassInfo(Object):
@@ -30,6 +32,7 @@ class PassInfo(Object):
         self.__init_handle_by_constructor__(
             _ffi_transform_api.PassInfo, opt_level, name, required or [], traceable
         )
+        _own_passes.add(str(name))
 
     def __repr__(self):
         required = ", ".join(str(name) for name in self.required)
@@ -48,7 +51,8 @@ class PassContext(Object):
     opt_level : int
         Sequences run passes up to this level; builds run those of level 3 from level 2 on.
     required_pass, disabled_pass : list, tuple or set of str, optional
-        Passes that run at any level, and passes that do not run, in sequences.
+        Passes that run at any level, and passes that do not run, in sequences. A name that no
+        pass has is a warning when the context is entered.
     instruments : list of PassInstrument, optional
         Instruments, called in order.
     config : dict of str to Any, optional
@@ -85,7 +89,36 @@ class PassContext(Object):
             dict(config) if config else {},
         )
 
+    def check_names(self, strict=False):
+        """Look for unknown passes in `required_pass` and `disabled_pass`.
+
+        Parameters
+        ----------
+        strict : bool
+            They are an error, not a warning.
+
+        Raises
+        ------
+        ValueError
+            A pass is unknown, and `strict` is set.
+        """
+        named = {*map(str, self.required_pass), *map(str, self.disabled_pass)}
+        if not named - _own_passes:
+            return
+        import difflib  # most programs never need them
+        import logging
+
+        known = {*map(str, _ffi_transform_api.ListPasses()), *_own_passes}
+        for name in sorted(named - known):
+            near = difflib.get_close_matches(name, known, 3)
+            hint = f"; did you mean {', '.join(near)}?" if near else ""
+            text = f"PassContext: unknown pass {name}{hint}"
+            if strict:
+                raise ValueError(text)
+            logging.getLogger("tenon.ir").warning(text)
+
     def __enter__(self):
+        self.check_names()
         _ffi_transform_api.EnterPassContext(self)
         return self
 

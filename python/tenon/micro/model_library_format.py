@@ -4,6 +4,7 @@ import json
 import os
 
 from .._ffi import get_global_func
+from .._ffi.files import write_file
 from ..driver.build_module import OperatorModule
 from ..error import register_error
 from ..relay.backend.executor_factory import AOTExecutorFactoryModule, GraphRuntimeFactoryModule
@@ -161,8 +162,7 @@ def generate_c_interface_header(
     )
     os.makedirs(include_path, exist_ok=True)
     path = os.path.join(include_path, f"tvmgen_{module_name}.h")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(str(text))
+    write_file(path, str(text))
     return path
 
 

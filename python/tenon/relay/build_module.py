@@ -26,7 +26,7 @@ def _as_arrays(params):
     }
 
 
-def bind_params_by_name(func, params):
+def bind_params_by_name(func, params, strict=False):
     """Make parameters of a function constants.
 
     Parameters
@@ -34,7 +34,9 @@ def bind_params_by_name(func, params):
     func : Function
         The function.
     params : dict of str to NDArray or array-like
-        Values; names that the function does not have are ignored.
+        Values; names that the function does not have are a warning.
+    strict : bool
+        They are an error.
 
     Returns
     -------
@@ -43,10 +45,10 @@ def bind_params_by_name(func, params):
     Raises
     ------
     ValueError
-        Two parameters have that name.
+        Two parameters have that name, or a value is of another type or shape than its parameter.
     """
     bind = get_global_func("relay.build_module.BindParamsByName")
-    return bind(func, _as_arrays(params))
+    return bind(func, _as_arrays(params), strict)
 
 
 def _check_module(mod, what):
@@ -62,11 +64,15 @@ def _check_module(mod, what):
     return mod
 
 
-def _bound(mod, params):
+def _bound(mod, params, strict=False):
+    if strict:
+        PassContext.current().check_names(strict)
     if not params:
         return mod
     bound = mod.clone()
-    bound.update_func(bound.get_global_var("main"), bind_params_by_name(mod["main"], params))
+    bound.update_func(
+        bound.get_global_var("main"), bind_params_by_name(mod["main"], params, strict)
+    )
     return bound
 
 
@@ -103,6 +109,7 @@ class BuildModule:
         constant_memory_pools=None,
         params=None,
         mod_name=None,
+        strict=False,
     ):
         """Build a module; see `relay.build` for the parameters.
 
@@ -112,7 +119,7 @@ class BuildModule:
             Graph (None for the ahead-of-time executor), code, constants.
         """
         executor = executor or Executor("graph")
-        mod = _bound(_check_module(mod, "relay.build"), params)
+        mod = _bound(_check_module(mod, "relay.build"), params, strict)
         targets = _targets(target, target_host)
         name = mod_name or "default"
         self._aot = None
@@ -188,6 +195,7 @@ def build(
     constant_memory_pools=None,
     params=None,
     mod_name="default",
+    strict=False,
 ):
     """Compile a Relay module.
 
@@ -212,6 +220,9 @@ def build(
         Values of parameters of ``main``, which become part of the program.
     mod_name : str
         Name of the model, part of the names of its kernels.
+    strict : bool
+        Two warnings become errors: a name in `params` that is not a parameter of ``main``, and an
+        unknown pass in the context.
 
     Returns
     -------
@@ -237,6 +248,7 @@ def build(
         constant_memory_pools,
         params,
         mod_name,
+        strict,
     )
     targets = _targets(target, None)
     if executor is not None and executor.name == "aot":
@@ -335,8 +347,9 @@ class GraphExecutor(interpreter.Executor):
 
         def run(*args, **kwargs):
             module = graph_executor.GraphModule(lib["default"](*devices))
-            for param, value in zip(func.params, _arguments(func, args, kwargs), strict=True):
-                module.set_input(param.name_hint, value)
+            # by number: parameters may share a name, inputs do not
+            for i, value in enumerate(_arguments(func, args, kwargs)):
+                module.set_input(i, value)
             module.run()
             flat = iter(range(module.get_num_outputs()))
             return _unflatten(result, lambda: module.get_output(next(flat)).copyto(devices[0]))
@@ -352,7 +365,12 @@ class AotExecutor(GraphExecutor):
 
 def _arguments(func, args, kwargs):
     """Arguments in the order of the parameters, whose names need not differ."""
-    names = [param.name_hint for param in func.params]
+    names = [str(param.name_hint) for param in func.params]
+    shared = [name for name in kwargs if names.count(name) > 1]
+    if shared:
+        raise ValueError(
+            f"the arguments {names} share the name {shared[0]}: give those by position, not by name"
+        )
     given, rest = names[: len(args)], names[len(args) :]
     twice = [name for name in kwargs if name in given and name not in rest]
     unknown = [name for name in kwargs if name not in names]

@@ -1,9 +1,9 @@
 """Making one file of a module and its imports, and linking files that are not libraries yet."""
 
 import os
-import shutil
 import tarfile
 
+from .._ffi.files import write_file
 from ..contrib import cc as _cc
 from ..contrib import tar as _tar
 from ..contrib import utils as _utils
@@ -54,7 +54,7 @@ def _function_for(file_name):
 def _one_object(output, files, options=None, **kwargs):
     """An object file of several; the only one as it is."""
     if len(files) == 1 and files[0].endswith(".o"):
-        shutil.copyfile(files[0], output)
+        _one_file(output, files)
     else:
         _cc.create_object(output, files, options, **kwargs)
 
@@ -66,10 +66,11 @@ def _one_file(output, files, options=None, **kwargs):
     if other or (len(files) > 1 and ending in (".bc", ".ll")):
         names = ", ".join(os.path.basename(f) for f in other or files)
         raise ValueError(f"export_library: {names} cannot be part of one {ending} file")
-    with open(output, "wb") as out:
-        for path in files:
-            with open(path, "rb") as part:
-                shutil.copyfileobj(part, out)
+    parts = []
+    for path in files:
+        with open(path, "rb") as part:
+            parts.append(part.read())
+    write_file(output, b"".join(parts))
 
 
 def _options(kwargs):
@@ -138,8 +139,7 @@ class _Job:
             pack_llvm(self.mod, bool(self.is_system_lib), target, self.prefix).save(path)
         else:
             path = os.path.join(self.folder, f"{self.prefix}devc.c")
-            with open(path, "w", encoding="utf-8") as out:
-                out.write(str(_ffi_api.ModulePackImportsToC(*arguments)))
+            write_file(path, str(_ffi_api.ModulePackImportsToC(*arguments)))
             self.has_source = True
         return [path]
 

@@ -49,7 +49,8 @@ class NDArray(_core.Tensor):
     ndim : int
         Number of dimensions.
     is_view : bool
-        Does it borrow memory that a caller lent for the time of a call?
+        Does it borrow memory that a caller lent for the time of a call? An array that is kept
+        becomes a copy when the call ends; arrays of numpy over its memory must not be kept.
     """
 
     __slots__ = ()

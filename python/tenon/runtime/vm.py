@@ -366,6 +366,10 @@ class VirtualMachine:
         for name, value in kwargs.items():
             if name not in names:
                 raise TypeError(f"{func_name}() got an unexpected keyword argument '{name}'")
+            if names.count(name) > 1:
+                raise TypeError(
+                    f"{func_name}() has several parameters '{name}': give them by position"
+                )
             values[names.index(name)] = value
         rest = iter(args)
         values = [next(rest, missing) if value is missing else value for value in values]

@@ -101,7 +101,13 @@ class BoundMacro:
 
 
 class Environment:
-    """Evaluates expressions of a script over the names it was written among."""
+    """Evaluates expressions of a script over the names it was written among, as Python.
+
+    Parameters
+    ----------
+    names : dict
+        The names.
+    """
 
     def __init__(self, names):
         self.names = names
@@ -110,13 +116,12 @@ class Environment:
         text = str(text)
         if text.startswith("?"):
             return self.lookup(text[1:])
-        scope = dict(self.names, __builtins__=builtins)
+        scope = {}
         for name, value in variables.items():
             held = isinstance(value, HostValue)
             scope[str(name)] = _held.values[value.key] if held else value
         try:
-            # as globals: comprehensions and lambdas see no locals of eval
-            value = eval(text, scope)  # noqa: S307 (the user's own source)
+            value = self.evaluate(text, scope)
         except NameError:
             return _UNDEFINED
         marker = _marker(value)
@@ -126,29 +131,62 @@ class Environment:
             return value.node()
         return value if _is_plain(value) else hold(value)
 
+    def evaluate(self, text, scope):
+        """The value of an expression; `scope` holds the script's own variables."""
+        # as globals: comprehensions and lambdas see no locals of eval
+        return eval(text, dict(self.names, __builtins__=builtins) | scope)  # noqa: S307 (the user's)
+
     def lookup(self, name):
         """What kind of name it is: a module of the script, undefined, or (None) any other value.
 
         ``T.name`` asks for a function that Python has and scripts do not.
         """
         if name.startswith("T."):
-            from . import tir
-
-            return None if tir.has_function(name[2:]) else _UNDEFINED
+            return None if self.has_function(name[2:]) else _UNDEFINED
         if name not in self.names:
-            return None if hasattr(builtins, name) else _UNDEFINED
+            return None if self.has_builtin(name) else _UNDEFINED
         return _marker(self.names[name])
 
+    def has_function(self, path):
+        """Is ``T.path`` a function of Python's?"""
+        from . import tir
 
-def parse(text, names, *, file="<string>", line=1, column=0):
+        return callable(tir.function(path))
+
+    def has_builtin(self, name):
+        """Is it a name that Python defines?"""
+        return hasattr(builtins, name)
+
+
+class TextEnvironment(Environment):
+    """The same for text: its names are those it was given, and it runs no Python (_text.py)."""
+
+    def evaluate(self, text, scope):
+        from . import tir
+        from ._text import TextEvaluator
+
+        modules = {name: value for name, value in self.names.items() if value is tir}
+        return TextEvaluator(self.names | scope, modules)(text)
+
+    def has_function(self, path):
+        from . import tir
+        from ._text import is_builder
+
+        return is_builder(tir.function(path))
+
+    def has_builtin(self, name):
+        return False
+
+
+def parse(text, environment, *, file="<string>", line=1, column=0):
     """Parse a source text.
 
     Parameters
     ----------
     text : str
         A function or class.
-    names : dict
-        Names the text may use.
+    environment : Environment
+        Evaluates what the text does not define itself.
     file, line, column
         Where the text is from, for messages: its first line, and columns cut off on the left.
 
@@ -157,20 +195,28 @@ def parse(text, names, *, file="<string>", line=1, column=0):
     PrimFunc or IRModule
     """
     with _holding():
-        return _core.get_global_func("script.Parse")(text, file, line, column, Environment(names))
+        return _core.get_global_func("script.Parse")(text, file, line, column, environment)
 
 
-def from_source(program, extra_vars=None, check_well_formed=True):
+def from_source(program, extra_vars=None, check_well_formed=True, *, trusted=False):
     """Parse TVMScript.
+
+    Text runs no Python: what it does not define itself are the names of `extra_vars`, their
+    elements, attributes and calls, and arithmetic of them. A function or class is a part of the
+    program that defines it, and may use all of Python.
 
     Parameters
     ----------
     program : str, function or class
         Source text, or an object whose source text is meant.
     extra_vars : dict of str, optional
-        Names the text may use. ``T``, ``tir``, ``I`` and ``ir`` are known.
+        Names the text may use. ``T``, ``tir``, ``I`` and ``ir`` are known. Text may call the
+        functions among them and read attributes of the values: give no modules.
     check_well_formed : bool
         Kept for old programs.
+    trusted : bool
+        The text is the caller's own: it is evaluated as Python where it has to be, and can do
+        whatever this process can.
 
     Returns
     -------
@@ -179,10 +225,17 @@ def from_source(program, extra_vars=None, check_well_formed=True):
     Raises
     ------
     tenon.error.DiagnosticError
-        With file, line and a caret under what is wrong.
+        With file, line and a caret under what is wrong; also where text asks for Python.
+
+    Examples
+    --------
+    >>> tenon.script.from_source("@T.prim_func\\ndef f(A: T.Buffer((n,), 'int8')):\\n    A[0] = 1",
+    ...                          {"n": 8})
     """
     if isinstance(program, str):
-        return parse(textwrap.dedent(program), _default_names() | dict(extra_vars or {}))
+        environment = Environment if trusted else TextEnvironment
+        names = _default_names() | dict(extra_vars or {})
+        return parse(textwrap.dedent(program), environment(names))
     names = captured(program) | dict(extra_vars or {})
     return parse_object(program, names)
 
@@ -240,7 +293,7 @@ def source_of(program):
 def parse_object(program, names):
     """Parse the source text of a function or class."""
     text, file, line, column = source_of(program)
-    return parse(text, names, file=file, line=line, column=column)
+    return parse(text, Environment(names), file=file, line=line, column=column)
 
 
 def _source_lines(program):

@@ -46,12 +46,12 @@ class Name:
             return _buffer(*args, **kwargs)
         if self.path in ("Ptr", "ptr"):
             return _typed("handle", *args, **kwargs)
-        function = _function(self.path)
-        if function is None and self.path == "alloc_buffer":
+        made = function(self.path)
+        if made is None and self.path == "alloc_buffer":
             return _alloc_buffer(*args, **kwargs)
-        if function is None:
+        if made is None:
             raise AttributeError(f"T.{self.path} means something inside @T.prim_func only")
-        return function(*args, **kwargs)
+        return made(*args, **kwargs)
 
 
 def _frame_function(path):
@@ -71,7 +71,8 @@ def _frame_function(path):
     return found
 
 
-def _function(path):
+def function(path):
+    """The function of Python's that ``T.path`` is, or None."""
     from .. import tir
 
     path = path.removeprefix("op.")
@@ -82,9 +83,9 @@ def _function(path):
     return getattr(tir, path, None) or getattr(tir.op, path, None)
 
 
-def has_function(path):
-    """Is ``T.path`` a function of Python's?"""
-    return callable(_function(path))
+def is_type(path):
+    """Does ``T.path`` make values of a type, as ``T.int8`` does?"""
+    return _TYPE.match(path) is not None
 
 
 def _typed(name, value=None, *args, is_size_var=False):

@@ -72,3 +72,19 @@ def llvm_get_intrinsic_name(intrin_id):
     """
     llvm_version_major()
     return str(_ffi_api.llvm_get_intrinsic_name(intrin_id))
+
+
+def llvm_get_cpu_archlist(target="llvm"):
+    """The processors that the option ``-mcpu`` of a target may name.
+
+    Parameters
+    ----------
+    target : str or Target
+        Of kind llvm; its triple decides.
+
+    Returns
+    -------
+    list of str
+    """
+    llvm_version_major()
+    return [str(name) for name in _ffi_api.llvm_get_cpu_archlist(target)]

@@ -225,12 +225,14 @@ class CompareBeforeAfter:
 
     A subclass defines
 
-    - ``before``: what goes in. An `IRModule`, a `PrimFunc`, a module or function in TVMScript (a
-      nested class, or a method whose parameters carry TVMScript annotations), or a method or
+    - ``before`` or ``Before``: what goes in. An `IRModule`, a `PrimFunc`, a function in TVMScript
+      (without ``self``, the decorator may be left out), a class of such functions, or a method or
       fixture that returns one of these (its parameters are fixtures).
     - ``transform``: a pass, or a method or fixture that returns one.
-    - ``expected``: what must come out, given like ``before``; an exception class if the transform
-      must fail; left out, nothing may change.
+    - ``expected`` or ``Expected``: what must come out, given like ``before``; an exception class
+      if the transform must fail; left out, nothing may change.
+
+    The names of single functions are not compared.
 
     Attributes
     ----------
@@ -242,8 +244,11 @@ class CompareBeforeAfter:
 
     def __init_subclass__(cls):
         for name in ("before", "expected"):
-            if name in cls.__dict__:
-                setattr(cls, name, cls._normalize(cls.__dict__[name], name))
+            given = [n for n in (name, name.capitalize()) if n in cls.__dict__]
+            if len(given) > 1:
+                raise TypeError(f"{cls.__name__}: define {given[0]} or {given[1]}, not both")
+            if given:
+                setattr(cls, name, cls._normalize(cls.__dict__[given[0]], name))
         if "transform" in cls.__dict__:
             cls.transform = cls._normalize_transform(cls.__dict__["transform"])
         if not hasattr(cls, "expected") and hasattr(cls, "before"):
@@ -255,15 +260,16 @@ class CompareBeforeAfter:
 
         if _is_fixture(func) or isinstance(func, property):
             return func
+        fixture = pytest.fixture(name=name)
         if inspect.isclass(func):
             if issubclass(func, Exception):
-                return pytest.fixture(name=name)(lambda self: func)
-            return pytest.fixture(name=name)(lambda self: _script_module(func, cls))
-        if callable(func) and not _is_ir(func):
-            if _has_script_annotations(func):
-                return pytest.fixture(name=name)(lambda self: _script_function(func, cls))
-            return pytest.fixture(name=name)(func)
-        return pytest.fixture(name=name)(lambda self: func)
+                return fixture(lambda self: func)
+            return fixture(lambda self: _script_module(func, cls))
+        if inspect.isfunction(func):
+            if "self" in inspect.signature(func).parameters:
+                return fixture(func)
+            return fixture(lambda self: _script_function(func, cls))
+        return fixture(lambda self: func)
 
     _normalize_before = _normalize_expected = _normalize
 
@@ -297,19 +303,22 @@ class CompareBeforeAfter:
 
         from .. import ir
 
-        before = _as_module(before)
+        alone = _is_function(before)
+        given = ir.IRModule({"main": before}) if alone else before
         if inspect.isclass(expected) and issubclass(expected, BaseException):
             with pytest.raises(expected):
-                transform(before)
+                transform(given)
             return
-        after = transform(before)
-        wanted = _as_module(expected)
+        after = transform(given)
+        if alone and _is_function(expected):
+            after = after["main"].with_attr("global_symbol", "main")
+            expected = expected.with_attr("global_symbol", "main")
         try:
-            ir.assert_structural_equal(after, wanted)
+            ir.assert_structural_equal(after, expected)
         except ValueError as err:
             raise ValueError(
                 f"IR after the pass differs from what is expected.\nbefore:\n{before}\n\n"
-                f"after:\n{after}\n\nexpected:\n{wanted}\n\n{err}"
+                f"after:\n{after}\n\nexpected:\n{expected}\n\n{err}"
             ) from err
 
 
@@ -325,29 +334,23 @@ def _is_ir(value):
     return isinstance(value, Object)
 
 
-def _has_script_annotations(func):
-    notes = [p.annotation for p in inspect.signature(func).parameters.values()]
-    return any(n is not inspect.Parameter.empty for n in notes)
+def _is_function(value):
+    return _is_ir(value) and type(value).__name__ in ("PrimFunc", "Function")
 
 
 def _script_module(cls, owner):
+    """The module of a class without a decorator; its functions may have one."""
+    from .. import ir
     from ..script import ir_module
 
-    return ir_module(cls, check_well_formed=owner.check_well_formed)
+    members = {n: f for n, f in vars(cls).items() if not n.startswith("_")}
+    if all(_is_ir(f) for f in members.values()):
+        return ir_module(cls, check_well_formed=owner.check_well_formed)
+    functions = {n: f if _is_ir(f) else _script_function(f, owner) for n, f in members.items()}
+    return ir.IRModule({n: f.with_attr("global_symbol", n) for n, f in functions.items()})
 
 
 def _script_function(func, owner):
     from ..script import tir
 
-    function = tir.prim_func(func, check_well_formed=owner.check_well_formed)
-    # "before" and "expected" are no names of functions
-    return function.without_attr("global_symbol")
-
-
-def _as_module(value):
-    """A function alone becomes a module with that function."""
-    from .. import ir
-
-    if _is_ir(value) and type(value).__name__ in ("PrimFunc", "Function"):
-        return ir.IRModule.from_expr(value)
-    return value
+    return tir.prim_func(func, check_well_formed=owner.check_well_formed)

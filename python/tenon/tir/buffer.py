@@ -169,7 +169,8 @@ def decl_buffer(
         elem_offset is a multiple of this; where it is given without elem_offset, that is a new
         variable.
     buffer_type : str
-        "" or "auto_broadcast".
+        "" or "auto_broadcast": an axis of one element is read by any index. Its strides are
+        variables that the argument binds.
     axis_separators : list of int, optional
         Where groups of axes are flattened apart.
     span : Span, optional
@@ -185,6 +186,10 @@ def decl_buffer(
     index_dtype = shape[0].dtype if integer else "int32"
     if offset_factor != 0 and elem_offset is None:
         elem_offset = Var(f"{name}_elem_offset", index_dtype)
+    broadcast = buffer_type in ("auto_broadcast", "auto")
+    if broadcast and strides is None:
+        # bound to 0 where the axis has one element
+        strides = [Var("stride", index_dtype) for _ in shape]
     if data is None:
         storage = "int8" if dtype == "bool" else dtype
         data = Var(name, PointerType(PrimType(storage), scope or "global"), span)
@@ -198,7 +203,7 @@ def decl_buffer(
         "name": name,
         "data_alignment": 64 if data_alignment <= 0 else data_alignment,
         "offset_factor": offset_factor or 1,
-        "buffer_type": 2 if buffer_type in ("auto_broadcast", "auto") else 1,
+        "buffer_type": 2 if broadcast else 1,
         "span": span,
     }
     return _core.make_node("tir.Buffer", fields)

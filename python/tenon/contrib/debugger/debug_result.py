@@ -3,8 +3,9 @@
 import json
 import os
 
+from ..._ffi.files import write_file
 from ...runtime.ndarray import NDArray, array
-from ...runtime.params import save_param_dict
+from ...runtime.params import save_param_dict, save_param_dict_to_file
 
 GRAPH_DUMP_FILE_NAME = "_tvmdbg_graph_dump.json"
 CHROME_TRACE_FILE_NAME = "_tvmdbg_execution_trace.json"
@@ -91,8 +92,7 @@ class DebugResult:
 
     def dump_output_tensor(self):
         """Write the outputs of all nodes to ``output_tensors.params``."""
-        with open(self._path(OUTPUT_TENSORS_FILE_NAME), "wb") as out:
-            out.write(save_param_dict(self.get_output_tensors()))
+        save_param_dict_to_file(self.get_output_tensors(), self._path(OUTPUT_TENSORS_FILE_NAME))
 
     def dump_chrome_trace(self):
         """Write the times as a trace that Chrome's viewer reads: one node after the other."""
@@ -112,13 +112,11 @@ class DebugResult:
                 )
             start = end
         trace = {"displayTimeUnit": "ns", "traceEvents": events}
-        with open(self._path(CHROME_TRACE_FILE_NAME), "w", encoding="utf-8") as out:
-            json.dump(trace, out)
+        write_file(self._path(CHROME_TRACE_FILE_NAME), json.dumps(trace))
 
     def dump_graph_json(self, graph):
         """Write the graph, with what was added to the nodes, to ``_tvmdbg_graph_dump.json``."""
-        with open(self._path(GRAPH_DUMP_FILE_NAME), "w", encoding="utf-8") as out:
-            json.dump(graph, out, indent=4, sort_keys=False)
+        write_file(self._path(GRAPH_DUMP_FILE_NAME), json.dumps(graph, indent=4))
 
     def _table_rows(self):
         """A row for each output of an operator."""

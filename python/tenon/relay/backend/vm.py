@@ -8,7 +8,7 @@ from ...runtime import vm as vm_rt
 from .interpreter import Executor
 
 
-def compile(mod, target=None, target_host=None, params=None):
+def compile(mod, target=None, target_host=None, params=None, strict=False):
     """Compile a module for the virtual machine.
 
     Parameters
@@ -22,6 +22,9 @@ def compile(mod, target=None, target_host=None, params=None):
         What code of the host is made for.
     params : dict of str to NDArray or array-like, optional
         Values of parameters of ``main``, which become constants.
+    strict : bool
+        Two warnings become errors: a name in `params` that is not a parameter of ``main``, and an
+        unknown pass in the context.
 
     Returns
     -------
@@ -33,6 +36,7 @@ def compile(mod, target=None, target_host=None, params=None):
         There is no target, or the program cannot be compiled.
     """
     compiler = VMCompiler()
+    compiler._strict = strict
     if params:
         compiler.set_params(params)
     compiler.lower(mod, target, target_host)
@@ -45,6 +49,7 @@ class VMCompiler:
 
     def __init__(self):
         self._params = {}
+        self._strict = False
         self._lowered = None
         self._exec = None
 
@@ -54,7 +59,7 @@ class VMCompiler:
         Parameters
         ----------
         params : dict of str to NDArray or array-like
-            Values by name; names that ``main`` does not have are ignored.
+            Values by name; names that ``main`` does not have are a warning.
         """
         self._params = {
             name: value if isinstance(value, ndarray.NDArray) else ndarray.array(value)
@@ -70,7 +75,7 @@ class VMCompiler:
         from ..build_module import _bound, _check_module, _targets
 
         mod = _check_module(mod, "relay.vm.compile")
-        return _bound(mod, self._params), _targets(target, target_host)
+        return _bound(mod, self._params, self._strict), _targets(target, target_host)
 
     def lower(self, mod, target=None, target_host=None):
         """Take a module and its targets; see `compile` for the parameters.

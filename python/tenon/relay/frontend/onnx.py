@@ -13,6 +13,7 @@ def from_onnx(
     freeze_params=True,
     convert_config=None,
     export_node_renamed_model_path=None,
+    strict=False,
 ):
     """A Relay module of an ONNX model.
 
@@ -36,6 +37,8 @@ def from_onnx(
         Where to write the model with a name for each node: nodes without one are called
         ``Relu_0``, ``Relu_1``, ... after their operators. Spans of the program
         (option ``relay.frontend.fill_span``) name the same nodes.
+    strict : bool
+        Warnings about the model and `shape` (logger ``tenon.import``, see docs/onnx.md) are errors.
 
     Returns
     -------
@@ -47,7 +50,7 @@ def from_onnx(
     OpNotImplemented
         The model has operators that are not known; all of them are named.
     OSError, ValueError, DiagnosticError
-        The model cannot be read, or is wrong.
+        The model cannot be read, or is wrong, or suspicious where `strict`.
     TypeError
         It is none of what is expected.
     """
@@ -64,6 +67,6 @@ def from_onnx(
     if not is_path:
         model = bytearray(model)
     module, params = get_global_func("relay.frontend.FromONNX")(
-        model, is_path, shapes, freeze_params, renamed and os.fspath(renamed)
+        model, is_path, shapes, freeze_params, renamed and os.fspath(renamed), strict
     )
     return module, {str(name): value for name, value in params.items()}

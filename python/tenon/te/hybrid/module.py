@@ -4,6 +4,8 @@ import ast
 import itertools
 import linecache
 
+from ..._ffi.files import write_file
+
 _HEADER = "import tenon\n\n\n@tenon.te.hybrid.script\n"
 _numbers = itertools.count()
 
@@ -49,8 +51,7 @@ class HybridModule:
             The file; ``.py`` is added where it is missing.
         """
         path = str(path)
-        with open(path if path.endswith(".py") else path + ".py", "w", encoding="utf-8") as file:
-            file.write(_HEADER + self.src_)
+        write_file(path if path.endswith(".py") else path + ".py", _HEADER + self.src_)
 
     def load(self, path):
         """Read a script; the file is run.

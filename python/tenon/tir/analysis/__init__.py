@@ -16,6 +16,7 @@ from .analysis import (
     get_prim_func_arg_and_result_memory_constraints,
     has_if_then_else,
     is_pure_function,
+    unbounded_data_indices,
     undefined_vars,
     verify_gpu_code,
     verify_memory,

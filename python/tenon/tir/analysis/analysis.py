@@ -59,6 +59,22 @@ def verify_memory(func):
     return bool(_ffi_api.verify_memory(func))
 
 
+def unbounded_data_indices(func):
+    """Accesses at indices that a function has read, and that nothing proves to be within bounds.
+
+    Parameters
+    ----------
+    func : PrimFunc
+        The function.
+
+    Returns
+    -------
+    list of str
+        What says for each where it is.
+    """
+    return str(_ffi_api.unbounded_data_indices(func)).splitlines()
+
+
 def verify_well_formed(obj, assert_mode=True):
     """Check that a program is well-formed.
 
