@@ -19,9 +19,9 @@ if "libasan" in os.environ.get("LD_PRELOAD", ""):
 # after every pass the verifiers look at the program
 os.environ.setdefault("TENON_VERIFY_PASSES", "1")
 
-# the user's own cache of compiled kernels is left alone
+# The user's own cache of compiled kernels is left alone. Processes of tools/test share one.
 _cache = tempfile.TemporaryDirectory(prefix="tenon-cache-")
-os.environ["TENON_CACHE"] = _cache.name
+os.environ["TENON_CACHE"] = os.environ.get("TENON_TEST_CACHE", _cache.name)
 
 hypothesis.settings.register_profile(
     "tenon", deadline=None, derandomize=bool(os.environ.get("CI")), database=None

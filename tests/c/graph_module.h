@@ -43,9 +43,10 @@ static int sum2(TVMValue *args, int *codes, int n, TVMValue *ret, int *ret_code,
 }
 
 static int twice(TN_ARGS) {
-  DLTensor *x, *y;
+  const DLTensor *x;
+  DLTensor *y;
   TN_NARGS("twice", 2);
-  TN_TRY(tn_any_to_dltensor(&args[0], &x) || tn_any_to_dltensor(&args[1], &y));
+  TN_TRY(tn_any_to_dltensor(&args[0], &x) || tn_any_to_writable(&args[1], &y));
   for (int64_t i = 0, m = tn_tensor_count(x); i < m; ++i)
     ((float *)y->data)[i] = ((const float *)x->data)[i] * 2;
   return 0;

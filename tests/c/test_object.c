@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "base/alloc.h"
+
 static void test_strings(void **state) {
   (void)state;
   tn_str *s = tn_str_new_n("a\0b", 3);
@@ -94,6 +96,18 @@ static void test_impossible_sizes(void **state) {
   assert_error("ValueError", "out of range");
   assert_null(tn_shape_new(NULL, -1));
   assert_error("ValueError", "out of range");
+  const int64_t counts[] = {-1, (int64_t)1 << 61, INT64_MAX};
+  for (int i = 0; i < 3; ++i) { /* 8 * 2^61 is 0 in 64 bits */
+    assert_null(tn_alloc_array(counts[i], 8));
+    assert_error("MemoryError", "");
+    assert_null(tn_realloc_array(NULL, counts[i], 8));
+    assert_error("MemoryError", "");
+    assert_null(tn_alloc_zero((size_t)counts[i], 8));
+    assert_error("MemoryError", "");
+    assert_true(tn_array_bytes(16, counts[i], 8) == SIZE_MAX);
+  }
+  assert_int_equal(tn_array_bytes(16, 3, 8), 40);
+  assert_true(tn_array_bytes(PTRDIFF_MAX, 1, 1) == SIZE_MAX);
   tn_str *empty = tn_str_new_n(NULL, 0);
   assert_string_equal(tn_str_data(empty), "");
   tn_release(empty);

@@ -32,7 +32,7 @@ static void test_attributes_by_name(void **state) {
                         tn_any_obj(relay_ints(two, 2)), "data_layout", tn_any_cstr("NHWC"));
   assert_non_null(a);
   assert_int_equal(relay_attr_int(a, "groups", 1), 4);
-  assert_int_equal(relay_int_at(relay_attr_obj(a, "strides"), 1), 2);
+  assert_int_equal(relay_listed(relay_attr_obj(a, "strides"), 1), 2);
   assert_string_equal(relay_attr_str(a, "data_layout"), "NHWC");
   assert_string_equal(relay_attr_str(a, "kernel_layout"), "OIHW");
   assert_int_equal(relay_attr_int(a, "channels", 7), 7); /* None */
@@ -45,6 +45,50 @@ static void test_attributes_by_name(void **state) {
   assert_error("AttributeError", "relay.attrs.Conv2DAttrs has no attribute 'grups'");
   assert_null(relay_attrs("add", 0));
   assert_error("ValueError", "operator add has no attributes");
+}
+
+static void test_known_numbers(void **state) {
+  (void)state;
+  TN_SCOPE(s);
+  int64_t v = 7, all[2];
+  tn_arr *a = tn_arr_of(3, tir_i32(2), relay_any(), tir_i64(INT64_MAX)),
+         *two = tn_arr_of(1, tir_i32(2));
+  assert_true(relay_known_int(a, 0, &v) && v == 2);
+  v = 7;
+  assert_false(relay_known_int(a, 1, &v));
+  assert_false(relay_known_int(a, 3, &v));
+  assert_false(relay_known_int(a, -1, &v));
+  assert_false(relay_known_int(NULL, 0, &v));
+  assert_int_equal(v, 7); /* what is not known does not change it */
+  assert_true(relay_int_is(a, 0, 2));
+  assert_false(relay_int_is(a, 1, 0));
+  assert_true(relay_ints_same(a, 0, two, 0));
+  assert_false(relay_ints_same(a, 1, a, 1));
+  assert_true(relay_known_product(a, 0, 1, &v) && v == 2);
+  assert_true(relay_known_product(a, 3, 3, &v) && v == 1);
+  assert_false(relay_known_product(a, 0, 2, &v));
+  assert_false(relay_known_product(tn_arr_of(2, tir_i32(2), tir_i64(INT64_MAX)), 0, 2, &v));
+  assert_int_equal(relay_known_ints(two, all, 2), 1);
+  assert_int_equal(relay_known_ints(a, all, 2), -1);
+  assert_int_equal(relay_known_ints(two, all, 0), -1);
+}
+
+/* A list of integers that holds something else is an error of the call, never a 0. */
+static void test_lists_of_integers(void **state) {
+  (void)state;
+  TN_SCOPE(s);
+  const int64_t dims[] = {2, 3};
+  tn_arr *types = tn_arr_of(1, relay_tensor_type_of(dims, 2, TN_F32));
+  void *a = relay_attrs("transpose", 1, "axes", tn_any_obj(tn_arr_of(2, tir_i32(1), relay_any())));
+  assert_null(relay_op_result_type(ir_op_get("transpose"), a, types, NULL));
+  assert_error("TypeError", "transpose: axes: expected integers, got a list with tir.Any");
+  a = relay_attrs("nn.pad", 1, "pad_width",
+                  tn_any_obj(tn_arr_of(2, tn_arr_of(2, tir_i32(0), relay_any()),
+                                       tn_arr_of(2, tir_i32(0), tir_i32(0)))));
+  types =
+      tn_arr_of(2, relay_tensor_type_of(dims, 2, TN_F32), relay_tensor_type_of(NULL, 0, TN_F32));
+  assert_null(relay_op_result_type(ir_op_get("nn.pad"), a, types, NULL));
+  assert_error("TypeError", "nn.pad: pad_width: expected integers, got a list with tir.Any");
 }
 
 static void test_patterns(void **state) {
@@ -151,6 +195,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_calls_nest_and_pass_errors_on),
       cmocka_unit_test(test_attributes_by_name),
+      cmocka_unit_test(test_known_numbers),
+      cmocka_unit_test(test_lists_of_integers),
       cmocka_unit_test(test_patterns),
       cmocka_unit_test(test_constants),
       cmocka_unit_test(test_types_as_text),

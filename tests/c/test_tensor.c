@@ -4,6 +4,7 @@
 #include "failing_alloc.h"
 #include "object/dtype.h"
 #include "runtime/tensor.h"
+#include "tvm/runtime/c_runtime_api.h"
 
 static const tn_device cpu = {kDLCPU, 0};
 
@@ -451,7 +452,7 @@ static void test_clone(void **state) {
 static void test_tensor_as_argument(void **state) {
   (void)state;
   tn_tensor *t = counting(1, (int64_t[]){2}), *out;
-  DLTensor *dl;
+  const DLTensor *dl;
   tn_any a = tn_any_obj(t);
   assert_int_equal(tn_any_to_tensor(&a, &out), 0);
   assert_ptr_equal(out, t);
@@ -461,6 +462,19 @@ static void test_tensor_as_argument(void **state) {
   a.v.dltensor = &t->dl;
   assert_int_equal(tn_any_to_dltensor(&a, &dl), 0);
   assert_ptr_equal(dl, &t->dl);
+  DLTensor *to;
+  assert_int_equal(tn_any_to_writable(&a, &to), 0);
+  assert_ptr_equal(to, &t->dl);
+  t->read_only = true;
+  a = tn_any_obj(t);
+  assert_int_equal(tn_any_to_dltensor(&a, &dl), 0);
+  assert_int_equal(tn_any_to_writable(&a, &to), -1);
+  assert_error("ValueError", "read-only");
+  assert_int_equal(TVMArrayCopyFromBytes(&t->dl, (float[]){7, 8}, 8), -1);
+  assert_non_null(strstr(TVMGetLastError(), "read-only"));
+  tn_tensor *part = tn_tensor_from_dltensor(&t->dl, &t->hdr);
+  assert_true(tn_tensor_is_read_only(part));
+  tn_release(part);
   a = tn_any_int(3);
   assert_int_equal(tn_any_to_dltensor(&a, &dl), -1);
   assert_error("TypeError", "expected runtime.NDArray, got int");

@@ -95,7 +95,7 @@ static void test_module_of_functions(void **state) {
   assert_null(tn_module_require(m, "main", false));
   assert_error("AttributeError", "Module has no function 'main'");
   assert_int_equal(tn_func_call(add, args, 2, &ret), -1);
-  assert_error("TypeError", "expected a function, got None");
+  assert_error("TypeError", "argument 1: expected runtime.PackedFunc, got None");
   args[1] = tn_any_obj(echo);
   assert_int_equal(tn_func_call(add, args, 2, &ret), 0);
   tn_any_release(&mod); /* the function keeps the module */

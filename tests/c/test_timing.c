@@ -171,7 +171,7 @@ static void test_cache_flush(void **state) {
     args[i] = tn_any_obj(t);
   }
   assert_int_equal(tn_func_call(flush, args, 3, &ret), 0);
-  DLTensor *dl;
+  const DLTensor *dl;
   assert_int_equal(tn_any_to_dltensor(&args[2], &dl), 0);
   for (int i = 0; i < 4000; ++i) assert_int_equal(((char *)dl->data)[i], 2);
   assert_int_equal(tn_func_call(flush, NULL, 0, &ret), 0);

@@ -6,6 +6,7 @@
 #include "graph_module.h"
 #include "runtime/tensor.h"
 #include "runtime/vm/machine.h"
+#include "tenon/object.h"
 
 static const tn_device cpu = {kDLCPU, 0};
 
@@ -186,6 +187,79 @@ static void test_types(void **state) {
   tn_release(wrong);
 }
 
+static tn_vm_exe *exe_of_code(const int64_t *code, int64_t n, int32_t nreg) {
+  static const char *const names[] = {"x"};
+  tn_vm_exe *x = tn_vm_exe_new();
+  assert_true(tn_vm_add_device(x, cpu, "") == 0 && tn_vm_add_function(x, "main", 1, names) == 0);
+  assert_int_equal(tn_vm_set_code(x, 0, nreg, code, n), 0);
+  return x;
+}
+
+/* A condition on a number of 248 bits: verified bytecode must not write its 31 bytes to a word. */
+static void test_numbers_larger_than_a_word(void **state) {
+  (void)state;
+  static const int64_t code[] = {TN_VM_LOAD_CONSTI, 1, 1,         TN_VM_IF, 0, 1, 1, 2,
+                                 TN_VM_RET,         0, TN_VM_RET, 1};
+  tn_vm_exe *x = exe_of_code(code, TN_COUNT(code), 2);
+  assert_int_equal(tn_vm_verify(x), 0);
+  tn_vm_machine *m = new_machine(x);
+  const uint8_t bits[] = {248, 128, 24, 12};
+  for (int i = 0; i < TN_COUNT(bits); ++i) {
+    tn_tensor *t = tn_tensor_new(NULL, 0, (tn_dtype){kDLInt, bits[i], 1}, cpu, NULL);
+    memset(t->dl.data, 1, (size_t)tn_tensor_nbytes(&t->dl));
+    tn_any ret, arg = tn_any_obj(t);
+    assert_int_equal(tn_vm_run(m, 0, &arg, 1, &ret), -1);
+    assert_error("TypeError", "expected a whole number or bool");
+    tn_release(t);
+  }
+  tn_vm_machine_free(m);
+}
+
+/* Code reads whole words where a tensor lies. */
+static void test_offsets_of_tensors(void **state) {
+  (void)state;
+  int64_t code[] = {TN_VM_LOAD_CONSTI,
+                    1,
+                    64,
+                    TN_VM_ALLOC_STORAGE,
+                    2,
+                    1,
+                    64,
+                    I64,
+                    0,
+                    TN_VM_ALLOC_TENSOR,
+                    3,
+                    2,
+                    4,
+                    I64,
+                    1,
+                    2,
+                    TN_VM_RET,
+                    3};
+  tn_vm_exe *x = exe_of_code(code, TN_COUNT(code), 4);
+  assert_int_equal(tn_vm_verify(x), -1);
+  assert_error("ValueError", "a tensor at offset 4");
+  tn_vm_exe_free(x);
+}
+
+static void test_closures_are_not_saved_as_data(void **state) {
+  (void)state;
+  static const int64_t code[] = {TN_VM_ALLOC_CLOSURE, 1, 0, 0, TN_VM_RET, 1};
+  tn_vm_machine *m = new_machine(exe_of_code(code, TN_COUNT(code), 2));
+  tn_tensor *t = four();
+  tn_any closure, ret, arg = tn_any_obj(t);
+  assert_int_equal(tn_vm_run(m, 0, &arg, 1, &closure), 0);
+  assert_null(tn_json_save(closure));
+  assert_error("TypeError", "vm.Closure has no JSON form");
+  tn_any_release(&closure);
+  static const char text[] = "{\"root\": 1, \"nodes\": [{\"type_key\": \"\"}, {\"type_key\": "
+                             "\"vm.Closure\", \"attrs\": {\"tag\": \"7\"}}], \"b64ndarrays\": []}";
+  assert_int_equal(tn_json_load(text, sizeof text - 1, &ret), -1);
+  assert_error("ValueError", "objects of this type are not saved in JSON");
+  tn_release(t);
+  tn_vm_machine_free(m);
+}
+
 static void test_save_and_load(void **state) {
   (void)state;
   tn_vm_exe *x = new_exe();
@@ -309,6 +383,9 @@ int main(void) {
       cmocka_unit_test(test_run),
       cmocka_unit_test(test_limits),
       cmocka_unit_test(test_types),
+      cmocka_unit_test(test_numbers_larger_than_a_word),
+      cmocka_unit_test(test_offsets_of_tensors),
+      cmocka_unit_test(test_closures_are_not_saved_as_data),
       cmocka_unit_test(test_save_and_load),
       cmocka_unit_test(test_verify),
       cmocka_unit_test(test_no_memory),

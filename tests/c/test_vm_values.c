@@ -104,6 +104,22 @@ static void test_taken_apart(void **state) {
   tn_release(sizes);
 }
 
+/* So many parts that their sizes take more bytes than can be counted. */
+static void test_more_parts_than_memory(void **state) {
+  (void)state;
+  const int64_t extents[] = {0, (int64_t)1 << 61}, each = 1;
+  tn_tensor *x =
+      tn_tensor_new(extents, 2, (tn_dtype){kDLFloat, 32, 1}, (tn_device){kDLCPU, 0}, NULL);
+  tn_tensor *size = tn_tensor_new(NULL, 0, (tn_dtype){kDLInt, 64, 1}, (tn_device){kDLCPU, 0}, NULL);
+  memcpy(size->dl.data, &each, sizeof each);
+  tn_any ret, args[] = {tn_any_obj(x), tn_any_obj(size), tn_any_int(1), tn_any_int(1)};
+  assert_int_equal(call("sequence.split", args, 4, &ret), -1);
+  assert_string_equal(tn_error_class(), "MemoryError");
+  tn_error_clear();
+  tn_release(x);
+  tn_release(size);
+}
+
 static void test_missing(void **state) {
   (void)state;
   tn_any ret, none = tn_any_none();
@@ -119,6 +135,60 @@ static void test_missing(void **state) {
   assert_int_equal(call("value.narrow", args, 2, &ret), -1);
   assert_error("ValueError", "a tensor of 2 dimensions, where the model states 1");
   tn_release(x);
+}
+
+/* A pair of pairs of pairs ... of one tensor that the caller has too: 2^40 leaves, 40 pairs. */
+static tn_tuple *pairs(const tn_tensor *x, int depth) {
+  tn_obj *o = (tn_obj *)(uintptr_t)x;
+  tn_retain(o);
+  for (int i = 0; i < depth && o; ++i) {
+    tn_any both[] = {tn_any_obj(o), tn_any_obj(o)};
+    tn_obj *next = (tn_obj *)tn_tuple_new(0, both, 2);
+    tn_release(o);
+    o = next;
+  }
+  return (tn_tuple *)o;
+}
+
+static void test_results_nobody_else_sees(void **state) {
+  (void)state;
+  tn_tensor *x = floats(2, 3, 0), *own;
+  tn_any value = tn_any_obj(pairs(x, 40));
+  assert_int_equal(tn_unshare(&value), 0);
+  const tn_tuple *t = tuple_of(&value);
+  for (int i = 0; i < 39; ++i, t = (const tn_tuple *)t->fields[1].v.obj)
+    assert_ptr_equal(t->fields[0].v.obj, t->fields[1].v.obj);
+  own = (tn_tensor *)t->fields[0].v.obj;
+  assert_ptr_not_equal(own, x);
+  assert_memory_equal(own->dl.data, x->dl.data, 24);
+  assert_int_equal(tn_use_count(x), 1);
+  tn_any_release(&value);
+
+  value = tn_any_obj(tn_tensor_view(x, (int64_t[]){6}, 1, x->dl.dtype, 0)); /* memory of x */
+  assert_int_equal(tn_unshare(&value), 0);
+  assert_ptr_not_equal(((tn_tensor *)value.v.obj)->dl.data, x->dl.data);
+  tn_any_release(&value);
+  void *data = x->dl.data;
+  value = tn_any_obj(tn_tensor_view(x, (int64_t[]){6}, 1, x->dl.dtype, 0));
+  tn_release(x); /* now its only user */
+  assert_int_equal(tn_unshare(&value), 0);
+  assert_ptr_equal(((tn_tensor *)value.v.obj)->dl.data, data);
+  tn_any_release(&value);
+}
+
+static int unshare_pairs(void *ctx) {
+  tn_tensor *x = floats(2, 3, 0);
+  tn_any value = tn_any_obj(x ? pairs(x, 3) : NULL);
+  (void)ctx;
+  int err = value.v.obj ? tn_unshare(&value) : -1;
+  tn_any_release(&value);
+  tn_release(x);
+  return err;
+}
+
+static void test_unsharing_without_memory(void **state) {
+  (void)state;
+  assert_true(fail_every_allocation(unshare_pairs, NULL) > 5);
 }
 
 static int use_all(void *ctx) {
@@ -148,8 +218,13 @@ static void test_no_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_places),      cmocka_unit_test(test_put_together),
-      cmocka_unit_test(test_taken_apart), cmocka_unit_test(test_missing),
+      cmocka_unit_test(test_places),
+      cmocka_unit_test(test_put_together),
+      cmocka_unit_test(test_taken_apart),
+      cmocka_unit_test(test_missing),
+      cmocka_unit_test(test_results_nobody_else_sees),
+      cmocka_unit_test(test_unsharing_without_memory),
+      cmocka_unit_test(test_more_parts_than_memory),
       cmocka_unit_test(test_no_memory),
   };
   return cmocka_run_group_tests(tests, start_runtime, NULL);

@@ -28,7 +28,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   onnx_model m;
   if (onnx_model_parse(&m, data, n) == 0) {
     tn_map *params = tn_scope_own(tn_map_new());
-    tn_IRModule *mod = params ? onnx_import(&m, NULL, n % 2, params) : NULL;
+    tn_IRModule *mod =
+        params
+            ? onnx_import(&m, NULL, (onnx_options){.freeze = n % 2, .strict = n % 3 == 0}, params)
+            : NULL;
     if (!mod) require(tn_error_pending(), "refused with a reason");
   }
   tn_error_clear();

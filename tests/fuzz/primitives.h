@@ -25,7 +25,7 @@ static void *limited(void *ctx, void *old, size_t size) {
 static int touch(TN_ARGS) {
   unsigned char sum = 1;
   for (int32_t i = 0; i < n; ++i) {
-    DLTensor *t;
+    const DLTensor *t;
     TN_TRY(tn_any_to_dltensor(&args[i], &t));
     size_t size = (size_t)tn_tensor_nbytes(t);
     if (size == 0) continue; /* may have no address */

@@ -51,7 +51,7 @@ static int run_graph(tn_module *factory, tn_tensor *x, tn_any *ret) {
 }
 
 static int print(const tn_any *value) {
-  DLTensor *dl;
+  const DLTensor *dl;
   if (tn_any_to_dltensor(value, &dl)) return -1;
   int64_t n = tn_tensor_count(dl);
   for (int i = 0; i < dl->ndim; ++i) printf("%lld ", (long long)dl->shape[i]);

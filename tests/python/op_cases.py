@@ -45,7 +45,10 @@ def compute(make, *arrays, target="stackvm"):
     for output, t in zip(outputs, wanted, strict=True):
         assert [int(x) for x in output.shape] == list(t.concrete_shape), output.op.name
         assert output.dtype == t.dtype
-    func = tenon.build(te.create_prim_func([*inputs, *outputs]), target=target)
+    program = te.create_prim_func([*inputs, *outputs])
+    unbounded = tenon.tir.analysis.unbounded_data_indices(program)
+    assert not unbounded, f"{call.op.name}: {unbounded}"
+    func = tenon.build(program, target=target)
     buffers = [tenon.nd.array(a) for a in flat]
     empty = [tenon.nd.empty(t.concrete_shape, t.dtype) for t in wanted]
     func(*buffers, *empty)

@@ -1,16 +1,18 @@
 """Random Relay programs without control flow: what test_random_graphs.py compares executors on.
 
-``python random_graphs.py FROM TO`` compares as many as one likes.
+``python random_graphs.py`` compares as many as one likes (endless.py).
 """
 
 import sys
 
+import endless
 import numpy as np
 import tenon
 from tenon import relay
 from tenon.relay.testing import run_infer_type
 
 MOST_ELEMENTS, MOST_DIMS = 4000, 5
+MOST_STEPS = 29
 UNARY = ("tanh", "negative", "abs", "sigmoid", "exp", "ceil")
 BINARY = ("add", "subtract", "multiply", "maximum", "minimum")
 REDUCE = ("sum", "mean", "max", "min")
@@ -261,10 +263,10 @@ STEPS += (reduce, argmax, softmax, dense, batch_matmul, conv2d, conv2d, conv2d, 
 STEPS += (whole_images, take, strided_slice, where, cast, pad, topk, dims)
 
 
-def make(seed):
-    """A module and its arguments as numpy arrays."""
+def make(seed, most=MOST_STEPS):
+    """A module and its arguments as numpy arrays; of its steps only the first `most`."""
     g = Graph(seed)
-    for _ in range(g.number(1, 30)):
+    for _ in range(min(most, g.number(1, MOST_STEPS + 1))):
         try:
             g.one_of(STEPS)(g)
         except NoSuchValue:
@@ -311,12 +313,31 @@ def check(got, want, level):
 
 EXECUTORS = (("graph", 3), ("vm", 3), ("graph", 0), ("aot", 3), ("vm", 1), ("graph", 4))
 
+
+def check_all(seed, most=MOST_STEPS):
+    """All executors on one program."""
+    mod, args = make(seed, most)
+    want = reference(mod, args)
+    if want is None:
+        return "too large to compare"
+    for kind, level in EXECUTORS:
+        try:
+            check(run(kind, level, mod, args), want, level)
+        except Exception as e:
+            e.add_note(f"in executor {kind} at level {level}")
+            raise
+    return "compared"
+
+
+def shrink(seed):
+    """The program of the fewest steps that fails."""
+    for most in range(1, MOST_STEPS + 1):
+        try:
+            check_all(seed, most)
+        except Exception as e:
+            return f"{most} steps: {type(e).__name__}: {e}\n{make(seed, most)[0].astext(False)}"
+    return "it does not fail again"
+
+
 if __name__ == "__main__":
-    for seed in range(int(sys.argv[1]), int(sys.argv[2])):
-        mod, args = make(seed)
-        want = reference(mod, args)
-        for kind, level in EXECUTORS if want is not None else ():
-            try:
-                check(run(kind, level, mod, args), want, level)
-            except Exception as e:
-                print(seed, kind, level, type(e).__name__, str(e)[-300:])
+    sys.exit(endless.main(check_all, shrink))

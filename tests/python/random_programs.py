@@ -4,9 +4,20 @@ Integers of 32 and 64 bits stay where they do not overflow (of each expression a
 narrower and unsigned ones wrap around. Floats are multiples of small powers of two that their type
 holds, so that neither order nor contraction of operations shows; functions of the C library come
 last, just before a result is stored, where a tolerance can be given.
+
+``python random_programs.py`` compares the code generators on as many as one likes (endless.py); a
+seed is a module of several programs.
 """
 
+import pathlib
+import sys
+import tempfile
+
+import endless
 import numpy as np
+import tenon
+from tenon.script import from_source
+from tenon.target.codegen import llvm_version_major
 
 SIZE = 16
 INTS = ["int8", "int16", "int32", "int64"]
@@ -367,3 +378,83 @@ class Program:
         while bound <= max(a.bound, b.bound):
             bound *= 2
         return Value(f"T.{op}({a.text}, {b.text})", dtype, min(bound, limit(dtype)))
+
+
+# ---- comparing code generators ----
+
+EACH = 10  # functions of a module: a C compiler is started once for all
+C_DTYPES = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+C_DTYPES += ["float16", "float32", "float64", "bool"]
+
+
+def compiled(target, mod, folder):
+    """The module for a target."""
+    built = tenon.build(mod, target=target)
+    if target != "c":
+        return built
+    path = str(pathlib.Path(folder) / "lib.so")
+    built.export_library(path, options=["-O1", "-w"])
+    return tenon.runtime.load_module(path)
+
+
+def results(built, program):
+    tensors = [tenon.nd.array(a) for a in program.arrays()]
+    built[program.name](*tensors)
+    return [t.numpy() for t in tensors]
+
+
+def compare(program, target, got, want):
+    for i, (x, y) in enumerate(zip(got, want, strict=True)):
+        kind = x.dtype
+        what = f"{target}: argument {i} ({kind}) of\n{program.text}"
+        if kind in (np.float32, np.float64):
+            rtol = 4e-6 if kind == np.float32 else 1e-13
+            np.testing.assert_allclose(x, y, rtol=rtol, atol=rtol, err_msg=what)
+        else:
+            np.testing.assert_array_equal(x, y, err_msg=what)
+
+
+def compare_programs(programs):
+    """Raises where a code generator computes other results than the interpreter."""
+    functions = {
+        p.name: from_source("from tvm.script import tir as T\n" + p.text) for p in programs
+    }
+    mod = tenon.IRModule(functions)
+    reference = compiled("stackvm", mod, None)
+    wanted = [results(reference, p) for p in programs]
+    targets = ["c", "llvm", "llvm -mcpu=x86-64", "llvm -opt-level=0"]
+    for target in targets if llvm_version_major(allow_none=True) else ["c"]:
+        with tempfile.TemporaryDirectory() as folder:
+            built = compiled(target, mod, folder)
+            for program, want in zip(programs, wanted, strict=True):
+                compare(program, target, results(built, program), want)
+
+
+def programs_of(seed):
+    return [Program(seed * EACH + i, f"f{i}", C_DTYPES) for i in range(EACH)]
+
+
+def compare_module(seed):
+    """@return how many programs were compared"""
+    programs = programs_of(seed)
+    compare_programs(programs)
+    return len(programs)
+
+
+def check(seed):
+    compare_module(seed)
+    return "modules compared"
+
+
+def shrink(seed):
+    """The first program of the module that fails alone."""
+    for program in programs_of(seed):
+        try:
+            compare_programs([program])
+        except Exception as e:
+            return f"{type(e).__name__}: {e}\n{program.text}"
+    return "no program of it fails alone"
+
+
+if __name__ == "__main__":
+    sys.exit(endless.main(check, shrink))

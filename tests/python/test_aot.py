@@ -308,3 +308,10 @@ def test_memory_that_is_too_small_tells_how_much_is_missing(tmp_path):
     assert 0 < missing <= 1000
     library.start_memory(0, 1000 - missing)
     call_c(library, metadata, values)
+
+
+def test_values_without_elements():
+    x = relay.var("x", shape=(2, 0))
+    mod = tenon.IRModule.from_expr(relay.Function([x], relay.variance(x, axis=0)))
+    f = relay.create_executor("aot", mod, tenon.cpu(), "llvm").evaluate()
+    assert f(np.zeros((2, 0), "float32")).numpy().shape == (0,)

@@ -46,6 +46,23 @@ def test_strided_views():
     np.testing.assert_allclose(c.numpy(), (a @ b).numpy(), rtol=1e-5)
 
 
+def test_rows_that_run_backwards_or_overlap():
+    """BLAS cannot take them: an error, and not the product of other numbers."""
+    a = np.arange(12, dtype="float32").reshape(3, 4)
+    b = np.arange(8, dtype="float32").reshape(4, 2)
+    c = np.zeros((3, 2), "float32")
+    overlapping = np.lib.stride_tricks.as_strided(a, (3, 4), (4, 4))
+    for wrong in (a[::-1], np.broadcast_to(a[0], (3, 4)), overlapping):
+        with pytest.raises(ValueError, match="no rows that overlap or run backwards"):
+            matmul(wrong, b, c, False, False)
+    with pytest.raises(ValueError, match="no rows that overlap or run backwards"):
+        matmul(a, b, c[::-1], False, False)
+    with pytest.raises(ValueError, match="expected contiguous rows or columns"):
+        matmul(a[:, ::-1], b, c, False, False)
+    matmul(a[:1][::-1], b, c[:1], False, False)  # one row: its stride means nothing
+    np.testing.assert_array_equal(c[:1], a[:1] @ b)
+
+
 def test_mistakes():
     a = tenon.nd.array(np.zeros((2, 3), "float32"))
     with pytest.raises(ValueError, match=r"\(2, 3\) times \(2, 3\) into \(2, 3\)"):

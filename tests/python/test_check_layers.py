@@ -77,6 +77,30 @@ void g(void) { free(p); }
     assert breaches(layers, "src/ir/a.c", text) == ["src/ir/a.c:4: free(): use src/base/alloc.h"]
 
 
+@pytest.mark.parametrize(
+    "argument, refused",
+    [
+        ("(size_t)n * sizeof *p", True),
+        ("(a + 1) * b", True),
+        ("sizeof *p + (size_t)n * sizeof(int)", True),
+        ("(size_t)1 << bits", True),
+        ("sizeof *p", False),
+        ("sizeof(int *)", False),
+        ("2 * sizeof(int64_t)", False),
+        ("(MOST + 1) * sizeof *p->items[0].x", False),
+        ("*n + 1", False),
+        ("(size_t)*n + 1", False),
+    ],
+)
+def test_products_in_allocations(layers, argument, refused):
+    found = breaches(
+        layers, "src/ir/a.c", f"void *f(void) {{\n  return tn_alloc({argument});\n}}\n"
+    )
+    assert [line.split(" a product")[0] for line in found] == [
+        "src/ir/a.c:2: tn_alloc():"
+    ] * refused
+
+
 def test_header_that_does_not_stand_alone(layers):
     header = layers.ROOT / "include/tenon/bad.h"
     header.write_text("typedef size_t unguarded;\n")
@@ -89,3 +113,30 @@ def test_long_file(layers):
     path.write_text("\n" * 601)
     (line,) = layers.too_long(path)
     assert "601 lines, at most 600" in line
+
+
+@pytest.mark.parametrize(
+    "name, text, wrong",
+    [
+        ("src/ir/a.c", 'f = fopen(path, "wb");', 1),
+        ("src/ir/a.c", 'f = fopen(path, "rb");', 0),
+        ("src/ir/a.c", "fd = open(path, O_WRONLY | O_CREAT, 0600);", 1),
+        ("src/base/file.c", "fd = open(path, O_WRONLY | O_CREAT, 0600);", 0),
+        ("python/tenon/a.py", 'open(path, "w", encoding="utf-8")', 1),
+        ("python/tenon/a.py", 'open(path, mode="wb")', 1),
+        ("python/tenon/a.py", 'open(path, encoding="utf-8")', 0),
+        ("python/tenon/a.py", 'path.write_text("x")', 1),
+    ],
+)
+def test_files_are_written_in_one_place(layers, name, text, wrong):
+    path = layers.ROOT / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    assert len(layers.writes(path)) == wrong
+
+
+@pytest.mark.parametrize("call", ['getenv("HOME")', "rename(a, b)", "mkdtemp(name)"])
+def test_calls_with_one_place(layers, call):
+    (why,) = breaches(layers, "src/ir/a.c", f"x = {call};")
+    assert call.split("(")[0] in why
+    assert breaches(layers, "src/ir/a.c", 'x = secure_getenv("HOME");') == []

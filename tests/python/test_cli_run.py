@@ -135,3 +135,34 @@ def test_every_cut_and_many_flips_end_well(whole, add, tmp_path):
         (tmp_path / "in.npz").write_bytes(bad)
         status, out, err = run(add, tmp_path / "in.npz", tmp_path / "out.npz")
         assert status in (0, 1) and (status == 0) == (not err), (k, status, err)
+
+
+@pytest.mark.parametrize(
+    "name, message",
+    [
+        (
+            "m.onnx",
+            "{path} is a model, not a library: compile it (tenon compile {path} -o model.so), then "
+            "give the library",
+        ),
+        (
+            "m.relay",
+            "{path} is a model, not a library: compile it (tenon compile {path} -o model.so), then "
+            "give the library",
+        ),
+        (
+            "ls",
+            "{path}: expected a library (.so) or an archive (.tar), as tenon compile writes them",
+        ),
+        ("ls.so", "Failed to load dynamic shared library {path}: it is a program, not a library"),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "bench"])
+def test_files_that_are_not_compiled_models(command, name, message, tmp_path):
+    path = tmp_path / name
+    path.write_bytes(pathlib.Path("/bin/ls").read_bytes())
+    np.savez(tmp_path / "x.npz", x=np.ones(3, "float32"))
+    options = ["--inputs", str(tmp_path / "x.npz"), "--outputs", str(tmp_path / "y.npz")]
+    status, out, err = call(command, str(path), *(options if command == "run" else []))
+    assert status == 1 and not out
+    assert err == f"tenon: error: {message.format(path=path)}\n"

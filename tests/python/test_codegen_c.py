@@ -287,3 +287,10 @@ def test_definitions_of_vectors_in_expressions(stride, tmp_path):
     wanted = np.zeros(16)
     wanted[: 4 * stride : stride] = [1, 49, 9, 16]
     np.testing.assert_array_equal(arrays[1].numpy(), wanted)
+
+
+@needs_cc
+def test_sigmoid_of_a_negative_number(tmp_path):
+    """Two signs are not a decrement."""
+    got = run(tmp_path, "O[0] = T.sigmoid(T.float32(-0.75))", np.zeros(1, "float32"))
+    np.testing.assert_allclose(got, 1 / (1 + np.exp(0.75)), rtol=1e-6)

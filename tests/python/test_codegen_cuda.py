@@ -4,10 +4,12 @@ import importlib.util
 import os
 import pathlib
 
+import ml_dtypes
 import numpy as np
 import pytest
 import tenon
-from tenon import te, tir
+from tenon import relay, te, tir
+from tenon.contrib import graph_executor
 from tenon.script import tir as T
 
 TARGET = tenon.target.Target("cuda", host="llvm")
@@ -524,3 +526,59 @@ def test_bulk_copies(ptx):
     source = source_of(main)
     code = bytes(nvrtc()(source, 90)).decode()
     assert "cp.async.bulk" in code and "mbarrier.arrive.expect_tx" in code
+
+
+@pytest.mark.skipif(not tenon.cuda(0).exist, reason="no CUDA device")
+@pytest.mark.parametrize("dtype, acc, shape, layouts, types", WMMA)
+def test_fragments_on_a_device(dtype, acc, shape, layouts, types):
+    """The products of a matrix unit are those of numpy, whatever the layout of an operand."""
+    m, n, k = shape
+    mod = tenon.build(wmma_program(dtype, acc, shape, layouts), target=TARGET, name="main")
+    rng = np.random.default_rng(3)
+    low = 0 if dtype.startswith("u") else -4
+    a, b = (rng.integers(low, 5, size).astype("float32") for size in ((m, k), (k, n)))
+    stored = [
+        x if layout == "row_major" else x.T for x, layout in zip((a, b), layouts, strict=True)
+    ]
+    kind = ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
+    dev = tenon.cuda(0)
+    args = [tenon.nd.array(np.ascontiguousarray(x).ravel().astype(kind), dev) for x in stored]
+    out = tenon.nd.empty((m * n,), acc, dev)
+    mod["main"](*args, out)
+    np.testing.assert_array_equal(out.numpy().reshape(m, n).astype("float32"), a @ b)
+
+
+def on_a_device(make, x):
+    """What Relay makes of an array on the device."""
+    v = relay.var("x", shape=x.shape, dtype=str(x.dtype))
+    mod = tenon.IRModule.from_expr(relay.Function([v], make(v)))
+    lib = relay.build(mod, target=TARGET)
+    if not tenon.cuda(0).exist:
+        return lib, None
+    m = graph_executor.GraphModule(lib["default"](tenon.cuda(0)))
+    m.set_input(0, x)
+    m.run()
+    return lib, m.get_output(0).numpy()
+
+
+def test_sums_of_nothing():
+    """The beginning of a sum does not wait for its first term."""
+    lib, got = on_a_device(lambda x: relay.sum(x, axis=1), np.zeros((3, 0), "float32"))
+    (device,) = lib.get_lib().imported_modules
+    assert "[((int)threadIdx.x)] = 0.0f;" in device.get_source()
+    assert got is None or got.tolist() == [0, 0, 0]
+    lib, got = on_a_device(relay.max, np.zeros((0,), "int32"))
+    (device,) = lib.get_lib().imported_modules
+    assert "[0] = INT32_MIN;" in device.get_source()
+    assert got is None or got == np.iinfo("int32").min
+
+
+def test_kernels_that_read_what_they_write(ptx):
+    """The compiler must not read through the cache of constants what may be written memory: it
+    did for `found ? best : x[i]`, and indices of equal values were those of later ones."""
+    x = np.array([[0, 0, -2, 2, 0, 1, -2]], "int8")
+    lib, got = on_a_device(lambda x: relay.argmin(x, axis=1), x)
+    (device,) = lib.get_lib().imported_modules
+    first, second = ptx(device.get_source()).split(".visible .entry ")[1:]
+    assert "ld.global.nc" not in first and "ld.global.nc" in second
+    assert got is None or got.tolist() == [2]

@@ -1,8 +1,11 @@
 """Code for other processors than this one: narrower kinds of x86, and aarch64 under an emulator."""
 
+import ast
 import pathlib
+import re
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -10,7 +13,7 @@ import tenon
 from tenon import te
 from tenon.contrib import cc
 from tenon.script import from_source
-from tenon.target.codegen import llvm_version_major
+from tenon.target.codegen import llvm_get_cpu_archlist, llvm_version_major
 
 pytestmark = pytest.mark.skipif(
     not llvm_version_major(allow_none=True), reason="built without LLVM"
@@ -177,9 +180,11 @@ def test_native_is_this_machine():
 
 
 def test_an_unknown_processor_is_an_error_that_says_what_is_near():
-    with pytest.raises(ValueError, match="-mcpu=haswel: no such processor .* did you mean haswell"):
+    with pytest.raises(ValueError, match="unknown -mcpu 'haswel' for .* did you mean haswell"):
         builds_for("llvm -mtriple=x86_64-linux-gnu -mcpu=haswel")
-    with pytest.raises(ValueError, match="no such processor for riscv64"):
+    with pytest.raises(
+        ValueError, match="unknown -mcpu 'sifive-x' for riscv64.*known: .*sifive-u74"
+    ):
         builds_for("llvm -mtriple=riscv64-unknown-elf -mcpu=sifive-x")
 
 
@@ -187,3 +192,74 @@ def builds_for(target):
     a = te.placeholder((64,), name="A")
     b = te.compute((64,), lambda i: a[i] + 1.0, name="B")
     return tenon.build(te.create_prim_func([a, b]), target=target)
+
+
+TRIPLES = [
+    "x86_64-linux-gnu",
+    "i686-linux-gnu",
+    "aarch64-linux-gnu",
+    "armv7a-linux-gnueabihf",
+    "riscv64-unknown-elf",
+    *(
+        pytest.param(triple, marks=pytest.mark.slow)
+        for triple in (
+            "thumbv7em-none-eabi",
+            "riscv32-unknown-elf",
+            "wasm32-unknown-unknown",
+            "powerpc64le-linux-gnu",
+        )
+    ),
+]
+
+
+ALONE = """
+import sys
+import tenon
+from tenon import te
+from tenon.target.codegen import llvm_get_cpu_archlist
+
+x = te.placeholder((8,), name="x")
+func = te.create_prim_func([x, te.compute((8,), lambda i: x[i] + 1.0)])
+refused = []
+for target in sys.argv[1:]:
+    names = [""] if "-mcpu" in target else llvm_get_cpu_archlist(target)
+    assert len(names) == len(set(names)) > 0
+    for name in names:
+        try:
+            tenon.build(func, target=target + (name and f" -mcpu={name}")).get_source("asm")
+        except tenon.TVMError as err:
+            refused.append((name, str(err)))
+print(refused)
+"""
+
+
+def refused_alone(*targets):
+    """What LLVM gives up ends its use in a process: so it is another one that tries."""
+    command = [sys.executable, "-c", ALONE, *targets]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return ast.literal_eval(done.stdout)
+
+
+@pytest.mark.parametrize("triple", TRIPLES)
+def test_every_processor_that_llvm_knows(triple):
+    """Code is made for it, or there is an error: LLVM ends no process."""
+    refused = refused_alone(f"llvm -mtriple={triple}")
+    if triple.startswith(("x86_64", "aarch64", "riscv64")):
+        assert refused == []
+
+
+def test_processors_with_a_hyphen():
+    names = llvm_get_cpu_archlist("llvm -mtriple=x86_64-linux-gnu")
+    assert {"goldmont-plus", "graniterapids-d", "x86-64-v4"} <= set(names)
+    assert not {"plus", "goldmont-", "-", "d", "i386"} & set(names)
+    for cpu in ("plus", "d", "i386", ""):
+        with pytest.raises(ValueError, match=f"unknown -mcpu '{cpu}'.*known: native.*haswell"):
+            builds_for(f"llvm -mtriple=x86_64-linux-gnu -mcpu={cpu}")
+
+
+def test_what_llvm_cannot_make_code_for_is_an_error():
+    target = "llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64 -mattr=-64bit"
+    first, second = refused_alone(target, target)
+    assert re.match("llvm: .*(64-bit|not supported|ABI)", first[1])
+    assert "LLVM gave up earlier in this process" in second[1]

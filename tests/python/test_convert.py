@@ -2,6 +2,7 @@
 
 import ctypes
 
+import ml_dtypes
 import numpy as np
 import pytest
 import tenon
@@ -123,3 +124,35 @@ def test_rvalues_move():
     assert counts == [2, 1] and x.handle.value is None and y.handle.value is not None
     with pytest.raises(ValueError):
         f(x)
+
+
+@pytest.mark.parametrize(
+    "name, ours",
+    [
+        ("bfloat16", "bfloat16"),
+        ("float8_e4m3fn", "e4m3_float8"),
+        ("float8_e5m2", "e5m2_float8"),
+    ],
+)
+def test_arrays_of_types_that_numpy_does_not_hand_out(name, ours):
+    """numpy's arrays of ml_dtypes have no DLPack: their bits are shared."""
+    a = np.array([1, -2, 0.5], getattr(ml_dtypes, name))
+    t = tenon.runtime.convert(a)
+    assert t.dtype == ours and t.shape == (3,)
+    bits = a.view(f"uint{a.itemsize * 8}")
+    again = tenon.nd.empty((3,), ours).copyfrom(a).numpy()
+    assert (again.view(bits.dtype) == bits).all()
+    a[0] = 4
+    assert (t.numpy().view(bits.dtype) == bits).all()
+    with pytest.raises(BufferError):
+        tenon.runtime.convert(np.array(["text"]))
+
+
+@pytest.mark.parametrize("kind", ["graph", "vm", "debug", "aot"])
+def test_executors_take_bfloat16_of_numpy(kind):
+    x = tenon.relay.var("x", shape=(3,), dtype="bfloat16")
+    mod = tenon.IRModule.from_expr(tenon.relay.Function([x], tenon.relay.add(x, x)))
+    f = tenon.relay.create_executor(kind, mod, tenon.cpu(), "llvm").evaluate()
+    got = f(np.array([1, -2, 0.5], ml_dtypes.bfloat16)).numpy()
+    want = np.array([2, -4, 1], ml_dtypes.bfloat16)
+    assert got.view("uint16").tolist() == want.view("uint16").tolist()

@@ -131,8 +131,11 @@ def test_wrong_values(gmod):
             gmod.set_input("x", bad)
     with pytest.raises(ValueError, match="x: expected dtype float32, got float64"):
         gmod.set_input("x", tenon.nd.empty((6,), "float64"))
-    with pytest.raises(RuntimeError, match="Could not find 'y' in graph's inputs"):
+    with pytest.raises(RuntimeError) as e:
         gmod.set_input("y", X)
+    assert str(e.value) == "Could not find 'y' in graph's inputs: it has x, w"
+    with pytest.raises(RuntimeError, match="inputs: it has w, x$"):  # the nearest first
+        gmod.set_input("ww", X)
     with pytest.raises(tenon.TVMError, match="there is no input 7"):
         gmod.set_input(7, X)
     with pytest.raises(tenon.TVMError, match="there is no output 2: it has 2"):

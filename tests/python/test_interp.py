@@ -64,10 +64,9 @@ for i in range(8):
     np.testing.assert_array_equal(got, np.concatenate([a // b, a % b, np.fmod(a, b)]))
 
 
-def test_division_by_zero_is_an_error():
+def test_division_by_zero_is_zero():
     a = np.zeros(1, "int32")
-    with pytest.raises(ValueError, match="kernel: division of an integer by zero"):
-        run("O[0] = T.truncdiv(T.int32(1), A[0])", np.zeros(1, "int32"), a)
+    assert run("O[0] = T.truncdiv(T.int32(1), A[0])", np.ones(1, "int32"), a)[0] == 0
 
 
 @pytest.mark.parametrize("name", ["exp", "sin", "tanh", "sqrt", "floor", "log1p"])

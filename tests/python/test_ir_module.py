@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 import tenon
-from tenon import ir, tir
+from tenon import ir, relay, tir
 
 
 def prim_func(text="T.evaluate(0)", name="main"):
@@ -70,11 +70,15 @@ def test_from_expr(func):
 
 def test_type_definitions():
     name = ir.GlobalTypeVar("Pair")
-    mod = tenon.IRModule(type_definitions={name: ir.TupleType([])})
+    mod = tenon.IRModule(type_definitions={name: relay.TypeData(name, [], [])})
     assert mod.get_global_type_var("Pair").name_hint == "Pair"
     assert len(mod.get_global_type_vars()) == 1
-    mod["Other"] = ir.PrimType("int32")
-    assert mod[mod.get_global_type_var("Other")] == ir.PrimType("int32")
+    other = relay.TypeData(ir.GlobalTypeVar("Other"), [], [])
+    mod["Other"] = other
+    assert mod[mod.get_global_type_var("Other")].same_as(other)
+    for wrong in (ir.PrimType("int32"), None, 1):
+        with pytest.raises(TypeError, match="type definition: expected|expected Type"):
+            tenon.IRModule(type_definitions={name: wrong})
     with pytest.raises(ValueError, match="nothing"):
         mod.get_global_type_var("nothing")
 

@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -127,7 +128,7 @@ def test_object_file_of_several_kernels_links(tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["empty", "short", "flipped", "text", "long"])
-def test_damaged_entry_is_replaced(cache, damage, capfd):
+def test_damaged_entry_is_replaced(cache, damage, caplog):
     build()
     (path,) = entries(cache)
     good = path.read_bytes()
@@ -145,7 +146,7 @@ def test_damaged_entry_is_replaced(cache, damage, capfd):
     assert (counts() - before).tolist() == [0, 1, 1]
     assert path.read_bytes() == good
     if damage != "empty":
-        assert "is damaged and was removed" in capfd.readouterr().err
+        assert "is damaged and was removed" in caplog.text
 
 
 def test_entry_of_another_key_under_the_same_hash_is_not_used(cache):
@@ -289,3 +290,47 @@ def test_equal_kernels_are_compiled_once(cache):
         lib = relay.build(tenon.IRModule.from_expr(func), target="llvm")
     assert kernel_cache_info()["entries"] == len(kernels_of(lib)) == 1
     np.testing.assert_allclose(run(lib, DATA / 12), np.exp(np.exp(DATA / 12)), rtol=1e-5)
+
+
+BUILDER = """
+import sys
+import numpy as np
+import tenon
+from tenon import relay
+from tenon.contrib import graph_executor
+for n in range(int(sys.argv[1]), int(sys.argv[2])):
+    x = relay.var("x", shape=(n + 1,))
+    mod = tenon.IRModule.from_expr(relay.Function([x], relay.exp(x)))
+    with tenon.transform.PassContext(opt_level=3):
+        lib = relay.build(mod, target="llvm")
+    m = graph_executor.GraphModule(lib["default"](tenon.cpu()))
+    data = np.linspace(-1, 1, n + 1, dtype="float32")
+    m.run(x=data)
+    np.testing.assert_allclose(m.get_output(0).numpy(), np.exp(data), rtol=1e-5)
+    print(n, flush=True)
+"""
+
+
+def test_killed_while_it_is_filled(tmp_path):
+    """A process that is killed at any moment leaves entries that are whole."""
+    env = {**os.environ, "TENON_CACHE": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", BUILDER]
+    reached = 0
+    for round_ in range(6):
+        process = subprocess.Popen(
+            [*command, str(reached), str(reached + 10000)],
+            env=env,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        first = int(process.stdout.readline())  # it builds the next now
+        time.sleep(0.02 + 0.013 * round_)
+        process.kill()
+        left = process.communicate()[0].split()
+        reached = 1 + max([first, *map(int, left)])  # a cut number is a smaller one
+    assert reached >= 6
+    again = subprocess.run(
+        [*command, "0", str(reached + 2)], env=env, capture_output=True, text=True, timeout=120
+    )
+    assert again.returncode == 0, again.stderr
+    assert "damaged" not in again.stderr

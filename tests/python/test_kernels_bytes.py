@@ -1,24 +1,13 @@
 """Products of bytes: layouts, instructions, and the same sums on all processors."""
 
-import pathlib
-
 import numpy as np
 import pytest
 import tenon
+from machines import CPUS
 from tenon import relay
 from tenon.contrib import graph_executor
 from tenon.script import from_source
 
-FLAGS = set(pathlib.Path("/proc/cpuinfo").read_text().split("flags", 1)[-1].split("\n")[0].split())
-NEEDS = {  # processors by what a machine that runs their code must have
-    "x86-64": "sse2",
-    "haswell": "avx2",
-    "alderlake": "avx_vnni",
-    "skylake-avx512": "avx512bw",
-    "cascadelake": "avx512_vnni",
-    "sapphirerapids": "amx_int8",
-}
-CPUS = [cpu for cpu, flag in NEEDS.items() if flag in FLAGS]
 KINDS = [("uint8", "int8"), ("int8", "int8"), ("uint8", "uint8")]
 
 

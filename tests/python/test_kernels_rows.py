@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import tenon
+from machines import runnable
 from tenon import relay
 from tenon.contrib import graph_executor, utils
 
-TARGETS = ["llvm", "llvm -mcpu=haswell", "llvm -mcpu=skylake-avx512", "llvm -mcpu=x86-64"]
+TARGETS = runnable(["llvm", "llvm -mcpu=haswell", "llvm -mcpu=skylake-avx512", "llvm -mcpu=x86-64"])
 
 
 def run(expr, inputs, target="llvm", opt_level=3):

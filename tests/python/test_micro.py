@@ -229,7 +229,7 @@ def test_long_names(tmp_path):
 
 
 def test_where_nothing_can_be_written(tmp_path):
-    with pytest.raises(OSError, match="cannot open"):
+    with pytest.raises(OSError, match="cannot write"):
         micro.export_model_library_format(build(), tmp_path / "none" / "net.tar")
 
 

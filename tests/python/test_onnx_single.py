@@ -96,6 +96,52 @@ def test_places_are_not_in_the_border(least):
     check("MaxPool", [x], [x[..., ::2, ::2], places], outputs=2, **how)
 
 
+def places_one_by_one(x, kernel, strides, pads, dilations, outs, columns):
+    """The largest elements and their places, window by window."""
+    n = len(kernel)
+    y, places = np.empty(x.shape[:2] + outs, x.dtype), np.empty(x.shape[:2] + outs, "int64")
+    order = list(reversed(range(n))) if columns else list(range(n))
+    for at in np.ndindex(y.shape):
+        best = None
+        for k in np.ndindex(*kernel):
+            p = [at[2 + i] * strides[i] - pads[i] + k[i] * dilations[i] for i in range(n)]
+            if any(not 0 <= p[i] < x.shape[2 + i] for i in range(n)):
+                continue
+            value = x[at[:2] + tuple(p)]
+            if best is None or value > best[0]:
+                best = (value, p)
+        inside = np.ravel_multi_index([best[1][i] for i in order], [x.shape[2 + i] for i in order])
+        plane = (at[0] * x.shape[1] + at[1]) * np.prod(x.shape[2:])
+        y[at], places[at] = best[0], plane + inside
+    return y, places
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_places_of_random_windows(seed):
+    draw = np.random.default_rng(seed)
+    n = seed % 3 + 1
+    kernel = [int(k) for k in draw.integers(1, 6 if n < 3 else 4, n)]
+    strides, dilations = ([int(k) for k in draw.integers(1, 4, n)] for _ in range(2))
+    dilations = [min(d, 2) for d in dilations]
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    # a window of one element has no border, and one with gaps must not lie around the data
+    most = [k if d == 1 else 1 for k, d in zip(kernel, dilations, strict=True)]
+    pads = [int(draw.integers(0, m)) for m in most + most]
+    shape = [r + int(draw.integers(1, 5)) for r in reach]
+    up = int(seed % 2)
+    outs = []
+    for i in range(n):
+        free = shape[i] + pads[i] + pads[n + i] - reach[i]
+        out = -(-free // strides[i]) + 1 if up else free // strides[i] + 1
+        outs.append(min(out, (shape[i] + pads[i] - 1) // strides[i] + 1) if up else out)
+    x = draw.integers(-3, 3, (2, 2, *shape)).astype(["float32", "int8", "uint8"][seed % 3])
+    columns = int(seed % 4 == 3)
+    how = {"kernel_shape": kernel, "strides": strides, "pads": pads, "dilations": dilations}
+    how |= {"ceil_mode": up, "storage_order": columns}
+    wanted = places_one_by_one(x, kernel, strides, pads, dilations, tuple(outs), columns)
+    check("MaxPool", [x], list(wanted), outputs=2, **how)
+
+
 def test_elements_go_back_to_their_places():
     x = rng.normal(size=(1, 2, 2, 2)).astype("float32")
     places = np.int64([[[[5, 7], [13, 15]], [[16, 19], [28, 31]]]])

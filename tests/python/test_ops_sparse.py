@@ -133,8 +133,38 @@ def test_matrix_set_diag_says_what_does_not_fit():
     x, d = relay.TensorType((4, 5)), relay.TensorType((3,))
     with pytest.raises(tenon.TVMError, match="expected rows of 4"):
         result_type(relay.matrix_set_diag, x, d)
+    far = 2**63 - 1
+    for k in ((-far - 1, 0), (0, far), (-far - 1, far)):
+        with pytest.raises(tenon.TVMError, match="is too far"):
+            diagonal = relay.TensorType((1, 1))
+            result_type(lambda a, b, k=k: relay.matrix_set_diag(a, b, k), x, diagonal)
     with pytest.raises(ValueError, match="expected LEFT or RIGHT twice"):
         relay.matrix_set_diag(relay.var("x", x), relay.var("d", d), 0, "UP")
+
+
+@pytest.mark.parametrize("kind", ["vm", "debug"])
+@pytest.mark.parametrize("k", [0, 2, -1, (-1, 1)])
+def test_matrix_set_diag_of_dynamic_matrices(kind, k):
+    """What does not fit is told: rows that are too short were read beyond their end."""
+    low, high = (k, k) if isinstance(k, int) else k
+    rank = 1 if low == high else 2
+    a = relay.var("a", shape=(relay.Any(), relay.Any()))
+    b = relay.var("b", shape=(relay.Any(),) * rank)
+    mod = tenon.IRModule.from_expr(relay.Function([a, b], relay.matrix_set_diag(a, b, k)))
+    f = relay.create_executor(kind, mod, tenon.cpu(), "llvm").evaluate()
+    x, length = rand(4, 5), min(4 + min(high, 0), 5 - max(low, 0))
+
+    def rows(n):
+        return rand(n, seed=1) if rank == 1 else rand(high - low + 1, n, seed=1)
+
+    want = testing.matrix_set_diag(x, rows(length), k)
+    np.testing.assert_allclose(f(x, rows(length)).numpy(), want)
+    for n in (length - 1, length + 1):
+        with pytest.raises(tenon.TVMError):
+            f(x, rows(n))
+    if high > 0:
+        with pytest.raises(tenon.TVMError):
+            f(rand(4, high), rows(1))
 
 
 def test_sliding_window():

@@ -1,5 +1,5 @@
 """Random Relay programs: executors at all levels agree with the interpreter, which optimises
-nothing. ``python random_graphs.py FROM TO`` compares more of them."""
+nothing. ``python random_graphs.py`` compares more of them."""
 
 import pytest
 import random_graphs

@@ -465,3 +465,24 @@ def test_operator_without_compute():
     relay.op.register(name)
     with pytest.raises(tenon.error.OpNotImplemented, match=f"{name} has no compute"):
         tenon.get_global_func("relay.op.Compute")(relay.op.get(name), None, [], relay.TupleType([]))
+
+
+@pytest.mark.parametrize(
+    "attrs, inputs, text",
+    [
+        (None, 2, "nn.conv2d: expected attributes relay.attrs.Conv2DAttrs, got None"),
+        ("nn.dense", 2, "expected attributes relay.attrs.Conv2DAttrs, got relay.attrs.DenseAttrs"),
+        ("nn.conv2d", 1, "nn.conv2d: expected 2 inputs, got 1"),
+    ],
+)
+def test_compute_of_what_is_no_call(attrs, inputs, text):
+    calls = {
+        "nn.dense": relay.nn.dense(relay.var("x", shape=(1, 2)), relay.var("w", shape=(1, 2))),
+        "nn.conv2d": relay.nn.conv2d(relay.var("x"), relay.var("w")),
+    }
+    tensors = [tenon.te.placeholder((1, 1, 3, 3)) for _ in range(inputs)]
+    type_ = relay.TensorType((1, 1, 1, 1))
+    with pytest.raises(TypeError, match=text):
+        tenon.get_global_func("relay.op.Compute")(
+            relay.op.get("nn.conv2d"), attrs and calls[attrs].attrs, tensors, type_
+        )

@@ -299,6 +299,35 @@ def test_cache_inplace():
     assert sch.get(after).reads[0].buffer.name == "B_local"
 
 
+def test_cache_inplace_copies_what_is_written():
+    @T.prim_func
+    def shift(A: T.Buffer((64,), "float32")):
+        for i in range(2, 31):
+            with T.block("work"):
+                vi = T.axis.spatial((2, 31), i)
+                T.reads(A[vi])
+                T.writes(A[vi + 32 : vi + 34])
+                A[vi + 32] = A[vi] * 2.0
+
+    sch = tir.Schedule(shift)
+    before, after = sch.cache_inplace("work", 0, "local")
+    verified(sch, shift)
+    assert sch.get(after).writes[0].buffer.name == "A"
+
+
+def test_cache_write_of_what_init_writes():
+    sch = tir.Schedule(matmul())
+    outer, inner = sch.split(sch.get_loops("C")[2], [None, 8])
+    sch.blockize(inner)
+    assert "The init of" in failure(sch.cache_write, "C", 0, "local")
+    assert "The init of" in failure(sch.reindex, "C", ("write", 0))
+    start = matmul()
+    sch = tir.Schedule(start)
+    outer = sch.blockize(sch.split(sch.get_loops("C")[2], [None, 8])[1])
+    sch.cache_write(outer, 0, "global")
+    verified(sch, start)
+
+
 def test_what_cannot_be_cached():
     sch = tir.Schedule(chain())
     assert "out of the expected range" in failure(sch.cache_read, "B", 1, "shared")

@@ -196,6 +196,22 @@ def test_transform_block_layout_of_a_reduction():
     np.testing.assert_allclose(got, a @ b.T, rtol=1e-5)
 
 
+def test_a_scan_keeps_its_order():
+    sch = tir.Schedule(
+        func(
+            ["A:16"],
+            """
+for i in range(1, 16):
+    with T.block("A"):
+        vi = T.axis.scan((1, 16), i)
+        A[vi] = A[vi] + A[vi - 1]
+""",
+        )
+    )
+    error = failure(sch.transform_block_layout, "A", lambda i: [14 - i])
+    assert "its values must keep their order" in error
+
+
 def test_what_transform_block_layout_refuses():
     sch = tir.Schedule(matmul())
     refuse = lambda f: failure(sch.transform_block_layout, "C", f)  # noqa: E731

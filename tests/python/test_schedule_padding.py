@@ -102,6 +102,28 @@ def test_what_is_no_padding():
         sch.decompose_padding("block", other.get_loops("pad")[0])
 
 
+def test_statements_beside_the_padding_stay():
+    @T.prim_func
+    def beside(x: T.Buffer((8,), "float32"), y: T.Buffer((4, 10), "float32")):
+        z = T.alloc_buffer((4,))
+        for i in range(4):
+            with T.block("z"):
+                vi = T.axis.spatial(4, i)
+                z[vi] = x[vi]
+            for j in range(10):
+                with T.block("pad"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    y[vi, vj] = T.if_then_else(1 <= vj and vj < 9, x[vj - 1], T.float32(0))
+
+    sch = tir.Schedule(beside)
+    outer, inner = sch.get_loops("pad")
+    assert not sch.can_decompose_padding("pad", outer)
+    assert "around more than block" in failure(sch.decompose_padding, "pad", outer)
+    sch.decompose_padding("pad", inner)
+    assert sch.get_block("z")
+    verified(sch, beside)
+
+
 # ---- sums of products ----
 
 

@@ -1,6 +1,6 @@
 """Schedules: copies in which a block's iterators are the indices."""
 
-from schedule_programs import failure
+from schedule_programs import failure, func, scale
 from schedule_run import verified
 from tenon import tir
 from tenon.script import tir as T
@@ -165,3 +165,29 @@ def test_what_cannot_be_reindexed():
                 B[vi] = A[vi] + T.call_extern("float32", "sum", A.data)
 
     assert "other than by its elements" in failure(tir.Schedule(opaque).reindex, "B", ("read", 0))
+
+
+def test_reindex_of_what_a_block_also_writes():
+    update = func(
+        ["A:16", "B:16"],
+        """
+for i in range(16):
+    with T.block("B"):
+        vi = T.axis.spatial(16, i)
+        B[vi] = B[vi] + A[vi]
+""",
+    )
+    for kind in ["read", "write"]:
+        sch = tir.Schedule(update)
+        error = failure(sch.reindex, "B", (kind, 0))
+        assert "both reads and writes buffer B" in error
+        cache = getattr(sch, f"reindex_cache_{kind}")
+        assert "both reads and writes" in failure(cache, "B", 0, "global", lambda i: i)
+
+
+def test_reindex_of_a_block_with_blocks_in_it():
+    start = scale(16, 16)
+    sch = tir.Schedule(start)
+    outer = sch.blockize(sch.get_loops("B")[1])
+    for kind in ["read", "write"]:
+        assert "has blocks in it" in failure(sch.reindex, outer, (kind, 0))

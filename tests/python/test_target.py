@@ -171,3 +171,16 @@ def test_tags_of_programs():
     assert tag.register_tag("tests/board", "llvm", override=True).kind.name == "llvm"
     with pytest.raises(ValueError, match="already been registered"):
         tag.register_tag("nvidia/jetson-nano", "llvm", override=True)
+
+
+@pytest.mark.parametrize("text", ["c -keys=", "llvm -keys=,", "cuda -keys="])
+def test_no_keys_stay_none_in_the_text(text):
+    target = Target(text)
+    again = Target(str(target))
+    assert list(target.keys) == [] and list(again.keys) == []
+    assert str(again) == str(target)
+
+
+def test_white_space_of_a_value_is_quoted():
+    target = Target({"kind": "llvm", "model": "a\nb \\ c\t'd\""})
+    assert Target(str(target)).attrs["model"] == target.attrs["model"] == "a\nb \\ c\t'd\""

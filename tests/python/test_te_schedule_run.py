@@ -270,6 +270,24 @@ def test_rfactor(n, factor):
         check(s, [A, B], [a], a.sum(1))
 
 
+@pytest.mark.parametrize("start", [0, 4])
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("fused", [False, True])
+def test_rfactor_of_an_axis_that_is_not_split(start, place, fused):
+    A = te.placeholder((4, 20, 6), name="A")
+    k = te.reduce_axis((start, 20), name="k")
+    m = te.reduce_axis((2, 6), name="m")
+    B = te.compute((4,), lambda i: te.sum(A[i, k, m], axis=[k, m]), name="B")
+    a = random(4, 20, 6)
+    for axis in [k, m]:
+        s = te.create_schedule(B.op)
+        BF = s.rfactor(B, s[B].fuse(k, m) if fused else axis, place)
+        assert BF.shape[place] == ((20 - start) * 4 if fused else [20 - start, 4][axis is m])
+        check(s, [A, B], [a], a[:, start:, 2:].sum((1, 2)))
+        s[BF].compute_at(s[B], s[B].op.axis[0])
+        check(s, [A, B], [a], a[:, start:, 2:].sum((1, 2)))
+
+
 def test_argmax():
     def combine(x, y):
         return te.if_then_else(x[1] >= y[1], x[0], y[0]), te.if_then_else(x[1] >= y[1], x[1], y[1])

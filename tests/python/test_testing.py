@@ -497,6 +497,58 @@ class TestModules(Base):
             T.func_attr({"seen": 1})
             T.evaluate(0)
 
+class TestNoParameters(Base):
+    def before():
+        T.evaluate(0)
+    def expected():
+        T.func_attr({"seen": 1})
+        T.evaluate(0)
+
+class TestNamesDiffer(Base):
+    @T.prim_func
+    def before(A: T.Buffer((16,), "float32")):
+        T.evaluate(0)
+    @T.prim_func
+    def expected(B: T.Buffer((16,), "float32")):
+        T.func_attr({"seen": 1})
+        T.evaluate(0)
+
+class TestCapitals(Base):
+    def Before():
+        T.evaluate(0)
+    def Expected():
+        T.func_attr({"seen": 1})
+        T.evaluate(0)
+
+class TestClassOfFunctions(Base):
+    class before:
+        def one():
+            T.evaluate(1)
+        def two(A: T.Buffer((16,), "float32")):
+            T.evaluate(2)
+    class expected:
+        def one():
+            T.func_attr({"seen": 1})
+            T.evaluate(1)
+        @T.prim_func
+        def two(A: T.Buffer((16,), "float32")):
+            T.func_attr({"seen": 1})
+            T.evaluate(2)
+
+class TestFunctionOfAFixture(Base):
+    value = tenon.testing.parameter(3, 4)
+    def before(self, value):
+        @T.prim_func
+        def func():
+            T.evaluate(value)
+        return func
+    def expected(self, value):
+        @T.prim_func
+        def other():
+            T.func_attr({"seen": 1})
+            T.evaluate(value)
+        return other
+
 class TestPass(tenon.testing.CompareBeforeAfter):
     transform = tenon.transform.Sequential([])
     def before(A: T.Buffer((16,), "float32")):
@@ -509,7 +561,7 @@ class TestDiffers(Base):
     def expected(A: T.Buffer((16,), "float32")):
         T.evaluate(1)
 """)
-    result.assert_outcomes(passed=4, failed=1)
+    result.assert_outcomes(passed=10, failed=1)
 
 
 def test_main(pytester):

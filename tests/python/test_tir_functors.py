@@ -92,7 +92,7 @@ def test_substitute():
     assert stmt_functor.substitute(tir.Var("z", "int64") + 0 * x, {x: 3}) is not None
     with pytest.raises(tenon.TVMError, match="x is of type int32, its replacement of type float32"):
         stmt_functor.substitute(x, {x: tir.Var("f", "float32")})
-    with pytest.raises(TypeError, match="expected variables as keys"):
+    with pytest.raises(TypeError, match="key 0: expected tir.Var"):
         stmt_functor.substitute(x, {tir.const(1): y})
     untouched = x + 1
     assert stmt_functor.substitute(untouched, {y: x}).same_as(untouched)

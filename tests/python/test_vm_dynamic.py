@@ -392,3 +392,15 @@ def test_open_indices_of_several_axes():
     for a, b in [([0, 2], [1, 3]), ([0, -1], [1]), ([2], [0, 1, 2])]:
         a, b = np.array(a), np.array(b)
         np.testing.assert_array_equal(vm.run(data, a, b).numpy(), data[a, b])
+
+
+def test_external_functions_with_constants():
+    """Constants of a function for another compiler have their own extents."""
+    x, y = (relay.var(name, shape=(relay.Any(), 4)) for name in "xy")
+    weight = relay.const(np.ones((3, 4), "float32"))
+    ext = relay.Function([y], relay.nn.dense(y, weight))
+    ext = ext.with_attr("Compiler", "ccompiler").with_attr("global_symbol", "ext_0")
+    ext = ext.with_attr("Primitive", tenon.tir.IntImm("int32", 1))
+    mod = tenon.IRModule.from_expr(relay.Function([x], relay.Call(ext, [x])))
+    optimized, _ = relay.vm.VMCompiler().optimize(mod, target="llvm")
+    assert "ext_0" in str(optimized)

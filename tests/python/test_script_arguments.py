@@ -1,0 +1,102 @@
+"""What a script says and the parser does not understand is an error, not passed over."""
+
+import logging
+
+import pytest
+import tenon
+from tenon.script import from_source
+
+HEAD = """@T.prim_func
+def f(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "float32")):
+"""
+
+
+def parse(body):
+    return from_source(HEAD + "".join(f"    {line}\n" for line in body.splitlines()))
+
+
+def refused(body, *texts):
+    with pytest.raises(tenon.error.DiagnosticError) as e:
+        parse(body)
+    assert all(text in str(e.value) for text in texts), e.value
+
+
+LOOPS = ["range", "T.serial", "T.parallel", "T.vectorized", "T.unroll"]
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_arguments_of_loops(loop):
+    refused(f"for i in {loop}(0, 8, 2):\n    A[i] = 1", f"{loop}: argument 3 is one too many")
+    refused(f"for i in {loop}(8, step=2):\n    A[i] = 1", f"{loop}: unexpected argument 'step'")
+    refused(f"for i in {loop}():\n    A[i] = 1", "the loop has no extent")
+    assert parse(f"for i in {loop}(2, stop=8):\n    A[i] = 1").body.extent == 6
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "T.thread_binding(0, 8, 'threadIdx.x', 3)",
+        "T.thread_binding(8, thread='threadIdx.x', name='i')",
+        "T.grid(8, step=2)",
+    ],
+)
+def test_arguments_of_other_loops(loop):
+    refused(f"for i in {loop}:\n    A[i] = 1")
+
+
+@pytest.mark.parametrize(
+    "body, text",
+    [
+        ("with T.block('x', axes=1):\n    A[0] = 1", "T.block: unexpected argument 'axes'"),
+        ("with T.block('x'):\n    T.where(A[0] > 1, 3)\n    A[0] = 1", "one too many"),
+        ("with T.block('x'):\n    v = T.axis.spatial(8, 0, 3)\n    A[v] = 1", "one too many"),
+        ("with T.block('x'):\n    T.reads(A[0], B[0], to=1)\n    A[0] = 1", "expected an expr"),
+        ("C = T.alloc_buffer((8,), 'int32', fill=1)\nC[0] = 1", "'fill'"),
+        ("T.evaluate(1, 2)", "argument 2"),
+        ("B[0] = T.exp(B[0], round=True)", "T.exp: unexpected argument 'round'"),
+        ("B[0] = T.cast(B[0], 'float32', 3)", "argument 3"),
+        ("B[0] = T.float32(1, 2)", "argument 2"),
+        ("B[0] = T.exp(T.exp(B[0], round=True))", "'round'"),
+        ("if T.likely(A[0] > 1, hint=2):\n    A[0] = 1", "'hint'"),
+    ],
+)
+def test_arguments_of_functions(body, text):
+    refused(body, text)
+
+
+def test_arguments_of_macros_bodies():
+    @tenon.script.tir.macro
+    def fill(buf):
+        for i in T.serial(0, 8, 2):  # noqa: F821
+            buf[i] = 1
+
+    with pytest.raises(tenon.error.DiagnosticError, match="argument 3 is one too many"):
+        from_source(HEAD + "    fill(A)\n", {"fill": fill})
+
+
+@pytest.mark.parametrize("test", ["i in (1, 3)", "i not in [1, 3]", "i is 3", "3 in (i, 1)"])
+def test_membership_of_numbers_of_the_program(test):
+    refused(f"for i in range(8):\n    if {test}:\n        A[i] = 1", "is asked while the script is")
+
+
+def test_membership_of_values():
+    assert parse("A[0] = 1 if 3 in (1, 3) else 2").body.value == 1
+    assert parse("A[0] = 1 if A is not None else 2").body.value == 1
+
+
+@pytest.mark.parametrize("index", [-1, 8])
+def test_indices_outside_are_told(index, caplog):
+    """They may stand where a condition that is false keeps them from being read."""
+    with caplog.at_level(logging.WARNING):
+        parse(f"A[0] = 1\nA[{index}] = 1")
+    assert f"<string>:4: index {index} is outside of axis 0 of buffer A: expected 0 to 7" in (
+        caplog.text
+    )
+    caplog.clear()
+    parse("A[0] = 1\nA[7] = 1")
+    assert not caplog.text
+
+
+@pytest.mark.parametrize("keyword", ["dtype='float32'", "span=None"])
+def test_arguments_that_older_scripts_give(keyword):
+    assert parse(f"B[0] = T.exp(B[0], {keyword})").body.value.dtype == "float32"

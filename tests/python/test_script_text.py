@@ -1,0 +1,191 @@
+"""TVMScript text runs no Python: it may come from anywhere."""
+
+import contextlib
+import traceback
+
+import numpy as np
+import pytest
+import tenon
+from tenon import tir
+from tenon.script import from_source
+from tenon.script import tir as T
+
+
+def program(expression, annotation="T.Buffer((4,), 'int32')"):
+    return f"@T.prim_func\ndef f(A: {annotation}):\n    A[0] = {expression}\n"
+
+
+class Config:
+    """What a user may give: a value with attributes, and something that it should not give away."""
+
+    width = 7
+    secret = staticmethod(lambda: ran.append("secret"))
+
+
+ran = []
+
+
+def told(error):
+    return "".join(traceback.format_exception_only(error))
+
+
+def run(*args):
+    ran.append(args)
+    return 1
+
+
+HOSTILE = [
+    "__import__('os').system('true')",
+    "eval('run()')",
+    "exec('run()')",
+    "open('/etc/passwd').read()",
+    "getattr(T, 'x')",
+    "().__class__.__base__.__subclasses__()",
+    "''.__class__",
+    "T.__dict__",
+    "T.sys",
+    "T.inspect",
+    "T.re.compile('x')",
+    "T.function('Schedule')",
+    "T._function('Schedule')",
+    "T.register_intrin_lowering('tir.exp', 'default', run)",
+    "T.TensorIntrin.register('x', 1, 2)",
+    "T.Schedule(1)",
+    "tir.sys.modules",
+    "I.sys.modules",
+    "config.secret()",
+    "config.__class__",
+    "config.secret.__globals__",
+    "given.__globals__",
+    "given.__code__",
+    "module.getcwd()",
+    "module.path",
+    "text.format(given)",
+    "numbers.tofile('x')",
+    "numbers.dump('x')",
+    "generator.gi_frame",
+    "A.__class__",
+    "A.data.__class__.__mro__",
+    "A.dtype.format(A)",
+    "(lambda: given())()",
+    "[given() for _ in (1,)][0]",
+    "[c for c in ().__class__.__mro__][0]",
+    "f'{given()}'",
+    "(x := given())",
+    "given(*(1, 2))",
+    "given(**{'a': 1})",
+    "{**config}",
+    "'a' * size",
+    "[0] * size",
+    "1 << size",
+    "size ** size ** size",
+    "len('abc')",
+    "range(size)",
+    "print('x')",
+    "help",
+    "config.missing",
+    "1 in A",
+    "A not in A",
+]
+
+GIVEN = {
+    "config": Config(),
+    "module": __import__("os"),
+    "text": "{0.__globals__}",
+    "numbers": np.arange(3),
+    "generator": (i for i in range(3)),
+    "size": 10**9,
+}
+
+
+@pytest.mark.parametrize("expression", HOSTILE)
+@pytest.mark.parametrize("form", ["value", "annotation", "statement", "argument"])
+def test_refused(expression, form):
+    text = {
+        "value": program(expression),
+        "annotation": program("1", f"T.Buffer(({expression},), 'int32')"),
+        "statement": f"@T.prim_func\ndef f(A: T.Buffer((4,), 'int32')):\n    {expression}\n",
+        "argument": program(f"T.exp({expression})"),
+    }[form]
+    ran.clear()
+    # a function that the caller gives may be called: here each call would be told
+    with pytest.raises((tenon.error.TenonError, AttributeError)) as e:
+        from_source(text, GIVEN | {"given": run})
+    calls = [] if "given" not in expression else [c for c in ran if c != "secret"]
+    assert ran == calls and "<string>:" in told(e.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@T.prim_func\ndef f(A: T.Buffer((4,), 'int32')):\n    for i in run():\n        A[0] = 1\n",
+        "@T.prim_func\ndef f(A: T.Buffer((4,), 'int32')):\n    with run():\n        A[0] = 1\n",
+        "@run\n@T.prim_func\ndef f(A: T.Buffer((4,), 'int32')):\n    A[0] = 1\n",
+        "@T.prim_func(private=run())\ndef f(A: T.Buffer((4,), 'int32')):\n    A[0] = 1\n",
+        "import os\n@T.prim_func\ndef f(A: T.Buffer((4,), 'int32')):\n    A[0] = 1\n",
+        "@I.ir_module\nclass M(run()):\n    pass\n",
+    ],
+)
+def test_statements_run_nothing(text):
+    """Imports and other decorators are for Python; the parser passes over them."""
+    ran.clear()
+    with contextlib.suppress(tenon.error.TenonError):
+        from_source(text, {"run": run} if "@run" in text else None)
+    assert ran == []
+
+
+def test_the_message_says_what_to_do():
+    with pytest.raises(tenon.error.TenonError) as e:
+        from_source(program("[n for n in (1, 2)][0]"), {"n": 1})
+    text = told(e.value)
+    assert "text runs no Python of its own: give the value in extra_vars" in text
+    assert "<string>:3:12" in text
+
+
+ALLOWED = [
+    ("n", 5),
+    ("n + 2 * n - n // 2 % 3", 13),
+    ("-n", -5),
+    ("given(n, 3)", 8),
+    ("config.width", 7),
+    ("sizes[1]", 20),
+    ("table['key'] + sizes[n - 5]", 21),
+    ("n if n > 3 and n < 9 else 0", 5),
+    ("(n, 2)[1]", 2),
+    ("1 if 20 in sizes and 3 not in (1, 2) and 'key' in table else 0", 1),
+]
+
+
+@pytest.mark.parametrize("expression, value", ALLOWED)
+def test_values_that_are_given(expression, value):
+    names = {"n": 5, "given": lambda a, b: a + b, "config": Config(), "sizes": [10, 20]}
+    made = from_source(program(expression), names | {"table": {"key": 11}})
+    (store,) = [made.body]
+    expected = tir.const(value, "int32")
+    assert tenon.ir.structural_equal(tenon.arith.Analyzer().simplify(store.value), expected)
+
+
+def test_names_need_not_be_constants():
+    @T.prim_func
+    def want(A: T.Buffer((8,), "float32")):
+        for i in range(8):
+            A[i] = A[i] * T.float32(2)
+
+    text = want.script().replace("8", "n").replace("T.float32(2)", "scale(T.float32(1))")
+    made = from_source(text, {"n": 8, "scale": lambda x: x + x})
+    assert tenon.ir.structural_equal(made.params, want.params, map_free_vars=True)
+
+
+def test_trusted_text_is_python():
+    made = from_source(program("len([given(i) for i in range(3)])"), {"given": run}, trusted=True)
+    assert made.body.value == 3
+
+
+def test_functions_are_python():
+    numbers = [1, 2, 3]
+
+    @T.prim_func
+    def f(A: T.Buffer((4,), "int32")):
+        A[0] = sum(n for n in numbers)
+
+    assert f.body.value == 6

@@ -1,0 +1,136 @@
+"""Arguments of functions that te makes: each is written, whatever the schedule of its stage, and
+those that may be broadcast are."""
+
+import numpy as np
+import pytest
+import tenon
+from tenon import relay, te, tir
+
+TARGETS = ["llvm", "stackvm"]
+
+
+def run(s, tensors, arrays, target="llvm"):
+    f = tenon.build(s, tensors, target, name="main")
+    given = [tenon.nd.array(a) for a in arrays]
+    f["main"](*given)
+    return [a.numpy() for a in given]
+
+
+def two_stages():
+    A = te.placeholder((4, 6), name="A")
+    B = te.compute((4, 6), lambda i, j: A[i, j] + 1, name="B")
+    C = te.compute((4, 6), lambda i, j: B[i, j] * 2, name="C")
+    return A, B, C
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_an_argument_computed_at_another_stage_is_written(axis, target):
+    A, B, C = two_stages()
+    s = te.create_schedule(C.op)
+    s[B].compute_at(s[C], C.op.axis[axis])
+    a = np.random.rand(4, 6).astype("float32")
+    empty = [np.full((4, 6), -1, "float32") for _ in range(2)]
+    _, b, c = run(s, [A, B, C], [a, *empty], target)
+    np.testing.assert_allclose(b, a + 1)
+    np.testing.assert_allclose(c, (a + 1) * 2, rtol=1e-6)
+
+
+def test_an_argument_computed_inline_is_refused():
+    A, B, C = two_stages()
+    s = te.create_schedule(C.op)
+    s[B].compute_inline()
+    with pytest.raises(ValueError, match="argument 1 is tensor B, which is computed inline"):
+        tenon.lower(s, [A, B, C])
+    a = np.random.rand(4, 6).astype("float32")
+    _, c = run(s, [A, C], [a, np.zeros((4, 6), "float32")])
+    np.testing.assert_allclose(c, (a + 1) * 2, rtol=1e-6)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("factor_axis", [0, 1])
+@pytest.mark.parametrize("start", ["number", "element"])
+def test_rfactor_keeps_what_a_sum_begins_with(target, factor_axis, start):
+    A, first = te.placeholder((4, 8), name="A"), te.placeholder((4,), name="first")
+    k = te.reduce_axis((0, 8), "k")
+
+    def begin(i):
+        return tir.const(10.0, "float32") if start == "number" else first[i]
+
+    B = te.compute((4,), lambda i: te.sum(A[i, k], axis=k, init=begin(i)), name="B")
+    s = te.create_schedule(B.op)
+    _, inner = s[B].split(B.op.reduce_axis[0], 4)
+    s.rfactor(B, inner, factor_axis)
+    a, b = np.random.rand(4, 8).astype("float32"), np.arange(4, dtype="float32")
+    got = run(s, [A, first, B], [a, b, np.zeros(4, "float32")], target)[2]
+    np.testing.assert_allclose(got, a.sum(1) + (10 if start == "number" else b), rtol=1e-5)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("shape", [(4, 3), (4, 1), (1, 3), (1, 1)])
+@pytest.mark.parametrize("strided", [False, True])
+def test_broadcast_arguments(shape, strided, target):
+    m0, n0, m1, n1 = (te.var(x) for x in ("m0", "n0", "m1", "n1"))
+    A, B = te.placeholder((m0, n0), name="A"), te.placeholder((m1, n1), name="B")
+    C = te.compute((m0, n0), lambda i, j: A[i, j] + B[i, j], name="C")
+    binds = {
+        t: tir.decl_buffer(t.shape, "float32", name=t.op.name, buffer_type="auto_broadcast")
+        for t in (A, B)
+    }
+    f = tenon.build(te.create_schedule(C.op), [A, B, C], target, binds=binds)
+    a, b = (np.random.rand(*x).astype("float32") for x in ((4, 3), shape))
+    other = tenon.nd.from_dlpack(np.asfortranarray(b)) if strided else tenon.nd.array(b)
+    out = tenon.nd.empty((4, 3))
+    f(tenon.nd.array(a), other, out)
+    np.testing.assert_allclose(out.numpy(), a + b, rtol=1e-6)
+
+
+def test_double_buffer_of_several_results_is_refused():
+    A = te.placeholder((8, 16), name="A")
+    B, D = te.compute((8, 16), lambda i, j: (A[i, j] + 1, A[i, j] * 2), name="B")
+    C = te.compute((8, 16), lambda i, j: B[i, j] + D[i, j], name="C")
+    s = te.create_schedule(C.op)
+    s[B].compute_at(s[C], C.op.axis[0])
+    s[B].double_buffer()
+    with pytest.raises(ValueError, match="double_buffer: B has 2 results"):
+        tenon.lower(s, [A, C])
+
+
+@pytest.mark.parametrize("n", [1, 51, 52, 64, 1027])
+def test_pragmas_of_parallel_loops(n):
+    """One launch for several loops; each thread takes every so-many-th iteration and waits."""
+    size = te.var("n")
+    A, B = te.placeholder((size,), name="A"), te.placeholder((size,), name="B")
+    C = te.compute((size,), lambda i: A[i] + B[i], name="C")
+    s = te.create_schedule(C.op)
+    outer, inner = s[C].split(C.op.axis[0], factor=4)
+    first, second = s[C].split(outer, factor=13)
+    s[C].parallel(second)
+    s[C].pragma(first, "parallel_launch_point")
+    s[C].pragma(second, "parallel_stride_pattern")
+    s[C].pragma(second, "parallel_barrier_when_finish")
+    s[C].vectorize(inner)
+    a, b = (np.random.rand(n).astype("float32") for _ in range(2))
+    c = run(s, [A, B, C], [a, b, np.full(n, -1, "float32")])[2]
+    np.testing.assert_allclose(c, a + b, rtol=1e-6)
+
+
+def test_fast_exp_reaches_both_ends():
+    x = relay.var("x", shape=(12,))
+    mod = tenon.IRModule.from_expr(relay.Function([x], relay.exp(x)))
+    v = [0, -0.5, 1, 88, 88.5, 88.72, 89, 1000, -87.5, -100, -110, -1000]
+    v = np.array(v, "float32")
+    with tenon.transform.PassContext(opt_level=4):
+        f = relay.create_executor("graph", mod, tenon.cpu(), "llvm").evaluate()
+    with np.errstate(over="ignore", under="ignore"):
+        np.testing.assert_allclose(f(v).numpy(), np.exp(v), rtol=2e-5, atol=1e-44)
+
+
+@pytest.mark.parametrize("name", ["exp", "sin", "memcpy", "malloc", "floor", "main"])
+def test_functions_named_as_those_they_call(name):
+    A = te.placeholder((4,), name="A")
+    C = te.compute((4,), lambda i: te.exp(A[i]) + te.floor(te.sin(A[i])), name="C")
+    f = tenon.build(te.create_schedule(C.op), [A, C], "llvm", name=name)
+    a, out = np.arange(4, dtype="float32"), tenon.nd.empty((4,))
+    f[name](tenon.nd.array(a), out)
+    np.testing.assert_allclose(out.numpy(), np.exp(a) + np.floor(np.sin(a)), rtol=1e-5)
