@@ -1,6 +1,6 @@
 # What people type. Everything is set up on the way: `make test` works in a fresh clone.
 PYTHON_DIRS = python tests tools bench examples docs
-.PHONY: all test test-all demo asan tsan fuzz check format stubs docs clean
+.PHONY: all test test-all demo asan tsan fuzz torture check format stubs docs clean
 
 all:
 	tools/bootstrap
@@ -12,7 +12,7 @@ test-all:          ## also the slow tests, sanitizer builds and longer fuzzing
 	tools/bootstrap --ci dev asan tsan fuzz runtime-only
 	tools/test --slow
 	tools/test --preset asan
-	tools/test --preset tsan c
+	tools/test --preset tsan c threads
 	tools/test --preset runtime-only c
 	tools/check_size
 	tools/fuzz --seconds 300
@@ -25,13 +25,16 @@ asan:              ## C and Python tests with AddressSanitizer, leaks and Undefi
 	tools/bootstrap asan
 	tools/test --preset asan
 
-tsan:              ## C tests with ThreadSanitizer
+tsan:              ## C tests, and Python tests of threads, with ThreadSanitizer
 	tools/bootstrap tsan
-	tools/test --preset tsan c
+	tools/test --preset tsan c threads
 
 fuzz:
 	tools/bootstrap --ci fuzz
 	tools/fuzz
+
+torture: all       ## random cases of every generator until Ctrl-C; failures go to build/torture
+	tools/torture -j $$(nproc)
 
 check:             ## formatting, layers, Python style
 	tools/bootstrap --ci

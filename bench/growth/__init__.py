@@ -1,0 +1,1 @@
+"""Families of programs of any size, by kind."""
