@@ -157,3 +157,23 @@ def test_ssa_after_unrolling():
     assert decl.buffer.data.same_as(second.body.buffer_var)
     assert decl.body.seq[0].buffer.same_as(decl.buffer)
     assert decl.body.seq[1].value.a.buffer.same_as(decl.buffer)
+
+
+def test_ssa_of_functions_that_share_variables():
+    n, handle = tir.Var("n", "int32"), tir.Var("a", "handle")
+    A = tir.decl_buffer((n,), "float32", name="A")
+    body = tir.Evaluate(tir.BufferLoad(A, [n - 1]))
+    one = tir.PrimFunc([handle, n], body, buffer_map={handle: A})
+    shared = tenon.IRModule(
+        {"f": one, "g": tir.PrimFunc([handle, n], body, buffer_map={handle: A})}
+    )
+    f, g = (tir.transform.ConvertSSA()(shared)[name] for name in ("f", "g"))
+    for x, y in zip(f.params, g.params, strict=True):
+        assert not x.same_as(y)
+    x, y = f.buffer_map[f.params[0]], g.buffer_map[g.params[0]]
+    assert not x.same_as(y) and not x.data.same_as(y.data) and not x.shape[0].same_as(y.shape[0])
+    for function in (f, g):
+        load = function.body.value
+        assert load.buffer.same_as(function.buffer_map[function.params[0]])
+        assert load.indices[0].a.same_as(function.params[1])
+        tenon.ir.assert_structural_equal(function, one)
