@@ -154,6 +154,8 @@ static void know(arith_analyzer *a, arith_var *r, const tn_expr *value) {
   arith_value_origin(a, value, &r->data, &r->open);
 }
 
+enum { MAX_VALUE = 256 }; /* nodes of a value that takes its variable's place */
+
 int arith_bind(arith_analyzer *a, tn_Var *v, tn_expr *value, bool override) {
   arith_var *r;
   if (!v || !value) return -1; /* an error is pending */
@@ -165,7 +167,8 @@ int arith_bind(arith_analyzer *a, tn_Var *v, tn_expr *value, bool override) {
   tir_effect effect;
   TN_TRY(tir_effect_of(value, &effect));
   know(a, r, value);
-  if (effect > TIR_EFFECT_PURE) value = NULL; /* another time it is another one */
+  /* another time it is another one; chains of large values would grow with every step */
+  if (effect > TIR_EFFECT_PURE || tir_is_larger(value, MAX_VALUE)) value = NULL;
   keep(&r->value, value);
   keep(&r->lo, value);
   keep(&r->hi, value);

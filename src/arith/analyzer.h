@@ -50,7 +50,8 @@ TN_API void arith_fini(arith_analyzer *a);
 
 /* ---- what is known ---- */
 
-/** The variable has this value. Binding it again to something else is ValueError unless
+/** The variable has this value, which takes its place in what is simplified; of a value of more
+ * than 256 nodes only the bounds are known. Binding it again to something else is ValueError unless
  * `override`. */
 TN_API int arith_bind(arith_analyzer *a, tn_Var *v, tn_expr *value, bool override);
 /** The variable takes values of this range; one of extent 1 binds it to its min. */

@@ -51,6 +51,23 @@ int tir_effect_of(const tn_expr *e, tir_effect *out) {
   return tn_post_order(e, note_effect, out);
 }
 
+typedef struct {
+  int64_t nodes, most;
+} counted;
+
+static int count_node(void *ctx, tn_obj *node) {
+  counted *c = ctx;
+  bool expr = TN_IS(PrimExpr, node);
+  if ((!expr && !TN_AS(Array, node)) || TN_AS(IntImm, node)) return 0;
+  c->nodes += expr;
+  return c->nodes > c->most ? 1 : tn_visit_children(node, count_node, ctx);
+}
+
+bool tir_is_larger(const tn_expr *e, int64_t most) {
+  counted c = {.most = most};
+  return count_node(&c, (tn_obj *)(uintptr_t)e) != 0;
+}
+
 tir_effect tir_side_effect(const tn_expr *e) {
   tir_effect worst;
   if (tir_effect_of(e, &worst)) {

@@ -37,6 +37,9 @@ TN_API tir_effect tir_call_effect(const tn_obj *op);
 TN_API int tir_effect_of(const tn_expr *e, tir_effect *out);
 /** The same, OPAQUE when memory is short. */
 TN_API tir_effect tir_side_effect(const tn_expr *e);
+/** Does the expression have more than `most` nodes, constants left out? What several operands share
+ * counts for each, as for whoever visits operands without remembering them. */
+TN_API bool tir_is_larger(const tn_expr *e, int64_t most);
 TN_API bool tir_op_vectorizable(const tn_obj *op);
 
 #endif /* TN_IR_TIR_OPS_H_ */

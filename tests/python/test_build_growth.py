@@ -318,3 +318,60 @@ def test_slices_of_open_extents(begin, end):
     for n in range(7):
         a = np.arange(n, dtype="float32")
         np.testing.assert_array_equal(f(a).numpy(), a[begin:end])
+
+
+# ---- chains whose parts are used several times ----
+
+
+def test_kernels_of_open_reshapes_stay_small():
+    def chain(n):
+        y = x = relay.var("x", shape=(relay.Any(), relay.Any(), 2))
+        for _ in range(n):
+            y = relay.reshape(relay.transpose(relay.reshape(y, (-1, 0)), (1, 0)), (0, 2, -1))
+        return tenon.IRModule.from_expr(relay.Function([x], y))
+
+    sizes = [max(counted(chain(n)).values()) for n in (3, 6)]
+    assert sizes[1] <= sizes[0] * 1.5
+    data = np.arange(24, dtype="float32").reshape(3, 4, 2)
+    want = data
+    for _ in range(6):
+        want = want.reshape(-1, want.shape[1]).T
+        want = want.reshape(want.shape[0], 2, -1)
+    run = relay.create_executor("vm", mod=chain(6), target="llvm").evaluate()
+    np.testing.assert_array_equal(run(data).numpy(), want)
+
+
+def test_bindings_that_use_others_twice():
+    """Written out, the last of them would have 2^40 nodes."""
+    out = finishes("""
+        import numpy as np, tenon
+        from tenon.script import tir as T
+        lines = [f"    v{k + 1}: T.int32 = v{k} * 3 + v{k} % 7" for k in range(40)]
+        text = "\\n".join([
+            "@T.prim_func",
+            'def f(A: T.Buffer((2,), "int32")):',
+            "    v0: T.int32 = A[0]",
+            *lines,
+            "    A[1] = v40",
+        ])
+        f = tenon.build(tenon.script.from_source(text), target="llvm")
+        a = tenon.nd.array(np.array([5, 0], "int32"))
+        f(a)
+        print(a.numpy()[1])
+    """)
+    v = 5
+    for _ in range(40):
+        v = (v * 3 + v % 7 + 2**31) % 2**32 - 2**31
+    assert out == [str(v)]
+
+
+def test_large_values_do_not_take_the_place_of_variables():
+    analyzer = arith.Analyzer()
+    x = tir.Var("x", "int32")
+    small, large = tir.Var("small", "int32"), tir.Var("large", "int32")
+    ys = [tir.Var(f"y{i}", "int32") for i in range(300)]
+    analyzer.bind(small, x * 2)
+    analyzer.bind(large, sum(ys[1:], ys[0]) % 4)
+    assert analyzer.simplify(small + 1).a.a.same_as(x)
+    assert analyzer.simplify(large + 1).a.same_as(large)
+    assert analyzer.const_int_bound(large).max_value == 3

@@ -141,18 +141,10 @@ static tn_arr *values_for(shapes *s, const tn_RelayCall *c, uint32_t mask) {
 
 enum { MOST_NODES = 16 };
 
-static int count_node(void *ctx, tn_obj *node) {
-  bool expr = TN_IS(PrimExpr, node);
-  if ((!expr && !TN_AS(Array, node)) || TN_AS(IntImm, node)) return 0;
-  *(int *)ctx += expr;
-  return *(int *)ctx > MOST_NODES ? 1 : tn_visit_children(node, count_node, ctx);
-}
-
 /* The extent, or a variable that stands for it where it is large: the same for the same one. */
 static tn_obj *with_name(shapes *s, tn_obj *e) {
-  int nodes = 0;
   tn_vec *all = &s->named;
-  if (TN_AS(IntImm, e) || count_node(&nodes, e) == 0) return e;
+  if (!tir_is_larger((tn_expr *)e, MOST_NODES)) return e;
   for (int64_t i = 0; i < all->len; i += 2)
     if (arith_same((tn_expr *)all->items[i + 1].v.obj, (tn_expr *)e)) return all->items[i].v.obj;
   tn_SizeVar *v;

@@ -81,12 +81,26 @@ static bool may_repeat(const relay_expr *result, const relay_expr *arg) {
   return false;
 }
 
+/* Does the operator number the elements of its argument anew, by extents that only a run tells? */
+static bool divides_by_open(const tn_RelayCall *c) {
+  bool renumbers = relay_as_call(c, "reshape") || relay_as_call(c, "contrib_reverse_reshape");
+  return renumbers && !is_static(relay_arg(c, 0));
+}
+
+/* How much more work the indices are for the stages that read them. A broadcast looks at all before
+   it, to tell what is repeated. The quotients and remainders of a reshape cancel only where extents
+   are numbers: each of a chain has the indices of the one before it several times. */
+static int open_work(const tn_RelayCall *c, relay_pattern pattern) {
+  if (pattern == RELAY_INJECTIVE && divides_by_open(c)) return 5;
+  for (int64_t i = 0; pattern == RELAY_BROADCAST && i < c->args->len; ++i)
+    if (may_repeat((const relay_expr *)c, relay_arg(c, i))) return 1;
+  return 0;
+}
+
 static int add_call(fuse_graph *g, const tn_RelayCall *c) {
   relay_pattern pattern = pattern_of_call(c);
   TN_TRY(add_node(g, (const relay_expr *)c, pattern));
-  fuse_node *own = &g->nodes[g->n - 1];
-  for (int64_t i = 0; pattern == RELAY_BROADCAST && i < c->args->len; ++i)
-    own->open = own->open || may_repeat((const relay_expr *)c, relay_arg(c, i));
+  g->nodes[g->n - 1].open = open_work(c, pattern);
   if (!TN_AS(Op, c->op)) use_outside(g, c->op);
   for (int64_t i = 0; i < c->args->len; ++i) {
     const relay_expr *arg = relay_arg(c, i);

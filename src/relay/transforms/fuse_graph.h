@@ -17,7 +17,7 @@ typedef struct {
   const relay_expr *expr;
   relay_pattern pattern;
   bool outside;      /* also used by what is not part of the graph */
-  bool open;         /* an operator of which only a run tells what is repeated along which axis */
+  int open;          /* what it adds to the indices of a kernel with open extents: see open_work */
   int32_t first;     /* its edges, the last one added first; -1: none */
   int32_t dominator; /* node, -1: none */
   int32_t depth;     /* in the tree of post-dominators */

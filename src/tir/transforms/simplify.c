@@ -106,18 +106,11 @@ static int note_buffer(void *ctx, tn_obj *node) {
   return b->elem_offset ? tn_post_order(b->elem_offset, note_var, ctx) : 0;
 }
 
-static int count_node(void *ctx, tn_obj *node) {
-  int *n = ctx;
-  (void)node;
-  return ++*n > MAX_INLINED;
-}
-
 /* May the value stand wherever the variable does? */
 static bool is_inlined(const tn_expr *value) {
-  int n = 0;
   if (TN_IS(IntImm, value) || TN_IS(FloatImm, value) || TN_IS(Var, value)) return true;
   return ir_is_int(value->dtype) && value->dtype.lanes == 1 && tir_is_pure(value) &&
-         tn_post_order(value, count_node, &n) == 0;
+         !tir_is_larger(value, MAX_INLINED);
 }
 
 static tn_stmt *simplify_let(tn_mut *m, tn_LetStmt *op) {
