@@ -2874,7 +2874,7 @@ class Broadcast(PrimExpr):
     value: PrimExpr
     """value of every lane, a scalar"""
     lanes: int
-    """number of lanes, at least 2"""
+    """number of lanes, at least 2; -n stands for vscale() * n"""
 
 class Buffer(Object):
     """symbolic multi-dimensional storage (type key tir.Buffer)"""
@@ -3242,7 +3242,7 @@ class Ramp(PrimExpr):
     stride: PrimExpr
     """difference of neighbouring lanes, same dtype as base"""
     lanes: int
-    """number of lanes, at least 2"""
+    """number of lanes, at least 2; -n stands for vscale() * n"""
 
 class Reduce(PrimExpr):
     """reduction over iteration variables (type key tir.Reduce)"""

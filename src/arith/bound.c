@@ -226,7 +226,7 @@ static facts call_facts(arith_analyzer *an, const tn_Call *e) {
 
 static facts ramp_facts(arith_analyzer *an, const tn_Ramp *e) {
   facts x = facts_of(an, e->base), s = facts_of(an, e->stride);
-  int64_t last = e->lanes > 1 ? e->lanes - 1 : 0;
+  int64_t last = e->lanes > 0 ? e->lanes - 1 : INT64_MAX; /* scalable: any number of lanes */
   int64_t lo = arith_sat_mul(s.b.min, last), hi = arith_sat_mul(s.b.max, last);
   arith_bound r = {arith_sat_add(x.b.min, lo < 0 ? lo : 0),
                    arith_sat_add(x.b.max, hi > 0 ? hi : 0)};

@@ -375,7 +375,7 @@ static tn_IntervalSet *eval_ramp(evaluator *v, tn_Ramp *e) {
     return arith_interval_all();
   bool wraps = false;
   tn_expr *lanes, *last, *end;
-  TN_GETP(lanes, tir_const_int(e->base->dtype, e->lanes - 1));
+  TN_GETP(lanes, tir_lanes(e->base->dtype, e->lanes, -1));
   TN_GETP(last, bound(v, TN_TI_Mul, stride->min_value, lanes, NULL, &wraps));
   if (step >= 0) {
     end = bound(v, TN_TI_Add, base->max_value, last, arith_pos_inf(), &wraps);

@@ -156,7 +156,7 @@ static bool eval(env *m, int32_t p, int64_t *out) {
   switch (n->op) {
   case PAT_VAR: return m->plain ? (*out = m->plain->var[n->num], true) : false;
   case PAT_CONST: return *out = m->plain ? m->plain->c[n->num] : m->c[n->num], true;
-  case PAT_LANES: return *out = m->plain ? m->plain->lanes : m->lanes, true;
+  case PAT_LANES: return *out = m->plain ? m->plain->lanes : m->lanes, *out > 0;
   case PAT_NUM:
   case PAT_BOOL: return *out = n->num, true;
   case PAT_LO:

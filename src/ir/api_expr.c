@@ -1,5 +1,6 @@
 /* Global functions that make expression nodes as they are: "tir.Add", "tir.Var", "ir.IntImm", ...
    The folding operators are in api_op.c. */
+#include "ir/expr.h"
 #include "ir/ir_impl.h"
 
 /* self: the type of a binary operator */
@@ -77,12 +78,20 @@ static int select_node(TN_ARGS) {
   return tn_ret_obj(ret, ir_node_check(tn_node_copy(&tn_type_Select, &p)));
 }
 
+/* A plain number or an expression; the stride has the base's type. */
+static int arg_lanes(const char *what, const tn_any *args, int32_t n, int32_t i, int64_t *out) {
+  tn_expr *e;
+  TN_TRY(ir_arg_need(what, args, n, i, &e));
+  return tir_lanes_from(what, e, out);
+}
+
 static int ramp_node(TN_ARGS) {
   tn_Ramp p = {0};
   TN_CHECK(n >= 3, TypeError, NULL, "Ramp: expected base, stride and lanes");
   TN_TRY(ir_arg_expr(args, n, 0, &p.base));
   TN_TRY(ir_arg_expr(args, n, 1, &p.stride));
-  TN_TRY(tn_any_to_int(&args[2], &p.lanes));
+  TN_TRY(arg_lanes("Ramp", args, n, 2, &p.lanes));
+  if (p.base && p.stride) TN_GET(p.stride, tir_cast(p.base->dtype, p.stride, NULL));
   TN_TRY(ir_arg_span(args, n, 3, &p.span));
   return tn_ret_obj(ret, ir_node_check(tn_node_copy(&tn_type_Ramp, &p)));
 }
@@ -91,7 +100,7 @@ static int broadcast_node(TN_ARGS) {
   tn_Broadcast p = {0};
   TN_CHECK(n >= 2, TypeError, NULL, "Broadcast: expected value and lanes");
   TN_TRY(ir_arg_expr(args, n, 0, &p.value));
-  TN_TRY(tn_any_to_int(&args[1], &p.lanes));
+  TN_TRY(arg_lanes("Broadcast", args, n, 1, &p.lanes));
   TN_TRY(ir_arg_span(args, n, 2, &p.span));
   return tn_ret_obj(ret, ir_node_check(tn_node_copy(&tn_type_Broadcast, &p)));
 }

@@ -57,7 +57,7 @@ static int check_select(tn_Select *x) {
            TN_DT(c));
   if (!tn_dtype_eq(t, f)) return mismatch((tn_expr *)x, t, f);
   TN_CHECK(c.lanes == 1 || c.lanes == t.lanes, TenonError, x->span,
-           "Select: the condition has %d lanes, the values have %d", c.lanes, t.lanes);
+           "Select: the condition is %s, the values are %s: the lanes differ", TN_DT(c), TN_DT(t));
   x->dtype = t;
   return 0;
 }
@@ -65,8 +65,10 @@ static int check_select(tn_Select *x) {
 static int check_lanes(const tn_expr *self, const tn_expr *scalar, int64_t lanes) {
   TN_CHECK(scalar->dtype.lanes == 1, TenonError, self->span, "%s: expected a scalar, got %s",
            self->hdr.type->name, TN_DT(scalar->dtype));
-  TN_CHECK(lanes > 1 && lanes <= UINT16_MAX, TenonError, self->span,
-           "%s: expected 2 to 65535 lanes, got %lld", self->hdr.type->name, (long long)lanes);
+  TN_CHECK((lanes > 1 || lanes < 0) && lanes <= INT16_MAX && lanes >= -INT16_MAX, TenonError,
+           self->span, "%s: expected 2 to 32767 lanes, or 1 to 32767 times vscale, got %s%lld",
+           self->hdr.type->name, lanes < 0 ? "vscale * " : "",
+           (long long)(lanes < 0 && lanes > INT64_MIN ? -lanes : lanes));
   return 0;
 }
 
@@ -95,6 +97,9 @@ static int check_shuffle(tn_Shuffle *x) {
     tn_dtype t = ir_with_lanes(item(x->vectors, i)->dtype, 1);
     lanes += item(x->vectors, i)->dtype.lanes;
     if (!tn_dtype_eq(t, base)) return mismatch((tn_expr *)x, base, t);
+    TN_CHECK(!tn_dtype_is_scalable(item(x->vectors, i)->dtype), TenonError, x->span,
+             "Shuffle: vector %lld: expected a fixed number of lanes, got %s", (long long)i,
+             TN_DT(item(x->vectors, i)->dtype));
   }
   for (int64_t i = 0; i < x->indices->len; ++i) {
     int64_t at;
@@ -102,7 +107,7 @@ static int check_shuffle(tn_Shuffle *x) {
              IndexError, x->span, "Shuffle: index %lld is %lld, the vectors have %lld lanes",
              (long long)i, (long long)at, (long long)lanes);
   }
-  TN_CHECK(x->indices->len <= UINT16_MAX, TenonError, x->span, "Shuffle: too many lanes (%lld)",
+  TN_CHECK(x->indices->len <= INT16_MAX, TenonError, x->span, "Shuffle: too many lanes (%lld)",
            (long long)x->indices->len);
   x->dtype = ir_with_lanes(base, (int)x->indices->len);
   return 0;

@@ -62,7 +62,14 @@ TN_API tn_expr *tir_not(tn_expr *a, tn_Span *span);
 TN_API tn_expr *tir_cast(tn_dtype t, tn_expr *e, tn_Span *span);
 /** The bits as another type of the same size. */
 TN_API tn_expr *tir_reinterpret(tn_dtype t, tn_expr *e, tn_Span *span);
-TN_API tn_expr *tir_broadcast(tn_expr *e, int lanes, tn_Span *span); /**< e itself for one lane */
+/** e itself for one lane. @param lanes of a dtype, or of a vector's node */
+TN_API tn_expr *tir_broadcast(tn_expr *e, int lanes, tn_Span *span);
+/** The number of lanes of a Ramp or Broadcast, plus `more`, as an expression of type t:
+    a constant, or vscale() * n of a scalable vector, whose `lanes` is -n. */
+TN_API tn_expr *tir_lanes(tn_dtype t, int64_t lanes, int64_t more);
+/** Reads a number of lanes: a constant, vscale(), or vscale() * n. 0, or -1 with an error that
+    names `what`. */
+TN_API int tir_lanes_from(const char *what, tn_expr *e, int64_t *out);
 /** Choice; only one side is evaluated. The sides are brought to one type. */
 TN_API tn_expr *tir_if_then_else(tn_expr *cond, tn_expr *t, tn_expr *f, tn_Span *span);
 /** Choice; both sides are evaluated. */

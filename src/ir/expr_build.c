@@ -199,12 +199,34 @@ tn_expr *tir_cast(tn_dtype t, tn_expr *e, tn_Span *span) {
 
 tn_expr *tir_broadcast(tn_expr *e, int lanes, tn_Span *span) {
   if (!e || lanes == 1) return e;
-  return (tn_expr *)TN_MAKE(Broadcast, .value = e, .lanes = lanes, .span = span);
+  return (tn_expr *)TN_MAKE(Broadcast, .value = e, .lanes = (int16_t)lanes, .span = span);
+}
+
+tn_expr *tir_lanes(tn_dtype t, int64_t lanes, int64_t more) {
+  if (lanes >= 0) return tir_const_int(t, lanes + more);
+  tn_expr *n = tir_call_args(TN_I32, TIR_OP_vscale, tn_arr_of(0), NULL);
+  n = tir_cast(t, tir_mul(n, tir_i32((int32_t)-lanes)), NULL);
+  return more ? tir_add(n, tir_const_int(t, more)) : n;
+}
+
+int tir_lanes_from(const char *what, tn_expr *e, int64_t *out) {
+  const tn_Mul *times = TN_AS(Mul, e);
+  bool left = times && TN_AS(IntImm, times->a);
+  tn_expr *scale = times ? (left ? times->b : times->a) : e;
+  int64_t n = 1;
+  bool known = !times || tir_as_int((tn_obj *)(left ? times->a : times->b), &n);
+  if (tir_as_int((tn_obj *)e, out) && *out >= 0) return 0;
+  TN_CHECK(known && n > 0 && tir_as_call((tn_obj *)scale, TIR_OP_vscale), ValueError,
+           e ? e->span : NULL,
+           "%s: expected a positive constant or vscale() times one as the number of lanes, got %s",
+           what, e ? e->hdr.type->key : "None");
+  *out = -n;
+  return 0;
 }
 
 tn_expr *tir_reinterpret(tn_dtype t, tn_expr *e, tn_Span *span) {
   if (!e || tn_dtype_eq(e->dtype, t)) return e;
-  int from = e->dtype.bits * e->dtype.lanes, to = t.bits * t.lanes;
+  int from = e->dtype.bits * tn_dtype_lanes(e->dtype), to = t.bits * tn_dtype_lanes(t);
   TN_CHECKP(from == to || e->dtype.code == kDLOpaqueHandle || t.code == kDLOpaqueHandle, TenonError,
             span, "reinterpret: %s has %d bits and %s has %d", TN_DT(e->dtype), from, TN_DT(t), to);
   return tir_call_args(t, TIR_OP_reinterpret, tn_arr_of(1, e), span);

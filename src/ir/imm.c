@@ -164,7 +164,7 @@ tn_expr *tir_str(const char *text) {
 
 static tn_expr *spread(tn_dtype t, tn_expr *scalar) {
   if (t.lanes == 1) return scalar;
-  return (tn_expr *)TN_MAKE(Broadcast, .value = scalar, .lanes = t.lanes);
+  return (tn_expr *)TN_MAKE(Broadcast, .value = scalar, .lanes = tn_dtype_lanes(t));
 }
 
 static tn_expr *cannot(const char *what, tn_dtype t) {

@@ -91,6 +91,20 @@ static long number(const char **p, const char *end) {
   return *p == start ? -1 : x;
 }
 
+/* "x4", "xvscalex4" or nothing: the number of lanes as tn_dtype_lanes gives it, 0 when it is none.
+ */
+static long lanes_of(const char **p, const char *end) {
+  static const char scalable[] = "vscalex";
+  if (*p == end || **p != 'x') return 1;
+  ++*p;
+  size_t n = sizeof scalable - 1;
+  bool by_vscale = (size_t)(end - *p) > n && memcmp(*p, scalable, n) == 0;
+  if (by_vscale) *p += n;
+  long lanes = number(p, end);
+  if (lanes < 1 || lanes > INT16_MAX) return 0;
+  return by_vscale ? -lanes : lanes;
+}
+
 static int bad(const char *text, size_t n) {
   return TN_RAISE(ValueError, NULL,
                   "unknown data type \"%.*s\": expected a name such as float32, int8x4, bool, "
@@ -104,12 +118,8 @@ static int parse_custom(const char *text, const char *end, tn_dtype *out) {
   if (!p) return -1;
   int code = tn_dtype_custom_code(name, (size_t)(p - name));
   ++p;
-  long bits = number(&p, end), lanes = 1;
-  if (p < end && *p == 'x') {
-    ++p;
-    lanes = number(&p, end);
-  }
-  if (code < 0 || p != end || bits < 1 || bits > 255 || lanes < 1) return -1;
+  long bits = number(&p, end), lanes = lanes_of(&p, end);
+  if (code < 0 || p != end || bits < 1 || bits > 255 || lanes == 0) return -1;
   *out = (tn_dtype){(uint8_t)code, (uint8_t)bits, (uint16_t)lanes};
   return 0;
 }
@@ -126,13 +136,10 @@ int tn_dtype_parse(const char *text, size_t n, tn_dtype *out) {
     size_t len = strlen(families[i].name);
     if (len > n || memcmp(text, families[i].name, len) != 0) continue;
     p = text + len;
-    long bits = families[i].bits, lanes = 1;
+    long bits = families[i].bits;
     if (!families[i].fixed && p < end && *p != 'x') bits = number(&p, end);
-    if (p < end && *p == 'x') {
-      ++p;
-      lanes = number(&p, end);
-    }
-    if (p != end || bits < 1 || bits > 255 || lanes < 1) break;
+    long lanes = lanes_of(&p, end);
+    if (p != end || bits < 1 || bits > 255 || lanes == 0) break;
     *out = (tn_dtype){families[i].code, (uint8_t)bits, (uint16_t)lanes};
     return 0;
   }
@@ -140,9 +147,10 @@ int tn_dtype_parse(const char *text, size_t n, tn_dtype *out) {
 }
 
 const char *tn_dtype_text(tn_dtype t, char out[TN_DTYPE_TEXT]) {
-  char lanes[12] = "";
+  char lanes[20] = "";
   if (t.code == kDLOpaqueHandle && t.bits == 0) return memcpy(out, "void", 5);
-  if (t.lanes != 1) snprintf(lanes, sizeof lanes, "x%u", t.lanes);
+  int n = tn_dtype_lanes(t);
+  if (n != 1) snprintf(lanes, sizeof lanes, n < 0 ? "xvscalex%d" : "x%d", n < 0 ? -n : n);
   if ((t.code == kDLUInt && t.bits == 1) || t.code == kDLBool) {
     snprintf(out, TN_DTYPE_TEXT, "bool%s", lanes);
     return out;
@@ -166,7 +174,8 @@ const char *tn_dtype_text(tn_dtype t, char out[TN_DTYPE_TEXT]) {
 int64_t tn_dtype_bytes(tn_dtype t, int64_t n) {
   int64_t bits = t.bits == 1 ? 8 : t.bits, total;
   if (t.code == kDLOpaqueHandle && t.bits == 0) bits = 0;
-  if (n < 0 || __builtin_mul_overflow(n, bits * t.lanes, &total)) return -1;
+  if (n < 0 || tn_dtype_is_scalable(t) || __builtin_mul_overflow(n, bits * t.lanes, &total))
+    return -1;
   if (total > INT64_MAX - 7) return -1;
   return (total + 7) / 8;
 }

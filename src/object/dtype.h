@@ -1,5 +1,6 @@
 /* Data types as text. "float32", "int8x4", "bool" (one-bit unsigned), "bfloat16", "handle", "" or
- * "void"; types that programs register have a code of their own: "custom[posit]16". */
+ * "void"; types that programs register have a code of their own: "custom[posit]16". "int8xvscalex4"
+ * has four times as many lanes as the machine's vscale, which is known when the program runs. */
 #ifndef TN_OBJECT_DTYPE_H_
 #define TN_OBJECT_DTYPE_H_
 
@@ -25,6 +26,10 @@ static inline tn_dtype tn_dtype_of(int code, int bits, int lanes) {
 static inline bool tn_dtype_eq(tn_dtype a, tn_dtype b) {
   return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
 }
+/** Number of lanes; -n stands for vscale * n. The field itself holds that as an unsigned number, so
+ * that whatever asks for more than one lane takes a scalable vector for a vector. */
+static inline int tn_dtype_lanes(tn_dtype t) { return (int16_t)t.lanes; }
+static inline bool tn_dtype_is_scalable(tn_dtype t) { return tn_dtype_lanes(t) < 0; }
 static inline bool tn_dtype_is_custom(tn_dtype t) { return t.code >= TN_DTYPE_CUSTOM; }
 
 /** Names a code from TN_DTYPE_CUSTOM to 255, for the life of the process. 0, or -1: ValueError
@@ -46,8 +51,8 @@ TN_API bool tn_dtype_has_custom(void);
 /* text of a type for a message:  TN_RAISE(..., "got %s", TN_DT(t)) */
 #define TN_DT(t)  tn_dtype_text((t), (char[TN_DTYPE_TEXT]){0})
 
-/** Bytes of n elements of t: sub-byte scalars are packed, bool takes a byte. -1 when it overflows
- * or n < 0. */
+/** Bytes of n elements of t: sub-byte scalars are packed, bool takes a byte. -1 when it overflows,
+ * n < 0 or the number of lanes is not known. */
 TN_API int64_t tn_dtype_bytes(tn_dtype t, int64_t n);
 
 #endif /* TN_OBJECT_DTYPE_H_ */

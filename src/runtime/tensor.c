@@ -37,7 +37,7 @@ int64_t tn_shape_count(const char *what, const int64_t *shape, int32_t ndim) {
 }
 
 int64_t tn_shape_nbytes(const char *what, const int64_t *shape, int32_t ndim, tn_dtype dtype) {
-  TN_CHECK(dtype.bits > 0 && dtype.lanes > 0, ValueError, NULL,
+  TN_CHECK(dtype.bits > 0 && tn_dtype_lanes(dtype) > 0, ValueError, NULL,
            "%s.dtype: expected a type with a size, got %s", what, TN_DT(dtype));
   int64_t n = tn_shape_count(what, shape, ndim);
   if (n < 0) return -1;

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "ir/functor.h"
 #include "object/functions.h"
 #include "runtime/module.h"
 #include "target/target_impl.h"
@@ -82,6 +83,31 @@ static tn_str *enabled(void) {
 
 static bool is_llvm(const char *kind) { return strcmp(kind, "llvm") == 0; }
 
+typedef struct {
+  const char *kind, *function;
+} generator;
+
+static int refuse_scalable(void *ctx, tn_obj *node) {
+  const generator *g = ctx;
+  const tn_expr *e = TN_IS(PrimExpr, node) ? (const tn_expr *)node : NULL;
+  TN_CHECK(
+      !e || !tn_dtype_is_scalable(e->dtype), CodegenError, e->span,
+      "%s: expected vectors with a fixed number of lanes, got a %s of type %s: code for target "
+      "%s has no scalable vectors; use a constant number of lanes",
+      g->function, node->type->name, TN_DT(e->dtype), g->kind);
+  return 0;
+}
+
+/* What no generator has is refused here, before one takes it for something else. */
+static int check_functions(const tn_IRModule *m, const tn_target *t) {
+  for (int64_t i = 0; i < tn_map_len(m->functions); ++i) {
+    const tn_map_entry *e = &m->functions->entries[i];
+    generator g = {tn_cstr(t->kind->name), tn_cstr(((tn_GlobalVar *)e->key.v.obj)->name_hint)};
+    TN_TRY(tn_post_order(e->value.v.obj, refuse_scalable, &g));
+  }
+  return 0;
+}
+
 /* Calls a global function that returns an object; scope-owned. */
 static void *call(tn_func *f, const tn_any *args, int32_t n, const char *type_key) {
   tn_any out = tn_any_none();
@@ -98,6 +124,7 @@ tn_module *target_build(tn_IRModule *m, tn_target *t) {
   const char *kind = tn_cstr(t->kind->name);
   tn_any args[2] = {tn_any_obj(m), tn_any_obj(t)};
   tn_str *name;
+  TN_TRYP(check_functions(m, t));
   if (is_llvm(kind)) TN_TRYP(need_llvm());
   TN_GETP(name, tn_str_fmt("target.build.%s", kind));
   tn_func *f = tn_scope_own(tn_func_find(tn_cstr(name)));
@@ -126,6 +153,7 @@ static void *call_llvm(const char *name, const tn_any *args, int32_t n, const ch
 
 tn_arr *target_compile_part(tn_IRModule *m, tn_target *t) {
   tn_any args[] = {tn_any_obj(m), tn_any_obj(t)};
+  TN_TRYP(check_functions(m, t));
   return call_llvm("target.llvm_compile", args, 2, "Array");
 }
 

@@ -379,6 +379,14 @@ class Select(PrimExprWithOp):
         )
 
 
+def _lanes(vector):
+    n = _core.DataType(str(vector.dtype)).lanes
+    if n < 2**15:
+        return n
+    # vscale() times a constant is a number below 0, which the type holds as an unsigned one
+    return Call("int32", "tir.vscale", []) * (2**16 - n)
+
+
 @register_object("tir.Ramp")
 class Ramp(PrimExprWithOp):
     """The vector ``base, base + stride, ...``.
@@ -387,16 +395,32 @@ class Ramp(PrimExprWithOp):
     ----------
     base, stride : PrimExpr
         First lane, and difference of neighbouring lanes.
-    lanes : int
-        Number of lanes.
+    lanes : int or PrimExpr
+        Number of lanes: a constant, or ``tir.vscale()`` times one.
     span : Span, optional
         Place in a source text.
+
+    Raises
+    ------
+    ValueError
+        `lanes` is another expression.
+
+    Examples
+    --------
+    >>> i = tenon.tir.Var("i", "int32")
+    >>> tenon.tir.Ramp(i, 1, tenon.tir.vscale() * 4).dtype
+    'int32xvscalex4'
     """
 
     __slots__ = ()
 
     def __init__(self, base, stride, lanes, span=None):
         self.__init_handle_by_constructor__(_ffi_api.Ramp, base, stride, lanes, span)
+
+    @property
+    def lanes(self):
+        """Number of lanes: an int, or ``vscale() * n`` as an expression."""
+        return _lanes(self)
 
 
 @register_object("tir.Broadcast")
@@ -407,16 +431,26 @@ class Broadcast(PrimExprWithOp):
     ----------
     value : PrimExpr
         Value of every lane.
-    lanes : int
-        Number of lanes.
+    lanes : int or PrimExpr
+        Number of lanes: a constant, or ``tir.vscale()`` times one.
     span : Span, optional
         Place in a source text.
+
+    Raises
+    ------
+    ValueError
+        `lanes` is another expression.
     """
 
     __slots__ = ()
 
     def __init__(self, value, lanes, span=None):
         self.__init_handle_by_constructor__(_ffi_api.Broadcast, value, lanes, span)
+
+    @property
+    def lanes(self):
+        """Number of lanes: an int, or ``vscale() * n`` as an expression."""
+        return _lanes(self)
 
 
 @register_object("tir.Shuffle")

@@ -113,7 +113,7 @@ static tn_Range *range_of(finder *f, tn_expr *e, tn_expr *whole) {
   tn_expr *extent = length(f, b);
   if (ramp)
     extent =
-        tir_add(extent, tir_mul(ramp->stride, tir_const_int(ramp->stride->dtype, ramp->lanes - 1)));
+        tir_add(extent, tir_mul(ramp->stride, tir_lanes(ramp->stride->dtype, ramp->lanes, -1)));
   return tir_range(b.lo, extent);
 }
 

@@ -226,9 +226,14 @@ static int call_vector(builder *b, const ast *call, const char *name, val *out) 
   bool ramp = strcmp(name, "Ramp") == 0 || strcmp(name, "ramp") == 0;
   int n = ramp ? 3 : 2;
   TN_TRY(expr_args(b, call, name, n, x));
-  if (!tir_as_int((tn_obj *)x[n - 1], &lanes))
-    return ast_error(b->src, call, "T.%s: the number of lanes must be constant", name);
-  if (ramp && !tn_dtype_eq(x[0]->dtype, x[1]->dtype)) TN_TRY(tir_match_types(&x[0], &x[1], NULL));
+  if (tir_lanes_from(name, x[n - 1], &lanes)) {
+    tn_error_clear();
+    return ast_error(b->src, call,
+                     "T.%s: expected a positive constant or T.vscale() times one as the number of "
+                     "lanes",
+                     name);
+  }
+  if (ramp) TN_GET(x[1], tir_cast(x[0]->dtype, x[1], NULL));
   return give(b, call,
               ramp ? (void *)TN_MAKE(Ramp, .base = x[0], .stride = x[1], .lanes = lanes)
                    : (void *)TN_MAKE(Broadcast, .value = x[0], .lanes = lanes),
@@ -496,7 +501,7 @@ static int vload(builder *b, const ast *call, tn_Buffer *buf, val *out) {
     tn_expr *e = (tn_expr *)tn_arr_obj(indices, i);
     if (i + 1 == indices->len && t.lanes > buf->dtype.lanes)
       e = (tn_expr *)TN_MAKE(Ramp, .base = e, .stride = tir_one(e->dtype),
-                             .lanes = t.lanes / buf->dtype.lanes);
+                             .lanes = tn_dtype_lanes(t) / buf->dtype.lanes);
     if (!e || tn_vec_push_obj(&v, e)) return -1;
   }
   return give(b, call, tir_load(buf, tn_arr_from(&v)), out);

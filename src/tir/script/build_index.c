@@ -13,8 +13,10 @@ tn_expr *region_as_load(builder *b, const ast *at, const tn_BufferRegion *r) {
     const tn_Range *range = (const tn_Range *)tn_arr_obj(r->region, i);
     int64_t lanes;
     tn_expr *index = range->min;
-    if (!tir_as_int((const tn_obj *)range->extent, &lanes))
+    if (tir_lanes_from("slice", range->extent, &lanes)) {
+      tn_error_clear();
       return (void)ast_error(b->src, at, "a slice that is read must have a constant length"), NULL;
+    }
     if (lanes != 1)
       index = (tn_expr *)TN_MAKE(Ramp, .base = range->min, .stride = tir_one(range->min->dtype),
                                  .lanes = lanes);
@@ -210,7 +212,7 @@ tn_BufferRegion *to_region(builder *b, const ast *at, const val *v) {
     tn_Range *r =
         whole  ? tir_range(tir_zero(e->dtype), e)
         : ramp ? tir_range(ramp->base,
-                           tir_mul(ramp->stride, tir_const_int(ramp->stride->dtype, ramp->lanes)))
+                           tir_mul(ramp->stride, tir_lanes(ramp->stride->dtype, ramp->lanes, 0)))
                : tir_range(e, tir_one(e->dtype));
     if (!r || tn_vec_push_obj(&ranges, r)) return NULL;
   }

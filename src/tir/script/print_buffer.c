@@ -213,12 +213,17 @@ tn_ExprDoc *print_buffer(printer *p, const tn_Buffer *b) {
 
 /* base:base + lanes * stride[:stride] */
 static tn_Doc *ramp_slice(printer *p, const tn_Ramp *r) {
-  tn_expr *lanes = tir_const_int(r->stride->dtype, r->lanes);
+  tn_expr *lanes = tir_lanes(r->stride->dtype, r->lanes, 0);
   tn_ExprDoc *start = print_expr(p, r->base),
              *stop = print_expr(p, tir_add(r->base, tir_mul(lanes, r->stride)));
   tn_ExprDoc *step = tir_is_one(r->stride) ? NULL : print_expr(p, r->stride);
   if (!start || !stop) return NULL;
   return (tn_Doc *)TN_DOC(SliceDoc, .start = start, .stop = stop, .step = step);
+}
+
+/* A slice with a step has a constant length. */
+static bool is_slice(const tn_Ramp *r) {
+  return tir_is_one(r->stride) || (r->lanes > 0 && TN_AS(IntImm, r->stride));
 }
 
 tn_ExprDoc *print_indexed(printer *p, const tn_Buffer *b, const tn_arr *indices) {
@@ -227,8 +232,7 @@ tn_ExprDoc *print_indexed(printer *p, const tn_Buffer *b, const tn_arr *indices)
   for (int64_t i = 0; base && i < indices->len; ++i) {
     const tn_obj *e = tn_arr_obj(indices, i);
     const tn_Ramp *r = TN_AS(Ramp, e);
-    const void *doc =
-        r && TN_AS(IntImm, r->stride) ? (void *)ramp_slice(p, r) : (void *)print_expr(p, e);
+    const void *doc = r && is_slice(r) ? (void *)ramp_slice(p, r) : (void *)print_expr(p, e);
     if (!doc || tn_vec_push_obj(&docs, doc)) return NULL;
   }
   return (tn_ExprDoc *)TN_DOC(IndexDoc, .value = base, .indices = tn_arr_from(&docs));

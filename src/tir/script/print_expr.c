@@ -503,10 +503,10 @@ static tn_ExprDoc *print_bare(printer *p, const tn_obj *o) {
                    FIELD(Select, o, false_value));
   case TN_TI_Ramp:
     return CALL_OF(p, "Ramp", FIELD(Ramp, o, base), FIELD(Ramp, o, stride),
-                   tir_i32((int32_t)FIELD(Ramp, o, lanes)));
+                   tir_lanes(TN_I32, FIELD(Ramp, o, lanes), 0));
   case TN_TI_Broadcast:
     return CALL_OF(p, "Broadcast", FIELD(Broadcast, o, value),
-                   tir_i32((int32_t)FIELD(Broadcast, o, lanes)));
+                   tir_lanes(TN_I32, FIELD(Broadcast, o, lanes), 0));
   case TN_TI_Shuffle:
     return CALL_OF(p, "Shuffle", FIELD(Shuffle, o, vectors), FIELD(Shuffle, o, indices));
   case TN_TI_Let: return print_let(p, (const tn_Let *)o);

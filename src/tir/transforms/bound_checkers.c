@@ -20,7 +20,7 @@ static tn_expr *is_within(tn_expr *i, tn_expr *extent) {
   const tn_Broadcast *b = TN_AS(Broadcast, i);
   if (b) i = b->value;
   if (!r) return tir_and(tir_le(tir_zero(i->dtype), i), tir_lt(i, extent));
-  tn_expr *last = tir_mul(r->stride, tir_const_int(r->stride->dtype, r->lanes - 1));
+  tn_expr *last = tir_mul(r->stride, tir_lanes(r->stride->dtype, r->lanes, -1));
   last = tir_add(r->base, last);
   tn_expr *low = tir_min(r->base, last), *high = tir_max(r->base, last);
   return tir_and(tir_le(tir_zero(r->base->dtype), low), tir_lt(high, extent));

@@ -78,7 +78,10 @@ static int note_access(compactor *x, const tn_Buffer *b, const tn_arr *indices) 
     tn_expr *e = expr_at(indices, i);
     const tn_Ramp *ramp = TN_AS(Ramp, e);
     int64_t step = 0;
-    if (e->dtype.lanes > 1 && !(ramp && tir_as_int((tn_obj *)ramp->stride, &step) && step >= 0)) {
+    if (tn_dtype_is_scalable(e->dtype)) {
+      u->whole = true;
+    } else if (e->dtype.lanes > 1 &&
+               !(ramp && tir_as_int((tn_obj *)ramp->stride, &step) && step >= 0)) {
       u->whole = true;
     } else if (ramp) {
       tn_expr *last =

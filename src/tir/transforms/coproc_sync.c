@@ -56,8 +56,7 @@ static tn_IntervalSet *interval_of(const tn_arr *indices) {
   int64_t stride;
   if (r && tir_as_int((const tn_obj *)r->stride, &stride) && stride >= 0)
     return arith_interval(
-        r->base,
-        tir_add(r->base, tir_mul(r->stride, tir_const_int(r->stride->dtype, r->lanes - 1))));
+        r->base, tir_add(r->base, tir_mul(r->stride, tir_lanes(r->stride->dtype, r->lanes, -1))));
   return e && e->dtype.lanes == 1 ? arith_interval(e, e) : arith_interval_all();
 }
 

@@ -52,8 +52,8 @@ static tn_expr *permuted(tn_expr *row, tn_expr *column, int64_t elements, int64_
 static tn_expr *moved(tn_expr *row, tn_expr *column, int64_t elements, int64_t group) {
   const tn_Ramp *r = TN_AS(Ramp, column);
   if (!r) return permuted(row, column, elements, group);
-  TN_CHECKP(tir_is_const((tn_obj *)r->stride, 1) && elements % r->lanes == 0, ValueError,
-            column->span,
+  TN_CHECKP(tir_is_const((tn_obj *)r->stride, 1) && r->lanes > 0 && elements % r->lanes == 0,
+            ValueError, column->span,
             "tir.InjectPermutedLayout: a vector of %lld elements does not stay in a "
             "piece of %lld",
             (long long)r->lanes, (long long)elements);

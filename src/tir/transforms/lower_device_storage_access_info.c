@@ -10,7 +10,8 @@ static tn_expr *address(tn_Var *data, tn_dtype t, tn_expr *offset) {
   tn_expr *at = offset;
   if (t.lanes > 1) {
     at = tir_mul(offset, tir_const_int(offset->dtype, t.lanes));
-    at = (tn_expr *)TN_MAKE(Ramp, .base = at, .stride = tir_one(offset->dtype), .lanes = t.lanes);
+    at = (tn_expr *)TN_MAKE(Ramp, .base = at, .stride = tir_one(offset->dtype),
+                            .lanes = tn_dtype_lanes(t));
   }
   tn_Buffer *b = TN_NEW(Buffer, .data = data, .dtype = scalar,
                         .shape = tn_arr_of(1, tir_add(offset, tir_one(offset->dtype))),

@@ -35,10 +35,9 @@ static int check_index(checker *x, const tn_Buffer *b, int64_t axis, tn_expr *in
   TN_GET(first, arith_simplify(&x->at.known, first));
   last = first;
   if (ramp)
-    TN_GET(last,
-           arith_simplify(&x->at.known,
-                          tir_add(first, tir_mul(ramp->stride, tir_const_int(ramp->stride->dtype,
-                                                                             ramp->lanes - 1)))));
+    TN_GET(last, arith_simplify(&x->at.known,
+                                tir_add(first, tir_mul(ramp->stride, tir_lanes(ramp->stride->dtype,
+                                                                               ramp->lanes, -1)))));
   arith_bound low = arith_const_bound(&x->at.known, first),
               high = arith_const_bound(&x->at.known, last);
   int64_t n;

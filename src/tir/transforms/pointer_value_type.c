@@ -22,7 +22,7 @@ static int note_access(rewriter *x, const tn_Buffer *b, const tn_arr *indices) {
   const tn_Ramp *r = indices->len == 1 ? TN_AS(Ramp, tn_arr_obj(indices, 0)) : NULL;
   if (r && tir_is_one(r->stride) && b->dtype.lanes == 1 && b->shape->len == 1) {
     arith_modular m = arith_modular_set(&x->known, r->base);
-    bool whole = m.coeff % r->lanes == 0 && m.base % r->lanes == 0;
+    bool whole = r->lanes > 0 && m.coeff % r->lanes == 0 && m.base % r->lanes == 0;
     if (whole) now = r->lanes;
   }
   if (before && before != now) now = -1;

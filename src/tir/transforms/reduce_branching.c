@@ -24,7 +24,7 @@ static bool inside(arith_analyzer *known, const tn_Buffer *b, const tn_arr *indi
     if (ramp && !tir_is_const((tn_obj *)ramp->stride, 1)) return false;
     tn_expr *first = ramp ? ramp->base : at, *last = first;
     if (first->dtype.lanes != 1) return false;
-    if (ramp) last = tir_add(first, tir_const_int(first->dtype, ramp->lanes - 1));
+    if (ramp) last = tir_add(first, tir_lanes(first->dtype, ramp->lanes, -1));
     if (!arith_prove(known, tir_ge(first, tir_zero(first->dtype)))) return false;
     if (!arith_prove(known, tir_lt(last, extent))) return false;
   }

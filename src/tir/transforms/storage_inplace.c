@@ -64,7 +64,7 @@ static bool covers_loops(const checker *x, tn_expr *index) {
   TN_VEC(vars);
   const tn_Ramp *r = TN_AS(Ramp, index);
   if (r) {
-    if (!tir_as_int((tn_obj *)r->stride, &k)) return false;
+    if (r->lanes < 0 || !tir_as_int((tn_obj *)r->stride, &k)) return false;
     s[n++] = (stride){k < 0 ? -k : k, r->lanes};
   }
   for (int i = 0; i < x->nloops; ++i)
