@@ -99,6 +99,20 @@ void tn_buf_double(tn_buf *b, double x) {
   tn_buf_puts(b, tn_double_text(x, text));
 }
 
+void tn_buf_extents(tn_buf *b, const int64_t *shape, int64_t ndim) {
+  for (int64_t i = 0; i < ndim; ++i) {
+    if (i) tn_buf_puts(b, ", ");
+    if (shape[i] < 0) tn_buf_putc(b, '?');
+    else tn_buf_printf(b, "%lld", (long long)shape[i]);
+  }
+}
+
+void tn_buf_shape(tn_buf *b, const int64_t *shape, int64_t ndim) {
+  tn_buf_putc(b, '(');
+  tn_buf_extents(b, shape, ndim);
+  tn_buf_puts(b, ndim == 1 ? ",)" : ")");
+}
+
 void tn_buf_clear(tn_buf *b) {
   b->len = 0;
   b->failed = false;

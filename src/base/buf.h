@@ -30,6 +30,10 @@ TN_API void tn_buf_u32(tn_buf *b, uint32_t x);
 TN_API void tn_buf_quote(tn_buf *b, const char *s, size_t n);
 /** The shortest decimal text that reads back to the same double ("0.1", "1e+20", "inf", "nan"). */
 TN_API void tn_buf_double(tn_buf *b, double x);
+/** Extents: 2, ?, 4 for {2, -1, 4}; and with parentheses, as messages have shapes: (2, 3), (2,),
+ * (). */
+void tn_buf_extents(tn_buf *b, const int64_t *shape, int64_t ndim);
+void tn_buf_shape(tn_buf *b, const int64_t *shape, int64_t ndim);
 TN_API void tn_buf_clear(tn_buf *b);
 /** 0, or -1 when any write failed (MemoryError pending). */
 TN_API int tn_buf_ok(const tn_buf *b);

@@ -10,6 +10,7 @@
 #include "object/functions.h"
 #include "ops/value.h"
 #include "relay/op.h"
+#include "runtime/profiling/profiling.h"
 #include "runtime/vm/values.h"
 #include "tenon/object.h"
 
@@ -161,6 +162,20 @@ static int add_shapes(const tn_Type *type, tn_vec *shapes) {
   return tn_vec_push_obj(shapes, new_tensor(&ndim, 1, TN_I64));
 }
 
+static int misfit(const tn_vec *inputs) {
+  TN_AUTOFREE const DLTensor **all = tn_alloc_zero((size_t)inputs->len + 1, sizeof *all);
+  if (!all) return -1;
+  for (int64_t i = 0; i < inputs->len; ++i) {
+    tn_tensor *t;
+    TN_TRY(tn_any_to_tensor(&inputs->items[i], &t));
+    all[i] = tn_tensor_dl(t);
+  }
+  tn_str *shapes = tn_scope_own(tn_shape_string(all, (int32_t)inputs->len));
+  return shapes
+             ? TN_RAISE(ShapeError, NULL, "the arguments do not fit together: %s", tn_cstr(shapes))
+             : -1;
+}
+
 /* Shapes of results from the shape function. */
 static int compute_shapes(const tn_arr *code, const tn_vec *inputs, const tn_Type *type,
                           tn_vec *shapes) {
@@ -179,8 +194,7 @@ static int compute_shapes(const tn_arr *code, const tn_vec *inputs, const tn_Typ
   TN_TRY(call(f, &args));
   if (reads[inputs->len] == 'c')
     TN_TRY(tn_tensor_copy_to_bytes(tn_tensor_dl(fit), &fits, sizeof fits));
-  TN_CHECK(fits, ShapeError, NULL, "interpreter: the shapes of the arguments do not fit together");
-  return 0;
+  return fits ? 0 : misfit(inputs);
 }
 
 /* Memory for a result, its tensors also pushed to `args`. @param shapes what is left of those that
@@ -235,7 +249,8 @@ int interp_op(interp_ops *x, const tn_Op *op, tn_Attrs *attrs, const tn_any *arg
   for (int64_t i = 0; i < inputs.len; ++i) TN_TRY(tn_vec_push(&all, inputs.items[i]));
   const tn_Type *type = relay_type_of(f->body);
   TN_VEC(shapes);
-  TN_TRY(compute_shapes(code, &inputs, type, &shapes));
+  if (compute_shapes(code, &inputs, type, &shapes))
+    return tn_error_note("in operator %s", tn_cstr(op->name));
   const tn_any *next = shapes.items;
   TN_GET(result, new_result(type, &next, &all));
   if (call((tn_func *)tn_arr_obj(code, 1), &all))

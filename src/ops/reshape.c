@@ -117,7 +117,13 @@ static int check_count(const reshaping *s) {
   tn_expr *a = product(dims, none, s->in->len), *b = product(s->out, none, s->nout);
   if (!a || !b) return -1;
   if (relay_dim_equal(a, b) != 0) return 0;
-  return bad("Input tensor shape and reshaped shape are not compatible");
+  int64_t has = -1, wanted = -1; /* only numbers are known to differ */
+  if (!tir_as_int((tn_obj *)a, &has) || !tir_as_int((tn_obj *)b, &wanted)) has = wanted = -1;
+  return TN_RAISE(
+      ValueError, NULL,
+      "reshape: Input tensor shape and reshaped shape are not compatible: %lld elements "
+      "cannot become %lld",
+      (long long)has, (long long)wanted);
 }
 
 /* Extents of the result. NULL with ValueError. */

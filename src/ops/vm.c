@@ -138,11 +138,13 @@ static int check_extents_relation(relay_rel *r) {
   return nothing(r);
 }
 
-/* (func, fit) */
+/* (func, tensors, fit) */
 static int check_shapes_relation(relay_rel *r) {
   FUNCTION_AT(f, r, 0);
-  RELAY_TENSOR(fit, r, 1);
+  RELAY_TUPLE_OF(tensors, r, 1);
+  RELAY_TENSOR(fit, r, 2);
   (void)f;
+  (void)tensors;
   RELAY_CHECK(r, fit->shape->len == 0, "expected a scalar, got %s", relay_type_text(fit));
   return nothing(r);
 }
@@ -193,9 +195,9 @@ static const relay_op_row rows[] = {
     INSTRUCTION("vm.check_extents", "func tensors", &tn_type_VMExtentsAttrs, RELAY_STATEFUL,
                 "CheckExtents", check_extents_relation,
                 "an error where two extents of a pair differ; the empty tuple"),
-    INSTRUCTION("vm.check_shapes", "func fit", NULL, RELAY_STATEFUL, "CheckShapes",
+    INSTRUCTION("vm.check_shapes", "func tensors fit", NULL, RELAY_STATEFUL, "CheckShapes",
                 check_shapes_relation,
-                "an error where arguments of a kernel do not fit together; the empty tuple"),
+                "an error where fit is 0: the tensors do not fit together; the empty tuple"),
     INSTRUCTION("vm.reshape_tensor", "data shape", &tn_type_ReshapeTensorAttrs, 0, "ReshapeTensor",
                 reshape_relation, "the elements of a tensor under another shape"),
 };

@@ -66,6 +66,9 @@ TN_API int tn_tensor_own_memory(tn_tensor *t);
  */
 TN_API int tn_unshare(tn_any *value);
 
+/** ValueError: "what: expected shape (2, 3), got (3,)". */
+int tn_wrong_shape(const char *what, const int64_t *shape, int32_t ndim, const DLTensor *given);
+
 /** Calls fn for runs of elements that correspond in two host tensors of one shape, in row-major
    order: n elements of `item` bytes, `sa` and `sb` bytes apart. Dimensions are merged where both
    layouts allow, so compact tensors are one run. Stops when fn returns non-zero, and returns that.

@@ -128,19 +128,12 @@ static bool same_shape(const DLTensor *a, const DLTensor *b) {
   return true;
 }
 
-static void put_shape(tn_buf *b, const DLTensor *dl) {
-  tn_buf_putc(b, '(');
-  for (int32_t i = 0; i < dl->ndim; ++i)
-    tn_buf_printf(b, "%s%lld", i ? ", " : "", (long long)dl->shape[i]);
-  tn_buf_puts(b, dl->ndim == 1 ? ",)" : ")");
-}
-
-static int shape_mismatch(const DLTensor *src, const DLTensor *dst) {
+int tn_wrong_shape(const char *what, const int64_t *shape, int32_t ndim, const DLTensor *given) {
   TN_BUF(text);
-  tn_buf_puts(&text, "copy: expected shape ");
-  put_shape(&text, dst);
+  tn_buf_printf(&text, "%s: expected shape ", what);
+  tn_buf_shape(&text, shape, ndim);
   tn_buf_puts(&text, ", got ");
-  put_shape(&text, src);
+  tn_buf_shape(&text, given->shape, given->ndim);
   const char *message = tn_buf_cstr(&text);
   return message ? TN_RAISE(ValueError, NULL, "%s", message) : -1;
 }
@@ -183,7 +176,7 @@ int tn_tensor_copy(const DLTensor *src, DLTensor *dst) {
   TN_CHECK(tn_dtype_eq(tn_dtype_canonical(src->dtype), tn_dtype_canonical(dst->dtype)), ValueError,
            NULL, "copy: expected dtype %s, got %s", TN_DT(dst->dtype), TN_DT(src->dtype));
   if (!same_shape(src, dst) && !(compact && tn_tensor_count(src) == tn_tensor_count(dst)))
-    return shape_mismatch(src, dst);
+    return tn_wrong_shape("copy", dst->shape, dst->ndim, src);
   if (host) return copy_on_host(src, dst, compact);
   return compact ? copy_on_device(src, dst) : copy_staged(src, dst);
 }

@@ -220,7 +220,7 @@ PARAMS = (
         ("vm.make_shape((%x,), extents=[-3])", "there is no extent 2 of tensor 0"),
         ("vm.make_shape((%x,), extents=[-65])", "there is no extent 0 of tensor 1"),
         ("vm.check_extents(%f, (%x,), extents=[-1])", "no pairs"),
-        ("vm.check_shapes(%f, %x)", "expected a scalar"),
+        ("vm.check_shapes(%f, (%x,), %x)", "expected a scalar"),
         ("vm.reshape_tensor(%x, %s, newshape=[4])", "expected 1 extents for the shape"),
     ],
 )

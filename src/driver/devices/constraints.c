@@ -149,7 +149,7 @@ static const struct {
     {"vm.reshape_tensor", view, 0},
     {"vm.invoke_tvm_op", invocation, 0},
     {"vm.shape_func", NULL, 1},
-    {"vm.check_shapes", NULL, 1},
+    {"vm.check_shapes", NULL, 2},
     {"vm.shape_of", NULL, 1},
     {"vm.make_shape", NULL, 1},
     {"vm.check_extents", NULL, 2},

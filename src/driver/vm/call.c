@@ -338,13 +338,16 @@ static const vm_value *shape_func(vm_func *f, const tn_RelayCall *c, const tn_Re
 static const vm_value *check_shapes(vm_func *f, const tn_RelayCall *c, const tn_RelayVar *var) {
   const tn_RelayFunction *kernel;
   const char *name;
-  int64_t fit = operand(f, relay_arg(c, 1)), named;
+  int64_t fit = operand(f, relay_arg(c, 2)), named;
+  REGISTERS(tensors);
   (void)var;
   TN_GETP(kernel, kernel_at(f, c, 0));
   bool none = ir_attrs_flag(kernel->attrs, "relay.reshape_only");
   TN_GETP(name, none ? shape_func_name(f, c, kernel) : name_of(f, c, kernel));
   if (fit < 0 || (named = vm_primitive(f->g, name)) < 0) return NULL;
-  CODE(&f->code, TN_VM_CHECK, fit, named);
+  TN_TRYP(fields(f, relay_arg(c, 1), &tensors));
+  const int64_t words[] = {TN_VM_CHECK, fit, named};
+  code_emit(&f->code, words, TN_COUNT(words), tensors.items ? tensors.items : words, tensors.n);
   return nothing(f);
 }
 

@@ -187,7 +187,9 @@ static int call_shape_function(kernel_call *k) {
   TN_TRY(effect(k, "vm.shape_func", attrs,
                 tn_arr_of(3, k->callee, relay_typed_tuple(tn_arr_from(&inputs)),
                           relay_typed_tuple(tn_arr_from(&outputs)))));
-  return fit ? effect(k, "vm.check_shapes", NULL, tn_arr_of(2, k->callee, fit)) : 0;
+  if (!fit) return 0;
+  return effect(k, "vm.check_shapes", NULL,
+                tn_arr_of(3, k->callee, relay_typed_tuple(tn_arr_from(&k->args)), fit));
 }
 
 /* Attributes and tensors of a call that names extents as make_shape has them: of the arguments only

@@ -30,29 +30,13 @@ static const char *input_name(const tn_graph_executor *x, int32_t i) {
 
 /* ---- checks ---- */
 
-static void put_shape(tn_buf *b, const int64_t *shape, int32_t ndim) {
-  tn_buf_putc(b, '(');
-  for (int32_t i = 0; i < ndim; ++i) tn_buf_printf(b, "%s%lld", i ? ", " : "", (long long)shape[i]);
-  tn_buf_puts(b, ndim == 1 ? ",)" : ")");
-}
-
-static int wrong_shape(const char *name, const tn_graph_entry *e, const DLTensor *t) {
-  TN_BUF(text);
-  tn_buf_printf(&text, "%s: expected shape ", name);
-  put_shape(&text, e->shape, e->ndim);
-  tn_buf_puts(&text, ", got ");
-  put_shape(&text, t->shape, t->ndim);
-  const char *message = tn_buf_cstr(&text);
-  return message ? TN_RAISE(ValueError, NULL, "%s", message) : -1;
-}
-
 static int check_tensor(const char *name, const tn_graph_entry *e, const DLTensor *t) {
   tn_dtype dtype = tn_dtype_canonical(t->dtype);
   TN_CHECK(tn_dtype_eq(dtype, e->dtype), ValueError, NULL, "%s: expected dtype %s, got %s", name,
            TN_DT(e->dtype), TN_DT(dtype));
   bool same = t->ndim == e->ndim;
   for (int32_t i = 0; same && i < e->ndim; ++i) same = t->shape[i] == e->shape[i];
-  return same ? 0 : wrong_shape(name, e, t);
+  return same ? 0 : tn_wrong_shape(name, e->shape, e->ndim, t);
 }
 
 static int check_device(const char *name, tn_device expected, tn_device got) {

@@ -252,8 +252,7 @@ tn_str *tn_shape_string(const DLTensor *const *tensors, int32_t n) {
   for (int32_t i = 0; i < n; ++i) {
     const DLTensor *t = tensors[i];
     tn_buf_printf(&b, "%s%s[", i ? ", " : "", TN_DT(t->dtype));
-    for (int32_t k = 0; k < t->ndim; ++k)
-      tn_buf_printf(&b, "%s%lld", k ? ", " : "", (long long)t->shape[k]);
+    tn_buf_extents(&b, t->shape, t->ndim);
     tn_buf_putc(&b, ']');
   }
   return tn_buf_str(&b);

@@ -24,7 +24,7 @@ enum {
   TN_VM_MAX_NDIM = 64,
 };
 #define TN_VM_MAGIC   UINT64_C(0xD225DE2F4214151D)
-#define TN_VM_VERSION "tenon-2"
+#define TN_VM_VERSION "tenon-3"
 
 /* What a parameter or result is: a tensor, or of these a sequence, which may be missing. */
 enum {

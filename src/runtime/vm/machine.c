@@ -317,29 +317,37 @@ static int choose(const int64_t *w, tn_any *r, const int64_t **pc) {
   return 0;
 }
 
-static int check_fit(const tn_vm_machine *m, bool fit, int64_t primitive) {
-  TN_CHECK(fit, ShapeError, NULL,
-           "virtual machine: the shapes of the arguments of %s do not fit together",
-           m->x->prims[primitive]);
-  return 0;
+/* @param w count and registers of the arguments */
+static int misfit(const tn_vm_machine *m, int64_t primitive, const int64_t *w, tn_any *r) {
+  TN_BUF(shapes);
+  for (int64_t i = 0, ndim; i < w[0]; ++i) {
+    const int64_t *shape = NULL;
+    TN_TRY(tn_vm_shape_in(&r[w[1 + i]], &shape, &ndim));
+    tn_buf_puts(&shapes, i ? ", " : "");
+    tn_buf_shape(&shapes, shape, ndim);
+  }
+  const char *text = tn_buf_cstr(&shapes);
+  return text ? TN_RAISE(ShapeError, NULL,
+                         "virtual machine: %s: the arguments do not fit together: %s",
+                         m->x->prims[primitive], text)
+              : -1;
 }
 
-/* check: number p */
+/* check: number p tensors */
 static int check_shapes(const tn_vm_machine *m, const int64_t *w, tn_any *r) {
   int64_t fit;
   TN_TRY(tn_vm_int(&r[w[1]], &fit));
-  return check_fit(m, fit != 0, w[2]);
+  return fit ? 0 : misfit(m, w[2], w + 3, r);
 }
 
 /* check_extents: p tensors pairs */
 static int check_extents(const tn_vm_machine *m, const int64_t *w, tn_any *r) {
   const int64_t *pairs = w + 4 + w[2], n = w[3 + w[2]];
-  bool fit = true;
   for (int64_t i = 0, a, b; i + 1 < n; i += 2) {
     TN_TRY(tn_vm_extent(r, w + 3, pairs[i], &a) || tn_vm_extent(r, w + 3, pairs[i + 1], &b));
-    fit = fit && a == b;
+    if (a != b) return misfit(m, w[1], w + 2, r);
   }
-  return check_fit(m, fit, w[1]);
+  return 0;
 }
 
 /* Runs the instruction at *pc and moves on. 1: the outermost function has returned. */
@@ -398,7 +406,7 @@ static inline int step(tn_vm_machine *m, const int64_t **pc) {
     set(&r[w[1]], (tn_any){.type_index = TN_VM_SCALAR, .aux = (uint32_t)(w[2] | w[3] << 8)});
     return 0;
   case TN_VM_MAKE_SHAPE: *pc = w + 4 + w[2] + w[3 + w[2]]; return tn_vm_make_shape(m, w, r);
-  case TN_VM_CHECK: *pc = w + 3; return check_shapes(m, w, r);
+  case TN_VM_CHECK: *pc = w + 4 + w[3]; return check_shapes(m, w, r);
   case TN_VM_CHECK_EXTENTS: *pc = w + 4 + w[2] + w[3 + w[2]]; return check_extents(m, w, r);
   case TN_VM_CALL_VALUES: *pc = w + 4 + w[3]; return call_values(m, w, base);
   case TN_VM_NOPCODE: break;

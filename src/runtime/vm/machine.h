@@ -133,6 +133,8 @@ int tn_vm_argument(const tn_vm_machine *m, const tn_vm_function *f, int32_t i, c
 /* Instructions that work on tensors (tensors.c); `w` the instruction, `r` the registers. */
 int tn_vm_alloc_storage(tn_vm_machine *m, const int64_t *w, tn_any *r);
 int tn_vm_alloc_tensor(tn_vm_machine *m, const int64_t *w, tn_any *r);
+/** The extents of what a register holds. */
+int tn_vm_shape_in(tn_any *reg, const int64_t **shape, int64_t *ndim);
 /** The number of make_shape and check_extents: itself, or an extent of what the registers hold. */
 int tn_vm_extent(tn_any *r, const int64_t *registers, int64_t number, int64_t *out);
 int tn_vm_make_shape(tn_vm_machine *m, const int64_t *w, tn_any *r);

@@ -173,8 +173,7 @@ static int put_shape(tn_vm_machine *m, const int64_t *shape, int64_t ndim, tn_an
   return err;
 }
 
-/* The extents of what a register holds. */
-static int extents_in(tn_any *reg, const int64_t **shape, int64_t *ndim) {
+int tn_vm_shape_in(tn_any *reg, const int64_t **shape, int64_t *ndim) {
   tn_tensor *t;
   *ndim = 0;
   if (reg->type_index == TN_VM_SCALAR) return 0;
@@ -187,7 +186,7 @@ static int extents_in(tn_any *reg, const int64_t **shape, int64_t *ndim) {
 int tn_vm_shape_of(tn_vm_machine *m, const int64_t *w, tn_any *r) {
   int64_t ndim;
   const int64_t *shape = NULL;
-  TN_TRY(extents_in(&r[w[2]], &shape, &ndim));
+  TN_TRY(tn_vm_shape_in(&r[w[2]], &shape, &ndim));
   return put_shape(m, shape, ndim, &r[w[1]]);
 }
 
@@ -196,7 +195,7 @@ int tn_vm_extent(tn_any *r, const int64_t *registers, int64_t number, int64_t *o
   const int64_t *shape = NULL;
   *out = number;
   if (number >= 0) return 0;
-  TN_TRY(extents_in(&r[registers[at / TN_VM_MAX_NDIM]], &shape, &ndim));
+  TN_TRY(tn_vm_shape_in(&r[registers[at / TN_VM_MAX_NDIM]], &shape, &ndim));
   TN_CHECK(at % TN_VM_MAX_NDIM < ndim, ValueError, NULL,
            "virtual machine: extent %lld of a tensor of %lld dimensions",
            (long long)(at % TN_VM_MAX_NDIM), (long long)ndim);

@@ -118,7 +118,7 @@ static void put_shape(tn_buf *out, const tn_tensor *t) {
     return;
   }
   tn_buf_putc(out, '[');
-  put_list(out, t->dl.shape, t->dl.ndim, "");
+  tn_buf_extents(out, t->dl.shape, t->dl.ndim);
   tn_buf_putc(out, ']');
 }
 

@@ -91,12 +91,8 @@ int tn_vm_read_types(tn_vm_exe *x, tn_reader *r) {
 /* ---- use ---- */
 
 static void put_tensor(tn_buf *out, tn_dtype dtype, int32_t ndim, const int64_t *shape) {
-  tn_buf_printf(out, "%s of shape (", TN_DT(dtype));
-  for (int32_t d = 0; d < ndim; ++d) {
-    if (shape[d] < 0) tn_buf_puts(out, d ? ", ?" : "?");
-    else tn_buf_printf(out, d ? ", %lld" : "%lld", (long long)shape[d]);
-  }
-  tn_buf_puts(out, ndim == 1 ? ",)" : ")");
+  tn_buf_printf(out, "%s of shape ", TN_DT(dtype));
+  tn_buf_shape(out, shape, ndim);
 }
 
 void tn_vm_put_type(tn_buf *out, const tn_vm_type *t) {
