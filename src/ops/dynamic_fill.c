@@ -164,6 +164,13 @@ static int tile_relation(relay_rel *r) {
   return relay_rel_result(r, relay_tensor_type(ops_open_shape(rank), data->dtype));
 }
 
+/* The product of an extent and of how often a tensor says it is repeated. */
+static tn_expr *repeated(tn_expr *extent, tn_expr *times) {
+  tn_expr *most = tir_floordiv(tir_i64(INT64_MAX), tir_max(extent, tir_i64(1)));
+  relay_take_for_granted(tir_and(tir_ge(times, tir_i64(0)), tir_le(times, most)));
+  return tir_mul(extent, times);
+}
+
 /* Missing extents and numbers are 1, those of the first axes. */
 static tn_arr *tile_shape(const relay_shape_query *q) {
   const tn_arr *in = relay_shape_of(q, 0);
@@ -173,7 +180,7 @@ static tn_arr *tile_shape(const relay_shape_query *q) {
   for (int64_t i = 0; i < rank; ++i) {
     int64_t axis = i - (rank - in->len), k = i - (rank - n);
     tn_expr *e = axis < 0 ? tir_i64(1) : (tn_expr *)tn_arr_obj(in, axis);
-    TN_TRYP(tn_vec_push_obj(&v, k < 0 ? e : tir_mul(e, ops_number_at(q, 1, k))));
+    TN_TRYP(tn_vec_push_obj(&v, k < 0 ? e : repeated(e, ops_number_at(q, 1, k))));
   }
   return tn_arr_of(1, tn_arr_from(&v));
 }
@@ -216,14 +223,22 @@ static tn_expr *width_at(const tn_Tensor *t, int64_t axis, int64_t which) {
   return tir_cast(TN_I64, te_at_of(t, 2, tir_i64(axis), tir_i64(which)), NULL);
 }
 
+/* Of a border: two of them and an extent fit into 64 bits. */
+static const int64_t MOST_WIDTH = (int64_t)1 << 60;
+
 static tn_arr *pad_shape(const relay_shape_query *q) {
   const tn_arr *in = relay_shape_of(q, 0);
   const tn_Tensor *t = q->values ? TN_AS(Tensor, tn_arr_obj(q->values, 1)) : NULL;
   TN_VEC(v);
   TN_CHECKP(t, OpNotImplemented, NULL, "dyn.nn.pad: its shape function reads pad_width");
   for (int64_t i = 0; i < in->len; ++i) {
-    tn_expr *n = tir_add((tn_expr *)tn_arr_obj(in, i), width_at(t, i, 0));
-    n = tir_add(n, width_at(t, i, 1));
+    tn_expr *n = (tn_expr *)tn_arr_obj(in, i);
+    for (int64_t side = 0; side < 2; ++side) {
+      tn_expr *width = width_at(t, i, side);
+      relay_take_for_granted(tir_le(width, tir_i64(MOST_WIDTH)));
+      relay_take_for_granted(tir_ge(width, tir_i64(-MOST_WIDTH)));
+      n = tir_add(n, width);
+    }
     relay_take_for_granted(tir_ge(n, tir_i64(0)));
     TN_TRYP(tn_vec_push_obj(&v, n));
   }

@@ -188,6 +188,16 @@ static tn_expr *of_numbers(uint32_t op, int64_t x, int64_t y, bool wide) {
   return wide ? tir_i64(n) : relay_dim_int(n);
 }
 
+/* Extents of what lies in memory times a small number fit into 64 bits. */
+enum { SMALL_FACTOR = 1 << 20 };
+
+static void take_product(tn_expr *a, tn_expr *b) {
+  int64_t n;
+  bool second = tir_as_int((tn_obj *)b, &n);
+  if ((!second && !tir_as_int((tn_obj *)a, &n)) || n <= SMALL_FACTOR) return;
+  relay_take_for_granted(tir_le(tir_cast(TN_I64, second ? a : b, NULL), tir_i64(INT64_MAX / n)));
+}
+
 tn_expr *relay_dim_binary(uint32_t op, tn_expr *a, tn_expr *b) {
   int64_t x, y;
   if (!a || !b) return NULL;
@@ -195,6 +205,7 @@ tn_expr *relay_dim_binary(uint32_t op, tn_expr *a, tn_expr *b) {
   if (tir_as_int((tn_obj *)a, &x) && tir_as_int((tn_obj *)b, &y))
     return of_numbers(op, x, y, a->dtype.bits > 32 || b->dtype.bits > 32);
   TN_TRYP(tir_check_written(op, b, NULL));
+  if (op == TN_TI_Mul) take_product(a, b);
   tn_expr *e = tir_binary(op, a, b, NULL);
   TN_ARITH(analyzer);
   return e ? arith_simplify(&analyzer, e) : NULL;

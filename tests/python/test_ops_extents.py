@@ -174,3 +174,57 @@ def test_results_without_elements_are_not_divided_by_anything():
                     "graph", tenon.IRModule.from_expr(relay.Function([x], make(x)))
                 ).evaluate()
             assert run(np.zeros(shape, "float32")).numpy().shape == want
+
+
+# ---- numbers of a run whose products and sums leave 64 bits, so that a small one is left ----
+
+
+@pytest.mark.parametrize("executor", ["vm", "debug"])
+@pytest.mark.parametrize("reps", [(1, 2**62 + 1), (2**63 - 1, 1), (3, -1)])
+def test_repeats_of_a_run_do_not_wrap(executor, reps):
+    x, n = relay.var("x", shape=(3, 4)), relay.var("n", shape=(2,), dtype="int64")
+    run = relay.create_executor(
+        executor, mod=tenon.IRModule.from_expr(relay.Function([x, n], relay.tile(x, n)))
+    ).evaluate()
+    with pytest.raises(ValueError, match="do not fit together"):
+        run(np.ones((3, 4), "float32"), np.array(reps))
+    assert run(np.ones((3, 4), "float32"), np.array([2, 3])).shape == (6, 12)
+
+
+@pytest.mark.parametrize("executor", ["vm", "debug"])
+def test_borders_of_a_run_do_not_wrap(executor):
+    x, width = relay.var("x", shape=(3, 4)), relay.var("width", shape=(2, 2), dtype="int64")
+    run = relay.create_executor(
+        executor, mod=tenon.IRModule.from_expr(relay.Function([x, width], relay.nn.pad(x, width)))
+    ).evaluate()
+    with pytest.raises(ValueError, match="do not fit together"):
+        run(np.ones((3, 4), "float32"), np.array([[2**63 - 1, 2**63 - 1], [0, 0]]))
+    assert run(np.ones((3, 4), "float32"), np.array([[1, 0], [-1, 2]])).shape == (4, 5)
+
+
+@pytest.mark.parametrize("executor", ["vm", "debug"])
+@pytest.mark.parametrize(
+    "make", [lambda x, n: relay.tile(x, (n,)), lambda x, n: relay.repeat(x, n, 0)]
+)
+@pytest.mark.parametrize("n", [2**62, 2**62 + 1, 2**63 - 1])
+def test_open_extents_times_large_numbers(executor, make, n):
+    x = relay.var("x", shape=(relay.Any(),))
+    run = relay.create_executor(
+        executor, mod=tenon.IRModule.from_expr(relay.Function([x], make(x, n)))
+    ).evaluate()
+    with pytest.raises(ValueError, match="fit"):
+        run(np.ones(4, "float32"))
+    assert run(np.ones(0, "float32")).shape == (0,)
+
+
+@pytest.mark.parametrize("executor", ["vm", "debug"])
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+def test_ranges_whose_step_is_zero_in_a_run(executor, dtype):
+    """Written in the program it is an error; of a run it has no elements."""
+    parts = [relay.var(name, shape=(), dtype=dtype) for name in ("start", "stop", "step")]
+    run = relay.create_executor(
+        executor,
+        mod=tenon.IRModule.from_expr(relay.Function(parts, relay.arange(*parts, dtype=dtype))),
+    ).evaluate()
+    assert run(*(np.array(v, dtype) for v in (0, 5, 0))).shape == (0,)
+    np.testing.assert_array_equal(run(*(np.array(v, dtype) for v in (0, 5, 2))).numpy(), [0, 2, 4])
