@@ -341,7 +341,7 @@ def test_errors():
         infer(relay.qnn.op.dense(x, x, i32(0), i32(0), f32(1), f32(1), units=2))
     q = relay.var("q", shape=(2, 3), dtype="int32")
     huge = relay.qnn.op.requantize(q, f32(1e30), i32(0), f32(1e-30), i32(0))
-    with pytest.raises(ValueError, match="cannot be used"):
+    with pytest.raises(ValueError, match="quotient of the scales is inf"):
         run(huge, {})
 
 
@@ -362,3 +362,15 @@ def test_a_dense_layer_reads_channels_last_in_c():
         graph = relay.build(module, "c").get_graph_json()
     assert len(set(re.findall(r"fused\w*layout_transform\w*", graph))) == 1  # of the input
     assert "batch_flatten" not in graph
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, np.nan, np.inf])
+def test_scales_that_are_not_above_zero(scale):
+    """The error names the operator and what the scales come to."""
+    x = relay.var("x", shape=(2, 3), dtype="int32")
+    one, zero = relay.const(np.float32(1)), relay.const(np.int32(0))
+    y = relay.qnn.op.requantize(x, relay.const(np.float32(scale)), zero, one, zero)
+    with pytest.raises(ValueError) as e:
+        relay.build(tenon.IRModule.from_expr(y), "llvm")
+    assert f"the quotient of the scales is {scale:g}: expected one above 0" in str(e.value)
+    assert "in operator qnn.requantize" in e.value.__notes__

@@ -87,7 +87,9 @@ void *qnn_scaled(void *x, double bound, const double *factor, int64_t n, int64_t
   for (int64_t i = 0; i < n; ++i) {
     int e = exponent_of(factor[i]);
     TN_CHECKP(e != INT32_MIN && e <= 30, ValueError, NULL,
-              "qnn: scales whose quotient is %g cannot be used", factor[i]);
+              "the quotient of the scales is %g: expected one above 0 and below 2^30, as scales of "
+              "quantized tensors are above 0",
+              factor[i]);
     most = e > most ? e : most;
     least = e < least ? e : least;
     largest = fmax(largest, factor[i]);

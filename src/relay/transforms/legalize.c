@@ -64,7 +64,10 @@ static tn_obj *legalize(void *ctx, tn_obj *pre, tn_obj *post) {
   TN_GETP(r.types, tn_arr_from(&types));
   tn_func *f = own ? TN_AS(Function, found.v.obj) : NULL;
   TN_CHECKP(f || !own, TypeError, NULL, "%s of %s is not a function", key, tn_cstr(op->name));
-  return f ? call_function(f, &r, key) : hook(&r);
+  tn_obj *e = f ? call_function(f, &r, key) : hook(&r);
+  if (e) return e;
+  tn_error_note("in operator %s", tn_cstr(op->name));
+  return tn_error_at((const tn_obj *)before->span), NULL;
 }
 
 static const tn_rewrite_case cases[] = {TN_REWRITE(RelayCall, legalize)};
