@@ -57,7 +57,8 @@ bool arith_same(const tn_expr *x, const tn_expr *y) {
   switch (x->hdr.type_index) {
   case TN_TI_IntImm: return ((const tn_IntImm *)x)->value == ((const tn_IntImm *)y)->value;
   case TN_TI_Var:
-  case TN_TI_SizeVar: return false;
+  case TN_TI_SizeVar:
+  case TN_TI_Any: return false; /* two unknown extents may differ */
   case TN_TI_Cast: return arith_same(((const tn_Cast *)x)->value, ((const tn_Cast *)y)->value);
   case TN_TI_Not: return arith_same(((const tn_Not *)x)->a, ((const tn_Not *)y)->a);
   case TN_TI_Broadcast:

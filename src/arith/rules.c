@@ -10,7 +10,9 @@
 #define IM                        ARITH_RULE_INDEX, false, true
 #define IXM                       ARITH_RULE_INDEX, true, true
 #define A                         ARITH_RULE_ANY, false
+#define AX                        ARITH_RULE_ANY, true
 #define V                         ARITH_RULE_VECTOR, false
+#define VX                        ARITH_RULE_VECTOR, true
 #define VM                        ARITH_RULE_VECTOR, false, true
 #define RULE(how, lhs, rhs, cond) {lhs, rhs, cond, how},
 static const arith_rule rows[] = {
@@ -21,7 +23,9 @@ static const arith_rule rows[] = {
 #undef IM
 #undef IXM
 #undef A
+#undef AX
 #undef V
+#undef VX
 #undef VM
 
 int arith_rule_count(void) { return (int)arith_rules.nrules; }

@@ -101,7 +101,8 @@ static bool eval_arith(int32_t op, int64_t a, int64_t b, int64_t *out) {
   case TN_TI_LE: return *out = a <= b, true;
   default: break;
   }
-  if (b == 0 || (a == INT64_MIN && b == -1)) return false;
+  if (b == 0) return *out = 0, true; /* docs/semantics.md */
+  if (a == INT64_MIN && b == -1) return false;
   *out = op == TN_TI_Div        ? a / b
          : op == TN_TI_Mod      ? a % b
          : op == TN_TI_FloorDiv ? arith_floordiv(a, b)

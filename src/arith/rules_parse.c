@@ -22,7 +22,7 @@ static int32_t parse_or(reader *r);
 int32_t arith_pattern_add(arith_pat p) {
   arith_rule_table *t = &arith_rules;
   TN_GROW(t->pats, t->cap_pats, t->npats + 1, return -1);
-  p.constant = p.op != PAT_VAR && p.op < PAT_LO;
+  p.constant = p.op != PAT_VAR && p.op < PAT_LO && p.op != TN_TI_Ramp && p.op != TN_TI_Broadcast;
   for (int i = 0; i < 3; ++i)
     if (p.kid[i] >= 0 && !t->pats[p.kid[i]].constant) p.constant = false;
   t->pats[t->npats] = p;
