@@ -115,11 +115,69 @@ def test_what_is_refused():
     refused("at the root", lambda s: s[b].compute_at(s[c], c.op.axis[0]))
     with pytest.raises(tenon.TVMError, match="sum of iterators"):
         te.create_schedule(c.op)[b].transform_layout(lambda i, j: [i + j])
-    with pytest.raises(tenon.TVMError, match="not a compute operation"):
-        te.create_schedule(c.op)[a].transform_layout(tir.IndexMap.from_func(lambda i, j: [j, i]))
     k = te.reduce_axis((0, 16), "k")
     total = te.compute((16,), lambda i: te.sum(a[i, k], axis=k), name="total")
     s = te.create_schedule(total.op)
     s[total].transform_layout(lambda i: [i // 4, i % 4])
     with pytest.raises(tenon.TVMError, match="rfactor"):
         s.rfactor(total, k)
+
+
+@pytest.mark.parametrize("of_b", [False, True])
+def test_of_a_placeholder(of_b):
+    a, _, c = program()
+    s = te.create_schedule(c.op)
+    assert s[a].transform_layout(lambda i, j: [i // 4, j, i % 4]) == []
+    if of_b:
+        s[c].transform_layout(lambda i, j: [j, i])
+    x = rng.random((16, 16)).astype("float32")
+    given = np.ascontiguousarray(x.reshape(4, 4, 16).transpose(0, 2, 1))
+    want = x * 2 + 1
+    np.testing.assert_array_equal(run(s, [a, c], given, np.zeros_like(x)), want.T if of_b else want)
+    assert [int(e) for e in tenon.lower(s, [a, c])["main"].buffer_map.values()[0].shape] == [
+        4,
+        16,
+        4,
+    ]
+
+
+def test_of_a_placeholder_that_is_cached_and_padded():
+    a, b, c = program(14, 5)
+    s = te.create_schedule(c.op)
+    s.cache_read(a, "local", [b])
+    s[a].transform_layout(lambda i, j: [i // 4, j, i % 4])
+    x = rng.random((14, 5)).astype("float32")
+    given = np.full((16, 5), np.nan, "float32")
+    given[:14] = x
+    given = np.ascontiguousarray(given.reshape(4, 4, 5).transpose(0, 2, 1))
+    np.testing.assert_array_equal(run(s, [a, c], given, np.zeros_like(x)), x * 2 + 1)
+
+
+def test_new_loops_have_extents_and_maps_take_keywords():
+    _, b, c = program()
+    s = te.create_schedule(c.op)
+    loops = s[b].transform_layout(lambda *left, n: [*left, n // 4, n % 4])
+    assert [int(iv.dom.extent) for iv in loops] == [16, 4, 4]
+    with pytest.raises(ValueError, match="the mapping takes 3 indices, expected 2"):
+        s[c].transform_layout(lambda i, j, *, k: [i, j, k])
+
+
+def test_what_a_scan_computed_before_has_its_layout():
+    state = te.placeholder((8, 4), name="state")
+    init = te.compute((1, 4), lambda _, j: tir.const(1.0, "float32"), name="init")
+    update = te.compute((8, 4), lambda t, j: state[t - 1, j] + 1.0, name="update")
+    scan = tenon.te.scan(init, update, state)
+    s = te.create_schedule(scan.op)
+    s[state].transform_layout(lambda i, j: [j, i])
+    with pytest.raises(tenon.TVMError, match="what a scan computed before"):
+        tenon.lower(s, [scan])
+
+
+def test_of_what_has_no_layout():
+    a = te.placeholder((4, 4), name="A")
+    e = te.extern((4, 4), [a], lambda ins, outs: tir.Evaluate(0), name="E", dtype="float32")
+    s = te.create_schedule(e.op)
+    with pytest.raises(tenon.TVMError, match="E is neither a placeholder nor a compute operation"):
+        s[e].transform_layout(lambda i, j: [j, i])
+    with pytest.raises(tenon.TVMError, match="of the 2 axes of A, got one of 1"):
+        s[a].transform_layout(tir.IndexMap.from_func(lambda i: [i]))

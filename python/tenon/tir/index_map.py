@@ -11,25 +11,28 @@ from .expr import Var, convert
 
 
 def _parameters(function, ndim, index_dtype):
-    """Variables for the parameters of a mapping function."""
-    args, variadic = [], None
+    """Variables for the parameters of a mapping function: for those by position, and by keyword.
+
+    ``*args`` takes the axes that the others leave; keywords come after it.
+    """
+    args, keywords, variadic = [], {}, None
     for name, param in inspect.signature(function).parameters.items():
         if param.kind == inspect.Parameter.VAR_POSITIONAL:
             variadic = name
-        elif param.kind in (
-            inspect.Parameter.POSITIONAL_OR_KEYWORD,
-            inspect.Parameter.POSITIONAL_ONLY,
-        ):
-            args.append(Var(name, index_dtype))
-        else:
+        elif param.kind == inspect.Parameter.VAR_KEYWORD:
             raise ValueError("transform_layout mapping may not have keyword arguments")
+        elif param.kind == inspect.Parameter.KEYWORD_ONLY:
+            keywords[name] = Var(name, index_dtype)
+        else:
+            args.append(Var(name, index_dtype))
+    named = len(args) + len(keywords)
     if variadic:
         if ndim is None:
             raise ValueError("ndim must be specified for a mapping with *args")
-        args += [Var(f"{variadic}_{i}", index_dtype) for i in range(ndim - len(args))]
-    elif ndim is not None and len(args) != ndim:
-        raise ValueError(f"the mapping takes {len(args)} indices, expected {ndim}")
-    return args
+        args += [Var(f"{variadic}_{i}", index_dtype) for i in range(ndim - named)]
+    elif ndim is not None and named != ndim:
+        raise ValueError(f"the mapping takes {named} indices, expected {ndim}")
+    return args, keywords
 
 
 @register_object("tir.IndexMap")
@@ -99,8 +102,9 @@ class IndexMap(Object):
         (IndexMap, list of int)
             The map, and the axes before which `AXIS_SEPARATOR` stood.
         """
-        args = _parameters(mapping_function, ndim, index_dtype)
-        result = mapping_function(*args)
+        args, keywords = _parameters(mapping_function, ndim, index_dtype)
+        result = mapping_function(*args, **keywords)
+        args = [*args, *keywords.values()]
         if not isinstance(result, list | tuple) and not hasattr(result, "__iter__"):
             result = [result]
         final, separators = [], []

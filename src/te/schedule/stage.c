@@ -251,14 +251,17 @@ int te_reorder(tn_TeStage *st, const tn_arr *ivs) {
 
 static int check_layout(const tn_TeStage *st, const tn_IndexMap *map) {
   const tn_ComputeOp *c = TN_AS(ComputeOp, st->op);
-  TN_CHECK(c && c->body->len == 1, TenonError, NULL,
-           "transform_layout: %s is not a compute operation with one result", stage_name(st));
-  TN_CHECK(map->initial_indices->len == c->axis->len, TenonError, NULL,
+  bool given = st->op && TN_AS(PlaceholderOp, st->op);
+  TN_CHECK(given || (c && c->body->len == 1), TenonError, NULL,
+           "transform_layout: %s is neither a placeholder nor a compute operation with one result",
+           stage_name(st));
+  int64_t ndim = te_output(st->op, 0)->shape->len;
+  TN_CHECK(map->initial_indices->len == ndim, TenonError, NULL,
            "transform_layout: expected a map of the %lld axes of %s, got one of %lld indices",
-           (long long)c->axis->len, stage_name(st), (long long)map->initial_indices->len);
+           (long long)ndim, stage_name(st), (long long)map->initial_indices->len);
   TN_CHECK(!st->layout_transforms->len, TenonError, NULL,
            "transform_layout: %s has a layout already", stage_name(st));
-  for (int64_t i = 0; i < c->axis->len; ++i)
+  for (int64_t i = 0; c && i < c->axis->len; ++i)
     TN_CHECK(te_index_of(st->leaf_iter_vars, tn_arr_obj(c->axis, i)) == i, TenonError, NULL,
              "transform_layout: axis %s of %s was split, fused or moved already: choose the layout "
              "first",
@@ -267,13 +270,15 @@ static int check_layout(const tn_TeStage *st, const tn_IndexMap *map) {
 }
 
 /* A loop for each axis of the new layout. */
-static tn_arr *layout_loops(const tn_IndexMap *map) {
+static tn_arr *layout_loops(const tn_IndexMap *map, const tn_arr *shape) {
   TN_VEC(out);
   for (int64_t i = 0; i < map->final_indices->len; ++i) {
     tn_str *name = tn_str_fmt("axis%lld", (long long)i);
     tn_expr *e = (tn_expr *)tn_arr_obj(map->final_indices, i);
     tn_Var *v = name ? tir_var(name->data, e->dtype) : NULL;
-    tn_IterVar *iv = v ? tir_iter_var(NULL, v, IR_ITER_DATA_PAR, "") : NULL;
+    tn_expr *extent = v ? tir_cast(e->dtype, (tn_expr *)tn_arr_obj(shape, i), NULL) : NULL;
+    tn_Range *dom = extent ? tir_range(tir_zero(e->dtype), extent) : NULL;
+    tn_IterVar *iv = dom ? tir_iter_var(dom, v, IR_ITER_DATA_PAR, "") : NULL;
     if (!iv || tn_vec_push_obj(&out, iv)) return NULL;
   }
   return tn_arr_from(&out);
@@ -297,14 +302,16 @@ tn_arr *te_transform_layout(tn_TeStage *st, const tn_IndexMap *map, tn_arr *sepa
   TN_ARITH(a);
   tn_expr *padding = NULL;
   tn_IndexMap *back;
-  tn_arr *loops;
+  tn_arr *loops, *shape;
   if (check_layout(st, map)) return NULL;
-  const tn_arr *axes = ((const tn_ComputeOp *)st->op)->axis;
-  TN_GETP(back, tir_index_map_inverse(&a, map, te_output(st->op, 0)->shape, &padding));
-  TN_GETP(loops, layout_loops(map));
+  const tn_ComputeOp *c = TN_AS(ComputeOp, st->op);
+  TN_GETP(shape, te_output(st->op, 0)->shape);
+  TN_GETP(back, tir_index_map_inverse(&a, map, shape, &padding));
+  TN_GETP(shape, tir_index_map_shape(&a, map, shape));
+  TN_GETP(loops, c ? layout_loops(map, shape) : tn_arr_of(0)); /* a placeholder has no loops */
   TN_TRYP(te_set(st, "layout_inverse", back));
   TN_TRYP(set_list(st, "layout_loops", loops));
-  TN_TRYP(put_loops(st, loops, axes->len));
+  if (c) TN_TRYP(put_loops(st, loops, c->axis->len));
   TN_TRYP(set_list(st, "layout_transforms", tn_arr_of(1, map)));
   return set_list(st, "axis_separators", separators) ? NULL : loops;
 }

@@ -252,8 +252,8 @@ class Stage(Object):
         """Store the result in another layout, with loops over its axes.
 
         Goes before any other step on the operation's axes; the stage is computed at the root. An
-        argument of the function then has the new layout for the caller, too; places that stand for
-        no element hold anything.
+        argument of the function, a placeholder among them, then has the new layout for the caller,
+        too; places that stand for no element hold anything.
 
         Parameters
         ----------
@@ -264,7 +264,7 @@ class Stage(Object):
         Returns
         -------
         list of IterVar
-            The new loops.
+            The new loops; none of a placeholder.
 
         Raises
         ------
@@ -273,8 +273,9 @@ class Stage(Object):
         """
         index_map, separators = mapping_function, []
         if not isinstance(index_map, IndexMap):
+            shape = self.op.output(0).shape
             index_map, separators = IndexMap.from_func_with_separators(
-                mapping_function, ndim=len(self.op.axis), index_dtype=self.op.axis[0].var.dtype
+                mapping_function, ndim=len(shape), index_dtype=shape[0].dtype
             )
         axes = [const(i, "int32") for i in separators]
         return list(_ffi_api.TransformLayout(self, index_map, axes))
