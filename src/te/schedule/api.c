@@ -241,6 +241,34 @@ static int f_to_func(TN_ARGS) {
   return tn_ret_obj(ret, te_schedule_to_func(s, params, binds));
 }
 
+static int f_schedule_ops(TN_ARGS) {
+  TN_NARGS("te.schedule.ScheduleOps", 1);
+  TN_ARG_OBJ(TeSchedule, s, 0);
+  return tn_ret_obj(ret, te_schedule_ops(s));
+}
+
+/* (arguments, statement, Tensor to Buffer or None) -> PrimFunc */
+static int f_stmt_to_func(TN_ARGS) {
+  TN_NARGS("te.schedule.SchedulePostProcToPrimFunc", 3);
+  TN_ARG_ITEMS(Array(Object), params, 0);
+  TN_ARG_OBJ(Stmt, body, 1);
+  TN_ARG_OPT_ITEMS(Map(Tensor, Buffer), given, 2);
+  return tn_ret_obj(ret, te_stmt_to_func(params, body, given));
+}
+
+static int f_read_graph(TN_ARGS) {
+  TN_NARGS("te.schedule.CreateReadGraph", 1);
+  TN_ARG_ITEMS(Array(Operation), ops, 0);
+  return tn_ret_obj(ret, te_read_graph(ops));
+}
+
+static int f_graph_order(TN_ARGS) {
+  TN_NARGS("te.schedule.PostDFSOrder", 2);
+  TN_ARG_ITEMS(Array(Operation), ops, 0);
+  TN_ARG_ITEMS(Map(Operation, Array(Tensor)), graph, 1);
+  return tn_ret_obj(ret, te_graph_order(ops, graph));
+}
+
 /* (schedule, outputs, inputs, are the inputs members) -> the group */
 static int f_create_group(TN_ARGS) {
   bool include;
@@ -278,6 +306,10 @@ static const tn_func_row functions[] = {
     {"te.schedule.AutoInline", f_auto_inline},
     {"te.schedule.ForTarget", f_for_target},
     {"te.schedule.ToFunc", f_to_func},
+    {"te.schedule.ScheduleOps", f_schedule_ops},
+    {"te.schedule.SchedulePostProcToPrimFunc", f_stmt_to_func},
+    {"te.schedule.CreateReadGraph", f_read_graph},
+    {"te.schedule.PostDFSOrder", f_graph_order},
 };
 
 /* stage(C, compute(C, ...)) */

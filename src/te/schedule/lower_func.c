@@ -298,16 +298,6 @@ static tn_PrimFunc *make_func(te_lowerer *l, const tn_arr *args, signature *sig)
                  .body = body, .attrs = ir_attrs_new(attrs));
 }
 
-/* Does the placeholder stand for earlier steps of a scan? */
-static bool is_state(const tn_TeSchedule *s, const tn_Operation *op) {
-  for (int64_t i = 0; i < s->stages->len; ++i) {
-    const tn_ScanOp *scan = TN_AS(ScanOp, te_stage_at(s, i)->op);
-    for (int64_t k = 0; scan && k < scan->state_placeholder->len; ++k)
-      if (((const tn_Tensor *)tn_arr_obj(scan->state_placeholder, k))->op == op) return true;
-  }
-  return false;
-}
-
 /* The layouts that stages ask for, applied at once: what follows sees plain buffers. */
 static tn_PrimFunc *with_layouts(const te_lowerer *l, tn_PrimFunc *f) {
   tn_map *maps = tn_scope_own(tn_map_new()), *separators = tn_scope_own(tn_map_new());
@@ -315,7 +305,7 @@ static tn_PrimFunc *with_layouts(const te_lowerer *l, tn_PrimFunc *f) {
     const tn_TeStage *st = te_stage_at(l->s, i);
     if (!st->layout_transforms->len) continue;
     const tn_Buffer *b = te_lower_buffer(l, te_output(st->op, 0));
-    TN_CHECKP(!is_state(l->s, st->op), TenonError, NULL,
+    TN_CHECKP(!te_is_scan_state(l->s, st->op), TenonError, NULL,
               "transform_layout: %s stands for what a scan computed before: it has the scan's "
               "layout",
               tn_cstr(st->op->name));

@@ -61,6 +61,14 @@ const tn_ScanOp *te_scan_of(const tn_TeSchedule *s, const tn_Operation *op) {
   return NULL;
 }
 
+bool te_is_scan_state(const tn_TeSchedule *s, const tn_Operation *op) {
+  for (int64_t i = 0; i < s->stages->len; ++i) {
+    const tn_ScanOp *scan = TN_AS(ScanOp, te_stage_at(s, i)->op);
+    if (scan && has_op(scan->state_placeholder, op)) return true;
+  }
+  return false;
+}
+
 enum { READS_STATE = 1, IN_BODY = 2 };
 
 /* Operations that read the state, and those of them that the update needs: stages are in the order

@@ -159,6 +159,16 @@ TN_API tn_map *te_infer_bound(const tn_TeSchedule *s);
  * @param binds Tensor to the Buffer it is in, or NULL */
 TN_API tn_PrimFunc *te_schedule_to_func(const tn_TeSchedule *s, const tn_arr *args,
                                         const tn_map *binds);
+/** The same in two steps: all of a schedule as a statement, which says in what buffers its inputs
+ * and results are; and a statement, that one or any other, as a function.
+ * @param given Tensor to the Buffer it is to be in, or NULL
+ * @return the function, or NULL: ValueError, also where the statement uses what no argument is */
+TN_API tn_stmt *te_schedule_ops(const tn_TeSchedule *s);
+TN_API tn_PrimFunc *te_stmt_to_func(const tn_arr *args, tn_stmt *body, const tn_map *given);
+/** Operations (Operation) that others need, inputs before users, to the tensors each one reads. */
+TN_API tn_map *te_read_graph(const tn_arr *ops);
+/** Those of such a graph that `ops` need, in its order. */
+TN_API tn_arr *te_graph_order(const tn_arr *ops, const tn_map *graph);
 
 /** Types and functions of this folder. */
 int te_schedule_init(void);

@@ -68,6 +68,8 @@ int te_bound_checks(const tn_TeStage *st, const tn_pmap *dom, const tn_pmap *val
 
 /** The scan that takes first values or an update from an operation, or NULL. */
 const tn_ScanOp *te_scan_of(const tn_TeSchedule *s, const tn_Operation *op);
+/** Does the placeholder stand for earlier steps of a scan? */
+bool te_is_scan_state(const tn_TeSchedule *s, const tn_Operation *op);
 
 /* ---- bounds (infer_bound.c) ---- */
 

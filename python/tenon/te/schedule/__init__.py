@@ -5,7 +5,11 @@ from .bounds import (
     AutoInlineBroadcast,
     AutoInlineElemWise,
     AutoInlineInjective,
+    CreateReadGraph,
     InferBound,
+    PostDFSOrder,
+    ScheduleOps,
+    SchedulePostProcToPrimFunc,
     normalize,
 )
 from .schedule import Fuse, Schedule, Singleton, Split, Stage, create_schedule
