@@ -8,6 +8,7 @@
                                                 T.tvm_call_packed_lowered("f", stack_value,
                                                                           stack_tcode, 0, 1)
 
+   T.tvm_call_trace_packed("f", x) is such a call whose value is what f returns, or x.
    The stacks belong to the function, or to the body of a parallel loop, which another thread runs.
    Their sizes are known once the body was lowered: a body that uses them is lowered twice. After
    MakePackedAPI; needs to know the device (attribute "target" of the function, "device_type" and
@@ -112,6 +113,34 @@ static tn_expr *packed_call(tn_mut *m, tn_Call *op, bool symbol) {
                        tn_arr_from(&v), r->span);
 }
 
+/* What slot i of the values holds, as a value of type t. */
+static tn_expr *slot(const lowerer *x, tn_dtype api, int32_t i, tn_dtype t) {
+  return tir_cast(t, tir_struct_get(api, (tn_expr *)x->at->value, i, TIR_VALUE_CONTENT), NULL);
+}
+
+/* args: name, arguments. The value is the number that the function returns, else the last argument.
+   That is read from its slot: another trace in it must not be called twice. */
+static tn_expr *trace_call(tn_mut *m, tn_Call *op) {
+  lowerer *x = m->ctx;
+  TN_CHECKP(op->args->len >= 2, ValueError, op->span,
+            "%s: tvm_call_trace_packed: expected a name and values, got %lld arguments", x->name,
+            (long long)op->args->len);
+  tn_dtype t = op->dtype, api = tir_api_type(t);
+  int32_t end = x->at->now.arg + (int32_t)op->args->len - 1;
+  tn_Call copy = *op, *traced;
+  copy.dtype = TN_I32;
+  TN_GETP(traced, tn_node_copy(&tn_type_Call, &copy));
+  tn_expr *call = packed_call(m, traced, false), *value = call ? slot(x, api, end - 1, t) : NULL;
+  tn_Var *done = tir_var("traced", TN_I32);
+  if (value && (ir_is_integral(t) || ir_is_floating(t))) {
+    tn_expr *code = tir_load(x->at->tcode, tn_arr_of(1, tir_i32(end)));
+    value =
+        tir_if_then_else(tir_eq(code, tir_i32(CODE_FLOAT)), slot(x, TN_F64, end, t), value, NULL);
+    value = tir_if_then_else(tir_eq(code, tir_i32(CODE_INT)), slot(x, TN_I64, end, t), value, NULL);
+  }
+  return value && done ? (tn_expr *)TN_MAKE(Let, .var = done, .value = call, .body = value) : NULL;
+}
+
 static tn_expr *make_shape(tn_mut *m, tn_Call *op) {
   lowerer *x = m->ctx;
   int32_t begin = x->at->now.shape;
@@ -168,6 +197,7 @@ static tn_expr *lower_call(tn_mut *m, tn_Call *op) {
   switch (tir_op_number((tn_obj *)op->op)) {
   case TIR_OP_tvm_call_packed: return packed_call(m, op, false);
   case TIR_OP_tvm_call_cpacked: return packed_call(m, op, true);
+  case TIR_OP_tvm_call_trace_packed: return trace_call(m, op);
   case TIR_OP_tvm_stack_make_shape: return make_shape(m, op);
   case TIR_OP_tvm_stack_make_array: return make_array(m, op);
   default: return tn_mut_children(m, op);
