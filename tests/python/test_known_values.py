@@ -140,3 +140,10 @@ def test_threads_do_not_know_of_each_other():
     B[tx] = A[7 - tx]
 """
     assert "B[tx] = A[7 - tx]" in simplified(body)
+
+
+def test_branches_that_write_alike_buffers_stay():
+    body = "    if n < 3:\n        A[n % 8] = 0\n    else:\n        B[n % 8] = 0\n"
+    func = from_source(HEAD + body)
+    made = tir.transform.ReduceBranchingThroughOvercompute()(tenon.IRModule({"main": func}))
+    tenon.ir.assert_structural_equal(made["main"], func)

@@ -143,12 +143,30 @@ static tn_stmt *remainder_of(const reducer *y, const tn_expr *cond, tn_stmt *s) 
   return r ? tir_remove_no_op_stmt(tir_simplify_stmt(y->known, r)) : NULL;
 }
 
+static int note_buffer(void *ctx, tn_obj *o) {
+  return TN_AS(Buffer, o) ? tn_vec_push_obj(ctx, o) : 0;
+}
+
+/* Are the statements equal, and over the same buffers? Structural equality takes two buffers that
+   look alike for one. */
+static int same_stmt(const tn_stmt *a, const tn_stmt *b) {
+  TN_VEC(x);
+  TN_VEC(y);
+  int same = tn_equal(a, b, 0);
+  if (same != 1) return same;
+  TN_TRY(tn_post_order(a, note_buffer, &x) || tn_post_order(b, note_buffer, &y));
+  if (x.len != y.len) return 0;
+  for (int64_t i = 0; i < x.len; ++i)
+    if (x.items[i].v.obj != y.items[i].v.obj) return 0;
+  return 1;
+}
+
 /* Is `all`, done where `cond` holds, nothing but `part`? 1, 0, or -1 with an error. */
 static int comes_down_to(const reducer *x, tn_expr *cond, tn_stmt *all, tn_stmt *part) {
   int64_t mark = cond ? arith_enter(x->known, cond) : -1;
   if (mark < 0) return -1;
   tn_stmt *a = remainder_of(x, cond, all), *b = a ? remainder_of(x, cond, part) : NULL;
-  int same = b ? tn_equal(a, b, 0) : -1;
+  int same = b ? same_stmt(a, b) : -1;
   if (same == 1) same = is_safe(x->known, all);
   arith_leave(x->known, mark);
   return same;
