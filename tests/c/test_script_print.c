@@ -111,7 +111,7 @@ static void test_matmul(void **state) {
          "            T.reads(X[v_i, v_k], Y[v_k, v_j])\n"
          "            T.writes(compute[v_i, v_j])\n"
          "            with T.init():\n"
-         "                compute[v_i, v_j] = T.float32(0)\n"
+         "                compute[v_i, v_j] = T.float32(0.0)\n"
          "            compute[v_i, v_j] = compute[v_i, v_j] + X[v_i, v_k] * Y[v_k, v_j]");
 }
 
@@ -186,9 +186,9 @@ static void test_shared_variables(void **state) {
                       "    i = T.int32()\n"
                       "    j = T.int32()\n"
                       "    for i, j in T.grid(4, 8):\n"
-                      "        A[j] = T.float32(1)\n"
+                      "        A[j] = T.float32(1.0)\n"
                       "    for i, j in T.grid(4, 8):\n"
-                      "        A[j] = T.float32(1)");
+                      "        A[j] = T.float32(1.0)");
 }
 
 int main(void) {

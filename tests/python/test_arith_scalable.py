@@ -87,13 +87,13 @@ def test_json_and_pickle():
 def add_one(a: T.handle, b: T.handle):
     A = T.match_buffer(a, (128,), "float32")
     B = T.match_buffer(b, (128,), "float32")
-    B[0 : T.vscale() * 4] = A[0 : T.vscale() * 4] + T.Broadcast(T.float32(1), T.vscale() * 4)
+    B[0 : T.vscale() * 4] = A[0 : T.vscale() * 4] + T.Broadcast(T.float32(1.0), T.vscale() * 4)
     B[T.Ramp(0, 2, T.vscale() * 4)] = A[T.Ramp(4, 2, T.vscale() * 4)]
 
 
 def test_script_is_printed_and_read():
     text = add_one.script()
-    assert "A[0:T.vscale() * 4]" in text and "T.Broadcast(T.float32(1), T.vscale() * 4)" in text
+    assert "A[0:T.vscale() * 4]" in text and "T.Broadcast(T.float32(1.0), T.vscale() * 4)" in text
     tenon.ir.assert_structural_equal(tenon.script.from_source(text), add_one)
 
 

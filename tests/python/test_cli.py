@@ -20,7 +20,7 @@ PROGRAM = """@T.prim_func
 def main(A: T.Buffer((64,), "float32")):
     for i in range(8):
         if i < 10:
-            A[(i * 4 + 3) // 4] = T.float32(0)
+            A[(i * 4 + 3) // 4] = T.float32(0.0)
 """
 
 
@@ -60,7 +60,7 @@ def test_wrong_usage(args, message):
 def test_opt_runs_passes_in_order():
     status, out, err = call("opt", "-", "--pass", "Simplify", text=PROGRAM)
     assert (status, err) == (0, "")
-    assert "A[i] = T.float32(0)" in out and "if" not in out
+    assert "A[i] = T.float32(0.0)" in out and "if" not in out
     status, out, _ = call("opt", "-", "-p", "tir.Simplify", "-p", "tir.UnrollLoop", text=PROGRAM)
     assert status == 0 and "for i in range(8)" in out
     status, out, _ = call("opt", "-", "--lower", "--target", "llvm", text=PROGRAM)

@@ -67,7 +67,7 @@ for i in range(16):
     lines = {i: line.strip() for i, line in enumerate(text.splitlines(), 1)}
     (add,) = (i for i, line in lines.items() if line.startswith("O[i]") and "+" in line)
     (mul,) = (
-        i for i, line in lines.items() if line.startswith("O[i_1]") or "* T.float32(7)" in line
+        i for i, line in lines.items() if line.startswith("O[i_1]") or "* T.float32(7.0)" in line
     )
     ir = built.get_source()
     assert "DICompileUnit" in ir and 'DIFile(filename: "main.py"' in ir

@@ -39,7 +39,7 @@ def test_compute_inline_of_a_transposed_use():
     sch = tir.Schedule(chain(CHAIN.replace("B[vi, vj] + 1.0", "B[vj, vi] + B[vi, vj]")))
     sch.compute_inline("B")
     text = sch.mod.script()
-    assert "A[vj, vi] * T.float32(2) + A[vi, vj] * T.float32(2)" in text
+    assert "A[vj, vi] * T.float32(2.0) + A[vi, vj] * T.float32(2.0)" in text
     assert "alloc_buffer" not in text and "T.reads(A[" in text
 
 
@@ -58,7 +58,7 @@ for i, j in T.grid(16, 16):
 def test_reverse_compute_inline_of_a_transposed_use():
     sch = tir.Schedule(chain(CHAIN.replace("B[vi, vj] + 1.0", "B[vj, vi] + 1.0")))
     sch.reverse_compute_inline("C")
-    assert "C[vj, vi] = A[vi, vj] * T.float32(2) + T.float32(1)" in sch.mod.script()
+    assert "C[vj, vi] = A[vi, vj] * T.float32(2.0) + T.float32(1.0)" in sch.mod.script()
 
 
 def test_what_cannot_be_inlined():

@@ -195,7 +195,7 @@ def test_only_what_a_block_reads_is_copied():
     sch.cache_read("B", 0, "global")
     text = sch.mod.script()
     assert "A_global = T.alloc_buffer((4, 16))" in text
-    assert "A_global[vk, vj] * T.float32(2)" in text
+    assert "A_global[vk, vj] * T.float32(2.0)" in text
     verified(sch, tiles)
 
 

@@ -51,7 +51,7 @@ def image(x: T.Buffer((1, 3, 16, 16), "float32"), y: T.Buffer((1, 3, 18, 18), "f
             y[vn, vc, vh, vw] = T.Select(
                 1 <= vh and vh < 17 and 1 <= vw and vw < 17,
                 x[vn, vc, vh - 1, vw - 1],
-                T.float32(0),
+                T.float32(0.0),
             )
 
 
@@ -94,7 +94,7 @@ def test_what_is_no_padding():
         f"T.if_then_else({inside}, x[vi - 1], T.cast(vi, 'float32'))"
     )
     assert "limit each iterator by itself" in refused(
-        "T.if_then_else(vi % 2 == 0, x[vi // 2], T.float32(0))"
+        "T.if_then_else(vi % 2 == 0, x[vi // 2], T.float32(0.0))"
     )
     sch = tir.Schedule(pad)
     other = tir.Schedule(image)
@@ -113,7 +113,7 @@ def test_statements_beside_the_padding_stay():
             for j in range(10):
                 with T.block("pad"):
                     vi, vj = T.axis.remap("SS", [i, j])
-                    y[vi, vj] = T.if_then_else(1 <= vj and vj < 9, x[vj - 1], T.float32(0))
+                    y[vi, vj] = T.if_then_else(1 <= vj and vj < 9, x[vj - 1], T.float32(0.0))
 
     sch = tir.Schedule(beside)
     outer, inner = sch.get_loops("pad")
@@ -159,11 +159,11 @@ def test_pad_einsum():
         for i0, i1 in T.grid(16, 32):
             with T.block("A_pad"):
                 v0, v1 = T.axis.remap("SS", [i0, i1])
-                A_pad[v0, v1] = T.if_then_else(v1 < 31, A[v0, v1], T.float32(0))
+                A_pad[v0, v1] = T.if_then_else(v1 < 31, A[v0, v1], T.float32(0.0))
         for i0, i1 in T.grid(32, 16):
             with T.block("B_pad"):
                 v0, v1 = T.axis.remap("SS", [i0, i1])
-                B_pad[v0, v1] = T.if_then_else(v0 < 31 and v1 < 15, B[v0, v1], T.float32(0))
+                B_pad[v0, v1] = T.if_then_else(v0 < 31 and v1 < 15, B[v0, v1], T.float32(0.0))
         for i, j, k in T.grid(16, 16, 32):
             with T.block("C"):
                 vi, vj, vk = T.axis.remap("SSR", [i, j, k])

@@ -73,7 +73,7 @@ def test_reindex_of_a_convolution():
 def test_reindex_of_a_write():
     sch = tir.Schedule(transpose)
     sch.reindex("B", ("write", 0))
-    assert "B_reindex[vi, vj] = A[vj, vi] * T.float32(2)" in sch.mod.script()
+    assert "B_reindex[vi, vj] = A[vj, vi] * T.float32(2.0)" in sch.mod.script()
     assert "B[v0, v1] = B_reindex[v0, v1]" in sch.mod.script()
     verified(sch, transpose)
 

@@ -47,7 +47,7 @@ class Module:
 def test_decorated_function_is_a_program_with_captured_values():
     assert isinstance(elementwise, tir.PrimFunc)
     text = elementwise.script()
-    assert "B[vi, vj] = A[vi, vj * 2 // 4] + T.float32(3)" in text
+    assert "B[vi, vj] = A[vi, vj * 2 // 4] + T.float32(3.0)" in text
     assert "T.reads(A[vi, vj * 2 // 4])" in text
     tenon.ir.assert_structural_equal(from_source(text), elementwise)
 

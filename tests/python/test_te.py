@@ -27,7 +27,7 @@ compute: T.Buffer((37, 37), "float32")):
             T.reads(X[v_i, v_k], Y[v_k, v_j])
             T.writes(compute[v_i, v_j])
             with T.init():
-                compute[v_i, v_j] = T.float32(0)
+                compute[v_i, v_j] = T.float32(0.0)
             compute[v_i, v_j] = compute[v_i, v_j] + X[v_i, v_k] * Y[v_k, v_j]"""
 
 
@@ -191,6 +191,6 @@ def test_how_tensors_are_shown():
     c = te.compute((4,), lambda i: b[i] * 2.0, name="C")
     assert str(a) == "Tensor(shape=[4, 8], op.name=A)"
     assert str(a.op) == "placeholder(A, shape=[4, 8], dtype=float32)"
-    assert str(c.op.body[0]) == "B[i] * T.float32(2)"
-    assert str(c.op).startswith("compute(C, body=[B[i] * T.float32(2)], axis=[T.iter_var(i,")
+    assert str(c.op.body[0]) == "B[i] * T.float32(2.0)"
+    assert str(c.op).startswith("compute(C, body=[B[i] * T.float32(2.0)], axis=[T.iter_var(i,")
     assert "[A[i, k]]" in str(b.op.body[0])

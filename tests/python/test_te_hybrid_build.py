@@ -49,7 +49,7 @@ def test_text():
         "        for j_outer in unroll(4):",
         "            for j_inner in vectorize(4):",
         "                c[i, j_outer * 4 + j_inner] = a[i, j_outer * 4 + j_inner]"
-        " + b[j_outer * 4 + j_inner] / float32(2)",
+        " + b[j_outer * 4 + j_inner] / float32(2.0)",
         "    return c",
     ]
 

@@ -279,7 +279,7 @@ def test_how_stages_are_shown():
     b = te.compute((4,), lambda i: a[i] + 1.0, name="B")
     s = te.create_schedule(b.op)
     assert str(s[a]) == "stage(A, placeholder(A, shape=[4], dtype=float32))"
-    assert str(s[b]).startswith("stage(B, compute(B, body=[A[i] + T.float32(1)], axis=")
+    assert str(s[b]).startswith("stage(B, compute(B, body=[A[i] + T.float32(1.0)], axis=")
     assert str(s.create_group(b, a)) == "group-stage()"
 
 

@@ -85,10 +85,14 @@ static int write_joined(writer *w, const tn_arr *items) {
 
 /* ---- literals ---- */
 
-/* The shortest form; a negative zero keeps its point, or it would read back as the integer 0. */
+/* The shortest form that reads back as a float: with a point or an exponent. */
 static void write_float(writer *w, double x) {
+  int64_t from = (int64_t)w->out.len;
   tn_buf_double(&w->out, x);
-  if (x == 0 && signbit(x)) put(w, ".0");
+  bool whole = true;
+  for (int64_t i = from; i < (int64_t)w->out.len; ++i)
+    whole &= w->out.data[i] == '-' || (w->out.data[i] >= '0' && w->out.data[i] <= '9');
+  if (whole) put(w, ".0");
 }
 
 static int write_literal(writer *w, const tn_LiteralDoc *d) {
