@@ -47,6 +47,7 @@ _SUBMODULES = (
     "_ffi",
     "arith",
     "as_tvm",
+    "auto_scheduler",
     "autotvm",
     "container",
     "contrib",
@@ -55,10 +56,12 @@ _SUBMODULES = (
     "exec",
     "instrument",
     "ir",
+    "meta_schedule",
     "micro",
     "nd",
     "parser",
     "relay",
+    "rpc",
     "runtime",
     "script",
     "support",
@@ -68,6 +71,7 @@ _SUBMODULES = (
     "tir",
     "topi",
     "transform",
+    "utils",
 )
 _NAMES = {
     "IRModule": ".ir",

@@ -3,8 +3,56 @@
 from ..ir import IRModule
 from ..runtime import Module
 from ..target import Target
-from ..tir import PrimFunc
+from ..tir import Buffer, PrimFunc, Var, decl_buffer
 from . import _ffi_api
+
+
+def get_binds(args, compact=False, binds=None):
+    """The buffers of a function's parameters.
+
+    Parameters
+    ----------
+    args : list of Tensor, Buffer or Var
+        The parameters, in order.
+    compact : bool
+        No buffer is broadcast. Otherwise those of tensors with a variable as an extent are: where
+        that is 1 at run time, all indices along the axis read the same element.
+    binds : dict of Tensor to Buffer, optional
+        Buffers to use for tensors.
+
+    Returns
+    -------
+    binds : dict of Tensor to Buffer
+        The given ones, and a new buffer for each other tensor.
+    parameters : list of Buffer or Var
+        The parameters with buffers in place of tensors.
+
+    Raises
+    ------
+    TypeError
+        A parameter is something else.
+    """
+    from ..te.tensor import Tensor
+
+    binds = dict(binds or {})
+    parameters = []
+    for arg in args:
+        if isinstance(arg, Tensor):
+            if arg not in binds:
+                binds[arg] = _buffer_of(arg, compact)
+            arg = binds[arg]
+        elif not isinstance(arg, Buffer | Var):
+            raise TypeError(
+                f"get_binds: expected a Tensor, Buffer or Var, got {type(arg).__name__}"
+            )
+        parameters.append(arg)
+    return binds, parameters
+
+
+def _buffer_of(tensor, compact):
+    open_extents = any(isinstance(extent, Var) for extent in tensor.shape)
+    kind = "auto_broadcast" if open_extents and not compact else ""
+    return decl_buffer(tensor.shape, tensor.dtype, tensor.op.name, buffer_type=kind)
 
 
 def schedule_to_module(sch, args=None, name="main", binds=None):

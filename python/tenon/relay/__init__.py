@@ -27,6 +27,7 @@ _WHERE = {
     "..runtime.params": "load_param_dict save_param_dict",
     ".expr_functor": "ExprFunctor ExprMutator ExprVisitor",
     ".type_functor": "TypeFunctor TypeMutator TypeVisitor",
+    "._not_yet": "SpanCheck",
     "..parser": "fromtext parse parse_expr",
 }
 _NAMES = {name: where for where, names in _WHERE.items() for name in names.split()}
@@ -49,6 +50,8 @@ _SUBMODULES = (
     "op",
     "prelude",
     "qnn",
+    "quantize",
+    "random",
     "scope_builder",
     "stdlib",
     "testing",

@@ -7,7 +7,7 @@ Python functions).
 
 from .._lazy import attach as _attach
 
-_SUBMODULES = ("highlight", "ir", "ir_builder", "parser", "printer", "tir")
+_SUBMODULES = ("highlight", "ir", "ir_builder", "parser", "printer", "relax", "tir")
 _NAMES = {
     "from_source": "._host",
     "parse": "._host:from_source",

@@ -75,6 +75,18 @@ class disable_span_filling(_control_span_filling):
         super().__init__(on=False)
 
 
+def install_request_hook(depth=0):
+    """Do nothing: downloads are left as they are.
+
+    Tutorials call it first. Elsewhere it sends downloads to a mirror.
+
+    Parameters
+    ----------
+    depth : int
+        Not used.
+    """
+
+
 def main():
     """Run the tests of the calling file with pytest, with the arguments of the command line."""
     import pytest

@@ -11,6 +11,7 @@ from . import _calls
 _SUBMODULES = (
     "arm_cpu",
     "bifrost",
+    "cpp",
     "cuda",
     "generic",
     "gpu",

@@ -12,6 +12,7 @@ _SUBMODULES = (
     "aot",
     "executor",
     "executor_factory",
+    "graph_executor_codegen",
     "interpreter",
     "name_transforms",
     "runtime",

@@ -1,0 +1,165 @@
+"""Names of the Relay-era interface whose functions are not there yet."""
+
+import importlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tenon
+from tenon import te
+
+LATER = {
+    "tenon.rpc": "LocalSession RPCSession Server connect connect_tracker with_minrpc",
+    "tenon.rpc.base": "TrackerCode random_key recvjson sendjson",
+    "tenon.rpc.proxy": "Proxy websocket_proxy_server",
+    "tenon.rpc.server": "Server",
+    "tenon.rpc.tracker": "Tracker",
+    "tenon.auto_scheduler": "ComputeDAG SearchTask SketchPolicy TuningOptions register_workload",
+    "tenon.auto_scheduler.cost_model.cost_model": "PythonBasedModel",
+    "tenon.auto_scheduler.measure": "MeasureErrorNo",
+    "tenon.auto_scheduler.search_task": "SearchTask",
+    "tenon.auto_scheduler.utils": "call_func_with_timeout get_const_tuple request_remote",
+    "tenon.meta_schedule": "TuneContext derived_object tune_tir",
+    "tenon.meta_schedule.arg_info": "TensorInfo",
+    "tenon.meta_schedule.cost_model.xgb_model": "PackSum",
+    "tenon.meta_schedule.database": "JSONDatabase TuningRecord Workload",
+    "tenon.meta_schedule.runner": "EvaluatorConfig LocalRunner PyRunner",
+    "tenon.meta_schedule.space_generator": "PostOrderApply",
+    "tenon.meta_schedule.testing.local_rpc": "LocalRPC",
+    "tenon.meta_schedule.testing.space_generation": "check_sketches generate_design_space",
+    "tenon.autotvm": "LocalBuilder MeasureInput get_config measure_option template",
+    "tenon.autotvm.callback": "log_to_file progress_bar",
+    "tenon.autotvm.database": "DummyDatabase",
+    "tenon.autotvm.graph_tuner": "DPTuner PBQPTuner",
+    "tenon.autotvm.graph_tuner.utils": "get_in_nodes",
+    "tenon.autotvm.measure": "MeasureErrorNo request_remote",
+    "tenon.autotvm.measure.executor": "Executor",
+    "tenon.autotvm.tuner": "GATuner GridSearchTuner RandomTuner XGBTuner",
+    "tenon.autotvm.tuner.xgboost_cost_model": "XGBoostCostModel",
+    "tenon.relay": "SpanCheck",
+    "tenon.relay.backend.graph_executor_codegen": "GraphExecutorCodegen",
+    "tenon.relay.quantize": "current_qconfig qconfig quantize",
+    "tenon.relay.quantize._annotate": "QAnnotateKind attach_simulated_quantize",
+    "tenon.relay.random": "threefry_generate threefry_key threefry_split uniform",
+    "tenon.relay.transform": "recast to_cps un_cps",
+    "tenon.script.parser.relax.entry": "CallableProxy",
+    "tenon.script.relax": "function",
+    "tenon.topi.cpp.cuda": "schedule_injective",
+    "tenon.topi.random": "multinomial uniform",
+    "tenon.utils": "roofline_analysis",
+    "tenon.utils.roofline.x86": "estimate_peak_bandwidth_dram",
+}
+CASES = [(module, name) for module, names in LATER.items() for name in names.split()]
+
+
+@pytest.mark.parametrize(("module", "name"), CASES)
+def test_name_loads_and_a_call_says_what_is_missing(module, name):
+    value = getattr(importlib.import_module(module), name)
+    with pytest.raises(NotImplementedError, match=rf"^tenon\.[\w.]*{name} is not there yet: \w"):
+        value(1, key=2)
+
+
+def test_attributes_and_subclasses_say_it_too():
+    from tenon.meta_schedule import database
+
+    class Mine(database.PyDatabase):
+        pass
+
+    with pytest.raises(NotImplementedError, match=r"PyDatabase is not there yet"):
+        Mine()
+    with pytest.raises(NotImplementedError, match=r"tenon\.autotvm\.callback\.log_to_file"):
+        tenon.autotvm.callback.log_to_file("records.log")
+    with pytest.raises(NotImplementedError, match=r"database\.JSONDatabase\.load"):
+        database.JSONDatabase.load("x")
+
+
+def test_a_function_is_not_hidden_by_the_module_of_its_name():
+    importlib.import_module("tenon.relay.quantize.quantize")
+    assert isinstance(tenon.relay.quantize.quantize, type)
+    assert callable(tenon.relay.qnn.op.quantize)
+
+
+def test_names_that_nobody_listed_are_errors():
+    with pytest.raises(AttributeError, match="no_such_name"):
+        tenon.rpc.no_such_name  # noqa: B018
+    with pytest.raises(ImportError):
+        importlib.import_module("tenon.rpc.no_such_module")
+
+
+def test_tvm_names_are_the_same_modules():
+    text = (
+        "import tenon.as_tvm, sys\n"
+        "from tvm.rpc.tracker import Tracker\n"
+        "import tvm.meta_schedule.cost_model.xgb_model\n"
+        "from tvm import auto_scheduler, meta_schedule as ms\n"
+        "import tenon\n"
+        "assert Tracker is tenon.rpc.tracker.Tracker\n"
+        "assert ms is tenon.meta_schedule\n"
+    )
+    subprocess.run([sys.executable, "-c", text], check=True)
+
+
+def test_import_of_the_package_loads_none_of_them():
+    text = (
+        "import sys, tenon\n"
+        "late = [n for n in sys.modules if n.split('.')[1:2] in "
+        "(['rpc'], ['auto_scheduler'], ['meta_schedule'], ['utils'], ['_later'])]\n"
+        "assert not late, late\n"
+    )
+    subprocess.run([sys.executable, "-c", text], check=True)
+
+
+def test_workloads_of_tests_compute_products():
+    from tenon.meta_schedule.testing import te_workload
+
+    rng = np.random.default_rng(0)
+    for tensors, expected in (
+        (te_workload.matmul(3, 4, 5), lambda a, b: a @ b),
+        (te_workload.matmul_relu(3, 4, 5), lambda a, b: np.maximum(a @ b, 0)),
+        (te_workload.batch_matmul_nkkm(2, 3, 4, 5), lambda a, b: a @ b),
+    ):
+        shapes = [tuple(int(extent) for extent in t.shape) for t in tensors]
+        a, b = (rng.standard_normal(shape).astype("float32") for shape in shapes[:2])
+        out = tenon.nd.empty(shapes[2])
+        built = tenon.build(te.create_prim_func(list(tensors)), target="llvm")
+        built(tenon.nd.array(a), tenon.nd.array(b), out)
+        np.testing.assert_allclose(out.numpy(), expected(a, b), rtol=1e-5, atol=1e-5)
+    func = te_workload.create_te_workload("GMM", 0)
+    extents = [int(extent) for extent in func.buffer_map[func.params[2]].shape]
+    assert extents == [1, 128, 128]
+    with pytest.raises(NotImplementedError, match="C1D is not there yet; there are GMM"):
+        te_workload.create_te_workload("C1D", 0)
+
+
+def test_get_binds_makes_a_buffer_for_each_tensor_without_one():
+    from tenon.driver.build_module import get_binds
+
+    n = te.var("n")
+    a = te.placeholder((n, 4), name="A")
+    b = te.placeholder((4,), name="B", dtype="int8")
+    mine = tenon.tir.decl_buffer((4,), "int8", "mine")
+    binds, parameters = get_binds([a, b, n], binds={b: mine})
+    assert parameters[0].same_as(binds[a])
+    assert parameters[1].same_as(mine)
+    assert parameters[2].same_as(n)
+    assert (parameters[0].name, parameters[0].buffer_type) == ("A", 2)
+    assert get_binds([a], compact=True)[1][0].buffer_type == 1
+    with pytest.raises(TypeError, match="expected a Tensor, Buffer or Var, got int"):
+        get_binds([1])
+
+
+def test_the_standard_library_has_the_storage_type():
+    mod = tenon.IRModule()
+    mod.import_from_std("core.rly")
+    assert [var.name_hint for var in mod.type_definitions] == ["Storage"]
+
+
+def test_small_names_of_programs():
+    from tenon.relay.transform import mixed_precision
+
+    levels = [
+        getattr(mixed_precision, f"MIXED_PRECISION_{n}") for n in ("ALWAYS", "FOLLOW", "NEVER")
+    ]
+    assert levels == [0, 1, 2]
+    assert tenon.testing.utils.install_request_hook(depth=3) is None
