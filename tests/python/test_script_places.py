@@ -156,3 +156,29 @@ def main(A: T.Buffer((4,), "float32"), n: T.int32):
     )
     error = failure(tenon.build, func, target="llvm")
     assert place(error).startswith(" --> <string>:5:9\n")
+
+
+def test_a_renderer_gets_the_error_of_a_script():
+    from tenon.ir import diagnostics
+
+    seen = []
+    text = "@T.prim_func\ndef f(A: T.Buffer((8,))):\n    for i in range(8):\n        A[i] = B[i]\n"
+    diagnostics.override_renderer(lambda context: seen.extend(context.diagnostics))
+    try:
+        with pytest.raises(tenon.error.DiagnosticError, match="check diagnostic render"):
+            from_source(text)
+        # only what stops the parser is shown, once, and nothing of a text that is right
+        from_source(text.replace("B[i]", "1.0"))
+    finally:
+        diagnostics.override_renderer(None)
+    assert len(seen) == 1
+    span = seen[0].span
+    assert "B" in seen[0].message
+    assert (span.source_name.name, span.line, span.column, span.end_column) == (
+        "<string>",
+        4,
+        16,
+        17,
+    )
+    with pytest.raises(tenon.error.DiagnosticError, match="--> <string>:4:16"):
+        from_source(text)

@@ -77,6 +77,13 @@ struct ast {
   const char **ops; /* AST_COMPARE: items.n - 1 operators ("==", "not in", ...) */
 };
 
+/** Where a text is wrong, and why; `line` is 0 while nothing is. */
+typedef struct {
+  const char *file;
+  int line, col, width;
+  char message[1024];
+} ast_wrong;
+
 typedef struct {
   const char *file; /* name for messages */
   const char *text; /* NUL-terminated source */
@@ -85,6 +92,7 @@ typedef struct {
                      at 1) */
   int first_col;  /* columns cut off the left of every line when an indented definition was dedented
                    */
+  ast_wrong *wrong; /* takes the latest error, for those who show it themselves; may be NULL */
 } ast_source;
 
 /** Parses a whole source into a list of statements.

@@ -140,8 +140,8 @@ static int expand(builder *b, const ast *call, const tn_ScriptMacro *m, const ar
   script_options opt = *b->opt;
   ast_list stmts = {0};
   if (!src) return -1;
-  *src = (ast_source){tn_cstr(m->file), m->source->data, (int)m->source->len, (int)m->first_line,
-                      (int)m->first_col};
+  *src = (ast_source){tn_cstr(m->file),   m->source->data,   (int)m->source->len,
+                      (int)m->first_line, (int)m->first_col, b->src->wrong};
   opt.host = m->host && m->host->type_index == TN_TI_Function ? (tn_func *)m->host : NULL;
   if (ast_parse(src, &b->arena, &stmts)) return -1;
   const ast *def = definition(&stmts);

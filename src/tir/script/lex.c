@@ -21,6 +21,13 @@ typedef struct {
   int depth; /* open brackets */
 } lexer;
 
+static void note_wrong(const ast_source *src, int line, int col, int width, const char *message) {
+  ast_wrong *w = src->wrong;
+  if (!w) return;
+  *w = (ast_wrong){.file = src->file, .line = line, .col = col + src->first_col, .width = width};
+  snprintf(w->message, sizeof w->message, "%s", message);
+}
+
 int source_error(const ast_source *src, int start, int end, int line, int col, const char *fmt,
                  ...) {
   char message[1024];
@@ -33,6 +40,7 @@ int source_error(const ast_source *src, int start, int end, int line, int col, c
   while (src->text[to] && src->text[to] != '\n') ++to;
   int width = end > to ? to - start : end - start;
   int shown = line + src->first_line - 1;
+  note_wrong(src, shown, col, width > 0 ? width : 1, message);
   TN_BUF(b);
   tn_buf_printf(&b, "%s\n --> %s:%d:%d\n", message, src->file, shown, col + src->first_col);
   int gutter = snprintf(NULL, 0, "%d", shown);

@@ -8,7 +8,9 @@
 
 #include "base/alloc.h"
 #include "object/functions.h"
+#include "ir/diag.h"
 #include "ir/pass.h"
+#include "ir/span.h"
 #include "object/repr.h"
 #include "tenon/object.h"
 
@@ -41,6 +43,24 @@ static int f_doc_text(TN_ARGS) {
   return tn_ret_owned(ret, tn_buf_str(&out));
 }
 
+/* Has somebody said how errors are to be shown? 1, 0 or -1. */
+static int has_renderer(void) {
+  TN_SCOPE(s);
+  if (tn_scope_own(tn_func_find("diagnostics.OverrideRenderer"))) return 1;
+  return tn_error_pending() ? -1 : 0;
+}
+
+/* Gives the error at `w` to the renderer in place of the error's own text. -1. */
+static int show_wrong(const ast_wrong *w) {
+  TN_SCOPE(s);
+  const tn_error *e = tn_error_get();
+  if (!w->line || !e || e->kind != TN_DiagnosticError) return -1;
+  tn_error_clear();
+  tn_SourceName *file = ir_source_name(w->file);
+  tn_Span *span = file ? ir_span(file, w->line, w->line, w->col, w->col + w->width) : NULL;
+  return span ? ir_diag_fail(NULL, span, "%s", w->message) : -1;
+}
+
 /* script.Parse(text, file, first line, columns cut off on the left, host function or None) ->
  * PrimFunc or IRModule */
 static int f_parse(TN_ARGS) {
@@ -61,7 +81,13 @@ static int f_parse(TN_ARGS) {
   copy[text.size] = '\0';
   src.text = copy, src.len = (int)text.size, src.first_line = (int)line, src.first_col = (int)col;
   script_options opt = {.host = host};
-  return tn_ret_obj(ret, script_parse(&src, &opt));
+  ast_wrong wrong = {0};
+  int shown = has_renderer();
+  if (shown < 0) return -1;
+  if (shown) src.wrong = &wrong;
+  tn_obj *program = script_parse(&src, &opt);
+  if (!program && shown) return show_wrong(&wrong);
+  return tn_ret_obj(ret, program);
 }
 
 /* script.ir_builder.Name(name, Var or Buffer): what was made without a name gets one */
