@@ -242,3 +242,39 @@ def test_literals_know_their_place():
     path = ObjectPath.root().attr("x")
     assert list(LiteralDoc(3, path).source_paths) == [path]
     assert list(LiteralDoc("text").source_paths) == []
+
+
+def test_expressions_ranges_and_types_have_scripts():
+    i = tir.Var("i", "int32")
+    assert (i + 1).script() == "i + 1"
+    assert tenon.ir.Range(0, 8).script() == "T.Range(0, 8)"
+    assert tenon.ir.PrimType("int8").script() == "T.int8"
+    pointer = tenon.ir.PointerType(tenon.ir.PrimType("int32"), "global")
+    assert pointer.script(tir_prefix="X") == 'X.handle("int32", "global")'
+    assert tir.IterVar((0, 8), i, 0).script() == 'T.iter_var(i, T.Range(0, 8), "DataPar", "")'
+
+
+def test_places_and_comments_of_documents_can_be_set():
+    from tenon.runtime.object_path import ObjectPath
+    from tenon.script.printer import to_python_script
+    from tenon.script.printer.doc import AssignDoc, IdDoc
+
+    target, root = IdDoc("x"), ObjectPath.root()
+    statement = AssignDoc(target, IdDoc("y"), None)
+    target.source_paths = [root, root.attr("a")]
+    # the statement holds the document itself
+    assert list(statement.lhs.source_paths) == [root, root.attr("a")]
+    assert to_python_script(statement, path_to_underline=[root.attr("a")]) == "x = y\n^"
+    target.source_paths = []
+    assert list(target.source_paths) == []
+    statement.comment = "why"
+    assert statement.comment == "why"
+    assert to_python_script(statement) == "x = y  # why"
+    statement.comment = None
+    assert to_python_script(statement) == "x = y"
+    with pytest.raises(TypeError, match="source_paths"):
+        target.source_paths = ["a"]
+    with pytest.raises(AttributeError, match="cannot be set"):
+        target.name = "z"
+    with pytest.raises(AttributeError):
+        target.comment = "expressions have none"

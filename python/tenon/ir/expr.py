@@ -2,6 +2,7 @@
 
 from .._ffi.registry import register_object
 from ..runtime.object import Object
+from ..runtime.script_printer import HasScript
 from . import _ffi_api
 from .base import Node, Span, astext
 
@@ -14,7 +15,7 @@ class BaseExpr(Node):
 
 
 @register_object("PrimExpr")
-class PrimExpr(BaseExpr):
+class PrimExpr(HasScript, BaseExpr):
     """An expression over numbers, vectors and handles; `dtype` is the type of its value."""
 
     __slots__ = ()
@@ -82,7 +83,7 @@ class GlobalVar(RelayExpr):
 
 
 @register_object("Range")
-class Range(Node):
+class Range(HasScript, Node):
     """The integers from `min`, `extent` of them.
 
     Parameters

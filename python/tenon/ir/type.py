@@ -4,12 +4,13 @@ from enum import IntEnum
 
 from .._ffi.registry import register_object
 from ..runtime.object import Object
+from ..runtime.script_printer import HasScript
 from . import _ffi_api
 from .base import Node
 
 
 @register_object("Type")
-class Type(Node):
+class Type(HasScript, Node):
     """Any type; compares by structure."""
 
     __slots__ = ()

@@ -32,7 +32,7 @@ def _bare(text):
 
 @register_object("script.PrinterConfig")
 class PrinterConfig(Object):
-    """Settings of a print; see `Scriptable.script` for what they mean."""
+    """Settings of a print; see `HasScript.script` for what they mean."""
 
     __slots__ = ()
 
@@ -53,8 +53,8 @@ def _script(obj, config):
     return str(_core.get_global_func("script.Print")(obj, config))
 
 
-class Scriptable:
-    """What can be printed as TVMScript."""
+class HasScript:
+    """What can be printed as TVMScript, and has another text of its own."""
 
     __slots__ = ()
 
@@ -135,6 +135,12 @@ class Scriptable:
         if num_context_lines is not None:
             settings["num_context_lines"] = num_context_lines
         cprint(self.script(**settings), style=style, black_format=black_format)
+
+
+class Scriptable(HasScript):
+    """What can be printed as TVMScript, which is its text."""
+
+    __slots__ = ()
 
     def __str__(self):
         return self.script()

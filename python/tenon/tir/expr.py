@@ -8,6 +8,7 @@ from ..ir import _ffi_api as _ir_api
 from ..ir.expr import Range
 from ..runtime.object import Object
 from ..runtime.object_generic import const
+from ..runtime.script_printer import HasScript
 from . import _ffi_api
 from ._expr_op import (  # noqa: F401
     BinaryOpExpr,
@@ -60,7 +61,7 @@ class SizeVar(Var):
 
 
 @register_object("tir.IterVar")
-class IterVar(ExprOp, Object):
+class IterVar(HasScript, ExprOp, Object):
     """A variable that iterates over a range.
 
     Parameters

@@ -43,6 +43,26 @@ static int f_doc_text(TN_ARGS) {
   return tn_ret_owned(ret, tn_buf_str(&out));
 }
 
+static int set_field(const tn_obj *doc, const char *name, const tn_any *value) {
+  return tn_field_set((tn_obj *)(uintptr_t)doc, tn_type_field(doc->type, name), value);
+}
+
+/* script.printer.DocSetSourcePaths(doc, array of ObjectPath) */
+static int f_set_paths(TN_ARGS) {
+  (void)ret;
+  TN_NARGS("script.printer.DocSetSourcePaths", 2);
+  TN_ARG_OBJ(Doc, doc, 0);
+  return set_field((tn_obj *)doc, "source_paths", &args[1]);
+}
+
+/* script.printer.StmtDocSetComment(doc, text or None) */
+static int f_set_comment(TN_ARGS) {
+  (void)ret;
+  TN_NARGS("script.printer.StmtDocSetComment", 2);
+  TN_ARG_OBJ(StmtDoc, doc, 0);
+  return set_field((tn_obj *)doc, "comment", &args[1]);
+}
+
 /* Has somebody said how errors are to be shown? 1, 0 or -1. */
 static int has_renderer(void) {
   TN_SCOPE(s);
@@ -139,7 +159,9 @@ static const tn_func_row functions[] = {
     {"script.ir_builder.WithRootBlock", f_root_block},
     {"script.Parse", f_parse},
     {"script.Print", f_print},
+    {"script.printer.DocSetSourcePaths", f_set_paths},
     {"script.printer.DocToPythonScript", f_doc_text},
+    {"script.printer.StmtDocSetComment", f_set_comment},
 };
 
 /* Modules of other dialects have other texts. */

@@ -14,6 +14,20 @@ class _Doc(Object):
         fields.setdefault("source_paths", [])
         self.__init_handle_by_constructor__(_core.make_node, self._type_key, fields)
 
+    def __setattr__(self, name, value):
+        setter = _SETTERS.get(name)
+        if setter is None or not hasattr(self, name):
+            super().__setattr__(name, value)
+        else:
+            _core.get_global_func(setter)(self, value)
+
+
+# what may change after a document is made: the rest is its structure
+_SETTERS = {
+    "source_paths": "script.printer.DocSetSourcePaths",
+    "comment": "script.printer.StmtDocSetComment",
+}
+
 
 def _register(name):
     def decorate(cls):
