@@ -300,3 +300,32 @@ def test_name_of_a_function():
     f = from_source("@T.prim_func\ndef f():\n    T.evaluate(0)\n")
     assert "def g():" in f.script(name="g")
     assert isinstance(f, tir.PrimFunc)
+
+
+def test_a_thread_loop_takes_its_extent_first():
+    @T.prim_func
+    def short(A: T.Buffer((128,), "float32")):
+        for i in T.thread_binding(128, "threadIdx.x"):
+            A[i] = 1.0
+
+    @T.prim_func
+    def long(A: T.Buffer((128,), "float32")):
+        for i in T.thread_binding(0, 128, thread="threadIdx.x"):
+            A[i] = 1.0
+
+    tenon.ir.assert_structural_equal(short.with_attr("global_symbol", "long"), long)
+    text = "@T.prim_func\ndef f():\n    for i in T.thread_binding({}):\n        T.evaluate(i)\n"
+    for arguments, message in (("8", "thread is missing"), ("8, 8", "expected a string")):
+        with pytest.raises(tenon.error.DiagnosticError, match=message):
+            from_source(text.format(arguments))
+
+
+def test_functions_of_scripts_have_names():
+    @T.prim_func
+    def doubled(A: T.Buffer((4,), "float32")):
+        for i in range(4):
+            A[i] = A[i] * 2.0
+
+    assert doubled.__name__ == "doubled"
+    assert doubled.without_attr("global_symbol").__name__ == "main"
+    assert (T.float32.__name__, T.iter_var.__name__) == ("float32", "iter_var")

@@ -30,6 +30,10 @@ class Name:
     def __repr__(self):
         return f"T.{self.path}"
 
+    @property
+    def __name__(self):
+        return self.path.rpartition(".")[2]
+
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)

@@ -55,6 +55,14 @@ class PrimFunc(BaseFunc, Scriptable):
         }
         self.__init_handle_by_constructor__(_core.make_node, "tir.PrimFunc", fields)
 
+    @property
+    def __name__(self):
+        """The function's ``global_symbol``, or "main"."""
+        symbol = (
+            self.attrs["global_symbol"] if self.attrs and "global_symbol" in self.attrs else None
+        )
+        return "main" if symbol is None else str(symbol)
+
     def with_body(self, new_body, span=None):
         """The function with another body."""
         return PrimFunc(

@@ -302,14 +302,13 @@ static int build_grid(builder *b, const ast *n) {
   return s ? add_stmt(b, s) : -1;
 }
 
-static tn_IterVar *thread_of(builder *b, const ast *call, tn_expr *min, tn_expr *extent) {
-  const ast *a = arg_of(call, 2, "thread");
-  const char *tag = a ? eval_text(b, a) : NULL;
-  if (!a)
+static tn_IterVar *thread_of(builder *b, const ast *call, const ast *thread,
+                             const tn_expr *extent) {
+  const char *tag = thread ? eval_text(b, thread) : NULL;
+  if (!thread)
     return (void)ast_error(b->src, call,
                            "T.thread_binding: thread is missing, \"threadIdx.x\" for example"),
            NULL;
-  (void)min;
   return tag ? TN_NEW(IterVar, .dom = NULL, .var = tir_var("iter", extent->dtype),
                       .iter_type = IR_ITER_THREAD_INDEX, .thread_tag = tn_str_from(tag))
              : NULL;
@@ -331,10 +330,14 @@ tn_Range *script_range(tn_expr *begin, tn_expr *end) {
 
 static int build_kind_loop(builder *b, const ast *n, tir_for_kind kind) {
   const ast *first = arg_of(n->b, 0, "start"), *second = arg_of(n->b, 1, "stop"),
-            *ann = arg_of(n->b, -1, "annotations");
+            *ann = arg_of(n->b, -1, "annotations"), *thread_arg = NULL;
   val notes = {0};
   tn_Var *v;
   if (!first) return ast_error(b->src, n->b, "the loop has no extent");
+  if (kind == TIR_FOR_THREAD_BINDING && !(thread_arg = arg_of(n->b, 2, "thread"))) {
+    thread_arg = second; /* the extent, then the thread */
+    second = NULL;
+  }
   tn_expr *from = eval_expr(b, first), *to = from && second ? eval_expr(b, second) : NULL;
   if (!from || (second && !to)) return -1;
   if (second && tir_match_types(&from, &to, NULL)) return place_error(b, n->b);
@@ -342,7 +345,8 @@ static int build_kind_loop(builder *b, const ast *n, tir_for_kind kind) {
           *extent = second ? script_loop_extent(from, to) : from;
   if (ann && (eval(b, ann, &notes) || notes.v.type_index != TN_TI_Map))
     return ast_error(b->src, ann, "annotations: expected a dictionary");
-  tn_IterVar *thread = kind == TIR_FOR_THREAD_BINDING ? thread_of(b, n->b, min, extent) : NULL;
+  tn_IterVar *thread =
+      kind == TIR_FOR_THREAD_BINDING ? thread_of(b, n->b, thread_arg, extent) : NULL;
   if (!extent || (kind == TIR_FOR_THREAD_BINDING && !thread) || !open_body(b)) return -1;
   if (bind_var(b, n->a, &v, extent->dtype) || note_loop(b, v, min, extent) ||
       build_stmts(b, n->body))
