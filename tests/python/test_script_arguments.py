@@ -100,3 +100,13 @@ def test_indices_outside_are_told(index, caplog):
 @pytest.mark.parametrize("keyword", ["dtype='float32'", "span=None"])
 def test_arguments_that_older_scripts_give(keyword):
     assert parse(f"B[0] = T.exp(B[0], {keyword})").body.value.dtype == "float32"
+
+
+def test_default_values_of_parameters():
+    text = "@T.prim_func\ndef f(n: T.int32 = 5):\n    T.evaluate(n)\n"
+    with pytest.raises(tenon.error.DiagnosticError, match="parameter n: .* no default values"):
+        from_source(text)
+
+
+def test_vload_without_place():
+    refused("T.evaluate(B.vload())", "vload: begin, the first element, is missing")

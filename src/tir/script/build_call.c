@@ -492,7 +492,8 @@ static int access_ptr(builder *b, const ast *call, tn_Buffer *buf, val *out) {
 
 static int vload(builder *b, const ast *call, tn_Buffer *buf, val *out) {
   const ast *begin = arg_of(call, 0, "begin"), *type = arg_of(call, 1, "dtype");
-  tn_arr *indices = begin ? eval_exprs(b, begin) : NULL;
+  if (!begin) return ast_error(b->src, call, "vload: begin, the first element, is missing");
+  tn_arr *indices = eval_exprs(b, begin);
   tn_dtype t = buf->dtype;
   if (!indices) return -1;
   if (type) TN_TRY(eval_dtype(b, type, &t));

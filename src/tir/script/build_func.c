@@ -88,6 +88,11 @@ static bool is_size_var(builder *b, const ast *annotation) {
 static int add_param(builder *b, const ast *param) {
   const ast *annotation = param->a;
   if (param->flag) return ast_error(b->src, param, "a tensor program has no variable arguments");
+  if (param->b)
+    return ast_error(b->src, param->b,
+                     "parameter %s: a tensor program has no default values; callers give every "
+                     "argument",
+                     param->text);
   if (!annotation)
     return ast_error(b->src, param, "parameter %s: expected a type, T.handle or T.Buffer(...)",
                      param->text);
