@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tenon/object.h"
+#include "tir/schedule/carried.h"
 #include "tir/schedule/schedule_impl.h"
 
 static bool is_inner_thread(const char *thread) {
@@ -37,12 +38,15 @@ static int check_block(const sch_step *e, const tn_For *f, const tn_BlockRealize
   return 0;
 }
 
-static int check_concurrent(const sch_step *e, const tn_For *f, const char *thread) {
+static int check_concurrent(sch_step *e, const tn_For *f, const char *thread) {
   TN_VEC(blocks);
+  TN_VEC(loops);
   TN_TRY(sch_blocks_below((const tn_obj *)f->body, &blocks));
   for (int64_t i = 0; i < blocks.len; ++i)
     TN_TRY(check_block(e, f, (const tn_BlockRealize *)blocks.items[i].v.obj, thread));
-  return 0;
+  if (thread && strncmp(thread, "vthread", 7) == 0) return 0; /* these take turns */
+  TN_TRY(tn_vec_push_obj(&loops, f));
+  return sch_check_carried(e, &(sch_loop_change){.before = &loops, .thread = thread});
 }
 
 /* ---- thread axes ---- */

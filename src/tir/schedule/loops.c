@@ -5,6 +5,7 @@
              vi = T.axis.spatial(130, i)                          vi = T.axis.spatial(130, i_0 * 16
    + i_1) T.where(i_0 * 16 + i_1 < 130) */
 #include "ir/functor.h"
+#include "tir/schedule/carried.h"
 #include "tir/schedule/schedule_impl.h"
 
 static int check_plain(const sch_step *e, const tn_For *f) {
@@ -335,6 +336,7 @@ int sch_reorder(tn_TirSchedule *s, const tn_arr *rvs) {
     TN_TRY(tn_vec_push(&now, given ? order.items[--next] : chain.items[i]));
   }
   TN_TRY(check_order(&e, &now));
+  TN_TRY(sch_check_carried(&e, &(sch_loop_change){.before = &chain, .after = &now}));
   tn_stmt *body = bottom->body;
   for (int64_t i = 0; i < now.len; ++i) {
     tn_For copy = *(tn_For *)now.items[i].v.obj;

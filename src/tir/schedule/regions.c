@@ -21,13 +21,16 @@ static int memory_rank(const char *scope) {
   return strncmp(scope, "warp", 4) == 0 ? 2 : 3;
 }
 
-static bool shared_by(const char *memory, const tn_For *f) {
-  if (f->kind != TIR_FOR_THREAD_BINDING || !f->thread_binding) return false;
-  const char *tag = tn_cstr(f->thread_binding->thread_tag);
+bool sch_is_shared_by(const char *memory, const char *tag) {
   int rank = memory_rank(memory);
   if (rank == 2) return strcmp(tag, "threadIdx.x") == 0;
   if (rank == 0) return strncmp(tag, "blockIdx", 8) == 0 || strncmp(tag, "threadIdx", 9) == 0;
   return rank == 1 && strncmp(tag, "threadIdx", 9) == 0;
+}
+
+static bool shared_by(const char *memory, const tn_For *f) {
+  return f->kind == TIR_FOR_THREAD_BINDING && f->thread_binding &&
+         sch_is_shared_by(memory, tn_cstr(f->thread_binding->thread_tag));
 }
 
 tn_map *sch_loop_domain(const sch_step *e, const tn_obj *low, const tn_obj *high,
@@ -157,6 +160,14 @@ static bool holds(sch_step *e, const tn_IntervalSet *outer, const tn_IntervalSet
          (arith_is_inf(outer->max_value) || arith_prove(&e->arith, tir_ge(outer->max_value, hi)));
 }
 
+bool sch_holds(sch_step *e, const tn_arr *outer, const tn_arr *inner, const tn_Buffer *buffer) {
+  bool all = true;
+  for (int64_t i = 0; all && i < inner->len; ++i)
+    all = holds(e, (tn_IntervalSet *)tn_arr_obj(outer, i), (tn_IntervalSet *)tn_arr_obj(inner, i),
+                (tn_expr *)tn_arr_obj(buffer->shape, i));
+  return all;
+}
+
 /* Is what the block reads of one buffer below `high` written by the producers that meet it there?
  */
 static int covers(sch_step *e, const tn_Block *b, const tn_BufferRegion *read, const tn_obj *high,
@@ -166,9 +177,7 @@ static int covers(sch_step *e, const tn_Block *b, const tn_BufferRegion *read, c
   tn_arr *used;
   TN_GET(dom, sch_loop_domain(e, (const tn_obj *)r, high, tir_buffer_scope(read->buffer)));
   TN_GET(used, arith_region_upper(&e->arith, sch_bound_region(r, read->region), dom, r->predicate));
-  for (int64_t i = 0; *out && i < used->len; ++i)
-    *out = holds(e, (tn_IntervalSet *)tn_arr_obj(written, i), (tn_IntervalSet *)tn_arr_obj(used, i),
-                 (tn_expr *)tn_arr_obj(read->buffer->shape, i));
+  *out = sch_holds(e, written, used, read->buffer);
   return 0;
 }
 

@@ -54,6 +54,11 @@ tn_arr *sch_bound_region(const tn_BlockRealize *r, const tn_arr *region);
 tn_arr *sch_relax_region(sch_step *e, const tn_arr *region, const tn_map *dom);
 /** The smallest intervals that hold those of both (arrays of IntervalSet of one length). */
 tn_arr *sch_union_region(sch_step *e, const tn_arr *x, const tn_arr *y);
+/** Do the intervals of one region hold those of another, as far as these lie in the buffer? (Arrays
+ * of IntervalSet.) */
+bool sch_holds(sch_step *e, const tn_arr *outer, const tn_arr *inner, const tn_Buffer *buffer);
+/** Do the threads of an axis ("threadIdx.x") see one memory of that name together? */
+bool sch_is_shared_by(const char *memory, const char *thread);
 /** Tells the analyzer the ranges of the loops around `stmt` (itself among them) up to the block it
  * lies in, and that extents of parameters are not negative. */
 int sch_bind_loops_above(sch_step *e, const tn_obj *stmt);
