@@ -3270,7 +3270,7 @@ class Schedule(Object):
     work_name: str | None
     """function that get_block looks into"""
     debug_mask: int
-    """1: block references are checked, 2: cached flags are checked"""
+    """each step is checked; 1: tree and variables, 2: statements and regions"""
     error_render_level: int
     """0 detail, 1 fast, 2 none"""
     rand_state: int

@@ -284,7 +284,7 @@ STEPS += [layout, small, join, indices, blockize, reindex]
 
 
 def schedule(program, rng, seed):
-    sch = tir.Schedule(program, seed=seed, error_render_level="none")
+    sch = tir.Schedule(program, seed=seed, error_render_level="none", debug_mask="all")
     for _ in range(rng.randrange(3, 12)):
         before = sch.mod
         try:

@@ -39,7 +39,8 @@
   F(S, REF, Map, symbols, TN_MUT, "handle to what it stands for; None once that is gone")          \
   F(S, REF, Map, srefs, TN_MUT, "block or loop to its StmtSRef, where one was asked for")          \
   F(S, REF, String, work_name, TN_OPT | TN_MUT, "function that get_block looks into")              \
-  F(S, I64, , debug_mask, 0, "1: block references are checked, 2: cached flags are checked", "0")  \
+  F(S, I64, , debug_mask, 0,                                                                       \
+    "each step is checked; 1: tree and variables, 2: statements and regions", "0")                 \
   F(S, I64, , error_render_level, 0, "0 detail, 1 fast, 2 none", "0")                              \
   F(S, I64, , rand_state, TN_MUT, "state of the random numbers", "1")                              \
   F(S, REF, Trace, trace, 0, "the steps so far")

@@ -72,9 +72,11 @@ int sch_move_srefs(const sch_step *e, const tn_stmt *body,
                                           const tn_obj *stmt));
 /** The reference of a block or loop of the program (state.c). */
 tn_StmtSRef *sch_sref(tn_TirSchedule *s, const tn_obj *stmt);
-/** With debug_mask: InternalError unless each loop and block of the body stands at one place, each
- * iterator is bound once, and each handle of the function stands for a part of it (state.c). */
-int sch_verify(const sch_step *e, const tn_stmt *body);
+/* Bits of a schedule's debug_mask. */
+enum { SCH_VERIFY_TREE = 1, SCH_VERIFY_FLOW = 2 };
+/** Checks what a step has made of the function, as the debug_mask asks for. 0, or -1 with
+ * InternalError that says what is wrong (verify.c). */
+int sch_verify(const sch_step *e, const tn_PrimFunc *now);
 /** Statement around each statement of a tree. */
 int sch_note_parents(tn_pmap *parent, const tn_stmt *body);
 /** The block that a loop or block lies in; NULL for a root block. */

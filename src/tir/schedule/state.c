@@ -1,5 +1,5 @@
-/* The program of a schedule seen by its statements: references that follow them, dependencies among
-   the blocks of a block, and what is verified under debug_mask.
+/* The program of a schedule seen by its statements: references that follow them, and dependencies
+   among the blocks of a block.
 
      sref = sch.get_sref(block);  sref.stmt;  sref.parent
      sch.state.get_block_scope(sref).get_deps_by_src(other)
@@ -70,48 +70,6 @@ int sch_move_srefs(const sch_step *e, const tn_stmt *body,
     TN_TRY(set(now->entries[i].value.v.obj, &tn_type_StmtSRef, "parent", above));
   }
   return 0;
-}
-
-/* ---- verifying ---- */
-
-typedef struct {
-  tn_pmap seen; /* loops, blocks and the variables they bind */
-  const char *why;
-  const char *name;
-} verifier;
-
-static int once(verifier *v, const void *what, const char *why, const tn_str *name) {
-  if (tn_pmap_has(&v->seen, what)) {
-    v->why = why;
-    v->name = tn_cstr(name);
-    return 1;
-  }
-  return tn_pmap_put(&v->seen, what, what);
-}
-
-static int verify(void *ctx, tn_obj *o) {
-  verifier *v = ctx;
-  const tn_For *f = TN_AS(For, o);
-  const tn_Block *b = TN_AS(Block, o);
-  int r = 0;
-  if (f) r = once(v, f->loop_var, "is bound by two loops", f->loop_var->name);
-  if (!r && f) r = once(v, f, "is the variable of a loop at two places", f->loop_var->name);
-  if (b) r = once(v, b, "is the name of a block at two places", b->name_hint);
-  for (int64_t i = 0; !r && b && i < b->iter_vars->len; ++i) {
-    const tn_Var *var = ((const tn_IterVar *)tn_arr_obj(b->iter_vars, i))->var;
-    r = once(v, var, "is an iterator of two blocks", var->name);
-  }
-  if (r || (!TN_IS(Stmt, o) && o->type_index != TN_TI_Array)) return r;
-  return tn_visit_children(o, verify, v);
-}
-
-int sch_verify(const sch_step *e, const tn_stmt *body) {
-  verifier v = {.why = NULL};
-  int r = verify(&v, (tn_obj *)(uintptr_t)body);
-  tn_pmap_fini(&v.seen);
-  if (r <= 0) return r;
-  return TN_RAISE(InternalError, NULL, "schedule: %s gave a program in which %s %s", e->primitive,
-                  v.name, v.why);
 }
 
 /* ---- functions ---- */

@@ -256,7 +256,7 @@ int sch_commit(sch_step *e) {
   tn_IRModule *mod = f ? ir_module_copy(e->s->mod) : NULL;
   if (!mod || ir_module_add(mod, e->var, (tn_BaseFunc *)f, true)) return -1;
   tn_map *symbols = follow(e, body);
-  if (!symbols || (e->s->debug_mask && sch_verify(e, body))) return -1;
+  if (!symbols || (e->s->debug_mask && sch_verify(e, f))) return -1;
   if (e->s->srefs->len) TN_TRY(sch_move_srefs(e, body, moved_to));
   TN_TRY(set_field(e->s, "symbols", symbols));
   return set_field(e->s, "mod", mod);

@@ -63,7 +63,11 @@ class Schedule(Object, BlockSteps, Sampling, LayoutSteps):
     seed : int, optional
         Start of random choices.
     debug_mask : str or int
-        "none", "all", "verify_sref_tree" or "verify_cached_flags".
+        What is checked after each step; a step with a fault raises `InternalError` and changes
+        nothing. "none"; "verify_sref_tree" (1): each loop and block stands at one place, binds
+        variables of its own, and every variable is bound around its uses; "verify_cached_flags"
+        (2): no statement is lost, new buffers are written before they are read, blocks touch only
+        what they declare, and indices lie in the shapes; "all" (-1).
     error_render_level : str
         "detail" (with the program), "fast" (a fixed text) or "none".
     enable_check : bool
