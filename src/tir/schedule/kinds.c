@@ -88,13 +88,23 @@ static int check_thread(const sch_step *e, const tn_For *f, const char *thread) 
   return strncmp(thread, "vthread", 7) == 0 ? 0 : check_extent(&t, (tn_obj *)(uintptr_t)top);
 }
 
+static bool is_pipeline(const tn_For *f) {
+  return tn_map_find(f->annotations, "software_pipeline_stage") ||
+         tn_map_find(f->annotations, "software_pipeline_order");
+}
+
 static const char *const names[] = {"serial", "parallel", "vectorize", "unroll", "bind"};
 
 int sch_set_kind(tn_TirSchedule *s, const tn_LoopRV *loop, tir_for_kind kind, const char *thread) {
   SCH_STEP(e, s, names[kind]);
   tn_For *f = sch_loop_of(&e, loop);
   if (!f) return -1;
-  if (kind != TIR_FOR_UNROLLED && kind != TIR_FOR_SERIAL) TN_TRY(check_concurrent(&e, f, thread));
+  bool at_once = kind != TIR_FOR_UNROLLED && kind != TIR_FOR_SERIAL;
+  if (at_once && is_pipeline(f))
+    return sch_fail(&e, "The loop is a software pipeline", SCH_PLACES(f),
+                    "The loop {0} is a software pipeline, whose iterations follow each other: take "
+                    "its annotations away first (unannotate)");
+  if (at_once) TN_TRY(check_concurrent(&e, f, thread));
   if (thread) TN_TRY(check_thread(&e, f, thread));
   tn_For copy = *f;
   copy.kind = (int32_t)kind;

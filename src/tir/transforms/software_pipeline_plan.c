@@ -253,11 +253,24 @@ static int64_t count_copies(const pipe_plan *p, const tn_Buffer *b) {
   return copies == 1 && asks_for_two(p, b) ? 2 : copies;
 }
 
+/* Iterations of a pipeline follow each other; copies of buffers are not shared by iterations that
+   run at once. */
+static int check_kind(const tn_For *loop) {
+  static const char *const names[] = {"serial", "parallel", "vectorized", "unrolled",
+                                      "bound to a thread axis"};
+  TN_CHECK(loop->kind == TIR_FOR_SERIAL || loop->kind == TIR_FOR_UNROLLED, ValueError, loop->span,
+           "InjectSoftwarePipeline: the loop over %s is %s: expected a serial loop; take the "
+           "annotations %s and %s or the kind of the loop away",
+           tn_cstr(loop->loop_var->name), names[loop->kind], STAGE, ORDER);
+  return 0;
+}
+
 int pipe_plan_of(const tn_For *loop, const tn_map *pointers, arith_analyzer *known,
                  pipe_plan *out) {
   TN_VEC(blocks);
   const tn_BlockRealize *r = TN_AS(BlockRealize, loop->body);
   out->loop = loop;
+  TN_TRY(check_kind(loop));
   TN_CHECK(!r || plain_block(loop->body), ValueError, loop->span,
            "InjectSoftwarePipeline: the block in the loop over %s must have no iterators and no "
            "condition",
