@@ -110,3 +110,30 @@ def test_default_values_of_parameters():
 
 def test_vload_without_place():
     refused("T.evaluate(B.vload())", "vload: begin, the first element, is missing")
+
+
+def test_none_where_a_value_is_needed():
+    call = "T.reduce(None, [1], [1], [1], True, 0)"
+    refused(f"A[0] = {call}", "expected a value, got None")
+
+
+def test_match_buffer_of_a_number():
+    text = """@T.prim_func
+def f(n: T.int32):
+    A = T.match_buffer(n, (4,))
+    A[0] = T.float32(0)
+"""
+    with pytest.raises(tenon.error.DiagnosticError, match="expected a handle or a region, got n"):
+        from_source(text)
+
+
+@pytest.mark.parametrize("value", ["B[0]", "A[0] > 1", "T.Ramp(0, 1, 4)"])
+def test_iterators_are_integers(value):
+    body = f"with T.block('b'):\n    v = T.axis.spatial(8, {value})\n    A[v] = 1"
+    refused(body, "T.axis.spatial: expected an integer for the iterator, got")
+
+
+def test_unrolling_without_end():
+    body = "for i in T.unroll(2147483647):\n    A[i % 8] = 1"
+    with pytest.raises(ValueError, match="the loop over i is unrolled 2147483647 times"):
+        tenon.lower(parse(body))

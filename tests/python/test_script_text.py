@@ -189,3 +189,43 @@ def test_functions_are_python():
         A[0] = sum(n for n in numbers)
 
     assert f.body.value == 6
+
+
+def test_allocated_buffers_in_attributes():
+    """An attribute of the function that names a buffer of the root block."""
+    body = """
+    B = T.alloc_buffer((4,))
+    T.func_attr({"layout_transform_map": {B: T.index_map(lambda x: (x // 2, x % 2))}})
+    for i in range(4):
+        with T.block("B"):
+            vi = T.axis.spatial(4, i)
+            B[vi] = A[vi] + 1.0
+"""
+    text = f'@T.prim_func\ndef main(A: T.Buffer((4,), "float32")):{body}'
+    f = from_source("from tenon.script import tir as T\n" + text)
+    again = from_source(f.script())
+    tenon.ir.assert_structural_equal(again, f)
+    assert again.script() == f.script()
+
+
+def test_typed_pointers_of_buffers():
+    text = """
+@T.prim_func
+def main(a: T.Ptr[T.float32]):
+    A = T.match_buffer(a, (4,), "float64")
+    A[0] = T.float64(1)
+"""
+    f = from_source(text)
+    tenon.ir.assert_structural_equal(from_source(f.script()), f)
+
+
+def test_what_begins_with_a_bracket():
+    """The host evaluates the text of the whole comparison."""
+    text = """
+@T.prim_func
+def main(A: T.Buffer((4,), "float32")):
+    if (("x")) == "x":
+        A[0] = T.float32(1)
+    A[1] = T.float32(((2) if ("a") < "b" else 3))
+"""
+    assert "A[1] = T.float32(2)" in from_source(text).script()

@@ -70,6 +70,8 @@ struct ast {
   int line, col;         /* of the first character, from 1 */
   int start, end;        /* byte offsets in the source: the text is [start, end) */
   int end_line, end_col; /* one past the last character */
+  const void *group;     /* token of the outermost "(" around it alone, where what it is the first
+                            part of begins; or NULL */
   const char *text;
   int ntext;
   ast *a, *b, *c;

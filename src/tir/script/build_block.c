@@ -77,6 +77,11 @@ int build_axis(builder *b, const ast *target, const ast *call, const char *kind)
   if (!range)
     return tn_error_pending() ? -1 : ast_error(b->src, call, "T.axis.%s: expected an extent", kind);
   tn_expr *value = value_of ? eval_expr(b, value_of) : tir_zero(range->extent->dtype);
+  if (value &&
+      (!ir_is_integral(value->dtype) || ir_is_bool(value->dtype) || value->dtype.lanes != 1))
+    return ast_error(b->src, value_of ? value_of : dom,
+                     "T.axis.%s: expected an integer for the iterator, got %s", kind,
+                     TN_DT(value->dtype));
   return value ? add_axis(b, target, range, value, axis_type(kind)) : -1;
 }
 

@@ -34,7 +34,10 @@ tn_expr *eval_expr(builder *b, const ast *n) {
 
 tn_obj *eval_obj(builder *b, const ast *n) {
   val v;
-  return eval(b, n, &v) ? NULL : to_obj(b, n, &v);
+  if (eval(b, n, &v)) return NULL;
+  if (v.kind == VAL_PLAIN && v.v.type_index == TN_NONE)
+    return (void)ast_error(b->src, n, "expected a value, got None"), NULL;
+  return to_obj(b, n, &v);
 }
 
 int eval_int(builder *b, const ast *n, int64_t *out) {

@@ -228,6 +228,9 @@ static int match_buffer(builder *b, const ast *target, const ast *call) {
   if (!param) return ast_error(b->src, call, "T.match_buffer: expected a parameter or a region");
   TN_TRY(eval(b, param, &v));
   tn_Var *var = TN_IS(Var, val_obj(&v)) ? (tn_Var *)val_obj(&v) : NULL;
+  if (var && !tn_dtype_eq(var->dtype, TN_HANDLE))
+    return ast_error(b->src, param, "T.match_buffer: expected a handle or a region, got %s of %s",
+                     tn_cstr(var->name), TN_DT(var->dtype));
   tn_Buffer *buf = eval_buffer(b, call, 1, target_name(target, "buffer"));
   buf = declared_buffer(b, target, buf, false);
   if (!buf || bind_target(b, target, PLAIN_OBJ(buf))) return -1;

@@ -67,6 +67,7 @@ ast *ast_new(parser *p, ast_kind kind, const tok *from) {
 }
 
 ast *ast_at(parser *p, ast_kind kind, const ast *from) {
+  if (from->group) return ast_new(p, kind, from->group); /* (a) + b begins with the bracket */
   tok t = {TOK_NAME, from->start, from->end, from->line, from->col, from->end_line, from->end_col};
   return ast_new(p, kind, &t);
 }
@@ -237,11 +238,13 @@ static ast *parse_sequence(parser *p, ast_kind kind, const char *close) {
 
 /* group = "(" sequence: a tuple when there is a comma or nothing inside */
 static ast *parse_group(parser *p) {
+  const tok *open = peek_tok(p) - 1;
   ast *node = parse_sequence(p, AST_TUPLE, ")");
   if (!node || node->kind != AST_TUPLE || node->flag || node->items.n != 1) return node;
   ast *inner = node->items.items[0];
   if (inner->kind == AST_STARRED)
     return (void)expected_here(p, "a comma after a starred expression"), NULL;
+  inner->group = open;
   return inner;
 }
 

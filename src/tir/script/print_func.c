@@ -38,11 +38,17 @@ static int buffers_over(const tn_PrimFunc *f, const tn_Var *data) {
   return n;
 }
 
+/* Is it a handle of which no more is said? */
+static bool is_plain_handle(const tn_Var *param) {
+  const tn_PrimType *t = TN_AS(PrimType, param->type_annotation);
+  return !param->type_annotation || (t && tn_dtype_eq(t->dtype, TN_HANDLE));
+}
+
 /* May parameter i be written `A: T.Buffer((16,), "float32")`? */
 static bool is_buffer_param(const printer *p, const tn_PrimFunc *f, const tn_obj *param) {
   const tn_Buffer *b = buffer_of(f, param);
-  return p->cfg->syntax_sugar && b && is_simple_buffer(b) && buffers_over(f, b->data) == 1 &&
-         !occurs_in(param, f->body);
+  return is_plain_handle((const tn_Var *)param) && p->cfg->syntax_sugar && b &&
+         is_simple_buffer(b) && buffers_over(f, b->data) == 1 && !occurs_in(param, f->body);
 }
 
 static tn_ExprDoc *param_type(printer *p, const tn_Var *v) {
@@ -105,7 +111,7 @@ static int print_func_body(printer *p, frame *fr, const tn_PrimFunc *f) {
   TN_TRY(emit(p, TN_DOC(CommentDoc, .comment = tn_str_from("with T.block(\"root\"):"))));
   for (int64_t i = 0; i < root->alloc_buffers->len; ++i) {
     const tn_Buffer *b = (const tn_Buffer *)tn_arr_obj(root->alloc_buffers, i);
-    tn_ExprDoc *lhs = define_buffer(p, fr, b),
+    tn_ExprDoc *lhs = bound_buffer(p, fr, b),
                *rhs = lhs ? buffer_decl(p, fr, b, "alloc_buffer", NULL) : NULL;
     TN_TRY(emit(p, noted(p, b, TN_DOC(AssignDoc, .lhs = lhs, .rhs = rhs))));
   }

@@ -36,6 +36,8 @@ static tn_stmt *marked(const tn_For *op) {
   return tn_node_copy(&tn_type_For, &copy);
 }
 
+enum { MOST_STEPS = 1 << 20 };
+
 static tn_stmt *unroll_for(tn_mut *m, tn_For *op) {
   unroller *x = m->ctx;
   int64_t n = -1;
@@ -55,6 +57,11 @@ static tn_stmt *unroll_for(tn_mut *m, tn_For *op) {
   }
   x->steps = x->steps > INT32_MAX ? x->steps : x->steps * n;
   x->depth += 1;
+  TN_CHECKP(
+      !x->explicit_unroll || x->steps <= MOST_STEPS, ValueError, r->span,
+      "the loop over %s is unrolled %lld times, with the loops around it: more than %d copies "
+      "of its body are not made; split it, and unroll the inner loop",
+      tn_cstr(r->loop_var->name), (long long)n, MOST_STEPS);
   if (x->explicit_unroll) return unroll(r, n);
   return wanted ? (tn_stmt *)r : marked(r);
 }
