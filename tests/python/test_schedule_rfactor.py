@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tenon
-from schedule_programs import failure
+from schedule_programs import failure, func
 from schedule_run import verified
 from tenon import te, tir
 from tenon.script import tir as T
@@ -340,3 +340,22 @@ def test_loops_with_several_blocks():
     i, k = sch.get_loops("C")
     assert "should be the first child block" in failure(sch.rfactor, k, 0)
     assert "only one child block" in failure(sch.rfactor, i, 0)
+
+
+@pytest.mark.parametrize("step", ["rfactor", "decompose_reduction"])
+def test_later_parts_of_a_reduction(step):
+    """They have no first value of their own: setting one loses what the part before has summed."""
+    rows = """
+for i, j in T.grid(4, 20):
+    with T.block("S"):
+        vi, vj = T.axis.remap("SR", [i, j])
+        with T.init():
+            S[vi] = 0.0
+        S[vi] = S[vi] + A[vi, vj]
+"""
+    sch = tir.Schedule(func(["A:4,20", "S:4"], rows))
+    sch.loop_partition(sch.get_loops(sch.get_block("S"))[1], [3])
+    block = sch.get_block("S_j1")
+    loop = sch.get_loops(block)[0]
+    with pytest.raises(tir.ScheduleError, match="goes on with a reduction"):
+        sch.rfactor(loop, 0) if step == "rfactor" else sch.decompose_reduction(block, loop)

@@ -26,5 +26,8 @@ sch_found sch_find_reduction(const tn_Block *b, sch_reduction *out);
 int sch_match_reduction(const sch_step *e, const tn_Block *b, sch_reduction *out);
 /** combine(lhs, rhs), one expression for each result. */
 int sch_combine(const sch_reduction *r, tn_expr *const *lhs, tn_expr *const *rhs, tn_expr **out);
+/** ScheduleError when the loops from `at` on go on with a reduction that began elsewhere: setting a
+ * first value there would lose what was reduced before. */
+int sch_check_start(sch_step *e, const tn_BlockRealize *r, const tn_vec *loops, int64_t at);
 
 #endif /* TN_TIR_SCHEDULE_REDUCER_H_ */

@@ -7,7 +7,7 @@
                                                  with T.block("B_update"):
                                                      B[vi] = B[vi] + A[vi, vk] */
 #include "ir/functor.h"
-#include "tir/schedule/schedule_impl.h"
+#include "tir/schedule/reducer.h"
 
 typedef struct {
   const tn_Block *block;
@@ -28,28 +28,31 @@ static bool bound_to(const target *t, const tn_For *f, bool reduced) {
 }
 
 /* What an iterator is bound to in the first or the last iteration of the loops below. */
-static tn_expr *bound_at(const target *t, int64_t which, bool last) {
+static tn_expr *bound_at(const tn_BlockRealize *r, const tn_vec *loops, int64_t at, int64_t which,
+                         bool last) {
   TN_PMAP(ends);
-  for (int64_t i = t->at; i < t->loops.len; ++i) {
-    const tn_For *f = (const tn_For *)t->loops.items[i].v.obj;
+  for (int64_t i = at; i < loops->len; ++i) {
+    const tn_For *f = (const tn_For *)loops->items[i].v.obj;
     tn_expr *end = last ? tir_sub(tir_add(f->min, f->extent), tir_one(f->extent->dtype)) : f->min;
     TN_GETP(end, tir_substitute(end, &ends));
     TN_TRYP(tn_pmap_put(&ends, f->loop_var, end));
   }
-  return tir_substitute(tn_arr_obj(t->realize->iter_values, which), &ends);
+  return tir_substitute(tn_arr_obj(r->iter_values, which), &ends);
 }
 
 /* A part of a reduction that goes on with the results of another has no first value. */
-static int check_start(sch_step *e, const target *t) {
-  for (int64_t i = 0; i < t->block->iter_vars->len; ++i) {
-    const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(t->block->iter_vars, i);
+int sch_check_start(sch_step *e, const tn_BlockRealize *r, const tn_vec *loops, int64_t at) {
+  const tn_Block *b = r->block;
+  for (int64_t i = 0; i < b->iter_vars->len; ++i) {
+    const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(b->iter_vars, i);
     if (iv->iter_type != IR_ITER_COMM_REDUCE) continue;
     tn_expr *first, *last;
-    TN_GET(first, bound_at(t, i, false));
-    TN_GET(last, bound_at(t, i, true));
+    TN_GET(first, bound_at(r, loops, at, i, false));
+    TN_GET(last, bound_at(r, loops, at, i, true));
     if (arith_prove(&e->arith, tir_gt(first, iv->dom->min)) &&
         arith_prove(&e->arith, tir_gt(last, iv->dom->min)))
-      return sch_fail(e, "The loops do not begin the reduction", SCH_PLACES(t->loop, t->block),
+      return sch_fail(e, "The loops do not begin the reduction",
+                      SCH_PLACES(loops->items[at].v.obj, b),
                       "The loop {0} goes on with a reduction of block {1} that begins elsewhere: "
                       "its iterator %s does not start at the beginning of its domain",
                       tn_cstr(iv->var->name));
@@ -85,7 +88,7 @@ static int check(sch_step *e, target *t) {
                       "The loop {0} repeats the reduction of block {1}: its first value cannot "
                       "move out of it, to the loop {2}");
   }
-  return check_start(e, t);
+  return sch_check_start(e, t->realize, &t->loops, t->at);
 }
 
 /* ---- the new block ---- */

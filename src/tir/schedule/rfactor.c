@@ -123,6 +123,7 @@ static int check(factoring *f, int64_t axis) {
   f->realize = sch_realize_of(e, f->block);
   TN_TRY(sch_loops_above(e, f->block, &f->loops));
   TN_TRY(check_loops(f));
+  TN_TRY(sch_check_start(e, f->realize, &f->loops, 0));
   TN_TRY(sch_match_reduction(e, f->block, &f->r));
   return check_axis(f, axis);
 }
