@@ -134,3 +134,5 @@ for i, j in T.grid(5, 11):
     sch.loop_partition(sch.get_loops(sch.get_block("B"))[1], [11])
     with pytest.raises(tir.ScheduleError, match="uses the variable of the loop"):
         sch.reverse_compute_at(sch.get_block("B_j_common"), sch.get_loops(sch.get_block("S"))[0])
+    with pytest.raises(tir.ScheduleError, match="uses the variable of the loop"):
+        sch.blockize(sch.get_loops(sch.get_block("B_j_common"))[0])

@@ -397,6 +397,7 @@ tn_BlockRealize *sch_blockize_loop_step(sch_step *e, const tn_For *loop, bool pr
            NULL;
   p.realize = (const tn_BlockRealize *)blocks.items[0].v.obj;
   p.block = p.realize->block;
+  TN_TRYP(sch_check_own_loops(e, p.block));
   TN_TRYP(take_loops(&p, (const tn_obj *)loop, true));
   if (divide_iters(&p, &o, loop) || convert(&p)) return NULL;
   bool update = reduces_outside(&p, &o);

@@ -110,3 +110,16 @@ int sch_check_blocks(const sch_step *e, const tn_obj *below) {
   }
   return 0;
 }
+
+int sch_check_own_loops(const sch_step *e, const tn_Block *b) {
+  TN_VEC(loops);
+  TN_TRY(sch_loops_above(e, b, &loops));
+  for (int64_t i = 0; i < loops.len; ++i) {
+    const tn_For *f = (const tn_For *)loops.items[i].v.obj;
+    if (sch_uses_var(b, f->loop_var))
+      return sch_fail(e, "The block uses a loop around it", SCH_PLACES(b, f),
+                      "The block {0} uses the variable of the loop {1} itself, not through an "
+                      "iterator, and cannot be moved out of it");
+  }
+  return 0;
+}

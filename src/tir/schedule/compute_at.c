@@ -206,20 +206,6 @@ static void move_fini(sch_move *m) {
   tn_free(m->domains);
 }
 
-/* A block without iterators may name the loops around it: it cannot leave them. */
-static int check_own_loops(const sch_step *e, const tn_Block *b) {
-  TN_VEC(loops);
-  TN_TRY(sch_loops_above(e, b, &loops));
-  for (int64_t i = 0; i < loops.len; ++i) {
-    const tn_For *f = (const tn_For *)loops.items[i].v.obj;
-    if (sch_uses_var(b, f->loop_var))
-      return sch_fail(e, "The block uses a loop around it", SCH_PLACES(b, f),
-                      "The block {0} uses the variable of the loop {1} itself, not through an "
-                      "iterator, and cannot be moved out of it");
-  }
-  return 0;
-}
-
 static int prepare(sch_step *e, sch_move *m, int64_t index) {
   SCH_SCOPE_INFO(info);
   tn_Block *scope;
@@ -228,7 +214,7 @@ static int prepare(sch_step *e, sch_move *m, int64_t index) {
   TN_TRY(sch_producers(&info, m->block, &m->producers));
   TN_TRY(sch_consumers(&info, m->block, &m->consumers));
   TN_TRY(sch_check_complete_or_reduction(e, m->block));
-  TN_TRY(check_own_loops(e, m->block));
+  TN_TRY(sch_check_own_loops(e, m->block));
   TN_TRY(check_same_scope(e, m->block, m->loop, scope));
   if (!m->reverse) TN_TRY(sch_check_not_output(e, m->block, scope));
   TN_TRY(sch_remove_block(e, m->block));

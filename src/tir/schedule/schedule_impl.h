@@ -94,6 +94,9 @@ bool sch_is_reduction(const sch_step *e, const tn_Block *b, const char **why);
 bool sch_is_affine(const tn_BlockRealize *r);
 /** Blocks below must have affine bindings and iterators that may be reordered. */
 int sch_check_blocks(const sch_step *e, const tn_obj *below);
+/** ScheduleError when a block names the loops around it other than through its iterators, as blocks
+ * without any may: it cannot leave them. */
+int sch_check_own_loops(const sch_step *e, const tn_Block *b);
 /** The loop with other fields; NULL passes through. A caller says where the loop starts as well as
  * how long it is: one that keeps the loop gives like->min. */
 tn_For *sch_loop(const tn_For *like, tn_Var *var, tn_expr *min, tn_expr *extent, tn_stmt *body);
