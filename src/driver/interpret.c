@@ -332,13 +332,18 @@ static int eval(frame *fr, const void *e, tn_any *ret, pending_call *tail) {
 
 /* ---- from outside ---- */
 
+/* Operators that others stand for are replaced; what an operator gives is named before it is used.
+ */
 static tn_IRModule *prepared(tn_IRModule *m) {
-  const ir_pass_row *row;
-  tn_Pass *order;
+  static const char *const names[] = {"QnnCanonicalizeOps", "ToANormalForm"};
+  tn_Pass *passes[TN_COUNT(names)];
   TN_GETP(m, relay_infer_module(m));
-  TN_GETP(row, ir_pass_named("ToANormalForm"));
-  TN_GETP(order, ir_pass_new(row, NULL, 0));
-  return ir_pass_run_all(&order, 1, m, NULL);
+  for (int i = 0; i < TN_COUNT(names); ++i) {
+    const ir_pass_row *row;
+    TN_GETP(row, ir_pass_named(names[i]));
+    TN_GETP(passes[i], ir_pass_new(row, NULL, 0));
+  }
+  return ir_pass_run_all(passes, TN_COUNT(names), m, NULL);
 }
 
 static int interpret_main(interpreter *in, const tn_any *args, int32_t n, tn_any *ret) {

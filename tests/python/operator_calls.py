@@ -498,16 +498,13 @@ WITHOUT |= dict.fromkeys(OWN.split(), _OWN)
 LATER = (
     "adv_index arange argwhere contrib_reverse_reshape dft dyn.broadcast_to dyn.full "
     "dyn.nn.pad dyn.one_hot dyn.ones dyn.reshape dyn.strided_slice dyn.tile dyn.topk "
-    "dyn.zeros fixed_point_scale float_scale image.affine_grid image.crop_and_resize "
-    "image.dilation2d image.grid_sample layout_transform matrix_set_diag nn.avg_pool2d_grad "
-    "nn.batch_norm nn.batch_to_space_nd nn.contrib_clear_border nn.contrib_conv2d_NCHWc "
-    "nn.contrib_conv2d_winograd_NCHWc nn.contrib_conv2d_winograd_weight_transform "
-    "nn.contrib_dense_pack nn.contrib_depthwise_conv2d_NCHWc nn.correlation nn.cross_entropy "
+    "dyn.zeros image.affine_grid image.crop_and_resize image.dilation2d image.grid_sample "
+    "layout_transform matrix_set_diag nn.avg_pool2d_grad nn.batch_norm nn.batch_to_space_nd "
+    "nn.contrib_clear_border nn.contrib_conv2d_NCHWc nn.contrib_conv2d_winograd_NCHWc "
+    "nn.contrib_conv2d_winograd_weight_transform nn.contrib_dense_pack "
+    "nn.contrib_depthwise_conv2d_NCHWc nn.correlation nn.cross_entropy "
     "nn.cross_entropy_with_logits nn.deformable_conv2d nn.dropout nn.max_pool2d_grad "
-    "nn.nll_loss nn.space_to_batch_nd nn.upsampling3d qnn.abs qnn.add qnn.avg_pool2d "
-    "qnn.batch_matmul qnn.concatenate qnn.conv2d qnn.conv2d_transpose qnn.dense qnn.erf "
-    "qnn.exp qnn.hardswish qnn.log qnn.mul qnn.requantize qnn.rsqrt qnn.sigmoid qnn.softmax "
-    "qnn.sqrt qnn.subtract qnn.tanh rank_rows scatter_nd stft strided_set unique "
-    "vision.roi_align "
+    "nn.nll_loss nn.space_to_batch_nd nn.upsampling3d qnn.log rank_rows scatter_nd stft "
+    "strided_set unique vision.roi_align"
 )
 WITHOUT |= dict.fromkeys(LATER.split(), _LATER)

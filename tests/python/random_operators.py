@@ -26,6 +26,7 @@ import ml_dtypes
 import numpy as np
 import operator_calls
 import operator_layers  # noqa: F401  (adds its rules)
+import operator_quantized  # noqa: F401  (adds its rules)
 import semantics
 import tenon
 from tenon import relay

@@ -141,7 +141,10 @@ def test_extents_that_do_not_fit():
     """They are an error, and the machine goes on."""
     x, y = relay.var("x", shape=(Any(), 4)), relay.var("y", shape=(Any(), 4))
     vm = machine([x, y], x + y)
-    with pytest.raises(tenon.error.TVMError, match=r"fused_add: the arguments do not fit together: \(3, 4\), \(2, 4\)"):
+    with pytest.raises(
+        tenon.error.TVMError,
+        match=r"fused_add: the arguments do not fit together: \(3, 4\), \(2, 4\)",
+    ):
         vm.run(rand(3, 4), rand(2, 4))
     with pytest.raises(tenon.error.TVMError, match="shape"):
         vm.run(rand(3, 5), rand(3, 5))
