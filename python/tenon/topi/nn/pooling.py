@@ -9,3 +9,13 @@ from .nn import (
     pool2d,
     pool3d,
 )
+
+__all__ = [
+    "adaptive_pool",
+    "adaptive_pool1d",
+    "adaptive_pool3d",
+    "global_pool",
+    "pool1d",
+    "pool2d",
+    "pool3d",
+]
