@@ -45,7 +45,7 @@ static void test_round_trips(void **state) {
              "            T.reads(X[v_i, v_k], Y[v_k, v_j])\n"
              "            T.writes(compute[v_i, v_j])\n"
              "            with T.init():\n"
-             "                compute[v_i, v_j] = T.float32(0)\n"
+             "                compute[v_i, v_j] = T.float32(0.0)\n"
              "            compute[v_i, v_j] = compute[v_i, v_j] + X[v_i, v_k] * Y[v_k, v_j]");
   round_trip("@T.prim_func\n"
              "def main(var_A: T.handle, var_C: T.handle):\n"
@@ -56,16 +56,16 @@ static void test_round_trips(void **state) {
              "        T.reads()\n"
              "        T.writes()\n"
              "        T.call_packed(\"tvm.contrib.my_tvm_addone\", T.tvm_stack_make_array(A.data, "
-             "T.tvm_stack_make_shape(10), 0, 1, T.float32(0), A.elem_offset), "
+             "T.tvm_stack_make_shape(10), 0, 1, T.float32(0.0), A.elem_offset), "
              "T.tvm_stack_make_array(C.data, "
-             "T.tvm_stack_make_shape(10), 0, 1, T.float32(0), C.elem_offset))");
+             "T.tvm_stack_make_shape(10), 0, 1, T.float32(0.0), C.elem_offset))");
   round_trip("@T.prim_func\n"
              "def f(a: T.handle, n: T.int32, A: T.Buffer((8, 16), \"float16\")):\n"
              "    m = T.int32()\n"
              "    B = T.match_buffer(a, (n, m), strides=(\"s0\", 1), offset_factor=4)\n"
              "    for i in T.parallel(8):\n"
              "        for j in T.vectorized(16):\n"
-             "            A[i, j] = A[i, j] * T.float16(2) + T.Cast(\"float16\", T.max(i, j))\n"
+             "            A[i, j] = A[i, j] * T.float16(2.0) + T.Cast(\"float16\", T.max(i, j))\n"
              "    for i in range(1, 8):\n"
              "        if i < 4 and n < m:\n"
              "            C = T.allocate([4], \"float32\", \"global\")\n"
@@ -105,7 +105,7 @@ static void test_sugar_gives_the_same(void **state) {
             "            vi = T.axis.spatial(16, i)\n"
             "            T.reads(A[vi])\n"
             "            T.writes(B[vi])\n"
-            "            B[vi] = A[vi] + T.float32(1)\n");
+            "            B[vi] = A[vi] + T.float32(1.0)\n");
   tn_obj *brief = parse("@T.prim_func\n"
                         "def main(A: T.Buffer(16), B: T.Buffer[(16,), 'float32']) -> None:\n"
                         "    '''documentation'''\n"
@@ -168,7 +168,7 @@ static void test_what_would_not_read_back(void **state) {
   round_trip("@T.prim_func\n"
              "def main(A: T.Buffer((4,), \"float32\")):\n"
              "    A[0] = T.float32(-0.0)\n"
-             "    A[1] = A[0] * T.float32(-1)\n"
+             "    A[1] = A[0] * T.float32(-1.0)\n"
              "    T.evaluate(T.int64(-9223372036854775808))");
   expect_error("@T.prim_func\ndef f(A: T.Buffer((4,), 'float32')):\n    T.evaluate(+A.data)\n",
                "+ needs a number\n --> test.py:3:16");
