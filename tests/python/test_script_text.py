@@ -228,4 +228,4 @@ def main(A: T.Buffer((4,), "float32")):
         A[0] = T.float32(1)
     A[1] = T.float32(((2) if ("a") < "b" else 3))
 """
-    assert "A[1] = T.float32(2)" in from_source(text).script()
+    assert "A[1] = T.float32(2.0)" in from_source(text).script()

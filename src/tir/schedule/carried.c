@@ -125,23 +125,43 @@ static int may_change(nest *n, const use *w, const use *r, bool *out) {
   return 0;
 }
 
-/* Has the same iteration written, before the read, all that is read? */
+/* Does the block write, in one iteration of the loop `at`, all that is read in it? Where the
+   elements cannot be told one by one, as those of tiles that overlap, the hull of them counts. */
+static int writes_all(nest *n, const tn_BlockRealize *p, const use *r, const tn_obj *at,
+                      bool *out) {
+  tn_arr *used;
+  tn_map *dom;
+  TN_GET(used, covered_while(n, r, at));
+  TN_GET(dom, sch_loop_domain(n->e, (const tn_obj *)p, at, ""));
+  for (int64_t i = 0; !*out && i < p->block->writes->len; ++i) {
+    const tn_BufferRegion *w = (const tn_BufferRegion *)tn_arr_obj(p->block->writes, i);
+    tn_arr *made = NULL, *region;
+    if (w->buffer != r->buffer) continue;
+    TN_GET(region, sch_bound_region(p, w->region));
+    TN_TRY(arith_region_exact(&n->e->arith, region, dom, p->predicate, &made));
+    if (!made) TN_GET(made, arith_region_upper(&n->e->arith, region, dom, p->predicate));
+    *out = sch_holds(n->e, made, used, r->buffer);
+  }
+  return 0;
+}
+
+static bool lies_in(const nest *n, const void *node, const tn_obj *loop) {
+  const tn_obj *at = node;
+  while (at && at != loop) at = sch_parent(n->e, at);
+  return at != NULL;
+}
+
+/* Has the same iteration written, before the read, all that is read? Of the loop, or of one in it
+   that both blocks are in. */
 static int is_own(nest *n, const use *r, int64_t place, bool *out) {
   const tn_obj *bottom = n->change->before->items[0].v.obj;
-  tn_arr *used;
-  TN_GET(used, covered_while(n, r, bottom));
   for (int64_t i = 0; !*out && i < place; ++i) {
     const tn_BlockRealize *p = (const tn_BlockRealize *)n->realizes.items[i].v.obj;
-    tn_map *dom;
-    TN_GET(dom, sch_loop_domain(n->e, (const tn_obj *)p, bottom, ""));
-    for (int64_t j = 0; !*out && j < p->block->writes->len; ++j) {
-      const tn_BufferRegion *w = (const tn_BufferRegion *)tn_arr_obj(p->block->writes, j);
-      tn_arr *made = NULL;
-      if (w->buffer != r->buffer) continue;
-      TN_TRY(arith_region_exact(&n->e->arith, sch_bound_region(p, w->region), dom, p->predicate,
-                                &made));
-      *out = made && sch_holds(n->e, made, used, r->buffer);
-    }
+    const tn_obj *at = (const tn_obj *)r->realize;
+    do {
+      at = sch_parent(n->e, at);
+      if (at && TN_IS(For, at) && lies_in(n, p, at)) TN_TRY(writes_all(n, p, r, at, out));
+    } while (!*out && at && at != bottom);
   }
   return 0;
 }
