@@ -664,7 +664,7 @@ class IterMapExpr(PrimExpr):
 class IterMapResult(Object):
     """result of detect_iter_map (type key arith.IterMapResult)"""
     indices: Array
-    """an IterSumExpr for each index; empty when they are no iteration map"""
+    """an IterSumExpr for each index; empty when they do not form an iteration map"""
     errors: Array
     """why not, as texts"""
     padding_predicate: PrimExpr

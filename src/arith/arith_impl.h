@@ -13,7 +13,7 @@ struct arith_var {
   arith_modular modular;
   bool has_bound, has_modular;
   bool data; /* it comes from memory */
-  bool open; /* the bound is no limit: an extent or loop of unknown length */
+  bool open; /* the bound limits nothing: an extent or loop of unknown length */
 };
 
 /** A condition that holds, and what follows for one expression. References are retained. */

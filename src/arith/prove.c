@@ -81,7 +81,7 @@ static int known_orders(arith_analyzer *a, tn_dtype t, known_order *out, int *n)
   return 0;
 }
 
-/* A condition about other variables says nothing: e - d is no more than e where d is 0 or more. */
+/* A condition about other variables says nothing: e - d is at most e where d is 0 or more. */
 static int lower_by_facts(arith_analyzer *a, tn_expr *e, const known_order *known, int n,
                           uint64_t atoms, int64_t *min) {
   *min = ARITH_NEG_INF;

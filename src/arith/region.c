@@ -182,7 +182,7 @@ static tn_IntervalSet *finish(deducer *d, const tn_map *relax) {
   tn_expr *bound = d->dir < 0 ? s->min_value : s->max_value;
   if (arith_is_inf(bound)) return arith_interval_none();
   arith_bound all = arith_dtype_bound(bound->dtype);
-  int64_t c; /* the end of the type is no limit, and has no number beyond it */
+  int64_t c; /* the end of the type is not a bound, and has no number beyond it */
   if (tir_as_int((tn_obj *)bound, &c) && (d->dir < 0 ? c >= all.max : c <= all.min))
     return arith_interval_all();
   return d->dir < 0 ? arith_interval(arith_neg_inf(), bound)

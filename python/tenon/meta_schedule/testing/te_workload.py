@@ -95,7 +95,7 @@ def create_te_workload(name, idx):
     Raises
     ------
     NotImplementedError
-        There is no workload of that name yet.
+        Tenon does not have a workload of that name yet.
     """
     if name not in _SIZES:
         raise NotImplementedError(
