@@ -28,13 +28,7 @@ typedef struct {
 } trial;
 
 static int add_domain(trial *t, tn_Var *v, tn_expr *min, tn_expr *extent) {
-  if (t->n == t->cap) {
-    int64_t cap = t->cap ? 2 * t->cap : 16;
-    domain *grown = tn_realloc_array(t->items, cap, sizeof *grown);
-    if (!grown) return -1;
-    t->items = grown;
-    t->cap = cap;
-  }
+  TN_GROW(t->items, t->cap, t->n + 1, return -1);
   t->items[t->n++] = (domain){v, min, extent};
   return 0;
 }
