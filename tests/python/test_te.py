@@ -194,3 +194,12 @@ def test_how_tensors_are_shown():
     assert str(c.op.body[0]) == "B[i] * T.float32(2.0)"
     assert str(c.op).startswith("compute(C, body=[B[i] * T.float32(2.0)], axis=[T.iter_var(i,")
     assert "[A[i, k]]" in str(b.op.body[0])
+
+
+def test_extents_may_be_whole_floats():
+    A = te.placeholder((64 / 2, 4.0), name="A")
+    B = te.compute((32 / 8, 4), lambda i, j: A[i, j] * 2)
+    assert [int(e) for e in (*A.shape, *B.shape)] == [32, 4, 4, 4]
+    assert B.shape[0].dtype == "int32"
+    with pytest.raises(ValueError, match="expected a whole number as an extent, got 2.5"):
+        te.compute((5 / 2,), lambda i: A[i, 0])

@@ -12,8 +12,15 @@ from .tensor import Tensor
 
 
 def _shape(shape):
-    shape = (shape,) if isinstance(shape, PrimExpr | int) else shape
-    return [convert(i) for i in shape]
+    shape = (shape,) if isinstance(shape, PrimExpr | int | float) else shape
+    return [convert(_whole(i) if isinstance(i, float) else i) for i in shape]
+
+
+def _whole(extent):
+    """A float as an extent: programs write ``N / 32``."""
+    if not extent.is_integer():
+        raise ValueError(f"expected a whole number as an extent, got {extent}; divide with //")
+    return int(extent)
 
 
 def _attrs(attrs, tag):
