@@ -1,4 +1,5 @@
 /* Buffers and the function of a lowered schedule; its statements are those of lower.c. */
+#include "base/log.h"
 #include "ir/module.h"
 #include "te/schedule/lower_impl.h"
 #include "tir/analysis.h"
@@ -184,16 +185,16 @@ static int add_buffer(signature *sig, const tn_Buffer *b) {
   return tn_map_set(sig->buffers, tn_any_obj(param), tn_any_obj(b));
 }
 
-/* What is computed inline is written nowhere. */
-static int check_written(const te_lowerer *l, const tn_Tensor *t, int64_t arg) {
+/* What is computed inline is written nowhere; programs print such functions, so it is no error. */
+static void warn_if_unwritten(const te_lowerer *l, const tn_Tensor *t, int64_t arg) {
   tn_any st;
-  if (!tn_map_get(l->s->stage_map, tn_any_obj(t->op), &st)) return 0;
+  if (!tn_map_get(l->s->stage_map, tn_any_obj(t->op), &st)) return;
   int64_t how = ((const tn_TeStage *)st.v.obj)->attach_type;
-  TN_CHECK(how != TE_ATTACH_INLINE && how != TE_ATTACH_INLINED, ValueError, NULL,
-           "lower: argument %lld is tensor %s, which is computed inline: nothing would write it; "
-           "leave compute_inline out, or do not make it an argument",
+  if (how == TE_ATTACH_INLINE || how == TE_ATTACH_INLINED)
+    TN_LOG(WARNING,
+           "lower: argument %lld is tensor %s, which is computed inline: nothing writes it; leave "
+           "compute_inline out, or do not make it an argument",
            (long long)arg, tn_cstr(t->op->name));
-  return 0;
 }
 
 static int add_args(te_lowerer *l, const tn_arr *args, signature *sig) {
@@ -205,7 +206,7 @@ static int add_args(te_lowerer *l, const tn_arr *args, signature *sig) {
     TN_CHECK(t || b || scalar, ValueError, NULL,
              "lower: argument %lld: args must be Tensor, Buffer or Var, got %s", (long long)i,
              o ? tn_obj_key(o) : "None");
-    if (t) TN_TRY(check_written(l, t, i));
+    if (t) warn_if_unwritten(l, t, i);
     if (t) TN_GET(t, te_lower_current(l, t));
     if (t) TN_GET(b, whole_buffer(l, t, "", true));
     TN_TRY(b ? add_buffer(sig, b) : tn_vec_push_obj(&sig->params, o));
