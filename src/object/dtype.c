@@ -115,11 +115,14 @@ static int bad(const char *text, size_t n) {
 /* custom[name]16x4 */
 static int parse_custom(const char *text, const char *end, tn_dtype *out) {
   const char *name = text + strlen("custom["), *p = memchr(name, ']', (size_t)(end - name));
-  if (!p) return -1;
+  if (!p) return bad(text, (size_t)(end - text));
   int code = tn_dtype_custom_code(name, (size_t)(p - name));
+  if (code < 0)
+    return TN_RAISE(TenonError, NULL, "unknown data type \"%.*s\": register it first",
+                    (int)(end - text < 60 ? end - text : 60), text);
   ++p;
   long bits = number(&p, end), lanes = lanes_of(&p, end);
-  if (code < 0 || p != end || bits < 1 || bits > 255 || lanes == 0) return -1;
+  if (p != end || bits < 1 || bits > 255 || lanes == 0) return bad(text, (size_t)(end - text));
   *out = (tn_dtype){(uint8_t)code, (uint8_t)bits, (uint16_t)lanes};
   return 0;
 }
@@ -130,8 +133,7 @@ int tn_dtype_parse(const char *text, size_t n, tn_dtype *out) {
     *out = TN_VOID;
     return 0;
   }
-  if (n > 7 && memcmp(text, "custom[", 7) == 0)
-    return parse_custom(text, end, out) ? bad(text, n) : 0;
+  if (n > 7 && memcmp(text, "custom[", 7) == 0) return parse_custom(text, end, out);
   for (size_t i = 0; i < sizeof families / sizeof *families; ++i) {
     size_t len = strlen(families[i].name);
     if (len > n || memcmp(text, families[i].name, len) != 0) continue;

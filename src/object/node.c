@@ -68,7 +68,7 @@ tn_any tn_field_get(const tn_obj *node, const tn_field *f) {
 static int wrong(const tn_obj *node, const tn_field *f) {
   tn_error e;
   tn_error_take(&e);
-  if (e.kind == TN_MemoryError) tn_error_restore(&e);
+  if (e.kind == TN_MemoryError || e.kind == TN_TenonError) tn_error_restore(&e);
   else
     TN_RAISE(TypeError, NULL, "%s.%s: %s", node->type->key, f->name,
              e.message ? e.message : "wrong type");

@@ -42,7 +42,7 @@ static tn_expr *lower(const lowering *x, tn_expr *e, tn_dtype t, const tn_str *w
   if (!e || !what) return NULL;
   TN_GETP(name, tn_str_fmt("tvm.datatype.lower.%s.%s", x->target, tn_cstr(what)));
   tn_func *f = tn_scope_own(tn_func_find(tn_cstr(name)));
-  TN_CHECKP(f, ValueError, e->span,
+  TN_CHECKP(f, TenonError, e->span,
             "%s cannot be lowered for %s: no function %s; register_op of tenon.target.datatype "
             "registers it",
             tn_cstr(what), x->target, tn_cstr(name));
