@@ -1,6 +1,7 @@
 """Compilers, archives, temporary directories, downloads, memoized results."""
 
 import ctypes
+import http.server
 import os
 import shutil
 import subprocess
@@ -248,19 +249,80 @@ def test_other_toolchains(monkeypatch):
 # ---- the rest
 
 
-def test_nothing_is_downloaded(tmp_path, monkeypatch):
+class Files(http.server.BaseHTTPRequestHandler):
+    """Serves one file, counts requests, and fails where the path asks for it."""
+
+    def do_GET(self, body=True):
+        self.server.seen.append((self.command, self.path))
+        if self.path == "/gone":
+            self.send_error(404)
+            return
+        self.send_response(200)
+        # cut short: the header promises more than comes
+        self.send_header("Content-Length", str(5 + 5 * (self.path == "/short")))
+        self.end_headers()
+        if body:
+            self.wfile.write(b"bytes")
+
+    def do_HEAD(self):
+        self.do_GET(body=False)
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def server():
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Files) as made:
+        made.seen = []
+        made.url = f"http://127.0.0.1:{made.server_port}"
+        thread = threading.Thread(target=made.serve_forever)
+        thread.start()
+        yield made
+        made.shutdown()
+        thread.join()
+
+
+def test_files_are_fetched_once(server, tmp_path, monkeypatch):
     monkeypatch.setattr(download, "TEST_DATA_ROOT_PATH", tmp_path)
-    with pytest.raises(RuntimeError, match="(?s)model.bin is missing.*https://example.org/model"):
-        download.download_testdata("https://example.org/model", "model.bin", module="models")
+    for _ in range(2):
+        path = download.download_testdata(f"{server.url}/m", "model.bin", module=["a", "b"])
+    assert path == str(tmp_path / "a" / "b" / "model.bin")
+    assert open(path, "rb").read() == b"bytes" and server.seen == [("GET", "/m")]
+    download.download(f"{server.url}/m", path, size_compare=True)
+    assert server.seen[1:] == [("HEAD", "/m")]
+    with open(path, "ab") as file:
+        file.write(b"more")
+    download.download(f"{server.url}/m", path, size_compare=True)
+    assert open(path, "rb").read() == b"bytes"
+    download.download(f"{server.url}/m", path, overwrite=True)
+    assert server.seen[-2:] == [("GET", "/m"), ("GET", "/m")]
+    with pytest.raises(ValueError, match="Unsupported module"):
+        download.download_testdata("https://example.org/m", "x", module=3)
+
+
+@pytest.mark.parametrize("path", ["gone", "short"])
+def test_what_cannot_be_fetched_leaves_nothing(server, tmp_path, path):
+    with pytest.raises(RuntimeError, match=f"(?s)/{path}.*fetch it yourself and put it at"):
+        download.download(f"{server.url}/{path}", tmp_path / "file", retries=2)
+    assert len(server.seen) == 2 and not (tmp_path / "file").exists()
+    with pytest.raises(RuntimeError, match="expected a URL with http"):
+        download.download("ftp://example.org/x", tmp_path / "file")
+
+
+def test_nothing_is_fetched_when_offline(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("TENON_OFFLINE", "1")
+    monkeypatch.setattr(download, "TEST_DATA_ROOT_PATH", tmp_path)
+    with pytest.raises(RuntimeError, match="(?s)model.bin is missing and TENON_OFFLINE forbids"):
+        download.download_testdata(f"{server.url}/m", "model.bin", module="models")
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "model.bin").write_bytes(b"here")
-    path = download.download_testdata("https://example.org/m", "model.bin", module=["models"])
-    assert path == str(tmp_path / "models" / "model.bin")
+    path = download.download_testdata(f"{server.url}/m", "model.bin", module="models")
+    download.download(f"{server.url}/m", path, overwrite=True, size_compare=True)
+    assert open(path, "rb").read() == b"here" and server.seen == []
     target = tmp_path / "copy.bin"
     download.download(f"file://{path}", target)
     assert target.read_bytes() == b"here"
-    with pytest.raises(ValueError, match="Unsupported module"):
-        download.download_testdata("https://example.org/m", "x", module=3)
 
 
 def test_memoize(tmp_path, monkeypatch):
