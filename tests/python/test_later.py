@@ -10,7 +10,7 @@ import tenon
 from tenon import te
 
 LATER = {
-    "tenon.rpc": "LocalSession RPCSession Server connect connect_tracker with_minrpc",
+    "tenon.rpc": "RPCSession Server connect connect_tracker with_minrpc",
     "tenon.rpc.base": "TrackerCode random_key recvjson sendjson",
     "tenon.rpc.proxy": "Proxy websocket_proxy_server",
     "tenon.rpc.server": "Server",
