@@ -17,6 +17,7 @@ _attach(
             "load_records make_workload_key register_task_input_check_func register_workload "
             "remove_index_check rewrite_compute_body rewrite_tensor_shape save_records"
         ),
+        "_ffi_api": "",
         "compute_dag": "ComputeDAG LayoutRewriteOption get_shape_from_rewritten_layout",
         "cost_model": "RandomModel XGBModel",
         "cost_model.cost_model": "PythonBasedModel",

@@ -275,3 +275,13 @@ def test_code_does_not_depend_on_the_machine_that_writes_it(tmp_path):
         subprocess.run([sys.executable, "-c", PROGRAM, folder], env=environment, check=True)
         texts.add((folder / "m.c").read_text())
     assert len(texts) == 1
+
+
+def test_targets_of_platforms():
+    from tenon.micro import testing
+
+    assert str(testing.get_target("crt")) == str(tenon.target.target.micro("host"))
+    with pytest.raises(ValueError, match="no boards of 'zephyr' are known here"):
+        testing.get_target("zephyr", "nucleo_l4r5zi")
+    with pytest.raises(ValueError, match="crt has no boards"):
+        testing.get_target("crt", "x")

@@ -292,3 +292,19 @@ def test_open_extents():
     np.testing.assert_array_equal(run(data).numpy(), want)
     with pytest.raises(tenon.TVMError):
         run(rand(1, 3))
+
+
+def test_random_matrices_of_blocks():
+    scipy_sparse = pytest.importorskip("scipy.sparse")
+    from tenon.topi.sparse.utils import random_bsr_matrix
+
+    matrix = random_bsr_matrix(64, 32, 4, 2, 0.1, "float32")
+    assert isinstance(matrix, scipy_sparse.bsr_matrix) and matrix.blocksize == (4, 2)
+    assert matrix.shape == (64, 32) and matrix.dtype == "float32"
+    assert matrix.data.shape == (int(0.1 * 64 * 32) // 8 + 1, 4, 2)
+    assert matrix.has_canonical_format and np.all(matrix.data != 0)
+    assert np.count_nonzero(matrix.toarray()) == matrix.data.size
+    with pytest.raises(ValueError, match="do not fill"):
+        random_bsr_matrix(63, 32, 4, 2, 0.1, "float32")
+    with pytest.raises(ValueError, match="asks for 257 of 256 blocks"):
+        random_bsr_matrix(64, 32, 4, 2, 1.0, "float32")

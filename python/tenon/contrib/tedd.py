@@ -9,6 +9,7 @@ computation (`viz_schedule_tree`), and how loops came from one another
 
 import html
 
+from .._ffi.files import write_file
 from ._dot import Dot, Html, broken
 from ._tedd_model import KINDS, describe
 
@@ -67,8 +68,7 @@ def _head(stage):
 def _finish(dot, show_svg, dot_file_path, output_dot_string):
     text = dot.text() + "\n"
     if dot_file_path:
-        with open(dot_file_path, "w", encoding="utf-8") as out:
-            out.write(text)
+        write_file(dot_file_path, text)
     if show_svg:
         _show(text)
     return text if output_dot_string else None

@@ -41,6 +41,7 @@ _SUBMODULES = (
     "backend",
     "base",
     "build_module",
+    "data_dep_optimization",
     "dataflow_pattern",
     "expr",
     "frontend",

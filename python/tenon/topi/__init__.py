@@ -23,6 +23,7 @@ _SUBMODULES = (
     "nn",
     "random",
     "rocm",
+    "sparse",
     "tag",
     "testing",
     "transform",

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from ..._ffi.files import write_file
 from .._dot import Dot
 from .interface import DefaultVizParser, Plotter, VizGraph
 
@@ -99,7 +100,7 @@ class DotPlotter(Plotter):
         """
         path = Path(filename or self._render.get("filename") or "relay.gv")
         form = self._render.get("format", "pdf")
-        path.write_text(self.source(), encoding="utf-8")
+        write_file(path, self.source())
         if form in ("dot", "gv"):
             return
         if not shutil.which("dot"):

@@ -1,6 +1,7 @@
 """Relay programs as trees of text."""
 
 from ... import relay
+from ..._ffi.files import write_file
 from ...ir import Op
 from .interface import DefaultVizParser, Plotter, VizEdge, VizGraph, VizNode, VizParser
 
@@ -120,5 +121,4 @@ class TermPlotter(Plotter):
         if filename is None:
             print(text)
             return
-        with open(filename, "w", encoding="utf-8") as out:
-            out.write(text)
+        write_file(filename, text)
