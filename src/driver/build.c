@@ -2,6 +2,7 @@
    runs on one host is one module; the kernels of a target are a module that it imports. */
 #include "driver/build.h"
 
+#include "driver/relay_pipeline.h"
 #include "driver/tir_pipeline.h"
 #include "ir/functor.h"
 #include "ir/module.h"
@@ -140,25 +141,54 @@ tn_module *driver_build(const tn_map *programs, tn_target *host) {
 
 /* ---- functions ---- */
 
-/* driver.build(module, target) or (map from Target to module, host or None) -> Module */
+/* The same programs for targets whose code is linked into a program. */
+static tn_map *for_system_lib(const tn_map *programs) {
+  tn_any key, value;
+  tn_map *out;
+  TN_GETP(out, tn_scope_own(tn_map_new()));
+  for (int64_t i = 0; tn_map_at(programs, i, &key, &value); ++i) {
+    tn_target *t;
+    TN_GETP(t, target_with_system_lib((tn_target *)key.v.obj));
+    TN_TRYP(tn_map_set(out, tn_any_obj(t), value));
+  }
+  return out;
+}
+
+/* The first argument: a module for a target, or a map from Target to IRModule. */
+static tn_map *programs_from(const tn_any *arg, tn_target *t) {
+  tn_any key, value;
+  if (arg->type_index != TN_TI_Map) {
+    bool is_module = tn_any_is_obj(arg) && TN_IS(IRModule, arg->v.obj);
+    TN_CHECKP(is_module && t, TypeError, NULL, "driver.build: expected a module and a target");
+    return tn_map_with(NULL, tn_any_obj(t), *arg);
+  }
+  tn_map *programs = (tn_map *)arg->v.obj;
+  for (int64_t i = 0; tn_map_at(programs, i, &key, &value); ++i)
+    TN_CHECKP(tn_any_is_obj(&key) && TN_IS(Target, key.v.obj) && tn_any_is_obj(&value) &&
+                  TN_IS(IRModule, value.v.obj),
+              TypeError, NULL, "driver.build: expected a map from Target to IRModule");
+  return programs;
+}
+
+/* driver.build(module, target) or (map from Target to module, host or None, runtime or None) ->
+ * Module */
 static int build(TN_ARGS) {
   tn_target *t = NULL;
-  tn_any key, value;
-  TN_NARGS("driver.build", 2);
+  tn_map *programs;
+  tn_Runtime *runtime = NULL;
+  TN_CHECK(n == 2 || n == 3, TypeError, NULL, "driver.build: expected 2 or 3 arguments, got %d", n);
   if (args[1].type_index != TN_NONE) TN_GET(t, target_from(&args[1]));
-  if (args[0].type_index != TN_TI_Map) {
-    TN_ARG_OBJ(IRModule, m, 0);
-    TN_CHECK(m && t, TypeError, NULL, "driver.build: expected a module and a target");
-    tn_map *one;
-    TN_GET(one, tn_map_with(NULL, tn_any_obj(t), tn_any_obj(m)));
-    return tn_ret_obj(ret, driver_build(one, NULL));
+  if (n == 3 && args[2].type_index != TN_NONE) {
+    TN_ARG_OBJ(Runtime, given, 2);
+    runtime = given;
   }
-  const tn_map *programs = (const tn_map *)args[0].v.obj;
-  for (int64_t i = 0; tn_map_at(programs, i, &key, &value); ++i)
-    TN_CHECK(tn_any_is_obj(&key) && TN_IS(Target, key.v.obj) && tn_any_is_obj(&value) &&
-                 TN_IS(IRModule, value.v.obj),
-             TypeError, NULL, "driver.build: expected a map from Target to IRModule");
-  return tn_ret_obj(ret, driver_build(programs, t));
+  TN_GET(programs, programs_from(&args[0], t));
+  tn_target *host = args[0].type_index == TN_TI_Map ? t : NULL;
+  if (driver_is_system_lib(runtime)) {
+    if (host) TN_GET(host, target_with_system_lib(host));
+    TN_GET(programs, for_system_lib(programs));
+  }
+  return tn_ret_obj(ret, driver_build(programs, host));
 }
 
 static const tn_func_row rows[] = {{"driver.build", build}};

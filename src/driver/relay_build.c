@@ -143,7 +143,7 @@ static int build(TN_ARGS) {
   driver_targets t;
   const char *name;
   relay_built b;
-  TN_TRY(driver_targets_from(&args[1], &t));
+  TN_TRY(driver_targets_for(&args[1], runtime, &t));
   TN_TRY(tn_any_to_cstr(&args[2], &name));
   t.link_params = executor && ir_attrs_flag(executor->attrs, "link-params");
   t.crt = runtime && tn_str_eq(runtime->name, "crt");

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/scope.h"
 #include "driver/external.h"
+#include "ir/module.h"
 #include "kernels/blocks.h"
 #include "object/functions.h"
 #include "relay/transforms/float_rules.h"
@@ -206,4 +207,24 @@ int driver_targets_from(const tn_any *value, driver_targets *out) {
   }
   TN_CHECK(all.len > 0, ValueError, NULL, "build: expected at least one target");
   return finish(tn_arr_from(&all), out);
+}
+
+bool driver_is_system_lib(const tn_Runtime *runtime) {
+  return runtime && tn_str_eq(runtime->name, "cpp") && ir_attrs_flag(runtime->attrs, "system-lib");
+}
+
+int driver_targets_for(const tn_any *value, const tn_Runtime *runtime, driver_targets *out) {
+  if (!driver_is_system_lib(runtime)) return driver_targets_from(value, out);
+  TN_VEC(all);
+  const tn_arr *list = value->type_index == TN_TI_Array ? (const tn_arr *)value->v.obj : NULL;
+  for (int64_t i = 0; i < (list ? list->len : 1); ++i) {
+    tn_target *t;
+    TN_GET(t, target_from(list ? &list->items[i] : value));
+    TN_GET(t, target_with_system_lib(t));
+    TN_TRY(tn_vec_push_obj(&all, t));
+  }
+  tn_arr *linked;
+  TN_GET(linked, tn_arr_from(&all));
+  tn_any given = tn_any_obj(linked);
+  return driver_targets_from(&given, out);
 }

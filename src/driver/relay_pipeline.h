@@ -3,6 +3,7 @@
 #define TN_DRIVER_RELAY_PIPELINE_H_
 
 #include "driver/devices/devices.h"
+#include "driver/executor.h"
 
 /** What a program is built for, and how. */
 typedef struct {
@@ -15,6 +16,12 @@ typedef struct {
 /** Targets from a value: one in any form, or an array of them. TypeError, ValueError: none, two for
  * the same kind of device, none for what says nothing. */
 TN_API int driver_targets_from(const tn_any *value, driver_targets *out);
+/** Those of a build for a runtime, which may ask for code that is linked into a program.
+ *  @param runtime  or NULL */
+TN_API int driver_targets_for(const tn_any *value, const tn_Runtime *runtime, driver_targets *out);
+/** Does a runtime ask for that? Only this library has a table of such functions. */
+TN_API bool driver_is_system_lib(const tn_Runtime *runtime);
+
 /** The same of one target. */
 TN_API int driver_target_only(tn_target *t, driver_targets *out);
 

@@ -30,6 +30,9 @@ TN_API tn_str *target_text(const tn_target *t);
 TN_API tn_map *target_export(const tn_target *t);
 /** The same target with another host (NULL: none). */
 TN_API tn_target *target_with_host(const tn_target *t, tn_target *host);
+/** The same target for code that is linked into a program and found there (option system-lib), and
+ * its host likewise; a kind without the option stays. Scope-owned. */
+TN_API tn_target *target_with_system_lib(const tn_target *t);
 
 /** An option; `absent` when it is not set. */
 TN_API const char *target_str(const tn_target *t, const char *option, const char *absent);

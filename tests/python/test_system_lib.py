@@ -7,6 +7,8 @@ import sys
 import numpy as np
 import pytest
 import tenon
+from tenon import relay
+from tenon.relay.backend import Runtime
 from tenon.script import from_source
 from tenon.target.codegen import llvm_version_major
 
@@ -130,3 +132,37 @@ def test_endings_of_c(tmp_path):
     assert (tmp_path / "lib.c").read_text() == source.get_source()
     source.export_library(tmp_path / "lib.o")
     check(tenon.runtime.load_module(tmp_path / "lib.o")["first"], 1)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_option_of_the_runtime(target, tmp_path):
+    name, runtime = f"syslib_{target}_runtime", Runtime("cpp", {"system-lib": True})
+    built = tenon.build(module_of(name, 9), target=target, runtime=runtime)
+    linked(built, str(tmp_path / "lib.so"))
+    check(tenon.runtime.system_lib()[name], 9)
+    plain = tenon.build(module_of(name + "_plain", 9), target=target, runtime=Runtime("cpp"))
+    linked(plain, str(tmp_path / "plain.so"))
+    with pytest.raises(AttributeError, match="has no function"):
+        tenon.runtime.system_lib()[name + "_plain"]
+
+
+@needs_llvm
+@pytest.mark.parametrize("host", [None, "c"])
+def test_the_runtimes_option_reaches_the_host(host):
+    target = tenon.target.Target("llvm -mcpu=x86-64", host=host)
+    runtime = Runtime("cpp", {"system-lib": True})
+    built = tenon.build(module_of("syslib_host", 1), target=target, runtime=runtime)
+    assert built["__tvm_is_system_module"]()
+
+
+@needs_llvm
+def test_a_model_in_a_program(tmp_path):
+    x = relay.var("x", shape=(8,))
+    mod = tenon.IRModule.from_expr(relay.Function([x], relay.nn.relu(x - relay.const(3.0))))
+    runtime = Runtime("cpp", {"system-lib": True})
+    model = relay.build(mod, "llvm", runtime=runtime, mod_name="syslib_model")
+    linked(model.get_lib(), str(tmp_path / "model.so"))
+    function = tenon.runtime.system_lib()["tvmgen_syslib_model_fused_subtract_nn_relu"]
+    out = tenon.nd.empty((8,))
+    function(tenon.nd.array(np.arange(8, dtype="float32")), out)
+    np.testing.assert_array_equal(out.numpy(), [0, 0, 0, 0, 1, 2, 3, 4])

@@ -202,7 +202,8 @@ def build(
     target_host : str, dict or Target, optional
         What the code that launches kernels is compiled for.
     runtime : Runtime, optional
-        Not used.
+        What it runs on; its option ``system-lib`` makes code that is linked into a program and
+        found by `tenon.runtime.system_lib`.
     name : str
         What the function is called, where one function and no module is given.
     binds : dict, optional
@@ -227,7 +228,7 @@ def build(
     else:
         target = Target.canon_target(target) or Target.current() or Target("llvm")
         programs = {target: lower(inputs, args, name, binds)}
-    return OperatorModule.from_module(_ffi_api.build(programs, host), programs, name)
+    return OperatorModule.from_module(_ffi_api.build(programs, host, runtime), programs, name)
 
 
 def kernel_cache_info():

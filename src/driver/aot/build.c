@@ -294,7 +294,7 @@ static int build(TN_ARGS) {
   aot_program p;
   tn_module *lib;
   tn_str *graph = NULL;
-  TN_TRY(driver_targets_from(&args[1], &targets));
+  TN_TRY(driver_targets_for(&args[1], runtime, &targets));
   TN_CHECK(!targets.several, NotImplementedError, NULL,
            "relay.build: the AOT executor takes one target: for several use Executor(\"graph\")");
   t = targets.main;
