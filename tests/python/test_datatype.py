@@ -236,3 +236,48 @@ def test_what_cannot_be_lowered():
         tenon.build(wrong, target="llvm")
     with pytest.raises(RuntimeError, match="missing key 8"):
         datatype.create_lower_func({16: "f"})(tir.const(1.0, "custom[fixed]8"))
+
+
+BITS = "custom[example]32"
+EXAMPLE = {
+    "Add": "Custom32Add",
+    "Sub": "Custom32Sub",
+    "Mul": "Custom32Mul",
+    "Div": "Custom32Div",
+    "Max": "Custom32Max",
+}
+CALLS = ("exp", "sqrt", "log", "sigmoid", "tanh")
+
+
+def test_the_example_type_is_a_float():
+    """The functions that the library has for programs which show how types are registered."""
+    lower = datatype.create_lower_func
+    datatype.register("example", 151)
+    for op, name in EXAMPLE.items():
+        datatype.register_op(lower({32: name}), op, "llvm", "example")
+    for name in CALLS:
+        function = lower({32: f"Custom32{name.capitalize()}"})
+        datatype.register_op(function, "Call", "llvm", "example", intrinsic_name=f"tir.{name}")
+    extern = {"intrinsic_name": "tir.call_pure_extern"}
+    datatype.register_op(datatype.lower_call_pure_extern, "Call", "llvm", "example", **extern)
+    to, back = {(32, 32): "FloatToCustom32"}, {(32, 32): "Custom32ToFloat"}
+    datatype.register_op(lower(to), "Cast", "llvm", "float", "example")
+    datatype.register_op(lower(back), "Cast", "llvm", "example", "float")
+    datatype.register_op(lower({32: "FloatToCustom32"}), "FloatImm", "llvm", "example")
+    datatype.register_min_func(
+        datatype.create_min_lower_func({32: "MinCustom32"}, "example"), "example"
+    )
+    x, y = (relay.cast(relay.var(n, shape=(7,)), BITS) for n in "xy")
+    values = [x + y, x - y, x * y, x / y, relay.maximum(x, y)]
+    values += [getattr(relay, name)(y) for name in CALLS]
+    values += [relay.max(x), x + relay.cast(relay.const(2.0), BITS)]
+    body = relay.Tuple([relay.cast(v, "float32") for v in values])
+    mod = tenon.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body))
+    a = np.float32([-3, -2, -0.5, 0, 1, 2.5, 4])
+    b = np.float32([1, 0.5, 2, 3, 4, 0.25, 1.5])
+    with tenon.transform.PassContext(config={"tir.disable_vectorize": True}):
+        out = relay.create_executor("graph", mod=mod, target="llvm").evaluate()(a, b)
+    expected = [a + b, a - b, a * b, a / b, np.maximum(a, b), np.exp(b), np.sqrt(b), np.log(b)]
+    expected += [1 / (1 + np.exp(-b)), np.tanh(b), a.max(), a + 2]
+    for got, want in zip(out, expected, strict=True):
+        np.testing.assert_allclose(got.numpy(), want, rtol=1e-6)

@@ -36,12 +36,21 @@ typedef struct {
   bool fold_qnn;           /* quantized operators too, which other passes want to see */
 } folding;
 
+/* Is it of a type that a program registers? What computes constants has no lowering for it. */
+static bool is_custom(const tn_obj *e) {
+  if (!tn_dtype_has_custom()) return false;
+  const tn_TensorType *t = relay_tensor_type_of_expr(e);
+  return t && tn_dtype_is_custom(t->dtype);
+}
+
 /* Is it, or is below it, a call that stays? Expressions that can be computed are not deep. */
 static bool stays(const folding *x, const tn_obj *e, int depth) {
   const tn_RelayCall *c = TN_AS(RelayCall, e);
   const char *name = c ? relay_called_op(c) : NULL;
-  if (!c || x->fold_qnn) return false;
-  if (!name || depth == 0 || strncmp(name, "qnn.", 4) == 0) return true;
+  if (is_custom(e)) return true;
+  if (!c || (x->fold_qnn && !tn_dtype_has_custom())) return false;
+  if (!x->fold_qnn && (!name || strncmp(name, "qnn.", 4) == 0)) return true;
+  if (depth == 0) return true;
   for (int64_t i = 0; i < c->args->len; ++i)
     if (stays(x, relay_arg(c, i), depth - 1)) return true;
   return false;

@@ -15,6 +15,7 @@
 #include "runtime/library.h"
 #include "runtime/module_blob.h"
 #include "target/llvm/cg.h"
+#include "target/llvm/example_type.h"
 
 struct cg_code {
   pthread_mutex_t lock; /* LLVM's objects are used by one thread at a time */
@@ -107,6 +108,7 @@ static int add_process_symbols(const code *c) {
       &symbols, LLVMOrcLLJITGetGlobalPrefix(jit), NULL, NULL);
   if (err) return raise_error(c, "symbols of the process", err);
   LLVMOrcJITDylibAddGenerator(LLVMOrcLLJITGetMainJITDylib(jit), symbols);
+  cg_add_examples(LLVMOrcLLJITGetMainJITDylib(jit));
   return 0;
 }
 
