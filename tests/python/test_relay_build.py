@@ -248,6 +248,8 @@ def test_errors_say_what_to_do():
 def test_executors_and_runtimes():
     assert Executor.list_registered() == ["graph", "aot"] and "crt" in Runtime.list_registered()
     assert Runtime.list_registered_options("crt")["system-lib"] == "IntImm"
+    assert str(Runtime("crt", {"system-lib": True})) == "crt" and f"{Executor('aot')}" == "aot"
+    assert "system-lib" in repr(Runtime("crt", {"system-lib": True}))
     aot = Executor("aot", {"interface-api": "c", "unpacked-api": True})
     assert aot["interface-api"] == "c" and bool(aot["unpacked-api"]) and "link-params" in aot
     assert Executor("graph") == Executor("graph", {"link-params": False}) != aot

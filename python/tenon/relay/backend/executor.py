@@ -26,6 +26,9 @@ class _Options(Object):
     def __hash__(self):
         return hash(str(self.name))
 
+    def __str__(self):
+        return str(self.name)
+
 
 @register_object("Executor")
 class Executor(_Options):
