@@ -18,6 +18,8 @@ __getattr__, __dir__ = _attach(
         "ndk",
         "nvcc",
         "pickle_memoize",
+        "pipeline_executor",
+        "pipeline_executor_build",
         "popen_pool",
         "relay_viz",
         "tar",
