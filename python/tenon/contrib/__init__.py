@@ -10,6 +10,7 @@ __getattr__, __dir__ = _attach(
         "clang",
         "cuda_graph",
         "cudnn",
+        "cutlass",
         "debugger",
         "dlpack",
         "download",
