@@ -323,12 +323,19 @@ tn_target *target_with_host(const tn_target *t, tn_target *host) {
                 .attrs = t->attrs);
 }
 
+/* Without an error where there is none, which target_option_find raises. */
+static bool has_option(const target_kind_row *kind, const char *name) {
+  for (const target_option *o = kind ? kind->options : NULL; o && o->name; ++o)
+    if (strcmp(o->name, name) == 0) return true;
+  return false;
+}
+
 tn_target *target_with_system_lib(const tn_target *t) {
   tn_map *attrs;
   tn_target *host = t->host;
   const target_kind_row *kind = target_kind_find(tn_cstr(t->kind->name));
   if (host) TN_GETP(host, target_with_system_lib(host));
-  if (!kind || !target_option_find(kind, "system-lib")) return target_with_host(t, host);
+  if (!has_option(kind, "system-lib")) return target_with_host(t, host);
   TN_GETP(attrs, tn_map_with(t->attrs, tn_any_cstr("system-lib"), tn_any_obj(tir_bool(true))));
   return TN_NEW(Target, .kind = t->kind, .host = host, .tag = t->tag, .keys = t->keys,
                 .attrs = attrs);

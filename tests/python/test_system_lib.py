@@ -155,6 +155,12 @@ def test_the_runtimes_option_reaches_the_host(host):
     assert built["__tvm_is_system_module"]()
 
 
+def test_a_target_without_the_option_stays():
+    runtime = Runtime("cpp", {"system-lib": True})
+    built = tenon.build(module_of("syslib_stackvm", 2), target="stackvm", runtime=runtime)
+    check(built["syslib_stackvm"], 2)
+
+
 @needs_llvm
 def test_a_model_in_a_program(tmp_path):
     x = relay.var("x", shape=(8,))
