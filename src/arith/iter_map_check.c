@@ -53,19 +53,36 @@ static int order(iter_ctx *c, tn_expr *lesser, tn_expr *greater, bool strict) {
   return iter_fail(c, "the predicate compares two iterators", lesser);
 }
 
-int iter_take_predicate(iter_ctx *c, tn_expr *p) {
-  if (!p || tir_is_one(p) || c->failed) return 0;
+static int take_comparison(iter_ctx *c, tn_expr *p) {
   const tn_BinaryOp *o = TN_AS_BINARY(p);
-  tn_Call *likely = tir_as_call((tn_obj *)p, TIR_OP_likely);
-  if (likely) return iter_take_predicate(c, arith_arg(likely, 0));
   switch (p->hdr.type_index) {
-  case TN_TI_And: TN_TRY(iter_take_predicate(c, o->a)); return iter_take_predicate(c, o->b);
   case TN_TI_LT: return order(c, o->a, o->b, true);
   case TN_TI_LE: return order(c, o->a, o->b, false);
   case TN_TI_GT: return order(c, o->b, o->a, true);
   case TN_TI_GE: return order(c, o->b, o->a, false);
-  default: return iter_fail(c, "a condition of the predicate is no comparison", p);
+  default: return iter_fail(c, "a condition of the predicate is not a comparison", p);
   }
+}
+
+/* The conditions of a conjunction that limit one variable, or the others. */
+static int take_conditions(iter_ctx *c, tn_expr *p, bool one_variable) {
+  if (!p || tir_is_one(p) || c->failed) return 0;
+  const tn_BinaryOp *o = TN_AS_BINARY(p);
+  tn_Call *likely = tir_as_call((tn_obj *)p, TIR_OP_likely);
+  if (likely) return take_conditions(c, arith_arg(likely, 0), one_variable);
+  if (TN_IS(And, p)) {
+    TN_TRY(take_conditions(c, o->a, one_variable));
+    return take_conditions(c, o->b, one_variable);
+  }
+  bool is_one = o && (TN_IS(Var, o->a) || TN_IS(Var, o->b));
+  return is_one == one_variable ? take_comparison(c, p) : 0;
+}
+
+/* Limits of variables come first: others may fit together only with them, as in
+   i*5 + j < 33 and j < 5. */
+int iter_take_predicate(iter_ctx *c, tn_expr *p) {
+  TN_TRY(take_conditions(c, p, true));
+  return take_conditions(c, p, false);
 }
 
 /* ---- independence ---- */

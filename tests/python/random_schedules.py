@@ -142,7 +142,41 @@ for i in range({a}, {n}):
     return func([f"A:{n},{m}", f"D:{n}"], body, f"S = T.alloc_buffer(({n},))\n"), [(n, m), (n,)]
 
 
-PROGRAMS = [elementwise, stencil, matmul, rows, shifted, summed]
+def partial(rng):
+    """Blocks that leave elements as they were: of the argument, or of a buffer set before."""
+    n, m = rng.choice([(12, 8), (9, 10)])
+    k = rng.choice([2, 3])
+    store = rng.choice(
+        [
+            f"if vi % {k} == 1:\n            {{0}} = {{1}}",
+            "if A[vi, vj] < 0.5:\n            {0} = {1}",
+            f"for r in range(vi % {k}):\n            {{0}} = {{1}}",
+            "{0} = {1}",
+        ]
+    )
+    where = rng.choice(
+        ["True", f"i % {k} == 0", "i + j < 9", f"i < {n - 3}", f"i > 2 and j < {m - 1}"]
+    )
+    at = rng.choice(["vi, vj", "vi, vj", f"{n - 1} - vi, vj", f"vi // {k} * {k}, vj"])
+    first = f"""
+for i, j in T.grid({n}, {m}):
+    with T.block("B"):
+        vi, vj = T.axis.remap("SS", [i, j])
+        B[vi, vj] = A[vi, vj] * 2.0
+"""
+    second = f"""
+for i, j in T.grid({n}, {m}):
+    with T.block("C"):
+        T.where({where})
+        vi, vj = T.axis.remap("SS", [i, j])
+        {store.format(f"D[{at}]", "B[vi, vj] + 1.0")}
+"""
+    return func(
+        [f"A:{n},{m}", f"D:{n},{m}"], first + second, f"B = T.alloc_buffer(({n}, {m}))\n"
+    ), [(n, m), (n, m)]
+
+
+PROGRAMS = [elementwise, stencil, matmul, rows, shifted, summed, partial]
 
 # ---- steps ----
 
@@ -213,6 +247,15 @@ def cache(sch, rng):
     getattr(sch, rng.choice(["cache_read", "cache_write"]))(pick_block(sch, rng), 0, "global")
 
 
+def cache_around(sch, rng):
+    block = pick_block(sch, rng)
+    step = rng.choice(["read_at", "write_at", "cache_inplace"])
+    if step == "cache_inplace":
+        sch.cache_inplace(block, 0, "global")
+    else:
+        getattr(sch, step)(rng.choice(list(sch.get_loops(block))), block, 0, "global")
+
+
 def reduce(sch, rng):
     block = pick_block(sch, rng)
     loop = rng.choice(list(sch.get_loops(block)))
@@ -280,7 +323,7 @@ def reindex(sch, rng):
 
 
 STEPS = [split, split, tile, fuse, reorder, reorder, kind, move, move, inline, cache, reduce]
-STEPS += [layout, small, join, indices, blockize, reindex]
+STEPS += [layout, small, join, indices, blockize, reindex, cache_around]
 
 
 def schedule(program, rng, seed):

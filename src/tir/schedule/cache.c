@@ -76,36 +76,10 @@ static tn_arr *extents_of(const tn_arr *region) {
   return tn_arr_from(&out);
 }
 
-static bool uses_loop(const tn_obj *range, const tn_For *loop) {
-  const tn_Range *r = (const tn_Range *)range;
-  return sch_uses_var(r->min, loop->loop_var) || sch_uses_var(r->extent, loop->loop_var);
-}
-
-/* Blocks in the scope cannot tell where loops around it are (an opaque scope has no iterators for
- * them): what is read then is the whole dimension, what is written has no cache. */
-static int leave_loops(const sch_step *e, sch_cache *c, bool write) {
-  for (const tn_obj *o = sch_parent(e, c->scope); o; o = sch_parent(e, o)) {
-    TN_VEC(region);
-    const tn_For *loop = TN_AS(For, o);
-    for (int64_t i = 0; loop && i < c->region->len; ++i) {
-      const tn_obj *r = tn_arr_obj(c->region, i);
-      bool uses = uses_loop(r, loop);
-      if (uses && write)
-        return sch_fail(e, "The region depends on a loop around the scope",
-                        SCH_PLACES(c->scope, loop),
-                        "What is written of %s in the scope {0} depends on the loop {1} around it",
-                        tn_cstr(c->buffer->name));
-      TN_TRY(tn_vec_push_obj(&region, uses ? (const tn_obj *)sch_whole_axis(c->buffer, i) : r));
-    }
-    if (loop) TN_GET(c->region, tn_arr_from(&region));
-  }
-  return 0;
-}
-
 static int make_cache(sch_step *e, sch_cache *c, const char *memory, bool write) {
   const tn_obj *owner = owner_of(e, &c->place);
   c->whole = owner && owner->type_index == TN_TI_For;
-  if (!c->whole) TN_TRY(leave_loops(e, c, write));
+  if (!c->whole) TN_TRY(sch_leave_loops(e, c, write));
   tn_arr *shape = c->whole ? c->buffer->shape : extents_of(c->region);
   if (shape && sch_same_exprs(shape, c->buffer->shape)) shape = c->buffer->shape;
   TN_GET(c->cache, sch_buffer_like(c->buffer, shape, memory, memory));
@@ -122,13 +96,17 @@ static tn_arr *shifted(const tn_arr *region, const tn_vec *indices) {
   return tn_arr_from(&out);
 }
 
-static tn_stmt *make_copy(sch_cache *c, const char *memory, bool to_cache) {
+/* A region within loops may reach beyond the buffer in iterations in which no block runs. */
+static tn_stmt *make_copy(sch_step *e, sch_cache *c, const char *memory, bool to_cache) {
   SCH_NEST(n);
+  TN_TRYP(sch_bind_loops_above(e, c->place.site ? c->place.site : (tn_obj *)c->block));
   for (int64_t i = 0; i < c->region->len; ++i) {
     tn_Range *r = (tn_Range *)tn_arr_obj(c->region, i);
     tn_Range *dom =
         c->whole ? sch_whole_axis(c->buffer, i) : tir_range(tir_zero(r->extent->dtype), r->extent);
-    if (sch_nest_add(&n, r->extent, c->whole ? r->min : NULL, dom)) return NULL;
+    if (sch_nest_add(&n, r->extent, c->whole ? r->min : NULL, dom) ||
+        sch_nest_bound(e, &n, r->min, (tn_expr *)tn_arr_obj(c->buffer->shape, i)))
+      return NULL;
   }
   tn_arr *in_cache = tn_arr_from(&n.indices),
          *in_buffer = c->whole ? in_cache : shifted(c->region, &n.indices);
@@ -240,7 +218,7 @@ tn_BlockRV *sch_cache_read(tn_TirSchedule *s, const tn_BlockRV *block, int64_t i
   if (sch_cache_find(&e, &c, block, index, false, memory, true) || check_cover(&e, &c) ||
       take_consumers(&e, &c, consumers) || place_read(&e, &c) || make_cache(&e, &c, memory, false))
     return NULL;
-  tn_stmt *copy = make_copy(&c, memory, true);
+  tn_stmt *copy = make_copy(&e, &c, memory, true);
   if (!copy || use_read(&e, &c) || sch_insert(&e, c.scope, &c.place, copy, c.cache)) return NULL;
   return finish(&e, &c);
 }
@@ -258,9 +236,10 @@ static int place_write(sch_step *e, sch_cache *c) {
     if (!has_block(&c->consumers, b)) TN_TRY(tn_vec_push_obj(&others, b));
   }
   TN_TRY(sch_place_after(e, c->scope, c->block, &others, &c->place));
-  TN_GET(c->region, relaxed(e, c->block, sch_region_of(c->block->writes, c->buffer), c->buffer,
-                            owner_of(e, &c->place)));
-  return 0;
+  const tn_obj *owner = owner_of(e, &c->place);
+  TN_GET(c->region,
+         relaxed(e, c->block, sch_region_of(c->block->writes, c->buffer), c->buffer, owner));
+  return sch_check_filled(e, c, NULL, c->region, owner);
 }
 
 tn_BlockRV *sch_cache_write(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index,
@@ -271,7 +250,7 @@ tn_BlockRV *sch_cache_write(tn_TirSchedule *s, const tn_BlockRV *block, int64_t 
       take_consumers(&e, &c, consumers) || place_write(&e, &c) || make_cache(&e, &c, memory, true))
     return NULL;
   const tn_arr *offset = c.whole ? NULL : c.region;
-  tn_stmt *copy = make_copy(&c, memory, false);
+  tn_stmt *copy = make_copy(&e, &c, memory, false);
   if (!copy || sch_redirect(&e, c.block, c.buffer, c.cache, offset)) return NULL;
   for (int64_t i = 0; i < c.consumers.len; ++i)
     TN_TRYP(sch_redirect(&e, (tn_Block *)c.consumers.items[i].v.obj, c.buffer, c.cache, offset));
@@ -323,10 +302,10 @@ static tn_arr *copy_around(sch_step *e, sch_cache *c, const char *memory) {
   TN_GETP(c->region, box_of(e, c, r, true));
   TN_GETP(c->cache, sch_buffer_like(c->buffer, c->buffer->shape, memory, memory));
   TN_TRYP(sch_redirect(e, c->block, c->buffer, c->cache, NULL));
-  tn_stmt *in = make_copy(c, memory, true);
+  tn_stmt *in = make_copy(e, c, memory, true);
   tn_Block *first = c->copy;
   TN_GETP(c->region, box_of(e, c, r, false));
-  tn_stmt *out = in ? make_copy(c, memory, false) : NULL;
+  tn_stmt *out = in ? make_copy(e, c, memory, false) : NULL;
   tn_stmt *both = out ? tir_seq2(in, tir_seq2(sch_rewrite(e, (const tn_stmt *)r), out)) : NULL;
   if (!both || sch_replace(e, (const tn_stmt *)r, both)) return NULL;
   if (sch_add_buffers(e, c->scope, 1, &c->cache) || sch_commit(e)) return NULL;

@@ -35,6 +35,20 @@ int sch_check_memory(const sch_step *e, const char *memory);
 /** Finds block, scope and buffer. @param pipeline must the scope be a stage pipeline? */
 int sch_cache_find(sch_step *e, sch_cache *c, const tn_BlockRV *block, int64_t index, bool write,
                    const char *memory, bool pipeline);
+/** Does one run of the block set the region of the buffer that it declares to write, with a store
+ * that no condition guards (filled.c)? @param any_element or any element of it */
+int sch_sets_region(sch_step *e, const tn_Block *b, const tn_Buffer *buffer, bool any_element,
+                    bool *out);
+/** ScheduleError unless the block sets all that a copy of its results puts back.
+ * @param points array of Range over iterators of the block: what one run sets of the box; NULL: the
+ * region that the block declares @param box array of Range over loops around `high`: what is put
+ * back @param high the copy runs once in each iteration of the loops around it */
+int sch_check_filled(sch_step *e, const sch_cache *c, const tn_arr *points, const tn_arr *box,
+                     const tn_obj *high);
+/** Blocks in the scope cannot tell where loops around it are (an opaque scope has no iterators for
+ * them): where the region depends on such a loop, what is read becomes the whole dimension; what is
+ * written has no cache (ScheduleError). */
+int sch_leave_loops(const sch_step *e, sch_cache *c, bool write);
 /** Right after the statement with `writer` in the innermost sequence that has one of `others` too;
  * without others at the end of the scope. */
 int sch_place_after(const sch_step *e, const tn_Block *scope, const tn_Block *writer,
@@ -49,11 +63,15 @@ tn_Buffer *sch_buffer_like(const tn_Buffer *b, tn_arr *shape, const char *suffix
 /** A block in loops ax0, ax1, ... over iterators v0, v1, ... */
 typedef struct {
   tn_vec loops, iters, values, extents, indices;
+  tn_expr *predicate; /* over the loops: when the block runs; NULL: always */
 } sch_nest;
 #define SCH_NEST(name) __attribute__((cleanup(sch_nest_fini))) sch_nest name = {0}
 void sch_nest_fini(sch_nest *n);
 /** Adds a loop of `extent`, bound as min + loop (min may be NULL) to an iterator over `dom`. */
 int sch_nest_add(sch_nest *n, tn_expr *extent, tn_expr *min, tn_Range *dom);
+/** Lets the block run only where `min` + the last loop added lies in [0, size), unless the loops
+ * around the place are known to keep it there. */
+int sch_nest_bound(sch_step *e, sch_nest *n, tn_expr *min, tn_expr *size);
 /** The nest around a store; *block is the block. */
 tn_stmt *sch_nest_make(const sch_nest *n, tn_str *name, tn_stmt *store, tn_Block **block);
 

@@ -121,7 +121,7 @@ static int touched(copier *x, const tn_Block *b, const tn_arr *region, bool exac
   TN_TRY(sch_bind_loops_above(x->e, (const tn_obj *)r));
   TN_GET(dom, sch_loop_domain(x->e, sch_parent(x->e, r), (const tn_obj *)x->loop, x->memory));
   TN_GET(bound, sch_bound_region(r, region));
-  if (exact) return arith_region_exact(&x->e->arith, bound, dom, predicate, out);
+  if (exact) return sch_region_exact(x->e, bound, dom, predicate, out);
   TN_GET(*out, arith_region_upper(&x->e->arith, bound, dom, predicate));
   return 0;
 }
@@ -161,10 +161,15 @@ static int all_written(copier *x, tn_arr **out) {
     const tn_Block *b = (const tn_Block *)x->users.items[i].v.obj;
     const tn_arr *region = sch_region_of(b->writes, x->c->buffer);
     tn_arr *sets;
+    bool always;
     if (!region) continue;
+    TN_TRY(sch_sets_region(x->e, b, x->c->buffer, false, &always));
+    if (!always && !sch_allocates(x->c->scope, x->c->buffer))
+      return fail(x, "A block stores under a condition", b,
+                  "block {1} may leave elements unset that would be copied back");
     TN_TRY(touched(x, b, region, true, &sets));
     if (!sets || (*out && !holds(x, *out, sets) && !holds(x, sets, *out)))
-      return fail(x, "What is written in the loop is no box", b,
+      return fail(x, "What is written in the loop is not a box", b,
                   "it cannot be told what exactly block {1} writes there");
     if (!*out || !holds(x, *out, sets)) *out = sets;
   }
@@ -194,7 +199,7 @@ static int find_region(copier *x) {
     TN_TRY(tn_vec_push_obj(&out, range));
   }
   TN_GET(x->c->region, tn_arr_from(&out));
-  return 0;
+  return sch_leave_loops(x->e, x->c, x->write);
 }
 
 /* ---- the block ---- */

@@ -85,6 +85,30 @@ int sch_cache_find(sch_step *e, sch_cache *c, const tn_BlockRV *rv, int64_t inde
   return write ? check_init(e, c) : 0;
 }
 
+static bool uses_loop(const tn_obj *range, const tn_For *loop) {
+  const tn_Range *r = (const tn_Range *)range;
+  return sch_uses_var(r->min, loop->loop_var) || sch_uses_var(r->extent, loop->loop_var);
+}
+
+int sch_leave_loops(const sch_step *e, sch_cache *c, bool write) {
+  for (const tn_obj *o = sch_parent(e, c->scope); o; o = sch_parent(e, o)) {
+    TN_VEC(region);
+    const tn_For *loop = TN_AS(For, o);
+    for (int64_t i = 0; loop && i < c->region->len; ++i) {
+      const tn_obj *r = tn_arr_obj(c->region, i);
+      bool uses = uses_loop(r, loop);
+      if (uses && write)
+        return sch_fail(e, "The region depends on a loop around the scope",
+                        SCH_PLACES(c->scope, loop),
+                        "What is written of %s in the scope {0} depends on the loop {1} around it",
+                        tn_cstr(c->buffer->name));
+      TN_TRY(tn_vec_push_obj(&region, uses ? (const tn_obj *)sch_whole_axis(c->buffer, i) : r));
+    }
+    if (loop) TN_GET(c->region, tn_arr_from(&region));
+  }
+  return 0;
+}
+
 /* ---- places ---- */
 
 static bool lies_below(const sch_step *e, const tn_obj *o, const tn_obj *above) {
@@ -147,6 +171,23 @@ int sch_nest_add(sch_nest *n, tn_expr *extent, tn_expr *min, tn_Range *dom) {
              : 0;
 }
 
+static int limit(sch_step *e, sch_nest *n, tn_expr *everywhere, tn_expr *here) {
+  if (!everywhere || !here) return -1;
+  if (arith_prove(&e->arith, everywhere)) return 0;
+  TN_GET(n->predicate, n->predicate ? tir_and(n->predicate, here) : here);
+  return 0;
+}
+
+int sch_nest_bound(sch_step *e, sch_nest *n, tn_expr *min, tn_expr *size) {
+  int64_t last = n->loops.len - 1;
+  tn_expr *extent = (tn_expr *)n->extents.items[last].v.obj, *end, *at;
+  TN_GET(end, tir_add(min, extent));
+  TN_GET(at, tir_is_zero(min) ? (tn_expr *)n->loops.items[last].v.obj
+                              : tir_add(min, (tn_expr *)n->loops.items[last].v.obj));
+  TN_TRY(limit(e, n, tir_ge(min, tir_zero(min->dtype)), tir_ge(at, tir_zero(at->dtype))));
+  return limit(e, n, tir_le(end, size), tir_lt(at, size));
+}
+
 tn_stmt *sch_nest_make(const sch_nest *n, tn_str *name, tn_stmt *store, tn_Block **block) {
   tn_arr *none = tn_arr_of(0);
   tn_map *hints = tn_scope_own(tn_map_new());
@@ -155,9 +196,11 @@ tn_stmt *sch_nest_make(const sch_nest *n, tn_str *name, tn_stmt *store, tn_Block
                        .name_hint = name, .alloc_buffers = none, .match_buffers = none,
                        .annotations = hints, .body = store);
   *block = b ? tir_block_with_regions(b, true, true) : NULL;
-  tn_stmt *s = *block ? (tn_stmt *)TN_MAKE(BlockRealize, .iter_values = tn_arr_from(&n->values),
-                                           .predicate = tir_bool(true), .block = *block)
-                      : NULL;
+  tn_stmt *s = *block
+                   ? (tn_stmt *)TN_MAKE(BlockRealize, .iter_values = tn_arr_from(&n->values),
+                                        .predicate = n->predicate ? n->predicate : tir_bool(true),
+                                        .block = *block)
+                   : NULL;
   for (int64_t i = n->loops.len; i-- > 0 && s;) {
     tn_expr *extent = (tn_expr *)n->extents.items[i].v.obj;
     s = (tn_stmt *)TN_MAKE(For, .loop_var = (tn_Var *)n->loops.items[i].v.obj,

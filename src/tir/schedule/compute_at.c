@@ -32,6 +32,16 @@ static int check_same_scope(const sch_step *e, const tn_Block *b, const tn_For *
                   "not to be the ancestor of block");
 }
 
+/* The new nest runs the block for values of its iterators, whatever its predicate was. */
+static int check_predicate(sch_step *e, const tn_Block *b) {
+  bool everywhere;
+  TN_TRY(sch_runs_everywhere(e, sch_realize_of(e, b), &everywhere));
+  if (everywhere) return 0;
+  return sch_fail(e, "The block does not run for all values of its iterators", SCH_PLACES(b),
+                  "The predicate of the block {0} leaves out values of its iterators, or is not "
+                  "proven to keep them all: the block cannot be moved");
+}
+
 static int fail_not_visited(const sch_step *e, const tn_vec *required, int64_t missing,
                             bool consumers) {
   const void *places[8] = {NULL};
@@ -215,6 +225,7 @@ static int prepare(sch_step *e, sch_move *m, int64_t index) {
   TN_TRY(sch_consumers(&info, m->block, &m->consumers));
   TN_TRY(sch_check_complete_or_reduction(e, m->block));
   TN_TRY(sch_check_own_loops(e, m->block));
+  TN_TRY(check_predicate(e, m->block));
   TN_TRY(check_same_scope(e, m->block, m->loop, scope));
   if (!m->reverse) TN_TRY(sch_check_not_output(e, m->block, scope));
   TN_TRY(sch_remove_block(e, m->block));

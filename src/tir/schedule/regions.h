@@ -64,6 +64,15 @@ bool sch_is_shared_by(const char *memory, const char *thread);
 int sch_bind_loops_above(sch_step *e, const tn_obj *stmt);
 int sch_bind_shapes(sch_step *e);
 
+/** The intervals that the region (array of Range over loops) covers, exactly, while the loops run
+ * and `predicate` holds; *out is NULL when that cannot be told, or when the predicate may depend on
+ * loops around (filled.c). */
+int sch_region_exact(sch_step *e, const tn_arr *region, const tn_map *loops, tn_expr *predicate,
+                     tn_arr **out);
+/** Does the block run for all values of its iterators? No, where that is not proven: its predicate
+ * may then not be left out. */
+int sch_runs_everywhere(sch_step *e, const tn_BlockRealize *r, bool *out);
+
 /** Does every block read only what blocks of the scope wrote before? */
 int sch_region_cover(sch_step *e, const sch_scope_info *info, const tn_Block *b, bool *out);
 /** Is the scope a sequence of blocks that hand results on, none overwriting what another reads? */

@@ -49,6 +49,34 @@ static bool see_use(const tn_obj *parent, const tn_field *field, const tn_obj *c
   return parent->type_index != TN_TI_Buffer;
 }
 
+typedef struct {
+  const tn_arr *indices;
+  const tn_Var *found;
+} inner_use;
+
+static int meet_inner(void *ctx, tn_obj *o) {
+  inner_use *u = ctx;
+  const tn_For *loop = TN_AS(For, o);
+  const tn_LetStmt *let = TN_AS(LetStmt, o);
+  const tn_Var *v = loop ? loop->loop_var : let ? let->var : NULL;
+  if (v && sch_uses_var(u->indices, v)) u->found = v;
+  return 0;
+}
+
+/* The copy has the block's iterators and no other variable of the place. */
+static int check_variables(const sch_step *e, const tn_Block *b, const tn_Buffer *buffer,
+                           const tn_arr *indices) {
+  inner_use u = {.indices = indices};
+  TN_TRY(tn_post_order(b->body, meet_inner, &u));
+  for (tn_obj *o = sch_parent(e, b); o && !u.found; o = sch_parent(e, o)) meet_inner(&u, o);
+  if (!u.found) return 0;
+  return sch_fail(e, "The indices depend on a variable that is not an iterator of the block",
+                  SCH_PLACES(b),
+                  "The block {0} accesses buffer %s at indices that depend on %s, which is not an "
+                  "iterator of the block",
+                  tn_cstr(buffer->name), tn_cstr(u.found->name));
+}
+
 static int find_access(sch_step *e, const tn_Block *b, const tn_Buffer *buffer, bool write,
                        tn_arr **out) {
   access a = {.buffer = buffer};
@@ -74,6 +102,7 @@ static int find_access(sch_step *e, const tn_Block *b, const tn_Buffer *buffer, 
     return sch_fail(e, "The buffer accesses in the block are not unique", SCH_PLACES(b),
                     "The block {0} accesses buffer %s with %s", tn_cstr(buffer->name),
                     a.differ ? "different indices" : "no indices");
+  TN_TRY(check_variables(e, b, buffer, a.indices));
   for (int64_t i = 0; i < b->iter_vars->len; ++i) {
     const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(b->iter_vars, i);
     if (!tir_is_one(iv->dom->extent)) TN_TRY(arith_bind_range(&e->arith, iv->var, iv->dom, true));
@@ -88,6 +117,28 @@ static int find_access(sch_step *e, const tn_Block *b, const tn_Buffer *buffer, 
 }
 
 /* ---- the block ---- */
+
+static bool used(const reindexing *r, const tn_IterVar *iv) {
+  return sch_uses_var(r->old, iv->var);
+}
+
+/* The copy runs over the domains of all iterators that the buffer depends on. */
+static int check_filled(sch_step *e, const reindexing *r) {
+  TN_VEC(points);
+  TN_VEC(box);
+  const tn_arr *iters = r->c.block->iter_vars;
+  for (int64_t i = 0; r->write && i < iters->len; ++i) {
+    const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(iters, i);
+    if (!used(r, iv)) continue;
+    TN_TRY(tn_vec_push_obj(&points, tir_range((tn_expr *)iv->var, tir_one(iv->var->dtype))));
+    TN_TRY(tn_vec_push_obj(&box, iv->dom));
+  }
+  tn_arr *all_points, *all_box;
+  TN_GET(all_points, tn_arr_from(&points));
+  TN_GET(all_box, tn_arr_from(&box));
+  const tn_obj *high = (const tn_obj *)r->c.scope;
+  return r->write ? sch_check_filled(e, &r->c, all_points, all_box, high) : 0;
+}
 
 /* Accesses to the cache get the new indices. */
 static tn_obj *new_indices(sch_step *e, const tn_obj *was, tn_obj *now) {
@@ -122,10 +173,6 @@ static int rewrite_block(sch_step *e, const reindexing *r) {
 }
 
 /* ---- the copy ---- */
-
-static bool used(const reindexing *r, const tn_IterVar *iv) {
-  return sch_uses_var(r->old, iv->var);
-}
 
 /* @param all with a loop that runs once for each iterator that the buffer does not depend on */
 static tn_stmt *make_copy(reindexing *r, const char *suffix, bool all) {
@@ -218,7 +265,7 @@ tn_BlockRV *sch_reindex(tn_TirSchedule *s, const tn_BlockRV *block, int64_t inde
   reindexing r = {.write = write};
   if (sch_cache_find(&e, &r.c, block, index, write, "global", true) ||
       find_access(&e, r.c.block, r.c.buffer, write, &r.old) || take_iters(&r) ||
-      place_beside(&e, &r))
+      place_beside(&e, &r) || check_filled(&e, &r))
     return NULL;
   return finish(&e, &r, "reindex", true);
 }
@@ -307,7 +354,7 @@ tn_BlockRV *sch_reindex_cache(tn_TirSchedule *s, const tn_BlockRV *block, int64_
   reindexing r = {.write = write};
   if (sch_cache_find(&e, &r.c, block, index, write, memory, true) ||
       find_access(&e, r.c.block, r.c.buffer, write, &r.old) || map_indices(&e, &r, map, memory) ||
-      check_iters(&e, &r) || place_cache(&e, &r))
+      check_iters(&e, &r) || place_cache(&e, &r) || check_filled(&e, &r))
     return NULL;
   return finish(&e, &r, memory, false);
 }
