@@ -11,8 +11,11 @@ import pytest
 import tenon
 from tenon import relay
 from tenon.driver import tvmc
-from tenon.driver.tvmc.compiler import parse_configs, targets_from
-from tenon.driver.tvmc.main import _main, shapes_from
+from tenon.driver.tvmc.main import _main
+from tenon.driver.tvmc.pass_config import parse_configs
+from tenon.driver.tvmc.pass_list import parse_pass_list_str
+from tenon.driver.tvmc.shape_parser import parse_shape_string
+from tenon.driver.tvmc.target import parse_target, target_from_cli, tokenize_target
 from tenon.relay.backend import Executor, Runtime
 from tenon.target.codegen import llvm_version_major
 
@@ -130,13 +133,38 @@ def test_relay_text(tmp_path):
             tvmc.load(name)
 
 
-def test_targets_and_configurations():
-    assert [str(t.kind.name) for t in targets_from("cuda, llvm -mcpu=skylake")] == ["cuda", "llvm"]
-    (target,) = targets_from("llvm -mattr=+avx2,+fma", {"llvm": {"mcpu": "haswell"}})
+def test_targets():
+    target, libraries = target_from_cli("cublas, opencl -device=mali, llvm -mcpu=skylake")
+    assert (target.kind.name, target.host.kind.name, target.host.mcpu) == (
+        "opencl",
+        "llvm",
+        "skylake",
+    )
+    assert [library["name"] for library in libraries] == ["cublas"]
+    target, _ = target_from_cli("llvm -mattr=+avx2,+fma", {"llvm": {"mcpu": "haswell"}})
     assert list(target.mattr) == ["+avx2", "+fma"] and target.mcpu == "haswell"
-    assert targets_from({"kind": "c"})[0].kind.name == "c"
-    with pytest.raises(tvmc.TVMCException, match="a part is empty"):
-        targets_from("llvm, , c")
+    assert target_from_cli({"kind": "c"})[0].kind.name == "c"
+    assert target_from_cli('{"kind": "c"}')[0].kind.name == "c"
+    words = ["a", "-b='x, y'", "--flag", ",", "c-d", '-e="z"']
+    assert tokenize_target("a -b='x, y' --flag,c-d -e=\"z\"") == words
+    assert parse_target("a -b='x, y' --flag")[0]["opts"] == {"b": "x, y", "flag": ""}
+    for given, more, message in (
+        ("llvm, , c", {}, "a part is empty"),
+        ("llvm, llvm", {}, "named twice"),
+        ("cuda, opencl, llvm", {}, "a target and its host"),
+        ("nothing", {}, "there is no target 'nothing'"),
+        ("llvm", {"c": {"mcpu": "x"}}, "Passed --target-c-mcpu but did not specify c target"),
+    ):
+        with pytest.raises(tvmc.TVMCException, match=message):
+            target_from_cli(given, more)
+
+
+def test_configurations():
+    passes = parse_configs(["tir.add_lower_pass=1,tir.transform.UnrollLoop"])["tir.add_lower_pass"]
+    assert passes[0][0] == 1 and passes[0][1].info.name == "tir.UnrollLoop"
+    assert parse_pass_list_str("FuseOps,FoldScaleAxis") == ["FuseOps", "FoldScaleAxis"]
+    with pytest.raises(Exception, match="no such passes: Nothing"):
+        parse_pass_list_str("FuseOps,Nothing")
     config = parse_configs(["tir.disable_vectorize=true", "ir.verify=2"])
     assert config == {"tir.disable_vectorize": True, "ir.verify": 2}
     for given, message in (
@@ -149,14 +177,14 @@ def test_targets_and_configurations():
 
 
 def test_extents_from_text():
-    shapes = shapes_from("a/b:0:[1, 3,-1] c.d:[2] e:[?,4]")
+    shapes = parse_shape_string("a/b:0:[1, 3,-1] c.d:[2] e:[?,4]")
     assert list(shapes) == ["a/b:0", "c.d", "e"] and shapes["a/b:0"][:2] == [1, 3]
     assert isinstance(shapes["a/b:0"][2], tenon.tir.Any) and isinstance(
         shapes["e"][0], tenon.tir.Any
     )
     for wrong in ("", "a", "a:[]", "a:[x]", "[1]", "a:[1] b"):
-        with pytest.raises(Exception, match="expected|no input is named"):
-            shapes_from(wrong)
+        with pytest.raises(Exception, match="expected"):
+            parse_shape_string(wrong)
 
 
 @needs_llvm
@@ -222,6 +250,7 @@ def test_options_of_choices(model_file, tmp_path, monkeypatch):
     assert _main(command) == 0
     assert "./codegen/host/include/tvmgen_small.h" in names_in("module.tar")
     command = ["compile", "--target", "llvm", "--target-llvm-mcpu", "haswell", "--dump-code", "ll"]
+    command += ["--target-llvm-mattr=+avx2,+fma", "--target-llvm-fast-math=1"]
     assert _main([*command, "--input-shapes", "x:[2,4]", "-o", "h.tar", model_file]) == 0
     assert "haswell" in (tmp_path / "h.tar.ll").read_text()
 

@@ -11,7 +11,16 @@ same without Python.
 """
 
 from ..._later import placeholder as _placeholder
-from . import compiler, frontends, model, result_utils, runner
+from . import (
+    compiler,
+    composite_target,
+    frontends,
+    model,
+    pass_config,
+    result_utils,
+    runner,
+    transform,
+)
 from .compiler import compile_model as compile
 from .frontends import load_model as load
 from .model import TVMCException, TVMCImportError, TVMCModel, TVMCPackage, TVMCResult
@@ -29,11 +38,14 @@ __all__ = [
     "TVMCResult",
     "compile",
     "compiler",
+    "composite_target",
     "frontends",
     "load",
     "model",
+    "pass_config",
     "result_utils",
     "run",
     "runner",
+    "transform",
     "tune",
 ]

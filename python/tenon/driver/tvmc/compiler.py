@@ -5,118 +5,11 @@ from contextlib import nullcontext
 
 from ..._ffi.files import write_file
 from ...target import Target
-from ...target.target import TargetKind
+from .composite_target import get_codegen_by_target
 from .model import TVMCException, TVMCPackage
-
-
-def targets_from(text, options=None):
-    """Targets from text.
-
-    Parameters
-    ----------
-    text : str, dict, Target or list
-        One target, or several with commas between: ``cuda, llvm -mcpu=skylake``.
-    options : dict of str to dict, optional
-        More options for each kind.
-
-    Returns
-    -------
-    list of Target
-    """
-    if not isinstance(text, str):
-        return list(text) if isinstance(text, (list, tuple)) else [Target(text)]
-    if text.lstrip().startswith("{"):
-        return [Target(text)]
-    words = [_with_options(word.strip(), options or {}) for word in _split(text)]
-    if not all(words):
-        raise TVMCException(f"target {text!r}: a part is empty")
-    return [Target(word) for word in words]
-
-
-def _split(text):
-    """Parts of a list of targets. A comma inside of an option's value (``-mattr=+a,+b``) stays."""
-    parts = []
-    for part in text.split(","):
-        words = part.split()
-        starts = bool(words) and words[0] in Target.list_kinds()
-        if parts and not starts:
-            if not words:
-                raise TVMCException(f"target {text!r}: a part is empty")
-            parts[-1] += "," + part
-        else:
-            parts.append(part)
-    return parts
-
-
-def _with_options(word, options):
-    kind = word.split()[0] if word.split() else ""
-    more = options.get(kind, {})
-    return " ".join([word, *(f"-{name}={value}" for name, value in more.items())])
-
-
-def parse_configs(given):
-    """Options of a pass context from text.
-
-    Parameters
-    ----------
-    given : list of str or None
-        ``name=value`` each.
-
-    Returns
-    -------
-    dict
-    """
-    from ...transform import PassContext
-
-    known, out = PassContext.list_configs(), {}
-    for item in given or ():
-        name, equals, value = item.partition("=")
-        if not equals or not value:
-            raise TVMCException(f"pass configuration {item!r}: expected name=value")
-        if name not in known:
-            raise TVMCException(f"{name!r} is no pass configuration")
-        out[name] = _config_value(name, value, known[name]["type"])
-    return out
-
-
-def _config_value(name, value, kind):
-    if kind == "runtime.String":
-        return value
-    if kind == "IntImm":
-        words = {"true": True, "false": False}
-        if value.lower() in words:
-            return words[value.lower()]
-        try:
-            return int(value)
-        except ValueError:
-            raise TVMCException(
-                f"pass configuration {name}: expected a number or true or false, got {value!r}"
-            ) from None
-    raise TVMCException(f"pass configuration {name} is of type {kind}: give it in Python")
-
-
-def convert_graph_layout(mod, desired_layout):
-    """Convert convolutions to a layout of data.
-
-    Parameters
-    ----------
-    mod : IRModule
-        The program.
-    desired_layout : str
-        ``NCHW`` or ``NHWC``.
-
-    Returns
-    -------
-    IRModule
-    """
-    from ...relay import transform
-    from ...transform import PassContext, Sequential
-
-    layouts = {op: [desired_layout, "default"] for op in ("nn.conv2d", "qnn.conv2d")}
-    layouts["nn.conv2d_transpose"] = [desired_layout, "default"]
-    passes = [transform.RemoveUnusedFunctions(), transform.ConvertLayout(layouts)]
-    with PassContext(opt_level=3):
-        return Sequential(passes)(mod)
+from .pass_config import parse_configs
+from .target import target_from_cli
+from .transform import apply_graph_transforms
 
 
 def compile_model(
@@ -139,6 +32,9 @@ def compile_model(
     use_vm=False,
     mod_name="default",
     workspace_pools=None,
+    instruments=None,
+    desired_layout_ops=None,
+    transform_args=None,
 ):
     """Compile a model.
 
@@ -146,8 +42,8 @@ def compile_model(
     ----------
     tvmc_model : TVMCModel
         The model.
-    target : str, dict, Target or list
-        What for; several with commas between.
+    target : str, dict or Target
+        What for; the host behind a comma, libraries that take parts of the model before it.
     opt_level : int
         Level of the passes, 0 to 3.
     executor : Executor, optional
@@ -166,7 +62,7 @@ def compile_model(
         Also write the program (``relay``) or the code (``ll``, ``asm``) beside the package.
     target_host : str or Target, optional
         What the code that launches kernels is for.
-    desired_layout : str, optional
+    desired_layout : str or list of str, optional
         Convert convolutions to ``NCHW`` or ``NHWC``.
     disabled_pass : list of str, optional
         Passes to leave out.
@@ -180,6 +76,12 @@ def compile_model(
         Name of the model.
     workspace_pools : WorkspaceMemoryPools, optional
         Memories of a microcontroller.
+    instruments : list of PassInstrument, optional
+        Watch the passes.
+    desired_layout_ops : list of str, optional
+        What `desired_layout` is for; convolutions by default.
+    transform_args : dict, optional
+        As in `transform.apply_graph_transforms`.
 
     Returns
     -------
@@ -187,26 +89,38 @@ def compile_model(
     """
     from ...transform import PassContext
 
-    mod, targets = tvmc_model.mod, targets_from(target, additional_target_options)
+    mod, params = tvmc_model.mod, tvmc_model.params
+    target, libraries = target_from_cli(target, additional_target_options)
     if target_host:
-        targets = [Target(t, host=target_host) for t in targets]
-    if desired_layout:
-        mod = convert_graph_layout(mod, desired_layout)
+        target = Target(target, host=target_host)
+    config = parse_configs(pass_context_configs)
+    mod = apply_graph_transforms(
+        mod, _transforms(transform_args, desired_layout, desired_layout_ops)
+    )
+    for library in libraries:
+        cut = get_codegen_by_target(library["name"])["pass_pipeline"]
+        mod = cut(mod, params, mod_name=mod_name, **library["opts"])
     context = PassContext(
         opt_level=opt_level,
-        config=parse_configs(pass_context_configs),
-        disabled_pass=list(disabled_pass or []),
+        config=config,
+        disabled_pass=[name for name in disabled_pass or [] if name],
+        instruments=instruments,
     )
-    given = targets if len(targets) > 1 else targets[0]
     with _records(tuning_records), context:
-        built = _build(
-            mod, given, tvmc_model.params, executor, runtime, use_vm, mod_name, workspace_pools
-        )
+        built = _build(mod, target, params, executor, runtime, use_vm, mod_name, workspace_pools)
     path = tvmc_model.export_package(built, package_path, cross, cross_options, output_format)
     for kind in [dump_code] if isinstance(dump_code, str) else dump_code or []:
         lib = built.lib if use_vm else built.get_lib()
         write_file(f"{path}.{kind}", str(mod) if kind == "relay" else lib.get_source(kind))
     return TVMCPackage(path)
+
+
+def _transforms(given, layouts, operators):
+    own = dict(given or {})
+    if layouts:
+        own["desired_layout"] = [layouts] if isinstance(layouts, str) else list(layouts)
+        own["desired_layout_ops"] = operators
+    return own
 
 
 def _records(path):
@@ -233,8 +147,3 @@ def _build(mod, target, params, executor, runtime, use_vm, name, pools):
         mod_name=name,
         workspace_memory_pools=pools,
     )
-
-
-def target_options():
-    """Options that each kind of target has; dict of str to dict of str to str."""
-    return {kind: TargetKind.options_from_name(kind) for kind in Target.list_kinds()}

@@ -3,87 +3,21 @@
 import argparse
 import json
 import os
-import re
-import shlex
 import sys
 import tarfile
 
 from . import compiler, frontends, runner
 from .model import TVMCException, TVMCImportError, TVMCPackage
+from .pass_list import parse_pass_list_str
+from .registry import generate_registry_args, reconstruct_registry_entity
 from .result_utils import get_top_results
-
-_SHAPE = re.compile(r"(\S[^\[\]]*?):\s*\[([^\[\]]*)\]\s*")
-
-
-def shapes_from(text):
-    """Extents of inputs from text.
-
-    Parameters
-    ----------
-    text : str
-        ``data:[1,3,224,224] mask:[1,?]``; a negative number or ``?`` is an open extent.
-
-    Returns
-    -------
-    dict of str to list
-    """
-    from ...tir import Any
-
-    out, at = {}, 0
-    while at < len(text):
-        found = _SHAPE.match(text, at)
-        extents = found and [x.strip() for x in found[2].split(",")]
-        if not found or not all(re.fullmatch(r"-?\d+|\?", x) for x in extents):
-            raise argparse.ArgumentTypeError(f'{text!r}: expected "name:[1,3,224,224] other:[1,2]"')
-        open_ = [x == "?" or int(x) <= 0 for x in extents]
-        out[found[1].strip()] = [
-            Any() if o else int(x) for o, x in zip(open_, extents, strict=True)
-        ]
-        at = found.end()
-    if not out:
-        raise argparse.ArgumentTypeError("no input is named")
-    return out
+from .shape_parser import parse_shape_string
+from .target import generate_target_args, reconstruct_target_args
+from .tracker import tracker_host_port_from_cli
 
 
 def _words(text):
     return [word.strip() for word in text.split(",") if word.strip()]
-
-
-def _add_choice(parser, cls, default):
-    """Options for a choice and its own options: ``--executor aot --executor-aot-link-params 1``."""
-    name = cls.__name__.lower()
-    kinds = cls.list_registered()
-    parser.add_argument(f"--{name}", choices=kinds, default=default, help=f"default: {default}")
-    for kind in kinds:
-        for option, type_ in cls.list_registered_options(kind).items():
-            parser.add_argument(
-                f"--{name}-{kind}-{option}",
-                dest=f"{name}:{kind}:{option}",
-                type=_text if "String" in type_ else _number,
-                help=f"option {option} of {kind}",
-            )
-
-
-def _text(value):
-    return value
-
-
-def _number(value):
-    words = {"true": True, "false": False}
-    if value.lower() in words:
-        return words[value.lower()]
-    return int(value)
-
-
-def _choice(cls, options):
-    name = cls.__name__.lower()
-    kind = getattr(options, name)
-    given = {}
-    for key, value in vars(options).items():
-        parts = key.split(":")
-        if parts[:2] == [name, kind] and value is not None:
-            given[parts[2]] = value
-    return cls(kind, given)
 
 
 def _add_compile(commands):
@@ -93,7 +27,9 @@ def _add_compile(commands):
     add = parser.add_argument
     add("--cross-compiler", default="", help="compiler that links for another machine")
     add("--cross-compiler-options", default="", help="options for it")
-    add("--desired-layout", choices=["NCHW", "NHWC"], help="convert the model to this layout")
+    add("--desired-layout", nargs="+", help="layouts, as NHWC or NHWC:HWIO")
+    add("--desired-layout-ops", nargs="+", help="operators for them; default: convolutions")
+    add("--mixed-precision", action="store_true", help="compute in float16 where that is safe")
     add("--dump-code", metavar="FORMAT", type=_words, help="also write relay, ll or asm")
     add("--model-format", choices=frontends.get_frontend_names(), help="format of the model")
     add("-o", "--output", default="module.tar", help="the archive; default: module.tar")
@@ -105,20 +41,19 @@ def _add_compile(commands):
         help="so: a shared library; tar: object files; mlf: source for a microcontroller",
     )
     add("--pass-config", action="append", metavar="name=value", help="option of the passes")
-    add("--target", required=True, help="what for; several with commas between")
     add("--tuning-records", metavar="PATH", help="records of measurements")
     add("-O", "--opt-level", type=int, choices=range(4), default=3, help="default: 3")
-    add("--input-shapes", type=shapes_from, help='as "name:[1,3,224,224] other:[1,2]"')
-    add("--disabled-pass", type=_words, help="passes to leave out, with commas between")
+    add("--input-shapes", type=parse_shape_string, help='as "name:[1,3,224,224] other:[1,2]"')
+    add(
+        "--disabled-pass", type=parse_pass_list_str, help="passes to leave out, with commas between"
+    )
     add("--module-name", default="default", help="name of the model")
     add("--use-vm", action="store_true", help="compile for the virtual machine")
     add("-v", "--verbose", action="count", default=0, help="say more")
     add("FILE", help="the model")
-    _add_choice(parser, Executor, "graph")
-    _add_choice(parser, Runtime, "cpp")
-    for kind, options in compiler.target_options().items():
-        for option in options:
-            add(f"--target-{kind}-{option}", dest=f"target:{kind}:{option}", help=argparse.SUPPRESS)
+    generate_registry_args(parser, Executor, "graph")
+    generate_registry_args(parser, Runtime, "cpp")
+    generate_target_args(parser)
     parser.set_defaults(func=_compile)
 
 
@@ -128,28 +63,28 @@ def _compile(options):
     if not os.path.isfile(options.FILE):
         raise TVMCException(f"there is no file {options.FILE}")
     model = frontends.load_model(options.FILE, options.model_format, options.input_shapes)
-    more = {}
-    for key, value in vars(options).items():
-        what, _, rest = key.partition(":")
-        kind, _, option = rest.partition(":")
-        if what == "target" and rest and value is not None:
-            more.setdefault(kind, {})[option] = shlex.quote(value)
+    if not options.target:
+        raise TVMCException("give --target, as --target llvm")
     compiler.compile_model(
         model,
         options.target,
         opt_level=options.opt_level,
-        executor=_choice(Executor, options),
-        runtime=_choice(Runtime, options),
+        executor=reconstruct_registry_entity(options, Executor),
+        runtime=reconstruct_registry_entity(options, Runtime),
         tuning_records=options.tuning_records,
         package_path=options.output,
         cross=options.cross_compiler,
         cross_options=options.cross_compiler_options,
         output_format=options.output_format,
         dump_code=options.dump_code,
-        desired_layout=options.desired_layout,
+        transform_args={
+            "desired_layout": options.desired_layout,
+            "desired_layout_ops": options.desired_layout_ops,
+            "mixed_precision": options.mixed_precision,
+        },
         disabled_pass=options.disabled_pass,
         pass_context_configs=options.pass_config,
-        additional_target_options=more,
+        additional_target_options=reconstruct_target_args(options),
         use_vm=options.use_vm,
         mod_name=options.module_name,
     )
@@ -192,11 +127,11 @@ def _run(options):
         inputs = dict(np.load(options.inputs)) if options.inputs else {}
     except (OSError, ValueError) as error:
         raise TVMCException(f"inputs {options.inputs} cannot be read: {error}") from error
-    host, _, port = (options.rpc_tracker or "").partition(":")
+    host, port = tracker_host_port_from_cli(options.rpc_tracker)
     result = runner.run_module(
         package,
         options.device,
-        hostname=host or None,
+        hostname=host,
         port=port or 9090,
         rpc_key=options.rpc_key,
         inputs=inputs,
