@@ -23,6 +23,7 @@ __getattr__, __dir__ = _attach(
         "pipeline_executor_build",
         "popen_pool",
         "relay_viz",
+        "sparse",
         "tar",
         "tedd",
         "utils",
