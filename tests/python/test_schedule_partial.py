@@ -160,6 +160,50 @@ for i in range(4):
         sch.write_at(sch.get_loops(sch.get_block("B"))[0], sch.get_block("B"), 0, "global")
 
 
+def test_a_block_that_reads_what_it_writes_has_no_cache():
+    program = func(["A:8", "B:8"], block("B[vi] = B[vi] + A[vi]"))
+    sch = tir.Schedule(program)
+    with pytest.raises(tir.ScheduleError, match="Use cache_inplace"):
+        sch.cache_write(sch.get_block("B"), 0, "global")
+
+
+SUM = """
+for i in range(8):
+    for j in range(4):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                B[vi] = 0.0
+            B[vi] = B[vi] + A[(vi + vj) % 8]
+"""
+
+
+def test_a_later_part_of_a_reduction_is_no_block_of_its_own():
+    sch = tir.Schedule(func(["A:8", "B:8"], SUM), debug_mask="all")
+    sch.loop_partition(sch.get_loops(sch.get_block("B"))[1], [3])
+    first, later = (sch.get_loops(sch.get_block(b)) for b in ("B_j0", "B_j1"))
+    with pytest.raises(tir.ScheduleError, match="goes on with a reduction"):
+        sch.blockize(later[0])
+    sch.blockize(first[0])
+    want = run(func(["A:8", "B:8"], SUM), 8)
+    np.testing.assert_array_equal(run(sch.mod["main"], 8), want)
+
+
+def test_cached_indices_are_read_by_blocks_in_the_block():
+    body = """
+for i in range(8):
+    for k in range(1):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SS", [i, k])
+            B[vi] = A[(vi * 3 + 1) % 8]
+"""
+    program = func(["A:8", "B:8"], body)
+    sch = tir.Schedule(program, debug_mask="all")
+    outer = sch.blockize(sch.get_loops(sch.get_block("B"))[1])
+    sch.cache_index(outer, "global", 0)
+    np.testing.assert_array_equal(run(sch.mod["main"], 8), run(program, 8))
+
+
 def test_limits_of_variables_come_first():
     i, j = tir.Var("i", "int32"), tir.Var("j", "int32")
     ranges = {v: tenon.ir.Range(0, 8) for v in (i, j)}

@@ -15,6 +15,7 @@
 
 #include "arith/iter_map.h"
 #include "ir/functor.h"
+#include "tir/schedule/reducer.h"
 
 /* One block of those that the new one is made around. */
 typedef struct {
@@ -195,9 +196,18 @@ static int divide_iter(part *p, outer *o, int64_t i, const tn_arr *pair, int64_t
   return tn_pmap_put(&p->vars, iv->var, sub);
 }
 
+/* The outer block begins a reduction: it cannot hold a part that goes on with one. */
+static int check_start(const part *p) {
+  TN_VEC(loops);
+  if (!p->block->init || !p->loops.len) return 0;
+  for (int64_t i = p->loops.len; i-- > 0;) TN_TRY(tn_vec_push_obj(&loops, p->loops.items[i].v.obj));
+  return sch_check_start(p->e, p->realize, &loops, 0);
+}
+
 static int divide_iters(part *p, outer *o, const void *place) {
   tn_arr *division;
   int64_t next = 0, n = p->block->iter_vars->len;
+  TN_TRY(check_start(p));
   TN_GET(division, divide(p));
   if (division->len != n + 1)
     return sch_fail(p->e, "The bindings of the inner block can not be blockized",

@@ -230,6 +230,11 @@ static int place_write(sch_step *e, sch_cache *c) {
   TN_VEC(others);
   tn_Block *writer;
   TN_TRY(sch_only_writer(e, c->scope, c->buffer, &writer));
+  if (sch_has_buffer(c->block->reads, c->buffer))
+    return sch_fail(e, "The block reads the buffer that it writes", SCH_PLACES(c->block),
+                    "The block {0} reads what was in buffer %s before it writes it: the copy would "
+                    "not hold that. Use cache_inplace",
+                    tn_cstr(c->buffer->name));
   TN_TRY(readers_of(c->scope, c->block, &readers));
   for (int64_t i = 0; i < readers.len; ++i) {
     const tn_obj *b = readers.items[i].v.obj;

@@ -160,6 +160,11 @@ static tn_obj *use_cached(sch_step *e, const tn_obj *was, tn_obj *now) {
   return changed ? (tn_obj *)tir_load(load->buffer, tn_arr_from(&out)) : now;
 }
 
+/* The block, and those in it, read the cached indices. */
+static int renew_reads(void *renewed, tn_obj *o) {
+  return TN_IS(Block, o) ? tn_pmap_put_int(renewed, o, 1) : 0;
+}
+
 static tn_arr *insert_all(sch_step *e, indices *x, const char *memory, int64_t threshold) {
   TN_VEC(stmts);
   TN_VEC(blocks);
@@ -178,7 +183,7 @@ static tn_arr *insert_all(sch_step *e, indices *x, const char *memory, int64_t t
   if (!n) return tn_arr_of(0);
   e->after = use_cached;
   e->after_ctx = x;
-  TN_TRYP(tn_pmap_put_int(&e->renewed, x->block, 1));
+  TN_TRYP(tn_post_order(x->block, renew_reads, &e->renewed));
   TN_TRYP(tn_vec_push_obj(&stmts, sch_rewrite(e, scope->body)));
   if (sch_replace(e, scope->body, tir_seq(&stmts))) return NULL;
   if (sch_add_buffers(e, scope, n, buffers) || sch_commit(e)) return NULL;
