@@ -503,6 +503,14 @@ def test_worker_initializer_and_uses():
         PopenWorker(initializer=3)
 
 
+def test_a_pool_starts_fresh_processes():
+    from tenon.contrib.popen_pool import PopenPoolExecutor
+
+    pool = PopenPoolExecutor(max_workers=1, timeout=20, maximum_process_uses=2)
+    first, second, third = (pool.submit(os.getpid).result() for _ in range(3))
+    assert first == second != third
+
+
 def test_pool():
     from tenon.contrib.popen_pool import PopenPoolExecutor, StatusKind
     from tenon.testing import popen_pool as jobs

@@ -208,8 +208,10 @@ class PopenPoolExecutor:
         Number of processes; default: the number of cores.
     timeout : float, optional
         Seconds that each call may take.
-    initializer, initargs, maximum_uses, stdout, stderr
+    initializer, initargs, stdout, stderr
         As in `PopenWorker`.
+    maximum_process_uses : int, optional
+        Start a new process after this many calls of one; None never.
     """
 
     def __init__(
@@ -218,7 +220,7 @@ class PopenPoolExecutor:
         timeout=None,
         initializer=None,
         initargs=(),
-        maximum_uses=None,
+        maximum_process_uses=None,
         stdout=None,
         stderr=None,
     ):
@@ -228,7 +230,7 @@ class PopenPoolExecutor:
             max_workers=max_workers or os.cpu_count()
         )
         self._timeout = timeout
-        self._worker_args = (initializer, initargs, maximum_uses, stdout, stderr)
+        self._worker_args = (initializer, initargs, maximum_process_uses, stdout, stderr)
         self._workers = {}
         self._lock = threading.Lock()
 
