@@ -4,9 +4,19 @@ import html
 
 
 def quoted(text):
-    """A string of the language; line ends become those of labels."""
+    """A string of the language; line ends become those of labels. Words stay as they are."""
+    if _is_word(str(text)):
+        return str(text)
     text = str(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{text}"'
+
+
+def _is_word(text):
+    reserved = {"node", "edge", "graph", "digraph", "subgraph", "strict"}
+    ascii_word = text.replace("_", "a").isalnum() and text.isascii()
+    # a word that begins with a digit is a number, or none at all
+    plain = text.isdigit() or (ascii_word and not text[0].isdigit())
+    return plain and text.lower() not in reserved
 
 
 class Html(str):
@@ -41,7 +51,7 @@ class Dot:
     """
 
     def __init__(self, name, keyword="digraph"):
-        self.head = f"{keyword} {quoted(name) if keyword == 'digraph' else name} {{"
+        self.head = f"{keyword} {quoted(name)} {{"
         self.lines = []
 
     def set(self, **values):
@@ -56,7 +66,7 @@ class Dot:
 
     def node(self, name, **given):
         """A node; its name is an identifier, or gets quoted."""
-        self.lines.append(_name(name) + attributes(given))
+        self.lines.append(quoted(name) + attributes(given))
 
     def edge(self, start, end, **given):
         """An edge; an end may be ``node:port``."""
@@ -72,12 +82,6 @@ class Dot:
         return f"{self.head}\n\t{body}\n}}" if body else f"{self.head}\n}}"
 
 
-def _name(name):
-    plain = str(name).replace("_", "a")
-    known = {"node", "edge", "graph", "digraph", "subgraph", "strict"}
-    return str(name) if plain.isalnum() and str(name).lower() not in known else quoted(name)
-
-
 def _end(end):
     node, colon, port = str(end).partition(":")
-    return _name(node) + (f":{port}" if colon else "")
+    return quoted(node) + (f":{port}" if colon else "")

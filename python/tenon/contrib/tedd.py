@@ -158,12 +158,12 @@ def viz_schedule_tree(sch, show_svg=False, dot_file_path="", output_dot_string=F
             rows.append(_row(_cell(broken(stage.compute, _WIDTH * 2), COLSPAN=2)))
         dot.node(stage.id, label=_table(rows), shape="none", margin="0")
     for stage in stages:
-        if stage.attached is None:
-            dot.edge(stage.id, "ROOT")
-            continue
-        other, loop = stage.attached
-        color = _DEPTH_COLORS[(_depth(stages, stage) - 1) % len(_DEPTH_COLORS)]
-        dot.edge(stage.id, f"{stages[other].id}:{stages[other].loops[loop].id}", color=color)
+        end = "ROOT"
+        if stage.attached is not None:
+            other, loop = stage.attached
+            end = f"{stages[other].id}:{stages[other].loops[loop].id}"
+        color = _DEPTH_COLORS[_depth(stages, stage) % len(_DEPTH_COLORS)]
+        dot.edge(stage.id, end, color=color)
     return _finish(dot, show_svg, dot_file_path, output_dot_string)
 
 
