@@ -96,10 +96,24 @@ static tn_arr *shifted(const tn_arr *region, const tn_vec *indices) {
   return tn_arr_from(&out);
 }
 
+/* What the variables around the place range over: loops, and iterators of blocks. */
+static int bind_around(sch_step *e, const tn_obj *place) {
+  for (const tn_obj *o = place; o; o = sch_parent(e, o)) {
+    const tn_For *f = TN_AS(For, o);
+    const tn_Block *b = TN_AS(Block, o);
+    if (f) TN_TRY(arith_bind_range(&e->arith, f->loop_var, tir_range(f->min, f->extent), true));
+    for (int64_t i = 0; b && i < b->iter_vars->len; ++i) {
+      const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(b->iter_vars, i);
+      TN_TRY(arith_bind_range(&e->arith, iv->var, iv->dom, true));
+    }
+  }
+  return sch_bind_shapes(e);
+}
+
 /* A region within loops may reach beyond the buffer in iterations in which no block runs. */
 static tn_stmt *make_copy(sch_step *e, sch_cache *c, const char *memory, bool to_cache) {
   SCH_NEST(n);
-  TN_TRYP(sch_bind_loops_above(e, c->place.site ? c->place.site : (tn_obj *)c->block));
+  TN_TRYP(bind_around(e, c->place.site ? c->place.site : (tn_obj *)c->block));
   for (int64_t i = 0; i < c->region->len; ++i) {
     tn_Range *r = (tn_Range *)tn_arr_obj(c->region, i);
     tn_Range *dom =
