@@ -239,12 +239,28 @@ tn_BlockRV *sch_cache_read(tn_TirSchedule *s, const tn_BlockRV *block, int64_t i
 
 /* ---- cache_write ---- */
 
+/* Does a block read of a buffer what was there before it? With blocks in it the first tells. */
+static int reads_first(const tn_Block *b, const tn_Buffer *buffer, bool *out) {
+  TN_VEC(below);
+  *out = !b->init && sch_has_buffer(b->reads, buffer);
+  if (!*out) return 0;
+  TN_TRY(sch_blocks_below((const tn_obj *)b->body, &below));
+  for (int64_t i = 0; i < below.len; ++i) {
+    const tn_Block *inner = ((const tn_BlockRealize *)below.items[i].v.obj)->block;
+    if (sch_has_buffer(inner->reads, buffer) || sch_has_buffer(inner->writes, buffer))
+      return reads_first(inner, buffer, out);
+  }
+  return 0;
+}
+
 static int place_write(sch_step *e, sch_cache *c) {
   TN_VEC(readers);
   TN_VEC(others);
   tn_Block *writer;
   TN_TRY(sch_only_writer(e, c->scope, c->buffer, &writer));
-  if (sch_has_buffer(c->block->reads, c->buffer))
+  bool reads;
+  TN_TRY(reads_first(c->block, c->buffer, &reads));
+  if (reads)
     return sch_fail(e, "The block reads the buffer that it writes", SCH_PLACES(c->block),
                     "The block {0} reads what was in buffer %s before it writes it: the copy would "
                     "not hold that. Use cache_inplace",
