@@ -25,7 +25,8 @@ typedef struct {
   region_set opaque;      /* whole buffers whose pointers are used by themselves */
   const tn_map *pointers; /* pointer -> buffer that it is of; NULL: such uses do not count */
   tn_pmap loops;          /* variable of a loop inside the block -> Range */
-  tn_pmap inside;         /* buffers declared inside the block */
+  tn_pmap inside;         /* buffers declared inside the block -> what declares them */
+  tn_pmap matched;        /* MatchBufferRegion whose buffer is loaded or stored */
   arith_analyzer arith;
 } finder;
 
@@ -149,9 +150,20 @@ static int add_box(finder *f, region_set *set, tn_Buffer *b, tn_arr *box) {
   return tn_vec_push_obj(&set->buffers, b) || tn_vec_push_obj(&set->boxes, box) ? -1 : 0;
 }
 
+/* What is done with a part of a buffer under another name is done with that part. */
+static int add_matched(finder *f, region_set *set, const tn_Buffer *b) {
+  const tn_obj *how = tn_pmap_get(&f->inside, b);
+  const tn_MatchBufferRegion *m = how ? TN_AS(MatchBufferRegion, how) : NULL;
+  if (!m) return 0;
+  TN_TRY(tn_pmap_put_int(&f->matched, m, 1));
+  return tn_pmap_has(&f->inside, m->source->buffer)
+             ? add_matched(f, set, m->source->buffer)
+             : add_box(f, set, m->source->buffer, m->source->region);
+}
+
 static int add_access(finder *f, region_set *set, tn_Buffer *b, const tn_arr *indices) {
   TN_VEC(out);
-  if (tn_pmap_has(&f->inside, b)) return 0;
+  if (tn_pmap_has(&f->inside, b)) return add_matched(f, set, b);
   for (int64_t i = 0; i < indices->len; ++i) {
     tn_Range *r =
         range_of(f, (tn_expr *)tn_arr_obj(indices, i), (tn_expr *)tn_arr_obj(b->shape, i));
@@ -199,7 +211,10 @@ static int find_block(finder *f, const tn_BlockRealize *r) {
     for (int64_t i = 0; i < lists[k]->len; ++i) {
       const tn_BufferRegion *region = (tn_BufferRegion *)tn_arr_obj(lists[k], i);
       TN_VEC(out);
-      if (tn_pmap_has(&f->inside, region->buffer)) continue;
+      if (tn_pmap_has(&f->inside, region->buffer)) {
+        TN_TRY(add_matched(f, k ? &f->writes : &f->reads, region->buffer));
+        continue;
+      }
       for (int64_t j = 0; j < region->region->len; ++j) {
         const tn_Range *range = (tn_Range *)tn_arr_obj(region->region, j);
         TN_TRY(tn_vec_push_obj(&out,
@@ -273,11 +288,16 @@ static int scan(finder *f, const tn_Block *b) {
     TN_TRY(tn_pmap_put(&f->inside, tn_arr_obj(b->alloc_buffers, i), b));
   for (int64_t i = 0; i < b->match_buffers->len; ++i) {
     const tn_MatchBufferRegion *m = (tn_MatchBufferRegion *)tn_arr_obj(b->match_buffers, i);
-    TN_TRY(tn_pmap_put(&f->inside, m->buffer, b));
-    TN_TRY(add_box(f, &f->reads, m->source->buffer, m->source->region));
+    TN_TRY(tn_pmap_put(&f->inside, m->buffer, m));
   }
   if (b->init) TN_TRY(find(f, (tn_obj *)b->init));
-  return find(f, (tn_obj *)b->body);
+  TN_TRY(find(f, (tn_obj *)b->body));
+  /* what is used by its pointer, if at all */
+  for (int64_t i = 0; i < b->match_buffers->len; ++i) {
+    const tn_MatchBufferRegion *m = (tn_MatchBufferRegion *)tn_arr_obj(b->match_buffers, i);
+    if (!tn_pmap_has(&f->matched, m)) TN_TRY(add_matched(f, &f->reads, m->buffer));
+  }
+  return 0;
 }
 
 static void finder_fini(finder *f) {
@@ -287,6 +307,7 @@ static void finder_fini(finder *f) {
   arith_fini(&f->arith);
   tn_pmap_fini(&f->loops);
   tn_pmap_fini(&f->inside);
+  tn_pmap_fini(&f->matched);
 }
 
 /* What a reduction writes is not among its reads. */
