@@ -43,8 +43,8 @@ int target_device_type(const tn_target *t) {
 
 static tn_obj *int_from_text(const char *text, bool boolean, const char *what) {
   char *end;
-  if (boolean && strcmp(text, "true") == 0) text = "1";
-  if (boolean && strcmp(text, "false") == 0) text = "0";
+  if (boolean && (strcmp(text, "true") == 0 || strcmp(text, "True") == 0)) text = "1";
+  if (boolean && (strcmp(text, "false") == 0 || strcmp(text, "False") == 0)) text = "0";
   errno = 0;
   long long value = strtoll(text, &end, 10);
   TN_CHECKP(*text && !*end && !errno && (!boolean || value == 0 || value == 1), ValueError, NULL,
@@ -66,6 +66,19 @@ static tn_obj *ints_from_text(const char *text, const char *what) {
   return (tn_obj *)tn_arr_from(&v);
 }
 
+/* Targets with commas between; their own options take none. */
+static tn_obj *targets_from_text(const char *text) {
+  TN_VEC(v);
+  const tn_arr *parts;
+  TN_GETP(parts, target_split(text));
+  for (int64_t i = 0; i < parts->len; ++i) {
+    tn_target *t;
+    TN_GETP(t, target_parse(tn_cstr((const tn_str *)tn_arr_obj(parts, i))));
+    TN_TRYP(tn_vec_push_obj(&v, t));
+  }
+  return (tn_obj *)tn_arr_from(&v);
+}
+
 static tn_obj *value_from_text(const target_option *o, const char *text) {
   switch (o->type) {
   case TARGET_STR: return (tn_obj *)tn_str_from(text);
@@ -73,9 +86,9 @@ static tn_obj *value_from_text(const target_option *o, const char *text) {
   case TARGET_BOOL: return int_from_text(text, true, o->name);
   case TARGET_STRS: return (tn_obj *)target_split(text);
   case TARGET_INTS: return ints_from_text(text, o->name);
-  case TARGET_TARGETS: break;
+  case TARGET_TARGETS: return targets_from_text(text);
   }
-  return TN_RAISEP(ValueError, NULL, "target: option '%s' cannot be written as text", o->name);
+  return NULL;
 }
 
 static tn_obj *targets_from_list(const tn_arr *list) {
@@ -128,6 +141,10 @@ static int set_option(parts *p, const target_option *o, tn_obj *value) {
   }
   if (strcmp(o->name, "tag") == 0) {
     p->tag = tn_cstr((tn_str *)value);
+    return 0;
+  }
+  if (strcmp(o->name, "host") == 0) {
+    TN_GET(p->host, target_parse(tn_cstr((tn_str *)value)));
     return 0;
   }
   if (strcmp(o->name, "device") == 0) p->device = tn_cstr((tn_str *)value);

@@ -71,6 +71,9 @@ static const target_option cuda[] = {
     GPU_OPTIONS,          {NULL, TARGET_STR},
 };
 static const target_option gpu[] = {
+    {"device_name", TARGET_STR},
+    {"device_type", TARGET_STR},
+    {"driver_name", TARGET_STR},
     {"texture_spatial_limit", TARGET_INT},
     {"texture_depth_limit", TARGET_INT},
     MACHINE_OPTIONS,
@@ -112,7 +115,7 @@ static const target_default webgpu_defaults[] = {{"max_num_threads", 256}, {NULL
 
 /* ---- kinds ---- */
 
-enum { EXT_DEV = 12, AOCL = 5, HEXAGON = 14, WEBGPU = 15, SDACCEL = 6 };
+enum { EXT_DEV = 12, AOCL = 32, HEXAGON = 16, WEBGPU = 15 };
 
 static const target_kind_row kinds[] = {
     {"llvm", kDLCPU, "cpu", llvm},

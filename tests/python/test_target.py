@@ -184,3 +184,40 @@ def test_no_keys_stay_none_in_the_text(text):
 def test_white_space_of_a_value_is_quoted():
     target = Target({"kind": "llvm", "model": "a\nb \\ c\t'd\""})
     assert Target(str(target)).attrs["model"] == target.attrs["model"] == "a\nb \\ c\t'd\""
+
+
+def test_hosts_and_devices_in_text():
+    target = Target("cuda --host 'llvm -mcpu=haswell'")
+    assert target.host.kind.name == "llvm" and target.host.mcpu == "haswell"
+    assert "host" not in target.attrs
+    tagged = Target("cuda --host nvidia/jetson-nano").host
+    assert tagged.kind.name == "cuda" and tagged.arch == "sm_53"
+    both = Target("composite --host=llvm --devices=cuda,opencl")
+    assert [device.kind.name for device in both.attrs["devices"]] == ["cuda", "opencl"]
+    with pytest.raises(ValueError, match="nothing"):
+        Target("cuda --host nothing")
+    with pytest.raises(ValueError, match="nothing"):
+        Target("composite --devices=cuda,nothing")
+
+
+@pytest.mark.parametrize("word, value", [("True", 1), ("true", 1), ("False", 0), ("0", 0)])
+def test_truth_in_text(word, value):
+    assert Target(f"vulkan -supports_float16={word}").attrs["supports_float16"] == value
+
+
+def test_names_of_devices():
+    target = Target("vulkan -device_name='a name with spaces' -device_type=discrete")
+    assert Target(str(target)).attrs["device_name"] == "a name with spaces"
+
+
+def test_device_types_are_those_of_devices():
+    for kind in ("aocl", "hexagon", "webgpu", "opencl", "ext_dev"):
+        assert Target(kind).get_target_device_type() == tenon.runtime.Device.STR2MASK[kind]
+    assert Target("test").features.is_test and not Target("test").features.other
+
+
+def test_a_host_needs_a_target():
+    with pytest.raises(AssertionError, match="Target host is not empty when target is empty"):
+        Target.canon_target_and_host(None, "llvm")
+    with pytest.raises(AssertionError, match="no target"):
+        Target.canon_multi_target_and_host(None)

@@ -83,3 +83,18 @@ def test_vta():
     target = tgt.vta(model="pynq")
     assert [str(key) for key in target.keys] == ["vta", "cpu"]
     assert (target.kind.name, target.device_name, target.model) == ("ext_dev", "vta", "pynq")
+
+
+def test_a_python_generic_function_as_a_packed_one():
+    @tgt.generic_func
+    def pick(x):
+        return x
+
+    pick.register("gpu", lambda x: x + 1)
+    with Target("cuda"):
+        assert pick.get_packed_func()(1) == 2
+    assert pick.get_packed_func()(1) == 1
+    native = tgt.get_native_generic_func("test.one_key")
+    native.register(lambda x: x * 3, "gpu")
+    with Target("opencl"):
+        assert native(2) == 6

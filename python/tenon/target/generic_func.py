@@ -3,6 +3,7 @@
 import functools
 
 from .._ffi.registry import register_object
+from ..runtime import convert
 from ..runtime.object import Object
 from . import _ffi_api
 from .target import Target
@@ -39,12 +40,13 @@ class GenericFunc(Object):
         ----------
         func : callable
             The function.
-        key_list : list of str
+        key_list : str or list of str
             Keys of targets.
         allow_override : bool
             Replace those there are, which is a ValueError otherwise.
         """
-        _ffi_api.GenericFuncRegisterFunc(self, func, key_list, allow_override)
+        keys = [str(key_list)] if isinstance(key_list, str) else key_list
+        _ffi_api.GenericFuncRegisterFunc(self, func, keys, allow_override)
 
     def get_packed_func(self):
         """A function that calls this one."""
@@ -97,7 +99,7 @@ def _generic(fdefault, node=None):
     call.register = register
     if node is not None:
         call.generic_func_node = node
-        call.get_packed_func = node.get_packed_func
+    call.get_packed_func = node.get_packed_func if node is not None else lambda: convert(call)
     return call
 
 

@@ -188,7 +188,7 @@ class Target(Object):
         target = Target.canon_target(target)
         if target is None:
             if target_host is not None:
-                raise ValueError("a target host needs a target")
+                raise AssertionError("Target host is not empty when target is empty.")
             return None, None
         host = Target.canon_target(target_host)
         if host is not None:
@@ -211,7 +211,9 @@ class Target(Object):
     @staticmethod
     def canon_multi_target_and_host(target, target_host=None):
         """The same with a host for each."""
-        targets = Target.canon_multi_target(target) or []
+        targets = Target.canon_multi_target(target)
+        if targets is None:
+            raise AssertionError("there is no target for a host")
         return [Target.canon_target_and_host(t, target_host)[0] for t in targets]
 
     @staticmethod
