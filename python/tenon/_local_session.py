@@ -91,7 +91,8 @@ class LocalSession:
         Parameters
         ----------
         path : str
-            Its name: a shared library, or an archive of objects, which is linked.
+            Its name: a shared library, or an archive of objects, which is linked. The whole path of
+            a file that was uploaded stands for it.
 
         Returns
         -------
@@ -99,7 +100,8 @@ class LocalSession:
         """
         from .runtime.module import load_module
 
-        return load_module(str(self._path(path)))
+        name = os.path.basename(path) if os.path.isabs(path) else path
+        return load_module(str(self._path(name)))
 
     def download_linked_module(self, path):
         """A library of the session, linked.

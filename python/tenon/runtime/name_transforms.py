@@ -2,6 +2,8 @@
 
 import re
 
+from .._ffi.base import TVMError
+
 
 def sanitize_name(original_name):
     """Replace every character that an identifier cannot have by an underscore.
@@ -17,9 +19,9 @@ def sanitize_name(original_name):
 
     Raises
     ------
-    ValueError
+    TVMError
         The name is empty.
     """
     if not original_name:
-        raise ValueError("sanitize_name: the name is empty")
+        raise TVMError("Name is empty")
     return re.sub(r"[^A-Za-z0-9_]", "_", original_name)

@@ -2,14 +2,18 @@
 
 import re
 
+from ..._ffi.base import TVMError
+
 
 def _words(name):
     return [part for part in re.split(r"[^0-9A-Za-z]+", name) if part]
 
 
-def _check(name):
+def _check(name, what, prefixed=True):
     if not name:
-        raise ValueError("Name is empty")
+        raise TVMError(f"{what} is empty")
+    if prefixed and not name.startswith("TVM"):
+        raise TVMError(f"{what.split()[0]} not TVM prefixed: {name!r}")
 
 
 def to_c_function_style(original_name):
@@ -20,9 +24,7 @@ def to_c_function_style(original_name):
     original_name : str
         A name that begins with ``TVM``.
     """
-    _check(original_name)
-    if not original_name.startswith("TVM"):
-        raise ValueError("Function not TVM prefixed")
+    _check(original_name, "Function name")
     rest = original_name[len("TVMGen") :] if original_name.startswith("TVMGen") else ""
     head = "TVMGen" if rest else "TVM"
     tail = rest or original_name[len("TVM") :]
@@ -37,9 +39,7 @@ def to_c_variable_style(original_name):
     original_name : str
         A name that begins with ``TVM``.
     """
-    _check(original_name)
-    if not original_name.startswith("TVM"):
-        raise ValueError("Variable not TVM prefixed")
+    _check(original_name, "Variable name")
     return original_name.lower()
 
 
@@ -51,18 +51,19 @@ def to_c_constant_style(original_name):
     original_name : str
         A name that begins with ``TVM``.
     """
-    return to_c_variable_style(original_name).upper()
+    _check(original_name, "Constant name")
+    return original_name.upper()
 
 
 def _combine(names):
+    if isinstance(names, str):
+        _check(names, "Name", prefixed=False)
+        names = [names]
     if not names:
-        raise ValueError("Name segments empty")
-    return "_".join(_sanitize(name) for name in ([names] if isinstance(names, str) else names))
-
-
-def _sanitize(name):
-    _check(name)
-    return re.sub(r"[^0-9A-Za-z_]", "_", name)
+        raise TVMError("Name segments empty")
+    for name in names:
+        _check(name, "Name segment", prefixed=False)
+    return "_".join(re.sub(r"[^0-9A-Za-z_]", "_", name) for name in names)
 
 
 def prefix_name(names):
