@@ -115,6 +115,26 @@ def test_pragmas_of_parallel_loops(n):
     np.testing.assert_allclose(c, a + b, rtol=1e-6)
 
 
+@pytest.mark.parametrize("n", [128, 4096])  # on the stack, and in a workspace
+def test_tasks_of_a_launch_share_what_they_compute(n):
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i] + 1, name="B")
+    C = te.compute((n,), lambda i: te.sqrt(B[i]) * 2 + 2, name="C")
+    s = te.create_schedule(C.op)
+    outer, inner = s[C].split(C.op.axis[0], factor=8)
+    whole, _ = s[C].split(outer, nparts=1)
+    s[B].compute_at(s[C], whole)
+    s[B].parallel(B.op.axis[0])
+    s[B].pragma(B.op.axis[0], "parallel_barrier_when_finish")
+    s[C].parallel(inner)
+    s[C].pragma(whole, "parallel_launch_point")
+    s[C].pragma(inner, "parallel_stride_pattern")
+    for _ in range(5):
+        a = np.random.rand(n).astype("float32")
+        c = run(s, [A, C], [a, np.zeros(n, "float32")])[1]
+        np.testing.assert_allclose(c, np.sqrt(a + 1) * 2 + 2, rtol=1e-5)
+
+
 def test_fast_exp_reaches_both_ends():
     x = relay.var("x", shape=(12,))
     mod = tenon.IRModule.from_expr(relay.Function([x], relay.exp(x)))

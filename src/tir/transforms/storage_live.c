@@ -148,7 +148,9 @@ static tn_obj *walk_while(tn_mut *m, tn_While *op) {
   return (tn_obj *)op;
 }
 
+/* The tasks of one launch work on the same memory: it lies around the launch. */
 static bool is_thread_scope(const tn_AttrStmt *op) {
+  if (tn_str_eq(op->attr_key, "pragma_parallel_launch_point")) return false;
   return tn_str_eq(op->attr_key, "thread_extent") || tn_str_eq(op->attr_key, "virtual_thread") ||
          strncmp(tn_cstr(op->attr_key), "pragma_", 7) == 0;
 }
