@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tenon
 from llvm_programs import build, packed, run
+from tenon import te, tir
 from tenon.script import from_source
 from tenon.script import tir as T
 from tenon.target.codegen import llvm_version_major
@@ -276,3 +277,41 @@ for i in T.parallel(37, annotations={"by_turns": 1}):
     for call in range(1, 4):
         module["main"](tenon.nd.array(a), out)
         np.testing.assert_array_equal(out.numpy(), 2 * a * call)
+
+
+def test_what_runs_once():
+    n = te.size_var("n")
+    buffer = tir.decl_buffer((n,), "int64")
+    ib = tir.ir_builder.create()
+    A = ib.buffer_ptr(buffer)
+    axis = te.thread_axis((0, 1), "cop")
+    ib.scope_attr(axis, "coproc_uop_scope", tir.StringImm("TVMBackendRunOnce"))
+    with ib.for_range(0, n, "i", kind="parallel") as i:
+        A[i] = A[i] + 1
+    func = tir.PrimFunc([buffer], ib.get()).with_attr("global_symbol", "once")
+    f = tenon.build(tenon.IRModule.from_expr(func), target="llvm")
+    first, second = (tenon.nd.array(np.zeros(10, "int64")) for _ in range(2))
+    for a in (first, first, second):  # the module's first call runs it, no other
+        f["once"](a)
+    assert first.numpy().tolist() == [1] * 10 and second.numpy().tolist() == [0] * 10
+
+
+def test_a_variable_of_the_library():
+    import ctypes
+
+    seen = []
+
+    @tenon.register_func("test.static_handle", override=True)
+    def note(handle, array):
+        seen.append((type(handle), handle.value, array.numpy().tolist()))
+
+    buffer = tir.decl_buffer((2,), "int64")
+    ib = tir.ir_builder.create()
+    handle = tir.call_intrin("handle", "tir.tvm_static_handle")
+    ib.emit(tir.call_packed("test.static_handle", handle, buffer))
+    func = tir.PrimFunc([buffer], ib.get()).with_attr("global_symbol", "f")
+    f = tenon.build(tenon.IRModule.from_expr(func), target="llvm")
+    for value in (3, 4):
+        f["f"](tenon.nd.array(np.full(2, value, "int64")))
+    assert [row[0] for row in seen] == [ctypes.c_void_p] * 2 and seen[0][1] == seen[1][1] != 0
+    assert [row[2] for row in seen] == [[3, 3], [4, 4]]

@@ -264,6 +264,7 @@ LLVMValueRef cg_call(cg_fn *f, const tn_Call *call) {
   case TIR_OP_call_pure_extern: return call_extern(f, call);
   case TIR_OP_call_llvm_intrin:
   case TIR_OP_call_llvm_pure_intrin: return call_llvm(f, call);
+  case TIR_OP_tvm_static_handle: return cg_static_handle(f);
   case TIR_OP_vectorhigh:
   case TIR_OP_vectorlow:
   case TIR_OP_vectorcombine: return vector_op(f, op, call);

@@ -172,6 +172,11 @@ int cg_outline(cg_fn *f, const tn_stmt *body);
 /** Runs a body once in every task of a launch. */
 int cg_launch_point(cg_fn *f, const tn_stmt *body);
 int cg_barrier(cg_fn *f);
+/** What a function such as TVMBackendRunOnce runs, the first time that the code comes here.
+ *  \param runner  the function's name */
+int cg_run_once(cg_fn *f, const tn_expr *runner, const tn_stmt *body);
+/** A new variable of the module for a pointer, NULL at first. */
+LLVMValueRef cg_static_handle(cg_fn *f);
 /** Memory on the stack, in the function's first block. */
 LLVMValueRef cg_alloca(cg_fn *f, LLVMTypeRef type, int64_t count, unsigned align, const char *name);
 

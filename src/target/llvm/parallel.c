@@ -52,15 +52,16 @@ typedef struct {
   const tn_For *loop; /* the one parallel loop, or NULL: */
   const tn_stmt *body;
   bool part; /* of a function, called once: no tasks */
+  bool once; /* a part that the first call runs only; it gets nothing but what it uses */
 } work;
 
-static LLVMTypeRef closure_type(cg_module *m) {
+static LLVMTypeRef closure_type(cg_module *m, bool once) {
   LLVMTypeRef params[3] = {m->i32, m->ptr, m->ptr};
-  return LLVMFunctionType(m->i32, params, 3, 0);
+  return once ? LLVMFunctionType(m->i32, &m->ptr, 1, 0) : LLVMFunctionType(m->i32, params, 3, 0);
 }
 
 static int closure_body(cg_fn *f, const tn_vec *vars, LLVMTypeRef type, const work *w) {
-  LLVMValueRef data = LLVMGetParam(f->fn, 2);
+  LLVMValueRef data = LLVMGetParam(f->fn, w->once ? 0 : 2);
   for (int64_t i = 0; i < vars->len; ++i) {
     LLVMValueRef p = LLVMBuildStructGEP2(f->b, type, data, (unsigned)i, "");
     LLVMValueRef v = LLVMBuildLoad2(f->b, LLVMStructGetTypeAtIndex(type, (unsigned)i), p, "");
@@ -91,7 +92,7 @@ static LLVMValueRef closure(cg_fn *outer, const tn_vec *vars, LLVMTypeRef type, 
              .data = outer->data,
              .name = outer->name,
              .stride_pattern = outer->stride_pattern};
-  f.fn = LLVMAddFunction(m->mod, tn_cstr(name), closure_type(m));
+  f.fn = LLVMAddFunction(m->mod, tn_cstr(name), closure_type(m, w->once));
   LLVMSetLinkage(f.fn, LLVMInternalLinkage);
   f.b = LLVMCreateBuilderInContext(m->ctx);
   cg_debug_function(&f, w->loop ? (const void *)w->loop : w->body);
@@ -138,12 +139,12 @@ static int call_part(cg_fn *f, capture *c, const tn_stmt *body) {
   LLVMValueRef fn;
   TN_TRY(tn_post_order(body, note_var, c));
   TN_GET(type, captured_type(f, &c->vars));
-  TN_GET(fn, closure(f, &c->vars, type, &(work){NULL, body, true}));
+  TN_GET(fn, closure(f, &c->vars, type, &(work){.body = body, .part = true}));
   unsigned kind = LLVMGetEnumAttributeKindForName("noinline", 8);
   LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
                           LLVMCreateEnumAttribute(f->m->ctx, kind, 0));
   LLVMValueRef args[3] = {cg_i32(f, 0), LLVMConstNull(f->m->ptr), pack(f, &c->vars, type)};
-  cg_check_status(f, LLVMBuildCall2(f->b, closure_type(f->m), fn, args, 3, ""));
+  cg_check_status(f, LLVMBuildCall2(f->b, closure_type(f->m, false), fn, args, 3, ""));
   return 0;
 }
 
@@ -157,9 +158,43 @@ int cg_outline(cg_fn *f, const tn_stmt *body) {
   return err;
 }
 
+LLVMValueRef cg_static_handle(cg_fn *f) {
+  LLVMValueRef handle = LLVMAddGlobal(f->m->mod, f->m->ptr, "static_handle");
+  LLVMSetInitializer(handle, LLVMConstNull(f->m->ptr));
+  LLVMSetLinkage(handle, LLVMInternalLinkage);
+  return handle;
+}
+
+/* int32 run(void **handle, int32 (*f)(void *), void *captured, int32 bytes) */
+static int call_once(cg_fn *f, capture *c, const char *run, const tn_stmt *body) {
+  LLVMTypeRef type;
+  LLVMValueRef fn;
+  TN_TRY(tn_post_order(body, note_var, c));
+  TN_GET(type, captured_type(f, &c->vars));
+  TN_GET(fn, closure(f, &c->vars, type, &(work){.body = body, .part = true, .once = true}));
+  LLVMTypeRef params[4] = {f->m->ptr, f->m->ptr, f->m->ptr, f->m->i32};
+  LLVMTypeRef call = LLVMFunctionType(f->m->i32, params, 4, 0);
+  LLVMValueRef bytes = LLVMConstTrunc(LLVMSizeOf(type), f->m->i32);
+  LLVMValueRef args[4] = {cg_static_handle(f), fn, pack(f, &c->vars, type), bytes};
+  cg_check_status(f, LLVMBuildCall2(f->b, call, cg_extern(f, run, call), args, 4, ""));
+  return 0;
+}
+
+int cg_run_once(cg_fn *f, const tn_expr *runner, const tn_stmt *body) {
+  const tn_StringImm *name = TN_AS(StringImm, runner);
+  TN_CHECK(name, CodegenError, NULL,
+           "llvm: %s: coproc_uop_scope names what runs it: expected a string, got %s", f->name,
+           tn_obj_key(runner));
+  capture c = {.f = f};
+  int err = call_once(f, &c, tn_cstr(name->value), body);
+  tn_vec_fini(&c.vars);
+  tn_pmap_fini(&c.seen);
+  return err;
+}
+
 int cg_launch_point(cg_fn *f, const tn_stmt *body) {
   if (f->task_id) return cg_stmt(f, body);
-  return launch(f, &(work){NULL, body, false});
+  return launch(f, &(work){.body = body});
 }
 
 int cg_barrier(cg_fn *f) {

@@ -240,6 +240,7 @@ static int decl_buffer(cg_fn *f, const tn_DeclBuffer *s) { return cg_stmt(f, s->
 static int attr_stmt(cg_fn *f, const tn_AttrStmt *s) {
   const char *key = tn_cstr(s->attr_key);
   if (strcmp(key, "pragma_parallel_launch_point") == 0) return cg_launch_point(f, s->body);
+  if (strcmp(key, "coproc_uop_scope") == 0) return cg_run_once(f, s->value, s->body);
   if (strcmp(key, "pragma_parallel_barrier_when_finish") == 0) {
     TN_TRY(cg_stmt(f, s->body));
     return cg_barrier(f);
