@@ -146,11 +146,29 @@ def test_fast_exp_reaches_both_ends():
         np.testing.assert_allclose(f(v).numpy(), np.exp(v), rtol=2e-5, atol=1e-44)
 
 
-@pytest.mark.parametrize("name", ["exp", "sin", "memcpy", "malloc", "floor", "main"])
-def test_functions_named_as_those_they_call(name):
-    A = te.placeholder((4,), name="A")
+def run_named(function, argument, target, folder):
+    """exp(x) + floor(sin(x)) under names that the code itself may need."""
+    A = te.placeholder((4,), name=argument)
     C = te.compute((4,), lambda i: te.exp(A[i]) + te.floor(te.sin(A[i])), name="C")
-    f = tenon.build(te.create_schedule(C.op), [A, C], "llvm", name=name)
+    f = tenon.build(te.create_schedule(C.op), [A, C], target, name=function)
+    if target == "c":
+        path = str(folder / "named.so")
+        f.export_library(path)
+        f = tenon.runtime.load_module(path)
     a, out = np.arange(4, dtype="float32"), tenon.nd.empty((4,))
-    f[name](tenon.nd.array(a), out)
+    f[function](tenon.nd.array(a), out)
     np.testing.assert_allclose(out.numpy(), np.exp(a) + np.floor(np.sin(a)), rtol=1e-5)
+
+
+NAMES = ["exp", "sinf", "memcpy", "malloc", "floor", "main", "double"]
+
+
+@pytest.mark.parametrize("target", ["llvm", "c"])
+@pytest.mark.parametrize("name", NAMES)
+def test_functions_named_as_those_they_call(name, target, tmp_path):
+    run_named(name, "A", target, tmp_path)
+
+
+@pytest.mark.parametrize("name", [*NAMES, "expf", "class", "NULL", "int8_t"])
+def test_arguments_named_as_words_of_c(name, tmp_path):
+    run_named("f", name, "c", tmp_path)

@@ -86,7 +86,9 @@ static tn_str *call_extern(c_gen *g, const tn_Call *call, int lane) {
             g->d->name, g->name);
   g->needs |= C_NEEDS_MATH; /* it may be one of these */
   TN_TRYP(c_declare_extern(g, call, tn_cstr(name->value)));
-  return c_call_named(g, call, tn_cstr(name->value), 1, lane);
+  const char *callee = tn_cstr(name->value);
+  if (c_in_module(g, callee) && !c_is_math(callee)) TN_GETP(callee, c_identifier(callee));
+  return c_call_named(g, call, callee, 1, lane);
 }
 
 /* A function without a result says whether it failed. */
@@ -96,7 +98,9 @@ static tn_str *call_function(c_gen *g, const tn_Call *call) {
   tn_str *s;
   TN_CHECKP(callee, CodegenError, call->span, "%s: %s: %s is no tensor program of the module",
             g->d->name, g->name, tn_cstr(v->name_hint));
-  TN_GETP(s, c_call_named(g, call, c_symbol(v, callee), 0, 0));
+  const char *name;
+  TN_GETP(name, c_identifier(c_symbol(v, callee)));
+  TN_GETP(s, c_call_named(g, call, name, 0, 0));
   if (call->dtype.code != kDLOpaqueHandle || call->dtype.bits != 0) return s;
   c_line(g);
   tn_buf_printf(g->out, "if (%s != 0) return -1;\n", tn_cstr(s));

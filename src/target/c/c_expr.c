@@ -47,7 +47,8 @@ tn_str *c_name(c_gen *g, const tn_Var *v) {
   TN_GETP(base, tn_buf_cstr(&b));
   tn_str *name;
   TN_GETP(name, tn_str_from(base));
-  for (int64_t i = 1; tn_map_get(g->used, tn_any_obj(name), &count); ++i)
+  for (int64_t i = 1;
+       c_is_taken_for(g, name->data) || tn_map_get(g->used, tn_any_obj(name), &count); ++i)
     TN_GETP(name, tn_str_fmt("%s_%lld", base, (long long)i));
   TN_TRYP(tn_map_set(g->used, tn_any_obj(name), tn_any_int(1)));
   TN_TRYP(tn_pmap_put(&g->names, v, name));

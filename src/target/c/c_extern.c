@@ -4,31 +4,16 @@
 
 #include "target/c/gen.h"
 
-/* Of <math.h>, without the f of float's, and of <string.h>; and builtins of compilers that take any
-   number of arguments. */
-static const char *const math_names[] = {
-    "acos",  "acosh", "asin",   "asinh",  "atan",      "atan2",     "atanh",  "cbrt",   "ceil",
-    "cos",   "cosh",  "erf",    "erfc",   "exp",       "exp2",      "expm1",  "fabs",   "fdim",
-    "floor", "fma",   "fmax",   "fmin",   "fmod",      "hypot",     "ldexp",  "lgamma", "llrint",
-    "log",   "log10", "log1p",  "log2",   "logb",      "lrint",     "lround", "modf",   "nearbyint",
-    "pow",   "rint",  "round",  "scalbn", "nextafter", "remainder", "sin",    "sinh",   "sqrt",
-    "tan",   "tanh",  "tgamma", "trunc",  "copysign"};
-static const char *const other_names[] = {"memcpy", "memset", "memmove", "memcmp",
-                                          "strlen", "strcmp", "printf",  "puts"};
-
+/* What the included headers declare, and builtins of compilers that take any number of arguments.
+ */
 static bool in_headers(const char *name) {
-  size_t n = strlen(name);
-  for (int i = 0; i < TN_COUNT(math_names); ++i) {
-    size_t k = strlen(math_names[i]);
-    if (strncmp(name, math_names[i], k) == 0 && (n == k || (n == k + 1 && name[k] == 'f')))
-      return true;
-  }
-  for (int i = 0; i < TN_COUNT(other_names); ++i)
-    if (strcmp(name, other_names[i]) == 0) return true;
-  return strncmp(name, "TVM", 3) == 0 || strncmp(name, "__builtin_", 10) == 0;
+  static const char *const output[] = {"printf", "puts"};
+  for (int i = 0; i < TN_COUNT(output); ++i)
+    if (strcmp(name, output[i]) == 0) return true;
+  return c_is_taken(name) || strncmp(name, "TVM", 3) == 0 || strncmp(name, "__builtin_", 10) == 0;
 }
 
-static bool in_module(const c_gen *g, const char *name) {
+bool c_in_module(const c_gen *g, const char *name) {
   tn_any key, value;
   for (int64_t i = 0; tn_map_at(g->ir->functions, i, &key, &value); ++i) {
     const tn_PrimFunc *f = TN_AS(PrimFunc, value.v.obj);
@@ -48,7 +33,7 @@ static bool is_name(const char *s) {
 int c_declare_extern(c_gen *g, const tn_Call *call, const char *name) {
   const char *type;
   tn_any found;
-  if (g->d->kernels || !g->externs || !is_name(name) || in_headers(name) || in_module(g, name))
+  if (g->d->kernels || !g->externs || !is_name(name) || in_headers(name) || c_in_module(g, name))
     return 0;
   if (tn_map_get(g->externs, tn_any_cstr(name), &found)) return 0;
   TN_TRY(tn_map_set(g->externs, tn_any_cstr(name), tn_any_int(1)));

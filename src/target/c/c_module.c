@@ -75,18 +75,19 @@ static bool lies_apart(const tn_PrimFunc *f, const tn_Var *v) {
 }
 
 static int write_head(c_gen *g, tn_buf *out, const tn_PrimFunc *f, bool name_params) {
-  const char *ret;
+  const char *ret, *name;
   bool visible = ir_attrs_str(f->attrs, "global_symbol") != NULL;
   TN_GET(ret, return_type(g, f));
-  tn_buf_printf(out, "%s %s %s(", visible && !g->alone ? "TVM_DLL" : "static", ret, g->name);
+  TN_GET(name, c_identifier(g->name));
+  tn_buf_printf(out, "%s %s %s(", visible && !g->alone ? "TVM_DLL" : "static", ret, name);
   for (int64_t i = 0; i < f->params->len; ++i) {
     const tn_Var *v = (const tn_Var *)tn_arr_obj(f->params, i);
-    tn_str *type, *name;
+    tn_str *type, *param;
     TN_GET(type, c_var_type(g, v));
-    TN_GET(name, name_params ? c_name(g, v) : v->name);
+    TN_GET(param, name_params ? c_name(g, v) : v->name);
     bool alone = lies_apart(f, v);
     tn_buf_printf(out, "%s%s %s%s", i ? ", " : "", tn_cstr(type), alone ? "restrict " : "",
-                  tn_cstr(name));
+                  tn_cstr(param));
   }
   tn_buf_puts(out, f->params->len ? ")" : "void)");
   return 0;
@@ -135,15 +136,22 @@ static int write_all(c_gen *g, bool heads) {
     }
     TN_GET(g->used, tn_scope_own(tn_map_new()));
     TN_TRY(write_head(g, g->decl, f, true));
-    tn_buf_puts(g->decl, strcmp(g->name, "main") == 0 ? " TVM_MAIN_SYMBOL;\n" : ";\n");
+    const char *name;
+    TN_GET(name, c_identifier(g->name));
+    bool renamed = name != g->name;
+    tn_buf_printf(g->decl, renamed ? " TVM_SYMBOL(\"%s\");\n" : ";\n", g->name);
+    g->renamed = g->renamed || renamed;
   }
   return 0;
 }
 
-static void register_symbol(tn_buf *out, const char *prefix, const char *name) {
+static int register_symbol(tn_buf *out, const char *prefix, const char *name) {
   bool has = strncmp(name, prefix, strlen(prefix)) == 0;
+  const char *function;
+  TN_GET(function, c_identifier(name));
   tn_buf_printf(out, "  TVMBackendRegisterSystemLibSymbol(\"%s%s\", (void*)&%s);\n",
-                has ? "" : prefix, name, name);
+                has ? "" : prefix, name, function);
+  return 0;
 }
 
 /* Code that is linked into a program names its functions at start. */
@@ -151,17 +159,18 @@ static bool is_registered(const c_gen *g, const tn_target *t) {
   return ir_attrs_str(g->ir->attrs, "system_lib_prefix") || target_int(t, "system-lib", 0);
 }
 
-static void write_startup(const c_gen *g, tn_buf *out, const tn_target *t) {
+static int write_startup(const c_gen *g, tn_buf *out, const tn_target *t) {
   const char *prefix = ir_attrs_str(g->ir->attrs, "system_lib_prefix");
   tn_any key, value;
-  if (!is_registered(g, t)) return;
+  if (!is_registered(g, t)) return 0;
   tn_buf_puts(out, "__attribute__((constructor)) static void tvm_module_startup_(void) {\n");
   for (int64_t i = 0; tn_map_at(g->ir->functions, i, &key, &value); ++i) {
     const char *name = ir_attrs_str(((const tn_BaseFunc *)value.v.obj)->attrs, "global_symbol");
-    if (name) register_symbol(out, prefix ? prefix : "", name);
+    if (name) TN_TRY(register_symbol(out, prefix ? prefix : "", name));
   }
-  register_symbol(out, prefix ? prefix : "", "__tvm_module_ctx");
+  TN_TRY(register_symbol(out, prefix ? prefix : "", "__tvm_module_ctx"));
   tn_buf_puts(out, "}\n");
+  return 0;
 }
 
 /* The function that is meant where none is named, as text for the loader. Weak, as in other code:
@@ -179,31 +188,6 @@ static void write_entry(const c_gen *g, tn_buf *out) {
     return;
   }
 }
-
-/* A kernel of that name is no start of a program. */
-static bool has_main(const tn_IRModule *ir) {
-  tn_any key, value;
-  for (int64_t i = 0; tn_map_at(ir->functions, i, &key, &value); ++i) {
-    const tn_PrimFunc *f = TN_AS(PrimFunc, value.v.obj);
-    if (f && strcmp(c_symbol((const tn_GlobalVar *)key.v.obj, f), "main") == 0) return true;
-  }
-  return false;
-}
-
-/* gcc can be told that a function of that name is no start of a program; clang takes it by another
-   name only, which is given back in the object file. */
-static const char main_prologue[] =
-    "#if defined(__clang__)\n"
-    "#define TVM_TEXT_(x) #x\n"
-    "#define TVM_TEXT(x) TVM_TEXT_(x)\n"
-    "#define TVM_MAIN_SYMBOL __asm__(TVM_TEXT(__USER_LABEL_PREFIX__) \"main\")\n"
-    "#define main tvm_main_\n"
-    "#else\n"
-    "#define TVM_MAIN_SYMBOL\n"
-    "#if defined(__GNUC__)\n"
-    "#pragma GCC diagnostic ignored \"-Wmain\"\n"
-    "#endif\n"
-    "#endif\n";
 
 const char c_constant_macro[] =
     "#ifndef TENON_CONST /* may be defined as an attribute of constants: a section, say */\n"
@@ -273,12 +257,12 @@ static int write_source(c_gen *g, tn_buf *all, const tn_target *t) {
                      "void* __tvm_module_ctx = NULL;\n");
   put_types(g, all);
   if (strstr(decl, "TENON_CONST ")) tn_buf_puts(all, c_constant_macro);
-  if (has_main(g->ir)) tn_buf_puts(all, main_prologue);
+  if (g->renamed) tn_buf_puts(all, c_symbol_macro);
   c_write_helpers(g, all);
   TN_TRY(write_imports(g, all));
   tn_buf_printf(all, "%s\n%s", decl, code);
   write_entry(g, all);
-  write_startup(g, all, t);
+  TN_TRY(write_startup(g, all, t));
   return tn_buf_ok(all);
 }
 

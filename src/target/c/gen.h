@@ -112,6 +112,7 @@ struct c_gen {
   const tn_IRModule *ir;
   const char *name; /* of the function under generation */
   bool alone;       /* a file that stands alone: static functions, nothing of ours is included */
+  bool renamed;     /* is a function called other than its symbol? */
   int indent, temps;
   const char *constant; /* in front of the declarations of constants: a macro and a blank */
   int needs;            /* C_NEEDS_* */
@@ -158,6 +159,18 @@ int c_stmt(c_gen *g, const tn_stmt *s);
 /** Does a statement or expression use the variable, as data of a buffer or else? */
 bool c_uses(const void *e, const tn_Var *v);
 const char *c_symbol(const tn_GlobalVar *v, const tn_PrimFunc *func);
+/** Has the module a function of that symbol? */
+bool c_in_module(const c_gen *g, const char *symbol);
+/** Does C itself, or a header that the code includes, use the name (c_names.def)? */
+bool c_is_taken(const char *name);
+/** The same for variables, which the words of kernel languages must not be either. */
+bool c_is_taken_for(const c_gen *g, const char *variable);
+/** Is it a function of <math.h>? */
+bool c_is_math(const char *name);
+/** What a function of that symbol is called in the text; NULL with MemoryError. */
+const char *c_identifier(const char *symbol);
+/** Definition of TVM_SYMBOL, for functions whose identifier is not their symbol. */
+extern const char c_symbol_macro[];
 /** A value as it lies in memory (c_memory_type) brought into its type, and back. */
 tn_str *c_loaded(c_gen *g, tn_dtype t, tn_str *s);
 tn_str *c_stored(c_gen *g, tn_dtype t, tn_str *s);

@@ -104,6 +104,38 @@ static bool is_small_power(tir_op_id op, LLVMValueRef exponent, double *n) {
   return *n == 3 || *n == 4;
 }
 
+/* A function of the program may have the name of one of libm that the code calls, or that LLVM
+   makes of its intrinsic: then that one is not to be had. */
+static bool is_hidden(cg_fn *f, const math_row *row, tn_dtype t) {
+  const char *base = row->libm ? row->libm : row->intrinsic + strlen("llvm.");
+  size_t n = strlen(base);
+  LLVMTypeRef number = t.bits == 32 ? f->m->f32 : f->m->f64;
+  for (LLVMValueRef fn = LLVMGetFirstFunction(f->m->mod); fn; fn = LLVMGetNextFunction(fn)) {
+    size_t len;
+    const char *name = LLVMGetValueName2(fn, &len);
+    bool same =
+        strncmp(name, base, n) == 0 && (t.bits == 32 ? len == n + 1 && name[n] == 'f' : len == n);
+    if (same && LLVMGetReturnType(LLVMGlobalGetValueType(fn)) != number) return true;
+  }
+  return false;
+}
+
+static LLVMValueRef apply(cg_fn *f, tir_op_id op, const math_row *row, tn_dtype t,
+                          LLVMValueRef *args, bool bounded);
+
+/* The function of double in the place of that of float. */
+static LLVMValueRef as_double(cg_fn *f, tir_op_id op, const math_row *row, tn_dtype t,
+                              LLVMValueRef *args, bool bounded) {
+  tn_dtype wide = tn_dtype_of(kDLFloat, 64, t.lanes);
+  LLVMTypeRef to, back;
+  LLVMValueRef x[3], y;
+  TN_GETP(to, cg_type(f->m, wide));
+  TN_GETP(back, cg_type(f->m, t));
+  for (int i = 0; i < row->nargs; ++i) x[i] = LLVMBuildFPExt(f->b, args[i], to, "");
+  TN_GETP(y, apply(f, op, row, wide, x, bounded));
+  return LLVMBuildFPTrunc(f->b, y, back, "");
+}
+
 static LLVMValueRef apply(cg_fn *f, tir_op_id op, const math_row *row, tn_dtype t,
                           LLVMValueRef *args, bool bounded) {
   double n;
@@ -112,6 +144,12 @@ static LLVMValueRef apply(cg_fn *f, tir_op_id op, const math_row *row, tn_dtype 
     LLVMValueRef square = LLVMBuildFMul(f->b, args[0], args[0], "");
     return LLVMBuildFMul(f->b, square, n == 3 ? args[0] : square, "");
   }
+  bool hidden = is_hidden(f, row, t);
+  if (hidden && t.bits == 32) return as_double(f, op, row, t, args, bounded);
+  TN_CHECKP(!hidden, CodegenError, NULL,
+            "llvm: %s: a function of the module has the name of the C function of double that %s "
+            "needs: give it another name",
+            f->name, tn_cstr(tir_op(op)->name));
   if (row->libm) return by_lane(f, row, t, args);
   LLVMTypeRef type = LLVMTypeOf(args[0]);
   return cg_intrinsic(f, row->intrinsic, &type, 1, args, row->nargs);
