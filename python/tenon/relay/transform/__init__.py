@@ -90,12 +90,6 @@ InlineCompilerFunctionsBoundTo = _maker(
     "The functions of these variables become part of those who call them.",
     global_vars=_REQUIRED,
 )
-EtaExpand = _maker(
-    "EtaExpand",
-    "Constructors and global functions that are used as values become functions.",
-    expand_constructor=False,
-    expand_global_var=False,
-)
 PartitionGraph = _maker(
     "PartitionGraph",
     "Annotated regions become functions of the module, for another compiler.",
