@@ -280,11 +280,11 @@ def test_create_executor(kind):
     func = relay.Function([x, y], relay.Tuple([total, relay.Tuple([relay.exp(total), y])]))
     a, b = rand(2, 3), rand(3, seed=1)
     run_it = relay.create_executor(kind, device=tenon.cpu(0), target="llvm").evaluate(func)
-    for result in (run_it(a, b), run_it(a, y=b), run_it(y=b, x=a)):
+    for result in (run_it(a, b), run_it(a, y=b), run_it(y=b, x=a), run_it(y=b, x=a, unused=a)):
         np.testing.assert_allclose(result[0].numpy(), a + b, rtol=1e-6)
         np.testing.assert_allclose(result[1][0].numpy(), np.exp(a + b), rtol=1e-5)
     with pytest.raises(ValueError, match="missing .'y'."):
-        run_it(a)
+        run_it(a, unused=b)
     with pytest.raises(ValueError, match="given twice .'x'."):
         run_it(a, b, x=a)
     one = relay.create_executor(kind, tenon.IRModule.from_expr(func), params={"y": b}).evaluate()

@@ -364,7 +364,11 @@ class AotExecutor(GraphExecutor):
 
 
 def _arguments(func, args, kwargs):
-    """Arguments in the order of the parameters, whose names need not differ."""
+    """Arguments in the order of the parameters, whose names need not differ.
+
+    Names that are no parameter's are left aside: programs give the values of all inputs they have
+    to functions from which a pass removed some.
+    """
     names = [str(param.name_hint) for param in func.params]
     shared = [name for name in kwargs if names.count(name) > 1]
     if shared:
@@ -373,12 +377,11 @@ def _arguments(func, args, kwargs):
         )
     given, rest = names[: len(args)], names[len(args) :]
     twice = [name for name in kwargs if name in given and name not in rest]
-    unknown = [name for name in kwargs if name not in names]
     missing = [name for name in rest if name not in kwargs]
-    if len(args) > len(names) or twice or unknown or missing:
+    if len(args) > len(names) or twice or missing:
         raise ValueError(
             f"expected the arguments {names}, got {len(args)} by position and {list(kwargs)} by "
-            f"name: missing {missing}, given twice {twice}, not known {unknown}"
+            f"name: missing {missing}, given twice {twice}"
         )
     return [*args, *[kwargs[name] for name in rest]]
 
