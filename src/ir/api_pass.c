@@ -67,7 +67,7 @@ static int run_pass(TN_ARGS) {
   TN_TRY(need(args, n, 0, &tn_type_Pass, &p));
   TN_TRY(need(args, n, 1, &tn_type_IRModule, &m));
   TN_TRY(opt(args, n, 2, &tn_type_PassContext, &ctx));
-  return tn_ret_obj(ret, ir_pass_run(p, m, ctx));
+  return tn_ret_obj(ret, ir_pass_run_whole(p, m, ctx));
 }
 
 /* Names of all passes that are functions of the library, with their descriptions. */

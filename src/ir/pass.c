@@ -17,7 +17,8 @@ static struct {
   bool (*skip)(const tn_BaseFunc *f);
   void *(*begin)(const tn_BaseFunc *f);
   void (*end)(void *state);
-} functions_of[IR_PASS_RELAYFUNC + 1];
+  tn_IRModule *(*finish)(tn_IRModule *m);
+} functions_of[IR_PASS_RELAYMODULE + 1];
 
 void ir_pass_functions(ir_pass_kind kind, const tn_type *func, bool (*skip)(const tn_BaseFunc *)) {
   functions_of[kind].func = func;
@@ -27,6 +28,10 @@ void ir_pass_functions(ir_pass_kind kind, const tn_type *func, bool (*skip)(cons
 void ir_pass_around(ir_pass_kind kind, void *(*begin)(const tn_BaseFunc *), void (*end)(void *)) {
   functions_of[kind].begin = begin;
   functions_of[kind].end = end;
+}
+
+void ir_pass_finished(ir_pass_kind kind, tn_IRModule *(*finish)(tn_IRModule *m)) {
+  functions_of[kind].finish = finish;
 }
 
 /* Calls a pass function and takes its result, which must be a `want` or, if `opt`, None. */
@@ -113,6 +118,24 @@ static tn_IRModule *run_required(const tn_PassInfo *info, tn_IRModule *m, tn_Pas
   return m;
 }
 
+static ir_pass_kind kind_of(const tn_Pass *p) {
+  switch (p->hdr.type_index) {
+  case TN_TI_PrimFuncPass: return IR_PASS_PRIMFUNC;
+  case TN_TI_FunctionPass: return IR_PASS_RELAYFUNC;
+  default: break;
+  }
+  for (int i = 0; ir_pass_at(i); ++i)
+    if (strcmp(ir_pass_at(i)->name, tn_cstr(p->pass_info->name)) == 0) return ir_pass_at(i)->kind;
+  return IR_PASS_MODULE;
+}
+
+tn_IRModule *ir_pass_run_whole(tn_Pass *pass, tn_IRModule *m, tn_PassContext *ctx) {
+  tn_IRModule *r = ir_pass_run(pass, m, ctx);
+  if (!r || pass->hdr.type_index == TN_TI_Sequential) return r;
+  tn_IRModule *(*finish)(tn_IRModule *) = functions_of[kind_of(pass)].finish;
+  return finish ? finish(r) : r;
+}
+
 /* One pass of a sequence, if the context lets it run. */
 static tn_IRModule *run_step(const tn_Sequential *s, int64_t i, tn_IRModule *m,
                              tn_PassContext *ctx) {
@@ -120,7 +143,7 @@ static tn_IRModule *run_step(const tn_Sequential *s, int64_t i, tn_IRModule *m,
   TN_CHECKP(TN_IS(Pass, p), TypeError, NULL, "Sequential %s: passes[%lld] is no pass",
             tn_cstr(s->pass_info->name), (long long)i);
   if (!ir_pass_enabled(ctx, p->pass_info)) return m;
-  return ir_pass_run(p, run_required(p->pass_info, m, ctx), ctx);
+  return ir_pass_run_whole(p, run_required(p->pass_info, m, ctx), ctx);
 }
 
 /* Only the newest module is kept: a long sequence does not pile up what lies between. */
@@ -291,8 +314,7 @@ static tn_func *native_func(const ir_pass_row *row, const tn_any *args, int32_t 
   for (; s->nargs < nargs; ++s->nargs) {
     if (tn_any_own(&args[s->nargs], &s->args[s->nargs])) return native_fini(s), NULL;
   }
-  tn_func *f = tn_func_new(row->kind == IR_PASS_MODULE ? run_native_module : run_native_func, s,
-                           native_fini);
+  tn_func *f = tn_func_new(row->module ? run_native_module : run_native_func, s, native_fini);
   if (!f) native_fini(s);
   return tn_scope_own(f);
 }
@@ -302,8 +324,7 @@ tn_Pass *ir_pass_new(const ir_pass_row *row, const tn_any *args, int32_t nargs) 
   tn_PassInfo *info = TN_NEW(PassInfo, .name = tn_str_from(row->name), .opt_level = row->level,
                              .required = tn_arr_of(0));
   if (!f) return NULL;
-  if (row->kind == IR_PASS_MODULE)
-    return (tn_Pass *)TN_NEW(ModulePass, .pass_info = info, .pass_func = f);
+  if (row->module) return (tn_Pass *)TN_NEW(ModulePass, .pass_info = info, .pass_func = f);
   tn_PrimFuncPass proto = {.pass_info = info, .pass_func = f};
   return tn_node_copy(row->kind == IR_PASS_PRIMFUNC ? &tn_type_PrimFuncPass : &tn_type_FunctionPass,
                       &proto);

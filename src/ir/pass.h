@@ -32,7 +32,13 @@ typedef struct {
 typedef tn_IRModule *(*ir_module_pass_fn)(tn_IRModule *m, const tn_pass_ctx *c);
 typedef tn_BaseFunc *(*ir_func_pass_fn)(tn_BaseFunc *f, const tn_pass_ctx *c);
 
-typedef enum { IR_PASS_MODULE, IR_PASS_PRIMFUNC, IR_PASS_RELAYFUNC } ir_pass_kind;
+/** RELAYMODULE: a module pass that changes Relay functions, whose types are found afterwards. */
+typedef enum {
+  IR_PASS_MODULE,
+  IR_PASS_PRIMFUNC,
+  IR_PASS_RELAYFUNC,
+  IR_PASS_RELAYMODULE
+} ir_pass_kind;
 
 typedef struct {
   const char *name; /**< of the pass: "tir.RemoveNoOp" */
@@ -47,9 +53,10 @@ typedef struct {
 /** Expansions of P(fn, name, KIND, level, config, doc) for a layer's table. */
 #define TN_AS_PASS_ROW(fn, name, KIND, level, config, doc)                                         \
   {name, IR_PASS_##KIND, level, TN_PASS_FN_##KIND(fn), config, doc},
-#define TN_PASS_FN_MODULE(fn)    fn, NULL
-#define TN_PASS_FN_PRIMFUNC(fn)  NULL, (ir_func_pass_fn)(void (*)(void))(fn)
-#define TN_PASS_FN_RELAYFUNC(fn) NULL, (ir_func_pass_fn)(void (*)(void))(fn)
+#define TN_PASS_FN_MODULE(fn)      fn, NULL
+#define TN_PASS_FN_PRIMFUNC(fn)    NULL, (ir_func_pass_fn)(void (*)(void))(fn)
+#define TN_PASS_FN_RELAYMODULE(fn) fn, NULL
+#define TN_PASS_FN_RELAYFUNC(fn)   NULL, (ir_func_pass_fn)(void (*)(void))(fn)
 
 /** Registers constructors: `prefix` ("tir.transform.") and the last part of each row's name. Their
  * arguments reach the function in tn_pass_ctx. */
@@ -68,11 +75,18 @@ TN_API void ir_pass_functions(ir_pass_kind kind, const tn_type *func,
 TN_API void ir_pass_around(ir_pass_kind kind, void *(*begin)(const tn_BaseFunc *f),
                            void (*end)(void *state));
 
+/** Tells what is done to a module after a pass of a kind that a program runs by itself or in a
+ * sequence: `finish` returns the module, NULL with an error. */
+TN_API void ir_pass_finished(ir_pass_kind kind, tn_IRModule *(*finish)(tn_IRModule *m));
+
 /** A pass made of a C function. `args` are kept. */
 TN_API tn_Pass *ir_pass_new(const ir_pass_row *row, const tn_any *args, int32_t nargs);
 TN_API tn_Sequential *ir_sequential(const char *name, tn_arr *passes);
 /** Runs a pass in a context (NULL: the current one) with its instruments around. */
 TN_API tn_IRModule *ir_pass_run(tn_Pass *pass, tn_IRModule *m, tn_PassContext *ctx);
+/** The same as programs see it: what is told by ir_pass_finished is done afterwards. Builds run
+ * lists of passes that find types where they need them. */
+TN_API tn_IRModule *ir_pass_run_whole(tn_Pass *pass, tn_IRModule *m, tn_PassContext *ctx);
 /** Runs passes in order, whatever their levels. */
 TN_API tn_IRModule *ir_pass_run_all(tn_Pass *const *list, int n, tn_IRModule *m,
                                     tn_PassContext *ctx);

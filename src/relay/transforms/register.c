@@ -1,6 +1,7 @@
 /* The table of passes over Relay programs. */
 #include "base/error.h"
 #include "ir/module.h"
+#include "relay/infer.h"
 #include "relay/relay_impl.h"
 #include "relay/transforms/float_rules.h"
 #include "relay/transforms/transforms.h"
@@ -25,6 +26,8 @@ tn_IRModule *relay_run_pass(const char *name, tn_IRModule *m, tn_PassContext *ct
 
 int relay_transforms_init(void) {
   ir_pass_functions(IR_PASS_RELAYFUNC, &tn_type_RelayFunction, skip);
+  ir_pass_finished(IR_PASS_RELAYFUNC, relay_infer_module);
+  ir_pass_finished(IR_PASS_RELAYMODULE, relay_infer_module);
   TN_TRY(relay_gradient_init());
   TN_TRY(relay_convert_layout_init());
   TN_TRY(relay_float_rules_init());

@@ -15,6 +15,7 @@
 
 #define RELAY_DECLARE_RELAYFUNC(fn)                       tn_RelayFunction *fn(tn_RelayFunction *f, const tn_pass_ctx *c);
 #define RELAY_DECLARE_MODULE(fn)                          tn_IRModule *fn(tn_IRModule *m, const tn_pass_ctx *c);
+#define RELAY_DECLARE_RELAYMODULE(fn)                     RELAY_DECLARE_MODULE(fn)
 #define RELAY_DECLARE(fn, name, KIND, level, config, doc) RELAY_DECLARE_##KIND(fn)
 RELAY_PASSES(RELAY_DECLARE)
 #undef RELAY_DECLARE
