@@ -160,3 +160,12 @@ def test_shapes_of_other_tensors():
 def test_tensordot(axes):
     a, b = (rand(2, 3, 4), rand(3, 4, 2, seed=1)) if axes != 1 else (rand(2, 4), rand(4, 3, seed=1))
     same(lambda x, y: topi.tensordot(x, y, axes), lambda x, y: np.tensordot(x, y, axes), a, b)
+
+
+@pytest.mark.parametrize("height, size", [(8, 4), (16, 4), (12, 2), (7, 2)])
+def test_tiles_of_convolutions_of_volumes(height, size):
+    """The module is found by its path; its tile takes four results where the height allows it."""
+    from tenon.topi.cuda.conv3d_winograd import _infer_tile_size
+
+    data = te.placeholder((1, 3, 5, height, 9), name="data")
+    assert _infer_tile_size(data, te.placeholder((4, 3, 3, 3, 3), name="kernel")) == size
