@@ -61,6 +61,7 @@ def test_open_extents_and_weights_as_parameters():
         path.read_bytes(), {key: (3, 1, 8, 8)}, freeze_params=False
     )
     assert len(params) == len(mod["main"].params) - 1
+    assert mod["main"].params[0].name_hint == key  # inputs come first
     lib = relay.build(mod, target="llvm", params=params)
     module = graph_executor.GraphModule(lib["default"](tenon.cpu(0)))
     data = np.load(DIGITS / "digits_test.npz")

@@ -152,3 +152,23 @@ def test_elements_go_back_to_their_places():
     larger = np.pad(wanted.reshape(1, 2, 4, 4), [(0, 0), (0, 0), (0, 1), (0, 2)])
     shape = np.int64([1, 2, 5, 6])
     check("MaxUnpool", [x, places, shape], [larger], constants=[2], **how)
+
+
+def test_weights_follow_the_inputs_they_stand_before():
+    """A model lists its weights before its inputs; the function's parameters are inputs first."""
+    x, w = np.float32([1, 2]), np.float32([3, 4])
+    m = model("Sub", [w, x], constants=[0])
+    mod, params = relay.frontend.from_onnx(m, freeze_params=False)
+    assert [p.name_hint for p in mod["main"].params] == ["x1", "x0"]
+    function = relay.create_executor("debug", mod=mod).evaluate()
+    np.testing.assert_array_equal(function(x, params["x0"]).numpy(), w - x)
+
+
+def test_models_of_other_operator_sets_only():
+    """Such a model need not say which version of the operators of ONNX itself it wants."""
+    x = np.float32([1, 2])
+    m = model("Relu", [x])
+    del m.opset_import[:]
+    m.opset_import.append(helper.make_opsetid("ai.onnx.ml", 2))
+    mod, _ = relay.frontend.from_onnx(m)
+    assert mod["main"].body.op.name == "nn.relu"

@@ -44,6 +44,7 @@ struct importer {
   tn_map *params;   /* of the result */
   tn_map *declared; /* name -> extents that the model states; NULL: of no use */
   tn_vec inputs;    /* Var */
+  tn_vec unfrozen;  /* Var: the weights that are parameters, which come after the inputs */
   bool spans;       /* are expressions to tell what they come from? */
   bool reshaped;    /* the caller gives inputs other extents than the model */
   int64_t opset;
@@ -131,7 +132,7 @@ static int add_weight(importer *im, const char *name, tn_tensor *t) {
   TN_GET(v, relay_infer_expr(
                 relay_var(name, (tn_Type *)relay_tensor_type_of(dl->shape, dl->ndim, dl->dtype)),
                 NULL));
-  TN_TRY(tn_vec_push_obj(&im->inputs, v));
+  TN_TRY(tn_vec_push_obj(&im->unfrozen, v));
   TN_TRY(tn_map_set(im->params, tn_any_cstr(name), tn_any_obj(t)));
   return set_value(im, name, v);
 }
@@ -367,6 +368,8 @@ static tn_IRModule *finish(importer *im, const onnx_graph *g) {
   tn_RelayFunction *f;
   tn_GlobalVar *v;
   tn_IRModule *m;
+  for (int64_t i = 0; i < im->unfrozen.len; ++i)
+    TN_TRYP(tn_vec_push(&im->inputs, im->unfrozen.items[i]));
   TN_GETP(f, body ? relay_function(tn_arr_from(&im->inputs), body, NULL, NULL) : NULL);
   TN_GETP(m, ir_module_new(NULL, NULL, NULL));
   TN_GETP(v, ir_global_var("main"));
@@ -397,6 +400,16 @@ static tn_IRModule *import_graph(importer *im) {
   return finish(im, g);
 }
 
+/* Does a model say anything about the version of the operators of ONNX itself? One of operators of
+   other domains only need not. */
+static bool names_opset(const onnx_model_proto *p) {
+  for (size_t i = 0; i < p->n_opset_import; ++i) {
+    const char *domain = p->opset_import[i]->domain;
+    if (!domain || !*domain || strcmp(domain, "ai.onnx") == 0) return true;
+  }
+  return false;
+}
+
 tn_IRModule *onnx_import(const onnx_model *m, const tn_map *shapes, onnx_options how,
                          tn_map *params) {
   int64_t budget = MAX_NODES;
@@ -408,9 +421,10 @@ tn_IRModule *onnx_import(const onnx_model *m, const tn_map *shapes, onnx_options
                  .params = params,
                  .spans = onnx_wants_spans(),
                  .opset = onnx_opset(m->proto, "")};
-  if (im.opset == 0 && m->proto->n_opset_import == 0) im.opset = 1;
+  if (im.opset == 0 && !names_opset(m->proto)) im.opset = 1;
   tn_IRModule *r = import_graph(&im);
   tn_vec_fini(&im.inputs);
+  tn_vec_fini(&im.unfrozen);
   return r;
 }
 

@@ -29,8 +29,8 @@ def from_onnx(
     opset : int, optional
         Not used: the model says which operator set it was written for.
     freeze_params : bool
-        Make weights constants of the program; otherwise they are parameters of ``main`` and are
-        returned.
+        Make weights constants of the program; otherwise they are parameters of ``main``, after the
+        inputs, and are returned.
     convert_config : dict, optional
         Not used.
     export_node_renamed_model_path : str or os.PathLike, optional
