@@ -127,9 +127,11 @@ static int stft_relation(relay_rel *r) {
       r,
       window->shape->len == 1 && relay_dim_equal(relay_dim(window, 0), tir_i64(a->win_length)) != 0,
       "window must have %lld elements, got %s", (long long)a->win_length, relay_type_text(window));
-  RELAY_CHECK(r, ir_is_floating(data->dtype) && tn_dtype_eq(data->dtype, window->dtype),
-              "data and window must be floats of one type, got %s and %s", TN_DT(data->dtype),
-              TN_DT(window->dtype));
+  RELAY_CHECK(r,
+              ir_is_floating(data->dtype) &&
+                  (ir_is_integral(window->dtype) || tn_dtype_eq(data->dtype, window->dtype)),
+              "data must be floats and window of the same type or integers, got %s and %s",
+              TN_DT(data->dtype), TN_DT(window->dtype));
   RELAY_CHECK(r, !tir_as_int((tn_obj *)relay_dim(data, -1), &extent) || extent >= a->n_fft,
               "data %s is shorter than n_fft, %lld", relay_type_text(data), (long long)a->n_fft);
   return relay_rel_result(r, relay_tensor_type(stft_shape(a, data->shape), data->dtype));
@@ -150,7 +152,8 @@ static tn_expr *stft_sum(void *ctx, tn_arr *at) {
   tn_expr *begin = tir_mul(te_index(at, row + 1), tir_const_int(TN_I32, a->hop_length));
   if (row) TN_TRYP(tn_vec_push_obj(&from, te_index(at, 0)));
   TN_TRYP(tn_vec_push_obj(&from, tir_add(begin, place)));
-  tn_expr *v = tir_mul(te_at(data, tn_arr_from(&from)), te_at_of(window, 1, k->var));
+  tn_expr *v =
+      tir_mul(te_at(data, tn_arr_from(&from)), tir_cast(t, te_at_of(window, 1, k->var), NULL));
   if (!v || !x) return NULL;
   if (a->normalized) v = tir_mul(v, tir_const_float(t, 1 / sqrt((double)a->n_fft)));
   tn_expr *real = tir_eq(te_index(at, row + 2), tir_i32(0));

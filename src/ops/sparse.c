@@ -35,8 +35,6 @@ static int to_dense_relation(relay_rel *r) {
               "expected sparse_indices of 2 dimensions at most, sparse_values of 1 at most and a "
               "scalar, got %s and %s",
               relay_type_text(indices), relay_type_text(values));
-  RELAY_CHECK(r, tn_dtype_eq(values->dtype, fill->dtype), "values are %s, the default is %s",
-              TN_DT(values->dtype), TN_DT(fill->dtype));
   int64_t ndim = a->output_shape->len;
   if (indices->shape->len == 2)
     RELAY_CHECK(r, relay_dim_equal(relay_dim(indices, 1), tir_i64(ndim)) != 0,
@@ -75,7 +73,9 @@ static tn_arr *to_dense(const relay_compute *c) {
   tn_Buffer *indices = buffer_at(in, 0), *values = buffer_at(in, 1);
   TN_GETP(out, tir_buffer(a->output_shape, values->dtype, "dense", ""));
   TN_GETP(at, ops_loop_vars("i", a->output_shape->len));
-  tn_stmt *fill = ops_loops(at, out->shape, tir_store(out, tir_load(buffer_at(in, 2), none), at));
+  tn_stmt *fill =
+      ops_loops(at, out->shape,
+                tir_store(out, tir_cast(out->dtype, tir_load(buffer_at(in, 2), none), NULL), at));
   tn_Var *k = tir_var("k", TN_I32);
   for (int64_t i = 0; i < a->output_shape->len; ++i) {
     tn_arr *place = indices->shape->len == 2   ? tn_arr_of(2, k, tir_i32((int32_t)i))

@@ -47,6 +47,18 @@ def test_stft(shape, win_length, onesided, normalized):
     )
 
 
+def test_stft_takes_windows_of_integers():
+    """They count as floats: a window of ones changes nothing."""
+    x, window = rand(2, 30), np.array([1, 0, 2, 1], "int32")
+
+    def reference(a, w):
+        view = np.lib.stride_tricks.sliding_window_view(a, 4, -1)[..., ::3, :] * w
+        z = np.swapaxes(np.fft.rfft(view), -1, -2)
+        return np.stack([z.real, z.imag], -1)
+
+    check(lambda a, w: relay.op.stft(a, 4, 3, 4, w), reference, x, window, rtol=1e-4, atol=1e-4)
+
+
 def test_stft_of_long_signals_keeps_its_angles():
     x = rand(1, 5000)
     want = np.fft.rfft(x[0, :4096])

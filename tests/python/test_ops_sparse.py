@@ -111,7 +111,58 @@ def test_sparse_reshape(new):
         flat = np.ravel_multi_index(tuple(i.T), (2, 3, 6))
         return np.stack(np.unravel_index(flat, shape), -1), np.array(shape)
 
-    check(relay.sparse_reshape, reference, i, prev, np.array(new, "int64"))
+    check(
+        lambda *args: relay.sparse_reshape(*args).tuple_value,
+        reference,
+        i,
+        prev,
+        np.array(new, "int64"),
+    )
+
+
+def test_parts_of_a_sparse_reshape():
+    """The result is unpacked, and is a tuple for calls that take one."""
+    i = relay.var("i", shape=(3, 2), dtype="int64")
+    prev = relay.const(np.array([2, 6], "int64"))
+    result = relay.sparse_reshape(i, prev, relay.const(np.array([3, 2, 2], "int64")))
+    assert isinstance(result.astuple(), relay.Tuple)
+    coordinates, shape = result
+    types = [relay.transform.InferTypeLocal(x) for x in (coordinates, shape)]
+    assert types == [relay.TensorType((3, 3), "int64"), relay.TensorType((3,), "int64")]
+
+
+def test_the_default_of_elements_has_their_type():
+    i, v = np.array([1, 3], "int64"), np.array([5, 6], "int64")
+    check(
+        lambda a, b, d: relay.sparse_to_dense(a, (5,), b, d),
+        lambda a, b, d: np.array([2, 5, 2, 6, 2], "int64"),
+        i,
+        v,
+        np.array(2, "int32"),
+    )
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+def test_offsets_of_a_deformable_convolution_follow(layout):
+    """From the extents of the result, whose height and width they have."""
+    shape = (1, 4, 9, 8) if layout == "NCHW" else (1, 9, 8, 4)
+    data, offset, weight = relay.var("data", shape=shape), relay.var("o"), relay.var("w")
+    y = relay.nn.deformable_conv2d(
+        data,
+        offset,
+        weight,
+        kernel_size=(3, 2),
+        channels=6,
+        padding=(1, 1),
+        strides=(2, 1),
+        deformable_groups=2,
+        data_layout=layout,
+        kernel_layout="OIHW" if layout == "NCHW" else "HWIO",
+    )
+    mod = relay.transform.InferType()(tenon.IRModule.from_expr(y))
+    types = {p.name_hint: p.checked_type for p in mod["main"].params}
+    wanted = (1, 24, 5, 9) if layout == "NCHW" else (1, 5, 9, 24)
+    assert types["o"] == relay.TensorType(wanted, "float32")
 
 
 @pytest.mark.parametrize("k", [0, 2, -1, (-1, 1), (0, 2), (-2, -1)])

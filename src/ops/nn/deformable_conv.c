@@ -94,20 +94,43 @@ static int assign_weight(relay_rel *r, const attributes *a, const tn_TensorType 
   OPS_AXIS(&w, 'I') = relay_dim_over(OPS_AXIS(&d, 'C'), a->groups);
   for (int i = 0; i < 2; ++i) w.axis[letters[i] - 'A'] = (tn_expr *)tn_arr_obj(a->kernel_size, i);
   tn_arr *shape = ops_axes_to(tn_cstr(a->kernel_layout), &w, true);
-  return relay_rel_assign(r, 2, (tn_Type *)relay_tensor_type(shape, data->dtype));
+  return relay_rel_assign(r, 2, (tn_Type *)relay_tensor_type(shape, data->dtype)) ? RELAY_FAILED
+                                                                                  : RELAY_SOLVED;
+}
+
+/* So does the offset, from the extents of the result. */
+static int assign_offset(relay_rel *r, const attributes *a, const tn_TensorType *data,
+                         const tn_TensorType *weight) {
+  problem p;
+  ops_axes of;
+  /* data stands in for what is not known: only the two others say how large the result is */
+  if (read_problem(a, data->shape, data->shape, weight->shape, &p)) return ops_rel_failed(r);
+  tn_arr *shape = out_shape(&p);
+  if (!shape || ops_axes_of(tn_cstr(a->data_layout), shape, true, &of)) return ops_rel_failed(r);
+  tn_expr *points = relay_dim_mul(OPS_AXIS(&p.weight, 'H'), OPS_AXIS(&p.weight, 'W'));
+  OPS_AXIS(&of, 'C') = times(points, 2 * a->deformable_groups);
+  shape = ops_axes_to(tn_cstr(a->data_layout), &of, true);
+  return relay_rel_assign(r, 1, (tn_Type *)relay_tensor_type(shape, data->dtype)) ? RELAY_FAILED
+                                                                                  : RELAY_SOLVED;
 }
 
 static int relation(relay_rel *r) {
   const attributes *a = r->attrs;
   problem p;
   RELAY_TENSOR(data, r, 0);
-  RELAY_TENSOR(offset, r, 1);
   tn_TensorType *weight = TN_AS(TensorType, r->types[2]);
   if (!weight) {
     int state = assign_weight(r, a, data);
     if (state != RELAY_SOLVED) return state;
     weight = TN_AS(TensorType, r->types[2]);
     if (!weight) return RELAY_WAIT;
+  }
+  tn_TensorType *offset = TN_AS(TensorType, r->types[1]);
+  if (!offset) {
+    int state = assign_offset(r, a, data, weight);
+    if (state != RELAY_SOLVED) return state;
+    offset = TN_AS(TensorType, r->types[1]);
+    if (!offset) return RELAY_WAIT;
   }
   if (read_problem(a, data->shape, offset->shape, weight->shape, &p)) return ops_rel_failed(r);
   RELAY_CHECK(r, ir_is_floating(data->dtype) && ir_is_floating(offset->dtype),

@@ -2,8 +2,8 @@
 
 import importlib
 
-from ..expr import Constant, Expr, const
-from . import _make
+from ..expr import Constant, Expr, TupleWrapper, const
+from . import _make, _rows
 
 
 def _call(name, *args, **kwargs):
@@ -36,6 +36,9 @@ def sparse_to_dense(sparse_indices, output_shape, sparse_values, default_value=0
     if not isinstance(default_value, Expr):
         default_value = const(default_value)
     return _make.sparse_to_dense(sparse_indices, sparse_values, default_value, shape)
+
+
+sparse_reshape = _rows.wrapper("sparse_reshape", finish=lambda call: TupleWrapper(call, 2))
 
 
 def segment_sum(data, segment_ids, num_segments=None):
@@ -94,4 +97,4 @@ def matrix_set_diag(data, diagonal, k=0, align="RIGHT_LEFT"):
     return _make.matrix_set_diag(data, diagonal, int(low), int(high), above, below)
 
 
-__all__ = ["matrix_set_diag", "segment_sum", "sparse_to_dense"]
+__all__ = ["matrix_set_diag", "segment_sum", "sparse_reshape", "sparse_to_dense"]
