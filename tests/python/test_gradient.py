@@ -375,3 +375,9 @@ def test_a_program_too_deep_is_an_error():
         body = relay.If(c, body, x)
     with pytest.raises(RuntimeError, match="nested too deeply"):
         gradient(relay.Function([x, c], body), mode="higher_order")
+
+
+def test_check_grad_chooses_inputs_that_single_precision_can_tell_apart():
+    """Numbers as large as the step: the differences of larger ones are lost in float32."""
+    x = relay.var("x", shape=(2, 3, 4), dtype="float32")
+    check_grad(relay.Function([x], relay.reshape(x, (6, 4))), target_devices=HOST)

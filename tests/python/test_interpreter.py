@@ -152,3 +152,10 @@ def test_results_of_shapes_that_depend_on_values():
     assert ex(np.zeros(6, "float32"), np.array([2, 3])).shape == (2, 3)
     with pytest.raises(tenon.error.TVMError):
         ex(np.zeros(6, "float32"), np.array([4, 3]))
+
+
+def test_values_of_variables_may_be_expressions():
+    x = relay.var("x", shape=(2,))
+    value = relay.const(np.float32([1, -2]))
+    got = relay.create_executor().evaluate(relay.abs(x), {x: value})
+    np.testing.assert_array_equal(got.numpy(), [1, 2])

@@ -4,7 +4,7 @@ from ..._ffi import get_global_func
 from ..._ffi.registry import register_object
 from ...ir.expr import GlobalVar
 from ...runtime.object import Object
-from ..expr import Tuple, bind, const
+from ..expr import Expr, Tuple, bind, const
 from ..function import Function
 
 
@@ -39,7 +39,7 @@ class Executor:
         expr : RelayExpr, optional
             A function or global variable gives a callable that takes its arguments by position or
             name; anything else is computed at once. By default ``main`` of the module.
-        binds : dict of Var to array-like, optional
+        binds : dict of Var to array-like or RelayExpr, optional
             Values of free variables.
 
         Returns
@@ -47,7 +47,7 @@ class Executor:
         callable, NDArray or ADT
         """
         if binds:
-            values = {var: const(value) for var, value in binds.items()}
+            values = {v: x if isinstance(x, Expr) else const(x) for v, x in binds.items()}
             expr = bind(expr, values)
         if expr is None:
             return self._make_executor()

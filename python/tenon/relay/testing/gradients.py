@@ -15,8 +15,7 @@ def _values(func, inputs, scale, mean):
     if inputs is not None:
         return inputs
     params = func.params
-    # away from zero, where many functions have no derivative
-    return [_np_randn_from_type(p.checked_type, scale or 1, mean) for p in params]
+    return [_np_randn_from_type(p.checked_type, scale, mean) for p in params]
 
 
 def _typed(func):
@@ -53,7 +52,7 @@ def check_grad(
     atol, rtol : float
         What may differ.
     scale, mean : float
-        Of the random numbers.
+        Of the random numbers; the scale is ten times `eps` by default.
     mode : str
         As for `relay.transform.gradient`.
     target_devices : list of (str, Device), optional
@@ -70,7 +69,8 @@ def check_grad(
     if not isinstance(func, Function):
         raise TypeError(f"check_grad: expected a function, got {type(func).__name__}")
     back = _typed(gradient(func, mode=mode))
-    inputs = _values(func, inputs, scale, mean)
+    # numbers of the size of a step: their differences are exact enough in float32 too
+    inputs = _values(func, inputs, 10 * eps if scale is None else scale, mean)
     if test_inputs is None:
         test_inputs = [x for x in inputs if np.issubdtype(x.dtype, np.floating)]
     which = [next(i for i, x in enumerate(inputs) if x is t) for t in test_inputs]
