@@ -7,7 +7,8 @@
 
    Arguments: bytes of a cache line (kept for programs that give it) and whether the attribute
    "buffer_bound" tells the extents of the buffers, for InstrumentBoundCheckers. Prefetches become
-   calls of T.prefetch. */
+   calls of T.prefetch. Schedules that are blocks, as schedule_to_module makes them, are lowered
+   first, by the passes that tenon.lower runs. */
 #include "arith/analyzer.h"
 #include "tir/transforms/prefetch_impl.h"
 #include "tir/transforms/transforms.h"
@@ -103,8 +104,22 @@ tn_PrimFunc *tir_allocate_realized(tn_PrimFunc *f) {
   return allocate_realized(f, &x);
 }
 
+/* All that gives blocks their meaning, in the order of tenon.lower; reductions over threads too. */
+static tn_PrimFunc *without_blocks(tn_PrimFunc *f, const tn_pass_ctx *c) {
+  static tn_PrimFunc *(*const steps[])(tn_PrimFunc *, const tn_pass_ctx *) = {
+      tir_inject_prefetch,   tir_lower_cross_thread_reduction, tir_lower_init_block,
+      tir_plan_allocation,   tir_convert_blocks_to_opaque,     tir_compact_buffer_allocation,
+      tir_lower_auto_copy,   tir_unify_thread_binding,         tir_lower_match_buffer,
+      tir_lower_opaque_block};
+  tn_pass_ctx own = *c;
+  own.nargs = 0; /* the arguments are those of StorageFlatten */
+  for (size_t i = 0; f && i < sizeof steps / sizeof *steps; ++i) f = steps[i](f, &own);
+  return f;
+}
+
 tn_PrimFunc *tir_storage_flatten(tn_PrimFunc *f, const tn_pass_ctx *c) {
   flattener x = {0};
+  if (TN_AS(BlockRealize, f->body)) TN_GETP(f, without_blocks(f, c));
   if (c->nargs > 1 && c->args[1].type_index != TN_NONE)
     TN_TRYP(tn_any_to_bool(&c->args[1], &x.tell));
   TN_GETP(f, allocate_realized(f, &x));
