@@ -117,3 +117,58 @@ def test_extern_with_a_while_loop_runs():
     out = tenon.nd.array(np.zeros(30, "int32"))
     f(out)
     assert list(out.numpy()) == [collatz(n) for n in range(30)]
+
+
+def test_buffer_of_a_builder_variable():
+    ib = tir.ir_builder.create()
+    A = ib.pointer("float32", name="A")
+    with ib.for_range(0, 4) as i:
+        B = ib.allocate("float32", 8, name="B", scope="shared")
+        ib.scope_attr(B, "double_buffer_scope", 1)
+        ib.scope_attr(B.asobject(), "volatile_scope", 1)
+        B[i] = A[i]
+        ib.emit(tir.call_extern("int32", "f", B, B.asobject(), B.asobject().access_ptr("rw")))
+    buffer = B.asobject()
+    assert isinstance(buffer, tir.Buffer) and buffer.data.name == "B"
+    attr = ib.get().body.body
+    assert attr.node.same_as(buffer.data) and attr.body.node.same_as(buffer.data)
+    # a buffer among the arguments is its pointer
+    _, first, second, access = attr.body.body[1].value.args
+    assert first.same_as(buffer.data) and second.same_as(buffer.data)
+    assert access.op.name == "tir.tvm_access_ptr" and access.args[1].same_as(buffer.data)
+
+
+def test_parameters_from_builder_variables():
+    ib = tir.ir_builder.create()
+    A = ib.pointer("float32", name="A")
+    A[2] = 1.0
+    body = ib.get()
+    # the variable is a pointer of unknown extent, its buffer a tensor
+    pointer = tir.PrimFunc([A], body)
+    assert pointer.params[0].same_as(A.asobject().data) and not pointer.buffer_map
+    tensor = tir.PrimFunc([A.asobject()], body)
+    assert tensor.buffer_map[tensor.params[0]].same_as(A.asobject())
+
+
+def test_call_writes_what_differs_between_virtual_threads():
+    vx = te.thread_axis("vthread")
+    ib = tir.ir_builder.create()
+    ib.scope_attr(vx, "virtual_thread", 2)
+    A = ib.allocate("float32", 4, name="A", scope="shared")
+    C = ib.allocate("float32", 4, name="C", scope="shared")
+    A[0] = vx + 1.0
+    pointers = A.asobject().access_ptr("r"), C.asobject().access_ptr("w")
+    ib.emit(tir.call_extern("int32", "run", *pointers))
+    mod = tenon.IRModule.from_expr(tir.PrimFunc([], ib.get()))
+    body = tir.transform.InjectVirtualThread()(mod)["main"].body
+    sizes = {}
+    tir.stmt_functor.post_order_visit(
+        body,
+        lambda n: (
+            sizes.update({n.buffer_var.name: int(n.extents[0])})
+            if isinstance(n, tir.Allocate)
+            else None
+        ),
+    )
+    # one array for both would hold only the last thread's result
+    assert sizes == {"A": 8, "C": 8}

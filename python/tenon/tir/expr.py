@@ -7,7 +7,7 @@ from .._ffi.registry import register_object
 from ..ir import _ffi_api as _ir_api
 from ..ir.expr import Range
 from ..runtime.object import Object
-from ..runtime.object_generic import const
+from ..runtime.object_generic import ObjectGeneric, const
 from ..runtime.script_printer import HasScript
 from . import _ffi_api
 from ._expr_op import (  # noqa: F401
@@ -487,6 +487,12 @@ class CallEffectKind(IntEnum):
     Opaque = UpdateState
 
 
+def _argument(value):
+    """A buffer among the arguments of a call is the pointer to its data."""
+    value = value.asobject() if isinstance(value, ObjectGeneric) else value
+    return value.data if getattr(value, "type_key", None) == "tir.Buffer" else value
+
+
 @register_object("tir.Call")
 class Call(PrimExprWithOp):
     """A call of an intrinsic or of a function of the module.
@@ -497,8 +503,8 @@ class Call(PrimExprWithOp):
         Type of the result.
     op : Op, GlobalVar or str
         What is called; a name stands for the intrinsic of that name.
-    args : list of PrimExpr
-        Arguments.
+    args : list of PrimExpr or Buffer
+        Arguments; a buffer stands for the pointer to its data.
     span : Span, optional
         Place in a source text.
 
@@ -521,6 +527,8 @@ class Call(PrimExprWithOp):
                     "Op.get(name) instead"
                 )
             op = Op.get(op)
+        if isinstance(args, list | tuple):
+            args = [_argument(a) for a in args]
         self.__init_handle_by_constructor__(_ffi_api.Call, dtype, op, args, span)
 
 

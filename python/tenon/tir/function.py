@@ -7,6 +7,7 @@ from ..runtime.object import Object
 from ..runtime.script_printer import Scriptable
 from .buffer import Buffer
 from .expr import Var, convert
+from .ir_builder import BufferVar
 
 
 @register_object("tir.PrimFunc")
@@ -37,6 +38,8 @@ class PrimFunc(BaseFunc, Scriptable):
     def __init__(self, params, body, ret_type=None, buffer_map=None, attrs=None, span=None):
         variables, buffers = [], dict(buffer_map.items() if buffer_map else {})
         for param in params:
+            if isinstance(param, BufferVar):
+                param = param.asobject().data  # a bare pointer: its extent is not known
             param = convert(param) if not isinstance(param, Object) else param
             if isinstance(param, Buffer):
                 var = Var(f"{param.name}_handle", "handle")

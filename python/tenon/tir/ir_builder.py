@@ -11,7 +11,7 @@ stmt = ib.get()
 from ..ir.expr import PrimExpr
 from ..ir.type import PointerType, PrimType
 from ..runtime.object_generic import ObjectGeneric
-from .buffer import decl_buffer
+from .buffer import Buffer, decl_buffer
 from .expr import Call, IterVar, StringImm, Var, const, convert
 from .op import likely as _likely
 from .stmt import (
@@ -77,8 +77,8 @@ class BufferVar(ObjectGeneric):
         self._content_type = content_type
 
     def asobject(self):
-        """The pointer to the data."""
-        return self._buffer.data
+        """The buffer. Where a call or a parameter needs a pointer, its data stand for it."""
+        return self._buffer
 
     @property
     def dtype(self):
@@ -171,6 +171,9 @@ class IRBuilder:
             Value.
         """
         node = StringImm(node) if isinstance(node, str) else node
+        node = node.asobject() if isinstance(node, ObjectGeneric) else node
+        if isinstance(node, Buffer) and attr_key != "buffer_dim_align":
+            node = node.data  # passes look for the memory, which views share
         value = StringImm(value) if isinstance(value, str) else convert(value)
         if attr_key == "thread_extent":
             # the extent of a thread axis may be zero where shapes are not known

@@ -44,11 +44,23 @@ static int note(analysis *a, const void *var, const void *from) {
   return tn_vec_push_obj(&a->writes, from);
 }
 
-static int note_access(analysis *a, const tn_Call *op) {
+/* The array that a pointer made by access_ptr is to be written through, or NULL. */
+static const tn_obj *written_through(tn_obj *node) {
+  const tn_Call *p = tir_as_call(node, TIR_OP_tvm_access_ptr) ? (const tn_Call *)node : NULL;
   int64_t mask = 0;
-  const tn_obj *v = tn_arr_obj(op->args, 1);
-  bool writes = op->args->len == 5 && tir_as_int(tn_arr_obj(op->args, 4), &mask) && (mask & 2);
-  return writes && v ? note(a, v, tn_arr_obj(op->args, 2)) : 0;
+  bool writes = p && p->args->len == 5 && tir_as_int(tn_arr_obj(p->args, 4), &mask) && (mask & 2);
+  return writes ? tn_arr_obj(p->args, 1) : NULL;
+}
+
+/* What a call writes through a pointer may come from all its arguments. */
+static int note_call(analysis *a, tn_Call *op) {
+  const tn_obj *v = written_through((tn_obj *)op);
+  if (v) TN_TRY(note(a, v, tn_arr_obj(op->args, 2)));
+  for (int64_t i = 0; i < op->args->len; ++i) {
+    v = written_through(tn_arr_obj(op->args, i));
+    if (v) TN_TRY(note(a, v, op));
+  }
+  return 0;
 }
 
 static int note_write(void *ctx, tn_obj *node) {
@@ -61,7 +73,7 @@ static int note_write(void *ctx, tn_obj *node) {
   if (b) return note(a, b->buffer_var, b->extents);
   if (f) return note(a, f->loop_var, f->min) || note(a, f->loop_var, f->extent);
   if (s) return note(a, s->buffer->data, s->value) || note(a, s->buffer->data, s->indices);
-  return tir_as_call(node, TIR_OP_tvm_access_ptr) ? note_access(a, (const tn_Call *)node) : 0;
+  return TN_AS(Call, node) ? note_call(a, (tn_Call *)node) : 0;
 }
 
 static int find_touched(injector *x, const tn_stmt *body) {
