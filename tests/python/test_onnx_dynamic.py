@@ -276,3 +276,25 @@ def test_shifts_by_any_number(direction, t):
         evaluator = ReferenceEvaluator(model)
         feed = {} if weights else {"x0": x, "x1": y}
         np.testing.assert_array_equal(run(model, feed)[0], evaluator.run(None, feed)[0])
+
+
+def relu_of(dims):
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype("float32"))
+    x, y = (helper.make_tensor_value_info(n, kind, dims) for n in ("x", "y"))
+    return helper.make_model(
+        helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])
+    )
+
+
+def test_minus_one_is_an_open_extent(caplog):
+    """As some exporters write it, in inputs and outputs."""
+    mod, params = relay.frontend.from_onnx(relu_of([-1, 3]))
+    assert "?" in str(mod["main"].params[0].type_annotation)
+    vm = VirtualMachine(relay.vm.compile(mod, "llvm", params=params), tenon.cpu())
+    for n in (1, 4):
+        x = rand(n, 3)
+        np.testing.assert_array_equal(vm.invoke("main", x).numpy(), np.maximum(x, 0))
+    relay.frontend.from_onnx(relu_of([-1, 3]), {"x": (2, 3)}, strict=True)
+    assert not caplog.records
+    with pytest.raises(ValueError, match="dimension 0: expected 0 or more, or -1 .* got -2"):
+        relay.frontend.from_onnx(relu_of([-2, 3]))

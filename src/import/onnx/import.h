@@ -125,6 +125,8 @@ const tn_arr *oc_expected(const oc *c, int input, const char *what);
 /** Fills `out` (name -> array of extents) with what a graph states of its values. */
 int onnx_declared(const onnx_graph *g, tn_map *out);
 
+/** Does the model give the extent? No where it has a name, nothing, or -1. */
+bool onnx_dim_given(const Onnx__TensorShapeProto__Dimension *d);
 /** The type that a model states; tensors without shape are of any rank. NULL with OpNotImplemented
  * naming `name`. */
 tn_Type *onnx_type_of(const onnx_type *t, const char *name);

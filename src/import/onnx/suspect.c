@@ -162,7 +162,7 @@ static bool same_extents(const Onnx__TensorShapeProto *s, const tn_arr *have) {
   bool same = (int64_t)s->n_dim == have->len;
   for (size_t k = 0; same && k < s->n_dim; ++k) {
     int64_t n;
-    if (s->dim[k]->has_dim_value && relay_known_int(have, (int64_t)k, &n))
+    if (onnx_dim_given(s->dim[k]) && relay_known_int(have, (int64_t)k, &n))
       same = n == s->dim[k]->dim_value;
   }
   return same;
@@ -181,7 +181,7 @@ static int check_stated(const char *what, const onnx_value *v, tn_TensorType *ha
   for (size_t k = 0; t->shape && k < t->shape->n_dim; ++k) {
     const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[k];
     tn_buf_puts(&text, k ? ", " : "[");
-    if (d->has_dim_value) tn_buf_printf(&text, "%" PRId64, d->dim_value);
+    if (onnx_dim_given(d)) tn_buf_printf(&text, "%" PRId64, d->dim_value);
     else tn_buf_puts(&text, "?");
   }
   if (t->shape) tn_buf_puts(&text, t->shape->n_dim ? "]" : "[]");

@@ -11,6 +11,11 @@
 
 /* ---- from the model ---- */
 
+/* Some exporters write -1 for an extent that they leave open. */
+bool onnx_dim_given(const Onnx__TensorShapeProto__Dimension *d) {
+  return d->has_dim_value && d->dim_value != -1;
+}
+
 /* Extents that the caller gives, else those of the model; Any where it leaves them open. */
 static tn_Type *tensor_type(const Onnx__TypeProto__Tensor *t, const char *name,
                             const tn_arr *extents, bool *reshaped) {
@@ -22,15 +27,16 @@ static tn_Type *tensor_type(const Onnx__TypeProto__Tensor *t, const char *name,
   for (size_t i = 0; i < (extents ? (size_t)extents->len : n); ++i) {
     const Onnx__TensorShapeProto__Dimension *d = i < n ? t->shape->dim[i] : NULL;
     tn_expr *e = extents ? ir_expr_from(&extents->items[i]) : NULL;
-    if (extents && (!d || (d->has_dim_value && !tir_is_const((tn_obj *)e, d->dim_value))))
+    if (extents && (!d || (onnx_dim_given(d) && !tir_is_const((tn_obj *)e, d->dim_value))))
       *reshaped = true;
     if (!extents) {
-      TN_CHECKP(!d->has_dim_value || d->dim_value >= 0, ValueError, NULL,
-                "input %s: dimension %zu is negative (%" PRId64 ")", name, i, d->dim_value);
+      TN_CHECKP(!onnx_dim_given(d) || d->dim_value >= 0, ValueError, NULL,
+                "input %s: dimension %zu: expected 0 or more, or -1 where it is open, got %" PRId64,
+                name, i, d->dim_value);
       bool small = d->dim_value == (int32_t)d->dim_value;
-      e = !d->has_dim_value ? relay_any()
-          : small           ? tir_i32((int32_t)d->dim_value)
-                            : tir_i64(d->dim_value);
+      e = !onnx_dim_given(d) ? relay_any()
+          : small            ? tir_i32((int32_t)d->dim_value)
+                             : tir_i64(d->dim_value);
     }
     TN_TRYP(tn_vec_push_obj(&shape, e));
   }
