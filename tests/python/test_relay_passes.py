@@ -353,3 +353,26 @@ def test_passes_that_break_types_say_so():
 
     with pytest.raises(tenon.error.DiagnosticError, match="Incompatible broadcast type"):
         broken(tenon.IRModule.from_expr(relay.Function([x], x)))
+
+
+def test_inline_keeps_entries_and_recursion():
+    mod = tenon.IRModule()
+    n, x = relay.var("n", shape=(), dtype="int32"), relay.var("x", shape=(2,))
+    down, half, alone = (relay.GlobalVar(name) for name in ("down", "half", "alone"))
+    one = relay.const(1)
+    again = relay.If(relay.greater(n, one), down(relay.subtract(n, one)), n)
+    inline = {"Inline": tenon.tir.IntImm("int32", 1)}
+
+    def marked(func, **attrs):
+        return func.with_attr({**inline, **attrs})
+
+    mod[down] = marked(relay.Function([n], again, relay.scalar_type("int32")))
+    mod[half] = marked(relay.Function([x], relay.negative(x)), Compiler="other")
+    mod[alone] = marked(relay.Function([x], relay.exp(x)))
+    p, q = relay.var("p", shape=(), dtype="int32"), relay.var("q", shape=(2,))
+    mod["main"] = relay.Function([p, q], relay.Tuple([down(p), half(q)]))
+    after = transform.Inline()(mod)
+    assert sorted(v.name_hint for v in after.get_global_vars()) == ["alone", "down", "main"]
+    called, outside = after["main"].body.fields
+    assert called.op.name_hint == "down"  # one step of it would win nothing
+    assert isinstance(outside.op, relay.Function) and outside.op.attrs["Compiler"] == "other"

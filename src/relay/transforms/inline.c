@@ -1,8 +1,9 @@
 /* Functions put in the place of their calls, and functions that nobody calls.
 
    Inline: calls of global functions with the attribute Inline=1 become their bodies, or calls of
-   function literals where the function is a kernel; such functions go when nobody refers to them
-   any more.
+   function literals where the function is a kernel or another code generator's; such functions go
+   when nobody refers to them any more. What calls itself is not inlined and stays, as do functions
+   that nobody referred to before: they are entries.
    DefuseOps: calls of primitive functions become their bodies, the opposite of FuseOps.
    RemoveUnusedFunctions(entries): what no entry reaches goes.
    InlineCompilerFunctionsBoundTo(vars): the functions of these variables become part of those who
@@ -121,6 +122,7 @@ typedef struct {
   const tn_arr
       *only;    /* GlobalVars whose functions are inlined; NULL: those that say so themselves */
   tn_map *done; /* GlobalVar -> function in which nothing is left to inline */
+  const tn_pmap *recursive; /* GlobalVars whose functions call themselves */
 } inlining;
 
 static bool is_named(const tn_arr *vars, const tn_GlobalVar *v) {
@@ -132,7 +134,15 @@ static bool is_named(const tn_arr *vars, const tn_GlobalVar *v) {
 }
 
 static bool is_wanted(const inlining *in, const tn_GlobalVar *v, const tn_obj *f) {
-  return in->only ? TN_AS(RelayFunction, f) && is_named(in->only, v) : is_inline(f);
+  if (in->only) return TN_AS(RelayFunction, f) && is_named(in->only, v);
+  return is_inline(f) && !tn_pmap_has(in->recursive, v);
+}
+
+/* A function that stays a function where it is inlined: one kernel, or another code generator's. */
+static bool is_whole(const tn_RelayFunction *f) {
+  tn_any found;
+  return ir_attrs_flag(f->attrs, "Primitive") || ir_attrs_flag(f->attrs, "Extern") ||
+         ir_attrs_get(f->attrs, "Compiler", &found);
 }
 
 /* Functions that are not done are those that call one another in a circle: these calls stay. */
@@ -151,15 +161,14 @@ static tn_obj *inline_call(void *ctx, tn_obj *pre, tn_obj *post) {
   TN_CHECKP(f->params->len == c->args->len, ValueError, c->span,
             "call of @%s: expected %lld arguments, got %lld", tn_cstr(called->name_hint),
             (long long)f->params->len, (long long)c->args->len);
-  if (!in->only && ir_attrs_flag(f->attrs, "Primitive"))
-    return (tn_obj *)relay_call_new(f, c->args, NULL);
+  if (!in->only && is_whole(f)) return (tn_obj *)relay_call_new(f, c->args, NULL);
   return (tn_obj *)body_with(f, c->args);
 }
 
-static tn_IRModule *inline_all(tn_IRModule *m, const tn_arr *only) {
+static tn_IRModule *inline_all(tn_IRModule *m, const tn_arr *only, const tn_pmap *recursive) {
   static const tn_rewrite_case cases[] = {TN_REWRITE(RelayCall, inline_call)};
   __attribute__((cleanup(reaching_fini))) reaching r = {.mod = m};
-  inlining in = {.mod = m, .only = only};
+  inlining in = {.mod = m, .only = only, .recursive = recursive};
   tn_map *functions;
   TN_GETP(in.done, tn_scope_own(tn_map_new()));
   for (int64_t i = 0; i < m->functions->len; ++i)
@@ -177,14 +186,47 @@ static tn_IRModule *inline_all(tn_IRModule *m, const tn_arr *only) {
   return ir_module_with_functions(m, functions);
 }
 
+/* Who is referred to in a module: by itself, or by others. */
+typedef struct {
+  const tn_IRModule *mod;
+  const tn_GlobalVar *from;
+  tn_pmap recursive, called;
+} references;
+
+static void references_fini(references *r) {
+  tn_pmap_fini(&r->recursive);
+  tn_pmap_fini(&r->called);
+}
+
+static int note_reference(void *ctx, tn_obj *node) {
+  references *r = ctx;
+  const tn_GlobalVar *v = TN_AS(GlobalVar, node);
+  tn_GlobalVar *own = v ? ir_module_find_var(r->mod, tn_cstr(v->name_hint)) : NULL;
+  return own ? tn_pmap_put_int(own == r->from ? &r->recursive : &r->called, own, 1) : 0;
+}
+
+static int find_references(references *r) {
+  for (int64_t i = 0; i < r->mod->functions->len; ++i) {
+    const tn_map_entry *e = &r->mod->functions->entries[i];
+    r->from = (const tn_GlobalVar *)e->key.v.obj;
+    TN_TRY(tn_post_order(e->value.v.obj, note_reference, r));
+  }
+  return 0;
+}
+
 tn_IRModule *relay_inline(tn_IRModule *m, const tn_pass_ctx *c) {
   __attribute__((cleanup(reaching_fini))) reaching r = {0};
+  __attribute__((cleanup(references_fini))) references refs = {.mod = m};
   (void)c;
-  TN_GETP(m, inline_all(m, NULL));
+  TN_TRYP(find_references(&refs));
+  TN_GETP(m, inline_all(m, NULL, &refs.recursive));
   r.mod = m;
-  for (int64_t i = 0; i < m->functions->len; ++i)
-    if (!is_inline(m->functions->entries[i].value.v.obj))
-      TN_TRYP(reach(&r, (tn_GlobalVar *)m->functions->entries[i].key.v.obj));
+  for (int64_t i = 0; i < m->functions->len; ++i) {
+    const tn_map_entry *e = &m->functions->entries[i];
+    if (!is_inline(e->value.v.obj) || tn_pmap_has(&refs.recursive, e->key.v.obj) ||
+        !tn_pmap_has(&refs.called, e->key.v.obj))
+      TN_TRYP(reach(&r, (tn_GlobalVar *)e->key.v.obj));
+  }
   return keep_reached(&r, is_inline);
 }
 
@@ -195,7 +237,7 @@ tn_IRModule *relay_inline_compiler_functions(tn_IRModule *m, const tn_pass_ctx *
   TN_CHECKP(c->nargs == 1, TypeError, NULL,
             "InlineCompilerFunctionsBoundTo: expected a list of GlobalVar");
   TN_TRYP(tn_any_to_obj(&c->args[0], "Array", (tn_obj **)&vars));
-  TN_GETP(m, inline_all(m, vars));
+  TN_GETP(m, inline_all(m, vars, NULL));
   TN_GETP(left, tn_scope_own(tn_map_new()));
   for (int64_t i = 0; i < m->functions->len; ++i) {
     const tn_map_entry *e = &m->functions->entries[i];
