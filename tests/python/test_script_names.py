@@ -329,3 +329,13 @@ def test_functions_of_scripts_have_names():
     assert doubled.__name__ == "doubled"
     assert doubled.without_attr("global_symbol").__name__ == "main"
     assert (T.float32.__name__, T.iter_var.__name__) == ("float32", "iter_var")
+
+
+def test_handles_name_their_scope():
+    @T.prim_func
+    def f(p: T.handle("bfloat16", storage_scope="shared"), q: T.handle("float32", "local")):
+        T.evaluate(0)
+
+    types = [p.type_annotation for p in f.params]
+    assert [str(t.element_type.dtype) for t in types] == ["bfloat16", "float32"]
+    assert [t.storage_scope for t in types] == ["shared", "local"]

@@ -92,14 +92,14 @@ def is_type(path):
     return _TYPE.match(path) is not None
 
 
-def _typed(name, value=None, *args, is_size_var=False):
+def _typed(name, value=None, storage_scope="", *, is_size_var=False):
     from .. import tir
     from ..ir import PointerType, PrimType
 
     name = "bool" if name == "boolean" else name
     if name == "handle" and value is not None:
         value = value.path if isinstance(value, Name) else str(value)
-        return tir.Var("v", PointerType(PrimType(value), args[0] if args else ""))
+        return tir.Var("v", PointerType(PrimType(value), storage_scope))
     if value is None:
         return (tir.SizeVar if is_size_var else tir.Var)("v", name)
     if isinstance(value, str):
