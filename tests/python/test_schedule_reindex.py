@@ -1,5 +1,6 @@
 """Schedules: copies in which a block's iterators are the indices."""
 
+import pytest
 from schedule_programs import failure, func, scale
 from schedule_run import verified
 from tenon import tir
@@ -64,9 +65,9 @@ def test_reindex_of_a_convolution():
     assert shape(data) == [1, 8, 8, 3, 3, 3]  # not over the output channels
     assert shape(weights) == [8, 3, 3, 3]
     assert sch.get(out).writes[0].buffer.name == "Y"
-    # loops that run once stand for iterators that the copy does not use
+    # iterators that the copy does not use have no loop
     extents = [int(sch.get(x).extent) for x in sch.get_loops(weights)]
-    assert extents == [1, 1, 1, 8, 3, 3, 3]
+    assert extents == [8, 3, 3, 3]
     verified(sch, conv)
 
 
@@ -191,3 +192,12 @@ def test_reindex_of_a_block_with_blocks_in_it():
     outer = sch.blockize(sch.get_loops("B")[1])
     for kind in ["read", "write"]:
         assert "has blocks in it" in failure(sch.reindex, outer, (kind, 0))
+
+
+def test_reindex_by_name_means_the_write():
+    sch = tir.Schedule(conv)
+    out = sch.reindex("Y", "Y")
+    assert str(sch.get(out).writes[0].buffer.name) == "Y"
+    verified(sch, conv)
+    with pytest.raises(ValueError, match="neither reads nor writes Z"):
+        sch.reindex("Y", "Z")

@@ -174,17 +174,15 @@ static int rewrite_block(sch_step *e, const reindexing *r) {
 
 /* ---- the copy ---- */
 
-/* @param all with a loop that runs once for each iterator that the buffer does not depend on */
-static tn_stmt *make_copy(reindexing *r, const char *suffix, bool all) {
+static tn_stmt *make_copy(reindexing *r, const char *suffix) {
   SCH_NEST(n);
   TN_PMAP(vars);
   sch_cache *c = &r->c;
   for (int64_t i = 0; i < c->block->iter_vars->len; ++i) {
     const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(c->block->iter_vars, i);
-    tn_dtype t = iv->var->dtype;
-    if (!used(r, iv) && !all) continue;
-    tn_Range *dom = used(r, iv) ? iv->dom : tir_range(tir_zero(t), tir_one(t));
-    if (!dom || sch_nest_add(&n, dom->extent, tir_is_zero(dom->min) ? NULL : dom->min, dom) ||
+    tn_Range *dom = iv->dom;
+    if (!used(r, iv)) continue;
+    if (sch_nest_add(&n, dom->extent, tir_is_zero(dom->min) ? NULL : dom->min, dom) ||
         tn_pmap_put(&vars, iv->var, n.indices.items[n.indices.len - 1].v.obj))
       return NULL;
   }
@@ -195,8 +193,8 @@ static tn_stmt *make_copy(reindexing *r, const char *suffix, bool all) {
   return sch_nest_make(&n, tn_str_fmt("%s_%s", tn_cstr(c->buffer->name), suffix), store, &c->copy);
 }
 
-static tn_BlockRV *finish(sch_step *e, reindexing *r, const char *suffix, bool all) {
-  tn_stmt *copy = make_copy(r, suffix, all);
+static tn_BlockRV *finish(sch_step *e, reindexing *r, const char *suffix) {
+  tn_stmt *copy = make_copy(r, suffix);
   if (!copy || rewrite_block(e, r) || sch_insert(e, r->c.scope, &r->c.place, copy, r->c.cache) ||
       sch_commit(e))
     return NULL;
@@ -267,7 +265,7 @@ tn_BlockRV *sch_reindex(tn_TirSchedule *s, const tn_BlockRV *block, int64_t inde
       find_access(&e, r.c.block, r.c.buffer, write, &r.old) || take_iters(&r) ||
       place_beside(&e, &r) || check_filled(&e, &r))
     return NULL;
-  return finish(&e, &r, "reindex", true);
+  return finish(&e, &r, "reindex");
 }
 
 /* ---- with an index map ---- */
@@ -356,5 +354,5 @@ tn_BlockRV *sch_reindex_cache(tn_TirSchedule *s, const tn_BlockRV *block, int64_
       find_access(&e, r.c.block, r.c.buffer, write, &r.old) || map_indices(&e, &r, map, memory) ||
       check_iters(&e, &r) || place_cache(&e, &r) || check_filled(&e, &r))
     return NULL;
-  return finish(&e, &r, memory, false);
+  return finish(&e, &r, memory);
 }

@@ -27,6 +27,26 @@ class LayoutSteps:
 
     __slots__ = ()
 
+    @staticmethod
+    def _place_of(block, buffer):
+        """Side and number of a buffer of the block. A name of one that is read and written means
+        the write, a Buffer the read, as in existing programs."""
+        places = [
+            (side, i, region.buffer)
+            for side, regions in (("read", block.reads), ("write", block.writes))
+            for i, region in enumerate(regions)
+            if region.buffer.same_as(buffer)
+            or (isinstance(buffer, str) and str(region.buffer.name) == buffer)
+        ]
+        if not places:
+            name = buffer.name if isinstance(buffer, Buffer) else buffer
+            raise ValueError(f"the block {block.name_hint} neither reads nor writes {name}")
+        if not all(p[2].same_as(places[0][2]) for p in places):
+            raise ValueError(
+                f"the block {block.name_hint} has several buffers named {buffer}: give the Buffer"
+            )
+        return places[-1 if isinstance(buffer, str) else 0][:2]
+
     def _which_buffer(self, block, buffer):
         """[number, whether it is written] and the Buffer."""
         found = self.get(block)
@@ -35,17 +55,7 @@ class LayoutSteps:
             if side not in ("read", "write") or not isinstance(index, int):
                 raise ValueError(f'buffer: expected ("read" or "write", number), got {buffer!r}')
         else:
-            name = str(buffer.name) if isinstance(buffer, Buffer) else str(buffer)
-            sides = {"read": found.reads, "write": found.writes}
-            places = [
-                (side, i)
-                for side, regions in sides.items()
-                for i, region in enumerate(regions)
-                if str(region.buffer.name) == name
-            ]
-            if not places:
-                raise ValueError(f"the block {found.name_hint} neither reads nor writes {name}")
-            side, index = places[-1] if all(p[0] == "write" for p in places) else places[0]
+            side, index = self._place_of(found, buffer)
         regions = found.writes if side == "write" else found.reads
         buffer = regions[index].buffer if 0 <= index < len(regions) else None
         return index, side == "write", buffer
