@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tenon as tvm
 from tenon import te, topi
+from tenon import tir as tenon_tir
 from tenon.topi import testing
 
 RNG = np.random.RandomState(7)
@@ -174,7 +175,7 @@ def test_blocks_of_space(mode):
     pads = ([2, 2], [1, 1], [1, 1])
     y = testing.space_to_batch_nd_python(x, *pads, 0.5)
     _check(
-        lambda a: topi.nn.space_to_batch_nd(a, pads[0], [[1, 1], [1, 1]], 0.5),
+        lambda a: topi.nn.space_to_batch_nd(a, *pads, 0.5),
         y,
         x,
     )
@@ -348,3 +349,74 @@ def test_schedules_say_what_they_need():
         s = topi.cuda.schedule_injective(topi.exp(x))
     bound = [a.bind_thread for a in s.stages[-1].iter_var_attrs.values()]
     assert sorted(str(iv.thread_tag) for iv in bound) == ["blockIdx.x", "threadIdx.x"]
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("float32", 1e-5), ("float16", 2e-3)])
+def test_normalizations_over_lists_of_axes(dtype, tolerance):
+    """By position, as programs give them; halves are summed in float32."""
+    x = (_floats(2, 4, 3, 5) * 3).astype(dtype)
+    over = {axes: [x.shape[i] for i in axes] for axes in ((1, 3), (2, 3))}
+
+    def close(compute, expected, *arrays):
+        got = _run(compute, *arrays)
+        np.testing.assert_allclose(got, expected, rtol=tolerance, atol=tolerance)
+
+    for axes, shape in over.items():
+        g, b = (_floats(*shape).astype(dtype) for _ in range(2))
+        wanted = testing.layer_norm_python(x, g, b, axes)
+        close(lambda a, u, v, axes=axes: topi.nn.layer_norm(a, u, v, axes, 1e-5), wanted, x, g, b)
+        close(lambda a, u, v, axes=axes: topi.nn.instance_norm(a, u, v, axes), wanted, x, g, b)
+        wanted = testing.rms_norm_python(x, g, axes)
+        close(lambda a, u, axes=axes: topi.nn.rms_norm(a, u, axes, 1e-5), wanted, x, g)
+    g, b = (_floats(4).astype(dtype) for _ in range(2))
+    wanted = testing.group_norm_python(x, g, b, 2, 1, (2, 3))
+    close(lambda a, u, v: topi.nn.group_norm(a, u, v, 2, 1, (2, 3), 1e-5), wanted, x, g, b)
+
+
+def test_batch_norm_that_learns():
+    """The moving mean and variance follow those of the data."""
+    x, (mean, var) = _floats(6, 3), np.abs(_floats(2, 3))
+    gamma, beta = _floats(2, 3)
+    moved = [0.75 * mean + 0.25 * x.mean(0), 0.75 * var + 0.25 * x.var(0)]
+    wanted = [(x - x.mean(0)) / np.sqrt(x.var(0) + 1e-3) * gamma + beta, *moved]
+    for i, expected in enumerate(wanted):
+        _check(
+            lambda *t, i=i: topi.nn.batch_norm(*t, 1, 1e-3, True, True, True, 0.25)[i],
+            expected,
+            x,
+            gamma,
+            beta,
+            mean,
+            var,
+        )
+
+
+def test_signatures_of_tensor_functions():
+    """Arguments stand where programs put them, or have the names they give them."""
+    x, i = _floats(4, 3), np.array([2, 0], "int32")
+    _check(lambda a: topi.einsum("ij->ji", a), x.T, x)
+    _check(lambda a, b: topi.einsum("ij,ij->i", a, b), (x * x).sum(1), x, x)
+    _check(lambda a, b: topi.take(a=a, indices=b, axis=0), x[[2, 0]], x, i)
+    _check(lambda a, b: topi.gather_nd(a=a, indices=b), x[2, 0], x, i)
+    k = tenon_tir.const(1, "int32")
+    _check(lambda a: topi.trilu(a, k, True), np.triu(x, 1), x)
+    images = _floats(1, 4, 4, 2)
+    blocks = testing.space_to_batch_nd_python(images, [2, 2], [0, 0], [0, 0], 0)
+    _check(lambda a: topi.nn.space_to_batch_nd(a, [2, 2], [0, 0], [0, 0], 0.0), blocks, images)
+    _check(lambda a: topi.nn.batch_to_space_nd(a, [2, 2], [0, 0], [0, 0]), images, blocks)
+    truth = x > 0
+    _check(topi.exp, np.exp(truth.astype("float32")), truth)
+
+
+def test_names_for_one_kind_of_target():
+    """What is not of neural networks is found there too."""
+    x = _floats(2, 8)
+    wanted = np.fft.fft(x)
+    _check(lambda a, b: topi.cuda.dft(a, b, False)[0], wanted.real, x, np.zeros_like(x))
+    assert topi.cuda.schedule_scan and topi.cuda.sort and topi.cuda.searchsorted
+
+
+def test_shapes_of_layouts():
+    assert topi.utils.get_shape((3, 2, 32, 48, 16), "NCHW16c", "NC16cWH") == (3, 2, 16, 48, 32)
+    with pytest.raises(ValueError, match="differ in their axes"):
+        topi.utils.get_shape((1, 2), "NC", "NH")

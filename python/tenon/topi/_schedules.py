@@ -4,6 +4,7 @@ All are one: the compiler schedules operations by what they are and by the targe
 nothing that it does not see.
 """
 
+import importlib
 import sys
 
 from .. import _core
@@ -25,7 +26,7 @@ _GENERIC = """
     group_conv1d_ncw group_conv1d_nwc group_conv1d_transpose_ncw group_conv2d_nchw
     group_conv2d_nhwc group_conv2d_transpose_nchw group_conv3d_transpose_ncdhw injective
     l2_normalize lrn lstm matmul multibox_detection multibox_prior multibox_transform_loc nms
-    pool pool_grad proposal reduce reorg roi_align roi_pool scatter softmax sort sparse_dense
+    pool pool_grad proposal reduce reorg roi_align roi_pool scan scatter softmax sort sparse_dense
     sparse_transpose stft topk unique
 """.split()
 
@@ -75,11 +76,11 @@ def _named(name):
 
 def _compute(name):
     """The compute that programs know by a name for one kind of target; it is that of any."""
-    from . import nn, vision
-
-    place = vision if name.startswith("roi_") else nn
-    function = nn.dense if name.startswith("dense_") else getattr(place, name, None)
-    if function is None:
+    topi = importlib.import_module(__package__)
+    places = (topi.nn, topi.vision, topi)
+    found = (getattr(place, name, None) for place in places)
+    function = topi.nn.dense if name.startswith("dense_") else next(filter(None, found), None)
+    if not callable(function) or isinstance(function, type(sys)):
         return None
 
     def compute(*args, **kwargs):

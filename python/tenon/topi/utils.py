@@ -1,5 +1,7 @@
 """Numbers of shapes, and schedules of what comes before."""
 
+import re
+
 from .. import arith, tir
 from ..te.tensor import ComputeOp
 from .tag import is_broadcast
@@ -51,6 +53,37 @@ def equal_const_int(expr, value):
     return isinstance(expr, int | tir.IntImm) and int(expr) == value
 
 
+def get_shape(src_shape, src_layout, dst_layout):
+    """The shape of data in another layout of the same axes.
+
+    Parameters
+    ----------
+    src_shape : tuple of int
+        The shape.
+    src_layout, dst_layout : str
+        Layouts, such as ``"NCHW16c"``; both have the same axes.
+
+    Returns
+    -------
+    tuple
+        An extent for each axis of `dst_layout`.
+
+    Raises
+    ------
+    ValueError
+        The layouts have other axes.
+    """
+    places = {axis: i for i, axis in enumerate(_axes_of(src_layout))}
+    wanted = _axes_of(dst_layout)
+    if sorted(places) != sorted(wanted):
+        raise ValueError(f"get_shape: {src_layout} and {dst_layout} differ in their axes")
+    return get_const_tuple([src_shape[places[axis]] for axis in wanted])
+
+
+def _axes_of(layout):
+    return re.findall(r"\d*[A-Za-z]", layout)
+
+
 def traverse_inline(s, final_op, callback):
     """Put the computes before `final_op` that only broadcast into their users, and call `callback`
     on every operation.
@@ -86,6 +119,7 @@ __all__ = [
     "get_const_float",
     "get_const_int",
     "get_const_tuple",
+    "get_shape",
     "simplify",
     "traverse_inline",
 ]

@@ -3,7 +3,7 @@
 from functools import reduce
 
 from .. import relay, te, tir
-from ._calls import apply, operator
+from ._calls import apply, operator, scalar
 from .utils import get_const_int
 
 
@@ -51,6 +51,34 @@ def gather(data, axis, indices):
 def flip(a, axis=0):
     """The elements of an axis in reverse order."""
     return apply(relay.reverse, a, axis)
+
+
+def einsum(subscripts, *operand):
+    """Sums of products of tensors whose axes have letters, as numpy does."""
+    return apply(lambda *tensors: relay.einsum(tensors, subscripts), *operand)
+
+
+def exp(x):
+    """The exponential of each element; truth counts as 0 or 1."""
+    truth = isinstance(x, te.Tensor) and x.dtype == "bool"
+    return _operator("exp")(cast(x, "float32") if truth else x)
+
+
+def gather_nd(a, indices, batch_dims=0):
+    """Elements by tensors of coordinates."""
+    return apply(relay.gather_nd, a, indices, batch_dims)
+
+
+def take(a, indices, axis=None, batch_dims=0, mode="clip"):
+    """Elements, or slices along an axis, by their places."""
+    return apply(relay.take, a, indices, axis, batch_dims, mode)
+
+
+def trilu(data, k, upper):
+    """The triangle on one side of diagonal `k`, an int, an expression or a tensor; 0 elsewhere."""
+    if not isinstance(k, te.Tensor):
+        k = scalar(k, k.dtype if isinstance(k, tir.PrimExpr) else "int32")
+    return apply(relay.trilu, data, k, upper)
 
 
 def expand_like(a, shape_like, axis):
@@ -125,15 +153,20 @@ __all__ = [
     "cast",
     "collapse_sum",
     "concatenate",
+    "einsum",
     "elemwise_sum",
+    "exp",
     "expand_like",
     "flip",
     "full",
     "full_like",
     "gather",
+    "gather_nd",
     "identity",
     "matmul",
     "shape",
     "stack",
+    "take",
     "tensordot",
+    "trilu",
 ]

@@ -269,6 +269,21 @@ def sparse_transpose(sparse_data, sparse_indices, sparse_indptr):
     )
 
 
+def batch_to_space_nd(data, block_shape, crop_begin_list, crop_end_list):
+    """Blocks of the first axis put side by side, and cut at begin and end."""
+    crops = [
+        [get_const_int(x) for x in pair]
+        for pair in zip(crop_begin_list, crop_end_list, strict=True)
+    ]
+    return apply(relay.nn.batch_to_space_nd, data, block_shape, crops)
+
+
+def space_to_batch_nd(data, block_shape, pad_before, pad_after, pad_value=0.0):
+    """Data with a border, in blocks along the first axis."""
+    pads = [[get_const_int(x) for x in pair] for pair in zip(pad_before, pad_after, strict=True)]
+    return apply(relay.nn.space_to_batch_nd, data, block_shape, pads, pad_value)
+
+
 def flatten(data):
     """All axes but the first made one."""
     return apply(relay.nn.batch_flatten, data)
@@ -303,6 +318,7 @@ __all__ = [
     "adaptive_pool1d",
     "adaptive_pool3d",
     "batch_matmul",
+    "batch_to_space_nd",
     "conv1d_ncw",
     "conv1d_nwc",
     "conv1d_transpose_ncw",
@@ -335,6 +351,7 @@ __all__ = [
     "pool3d",
     "scale_shift_nchw",
     "scale_shift_nhwc",
+    "space_to_batch_nd",
     "sparse_add",
     "sparse_dense",
     "sparse_transpose",

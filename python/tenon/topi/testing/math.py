@@ -91,12 +91,20 @@ def batch_norm(
     ]
 
 
+def _normalized(data, over, epsilon, centred=True):
+    """Parts over some axes divided by their deviation; halves are summed in float32."""
+    wide = data.astype("float32") if data.dtype == "float16" else data
+    if centred:
+        wide = wide - wide.mean(over, keepdims=True)
+    size = np.sqrt(np.mean(np.square(wide), over, keepdims=True) + epsilon)
+    return (wide / size).astype(data.dtype)
+
+
 def layer_norm_python(data, gamma, beta, axis, epsilon=1e-5):
     """Normalization over axes, scaled and shifted by their elements."""
     axes = tuple(a % data.ndim for a in np.atleast_1d(axis))
-    mean, var = data.mean(axes, keepdims=True), data.var(axes, keepdims=True)
     shape = [n if i in axes else 1 for i, n in enumerate(data.shape)]
-    result = (data - mean) / np.sqrt(var + epsilon) * gamma.reshape(shape)
+    result = _normalized(data, axes, epsilon) * gamma.reshape(shape)
     return result if beta is None else result + beta.reshape(shape)
 
 
@@ -104,29 +112,28 @@ def rms_norm_python(data, weight, axis, epsilon=1e-5):
     """Division by the root of the mean of squares over axes, scaled."""
     axes = tuple(a % data.ndim for a in np.atleast_1d(axis))
     shape = [n if i in axes else 1 for i, n in enumerate(data.shape)]
-    size = np.sqrt(np.mean(np.square(data), axes, keepdims=True) + epsilon)
-    return data / size * weight.reshape(shape)
+    return _normalized(data, axes, epsilon, centred=False) * weight.reshape(shape)
 
 
 def group_norm_python(data, gamma, beta, num_groups, channel_axis, axes, epsilon=1e-5):
     """Normalization over groups of channels and over axes."""
     c = channel_axis % data.ndim
     parts = (*data.shape[:c], num_groups, data.shape[c] // num_groups, *data.shape[c + 1 :])
-    grouped = data.reshape(parts)
     over = (c + 1, *(a % data.ndim + (a % data.ndim > c) for a in axes))
-    mean, var = grouped.mean(over, keepdims=True), grouped.var(over, keepdims=True)
-    result = ((grouped - mean) / np.sqrt(var + epsilon)).reshape(data.shape)
+    result = _normalized(data.reshape(parts), over, epsilon).reshape(data.shape)
     if gamma is not None:
         result = result * _along(gamma, data, c)
     return result if beta is None else result + _along(beta, data, c)
 
 
 def instance_norm_python(data, gamma, beta, axis, epsilon=1e-5):
-    """Normalization over axes (those of space), scaled and shifted by channel."""
+    """Normalization over axes (those of space), scaled and shifted by channel, or by the elements
+    of these axes."""
     axes = tuple(a % data.ndim for a in np.atleast_1d(axis))
-    mean, var = data.mean(axes, keepdims=True), data.var(axes, keepdims=True)
+    if gamma.shape == tuple(data.shape[a] for a in axes):
+        return layer_norm_python(data, gamma, beta, axis, epsilon)
     channel = next(i for i in range(1, data.ndim) if i not in axes)
-    scaled = (data - mean) / np.sqrt(var + epsilon) * _along(gamma, data, channel)
+    scaled = _normalized(data, axes, epsilon) * _along(gamma, data, channel)
     return scaled + _along(beta, data, channel)
 
 
