@@ -490,6 +490,7 @@ WITHOUT = {
 }
 OWN = (
     "nn.sparse_add nn.sparse_dense nn.sparse_transpose sparse_reshape sparse_to_dense optional.get "
+    "sparse_fill_empty_rows "
     "optional.has sequence.at sequence.concat sequence.erase sequence.insert sequence.length "
     "sequence.split value.narrow value.none value.squeeze value.widen "
     "vision.all_class_non_max_suppression vision.get_valid_counts vision.non_max_suppression"

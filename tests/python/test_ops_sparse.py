@@ -359,3 +359,77 @@ def test_random_matrices_of_blocks():
         random_bsr_matrix(63, 32, 4, 2, 0.1, "float32")
     with pytest.raises(ValueError, match="asks for 257 of 256 blocks"):
         random_bsr_matrix(64, 32, 4, 2, 1.0, "float32")
+
+
+def _filled(indices, values, shape, default):
+    """Elements, those for empty rows in between, and which rows are empty."""
+    empty = [r not in indices[:, 0] for r in range(shape[0])]
+    more = [[r] + [0] * (len(shape) - 1) for r, e in enumerate(empty) if e]
+    places = np.array([*indices.tolist(), *more], indices.dtype).reshape(-1, len(shape))
+    numbers = np.array([*values, *[default] * len(more)], values.dtype)
+    order = np.argsort(places[:, 0], kind="stable")
+    return places[order], numbers[order], np.array(empty, "bool")
+
+
+def _run_fill(indices, values, shape, default, known):
+    arrays = indices, values, np.array(shape, indices.dtype), np.array([default], values.dtype)
+    params = [
+        relay.var(f"x{i}", shape=a.shape if known else [relay.Any()] * a.ndim, dtype=str(a.dtype))
+        for i, a in enumerate(arrays)
+    ]
+    func = relay.Function(params, relay.sparse_fill_empty_rows(*params))
+    run = relay.create_executor("vm", mod=tenon.IRModule.from_expr(func)).evaluate()
+    return [x.numpy() for x in run(*arrays)]
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize(
+    "indices, shape",
+    [
+        ([[0, 1], [0, 3], [2, 0], [3, 1]], [5, 6]),
+        ([[1, 1, 1], [1, 3, 1], [2, 0, 5], [3, 1, 6]], [7, 7, 7]),
+        ([[0], [1], [2]], [3]),
+        (np.ones((0, 2)), [4, 3]),
+        (np.ones((0, 1)), [0]),
+    ],
+)
+def test_rows_without_elements_get_one(indices, shape, dtype, known):
+    i = np.array(indices, dtype)
+    v = rand(len(i))
+    for got, wanted in zip(
+        _run_fill(i, v, shape, 7.5, known), _filled(i, v, shape, 7.5), strict=True
+    ):
+        assert got.dtype == wanted.dtype
+        np.testing.assert_array_equal(got, wanted)
+
+
+def test_elements_outside_or_out_of_order_do_no_harm():
+    """They take the room there is; what is written stays inside of the results."""
+    big = np.iinfo("int64").max
+    i = np.array([[3, 0], [0, 1], [big, 2], [-5, 1], [2, 2]], "int64")
+    places, numbers, empty = _run_fill(i, rand(5), [4, 3], 9.0, True)
+    assert len(places) == len(numbers) and empty.tolist() == [False, True, False, False]
+
+
+def test_filling_says_what_does_not_fit():
+    indices, shape = relay.TensorType((4, 2), "int64"), relay.TensorType((2,), "int64")
+
+    def filled(*types):
+        params = [relay.var("x", t) for t in types]
+        return tenon.IRModule.from_expr(relay.sparse_fill_empty_rows(*params))
+
+    infer = relay.transform.InferType()
+    with pytest.raises(tenon.TVMError, match="must be as many as"):
+        infer(filled(indices, relay.TensorType((3,)), shape, relay.TensorType((1,))))
+    with pytest.raises(tenon.TVMError, match="one element of float32"):
+        infer(filled(indices, relay.TensorType((4,)), shape, relay.TensorType((1,), "int64")))
+    with pytest.raises(tenon.TVMError, match="an integer for each dimension"):
+        infer(
+            filled(
+                indices,
+                relay.TensorType((4,)),
+                relay.TensorType((3,), "int64"),
+                relay.TensorType((1,)),
+            )
+        )

@@ -18,7 +18,15 @@ _api = tenon.get_global_func
 # extents depend on values (test_vm_values.py, test_onnx_open.py), or there are none
 BY_VALUES = {"arange", "argwhere", "dyn.broadcast_to", "dyn.full", "dyn.nn.pad", "dyn.one_hot"}
 BY_VALUES |= {"dyn.ones", "dyn.reshape", "dyn.strided_slice", "dyn.tile", "dyn.topk", "dyn.zeros"}
-BY_VALUES |= {"call_lowered", "full", "on_device", "device_copy", "ones", "zeros"}
+BY_VALUES |= {
+    "sparse_fill_empty_rows",
+    "call_lowered",
+    "full",
+    "on_device",
+    "device_copy",
+    "ones",
+    "zeros",
+}
 # instructions of the virtual machine are in no kernel
 BY_VALUES |= {name for name in Op.list_op_names() if name.startswith(("memory.", "vm."))}
 

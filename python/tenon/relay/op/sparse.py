@@ -40,6 +40,10 @@ def sparse_to_dense(sparse_indices, output_shape, sparse_values, default_value=0
 
 sparse_reshape = _rows.wrapper("sparse_reshape", finish=lambda call: TupleWrapper(call, 2))
 
+sparse_fill_empty_rows = _rows.wrapper(
+    "sparse_fill_empty_rows", finish=lambda call: TupleWrapper(call, 3).astuple()
+)
+
 
 def segment_sum(data, segment_ids, num_segments=None):
     """Sums of the slices of a tensor that have the same number.
@@ -97,4 +101,10 @@ def matrix_set_diag(data, diagonal, k=0, align="RIGHT_LEFT"):
     return _make.matrix_set_diag(data, diagonal, int(low), int(high), above, below)
 
 
-__all__ = ["matrix_set_diag", "segment_sum", "sparse_reshape", "sparse_to_dense"]
+__all__ = [
+    "matrix_set_diag",
+    "segment_sum",
+    "sparse_fill_empty_rows",
+    "sparse_reshape",
+    "sparse_to_dense",
+]
