@@ -420,3 +420,14 @@ def test_shapes_of_layouts():
     assert topi.utils.get_shape((3, 2, 32, 48, 16), "NCHW16c", "NC16cWH") == (3, 2, 16, 48, 32)
     with pytest.raises(ValueError, match="differ in their axes"):
         topi.utils.get_shape((1, 2), "NC", "NH")
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "min", "max", "all", "any"])
+def test_reductions_over_no_axes(name):
+    """An empty list of axes names none, as with numpy; None stands for all of them."""
+    x = _floats(2, 3) > 0 if name in ("all", "any") else _floats(2, 3)
+    compute = getattr(topi, name)
+    for keepdims in (False, True):
+        _check(lambda a, k=keepdims: compute(a, (), k), x, x)
+    _check(lambda a: compute(a, keepdims=True), getattr(np, name)(x, keepdims=True), x)
+    _check(lambda a: compute(a, [0]), getattr(np, name)(x, axis=0), x)

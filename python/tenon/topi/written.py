@@ -81,6 +81,20 @@ def trilu(data, k, upper):
     return apply(relay.trilu, data, k, upper)
 
 
+def _reduction(name):
+    def reduce_axes(data, axis=None, keepdims=False):
+        """Over the axes that are named, all by default; an empty list names none."""
+        if isinstance(axis, list | tuple) and not axis:
+            return identity(data)
+        return _operator(name)(data, axis, keepdims)
+
+    reduce_axes.__name__ = reduce_axes.__qualname__ = name
+    return reduce_axes
+
+
+all, any, max, min, prod, sum = map(_reduction, ("all", "any", "max", "min", "prod", "sum"))
+
+
 def expand_like(a, shape_like, axis):
     """A tensor with axes put in and repeated so that it has the shape of another.
 
@@ -150,6 +164,8 @@ def stack(a, axis):
 
 __all__ = [
     "adv_index",
+    "all",
+    "any",
     "cast",
     "collapse_sum",
     "concatenate",
@@ -164,8 +180,12 @@ __all__ = [
     "gather_nd",
     "identity",
     "matmul",
+    "max",
+    "min",
+    "prod",
     "shape",
     "stack",
+    "sum",
     "take",
     "tensordot",
     "trilu",
