@@ -269,7 +269,8 @@ static tn_arr *argwhere(const relay_compute *c) {
 static const relay_op_row rows[] = {
     OPS_DYNAMIC("dyn.reshape", "data newshape", &tn_type_DynReshapeAttrs, 2, "DynamicReshape",
                 reshape_relation, reshape_shape, reshape,
-                "the tensor in the shape that another one holds: -1 what is left, 0 as it was"),
+                "the tensor in the shape that another one holds: -1 what is left, 0 as it was",
+                .grads = "(reshape_like(%d, %a), ())"),
     OPS_DYNAMIC("dyn.strided_slice", "data begin end strides", &tn_type_DynSliceAttrs, 14,
                 "DynamicStridedSlice", slice_relation, slice_shape, slice,
                 "a part of a tensor whose bounds are tensors"),

@@ -381,3 +381,11 @@ def test_check_grad_chooses_inputs_that_single_precision_can_tell_apart():
     """Numbers as large as the step: the differences of larger ones are lost in float32."""
     x = relay.var("x", shape=(2, 3, 4), dtype="float32")
     check_grad(relay.Function([x], relay.reshape(x, (6, 4))), target_devices=HOST)
+
+
+def test_gradient_of_a_shape_that_is_a_tensor():
+    """It flows back to the elements; the shape has none."""
+    x, shape = relay.var("x", shape=(2, 6)), relay.var("s", shape=(2,), dtype="int64")
+    func = relay.Function([x, shape], relay.reshape(x, shape) * relay.const(3.0))
+    arrays = [np.ones((2, 6), "float32"), np.array([4, 3], "int64")]
+    check_grad(func, inputs=arrays, test_inputs=arrays[:1], eps=1e-2, target_devices=HOST)
