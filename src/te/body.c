@@ -10,18 +10,19 @@ static tn_obj *put_operands(void *ctx, tn_obj *o) {
              : tn_map_children(o, put_operands, ctx);
 }
 
-int te_combine(const tn_Reduce *r, const tn_vec *old, const tn_vec *incoming, tn_vec *out) {
+int te_combine(const tn_Reduce *r, const tn_arr *result, const tn_vec *old, const tn_vec *incoming,
+               tn_vec *out) {
   TN_PMAP(operands);
   const tn_CommReducer *c = r->combiner;
   for (int64_t i = 0; i < c->lhs->len; ++i) {
     TN_TRY(tn_pmap_put(&operands, tn_arr_obj(c->lhs, i), old->items[i].v.obj));
     TN_TRY(tn_pmap_put(&operands, tn_arr_obj(c->rhs, i), incoming->items[i].v.obj));
   }
-  for (int64_t i = 0; i < c->result->len; ++i) {
-    tn_obj *e = put_operands(&operands, tn_arr_obj(c->result, i));
+  for (int64_t i = 0; result && i < result->len; ++i) {
+    tn_obj *e = put_operands(&operands, tn_arr_obj(result, i));
     if (!e || tn_vec_push_obj(out, e)) return -1;
   }
-  return 0;
+  return result ? 0 : -1;
 }
 
 tn_stmt *te_store_all(const tn_vec *buffers, const tn_vec *values, tn_arr *at) {

@@ -156,15 +156,17 @@ static int reduction(maker *m, const tn_ComputeOp *op, const nest *n, const tn_v
   tn_arr *at = tn_arr_from(&n->at);
   for (int64_t i = 0; at && i < r->source->len; ++i) {
     tn_expr *in = (tn_expr *)replace(m, tn_arr_obj(r->source, i)),
-            *zero = (tn_expr *)tn_arr_obj(r->combiner->identity_element, i);
-    if (in && !tir_is_one(r->condition))
+            *zero = (tn_expr *)replace(m, tn_arr_obj(r->combiner->identity_element, i));
+    if (in && zero && !tir_is_one(r->condition))
       in = tir_if_then_else((tn_expr *)replace(m, (tn_obj *)r->condition), in, zero, NULL);
     const tn_obj *first = r->init->len ? replace(m, tn_arr_obj(r->init, i)) : (tn_obj *)zero;
-    if (!in || !first || tn_vec_push_obj(&old, tir_load((tn_Buffer *)buffers->items[i].v.obj, at)))
+    if (!in || !zero || !first ||
+        tn_vec_push_obj(&old, tir_load((tn_Buffer *)buffers->items[i].v.obj, at)))
       return -1;
     if (tn_vec_push_obj(&incoming, in) || tn_vec_push_obj(&start, first)) return -1;
   }
-  if (!at || te_combine(r, &old, &incoming, &combined)) return -1;
+  const tn_arr *result = (const tn_arr *)replace(m, (tn_obj *)r->combiner->result);
+  if (!at || te_combine(r, result, &old, &incoming, &combined)) return -1;
   TN_VEC(inits);
   for (int64_t i = 0; i < start.len; ++i) {
     TN_TRY(tn_vec_push_obj(&inits, tir_store((tn_Buffer *)buffers->items[i].v.obj,

@@ -9,9 +9,12 @@
 /** Hooks of nodes: checks, and the axes that follow from the rest (scan.c, tensor_intrin.c). */
 int te_init_scan(tn_obj *self);
 int te_init_intrin(tn_obj *self);
-/** The new values of a reduction. @param old its results so far @param incoming the elements that
- * come in (both PrimExpr, one for each result) @param out receives the values */
-int te_combine(const tn_Reduce *r, const tn_vec *old, const tn_vec *incoming, tn_vec *out);
+/** The new values of a reduction. @param result those of its combiner, with the variables that hold
+ * at the place (array of PrimExpr; NULL: -1, its error stands) @param old its results so far @param
+ * incoming the elements that come in (both PrimExpr, one for each result) @param out receives the
+ * values */
+int te_combine(const tn_Reduce *r, const tn_arr *result, const tn_vec *old, const tn_vec *incoming,
+               tn_vec *out);
 /** Stores a value into each buffer. Several results may depend on each other's old values, so these
  * are read into variables first. */
 tn_stmt *te_store_all(const tn_vec *buffers, const tn_vec *values, tn_arr *at);

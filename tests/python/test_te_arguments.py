@@ -146,6 +146,32 @@ def test_fast_exp_reaches_both_ends():
         np.testing.assert_allclose(f(v).numpy(), np.exp(v), rtol=2e-5, atol=1e-44)
 
 
+@pytest.mark.parametrize("cached", [False, True])
+def test_a_reduction_may_depend_on_the_axes(cached):
+    """Its extent, first value and combiner name the axis of the result."""
+    x = te.placeholder((10,), name="x")
+
+    def body(n):
+        k = te.reduce_axis((0, n))
+        first = lambda dtype: tenon.tir.Select(n > 1, tenon.tir.const(0, dtype), n.astype(dtype))  # noqa: E731
+        total = te.comm_reducer(lambda a, b: te.max(a + b, n.astype("float32")), first, "total")
+        return total(x[k], axis=k)
+
+    y = te.compute((10,), body, name="y")
+    s = te.create_schedule(y.op)
+    if cached:
+        s.cache_write(y, "local")
+    value, out = np.arange(10, dtype="float32"), tenon.nd.empty((10,))
+    tenon.build(s, [x, y], "llvm")(tenon.nd.array(value), out)
+    want = []
+    for n in range(10):
+        total = 0.0 if n > 1 else n
+        for k in range(n):
+            total = max(total + value[k], n)
+        want.append(total)
+    np.testing.assert_array_equal(out.numpy(), want)
+
+
 def run_named(function, argument, target, folder):
     """exp(x) + floor(sin(x)) under names that the code itself may need."""
     A = te.placeholder((4,), name=argument)

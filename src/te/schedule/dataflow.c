@@ -232,6 +232,9 @@ static tn_Operation *moved(const tn_ComputeOp *c, const char *scope) {
   copy.name = name;
   copy.axis = tn_arr_from(&axes);
   copy.body = tir_substitute(c->body, &renamed);
+  /* what is reduced over may depend on the axes */
+  const tn_Reduce *r = copy.body ? TN_AS(Reduce, tn_arr_obj(copy.body, 0)) : NULL;
+  if (r) copy.reduce_axis = r->axis;
   return copy.axis && copy.body ? tn_node_copy(&tn_type_ComputeOp, &copy) : NULL;
 }
 

@@ -270,7 +270,9 @@ static tn_stmt *update(te_lowerer *l, const nest *n) {
     tn_expr *was = tir_load((tn_Buffer *)buffers.items[i].v.obj, at);
     if (!in || !was || tn_vec_push_obj(&incoming, in) || tn_vec_push_obj(&old, was)) return NULL;
   }
-  return te_combine(n->r, &old, &incoming, &values) ? NULL : te_store_all(&buffers, &values, at);
+  const tn_arr *result = (const tn_arr *)replace(l, (tn_obj *)n->r->combiner->result);
+  return te_combine(n->r, result, &old, &incoming, &values) ? NULL
+                                                            : te_store_all(&buffers, &values, at);
 }
 
 /* ---- a reduction that threads do together: one block, for LowerCrossThreadReduction ---- */
