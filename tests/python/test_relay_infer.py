@@ -277,7 +277,11 @@ def test_many_errors_are_counted():
 
 
 def test_programs_with_errors_are_left_as_they_were():
-    mod = relay.fromtext(VERSION + "def @main(%x: int32) { (%x.0, %x.1) } def @f() { 1 }")
+    x = relay.var("x", "int32")
+    wrong = relay.Tuple([relay.TupleGetItem(x, 0), relay.TupleGetItem(x, 1)])
+    mod = tenon.IRModule(
+        {"main": relay.Function([x], wrong), "f": relay.Function([], relay.const(1))}
+    )
     with pytest.raises(tenon.error.DiagnosticError):
         InferType()(mod)
     with pytest.raises(ValueError, match="has not populated the checked_type"):

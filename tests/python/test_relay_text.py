@@ -85,7 +85,7 @@ def test_other_constants_are_in_the_metadata():
     given = tenon.get_global_func("parser.ParseModuleInContext")(
         "text", "def @main() { meta[relay.Constant][0] }", None, {"relay.Constant": [constant]}
     )
-    assert given["main"].body.same_as(constant)
+    assert given["main"].body.data.same_as(constant.data)  # typed, and not copied
 
 
 def test_all_constructs_read_back():
@@ -107,7 +107,7 @@ def test_all_constructs_read_back():
           ref_write(ref(1), 2);
           let %p: Pair[int32, bool] = P(1, False);
           match? (%p) { P(%a, %b: bool) => { let %c = %a; (%c, %b,) } , _ => (0, True) };
-          match (%p) { (%u, _) => 1, P(_, _) => 2 };
+          match ((1, %p)) { (%u, P(_, _)) => 2 };
           ref_read(%r);
           %f(%1);
           @len(Cons(1, Nil));
@@ -118,6 +118,16 @@ def test_all_constructs_read_back():
     assert [str(v.name_hint) for v in mod.get_global_vars()] == ["len", "main"]
     assert mod["main"].attrs["hash"] == 'a"b' and int(mod["main"].attrs["Primitive"]) == 1
     assert isinstance(mod["main"].body, relay.Let)
+
+
+def test_programs_are_typed_and_expressions_are_not():
+    mod = relay.parse("def @f(%x: Tensor[(?, 3), float32]) { nn.relu(%x) } def @main() { 1 }")
+    assert str(mod["f"].body.checked_type) == "TensorType([?, 3], float32)"
+    assert str(mod["main"].ret_type) == "TensorType([], int32)"
+    with pytest.raises(tenon.error.DiagnosticError, match="type of the variable %x"):
+        relay.parse("fn (%x) { %x }")
+    with pytest.raises(ValueError, match="has not populated the checked_type"):
+        _ = relay.parse_expr("fn (%x) { %x }").checked_type
 
 
 def test_a_shared_expression_inside_branches_is_repeated():
@@ -136,7 +146,7 @@ def test_a_shared_let_stands_in_parentheses():
 
 def test_an_expression_becomes_main():
     assert int(relay.parse("(1, 2).1")["main"].body.index) == 1
-    assert relay.parse("fn (%x) { %x }")["main"].params[0].name_hint == "x"
+    assert relay.parse("fn (%x: int32) { %x }")["main"].params[0].name_hint == "x"
     assert float(relay.parse_expr("-inf").data.numpy()) == -np.inf
     assert int(relay.parse_expr("--10").data.numpy()) == 10
     assert relay.parse_expr("2147483648").data.dtype == "int64"

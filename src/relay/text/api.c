@@ -3,6 +3,7 @@
 #include "base/scope.h"
 #include "object/functions.h"
 #include "object/repr.h"
+#include "relay/infer.h"
 #include "relay/relay_impl.h"
 #include "relay/text/text.h"
 #include "tir/tir.h"
@@ -69,7 +70,9 @@ static int parse_module(TN_ARGS) {
   tn_map *meta;
   TN_NARGS("parser.ParseModuleInContext", 4);
   TN_TRY(parse_args(args, n, &name, &text, &init, &meta));
-  return tn_ret_obj(ret, relay_parse(name, text, init, meta));
+  tn_IRModule *m;
+  TN_GET(m, relay_parse(name, text, init, meta));
+  return tn_ret_obj(ret, relay_infer_module(m));
 }
 
 static int parse_expr(TN_ARGS) {
