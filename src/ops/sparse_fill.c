@@ -19,6 +19,9 @@ static int relation(relay_rel *r) {
   RELAY_CHECK(r, indices->shape->len == 2 && ir_is_integral(indices->dtype),
               "sparse_indices must be integers (elements, dimensions), got %s",
               relay_type_text(indices));
+  RELAY_CHECK(r, !relay_int_is(indices->shape, 1, 0),
+              "sparse_indices must have a column for each dimension, one at least, got %s",
+              relay_type_text(indices));
   RELAY_CHECK(r,
               values->shape->len == 1 &&
                   relay_dim_equal(relay_dim(indices, 0), relay_dim(values, 0)) != 0,
@@ -60,8 +63,9 @@ static tn_expr *first_of_row(void *ctx, tn_arr *at) {
 
 static tn_arr *shapes(const relay_shape_query *q) {
   const tn_arr *in = relay_shape_of(q, INDICES);
-  tn_expr *rows;
+  tn_expr *rows, *columns = (tn_expr *)tn_arr_obj(in, 1);
   tn_Tensor *full;
+  relay_take_for_granted(tir_lt(tir_zero(columns->dtype), columns));
   TN_GETP(rows, ops_number_at(q, DENSE_SHAPE, 0));
   rows = tir_max(rows, tir_i64(0));
   void *indices = tn_arr_obj(q->values, INDICES);

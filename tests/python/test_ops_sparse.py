@@ -424,6 +424,11 @@ def test_filling_says_what_does_not_fit():
         infer(filled(indices, relay.TensorType((3,)), shape, relay.TensorType((1,))))
     with pytest.raises(tenon.TVMError, match="one element of float32"):
         infer(filled(indices, relay.TensorType((4,)), shape, relay.TensorType((1,), "int64")))
+    none = relay.TensorType((4, 0), "int64"), relay.TensorType((0,), "int64")
+    with pytest.raises(tenon.TVMError, match="one at least"):
+        infer(filled(none[0], relay.TensorType((4,)), none[1], relay.TensorType((1,))))
+    with pytest.raises(tenon.TVMError):
+        _run_fill(np.zeros((4, 0), "int64"), rand(4), [], 1.0, False)
     with pytest.raises(tenon.TVMError, match="an integer for each dimension"):
         infer(
             filled(
