@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+import tenon
 from tenon import _core
 
 convert = _core.convert_to_object
@@ -299,3 +300,21 @@ def test_containers_are_objects_of_the_package():
     assert isinstance(a, tenon.ir.Node) and isinstance(a, Sequence)
     assert isinstance(m, tenon.ir.Node) and isinstance(m, Mapping)
     assert isinstance(_core.get_global_func("testing.echo"), tenon.runtime.PackedFunc)
+
+
+def test_a_node_becomes_a_copy_of_another():
+    from tenon import tir
+
+    i = tir.Var("i", "int32")
+    loop = tir.For(i, min=0, extent=4, kind=tir.ForKind.SERIAL, body=tir.Evaluate(i))
+    other = tir.For(i, 1, 5, tir.ForKind.SERIAL, tir.Evaluate(i))
+    state = loop.__getstate__()
+    other.__setstate__(state)
+    tenon.ir.assert_structural_equal(other, loop)
+    assert not other.same_as(loop) and not other.loop_var.same_as(i)
+    loop.__setstate__(state)  # of itself: another object of the same content
+    assert not loop.loop_var.same_as(i)
+    with pytest.raises(TypeError, match="once"):
+        tir.For(i, 0, 4, tir.ForKind.SERIAL, tir.Evaluate(i), min=0)
+    with pytest.raises(TypeError, match="extent, kind and body"):
+        tir.For(i, 0)

@@ -19,3 +19,27 @@ class Object(_core.Object):
         from . import _ffi_node_api
 
         return str(_ffi_node_api.AsRepr(self))
+
+    def __getstate__(self):
+        """Content of the object.
+
+        Returns
+        -------
+        dict
+            ``{"handle": JSON text}``.
+        """
+        return {"handle": _core.get_global_func("node.SaveJSON")(self)}
+
+    def __setstate__(self, state):
+        """Become a copy of the object that a state was taken of.
+
+        Parameters
+        ----------
+        state : dict
+            From `__getstate__`, or attributes that a class of Python keeps.
+        """
+        if "handle" in state:
+            load = _core.get_global_func("node.LoadJSON")
+            self.__init_handle_by_constructor__(load, state["handle"])
+        else:
+            self.__dict__.update(state)

@@ -98,7 +98,22 @@ class AssertStmt(Stmt):
 
 @register_object("tir.For")
 class For(Stmt):
-    """Loop."""
+    """Loop.
+
+    Parameters
+    ----------
+    loop_var : Var
+    min_val : PrimExpr
+        Its first value; ``min`` in later releases.
+    extent : PrimExpr
+        How many values it takes.
+    kind : ForKind
+    body : Stmt
+    thread_binding : IterVar, optional
+        The thread axis, for kind THREAD_BINDING.
+    annotations : dict, optional
+    span : Span, optional
+    """
 
     __slots__ = ()
     _type_key = "tir.For"
@@ -106,17 +121,24 @@ class For(Stmt):
     def __init__(
         self,
         loop_var,
-        min_val,
-        extent,
-        kind,
-        body,
+        min_val=None,
+        extent=None,
+        kind=None,
+        body=None,
         thread_binding=None,
         annotations=None,
         span=None,
+        *,
+        min=None,
     ):
+        first = min if min_val is None else min_val
+        if first is None or (min is not None and min_val is not None):
+            raise TypeError("For: expected min_val, or min, once")
+        if extent is None or kind is None or body is None:
+            raise TypeError("For: expected extent, kind and body")
         self._make(
             loop_var=loop_var,
-            min=convert(min_val),
+            min=convert(first),
             extent=convert(extent),
             kind=int(kind),
             body=body,
