@@ -63,16 +63,29 @@ static int parse_args(const tn_any *args, int32_t n, const char **name, tn_str *
   return 0;
 }
 
-static int parse_module(TN_ARGS) {
+static int read_module(const tn_any *args, int32_t n, tn_IRModule **out) {
   const char *name;
   tn_str *text;
   tn_IRModule *init;
   tn_map *meta;
-  TN_NARGS("parser.ParseModuleInContext", 4);
   TN_TRY(parse_args(args, n, &name, &text, &init, &meta));
+  TN_GET(*out, relay_parse(name, text, init, meta));
+  return 0;
+}
+
+static int parse_module(TN_ARGS) {
   tn_IRModule *m;
-  TN_GET(m, relay_parse(name, text, init, meta));
+  TN_NARGS("parser.ParseModuleInContext", 4);
+  TN_TRY(read_module(args, n, &m));
   return tn_ret_obj(ret, relay_infer_module(m));
+}
+
+/* Types are left open: what is wrong in a function shows where it is used. */
+static int parse_untyped(TN_ARGS) {
+  tn_IRModule *m;
+  TN_NARGS("parser.ParseModuleUntyped", 4);
+  TN_TRY(read_module(args, n, &m));
+  return tn_ret_obj(ret, m);
 }
 
 static int parse_expr(TN_ARGS) {
@@ -107,6 +120,7 @@ static const tn_func_row rows[] = {
     {"relay.ir.AsText", as_text},
     {"relay.ir.PrettyPrint", pretty_print},
     {"parser.ParseModuleInContext", parse_module},
+    {"parser.ParseModuleUntyped", parse_untyped},
     {"parser.ParseExprInContext", parse_expr},
 };
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from string import Template
 
 from ... import parser
+from ..._ffi.registry import get_global_func
 from ...ir import _ffi_api
 
 _FOLDER = Path(__file__).parent
@@ -30,11 +31,15 @@ def import_into(mod, name):
     known = mod.source_map.source_map if mod.source_map is not None else {}
     if any(str(source.name) == name for source in known):
         return
-    import_text(mod, name, files[name].read_text(encoding="utf-8"))
+    text = files[name].read_text(encoding="utf-8")
+    mod.update(parser.parse(text, name, mod))
+    _ffi_api.SourceMapAdd(mod, name, text)
 
 
 def import_text(mod, name, text):
     """Add the functions and types of a text to a module.
+
+    A function that does not fit the values of a template is an error where it is used.
 
     Parameters
     ----------
@@ -45,7 +50,7 @@ def import_text(mod, name, text):
     text : str
         Relay text.
     """
-    mod.update(parser.parse(text, name, mod))
+    mod.update(get_global_func("parser.ParseModuleUntyped")(name, text, mod, None))
     _ffi_api.SourceMapAdd(mod, name, text)
 
 
