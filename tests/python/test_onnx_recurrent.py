@@ -132,6 +132,22 @@ def test_activations_with_coefficients():
         check("RNN", [x, w, r], wanted, {1, 2}, outputs=2, **how)
 
 
+def test_each_list_of_coefficients_is_used_up_by_those_that_take_one():
+    """Elu takes an alpha and no beta: the only beta is HardSigmoid's, as in onnxruntime."""
+    rng = np.random.default_rng(5)
+    x, w, r = (rng.normal(0, 0.5, s).astype("float32") for s in [(T, N, IN), (2, H, IN), (2, H, H)])
+    zero, start = np.zeros((1, 2 * H), "float32"), [np.zeros((1, N, H), "float32")]
+    elu = lambda v: np.where(v < 0, 0.7 * (np.exp(v) - 1), v)  # noqa: E731
+    hard = lambda v: np.clip(0.4 * v + 0.3, 0, 1)  # noqa: E731
+    steps = np.full(N, T)
+    there, _ = reference("RNN", x, w[:1], r[:1], zero, steps, start, zero, f=elu)
+    back, _ = reference("RNN", x[::-1], w[1:], r[1:], zero, steps, start, zero, f=hard)
+    wanted = [np.concatenate([there, back[::-1]], axis=1)]
+    how = {"activations": ["Elu", "HardSigmoid"], "hidden_size": H, "direction": "bidirectional"}
+    how |= {"activation_alpha": [0.7, 0.4], "activation_beta": [0.3]}
+    check("RNN", [x, w, r], wanted, {1, 2}, outputs=1, **how)
+
+
 def test_errors_name_the_operand():
     x, w, r = (np.zeros(s, "float32") for s in [(T, N, IN), (1, 4 * H, IN), (1, 4 * H, H)])
     with pytest.raises(ValueError, match="LSTM .node y0.: W has the wrong shape"):

@@ -89,19 +89,20 @@ static void *softplus(const recurrent *r, const activation *a, void *x) {
 static const struct {
   const char *name;
   void *(*apply)(const recurrent *r, const activation *a, void *x);
+  int coefficients;   /* how many it takes: alpha, beta */
   double alpha, beta; /* where the model gives none */
 } activations[] = {
-    {"Relu", relu, 0, 0},
-    {"Tanh", tanh_of, 0, 0},
-    {"Sigmoid", sigmoid, 0, 0},
-    {"Affine", affine_of, 1, 0},
-    {"LeakyRelu", leaky, 0.01, 0},
-    {"ThresholdedRelu", thresholded, 1, 0},
-    {"ScaledTanh", scaled_tanh, 1, 1},
-    {"HardSigmoid", hard_sigmoid, 0.2, 0.5},
-    {"Elu", elu, 1, 0},
-    {"Softsign", softsign, 0, 0},
-    {"Softplus", softplus, 0, 0},
+    {"Relu", relu, 0, 0, 0},
+    {"Tanh", tanh_of, 0, 0, 0},
+    {"Sigmoid", sigmoid, 0, 0, 0},
+    {"Affine", affine_of, 2, 1, 0},
+    {"LeakyRelu", leaky, 1, 0.01, 0},
+    {"ThresholdedRelu", thresholded, 1, 1, 0},
+    {"ScaledTanh", scaled_tanh, 2, 1, 1},
+    {"HardSigmoid", hard_sigmoid, 2, 0.2, 0.5},
+    {"Elu", elu, 1, 1, 0},
+    {"Softsign", softsign, 0, 0, 0},
+    {"Softplus", softplus, 0, 0, 0},
 };
 
 static int find_activation(const char *name) {
@@ -118,7 +119,13 @@ static void *activate(const recurrent *r, int i, void *x) {
   return activations[find_activation(a->name)].apply(r, a, x);
 }
 
-/* The names, coefficients from their lists in the order of the activations that have them. */
+/* The next coefficient of a list; what is usual where the list has ended. */
+static double next_coefficient(const onnx_attr *list, size_t *at, double usual) {
+  size_t i = (*at)++;
+  return list && i < list->n_floats ? (double)list->floats[i] : usual;
+}
+
+/* The names, and coefficients: each list in the order of the activations that take one of it. */
 static int read_activations(recurrent *r, const char *const *usual, int each) {
   const onnx_attr *names = oc_attr(r->c, "activations"), *alpha = oc_attr(r->c, "activation_alpha"),
                   *beta = oc_attr(r->c, "activation_beta");
@@ -127,7 +134,8 @@ static int read_activations(recurrent *r, const char *const *usual, int each) {
     return oc_fail(r->c, "activations: expected %lld names, got %lld", (long long)n,
                    (long long)names->n_strings),
            -1;
-  for (int64_t i = 0, k = 0; i < n; ++i) {
+  size_t alphas = 0, betas = 0;
+  for (int64_t i = 0; i < n; ++i) {
     activation *a = &r->acts[i];
     size_t size = names ? names->strings[i].len : strlen(usual[i % each]);
     if (size >= sizeof a->name) size = sizeof a->name - 1;
@@ -135,11 +143,9 @@ static int read_activations(recurrent *r, const char *const *usual, int each) {
     a->name[size] = '\0';
     int found = find_activation(a->name);
     if (found < 0) return oc_fail(r->c, "the activation %s is not supported", a->name), -1;
-    bool takes = activations[found].alpha != 0;
     a->alpha = activations[found].alpha, a->beta = activations[found].beta;
-    if (takes && alpha && (size_t)k < alpha->n_floats) a->alpha = (double)alpha->floats[k];
-    if (takes && beta && (size_t)k < beta->n_floats) a->beta = (double)beta->floats[k];
-    k += takes;
+    if (activations[found].coefficients > 0) a->alpha = next_coefficient(alpha, &alphas, a->alpha);
+    if (activations[found].coefficients > 1) a->beta = next_coefficient(beta, &betas, a->beta);
   }
   return 0;
 }
