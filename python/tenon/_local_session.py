@@ -76,7 +76,7 @@ class LocalSession:
         return bytearray(self._path(path).read_bytes())
 
     def remove(self, path):
-        """Take a file out of the session; one that is not there is no error.
+        """Remove a file from the session; a missing file is ignored.
 
         Parameters
         ----------

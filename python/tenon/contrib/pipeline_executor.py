@@ -54,11 +54,13 @@ class PipelineExecutorFactoryModule:
         Raises
         ------
         RuntimeError
-            There is no such folder.
+            The folder does not exist.
         """
         folder = Path(directory_path)
         if not folder.is_dir():
-            raise RuntimeError(f"export_library: there is no folder {folder}")
+            raise RuntimeError(
+                f"export_library: the folder {folder} does not exist: create it first"
+            )
         rows = []
         for stage in self.stages:
             file = f"lib{stage['mod_idx']}.so"
@@ -219,7 +221,7 @@ class PipelineModule:
         Raises
         ------
         RuntimeError
-            There is no such group, or no values are given.
+            The group is unknown, or `params_data` is empty.
         """
         row = self._row(self._groups, params_group_name, "group of parameters")
         if not params_data:

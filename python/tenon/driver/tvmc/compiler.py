@@ -127,7 +127,7 @@ def _records(path):
     if not path:
         return nullcontext()
     if not os.path.isfile(path):
-        raise TVMCException(f"there is no file of records {path}")
+        raise TVMCException(f"the tuning records {path} do not exist")
     from ... import autotvm
 
     return autotvm.apply_history_best(path)

@@ -35,5 +35,6 @@ def get_codegen_by_target(name):
         that takes its options, or None.
     """
     if name not in _NAMES:
-        raise TVMCException(f"there is no library {name!r} that takes parts of a model")
+        known = ", ".join(sorted(_NAMES))
+        raise TVMCException(f"unknown code generator {name!r}: expected one of {known}")
     return {"config_key": None, "pass_pipeline": _pipeline(name)}

@@ -104,12 +104,12 @@ def get_frontend_by_name(name):
     Raises
     ------
     TVMCException
-        There is no such format.
+        The format is unknown.
     """
     for frontend in _ALL:
         if frontend.name == name:
             return frontend()
-    raise TVMCException(f"there is no format {name!r}: expected one of {get_frontend_names()}")
+    raise TVMCException(f"unknown format {name!r}: expected one of {get_frontend_names()}")
 
 
 def guess_frontend(path):

@@ -1,5 +1,8 @@
 """Tables of patterns that a code generator takes, by its name."""
 
+from importlib import import_module
+
+LIBRARIES = ("cublas", "cudnn", "cutlass")  # modules here that register a table when imported
 _PATTERN_TABLES = {}
 
 
@@ -39,4 +42,6 @@ def get_pattern_table(compiler):
     list or None
         None where none are registered.
     """
+    if compiler in LIBRARIES:
+        import_module(f".{compiler}", __package__)
     return _PATTERN_TABLES.get(compiler)
