@@ -36,13 +36,15 @@ def pattern_table():
     ]
 
 
-def partition_for_cudnn(mod):
+def partition_for_cudnn(mod, params=None):
     """Cut convolutions and softmax out of a program.
 
     Parameters
     ----------
     mod : IRModule
         The program.
+    params : dict of str to NDArray, optional
+        Accepted, without effect.
 
     Returns
     -------
