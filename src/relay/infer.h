@@ -6,8 +6,9 @@
        nn.relu(%x) / * ty=Tensor[(2, 3), float32] * /
      }
 
-   What is given is never changed: expressions whose type is not yet known come back as copies that
-   have it; those that have the right one already come back themselves, with all that is below them.
+   What is given is not changed; only InferTypeLocal gives an expression that has none its type in
+   place. Expressions whose type is not yet known come back as copies that have it; those that have
+   the right one already come back themselves, with all that is below them.
    These are only looked at: no relation is asked again while the types of a call's arguments are
    those that it was typed with.
    Parameters without annotation, functions without a result type and calls of polymorphic functions

@@ -157,6 +157,18 @@ def test_local():
     assert InferTypeLocal(relay.exp(relay.add(x, x))) == TensorType((2, 3))
     body = infer_expr(relay.exp(x))
     assert InferTypeLocal(relay.nn.relu(body)) == TensorType((2, 3))
+    inner = relay.add(x, x)
+    outer = relay.sum(inner, axis=1)
+    kind = InferTypeLocal(outer)
+    assert outer.checked_type.same_as(kind) and kind == TensorType((2,))
+    with pytest.raises(ValueError, match="has not populated the checked_type"):
+        inner.checked_type  # noqa: B018  the type of what is asked only
+    assert InferTypeLocal(outer) == kind and infer_expr(outer).args[0].checked_type is not None
+    wrong = relay.nn.dense(x, relay.var("y", shape=(4, 5)))
+    with pytest.raises(tenon.error.DiagnosticError):
+        InferTypeLocal(wrong)
+    with pytest.raises(ValueError, match="has not populated the checked_type"):
+        wrong.checked_type  # noqa: B018
 
 
 def test_relation_of_a_program():

@@ -11,9 +11,15 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import cpu, ir, micro, relay
+from .._later import placeholder
 from ..contrib.graph_executor import GraphModule
 from ..ir.transform import PassContext
 from ..relay.backend import Executor, Runtime
+
+create_relay_module_and_inputs_from_tflite_file = placeholder(
+    "tenon.testing.aot.create_relay_module_and_inputs_from_tflite_file",
+    "export the model to ONNX and read it by relay.frontend.from_onnx",
+)
 
 _TOLERANCE = 1e-3  # absolute, of floating point results
 
@@ -144,6 +150,7 @@ def compile_models(
     workspace_memory_pools=None,
     constant_memory_pools=None,
     schedule_name=None,
+    runtime=None,
 ):
     """Build models ahead of time for microcontrollers.
 
@@ -169,6 +176,8 @@ def compile_models(
         As for `relay.build`.
     schedule_name : str, optional
         Must be None: kernels are scheduled by what they compute.
+    runtime : Runtime, optional
+        ``Runtime("crt")``, with options of the program's own.
 
     Returns
     -------
@@ -176,6 +185,9 @@ def compile_models(
     """
     if not use_runtime_executor or schedule_name is not None:
         raise NotImplementedError("options in targets, or schedules by name")
+    runtime = Runtime("crt") if runtime is None else runtime
+    if runtime.name != "crt":
+        raise ValueError(f"compile_models: expected the runtime crt, got {runtime.name}")
     options = {
         "interface-api": interface_api,
         "unpacked-api": use_unpacked_api,
@@ -192,7 +204,7 @@ def compile_models(
                 _module_of(model),
                 target,
                 executor=Executor("aot", options),
-                runtime=Runtime("crt"),
+                runtime=runtime,
                 workspace_memory_pools=workspace_memory_pools,
                 constant_memory_pools=constant_memory_pools,
                 params=model.params,
@@ -231,6 +243,7 @@ def run_and_check(
     use_workspace_io=False,
     debug_last_error=False,
     checker=None,
+    print_output_on_mismatch=False,
 ):
     """Compile the C of built models, run them and compare results.
 
@@ -241,8 +254,9 @@ def run_and_check(
     runner : AOTTestRunner
         How to run them: the default one.
     interface_api, debug_calculated_workspaces, workspace_byte_alignment, \
-    constant_byte_alignment, verbose, use_workspace_io, debug_last_error : optional
-        Not used: models say what they were built with.
+    constant_byte_alignment, verbose, use_workspace_io, debug_last_error, \
+    print_output_on_mismatch : optional
+        Not used: models say what they were built with, and errors show the outputs.
     data_linkage : AOTDataLinkage, optional
         Not used: where test data lie is a matter of boards.
     test_dir : str, optional
@@ -301,6 +315,8 @@ def compile_and_run(
     schedule_name=None,
     debug_last_error=False,
     checker=None,
+    print_output_on_mismatch=False,
+    runtime=None,
 ):
     """`compile_models`, then `run_and_check`; see there.
 
@@ -308,6 +324,8 @@ def compile_and_run(
     ----------
     target_opts : dict of str to str, optional
         Further options of the target.
+    runtime : Runtime, optional
+        As for `compile_models`.
     """
     for key, value in (target_opts or {}).items():
         target = f"{target} {key}={value}"
@@ -322,6 +340,7 @@ def compile_and_run(
         use_runtime_executor,
         target,
         schedule_name=schedule_name,
+        runtime=runtime,
     )
     return run_and_check(
         built, runner, interface_api, data_linkage=data_linkage, test_dir=test_dir, checker=checker

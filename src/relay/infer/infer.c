@@ -82,11 +82,17 @@ tn_IRModule *relay_infer_type_pass(tn_IRModule *m, const tn_pass_ctx *c) {
   return relay_infer_module(m);
 }
 
-/* (expression) -> its type */
+/* (expression) -> its type, which the expression has from now on where it had none. */
 static int infer_type_local(TN_ARGS) {
   TN_NARGS("relay._transform.InferTypeLocal", 1);
   TN_ARG_OBJ(RelayExpr, e, 0);
-  return tn_ret_obj(ret, relay_infer_type(e, NULL));
+  tn_Type *type, *none = NULL;
+  TN_GET(type, relay_infer_type(e, NULL));
+  tn_retain(type);
+  if (!__atomic_compare_exchange_n(&e->_checked_type_, &none, type, false, __ATOMIC_RELEASE,
+                                   __ATOMIC_RELAXED))
+    tn_release(type);
+  return tn_ret_obj(ret, type);
 }
 
 /* (expression, module or None) -> the expression with types */

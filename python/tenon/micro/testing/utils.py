@@ -12,7 +12,8 @@ def get_conv2d_relay_module():
     body = relay.nn.conv2d(
         data, weight, padding=(2, 2), channels=8, kernel_size=(5, 5), out_dtype="int32"
     )
-    return IRModule.from_expr(relay.Function([data, weight], body))
+    mod = IRModule.from_expr(relay.Function([data, weight], body))
+    return relay.transform.InferType()(mod)
 
 
 def get_target(platform, board=None):
