@@ -7,13 +7,16 @@ _FUNCTIONS = (
     "id compose flip hd tl nth update map foldl foldr foldr1 concat filter zip rev unfoldl unfoldr "
     "map_accuml map_accumr sum length tmap size iterate"
 ).split()
+# those whose tensor arrays are there from the beginning; others join when somebody asks
+_DTYPES = "float32 float16 float64 int32 uint8 int8 int16 uint16 int64".split()
 
 
 class Prelude:
     """The prelude as part of a module.
 
     Its functions are attributes (``prelude.map`` is a GlobalVar); its types List (Cons, Nil),
-    Option (Some, None) and Tree (Rose) are got by ``prelude.mod.get_type("List")``.
+    Option (Some, None) and Tree (Rose) are got by ``prelude.mod.get_type("List")``, those of tensor
+    arrays by ``prelude.mod.get_type("tensor_float32_t")``.
 
     Parameters
     ----------
@@ -30,6 +33,8 @@ class Prelude:
         self.mod.import_from_std("prelude.rly")
         for name in _FUNCTIONS:
             setattr(self, name, self.mod.get_global_var(name))
+        for dtype in _DTYPES:
+            TensorArrayOps(self, dtype).register()
 
     def get_name(self, canonical, dtype):
         """The name of a definition for a data type, such as ``tensor_float32_t``."""
@@ -48,7 +53,7 @@ class Prelude:
         return self.mod.get_global_type_var(self.get_name(canonical, dtype))
 
     def _define(self, canonical, dtype):
-        """Tensor arrays of a data type join the module when somebody asks for them."""
+        """Tensor arrays of further data types join the module when somebody asks for them."""
         if canonical.startswith("tensor"):
             TensorArrayOps(self, dtype).register()
 
