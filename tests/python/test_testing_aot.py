@@ -61,6 +61,14 @@ def test_the_code_is_checked():
     assert not aot.run_and_check(built, AOT_DEFAULT_RUNNER, "c", **options)
 
 
+def test_options_of_both_steps():
+    runtime = relay.backend.Runtime("crt")
+    options = {"runtime": runtime, "print_output_on_mismatch": True}
+    assert aot.compile_and_run(model(), AOT_DEFAULT_RUNNER, "c", True, **options)
+    program = get_conv2d_relay_module()
+    assert program["main"].params[0].checked_type.concrete_shape == (1, 3, 64, 64)
+
+
 def test_wrong_results_are_told():
     right = model()
     wrong = right._replace(outputs={"output": right.outputs["output"] + 1})
@@ -85,3 +93,7 @@ def test_what_is_not_there():
         aot.run_and_check([], AOT_CORSTONE300_RUNNER, "c")
     with pytest.raises(NotImplementedError, match="schedules by name"):
         aot.compile_models(model(), "c", True, schedule_name="fast")
+    with pytest.raises(ValueError, match="expected the runtime crt, got cpp"):
+        aot.compile_models(model(), "c", True, runtime=relay.backend.Runtime("cpp"))
+    with pytest.raises(NotImplementedError, match="read it by relay.frontend.from_onnx"):
+        aot.create_relay_module_and_inputs_from_tflite_file("model.tflite")
