@@ -435,7 +435,7 @@ def qgemm(g, name):
     m, k, n = (g.number(1, 5) for _ in range(3))
     inputs = [*quantized(g, [m, k]), *quantized(g, [k, n]), None, scale(g) * 50, point(g, "uint8")]
     inputs[7] = np.float32(inputs[7])
-    return Call(name, inputs, {}, {1, 2, 3, 4, 5, 7, 8})
+    return Call(name, inputs, maybe(g, alpha=0.5), {1, 2, 3, 4, 5, 7, 8})
 
 
 # ---- sequences and graphs in nodes ----

@@ -8,7 +8,7 @@ refusals, by engine and message, and exits with 1 if results differed or a proce
 always compared with itself, and with the two other engines where they agree. Results that only one
 of them gives are counted, and with --alone compared too. A node that differs is made smaller first.
 
-The rules are in onnx_calls.py and onnx_layers.py.
+The rules are in onnx_calls.py, onnx_layers.py and onnx_fused.py.
 """
 
 import argparse
@@ -24,6 +24,7 @@ import zlib
 import numpy as np
 import onnx
 import onnx_calls
+import onnx_fused  # noqa: F401  (adds its rules)
 import onnx_layers  # noqa: F401  (adds its rules)
 import tenon
 from onnx import helper, numpy_helper

@@ -196,11 +196,10 @@ static void *softplus(oc *c) {
   return oc_binary("add", oc_unary("nn.relu", x), tail);
 }
 
-/* x / 2 * (1 + erf(x / sqrt(2))), or the approximation by tanh */
-static void *gelu(oc *c) {
-  char text[16];
-  void *x = oc_in(c, 0), *inner;
-  if (strcmp(oc_text(c, "approximate", "none", text, sizeof text), "tanh") == 0) {
+void *oc_gelu(const oc *c, void *x, bool by_tanh) {
+  void *inner;
+  if (!x) return NULL;
+  if (by_tanh) {
     void *cube = oc_binary("multiply", oc_binary("multiply", x, x),
                            oc_binary("multiply", x, oc_scalar(c, 0, 0.044715)));
     inner = oc_unary("tanh", oc_binary("multiply", oc_binary("add", x, cube),
@@ -208,6 +207,12 @@ static void *gelu(oc *c) {
   } else inner = oc_unary("erf", oc_binary("multiply", x, oc_scalar(c, 0, 0.7071067811865476)));
   return oc_binary("multiply", oc_binary("multiply", x, oc_scalar(c, 0, 0.5)),
                    oc_binary("add", inner, oc_scalar(c, 0, 1)));
+}
+
+static void *gelu(oc *c) {
+  char text[16];
+  const char *how = oc_text(c, "approximate", "none", text, sizeof text);
+  return oc_gelu(c, oc_in(c, 0), strcmp(how, "tanh") == 0);
 }
 
 static void *softsign(oc *c) {

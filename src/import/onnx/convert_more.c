@@ -113,6 +113,19 @@ static void *hardmax(oc *c) {
 
 /* ---- reductions ---- */
 
+void *oc_layer_norm(void *x, const int64_t *axes, int64_t n, void *epsilon, void *scale, void *bias,
+                    void **mean, void **inverse) {
+  void *d = NULL, *var = NULL;
+  *inverse = NULL;
+  *mean = x ? oc_reduce("mean", x, axes, n, true) : NULL;
+  if (*mean) d = oc_binary("subtract", x, *mean);
+  if (d) var = oc_reduce("mean", oc_binary("multiply", d, d), axes, n, true);
+  if (var) *inverse = oc_unary("rsqrt", oc_binary("add", var, epsilon));
+  if (!*inverse) return NULL;
+  void *y = oc_binary("multiply", oc_binary("multiply", d, *inverse), scale);
+  return y && bias ? oc_binary("add", y, bias) : y;
+}
+
 /* Over the axes from `axis` on. */
 static void *layer_norm(oc *c) {
   int64_t rank = oc_rank(c, 0), axis = oc_int(c, "axis", -1), axes[MAX_NDIM], n = 0;
@@ -120,14 +133,8 @@ static void *layer_norm(oc *c) {
   if (rank < 1 || rank > MAX_NDIM || axis < 0 || axis >= rank)
     return oc_fail(c, "axis %lld is out of range", (long long)axis);
   for (int64_t i = axis; i < rank; ++i) axes[n++] = i;
-  void *x = oc_in(c, 0), *mean = oc_reduce("mean", x, axes, n, true),
-       *d = mean ? oc_binary("subtract", x, mean) : NULL;
-  void *var = d ? oc_reduce("mean", oc_binary("multiply", d, d), axes, n, true) : NULL;
-  void *inverse =
-      var ? oc_unary("rsqrt", oc_binary("add", var, oc_scalar(c, 0, oc_float(c, "epsilon", 1e-5))))
-          : NULL;
-  void *y = inverse ? oc_binary("multiply", oc_binary("multiply", d, inverse), oc_in(c, 1)) : NULL;
-  if (y && oc_in(c, 2)) y = oc_binary("add", y, oc_in(c, 2));
+  void *mean, *inverse, *epsilon = oc_scalar(c, 0, oc_float(c, "epsilon", 1e-5));
+  void *y = oc_layer_norm(oc_in(c, 0), axes, n, epsilon, oc_in(c, 1), oc_in(c, 2), &mean, &inverse);
   return y && c->node->n_output > 1 ? relay_tuple(tn_arr_of(3, y, mean, inverse)) : y;
 }
 

@@ -262,13 +262,13 @@ static void *matmul_integer(oc *c) {
 static void *qgemm(oc *c) {
   double alpha = oc_float(c, "alpha", 1);
   if (oc_rank(c, 0) != 2 || oc_rank(c, 3) != 2) return oc_fail(c, "expected matrices");
-  if (alpha != 1) return oc_fail(c, "alpha must be 1, got %g", alpha);
   void *a = real(c, 0, 0), *b = real(c, 3, oc_int(c, "transB", 0) ? 0 : 1);
   const int64_t flip[] = {1, 0};
   if (a && oc_int(c, "transA", 0)) a = oc_transpose(a, flip, 2);
   if (b && !oc_int(c, "transB", 0)) b = oc_transpose(b, flip, 2);
   void *y = a && b ? relay_call("nn.dense", NULL, 2, a, b) : NULL;
   if (oc_in(c, 6)) y = oc_binary("add", y, real_bias(c, 6, 1, 4));
+  if (y && alpha != 1) y = oc_binary("multiply", y, relay_const_float(TN_F32, alpha));
   return y && oc_in(c, 7) ? quantized_to(c, y, 7, 1) : y;
 }
 

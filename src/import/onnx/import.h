@@ -78,9 +78,9 @@ typedef struct {
   int n;
   const char *domain; /* "" is ai.onnx */
 } onnx_table;
-extern const onnx_table onnx_choice, onnx_flow, onnx_index, onnx_math, onnx_microsoft, onnx_more,
-    onnx_nn, onnx_open, onnx_pool, onnx_quant, onnx_recurrent, onnx_resize, onnx_sequence,
-    onnx_shape, onnx_signal, onnx_place, onnx_transformer;
+extern const onnx_table onnx_choice, onnx_flow, onnx_fused, onnx_index, onnx_math, onnx_microsoft,
+    onnx_ml, onnx_more, onnx_nn, onnx_open, onnx_pool, onnx_quant, onnx_recurrent, onnx_resize,
+    onnx_sequence, onnx_shape, onnx_signal, onnx_place, onnx_transformer;
 
 /** Input i, or NULL when it is left out; -1 is none. */
 static inline void *oc_in(const oc *c, int i) { return i >= 0 && i < c->nin ? c->in[i] : NULL; }
@@ -209,6 +209,12 @@ void *oc_conv(const oc *c, void *x, void *weight, int weight_input, void *bias);
 /** The matrix product as numpy has it: vectors, and batches that broadcast.
  *  @param s, t types with the shapes of a and b */
 void *oc_matmul(const oc *c, void *a, const tn_TensorType *s, void *b, const tn_TensorType *t);
+/** x / 2 * (1 + erf(x / sqrt(2))), or the approximation by tanh; of the type of input 0. */
+void *oc_gelu(const oc *c, void *x, bool by_tanh);
+/** (x - *mean) * *inverse * scale + bias over axes, where *inverse is 1 / sqrt(variance + epsilon).
+ * @param bias may be NULL */
+void *oc_layer_norm(void *x, const int64_t *axes, int64_t n, void *epsilon, void *scale, void *bias,
+                    void **mean, void **inverse);
 /** 0, 1, ..., n - 1 along an axis of a tensor of `rank` dimensions, the others of extent 1. */
 void *oc_count_along(tn_dtype t, int64_t n, int64_t axis, int64_t rank);
 
