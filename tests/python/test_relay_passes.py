@@ -202,6 +202,29 @@ def test_mixed_precision_is_close(networks, network):
     np.testing.assert_allclose(got, want, rtol=0.05, atol=0.01 * np.abs(want).max())
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
+def test_mixed_precision_of_variables(dtype):
+    """Variables and constants follow; clip does where its bounds are numbers of the type."""
+    x = relay.var("x", shape=(2, 4))
+    small = relay.clip(relay.divide(x, relay.const(4.0)), -2, 2)
+    large = relay.clip(relay.multiply(x, relay.const(0.5)), -70000, 70000)
+    both = relay.Function([x], relay.Tuple([small, large, relay.exp(x)]))
+    mod = transform.InferType()(tenon.IRModule.from_expr(both))
+    changed = transform.ToMixedPrecision(dtype)(mod)
+    types = [t.dtype for t in changed["main"].ret_type.fields]
+    assert types == [dtype, "float32" if dtype == "float16" else dtype, "float32"]
+    data = np.float32([[-9, -1, 0.25, 100], [1, 2, 3, 1000]])
+    want = relay.create_executor("graph", mod=mod, target="llvm").evaluate()(data)
+    with tenon.transform.PassContext(
+        config={"relay.ToMixedPrecision.keep_orig_output_dtype": True}
+    ):
+        kept = transform.ToMixedPrecision(dtype)(mod)
+    assert kept["main"].ret_type == mod["main"].ret_type
+    got = relay.create_executor("graph", mod=kept, target="llvm").evaluate()(data)
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-2)
+
+
 def test_mixed_precision_asks_operators():
     from tenon.relay.testing.temp_op_attr import TempOpAttr
 
@@ -214,7 +237,7 @@ def test_mixed_precision_asks_operators():
     with TempOpAttr("exp", key, lambda call, dtype: 3):
         with pytest.raises(TypeError, match="a number and two types"):
             transform.ToMixedPrecision()(mod)
-    with pytest.raises(ValueError, match="float16 or bfloat16"):
+    with pytest.raises(ValueError, match="float16, bfloat16 or float64"):
         transform.ToMixedPrecision("int8")(mod)
     with pytest.raises(ValueError, match="0, 1 or 2"):
         transform.ToMixedPrecision("float16", 3)(mod)

@@ -2,14 +2,17 @@
 
      nn.relu(nn.conv2d(%x, %w))
    =>
-     %0 = nn.conv2d(cast(%x, dtype="float16"), cast(%w, dtype="float16"), out_dtype="float32");
-     nn.relu(cast(%0, dtype="float16"))
+     nn.relu(nn.conv2d(cast(%x, dtype="float16"), cast(%w, dtype="float16"), out_dtype="float16"))
 
    An operator always computes in the small type (convolutions, products), never (what loses too
-   much by it), or follows its operands. Which, and the types of sums and results, is said by its
-   attribute FTVMMixedPrecisionConversionType, (call, type) -> [0 always, 1 follow, 2 never, type of
-   sums, type of the result], else by the tables below. Other operators count as never; argument 2
-   says what else happens: 0 an error, 1 a warning, 2 nothing. */
+   much by it), or follows its operands; variables and constants have any type for it. Which, and
+   the types of sums and results, is said by its attribute FTVMMixedPrecisionConversionType, (call,
+   type) -> [0 always, 1 follow, 2 never, type of sums, type of the result], else by the tables
+   below, with sums of the small type: a cast after each product would round what WidenFloats keeps.
+   Other operators count as never; argument 2 says what else happens: 0 an error, 1 a warning, 2
+   nothing. */
+#include <math.h>
+
 #include "base/error.h"
 #include "base/log.h"
 #include "base/scope.h"
@@ -56,9 +59,7 @@ static const char *const follow[] = {"transpose",
                                      "nn.avg_pool2d",
                                      "nn.avg_pool3d",
                                      "nn.global_max_pool2d",
-                                     "nn.global_avg_pool2d",
                                      "nn.adaptive_max_pool2d",
-                                     "nn.adaptive_avg_pool2d",
                                      "nn.depth_to_space",
                                      "nn.space_to_depth",
                                      "nn.batch_norm",
@@ -121,6 +122,10 @@ static const char *const never[] = {"exp",
                                     "nn.layer_norm",
                                     "nn.instance_norm",
                                     "nn.group_norm",
+                                    "nn.global_avg_pool2d",
+                                    "nn.adaptive_avg_pool1d",
+                                    "nn.adaptive_avg_pool2d",
+                                    "nn.adaptive_avg_pool3d",
                                     "mean",
                                     "variance",
                                     "sum",
@@ -235,13 +240,20 @@ static bool has_out_dtype(const tn_RelayCall *c) {
   return c->attrs && tn_type_field(((const tn_obj *)c->attrs)->type, "out_dtype");
 }
 
+/* Finite bounds of clip that the small type has no numbers for would become infinite in it. */
+static bool bounds_fit(const lowering *l, const tn_RelayCall *c) {
+  double low = fabs(relay_attr_float(c->attrs, "a_min", 0)),
+         high = fabs(relay_attr_float(c->attrs, "a_max", 0)), most = ir_float_limit(l->small);
+  return (isinf(low) || low <= most) && (isinf(high) || high <= most);
+}
+
 static int find_conversion(const lowering *l, const tn_RelayCall *c, conversion *out) {
   const char *op = relay_called_op(c);
-  *out = (conversion){UNKNOWN, has_out_dtype(c) ? l->wide : l->small, l->small};
+  *out = (conversion){UNKNOWN, l->small, l->small};
   TN_TRY(ask_hook(l, c, out));
   if (out->kind != UNKNOWN) return 0;
   if (is_listed(op, always, TN_COUNT(always))) out->kind = ALWAYS;
-  else if (is_listed(op, follow, TN_COUNT(follow))) out->kind = FOLLOW;
+  else if (is_listed(op, follow, TN_COUNT(follow)) && bounds_fit(l, c)) out->kind = FOLLOW;
   else out->kind = NEVER;
   if (out->kind != NEVER || is_listed(op, never, TN_COUNT(never))) return 0;
   TN_CHECK(l->missing != 0, ValueError, c->span,
@@ -252,17 +264,19 @@ static int find_conversion(const lowering *l, const tn_RelayCall *c, conversion 
   return 0;
 }
 
-/* Is every floating point operand of the small type, or a constant that can be? */
+static bool is_free(const void *e) { return TN_AS(Constant, e) || TN_AS(RelayVar, e); }
+
+/* Is every floating point operand of the small type, or a variable or constant that can be? */
 static bool is_small(const lowering *l, const relay_expr *e) {
   const tn_TupleType *tuple = TN_AS(TupleType, relay_type_of(e));
   const tn_RelayTuple *literal = TN_AS(RelayTuple, e);
   const tn_TensorType *t = tuple ? NULL : relay_known_type(e);
   for (int64_t i = 0; tuple && i < tuple->fields->len; ++i) {
     const tn_TensorType *field = TN_AS(TensorType, tn_arr_obj(tuple->fields, i));
-    bool constant = literal && TN_AS(Constant, tn_arr_obj(literal->fields, i));
-    if (field && !constant && tn_dtype_eq(field->dtype, l->wide)) return false;
+    bool free = literal && is_free(tn_arr_obj(literal->fields, i));
+    if (field && !free && tn_dtype_eq(field->dtype, l->wide)) return false;
   }
-  return tuple || TN_AS(Constant, e) || (t && !tn_dtype_eq(t->dtype, l->wide));
+  return tuple || is_free(e) || (t && !tn_dtype_eq(t->dtype, l->wide));
 }
 
 static bool follows(const lowering *l, const tn_RelayCall *c) {
@@ -363,8 +377,8 @@ tn_RelayFunction *relay_mixed_precision(tn_RelayFunction *f, const tn_pass_ctx *
   lowering l = {.small = tn_dtype_of(kDLFloat, 16, 1), .wide = TN_F32, .missing = 1};
   if (c->nargs > 0) TN_TRYP(tn_any_to_dtype(&c->args[0], &l.small));
   if (c->nargs > 1) TN_TRYP(tn_any_to_int(&c->args[1], &l.missing));
-  TN_CHECKP(ir_is_floating(l.small) && l.small.bits < 32, ValueError, NULL,
-            "ToMixedPrecision: expected float16 or bfloat16, got %s", TN_DT(l.small));
+  TN_CHECKP(ir_is_floating(l.small) && l.small.bits >= 16 && l.small.bits != 32, ValueError, NULL,
+            "ToMixedPrecision: expected float16, bfloat16 or float64, got %s", TN_DT(l.small));
   TN_CHECKP(l.missing >= 0 && l.missing <= 2, ValueError, NULL,
             "ToMixedPrecision: missing_op_mode: expected 0, 1 or 2, got %lld",
             (long long)l.missing);
