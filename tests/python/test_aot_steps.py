@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tenon
 from tenon import relay
+from tenon.ir.memory_pools import AllocatedPoolInfo, ConstantPoolInfo, WorkspacePoolInfo
 from tenon.relay.backend import Executor, aot
 from tenon.script import tir as T
 from tenon.target.codegen import llvm_version_major
@@ -97,6 +98,18 @@ def test_what_functions_need():
     assert sizes(infos["plus_one_tir"]) == [0, 280, 0]
     (func,) = infos["__tvm_main__"].tir_primfuncs.values()
     tenon.ir.assert_structural_equal(func, mod["__tvm_main__"])
+    pools = [
+        AllocatedPoolInfo(WorkspacePoolInfo("sram", [TARGET]), 256),
+        AllocatedPoolInfo(ConstantPoolInfo("flash", [TARGET], []), 64),
+    ]
+    planned = aot.CreateFunctionMetadata(mod.with_attr("pool_args", pools), 16, 1)
+    assert sizes(planned["__tvm_main__"]) == [400, 280, 64]
+    assert sizes(planned["plus_one_tir"]) == [0, 280, 0]
+    assert str(TARGET.kind) == "c"
+    with pytest.raises(ValueError, match="pool_args: expected an AllocatedPoolInfo at 1"):
+        aot.CreateFunctionMetadata(mod.with_attr("pool_args", [pools[0], TARGET]), 16, 1)
+    with pytest.raises(TypeError, match="pool_args: expected a list of pools"):
+        aot.CreateFunctionMetadata(mod.with_attr("pool_args", TARGET), 16, 1)
     bare = tenon.IRModule({"plus_one": plus_one})
     with pytest.raises(ValueError, match="expected the attribute target at each function"):
         aot.CreateFunctionMetadata(bare, 16, 1)

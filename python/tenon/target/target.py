@@ -14,6 +14,9 @@ class TargetKind(Object):
 
     __slots__ = ()
 
+    def __str__(self):
+        return str(self.name)
+
     @property
     def options(self):
         """Names and types of the options; dict of str to str."""

@@ -129,16 +129,39 @@ static tn_map *bytes_for(tn_target *t, int64_t bytes) {
   return tn_map_with(NULL, tn_any_obj(t), tn_any_obj(tir_i64(bytes)));
 }
 
-static tn_FunctionInfo *info_of(tn_PrimFunc *f, int64_t workspace_align, int64_t constant_align) {
+/* What the module's attribute pool_args, pools that main takes, says is in use: bytes of tensors
+ * and of constants. */
+static int pool_bytes(const tn_IRModule *m, int64_t *tensors, int64_t *constants) {
+  tn_any found;
+  if (!ir_attrs_get(m->attrs, "pool_args", &found)) return 0;
+  const tn_arr *pools = tn_any_is_obj(&found) ? TN_AS(Array, found.v.obj) : NULL;
+  for (int64_t i = 0; pools && i < pools->len; ++i) {
+    const tn_AllocatedPoolInfo *p = TN_AS(AllocatedPoolInfo, tn_arr_obj(pools, i));
+    TN_CHECK(p && p->allocated_size->value >= 0, ValueError, NULL,
+             "CreateFunctionMetadata: pool_args: expected an AllocatedPoolInfo at %lld, with 0 "
+             "bytes or more in use",
+             (long long)i);
+    int64_t *sum = TN_AS(ConstantPoolInfo, p->pool_info) ? constants : tensors;
+    TN_CHECK(!__builtin_add_overflow(*sum, p->allocated_size->value, sum), ValueError, NULL,
+             "CreateFunctionMetadata: pool_args: too many bytes");
+  }
+  TN_CHECK(pools, TypeError, NULL, "CreateFunctionMetadata: pool_args: expected a list of pools");
+  return 0;
+}
+
+static tn_FunctionInfo *info_of(const tn_IRModule *m, const tn_GlobalVar *v, tn_PrimFunc *f,
+                                const int64_t aligns[2]) {
   const tn_obj *attr = tir_func_attr(f, "target");
   tn_target *t = attr ? (tn_target *)(uintptr_t)TN_AS(Target, attr) : target_current();
-  int64_t constants;
+  int64_t constants, workspace = tir_workspace_bytes(f, aligns[0]);
   TN_CHECKP(t, ValueError, f->span,
             "CreateFunctionMetadata: expected the attribute target at each function, or a target "
             "around");
-  TN_TRYP(tir_constant_bytes(f, constant_align, &constants));
+  TN_TRYP(tir_constant_bytes(f, aligns[1], &constants));
+  if (strcmp(tn_cstr(v->name_hint), DRIVER_MAIN_INFO) == 0)
+    TN_TRYP(pool_bytes(m, &workspace, &constants));
   return (tn_FunctionInfo *)TN_NEW(
-      FunctionInfo, .workspace_sizes = bytes_for(t, tir_workspace_bytes(f, workspace_align)),
+      FunctionInfo, .workspace_sizes = bytes_for(t, workspace),
       .io_sizes = bytes_for(t, driver_io_bytes(f)), .constant_sizes = bytes_for(t, constants),
       .tir_primfuncs = tn_map_with(NULL, tn_any_obj(t), tn_any_obj(f)),
       .relay_primfuncs = tn_scope_own(tn_map_new()));
@@ -159,9 +182,9 @@ static int function_metadata(TN_ARGS) {
     tn_PrimFunc *f = (tn_PrimFunc *)(uintptr_t)TN_AS(PrimFunc, value.v.obj);
     tn_FunctionInfo *info;
     if (!f) continue;
-    TN_GET(info, info_of(f, aligns[0], aligns[1]));
-    TN_TRY(tn_map_set(out, tn_any_obj(((const tn_GlobalVar *)key.v.obj)->name_hint),
-                      tn_any_obj(info)));
+    const tn_GlobalVar *v = (const tn_GlobalVar *)key.v.obj;
+    TN_GET(info, info_of(m, v, f, aligns));
+    TN_TRY(tn_map_set(out, tn_any_obj(v->name_hint), tn_any_obj(info)));
   }
   return tn_ret_obj(ret, out);
 }
