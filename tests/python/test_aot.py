@@ -315,3 +315,40 @@ def test_values_without_elements():
     mod = tenon.IRModule.from_expr(relay.Function([x], relay.variance(x, axis=0)))
     f = relay.create_executor("aot", mod, tenon.cpu(), "llvm").evaluate()
     assert f(np.zeros((2, 0), "float32")).numpy().shape == (0,)
+
+
+@needs_llvm
+def test_names_of_inputs_in_c():
+    a, b, c = (relay.var(name, shape=(3,)) for name in ("in:0", "in@1", "in:1"))
+    mod = tenon.IRModule.from_expr(relay.Function([a, b, c], a + b * c))
+    lib = relay.build(mod, "llvm", executor=relay.backend.Executor("aot"))
+    model = AotModule(lib["default"](tenon.cpu()))
+    data = {"in_0": np.float32([1, 2, 3]), "in@1": np.float32([4, 5, 6])}
+    data["in:1"] = np.ones(3, "float32")
+    model.set_input(**data)
+    model.run()
+    np.testing.assert_array_equal(model.get_output(0).numpy(), [5, 7, 9])
+    assert model.get_input_index("in_0") == model.get_input_index("in:0") == 0
+    np.testing.assert_array_equal(model.get_input("in_0").numpy(), data["in_0"])
+    model.set_input_zero_copy("in_0", tenon.nd.array(np.zeros(3, "float32")))
+    model.run()
+    np.testing.assert_array_equal(model.get_output(0).numpy(), [4, 5, 6])
+    both = r"Invalid input name. \['in@1', 'in:1'\] are called so in C"
+    for wrong, text in (("in_1", both), ("x", "Invalid input name. Could not find 'x'.*in:0")):
+        for use in (model.get_input_index, model.get_input):
+            with pytest.raises(tenon.TVMError, match=text):
+                use(wrong)
+        with pytest.raises(tenon.TVMError, match=text):
+            model.set_input(wrong, data["in:1"])
+        with pytest.raises(tenon.TVMError, match=text):
+            model.set_input_zero_copy(**{wrong: tenon.nd.array(data["in:1"])})
+
+
+@needs_cc
+@pytest.mark.parametrize("kind", ["graph", "aot"])
+def test_an_executor_compiles_c(kind):
+    x = relay.var("x", shape=(3,))
+    mod = tenon.IRModule.from_expr(relay.Function([x], relay.exp(x) + relay.const(1.0)))
+    data = np.float32([0, 1, 2])
+    got = relay.create_executor(kind, mod=mod, target="c").evaluate()(data)
+    np.testing.assert_allclose(got.numpy(), np.exp(data) + 1, rtol=1e-6)

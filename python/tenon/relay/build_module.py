@@ -1,6 +1,8 @@
 """Building Relay programs."""
 
 import contextlib
+import os
+import tempfile
 import warnings
 
 from .. import nd
@@ -10,6 +12,7 @@ from ..autotvm.task.dispatcher import asked_by_build
 from ..ir.module import IRModule
 from ..ir.transform import PassContext
 from ..ir.type import TupleType
+from ..runtime.module import load_module
 from ..target import Target
 from .backend import interpreter
 from .backend.executor import Executor
@@ -302,6 +305,29 @@ def optimize(mod, target=None, params=None):
     return BuildModule().optimize(mod, target, params=params)
 
 
+def linked(factory):
+    """A built model whose functions can all be called here.
+
+    Parameters
+    ----------
+    factory : ExecutorFactoryModule
+        What `build` returned.
+
+    Returns
+    -------
+    ExecutorFactoryModule or Module
+        The same; where parts are C source or object files, a library of it that was compiled by
+        the machine's compiler and loaded.
+    """
+    parts = factory.lib._collect_dso_modules()
+    if all(part.is_runnable for part in parts):
+        return factory
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.so")
+        factory.export_library(path)
+        return load_module(path)
+
+
 class GraphExecutor(interpreter.Executor):
     """Runs expressions of a module through the graph executor.
 
@@ -342,6 +368,7 @@ class GraphExecutor(interpreter.Executor):
         level = self.opt_level
         with contextlib.nullcontext() if level is None else PassContext(opt_level=level):
             lib = build(mod, target=self.target, executor=self.executor and Executor(self.executor))
+        lib = linked(lib)
         result = InferType()(mod)["main"].ret_type
         devices = self.device if isinstance(self.device, list | tuple) else [self.device]
 

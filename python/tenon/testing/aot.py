@@ -15,6 +15,7 @@ from .._later import placeholder
 from ..contrib.graph_executor import GraphModule
 from ..ir.transform import PassContext
 from ..relay.backend import Executor, Runtime
+from ..relay.build_module import linked
 
 create_relay_module_and_inputs_from_tflite_file = placeholder(
     "tenon.testing.aot.create_relay_module_and_inputs_from_tflite_file",
@@ -126,7 +127,8 @@ def generate_ref_data(mod, input_data, params=None, target="llvm"):
     if isinstance(mod, relay.Function):
         mod = ir.IRModule.from_expr(mod)
     with PassContext(opt_level=3):
-        module = GraphModule(relay.build(mod, target, params=params)["default"](cpu()))
+        built = linked(relay.build(mod, target, params=params))
+    module = GraphModule(built["default"](cpu()))
     module.run(**input_data)
     count = module.get_num_outputs()
     attrs = mod["main"].attrs

@@ -160,11 +160,11 @@ static tn_FunctionInfo *info_of(const tn_IRModule *m, const tn_GlobalVar *v, tn_
   TN_TRYP(tir_constant_bytes(f, aligns[1], &constants));
   if (strcmp(tn_cstr(v->name_hint), DRIVER_MAIN_INFO) == 0)
     TN_TRYP(pool_bytes(m, &workspace, &constants));
-  return (tn_FunctionInfo *)TN_NEW(
-      FunctionInfo, .workspace_sizes = bytes_for(t, workspace),
-      .io_sizes = bytes_for(t, driver_io_bytes(f)), .constant_sizes = bytes_for(t, constants),
-      .tir_primfuncs = tn_map_with(NULL, tn_any_obj(t), tn_any_obj(f)),
-      .relay_primfuncs = tn_scope_own(tn_map_new()));
+  return (tn_FunctionInfo *)TN_NEW(FunctionInfo, .workspace_sizes = bytes_for(t, workspace),
+                                   .io_sizes = bytes_for(t, driver_io_bytes(f)),
+                                   .constant_sizes = bytes_for(t, constants),
+                                   .tir_primfuncs = tn_map_with(NULL, tn_any_obj(t), tn_any_obj(f)),
+                                   .relay_primfuncs = tn_scope_own(tn_map_new()));
 }
 
 /* (module, workspace alignment, constant alignment) -> name -> FunctionInfo */
