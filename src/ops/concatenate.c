@@ -118,7 +118,7 @@ static tn_arr *shape_function(const relay_shape_query *q) {
 }
 
 /* Blocks of the axis that grows stay whole when every tensor has whole ones. */
-static int layouts(relay_layouts *q) {
+int ops_layouts_concatenate(relay_layouts *q) {
   int64_t axis = ((const tn_ConcatenateAttrs *)q->attrs)->axis, lead = 0;
   while (lead < q->types->len && !relay_layout_at(q->given, lead)) ++lead;
   if (lead == q->types->len) lead = 0;
@@ -141,6 +141,7 @@ static const relay_op_row rows[] = {
      .pattern = RELAY_INJECTIVE,
      .rel_name = "QnnConcatenate",
      .rel = qnn_rel_concatenate,
+     .layouts = qnn_layouts_concatenate,
      .legalize = qnn_lower_concatenate,
      .doc = "quantized tensors side by side, in the quanta of the result"},
     {.name = "concatenate",
@@ -152,7 +153,7 @@ static const relay_op_row rows[] = {
      .rel = relation,
      .compute = compute,
      .shape = shape_function,
-     .layouts = layouts,
+     .layouts = ops_layouts_concatenate,
      .grad = ops_grad_concatenate,
      .doc = "the tensors of a tuple put one after another along an axis"},
 };

@@ -67,6 +67,46 @@ int ops_layouts_axis(relay_layouts *q) {
   return relay_layouts_answer(q, now, now);
 }
 
+int ops_layouts_channels(relay_layouts *q) {
+  tn_Layout *before = relay_layout_at(q->before, 0), *now = relay_layout_now(q, 0), *vector;
+  if (!before) return 0;
+  int64_t own = relay_attr_int(q->attrs, "axis", -1), axis = relay_layout_axis_in(before, own, now);
+  if (axis < 0) now = before;
+  else if (!relay_layout_equal(before, now))
+    TN_GET(q->attrs, relay_attrs_with(q->attrs, "axis", tn_any_int(axis)));
+  if (own < 0) own += before->axes->len;
+  if (own < 0 || own >= before->axes->len) return 0;
+  TN_GET(vector, tir_layout((const char[]){tir_layout_axis(before, own), 0}, TN_I32));
+  TN_VEC(in);
+  TN_TRY(tn_vec_push_obj(&in, now));
+  for (int64_t i = 1; i < q->types->len; ++i)
+    TN_TRY(tn_vec_push_obj(&in, relay_layouts_type(q, i)->shape->len == 1 ? vector : NULL));
+  TN_GET(q->in, tn_arr_from(&in));
+  TN_GET(q->out, tn_arr_of(2, now, vector));
+  return 1;
+}
+
+static tn_arr *first_of(const tn_arr *a, int64_t n) {
+  return a ? tn_arr_new(a->items, a->len < n ? a->len : n) : NULL;
+}
+
+int ops_layouts_of_first(relay_layouts *q, int64_t n, relay_layouts_fn rule) {
+  relay_layouts first = *q;
+  if (q->types->len < n) return 0;
+  TN_GET(first.types, tn_scope_own(first_of(q->types, n)));
+  if (q->before) TN_GET(first.before, tn_scope_own(first_of(q->before, n)));
+  if (q->given) TN_GET(first.given, tn_scope_own(first_of(q->given, n)));
+  int known = rule(&first);
+  if (known != 1) return known;
+  TN_VEC(in);
+  for (int64_t i = 0; i < q->types->len; ++i)
+    TN_TRY(tn_vec_push_obj(&in, relay_layout_at(first.in, i)));
+  TN_GET(q->in, tn_arr_from(&in));
+  q->out = first.out;
+  q->attrs = first.attrs;
+  return 1;
+}
+
 bool ops_blocks_fit(const relay_layouts *q, const tn_Layout *to, char letter) {
   int64_t factor = tir_layout_factor(to, letter), extent;
   for (int64_t i = 0; factor > 0 && i < q->types->len; ++i) {

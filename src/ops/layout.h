@@ -25,6 +25,13 @@ TN_API tn_arr *ops_axes_to(const char *layout, const ops_axes *a, bool extents);
 /** The layouts rule of operators with an attribute `axis`: it moves with the axis it names, and
  * must not be blocked. */
 TN_API int ops_layouts_axis(relay_layouts *q);
+/** The same for norms and what else has numbers for each element of the axis: vectors go with any
+ * layout that leaves it whole, scalars with them. */
+TN_API int ops_layouts_channels(relay_layouts *q);
+/** A rule for the first `n` arguments; those behind, scales and the like, stay as they are. */
+TN_API int ops_layouts_of_first(relay_layouts *q, int64_t n, relay_layouts_fn rule);
+/** The rule of concatenate. */
+TN_API int ops_layouts_concatenate(relay_layouts *q);
 /** Are all of the given extents along `letter` whole blocks of `to`? @param before layouts of the
  * tensors */
 TN_API bool ops_blocks_fit(const relay_layouts *q, const tn_Layout *to, char letter);

@@ -139,15 +139,21 @@ static int64_t leader(const relay_layouts *q) {
   return -1;
 }
 
-/* The last `n` axes of a layout; NULL without an error when blocks among them lose their axis. */
-static tn_Layout *last_axes(const tn_Layout *l, int64_t n) {
+/* The layout of an argument that has the last axes of `l`, with blocks of 1 where it is repeated in
+ * them; NULL without an error when blocks lose their axis. */
+static tn_Layout *last_axes(const tn_Layout *l, const tn_TensorType *t) {
   TN_BUF(text);
+  int64_t n = t->shape->len;
   int64_t first = l->axes->len - n;
   for (int64_t i = first; i < l->axes->len; ++i) {
     char letter = tir_layout_axis(l, i);
     if (tir_layout_index(l, whole(letter)) < first) return NULL;
     if (is_whole(letter)) tn_buf_printf(&text, "%c", letter);
-    else tn_buf_printf(&text, "%lld%c", (long long)tir_layout_factor(l, letter), letter);
+    else {
+      bool repeated = relay_dim_is(relay_dim(t, i - first), 1) == 1;
+      tn_buf_printf(&text, "%lld%c", repeated ? 1LL : (long long)tir_layout_factor(l, letter),
+                    letter);
+    }
   }
   TN_TRYP(tn_buf_ok(&text));
   return tir_layout(tn_buf_cstr(&text), TN_I32);
@@ -159,26 +165,35 @@ static bool is_single(const tn_TensorType *t) {
   return true;
 }
 
-/* What an argument that had the last axes of the layout before (`old`) must become: the axes of
-   `now` from the first of its own on, blocks of 1 where it is repeated. Axes that it does not have
-   stand there too, to be added with extent 1. */
-static tn_Layout *follow(const tn_TensorType *t, const tn_Layout *old, const tn_Layout *now) {
+/* Along `letter`, which `now` blocks: is the argument repeated (1), has it all of the result's
+ * elements (0), or neither, as where the same block comes again and again (-1)? */
+static int repeats(const relay_layouts *q, const tn_TensorType *t, const tn_Layout *old,
+                   const tn_Layout *full, char letter) {
+  char block = (char)(letter - 'A' + 'a');
+  if (tir_layout_index(old, letter) < 0) return 1;
+  int64_t own = extent_of(t, old, letter);
+  if (tir_layout_index(old, block) < 0) return own == 1;
+  int64_t inner = extent_of(t, old, block);
+  if (own == 1 && inner == 1) return 1;
+  bool all =
+      own == extent_of(q->out_type, full, letter) && inner == extent_of(q->out_type, full, block);
+  return all && own > 0 && inner > 0 ? 0 : -1;
+}
+
+/* What an argument that had the last axes of the layout before (`old`, of `full`) must become:
+   `now`, with blocks of 1 where it is repeated. Axes that it does not have stand there too, to be
+   added with extent 1. NULL without an error where it cannot. */
+static tn_Layout *follow(const relay_layouts *q, const tn_TensorType *t, const tn_Layout *old,
+                         const tn_Layout *full, const tn_Layout *now) {
   TN_BUF(text);
-  int64_t first = now->axes->len;
-  for (int64_t i = now->axes->len - 1; i >= 0; --i)
-    if (tir_layout_index(old, whole(tir_layout_axis(now, i))) >= 0) first = i;
-  for (int64_t i = first; i < now->axes->len; ++i) { /* blocks bring their axes along */
-    int64_t axis = tir_layout_index(now, whole(tir_layout_axis(now, i)));
-    if (axis < first) first = axis, i = axis;
-  }
-  for (int64_t i = first; i < now->axes->len; ++i) {
+  for (int64_t i = 0; i < now->axes->len; ++i) {
     char letter = tir_layout_axis(now, i);
     if (is_whole(letter)) {
       tn_buf_printf(&text, "%c", letter);
       continue;
     }
-    int64_t own = extent_of(t, old, whole(letter));
-    bool repeated = own == 1 || tir_layout_index(old, whole(letter)) < 0;
+    int repeated = repeats(q, t, old, full, whole(letter));
+    if (repeated < 0) return NULL;
     tn_buf_printf(&text, "%lld%c", repeated ? 1LL : (long long)tir_layout_factor(now, letter),
                   letter);
   }
@@ -193,12 +208,15 @@ int relay_layouts_broadcast(relay_layouts *q) {
   TN_VEC(in);
   for (int64_t i = 0; i < q->types->len; ++i) {
     const tn_TensorType *t = relay_layouts_type(q, i);
-    tn_Layout *l = t->shape->len > before->axes->len ? NULL : last_axes(before, t->shape->len);
+    tn_Layout *l = t->shape->len > before->axes->len ? NULL : last_axes(before, t);
     if (!l && tn_error_pending()) return -1;
     bool own = relay_layout_at(q->given, i) && relay_layout_equal(l, relay_layout_at(q->before, i));
     if (is_single(t) && !own) l = NULL; /* fits as it is, whatever the layout */
     else if (!l && q->given) return 0;
-    else if (l && q->given) TN_GET(l, i == lead ? now : follow(t, l, now));
+    else if (l && q->given && !relay_layout_equal(before, now)) {
+      l = i == lead ? now : follow(q, t, l, before, now);
+      if (!l) return tn_error_pending() ? -1 : 0;
+    }
     TN_TRY(tn_vec_push_obj(&in, l));
   }
   TN_GET(q->in, tn_arr_from(&in));

@@ -108,12 +108,16 @@ def test_arguments_that_broadcast():
         return relay.var("b", shape=shape)
 
     plain = bias(64, 1, 1)
-    check(lambda y: y + plain, lambda y: back(y + to(plain, "CHW", "CHW16c")))
-    check(lambda y: plain - y, lambda y: back(to(plain, "CHW", "CHW16c") - y))
+    check(
+        lambda y: y + plain, lambda y: back(y + to(relay.expand_dims(plain, 0), "NCHW", "NCHW16c"))
+    )
+    check(
+        lambda y: plain - y, lambda y: back(to(relay.expand_dims(plain, 0), "NCHW", "NCHW16c") - y)
+    )
     rows = bias(56, 56)
     check(
         lambda y: y * rows,
-        lambda y: back(y * to(relay.expand_dims(rows, 0), "CHW", "CHW1c")),
+        lambda y: back(y * to(relay.expand_dims(rows, 0, 2), "NCHW", "NCHW1c")),
     )
     mask = bias(1, 1, 56, 56)
     check(lambda y: y * mask, lambda y: back(y * to(mask, "NCHW", "NCHW1c")))
@@ -136,12 +140,12 @@ def test_a_smaller_argument_in_blocks_does_not_lead():
 
 def test_bias_add_becomes_a_sum_that_can_follow():
     b = relay.var("b", shape=(64,))
-    spread = relay.expand_dims(b, axis=1, num_newaxis=2)
+    spread = relay.expand_dims(relay.expand_dims(b, axis=1, num_newaxis=2), axis=0)
 
     def alter(attrs, inputs, tinfos, out_type):
         return inputs[0] + relay.expand_dims(inputs[1], 1, 2)
 
-    want = run_passes(function(back(conv16(X16, W16) + to(spread, "CHW", "CHW16c"))))
+    want = run_passes(function(back(conv16(X16, W16) + to(spread, "NCHW", "NCHW16c"))))
     with blocked():
         func = function(relay.nn.bias_add(conv(X, W), b))
         got = run_passes(func, transform.CanonicalizeOps(), transform.AlterOpLayout())

@@ -63,6 +63,23 @@ static tn_arr *compute_l2(const relay_compute *c) {
   return tn_arr_of(1, te_compute(n.data->shape, l2_element, &n, "T_l2_normalize", TE_BROADCAST));
 }
 
+/* The axes move with their letters and must be whole. */
+static int layouts_l2(relay_layouts *q) {
+  tn_Layout *before = relay_layout_at(q->before, 0), *now = relay_layout_now(q, 0);
+  const tn_arr *axes = ((const tn_L2NormalizeAttrs *)q->attrs)->axis;
+  int64_t moved[OPS_MAX_NDIM], v;
+  if (!before) return 0;
+  if (relay_layout_equal(before, now)) return relay_layouts_answer(q, now, now);
+  for (int64_t i = 0; i < axes->len; ++i) {
+    bool known = i < OPS_MAX_NDIM && relay_known_int(axes, i, &v);
+    if (known) moved[i] = relay_layout_axis_in(before, v, now);
+    if (!known || moved[i] < 0) return relay_layouts_answer(q, before, before);
+  }
+  tn_any list = tn_any_obj(relay_ints(moved, axes->len));
+  TN_GET(q->attrs, relay_attrs_with(q->attrs, "axis", list));
+  return relay_layouts_answer(q, now, now);
+}
+
 /* ---- lrn ---- */
 
 typedef struct {
@@ -124,6 +141,7 @@ static const relay_op_row rows[] = {
      .rel_name = "L2Normalize",
      .rel = relate_l2,
      .compute = compute_l2,
+     .layouts = layouts_l2,
      .shape = relay_shape_same,
      .doc = "data over the square root of the sum of its squares along axes"},
     {.name = "nn.lrn",

@@ -5,6 +5,7 @@
          Tensor[(2, 8), float32], Tensor[(8), float32], Tensor[(8), float32]
          -> Tensor[(2, 8), float32] */
 #include "ir/imm.h"
+#include "ops/layout.h"
 #include "ops/ops.h"
 
 #define NORM_FIELDS(F, S)                                                                          \
@@ -227,6 +228,14 @@ static tn_arr *shape_of_batch_norm(const relay_shape_query *q) {
   return tn_arr_of(3, relay_shape_of(q, 0), relay_shape_of(q, 3), relay_shape_of(q, 4));
 }
 
+/* Images are normalised one by one: they stay the first axis. */
+static int layouts_of_images(relay_layouts *q) {
+  const tn_Layout *before = relay_layout_at(q->before, 0), *now = relay_layout_now(q, 0);
+  if (!before || relay_layout_axis_in(before, 0, now) == 0) return ops_layouts_channels(q);
+  q->given = NULL;
+  return ops_layouts_channels(q);
+}
+
 static const relay_op_row rows[] = {
     {.name = "nn.batch_norm",
      .inputs = "data gamma beta moving_mean moving_var",
@@ -237,6 +246,7 @@ static const relay_op_row rows[] = {
      .rel = relate_batch_norm,
      .compute = compute_batch_norm,
      .shape = shape_of_batch_norm,
+     .layouts = ops_layouts_channels,
      .doc = "data normalised with the mean and variance of each channel, and these"},
     {.name = "nn.layer_norm",
      .inputs = "data gamma beta",
@@ -246,6 +256,7 @@ static const relay_op_row rows[] = {
      .rel_name = "LayerNorm",
      .rel = relation,
      .compute = compute_layer_norm,
+     .layouts = ops_layouts_channels,
      .shape = relay_shape_same,
      .doc = "data normalised along an axis"},
     {.name = "nn.instance_norm",
@@ -256,6 +267,7 @@ static const relay_op_row rows[] = {
      .rel_name = "InstanceNorm",
      .rel = relation,
      .compute = compute_instance_norm,
+     .layouts = layouts_of_images,
      .shape = relay_shape_same,
      .doc = "each channel of each image normalised"},
     {.name = "nn.group_norm",
@@ -266,6 +278,7 @@ static const relay_op_row rows[] = {
      .rel_name = "GroupNorm",
      .rel = relate_group_norm,
      .compute = compute_group_norm,
+     .layouts = layouts_of_images,
      .shape = relay_shape_same,
      .doc = "each group of channels of each image normalised"},
 };

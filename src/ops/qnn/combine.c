@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "ops/layout.h"
 #include "ops/ops.h"
 #include "ops/qnn/qnn.h"
 
@@ -120,6 +121,25 @@ static void *lower_product(const relay_replace *r) {
   return qnn_requantized(product, wide, &both, &out, result->dtype, false);
 }
 
+/* ---- layouts ---- */
+
+/* Single scales go with any layout. */
+static bool has_single_scales(const relay_layouts *q, int64_t first) {
+  for (int64_t i = first; i < q->types->len; ++i)
+    if (relay_layouts_type(q, i)->shape->len != 0) return false;
+  return true;
+}
+
+static int layouts(relay_layouts *q) {
+  return has_single_scales(q, 2) ? ops_layouts_of_first(q, 2, relay_layouts_broadcast) : 0;
+}
+
+/* n tensors, n scales and zero points, and those of the result */
+int qnn_layouts_concatenate(relay_layouts *q) {
+  int64_t n = (q->types->len - 2) / 3;
+  return has_single_scales(q, n) ? ops_layouts_of_first(q, n, ops_layouts_concatenate) : 0;
+}
+
 /* ---- rows ---- */
 
 /* data, input_scales and input_zero_points are tuples of the same length */
@@ -165,7 +185,7 @@ void *qnn_lower_concatenate(const relay_replace *r) {
               "output_zero_point",                                                                 \
     .attrs = &tn_type_BroadcastAttrs, .level = 11, .pattern = RELAY_BROADCAST,                     \
     .rel_name = "QnnBroadcast", .rel = relation, .shape = relay_shape_broadcast,                   \
-    .legalize = lower_, .doc = doc_                                                                \
+    .layouts = layouts, .legalize = lower_, .doc = doc_                                            \
   }
 
 static const relay_op_row rows[] = {

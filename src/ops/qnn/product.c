@@ -11,6 +11,8 @@
 
 #include "base/error.h"
 #include "kernels/blocks.h"
+#include "ops/layout.h"
+#include "ops/nn/conv.h"
 #include "ops/ops.h"
 #include "ops/qnn/qnn.h"
 
@@ -150,6 +152,9 @@ void *qnn_lower_conv2d(const relay_replace *given) {
   if (made || tn_error_pending()) return made;
   return relay_call("nn.conv2d", r->call->attrs, 2, shifted(r, 0, 2, 1), weight);
 }
+
+/* Scales and zero points go with any layout of the tensors. */
+int qnn_layouts_conv(relay_layouts *q) { return ops_layouts_of_first(q, 2, ops_layouts_conv); }
 
 /* What steps put between elements adds nothing: both tensors go without their zero points. */
 void *qnn_lower_conv2d_transpose(const relay_replace *r) {

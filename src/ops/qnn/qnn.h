@@ -56,6 +56,8 @@ int qnn_rel_dense(relay_rel *r);
 int qnn_rel_batch_matmul(relay_rel *r);
 int qnn_rel_concatenate(relay_rel *r);
 int qnn_rel_unary(relay_rel *r);
+int qnn_layouts_conv(relay_layouts *q);
+int qnn_layouts_concatenate(relay_layouts *q);
 void *qnn_lower_conv2d(const relay_replace *r);
 void *qnn_lower_conv2d_transpose(const relay_replace *r);
 void *qnn_lower_dense(const relay_replace *r);

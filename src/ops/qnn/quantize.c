@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ir/imm.h"
+#include "ops/layout.h"
 #include "ops/ops.h"
 #include "ops/qnn/qnn.h"
 
@@ -210,6 +211,7 @@ static const relay_op_row rows[] = {
      .rel_name = "Requantize",
      .rel = relation,
      .shape = relay_shape_same,
+     .layouts = ops_layouts_channels,
      .legalize = lower_requantize,
      .doc = "integers as others that stand for the same numbers"},
 };

@@ -1,0 +1,145 @@
+"""Operators that follow a layout: the program computes the same numbers, and nothing is transformed
+between them."""
+
+import numpy as np
+import pytest
+import tenon
+from layout_programs import blocked, function, run_passes, transforms
+from tenon import relay
+from tenon.relay import transform
+
+RNG = np.random.default_rng(3)
+
+
+def const(*shape, dtype="float32"):
+    if dtype == "float32":
+        return relay.const(RNG.uniform(0.5, 1.5, shape).astype(dtype))
+    return relay.const(RNG.integers(-9, 9, shape).astype(dtype))
+
+
+X = relay.var("x", shape=(2, 6, 5, 4))
+Q = relay.var("q", shape=(2, 6, 5, 4), dtype="int8")
+SCALE, ZERO = relay.const(0.5), relay.const(2)
+
+
+def conv(x):
+    return relay.nn.conv2d(x, const(8, 6, 3, 3), padding=(1, 1), channels=8, kernel_size=(3, 3))
+
+
+def quantized(x, transposed=False):
+    op = relay.qnn.op.conv2d_transpose if transposed else relay.qnn.op.conv2d
+    shape = (6, 8, 3, 3) if transposed else (8, 6, 3, 3)
+    scales = relay.const(RNG.uniform(0.01, 0.03, 8).astype("float32"))
+    kernel = {"channels": 8, "kernel_size": (3, 3), "padding": (1, 1)}
+    none = relay.const(0)
+    y = op(x, const(*shape, dtype="int8"), ZERO, none, SCALE, scales, **kernel)
+    factors = relay.const(0.5 * scales.data.numpy())
+    return relay.qnn.op.requantize(y, factors, none, SCALE, ZERO, axis=1, out_dtype="int8")
+
+
+def norm(name, axis, vectors=2):
+    own = [const(8) for _ in range(vectors)]
+    return lambda y: getattr(relay.nn, name)(y, *own, axis=axis)
+
+
+def beside(y):
+    pair = [y, y], [SCALE] * 2, [ZERO] * 2, relay.const(0.75), ZERO
+    return relay.qnn.op.concatenate(
+        *(relay.Tuple(p) if isinstance(p, list) else p for p in pair), 1
+    )
+
+
+FLOATS = {
+    "batch_norm": lambda y: norm("batch_norm", 1, 4)(y)[0],
+    "layer_norm": norm("layer_norm", 1),
+    "layer_norm of the last but two": norm("layer_norm", -3),
+    "instance_norm": norm("instance_norm", 1),
+    "l2_normalize": lambda y: relay.nn.l2_normalize(y, 0.001, axis=[1, -2]),
+    "group_norm": lambda y: relay.nn.group_norm(y, const(8), const(8), num_groups=2, axis=1),
+}
+BYTES = {
+    "add": lambda y: relay.qnn.op.add(y, y, SCALE, ZERO, SCALE, ZERO, relay.const(1.0), ZERO),
+    "concatenate": beside,
+    "mul": lambda y: relay.qnn.op.mul(
+        y, relay.const(np.int8([3])), SCALE, ZERO, SCALE, ZERO, SCALE, ZERO
+    ),
+}
+
+
+def value(func, data):
+    mod = tenon.IRModule({"main": func})
+    mod = transform.InferType()(mod)
+    return relay.create_executor("graph", mod=mod, target="llvm").evaluate()(data).numpy()
+
+
+def converted(program, op, layout, data):
+    """The program where `op` works in `layout`, which computes what it computed."""
+    before = run_passes(function(program))
+    after = run_passes(before, transform.ConvertLayout({op: layout}))
+    assert after.ret_type == before.ret_type
+    np.testing.assert_allclose(value(after, data), value(before, data), rtol=1e-4, atol=1e-4)
+    return [t for t in transforms(after) if t[0][:2] in ("NC", "NH") or t[0].startswith("HWN")]
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_norms_follow(name):
+    data = RNG.uniform(-1, 1, (2, 6, 5, 4)).astype("float32")
+    program = relay.nn.relu(FLOATS[name](conv(X)))
+    there_and_back = [("NCHW", "NHWC"), ("NHWC", "NCHW")]
+    assert converted(program, "nn.conv2d", ["NHWC", "default"], data) == there_and_back
+    # where images are no longer the first axis only norms of a position's own numbers follow
+    moved = converted(program, "nn.conv2d", ["HWNC", "HWIO"], data)
+    assert moved == [("NCHW", "HWNC"), ("HWNC", "NCHW")]
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_norms_of_blocks(name):
+    """An axis that is normalised must be whole; the numbers are the same in any case."""
+    x = relay.var("x", shape=(1, 16, 5, 4))
+    w = const(8, 16, 3, 3)
+    y = relay.nn.conv2d(x, w, padding=(1, 1), channels=8, kernel_size=(3, 3))
+    func = run_passes(function(relay.nn.relu(FLOATS[name](y))))
+    with blocked("NCHW8c", "OIHW8i"):
+        after = run_passes(func, transform.AlterOpLayout())
+    assert any("8c" in src for src, _ in transforms(after))
+    data = RNG.uniform(-1, 1, (1, 16, 5, 4)).astype("float32")
+    np.testing.assert_allclose(value(after, data), value(func, data), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("name", BYTES)
+def test_quantized_operators_follow(name, transposed):
+    data = RNG.integers(-100, 100, (2, 6, 5, 4)).astype("int8")
+    program = BYTES[name](quantized(Q, transposed))
+    op = "qnn.conv2d_transpose" if transposed else "qnn.conv2d"
+    there_and_back = [("NCHW", "NHWC"), ("NHWC", "NCHW")]
+    assert converted(program, op, ["NHWC", "default"], data) == there_and_back
+
+
+def test_scales_of_channels_stay():
+    """A sum with a scale for each channel works on the layout it had."""
+    scales = relay.const(np.linspace(0.5, 1, 8).astype("float32"))
+    y = quantized(Q)
+    program = relay.qnn.op.add(
+        y, y, scales, relay.const(np.zeros(8, "int32")), SCALE, ZERO, SCALE, ZERO, lhs_axis=1
+    )
+    data = RNG.integers(-100, 100, (2, 6, 5, 4)).astype("int8")
+    converted(program, "qnn.conv2d", ["NHWC", "default"], data)
+
+
+@pytest.mark.parametrize(
+    "shape", [(1, 1, 1, 1, 4), (1, 2, 1, 1, 4), (1, 2, 6, 5, 4), (1, 1, 6, 5, 1)]
+)
+def test_blocks_become_others(shape):
+    """What comes again with each block of 4 is no tensor in blocks of 2."""
+    x = relay.var("x", shape=(1, 2, 6, 5, 4))
+    names = {"data_layout": "NCHW4c", "kernel_layout": "OIHW4i4o"}
+    y = relay.nn.conv2d(
+        x, const(2, 2, 3, 3, 4, 4), padding=(1, 1), channels=8, kernel_size=(3, 3), **names
+    )
+    func = run_passes(function(y + const(*shape)))
+    with blocked("NCHW2c", "OIHW2i2o"):
+        after = run_passes(func, transform.AlterOpLayout())
+    assert ("NCHW4c", "NCHW2c") in transforms(after)
+    data = RNG.uniform(-1, 1, (1, 2, 6, 5, 4)).astype("float32")
+    np.testing.assert_allclose(value(after, data), value(func, data), rtol=1e-4, atol=1e-4)
