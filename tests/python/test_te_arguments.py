@@ -1,6 +1,8 @@
 """Arguments of functions that te makes: each is written, whatever the schedule of its stage, and
 those that may be broadcast are."""
 
+import math
+
 import numpy as np
 import pytest
 import tenon
@@ -193,6 +195,25 @@ NAMES = ["exp", "sinf", "memcpy", "malloc", "floor", "main", "double"]
 @pytest.mark.parametrize("name", NAMES)
 def test_functions_named_as_those_they_call(name, target, tmp_path):
     run_named(name, "A", target, tmp_path)
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+@pytest.mark.parametrize("name", ["tan", "pow", "erf", "exp", "log"])
+def test_functions_of_double_named_as_those_they_call(name, lanes):
+    functions = {"pow": lambda x: te.power(x, x), "erf": te.erf}
+    op = functions.get(name) or getattr(te, name)
+    values = {"pow": lambda x: x**x, "erf": np.vectorize(math.erf)}
+    A = te.placeholder((8,), "float64", name="A")
+    B = te.compute((8,), lambda i: op(A[i]), name="B")
+    s = te.create_schedule(B.op)
+    if lanes > 1:
+        s[B].vectorize(s[B].split(B.op.axis[0], lanes)[1])
+    f = tenon.build(s, [A, B], "llvm", name=name)
+    a = np.linspace(0.1, 1.4, 8)
+    out = tenon.nd.array(np.zeros(8))
+    f(tenon.nd.array(a), out)
+    expected = values.get(name) or getattr(np, name)
+    np.testing.assert_allclose(out.numpy(), expected(a), rtol=1e-15)
 
 
 @pytest.mark.parametrize("name", [*NAMES, "expf", "class", "NULL", "int8_t"])

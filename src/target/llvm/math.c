@@ -46,12 +46,17 @@ static const math_row rows[TIR_OP_END] = {
     [TIR_OP_hypot] = {NULL, "hypot", 2},
 };
 
-/* One call for each lane. */
-static LLVMValueRef by_lane(cg_fn *f, const math_row *row, tn_dtype t, LLVMValueRef *args) {
-  bool single = t.bits == 32;
+static const char *libm_name(const math_row *row) {
+  return row->libm ? row->libm : row->intrinsic + strlen("llvm.");
+}
+
+/* One call for each lane. @param scalar a type of C: float, double or long double */
+static LLVMValueRef by_lane(cg_fn *f, const math_row *row, tn_dtype t, LLVMTypeRef scalar,
+                            LLVMValueRef *args) {
   const tn_str *name;
-  TN_GETP(name, tn_str_fmt("%s%s", row->libm, single ? "f" : ""));
-  LLVMTypeRef scalar = single ? f->m->f32 : f->m->f64, types[2] = {scalar, scalar};
+  const char *suffix = scalar == f->m->f32 ? "f" : scalar == f->m->f64 ? "" : "l";
+  TN_GETP(name, tn_str_fmt("%s%s", libm_name(row), suffix));
+  LLVMTypeRef types[3] = {scalar, scalar, scalar};
   LLVMTypeRef type = LLVMFunctionType(scalar, types, (unsigned)row->nargs, 0);
   LLVMValueRef fn = cg_extern(f, tn_cstr(name), type);
   if (t.lanes == 1) return LLVMBuildCall2(f->b, type, fn, args, (unsigned)row->nargs, "");
@@ -107,7 +112,7 @@ static bool is_small_power(tir_op_id op, LLVMValueRef exponent, double *n) {
 /* A function of the program may have the name of one of libm that the code calls, or that LLVM
    makes of its intrinsic: then that one is not to be had. */
 static bool is_hidden(cg_fn *f, const math_row *row, tn_dtype t) {
-  const char *base = row->libm ? row->libm : row->intrinsic + strlen("llvm.");
+  const char *base = libm_name(row);
   size_t n = strlen(base);
   LLVMTypeRef number = t.bits == 32 ? f->m->f32 : f->m->f64;
   for (LLVMValueRef fn = LLVMGetFirstFunction(f->m->mod); fn; fn = LLVMGetNextFunction(fn)) {
@@ -136,6 +141,31 @@ static LLVMValueRef as_double(cg_fn *f, tir_op_id op, const math_row *row, tn_dt
   return LLVMBuildFPTrunc(f->b, y, back, "");
 }
 
+/* long double where C has one that holds more than double, else NULL */
+static LLVMTypeRef long_double(cg_fn *f) {
+  const char *triple = LLVMGetTarget(f->m->mod);
+  if (strstr(triple, "windows")) return NULL;
+  if (strncmp(triple, "x86_64", 6) == 0) return LLVMX86FP80TypeInContext(f->m->ctx);
+  bool quad = strncmp(triple, "aarch64", 7) == 0 || strncmp(triple, "riscv64", 7) == 0;
+  return quad && strstr(triple, "linux") ? LLVMFP128TypeInContext(f->m->ctx) : NULL;
+}
+
+/* The function of long double in the place of that of double. */
+static LLVMValueRef as_long_double(cg_fn *f, tir_op_id op, const math_row *row, tn_dtype t,
+                                   LLVMValueRef *args) {
+  LLVMTypeRef wide = long_double(f), to = wide, back;
+  LLVMValueRef x[3], y;
+  TN_CHECKP(wide, CodegenError, NULL,
+            "llvm: %s: a function of the module has the name of the C function of double that %s "
+            "needs: give it another name",
+            f->name, tn_cstr(tir_op(op)->name));
+  if (t.lanes > 1) to = LLVMVectorType(wide, (unsigned)t.lanes);
+  TN_GETP(back, cg_type(f->m, t));
+  for (int i = 0; i < row->nargs; ++i) x[i] = LLVMBuildFPExt(f->b, args[i], to, "");
+  TN_GETP(y, by_lane(f, row, t, wide, x));
+  return LLVMBuildFPTrunc(f->b, y, back, "");
+}
+
 static LLVMValueRef apply(cg_fn *f, tir_op_id op, const math_row *row, tn_dtype t,
                           LLVMValueRef *args, bool bounded) {
   double n;
@@ -144,13 +174,10 @@ static LLVMValueRef apply(cg_fn *f, tir_op_id op, const math_row *row, tn_dtype 
     LLVMValueRef square = LLVMBuildFMul(f->b, args[0], args[0], "");
     return LLVMBuildFMul(f->b, square, n == 3 ? args[0] : square, "");
   }
-  bool hidden = is_hidden(f, row, t);
-  if (hidden && t.bits == 32) return as_double(f, op, row, t, args, bounded);
-  TN_CHECKP(!hidden, CodegenError, NULL,
-            "llvm: %s: a function of the module has the name of the C function of double that %s "
-            "needs: give it another name",
-            f->name, tn_cstr(tir_op(op)->name));
-  if (row->libm) return by_lane(f, row, t, args);
+  if (is_hidden(f, row, t))
+    return t.bits == 32 ? as_double(f, op, row, t, args, bounded)
+                        : as_long_double(f, op, row, t, args);
+  if (row->libm) return by_lane(f, row, t, t.bits == 32 ? f->m->f32 : f->m->f64, args);
   LLVMTypeRef type = LLVMTypeOf(args[0]);
   return cg_intrinsic(f, row->intrinsic, &type, 1, args, row->nargs);
 }
