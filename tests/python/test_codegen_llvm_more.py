@@ -294,6 +294,8 @@ def test_what_runs_once():
     for a in (first, first, second):  # the module's first call runs it, no other
         f["once"](a)
     assert first.numpy().tolist() == [1] * 10 and second.numpy().tolist() == [0] * 10
+    with pytest.raises(tenon.TVMError, match="to TVMBackendRunOnce .coproc_uop_scope.*llvm"):
+        tenon.build(tenon.IRModule.from_expr(func), target="c")
 
 
 def test_a_variable_of_the_library():

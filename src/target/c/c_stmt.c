@@ -186,6 +186,11 @@ static int evaluate(c_gen *g, const tn_Evaluate *s) {
 
 static int decl_buffer(c_gen *g, const tn_DeclBuffer *s) { return c_stmt(g, s->body); }
 static int attr_stmt(c_gen *g, const tn_AttrStmt *s) {
+  const tn_StringImm *runner = TN_AS(StringImm, s->value);
+  TN_CHECK(strcmp(tn_cstr(s->attr_key), "coproc_uop_scope") != 0, CodegenError, s->span,
+           "%s: %s: C code cannot give a part of a function to %s (coproc_uop_scope): build for "
+           "target llvm",
+           g->d->name, g->name, runner ? tn_cstr(runner->value) : tn_obj_key(s->value));
   return g->d->kernels ? c_kernel_attr(g, s) : c_stmt(g, s->body);
 }
 
