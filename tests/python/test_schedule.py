@@ -3,6 +3,7 @@
 import pytest
 import tenon
 from schedule_programs import CHAIN, HEAD, MATMUL, SCALE, chain, check, failure, func, matmul, scale
+from schedule_run import verified
 from tenon import tir
 from tenon.script import from_source
 
@@ -214,6 +215,24 @@ def test_fuse_three():
     sch.fuse(i, j0, j1)
     text = sch.mod.script()
     assert "i_j_0_j_1_fused // 64" in text and "i_j_0_j_1_fused % 64" in text
+
+
+def test_fuse_loops_of_two_types():
+    """The index of the fused loop is int64; each iterator keeps its type."""
+    body = """
+for i in range(T.int64(4)):
+    for j in range(3):
+        with T.block("B"):
+            vi = T.axis.spatial(T.int64(4), i)
+            vj = T.axis.spatial(3, j)
+            B[vi, vj] = A[vi, vj] * 2.0
+"""
+    start = func(["A:4,3", "B:4,3"], body)
+    sch = tir.Schedule(start)
+    fused = sch.fuse(*sch.get_loops("B"))
+    assert 'T.Cast("int32", i_j_fused % T.int64(3))' in sch.mod.script()
+    sch.parallel(fused)
+    verified(sch, start)
 
 
 def test_what_fuse_refuses():

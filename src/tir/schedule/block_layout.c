@@ -97,10 +97,9 @@ static int replace_iters(sch_step *e, const relayout *t, const tn_IndexMap *back
   for (int64_t i = 0; i < t->block->iter_vars->len; ++i) {
     const tn_Var *old = ((const tn_IterVar *)tn_arr_obj(t->block->iter_vars, i))->var;
     tn_expr *value = tir_substitute(tn_arr_obj(back->final_indices, i), &vars);
-    value = value ? tir_cast(old->dtype, value, NULL) : NULL;
     const tn_expr *min = ((const tn_IterVar *)tn_arr_obj(t->block->iter_vars, i))->dom->min;
     if (value && !tir_is_zero(min)) value = tir_add(value, (tn_expr *)(uintptr_t)min);
-    if (!value || tn_pmap_put(&e->vars, old, value)) return -1;
+    if (!value || sch_put_var(e, old, value)) return -1;
   }
   return 0;
 }

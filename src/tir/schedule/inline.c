@@ -213,7 +213,8 @@ static int match_loads(sch_step *e, const tn_Block *consumer, const tn_BufferSto
                     tn_cstr(in->buffer->name));
   for (int64_t i = 0; i < l.indices->len; ++i) {
     const tn_obj *v = tn_arr_obj(l.indices, i);
-    if (TN_IS(Var, v)) TN_TRY(tn_pmap_put(&e->vars, v, tn_arr_obj(in->indices, i)));
+    if (TN_IS(Var, v))
+      TN_TRY(sch_put_var(e, (const tn_Var *)v, (tn_expr *)tn_arr_obj(in->indices, i)));
   }
   return 0;
 }

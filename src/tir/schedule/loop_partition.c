@@ -157,7 +157,7 @@ static tn_stmt *make_part(sch_step *e, partition *p, bool preserve_unit) {
   copy.extent = r->extent;
   copy.kind = TIR_FOR_SERIAL;
   if (!copy.loop_var ||
-      tn_pmap_put(&e->vars, p->loop->loop_var, fixed ? (void *)r->min : (void *)copy.loop_var))
+      sch_put_var(e, p->loop->loop_var, fixed ? r->min : (tn_expr *)copy.loop_var))
     return NULL;
   TN_GETP(copy.body, sch_rewrite(e, p->loop->body));
   tn_For *loop = tn_node_copy(&tn_type_For, &copy);

@@ -170,7 +170,7 @@ tn_arr *sch_split(tn_TirSchedule *s, const tn_LoopRV *loop, const tn_arr *factor
   if (bind_loops(&e, preserve_unit) || infer_factor(&e, f, &p, open)) return NULL;
   tn_expr *index = name_parts(&e, f, &p, preserve_unit);
   tn_expr *inside = index ? tir_lt(index, f->extent) : NULL;
-  if (!inside || tn_pmap_put(&e.vars, f->loop_var, index)) return NULL;
+  if (!inside || sch_put_var(&e, f->loop_var, index)) return NULL;
   if (!no_predicate && !stays_inside(&e, &p, inside) && add_predicate(&e, f->body, inside))
     return NULL;
   tn_For plain = *f;
@@ -227,7 +227,7 @@ static int place_in_fused(sch_step *e, const tn_vec *loops, tn_Var *fused, bool 
     if (i > 0) at = tir_floormod(at, all);
     at = tir_floordiv(at, inner);
     if (unit && loops->len > 1) at = tir_zero(fused->dtype);
-    if (!at || tn_pmap_put(&e->vars, f->loop_var, at)) return -1;
+    if (!at || sch_put_var(e, f->loop_var, at)) return -1;
     inner = all;
   }
   return 0;

@@ -159,7 +159,7 @@ static tn_For *merged(sch_step *e, const merger *m, tn_For **innermost) {
     tn_str *name = tn_str_fmt("%s_m", tn_cstr(old->name));
     TN_GETP(vars[k], name ? tir_var_like(old, name->data) : NULL);
     for (int i = 0; i < m->n; ++i)
-      TN_TRYP(tn_pmap_put(&e->vars, m->nests[i].loops[k]->loop_var, vars[k]));
+      TN_TRYP(sch_put_var(e, m->nests[i].loops[k]->loop_var, (tn_expr *)vars[k]));
   }
   for (int i = 0; i < m->n; ++i)
     TN_TRYP(tn_vec_push_obj(&bodies, sch_rewrite(e, m->nests[i].loops[depth - 1]->body)));

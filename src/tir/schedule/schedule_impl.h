@@ -97,6 +97,9 @@ int sch_check_blocks(const sch_step *e, const tn_obj *below);
 /** ScheduleError when a block names the loops around it other than through its iterators, as blocks
  * without any may: it cannot leave them. */
 int sch_check_own_loops(const sch_step *e, const tn_Block *b);
+/** sch_rewrite puts the value in the place of the variable, as one of its type: an index that mixes
+ * int32 and int64 is int64. */
+int sch_put_var(sch_step *e, const tn_Var *v, tn_expr *value);
 /** The loop with other fields; NULL passes through. A caller says where the loop starts as well as
  * how long it is: one that keeps the loop gives like->min. */
 tn_For *sch_loop(const tn_For *like, tn_Var *var, tn_expr *min, tn_expr *extent, tn_stmt *body);

@@ -98,6 +98,11 @@ tn_For *sch_loop(const tn_For *like, tn_Var *var, tn_expr *min, tn_expr *extent,
 
 /* ---- rewriting ---- */
 
+int sch_put_var(sch_step *e, const tn_Var *v, tn_expr *value) {
+  TN_GET(value, tir_cast(v->dtype, value, NULL));
+  return tn_pmap_put(&e->vars, v, value);
+}
+
 static tn_obj *visit(void *ctx, tn_obj *o);
 
 /* A read of an inlined buffer: its value with the indices put in. */
