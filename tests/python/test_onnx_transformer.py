@@ -165,6 +165,10 @@ def test_roi_align(mode, ratio, aligned):
     got = tenon.compile(relay.Function([x, r], body))(data, boxes)
     wanted = regions(data, boxes, (2, 3), 0.5, ratio, aligned, mode)
     np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
+    last = relay.var("x", shape=data.transpose(0, 2, 3, 1).shape)
+    body = relay.vision.roi_align(last, r, mode=mode, aligned=aligned, layout="NHWC", **how)
+    got = tenon.compile(relay.Function([last, r], body))(data.transpose(0, 2, 3, 1), boxes)
+    np.testing.assert_allclose(got, wanted.transpose(0, 2, 3, 1), rtol=1e-4, atol=1e-5)
     how = {"output_height": 2, "output_width": 3, "spatial_scale": 0.5, "opset": 16}
     how |= {"sampling_ratio": max(ratio, 0), "mode": "avg" if mode == "avg" else "max"}
     how["coordinate_transformation_mode"] = "half_pixel" if aligned else "output_half_pixel"
@@ -175,6 +179,10 @@ def test_roi_align(mode, ratio, aligned):
 
 def test_wrong_regions():
     x, r = relay.var("x", shape=(1, 1, 4, 4)), relay.var("r", shape=(2, 4))
+    with pytest.raises(tenon.error.DiagnosticError, match="NCHWx is not supported: expected NCHW"):
+        boxes = relay.var("r", shape=(2, 5))
+        call = relay.vision.roi_align(x, boxes, [2, 2], 1.0, layout="NCHWx")
+        relay.transform.InferType()(tenon.IRModule.from_expr(relay.Function([x, boxes], call)))
     call = relay.vision.roi_align(x, r, [2, 2], 1.0)
     with pytest.raises(tenon.error.DiagnosticError, match="a row of rois must have 5 numbers"):
         relay.transform.InferType()(tenon.IRModule.from_expr(relay.Function([x, r], call)))

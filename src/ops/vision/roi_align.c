@@ -2,6 +2,8 @@
 
      vision.roi_align(%data, %rois, pooled_size=[5, 5], spatial_scale=0.25)
          Tensor[(n, c, h, w)], Tensor[(r, 5)] -> Tensor[(r, c, 5, 5)]
+     with layout="NHWC":
+         Tensor[(n, h, w, c)], Tensor[(r, 5)] -> Tensor[(r, 5, 5, c)]
 
    A row of rois is the number of an image and a box x1, y1, x2, y2. The box is cut into
    pooled_size parts; each becomes the mean, or the greatest, of samples at sample_ratio places
@@ -15,7 +17,7 @@
   F(S, F64, , spatial_scale, 0, "factor from the boxes to the data")                               \
   F(S, I64, , sample_ratio, 0, "samples along each axis of a part; not positive: as it needs",     \
     "-1")                                                                                          \
-  F(S, REF, String, layout, 0, "\"NCHW\"", "\"NCHW\"")                                             \
+  F(S, REF, String, layout, 0, "\"NCHW\" or \"NHWC\"", "\"NCHW\"")                                 \
   F(S, REF, String, mode, 0,                                                                       \
     "\"avg\", \"max\", or \"corner_max\": of the four elements around a place, each times its "    \
     "weight",                                                                                      \
@@ -31,9 +33,15 @@ enum { MOST_SAMPLES = 1024 }; /* along an axis, whatever a box says */
 
 /* ---- relation ---- */
 
+/* Axes of data and of the result: the first is an image or a box, columns follow rows. */
+static int channel_axis(const tn_ROIAlignAttrs *a) { return tn_str_eq(a->layout, "NHWC") ? 3 : 1; }
+static int row_axis(const tn_ROIAlignAttrs *a) { return tn_str_eq(a->layout, "NHWC") ? 1 : 2; }
+
 static tn_arr *out_shape(const tn_ROIAlignAttrs *a, const tn_arr *data, const tn_arr *rois) {
-  return tn_arr_of(4, tn_arr_obj(rois, 0), tn_arr_obj(data, 1), tn_arr_obj(a->pooled_size, 0),
-                   tn_arr_obj(a->pooled_size, 1));
+  tn_obj *axes[4] = {tn_arr_obj(rois, 0)};
+  axes[channel_axis(a)] = tn_arr_obj(data, channel_axis(a));
+  for (int i = 0; i < 2; ++i) axes[row_axis(a) + i] = tn_arr_obj(a->pooled_size, i);
+  return tn_arr_of(4, axes[0], axes[1], axes[2], axes[3]);
 }
 
 static int relation(relay_rel *r) {
@@ -48,8 +56,8 @@ static int relation(relay_rel *r) {
               a->pooled_size->len == 2 && relay_listed(a->pooled_size, 0) > 0 &&
                   relay_listed(a->pooled_size, 1) > 0,
               "pooled_size must be two positive numbers");
-  RELAY_CHECK(r, tn_str_eq(a->layout, "NCHW"), "layout %s is not supported: expected NCHW",
-              tn_cstr(a->layout));
+  RELAY_CHECK(r, tn_str_eq(a->layout, "NCHW") || tn_str_eq(a->layout, "NHWC"),
+              "layout %s is not supported: expected NCHW or NHWC", tn_cstr(a->layout));
   RELAY_CHECK(
       r, tn_str_eq(a->mode, "avg") || tn_str_eq(a->mode, "max") || tn_str_eq(a->mode, "corner_max"),
       "unknown mode %s", tn_cstr(a->mode));
@@ -58,7 +66,8 @@ static int relation(relay_rel *r) {
   tn_arr *shape;
   TN_GET(shape, out_shape(a, data->shape, rois->shape));
   for (int i = 0; i < 4; ++i)
-    if (i != 1) TN_TRY(ops_rel_takes(r, relay_dim(data, i), shape, "an axis of data"));
+    if (i != channel_axis(a))
+      TN_TRY(ops_rel_takes(r, relay_dim(data, i), shape, "an axis of data"));
   return relay_rel_result(r, relay_tensor_type(shape, data->dtype));
 }
 
@@ -68,7 +77,7 @@ typedef struct {
   const tn_ROIAlignAttrs *a;
   tn_Buffer *data, *rois, *out;
   tn_dtype t;
-  tn_arr *at; /* of the result: box, channel, row, column */
+  tn_arr *at; /* of the result */
 } align;
 
 static tn_expr *number(const align *x, double v) { return tir_const_float(x->t, v); }
@@ -102,7 +111,8 @@ static side side_of(const align *x, int axis) {
 
 /* Where sample i of the part of the result lies. */
 static tn_expr *place_of(const align *x, const side *s, int axis, tn_expr *i) {
-  tn_expr *part = real(x, te_index(x->at, 2 + axis)), *step = tir_div(s->part, real(x, s->samples));
+  tn_expr *part = real(x, te_index(x->at, row_axis(x->a) + axis)),
+          *step = tir_div(s->part, real(x, s->samples));
   tn_expr *inside = tir_mul(tir_add(real(x, i), number(x, 0.5)), step);
   return tir_add(tir_add(s->begin, tir_mul(part, s->part)), inside);
 }
@@ -125,7 +135,11 @@ static around around_of(const align *x, tn_expr *p, tn_expr *n) {
 
 static tn_expr *element(const align *x, tn_expr *row, tn_expr *column) {
   tn_expr *image = ops_place_index(of_box(x, 0), extent(x->data, 0));
-  return tir_load(x->data, tn_arr_of(4, image, te_index(x->at, 1), row, column));
+  tn_expr *at[4] = {image};
+  at[channel_axis(x->a)] = te_index(x->at, channel_axis(x->a));
+  at[row_axis(x->a)] = row;
+  at[row_axis(x->a) + 1] = column;
+  return tir_load(x->data, tn_arr_of(4, at[0], at[1], at[2], at[3]));
 }
 
 static tn_expr *mixed(const align *x, tn_expr *a, tn_expr *b, tn_expr *w) {
@@ -145,7 +159,8 @@ static tn_expr *greatest_corner(const align *x, const around *r, const around *c
 }
 
 static tn_expr *sample(const align *x, tn_expr *y, tn_expr *z) {
-  around r = around_of(x, y, extent(x->data, 2)), c = around_of(x, z, extent(x->data, 3));
+  int rows = row_axis(x->a);
+  around r = around_of(x, y, extent(x->data, rows)), c = around_of(x, z, extent(x->data, rows + 1));
   tn_expr *top = mixed(x, element(x, r.low, c.low), element(x, r.low, c.high), c.weight),
           *bottom = mixed(x, element(x, r.high, c.low), element(x, r.high, c.high), c.weight);
   tn_expr *v = tn_str_eq(x->a->mode, "corner_max") ? greatest_corner(x, &r, &c)
@@ -184,10 +199,11 @@ static tn_arr *compute(const relay_compute *c) {
 
 static tn_arr *shape_function(const relay_shape_query *q) {
   const tn_ROIAlignAttrs *a = q->attrs;
-  return tn_arr_of(1, tn_arr_of(4, tn_arr_obj(relay_shape_of(q, 1), 0),
-                                tn_arr_obj(relay_shape_of(q, 0), 1),
-                                tir_i64(relay_listed(a->pooled_size, 0)),
-                                tir_i64(relay_listed(a->pooled_size, 1))));
+  tn_obj *axes[4] = {tn_arr_obj(relay_shape_of(q, 1), 0)};
+  axes[channel_axis(a)] = tn_arr_obj(relay_shape_of(q, 0), channel_axis(a));
+  for (int i = 0; i < 2; ++i)
+    axes[row_axis(a) + i] = (tn_obj *)tir_i64(relay_listed(a->pooled_size, i));
+  return tn_arr_of(1, tn_arr_of(4, axes[0], axes[1], axes[2], axes[3]));
 }
 
 static const relay_op_row rows[] = {
