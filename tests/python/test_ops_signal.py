@@ -59,6 +59,15 @@ def test_stft_takes_windows_of_integers():
     check(lambda a, w: relay.op.stft(a, 4, 3, 4, w), reference, x, window, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_stft_without_a_window(dtype):
+    x = rand(2, 9).astype(dtype)
+    got = relay.create_executor("debug").evaluate(relay.op.stft(relay.const(x), 4, 5)).numpy()
+    want = np.fft.rfft(np.stack([x[:, :4], x[:, 5:]], 1)).transpose(0, 2, 1)
+    assert got.dtype == dtype
+    np.testing.assert_allclose(got[..., 0] + 1j * got[..., 1], want, rtol=1e-5, atol=1e-5)
+
+
 def test_stft_of_long_signals_keeps_its_angles():
     x = rand(1, 5000)
     want = np.fft.rfft(x[0, :4096])

@@ -22,7 +22,7 @@ def stft(
     win_length : int, optional
         Elements of a window, which stands in the middle of those of a transform; default: `n_fft`.
     window : RelayExpr, optional
-        Weights of the elements (win_length,); default: ones of type float32.
+        Weights of the elements (win_length,); default: ones.
     normalized : bool
         Divide by the root of `n_fft`.
     onesided : bool
@@ -36,7 +36,7 @@ def stft(
     hop_length = n_fft // 4 if hop_length is None else hop_length
     win_length = n_fft if win_length is None else win_length
     if window is None:
-        window = const(np.ones(win_length, "float32"))
+        window = const(np.ones(win_length, "int32"))
     return _make.stft(data, window, n_fft, hop_length, win_length, normalized, onesided)
 
 
