@@ -474,7 +474,6 @@ def trilu(g, name):
 _VM = "an instruction of the virtual machine, made by the compiler: programs do not call it"
 _MARK = "a mark of the compiler that computes nothing"
 _OWN = "has operands of a form of their own (sparse parts, boxes, sequences, optional values)"
-_LATER = "compared with references in its own tests; it has no rule here yet"
 WITHOUT = {
     **dict.fromkeys(
         "call_lowered memory.alloc_storage memory.alloc_tensor memory.kill vm.check_extents "
@@ -496,16 +495,3 @@ OWN = (
     "vision.all_class_non_max_suppression vision.get_valid_counts vision.non_max_suppression"
 )
 WITHOUT |= dict.fromkeys(OWN.split(), _OWN)
-LATER = (
-    "adv_index arange argwhere contrib_reverse_reshape dft dyn.broadcast_to dyn.full "
-    "dyn.nn.pad dyn.one_hot dyn.ones dyn.reshape dyn.strided_slice dyn.tile dyn.topk "
-    "dyn.zeros image.affine_grid image.crop_and_resize image.dilation2d image.grid_sample "
-    "layout_transform matrix_set_diag nn.avg_pool2d_grad nn.batch_norm nn.batch_to_space_nd "
-    "nn.contrib_clear_border nn.contrib_conv2d_NCHWc nn.contrib_conv2d_winograd_NCHWc "
-    "nn.contrib_conv2d_winograd_weight_transform nn.contrib_dense_pack "
-    "nn.contrib_depthwise_conv2d_NCHWc nn.correlation nn.cross_entropy "
-    "nn.cross_entropy_with_logits nn.deformable_conv2d nn.dropout nn.max_pool2d_grad "
-    "nn.nll_loss nn.space_to_batch_nd nn.upsampling3d qnn.log rank_rows scatter_nd stft "
-    "strided_set unique vision.roi_align"
-)
-WITHOUT |= dict.fromkeys(LATER.split(), _LATER)

@@ -2,8 +2,10 @@
 numpy. ``python random_operators.py --seconds N --seed S`` compares more of them."""
 
 import operator_calls
+import operator_images  # noqa: F401  (adds its rules)
 import operator_layers  # noqa: F401  (adds its rules)
 import operator_quantized  # noqa: F401  (adds its rules)
+import operator_runtime  # noqa: F401  (adds its rules)
 import pytest
 import random_operators
 from tenon import ir
