@@ -15,13 +15,15 @@ NEWEST = 22  # most sets that both engines know
 
 class Call:
     """A node. ``inputs`` are arrays, None where one is left out; those at places in ``constants``
-    are weights; ``nodes`` (a function of names of inputs) makes several nodes in its stead."""
+    are weights; ``nodes`` (a function of names of inputs) makes several nodes in its stead.
+    ``judge`` is the one engine that knows all attributes of the node, "onnxruntime" say."""
 
     def __init__(self, op, inputs, attrs=None, constants=(), outputs=1, **more):
         self.op, self.inputs, self.attrs = op, inputs, attrs or {}
         self.constants, self.outputs = set(constants), outputs
         self.opset, self.domain = more.pop("opset", NEWEST), more.pop("domain", "")
         self.loose, self.nodes = more.pop("loose", True), more.pop("nodes", None)
+        self.judge = more.pop("judge", None)
         assert not more, more
 
 

@@ -286,6 +286,23 @@ def upsample(g, name):
 # ---- recurrent, transformers, signals ----
 
 
+# how many coefficients an activation takes
+ACTIVATIONS = {"Relu": 0, "Tanh": 0, "Sigmoid": 0, "Softsign": 0, "Softplus": 0, "LeakyRelu": 1,
+               "ThresholdedRelu": 1, "Elu": 1, "Affine": 2, "ScaledTanh": 2,
+               "HardSigmoid": 2}  # fmt: skip
+
+
+def activations(g, count):
+    """Names, and lists of the coefficients of those that take some."""
+    names = [g.one_of(sorted(ACTIVATIONS)) for _ in range(count)]
+    attrs = {"activations": names}
+    for i, key in enumerate(("activation_alpha", "activation_beta")):
+        takes = sum(ACTIVATIONS[n] > i for n in names)
+        if takes:
+            attrs[key] = [g.one_of([0.25, 0.5, 0.75, 1.0]) for _ in range(takes)]
+    return attrs
+
+
 @rule("RNN", "GRU", "LSTM")
 def recurrent(g, name):
     gates = {"RNN": 1, "GRU": 3, "LSTM": 4}[name]
@@ -302,8 +319,22 @@ def recurrent(g, name):
         if g.chance(0.4):
             inputs += [None, g.array([d, n, h], "float32")]
     outputs = g.number(1, 4 if name == "LSTM" else 3)
-    return Call(name, inputs, attrs, either(g, 1, 2, 3) - ({3} if len(inputs) < 4 else set()),
-                outputs, opset=14)  # fmt: skip
+    weights = either(g, 1, 2, 3) - ({3} if len(inputs) < 4 else set())
+    if g.chance(0.5):  # what the reference evaluator leaves out
+        each = {"RNN": 1, "GRU": 2, "LSTM": 3}[name]
+        attrs |= activations(g, d * each) if g.chance(0.7) else {}
+        attrs |= maybe(g, 0.3, clip=1.5)
+        attrs |= maybe(g, 0.3, input_forget=1) if name == "LSTM" else {}
+        if len(inputs) < 4:
+            inputs.append(None)
+        lengths = g.rng.integers(1, steps + 1, n).astype("int32") if g.chance(0.6) else None
+        inputs[4:5] = [lengths]
+        if name == "LSTM" and g.chance(0.4):
+            inputs += [None] * (6 - len(inputs))
+            inputs += [g.array([d, n, h], "float32"), g.array([d, 3 * h], "float32")]
+            weights = weights | {7}
+        return Call(name, inputs, attrs, weights, outputs, opset=14, judge="onnxruntime")
+    return Call(name, inputs, attrs, weights, outputs, opset=14)
 
 
 @rule("Attention")
