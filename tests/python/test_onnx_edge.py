@@ -123,3 +123,12 @@ def test_places_among_no_elements(op, attrs, shape):
     if op == "EyeLike" and len(shape) != 2:
         pytest.skip("EyeLike is for matrices")
     check(op, [np.zeros(shape, "float32")], [np.zeros(shape, "float32")], **attrs)
+
+
+@pytest.mark.parametrize("periodic", [0, 1])
+@pytest.mark.parametrize("op", ["HannWindow", "HammingWindow", "BlackmanWindow"])
+def test_windows_of_one_element(op, periodic):
+    """Symmetric ones divide 0 by 0, as the reference evaluator does."""
+    first = {"HannWindow": 0.0, "HammingWindow": 25 / 46 - 21 / 46, "BlackmanWindow": 0.0}[op]
+    wanted = np.float32([first if periodic else NAN])
+    check(op, [np.array(1)], [wanted], {0}, periodic=periodic, opset=17)

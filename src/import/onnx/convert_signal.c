@@ -232,8 +232,7 @@ static void *window(oc *c) {
   if (n < 1 || n > INT32_MAX) return oc_fail(c, "a window of the size %lld", (long long)n);
   if (oc_attr(c, "output_datatype"))
     TN_TRYP(onnx_dtype((int32_t)oc_int(c, "output_datatype", 1), "output_datatype", &type));
-  double turn =
-      2 * 3.14159265358979323846 / (double)(oc_int(c, "periodic", 1) || n == 1 ? n : n - 1);
+  double turn = 2 * 3.14159265358979323846 / (double)(oc_int(c, "periodic", 1) ? n : n - 1);
   void *i = oc_count_along(TN_F64, n, 0, 1), *once = mul(i, real(TN_F64, turn));
   void *twice = mul(i, real(TN_F64, 2 * turn));
   void *y = sub(real(TN_F64, f[0]), mul(oc_unary("cos", once), real(TN_F64, f[1])));
