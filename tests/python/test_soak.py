@@ -19,7 +19,7 @@ def test_memory_stays_flat():
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     rows = json.loads(done.stdout)
-    assert [r["executor"] for r in rows] == ["graph", "debug", "vm", "aot"]
+    assert [r["executor"] for r in rows] == ["graph", "debug", "vm", "aot", "c"]
 
 
 def test_a_wrong_name_is_told():
@@ -27,4 +27,4 @@ def test_a_wrong_name_is_told():
         [sys.executable, str(TOOL), "garph"], capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 2
-    assert "there is no executor garph; there are: graph, debug, vm, aot" in done.stderr
+    assert "unknown executor garph: expected one of graph, debug, vm, aot, c" in done.stderr
