@@ -1775,6 +1775,11 @@ class MirrorPadAttrs(Attrs):
     pad_width: Array
     """elements before and after each axis"""
 
+class MultinomialAttrs(Attrs):
+    """attributes of random.multinomial (type key relay.attrs.MultinomialAttrs)"""
+    num_samples: int
+    """how many samples are drawn of each row"""
+
 class NLLLossAttrs(Attrs):
     """attributes of nn.nll_loss (type key relay.attrs.NLLLossAttrs)"""
     reduction: str
@@ -1803,6 +1808,13 @@ class NonMaximumSuppressionAttrs(Attrs):
     """indices of the boxes and their number, not the boxes"""
     invalid_to_bottom: bool
     """boxes that are left first, the others all -1?"""
+
+class NormalAttrs(Attrs):
+    """attributes of random.normal (type key relay.attrs.NormalAttrs)"""
+    out_shape: Array
+    """shape of the numbers"""
+    out_dtype: str
+    """float32 or float64"""
 
 class OnDeviceAttrs(Attrs):
     """attributes of on_device (type key relay.attrs.OnDeviceAttrs)"""
@@ -2164,6 +2176,11 @@ class TakeAttrs(Attrs):
     mode: str
     """indices out of range: "clip", "wrap", "fast" (not checked)"""
 
+class ThreefryGenerateAttrs(Attrs):
+    """attributes of random.threefry_generate (type key relay.attrs.ThreefryGenerateAttrs)"""
+    out_shape: Array
+    """shape of the numbers"""
+
 class TileAttrs(Attrs):
     """attributes of tile (type key relay.attrs.TileAttrs)"""
     reps: Array
@@ -2191,6 +2208,13 @@ class TriluAttrs(Attrs):
     """attributes of trilu (type key relay.attrs.TriluAttrs)"""
     upper: bool
     """keep what is above the diagonal, else what is below"""
+
+class UniformAttrs(Attrs):
+    """attributes of random.uniform (type key relay.attrs.UniformAttrs)"""
+    out_shape: Array
+    """shape of the numbers"""
+    out_dtype: str
+    """float32 or float64"""
 
 class UniqueAttrs(Attrs):
     """attributes of unique (type key relay.attrs.UniqueAttrs)"""

@@ -1,4 +1,5 @@
-"""Rules of random_onnx.py (onnx_calls.py): fused operators of com.microsoft, ai.onnx.ml."""
+"""Rules of random_onnx.py (onnx_calls.py): fused operators of com.microsoft, ai.onnx.ml, random
+numbers."""
 
 import numpy as np
 from onnx_calls import Call, either, maybe, rule
@@ -103,3 +104,32 @@ def regressor(g, name):
     attrs = {"coefficients": g.array([targets * size], "float32").tolist(), "targets": targets}
     attrs.update(maybe(g, 0.6, intercepts=g.array([targets], "float32").tolist()))
     return Call(name, [g.array([rows, size], "float32")], attrs)
+
+
+# ---- random numbers, of distributions that leave no choice ----
+
+
+@rule("RandomUniform", "RandomUniformLike", "RandomNormal", "RandomNormalLike")
+def random_numbers(g, name):
+    shape, at = g.shape(), float(g.number(-3, 4))
+    attrs = {"mean": at, "scale": 0.0} if "Normal" in name else {"low": at, "high": at}
+    attrs.update(maybe(g, seed=float(g.number(0, 99)), dtype=g.one_of([1, 11])))
+    if name.endswith("Like"):
+        return Call(name, [g.array(shape, "float32")], attrs)
+    return Call(name, [], {**attrs, "shape": shape})
+
+
+@rule("Bernoulli")
+def bernoulli(g, name):
+    chances = g.rng.integers(0, 2, g.shape()).astype(g.dtype(["float32", "float64"]))
+    return Call(name, [chances], maybe(g, dtype=g.one_of([1, 6, 7, 9, 11]), seed=2.0), opset=15)
+
+
+@rule("Multinomial")
+def multinomial(g, name):
+    """Of logarithms of weights, all but one of which are none."""
+    rows, classes = g.number(1, 4), g.number(1, 5)
+    x = np.full((rows, classes), -1000, "float32")
+    x[np.arange(rows), g.rng.integers(0, classes, rows)] = g.number(-5, 5)
+    attrs = {"sample_size": g.number(1, 5), **maybe(g, dtype=g.one_of([6, 7]), seed=3.0)}
+    return Call(name, [x], attrs)

@@ -44,13 +44,11 @@ LATER = {
     "tenon.relay.frontend": "from_keras from_mxnet from_pytorch from_tensorflow from_tflite",
     "tenon.relay.quantize": "current_qconfig qconfig quantize",
     "tenon.relay.quantize._annotate": "QAnnotateKind attach_simulated_quantize",
-    "tenon.relay.random": "threefry_generate threefry_key threefry_split uniform",
     "tenon.relay.transform": "recast to_cps un_cps",
     "tenon.script.parser.relax.entry": "CallableProxy",
     "tenon.script.relax": "function",
     "tenon.topi.cpp.cuda": "schedule_injective",
     "tenon.topi.sparse.utils": "convert_model_dense_to_sparse sparse_sketch_rules",
-    "tenon.topi.random": "multinomial uniform",
     "tenon.utils": "roofline_analysis",
     "tenon.utils.roofline.x86": "estimate_peak_bandwidth_dram",
 }

@@ -5,6 +5,7 @@ import operator_calls
 import operator_images  # noqa: F401  (adds its rules)
 import operator_layers  # noqa: F401  (adds its rules)
 import operator_quantized  # noqa: F401  (adds its rules)
+import operator_random  # noqa: F401  (adds its rules)
 import operator_runtime  # noqa: F401  (adds its rules)
 import pytest
 import random_operators

@@ -1,9 +1,19 @@
-"""Random numbers in programs: the names only, so that programs which import them load."""
+"""Random numbers in programs (`tenon.relay.op.random`)."""
 
-from .._later import attach as _attach
-
-_attach(
-    __name__,
-    "programs make no random numbers yet; give them as inputs",
-    {"": "multinomial normal threefry_generate threefry_key threefry_split uniform"},
+from .op.random import (
+    multinomial,
+    normal,
+    threefry_generate,
+    threefry_key,
+    threefry_split,
+    uniform,
 )
+
+__all__ = [
+    "multinomial",
+    "normal",
+    "threefry_generate",
+    "threefry_key",
+    "threefry_split",
+    "uniform",
+]

@@ -23,7 +23,7 @@ static const onnx_table *const tables[] = {
     &onnx_choice,    &onnx_flow,        &onnx_signal,   &onnx_index, &onnx_math,
     &onnx_more,      &onnx_nn,          &onnx_open,     &onnx_pool,  &onnx_quant,
     &onnx_recurrent, &onnx_resize,      &onnx_sequence, &onnx_shape, &onnx_microsoft,
-    &onnx_place,     &onnx_transformer, &onnx_fused,    &onnx_ml};
+    &onnx_place,     &onnx_transformer, &onnx_fused,    &onnx_ml,    &onnx_random};
 
 enum {
   MAX_FOLDED = 1 << 14, /* elements of a constant that is computed with at once */

@@ -79,8 +79,8 @@ typedef struct {
   const char *domain; /* "" is ai.onnx */
 } onnx_table;
 extern const onnx_table onnx_choice, onnx_flow, onnx_fused, onnx_index, onnx_math, onnx_microsoft,
-    onnx_ml, onnx_more, onnx_nn, onnx_open, onnx_pool, onnx_quant, onnx_recurrent, onnx_resize,
-    onnx_sequence, onnx_shape, onnx_signal, onnx_place, onnx_transformer;
+    onnx_ml, onnx_more, onnx_nn, onnx_open, onnx_pool, onnx_quant, onnx_random, onnx_recurrent,
+    onnx_resize, onnx_sequence, onnx_shape, onnx_signal, onnx_place, onnx_transformer;
 
 /** Input i, or NULL when it is left out; -1 is none. */
 static inline void *oc_in(const oc *c, int i) { return i >= 0 && i < c->nin ? c->in[i] : NULL; }

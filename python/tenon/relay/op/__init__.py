@@ -34,7 +34,7 @@ from .op import (
 
 # modules in which functions are written out, and packages of operators with a prefix
 _WRITTEN = (".transform", ".reduce", ".algorithm", ".sparse", ".fourier", ".annotation.annotation")
-_PACKAGES = ("annotation", "image", "memory", "nn", "vision", "vm")
+_PACKAGES = ("annotation", "image", "memory", "nn", "random", "vision", "vm")
 _fetch, __dir__ = _rows.attach(__name__, "", _WRITTEN)
 
 
