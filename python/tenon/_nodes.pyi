@@ -578,7 +578,7 @@ class TypeConstraint(Type):
 
 class TypeRelation(TypeConstraint):
     """relation of types that a function decides (type key TypeRelation)"""
-    func: EnvFunc
+    func: EnvFunc | None
     """(types, number of inputs, attributes, reporter) -> bool: solved"""
     args: Array
     """types that are related: inputs, then results"""
@@ -701,6 +701,17 @@ class ModularSet(Object):
     """distance of neighbouring values; 0: only base"""
     base: int
     """one of the values, in [0, coeff) unless coeff is 0"""
+
+class TestAttrs(Attrs):
+    """one field of each sort, for tests of attributes (type key attrs.TestAttrs)"""
+    axis: int
+    """a number"""
+    name: str
+    """a text"""
+    padding: Array
+    """a list"""
+    func: EnvFunc | None
+    """a function"""
 
 class PassInstrument(Object):
     """watches passes (type key instrument.PassInstrument)"""

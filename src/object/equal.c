@@ -145,7 +145,7 @@ static int compare_objects(tn_eq *e, const tn_obj *l, const tn_obj *r, bool bind
   if (tn_is_leaf(l)) return tn_leaf_equal(l, r);
   if (t->hooks->content_equal) return l == r ? SAME : compare_content(l, r);
   if (t->kind == TN_KIND_FUNC || t->kind == TN_KIND_OPAQUE) return l == r;
-  switch ((tn_eq_role)t->role) {
+  switch (tn_role_of(l)) {
   case TN_EQ_UNIQUE: return l == r;
   case TN_EQ_VAR:
   case TN_EQ_DAG: c = pair_once(e, l, r, binding || e->map_free); break;

@@ -74,7 +74,8 @@ static bool hash_at_once(const tn_obj *o, uint64_t *out) {
 }
 
 static bool is_paired(const tn_obj *o) {
-  return o->type->role == TN_EQ_VAR || o->type->role == TN_EQ_DAG;
+  tn_eq_role role = tn_role_of(o);
+  return role == TN_EQ_VAR || role == TN_EQ_DAG;
 }
 
 static int push(hasher *s, const tn_obj *o, int64_t number, bool binding) {

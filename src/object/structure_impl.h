@@ -55,6 +55,19 @@ static inline tn_any tn_unboxed(tn_any a) {
   return a;
 }
 
+/** Role of an object. What holds nothing, the empty tuple, is as good as any other of its kind:
+   where it is shared does not count. */
+static inline tn_eq_role tn_role_of(const tn_obj *o) {
+  const tn_type *t = o->type;
+  for (uint16_t i = 0; t->role == TN_EQ_DAG && i < t->nfield; ++i) {
+    if (t->fields[i].flags & TN_NOCMP) continue;
+    tn_any v = tn_field_get(o, &t->fields[i]);
+    bool is_list = tn_any_is_obj(&v) && v.v.obj->type->kind == TN_KIND_ARRAY;
+    if (is_list ? tn_child_count(v.v.obj) > 0 : v.type_index != TN_NONE) return TN_EQ_DAG;
+  }
+  return t->role == TN_EQ_DAG ? TN_EQ_TREE : (tn_eq_role)t->role;
+}
+
 /** Equality of plain values (no objects): same type and same bits, but any NaN equals any other.
     0.0 and -0.0 differ, for they are different programs. */
 bool tn_plain_equal(const tn_any *a, const tn_any *b);

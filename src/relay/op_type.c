@@ -161,7 +161,8 @@ int relay_rel_run(relay_rel *r) {
     TN_TRY(relay_check_attrs(row->name, r->attrs, r->span));
     return named(r, row->rel(r));
   }
-  TN_CHECK(c, TypeError, r->span, "operator %s has no type relation", tn_cstr(r->op->name));
+  TN_CHECK(c && c->func, TypeError, r->span, "operator %s has no type relation",
+           tn_cstr(r->op->name));
   TN_VEC(types);
   for (int i = 0; i < r->n; ++i) TN_TRY(tn_vec_push_obj(&types, r->types[i]));
   tn_TypeReporter *reporter = TN_NEW(TypeReporter, .rel = (int64_t)(uintptr_t)r);

@@ -67,10 +67,14 @@ class IRModule(Scriptable, Node):
             var = GlobalTypeVar(var) if isinstance(var, str) else var
             _ffi_api.Module_AddDef(self, var, val, True)
             return
+        self._add(var, val, True)
+
+    def _add(self, var, val, update=False):
+        """Put a function in, in place of one of that name only where `update` says so."""
         if isinstance(var, str):
             known = _ffi_api.Module_ContainGlobalVar(self, var)
             var = _ffi_api.Module_GetGlobalVar(self, var) if known else GlobalVar(var)
-        _ffi_api.Module_Add(self, var, val, True)
+        _ffi_api.Module_Add(self, var, val, update)
 
     def __getitem__(self, var):
         """The function (or type definition) of a GlobalVar (or GlobalTypeVar) or name.

@@ -328,6 +328,7 @@ static tn_RelayVar *parse_binder(rt *p) {
   TN_TRYP(parse_device(p, &device));
   TN_TRYP(rt_accept(p, ":", &typed));
   if (typed) TN_GETP(type, rt_type(p));
+  if (TN_AS(IncompleteType, type)) type = NULL; /* `_`, as good as none */
   tn_RelayVar *v;
   TN_GETP(v, relay_var(name, type));
   place_on(v, device);

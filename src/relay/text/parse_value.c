@@ -37,7 +37,8 @@ static int read_suffix(rt *p, const rt_token *t, number *n) {
   n->typed = len > 1;
   bool ok = kind == 'f' ? len == 1 || bits == 16 || bits == 32 || bits == 64
                         : (kind == 'i' || kind == 'u') && !n->is_float &&
-                              (bits == 8 || bits == 16 || bits == 32 || bits == 64);
+                              ((kind == 'i' && len == 1) || bits == 8 || bits == 16 || bits == 32 ||
+                               bits == 64);
   if (!ok || len > 3) return rt_fail(p, t, "invalid numeric suffix `%.*s`", len < 20 ? len : 20, s);
   n->is_float = kind == 'f';
   if (len == 1) bits = 32;

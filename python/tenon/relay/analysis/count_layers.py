@@ -1,5 +1,6 @@
 """Depth of networks."""
 
+from ...ir.module import IRModule
 from . import _ffi_api
 
 
@@ -8,8 +9,8 @@ def count_layers(expr, valid_ops):
 
     Parameters
     ----------
-    expr : RelayExpr
-        The program.
+    expr : RelayExpr or IRModule
+        The program; of a module its function ``main``.
     valid_ops : list of str
         Names of the operators.
 
@@ -17,4 +18,6 @@ def count_layers(expr, valid_ops):
     -------
     int
     """
+    if isinstance(expr, IRModule):
+        expr = expr["main"]
     return int(_ffi_api.CountLayers(expr, list(valid_ops)))

@@ -6,6 +6,7 @@ the operators (docs/operators.md).
 
 import importlib as _importlib
 
+from ..expr import const  # noqa: F401  importers and programs take it from here
 from . import _rows
 from .op import (
     Op,
