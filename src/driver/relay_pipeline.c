@@ -145,7 +145,9 @@ static tn_IRModule *to_kernels(tn_IRModule *m, const driver_targets *t, bool pla
   return run_for(t, "kernels", kernels, TN_COUNT(kernels), m);
 }
 
+/* A graph has no variables: values of let take their place. */
 tn_IRModule *driver_relay_graph_pipeline(tn_IRModule *m, const driver_targets *t, bool *planned) {
+  TN_GETP(m, must("ToGraphNormalForm", NULL, 0, m));
   TN_GETP(m, driver_relay_optimize(m, t));
   *planned = t->several || driver_names_devices(m);
   return to_kernels(m, t, *planned);

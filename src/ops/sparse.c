@@ -103,83 +103,109 @@ static int reshape_relation(relay_rel *r) {
   RELAY_CHECK(r, relay_dim_equal(relay_dim(indices, 1), relay_dim(prev, 0)) != 0,
               "coordinates %s are not those of a shape %s", relay_type_text(indices),
               relay_type_text(prev));
-  int64_t known;
   RELAY_CHECK(r,
-              tir_as_int((tn_obj *)relay_dim(prev, 0), &known) &&
-                  tir_as_int((tn_obj *)relay_dim(next, 0), &known),
-              "the numbers of dimensions must be known");
+              ir_is_integral(indices->dtype) && ir_is_integral(prev->dtype) &&
+                  ir_is_integral(next->dtype),
+              "coordinates and shapes must be integers, got %s, %s and %s",
+              relay_type_text(indices), relay_type_text(prev), relay_type_text(next));
   tn_arr *shape = tn_arr_of(2, relay_dim(indices, 0), relay_dim(next, 0));
   return relay_rel_result(
       r, relay_tuple_type(tn_arr_of(2, relay_tensor_type(shape, indices->dtype), next)));
 }
 
-/* Element i of a tensor of one axis. */
-static tn_expr *item(const tn_Tensor *t, int64_t i) { return te_at_of(t, 1, tir_i32((int32_t)i)); }
+/* What the statement of a reshape counts in, of type int64. */
+enum { ALL, OTHERS, SAME, FLAT, COUNTS };
+typedef struct {
+  tn_Buffer *indices, *prev, *next, *out, *shape, *counts;
+} reshaping;
 
-/* How many it has: the relation has seen that it is known. */
-static int64_t items(const tn_Tensor *t) {
-  int64_t n;
-  return relay_known_int(t->shape, 0, &n) ? n : 0;
+static tn_expr *at1(tn_Buffer *b, tn_expr *i) {
+  return tir_cast(TN_I64, tir_load(b, tn_arr_of(1, i)), NULL);
+}
+static tn_expr *at2(tn_Buffer *b, tn_expr *i, tn_expr *k) {
+  return tir_cast(TN_I64, tir_load(b, tn_arr_of(2, i, k)), NULL);
+}
+static tn_expr *extent_of(tn_Buffer *b, int64_t i) {
+  return tir_cast(TN_I32, (tn_expr *)tn_arr_obj(b->shape, i), NULL);
+}
+static tn_expr *count(const reshaping *s, int which) { return at1(s->counts, tir_i32(which)); }
+/* The last column that coordinates have; 0 where they have none, which is not read then. */
+static tn_expr *last_of(tn_Buffer *indices) {
+  return tir_max(tir_sub(extent_of(indices, 1), tir_i32(1)), tir_i32(0));
+}
+static tn_stmt *set_count(const reshaping *s, int which, tn_expr *value) {
+  return tir_store(s->counts, value, tn_arr_of(1, tir_i32(which)));
 }
 
-/* Extent i of the new shape; the one that is -1 is what the others leave. */
-static tn_expr *new_extent(const relay_compute *c, int64_t i) {
-  const tn_Tensor *prev = relay_input(c, 1), *next = relay_input(c, 2);
-  tn_expr *all = tir_one(next->dtype), *others = tir_const_int(next->dtype, -1);
-  for (int64_t k = 0; k < items(prev); ++k)
-    all = tir_mul(all, tir_cast(next->dtype, item(prev, k), NULL));
-  for (int64_t k = 0; k < items(next); ++k) others = tir_mul(others, item(next, k));
-  tn_expr *e = item(next, i);
-  if (!e || !others) return NULL;
-  /* a product of 0 leaves nothing to divide by */
-  tn_expr *by =
-      tir_select(tir_eq(others, tir_zero(others->dtype)), tir_one(others->dtype), others, NULL);
-  return tir_select(tir_lt(e, tir_zero(e->dtype)), tir_floordiv(all, by), e, NULL);
+/* The new extents; the one that is below 0 is what the others leave of all elements. */
+static tn_stmt *find_extents(const reshaping *s) {
+  tn_Var *i = tir_var("i", TN_I32), *k = tir_var("k", TN_I32), *n = tir_var("n", TN_I32);
+  tn_expr *one = tir_i64(1), *zero = tir_i64(0), *e = at1(s->next, (tn_expr *)n);
+  tn_stmt *all = set_count(s, ALL, tir_mul(count(s, ALL), at1(s->prev, (tn_expr *)i)));
+  tn_expr *known = at1(s->next, (tn_expr *)k);
+  tn_stmt *others =
+      ops_either(tir_le(zero, known), set_count(s, OTHERS, tir_mul(count(s, OTHERS), known)), NULL);
+  tn_expr *by = tir_max(count(s, OTHERS), one); /* a product of 0 leaves nothing to divide by */
+  e = tir_select(tir_lt(e, zero), tir_floordiv(count(s, ALL), by), e, NULL);
+  tn_stmt *set = tir_store(s->shape, tir_cast(s->shape->dtype, e, NULL), tn_arr_of(1, n));
+  tn_stmt *start = tir_seq2(set_count(s, ALL, one), set_count(s, OTHERS, one));
+  tn_stmt *products =
+      tir_seq2(ops_loop(i, extent_of(s->prev, 0), all), ops_loop(k, extent_of(s->next, 0), others));
+  return tir_seq2(tir_seq2(start, products), ops_loop(n, extent_of(s->next, 0), set));
 }
 
-static tn_expr *reshaped_index(void *ctx, tn_arr *at) {
-  const relay_compute *c = ctx;
-  const tn_Tensor *indices = relay_input(c, 0), *prev = relay_input(c, 1);
-  int64_t before = items(prev), after = items(relay_input(c, 2));
-  tn_expr *flat = NULL, *result = NULL;
-  for (int64_t i = 0; i < before; ++i) {
-    tn_expr *x = te_at_of(indices, 2, te_index(at, 0), tir_i32((int32_t)i));
-    flat = flat ? tir_add(tir_mul(flat, tir_cast(indices->dtype, item(prev, i), NULL)), x) : x;
-  }
-  for (int64_t i = after; flat && i-- > 0;) { /* from the last axis on: what is left goes on */
-    tn_expr *e = tir_cast(indices->dtype, new_extent(c, i), NULL);
-    if (!e) return NULL;
-    e = tir_max(e, tir_one(e->dtype));
-    tn_expr *own = i ? tir_floormod(flat, e) : flat;
-    tn_expr *here = tir_eq(te_index(at, 1), tir_i32((int32_t)i));
-    result = result ? tir_select(here, own, result, NULL) : own;
-    flat = tir_floordiv(flat, e);
-  }
-  return result;
+/* Is the new shape the old one? */
+static tn_stmt *compare_extents(const reshaping *s) {
+  tn_Var *i = tir_var("i", TN_I32);
+  tn_expr *before = extent_of(s->prev, 0), *after = extent_of(s->next, 0), *k = (tn_expr *)i;
+  tn_expr *differs = tir_ne(at1(s->prev, k), at1(s->shape, k));
+  tn_stmt *look = ops_either(differs, set_count(s, SAME, tir_i64(0)), NULL);
+  tn_expr *same = tir_cast(TN_I64, tir_eq(before, after), NULL);
+  return tir_seq2(set_count(s, SAME, same), ops_loop(i, tir_min(before, after), look));
 }
 
-static tn_expr *reshaped_extent(void *ctx, tn_arr *at) {
-  const relay_compute *c = ctx;
-  tn_expr *result = NULL;
-  for (int64_t i = 0; i < items(relay_input(c, 2)); ++i) {
-    tn_expr *e = new_extent(c, i), *here = tir_eq(te_index(at, 0), tir_i32((int32_t)i));
-    result = result ? tir_select(here, e, result, NULL) : e;
-    if (!result) return NULL;
-  }
-  return result;
+/* Row `row`: its place in all elements, then coordinates from the last axis on, of which the first
+   takes what is left. In the same shape they are those that they were. */
+static tn_stmt *reshape_row(const reshaping *s, tn_expr *row) {
+  tn_Var *i = tir_var("i", TN_I32), *back = tir_var("back", TN_I32);
+  tn_expr *k = (tn_expr *)i, *n = extent_of(s->next, 0);
+  tn_expr *flat = tir_add(tir_mul(count(s, FLAT), at1(s->prev, k)), at2(s->indices, row, k));
+  tn_stmt *place = tir_seq2(set_count(s, FLAT, tir_i64(0)),
+                            ops_loop(i, extent_of(s->prev, 0), set_count(s, FLAT, flat)));
+  tn_expr *axis = tir_sub(tir_sub(n, tir_i32(1)), (tn_expr *)back), *left = count(s, FLAT);
+  tn_expr *e = tir_max(at1(s->shape, axis), tir_i64(1));
+  tn_expr *own = tir_select(tir_eq(axis, tir_i32(0)), left, tir_floormod(left, e), NULL);
+  tn_expr *old =
+      tir_if_then_else(tir_eq(count(s, SAME), tir_i64(1)),
+                       at2(s->indices, row, tir_min(axis, last_of(s->indices))), own, NULL);
+  tn_stmt *set = tir_store(s->out, tir_cast(s->out->dtype, old, NULL), tn_arr_of(2, row, axis));
+  tn_stmt *each = tir_seq2(set, set_count(s, FLAT, tir_floordiv(left, e)));
+  return tir_seq2(place, ops_loop(back, n, each));
 }
 
 static tn_arr *reshape(const relay_compute *c) {
-  tn_Tensor *next = relay_input(c, 2);
-  tn_arr *shape = tn_arr_of(2, te_extent(relay_input(c, 0), 0), te_extent(next, 0));
-  void *ctx = (void *)(uintptr_t)c;
-  return tn_arr_of(2, te_compute(shape, reshaped_index, ctx, "T_sparse_reshape", TE_INJECTIVE),
-                   te_compute(next->shape, reshaped_extent, ctx, "T_shape", TE_INJECTIVE));
+  tn_Tensor *indices = relay_input(c, 0), *prev = relay_input(c, 1), *next = relay_input(c, 2);
+  tn_arr *shape = tn_arr_of(2, te_extent(indices, 0), te_extent(next, 0));
+  reshaping s;
+  TN_GETP(s.indices, tir_buffer(indices->shape, indices->dtype, "indices", ""));
+  TN_GETP(s.prev, tir_buffer(prev->shape, prev->dtype, "prev", ""));
+  TN_GETP(s.next, tir_buffer(next->shape, next->dtype, "next", ""));
+  TN_GETP(s.out, tir_buffer(shape, indices->dtype, "reshaped", ""));
+  TN_GETP(s.shape, tir_buffer(next->shape, next->dtype, "shape", ""));
+  TN_GETP(s.counts, tir_buffer(tn_arr_of(1, tir_i32(COUNTS)), TN_I64, "counts", ""));
+  tn_Var *row = tir_var("row", TN_I32);
+  tn_stmt *rows = ops_loop(row, extent_of(s.indices, 0), reshape_row(&s, (tn_expr *)row));
+  tn_stmt *body = tir_seq2(tir_seq2(find_extents(&s), compare_extents(&s)), rows);
+  tn_arr *made = ops_extern("sparse_reshape", c->inputs, tn_arr_of(3, s.indices, s.prev, s.next),
+                            tn_arr_of(3, s.out, s.shape, s.counts), body);
+  return made ? tn_arr_of(2, tn_arr_obj(made, 0), tn_arr_obj(made, 1)) : NULL;
 }
 
 static tn_arr *reshape_shapes(const relay_shape_query *q) {
-  tn_arr *next = relay_shape_of(q, 2);
-  return tn_arr_of(2, tn_arr_of(2, tn_arr_obj(relay_shape_of(q, 0), 0), tn_arr_obj(next, 0)), next);
+  tn_arr *next = relay_shape_of(q, 2), *indices = relay_shape_of(q, 0);
+  relay_take_for_granted(
+      tir_eq((tn_expr *)tn_arr_obj(indices, 1), (tn_expr *)tn_arr_obj(relay_shape_of(q, 1), 0)));
+  return tn_arr_of(2, tn_arr_of(2, tn_arr_obj(indices, 0), tn_arr_obj(next, 0)), next);
 }
 
 /* ---- matrices in compressed rows ---- */
@@ -414,7 +440,7 @@ static const relay_op_row rows[] = {
     {.name = "sparse_reshape",
      .inputs = "sparse_indices prev_shape new_shape",
      .level = 3,
-     .pattern = RELAY_INJECTIVE,
+     .pattern = RELAY_OPAQUE,
      .rel_name = "SparseReshape",
      .rel = reshape_relation,
      .compute = reshape,

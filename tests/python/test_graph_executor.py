@@ -10,6 +10,7 @@ import graphs
 import numpy as np
 import pytest
 import tenon
+from tenon import relay
 from tenon.contrib import graph_executor
 from tenon.target.codegen import llvm_version_major
 
@@ -260,6 +261,7 @@ RUN = """
 import sys
 import numpy as np
 import tenon
+from tenon import relay
 from tenon.contrib import graph_executor
 
 model = tenon.runtime.load_module(sys.argv[1])
@@ -393,3 +395,18 @@ def test_parameters_of_a_loaded_model_can_be_written(tmp_path):
     gmod.get_input("w").copyfrom(W * 3)
     gmod.set_input("x", X)
     check(gmod, w=W * 3)
+
+
+def test_values_of_let_are_parts_of_the_graph():
+    a, b, t = (relay.var(n) for n in "abt")
+    x = relay.var("x", shape=(2, 3))
+    body = relay.Let(t, relay.Tuple([a, b]), relay.concatenate(t, 1) + relay.const(1.0))
+    body = relay.Let(a, relay.exp(x), relay.Let(b, relay.multiply(a, a), body))
+    mod = tenon.IRModule.from_expr(relay.Function([x], body))
+    data = np.linspace(-1, 1, 6, dtype="float32").reshape(2, 3)
+    wanted = np.concatenate([np.exp(data), np.exp(data) ** 2], 1) + 1
+    for level in (0, 3):
+        with tenon.transform.PassContext(opt_level=level):
+            for kind in ("graph", "vm", "aot"):
+                f = relay.create_executor(kind, mod=mod, device=tenon.cpu(), target="llvm")
+                np.testing.assert_allclose(f.evaluate()(data).numpy(), wanted, rtol=1e-5)

@@ -120,6 +120,46 @@ def test_sparse_reshape(new):
     )
 
 
+def open_reshape(dtype):
+    i = relay.var("i", shape=(relay.Any(), relay.Any()), dtype=dtype)
+    prev, new = (relay.var(n, shape=(relay.Any(),), dtype=dtype) for n in "pn")
+    body = relay.sparse_reshape(i, prev, new).astuple()
+    mod = tenon.IRModule.from_expr(relay.Function([i, prev, new], body))
+    return relay.create_executor("vm", mod=mod, device=tenon.cpu(), target="llvm").evaluate()
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_sparse_reshape_of_shapes_known_at_run_time(dtype):
+    f = open_reshape(dtype)
+    rng = np.random.default_rng(2)
+    for prev, new in (
+        ((2, 3, 6), (9, -1)), ((9, 4), (2, -1, 6)), ((36,), (6, 6)), ((6, 6), (-1,)),
+        ((4,), (4,)), ((1,), (1, 1, 1)), ((3, 0), (0, 5)), ((2, 3), (2, -1)),
+    ):  # fmt: skip
+        n = int(np.prod(prev))
+        flat = np.sort(rng.permutation(n)[:5])
+        i = np.stack(np.unravel_index(flat, prev), -1).astype(dtype).reshape(-1, len(prev))
+        shape = np.empty(n).reshape(new).shape
+        wanted = np.stack(np.unravel_index(flat, shape), -1).reshape(-1, len(shape))
+        got, extents = f(i, np.array(prev, dtype), np.array(new, dtype))
+        np.testing.assert_array_equal(got.numpy(), wanted)
+        assert extents.numpy().tolist() == list(shape)
+    # coordinates outside, or of another shape: no memory of others is read
+    i = np.array([[-1, 100], [2**31 - 1, -(2**31)]], dtype)
+    shape = np.array([5, 4], dtype)
+    np.testing.assert_array_equal(f(i, shape, shape)[0].numpy(), i)
+    f(i, shape, np.array([0, -1], dtype))
+    f(i, shape, np.array([-1, -1], dtype))
+    with pytest.raises(tenon.TVMError):
+        f(i, np.array([5, 4, 1], dtype), shape)
+
+
+def test_sparse_reshape_takes_integers():
+    types = [relay.TensorType((3, 2), "float32")] + [relay.TensorType((2,), "int32")] * 2
+    with pytest.raises(tenon.TVMError, match="coordinates and shapes must be integers"):
+        result_type(lambda *a: relay.sparse_reshape(*a).tuple_value, *types)
+
+
 def test_parts_of_a_sparse_reshape():
     """The result is unpacked, and is a tuple for calls that take one."""
     i = relay.var("i", shape=(3, 2), dtype="int64")

@@ -327,6 +327,26 @@ CASES |= {
         [x(a, b + 16), x(8)],
         lambda v, w: relay.op.stft(v, 8, 3, 8, w),
     ),
+    "random.threefry_generate": lambda a, b, c, d: (
+        [x(10, dtype="uint64")],
+        lambda k: relay.random.threefry_generate(k, (a, b)).tuple_value,
+    ),
+    "random.threefry_split": lambda a, b, c, d: (
+        [x(10, dtype="uint64")],
+        lambda k: relay.random.threefry_split(k).tuple_value,
+    ),
+    "random.uniform": lambda a, b, c, d: (
+        [x(10, dtype="uint64"), x(), x()],
+        lambda k, v, w: relay.random.uniform(k, (a, b), "float32", v, w).tuple_value,
+    ),
+    "random.normal": lambda a, b, c, d: (
+        [x(10, dtype="uint64"), x(), x()],
+        lambda k, v, w: relay.random.normal(k, (a, b), "float32", v, w).tuple_value,
+    ),
+    "random.multinomial": lambda a, b, c, d: (
+        [x(10, dtype="uint64"), x(a, b, c)],
+        lambda k, v: relay.random.multinomial(k, v, d).tuple_value,
+    ),
     "sparse_reshape": lambda a, b, c, d: (
         [x(a, 2, dtype="int64"), x(2, dtype="int64"), x(3, dtype="int64")],
         lambda *parts: relay.sparse_reshape(*parts).tuple_value,
