@@ -240,7 +240,8 @@ static tn_arr *argwhere_shape(const relay_shape_query *q) {
   return tn_arr_of(1, tn_arr_of(2, n, tir_i64(t->shape->len)));
 }
 
-/* for i: for j: if data[i, j] != 0: out[n, 0] = i; out[n, 1] = j; n += 1 */
+/* for i: for j: if data[i, j] != 0 and there is room: out[n, 0] = i; out[n, 1] = j; n += 1
+   Rows behind them, where more are wanted than there are, hold 0. */
 static tn_arr *argwhere(const relay_compute *c) {
   tn_Tensor *data = relay_input(c, 0);
   tn_arr *shape, *vars;
@@ -256,11 +257,16 @@ static tn_arr *argwhere(const relay_compute *c) {
     body = tir_seq2(tir_store(out, tir_cast(TN_I32, te_index(vars, i), NULL),
                               tn_arr_of(2, n, tir_i32((int32_t)i))),
                     body);
-  tn_expr *e = tir_load(in, vars);
-  body = ops_either(ir_is_bool(data->dtype) ? e : tir_ne(e, tir_zero(data->dtype)), body, NULL);
+  tn_expr *e = tir_load(in, vars), *rows = tir_cast(TN_I32, (tn_expr *)tn_arr_obj(shape, 0), NULL);
+  e = ir_is_bool(data->dtype) ? e : tir_ne(e, tir_zero(data->dtype));
+  body = ops_either(tir_and(e, tir_lt(n, rows)), body, NULL);
   for (int64_t i = data->shape->len - 1; i >= 0; --i)
     body = ops_loop((tn_Var *)te_index(vars, i), te_extent(data, i), body);
   body = tir_seq2(tir_store(next, zero, tn_arr_of(1, zero)), body);
+  tn_Var *more = tir_var("more", TN_I32), *axis = tir_var("axis", TN_I32);
+  tn_stmt *fill = tir_store(out, zero, tn_arr_of(2, tir_add(n, (tn_expr *)more), axis));
+  fill = ops_loop(axis, tir_i32((int32_t)data->shape->len), fill);
+  body = tir_seq2(body, ops_loop(more, tir_sub(rows, n), fill));
   tn_arr *all =
       ops_extern("argwhere", tn_arr_of(1, data), tn_arr_of(1, in), tn_arr_of(2, out, next), body);
   return all ? tn_arr_of(1, tn_arr_obj(all, 0)) : NULL;

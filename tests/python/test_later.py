@@ -47,6 +47,7 @@ LATER = {
     "tenon.relay.transform": "recast to_cps un_cps",
     "tenon.script.parser.relax.entry": "CallableProxy",
     "tenon.script.relax": "function",
+    "tenon.topi.arm_cpu.matmul": "compute_matmul_sme",
     "tenon.topi.cpp.cuda": "schedule_injective",
     "tenon.topi.sparse.utils": "convert_model_dense_to_sparse sparse_sketch_rules",
     "tenon.utils": "roofline_analysis",

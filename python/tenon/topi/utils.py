@@ -53,6 +53,16 @@ def equal_const_int(expr, value):
     return isinstance(expr, int | tir.IntImm) and int(expr) == value
 
 
+def nchw_pack_layout(layout_info):
+    """Is it NCHW with blocks of images and channels, as ``NCHW1n16c``?"""
+    return layout_info.startswith("NCHW") and {"n", "c"} <= set(layout_info)
+
+
+def nchw_xc_layout(layout_info):
+    """Is it NCHW with blocks of channels, as ``NCHW16c``?"""
+    return re.fullmatch(r"NCHW[0-9]+c", layout_info) is not None
+
+
 def get_shape(src_shape, src_layout, dst_layout):
     """The shape of data in another layout of the same axes.
 
@@ -120,6 +130,8 @@ __all__ = [
     "get_const_int",
     "get_const_tuple",
     "get_shape",
+    "nchw_pack_layout",
+    "nchw_xc_layout",
     "simplify",
     "traverse_inline",
 ]

@@ -3,6 +3,7 @@
 from functools import reduce
 
 from .. import relay, te, tir
+from .._ffi.registry import get_global_func
 from ._calls import apply, operator, scalar
 from .utils import get_const_int
 
@@ -14,6 +15,38 @@ def _operator(name):
 def adv_index(data, indices):
     """Elements by tensors of indices, as numpy does."""
     return apply(relay.adv_index, [data, *indices])
+
+
+def argsort(data, valid_count=None, axis=-1, is_ascend=1, dtype="float32"):
+    """Indices that sort along an axis; of type float32 unless another one is given."""
+    if valid_count is not None:
+        raise NotImplementedError(
+            "topi.argsort: valid_count is not supported: set what is not valid to a number that "
+            "comes last"
+        )
+    return apply(relay.argsort, data, axis, bool(is_ascend), dtype)
+
+
+def argwhere(output_shape, condition):
+    """Coordinates of the elements that are not 0, int32.
+
+    Parameters
+    ----------
+    output_shape : Tensor
+        Its shape is that of the result: a row for each element, and a column for each axis. Of
+        fewer rows the first elements are taken, rows beyond them hold 0.
+    condition : Tensor
+        Of any type.
+    """
+    rows, columns = output_shape.shape
+    if get_const_int(columns) != len(condition.shape):
+        raise ValueError(
+            f"topi.argwhere: output_shape has {columns} columns, the condition "
+            f"{len(condition.shape)} axes"
+        )
+    result = relay.TensorType((rows, columns), "int32")
+    compute = get_global_func("relay.op.Compute")
+    return compute(relay.op.get("argwhere"), None, [condition], result)[0]
 
 
 def cast(x, dtype, span=None):
@@ -166,6 +199,8 @@ __all__ = [
     "adv_index",
     "all",
     "any",
+    "argsort",
+    "argwhere",
     "cast",
     "collapse_sum",
     "concatenate",

@@ -1,5 +1,0 @@
-"""Schedules and computes by the names they have for Arm CPUs."""
-
-from . import _schedules
-
-__getattr__ = _schedules.attach(__name__)

@@ -1,0 +1,54 @@
+"""Functions of tenon.topi whose arguments have another form than those of the operators."""
+
+import numpy as np
+import pytest
+import tenon
+from tenon import te, topi
+from tenon.topi.utils import nchw_pack_layout, nchw_xc_layout
+
+
+def run(make, *arrays, target="llvm"):
+    inputs = [te.placeholder(a.shape, str(a.dtype), f"p{i}") for i, a in enumerate(arrays)]
+    made = make(*inputs)
+    outputs = list(made) if isinstance(made, list | tuple) else [made]
+    func = tenon.build(te.create_prim_func([*inputs, *outputs]), target=target)
+    empty = [tenon.nd.empty([int(x) for x in o.shape], o.dtype) for o in outputs]
+    func(*map(tenon.nd.array, arrays), *empty)
+    values = [e.numpy() for e in empty]
+    return values if isinstance(made, list | tuple) else values[0]
+
+
+@pytest.mark.parametrize("target", ["llvm", "stackvm"])
+def test_argwhere(target):
+    x = np.array([[0, 2, 0], [1, 0, 3]], "int32")
+    wanted = np.argwhere(x)
+    for rows in (0, 2, 3, 5):
+        shape = te.placeholder((rows, 2), "int32", "shape")
+        got = run(lambda c, s=shape: topi.argwhere(s, c), x, target=target)
+        assert got.dtype == "int32"
+        # rows that are too few take the first elements, rows beyond them hold 0
+        np.testing.assert_array_equal(got[:3], wanted[:rows])
+        assert not got[3:].any()
+    x = np.zeros((2, 0, 3), "bool")
+    shape = te.placeholder((2, 3), "int32", "shape")
+    assert not run(lambda c: topi.argwhere(shape, c), x, target=target).any()
+    with pytest.raises(ValueError, match="output_shape has 3 columns, the condition 2 axes"):
+        topi.argwhere(shape, te.placeholder((4, 5), "int32"))
+
+
+def test_argsort():
+    x = np.array([[3, 1, 2], [0, 5, -1]], "float32")
+    got = run(lambda a: topi.argsort(a, axis=1), x)
+    assert got.dtype == "float32"
+    np.testing.assert_array_equal(got, np.argsort(x, 1))
+    got = run(lambda a: topi.argsort(a, axis=0, is_ascend=False, dtype="int64"), x)
+    assert got.dtype == "int64"
+    np.testing.assert_array_equal(got, np.argsort(-x, 0))
+    with pytest.raises(NotImplementedError, match="valid_count is not supported"):
+        topi.argsort(te.placeholder((3,)), valid_count=te.placeholder((1,), "int32"))
+
+
+def test_names_of_layouts():
+    assert nchw_pack_layout("NCHW1n16c") and not nchw_pack_layout("NCHW16c")
+    assert nchw_xc_layout("NCHW16c") and not nchw_xc_layout("NCHW")
+    assert not nchw_xc_layout("NHWC16c") and not nchw_pack_layout("NHWC")
