@@ -231,3 +231,23 @@ def test_composites():
     assert body.args[1].op == relay.op.get("exp")
     with pytest.raises(TypeError):
         transform.MergeComposite([("a", 3)])(mod)
+
+
+def test_functions_in_partitions_stay_whole():
+    """The inner function keeps its parameters; what it captures becomes a parameter outside."""
+    x, y, b = (relay.var(name, shape=(3,)) for name in "xyb")
+    inner = relay.Function([x], relay.exp(x) * y)
+    whole = relay.Function([y, b], relay.Call(inner, [b]) + b)
+    call = FunctionPattern([wildcard()], wildcard())(wildcard())
+    body = (call + wildcard()).partition(whole.body)
+    made = body.op
+    assert str(made.attrs["PartitionedFromPattern"]) == "exp_multiply_FunctionCall_add_"
+    assert len(made.params) == len(body.args) == 2
+    assert not relay.analysis.free_vars(made)
+    assert relay.analysis.well_formed(relay.Function([y, b], body))
+    data = np.float32([0, 1, 2]), np.float32([3, 4, 5])
+    runs = [
+        relay.create_executor("debug", tenon.IRModule.from_expr(f)).evaluate()(*data).numpy()
+        for f in (whole, relay.Function([y, b], body))
+    ]
+    np.testing.assert_array_equal(*runs)

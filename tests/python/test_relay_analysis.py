@@ -199,6 +199,8 @@ def test_fused_functions():
     assert len(found) >= 1
     for var, func in found.items():
         assert isinstance(var, relay.GlobalVar) and int(func.attrs["Primitive"]) == 1
+    plain = analysis.extract_fused_functions(IRModule.from_expr(relay.nn.softmax(y)))
+    assert len(plain) == len(found)
 
 
 # ---- modules of expressions ----

@@ -5,7 +5,9 @@
 #include "base/scope.h"
 #include "base/stack.h"
 #include "ir/module.h"
+#include "ir/functor.h"
 #include "object/functions.h"
+#include "relay/analysis/analysis.h"
 #include "relay/dataflow/groups.h"
 #include "relay/infer.h"
 #include "relay/transforms/make.h"
@@ -107,6 +109,26 @@ static bool is_own_constant(const partitioning *p, const relay_expr *e) {
 }
 
 static tn_obj *build_child(void *ctx, tn_obj *child);
+static relay_expr *build(partitioning *p, relay_expr *e);
+
+static int name_inner(void *ctx, tn_obj *e) {
+  name_part(ctx, e);
+  return 0;
+}
+
+/* A function stays whole; what it captures becomes parameters. */
+static relay_expr *build_closure(partitioning *p, relay_expr *f) {
+  TN_PMAP(values);
+  tn_arr *captured;
+  TN_GETP(captured, relay_free_vars(f));
+  for (int64_t i = 0; i < captured->len; ++i) {
+    relay_expr *v = (relay_expr *)tn_arr_obj(captured, i), *own;
+    TN_GETP(own, build(p, v));
+    TN_TRYP(tn_pmap_put(&values, ((const tn_RelayVar *)v)->vid, own));
+  }
+  TN_TRYP(tn_post_order(((const tn_RelayFunction *)f)->body, name_inner, p->name));
+  return captured->len ? relay_substitute(f, &values) : f;
+}
 
 /* What stands for the expression in the body of the group's function. */
 static relay_expr *build(partitioning *p, relay_expr *e) {
@@ -114,7 +136,10 @@ static relay_expr *build(partitioning *p, relay_expr *e) {
   int64_t own = p->group - p->groups->items + 1;
   if (known) return known;
   TN_TRYP(tn_stack_check("a partition"));
-  if (tn_pmap_get_int(&p->groups->inside, e, 0) == own) {
+  bool inside = tn_pmap_get_int(&p->groups->inside, e, 0) == own;
+  if (inside && TN_AS(RelayFunction, e)) {
+    TN_GETP(r, build_closure(p, e));
+  } else if (inside) {
     TN_GETP(r, (relay_expr *)tn_map_children((tn_obj *)e, build_child, p));
     name_part(p->name, (tn_obj *)e);
   } else if (!TN_AS(Op, e) && !TN_AS(GlobalVar, e) && !TN_AS(Constructor, e) &&

@@ -1,7 +1,7 @@
 /* Passes that put one operator in the place of another.
 
    FastMath: exp(%x) -> fast_exp(%x); tanh, erf and softmax likewise: faster, less exact.
-   DivToMul: divide(%x, 4f) -> multiply(%x, divide(1f, 4f)), the factor left to FoldConstant.
+   DivToMul: divide(%x, 4f) -> multiply(%x, 0.25f).
    FoldExplicitPadding: nn.conv2d(nn.pad(%x, 0f), %w) -> nn.conv2d(%x, %w, padding=...), pooling
    too. */
 #include "base/error.h"
@@ -52,7 +52,7 @@ static relay_expr *times_inverse(const tn_RelayCall *c) {
   relay_expr *by = relay_as_call(c, "divide") ? relay_arg(c, 1) : NULL;
   const tn_TensorType *t = TN_AS(Constant, by) ? relay_known_type(by) : NULL;
   if (!t || !ir_is_floating(t->dtype) || !relay_is_moderate(by)) return NULL;
-  void *inverse = relay_binary("divide", relay_const_float(t->dtype, 1), by);
+  void *inverse = relay_fold_expr(relay_binary("divide", relay_const_float(t->dtype, 1), by));
   return relay_binary("multiply", relay_arg(c, 0), inverse);
 }
 

@@ -213,18 +213,22 @@ def extract_intermdeiate_expr(mod, expr_id):
 
 
 def extract_fused_functions(mod):
-    """The primitive functions that the function ``main`` of a module calls.
+    """The kernels that operators of the function ``main`` of a module become.
 
     Parameters
     ----------
     mod : IRModule
-        The module, after `FuseOps`.
+        The module; operators that are not fused yet are, after `SimplifyInference`.
 
     Returns
     -------
     dict of GlobalVar to Function
         The names are the functions' hashes.
     """
+    from .. import transform
+
+    for step in (transform.InferType(), transform.SimplifyInference(), transform.FuseOps(3)):
+        mod = step(mod)
     found = _ffi_api.FusedFunctions(mod)
     return {GlobalVar(str(name)): func for name, func in found.items()}
 
