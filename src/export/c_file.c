@@ -63,7 +63,7 @@ static int put_struct(const c_file *f, bool inputs, tn_buf *out) {
     TN_BUF(name);
     const char *type, *id = c_file_name(names, i, &name);
     const tn_TensorType *t = c_file_type(types, i);
-    TN_CHECK(id && !tn_map_get(seen, tn_any_cstr(id), &other), ValueError, NULL,
+    TN_CHECK(id && !tn_map_get(seen, tn_any_cstr(id), &other), CodegenError, NULL,
              "Sanitized input tensor name clash: %s", id ? id : "");
     TN_TRY(tn_map_set(seen, tn_any_cstr(id), tn_any_int(1)));
     TN_GET(type, c_standard_type(t->dtype));

@@ -190,7 +190,7 @@ def test_header_of_names(tmp_path):
     assert "  void* serving_default_x_0;\n" in text
     assert "#define TVMGEN_ULTIMATE_CAT_SERVING_DEFAULT_X_0_SIZE 8\n" in text
     assert "#define TVMGEN_ULTIMATE_CAT_WORKSPACE_SIZE 12\n" in text
-    with pytest.raises(ValueError, match="Sanitized input tensor name clash"):
+    with pytest.raises(tenon.TVMError, match="Sanitized input tensor name clash"):
         mlf.generate_c_interface_header(
             "m", ["a:0", "a.0"], ["b"], include_path=tmp_path, input_sizes=[1, 1],
             output_sizes=[1], **args,

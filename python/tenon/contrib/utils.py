@@ -3,6 +3,7 @@
 import atexit
 import contextlib
 import os
+import pathlib
 import shutil
 import tempfile
 import threading
@@ -123,7 +124,7 @@ class TempDirectory:
             raise TypeError(
                 f"TempDirectory / {type(other).__name__}: expected a relative path as str"
             )
-        return self.relpath(other)
+        return pathlib.Path(self.relpath(other))
 
     def __del__(self):
         # modules may be half gone at interpreter exit; then the exit handler has done the work

@@ -81,7 +81,7 @@ static int put_members(const tn_arr *names, const char *what, tn_buf *out) {
     aot_put_identifier(&name, text_at(names, i));
     TN_TRY(tn_buf_ok(&name));
     tn_any key = tn_any_cstr(tn_buf_cstr(&name));
-    TN_CHECK(!tn_map_get(seen, key, &other), ValueError, NULL,
+    TN_CHECK(!tn_map_get(seen, key, &other), CodegenError, NULL,
              "Sanitized %s tensor name clash: %s and another one are %s in C", what,
              text_at(names, i), tn_buf_cstr(&name));
     TN_TRY(tn_map_set(seen, key, tn_any_int(1)));
