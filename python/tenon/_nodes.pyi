@@ -1786,6 +1786,30 @@ class MirrorPadAttrs(Attrs):
     pad_width: Array
     """elements before and after each axis"""
 
+class MultiBoxPriorAttrs(Attrs):
+    """attributes of vision.multibox_prior (type key relay.attrs.MultiBoxPriorAttrs)"""
+    sizes: Array
+    """sides of boxes, in parts of the image"""
+    ratios: Array
+    """roots of these widen boxes of the first size"""
+    steps: Array
+    """distances of places along y and x, in parts of the image; not positive: even ones"""
+    offsets: Array
+    """of centres along y and x, in distances"""
+    clip: bool
+    """cut boxes off at the image?"""
+
+class MultiBoxTransformLocAttrs(Attrs):
+    """attributes of vision.multibox_transform_loc (type key relay.attrs.MultiBoxTransformLocAttrs)"""
+    clip: bool
+    """cut boxes off at the image?"""
+    threshold: float
+    """least score of what shows something"""
+    variances: Array
+    """factors of the moves along x, y, width, height"""
+    keep_background: bool
+    """keep boxes of class 0, with its number?"""
+
 class MultinomialAttrs(Attrs):
     """attributes of random.multinomial (type key relay.attrs.MultinomialAttrs)"""
     num_samples: int
@@ -1892,11 +1916,20 @@ class ROIAlignAttrs(Attrs):
     sample_ratio: int
     """samples along each axis of a part; not positive: as it needs"""
     layout: str
-    """"NCHW" """
+    """"NCHW" or "NHWC" """
     mode: str
     """"avg", "max", or "corner_max": of the four elements around a place, each times its weight"""
     aligned: bool
     """are centres of elements at halves? Boxes may then be smaller than an element"""
+
+class ROIPoolAttrs(Attrs):
+    """attributes of vision.roi_pool (type key relay.attrs.ROIPoolAttrs)"""
+    pooled_size: Array
+    """height and width of the result"""
+    spatial_scale: float
+    """factor from the boxes to the data"""
+    layout: str
+    """"NCHW" """
 
 class ReduceAttrs(Attrs):
     """attributes of reductions (type key relay.attrs.ReduceAttrs)"""
@@ -2282,6 +2315,11 @@ class VarianceAttrs(Attrs):
     """reduce the axes that are not in `axis` instead"""
     unbiased: bool
     """divide by one less"""
+
+class YoloReorgAttrs(Attrs):
+    """attributes of vision.yolo_reorg (type key relay.attrs.YoloReorgAttrs)"""
+    stride: int
+    """rows and columns of a block"""
 
 class ExecutorCodegenMetadata(Object):
     """what is known of an ahead-of-time program (type key relay.backend.ExecutorCodegenMetadata)"""

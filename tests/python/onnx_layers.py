@@ -216,6 +216,14 @@ def suppression(g, name):
     return Call(name, [boxes, scores, *numbers[: g.number(1, 4)]], {}, either(g, 2, 3, 4))
 
 
+@rule("MaxRoiPool")
+def max_roi_pool(g, name):
+    corners = np.sort(g.rng.random([3, 2, 2]) * 9 - 1, 1).reshape(3, 4)
+    rois = np.concatenate([g.rng.integers(0, 2, (3, 1)), corners], 1).astype("float32")
+    attrs = {"pooled_shape": [g.number(1, 4), g.number(1, 4)], **maybe(g, spatial_scale=0.5)}
+    return Call(name, [g.array([2, 2, 6, 7], "float32"), rois], attrs)
+
+
 @rule("RoiAlign")
 def roi_align(g, name):
     rois = np.sort(g.rng.random([2, 2, 2]) * 6, 1).reshape(2, 4).astype("float32")

@@ -319,3 +319,48 @@ def winograd(g, name):
         return out.reshape(n, o, block, *to).transpose(0, 1, 3, 4, 2).astype("float32")
 
     return Call(make, x, w, reference=reference, loose=True, text=said(**fields))
+
+
+@rule("vision.roi_pool")
+def roi_pool(g, name):
+    shape = [g.number(1, 3), g.number(1, 3), *spatial(g, 2, 4)]
+    count = g.number(1, 4)
+    corner = uniform(g, -3, 6, [count, 2])
+    images = g.rng.integers(0, shape[0], [count, 1])
+    rois = np.concatenate([images, corner, corner + uniform(g, 0, 6, [count, 2])], 1)
+    attrs = {"pooled_size": [g.number(1, 4), g.number(1, 4)], "spatial_scale": g.one_of([1.0, 0.5])}
+    return call(name, g.array(shape, "float32"), rois.astype("float32"), attrs=attrs)
+
+
+@rule("vision.yolo_reorg")
+def yolo_reorg(g, name):
+    s = g.number(1, 4)
+    shape = [g.extent(), g.number(1, 3) * s * s, g.number(1, 3) * s, g.number(1, 3) * s]
+    kinds = ["float32", "int32", "int8", "float16", "bool"]
+    return call(name, g.array(shape, g.dtype(kinds)), attrs={"stride": s})
+
+
+def some(g, low, high, count):
+    return [round(float(x), 2) for x in uniform(g, low, high, [count])]
+
+
+@rule("vision.multibox_prior")
+def multibox_prior(g, name):
+    attrs = {"sizes": some(g, 0.1, 1.5, g.number(1, 4)), "ratios": some(g, 0.2, 3, g.number(1, 4))}
+    if g.chance(0.5):
+        attrs |= {"steps": some(g, -1, 2, 2), "offsets": some(g, 0, 1, 2)}
+    attrs["clip"] = g.chance(0.5)
+    x = g.array([g.extent() for _ in range(4)], g.dtype(["float32", "float64"]))
+    return call(name, x, attrs=attrs, loose=True)
+
+
+@rule("vision.multibox_transform_loc")
+def multibox_transform_loc(g, name):
+    n, classes, boxes = g.extent(), g.number(1, 5), g.extent()
+    dtype = g.dtype(["float32", "float64"])
+    arrays = [g.array([n, classes, boxes], dtype), g.array([n, boxes * 4], dtype)]
+    arrays.append(g.array([1, boxes, 4], dtype))
+    attrs = {"clip": g.chance(0.5), "threshold": g.one_of([0.01, 0.5, -2.0])}
+    attrs |= {"variances": some(g, 0.05, 0.5, 4), "keep_background": g.chance(0.5)}
+    f = lambda *a: relay.vision.multibox_transform_loc(*a, **attrs).tuple_value  # noqa: E731
+    return Call(f, *arrays, loose=True, text=said(**attrs))

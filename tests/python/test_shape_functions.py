@@ -282,6 +282,22 @@ CASES |= {
         [x(a, b, c + 3, d + 3), x(c, 5)],
         lambda v, r: op.vision.roi_align(v, r, (2, 3), 0.5, 2),
     ),
+    "vision.roi_pool": lambda a, b, c, d: (
+        [x(a, b, c + 3, d + 3), x(c, 5)],
+        lambda v, r: op.vision.roi_pool(v, r, (2, 3), 0.5),
+    ),
+    "vision.yolo_reorg": lambda a, b, c, d: (
+        [x(a, b * 4, c * 2, d * 2)],
+        lambda v: op.vision.yolo_reorg(v, 2),
+    ),
+    "vision.multibox_prior": lambda a, b, c, d: (
+        [x(a, b, c, d)],
+        lambda v: op.vision.multibox_prior(v, (0.5, 0.25), (1.0, 2.0)),
+    ),
+    "vision.multibox_transform_loc": lambda a, b, c, d: (
+        [x(a, b, c), x(a, c * 4), x(1, c, 4)],
+        lambda *v: op.vision.multibox_transform_loc(*v).tuple_value,
+    ),
     "vision.all_class_non_max_suppression": lambda a, b, c, d: (
         [x(a, b, 4), x(a, c, b)],
         lambda v, s: op.vision.all_class_non_max_suppression(
@@ -506,6 +522,14 @@ MISFITS = {
         ((3, 2, 4), (5, 4, 2)),
     ],
     "vision.roi_align": [((3, 2, 7, 5), (4, 6))],
+    "vision.roi_pool": [((3, 2, 7, 5), (4, 6)), ((0, 2, 7, 5), (4, 5))],
+    "vision.yolo_reorg": [((3, 9, 8, 4),), ((3, 8, 7, 4),), ((3, 8, 8, 5),)],
+    "vision.multibox_transform_loc": [
+        ((3, 2, 4), (3, 12), (1, 4, 4)),
+        ((3, 2, 4), (2, 16), (1, 4, 4)),
+        ((3, 2, 4), (3, 16), (1, 5, 4)),
+        ((3, 2, 4), (3, 16), (0, 4, 4)),
+    ],
 }
 
 

@@ -52,3 +52,26 @@ def test_names_of_layouts():
     assert nchw_pack_layout("NCHW1n16c") and not nchw_pack_layout("NCHW16c")
     assert nchw_xc_layout("NCHW16c") and not nchw_xc_layout("NCHW")
     assert not nchw_xc_layout("NHWC16c") and not nchw_pack_layout("NHWC")
+
+
+def test_boxes():
+    rng = np.random.default_rng(3)
+    data, rois = rng.random((1, 2, 6, 6)).astype("float32"), np.float32([[0, 1, 0, 4, 5]])
+    got = run(lambda x, r: topi.vision.roi_pool_nchw(x, r, 2, 1.0), data, rois)
+    want = topi.testing.roi_pool_nchw_python(data, rois, 2, 1.0)
+    np.testing.assert_allclose(got, want)
+    for mode, name in ((0, b"avg"), (1, b"max"), (b"max", b"max")):
+        got = run(
+            lambda x, r, m=mode: topi.vision.rcnn.roi_align_nchw(x, r, 2, 1.0, m, 2), data, rois
+        )
+        want = topi.testing.roi_align_nchw_python(data, rois, (2, 2), 1.0, 2, name)
+        np.testing.assert_allclose(got, want, rtol=1e-5)
+    got = run(lambda x: topi.vision.reorg(x, 1), data)
+    np.testing.assert_array_equal(got, data)
+    got = run(lambda x: topi.vision.ssd.multibox_prior(x, (0.5,), (1, 4), clip=True), data)
+    assert got.shape == (1, 72, 4) and got.min() == 0 and got.max() == 1
+    scores = np.float32([[[0.1, 0.2, 0.9], [0.9, 0.8, 0.1]]])  # of background and one class
+    moves, anchors = np.zeros((1, 12), "float32"), np.float32([[[0, 0, 0.5, 0.5]] * 3])
+    got = run(topi.vision.ssd.multibox_detection, scores, moves, anchors)
+    np.testing.assert_allclose(got[0, 0], [0, 0.9, 0, 0, 0.5, 0.5], atol=1e-6)
+    assert (got[0, 1:, 0] == -1).all()

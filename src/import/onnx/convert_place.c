@@ -32,6 +32,16 @@ static void *roi_align(oc *c) {
   return a && rois ? relay_call("vision.roi_align", a, 2, oc_in(c, 0), rois) : NULL;
 }
 
+static void *max_roi_pool(oc *c) {
+  int64_t n;
+  const int64_t *size = oc_ints(c, "pooled_shape", &n);
+  if (n != 2 || size[0] < 1 || size[1] < 1 || size[0] > INT32_MAX || size[1] > INT32_MAX)
+    return oc_fail(c, "pooled_shape must be two positive numbers of 32 bits");
+  void *a = relay_attrs("vision.roi_pool", 2, "pooled_size", tn_any_obj(relay_ints(size, 2)),
+                        "spatial_scale", tn_any_float(oc_float(c, "spatial_scale", 1)));
+  return a ? relay_call("vision.roi_pool", a, 2, oc_in(c, 0), oc_in(c, 1)) : NULL;
+}
+
 /* ---- AffineGrid ---- */
 
 /* Places from -1 to 1 along an axis of n elements. */
@@ -135,6 +145,7 @@ static void *center_crop_pad(oc *c) {
 
 static const onnx_row rows[] = {
     {"RoiAlign", roi_align, 3, 3},
+    {"MaxRoiPool", max_roi_pool, 2, 2},
     {"AffineGrid", affine_grid, 2, 2},
     {"CenterCropPad", center_crop_pad, 2, 2},
 };

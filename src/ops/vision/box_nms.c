@@ -85,12 +85,12 @@ static int nms_relation(relay_rel *r) {
               count->shape->len == 1 && relay_dim_equal(relay_dim(count, 0), b) != 0 &&
                   tn_dtype_eq(count->dtype, TN_I32),
               "valid_count: expected int32 of each of the batch, got %s", relay_type_text(count));
+  if (!a->return_indices) return relay_rel_result(r, data); /* indices are not looked at */
   RELAY_CHECK(r,
               indices->shape->len == 2 && relay_dim_equal(relay_dim(indices, 0), b) != 0 &&
                   relay_dim_equal(relay_dim(indices, 1), n) != 0 &&
                   tn_dtype_eq(indices->dtype, TN_I32),
               "indices: expected int32 of each box, got %s", relay_type_text(indices));
-  if (!a->return_indices) return relay_rel_result(r, data);
   tn_TensorType *left = relay_tensor_type(tn_arr_of(2, b, tir_i32(1)), TN_I32);
   return relay_rel_result(r, relay_tuple_type(tn_arr_of(2, indices, left)));
 }

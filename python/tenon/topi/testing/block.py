@@ -57,8 +57,9 @@ def reorg_python(a_np, stride):
     """The reorganization of YOLO: images (NCHW) by a stride, with its order of channels."""
     n, c, h, w = a_np.shape
     s, part = stride, c // (stride * stride)
-    flat = np.zeros((n, part, h * s, w * s), a_np.dtype)
+    image = a_np.reshape(n, part, h * s, w * s)
+    out = np.empty_like(a_np)
     for k in range(c):
         place, offset = k % part, k // part
-        flat[:, place, offset // s :: s, offset % s :: s] = a_np[:, k]
-    return flat.reshape(n, c * s * s, h // s, w // s)
+        out[:, k] = image[:, place, offset // s :: s, offset % s :: s]
+    return out.reshape(n, c * s * s, h // s, w // s)

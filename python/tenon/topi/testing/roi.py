@@ -30,7 +30,7 @@ def _cell(image, top, left, height, width, samples, average):
 def roi_align_nchw_python(a_np, rois_np, pooled_size, spatial_scale, sample_ratio, mode=b"avg"):
     """Boxes (image, left, top, right, bottom) on a grid, from interpolated points."""
     height, width = (pooled_size,) * 2 if np.isscalar(pooled_size) else pooled_size
-    average = mode in (b"avg", "avg")
+    average = mode in (b"avg", "avg", 0)
     out = np.zeros((len(rois_np), a_np.shape[1], height, width), a_np.dtype)
     for n, (image, *box) in enumerate(rois_np):
         left, top, right, bottom = (v * spatial_scale for v in box)

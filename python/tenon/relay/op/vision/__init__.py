@@ -2,4 +2,4 @@
 
 from .. import _rows
 
-__getattr__, __dir__ = _rows.attach(__name__, "vision.", (".nms",))
+__getattr__, __dir__ = _rows.attach(__name__, "vision.", (".nms", ".anchors", ".regions"))
