@@ -18,11 +18,12 @@ from ...ir.transform import (
 from . import _ffi_api
 from ._make import REQUIRED as _REQUIRED
 from ._make import maker as _maker
-from ._not_yet import recast, to_cps, un_cps
+from ._not_yet import to_cps, un_cps
 from .context import build_config
 from .function_pass import FunctionPass, function_pass
 from .infer_layout_utils import InferCorrectLayoutOutput
 from .layout_config import LayoutConfig
+from .recast import recast
 
 _init_api("relay._transform", __name__)
 

@@ -3,6 +3,5 @@
 from ..._later import placeholder
 
 _PATH = "tenon.relay.transform"
-recast = placeholder(f"{_PATH}.recast", "use relay.transform.ToMixedPrecision for smaller floats")
 to_cps = placeholder(f"{_PATH}.to_cps", "no pass needs continuations")
 un_cps = placeholder(f"{_PATH}.un_cps", "no pass needs continuations")
