@@ -56,20 +56,23 @@ static tn_RelayVar *param_named(const tn_RelayFunction *f, const char *name, int
   return found;
 }
 
-/* An array for a parameter with a type: its own, as far as the program states it. */
-static int check_type(const tn_RelayVar *v, const char *name, const tn_tensor *t) {
+/* An array for a parameter with a type: of its shape, as far as the program states it. With elements
+ * of another type than declared the program computes with those, if it can. */
+static int check_type(const tn_RelayVar *v, const char *name, const tn_tensor *t, bool exact) {
   const tn_TensorType *want = TN_AS(TensorType, v->type_annotation);
   const DLTensor *dl = tn_tensor_dl(t);
   if (!want) return 0;
-  bool fits =
-      dl->ndim == want->shape->len && memcmp(&dl->dtype, &want->dtype, sizeof dl->dtype) == 0;
+  bool fits = dl->ndim == want->shape->len, same = tn_dtype_eq(dl->dtype, want->dtype);
   for (int32_t i = 0; fits && i < dl->ndim; ++i) {
     int64_t n;
     if (relay_known_int(want->shape, i, &n)) fits = n == dl->shape[i];
   }
+  if (fits && same) return 0;
+  const char *declared = relay_type_text(want),
+             *given = relay_type_text(relay_tensor_type_of(dl->shape, dl->ndim, dl->dtype));
   TN_CHECK(fits, ValueError, v->span, "params: %s is declared as %s, the array given is %s", name,
-           relay_type_text(want),
-           relay_type_text(relay_tensor_type_of(dl->shape, dl->ndim, dl->dtype)));
+           declared, given);
+  TN_SUSPECT(exact, "params: %s is declared as %s, the array given is %s", name, declared, given);
   return 0;
 }
 
@@ -81,7 +84,8 @@ static int no_parameter(const tn_RelayFunction *f, const char *name, bool strict
   return 0;
 }
 
-tn_RelayFunction *relay_bind_params(const tn_RelayFunction *f, const tn_map *params, bool strict) {
+tn_RelayFunction *relay_bind_params(const tn_RelayFunction *f, const tn_map *params, bool strict,
+                                    bool exact) {
   TN_SCOPE(s);
   TN_PMAP(values);
   for (int64_t i = 0; i < params->len; ++i) {
@@ -96,7 +100,7 @@ tn_RelayFunction *relay_bind_params(const tn_RelayFunction *f, const tn_map *par
       continue;
     }
     TN_CHECKP(count == 1, ValueError, v->span, "Multiple args in the function have name %s", name);
-    TN_TRYP(check_type(v, name, t));
+    TN_TRYP(check_type(v, name, t, exact));
     tn_Constant *c;
     TN_GETP(c, relay_constant((tn_NDArray *)t));
     TN_TRYP(tn_pmap_put(&values, v->vid, c));
@@ -122,15 +126,17 @@ static int bind(TN_ARGS) {
                     f ? (void *)relay_bind_function(f, &values) : relay_substitute(e, &values));
 }
 
-/* (function, arrays by name[, strict: unknown names are an error]) */
+/* (function, arrays by name[, strict: unknown names are an error[, exact: other types too]]) */
 static int bind_params(TN_ARGS) {
   bool strict = false;
-  TN_CHECK(n == 2 || n == 3, TypeError, NULL,
-           "relay.build_module.BindParamsByName: expected 2 or 3 arguments, got %d", n);
+  TN_CHECK(n >= 2 && n <= 4, TypeError, NULL,
+           "relay.build_module.BindParamsByName: expected 2 to 4 arguments, got %d", n);
   TN_ARG_OBJ(RelayFunction, f, 0);
   TN_ARG_ITEMS(Map(String, Object), params, 1);
   if (n > 2) TN_TRY(tn_any_to_bool(&args[2], &strict));
-  return tn_ret_obj(ret, relay_bind_params(f, params, strict));
+  bool exact = strict;
+  if (n > 3) TN_TRY(tn_any_to_bool(&args[3], &exact));
+  return tn_ret_obj(ret, relay_bind_params(f, params, strict, exact));
 }
 
 static const tn_func_row rows[] = {

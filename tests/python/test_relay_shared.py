@@ -67,3 +67,23 @@ def test_constants_by_other_names():
     assert relay.op.const is relay.const
     made = relay.nn.Constant(tenon.nd.array(np.float32([1])))
     assert isinstance(made, relay.Constant)
+
+
+def test_arrays_of_another_type(caplog):
+    """What a program binds itself may have another element type; a build says no."""
+    x, y = relay.var("x", shape=(3,), dtype="int32"), relay.var("y", shape=(3,), dtype="int64")
+    func = relay.Function([x, y], x + y)
+    wide = {"x": np.arange(3, dtype="int64")}
+    bound = relay.build_module.bind_params_by_name(func, wide)
+    assert "params: x is declared as Tensor[(3), int32], the array given is" in caplog.text.replace(
+        "(3,)", "(3)"
+    )
+    mod = tenon.IRModule.from_expr(bound)
+    got = relay.create_executor("graph", mod=mod, target="llvm").evaluate()(np.int64([1, 2, 3]))
+    assert got.numpy().tolist() == [1, 3, 5]
+    with pytest.raises(ValueError, match="params: x is declared as"):
+        relay.build_module.bind_params_by_name(func, wide, strict=True)
+    with pytest.raises(ValueError, match="params: x is declared as"):
+        relay.build_module.bind_params_by_name(func, {"x": np.zeros(4, "int32")})
+    with pytest.raises(ValueError, match="params: x is declared as"):
+        relay.build(tenon.IRModule.from_expr(func), "llvm", params=wide)

@@ -37,9 +37,10 @@ def bind_params_by_name(func, params, strict=False):
     func : Function
         The function.
     params : dict of str to NDArray or array-like
-        Values; names that the function does not have are a warning.
+        Values; names that the function does not have are a warning, and so are elements of
+        another type than the parameter's, with which the program computes if it can.
     strict : bool
-        They are an error.
+        Both are errors.
 
     Returns
     -------
@@ -48,10 +49,13 @@ def bind_params_by_name(func, params, strict=False):
     Raises
     ------
     ValueError
-        Two parameters have that name, or a value is of another type or shape than its parameter.
+        Two parameters have that name, or a value is of another shape than its parameter.
     """
-    bind = get_global_func("relay.build_module.BindParamsByName")
-    return bind(func, _as_arrays(params), strict)
+    return _bind(func, _as_arrays(params), strict, strict)
+
+
+def _bind(func, params, strict, exact):
+    return get_global_func("relay.build_module.BindParamsByName")(func, params, strict, exact)
 
 
 def _check_module(mod, what):
@@ -74,7 +78,7 @@ def _bound(mod, params, strict=False):
         return mod
     bound = mod.clone()
     bound.update_func(
-        bound.get_global_var("main"), bind_params_by_name(mod["main"], params, strict)
+        bound.get_global_var("main"), _bind(mod["main"], _as_arrays(params), strict, True)
     )
     return bound
 
