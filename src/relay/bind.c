@@ -56,8 +56,8 @@ static tn_RelayVar *param_named(const tn_RelayFunction *f, const char *name, int
   return found;
 }
 
-/* An array for a parameter with a type: of its shape, as far as the program states it. With elements
- * of another type than declared the program computes with those, if it can. */
+/* An array for a parameter with a type: of its shape, as far as the program states it. With
+ * elements of another type than declared the program computes with those, if it can. */
 static int check_type(const tn_RelayVar *v, const char *name, const tn_tensor *t, bool exact) {
   const tn_TensorType *want = TN_AS(TensorType, v->type_annotation);
   const DLTensor *dl = tn_tensor_dl(t);

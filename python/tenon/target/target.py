@@ -258,7 +258,9 @@ class Target(Object):
     supports_cooperative_matrix = _attribute(
         "supports_cooperative_matrix", False, "Has it products of small matrices?"
     )
-    max_function_args = _attribute("max_function_args", -1, "Arguments a kernel can take.")
+    max_function_args = _attribute(
+        "max_function_args", 0, "Arguments a kernel can take; 0: any number."
+    )
 
     @staticmethod
     def target_or_current(target):

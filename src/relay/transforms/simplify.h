@@ -16,6 +16,7 @@ typedef struct {
 /** Tables of rules, ended by a row without operator. */
 extern const simplify_rule simplify_arith_rules[]; /* sums, products, fills */
 extern const simplify_rule simplify_shape_rules[]; /* reshape, concatenate, likes, casts */
+extern const simplify_rule simplify_range_rules[]; /* what the range of integers says */
 extern const simplify_rule simplify_order_rules[]; /* transpose and layouts */
 extern const simplify_rule
     simplify_layout_rules[]; /* layouts that move nothing; PostAlterOp only */

@@ -4,9 +4,9 @@
      multiply(%x, ones([2, 3])) -> %x                             divide(2f, sqrt(%x)) -> 2f *
    rsqrt(%x)
 
-   The rules stand in simplify_arith.c, simplify_shape.c and simplify_order.c. What is computed of
-   constants is left to FoldConstant. SimplifyExprPostAlterOp has only the rules that are worth
-   trying again when layouts were chosen. */
+   The rules stand in simplify_arith.c, simplify_shape.c, simplify_range.c and simplify_order.c.
+   What is computed of constants is left to FoldConstant. SimplifyExprPostAlterOp has only the rules
+   that are worth trying again when layouts were chosen. */
 #include "base/error.h"
 #include "base/scope.h"
 #include "ir/imm.h"
@@ -67,8 +67,8 @@ static tn_RelayFunction *run(tn_RelayFunction *f, const tn_pass_ctx *c, simplify
 }
 
 tn_RelayFunction *relay_simplify_expr(tn_RelayFunction *f, const tn_pass_ctx *c) {
-  static const simplify_rule *const all[] = {simplify_shape_rules, simplify_order_rules,
-                                             simplify_arith_rules};
+  static const simplify_rule *const all[] = {simplify_shape_rules, simplify_range_rules,
+                                             simplify_order_rules, simplify_arith_rules};
   return run(f, c, (simplifying){all, TN_COUNT(all), c});
 }
 
