@@ -237,3 +237,22 @@ def test_schedules_are_checked():
     s = te.create_schedule(S.op)
     with pytest.raises(ValueError, match="shares the memory of the scan S"):
         tenon.lower(s, [X, init, S])
+
+
+def test_what_a_step_reads_of_a_stage_at_the_root():
+    """All steps of it are computed before the scan, whether its loop is split or not."""
+    X = te.placeholder((m, n), name="X")
+    Y = te.compute((m, n), lambda t, i: X[t, i] * 2.0, name="Y")
+    state = te.placeholder((m + 1, n), name="state")
+    init = te.compute((1, n), lambda _, i: tenon.tir.const(0.0), name="init")
+    part = te.compute((m + 1, n), lambda t, i: state[t - 1, i] + Y[t - 1, i], name="part")
+    update = te.compute((m + 1, n), lambda t, i: part[t, i] + 1.0, name="update")
+    for inputs in (None, [Y]):
+        S = te.scan(init, update, state, inputs=inputs, name="S")
+        x = random(m, n)
+        wanted = np.cumsum(np.concatenate([np.zeros((1, n), "float32"), x * 2 + 1]), axis=0)
+        s = te.create_schedule(S.op)
+        check(s, [X, S], [x], wanted)
+        s = te.create_schedule(S.op)
+        s[S].split(S.op.scan_axis, 3)
+        check(s, [X, S], [x], wanted)

@@ -75,3 +75,55 @@ def test_boxes():
     got = run(topi.vision.ssd.multibox_detection, scores, moves, anchors)
     np.testing.assert_allclose(got[0, 0], [0, 0.9, 0, 0, 0.5, 0.5], atol=1e-6)
     assert (got[0, 1:, 0] == -1).all()
+
+
+def recurrent(x, wi, wh, bi, bh, h, c, proj, pi, pf, po, reverse, layout):
+    def gate(values):
+        return 1 / (1 + np.exp(-values))
+
+    hs, cs = [], []
+    for step in x[::-1] if reverse else x:
+        total = step @ wi.T + h @ wh.T + bi + bh
+        i, f, g, o = (np.split(total, 4, 1)[layout.index(k)] for k in "IFGO")
+        c = gate(f + pf * c) * c + gate(i + pi * c) * np.tanh(g)
+        h = gate(o + po * c) * np.tanh(c)
+        h = h if proj is None else h @ proj.T
+        hs.append(h)
+        cs.append(c)
+    return np.stack(hs), np.stack(cs)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("projected", [0, 2])
+def test_lstm(reverse, projected):
+    length, batch, size, hidden, layout = 4, 2, 3, 5, "OIGF"
+    out = projected or hidden
+    shapes = [(length, batch, size), (4 * hidden, size), (4 * hidden, out), (4 * hidden,)]
+    shapes += [(4 * hidden,), (batch, out), (batch, hidden), (projected, hidden)]
+    shapes += [(batch, hidden)] * 3
+    rng = np.random.default_rng(7)
+    arrays = [rng.normal(0, 0.5, s).astype("float32") for s in shapes]
+    arrays[7] = arrays[7] if projected else None
+    given = [a for a in arrays if a is not None]
+
+    def compute(*tensors):
+        left = iter(tensors)
+        placed = [None if a is None else next(left) for a in arrays]
+        return topi.nn.lstm(*placed, reverse=reverse, weight_layout=layout)
+
+    inputs = [te.placeholder(a.shape, "float32", f"p{i}") for i, a in enumerate(given)]
+    outputs = list(compute(*inputs))
+    for schedule in (topi.generic.schedule_lstm, lambda o: te.create_schedule([t.op for t in o])):
+        func = tenon.build(schedule(outputs), [*inputs, *outputs], "llvm")
+        empty = [tenon.nd.empty([int(n) for n in t.shape], "float32") for t in outputs]
+        func(*map(tenon.nd.array, given), *empty)
+        for got, want in zip(empty, recurrent(*arrays, reverse, layout), strict=True):
+            np.testing.assert_allclose(got.numpy(), want, rtol=1e-4, atol=1e-5)
+
+
+def test_lstm_says_what_does_not_fit():
+    x, w = te.placeholder((4, 2, 3)), te.placeholder((20, 3))
+    with pytest.raises(ValueError, match="expected the letters I, F, G and O, got 'IFGG'"):
+        topi.nn.lstm(x, w, te.placeholder((20, 5)), weight_layout="IFGG")
+    with pytest.raises(ValueError, match="p_i and p_f: expected both or none"):
+        topi.nn.lstm(x, w, te.placeholder((20, 5)), p_i=te.placeholder((2, 5)))

@@ -132,6 +132,10 @@ static tn_map *outer_loops(need *n, const tn_TeStage *st) {
     if (!owner || !r || !is_inside(n, tag_of(owner, iv))) continue;
     TN_TRYP(tn_map_set(relax, tn_any_obj(iv->var), tn_any_obj(r)));
     if (thread) TN_TRYP(tn_map_set(relax, tn_any_obj(thread->var), tn_any_obj(r)));
+    /* updates are computed at the step of the scan, whatever its loops have become */
+    const tn_ScanOp *scan = TN_AS(ScanOp, owner->op);
+    const tn_Range *steps = scan ? te_range(n->b, scan->scan_axis) : NULL;
+    if (steps) TN_TRYP(tn_map_set(relax, tn_any_obj(scan->scan_axis->var), tn_any_obj(steps)));
   }
   return relax;
 }

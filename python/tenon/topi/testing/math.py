@@ -183,7 +183,7 @@ def lstm_python(
     Returns
     -------
     (numpy.ndarray, numpy.ndarray)
-        States and cells after each step.
+        States and cells after each step, in the order in which the steps are computed.
     """
     steps, batch, _ = Xs.shape
     hidden = Wi.shape[0] // 4
@@ -192,8 +192,8 @@ def lstm_python(
     f, g, out = _gate(f_act), _gate(g_act), _gate(h_act)
     hs = np.zeros((steps, *h.shape), Xs.dtype)
     cs = np.zeros((steps, *c.shape), Xs.dtype)
-    for t in reversed(range(steps)) if reverse else range(steps):
-        x = Xs[t] @ Wi.T + h @ Wh.T
+    for t in range(steps):
+        x = Xs[steps - 1 - t if reverse else t] @ Wi.T + h @ Wh.T
         x = x + (0 if Bi is None else Bi) + (0 if Bh is None else Bh)
         part = dict(zip(weight_layout, np.split(x, 4, 1), strict=True))
         i = f(part["I"] + (0 if p_i is None else p_i * c))
