@@ -4,6 +4,7 @@
 #include "ir/imm.h"
 #include "kernels/blocks.h"
 #include "ops/gradients.h"
+#include "ops/layout.h"
 #include "ops/ops.h"
 
 #define TN_FIELDS_ArgReduceAttrs(F, S)                                                             \
@@ -237,6 +238,22 @@ static tn_arr *compute_variance(const relay_compute *c) {
   return tn_arr_of(1, te_compute(m.sum->shape, divided, &m, "T_variance", TE_ELEMWISE));
 }
 
+/* The index counts the elements of reduced axes in their order, which must stay. */
+static int layouts(relay_layouts *q) {
+  const tn_Layout *before = relay_layout_at(q->before, 0), *now = relay_layout_now(q, 0);
+  bool reduced[OPS_MAX_NDIM];
+  int64_t last = -1;
+  if (!before || before->axes->len > OPS_MAX_NDIM) return 0;
+  axes_of(q->attrs, before->axes->len, reduced, &(int64_t){0});
+  for (int64_t i = 0; q->given && i < before->axes->len; ++i) {
+    if (!reduced[i]) continue;
+    int64_t place = relay_layout_axis_in(before, i, now);
+    if (place <= last) q->given = NULL; /* stays as it was */
+    last = place;
+  }
+  return ops_layouts_reduce(q);
+}
+
 static const relay_op_row rows[] = {
     {.name = "argmax",
      .inputs = "data",
@@ -247,6 +264,7 @@ static const relay_op_row rows[] = {
      .rel = relate_arg,
      .compute = compute_arg,
      .shape = shape_function,
+     .layouts = layouts,
      .which = 1,
      .doc = "index of the largest element over axes; NaN is larger than any number; -1 where there "
             "are no elements"},
@@ -259,6 +277,7 @@ static const relay_op_row rows[] = {
      .rel = relate_arg,
      .compute = compute_arg,
      .shape = shape_function,
+     .layouts = layouts,
      .doc = "index of the smallest element over axes; NaN is smaller than any number; -1 where "
             "there are no elements"},
     {.name = "variance",

@@ -30,6 +30,8 @@ TN_API int ops_layouts_axis(relay_layouts *q);
 TN_API int ops_layouts_channels(relay_layouts *q);
 /** A rule for the first `n` arguments; those behind, scales and the like, stay as they are. */
 TN_API int ops_layouts_of_first(relay_layouts *q, int64_t n, relay_layouts_fn rule);
+/** The rule of reductions over the attributes axis, exclude and keepdims, in any order. */
+TN_API int ops_layouts_reduce(relay_layouts *q);
 /** The rule of concatenate. */
 TN_API int ops_layouts_concatenate(relay_layouts *q);
 /** Are all of the given extents along `letter` whole blocks of `to`? @param before layouts of the

@@ -119,4 +119,7 @@ TN_API tn_arr *ops_extern(const char *name, tn_arr *inputs, tn_arr *read, tn_arr
 /** Starts the layer: registers all families. */
 TN_API int ops_init(void);
 
+/** The layouts rule of squeeze: axes that are dropped go from the layout. */
+int ops_layouts_squeeze(relay_layouts *q);
+
 #endif /* TN_OPS_OPS_H_ */

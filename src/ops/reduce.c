@@ -107,8 +107,7 @@ static tn_Layout *reduced_layout(const tn_Layout *l, const tn_Layout *before, co
   return tir_layout(tn_buf_cstr(&text), TN_I32);
 }
 
-static int layouts(relay_layouts *q) {
-  const tn_ReduceAttrs *a = q->attrs;
+int ops_layouts_reduce(relay_layouts *q) {
   bool reduced[OPS_MAX_NDIM];
   tn_Layout *before = relay_layout_at(q->before, 0), *now = relay_layout_now(q, 0), *out;
   if (!before || !relay_layout_matches(before, now) ||
@@ -116,12 +115,31 @@ static int layouts(relay_layouts *q) {
     return 0;
   for (int64_t i = 0; i < before->axes->len; ++i)
     if (islower((unsigned char)tir_layout_axis(before, i))) return 0;
-  axes_of(a, before->axes->len, reduced);
-  TN_GET(out, reduced_layout(now, before, reduced, a->keepdims));
+  ops_find_axes(relay_attr_obj(q->attrs, "axis"), relay_attr_int(q->attrs, "exclude", 0) != 0,
+                before->axes->len, reduced, &(int64_t){0});
+  bool keepdims = relay_attr_int(q->attrs, "keepdims", 0) != 0;
+  TN_GET(out, reduced_layout(now, before, reduced, keepdims));
   if (relay_layout_equal(before, now)) return relay_layouts_answer(q, now, out);
-  TN_GET(q->attrs, relay_attrs_with(a, "axis", tn_any_obj(moved_axes(before, now, reduced))));
-  TN_GET(q->attrs, relay_attrs_with(q->attrs, "exclude", tn_any_bool(false)));
+  tn_any axes = tn_any_obj(moved_axes(before, now, reduced));
+  TN_GET(q->attrs, relay_attrs_with(q->attrs, "axis", axes));
+  if (tn_type_field(((const tn_obj *)q->attrs)->type, "exclude"))
+    TN_GET(q->attrs, relay_attrs_with(q->attrs, "exclude", tn_any_bool(false)));
   return relay_layouts_answer(q, now, out);
+}
+
+/* What is dropped goes from the layout, as where axes are reduced. */
+int ops_layouts_squeeze(relay_layouts *q) {
+  const tn_TensorType *t = relay_layouts_type(q, 0);
+  int64_t ones[OPS_MAX_NDIM], n = 0;
+  if (t->shape->len > OPS_MAX_NDIM) return 0;
+  for (int64_t i = 0; i < t->shape->len; ++i)
+    if (relay_dim_is(relay_dim(t, i), 1) == 1) ones[n++] = i;
+  if (!relay_attr_obj(q->attrs, "axis"))
+    TN_GET(q->attrs, relay_attrs_with(q->attrs, "axis", tn_any_obj(relay_ints(ones, n))));
+  const tn_arr *axes = relay_attr_obj(q->attrs, "axis");
+  if (axes->len) return ops_layouts_reduce(q);
+  tn_Layout *now = relay_layout_at(q->before, 0) ? relay_layout_now(q, 0) : NULL;
+  return now ? relay_layouts_answer(q, now, now) : 0;
 }
 
 /* ---- rows ---- */
@@ -130,8 +148,8 @@ static int layouts(relay_layouts *q) {
   {                                                                                                \
     .name = name_, .inputs = "data", .attrs = &tn_type_ReduceAttrs, .level = 4,                    \
     .pattern = RELAY_COMM_REDUCE, .rel_name = "Reduce", .rel = relation, .compute = compute_,      \
-    .layouts = layouts, .flags = flags_, .shape = shape_function, .which = which_, .grad = grad_,  \
-    .doc = doc_                                                                                    \
+    .layouts = ops_layouts_reduce, .flags = flags_, .shape = shape_function, .which = which_,      \
+    .grad = grad_, .doc = doc_                                                                     \
   }
 
 static const relay_op_row rows[] = {

@@ -78,6 +78,7 @@ struct relay_replace {
   tn_arr *types;            /**< type of each argument */
   tn_Type *out_type;
   const tn_arr *desired; /**< ConvertLayout: layouts (String) that are wanted; else NULL */
+  bool keeps;  /**< set by who chooses: the call works in its own layout, whatever it is given */
   bool narrow; /**< `relax`: the operands are of bfloat16 in the program, nothing becomes less exact
                 */
 };
@@ -88,7 +89,7 @@ static inline void *relay_leave(const relay_replace *r) { return (void *)(uintpt
 /** Chooses what takes the place of a call (whose arguments, as all hooks see them, are in the
  * layouts they had before): another call, the same one, or NULL with an error.
  *  @param ctx what relay_carry_layouts was given */
-typedef tn_obj *(*relay_choose_fn)(void *ctx, const relay_replace *r);
+typedef tn_obj *(*relay_choose_fn)(void *ctx, relay_replace *r);
 
 /** Rewrites a function whose types are known: calls are replaced, their arguments brought to the
  * layouts that the new calls take, and results stay in these as long as operators can work on them.

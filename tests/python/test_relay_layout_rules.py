@@ -127,6 +127,53 @@ def test_scales_of_channels_stay():
     converted(program, "qnn.conv2d", ["NHWC", "default"], data)
 
 
+# with whether the result is transformed back
+REDUCED = {
+    "argmax of places": (lambda y: relay.argmax(y, axis=[2, 3]), False),
+    "argmin of places": (lambda y: relay.argmin(y, axis=[2, 3], keepdims=True), True),
+    "argmax of the others": (lambda y: relay.argmax(y, axis=[0, 1], exclude=True), False),
+    "argmax of channels": (lambda y: relay.argmax(y, axis=1), False),
+    "argmax of channels and rows": (lambda y: relay.argmax(y, axis=[1, 2]), True),
+    "argmin of all": (lambda y: relay.argmin(y), True),
+    "squeeze": (lambda y: relay.squeeze(relay.max(y, axis=[2], keepdims=True), axis=[-2]), False),
+    "squeeze of two": (
+        lambda y: relay.squeeze(relay.max(y, axis=[2, 3], keepdims=True), axis=[3, 2]),
+        False,
+    ),
+    "squeeze of any": (lambda y: relay.squeeze(relay.max(y, axis=[1, 2], keepdims=True)), False),
+    "squeeze of none": (lambda y: relay.squeeze(y, axis=[]), True),
+    "squeeze of no ones": (lambda y: relay.squeeze(y), True),
+}
+
+
+@pytest.mark.parametrize("name", REDUCED)
+def test_axes_that_go(name):
+    make, goes_back = REDUCED[name]
+    data = RNG.uniform(-1, 1, (2, 6, 5, 4)).astype("float32")
+    moved = converted(make(relay.nn.relu(conv(X))), "nn.conv2d", ["NHWC", "default"], data)
+    assert (("NHWC", "NCHW") in moved) == goes_back
+
+
+def test_a_layout_that_is_asked_for_stays():
+    """A pooling layer that is to work in NHWC does, whatever the convolution before gives."""
+    data = RNG.uniform(-1, 1, (2, 6, 5, 4)).astype("float32")
+    x = relay.var("x", shape=(2, 6, 5, 4))
+    w = const(3, 3, 4, 8)
+    y = relay.nn.conv2d(
+        x, w, channels=8, kernel_size=(3, 3), data_layout="NHWC", kernel_layout="HWIO"
+    )
+    y = relay.nn.max_pool2d(relay.nn.relu(y), pool_size=(2, 2), layout="NHWC")
+    wanted = {"nn.conv2d": ["NCHW", "default"], "nn.max_pool2d": ["NHWC"]}
+    before = run_passes(function(y))
+    after = run_passes(before, transform.ConvertLayout(wanted))
+    assert str(after.body.attrs.layout) == "NHWC"
+    np.testing.assert_allclose(value(after, data), value(before, data), rtol=1e-4, atol=1e-4)
+    wanted["nn.max_pool2d"] = ["default"]
+    follows = run_passes(before, transform.ConvertLayout(wanted))
+    assert follows.body.op == relay.op.get("layout_transform")
+    np.testing.assert_allclose(value(follows, data), value(before, data), rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize(
     "shape", [(1, 1, 1, 1, 4), (1, 2, 1, 1, 4), (1, 2, 6, 5, 4), (1, 1, 6, 5, 1)]
 )

@@ -19,8 +19,9 @@ void *ops_convert_by_attr(const relay_replace *r) {
   const char *layout = wanted(r, 0);
   void *attrs = r->call->attrs;
   bool has_out = tn_type_field(((const tn_obj *)attrs)->type, "out_layout") != NULL;
-  if (strcmp(layout, "default") == 0 || strcmp(layout, relay_attr_str(attrs, "layout")) == 0)
-    return relay_leave(r);
+  bool has_it = strcmp(layout, relay_attr_str(attrs, "layout")) == 0 &&
+                (!has_out || strcmp(layout, relay_attr_str(attrs, "out_layout")) == 0);
+  if (strcmp(layout, "default") == 0 || has_it) return relay_leave(r);
   attrs = with_text(attrs, "layout", layout);
   if (has_out) attrs = with_text(attrs, "out_layout", layout);
   return attrs ? relay_call_args(r->row->name, attrs, r->call->args) : NULL;

@@ -15,7 +15,7 @@
 #include "relay/layouts.h"
 #include "relay/transforms/transforms.h"
 
-static tn_obj *choose(void *ctx, const relay_replace *r) {
+static tn_obj *choose(void *ctx, relay_replace *r) {
   (void)ctx;
   return relay_call_hook(r, "FTVMAlterOpLayout", r->row ? r->row->alter : NULL,
                          tn_any_obj(r->out_type));

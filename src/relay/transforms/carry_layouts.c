@@ -331,6 +331,7 @@ static tn_obj *carry_call(void *ctx, tn_obj *pre, tn_obj *post) {
   if (!chosen || !other || !TN_AS(Op, other->op)) return chosen;
   int known = leaves_of(c, before, call, &l);
   if (known != 1) return known < 0 ? NULL : chosen;
+  for (int64_t i = 0; r.keeps && i < l.given.len; ++i) l.given.items[i] = tn_any_none();
   if (chosen == post && !l.any_given) return post;
   return carry_through(c, before, call, other, &l);
 }

@@ -8,7 +8,7 @@
      layout_transform(%2, src_layout="NHWC", dst_layout="NCHW")
 
    How an operator is brought to a layout is said by its attribute FTVMConvertOpLayout, or by its
-   row; those between such operators follow. */
+   row; it works in that layout, and those between such operators follow. */
 #include "base/error.h"
 #include "base/scope.h"
 #include "ir/imm.h"
@@ -30,12 +30,13 @@ static bool is_skipped(void) {
   return false;
 }
 
-static tn_obj *choose(void *ctx, const relay_replace *r) {
+static tn_obj *choose(void *ctx, relay_replace *r) {
   const tn_map *wanted = ctx;
   const tn_Op *op = TN_AS(Op, r->call->op);
   relay_replace own = *r;
   own.desired = TN_AS(Array, tn_map_find(wanted, tn_cstr(op->name)));
   if (!own.desired || is_skipped()) return relay_leave(r);
+  r->keeps = strcmp(tn_cstr((const tn_str *)tn_arr_obj(own.desired, 0)), "default") != 0;
   return relay_call_hook(&own, "FTVMConvertOpLayout", r->row ? r->row->convert : NULL,
                          tn_any_obj(own.desired));
 }
