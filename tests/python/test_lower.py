@@ -32,10 +32,10 @@ def expected(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32"), c: 
     T.func_attr({"global_symbol": "main"})
     C = T.match_buffer(c, (8, 8))
     D = T.allocate([64], "float32", "global")
-    A_1 = T.decl_buffer((64,), data=A.data)
-    B_1 = T.decl_buffer((64,), data=B.data)
-    C_1 = T.decl_buffer((64,), data=C.data)
-    D_1 = T.decl_buffer((64,), data=D)
+    A_1 = T.Buffer((64,), data=A.data)
+    B_1 = T.Buffer((64,), data=B.data)
+    C_1 = T.Buffer((64,), data=C.data)
+    D_1 = T.Buffer((64,), data=D)
     for i in range(8):
         row: T.int32 = i * 8
         for j in range(8):

@@ -229,3 +229,16 @@ def main(A: T.Buffer((4,), "float32")):
     A[1] = T.float32(((2) if ("a") < "b" else 3))
 """
     assert "A[1] = T.float32(2.0)" in from_source(text).script()
+
+
+def test_a_buffer_that_is_first_read_under_not():
+    """Its declaration stands among the statements and outlives the printing of the operand."""
+    text = """
+@T.prim_func
+def main(A: T.Buffer((4,), "int8"), B: T.Buffer((4,), "bool")):
+    C = T.Buffer((4,), "int8", data=A.data)
+    B[0] = not T.Cast("bool", C[0])
+"""
+    f = from_source(text)
+    assert 'C = T.Buffer((4,), "int8", data=A.data)' in f.script()
+    tenon.ir.assert_structural_equal(from_source(f.script()), f)

@@ -87,14 +87,18 @@ static tn_ExprDoc *print_binary(printer *p, const tn_BinaryOp *e) {
   return CALL_OF(p, folded ? folded : binaries[row].name, e->a, e->b);
 }
 
-static tn_ExprDoc *print_not(printer *p, const tn_Not *e) {
+/* Does `not` of the operand give this node again? */
+static bool not_survives(const tn_Not *e) {
   TN_SCOPE(s);
   tn_expr *again = tir_not(e->a, NULL);
   const tn_Not *r = TN_AS(Not, again);
   if (!again) tn_error_clear();
-  bool survives = r && r->a == e->a;
-  tn_ExprDoc *doc = survives ? operation(p, DOC_NOT, e->a, NULL) : CALL_OF(p, "Not", e->a);
-  return tn_scope_return(s, doc);
+  return r && r->a == e->a;
+}
+
+/* Printing stays out of scopes: an operand may declare its buffer among the statements around. */
+static tn_ExprDoc *print_not(printer *p, const tn_Not *e) {
+  return not_survives(e) ? operation(p, DOC_NOT, e->a, NULL) : CALL_OF(p, "Not", e->a);
 }
 
 /* ---- constants ---- */

@@ -61,6 +61,16 @@ static int step(allreduce *r, round_buffers *b, int64_t extent, int64_t offset) 
   return allreduce_do(r, s);
 }
 
+static int push_all(tn_vec *to, tn_Buffer *const *b, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) TN_TRY(tn_vec_push_obj(to, b[i]));
+  return 0;
+}
+
+static int push_round(allreduce *r, const round_buffers *b) {
+  TN_TRY(tn_vec_push_obj(&r->buffers, b->mask));
+  return push_all(&r->buffers, b->other, r->size);
+}
+
 /* Reduces `extent` neighbouring threads of a warp; the first has the result. */
 static int reduce_round(allreduce *r, const tn_arr *values, int64_t extent, tn_expr *only,
                         round_buffers *b) {
@@ -72,8 +82,7 @@ static int reduce_round(allreduce *r, const tn_arr *values, int64_t extent, tn_e
   int64_t offset = 1;
   while (offset * 2 < extent) offset *= 2;
   for (; offset > 0; offset /= 2) TN_TRY(step(r, b, extent, offset));
-  for (int64_t i = 0; i < r->size; ++i) TN_TRY(tn_vec_push_obj(&r->buffers, b->other[i]));
-  return tn_vec_push_obj(&r->buffers, b->mask);
+  return 0;
 }
 
 static int add_results(allreduce *r, tn_Buffer *const *from, tn_expr *index) {
@@ -88,7 +97,8 @@ static int add_results(allreduce *r, tn_Buffer *const *from, tn_expr *index) {
 static int within_warp(allreduce *r) {
   round_buffers b;
   TN_TRY(reduce_round(r, r->values, r->extent, NULL, &b));
-  tn_expr *first = tir_mul(r->group, tir_i32((int32_t)r->extent));
+  TN_TRY(push_round(r, &b));
+  tn_expr *first = tir_mul(tir_i32((int32_t)r->extent), r->group);
   for (int64_t i = 0; i < r->size; ++i) {
     tn_expr *all = shuffle(r, TIR_OP_tvm_warp_shuffle, b.mask, at_zero(b.value[i]), first);
     TN_TRY(allreduce_do(r, set_zero(b.value[i], all)));
@@ -102,11 +112,6 @@ static int shared_buffers(allreduce *r, const char *name, int64_t n, tn_Buffer *
   return 0;
 }
 
-static int push_all(tn_vec *to, tn_Buffer *const *b, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) TN_TRY(tn_vec_push_obj(to, b[i]));
-  return 0;
-}
-
 /* The results of all warps are reduced by the first one. */
 static int over_warps(allreduce *r) {
   round_buffers first, second;
@@ -114,9 +119,7 @@ static int over_warps(allreduce *r) {
   int64_t warps = r->extent / r->warp;
   tn_expr *n = tir_i32((int32_t)warps), *width = tir_i32((int32_t)r->warp);
   TN_TRY(shared_buffers(r, "red_buf_staging", warps * r->groups, staging));
-  TN_TRY(push_all(&r->buffers, staging, r->size));
   TN_TRY(reduce_round(r, r->values, r->warp, NULL, &first));
-  TN_TRY(push_all(&r->buffers, first.value, r->size));
   tn_expr *begin = tir_mul(r->group, n), *warp = tir_floordiv(r->index, width);
   tn_arr *sums = allreduce_loads(first.value, r->size, tir_i32(0));
   tn_stmt *keep = sums ? allreduce_stores(staging, sums, tir_add(begin, warp)) : NULL;
@@ -126,6 +129,10 @@ static int over_warps(allreduce *r) {
   if (!staged) return -1;
   TN_TRY(reduce_round(r, staged, warps, tir_lt(r->index, n), &second));
   TN_TRY(push_all(&r->buffers, second.value, r->size));
+  TN_TRY(push_round(r, &second));
+  TN_TRY(push_all(&r->buffers, first.value, r->size));
+  TN_TRY(push_round(r, &first));
+  TN_TRY(push_all(&r->buffers, staging, r->size));
   TN_TRY(shared_buffers(r, "red_result", r->groups, result));
   tn_arr *total = allreduce_loads(second.value, r->size, tir_i32(0));
   tn_stmt *tell = total ? allreduce_stores(result, total, r->group) : NULL;

@@ -1,12 +1,12 @@
 /* Accesses of many axes become accesses of flat memory; bool is stored as int8.
 
      A = T.match_buffer(a, (16, 16))            A = T.match_buffer(a, (16, 16))
-     for i, j in T.grid(16, 16):                A_1 = T.decl_buffer((256,), data=A.data)
-       B[i, j] = A[i, j]                   ->   for i, j in T.grid(16, 16):
+     for i, j in T.grid(16, 16):                for i, j in T.grid(16, 16):
+       B[i, j] = A[i, j]                   ->     A_1 = T.Buffer((256,), data=A.data)
                                                   B_1[i * 16 + j] = A_1[i * 16 + j]
 
-   The buffers of the parameters stay as they are, since arguments are checked against them; their
-   flat forms are declared at the top of the body. After LowerOpaqueBlock.
+   The buffers of the parameters stay as they are, since arguments are checked against them. Flat
+   buffers are not declared: they are views of the pointers that they name. After LowerOpaqueBlock.
 
    Tensors of int4 and uint4 are packed, the first of two in the low half of a byte. They are read
    as bytes; writing them is refused, since neighbours that share a byte may be written by
@@ -15,10 +15,6 @@
 
 #include "tir/transforms/prefetch_impl.h"
 #include "tir/transforms/transforms.h"
-
-typedef struct {
-  tn_pmap used; /* buffers of the parameters that the body uses */
-} flattener;
 
 static tn_expr *expr_at(const tn_arr *a, int64_t i) { return (tn_expr *)tn_arr_obj(a, i); }
 
@@ -69,8 +65,7 @@ static tn_expr *unpacked(tn_Buffer *flat, const tn_Buffer *b, const tn_arr *indi
 
 /* Seen through the mapper's memory of shared nodes: one flat buffer for each. */
 static tn_obj *flatten_buffer(tn_mut *m, tn_Buffer *b) {
-  flattener *x = m->ctx;
-  TN_TRYP(tn_pmap_put_int(&x->used, b, 1));
+  (void)m;
   return (tn_obj *)flat_buffer(b);
 }
 
@@ -160,6 +155,9 @@ static tn_obj *flatten_const(tn_mut *m, tn_AllocateConst *op) {
   return tn_node_copy(&tn_type_AllocateConst, &copy);
 }
 
+/* From here on a buffer is what its accesses say of it. */
+static tn_obj *drop_declaration(tn_mut *m, tn_DeclBuffer *op) { return tn_mut_visit(m, op->body); }
+
 static tn_obj *flatten_prefetch(tn_mut *m, tn_Prefetch *op) {
   tn_stmt *calls = tir_prefetch_calls(op);
   return calls ? tn_mut_visit(m, calls) : NULL;
@@ -178,20 +176,9 @@ tn_PrimFunc *tir_flatten_buffer(tn_PrimFunc *f, const tn_pass_ctx *c) {
       TN_CASE(BufferStore, flatten_store),   TN_CASE(Allocate, flatten_allocate),
       TN_CASE(AllocateConst, flatten_const), TN_CASE(Call, flatten_call),
       TN_CASE(Cast, flatten_cast),           TN_CASE(Prefetch, flatten_prefetch),
-      TN_CASE(BlockRealize, refuse_block)};
+      TN_CASE(DeclBuffer, drop_declaration), TN_CASE(BlockRealize, refuse_block)};
   (void)c;
   if (tir_is_legacy(f)) return f;
-  flattener x = {0};
-  TN_MUT(m, cases, &x);
-  tn_stmt *body = tn_mut_visit(&m, f->body);
-  for (int64_t i = f->params->len; body && i-- > 0;) {
-    tn_any found;
-    tn_any key = f->params->items[i];
-    if (!tn_map_get(f->buffer_map, key, &found) || !tn_pmap_has(&x.used, found.v.obj)) continue;
-    tn_Buffer *flat = tn_mut_visit(&m, found.v.obj);
-    if (flat && flat == (tn_Buffer *)found.v.obj) continue;
-    body = (tn_stmt *)TN_NEW(DeclBuffer, .buffer = flat, .body = body);
-  }
-  tn_pmap_fini(&x.used);
-  return tir_with_body(f, body);
+  TN_MUT(m, cases, NULL);
+  return tir_with_body(f, tn_mut_visit(&m, f->body));
 }

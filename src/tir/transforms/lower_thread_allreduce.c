@@ -11,8 +11,8 @@
 
    and R[0] is red_buf0[0] from there on. The arguments are the number of values reduced together,
    the values, a condition for taking part, where the results go, and the thread axes; the combiner
-   is that of the attribute "reduce_scope" around it. Where the target has warps values are
-   exchanged within them (allreduce_warp.c). After ThreadSync. */
+   is that of the attribute "reduce_scope" around it, which stays. Where the target has warps values
+   are exchanged within them (allreduce_warp.c). After ThreadSync. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -334,7 +334,7 @@ static tn_stmt *lower_attr(tn_mut *m, tn_AttrStmt *op) {
   TN_CHECKP(TN_IS(CommReducer, op->node), ValueError, op->span,
             "reduce_scope: expected a CommReducer");
   TN_TRYP(tn_vec_push_obj(&x->combiners, op->node));
-  tn_stmt *s = tn_mut_visit(m, op->body);
+  tn_stmt *s = tn_mut_children(m, op);
   x->combiners.len -= 1;
   return s;
 }
