@@ -190,3 +190,30 @@ def test_blocks_become_others(shape):
     assert ("NCHW4c", "NCHW2c") in transforms(after)
     data = RNG.uniform(-1, 1, (1, 2, 6, 5, 4)).astype("float32")
     np.testing.assert_allclose(value(after, data), value(func, data), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("block", [1, 2, 4])
+def test_convolutions_in_blocks(block):
+    """Only where all channels are whole blocks: 6 of data are none of 4."""
+    data = RNG.uniform(-1, 1, (2, 6, 5, 4)).astype("float32")
+    y = relay.nn.relu(conv(X))
+    y = relay.nn.conv2d(y, const(8, 8, 1, 1), channels=8, kernel_size=(1, 1))
+    before = run_passes(function(y))
+    wanted = [f"NCHW{block}c", f"OIHW{block}i{block}o"]
+    after = run_passes(before, transform.ConvertLayout({"nn.conv2d": wanted}))
+    np.testing.assert_allclose(value(after, data), value(before, data), rtol=1e-4, atol=1e-4)
+    ops = []
+
+    def visit(e):
+        if isinstance(e, relay.Call) and "conv2d" in str(e.op.name):
+            ops.append((str(e.op.name), str(e.attrs.data_layout)))
+
+    relay.analysis.post_order_visit(after, visit)
+    in_blocks = ("nn.contrib_conv2d_NCHWc", wanted[0])
+    assert ops == [("nn.conv2d", "NCHW") if block == 4 else in_blocks, in_blocks]
+    grouped = relay.nn.conv2d(
+        X, const(6, 3, 3, 3), channels=6, kernel_size=(3, 3), padding=(1, 1), groups=2
+    )
+    before = run_passes(function(grouped))
+    after = run_passes(before, transform.ConvertLayout({"nn.conv2d": wanted}))
+    np.testing.assert_allclose(value(after, data), value(before, data), rtol=1e-4, atol=1e-4)

@@ -59,6 +59,40 @@ static tn_str *usual_kernel(const char *data, bool is_transposed, bool depthwise
   return tn_str_fmt("%s%s", spatial, results_first ? "OI" : "IO");
 }
 
+/* Are the elements along `letter` of an argument, which has layout `own`, whole blocks of layout
+ * `to`'s axis `as`? 1, 0, or -1 (error) */
+static int fits(const relay_replace *r, int64_t arg, const char *own, char letter, const char *to,
+                char as) {
+  const tn_TensorType *t = TN_AS(TensorType, tn_arr_obj(r->types, arg));
+  const tn_Layout *l;
+  int64_t extent;
+  ops_axes axes;
+  TN_GET(l, tir_layout(to, TN_I32));
+  int64_t factor = tir_layout_factor(l, as);
+  if (factor <= 0) return 1;
+  if (!t || ops_axes_of(own, t->shape, true, &axes)) return t ? -1 : 0;
+  const tn_obj *e = (const tn_obj *)OPS_AXIS(&axes, letter);
+  return e && tir_as_int(e, &extent) && extent % factor == 0;
+}
+
+/* Channels of data, weight and result in blocks of what is wanted? As fits. */
+static int channels_fit(const relay_replace *r, const char *data, const char *kernel) {
+  const char *own = relay_attr_str(r->call->attrs, "data_layout"),
+             *weight = relay_attr_str(r->call->attrs, "kernel_layout");
+  int all = fits(r, 0, own, 'C', data, 'C');
+  if (all == 1) all = fits(r, 1, weight, 'I', kernel, 'I');
+  if (all == 1) all = fits(r, 1, weight, 'O', kernel, 'O');
+  return all == 1 ? fits(r, 1, weight, 'O', data, 'C') : all;
+}
+
+/* The operator for channels in blocks, where there is one. */
+static const char *blocked_op(const relay_replace *r, const char *data) {
+  bool is_blocked = strncmp(data, "NCHW", 4) == 0 && data[4];
+  bool plain =
+      strcmp(r->row->name, "nn.conv2d") == 0 && relay_attr_int(r->call->attrs, "groups", 1) == 1;
+  return is_blocked && plain ? "nn.contrib_conv2d_NCHWc" : r->row->name;
+}
+
 void *ops_convert_conv(const relay_replace *r) {
   const char *data = wanted(r, 0), *kernel = wanted(r, 1);
   void *attrs = r->call->attrs;
@@ -74,7 +108,9 @@ void *ops_convert_conv(const relay_replace *r) {
   if (strcmp(data, relay_attr_str(attrs, "data_layout")) == 0 &&
       strcmp(kernel, relay_attr_str(attrs, "kernel_layout")) == 0)
     return relay_leave(r);
+  int whole = channels_fit(r, data, kernel);
+  if (whole != 1) return whole < 0 ? NULL : relay_leave(r);
   if (*out) attrs = with_text(attrs, "out_layout", data);
   attrs = with_text(with_text(attrs, "data_layout", data), "kernel_layout", kernel);
-  return attrs ? relay_call_args(r->row->name, attrs, r->call->args) : NULL;
+  return attrs ? relay_call_args(blocked_op(r, data), attrs, r->call->args) : NULL;
 }
