@@ -87,3 +87,27 @@ def test_arrays_of_another_type(caplog):
         relay.build_module.bind_params_by_name(func, {"x": np.zeros(4, "int32")})
     with pytest.raises(ValueError, match="params: x is declared as"):
         relay.build(tenon.IRModule.from_expr(func), "llvm", params=wide)
+
+
+def test_inlined_values():
+    """A function that is a value takes the place of its variable; what others call has its own."""
+    x, p = relay.var("x", shape=(2,)), relay.var("p", shape=(), dtype="bool")
+    inner = relay.var("t", shape=(2,))
+    twice = relay.Let(inner, x + x, relay.nn.relu(inner))
+    functions = {
+        relay.GlobalVar("f"): relay.Function([x], twice).with_attr("Inline", 1),
+        relay.GlobalVar("g"): relay.Function([x], relay.exp(x)).with_attr("Inline", 1),
+    }
+    f, g = functions
+    y = relay.var("y", shape=(2,))
+    body = relay.Call(relay.If(p, f, g), [y]) + relay.Call(f, [y]) * relay.Call(f, [y + y])
+    mod = tenon.IRModule(functions)
+    mod["main"] = relay.Function([p, y], body)
+    mod = relay.transform.InferType()(mod)
+    now = relay.transform.InferType()(relay.transform.Inline()(mod))
+    assert [str(v.name_hint) for v in now.get_global_vars()] == ["main"]
+    assert analysis.well_formed(now["main"])
+    data = np.float32([-1, 2])
+    for choice in (True, False):
+        run = [relay.create_executor("debug", mod=m).evaluate()(choice, data) for m in (mod, now)]
+        np.testing.assert_array_equal(run[0].numpy(), run[1].numpy())

@@ -1,8 +1,8 @@
 /* Functions put in the place of their calls, and functions that nobody calls.
 
    Inline: calls of global functions with the attribute Inline=1 become their bodies, or calls of
-   function literals where the function is a kernel or another code generator's; such functions go
-   when nobody refers to them any more. What calls itself is not inlined and stays, as do functions
+   function literals where the function is a kernel or another code generator's; where a function is
+   a value its literal takes the variable's place. Such functions go when nobody refers to them any more. What calls itself is not inlined and stays, as do functions
    that nobody referred to before: they are entries.
    DefuseOps: calls of primitive functions become their bodies, the opposite of FuseOps.
    RemoveUnusedFunctions(entries): what no entry reaches goes.
@@ -145,28 +145,41 @@ static bool is_whole(const tn_RelayFunction *f) {
          ir_attrs_get(f->attrs, "Compiler", &found);
 }
 
-/* Functions that are not done are those that call one another in a circle: these calls stay. */
+/* The function that is to take the place of a GlobalVar, NULL: none is. Functions that are not done
+ * are those that call one another in a circle: these calls stay. */
+static const tn_RelayFunction *wanted_at(const inlining *in, const void *e) {
+  const tn_GlobalVar *v = TN_AS(GlobalVar, e);
+  tn_any found;
+  v = v ? ir_module_find_var(in->mod, tn_cstr(v->name_hint)) : NULL;
+  if (!v || !tn_map_get(in->done, tn_any_obj(v), &found) || !is_wanted(in, v, found.v.obj))
+    return NULL;
+  return (const tn_RelayFunction *)found.v.obj;
+}
+
+static tn_obj *inline_value(void *ctx, tn_obj *pre, tn_obj *post) {
+  const tn_RelayFunction *f = wanted_at(ctx, pre);
+  return f ? relay_rename_bound(f) : post;
+}
+
+/* The callee has been taken for a value already; each call gets variables of its own. */
 static tn_obj *inline_call(void *ctx, tn_obj *pre, tn_obj *post) {
   const inlining *in = ctx;
   const tn_RelayCall *c = (const tn_RelayCall *)post;
-  const tn_GlobalVar *called = TN_AS(GlobalVar, c->op);
-  tn_any found;
-  (void)pre;
-  called = called ? ir_module_find_var(in->mod, tn_cstr(called->name_hint)) : NULL;
-  if (!called || !tn_map_get(in->done, tn_any_obj(called), &found) ||
-      !is_wanted(in, called, found.v.obj))
-    return post;
+  const void *called = ((const tn_RelayCall *)pre)->op;
+  const tn_RelayFunction *own = wanted_at(in, called);
+  if (!own) return post;
   tn_RelayFunction *f;
-  TN_GETP(f, relay_rename_bound(found.v.obj));
+  TN_GETP(f, relay_rename_bound(own));
   TN_CHECKP(f->params->len == c->args->len, ValueError, c->span,
-            "call of @%s: expected %lld arguments, got %lld", tn_cstr(called->name_hint),
+            "call of @%s: expected %lld arguments, got %lld", tn_cstr(TN_AS(GlobalVar, called)->name_hint),
             (long long)f->params->len, (long long)c->args->len);
   if (!in->only && is_whole(f)) return (tn_obj *)relay_call_new(f, c->args, NULL);
   return (tn_obj *)body_with(f, c->args);
 }
 
 static tn_IRModule *inline_all(tn_IRModule *m, const tn_arr *only, const tn_pmap *recursive) {
-  static const tn_rewrite_case cases[] = {TN_REWRITE(RelayCall, inline_call)};
+  static const tn_rewrite_case cases[] = {TN_REWRITE(RelayCall, inline_call),
+                                          TN_REWRITE(GlobalVar, inline_value)};
   __attribute__((cleanup(reaching_fini))) reaching r = {.mod = m};
   inlining in = {.mod = m, .only = only, .recursive = recursive};
   tn_map *functions;
