@@ -38,6 +38,7 @@ typedef struct {
 
 typedef struct {
   tn_vec *buffers; /* to allocate in the block around */
+  tn_vec loops;    /* For, outermost first */
 } lowerer;
 
 /* ---- recognising ---- */
@@ -97,6 +98,28 @@ static int match(nest *x) {
   x->reducer = TN_NEW(CommReducer, .lhs = tn_arr_from(&lhs), .rhs = tn_arr_from(&rhs),
                       .result = tn_arr_from(&result), .identity_element = tn_arr_from(&identity));
   return x->reducer ? 0 : -1;
+}
+
+/* ---- what cannot be lowered ---- */
+
+static void *refuse(const tn_BlockRealize *r, const tn_For *l) {
+  const char *axis = tn_cstr(l->thread_binding->thread_tag);
+  bool within = tir_is_thread_axis(axis);
+  return TN_RAISEP(ValueError, r->span,
+                   "Cross-thread reduction cannot be applied to block %s: %s of its reduction is "
+                   "bound to %s, and %s",
+                   tn_cstr(r->block->name_hint), tn_cstr(l->loop_var->name), axis,
+                   within ? "the block is not alone in the loops from its first reduction loop on "
+                            "(move other blocks out of them, or leave the loop unbound)"
+                          : "results are not combined across thread blocks (bind it to a threadIdx "
+                            "axis, or use rfactor)");
+}
+
+/* Threads would write the same results at the same time. */
+static bool races(const tn_BlockRealize *r, const tn_For *l) {
+  if (l->kind != TIR_FOR_THREAD_BINDING || !drives_reduction(r, l->loop_var)) return false;
+  const char *axis = tn_cstr(l->thread_binding->thread_tag);
+  return tir_is_thread_axis(axis) || strncmp(axis, "blockIdx.", 9) == 0;
 }
 
 /* ---- registers ---- */
@@ -308,11 +331,13 @@ static tn_stmt *write_back(const nest *x) {
 
 static tn_stmt *transform(nest *x, tn_vec *buffers) {
   TN_VEC(seq);
+  for (int i = 0; i < x->n; ++i)
+    if (races(x->realize, x->loops[i]) && !is_thread_bound(x->loops[i]))
+      return refuse(x->realize, x->loops[i]);
   TN_TRYP(match(x));
-  for (int i = 0; i < x->r.n; ++i) {
-    if (x->own_part) TN_GETP(x->mine[i], register_of(x, i, "in_thread_", buffers));
-    TN_GETP(x->all[i], register_of(x, i, "cross_thread_", buffers));
-  }
+  for (int i = 0; i < x->r.n; ++i) TN_GETP(x->all[i], register_of(x, i, "cross_thread_", buffers));
+  for (int i = 0; x->own_part && i < x->r.n; ++i)
+    TN_GETP(x->mine[i], register_of(x, i, "in_thread_", buffers));
   tn_stmt *parts[] = {x->own_part ? in_thread_init(x) : tir_nop(),
                       x->own_part ? in_thread(x) : tir_nop(), cross_thread(x), write_back(x)};
   for (int i = 0; i < TN_COUNT(parts); ++i)
@@ -330,8 +355,20 @@ static tn_stmt *transform(nest *x, tn_vec *buffers) {
 static tn_stmt *lower_for(tn_mut *m, tn_For *op) {
   lowerer *l = m->ctx;
   nest x = {.n = 0};
-  if (!l->buffers || !take_nest(op, &x)) return tn_mut_children(m, op);
-  return transform(&x, l->buffers);
+  if (l->buffers && take_nest(op, &x)) return transform(&x, l->buffers);
+  TN_TRYP(tn_vec_push_obj(&l->loops, op));
+  tn_stmt *s = tn_mut_children(m, op);
+  l->loops.len -= 1;
+  return s;
+}
+
+static tn_stmt *lower_realize(tn_mut *m, tn_BlockRealize *op) {
+  const lowerer *l = m->ctx;
+  for (int64_t i = 0; op->block->init && i < l->loops.len; ++i) {
+    const tn_For *f = (const tn_For *)l->loops.items[i].v.obj;
+    if (races(op, f)) return refuse(op, f);
+  }
+  return tn_mut_children(m, op);
 }
 
 static tn_stmt *lower_block(tn_mut *m, tn_Block *op) {
@@ -352,10 +389,13 @@ static tn_stmt *lower_block(tn_mut *m, tn_Block *op) {
 }
 
 tn_PrimFunc *tir_lower_cross_thread_reduction(tn_PrimFunc *f, const tn_pass_ctx *c) {
-  static const tn_mut_case cases[] = {TN_CASE(For, lower_for), TN_CASE(Block, lower_block)};
+  static const tn_mut_case cases[] = {TN_CASE(For, lower_for), TN_CASE(Block, lower_block),
+                                      TN_CASE(BlockRealize, lower_realize)};
   (void)c;
   if (tir_is_legacy(f)) return f;
-  lowerer l = {NULL};
+  lowerer l = {.buffers = NULL};
   TN_MUT(m, cases, &l);
-  return tir_with_body(f, tn_mut_visit(&m, f->body));
+  tn_stmt *body = tn_mut_visit(&m, f->body);
+  tn_vec_fini(&l.loops);
+  return tir_with_body(f, body);
 }
