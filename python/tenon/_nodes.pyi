@@ -1540,6 +1540,11 @@ class DropoutAttrs(Attrs):
     rate: float
     """part of the elements that training sets to 0"""
 
+class DynExpandDimsAttrs(Attrs):
+    """attributes of dyn.expand_dims (type key relay.attrs.DynExpandDimsAttrs)"""
+    num_newaxis: int
+    """how many axes are put in"""
+
 class DynFullAttrs(Attrs):
     """attributes of dyn.full (type key relay.attrs.DynFullAttrs)"""
     dtype: str

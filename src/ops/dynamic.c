@@ -88,7 +88,7 @@ static tn_expr *reshape_element(void *ctx, tn_arr *at) {
   return te_at(s->data, tn_arr_from(&v));
 }
 
-static tn_arr *reshape(const relay_compute *c) {
+tn_arr *ops_reshape_open(const relay_compute *c) {
   source s = {.data = relay_input(c, 0), .shape = ops_open_extents(relay_out(c))};
   if (!s.shape) return NULL;
   return tn_arr_of(
@@ -274,7 +274,7 @@ static tn_arr *argwhere(const relay_compute *c) {
 
 static const relay_op_row rows[] = {
     OPS_DYNAMIC("dyn.reshape", "data newshape", &tn_type_DynReshapeAttrs, 2, "DynamicReshape",
-                reshape_relation, reshape_shape, reshape,
+                reshape_relation, reshape_shape, ops_reshape_open,
                 "the tensor in the shape that another one holds: -1 what is left, 0 as it was",
                 .grads = "(reshape_like(%d, %a), ())"),
     OPS_DYNAMIC("dyn.strided_slice", "data begin end strides", &tn_type_DynSliceAttrs, 14,

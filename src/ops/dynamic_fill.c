@@ -49,6 +49,7 @@ tn_expr *ops_number_at(const relay_shape_query *q, int64_t arg, int64_t i) {
   TN_CHECKP(t, OpNotImplemented, NULL, "%s: its shape function reads argument %lld", q->row->name,
             (long long)arg);
   int64_t n = i + 1;
+  if (t->shape->len == 0) return tir_cast(TN_I64, te_at(t, tn_arr_of(0)), NULL);
   TN_ICHECKP(i >= 0 && (!relay_known_int(t->shape, 0, &n) || i < n));
   return tir_cast(TN_I64, te_at_of(t, 1, tir_i64(i)), NULL);
 }

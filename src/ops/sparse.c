@@ -10,6 +10,7 @@
    begins, and one more number (p). Elements may be blocks of rows and columns. What coordinates and
    positions hold is checked when they are used: those outside are left out. */
 #include "ir/imm.h"
+#include "ops/dynamic.h"
 #include "ops/ops.h"
 
 #define TN_FIELDS_SparseToDenseAttrs(F, S) F(S, REF, Array, output_shape, 0, "shape of the result")
@@ -24,8 +25,8 @@ TN_NODES_LOCAL(SPARSE_ATTRS)
 
 /* ---- coordinates ---- */
 
-static int to_dense_relation(relay_rel *r) {
-  const tn_SparseToDenseAttrs *a = r->attrs;
+/* Coordinates and elements for a result of `ndim` dimensions. */
+static int check_dense(relay_rel *r, int64_t ndim) {
   RELAY_TENSOR(indices, r, 0);
   RELAY_TENSOR(values, r, 1);
   RELAY_TENSOR(fill, r, 2);
@@ -35,7 +36,6 @@ static int to_dense_relation(relay_rel *r) {
               "expected sparse_indices of 2 dimensions at most, sparse_values of 1 at most and a "
               "scalar, got %s and %s",
               relay_type_text(indices), relay_type_text(values));
-  int64_t ndim = a->output_shape->len;
   if (indices->shape->len == 2)
     RELAY_CHECK(r, relay_dim_equal(relay_dim(indices, 1), tir_i64(ndim)) != 0,
                 "%lld coordinates are needed for the result, got %s", (long long)ndim,
@@ -49,7 +49,32 @@ static int to_dense_relation(relay_rel *r) {
   else
     RELAY_CHECK(r, !values->shape->len || relay_dim_equal(relay_dim(values, 0), tir_i64(1)) != 0,
                 "one coordinate for %s", relay_type_text(values));
+  return RELAY_SOLVED;
+}
+
+static int to_dense_relation(relay_rel *r) {
+  const tn_SparseToDenseAttrs *a = r->attrs;
+  int known = check_dense(r, a->output_shape->len);
+  if (known != RELAY_SOLVED) return known;
+  RELAY_TENSOR(values, r, 1);
   return relay_rel_result(r, relay_tensor_type(a->output_shape, values->dtype));
+}
+
+static int open_dense_relation(relay_rel *r) {
+  int64_t ndim;
+  int known = ops_vector_length(r, 3, &ndim);
+  if (known == RELAY_SOLVED) known = check_dense(r, ndim);
+  if (known != RELAY_SOLVED) return known;
+  RELAY_TENSOR(values, r, 1);
+  return relay_rel_result(r, relay_tensor_type(ops_open_shape(ndim), values->dtype));
+}
+
+static tn_arr *open_dense_shape(const relay_shape_query *q) {
+  const tn_TensorType *out = TN_AS(TensorType, q->out_type);
+  TN_VEC(shape);
+  for (int64_t i = 0; i < out->shape->len; ++i)
+    TN_TRYP(tn_vec_push_obj(&shape, ops_number_at(q, 3, i)));
+  return tn_arr_of(1, tn_arr_from(&shape));
 }
 
 static tn_arr *buffers_for(const relay_compute *c, const char *const *names) {
@@ -63,21 +88,22 @@ static tn_arr *buffers_for(const relay_compute *c, const char *const *names) {
 static tn_Buffer *buffer_at(const tn_arr *a, int64_t i) { return (tn_Buffer *)tn_arr_obj(a, i); }
 
 static tn_arr *to_dense(const relay_compute *c) {
-  static const char *const names[] = {"indices", "values", "default_value"};
-  const tn_SparseToDenseAttrs *a = c->attrs;
+  static const char *const names[] = {"indices", "values", "default_value", "output_shape"};
+  const tn_arr *shape;
   tn_arr *in, *at, *none = tn_arr_of(0), *each;
   tn_Buffer *out;
   tn_expr *inside = NULL;
   TN_VEC(target);
   TN_GETP(in, buffers_for(c, names));
   tn_Buffer *indices = buffer_at(in, 0), *values = buffer_at(in, 1);
-  TN_GETP(out, tir_buffer(a->output_shape, values->dtype, "dense", ""));
-  TN_GETP(at, ops_loop_vars("i", a->output_shape->len));
+  TN_GETP(shape, ops_open_extents(relay_out(c)));
+  TN_GETP(out, tir_buffer((tn_arr *)(uintptr_t)shape, values->dtype, "dense", ""));
+  TN_GETP(at, ops_loop_vars("i", shape->len));
   tn_stmt *fill =
       ops_loops(at, out->shape,
                 tir_store(out, tir_cast(out->dtype, tir_load(buffer_at(in, 2), none), NULL), at));
   tn_Var *k = tir_var("k", TN_I32);
-  for (int64_t i = 0; i < a->output_shape->len; ++i) {
+  for (int64_t i = 0; i < shape->len; ++i) {
     tn_arr *place = indices->shape->len == 2   ? tn_arr_of(2, k, tir_i32((int32_t)i))
                     : indices->shape->len == 1 ? tn_arr_of(1, k)
                                                : none;
@@ -437,6 +463,9 @@ static const relay_op_row rows[] = {
      .rel = to_dense_relation,
      .compute = to_dense,
      .doc = "a tensor of its elements and their coordinates"},
+    OPS_DYNAMIC("dyn.sparse_to_dense", "sparse_indices sparse_values default_value output_shape",
+                NULL, 8, "DynSparseToDense", open_dense_relation, open_dense_shape, to_dense,
+                "a tensor, whose shape is one, of its elements and their coordinates"),
     {.name = "sparse_reshape",
      .inputs = "sparse_indices prev_shape new_shape",
      .level = 3,

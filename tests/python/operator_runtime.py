@@ -45,6 +45,47 @@ def broadcast_to(g, name):
     return Call(relay.broadcast_to, x, s, reference=reference, static=maybe_static(g, 1))
 
 
+@rule("dyn.squeeze")
+def squeeze(g, name):
+    shape = [1 if g.chance(0.5) else d for d in g.shape()]
+    ones = [i for i, d in enumerate(shape) if d == 1 and g.chance(0.7)]
+    axis = np.array([i - len(shape) if g.chance(0.3) else i for i in ones], shape_type(g))
+    x = g.array(shape, g.dtype(NUMBERS))
+    reference = lambda x, a: x.squeeze(tuple(a.tolist()))  # noqa: E731
+    return Call(relay.squeeze, x, axis, reference=reference, static=maybe_static(g, 1))
+
+
+@rule("dyn.expand_dims")
+def expand_dims(g, name):
+    x, n = g.array(g.shape(), g.dtype(NUMBERS)), g.number(0, 3)
+    axis = np.array(g.number(-x.ndim - 1, x.ndim + 1), shape_type(g))
+
+    def reference(x, axis):
+        at = int(axis) + x.ndim + 1 if axis < 0 else int(axis)
+        return x.reshape(x.shape[:at] + (1,) * n + x.shape[at:])
+
+    make = lambda x, a: relay.expand_dims(x, a, n)  # noqa: E731
+    return Call(make, x, axis, reference=reference, static=maybe_static(g, 1))
+
+
+@rule("dyn.sparse_to_dense")
+def sparse_to_dense(g, name):
+    shape, n, dtype = [g.extent() for _ in range(g.number(1, 4))], g.number(0, 5), g.dtype(MAIN)
+    at = g.rng.integers(-1, 6, (n, len(shape))).astype(shape_type(g))
+    values, fill = g.array([n], dtype), g.array([], dtype)
+    s = np.array(shape, shape_type(g))
+
+    def reference(at, values, fill, s):
+        out = np.full(tuple(s), fill, values.dtype)
+        for place, value in zip(at, values, strict=True):
+            if all(0 <= i < d for i, d in zip(place, s, strict=True)):
+                out[tuple(place)] = value
+        return out
+
+    make = lambda i, v, d, s: relay.sparse_to_dense(i, s, v, d)  # noqa: E731
+    return Call(make, at, values, fill, s, reference=reference, static=maybe_static(g, 3))
+
+
 @rule("dyn.tile")
 def tile(g, name):
     shape = g.shape()

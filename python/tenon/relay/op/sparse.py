@@ -2,6 +2,7 @@
 
 import importlib
 
+from ..._ffi.registry import get_global_func
 from ..expr import Constant, Expr, TupleWrapper, const
 from . import _make, _rows
 
@@ -19,8 +20,8 @@ def sparse_to_dense(sparse_indices, output_shape, sparse_values, default_value=0
     sparse_indices : RelayExpr
         Coordinates of the elements, integers (elements, dimensions), or (elements,) for a result
         of one dimension, or a scalar.
-    output_shape : list of int or Constant
-        Shape of the result.
+    output_shape : list of int, Constant or RelayExpr
+        Shape of the result; an expression is a vector of extents, known at run time only.
     sparse_values : RelayExpr
         The elements (elements,), or one for all.
     default_value : RelayExpr or number
@@ -32,9 +33,12 @@ def sparse_to_dense(sparse_indices, output_shape, sparse_values, default_value=0
     """
     if isinstance(output_shape, Constant):
         output_shape = output_shape.data.numpy()
-    shape = [int(n) for n in output_shape]
     if not isinstance(default_value, Expr):
         default_value = const(default_value)
+    if isinstance(output_shape, Expr):
+        make = get_global_func("relay.op.dyn._make.sparse_to_dense")
+        return make(sparse_indices, sparse_values, default_value, output_shape)
+    shape = [int(n) for n in output_shape]
     return _make.sparse_to_dense(sparse_indices, sparse_values, default_value, shape)
 
 

@@ -36,6 +36,60 @@ def concatenate(data, axis):
     return _make.concatenate(_tensors(data), axis)
 
 
+def _numbers(value):
+    """Numbers of a constant; anything else as it is."""
+    if not isinstance(value, Constant):
+        return value
+    numbers = value.data.numpy()
+    return int(numbers) if numbers.ndim == 0 else [int(x) for x in numbers]
+
+
+def squeeze(data, axis=None):
+    """A tensor without axes of extent 1.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        The tensor.
+    axis : int, list of int, or RelayExpr, optional
+        The axes to drop; default: all that can be. An expression is a vector of them, known at run
+        time only.
+
+    Returns
+    -------
+    Call
+    """
+    axis = _numbers(axis)
+    if isinstance(axis, Expr):
+        return _make_dynamic("squeeze")(data, axis)
+    if isinstance(axis, int):
+        axis = [axis]
+    return _make.squeeze(data, axis if axis is None else list(axis))
+
+
+def expand_dims(data, axis, num_newaxis=1):
+    """Axes of extent 1 before an axis.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        The tensor.
+    axis : int or RelayExpr
+        The axis; negative ones count from behind the last one. An expression is a scalar, known at
+        run time only.
+    num_newaxis : int
+        How many axes are put in.
+
+    Returns
+    -------
+    Call
+    """
+    axis = _numbers(axis)
+    if isinstance(axis, Expr):
+        return _make_dynamic("expand_dims")(data, axis, num_newaxis)
+    return _make.expand_dims(data, axis, num_newaxis)
+
+
 def reshape(data, newshape, allowzero=False):
     """The same elements under another shape.
 
@@ -460,6 +514,7 @@ __all__ = [
     "broadcast_to",
     "collapse_sum_to",
     "concatenate",
+    "expand_dims",
     "full",
     "gather",
     "meshgrid",
@@ -468,6 +523,7 @@ __all__ = [
     "reshape",
     "reverse_reshape",
     "split",
+    "squeeze",
     "strided_set",
     "strided_slice",
     "tile",
