@@ -43,6 +43,7 @@ typedef struct {
   int depth;         /* of proofs that the rewriter starts */
   int64_t rewrites;  /* rules applied so far */
   bool zero_divisor; /* set when a bound divides by a constant 0 */
+  bool narrow;       /* comparisons become the narrowest that the conditions allow */
 } arith_analyzer;
 
 #define TN_ARITH(name) __attribute__((cleanup(arith_fini))) arith_analyzer name = {0}
@@ -116,6 +117,11 @@ TN_API tn_expr *arith_rewrite_simplify(arith_analyzer *a, tn_expr *e);
 /** Sums of products in one order: positive factors first, larger ones before smaller, constants
  * last among each sign. */
 TN_API tn_expr *arith_canonical_simplify(arith_analyzer *a, tn_expr *e);
+
+/** A condition as a conjunction of disjunctions, as far as its terms may change places. What would
+ * have more than 32 of them or more than 16 terms in one, and what has more than 256 nodes, stays
+ * as it is. Simplified before. */
+TN_API tn_expr *arith_and_of_ors(arith_analyzer *a, tn_expr *e);
 
 /** Same structure; variables are equal only to themselves. */
 TN_API bool arith_same(const tn_expr *x, const tn_expr *y);

@@ -4,12 +4,14 @@
 
 enum { MAX_FACTS = 8 }; /* the innermost ones are combined */
 
-/* The condition as  *out >= gap  (out is NULL when it is none of that kind). */
+/* The condition as  *out >= gap  (out is NULL when it is none of that kind). Equal operands make a
+   difference that is at least 0 both ways. */
 static int as_difference(arith_analyzer *a, const tn_expr *cond, tn_expr **out, int64_t *gap) {
   const tn_BinaryOp *o = TN_AS_BINARY(cond);
   uint32_t t = cond->hdr.type_index;
   *out = NULL;
-  if (!o || (t != TN_TI_LT && t != TN_TI_LE) || !arith_is_index(o->a->dtype)) return 0;
+  bool order = t == TN_TI_LT || t == TN_TI_LE || t == TN_TI_EQ;
+  if (!o || !order || !arith_is_index(o->a->dtype)) return 0;
   if (arith_result_wraps(a, TN_TI_Sub, o->b, o->a)) return 0;
   *gap = t == TN_TI_LT;
   TN_GET(*out, tir_sub(o->b, o->a));
@@ -67,6 +69,17 @@ static int atoms_of(const arith_analyzer *a, const tn_expr *e, uint64_t *out) {
   return 0;
 }
 
+/* Of x == y also x - y >= 0. */
+static int other_way(arith_analyzer *a, const tn_expr *cond, const known_order *o, known_order *out,
+                     int *n) {
+  const tn_EQ *e = TN_AS(EQ, cond);
+  if (!e || arith_result_wraps(a, TN_TI_Sub, e->a, e->b)) return 0;
+  out[*n] = *o;
+  TN_GET(out[*n].difference, tir_sub(e->a, e->b));
+  ++*n;
+  return 0;
+}
+
 /* The innermost conditions that are differences. */
 static int known_orders(arith_analyzer *a, tn_dtype t, known_order *out, int *n) {
   *n = 0;
@@ -77,6 +90,7 @@ static int known_orders(arith_analyzer *a, tn_dtype t, known_order *out, int *n)
     if (!o->difference || !tn_dtype_eq(o->difference->dtype, t)) continue;
     TN_TRY(atoms_of(a, o->difference, &o->atoms));
     ++*n;
+    TN_TRY(other_way(a, a->facts[i].cond, o, out, n));
   }
   return 0;
 }
@@ -101,7 +115,7 @@ static int lower_by_facts(arith_analyzer *a, tn_expr *e, const known_order *know
 }
 
 int arith_fact_bounds(arith_analyzer *a, tn_expr *e, arith_bound *out) {
-  known_order known[MAX_FACTS];
+  known_order known[2 * MAX_FACTS];
   tn_expr *minus, *zero;
   uint64_t atoms;
   int n;

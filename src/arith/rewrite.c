@@ -113,7 +113,8 @@ tn_expr *rw_arithmetic(tn_mut *m, tn_BinaryOp *e) {
 
 tn_expr *rw_var(tn_mut *m, tn_Var *v) {
   const arith_var *known = arith_known(rw_analyzer(m), (tn_expr *)v);
-  return known && known->value ? known->value : (tn_expr *)v;
+  if (known && known->value) return known->value;
+  return ir_is_bool(v->dtype) ? rw_facts(m, (tn_expr *)v) : (tn_expr *)v;
 }
 
 tn_expr *rw_cast(tn_mut *m, tn_Cast *e) {

@@ -51,6 +51,31 @@ tn_expr *rw_under(tn_mut *m, tn_expr *cond, tn_expr *e) {
   return r;
 }
 
+/* With `cond` known, e as the comparison that fewer numbers fulfil; NULL: it stays.
+     x <= y:   y <= x  =>  y == x,   x != y  =>  x < y
+     x != y:   x <= y  =>  x < y */
+static tn_expr *narrowed(const tn_expr *cond, const tn_BinaryOp *e) {
+  uint32_t c = cond->hdr.type_index, t = e->hdr.type_index;
+  const tn_BinaryOp *x = TN_AS_BINARY(cond);
+  if (!x || (c != TN_TI_LE && c != TN_TI_NE) || !(aligned(x, e) || reversed(x, e))) return NULL;
+  if (c == TN_TI_NE) return t == TN_TI_LE ? tir_binary(TN_TI_LT, e->a, e->b, e->span) : NULL;
+  if (t == TN_TI_NE) return tir_binary(TN_TI_LT, x->a, x->b, e->span);
+  if (t != TN_TI_LE || aligned(x, e)) return NULL;
+  bool constant = TN_IS(IntImm, e->a);
+  return tir_binary(TN_TI_EQ, constant ? e->b : e->a, constant ? e->a : e->b, e->span);
+}
+
+static tn_expr *narrow(tn_mut *m, tn_expr *e) {
+  const arith_analyzer *a = rw_analyzer(m);
+  const tn_BinaryOp *o = e ? TN_AS_BINARY(e) : NULL;
+  if (!a->narrow || !o || e->hdr.type_index < TN_TI_EQ || !ir_is_integral(o->a->dtype)) return e;
+  for (int64_t i = a->nfacts - 1; i >= 0; --i) {
+    tn_expr *r = a->facts[i].cond ? narrowed(a->facts[i].cond, o) : NULL;
+    if (r || tn_error_pending()) return r;
+  }
+  return e;
+}
+
 /* ---- comparisons ---- */
 
 typedef enum { UNKNOWN = 0, LESS = 1, EQUAL = 2, GREATER = 4, DIFFERENT = LESS | GREATER } order;
@@ -133,7 +158,7 @@ static tn_expr *plain_comparison(tn_mut *m, tn_BinaryOp *e, tn_expr *a, tn_expr 
   return rw_facts(m, r);
 }
 
-tn_expr *rw_comparison(tn_mut *m, tn_BinaryOp *e) {
+static tn_expr *compared(tn_mut *m, tn_BinaryOp *e) {
   tn_expr *a, *b, *r;
   TN_GETP(a, rw_visit(m, e->a));
   TN_GETP(b, rw_visit(m, e->b));
@@ -151,6 +176,8 @@ tn_expr *rw_comparison(tn_mut *m, tn_BinaryOp *e) {
   TN_GETP(r, rw_negate(m, r));
   return arith_same(r, (tn_expr *)e) ? (tn_expr *)e : r;
 }
+
+tn_expr *rw_comparison(tn_mut *m, tn_BinaryOp *e) { return narrow(m, compared(m, e)); }
 
 /* ---- logic ---- */
 

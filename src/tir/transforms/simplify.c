@@ -13,6 +13,8 @@ typedef struct {
   arith_analyzer *known;
   const void *program; /* where bindings may be named by extents */
   bool sides;          /* the sides of a condition tell something of each other */
+  bool and_of_ors;     /* conditions become conjunctions of disjunctions */
+  tn_pmap lets;        /* conditions that are bound: tn_Var -> value, which reads no memory */
   bool looked;         /* in_buffers is filled */
   tn_pmap in_buffers;  /* variables that extents of buffers name: their bindings stay */
 } simplifier;
@@ -40,6 +42,11 @@ static tn_expr *simple_condition(simplifier *x, tn_expr *e) {
   return any ? tir_or(l, r) : tir_and(l, r);
 }
 
+static tn_expr *whole_condition(simplifier *x, tn_expr *e) {
+  tn_expr *r = simple_condition(x, e);
+  return r && x->and_of_ors ? arith_and_of_ors(x->known, r) : r;
+}
+
 /* Handles and texts are left alone, but for what calls that give a handle are told; everything else
    is simplified as a whole. */
 static tn_obj *simplify(tn_mut *m, tn_obj *o) {
@@ -47,7 +54,7 @@ static tn_obj *simplify(tn_mut *m, tn_obj *o) {
   if (!TN_IS(PrimExpr, o)) return tn_mut_children(m, o);
   if (e->dtype.code == kDLOpaqueHandle && TN_IS(Call, o)) return tn_mut_children(m, o);
   if (TN_IS(StringImm, o) || e->dtype.code == kDLOpaqueHandle) return o;
-  return (tn_obj *)simple_condition(m->ctx, (tn_expr *)o);
+  return (tn_obj *)whole_condition(m->ctx, (tn_expr *)o);
 }
 
 static tn_obj *leave_alone(tn_mut *m, tn_obj *o) {
@@ -66,10 +73,19 @@ static tn_stmt *simplify_for(tn_mut *m, tn_For *op) {
   return tir_for_with(op, min, extent, body);
 }
 
+/* The condition with the values of bound ones in their places. */
+static tn_expr *spelled_out(simplifier *x, tn_expr *cond) {
+  if (!cond || x->lets.len == 0) return cond;
+  tn_expr *r = tir_substitute(cond, &x->lets);
+  return r && r != cond ? arith_simplify(x->known, r) : r;
+}
+
 static tn_stmt *under(tn_mut *m, tn_expr *cond, tn_stmt *s) {
   arith_analyzer *a = ((simplifier *)m->ctx)->known;
+  tn_expr *full = spelled_out(m->ctx, cond);
+  if (!full) return NULL;
   int64_t mark = arith_enter(a, cond);
-  if (mark < 0) return NULL;
+  if (mark < 0 || (full != cond && arith_enter(a, full) < 0)) return NULL;
   tn_stmt *r = tn_mut_visit(m, s);
   arith_leave(a, mark);
   return r;
@@ -81,7 +97,9 @@ static tn_stmt *simplify_if(tn_mut *m, tn_IfThenElse *op) {
   TN_GETP(copy.condition, tn_mut_visit(m, op->condition));
   const tn_Call *likely = tir_as_call((tn_obj *)copy.condition, TIR_OP_likely);
   tn_expr *cond = likely ? (tn_expr *)tn_arr_obj(likely->args, 0) : copy.condition;
-  if (tir_as_int((tn_obj *)cond, &known)) {
+  tn_expr *full;
+  TN_GETP(full, spelled_out(m->ctx, cond));
+  if (tir_as_int((tn_obj *)full, &known)) {
     tn_stmt *taken = known ? op->then_case : op->else_case;
     return taken ? tn_mut_visit(m, taken) : tir_nop();
   }
@@ -127,6 +145,9 @@ static tn_stmt *simplify_let(tn_mut *m, tn_LetStmt *op) {
   } else if (integer) {
     TN_TRYP(arith_know_value(x->known, op->var, copy.value));
   }
+  bool condition = ir_is_bool(op->var->dtype) && tir_is_pure(copy.value) &&
+                   !tir_is_larger(copy.value, MAX_INLINED);
+  if (condition) TN_TRYP(tn_pmap_put(&x->lets, op->var, copy.value));
   TN_GETP(copy.body, tn_mut_visit(m, op->body));
   arith_unbind(x->known, op->var);
   if (inlined && !tn_pmap_has(&x->in_buffers, op->var)) return copy.body;
@@ -143,6 +164,7 @@ static tn_stmt *simplify_in(simplifier *x, tn_stmt *s) {
   TN_MUT(m, cases, x);
   tn_stmt *r = tn_mut_visit(&m, s);
   tn_pmap_fini(&x->in_buffers);
+  tn_pmap_fini(&x->lets);
   return r;
 }
 
@@ -163,11 +185,30 @@ static tn_stmt *with_knowns(const tn_SimplifyConfig *o, tn_stmt *s) {
   return s;
 }
 
+/* Tensors have extents of 0 and more. */
+static int know_extents(arith_analyzer *a, const tn_PrimFunc *f) {
+  for (int64_t i = 0; i < f->params->len; ++i) {
+    tn_any found;
+    if (!tn_map_get(f->buffer_map, f->params->items[i], &found)) continue;
+    const tn_arr *shape = ((const tn_Buffer *)found.v.obj)->shape;
+    for (int64_t k = 0; k < shape->len; ++k) {
+      tn_expr *n = (tn_expr *)tn_arr_obj(shape, k);
+      if (!TN_IS(IntImm, n) && arith_enter(a, tir_ge(n, tir_zero(n->dtype))) < 0) return -1;
+    }
+  }
+  return 0;
+}
+
 tn_PrimFunc *tir_simplify(tn_PrimFunc *f, const tn_pass_ctx *c) {
   TN_ARITH(known);
   const tn_SimplifyConfig *o = ir_config_node(c->node, "tir.Simplify", &tn_type_SimplifyConfig);
   if (!o) return NULL;
-  simplifier x = {.known = &known, .program = f, .sides = o->apply_constraints_to_boolean_branches};
+  known.narrow = true;
+  simplifier x = {.known = &known,
+                  .program = f,
+                  .sides = o->apply_constraints_to_boolean_branches,
+                  .and_of_ors = o->convert_boolean_to_and_of_ors};
+  TN_TRYP(know_extents(&known, f));
   tn_stmt *body = with_knowns(o, f->body);
   return body ? tir_with_body(f, simplify_in(&x, body)) : NULL;
 }
