@@ -55,3 +55,32 @@ def test_a_missing_extension_is_explained(tmp_path):
     done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True)
     assert done.returncode == 1
     assert "tenon._core" in done.stderr and "pip install" in done.stderr
+
+
+CLASSES = """
+import importlib, pkgutil, sys
+import tenon
+from tenon import _core
+
+if sys.argv[1] == "everything":
+    for found in pkgutil.walk_packages(tenon.__path__, "tenon."):
+        try:
+            importlib.import_module(found.name)
+        except (ImportError, RuntimeError):
+            pass  # what needs a package that is not installed, or a device
+for key in _core.list_types():
+    cls = _core.class_of(key)
+    print(f"{key}={cls.__module__}.{cls.__qualname__}")
+"""
+
+
+def test_objects_have_their_class_whatever_is_imported():
+    """A te.Tensor that a program gets before it imports te can be indexed all the same."""
+    first, all_there = (
+        subprocess.run(
+            [sys.executable, "-c", CLASSES, what], capture_output=True, text=True, check=True
+        ).stdout.splitlines()
+        for what in ("nothing", "everything")
+    )
+    # types of parts that are opened later come with these only
+    assert len(first) > 300 and sorted(set(first) - set(all_there)) == []
