@@ -105,10 +105,15 @@ static tn_module *compile(const tn_RelayFunction *f, tn_target *t) {
 }
 
 /* In a context of its own: instruments and options are meant for the program, not for what becomes
-   of its constants. */
+   of its constants. The program may be anybody's, so indices that are data are checked, whatever
+   the operator made of them. */
 static tn_module *compile_apart(const tn_RelayFunction *f, tn_target *t) {
   tn_PassContext *ctx;
-  TN_GETP(ctx, tn_scope_own(tn_node_make(&tn_type_PassContext, 0, NULL, NULL)));
+  tn_map *config;
+  TN_GETP(config, tn_map_with(NULL, tn_any_cstr("tir.check_data_indices"), tn_any_int(1)));
+  const char *names[] = {"config"};
+  tn_any values[] = {tn_any_obj(config)};
+  TN_GETP(ctx, tn_scope_own(tn_node_make(&tn_type_PassContext, 1, names, values)));
   TN_TRYP(ir_pass_ctx_enter(ctx));
   tn_module *m = compile(f, t);
   return ir_pass_ctx_exit(ctx) ? NULL : m;
@@ -141,7 +146,11 @@ static relay_expr *evaluate_call(evaluation *e, const tn_RelayCall *call) {
     TN_GETP(m, compile_apart(f, t));
     evaluate_code_put(f, t, m);
   }
-  return run(m, e) ? NULL : result;
+  if (run(m, e)) {
+    tn_error_note("in %s, computed on constants", relay_called_op(call));
+    return NULL;
+  }
+  return result;
 }
 
 static relay_expr *evaluate(const tn_RelayCall *call) {

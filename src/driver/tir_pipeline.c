@@ -47,9 +47,13 @@ static const step phase1[] = {
 
 /* What loops ask for. */
 static const step phase2[] = {
-    {"tir.PrefetchNext"},       {"tir.LoopPartition", .full = true},
-    {"tir.VectorizeLoop"},      {"tir.InjectVirtualThread"},
-    {"tir.InjectDoubleBuffer"}, {"tir.StorageRewrite", .unless = "tir.disable_storage_rewrite"},
+    {"tir.CheckDataIndices", .only = "tir.check_data_indices"},
+    {"tir.PrefetchNext"},
+    {"tir.LoopPartition", .full = true},
+    {"tir.VectorizeLoop"},
+    {"tir.InjectVirtualThread"},
+    {"tir.InjectDoubleBuffer"},
+    {"tir.StorageRewrite", .unless = "tir.disable_storage_rewrite"},
     {"tir.UnrollLoop"},
 };
 

@@ -3,6 +3,8 @@ families that others are modelled on."""
 
 import inspect
 import math
+import subprocess
+import sys
 
 import numpy as np
 import op_cases
@@ -448,6 +450,41 @@ def test_operator_from_python():
 
     np.testing.assert_allclose(op_cases.compute(make, rand(3)), rand(3) * 2, rtol=1e-6)
     assert op_cases.shapes(make, rand(3)) == [(3,)]
+
+
+UNCHECKED = """
+import numpy as np
+import tenon
+from tenon import relay
+
+@relay.op.register_compute("contrib_reverse_reshape", level=20)
+def unchecked(attrs, inputs, out_type):
+    i = inputs[0]
+    return [tenon.te.compute(out_type.shape, lambda k: i[i[k]])]
+
+def folded(count, last):
+    index = np.arange(count, dtype="int32")
+    index[0] = last
+    call = relay.reverse_reshape(relay.const(index), [-1])
+    return relay.transform.FoldConstant()(tenon.IRModule.from_expr(call))["main"].body
+
+for count in (3, 20_000):  # interpreted, and as native code
+    print(folded(count, 2).data.numpy()[:3])
+    for last in (-1, count, 2**30):
+        try:
+            print("not told:", folded(count, last))
+        except tenon.TVMError as e:
+            print(e, *e.__notes__)
+"""
+
+
+def test_constants_are_computed_with_checked_indices():
+    """By an operator's function that lets an index of any value through."""
+    done = subprocess.run([sys.executable, "-c", UNCHECKED], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("an index that is data is outside of its buffer") == 6
+    assert done.stdout.count("in contrib_reverse_reshape, computed on constants") == 6
+    assert done.stdout.count("[2 1 2]") == 2
 
 
 def test_relation_from_python():
