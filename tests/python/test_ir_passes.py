@@ -254,7 +254,7 @@ def test_printing(capsys):
     assert "Before Running Pass: The meta data of the pass - pass name: p, opt_level: 1" in out
     assert "After Running Pass:" in out
     PrintIR("here")(ir.IRModule({}))
-    assert "PrintIR(here):" in capsys.readouterr().out
+    assert "PrintIR(here):" in capsys.readouterr().err
     assert "required passes: [a, b]" in repr(PassInfo(1, "p", ["a", "b"]))
 
 

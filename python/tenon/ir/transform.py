@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import sys
 
 from .._ffi.registry import register_object
 from ..runtime.object import Object
@@ -325,7 +326,7 @@ def module_pass(pass_func=None, opt_level=None, name=None, required=None, tracea
 
 
 def PrintIR(header="", show_meta_data=False):  # noqa: N802  named as the other passes
-    """A pass that prints the module.
+    """A pass that prints the module, to the standard error stream.
 
     Parameters
     ----------
@@ -340,8 +341,8 @@ def PrintIR(header="", show_meta_data=False):  # noqa: N802  named as the other 
     """
 
     def show(mod, _):
-        print(f"PrintIR({header}):")
-        print(mod.astext(show_meta_data) if show_meta_data else mod)
+        print(f"PrintIR({header}):", file=sys.stderr)
+        print(mod.astext(show_meta_data) if show_meta_data else mod, file=sys.stderr)
         return mod
 
     return module_pass(show, opt_level=0, name="PrintIR")
