@@ -67,9 +67,24 @@ class Program:
     def statement(self, variables, depth, indent):
         kind = self.rng.random()
         inner = (depth - 1, indent + "    ")
+        if kind < 0.06:
+            begin = f"{self.rng.choice([*variables, 'n'])} % 5"
+            value = self.rng.choice(
+                [f"T.Broadcast({self.rng.randrange(3)}, 4)", f"T.Ramp({begin}, 1, 4)"]
+            )
+            return [f"{indent}{self.rng.choice('ABC')}[{begin} : {begin} + 4] = {value}"]
         if kind < 0.5 or depth == 0:
             target = self.load(variables)
             return [f"{indent}{target} = {self.expr(variables)}"]
+        if kind < 0.58:
+            a, v = self.rng.choice("ABC"), self.new_name()
+            cond = f"{a}[{v}] {self.rng.choice(['<', '==', '!='])} {self.rng.randrange(3)}"
+            return [
+                f"{indent}for {v} in range({self.rng.choice(['8', '4', 'n'])}):",
+                f"{indent}    if {cond}:",
+                f"{indent}        {a}[{v}] = {self.expr([*variables, v])}",
+                *self.block([*variables, v], *inner),
+            ]
         if kind < 0.75:
             v, extent = self.new_name(), self.rng.choice(["8", "8", "4", "n", "0"])
             return [f"{indent}for {v} in range({extent}):", *self.block([*variables, v], *inner)]
@@ -132,6 +147,35 @@ def simplified(body):
 def test_what_makes_values_unknown(between):
     assert "B[0] = 5" in simplified("    A[0] = 5\n    B[0] = A[0]\n")
     assert "B[0] = A[0]" in simplified(f"    A[0] = 5\n{between}\n    B[0] = A[0]\n")
+
+
+@pytest.mark.parametrize(
+    "text, wanted",
+    [
+        ("    A[0] = 1\n    A[0] = A[0] + 1\n    B[0] = A[0]\n", "B[0] = 2"),
+        ("    A[0] = 1\n    A[1] = 2\n    B[0] = A[0]\n", "B[0] = 1"),
+        ("    A[0] = 1\n    A[n % 8] = 2\n    B[0] = A[0]\n", "B[0] = A[0]"),
+        ("    A[0:4] = T.Ramp(5, 2, 4)\n    B[0] = A[1]\n", "B[0] = 7"),
+        ("    A[T.Broadcast(1, 4)] = T.Ramp(5, 2, 4)\n    B[0] = A[1]\n", "B[0] = A[1]"),
+        ("    T.assume(n == 3)\n    if n < 4:\n        B[0] = 1\n", "assume(n == 3)\n    B[0] = 1"),
+        (
+            "    if B[1] == 0:\n        T.assume(n == 3)\n    if n < 4:\n        B[0] = 1\n",
+            "if n < 4",
+        ),
+    ],
+)
+def test_what_is_known(text, wanted):
+    assert wanted in simplified(text)
+
+
+def test_iterations_know_their_own_elements():
+    text = "    for i in range(8):\n        A[i] = i\n    for j in range({n}):\n        {store}\n"
+    own = simplified(text.format(n=8, store="A[j] = A[j] * 2"))
+    assert "A[j] = j * 2" in own
+    other = simplified(text.format(n=8, store="A[7 - j] = A[j] * 2"))
+    assert "A[7 - j] = A[j] * 2" in other
+    twice = "        A[0] = 1\n        A[j] = A[j] * 2"
+    assert "A[j] = A[j] * 2" in simplified(text.format(n=8, store=twice.strip()))
 
 
 def test_threads_do_not_know_of_each_other():

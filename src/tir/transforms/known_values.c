@@ -4,6 +4,8 @@
 #include "tir/transforms/known_values.h"
 
 enum { BUFFER, INDICES, VALUE, WHEN, VARS, RANGES, STORED, NFIELDS };
+enum { MAX_VALUE = 64 }; /* nodes of a value that is remembered */
+enum { MAX_LANES = 16 }; /* of a store of which each element is remembered */
 
 static tn_expr *expr_of(const tn_arr *fact, int field) {
   return (tn_expr *)tn_arr_obj(fact, field);
@@ -32,6 +34,29 @@ static void forget_buffer(tir_known *x, const tn_Var *data) {
   int64_t n = 0;
   for (int64_t i = 0; i < x->facts.len; ++i)
     if (buffer_of(fact_at(&x->facts, i))->data != data) x->facts.items[n++] = x->facts.items[i];
+  x->facts.len = n;
+}
+
+/* Is an axis of the fact's element another than the store's? Elements of views with strides of
+   their own may share memory. */
+static bool is_elsewhere(tir_known *x, const tn_arr *fact, const tn_BufferStore *s) {
+  const tn_arr *own = list_of(fact, INDICES);
+  if (buffer_of(fact) != s->buffer || s->buffer->strides->len || list_of(fact, VARS)->len)
+    return false;
+  for (int64_t i = 0; i < own->len && i < s->indices->len; ++i) {
+    tn_expr *a = (tn_expr *)tn_arr_obj(own, i), *b = (tn_expr *)tn_arr_obj(s->indices, i);
+    if (a->dtype.lanes == 1 && b->dtype.lanes == 1 && arith_prove(x->a, tir_ne(a, b))) return true;
+  }
+  return false;
+}
+
+static void forget_stored(tir_known *x, const tn_BufferStore *s) {
+  int64_t n = 0;
+  for (int64_t i = 0; i < x->facts.len; ++i) {
+    const tn_arr *f = fact_at(&x->facts, i);
+    if (buffer_of(f)->data != s->buffer->data || is_elsewhere(x, f, s))
+      x->facts.items[n++] = x->facts.items[i];
+  }
   x->facts.len = n;
 }
 
@@ -156,14 +181,55 @@ static tn_expr *with_values(tir_known *x, tn_expr *e) {
 
 /* ---- learning ---- */
 
-static int note_store(tir_known *x, const tn_BufferStore *s) {
-  forget_buffer(x, s->buffer->data);
-  if (x->opaque || s->value->dtype.lanes != s->buffer->dtype.lanes || !tir_is_pure(s->value))
-    return 0;
+/* Lane k of a vector; NULL without an error when it is none that is spelled out. */
+static tn_expr *lane_of(tn_expr *e, int k) {
+  const tn_Ramp *r = TN_AS(Ramp, e);
+  const tn_Broadcast *b = TN_AS(Broadcast, e);
+  if (e->dtype.lanes == 1) return e;
+  if (b) return b->value->dtype.lanes == 1 ? b->value : NULL;
+  if (!r || r->base->dtype.lanes != 1) return NULL;
+  return tir_add(r->base, tir_mul(r->stride, tir_const_int(r->stride->dtype, k)));
+}
+
+/* Does every lane go to an element of its own? */
+static bool are_distinct(const tn_arr *indices) {
+  for (int64_t i = 0; i < indices->len; ++i) {
+    const tn_Ramp *r = TN_AS(Ramp, tn_arr_obj(indices, i));
+    if (r && TN_IS(IntImm, r->stride) && !tir_is_zero(r->stride)) return true;
+  }
+  return false;
+}
+
+static int note_lanes(tir_known *x, const tn_BufferStore *s, tn_expr *value) {
+  tn_arr *none = tn_arr_of(0), *indices;
+  int lanes = value->dtype.lanes;
+  bool several = lanes > 1 && lanes <= MAX_LANES && s->buffer->dtype.lanes == 1;
+  if (!several || !are_distinct(s->indices)) return 0;
+  for (int k = 0; k < lanes; ++k) {
+    TN_VEC(at);
+    tn_expr *v = lane_of(value, k);
+    bool known = v && tir_is_pure(v);
+    for (int64_t i = 0; known && i < s->indices->len; ++i) {
+      tn_expr *e = lane_of((tn_expr *)tn_arr_obj(s->indices, i), k);
+      known = e && tir_is_pure(e);
+      if (known) TN_TRY(tn_vec_push_obj(&at, e));
+    }
+    if (!known) return tn_error_pending() ? -1 : 0;
+    TN_GET(indices, tn_arr_from(&at));
+    TN_TRY(add_fact(x, s->buffer, indices, v, tir_bool(true), none, none, true));
+  }
+  return 0;
+}
+
+/* @param value what is stored, as far as it is known */
+static int note_store(tir_known *x, const tn_BufferStore *s, tn_expr *value) {
+  forget_stored(x, s);
+  if (x->opaque || !tir_is_pure(value) || tir_is_larger(value, MAX_VALUE)) return 0;
+  if (value->dtype.lanes != s->buffer->dtype.lanes) return note_lanes(x, s, value);
   for (int64_t i = 0; i < s->indices->len; ++i)
     if (!tir_is_pure((const tn_expr *)tn_arr_obj(s->indices, i))) return 0;
   tn_arr *none = tn_arr_of(0);
-  return add_fact(x, s->buffer, s->indices, s->value, tir_bool(true), none, none, true);
+  return add_fact(x, s->buffer, s->indices, value, tir_bool(true), none, none, true);
 }
 
 static int note_assumed(tir_known *x, tn_expr *cond, tn_expr *when) {
@@ -201,7 +267,9 @@ typedef struct {
 static int count_store(void *ctx, tn_obj *o) {
   counter *c = ctx;
   const tn_BufferStore *s = TN_AS(BufferStore, o);
-  c->stores += s && s->buffer->data == c->data;
+  if (!s || s->buffer->data != c->data) return 0;
+  /* one of several elements may be stored again by another iteration */
+  c->stores += s->value->dtype.lanes == s->buffer->dtype.lanes ? 1 : 2;
   return 0;
 }
 
@@ -242,6 +310,49 @@ static int after_loop(tir_known *x, const tn_For *op, tn_arr *fact) {
                   expr_of(fact, WHEN), vars, ranges, stored);
 }
 
+/* Do all stores to a buffer go to elements that other iterations do not store to? */
+typedef struct {
+  const tn_For *loop;
+  const tn_Buffer *buffer;
+  int64_t axis; /* where the loop's variable is the index; -1: none or several */
+  bool shared;
+} own_elements;
+
+static int look_at_access(void *ctx, tn_obj *o) {
+  own_elements *w = ctx;
+  const tn_BufferStore *s = TN_AS(BufferStore, o);
+  const tn_Call *c = TN_AS(Call, o);
+  if (c && tir_call_effect((tn_obj *)c->op) > TIR_EFFECT_READ) w->shared = true;
+  if (!s || s->buffer->data != w->buffer->data) return 0;
+  bool own = s->buffer == w->buffer && w->axis < s->indices->len &&
+             tn_arr_obj(s->indices, w->axis) == (tn_obj *)w->loop->loop_var;
+  w->shared |= !own || s->value->dtype.lanes != s->buffer->dtype.lanes;
+  return 0;
+}
+
+/* A fact about all elements along an axis of which each iteration stores to its own: what it says
+   of the iteration's. */
+static int begin_of_iteration(tir_known *x, const tn_For *op, const tn_arr *fact, tn_vec *out) {
+  const tn_arr *own = list_of(fact, INDICES), *vars = list_of(fact, VARS);
+  own_elements w = {.loop = op, .buffer = buffer_of(fact), .axis = -1};
+  if (vars->len != 1 || op->kind != TIR_FOR_SERIAL || w.buffer->strides->len) return 0;
+  for (int64_t i = 0; i < own->len; ++i)
+    if (tn_arr_obj(own, i) == tn_arr_obj(vars, 0)) w.axis = i;
+  if (w.axis < 0 || !is_inside(x, (tn_expr *)op->loop_var,
+                               (const tn_Range *)tn_arr_obj(list_of(fact, RANGES), 0)))
+    return 0;
+  TN_TRY(tn_post_order(op->body, look_at_access, &w));
+  if (w.shared) return 0;
+  TN_PMAP(at);
+  TN_TRY(tn_pmap_put(&at, tn_arr_obj(vars, 0), op->loop_var));
+  tn_arr *none = tn_arr_of(0), *indices = tir_substitute(own, &at);
+  tn_expr *value = tir_substitute(expr_of(fact, VALUE), &at);
+  tn_expr *when = tir_substitute(expr_of(fact, WHEN), &at);
+  if (!none || !indices || !value || !when) return -1;
+  return tn_vec_push_obj(
+      out, tn_arr_of(NFIELDS, w.buffer, indices, value, when, none, none, tir_bool(false)));
+}
+
 static bool has(const tn_vec *facts, const void *fact) {
   for (int64_t i = 0; i < facts->len; ++i)
     if (facts->items[i].v.obj == (const tn_obj *)fact) return true;
@@ -257,13 +368,20 @@ static tn_obj *follow_for(tn_mut *m, tn_For *op) {
     TN_GETP(copy.min, with_values(x, op->min));
     TN_GETP(copy.extent, with_values(x, op->extent));
   }
+  TN_VEC(all);
+  TN_TRYP(tir_known_copy(&x->facts, &all));
   TN_TRYP(forget_in(x, op->body));
   TN_TRYP(tir_known_copy(&x->facts, &before));
   tn_Range *r = tir_range(copy.min, copy.extent);
   if (!r || arith_bind_range(x->a, op->loop_var, r, true)) return NULL;
+  for (int64_t i = 0; i < all.len; ++i)
+    if (!has(&before, fact_at(&all, i)))
+      TN_TRYP(begin_of_iteration(x, op, fact_at(&all, i), &x->facts));
   bool together = op->kind != TIR_FOR_SERIAL && op->kind != TIR_FOR_UNROLLED;
   x->together += together;
+  int64_t mark = x->a->nfacts;
   tn_stmt *body = tn_mut_visit(m, op->body);
+  arith_leave(x->a, mark);
   x->together -= together;
   arith_unbind(x->a, op->loop_var);
   if (!body) return NULL;
@@ -295,9 +413,9 @@ static int add_new(tir_known *x, const tn_vec *branch, const tn_vec *before, tn_
 
 static tn_stmt *under(tn_mut *m, tn_expr *cond, tn_stmt *s) {
   tir_known *x = m->ctx;
-  if (!cond || !tir_is_pure(cond)) return cond ? tn_mut_visit(m, s) : NULL;
-  int64_t mark = arith_enter(x->a, cond);
-  if (mark < 0) return NULL;
+  if (!cond) return NULL;
+  int64_t mark = x->a->nfacts;
+  if (tir_is_pure(cond) && arith_enter(x->a, cond) < 0) return NULL;
   tn_stmt *r = tn_mut_visit(m, s);
   arith_leave(x->a, mark);
   return r;
@@ -320,9 +438,10 @@ static tn_obj *follow_if(tn_mut *m, tn_IfThenElse *op) {
   TN_VEC(no);
   tn_IfThenElse copy = *op;
   int64_t decided;
-  tn_expr *cond;
-  TN_GETP(cond, with_values(x, op->condition));
-  if (cond != op->condition) TN_GETP(cond, arith_simplify(x->a, cond));
+  tn_expr *cond, *loads;
+  TN_GETP(loads, with_values(x, op->condition));
+  TN_GETP(cond, arith_simplify(x->a, loads));
+  if (loads == op->condition && !TN_IS(IntImm, cond)) cond = op->condition;
   if (x->use & TIR_KNOWN_CONDITIONS && tir_as_int((tn_obj *)cond, &decided)) {
     tn_stmt *taken = decided ? op->then_case : op->else_case;
     return taken ? tn_mut_visit(m, taken) : (tn_obj *)tir_nop();
@@ -360,8 +479,11 @@ static tn_obj *follow_store(tn_mut *m, tn_BufferStore *op) {
     TN_TRYP(value_of(x, op->buffer, copy.indices, &there));
     if (there && arith_same(there, copy.value)) return (tn_obj *)tir_nop();
   }
+  tn_expr *value;
+  TN_GETP(value, with_values(x, copy.value));
+  if (value != copy.value) TN_GETP(value, arith_simplify(x->a, value));
   TN_TRYP(forget_in(x, op->value));
-  TN_TRYP(note_store(x, &copy));
+  TN_TRYP(note_store(x, &copy, value));
   if (copy.value == op->value && !(x->use & TIR_KNOWN_VALUES)) return (tn_obj *)op;
   return (tn_obj *)tir_store(op->buffer, copy.value, copy.indices);
 }
@@ -369,8 +491,12 @@ static tn_obj *follow_store(tn_mut *m, tn_BufferStore *op) {
 static tn_obj *follow_evaluate(tn_mut *m, tn_Evaluate *op) {
   tir_known *x = m->ctx;
   const tn_Call *assume = tir_as_call((tn_obj *)op->value, TIR_OP_assume);
-  if (assume && !x->opaque)
-    TN_TRYP(note_assumed(x, (tn_expr *)tn_arr_obj(assume->args, 0), tir_bool(true)));
+  if (assume && !x->opaque) {
+    tn_expr *cond = (tn_expr *)tn_arr_obj(assume->args, 0);
+    TN_TRYP(note_assumed(x, cond, tir_bool(true)));
+    /* holds until the statement around ends, which leaves its conditions */
+    if (tir_is_pure(cond) && arith_enter(x->a, cond) < 0) return NULL;
+  }
   if (assume) return (tn_obj *)op;
   TN_TRYP(forget_in(x, op->value));
   return (tn_obj *)op;
@@ -381,7 +507,9 @@ static tn_obj *follow_let(tn_mut *m, tn_LetStmt *op) {
   tn_LetStmt copy = *op;
   TN_TRYP(forget_in(x, op->value));
   if (x->use & TIR_KNOWN_VALUES) TN_GETP(copy.value, with_values(x, op->value));
+  int64_t mark = x->a->nfacts;
   TN_GETP(copy.body, tn_mut_visit(m, op->body));
+  arith_leave(x->a, mark);
   forget_var(x, op->var);
   if (copy.value == op->value && copy.body == op->body) return (tn_obj *)op;
   return tn_node_copy(&tn_type_LetStmt, &copy);
@@ -393,7 +521,9 @@ static tn_obj *follow_attr(tn_mut *m, tn_AttrStmt *op) {
   const tn_IterVar *axis = TN_AS(IterVar, op->node);
   if (axis) TN_TRYP(forget_in(x, op->body));
   x->together += axis != NULL;
+  int64_t mark = x->a->nfacts;
   tn_obj *r = tn_mut_children(m, op);
+  arith_leave(x->a, mark);
   x->together -= axis != NULL;
   if (axis) forget_var(x, axis->var);
   return r;
