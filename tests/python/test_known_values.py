@@ -178,6 +178,43 @@ def test_iterations_know_their_own_elements():
     assert "A[j] = A[j] * 2" in simplified(text.format(n=8, store=twice.strip()))
 
 
+def without_no_ops(text):
+    func = from_source(HEAD + text)
+    with PassContext(config={"tir.RemoveNoOp": {"use_dataflow_analysis": True}}):
+        return tir.transform.RemoveNoOp()(tenon.IRModule({"main": func}))["main"].script()
+
+
+@pytest.mark.parametrize(
+    "first, then, gone",
+    [
+        ("for i in range(2, 6):\n        A[i] = 1", "for j in range(8):\n        A[j] = 2", True),
+        ("if n < 4:\n        A[n] = 1", "A[n] = 2", True),
+        ("for i in range(8):\n        A[i] = 1", "for j in range(7):\n        A[j] = 2", False),
+        (
+            "for i in range(8):\n        A[i] = 1",
+            "for j in range(8):\n        A[j] = A[7 - j]",
+            False,
+        ),
+        (
+            "for i in range(8):\n        A[i] = 1",
+            "B[0] = A[2]\n    for j in range(8):\n        A[j] = 2",
+            False,
+        ),
+        ("A[0] = 1", "for j in range(n):\n        A[0] = 2", False),
+        ("A[0] = 1", "if n < 3:\n        A[0] = 2", False),
+        ("A[0] = 1", 'T.evaluate(T.call_extern("int32", "f"))\n    A[0] = 2', False),
+    ],
+)
+def test_overwritten_stores(first, then, gone):
+    made = without_no_ops(f"    {first}\n    {then}\n    B[1] = 3\n")
+    assert ("] = 1\n" not in made) == gone
+
+
+def test_the_effect_of_an_overwritten_value_stays():
+    made = without_no_ops('    A[0] = T.call_extern("int32", "f")\n    A[0] = 2\n')
+    assert 'T.call_extern("int32", "f")' in made and "A[0] = T.call" not in made
+
+
 def test_threads_do_not_know_of_each_other():
     body = """    tx = T.launch_thread("threadIdx.x", 8)
     A[tx] = 1

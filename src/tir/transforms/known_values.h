@@ -33,6 +33,8 @@ typedef struct tir_known {
 /** Follows a statement. What is known afterwards stays in `x->facts`; free them with tn_vec_fini.
  */
 tn_stmt *tir_known_follow(tir_known *x, tn_stmt *s);
+/** Without stores of what a later statement of the same sequence stores over unread. */
+tn_stmt *tir_without_overwritten(tn_stmt *s);
 /** A copy of what is known. 0, or -1 with MemoryError. */
 int tir_known_copy(const tn_vec *facts, tn_vec *out);
 

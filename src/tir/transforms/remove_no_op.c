@@ -1,5 +1,6 @@
 /* Drops statements without effect: empty loops and conditions, bindings and allocations that
-   nothing uses, evaluations of pure expressions, stores of what is there already.
+   nothing uses, evaluations of pure expressions, stores of what is there already; where the option
+   asks for it, stores that are overwritten unread.
 
      for i in range(8):
        T.evaluate(0)                       ->   B[0] = 1
@@ -139,6 +140,7 @@ tn_PrimFunc *tir_remove_no_op(tn_PrimFunc *f, const tn_pass_ctx *c) {
   const tn_RemoveNoOpConfig *o =
       ir_config_node(c->node, "tir.RemoveNoOp", &tn_type_RemoveNoOpConfig);
   if (!o) return NULL;
-  tn_stmt *body = o->use_dataflow_analysis ? without_known_stores(f->body) : f->body;
+  tn_stmt *body = f->body;
+  if (o->use_dataflow_analysis) body = tir_without_overwritten(without_known_stores(body));
   return body ? tir_with_body(f, remove_in(f, body)) : NULL;
 }
