@@ -1,8 +1,55 @@
-"""Search for schedules by sketches: the names only, so that programs which import them load."""
+"""Search for schedules by sketches: names, so that programs which import them load, and the registry
+of workloads, which their files fill."""
+
+import sys as _sys
 
 from ._later import attach as _attach
 
 __path__ = []
+
+WORKLOAD_FUNC_REGISTRY = {}
+
+
+def register_workload(func_name, f=None, override=False):
+    """Register a function that makes the tensors of a workload.
+
+    Parameters
+    ----------
+    func_name : str or Callable
+        The name; of a function that is decorated without one, the function itself.
+    f : Callable, optional
+        The function. Without it a decorator is returned.
+    override : bool
+        Whether the name may be registered already.
+
+    Returns
+    -------
+    Callable
+        The function, or the decorator.
+    """
+    if callable(func_name):
+        f, func_name = func_name, func_name.__name__
+    if not isinstance(func_name, str):
+        raise TypeError(
+            f"register_workload: expected a name or a function, got {type(func_name).__name__}"
+        )
+
+    def register(function):
+        if not callable(function):
+            raise TypeError(
+                f"register_workload: expected a function, got {type(function).__name__}"
+            )
+        if func_name in WORKLOAD_FUNC_REGISTRY and not override:
+            raise RuntimeError(
+                f"register_workload: {func_name} is registered already; "
+                "give it another name, or override=True"
+            )
+        WORKLOAD_FUNC_REGISTRY[func_name] = function
+        return function
+
+    return register if f is None else register(f)
+
+
 _attach(
     __name__,
     "schedules are not searched for yet; builds choose them by rules",
@@ -46,3 +93,6 @@ _attach(
         ),
     },
 )
+_registry = _sys.modules[f"{__name__}.workload_registry"]
+_registry.register_workload = register_workload
+_registry.WORKLOAD_FUNC_REGISTRY = WORKLOAD_FUNC_REGISTRY

@@ -15,7 +15,7 @@ LATER = {
     "tenon.rpc.proxy": "Proxy websocket_proxy_server",
     "tenon.rpc.server": "Server",
     "tenon.rpc.tracker": "Tracker",
-    "tenon.auto_scheduler": "ComputeDAG SearchTask SketchPolicy TuningOptions register_workload",
+    "tenon.auto_scheduler": "ComputeDAG SearchTask SketchPolicy TuningOptions make_workload_key",
     "tenon.auto_scheduler.cost_model.cost_model": "PythonBasedModel",
     "tenon.auto_scheduler.measure": "MeasureErrorNo",
     "tenon.auto_scheduler.search_task": "SearchTask",
@@ -166,3 +166,26 @@ def test_small_names_of_programs():
     ]
     assert levels == [0, 1, 2]
     assert tenon.testing.utils.install_request_hook(depth=3) is None
+
+
+def test_workloads_are_registered():
+    from tenon import auto_scheduler
+    from tenon.auto_scheduler import workload_registry
+
+    @auto_scheduler.register_workload
+    def layer(n):
+        return [n]
+
+    named = auto_scheduler.register_workload("other.layer")(layer)
+    assert (
+        named is layer and workload_registry.register_workload is auto_scheduler.register_workload
+    )
+    assert workload_registry.WORKLOAD_FUNC_REGISTRY["layer"] is layer
+    assert workload_registry.WORKLOAD_FUNC_REGISTRY["other.layer"] is layer
+    with pytest.raises(RuntimeError, match="layer is registered already; give it another name"):
+        auto_scheduler.register_workload("layer", layer)
+    assert auto_scheduler.register_workload("layer", layer, override=True) is layer
+    with pytest.raises(TypeError, match="expected a name or a function, got int"):
+        auto_scheduler.register_workload(3)
+    with pytest.raises(TypeError, match="expected a function, got str"):
+        auto_scheduler.register_workload("third", "layer")
