@@ -1,4 +1,4 @@
-"""Search for schedules by sketches: names, so that programs which import them load, and the registry
+"""Search for schedules by sketches: names, so that programs which import them load, and a registry
 of workloads, which their files fill."""
 
 import sys as _sys

@@ -110,6 +110,16 @@ static tn_stmt *simplify_if(tn_mut *m, tn_IfThenElse *op) {
   return same ? (tn_stmt *)op : tn_node_copy(&tn_type_IfThenElse, &copy);
 }
 
+/* An element is not stored where it is. */
+static tn_stmt *simplify_store(tn_mut *m, tn_BufferStore *op) {
+  tn_BufferStore *r = tn_mut_children(m, op);
+  const tn_BufferLoad *l = r ? TN_AS(BufferLoad, r->value) : NULL;
+  bool same = l && l->buffer == r->buffer && l->indices->len == r->indices->len;
+  for (int64_t i = 0; same && i < l->indices->len; ++i)
+    same = arith_same((tn_expr *)tn_arr_obj(l->indices, i), (tn_expr *)tn_arr_obj(r->indices, i));
+  return same && tir_side_effect(r->value) <= TIR_EFFECT_READ ? tir_nop() : (tn_stmt *)r;
+}
+
 /* ---- bindings ---- */
 
 static int note_var(void *ctx, tn_obj *node) {
@@ -158,9 +168,12 @@ static tn_stmt *simplify_let(tn_mut *m, tn_LetStmt *op) {
 #define SIMPLIFY_CASE(Name, Base, key, kind, role, hooks, doc) TN_CASE(Name, simplify),
 
 static tn_stmt *simplify_in(simplifier *x, tn_stmt *s) {
-  static const tn_mut_case cases[] = {
-      TN_EXPR_NODES(SIMPLIFY_CASE) TN_CASE(BufferLoad, simplify), TN_CASE(Buffer, leave_alone),
-      TN_CASE(For, simplify_for), TN_CASE(IfThenElse, simplify_if), TN_CASE(LetStmt, simplify_let)};
+  static const tn_mut_case cases[] = {TN_EXPR_NODES(SIMPLIFY_CASE) TN_CASE(BufferLoad, simplify),
+                                      TN_CASE(Buffer, leave_alone),
+                                      TN_CASE(BufferStore, simplify_store),
+                                      TN_CASE(For, simplify_for),
+                                      TN_CASE(IfThenElse, simplify_if),
+                                      TN_CASE(LetStmt, simplify_let)};
   TN_MUT(m, cases, x);
   tn_stmt *r = tn_mut_visit(&m, s);
   tn_pmap_fini(&x->in_buffers);
