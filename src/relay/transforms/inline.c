@@ -2,8 +2,9 @@
 
    Inline: calls of global functions with the attribute Inline=1 become their bodies, or calls of
    function literals where the function is a kernel or another code generator's; where a function is
-   a value its literal takes the variable's place. Such functions go when nobody refers to them any more. What calls itself is not inlined and stays, as do functions
-   that nobody referred to before: they are entries.
+   a value its literal takes the variable's place. Such functions go when nobody refers to them any
+   more. What calls itself is not inlined and stays, as do functions that nobody referred to before:
+   they are entries.
    DefuseOps: calls of primitive functions become their bodies, the opposite of FuseOps.
    RemoveUnusedFunctions(entries): what no entry reaches goes.
    InlineCompilerFunctionsBoundTo(vars): the functions of these variables become part of those who
@@ -171,8 +172,9 @@ static tn_obj *inline_call(void *ctx, tn_obj *pre, tn_obj *post) {
   tn_RelayFunction *f;
   TN_GETP(f, relay_rename_bound(own));
   TN_CHECKP(f->params->len == c->args->len, ValueError, c->span,
-            "call of @%s: expected %lld arguments, got %lld", tn_cstr(TN_AS(GlobalVar, called)->name_hint),
-            (long long)f->params->len, (long long)c->args->len);
+            "call of @%s: expected %lld arguments, got %lld",
+            tn_cstr(TN_AS(GlobalVar, called)->name_hint), (long long)f->params->len,
+            (long long)c->args->len);
   if (!in->only && is_whole(f)) return (tn_obj *)relay_call_new(f, c->args, NULL);
   return (tn_obj *)body_with(f, c->args);
 }
