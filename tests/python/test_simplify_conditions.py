@@ -164,3 +164,21 @@ def main(a: T.handle, n: T.int64):
 """
     made = tir.transform.Simplify()(tenon.IRModule({"main": from_source(text)}))
     assert "A[0]" in made["main"].script() or "A[T.int64(0)]" in made["main"].script()
+
+
+def test_a_condition_that_is_bound_again():
+    """Within its binding: behind the inner one the outer value counts."""
+    x, c = tir.Var("x", "int32"), tir.Var("c", "bool")
+    buffer = tir.decl_buffer((2,), "int32", name="A")
+    store = lambda i, v: tir.BufferStore(buffer, tir.const(v, "int32"), [i])  # noqa: E731
+    inner = tir.LetStmt(c, x >= 5, tir.IfThenElse(c, store(1, 7), None))
+    both = tir.SeqStmt([inner, tir.IfThenElse(c, store(0, 1), store(0, 2))])
+    body = tir.IfThenElse(x < 3, tir.LetStmt(c, x < 1, both), None)
+    a = tir.Var("a", "handle")
+    func = tir.PrimFunc([a, x], body, buffer_map={a: buffer}).with_attr("global_symbol", "main")
+    mod = tir.transform.Simplify()(tenon.IRModule({"main": func}))
+    built = tenon.build(mod, target="stackvm")
+    for value, want in ((0, 1), (2, 2), (4, 0)):
+        out = tenon.nd.array(np.zeros(2, "int32"))
+        built["main"](out, value)
+        assert out.numpy().tolist() == [want, 0]

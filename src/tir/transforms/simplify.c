@@ -141,6 +141,13 @@ static bool is_inlined(const tn_expr *value) {
          !tir_is_larger(value, MAX_INLINED);
 }
 
+/* NULL: nothing is known of it any more. A variable may be bound again inside of its binding. */
+static int note_condition(simplifier *x, const tn_Var *v, tn_expr *value) {
+  if (!ir_is_bool(v->dtype)) return 0;
+  bool known = value && tir_is_pure(value) && !tir_is_larger(value, MAX_INLINED);
+  return tn_pmap_put(&x->lets, v, known ? value : (tn_expr *)(uintptr_t)v);
+}
+
 static tn_stmt *simplify_let(tn_mut *m, tn_LetStmt *op) {
   simplifier *x = m->ctx;
   tn_LetStmt copy = *op;
@@ -155,11 +162,10 @@ static tn_stmt *simplify_let(tn_mut *m, tn_LetStmt *op) {
   } else if (integer) {
     TN_TRYP(arith_know_value(x->known, op->var, copy.value));
   }
-  bool condition = ir_is_bool(op->var->dtype) && tir_is_pure(copy.value) &&
-                   !tir_is_larger(copy.value, MAX_INLINED);
-  if (condition) TN_TRYP(tn_pmap_put(&x->lets, op->var, copy.value));
+  TN_TRYP(note_condition(x, op->var, copy.value));
   TN_GETP(copy.body, tn_mut_visit(m, op->body));
   arith_unbind(x->known, op->var);
+  TN_TRYP(note_condition(x, op->var, NULL));
   if (inlined && !tn_pmap_has(&x->in_buffers, op->var)) return copy.body;
   bool same = copy.value == op->value && copy.body == op->body;
   return same ? (tn_stmt *)op : tn_node_copy(&tn_type_LetStmt, &copy);
