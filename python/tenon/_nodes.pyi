@@ -178,7 +178,7 @@ class FuncType(Type):
 class IterVarRelation(Object):
     """of variables (type key IterVarRelation)"""
 
-class TeFuse(IterVarRelation):
+class Fuse(IterVarRelation):
     """two variables as one (type key Fuse)"""
     outer: IterVar
     """its quotient by the extent of inner"""
@@ -261,7 +261,7 @@ class IterVarAttr(Object):
     """what is fetched ahead in the loop"""
     prefetch_offset: Array
     """how many iterations ahead"""
-    tensor_intrin: TeTensorIntrin | None
+    tensor_intrin: Any
     """computes all from this loop on"""
 
 class Map(Object):
@@ -375,7 +375,7 @@ class ScanOp(Operation):
     spatial_axis_: Array
     """other axes of all results, opaque"""
 
-class TeSchedule(Object):
+class Schedule(Object):
     """how operations are computed (type key Schedule)"""
     outputs: Array
     """operations whose results are wanted"""
@@ -404,7 +404,7 @@ class SequentialSpan(Span):
     spans: Array
     """the places an expression was made from"""
 
-class TeSingleton(IterVarRelation):
+class Singleton(IterVarRelation):
     """of one value (type key Singleton)"""
     iter: IterVar
     """takes one value"""
@@ -432,7 +432,7 @@ class SourceName(Object):
     first_column: int
     """columns cut off the left of its lines"""
 
-class TeSplit(IterVarRelation):
+class Split(IterVarRelation):
     """one variable as two (type key Split)"""
     parent: IterVar
     """what is split"""
@@ -447,7 +447,7 @@ class TeSplit(IterVarRelation):
     disable_predication: bool
     """whether no bound is checked"""
 
-class TeStage(Object):
+class Stage(Object):
     """how an operation is computed (type key Stage)"""
     op: Operation | None
     """what it computes; None: it is a group of stages"""
@@ -469,9 +469,9 @@ class TeStage(Object):
     """1 root, 2 inline, 3 inlined, 4 at a loop"""
     attach_ivar: IterVar | None
     """the loop it is computed in"""
-    attach_stage: TeStage | None
+    attach_stage: Any
     """the stage of that loop"""
-    group: TeStage | None
+    group: Any
     """the group it belongs to"""
     scope: str
     """memory of its results; empty: by where it is computed"""
@@ -537,7 +537,7 @@ class TensorAffineType(Type):
     axis: int
     """axis of per-channel scales, or -1"""
 
-class TeTensorIntrin(Object):
+class TensorIntrin(Object):
     """code that computes a piece (type key TensorIntrin)"""
     name: str
     """name"""
@@ -1567,10 +1567,49 @@ class DynReshapeAttrs(Attrs):
     allowzero: bool
     """does 0 mean no elements, instead of the extent of data?"""
 
+class DynResize2DAttrs(Attrs):
+    """attributes of dyn.image.resize2d (type key relay.attrs.DynResize2DAttrs)"""
+    roi: Array | None
+    """begin and end of the part that is resized, from 0 to 1"""
+    layout: str
+    """layout of data"""
+    method: str
+    """"nearest_neighbor", "linear" or "cubic" """
+    coordinate_transformation_mode: str
+    """which coordinate a place has"""
+    rounding_method: str
+    """which element is the nearest"""
+    cubic_alpha: float
+    """coefficient of the spline"""
+    cubic_exclude: int
+    """do elements outside of data have no weight?"""
+    extrapolation_value: float
+    """what is outside of data"""
+    out_dtype: str
+    """type of the result, that of data when empty"""
+
 class DynSliceAttrs(Attrs):
     """attributes of dyn.strided_slice (type key relay.attrs.DynStridedSliceAttrs)"""
     slice_mode: str
     """"end" or "size": what the third argument holds"""
+
+class DynUpSampling3DAttrs(Attrs):
+    """attributes of dyn.nn.upsampling3d (type key relay.attrs.DynUpSampling3DAttrs)"""
+    layout: str
+    """layout of data"""
+    method: str
+    """"nearest_neighbor" or "trilinear" """
+    coordinate_transformation_mode: str
+    """which coordinate a place has"""
+
+class DynUpSamplingAttrs(Attrs):
+    """attributes of dyn.nn.upsampling (type key relay.attrs.DynUpSamplingAttrs)"""
+    layout: str
+    """layout of data"""
+    method: str
+    """"nearest_neighbor", "bilinear" or "bicubic" """
+    align_corners: bool
+    """do corners stay where they are?"""
 
 class EinsumAttrs(Attrs):
     """attributes of einsum (type key relay.attrs.EinsumAttrs)"""
@@ -2581,7 +2620,7 @@ class HostValue(Object):
     key: int
     """what the host knows it by"""
 
-class ScriptMacro(Object):
+class TIRMacro(Object):
     """macro of scripts (type key script.Macro)"""
     name: str
     """name of the function"""
@@ -3337,7 +3376,7 @@ class Reduce(PrimExpr):
     value_index: int
     """which of the results this expression is"""
 
-class Schedule(Object):
+class tir_Schedule(Object):
     """program being scheduled (type key tir.Schedule)"""
     mod: IRModule
     """the program as it is now"""
@@ -3406,7 +3445,7 @@ class Sub(PrimExpr):
     b: PrimExpr
     """right operand, same dtype as a"""
 
-class TensorIntrin(Object):
+class tir_TensorIntrin(Object):
     """tensorized instruction (type key tir.TensorIntrin)"""
     desc: PrimFunc
     """what the intrinsic computes"""

@@ -86,6 +86,32 @@ def sparse_to_dense(g, name):
     return Call(make, at, values, fill, s, reference=reference, static=maybe_static(g, 3))
 
 
+@rule("dyn.image.resize2d")
+def resize2d(g, name):
+    layout = g.one_of(["NCHW", "NHWC"])
+    attrs = {"layout": layout, "method": g.one_of(["nearest_neighbor", "linear", "cubic"])}
+    places = ["half_pixel", "align_corners", "asymmetric"]
+    attrs["coordinate_transformation_mode"] = g.one_of(places)
+    x = g.array([1, g.number(1, 4), g.number(1, 6), g.number(1, 4)], "float32")
+    size = np.array([g.number(0, 7), g.number(1, 7)], shape_type(g))
+    make = lambda x, s: relay.image.resize2d(x, s, **attrs)  # noqa: E731
+    return Call(make, x, size, static=maybe_static(g, 1), loose=True, text=said(**attrs))
+
+
+@rule("dyn.nn.upsampling", "dyn.nn.upsampling3d")
+def upsampling(g, name):
+    n = 3 if name.endswith("3d") else 2
+    linear = "trilinear" if n == 3 else "bilinear"
+    attrs = {"method": g.one_of(["nearest_neighbor", linear])}
+    x = g.array([1, 2, *(g.number(1, 5) for _ in range(n))], "float32")
+    kind = g.one_of(["float32", "float64"])
+    factors = [np.array(g.one_of([1, 2, 3, 1.5, 0.5]), kind) for _ in range(n)]
+    f = relay.nn.upsampling3d if n == 3 else relay.nn.upsampling
+    make = lambda *e: f(*e, **attrs)  # noqa: E731
+    static = maybe_static(g, *range(1, n + 1))
+    return Call(make, x, *factors, static=static, loose=True, text=said(**attrs))
+
+
 @rule("dyn.tile")
 def tile(g, name):
     shape = g.shape()

@@ -9,12 +9,15 @@
 #include <string.h>
 
 #include "ir/imm.h"
+#include "ops/dynamic.h"
 #include "ops/layout.h"
 #include "ops/ops.h"
 #include "tir/layout.h"
 
 #define RESIZE_FIELDS(F, S, layout_)                                                               \
   F(S, REF, Array, size, 0, "extents of the result")                                               \
+  OPEN_RESIZE_FIELDS(F, S, layout_)
+#define OPEN_RESIZE_FIELDS(F, S, layout_)                                                          \
   F(S, REF, Array, roi, TN_OPT, "begin and end of the part that is resized, from 0 to 1", "None")  \
   F(S, REF, String, layout, 0, "layout of data", layout_)                                          \
   F(S, REF, String, method, 0, "\"nearest_neighbor\", \"linear\" or \"cubic\"", "\"linear\"")      \
@@ -25,12 +28,15 @@
   F(S, I64, , cubic_exclude, 0, "do elements outside of data have no weight?", "0")                \
   F(S, F64, , extrapolation_value, 0, "what is outside of data", "0.0")                            \
   F(S, DTYPE, , out_dtype, 0, "type of the result, that of data when empty", "\"\"")
-#define TN_FIELDS_Resize1DAttrs(F, S) RESIZE_FIELDS(F, S, "\"NCW\"")
-#define TN_FIELDS_Resize2DAttrs(F, S) RESIZE_FIELDS(F, S, "\"NCHW\"")
-#define TN_FIELDS_Resize3DAttrs(F, S) RESIZE_FIELDS(F, S, "\"NCDHW\"")
+#define TN_FIELDS_Resize1DAttrs(F, S)    RESIZE_FIELDS(F, S, "\"NCW\"")
+#define TN_FIELDS_Resize2DAttrs(F, S)    RESIZE_FIELDS(F, S, "\"NCHW\"")
+#define TN_FIELDS_Resize3DAttrs(F, S)    RESIZE_FIELDS(F, S, "\"NCDHW\"")
+#define TN_FIELDS_DynResize2DAttrs(F, S) OPEN_RESIZE_FIELDS(F, S, "\"NCHW\"")
 #define TN_FIELDS_UpSamplingAttrs(F, S)                                                            \
   F(S, F64, , scale_h, 0, "factor of the height", "1.0")                                           \
   F(S, F64, , scale_w, 0, "factor of the width", "1.0")                                            \
+  TN_FIELDS_DynUpSamplingAttrs(F, S)
+#define TN_FIELDS_DynUpSamplingAttrs(F, S)                                                         \
   F(S, REF, String, layout, 0, "layout of data", "\"NCHW\"")                                       \
   F(S, REF, String, method, 0, "\"nearest_neighbor\", \"bilinear\" or \"bicubic\"",                \
     "\"nearest_neighbor\"")                                                                        \
@@ -39,6 +45,8 @@
   F(S, F64, , scale_d, 0, "factor of the depth", "1.0")                                            \
   F(S, F64, , scale_h, 0, "factor of the height", "1.0")                                           \
   F(S, F64, , scale_w, 0, "factor of the width", "1.0")                                            \
+  TN_FIELDS_DynUpSampling3DAttrs(F, S)
+#define TN_FIELDS_DynUpSampling3DAttrs(F, S)                                                       \
   F(S, REF, String, layout, 0, "layout of data", "\"NCDHW\"")                                      \
   F(S, REF, String, method, 0, "\"nearest_neighbor\" or \"trilinear\"", "\"nearest_neighbor\"")    \
   F(S, REF, String, coordinate_transformation_mode, 0, "which coordinate a place has",             \
@@ -52,6 +60,12 @@
     "attributes of image.resize3d")                                                                \
   N(UpSamplingAttrs, Attrs, "relay.attrs.UpSamplingAttrs", NODE, TREE, tn_no_hooks,                \
     "attributes of nn.upsampling")                                                                 \
+  N(DynResize2DAttrs, Attrs, "relay.attrs.DynResize2DAttrs", NODE, TREE, tn_no_hooks,              \
+    "attributes of dyn.image.resize2d")                                                            \
+  N(DynUpSamplingAttrs, Attrs, "relay.attrs.DynUpSamplingAttrs", NODE, TREE, tn_no_hooks,          \
+    "attributes of dyn.nn.upsampling")                                                             \
+  N(DynUpSampling3DAttrs, Attrs, "relay.attrs.DynUpSampling3DAttrs", NODE, TREE, tn_no_hooks,      \
+    "attributes of dyn.nn.upsampling3d")                                                           \
   N(UpSampling3DAttrs, Attrs, "relay.attrs.UpSampling3DAttrs", NODE, TREE, tn_no_hooks,            \
     "attributes of nn.upsampling3d")
 TN_NODES_LOCAL(RESIZE_ATTRS)
@@ -160,6 +174,7 @@ static tn_dtype out_dtype(const void *attrs, tn_dtype data) {
   if (type == &tn_type_Resize1DAttrs) t = ((const tn_Resize1DAttrs *)attrs)->out_dtype;
   if (type == &tn_type_Resize2DAttrs) t = ((const tn_Resize2DAttrs *)attrs)->out_dtype;
   if (type == &tn_type_Resize3DAttrs) t = ((const tn_Resize3DAttrs *)attrs)->out_dtype;
+  if (type == &tn_type_DynResize2DAttrs) t = ((const tn_DynResize2DAttrs *)attrs)->out_dtype;
   return t.bits ? t : data;
 }
 
@@ -329,6 +344,90 @@ static tn_arr *shape_function(const relay_shape_query *q) {
   return tn_arr_of(1, out_shape(q->row, q->attrs, &z, relay_shape_of(q, 0)));
 }
 
+/* ---- sizes or factors that are tensors ---- */
+
+static bool is_spatial(const resize *z, int64_t axis) {
+  for (int i = 0; i < z->n; ++i)
+    if (z->axis[i] == axis) return true;
+  return false;
+}
+
+/* A vector of sizes, or a scalar factor for each axis: RELAY_SOLVED, or what else there is. */
+static int check_sizes(relay_rel *r, const relay_op_row *row, const resize *z) {
+  int64_t len;
+  if (row->which < SCALES) {
+    int known = ops_vector_length(r, 1, &len);
+    RELAY_CHECK(r, known != RELAY_SOLVED || len == z->n, "size must have %d numbers, got %lld",
+                z->n, (long long)len);
+    return known;
+  }
+  for (int i = 1; i <= z->n; ++i) {
+    RELAY_TENSOR(scale, r, i);
+    bool number = ir_is_floating(scale->dtype) || ir_is_integral(scale->dtype);
+    RELAY_CHECK(r, scale->shape->len == 0 && number && scale->dtype.bits > 1,
+                "argument %d: expected a factor, one number, got %s", i, relay_type_text(scale));
+  }
+  return RELAY_SOLVED;
+}
+
+static int open_relation(relay_rel *r) {
+  const relay_op_row *row = relay_op_row_of((const tn_obj *)r->op);
+  resize z;
+  RELAY_TENSOR(data, r, 0);
+  if (read_resize(row, r->attrs, &z)) return ops_rel_failed(r);
+  int known = check_sizes(r, row, &z);
+  if (known != RELAY_SOLVED) return known;
+  RELAY_CHECK(r, data->shape->len >= z.n + 2, "data %s has no layout %s", relay_type_text(data),
+              relay_attr_str(r->attrs, "layout"));
+  TN_VEC(shape);
+  for (int64_t k = 0; k < data->shape->len; ++k)
+    TN_TRY(tn_vec_push_obj(&shape, is_spatial(&z, k) ? relay_any() : relay_dim(data, k)));
+  return relay_rel_result(r,
+                          relay_tensor_type(tn_arr_from(&shape), out_dtype(r->attrs, data->dtype)));
+}
+
+static tn_arr *open_compute(const relay_compute *c) {
+  resize z;
+  TN_TRYP(read_resize(c->row, c->attrs, &z));
+  z.data = relay_input(c, 0);
+  z.out_dtype = out_dtype(c->attrs, z.data->dtype);
+  TN_GETP(z.shape, ops_open_extents(relay_out(c)));
+  return tn_arr_of(1, te_compute(z.shape, element, &z, "resize", TE_INJECTIVE));
+}
+
+/* A size, or an extent times a factor: -1 where that is no extent of 32 bits. */
+static tn_expr *open_extent(const relay_shape_query *q, int i, tn_expr *e) {
+  if (q->row->which < SCALES) return ops_number_at(q, 1, i);
+  const tn_Tensor *scale = q->values ? TN_AS(Tensor, tn_arr_obj(q->values, 1 + i)) : NULL;
+  TN_CHECKP(scale, OpNotImplemented, NULL, "%s: its shape function reads the factors",
+            q->row->name);
+  tn_expr *x = tir_cast(TN_F64, te_at(scale, tn_arr_of(0)), NULL);
+  x = tir_rounding(TIR_OP_round, tir_mul(tir_cast(TN_F64, e, NULL), x), NULL);
+  tn_expr *fits =
+      tir_and(tir_ge(x, tir_const_float(TN_F64, 0)), tir_le(x, tir_const_float(TN_F64, INT32_MAX)));
+  return tir_cast(TN_I64, tir_select(fits, x, tir_const_float(TN_F64, -1), NULL), NULL);
+}
+
+static tn_arr *open_shape(const relay_shape_query *q) {
+  const tn_arr *in = relay_shape_of(q, 0);
+  resize z;
+  TN_VEC(shape);
+  TN_TRYP(read_resize(q->row, q->attrs, &z));
+  for (int64_t k = 0; k < in->len; ++k) {
+    tn_expr *e = (tn_expr *)tn_arr_obj(in, k), *to = e;
+    for (int i = 0; i < z.n; ++i)
+      if (z.axis[i] == k) TN_GETP(to, open_extent(q, i, e));
+    if (is_spatial(&z, k)) /* of nothing, nothing is taken */
+      relay_take_for_granted(tir_or(tir_lt(tir_i64(0), e), tir_eq(to, tir_i64(0))));
+    TN_TRYP(tn_vec_push_obj(&shape, to));
+  }
+  return tn_arr_of(1, tn_arr_from(&shape));
+}
+
+#define OPEN(name_, inputs_, Attrs, mask_, which_, rel_name_, doc_)                                \
+  OPS_DYNAMIC(name_, inputs_, &tn_type_##Attrs, mask_, rel_name_, open_relation, open_shape,       \
+              open_compute, doc_, .which = which_)
+
 #define RESIZE(name_, Attrs, level_, which_, rel_name_, doc_)                                      \
   {                                                                                                \
     .name = name_, .inputs = "data", .attrs = &tn_type_##Attrs, .level = level_,                   \
@@ -345,6 +444,12 @@ static const relay_op_row rows[] = {
            "images enlarged by factors"),
     RESIZE("nn.upsampling3d", UpSampling3DAttrs, 2, 3 + SCALES, "UpSampling3D",
            "volumes enlarged by factors"),
+    OPEN("dyn.image.resize2d", "data size", DynResize2DAttrs, 2, 2, "DynResize2D",
+         "images made as large as a tensor says"),
+    OPEN("dyn.nn.upsampling", "data scale_h scale_w", DynUpSamplingAttrs, 6, 2 + SCALES,
+         "DynamicUpSampling", "images enlarged by factors that are tensors"),
+    OPEN("dyn.nn.upsampling3d", "data scale_d scale_h scale_w", DynUpSampling3DAttrs, 14,
+         3 + SCALES, "DynamicUpSampling3D", "volumes enlarged by factors that are tensors"),
 };
 
 RELAY_FAMILY(resize, RESIZE_ATTRS)

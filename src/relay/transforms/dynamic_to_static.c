@@ -14,7 +14,7 @@
 #include "relay/transforms/make.h"
 #include "relay/transforms/transforms.h"
 
-typedef enum { NUMBER = 1, LIST, PAIRS } form;
+typedef enum { NUMBER = 1, INTEGER, FACTOR, LIST, PAIRS } form; /* NUMBER: 1 and more */
 
 typedef struct {
   const char *from, *to;
@@ -24,7 +24,7 @@ typedef struct {
     form as;
     const char *attr;
   } sets[3];           /* arguments that become attributes */
-  const char *same[4]; /* attributes of both */
+  const char *same[9]; /* attributes of both */
 } rule;
 
 static const rule rules[] = {
@@ -42,6 +42,28 @@ static const rule rules[] = {
     {"dyn.tile", "tile", {0}, 1, {{1, LIST, "reps"}}, {NULL}},
     {"dyn.nn.pad", "nn.pad", {0, 2}, 2, {{1, PAIRS, "pad_width"}}, {"pad_mode"}},
     {"dyn.one_hot", "one_hot", {0, 1, 2}, 3, {{3, NUMBER, "depth"}}, {"axis", "dtype"}},
+    {"dyn.squeeze", "squeeze", {0}, 1, {{1, LIST, "axis"}}, {NULL}},
+    {"dyn.expand_dims", "expand_dims", {0}, 1, {{1, INTEGER, "axis"}}, {"num_newaxis"}},
+    {"dyn.sparse_to_dense", "sparse_to_dense", {0, 1, 2}, 3, {{3, LIST, "output_shape"}}, {NULL}},
+    {"dyn.image.resize2d",
+     "image.resize2d",
+     {0},
+     1,
+     {{1, LIST, "size"}},
+     {"roi", "layout", "method", "coordinate_transformation_mode", "rounding_method", "cubic_alpha",
+      "cubic_exclude", "extrapolation_value", "out_dtype"}},
+    {"dyn.nn.upsampling",
+     "nn.upsampling",
+     {0},
+     1,
+     {{1, FACTOR, "scale_h"}, {2, FACTOR, "scale_w"}},
+     {"layout", "method", "align_corners"}},
+    {"dyn.nn.upsampling3d",
+     "nn.upsampling3d",
+     {0},
+     1,
+     {{1, FACTOR, "scale_d"}, {2, FACTOR, "scale_h"}, {3, FACTOR, "scale_w"}},
+     {"layout", "method", "coordinate_transformation_mode"}},
     {"dyn.topk", "topk", {0}, 1, {{1, NUMBER, "k"}}, {"axis", "ret_type", "is_ascend", "dtype"}},
 };
 
@@ -82,9 +104,10 @@ static int value_of(const void *e, form as, bool bounds, tn_any *out) {
   int is = relay_const_numbers(e, &v, &n);
   if (is <= 0) return is;
   if (!bounds && !fit(v, n)) return 0;
-  if (as == NUMBER) {
-    *out = tn_any_int(n == 1 ? clamped(v[0]) : 0);
-    return n == 1 && v[0] >= 1;
+  if (as < LIST) {
+    double one = n == 1 ? v[0] : 0;
+    *out = as == FACTOR ? tn_any_float(one) : tn_any_int(clamped(one));
+    return n == 1 && (as != NUMBER || one >= 1);
   }
   tn_arr *list;
   TN_GET(list, as == LIST ? list_of(v, n) : pairs_of(v, n));

@@ -13,6 +13,7 @@ from ... import _core
 from ..._ffi.registry import get_global_func
 from ...ir.op import Op
 from ...runtime.object_generic import ObjectGeneric
+from ..expr import Constant, Expr, const
 
 
 def _argument(value):
@@ -60,6 +61,38 @@ def maker_name(op_name):
     if op_name.startswith("qnn."):
         return f"relay.qnn.op._make.{name}"
     return f"relay.op.{space}._make.{name}" if space else f"relay.op._make.{name}"
+
+
+def open_or_fixed(fixed, opened, numbers, element_type=None):
+    """One function for an operator and for that which takes some of its numbers as tensors.
+
+    Parameters
+    ----------
+    fixed, opened : function
+        Those of the two operators (`wrapper`), with parameters of the same names.
+    numbers : tuple of str
+        Parameters that are numbers, constants or expressions. One expression is enough for `opened`.
+    element_type : str, optional
+        Type of the constants that numbers become for `opened`; default: they are not needed.
+    """
+    signature = fixed.__signature__
+
+    def call(*args, **kwargs):
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        values = bound.arguments
+        is_open = {
+            name: isinstance(values[name], Expr) and not isinstance(values[name], Constant)
+            for name in numbers
+        }
+        for name in numbers if any(is_open.values()) and element_type else ():
+            if not isinstance(values[name], Expr):
+                values[name] = const(values[name], element_type)
+        return (opened if any(is_open.values()) else fixed)(**values)
+
+    call.__name__ = call.__qualname__ = fixed.__name__
+    call.__doc__, call.__module__, call.__signature__ = fixed.__doc__, fixed.__module__, signature
+    return call
 
 
 def wrapper(op_name, order=(), defaults=None, forms=None, finish=None, hidden=()):

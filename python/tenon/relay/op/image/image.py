@@ -23,7 +23,18 @@ def _resize(n):
     return function
 
 
-resize1d, resize2d, resize3d = _resize(1), _resize(2), _resize(3)
+resize1d, _fixed_resize2d, resize3d = _resize(1), _resize(2), _resize(3)
+_open_resize2d = _rows.wrapper(
+    "dyn.image.resize2d",
+    defaults={"out_dtype": None},
+    forms={
+        "roi": lambda value: [0.0] * 4 if value is None else [float(x) for x in value],
+        "out_dtype": lambda value: value or "",
+    },
+)
+
+
+resize2d = _rows.open_or_fixed(_fixed_resize2d, _open_resize2d, ("size",))
 
 crop_and_resize = _rows.wrapper(
     "image.crop_and_resize",

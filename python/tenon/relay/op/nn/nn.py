@@ -94,8 +94,23 @@ batch_matmul = _rows.wrapper("nn.batch_matmul", hidden=_REWRITE)
 contrib_dense_pack = _rows.wrapper(
     "nn.contrib_dense_pack", order=("data", "weight", "weight_layout", "units", "out_dtype")
 )
-upsampling = _rows.wrapper("nn.upsampling", defaults={"scale_h": 1, "scale_w": 1})
-upsampling3d = _rows.wrapper("nn.upsampling3d", defaults={"scale_d": 1, "scale_h": 1, "scale_w": 1})
+
+
+def _number(value):
+    return value.data.numpy().item() if isinstance(value, Constant) else value
+
+
+def _upsampling(name, *factors):
+    fixed = _rows.wrapper(
+        f"nn.{name}",
+        defaults=dict.fromkeys(factors, 1),
+        forms=dict.fromkeys(factors, _number),
+    )
+    return _rows.open_or_fixed(fixed, _rows.wrapper(f"dyn.nn.{name}"), factors, "float64")
+
+
+upsampling = _upsampling("upsampling", "scale_h", "scale_w")
+upsampling3d = _upsampling("upsampling3d", "scale_d", "scale_h", "scale_w")
 _SUBPIXEL = ("data", "block_size", "layout")
 space_to_depth = _rows.wrapper("nn.space_to_depth", order=_SUBPIXEL, hidden=("mode",))
 # what programs print of calls with these defaults names them: attributes have others
