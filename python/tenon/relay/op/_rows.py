@@ -71,7 +71,8 @@ def open_or_fixed(fixed, opened, numbers, element_type=None):
     fixed, opened : function
         Those of the two operators (`wrapper`), with parameters of the same names.
     numbers : tuple of str
-        Parameters that are numbers, constants or expressions. One expression is enough for `opened`.
+        Parameters that are numbers, constants or expressions; one expression is enough for
+        `opened`.
     element_type : str, optional
         Type of the constants that numbers become for `opened`; default: they are not needed.
     """
