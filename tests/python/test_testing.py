@@ -78,6 +78,18 @@ def test_check_bool_expr_is_true():
         check(x < y, {x: tenon.ir.Range(0, 5)})
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize("count", [20, 2000])  # interpreted, and as native code
+def test_all_values_are_tried(count, dtype):
+    x, y = tenon.tir.Var("x", dtype), tenon.tir.Var("y", dtype)
+    check = tenon.testing.check_bool_expr_is_true
+    ranges = {x: tenon.ir.Range(-count, count), y: tenon.ir.Range(5, 5 + count)}
+    check((x + y) // 2 * 2 <= x + y, ranges)
+    with pytest.raises(AssertionError, match=f"x = {count - 1}, y = {count + 4}$"):
+        check(x + y < 2 * count + 3, ranges)
+    check(x < y, {x: tenon.ir.Range(0, 0), y: tenon.ir.Range(0, count)})  # nothing to try
+
+
 def test_check_int_constraints_trans_consistency():
     make, Range = tenon.ir.make_node, tenon.ir.Range
     x, y = tenon.tir.Var("x", "int32"), tenon.tir.Var("y", "int32")

@@ -1,7 +1,7 @@
 """Comparison of arrays and gradients, and of modules before and after a pass."""
 
 import inspect
-import itertools
+import math
 
 __all__ = [
     "CompareBeforeAfter",
@@ -152,12 +152,55 @@ def check_bool_expr_is_true(bool_expr, vranges, cond=None):
 
     if cond is not None:
         bool_expr = tir.any(tir.Not(cond), bool_expr)
-    for values in itertools.product(*(_values(r) for r in vranges.values())):
-        point = dict(zip(vranges, values, strict=True))
-        if not _value_at(bool_expr, point):
-            raise AssertionError(
-                f"Expr {bool_expr}\nis not true on {vranges}\nCounterexample: {_text(point)}"
-            )
+    point = _counterexample(bool_expr, vranges)
+    if point is not None:
+        raise AssertionError(
+            f"Expr {bool_expr}\nis not true on {vranges}\nCounterexample: {_text(point)}"
+        )
+
+
+_INTERPRETED = 20_000  # points that are tried without a compiler
+
+
+def _counterexample(condition, ranges):
+    """The first values of the variables for which the condition does not hold; None: there are
+    none. A program tries them all."""
+    import numpy as np
+
+    from .. import IRModule, build, cpu, nd, runtime, tir
+
+    if tir.analysis.undefined_vars(condition, list(ranges)):
+        known = ", ".join(str(v.name) for v in ranges)
+        raise ValueError(f"{condition} has no value where only {known} are known")
+    extents = [int(r.extent) for r in ranges.values()]
+    count = math.prod(extents)
+    if count == 0:
+        return None
+    found = tir.decl_buffer((1,), "int64", name="found")
+    handle, zero = tir.Var("found", "handle"), tir.const(0, "int64")
+    number = tir.const(0, "int64")
+    for var, extent in zip(ranges, extents, strict=True):
+        number = number * extent + (var - tir.const(int(ranges[var].min), var.dtype)).astype(
+            "int64"
+        )
+    known = tir.BufferLoad(found, [zero])
+    note = tir.IfThenElse(tir.Not(condition), tir.BufferStore(found, number, [zero]), None)
+    body = tir.IfThenElse(known < 0, note, None)
+    for var, extent in reversed(list(zip(ranges, extents, strict=True))):
+        first = tir.const(int(ranges[var].min), var.dtype)
+        body = tir.For(var, first, tir.const(extent, var.dtype), tir.ForKind.SERIAL, body)
+    func = tir.PrimFunc([handle], body, buffer_map={handle: found})
+    mod = IRModule({"main": func.with_attr("global_symbol", "main")})
+    compiled = count > _INTERPRETED and runtime.enabled("llvm")
+    result = nd.array(np.array([-1], "int64"), cpu())
+    build(mod, target="llvm" if compiled else "stackvm")["main"](result)
+    at = int(result.numpy()[0])
+    if at < 0:
+        return None
+    values = np.unravel_index(at, extents)
+    return {
+        var: int(r.min) + int(value) for (var, r), value in zip(ranges.items(), values, strict=True)
+    }
 
 
 def check_int_constraints_trans_consistency(constraints_trans, vranges=None):
@@ -185,21 +228,25 @@ def check_int_constraints_trans_consistency(constraints_trans, vranges=None):
 
 def _check_forward(one, two, to_two, to_one, vranges):
     """Solutions of `one` map to solutions of `two`, and back to themselves."""
+    from .. import tir
+
     ranges = {**vranges, **dict(one.ranges.items())}
-    points = itertools.product(*(_values(ranges[v]) for v in ranges))
-    for point in (dict(zip(ranges, values, strict=True)) for values in points):
-        if not all(_value_at(relation, point) for relation in one.relations):
-            continue
-        image = {v: _value_at(to_two[v], point) for v in two.variables}
-        inside = all(image[v] in _values(two.ranges[v]) for v in two.variables if v in two.ranges)
-        holds = all(_value_at(r, {**point, **image}) for r in two.relations)
-        back = all(_value_at(to_one[v], {**point, **image}) == point[v] for v in one.variables)
-        if not (inside and holds and back):
-            raise AssertionError(f"{_text(point)} becomes {_text(image)}, which is wrong")
-
-
-def _values(r):
-    return range(int(r.min), int(r.min) + int(r.extent))
+    image = {v: to_two[v] for v in two.variables if v in to_two}
+    put = lambda e: tir.stmt_functor.substitute(e, image)  # noqa: E731
+    true = tir.const(True, "bool")
+    # without solutions nothing is mapped
+    wanted = [true] if len(image) == len(two.variables) else [tir.const(False, "bool")]
+    wanted += [put(relation) for relation in two.relations]
+    for v in two.variables:
+        if v in two.ranges and v in image:
+            low, extent = two.ranges[v].min, two.ranges[v].extent
+            wanted += [put(low) <= image[v], image[v] < put(low + extent)]
+    wanted += [tir.EQ(put(to_one[v]), v) if v in to_one else ~true for v in one.variables]
+    solved = tir.all(true, true, *one.relations)
+    point = _counterexample(tir.any(tir.Not(solved), tir.all(true, true, *wanted)), ranges)
+    if point is not None:
+        values = {v: _value_at(e, point) for v, e in image.items()}
+        raise AssertionError(f"{_text(point)} becomes {_text(values)}, which is wrong")
 
 
 def _text(point):
