@@ -462,7 +462,7 @@ def quantize(g, name):
     zero = g.array(many, "int32", few=True)
     attrs = {"axis": axis}
     if name == "qnn.quantize":
-        x = g.array(shape, "float32")
+        x = g.array(shape, "float32", special=True)
         attrs["out_dtype"] = g.one_of(["int8", "uint8"])
     else:
         x = g.array(shape, g.one_of(["int8", "uint8", "int32"]))

@@ -30,7 +30,7 @@ def filled(g, shape, dtype):
     return g.rng.integers(info.min, info.max + 1, shape).astype(dtype)
 
 
-TABLES = [f"qnn.{f}" for f in "abs erf exp hardswish rsqrt sigmoid sqrt tanh".split()]
+TABLES = [f"qnn.{f}" for f in "abs erf exp hardswish log rsqrt sigmoid sqrt tanh".split()]
 
 
 @rule(*TABLES)
@@ -225,14 +225,3 @@ def float_scale(g, name):
     shape = g.shape()
     x = g.rng.integers(-(2**20), 2**20, shape).astype("int32")
     return call(name, x, g.array(shape, "float32"))
-
-
-@rule("qnn.log")
-def log(g, name):
-    """Of positive numbers: that of 0 and of others saturates, NaN has no quantized number."""
-    dtype = g.one_of(BYTES)
-    numbers = [scale(g), np.int32(-128 if dtype == "int8" else 0), *quantum(g, dtype)]
-    info = np.iinfo(dtype)
-    x = g.rng.integers(info.min + 1, info.max + 1, g.shape()).astype(dtype)
-    f = function(name)
-    return Call(lambda x: f(x, *constants(*numbers)), x, text=said(numbers=numbers))

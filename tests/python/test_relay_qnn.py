@@ -79,6 +79,21 @@ def test_what_is_out_of_range_is_cut_off(target, dtype, zero):
 
 
 @pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32"])
+def test_nan_is_the_least_number(target, dtype):
+    """Whatever its sign, which operations do not define."""
+    x = np.array([0x7FC00000, 0xFFC00000, 0x7F800001, 0x7F800000], "uint32").view("float32")
+    q = relay.qnn.op.quantize(var("x", x), f32(0.5), i32(1), out_dtype=dtype)
+    limits = np.iinfo(dtype)
+    assert run(q, {"x": x}, target).tolist() == [limits.min] * 3 + [limits.max]
+    if limits.bits == 8:
+        x = np.arange(limits.min, limits.max + 1).astype(dtype)
+        numbers = f32(0.1), i32(limits.min + 9), f32(0.05), i32(limits.min + 99)
+        y = run(relay.qnn.op.log(var("x", x), *numbers), {"x": x}, target)
+        assert (y[:10] == limits.min).all() and (np.diff(y[10:]) >= 0).all() and y[-1] > y[10]
+
+
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize("scales", [[0.01], [0.01, 0.02, 0.005], [0.00001, 0.02, 3.5]])
 def test_requantize(target, dtype, scales):

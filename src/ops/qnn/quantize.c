@@ -95,11 +95,13 @@ static tn_expr *number_at(const numbers *n, const tn_Tensor *t, const tn_arr *at
 /* Behind 1.5 * 2**23 a float has no bits for fractions: the sum with that is rounded, of two
    nearest integers to the even one, and its bits count integers from FIRST on. As integers they are
    in the order of the floats, also where these are too large for that, so that they are cut off
-   first. */
-enum { FIRST = 0x4B400000 };
+   first. NaN, whose bits are behind those of infinity or, with a sign, below all, is the least
+   number, whatever its sign: which NaN an operation gives is not defined. */
+enum { FIRST = 0x4B400000, INFINITE = 0x7F800000 };
 
 static tn_expr *rounded(tn_expr *x, tn_expr *zero, double low, double high) {
   tn_expr *bits = tir_reinterpret(TN_I32, tir_add(x, tir_f32(12582912)), NULL);
+  bits = tir_select(tir_gt(bits, tir_i32(INFINITE)), tir_i32(INT32_MIN), bits, NULL);
   tn_expr *first = tir_sub(tir_i32(FIRST), tir_cast(TN_I32, zero, NULL));
   /* one less than the least: of max(x, c) - c the simplifier makes a difference that may overflow
    */
