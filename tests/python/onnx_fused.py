@@ -111,7 +111,7 @@ def regressor(g, name):
 
 @rule("RandomUniform", "RandomUniformLike", "RandomNormal", "RandomNormalLike")
 def random_numbers(g, name):
-    shape, at = g.shape(), float(g.number(-3, 4))
+    shape, at = g.shape(0 if name.endswith("Like") else 1), float(g.number(-3, 4))
     attrs = {"mean": at, "scale": 0.0} if "Normal" in name else {"low": at, "high": at}
     attrs.update(maybe(g, seed=float(g.number(0, 99)), dtype=g.one_of([1, 11])))
     if name.endswith("Like"):

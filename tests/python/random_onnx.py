@@ -45,6 +45,8 @@ def draw(name, seed, plain=()):
     made.open = [[g.chance(0.5) for _ in np.shape(a)] for a in made.inputs]
     made.dynamic = g.chance(0.5) and "open" not in plain
     made.domain = domain
+    if domain == "com.microsoft":  # its operators are onnxruntime's own
+        made.judge = "onnxruntime"
     return made
 
 
