@@ -119,11 +119,10 @@ static tn_expr *word(tn_Buffer *b, int64_t i) {
   return tir_load(b, tn_arr_of(1, tir_i32((int32_t)i)));
 }
 static tn_expr *u64(uint64_t value) { return tir_uint64(value); }
-static tn_expr * xor
-        (tn_expr * a, tn_expr *b) {
-          return tir_bitwise(TIR_OP_bitwise_xor, a, b, NULL);
-        } static tn_expr * or
-    (tn_expr * a, tn_expr *b) {
+static tn_expr *bits_xor(tn_expr *a, tn_expr *b) {
+  return tir_bitwise(TIR_OP_bitwise_xor, a, b, NULL);
+}
+static tn_expr *bits_or(tn_expr *a, tn_expr *b) {
   return tir_bitwise(TIR_OP_bitwise_or, a, b, NULL);
 }
 static tn_expr *left(tn_expr *a, int by) {
@@ -173,8 +172,8 @@ static void add_key(steps *s, tn_Buffer *x, int n) {
 static void mix(steps *s, tn_Buffer *x, int a, int b, int turn) {
   set(s, x, a, tir_add(word(x, a), word(x, b)));
   set(s, x, b,
-      xor(tir_add(word(x, a), word(x, b)),
-          or (left(word(x, b), turn), right(word(x, b), 64 - turn))));
+      bits_xor(tir_add(word(x, a), word(x, b)),
+               bits_or(left(word(x, b), turn), right(word(x, b), 64 - turn))));
 }
 
 /* Words 0 to 3 of x, which hold what is enciphered, by words 0 to 3 of `key`; the words after them
@@ -185,7 +184,7 @@ static void encipher(steps *s, tn_Buffer *x, tn_Buffer *key) {
   tn_expr *parity = u64(UINT64_C(0x1BD11BDAA9FC1A22));
   for (int i = 0; i < WORDS; ++i) {
     set(s, x, SUBKEYS + i, word(key, i));
-    parity = xor(parity, word(key, i));
+    parity = bits_xor(parity, word(key, i));
   }
   set(s, x, SUBKEYS + WORDS, parity);
   for (int r = 0; r < ROUNDS; ++r) {
@@ -199,13 +198,13 @@ static void encipher(steps *s, tn_Buffer *x, tn_Buffer *key) {
 /* ---- keys ---- */
 
 static tn_expr *path_is_full(tn_Buffer *key) {
-  return tir_eq(or (word(key, PLACE), word(key, PLACE + 1)), u64(0));
+  return tir_eq(bits_or(word(key, PLACE), word(key, PLACE + 1)), u64(0));
 }
 
 /* The place of the bit after that of `key`. */
 static void next_place(steps *s, tn_Buffer *out, tn_Buffer *key) {
   set(s, out, PLACE, right(word(key, PLACE), 1));
-  set(s, out, PLACE + 1, or (right(word(key, PLACE + 1), 1), left(word(key, PLACE), 63)));
+  set(s, out, PLACE + 1, bits_or(right(word(key, PLACE + 1), 1), left(word(key, PLACE), 63)));
 }
 
 /* A new key of the words in x, with an empty path whose first free bit is `place`. */
@@ -220,7 +219,7 @@ static void fresh_key(steps *s, tn_Buffer *out, tn_Buffer *x, uint64_t path, uin
 static void longer_path(steps *s, tn_Buffer *out, tn_Buffer *key, bool one) {
   for (int i = 0; i < PLACE; ++i) {
     bool bit = one && (i == PATH || i == PATH + 1);
-    set(s, out, i, bit ? or (word(key, i), word(key, PLACE + i - PATH)) : word(key, i));
+    set(s, out, i, bit ? bits_or(word(key, i), word(key, PLACE + i - PATH)) : word(key, i));
   }
   next_place(s, out, key);
 }
@@ -337,7 +336,7 @@ static tn_expr *unit(tn_dtype t, tn_expr *bits) {
   tn_expr *fraction = tir_shift(TIR_OP_shift_right, tir_cast(whole, bits, NULL),
                                 tir_const_int(whole, wide ? 12 : 9), NULL);
   tn_expr *one = tir_const_int(whole, wide ? INT64_C(0x3FF0000000000000) : 0x3F800000);
-  return tir_sub(tir_reinterpret(t, or (fraction, one), NULL), tir_const_float(t, 1));
+  return tir_sub(tir_reinterpret(t, bits_or(fraction, one), NULL), tir_const_float(t, 1));
 }
 
 static tn_expr *uniform(void *ctx, tn_arr *at) {
