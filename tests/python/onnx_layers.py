@@ -335,7 +335,7 @@ def recurrent(g, name):
         attrs |= maybe(g, 0.3, input_forget=1) if name == "LSTM" else {}
         if len(inputs) < 4:
             inputs.append(None)
-        lengths = g.rng.integers(1, steps + 1, n).astype("int32") if g.chance(0.6) else None
+        lengths = g.rng.integers(0, steps + 1, n).astype("int32") if g.chance(0.6) else None
         inputs[4:5] = [lengths]
         if name == "LSTM" and g.chance(0.4):
             inputs += [None] * (6 - len(inputs))

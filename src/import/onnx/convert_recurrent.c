@@ -263,8 +263,7 @@ static void *first_state(const recurrent *r, int input, int64_t d) {
 }
 
 /* Sequences that have ended keep their state and give zeros. @param t the step, of the lengths'
- * type
- */
+ * type */
 static int hold_ended(const recurrent *r, void *t, void *const *before, void **state, void **y) {
   *y = state[0];
   if (!oc_in(r->c, LENGTHS)) return 0;
@@ -328,6 +327,17 @@ static int run_any(const recurrent *r, void *x, void *gates, bool reverse, void 
   if (!reverse) return 0;
   void *a = relay_attrs("reverse", 1, "axis", tn_any_int(0));
   TN_GET(*y, a ? relay_call("reverse", a, 1, *y) : NULL);
+  return 0;
+}
+
+/* The last states: zeros of sequences without a step, whatever the first state was, as onnxruntime
+   has them. */
+static int blank_unstarted(const recurrent *r, void **state) {
+  void *started;
+  if (!oc_in(r->c, LENGTHS)) return 0;
+  TN_GET(started, oc_binary("greater", oc_in(r->c, LENGTHS), relay_const_int(length_type(r), 0)));
+  TN_GET(started, oc_expand_dims(started, 1, 1));
+  for (int i = 0; i <= r->has_c; ++i) TN_GET(state[i], oc_where(started, state[i], scalar(r, 0)));
   return 0;
 }
 
@@ -442,6 +452,7 @@ static void *convert(oc *c, cell_fn cell, int64_t gates, const char *const *usua
     void *state[2] = {NULL, NULL};
     TN_TRYP(enter_direction(&r, d, each));
     TN_TRYP(run_direction(&r, x, d, d == 1 || reverse, state, &y[d]));
+    TN_TRYP(blank_unstarted(&r, state));
     h[d] = state[0], cs[d] = state[1];
   }
   void *all = joined(&r, y, 1), *last = joined(&r, h, r.batch_first);
