@@ -1,19 +1,4 @@
 """Random numbers in programs (`tenon.relay.op.random`)."""
 
-from .op.random import (
-    multinomial,
-    normal,
-    threefry_generate,
-    threefry_key,
-    threefry_split,
-    uniform,
-)
-
-__all__ = [
-    "multinomial",
-    "normal",
-    "threefry_generate",
-    "threefry_key",
-    "threefry_split",
-    "uniform",
-]
+from .op.random import *  # noqa: F403
+from .op.random import __all__  # noqa: F401

@@ -13,7 +13,7 @@ from ... import _core
 from ..._ffi.registry import get_global_func
 from ...ir.op import Op
 from ...runtime.object_generic import ObjectGeneric
-from ..expr import Constant, Expr, const
+from ..expr import Constant, Expr
 
 
 def _argument(value):
@@ -63,37 +63,14 @@ def maker_name(op_name):
     return f"relay.op.{space}._make.{name}" if space else f"relay.op._make.{name}"
 
 
-def open_or_fixed(fixed, opened, numbers, element_type=None):
-    """One function for an operator and for that which takes some of its numbers as tensors.
+def is_open(value):
+    """Is an argument an expression whose value is known at run time only?"""
+    return isinstance(value, Expr) and not isinstance(value, Constant)
 
-    Parameters
-    ----------
-    fixed, opened : function
-        Those of the two operators (`wrapper`), with parameters of the same names.
-    numbers : tuple of str
-        Parameters that are numbers, constants or expressions; one expression is enough for
-        `opened`.
-    element_type : str, optional
-        Type of the constants that numbers become for `opened`; default: they are not needed.
-    """
-    signature = fixed.__signature__
 
-    def call(*args, **kwargs):
-        bound = signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        values = bound.arguments
-        is_open = {
-            name: isinstance(values[name], Expr) and not isinstance(values[name], Constant)
-            for name in numbers
-        }
-        for name in numbers if any(is_open.values()) and element_type else ():
-            if not isinstance(values[name], Expr):
-                values[name] = const(values[name], element_type)
-        return (opened if any(is_open.values()) else fixed)(**values)
-
-    call.__name__ = call.__qualname__ = fixed.__name__
-    call.__doc__, call.__module__, call.__signature__ = fixed.__doc__, fixed.__module__, signature
-    return call
+def dynamic(name):
+    """Native function of the form of an operator that takes its attributes as tensors."""
+    return get_global_func(maker_name(f"dyn.{name}"))
 
 
 def wrapper(op_name, order=(), defaults=None, forms=None, finish=None, hidden=()):

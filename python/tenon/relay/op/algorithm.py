@@ -1,6 +1,5 @@
 """Sorting: functions that take several forms of an argument."""
 
-from ..._ffi.registry import get_global_func
 from ..expr import Constant, Expr, TupleWrapper
 from . import _make, _rows
 
@@ -34,7 +33,7 @@ def topk(data, k=1, axis=-1, ret_type="both", is_ascend=False, dtype="int32"):
     if isinstance(k, Constant):
         k = int(k.data.numpy().item())
     if isinstance(k, Expr):
-        make = get_global_func("relay.op.dyn._make.topk")
+        make = _rows.dynamic("topk")
         call = make(data, k, 0, axis, ret_type, is_ascend, dtype)
         return TupleWrapper(call, 2) if ret_type == "both" else call
     call = _make.topk(data, k, axis, ret_type, is_ascend, dtype)

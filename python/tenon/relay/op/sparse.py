@@ -2,7 +2,6 @@
 
 import importlib
 
-from ..._ffi.registry import get_global_func
 from ..expr import Constant, Expr, TupleWrapper, const
 from . import _make, _rows
 
@@ -36,7 +35,7 @@ def sparse_to_dense(sparse_indices, output_shape, sparse_values, default_value=0
     if not isinstance(default_value, Expr):
         default_value = const(default_value)
     if isinstance(output_shape, Expr):
-        make = get_global_func("relay.op.dyn._make.sparse_to_dense")
+        make = _rows.dynamic("sparse_to_dense")
         return make(sparse_indices, sparse_values, default_value, output_shape)
     shape = [int(n) for n in output_shape]
     return _make.sparse_to_dense(sparse_indices, sparse_values, default_value, shape)

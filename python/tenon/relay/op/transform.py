@@ -2,7 +2,7 @@
 
 from ...runtime.object_generic import ObjectGeneric
 from ..expr import Constant, Expr, Tuple, TupleWrapper, const
-from . import _make
+from . import _make, _rows
 
 
 def _tensors(data):
@@ -61,7 +61,7 @@ def squeeze(data, axis=None):
     """
     axis = _numbers(axis)
     if isinstance(axis, Expr):
-        return _make_dynamic("squeeze")(data, axis)
+        return _rows.dynamic("squeeze")(data, axis)
     if isinstance(axis, int):
         axis = [axis]
     return _make.squeeze(data, axis if axis is None else list(axis))
@@ -86,7 +86,7 @@ def expand_dims(data, axis, num_newaxis=1):
     """
     axis = _numbers(axis)
     if isinstance(axis, Expr):
-        return _make_dynamic("expand_dims")(data, axis, num_newaxis)
+        return _rows.dynamic("expand_dims")(data, axis, num_newaxis)
     return _make.expand_dims(data, axis, num_newaxis)
 
 
@@ -111,7 +111,7 @@ def reshape(data, newshape, allowzero=False):
     if isinstance(newshape, Constant):
         newshape = [int(x) for x in newshape.data.numpy()]
     if isinstance(newshape, Expr):
-        return _make_dynamic("reshape")(data, newshape, allowzero)
+        return _rows.dynamic("reshape")(data, newshape, allowzero)
     if isinstance(newshape, int):
         newshape = [newshape]
     if isinstance(newshape, list | tuple):
@@ -130,13 +130,6 @@ def _extent(x):
         if isinstance(x, PrimExpr):
             return x
         raise RuntimeError(f"Unrecognized shape type: {err}") from err
-
-
-def _make_dynamic(name):
-    """Maker of the form of an operator that takes its attributes as tensors."""
-    from ..._ffi.registry import get_global_func
-
-    return get_global_func(f"relay.op.dyn._make.{name}")
 
 
 def _length(*vectors):
@@ -203,8 +196,8 @@ def full(fill_value, shape=(), dtype=""):
     -------
     Call
     """
-    if isinstance(shape, Expr) and not isinstance(shape, Constant):
-        return _make_dynamic("full")(fill_value, shape, dtype)
+    if _rows.is_open(shape):
+        return _rows.dynamic("full")(fill_value, shape, dtype)
     return _make.full(fill_value, _ints(shape), dtype)
 
 
@@ -222,8 +215,8 @@ def zeros(shape, dtype):
     -------
     Call
     """
-    if isinstance(shape, Expr) and not isinstance(shape, Constant):
-        return _make_dynamic("zeros")(shape, dtype)
+    if _rows.is_open(shape):
+        return _rows.dynamic("zeros")(shape, dtype)
     return _make.zeros(_ints(shape), dtype)
 
 
@@ -241,8 +234,8 @@ def ones(shape, dtype):
     -------
     Call
     """
-    if isinstance(shape, Expr) and not isinstance(shape, Constant):
-        return _make_dynamic("ones")(shape, dtype)
+    if _rows.is_open(shape):
+        return _rows.dynamic("ones")(shape, dtype)
     return _make.ones(_ints(shape), dtype)
 
 
@@ -260,8 +253,8 @@ def tile(data, reps):
     -------
     Call
     """
-    if isinstance(reps, Expr) and not isinstance(reps, Constant):
-        return _make_dynamic("tile")(data, reps)
+    if _rows.is_open(reps):
+        return _rows.dynamic("tile")(data, reps)
     return _make.tile(data, _ints(reps))
 
 
@@ -279,8 +272,8 @@ def broadcast_to(data, shape):
     -------
     Call
     """
-    if isinstance(shape, Expr) and not isinstance(shape, Constant):
-        return _make_dynamic("broadcast_to")(data, shape)
+    if _rows.is_open(shape):
+        return _rows.dynamic("broadcast_to")(data, shape)
     if isinstance(shape, Constant):
         shape = _ints(shape)
     return _make.broadcast_to(data, [shape] if isinstance(shape, int) else shape, "")
@@ -309,7 +302,7 @@ def one_hot(indices, on_value, off_value, depth, axis, dtype):
     if isinstance(depth, Constant):
         depth = int(depth.data.numpy().item())
     if isinstance(depth, Expr):
-        return _make_dynamic("one_hot")(indices, on_value, off_value, depth, axis, dtype)
+        return _rows.dynamic("one_hot")(indices, on_value, off_value, depth, axis, dtype)
     return _make.one_hot(indices, on_value, off_value, depth, axis, dtype)
 
 
@@ -380,13 +373,13 @@ def strided_slice(data, begin, end, strides=None, axes=None, slice_mode="end"):
     Call
     """
     given = (begin, end, strides)
-    if any(isinstance(x, Expr) and not isinstance(x, Constant) for x in given):
+    if any(_rows.is_open(x) for x in given):
         if axes is not None:
             raise ValueError("strided_slice: axes go with bounds that are numbers")
         if strides is None:
             strides = [1] * _length(begin, end)
         begin, end, strides = (_const(x, "int64") for x in (begin, end, strides))
-        return _make_dynamic("strided_slice")(data, begin, end, strides, slice_mode)
+        return _rows.dynamic("strided_slice")(data, begin, end, strides, slice_mode)
     begin, end = _ints(begin), _ints(end)
     strides = None if strides is None else _ints(strides)
     axes = None if axes is None else _ints(axes)

@@ -37,7 +37,7 @@ class AotModule(GraphModule):
         Raises
         ------
         IndexError
-            There is no such input.
+            The model has fewer inputs.
         """
         return [str(name) for name in self.get_input_info()[0]][index]
 
@@ -52,7 +52,7 @@ class AotModule(GraphModule):
         Raises
         ------
         TVMError
-            There is no such input.
+            The model does not have an input of this name.
         """
         index = super().get_input_index(name)
         return super().get_input_index(self._in_program(name)) if index == -1 else index

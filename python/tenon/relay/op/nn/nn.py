@@ -1,6 +1,5 @@
 """Operators of neural networks: functions that take several forms of an argument."""
 
-from ...._ffi.registry import get_global_func
 from ...expr import Constant, Expr, TupleWrapper, const
 from .. import _rows
 from . import _make
@@ -94,23 +93,79 @@ batch_matmul = _rows.wrapper("nn.batch_matmul", hidden=_REWRITE)
 contrib_dense_pack = _rows.wrapper(
     "nn.contrib_dense_pack", order=("data", "weight", "weight_layout", "units", "out_dtype")
 )
+_fixed_upsampling = _rows.wrapper("nn.upsampling")
+_fixed_upsampling3d = _rows.wrapper("nn.upsampling3d")
 
 
-def _number(value):
-    return value.data.numpy().item() if isinstance(value, Constant) else value
+def _enlarged(name, fixed, data, factors, rest):
+    """By the operator of known factors, or where one of them is open by that of tensors."""
+    if any(_rows.is_open(f) for f in factors):
+        factors = [f if isinstance(f, Expr) else const(f, "float64") for f in factors]
+        return _rows.dynamic(f"nn.{name}")(data, *factors, *rest)
+    factors = [f.data.numpy().item() if isinstance(f, Constant) else f for f in factors]
+    return fixed(data, *factors, *rest)
 
 
-def _upsampling(name, *factors):
-    fixed = _rows.wrapper(
-        f"nn.{name}",
-        defaults=dict.fromkeys(factors, 1),
-        forms=dict.fromkeys(factors, _number),
-    )
-    return _rows.open_or_fixed(fixed, _rows.wrapper(f"dyn.nn.{name}"), factors, "float64")
+def upsampling(
+    data, scale_h=1, scale_w=1, layout="NCHW", method="nearest_neighbor", align_corners=False
+):
+    """Images enlarged by factors.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        The images, of four dimensions.
+    scale_h, scale_w : float or RelayExpr
+        Factors of height and width. An expression is a scalar, known at run time only.
+    layout : str
+        Layout of `data`.
+    method : str
+        "nearest_neighbor", "bilinear" or "bicubic".
+    align_corners : bool
+        Do the elements in the corners keep their places?
+
+    Returns
+    -------
+    Call
+    """
+    rest = (layout, method, align_corners)
+    return _enlarged("upsampling", _fixed_upsampling, data, (scale_h, scale_w), rest)
 
 
-upsampling = _upsampling("upsampling", "scale_h", "scale_w")
-upsampling3d = _upsampling("upsampling3d", "scale_d", "scale_h", "scale_w")
+def upsampling3d(
+    data,
+    scale_d=1,
+    scale_h=1,
+    scale_w=1,
+    layout="NCDHW",
+    method="nearest_neighbor",
+    coordinate_transformation_mode="half_pixel",
+):
+    """Volumes enlarged by factors.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        The volumes, of five dimensions.
+    scale_d, scale_h, scale_w : float or RelayExpr
+        Factors of depth, height and width. An expression is a scalar, known at run time only.
+    layout : str
+        Layout of `data`.
+    method : str
+        "nearest_neighbor" or "trilinear".
+    coordinate_transformation_mode : str
+        Which place of `data` an element is taken from: "half_pixel", "align_corners" or
+        "asymmetric".
+
+    Returns
+    -------
+    Call
+    """
+    rest = (layout, method, coordinate_transformation_mode)
+    factors = (scale_d, scale_h, scale_w)
+    return _enlarged("upsampling3d", _fixed_upsampling3d, data, factors, rest)
+
+
 _SUBPIXEL = ("data", "block_size", "layout")
 space_to_depth = _rows.wrapper("nn.space_to_depth", order=_SUBPIXEL, hidden=("mode",))
 # what programs print of calls with these defaults names them: attributes have others
@@ -184,13 +239,8 @@ def pad(data, pad_width, pad_value=0, pad_mode="constant"):
     if isinstance(pad_width, Constant):
         pad_width = [[int(x) for x in pair] for pair in pad_width.data.numpy()]
     if isinstance(pad_width, Expr):
-        return _make_dynamic("pad")(data, pad_width, pad_value, pad_mode)
+        return _rows.dynamic("nn.pad")(data, pad_width, pad_value, pad_mode)
     return _make.pad(data, pad_value, pad_width, pad_mode)
-
-
-def _make_dynamic(name):
-    """Maker of the form of an operator that takes its attributes as tensors."""
-    return get_global_func(f"relay.op.dyn.nn._make.{name}")
 
 
 def mirror_pad(data, pad_width, mode="SYMMETRIC"):
