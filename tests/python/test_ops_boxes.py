@@ -194,7 +194,7 @@ REFUSED = {
     "sizes: expected 1 numbers, got 0": (lambda x: V.multibox_prior(x, ()), IMAGE),
     "steps: expected 2 numbers, got 1": (lambda x: V.multibox_prior(x, steps=(1,)), IMAGE),
     "ratios: element 1 is not positive": (lambda x: V.multibox_prior(x, ratios=(1, 0)), IMAGE),
-    "offsets: element 0 is no number": (
+    "offsets: element 0 is not a finite number": (
         lambda x: V.multibox_prior(x, offsets=(float("nan"), 0)), IMAGE),
     "are not scores, locations and anchors of as many boxes": (
         V.multibox_transform_loc, tensor(1, 3, 5), tensor(1, 16), tensor(1, 5, 4)),

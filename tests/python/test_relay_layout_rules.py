@@ -87,7 +87,7 @@ def test_norms_follow(name):
     program = relay.nn.relu(FLOATS[name](conv(X)))
     there_and_back = [("NCHW", "NHWC"), ("NHWC", "NCHW")]
     assert converted(program, "nn.conv2d", ["NHWC", "default"], data) == there_and_back
-    # where images are no longer the first axis only norms of a position's own numbers follow
+    # once images are not the first axis, only norms over the numbers of one position follow
     moved = converted(program, "nn.conv2d", ["HWNC", "HWIO"], data)
     assert moved == [("NCHW", "HWNC"), ("HWNC", "NCHW")]
 
@@ -178,7 +178,7 @@ def test_a_layout_that_is_asked_for_stays():
     "shape", [(1, 1, 1, 1, 4), (1, 2, 1, 1, 4), (1, 2, 6, 5, 4), (1, 1, 6, 5, 1)]
 )
 def test_blocks_become_others(shape):
-    """What comes again with each block of 4 is no tensor in blocks of 2."""
+    """An argument that repeats with each block of 4 keeps its layout if blocks of 2 are chosen."""
     x = relay.var("x", shape=(1, 2, 6, 5, 4))
     names = {"data_layout": "NCHW4c", "kernel_layout": "OIHW4i4o"}
     y = relay.nn.conv2d(

@@ -143,7 +143,9 @@ static int read_sizes(fused *a) {
   for (int i = 0; i < 3; ++i) {
     bool fits = a->size[i] > 0 && a->size[i] <= rest && a->size[i] % a->heads == 0;
     if (!fits)
-      return oc_fail(c, "a weight of %lld columns is no queries, keys and values of %lld heads",
+      return oc_fail(c,
+                     "a weight of %lld columns cannot be divided into queries, keys and values of "
+                     "%lld heads",
                      (long long)whole, (long long)a->heads),
              -1;
     rest -= a->size[i];

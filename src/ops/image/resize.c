@@ -395,7 +395,7 @@ static tn_arr *open_compute(const relay_compute *c) {
   return tn_arr_of(1, te_compute(z.shape, element, &z, "resize", TE_INJECTIVE));
 }
 
-/* A size, or an extent times a factor: -1 where that is no extent of 32 bits. */
+/* A size, or an extent times a factor: -1 where the product does not fit 32 bits. */
 static tn_expr *open_extent(const relay_shape_query *q, int i, tn_expr *e) {
   if (q->row->which < SCALES) return ops_number_at(q, 1, i);
   const tn_Tensor *scale = q->values ? TN_AS(Tensor, tn_arr_obj(q->values, 1 + i)) : NULL;

@@ -55,8 +55,8 @@ static int check_numbers(const relay_rel *r, const char *what, const tn_arr *lis
   RELAY_CHECK(r, list->len >= least && (!most || list->len <= most),
               "%s: expected %lld numbers, got %lld", what, (long long)least, (long long)list->len);
   for (int64_t i = 0; i < list->len; ++i)
-    RELAY_CHECK(r, number(list, i, &x) && isfinite(x), "%s: element %lld is no number", what,
-                (long long)i);
+    RELAY_CHECK(r, number(list, i, &x) && isfinite(x), "%s: element %lld is not a finite number",
+                what, (long long)i);
   return 0;
 }
 
