@@ -11,16 +11,15 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/scope.h"
 #include "fuzz.h"
 #include "import/onnx/model.h"
 
 enum { BYTES = 200, MOST_LINES = 8, MOST_INPUT = 4096 };
 
-static char top[] = "/tmp/fuzz_external_XXXXXX", folder[PATH_MAX];
-static const char *const made[] = {"model/below/data", "model/data", "model/link",
-                                   "model/out",        "model/pipe", "model/empty",
-                                   "model/below",      "model",      "data"};
+static tn_temp_folder top = {.lock = -1};
+static char folder[PATH_MAX]; /* the model's, as onnx_model has it */
 
 static void write_file(const char *path, int size, int first) {
   uint8_t bytes[BYTES];
@@ -29,23 +28,21 @@ static void write_file(const char *path, int size, int first) {
   require(fd >= 0 && write(fd, bytes, (size_t)size) == size && close(fd) == 0, "a file");
 }
 
-static void clean(void) {
-  if (chdir(top)) return;
-  for (size_t i = 0; i < sizeof made / sizeof *made; ++i) (void)remove(made[i]);
-  (void)rmdir(top);
-}
+static void clean(void) { tn_temp_folder_fini(&top); }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
-  char here[PATH_MAX], outside[PATH_MAX + 8];
+  char here[PATH_MAX], outside[PATH_MAX];
   (void)argc, (void)argv;
-  require(tn_runtime_init() == 0 && getcwd(here, sizeof here) && mkdtemp(top), "start");
-  require(chdir(top) == 0 && mkdir("model", 0700) == 0 && mkdir("model/below", 0700) == 0,
+  require(tn_runtime_init() == 0 && tn_temp_folder_make(&top) == 0, "start");
+  const char *path = tn_buf_cstr(&top.path);
+  require(getcwd(here, sizeof here) && chdir(path) == 0 && mkdir("model", 0700) == 0 &&
+              mkdir("model/below", 0700) == 0,
           "folder");
   write_file("data", BYTES, 55);
   write_file("model/data", BYTES, 0);
   write_file("model/below/data", BYTES, 0);
   write_file("model/empty", 0, 0);
-  snprintf(outside, sizeof outside, "%s/data", top);
+  require(realpath("data", outside), "a path");
   require(symlink("below/data", "model/link") == 0 && symlink(outside, "model/out") == 0, "links");
   require(mkfifo("model/pipe", 0600) == 0 && realpath("model", folder) && chdir(here) == 0, "pipe");
   atexit(clean);
