@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tenon
 from tenon import te, tir
+from tenon.script import tir as T
 
 HAS_LLVM = bool(tenon._core.get_global_func("target.llvm_version_major")())
 TARGETS = ["stackvm", *(["llvm"] if HAS_LLVM else [])]
@@ -438,3 +439,35 @@ def test_built_module_has_the_name():
     assert built.entry_name is not None and built["myfunc"] is not None
     default = tenon.build(s, [A, B], TARGETS[-1])
     assert default["default_function"] is not None
+
+
+def test_storage_align_of_the_only_axis_has_room_for_its_strides():
+    A = te.placeholder((16,), name="A")
+    B = te.compute((16,), lambda i: A[i] + 1, name="B")
+    C = te.compute((16,), lambda i: B[i] * 2, name="C")
+    s = te.create_schedule(C.op)
+    s[B].storage_align(B.op.axis[0], 8, 0)
+    found = []
+    visit = lambda n: found.append(n) if isinstance(n, tenon.tir.Allocate) else None  # noqa: E731
+    tenon.tir.stmt_functor.post_order_visit(tenon.lower(s, [A, C])["main"].body, visit)
+    assert [[int(e) for e in a.extents] for a in found] == [[16 * 8]]
+
+
+def test_allocations_hold_strides_in_any_order():
+    @T.prim_func
+    def transposed(A: T.Buffer((4, 16), "float32"), C: T.Buffer((4, 16), "float32")):
+        B = T.alloc_buffer((4, 16), "float32", strides=[1, 4])
+        for i, j in T.grid(4, 16):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj]
+        for i, j in T.grid(4, 16):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = B[vi, vj]
+
+    found = []
+    visit = lambda n: found.append(n) if isinstance(n, tenon.tir.Allocate) else None  # noqa: E731
+    tenon.tir.stmt_functor.post_order_visit(tenon.lower(transposed)["main"].body, visit)
+    (extent,) = found[0].extents
+    assert len(found) == 1 and int(extent) >= 3 * 1 + 15 * 4 + 1

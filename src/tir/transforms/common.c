@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "arith/analyzer.h"
 #include "tir/tir_impl.h"
 
 /* ---- indices ---- */
@@ -47,17 +48,44 @@ tn_expr *tir_index_mul(tn_expr *a, tn_expr *b) {
   return tir_mul(a, b);
 }
 
+static tn_expr *extent_at(const tn_Buffer *b, int64_t i) {
+  return (tn_expr *)tn_arr_obj(b->shape, i);
+}
+static tn_expr *stride_at(const tn_Buffer *b, int64_t i) {
+  return (tn_expr *)tn_arr_obj(b->strides, i);
+}
+
+/* Does each element of an axis hold all of the axes after it, at strides that divide its own?
+ * @return -1 on error */
+static int is_nested(const tn_Buffer *b) {
+  TN_ARITH(a);
+  for (int64_t i = 1; i < b->shape->len; ++i) {
+    tn_expr *room, *rest;
+    if (tir_is_zero(stride_at(b, i))) return 0;
+    TN_GET(room, tir_mul(extent_at(b, i), stride_at(b, i)));
+    TN_GET(room, tir_le(room, stride_at(b, i - 1)));
+    TN_GET(rest, tir_floormod(stride_at(b, i - 1), stride_at(b, i)));
+    TN_GET(rest, tir_eq(rest, tir_const_int(rest->dtype, 0)));
+    if (!arith_prove(&a, room) || !arith_prove(&a, rest)) return 0;
+  }
+  return 1;
+}
+
 tn_arr *tir_allocation_shape(const tn_Buffer *b) {
   TN_VEC(v);
   int64_t n = b->shape->len;
+  int nested = n > 0 && b->strides->len == n ? is_nested(b) : 0;
+  if (nested < 0) return NULL;
+  if (n == 0 || b->strides->len != n) return b->shape;
+  tn_expr *all = NULL; /* beyond this no element lies, in whatever order the axes are */
   for (int64_t i = 0; i < n; ++i) {
-    tn_expr *e = (tn_expr *)tn_arr_obj(b->shape, i);
-    if (i > 0 && b->strides->len == n)
-      e = tir_truncdiv((tn_expr *)tn_arr_obj(b->strides, i - 1),
-                       (tn_expr *)tn_arr_obj(b->strides, i), NULL);
-    if (!e || tn_vec_push_obj(&v, e)) return NULL;
+    tn_expr *e = nested && i > 0 ? tir_truncdiv(stride_at(b, i - 1), stride_at(b, i), NULL)
+                                 : extent_at(b, i);
+    if (!nested || i == n - 1) TN_GETP(e, tir_mul(e, stride_at(b, i)));
+    TN_GETP(all, all ? tir_add(all, e) : e);
+    if (nested) TN_TRYP(tn_vec_push_obj(&v, e));
   }
-  return tn_arr_from(&v);
+  return nested ? tn_arr_from(&v) : tn_arr_of(1, all);
 }
 
 /* ---- folding again ---- */
