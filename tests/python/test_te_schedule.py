@@ -305,3 +305,32 @@ def test_a_target_in_the_place_of_the_parameters():
     program = te.create_prim_func([a, b])
     assert tenon.build(program, "stackvm").type_key == "stackvm"
     assert tenon.build(program, tenon.target.Target("stackvm")).type_key == "stackvm"
+
+
+def test_cache_read_names_a_reader_once_or_twice():
+    A, B, C = vectors()
+    s = te.create_schedule(C.op)
+    cache = s.cache_read(A, "global", [B.op, B.op])
+    assert [str(st.op.name) for st in s.stages] == ["A", "A.global", "B", "C"]
+    assert s[B].op.input_tensors[0].op.same_as(cache.op)
+
+
+def test_cache_read_that_is_refused_changes_nothing():
+    A, B, C = vectors()
+    s = te.create_schedule(C.op)
+    with pytest.raises(tenon.TVMError, match="Cannot find tensor A in the inputs to C"):
+        s.cache_read(A, "global", [B.op, C.op])
+    assert s[B].op.same_as(B.op) and s[B].op.input_tensors[0].op.same_as(A.op)
+    tenon.lower(s, [A, C])
+
+
+def test_cache_read_by_readers_of_each_other_in_any_order():
+    A, B, C = vectors()
+    D = te.compute((16,), lambda i: C[i] + A[i], name="D")
+    E = te.compute((16,), lambda i: D[i] - 1, name="E")
+    for readers in ([D.op, B.op], [B.op, D.op]):
+        s = te.create_schedule(E.op)
+        s.cache_read(A, "global", readers)
+        stages = {str(st.op.name): st.op for st in s.stages}
+        for user, used in (("E", "D"), ("D", "C"), ("C", "B"), ("B", "A.global")):
+            assert any(t.op.same_as(stages[used]) for t in stages[user].input_tensors), user

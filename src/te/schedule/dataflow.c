@@ -17,12 +17,14 @@ int te_tensor_map_put(te_tensor_map *m, const tn_Tensor *from, const tn_Tensor *
   return !to || tn_vec_push_obj(&m->from, from) || tn_vec_push_obj(&m->to, to) ? -1 : 0;
 }
 
+/* What took the place of a tensor may have been replaced later itself. */
 tn_Tensor *te_tensor_map_get(const te_tensor_map *m, const tn_Tensor *t) {
-  for (int64_t i = m->from.len; t && i-- > 0;) {
-    if (te_same_tensor((const tn_Tensor *)m->from.items[i].v.obj, t))
-      return (tn_Tensor *)m->to.items[i].v.obj;
+  tn_Tensor *found = NULL;
+  for (int64_t i = 0; t && i < m->from.len; ++i) {
+    if (te_same_tensor((const tn_Tensor *)m->from.items[i].v.obj, found ? found : t))
+      found = (tn_Tensor *)m->to.items[i].v.obj;
   }
-  return NULL;
+  return found;
 }
 
 /* ---- other inputs ---- */
@@ -185,22 +187,43 @@ static tn_Operation *copy_of(tn_Tensor *t, const char *scope) {
                                                    : compute_op(full->data, NULL, &axes, &body);
 }
 
+/* The operations of the readers that read the mapped tensor from elsewhere; each once. */
+static int find_readers(tn_TeSchedule *s, const tn_arr *readers, const te_tensor_map *direct,
+                        tn_vec *stages, tn_vec *ops) {
+  for (int64_t i = 0; i < readers->len; ++i) {
+    tn_TeStage *reader;
+    tn_Operation *with;
+    bool seen = false;
+    TN_GET(reader, te_stage_of(s, (tn_Operation *)tn_arr_obj(readers, i)));
+    for (int64_t k = 0; k < stages->len; ++k)
+      seen = seen || stages->items[k].v.obj == (tn_obj *)reader;
+    if (seen) continue;
+    TN_GET(with, te_replace_inputs(reader->op, direct));
+    const tn_Tensor *t = (const tn_Tensor *)direct->from.items[0].v.obj;
+    TN_CHECK(with != reader->op, TenonError, NULL, "Cannot find tensor %s in the inputs to %s",
+             tn_cstr(t->op->name), tn_cstr(reader->op->name));
+    TN_TRY(tn_vec_push_obj(stages, reader));
+    TN_TRY(tn_vec_push_obj(ops, with));
+  }
+  return 0;
+}
+
 tn_Tensor *te_cache_read(tn_TeSchedule *s, tn_Tensor *t, const char *scope, const tn_arr *readers) {
   TE_TENSOR_MAP(direct);
   TE_TENSOR_MAP(later);
+  TN_VEC(stages);
+  TN_VEC(ops);
   tn_TeStage *st = te_stage_of(s, t->op);
   tn_Tensor *now = st ? te_output(st->op, t->value_index) : NULL;
   tn_Operation *copy = now ? copy_of(now, scope) : NULL;
   tn_Tensor *cache = copy ? te_output(copy, 0) : NULL;
   if (!cache || te_tensor_map_put(&direct, now, cache)) return NULL;
-  for (int64_t i = 0; i < readers->len; ++i) {
-    tn_TeStage *reader = te_stage_of(s, (tn_Operation *)tn_arr_obj(readers, i));
-    tn_Operation *old = reader ? reader->op : NULL;
-    tn_Operation *with = old ? te_replace_inputs(old, &direct) : NULL;
-    if (!with) return NULL;
-    TN_CHECKP(with != old, TenonError, NULL, "Cannot find tensor %s in the inputs to %s",
-              tn_cstr(t->op->name), tn_cstr(old->name));
-    if (map_outputs(&later, old, with) || take_op(s, reader, with)) return NULL;
+  /* all that may be refused comes before the first change: a step that fails changes nothing */
+  TN_TRYP(find_readers(s, readers, &direct, &stages, &ops));
+  for (int64_t i = 0; i < stages.len; ++i) {
+    tn_TeStage *reader = (tn_TeStage *)stages.items[i].v.obj;
+    tn_Operation *with = (tn_Operation *)ops.items[i].v.obj;
+    if (map_outputs(&later, reader->op, with) || take_op(s, reader, with)) return NULL;
   }
   if (propagate(s, &later)) return NULL;
   tn_TeStage *at = te_insert_stage(s, copy, st, true);
