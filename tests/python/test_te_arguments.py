@@ -98,6 +98,38 @@ def test_double_buffer_of_several_results_is_refused():
         tenon.lower(s, [A, C])
 
 
+def test_double_buffer_whose_size_depends_on_the_loop_is_refused():
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i] + 1, name="B")
+    r = te.reduce_axis((0, n), name="r")
+    C = te.compute((n,), lambda i: te.sum(B[te.max(i - r, 0)], axis=r), name="C")
+    s = te.create_schedule(C.op)
+    s[B].compute_at(s[C], C.op.axis[0])
+    s[B].double_buffer()
+    with pytest.raises(
+        ValueError, match="the size of B depends on i, which is defined in the loop"
+    ):
+        tenon.lower(s, [A, C])
+
+
+def test_double_buffer_in_a_scan_is_refused():
+    A = te.placeholder((4, 16), name="A")
+    state = te.placeholder((4, 16), name="state")
+    first = te.compute((1, 16), lambda t, i: A[0, i], name="first")
+    update = te.compute((4, 16), lambda t, i: state[t - 1, i] + A[t, i], name="update")
+    scan = te.scan(first, update, state, name="scan")
+    s = te.create_schedule(scan.op)
+    s[update].double_buffer()
+    with pytest.raises(ValueError, match="double_buffer: update is a part of a scan"):
+        tenon.lower(s, [A, scan])
+    s = te.create_schedule(scan.op)
+    cache = s.cache_read(state, "global", [update.op])
+    s[cache].double_buffer()
+    with pytest.raises(ValueError, match="state.global is filled a round ahead from scan"):
+        tenon.lower(s, [A, scan])
+
+
 @pytest.mark.parametrize("n", [1, 51, 52, 64, 1027])
 def test_pragmas_of_parallel_loops(n):
     """One launch for several loops; each thread takes every so-many-th iteration and waits."""

@@ -567,6 +567,9 @@ tn_stmt *te_lower_stage(te_lowerer *l, const tn_TeStage *st) {
   TN_CHECKP(te_num_outputs(st->op) == 1, ValueError, NULL,
             "double_buffer: %s has %lld results; only a stage of one result is filled ahead",
             tn_cstr(st->op->name), (long long)te_num_outputs(st->op));
+  TN_CHECKP(!te_scan_of(l->s, st->op), ValueError, NULL,
+            "double_buffer: %s is a part of a scan, whose rounds need those before them",
+            tn_cstr(st->op->name));
   const tn_Buffer *b = te_lower_buffer(l, te_output(st->op, 0));
   return (tn_stmt *)TN_NEW(AttrStmt, .node = (tn_obj *)b->data,
                            .attr_key = tn_str_from("double_buffer_scope"), .value = tir_i32(1),

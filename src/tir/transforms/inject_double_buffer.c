@@ -8,12 +8,14 @@
                                                       fill(B[(i + 1) % 2], i + 1)
                                                   use(B[i % 2], i)
 
-   The allocation moves in front of the loop. What is filled outside loops stays as it is. Option
-   tir.InjectDoubleBuffer: split_loop is a factor by which the loop is split, its inner part written
-   out, so that the remainders are constant. After vectorization: buffers are flat. */
+   The allocation moves in front of the loop, so its size may not depend on it; and what fills it
+   may not read what an earlier round of the loop writes. What is filled outside loops stays as it
+   is. Option tir.InjectDoubleBuffer: split_loop is a factor by which the loop is split, its inner
+   part written out, so that the remainders are constant. After vectorization: buffers are flat. */
 #include "tir/transforms/transforms.h"
 
 #include "base/arena.h"
+#include "tir/analysis.h"
 
 /* An array with two halves. */
 typedef struct {
@@ -111,6 +113,37 @@ static bool is_around(const doubler *x, const tn_For *loop) {
   return false;
 }
 
+/* Does the node define the variable? */
+static int defines(void *var, tn_obj *o) {
+  const tn_For *loop = TN_AS(For, o);
+  const tn_LetStmt *let = TN_AS(LetStmt, o);
+  const tn_Allocate *alloc = TN_AS(Allocate, o);
+  return (loop && loop->loop_var == var) || (let && let->var == var) ||
+         (alloc && alloc->buffer_var == var);
+}
+
+static int check_extent(const pair *p, const tn_Allocate *op, const tn_obj *extent) {
+  const tn_arr *vars;
+  TN_GET(vars, tir_undefined_vars(extent, NULL));
+  for (int64_t i = 0; i < vars->len; ++i) {
+    tn_Var *v = (tn_Var *)tn_arr_obj(vars, i);
+    int inside = tn_post_order(p->loop, defines, v);
+    TN_CHECK(inside <= 0, ValueError, op->span,
+             "InjectDoubleBuffer: the size of %s depends on %s, which is defined in the loop over "
+             "%s: leave double_buffer out, or give it constant extents",
+             tn_cstr(op->buffer_var->name), tn_cstr(v->name), tn_cstr(p->loop->loop_var->name));
+    if (inside < 0) return -1;
+  }
+  return 0;
+}
+
+/* An allocation that leaves the loop uses no variable of it. */
+static int check_size(const pair *p, const tn_Allocate *op) {
+  for (int64_t i = 0; i < op->extents->len; ++i)
+    TN_TRY(check_extent(p, op, tn_arr_obj(op->extents, i)));
+  return 0;
+}
+
 static tn_obj *double_allocate(tn_mut *m, tn_Allocate *op) {
   doubler *x = m->ctx;
   pair *p = tn_pmap_get(&x->pairs, op->buffer_var);
@@ -129,6 +162,7 @@ static tn_obj *double_allocate(tn_mut *m, tn_Allocate *op) {
   TN_GETP(copy.extents, tn_arr_from(&extents));
   TN_GETP(r, tn_node_copy(&tn_type_Allocate, &copy));
   if (!is_around(x, p->loop)) return (tn_obj *)r;
+  TN_TRYP(check_size(p, op));
   p->moved = r;
   return (tn_obj *)r->body;
 }
@@ -166,6 +200,38 @@ static int add_before(doubler *x, const tn_For *loop, tn_stmt *s) {
   return all ? tn_pmap_put(&x->before, loop, all) : -1;
 }
 
+/* May the node write to the array? */
+static int writes(void *var, tn_obj *o) {
+  const tn_BufferStore *store = TN_AS(BufferStore, o);
+  const tn_Call *call = tir_as_call(o, TIR_OP_tvm_access_ptr) ? (const tn_Call *)o : NULL;
+  int64_t mask = 2;
+  if (store) return store->buffer->data == var;
+  if (!call || call->args->len != 5 || tn_arr_obj(call->args, 1) != var) return 0;
+  tir_as_int(tn_arr_obj(call->args, 4), &mask);
+  return (mask & 2) != 0;
+}
+
+typedef struct {
+  const tn_For *loop;
+  const tn_AttrStmt *fill;
+} filling;
+
+/* What fills an array a round ahead reads nothing that the loop writes, but what it has itself. */
+static int check_read(void *ctx, tn_obj *o) {
+  const filling *f = ctx;
+  const tn_BufferLoad *load = TN_AS(BufferLoad, o);
+  tn_Var *v = load ? load->buffer->data : NULL;
+  if (!v || v == scope_var(f->fill)) return 0;
+  int own = tn_post_order(f->fill->body, defines, v);
+  int written = own ? own : tn_post_order(f->loop->body, writes, v);
+  TN_CHECK(own || written <= 0, ValueError, load->span,
+           "InjectDoubleBuffer: %s is filled a round ahead from %s, which the loop over %s writes: "
+           "leave double_buffer out",
+           tn_cstr(scope_var(f->fill)->name), tn_cstr(load->buffer->name),
+           tn_cstr(f->loop->loop_var->name));
+  return written < 0 ? -1 : 0;
+}
+
 static tn_obj *fill(tn_mut *m, tn_AttrStmt *op) {
   doubler *x = m->ctx;
   bool is_scope = tn_str_eq(op->attr_key, "double_buffer_scope") && scope_var(op);
@@ -174,6 +240,8 @@ static tn_obj *fill(tn_mut *m, tn_AttrStmt *op) {
   if (x->loops.len == 0) p->stride = NULL; /* it is filled once: one half is enough */
   if (!p->stride) return tn_mut_visit(m, op->body);
   const tn_For *loop = p->loop = (const tn_For *)x->loops.items[x->loops.len - 1].v.obj;
+  filling f = {loop, op};
+  TN_TRYP(tn_post_order(op->body, check_read, &f));
   tn_dtype t = loop->loop_var->dtype;
   tn_str *name = tn_str_fmt("%s.db", tn_cstr(loop->loop_var->name));
   TN_GETP(p->write, name ? tir_var(tn_cstr(name), t) : NULL);
