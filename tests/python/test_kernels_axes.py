@@ -120,6 +120,29 @@ def test_random_transposed_convolutions(n, target):
         close(got, transposed(x, w, steps, pads, more))
 
 
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_random_transposed_convolutions_of_any_extents(n):
+    """One program for all sizes and batches; it has ordinary convolutions only."""
+    rng = np.random.default_rng(20 + n)
+    for _ in range(3):
+        ic, oc, _, kernel, steps, _, size, pads = random_case(rng, n, True)
+        more = [int(rng.integers(0, s)) for s in steps]
+        w = rng.standard_normal((ic, oc, *kernel)).astype("float32")
+        how = {"strides": steps, "padding": pads * 2, "output_padding": more, "channels": oc}
+        how |= {"kernel_size": kernel, "kernel_layout": "IO" + "DHW"[3 - n :]}
+        v = relay.var("v", shape=(relay.Any(), ic, *[relay.Any()] * n))
+        y = relay.nn.relu(TRANSPOSED[n](v, relay.const(w), **how)) + relay.const(np.float32(1))
+        mod = tenon.IRModule.from_expr(relay.Function([v], y))
+        with tenon.target.Target("llvm"):
+            legal = relay.transform.Legalize()(relay.transform.InferType()(mod))
+        assert f"nn.conv{n}d_transpose" not in legal.astext(False)
+        exe = relay.vm.compile(mod, "llvm")
+        vm = tenon.runtime.vm.VirtualMachine(exe, tenon.cpu())
+        for batch, add in ((1, 0), (2, 3)):
+            x = rng.standard_normal((batch, ic, *[s + add for s in size])).astype("float32")
+            close(vm.run(x).numpy(), transposed(x, w, steps, pads, more))
+
+
 @pytest.mark.parametrize("n", [1, 3])
 def test_lines_and_volumes_have_blocks(n):
     rng = np.random.default_rng(0)

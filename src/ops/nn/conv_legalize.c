@@ -1,5 +1,5 @@
 /* Convolutions that kernels do not know, as ones that they know: with more channels, and ordinary
-   ones for transposed ones.
+   ones for transposed ones. Extents of data may be open: those of the parts differ by constants.
 
    A transposed convolution with step s and a kernel of K rows gives row o of the result from the
    rows x[q - t] with weights w[a + s * t], where q = (o + pad) / s, a = (o + pad) % s: for each a
@@ -60,7 +60,7 @@ static bool has_weight(const relay_replace *r, kernel_machine *m) {
   const char *out_layout = relay_attr_str(attrs, "out_layout"),
              *layout = relay_attr_str(attrs, "data_layout");
   return data && weight && out && relay_known_depth(relay_arg(r->call, 1)) >= 0 &&
-         relay_is_static((const tn_Type *)data) && strlen(layout) == (size_t)r->row->which + 2 &&
+         strlen(layout) == (size_t)r->row->which + 2 &&
          strlen(relay_attr_str(attrs, "kernel_layout")) == (size_t)r->row->which + 2 &&
          (!*out_layout || strcmp(out_layout, layout) == 0) && kernels_machine(m);
 }
@@ -75,6 +75,10 @@ static bool is_of_floats(const relay_replace *r) {
 
 static bool is_float_with_weight(const relay_replace *r, kernel_machine *m) {
   return is_of_floats(r) && has_weight(r, m);
+}
+
+static bool is_static(const relay_replace *r) {
+  return relay_is_static((const tn_Type *)tn_arr_obj(r->types, 0));
 }
 
 /* The same, without groups. */
@@ -99,7 +103,7 @@ void *ops_whole_conv(const relay_replace *r) {
   int64_t from[MAX_RANK], to[MAX_RANK], zero = 0;
   int rank = (int)r->row->which + 2;
   bool known = is_of_floats(r) || (rank == 4 && ops_is_conv2d_of_bytes(r));
-  if (strstr(r->row->name, "NCHWc") || !known || !has_weight(r, &m) ||
+  if (strstr(r->row->name, "NCHWc") || !known || !has_weight(r, &m) || !is_static(r) ||
       relay_attr_int(r->call->attrs, "groups", 1) != 1)
     return relay_leave(r);
   TN_TRYP(axes_of(r, &d, &w));
@@ -157,7 +161,7 @@ void *ops_legalize_conv(const relay_replace *r) {
   int64_t pads[2][3], now[6], axes[3], begin[3], end[3], taps[3];
   bool less = false;
   if (n == 2 && ops_is_conv2d_of_bytes(r)) return ops_floats_of_bytes(r);
-  if (!is_float_with_weight(r, &m)) return relay_leave(r);
+  if (!is_float_with_weight(r, &m) || !is_static(r)) return relay_leave(r);
   TN_TRYP(axes_of(r, &d, &w));
   TN_TRYP(ops_axes_of(relay_attr_str(attrs, "data_layout"), ((tn_TensorType *)r->out_type)->shape,
                       true, &o));
@@ -187,19 +191,24 @@ enum { MAX_SPATIAL = 3, MOST_PLACES = 64 };
 /* Along the axes of lines, images or volumes. */
 typedef struct {
   int n;
-  int64_t in, out, places;                                        /* channels; product of steps */
-  int64_t kernel[MAX_SPATIAL], step[MAX_SPATIAL];                 /* rows of the kernel */
-  int64_t taps[MAX_SPATIAL], pad[MAX_SPATIAL];                    /* of its parts; before */
-  int64_t size[MAX_SPATIAL], result[MAX_SPATIAL], q[MAX_SPATIAL]; /* extents of data, of results */
+  int64_t in, out, places;                        /* channels; product of steps */
+  int64_t kernel[MAX_SPATIAL], step[MAX_SPATIAL]; /* rows of the kernel */
+  int64_t taps[MAX_SPATIAL], pad[MAX_SPATIAL];    /* of its parts; before */
+  int64_t more[MAX_SPATIAL];                      /* rows q of the parts, less those of data */
+  int64_t rest[MAX_SPATIAL];                      /* rows beyond the result */
+  int64_t q[MAX_SPATIAL], result[MAX_SPATIAL];    /* extents; -1: not known */
 } transposed;
 
 static const char *letters(int n) { return &"DHW"[MAX_SPATIAL - n]; }
 
+/* Of x rows of data come (x - 1) * step + kernel - pads + output_padding of the result: `more` and
+   `rest` are the same for all x. */
 static bool read_transposed(const relay_replace *r, const ops_axes *d, const ops_axes *w,
                             transposed *p) {
   const void *attrs = r->call->attrs;
   const tn_arr *strides = relay_attr_obj(attrs, "strides"),
-               *dilation = relay_attr_obj(attrs, "dilation");
+               *dilation = relay_attr_obj(attrs, "dilation"),
+               *extra = relay_attr_obj(attrs, "output_padding");
   int64_t after[MAX_SPATIAL];
   ops_axes o;
   *p = (transposed){
@@ -210,16 +219,19 @@ static bool read_transposed(const relay_replace *r, const ops_axes *d, const ops
     return false;
   for (int i = 0; i < p->n; ++i) {
     char letter = letters(p->n)[i];
-    int64_t step = p->step[i] = relay_listed(strides, i);
+    int64_t step = p->step[i] = relay_listed(strides, i), size = extent_of(d, letter);
     p->kernel[i] = extent_of(w, letter);
-    p->size[i] = extent_of(d, letter);
     p->result[i] = extent_of(&o, letter);
-    if (relay_listed(dilation, i) != 1 || step > MOST_PLACES / p->places) return false;
-    p->taps[i] = (p->kernel[i] + step - 1) / step;
-    p->q[i] = (p->result[i] + p->pad[i] + step - 1) / step;
-    p->places *= step;
-    if (p->kernel[i] <= 0 || p->size[i] <= 0 || p->result[i] <= 0 || p->q[i] < p->size[i])
+    if (relay_listed(dilation, i) != 1 || step > MOST_PLACES / p->places || p->kernel[i] <= 0 ||
+        size == 0 || p->result[i] == 0)
       return false;
+    int64_t last = p->kernel[i] - after[i] + relay_listed(extra, extra->len == 1 ? 0 : i);
+    if (last <= 0) return false;
+    p->taps[i] = (p->kernel[i] + step - 1) / step;
+    p->more[i] = (last + step - 1) / step - 1;
+    p->rest[i] = (p->more[i] + 1) * step - last;
+    p->q[i] = size < 0 ? -1 : size + p->more[i];
+    p->places *= step;
   }
   return p->in > 0 && p->out > 0 && p->out < INT32_MAX / p->places;
 }
@@ -268,7 +280,7 @@ static void *ordinary(const relay_replace *r, void *weight, const transposed *p)
   int64_t pads[2 * MAX_SPATIAL], ones[] = {1, 1, 1};
   for (int i = 0; i < p->n; ++i) {
     pads[i] = p->taps[i] - 1;
-    pads[p->n + i] = p->q[i] - p->size[i];
+    pads[p->n + i] = p->more[i];
   }
   const char *layout = relay_attr_str(r->call->attrs, "data_layout");
   void *attrs = relay_attrs(
@@ -279,27 +291,28 @@ static void *ordinary(const relay_replace *r, void *weight, const transposed *p)
   return relay_call(names[p->n - 1], attrs, 2, relay_arg(r->call, 0), weight);
 }
 
-/* Channels (a, b, oc) as places: from [n, a, b, oc, h, w] to [n, oc, h, a, w, b]. */
-static void *laid_out(void *y, int64_t batch, const transposed *p) {
+/* Channels (a, b, oc) as places: from [n, a, b, oc, h, w] to [n, oc, h, a, w, b]. In newshape 0
+   keeps an extent, -4 splits one in two, -3 joins two. */
+static void *laid_out(void *y, const transposed *p) {
   enum { FIRST = 2 };
   int n = p->n;
-  int64_t split[FIRST + 2 * MAX_SPATIAL] = {batch}, order[FIRST + 2 * MAX_SPATIAL] = {0, 1 + n};
-  int64_t whole[FIRST + MAX_SPATIAL] = {batch, p->out};
-  split[1 + n] = p->out;
+  int64_t order[FIRST + 2 * MAX_SPATIAL] = {0, 1 + n}, whole[FIRST + MAX_SPATIAL] = {0, 0};
+  int64_t rest = p->places * p->out;
   for (int i = 0; i < n; ++i) {
-    split[1 + i] = p->step[i];
-    split[FIRST + n + i] = p->q[i];
+    int64_t split[3 + 2 * MAX_SPATIAL + 1] = {0};
+    rest /= p->step[i];
+    split[1 + i] = -4, split[2 + i] = p->step[i], split[3 + i] = rest;
+    y = reshape(y, split, 4 + i + n);
     order[FIRST + 2 * i] = FIRST + n + i;
     order[FIRST + 2 * i + 1] = 1 + i;
-    whole[FIRST + i] = p->q[i] * p->step[i];
+    whole[FIRST + i] = -3;
   }
-  return reshape(transpose(reshape(y, split, FIRST + 2 * n), order, FIRST + 2 * n), whole,
-                 FIRST + n);
+  return reshape(transpose(y, order, FIRST + 2 * n), whole, FIRST + n);
 }
 
 /* The same; images with equal steps keep blocks of channels. @return NULL without an error: the
    layout has none */
-static void *placed(const relay_replace *r, void *y, const ops_axes *d, const transposed *p) {
+static void *placed(const relay_replace *r, void *y, const transposed *p) {
   const char *layout = relay_attr_str(r->call->attrs, "data_layout");
   if (p->places == 1) return y;
   if (p->n == 2 && p->step[0] == p->step[1])
@@ -307,9 +320,8 @@ static void *placed(const relay_replace *r, void *y, const ops_axes *d, const tr
                       relay_attrs("nn.depth_to_space", 2, "block_size", tn_any_int(p->step[0]),
                                   "layout", tn_any_cstr(layout)),
                       1, y);
-  int64_t batch = extent_of(d, 'N');
   bool plain = strncmp(layout, "NC", 2) == 0 && strcmp(layout + 2, letters(p->n)) == 0;
-  return plain && batch > 0 ? laid_out(y, batch, p) : NULL;
+  return plain ? laid_out(y, p) : NULL;
 }
 
 void *ops_legalize_conv_transpose(const relay_replace *r) {
@@ -326,14 +338,15 @@ void *ops_legalize_conv_transpose(const relay_replace *r) {
   void *weight = in_layout(relay_arg(r->call, 1), relay_attr_str(r->call->attrs, "kernel_layout"),
                            tn_buf_cstr(&oi));
   tn_dtype t = ((tn_TensorType *)r->out_type)->dtype;
-  void *y = placed(r, ordinary(r, parts_of(weight, t, &p), &p), &d, &p);
+  void *y = placed(r, ordinary(r, parts_of(weight, t, &p), &p), &p);
   if (!y) return tn_error_pending() ? NULL : relay_leave(r);
   int64_t axes[MAX_SPATIAL], end[MAX_SPATIAL];
   bool whole = true;
   for (int i = 0; i < p.n; ++i) {
     axes[i] = strchr(layout, letters(p.n)[i]) - layout;
-    end[i] = p.pad[i] + p.result[i];
-    whole = whole && p.pad[i] == 0 && p.q[i] * p.step[i] == p.result[i];
+    end[i] = p.q[i] < 0 ? -p.rest[i] : p.pad[i] + p.result[i];
+    if (p.q[i] < 0 && p.rest[i] == 0) end[i] = INT32_MAX;
+    whole = whole && p.pad[i] == 0 && p.rest[i] == 0;
   }
   return whole ? y : cut(y, axes, p.pad, end, p.n);
 }
