@@ -5,6 +5,7 @@ import pytest
 import tenon
 from tenon import _core, tir
 from tenon.ir.transform import PassContext
+from tenon.script import from_source
 from tenon.script import tir as T
 
 call = _core.get_global_func
