@@ -1,6 +1,5 @@
 /* The analyzer: what is known of variables, conditions that hold, and proofs. */
 #include "arith/arith_impl.h"
-#include "arith/int_set.h"
 
 #include "base/alloc.h"
 #include "tenon/object.h"
@@ -186,25 +185,6 @@ int arith_know_value(arith_analyzer *a, tn_Var *v, tn_expr *value) {
   return 0;
 }
 
-int arith_know_between(arith_analyzer *a, tn_Var *v, const tn_expr *min, const tn_expr *max) {
-  const tn_expr *ends[] = {min, max};
-  arith_bound b = arith_everything();
-  bool open = false;
-  for (int i = 0; i < 2; ++i) {
-    bool end_data, end_open;
-    if (arith_is_inf(ends[i])) continue;
-    arith_bound end = arith_const_bound(a, ends[i]);
-    arith_value_origin(a, ends[i], &end_data, &end_open);
-    *(i ? &b.max : &b.min) = i ? end.max : end.min;
-    open |= end_data || end_open;
-  }
-  TN_TRY(arith_set_bound(a, v, b, true));
-  arith_var *r;
-  TN_GET(r, record_of(a, v));
-  r->open |= open;
-  return 0;
-}
-
 static _Thread_local arith_origin origin;
 
 arith_origin arith_set_origin(arith_origin o) {
@@ -300,7 +280,7 @@ static int add_order(arith_analyzer *a, tn_expr *x, tn_expr *y, int64_t gap) {
 static int add_equality(arith_analyzer *a, tn_expr *x, tn_expr *y) {
   if (!ir_is_integral(x->dtype)) return 0;
   arith_bound b = arith_intersect(arith_const_bound(a, x), arith_const_bound(a, y));
-  const tn_FloorMod *mod = TN_AS(FloorMod, x);
+  const tn_BinaryOp *mod = TN_IS(FloorMod, x) || TN_IS(Mod, x) ? TN_AS_BINARY(x) : NULL;
   int64_t c, r;
   TN_TRY(add_bound(a, x, b.min, b.max));
   TN_TRY(add_bound(a, y, b.min, b.max));

@@ -41,8 +41,6 @@ static inline arith_bound arith_union(arith_bound a, arith_bound b) {
 bool arith_var_is_data(const tn_expr *v);
 /** Where a value comes from (bound.c). */
 void arith_value_origin(arith_analyzer *a, const tn_expr *e, bool *data, bool *open);
-/** A variable lies between two values, of which either may be infinite. */
-int arith_know_between(arith_analyzer *a, tn_Var *v, const tn_expr *min, const tn_expr *max);
 /** All values of a type. */
 arith_bound arith_dtype_bound(tn_dtype t);
 
@@ -58,8 +56,6 @@ arith_modular arith_modular_of(int64_t coeff, int64_t base);
 int arith_known_bounds(arith_analyzer *a, tn_expr *e, arith_bound *out);
 /** The same by way of the conditions that hold: y - x for x < y is 1 and more (prove.c). */
 int arith_fact_bounds(arith_analyzer *a, tn_expr *e, arith_bound *out);
-/** The same of a sum with quotients: 6 * ((n + 5) // 6) - n is 0 and more (quotients.c). */
-int arith_quotient_bounds(arith_analyzer *a, tn_expr *e, arith_bound *out);
 
 /* ---- small helpers ---- */
 static inline int64_t arith_floordiv(int64_t a, int64_t b) {
@@ -73,6 +69,12 @@ static inline int64_t arith_floormod(int64_t a, int64_t b) {
 static inline bool arith_is_index(tn_dtype t) {
   return t.code == kDLInt && (t.bits == 32 || t.bits == 64);
 }
+static inline bool arith_is_comparison(const tn_BinaryOp *e) {
+  return e->hdr.type_index >= TN_TI_EQ && e->hdr.type_index <= TN_TI_GE;
+}
+/** The comparison that holds where this one does not; of floats only for == and !=: an order of NaN
+ * has no opposite (rewrite_logic.c). */
+tn_expr *arith_opposite(tn_BinaryOp *e);
 /** Is little of the stack left? Then questions are answered with what is always true. */
 bool arith_deep(void);
 arith_var *arith_known(const arith_analyzer *a, const tn_expr *e);

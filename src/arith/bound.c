@@ -255,12 +255,29 @@ static facts let_facts(arith_analyzer *an, const tn_Let *e) {
   return r;
 }
 
+/* Integers up to this one are numbers of the float type. */
+static int64_t exact_integers(tn_dtype t) {
+  if (t.code == kDLBfloat) return 1 << 8;
+  if (t.code != kDLFloat) return 0;
+  return t.bits == 64 ? INT64_C(1) << 53 : t.bits == 32 ? 1 << 24 : t.bits == 16 ? 1 << 11 : 0;
+}
+
+/* An integer that went through a float type, which holds all that it may be. */
+static bool through_float(arith_analyzer *an, const tn_expr *e, facts *out) {
+  const tn_Cast *c = TN_AS(Cast, e);
+  if (!c || !ir_is_integral(c->value->dtype)) return false;
+  int64_t most = exact_integers(e->dtype);
+  *out = facts_of(an, c->value);
+  return -most <= out->b.min && out->b.max <= most;
+}
+
 /* A conversion that does not fit wraps around; from floats anything may come. */
 static facts cast_facts(arith_analyzer *an, const tn_Cast *e) {
   arith_bound all = arith_dtype_bound(e->dtype);
   tn_dtype from = e->value->dtype;
-  if (!ir_is_integral(from)) return unknown(all);
-  facts r = facts_of(an, e->value);
+  facts r;
+  if (ir_is_integral(from)) r = facts_of(an, e->value);
+  else if (!through_float(an, e->value, &r)) return unknown(all);
   bool large = from.code == kDLUInt && from.bits == 64 && r.b.max == ARITH_POS_INF;
   if (large || r.b.min < all.min || r.b.max > all.max) r.b = all;
   return r;

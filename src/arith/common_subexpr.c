@@ -63,6 +63,19 @@ static int count(counter *c, const tn_expr *e) {
 
 static int push(void *ctx, tn_obj *o) { return tn_vec_push_obj(&((counter *)ctx)->todo, o); }
 
+/* Children of a node, the first on top of the stack: of equal expressions the first is the one that
+   is returned. */
+static int push_children(counter *c, tn_obj *o) {
+  int64_t from = c->todo.len;
+  TN_TRY(tn_visit_children(o, push, c));
+  for (int64_t to = c->todo.len - 1; from < to; ++from, --to) {
+    tn_any first = c->todo.items[from];
+    c->todo.items[from] = c->todo.items[to];
+    c->todo.items[to] = first;
+  }
+  return 0;
+}
+
 static int run(counter *c, const tn_expr *e) {
   TN_TRY(tn_post_order(e, note_hash, c));
   TN_TRY(tn_vec_push_obj(&c->todo, e));
@@ -72,7 +85,7 @@ static int run(counter *c, const tn_expr *e) {
     if (call && tir_call_effect((const tn_obj *)call->op) > TIR_EFFECT_PURE) continue;
     if (o->type_index != TN_TI_Array && !counts(o)) continue;
     if (counts(o)) TN_TRY(count(c, (const tn_expr *)o));
-    TN_TRY(tn_visit_children(o, push, c));
+    TN_TRY(push_children(c, o));
   }
   return 0;
 }

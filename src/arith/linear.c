@@ -114,12 +114,37 @@ static int limit(clipper *c, tn_expr *e, bool equal) {
   return 0;
 }
 
+static int clip(clipper *c, tn_expr *cond);
+
+/* What min(x, y) > e and max(x, y) < e say of x and y, which is the same of both. 0: not such a
+   comparison, 1: done, -1: error */
+static int clip_both(clipper *c, const tn_BinaryOp *o) {
+  uint32_t t = o->hdr.type_index;
+  bool less = t == TN_TI_LT || t == TN_TI_LE, greater = t == TN_TI_GT || t == TN_TI_GE;
+  for (int side = 0; side < 2 && (less || greater); ++side) {
+    const tn_expr *e = side ? o->b : o->a;
+    const tn_BinaryOp *both = TN_AS_BINARY(e);
+    if (e->hdr.type_index != (less == !side ? TN_TI_Max : TN_TI_Min)) continue;
+    for (int i = 0; i < 2; ++i) {
+      tn_expr *x = i ? both->b : both->a, *one;
+      TN_GET(one, tir_binary(t, side ? o->a : x, side ? x : o->b, o->span));
+      TN_TRY(clip(c, one));
+    }
+    return 1;
+  }
+  return 0;
+}
+
 static int clip(clipper *c, tn_expr *cond) {
+  if (!cond) return -1; /* an error is pending */
   const tn_BinaryOp *o = TN_AS_BINARY(cond);
   uint32_t t = cond->hdr.type_index;
   tn_Call *likely = tir_as_call((tn_obj *)cond, TIR_OP_likely);
+  tn_BinaryOp *denied = TN_IS(Not, cond) ? TN_AS_BINARY(((tn_Not *)cond)->a) : NULL;
   tn_expr *e;
   if (likely) return clip(c, arith_arg(likely, 0));
+  if (denied && arith_is_comparison(denied)) return clip(c, arith_opposite(denied));
+  if (tir_is_one(cond)) return 0;
   if (t == TN_TI_And) {
     TN_TRY(clip(c, o->a));
     return clip(c, o->b);
@@ -128,6 +153,8 @@ static int clip(clipper *c, tn_expr *cond) {
       !arith_exact(c->a, o->a) || !arith_exact(c->a, o->b) ||
       arith_result_wraps(c->a, TN_TI_Sub, o->a, o->b))
     return c->failed = true, 0;
+  int both = clip_both(c, o);
+  if (both) return both < 0 ? -1 : 0;
   bool less = t == TN_TI_LT || t == TN_TI_LE || t == TN_TI_EQ;
   TN_GET(e, less ? tir_sub(o->a, o->b) : tir_sub(o->b, o->a));
   if (t == TN_TI_LT || t == TN_TI_GT) TN_GET(e, tir_add(e, tir_one(e->dtype)));

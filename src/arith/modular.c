@@ -130,6 +130,20 @@ static arith_modular call_modular(arith_analyzer *a, const tn_Call *e) {
   }
 }
 
+/* The body where the variable has its value; one of which something is known already says nothing.
+ */
+static arith_modular let_modular(arith_analyzer *a, const tn_Let *e) {
+  const arith_var *v = arith_known(a, (tn_expr *)e->var);
+  if (v && (v->has_modular || v->has_bound || v->value || v->lo)) return any_integer;
+  if (arith_know_value(a, e->var, e->value)) {
+    tn_error_clear();
+    return any_integer;
+  }
+  arith_modular m = modular_of(a, e->body);
+  arith_unbind(a, e->var);
+  return m;
+}
+
 static arith_modular node_modular(arith_analyzer *a, const tn_expr *e) {
   if (TN_AS_BINARY(e)) return binary_modular(a, TN_AS_BINARY(e));
   switch (e->hdr.type_index) {
@@ -159,6 +173,7 @@ static arith_modular node_modular(arith_analyzer *a, const tn_expr *e) {
     return add(modular_of(a, r->base), mul(any_integer, modular_of(a, r->stride)), false);
   }
   case TN_TI_Call: return call_modular(a, (const tn_Call *)e);
+  case TN_TI_Let: return let_modular(a, (const tn_Let *)e);
   default: return any_integer;
   }
 }

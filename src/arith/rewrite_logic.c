@@ -99,11 +99,10 @@ static int compare(tn_mut *m, tn_expr *a, tn_expr *b, order *out) {
                                      (arith_bound){arith_sat_add(x.min, arith_sat_neg(y.max)),
                                                    arith_sat_add(x.max, arith_sat_neg(y.min))});
   if (an->depth == 1 && diff.min < 1 && diff.max > -1 && !TN_AS(IntImm, d)) {
-    arith_bound known, fact, quotient;
+    arith_bound known, fact;
     TN_TRY(arith_known_bounds(an, d, &known));
     TN_TRY(arith_fact_bounds(an, d, &fact));
-    TN_TRY(arith_quotient_bounds(an, d, &quotient));
-    diff = arith_intersect(diff, arith_intersect(known, arith_intersect(fact, quotient)));
+    diff = arith_intersect(diff, arith_intersect(known, fact));
   }
   arith_modular s = arith_modular_set(an, d);
   int o = LESS | EQUAL | GREATER;
@@ -182,7 +181,7 @@ tn_expr *rw_comparison(tn_mut *m, tn_BinaryOp *e) { return narrow(m, compared(m,
 
 /* ---- logic ---- */
 
-static tn_expr *negated_comparison(tn_BinaryOp *e) {
+tn_expr *arith_opposite(tn_BinaryOp *e) {
   switch (e->hdr.type_index) {
   case TN_TI_EQ: return tir_binary(TN_TI_NE, e->a, e->b, e->span);
   case TN_TI_NE: return tir_binary(TN_TI_EQ, e->a, e->b, e->span);
@@ -200,7 +199,7 @@ tn_expr *rw_negate(tn_mut *m, tn_expr *e) {
   bool equality = t == TN_TI_EQ || t == TN_TI_NE;
   /* of floats, only equality: neither x < y nor y <= x holds for a NaN */
   if (o && t >= TN_TI_EQ && t <= TN_TI_GE && (equality || ir_is_integral(o->a->dtype))) {
-    TN_GETP(e, negated_comparison(o));
+    TN_GETP(e, arith_opposite(o));
     return rw_facts(m, e);
   }
   TN_GETP(e, tir_not(e, e->span));

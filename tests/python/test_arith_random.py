@@ -86,6 +86,10 @@ class Maker:
         if kind < 0.12:
             narrow = self.one_of(["int8", "int16", "uint8", "int32", "uint32"])
             return tir.Cast(self.dtype, tir.Cast(narrow, self.number(depth - 1)))
+        if kind < 0.14:
+            return self.through_float(depth)
+        if kind < 0.17:
+            return self.let(depth)
         a = self.number(depth - 1)
         if kind < 0.4:
             op = self.one_of([tir.FloorDiv, tir.FloorMod, tir.Div, tir.Mod])
@@ -96,6 +100,21 @@ class Maker:
         op = self.one_of([tir.Add, tir.Add, tir.Sub, tir.Sub, tir.Mul, tir.Mul, tir.Min, tir.Max])
         by = tir.IntImm(self.dtype, self.constant()) if self.rng.random() < 0.5 else None
         return op(a, by if by is not None else self.number(depth - 1))
+
+    def through_float(self, depth):
+        """A number that a float type holds, or rounds; what an integer cannot hold has no meaning."""
+        most = tir.IntImm(self.dtype, self.one_of([9, 2**11, 2**24, 2**24 + 1, 2**30]))
+        n = tir.Min(tir.Max(self.number(depth - 1), -most), most)
+        return tir.Cast(self.dtype, tir.Cast(self.one_of(["float32", "float64"]), n))
+
+    def let(self, depth):
+        """A variable of its own, which only the body knows."""
+        value, outside = self.number(depth - 1), self.vars
+        v = tir.Var(f"v{depth}", self.dtype)
+        self.vars = [*outside, v, v]
+        body = self.number(depth - 1)
+        self.vars = outside
+        return tir.Let(v, value, body)
 
     def condition(self, depth):
         kind = self.rng.random()

@@ -84,10 +84,6 @@ def test_deduce_bound():
             inside = ana.can_prove(found.max_value >= value)
             assert inside == all(value * 4 + other < limit for other in range(4))
     interval(arith.deduce_bound(i, i - 3 >= n, {}, {}), n + 3, arith.pos_inf())
-    for k in (6, 8):  # the range of i is as open as n: its products do not overflow
-        hint = {i: arith.IntervalSet(0, (n + k - 1) // k - 1)}
-        found = arith.deduce_bound(i, i * k + j < n, hint, {j: arith.IntervalSet(0, k - 1)})
-        interval(found, arith.neg_inf(), n // k - 1)
     interval(arith.deduce_bound(i, tir.all(i > 2, i * -2 >= -20), {}, {}), 3, 10)
     interval(arith.deduce_bound(i, tir.EQ(i + 2, n), {}, {}), n - 2, n - 2)
     interval(arith.deduce_bound(i, i // 4 < n, {}, {}), arith.neg_inf(), n * 4 - 1)
@@ -103,6 +99,15 @@ def test_linear_equation():
     assert len(arith.detect_linear_equation(i * j, [i, j])) == 0
     same(arith.detect_linear_equation((i + 1) * n, [i])[0], n)
     assert [int(x) for x in arith.detect_linear_equation(tir.const(3), [i])] == [0, 3]
+
+
+def test_clip_bound_of_what_does_not_hold_and_of_minima():
+    found = arith.detect_clip_bound(tir.Not(i > n), [i])
+    assert found[0] is None and str(found[1]) == "n"
+    found = arith.detect_clip_bound(tir.all(tir.Min(i, j) > 3, 9 >= tir.Max(i, 2)), [i, j])
+    assert [x and x.value for x in (found[0], found[1], found[2], found[3])] == [4, 9, 4, None]
+    assert len(arith.detect_clip_bound(tir.Max(i, j) > 3, [i, j])) == 0  # one of them is enough
+    assert len(arith.detect_clip_bound(tir.Not(tir.all(i > 3, j > 3)), [i, j])) == 0
 
 
 def test_clip_bound():

@@ -34,3 +34,10 @@ def test_long_chains():
     for i in range(20_000):
         total = total + (x * 3 if i % 2 else x * 5)
     assert found(total, 10_000)["x * 3"] == 10_000
+
+
+def test_the_first_of_equal_expressions_is_the_key():
+    a, b = tenon.te.var("a"), tenon.te.var("b")
+    first = a + b
+    found = tenon.arith.detect_common_subexpr(first * 3 - (a + b), 2)
+    assert [k.same_as(first) for k in found] == [True]
