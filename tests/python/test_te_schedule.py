@@ -103,7 +103,7 @@ def test_kinds_of_loops():
     s[C].pragma(xo, "pragma1")
     s[C].pragma(xo, "pragma2", 3)
     attr = s[C].iter_var_attrs[xo]
-    assert [str(k) for k in attr.pragma_keys] == ["pragma1", "pragma2"]
+    assert [k.value for k in attr.pragma_keys] == ["pragma1", "pragma2"]
     assert attr.pragma_values[0] is None and attr.pragma_values[1] == 3
     thread = te.thread_axis("threadIdx.x")
     s[C].bind(xo, thread)

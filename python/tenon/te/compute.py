@@ -231,7 +231,7 @@ def scan(init, update, state_placeholder, inputs=None, name="scan", tag="", attr
         Values of a step, of the shape of the state, from earlier steps of the states.
     state_placeholder : Tensor or list of Tensor
         Placeholders that stand for the results in `update`.
-    inputs : list of Tensor, optional
+    inputs : Tensor or list of Tensor, optional
         Other tensors that the updates read.
     name : str
         Name.
@@ -276,7 +276,7 @@ def scan(init, update, state_placeholder, inputs=None, name="scan", tag="", attr
         "init": init,
         "update": update,
         "state_placeholder": states,
-        "inputs": list(inputs or []),
+        "inputs": [inputs] if isinstance(inputs, Tensor) else list(inputs or []),
     }
     op = _core.make_node("ScanOp", fields)
     outputs = [op.output(i) for i in range(len(update))]

@@ -121,7 +121,7 @@ tn_TeStage *te_insert_stage(tn_TeSchedule *s, tn_Operation *op, const tn_TeStage
   TN_VEC(stages);
   tn_TeStage *st;
   TN_GETP(st, te_stage_new(op));
-  if (at->group) TN_TRYP(te_set(st, "group", at->group));
+  if (at->group && te_join_group(st, at->group)) return NULL;
   for (int64_t i = 0; i < s->stages->len; ++i) {
     const tn_TeStage *old = te_stage_at(s, i);
     if (old == at && !after) TN_TRYP(tn_vec_push_obj(&stages, st));

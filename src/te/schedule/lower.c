@@ -86,7 +86,8 @@ static int loop_kind(const tn_IterVarAttr *a) {
 static tn_map *pragmas(const te_lowerer *l, const tn_IterVarAttr *a) {
   tn_map *m = l->no_hints;
   for (int64_t i = 0; a && m && i < a->pragma_keys->len; ++i) {
-    tn_str *key = tn_str_fmt("pragma_%s", tn_cstr((tn_str *)tn_arr_obj(a->pragma_keys, i)));
+    const tn_StringImm *name = (const tn_StringImm *)tn_arr_obj(a->pragma_keys, i);
+    tn_str *key = tn_str_fmt("pragma_%s", tn_cstr(name->value));
     tn_obj *value = tn_arr_obj(a->pragma_values, i);
     m = key ? tn_map_with(m, tn_any_obj(key), tn_any_obj(value ? value : (tn_obj *)tir_i32(1)))
             : NULL;

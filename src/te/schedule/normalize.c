@@ -73,7 +73,7 @@ enum { READS_STATE = 1, IN_BODY = 2 };
 
 /* Operations that read the state, and those of them that the update needs: stages are in the order
    of their inputs. */
-static int find_body(const tn_TeSchedule *s, const tn_ScanOp *scan, tn_pmap *marks) {
+static int mark_body(const tn_TeSchedule *s, const tn_ScanOp *scan, tn_pmap *marks) {
   for (int64_t i = 0; i < s->stages->len; ++i) {
     const tn_TeStage *st = te_stage_at(s, i);
     const tn_arr *inputs;
@@ -99,17 +99,29 @@ static int find_body(const tn_TeSchedule *s, const tn_ScanOp *scan, tn_pmap *mar
   return 0;
 }
 
-/* What depends on the state is computed in the loop of the scan. */
-static int place_body(const tn_TeSchedule *s, tn_TeStage *at, const tn_ScanOp *scan) {
+int te_scan_body(const tn_TeSchedule *s, const tn_ScanOp *scan, tn_vec *out) {
   TN_PMAP(marks);
-  const tn_IterVar *loop = te_iv(at->leaf_iter_vars, at->leaf_iter_vars->len - 1);
-  TN_TRY(find_body(s, scan, &marks));
+  TN_TRY(mark_body(s, scan, &marks));
   for (int64_t i = 0; i < s->stages->len; ++i) {
     tn_TeStage *st = te_stage_at(s, i);
+    if (tn_pmap_get_int(&marks, st->op, 0) == IN_BODY) TN_TRY(tn_vec_push_obj(out, st));
+  }
+  return 0;
+}
+
+/* What depends on the state is computed in the loop of the scan. */
+static int place_body(const tn_TeSchedule *s, tn_TeStage *at, const tn_ScanOp *scan) {
+  TN_VEC(body);
+  const tn_IterVar *loop = te_iv(at->leaf_iter_vars, at->leaf_iter_vars->len - 1);
+  TN_TRY(te_scan_body(s, scan, &body));
+  for (int64_t i = 0; i < s->stages->len; ++i) {
+    const tn_TeStage *st = te_stage_at(s, i);
     TN_CHECK(!has_op(scan->init, st->op) || st->attach_type == TE_ATTACH_ROOT, TenonError, NULL,
              "scan %s: its first values %s must be computed at the root", tn_cstr(scan->name),
              tn_cstr(st->op->name));
-    if (tn_pmap_get_int(&marks, st->op, 0) != IN_BODY) continue;
+  }
+  for (int64_t i = 0; i < body.len; ++i) {
+    tn_TeStage *st = (tn_TeStage *)body.items[i].v.obj;
     if (st->attach_type != TE_ATTACH_ROOT && st->attach_type != TE_ATTACH_SCAN_UPDATE) continue;
     st->attach_type = TE_ATTACH_SCOPE;
     TN_TRY(te_set(st, "attach_stage", at));

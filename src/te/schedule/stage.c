@@ -19,7 +19,7 @@ int te_set(void *node, const char *field, const void *obj) {
   return tn_field_set(node, tn_type_field(((tn_obj *)node)->type, field), &value);
 }
 
-static int set_int(void *node, const char *field, int64_t k) {
+int te_set_int(void *node, const char *field, int64_t k) {
   tn_any value = tn_any_int(k);
   return tn_field_set(node, tn_type_field(((tn_obj *)node)->type, field), &value);
 }
@@ -75,7 +75,7 @@ static int mark_updates(const tn_arr *stages, const tn_map *map) {
       const tn_Tensor *t = (const tn_Tensor *)tn_arr_obj(scan->update, j);
       tn_any st;
       if (tn_map_get(map, tn_any_obj(t->op), &st))
-        TN_TRY(set_int(st.v.obj, "attach_type", TE_ATTACH_SCAN_UPDATE));
+        TN_TRY(te_set_int(st.v.obj, "attach_type", TE_ATTACH_SCAN_UPDATE));
     }
   }
   return 0;
@@ -101,9 +101,11 @@ tn_TeSchedule *te_create_schedule(const tn_arr *outputs) {
   }
   tn_arr *all = map && ops ? tn_arr_from(&stages) : NULL;
   if (all && mark_updates(all, map)) return NULL;
-  return all ? TN_NEW(TeSchedule, .outputs = (tn_arr *)(uintptr_t)outputs, .stages = all,
-                      .groups = tn_arr_of(0), .stage_map = map)
-             : NULL;
+  if (!all) return NULL;
+  tn_TeSchedule *s;
+  TN_GETP(s, TN_NEW(TeSchedule, .outputs = (tn_arr *)(uintptr_t)outputs, .stages = all,
+                    .groups = tn_arr_of(0), .stage_map = map));
+  return te_group_scans(s) ? NULL : s;
 }
 
 tn_TeStage *te_stage_of(const tn_TeSchedule *s, const tn_Operation *op) {
@@ -388,7 +390,7 @@ int te_pragma(tn_TeStage *st, tn_IterVar *iv, const char *key, tn_obj *value) {
   TN_TRY(leaf(st, iv) < 0);
   tn_IterVarAttr attr = current(st, iv);
   if (!attr.pragma_keys) return -1;
-  attr.pragma_keys = with(attr.pragma_keys, tn_str_from(key));
+  attr.pragma_keys = with(attr.pragma_keys, tir_str(key));
   attr.pragma_values = with(attr.pragma_values, value);
   return set_attr(st, iv, &attr);
 }
@@ -432,7 +434,7 @@ int te_rolling_buffer(tn_TeStage *st) {
   TN_CHECK(!st->is_output, TenonError, NULL,
            "Cannot apply rolling buffer on output stage %s: its results are wanted as a whole",
            stage_name(st));
-  return set_int(st, "rolling_buffer", true);
+  return te_set_int(st, "rolling_buffer", true);
 }
 
 /* ---- where a stage is computed ---- */
@@ -453,6 +455,10 @@ static bool belongs_to(const tn_TeStage *st, const tn_TeStage *in) {
 int te_compute_at(tn_TeStage *st, tn_TeStage *parent, tn_IterVar *scope) {
   TN_TRY(check_no_update(st));
   TN_CHECK(parent->op, TenonError, NULL, "compute_at: %s: a group has no loops", stage_name(st));
+  TN_CHECK(!st->group || belongs_to(parent, st->group), TenonError, NULL,
+           "compute_at: %s belongs to a group, %s to none or another one: stages of a group are "
+           "computed at one of its stages, or where the group is",
+           stage_name(st), stage_name(parent));
   for (const tn_TeStage *up = parent; up; up = up->attach_stage)
     TN_CHECK(!belongs_to(up, st), TenonError, NULL,
              "compute_at: %s would be computed inside itself (by way of %s)", stage_name(st),
@@ -460,7 +466,7 @@ int te_compute_at(tn_TeStage *st, tn_TeStage *parent, tn_IterVar *scope) {
   TN_CHECK(te_index_of(parent->leaf_iter_vars, scope) >= 0, TenonError, NULL,
            "Cannot find the axis %s in parent's leaf_iter_vars (stage %s)",
            tn_cstr(scope->var->name), tn_cstr(parent->op->name));
-  TN_TRY(set_int(st, "attach_type", TE_ATTACH_SCOPE));
+  TN_TRY(te_set_int(st, "attach_type", TE_ATTACH_SCOPE));
   return te_set(st, "attach_stage", parent) || te_set(st, "attach_ivar", scope) ? -1 : 0;
 }
 
@@ -468,6 +474,6 @@ int te_set_attach(tn_TeStage *st, int64_t type) {
   TN_TRY(check_no_update(st));
   TN_CHECK(type != TE_ATTACH_INLINE || TN_AS(ComputeOp, st->op), TenonError, NULL,
            "compute_inline: %s is not a compute operation", stage_name(st));
-  TN_TRY(set_int(st, "attach_type", type));
+  TN_TRY(te_set_int(st, "attach_type", type));
   return te_set(st, "attach_stage", NULL) || te_set(st, "attach_ivar", NULL) ? -1 : 0;
 }

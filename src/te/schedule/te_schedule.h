@@ -44,6 +44,7 @@ enum { /* numbers as in existing programs */
   F(S, REF, IterVar, attach_ivar, TN_OPT | TN_MUT, "the loop it is computed in")                   \
   F(S, REF, TeStage, attach_stage, TN_OPT | TN_MUT, "the stage of that loop")                      \
   F(S, REF, TeStage, group, TN_OPT | TN_MUT, "the group it belongs to")                            \
+  F(S, I64, , num_child_stages, TN_MUT, "of a group: how many stages and groups it has")           \
   F(S, REF, String, scope, TN_MUT, "memory of its results; empty: by where it is computed")        \
   F(S, BOOL, , is_output, TN_MUT, "whether its results are wanted")                                \
   F(S, BOOL, , double_buffer, TN_MUT, "whether its results are kept twice")                        \

@@ -24,9 +24,21 @@ tn_TeStage *te_stage_new(tn_Operation *op);
 tn_arr *te_root_iter_vars(const tn_Operation *op);
 /** Sets a field of a schedule or stage. */
 int te_set(void *node, const char *field, const void *obj);
+int te_set_int(void *node, const char *field, int64_t k);
 tn_IterVarAttr *te_attr(const tn_TeStage *st, const tn_IterVar *iv);
 /** The thread axis a variable is bound to, or NULL. */
 tn_IterVar *te_thread(const tn_TeStage *st, const tn_IterVar *iv);
+
+/** Puts a stage, or a group, into a group: out of the one it was in (group.c). */
+int te_join_group(tn_TeStage *st, tn_TeStage *group);
+
+/** The body of each scan becomes a group. */
+int te_group_scans(tn_TeSchedule *s);
+
+/* ---- scans (normalize.c) ---- */
+
+/** Stages that depend on the state of a scan and that its updates need. */
+int te_scan_body(const tn_TeSchedule *s, const tn_ScanOp *scan, tn_vec *out);
 
 /* ---- operations that read other tensors (dataflow.c) ---- */
 
