@@ -1,5 +1,6 @@
 /* The analyzer: what is known of variables, conditions that hold, and proofs. */
 #include "arith/arith_impl.h"
+#include "arith/int_set.h"
 
 #include "base/alloc.h"
 #include "tenon/object.h"
@@ -182,6 +183,25 @@ int arith_know_value(arith_analyzer *a, tn_Var *v, tn_expr *value) {
   TN_GET(r, record_of(a, v));
   arith_unbind(a, v);
   know(a, r, value);
+  return 0;
+}
+
+int arith_know_between(arith_analyzer *a, tn_Var *v, const tn_expr *min, const tn_expr *max) {
+  const tn_expr *ends[] = {min, max};
+  arith_bound b = arith_everything();
+  bool open = false;
+  for (int i = 0; i < 2; ++i) {
+    bool end_data, end_open;
+    if (arith_is_inf(ends[i])) continue;
+    arith_bound end = arith_const_bound(a, ends[i]);
+    arith_value_origin(a, ends[i], &end_data, &end_open);
+    *(i ? &b.max : &b.min) = i ? end.max : end.min;
+    open |= end_data || end_open;
+  }
+  TN_TRY(arith_set_bound(a, v, b, true));
+  arith_var *r;
+  TN_GET(r, record_of(a, v));
+  r->open |= open;
   return 0;
 }
 

@@ -41,6 +41,8 @@ static inline arith_bound arith_union(arith_bound a, arith_bound b) {
 bool arith_var_is_data(const tn_expr *v);
 /** Where a value comes from (bound.c). */
 void arith_value_origin(arith_analyzer *a, const tn_expr *e, bool *data, bool *open);
+/** A variable lies between two values, of which either may be infinite. */
+int arith_know_between(arith_analyzer *a, tn_Var *v, const tn_expr *min, const tn_expr *max);
 /** All values of a type. */
 arith_bound arith_dtype_bound(tn_dtype t);
 
@@ -56,6 +58,8 @@ arith_modular arith_modular_of(int64_t coeff, int64_t base);
 int arith_known_bounds(arith_analyzer *a, tn_expr *e, arith_bound *out);
 /** The same by way of the conditions that hold: y - x for x < y is 1 and more (prove.c). */
 int arith_fact_bounds(arith_analyzer *a, tn_expr *e, arith_bound *out);
+/** The same of a sum with quotients: 6 * ((n + 5) // 6) - n is 0 and more (quotients.c). */
+int arith_quotient_bounds(arith_analyzer *a, tn_expr *e, arith_bound *out);
 
 /* ---- small helpers ---- */
 static inline int64_t arith_floordiv(int64_t a, int64_t b) {

@@ -213,10 +213,7 @@ static int bind_hints(arith_analyzer *a, const tn_map *hint, tn_vec *bound) {
     TN_GET(s, arith_interval_from(a, x.v.obj));
     const arith_var *known = arith_known(a, (tn_expr *)v);
     if (known && (known->value || known->has_bound)) continue;
-    arith_bound b = arith_everything();
-    if (!arith_is_inf(s->min_value)) b.min = arith_const_bound(a, s->min_value).min;
-    if (!arith_is_inf(s->max_value)) b.max = arith_const_bound(a, s->max_value).max;
-    TN_TRY(arith_set_bound(a, v, b, true));
+    TN_TRY(arith_know_between(a, v, s->min_value, s->max_value));
     TN_TRY(tn_vec_push_obj(bound, v));
   }
   return 0;

@@ -99,10 +99,11 @@ static int compare(tn_mut *m, tn_expr *a, tn_expr *b, order *out) {
                                      (arith_bound){arith_sat_add(x.min, arith_sat_neg(y.max)),
                                                    arith_sat_add(x.max, arith_sat_neg(y.min))});
   if (an->depth == 1 && diff.min < 1 && diff.max > -1 && !TN_AS(IntImm, d)) {
-    arith_bound known, fact;
+    arith_bound known, fact, quotient;
     TN_TRY(arith_known_bounds(an, d, &known));
     TN_TRY(arith_fact_bounds(an, d, &fact));
-    diff = arith_intersect(diff, arith_intersect(known, fact));
+    TN_TRY(arith_quotient_bounds(an, d, &quotient));
+    diff = arith_intersect(diff, arith_intersect(known, arith_intersect(fact, quotient)));
   }
   arith_modular s = arith_modular_set(an, d);
   int o = LESS | EQUAL | GREATER;

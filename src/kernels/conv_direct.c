@@ -21,6 +21,10 @@
    two vectors at most, all tiles are alike, and the window is that of an image. */
 enum { UNROLLED_CHANNELS = 4, MOST_SUMS = 3 };
 
+/* Rows and columns that images of open extents are taken to have. Each row is a band: several would
+   need a condition in every tile. */
+enum { OPEN_ROWS = 61 };
+
 static int64_t unrolled_channels(const kernel_conv *c, const kernel_conv_tile *t) {
   bool few = c->strided || t->vectors > 2 || kernel_extent(c, c->col) % t->cols != 0 ||
              c->st->naxes - c->st->nspatial > MOST_SUMS;
@@ -53,7 +57,7 @@ static int cut_spatial(conv_nest *d, const kernel_conv_parts *parts, pieces *p) 
     TN_TRY(conv_cut(d, &p->row, d->tile.rows, &p->rows));
     p->band = p->row;
     if (parts->bands == 1) p->band = NULL;
-    else TN_TRY(conv_cut(d, &p->band, heights / parts->bands, &p->row));
+    else if (!c->open) TN_TRY(conv_cut(d, &p->band, heights / parts->bands, &p->row));
   }
   TN_TRY(conv_cut(d, &p->col, d->tile.cols, &p->cols));
   p->lanes = p->lanes_of;
@@ -111,11 +115,13 @@ static int make_loops(conv_nest *d, const kernel_conv_parts *parts) {
   pieces p;
   int n = 0;
   TN_TRY(cut_spatial(d, parts, &p));
+  /* a loop of an open extent can only be divided among threads when it is the first */
+  if (c->open) conv_add(d->outer, &d->nouter, p.band);
   conv_add(d->outer, &d->nouter, p.chunk);
   for (int i = 0; i < c->lane; ++i)
     if (i != c->vectors && i != c->row && i != c->col)
       conv_add(d->outer, &d->nouter, kernel_loop(c->st, i));
-  conv_add(d->outer, &d->nouter, p.band);
+  if (!c->open) conv_add(d->outer, &d->nouter, p.band);
   d->band = p.band;
   d->nband = d->nouter;
   if (p.groups != p.chunk) conv_add(d->outer, &d->nouter, p.groups);
@@ -144,19 +150,34 @@ bool conv_is_direct(const kernel_conv *c) { return !c->depthwise && conv_has_vec
 
 int conv_direct_nest(conv_nest *d, const kernel_conv_parts *parts, tn_BlockRV *store) {
   TN_TRY(make_loops(d, parts));
-  if (parts->parallel) TN_TRY(conv_parallel(d, d->nband));
+  if (parts->parallel) TN_TRY(conv_parallel(d, d->conv.open ? 1 : d->nband));
   return conv_place_store(d, store);
+}
+
+/* Extents that stand for open ones where a tile is chosen: prime, so that none divides them. */
+static void close_extents(kernel_conv *c, kernel_stage *closed) {
+  *closed = *c->st;
+  closed->spatial = 1;
+  for (int i = 0; i < closed->nspatial; ++i) {
+    kernel_axis *a = &closed->axis[i];
+    if (a->extent < 0) a->extent = i == c->row || i == c->col ? OPEN_ROWS : 1;
+    closed->spatial *= a->extent;
+  }
+  c->st = closed;
 }
 
 int kernel_conv_direct(kernel_stage *st) {
   conv_nest d = {.nouter = 0};
   tn_BlockRV *store, *init;
-  int r = kernel_conv_of(&d.conv, st);
+  kernel_stage closed;
+  int r = kernel_open_conv_of(&d.conv, st);
   if (r <= 0) return r;
   if (!conv_is_direct(&d.conv)) return 0;
   kernel_conv_parts parts;
+  if (d.conv.open) close_extents(&d.conv, &closed);
   d.tile = kernel_conv_choose(&d.conv, &parts);
-  TN_TRY(kernel_conv_tune(&d.conv, &d.tile, &parts));
+  if (d.conv.open) parts = (kernel_conv_parts){1, OPEN_ROWS, parts.parallel, false};
+  else TN_TRY(kernel_conv_tune(&d.conv, &d.tile, &parts));
   TN_GET(store, conv_find_store(&d));
   TN_TRY(conv_direct_nest(&d, &parts, store));
   TN_TRY(conv_place_border(&d));

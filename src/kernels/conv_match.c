@@ -37,8 +37,16 @@ static bool slides_any(const kernel_stage *st, const tn_BufferLoad *load) {
   return false;
 }
 
-/* Every extent must be known. */
-static bool is_constant(const kernel_stage *st) { return st->spatial > 0 && st->reduction > 0; }
+/* Only images and their number may be open: a tile takes the same code whatever they are. */
+static bool is_open(const kernel_conv *c) {
+  for (int i = 0; i < c->st->nspatial; ++i)
+    if (c->st->axis[i].extent < 0) return true;
+  return false;
+}
+static bool has_channels(const kernel_conv *c) {
+  const kernel_stage *st = c->st;
+  return st->axis[c->lane].extent > 0 && (c->vectors < 0 || st->axis[c->vectors].extent > 0);
+}
 
 static int set_spatial(kernel_conv *c) {
   const kernel_stage *st = c->st;
@@ -111,10 +119,14 @@ static int64_t groups_of(const kernel_stage *st, const kernel_axis *lane,
 }
 
 int kernel_conv_of(kernel_conv *c, kernel_stage *st) {
+  return st->spatial > 0 ? kernel_open_conv_of(c, st) : 0;
+}
+
+int kernel_open_conv_of(kernel_conv *c, kernel_stage *st) {
   const tn_BufferLoad *operands[2];
   *c = (kernel_conv){.st = st, .vectors = -1, .row = -1, .col = -1, .channel = -1};
   c->lane = st->nspatial - 1;
-  if (st->nspatial < 2 || st->nspatial == st->naxes || st->lanes < 4 || !is_constant(st) ||
+  if (st->nspatial < 2 || st->nspatial == st->naxes || st->lanes < 4 || st->reduction <= 0 ||
       !find_operands(st, operands))
     return 0;
   const kernel_axis *lane = &st->axis[c->lane];
@@ -122,7 +134,8 @@ int kernel_conv_of(kernel_conv *c, kernel_stage *st) {
   if ((!lane->contiguous && c->dot == 1) || lane->extent < 4 || !set_operands(c, operands))
     return 0;
   c->out = ((const tn_BufferStore *)st->block->body)->buffer;
-  if (!set_spatial(c)) return 0;
+  if (!set_spatial(c) || !has_channels(c)) return 0;
+  c->open = is_open(c);
   TN_TRY(set_strided(c));
   set_channel(c);
   c->block = block_of(c);

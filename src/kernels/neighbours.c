@@ -1,4 +1,5 @@
 /* What classes ask of the stages around theirs. */
+#include "arith/analyzer.h"
 #include "base/error.h"
 #include "base/scope.h"
 #include "ir/functor.h"
@@ -47,13 +48,13 @@ static int look(void *ctx, tn_obj *node) {
 /* Elementwise over the same domain, and in the same order? */
 static int reads_plainly(const tn_Block *b, const tn_Buffer *buffer, bool *yes) {
   const tn_BufferStore *store = TN_AS(BufferStore, b->body);
+  TN_ARITH(a);
   *yes = store && !b->init && b->iter_vars->len == buffer->shape->len &&
          store->indices->len == buffer->shape->len;
   for (int64_t i = 0; i < b->iter_vars->len && *yes; ++i) {
     const tn_IterVar *iv = (const tn_IterVar *)b->iter_vars->items[i].v.obj;
-    int64_t n, m;
-    *yes = iv->iter_type == IR_ITER_DATA_PAR && tir_as_int((tn_obj *)iv->dom->extent, &n) &&
-           tir_as_int(buffer->shape->items[i].v.obj, &m) && n == m &&
+    *yes = iv->iter_type == IR_ITER_DATA_PAR &&
+           arith_prove_equal(&a, iv->dom->extent, (tn_expr *)buffer->shape->items[i].v.obj) &&
            is_iterator(b, i, store->indices->items[i].v.obj, buffer->shape->items[i].v.obj);
   }
   if (!*yes) return 0;

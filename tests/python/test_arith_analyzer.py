@@ -182,3 +182,28 @@ def test_parts_of_a_number_meet_the_number(ana):
         same(form(x // 4 * 8 + x % 4 * 2 - x), x)
         same(form(x % 4 - x + x // 4 * 4 + y), y)
         same(form(x // 8 * 8 + x % 8 // 4 * 4 + x % 4 + x * 2), x * 3)
+
+
+def test_sums_of_quotients(ana):
+    """Between rational numbers, rounded to whole ones."""
+    true = [
+        (x + 11) // 12 * 6 >= (x - 1) // 2 + 1,
+        (x // 2 + 5) // 6 * 6 >= x // 2,
+        x // 2 + (x + 1) // 2 <= x,
+        x // 2 + (x + 1) // 2 >= x,
+        x // 3 - x // 2 <= (x + 1) // 3 - x // 2,
+    ]
+    false = [
+        (x + 11) // 12 * 6 >= (x - 1) // 2 + 2,
+        x // 2 + x // 3 <= x,
+        x // 2 * 2 >= x,
+        (x + 10) // 12 * 6 >= (x - 1) // 2 + 1,
+    ]
+
+    def holds(cond, value):
+        return int(ana.simplify(tir.stmt_functor.substitute(cond, {x: tir.const(value)}))) == 1
+
+    for cond in true:
+        assert ana.can_prove(cond) and all(holds(cond, value) for value in range(-40, 41))
+    for cond in false:
+        assert not ana.can_prove(cond) and not all(holds(cond, value) for value in range(-40, 41))

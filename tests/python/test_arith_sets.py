@@ -84,6 +84,10 @@ def test_deduce_bound():
             inside = ana.can_prove(found.max_value >= value)
             assert inside == all(value * 4 + other < limit for other in range(4))
     interval(arith.deduce_bound(i, i - 3 >= n, {}, {}), n + 3, arith.pos_inf())
+    for k in (6, 8):  # the range of i is as open as n: its products do not overflow
+        hint = {i: arith.IntervalSet(0, (n + k - 1) // k - 1)}
+        found = arith.deduce_bound(i, i * k + j < n, hint, {j: arith.IntervalSet(0, k - 1)})
+        interval(found, arith.neg_inf(), n // k - 1)
     interval(arith.deduce_bound(i, tir.all(i > 2, i * -2 >= -20), {}, {}), 3, 10)
     interval(arith.deduce_bound(i, tir.EQ(i + 2, n), {}, {}), n - 2, n - 2)
     interval(arith.deduce_bound(i, i // 4 < n, {}, {}), arith.neg_inf(), n * 4 - 1)

@@ -107,6 +107,48 @@ def test_random_convolutions(n, target):
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("n", [1, 2, 3])
+def test_random_convolutions_of_any_extents(n, target):
+    """One program for all sizes and batches: whole tiles, a part of one, and both."""
+    rng = np.random.default_rng(30 + n)
+    for case in range(4):
+        ic, oc, groups, kernel, steps, dilation, size, pads = random_case(rng, n, False)
+        w = rng.standard_normal((oc, ic // groups, *kernel)).astype("float32")
+        how = {"strides": steps, "padding": pads * 2, "dilation": dilation, "groups": groups}
+        how |= {"channels": oc, "kernel_size": kernel}
+        batch = relay.Any() if case % 2 else 2
+        v = relay.var("v", shape=(batch, ic, *[relay.Any()] * n))
+        y = relay.nn.relu(CONV[n](v, relay.const(w), **how)) + relay.const(np.float32(1))
+        exe = relay.vm.compile(tenon.IRModule.from_expr(relay.Function([v], y)), target)
+        vm = tenon.runtime.vm.VirtualMachine(exe, tenon.cpu())
+        for add in (0, 1, 5, 13):
+            x = rng.standard_normal((2, ic, *[s + add for s in size])).astype("float32")
+            close(vm.run(x).numpy(), convolution(x, w, steps, pads, dilation, groups))
+
+
+def test_open_images_have_tiles_of_their_own():
+    """The sums of a tile stay in registers, and what follows is computed on them; the last tile of
+    a row has code of its own."""
+    x = relay.var("x", shape=(1, 16, relay.Any(), relay.Any()))
+    w = relay.const(np.ones((16, 16, 3, 3), "float32"))
+    y = relay.nn.relu(relay.nn.conv2d(x, w, channels=16, kernel_size=(3, 3), padding=(1, 1)))
+    seen = []
+
+    @tenon.instrument.pass_instrument
+    class Look:
+        def run_after_pass(self, mod, info):
+            text = mod.script() if info.name == "tir.LoopPartition" else ""
+            if "pad_temp" in text:
+                seen.append(text)
+
+    with tenon.transform.PassContext(opt_level=3, instruments=[Look()]):
+        relay.vm.compile(tenon.IRModule.from_expr(relay.Function([x], y)), "llvm -mcpu=haswell")
+    assert len(seen) == 1
+    assert seen[0].count('conv2d = T.allocate([96], "float32", "local")') == 2
+    assert seen[0].count("T.allocate") == 3
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("n", [1, 2, 3])
 def test_random_transposed_convolutions(n, target):
     rng = np.random.default_rng(10 + n)
     for _ in range(2):

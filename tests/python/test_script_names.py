@@ -333,9 +333,15 @@ def test_functions_of_scripts_have_names():
 
 def test_handles_name_their_scope():
     @T.prim_func
-    def f(p: T.handle("bfloat16", storage_scope="shared"), q: T.handle("float32", "local")):
+    def f(
+        p: T.handle("bfloat16", storage_scope="shared"),
+        q: T.handle("float32", "local"),
+        r: T.handle("int8"),
+        s: T.handle("int8", ""),
+    ):
         T.evaluate(0)
 
     types = [p.type_annotation for p in f.params]
-    assert [str(t.element_type.dtype) for t in types] == ["bfloat16", "float32"]
-    assert [t.storage_scope for t in types] == ["shared", "local"]
+    assert [str(t.element_type.dtype) for t in types] == ["bfloat16", "float32", "int8", "int8"]
+    assert [t.storage_scope for t in types] == ["shared", "local", "global", ""]
+    assert 's: T.handle("int8", "")' in round_trip(f)

@@ -5,6 +5,7 @@ import pytest
 import tenon
 from tenon import _core, tir
 from tenon.ir.transform import PassContext
+from tenon.script import from_source
 from tenon.script import tir as T
 
 call = _core.get_global_func
@@ -285,3 +286,17 @@ def test_weights_have_the_layout_that_a_block_brought_them_into():
         c = tenon.nd.array(np.zeros((4, 8), "float32"))
         tenon.build(module, target="llvm")["main"](tenon.nd.array(a), tenon.nd.array(weights), c)
         np.testing.assert_allclose(c.numpy(), a @ w, rtol=1e-5, atol=1e-5)
+
+
+NOT_FOR_PASSES = [
+    ("RemoveStoreUndef", "A[T.undef(dtype='int32')] = 1", "undef"),
+    ("MakePackedAPI", "A[0] = 1", "run tir.BindTarget first"),
+    ("MakeUnpackedAPI", "A[0] = 1", "run tir.BindTarget first"),
+]
+
+
+@pytest.mark.parametrize(("name", "body", "message"), NOT_FOR_PASSES)
+def test_passes_refuse_programs_with_an_error_of_the_library(name, body, message):
+    program = f"@T.prim_func\ndef main(A: T.Buffer((4,), 'int32')):\n    {body}\n"
+    with pytest.raises(tenon.TVMError, match=message):
+        getattr(tir.transform, name)()(tenon.IRModule({"main": from_source(program)}))

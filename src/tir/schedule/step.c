@@ -140,27 +140,52 @@ static tn_obj *finish_realize(sch_step *e, const tn_BlockRealize *was, tn_BlockR
   return tn_node_copy(&tn_type_BlockRealize, &copy);
 }
 
-/* Reads from the new body. Where the block lists its own result among them (an update without its
-   init), that stays in front. */
+typedef struct {
+  const tn_Var *data;
+  bool found;
+} pointer_use;
+
+/* Is the pointer of a buffer used otherwise than by reading and storing elements? */
+static int meet_pointer(void *ctx, tn_obj *o) {
+  pointer_use *p = ctx;
+  if (o->type_index == TN_TI_BufferRegion || o->type_index == TN_TI_Buffer) return 0;
+  if ((const void *)o == p->data) p->found = true;
+  return p->found ? 1 : tn_visit_children(o, meet_pointer, p);
+}
+
+static bool is_among(const tn_arr *regions, const tn_BufferRegion *r) {
+  for (int64_t i = 0; i < regions->len; ++i) {
+    const tn_BufferRegion *x = (const tn_BufferRegion *)tn_arr_obj(regions, i);
+    if (x->buffer == r->buffer && tn_equal(x->region, r->region, 0) == 1) return true;
+  }
+  return false;
+}
+
+/* Regions of the new body, behind those that the block declares and the body does not show: of
+   buffers that it uses by their pointers. @param own results; the block may list them as read (an
+   update without its init), which stays */
+static tn_arr *with_declared(const tn_Block *now, const tn_arr *declared, const tn_arr *found,
+                             const tn_arr *own) {
+  TN_VEC(all);
+  for (int64_t i = 0; i < declared->len; ++i) {
+    const tn_BufferRegion *r = (const tn_BufferRegion *)tn_arr_obj(declared, i);
+    pointer_use p = {r->buffer->data, false};
+    if (meet_pointer(&p, (tn_obj *)now->body) < 0) return NULL;
+    if (p.found || (own && is_among(own, r))) TN_TRYP(tn_vec_push_obj(&all, r));
+  }
+  if (!all.len) return (tn_arr *)(uintptr_t)found;
+  for (int64_t i = 0; i < found->len; ++i) TN_TRYP(tn_vec_push_obj(&all, tn_arr_obj(found, i)));
+  return tn_arr_from(&all);
+}
+
 static tn_Block *renew_regions(const tn_Block *was, tn_Block *now, bool writes) {
-  TN_VEC(reads);
   now = now ? tir_block_with_regions(now, true, writes) : NULL;
   if (!now) return NULL;
-  for (int64_t i = 0; i < was->reads->len; ++i) {
-    const tn_BufferRegion *r = (const tn_BufferRegion *)tn_arr_obj(was->reads, i);
-    for (int64_t j = 0; j < now->writes->len; ++j) {
-      const tn_BufferRegion *w = (const tn_BufferRegion *)tn_arr_obj(now->writes, j);
-      if (w->buffer == r->buffer && tn_equal(w->region, r->region, 0) == 1 &&
-          tn_vec_push_obj(&reads, w))
-        return NULL;
-    }
-  }
-  if (!reads.len) return now;
-  for (int64_t i = 0; i < now->reads->len; ++i)
-    TN_TRYP(tn_vec_push_obj(&reads, tn_arr_obj(now->reads, i)));
   tn_Block copy = *now;
-  copy.reads = tn_arr_from(&reads);
-  return tn_node_copy(&tn_type_Block, &copy);
+  if (writes) TN_GETP(copy.writes, with_declared(now, was->writes, now->writes, NULL));
+  TN_GETP(copy.reads, with_declared(now, was->reads, now->reads, now->writes));
+  bool same = copy.reads == now->reads && copy.writes == now->writes;
+  return same ? now : tn_node_copy(&tn_type_Block, &copy);
 }
 
 /* Buffers that are dropped are allocated no more; regions follow from the new body. */

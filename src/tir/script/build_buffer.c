@@ -50,11 +50,13 @@ static int read_data(const reader *r, tn_Buffer *buf, const char *name, const ch
   return buf->data ? 0 : -1;
 }
 
-/* Strides that are no integers would print as something else. */
+/* Strides that are no integers would print as something else. A variable prints as itself: what
+   uses it says what is wrong with it. */
 static int check_strides(const reader *r, const ast *at, const tn_arr *strides) {
   for (int64_t i = 0; strides && i < strides->len; ++i) {
-    tn_dtype t = ((const tn_expr *)tn_arr_obj(strides, i))->dtype;
-    if (!ir_is_integral(t))
+    const tn_expr *e = (const tn_expr *)tn_arr_obj(strides, i);
+    tn_dtype t = e->dtype;
+    if (!ir_is_integral(t) && !TN_IS(Var, e))
       return ast_error(r->b->src, at, "strides: expected integers, got %s", TN_DT(t));
   }
   return strides ? 0 : -1;

@@ -126,7 +126,7 @@ static int handle_value(builder *b, const ast *call, val *out) {
   tn_dtype t;
   if (!type) return typed_value(b, call, TN_HANDLE, out);
   TN_TRY(eval_dtype(b, type, &t));
-  const char *s = scope ? eval_text(b, scope) : "";
+  const char *s = scope ? eval_text(b, scope) : "global";
   tn_Var *v = s ? tir_pointer_var("v", t, s) : NULL;
   if (!v || tn_pmap_put_int(&b->declared, v, 1)) return -1;
   return give(b, call, v, out);

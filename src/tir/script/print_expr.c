@@ -144,7 +144,7 @@ tn_ExprDoc *var_creation(printer *p, const tn_Var *v) {
   TN_TRYP(tn_vec_push_obj(&args, element
                                      ? (void *)dtype_doc(element->dtype)
                                      : (void *)print_type(p, (const tn_obj *)ptr->element_type)));
-  if (ptr->storage_scope->len) TN_TRYP(tn_vec_push_obj(&args, str_doc(ptr->storage_scope->data)));
+  TN_TRYP(tn_vec_push_obj(&args, str_doc(ptr->storage_scope->data)));
   return call_kw_doc(tir_doc(p, "handle"), &args, &keys, &values);
 }
 
@@ -347,7 +347,7 @@ tn_ExprDoc *print_type(printer *p, const tn_obj *type) {
     tn_ExprDoc *doc =
         element ? dtype_doc(element->dtype) : print_type(p, (const tn_obj *)ptr->element_type);
     if (!doc || tn_vec_push_obj(&args, doc)) return NULL;
-    if (ptr->storage_scope->len) TN_TRYP(tn_vec_push_obj(&args, str_doc(ptr->storage_scope->data)));
+    TN_TRYP(tn_vec_push_obj(&args, str_doc(ptr->storage_scope->data)));
     return call_doc(tir_doc(p, "handle"), &args);
   }
   if (tuple && tuple->fields->len == 0) return (tn_ExprDoc *)TN_DOC(LiteralDoc, .value = NULL);

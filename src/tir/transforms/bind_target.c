@@ -1,14 +1,17 @@
 /* Small passes over whole functions: for which target they are, which one is the entry. */
-#include "tir/transforms/transforms.h"
-
 #include "ir/module.h"
+#include "tir/transforms/device_impl.h"
 
-/* A function that names its target keeps it. */
+/* A function that names its target keeps it. Where callers from outside need a host and it names
+   none, it gets that of the new target. */
 tn_PrimFunc *tir_bind_target(tn_PrimFunc *f, const tn_pass_ctx *c) {
   TN_CHECKP(c->nargs == 1 && tn_any_is_obj(&c->args[0]), TypeError, NULL,
             "tir.BindTarget: expected a target");
-  if (tir_func_attr(f, "target")) return f;
-  return tir_with_attr(f, "target", c->args[0].v.obj);
+  tn_obj *target = tir_func_attr(f, "target"), *host = tir_target_host(c->args[0].v.obj);
+  if (!target) return tir_with_attr(f, "target", c->args[0].v.obj);
+  if (!host || tir_target_host(target) || !tir_func_attr(f, "global_symbol")) return f;
+  TN_GETP(target, tir_target_with_host(target, host));
+  return tir_with_attr(f, "target", target);
 }
 
 /* The only function of a module that is visible outside is its entry. */

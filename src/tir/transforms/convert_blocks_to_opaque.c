@@ -14,6 +14,13 @@ static tn_obj *replace_var(tn_mut *m, tn_obj *v) {
   return value ? value : v;
 }
 
+static int is_iterator(void *block, tn_obj *node) {
+  const tn_arr *all = ((const tn_Block *)block)->iter_vars;
+  for (int64_t i = 0; i < all->len; ++i)
+    if ((tn_obj *)((const tn_IterVar *)tn_arr_obj(all, i))->var == node) return 1;
+  return 0;
+}
+
 static tn_stmt *open_block(tn_mut *m, tn_BlockRealize *op) {
   tn_BlockRealize copy = *op;
   tn_arr *values;
@@ -21,6 +28,13 @@ static tn_stmt *open_block(tn_mut *m, tn_BlockRealize *op) {
   TN_CHECKP(!b->init, InternalError, op->span,
             "block %s: its first value must be lowered before its iterators",
             tn_cstr(b->name_hint));
+  int inside = tn_post_order(op->predicate, is_iterator, op->block);
+  TN_CHECKP(
+      inside <= 0, TenonError, op->span,
+      "block %s: the predicate is outside the block and cannot use its iterators; write it over "
+      "the loops around it",
+      tn_cstr(b->name_hint));
+  if (inside < 0) return NULL;
   TN_GETP(values, tn_mut_visit(m, op->iter_values));
   TN_GETP(copy.predicate, tn_mut_visit(m, op->predicate));
   for (int64_t i = 0; i < values->len; ++i) {

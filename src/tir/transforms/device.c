@@ -83,6 +83,10 @@ int tir_current_target(tn_obj **out) {
   return 0;
 }
 
+tn_obj *tir_target_with_host(tn_obj *target, tn_obj *host) {
+  return call("target.WithHost", (tn_any[]){tn_any_obj(target), tn_any_obj(host)}, 2);
+}
+
 tn_obj *tir_target_without_host(tn_obj *target) {
   if (!tir_target_host(target)) return target;
   return call("target.WithHost", (tn_any[]){tn_any_obj(target), tn_any_none()}, 2);

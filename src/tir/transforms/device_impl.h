@@ -39,6 +39,8 @@ tn_obj *tir_target_host(const tn_obj *target);
 /** The target that code is made for where nothing names another; *out is NULL when there is none.
  */
 int tir_current_target(tn_obj **out);
+/** The target with another host. NULL with an error. */
+tn_obj *tir_target_with_host(tn_obj *target, tn_obj *host);
 /** The target without a host. NULL with an error. */
 tn_obj *tir_target_without_host(tn_obj *target);
 /** The text of a target: equal for equal ones. */

@@ -126,6 +126,12 @@ static tn_expr *lower_call(tn_mut *m, tn_Call *op) {
 
 /* ---- functions ---- */
 
+/* Another code generator finds the function by its symbol. */
+static tn_PrimFunc *with_symbol(const callee *k, tn_PrimFunc *f) {
+  TN_GETP(f, tir_with_attr(f, "global_symbol", (tn_obj *)tn_str_from(k->symbol)));
+  return tir_with_attr(f, "tir.is_global_func", (tn_obj *)tir_bool(true));
+}
+
 static tn_PrimFunc *with_launch_attrs(const callee *k, tn_PrimFunc *f) {
   tn_arr *params;
   TN_VEC(v);
@@ -134,7 +140,7 @@ static tn_PrimFunc *with_launch_attrs(const callee *k, tn_PrimFunc *f) {
   TN_GETP(params, tn_arr_from(&v));
   TN_GETP(f, tir_with_attr(f, "calling_conv", (tn_obj *)tir_i32(2)));
   TN_GETP(f, tir_with_attr(f, "tir.kernel_launch_params", (tn_obj *)params));
-  return tir_with_attr(f, "global_symbol", (tn_obj *)tn_str_from(k->symbol));
+  return with_symbol(k, f);
 }
 
 static int rewrite_callers(launcher *x) {
@@ -157,8 +163,7 @@ static tn_IRModule *with_new_functions(const launcher *x) {
     const callee *k = &x->all[i];
     tn_PrimFunc *f = k->func;
     if (f && k->launched) TN_GETP(f, with_launch_attrs(k, f));
-    if (f && k->external && !k->launched)
-      TN_GETP(f, tir_with_attr(f, "global_symbol", (tn_obj *)tn_str_from(k->symbol)));
+    if (f && k->external && !k->launched) TN_GETP(f, with_symbol(k, f));
     if (f && f != (tn_PrimFunc *)value.v.obj)
       TN_TRYP(ir_module_add(out, (tn_GlobalVar *)key.v.obj, (tn_BaseFunc *)f, true));
   }

@@ -67,12 +67,16 @@ static tn_obj *lower_region(tn_mut *m, tn_BufferRegion *op) {
 static int bind(matcher *x, const tn_Buffer *b, tn_expr *what, tn_expr *value) {
   int64_t p, q;
   if (!value) return -1;
-  if (TN_IS(Var, what) && !tn_pmap_has(&x->values, what)) {
+  TN_CHECK(ir_is_integral(what->dtype), TenonError, b->span,
+           "match_buffer %s: expected an integer as extent, stride or offset, got %s of type %s",
+           tn_cstr(b->name), tn_obj_key(what), TN_DT(what->dtype));
+  tn_expr *known = TN_IS(Var, what) ? tn_pmap_get(&x->values, what) : what;
+  if (!known) {
     tn_expr *v = tir_cast(what->dtype, value, NULL);
     return v ? tn_pmap_put(&x->values, what, v) : -1;
   }
-  bool differ = tir_as_int((tn_obj *)what, &p) && tir_as_int((tn_obj *)value, &q) && p != q;
-  TN_CHECK(!differ, ValueError, b->span,
+  bool differ = tir_as_int((tn_obj *)known, &p) && tir_as_int((tn_obj *)value, &q) && p != q;
+  TN_CHECK(!differ, TenonError, b->span,
            "The buffer match constraint for %s unmet: expected %lld, the region has %lld",
            tn_cstr(b->name), (long long)p, (long long)q);
   return 0;
@@ -116,7 +120,7 @@ static int match(tn_mut *m, const tn_MatchBufferRegion *op) {
   TN_GET(src, tn_mut_visit(m, op->source));
   TN_GET(src, place_read_once(x, src));
   int64_t extra = src->region->len - b->shape->len;
-  TN_CHECK(extra >= 0, ValueError, b->span, "match_buffer %s: it has more axes than its source",
+  TN_CHECK(extra >= 0, TenonError, b->span, "match_buffer %s: it has more axes than its source",
            tn_cstr(b->name));
   TN_TRY(tn_pmap_put(&x->sources, b, src));
   if (b->data != src->buffer->data) TN_TRY(tn_pmap_put(&x->values, b->data, src->buffer->data));

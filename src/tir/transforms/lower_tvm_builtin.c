@@ -61,9 +61,9 @@ static tn_expr *null_handle(void) {
 }
 
 static int need_device(const lowerer *x, const char *what) {
-  TN_CHECK(x->device_type, ValueError, NULL, "%s: %s requires the device_type to be defined",
+  TN_CHECK(x->device_type, TenonError, NULL, "%s: %s requires the device_type to be defined",
            x->name, what);
-  TN_CHECK(x->device_id, ValueError, NULL, "%s: %s requires the device_id to be defined", x->name,
+  TN_CHECK(x->device_id, TenonError, NULL, "%s: %s requires the device_id to be defined", x->name,
            what);
   return 0;
 }

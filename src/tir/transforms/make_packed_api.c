@@ -241,7 +241,7 @@ tn_PrimFunc *tir_make_packed_api(tn_PrimFunc *f, const tn_pass_ctx *c) {
   const char *name = symbol_of_packed(f);
   if (!name) return f;
   const tn_obj *target = tir_func_attr(f, "target");
-  TN_CHECKP(target, ValueError, f->span,
+  TN_CHECKP(target, TenonError, f->span,
             "MakePackedAPI required the function %s to be annotated with the attribute target: run "
             "tir.BindTarget first",
             name);

@@ -5,7 +5,8 @@
        body                                ->     body
                                                   return 0
 
-   Nothing is checked, so extents, strides and offsets that are variables must be parameters. */
+   The target is the host's from here on. Nothing is checked, so extents, strides and offsets that
+   are variables must be parameters. */
 #include "ir/module.h"
 #include "tir/transforms/packed_impl.h"
 
@@ -21,6 +22,17 @@ static tn_arr *data_params(const tn_PrimFunc *f) {
   return tn_arr_from(&v);
 }
 
+static int is_allocate(void *ctx, tn_obj *node) {
+  (void)ctx;
+  return TN_IS(Allocate, node);
+}
+
+/* Arguments are on the device, and so is what the body allocates; a function with neither has none.
+ */
+static bool has_device(const tn_PrimFunc *f) {
+  return tn_map_len(f->buffer_map) || tn_post_order(f->body, is_allocate, NULL);
+}
+
 static tn_stmt *on_device(int device_type, tn_stmt *body) {
   tn_obj *node = (tn_obj *)tn_str_from("default");
   body = (tn_stmt *)TN_NEW(AttrStmt, .node = node, .attr_key = tn_str_from("device_type"),
@@ -34,16 +46,19 @@ tn_PrimFunc *tir_make_unpacked_api(tn_PrimFunc *f, const tn_pass_ctx *c) {
   const tn_obj *conv = tir_func_attr(f, "calling_conv"), *target = tir_func_attr(f, "target");
   (void)c;
   if (!name || (conv && !tir_is_zero(conv))) return f;
-  TN_CHECKP(target, ValueError, f->span,
+  TN_CHECKP(target, TenonError, f->span,
             "MakeUnpackedAPI required the function %s to be annotated with the attribute target: "
             "run tir.BindTarget first",
             name);
   tn_PrimFunc copy = *f;
   tn_stmt *done = (tn_stmt *)TN_NEW(Evaluate, .value = tir_call(TN_I32, TIR_OP_ret, 1, tir_i32(0)));
   tn_stmt *body = tir_seq2(f->body, done);
-  TN_GETP(copy.body, body ? on_device(tir_target_device_type(target), body) : NULL);
+  if (body && has_device(f)) body = on_device(tir_target_device_type(target), body);
+  TN_GETP(copy.body, body);
   TN_GETP(copy.params, data_params(f));
   TN_GETP(copy.buffer_map, tn_scope_own(tn_map_new()));
   TN_GETP(copy.ret_type, (tn_Type *)TN_NEW(PrimType, .dtype = TN_I32));
-  return tn_node_copy(&tn_type_PrimFunc, &copy);
+  f = tn_node_copy(&tn_type_PrimFunc, &copy);
+  tn_obj *host = tir_target_host(target);
+  return f && host ? tir_with_attr(f, "target", host) : f;
 }

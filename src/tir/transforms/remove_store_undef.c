@@ -40,7 +40,7 @@ tn_PrimFunc *tir_remove_store_undef(tn_PrimFunc *f, const tn_pass_ctx *c) {
   tn_stmt *body = tn_mut_visit(&m, f->body);
   int left = body ? tn_post_order(body, is_left, &x) : 0;
   tn_pmap_fini(&x.vars);
-  TN_CHECKP(left <= 0, ValueError, f->span,
+  TN_CHECKP(left <= 0, TenonError, f->span,
             "Error: T.undef() may be used as the value of a store or binding only, not in an index "
             "or call");
   return left < 0 ? NULL : tir_with_body(f, body);

@@ -54,7 +54,7 @@ tn_PrimFunc *tir_workspace_to_parameter(tn_PrimFunc *f, const tn_pass_ctx *c) {
   TN_CHECKP(w.align > 0 && (w.align & (w.align - 1)) == 0, ValueError, NULL,
             "tir.WorkspaceToParameter: expected an alignment that is a power of two, got %lld",
             (long long)w.align);
-  TN_GETP(w.memory, tir_pointer_var("workspace", tn_dtype_of(kDLUInt, 8, 1), ""));
+  TN_GETP(w.memory, tir_pointer_var("workspace", tn_dtype_of(kDLUInt, 8, 1), "global"));
   TN_MUT(m, cases, &w);
   tn_PrimFunc copy = *f;
   TN_GETP(copy.body, tn_mut_visit(&m, f->body));
