@@ -11,6 +11,7 @@ enum { MAX_AGAIN = 10, MAX_TIMES = 8 };
 void rw_fini(rewriter *r) {
   tn_pmap_fini(&r->done);
   tn_pmap_fini(&r->times);
+  tn_pmap_fini(&r->plain);
 }
 
 /* Was the node simplified under so many other conditions that it may as well stay as it is? */
@@ -23,13 +24,30 @@ static int is_worn(rewriter *r, const tn_expr *e, bool *worn) {
   return 0;
 }
 
+static tn_obj *value_of(tn_mut *m, tn_obj *v) {
+  const arith_var *known = arith_known(m->ctx, (tn_expr *)v);
+  return known && known->value ? (tn_obj *)known->value : v;
+}
+
+/* What is not simplified has no bound variable either: whoever bound it may drop its definition. */
+static tn_expr *with_values(rewriter *r, tn_expr *e) {
+  static const tn_mut_case cases[] = {TN_CASE(Var, value_of), TN_CASE(SizeVar, value_of)};
+  tn_expr *to = tn_pmap_get(&r->plain, e);
+  if (to) return to;
+  TN_MUT(m, cases, r->a);
+  m.exprs = true;
+  TN_GETP(to, tn_mut_visit(&m, e));
+  TN_TRYP(tn_pmap_put(&r->plain, e, to));
+  return to;
+}
+
 tn_expr *rw_visit(tn_mut *m, tn_expr *e) {
   rewriter *r = m->ctx;
   bool worn;
   tn_expr *to = e ? tn_pmap_get(&r->done, e) : NULL;
   if (to || !e) return to;
   TN_TRYP(is_worn(r, e, &worn));
-  if (worn) return e;
+  if (worn) return with_values(r, e);
   TN_GETP(to, tn_mut_visit(m, e));
   TN_TRYP(tn_pmap_put(&r->done, e, to));
   TN_TRYP(tn_pmap_put(&r->done, to, to));
