@@ -101,6 +101,7 @@ def test_places():
     relu, parts = outer
     assert [relu.span.source_name.name, relu.args[0].span.source_name.name] == ["second", "first"]
     assert parts.tuple_value.span.source_name.name == "second" and len(parts) == 2
+    assert relu.op.same_as(relay.op.get("nn.relu"))
     with tenon.transform.PassContext(config={"relay.frontend.fill_span": False}):
         assert set_span(relay.exp(x), "none").span is None
 

@@ -206,3 +206,47 @@ def test_deep_graphs(make):
 def test_names_of_functions_show_as_such():
     mod = tenon.IRModule.from_expr(relay.const(1))
     assert str(mod.get_global_vars()) == "[GlobalVar(main)]"
+
+
+def test_copies_with_fields():
+    x, y = relay.var("x", shape=(3,)), relay.var("y", shape=(3,))
+    place = relay.Span(relay.SourceName("model"), 1, 1, 2, 2)
+    device = tenon.target.VirtualDevice(tenon.cpu())
+    cond, one = relay.const(True), relay.const(1.0)
+    pair = relay.Tuple([x, y])
+    ref = relay.RefCreate(x)
+    cases = [
+        (relay.ConstantWithFields, one, {"data": tenon.nd.array(np.float32(2))}),
+        (relay.TupleWithFields, pair, {"fields": [y]}),
+        (relay.VarWithFields, x, {"type_annotation": relay.TensorType((4,))}),
+        (relay.CallWithFields, x + y, {"args": [y, y]}),
+        (relay.LetWithFields, relay.Let(x, one, x), {"value": cond, "variable": y, "body": y}),
+        (relay.IfWithFields, relay.If(cond, x, y), {"true_branch": y}),
+        (relay.TupleGetItemWithFields, relay.TupleGetItem(pair, 0), {"index": 1}),
+        (relay.RefCreateWithFields, ref, {"value": y}),
+        (relay.RefReadWithFields, relay.RefRead(ref), {"ref": x}),
+        (relay.RefWriteWithFields, relay.RefWrite(ref, x), {"value": y}),
+        (relay.FunctionWithFields, relay.Function([x], x), {"body": one, "ty_params": []}),
+    ]
+    names = {"variable": "var", "ty_params": "type_params"}
+    for make, node, fields in cases:
+        assert make(node).same_as(node)
+        copy = make(node, **fields, virtual_device=device, span=place)
+        assert type(copy) is type(node) and not copy.same_as(node) and node.span is None
+        assert copy.span.same_as(place) and copy.virtual_device_.same_as(device)
+        for name, value in fields.items():
+            assert ir.structural_equal(getattr(copy, names.get(name, name)), value, True)
+    assert relay.VarWithFields(x, span=place).vid.same_as(x.vid)
+    with pytest.raises(AttributeError, match=r"relay\.Var has no field 'op'"):
+        relay.CallWithFields(x, op=x)
+    with pytest.raises(TypeError, match="fields: element 0: expected RelayExpr, got IntImm"):
+        relay.TupleWithFields(pair, fields=[3])
+
+
+def test_tuple_wrappers_have_the_place_of_what_they_wrap():
+    place = relay.Span(relay.SourceName("model"), 1, 1, 2, 2)
+    call = relay.CallWithFields(
+        relay.op.split(relay.var("x", shape=(4,)), 2).tuple_value, span=place
+    )
+    assert relay.TupleWrapper(call, 2).span.same_as(place)
+    assert relay.TupleWrapper(call, 2)[1].span.same_as(place)

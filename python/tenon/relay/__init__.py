@@ -5,9 +5,11 @@ from .._lazy import attach as _attach
 _WHERE = {
     ".expr": (
         "Call Constant Expr If Let RefCreate RefRead RefWrite TempExpr Tuple TupleGetItem "
-        "TupleWrapper Var bind const var"
+        "TupleWrapper Var bind const var CallWithFields ConstantWithFields IfWithFields "
+        "LetWithFields RefCreateWithFields RefReadWithFields RefWriteWithFields "
+        "TupleGetItemWithFields TupleWithFields VarWithFields"
     ),
-    ".function": "Function",
+    ".function": "Function FunctionWithFields",
     ".adt": (
         "Clause Constructor Match Pattern PatternConstructor PatternTuple PatternVar "
         "PatternWildcard TypeData"

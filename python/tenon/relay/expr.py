@@ -360,6 +360,11 @@ class TupleWrapper(ObjectGeneric):
         """The expression."""
         return self.tuple_value
 
+    @property
+    def span(self):
+        """Where the expression comes from."""
+        return self.tuple_value.span
+
     def astuple(self):
         """A `Tuple` of the fields."""
         return Tuple([self.tuple_value if self.size == 1 else self[i] for i in range(self.size)])
@@ -486,25 +491,105 @@ def _with_fields(node, **fields):
     )
 
 
+def _changed(node, virtual_device, span, **fields):
+    """A copy of `node` with the fields that are given; `node` itself where none is."""
+    fields.update(virtual_device_=virtual_device, span=span)
+    given = {name: value for name, value in fields.items() if value is not None}
+    return _with_fields(node, **given) if given else node
+
+
+def ConstantWithFields(constant, data=None, virtual_device=None, span=None):
+    """A copy of a `Constant`; what is left out stays as it is."""
+    return _changed(constant, virtual_device, span, data=data)
+
+
+def TupleWithFields(tup, fields=None, virtual_device=None, span=None):
+    """A copy of a `Tuple`; what is left out stays as it is."""
+    return _changed(tup, virtual_device, span, fields=fields)
+
+
+def VarWithFields(variable, vid=None, type_annotation=None, virtual_device=None, span=None):
+    """A copy of a `Var`; what is left out stays as it is. With the same `vid` it is the same variable."""
+    return _changed(variable, virtual_device, span, vid=vid, type_annotation=type_annotation)
+
+
+def CallWithFields(
+    call, op=None, args=None, attrs=None, type_args=None, virtual_device=None, span=None
+):
+    """A copy of a `Call`; what is left out stays as it is."""
+    return _changed(call, virtual_device, span, op=op, args=args, attrs=attrs, type_args=type_args)
+
+
+def LetWithFields(let, variable=None, value=None, body=None, virtual_device=None, span=None):
+    """A copy of a `Let`; what is left out stays as it is."""
+    return _changed(let, virtual_device, span, var=variable, value=value, body=body)
+
+
+def IfWithFields(
+    if_expr, cond=None, true_branch=None, false_branch=None, virtual_device=None, span=None
+):
+    """A copy of an `If`; what is left out stays as it is."""
+    return _changed(
+        if_expr,
+        virtual_device,
+        span,
+        cond=cond,
+        true_branch=true_branch,
+        false_branch=false_branch,
+    )
+
+
+def TupleGetItemWithFields(
+    tuple_get_item, tuple_value=None, index=None, virtual_device=None, span=None
+):
+    """A copy of a `TupleGetItem`; what is left out stays as it is."""
+    return _changed(tuple_get_item, virtual_device, span, tuple_value=tuple_value, index=index)
+
+
+def RefCreateWithFields(ref_create, value=None, virtual_device=None, span=None):
+    """A copy of a `RefCreate`; what is left out stays as it is."""
+    return _changed(ref_create, virtual_device, span, value=value)
+
+
+def RefReadWithFields(ref_read, ref=None, virtual_device=None, span=None):
+    """A copy of a `RefRead`; what is left out stays as it is."""
+    return _changed(ref_read, virtual_device, span, ref=ref)
+
+
+def RefWriteWithFields(ref_write, ref=None, value=None, virtual_device=None, span=None):
+    """A copy of a `RefWrite`; what is left out stays as it is."""
+    return _changed(ref_write, virtual_device, span, ref=ref, value=value)
+
+
 __all__ = [
     "Call",
+    "CallWithFields",
     "Constant",
+    "ConstantWithFields",
     "Expr",
     "ExprWithOp",
     "GlobalVar",
     "If",
+    "IfWithFields",
     "Let",
+    "LetWithFields",
     "Op",
     "RefCreate",
+    "RefCreateWithFields",
     "RefRead",
+    "RefReadWithFields",
     "RefWrite",
+    "RefWriteWithFields",
     "RelayExpr",
     "RelayNode",
     "TempExpr",
     "Tuple",
+    "TupleWithFields",
     "TupleGetItem",
+    "TupleGetItemWithFields",
     "TupleWrapper",
     "Var",
+    "VarWithFields",
     "bind",
     "const",
     "var",

@@ -5,7 +5,7 @@ from ..ir.attrs import DictAttrs, make_attrs
 from ..ir.function import BaseFunc
 from . import _ffi_api
 from .base import astext
-from .expr import Call, Constant
+from .expr import Call, Constant, _changed
 
 
 @register_object("relay.Function")
@@ -65,3 +65,26 @@ class Function(BaseFunc):
     def astext(self, show_meta_data=True, annotate=None):
         """Text in the form of the language."""
         return astext(self, show_meta_data, annotate)
+
+
+def FunctionWithFields(
+    function,
+    params=None,
+    body=None,
+    ret_type=None,
+    ty_params=None,
+    attrs=None,
+    virtual_device=None,
+    span=None,
+):
+    """A copy of a `Function`; what is left out stays as it is."""
+    return _changed(
+        function,
+        virtual_device,
+        span,
+        params=params,
+        body=body,
+        ret_type=ret_type,
+        type_params=ty_params,
+        attrs=attrs,
+    )

@@ -6,8 +6,9 @@ from ... import transform as _transform
 from ...ir.base import SourceName, Span
 from ...ir.module import IRModule
 from ...topi.utils import get_const_tuple
+from ..adt import Constructor
 from ..analysis import free_vars
-from ..expr import Expr, TupleWrapper, _with_fields
+from ..expr import Expr, GlobalVar, Op, TupleWrapper, _with_fields
 from ..expr_functor import ExprMutator
 from ..function import Function
 from ..transform import InferType
@@ -58,13 +59,10 @@ class _Filler(ExprMutator):
         self._span = span
 
     def visit(self, expr):
-        if expr.span is not None:
-            return expr
+        if expr.span is not None or isinstance(expr, Op | GlobalVar | Constructor):
+            return expr  # what has a name of its own stands for more than one place
         made = super().visit(expr)
         return _with_fields(made, span=self._span) if isinstance(made, Expr) else made
-
-    def visit_op(self, op):
-        return op
 
 
 def set_span(sym, span):
