@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import tenon
-from tenon import te, topi
+from tenon import relay, te, topi
+from tenon.contrib import sparse
 from tenon.topi.utils import nchw_pack_layout, nchw_xc_layout
 
 
@@ -127,3 +128,140 @@ def test_lstm_says_what_does_not_fit():
         topi.nn.lstm(x, w, te.placeholder((20, 5)), weight_layout="IFGG")
     with pytest.raises(ValueError, match="p_i and p_f: expected both or none"):
         topi.nn.lstm(x, w, te.placeholder((20, 5)), p_i=te.placeholder((2, 5)))
+
+
+def test_expressions_of_two_numbers():
+    a, b = te.var("a"), te.var("b")
+    p, q = te.var("p", "bool"), te.var("q", "bool")
+    assert str(topi.bitwise_and(a, 3)) == "T.bitwise_and(a, 3)"
+    assert str(topi.left_shift(1, a)) == "T.shift_left(1, a)"
+    assert str(topi.less_equal(a, b)) == "a <= b"
+    assert str(topi.logical_or(p, q)) == "p or q" and str(topi.logical_xor(p, q)) == "p != q"
+    with pytest.raises(tenon.TVMError, match="And: expected operands of type bool, got int32"):
+        topi.logical_and(a, b)
+
+
+def test_numbers_that_a_type_cannot_hold():
+    x = te.placeholder((3,), "int32")
+    with pytest.raises(TypeError, match=r"topi: 0\.5 is no int32: cast the tensor"):
+        topi.add(x, 0.5)
+    with pytest.raises(TypeError, match="f is no int32"):
+        topi.add(x, te.var("f", "float32"))
+    np.testing.assert_array_equal(run(lambda x: topi.add(x, 2.0), np.arange(3)), [2, 3, 4])
+
+
+@pytest.mark.parametrize("ends", [(0.5, -0.5), (2, True)])
+def test_one_hot_of_any_numbers(ends):
+    k = np.array([[0, 2], [1, 3]], "int32")
+    got = run(lambda k: topi.one_hot(k, *ends, 3, -1, "float32"), k)
+    np.testing.assert_array_equal(got, np.where(k[..., None] == np.arange(3), *ends))
+
+
+def test_matrix_products_of_many_axes():
+    rng = np.random.default_rng(3)
+    for left, right in (((2, 3, 4), (2, 4, 5)), ((1, 3, 4), (2, 4, 5)), ((3, 4), (2, 6, 4, 5))):
+        a, b = (rng.normal(size=s).astype("float32") for s in (left, right))
+        bias = rng.normal(size=5).astype("float32")
+        np.testing.assert_allclose(
+            run(lambda a, b, c: topi.nn.matmul(a, b, c), a, b, bias), a @ b + bias, rtol=1e-5
+        )
+        turned = [np.ascontiguousarray(x.swapaxes(-1, -2)) for x in (a, b)]
+        np.testing.assert_allclose(
+            run(lambda a, b: topi.nn.matmul(a, b, None, None, True, True), *turned),
+            a @ b,
+            rtol=1e-4,
+            atol=1e-6,
+        )
+    a = te.placeholder((2, 3, 4))
+    with pytest.raises(ValueError, match="tensor_a has 4 elements to sum over, tensor_b 5"):
+        topi.nn.matmul(a, te.placeholder((5, 6)))
+    with pytest.raises(ValueError, match="expected at least 2 axes"):
+        topi.nn.matmul(a, te.placeholder((4,)))
+    with pytest.raises(tenon.TVMError, match=r"(?s)add.*"):
+        topi.nn.matmul(a, te.placeholder((3, 4, 5)))
+
+
+def test_bounds_that_are_none_or_tensors():
+    x = np.arange(24, dtype="float32").reshape(4, 6)
+    slices = lambda *given: lambda a: topi.strided_slice(a, *given)  # noqa: E731
+    np.testing.assert_array_equal(run(slices([1, None], [None, 4]), x), x[1:, :4])
+    np.testing.assert_array_equal(run(slices([None, None], [None, 1], [-1, -2]), x), x[::-1, :1:-2])
+    np.testing.assert_array_equal(run(slices([1], [None], None, [1], "size"), x), x[:, 1:])
+    v, bounds = np.ones((2, 6), "float32"), [np.array(b, "int32") for b in ([1, 0], [3, 6])]
+    want = x.copy()
+    want[1:3] = v
+    np.testing.assert_array_equal(run(topi.strided_set, x, v, *bounds), want)
+    with pytest.raises(ValueError, match="constant of 40 numbers is too large"):
+        topi._calls.apply(lambda a: relay.add(a, relay.const([1.0] * 40)), te.placeholder((40,)))
+
+
+def test_collapse_sum_to_extents_known_at_run_time():
+    n = te.var("n")
+    a = te.placeholder((3, n, 4), name="a")
+    b = topi.collapse_sum(a, (n, 1))
+    func = tenon.build(te.create_schedule(b.op), [a, b], "llvm")
+    x, y = np.random.rand(3, 5, 4).astype("float32"), tenon.nd.empty((5, 1))
+    func(tenon.nd.array(x), y)
+    np.testing.assert_allclose(y.numpy(), x.sum((0, 2))[:, None], rtol=1e-5)
+
+
+def test_the_sum_of_one_tensor_is_a_copy():
+    x = np.arange(3, dtype="float32")
+    np.testing.assert_array_equal(run(lambda x: topi.elemwise_sum([x]), x), x)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int16"])
+def test_products_with_sparse_matrices(dtype):
+    dense = np.array([[0, 2, 0], [1, 0, 3]], dtype)
+    x, bias = np.arange(6).reshape(2, 3).astype(dtype), np.array([5, 7], dtype)
+    matrix = sparse.array(dense)
+    parts = [p.numpy() for p in (matrix.data, matrix.indices, matrix.indptr)]
+
+    def values(make, *more):
+        a = sparse.placeholder((2, 3), te.var("n"), dtype)
+        inputs = [te.placeholder(m.shape, dtype) for m in more]
+        made = make(a, *inputs)
+        func = tenon.build(
+            te.create_schedule(made.op), [a.data, a.indices, a.indptr, *inputs, made], "llvm"
+        )
+        out = tenon.nd.empty([int(n) for n in made.shape], dtype)
+        func(*map(tenon.nd.array, (*parts, *more)), out)
+        return out.numpy()
+
+    column = np.array([[1], [2], [3]], dtype)
+    same = np.testing.assert_array_equal
+    turned = np.ascontiguousarray(x.T)
+    same(values(topi.sparse.csrmm, turned), dense @ x.T)
+    same(values(topi.sparse.csrmv, column, bias), dense @ column + bias[:, None])
+    same(values(topi.sparse.dense, x, bias), dense @ x.T + bias)
+    same(values(lambda w, x, b: topi.sparse.dense(x, w, b), x, bias), x @ dense.T + bias)
+
+
+def test_products_say_what_is_sparse():
+    x, a = te.placeholder((2, 3)), sparse.placeholder((2, 3))
+    with pytest.raises(TypeError, match="csrmm: a: expected SparsePlaceholderOp, got Tensor"):
+        topi.sparse.csrmm(x, x)
+    with pytest.raises(TypeError, match="dense: weight: expected SparsePlaceholderOp, got Tensor"):
+        topi.sparse.dense(x, x)
+    with pytest.raises(TypeError, match="weight, beside data that is sparse: expected Tensor"):
+        topi.sparse.dense(a, a)
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int32", "disable"])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_quantization_of_a_type_known_at_run_time(kind, channels):
+    x = np.random.default_rng(1).normal(0, 40, (2, 3, 4)).astype("float32")
+    scale = np.array([0.5, 0.1, 2.0], "float32")[:channels]
+    zero = np.array([3, -4, 5], "int32")[:channels]
+    code = np.array(topi.nn.SQNN_DTYPE_TO_CODE[kind], "int32")
+    whole = run(lambda *a: topi.nn.simulated_quantize(*a, 1), x, code, scale, zero)
+    back = run(lambda *a: topi.nn.simulated_dequantize(*a, 1), whole, code, scale, zero)
+    if kind == "disable":
+        np.testing.assert_array_equal(back, x)
+        return
+    s, z = scale[:, None], zero[:, None]
+    info = np.iinfo(kind)
+    np.testing.assert_array_equal(whole, np.clip(np.round(x / s) + z, info.min, info.max))
+    np.testing.assert_allclose(back, (whole - z) * s, rtol=1e-6)
+    with pytest.raises(ValueError, match="data has 1 axes, got axis=1"):
+        topi.nn.simulated_quantize(te.placeholder((3,)), te.placeholder(()), None, None, 1)

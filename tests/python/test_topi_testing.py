@@ -222,6 +222,15 @@ def test_normalizations_and_losses():
         t,
         w,
     )
+    q, one = _floats(4), np.array(3, "int32")
+    for kind in ("none", "mean"):
+        _check(
+            lambda x, y, z, kind=kind: topi.nn.nll_loss(x, y, z, kind, 2),
+            np.array(testing.nll_loss(q, one, w, kind, 2), "float32"),
+            q,
+            one,
+            w,
+        )
 
 
 def test_elements_by_index():

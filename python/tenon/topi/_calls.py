@@ -16,15 +16,52 @@ from ..relay.ty import TensorType, TupleType
 from ..te.tensor import Tensor
 
 
+_MOST_NUMBERS = 32  # of a constant; the choice between them is made for each element that reads it
+
+
+def _enumerate(numbers):
+    import numpy as np
+
+    return np.ndenumerate(numbers)
+
+
 def _api(name):
     return _core.get_global_func(f"relay.op.{name}")
 
 
 def scalar(value, dtype):
     """A tensor without axes that holds a number or an expression."""
+    lossy = _is_whole(dtype) and not (
+        _is_whole(value.dtype) if _is_expr(value) else float(value).is_integer()
+    )
+    if lossy:
+        raise TypeError(f"topi: {value} is no {dtype}: cast the tensor it is computed with")
     return te.compute(
         (), lambda: tir.Cast(dtype, value) if _is_expr(value) else tir.const(value, dtype), "scalar"
     )
+
+
+def _constant(numbers):
+    """A tensor of a few numbers: each is an arm of a choice."""
+    if numbers.size > _MOST_NUMBERS:
+        raise ValueError(
+            f"topi: a constant of {numbers.size} numbers is too large: make it a te.placeholder"
+        )
+    dtype = str(numbers.dtype)
+    arms = [(place, tir.const(x.item(), dtype)) for place, x in _enumerate(numbers)]
+
+    def element(*at):
+        value = tir.const(0, dtype)
+        for place, number in reversed(arms):
+            here = tir.all(*(i == k for i, k in zip(at, place, strict=True)))
+            value = tir.Select(here, number, value)
+        return value
+
+    return te.compute(numbers.shape, element, "constant", "injective")
+
+
+def _is_whole(dtype):
+    return str(dtype).startswith(("int", "uint", "bool"))
 
 
 def _is_expr(value):
@@ -63,9 +100,7 @@ class _Evaluation:
             return self.value(expr.tuple_value)[expr.index]
         if isinstance(expr, Constant):
             number = expr.data.numpy()
-            if number.ndim:
-                raise ValueError("topi: only constants without axes can be computed with")
-            return scalar(number.item(), str(number.dtype))
+            return _constant(number) if number.ndim else scalar(number.item(), str(number.dtype))
         if not isinstance(expr, Call):
             raise TypeError(f"topi: cannot compute {type(expr).__name__}")
         args = [self.value(arg) for arg in expr.args]
@@ -117,9 +152,27 @@ def _arithmetic(name, args):
         "minimum": "Min",
         "floor_divide": "FloorDiv",
         "floor_mod": "FloorMod",
+        "equal": "EQ",
+        "not_equal": "NE",
+        "less": "LT",
+        "less_equal": "LE",
+        "greater": "GT",
+        "greater_equal": "GE",
+        "logical_and": "And",
+        "logical_or": "Or",
     }.get(name)
     if node is None:
-        function = {"divide": tir.div, "mod": tir.truncmod, "power": tir.power}.get(name)
+        function = {
+            "divide": tir.div,
+            "mod": tir.truncmod,
+            "power": tir.power,
+            "bitwise_and": tir.bitwise_and,
+            "bitwise_or": tir.bitwise_or,
+            "bitwise_xor": tir.bitwise_xor,
+            "left_shift": tir.shift_left,
+            "right_shift": tir.shift_right,
+            "logical_xor": tir.NE,
+        }.get(name)
         return function(*args) if function else None
     a, b = (x if _is_expr(x) else tir.const(x) for x in args)
     return getattr(tir, node)(a, b)

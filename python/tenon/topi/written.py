@@ -63,7 +63,32 @@ def concatenate(a_tuple, axis=0):
 
 def elemwise_sum(xs):
     """The sum of tensors of one shape."""
-    return reduce(_operator("add"), xs)
+    return reduce(_operator("add"), xs) if len(xs) > 1 else identity(xs[0])
+
+
+def one_hot(indices, on_value, off_value, depth, axis=-1, dtype="float32"):
+    """`on_value` where the index along a new axis of `depth` is that of the element, else
+    `off_value`, both as numbers of type `dtype`."""
+    values = [v if isinstance(v, te.Tensor) else scalar(v, dtype) for v in (on_value, off_value)]
+    return apply(relay.one_hot, indices, *values, depth, axis, dtype)
+
+
+def strided_slice(a, begin, end, strides=None, axes=None, slice_mode="end"):
+    """The elements between bounds, with steps; None is a bound that cuts nothing off."""
+    if None in begin or None in end:
+        count = len(begin)
+        given = list(strides) if strides else []
+        given += [1] * (count - len(given))
+        down = [int(step) < 0 for step in given]
+        begin = [(-1 if d else 0) if b is None else b for b, d in zip(begin, down, strict=True)]
+        end = [_last(d, slice_mode) if e is None else e for e, d in zip(end, down, strict=True)]
+    return _operator("strided_slice")(a, begin, end, strides, axes, slice_mode)
+
+
+def _last(down, slice_mode):
+    if slice_mode == "size":
+        return -1
+    return -(2**31) if down else 2**31 - 1
 
 
 def full(shape, dtype, fill_value):
@@ -152,7 +177,7 @@ def expand_like(a, shape_like, axis):
 
 def collapse_sum(data, target_shape):
     """Sums over the axes along which a shape was repeated."""
-    return apply(relay.collapse_sum_to, data, [get_const_int(n) for n in target_shape])
+    return apply(relay.collapse_sum_like, data, te.placeholder(target_shape, data.dtype, "target"))
 
 
 def shape(array, dtype="int32"):
@@ -215,11 +240,13 @@ __all__ = [
     "gather_nd",
     "identity",
     "matmul",
+    "one_hot",
     "max",
     "min",
     "prod",
     "shape",
     "stack",
+    "strided_slice",
     "sum",
     "take",
     "tensordot",

@@ -1,8 +1,10 @@
 """Functions whose arguments have another form than those of the operators."""
 
-from ... import relay
+from functools import partial
+
+from ... import relay, te
 from .._calls import apply
-from ..utils import get_const_int
+from ..utils import equal_const_int, get_const_int
 from .utils import spread
 
 
@@ -225,11 +227,43 @@ def dense(data, weight, bias=None, out_dtype=None):
 
 
 def matmul(tensor_a, tensor_b, bias=None, out_dtype=None, transpose_a=False, transpose_b=False):
-    """Matrix product, plus bias."""
-    product = apply(
-        relay.nn.matmul, tensor_a, tensor_b, None, out_dtype or "", transpose_a, transpose_b
-    )
+    """Matrix product, plus bias; of more than two axes, those before the last two are repeated as
+    element by element and each has a product of its own."""
+    matrices = max(len(tensor_a.shape), len(tensor_b.shape)) <= 2
+    make = partial(apply, relay.nn.matmul) if matrices else _products
+    product = make(tensor_a, tensor_b, None, out_dtype or "", transpose_a, transpose_b)
     return _biased(product, bias)
+
+
+def _products(a, b, units, out_dtype, transpose_a, transpose_b):
+    """Matrix products of tensors with more axes: all matrices in one list, as far as possible."""
+    del units
+    if min(len(a.shape), len(b.shape)) < 2:
+        raise ValueError(f"nn.matmul: expected at least 2 axes, got {a.shape} and {b.shape}")
+    summed = a.shape[-2 if transpose_a else -1], b.shape[-1 if transpose_b else -2]
+    if not equal_const_int(summed[0] - summed[1], 0):
+        raise ValueError(
+            f"nn.matmul: tensor_a has {summed[0]} elements to sum over, tensor_b {summed[1]}"
+        )
+    shapes = [list(a.shape[:-2]), list(b.shape[:-2])]
+    outer = apply(relay.add, *(te.placeholder(shape, name="outer") for shape in shapes)).shape
+    k = te.reduce_axis((0, summed[0]), "k")
+    rows, columns = a.shape[-1 if transpose_a else -2], b.shape[-2 if transpose_b else -1]
+    dtype = out_dtype or a.dtype
+
+    def read(tensor, lead, i, j):
+        own = tensor.shape[:-2]
+        lead = lead[len(lead) - len(own) :]
+        at = [0 if equal_const_int(n, 1) else x for x, n in zip(lead, own, strict=True)]
+        return tensor(*at, i, j).astype(dtype)
+
+    def element(*at):
+        *lead, i, j = at
+        x = read(a, lead, *((k, i) if transpose_a else (i, k)))
+        y = read(b, lead, *((j, k) if transpose_b else (k, j)))
+        return te.sum(x * y, k)
+
+    return te.compute([*outer, rows, columns], element, "T_matmul", "matmul")
 
 
 def _biased(product, bias):

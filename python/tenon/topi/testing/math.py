@@ -138,7 +138,12 @@ def instance_norm_python(data, gamma, beta, axis, epsilon=1e-5):
 
 
 def nll_loss(predictions, targets, weights, reduction="mean", ignore_index=-100):
-    """Negative log-likelihood of targets (N, d1, ...) under predictions (N, C, d1, ...)."""
+    """Negative log-likelihood of targets (N, d1, ...) under predictions (N, C, d1, ...), or of one
+    target under predictions (C)."""
+    if predictions.ndim == 1:
+        predictions, targets = predictions[None], np.asarray(targets)[None]
+        losses = nll_loss(predictions, targets, weights, reduction, ignore_index)
+        return losses[0] if reduction == "none" else losses
     seen = targets != ignore_index
     safe = np.where(seen, targets, 0)
     picked = np.take_along_axis(predictions, np.expand_dims(safe, 1), 1).squeeze(1)
