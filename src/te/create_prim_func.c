@@ -21,6 +21,7 @@ typedef struct {
   tn_vec stmts;
   tn_map *block_names; /* name -> times used */
   tn_pmap vars;        /* variable of an axis -> variable of the block */
+  tn_pmap free_layout; /* parameters (Tensor) that blocks take in any layout */
 } maker;
 
 static tn_Buffer *find_buffer(const maker *m, const tn_Tensor *t) {
@@ -35,12 +36,13 @@ static int set_buffer(maker *m, const tn_Tensor *t, const tn_Buffer *b) {
   return tn_vec_push_obj(&m->tensors, t) || tn_vec_push_obj(&m->buffers, b) ? -1 : 0;
 }
 
-static bool is_arg(const maker *m, const tn_Tensor *t) {
+static int64_t arg_index(const maker *m, const tn_Tensor *t) {
   for (int64_t i = 0; i < m->args->len; ++i) {
-    if (te_same_tensor(TN_AS(Tensor, tn_arr_obj(m->args, i)), t)) return true;
+    if (te_same_tensor(TN_AS(Tensor, tn_arr_obj(m->args, i)), t)) return i;
   }
-  return false;
+  return -1;
 }
+static bool is_arg(const maker *m, const tn_Tensor *t) { return arg_index(m, t) >= 0; }
 
 /* ---- bodies: reads of tensors become reads of buffers, axes the block's variables ---- */
 
@@ -129,13 +131,52 @@ static tn_stmt *wrap_loops(const nest *n, tn_stmt *s) {
   return s;
 }
 
+/* Tensors that an operation takes in any layout: those that are parameters are named by the
+   function (free_layouts), the others by their buffers in the block. */
+static tn_arr *inner_free_layouts(maker *m, const tn_ComputeOp *op, const tn_arr *tensors) {
+  TN_VEC(buffers);
+  for (int64_t i = 0; i < tensors->len; ++i) {
+    const tn_Tensor *t = TN_AS(Tensor, tn_arr_obj(tensors, i));
+    TN_CHECKP(t, TypeError, NULL,
+              "create_prim_func: layout_free_placeholders of %s: expected tensors, got %s",
+              tn_cstr(op->name), tn_arr_obj(tensors, i) ? tn_obj_key(tn_arr_obj(tensors, i)) : "?");
+    int64_t at = arg_index(m, t);
+    const tn_Buffer *b = find_buffer(m, t);
+    TN_CHECKP(at >= 0 || b, ValueError, NULL,
+              "create_prim_func: layout_free_placeholders of %s: nothing reads or computes %s",
+              tn_cstr(op->name), tn_cstr(t->op->name));
+    if (at >= 0) TN_TRYP(tn_pmap_put_int(&m->free_layout, tn_arr_obj(m->args, at), 1));
+    else TN_TRYP(tn_vec_push_obj(&buffers, b));
+  }
+  return tn_arr_from(&buffers);
+}
+
+static tn_map *block_attrs(maker *m, const tn_ComputeOp *op) {
+  static const char key[] = "layout_free_placeholders";
+  tn_any found;
+  if (!tn_map_get(op->attrs, tn_any_cstr(key), &found)) return op->attrs;
+  const tn_arr *tensors = tn_any_is_obj(&found) ? TN_AS(Array, found.v.obj) : NULL;
+  TN_CHECKP(tensors, TypeError, NULL,
+            "create_prim_func: layout_free_placeholders of %s: expected an array of tensors",
+            tn_cstr(op->name));
+  tn_map *out = tn_scope_own(tn_map_new());
+  tn_arr *inner = inner_free_layouts(m, op, tensors);
+  for (int64_t i = 0; out && inner && i < op->attrs->len; ++i) {
+    const tn_map_entry *e = &op->attrs->entries[i];
+    bool it = tn_str_eq((const tn_str *)e->key.v.obj, key);
+    if (it && !inner->len) continue;
+    TN_TRYP(tn_map_set(out, e->key, it ? tn_any_obj(inner) : e->value));
+  }
+  return inner ? out : NULL;
+}
+
 static int add_block(maker *m, const tn_ComputeOp *op, const nest *n, const char *name,
                      tn_stmt *init, tn_stmt *body) {
   tn_arr *none = tn_arr_of(0);
   tn_Block *block =
       TN_NEW(Block, .iter_vars = tn_arr_from(&n->iters), .reads = none, .writes = none,
              .name_hint = unique_name(m, name), .alloc_buffers = none, .match_buffers = none,
-             .annotations = op->attrs, .init = init, .body = body);
+             .annotations = block_attrs(m, op), .init = init, .body = body);
   block = block ? tir_block_with_regions(block, true, true) : NULL;
   tn_stmt *realize = block
                          ? (tn_stmt *)TN_MAKE(BlockRealize, .iter_values = tn_arr_from(&n->values),
@@ -270,6 +311,18 @@ static int visit(maker *m, tn_obj *op) {
 
 /* ---- the function ---- */
 
+/* Which parameters may come in any layout, as an attribute of the function. */
+static int set_free_layouts(maker *m, tn_map *attrs) {
+  TN_VEC(which);
+  for (int64_t i = 0; i < m->args->len; ++i) {
+    if (tn_pmap_has(&m->free_layout, tn_arr_obj(m->args, i)))
+      TN_TRY(tn_vec_push_obj(&which, tir_i32((int32_t)i)));
+  }
+  return which.len ? tn_map_set(attrs, tn_any_cstr("layout_free_buffers"),
+                                tn_any_obj(tn_arr_from(&which)))
+                   : 0;
+}
+
 static tn_PrimFunc *finish(maker *m) {
   TN_VEC(params);
   tn_map *buffers = tn_scope_own(tn_map_new()), *attrs = tn_scope_own(tn_map_new());
@@ -288,6 +341,7 @@ static tn_PrimFunc *finish(maker *m) {
   }
   if (!attrs || tn_map_set(attrs, tn_any_cstr("global_symbol"), tn_any_cstr("main"))) return NULL;
   TN_TRYP(tn_map_set(attrs, tn_any_cstr("tir.noalias"), tn_any_obj(tir_bool(true))));
+  TN_TRYP(set_free_layouts(m, attrs));
   tn_stmt *body = tir_seq(&m->stmts);
   body = body ? tir_with_root_block(body, &m->allocs) : NULL;
   return TN_MAKE(PrimFunc, .params = tn_arr_from(&params), .buffer_map = buffers, .body = body,
@@ -310,5 +364,6 @@ tn_PrimFunc *te_create_prim_func(const tn_arr *tensors) {
   tn_vec *all[] = {&m.tensors, &m.buffers, &m.allocs, &m.stmts};
   for (int i = 0; i < TN_COUNT(all); ++i) tn_vec_fini(all[i]);
   tn_pmap_fini(&m.vars);
+  tn_pmap_fini(&m.free_layout);
   return tn_scope_return(s, f);
 }

@@ -184,6 +184,55 @@ def test_index_type_mistakes():
         te.create_prim_func([A, te.compute((4,), lambda i: A[i])], index_dtype_override="float32")
 
 
+# ---- tensors in any layout ----
+
+
+def free_layouts(index_type=None):
+    a, w = (te.placeholder((4, 4), name=n) for n in "AW")
+    b = te.compute(
+        (4, 4), lambda i, j: a[i, j] * w[j, i], name="B", attrs={"layout_free_placeholders": [w]}
+    )
+    c = te.compute(
+        (4, 4),
+        lambda i, j: b[i, j] + w[i, j],
+        name="C",
+        attrs={"layout_free_placeholders": [b, w], "other": 1},
+    )
+    return te.create_prim_func([a, w, c], index_dtype_override=index_type)
+
+
+@pytest.mark.parametrize("index_type", [None, "int64"])
+def test_parameters_in_any_layout_are_said_of_the_function(index_type):
+    func = free_layouts(index_type)
+    assert [int(i) for i in func.attrs["layout_free_buffers"]] == [1]
+    root = func.body.block
+    blocks = [func_block(stmt) for stmt in root.body.seq]
+    assert len(blocks[0].annotations) == 0 and int(blocks[1].annotations["other"]) == 1
+    (inner,) = blocks[1].annotations["layout_free_placeholders"]
+    assert inner.same_as(root.alloc_buffers[0])  # of the type of indices that all of it has
+    tenon.ir.assert_structural_equal(tenon.script.from_source(func.script()), func)
+
+
+def func_block(stmt):
+    while isinstance(stmt, tir.For):
+        stmt = stmt.body
+    return stmt.block
+
+
+def test_mistakes_in_layout_free_placeholders():
+    a = te.placeholder((4,), name="A")
+    other = te.placeholder((4,), name="other")
+    for given, error, text in [
+        ([other], ValueError, "of B: nothing reads or computes other"),
+        ([1], TypeError, "of B: expected tensors, got"),
+        (1, TypeError, "of B: expected an array of tensors"),
+    ]:
+        attrs = {"layout_free_placeholders": given}
+        b = te.compute((4,), lambda i: a[i], name="B", attrs=attrs)
+        with pytest.raises(error, match=text):
+            te.create_prim_func([a, b])
+
+
 def test_how_tensors_are_shown():
     a = te.placeholder((4, 8), name="A")
     k = te.reduce_axis((0, 8), "k")

@@ -262,6 +262,30 @@ static tn_obj *use_let_stmt(tn_mut *m, tn_LetStmt *op) {
 }
 
 /* The values of a block's iterators follow its variables. */
+static bool names_buffers(const tn_obj *o) {
+  const tn_arr *list = o ? TN_AS(Array, o) : NULL;
+  for (int64_t i = 0; list && i < list->len; ++i)
+    if (!tn_arr_obj(list, i) || !TN_IS(Buffer, tn_arr_obj(list, i))) return false;
+  return o && (TN_IS(Buffer, o) || (list && list->len));
+}
+
+/* Annotations may name buffers, in lists too. */
+static tn_obj *use_block(tn_mut *m, tn_Block *op) {
+  TN_GETP(op, (tn_Block *)tn_mut_children(m, op));
+  tn_map *now = op->annotations;
+  tn_any k, v;
+  for (int64_t i = 0; op->annotations && tn_map_at(op->annotations, i, &k, &v); ++i) {
+    tn_obj *o = tn_any_is_obj(&v) ? v.v.obj : NULL, *to;
+    if (!names_buffers(o)) continue;
+    TN_GETP(to, tn_mut_visit(m, o));
+    if (to != o) TN_GETP(now, tn_map_with(now, k, tn_any_obj(to)));
+  }
+  if (now == op->annotations) return (tn_obj *)op;
+  tn_Block copy = *op;
+  copy.annotations = now;
+  return tn_node_copy(&tn_type_Block, &copy);
+}
+
 static tn_obj *use_realize(tn_mut *m, tn_BlockRealize *op) {
   TN_VEC(v);
   tn_BlockRealize copy = *op;
@@ -334,6 +358,7 @@ static const tn_mut_case cases[] = {TN_CASE(Var, use_var),
                                     TN_CASE(IterVar, use_axis),
                                     TN_CASE(Range, use_range),
                                     TN_CASE(BlockRealize, use_realize),
+                                    TN_CASE(Block, use_block),
                                     TN_CASE(Allocate, use_allocate),
                                     TN_CASE(Map, skip)};
 
