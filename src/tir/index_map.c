@@ -72,8 +72,24 @@ static tn_arr *simplified(arith_analyzer *a, const tn_arr *exprs) {
   return exprs ? tn_arr_from(&out) : NULL;
 }
 
+static int64_t index_of(const tn_arr *list, const tn_obj *o) {
+  for (int64_t i = 0; i < list->len; ++i)
+    if (tn_arr_obj(list, i) == o) return i;
+  return -1;
+}
+
+/* What the map passes on stays as it is written. */
 tn_arr *tir_index_map_indices(arith_analyzer *a, const tn_IndexMap *m, const tn_arr *indices) {
-  return simplified(a, apply(m, indices));
+  TN_VEC(out);
+  tn_arr *now;
+  TN_GETP(now, apply(m, indices));
+  for (int64_t i = 0; i < now->len; ++i) {
+    tn_expr *e = (tn_expr *)tn_arr_obj(now, i);
+    bool passed = index_of(m->initial_indices, tn_arr_obj(m->final_indices, i)) >= 0;
+    if (!passed) TN_GETP(e, arith_simplify(a, e));
+    if (tn_vec_push_obj(&out, e)) return NULL;
+  }
+  return tn_arr_from(&out);
 }
 
 static tn_arr *vars_like(const tn_IndexMap *m, tn_dtype t) {
@@ -280,12 +296,18 @@ static const tn_IterMapResult *detect(arith_analyzer *a, const tn_IndexMap *m, c
   return r;
 }
 
+/* @param vars the new indices */
 static tn_arr *old_indices(arith_analyzer *a, const tn_IndexMap *m, const tn_arr *ranges,
-                           const tn_map *found) {
+                           const tn_map *found, const tn_arr *vars) {
   TN_VEC(out);
   for (int64_t i = 0; i < m->initial_indices->len; ++i) {
     tn_any e;
     const tn_Range *r = (const tn_Range *)tn_arr_obj(ranges, i);
+    int64_t same = index_of(m->final_indices, tn_arr_obj(m->initial_indices, i));
+    if (same >= 0) { /* passed on */
+      TN_TRYP(tn_vec_push_obj(&out, tn_arr_obj(vars, same)));
+      continue;
+    }
     bool known = tn_map_get(found, tn_any_obj(tn_arr_obj(m->initial_indices, i)), &e);
     TN_CHECKP(known || tir_is_one(r->extent), TenonError, NULL,
               "IndexMap: the index %s does not follow from the new ones",
@@ -326,8 +348,10 @@ static tn_arr *unpadded(arith_analyzer *a, const padded *p, const tn_arr *old) {
   TN_VEC(out);
   for (int64_t i = 0; i < old->len; ++i) {
     tn_expr *e = (tn_expr *)tn_arr_obj(old, i);
-    e = tir_sub(e, tir_const_int(e->dtype, p->vars[i].offset));
-    e = e ? arith_simplify(a, e) : NULL;
+    if (!TN_IS(Var, e) || p->vars[i].offset) {
+      e = tir_sub(e, tir_const_int(e->dtype, p->vars[i].offset));
+      e = e ? arith_simplify(a, e) : NULL;
+    }
     if (!e || tn_vec_push_obj(&out, e)) return NULL;
   }
   return tn_arr_from(&out);
@@ -349,7 +373,7 @@ static tn_IndexMap *invert(arith_analyzer *a, const padded *p, const tn_arr *ran
   const tn_IterMapResult *r = sets ? detect(a, p->m, sets, bijective) : NULL;
   tn_arr *vars = r ? new_vars(p->m) : NULL;
   const tn_map *found = vars ? iter_map_inverse(a, r->indices, vars) : NULL;
-  tn_arr *old = found ? old_indices(a, p->m, p->ranges, found) : NULL;
+  tn_arr *old = found ? old_indices(a, p->m, p->ranges, found, vars) : NULL;
   if (!old || bind_new(a, p->m, vars, p->ranges)) return NULL;
   tn_expr *pad = padding_of(p, ranges, old);
   TN_GETP(*padding, pad ? arith_simplify_steps(a, pad, 10) : NULL);

@@ -277,7 +277,7 @@ def layout(sch, rng):
     }
     if len(buffer.shape) in maps:
         step = rng.choice(maps[len(buffer.shape)])
-        sch.transform_layout(block, ("write", 0), step, pad_value=rng.choice([None, 0]))
+        sch.transform_layout(block, ("write", 0), step, pad_value=rng.choice([None, 0.0]))
 
 
 def small(sch, rng):

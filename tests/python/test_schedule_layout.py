@@ -84,7 +84,7 @@ for i, j in T.grid(16, 16):
     assert "B[vi, vj] = A[vi, vj]" in sch.mod["main"].script()
 
 
-@pytest.mark.parametrize("pad", [0, 3.5, "index", "map"])
+@pytest.mark.parametrize("pad", [0.0, 3.5, "index", "map"])
 def test_padding_of_a_result(pad):
     program = func(
         ["A:14", "B:14"],
@@ -113,7 +113,7 @@ for i in range(14):
 
 def test_padding_of_an_argument_is_assumed():
     sch = tir.Schedule(scale(14, 4))
-    sch.transform_layout("B", ("read", 0), lambda i, j: [i // 4, i % 4, j], pad_value=0)
+    sch.transform_layout("B", ("read", 0), lambda i, j: [i // 4, i % 4, j], pad_value=0.0)
     assert "T.assume" in sch.mod["main"].script()
 
 

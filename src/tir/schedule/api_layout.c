@@ -12,6 +12,13 @@
   TN_TRY(tn_any_to_int(&args[2], &which.index));                                                   \
   TN_TRY(tn_any_to_bool(&args[3], &which.write))
 
+/* (schedule, index map) -> the map with the numbers that the schedule has drawn put in */
+static int f_known_map(TN_ARGS) {
+  SCH_ARG_SCHEDULE("Schedule.transform_layout", 2);
+  SCH_ARG_HANDLE(IndexMap, map, 1);
+  return tn_ret_obj(ret, sch_known_map(s, map));
+}
+
 /* (schedule, which, index map, map of the padding or None, is it left unchecked) */
 static int f_transform_layout(TN_ARGS) {
   bool trusted;
@@ -99,6 +106,7 @@ static int f_loop_partition(TN_ARGS) {
 static const tn_func_row functions[] = {
     {"tir.schedule.LoopPartition", f_loop_partition},
     {"tir.schedule.Merge", f_merge},
+    {"tir.schedule.KnownIndexMap", f_known_map},
     {"tir.schedule.TransformLayout", f_transform_layout},
     {"tir.schedule.SetAxisSeparator", f_set_axis_separator},
     {"tir.schedule.UnsafeSetDType", f_unsafe_set_dtype},

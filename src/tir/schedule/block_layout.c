@@ -9,6 +9,7 @@
  */
 #include "ir/functor.h"
 #include "tenon/object.h"
+#include "tir/schedule/buffer_change.h"
 #include "tir/schedule/layout.h"
 #include "tir/schedule/schedule_impl.h"
 
@@ -104,11 +105,50 @@ static int replace_iters(sch_step *e, const relayout *t, const tn_IndexMap *back
   return 0;
 }
 
+static tn_obj *simpler(sch_step *e, const void *was, tn_obj *now) {
+  bool stays = now == was || TN_IS(Var, now);
+  return stays ? now : (tn_obj *)arith_simplify(&e->arith, (tn_expr *)now);
+}
+
+static tn_arr *simpler_all(sch_step *e, const tn_arr *was, const tn_arr *now) {
+  TN_VEC(out);
+  for (int64_t i = 0; i < now->len; ++i)
+    TN_TRYP(tn_vec_push_obj(&out, simpler(e, tn_arr_obj(was, i), tn_arr_obj(now, i))));
+  return tn_arr_from(&out);
+}
+
+/* For sch_step.after: indices that the new iterators make. */
+static tn_obj *simplify_indices(sch_step *e, const tn_obj *was, tn_obj *now) {
+  if (now == was) return now;
+  if (TN_IS(BufferLoad, now)) {
+    tn_BufferLoad copy = *(tn_BufferLoad *)now;
+    copy.indices = simpler_all(e, TN_AS(BufferLoad, was)->indices, copy.indices);
+    return copy.indices ? tn_node_copy(&tn_type_BufferLoad, &copy) : NULL;
+  }
+  if (TN_IS(BufferStore, now)) {
+    tn_BufferStore copy = *(tn_BufferStore *)now;
+    copy.indices = simpler_all(e, TN_AS(BufferStore, was)->indices, copy.indices);
+    return copy.indices ? tn_node_copy(&tn_type_BufferStore, &copy) : NULL;
+  }
+  if (TN_IS(Range, now)) {
+    tn_Range copy = *(tn_Range *)now;
+    copy.min = (tn_expr *)simpler(e, TN_AS(Range, was)->min, (tn_obj *)copy.min);
+    return copy.min ? tn_node_copy(&tn_type_Range, &copy) : NULL;
+  }
+  return now;
+}
+
 static tn_stmt *new_nest(sch_step *e, const relayout *t) {
   tn_Block body = *t->block;
   body.iter_vars = tn_arr_of(0);
+  for (int64_t i = 0; i < t->iters.len; ++i) {
+    const tn_IterVar *iv = (const tn_IterVar *)t->iters.items[i].v.obj;
+    TN_TRYP(arith_bind_range(&e->arith, iv->var, iv->dom, true));
+  }
+  e->after = simplify_indices;
   tn_Block *bare = body.iter_vars ? tn_node_copy(&tn_type_Block, &body) : NULL;
   const tn_Block *with = bare ? (tn_Block *)sch_rewrite(e, (tn_stmt *)bare) : NULL;
+  e->after = NULL;
   if (!with) return NULL;
   tn_Block copy = *with;
   copy.iter_vars = tn_arr_from(&t->iters);
@@ -240,6 +280,11 @@ int sch_storage_align(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index,
   tn_Block *b = sch_block_of(&e, block);
   const tn_Buffer *buffer = b ? written(&e, b, index) : NULL;
   if (!buffer) return -1;
+  if (!sch_is_allocated(&e, buffer))
+    return sch_fail(&e, "The buffer is not allocated by a block", SCH_PLACES(b),
+                    "Buffer %s, which block {0} writes, is not allocated by a block: arguments "
+                    "keep their strides",
+                    tn_cstr(buffer->name));
   if (factor <= 0)
     return sch_fail(&e, "The factor of storage_align must be positive", SCH_PLACES(b),
                     "The specified factor %lld of block {0} must be positive", (long long)factor);

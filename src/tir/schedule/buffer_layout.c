@@ -4,12 +4,14 @@
    4)) B[vi, vj] = A[vi, vj]          ->     B: (4, 16, 4)     B[vi // 4, vj, vi % 4] = A[vi, vj]
 
    The buffer is another one afterwards, and every access to it in the function is rewritten. Where
-   the new space is larger, a block after the last writer stores the padding; for an argument a
-   block before everything states what is assumed of it. */
+   the new space is larger, the padding is stored too (buffer_padding.c). */
+#include <string.h>
+
 #include "ir/functor.h"
 #include "tenon/object.h"
 #include "tir/schedule/buffer_change.h"
 #include "tir/schedule/layout.h"
+#include "tir/schedule/regions.h"
 
 typedef sch_buffer_change change;
 
@@ -40,7 +42,7 @@ static int find_alloc(void *ctx, tn_obj *o) {
   return TN_IS(PrimExpr, o) ? 1 : f->found ? 2 : 0;
 }
 
-static bool is_allocated(const sch_step *e, const tn_Buffer *b) {
+bool sch_is_allocated(const sch_step *e, const tn_Buffer *b) {
   finder f = {b, false};
   return tn_pre_order(e->func->body, find_alloc, &f) >= 0 && f.found;
 }
@@ -85,24 +87,41 @@ static tn_obj *new_block(const change *c, tn_Block *b) {
   return copy.alloc_buffers ? tn_node_copy(&tn_type_Block, &copy) : NULL;
 }
 
+/* What a buffer is from now on; NULL: it stays. */
+static tn_Buffer *buffer_now(const change *c, const tn_Buffer *b) {
+  if (b == c->old) return c->now;
+  for (int64_t i = 0; i < c->matched.len; i += 2)
+    if (c->matched.items[i].v.obj == (const tn_obj *)b)
+      return (tn_Buffer *)c->matched.items[i + 1].v.obj;
+  return NULL;
+}
+
 /* For sch_step.after. */
 static tn_obj *new_access(sch_step *e, const tn_obj *was, tn_obj *now) {
   change *c = (change *)(uintptr_t)e->after_ctx;
   const tn_BufferLoad *load = TN_AS(BufferLoad, now);
   const tn_BufferStore *store = TN_AS(BufferStore, now);
   const tn_BufferRegion *region = TN_AS(BufferRegion, now);
+  const tn_MatchBufferRegion *match = TN_AS(MatchBufferRegion, now);
   (void)was;
-  if (load && load->buffer == c->old) {
-    tn_expr *r = tir_load(c->now, new_indices(c, load->indices));
+  tn_Buffer *buffer = buffer_now(c, load    ? load->buffer
+                                    : store ? store->buffer
+                                    : match ? match->buffer
+                                            : NULL);
+  if (load && buffer) {
+    tn_arr *at = buffer == c->now ? new_indices(c, load->indices) : load->indices;
+    tn_expr *r = at ? tir_load(buffer, at) : NULL;
     return r ? (tn_obj *)tir_cast(load->dtype, r, NULL) : NULL;
   }
-  if (store && store->buffer == c->old) {
-    tn_dtype t = c->now->dtype;
+  if (store && buffer) {
+    tn_dtype t = buffer->dtype;
     t.lanes = store->value->dtype.lanes;
     tn_expr *value = tir_cast(t, store->value, NULL);
-    tn_arr *at = value ? new_indices(c, store->indices) : NULL;
-    return at ? (tn_obj *)tir_store(c->now, value, at) : NULL;
+    tn_arr *at = buffer == c->now ? new_indices(c, store->indices) : store->indices;
+    return value && at ? (tn_obj *)tir_store(buffer, value, at) : NULL;
   }
+  if (match && buffer)
+    return (tn_obj *)TN_NEW(MatchBufferRegion, .buffer = buffer, .source = match->source);
   if (region && region->buffer == c->old) {
     tn_arr *r = new_region(c, region->region);
     return r ? (tn_obj *)TN_NEW(BufferRegion, .buffer = c->now, .region = r) : NULL;
@@ -131,124 +150,47 @@ static int new_argument(sch_step *e, const change *c) {
   return 0;
 }
 
+/* ---- buffers that stand for parts of it ---- */
+
+/* Separators count axes; the part has the last ones of the buffer. */
+static tn_arr *part_separators(const tn_Buffer *whole, const tn_Buffer *part) {
+  TN_VEC(out);
+  int64_t less = whole->shape->len - part->shape->len, k;
+  for (int64_t i = 0; i < whole->axis_separators->len; ++i) {
+    bool known = tir_as_int(tn_arr_obj(whole->axis_separators, i), &k);
+    k = known && k > less ? k - less : 0;
+    if (tn_vec_push_obj(&out, tir_i32((int32_t)k))) return NULL;
+  }
+  return tn_arr_from(&out);
+}
+
+static int find_parts(void *ctx, tn_obj *o) {
+  change *c = (change *)(uintptr_t)((sch_step *)ctx)->after_ctx;
+  const tn_MatchBufferRegion *m = TN_AS(MatchBufferRegion, o);
+  const tn_Buffer *whole = m ? buffer_now(c, m->source->buffer) : NULL;
+  if (!whole) return TN_IS(PrimExpr, o) ? 1 : 0;
+  tn_Buffer *now;
+  TN_GET(now, sch_buffer_stored(m->buffer, whole->dtype, tir_buffer_scope(whole)));
+  if (whole->axis_separators->len || m->buffer->axis_separators->len)
+    TN_GET(now, sch_buffer_shaped(now, now->shape, part_separators(whole, m->buffer)));
+  if (tn_vec_push_obj(&c->matched, m->buffer) || tn_vec_push_obj(&c->matched, now)) return -1;
+  return now->data == m->buffer->data
+             ? 0
+             : tn_pmap_put(&((sch_step *)ctx)->vars, m->buffer->data, now->data);
+}
+
 int sch_change_buffer(sch_step *e, change *c) {
   if (!c->now || new_argument(e, c)) return -1;
   TN_TRY(tn_pre_order(e->func->body, learn_ranges, c) < 0);
   if (c->now->data != c->old->data) TN_TRY(tn_pmap_put(&e->vars, c->old->data, c->now->data));
   e->after = new_access;
   e->after_ctx = c;
-  return 0;
+  return tn_pre_order(e->func->body, find_parts, e) < 0 ? -1 : 0;
 }
 
-/* ---- padding ---- */
-
-typedef struct {
-  tn_vec loops, iters, at;
-} pad_nest;
-static void pad_nest_fini(pad_nest *n) {
-  tn_vec_fini(&n->loops);
-  tn_vec_fini(&n->iters);
-  tn_vec_fini(&n->at);
-}
-
-static int pad_axes(pad_nest *n, const tn_Buffer *b) {
-  for (int64_t i = 0; i < b->shape->len; ++i) {
-    tn_expr *extent = (tn_expr *)tn_arr_obj(b->shape, i);
-    tn_str *name = tn_str_fmt("axis%lld", (long long)i),
-           *v_name = tn_str_fmt("v_axis%lld", (long long)i);
-    tn_Var *loop = name ? tir_var(name->data, extent->dtype) : NULL,
-           *v = v_name ? tir_var(v_name->data, extent->dtype) : NULL;
-    tn_Range *dom = tir_range(tir_zero(extent->dtype), extent);
-    const tn_IterVar *iv = v && dom ? tir_iter_var(dom, v, IR_ITER_DATA_PAR, "") : NULL;
-    if (!loop || !iv || tn_vec_push_obj(&n->loops, loop) || tn_vec_push_obj(&n->iters, iv) ||
-        tn_vec_push_obj(&n->at, v))
-      return -1;
-  }
-  return 0;
-}
-
-/* Loops over the whole buffer around one block. */
-static tn_stmt *pad_loops(const pad_nest *n, const tn_Buffer *b, const char *what, tn_stmt *body) {
-  tn_arr *none = tn_arr_of(0);
-  tn_map *hints = tn_scope_own(tn_map_new());
-  tn_str *name = tn_str_fmt("buffer_%s_%s", tn_cstr(b->name), what);
-  tn_Block *block = name && hints && body
-                        ? TN_NEW(Block, .iter_vars = tn_arr_from(&n->iters), .reads = none,
-                                 .writes = none, .name_hint = name, .alloc_buffers = none,
-                                 .match_buffers = none, .annotations = hints, .body = body)
-                        : NULL;
-  block = block ? tir_block_with_regions(block, true, true) : NULL;
-  tn_stmt *s = block ? (tn_stmt *)TN_MAKE(BlockRealize, .iter_values = tn_arr_from(&n->loops),
-                                          .predicate = tir_bool(true), .block = block)
-                     : NULL;
-  for (int64_t i = n->loops.len; i-- > 0 && s;) {
-    tn_expr *extent = (tn_expr *)tn_arr_obj(b->shape, i);
-    s = (tn_stmt *)TN_MAKE(For, .loop_var = (tn_Var *)n->loops.items[i].v.obj,
-                           .min = tir_zero(extent->dtype), .extent = extent, .kind = TIR_FOR_SERIAL,
-                           .body = s, .annotations = hints);
-  }
-  return s;
-}
-
-/* The nest that stores the padding (or states that it is there).
- * @param back variables of the condition */
-static tn_stmt *pad_stmt(change *c, const tn_IndexMap *pad, const tn_IndexMap *back,
-                         tn_expr *condition, bool assume) {
-  pad_nest n __attribute__((cleanup(pad_nest_fini))) = {0};
-  TN_PMAP(vars);
-  if (pad_axes(&n, c->now)) return NULL;
-  for (int64_t i = 0; i < n.at.len; ++i)
-    TN_TRYP(tn_pmap_put(&vars, tn_arr_obj(back->initial_indices, i), n.at.items[i].v.obj));
-  tn_expr *cond = tir_substitute(condition, &vars);
-  tn_arr *at = tn_arr_from(&n.at), *values = at ? tir_index_map_indices(&c->arith, pad, at) : NULL;
-  tn_expr *value = values ? tir_cast(c->now->dtype, (tn_expr *)tn_arr_obj(values, 0), NULL) : NULL;
-  if (!cond || !value) return NULL;
-  if (!assume) {
-    tn_stmt *store = tir_store(c->now, value, at);
-    return pad_loops(&n, c->now, "padding",
-                     (tn_stmt *)TN_MAKE(IfThenElse, .condition = cond, .then_case = store));
-  }
-  tn_expr *holds = tir_or(tir_not(cond, NULL), tir_eq(tir_load(c->now, at), value));
-  tn_expr *call = holds ? tir_call(TN_BOOL1, TIR_OP_assume, 1, holds) : NULL;
-  return pad_loops(&n, c->now, "assumption",
-                   call ? (tn_stmt *)TN_MAKE(Evaluate, .value = call) : NULL);
-}
-
-typedef struct {
-  const tn_Buffer *buffer;
-  const tn_Block *last;
-} writer_walk;
-
-static int find_writer(void *ctx, tn_obj *o) {
-  writer_walk *w = ctx;
-  const tn_Block *b = TN_AS(Block, o);
-  for (int64_t i = 0; b && i < b->writes->len; ++i)
-    if (((const tn_BufferRegion *)tn_arr_obj(b->writes, i))->buffer == w->buffer) w->last = b;
-  return TN_IS(PrimExpr, o) ? 1 : 0;
-}
-
-/* The statement of the block around that a block lies in. */
-static const tn_obj *top_of(const sch_step *e, const tn_Block *b) {
-  const tn_obj *top = sch_parent(e, b);
-  for (const tn_obj *up = sch_parent(e, top); up && up->type_index != TN_TI_Block;
-       up = sch_parent(e, top)) {
-    if (up->type_index == TN_TI_SeqStmt) break;
-    top = up;
-  }
-  return top;
-}
-
-static int insert_padding(sch_step *e, change *c, const tn_IndexMap *pad, const tn_IndexMap *back,
-                          tn_expr *condition) {
-  writer_walk w = {c->old, NULL};
-  TN_TRY(tn_pre_order(e->func->body, find_writer, &w) < 0);
-  const tn_BlockRealize *root = TN_AS(BlockRealize, e->func->body);
-  const tn_obj *at = w.last ? top_of(e, w.last) : root ? (const tn_obj *)root->block->body : NULL;
-  TN_CHECK(at, InternalError, NULL, "transform_layout: the function has no root block");
-  tn_stmt *nest = pad_stmt(c, pad, back, condition, !w.last);
-  tn_stmt *rest = nest ? sch_rewrite(e, (const tn_stmt *)at) : NULL;
-  tn_stmt *both = !rest ? NULL : w.last ? tir_seq2(rest, nest) : tir_seq2(nest, rest);
-  return sch_replace(e, (const tn_stmt *)at, both);
+void sch_buffer_change_fini(change *c) {
+  arith_fini(&c->arith);
+  tn_vec_fini(&c->matched);
 }
 
 /* ---- the steps ---- */
@@ -258,6 +200,57 @@ tn_Buffer *sch_buffer_shaped(const tn_Buffer *b, tn_arr *shape, tn_arr *separato
   copy.shape = shape;
   copy.axis_separators = separators;
   return shape && separators ? tn_node_copy(&tn_type_Buffer, &copy) : NULL;
+}
+
+tn_Buffer *sch_buffer_stored(const tn_Buffer *b, tn_dtype dtype, const char *memory) {
+  const tn_PointerType *was = TN_AS(PointerType, b->data->type_annotation);
+  const tn_PrimType *element = was ? TN_AS(PrimType, was->element_type) : NULL;
+  const char *there = tir_buffer_scope(b);
+  bool same = tn_dtype_eq(b->dtype, dtype);
+  if (same && (!memory || strcmp(memory, there) == 0)) return (tn_Buffer *)(uintptr_t)b;
+  tn_Buffer copy = *b;
+  copy.dtype = dtype;
+  copy.data = tir_pointer_var(tn_cstr(b->data->name), same && element ? element->dtype : dtype,
+                              memory ? memory : there);
+  return copy.data ? tn_node_copy(&tn_type_Buffer, &copy) : NULL;
+}
+
+static int meet_load(void *ctx, tn_obj *o) { return TN_IS(BufferLoad, o) && !ctx; }
+
+/* Indices may be of any integer type; a constant is meant as it is written. */
+static int check_pad_value(const sch_step *e, const tn_Block *b, const tn_Buffer *buffer,
+                           const tn_expr *value) {
+  tn_dtype t = value->dtype;
+  bool constant = TN_IS(IntImm, value) || TN_IS(FloatImm, value);
+  bool fits = constant ? tn_dtype_eq(t, buffer->dtype) : t.code == buffer->dtype.code;
+  if (!fits)
+    return sch_fail(e, "The padding is of another type than the buffer", SCH_PLACES(b),
+                    "The padding of %s (block {0}) must be %s, its value is %s",
+                    tn_cstr(buffer->name), TN_DT(buffer->dtype), TN_DT(t));
+  if (tn_post_order(value, meet_load, NULL))
+    return sch_fail(e, "The padding reads a buffer", SCH_PLACES(b),
+                    "The padding of %s (block {0}) reads a buffer: its value may only depend on "
+                    "the indices",
+                    tn_cstr(buffer->name));
+  return 0;
+}
+
+static int find_box(void *ctx, tn_obj *o) {
+  const tn_MatchBufferRegion *m = TN_AS(MatchBufferRegion, o);
+  const tn_arr *region = m && m->source->buffer == ctx ? m->source->region : NULL;
+  for (int64_t i = 0; region && i < region->len; ++i)
+    if (!tir_is_one(((const tn_Range *)tn_arr_obj(region, i))->extent)) return 2;
+  return TN_IS(PrimExpr, o) ? 1 : 0;
+}
+
+/* Buffers that stand for more than one element keep their shape: only where elements stay. */
+static int check_parts(const sch_step *e, const tn_Buffer *buffer, const tn_IndexMap *map) {
+  if (sch_same_exprs(map->initial_indices, map->final_indices)) return 0;
+  if (tn_pre_order(e->func->body, find_box, (void *)(uintptr_t)buffer) != 2) return 0;
+  return sch_fail(e, "A block matches a part of the buffer", NULL,
+                  "A block matches a buffer against several elements of %s, whose places would "
+                  "change",
+                  tn_cstr(buffer->name));
 }
 
 static int check_map(const sch_step *e, const tn_Block *b, const tn_Buffer *buffer,
@@ -275,7 +268,24 @@ static int check_map(const sch_step *e, const tn_Block *b, const tn_Buffer *buff
     return sch_fail(e, "The padding needs one value over the new indices", SCH_PLACES(b),
                     "The padding of %s must be one value over %lld indices", tn_cstr(buffer->name),
                     (long long)map->final_indices->len);
-  return 0;
+  if (pad)
+    TN_TRY(check_pad_value(e, b, buffer, (const tn_expr *)tn_arr_obj(pad->final_indices, 0)));
+  return check_parts(e, buffer, map);
+}
+
+tn_IndexMap *sch_known_map(const tn_TirSchedule *s, const tn_IndexMap *map) {
+  TN_PMAP(known);
+  for (int64_t i = 0; i < s->symbols->len; ++i) {
+    const tn_map_entry *entry = &s->symbols->entries[i];
+    bool drawn = TN_IS(Var, entry->key.v.obj) && tn_any_is_obj(&entry->value);
+    if (drawn) TN_TRYP(tn_pmap_put(&known, entry->key.v.obj, entry->value.v.obj));
+  }
+  tn_arr *exprs;
+  TN_GETP(exprs, tir_substitute(map->final_indices, &known));
+  tn_IndexMap copy = *map;
+  copy.final_indices = exprs;
+  return exprs == map->final_indices ? (tn_IndexMap *)(uintptr_t)map
+                                     : tn_node_copy(&tn_type_IndexMap, &copy);
 }
 
 /* What went wrong with the map, as an error of the schedule. */
@@ -305,7 +315,7 @@ static int transform(sch_step *e, change *c, const tn_Block *b, const tn_IndexMa
   tn_arr *shape = tir_index_map_shape(&a, c->map, c->old->shape);
   c->now = shape ? sch_buffer_shaped(c->old, shape, tn_arr_of(0)) : NULL;
   if (sch_change_buffer(e, c)) return -1;
-  if (pads) TN_TRY(insert_padding(e, c, pad, back, padding));
+  if (pads) TN_TRY(sch_store_padding(e, &(sch_padding){c, pad, back, padding}));
   return sch_commit(e);
 }
 
@@ -316,7 +326,7 @@ int sch_transform_layout(tn_TirSchedule *s, sch_which which, const tn_IndexMap *
   change c = {.old = buffer_of(&e, which, &b), .map = map};
   if (!c.old || check_map(&e, b, c.old, map, pad)) return -1;
   int err = transform(&e, &c, b, pad, trusted);
-  arith_fini(&c.arith);
+  sch_buffer_change_fini(&c);
   return err;
 }
 
@@ -341,7 +351,7 @@ int sch_set_axis_separator(tn_TirSchedule *s, sch_which which, tn_arr *axes) {
   if (!c.old || check_separators(&e, b, c.old, axes)) return -1;
   c.now = sch_buffer_shaped(c.old, c.old->shape, axes);
   int err = sch_change_buffer(&e, &c) || sch_commit(&e);
-  arith_fini(&c.arith);
+  sch_buffer_change_fini(&c);
   return err ? -1 : 0;
 }
 
@@ -351,16 +361,13 @@ int sch_unsafe_set_dtype(tn_TirSchedule *s, const tn_BlockRV *block, int64_t ind
   tn_Block *b;
   change c = {.old = buffer_of(&e, (sch_which){block, index, true}, &b)};
   if (!c.old) return -1;
-  if (!is_allocated(&e, c.old))
+  if (!sch_is_allocated(&e, c.old))
     return sch_fail(&e, "The buffer is not allocated by a block", SCH_PLACES(b),
                     "Buffer %s, which block {0} writes, is not allocated by a block: "
                     "arguments keep their type",
                     tn_cstr(c.old->name));
-  tn_Buffer copy = *c.old;
-  copy.dtype = dtype;
-  copy.data = tir_pointer_var(tn_cstr(c.old->data->name), dtype, tir_buffer_scope(c.old));
-  c.now = copy.data ? tn_node_copy(&tn_type_Buffer, &copy) : NULL;
+  c.now = sch_buffer_stored(c.old, dtype, NULL);
   int err = sch_change_buffer(&e, &c) || sch_commit(&e);
-  arith_fini(&c.arith);
+  sch_buffer_change_fini(&c);
   return err ? -1 : 0;
 }

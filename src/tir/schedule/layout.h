@@ -13,6 +13,8 @@ typedef struct {
   bool write;
 } sch_which;
 
+/** The map with numbers in the place of what the schedule has drawn (handles of integers). */
+tn_IndexMap *sch_known_map(const tn_TirSchedule *s, const tn_IndexMap *map);
 /** Stores the elements of a buffer at other places.
  * @param pad value of what is no element of the old buffer, over the new indices (one result);
  * NULL: there may be no such places @param trusted the map is not checked, padding holds anything

@@ -1,6 +1,7 @@
 /* Which blocks use what others make; loops around blocks; where buffers live. */
 #include "ir/functor.h"
-#include "tir/schedule/regions.h"
+#include "tir/schedule/buffer_change.h"
+#include "tir/schedule/cache.h"
 
 tn_arr *sch_get_neighbours(tn_TirSchedule *s, const tn_BlockRV *block, bool producers) {
   SCH_STEP(e, s, producers ? "get-producers" : "get-consumers");
@@ -55,13 +56,9 @@ int sch_set_scope(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index, con
     return sch_fail(&e, "The buffer is not allocated by the block around", SCH_PLACES(b),
                     "Buffer %s, which block {0} writes, is not allocated by the block around it",
                     tn_cstr(old->name));
-  const tn_PointerType *was = TN_AS(PointerType, old->data->type_annotation);
-  const tn_PrimType *element = was ? TN_AS(PrimType, was->element_type) : NULL;
-  tn_Buffer copy = *old;
-  copy.data =
-      tir_pointer_var(tn_cstr(old->data->name), element ? element->dtype : old->dtype, scope);
-  tn_Buffer *now = copy.data ? tn_node_copy(&tn_type_Buffer, &copy) : NULL;
-  if (!now || tn_pmap_put(&e.vars, old, now) || tn_pmap_put(&e.vars, old->data, now->data))
-    return -1;
-  return sch_commit(&e);
+  TN_TRY(sch_check_memory(&e, *scope ? scope : "global"));
+  sch_buffer_change c = {.old = old, .now = sch_buffer_stored(old, old->dtype, scope)};
+  int err = sch_change_buffer(&e, &c) || sch_commit(&e);
+  sch_buffer_change_fini(&c);
+  return err ? -1 : 0;
 }

@@ -372,6 +372,6 @@ int sch_rolling_buffer(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index
   TN_TRY(find_loops(&x));
   TN_TRY(find_window(&x));
   int err = roll(&x, &c);
-  arith_fini(&c.arith);
+  sch_buffer_change_fini(&c);
   return err ? -1 : 0;
 }

@@ -29,6 +29,7 @@ struct sch_step {
   const void *after_ctx; /* for it */
   tn_map *ranges;        /* loop variable -> Range: bindings become iteration maps; or NULL */
   bool preserve_unit;    /* loops that run once stay in these */
+  bool given;            /* the caller says what the program becomes */
   arith_analyzer arith;
 };
 
@@ -86,6 +87,8 @@ int sch_blocks_below(const tn_obj *stmt, tn_vec *out);
 /** Loops between a block and the block it lies in, outermost first. */
 int sch_loops_above(const sch_step *e, const tn_Block *b, tn_vec *out);
 bool sch_uses_var(const void *expr, const tn_Var *v);
+/** Is the buffer used by its pointer, not only by reading and storing elements? */
+bool sch_uses_pointer(const void *part, const tn_Buffer *b);
 /** Is the block one without reduction, whose results nobody else writes? / a reduction? On no,
  * *why is a sentence. */
 bool sch_is_complete(const sch_step *e, const tn_Block *b, const char **why);

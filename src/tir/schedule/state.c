@@ -153,6 +153,7 @@ static int f_replace(TN_ARGS) {
   SCH_STEP(e, s, "replace");
   const tn_obj *old = (const tn_obj *)sref->stmt;
   TN_CHECK(old, ValueError, NULL, "replace: the reference stands for nothing any more");
+  e.given = true;
   TN_TRY(sch_begin(&e, old));
   const tn_BlockRealize *realize = TN_AS(BlockRealize, with);
   const tn_obj *now = realize ? (const tn_obj *)realize->block : (const tn_obj *)with;

@@ -145,12 +145,16 @@ typedef struct {
   bool found;
 } pointer_use;
 
-/* Is the pointer of a buffer used otherwise than by reading and storing elements? */
 static int meet_pointer(void *ctx, tn_obj *o) {
   pointer_use *p = ctx;
   if (o->type_index == TN_TI_BufferRegion || o->type_index == TN_TI_Buffer) return 0;
   if ((const void *)o == p->data) p->found = true;
   return p->found ? 1 : tn_visit_children(o, meet_pointer, p);
+}
+
+bool sch_uses_pointer(const void *part, const tn_Buffer *b) {
+  pointer_use p = {b->data, false};
+  return meet_pointer(&p, (tn_obj *)(uintptr_t)part) < 0 || p.found;
 }
 
 static bool is_among(const tn_arr *regions, const tn_BufferRegion *r) {
@@ -169,9 +173,8 @@ static tn_arr *with_declared(const tn_Block *now, const tn_arr *declared, const 
   TN_VEC(all);
   for (int64_t i = 0; i < declared->len; ++i) {
     const tn_BufferRegion *r = (const tn_BufferRegion *)tn_arr_obj(declared, i);
-    pointer_use p = {r->buffer->data, false};
-    if (meet_pointer(&p, (tn_obj *)now->body) < 0) return NULL;
-    if (p.found || (own && is_among(own, r))) TN_TRYP(tn_vec_push_obj(&all, r));
+    if (sch_uses_pointer(now->body, r->buffer) || (own && is_among(own, r)))
+      TN_TRYP(tn_vec_push_obj(&all, r));
   }
   if (!all.len) return (tn_arr *)(uintptr_t)found;
   for (int64_t i = 0; i < found->len; ++i) TN_TRYP(tn_vec_push_obj(&all, tn_arr_obj(found, i)));

@@ -116,12 +116,22 @@ static int note_allocs(void *ctx, tn_obj *o) {
   return tn_visit_children(o, note_allocs, ctx);
 }
 
+static int meet_store_to(void *ctx, tn_obj *o) {
+  const tn_BufferStore *store = TN_AS(BufferStore, o);
+  return store && store->buffer->data == ctx;
+}
+
+/* What a caller replaces may leave a buffer without its writer. */
+static bool has_writer(const sch_verifier *v, const tn_Buffer *b) {
+  return !v->given || tn_post_order(v->func->body, meet_store_to, b->data) != 0;
+}
+
 static int in_order(void *ctx, tn_obj *o) {
   first_use *u = ctx;
   const tn_Block *b = TN_AS(Block, o);
   const tn_BufferLoad *load = TN_AS(BufferLoad, o);
   const tn_BufferStore *store = TN_AS(BufferStore, o);
-  if (load && !tn_pmap_has(&u->known, load->buffer->data))
+  if (load && !tn_pmap_has(&u->known, load->buffer->data) && has_writer(u->v, load->buffer))
     return sch_fault(u->v, "%s is read before it is written", tn_cstr(load->buffer->name));
   if (o->type_index == TN_TI_Buffer || TN_IS(Op, o)) return 0;
   if (TN_IS(Var, o)) return tn_pmap_put(&u->known, o, o); /* a pointer may be written through */
@@ -174,15 +184,16 @@ int sch_verify(const sch_step *e, const tn_PrimFunc *now) {
                 {check_first_uses, SCH_VERIFY_FLOW},
                 {sch_check_regions, SCH_VERIFY_FLOW},
                 {sch_check_shapes, SCH_VERIFY_FLOW}};
-  sch_verifier v = {.func = now, .before = e->func, .primitive = e->primitive};
+  sch_verifier v = {.func = now, .before = e->func, .primitive = e->primitive, .given = e->given};
   bool failed = false;
-  if (e->s->debug_mask & SCH_VERIFY_FLOW) {
+  int64_t mask = e->s->debug_mask;
+  if (mask & SCH_VERIFY_FLOW) {
     int r = check_statements(&v);
     if (r < 0) return -1;
     failed = r > 0;
   }
   for (int i = 0; !failed && i < TN_COUNT(checks); ++i)
-    if (e->s->debug_mask & checks[i].bit) TN_TRY(own_fault(&v, checks[i].run, &failed));
+    if (mask & checks[i].bit) TN_TRY(own_fault(&v, checks[i].run, &failed));
   TN_CHECK(!failed, InternalError, NULL,
            "schedule: %s gave a program in which %s; the schedule stays as it was, please report",
            e->primitive, tn_cstr(v.why));

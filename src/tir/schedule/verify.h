@@ -8,6 +8,7 @@
 typedef struct {
   const tn_PrimFunc *func, *before; /* before is NULL while the program before is checked */
   const char *primitive;            /* "split" */
+  bool given;                       /* by the caller: a buffer may have no writer */
   tn_str *why;
 } sch_verifier;
 

@@ -13,9 +13,15 @@ def _padding(value, buffer, index_map):
         return value
     ndim, dtype = len(index_map.final_indices), _index_dtype(buffer)
     if not callable(value) or isinstance(value, PrimExpr):
-        given = value if isinstance(value, PrimExpr) else const(value, buffer.dtype)
+        given = value if isinstance(value, PrimExpr) else _number(value, str(buffer.dtype))
         return IndexMap.from_func(lambda *indices: [given], ndim=ndim, index_dtype=dtype)
     return IndexMap.from_func(value, ndim=ndim, index_dtype=dtype)
+
+
+def _number(value, dtype):
+    """Of the buffer's type if that is of the same kind, so that 0 is no padding of floats."""
+    fits = dtype.startswith("float" if isinstance(value, float) else ("int", "uint", "bool"))
+    return const(value, dtype) if fits else const(value)
 
 
 def _index_dtype(buffer):
@@ -81,8 +87,8 @@ class LayoutSteps:
             From the old indices to the new ones. `IndexMap.AXIS_SEPARATOR` among these also sets
             the axis separators.
         pad_value : int, float, PrimExpr, IndexMap or callable, optional
-            Value of what is no element of the old buffer, if need be in terms of the new indices;
-            left out, there may be no such places.
+            Value of what is no element of the old buffer, of the buffer's type (0.0 for floats), if
+            need be in terms of the new indices; left out, there may be no such places.
         assume_injective_transform : bool
             Do not check the map; what is no element of the old buffer holds anything.
 
@@ -100,6 +106,7 @@ class LayoutSteps:
                 ndim=len(which.shape) if which is not None else None,
                 index_dtype=_index_dtype(which) if which is not None else "int32",
             )
+        index_map = _ffi_api.KnownIndexMap(self, index_map)
         pad = _padding(pad_value, which, index_map) if which is not None else None
         args = [index, write, index_map, pad, assume_injective_transform]
         _ffi_api.TransformLayout(self, block, *args)
@@ -141,6 +148,7 @@ class LayoutSteps:
             iters = self.get(block).iter_vars
             dtype = str(iters[0].var.dtype) if len(iters) else "int32"
             index_map = IndexMap.from_func(index_map, ndim=len(iters), index_dtype=dtype)
+        index_map = _ffi_api.KnownIndexMap(self, index_map)
         _ffi_api.TransformBlockLayout(self, block, index_map)
         self._note("TransformBlockLayout", [block], [index_map])
 

@@ -59,7 +59,9 @@ def verify_trace_roundtrip(sch, mod, *, debug_mask="all", text_format=("python",
             Trace.apply_json_to_schedule(sch.trace.as_json(), again)
         else:
             from ... import tir
+            from ...script import tir as script
 
-            exec("\n".join(sch.trace.as_python()), dict(vars(tir)), {"sch": again})
+            names = vars(tir) | {"T": script}
+            exec("\n".join(sch.trace.as_python()), names, {"sch": again})
         assert_structural_equal_ignore_global_symbol(again.mod, sch.mod)
     return again
