@@ -131,8 +131,98 @@ def test_workloads_of_tests_compute_products():
     func = te_workload.create_te_workload("GMM", 0)
     extents = [int(extent) for extent in func.buffer_map[func.params[2]].shape]
     assert extents == [1, 128, 128]
-    with pytest.raises(NotImplementedError, match="C1D is not there yet; there are GMM"):
-        te_workload.create_te_workload("C1D", 0)
+    with pytest.raises(NotImplementedError, match="C9D is not there yet; there are C1D, C2D"):
+        te_workload.create_te_workload("C9D", 0)
+
+
+def _run(tensors, arrays):
+    out = tenon.nd.empty(tuple(int(extent) for extent in tensors[-1].shape))
+    built = tenon.build(te.create_prim_func(list(tensors)), target="llvm")
+    built(*map(tenon.nd.array, arrays), out)
+    return out.numpy()
+
+
+def _arrays(tensors):
+    rng = np.random.default_rng(0)
+    shapes = [tuple(int(extent) for extent in t.shape) for t in tensors[:-1]]
+    return [rng.standard_normal(shape).astype("float32") for shape in shapes]
+
+
+def _windows(data, size, stride, padding, dilation):
+    """(batch, *places, *window, channels)"""
+    space = data.ndim - 2
+    padded = np.pad(data, [(0, 0), *[(padding, padding)] * space, (0, 0)])
+    reach = (size - 1) * dilation + 1
+    axes = tuple(range(1, space + 1))
+    found = np.lib.stride_tricks.sliding_window_view(padded, (reach,) * space, axes)
+    found = found[(slice(None), *[slice(None, None, stride)] * space)]
+    found = found[(..., *[slice(None, None, dilation)] * space)]
+    return np.moveaxis(found, space + 1, -1)
+
+
+@pytest.mark.parametrize(
+    "name, space, groups",
+    [("conv1d_nlc", 1, 1), ("conv2d_nhwc", 2, 1), ("conv2d_nhwc", 2, 2), ("conv3d_ndhwc", 3, 1)],
+)
+def test_convolutions_of_tests(name, space, groups):
+    from tenon.meta_schedule.testing import te_workload
+
+    tensors = getattr(te_workload, name)(1, *[7] * space, 4, 6, 3, 2, 1, 2, groups)
+    data, kernel = arrays = _arrays(tensors)
+    windows, axes = _windows(data, 3, 2, 1, 2), list(range(space + 1))
+    wanted = [
+        np.tensordot(w, k, ([a - space - 1 for a in axes], axes))
+        for w, k in zip(np.split(windows, groups, -1), np.split(kernel, groups, -1), strict=True)
+    ]
+    out = _run(tensors, arrays)
+    np.testing.assert_allclose(out, np.concatenate(wanted, -1), rtol=1e-4, atol=1e-4)
+
+
+def test_other_workloads_of_tests():
+    from tenon.meta_schedule.testing import te_workload as workloads
+
+    tensors = workloads.depthwise_conv2d_nhwc(1, 7, 7, 3, 3, 2, 1, 1, 2)
+    data, kernel = arrays = _arrays(tensors)
+    wanted = np.einsum("nhwijc,fijc->nhwcf", _windows(data, 3, 2, 1, 1), kernel)
+    out = _run(tensors, arrays)
+    np.testing.assert_allclose(out, wanted.reshape(out.shape), rtol=1e-4, atol=1e-4)
+
+    tensors = workloads.conv2d_transpose_nhwc(1, 4, 4, 3, 2, 4, 2, 1)
+    data, kernel = arrays = _arrays(tensors)
+    full = np.zeros((1, 10, 10, 2), "float32")
+    for y, x in np.ndindex(4, 4):
+        full[:, 2 * y : 2 * y + 4, 2 * x : 2 * x + 4] += np.einsum(
+            "nc,ijcf->nijf", data[:, y, x], kernel
+        )
+    out = _run(tensors, arrays)
+    np.testing.assert_allclose(out, full[:, 1:-1, 1:-1], rtol=1e-4, atol=1e-4)
+
+    tensors = workloads.conv2d_capsule_nhwijc(1, 5, 5, 2, 3, 3, 2, 1)
+    data, kernel = arrays = _arrays(tensors)
+    flat = _windows(data.reshape(1, 5, 5, 32), 3, 2, 1, 1).reshape(1, 3, 3, 3, 3, 4, 4, 2)
+    wanted = np.einsum("nhwyxikc,yxkjcf->nhwijf", flat, kernel)
+    np.testing.assert_allclose(_run(tensors, arrays), wanted, rtol=1e-4, atol=1e-4)
+
+    tensors = workloads.conv2d_nhwc_bn_relu(1, 5, 5, 2, 3, 3, 1, 1)
+    data, kernel, bias, offset, factor = arrays = _arrays(tensors)
+    wanted = np.einsum("nhwijc,ijcf->nhwf", _windows(data, 3, 1, 1, 1), kernel)
+    wanted = np.maximum((wanted + bias) * factor + offset, 0)
+    np.testing.assert_allclose(_run(tensors, arrays), wanted, rtol=1e-4, atol=1e-4)
+
+    tensors = workloads.transpose_batch_matmul(2, 3, 4, 5)
+    left, right = arrays = _arrays(tensors)
+    wanted = np.einsum("byhd,bxhd->bhyx", left, right)
+    np.testing.assert_allclose(_run(tensors, arrays), wanted, rtol=1e-4, atol=1e-4)
+
+    tensors = workloads.norm_bmn(2, 3, 4)
+    (data,) = arrays = _arrays(tensors)
+    wanted = np.sqrt((data**2).sum((1, 2)))
+    np.testing.assert_allclose(_run(tensors, arrays), wanted, rtol=1e-4, atol=1e-4)
+
+    tensors = workloads.softmax_mn(3, 4)
+    (data,) = arrays = _arrays(tensors)
+    wanted = np.exp(data) / np.exp(data).sum(1, keepdims=True)
+    np.testing.assert_allclose(_run(tensors, arrays), wanted, rtol=1e-4, atol=1e-4)
 
 
 def test_get_binds_makes_a_buffer_for_each_tensor_without_one():

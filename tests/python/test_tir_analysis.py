@@ -208,6 +208,10 @@ def test_flops():
     assert analysis.estimate_tir_flops(matmul.body) == 2 * 128 * 128 * 64
     told = matmul.with_attr("estimated_flops", 32)
     assert analysis.estimate_tir_flops(tenon.IRModule({"main": told})) == 32
+    # what decides between branches is no work on numbers
+    x, y = te.var("x", "float32"), te.var("y", "float32")
+    picked = tir.Select(tir.And(x + 1 < y, tir.Not(x > y)), x * y + x, x)
+    assert analysis.estimate_tir_flops(tir.Evaluate(picked)) == 2
     n = te.var("n")
     loop = tir.For(te.var("i"), 0, n, tir.ForKind.SERIAL, tir.Evaluate(0))
     with pytest.raises(ValueError, match="expected a constant extent"):

@@ -1,5 +1,6 @@
 /* An estimate of the operations that a program executes: those on numbers, not those of indices.
-   Of two branches the more expensive one counts. Nothing recurses: each part's count follows from
+   Comparisons and what is compared decide where a value comes from: they count as nothing. Of two
+   branches the more expensive one counts. Nothing recurses: each part's count follows from
    those of its own parts. */
 #include "base/pmap.h"
 #include "ir/expr.h"
@@ -49,8 +50,25 @@ static int count_loop(counter *c, const tn_For *l) {
   return note(c, (const tn_obj *)l, known(c, l->body) * (double)extent);
 }
 
+static bool is_comparison(const tn_obj *o) {
+  switch (o->type_index) {
+  case TN_TI_EQ:
+  case TN_TI_NE:
+  case TN_TI_LT:
+  case TN_TI_LE:
+  case TN_TI_GT:
+  case TN_TI_GE: return true;
+  default: return false;
+  }
+}
+
+static bool is_arithmetic(const tn_obj *o) {
+  return ir_is_binary(o->type_index) && o->type_index != TN_TI_And && o->type_index != TN_TI_Or;
+}
+
 static int count(void *ctx, tn_obj *o) {
   counter *c = ctx;
+  if (is_comparison(o)) return 0;
   switch (o->type_index) {
   case TN_TI_Buffer:
   case TN_TI_BufferLoad: return 0;
@@ -73,7 +91,7 @@ static int count(void *ctx, tn_obj *o) {
   }
   default: break;
   }
-  sum s = {c, ir_is_binary(o->type_index) || o->type_index == TN_TI_Not ? 1 : 0};
+  sum s = {c, is_arithmetic(o) ? 1 : 0};
   TN_TRY(tn_visit_children(o, add_child, &s));
   return note(c, o, s.total);
 }
