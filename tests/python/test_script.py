@@ -218,3 +218,77 @@ def f(A: T.Buffer((8, 4), "float32"), B: T.Buffer((8,), "float32")):
 """)
     text = func.script()
     assert text.count("T.reads(B[vi], A[vi, vk])") == 1 and text.count("T.reads(A[vi, vk])") == 1
+
+
+def test_documents_refuse_what_python_does():
+    x, y = doc.IdDoc("x"), doc.IdDoc("y")
+    with pytest.raises(ValueError, match="AssignDoc: neither a value nor an annotation"):
+        doc.AssignDoc(x)
+    with pytest.raises(ValueError, match="AssignDoc: several targets cannot be annotated"):
+        doc.AssignDoc(doc.TupleDoc([x, y]), x, y)
+    with pytest.raises(ValueError, match="IfDoc: at least one of the branches"):
+        doc.IfDoc(x, [], [])
+    beside = doc.ReturnDoc(x)
+    beside.comment = "two\nlines"
+    with pytest.raises(ValueError, match="cannot have newlines"):
+        doc.to_python_script(beside)
+
+
+def test_operators_as_operands_are_valid_python():
+    a, b, c = (doc.IdDoc(n) for n in "abc")
+    kinds = doc.OperationKind
+    minus = doc.OperationDoc(kinds.USub, [b])
+    power = doc.OperationDoc(kinds.Pow, [doc.OperationDoc(kinds.USub, [a]), minus])
+    assert doc.to_python_script(power) == "(-a) ** -b"
+    inner = doc.OperationDoc(kinds.IfThenElse, [a, b, c])
+    outer = doc.OperationDoc(kinds.IfThenElse, [a, b, inner])
+    assert doc.to_python_script(outer) == "b if a else (b if a else c)"
+
+
+def test_documentation_strings_have_no_trailing_spaces():
+    made = doc.ClassDoc(doc.IdDoc("C"), [], [])
+    made.comment = "one\n\nthree\n"
+    text = doc.to_python_script(made)
+    assert text == 'class C:\n    """\n    one\n\n    three\n\n    """\n    pass'
+
+
+def test_lines_around_marks():
+    from tenon.runtime import ObjectPath
+
+    lines = []
+    for i in range(8):
+        name = doc.IdDoc(f"x{i}")
+        name.source_paths = [ObjectPath.root().attr(str(i))]
+        lines.append(doc.ExprStmtDoc(name))
+    block = doc.StmtBlockDoc(lines)
+
+    def text(*marked, **settings):
+        paths = [ObjectPath.root().attr(str(i)) for i in marked]
+        return doc.to_python_script(block, path_to_underline=paths, **settings)
+
+    # a line that alone would be skipped is shown
+    assert text(2, num_context_lines=1) == "x0\nx1\nx2\n^^\nx3\n(... 4 lines skipped ...)"
+    numbered = text(6, num_context_lines=0, print_line_numbers=True)
+    assert numbered == "(... 6 lines skipped ...)\n7 x6\n  ^^\n8 x7"
+
+
+def test_a_statement_alone_shows_where_its_binding_ends():
+    i, x = tir.Var("i", "int32"), tir.Var("x", "int32")
+    inner = tir.AttrStmt(tir.StringImm("a"), "b", x, tir.Evaluate(x))
+    let = tir.LetStmt(x, i + 1, inner)
+    text = '{}with T.LetStmt(i + 1) as x:\n    T.attr("a", "b", x)\n    T.evaluate(x)'
+    assert let.script() == text.format("i = T.int32()\n")
+    A = tir.decl_buffer((16,), "int8", "A")
+    B = tir.decl_buffer((4,), "int8", "B")
+    region = tir.BufferRegion(A, [tenon.ir.Range(4, 8)])
+    matched = tir.MatchBufferRegion(B, region).script()
+    assert matched == ('A = T.Buffer((16,), "int8")\nB = T.match_buffer(A[4:8], (4,), "int8")')
+    assert tir.Any().script() == "T.Any()"
+
+
+def test_free_values_of_a_block_are_declared_outside_of_it():
+    i, v = tir.Var("i", "int32"), tir.Var("v", "int32")
+    axis = tir.IterVar((0, 8), v, tir.IterVar.DataPar)
+    block = tir.Block([axis], [], [], "b", tir.Evaluate(v))
+    text = tir.BlockRealize([i], True, block).script()
+    assert text.startswith('i = T.int32()\nwith T.block("b"):\n    v = T.axis.spatial(8, i)\n')

@@ -155,7 +155,9 @@ static int write_binary(writer *w, const tn_OperationDoc *d) {
   bool right_associative = d->kind == DOC_POW;
   TN_TRY(write_child(w, item(d->operands, 0), prec, right_associative));
   tn_buf_printf(&w->out, " %s ", operations[d->kind].text);
-  return write_child(w, item(d->operands, 1), prec, !right_associative);
+  /* what stands behind ** may have a sign: x ** -y */
+  if (right_associative) return write_child(w, item(d->operands, 1), PREC_UNARY, false);
+  return write_child(w, item(d->operands, 1), prec, true);
 }
 
 static int write_operation(writer *w, const tn_OperationDoc *d) {
@@ -173,7 +175,7 @@ static int write_operation(writer *w, const tn_OperationDoc *d) {
   put(w, " if ");
   TN_TRY(write_child(w, item(d->operands, 0), PREC_IF, true));
   put(w, " else ");
-  return write_child(w, item(d->operands, 2), PREC_IF, false);
+  return write_child(w, item(d->operands, 2), PREC_IF, true);
 }
 
 static int write_lambda(writer *w, const tn_LambdaDoc *d) {
@@ -274,7 +276,7 @@ static void comment_above(writer *w, const tn_str *comment) {
 static int comment_beside(writer *w, const tn_str *comment) {
   if (!comment) return 0;
   TN_CHECK(!strchr(comment->data, '\n'), ValueError, NULL,
-           "the comment of this statement must not span lines");
+           "the comment of this statement cannot have newlines: it stands beside it");
   put(w, "  # ");
   put(w, comment->data);
   return 0;
@@ -353,10 +355,12 @@ static int write_doc_string(writer *w, const tn_str *text) {
   for (;;) {
     size_t n = strcspn(s, "\n");
     tn_buf_put(&w->out, s, n);
-    new_line(w);
     if (!s[n]) break;
     s += n + 1;
+    if (!*s || *s == '\n') put(w, "\n"); /* an empty line gets no indentation */
+    else new_line(w);
   }
+  new_line(w);
   put(w, "\"\"\"");
   return 0;
 }
@@ -377,7 +381,6 @@ static int write_body_with_doc(writer *w, const tn_str *comment, const tn_arr *b
     new_line(w);
     TN_TRY(write_doc_string(w, comment));
     w->indent -= w->opt->indent_spaces;
-    if (body->len == 0) return 0;
   }
   return write_block(w, body);
 }
@@ -412,6 +415,7 @@ static int write_class(writer *w, const tn_ClassDoc *d) {
 
 static int write_comment(writer *w, const tn_str *comment) {
   const char *s = tn_cstr(comment);
+  if (!*s) return 0;
   for (;;) {
     size_t n = strcspn(s, "\n");
     put(w, "# ");

@@ -1,5 +1,5 @@
-/* Marks places in the text of a document: ^^^ below what came from given paths, line numbers, and
-   only the lines around the marks.
+/* Marks places in the text of a document: ^^^ below what came from given paths, line numbers where
+   they are asked for, and only the lines around the marks.
 
      1 A[0] = 1
        ^^^^
@@ -95,6 +95,14 @@ static void choose_lines(layout *l) {
   }
 }
 
+/* The note on what is skipped takes a line too: a line alone is shown instead. */
+static void show_single_lines(layout *l) {
+  for (int i = 0; i < l->nlines; ++i) {
+    bool before = i == 0 || l->shown[i - 1], after = i + 1 == l->nlines || l->shown[i + 1];
+    if (before && after) l->shown[i] = 1;
+  }
+}
+
 static void write_lines(const layout *l, tn_buf *out) {
   int line = 0, skipped = 0;
   bool first = true;
@@ -104,7 +112,7 @@ static void write_lines(const layout *l, tn_buf *out) {
     if (!l->shown[line]) skipped++;
     if ((l->shown[line] || last) && skipped) {
       if (!first) tn_buf_putc(out, '\n');
-      tn_buf_printf(out, "(... %d line%s skipped ...)", skipped, skipped == 1 ? "" : "s");
+      tn_buf_printf(out, "(... %d lines skipped ...)", skipped);
       skipped = 0;
       first = false;
     }
@@ -124,8 +132,7 @@ static void write_lines(const layout *l, tn_buf *out) {
 static int decorate(const writer *w, tn_buf *out) {
   layout l = {.w = w, .text = w->out.data ? w->out.data : "", .len = w->out.len, .nlines = 1};
   for (size_t i = 0; i < l.len; ++i) l.nlines += l.text[i] == '\n';
-  if (w->opt->print_line_numbers || w->opt->num_context_lines >= 0)
-    l.digits = snprintf(NULL, 0, "%d", l.nlines);
+  if (w->opt->print_line_numbers) l.digits = snprintf(NULL, 0, "%d", l.nlines);
   TN_AUTOFREE char *under = tn_alloc_zero(l.len + 1, 1);
   TN_AUTOFREE char *shown = under ? tn_alloc_zero((size_t)l.nlines, 1) : NULL;
   if (!shown) return -1;
@@ -133,6 +140,7 @@ static int decorate(const writer *w, tn_buf *out) {
   l.shown = shown;
   mark_bytes(&l);
   choose_lines(&l);
+  show_single_lines(&l);
   write_lines(&l, out);
   return tn_buf_ok(out);
 }

@@ -103,6 +103,13 @@ static int print_regions(printer *p, const char *name, const tn_arr *regions) {
   return print_exprs(p, regions, &args) || emit_call(p, name, &args) ? -1 : 0;
 }
 
+int print_match(printer *p, frame *f, const tn_MatchBufferRegion *m) {
+  tn_ExprDoc *source = print_region(p, m->source),
+             *lhs = source ? bound_buffer(p, f, m->buffer) : NULL;
+  tn_ExprDoc *rhs = lhs ? buffer_decl(p, f, m->buffer, "match_buffer", source) : NULL;
+  return emit(p, noted(p, m, TN_DOC(AssignDoc, .lhs = lhs, .rhs = rhs)));
+}
+
 static int print_buffers(printer *p, frame *f, const tn_Block *b) {
   for (int64_t i = 0; i < b->alloc_buffers->len; ++i) {
     const tn_Buffer *buffer = (const tn_Buffer *)tn_arr_obj(b->alloc_buffers, i);
@@ -111,11 +118,8 @@ static int print_buffers(printer *p, frame *f, const tn_Block *b) {
     TN_TRY(emit(p, noted(p, buffer, TN_DOC(AssignDoc, .lhs = lhs, .rhs = rhs))));
   }
   for (int64_t i = 0; i < b->match_buffers->len; ++i) {
-    const tn_MatchBufferRegion *m = (const tn_MatchBufferRegion *)tn_arr_obj(b->match_buffers, i);
-    tn_ExprDoc *source = print_region(p, m->source),
-               *lhs = source ? bound_buffer(p, f, m->buffer) : NULL;
-    tn_ExprDoc *rhs = lhs ? buffer_decl(p, f, m->buffer, "match_buffer", source) : NULL;
-    TN_TRY(emit(p, noted(p, m, TN_DOC(AssignDoc, .lhs = lhs, .rhs = rhs))));
+    const tn_obj *m = tn_arr_obj(b->match_buffers, i);
+    TN_TRY(print_match(p, f, (const tn_MatchBufferRegion *)m));
   }
   return 0;
 }

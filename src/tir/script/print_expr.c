@@ -459,6 +459,8 @@ static tn_ExprDoc *print_tensor(printer *p, const tn_NDArray *data) {
 /* Types that are not one row of a family. */
 static tn_ExprDoc *print_other(printer *p, const tn_obj *o) {
   if (TN_IS(Type, o) && p->fragment) return print_type(p, o);
+  TN_VEC(none);
+  if (TN_AS(Any, o) && p->fragment) return call_doc(tir_doc(p, "Any"), &none);
   if (o->type_index == (uint32_t)tn_tensor_type_index())
     return print_tensor(p, (const tn_NDArray *)o);
   if (strcmp(tn_obj_key(o), "Target") == 0) return print_target(p, o);

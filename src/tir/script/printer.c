@@ -181,7 +181,8 @@ frame *frame_for(printer *p, const void *obj) {
   frame *f = p->top, *outermost_program = p->top;
   for (; f; f = f->up) {
     if (node && is_body_of(f, node)) return f;
-    if (f->node && f->node->type_index != TN_TI_IRModule) outermost_program = f;
+    bool program = f->node ? f->node->type_index != TN_TI_IRModule : p->fragment;
+    if (program) outermost_program = f;
   }
   return outermost_program;
 }
@@ -339,7 +340,14 @@ static int find_uses(void *ctx, tn_obj *o) {
   TN_TRY(note_binders(f, o));
   if (o->type_index == TN_TI_PrimFunc) f->func = o;
   bool opens = false;
+  const tn_BlockRealize *r = TN_AS(BlockRealize, o); /* its values are those outside of the block */
+  if (r && find_uses(f, (tn_obj *)r->iter_values)) return -1;
   if (opens_frame(o)) TN_TRY(step_in(f, o, &opens));
+  if (r) {
+    int err = find_uses(f, (tn_obj *)r->predicate) || find_uses(f, (tn_obj *)r->block);
+    if (opens) f->n--;
+    return err ? -1 : 0;
+  }
   int err = tn_visit_children(o, find_uses, f);
   if (opens) f->n--;
   return err;
@@ -438,7 +446,9 @@ static int print_root(printer *p, frame *f, tn_obj *root) {
   if (root->type_index == TN_TI_PrimFunc)
     return emit(p, print_prim_func(p, (tn_PrimFunc *)root, NULL));
   if (root->type_index == TN_TI_IRModule) return emit(p, print_module(p, (tn_IRModule *)root));
-  if (TN_IS(Stmt, root)) return print_body(p, f, root);
+  if (TN_AS(SeqStmt, root)) return print_body(p, f, root);
+  if (TN_IS(Stmt, root)) return print_stmt(p, root); /* what it binds ends with it: `with` */
+  if (TN_AS(MatchBufferRegion, root)) return print_match(p, f, (tn_MatchBufferRegion *)root);
   tn_ExprDoc *doc = print_expr(p, root);
   if (!p->cfg->verbose_expr) f->stmts.len = 0; /* the declarations of its variables */
   return emit(p, doc ? TN_DOC(ExprStmtDoc, .expr = doc) : NULL);

@@ -123,6 +123,8 @@ tn_ExprDoc *print_region(printer *p, const tn_BufferRegion *r);
 int print_body(printer *p, frame *f, const tn_obj *stmt);
 int print_stmt(printer *p, const tn_obj *stmt);
 int print_block_realize(printer *p, const tn_BlockRealize *r);
+/** `B = T.match_buffer(A[0:8], ...)` */
+int print_match(printer *p, frame *f, const tn_MatchBufferRegion *m);
 int print_block(printer *p, const tn_Block *b, const tn_BlockRealize *realize);
 
 /* ---- functions (print_func.c) ---- */

@@ -150,8 +150,8 @@ class CallDoc(ExprDoc):
 class OperationKind(IntEnum):
     """Operators."""
 
-    UnaryStart = 0
     _UnaryStart = 0
+    UnaryStart = 0
     USub = 1
     Invert = 2
     Not = 3
@@ -253,6 +253,10 @@ class AssignDoc(StmtDoc):
     __slots__ = ()
 
     def __init__(self, lhs, rhs=None, annotation=None):
+        if rhs is None and annotation is None:
+            raise ValueError("AssignDoc: neither a value nor an annotation is given")
+        if annotation is not None and isinstance(lhs, TupleDoc | ListDoc):
+            raise ValueError("AssignDoc: several targets cannot be annotated")
         self._make(lhs=lhs, rhs=rhs, annotation=annotation)
 
 
@@ -264,7 +268,7 @@ class IfDoc(StmtDoc):
 
     def __init__(self, predicate, then_branch=None, else_branch=None):
         if not then_branch and not else_branch:
-            raise ValueError("At least one of the branches must be non-empty")
+            raise ValueError("IfDoc: at least one of the branches must have statements")
         self._make(
             predicate=predicate, then_branch=then_branch or [], else_branch=else_branch or []
         )
