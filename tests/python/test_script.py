@@ -292,3 +292,39 @@ def test_free_values_of_a_block_are_declared_outside_of_it():
     block = tir.Block([axis], [], [], "b", tir.Evaluate(v))
     text = tir.BlockRealize([i], True, block).script()
     assert text.startswith('i = T.int32()\nwith T.block("b"):\n    v = T.axis.spatial(8, i)\n')
+
+
+def test_a_region_gives_a_matched_buffer_its_shape_and_type():
+    @T.prim_func
+    def said(A: T.Buffer((16, 64), "int8")):
+        with T.block():
+            B = T.match_buffer(A[8:16, 32:64], (8, 32), "int8")
+            B[0, 0] = T.int8(1)
+
+    @T.prim_func
+    def found(A: T.Buffer((16, 64), "int8")):
+        with T.block():
+            B = T.match_buffer(A[8:16, 32:64])
+            B[0, 0] = T.int8(1)
+
+    tenon.ir.assert_structural_equal(
+        found.with_attr("global_symbol", ""), said.with_attr("global_symbol", "")
+    )
+    head = "@T.prim_func\ndef f(a: T.handle):\n"
+    with pytest.raises(tenon.error.DiagnosticError, match="the shape of the buffer is missing"):
+        from_source(f"{head}    A = T.match_buffer(a)\n    T.evaluate(0)\n")
+    with pytest.raises(tenon.error.DiagnosticError, match="of a region belongs inside a block"):
+        from_source(f"{head}    A = T.match_buffer(a, (4,))\n    B = T.match_buffer(A[0:2])\n")
+    with pytest.raises(tenon.error.DiagnosticError, match="expected a region of a buffer"):
+        from_source(f"{head}    with T.block():\n        B = T.match_buffer(1)\n")
+
+
+def test_a_second_name_is_a_second_variable():
+    @T.prim_func
+    def func(i: T.int32):
+        j = i
+        T.evaluate(j)
+
+    assert func.params[0].name == "i"
+    assert isinstance(func.body, tir.LetStmt) and func.body.value.same_as(func.params[0])
+    tenon.ir.assert_structural_equal(from_source(func.script()), func)

@@ -24,6 +24,7 @@ typedef struct {
   builder *b;
   const ast *call;
   int first;
+  const tn_BufferRegion *of; /* gives shape and type where no shape is given; NULL: none */
 } reader;
 
 static const ast *given(const reader *r, int which) {
@@ -99,9 +100,21 @@ static int read_type(const reader *r, tn_Buffer *buf) {
   return 0;
 }
 
+static tn_arr *extents_of(const tn_BufferRegion *region) {
+  TN_VEC(out);
+  for (int64_t i = 0; i < region->region->len; ++i)
+    TN_TRYP(tn_vec_push_obj(&out, ((tn_Range *)tn_arr_obj(region->region, i))->extent));
+  return tn_arr_from(&out);
+}
+
 static int read_shape(const reader *r, tn_Buffer *buf, const char *name) {
   const ast *shape = given(r, 0), *type = given(r, DTYPE);
   buf->dtype = TN_F32;
+  if (!shape && r->of) {
+    buf->dtype = r->of->buffer->dtype;
+    if (!(buf->shape = extents_of(r->of))) return -1;
+    return type ? eval_dtype(r->b, type, &buf->dtype) : 0;
+  }
   if (!shape) return ast_error(r->b->src, r->call, "the shape of the buffer is missing");
   if (!(buf->shape = eval_exprs(r->b, shape))) return -1;
   if (tir_check_extents(buf->shape, name, NULL)) return place_error(r->b, shape);
@@ -109,7 +122,12 @@ static int read_shape(const reader *r, tn_Buffer *buf, const char *name) {
 }
 
 tn_Buffer *eval_buffer(builder *b, const ast *call, int first, const char *name) {
-  reader r = {b, call, first};
+  return eval_buffer_of(b, call, first, name, NULL);
+}
+
+tn_Buffer *eval_buffer_of(builder *b, const ast *call, int first, const char *name,
+                          const tn_BufferRegion *of) {
+  reader r = {b, call, first, of};
   tn_Buffer buf = {.data_alignment = TIR_ALIGNMENT,
                    .offset_factor = 1,
                    .name = tn_str_from(name),

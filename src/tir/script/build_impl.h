@@ -172,6 +172,9 @@ tn_Type *eval_type(builder *b, const ast *n);
 /** T.Buffer / match_buffer / alloc_buffer / decl_buffer with its keyword arguments; `first` is the
  * position of shape. */
 tn_Buffer *eval_buffer(builder *b, const ast *call, int first, const char *name);
+/** The same for a buffer that stands for a region: its shape and type where no shape is given. */
+tn_Buffer *eval_buffer_of(builder *b, const ast *call, int first, const char *name,
+                          const tn_BufferRegion *of);
 
 /* ---- statements (build_stmt.c, build_block.c, build_with.c) ---- */
 int build_stmts(builder *b, ast_list stmts);

@@ -95,6 +95,9 @@ static int assign_value(builder *b, const ast *at, const ast *target, val v) {
   if (v.kind != VAL_PLAIN || target->kind == AST_TUPLE) return bind_target(b, target, v);
   tn_obj *o = val_obj(&v);
   bool fresh = o && (TN_IS(Var, o) || TN_AS(Buffer, o) || TN_AS(IterVar, o));
+  /* `j = i` binds another variable to the value of i */
+  if (fresh && TN_IS(Var, o) && at->a->kind == AST_NAME)
+    return build_let(b, at, target, NULL, (tn_expr *)o);
   if (fresh) {
     if (tn_use_count(o) <= 2)
       TN_TRY(give_name(o, target)); /* just made: held by the scope (and its maker) only */

@@ -231,17 +231,19 @@ static int match_buffer(builder *b, const ast *target, const ast *call) {
   if (var && !tn_dtype_eq(var->dtype, TN_HANDLE))
     return ast_error(b->src, param, "T.match_buffer: expected a handle or a region, got %s of %s",
                      tn_cstr(var->name), TN_DT(var->dtype));
-  tn_Buffer *buf = eval_buffer(b, call, 1, target_name(target, "buffer"));
+  if (!var && !b->block)
+    return ast_error(b->src, call, "T.match_buffer of a region belongs inside a block");
+  tn_BufferRegion *r = var ? NULL : to_region(b, param, &v);
+  if (!var && !r) return -1;
+  tn_Buffer *buf = eval_buffer_of(b, call, 1, target_name(target, "buffer"), r);
   buf = declared_buffer(b, target, buf, false);
   if (!buf || bind_target(b, target, PLAIN_OBJ(buf))) return -1;
   if (var && b->func) {
     b->func->buffer_map = tn_map_with(b->func->buffer_map, tn_any_obj(var), tn_any_obj(buf));
     return b->func->buffer_map ? 0 : -1;
   }
-  if (!b->block)
-    return ast_error(b->src, call, "T.match_buffer of a region belongs inside a block");
-  tn_BufferRegion *r = to_region(b, param, &v);
-  tn_MatchBufferRegion *m = r ? TN_NEW(MatchBufferRegion, .buffer = buf, .source = r) : NULL;
+  if (!r) return ast_error(b->src, param, "T.match_buffer of a handle belongs into a function");
+  tn_MatchBufferRegion *m = TN_NEW(MatchBufferRegion, .buffer = buf, .source = r);
   return m ? tn_vec_push_obj(&b->block->match_buffers, m) : -1;
 }
 
