@@ -232,12 +232,12 @@ tn_Tensor *te_cache_read(tn_TeSchedule *s, tn_Tensor *t, const char *scope, cons
 
 /* ---- computing in another memory ---- */
 
-static const tn_ComputeOp *unscheduled(const tn_TeStage *st, const char *what) {
+static const tn_ComputeOp *check_cached(const tn_TeStage *st) {
   const tn_ComputeOp *c = TN_AS(ComputeOp, st->op);
-  TN_CHECKP(c, TenonError, NULL, "%s only takes compute operations: %s is none", what,
+  TN_CHECKP(c, TenonError, NULL, "cache_write only takes compute operations: %s is none",
             tn_cstr(st->op->name));
-  TN_CHECKP(!st->relations->len && !st->layout_transforms->len, TenonError, NULL,
-            "Create %s before doing split/fuse/reorder (stage %s)", what, tn_cstr(st->op->name));
+  TN_CHECKP(!st->layout_transforms->len, TenonError, NULL,
+            "Create cache_write before transform_layout (stage %s)", tn_cstr(st->op->name));
   return c;
 }
 
@@ -261,17 +261,14 @@ static tn_Operation *moved(const tn_ComputeOp *c, const char *scope) {
   return copy.axis && copy.body ? tn_node_copy(&tn_type_ComputeOp, &copy) : NULL;
 }
 
-/* What is left: copies over the old axes. */
-static tn_Operation *copies(const tn_ComputeOp *c, tn_Operation *from) {
+/* What is left: copies over the old axes. @param at where the elements are */
+static tn_Operation *copies(const tn_ComputeOp *c, tn_Operation *from, const tn_vec *at) {
   TN_VEC(axes);
-  TN_VEC(vars);
   TN_VEC(body);
-  for (int64_t i = 0; i < c->axis->len; ++i)
-    if (tn_vec_push_obj(&axes, te_iv(c->axis, i)) || tn_vec_push_obj(&vars, te_iv(c->axis, i)->var))
-      return NULL;
+  for (int64_t i = 0; i < c->axis->len; ++i) TN_TRYP(tn_vec_push_obj(&axes, te_iv(c->axis, i)));
   for (int64_t i = 0; i < te_num_outputs(from); ++i) {
     tn_Tensor *t = te_output(from, i);
-    if (!t || tn_vec_push_obj(&body, element(t, &vars))) return NULL;
+    if (!t || tn_vec_push_obj(&body, element(t, at))) return NULL;
   }
   return compute_op(tn_cstr(c->name), c, &axes, &body);
 }
@@ -303,8 +300,18 @@ tn_arr *te_cache_write(tn_TeSchedule *s, const tn_arr *tensors, const char *scop
             "size of input tensor list must be same as number of stage outputs: %s has %d",
             tn_cstr(first->op->name), te_num_outputs(first->op));
   tn_TeStage *st = te_stage_of(s, first->op);
-  const tn_ComputeOp *c = st ? unscheduled(st, "cache_write") : NULL;
-  tn_Operation *cache = c ? moved(c, scope) : NULL, *copy = cache ? copies(c, cache) : NULL;
+  const tn_ComputeOp *c = st ? check_cached(st) : NULL;
+  TN_VEC(at_element);
+  tn_Operation *cache, *copy;
+  if (!c) return NULL;
+  if (te_has_own_loops(st)) {
+    TN_GETP(cache, te_over_loops(s, st, scope, &at_element));
+  } else {
+    TN_GETP(cache, moved(c, scope));
+    for (int64_t i = 0; i < c->axis->len; ++i)
+      TN_TRYP(tn_vec_push_obj(&at_element, te_iv(c->axis, i)->var));
+  }
+  copy = copies(c, cache, &at_element);
   if (!copy || te_replace_op(s, st, copy) || reset_loops(st)) return NULL;
   tn_TeStage *at = te_insert_stage(s, cache, st, false);
   return at && set_scope(at, scope) == 0 ? outputs_of(cache) : NULL;

@@ -76,6 +76,15 @@ int te_pass_up_flags(const tn_TeStage *st, tn_pmap *flags);
 int te_bound_checks(const tn_TeStage *st, const tn_pmap *dom, const tn_pmap *value, bool skip_roots,
                     const tn_pmap *skip, tn_vec *out);
 
+/* ---- layouts by loops (cache_layout.c) ---- */
+
+/** Are the loops of a stage others than its axes, or in another order? */
+bool te_has_own_loops(const tn_TeStage *st);
+/** The computation of a compute stage with its loops as axes, but for those reduced over. @param at
+ * where in it the elements of the stage's result are: indices over its axes */
+tn_Operation *te_over_loops(const tn_TeSchedule *s, const tn_TeStage *st, const char *scope,
+                            tn_vec *at);
+
 /* ---- scans (normalize.c) ---- */
 
 /** The scan that takes first values or an update from an operation, or NULL. */

@@ -135,7 +135,8 @@ class Schedule(Object):
         Parameters
         ----------
         tensor : Tensor, or list of all results of an operation
-            What is computed there. Nothing may have been said of its loops.
+            What is computed there. Its axes there are the loops that the stage has by now, in
+            their order; loops that are reduced over may not have been split or fused.
         scope : str
             "global", "shared", "local" ...
 
