@@ -6,13 +6,16 @@
                                                   B_1[i * 16 + j] = A_1[i * 16 + j]
 
    The buffers of the parameters stay as they are, since arguments are checked against them. Flat
-   buffers are not declared: they are views of the pointers that they name. After LowerOpaqueBlock.
+   buffers are not declared: they are views of the pointers that they name. Regions of blocks become
+   the shortest stretches that hold them. After LowerMatchBuffer; builds run it after
+   LowerOpaqueBlock.
 
    Tensors of int4 and uint4 are packed, the first of two in the low half of a byte. They are read
    as bytes; writing them is refused, since neighbours that share a byte may be written by
    different threads. */
 #include <string.h>
 
+#include "arith/analyzer.h"
 #include "tir/transforms/prefetch_impl.h"
 #include "tir/transforms/transforms.h"
 
@@ -140,10 +143,15 @@ static tn_obj *flatten_allocate(tn_mut *m, tn_Allocate *op) {
   const tn_DeclBuffer *d = TN_AS(DeclBuffer, op->body);
   bool grouped = d && d->buffer->data == op->buffer_var && d->buffer->axis_separators->len;
   bool is_bool = ir_is_bool(ir_with_lanes(r->dtype, 1));
-  if (grouped || (r->extents->len == 1 && !is_bool)) return (tn_obj *)r;
+  if (r->extents->len == 1 && !is_bool) return (tn_obj *)r;
   tn_Allocate copy = *r;
   if (is_bool) copy.dtype = tn_dtype_of(kDLInt, 8, r->dtype.lanes);
-  TN_GETP(copy.extents, flat_extents(r->extents));
+  if (grouped) {
+    const tn_Buffer *flat = tir_buffer_flattened(d->buffer);
+    TN_GETP(copy.extents, flat ? flat->shape : NULL);
+  } else {
+    TN_GETP(copy.extents, flat_extents(r->extents));
+  }
   return tn_node_copy(&tn_type_Allocate, &copy);
 }
 
@@ -163,11 +171,56 @@ static tn_obj *flatten_prefetch(tn_mut *m, tn_Prefetch *op) {
   return calls ? tn_mut_visit(m, calls) : NULL;
 }
 
-static tn_obj *refuse_block(tn_mut *m, tn_BlockRealize *op) {
-  (void)m;
-  return TN_RAISEP(InternalError, op->span,
-                   "block %s: blocks must be lowered before buffers are flattened",
-                   tn_cstr(op->block->name_hint));
+/* Where the first and the last element of a region are. */
+static int ends_of(const tn_BufferRegion *op, tn_arr **first, tn_arr **last) {
+  TN_VEC(mins);
+  TN_VEC(maxes);
+  for (int64_t i = 0; i < op->region->len; ++i) {
+    const tn_Range *r = (const tn_Range *)tn_arr_obj(op->region, i);
+    tn_expr *end = tir_sub(tir_add(r->min, r->extent), tir_one(r->min->dtype));
+    if (!end || tn_vec_push_obj(&mins, r->min) || tn_vec_push_obj(&maxes, end)) return -1;
+  }
+  TN_GET(*first, tir_buffer_offset(op->buffer, tn_arr_from(&mins)));
+  TN_GET(*last, tir_buffer_offset(op->buffer, tn_arr_from(&maxes)));
+  return 0;
+}
+
+/* Strides may descend: which element is first is not known. */
+static tn_obj *whole_region(tn_Buffer *flat) {
+  TN_VEC(v);
+  for (int64_t i = 0; i < flat->shape->len; ++i) {
+    tn_expr *n = expr_at(flat->shape, i);
+    tn_Range *r = tir_range(tir_zero(n->dtype), n);
+    if (!r || tn_vec_push_obj(&v, r)) return NULL;
+  }
+  return (tn_obj *)TN_NEW(BufferRegion, .buffer = flat, .region = tn_arr_from(&v));
+}
+
+static tn_obj *flatten_region(tn_mut *m, tn_BufferRegion *op) {
+  tn_Buffer *flat;
+  tn_arr *first, *last;
+  TN_VEC(v);
+  TN_GETP(flat, tn_mut_visit(m, op->buffer));
+  if (flat == op->buffer) return tn_mut_children(m, op);
+  if (op->buffer->strides->len) return whole_region(flat);
+  TN_TRYP(ends_of(op, &first, &last));
+  TN_ARITH(a);
+  for (int64_t i = 0; i < first->len; ++i) {
+    tn_expr *from = tn_mut_visit(m, expr_at(first, i)), *to = tn_mut_visit(m, expr_at(last, i));
+    tn_expr *n = from && to ? tir_add(tir_sub(to, from), tir_one(from->dtype)) : NULL;
+    n = n ? arith_simplify(&a, n) : NULL;
+    tn_Range *r = n ? tir_range(from, n) : NULL;
+    if (!r || tn_vec_push_obj(&v, r)) return NULL;
+  }
+  return (tn_obj *)TN_NEW(BufferRegion, .buffer = flat, .region = tn_arr_from(&v));
+}
+
+static tn_obj *flatten_block(tn_mut *m, tn_Block *op) {
+  TN_CHECKP(op->match_buffers->len == 0, ValueError, op->span,
+            "block %s: it matches buffers with regions; run tir.LowerMatchBuffer before "
+            "tir.FlattenBuffer",
+            tn_cstr(op->name_hint));
+  return tn_mut_children(m, op);
 }
 
 tn_PrimFunc *tir_flatten_buffer(tn_PrimFunc *f, const tn_pass_ctx *c) {
@@ -176,7 +229,8 @@ tn_PrimFunc *tir_flatten_buffer(tn_PrimFunc *f, const tn_pass_ctx *c) {
       TN_CASE(BufferStore, flatten_store),   TN_CASE(Allocate, flatten_allocate),
       TN_CASE(AllocateConst, flatten_const), TN_CASE(Call, flatten_call),
       TN_CASE(Cast, flatten_cast),           TN_CASE(Prefetch, flatten_prefetch),
-      TN_CASE(DeclBuffer, drop_declaration), TN_CASE(BlockRealize, refuse_block)};
+      TN_CASE(DeclBuffer, drop_declaration), TN_CASE(Block, flatten_block),
+      TN_CASE(BufferRegion, flatten_region)};
   (void)c;
   if (tir_is_legacy(f)) return f;
   TN_MUT(m, cases, NULL);
