@@ -6,20 +6,26 @@
          ... B[i, j] ...                            ... B[0, j] ...
 
    For each axis the indices of all accesses, over the loops within the block that allocates the
-   buffer, give an interval; it becomes the new extent where that has a constant bound below the old
-   one, and its begin is subtracted from every index. With the argument is_strict false, an axis
-   that is accessed beyond its extent grows. Buffers that are accessed by their pointer or with
-   strides keep their shape; memory that threads share holds what all of them access. After
-   ConvertBlocksToOpaque. */
+   buffer and under the conditions around them, give an interval; it becomes the new extent where
+   that has a constant bound below the old one, and its begin is subtracted from every index. With
+   the argument is_strict false, an axis that is accessed beyond its extent grows. Buffers that are
+   accessed by their pointer, through a second buffer or with strides keep their shape; memory that
+   threads share holds what all of them access. T.allocate is treated alike where one buffer names
+   all of it. After ConvertBlocksToOpaque. */
 #include <string.h>
 
 #include "arith/int_set.h"
 #include "base/arena.h"
+#include "tir/transforms/compact_impl.h"
 #include "tir/transforms/device_impl.h"
 
-/* What is known of a buffer that a block allocates. */
+enum { MAX_GUARDS = 8 }; /* innermost conditions that an index is compared with */
+
+/* What is known of memory that a block or T.allocate allocates. */
 typedef struct {
-  int64_t outside; /* number of loops around the block */
+  tn_Buffer *buffer;             /* that names it; NULL: no access of an allocation was seen yet */
+  const tn_Allocate *allocation; /* NULL: of a block */
+  int64_t outside;               /* number of loops around the block */
   tir_memory memory;
   bool whole; /* keeps its shape */
   tn_IntervalSet **axes;
@@ -32,8 +38,9 @@ typedef struct {
   arith_analyzer known;
   tn_pmap uses;   /* Buffer or its data pointer -> use */
   tn_pmap hidden; /* variables bound by LetStmt: not seen where the buffer is allocated */
-  tn_vec loops;   /* For, outermost first */
-  bool grows;     /* an axis that is accessed beyond its extent gets a larger one */
+  tn_vec loops;   /* For or AttrStmt of a thread axis, outermost first */
+  compact_guards guards;
+  bool grows; /* an axis that is accessed beyond its extent gets a larger one */
 } compactor;
 
 static tn_expr *expr_at(const tn_arr *a, int64_t i) { return (tn_expr *)tn_arr_obj(a, i); }
@@ -45,35 +52,139 @@ static void keep_whole(compactor *x, const void *what) {
 
 /* ---- looking ---- */
 
+static bool can_shrink(const tn_Buffer *b) {
+  const char *scope = tir_buffer_scope(b);
+  return b->strides->len == 0 && b->axis_separators->len == 0 &&
+         (!b->elem_offset || tir_is_zero(b->elem_offset)) &&
+         (strcmp(scope, "global") == 0 || strcmp(scope, "local") == 0 ||
+          strcmp(scope, "warp") == 0 || strncmp(scope, "wmma.", 5) == 0 ||
+          tir_memory_of(scope) == TIR_MEMORY_SHARED);
+}
+
+/* The variable that a loop or a thread axis binds; its values and, for threads, its tag. */
+typedef struct {
+  const tn_Var *var;
+  tn_Range *range;
+  const char *tag;
+} axis;
+
+static const tn_IterVar *thread_of(const tn_AttrStmt *s) {
+  bool binds = tn_str_eq(s->attr_key, "thread_extent") || tn_str_eq(s->attr_key, "virtual_thread");
+  return binds ? TN_AS(IterVar, s->node) : NULL;
+}
+
+static int axis_of(const tn_obj *o, axis *out) {
+  const tn_For *loop = TN_AS(For, o);
+  if (loop) {
+    const tn_IterVar *thread = loop->kind == TIR_FOR_THREAD_BINDING ? loop->thread_binding : NULL;
+    *out = (axis){loop->loop_var, tir_range(loop->min, loop->extent),
+                  thread ? tn_cstr(thread->thread_tag) : NULL};
+  } else {
+    const tn_AttrStmt *s = (const tn_AttrStmt *)o;
+    const tn_IterVar *iv = thread_of(s);
+    *out = (axis){iv->var, tir_range(tir_zero(s->value->dtype), s->value), tn_cstr(iv->thread_tag)};
+  }
+  return out->range ? 0 : -1;
+}
+
 /* The interval over one more loop. */
-static tn_IntervalSet *relax(compactor *x, const tn_IntervalSet *s, const tn_For *loop) {
-  tn_Range *r = tir_range(loop->min, loop->extent);
-  tn_map *dom = r ? tn_map_with(NULL, tn_any_obj(loop->loop_var), tn_any_obj(r)) : NULL;
+static tn_IntervalSet *relax(compactor *x, const tn_IntervalSet *s, const axis *loop) {
+  tn_map *dom = tn_map_with(NULL, tn_any_obj(loop->var), tn_any_obj(loop->range));
   tn_IntervalSet *lo = dom ? arith_int_set(&x->known, s->min_value, dom) : NULL;
   tn_IntervalSet *hi = dom ? arith_int_set(&x->known, s->max_value, dom) : NULL;
   return lo && hi ? arith_interval(lo->min_value, hi->max_value) : NULL;
 }
 
-/* Threads that share the buffer are apart in it, wherever it is allocated. */
-static bool is_over_threads(const use *u, const tn_For *loop) {
-  return loop->kind == TIR_FOR_THREAD_BINDING &&
-         tir_is_shared_along(u->memory, tn_cstr(loop->thread_binding->thread_tag));
+/* Over all loops within the allocation. Threads that share the buffer are apart in it, wherever it
+ * is allocated. */
+static tn_IntervalSet *relax_all(compactor *x, const use *u, tn_IntervalSet *s) {
+  for (int64_t i = x->loops.len; i-- > 0;) {
+    axis loop;
+    TN_TRYP(axis_of(x->loops.items[i].v.obj, &loop));
+    if (i >= u->outside || (loop.tag && tir_is_shared_along(u->memory, loop.tag)))
+      TN_GETP(s, relax(x, s, &loop));
+  }
+  return s;
 }
 
-static int note_index(compactor *x, use *u, int64_t axis, tn_expr *from, tn_expr *to) {
-  tn_IntervalSet *s;
-  TN_GET(s, arith_interval(from, to));
-  for (int64_t i = x->loops.len; i-- > 0;) {
-    const tn_For *loop = (const tn_For *)x->loops.items[i].v.obj;
-    if (i >= u->outside || is_over_threads(u, loop)) TN_GET(s, relax(x, s, loop));
+static int is_hidden(void *ctx, tn_obj *node) {
+  return node->type_index == TN_TI_BufferLoad || node->type_index == TN_TI_Call ||
+         tn_pmap_has(&((compactor *)ctx)->hidden, node);
+}
+
+/* Of index = guard + rest, where the guard is at most zero, the rest is an upper bound; of
+ * index = rest - guard a lower one. */
+static tn_expr *bound_by(compactor *x, const use *u, tn_expr *index, tn_expr *guard, bool upper) {
+  tn_expr *rest = upper ? tir_sub(index, guard) : tir_add(index, guard);
+  TN_GETP(rest, rest ? arith_simplify(&x->known, rest) : NULL);
+  tn_IntervalSet *s = arith_interval(rest, rest);
+  s = s ? relax_all(x, u, s) : NULL;
+  return s ? (upper ? s->max_value : s->min_value) : NULL;
+}
+
+/* The bound, or the guard's where that is closer for sure. */
+static int tighten(compactor *x, tn_expr **bound, tn_expr *by, bool upper) {
+  if (!by) return -1;
+  if (arith_is_inf(by)) return 0;
+  if (arith_is_inf(*bound)) {
+    *bound = by;
+    return 0;
   }
-  if (u->axes[axis]) TN_GET(s, arith_interval_union(&x->known, u->axes[axis], s));
-  u->axes[axis] = s;
+  tn_expr *closer = upper ? tir_le(by, *bound) : tir_le(*bound, by);
+  if (!closer) return -1;
+  if (arith_prove(&x->known, closer)) *bound = by;
   return 0;
 }
 
-static int note_access(compactor *x, const tn_Buffer *b, const tn_arr *indices) {
-  use *u = tn_pmap_get(&x->uses, b);
+static int note_index(compactor *x, use *u, int64_t at, tn_expr *from, tn_expr *to) {
+  tn_IntervalSet *s = arith_interval(from, to);
+  TN_GET(s, s ? relax_all(x, u, s) : NULL);
+  tn_expr *lo = s->min_value, *hi = s->max_value;
+  int64_t first = x->guards.len > MAX_GUARDS ? x->guards.len - MAX_GUARDS : 0;
+  for (int64_t i = first; i < x->guards.len; ++i) {
+    tn_expr *guard = (tn_expr *)x->guards.items[i].v.obj;
+    if (!tn_dtype_eq(guard->dtype, from->dtype) || tn_post_order(guard, is_hidden, x)) continue;
+    TN_TRY(tighten(x, &lo, bound_by(x, u, from, guard, false), false));
+    TN_TRY(tighten(x, &hi, bound_by(x, u, to, guard, true), true));
+  }
+  TN_GET(s, arith_interval(lo, hi));
+  if (u->axes[at]) TN_GET(s, arith_interval_union(&x->known, u->axes[at], s));
+  u->axes[at] = s;
+  return 0;
+}
+
+static bool names_all(const tn_Buffer *b, const tn_Allocate *op) {
+  bool same = b->shape->len == op->extents->len && tn_dtype_eq(b->dtype, op->dtype);
+  for (int64_t i = 0; same && i < b->shape->len; ++i)
+    same = arith_same(expr_at(b->shape, i), expr_at(op->extents, i));
+  return same;
+}
+
+static int make_room(compactor *x, use *u, tn_Buffer *b) {
+  int64_t n = b->shape->len;
+  u->buffer = b;
+  u->whole |= !can_shrink(b);
+  TN_GET(u->axes, (tn_IntervalSet **)tn_arena_array(&x->arena, n + 1, sizeof *u->axes));
+  TN_GET(u->begin, (tn_expr **)tn_arena_array(&x->arena, n + 1, sizeof *u->begin));
+  return tn_pmap_put(&x->uses, b, u);
+}
+
+/* The use of the memory that the buffer names, NULL where it stays as it is. A second name keeps
+ * it whole. */
+static int use_of(compactor *x, tn_Buffer *b, use **out) {
+  use *u = tn_pmap_get(&x->uses, b->data);
+  if (u && u->allocation && !u->buffer) {
+    u->whole |= !names_all(b, u->allocation);
+    TN_TRY(make_room(x, u, b));
+  }
+  if (u && u->buffer != b) u->whole = true;
+  *out = u && !u->whole ? u : NULL;
+  return 0;
+}
+
+static int note_access(compactor *x, tn_Buffer *b, const tn_arr *indices) {
+  use *u;
+  TN_TRY(use_of(x, b, &u));
   for (int64_t i = 0; u && !u->whole && i < indices->len; ++i) {
     tn_expr *e = expr_at(indices, i);
     const tn_Ramp *ramp = TN_AS(Ramp, e);
@@ -95,7 +206,8 @@ static int note_access(compactor *x, const tn_Buffer *b, const tn_arr *indices) 
 }
 
 static int note_region(compactor *x, const tn_BufferRegion *r) {
-  use *u = tn_pmap_get(&x->uses, r->buffer);
+  use *u;
+  TN_TRY(use_of(x, r->buffer, &u));
   for (int64_t i = 0; u && !u->whole && i < r->region->len; ++i) {
     const tn_Range *d = (const tn_Range *)tn_arr_obj(r->region, i);
     tn_expr *last = tir_sub(tir_add(d->min, d->extent), tir_one(d->min->dtype));
@@ -120,13 +232,6 @@ static tn_obj *look_store(tn_mut *m, tn_BufferStore *op) {
   TN_TRYP(note_access(m->ctx, op->buffer, op->indices));
   return tn_mut_visit(m, op->indices) && tn_mut_visit(m, op->value) ? (tn_obj *)op : NULL;
 }
-static tn_obj *look_call(tn_mut *m, tn_Call *op) {
-  if (tir_as_call((tn_obj *)op, TIR_OP_address_of)) {
-    const tn_BufferLoad *l = TN_AS(BufferLoad, tn_arr_obj(op->args, 0));
-    if (l) keep_whole(m->ctx, l->buffer);
-  }
-  return tn_mut_children(m, op);
-}
 static tn_obj *look_let(tn_mut *m, tn_LetStmt *op) {
   TN_TRYP(tn_pmap_put_int(&((compactor *)m->ctx)->hidden, op->var, 1));
   return tn_mut_children(m, op);
@@ -136,24 +241,67 @@ static tn_obj *look_let_expr(tn_mut *m, tn_Let *op) {
   return tn_mut_children(m, op);
 }
 
-static tn_obj *look_for(tn_mut *m, tn_For *op) {
+static tn_obj *look_inside(tn_mut *m, tn_obj *op, tn_stmt *body) {
   compactor *x = m->ctx;
-  if (!tn_mut_visit(m, op->min) || !tn_mut_visit(m, op->extent)) return NULL;
-  tn_Range *r = tir_range(op->min, op->extent);
-  if (!r || arith_bind_range(&x->known, op->loop_var, r, true)) return NULL;
+  axis loop;
+  TN_TRYP(axis_of(op, &loop));
+  TN_TRYP(arith_bind_range(&x->known, (tn_Var *)(uintptr_t)loop.var, loop.range, true));
   TN_TRYP(tn_vec_push_obj(&x->loops, op));
-  if (!tn_mut_visit(m, op->body)) return NULL;
+  if (!tn_mut_visit(m, body)) return NULL;
   x->loops.len -= 1;
-  arith_unbind(&x->known, op->loop_var);
+  arith_unbind(&x->known, loop.var);
+  return op;
+}
+
+static tn_obj *look_for(tn_mut *m, tn_For *op) {
+  if (!tn_mut_visit(m, op->min) || !tn_mut_visit(m, op->extent)) return NULL;
+  return look_inside(m, (tn_obj *)op, op->body);
+}
+
+static tn_obj *look_attr(tn_mut *m, tn_AttrStmt *op) {
+  if (!thread_of(op)) return tn_mut_children(m, op);
+  return tn_mut_visit(m, op->value) ? look_inside(m, (tn_obj *)op, op->body) : NULL;
+}
+
+/* Looks at what runs only where the condition holds, or does not. */
+static int look_under(tn_mut *m, tn_expr *cond, bool holds, void *part) {
+  compactor *x = m->ctx;
+  int64_t before = x->guards.len;
+  TN_TRY(compact_enter(&x->guards, &x->known, cond, holds));
+  if (part && !tn_mut_visit(m, part)) return -1;
+  x->guards.len = before;
+  return 0;
+}
+
+static tn_obj *look_if(tn_mut *m, tn_IfThenElse *op) {
+  if (!tn_mut_visit(m, op->condition)) return NULL;
+  TN_TRYP(look_under(m, op->condition, true, op->then_case));
+  TN_TRYP(look_under(m, op->condition, false, op->else_case));
+  return (tn_obj *)op;
+}
+
+static tn_obj *look_call(tn_mut *m, tn_Call *op) {
+  if (tir_as_call((tn_obj *)op, TIR_OP_address_of)) {
+    const tn_BufferLoad *l = TN_AS(BufferLoad, tn_arr_obj(op->args, 0));
+    if (l) keep_whole(m->ctx, l->buffer->data);
+  }
+  if (tir_as_call((tn_obj *)op, TIR_OP_if_then_else)) {
+    tn_expr *cond = (tn_expr *)tn_arr_obj(op->args, 0);
+    if (!tn_mut_visit(m, cond)) return NULL;
+    TN_TRYP(look_under(m, cond, true, tn_arr_obj(op->args, 1)));
+    TN_TRYP(look_under(m, cond, false, tn_arr_obj(op->args, 2)));
+    return (tn_obj *)op;
+  }
+  return tn_mut_children(m, op);
+}
+
+static tn_obj *look_realize(tn_mut *m, tn_BlockRealize *op) {
+  if (!tn_mut_visit(m, op->iter_values) || !tn_mut_visit(m, op->predicate)) return NULL;
+  TN_TRYP(look_under(m, op->predicate, true, op->block));
   return (tn_obj *)op;
 }
 
 /* ---- deciding ---- */
-
-static int is_hidden(void *ctx, tn_obj *node) {
-  return node->type_index == TN_TI_BufferLoad || node->type_index == TN_TI_Call ||
-         tn_pmap_has(&((compactor *)ctx)->hidden, node);
-}
 
 /* A variable of which no limit is known but that of its type. */
 static int is_unlimited(void *ctx, tn_obj *node) {
@@ -195,32 +343,32 @@ static int decide(compactor *x, tn_Buffer *b, use *u) {
   return 0;
 }
 
-static bool can_shrink(const tn_Buffer *b) {
-  const char *scope = tir_buffer_scope(b);
-  return b->strides->len == 0 && b->axis_separators->len == 0 &&
-         (!b->elem_offset || tir_is_zero(b->elem_offset)) &&
-         (strcmp(scope, "global") == 0 || strcmp(scope, "local") == 0 ||
-          strcmp(scope, "warp") == 0 || strncmp(scope, "wmma.", 5) == 0 ||
-          tir_memory_of(scope) == TIR_MEMORY_SHARED);
+static use *open_use(compactor *x, const tn_Var *data, const tn_Allocate *op) {
+  use *u;
+  TN_GETP(u, tn_arena_alloc(&x->arena, sizeof *u));
+  *u = (use){
+      .allocation = op, .outside = x->loops.len, .memory = tir_memory_of(tir_var_scope(data))};
+  return tn_pmap_put(&x->uses, data, u) ? NULL : u;
 }
 
-static int open_buffer(compactor *x, const tn_Buffer *b) {
-  use *u;
-  int64_t n = b->shape->len;
-  TN_GET(u, tn_arena_alloc(&x->arena, sizeof *u));
-  TN_GET(u->axes, (tn_IntervalSet **)tn_arena_array(&x->arena, n + 1, sizeof *u->axes));
-  TN_GET(u->begin, (tn_expr **)tn_arena_array(&x->arena, n + 1, sizeof *u->begin));
-  u->outside = x->loops.len;
-  u->whole = !can_shrink(b);
-  u->memory = tir_memory_of(tir_buffer_scope(b));
-  TN_TRY(tn_pmap_put(&x->uses, b, u));
-  return tn_pmap_put(&x->uses, b->data, u);
+static int open_buffer(compactor *x, tn_Buffer *b) {
+  use *u = open_use(x, b->data, NULL);
+  return u ? make_room(x, u, b) : -1;
+}
+
+static tn_obj *look_allocate(tn_mut *m, tn_Allocate *op) {
+  use *u = open_use(m->ctx, op->buffer_var, op);
+  if (!u || !tn_mut_visit(m, op->extents) || !tn_mut_visit(m, op->body)) return NULL;
+  if (u->buffer) TN_TRYP(decide(m->ctx, u->buffer, u));
+  return (tn_obj *)op;
 }
 
 static tn_obj *look_block(tn_mut *m, tn_Block *op) {
   compactor *x = m->ctx;
+  for (int64_t i = 0; i < op->iter_vars->len; ++i)
+    TN_TRYP(tn_pmap_put_int(&x->hidden, ((tn_IterVar *)tn_arr_obj(op->iter_vars, i))->var, 1));
   for (int64_t i = 0; i < op->alloc_buffers->len; ++i)
-    TN_TRYP(open_buffer(x, (const tn_Buffer *)tn_arr_obj(op->alloc_buffers, i)));
+    TN_TRYP(open_buffer(x, (tn_Buffer *)tn_arr_obj(op->alloc_buffers, i)));
   for (int64_t i = 0; i < op->match_buffers->len; ++i)
     TN_TRYP(
         note_region(x, ((const tn_MatchBufferRegion *)tn_arr_obj(op->match_buffers, i))->source));
@@ -239,9 +387,9 @@ static const use *shrunk(tn_mut *m, const tn_Buffer *b) {
   return u && u->smaller ? u : NULL;
 }
 
-static tn_expr *shifted(tn_mut *m, const use *u, int64_t axis, tn_expr *e) {
-  if (!u->begin[axis]) return e;
-  tn_expr *d = tir_index_sub(e, tir_cast(ir_with_lanes(e->dtype, 1), u->begin[axis], NULL));
+static tn_expr *shifted(tn_mut *m, const use *u, int64_t at, tn_expr *e) {
+  if (!u->begin[at]) return e;
+  tn_expr *d = tir_index_sub(e, tir_cast(ir_with_lanes(e->dtype, 1), u->begin[at], NULL));
   return d ? arith_simplify(&((compactor *)m->ctx)->known, d) : NULL;
 }
 
@@ -289,6 +437,15 @@ static tn_obj *shrink_buffer(tn_mut *m, tn_Buffer *b) {
   return u ? (tn_obj *)u->smaller : (tn_obj *)b;
 }
 
+static tn_obj *shift_allocate(tn_mut *m, tn_Allocate *op) {
+  const use *u = tn_pmap_get(&((compactor *)m->ctx)->uses, op->buffer_var);
+  tn_Allocate *r = tn_mut_children(m, op);
+  if (!r || !u || !u->smaller) return (tn_obj *)r;
+  tn_Allocate copy = *r;
+  copy.extents = u->smaller->shape;
+  return tn_node_copy(&tn_type_Allocate, &copy);
+}
+
 /* Ranges of loops are known while their bodies are rewritten: sums come out short. */
 static tn_obj *shift_for(tn_mut *m, tn_For *op) {
   compactor *x = m->ctx;
@@ -309,16 +466,24 @@ static void compactor_fini(compactor *x) {
   tn_pmap_fini(&x->uses);
   tn_pmap_fini(&x->hidden);
   tn_vec_fini(&x->loops);
+  tn_vec_fini(&x->guards);
 }
 
 tn_PrimFunc *tir_compact_buffer_allocation(tn_PrimFunc *f, const tn_pass_ctx *c) {
   static const tn_mut_case look[] = {
-      TN_CASE(Block, look_block),       TN_CASE(For, look_for),   TN_CASE(BufferLoad, look_load),
-      TN_CASE(BufferStore, look_store), TN_CASE(Call, look_call), TN_CASE(LetStmt, look_let),
-      TN_CASE(Let, look_let_expr),      TN_CASE(Var, look_var),   TN_CASE(Buffer, look_buffer)};
-  static const tn_mut_case shift[] = {
-      TN_CASE(BufferLoad, shift_load), TN_CASE(BufferStore, shift_store),
-      TN_CASE(BufferRegion, shift_region), TN_CASE(Buffer, shrink_buffer), TN_CASE(For, shift_for)};
+      TN_CASE(AttrStmt, look_attr),     TN_CASE(IfThenElse, look_if),
+      TN_CASE(Allocate, look_allocate), TN_CASE(BlockRealize, look_realize),
+      TN_CASE(Block, look_block),       TN_CASE(For, look_for),
+      TN_CASE(BufferLoad, look_load),   TN_CASE(BufferStore, look_store),
+      TN_CASE(Call, look_call),         TN_CASE(LetStmt, look_let),
+      TN_CASE(Let, look_let_expr),      TN_CASE(Var, look_var),
+      TN_CASE(Buffer, look_buffer)};
+  static const tn_mut_case shift[] = {TN_CASE(BufferLoad, shift_load),
+                                      TN_CASE(BufferStore, shift_store),
+                                      TN_CASE(BufferRegion, shift_region),
+                                      TN_CASE(Buffer, shrink_buffer),
+                                      TN_CASE(For, shift_for),
+                                      TN_CASE(Allocate, shift_allocate)};
   bool strict = true;
   if (c->nargs > 0) TN_TRYP(tn_any_to_bool(&c->args[0], &strict));
   if (tir_is_legacy(f)) return f;
