@@ -300,3 +300,45 @@ def test_passes_refuse_programs_with_an_error_of_the_library(name, body, message
     program = f"@T.prim_func\ndef main(A: T.Buffer((4,), 'int32')):\n    {body}\n"
     with pytest.raises(tenon.TVMError, match=message):
         getattr(tir.transform, name)()(tenon.IRModule({"main": from_source(program)}))
+
+
+@pytest.fixture
+def memories():
+    """One memory that the host reaches, one that it does not, and one told wrongly."""
+
+    def told(name, head):
+        tenon.register_func(
+            f"tvm.info.mem.global.{name}",
+            lambda: tenon.ir.make_node(
+                "MemoryInfo", unit_bits=8, max_num_bits=1024, max_simd_bits=32, head_address=head
+            ),
+            override=True,
+        )
+
+    told("near", tir.call_extern("handle", "near_memory"))
+    told("far", None)
+    tenon.register_func("tvm.info.mem.global.odd", lambda: 3, override=True)
+
+
+def in_memory(scope, use):
+    func = from_source(
+        "@T.prim_func\ndef main():\n"
+        f'    A_data = T.allocate([8], "float32", "global.{scope}")\n'
+        f'    A = T.decl_buffer((8,), data=A_data, scope="global.{scope}")\n'
+        f"    T.evaluate({use})\n"
+    )
+    return tir.transform.LowerDeviceStorageAccessInfo()(tenon.IRModule({"main": func}))["main"].body
+
+
+@pytest.mark.usefixtures("memories")
+def test_memory_that_the_program_knows_is_not_allocated():
+    near = in_memory("near", "A_data")
+    assert isinstance(near, tir.LetStmt)
+    assert near.value.args[0].value == "near_memory"
+    assert isinstance(near.body, tir.DeclBuffer)
+    assert isinstance(in_memory("far", "0"), tir.Evaluate)
+    assert isinstance(in_memory("unheard_of", "A_data"), tir.Allocate)
+    with pytest.raises(tenon.TVMError, match="memory global.far has no address for the host"):
+        in_memory("far", "A_data")
+    with pytest.raises(TypeError, match="tvm.info.mem.global.odd: expected MemoryInfo, got"):
+        in_memory("odd", "0")

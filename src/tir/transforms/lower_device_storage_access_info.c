@@ -2,7 +2,10 @@
 
      T.tvm_access_ptr(T.type_annotation("float32"), A, 8, 16, 1)   ->   T.address_of(A_1[8])
 
-   Of vectors the offset counts vectors. Last of the passes, for host and device. */
+   Of vectors the offset counts vectors. An allocation in memory of which the function
+   tvm.info.mem.SCOPE tells something (MemoryInfo) is the address that it gives, or nothing where it
+   gives none: the device has taken all uses. Last of the passes, for host and device. */
+#include "object/functions.h"
 #include "tir/transforms/device_impl.h"
 
 static tn_expr *address(tn_Var *data, tn_dtype t, tn_expr *offset) {
@@ -35,8 +38,56 @@ static tn_expr *lower_call(tn_mut *m, tn_Call *op) {
   return address(data, t, (tn_expr *)tn_arr_obj(call->args, 2));
 }
 
+/* ---- memory that the program knows ---- */
+
+/* *out: what the program's function says of the memory, NULL without one. */
+static int memory_info(const char *scope, const tn_Allocate *at, tn_MemoryInfo **out) {
+  tn_any info = tn_any_none();
+  tn_str *name;
+  TN_GET(name, tn_str_fmt("tvm.info.mem.%s", scope));
+  tn_func *f = tn_scope_own(tn_func_find(tn_cstr(name)));
+  if (!f) return 0;
+  TN_TRY(tn_func_call(f, NULL, 0, &info));
+  tn_obj *o = tn_any_is_obj(&info) ? tn_scope_own(info.v.obj) : NULL;
+  TN_CHECK(info.type_index == TN_NONE || TN_IS(MemoryInfo, o), TypeError, at->span,
+           "%s: expected MemoryInfo, got %s", tn_cstr(name),
+           tn_type_key((uint32_t)info.type_index));
+  *out = (tn_MemoryInfo *)o;
+  return 0;
+}
+
+static int is_node(void *what, tn_obj *node) { return node == what; }
+
+static tn_obj *drop_declaration(tn_mut *m, tn_DeclBuffer *op) {
+  return op->buffer->data == m->ctx ? tn_mut_visit(m, op->body) : tn_mut_children(m, op);
+}
+
+/* The body without the declarations of buffers over the memory. */
+static tn_stmt *without_memory(const tn_Allocate *op, tn_stmt *body, const char *scope) {
+  static const tn_mut_case cases[] = {TN_CASE(DeclBuffer, drop_declaration)};
+  TN_MUT(m, cases, op->buffer_var);
+  TN_GETP(body, tn_mut_visit(&m, body));
+  int used = tn_post_order(body, is_node, op->buffer_var);
+  TN_CHECKP(used <= 0, TenonError, op->span,
+            "%s: memory %s has no address for the host, which uses it; give head_address in "
+            "tvm.info.mem.%s, or use the memory on the device only",
+            tn_cstr(op->buffer_var->name), scope, scope);
+  return used < 0 ? NULL : body;
+}
+
+static tn_stmt *lower_allocate(tn_mut *m, tn_Allocate *op) {
+  tn_MemoryInfo *info = NULL;
+  const char *scope = tir_var_scope(op->buffer_var);
+  TN_TRYP(memory_info(scope, op, &info));
+  tn_Allocate *r = tn_mut_children(m, op);
+  if (!r || !info) return (tn_stmt *)r;
+  if (!info->head_address) return without_memory(op, r->body, scope);
+  return (tn_stmt *)TN_NEW(LetStmt, .var = op->buffer_var, .value = info->head_address,
+                           .body = r->body, .span = op->span);
+}
+
 tn_PrimFunc *tir_lower_device_storage_access_info(tn_PrimFunc *f, const tn_pass_ctx *c) {
-  static const tn_mut_case cases[] = {TN_CASE(Call, lower_call)};
+  static const tn_mut_case cases[] = {TN_CASE(Call, lower_call), TN_CASE(Allocate, lower_allocate)};
   (void)c;
   TN_MUT(m, cases, NULL);
   return tir_with_body(f, tn_mut_visit(&m, f->body));
