@@ -13,6 +13,7 @@ sys.dont_write_bytecode = True  # the package of the build tree is made of links
 
 # Under AddressSanitizer this process reports its leaks at the end; programs that tests start,
 # compilers among them, do not.
+SANITIZER = any(name in os.environ.get("LD_PRELOAD", "") for name in ("libasan", "libtsan"))
 if "libasan" in os.environ.get("LD_PRELOAD", ""):
     os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
 
@@ -50,6 +51,10 @@ def pytest_report_header():
 
 
 def pytest_collection_modifyitems(config, items):
+    for item in items:
+        # the same code runs on small inputs elsewhere; a sanitizer takes minutes for large ones
+        if SANITIZER and "growth" in item.keywords:
+            item.add_marker(pytest.mark.skip(reason="growth: not under a sanitizer"))
     if config.getoption("--slow"):
         return
     skip = pytest.mark.skip(reason="slow: run with --slow (make test-all)")
