@@ -1,5 +1,6 @@
 """Bounds of iteration variables that follow from a schedule of tensor expressions."""
 
+import numpy as np
 import pytest
 import tenon
 from tenon import te
@@ -265,3 +266,30 @@ def test_outputs_stay_at_the_root():
     s[B].compute_at(s[C], C.op.axis[0])
     with pytest.raises(tenon.TVMError, match="Output must be attached at root"):
         bounds_of(s)
+
+
+def rows_of(B, at):
+    """Row at[2] of B for each i."""
+    n = int(B.shape[0])
+    return te.compute((n, n), lambda i, j: B[at[2], j] + i, name="C")
+
+
+@pytest.mark.parametrize("computed", [False, True])
+def test_indices_that_are_computed_need_whole_axes(computed):
+    """A row that a placeholder names is computed alone; one that a stage names is not: its number
+    is not there yet."""
+    n = 8
+    rows = te.placeholder((n,), "int32", name="rows")
+    B = te.compute((n, n), lambda i, j: i * 10 + j, name="B")
+    at = te.compute((n,), lambda i: rows[i], name="at") if computed else rows
+    C = rows_of(B, at)
+    s = te.create_schedule(C.op)
+    for tensor in (B, at) if computed else (B,):
+        s[tensor].compute_at(s[C], C.op.axis[0])
+    s.cache_write(B, "global")
+    values = np.array([3, 5, 0, 6, 7, 7, 1, 2], "int32")
+    out = tenon.nd.empty((n, n), "int32")
+    tenon.build(s, [rows, C], "stackvm")(tenon.nd.array(values), out)
+    i = np.arange(n)
+    np.testing.assert_array_equal(out.numpy(), values[2] * 10 + i + i[:, None])
+    assert extents(bounds_of(s), s[B].op.axis) == ([n, n] if computed else [1, n])

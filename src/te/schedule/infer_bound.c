@@ -166,15 +166,36 @@ static tn_map *consumer_axes(need *n, const tn_TeStage *st) {
 
 /* ---- reads ---- */
 
+/* Does the node read what is computed? Where the loops of a producer begin, it need not be there.
+ */
+static int reads_computed(void *schedule, tn_obj *o) {
+  const tn_ProducerLoad *load = TN_AS(ProducerLoad, o);
+  const tn_Tensor *t = load ? TN_AS(Tensor, load->producer) : NULL;
+  if (o->type_index == TN_TI_Tensor) return 1;
+  return t && (!TN_AS(PlaceholderOp, t->op) || te_is_scan_state(schedule, t->op)) ? 2 : 0;
+}
+
+/* Is an end of the set known to the loops of the producer only when it is too late? 1, 0, -1. */
+static int is_late(const need *n, const tn_IntervalSet *s) {
+  const tn_expr *ends[] = {s->min_value, s->max_value};
+  for (int i = 0; i < 2; ++i) {
+    int r = tn_pre_order(ends[i], reads_computed, (void *)(uintptr_t)n->b->s);
+    if (r) return r < 0 ? -1 : 1;
+  }
+  return 0;
+}
+
 /* The set of an index, or the whole axis where that is known to be less or nothing is known. */
 static tn_IntervalSet *index_set(const need *n, tn_expr *index, tn_expr *extent) {
   tn_IntervalSet *s = arith_int_set(n->a, index, n->sets);
   if (!s) return NULL;
   tn_expr *zero = tir_zero(extent->dtype), *last = tir_sub(extent, tir_one(extent->dtype));
   bool lo = arith_is_inf(s->min_value), hi = arith_is_inf(s->max_value);
+  int late = is_late(n, s);
+  if (late < 0) return NULL;
   bool tighter = !lo && !hi && arith_prove(n->a, tir_ge(zero, s->min_value)) &&
                  arith_prove(n->a, tir_le(last, s->max_value));
-  return lo || hi || tighter ? arith_interval(zero, last) : s;
+  return lo || hi || late || tighter ? arith_interval(zero, last) : s;
 }
 
 static int need_load(void *ctx, tn_obj *o) {
