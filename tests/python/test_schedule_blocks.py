@@ -17,6 +17,27 @@ from schedule_programs import (
 from tenon import tir
 from tenon.script import from_source
 
+# ---- blocks ----
+
+
+def test_output_blocks_in_blocks():
+    sch = tir.Schedule(chain())
+    sch.blockize(sch.get_loops("B")[1])
+    outer = sch.blockize(sch.get_loops("C")[1])
+    names = [str(sch.get(b).name_hint) for b in sch.get_output_blocks("root")]
+    assert names == ["C_o", "C"]
+    assert [str(sch.get(b).name_hint) for b in sch.get_output_blocks(outer)] == ["C"]
+
+
+def test_loops_of_an_init_have_threads_of_their_own():
+    sch = tir.Schedule(matmul())
+    i, j, _ = sch.get_loops("C")
+    sch.bind(i, "threadIdx.x")
+    sch.decompose_reduction("C", i)
+    init, update = (loop.thread_binding for loop in sch.mod["main"].body.block.body)
+    assert not init.var.same_as(update.var)
+
+
 # ---- inlining ----
 
 

@@ -258,9 +258,11 @@ def test_places_of_parts():
     sch = tir.Schedule(parts())
     sch.transform_layout("B", ("write", 0), lambda i: [i // 7, i % 7])
     verified(sch, parts())
-    wide = PARTS.replace("Q = T.match_buffer(B[vi], (), offset_factor=1)",
-                         "T.reads(B[0:14])\n        T.writes(C[vi])\n"
-                         "        Q = T.match_buffer(B[0:14], (14,))").replace("Q[()]", "Q[vi]")  # fmt: skip
+    one = "Q = T.match_buffer(B[vi], (), offset_factor=1)"
+    all_of_it = (
+        "T.reads(B[0:14])\n        T.writes(C[vi])\n        Q = T.match_buffer(B[0:14], (14,))"
+    )
+    wide = PARTS.replace(one, all_of_it).replace("Q[()]", "Q[vi]")
     sch = tir.Schedule(parts(wide))
     text = failure(sch.transform_layout, "B", ("write", 0), lambda i: [i // 7, i % 7])
     assert "against several elements of B" in text

@@ -14,7 +14,8 @@ def program(out, read, domain, shape=(12, 16), where="True", value="{}", dims=No
     rows, columns = shape
     names = ["va", "vb", "vc", "vd"][: len(domain)]
     axes = "".join(
-        f"        {v} = T.axis.spatial({n}, x{k})\n" for k, (v, n) in enumerate(zip(names, domain))
+        f"        {v} = T.axis.spatial({n}, x{k})\n"
+        for k, (v, n) in enumerate(zip(names, domain, strict=True))
     )
     loops = ", ".join(f"x{k}" for k in range(len(domain)))
     body = f"""

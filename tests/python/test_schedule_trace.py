@@ -224,3 +224,15 @@ def test_handles_that_stand_for_nothing():
     assert not LoopRV().same_as(LoopRV())
     with pytest.raises(IndexError):
         tir.Schedule(chain()).get(block)
+
+
+def test_text_of_an_instruction():
+    """Only a trace names its handles."""
+    kind = InstructionKind.get("GetLoops")
+    block, loops = BlockRV(), [LoopRV(), LoopRV()]
+    step = Instruction(kind, [block], [], loops)
+    assert str(step) == repr(step) == "_, _ = sch.get_loops(block=_)"
+    assert step.kind.same_as(InstructionKind.get("GetLoops"))
+    sch = tir.Schedule(chain())
+    sch.split(sch.get_loops("B")[0], [None, 4])
+    assert "sch.split(loop=_, factors=[None, 4]" in str(sch.trace.insts[-1])

@@ -13,17 +13,41 @@ tn_arr *sch_get_neighbours(tn_TirSchedule *s, const tn_BlockRV *block, bool prod
   return sch_handles(s, &blocks);
 }
 
+typedef struct {
+  tn_vec blocks; /* below the scope, nested ones too */
+  tn_pmap local; /* buffers that the scope or one of them allocates */
+} below;
+
+static int meet_block(void *ctx, tn_obj *o) {
+  below *w = ctx;
+  const tn_Block *b = TN_AS(Block, o);
+  if (b) TN_TRY(tn_vec_push_obj(&w->blocks, b));
+  for (int64_t i = 0; b && i < b->alloc_buffers->len; ++i)
+    TN_TRY(tn_pmap_put(&w->local, tn_arr_obj(b->alloc_buffers, i), o));
+  return TN_IS(PrimExpr, o) ? 1 : 0;
+}
+
+static int keep_outputs(const below *w, const tn_Block *scope, tn_vec *out) {
+  for (int64_t i = 0; i < w->blocks.len; ++i) {
+    const tn_Block *b = (const tn_Block *)w->blocks.items[i].v.obj;
+    bool writes = false;
+    for (int64_t j = 0; b != scope && j < b->writes->len; ++j)
+      writes =
+          writes || !tn_pmap_has(&w->local, ((tn_BufferRegion *)tn_arr_obj(b->writes, j))->buffer);
+    if (writes) TN_TRY(tn_vec_push_obj(out, b));
+  }
+  return 0;
+}
+
 tn_arr *sch_get_output_blocks(tn_TirSchedule *s, const tn_BlockRV *scope_rv) {
   SCH_STEP(e, s, "get-output-blocks");
-  TN_VEC(blocks);
   TN_VEC(out);
+  below w = {0};
   const tn_Block *scope = sch_block_of(&e, scope_rv);
-  if (!scope || sch_blocks_below((const tn_obj *)scope->body, &blocks)) return NULL;
-  for (int64_t i = 0; i < blocks.len; ++i) {
-    const tn_Block *b = ((const tn_BlockRealize *)blocks.items[i].v.obj)->block;
-    if (sch_is_output(b, scope)) TN_TRYP(tn_vec_push_obj(&out, b));
-  }
-  return sch_handles(s, &out);
+  int err = scope && tn_pre_order(scope, meet_block, &w) >= 0 ? keep_outputs(&w, scope, &out) : -1;
+  tn_vec_fini(&w.blocks);
+  tn_pmap_fini(&w.local);
+  return err ? NULL : sch_handles(s, &out);
 }
 
 tn_LoopRV *sch_add_unit_loop(tn_TirSchedule *s, const tn_obj *rv) {

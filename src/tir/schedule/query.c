@@ -15,8 +15,8 @@ static tn_PrimFunc *find_func(const sch_step *e, const char *func) {
   }
   TN_CHECKP(!name, ValueError, NULL, "schedule: the module has no tensor program named %s", name);
   TN_CHECKP(n == 1, ValueError, NULL,
-            "schedule: the module has %d tensor programs, none named main: give func_name or "
-            "call work_on",
+            "schedule: it does not know which function to be working on: the module has %d tensor "
+            "programs, none named main: give func_name or call work_on",
             n);
   return only;
 }

@@ -154,6 +154,13 @@ static tn_Block *init_block(maker *m, const target *t) {
                 .body = tir_substitute(t->block->init, &m->vars));
 }
 
+/* Each loop defines the variable of its thread. */
+static tn_IterVar *own_thread(const tn_IterVar *thread) {
+  tn_IterVar copy = *thread;
+  copy.var = tir_var_like(thread->var, tn_cstr(thread->var->name));
+  return copy.var ? tn_node_copy(&tn_type_IterVar, &copy) : NULL;
+}
+
 static tn_stmt *init_nest(maker *m, const target *t, const tn_Block *block) {
   tn_expr *cond = predicate(m, t, t->realize->predicate);
   tn_stmt *s = (tn_stmt *)TN_MAKE(BlockRealize, .iter_values = tn_arr_from(&m->values),
@@ -166,6 +173,7 @@ static tn_stmt *init_nest(maker *m, const target *t, const tn_Block *block) {
     f.min = tir_substitute(f.min, &m->loops);
     f.extent = tir_substitute(f.extent, &m->loops);
     f.body = s;
+    if (f.thread_binding) TN_GETP(f.thread_binding, own_thread(f.thread_binding));
     s = f.min && f.extent ? tn_node_copy(&tn_type_For, &f) : NULL;
   }
   return s;

@@ -1,5 +1,6 @@
 """Traces: the steps a schedule has taken, to be written down and taken again."""
 
+import functools
 import json
 
 from ... import _core
@@ -217,6 +218,12 @@ def _is_handle(value):
     return isinstance(value, BlockRV | LoopRV | Var)
 
 
+@functools.cache
+def _kind(name):
+    """There is one object of each kind."""
+    return _core.make_node("tir.InstructionKind", {"name": name})
+
+
 @register_object("tir.InstructionKind")
 class InstructionKind(Object):
     """Kind of a step; `name` is "Split", "GetBlock" ..."""
@@ -228,7 +235,7 @@ class InstructionKind(Object):
         """The kind of a name; ValueError if there is none."""
         if name not in STEPS:
             raise ValueError(f"InstructionKind: {name!r} is not a kind of instruction")
-        return _core.make_node("tir.InstructionKind", {"name": name})
+        return _kind(name)
 
     @property
     def is_pure(self):
@@ -245,6 +252,17 @@ class Instruction(Object):
     def __init__(self, kind, inputs, attrs, outputs):
         fields = {"kind": kind, "inputs": inputs, "attrs": attrs, "outputs": outputs}
         self.__init_handle_by_constructor__(_core.make_node, "tir.Instruction", fields)
+
+    def __str__(self):
+        """The statement, with _ in the place of handles: only a trace gives these names."""
+        if str(self.kind.name) not in STEPS:
+            return super().__str__()
+        names = _NoNames()
+        inputs = [_written(names.of(value)) for value in self.inputs]
+        outputs = [names.add(rv) for rv in self.outputs]
+        return STEPS[str(self.kind.name)].text(inputs, self.attrs, outputs, None)
+
+    __repr__ = __str__
 
 
 class _Names:
@@ -285,6 +303,19 @@ def _written(value):
         items = (f"{json.dumps(key)}: {_written(item)}" for key, item in value.items())
         return "{" + ", ".join(items) + "}"
     return str(value)
+
+
+class _NoNames(_Names):
+    """All handles are _."""
+
+    def add(self, rv):
+        self.known[rv] = "_"
+        return "_"
+
+    def of(self, value):
+        if _is_handle(value):
+            self.add(value)
+        return super().of(value)
 
 
 def _read(value, handles):
