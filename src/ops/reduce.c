@@ -49,8 +49,11 @@ static void axes_of(const tn_ReduceAttrs *a, int64_t ndim, bool *reduced) {
 
 static tn_arr *compute(const relay_compute *c) {
   bool reduced[OPS_MAX_NDIM];
-  axes_of(c->attrs, relay_input(c, 0)->shape->len, reduced);
-  return tn_arr_of(1, reduce(c, reduced, (te_reducer)c->row->which));
+  const tn_Tensor *data = relay_input(c, 0);
+  axes_of(c->attrs, data->shape->len, reduced);
+  te_reducer kind = (te_reducer)c->row->which;
+  if (kind == TE_SUM && ir_is_bool(data->dtype)) kind = TE_ANY;
+  return tn_arr_of(1, reduce(c, reduced, kind));
 }
 
 typedef struct {
@@ -153,7 +156,8 @@ int ops_layouts_squeeze(relay_layouts *q) {
   }
 
 static const relay_op_row rows[] = {
-    REDUCE("sum", RELAY_NUMBERS, compute, TE_SUM, ops_grad_reduce, "sum of the elements over axes"),
+    REDUCE("sum", 0, compute, TE_SUM, ops_grad_reduce,
+           "sum of the elements over axes; of bools: is any of them true?"),
     REDUCE("prod", RELAY_NUMBERS, compute, TE_PROD, ops_grad_reduce,
            "product of the elements over axes"),
     REDUCE("max", 0, compute, TE_MAX, ops_grad_reduce, "largest element over axes"),

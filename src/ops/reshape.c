@@ -120,7 +120,7 @@ static int check_count(const reshaping *s) {
   int64_t has = -1, wanted = -1; /* only numbers are known to differ */
   if (!tir_as_int((tn_obj *)a, &has) || !tir_as_int((tn_obj *)b, &wanted)) has = wanted = -1;
   return TN_RAISE(
-      ValueError, NULL,
+      TenonError, NULL,
       "reshape: Input tensor shape and reshaped shape are not compatible: %lld elements "
       "cannot become %lld",
       (long long)has, (long long)wanted);

@@ -99,7 +99,7 @@ tn_RelayFunction *relay_bind_params(const tn_RelayFunction *f, const tn_map *par
       TN_TRYP(no_parameter(f, name, strict));
       continue;
     }
-    TN_CHECKP(count == 1, ValueError, v->span, "Multiple args in the function have name %s", name);
+    TN_CHECKP(count == 1, TenonError, v->span, "Multiple args in the function have name %s", name);
     TN_TRYP(check_type(v, name, t, exact));
     tn_Constant *c;
     TN_GETP(c, relay_constant((tn_NDArray *)t));

@@ -247,7 +247,7 @@ def reduction(g, name):
     empty = any(shape[a] == 0 for a in axes)
     known = name in SUMS | TRUTH and dtype in [*INTS, "bool"] and axes and axis is not None
     known = known and not (empty and name in ("max", "min")) and not attrs["exclude"]
-    known = known and not (dtype == "bool" and name in ("sum", "prod"))
+    known = known and not (dtype == "bool" and name == "prod")
     x = g.array(shape, dtype)
     return call(name, x, attrs=attrs, reference=reference if known else None, loose=True)
 

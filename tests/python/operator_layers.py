@@ -436,7 +436,9 @@ def upsampling(g, name):
 @rule("nn.lrn", "nn.l2_normalize")
 def local(g, name):
     shape = [max(d, 1) for d in g.shape(4, 4)]
-    attrs = {"size": 3} if name == "nn.lrn" else {"eps": 1e-3, "axis": [g.number(0, 4)]}
+    attrs = (
+        {"size": g.number(1, 6)} if name == "nn.lrn" else {"eps": 1e-3, "axis": [g.number(0, 4)]}
+    )
     return call(name, g.array(shape, "float32"), attrs=attrs, loose=True)
 
 

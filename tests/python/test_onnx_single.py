@@ -64,10 +64,30 @@ def test_spans_name_the_nodes(tmp_path):
     named = onnx.load(path)
     assert [node.name for node in named.graph.node] == ["Relu_0", "Relu_1", "last"]
     np.testing.assert_array_equal(run(named, {"x": np.eye(2, dtype="float32")})[0], 2 * np.eye(2))
+    folder = tmp_path / "models"
+    folder.mkdir()
+    relay.frontend.from_onnx(two_nodes(), export_node_renamed_model_path=folder)
+    (written,) = folder.iterdir()
+    assert written.name.startswith("tvm_exported_model_")
+    assert [node.name for node in onnx.load(written).graph.node] == ["Relu_0", "Relu_1", "last"]
     with pytest.raises(OSError, match="nowhere"):
         relay.frontend.from_onnx(two_nodes(), export_node_renamed_model_path="/nowhere/m.onnx")
     with pytest.raises(TypeError, match="expected a path, bytes or an onnx.ModelProto, got int"):
         relay.frontend.from_onnx(3)
+
+
+@pytest.mark.parametrize("size", [2, 4, 8])
+def test_even_numbers_of_neighbours(size):
+    x = np.random.default_rng(2).random((1, 5, 2, 3), "float32")
+    node = helper.make_node("LRN", ["x"], ["y"], size=size, alpha=2.0, beta=0.5, bias=0.25)
+    values = [helper.make_tensor_value_info(name, 1, x.shape) for name in "xy"]
+    graph = helper.make_graph([node], "g", values[:1], values[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    sums = [
+        np.square(x[:, max(c - (size - 1) // 2, 0) : c + size // 2 + 1]).sum(1) for c in range(5)
+    ]
+    want = x / (0.25 + 2.0 / size * np.stack(sums, 1)) ** 0.5
+    np.testing.assert_allclose(run(model, {"x": x})[0], want, rtol=1e-5)
 
 
 @pytest.mark.parametrize("order", [0, 1])

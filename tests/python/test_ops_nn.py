@@ -181,8 +181,8 @@ def test_lrn():
     )
     assert relay.nn.lrn(relay.var("x")).attrs.alpha == 1e-5
     assert "alpha=" in relay.nn.lrn(relay.var("x")).astext()
-    with pytest.raises(tenon.error.DiagnosticError, match="size must be odd"):
-        result_type(lambda x: relay.nn.lrn(x, size=4), TensorType((1, 2, 3)))
+    with pytest.raises(tenon.error.DiagnosticError, match="size must be positive"):
+        result_type(lambda x: relay.nn.lrn(x, size=0), TensorType((1, 2, 3)))
 
 
 def test_dropout():

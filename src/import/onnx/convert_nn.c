@@ -209,12 +209,18 @@ static void *instance_norm(oc *c) {
   return a ? relay_call("nn.instance_norm", a, 3, oc_in(c, 0), oc_in(c, 1), oc_in(c, 2)) : NULL;
 }
 
+/* An even number of channels has one more after the element here, and before it in nn.lrn. */
 static void *lrn(oc *c) {
-  void *a = relay_attrs("nn.lrn", 5, "size", tn_any_int(oc_int(c, "size", 1)), "axis",
-                        tn_any_int(1), "bias", tn_any_float(oc_float(c, "bias", 1)), "alpha",
+  int64_t size = oc_int(c, "size", 1);
+  void *a = relay_attrs("nn.lrn", 5, "size", tn_any_int(size), "axis", tn_any_int(1), "bias",
+                        tn_any_float(oc_float(c, "bias", 1)), "alpha",
                         tn_any_float(oc_float(c, "alpha", 1e-4)), "beta",
                         tn_any_float(oc_float(c, "beta", 0.75)));
-  return a ? relay_call("nn.lrn", a, 1, oc_in(c, 0)) : NULL;
+  if (!a || size % 2) return a ? relay_call("nn.lrn", a, 1, oc_in(c, 0)) : NULL;
+  void *back = relay_attrs("reverse", 1, "axis", tn_any_int(1));
+  void *x = back ? relay_call("reverse", back, 1, oc_in(c, 0)) : NULL;
+  x = x ? relay_call("nn.lrn", a, 1, x) : NULL;
+  return x ? relay_call("reverse", back, 1, x) : NULL;
 }
 
 /* A vector of groups repeated to as many channels as there are at run time. */

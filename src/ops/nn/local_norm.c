@@ -11,7 +11,7 @@
   F(S, REF, Array, axis, TN_OPT | TN_INTS, "axes that are summed over, all of them when None",     \
     "None")
 #define TN_FIELDS_LRNAttrs(F, S)                                                                   \
-  F(S, I64, , size, 0, "number of neighbouring channels", "5")                                     \
+  F(S, I64, , size, 0, "number of neighbouring channels, from size / 2 before the element", "5")   \
   F(S, I64, , axis, 0, "axis of channels", "1")                                                    \
   F(S, F64, , bias, 0, "what is added", "2")                                                       \
   F(S, F64, , alpha, 0, "factor of the sum of squares", "0.0001")                                  \
@@ -91,8 +91,7 @@ typedef struct {
 static int relate_lrn(relay_rel *r) {
   const tn_LRNAttrs *a = r->attrs;
   RELAY_TENSOR(data, r, 0);
-  RELAY_CHECK(r, a->size > 0 && a->size % 2 == 1, "size must be odd and positive, got %lld",
-              (long long)a->size);
+  RELAY_CHECK(r, a->size > 0, "size must be positive, got %lld", (long long)a->size);
   RELAY_CHECK(r, data->shape->len <= OPS_MAX_NDIM, "too many dimensions");
   if (relay_rel_axis(r, a->axis, data->shape->len) < 0) return RELAY_FAILED;
   return relay_rel_result(r, data);
@@ -126,7 +125,7 @@ static tn_arr *compute_lrn(const relay_compute *c) {
   lrn n = {.attrs = c->attrs, .data = relay_input(c, 0)};
   int64_t pads[OPS_MAX_NDIM] = {0};
   n.axis = n.attrs->axis < 0 ? n.attrs->axis + n.data->shape->len : n.attrs->axis;
-  pads[n.axis] = n.attrs->size / 2;
+  pads[n.axis] = n.attrs->size / 2; /* of an even size the last one is not read */
   TN_GETP(n.padded, ops_pad(n.data, pads, pads, tir_zero(n.data->dtype), "pad_temp"));
   TN_GETP(n.sum, te_compute(n.data->shape, squares, &n, "T_squares", TE_COMM_REDUCE));
   return tn_arr_of(1, te_compute(n.data->shape, lrn_element, &n, "T_lrn", TE_ELEMWISE));

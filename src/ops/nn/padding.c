@@ -65,10 +65,19 @@ static tn_arr *out_shape(const void *attrs, const tn_arr *shape) {
   return tn_arr_from(&out);
 }
 
+static int is_one_number(relay_rel *r) {
+  RELAY_TENSOR(value, r, 1);
+  for (int64_t i = 0; i < value->shape->len; ++i)
+    RELAY_CHECK(r, relay_dim_is(relay_dim(value, i), 1) != 0,
+                "pad_value: expected one number, got %s", relay_type_text(value));
+  return RELAY_SOLVED;
+}
+
 static int relation(relay_rel *r) {
   ops_border b;
   RELAY_TENSOR(data, r, 0);
   if (read_border(r->attrs, &b)) return ops_rel_failed(r);
+  if (r->n > 2 && is_one_number(r) == RELAY_FAILED) return RELAY_FAILED; /* mirror_pad has none */
   tn_arr *shape = out_shape(r->attrs, data->shape);
   for (int64_t i = 0; shape && b != OPS_CONSTANT && i < shape->len; ++i)
     TN_TRY(ops_rel_takes(r, relay_dim(data, i), shape, "an axis that is mirrored or continued"));
@@ -125,12 +134,18 @@ static tn_expr *element(void *ctx, tn_arr *at) {
   return te_at(p->data, tn_arr_from(&index));
 }
 
+static tn_expr *only_element(const tn_Tensor *t) {
+  TN_VEC(at);
+  for (int64_t i = 0; i < t->shape->len; ++i) TN_TRYP(tn_vec_push_obj(&at, tir_i32(0)));
+  return te_at(t, tn_arr_from(&at));
+}
+
 static tn_arr *compute(const relay_compute *c) {
   padded p = {.data = relay_input(c, 0)};
   TN_TRYP(read_pads(c->attrs, p.data->shape->len, p.before, p.after));
   TN_TRYP(read_border(c->attrs, &p.kind));
   if (p.kind == OPS_CONSTANT) {
-    tn_expr *value = tir_cast(p.data->dtype, te_at_of(relay_input(c, 1), 0), NULL);
+    tn_expr *value = tir_cast(p.data->dtype, only_element(relay_input(c, 1)), NULL);
     return tn_arr_of(1, ops_pad(p.data, p.before, p.after, value, "T_pad"));
   }
   tn_arr *shape = out_shape(c->attrs, p.data->shape);

@@ -1,8 +1,13 @@
 """ONNX models."""
 
 import os
+import time
 
 from ..._ffi import get_global_func
+
+
+def _new_file(folder):
+    return os.path.join(folder, f"tvm_exported_model_{time.time_ns()}.onnx")
 
 
 def from_onnx(
@@ -34,9 +39,9 @@ def from_onnx(
     convert_config : dict, optional
         Not used.
     export_node_renamed_model_path : str or os.PathLike, optional
-        Where to write the model with a name for each node: nodes without one are called
-        ``Relu_0``, ``Relu_1``, ... after their operators. Spans of the program
-        (option ``relay.frontend.fill_span``) name the same nodes.
+        File, or folder for a new file, to write the model to with a name for each node: nodes
+        without one are called ``Relu_0``, ``Relu_1``, ... after their operators. Spans of the
+        program (option ``relay.frontend.fill_span``) name the same nodes.
     strict : bool
         Warnings about the model and `shape` (logger ``tenon.import``, see docs/onnx.md) are errors.
 
@@ -55,6 +60,8 @@ def from_onnx(
         It is none of what is expected.
     """
     renamed = export_node_renamed_model_path
+    if renamed and os.path.isdir(renamed):
+        renamed = _new_file(renamed)
     shapes = {name: list(extents) for name, extents in shape.items()} if shape else None
     is_path = isinstance(model, str | os.PathLike)
     if is_path:

@@ -35,7 +35,7 @@ def lrn_python(a_np, size, axis, bias, alpha, beta):
     """Division by the size of neighbours along an axis."""
     squares = np.moveaxis(np.square(a_np), axis, 0)
     half = size // 2
-    sums = [squares[max(i - half, 0) : i + half + 1].sum(0) for i in range(len(squares))]
+    sums = [squares[max(i - half, 0) : i - half + size].sum(0) for i in range(len(squares))]
     return a_np / (bias + alpha / size * np.moveaxis(np.array(sums), 0, axis)) ** beta
 
 

@@ -21,10 +21,11 @@ def poolnd_python(
     count_include_pad=True,
     ceil_mode=False,
     dtype="float32",
-    layout="NCHW",
+    layout=None,
 ):
     """Largest element ("max") or mean ("avg") of sliding windows; one number for each axis of
-    space."""
+    space. Without a layout the axes of space are the last ones."""
+    layout = layout or "NC" + "DHW"[3 - len(kernel) :]
     x, n, back = _space_last(np_data, layout)
     size, extents = [], []
     for i in range(n):
@@ -35,7 +36,7 @@ def poolnd_python(
         size.append(count)
         extents.append(max((count - 1) * strides[i] + reach - extent - padding_before[i], 0))
     lead = [(0, 0)] * (x.ndim - n)
-    least = np.finfo(x.dtype).min if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    least = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
     pads = lead + list(zip(padding_before, extents, strict=True))
     wide = np.pad(x, pads, constant_values=least if pool_type == "max" else 0)
     axes = tuple(range(x.ndim - n, x.ndim))
