@@ -473,6 +473,8 @@ class Stage(Object):
     """the stage of that loop"""
     group: Any
     """the group it belongs to"""
+    num_child_stages: int
+    """of a group: how many stages and groups it has"""
     scope: str
     """memory of its results; empty: by where it is computed"""
     is_output: bool

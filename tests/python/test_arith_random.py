@@ -102,7 +102,7 @@ class Maker:
         return op(a, by if by is not None else self.number(depth - 1))
 
     def through_float(self, depth):
-        """A number that a float type holds, or rounds; what an integer cannot hold has no meaning."""
+        """A number that a float type holds, or rounds: small enough to be an integer again."""
         most = tir.IntImm(self.dtype, self.one_of([9, 2**11, 2**24, 2**24 + 1, 2**30]))
         n = tir.Min(tir.Max(self.number(depth - 1), -most), most)
         return tir.Cast(self.dtype, tir.Cast(self.one_of(["float32", "float64"]), n))
