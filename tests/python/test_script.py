@@ -328,3 +328,56 @@ def test_a_second_name_is_a_second_variable():
     assert func.params[0].name == "i"
     assert isinstance(func.body, tir.LetStmt) and func.body.value.same_as(func.params[0])
     tenon.ir.assert_structural_equal(from_source(func.script()), func)
+
+
+_BLOCK = """@T.prim_func
+def f(x: T.int32, A: T.Buffer((8, 8), "float32")):
+    for i, j in T.grid(8, 8):
+        with T.block("b"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            {}
+            {}
+"""
+
+
+@pytest.mark.parametrize(
+    "first, second, message",
+    [
+        ("T.reads(A[vi, 0])", "T.reads(A[vi, 1])", "says already what it accesses"),
+        ("T.writes(A[vi, 0])", "T.writes(A[vi, 1])", "says already what it accesses"),
+        ("T.where(i < 4)", "T.where(j < 4)", "has a condition already"),
+        ("T.block_attr({})", 'T.block_attr({"a": 1})', "has attributes already"),
+        ("vi = T.axis.S(8, j)", "pass", "has an iterator vi already"),
+        ("vk, vk = T.axis.remap('SS', [i, j])", "pass", "has an iterator vk already"),
+        ("vk = T.axis.S(8)", "pass", "expected an extent and the value of the iterator"),
+        ("B = T.alloc_buffer((8,))", "B = T.alloc_buffer((4,))", "B is allocated here already"),
+        ("A[vi, vj] = x[0]", "pass", "x is a variable of int32 and has no elements"),
+        ("x[0] = 1", "pass", "expected a buffer"),
+    ],
+)
+def test_what_a_block_says_twice_or_not_at_all(first, second, message):
+    with pytest.raises(tenon.error.DiagnosticError, match=message):
+        from_source(_BLOCK.format(first, second))
+
+
+def test_a_block_binds_no_name():
+    text = "@T.prim_func\ndef f():\n    with T.block('b') as x:\n        T.evaluate(0)\n"
+    with pytest.raises(tenon.error.DiagnosticError, match="T.block binds no name: write its iter"):
+        from_source(text)
+
+
+def test_a_thread_is_an_operand_and_the_same_type_is_no_reinterpretation():
+    @T.prim_func
+    def func(A: T.Buffer((8,), "float32")):
+        tx = T.env_thread("threadIdx.x")
+        T.launch_thread(tx, 8)
+        A[tx] = T.reinterpret("float32", A[tx])
+        T.evaluate(T.call_extern("f", tx, dtype="int32"))
+
+    body = func.body.body
+    assert isinstance(body[0].value, tir.BufferLoad)
+    assert isinstance(body[1].value.args[1], tir.Var)
+    kept = tir.Call("float32", "tir.reinterpret", [tir.Var("x", "float32")])
+    text = tir.PrimFunc([kept.args[0]], tir.Evaluate(kept)).script()
+    assert 'T.call_intrin("float32", "tir.reinterpret", x)' in text
+    assert from_source(text).script() == text

@@ -14,6 +14,13 @@ static ir_iter_type axis_type(const char *kind) {
 static int add_axis(builder *b, const ast *target, tn_Range *dom, tn_expr *value,
                     ir_iter_type type) {
   tn_Var *v;
+  if (target->kind == AST_NAME && strcmp(target->text, "_") != 0) {
+    for (int64_t i = 0; i < b->block->iter_vars.len; ++i) {
+      const tn_IterVar *iv = (const tn_IterVar *)b->block->iter_vars.items[i].v.obj;
+      if (tn_str_eq(iv->var->name, target->text))
+        return ast_error(b->src, target, "the block has an iterator %s already", target->text);
+    }
+  }
   TN_TRY(bind_var(b, target, &v, dom->extent->dtype));
   tn_IterVar *iv = tir_iter_var(dom, v, type, "");
   return !iv || tn_vec_push_obj(&b->block->iter_vars, iv) ||
@@ -76,6 +83,9 @@ int build_axis(builder *b, const ast *target, const ast *call, const char *kind)
   tn_Range *range = dom ? axis_domain(b, dom) : NULL;
   if (!range)
     return tn_error_pending() ? -1 : ast_error(b->src, call, "T.axis.%s: expected an extent", kind);
+  if (!value_of && b->block->realized)
+    return ast_error(b->src, call, "T.axis.%s: expected an extent and the value of the iterator",
+                     kind);
   tn_expr *value = value_of ? eval_expr(b, value_of) : tir_zero(range->extent->dtype);
   if (value &&
       (!ir_is_integral(value->dtype) || ir_is_bool(value->dtype) || value->dtype.lanes != 1))
@@ -91,8 +101,7 @@ static void free_block(block_info *i) {
   for (int j = 0; j < TN_COUNT(all); ++j) tn_vec_fini(all[j]);
 }
 
-static tn_stmt *finish_block(builder *b, block_info *i, const char *name, tn_stmt *inner,
-                             bool realized) {
+static tn_stmt *finish_block(block_info *i, const char *name, tn_stmt *inner) {
   tn_map *ann = i->annotations ? i->annotations : tn_scope_own(tn_map_new());
   if (!inner || !ann) return NULL;
   tn_arr *iters = tn_arr_from(&i->iter_vars), *reads = tn_arr_from(&i->reads),
@@ -105,8 +114,7 @@ static tn_stmt *finish_block(builder *b, block_info *i, const char *name, tn_stm
               .annotations = ann, .init = i->init, .body = inner);
   if (block && (!i->has_reads || !i->has_writes))
     block = tir_block_with_regions(block, !i->has_reads, !i->has_writes);
-  if (!block || !realized) return (tn_stmt *)block;
-  (void)b;
+  if (!block || !i->realized) return (tn_stmt *)block;
   return (tn_stmt *)TN_MAKE(BlockRealize, .iter_values = values,
                             .predicate = i->predicate ? i->predicate : tir_bool(true),
                             .block = block);
@@ -117,13 +125,17 @@ int build_block(builder *b, const ast *with, const ast *call) {
   const char *text = name ? eval_text(b, name) : "";
   val no_realize = PLAIN(tn_any_bool(false));
   if (!text || (flag && eval(b, flag, &no_realize))) return -1;
+  if (with->items.items[0]->b)
+    return ast_error(b->src, with->items.items[0]->b,
+                     "T.block binds no name: write its iterators as vi = T.axis.spatial(8, i)");
   block_info *info = tn_arena_alloc(&b->arena, sizeof *info);
   if (!info || !open_body(b)) return -1;
   info->up = b->block;
+  info->realized = !no_realize.v.v.i64;
   b->block = info;
   if (build_stmts(b, with->body)) return -1;
   tn_stmt *inner = close_body(b);
-  tn_stmt *s = inner ? finish_block(b, info, text, inner, !no_realize.v.v.i64) : NULL;
+  tn_stmt *s = inner ? finish_block(info, text, inner) : NULL;
   b->block = info->up;
   free_block(info);
   return s ? add_stmt(b, s) : place_error(b, call);

@@ -388,6 +388,22 @@ static bool shift_is_valid(const tn_Call *c) {
   return tir_check_shift(a, (const tn_expr *)tn_arr_obj(c->args, 1), NULL) == 0;
 }
 
+/* A thread axis stands for its variable among operands. */
+static void use_axis_vars(tn_vec *args) {
+  for (int64_t i = 0; i < args->len; ++i) {
+    const tn_IterVar *iv =
+        tn_any_is_obj(&args->items[i]) ? TN_AS(IterVar, args->items[i].v.obj) : NULL;
+    if (iv) args->items[i] = tn_any_obj(iv->var);
+  }
+}
+
+/* A value read as of the type that it has is the value itself. */
+static tn_expr *reinterpreted_as_is(const tn_Op *op, const tn_vec *args, tn_dtype t) {
+  tn_expr *e = args->len == 1 ? (tn_expr *)args->items[0].v.obj : NULL;
+  bool same = e && TN_IS(PrimExpr, e) && tn_dtype_eq(e->dtype, t);
+  return same && tir_op_number((const tn_obj *)op) == TIR_OP_reinterpret ? e : NULL;
+}
+
 static int call_intrinsic(builder *b, const ast *call, const char *name, val *out) {
   TN_VEC(args);
   tn_Op *op = tir_op_by_script_name(name);
@@ -396,6 +412,9 @@ static int call_intrinsic(builder *b, const ast *call, const char *name, val *ou
   TN_TRY(eval_args(b, call, &args));
   if (take_dtype(b, call, tir_op_script_name(op), tir_op_dtype_place(op), &args, &t))
     return place_error(b, call);
+  use_axis_vars(&args);
+  tn_expr *same = reinterpreted_as_is(op, &args, t);
+  if (same) return give(b, call, same, out);
   if (strncmp(tir_op_script_name(op), "call_llvm_", 10) == 0)
     TN_TRY(name_llvm_intrinsic(b, call, &args));
   tn_Call *made = TN_MAKE(Call, .dtype = t, .op = (tn_BaseExpr *)op, .args = tn_arr_from(&args));

@@ -49,6 +49,7 @@ struct block_info {
   block_info *up;
   tn_vec iter_vars, iter_values, reads, writes, alloc_buffers, match_buffers;
   bool has_reads, has_writes;
+  bool realized; /* it is executed where it stands */
   tn_expr *predicate;
   tn_map *annotations;
   tn_stmt *init;

@@ -173,6 +173,10 @@ int eval_index(builder *b, const ast *n, val *out) {
   TN_TRY(eval(b, n->a, &base));
   if (base.kind == VAL_PLAIN && base.v.type_index == TN_TI_Buffer)
     return index_buffer(b, n, (tn_Buffer *)base.v.v.obj, out);
+  const tn_Var *var = (const tn_Var *)val_obj(&base);
+  if (base.kind == VAL_PLAIN && TN_IS(Var, var))
+    return ast_error(b->src, n, "%s is a variable of %s and has no elements: expected a buffer",
+                     tn_cstr(var->name), TN_DT(var->dtype));
   bool single = base.kind == VAL_PLAIN && n->items.n == 1 && n->items.items[0]->kind != AST_SLICE;
   if (single && base.v.type_index == TN_TI_Map) return index_map(b, n, (tn_map *)base.v.v.obj, out);
   bool array = single && base.v.type_index == TN_TI_Array;

@@ -248,6 +248,12 @@ static int match_buffer(builder *b, const ast *target, const ast *call) {
 }
 
 static int alloc_buffer(builder *b, const ast *target, const ast *call) {
+  const tn_vec *all = b->block ? &b->block->alloc_buffers : b->func ? &b->func->root_alloc : NULL;
+  for (int64_t i = 0; all && i < all->len; ++i) {
+    const tn_Buffer *other = (const tn_Buffer *)all->items[i].v.obj;
+    if (tn_str_eq(other->name, target_name(target, "buffer")) && target)
+      return ast_error(b->src, target, "a buffer %s is allocated here already", other->name->data);
+  }
   tn_Buffer *buf = eval_buffer(b, call, 0, target_name(target, "buffer"));
   buf = declared_buffer(b, target, buf, false);
   if (!buf || bind_target(b, target, PLAIN_OBJ(buf))) return -1;
@@ -375,6 +381,7 @@ static int func_attr(builder *b, const ast *call) {
 
 static int regions(builder *b, const ast *call, tn_vec *out, bool *seen) {
   if (!b->block) return ast_error(b->src, call, "T.reads and T.writes belong inside a block");
+  if (*seen) return ast_error(b->src, call, "the block says already what it accesses this way");
   *seen = true;
   for (int i = 0; i < call->items.n; ++i) {
     const ast *a = call->items.items[i];
@@ -394,10 +401,8 @@ static int where(builder *b, const ast *call) {
   const ast *a = arg_of(call, 0, "predicate");
   if (!b->block || !a)
     return ast_error(b->src, call, "T.where: expected a condition inside a block");
-  tn_expr *e = eval_expr(b, a);
-  if (!e) return -1;
-  b->block->predicate = b->block->predicate ? tir_and(b->block->predicate, e) : e;
-  return b->block->predicate ? 0 : place_error(b, a);
+  if (b->block->predicate) return ast_error(b->src, call, "the block has a condition already");
+  return (b->block->predicate = eval_expr(b, a)) ? 0 : -1;
 }
 
 static int block_attr(builder *b, const ast *call) {
@@ -405,6 +410,7 @@ static int block_attr(builder *b, const ast *call) {
   val v;
   if (!b->block || !a)
     return ast_error(b->src, call, "T.block_attr: expected a dictionary inside a block");
+  if (b->block->annotations) return ast_error(b->src, call, "the block has attributes already");
   TN_TRY(eval(b, a, &v));
   if (v.kind != VAL_PLAIN || v.v.type_index != TN_TI_Map)
     return ast_error(b->src, a, "T.block_attr: expected a dictionary");

@@ -206,6 +206,9 @@ static bool call_survives(const tn_Call *e) {
   TN_SCOPE(s);
   tir_op_id id = tir_op_number((const tn_obj *)e->op);
   tn_expr *a[3], *again;
+  if (id == TIR_OP_reinterpret)
+    return e->args->len != 1 ||
+           !tn_dtype_eq(((const tn_expr *)tn_arr_obj(e->args, 0))->dtype, e->dtype);
   if (id != TIR_OP_if_then_else && id != TIR_OP_pow && id != TIR_OP_fmod) return true;
   if (e->args->len != 2 + (id == TIR_OP_if_then_else)) return false;
   for (int i = 0; i < e->args->len; ++i) a[i] = (tn_expr *)tn_arr_obj(e->args, i);
@@ -235,7 +238,8 @@ static tn_ExprDoc *print_call(printer *p, const tn_Call *e) {
   tn_ExprDoc *callee = print_large_uint(p, e);
   if (callee || tn_error_pending()) return callee;
   bool survives = !op || call_survives(e);
-  if (!survives && tir_op_number((const tn_obj *)op) == TIR_OP_if_then_else)
+  tir_op_id id = op ? tir_op_number((const tn_obj *)op) : TIR_OP_pow;
+  if (!survives && (id == TIR_OP_if_then_else || id == TIR_OP_reinterpret))
     return print_plain_call(p, e, op);
   if (op) {
     callee = tir_doc(p, tir_op_script_name(op));
