@@ -272,6 +272,17 @@ class MapValuePath(ObjectPath):
     key: Any
     """key of the entry"""
 
+class MemoryInfo(Object):
+    """what is known of a memory (type key MemoryInfo)"""
+    unit_bits: int
+    """bits that an address step covers"""
+    max_num_bits: int
+    """its size in bits"""
+    max_simd_bits: int
+    """bits of the longest vector that it takes"""
+    head_address: PrimExpr | None
+    """where it begins for the host; None: the host cannot reach it"""
+
 class MissingArrayElementPath(ObjectPath):
     """an element that only the other array has (type key MissingArrayElementPath)"""
     index: int
