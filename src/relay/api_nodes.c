@@ -125,7 +125,24 @@ static int with_fields(TN_ARGS) {
   return tn_ret_obj(ret, ir_node_check(copy));
 }
 
+/* (module, tag): the constructor with that number. */
+static int lookup_tag(TN_ARGS) {
+  int64_t tag;
+  TN_NARGS("ir.Module_LookupTag", 2);
+  TN_ARG_OBJ(IRModule, m, 0);
+  TN_TRY(!m || tn_any_to_int(&args[1], &tag));
+  for (int64_t i = 0; i < m->type_definitions->len; ++i) {
+    const tn_TypeData *d = TN_AS(TypeData, m->type_definitions->entries[i].value.v.obj);
+    for (int64_t k = 0; d && k < d->constructors->len; ++k) {
+      tn_Constructor *c = (tn_Constructor *)tn_arr_obj(d->constructors, k);
+      if (c->tag == tag) return tn_ret_obj(ret, c);
+    }
+  }
+  return TN_RAISE(ValueError, NULL, "the module has no constructor with tag %lld", (long long)tag);
+}
+
 static const tn_func_row rows[] = {
+    {"ir.Module_LookupTag", lookup_tag},
     {"relay.ir.Var", var},
     {"relay.ir.WithFields", with_fields},
 };

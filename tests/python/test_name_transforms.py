@@ -3,6 +3,7 @@
 import pytest
 import tenon
 from tenon.relay.backend import name_transforms as names
+from tenon.relay.backend.utils import mangle_module_name
 from tenon.runtime.name_transforms import sanitize_name
 
 
@@ -32,3 +33,9 @@ def test_styles():
 def test_mistakes(call, message):
     with pytest.raises(tenon.TVMError, match=message):
         call()
+
+
+def test_names_of_models_that_c_cannot_have():
+    assert mangle_module_name("m1") == "tvmgen_m1" and mangle_module_name(None) == "tvmgen"
+    with pytest.raises(ValueError, match="the name of a model: expected letters of ASCII, got 'é'"):
+        mangle_module_name("é")

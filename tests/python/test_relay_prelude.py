@@ -83,3 +83,15 @@ def test_passes_with_the_prelude():
 def test_text_reads_back(typed):
     again = relay.parse(typed.astext())
     tenon.ir.assert_structural_equal(InferType()(again), typed)
+
+
+def test_constructors_by_their_tags(typed):
+    for name in ("List", "Option", "nat", "Tree"):
+        for constructor in typed.get_type(name)[1:]:
+            assert typed.get_constructor(constructor.tag).same_as(constructor)
+    with pytest.raises(ValueError, match="the module has no constructor with tag -1"):
+        typed.get_constructor(-1)
+    with pytest.raises(ValueError, match="no constructor with tag 0"):
+        IRModule().get_constructor(0)
+    with pytest.raises(TypeError):
+        typed.get_constructor("Cons")

@@ -134,7 +134,7 @@ class IRModule(Scriptable, Node):
         return _ffi_api.Module_GetGlobalTypeVar(self, name)
 
     def get_constructor(self, tag):
-        """The constructor of an algebraic data type with a tag."""
+        """The constructor of an algebraic data type with a tag; ValueError if there is none."""
         return _ffi_api.Module_LookupTag(self, tag)
 
     def get_type(self, name):
