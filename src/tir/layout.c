@@ -248,6 +248,8 @@ static int make_layout(TN_ARGS) {
   TN_CHECK(n >= 1, TypeError, NULL, "layout: expected a text");
   TN_TRY(tn_any_to_cstr(&args[0], &text));
   if (n > 1) TN_TRY(tn_any_to_dtype(&args[1], &t));
+  TN_CHECK(t.code == kDLInt && t.bits > 1 && t.lanes == 1, TypeError, NULL,
+           "layout: expected an integer type for the axes, got %s", TN_DT(t));
   if (strcmp(text, "__undef__") == 0) return 0;
   return tn_ret_obj(ret, tir_layout(text, t));
 }

@@ -1,6 +1,7 @@
 """Expressions: nodes, operators of Python, dtype rules, folding, constants, messages."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -254,6 +255,10 @@ def test_constants_of_odd_types():
         assert tir.const(scalar).dtype == tenon.runtime.convert(scalar).dtype == dtype
     assert tir.const(3.38953139e38, "bfloat16").value == 3.38953139e38
     assert tir.const(1.0).dtype == "float32" and tir.const(1 << 40).dtype == "int64"
+    largest = float(np.finfo("float32").max)
+    assert tir.const(largest).dtype == tir.const(-largest).dtype == "float32"
+    assert tir.const(-1e39).dtype == "float64" and tir.const(1e39).value == 1e39
+    assert tir.const(math.inf).dtype == tir.const(math.nan).dtype == "float32"
     assert isinstance(tir.const(3, "int32x4"), tir.Broadcast)
     with pytest.raises(tenon.TVMError, match="negative for unsigned integer type uint8"):
         tir.const(-1, "uint8")

@@ -43,6 +43,12 @@ def test_texts_that_are_no_layouts(text, why):
         tir.layout(text)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bool", "int32x4", None])
+def test_types_that_no_axis_has(dtype):
+    with pytest.raises(TypeError):
+        tir.layout("NCHW", dtype=dtype)
+
+
 def test_layouts_without_a_mapping():
     for src, dst in [
         ("NCHW", "ABCD"),

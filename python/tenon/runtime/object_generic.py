@@ -1,5 +1,6 @@
 """Python values as objects."""
 
+import math
 import sys
 
 from .. import _core
@@ -69,7 +70,7 @@ def const(value, dtype=None, span=None):
     value : int, float or bool
         The number.
     dtype : str, optional
-        Its type; default int32, float32 or bool.
+        Its type; default int32, float32 or bool, of 64 bits where the number needs them.
     span : Span, optional
         Place in a source text.
 
@@ -91,6 +92,9 @@ def const(value, dtype=None, span=None):
     return _ffi_node_api._const(value, dtype, span)
 
 
+_FLOAT32_MAX = float.fromhex("0x1.fffffep+127")
+
+
 def _scalar_type(value):
     if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
         return "bool"
@@ -98,7 +102,8 @@ def _scalar_type(value):
     if dtype is not None:
         return str(dtype)
     if isinstance(value, float):
-        return "float32"
+        # numbers that need it are float64; infinities and nan do not
+        return "float64" if _FLOAT32_MAX < abs(value) < math.inf else "float32"
     if isinstance(value, int):
         # ints that need it are int64, as in numpy
         return "int32" if -(1 << 31) <= value < 1 << 31 else "int64"
