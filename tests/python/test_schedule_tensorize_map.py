@@ -131,7 +131,7 @@ def test_suggested_layouts():
 def test_suggested_layout_of_a_transposed_walk():
     (f0, i), (f1, j) = loop("i", 8), loop("j", 4)
     b = tir.decl_buffer((4, 8), name="b")
-    found = suggest_index_map(b, [j, i], [f0, f1], tir.const(True, "bool"))
+    found = suggest_index_map(b, [j, i], [f0, f1], True)
     assert found.is_equivalent_to(tir.IndexMap.from_func(lambda x, y: [y, x], index_dtype="int32"))
 
 

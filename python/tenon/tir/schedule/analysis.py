@@ -2,6 +2,7 @@
 
 from ..._ffi.registry import register_object
 from ...runtime.object import Object
+from ..expr import const
 from . import _ffi_api
 
 
@@ -85,7 +86,7 @@ def suggest_index_map(buffer, indices, loops, predicate):
         Where the body of the loops accesses it.
     loops : list of For
         The loops, outermost first.
-    predicate : PrimExpr
+    predicate : PrimExpr or bool
         The access happens where this holds.
 
     Returns
@@ -93,7 +94,8 @@ def suggest_index_map(buffer, indices, loops, predicate):
     IndexMap or None
         None where the access is no one-to-one map of the loops.
     """
-    return _ffi_api.SuggestIndexMap(buffer, indices, loops, predicate)
+    holds = const(predicate, "bool") if isinstance(predicate, bool) else predicate
+    return _ffi_api.SuggestIndexMap(buffer, indices, loops, holds)
 
 
 def is_output_block(sch, block):
