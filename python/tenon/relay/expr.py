@@ -509,7 +509,7 @@ def TupleWithFields(tup, fields=None, virtual_device=None, span=None):
 
 
 def VarWithFields(variable, vid=None, type_annotation=None, virtual_device=None, span=None):
-    """A copy of a `Var`; what is left out stays as it is. With the same `vid` it is the same variable."""
+    """A copy of a `Var`; what is left out stays as it is; with its `vid` it stays the same one."""
     return _changed(variable, virtual_device, span, vid=vid, type_annotation=type_annotation)
 
 

@@ -15,7 +15,6 @@ from ..relay.op import get
 from ..relay.ty import TensorType, TupleType
 from ..te.tensor import Tensor
 
-
 _MOST_NUMBERS = 32  # of a constant; the choice between them is made for each element that reads it
 
 
