@@ -168,9 +168,9 @@ static int compare(tn_eq *e, tn_any a, tn_any b, bool binding) {
 
 static int next_field(tn_eq *e, tn_eq_frame *f) {
   const tn_type *t = f->l->type;
-  while (f->next < t->nfield) {
-    const tn_field *field = &t->fields[f->next++];
-    if (!tn_field_is_ref(field) || field->flags & TN_NOCMP) continue;
+  while (f->next < 2 * t->nfield) {
+    const tn_field *field = tn_field_at_step(t, f->next++);
+    if (!field || !tn_field_is_ref(field) || field->flags & TN_NOCMP) continue;
     tn_any a = tn_field_get(f->l, field), b = tn_field_get(f->r, field);
     if (!tn_any_is_obj(&a) ||
         tn_is_leaf(a.v.obj)) { /* compared already, or None against an object */

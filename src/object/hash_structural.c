@@ -116,11 +116,28 @@ static int enter(hasher *s, tn_any a, bool binding, uint64_t *out) {
   return push(s, o, -1, binding);
 }
 
+/* The next field of the topmost object, a node, that is not in its own hash. */
+static bool next_field(const frame *top, int64_t *position, tn_any *child, bool *binding) {
+  const tn_type *t = top->o->type;
+  for (int64_t i = top->next; i < 2 * t->nfield; ++i) {
+    const tn_field *f = tn_field_at_step(t, i);
+    if (!f || f->flags & TN_NOCMP) continue;
+    *child = tn_field_get(top->o, f);
+    if (!tn_any_is_obj(child) || tn_is_leaf(child->v.obj)) continue;
+    tn_any plain = tn_unboxed(*child);
+    if (!tn_any_is_obj(&plain)) continue;
+    if (f->flags & TN_DEF) *binding = true;
+    return *position = i, true;
+  }
+  return false;
+}
+
 /* The next child of the topmost object: false when there is none left. */
 static bool next_child(const frame *top, int64_t *position, tn_any *child, bool *binding) {
   const tn_obj *o = top->o;
   int64_t n = tn_child_count(o), i = top->next;
   *binding = top->binding;
+  if (o->type->kind == TN_KIND_NODE) return next_field(top, position, child, binding);
   if (o->type->kind == TN_KIND_MAP) {
     if (i >= n) return false;
     const tn_map_entry *e = top->ranks[i % (n / 2)].entry;
@@ -128,18 +145,9 @@ static bool next_child(const frame *top, int64_t *position, tn_any *child, bool 
     if (i >= n / 2) *binding = false;
     return *position = i, true;
   }
-  for (; i < n; ++i) {
-    *child = tn_child_at(o, i);
-    if (o->type->kind == TN_KIND_NODE) {
-      const tn_field *f = &o->type->fields[i];
-      if (!tn_any_is_obj(child) || tn_is_leaf(child->v.obj) || f->flags & TN_NOCMP) continue;
-      if (f->flags & TN_DEF) *binding = true;
-      tn_any plain = tn_unboxed(*child);
-      if (!tn_any_is_obj(&plain)) continue; /* in own_hash already */
-    }
-    return *position = i, true;
-  }
-  return false;
+  if (i >= n) return false;
+  *child = tn_child_at(o, i);
+  return *position = i, true;
 }
 
 /* Ends the topmost object. *out: its hash. */
@@ -157,7 +165,9 @@ static int run(hasher *s, tn_any root, uint64_t *out) {
   while (c >= 0 && s->depth > 0) {
     frame *top = &s->frames[s->depth - 1];
     if (c == DONE) { /* *out is the hash of the child at next - 1 */
-      top->h = add_at(top->h, top->next - 1, *out);
+      int64_t at = top->next - 1;
+      if (top->o->type->kind == TN_KIND_NODE) at %= top->o->type->nfield;
+      top->h = add_at(top->h, at, *out);
     }
     int64_t position;
     tn_any child;

@@ -22,7 +22,7 @@ static tn_ObjectPath *attr(tn_ObjectPath *p, const tn_field *f) {
 static tn_ObjectPath *step(const tn_eq_frame *f, bool rhs, tn_ObjectPath *p, bool *stop) {
   int64_t i = f->next - 1;
   switch (f->l->type->kind) {
-  case TN_KIND_NODE: return attr(p, &f->l->type->fields[i]);
+  case TN_KIND_NODE: return attr(p, tn_field_at_step(f->l->type, i));
   case TN_KIND_MAP: {
     int64_t n = ((const tn_map *)f->l)->len;
     *stop = i < n;

@@ -48,6 +48,14 @@ static inline bool tn_field_is_ref(const tn_field *f) {
   return f->kind == TN_F_REF || f->kind == TN_F_ANY;
 }
 
+/** Walks over structure take the fields that define variables first: others, the attributes of a
+ * function among them, may use these. @param step below 2 * nfield
+ * @return NULL: the step has no field */
+static inline const tn_field *tn_field_at_step(const tn_type *t, int64_t step) {
+  const tn_field *f = &t->fields[step % t->nfield];
+  return ((f->flags & TN_DEF) != 0) == (step < t->nfield) ? f : NULL;
+}
+
 /** A boxed number counts as the plain one: containers may hold either. */
 static inline tn_any tn_unboxed(tn_any a) {
   if (a.type_index >= TN_TI_BoxInt && a.type_index <= TN_TI_BoxFloat)

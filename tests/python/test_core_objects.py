@@ -318,3 +318,15 @@ def test_a_node_becomes_a_copy_of_another():
         tir.For(i, 0, 4, tir.ForKind.SERIAL, tir.Evaluate(i), min=0)
     with pytest.raises(TypeError, match="extent, kind and body"):
         tir.For(i, 0)
+
+
+def test_attributes_of_functions_may_use_parameters():
+    def func(which):
+        x, y = (tenon.tir.Var(name, "int32") for name in "xy")
+        body = tenon.tir.Evaluate(x + y)
+        return tenon.tir.PrimFunc([x, y], body).with_attr("size", (x, y)[which] * 2)
+
+    assert tenon.ir.structural_equal(func(0), func(0))
+    assert tenon.ir.structural_hash(func(0)) == tenon.ir.structural_hash(func(0))
+    assert not tenon.ir.structural_equal(func(0), func(1))
+    assert tenon.ir.structural_hash(func(0)) != tenon.ir.structural_hash(func(1))
