@@ -188,11 +188,11 @@ def test_a_value_under_many_conditions_has_no_variable_whose_definition_goes():
     """Arms that share a choice are simplified a few times only; then they stay as they are, but for
     the variables that a let binds."""
     i, v = tir.Var("i", "int32"), tir.Var("v", "int32")
-    A, O = (tir.decl_buffer((64,), "int32", name=name) for name in "AO")
+    A, B = (tir.decl_buffer((64,), "int32", name=name) for name in "AB")
     e = tir.BufferLoad(A, [v % 64])
     for _ in range(8):
         e = tir.if_then_else(tir.BufferLoad(A, [e % 64]) < v, e + 1, e * 2)
-    body = tir.LetStmt(v, i + 7, tir.BufferStore(O, e, [v]))
-    func = tir.PrimFunc([i, A.data, O.data], body)
+    body = tir.LetStmt(v, i + 7, tir.BufferStore(B, e, [v]))
+    func = tir.PrimFunc([i, A.data, B.data], body)
     (got,) = tir.transform.Simplify()(tenon.IRModule({"main": func})).functions.values()
     assert "v" not in [str(u.name) for u in tir.analysis.undefined_vars(got.body, [])]
