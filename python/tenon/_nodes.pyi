@@ -1721,7 +1721,7 @@ class L2NormalizeAttrs(Attrs):
 class LRNAttrs(Attrs):
     """attributes of nn.lrn (type key relay.attrs.LRNAttrs)"""
     size: int
-    """number of neighbouring channels"""
+    """number of neighbouring channels, from size / 2 before the element"""
     axis: int
     """axis of channels"""
     bias: float
