@@ -319,3 +319,43 @@ def test_a_variable_of_the_library():
         f["f"](tenon.nd.array(np.full(2, value, "int64")))
     assert [row[0] for row in seen] == [ctypes.c_void_p] * 2 and seen[0][1] == seen[1][1] != 0
     assert [row[2] for row in seen] == [[3, 3], [4, 4]]
+
+
+def test_a_division_in_some_iterations_is_right_in_all_of_them():
+    """LLVM 19 vectorizes such loops with the number that the first lane has, or has not."""
+    n = te.var("n")
+    A = te.placeholder((n, n), "float64", name="A")
+
+    def element(i, j):
+        at = te.min(te.max(A[0, (j * 3 + 6) % n].astype("int32"), 0), n - 1)
+        choice = tir.if_then_else(
+            A[i, n - 1 - j].astype("int64") > A[at, n - 1 - i].astype("int64"),
+            A[0, j].astype("int64"),
+            A[(i * 2 + 7) % n, j].astype("int64") - i.astype("int64"),
+        )
+        other = A[i, n - 1 - j].astype("int64") * A[(j * 3 + 6) % n, i].astype("int64")
+        return te.max(choice, other)
+
+    C = te.compute((n, n), element, name="C")
+    func = tenon.build(te.create_schedule(C.op), [A, C], "llvm")
+    assert "llvm.loop.vectorize.enable" in func.get_source("ll")
+    a = np.random.default_rng(0).integers(-20, 21, (16, 16)).astype("float64")
+    i, j = np.ogrid[:16, :16]
+    at = a[0, (j * 3 + 6) % 16].astype("int64").clip(0, 15)
+    choice = np.where(a[i, 15 - j] > a[at, 15 - i], a[0, j], a[(i * 2 + 7) % 16, j] - i)
+    out = tenon.nd.empty((16, 16), "int64")
+    func(tenon.nd.array(a), out)
+    want = np.maximum(choice, a[i, 15 - j] * a[(j * 3 + 6) % 16, i])
+    np.testing.assert_array_equal(out.numpy(), want)
+
+
+def test_loops_without_such_divisions_may_be_vectorized():
+    n = te.var("n")
+    A = te.placeholder((n,), "int32", name="A")
+    for element in (
+        lambda i: A[i % n] // n,
+        lambda i: tir.if_then_else(A[i] > 0, A[i] // 3, A[(i + 1) % n]),
+    ):
+        C = te.compute((n,), element, name="C")
+        func = tenon.build(te.create_schedule(C.op), [A, C], "llvm")
+        assert "llvm.loop.vectorize.enable" not in func.get_source("ll")

@@ -161,6 +161,9 @@ int cg_return(cg_fn *f, LLVMValueRef value);
 /** Serial loop over [begin, end) in steps. */
 int cg_loop(cg_fn *f, const tn_Var *var, LLVMValueRef begin, LLVMValueRef end, LLVMValueRef step,
             const tn_stmt *body);
+/** Tells LLVM what it must not do with a loop over `var` (guarded_division.c). @param latch the
+ * branch back to its head */
+int cg_mark_loop(cg_fn *f, LLVMValueRef latch, const tn_Var *var, const tn_stmt *body);
 int cg_parallel_for(cg_fn *f, const tn_For *loop);
 /** Is a loop annotated with TIR_BY_TURNS? (turns.c) */
 bool cg_is_by_turns(const tn_For *s);

@@ -68,10 +68,10 @@ int cg_loop(cg_fn *f, const tn_Var *var, LLVMValueRef begin, LLVMValueRef end, L
   LLVMValueRef next =
       is_signed ? LLVMBuildNSWAdd(f->b, i, step, "") : LLVMBuildAdd(f->b, i, step, "");
   LLVMBasicBlockRef last = LLVMGetInsertBlock(f->b);
-  LLVMBuildBr(f->b, head);
+  LLVMValueRef latch = LLVMBuildBr(f->b, head);
   LLVMAddIncoming(i, &next, &last, 1);
   LLVMPositionBuilderAtEnd(f->b, after);
-  return 0;
+  return cg_mark_loop(f, latch, var, body);
 }
 
 static int for_stmt(cg_fn *f, const tn_For *s) {
