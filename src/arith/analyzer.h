@@ -93,6 +93,8 @@ TN_API arith_bound arith_const_bound(arith_analyzer *a, const tn_expr *e);
 TN_API arith_modular arith_modular_set(arith_analyzer *a, const tn_expr *e);
 /** Does the value depend on memory, or on functions that are not pure? */
 TN_API bool arith_is_data(arith_analyzer *a, const tn_expr *e);
+/** Does a value depend on variables that only their type limits? Then so may its bounds. */
+TN_API bool arith_is_open(arith_analyzer *a, const tn_expr *e);
 /** May the arithmetic of this node (sum, difference, product, quotient, ramp, shift) give another
  * number than the exact one? */
 TN_API bool arith_wraps(arith_analyzer *a, const tn_expr *e);

@@ -333,6 +333,8 @@ bool arith_wraps(arith_analyzer *a, const tn_expr *e) { return facts_of(a, e).wr
 
 bool arith_is_data(arith_analyzer *a, const tn_expr *e) { return facts_of(a, e).data; }
 
+bool arith_is_open(arith_analyzer *a, const tn_expr *e) { return facts_of(a, e).open; }
+
 void arith_value_origin(arith_analyzer *a, const tn_expr *e, bool *data, bool *open) {
   facts r = facts_of(a, e);
   *data = r.data, *open = r.open;

@@ -471,3 +471,24 @@ def test_allocations_hold_strides_in_any_order():
     tenon.tir.stmt_functor.post_order_visit(tenon.lower(transposed)["main"].body, visit)
     (extent,) = found[0].extents
     assert len(found) == 1 and int(extent) >= 3 * 1 + 15 * 4 + 1
+
+
+@pytest.mark.parametrize("how", [{"nparts": 2}, {"factor": 8}])
+def test_parts_of_open_axes_are_allocated_at_their_size(how):
+    """Half of n is allocated as that, not as the half of the largest int32."""
+    n = te.var("n")
+    A = te.placeholder((n,), "int32", name="A")
+    B = te.compute((n,), lambda i: A[i] + 1, name="B")
+    C = te.compute((n,), lambda i: B[i] * 2, name="C")
+    s = te.create_schedule(C.op)
+    outer, _ = s[C].split(C.op.axis[0], **how)
+    s[B].compute_at(s[C], outer)
+    lowered, found = tenon.lower(s, [A, C])["main"], []
+    visit = lambda x: found.append(x) if isinstance(x, tir.Allocate) else None  # noqa: E731
+    tir.stmt_functor.post_order_visit(lowered.body, visit)
+    assert len(found) <= 1
+    extents = [e.value for f in found for e in f.extents if isinstance(e, tir.IntImm)]
+    assert extents == ([] if "nparts" in how else [8])
+    a, out = np.arange(37, dtype="int32"), tenon.nd.empty((37,), "int32")
+    tenon.build(s, [A, C], TARGETS[-1])(tenon.nd.array(a), out)
+    np.testing.assert_array_equal(out.numpy(), (a + 1) * 2)
