@@ -20,19 +20,25 @@ static int check_region(const tn_arr *region) {
   return 0;
 }
 
-/* The range while its start moves in steps of `scale`; NULL in *out when it leaves gaps. */
+/* The range while its start moves in steps of `scale`, up or down; NULL in *out when it leaves
+   gaps. */
 static int cover(arith_analyzer *a, const tn_IterSumExpr *s, const tn_Range *r,
                  tn_IntervalSet **out) {
-  tn_expr *extent = r->extent;
+  tn_expr *extent = r->extent, *base = s->base;
   *out = NULL;
   if (s->args->len > 1) return 0;
   if (s->args->len == 1) {
     const tn_IterSplitExpr *x = (const tn_IterSplitExpr *)tn_arr_obj(s->args, 0);
-    if (!arith_prove(a, tir_ge(extent, x->scale))) return 0;
-    TN_GET(extent, tir_add(tir_mul(x->extent, x->scale), tir_sub(extent, x->scale)));
+    tn_expr *scale = x->scale, *last;
+    bool down = arith_prove_lt(a, scale, 0);
+    if (down) TN_GET(scale, tir_sub(tir_zero(scale->dtype), scale));
+    if ((!down && !arith_prove_ge(a, scale, 0)) || !arith_prove(a, tir_ge(extent, scale))) return 0;
+    TN_GET(last, tir_mul(tir_sub(x->extent, tir_one(x->extent->dtype)), scale));
+    if (down) TN_GET(base, tir_sub(base, last));
+    TN_GET(extent, tir_add(last, extent));
   }
   TN_GET(extent, arith_simplify(a, extent));
-  TN_GET(*out, arith_interval_of_range(a, tir_range(arith_simplify(a, s->base), extent)));
+  TN_GET(*out, arith_interval_of_range(a, tir_range(arith_simplify(a, base), extent)));
   return 0;
 }
 

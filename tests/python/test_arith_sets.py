@@ -145,3 +145,13 @@ def test_how_results_are_shown():
     assert str(index) == (
         "IterSum([IterSplit(IterMark(i, extent=8), lower_factor=1, extent=8, scale=4)], 1)"
     )
+
+
+def test_regions_that_go_downwards():
+    for bound, low in ((True, 0), (i < 6, 3)):
+        dom = {i: Range(0, 9)}
+        (one,) = arith.estimate_region_strict_bound([Range.from_min_extent(8 - i, 1)], dom, bound)
+        interval(one, low, 8)
+        twos = [Range.from_min_extent(16 - i * 2, 2)]
+        (two,) = arith.estimate_region_strict_bound(twos, dom, bound)
+        interval(two, 2 * low, 17)

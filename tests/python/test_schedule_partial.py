@@ -28,6 +28,7 @@ PARTIAL = {
     "loop of no iterations": (block("for k in range(vi % 2):\n            B[vi] = A[vi]"), 8),
     "predicate": (block("B[vi] = A[vi]", "i % 3 == 1"), 8),
     "lower limit": (block("B[vi] = A[vi]", "i > 4"), 8),
+    "downwards": (block("B[7 - vi] = A[vi]", "i < 6"), 8),
     "gaps": (block("B[vi * 2] = A[vi]"), 16),
     "index from data": (
         block("T.writes(B[0:8])\n        B[T.cast(A[vi], 'int32') // 2] = 1.0"),
