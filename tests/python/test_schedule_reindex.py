@@ -1,6 +1,8 @@
 """Schedules: copies in which a block's iterators are the indices."""
 
+import numpy as np
 import pytest
+import tenon
 from schedule_programs import failure, func, scale
 from schedule_run import verified
 from tenon import tir
@@ -201,3 +203,25 @@ def test_reindex_by_name_means_the_write():
     verified(sch, conv)
     with pytest.raises(ValueError, match="neither reads nor writes Z"):
         sch.reindex("Y", "Z")
+
+
+@pytest.mark.parametrize("step", ["reindex", "reindex_cache_read"])
+def test_copies_read_no_element_that_a_block_only_names(step):
+    """Where a block chooses another value, its read may lie outside of the buffer."""
+
+    @T.prim_func
+    def padded(A: T.Buffer((35,), "float32"), B: T.Buffer((9, 4), "float32")):
+        for i, j in T.grid(9, 4):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = T.if_then_else(vi * 4 + vj < 35, A[vi * 4 + vj], 5.0)
+
+    sch = tir.Schedule(padded, debug_mask="all")
+    if step == "reindex":
+        sch.reindex(sch.get_block("B"), ("read", 0))
+    else:
+        sch.reindex_cache_read(sch.get_block("B"), 0, "global", lambda i, j: (j, i))
+    assert "T.if_then_else(v0 * 4 + v1 < 35, A[v0 * 4 + v1], T.float32(0.0))" in sch.mod.script()
+    a, out = np.arange(35, dtype="float32"), tenon.nd.empty((9, 4))
+    tenon.build(sch.mod, target="stackvm", name="main")["main"](tenon.nd.array(a), out)
+    np.testing.assert_array_equal(out.numpy().ravel(), [*a, 5])

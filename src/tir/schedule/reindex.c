@@ -174,7 +174,21 @@ static int rewrite_block(sch_step *e, const reindexing *r) {
 
 /* ---- the copy ---- */
 
-static tn_stmt *make_copy(reindexing *r, const char *suffix) {
+/* Is each index of the buffer proven to lie in its shape? If not, *inside is the condition: a block
+   may read at such indices where it chooses another value. */
+static int where_inside(sch_step *e, const reindexing *r, tn_expr **inside) {
+  *inside = NULL;
+  for (int64_t i = 0; i < r->old->len; ++i) {
+    tn_expr *at = (tn_expr *)tn_arr_obj(r->old, i), *low, *high;
+    TN_GET(low, tir_ge(at, tir_zero(at->dtype)));
+    TN_GET(high, tir_lt(at, (tn_expr *)tn_arr_obj(r->c.buffer->shape, i)));
+    if (!arith_prove(&e->arith, low)) TN_GET(*inside, *inside ? tir_and(*inside, low) : low);
+    if (!arith_prove(&e->arith, high)) TN_GET(*inside, *inside ? tir_and(*inside, high) : high);
+  }
+  return 0;
+}
+
+static tn_stmt *make_copy(sch_step *e, reindexing *r, const char *suffix) {
   SCH_NEST(n);
   TN_PMAP(vars);
   sch_cache *c = &r->c;
@@ -187,14 +201,18 @@ static tn_stmt *make_copy(reindexing *r, const char *suffix) {
       return NULL;
   }
   tn_arr *old = tir_substitute(r->old, &vars), *mapped = tir_substitute(r->mapped, &vars);
-  if (!old || !mapped) return NULL;
-  tn_stmt *store = r->write ? tir_store(c->buffer, tir_load(c->cache, mapped), old)
-                            : tir_store(c->cache, tir_load(c->buffer, old), mapped);
+  tn_expr *inside, *value;
+  if (!old || !mapped || where_inside(e, r, &inside)) return NULL;
+  TN_GETP(value, r->write ? tir_load(c->cache, mapped) : tir_load(c->buffer, old));
+  if (inside && !r->write)
+    TN_GETP(value, tir_if_then_else(tir_substitute(inside, &vars), value,
+                                    tir_zero(c->buffer->dtype), NULL));
+  tn_stmt *store = r->write ? tir_store(c->buffer, value, old) : tir_store(c->cache, value, mapped);
   return sch_nest_make(&n, tn_str_fmt("%s_%s", tn_cstr(c->buffer->name), suffix), store, &c->copy);
 }
 
 static tn_BlockRV *finish(sch_step *e, reindexing *r, const char *suffix) {
-  tn_stmt *copy = make_copy(r, suffix);
+  tn_stmt *copy = make_copy(e, r, suffix);
   if (!copy || rewrite_block(e, r) || sch_insert(e, r->c.scope, &r->c.place, copy, r->c.cache) ||
       sch_commit(e))
     return NULL;
