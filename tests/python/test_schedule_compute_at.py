@@ -1,6 +1,8 @@
 """Schedules: blocks that move under loops of others."""
 
+import numpy as np
 import pytest
+import tenon
 from schedule_programs import failure
 from schedule_run import verified
 from tenon import tir
@@ -432,3 +434,47 @@ def test_the_only_block_of_a_scope():
     sch.compute_at("B", j)
     verified(sch, program)
     assert len(sch.get_loops("B")) == 2
+
+
+def test_reverse_compute_at_of_a_block_that_reads_beyond_the_buffer():
+    """No iteration of the producer stands for the last three of the consumer."""
+
+    @T.prim_func
+    def padded(A: T.Buffer((5,), "float32"), C: T.Buffer((2, 4), "float32")):
+        B = T.alloc_buffer((5,))
+        for i in range(5):
+            with T.block("B"):
+                vi = T.axis.spatial(5, i)
+                B[vi] = A[vi] + 1.0
+        for i, j in T.grid(2, 4):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = T.if_then_else(vi * 4 + vj < 5, B[vi * 4 + vj], 0.0)
+
+    sch = tir.Schedule(padded, debug_mask="all")
+    said = failure(sch.reverse_compute_at, "C", sch.get_loops("B")[0])
+    assert "at which block tir.Block#0 reads B may lie outside of it" in said
+    whole = tir.Schedule(padded, debug_mask="all")
+    assert whole.mod == sch.mod or tenon.ir.structural_equal(whole.mod, sch.mod)
+
+
+def test_compute_at_of_digits_of_an_index():
+    """Of 0 to 4 the digits are not those between (0, 0) and (1, 0)."""
+
+    @T.prim_func
+    def digits(A: T.Buffer((8,), "float32"), C: T.Buffer((4,), "float32")):
+        B = T.alloc_buffer((8,))
+        for i, j in T.grid(2, 4):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi * 4 + vj] = A[vi * 4 + vj] + 1.0
+        for i in range(4):
+            with T.block("C"):
+                vi = T.axis.spatial(4, i)
+                C[vi] = B[vi] + B[vi + 1] + B[vi + 2] + B[vi + 3] + B[vi + 4]
+
+    sch = tir.Schedule(digits, debug_mask="all")
+    sch.compute_at(sch.get_block("B"), sch.get_loops(sch.get_block("C"))[0])
+    a, out = np.arange(8, dtype="float32"), tenon.nd.empty((4,))
+    tenon.build(sch.mod["main"], target="stackvm", name="main")["main"](tenon.nd.array(a), out)
+    np.testing.assert_array_equal(out.numpy(), [sum(a[i : i + 5] + 1) for i in range(4)])

@@ -223,5 +223,5 @@ def test_copies_read_no_element_that_a_block_only_names(step):
         sch.reindex_cache_read(sch.get_block("B"), 0, "global", lambda i, j: (j, i))
     assert "T.if_then_else(v0 * 4 + v1 < 35, A[v0 * 4 + v1], T.float32(0.0))" in sch.mod.script()
     a, out = np.arange(35, dtype="float32"), tenon.nd.empty((9, 4))
-    tenon.build(sch.mod, target="stackvm", name="main")["main"](tenon.nd.array(a), out)
+    tenon.build(sch.mod["main"], target="stackvm", name="main")["main"](tenon.nd.array(a), out)
     np.testing.assert_array_equal(out.numpy().ravel(), [*a, 5])

@@ -78,34 +78,105 @@ static tn_IterMapResult *detect(solver *s, const tn_arr *provided) {
   return map && map->indices->len == provided->len ? map : NULL;
 }
 
-/* Iterators at one corner of a box. @param box NULL: that of all elements of the buffer */
-static tn_map *corner(const tn_IterMapResult *map, solver *s, const tn_arr *box,
-                      const tn_Buffer *buffer, bool last) {
-  TN_VEC(point);
+/* The elements that a box of indices names. @param box NULL: all elements of the buffer */
+static int ends_of(const tn_arr *box, const tn_Buffer *buffer, int64_t i, tn_expr *ends[2]) {
+  tn_expr *extent = (tn_expr *)tn_arr_obj(buffer->shape, i);
+  TN_GET(ends[0], box ? at(box, i)->min_value : tir_zero(extent->dtype));
+  TN_GET(ends[1], box ? at(box, i)->max_value : last_index(extent));
+  return 0;
+}
+
+/* The iterators' values over a box of indices, and the number of its elements. */
+typedef struct {
+  tn_map *corner[2]; /* at its first element and its last one */
+  tn_map *over;      /* for a variable for each index */
+  tn_map *ranges;    /* of these variables */
+  tn_expr *elements;
+} inverse;
+
+static int invert(solver *s, const tn_IterMapResult *map, const tn_arr *box,
+                  const tn_Buffer *buffer, inverse *out) {
+  TN_VEC(first);
+  TN_VEC(last);
+  TN_VEC(vars);
+  TN_GET(out->elements, tir_i32(1));
+  TN_GET(out->ranges, tn_scope_own(tn_map_new()));
   for (int64_t i = 0; i < map->indices->len; ++i) {
-    tn_expr *extent = (tn_expr *)tn_arr_obj(buffer->shape, i);
-    tn_expr *x = box    ? last ? at(box, i)->max_value : at(box, i)->min_value
-                 : last ? last_index(extent)
-                        : tir_zero(extent->dtype);
-    if (!x || tn_vec_push_obj(&point, x)) return NULL;
+    tn_expr *ends[2], *n;
+    tn_Var *v;
+    TN_TRY(ends_of(box, buffer, i, ends));
+    TN_GET(v, tir_var("x", ends[0]->dtype));
+    TN_GET(n, tir_add(tir_sub(ends[1], ends[0]), tir_one(ends[0]->dtype)));
+    TN_GET(out->elements, tir_mul(out->elements, n));
+    TN_TRY(tn_vec_push_obj(&first, ends[0]));
+    TN_TRY(tn_vec_push_obj(&last, ends[1]));
+    TN_TRY(tn_vec_push_obj(&vars, v));
+    TN_TRY(tn_map_set(out->ranges, tn_any_obj(v), tn_any_obj(arith_interval(ends[0], ends[1]))));
   }
-  tn_arr *outputs = tn_arr_from(&point);
-  return outputs ? iter_map_inverse(&s->e->arith, map->indices, outputs) : NULL;
+  arith_analyzer *a = &s->e->arith;
+  TN_GET(out->corner[0], iter_map_inverse(a, map->indices, tn_arr_from(&first)));
+  TN_GET(out->corner[1], iter_map_inverse(a, map->indices, tn_arr_from(&last)));
+  TN_GET(out->over, iter_map_inverse(a, map->indices, tn_arr_from(&vars)));
+  return 0;
+}
+
+static int value_in(solver *s, const tn_map *m, const tn_any *var, tn_expr **out) {
+  tn_any value;
+  *out = NULL;
+  if (tn_map_get(m, *var, &value)) TN_GET(*out, simple(s, (tn_expr *)value.v.obj));
+  return 0;
+}
+
+/* Do the iterators between the corners name as many elements as the box has? Then these are the
+   same; of 0 to 4 the digits in (2, 4) are not those from (0, 0) to (1, 0). */
+static int is_between_corners(solver *s, const inverse *in, bool *yes) {
+  tn_expr *n;
+  TN_GET(n, tir_i32(1));
+  *yes = true;
+  for (int64_t j = 0; j < in->over->len && *yes; ++j) {
+    tn_expr *lo, *hi;
+    TN_TRY(value_in(s, in->corner[0], &in->over->entries[j].key, &lo));
+    TN_TRY(value_in(s, in->corner[1], &in->over->entries[j].key, &hi));
+    *yes = lo && hi;
+    if (*yes) TN_GET(n, tir_mul(n, tir_add(tir_sub(hi, lo), tir_one(lo->dtype))));
+  }
+  *yes = *yes && arith_prove_equal(&s->e->arith, n, in->elements);
+  return 0;
+}
+
+/* The values of one iterator over the box, or more of them. */
+static int values_of(solver *s, const inverse *in, bool between, const tn_any *var,
+                     const tn_Range *dom, tn_expr *out[2]) {
+  tn_expr *over;
+  if (between) {
+    TN_TRY(value_in(s, in->corner[0], var, &out[0]));
+    return value_in(s, in->corner[1], var, &out[1]);
+  }
+  const tn_IntervalSet *all, *set;
+  TN_TRY(value_in(s, in->over, var, &over));
+  TN_GET(all, arith_interval_of_range(&s->e->arith, dom));
+  TN_GET(set, over ? arith_int_set(&s->e->arith, over, in->ranges) : all);
+  TN_GET(out[0], simple(s, arith_is_inf(set->min_value) ? all->min_value : set->min_value));
+  TN_GET(out[1], simple(s, arith_is_inf(set->max_value) ? all->max_value : set->max_value));
+  return 0;
 }
 
 static int solve_whole(solver *s, const tn_IterMapResult *map, const tn_arr *required,
                        const tn_Buffer *buffer) {
-  tn_map *ends[4];
-  for (int k = 0; k < 4; ++k)
-    TN_GET(ends[k], corner(map, s, k < 2 ? required : NULL, buffer, k % 2 == 1));
-  for (int64_t j = 0; j < ends[0]->len; ++j) {
-    tn_any var = ends[0]->entries[j].key, value;
-    int64_t i = iter_of(s, var.v.obj);
-    tn_expr *x[4] = {NULL};
-    for (int k = 0; k < 4; ++k) {
-      if (tn_map_get(ends[k], var, &value)) TN_GET(x[k], simple(s, (tn_expr *)value.v.obj));
-    }
-    if (i >= 0) TN_TRY(add_domain(s, i, x[0], x[1], x[2], x[3]));
+  inverse in[2];
+  bool between[2];
+  for (int k = 0; k < 2; ++k) {
+    TN_TRY(invert(s, map, k ? NULL : required, buffer, &in[k]));
+    TN_TRY(is_between_corners(s, &in[k], &between[k]));
+  }
+  for (int64_t j = 0; j < in[0].over->len; ++j) {
+    const tn_any *var = &in[0].over->entries[j].key;
+    int64_t i = iter_of(s, var->v.obj);
+    tn_expr *x[2][2];
+    if (i < 0) continue;
+    const tn_Range *dom = ((const tn_IterVar *)tn_arr_obj(s->m->block->iter_vars, i))->dom;
+    for (int k = 0; k < 2; ++k) TN_TRY(values_of(s, &in[k], between[k], var, dom, x[k]));
+    TN_TRY(add_domain(s, i, x[0][0], x[0][1], x[1][0], x[1][1]));
   }
   return 0;
 }
@@ -246,11 +317,39 @@ static tn_arr *within(const tn_arr *sets, const tn_Buffer *buffer) {
   return tn_arr_from(&out);
 }
 
+/* An iteration of a consumer that reads no element, since its index lies outside of the buffer, has
+   no iteration of the producer that it would follow. */
+static int check_reads_inside(solver *s, const tn_arr *provided, const tn_Buffer *buffer) {
+  arith_analyzer *a = &s->e->arith;
+  const tn_Block *b = s->m->block;
+  tn_map *dom;
+  TN_GET(dom, tn_scope_own(tn_map_new()));
+  for (int64_t i = 0; i < b->iter_vars->len; ++i) {
+    const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(b->iter_vars, i);
+    TN_TRY(tn_map_set(dom, tn_any_obj(iv->var), tn_any_obj(iv->dom)));
+  }
+  for (int64_t i = 0; i < provided->len; ++i) {
+    tn_expr *extent = (tn_expr *)tn_arr_obj(buffer->shape, i);
+    const tn_IntervalSet *lo, *hi;
+    TN_GET(lo, arith_int_set(a, at(provided, i)->min_value, dom));
+    TN_GET(hi, arith_int_set(a, at(provided, i)->max_value, dom));
+    if (arith_is_inf(lo->min_value) || arith_is_inf(hi->max_value)) continue; /* not affine */
+    if (arith_prove_ge(a, lo->min_value, 0) && arith_prove(a, tir_lt(hi->max_value, extent)))
+      continue;
+    return sch_fail(s->e, "The block may read outside of the buffer", SCH_PLACES(b),
+                    "Index %lld at which block {0} reads %s may lie outside of it: no iteration of "
+                    "its producers stands for such an iteration of the block",
+                    (long long)i, tn_cstr(buffer->name));
+  }
+  return 0;
+}
+
 static int solve_buffer(solver *s, const tn_arr *regions, const tn_Buffer *buffer) {
   tn_arr *provided, *required;
   TN_TRY(provided_of(s, regions, buffer, &provided));
   TN_TRY(required_of(s, buffer, &required));
   if (!provided || !required) return 0;
+  if (s->m->reverse) TN_TRY(check_reads_inside(s, provided, buffer));
   if (!is_bounded(required)) TN_GET(required, within(required, buffer));
   tn_IterMapResult *map = detect(s, provided);
   return map ? solve_whole(s, map, required, buffer) : solve_each(s, provided, required, buffer);
