@@ -21,8 +21,8 @@
    two vectors at most, all tiles are alike, and the window is that of an image. */
 enum { UNROLLED_CHANNELS = 4, MOST_SUMS = 3 };
 
-/* Rows and columns that images of open extents are taken to have. Each row is a band: several would
-   need a condition in every tile. */
+/* The height and width assumed for images with dynamic extents. Each row is a band: a band of
+   several rows would need a condition in every tile. */
 enum { OPEN_ROWS = 61 };
 
 static int64_t unrolled_channels(const kernel_conv *c, const kernel_conv_tile *t) {
@@ -115,7 +115,7 @@ static int make_loops(conv_nest *d, const kernel_conv_parts *parts) {
   pieces p;
   int n = 0;
   TN_TRY(cut_spatial(d, parts, &p));
-  /* a loop of an open extent can only be divided among threads when it is the first */
+  /* a loop with a dynamic extent can only be divided among threads if it is the outermost one */
   if (c->open) conv_add(d->outer, &d->nouter, p.band);
   conv_add(d->outer, &d->nouter, p.chunk);
   for (int i = 0; i < c->lane; ++i)
@@ -154,7 +154,7 @@ int conv_direct_nest(conv_nest *d, const kernel_conv_parts *parts, tn_BlockRV *s
   return conv_place_store(d, store);
 }
 
-/* Extents that stand for open ones where a tile is chosen: prime, so that none divides them. */
+/* Replaces dynamic extents by numbers to choose a tile: primes, so that no tile divides them. */
 static void close_extents(kernel_conv *c, kernel_stage *closed) {
   *closed = *c->st;
   closed->spatial = 1;

@@ -25,14 +25,14 @@ typedef struct {
   int channel;    /* summed over, of the image's channels */
   bool depthwise; /* data depends on `lane`: each channel has its own kernels, or none */
   bool strided;   /* neighbouring columns read data that is not */
-  bool open;      /* extents of images or their number are known at run time only */
+  bool open;      /* height, width or the number of images is dynamic */
   int64_t dot;    /* channels whose products share a lane: weight[..., lane, dot]; else 1 */
   int64_t block;  /* channels that are neighbours in data, or are read together */
 } kernel_conv;
 
 /* @return 1 the stage is one and all its extents are known, 0 it is none, -1 error */
 int kernel_conv_of(kernel_conv *c, kernel_stage *st);
-/* The same; rows, columns and images may be open. */
+/* The same; height, width and the number of images may be dynamic. */
 int kernel_open_conv_of(kernel_conv *c, kernel_stage *st);
 
 /* A tile of the result: rows * cols pixels times `vectors` vectors of channels. */

@@ -37,7 +37,8 @@ static bool slides_any(const kernel_stage *st, const tn_BufferLoad *load) {
   return false;
 }
 
-/* Only images and their number may be open: a tile takes the same code whatever they are. */
+/* Only height, width and the number of images may be dynamic: the code of a tile does not depend on
+   them. */
 static bool is_open(const kernel_conv *c) {
   for (int i = 0; i < c->st->nspatial; ++i)
     if (c->st->axis[i].extent < 0) return true;

@@ -108,7 +108,7 @@ class Maker:
         return tir.Cast(self.dtype, tir.Cast(self.one_of(["float32", "float64"]), n))
 
     def let(self, depth):
-        """A variable of its own, which only the body knows."""
+        """A new variable, which only the body knows."""
         value, outside = self.number(depth - 1), self.vars
         v = tir.Var(f"v{depth}", self.dtype)
         self.vars = [*outside, v, v]

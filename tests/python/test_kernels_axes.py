@@ -125,9 +125,9 @@ def test_random_convolutions_of_any_extents(n, target):
             close(vm.run(x).numpy(), convolution(x, w, steps, pads, dilation, groups))
 
 
-def test_open_images_have_tiles_of_their_own():
+def test_images_with_dynamic_extents_are_tiled():
     """The sums of a tile stay in registers, and what follows is computed on them; the last tile of
-    a row has code of its own."""
+    a row has separate code."""
     x = relay.var("x", shape=(1, 16, relay.Any(), relay.Any()))
     w = relay.const(np.ones((16, 16, 3, 3), "float32"))
     y = relay.nn.relu(relay.nn.conv2d(x, w, channels=16, kernel_size=(3, 3), padding=(1, 1)))

@@ -208,7 +208,7 @@ def test_flops():
     assert analysis.estimate_tir_flops(matmul.body) == 2 * 128 * 128 * 64
     told = matmul.with_attr("estimated_flops", 32)
     assert analysis.estimate_tir_flops(tenon.IRModule({"main": told})) == 32
-    # what decides between branches is no work on numbers
+    # the condition of a branch does not count as arithmetic
     x, y = te.var("x", "float32"), te.var("y", "float32")
     picked = tir.Select(tir.And(x + 1 < y, tir.Not(x > y)), x * y + x, x)
     assert analysis.estimate_tir_flops(tir.Evaluate(picked)) == 2

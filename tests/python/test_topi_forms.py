@@ -143,9 +143,9 @@ def test_expressions_of_two_numbers():
 
 def test_numbers_that_a_type_cannot_hold():
     x = te.placeholder((3,), "int32")
-    with pytest.raises(TypeError, match=r"topi: 0\.5 is no int32: cast the tensor"):
+    with pytest.raises(TypeError, match=r"topi: 0\.5 is not int32: cast the tensor"):
         topi.add(x, 0.5)
-    with pytest.raises(TypeError, match="f is no int32"):
+    with pytest.raises(TypeError, match="f is not int32"):
         topi.add(x, te.var("f", "float32"))
     np.testing.assert_array_equal(run(lambda x: topi.add(x, 2.0), np.arange(3)), [2, 3, 4])
 

@@ -34,7 +34,7 @@ def scalar(value, dtype):
         _is_whole(value.dtype) if _is_expr(value) else float(value).is_integer()
     )
     if lossy:
-        raise TypeError(f"topi: {value} is no {dtype}: cast the tensor it is computed with")
+        raise TypeError(f"topi: {value} is not {dtype}: cast the tensor it is computed with")
     return te.compute(
         (), lambda: tir.Cast(dtype, value) if _is_expr(value) else tir.const(value, dtype), "scalar"
     )

@@ -1,5 +1,5 @@
 /* Convolutions that kernels do not know, as ones that they know: with more channels, and ordinary
-   ones for transposed ones. Extents of data may be open: those of the parts differ by constants.
+   ones for transposed ones. Extents of data may be dynamic: those of the parts differ by constants.
 
    A transposed convolution with step s and a kernel of K rows gives row o of the result from the
    rows x[q - t] with weights w[a + s * t], where q = (o + pad) / s, a = (o + pad) % s: for each a

@@ -1,4 +1,4 @@
-/* Loops that LLVM must not vectorize, because of a defect of its own.
+/* Loops that LLVM must not vectorize: it has a defect.
 
      for i in range(n):
        A[i] = if_then_else(C[i] < 0, B[i], B[k % m + i])
@@ -6,8 +6,8 @@
    A division that only some iterations reach, and whose operands are the same in all of them, is
    computed once for a vector of iterations, under the condition of its first lane; the other lanes
    then use a number that was never computed (llvm/llvm-project issue 142957; seen in LLVM 19).
-   Divisions by constants are no longer divisions there, and those whose operands use the loop's
-   variable are computed lane by lane. */
+   LLVM has replaced divisions by constants by then. Where an operand uses the loop variable, it
+   computes the division lane by lane. */
 #include <llvm-c/DebugInfo.h>
 
 #include "ir/functor.h"
@@ -16,7 +16,8 @@
 
 static int is_it(void *var, tn_obj *o) { return o == var; }
 
-/* An integer division by what is no constant; with a variable, by the same in all iterations. */
+/* Is the node an integer division whose divisor is not a constant? With `var`, are its operands
+   also the same in all iterations of the loop over `var`? */
 static int divides(void *var, tn_obj *o) {
   const tn_BinaryOp *b = TN_AS_BINARY(o);
   uint32_t t = o->type_index;

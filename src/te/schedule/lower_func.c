@@ -60,14 +60,14 @@ static tn_str *result_name(const tn_Operation *op, int64_t i) {
   return te_num_outputs(op) == 1 ? tn_str_from(name) : tn_str_fmt("%s.v%lld", name, (long long)i);
 }
 
-/* Of n // 2, the largest number is that of the type: far beyond what n stands for. */
-enum { MAX_OPEN_EXTENT = 1 << 16 };
+/* A dynamic extent such as n // 2 has the bound of its type, which is far too large to allocate. */
+enum { MAX_DYNAMIC_EXTENT = 1 << 16 };
 
 /* An extent that changes from iteration to iteration is allocated at its largest. */
 static tn_expr *largest(te_lowerer *l, tn_expr *extent) {
   arith_bound b = extent ? arith_const_bound(&l->arith, extent) : (arith_bound){0};
   if (!extent || b.max <= 0 || b.max >= INT32_MAX) return extent;
-  if (b.max > MAX_OPEN_EXTENT && arith_is_open(&l->arith, extent)) return extent;
+  if (b.max > MAX_DYNAMIC_EXTENT && arith_is_open(&l->arith, extent)) return extent;
   return tir_const_int(extent->dtype, b.max);
 }
 

@@ -51,8 +51,8 @@ static int read_data(const reader *r, tn_Buffer *buf, const char *name, const ch
   return buf->data ? 0 : -1;
 }
 
-/* Strides that are no integers would print as something else. A variable prints as itself: what
-   uses it says what is wrong with it. */
+/* Strides that are not integers would print as something else. A variable prints as itself; the
+   passes that use it report what is wrong with it. */
 static int check_strides(const reader *r, const ast *at, const tn_arr *strides) {
   for (int64_t i = 0; strides && i < strides->len; ++i) {
     const tn_expr *e = (const tn_expr *)tn_arr_obj(strides, i);

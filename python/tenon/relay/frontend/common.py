@@ -60,7 +60,7 @@ class _Filler(ExprMutator):
 
     def visit(self, expr):
         if expr.span is not None or isinstance(expr, Op | GlobalVar | Constructor):
-            return expr  # what has a name of its own stands for more than one place
+            return expr  # a named expression stands for several places
         made = super().visit(expr)
         return _with_fields(made, span=self._span) if isinstance(made, Expr) else made
 

@@ -19,7 +19,7 @@ def _padding(value, buffer, index_map):
 
 
 def _number(value, dtype):
-    """Of the buffer's type if that is of the same kind, so that 0 is no padding of floats."""
+    """Converts the value to the buffer's type if both are of one kind; 0 does not pad floats."""
     fits = dtype.startswith("float" if isinstance(value, float) else ("int", "uint", "bool"))
     return const(value, dtype) if fits else const(value)
 
@@ -87,10 +87,11 @@ class LayoutSteps:
             From the old indices to the new ones. `IndexMap.AXIS_SEPARATOR` among these also sets
             the axis separators.
         pad_value : int, float, PrimExpr, IndexMap or callable, optional
-            Value of what is no element of the old buffer, of the buffer's type (0.0 for floats), if
-            need be in terms of the new indices; left out, there may be no such places.
+            The value of the padding: elements of the new buffer that the old one does not have.
+            It has the buffer's type (0.0 for floats) and may depend on the new indices. Without
+            it, the map must not introduce padding.
         assume_injective_transform : bool
-            Do not check the map; what is no element of the old buffer holds anything.
+            Do not check the map; the values of the padding are undefined.
 
         Raises
         ------
