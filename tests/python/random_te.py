@@ -117,8 +117,7 @@ class Program:
         array = self.numbers.integers(low, min(high, 20) + 1, shape).astype(dtype)
         name = f"A{len(self.values)}"
         tensor = te.placeholder(tuple(e.expr for e in extents), dtype, name=name)
-        self.values.append(Value(tensor, array, extents, 20 if dtype != "int8" else 100))
-        self.values[-1].bound = max(20, -low)
+        self.values.append(Value(tensor, array, extents, max(20, -low)))
         self.inputs.append(self.values[-1])
 
     def add(self, tensor, array, extents, bound):
@@ -188,10 +187,8 @@ class Program:
             whole = whole if where is None else np.where(where.value, whole, least)
             over = tuple(range(len(extents), whole.ndim))
             made.append(getattr(np, kind)(whole, axis=over, initial=least))
-            call = {"axis": reduce_axes} if where is None else {"axis": reduce_axes}
-            if where is not None:
-                call["where"] = where.expr
-            return getattr(te, kind)(node.expr, **call)
+            condition = {} if where is None else {"where": where.expr}
+            return getattr(te, kind)(node.expr, axis=reduce_axes, **condition)
 
         tensor = te.compute(tuple(e.expr for e in extents), body, name=f"R{len(self.values)}")
         self.add(tensor, made[0], extents, LIMIT * 4096)
@@ -350,13 +347,11 @@ class Program:
         self.used.add(value.tensor)
         array = value.array[tuple(i.value for i in indices)]
         dtype = str(value.tensor.dtype)
-        kind = array.dtype if dtype == "bool" else wide(dtype)
         expr = value.tensor(*(i.expr for i in indices))
-        if dtype == "bool":  # has no order
-            return Node(expr.astype("int32"), array.astype("int64"), 1)
-        if dtype in RANGES:  # arithmetic of narrow and unsigned types wraps around
-            return Node(expr.astype("int32"), array.astype("int64"), value.bound)
-        return Node(expr, array.astype(kind), value.bound)
+        if dtype in WORK:
+            return Node(expr, array.astype(wide(dtype)), value.bound)
+        # arithmetic of narrow and unsigned types wraps around, and bool has no order
+        return Node(expr.astype("int32"), array.astype("int64"), value.bound)
 
     def index(self, extent, axes, plain):
         options = [a for a in axes if a.extent.same(extent) and a.start == 0]
