@@ -241,11 +241,10 @@ struct relay_op_row {
   relay_replace_fn whole;    /**< for WholeChannels: the call with more channels, cut off behind */
   relay_replace_fn convert;  /**< for ConvertLayout: the call in the layouts that are wanted */
   relay_grad_fn grad;        /**< adjoints of the arguments */
-  const char *
-      grads;       /**< the same as a tuple in Relay's text form, in which %d is the adjoint
+  const char *grads; /**< the same as a tuple in Relay's text form, in which %d is the adjoint
                       of the result, %y the result, %a, %b and %c are arguments, and a field () is none */
-  int64_t which;   /**< the family's own: which of its members it is */
-  const char *doc; /**< first line: what it does, as numpy would say it */
+  int64_t which;     /**< the family's own: which of its members it is */
+  const char *doc;   /**< first line: what it does, as numpy would say it */
 };
 
 /** A family: its rows and the types of its attributes. */
