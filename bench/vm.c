@@ -4,8 +4,9 @@
 
    The loop is what the compiler makes of
 
-     def @loop(%i, %n, %acc) { if (less(%i, %n)) { @loop(add(%i, 1), %n, add(%acc, %i)) } else {
-   %acc } }
+     def @loop(%i, %n, %acc) {
+       if (less(%i, %n)) { @loop(add(%i, 1), %n, add(%acc, %i)) } else { %acc }
+     }
 
    with kernels that do what compiled ones do without their checks of arguments. */
 #include <stdbool.h>

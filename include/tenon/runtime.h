@@ -332,7 +332,7 @@ TN_API int tn_any_to_tensor(const tn_any *a, tn_tensor **out);
  *  @param shape ndim extents, none negative; copied. May be NULL when ndim is 0.
  *  @param mem_scope NULL for ordinary memory
  *  @return owned, or NULL: ValueError (shape, dtype, scope), MemoryError, DeviceError (no such
- * device) */
+ *  device) */
 TN_API TN_OWNED tn_tensor *tn_tensor_new(const int64_t *shape, int32_t ndim, tn_dtype dtype,
                                          tn_device dev, const char *mem_scope);
 /** A compact tensor over part of the memory of `t`, which it keeps alive.

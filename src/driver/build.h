@@ -9,7 +9,7 @@
  *  @param programs map from Target to IRModule: all host code for one host is one module, the first
  *  one the root that imports the others
  *  @param host of targets that are not host code themselves; NULL: what they name, else this
- * machine
+ *  machine
  *  @return scope-owned, or NULL with an error of a pass or of a code generator; ValueError when two
  *  modules have a function of one name */
 TN_API tn_module *driver_build(const tn_map *programs, tn_target *host);

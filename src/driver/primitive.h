@@ -11,7 +11,7 @@
  * scalars, then its results. With constants it has the attribute DRIVER_LINKED: for each parameter
  * the constant (NDArray) that it is, or None; driver_link_constants makes them part of the code.
  *  @return scope-owned PrimFunc, not scheduled; NULL: OpNotImplemented, ValueError naming what it
- * cannot hold */
+ *  cannot hold */
 TN_API tn_PrimFunc *driver_primitive(const tn_RelayFunction *f, tn_target *t);
 
 #define DRIVER_LINKED "linked_constants"

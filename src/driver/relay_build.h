@@ -18,9 +18,9 @@ typedef struct {
 
 /** Builds the function `main` of a module.
  *  @param name of the model: kernels are called tvmgen_NAME_fused_..., underscores for what no
- * identifier has
+ *  identifier has
  *  @return 0, or -1 with the error of a pass or code generator, ValueError for what the graph
- * executor cannot run */
+ *  executor cannot run */
 TN_API int driver_relay_build(tn_IRModule *m, const driver_targets *t, const char *name,
                               relay_built *out);
 

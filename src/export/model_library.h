@@ -50,7 +50,7 @@ TN_API int mlf_export(const mlf_model *m, const char *path);
      executor-config/graph/NAME.graph       the graph, where there is one
      src/NAME.relay                         the program as it was given
      runtime/, templates/                   for ahead-of-time programs of microcontrollers: source
- of the runtime, files that firmware fills in
+                                            of the runtime, files that firmware fills in
 
  Models that name a compiler are measured with it: metadata.json tells what their code takes.
 

@@ -4,10 +4,11 @@
    Compiler code is scope-owned (base/scope.h): what a function here returns is kept alive by the
    current scope. Three ways to make a node:
 
-     TN_NEW(Add, .dtype = a->dtype, .a = a, .b = b)   fields as given: only where they are known
-   good TN_MAKE(Add, .a = a, .b = b)                     the same, then the node's invariants are
-   checked and derived fields (dtype) are filled in tir_add(a, b) matches operand types and folds
-   constants (ir/expr.h): what most code wants
+     TN_NEW(Add, .dtype = a->dtype, .a = a, .b = b)   the fields as given, which must be valid
+     TN_MAKE(Add, .a = a, .b = b)                     also checks the node's invariants and fills in
+                                                      derived fields (dtype)
+     tir_add(a, b)                                    also matches operand types and folds constants
+                                                      (ir/expr.h): what most code wants
 
    A NULL operand means that an error is pending: it passes through all three, so nested calls need
    one check at the end. */

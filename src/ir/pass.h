@@ -2,8 +2,8 @@
 
    A pass in C is one function and one row of its layer's table:
 
-     P(tir_remove_no_op, "tir.RemoveNoOp", PRIMFUNC, 0, "tir.transform.RemoveNoOpConfig", "drop
-   ...")
+     P(tir_remove_no_op, "tir.RemoveNoOp", PRIMFUNC, 0, "tir.transform.RemoveNoOpConfig",
+       "drop ...")
 
      tn_PrimFunc *tir_remove_no_op(tn_PrimFunc *f, const tn_pass_ctx *c);
 

@@ -9,8 +9,8 @@
 
 /* A sum of products of data and weight, of which lanes run over channels of the result:
 
-     out[n, oc, oh, ow, lane] += data[n, ic, oh * s + kh * d, ow * s + kw * d, i] * weight[...,
-   lane]
+     out[n, oc, oh, ow, lane] +=
+         data[n, ic, oh * s + kh * d, ow * s + kw * d, i] * weight[..., lane]
 
    or, without weight, the sum or the largest of data in a window.
 

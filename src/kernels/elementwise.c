@@ -2,8 +2,8 @@
    contiguous, a last one that is not full where they do not divide it. Axes that run through memory
    as one are one.
 
-     for i0 in parallel(n): for i1: for i2 in vectorized(16): B[i0, i1 * 16 + i2] = f(A[i0, i1 * 16
-   + i2]) */
+     for i0 in parallel(n): for i1: for i2 in vectorized(16):
+       B[i0, i1 * 16 + i2] = f(A[i0, i1 * 16 + i2]) */
 #include "base/error.h"
 #include "kernels/kernels_impl.h"
 

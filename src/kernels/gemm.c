@@ -2,8 +2,10 @@
    panels of whole vectors, and what follows the product is done on the tile before it is stored.
 
      for panel j (parallel):  [pack B's panel]
-       for rows i: init tile;  for k: for r in unrolled: for v in vectorized: D[r, v] += A[r, k] *
-   B[k, v] C[tile] = epilogue(D[tile])
+       for rows i:
+         init tile
+         for k: for r in unrolled: for v in vectorized: D[r, v] += A[r, k] * B[k, v]
+         C[tile] = epilogue(D[tile])
 
    Bytes are multiplied four at a time: their sums share a lane (tir.DotProducts).
 

@@ -2,8 +2,9 @@
    with a row-major right side, convolutions, pooling, sums over outer axes. A tile of the result,
    rows times vectors, stays in registers while the reduction runs:
 
-     for tiles (parallel): init tile;  for k: for r in unrolled: for v in vectorized: C[r, v] +=
-   A[r, k] * B[k, v]
+     for tiles (parallel):
+       init tile
+       for k: for r in unrolled: for v in vectorized: C[r, v] += A[r, k] * B[k, v]
 
    The number of rows follows from the registers: rows * vectors + vectors + 1 must fit. */
 #include "base/error.h"

@@ -1,9 +1,9 @@
 /* Operators that order, add and drop axes.
 
-     transpose(%x, axes=[0, 2, 1])              Tensor[(2, 3, 4), float32] -> Tensor[(2, 4, 3),
-   float32] squeeze(%x, axis=[1])                      Tensor[(2, 1, 4), float32] -> Tensor[(2, 4),
-   float32] expand_dims(%x, axis=1, num_newaxis=2)     Tensor[(2, 4), float32] -> Tensor[(2, 1, 1,
-   4), float32] reverse(%x, axis=0)                        elements of an axis in the opposite order
+     transpose(%x, axes=[0, 2, 1])             (2, 3, 4) -> (2, 4, 3)
+     squeeze(%x, axis=[1])                     (2, 1, 4) -> (2, 4)
+     expand_dims(%x, axis=1, num_newaxis=2)    (2, 4) -> (2, 1, 1, 4)
+     reverse(%x, axis=0)                       elements of an axis in the opposite order
  */
 #include "ir/imm.h"
 #include "ops/gradients.h"

@@ -1,8 +1,8 @@
 /* Tensors whose extents, or the extents of what is added to them, are given as tensors.
 
-     dyn.full(%value, %shape)         Tensor[(), float32], Tensor[(2), int64] -> Tensor[(?, ?),
-   float32] dyn.tile(%x, %reps)              Tensor[(3), float32], Tensor[(2), int64] -> Tensor[(?,
-   ?), float32] dyn.nn.pad(%x, %width, %value)   width[i] = elements before and after axis i */
+     dyn.full(%value, %shape)         %shape: Tensor[(2), int64]; result: (?, ?)
+     dyn.tile(%x, %reps)              %x: (3), %reps: Tensor[(2), int64]; result: (?, ?)
+     dyn.nn.pad(%x, %width, %value)   width[i] = elements before and after axis i */
 #include <string.h>
 
 #include "ir/expr.h"

@@ -1,8 +1,8 @@
 /* Parts of a tensor by begin, end and step along axes.
 
-     strided_slice(%x, begin=[0, -2], end=[3, 9], strides=[1, 1])     Tensor[(5, 4), float32] ->
-   Tensor[(3, 2), float32] slice_like(%x, %y)                                               the
-   first elements, as many as y has
+     strided_slice(%x, begin=[0, -2], end=[3, 9], strides=[1, 1])     (5, 4) -> (3, 2)
+     slice_like(%x, %y)                                               the first elements of x, as
+                                                                      many as y has
 
    As in numpy, negative begins and ends count from the end of the axis, what is out of range is cut
    off, and a negative step runs backwards. With slice_mode "size" the ends are numbers of elements,

@@ -1,8 +1,7 @@
 /* One tensor into several, several into one.
 
-     split(%x, indices_or_sections=2, axis=1)   Tensor[(2, 6), float32] -> (Tensor[(2, 3), float32],
-   Tensor[(2, 3), float32]) stack((%a, %b), axis=0)                    two of Tensor[(3), float32]
-   -> Tensor[(2, 3), float32] */
+     split(%x, indices_or_sections=2, axis=1)   (2, 6) -> two of (2, 3)
+     stack((%a, %b), axis=0)                    two of (3) -> (2, 3) */
 #include "ir/imm.h"
 #include "ops/gradients.h"
 #include "ops/layout.h"

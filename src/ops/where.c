@@ -1,8 +1,6 @@
 /* Choice between two tensors, element by element, with broadcasting.
 
-     where(%condition, %x, %y)     (Tensor[(2, 1), bool], Tensor[(3), float32], Tensor[(2, 3),
-   float32])
-                                   -> Tensor[(2, 3), float32] */
+     where(%condition, %x, %y)     (2, 1), (3), (2, 3) -> (2, 3) */
 #include "ir/imm.h"
 #include "ops/ops.h"
 

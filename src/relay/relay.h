@@ -105,10 +105,11 @@ TN_API void *relay_substitute(const void *expr, const tn_pmap *values);
 /** The same for a function, which loses the parameters that get values. */
 TN_API tn_RelayFunction *relay_bind_function(const tn_RelayFunction *f, const tn_pmap *values);
 /** Parameters become constants by their names.
- *  @param params map from name to NDArray @param strict names that the function does not have are
- * an error, not a warning @param exact the same for arrays of another element type than declared
+ *  @param params map from name to NDArray
+ *  @param strict names that the function does not have are an error, not a warning
+ *  @param exact the same for arrays of another element type than declared
  *  @return NULL: ValueError when two parameters have that name, or one is declared with another
- * type, TypeError */
+ *  type, TypeError */
 TN_API tn_RelayFunction *relay_bind_params(const tn_RelayFunction *f, const tn_map *params,
                                            bool strict, bool exact);
 

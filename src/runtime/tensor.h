@@ -38,7 +38,7 @@ extern const tn_type_hooks tn_tensor_hooks;
 /** Elements of a shape.
  *  @param what name for messages ("tensor", "from_dlpack")
  *  @return the count, or -1: ValueError when ndim is out of range, shape is NULL though ndim > 0,
- * an extent is negative, or the count overflows. */
+ *  an extent is negative, or the count overflows. */
 int64_t tn_shape_count(const char *what, const int64_t *shape, int32_t ndim);
 /** Bytes of a compact tensor of this shape and type, or -1 (ValueError, as above and for a dtype
  *  without size). */

@@ -2,8 +2,9 @@
 
      X = te.placeholder((n, n))                     for i, j, k in T.grid(n, n, n):
      Y = te.compute((n, n), lambda i, j:      ->      with T.block("compute"):
-           te.sum(X[i, k], axis=k))                     v_i, v_j, v_k = T.axis.remap("SSR", [i, j,
-   k]) with T.init(): Y[v_i, v_j] = 0 Y[v_i, v_j] = Y[v_i, v_j] + X[v_i, v_k]
+           te.sum(X[i, k], axis=k))                     v_i, v_j, v_k = T.axis.remap("SSR", ...)
+                                                        with T.init(): Y[v_i, v_j] = 0
+                                                        Y[v_i, v_j] = Y[v_i, v_j] + X[v_i, v_k]
 
    One block for each operation (for each result of one without reduction), in the order of their
    definitions. Results that are not parameters are allocated by the root block. */

@@ -8,7 +8,7 @@
  *   arrays.
  * - Handles (TVMFunctionHandle, TVMModuleHandle, TVMObjectHandle) are references to objects. A
  *   handle that a function stores through an `out` parameter is owned by the caller, who gives it
- * up with the Free function of its kind. Handles among arguments are borrowed.
+ *   up with the Free function of its kind. Handles among arguments are borrowed.
  * - A TVMArrayHandle is the address of the DLTensor inside a tensor object.
  * - Functions return 0, or -1 with the message in TVMGetLastError. A message that starts with the
  *   name of an error class and a colon ("TypeError: ...") becomes that class in Python.

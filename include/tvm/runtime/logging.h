@@ -1,10 +1,10 @@
 /**
  * Errors as C++ exceptions, checks and log messages, with the macros of Relay-era headers.
  *
- *     ICHECK_EQ(n, 2) << "two are needed";      InternalError "Check failed: n == 2 (3 vs. 2) :
- * ..." CHECK(x > 0) << "ValueError: x is " << x;  the class that the text names: ValueError in
- * Python LOG(FATAL) << "no such layout";            InternalError LOG(WARNING) << "slow path"; to
- * stderr
+ *     ICHECK_EQ(n, 2) << "two are needed";         InternalError: "Check failed: n == 2 (3 vs. 2)"
+ *     CHECK(x > 0) << "ValueError: x is " << x;    the class that the text names: ValueError
+ *     LOG(FATAL) << "no such layout";              InternalError
+ *     LOG(WARNING) << "slow path";                 a line on stderr
  *
  * An exception never leaves a function registered through this interface: it becomes an error of
  * the library, and in Python an exception of the class that stands before the first colon.

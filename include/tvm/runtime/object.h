@@ -15,8 +15,8 @@
  *     ... Counter c(make_object<CounterObj>());  c->count
  *
  * The library knows an object of such a class as an opaque object of its type key, which owns the
- * C++ object; everything else (arrays, strings, tensors) is the library's own, and a `const Object
- * *` to it is only good for the questions of class Object.
+ * C++ object; everything else (arrays, strings, tensors) belongs to the library, and a
+ * `const Object *` to it is only good for the methods of class Object.
  */
 #ifndef TVM_RUNTIME_OBJECT_H_
 #define TVM_RUNTIME_OBJECT_H_

@@ -4,9 +4,12 @@
      add(%a, %b), (%a, %b)      all on one, as far as nothing places them elsewhere: what another
                                 device has is copied
      on_device(%x, d)           %x on d, unless it was placed before; the value wherever it is
-   wanted device_copy(%x, s, d)      %x on s, the value on d if (%c) { %a } else { %b } %a, %b and
-   the value on one, %c on the host where it is a scalar that nothing else wants elsewhere let %x =
-   %v; %b            %x where %v is fn (%x) { %b }             its result where %b is
+                                wanted
+     device_copy(%x, s, d)      %x on s, the value on d
+     if (%c) { %a } else { %b } %a, %b and the value on one, %c on the host where it is a scalar
+                                that nothing else wants elsewhere
+     let %x = %v; %b            %x where %v is
+     fn (%x) { %b }             its result where %b is
 
    All but the second come first, so that copies are only where they must be. What is free after
    that is on the default device. */

@@ -1,8 +1,9 @@
 /* Shape programs: extents of a kernel's results from those of its arguments, by the shape functions
    of its operators one after another.
 
-     fn (%p0: Tensor[(?, 8)], %p1: Tensor[(4, 8)], Primitive=1) { repeat(nn.dense(%p0, %p1),
-   repeats=4, axis=0) }
+     fn (%p0: Tensor[(?, 8)], %p1: Tensor[(4, 8)], Primitive=1) {
+       repeat(nn.dense(%p0, %p1), repeats=4, axis=0)
+     }
    =>
      def shape_func(shape0: int64[2], result0: int64[2]): result0 = [shape0[0] * 4, 4]
 

@@ -23,10 +23,10 @@ typedef struct {
 
 /** A model as a module with the function main, and the values of its parameters.
  *  @param shapes map from name of an input to its extents, for inputs whose extents the model
- * leaves open; may be NULL
+ *  leaves open; may be NULL
  *  @param params map that gets name -> NDArray of the weights that are parameters
  *  @return scope-owned, or NULL: OpNotImplemented naming all operators that are not known,
- * ValueError, DiagnosticError */
+ *  ValueError, DiagnosticError */
 TN_API tn_IRModule *onnx_import(const onnx_model *m, const tn_map *shapes, onnx_options how,
                                 tn_map *params);
 

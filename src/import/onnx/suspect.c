@@ -1,7 +1,8 @@
 /* Mistakes in a model that do not keep it from being read: a warning, or with `strict` an error.
 
      names     two nodes, or two weights, with the same name; a node that writes a weight or an
-   input inputs    weights whose shape differs from that of the input, shapes for unknown inputs
+               input
+     inputs    weights whose shape differs from that of the input, shapes for unknown inputs
      outputs   declared types that differ from the computed ones
      opset     an operator set newer than this importer
 

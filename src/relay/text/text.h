@@ -31,7 +31,7 @@ TN_API int relay_print(const tn_obj *node, const relay_print_options *opt, tn_bu
  *  @param name of the text, for messages
  *  @param init module whose definitions are known and kept, or NULL
  *  @param meta map from type key to array of objects, for texts without their metadata section; may
- * be NULL
+ *  be NULL
  *  @return scope-owned, or NULL: DiagnosticError with all errors, each with its place */
 TN_API tn_IRModule *relay_parse(const char *name, const tn_str *text, const tn_IRModule *init,
                                 const tn_map *meta);

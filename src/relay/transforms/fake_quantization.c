@@ -8,9 +8,9 @@
    Every step moves a dequantize behind an operator that reads it, until it meets a quantize:
 
      f(dequantize(x, s, z))  =>  dequantize(g(x), t, u)        rules
-     quantize(f(dequantize(x, s, z)), t, u)  =>  qnn.f(x, s, z, t, u)    finals, which need to know
-     quantize(dequantize(x, s, z), t, u)     =>  requantize(x, s, z, t, u)         the result's
-   quanta
+     quantize(f(dequantize(x, s, z)), t, u)  =>  qnn.f(x, s, z, t, u)         finals, which need to
+     quantize(dequantize(x, s, z), t, u)     =>  requantize(x, s, z, t, u)    know the result's
+                                                                              scale and zero point
 
    Scales and zero points must be constants, for operators without a channel axis one number.
    Operators without a rule compute with floats, as they did. */

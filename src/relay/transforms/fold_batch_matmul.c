@@ -2,8 +2,8 @@
    written where it is wanted, instead of being moved there before and after. What attention makes
    of heads:
 
-     %1 = reshape(transpose(%q, axes=[0, 2, 1, 3]), newshape=[-1, 128, 64]);      %q: (1, 128, 12,
-   64) %2 = reshape(transpose(%k, axes=[0, 2, 3, 1]), newshape=[-1, 64, 128]);
+     %1 = reshape(transpose(%q, axes=[0, 2, 1, 3]), newshape=[-1, 128, 64]);   %q: (1, 128, 12, 64)
+     %2 = reshape(transpose(%k, axes=[0, 2, 3, 1]), newshape=[-1, 64, 128]);
      reshape(nn.batch_matmul(%1, %2, transpose_b=False), newshape=[1, 12, 128, 128])
    =>
      einsum((%q, %k), equation="bmhk,bnhk->bhmn")

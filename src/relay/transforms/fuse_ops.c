@@ -2,8 +2,8 @@
 
      %0 = nn.conv2d(%x, %w);  %1 = nn.bias_add(%0, %b);  nn.relu(%1)
    =>
-     %0 = fn (%p0, %p1, %p2, Primitive=1) { nn.relu(nn.bias_add(nn.conv2d(%p0, %p1), %p2)) }; %0(%x,
-   %w, %b)
+     %0 = fn (%p0, %p1, %p2, Primitive=1) { nn.relu(nn.bias_add(nn.conv2d(%p0, %p1), %p2)) };
+     %0(%x, %w, %b)
 
    An expression is fused with its post-dominator when the ways in between allow it, in three
    rounds: first what follows convolutions and the like, then chains of injective operators, then

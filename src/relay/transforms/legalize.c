@@ -1,14 +1,17 @@
 /* Legalize: calls become what the target computes better, or at all.
 
-     nn.conv2d_transpose(%x, %w, strides=[2, 2]) -> nn.depth_to_space(nn.conv2d(%x, %w2),
-   block_size=2)
+     nn.conv2d_transpose(%x, %w, strides=[2, 2])
+   =>
+     nn.depth_to_space(nn.conv2d(%x, %w2), block_size=2)
 
    What takes a call's place is said by an attribute of its operator (FTVMLegalize, or the one that
    the pass is given), else by the row of the operator. Quantized operators are those of
    CanonicalizeOps of qnn, which runs before (attribute FTVMQnnCanonicalize). RelaxPrecision is the
    same for what becomes less exact (`relax` of the row):
 
-     nn.dense(%x, %w) -> nn.dense(cast(%x, "bfloat16"), cast(%w, "bfloat16"), out_dtype="float32")
+     nn.dense(%x, %w)
+   =>
+     nn.dense(cast(%x, "bfloat16"), cast(%w, "bfloat16"), out_dtype="float32")
  */
 #include "base/error.h"
 #include "base/scope.h"

@@ -4,8 +4,8 @@
      let %s = memory.alloc_storage(64i64, 64i64);       let %s = memory.alloc_storage(64i64, 64i64);
      let %a = memory.alloc_tensor(%s, ...);             let %a = memory.alloc_tensor(%s, ...);
      let %_ = vm.invoke_tvm_op(%f, (%x,), (%a,));       let %_ = vm.invoke_tvm_op(%f, (%x,), (%a,));
-     let %t = memory.alloc_storage(256i64, 64i64);      let %t = memory.alloc_storage(256i64,
-   64i64); let %b = memory.alloc_tensor(%t, ...);        =>   let %b = memory.alloc_tensor(%t, ...);
+     let %t = memory.alloc_storage(256i64, 64i64);      let %t = memory.alloc_storage(256i64, 64i64);
+     let %b = memory.alloc_tensor(%t, ...);        =>   let %b = memory.alloc_tensor(%t, ...);
      let %_ = vm.invoke_tvm_op(%g, (%a,), (%b,));       let %_ = vm.invoke_tvm_op(%g, (%a,), (%b,));
      let %u = memory.alloc_storage(32i64, 64i64);       let %c = memory.alloc_tensor(%s, ...);
      let %c = memory.alloc_tensor(%u, ...);             let %_ = vm.invoke_tvm_op(%h, (%b,), (%c,))

@@ -1,8 +1,8 @@
 /* SimplifyExpr: calls that can be said more simply.
 
      reshape(reshape(%x, [4, -1]), [-1]) -> reshape(%x, [8])      transpose(transpose(%x)) -> %x
-     multiply(%x, ones([2, 3])) -> %x                             divide(2f, sqrt(%x)) -> 2f *
-   rsqrt(%x)
+     multiply(%x, ones([2, 3])) -> %x
+     divide(2f, sqrt(%x)) -> 2f * rsqrt(%x)
 
    The rules stand in simplify_arith.c, simplify_shape.c, simplify_range.c and simplify_order.c.
    What is computed of constants is left to FoldConstant. SimplifyExprPostAlterOp has only the rules

@@ -2,8 +2,7 @@
 
      nn.batch_norm(%x, %gamma, %beta, %mean, %var).0
    =>
-     %x * (gamma / sqrt(var + epsilon)) + (beta - mean * that)      each of them a number for each
-   channel
+     %x * (gamma / sqrt(var + epsilon)) + (beta - mean * that)      one number for each channel
 
    What is computed of parameters only is folded afterwards. nn.dropout is its input; nn.layer_norm
    and the like become their formulas. */

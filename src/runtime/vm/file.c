@@ -11,7 +11,7 @@
                     u64 3, texts: name, number of registers, number of instructions
                     u64 count, text of each parameter; u64 count, i64 device of each
                     each instruction: u64 count of words, i64 hash of the others, i64 opcode,
-   operands
+                    operands
 
      and the types of parameters and results (types.c)
 

@@ -1,7 +1,7 @@
 /* Bounds of all iteration variables of a schedule, from the results back to the inputs.
 
-     B[i] computed in loop xo of  C[x] = B[x] + B[x + 1],  x split by 8:    i in [xo * 8, xo * 8 +
-   9)
+     B[i] computed in loop xo of  C[x] = B[x] + B[x + 1],  x split by 8:
+     i in [xo * 8, xo * 8 + 9)
 
    The axes of a result range over their whole extent. Those of another stage range over what its
    consumers read: each consumer's loops outside the place the stage is computed at are fixed, those

@@ -4,8 +4,7 @@
      xo, xi split x by 8                       ->       B = T.alloc_buffer((9,))
                                                         for i in range(9): B[i] = ...
                                                         for x_inner in range(8):
-                                                          C[x_outer * 8 + x_inner] = B[x_inner] +
-   ...
+                                                          C[x_outer * 8 + x_inner] = B[x_inner] + ..
 
    Each stage is a nest of its loops around its stores; what is computed at one of its loops comes
    before the rest of that loop's body, in a block that allocates the results. A reduction stores

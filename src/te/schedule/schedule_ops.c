@@ -1,8 +1,9 @@
 /* A schedule as one statement, and that statement as a function: what te_schedule_to_func does at
    once, in two steps.
 
-     stmt = te.schedule.ScheduleOps(s, bounds)           T.attr({A.op: [A], B.op: [B]},
-   "te_buffers", 0, ...) func = te.schedule.SchedulePostProcToPrimFunc([A, B], stmt, None)
+     stmt = te.schedule.ScheduleOps(s, bounds)
+       T.attr({A.op: [A], B.op: [B]}, "te_buffers", 0, ...)
+     func = te.schedule.SchedulePostProcToPrimFunc([A, B], stmt, None)
 
    The attribute around the statement says in which buffers the results of operations are: all
    inputs, and the results that are wanted. */

@@ -1,8 +1,9 @@
 /* In which memory the arguments and results of a function lie, by the types of the relay function
    that it computes: tensors of tuples are parameters of their own.
 
-     def main(A: T.Buffer((8,), scope="sram"), B: ...)   with  (Tensor) -> Tensor   =>   ["sram",
-   ""]
+     def main(A: T.Buffer((8,), scope="sram"), B: ...)   with  (Tensor) -> Tensor
+   =>
+     ["sram", ""]
 
    "" stands for memory "global", which constrains nothing. */
 #include <string.h>

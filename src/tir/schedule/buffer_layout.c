@@ -1,7 +1,9 @@
 /* Steps on buffers: transform_layout, set_axis_separator, unsafe_set_dtype.
 
-     B: (16, 16)                transform_layout(block, ("write", 0), lambda i, j: (i // 4, j, i %
-   4)) B[vi, vj] = A[vi, vj]          ->     B: (4, 16, 4)     B[vi // 4, vj, vi % 4] = A[vi, vj]
+     transform_layout(block, ("write", 0), lambda i, j: (i // 4, j, i % 4))
+
+     B: (16, 16)                 ->     B: (4, 16, 4)
+     B[vi, vj] = A[vi, vj]              B[vi // 4, vj, vi % 4] = A[vi, vj]
 
    The buffer is another one afterwards, and every access to it in the function is rewritten. Where
    the new space is larger, the padding is stored too (buffer_padding.c). */

@@ -3,8 +3,8 @@
      C[vi, vj] = ...     cache_write("C", 0, "local")     C_local[vi, vj] = ...
                                    ->                     for ax0, ax1 in T.grid(n, m):
                                                               with T.block("C_local"):
-                                                                  v0, v1 = T.axis.remap("SS", [ax0,
-   ax1]) C[v0, v1] = C_local[v0, v1]
+                                                                  v0, v1 = T.axis.remap("SS", ...)
+                                                                  C[v0, v1] = C_local[v0, v1]
 
    A copy is made where the block that writes the buffer and one that reads it have their innermost
    sequence in common: there it is of what one run of the loops around it touches. At the level of

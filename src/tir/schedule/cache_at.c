@@ -1,12 +1,16 @@
 /* read_at and write_at: copies of what one iteration of a loop touches.
 
-     for i, k in T.grid(4, 8):       read_at(k, "C", 0, "shared")
-       for j in range(16):                      ->              for i, k in T.grid(4, 8):
-         ... A[i * 16 + j, k] ...                                 with T.block("A_shared"):
-                                                                    v0, v1 = T.axis.remap("SS", [i,
-   k]) T.block_attr({"auto_copy": 1}) for ax0, ax1 in T.grid(16, 1): A_shared[v0 * 16 + ax0, v1 +
-   ax1] = A[v0 * 16 + ax0, v1 + ax1] for j in range(16):
-                                                                    ... A_shared[i * 16 + j, k] ...
+     read_at(k, "C", 0, "shared")
+
+     for i, k in T.grid(4, 8):           for i, k in T.grid(4, 8):
+       for j in range(16):         ->      with T.block("A_shared"):
+         ... A[i * 16 + j, k] ...            v0, v1 = T.axis.remap("SS", [i, k])
+                                             T.block_attr({"auto_copy": 1})
+                                             for ax0, ax1 in T.grid(16, 1):
+                                               A_shared[v0 * 16 + ax0, v1 + ax1] =
+                                                   A[v0 * 16 + ax0, v1 + ax1]
+                                           for j in range(16):
+                                             ... A_shared[i * 16 + j, k] ...
 
    The copy is one block with its loops inside, so that LowerAutoCopy can distribute it over
    threads; its iterators are the loops around that the region follows. The buffer keeps its shape,

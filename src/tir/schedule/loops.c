@@ -2,8 +2,9 @@
 
      for i in range(130):        split(i, [None, 16])     for i_0, i_1 in T.grid(9, 16):
          with T.block("B"):              ->                   with T.block("B"):
-             vi = T.axis.spatial(130, i)                          vi = T.axis.spatial(130, i_0 * 16
-   + i_1) T.where(i_0 * 16 + i_1 < 130) */
+             vi = T.axis.spatial(130, i)                          vi = T.axis.spatial(
+                                                                      130, i_0 * 16 + i_1)
+                                                                  T.where(i_0 * 16 + i_1 < 130) */
 #include "ir/functor.h"
 #include "tir/schedule/carried.h"
 #include "tir/schedule/schedule_impl.h"

@@ -1,9 +1,10 @@
 /* Copies in which a block's own iterators are the indices: reindex, reindex_cache_read and _write.
 
-     B[vi] = A[vi % 8, vi // 8]      reindex(block, ("read", 0))     A_reindex[v0] = A[v0 % 8, v0 //
-   8]
-                                               ->                    ...
-                                                                     B[vi] = A_reindex[vi]
+     reindex(block, ("read", 0))
+
+     B[vi] = A[vi % 8, vi // 8]      ->      A_reindex[v0] = A[v0 % 8, v0 // 8]
+                                             ...
+                                             B[vi] = A_reindex[vi]
 
    The block accesses the buffer at one place. With an index map the copy has the indices that the
    map gives for the iterators, and lies in another memory. */

@@ -2,8 +2,9 @@
 
      for i in range(4):                               for i in range(4):
        for k in range(6): B[i * 4 + k] = ...            for k in range(6):
-       for k in range(4):                       ->        if i < 1 or k >= 2: B[(i * 4 + k) % 6] =
-   ... C[i * 4 + k] = B[i * 4 + k : + 3]              ...
+       for k in range(4):                       ->        if i < 1 or k >= 2:
+         C[i * 4 + k] = B[i * 4 + k : + 3]                  B[(i * 4 + k) % 6] = ...
+                                                        ...
 
    A dimension slides when its region begins at k * loop + rest, k > 0, has a constant extent above
    k, and no other dimension follows that loop. The one with the outermost loop becomes circular:

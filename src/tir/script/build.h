@@ -37,7 +37,7 @@ typedef struct {
 
 /** The programs of a source text: its only definition, or an IRModule of several.
  *  @return PrimFunc or IRModule owned by the scope; NULL with DiagnosticError (place and caret), or
- * whatever the host raised */
+ *  whatever the host raised */
 TN_API tn_obj *script_parse(const ast_source *src, const script_options *opt);
 /** A single expression, with names from `locals` (string to value, may be NULL). */
 TN_API tn_obj *script_parse_expr(const ast_source *src, const tn_map *locals,

@@ -3,8 +3,7 @@
    side is:
 
      T.Select(0 < i, A[i - 1], 0)          ->   T.if_then_else(0 < i, A[i - 1], 0)
-     0 <= I[i] and A[I[i]] < 3             ->   T.if_then_else(0 <= I[i], A[I[i]] < 3,
-   T.bool(False))
+     0 <= I[i] and A[I[i]] < 3             ->   T.if_then_else(0 <= I[i], A[I[i]] < 3, False)
 
    A read is harmless when its indices are known to lie in the buffer, or when the operand that is
    evaluated anyway reads the same element. Runs while buffers have their shapes, where indices are

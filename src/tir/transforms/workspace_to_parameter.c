@@ -2,10 +2,10 @@
    that the caller gives, behind the other parameters. How many bytes that takes is the attribute
    "workspace_bytes"; functions that need none stay as they are.
 
-     def f(A: T.Buffer((8,))):                  def f(A: T.Buffer((8,)), workspace:
-   T.handle("uint8")): B = T.allocate([512], "float32")   ->      B =
-   T.handle_add_byte_offset(workspace, 0)
-       ...                                        ...
+     def f(A: T.Buffer((8,))):                def f(A: T.Buffer((8,)), workspace: T.handle("uint8")):
+       B = T.allocate([512], "float32")   ->    B = T.handle_add_byte_offset(workspace, 0)
+       ...                                      ...
+
 
    Allocations around each other lie behind each other, those beside each other share memory: no
    plan is better. Extents must be constant; all iterations of a loop use the same memory, so run
