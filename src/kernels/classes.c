@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/scope.h"
 #include "ir/imm.h"
 #include "ir/module.h"
@@ -96,9 +97,12 @@ tn_PrimFunc *kernels_schedule(tn_PrimFunc *f, const kernel_machine *m) {
   TN_GETP(f, kernel_simplify_indices(f));
   tn_PrimFunc *whole = m->vector_bytes && !m->block_threads ? kernel_attention(f, m) : f;
   if (whole != f) return tn_scope_return(scope, whole);
+  const char *name = ir_attrs_str(f->attrs, "global_symbol");
   tn_PrimFunc *done = scheduled(f, m, ALL_CLASSES);
   for (int i = WITHOUT_NEIGHBOURS; !done && i < NCHOICES; ++i) {
     if (strcmp(tn_error_class(), "ScheduleError") != 0) break;
+    TN_LOG(INFO, "kernels: a plainer schedule is taken, as a step was refused: %s",
+           tn_error_message());
     tn_error_clear();
     done = scheduled(f, m, (choice)i);
   }

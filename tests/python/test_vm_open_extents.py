@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tenon
 from tenon import relay
+from tenon.relay.backend.te_compiler import lower_to_primfunc
 
 ANY = relay.Any()
 
@@ -51,6 +52,37 @@ def test_batch_matmul(opened, transposed):
     for size in [(1, 1, 1, 1), (3, 8, 33, 16), (2, 19, 5, 40), (1, 1, 64, 100)]:
         real = (size["bmkn".index(c)] if c in opened else fixed[c] for c in "bmkn")
         check(vm, want, *shapes(*real))
+
+
+@pytest.mark.parametrize("target, level", [("llvm", 0), ("llvm", 4), ("c", 3)])
+def test_batches_that_broadcast(target, level, tmp_path):
+    params = [relay.var(name, shape=(ANY, ANY, ANY)) for name in "xy"]
+    product = relay.nn.batch_matmul(*params, transpose_b=False)
+    mod = tenon.IRModule.from_expr(relay.Function(params, product))
+    with tenon.transform.PassContext(opt_level=level):
+        exe = relay.vm.compile(mod, target)
+    if target == "c":
+        code, lib = exe.save()
+        lib.export_library(str(tmp_path / "lib.so"))
+        lib = tenon.runtime.load_module(str(tmp_path / "lib.so"))
+        exe = tenon.runtime.vm.Executable.load_exec(code, lib)
+    vm = tenon.runtime.vm.VirtualMachine(exe, tenon.cpu())
+    for a, b in [(1, 3), (3, 1), (3, 3), (0, 1)]:
+        for m, k, n in [(7, 37, 128), (128, 7, 37), (1, 0, 7), (0, 7, 7), (7, 7, 0)]:
+            check(vm, np.matmul, (a, m, k), (b, k, n))
+    with pytest.raises(tenon.error.ShapeError, match="do not fit together"):
+        vm.run(*(np.zeros((n, 4, 4), "float32") for n in (2, 3)))
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_products_of_open_extents_run_in_vectors(transposed):
+    """Whatever is known of their extents, products are tiles in registers."""
+    a, b = (relay.var(name, shape=(ANY, ANY, ANY)) for name in "ab")
+    f = relay.Function([a, b], relay.nn.batch_matmul(a, b, transpose_b=transposed))
+    f = relay.transform.InferType()(tenon.IRModule.from_expr(f))["main"]
+    program = lower_to_primfunc(f, tenon.target.Target("llvm"))
+    text = tenon.get_global_func("kernels.schedule")(program, 32, 16, 1).script()
+    assert text.count("T.vectorized(8)") >= 3 and "T.unroll(6)" in text
 
 
 def softmax(x):

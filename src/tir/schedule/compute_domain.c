@@ -9,6 +9,7 @@
 #include "arith/iter_map.h"
 #include "base/alloc.h"
 #include "ir/functor.h"
+#include "tenon/object.h"
 #include "tir/schedule/compute_at.h"
 
 typedef struct {
@@ -317,6 +318,18 @@ static tn_arr *within(const tn_arr *sets, const tn_Buffer *buffer) {
   return tn_arr_from(&out);
 }
 
+/* Is the index an iterator of the block that runs through all of an axis? What a prover makes of
+   an extent that is a choice (of two that broadcast) it may not know again. */
+static bool runs_through(const tn_Block *b, const tn_IntervalSet *index, const tn_expr *extent) {
+  for (int64_t i = 0; i < b->iter_vars->len; ++i) {
+    const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(b->iter_vars, i);
+    const tn_expr *var = (const tn_expr *)iv->var;
+    if (index->min_value == var && index->max_value == var)
+      return tir_is_zero(iv->dom->min) && tn_equal(iv->dom->extent, extent, 0) == 1;
+  }
+  return false;
+}
+
 /* An iteration of a consumer that reads no element, since its index lies outside of the buffer, has
    no iteration of the producer that it would follow. */
 static int check_reads_inside(solver *s, const tn_arr *provided, const tn_Buffer *buffer) {
@@ -331,6 +344,7 @@ static int check_reads_inside(solver *s, const tn_arr *provided, const tn_Buffer
   for (int64_t i = 0; i < provided->len; ++i) {
     tn_expr *extent = (tn_expr *)tn_arr_obj(buffer->shape, i);
     const tn_IntervalSet *lo, *hi;
+    if (runs_through(b, at(provided, i), extent)) continue;
     TN_GET(lo, arith_int_set(a, at(provided, i)->min_value, dom));
     TN_GET(hi, arith_int_set(a, at(provided, i)->max_value, dom));
     if (arith_is_inf(lo->min_value) || arith_is_inf(hi->max_value)) continue; /* not affine */
