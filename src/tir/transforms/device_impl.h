@@ -17,6 +17,10 @@ tir_memory tir_memory_of(const char *scope);
 /** The memory that a pointer variable points to, "global" when it names none. Borrowed. */
 const char *tir_var_scope(const tn_Var *v);
 bool tir_is_dynamic_shared(const char *scope);
+/** What the program's function tvm.info.mem.SCOPE says of a memory; *out stays as it is without
+ * one.
+ * @param at place for errors. TypeError unless it returns MemoryInfo or None. */
+int tir_memory_info(const char *scope, const tn_Span *at, tn_MemoryInfo **out);
 
 /** The thread axis whose variable an attribute "thread_extent" binds, or NULL. */
 const tn_IterVar *tir_launched_axis(const tn_AttrStmt *s);

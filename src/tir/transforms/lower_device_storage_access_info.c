@@ -40,8 +40,7 @@ static tn_expr *lower_call(tn_mut *m, tn_Call *op) {
 
 /* ---- memory that the program knows ---- */
 
-/* *out: what the program's function says of the memory, NULL without one. */
-static int memory_info(const char *scope, const tn_Allocate *at, tn_MemoryInfo **out) {
+int tir_memory_info(const char *scope, const tn_Span *at, tn_MemoryInfo **out) {
   tn_any info = tn_any_none();
   tn_str *name;
   TN_GET(name, tn_str_fmt("tvm.info.mem.%s", scope));
@@ -49,7 +48,7 @@ static int memory_info(const char *scope, const tn_Allocate *at, tn_MemoryInfo *
   if (!f) return 0;
   TN_TRY(tn_func_call(f, NULL, 0, &info));
   tn_obj *o = tn_any_is_obj(&info) ? tn_scope_own(info.v.obj) : NULL;
-  TN_CHECK(info.type_index == TN_NONE || TN_IS(MemoryInfo, o), TypeError, at->span,
+  TN_CHECK(info.type_index == TN_NONE || TN_IS(MemoryInfo, o), TypeError, at,
            "%s: expected MemoryInfo, got %s", tn_cstr(name),
            tn_type_key((uint32_t)info.type_index));
   *out = (tn_MemoryInfo *)o;
@@ -78,7 +77,7 @@ static tn_stmt *without_memory(const tn_Allocate *op, tn_stmt *body, const char 
 static tn_stmt *lower_allocate(tn_mut *m, tn_Allocate *op) {
   tn_MemoryInfo *info = NULL;
   const char *scope = tir_var_scope(op->buffer_var);
-  TN_TRYP(memory_info(scope, op, &info));
+  TN_TRYP(tir_memory_info(scope, op->span, &info));
   tn_Allocate *r = tn_mut_children(m, op);
   if (!r || !info) return (tn_stmt *)r;
   if (!info->head_address) return without_memory(op, r->body, scope);

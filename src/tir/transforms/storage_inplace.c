@@ -57,28 +57,48 @@ static bool is_row_major(const checker *x, tn_expr *index, const tn_arr *factors
   return want != NULL;
 }
 
-static bool covers_loops(const checker *x, tn_expr *index) {
+/* Is the index one-to-one over the loops that it depends on? These are marked in `seen`. */
+static bool is_one_to_one_over(const checker *x, tn_expr *index, const tn_arr *factors,
+                               bool *seen) {
   stride s[MAX_LOOPS + 1];
   int n = 0;
   int64_t k, extent;
-  TN_VEC(vars);
   const tn_Ramp *r = TN_AS(Ramp, index);
   if (r) {
     if (r->lanes < 0 || !tir_as_int((tn_obj *)r->stride, &k)) return false;
     s[n++] = (stride){k < 0 ? -k : k, r->lanes};
   }
-  for (int i = 0; i < x->nloops; ++i)
-    if (tn_vec_push_obj(&vars, x->loops[i]->loop_var)) return false;
-  tn_arr *factors = arith_linear(r ? r->base : index, tn_arr_from(&vars));
-  if (!factors || factors->len != x->nloops + 1) return false;
-  if (!r && is_row_major(x, index, factors)) return true;
   for (int i = 0; i < x->nloops; ++i) {
     if (!tir_as_int((tn_obj *)x->loops[i]->extent, &extent)) extent = -1;
-    if (extent == 1 || extent == 0) continue;
+    if (extent == 1 || extent == 0) seen[i] = true;
+    if (seen[i] && extent >= 0 && extent <= 1) continue;
     if (!tir_as_int(tn_arr_obj(factors, i), &k)) return false;
+    if (k == 0) continue;
     s[n++] = (stride){k < 0 ? -k : k, extent};
+    seen[i] = true;
   }
   return is_one_to_one(s, n);
+}
+
+/* Do different iterations store different elements? Each index tells the loops that it depends on
+ * apart; all loops have to be among them. */
+static bool covers_loops(const checker *x, const tn_arr *indices) {
+  bool seen[MAX_LOOPS] = {false};
+  TN_VEC(vars);
+  for (int i = 0; i < x->nloops; ++i)
+    if (tn_vec_push_obj(&vars, x->loops[i]->loop_var)) return false;
+  tn_arr *all = tn_arr_from(&vars);
+  for (int64_t d = 0; d < indices->len; ++d) {
+    tn_expr *index = (tn_expr *)tn_arr_obj(indices, d);
+    const tn_Ramp *r = TN_AS(Ramp, index);
+    tn_arr *factors = arith_linear(r ? r->base : index, all);
+    if (!factors || factors->len != x->nloops + 1) return false;
+    if (!r && indices->len == 1 && is_row_major(x, index, factors)) return true;
+    if (!is_one_to_one_over(x, index, factors, seen)) return false;
+  }
+  for (int i = 0; i < x->nloops; ++i)
+    if (!seen[i]) return false;
+  return true;
 }
 
 /* ---- uses ---- */
@@ -95,13 +115,26 @@ static bool same_indices(const tn_arr *a, const tn_arr *b) {
   return same;
 }
 
+static bool same_offset(const tn_expr *a, const tn_expr *b) {
+  bool none_a = !a || tir_is_zero(a), none_b = !b || tir_is_zero(b);
+  return none_a || none_b ? none_a == none_b : arith_same(a, b);
+}
+
+/* Are elements of the same indices in the same place? */
+static bool same_layout(const tn_Buffer *a, const tn_Buffer *b) {
+  bool flat = a->shape->len == 1; /* the places do not depend on the shape */
+  return tn_dtype_eq(a->dtype, b->dtype) && a->shape->len == b->shape->len &&
+         same_offset(a->elem_offset, b->elem_offset) && same_indices(a->strides, b->strides) &&
+         (flat || same_indices(a->shape, b->shape));
+}
+
 static tn_obj *check_load(tn_mut *m, tn_BufferLoad *op) {
   checker *x = m->ctx;
   const tn_Var *v = op->buffer->data;
   if (v == x->dst) return fail(x, op);
-  if (v == x->src && (!x->store || x->depth || !tn_dtype_eq(x->store->value->dtype, op->dtype) ||
-                      !tn_dtype_eq(x->store->buffer->dtype, op->buffer->dtype) ||
-                      !same_indices(op->indices, x->store->indices)))
+  if (v == x->src &&
+      (!x->store || x->depth || !tn_dtype_eq(x->store->value->dtype, op->dtype) ||
+       !same_layout(x->store->buffer, op->buffer) || !same_indices(op->indices, x->store->indices)))
     return fail(x, op);
   x->depth += 1;
   const void *r = tn_mut_visit(m, op->indices);
@@ -115,9 +148,7 @@ static tn_obj *check_store(tn_mut *m, tn_BufferStore *op) {
   if (v == x->src) return fail(x, op);
   if (v == x->dst) {
     x->stores += 1;
-    if (x->stores > 1 || op->indices->len != 1 ||
-        !covers_loops(x, (tn_expr *)tn_arr_obj(op->indices, 0)))
-      return fail(x, op);
+    if (x->stores > 1 || !covers_loops(x, op->indices)) return fail(x, op);
     x->store = op;
   }
   bool good = tn_mut_visit(m, op->value) != NULL;

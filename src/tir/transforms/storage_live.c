@@ -5,7 +5,8 @@
      for i in range(8): .. A[i] ..  time 3..4     the loop that reads it: A lives from 1 to 4
 
    An allocation is pinned, left where it is, when nothing uses it, when its pointer is given a
-   second name, or when its size is not known where it would be moved to. */
+   second name, or when its size is not known where it would be moved to. It is fixed, may not be a
+   part of a larger one, when its pointer is used itself. */
 #include "tir/transforms/storage_impl.h"
 
 #include <string.h>
@@ -70,22 +71,50 @@ static tn_obj *use_var(tn_mut *m, tn_obj *v) {
   walker *x = m->ctx;
   storage_var *s = tn_pmap_get(&x->live->vars, v);
   if (s && x->naming) s->pinned = true;
+  if (s) s->fixed = true;
   TN_TRYP(touch(x, (tn_Var *)v));
   return v;
 }
+
+static void need(storage_var *s, tn_dtype t) {
+  int64_t bytes = tn_dtype_bytes(t, 1);
+  if (bytes < 1 || (bytes & (bytes - 1))) s->fixed = true;
+  if (bytes > s->align) s->align = bytes;
+}
+
+/* An access of an element: of a flat buffer it may move with its memory. */
+static int access(walker *x, const tn_Buffer *b) {
+  storage_var *s = tn_pmap_get(&x->live->vars, b->data);
+  if (s && (b->shape->len != 1 || b->strides->len)) s->fixed = true;
+  if (s) need(s, b->dtype);
+  return touch(x, b->data);
+}
+
 static tn_obj *use_load(tn_mut *m, tn_BufferLoad *op) {
-  TN_TRYP(touch(m->ctx, op->buffer->data));
+  TN_TRYP(access(m->ctx, op->buffer));
   return tn_mut_visit(m, op->indices) ? (tn_obj *)op : NULL;
 }
 static tn_obj *use_store(tn_mut *m, tn_BufferStore *op) {
   walker *x = m->ctx;
   x->time += 1;
   x->leaf = (tn_stmt *)op;
-  TN_TRYP(touch(x, op->buffer->data));
+  TN_TRYP(access(x, op->buffer));
   bool good = tn_mut_visit(m, op->indices) && tn_mut_visit(m, op->value);
   x->leaf = NULL;
   return good ? (tn_obj *)op : NULL;
 }
+/* tvm_access_ptr(type, data, offset, extent, mask): the offset counts elements of the type. */
+static tn_obj *use_call(tn_mut *m, tn_Call *op) {
+  walker *x = m->ctx;
+  bool pointer = tir_as_call((tn_obj *)op, TIR_OP_tvm_access_ptr) && op->args->len == 5;
+  storage_var *s = pointer ? tn_pmap_get(&x->live->vars, tn_arr_obj(op->args, 1)) : NULL;
+  if (!s || x->naming) return tn_mut_children(m, op);
+  need(s, ((tn_expr *)tn_arr_obj(op->args, 0))->dtype);
+  TN_TRYP(touch(x, s->op->buffer_var));
+  bool good = tn_mut_visit(m, tn_arr_obj(op->args, 2)) && tn_mut_visit(m, tn_arr_obj(op->args, 3));
+  return good ? (tn_obj *)op : NULL;
+}
+
 /* Evaluations, conditions and the like: a moment of their own. */
 static tn_obj *use_stmt(tn_mut *m, tn_obj *op) {
   ((walker *)m->ctx)->time += 1;
@@ -178,8 +207,14 @@ static tn_obj *walk_attr(tn_mut *m, tn_AttrStmt *op) {
 
 /* ---- allocations ---- */
 
+int64_t storage_bits_of(tn_dtype t) {
+  if (tn_dtype_is_scalable(t)) return -1;
+  return (t.bits == 1 ? 8 : (int64_t)t.bits) * t.lanes;
+}
+
 static int64_t constant_bits(const tn_Allocate *op) {
-  int64_t size = (int64_t)op->dtype.bits * op->dtype.lanes, n;
+  int64_t size = storage_bits_of(op->dtype), n;
+  if (size < 0) return -1;
   for (int64_t i = 0; i < op->extents->len; ++i) {
     if (!tir_as_int(tn_arr_obj(op->extents, i), &n) || n <= 0) return -1;
     if (size > (INT64_MAX >> 5) / n) return -1;
@@ -223,7 +258,7 @@ static tn_obj *walk_allocate(tn_mut *m, tn_Allocate *op) {
                      .bits = constant_bits(op)};
   bound_in b = {x, x->place};
   storage_var *twin = tn_pmap_get(&x->live->vars, op->buffer_var);
-  if (twin) twin->pinned = true; /* one variable for two allocations */
+  if (twin) twin->pinned = twin->twin = s->twin = true; /* one variable for two allocations */
   s->pinned =
       !tir_is_one(op->condition) || twin || tn_post_order(op->extents, is_bound_in, &b) != 0;
   TN_TRYP(add(x->live, s));
@@ -240,13 +275,14 @@ static void walker_fini(walker *x) {
 
 int storage_find_live(storage_live *live, tn_PrimFunc *f) {
   static const tn_mut_case cases[] = {
-      TN_CASE(Var, use_var),         TN_CASE(SizeVar, use_var),
-      TN_CASE(BufferLoad, use_load), TN_CASE(BufferStore, use_store),
-      TN_CASE(Buffer, skip_buffer),  TN_CASE(Evaluate, use_stmt),
-      TN_CASE(IfThenElse, use_stmt), TN_CASE(AssertStmt, use_stmt),
-      TN_CASE(LetStmt, bind_let),    TN_CASE(Let, bind_let_expr),
-      TN_CASE(For, walk_for),        TN_CASE(While, walk_while),
-      TN_CASE(AttrStmt, walk_attr),  TN_CASE(Allocate, walk_allocate)};
+      TN_CASE(Var, use_var),           TN_CASE(SizeVar, use_var),
+      TN_CASE(BufferLoad, use_load),   TN_CASE(BufferStore, use_store),
+      TN_CASE(Buffer, skip_buffer),    TN_CASE(Evaluate, use_stmt),
+      TN_CASE(Call, use_call),         TN_CASE(IfThenElse, use_stmt),
+      TN_CASE(AssertStmt, use_stmt),   TN_CASE(LetStmt, bind_let),
+      TN_CASE(Let, bind_let_expr),     TN_CASE(For, walk_for),
+      TN_CASE(While, walk_while),      TN_CASE(AttrStmt, walk_attr),
+      TN_CASE(Allocate, walk_allocate)};
   __attribute__((cleanup(walker_fini))) walker x = {.live = live, .place = &live->root};
   TN_MUT(m, cases, &x);
   return tn_mut_visit(&m, f->body) ? 0 : -1;

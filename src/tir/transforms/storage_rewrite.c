@@ -9,8 +9,9 @@
    Memory is given in the order of first uses. A free piece of similar size is taken before a new
    one is made; what computes an array from another of the same size element by element, as its last
    use, gets the memory of the other. Arrays that fit a register, and those close to the threads
-   (warp, local), have memory of their own. Option tir.disable_storage_rewrite. Before UnrollLoop:
-   an allocation has a variable of its own here. */
+   (warp, local), keep memory to themselves. What a device has by name (local.L0A) is one allocation
+   with parts (storage_merge.c). Allocations that nothing uses go. Option
+   tir.disable_storage_rewrite. Before UnrollLoop: an allocation has a variable of its own here. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,8 +27,7 @@ typedef struct {
 
 typedef struct {
   storage_live live;
-  tn_pmap lists;   /* storage_place -> free_list */
-  tn_pmap renamed; /* tn_Var -> the variable of its memory */
+  tn_pmap lists; /* storage_place -> free_list */
 } rewriter;
 
 static storage_entry *entry_at(const tn_vec *v, int64_t i) { return v->items[i].v.ptr; }
@@ -72,12 +72,12 @@ static int give_back(rewriter *x, storage_entry *e) {
 
 /* ---- finding memory ---- */
 
-/* Memory without a name behind its kind ("shared", not "shared.dyn") that many threads see. */
+/* Memory that many threads see, or that a device has by name ("local.L0A", not "shared.dyn"). */
 static bool is_shareable(const storage_var *s) {
   const char *m = s->scope;
   if (strcmp(m, "shared.dyn") == 0 || strncmp(m, "wmma.", 5) == 0) return false;
   if (strstr(m, "texture") || s->op->annotations->len) return false;
-  if (strchr(m, '.')) return true; /* special memory of a device */
+  if (strchr(m, '.') || storage_is_named(m)) return true;
   bool far_away = strcmp(m, "global") == 0 || strcmp(m, "shared") == 0;
   bool small = s->bits >= 0 && s->bits <= SMALL_BITS;
   return far_away && !small && s->op->dtype.code != kDLOpaqueHandle;
@@ -122,13 +122,15 @@ static int assign(rewriter *x, storage_var *s, storage_entry *e) {
                          .var = s->op->buffer_var,
                          .scope = s->scope,
                          .dtype = s->op->dtype,
-                         .bits = s->bits};
+                         .bits = s->bits,
+                         .align = 1};
     TN_TRY(tn_vec_push(&s->place->made, tn_any_ptr(e)));
   }
   s->entry = e;
   if (s->bits > e->bits) e->bits = s->bits;
+  if (s->align > e->align) e->align = s->align;
+  e->fixed |= s->fixed;
   if (s->op->dtype.lanes > e->dtype.lanes) e->dtype = s->op->dtype;
-  if (e->var != s->op->buffer_var) TN_TRY(tn_pmap_put(&x->renamed, s->op->buffer_var, e->var));
   return tn_vec_push_obj(&e->allocs, s->op);
 }
 
@@ -200,9 +202,9 @@ static bool same_extents(const storage_entry *e) {
 
 /* Elements of the type of the piece that hold all its allocations. */
 static tn_expr *size_of(const storage_entry *e) {
-  int64_t unit = (int64_t)e->dtype.bits * e->dtype.lanes;
+  int64_t unit = storage_bits_of(e->dtype), bits = e->total ? e->total : e->bits;
   tn_expr *most = NULL;
-  if (e->bits >= 0) return tir_const_int(TN_I32, (e->bits + unit - 1) / unit);
+  if (bits >= 0) return tir_const_int(TN_I32, (bits + unit - 1) / unit);
   for (int64_t i = 0; i < e->allocs.len; ++i) {
     const tn_Allocate *a = (const tn_Allocate *)e->allocs.items[i].v.obj;
     tn_expr *n = tir_i32(1);
@@ -220,8 +222,9 @@ static tn_stmt *with_allocations(const storage_place *p, tn_stmt *body) {
   TN_ARITH(a);
   for (int64_t i = p->made.len; body && i-- > 0;) {
     const storage_entry *e = p->made.items[i].v.ptr;
+    if (e->base) continue;
     tn_Allocate copy = *(const tn_Allocate *)e->allocs.items[0].v.obj;
-    if (e->allocs.len > 1 && !same_extents(e)) {
+    if (e->total > e->bits || (e->allocs.len > 1 && !same_extents(e))) {
       copy.dtype = e->dtype;
       TN_GETP(copy.extents, tn_arr_of(1, arith_simplify(&a, size_of(e))));
     }
@@ -231,10 +234,70 @@ static tn_stmt *with_allocations(const storage_place *p, tn_stmt *body) {
   return body;
 }
 
+static const storage_var *var_of(const tn_mut *m, const void *v) {
+  return tn_pmap_get(&((rewriter *)m->ctx)->live.vars, v);
+}
+static bool is_unused(const storage_var *s) { return s && !s->first && !s->twin; }
+
 static tn_obj *move_allocate(tn_mut *m, tn_Allocate *op) {
-  const rewriter *x = m->ctx;
-  const storage_var *s = tn_pmap_get(&x->live.vars, op->buffer_var);
-  return s && s->entry ? tn_mut_visit(m, op->body) : tn_mut_children(m, op);
+  const storage_var *s = var_of(m, op->buffer_var);
+  return (s && s->entry) || is_unused(s) ? tn_mut_visit(m, op->body) : tn_mut_children(m, op);
+}
+static tn_obj *drop_unused(tn_mut *m, tn_DeclBuffer *op) {
+  return is_unused(var_of(m, op->buffer->data)) ? tn_mut_visit(m, op->body)
+                                                : tn_mut_children(m, op);
+}
+
+/* ---- parts of named memory ---- */
+
+/* Elements of the type by which the accesses of an allocation move. */
+static int64_t shift_of(const storage_var *s, tn_dtype t) {
+  return s && s->entry && s->entry->base ? s->entry->offset / storage_bits_of(t) : 0;
+}
+
+static tn_obj *move_buffer(tn_mut *m, tn_Buffer *b) {
+  int64_t by = shift_of(var_of(m, b->data), b->dtype);
+  tn_Buffer *r = tn_mut_children(m, b);
+  if (!r || !by || b->shape->len != 1) return (tn_obj *)r;
+  tn_Buffer copy = *r;
+  tn_expr *n = (tn_expr *)tn_arr_obj(r->shape, 0);
+  TN_GETP(copy.shape, tn_arr_of(1, tir_add(n, tir_const_int(n->dtype, by))));
+  return tn_node_copy(&tn_type_Buffer, &copy);
+}
+
+static tn_arr *moved_indices(tn_mut *m, const tn_Buffer *b, const tn_arr *indices) {
+  int64_t by = shift_of(var_of(m, b->data), b->dtype);
+  tn_arr *r = tn_mut_visit(m, indices);
+  if (!r || !by) return r;
+  tn_expr *at = (tn_expr *)tn_arr_obj(r, 0);
+  return tn_arr_of(1, tir_index_add(at, tir_const_int(ir_with_lanes(at->dtype, 1), by)));
+}
+static tn_obj *move_load(tn_mut *m, tn_BufferLoad *op) {
+  tn_BufferLoad copy = *op;
+  TN_GETP(copy.buffer, tn_mut_visit(m, op->buffer));
+  TN_GETP(copy.indices, moved_indices(m, op->buffer, op->indices));
+  if (copy.buffer == op->buffer && copy.indices == op->indices) return (tn_obj *)op;
+  return tn_node_copy(&tn_type_BufferLoad, &copy);
+}
+static tn_obj *move_store(tn_mut *m, tn_BufferStore *op) {
+  tn_BufferStore copy = *op;
+  TN_GETP(copy.buffer, tn_mut_visit(m, op->buffer));
+  TN_GETP(copy.indices, moved_indices(m, op->buffer, op->indices));
+  TN_GETP(copy.value, tn_mut_visit(m, op->value));
+  bool same = copy.buffer == op->buffer && copy.indices == op->indices && copy.value == op->value;
+  return same ? (tn_obj *)op : tn_node_copy(&tn_type_BufferStore, &copy);
+}
+static tn_obj *move_pointer(tn_mut *m, tn_Call *op) {
+  bool pointer = tir_as_call((tn_obj *)op, TIR_OP_tvm_access_ptr) && op->args->len == 5;
+  const storage_var *s = pointer ? var_of(m, tn_arr_obj(op->args, 1)) : NULL;
+  tn_Call *r = tn_mut_children(m, op);
+  int64_t by = s ? shift_of(s, ((tn_expr *)tn_arr_obj(op->args, 0))->dtype) : 0;
+  if (!r || !by) return (tn_obj *)r;
+  tn_expr *offset = (tn_expr *)tn_arr_obj(r->args, 2);
+  offset = tir_add(offset, tir_const_int(offset->dtype, by));
+  return (tn_obj *)tir_call(r->dtype, TIR_OP_tvm_access_ptr, 5, tn_arr_obj(r->args, 0),
+                            tn_arr_obj(r->args, 1), offset, tn_arr_obj(r->args, 3),
+                            tn_arr_obj(r->args, 4));
 }
 
 static tn_obj *place_in_loop(tn_mut *m, tn_For *op) {
@@ -247,6 +310,7 @@ static tn_obj *place_in_loop(tn_mut *m, tn_For *op) {
 
 static tn_obj *place_in_attr(tn_mut *m, tn_AttrStmt *op) {
   const rewriter *x = m->ctx;
+  if (is_unused(var_of(m, op->node))) return tn_mut_visit(m, op->body);
   const storage_place *p = tn_pmap_get(&x->live.places, op);
   tn_AttrStmt *r = tn_mut_children(m, op);
   if (!r || !p || !p->made.len) return (tn_obj *)r;
@@ -256,8 +320,9 @@ static tn_obj *place_in_attr(tn_mut *m, tn_AttrStmt *op) {
 }
 
 static tn_obj *rename_var(tn_mut *m, tn_obj *v) {
-  tn_obj *r = tn_pmap_get(&((rewriter *)m->ctx)->renamed, v);
-  return r ? r : v;
+  const storage_var *s = var_of(m, v);
+  if (!s || !s->entry) return v;
+  return (tn_obj *)(s->entry->base ? s->entry->base->var : s->entry->var);
 }
 
 static void rewriter_fini(rewriter *x) {
@@ -268,7 +333,6 @@ static void rewriter_fini(rewriter *x) {
     tn_vec_fini(&l->unknown);
   }
   tn_pmap_fini(&x->lists);
-  tn_pmap_fini(&x->renamed);
   storage_live_fini(&x->live);
 }
 
@@ -278,14 +342,19 @@ static bool is_allocation(const tn_stmt *s, const void *arg) {
 }
 
 tn_PrimFunc *tir_storage_rewrite(tn_PrimFunc *f, const tn_pass_ctx *c) {
-  static const tn_mut_case cases[] = {TN_CASE(Allocate, move_allocate), TN_CASE(For, place_in_loop),
-                                      TN_CASE(AttrStmt, place_in_attr), TN_CASE(Var, rename_var)};
+  static const tn_mut_case cases[] = {
+      TN_CASE(Allocate, move_allocate), TN_CASE(For, place_in_loop),
+      TN_CASE(AttrStmt, place_in_attr), TN_CASE(Var, rename_var),
+      TN_CASE(DeclBuffer, drop_unused), TN_CASE(Buffer, move_buffer),
+      TN_CASE(BufferLoad, move_load),   TN_CASE(BufferStore, move_store),
+      TN_CASE(Call, move_pointer)};
   (void)c;
   if (!tir_has_stmt(f->body, is_allocation, NULL)) return f;
   __attribute__((cleanup(rewriter_fini))) rewriter x = {0};
   TN_TRYP(storage_find_live(&x.live, f));
   if (x.live.n == 0) return f;
   TN_TRYP(plan(&x));
+  TN_TRYP(storage_merge(&x.live));
   TN_MUT(m, cases, &x);
   return tir_with_body(f, with_allocations(&x.live.root, tn_mut_visit(&m, f->body)));
 }
