@@ -1,7 +1,9 @@
 """TVMScript text runs no Python: it may come from anywhere."""
 
 import contextlib
+import json
 import traceback
+import types
 
 import numpy as np
 import pytest
@@ -84,9 +86,42 @@ HOSTILE = [
     "print('x')",
     "help",
     "config.missing",
+    "owner.module.getpid()",
+    "hidden.system('true')",
+    "hidden.value",
+    "given.__call__()",
+    "T.exp.__call__(1)",
+    "T._builder",
+    "given(T)",
+    "given(I)",
+    "given(tir)",
+    "given(await given())",
+    "given(lambda: 1)",
+    "given(i for i in (1,))",
+    "given({i: 1 for i in (1,)})",
+    "given(f'{given()!r:{given()}}')",
+    "given(*[1])",
+    "given(__builtins__)",
+    "given(__name__)",
+    "given(given.__globals__)",
+    "given(T.prim_func)",
+    "given(T.Environment({})('given()', {}))",
+    "given(config.secret)",
+    "T.parse_object(given, {})",
+    "T.macro(given)",
+    "T.get_global_func('x')",
+    "T.op._ffi_api.x(1)",
     "1 in A",
     "A not in A",
 ]
+
+
+class Lazy(types.ModuleType):
+    """A module as packages make it that load their parts late."""
+
+    value = 1
+    system = staticmethod(lambda *args: run("system", *args))
+
 
 GIVEN = {
     "config": Config(),
@@ -95,6 +130,8 @@ GIVEN = {
     "numbers": np.arange(3),
     "generator": (i for i in range(3)),
     "size": 10**9,
+    "owner": types.SimpleNamespace(module=__import__("os")),
+    "hidden": Lazy("os"),
 }
 
 
@@ -113,6 +150,161 @@ def test_refused(expression, form):
         from_source(text, GIVEN | {"given": run})
     calls = [] if "given" not in expression else [c for c in ran if c != "secret"]
     assert ran == calls and "<string>:" in told(e.value)
+
+
+def lines(*statements):
+    head = "@T.prim_func\ndef f(A: T.Buffer((4,), 'int32')):\n"
+    return head + "".join(f"    {s}\n" for s in statements)
+
+
+@T.macro
+def store(A, x):
+    A[0] = x
+
+
+@T.macro
+def apply(A, function, x):
+    A[0] = function(x)
+
+
+x = tir.Var("x", "int32")
+
+
+class Owner:
+    """Values with functions in them, none of which was given by its name."""
+
+    module = __import__("os")
+    lazy = Lazy("os")
+
+    def method(self, *args):
+        return run(*args)
+
+
+FUNCTIONS = {
+    "owner": Owner(),
+    "data": np.arange(3),
+    "table": {"f": run},
+    "items": [run, run],
+    "pair": ([run], 1),
+    "array": tenon.runtime.convert([run]),
+    "map": tenon.runtime.convert({"f": run}),
+    "store": store,
+    "apply": apply,
+    "x": x,
+    "same": lambda x: x,
+}
+
+# Each comes to a function that is not named in extra_vars, and calls it.
+UNNAMED = [
+    ["m = owner.method", "A[0] = m(1)"],
+    ["m = data.tofile", "A[0] = m('{file}')"],
+    ["m = T.meta_var(owner.method)", "A[0] = m(1)"],
+    ["m, n = owner.method, 1", "A[0] = m(1)"],
+    ["for m in (owner.method, owner.method):", "    A[0] = m(1)"],
+    ["A[0] = (owner.method,)[0](1)"],
+    ["A[0] = {'a': owner.method}['a'](1)"],
+    ["A[0] = (owner.method if True else 1)(1)"],
+    ["apply(A, owner.method, 1)"],
+    ["A[0] = same(owner.method)"],
+    ["m = owner.module", "A[0] = m.getpid()"],
+    ["A[0] = owner.lazy.system(1)"],
+    ["m = owner.lazy.system", "A[0] = m(1)"],
+    ["A[0] = table['f'](1)"],
+    ["m = table['f']", "A[0] = m(1)"],
+    ["m = table", "A[0] = m['f'](1)"],
+    ["for m in items:", "    A[0] = m(1)"],
+    ["m, n = items", "A[0] = m(1)"],
+    ["m, n = pair", "A[0] = m[0](1)"],
+    ["for m in array:", "    A[0] = m(1)"],
+    ["m = map", "A[0] = m['f'](1)"],
+    ["m = same(items)", "A[0] = m[0](1)"],
+    ["m = same", "A[0] = m(1)"],
+    ["p = store", 'p.host(\'open("{file}", "w")\', {})'],
+    ["p = store", "h = p.host", 'h(\'open("{file}", "w")\', {})'],
+    ["for p in (store, store):", '    p.host(\'open("{file}", "w")\', {})'],
+    ["A[0] = same(T)"],
+    ["A[0] = same(I)"],
+    ["x.show()"],
+    ["m = x.show", "m()"],
+    ["A[0] = x.same_as(x)"],
+]
+
+
+@pytest.mark.parametrize("statements", UNNAMED)
+def test_functions_that_are_not_named(statements, tmp_path):
+    file = tmp_path / "written"
+    text = lines(*(s.replace("{file}", str(file)) for s in statements))
+    ran.clear()
+    with pytest.raises(tenon.error.DiagnosticError) as e:
+        from_source(text, FUNCTIONS)
+    assert ran == [] and not file.exists() and "<string>:" in told(e.value)
+
+
+def test_macros_and_methods_that_build():
+    """A macro is the caller's program; astype builds an expression."""
+    names = FUNCTIONS | {"n": tir.IntImm("int32", 3)}
+    assert "A[0] = 1" in from_source(lines("store(A, 1)"), names).script()
+    made = from_source(lines("p = store", "p(A, x.astype('int64') + n)"), names)
+    assert 'A[0] = T.Cast("int32", T.Cast("int64", x) +' in made.script()
+    # each call in the text is one call
+    ran.clear()
+    called = from_source(lines("A[0] = make(1).astype('int32')"), {"make": lambda i: run(i) + x})
+    assert len(ran) == 1 and "1 + x" in called.script()
+
+
+LARGE = [
+    (["s = same('7')", *["s = same(s + s)"] * 60], "a value that grows too large"),
+    (["s = same([7])", *["s = same(s + s)"] * 60], "a value that grows too large"),
+    (["A[0] = same(" + "9 * " * 5000 + "9)"], "nested too deeply"),
+    (["A[0] = same(" + " * ".join(["9" * 2000] * 9) + ")"], "a value that grows too large"),
+    (["A[0] = same(" + "9" * 5000 + ")"], "not an expression of Python"),
+    (["A[0] = same" + ".a" * 50000], "nested too deeply"),
+    (["s = same([7])", *["s = same([s, s])"] * 60], "holds more than 4096 lists"),
+    (
+        ["    " * i + f"for a{i} in {(0,) * 40}:" for i in range(9)] + ["    " * 9 + "A[0] = 1"],
+        "the program is too large for its text",
+    ),
+]
+
+
+@pytest.mark.parametrize("statements, message", LARGE)
+def test_short_texts_stay_small(statements, message):
+    """What a text makes is bounded by its length."""
+    with pytest.raises(tenon.error.DiagnosticError) as e:
+        from_source(lines(*statements, "A[0] = 1"), FUNCTIONS)
+    assert message in told(e.value)
+    assert len(told(e.value)) < 500 + 2 * max(len(s) for s in statements)
+
+
+def test_values_that_a_text_makes_up():
+    nodes = [
+        {"type_key": ""},
+        {"type_key": "Map", "keys": ["script.HostValue"], "data": [2]},
+        {"type_key": "Array", "data": [3]},
+        {"type_key": "script.HostValue", "attrs": {"key": "7"}},
+    ]
+    metadata = json.dumps({"root": 1, "nodes": nodes, "b64ndarrays": []})
+    text = f"metadata = tvm.ir.load_json({metadata!r})\n"
+    text += lines("v = metadata['script.HostValue'][0]", "A[0] = same(v)")
+    with pytest.raises(ValueError, match="stands for nothing"):
+        from_source(text, FUNCTIONS)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "9223372036854775807 * 3",
+        "-9223372036854775807 - 2",
+        "1000000 * 1000000 * 1000000 * 1000000",
+        "10 ** 30",
+        "(1 << 62) << 2",
+        "(-9223372036854775807 - 1) // -1",
+    ],
+)
+def test_numbers_that_do_not_fit(expression):
+    """They do not become floats, nor lose their upper bits."""
+    with pytest.raises(tenon.error.DiagnosticError, match="does not fit 64 bits"):
+        from_source(lines(f"A[0] = {expression}"))
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,14 @@ def hold(value):
     return _core.make_node("script.HostValue", {"key": key})
 
 
+def held(stands_for):
+    """What `hold` was given."""
+    try:
+        return _held.values[stands_for.key]
+    except KeyError:
+        raise ValueError("a script.HostValue in a text's metadata stands for nothing") from None
+
+
 def _is_plain(value):
     """May the value itself be handed to the parser?"""
     if inspect.isroutine(value) or inspect.isclass(value):
@@ -118,8 +126,7 @@ class Environment:
             return self.lookup(text[1:])
         scope = {}
         for name, value in variables.items():
-            held = isinstance(value, HostValue)
-            scope[str(name)] = _held.values[value.key] if held else value
+            scope[str(name)] = held(value) if isinstance(value, HostValue) else value
         try:
             value = self.evaluate(text, scope)
         except NameError:
@@ -129,7 +136,11 @@ class Environment:
             return marker
         if isinstance(value, BoundMacro):
             return value.node()
-        return value if _is_plain(value) else hold(value)
+        return value if self.is_plain(value) else hold(value)
+
+    def is_plain(self, value):
+        """May the value itself be handed to the parser? It holds the others by number."""
+        return _is_plain(value)
 
     def evaluate(self, text, scope):
         """The value of an expression; `scope` holds the script's own variables."""
@@ -166,7 +177,13 @@ class TextEnvironment(Environment):
         from ._text import TextEvaluator
 
         modules = {name: value for name, value in self.names.items() if value is tir}
-        return TextEvaluator(self.names | scope, modules)(text)
+        return TextEvaluator(self.names, scope, modules)(text)
+
+    def is_plain(self, value):
+        """The same; the parser takes containers apart, and would come to functions in them."""
+        from ._text import holds_code
+
+        return not holds_code(value) and super().is_plain(value)
 
     def has_function(self, path):
         from . import tir

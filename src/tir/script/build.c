@@ -81,6 +81,15 @@ int place_stmt(builder *b, tn_stmt *s) {
   return span.v.obj ? tn_field_set((tn_obj *)s, f, &span) : -1;
 }
 
+int one_step(builder *b, const ast *n) {
+  if (b->left-- > 0) return 0;
+  return ast_error(
+      b->src, n,
+      "the program is too large for its text: loops over lists and macros come to more "
+      "than %d expressions and statements",
+      BUILD_FREE_STEPS);
+}
+
 static int add_item(builder *b, tn_stmt *s, bool wraps) {
   body *o = b->body;
   if (!s || place_stmt(b, s)) return -1;
@@ -233,6 +242,8 @@ int bind_script_modules(builder *b) {
 }
 
 static int start(builder *b) {
+  b->left =
+      BUILD_FREE_STEPS + 8 * (int64_t)b->src->len; /* twice the most that reading it once takes */
   if (!(b->newest = tn_scope_own(tn_map_new()))) return -1;
   return bind_script_modules(b);
 }

@@ -233,44 +233,51 @@ static bool int_power(int64_t x, int64_t n, int64_t *out) {
   return true;
 }
 
+/* Arithmetic of integers as Python has it. @return whether the result fits, *known whether the
+   operator is one of these */
+static bool int_binary(const char *op, int64_t i, int64_t j, int64_t *out, bool *known) {
+  *known = true;
+  if (!strcmp(op, "+")) return !__builtin_add_overflow(i, j, out);
+  if (!strcmp(op, "-")) return !__builtin_sub_overflow(i, j, out);
+  if (!strcmp(op, "*")) return !__builtin_mul_overflow(i, j, out);
+  if (!strcmp(op, "**") && j >= 0) return int_power(i, j, out);
+  if (!strcmp(op, "//") || !strcmp(op, "%")) {
+    if (i == INT64_MIN && j == -1) return false;
+    *out = op[0] == '/' ? floor_div(i, j) : i - j * floor_div(i, j);
+    return true;
+  }
+  if (!strcmp(op, "<<") && j >= 0 && j <= 62) {
+    *out = (int64_t)((uint64_t)i << j);
+    return *out >> j == i;
+  }
+  *known = !strcmp(op, ">>") && j >= 0 && j <= 62;
+  if (*known) *out = i >> j;
+  return true;
+}
+
 /* Python's arithmetic on plain numbers. @return 1 when the operator is not for them */
 static int plain_binary(builder *b, const ast *n, const char *op, const val *x, const val *y,
                         val *out) {
-  bool ints = x->v.type_index != TN_FLOAT && y->v.type_index != TN_FLOAT;
-  int64_t i = x->v.v.i64, j = y->v.v.i64, r;
+  bool ints = x->v.type_index != TN_FLOAT && y->v.type_index != TN_FLOAT, known = false;
+  int64_t i = x->v.v.i64, j = y->v.v.i64, r = 0;
   double f = as_double(x), g = as_double(y);
-  bool divides = strchr("/%", op[0]) != NULL;
-  if (divides && g == 0) return ast_error(b->src, n, "division by zero");
-  if (divides && ints && i == INT64_MIN && j == -1)
+  if (strchr("/%", op[0]) && g == 0) return ast_error(b->src, n, "division by zero");
+  if (ints && !int_binary(op, i, j, &r, &known))
     return ast_error(b->src, n, "the number does not fit 64 bits");
-  if (!strcmp(op, "/")) *out = PLAIN(tn_any_float(f / g));
-  else if (!strcmp(op, "**") && ints && j >= 0) {
-    if (!int_power(i, j, &r)) return ast_error(b->src, n, "the number does not fit 64 bits");
-    *out = PLAIN(tn_any_int(r));
-  } else if (!strcmp(op, "**")) *out = PLAIN(tn_any_float(pow(f, g)));
-  else if (!strcmp(op, "//"))
-    *out = ints ? PLAIN(tn_any_int(floor_div(i, j))) : PLAIN(tn_any_float(floor(f / g)));
-  else if (!strcmp(op, "%"))
-    *out = ints ? PLAIN(tn_any_int(i - j * floor_div(i, j)))
-                : PLAIN(tn_any_float(f - g * floor(f / g)));
-  else if (!strcmp(op, "+"))
-    *out = ints && !__builtin_add_overflow(i, j, &r) ? PLAIN(tn_any_int(r))
-                                                     : PLAIN(tn_any_float(f + g));
-  else if (!strcmp(op, "-"))
-    *out = ints && !__builtin_sub_overflow(i, j, &r) ? PLAIN(tn_any_int(r))
-                                                     : PLAIN(tn_any_float(f - g));
-  else if (!strcmp(op, "*"))
-    *out = ints && !__builtin_mul_overflow(i, j, &r) ? PLAIN(tn_any_int(r))
-                                                     : PLAIN(tn_any_float(f * g));
+  if (known) *out = PLAIN(tn_any_int(r));
+  else if (!strcmp(op, "/")) *out = PLAIN(tn_any_float(f / g));
+  else if (!strcmp(op, "**")) *out = PLAIN(tn_any_float(pow(f, g)));
+  else if (!strcmp(op, "//")) *out = PLAIN(tn_any_float(floor(f / g)));
+  else if (!strcmp(op, "%")) *out = PLAIN(tn_any_float(f - g * floor(f / g)));
+  else if (!strcmp(op, "+")) *out = PLAIN(tn_any_float(f + g));
+  else if (!strcmp(op, "-")) *out = PLAIN(tn_any_float(f - g));
+  else if (!strcmp(op, "*")) *out = PLAIN(tn_any_float(f * g));
   else if (!strcmp(op, "==")) *out = PLAIN(tn_any_bool(ints ? i == j : f == g));
   else if (!strcmp(op, "!=")) *out = PLAIN(tn_any_bool(ints ? i != j : f != g));
   else if (!strcmp(op, "<")) *out = PLAIN(tn_any_bool(ints ? i < j : f < g));
   else if (!strcmp(op, "<=")) *out = PLAIN(tn_any_bool(ints ? i <= j : f <= g));
   else if (!strcmp(op, ">")) *out = PLAIN(tn_any_bool(ints ? i > j : f > g));
   else if (!strcmp(op, ">=")) *out = PLAIN(tn_any_bool(ints ? i >= j : f >= g));
-  else if (!ints || j < 0 || j > 62) return 1;
-  else if (!strcmp(op, "<<")) *out = PLAIN(tn_any_int((int64_t)((uint64_t)i << j)));
-  else if (!strcmp(op, ">>")) *out = PLAIN(tn_any_int(i >> j));
   else return 1;
   return 0;
 }
@@ -444,7 +451,7 @@ static int eval_attr(builder *b, const ast *n, val *out) {
     const tn_field *f = tn_type_field(base.v.v.obj->type, n->text);
     if (f) {
       *out = PLAIN(tn_field_get(base.v.v.obj, f));
-      return 0;
+      return out->v.type_index == TN_TI_Function ? host_eval(b, n, out) : 0;
     }
     *out = (val){.kind = VAL_METHOD, .v = base.v, .name = n->text};
     return 0;
@@ -456,8 +463,6 @@ static int eval_attr(builder *b, const ast *n, val *out) {
 
 static int call_function(builder *b, const ast *n, const val *f, val *out) {
   TN_VEC(args);
-  bool keywords = false;
-  for (int i = 0; i < n->items.n; ++i) keywords |= n->items.items[i]->kind == AST_KEYWORD;
   if (f->v.type_index == TN_TI_GlobalVar) {
     const ast *type = arg_of(n, -1, "dtype");
     TN_TRY(eval_args(b, n, &args));
@@ -466,14 +471,7 @@ static int call_function(builder *b, const ast *n, const val *f, val *out) {
     *out = PLAIN_OBJ(call);
     return call ? 0 : -1;
   }
-  if (f->v.type_index != TN_TI_Function || keywords) return host_eval(b, n, out);
-  TN_TRY(eval_sequence(b, n->items, &args));
-  tn_any ret;
-  if (tn_func_call((tn_func *)f->v.v.obj, args.items, (int32_t)args.len, &ret))
-    return place_error(b, n);
-  if (tn_any_is_obj(&ret) && !tn_scope_own(ret.v.obj)) return -1;
-  *out = PLAIN(ret);
-  return 0;
+  return host_eval(b, n, out); /* which knows what the script may call */
 }
 
 static int eval_call(builder *b, const ast *n, val *out) {
@@ -545,6 +543,7 @@ static int place_value(builder *b, const ast *n, const val *v) {
 int eval(builder *b, const ast *n, val *out) {
   if (++b->depth > BUILD_DEPTH_MAX)
     return ast_error(b->src, n, "the expression is nested too deeply");
+  TN_TRY(one_step(b, n));
   see(n);
   TN_TRY(eval_bare(b, n, out));
   b->depth--;

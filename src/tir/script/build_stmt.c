@@ -471,6 +471,7 @@ int build_stmts(builder *b, ast_list stmts) {
   for (int i = 0; i < stmts.n; ++i) {
     if (++b->depth > BUILD_DEPTH_MAX)
       return ast_error(b->src, stmts.items[i], "the program is nested too deeply");
+    TN_TRY(one_step(b, stmts.items[i]));
     TN_TRY(build_stmt(b, stmts.items[i]));
     b->depth--;
   }

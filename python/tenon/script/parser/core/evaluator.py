@@ -17,7 +17,7 @@ class ExprEvaluator:
         value_table : dict of str
             What the names in it mean.
         node : ast.expr
-            The expression.
+            The expression. It is evaluated as Python: give no tree of a text that you do not trust.
 
         Returns
         -------
