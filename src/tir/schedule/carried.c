@@ -13,6 +13,7 @@
 #include "arith/region.h"
 #include "ir/functor.h"
 #include "tir/schedule/regions.h"
+#include "tir/schedule/writers.h"
 
 enum { UNTOLD = 2 }; /* a direction that is not known, beside -1, 0 and 1 */
 
@@ -223,5 +224,5 @@ int sch_check_carried(sch_step *e, const sch_loop_change *change) {
       TN_TRY(check_read(&n, &r, i));
     }
   }
-  return 0;
+  return sch_check_writers(e, change, &found);
 }

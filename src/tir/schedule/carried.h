@@ -11,8 +11,8 @@ typedef struct {
   const char *thread;  /* the thread axis that runs them; NULL: none */
 } sch_loop_change;
 
-/** ScheduleError when a block below reads what other iterations of the loops write, unless it is
- * proven that nobody sees the change. */
+/** ScheduleError when a block below reads what other iterations of the loops write, or writes what
+ * they write, unless it is proven that nobody sees the change. */
 int sch_check_carried(sch_step *e, const sch_loop_change *change);
 
 #endif /* TN_TIR_SCHEDULE_CARRIED_H_ */

@@ -44,7 +44,6 @@ static int check_concurrent(sch_step *e, const tn_For *f, const char *thread) {
   TN_TRY(sch_blocks_below((const tn_obj *)f->body, &blocks));
   for (int64_t i = 0; i < blocks.len; ++i)
     TN_TRY(check_block(e, f, (const tn_BlockRealize *)blocks.items[i].v.obj, thread));
-  if (thread && strncmp(thread, "vthread", 7) == 0) return 0; /* these take turns */
   TN_TRY(tn_vec_push_obj(&loops, f));
   return sch_check_carried(e, &(sch_loop_change){.before = &loops, .thread = thread});
 }
