@@ -6,9 +6,12 @@
      %0 = nn.relu(nn.conv2d(%x, concatenate((%w1, %w2)), channels=12));
      (strided_slice(%0, begin=[0, 0], end=[-1, 4]), strided_slice(%0, begin=[0, 4], end=[-1, 8]))
 
-   What follows all of the layers alike, element by element, becomes one too. Dense layers become
-   parts of a batch_matmul where that is asked for and all are of one size. Those that make query,
-   key and value of an attention become one where kernels read their parts in place. */
+   What follows all of the layers alike, element by element, becomes one too: operands are put
+   beside one another, those with one number for all channels are repeated first where they differ.
+   Dense layers become parts of a batch_matmul where that is asked for and all are of one size.
+   Those that make query, key and value of an attention become one where kernels read their parts in
+   place.
+ */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/scope.h"
@@ -19,7 +22,7 @@
 #include "relay/transforms/transforms.h"
 #include "tenon/object.h"
 
-enum { MAX_FOLLOWERS = 8 };
+enum { MAX_FOLLOWERS = 8, MAX_AXES = 8 };
 
 /* An operator with weights that can be put beside one another. */
 typedef struct {
@@ -28,10 +31,11 @@ typedef struct {
 
 /* Calls that become one. */
 typedef struct {
-  tn_vec layers; /* the calls, in order of evaluation */
-  int64_t weight_axis, out_axis;
-  tn_vec steps[MAX_FOLLOWERS]; /* for each layer the call that follows */
-  int position[MAX_FOLLOWERS]; /* which argument of it the layer's result is */
+  tn_vec layers;                    /* the calls, in order of evaluation */
+  int64_t weight_axis, out_axis;    /* that of the channels in weights and results */
+  tn_vec steps[MAX_FOLLOWERS];      /* for each layer the call that follows */
+  int position[MAX_FOLLOWERS];      /* which argument of it the layer's result is */
+  int64_t step_axis[MAX_FOLLOWERS]; /* where the channels are in its result */
   int nsteps;
   int64_t combined; /* 1 + its number in `made`, 0: not made yet */
 } branches;
@@ -81,7 +85,8 @@ static int64_t axis_in(const tn_RelayCall *c, const char *layout, char axis) {
 /* Where channels of the layer are in its weights and in its result; false: not one of the kind. */
 static bool axes_of(const combining *x, const tn_RelayCall *c, int64_t *weight, int64_t *out) {
   const tn_TensorType *t = relay_tensor_type_of_expr(c);
-  if (!relay_as_call(c, x->kind.op) || c->args->len != 2 || !t) return false;
+  if (!relay_as_call(c, x->kind.op) || c->args->len != 2 || !t || t->shape->len > MAX_AXES)
+    return false;
   if (strcmp(x->kind.op, "nn.conv2d") == 0) {
     const char *layout = relay_attr_str(c->attrs, "out_layout");
     *weight = axis_in(c, "kernel_layout", 'O');
@@ -185,41 +190,104 @@ static int visit(void *ctx, tn_obj *node) {
 
 /* ---- what follows ---- */
 
-/* The axis of an operand that lies along the channels; -1: it does not have them. */
-static int64_t channel_axis(const tn_RelayCall *c, const tn_TensorType *arg, int64_t out_axis) {
-  const tn_TensorType *t = relay_tensor_type_of_expr(c);
-  if (relay_as_call(c, "nn.bias_add")) {
-    int64_t axis = relay_attr_int(c->attrs, "axis", 1);
-    return (axis < 0 ? axis + t->shape->len : axis) == out_axis ? 0 : -2;
+/* They are known: only layers of static types are combined. */
+static int64_t channels_of(const branches *b, int64_t i) {
+  int64_t n = 0;
+  const tn_TensorType *t = relay_tensor_type_of_expr(call_at(&b->layers, i));
+  return relay_known_int(t->shape, b->out_axis, &n) ? n : 0;
+}
+
+static int64_t axis_before(const branches *b, int step) {
+  return step ? b->step_axis[step - 1] : b->out_axis;
+}
+
+/* An operator with a number for each place along the axis that it names. */
+static bool names_axis(const tn_RelayCall *c) {
+  return relay_as_call(c, "nn.bias_add") || relay_as_call(c, "nn.prelu");
+}
+
+static int64_t counted(int64_t axis, int64_t ndim) { return axis < 0 ? axis + ndim : axis; }
+
+/* Where the channels, on `axis` of argument `e`, are in the result of `c`; -1: other operators than
+   those that work element by element, or on another axis. */
+static int64_t axis_after(const tn_RelayCall *c, const void *e, int64_t axis) {
+  const tn_TensorType *in = relay_tensor_type_of_expr(e), *out = relay_tensor_type_of_expr(c);
+  relay_pattern pattern = relay_op_pattern((const tn_obj *)c->op);
+  if (!in || !out || pattern > RELAY_BROADCAST || out->shape->len > MAX_AXES) return -1;
+  if (relay_as_call(c, "expand_dims")) {
+    int64_t at = counted(relay_attr_int(c->attrs, "axis", 0), in->shape->len + 1);
+    return at <= axis ? axis + out->shape->len - in->shape->len : axis;
   }
-  int64_t axis = out_axis - (t->shape->len - arg->shape->len);
-  return axis >= 0 && !relay_int_is(arg->shape, axis, 1) ? axis : -1;
+  if (names_axis(c) && relay_arg(c, 0) != (void *)(uintptr_t)e) return -1;
+  if (names_axis(c))
+    return counted(relay_attr_int(c->attrs, "axis", 1), in->shape->len) == axis ? axis : -1;
+  if (pattern == RELAY_BROADCAST && c->attrs) return -1; /* they may speak of extents and axes */
+  return axis + out->shape->len - in->shape->len;
+}
+
+/* The axis of operand `i` that lies along the channels, which are on `axis` of the result of `c`;
+   negative: it does not reach so far. */
+static int64_t operand_axis(const tn_RelayCall *c, int64_t i, int64_t axis) {
+  const tn_TensorType *own = relay_tensor_type_of_expr(relay_arg(c, i)),
+                      *t = relay_tensor_type_of_expr(c);
+  return names_axis(c) ? 0 : axis - (t->shape->len - own->shape->len);
+}
+
+/* One number for all channels: is it to be repeated? */
+static bool is_repeated(const tn_RelayCall *c, int64_t i, int64_t axis) {
+  const tn_TensorType *t = relay_tensor_type_of_expr(relay_arg(c, i));
+  int64_t own = operand_axis(c, i, axis);
+  return own < 0 || relay_int_is(t->shape, own, 1);
+}
+
+/* Is operand `i` of the step the same in all branches, so that it stays as it is? */
+static bool is_shared(const tn_RelayCall *a, const tn_RelayCall *b, int64_t i, int64_t axis) {
+  const relay_expr *e = relay_arg(a, i), *f = relay_arg(b, i);
+  if (!is_repeated(a, i, axis) || !is_repeated(b, i, axis)) return false;
+  return e == f || (TN_AS(Constant, e) && TN_AS(Constant, f) && tn_equal(e, f, 0) == 1);
 }
 
 /* Does the operand go with that of the first branch: to be put beside it, or the same? */
-static bool operand_fits(const combining *x, const branches *b, const tn_RelayCall *first,
-                         const tn_RelayCall *c, int64_t i) {
-  relay_expr *a = relay_arg(first, i), *e = relay_arg(c, i);
-  const tn_TensorType *t = relay_tensor_type_of_expr(a), *u = relay_tensor_type_of_expr(e);
-  if (!t || !u || !is_independent(x, e)) return false;
-  int64_t axis = channel_axis(first, t, b->out_axis);
-  if (axis != channel_axis(c, u, b->out_axis) || axis == -2) return false;
-  if (axis >= 0) return same_but(t, u, axis);
-  return a == e || (TN_AS(Constant, a) && TN_AS(Constant, e) && tn_equal(a, e, 0) == 1);
+static bool operand_fits(const combining *x, const tn_RelayCall *first, const tn_RelayCall *c,
+                         int64_t i, int64_t axis) {
+  const tn_TensorType *t = relay_tensor_type_of_expr(relay_arg(first, i)),
+                      *u = relay_tensor_type_of_expr(relay_arg(c, i));
+  if (!t || !u || !is_independent(x, relay_arg(c, i))) return false;
+  if (x->to_batch) {
+    bool fits = same_but(t, u, -1) && !names_axis(c);
+    return fits && t->shape->len <= relay_tensor_type_of_expr(c)->shape->len;
+  }
+  if (is_shared(first, c, i, axis)) return true;
+  int64_t own = operand_axis(first, i, axis);
+  bool last = axis == relay_tensor_type_of_expr(c)->shape->len - 1;
+  return (own >= 0 || (t->shape->len == 0 && last)) && same_but(t, u, own);
 }
 
-/* The only call that reads `e`, where it works element by element; *position: as which argument. */
+/* The only call that reads `e`; *position: as which argument. */
 static const tn_RelayCall *follower_of(const combining *x, const tn_RelayCall *e, int *position) {
   const tn_RelayCall *c = tn_pmap_get(&x->reader, e);
   if (tn_pmap_get_int(&x->readers, e, 0) != 1 || !c || !relay_called_op(c)) return NULL;
-  if (relay_op_pattern((const tn_obj *)c->op) > RELAY_BROADCAST || !relay_same_type(e, c))
-    return NULL;
   for (int64_t i = 0; i < c->args->len; ++i)
     if (relay_arg(c, i) == (void *)(uintptr_t)e) *position = (int)i;
   return c;
 }
 
-/* Calls that follow all branches alike become a step; false: there are none. */
+/* Is what follows a branch the same as what follows the first one, `first`, and as large? */
+static bool step_fits(const combining *x, const branches *b, const tn_RelayCall *first,
+                      const tn_RelayCall *c, int64_t i) {
+  const tn_TensorType *t = relay_tensor_type_of_expr(first), *u = relay_tensor_type_of_expr(c);
+  int k = b->position[b->nsteps];
+  int64_t axis = b->step_axis[b->nsteps];
+  if (c->op != first->op || c->args->len != first->args->len || !t || !u) return false;
+  if (c->attrs != first->attrs &&
+      (!c->attrs || !first->attrs || tn_equal(c->attrs, first->attrs, 0) != 1))
+    return false;
+  if (axis_after(c, relay_arg(c, k), axis_before(b, b->nsteps)) != axis) return false;
+  if (x->to_batch && (!relay_same_type(c, relay_arg(c, k)) || !same_but(t, u, -1))) return false;
+  return same_but(t, u, axis) && relay_int_is(u->shape, axis, channels_of(b, i));
+}
+
+/* Calls that follow all branches alike become a step; *any: are there some? */
 static int add_step(const combining *x, branches *b, bool *any) {
   const tn_RelayCall *first = NULL;
   int position = 0, own = 0;
@@ -230,16 +298,19 @@ static int add_step(const combining *x, branches *b, bool *any) {
     const tn_RelayCall *before = call_at(b->nsteps ? &b->steps[b->nsteps - 1] : &b->layers, i);
     const tn_RelayCall *c = follower_of(x, before, &own);
     if (!c) return 0;
-    if (i == 0) first = c, position = own;
-    bool fits = c->op == first->op && own == position && c->args->len == first->args->len &&
-                (c->attrs == first->attrs ||
-                 (c->attrs && first->attrs && tn_equal(c->attrs, first->attrs, 0) == 1));
+    if (i == 0) {
+      first = c, b->position[b->nsteps] = position = own;
+      int64_t axis = axis_after(c, before, axis_before(b, b->nsteps));
+      b->step_axis[b->nsteps] = axis;
+      if (axis < 0) return 0;
+    }
+    bool fits = own == position && step_fits(x, b, first, c, i);
     for (int64_t k = 0; fits && k < c->args->len; ++k)
-      fits = k == position || operand_fits(x, b, first, c, k);
+      fits = k == position || operand_fits(x, first, c, k, b->step_axis[b->nsteps]);
     if (!fits) return 0;
     TN_TRY(tn_vec_push_obj(step, c));
   }
-  b->position[b->nsteps++] = position;
+  b->nsteps++;
   *any = true;
   return 0;
 }
@@ -249,7 +320,7 @@ static int find_steps(combining *x) {
     branches *b = &x->items[i];
     bool any = true;
     if (b->layers.len < x->min_branches) continue;
-    while (any && !x->to_batch) TN_TRY(add_step(x, b, &any));
+    while (any) TN_TRY(add_step(x, b, &any));
     const tn_vec *last = b->nsteps ? &b->steps[b->nsteps - 1] : &b->layers;
     for (int64_t k = 0; k < last->len; ++k)
       TN_TRY(tn_pmap_put_int(&x->last, last->items[k].v.obj, i + 1));
@@ -267,13 +338,6 @@ static void *beside(const tn_vec *calls, int64_t i, int64_t axis) {
   return relay_concatenate(tn_arr_from(&parts), axis);
 }
 
-/* They are known: only layers of static types are combined. */
-static int64_t channels_of(const branches *b, int64_t i) {
-  int64_t n = 0;
-  const tn_TensorType *t = relay_tensor_type_of_expr(call_at(&b->layers, i));
-  return relay_known_int(t->shape, b->out_axis, &n) ? n : 0;
-}
-
 static relay_expr *combined_layer(const combining *x, const branches *b, relay_expr *data) {
   const tn_RelayCall *first = call_at(&b->layers, 0);
   void *attrs = first->attrs;
@@ -286,19 +350,37 @@ static relay_expr *combined_layer(const combining *x, const branches *b, relay_e
   return (relay_expr *)relay_call_new(first->op, tn_arr_of(2, data, weights), attrs);
 }
 
-static relay_expr *combined_step(const branches *b, int step, relay_expr *before) {
-  const tn_RelayCall *first = call_at(&b->steps[step], 0);
-  TN_VEC(args);
-  for (int64_t i = 0; i < first->args->len; ++i) {
-    relay_expr *e = relay_arg(first, i);
-    int64_t axis = i == b->position[step]
-                       ? -1
-                       : channel_axis(first, relay_tensor_type_of_expr(e), b->out_axis);
-    if (i == b->position[step]) e = before;
-    else if (axis >= 0) TN_GETP(e, beside(&b->steps[step], i, axis));
-    TN_TRYP(tn_vec_push_obj(&args, e));
+/* Operand i of branch k of a step, with a number for each channel along axis `own`. */
+static void *repeated(const branches *b, const tn_RelayCall *c, int64_t i, int64_t k,
+                      int64_t axis) {
+  int64_t own = operand_axis(c, i, axis);
+  void *e = relay_arg(c, i);
+  if (!is_repeated(c, i, axis)) return e;
+  if (own < 0) {
+    void *attrs = relay_attrs("expand_dims", 1, "axis", tn_any_int(-1));
+    TN_GETP(e, relay_call("expand_dims", attrs, 1, e));
+    own = 0;
   }
-  return (relay_expr *)relay_call_new(first->op, tn_arr_from(&args), first->attrs);
+  void *attrs =
+      relay_attrs("repeat", 2, "repeats", tn_any_int(channels_of(b, k)), "axis", tn_any_int(own));
+  return relay_call("repeat", attrs, 1, e);
+}
+
+/* Operand i of all branches of a step, along the channels. */
+static void *operands(const combining *x, const branches *b, int step, int64_t i) {
+  const tn_vec *calls = &b->steps[step];
+  const tn_RelayCall *first = call_at(calls, 0);
+  int64_t axis = b->step_axis[step], own = operand_axis(first, i, axis);
+  bool shared = true;
+  TN_VEC(parts);
+  for (int64_t k = 0; k < calls->len; ++k)
+    shared = shared && is_shared(first, call_at(calls, k), i, axis);
+  if (shared) return relay_arg(first, i);
+  for (int64_t k = 0; k < calls->len; ++k)
+    TN_TRYP(tn_vec_push_obj(&parts, repeated(b, call_at(calls, k), i, k, axis)));
+  /* the last axis, of operands with any number of axes */
+  bool last = strcmp(x->kind.op, "nn.batch_matmul") == 0;
+  return relay_concatenate(tn_arr_from(&parts), last ? -1 : own < 0 ? 0 : own);
 }
 
 static void *stacked(tn_arr *parts) {
@@ -306,7 +388,36 @@ static void *stacked(tn_arr *parts) {
   return relay_call("stack", attrs, 1, relay_tuple(parts));
 }
 
-/* Dense layers of one size: split(batch_matmul(stack(data), stack(weights))) */
+/* The same where the branches become parts of a batch, the first axis. */
+static void *operands_of_batch(const branches *b, int step, int64_t i) {
+  TN_VEC(parts);
+  for (int64_t k = 0; k < b->steps[step].len; ++k) {
+    const tn_RelayCall *c = call_at(&b->steps[step], k);
+    void *e = relay_arg(c, i);
+    int64_t missing =
+        relay_tensor_type_of_expr(c)->shape->len - relay_tensor_type_of_expr(e)->shape->len;
+    void *attrs =
+        relay_attrs("expand_dims", 2, "axis", tn_any_int(0), "num_newaxis", tn_any_int(missing));
+    if (missing) TN_GETP(e, relay_call("expand_dims", attrs, 1, e));
+    TN_TRYP(tn_vec_push_obj(&parts, e));
+  }
+  return stacked(tn_arr_from(&parts));
+}
+
+static relay_expr *combined_step(const combining *x, const branches *b, int step,
+                                 relay_expr *before) {
+  const tn_RelayCall *first = call_at(&b->steps[step], 0);
+  TN_VEC(args);
+  for (int64_t i = 0; i < first->args->len; ++i) {
+    relay_expr *e = before;
+    if (i != b->position[step])
+      TN_GETP(e, x->to_batch ? operands_of_batch(b, step, i) : operands(x, b, step, i));
+    TN_TRYP(tn_vec_push_obj(&args, e));
+  }
+  return (relay_expr *)relay_call_new(first->op, tn_arr_from(&args), first->attrs);
+}
+
+/* Dense layers of one size: batch_matmul(stack(data), stack(weights)) */
 static relay_expr *combined_batch(const branches *b, relay_expr *data) {
   TN_VEC(datas);
   TN_VEC(weights);
@@ -317,11 +428,14 @@ static relay_expr *combined_batch(const branches *b, relay_expr *data) {
   const tn_obj *own = (const tn_obj *)call_at(&b->layers, 0)->attrs;
   tn_any out = tn_field_get(own, tn_type_field(own->type, "out_dtype"));
   void *attrs = relay_attrs("nn.batch_matmul", 1, "out_dtype", out);
-  void *product = relay_call("nn.batch_matmul", attrs, 2, stacked(tn_arr_from(&datas)),
-                             stacked(tn_arr_from(&weights)));
-  attrs = relay_attrs("split", 2, "indices_or_sections", tn_any_int(b->layers.len), "axis",
-                      tn_any_int(0));
-  return product ? relay_call("split", attrs, 1, product) : NULL;
+  return relay_call("nn.batch_matmul", attrs, 2, stacked(tn_arr_from(&datas)),
+                    stacked(tn_arr_from(&weights)));
+}
+
+static relay_expr *split_batch(const branches *b, relay_expr *e) {
+  void *attrs = relay_attrs("split", 2, "indices_or_sections", tn_any_int(b->layers.len), "axis",
+                            tn_any_int(0));
+  return relay_call("split", attrs, 1, e);
 }
 
 /* The result of branch i. */
@@ -331,11 +445,14 @@ static relay_expr *part_of(const combining *x, const branches *b, relay_expr *co
     void *attrs = relay_attrs("squeeze", 1, "axis", tn_any_obj(relay_ints(&zero, 1)));
     return relay_call("squeeze", attrs, 1, relay_get_item(combined, i));
   }
-  int64_t begin[8] = {0}, end[8], strides[8], n = b->out_axis + 1;
-  TN_ICHECKP(n <= 8);
+  int64_t begin[MAX_AXES] = {0}, end[MAX_AXES], strides[MAX_AXES];
+  int64_t axis = axis_before(b, b->nsteps), n = axis + 1;
+  const tn_RelayCall *last = call_at(b->nsteps ? &b->steps[b->nsteps - 1] : &b->layers, 0);
+  if (strcmp(x->kind.op, "nn.conv2d") != 0) n = relay_tensor_type_of_expr(last)->shape->len;
+  TN_ICHECKP(n <= MAX_AXES);
   for (int64_t k = 0; k < n; ++k) end[k] = -1, strides[k] = 1;
-  for (int64_t k = 0; k < i; ++k) begin[n - 1] += channels_of(b, k);
-  end[n - 1] = channels_of(b, i);
+  for (int64_t k = 0; k < i; ++k) begin[axis] += channels_of(b, k);
+  end[axis] = channels_of(b, i);
   void *attrs = relay_attrs("strided_slice", 4, "begin", tn_any_obj(relay_ints(begin, n)), "end",
                             tn_any_obj(relay_ints(end, n)), "strides",
                             tn_any_obj(relay_ints(strides, n)), "slice_mode", tn_any_cstr("size"));
@@ -344,8 +461,8 @@ static relay_expr *part_of(const combining *x, const branches *b, relay_expr *co
 
 static relay_expr *combine(const combining *x, const branches *b, relay_expr *data) {
   relay_expr *e = x->to_batch ? combined_batch(b, data) : combined_layer(x, b, data);
-  for (int i = 0; e && i < b->nsteps; ++i) e = combined_step(b, i, e);
-  return e;
+  for (int i = 0; e && i < b->nsteps; ++i) e = combined_step(x, b, i, e);
+  return e && x->to_batch ? split_batch(b, e) : e;
 }
 
 static tn_obj *replace(void *ctx, tn_obj *pre, tn_obj *post) {
