@@ -7,6 +7,7 @@
  */
 #include "ir/imm.h"
 #include "ops/gradients.h"
+#include "relay/layouts.h"
 #include "ops/ops.h"
 
 enum { MAX_NDIM = 32 };
@@ -88,6 +89,28 @@ static tn_arr *transpose(const relay_compute *c) {
   for (int64_t i = 0; i < m.data->shape->len; ++i) m.to[from[i]] = i;
   return tn_arr_of(
       1, te_compute(permuted(m.data->shape, from), element, &m, "T_transpose", TE_INJECTIVE));
+}
+
+/* The result has the axes that it had, whatever the order they come in; none of them in blocks. */
+static int transpose_layouts(relay_layouts *q) {
+  int64_t from[MAX_NDIM], axes[MAX_NDIM];
+  tn_Layout *before = relay_layout_at(q->before, 0), *now = relay_layout_now(q, 0), *out;
+  if (!before) return 0;
+  int64_t ndim = before->axes->len;
+  TN_BUF(text);
+  TN_TRY(transposed(q->attrs, ndim, from));
+  for (int64_t i = 0; i < ndim; ++i) {
+    char letter = tir_layout_axis(before, from[i]);
+    if (letter < 'A' || letter > 'Z' || tir_layout_factor(before, letter) > 0) return 0;
+    tn_buf_printf(&text, "%c", letter);
+    axes[i] = relay_layout_axis_in(before, from[i], now);
+    if (axes[i] < 0) now = before;
+  }
+  TN_TRY(tn_buf_ok(&text));
+  TN_GET(out, tir_layout(tn_buf_cstr(&text), TN_I32));
+  if (!relay_layout_equal(now, before))
+    TN_GET(q->attrs, relay_attrs_with(q->attrs, "axes", tn_any_obj(relay_ints(axes, ndim))));
+  return relay_layouts_answer(q, now, out);
 }
 
 /* ---- squeeze ---- */
@@ -210,8 +233,17 @@ static tn_arr *reverse(const relay_compute *c) {
     .doc = doc_                                                                                    \
   }
 static const relay_op_row rows[] = {
-    ROW("transpose", TransposeAttrs, RELAY_INJECTIVE, "Transpose", transpose_relation, transpose,
-        NULL, ops_grad_transpose, "the axes in another order"),
+    {.name = "transpose",
+     .inputs = "data",
+     .attrs = &tn_type_TransposeAttrs,
+     .level = 3,
+     .pattern = RELAY_INJECTIVE,
+     .rel_name = "Transpose",
+     .rel = transpose_relation,
+     .compute = transpose,
+     .layouts = transpose_layouts,
+     .grad = ops_grad_transpose,
+     .doc = "the axes in another order"},
     {.name = "squeeze",
      .inputs = "data",
      .attrs = &tn_type_SqueezeAttrs,

@@ -213,12 +213,12 @@ tn_arr *ops_grad_strided_slice(const relay_grad *g) {
   int64_t dims[OPS_MAX_NDIM], out[OPS_MAX_NDIM], before[OPS_MAX_NDIM] = {0},
                                                  after[OPS_MAX_NDIM] = {0}, step[OPS_MAX_NDIM];
   const void *attrs = g->call->attrs;
-  const tn_arr *axis = relay_attr_obj(attrs, "axes"), *begin = relay_attr_obj(attrs, "begin");
+  const tn_arr *axis = relay_attr_obj(attrs, "axes");
   int n = known_shape(g, 0, dims);
   void *d = g->d;
   if (n < 0 || relay_static_shape(relay_tensor_type_of_expr(g->call), out, n) != n) return NULL;
   for (int i = 0; i < n; ++i) step[i] = 1;
-  for (int64_t k = 0; k < (axis ? axis->len : begin ? begin->len : 0); ++k) {
+  for (int64_t k = 0; k < ops_sliced_axes(attrs); ++k) {
     int64_t i = axis ? relay_listed(axis, k) : k;
     if (i < 0) i += n;
     place_of(attrs, k, dims[i], &before[i], &step[i]);

@@ -13,6 +13,8 @@ tn_arr *ops_grad_concatenate(const relay_grad *g);
 tn_arr *ops_grad_split(const relay_grad *g);
 tn_arr *ops_grad_stack(const relay_grad *g);
 tn_arr *ops_grad_strided_slice(const relay_grad *g);
+/** How many axes the attributes of strided_slice are about: those listed, or the first ones. */
+int64_t ops_sliced_axes(const void *attrs);
 tn_arr *ops_grad_take(const relay_grad *g);
 tn_arr *ops_grad_gather_nd(const relay_grad *g);
 tn_arr *ops_grad_tile(const relay_grad *g);

@@ -107,6 +107,14 @@ int ops_layouts_of_first(relay_layouts *q, int64_t n, relay_layouts_fn rule) {
   return 1;
 }
 
+int ops_layouts_regions(relay_layouts *q) {
+  relay_layouts own = *q;
+  own.given = NULL;
+  int known = ops_layouts_of_first(&own, 1, relay_layouts_by_attr);
+  q->in = own.in, q->out = own.out;
+  return known;
+}
+
 bool ops_blocks_fit(const relay_layouts *q, const tn_Layout *to, char letter) {
   int64_t factor = tir_layout_factor(to, letter), extent;
   for (int64_t i = 0; factor > 0 && i < q->types->len; ++i) {

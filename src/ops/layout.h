@@ -37,6 +37,9 @@ TN_API int ops_layouts_concatenate(relay_layouts *q);
 /** Are all of the given extents along `letter` whole blocks of `to`? @param before layouts of the
  * tensors */
 TN_API bool ops_blocks_fit(const relay_layouts *q, const tn_Layout *to, char letter);
+/** The rule of regions of interest: images in the layout that their attribute says, whatever they
+ * come in, and boxes. */
+TN_API int ops_layouts_regions(relay_layouts *q);
 /** An operator with an attribute `layout` in the one that is wanted (row hook `convert`). */
 TN_API void *ops_convert_by_attr(const relay_replace *r);
 

@@ -112,11 +112,21 @@ static int slice_axis(const tn_StridedSliceAttrs *a, int64_t i, tn_expr *extent,
   return out->size ? 0 : -1;
 }
 
+static int64_t longer(int64_t n, const tn_arr *list) {
+  return list && list->len > n ? list->len : n;
+}
+
+int64_t ops_sliced_axes(const void *attrs) {
+  const tn_StridedSliceAttrs *a = attrs;
+  return a->axes ? a->axes->len : longer(longer(longer(0, a->begin), a->end), a->strides);
+}
+
 /* The ranges of all axes. ValueError. */
 static int ranges(const tn_StridedSliceAttrs *a, const tn_arr *shape, range *out) {
   TN_CHECK(shape->len <= MAX_NDIM, ValueError, NULL, "strided_slice: too many dimensions");
-  int64_t n = a->axes ? a->axes->len : a->begin ? a->begin->len : a->end ? a->end->len : 0;
-  TN_CHECK(n <= shape->len, ValueError, NULL, "strided_slice: %lld begins for %lld dimensions",
+  int64_t n = ops_sliced_axes(a);
+  TN_CHECK(n <= shape->len, ValueError, NULL,
+           "strided_slice: begin, end or strides have %lld elements for %lld dimensions",
            (long long)n, (long long)shape->len);
   for (int64_t i = 0; i < shape->len; ++i)
     out[i] = (range){tir_i32(0), (tn_expr *)tn_arr_obj(shape, i), 1};
@@ -169,19 +179,45 @@ static tn_arr *slice(const relay_compute *c) {
   return tn_arr_of(1, te_compute(shape, slice_element, &s, "T_strided_slice", TE_INJECTIVE));
 }
 
+/* Lists about the first axes become lists about all axes of the layout `now`, in its order.
+   @param axes where the first n ones are there */
+static void *in_order(const relay_layouts *q, const int64_t *axes, int64_t n,
+                      const tn_Layout *now) {
+  const tn_StridedSliceAttrs *a = q->attrs;
+  const tn_TensorType *t = relay_layouts_type(q, 0);
+  const tn_Layout *before = relay_layout_at(q->before, 0);
+  int64_t begin[MAX_NDIM] = {0}, end[MAX_NDIM], strides[MAX_NDIM], ndim = now->axes->len;
+  bool by_size = strcmp(tn_cstr(a->slice_mode), "size") == 0;
+  for (int64_t i = 0; i < ndim; ++i) end[i] = by_size ? -1 : INT32_MAX, strides[i] = 1;
+  for (int64_t i = 0; i < before->axes->len; ++i) {
+    int64_t k = relay_layout_axis_in(before, i, now), extent;
+    if (k >= 0 && !by_size && relay_known_int(t->shape, i, &extent)) end[k] = extent;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    int64_t k = axes[i], stride = at(a->strides, i, 1, INT32_MAX);
+    strides[k] = stride;
+    begin[k] = at(a->begin, i, stride < 0 ? INT32_MAX : 0, INT64_MAX);
+    end[k] = at(a->end, i, stride < 0 ? INT32_MIN : end[k], INT64_MAX);
+  }
+  void *attrs = relay_attrs_with(a, "begin", tn_any_obj(relay_ints(begin, ndim)));
+  if (attrs) attrs = relay_attrs_with(attrs, "end", tn_any_obj(relay_ints(end, ndim)));
+  return attrs ? relay_attrs_with(attrs, "strides", tn_any_obj(relay_ints(strides, ndim))) : NULL;
+}
+
 /* Whole axes may be in any layout; those that are cut must not be blocked. */
 static int slice_layouts(relay_layouts *q) {
   const tn_StridedSliceAttrs *a = q->attrs;
   tn_Layout *before = relay_layout_at(q->before, 0), *now = relay_layout_now(q, 0);
-  int64_t axes[MAX_NDIM], n = a->axes ? a->axes->len : a->begin ? a->begin->len : 0;
-  if (!before || n > MAX_NDIM) return 0;
+  int64_t axes[MAX_NDIM], n = ops_sliced_axes(a);
+  if (!before || n > MAX_NDIM || now->axes->len > MAX_NDIM) return 0;
   if (relay_layout_equal(before, now)) return relay_layouts_answer(q, now, now);
   for (int64_t i = 0; i < n; ++i) {
     int64_t axis = a->axes ? relay_listed(a->axes, i) : i;
     axes[i] = relay_layout_axis_in(before, axis, now);
     if (axes[i] < 0) return relay_layouts_answer(q, before, before);
   }
-  TN_GET(q->attrs, relay_attrs_with(a, "axes", tn_any_obj(relay_ints(axes, n))));
+  if (a->axes) TN_GET(q->attrs, relay_attrs_with(a, "axes", tn_any_obj(relay_ints(axes, n))));
+  else TN_GET(q->attrs, in_order(q, axes, n, now));
   return relay_layouts_answer(q, now, now);
 }
 
@@ -227,6 +263,23 @@ static tn_arr *like(const relay_compute *c) {
   return tn_arr_of(1, te_compute(shape, same_element, data, "T_slice_like", TE_INJECTIVE));
 }
 
+/* Both tensors in one layout, where they come in it and axes that are cut are whole. */
+static int like_layouts(relay_layouts *q) {
+  const tn_SliceLikeAttrs *a = q->attrs;
+  tn_Layout *before = relay_layout_at(q->before, 0), *now = relay_layout_now(q, 0);
+  int64_t axes[MAX_NDIM], n = a->axes ? a->axes->len : 0;
+  if (!before || before->axes->len > MAX_NDIM || n > MAX_NDIM) return 0;
+  if (!relay_layout_equal(now, before) && !relay_layout_equal(now, relay_layout_at(q->given, 1)))
+    now = before;
+  for (int64_t i = 0; i < (n ? n : before->axes->len); ++i) {
+    axes[i] = relay_layout_axis_in(before, n ? relay_listed(a->axes, i) : i, now);
+    if (axes[i] < 0) now = before;
+  }
+  if (n && !relay_layout_equal(now, before))
+    TN_GET(q->attrs, relay_attrs_with(a, "axes", tn_any_obj(relay_ints(axes, n))));
+  return relay_layouts_answer(q, now, now);
+}
+
 static const relay_op_row rows[] = {
     {.name = "strided_slice",
      .inputs = "data",
@@ -247,6 +300,7 @@ static const relay_op_row rows[] = {
      .rel_name = "SliceLike",
      .rel = like_relation,
      .compute = like,
+     .layouts = like_layouts,
      .doc = "the first elements of axes, as many as another tensor has"},
 };
 

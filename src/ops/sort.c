@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "ir/imm.h"
+#include "ops/layout.h"
 #include "ops/ops.h"
 
 #define TN_FIELDS_ArgsortAttrs(F, S)                                                               \
@@ -500,11 +501,16 @@ static tn_arr *compute_unique(const relay_compute *c) {
   return all ? tn_arr_from(&results) : NULL;
 }
 
+/* Lines of an axis are sorted wherever it lies; unique has no axes. */
+static int layouts(relay_layouts *q) {
+  return strcmp(q->row->name, "unique") == 0 ? 0 : ops_layouts_axis(q);
+}
+
 #define SORT(name_, Attrs, relation_, compute_, shape_, rel_name_, doc_)                           \
   {                                                                                                \
     .name = name_, .inputs = "data", .attrs = &tn_type_##Attrs, .level = 6,                        \
     .pattern = RELAY_OPAQUE, .rel_name = rel_name_, .rel = relation_, .compute = compute_,         \
-    .shape = shape_, .doc = doc_                                                                   \
+    .shape = shape_, .layouts = layouts, .doc = doc_                                               \
   }
 
 static const relay_op_row rows[] = {

@@ -366,8 +366,8 @@ class TupleWrapper(ObjectGeneric):
         return self.tuple_value.span
 
     def astuple(self):
-        """A `Tuple` of the fields."""
-        return Tuple([self.tuple_value if self.size == 1 else self[i] for i in range(self.size)])
+        """The expression, as `asobject`."""
+        return self.tuple_value
 
     def astext(self):
         """Text in the form of the language."""

@@ -29,10 +29,15 @@ void *ops_convert_by_attr(const relay_replace *r) {
 
 /* ---- convolutions ---- */
 
+/* Which argument is the weight. */
+static int64_t weight_at(const relay_replace *r) {
+  return strcmp(r->row->name, "nn.deformable_conv2d") == 0 ? 2 : 1;
+}
+
 static bool is_depthwise(const relay_replace *r) {
   ops_axes w;
   const void *attrs = r->call->attrs;
-  const tn_TensorType *weight = TN_AS(TensorType, tn_arr_obj(r->types, 1));
+  const tn_TensorType *weight = TN_AS(TensorType, tn_arr_obj(r->types, weight_at(r)));
   int64_t out, groups = relay_attr_int(attrs, "groups", 1);
   if (!weight || groups == 1) return false;
   if (ops_axes_of(relay_attr_str(attrs, "kernel_layout"), weight->shape, true, &w)) {
@@ -80,9 +85,10 @@ static int channels_fit(const relay_replace *r, const char *data, const char *ke
   const char *own = relay_attr_str(r->call->attrs, "data_layout"),
              *weight = relay_attr_str(r->call->attrs, "kernel_layout");
   int all = fits(r, 0, own, 'C', data, 'C');
-  if (all == 1) all = fits(r, 1, weight, 'I', kernel, 'I');
-  if (all == 1) all = fits(r, 1, weight, 'O', kernel, 'O');
-  return all == 1 ? fits(r, 1, weight, 'O', data, 'C') : all;
+  int64_t at = weight_at(r);
+  if (all == 1) all = fits(r, at, weight, 'I', kernel, 'I');
+  if (all == 1) all = fits(r, at, weight, 'O', kernel, 'O');
+  return all == 1 ? fits(r, at, weight, 'O', data, 'C') : all;
 }
 
 /* The operator for channels in blocks, where there is one. */

@@ -6,6 +6,7 @@
    input channels. Points between elements are interpolated, what is outside of the image is 0. */
 #include "ir/imm.h"
 #include "ops/layout.h"
+#include "ops/nn/conv.h"
 
 #define TN_FIELDS_DeformableConv2DAttrs(F, S)                                                      \
   F(S, REF, Array, strides, TN_INTS, "distance of windows", "[1, 1]")                              \
@@ -255,6 +256,27 @@ static tn_arr *shape_function(const relay_shape_query *q) {
   return tn_arr_of(1, out_shape(&p));
 }
 
+/* Offsets lie as the data does; nothing is in blocks. */
+static int layouts(relay_layouts *q) {
+  const tn_DeformableConv2DAttrs *a = q->attrs;
+  tn_Layout *data, *kernel;
+  if (q->types->len != 3) return 0;
+  TN_GET(data, tir_layout(tn_cstr(a->data_layout), TN_I32));
+  TN_GET(kernel, tir_layout(tn_cstr(a->kernel_layout), TN_I32));
+  TN_GET(q->in, tn_arr_of(3, data, data, kernel));
+  TN_GET(q->out, tn_arr_of(1, data));
+  return 1;
+}
+
+static void *convert(const relay_replace *r) {
+  const tn_str *data = (const tn_str *)tn_arr_obj(r->desired, 0);
+  TN_CHECKP(tn_str_eq(data, "NCHW") || tn_str_eq(data, "NHWC") || tn_str_eq(data, "default"),
+            ValueError, NULL,
+            "nn.deformable_conv2d: layout %s is not supported: expected NCHW or NHWC",
+            tn_cstr(data));
+  return ops_convert_conv(r);
+}
+
 static const relay_op_row rows[] = {
     {.name = "nn.deformable_conv2d",
      .inputs = "data offset weight",
@@ -265,6 +287,8 @@ static const relay_op_row rows[] = {
      .rel = relation,
      .compute = compute,
      .shape = shape_function,
+     .layouts = layouts,
+     .convert = convert,
      .doc = "convolution of images at points that offsets move"},
 };
 

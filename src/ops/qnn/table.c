@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "ops/layout.h"
 #include "ops/ops.h"
 #include "ops/qnn/qnn.h"
 
@@ -212,6 +213,10 @@ static void *lower_pool(const relay_replace *r) {
                        result->dtype);
 }
 
+static int pool_layouts(relay_layouts *q) {
+  return ops_layouts_of_first(q, 1, relay_layouts_by_attr);
+}
+
 #define TABLE(op_, doc_)                                                                           \
   {                                                                                                \
     .name = "qnn." op_, .inputs = "x scale zero_point output_scale output_zero_point",             \
@@ -236,6 +241,8 @@ static const relay_op_row rows[] = {
      .pattern = RELAY_OUT_ELEMWISE_FUSABLE,
      .rel_name = "QnnAvgPool2D",
      .rel = pool_relation,
+     .layouts = pool_layouts,
+     .convert = ops_convert_by_attr,
      .legalize = lower_pool,
      .doc = "mean of a window of quantized images"},
 };

@@ -10,6 +10,7 @@
    along each axis (as many as the part has elements when that is not positive), which are
    interpolated linearly and 0 outside of the image (He et al., Mask R-CNN, 2017). */
 #include "ir/imm.h"
+#include "ops/layout.h"
 #include "ops/ops.h"
 
 #define TN_FIELDS_ROIAlignAttrs(F, S)                                                              \
@@ -216,6 +217,8 @@ static const relay_op_row rows[] = {
      .rel = relation,
      .compute = compute,
      .shape = shape_function,
+     .layouts = ops_layouts_regions,
+     .convert = ops_convert_by_attr,
      .doc = "boxes of images brought to one size, by means or maxima of interpolated samples"},
 };
 
