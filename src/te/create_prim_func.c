@@ -108,10 +108,10 @@ static int add_axis(maker *m, nest *n, const tn_IterVar *axis, bool spatial) {
   return spatial ? tn_vec_push_obj(&n->at, v) : 0;
 }
 
-static int make_nest(maker *m, const tn_ComputeOp *op, nest *n) {
+static int make_nest(maker *m, const tn_ComputeOp *op, bool reduces, nest *n) {
   for (int64_t i = 0; i < op->axis->len; ++i)
     TN_TRY(add_axis(m, n, (tn_IterVar *)tn_arr_obj(op->axis, i), true));
-  for (int64_t i = 0; i < op->reduce_axis->len; ++i)
+  for (int64_t i = 0; reduces && i < op->reduce_axis->len; ++i)
     TN_TRY(add_axis(m, n, (tn_IterVar *)tn_arr_obj(op->reduce_axis, i), false));
   if (n->iters.len) return 0;
   /* a single element still needs an iterator: vi = T.axis.spatial(1, 0) */
@@ -189,33 +189,46 @@ static int add_block(maker *m, const tn_ComputeOp *op, const nest *n, const char
 
 /* ---- reductions ---- */
 
+/* Is nothing reduced? A block under a loop of no iterations would store nothing. */
+static bool is_empty(const tn_ComputeOp *op) {
+  bool empty = false;
+  for (int64_t i = 0; !empty && i < op->reduce_axis->len; ++i)
+    empty = tir_is_zero(((const tn_IterVar *)tn_arr_obj(op->reduce_axis, i))->dom->extent);
+  return empty;
+}
+
+/* What the results are before anything is reduced. */
+static tn_stmt *store_first(maker *m, const tn_Reduce *r, const tn_vec *buffers, tn_arr *at) {
+  TN_VEC(stores);
+  const tn_arr *from = r->init->len ? r->init : r->combiner->identity_element;
+  for (int64_t i = 0; i < r->source->len; ++i) {
+    tn_expr *value = (tn_expr *)replace(m, tn_arr_obj(from, i));
+    TN_TRYP(tn_vec_push_obj(&stores, tir_store((tn_Buffer *)buffers->items[i].v.obj, value, at)));
+  }
+  return tir_seq(&stores);
+}
+
 static int reduction(maker *m, const tn_ComputeOp *op, const nest *n, const tn_vec *buffers) {
   const tn_Reduce *r = (tn_Reduce *)tn_arr_obj(op->body, 0);
   TN_VEC(old);
   TN_VEC(incoming);
   TN_VEC(combined);
-  TN_VEC(start);
   tn_arr *at = tn_arr_from(&n->at);
-  for (int64_t i = 0; at && i < r->source->len; ++i) {
+  tn_stmt *init = at ? store_first(m, r, buffers, at) : NULL;
+  if (!init || is_empty(op)) return init ? add_block(m, op, n, tn_cstr(op->name), NULL, init) : -1;
+  for (int64_t i = 0; i < r->source->len; ++i) {
     tn_expr *in = (tn_expr *)replace(m, tn_arr_obj(r->source, i)),
             *zero = (tn_expr *)replace(m, tn_arr_obj(r->combiner->identity_element, i));
     if (in && zero && !tir_is_one(r->condition))
       in = tir_if_then_else((tn_expr *)replace(m, (tn_obj *)r->condition), in, zero, NULL);
-    const tn_obj *first = r->init->len ? replace(m, tn_arr_obj(r->init, i)) : (tn_obj *)zero;
-    if (!in || !zero || !first ||
-        tn_vec_push_obj(&old, tir_load((tn_Buffer *)buffers->items[i].v.obj, at)))
+    if (!in || !zero || tn_vec_push_obj(&old, tir_load((tn_Buffer *)buffers->items[i].v.obj, at)) ||
+        tn_vec_push_obj(&incoming, in))
       return -1;
-    if (tn_vec_push_obj(&incoming, in) || tn_vec_push_obj(&start, first)) return -1;
   }
   const tn_arr *result = (const tn_arr *)replace(m, (tn_obj *)r->combiner->result);
-  if (!at || te_combine(r, result, &old, &incoming, &combined)) return -1;
-  TN_VEC(inits);
-  for (int64_t i = 0; i < start.len; ++i) {
-    TN_TRY(tn_vec_push_obj(&inits, tir_store((tn_Buffer *)buffers->items[i].v.obj,
-                                             (tn_expr *)start.items[i].v.obj, at)));
-  }
-  tn_stmt *init = tir_seq(&inits), *body = te_store_all(buffers, &combined, at);
-  return init && body ? add_block(m, op, n, tn_cstr(op->name), init, body) : -1;
+  if (te_combine(r, result, &old, &incoming, &combined)) return -1;
+  tn_stmt *body = te_store_all(buffers, &combined, at);
+  return body ? add_block(m, op, n, tn_cstr(op->name), init, body) : -1;
 }
 
 /* ---- operations ---- */
@@ -231,7 +244,7 @@ static tn_Buffer *result_buffer(maker *m, tn_Operation *op, int64_t i, const cha
 static int compute_one(maker *m, const tn_ComputeOp *op, int64_t i, tn_Buffer *b,
                        const char *name) {
   nest n __attribute__((cleanup(nest_fini))) = {0};
-  if (make_nest(m, op, &n)) return -1;
+  if (make_nest(m, op, false, &n)) return -1;
   tn_expr *value = (tn_expr *)replace(m, tn_arr_obj(op->body, i));
   tn_stmt *body = value ? tir_store(b, value, tn_arr_from(&n.at)) : NULL;
   return body ? add_block(m, op, &n, name, NULL, body) : -1;
@@ -250,7 +263,7 @@ static int compute(maker *m, tn_ComputeOp *op) {
   }
   if (!reduces) return 0;
   nest n __attribute__((cleanup(nest_fini))) = {0};
-  return make_nest(m, op, &n) ? -1 : reduction(m, op, &n, &buffers);
+  return make_nest(m, op, !is_empty(op), &n) ? -1 : reduction(m, op, &n, &buffers);
 }
 
 /* Buffers of extern operations are the ones the user gave: their inputs' too. */

@@ -252,3 +252,39 @@ def test_extents_may_be_whole_floats():
     assert B.shape[0].dtype == "int32"
     with pytest.raises(ValueError, match="expected a whole number as an extent, got 2.5"):
         te.compute((5 / 2,), lambda i: A[i, 0])
+
+
+@pytest.mark.parametrize("shape", [(4,), ()])
+def test_reduction_of_no_elements(shape):
+    """The first value is stored though the block of a sum would not run."""
+    a, i, j = (
+        te.placeholder((*shape, 0, 3), name="a"),
+        te.reduce_axis((0, 0)),
+        te.reduce_axis((0, 3)),
+    )
+    total = te.compute(shape, lambda *at: te.sum(a[(*at, i, j)], axis=[i, j]), name="total")
+    least = te.compute(shape, lambda *at: te.min(a[(*at, i, j)], axis=[i, j]), name="least")
+    out = [tenon.nd.array(np.full(shape, 7.0, "float32")) for _ in range(2)]
+    func = te.create_prim_func([a, total, least])
+    tenon.build(func, target="stackvm", name="main")["main"](
+        tenon.nd.array(np.zeros((*shape, 0, 3), "float32")), *out
+    )
+    np.testing.assert_array_equal(out[0].numpy(), np.zeros(shape))
+    np.testing.assert_array_equal(out[1].numpy(), np.full(shape, np.finfo("float32").max))
+    sch = tir.Schedule(func)
+    if shape:
+        sch.parallel(sch.get_loops("total")[0])
+
+
+def test_reduction_of_no_elements_to_two_results():
+    a, k = te.placeholder((4, 0), name="a"), te.reduce_axis((0, 0))
+    both = te.comm_reducer(
+        lambda x, y: (x[0] + y[0], x[1] * y[1]),
+        lambda s, t: (tir.const(0, s), tenon.tir.const(1, t)),
+    )
+    results = te.compute((4,), lambda i: both((a[i, k], a[i, k]), axis=k), name="r")
+    out = [tenon.nd.array(np.full(4, 7.0, "float32")) for _ in range(2)]
+    tenon.build(te.create_prim_func([a, *results]), target="stackvm", name="main")["main"](
+        tenon.nd.array(np.zeros((4, 0), "float32")), *out
+    )
+    assert [list(x.numpy()) for x in out] == [[0] * 4, [1] * 4]
