@@ -101,8 +101,8 @@ tn_PrimFunc *kernels_schedule(tn_PrimFunc *f, const kernel_machine *m) {
   tn_PrimFunc *done = scheduled(f, m, ALL_CLASSES);
   for (int i = WITHOUT_NEIGHBOURS; !done && i < NCHOICES; ++i) {
     if (strcmp(tn_error_class(), "ScheduleError") != 0) break;
-    TN_LOG(INFO, "kernels: a plainer schedule is taken, as a step was refused: %s",
-           tn_error_message());
+    TN_LOG(INFO, "kernels: %s is scheduled more plainly, as a step was refused: %s",
+           name ? name : "a program", tn_error_message());
     tn_error_clear();
     done = scheduled(f, m, (choice)i);
   }
