@@ -124,6 +124,43 @@ def test_convolutions(step):
         check(vm, want, (1, 3, h, width), (8, 3, 3, 3))
 
 
+def test_layer_norm_is_one_kernel():
+    x = relay.var("x", shape=(ANY, ANY, 40))
+    gamma, beta = (relay.const(np.linspace(a, 1, 40, dtype="float32")) for a in (-1, 0))
+    centred = x - relay.mean(x, -1, keepdims=True)
+    variance = relay.mean(centred * centred, -1, keepdims=True)
+    norm = centred * relay.rsqrt(variance + relay.const(1e-5)) * gamma + beta
+    exe = relay.vm.compile(tenon.IRModule.from_expr(relay.Function([x], norm)), "llvm")
+    assert [op for op in exe.primitive_ops if "shape_func" not in op] == [
+        "vm_mod_fused_nn_layer_norm"
+    ]
+
+    def want(x):
+        d = x - x.mean(-1, keepdims=True)
+        d /= np.sqrt((d * d).mean(-1, keepdims=True) + 1e-5)
+        return d * gamma.data.numpy() + beta.data.numpy()
+
+    vm = tenon.runtime.vm.VirtualMachine(exe, tenon.cpu())
+    for b, n in [(1, 1), (0, 7), (7, 0), (2, 37), (1, 128)]:
+        check(vm, want, (b, n, 40))
+
+
+def test_reshapes_of_what_an_if_gives_move_nothing():
+    x, y = (relay.var(name, shape=(ANY, 2, ANY)) for name in "xy")
+    swap = relay.var("swap", shape=(), dtype="bool")
+    pair = relay.If(swap, relay.Tuple([y, x]), relay.Tuple([x, y]))
+    flat = [relay.reshape(relay.TupleGetItem(pair, i), (-3, 0)) for i in range(2)]
+    f = relay.Function([swap, x, y], relay.Tuple(flat))
+    exe = relay.vm.compile(tenon.IRModule.from_expr(f), "llvm")
+    assert all("shape_func" in op for op in exe.primitive_ops)
+    vm = tenon.runtime.vm.VirtualMachine(exe, tenon.cpu())
+    a, b = (np.arange(6 * n, dtype="float32").reshape(n, 2, 3) for n in (1, 2))
+    for swapped in (False, True):
+        got = vm.run(np.array(swapped), a, b)
+        for g, w in zip(got, (b, a) if swapped else (a, b), strict=True):
+            np.testing.assert_array_equal(g.numpy(), w.reshape(-1, 3))
+
+
 def test_bounds_with_one_end():
     """What is known of a variable does not hide what is known of one by the other."""
     analyzer = tenon.arith.Analyzer()

@@ -43,9 +43,24 @@ const tn_Type *vm_result_type(const tn_RelayFunction *f) {
   return t ? t : f->ret_type;
 }
 
-bool vm_only_reshapes(const tn_RelayFunction *f) {
-  return ir_attrs_flag(f->attrs, "relay.reshape_only") && f->params->len == 1 &&
-         TN_AS(TensorType, vm_param_type(f, 0));
+/* A field of a tuple is one of several tensors: FuseOps makes such a kernel of what an if gives. */
+int64_t vm_reshaped(const tn_RelayFunction *f) {
+  const void *body = f->body;
+  const char *op;
+  bool any = false;
+  if (f->params->len != 1) return -1;
+  while ((op = relay_called_op(body)) != NULL) {
+    if (strcmp(op, "reshape") != 0 && strcmp(op, "contrib_reverse_reshape") != 0) return -1;
+    any = true;
+    body = relay_arg(TN_AS(RelayCall, body), 0);
+  }
+  const tn_TupleGetItem *field = TN_AS(TupleGetItem, body);
+  const tn_TupleType *tuple = TN_AS(TupleType, vm_param_type(f, 0));
+  if (!any || !TN_AS(RelayVar, field ? (const void *)field->tuple_value : body)) return -1;
+  if (!field) return tuple ? -1 : 0;
+  for (int64_t i = 0; tuple && i <= field->index; ++i)
+    if (!TN_AS(TensorType, tn_arr_obj(tuple->fields, i))) return -1;
+  return tuple ? field->index : -1;
 }
 
 /* The kernel that is argument i of a call. */
@@ -342,7 +357,7 @@ static const vm_value *check_shapes(vm_func *f, const tn_RelayCall *c, const tn_
   REGISTERS(tensors);
   (void)var;
   TN_GETP(kernel, kernel_at(f, c, 0));
-  bool none = ir_attrs_flag(kernel->attrs, "relay.reshape_only");
+  bool none = vm_reshaped(kernel) >= 0;
   TN_GETP(name, none ? shape_func_name(f, c, kernel) : name_of(f, c, kernel));
   if (fit < 0 || (named = vm_primitive(f->g, name)) < 0) return NULL;
   TN_TRYP(fields(f, relay_arg(c, 1), &tensors));

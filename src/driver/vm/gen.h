@@ -97,8 +97,9 @@ const vm_value *vm_instruction(vm_func *f, const tn_RelayCall *c, const tn_Relay
 /** Types of a kernel's parameter, of its result. */
 const tn_Type *vm_param_type(const tn_RelayFunction *f, int64_t i);
 const tn_Type *vm_result_type(const tn_RelayFunction *f);
-/** Does it only give its one tensor another shape? */
-bool vm_only_reshapes(const tn_RelayFunction *f);
+/** The number of the tensor among its arguments that a kernel does nothing but give another shape;
+ * -1: it does more. */
+int64_t vm_reshaped(const tn_RelayFunction *f);
 
 /** A match. @param ends does the function end with its clauses?
  *  @param clause makes the code of a clause's result */

@@ -274,7 +274,7 @@ static void *result_value(kernel_call *k, const tn_Type *t, const tn_vec *tensor
   return relay_typed_tuple(tn_arr_from(&fields));
 }
 
-static void *reshape(kernel_call *k) {
+static void *reshape(kernel_call *k, int64_t arg) {
   const tn_TensorType *t = type_at(&k->outputs, 0);
   int64_t dims[TN_VM_MAX_NDIM];
   void *shape = shape_at(k, 0), *attrs;
@@ -283,7 +283,7 @@ static void *reshape(kernel_call *k) {
     TN_GETP(shape, numbers(dims, t->shape->len));
   }
   attrs = relay_attrs("vm.reshape_tensor", 1, "newshape", tn_any_obj(t->shape));
-  return relay_typed_call("vm.reshape_tensor", attrs, tn_arr_of(2, k->args.items[0].v.obj, shape),
+  return relay_typed_call("vm.reshape_tensor", attrs, tn_arr_of(2, k->args.items[arg].v.obj, shape),
                           t);
 }
 
@@ -296,11 +296,11 @@ static int invoke(kernel_call *k, const tn_vec *tensors) {
 /* @param var what the result is bound to */
 static int make_call(kernel_call *k, const tn_RelayCall *c, tn_RelayVar *var) {
   TN_VEC(tensors);
-  int64_t at = 0;
+  int64_t at = 0, reshaped = vm_reshaped(k->kernel);
   const tn_Type *result = vm_result_type(k->kernel);
   TN_TRY(arguments(k, c));
   TN_TRY(result_shapes(k));
-  if (vm_only_reshapes(k->kernel)) return relay_lets_put(k->lets, var, reshape(k));
+  if (reshaped >= 0) return relay_lets_put(k->lets, var, reshape(k, reshaped));
   for (int64_t i = 0; i < k->outputs.len; ++i) {
     void *tensor = new_tensor(k, type_at(&k->outputs, i), shape_at(k, i), k->place);
     if (TN_AS(TupleType, result)) tensor = relay_lets_name(k->lets, "tensor", tensor);

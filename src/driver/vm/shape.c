@@ -429,7 +429,7 @@ tn_PrimFunc *vm_shape_program(const tn_RelayFunction *kernel, vm_shapes *out) {
 }
 
 int vm_shapes_init(vm_shapes *s, const tn_RelayFunction *kernel, int64_t inputs, int64_t outputs) {
-  *s = (vm_shapes){.no_pairs = ir_attrs_flag(kernel->attrs, "relay.reshape_only")};
+  *s = (vm_shapes){.no_pairs = vm_reshaped(kernel) >= 0};
   TN_GET(s->reads, tn_alloc_zero((size_t)inputs + 1, sizeof *s->reads));
   TN_GET(s->same, tn_alloc_zero((size_t)outputs + 1, sizeof *s->same));
   TN_GET(s->places, tn_alloc_zero((size_t)outputs + 1, sizeof *s->places));

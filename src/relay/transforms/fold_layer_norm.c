@@ -145,16 +145,25 @@ static void *absorb(const tn_RelayCall *c, bool product) {
 
 /* ---- the pass ---- */
 
+/* Is `x` of the type of its norm? All that is subtracted and multiplied has the extents of x or 1,
+   also where they are dynamic; an epsilon of more axes adds some. */
+static bool keeps_type(const relay_expr *x, const tn_TensorType *t) {
+  const tn_TensorType *own = relay_known_type(x);
+  return own && own->shape->len == t->shape->len && tn_dtype_eq(own->dtype, t->dtype);
+}
+
 /* ctx: numbers of readers */
 static tn_obj *fold(void *ctx, tn_obj *pre, tn_obj *post) {
   const tn_RelayCall *c = (const tn_RelayCall *)post, *before = (const tn_RelayCall *)pre;
   const tn_TensorType *t = relay_tensor_type_of_expr(pre);
   bool product = relay_as_call(c, "multiply") != NULL, sum = relay_as_call(c, "add") != NULL;
   normal n;
+  int64_t channels;
   if (!relay_stands_for(post, pre)) return NULL;
   if (!t || !ir_is_floating(t->dtype) || !(product || sum || relay_as_call(c, "divide")))
     return post;
-  if (find_normal(c, &n) && relay_same_type(n.x, c) && find_op(&n, t->shape->len))
+  if (find_normal(c, &n) && keeps_type(n.x, t) && find_op(&n, t->shape->len) &&
+      relay_known_int(t->shape, n.axis, &channels))
     return relay_replaced(
         "FoldLayerNorm", norm_of(n.x, filled(t, n.axis, 1), filled(t, n.axis, 0), &n, false, false),
         post, pre);
