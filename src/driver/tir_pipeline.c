@@ -12,7 +12,7 @@
 typedef struct {
   const char *name;
   int arg;            /* 0: none */
-  const char *memory; /* the same as a name; NULL: none */
+  const char *memory; /* the same as a name, of a memory or a mode; NULL: none */
   const char *unless; /* option that leaves it out */
   const char *only;   /* option that it needs */
   bool full;          /* left out in simple mode */
@@ -62,7 +62,7 @@ static const step phase3[] = {
     {"tir.RenormalizeSplitPattern"},
     {"tir.Simplify"},
     {"tir.RemoveNoOp"},
-    {"tir.HoistIfThenElse"},
+    {"tir.HoistIfThenElse", .memory = "threads"},
 };
 
 /* After the caller's last passes. */

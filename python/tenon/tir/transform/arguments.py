@@ -116,15 +116,17 @@ def HoistIfThenElse(variant=None):
     Parameters
     ----------
     variant : str, optional
-        None or "basic".
+        None or "basic"; "threads" moves conditions with indices of threads too, as builds do.
 
     Returns
     -------
     Pass
     """
-    if variant not in (None, "basic"):
-        raise ValueError(f'HoistIfThenElse: expected the variant None or "basic", got {variant!r}')
-    return _ffi_api.HoistIfThenElse()
+    if variant not in (None, "basic", "threads"):
+        raise ValueError(
+            f'HoistIfThenElse: expected the variant None, "basic" or "threads", got {variant!r}'
+        )
+    return _ffi_api.HoistIfThenElse(*(["threads"] if variant == "threads" else []))
 
 
 def InjectCopyIntrin(pragma_key, fintrin):
