@@ -5,19 +5,25 @@
        B[i] = A[i]                         ->   B[1] = A[1]
 
    Options: tir.UnrollLoop. Attributes "pragma_auto_unroll_max_step" and "pragma_unroll_explicit"
-   set them for a part of the program. Late in lowering, after vectorization. */
-#include "tir/transforms/transforms.h"
+   set them for a part of the program. Late in lowering, after vectorization. Each copy of a body
+   has variables and buffers of its own. */
+#include <string.h>
+
+#include "tir/transforms/device_impl.h"
 
 typedef struct {
   int64_t max_step, max_depth, max_extent;
   bool explicit_unroll;
   int64_t steps, depth, serial_depth; /* of what was just visited */
+  tn_pmap local;                      /* variables in indices of local memory */
+  bool copied;                        /* a body was written out */
 } unroller;
 
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
-static tn_stmt *unroll(const tn_For *op, int64_t n) {
+static tn_stmt *unroll(unroller *x, const tn_For *op, int64_t n) {
   TN_VEC(v);
+  x->copied |= n > 1;
   for (int64_t i = 0; i < n; ++i) {
     TN_PMAP(value);
     tn_expr *at = tir_add(op->min, tir_const_int(op->min->dtype, i));
@@ -38,12 +44,26 @@ static tn_stmt *marked(const tn_For *op) {
 
 enum { MOST_STEPS = 1 << 20 };
 
+/* Iterations of a loop, -1 where they are not constant, -2 with an error. */
+static int64_t iterations(const tn_For *op) {
+  TN_ARITH(a);
+  int64_t n;
+  if (tir_as_int((tn_obj *)op->extent, &n)) return n;
+  tn_expr *e = arith_simplify(&a, op->extent);
+  if (!e) return -2;
+  return tir_as_int((tn_obj *)e, &n) ? n : -1;
+}
+
+/* Does the loop go whatever its size? Those of at most one iteration with auto_max_extent 1. */
+static bool always_goes(const unroller *x, const tn_For *op, int64_t n) {
+  return op->kind == TIR_FOR_SERIAL && n >= 0 && n <= 1 && x->max_extent == 1;
+}
+
 static tn_stmt *unroll_for(tn_mut *m, tn_For *op) {
   unroller *x = m->ctx;
-  int64_t n = -1;
   tn_For *r = tn_mut_children(m, op);
-  if (!r) return NULL;
-  if (!tir_as_int((tn_obj *)r->extent, &n)) n = -1;
+  int64_t n = r ? iterations(r) : -2;
+  if (n == -2) return NULL;
   bool wanted = r->kind == TIR_FOR_UNROLLED;
   TN_CHECKP(!wanted || n >= 0, ValueError, r->span,
             "Cannot unroll non-constant loop over %s: give it a constant extent",
@@ -51,6 +71,8 @@ static tn_stmt *unroll_for(tn_mut *m, tn_For *op) {
   bool fits = r->kind == TIR_FOR_SERIAL && n >= 0 && x->serial_depth == 0 &&
               x->depth <= x->max_depth &&
               (n <= x->max_step / max64(x->steps, 1) || n <= x->max_extent);
+  fits |= r->kind == TIR_FOR_SERIAL && n >= 0 && tn_pmap_has(&x->local, r->loop_var);
+  if (!wanted && !fits && always_goes(x, r, n)) return unroll(x, r, n);
   if (!wanted && !fits) {
     x->serial_depth += 1;
     return (tn_stmt *)r;
@@ -62,7 +84,7 @@ static tn_stmt *unroll_for(tn_mut *m, tn_For *op) {
       "the loop over %s is unrolled %lld times, with the loops around it: more than %d copies "
       "of its body are not made; split it, and unroll the inner loop",
       tn_cstr(r->loop_var->name), (long long)n, MOST_STEPS);
-  if (x->explicit_unroll) return unroll(r, n);
+  if (x->explicit_unroll || always_goes(x, r, n)) return unroll(x, r, n);
   return wanted ? (tn_stmt *)r : marked(r);
 }
 
@@ -109,6 +131,26 @@ static tn_stmt *read_pragma(tn_mut *m, tn_AttrStmt *op) {
   return body;
 }
 
+/* ---- local memory ---- */
+
+static int add_var(void *ctx, tn_obj *node) {
+  return TN_IS(Var, node) ? tn_pmap_put_int(ctx, node, 1) : 0;
+}
+
+static int see_access(void *ctx, tn_obj *node) {
+  const tn_BufferLoad *l = TN_AS(BufferLoad, node);
+  const tn_BufferStore *s = TN_AS(BufferStore, node);
+  const tn_Buffer *b = l ? l->buffer : s ? s->buffer : NULL;
+  if (!b || strcmp(tir_var_scope(b->data), "local") != 0) return 0;
+  return tn_post_order(l ? l->indices : s->indices, add_var, ctx);
+}
+
+static bool defines(const tn_stmt *s, const void *arg) {
+  (void)arg;
+  return TN_IS(LetStmt, s) || TN_IS(Allocate, s) || TN_IS(AllocateConst, s) ||
+         TN_IS(DeclBuffer, s) || TN_IS(For, s);
+}
+
 tn_PrimFunc *tir_unroll_loop(tn_PrimFunc *f, const tn_pass_ctx *c) {
   static const tn_mut_case cases[] = {TN_CASE(For, unroll_for), TN_CASE(BufferStore, count_store),
                                       TN_CASE(Evaluate, count_evaluate),
@@ -117,8 +159,14 @@ tn_PrimFunc *tir_unroll_loop(tn_PrimFunc *f, const tn_pass_ctx *c) {
   const tn_UnrollLoopConfig *o =
       ir_config_node(c->node, "tir.UnrollLoop", &tn_type_UnrollLoopConfig);
   if (!o) return NULL;
-  unroller x = {
-      o->auto_max_step, o->auto_max_depth, o->auto_max_extent, o->explicit_unroll != 0, 0, 0, 0};
+  unroller x = {.max_step = o->auto_max_step,
+                .max_depth = o->auto_max_depth,
+                .max_extent = o->auto_max_extent,
+                .explicit_unroll = o->explicit_unroll != 0};
+  int rc = o->unroll_local_access ? tn_post_order(f->body, see_access, &x.local) : 0;
   TN_MUT(m, cases, &x);
-  return tir_with_body(f, tn_mut_visit(&m, f->body));
+  tn_stmt *body = rc ? NULL : tn_mut_visit(&m, f->body);
+  tn_pmap_fini(&x.local);
+  TN_GETP(f, tir_with_body(f, body));
+  return x.copied && tir_has_stmt(body, defines, NULL) ? tir_convert_ssa(f, c) : f;
 }
