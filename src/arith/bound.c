@@ -271,11 +271,41 @@ static bool through_float(arith_analyzer *an, const tn_expr *e, facts *out) {
   return -most <= out->b.min && out->b.max <= most;
 }
 
+/* The least k with 2^k >= n; n is 1 or more. */
+static int64_t ceil_log2(int64_t n) {
+  int64_t k = 0;
+  while (k < 62 && (INT64_C(1) << k) < n) k++;
+  return k;
+}
+
+/* Up to 2^40 the logarithm of a number that is not a power of 2 does not round to an integer. */
+enum { LOG2_EXACT_BITS = 40 };
+
+/* ceil(log2(x)) of an integer x in float64. */
+static bool ceil_log2_facts(arith_analyzer *an, const tn_expr *e, facts *out) {
+  const tn_Call *ceil = tir_as_call((const tn_obj *)e, TIR_OP_ceil);
+  const tn_Call *log2 = ceil ? tir_as_call((const tn_obj *)arith_arg(ceil, 0), TIR_OP_log2) : NULL;
+  if (!log2 || !tn_dtype_eq(e->dtype, tn_dtype_of(kDLFloat, 64, 1))) return false;
+  const tn_expr *x = arith_arg(log2, 0);
+  const tn_FloatImm *c = TN_AS(FloatImm, x);
+  const int64_t most = INT64_C(1) << LOG2_EXACT_BITS;
+  if (c) {
+    if (!(c->value >= 1 && c->value <= (double)most) || c->value != (double)(int64_t)c->value)
+      return false;
+    *out = (facts){.b = {(int64_t)c->value, (int64_t)c->value}};
+  } else if (!through_float(an, x, out) || out->b.min < 1 || out->b.max > most) {
+    return false;
+  }
+  out->b = (arith_bound){ceil_log2(out->b.min), ceil_log2(out->b.max)};
+  return true;
+}
+
 /* A conversion that does not fit wraps around; from floats anything may come. */
 static facts cast_facts(arith_analyzer *an, const tn_Cast *e) {
   arith_bound all = arith_dtype_bound(e->dtype);
   tn_dtype from = e->value->dtype;
   facts r;
+  if (ceil_log2_facts(an, e->value, &r)) return r;
   if (ir_is_integral(from)) r = facts_of(an, e->value);
   else if (!through_float(an, e->value, &r)) return unknown(all);
   bool large = from.code == kDLUInt && from.bits == 64 && r.b.max == ARITH_POS_INF;

@@ -138,8 +138,12 @@ tn_expr *rw_var(tn_mut *m, tn_Var *v) {
 tn_expr *rw_cast(tn_mut *m, tn_Cast *e) {
   tn_expr *v;
   TN_GETP(v, rw_visit(m, e->value));
-  if (v == e->value && !TN_AS(IntImm, v) && !TN_AS(FloatImm, v)) return (tn_expr *)e;
-  return tir_cast(e->dtype, v, e->span);
+  tn_expr *r = (tn_expr *)e;
+  if (v != e->value || TN_AS(IntImm, v) || TN_AS(FloatImm, v))
+    TN_GETP(r, tir_cast(e->dtype, v, e->span));
+  if (!TN_IS(Cast, r) || !TN_IS(Call, v) || !arith_is_index(r->dtype)) return r;
+  arith_bound b = arith_const_bound(rw_analyzer(m), r); /* of a logarithm */
+  return b.min == b.max && tir_side_effect(r) <= TIR_EFFECT_PURE ? tir_int(r->dtype, b.min) : r;
 }
 
 tn_expr *rw_vector(tn_mut *m, tn_expr *e) {

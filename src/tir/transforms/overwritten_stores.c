@@ -5,20 +5,21 @@
      for i in range(16):
        A[i] = 42
 
-   The later statement is a nest of loops around one store without conditions, so that the elements
-   it reaches are known. Between the two nothing names the buffer's memory, calls what may have an
+   The later statement is a nest of loops around one store, so that the elements it reaches are
+   known; its conditions have to follow from those of the first. Between the two nothing names the buffer's memory, calls what may have an
    effect, or may end the program. Part of tir.RemoveNoOp. */
 #include "arith/analyzer.h"
 #include "tir/transforms/known_values.h"
 
-enum { MAX_LOOPS = 16 };
+enum { MAX_LOOPS = 16, MAX_CONDITIONS = 8 };
 
 /* Loops around one store. */
 typedef struct {
   const tn_For *loops[MAX_LOOPS];
   int n;
+  tn_expr *conditions[MAX_CONDITIONS];
+  int nconditions;
   const tn_BufferStore *store;
-  bool conditional;
 } nest;
 
 static bool take_nest(const tn_stmt *s, nest *x) {
@@ -27,10 +28,11 @@ static bool take_nest(const tn_stmt *s, nest *x) {
     const tn_For *f = TN_AS(For, s);
     const tn_IfThenElse *c = TN_AS(IfThenElse, s);
     if (f && (f->kind != TIR_FOR_SERIAL || x->n == MAX_LOOPS)) return false;
-    if (c && (c->else_case || !tir_is_pure(c->condition))) return false;
+    if (c && (c->else_case || !tir_is_pure(c->condition) || x->nconditions == MAX_CONDITIONS))
+      return false;
     if (!f && !c) break;
     if (f) x->loops[x->n++] = f;
-    x->conditional |= c != NULL;
+    if (c) x->conditions[x->nconditions++] = c->condition;
     s = f ? f->body : c->then_case;
   }
   x->store = TN_AS(BufferStore, s);
@@ -81,18 +83,33 @@ static bool uses_loops(const nest *x, const void *e) {
   return false;
 }
 
-/* Is the element at `at` of this axis among those that `later` stores to? */
-static bool reaches(arith_analyzer *a, const nest *later, tn_expr *index, tn_expr *at, bool *used) {
+/* Is the element at `at` of this axis among those that `later` stores to, as far as its loops go?
+ * `where` gets what their variables are there. */
+static bool reaches(arith_analyzer *a, const nest *later, tn_expr *index, tn_expr *at, bool *used,
+                    tn_pmap *where) {
   int k = loop_of(later, (const tn_obj *)index);
   if (k < 0) return !uses_loops(later, index) && arith_prove_equal(a, index, at);
   const tn_For *f = later->loops[k];
   if (used[k]) return false;
   used[k] = true;
+  if (tn_pmap_put(where, f->loop_var, at)) return false;
   return arith_prove(a, tir_ge(at, f->min)) &&
          arith_prove(a, tir_lt(at, tir_add(f->min, f->extent)));
 }
 
-static bool covers(arith_analyzer *a, const nest *later, const nest *first) {
+/* Do the conditions of `later` hold at the element? */
+static bool conditions_hold(arith_analyzer *a, const nest *later, const bool *used,
+                            const tn_pmap *where) {
+  for (int i = 0; i < later->nconditions; ++i) {
+    for (int k = 0; k < later->n; ++k)
+      if (!used[k] && tir_uses_var(later->conditions[i], later->loops[k]->loop_var)) return false;
+    tn_expr *c = tir_substitute(later->conditions[i], where);
+    if (!c || !arith_prove(a, c)) return false;
+  }
+  return true;
+}
+
+static bool covers(arith_analyzer *a, const nest *later, const nest *first, tn_pmap *where) {
   const tn_arr *to = later->store->indices, *at = first->store->indices;
   bool used[MAX_LOOPS] = {false};
   if (to->len != at->len) return false;
@@ -100,18 +117,18 @@ static bool covers(arith_analyzer *a, const nest *later, const nest *first) {
     if (uses_loops(later, later->loops[i]->min) || uses_loops(later, later->loops[i]->extent))
       return false;
   for (int64_t i = 0; i < to->len; ++i)
-    if (!reaches(a, later, (tn_expr *)tn_arr_obj(to, i), (tn_expr *)tn_arr_obj(at, i), used))
+    if (!reaches(a, later, (tn_expr *)tn_arr_obj(to, i), (tn_expr *)tn_arr_obj(at, i), used, where))
       return false;
   for (int i = 0; i < later->n; ++i)
     if (!used[i] && !arith_prove_ge(a, later->loops[i]->extent, 1)) return false;
-  return true;
+  return conditions_hold(a, later, used, where);
 }
 
 static int is_overwritten(const nest *first, const tn_stmt *s) {
   TN_ARITH(a);
   nest later;
   const tn_Buffer *b = first->store->buffer;
-  if (!take_nest(s, &later) || later.conditional || later.store->buffer != b) return 0;
+  if (!take_nest(s, &later) || later.store->buffer != b) return 0;
   if (nest_may_see(&later, b->data)) return 0;
   for (int i = 0; i < first->n; ++i) {
     const tn_For *f = first->loops[i];
@@ -119,7 +136,11 @@ static int is_overwritten(const nest *first, const tn_stmt *s) {
     TN_GET(r, tir_range(f->min, f->extent));
     TN_TRY(arith_bind_range(&a, f->loop_var, r, true));
   }
-  return covers(&a, &later, first);
+  for (int i = 0; i < first->nconditions; ++i)
+    if (arith_enter(&a, first->conditions[i]) < 0) return -1;
+  TN_PMAP(where);
+  bool good = covers(&a, &later, first, &where);
+  return tn_error_pending() ? -1 : good;
 }
 
 /* ---- rewriting ---- */

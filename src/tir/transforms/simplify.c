@@ -15,6 +15,7 @@ typedef struct {
   bool sides;          /* the sides of a condition tell something of each other */
   bool and_of_ors;     /* conditions become conjunctions of disjunctions */
   tn_pmap lets;        /* conditions that are bound: tn_Var -> value, which reads no memory */
+  tn_pmap axes;        /* tn_Var of a thread axis -> 1 inside of its attribute, 0 behind */
   bool looked;         /* in_buffers is filled */
   tn_pmap in_buffers;  /* variables that extents of buffers name: their bindings stay */
 } simplifier;
@@ -71,6 +72,32 @@ static tn_stmt *simplify_for(tn_mut *m, tn_For *op) {
   tn_stmt *body = tn_mut_visit(m, op->body);
   arith_unbind(a, op->loop_var);
   return tir_for_with(op, min, extent, body);
+}
+
+/* The one thread of an axis keeps its name, which reductions over the axis need. */
+static int bind_axis(arith_analyzer *a, tn_Var *v, tn_expr *extent) {
+  if (tir_is_one(extent)) return arith_set_bound(a, v, (arith_bound){0, 0}, true);
+  tn_expr *n = tir_cast(v->dtype, extent, NULL);
+  tn_Range *r = n ? tir_range(tir_zero(v->dtype), n) : NULL;
+  return r ? arith_bind_range(a, v, r, true) : -1;
+}
+
+/* A thread is one of those that its attribute launches. */
+static tn_stmt *simplify_attr(tn_mut *m, tn_AttrStmt *op) {
+  simplifier *x = m->ctx;
+  const tn_IterVar *axis = TN_AS(IterVar, op->node);
+  bool launches = axis && (tn_str_eq(op->attr_key, "thread_extent") ||
+                           tn_str_eq(op->attr_key, "virtual_thread"));
+  if (!launches || tn_pmap_get_int(&x->axes, axis->var, 0)) return tn_mut_children(m, op);
+  tn_AttrStmt copy = *op;
+  TN_GETP(copy.value, tn_mut_visit(m, op->value));
+  TN_TRYP(bind_axis(x->known, axis->var, copy.value));
+  TN_TRYP(tn_pmap_put_int(&x->axes, axis->var, 1));
+  TN_GETP(copy.body, tn_mut_visit(m, op->body));
+  arith_unbind(x->known, axis->var);
+  TN_TRYP(tn_pmap_put_int(&x->axes, axis->var, 0));
+  bool same = copy.value == op->value && copy.body == op->body;
+  return same ? (tn_stmt *)op : tn_node_copy(&tn_type_AttrStmt, &copy);
 }
 
 /* The condition with the values of bound ones in their places. */
@@ -178,12 +205,14 @@ static tn_stmt *simplify_in(simplifier *x, tn_stmt *s) {
                                       TN_CASE(Buffer, leave_alone),
                                       TN_CASE(BufferStore, simplify_store),
                                       TN_CASE(For, simplify_for),
+                                      TN_CASE(AttrStmt, simplify_attr),
                                       TN_CASE(IfThenElse, simplify_if),
                                       TN_CASE(LetStmt, simplify_let)};
   TN_MUT(m, cases, x);
   tn_stmt *r = tn_mut_visit(&m, s);
   tn_pmap_fini(&x->in_buffers);
   tn_pmap_fini(&x->lets);
+  tn_pmap_fini(&x->axes);
   return r;
 }
 
