@@ -4,7 +4,7 @@ find_package(Threads REQUIRED)
 
 # Folders of src/ that belong to the compiler, lowest first. Sources are found by folder: a new file needs no edit here.
 set(TENON_COMPILER_LAYERS
-  ir arith tir te kernels relay ops target driver import export tune start)
+  ir target arith tir te kernels relay ops codegen driver import export tune start)
 
 # tenon_library(name [PLUGIN] LAYERS folder... LINK target...): a shared library of all C files of some folders of src/. It is
 # installed, and linked into the Python package of the build tree. While its folders are empty there is no target.
@@ -16,7 +16,7 @@ function(tenon_library name)
     list(APPEND sources ${found})
   endforeach()
   if(NOT L_PLUGIN) # these are libraries of their own
-    list(FILTER sources EXCLUDE REGEX "/src/(target/llvm|runtime/opencl|runtime/cuda)/")
+    list(FILTER sources EXCLUDE REGEX "/src/(codegen/llvm|runtime/opencl|runtime/cuda)/")
   endif()
   if(NOT sources)
     return()
@@ -111,11 +111,11 @@ if(TENON_BUILD_COMPILER AND TENON_BUILD_LLVM)
     find_library(LLVM_LIBRARY NAMES LLVM LLVM-19 LLVM-20 LLVM-18 PATHS ${LLVM_LIB_DIR} NO_DEFAULT_PATH)
   endif()
   if(LLVM_CONFIG AND LLVM_LIBRARY)
-    tenon_library(tenon_llvm PLUGIN LAYERS target/llvm
+    tenon_library(tenon_llvm PLUGIN LAYERS codegen/llvm
       LINK tenon tenon_runtime ${LLVM_LIBRARY} Threads::Threads m)
     if(TARGET tenon_llvm)
       target_include_directories(tenon_llvm SYSTEM PRIVATE ${LLVM_INCLUDE_DIR})
-      # Where LLVM gives up it is left by an exception, through our frames (src/target/llvm/guard.h).
+      # Where LLVM gives up it is left by an exception, through our frames (src/codegen/llvm/guard.h).
       target_compile_options(tenon_llvm PRIVATE -fexceptions -fasynchronous-unwind-tables)
     endif()
   else()

@@ -23,7 +23,7 @@ static bool is_cpu(const tn_target *t) { return target_device_type(t) == kDLCPU;
 
 /* The host of a target that names none: the machine itself. */
 static tn_target *default_host(void) {
-  return target_parse(target_has_llvm() ? "llvm" : "stackvm");
+  return target_parse(codegen_has_llvm() ? "llvm" : "stackvm");
 }
 
 /* A target for the host compiles its own host code; others say what their host is. */
@@ -107,14 +107,14 @@ static int add(tn_IRModule *lowered, tn_target *t, tn_target *host, host_part *p
   if (tn_map_len(on_device->functions) == 0) return 0;
   tn_module *kernels;
   TN_GET(t, target_with_host(t, NULL));
-  TN_GET(kernels, target_build(on_device, t));
+  TN_GET(kernels, codegen_build(on_device, t));
   return tn_vec_push_obj(&p->kernels, kernels);
 }
 
 static tn_module *finish(host_part *parts, int n) {
   tn_module *root = NULL, *m;
   for (int i = 0; i < n; ++i) {
-    TN_GETP(m, target_build(parts[i].ir, parts[i].target));
+    TN_GETP(m, codegen_build(parts[i].ir, parts[i].target));
     for (int64_t k = 0; k < parts[i].kernels.len; ++k)
       TN_TRYP(tn_module_import(m, (tn_module *)parts[i].kernels.items[k].v.obj));
     if (root) TN_TRYP(tn_module_import(root, m));

@@ -3,7 +3,7 @@
 #ifndef TN_DRIVER_BUILD_H_
 #define TN_DRIVER_BUILD_H_
 
-#include "target/build.h"
+#include "codegen/codegen.h"
 
 /** Code of lowered programs.
  *  @param programs map from Target to IRModule: all host code for one host is one module, the first

@@ -2,12 +2,12 @@
 
      program -> schedule -> lowering -> host passes -> code generator -> part of the module
 
-   A kernel with a code of its own (target_has_parts) is looked up in the cache first, by everything
-   the code depends on: program, name, target, processor, options of passes, and the files of this
-   compiler. Threads take kernels from a list; each has a pass context of its own. Where somebody
-   watches passes (instruments) or adds some, the calling thread does it all, and nothing is read
-   from the cache. The calling thread asks whether the user wants to stop (ir/interrupt.h), also
-   while it waits for the others, which leave their kernels then. */
+   A kernel with a code of its own (codegen_has_parts) is looked up in the cache first, by
+   everything the code depends on: program, name, target, processor, options of passes, and the
+   files of this compiler. Threads take kernels from a list; each has a pass context of its own.
+   Where somebody watches passes (instruments) or adds some, the calling thread does it all, and
+   nothing is read from the cache. The calling thread asks whether the user wants to stop
+   (ir/interrupt.h), also while it waits for the others, which leave their kernels then. */
 #include "driver/kernel_build.h"
 
 #include <pthread.h>
@@ -33,11 +33,11 @@ enum { MAX_WORKERS = 64, STACK = 64 << 20, ALIGNMENT = 16, WAIT_NS = 50 * 1000 *
 
 typedef struct {
   kernel_job *jobs;
-  tn_obj **parts; /* of each job, owned: array of what target_compile_part gives, or PrimFunc */
+  tn_obj **parts; /* of each job, owned: array of what codegen_compile_part gives, or PrimFunc */
   int64_t n;
   tn_target *target;
   tn_PassContext *ctx; /* the caller's */
-  kernel_machine machine;
+  target_machine machine;
   tn_arr *sources; /* of records, of the calling thread */
   tn_str *common;  /* what the keys of all kernels begin with; NULL: no cache */
   _Atomic int64_t next;
@@ -82,12 +82,12 @@ static tn_IRModule *lowered(const build_state *b, kernel_job *j) {
   return functions == m->functions ? m : ir_module_with_functions(m, functions);
 }
 
-/* [what target_compile_part gave]: names, object, bitcode */
+/* [what codegen_compile_part gave]: names, object, bitcode */
 static tn_arr *compile_kernel(const build_state *b, kernel_job *j) {
   tn_IRModule *m, *device;
   TN_GETP(m, lowered(b, j));
   TN_TRYP(driver_split_pipeline(m, (tn_obj *)b->target, &m, &device));
-  return target_compile_part(m, b->target);
+  return codegen_compile_part(m, b->target);
 }
 
 /* ---- the cache ---- */
@@ -142,7 +142,7 @@ static tn_arr *make_part(const build_state *b, kernel_job *j) {
 /* What the code of all kernels of a build depends on; NULL without an error: on more than can be
    written down, or there is no cache. */
 static tn_str *common_key(const build_state *b) {
-  const kernel_machine *m = &b->machine;
+  const target_machine *m = &b->machine;
   TN_BUF(out);
   tn_str *compiler, *target, *host = NULL;
   if (!kernel_store_enabled() || ir_op_has_foreign_rules()) return NULL;
@@ -151,13 +151,13 @@ static tn_str *common_key(const build_state *b) {
     tn_error_clear();
     return NULL;
   }
-  TN_GETP(compiler, target_describe(b->target));
+  TN_GETP(compiler, codegen_describe(b->target));
   TN_GETP(target, target_text(b->target));
   if (b->target->host) TN_GETP(host, target_text(b->target->host));
   tn_buf_printf(&out, "tenon " TN_VERSION " %s\ntarget %s host %s\n", tn_cstr(compiler),
                 tn_cstr(target), host ? tn_cstr(host) : "");
   tn_buf_printf(&out, "machine %d %d %d %d %d %lld %lld\noptions %lld %s", m->vector_bytes,
-                m->vector_registers, m->threads, (int)m->bf16, (int)m->bytes, (long long)m->l1,
+                m->vector_registers, m->threads, (int)m->bf16, (int)m->int8, (long long)m->l1,
                 (long long)m->l2, (long long)b->ctx->opt_level, tn_cstr(config));
   if (!records_key(&out)) return NULL;
   for (int i = 0; i < 2; ++i) {
@@ -330,7 +330,7 @@ static tn_module *build_parts(build_state *b) {
     return tn_trace(__FILE__, __LINE__, __func__), NULL;
   }
   TN_GETP(parts, part_list(b));
-  return target_assemble(parts, b->target);
+  return codegen_assemble(parts, b->target);
 }
 
 static tn_module *build_in_parts(build_state *b) {
@@ -374,11 +374,11 @@ static tn_module *build_together(const build_state *b) {
 }
 
 tn_module *driver_kernels_build(kernel_job *jobs, int64_t n, tn_target *t) {
-  build_state b = {.jobs = jobs, .n = n, .target = t, .machine = driver_machine(t)};
+  build_state b = {.jobs = jobs, .n = n, .target = t, .machine = target_machine_of(t)};
   b.sources = records_current();
   atomic_init(&b.failed, n);
   TN_GETP(b.ctx, ir_pass_ctx_current());
-  if (n == 0 || !target_has_parts(t)) return build_together(&b);
+  if (n == 0 || !codegen_has_parts(t)) return build_together(&b);
   TN_GETP(b.target, target_with_host(t, NULL));
   return build_in_parts(&b);
 }
@@ -413,7 +413,7 @@ static kernel_job *jobs_of(const tn_map *programs) {
 tn_IRModule *driver_kernels_lower(const tn_map *programs, tn_target *t) {
   TN_AUTOFREE kernel_job *jobs = jobs_of(programs);
   if (!jobs) return NULL;
-  build_state b = {.jobs = jobs, .n = programs->len, .target = t, .machine = driver_machine(t)};
+  build_state b = {.jobs = jobs, .n = programs->len, .target = t, .machine = target_machine_of(t)};
   TN_GETP(b.ctx, ir_pass_ctx_current());
   TN_TRYP(target_enter(t));
   tn_IRModule *m = lowered_together(&b);

@@ -27,11 +27,4 @@ TN_API tn_str *driver_primitive_name(const tn_RelayFunction *f);
 /** "relay.backend.LowerToPrimFunc"; part of the start of the compiler. */
 TN_API int driver_primitive_init(void);
 
-/** What kernels of a target may count on: its vectors, registers and caches. */
-TN_API kernel_machine driver_machine(const tn_target *t);
-/** Its vectors and caches by the name of a processor and a triple ("" when there is none). */
-void driver_named_processor(kernel_machine *m, const char *cpu, const char *triple);
-/** Tells it to who chooses layouts, of the current target. */
-TN_API int driver_machine_init(void);
-
 #endif /* TN_DRIVER_PRIMITIVE_H_ */

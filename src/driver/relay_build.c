@@ -163,7 +163,7 @@ static int schedule_kernels(graph_program *g, tn_IRModule *m, const driver_targe
     TN_SCOPE(s);
     tn_obj *own = tn_map_find(g->targets, tn_cstr((const tn_str *)programs->entries[i].key.v.obj));
     tn_target *target = own ? (tn_target *)own : t->main;
-    const kernel_machine machine = driver_machine(target);
+    const target_machine machine = target_machine_of(target);
     TN_TRY(target_enter(target));
     tn_PrimFunc *p = kernels_schedule((tn_PrimFunc *)programs->entries[i].value.v.obj, &machine);
     if (target_exit(target) || !p) return -1;

@@ -93,7 +93,7 @@ static tn_IRModule *run(const driver_targets *t, const char *name, const step *s
   TN_VEC(list);
   tn_arr *passes;
   tn_Sequential *all;
-  kernel_machine machine = {0};
+  target_machine machine = {0};
   int relaxed = kernels_is_relaxed();
   bool vectors = kernels_machine(&machine) && machine.vector_bytes > 0;
   if (relaxed < 0) return NULL;

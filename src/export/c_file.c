@@ -13,7 +13,7 @@
 #include "export/c_file_impl.h"
 #include "ir/module.h"
 #include "object/functions.h"
-#include "target/c/gen.h"
+#include "codegen/c/gen.h"
 
 enum { ALIGNMENT = 8 }; /* of the memory between operators: that of its uint64_t */
 

@@ -10,7 +10,7 @@
 #include "export/measure.h"
 #include "ir/module.h"
 #include "object/functions.h"
-#include "target/c/gen.h"
+#include "codegen/c/gen.h"
 
 static const char cmake[] =
     "# The library @: add_subdirectory this folder and link @, or build it alone.\n"

@@ -8,7 +8,7 @@
 #include "export/c_file_impl.h"
 #include "ir/module.h"
 #include "object/functions.h"
-#include "target/c/gen.h"
+#include "codegen/c/gen.h"
 
 typedef struct {
   const c_file *f;

@@ -492,7 +492,7 @@ static tn_stmt *all_panels(const program *p, int64_t columns,
 
 /* Rows of a block: as many as registers hold, unless fewer leave less to be computed twice. */
 static int64_t block_rows(const attention *a, int64_t vectors) {
-  const kernel_machine *m = a->machine;
+  const target_machine *m = a->machine;
   int registers = m->vector_registers > 16 ? m->vector_registers - 2 : m->vector_registers;
   int64_t most = (registers - 1 - vectors) / vectors, best = 1, least = INT64_MAX;
   if (most > a->rows) most = a->rows;
@@ -573,7 +573,7 @@ static bool fits(const attention *a) {
   return a->rows >= LEAST_ROWS && held <= INT32_MAX / 16 && held * bytes <= 2 * a->machine->l2;
 }
 
-tn_PrimFunc *kernel_attention(tn_PrimFunc *f, const kernel_machine *m) {
+tn_PrimFunc *kernel_attention(tn_PrimFunc *f, const target_machine *m) {
   attention a;
   int found = attention_match(&a, f, m);
   int lanes = found > 0 ? m->vector_bytes * 8 / a.dtype.bits : 0;

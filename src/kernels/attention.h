@@ -9,7 +9,7 @@
 
 /* Expressions are over the variables b, h, m, n, k, d; those of extent 1 may be missing in them. */
 typedef struct {
-  const kernel_machine *machine;
+  const target_machine *machine;
   tn_dtype dtype;
   int64_t batch, heads, rows, columns, depth, width; /* extents of b, h, m, n, k, d */
   tn_Var *b, *h, *m, *n, *k, *d;
@@ -21,7 +21,7 @@ typedef struct {
 } attention;
 
 /* Is the program attention? @return 1, 0, -1 with an error */
-int attention_match(attention *a, const tn_PrimFunc *f, const kernel_machine *m);
+int attention_match(attention *a, const tn_PrimFunc *f, const target_machine *m);
 /* Are loads with the next value of `v` next to each other? */
 bool attention_runs_along(const tn_BufferLoad *load, const tn_Var *v);
 

@@ -311,7 +311,7 @@ static int match_all(search *s) {
          !uses(a->value->indices, a->m);
 }
 
-int attention_match(attention *a, const tn_PrimFunc *f, const kernel_machine *m) {
+int attention_match(attention *a, const tn_PrimFunc *f, const target_machine *m) {
   search s = {.a = a};
   *a = (attention){.machine = m};
   tn_Var **vars[] = {&a->b, &a->h, &a->m, &a->n, &a->k, &a->d};

@@ -17,7 +17,7 @@
 
 typedef struct {
   tn_TirSchedule *sch;
-  const kernel_machine *machine;
+  const target_machine *machine;
   /* border: data with zeros around, NULL where there are none. Behind a convolution the stage that
      takes its results from the registers. */
   tn_BlockRV *border, *expand, *cleared, *depthwise, *between, *project;
@@ -128,7 +128,7 @@ static int move(const bands *b, tn_BlockRV *rv, const tn_LoopRV *band) {
 }
 
 /* The convolution of a block below the loop over bands. @return 1, 0, -1 */
-static int conv_in_band(const bands *b, tn_BlockRV *rv, const kernel_machine *m, kernel_stage *st,
+static int conv_in_band(const bands *b, tn_BlockRV *rv, const target_machine *m, kernel_stage *st,
                         conv_nest *d) {
   const tn_Block *block;
   tn_arr *loops;
@@ -138,7 +138,7 @@ static int conv_in_band(const bands *b, tn_BlockRV *rv, const kernel_machine *m,
   return r > 0 ? kernel_conv_of(&d->conv, st) : r;
 }
 
-static int nest_depthwise(const bands *b, const kernel_machine *m) {
+static int nest_depthwise(const bands *b, const target_machine *m) {
   kernel_stage st;
   conv_nest d = {.nouter = 0};
   tn_BlockRV *init;
@@ -150,7 +150,7 @@ static int nest_depthwise(const bands *b, const kernel_machine *m) {
   return 1;
 }
 
-static int nest_expand(const bands *b, const kernel_machine *m) {
+static int nest_expand(const bands *b, const target_machine *m) {
   kernel_stage st;
   conv_nest d = {.nouter = 0};
   tn_BlockRV *init;
@@ -165,10 +165,10 @@ static int nest_expand(const bands *b, const kernel_machine *m) {
   return 1;
 }
 
-int kernel_bands(tn_TirSchedule *s, const tn_arr *blocks, const kernel_machine *m) {
+int kernel_bands(tn_TirSchedule *s, const tn_arr *blocks, const target_machine *m) {
   TN_SCOPE(scope);
   bands b = {.sch = s, .machine = m};
-  kernel_machine one = *m; /* of threads, within a band */
+  target_machine one = *m; /* of threads, within a band */
   kernel_stage st;
   conv_nest d = {.nouter = 0};
   tn_BlockRV *mark;

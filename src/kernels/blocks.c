@@ -10,15 +10,13 @@
 #include "ir/imm.h"
 #include "ir/pass.h"
 
-static kernel_machine_source source;
-
-void kernels_set_machine_source(kernel_machine_source f) { source = f; }
-
-bool kernels_machine(kernel_machine *out) { return source && source(out) && out->vector_bytes > 0; }
+bool kernels_machine(target_machine *out) {
+  return target_machine_current(out) && out->vector_bytes > 0;
+}
 
 bool kernels_machine_is_scalar(void) {
-  kernel_machine m;
-  return source && source(&m) && m.vector_bytes == 0;
+  target_machine m;
+  return target_machine_current(&m) && m.vector_bytes == 0;
 }
 
 enum { BYTES_IN_A_LANE = 4 }; /* of a sum of 32 bits */
@@ -30,7 +28,7 @@ enum { FEW_CHANNELS = 4 };    /* of an image: read one by one, whatever the layo
 static const double GAIN = 1.9;
 enum { MANY_VECTORS = 9 }; /* of which one more costs less than a tile of one vector at a time */
 
-static int64_t lanes_of(const kernel_machine *m, tn_dtype t) {
+static int64_t lanes_of(const target_machine *m, tn_dtype t) {
   return t.bits ? m->vector_bytes * 8 / t.bits : 0;
 }
 
@@ -41,10 +39,10 @@ static int64_t block_of(int64_t lanes, int64_t channels) {
 }
 
 /* For matrix registers: halves of them, where that adds less than a third. */
-static int64_t whole_tiles(const kernel_machine *m, int64_t channels) {
+static int64_t whole_tiles(const target_machine *m, int64_t channels) {
   enum { HALF = 32 };
   int64_t whole = (channels + HALF - 1) / HALF * HALF;
-  return m->bytes == KERNEL_BYTES_TILES && 3 * whole < 4 * channels ? whole : 0;
+  return m->int8 == MACHINE_INT8_TILES && 3 * whole < 4 * channels ? whole : 0;
 }
 
 /* Rows of matrix registers hold 32 values of bfloat16; half a row takes as long. */
@@ -57,12 +55,12 @@ static int64_t whole_rows(int64_t channels) {
   return (channels + HALF_ROW - 1) / HALF_ROW * HALF_ROW;
 }
 
-int64_t kernels_whole_channels(const kernel_machine *m, tn_dtype t, int64_t channels) {
+int64_t kernels_whole_channels(const target_machine *m, tn_dtype t, int64_t channels) {
   bool bytes = ir_is_integral(t);
   int64_t lanes = lanes_of(m, bytes ? TN_I32 : t), best = channels, least = INT64_MAX;
   if (bytes && !m->dots) return channels;
   if (bytes && whole_tiles(m, channels)) return whole_tiles(m, channels);
-  if (m->bf16 == KERNEL_BF16_TILES && kernels_is_relaxed() > 0 && tn_dtype_eq(t, TN_F32) &&
+  if (m->bf16 == MACHINE_BF16_TILES && kernels_is_relaxed() > 0 && tn_dtype_eq(t, TN_F32) &&
       channels >= HALF_ROW / 2)
     return whole_rows(channels);
   int64_t block = lanes < 4 ? lanes : block_of(lanes, channels);
@@ -83,25 +81,25 @@ int64_t kernels_whole_channels(const kernel_machine *m, tn_dtype t, int64_t chan
 
 /* For matrix registers channels are in blocks of a whole row of one, or of half a row; 0: they are
    not. */
-static int64_t tile_block(const kernel_machine *m, int64_t channels) {
+static int64_t tile_block(const target_machine *m, int64_t channels) {
   enum { ROW = 64, LEAST = 32 };
-  for (int64_t b = ROW; b >= LEAST && m->bytes == KERNEL_BYTES_TILES; b /= 2)
+  for (int64_t b = ROW; b >= LEAST && m->int8 == MACHINE_INT8_TILES; b /= 2)
     if (channels % b == 0) return b;
   return 0;
 }
 
-static int64_t byte_block(const kernel_machine *m, int64_t channels) {
+static int64_t byte_block(const target_machine *m, int64_t channels) {
   int64_t b = tile_block(m, channels);
   return b ? b : block_of(lanes_of(m, TN_I32), channels);
 }
 
-bool kernels_widens_bytes(const kernel_machine *m) {
-  return m->dots && m->bytes == KERNEL_BYTES_PAIRS;
+bool kernels_widens_bytes(const target_machine *m) {
+  return m->dots && m->int8 == MACHINE_INT8_PAIRS;
 }
 
 /* Bytes: blocks as long as those of the sums, or rows of matrix registers. Channels are read in
    groups that share a lane. */
-static bool blocks_of_bytes(const kernel_machine *m, const kernel_conv2d *p,
+static bool blocks_of_bytes(const target_machine *m, const kernel_conv2d *p,
                             kernel_conv2d_blocks *out) {
   bool depthwise = p->groups == p->in && p->in > 1;
   int64_t groups = depthwise ? 1 : p->groups;
@@ -127,7 +125,7 @@ static int64_t block_of_halves(int64_t channels) {
 }
 
 /* bfloat16: for matrix registers, or channel by channel in the same blocks. */
-static bool blocks_of_halves(const kernel_machine *m, const kernel_conv2d *p,
+static bool blocks_of_halves(const target_machine *m, const kernel_conv2d *p,
                              kernel_conv2d_blocks *out) {
   enum { PAIR = 2, LEAST_PIXELS = 1024 /* of a picture, that more channels pay */ };
   bool depthwise = p->groups == p->in && p->in > 1;
@@ -138,7 +136,7 @@ static bool blocks_of_halves(const kernel_machine *m, const kernel_conv2d *p,
                   p->kernel[1] * FEW_CHANNELS <= TILE_ROW &&
                   p->size[0] * p->size[1] >= LEAST_PIXELS;
   if (out->pictures) out->in = FEW_CHANNELS;
-  return m->bf16 == KERNEL_BF16_TILES && (p->groups == 1 || depthwise) && out->in && out->out;
+  return m->bf16 == MACHINE_BF16_TILES && (p->groups == 1 || depthwise) && out->in && out->out;
 }
 
 int kernels_is_relaxed(void) {
@@ -151,12 +149,12 @@ int kernels_is_relaxed(void) {
   return 1;
 }
 
-int kernels_may_relax(const kernel_machine *m, bool narrow) {
-  if (m->bf16 == KERNEL_BF16_NONE) return 0;
+int kernels_may_relax(const target_machine *m, bool narrow) {
+  if (m->bf16 == MACHINE_BF16_NONE) return 0;
   return narrow ? 1 : kernels_is_relaxed();
 }
 
-bool kernels_conv2d_blocks(const kernel_machine *m, const kernel_conv2d *p,
+bool kernels_conv2d_blocks(const target_machine *m, const kernel_conv2d *p,
                            kernel_conv2d_blocks *out) {
   int64_t lanes = lanes_of(m, p->dtype);
   if (ir_is_integral(p->dtype) && p->dtype.bits == 8) return blocks_of_bytes(m, p, out);

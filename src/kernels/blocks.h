@@ -8,11 +8,9 @@
 
 #include "kernels/kernels.h"
 
-/** Tells the machine that code is made for now, that of the current target. */
-typedef bool (*kernel_machine_source)(kernel_machine *out);
-TN_API void kernels_set_machine_source(kernel_machine_source f);
-/** False when no target is current or it is not a processor with vectors. */
-TN_API bool kernels_machine(kernel_machine *out);
+/** The machine of the current target. False when no target is current or it is not a processor with
+ * vectors. */
+TN_API bool kernels_machine(target_machine *out);
 /** Is it a processor without vectors, or one whose compiler finds them? */
 TN_API bool kernels_machine_is_scalar(void);
 
@@ -30,7 +28,7 @@ TN_API int kernels_is_relaxed(void);
  * the machine has some. @param narrow operands are bfloat16 anyway; else relay.backend.precision
  * says
  * @return 1, 0, -1 with an error */
-TN_API int kernels_may_relax(const kernel_machine *m, bool narrow);
+TN_API int kernels_may_relax(const target_machine *m, bool narrow);
 
 /** Blocks: data is NCHW[in]c (`in` 0: it stays without blocks), the result NCHW[out]c, the weight
  * OIHW[in]i[kernel_out]o; of bytes, whose results are int32, and bfloat16, whose results are
@@ -42,22 +40,22 @@ typedef struct {
 } kernel_conv2d_blocks;
 /** Are convolutions of bytes best given both operands as int16, two of which share a lane? Without
  * an instruction for bytes that saves splitting them for each product. */
-TN_API bool kernels_widens_bytes(const kernel_machine *m);
+TN_API bool kernels_widens_bytes(const target_machine *m);
 /** The number of channels, at least `channels`, that a convolution best computes: one that has
  * blocks, of whole vectors where that is a gain; `channels` itself when kernels for the machine
  * have none. @param t of data and weight */
-TN_API int64_t kernels_whole_channels(const kernel_machine *m, tn_dtype t, int64_t channels);
+TN_API int64_t kernels_whole_channels(const target_machine *m, tn_dtype t, int64_t channels);
 /** Pixels of a line that a tile of matrix registers holds: all tiles of a line are alike. */
 TN_API int64_t kernels_tile_pixels(int64_t width);
 /** @return whether blocks are a gain */
-TN_API bool kernels_conv2d_blocks(const kernel_machine *m, const kernel_conv2d *p,
+TN_API bool kernels_conv2d_blocks(const target_machine *m, const kernel_conv2d *p,
                                   kernel_conv2d_blocks *out);
 
 /** Results along an axis of the tiles in which a convolution is best computed in Winograd's way
  * (nn.contrib_conv2d_winograd_NCHWc): 2, 4; 0: directly. @param out height and width of the result
  * @param most the largest that is allowed: 4, or 2 where results must be as exact
  * @return -1 with an error of a source of records */
-TN_API int kernels_conv2d_tile(const kernel_machine *m, const kernel_conv2d *p,
+TN_API int kernels_conv2d_tile(const target_machine *m, const kernel_conv2d *p,
                                const int64_t out[2], int most);
 
 #endif /* TN_KERNELS_BLOCKS_H_ */

@@ -31,7 +31,7 @@ static bool is_gone(const tn_TirSchedule *s, const tn_BlockRV *rv) {
   return tn_map_get(s->symbols, tn_any_obj(rv), &now) && !tn_any_is_obj(&now);
 }
 
-static int schedule_stage(tn_TirSchedule *s, tn_BlockRV *rv, const kernel_machine *m,
+static int schedule_stage(tn_TirSchedule *s, tn_BlockRV *rv, const target_machine *m,
                           const kernel_class *list, int n) {
   TN_SCOPE(scope);
   if (is_gone(s, rv)) return 0;
@@ -43,7 +43,7 @@ static int schedule_stage(tn_TirSchedule *s, tn_BlockRV *rv, const kernel_machin
   return 0;
 }
 
-static int schedule_all(tn_TirSchedule *s, const kernel_machine *m, choice which) {
+static int schedule_all(tn_TirSchedule *s, const target_machine *m, choice which) {
   tn_BlockRV *root;
   tn_arr *blocks;
   TN_TRY(kernel_inline_stages(s, m));
@@ -72,7 +72,7 @@ static bool has_no_blocks(const tn_PrimFunc *f) {
   return !r || r->block->iter_vars->len != 0 || !tn_str_eq(r->block->name_hint, "root");
 }
 
-static tn_PrimFunc *scheduled(tn_PrimFunc *f, const kernel_machine *m, choice which) {
+static tn_PrimFunc *scheduled(tn_PrimFunc *f, const target_machine *m, choice which) {
   tn_IRModule *mod;
   tn_GlobalVar *v;
   tn_TirSchedule *s;
@@ -89,7 +89,7 @@ static tn_PrimFunc *scheduled(tn_PrimFunc *f, const kernel_machine *m, choice wh
 
 /* A step may refuse a program that a class took for its own: one with neighbours, or one that tiles
    windows whose extents are open. The others know all. */
-tn_PrimFunc *kernels_schedule(tn_PrimFunc *f, const kernel_machine *m) {
+tn_PrimFunc *kernels_schedule(tn_PrimFunc *f, const target_machine *m) {
   TN_SCOPE(scope);
   if (is_ready(f)) return tn_scope_return(scope, f);
   if (has_no_blocks(f))
@@ -110,7 +110,7 @@ tn_PrimFunc *kernels_schedule(tn_PrimFunc *f, const kernel_machine *m) {
 }
 
 static int f_schedule(TN_ARGS) {
-  int64_t bytes, registers, threads, bf16 = KERNEL_BF16_NONE, dots = KERNEL_BYTES_DOTS;
+  int64_t bytes, registers, threads, bf16 = MACHINE_BF16_NONE, dots = MACHINE_INT8_DOTS;
   TN_CHECK(n >= 4 && n <= 6, TypeError, NULL, "kernels.schedule: expected 4 to 6 arguments, got %d",
            (int)n);
   TN_ARG_OBJ(PrimFunc, f, 0);
@@ -120,17 +120,17 @@ static int f_schedule(TN_ARGS) {
   if (n > 4) TN_TRY(tn_any_to_int(&args[4], &bf16));
   if (n > 5) TN_TRY(tn_any_to_int(&args[5], &dots));
   TN_CHECK(bytes >= 0 && bytes <= 256 && registers > 0 && registers <= 64 && threads > 0 &&
-               threads <= 4096 && bf16 >= KERNEL_BF16_NONE && bf16 <= KERNEL_BF16_TILES &&
-               dots >= KERNEL_BYTES_PAIRS && dots <= KERNEL_BYTES_TILES,
+               threads <= 4096 && bf16 >= MACHINE_BF16_NONE && bf16 <= MACHINE_BF16_TILES &&
+               dots >= MACHINE_INT8_PAIRS && dots <= MACHINE_INT8_TILES,
            ValueError, NULL,
            "kernels.schedule: no such machine: vectors of %lld bytes, %lld registers, %lld threads",
            (long long)bytes, (long long)registers, (long long)threads);
-  kernel_machine m = {.vector_bytes = (int)bytes,
+  target_machine m = {.vector_bytes = (int)bytes,
                       .vector_registers = (int)registers,
                       .threads = (int)threads,
                       .dots = true,
-                      .bf16 = (kernel_bf16)bf16,
-                      .bytes = (kernel_bytes)dots,
+                      .bf16 = (machine_bf16)bf16,
+                      .int8 = (machine_int8)dots,
                       .l1 = 32 << 10,
                       .l2 = 1 << 20};
   return tn_ret_obj(ret, kernels_schedule(f, &m));

@@ -20,7 +20,7 @@ enum {
   COPY_BYTES = 28   /* of data, written and read again within it */
 };
 
-static double cycles(const kernel_machine *m, const kernel_conv2d *p, const int64_t out[2],
+static double cycles(const target_machine *m, const kernel_conv2d *p, const int64_t out[2],
                      int tile) {
   int side = tile ? tile + 2 : 3, step = tile ? tile : 1;
   double places = side * side, lanes = m->vector_bytes / 4.0, threads = m->threads;
@@ -45,7 +45,7 @@ static int tuned(const kernel_conv2d *p, const int64_t out[2], int best, int mos
   return err ? -1 : (int)k->value;
 }
 
-int kernels_conv2d_tile(const kernel_machine *m, const kernel_conv2d *p, const int64_t out[2],
+int kernels_conv2d_tile(const target_machine *m, const kernel_conv2d *p, const int64_t out[2],
                         int most) {
   int64_t lanes = m->vector_bytes / 4;
   bool pairs = ir_is_integral(p->dtype) && p->dtype.bits == 8 && kernels_widens_bytes(m);

@@ -24,7 +24,7 @@ enum {
 static int64_t up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static double cycles(const kernel_conv *c, int64_t pixels, int64_t vectors) {
-  const kernel_machine *m = c->st->machine;
+  const target_machine *m = c->st->machine;
   int64_t fmas = pixels * vectors, loads = pixels + vectors, bytes = vectors * m->vector_bytes;
   double busy = (double)(fmas > IN_FLIGHT ? fmas : IN_FLIGHT);
   double stream = bytes * (c->st->reduction / c->dot) > m->l1 ? (double)bytes / L2_BYTES / 2 : 0;
@@ -116,7 +116,7 @@ typedef struct {
    of channels, each reads what the others have written; in bands it finds its own, but all read
    all weights. What lies between two layers counts half for each. */
 static double parts_cost(const kernel_conv *c, const work *w, int64_t chunks, int64_t bands) {
-  const kernel_machine *m = c->st->machine;
+  const target_machine *m = c->st->machine;
   int64_t of_chunk = w->images * bands, units = chunks * of_chunk;
   int64_t each = up(units, m->threads); /* parts of a thread */
   double weights = w->weights / (double)chunks, half = (double)m->l2 / 2;
@@ -134,7 +134,7 @@ static double parts_cost(const kernel_conv *c, const work *w, int64_t chunks, in
 
 /* The weights of the next group are fetched early unless they stay in cache from part to part, and
    where both and the image have room there. */
-static bool fetches_pay(const kernel_machine *m, const work *w, const kernel_conv_parts *p) {
+static bool fetches_pay(const target_machine *m, const work *w, const kernel_conv_parts *p) {
   double image = w->image / (double)p->bands, two = 2 * w->weights / (double)w->groups;
   bool again = w->images * p->bands * p->chunks > m->threads; /* a thread has several parts */
   bool stays = again && w->weights / (double)p->chunks + image <= (double)m->l2;

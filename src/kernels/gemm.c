@@ -59,7 +59,7 @@ bool gemm_may_pack(const gemm *g) { return is_open(g->m) || g->m >= ROWS_WORTH_P
 
 /* Registers for a tile: where there are many, two are left to the code generator, which with one
    keeps sums in memory now and then. */
-static int registers_of(const kernel_machine *m) {
+static int registers_of(const target_machine *m) {
   return m->vector_registers > 16 ? m->vector_registers - 2 : m->vector_registers;
 }
 
@@ -72,7 +72,7 @@ static int64_t tile_rows(int registers, int64_t vectors) {
    what lowers the clock. That shows from about a hundred rows on: fewer are up to 15 % slower so, a
    last tile that is not full weighs more. Each thread needs its share of panels. @param outside
    products of these rows and columns */
-static bool is_square_better(const kernel_machine *m, int64_t rows, int64_t columns,
+static bool is_square_better(const target_machine *m, int64_t rows, int64_t columns,
                              int64_t outside, int64_t lanes) {
   if (m->vector_registers <= 16 || rows < SQUARE_TILES * tile_rows(registers_of(m), 4) ||
       columns % (4 * lanes) != 0)
@@ -99,7 +99,7 @@ static bool goes_by_turns(const gemm *g) {
 }
 
 static void choose_tile(gemm *g) {
-  const kernel_machine *m = g->st->machine;
+  const target_machine *m = g->st->machine;
   int registers = registers_of(m);
   int64_t wide = g->m == 1               ? 8
                  : g->m >= 0 && g->m < 4 ? 4
@@ -124,13 +124,13 @@ static void choose_tile(gemm *g) {
 }
 
 /* Should panels have four vectors? One is read while the next one comes into the cache. */
-static bool should_widen(const kernel_machine *m, const kernel_dense *d, int64_t lanes) {
+static bool should_widen(const target_machine *m, const kernel_dense *d, int64_t lanes) {
   if (d->rows == 1) return true;
   return d->weight.bits == d->sum.bits && is_square_better(m, d->rows, d->units, 1, lanes) &&
          (d->features <= 0 || d->features <= m->l2 / 2 / (4 * lanes * d->weight.bits / 8));
 }
 
-int64_t kernels_dense_panel(const kernel_machine *m, const kernel_dense *d) {
+int64_t kernels_dense_panel(const target_machine *m, const kernel_dense *d) {
   int64_t lanes = d->sum.bits ? m->vector_bytes * 8 / d->sum.bits : 0;
   if (lanes < 4 || d->units < lanes / 2) return 0;
   int64_t vectors = should_widen(m, d, lanes) ? 4 : 2;
@@ -140,7 +140,7 @@ int64_t kernels_dense_panel(const kernel_machine *m, const kernel_dense *d) {
 
 /* A panel that is read, the next one, and the rows, or a band of them, have room in cache: with
    3072 features, whose rows do not, cold weights were multiplied a fifth slower in one piece. */
-int64_t kernels_dense_pieces(const kernel_machine *m, const kernel_dense *d, int64_t panel) {
+int64_t kernels_dense_pieces(const target_machine *m, const kernel_dense *d, int64_t panel) {
   bool floats = d->sum.code == kDLFloat && tn_dtype_eq(d->sum, d->weight);
   if (!floats || panel <= 0 || d->rows < ROWS_WORTH_PIECES || d->features <= 0) return 1;
   int64_t rows = d->rows < ROWS_OF_A_PIECE ? d->rows : ROWS_OF_A_PIECE;

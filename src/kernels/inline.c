@@ -105,7 +105,7 @@ static int inline_stage(tn_TirSchedule *s, tn_BlockRV *rv, bool bands) {
   return kernel_try(sch_compute_inline(s, rv)) < 0 ? -1 : 0;
 }
 
-int kernel_inline_stages(tn_TirSchedule *s, const kernel_machine *m) {
+int kernel_inline_stages(tn_TirSchedule *s, const target_machine *m) {
   TN_SCOPE(scope);
   (void)m;
   tn_BlockRV *root, *mark;

@@ -23,7 +23,7 @@ typedef struct {
   tn_TirSchedule *sch;
   tn_BlockRV *rv;
   const tn_Block *block;
-  const kernel_machine *machine;
+  const target_machine *machine;
   tn_arr *loops; /* LoopRV, outermost first; loop i runs axis i */
   int64_t outer; /* loops around them, that are around other blocks too */
   kernel_axis axis[KERNEL_MAX_AXES];
@@ -58,15 +58,15 @@ int kernel_rows(kernel_stage *st);
 int kernel_plain(kernel_stage *st);
 
 /* Softmax between two products, as a whole: `f` itself when it is something else. */
-tn_PrimFunc *kernel_attention(tn_PrimFunc *f, const kernel_machine *m);
+tn_PrimFunc *kernel_attention(tn_PrimFunc *f, const target_machine *m);
 /* Convolutions that go through the image in bands together (bands.c). */
-int kernel_bands(tn_TirSchedule *s, const tn_arr *blocks, const kernel_machine *m);
+int kernel_bands(tn_TirSchedule *s, const tn_arr *blocks, const target_machine *m);
 /* The block among them that is marked as one of bands (KERNEL_BANDS); *mark = NULL: there is none.
  */
 int kernel_find_bands(tn_TirSchedule *s, const tn_arr *blocks, tn_BlockRV **mark);
 
 /* For devices with blocks of threads: each stage a kernel, of a thread for each element. */
-int kernel_bind_threads(tn_TirSchedule *s, const kernel_machine *m);
+int kernel_bind_threads(tn_TirSchedule *s, const target_machine *m);
 /* The program with all of its body in one thread. */
 tn_PrimFunc *kernel_in_one_thread(tn_PrimFunc *f);
 /* The program with indices simplified by the domains of the blocks' iterators. */
@@ -74,15 +74,15 @@ tn_PrimFunc *kernel_simplify_indices(tn_PrimFunc *f);
 /* The program with indices that are digits of one number written as that number. */
 tn_PrimFunc *kernel_linear_indices(tn_PrimFunc *f);
 /* Inlines the stages whose values are cheaper to compute where they are used than to keep. */
-int kernel_inline_stages(tn_TirSchedule *s, const kernel_machine *m);
+int kernel_inline_stages(tn_TirSchedule *s, const target_machine *m);
 
 /* The stage of a block. @return 1, 0 when it is none that can be scheduled (or a class has done so
    with it or a neighbour), -1 error */
-int kernel_stage_of(kernel_stage *st, tn_TirSchedule *s, tn_BlockRV *rv, const kernel_machine *m);
+int kernel_stage_of(kernel_stage *st, tn_TirSchedule *s, tn_BlockRV *rv, const target_machine *m);
 
 /* The stage of a block below `outer` loops, that are around other blocks too: its extents are those
    of its own loops. */
-int kernel_stage_below(kernel_stage *st, tn_TirSchedule *s, tn_BlockRV *rv, const kernel_machine *m,
+int kernel_stage_below(kernel_stage *st, tn_TirSchedule *s, tn_BlockRV *rv, const target_machine *m,
                        int64_t outer);
 
 /* Does an expression, or a list of them, depend on an axis? */

@@ -112,8 +112,8 @@ static int64_t row_length(int64_t k, int64_t dot) {
   return k % whole == 0 ? whole : k % (whole / 2) == 0 ? whole / 2 : 0;
 }
 
-static bool has_tiles(const kernel_machine *m, int64_t dot) {
-  return (dot == 2 && m->bf16 == KERNEL_BF16_TILES) || (dot == 4 && m->bytes == KERNEL_BYTES_TILES);
+static bool has_tiles(const target_machine *m, int64_t dot) {
+  return (dot == 2 && m->bf16 == MACHINE_BF16_TILES) || (dot == 4 && m->int8 == MACHINE_INT8_TILES);
 }
 
 /* ---- dense layers ---- */

@@ -28,7 +28,7 @@ enum {
 
 typedef struct {
   tn_TirSchedule *sch;
-  const kernel_machine *machine;
+  const target_machine *machine;
   kernel_stage stages[MAX_STAGES];
   int nstages;
   tn_BlockRV

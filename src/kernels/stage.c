@@ -141,7 +141,7 @@ static tn_arr *loops_below(const kernel_stage *st, int64_t outer) {
   return all ? tn_scope_own(tn_arr_new(v.items, v.len)) : NULL;
 }
 
-int kernel_stage_below(kernel_stage *st, tn_TirSchedule *s, tn_BlockRV *rv, const kernel_machine *m,
+int kernel_stage_below(kernel_stage *st, tn_TirSchedule *s, tn_BlockRV *rv, const target_machine *m,
                        int64_t outer) {
   *st = (kernel_stage){.sch = s, .rv = rv, .machine = m, .outer = outer, .lanes = 1};
   TN_GET(st->block, (const tn_Block *)sch_get(s, (tn_obj *)rv));
@@ -162,7 +162,7 @@ int kernel_stage_below(kernel_stage *st, tn_TirSchedule *s, tn_BlockRV *rv, cons
   return 1;
 }
 
-int kernel_stage_of(kernel_stage *st, tn_TirSchedule *s, tn_BlockRV *rv, const kernel_machine *m) {
+int kernel_stage_of(kernel_stage *st, tn_TirSchedule *s, tn_BlockRV *rv, const target_machine *m) {
   return kernel_stage_below(st, s, rv, m, 0);
 }
 

@@ -76,7 +76,7 @@ static int begin_before(kernel_stage *st, int n) {
   return sch_decompose_reduction(st->sch, st->rv, outer) ? 0 : -1;
 }
 
-static int bind_block(tn_TirSchedule *s, tn_BlockRV *rv, const kernel_machine *m) {
+static int bind_block(tn_TirSchedule *s, tn_BlockRV *rv, const target_machine *m) {
   TN_SCOPE(scope);
   kernel_stage st = {.sch = s, .rv = rv, .machine = m};
   tn_LoopRV *loop;
@@ -89,7 +89,7 @@ static int bind_block(tn_TirSchedule *s, tn_BlockRV *rv, const kernel_machine *m
   return is_sum ? begin_before(&st, n) : 0;
 }
 
-int kernel_bind_threads(tn_TirSchedule *s, const kernel_machine *m) {
+int kernel_bind_threads(tn_TirSchedule *s, const target_machine *m) {
   tn_BlockRV *root;
   tn_arr *blocks;
   TN_GET(root, sch_get_block(s, "root", "main"));

@@ -91,7 +91,7 @@ static kernel_conv product_of(const winograd *w, kernel_stage *part) {
 
 static void choose_parts(winograd *w) {
   const kernel_axis *axis = w->st->axis;
-  const kernel_machine *m = w->st->machine;
+  const target_machine *m = w->st->machine;
   int64_t side = w->m + 2, vector = w->st->lanes * w->weight->buffer->dtype.bits / 8;
   int64_t weights = side * side * axis[w->st->nspatial].extent * axis[AXIS_OUT].extent * vector;
   int64_t images = axis[2].extent, pixels = m->vector_registers > 16 ? 14 : 6;

@@ -174,7 +174,7 @@ static tn_arr *by_values(arg *a, tn_arr *shape) {
 
 /* Vectors have no pairs: two passes over a row that is near are ten times as fast. */
 static bool in_vectors(arg *a) {
-  kernel_machine m;
+  target_machine m;
   tn_expr *count = ops_count(a->data->shape, a->reduced, TN_I32);
   bool any = false;
   for (int64_t i = 0; i < a->data->shape->len; ++i) any = any || a->reduced[i];

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "arith/arith.h"
+#include "codegen/codegen.h"
 #include "driver/aot/aot.h"
 #include "driver/build.h"
 #include "driver/devices/devices.h"
@@ -31,19 +32,19 @@
 
 static int (*const layers[])(void) = {
     ir_init,
+    target_init,
     arith_init,
     tir_init,
     te_init,
     kernels_init,
     relay_init,
     ops_init,
-    target_init,
+    codegen_init,
     driver_tir_pipeline_init,
     driver_build_init,
     driver_kernel_store_init,
     driver_executor_init,
     driver_evaluate_init,
-    driver_machine_init,
     driver_primitive_init,
     driver_records_init,
     driver_devices_init,

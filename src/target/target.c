@@ -9,9 +9,6 @@
 #include "base/alloc.h"
 #include "ir/imm.h"
 #include "object/functions.h"
-#include "target/c/gen.h"
-#include "target/elf/elf.h"
-#include "target/interp/interp.h"
 #include "target/target_impl.h"
 #include "tenon/runtime.h"
 
@@ -437,10 +434,5 @@ int target_init(void) {
   TN_TRY(target_arm_init());
   TN_TRY(target_virtual_device_init());
   TN_TRY(target_generic_func_init());
-  TN_TRY(c_build_init());
-  TN_TRY(opencl_build_init());
-  TN_TRY(cuda_build_init());
-  TN_TRY(interp_init());
-  TN_TRY(elf_init());
-  return target_build_init();
+  return target_machine_init();
 }

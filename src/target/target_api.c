@@ -121,13 +121,6 @@ static int options_of(TN_ARGS) {
   return tn_ret_obj(ret, target_kind_options(target_kind_find(tn_cstr(k->name))));
 }
 
-static int of_device(TN_ARGS) {
-  tn_device dev;
-  TN_NARGS("target.FromDevice", 1);
-  TN_TRY(tn_any_to_device(&args[0], &dev));
-  return tn_ret_obj(ret, target_of_device(dev));
-}
-
 static const tn_func_row rows[] = {
     {"target.Target", make},
     {"target.TargetEnterScope", enter},
@@ -136,7 +129,6 @@ static const tn_func_row rows[] = {
     {"target.TargetExport", export_map},
     {"target.TargetText", text},
     {"target.WithHost", with_host},
-    {"target.FromDevice", of_device},
     {"target.TargetGetDeviceType", device_type},
     {"target.ListTargetKinds", kind_names},
     {"target.TargetTagListTags", list_tags},

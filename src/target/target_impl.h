@@ -58,25 +58,15 @@ tn_map *target_kind_options(const target_kind_row *kind);
 /** Texts separated by commas as an array. */
 tn_arr *target_split(const char *text);
 
-/** The target of a device of this machine, with the limits that the device tells. ValueError when
- * there is no such device or no target for it. */
-tn_target *target_of_device(tn_device dev);
-
 /** Functions "target.*"; part of target_init. */
 int target_api_init(void);
 /** Functions of target_tag.c and target_arm.c; part of target_init. */
 int target_tag_init(void);
 int target_arm_init(void);
+/** Functions of machine.c; part of target_init. */
+int target_machine_init(void);
 /** Functions of virtual_device.c; part of target_init. */
 int target_virtual_device_init(void);
 /** Functions of generic_func.c; part of target_init. */
 int target_generic_func_init(void);
-/** "target.Build" and the search for code generators; part of target_init. */
-int target_build_init(void);
-
-/** "target.build.opencl"; part of target_init. */
-int opencl_build_init(void);
-/** "target.build.cuda"; part of target_init. */
-int cuda_build_init(void);
-
 #endif /* TN_TARGET_TARGET_IMPL_H_ */

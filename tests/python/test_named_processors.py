@@ -1,4 +1,4 @@
-"""Kernels for processors by name (src/driver/processors.c): right on those that this machine can
+"""Kernels for processors by name (src/target/cpus.def): right on those that this machine can
 stand for, and on aarch64 under an emulator."""
 
 import pathlib

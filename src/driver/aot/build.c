@@ -17,7 +17,7 @@
 #include "object/functions.h"
 #include "runtime/module.h"
 #include "runtime/source_module.h"
-#include "target/build.h"
+#include "codegen/codegen.h"
 #include "tir/analysis.h"
 
 tn_str *aot_symbol(const char *model, const char *function) {
@@ -270,7 +270,7 @@ tn_module *driver_aot_code(const aot_program *p, tn_target *t, const aot_options
     return external_build(p->externals, lib, true);
   }
   TN_GETP(t, target_with_host(t, NULL));
-  TN_GETP(lib, target_build(p->programs, t));
+  TN_GETP(lib, codegen_build(p->programs, t));
   TN_TRYP(aot_entry(p, o, &text));
   TN_GETP(entry, tn_scope_own(tn_c_source_new(tn_buf_cstr(&text), text.len)));
   return tn_module_import(lib, entry) ? NULL : external_build(p->externals, lib, true);

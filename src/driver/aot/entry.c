@@ -10,7 +10,7 @@
 #include "driver/function_table.h"
 #include "ir/module.h"
 #include "object/functions.h"
-#include "target/c/gen.h"
+#include "codegen/c/gen.h"
 
 typedef struct {
   const aot_program *p;

@@ -10,7 +10,7 @@
 #include "driver/primitive.h"
 #include "driver/records/records.h"
 #include "object/containers.h"
-#include "target/build.h"
+#include "codegen/codegen.h"
 
 typedef struct {
   tn_target *target;
@@ -197,9 +197,9 @@ const char *records_processor(const tn_target *t) {
   bool here = (!*cpu || strcmp(cpu, "native") == 0) && !*target_str(t, "mtriple", "");
   if (!here) return cpu;
   /* a virtual machine may hide the name, not what instructions there are: AMX has been since */
-  cpu = target_host_processor();
+  cpu = codegen_host_processor();
   bool rapids = strstr(cpu, "rapids") != NULL;
-  return driver_machine(t).bf16 == KERNEL_BF16_TILES && !rapids ? "sapphirerapids" : cpu;
+  return target_machine_of(t).bf16 == MACHINE_BF16_TILES && !rapids ? "sapphirerapids" : cpu;
 }
 
 int records_fit(const tn_target *of, const tn_target *t) {
@@ -209,7 +209,7 @@ int records_fit(const tn_target *of, const tn_target *t) {
   if (*cpu && strcmp(records_processor(of), records_processor(t)) != 0) return -1;
   if (*model && strcmp(model, "unknown") != 0 && strcmp(model, target_str(t, "model", "")) != 0)
     return -1;
-  if (cores > 0 && cores != driver_machine(t).threads) return -1;
+  if (cores > 0 && cores != target_machine_of(t).threads) return -1;
   return (*cpu != 0) * 4 + (*model != 0) * 2 + (cores > 0);
 }
 

@@ -120,7 +120,7 @@ static int add_list(const vm_gen *g, const tn_map_entry *e, const char *what,
 static int add_pieces(const vm_gen *g, const tn_map_entry *e, tn_map *programs, tn_target *t) {
   const tn_RelayFunction *f = (const tn_RelayFunction *)e->value.v.obj;
   tn_obj *program = tn_map_find(programs, tn_cstr((const tn_str *)e->key.v.obj));
-  const kernel_machine machine = driver_machine(t);
+  const target_machine machine = target_machine_of(t);
   tn_any number;
   vm_rows rows;
   tn_map *attrs;

@@ -147,7 +147,7 @@ typedef struct {
   const tn_TensorType *type; /* of them */
 } vm_panels;
 /** @return 1, 0 where a kernel is best as it is, -1 */
-int vm_panels_of(const tn_RelayFunction *f, const kernel_machine *m, vm_panels *out);
+int vm_panels_of(const tn_RelayFunction *f, const target_machine *m, vm_panels *out);
 
 /** Pieces of known sizes. */
 typedef struct {
@@ -166,7 +166,7 @@ typedef struct {
   int64_t panel_cost; /* of making them */
 } vm_rows;
 /** Which pieces a kernel is worth. @param p its program @param m what it runs on */
-int vm_row_pieces(const tn_RelayFunction *f, const tn_PrimFunc *p, const kernel_machine *m,
+int vm_row_pieces(const tn_RelayFunction *f, const tn_PrimFunc *p, const target_machine *m,
                   vm_rows *rows);
 /** The kernel for a number of rows of the arguments that have rows by the mask, with types.
  * Scope-owned. */

@@ -75,7 +75,7 @@ static tn_RelayFunction *reader(const tn_RelayFunction *f, const tn_RelayCall *d
   return relay_infer_expr(r, NULL);
 }
 
-int vm_panels_of(const tn_RelayFunction *f, const kernel_machine *m, vm_panels *out) {
+int vm_panels_of(const tn_RelayFunction *f, const target_machine *m, vm_panels *out) {
   search s = {0};
   ops_panels q;
   TN_TRY(tn_post_order(f->body, see, &s));

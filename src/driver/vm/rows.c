@@ -179,7 +179,7 @@ static int64_t letter_of(const tn_RelayFunction *f, int64_t param) {
 
 /* Pieces of rows that share much. What is near is cheap to read again for a few rows more; what is
    far is not, so pieces are large and padded. Where they read panels, calls of few rows do not. */
-static int add_sharing(const tn_RelayFunction *f, const kernel_machine *m, bool far,
+static int add_sharing(const tn_RelayFunction *f, const target_machine *m, bool far,
                        vm_rows *rows) {
   static const int64_t near_sizes[] = {64, 32, 16, 8, 6, 4, 2, 1, 0},
                        near_packed[] = {64, 32, 16, 8, 6, 4, 0}, near_direct[] = {2, 1, 0},
@@ -234,7 +234,7 @@ static void add_few(const tn_PrimFunc *p, vm_rows *rows) {
   add_size(&rows->direct, 1, 10);
 }
 
-int vm_row_pieces(const tn_RelayFunction *f, const tn_PrimFunc *p, const kernel_machine *m,
+int vm_row_pieces(const tn_RelayFunction *f, const tn_PrimFunc *p, const target_machine *m,
                   vm_rows *rows) {
   row_check c = {.apart = true};
   bool product = false;

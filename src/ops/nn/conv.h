@@ -15,7 +15,7 @@ TN_API void *ops_alter_conv(const relay_replace *r);
 int ops_conv2d_problem(const relay_replace *r, kernel_conv2d *p);
 /** Results along an axis of the tiles by which the kernels of the machine compute it best, which
  * give exact sums of bytes; 0: directly, -1 with an error. @param b its blocks */
-int ops_conv2d_tile(const relay_replace *r, const kernel_machine *m, const kernel_conv2d *p,
+int ops_conv2d_tile(const relay_replace *r, const target_machine *m, const kernel_conv2d *p,
                     const kernel_conv2d_blocks *b);
 /** The same by tiles, its channels in blocks of this length. */
 void *ops_conv2d_by_tiles(const relay_replace *r, int tile, int64_t block);
@@ -23,7 +23,7 @@ void *ops_conv2d_by_tiles(const relay_replace *r, int tile, int64_t block);
 TN_API void *ops_relax_conv2d(const relay_replace *r);
 /** One of bfloat16 with sums of float32 in the layout for matrix registers; NULL without an error
  * where it is none, or the machine has none. */
-void *ops_conv2d_of_halves(const relay_replace *r, const kernel_machine *m, const kernel_conv2d *p);
+void *ops_conv2d_of_halves(const relay_replace *r, const target_machine *m, const kernel_conv2d *p);
 /** Does it have the layouts NCHW and OIHW? */
 bool ops_is_oihw(const relay_replace *r);
 /** Are data and weight bytes, and the sums int32? */

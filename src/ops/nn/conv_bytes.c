@@ -80,7 +80,7 @@ enum { FLOAT_BITS = 24, FEW_CHANNELS = 3 };
 /* Three channels make two pairs of which one is half empty, and have to be laid out as such. Floats
    are multiplied as fast as pairs, and pictures read as they are. */
 void *ops_floats_of_bytes(const relay_replace *r) {
-  kernel_machine m;
+  target_machine m;
   double sum;
   int64_t channels;
   if (!kernels_machine(&m) || !kernels_widens_bytes(&m) || !ops_is_oihw(r) ||
@@ -141,7 +141,7 @@ static void *in_blocks(const relay_replace *r, int64_t in, const kernel_conv2d *
 }
 
 void *ops_alter_conv2d_of_bytes(const relay_replace *r) {
-  kernel_machine m;
+  target_machine m;
   kernel_conv2d p;
   kernel_conv2d_blocks b;
   if (kernels_machine_is_scalar()) return channels_last(r);

@@ -37,7 +37,7 @@ static bool has_full_tiles(const relay_replace *r, const kernel_conv2d *p) {
 }
 
 /* @return 1, 0 where it is none that the machine has blocks for, -1 error */
-static int blocks_of(const relay_replace *r, const kernel_machine *m, const kernel_conv2d *p,
+static int blocks_of(const relay_replace *r, const target_machine *m, const kernel_conv2d *p,
                      kernel_conv2d_blocks *b) {
   kernel_conv2d halves = *p;
   halves.dtype = half;
@@ -69,7 +69,7 @@ static void *picture(const relay_replace *r, const kernel_conv2d *p, const kerne
 }
 
 void *ops_relax_conv2d(const relay_replace *r) {
-  kernel_machine m;
+  target_machine m;
   kernel_conv2d p;
   kernel_conv2d_blocks b;
   if (strcmp(r->row->name, "nn.conv2d") != 0 || !kernels_machine(&m) || !type_of(r, 0) ||
@@ -98,7 +98,7 @@ static void *with_text(void *attrs, const char *name, const tn_str *value) {
   return attrs && value ? relay_attrs_with(attrs, name, tn_any_obj(value)) : NULL;
 }
 
-void *ops_conv2d_of_halves(const relay_replace *r, const kernel_machine *m,
+void *ops_conv2d_of_halves(const relay_replace *r, const target_machine *m,
                            const kernel_conv2d *p) {
   kernel_conv2d_blocks b;
   void *attrs = r->call->attrs;

@@ -128,7 +128,7 @@ static int exact_tile(const relay_replace *r, int most) {
   return known < 0 ? -1 : 0;
 }
 
-int ops_conv2d_tile(const relay_replace *r, const kernel_machine *m, const kernel_conv2d *p,
+int ops_conv2d_tile(const relay_replace *r, const target_machine *m, const kernel_conv2d *p,
                     const kernel_conv2d_blocks *b) {
   const tn_TensorType *out = TN_AS(TensorType, r->out_type);
   ops_axes o;
@@ -177,7 +177,7 @@ void *ops_conv2d_by_tiles(const relay_replace *r, int tile, int64_t block) {
 
 /* @return 1, 0 where no kernel has its channels in blocks, -1 */
 static int blocks_of_others(const relay_replace *r, kernel_conv2d *p, kernel_conv2d_blocks *b) {
-  kernel_machine m;
+  target_machine m;
   ops_axes d, w;
   const tn_TensorType *data = TN_AS(TensorType, tn_arr_obj(r->types, 0)),
                       *weight = TN_AS(TensorType, tn_arr_obj(r->types, 1));
@@ -217,7 +217,7 @@ static void *alter_others(const relay_replace *r) {
 }
 
 void *ops_alter_conv(const relay_replace *r) {
-  kernel_machine m;
+  target_machine m;
   kernel_conv2d p;
   kernel_conv2d_blocks b;
   void *attrs = r->call->attrs;

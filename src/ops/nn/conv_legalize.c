@@ -52,7 +52,7 @@ static void *cut(void *e, const int64_t *axes, const int64_t *begin, const int64
 }
 
 /* Plain layouts and a weight that is constant; the machine has kernels. */
-static bool has_weight(const relay_replace *r, kernel_machine *m) {
+static bool has_weight(const relay_replace *r, target_machine *m) {
   const void *attrs = r->call->attrs;
   const tn_TensorType *data = TN_AS(TensorType, tn_arr_obj(r->types, 0)),
                       *weight = TN_AS(TensorType, tn_arr_obj(r->types, 1)),
@@ -73,7 +73,7 @@ static bool is_of_floats(const relay_replace *r) {
          tn_dtype_eq(data->dtype, weight->dtype) && tn_dtype_eq(data->dtype, out->dtype);
 }
 
-static bool is_float_with_weight(const relay_replace *r, kernel_machine *m) {
+static bool is_float_with_weight(const relay_replace *r, target_machine *m) {
   return is_of_floats(r) && has_weight(r, m);
 }
 
@@ -82,7 +82,7 @@ static bool is_static(const relay_replace *r) {
 }
 
 /* The same, without groups. */
-static bool is_plain(const relay_replace *r, kernel_machine *m) {
+static bool is_plain(const relay_replace *r, target_machine *m) {
   return relay_attr_int(r->call->attrs, "groups", 1) == 1 && is_float_with_weight(r, m);
 }
 
@@ -98,7 +98,7 @@ static int axes_of(const relay_replace *r, ops_axes *data, ops_axes *weight) {
 
 void *ops_whole_conv(const relay_replace *r) {
   enum { MAX_RANK = 5 };
-  kernel_machine m;
+  target_machine m;
   ops_axes d, w;
   int64_t from[MAX_RANK], to[MAX_RANK], zero = 0;
   int rank = (int)r->row->which + 2;
@@ -152,7 +152,7 @@ static seen seen_of(int64_t size, int64_t rows, int64_t out, int64_t step, int64
    =>
      nn.conv2d(%x, strided_slice(%w): 1 x 1) */
 void *ops_legalize_conv(const relay_replace *r) {
-  kernel_machine m;
+  target_machine m;
   ops_axes d, w, o;
   const void *attrs = r->call->attrs;
   int n = (int)r->row->which;
@@ -325,7 +325,7 @@ static void *placed(const relay_replace *r, void *y, const transposed *p) {
 }
 
 void *ops_legalize_conv_transpose(const relay_replace *r) {
-  kernel_machine m;
+  target_machine m;
   ops_axes d, w;
   transposed p;
   TN_BUF(oi);

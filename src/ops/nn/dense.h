@@ -21,7 +21,7 @@ typedef struct {
 } ops_panels;
 /** What panels a nn.dense or nn.matmul with types would read. @return 1, 0 where it is best
  * without, -1 */
-TN_API int ops_dense_panels(const tn_RelayCall *c, const kernel_machine *m, ops_panels *out);
+TN_API int ops_dense_panels(const tn_RelayCall *c, const target_machine *m, ops_panels *out);
 /** The same layer, reading its weight from `panels`. Scope-owned; NULL with an error. */
 TN_API void *ops_dense_of_panels(const tn_RelayCall *c, const ops_panels *q, void *panels);
 

@@ -61,7 +61,7 @@ static bool is_byte(const tn_TensorType *t) {
   return ir_is_integral(t->dtype) && t->dtype.bits == 8;
 }
 
-static int64_t panel_of(const kernel_machine *m, const problem *p) {
+static int64_t panel_of(const target_machine *m, const problem *p) {
   kernel_dense d = {p->dtype, p->weight, p->rows, p->units, p->features};
   return kernels_dense_panel(m, &d);
 }
@@ -121,7 +121,7 @@ static void *packed_call(const tn_RelayCall *c, const problem *p, int64_t block,
 }
 
 void *ops_alter_dense(const relay_replace *r) {
-  kernel_machine m;
+  target_machine m;
   problem p;
   const tn_Type *types[3] = {(const tn_Type *)tn_arr_obj(r->types, 0),
                              (const tn_Type *)tn_arr_obj(r->types, 1), r->out_type};
@@ -133,7 +133,7 @@ void *ops_alter_dense(const relay_replace *r) {
   return packed_call(r->call, &p, block, whole_blocks(relay_arg(r->call, 1), &p, block));
 }
 
-int ops_dense_panels(const tn_RelayCall *c, const kernel_machine *m, ops_panels *out) {
+int ops_dense_panels(const tn_RelayCall *c, const target_machine *m, ops_panels *out) {
   problem p;
   const tn_Type *types[3] = {relay_type_of(relay_arg(c, 0)), relay_type_of(relay_arg(c, 1)),
                              relay_type_of(c)};
@@ -159,7 +159,7 @@ void *ops_dense_of_panels(const tn_RelayCall *c, const ops_panels *q, void *pane
 /* ---- products of bfloat16 ---- */
 
 void *ops_relax_dense(const relay_replace *r) {
-  kernel_machine m;
+  target_machine m;
   problem p;
   const tn_Type *types[3] = {(const tn_Type *)tn_arr_obj(r->types, 0),
                              (const tn_Type *)tn_arr_obj(r->types, 1), r->out_type};

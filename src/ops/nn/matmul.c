@@ -266,7 +266,7 @@ static int64_t panel_of(const packed *p) {
 
 /* Sums of pieces of the features, each beginning with what the one before it gave. */
 static tn_Tensor *products(packed *p, tn_arr *shape, const ops_axes *w) {
-  kernel_machine m;
+  target_machine m;
   kernel_dense d = problem_of(p, w);
   int64_t n = kernels_machine(&m) ? kernels_dense_pieces(&m, &d, panel_of(p)) : 1;
   tn_Tensor *all = NULL;

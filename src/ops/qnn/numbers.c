@@ -76,7 +76,7 @@ static void *scaled_by_floats(void *x, const double *factor, int64_t n, int64_t 
 }
 
 bool qnn_has_floats(void) {
-  kernel_machine m;
+  target_machine m;
   return kernels_machine(&m);
 }
 

@@ -113,7 +113,7 @@ static void *conv_of_stored(const relay_replace *r, void *weight, int64_t zero) 
 /* Instructions for products of bytes take one factor without a sign: -128 ... 127 with zero point z
    are the same numbers as 0 ... 255 with z + 128. What computed them does so too. */
 static const relay_replace *without_sign(const relay_replace *r, relay_replace *to) {
-  kernel_machine m;
+  target_machine m;
   double zero;
   const tn_dtype byte = {kDLUInt, 8, 1};
   const tn_TensorType *data = type_of(r, 0), *weight = type_of(r, 1);

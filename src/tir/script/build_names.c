@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tir/script/build_impl.h"
+#include "target/target.h"
 #include "tir/script/const_data.h"
 
 static int give(builder *b, const ast *call, void *obj, val *out) {
@@ -10,25 +11,19 @@ static int give(builder *b, const ast *call, void *obj, val *out) {
   return obj ? 0 : place_error(b, call);
 }
 
-/* The function for targets; the layer of targets stands on this one and is reached by name. */
-static tn_obj *make_target(int32_t n, const tn_any *args) {
-  tn_func *make = tn_scope_own(tn_func_find("target.Target"));
-  tn_any ret;
-  if (!make || tn_func_call(make, args, n, &ret)) return NULL;
-  return tn_any_is_obj(&ret) ? tn_scope_own(ret.v.obj) : NULL;
-}
-
 /* T.target("llvm -mcpu=x", host="c"), T.target({"kind": "llvm", ...}) */
 static int call_target(builder *b, const ast *call, val *out) {
   const ast *config = arg_of(call, 0, "target_config"), *host = arg_of(call, 1, "host");
   val v, h = {.kind = VAL_PLAIN, .v = tn_any_none()};
+  tn_target *t = NULL, *on = NULL;
   if (!config) return ast_error(b->src, call, "T.target: expected a text or a dictionary");
   TN_TRY(eval(b, config, &v));
   if (host) TN_TRY(eval(b, host, &h));
   if (v.kind != VAL_PLAIN || h.kind != VAL_PLAIN)
     return ast_error(b->src, call, "T.target: expected a text or a dictionary");
-  const tn_any args[] = {v.v, h.v};
-  return give(b, call, make_target(2, args), out);
+  bool bare = h.v.type_index == TN_NONE;
+  if ((t = target_from(&v.v)) && !bare && (on = target_from(&h.v))) t = target_with_host(t, on);
+  return give(b, call, bare || on ? t : NULL, out);
 }
 
 /* T.NDArray([1, 2], "int32", (2,)): a tensor */

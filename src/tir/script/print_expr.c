@@ -4,6 +4,7 @@
 
 #include "ir/expr.h"
 #include "ir/module.h"
+#include "target/target.h"
 #include "tenon/runtime.h"
 #include "tir/script/const_data.h"
 #include "tir/script/op_names.h"
@@ -393,14 +394,10 @@ static tn_ExprDoc *print_map(printer *p, const tn_map *m) {
   return (tn_ExprDoc *)TN_DOC(DictDoc, .keys = k, .values = v);
 }
 
-/* T.target({"kind": "llvm", ...}); the layer of targets stands on this one and is reached by name
- */
-static tn_ExprDoc *print_target(printer *p, const tn_obj *target) {
-  tn_func *export_ = tn_scope_own(tn_func_find("target.TargetExport"));
-  tn_any map, arg = tn_any_obj(target);
-  if (!export_ || tn_func_call(export_, &arg, 1, &map)) return NULL;
-  tn_obj *config = tn_any_is_obj(&map) ? tn_scope_own(map.v.obj) : NULL;
-  tn_ExprDoc *doc = config ? print_expr(p, config) : NULL;
+/* T.target({"kind": "llvm", ...}) */
+static tn_ExprDoc *print_target(printer *p, const tn_target *target) {
+  const tn_map *config = target_export(target);
+  tn_ExprDoc *doc = config ? print_expr(p, (const tn_obj *)config) : NULL;
   return doc ? call1_doc(tir_doc(p, "target"), doc) : NULL;
 }
 
@@ -467,7 +464,7 @@ static tn_ExprDoc *print_other(printer *p, const tn_obj *o) {
   if (TN_AS(Any, o) && p->fragment) return call_doc(tir_doc(p, "Any"), &none);
   if (o->type_index == (uint32_t)tn_tensor_type_index())
     return print_tensor(p, (const tn_NDArray *)o);
-  if (strcmp(tn_obj_key(o), "Target") == 0) return print_target(p, o);
+  if (TN_IS(Target, o)) return print_target(p, (const tn_target *)o);
   if (o->type->hooks->scalar) {
     tn_any plain;
     if (o->type->hooks->scalar(o, &plain)) return print_value(p, &plain);

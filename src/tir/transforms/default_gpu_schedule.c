@@ -9,6 +9,7 @@
    (tir.is_scheduled) or made for a processor stay as they are. The target is that of the function,
    else the current one. */
 #include "ir/module.h"
+#include "target/target.h"
 #include "tir/schedule/schedule.h"
 #include "tir/transforms/device_impl.h"
 
@@ -98,7 +99,7 @@ tn_IRModule *tir_default_gpu_schedule(tn_IRModule *m, const tn_pass_ctx *c) {
     tn_PrimFunc *f = TN_AS(PrimFunc, e->value.v.obj);
     if (!f || tir_func_attr(f, "tir.is_scheduled") || !has_root(f)) continue;
     tn_obj *target = tir_func_attr(f, "target");
-    if (!target) TN_TRYP(tir_current_target(&target));
+    if (!target) target = (tn_obj *)target_current();
     TN_CHECKP(target, ValueError, NULL,
               "tir.DefaultGPUSchedule: for which target? Run it in `with Target(...):` or after "
               "BindTarget");

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "target/target.h"
+
 /* ---- memories ---- */
 
 tir_memory tir_memory_of(const char *scope) {
@@ -39,69 +41,45 @@ bool tir_is_shared_along(tir_memory memory, const char *tag) {
 
 /* ---- targets ---- */
 
-static tn_any field_of(const tn_obj *o, const char *name) {
-  const tn_field *f = o ? tn_type_field(o->type, name) : NULL;
-  return f ? tn_field_get(o, f) : tn_any_none();
-}
+/* Functions may carry anything as their target; what is not one counts as none. */
+static tn_target *as_target(const tn_obj *o) { return (tn_target *)TN_AS(Target, o); }
 
 int tir_target_device_type(const tn_obj *target) {
-  tn_any kind = field_of(target, "kind"), device = tn_any_none();
-  int64_t v;
-  if (tn_any_is_obj(&kind)) device = field_of(kind.v.obj, "default_device_type");
-  if (device.type_index == TN_NONE || tn_any_to_int(&device, &v)) return kDLCPU;
-  return (int)v;
+  const tn_target *t = as_target(target);
+  return t ? target_device_type(t) : kDLCPU;
 }
 
 const char *tir_target_kind_name(const tn_obj *target) {
-  tn_any kind = field_of(target, "kind"), name = tn_any_none();
-  const char *text;
-  if (tn_any_is_obj(&kind)) name = field_of(kind.v.obj, "name");
-  return tn_any_is_obj(&name) && tn_any_to_cstr(&name, &text) == 0 ? text : "";
+  const tn_target *t = as_target(target);
+  return t ? tn_cstr(t->kind->name) : "";
 }
 
 tn_obj *tir_target_host(const tn_obj *target) {
-  tn_any host = field_of(target, "host");
-  return tn_any_is_obj(&host) ? host.v.obj : NULL;
-}
-
-/* Calls a global function with one or two arguments; the object belongs to the scope. */
-static tn_obj *call(const char *name, const tn_any *args, int n) {
-  tn_any out = tn_any_none();
-  tn_func *f = tn_scope_own(tn_func_find(name));
-  TN_CHECKP(f, InternalError, NULL, "there is no function %s", name);
-  TN_TRYP(tn_func_call(f, args, n, &out));
-  TN_CHECKP(tn_any_is_obj(&out), InternalError, NULL, "%s gives no object", name);
-  return tn_scope_own(out.v.obj);
-}
-
-int tir_current_target(tn_obj **out) {
-  tn_any none_is_fine = tn_any_bool(true), target = tn_any_none();
-  tn_func *f = tn_scope_own(tn_func_find("target.TargetCurrent"));
-  TN_CHECK(f, InternalError, NULL, "there is no function target.TargetCurrent");
-  TN_TRY(tn_func_call(f, &none_is_fine, 1, &target));
-  *out = tn_any_is_obj(&target) ? tn_scope_own(target.v.obj) : NULL;
-  return 0;
+  const tn_target *t = as_target(target);
+  return t ? (tn_obj *)t->host : NULL;
 }
 
 tn_obj *tir_target_with_host(tn_obj *target, tn_obj *host) {
-  return call("target.WithHost", (tn_any[]){tn_any_obj(target), tn_any_obj(host)}, 2);
+  tn_target *t = as_target(target), *h = as_target(host);
+  TN_CHECKP(t && (h || !host), TypeError, NULL,
+            "expected a target and a host that is one, got %s and %s",
+            target ? tn_obj_key(target) : "None", host ? tn_obj_key(host) : "None");
+  return (tn_obj *)target_with_host(t, h);
 }
 
 tn_obj *tir_target_without_host(tn_obj *target) {
-  if (!tir_target_host(target)) return target;
-  return call("target.WithHost", (tn_any[]){tn_any_obj(target), tn_any_none()}, 2);
+  return tir_target_host(target) ? tir_target_with_host(target, NULL) : target;
 }
 
 tn_str *tir_target_text(const tn_obj *target) {
-  return (tn_str *)call("target.TargetText", (tn_any[]){tn_any_obj(target)}, 1);
+  const tn_target *t = as_target(target);
+  TN_CHECKP(t, TypeError, NULL, "expected a target, got %s", target ? tn_obj_key(target) : "None");
+  return target_text(t);
 }
 
 int64_t tir_target_option(const tn_obj *target, const char *name, int64_t absent) {
-  tn_any attrs = field_of(target, "attrs");
-  int64_t v;
-  if (!tn_any_is_obj(&attrs) || attrs.type_index != TN_TI_Map) return absent;
-  const tn_obj *o = tn_map_find((const tn_map *)attrs.v.obj, name);
-  return o && tir_as_int(o, &v) ? v : absent;
+  const tn_target *t = as_target(target);
+  return t ? target_int(t, name, absent) : absent;
 }
 
 bool tir_is_gpu(int device_type) {

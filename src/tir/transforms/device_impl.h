@@ -34,15 +34,12 @@ int tir_axis_dim(const char *tag);
  * hold what all of them access. "warp" memory belongs to the threads along threadIdx.x. */
 bool tir_is_shared_along(tir_memory memory, const char *tag);
 
-/** Device type of a target, and its parts; targets are objects of a higher layer. */
+/** Device type of a target, a processor for NULL. In all of these, what is not a target is NULL. */
 int tir_target_device_type(const tn_obj *target);
 /** Its kind's name, "llvm"; "" for NULL. Borrowed. */
 const char *tir_target_kind_name(const tn_obj *target);
 /** The target of the host, NULL when there is none. Borrowed. */
 tn_obj *tir_target_host(const tn_obj *target);
-/** The target that code is made for where nothing names another; *out is NULL when there is none.
- */
-int tir_current_target(tn_obj **out);
 /** The target with another host. NULL with an error. */
 tn_obj *tir_target_with_host(tn_obj *target, tn_obj *host);
 /** The target without a host. NULL with an error. */

@@ -1,0 +1,93 @@
+/* What an exported library holds besides its functions: the imported modules as one constant, and,
+   for code that is linked into a program, a constructor that names its symbols to the runtime:
+
+     TVMBackendRegisterSystemLibSymbol("PREFIXname", &name)   for every visible function */
+#include <string.h>
+
+#include "codegen/llvm/cg.h"
+
+static LLVMValueRef text_constant(cg_module *m, const char *s) {
+  LLVMValueRef text = LLVMConstStringInContext2(m->ctx, s, strlen(s), 0);
+  LLVMValueRef g = LLVMAddGlobal(m->mod, LLVMTypeOf(text), "");
+  LLVMSetInitializer(g, text);
+  LLVMSetGlobalConstant(g, 1);
+  LLVMSetLinkage(g, LLVMPrivateLinkage);
+  return g;
+}
+
+/* A list that is not dropped though nothing refers to it. */
+static void add_list(cg_module *m, const char *name, LLVMTypeRef type, LLVMValueRef item) {
+  LLVMValueRef g = LLVMAddGlobal(m->mod, LLVMArrayType2(type, 1), name);
+  LLVMSetInitializer(g, LLVMConstArray2(type, &item, 1));
+  LLVMSetLinkage(g, LLVMAppendingLinkage);
+  if (strcmp(name, "llvm.used") == 0) LLVMSetSection(g, "llvm.metadata");
+}
+
+/* Makes fn run when the code is loaded. On ELF its address is put into .init_array by name: LLVM's
+   own way for that is the older .ctors, which not every linker knows. */
+static void add_constructor(cg_module *m, LLVMValueRef fn) {
+  if (strstr(LLVMGetTarget(m->mod), "linux")) {
+    LLVMValueRef g = LLVMAddGlobal(m->mod, m->ptr, "__tvm_module_init");
+    LLVMSetInitializer(g, fn);
+    LLVMSetLinkage(g, LLVMInternalLinkage);
+    LLVMSetSection(g, ".init_array");
+    LLVMSetAlignment(g, 8);
+    add_list(m, "llvm.used", m->ptr, g);
+    return;
+  }
+  LLVMTypeRef fields[3] = {m->i32, m->ptr, m->ptr};
+  LLVMTypeRef type = LLVMStructTypeInContext(m->ctx, fields, 3, 0);
+  LLVMValueRef values[3] = {LLVMConstInt(m->i32, 65535, 0), fn, LLVMConstNull(m->ptr)};
+  add_list(m, "llvm.global_ctors", type, LLVMConstNamedStruct(type, values, 3));
+}
+
+static int register_symbol(cg_module *m, LLVMBuilderRef b, const char *prefix, const char *name,
+                           LLVMValueRef value) {
+  const tn_str *full;
+  bool has = strncmp(name, prefix, strlen(prefix)) == 0;
+  TN_GET(full, tn_str_fmt("%s%s", has ? "" : prefix, name));
+  LLVMTypeRef params[2] = {m->ptr, m->ptr};
+  LLVMTypeRef type = LLVMFunctionType(m->i32, params, 2, 0);
+  LLVMValueRef fn = LLVMGetNamedFunction(m->mod, "TVMBackendRegisterSystemLibSymbol");
+  if (!fn) fn = LLVMAddFunction(m->mod, "TVMBackendRegisterSystemLibSymbol", type);
+  LLVMValueRef args[2] = {text_constant(m, tn_cstr(full)), value};
+  LLVMBuildCall2(b, type, fn, args, 2, "");
+  return 0;
+}
+
+static int register_all(cg_module *m, LLVMBuilderRef b, const char *prefix) {
+  static const char *const data[] = {"__tvm_module_ctx", "__tvm_dev_mblob"};
+  for (LLVMValueRef fn = LLVMGetFirstFunction(m->mod); fn; fn = LLVMGetNextFunction(fn)) {
+    size_t n;
+    bool visible = !LLVMIsDeclaration(fn) && LLVMGetLinkage(fn) == LLVMExternalLinkage;
+    if (visible) TN_TRY(register_symbol(m, b, prefix, LLVMGetValueName2(fn, &n), fn));
+  }
+  for (int i = 0; i < TN_COUNT(data); ++i) {
+    LLVMValueRef g = LLVMGetNamedGlobal(m->mod, data[i]);
+    if (g) TN_TRY(register_symbol(m, b, prefix, data[i], g));
+  }
+  return 0;
+}
+
+int cg_register_symbols(cg_module *m, const char *prefix) {
+  LLVMTypeRef type = LLVMFunctionType(m->none, NULL, 0, 0);
+  LLVMBuilderRef b = LLVMCreateBuilderInContext(m->ctx);
+  LLVMValueRef fn = LLVMAddFunction(m->mod, "__tvm_module_startup", type);
+  LLVMSetLinkage(fn, LLVMInternalLinkage);
+  LLVMPositionBuilderAtEnd(b, LLVMAppendBasicBlockInContext(m->ctx, fn, "entry"));
+  int err = register_all(m, b, prefix);
+  LLVMBuildRetVoid(b);
+  LLVMDisposeBuilder(b);
+  add_constructor(m, fn);
+  return err;
+}
+
+int cg_add_blob(cg_module *m, tn_bytes_view blob) {
+  LLVMValueRef data =
+      LLVMConstStringInContext2(m->ctx, (const char *)blob.data, (size_t)blob.size, 1);
+  LLVMValueRef g = LLVMAddGlobal(m->mod, LLVMTypeOf(data), "__tvm_dev_mblob");
+  LLVMSetInitializer(g, data);
+  LLVMSetGlobalConstant(g, 1);
+  LLVMSetAlignment(g, 64);
+  return 0;
+}
