@@ -21,11 +21,13 @@ static int memory_rank(const char *scope) {
   return strncmp(scope, "warp", 4) == 0 ? 2 : 3;
 }
 
+/* Virtual threads are threads of a group. */
 bool sch_is_shared_by(const char *memory, const char *tag) {
   int rank = memory_rank(memory);
+  bool inner = strncmp(tag, "threadIdx", 9) == 0 || strncmp(tag, "vthread", 7) == 0;
   if (rank == 2) return strcmp(tag, "threadIdx.x") == 0;
-  if (rank == 0) return strncmp(tag, "blockIdx", 8) == 0 || strncmp(tag, "threadIdx", 9) == 0;
-  return rank == 1 && strncmp(tag, "threadIdx", 9) == 0;
+  if (rank == 0) return inner || strncmp(tag, "blockIdx", 8) == 0;
+  return rank == 1 && inner;
 }
 
 static bool shared_by(const char *memory, const tn_For *f) {
