@@ -355,7 +355,7 @@ def test_regions_that_nobody_wrote():
                 C[vi] = B[vi] + 1.0
 
     sch = tir.Schedule(half)
-    assert "not a stage pipeline" in failure(sch.cache_read, "C", 0, "local")
+    assert "region cover is not complete" in failure(sch.cache_read, "C", 0, "local")
 
 
 def test_a_copy_stays_within_the_buffer():

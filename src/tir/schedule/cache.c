@@ -186,12 +186,72 @@ static int check_cover(sch_step *e, const sch_cache *c) {
   return 0;
 }
 
+/* Has the first block run whenever the second one does, and does it not run after that? */
+static bool ends_before(const sch_step *e, const tn_obj *first, const tn_obj *second) {
+  TN_PMAP(above); /* statement around the first one -> the statement in it */
+  const tn_obj *low = NULL, *o = first;
+  for (; o; low = o, o = sch_parent(e, o))
+    if (tn_pmap_put(&above, o, low)) return false;
+  for (low = NULL, o = second; o && !tn_pmap_has(&above, o); low = o, o = sch_parent(e, o)) {
+  }
+  const tn_SeqStmt *seq = TN_AS(SeqStmt, o);
+  const tn_obj *mine = seq ? tn_pmap_get(&above, o) : NULL;
+  for (int64_t i = 0; mine && i < seq->seq->len && tn_arr_obj(seq->seq, i) != mine; ++i)
+    if (tn_arr_obj(seq->seq, i) == low) return false;
+  for (; mine && o && o->type_index != TN_TI_Block; o = sch_parent(e, o)) {
+    const tn_For *loop = TN_AS(For, o);
+    if (loop && !tir_is_one(loop->extent)) return false;
+  }
+  return mine != NULL;
+}
+
+/* Is the buffer read before the scope writes it, by the given blocks or by all that read it? */
+static int reads_before(const sch_step *e, const sch_cache *c, const tn_vec *readers, bool *out) {
+  TN_VEC(realizes);
+  TN_TRY(sch_blocks_below((const tn_obj *)c->scope->body, &realizes));
+  const tn_vec *all = readers->len ? readers : &realizes;
+  bool written = false, read = false;
+  *out = true;
+  for (int64_t i = 0; i < realizes.len; ++i) {
+    const tn_Block *writer = ((const tn_BlockRealize *)realizes.items[i].v.obj)->block;
+    if (!sch_has_buffer(writer->writes, c->buffer)) continue;
+    written = true;
+    for (int64_t j = 0; *out && j < all->len; ++j) {
+      const tn_obj *o = all->items[j].v.obj;
+      const tn_Block *b = readers->len ? (const tn_Block *)o : ((const tn_BlockRealize *)o)->block;
+      if (b == writer || !sch_has_buffer(b->reads, c->buffer)) continue;
+      read = true;
+      *out = ends_before(e, (const tn_obj *)b, (const tn_obj *)writer);
+    }
+  }
+  *out = *out && (read || !written);
+  return 0;
+}
+
+/* From right after the writer to right before the first of the given consumers. */
+static void delay(const sch_step *e, sch_cache *c) {
+  const tn_SeqStmt *seq = TN_AS(SeqStmt, c->place.site);
+  for (int64_t i = c->place.at; seq && i < seq->seq->len; ++i) {
+    for (int64_t j = 0; j < c->consumers.len; ++j) {
+      const tn_obj *o = c->consumers.items[j].v.obj;
+      while (o && o != tn_arr_obj(seq->seq, i)) o = sch_parent(e, o);
+      if (!o) continue;
+      c->place.at = i;
+      return;
+    }
+  }
+}
+
 static int place_read(sch_step *e, sch_cache *c) {
   tn_Block *writer;
   TN_VEC(readers);
-  TN_TRY(sch_only_writer(e, c->scope, c->buffer, &writer));
+  bool before;
+  TN_TRY(reads_before(e, c, &c->consumers, &before));
+  if (!before && !sch_scope_root(e, c->block, true)) return -1;
+  if (before) writer = NULL;
+  else TN_TRY(sch_only_writer(e, c->scope, c->buffer, &writer));
   if (!writer) { /* it comes from outside the scope */
-    c->place = (sch_place){(const tn_obj *)c->scope->body, 0};
+    c->place = sch_place_first(e, c->scope, c->block, c->buffer);
     c->region = sch_region_of(c->scope->reads, c->buffer);
     if (!c->region) TN_GET(c->region, full_region(c->buffer));
     return 0;
@@ -199,6 +259,7 @@ static int place_read(sch_step *e, sch_cache *c) {
   if (!c->consumers.len) TN_TRY(readers_of(c->scope, writer, &readers));
   TN_TRY(
       sch_place_after(e, c->scope, writer, c->consumers.len ? &c->consumers : &readers, &c->place));
+  delay(e, c);
   TN_GET(c->region, relaxed(e, writer, sch_region_of(writer->writes, c->buffer), c->buffer,
                             owner_of(e, &c->place)));
   return 0;
@@ -229,7 +290,7 @@ tn_BlockRV *sch_cache_read(tn_TirSchedule *s, const tn_BlockRV *block, int64_t i
                            const char *memory, const tn_arr *consumers) {
   SCH_STEP(e, s, "cache-read");
   SCH_CACHE(c);
-  if (sch_cache_find(&e, &c, block, index, false, memory, true) || check_cover(&e, &c) ||
+  if (sch_cache_find(&e, &c, block, index, false, memory, false) || check_cover(&e, &c) ||
       take_consumers(&e, &c, consumers) || place_read(&e, &c) || make_cache(&e, &c, memory, false))
     return NULL;
   tn_stmt *copy = make_copy(&e, &c, memory, true);
@@ -265,7 +326,10 @@ static int place_write(sch_step *e, sch_cache *c) {
                     "The block {0} reads what was in buffer %s before it writes it: the copy would "
                     "not hold that. Use cache_inplace",
                     tn_cstr(c->buffer->name));
-  TN_TRY(readers_of(c->scope, c->block, &readers));
+  bool before;
+  TN_TRY(reads_before(e, c, &others, &before)); /* `others` is empty: by all */
+  if (!before && !sch_scope_root(e, c->block, true)) return -1;
+  if (!before) TN_TRY(readers_of(c->scope, c->block, &readers));
   for (int64_t i = 0; i < readers.len; ++i) {
     const tn_obj *b = readers.items[i].v.obj;
     if (!has_block(&c->consumers, b)) TN_TRY(tn_vec_push_obj(&others, b));
@@ -281,7 +345,7 @@ tn_BlockRV *sch_cache_write(tn_TirSchedule *s, const tn_BlockRV *block, int64_t 
                             const char *memory, const tn_arr *consumers) {
   SCH_STEP(e, s, "cache-write");
   SCH_CACHE(c);
-  if (sch_cache_find(&e, &c, block, index, true, memory, true) ||
+  if (sch_cache_find(&e, &c, block, index, true, memory, false) ||
       take_consumers(&e, &c, consumers) || place_write(&e, &c) || make_cache(&e, &c, memory, true))
     return NULL;
   const tn_arr *offset = c.whole ? NULL : c.region;

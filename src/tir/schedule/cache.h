@@ -49,6 +49,11 @@ int sch_check_filled(sch_step *e, const sch_cache *c, const tn_arr *points, cons
  * them): where the region depends on such a loop, what is read becomes the whole dimension; what is
  * written has no cache (ScheduleError). */
 int sch_leave_loops(const sch_step *e, sch_cache *c, bool write);
+/** The body within the definitions around it: constants, declared buffers, variables. */
+const tn_obj *sch_within_definitions(const tn_obj *body);
+/** The first place of the scope at which the buffer that `reader` reads is defined. */
+sch_place sch_place_first(const sch_step *e, const tn_Block *scope, const tn_Block *reader,
+                          const tn_Buffer *buffer);
 /** Right after the statement with `writer` in the innermost sequence that has one of `others` too;
  * without others at the end of the scope. */
 int sch_place_after(const sch_step *e, const tn_Block *scope, const tn_Block *writer,

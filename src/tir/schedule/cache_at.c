@@ -304,7 +304,7 @@ static tn_stmt *make_block(copier *x) {
 
 /* Before the first statement of the loop that uses the buffer, or after the last. */
 static void find_place(copier *x) {
-  const tn_obj *body = (const tn_obj *)x->loop->body;
+  const tn_obj *body = sch_within_definitions((const tn_obj *)x->loop->body);
   const tn_SeqStmt *seq = TN_AS(SeqStmt, body);
   const tn_obj *user = x->users.items[x->write ? x->users.len - 1 : 0].v.obj;
   x->c->place = (sch_place){body, x->write ? 1 : 0};

@@ -116,9 +116,44 @@ static bool lies_below(const sch_step *e, const tn_obj *o, const tn_obj *above) 
   return o != NULL;
 }
 
+/* What a statement defines for its body: the pointer of an array, or a buffer. */
+static const void *defined(const tn_obj *o) {
+  switch (o->type_index) {
+  case TN_TI_AllocateConst: return ((const tn_AllocateConst *)o)->buffer_var;
+  case TN_TI_Allocate: return ((const tn_Allocate *)o)->buffer_var;
+  case TN_TI_DeclBuffer: return ((const tn_DeclBuffer *)o)->buffer;
+  case TN_TI_LetStmt: return ((const tn_LetStmt *)o)->var;
+  default: return NULL;
+  }
+}
+
+static const tn_obj *body_of(const tn_obj *o) {
+  tn_any v = tn_field_get(o, tn_type_field(o->type, "body"));
+  return v.v.obj;
+}
+
+const tn_obj *sch_within_definitions(const tn_obj *body) {
+  while (defined(body)) body = body_of(body);
+  return body;
+}
+
+sch_place sch_place_first(const sch_step *e, const tn_Block *scope, const tn_Block *reader,
+                          const tn_Buffer *buffer) {
+  const tn_obj *body = (const tn_obj *)scope->body, *o = sch_parent(e, reader);
+  for (; o && o != (const tn_obj *)scope; o = sch_parent(e, o)) {
+    const void *what = defined(o);
+    if (what && (what == buffer || what == buffer->data)) {
+      body = body_of(o);
+      break;
+    }
+  }
+  return (sch_place){sch_within_definitions(body), 0};
+}
+
 int sch_place_after(const sch_step *e, const tn_Block *scope, const tn_Block *writer,
                     const tn_vec *others, sch_place *out) {
-  const tn_obj *body = (const tn_obj *)scope->body, *below = (const tn_obj *)writer;
+  const tn_obj *body = sch_within_definitions((const tn_obj *)scope->body),
+               *below = (const tn_obj *)writer;
   const tn_SeqStmt *seq = TN_AS(SeqStmt, body);
   *out = (sch_place){body, seq ? seq->seq->len : 1};
   for (const tn_obj *o = sch_parent(e, writer); o && o != (const tn_obj *)scope && others->len;

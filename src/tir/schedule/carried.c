@@ -185,8 +185,8 @@ static int refuse(nest *n, const use *w, const use *r) {
 /* Threads that see one memory wait for each other before they read it; virtual ones do not. */
 static bool is_waited_for(const nest *n, const tn_Buffer *b) {
   const char *memory = tir_buffer_scope(b), *thread = n->change->thread;
-  return thread && *memory && strcmp(memory, "global") != 0 &&
-         strncmp(thread, "vthread", 7) != 0 && sch_is_shared_by(memory, thread);
+  return thread && *memory && strcmp(memory, "global") != 0 && strncmp(thread, "vthread", 7) != 0 &&
+         sch_is_shared_by(memory, thread);
 }
 
 static int check_read(nest *n, const use *r, int64_t place) {

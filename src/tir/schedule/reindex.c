@@ -175,16 +175,30 @@ static int rewrite_block(sch_step *e, const reindexing *r) {
 
 /* ---- the copy ---- */
 
+static int unless_proven(sch_step *e, const tn_pmap *only, tn_expr *cond, tn_expr **all) {
+  tn_expr *now;
+  TN_GET(now, tir_substitute(cond, only));
+  if (arith_prove(&e->arith, now)) return 0;
+  TN_GET(*all, *all ? tir_and(*all, cond) : cond);
+  return 0;
+}
+
 /* Is each index of the buffer proven to lie in its shape? If not, *inside is the condition: a block
    may read at such indices where it chooses another value. */
 static int where_inside(sch_step *e, const reindexing *r, tn_expr **inside) {
+  TN_PMAP(only); /* iterators of one value */
+  const tn_arr *iters = r->c.block->iter_vars;
   *inside = NULL;
+  for (int64_t i = 0; i < iters->len; ++i) {
+    const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(iters, i);
+    if (tir_is_one(iv->dom->extent)) TN_TRY(tn_pmap_put(&only, iv->var, iv->dom->min));
+  }
   for (int64_t i = 0; i < r->old->len; ++i) {
     tn_expr *at = (tn_expr *)tn_arr_obj(r->old, i), *low, *high;
     TN_GET(low, tir_ge(at, tir_zero(at->dtype)));
     TN_GET(high, tir_lt(at, (tn_expr *)tn_arr_obj(r->c.buffer->shape, i)));
-    if (!arith_prove(&e->arith, low)) TN_GET(*inside, *inside ? tir_and(*inside, low) : low);
-    if (!arith_prove(&e->arith, high)) TN_GET(*inside, *inside ? tir_and(*inside, high) : high);
+    TN_TRY(unless_proven(e, &only, low, inside));
+    TN_TRY(unless_proven(e, &only, high, inside));
   }
   return 0;
 }
@@ -264,17 +278,18 @@ static int check_neighbours(sch_step *e, const reindexing *r, const tn_obj *top)
   return 0;
 }
 
-/* Directly before or after the statement of the scope that the block lies in. */
+/* Directly before or after the outermost loop around the block. */
 static int place_beside(sch_step *e, reindexing *r) {
-  const tn_obj *body = (const tn_obj *)r->c.scope->body, *top = (const tn_obj *)r->c.block;
-  const tn_SeqStmt *seq = TN_AS(SeqStmt, body);
-  while (top && sch_parent(e, top) != body && sch_parent(e, top) != (const tn_obj *)r->c.scope)
-    top = sch_parent(e, top);
-  r->c.place = (sch_place){body, r->write ? 1 : 0};
+  const tn_obj *top = NULL, *o = sch_parent(e, r->c.block);
+  for (; o && o != (const tn_obj *)r->c.scope; o = sch_parent(e, o))
+    if (!TN_IS(SeqStmt, o) && sch_within_definitions(o) == o) top = o;
+  const tn_obj *around = sch_parent(e, top);
+  const tn_SeqStmt *seq = TN_AS(SeqStmt, around);
+  r->c.place = (sch_place){seq ? around : top, r->write ? 1 : 0};
   for (int64_t i = 0; seq && i < seq->seq->len; ++i) {
     if (tn_arr_obj(seq->seq, i) == top) r->c.place.at = i + (r->write ? 1 : 0);
   }
-  return top ? check_neighbours(e, r, top) : 0;
+  return check_neighbours(e, r, top);
 }
 
 tn_BlockRV *sch_reindex(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index, bool write) {
@@ -354,7 +369,7 @@ static int place_cache(sch_step *e, reindexing *r) {
   TN_TRY(sch_only_writer(e, c->scope, c->buffer, &writer));
   TN_TRY(sch_scope_info_of(c->scope, &info));
   if (!r->write && !writer) {
-    c->place = (sch_place){(const tn_obj *)c->scope->body, 0};
+    c->place = sch_place_first(e, c->scope, c->block, c->buffer);
     return 0;
   }
   if (!r->write) TN_TRY(tn_vec_push_obj(&others, c->block));
