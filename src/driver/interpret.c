@@ -3,6 +3,8 @@
    call that is the last thing of a function replaces its frame, so loops need no stack. */
 #include "driver/interpret.h"
 
+#include <string.h>
+
 #include "base/error.h"
 #include "base/scope.h"
 #include "base/stack.h"
@@ -146,10 +148,26 @@ static int callee_value(frame *fr, const void *callee, pending_call *c, tn_vec *
   return 0;
 }
 
+/* debug(%x, debug_func="name"): the function sees the value, which is that of the call. */
+static int show_value(const tn_RelayCall *call, tn_any *args, tn_any *ret) {
+  const char *name = relay_attr_str(call->attrs, "debug_func");
+  tn_any ignored;
+  if (*name) {
+    tn_func *f = tn_scope_own(tn_func_find(name));
+    TN_CHECK(f, ValueError, NULL, "debug: the global function %s is not there", name);
+    TN_TRY(tn_func_call(f, args, 1, &ignored));
+    tn_any_release(&ignored);
+  }
+  *ret = args[0];
+  args[0] = tn_any_none();
+  return 0;
+}
+
 static int start_call(frame *fr, const tn_RelayCall *call, pending_call *c, tn_any *ret) {
   const tn_Op *op = TN_AS(Op, call->op);
   const tn_GlobalVar *global = TN_AS(GlobalVar, call->op);
   TN_TRY(push_values(fr, call->args, &c->args));
+  if (op && strcmp(tn_cstr(op->name), "debug") == 0) return show_value(call, c->args.items, ret);
   if (op) return interp_op(&fr->in->ops, op, call->attrs, c->args.items, c->args.len, ret);
   if (global) return global_function(fr, global, &c->f);
   return callee_value(fr, call->op, c, &c->args, ret);
@@ -346,11 +364,12 @@ static tn_IRModule *prepared(tn_IRModule *m) {
   return ir_pass_run_all(passes, TN_COUNT(names), m, NULL);
 }
 
-static int interpret_main(interpreter *in, const tn_any *args, int32_t n, tn_any *ret) {
+static int interpret_function(interpreter *in, const char *name, const tn_any *args, int32_t n,
+                              tn_any *ret) {
   frame none = {in, NULL};
   tn_GlobalVar *main;
   pending_call c = {0};
-  TN_GET(main, ir_module_var(in->mod, "main"));
+  TN_GET(main, ir_module_var(in->mod, name));
   TN_TRY(global_function(&none, main, &c.f));
   for (int32_t i = 0; i < n; ++i) {
     tn_any own;
@@ -362,15 +381,18 @@ static int interpret_main(interpreter *in, const tn_any *args, int32_t n, tn_any
   return run(in, &c, ret);
 }
 
-/* (module, target, argument of main, ...) -> its value */
+/* (module, name of a function, target, argument of it, ...) -> its value */
 static int interpret(TN_ARGS) {
   interpreter in = {0};
-  TN_CHECK(n >= 2, TypeError, NULL, "driver.interpret: expected a module, a target and arguments");
+  const char *name;
+  TN_CHECK(n >= 3, TypeError, NULL,
+           "driver.interpret: expected a module, a name, a target and arguments");
   TN_ARG_OBJ(IRModule, m, 0);
-  TN_GET(in.ops.target, target_from(&args[1]));
+  TN_TRY(tn_any_to_cstr(&args[1], &name));
+  TN_GET(in.ops.target, target_from(&args[2]));
   TN_GET(in.mod, prepared(m));
   TN_GET(in.ops.compiled, tn_map_new());
-  int err = interpret_main(&in, args + 2, n - 2, ret);
+  int err = interpret_function(&in, name, args + 3, n - 3, ret);
   tn_release(in.ops.compiled);
   if (!err && (err = tn_unshare(ret))) tn_any_release(ret);
   return err;

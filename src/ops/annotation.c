@@ -3,9 +3,10 @@
      annotation.compiler_begin(%x, compiler="dnnl")      what follows is for another code generator
      annotation.stop_fusion(%x)                          is not fused with what reads it
      on_device(%x, virtual_device=...)                   is computed on a device
+     debug(%x, debug_func="show")                        the interpreter calls a global function with it
      device_copy(%x, src_virtual_device=..., dst_virtual_device=...)   goes to another device
 
-   The last two are what PlanDevices reads and makes. */
+   Those of devices are what PlanDevices reads and makes. */
 #include "ops/ops.h"
 
 #define TN_FIELDS_CompilerAttrs(F, S) F(S, REF, String, compiler, 0, "name of the code generator")
@@ -16,9 +17,12 @@
 #define TN_FIELDS_DeviceCopyAttrs(F, S)                                                            \
   F(S, REF, Object, src_virtual_device, 0, "where the argument is (VirtualDevice)")                \
   F(S, REF, Object, dst_virtual_device, 0, "where the result is (VirtualDevice)")
+#define TN_FIELDS_DebugAttrs(F, S)                                                                 \
+  F(S, REF, String, debug_func, 0, "name of a global function; empty: none", "\"\"")
 #define ANNOTATION_ATTRS(N)                                                                        \
   N(CompilerAttrs, Attrs, "relay.attrs.CompilerAttrs", NODE, TREE, tn_no_hooks,                    \
     "attributes of annotation.compiler_begin and compiler_end")                                    \
+  N(DebugAttrs, Attrs, "relay.attrs.DebugAttrs", NODE, TREE, tn_no_hooks, "attributes of debug")   \
   N(OnDeviceAttrs, Attrs, "relay.attrs.OnDeviceAttrs", NODE, TREE, tn_no_hooks,                    \
     "attributes of on_device")                                                                     \
   N(DeviceCopyAttrs, Attrs, "relay.attrs.DeviceCopyAttrs", NODE, TREE, tn_no_hooks,                \
@@ -52,6 +56,18 @@ static const relay_op_row rows[] = {
     MARK("annotation.stop_fusion", NULL, "data, not fused with what reads it"),
     MARK("on_device", &tn_type_OnDeviceAttrs, "data, computed on a device"),
     MARK("device_copy", &tn_type_DeviceCopyAttrs, "data, copied from a device to another"),
+    {.name = "debug",
+     .inputs = "data",
+     .attrs = &tn_type_DebugAttrs,
+     .level = 10,
+     .pattern = RELAY_OPAQUE,
+     .rel_name = "Debug",
+     .rel = relation,
+     .compute = ops_elementwise,
+     .element = same,
+     .shape = relay_shape_same,
+     .grads = "(%d,)",
+     .doc = "data, which the interpreter shows to a function"},
     MARK("annotation.checkpoint", NULL, "data, computed anew for its gradient"),
 };
 

@@ -483,7 +483,7 @@ WITHOUT = {
     ),
     **dict.fromkeys(
         "annotation.checkpoint annotation.compiler_begin annotation.compiler_end "
-        "annotation.stop_fusion device_copy on_device".split(),
+        "annotation.stop_fusion debug device_copy on_device".split(),
         _MARK,
     ),
 }

@@ -37,7 +37,6 @@ LATER = {
     "tenon.autotvm.measure.executor": "Executor",
     "tenon.autotvm.tuner": "GATuner GridSearchTuner RandomTuner XGBTuner",
     "tenon.autotvm.tuner.xgboost_cost_model": "XGBoostCostModel",
-    "tenon.relay": "SpanCheck",
     "tenon.relay.backend.graph_executor_codegen": "GraphExecutorCodegen",
     "tenon.relay.data_dep_optimization.bsr_dense": "convert",
     "tenon.relay.data_dep_optimization.simplify_fc_transpose": "convert",

@@ -25,11 +25,10 @@ _WHERE = {
     "..ir.module": "IRModule",
     "..ir.op": "Op",
     ".build_module": "build create_executor optimize",
-    ".transform": "build_config",
+    ".transform": "SpanCheck build_config",
     "..runtime.params": "load_param_dict save_param_dict",
     ".expr_functor": "ExprFunctor ExprMutator ExprVisitor",
     ".type_functor": "TypeFunctor TypeMutator TypeVisitor",
-    "._not_yet": "SpanCheck",
     "..parser": "fromtext parse parse_expr",
 }
 _NAMES = {name: where for where, names in _WHERE.items() for name in names.split()}

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/scope.h"
 #include "ir/module.h"
+#include "relay/analysis/analysis.h"
 #include "relay/evaluate.h"
 #include "relay/infer.h"
 #include "relay/transforms/make.h"
@@ -87,7 +88,25 @@ static tn_obj *fold_arguments(const folding *x, tn_RelayCall *c) {
   return tn_node_copy(&tn_type_RelayCall, &copy);
 }
 
+/* A quantized operator of constants is computed as the arithmetic that it is; NULL without an error:
+   something of it is not known. */
+static tn_obj *fold_quantized(const tn_RelayCall *c) {
+  const char *name = relay_called_op(c);
+  tn_IRModule *m;
+  if (!name || strncmp(name, "qnn.", 4) != 0) return NULL;
+  for (int64_t i = 0; i < c->args->len; ++i)
+    if (relay_known_depth(relay_arg(c, i)) != 0) return NULL;
+  TN_GETP(m, relay_module_from_expr((tn_obj *)(uintptr_t)c, NULL, NULL));
+  TN_GETP(m, relay_run_pass("QnnCanonicalizeOps", m, NULL));
+  TN_GETP(m, relay_run_pass("FoldConstant", m, NULL));
+  const tn_RelayFunction *f = TN_AS(RelayFunction, m->functions->entries[0].value.v.obj);
+  tn_obj *body = f ? (tn_obj *)f->body : NULL;
+  return body && relay_known_depth(body) == 0 ? body : NULL;
+}
+
 static tn_obj *fold_known(const folding *x, tn_obj *pre, tn_RelayCall *c) {
+  tn_obj *quantized = x->fold_qnn && x->limit < 0 ? fold_quantized(c) : NULL;
+  if (quantized || tn_error_pending()) return quantized;
   int depth = relay_known_depth((tn_obj *)c);
   int64_t bytes = depth > 0 ? bytes_of(relay_type_of(c)) : 0;
   if (x->limit >= 0 && (depth < 0 || bytes > x->limit)) return (tn_obj *)c;

@@ -104,15 +104,17 @@ class Interpreter(Executor):
     def _make_executor(self, expr=None):
         from ...runtime.vm import _value
 
-        mod = self.mod
+        mod, name = self.mod, "main"
         if expr is not None:
             mod = self.mod.clone()
-            mod["main"] = expr
-        main = mod["main"]
+            while name in {var.name_hint for var in mod.get_global_vars()}:
+                name += "_"
+            mod[name] = expr
+        main = mod[name]
         interpret = get_global_func("driver.interpret")
 
         def run(*args, **kwargs):
             values = [_value(arg) for arg in self._convert_args(main, args, kwargs)]
-            return interpret(mod, self.target, *values)
+            return interpret(mod, name, self.target, *values)
 
         return run

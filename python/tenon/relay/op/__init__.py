@@ -11,6 +11,7 @@ from . import _rows
 from .op import (
     Op,
     OpPattern,
+    debug,
     get,
     register,
     register_alter_op_layout,

@@ -1,9 +1,10 @@
 """The registry of operators."""
 
 from enum import IntEnum
+from itertools import count
 
 from ... import _core
-from ..._ffi.registry import register_object
+from ..._ffi.registry import register_func, register_object
 from ...ir import _ffi_api as _ir_api
 from ...ir.op import Op, register_op, register_op_attr
 from ...runtime.object import Object
@@ -75,6 +76,35 @@ class OpPattern(IntEnum):
     OUT_ELEMWISE_FUSABLE = 4
     TUPLE = 7
     OPAQUE = 8
+
+
+_shown = count()
+
+
+def debug(expr, debug_func=None):
+    """Show a value while a program is interpreted (`relay.create_executor("debug")`); compiled
+    programs only pass it on.
+
+    Parameters
+    ----------
+    expr : RelayExpr
+        What is looked at.
+    debug_func : callable, optional
+        Called with its value: an NDArray, or what else the interpreter has. Without it nothing is
+        called.
+
+    Returns
+    -------
+    RelayExpr
+        The value of `expr`.
+    """
+    from . import _make
+
+    name = ""
+    if debug_func:
+        name = f"relay.debug.{next(_shown)}"
+        register_func(name, debug_func)
+    return _make.debug(expr, name)
 
 
 def register_compute(op_name, compute=None, level=10):

@@ -35,7 +35,7 @@ def on_device(body, device, constrain_result=False, constrain_body=True):
     constrain_result : bool
         Is the value of the annotation there, too?
     constrain_body : bool
-        Is the expression computed there?
+        Is the expression computed there? If neither holds, the mark names no device.
 
     Returns
     -------
@@ -47,6 +47,8 @@ def on_device(body, device, constrain_result=False, constrain_body=True):
         `device` is no device.
     """
     place = _virtual_device(device, "on_device")
+    if not constrain_result and not constrain_body:
+        place = VirtualDevice()
     return _make.on_device(body, place, constrain_result, constrain_body)
 
 
