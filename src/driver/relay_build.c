@@ -121,7 +121,8 @@ static int build_all(graph_program *g, tn_IRModule *m, const driver_targets *t, 
   TN_GET(needs.of[0].relay, driver_relay_main(out->mod));
   TN_GET(out->functions, driver_function_infos(t->main, g->targets, out->kernels, g->kernels,
                                                workspace, needs.of, needs.n));
-  return driver_add_function_table(out->lib, name, out->kernels, g->externals);
+  return driver_add_function_table(out->lib, name, out->kernels, g->externals,
+                                   t->linked ? t->main : NULL);
 }
 
 int driver_relay_build(tn_IRModule *m, const driver_targets *t, const char *name,
@@ -147,6 +148,7 @@ static int build(TN_ARGS) {
   TN_TRY(tn_any_to_cstr(&args[2], &name));
   t.link_params = executor && ir_attrs_flag(executor->attrs, "link-params");
   t.crt = runtime && tn_str_eq(runtime->name, "crt");
+  t.linked = t.crt && ir_attrs_flag(runtime->attrs, "system-lib");
   TN_TRY(driver_relay_build(m, &t, name, &b));
   return tn_ret_obj(ret, tn_arr_of(5, b.json, b.lib, b.params, b.mod, b.functions));
 }

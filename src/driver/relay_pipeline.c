@@ -172,7 +172,7 @@ static int finish(tn_arr *all, driver_targets *out) {
   TN_GET(out->config, driver_device_config(all));
   out->main = out->config->default_primitive_virtual_device->target;
   out->several = all->len > 1;
-  out->link_params = out->crt = false;
+  out->link_params = out->crt = out->linked = false;
   /* one target is left as it is given, without a host of its own */
   if (!out->several) out->main = (tn_target *)tn_arr_obj(all, 0);
   return 0;

@@ -12,6 +12,7 @@ typedef struct {
   bool several;     /* more than one target */
   bool link_params; /* constants are part of the code of kernels */
   bool crt;         /* a runtime of boards reads the graph: it knows no joins */
+  bool linked;      /* and finds functions in a table that the program is linked with */
 } driver_targets;
 /** Targets from a value: one in any form, or an array of them. TypeError, ValueError: none, two for
  * the same kind of device, none for what says nothing. */

@@ -2,6 +2,8 @@
 #ifndef TN_MICRO_GRAPH_IMPL_H_
 #define TN_MICRO_GRAPH_IMPL_H_
 
+#include <stdbool.h>
+
 #include "tenon/micro.h"
 #include "tvm/runtime/c_runtime_api.h"
 #include "micro/scan.h"
@@ -35,6 +37,7 @@ struct tn_micro_graph {
   int32_t *call_codes;
   uint8_t *memory;
   size_t used, capacity, missing;
+  bool copies; /* are parameters copied, which are not there for long? */
 };
 
 /* Room for n things, zero; NULL with `missing` set. */

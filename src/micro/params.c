@@ -53,7 +53,7 @@ static tn_micro_status set_data(tn_micro_graph *g, int32_t entry, const uint8_t 
   DLTensor *t = &g->values[entry];
   micro_storage *s = &g->storages[g->storage_of[entry]];
   size_t align = (size_t)(t->dtype.bits < 8 ? 1 : t->dtype.bits / 8);
-  if (s->users == 1 && (uintptr_t)data % align == 0) {
+  if (!g->copies && s->users == 1 && (uintptr_t)data % align == 0) {
     union {
       const uint8_t *from;
       void *to;

@@ -239,6 +239,8 @@ void cg_debug_stmt(cg_fn *f, const tn_stmt *s);
 int cg_register_symbols(cg_module *m, const char *prefix);
 /** The constant __tvm_dev_mblob of these bytes. */
 int cg_add_blob(cg_module *m, tn_bytes_view blob);
+/** TVMSystemLibEntryPoint, which returns the table of functions of other modules. */
+int cg_add_function_table(cg_module *m, const tn_arr *names);
 
 /* ---- run.c ---- */
 

@@ -1,9 +1,13 @@
 /* What an exported library holds besides its functions: the imported modules as one constant, and,
    for code that is linked into a program, a constructor that names its symbols to the runtime:
 
-     TVMBackendRegisterSystemLibSymbol("PREFIXname", &name)   for every visible function */
+     TVMBackendRegisterSystemLibSymbol("PREFIXname", &name)   for every visible function
+
+   and the table of functions that the C runtime reads (tvm/runtime/crt/module.h). */
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/buf.h"
 #include "codegen/llvm/cg.h"
 
 static LLVMValueRef text_constant(cg_module *m, const char *s) {
@@ -89,5 +93,47 @@ int cg_add_blob(cg_module *m, tn_bytes_view blob) {
   LLVMSetInitializer(g, data);
   LLVMSetGlobalConstant(g, 1);
   LLVMSetAlignment(g, 64);
+  return 0;
+}
+
+static LLVMValueRef constant(cg_module *m, LLVMValueRef value) {
+  LLVMValueRef g = LLVMAddGlobal(m->mod, LLVMTypeOf(value), "");
+  LLVMSetInitializer(g, value);
+  LLVMSetGlobalConstant(g, 1);
+  LLVMSetLinkage(g, LLVMPrivateLinkage);
+  return g;
+}
+
+/* Two bytes with the count, the names with a 0 behind each, and the addresses beside them. */
+static int table_parts(cg_module *m, const tn_arr *names, LLVMValueRef *text, LLVMValueRef *calls) {
+  TN_BUF(all);
+  TN_AUTOFREE LLVMValueRef *items = tn_alloc_zero((size_t)names->len + 1, sizeof *items);
+  LLVMTypeRef type = LLVMFunctionType(m->i32, NULL, 0, 0); /* only its address is taken */
+  if (!items) return -1;
+  tn_buf_putc(&all, (char)(names->len & 255));
+  tn_buf_putc(&all, (char)(names->len >> 8 & 255));
+  for (int64_t i = 0; i < names->len; ++i) {
+    const char *name = tn_cstr((const tn_str *)names->items[i].v.obj);
+    tn_buf_puts(&all, name);
+    tn_buf_putc(&all, '\0');
+    items[i] = LLVMAddFunction(m->mod, name, type);
+  }
+  TN_TRY(tn_buf_ok(&all));
+  *text = constant(m, LLVMConstStringInContext2(m->ctx, all.data, all.len, 1));
+  *calls = constant(m, LLVMConstArray2(m->ptr, items, (uint64_t)names->len));
+  return 0;
+}
+
+int cg_add_function_table(cg_module *m, const tn_arr *names) {
+  LLVMValueRef parts[2];
+  TN_TRY(table_parts(m, names, &parts[0], &parts[1]));
+  LLVMValueRef registry = constant(m, LLVMConstStructInContext(m->ctx, parts, 2, 0));
+  LLVMValueRef module = constant(m, LLVMConstStructInContext(m->ctx, &registry, 1, 0));
+  LLVMValueRef fn =
+      LLVMAddFunction(m->mod, "TVMSystemLibEntryPoint", LLVMFunctionType(m->ptr, NULL, 0, 0));
+  LLVMBuilderRef b = LLVMCreateBuilderInContext(m->ctx);
+  LLVMPositionBuilderAtEnd(b, LLVMAppendBasicBlockInContext(m->ctx, fn, "entry"));
+  LLVMBuildRet(b, module);
+  LLVMDisposeBuilder(b);
   return 0;
 }

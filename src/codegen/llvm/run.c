@@ -491,6 +491,24 @@ static int pack_imports(TN_ARGS) {
   return tn_ret_owned(ret, cg_code_finish(c, err));
 }
 
+/* (names of functions, target) -> Module with a table of them for the C runtime */
+static int function_table(TN_ARGS) {
+  TN_SCOPE(s);
+  cg_module m;
+  TN_NARGS("target.llvm_function_table", 2);
+  TN_ARG_ITEMS(Array(String), names, 0);
+  TN_ARG_OBJ(Target, t, 1);
+  code *c = cg_code_new(t);
+  if (!c) return -1;
+  int err = cg_code_open(c, "table", &m);
+  if (!err) {
+    m.ir = NULL;
+    cg_find_types(&m);
+    err = cg_add_function_table(&m, names);
+  }
+  return tn_ret_owned(ret, cg_code_finish(c, err));
+}
+
 static int build_llvm(TN_ARGS) {
   TN_NARGS("target.build.llvm", 2);
   TN_ARG_OBJ(IRModule, m, 0);
@@ -527,6 +545,7 @@ static int intrinsic_name(TN_ARGS) {
 
 CG_GUARDED(build_llvm)
 CG_GUARDED(pack_imports)
+CG_GUARDED(function_table)
 CG_GUARDED(host_options)
 CG_GUARDED(intrinsic_id)
 CG_GUARDED(intrinsic_name)
@@ -534,6 +553,7 @@ CG_GUARDED(intrinsic_name)
 static const tn_func_row rows[] = {
     {"target.build.llvm", build_llvm_guarded},
     {"runtime.ModulePackImportsToLLVM", pack_imports_guarded},
+    {"target.llvm_function_table", function_table_guarded},
     {"target.llvm_version", version},
     {"target.llvm_host", host_options_guarded},
     {"target.llvm_lookup_intrinsic_id", intrinsic_id_guarded},
