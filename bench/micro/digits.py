@@ -6,7 +6,7 @@ Flash is text and data of NAME.c (gcc -Os), linked, without the C library, start
 caller's images; memory is its bss and the frames of the deepest chain of calls, as CModel.measure
 tells. `over` is by how much flash exceeds the constants, `plan` the memory between operators beside
 the least that any plan needs. Instructions are those of one run, counted by the emulator (-icount);
-they are no clock cycles; `stack` is what of a painted stack was written to in that run. `right`
+they are not clock cycles; `stack` is what of a painted stack was written to in that run. `right`
 counts images that are recognised, and `same` says whether the board's digits are those of this
 machine.
 """

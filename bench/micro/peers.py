@@ -10,7 +10,7 @@ in turn; a time is the median over rounds of the fastest call of a round. All ha
 scikit-learn, from PyPI) also computes a softmax and the largest of the results, Tenon's C stops at
 the logits; onnx2c is taken where its command is in PATH. What is not installed is left out.
 
-TensorFlow Lite Micro is not run: what its authors published is printed, and is no measurement.
+TensorFlow Lite Micro is not run: what its authors published is printed, and is not a measurement.
 """
 
 import argparse

@@ -55,7 +55,7 @@ def data_of(model, shapes, folder):
     model : pathlib.Path
         An ONNX file.
     shapes : dict
-        Extents of inputs, by name, where those of the model are open (1 otherwise).
+        Extents of inputs, by name, where those of the model are dynamic (1 otherwise).
     folder : str
         Where files are made.
     """

@@ -191,7 +191,7 @@ def main():
     state = {"name": name, "path": path, "threads": threads, "inputs": inputs}
     state["precision"] = sys.argv[4] if len(sys.argv) > 4 else "exact"
     replies = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries print is no answer
+    os.dup2(2, 1)  # what libraries print is not an answer
     for line in sys.stdin:
         try:
             found = answer(state, line.split())

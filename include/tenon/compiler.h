@@ -20,7 +20,7 @@ TN_API int tn_compiler_init(void);
  * docs/records.md) until tn_records_exit, instead of from those that ship with the library. A file
  * that is entered later is asked first.
  *  @param path of a file of records, UTF-8
- *  @return 0, or -1 with the thread's error set: OSError, ValueError naming the line that is no
+ *  @return 0, or -1 with the thread's error set: OSError, ValueError naming the line that is not a
  *  record */
 TN_API int tn_records_enter(const char *path);
 /** Ends the last tn_records_enter of this thread. 0, or -1 (ValueError: there is none). */

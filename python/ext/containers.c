@@ -21,7 +21,7 @@ static const tn_obj *sequence(PyObject *self, Py_ssize_t *n) {
   case TN_KIND_ARRAY: *n = ((const tn_arr *)o)->len; return o;
   case TN_KIND_TUPLE: *n = ((const tn_tuple *)o)->len; return o;
   case TN_KIND_SHAPE: *n = ((const tn_shape *)o)->len; return o;
-  default: PyErr_Format(PyExc_TypeError, "%s is no sequence", o->type->key); return NULL;
+  default: PyErr_Format(PyExc_TypeError, "%s is not a sequence", o->type->key); return NULL;
   }
 }
 

@@ -37,7 +37,7 @@ PyObject *ext_void_ptr(void *p) {
   return result;
 }
 
-/* Text that came over a wire or from a file may be no UTF-8: such bytes become surrogates. */
+/* Text that came over a wire or from a file may not be UTF-8: such bytes become surrogates. */
 static PyObject *text_of(const tn_str *s) {
   PyObject *text = PyUnicode_DecodeUTF8(s->data, (Py_ssize_t)s->len, "surrogateescape");
   if (!text || !ext.string_class) return text;

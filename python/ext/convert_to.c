@@ -161,7 +161,7 @@ static int made(tn_obj *obj, tn_any *out, ext_temp *tmp) {
   return 0;
 }
 
-/* Text with surrogates that stand for bytes which were no UTF-8 (see convert_from.c). */
+/* Text with surrogates that stand for bytes which were not UTF-8 (see convert_from.c). */
 static int from_surrogates(PyObject *o, tn_any *out, ext_temp *tmp) {
   char *data;
   Py_ssize_t n;

@@ -214,7 +214,7 @@ int ext_set_class(const tn_type *type, PyTypeObject *cls);
 const tn_type *ext_type_of_key(const char *key);
 /** A descriptor for field i of the type. */
 PyObject *ext_new_field(const tn_type *type, const tn_field *f);
-/** The type whose field a descriptor is, or NULL when `o` is no field descriptor. */
+/** The type whose field a descriptor is, or NULL when `o` is not a field descriptor. */
 const tn_type *ext_field_owner(PyObject *o);
 
 /* ---- errors ---- */

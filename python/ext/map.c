@@ -4,7 +4,7 @@
 static const tn_map *mapping(PyObject *self) {
   const tn_obj *o = ext_get(self);
   if (!o || o->type->kind == TN_KIND_MAP) return (const tn_map *)o;
-  PyErr_Format(PyExc_TypeError, "%s is no mapping", o->type->key);
+  PyErr_Format(PyExc_TypeError, "%s is not a mapping", o->type->key);
   return NULL;
 }
 

@@ -94,7 +94,7 @@ static PyObject *load_json(PyObject *module, PyObject *text) {
   tn_any ret;
   tn_func *f = tn_func_find("node.LoadJSON");
   if (!f) {
-    PyErr_SetString(PyExc_RuntimeError, "there is no global function node.LoadJSON");
+    PyErr_SetString(PyExc_RuntimeError, "unknown global function node.LoadJSON");
     return NULL;
   }
   int err = ext_call(f, &text, 1, false, &ret);
@@ -137,8 +137,7 @@ static PyObject *set_value_class(PyObject *module, PyObject *args) {
   else if (strcmp(name, "String") == 0) err = set_class(&ext.string_class, &PyUnicode_Type, cls);
   else {
     const tn_type *type = tn_type_by_class(name);
-    if (!type)
-      PyErr_Format(PyExc_ValueError, "set_value_class: there are no values called %s", name);
+    if (!type) PyErr_Format(PyExc_ValueError, "set_value_class: unknown kind of value %s", name);
     err = type ? ext_set_class(type, cls) : -1;
   }
   if (err) return NULL;

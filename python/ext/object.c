@@ -77,7 +77,7 @@ static Py_hash_t object_hash(PyObject *self) {
 static PyObject *call_global(const char *name, PyObject *arg) {
   tn_func *f = tn_func_find(name);
   if (!f) {
-    PyErr_Format(PyExc_RuntimeError, "there is no global function %s", name);
+    PyErr_Format(PyExc_RuntimeError, "unknown global function %s", name);
     return NULL;
   }
   tn_any ret;

@@ -2000,7 +2000,7 @@ class ReduceAttrs(Attrs):
 class RepeatAttrs(Attrs):
     """attributes of repeat (type key relay.attrs.RepeatAttrs)"""
     repeats: int
-    """how often each element"""
+    """number of times each element is repeated"""
     axis: int
     """along which axis"""
 
@@ -2285,7 +2285,7 @@ class ThreefryGenerateAttrs(Attrs):
 class TileAttrs(Attrs):
     """attributes of tile (type key relay.attrs.TileAttrs)"""
     reps: Array
-    """how often along each axis"""
+    """number of repetitions along each axis"""
 
 class TopKAttrs(Attrs):
     """attributes of topk (type key relay.attrs.TopkAttrs)"""
@@ -2322,7 +2322,7 @@ class UniqueAttrs(Attrs):
     sorted: bool
     """smallest value first, rather than in the order of data?"""
     return_counts: bool
-    """how often each value occurs as the last result?"""
+    """return the count of each value as the last result?"""
 
 class UpSampling3DAttrs(Attrs):
     """attributes of nn.upsampling3d (type key relay.attrs.UpSampling3DAttrs)"""

@@ -191,7 +191,7 @@ static int new_modular(TN_ARGS) {
   return tn_ret_obj(ret, tn_node_copy(&tn_type_ModularSet, &p));
 }
 
-/* (expression, threshold) -> {expression: how often} */
+/* (expression, threshold) -> {expression: count} */
 static int common_subexpr(TN_ARGS) {
   int64_t threshold;
   TN_NARGS("arith.DetectCommonSubExpr", 2);

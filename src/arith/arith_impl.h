@@ -87,8 +87,8 @@ static inline tn_expr *arith_arg(const tn_Call *c, int64_t i) {
   return (tn_expr *)tn_arr_obj(c->args, i);
 }
 
-/** Expressions that occur at least `threshold` times in e, with how often: PrimExpr to IntImm. NULL
- * with MemoryError. */
+/** Expressions that occur at least `threshold` times in e, with their counts: PrimExpr to IntImm.
+ * NULL with MemoryError. */
 tn_map *arith_common_subexpr(const tn_expr *e, int64_t threshold);
 
 int arith_rules_init(void);

@@ -357,7 +357,7 @@ static bool is_constant(const sum *s) {
   return true;
 }
 
-/* A node that is no sum: simplified as it is; what comes out may be one. */
+/* A node that is not a sum: simplified as it is; what comes out may be one. */
 static int take_other(tn_mut *m, tn_expr *e, sum *out) {
   rewriter *r = m->ctx;
   uint32_t type = e->hdr.type_index;

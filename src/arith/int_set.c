@@ -184,7 +184,7 @@ static tn_obj *known_domain(const evaluator *v, const tn_expr *e) {
   const arith_var *r = v->known ? arith_known(v->a, e) : NULL;
   if (!r || r->value || (!r->lo && !r->has_bound)) return NULL;
   if (r->lo) return (tn_obj *)arith_interval(r->lo, r->hi);
-  /* The ends of the type are no bounds to compute with: sums with them would wrap around. A
+  /* The ends of the type are not bounds to compute with: sums with them would wrap around. A
      variable with one bound stays a symbol, which falls away where it is taken from itself. */
   arith_bound all = arith_dtype_bound(e->dtype), b = arith_intersect(r->bound, all);
   if (b.min <= all.min || b.max >= all.max) return NULL;

@@ -314,7 +314,7 @@ static tn_IterSumExpr *divide_one(iter_ctx *c, tn_IterSumExpr *s, tn_expr *by, b
       (tir_as_int((tn_obj *)by, &sign) && sign < 0))
     return give_up(c, "a factor of the division is negative", e, s);
   if (!iter_divides(c, x->scale, by) || !iter_divides(c, x->scale, s->base))
-    return give_up(c, "the divisor is no multiple of the iterator's scale", e, s);
+    return give_up(c, "the divisor is not a multiple of the iterator's scale", e, s);
   TN_GETP(q, iter_simple(c, tir_floordiv(by, x->scale)));
   bool fits = iter_divides(c, by, s->base) &&
               (iter_divides(c, q, x->extent) || arith_prove(c->a, tir_le(x->extent, q)));

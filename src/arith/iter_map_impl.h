@@ -51,7 +51,7 @@ void iter_unbind(arith_analyzer *a, tn_vec *bound);
 
 int iter_ctx_init(iter_ctx *c, arith_analyzer *a, const tn_map *ranges, bool simplify_trivial);
 void iter_ctx_fini(iter_ctx *c);
-/** Notes why the indices are no iteration map. Always 0: not an error of the function. */
+/** Notes why the indices are not an iteration map. Always 0: not an error of the function. */
 int iter_fail(iter_ctx *c, const char *why, tn_expr *e);
 int iter_take_predicate(iter_ctx *c, tn_expr *predicate);
 

@@ -1,5 +1,5 @@
-/* Division of iterators whose extent or offset is no multiple of the divisor: the iterator is taken
-   to begin earlier and to end later, at multiples.
+/* Division of iterators whose extent or offset is not a multiple of the divisor: the iterator is
+   taken to begin earlier and to end later, at multiples.
 
      y in [0, 176):   (y + 80) // 32   =>   p // 32 + 2,   p = y + 16 in [0, 192)
                                             padding: p < 16

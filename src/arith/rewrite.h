@@ -8,7 +8,7 @@
 typedef struct {
   arith_analyzer *a;
   tn_pmap done;  /* node -> what it was simplified to, under the conditions that hold now */
-  tn_pmap times; /* node -> how often that was done, under other conditions each time */
+  tn_pmap times; /* node -> number of times that was done, under other conditions each time */
   tn_pmap plain; /* node that stays as it is -> the same with the values of bound variables */
   int again;     /* how many results of rules are being simplified, one inside the other */
   int apart;     /* how many conditions or bindings are around, one inside the other */

@@ -4,7 +4,7 @@
 
 #include "arith/arith.h"
 
-/** Solves equations (array of bool expressions; those that are no linear equation stay conditions)
+/** Solves equations (array of bool expressions; those that are not linear equation stay conditions)
  * for the variables (array of Var), whose ranges may be known (map from Var to Range). Where the
  * solution is not unique, new variables n0, n1, ... run through all solutions. Without a solution,
  * dst has the one relation `false`. NULL with an error. */
@@ -15,7 +15,7 @@ TN_API tn_IntConstraintsTransform *arith_solve_equations(tn_arr *equations, tn_a
  * (map from Var to Range), by the elimination of Fourier and Motzkin: those of a variable use the
  * variables behind it only.
  * @param bounds array of IntGroupBounds, one for each variable
- * @param others conditions that are no linear inequality of a variable
+ * @param others conditions that are not linear inequality of a variable
  * @return 1, 0 when nothing fulfils the conditions, or -1 with an error; ValueError when there come
  * to be too many inequalities */
 TN_API int arith_solve_inequalities(const tn_arr *conditions, const tn_arr *variables,

@@ -55,7 +55,7 @@ static inline tn_json_kind tn_json_kind_of(const tn_json *j, tn_json_at x) {
 static inline bool tn_json_is(const tn_json *j, tn_json_at x, tn_json_kind kind) {
   return x && j->tokens[x].kind == kind;
 }
-/** Number of elements or members; 0 for what is no container or not there. */
+/** Number of elements or members; 0 for what is not a container or not there. */
 TN_API int64_t tn_json_count(const tn_json *j, tn_json_at x);
 /** First element of an array, or key of an object (its value is at the next position). */
 TN_API tn_json_at tn_json_first(const tn_json *j, tn_json_at container);

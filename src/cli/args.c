@@ -17,7 +17,7 @@ static int unknown(const cli_command *c, const char *text, size_t n) {
   snprintf(name, sizeof name, "%.*s", (int)(n < 60 ? n : 60), text);
   tn_near near = {.name = name};
   for (const cli_option *o = c->options; o->name; ++o) tn_near_offer(&near, o->name);
-  return TN_RAISE(ValueError, NULL, "tenon %s: there is no option --%s%s (see: tenon %s --help)",
+  return TN_RAISE(ValueError, NULL, "tenon %s: unknown option --%s%s (see: tenon %s --help)",
                   c->name, name, tn_near_text(&near), c->name);
 }
 
@@ -59,7 +59,7 @@ static int parse_option(cli_args *a, int argc, char **argv, int *i) {
     if (text[2 + n]) value = text + 3 + n;
   } else {
     o = find_short(a->command, text[1]);
-    TN_CHECK(o, ValueError, NULL, "tenon %s: there is no option -%c (see: tenon %s --help)",
+    TN_CHECK(o, ValueError, NULL, "tenon %s: unknown option -%c (see: tenon %s --help)",
              a->command->name, text[1], a->command->name);
     if (text[2]) value = text + 2;
   }

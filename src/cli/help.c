@@ -17,7 +17,7 @@ static void help_all(void) {
   printf("tenon: compiles neural networks to small native libraries and runs them\n\nusage: tenon "
          "COMMAND ...\n\n");
   for (const cli_command *c = cli_commands; c->name; ++c) printf("  %-12s %s\n", c->name, c->doc);
-  printf("\ntenon COMMAND --help tells about a command, tenon --version about this one.\n");
+  printf("\ntenon COMMAND --help describes a command, tenon --version this build.\n");
 }
 
 void cli_help(const cli_command *c) {

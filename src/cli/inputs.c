@@ -162,7 +162,7 @@ static int check_complete(const setter *s, const char *path) {
     if (!cli_model_is_given(s->m, k) || s->given[k] == WHOLE) continue;
     if (!s->given[k] && cli_model_may_miss(s->m, k)) continue;
     TN_TRY(cli_model_check_input(s->m, k));
-    TN_CHECK(s->given[k], ValueError, NULL, "%s: there is no array for the input %s", path, name);
+    TN_CHECK(s->given[k], ValueError, NULL, "%s: no array for the input %s", path, name);
     TN_CHECK(s->given[k] == e->shape[0] || e->ndim < 4, ValueError, NULL,
              "%s: the input %s takes %lld pictures, got %lld: repeat --inputs", path, name,
              (long long)e->shape[0], (long long)s->given[k]);

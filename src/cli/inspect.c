@@ -40,7 +40,7 @@ static void put_value(tn_buf *b, bool json, const char *name, const tn_graph_ent
   tn_buf_puts(b, "}");
 }
 
-/* A list of inputs (those that are no weights) or outputs. */
+/* A list of inputs (those that are not weights) or outputs. */
 static void put_values(tn_buf *b, bool json, const cli_model *m, bool inputs) {
   const char *what = inputs ? "inputs" : "outputs", *comma = "";
   value_fn get = inputs ? cli_model_input : cli_model_output;

@@ -21,7 +21,7 @@ bool cli_onnx_named(const char *path) {
 }
 
 typedef struct {
-  tn_map *ops; /* name -> how often */
+  tn_map *ops; /* name -> count */
   int64_t weights, bytes;
 } tally;
 

@@ -78,8 +78,7 @@ static void show_error(void) {
 static int usage_error(const char *name) {
   tn_near near = {.name = name};
   for (const cli_command *c = cli_commands; c->name; ++c) tn_near_offer(&near, c->name);
-  fprintf(stderr, "tenon: there is no command %s%s (see: tenon --help)\n", name,
-          tn_near_text(&near));
+  fprintf(stderr, "tenon: unknown command %s%s (see: tenon --help)\n", name, tn_near_text(&near));
   return 2;
 }
 

@@ -28,8 +28,8 @@ void cli_model_close(cli_model *m);
 bool cli_is_archive(const char *path);
 /** Loads a library that `tenon compile` or export_library wrote, for the graph executor or the
  *  virtual machine, on the CPU, or an archive in Model Library Format, whose code is compiled. The
- *  first operand names it; --model a model of an archive, --input extents that are open.
- *  @return 0, or -1: ValueError when it is no library or holds no model called "default" */
+ *  first operand names it; --model a model of an archive, --input extents that are dynamic.
+ *  @return 0, or -1: ValueError when it is not a library or holds no model called "default" */
 int cli_model_open(cli_model *m, const cli_args *a);
 /** How many inputs (weights among them) and outputs there are. */
 int32_t cli_model_ninput(const cli_model *m);
@@ -44,7 +44,7 @@ int cli_model_check_input(const cli_model *m, int32_t i);
 const char *cli_model_input(const cli_model *m, int32_t i, const tn_graph_entry **entry);
 const char *cli_model_output(const cli_model *m, int32_t i, const tn_graph_entry **entry);
 /** The array of an input, to write to; of the machine's a new one. Owned; ValueError where an
- * extent is open. */
+  * extent is dynamic. */
 TN_OWNED tn_tensor *cli_model_get_input(cli_model *m, int32_t i);
 /** Sets an input, whose type was checked. */
 int cli_model_set_input(cli_model *m, int32_t i, const tn_tensor *t);

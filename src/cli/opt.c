@@ -46,8 +46,8 @@ static const ir_pass_row *find_pass(const char *name) {
     if (strcmp(r->name, plain) == 0 || (last && strcmp(last + 1, name) == 0)) return r;
     tn_near_offer(&near, last && !strchr(name, '.') ? last + 1 : r->name);
   }
-  return TN_RAISEP(ValueError, NULL, "tenon opt: there is no pass %s%s (see: tenon opt --list -)",
-                   name, tn_near_text(&near));
+  return TN_RAISEP(ValueError, NULL, "tenon opt: unknown pass %s%s (see: tenon opt --list -)", name,
+                   tn_near_text(&near));
 }
 
 static void list_passes(void) {

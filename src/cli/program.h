@@ -8,7 +8,7 @@
 
 /** The program that the first operand names: an ONNX model by its name (.onnx), else by what it
  *  begins with Relay text or TVMScript; "-" is standard input. --input is for ONNX models alone.
- *  @param scripts may it be TVMScript? Where not, what is no Relay text is an ONNX model
+ *  @param scripts may it be TVMScript? Where not, what is not a Relay text is an ONNX model
  *  Scope-owned; NULL with the error of a reader, OSError, ValueError for a wrong --input */
 tn_IRModule *cli_program_read(const cli_args *a, bool scripts);
 /** Is it a program over Relay operators? */

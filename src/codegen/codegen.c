@@ -52,7 +52,7 @@ static int open_plugin(const char *name, const char *init) {
     return TN_RAISE(TenonError, NULL, "the code generator %s cannot be loaded: %s", name, why);
   }
   int (*start)(void) = (int (*)(void))dlsym(handle, init);
-  TN_CHECK(start, TenonError, NULL, "%s is no code generator: it has no %s", name, init);
+  TN_CHECK(start, TenonError, NULL, "%s is not a code generator: it has no %s", name, init);
   llvm_plugin = (const void *)(uintptr_t)start;
   return start();
 }

@@ -78,8 +78,8 @@ static tn_target *of_device(tn_device dev) {
             "no target is known for devices of type %d: name the target instead",
             (int)dev.device_type);
   TN_TRYP(tn_device_get_attr(dev, TN_DEV_EXIST, &exists));
-  TN_CHECKP(exists.type_index != TN_NONE && exists.v.i64, ValueError, NULL,
-            "there is no device %s(%d)", kinds[i].kind, (int)dev.device_id);
+  TN_CHECKP(exists.type_index != TN_NONE && exists.v.i64, ValueError, NULL, "unknown device %s(%d)",
+            kinds[i].kind, (int)dev.device_id);
   TN_GETP(config, with_kind(kinds[i].kind));
   TN_TRYP(add_limits(config, dev));
   if (dev.device_type == kDLCUDA) TN_TRYP(add_arch(config, dev));

@@ -51,7 +51,7 @@ static bool add_axis(order *o, const DLTensor *t, const int64_t *stride, const t
   return inner ? add_dim(o, to, stride[i]) : add_dim(o, t->shape[i] / to, stride[i] * to);
 }
 
-/* @return 1, 0 where it is no mere order, -1 error */
+/* @return 1, 0 where it does more than reorder, -1 error */
 static int order_of_layout(const void *attrs, const DLTensor *t, order *o) {
   const tn_Layout *src, *dst;
   int64_t stride[MAX_DIMS];

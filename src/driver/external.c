@@ -45,7 +45,8 @@ static tn_module *code_of(const tn_RelayFunction *f) {
   tn_func *generator = tn_scope_own(tn_func_find(tn_cstr(name)));
   TN_CHECKP(
       generator, ValueError, f->span,
-      "function %s is for the code generator \"%s\", but there is no global function \"%s\": "
+      "function %s is for the code generator \"%s\", but the global function \"%s\" is not "
+      "registered: "
       "register it (it takes the function and gives a module), or build without PartitionGraph",
       symbol, compiler, tn_cstr(name));
   TN_TRYP(tn_func_call(generator, &arg, 1, &r));

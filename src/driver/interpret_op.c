@@ -225,7 +225,7 @@ static int call_on_values(const tn_Op *op, const void *attrs, const tn_any *args
   TN_VEC(all);
   if (tn_str_eq(op->name, "value.widen")) return tn_any_own(&args[0], ret);
   tn_vm_value_fn f = tn_vm_value_function(tn_cstr(op->name));
-  TN_CHECK(f, InternalError, NULL, "interpreter: there is no function for %s", tn_cstr(op->name));
+  TN_CHECK(f, InternalError, NULL, "interpreter: no function for %s", tn_cstr(op->name));
   for (int64_t i = 0; i < n; ++i) TN_TRY(tn_vec_push(&all, args[i]));
   TN_TRY(ops_value_numbers(op, attrs, &all));
   if (tn_vm_value_call(f, all.items, (int32_t)all.len, ret))

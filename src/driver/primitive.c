@@ -176,7 +176,7 @@ static int add_get_item(lowering *l, const tn_TupleGetItem *e) {
   TN_VEC(items);
   TN_GET(all, tensors_of(l, e->tuple_value));
   TN_CHECK(type && e->index < type->fields->len, ValueError, e->span,
-           "kernel: field %" PRId64 " of what is no such tuple", e->index);
+           "kernel: field %" PRId64 " of what is not a tuple with so many fields", e->index);
   int64_t from = 0;
   for (int64_t i = 0; i < e->index; ++i)
     from += relay_count_tensors((const tn_Type *)tn_arr_obj(type->fields, i));

@@ -7,7 +7,7 @@
 #include "target/target.h"
 
 /** The tensor program of a function whose types are known and whose calls are of operators: its
- * parameters in order (the fields of tuples one after another), the constants in it that are no
+ * parameters in order (the fields of tuples one after another), the constants in it that are not
  * scalars, then its results. With constants it has the attribute DRIVER_LINKED: for each parameter
  * the constant (NDArray) that it is, or None; driver_link_constants makes them part of the code.
  *  @return scope-owned PrimFunc, not scheduled; NULL: OpNotImplemented, ValueError naming what it

@@ -24,7 +24,7 @@ int mlf_archive_read(mlf_archive *out, const void *data, size_t size) {
   *out = (mlf_archive){0};
   TN_TRY(tar_read(data, size, &out->files, &out->nfile));
   TN_CHECK(tar_find(out->files, out->nfile, "metadata.json", &text), ValueError, NULL,
-           "archive: there is no metadata.json: not one in Model Library Format");
+           "archive: metadata.json is missing: expected an archive in Model Library Format");
   TN_TRY(tn_json_parse(&out->json, (const char *)text.data, text.size));
   tn_json_at version = tn_json_kind_of(&out->json, TN_JSON_ROOT) == TN_JSON_OBJECT
                            ? tn_json_member(&out->json, TN_JSON_ROOT, "version")
@@ -77,7 +77,7 @@ static int choose(const mlf_archive *a, const char *name, mlf_stored *out) {
     TN_TRY(check_style(j));
     TN_GET(out->name, text_at(j, tn_json_member(j, TN_JSON_ROOT, "model_name")));
     TN_CHECK(!name || strcmp(name, tn_cstr(out->name)) == 0, ValueError, NULL,
-             "archive: there is no model %s: it is called %s", name, tn_cstr(out->name));
+             "archive: unknown model %s: it is called %s", name, tn_cstr(out->name));
     out->metadata = TN_JSON_ROOT;
     return 0;
   }
@@ -93,7 +93,7 @@ static int choose(const mlf_archive *a, const char *name, mlf_stored *out) {
     out->metadata = x + 1;
   }
   TN_TRY(tn_buf_ok(&names));
-  TN_CHECK(out->name || !name, ValueError, NULL, "archive: there is no model %s among %s", name,
+  TN_CHECK(out->name || !name, ValueError, NULL, "archive: unknown model %s; known: %s", name,
            names.len ? tn_buf_cstr(&names) : "none");
   TN_CHECK(out->name, ValueError, NULL, "archive: which model is meant: %s?",
            names.len ? tn_buf_cstr(&names) : "none");
@@ -425,7 +425,7 @@ int mlf_archive_model(const mlf_archive *a, const char *name, mlf_stored *out) {
   TN_TRY(read_executor(a, out));
   TN_TRY(find_file(a, out, parameters, TN_COUNT(parameters), &out->params));
   TN_TRY(find_file(a, out, graphs, TN_COUNT(graphs), &out->graph));
-  TN_CHECK(out->aot || out->graph.data, ValueError, NULL, "archive: there is no graph of %s",
+  TN_CHECK(out->aot || out->graph.data, ValueError, NULL, "archive: %s has no graph",
            tn_cstr(out->name));
   return out->aot ? read_aot(a, out) : 0;
 }

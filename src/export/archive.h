@@ -19,7 +19,7 @@ typedef struct {
 
 /** Reads the table of an archive; names are owned by the scope, data stay where they are.
  *  @param out to be ended with mlf_archive_fini, also after an error
- *  @return 0, or -1: ValueError for what is no archive of a known version, MemoryError */
+ *  @return 0, or -1: ValueError for what is not an archive of a known version, MemoryError */
 TN_API int mlf_archive_read(mlf_archive *out, const void *data, size_t size);
 TN_API void mlf_archive_fini(mlf_archive *a);
 

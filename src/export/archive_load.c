@@ -90,7 +90,7 @@ static int write_code(job *x) {
       TN_TRY(push(x, path));
     }
   }
-  TN_CHECK(n, ValueError, NULL, "archive: there is no code of %s", tn_cstr(x->m->name));
+  TN_CHECK(n, ValueError, NULL, "archive: %s has no code", tn_cstr(x->m->name));
   return 0;
 }
 
@@ -289,7 +289,7 @@ static int measure(job *x, const char *compiler, c_measured *out) {
   for (int64_t i = 0; i < x->command.len; ++i) {
     const tn_str *path = (const tn_str *)x->command.items[i].v.obj;
     TN_CHECK(strcmp(tn_cstr(path) + tn_str_len(path) - 2, ".c") == 0, ValueError, NULL,
-             "measure: the code of %s is no C source", tn_cstr(x->m->name));
+             "measure: the code of %s is not C source", tn_cstr(x->m->name));
   }
   return c_measure(compiler, x->folder, &x->command, tn_cstr(include), tn_cstr(entry), out);
 }

@@ -102,7 +102,7 @@ static void put_memory(const c_file *f, tn_buf *out) {
   }
 }
 
-/* Designated initializers are no C++ of Arduino's: members in order. */
+/* Designated initializers are not C++ of Arduino's: members in order. */
 static void put_struct(const c_file *f, const tn_arr *names, const char *what, tn_buf *out) {
   tn_buf_printf(out, "  struct %s_%s %s = {", f->name, what, what);
   for (int64_t i = 0; i < names->len; ++i) {

@@ -23,7 +23,7 @@ static int check(const char *what, const tn_arr *given, const tn_arr *types, int
     const tn_TensorType *t = c_file_type(types, i % types->len);
     const tn_obj *o = tn_arr_obj(given, i);
     TN_CHECK(o && o->type_index == (uint32_t)tn_tensor_type_index(), TypeError, NULL,
-             "self test: %s %" PRId64 " is no tensor", what, i);
+             "self test: %s %" PRId64 " is not a tensor", what, i);
     const DLTensor *x = tn_tensor_dl((const tn_tensor *)o);
     TN_CHECK(tn_dtype_eq(x->dtype, t->dtype) && tn_tensor_count(x) == c_file_count(t) &&
                  tn_device_is_host(x->device) && tn_tensor_is_contiguous(x),

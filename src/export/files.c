@@ -49,7 +49,7 @@ int mlf_put_date(int64_t seconds, bool utc, tn_buf *out) {
   time_t when = (time_t)seconds;
   bool ok = (utc ? gmtime_r(&when, &t) : localtime_r(&when, &t)) &&
             strftime(text, sizeof text, "%Y-%m-%d %H:%M:%SZ", &t) > 0;
-  TN_CHECK(ok, ValueError, NULL, "%" PRId64 " seconds since 1970 are no date", seconds);
+  TN_CHECK(ok, ValueError, NULL, "%" PRId64 " seconds since 1970 are not a date", seconds);
   tn_buf_quote(out, text, strlen(text));
   return 0;
 }
@@ -92,7 +92,7 @@ int mlf_check_name(const tn_str *name) {
   const char *s = tn_cstr(name);
   bool ok = tn_str_len(name) > 0 && strlen(s) == tn_str_len(name) && !strchr(s, '/');
   TN_CHECK(ok, ValueError, NULL,
-           "export_model_library_format: the model is called \"%s\", which is no name of a file",
+           "export_model_library_format: the model is called \"%s\", which is not a name of a file",
            s);
   return 0;
 }

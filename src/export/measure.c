@@ -119,7 +119,7 @@ static int find_deepest(const calls *c, const char *entry, c_measured *out) {
   tn_any found;
   bool known = tn_map_get(c->number, tn_any_cstr(entry), &found);
   TN_CHECK(known && at(&c->frame, found.v.i64) != OUTSIDE, ValueError, NULL,
-           "measure: there is no function %s, or the compiler tells no call graph (gcc does, from "
+           "measure: unknown function %s, or the compiler prints no call graph (gcc does, from "
            "version 10 on)",
            entry);
   TN_TRY(find_depths(c, found.v.i64, &depth));

@@ -25,7 +25,7 @@ int compiler_push_words(tn_vec *command, const char *words);
  *  @return 0, or -1: OSError when it cannot be started, ValueError with what it says */
 int compiler_run(const tn_vec *command, const char *folder, const char *of);
 
-/** Compiles C sources and reads what the compiler tells about them.
+/** Compiles C sources and reads what the compiler reports about them.
  *  @param compiler its command; gcc from version 10 on (-fcallgraph-info)
  *  @param folder for what it writes @param sources of String: paths
  *  @param include a folder of headers, or NULL @param entry the function that firmware calls

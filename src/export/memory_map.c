@@ -75,11 +75,11 @@ static int bind_args(graph *g) {
   for (int64_t i = 0; i < g->args.n; ++i) {
     int64_t node, value;
     TN_CHECK(tn_json_int(&g->j, g->args.at[i], &node) && node >= 0 && node < g->nodes.n, ValueError,
-             NULL, "graph: arg_nodes[%" PRId64 "] is no node", i);
+             NULL, "graph: arg_nodes[%" PRId64 "] is not a node", i);
     value = node;
     if (g->rows.n)
       TN_CHECK(node < g->rows.n && tn_json_int(&g->j, g->rows.at[node], &value), ValueError, NULL,
-               "graph: node_row_ptr[%" PRId64 "] is no number", node);
+               "graph: node_row_ptr[%" PRId64 "] is not a number", node);
     TN_CHECK(value >= 0 && value < g->storages.n, ValueError, NULL,
              "graph: the argument %" PRId64 " has no storage", node);
     tn_json_at name = tn_json_kind_of(&g->j, g->nodes.at[node]) == TN_JSON_OBJECT
@@ -135,7 +135,7 @@ static int put_map(graph *g, tn_buf *out) {
     int64_t storage, bytes;
     TN_CHECK(tn_json_int(&g->j, g->storages.at[i], &storage) && storage >= 0 &&
                  storage < g->storages.n,
-             ValueError, NULL, "graph: storage_id[%" PRId64 "] is no number of a storage", i);
+             ValueError, NULL, "graph: storage_id[%" PRId64 "] is not a number of a storage", i);
     if (g->seen[storage]) continue;
     g->seen[storage] = true;
     TN_TRY(size_of(g, storage, &bytes));

@@ -72,7 +72,7 @@ static int check_name(const char *name) {
     p += n;
     if (*p == '/' && !*++p) ok = false;
   }
-  TN_CHECK(ok, ValueError, NULL, "archive: %s is no name of a file within an archive", name);
+  TN_CHECK(ok, ValueError, NULL, "archive: %s is not a name of a file within an archive", name);
   return 0;
 }
 

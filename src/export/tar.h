@@ -13,7 +13,7 @@ typedef struct {
  *  in the order of their names, and belong to root (user and group 0).
  *  @param files sorted in place
  *  @param mtime of every member: seconds since 1970
- *  @return 0, or -1: ValueError for a name that does not fit the format or is no path within the
+ *  @return 0, or -1: ValueError for a name that does not fit the format or is not a path within the
  *  archive, and for data of 8 GiB or more; MemoryError */
 TN_API int tar_write(tar_file *files, int64_t n, int64_t mtime, tn_buf *out);
 

@@ -78,7 +78,7 @@ static tn_str *inside(const tn_str *name) {
     ok = part > 0 && !dots;
     i += part + 1;
   }
-  TN_CHECKP(ok, ValueError, NULL, "archive: member %.80s is no path within the archive", s);
+  TN_CHECKP(ok, ValueError, NULL, "archive: member %.80s is not a path within the archive", s);
   return tn_scope_own(tn_str_new_n(s, n));
 }
 

@@ -139,7 +139,8 @@ static int put_tensors(const tensors *t, tn_buf *out) {
     if (next < 0) break;
     const tn_str *name = (const tn_str *)t->names.items[next].v.obj;
     const tn_TensorType *type = type_at(t, next);
-    TN_CHECK(type, ValueError, NULL, "export_model_library_format: %s is no tensor", tn_cstr(name));
+    TN_CHECK(type, ValueError, NULL, "export_model_library_format: %s is not a tensor",
+             tn_cstr(name));
     if (last) tn_buf_putc(out, ',');
     put_text(out, name);
     tn_buf_printf(out, ":{\"dtype\":\"%s\",\"size\":%" PRId64 "}", TN_DT(type->dtype),
@@ -439,7 +440,7 @@ static int add_all(const mlf_model *models, int64_t n, const char *folder, int64
 }
 
 static int check_models(const mlf_model *models, int64_t n) {
-  TN_CHECK(n > 0, ValueError, NULL, "export_model_library_format: there is no model");
+  TN_CHECK(n > 0, ValueError, NULL, "export_model_library_format: expected at least one model");
   for (int64_t i = 0; i < n; ++i) {
     TN_TRY(mlf_check_name(models[i].name));
     for (int64_t k = 0; k < i; ++k)

@@ -107,7 +107,7 @@ static tn_Pass *pass_by_name(const char *name) {
     return tn_scope_own(ret.v.obj);
   }
   return TN_RAISEP(ValueError, NULL,
-                   "Cannot use %s to create the pass: there is no function of that name", name);
+                   "Cannot use %s to create the pass: it is not a registered function", name);
 }
 
 static tn_IRModule *run_required(const tn_PassInfo *info, tn_IRModule *m, tn_PassContext *ctx) {
@@ -140,7 +140,7 @@ tn_IRModule *ir_pass_run_whole(tn_Pass *pass, tn_IRModule *m, tn_PassContext *ct
 static tn_IRModule *run_step(const tn_Sequential *s, int64_t i, tn_IRModule *m,
                              tn_PassContext *ctx) {
   tn_Pass *p = (tn_Pass *)tn_arr_obj(s->passes, i);
-  TN_CHECKP(TN_IS(Pass, p), TypeError, NULL, "Sequential %s: passes[%lld] is no pass",
+  TN_CHECKP(TN_IS(Pass, p), TypeError, NULL, "Sequential %s: passes[%lld] is not a pass",
             tn_cstr(s->pass_info->name), (long long)i);
   if (!ir_pass_enabled(ctx, p->pass_info)) return m;
   return ir_pass_run_whole(p, run_required(p->pass_info, m, ctx), ctx);
@@ -197,7 +197,7 @@ void ir_pass_add_verifier(int level, int (*verify)(tn_IRModule *)) {
   verifiers[nverifiers++].verify = verify;
 }
 
-/* A level from the environment; what is no number is an error, not silently nothing. */
+/* A level from the environment; what is not a number is an error, not silently nothing. */
 static int verify_level(const tn_PassContext *ctx, int64_t *out) {
   const char *always = secure_getenv("TENON_VERIFY_PASSES");
   int64_t level = 0;
@@ -339,7 +339,7 @@ const ir_pass_row *ir_pass_at(int i) { return i < npasses ? passes[i] : NULL; }
 const ir_pass_row *ir_pass_named(const char *name) {
   for (int i = 0; i < npasses; ++i)
     if (strcmp(passes[i]->name, name) == 0) return passes[i];
-  return TN_RAISEP(InternalError, NULL, "there is no pass %s", name);
+  return TN_RAISEP(InternalError, NULL, "unknown pass %s", name);
 }
 
 static int make_pass(void *self, const tn_any *args, int32_t n, tn_any *ret) {

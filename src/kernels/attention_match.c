@@ -22,7 +22,7 @@ typedef struct {
   const tn_Block *product; /* the first one */
   int nblocks;
   arith_analyzer bounds;
-  bool odd; /* something that is no attention was met */
+  bool odd; /* something that is not attention was met */
 } search;
 
 /* ---- stages ---- */

@@ -51,7 +51,7 @@ TN_API int64_t kernels_tile_pixels(int64_t width);
 TN_API bool kernels_conv2d_blocks(const target_machine *m, const kernel_conv2d *p,
                                   kernel_conv2d_blocks *out);
 
-/** Results along an axis of the tiles in which a convolution is best computed in Winograd's way
+/** Results along an axis of the tiles in which the Winograd algorithm computes a convolution best
  * (nn.contrib_conv2d_winograd_NCHWc): 2, 4; 0: directly. @param out height and width of the result
  * @param most the largest that is allowed: 4, or 2 where results must be as exact
  * @return -1 with an error of a source of records */

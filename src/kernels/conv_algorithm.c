@@ -1,4 +1,4 @@
-/* Whether a convolution is worth doing in Winograd's way, and with which tiles.
+/* Whether a convolution should use the Winograd algorithm, and with which tiles.
 
    Time is that of the multiply-adds at the rate that kernels reach, that of weights, which the rest
    of a network has driven out of the caches of the core, and that of what is written and read again

@@ -63,7 +63,7 @@ static int set_spatial(kernel_conv *c) {
   return c->col >= 0;
 }
 
-/* The axis summed over that is no offset in the image. */
+/* The axis summed over that is not an offset in the image. */
 static void set_channel(kernel_conv *c) {
   const kernel_stage *st = c->st;
   for (int i = st->nspatial; i < st->naxes; ++i)

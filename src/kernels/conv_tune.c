@@ -1,6 +1,6 @@
-/* What is open in a convolution: pixels and vectors of channels of its tile, and how the work is
-   divided. Workloads are written as for convolutions without blocks of channels; a border is part
-   of the image, so that the padding is none:
+/* What can be tuned in a convolution: pixels and vectors of channels of its tile, and how the work
+   is divided. Workloads are written as for convolutions without blocks of channels; a border is
+   part of the image, so that the padding is none:
 
      ["conv2d_NCHWc.x86",["TENSOR",[n,c,h,w],"float32"],["TENSOR",[o,i,kh,kw],"float32"],
       [stride,stride],[0,0,0,0],[dilation,dilation],"NCHW","NCHW","float32"] */
@@ -72,7 +72,7 @@ static int64_t blocks_of(const kernel_conv *c) {
   return n;
 }
 
-/* Axes of the window: those summed over that are no channels. @return their number, 2 at most */
+/* Axes of the window: those summed over that are not channels. @return their number, 2 at most */
 static int window_of(const kernel_conv *c, int axes[2]) {
   int n = 0;
   for (int i = c->st->nspatial; i < c->st->naxes; ++i) {

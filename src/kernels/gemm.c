@@ -38,7 +38,7 @@ enum {
   ROWS_OF_A_PIECE = 128,   /* more come in bands */
   MOST_PIECES = 16,
   LEAST_PIECE = 256, /* features: results are read and written for each piece */
-  OPEN_ROWS = 8,     /* of a tile where their number or length is open: padding costs less, and
+  OPEN_ROWS = 8,     /* of a tile where their number or length is dynamic: padding costs less, and
                         each row has an address of its own in a register */
   LONG_ROW = 2048    /* bytes from which rows of B lie on pages of their own */
 };
@@ -81,7 +81,7 @@ static bool is_square_better(const target_machine *m, int64_t rows, int64_t colu
   return panels % m->threads == 0 || panels >= PANELS_OF_A_THREAD * m->threads;
 }
 
-/* Iterations of the axes beside those of the product; more than threads where that is open. */
+/* Iterations of the axes beside those of the product; more than threads where that is dynamic. */
 static int64_t outside(const gemm *g) {
   int64_t n = 1;
   for (int i = 0; i < g->column; ++i) {

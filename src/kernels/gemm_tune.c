@@ -1,5 +1,5 @@
-/* What is open in a matrix product: rows and columns of its tile, the steps of the sums in a row,
-   the rows of a band. Workloads are written as for dense layers and batches of products:
+/* What can be tuned in a matrix product: rows and columns of its tile, the steps of the sums in a
+   row, the rows of a band. Workloads are written as for dense layers and batches of products:
 
      ["dense_pack.x86",["TENSOR",[rows,k],"float32"],["TENSOR",[n,k],"float32"],null,"float32"] */
 #include "base/error.h"

@@ -301,7 +301,7 @@ static tn_LoopRV *row_loop(row_program *p, kernel_stage *result) {
     rows[i] = (tn_LoopRV *)tn_arr_obj(loops, i);
     known = known && result->axis[i].extent > 0;
   }
-  /* what is read of a row could not be told from indices that are divided by an open extent */
+  /* what is read of a row could not be told from indices that are divided by a dynamic extent */
   if (known) return kernel_fuse(result, rows, p->rows);
   p->outer = p->rows;
   return rows[p->rows - 1];

@@ -24,8 +24,8 @@ static int64_t divisor(int64_t n, int64_t most) {
 }
 
 /* Lanes of the innermost tile: whole vectors, as many as divide the extent; else fewer lanes that
-   divide it, any number of them. Where none do, or the extent is open, whole vectors and a last one
-   that is not full. */
+   divide it, any number of them. Where none do, or the extent is dynamic, whole vectors and a last
+   one that is not full. */
 static int64_t vector_extent(const kernel_stage *st, int64_t extent, int *vectors) {
   for (int nv = 2; nv > 0; --nv)
     if (extent > 0 && extent % (st->lanes * nv) == 0) return *vectors = nv, (int64_t)st->lanes;

@@ -1,4 +1,4 @@
-/* Convolutions by tiles in Winograd's way (ops/nn/winograd.c): each part of the work goes through
+/* Convolutions with the Winograd algorithm (ops/nn/winograd.c): each part of the work goes through
    all the steps while its tiles are in cache.
 
      for chunk of channels, image, rows of tiles (parallel):

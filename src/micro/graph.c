@@ -4,7 +4,7 @@
 
 #include "micro/graph_impl.h"
 
-enum { MOST = 1 << 20 }; /* nodes, inputs, values: more is no graph for a microcontroller */
+enum { MOST = 1 << 20 }; /* nodes, inputs, values: more is not a graph for a microcontroller */
 
 void *micro_take(tn_micro_graph *g, size_t n, size_t size) {
   size_t left = g->capacity - g->used;

@@ -63,7 +63,7 @@ int tn_dtype_register(const char *name, int64_t code) {
            "type %.40s: codes of registered types are %d to 255, got %lld", name, TN_DTYPE_CUSTOM,
            (long long)code);
   TN_CHECK(n > 0 && n < TN_DTYPE_NAME && !strpbrk(name, "[]"), ValueError, NULL,
-           "\"%.40s\" is no name of a type: expected 1 to %d characters without brackets", name,
+           "\"%.40s\" is not a name of a type: expected 1 to %d characters without brackets", name,
            TN_DTYPE_NAME - 1);
   tn_lock_write(&lock);
   char *slot = custom[code - TN_DTYPE_CUSTOM];

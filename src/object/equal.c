@@ -53,7 +53,7 @@ static int known_equal(tn_eq *e, const tn_obj *l, const tn_obj *r) {
   if (!class_of(e, l, &x) || !class_of(e, rhs_key(r), &y)) return FAILED;
   if (x == y) return SAME;
   /* taken for equal before the children are compared: the graphs have no cycles, so the pair is not
-     met again below itself, and if the children differ the answer is no anyway */
+     met again below itself, and if the children differ the answer is false anyway */
   e->parent[x] = y;
   return ENTER;
 }

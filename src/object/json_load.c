@@ -34,7 +34,7 @@ int tn_load_attr(const tn_loader *s, int64_t i, const tn_field *f, tn_json_at *o
   return 0;
 }
 
-/* Copies the type key into `key`; false when it is no text or longer than any type's. */
+/* Copies the type key into `key`; false when it is not text or longer than any type's. */
 static bool node_key(const tn_loader *s, int64_t i, char key[TN_LOAD_KEY]) {
   tn_json_at x = tn_json_member(&s->json, s->at[i], "type_key");
   if (!tn_json_is(&s->json, x, TN_JSON_STRING)) return false;

@@ -44,7 +44,7 @@ static int no_form(const saver *s, const tn_any *a) {
                   tn_obj_key(s->holder));
 }
 
-/* Types that share the layout of another are not made by its function: a closure is no tuple. */
+/* Types that share the layout of another are not made by its function: a closure is not a tuple. */
 bool tn_json_is_made(const tn_type *t) { return t->kind != TN_KIND_TUPLE || t == &tn_type_ADT; }
 
 static bool has_form(const tn_any *a) {

@@ -302,7 +302,7 @@ static int underlined(tn_buf *out, const tn_buf *text, size_t from, size_t to, b
 }
 
 int tn_repr_print_marked(tn_buf *out, tn_any value, const tn_ObjectPath *path) {
-  int64_t n = path->length - 1; /* the root is no step */
+  int64_t n = path->length - 1; /* the root is not a step */
   TN_AUTOFREE const tn_ObjectPath **steps = tn_alloc_array(n + 1, sizeof *steps);
   if (!steps) return -1;
   for (int64_t i = 0; i < n; ++i, path = path->parent) steps[i] = path;

@@ -165,7 +165,7 @@ static int tile_relation(relay_rel *r) {
   return relay_rel_result(r, relay_tensor_type(ops_open_shape(rank), data->dtype));
 }
 
-/* The product of an extent and of how often a tensor says it is repeated. */
+/* The product of an extent and of the number of repetitions in a tensor. */
 static tn_expr *repeated(tn_expr *extent, tn_expr *times) {
   tn_expr *most = tir_floordiv(tir_i64(INT64_MAX), tir_max(extent, tir_i64(1)));
   relay_take_for_granted(tir_and(tir_ge(times, tir_i64(0)), tir_le(times, most)));
@@ -216,7 +216,7 @@ static int pad_relation(relay_rel *r) {
               (long long)data->shape->len, relay_type_text(width));
   RELAY_CHECK(
       r, strcmp(mode, "constant") == 0 || strcmp(mode, "edge") == 0 || strcmp(mode, "reflect") == 0,
-      "there is no mode \"%s\"", mode);
+      "unknown mode \"%s\"", mode);
   return relay_rel_result(r, relay_tensor_type(ops_open_shape(data->shape->len), data->dtype));
 }
 

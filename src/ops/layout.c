@@ -49,7 +49,7 @@ tn_arr *ops_axes_to(const char *layout, const ops_axes *a, bool extents) {
     char letter = tir_layout_axis(l, i);
     tn_expr *v = OPS_AXIS(a, primal_of(letter));
     if (!v && tn_error_pending()) return NULL;
-    TN_CHECKP(v, ValueError, NULL, "layout %s: there is no axis %c here", layout, letter);
+    TN_CHECKP(v, ValueError, NULL, "layout %s: unknown axis %c", layout, letter);
     TN_TRYP(tn_vec_push_obj(&out, axis_value(l, letter, v, extents)));
   }
   return tn_arr_from(&out);

@@ -84,7 +84,7 @@ tn_expr *ops_mean(const char *op, tn_expr *sum, tn_expr *count) {
   if (!sum || !count) return NULL;
   if (x && x->value <= 0) return tir_mul(sum, tir_const_float(sum->dtype, __builtin_nan("")));
   TN_CHECKP(!tir_as_int((tn_obj *)count, &n) || n > 0, ValueError, NULL,
-            "%s: there is no mean of no elements in %s", op, TN_DT(sum->dtype));
+            "%s: the mean of no elements does not exist in %s", op, TN_DT(sum->dtype));
   return tir_div(sum, count);
 }
 

@@ -3,7 +3,7 @@
      sliding_window(%x, axis=1, window_shape=[3], strides=[2])
          Tensor[(2, 7), float32] -> Tensor[(2, 3, 3), float32]     r[a][i][k] = x[a][i * 2 + k]
 
-   Windows are of all axes from `axis` on; with Any an extent stays open. */
+   Windows are of all axes from `axis` on; with Any an extent stays dynamic. */
 #include "ir/imm.h"
 #include "ops/ops.h"
 

@@ -26,7 +26,7 @@
   F(S, DTYPE, , dtype, 0, "type of indices", "\"int32\"")
 #define TN_FIELDS_UniqueAttrs(F, S)                                                                \
   F(S, BOOL, , sorted, 0, "smallest value first, rather than in the order of data?", "True")       \
-  F(S, BOOL, , return_counts, 0, "how often each value occurs as the last result?", "False")
+  F(S, BOOL, , return_counts, 0, "return the count of each value as the last result?", "False")
 #define SORT_ATTRS(N)                                                                              \
   N(ArgsortAttrs, Attrs, "relay.attrs.ArgsortAttrs", NODE, TREE, tn_no_hooks,                      \
     "attributes of sort and argsort")                                                              \
@@ -542,7 +542,7 @@ static const relay_op_row rows[] = {
             "which they differ"},
     SORT("unique", UniqueAttrs, relate_unique, compute_unique, NULL, "Unique",
          "the distinct elements, the places of their first ones, for each element which of them it "
-         "is, their number, and how often each occurs; what is behind the last one is 0"),
+         "is, their number, and the count of each; what is after the last one is 0"),
 };
 
 RELAY_FAMILY(sort, SORT_ATTRS)

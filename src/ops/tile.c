@@ -6,9 +6,10 @@
 #include "ops/gradients.h"
 #include "ops/ops.h"
 
-#define TN_FIELDS_TileAttrs(F, S) F(S, REF, Array, reps, TN_INTS, "how often along each axis")
+#define TN_FIELDS_TileAttrs(F, S)                                                                  \
+  F(S, REF, Array, reps, TN_INTS, "number of repetitions along each axis")
 #define TN_FIELDS_RepeatAttrs(F, S)                                                                \
-  F(S, I64, , repeats, 0, "how often each element")                                                \
+  F(S, I64, , repeats, 0, "number of times each element is repeated")                              \
   F(S, I64, , axis, 0, "along which axis")
 #define TILE_ATTRS(N)                                                                              \
   N(TileAttrs, Attrs, "relay.attrs.TileAttrs", NODE, TREE, tn_no_hooks, "attributes of tile")      \

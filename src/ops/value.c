@@ -1,4 +1,4 @@
-/* Values that are no single tensors (relay/value_types.h): sequences of any length, optional
+/* Values that are not single tensors (relay/value_types.h): sequences of any length, optional
    values. No kernels are made of these operators: the virtual machine and the interpreter have a
    function of the same name for each (runtime/vm/values.h).
 
@@ -6,7 +6,7 @@
      let %y = sequence.concat(%t, axis=0);
 
    value.widen(%x, to=T) is %x with a type that holds for more values: a tuple as a sequence, a
-   tensor with extents that are open, a value that may be missing. */
+   tensor with dynamic extents, a value that may be missing. */
 #include "ops/value.h"
 
 #include "relay/value_types.h"

@@ -105,13 +105,13 @@ static int shape_func_relation(relay_rel *r) {
 static int check_places(const relay_rel *r, const tn_arr *extents, const tn_TupleType *tensors) {
   for (int64_t i = 0; i < extents->len; ++i) {
     int64_t n, at;
-    RELAY_CHECK(r, tir_as_int(tn_arr_obj(extents, i), &n), "an extent that is no number");
+    RELAY_CHECK(r, tir_as_int(tn_arr_obj(extents, i), &n), "an extent that is not a number");
     if (n >= 0) continue;
     at = -(n + 1);
     const tn_TensorType *t = at / MOST_DIMS < tensors->fields->len
                                  ? TN_AS(TensorType, tn_arr_obj(tensors->fields, at / MOST_DIMS))
                                  : NULL;
-    RELAY_CHECK(r, t && at % MOST_DIMS < t->shape->len, "there is no extent %lld of tensor %lld",
+    RELAY_CHECK(r, t && at % MOST_DIMS < t->shape->len, "unknown extent %lld of tensor %lld",
                 (long long)(at % MOST_DIMS), (long long)(at / MOST_DIMS));
   }
   return RELAY_SOLVED;
@@ -133,7 +133,8 @@ static int check_extents_relation(relay_rel *r) {
   FUNCTION_AT(f, r, 0);
   RELAY_TUPLE_OF(tensors, r, 1);
   (void)f;
-  RELAY_CHECK(r, a->extents->len % 2 == 0, "%lld extents are no pairs", (long long)a->extents->len);
+  RELAY_CHECK(r, a->extents->len % 2 == 0, "%lld extents are not pairs",
+              (long long)a->extents->len);
   if (check_places(r, a->extents, tensors) < 0) return RELAY_FAILED;
   return nothing(r);
 }

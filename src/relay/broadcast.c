@@ -10,7 +10,7 @@
 #include "relay/op.h"
 #include "tenon/object.h"
 
-/* A choice's own extent, and in *rest what counts where that is 1; NULL: e is no choice. */
+/* A choice's own extent, and in *rest what counts where that is 1; NULL: e is not a choice. */
 static tn_expr *choice(tn_expr *e, tn_expr **rest) {
   const tn_Call *c = tir_as_call((tn_obj *)e, TIR_OP_if_then_else);
   const tn_EQ *is = c ? TN_AS(EQ, tn_arr_obj(c->args, 0)) : NULL;

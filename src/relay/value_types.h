@@ -1,4 +1,4 @@
-/* Types of values that are no single tensors and have no constructors in the program: sequences of
+/* Types of values that are not single tensors and have no constructors in the program: sequences of
    any length, values that may be missing, tensors whose number of dimensions is not known. Their
    values are made and read by the operators sequence.*, optional.* and value.*.
 
@@ -24,7 +24,7 @@ TN_API tn_Type *relay_any_tensor_type(tn_dtype t);
  * one); NULL when it is none. Tuples are not among them. */
 TN_API tn_Type *relay_sequence_element(const tn_Type *t);
 TN_API bool relay_is_no_element(const tn_Type *t);
-/** Type of the value that may be missing; NULL when it is no optional type. */
+/** Type of the value that may be missing; NULL when it is not an optional type. */
 TN_API tn_Type *relay_optional_value(const tn_Type *t);
 /** Its elements are of *dtype. */
 TN_API bool relay_is_any_tensor(const tn_Type *t, tn_dtype *dtype);
@@ -35,9 +35,9 @@ TN_API bool relay_is_value_type(const tn_Type *t);
 TN_API tn_Type *relay_storage_type(void);
 TN_API bool relay_is_storage(const tn_Type *t);
 
-/** The narrowest type for the values of both: extents that differ are open, ranks that differ make
- * a tensor of any rank, tuples of different types a sequence. NULL without an error where there is
- * none, or with MemoryError. */
+/** The narrowest type for the values of both: extents that differ are dynamic, ranks that differ
+ * make a tensor of any rank, tuples of different types a sequence. NULL without an error where
+ * there is none, or with MemoryError. */
 TN_API tn_Type *relay_join_types(tn_Type *a, tn_Type *b);
 
 /** Defines those of the types that occur in the module's functions, so that its text can be read

@@ -39,7 +39,7 @@ const tn_device_api *tn_device_api_of(int device_type, bool allow_missing) {
   if (problem) api = in_force(device_type);
   if (api || allow_missing) return api;
   const char *name = tn_device_type_name(device_type);
-  TN_CHECKP(name, DeviceError, NULL, "there is no device type %d", device_type);
+  TN_CHECKP(name, DeviceError, NULL, "unknown device type %d", device_type);
   TN_CHECKP(!problem || !*problem, DeviceError, NULL, "device %s (type %d) is not available: %s",
             name, device_type, problem);
   return TN_RAISEP(DeviceError, NULL,

@@ -123,7 +123,7 @@ static int load(tn_kernel *k, int id, const tn_kernel_api **api, void **kernel) 
   *api = atomic_load(&apis[k->code->device_type]);
   TN_CHECK(*api, DeviceError, NULL, "kernel %s: devices %s have no kernels", k->name,
            tn_device_type_name(k->code->device_type));
-  TN_CHECK(id >= 0 && id < TN_MAX_DEVICES, DeviceError, NULL, "kernel %s: there is no device %d",
+  TN_CHECK(id >= 0 && id < TN_MAX_DEVICES, DeviceError, NULL, "kernel %s: unknown device %d",
            k->name, id);
   *kernel = __atomic_load_n(&k->loaded[id], __ATOMIC_ACQUIRE);
   if (*kernel) return 0;

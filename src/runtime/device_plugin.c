@@ -32,7 +32,7 @@ static int open_library(const plugin *p) {
   void *handle = name ? dlopen(name, RTLD_NOW | RTLD_LOCAL) : NULL;
   TN_CHECK(handle, DeviceError, NULL, "%s cannot be opened: %s", p->library, dlerror());
   int (*init)(void) = (int (*)(void))dlsym(handle, p->init);
-  TN_CHECK(init, DeviceError, NULL, "%s is no plug-in of this library", p->library);
+  TN_CHECK(init, DeviceError, NULL, "%s is not a plug-in of this library", p->library);
   return init();
 }
 

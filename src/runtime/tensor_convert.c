@@ -92,8 +92,8 @@ static int pack(const uint8_t *src, uint8_t *dst, int64_t n, bool is_signed) {
 /* ---- */
 
 static int refuse(const DLTensor *src, const DLTensor *dst) {
-  return TN_RAISE(TypeError, NULL, "convert: there is no conversion from %s to %s",
-                  TN_DT(src->dtype), TN_DT(dst->dtype));
+  return TN_RAISE(TypeError, NULL, "convert: no conversion from %s to %s", TN_DT(src->dtype),
+                  TN_DT(dst->dtype));
 }
 
 static int check_sides(const DLTensor *src, const DLTensor *dst) {

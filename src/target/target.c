@@ -287,7 +287,8 @@ tn_target *target_parse(const char *text) {
   TN_CHECKP(next_word(&at, &word), ValueError, NULL, "target: the text is empty");
   const char *kind;
   TN_GETP(kind, tn_buf_cstr(&word));
-  if (*kind == '{') return TN_RAISEP(ValueError, NULL, "target: the text is no target: %s", text);
+  if (*kind == '{')
+    return TN_RAISEP(ValueError, NULL, "target: the text is not a target: %s", text);
   TN_TRYP(start(&p, kind));
   while (next_word(&at, &word)) TN_TRYP(parse_option(&p, &word, &at));
   TN_TRYP(tn_buf_ok(&word));

@@ -129,7 +129,7 @@ tn_arr *te_output_shape(const tn_Operation *op, int64_t i) {
 
 tn_Tensor *te_output(tn_Operation *op, int64_t i) {
   TN_CHECKP(i >= 0 && i < te_num_outputs(op), IndexError, NULL,
-            "operation %s has %d results, there is no result %lld", tn_cstr(op->name),
+            "operation %s has %d results: result %lld is out of range", tn_cstr(op->name),
             te_num_outputs(op), (long long)i);
   return TN_NEW(Tensor, .shape = te_output_shape(op, i), .dtype = te_output_dtype(op, i), .op = op,
                 .value_index = i);

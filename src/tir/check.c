@@ -278,7 +278,7 @@ static int check_buffer_map(const tn_PrimFunc *f) {
     TN_TRY(check_pointer((const tn_Var *)key, "tir.PrimFunc.buffer_map", f->span));
     bool known = false;
     for (int64_t j = 0; j < f->params->len && !known; ++j) known = tn_arr_obj(f->params, j) == key;
-    TN_CHECK(known, ValueError, f->span, "tir.PrimFunc.buffer_map: %s is no parameter",
+    TN_CHECK(known, ValueError, f->span, "tir.PrimFunc.buffer_map: %s is not a parameter",
              tn_cstr(((const tn_Var *)key)->name));
   }
   return 0;

@@ -12,7 +12,7 @@
 TN_API tn_arr *tir_index_map_indices(arith_analyzer *a, const tn_IndexMap *m,
                                      const tn_arr *indices);
 /** The ranges that new indices take while the old ones take theirs (Range): with the padding, where
- * an extent is no multiple of what it is divided by. */
+ * an extent is not a multiple of what it is divided by. */
 TN_API tn_arr *tir_index_map_ranges(arith_analyzer *a, const tn_IndexMap *m, const tn_arr *ranges);
 /** The same for extents (PrimExpr) of ranges from 0 on. */
 TN_API tn_arr *tir_index_map_shape(arith_analyzer *a, const tn_IndexMap *m, const tn_arr *shape);

@@ -76,7 +76,7 @@ static int read_axes(const char *text, tn_dtype t, tn_vec *axes) {
     }
     if (!isalpha((unsigned char)*p)) return invalid(text, "unexpected", *p);
     if (is_primal(*p) && factor) return invalid(text, "there is a factor before dimension", *p);
-    if (!is_primal(*p) && !factor) return invalid(text, "there is no factor before dimension", *p);
+    if (!is_primal(*p) && !factor) return invalid(text, "missing factor before dimension", *p);
     if (seen[(int)*p]) return invalid(text, "duplicate axis", *p);
     seen[(int)*p] = true;
     tn_IterVar *axis = new_axis(*p, factor, t);

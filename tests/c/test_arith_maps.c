@@ -135,7 +135,7 @@ static int detect_something(void) {
   return arith_deduce_bound(&a, (tn_Var *)x, limit, NULL, dom) ? 0 : -1;
 }
 
-/* A proof that runs out of memory is no proof: then detection goes on and may give up instead. */
+/* A proof that runs out of memory is not proof: then detection goes on and may give up instead. */
 static void test_maps_survive_failing_allocations(void **state) {
   (void)state;
   failing_alloc a = {.most = SIZE_MAX};

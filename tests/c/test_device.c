@@ -125,7 +125,7 @@ static void test_attributes(void **state) {
   assert_int_equal(attr(kDLCPU, -1, &a), -1);
   assert_error("ValueError", "device attribute -1");
   assert_int_equal(attr(77, TN_DEV_WARP_SIZE, &a), -1);
-  assert_error("DeviceError", "there is no device type 77");
+  assert_error("DeviceError", "unknown device type 77");
 }
 
 /* ---- a device whose memory is a handle ---- */
@@ -151,7 +151,7 @@ static int dev_attr(void *self, tn_device dev, tn_device_attr kind, tn_any *out)
 static int dev_alloc(void *self, tn_device dev, size_t nbytes, size_t align, tn_dtype dtype,
                      const char *mem_scope, void **out) {
   (void)self, (void)align, (void)dtype, (void)mem_scope;
-  TN_CHECK(dev.device_id == 0, DeviceError, NULL, "drawer: there is no device %d", dev.device_id);
+  TN_CHECK(dev.device_id == 0, DeviceError, NULL, "drawer: unknown device %d", dev.device_id);
   block *b = malloc(sizeof *b);
   *b = (block){nbytes, malloc(nbytes ? nbytes : 1)};
   ++blocks;
@@ -295,7 +295,7 @@ static void test_copies_with_gaps(void **state) {
   assert_int_equal(tn_tensor_copy(&metal, &there->dl), -1);
   assert_error("DeviceError", "copy from metal(0) to ext_dev(0): devices of different kinds");
   assert_null(tn_tensor_clone(&back->dl, (tn_device){kDLExtDev, 3}, NULL));
-  assert_error("DeviceError", "drawer: there is no device 3");
+  assert_error("DeviceError", "drawer: unknown device 3");
   tn_release(there);
   tn_release(back);
   tn_release(host);

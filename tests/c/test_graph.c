@@ -416,7 +416,7 @@ static void test_broken_graphs(void **state) {
   refuse(with("[0,1,2,3,4,5,6]", "[0,1,0,3,4,5,6]"), "ValueError", "node_row_ptr[2]");
   refuse(with("[0,1,2,3,4,5,6]", "[1,1,2,3,4,5,6]"), "ValueError", "node_row_ptr[0]");
   refuse(with("[0,1,2,3,4,5,6]", "[0,1,2,3,4,5,99999999999]"), "ValueError", "node_row_ptr[6]");
-  refuse(with("[0, 1]", "[0, 2]"), "ValueError", "arg_nodes[1]: node 2 is no input");
+  refuse(with("[0, 1]", "[0, 2]"), "ValueError", "arg_nodes[1]: node 2 is not an input");
   refuse(with("[0, 1]", "[1, 1]"), "ValueError", "second time");
   refuse(with("[0, 1]", "[0, -1]"), "ValueError", "arg_nodes[1]: expected 0 to 5, got -1");
   refuse(with("[5,0,0]", "[6,0,0]"), "ValueError", "heads[0]");

@@ -8,7 +8,7 @@
 #include "ir/span.h"
 #include "tenon/compiler.h"
 
-/* A pass that adds an attribute named by its argument, counting how often it ran. */
+/* A pass that adds an attribute named by its argument, counting its runs. */
 static tn_IRModule *mark(tn_IRModule *m, const tn_pass_ctx *c) {
   int64_t had = 0;
   tn_any old;

@@ -267,7 +267,7 @@ static void test_nothing_at_no_address(void **state) {
     tn_tensor *v = tn_tensor_view(t, (int64_t[]){0}, 1, TN_F32, 0);
     bool same = tn_dtype_eq(t->dl.dtype, TN_F32);
     assert_int_equal(tn_tensor_convert(&v->dl, &t->dl), same ? 0 : -1);
-    if (!same) assert_error("TypeError", "there is no conversion from float32");
+    if (!same) assert_error("TypeError", "no conversion from float32");
     tn_bytes *b = tn_tensor_save(t);
     assert_non_null(b);
     tn_release(b);

@@ -90,7 +90,7 @@ static void test_what_does_not_fit(void **state) {
   assert_int_equal(usmp_plan(b, 2, pools, 2, 4, "best_fit"), -1);
   expect_error("expected greedy_by_size, greedy_by_conflicts or hill_climb, got best_fit");
   assert_int_equal(usmp_plan(b, 2, pools, 0, 4, NULL), -1);
-  expect_error("there is no pool");
+  expect_error("no memory pool");
   b[0].bytes = INT64_MAX / 2;
   assert_int_equal(usmp_plan(b, 2, pools, 2, 4, NULL), -1);
   expect_error("a is too large");

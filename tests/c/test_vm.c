@@ -280,7 +280,7 @@ static void test_save_and_load(void **state) {
   tn_vm_exe_free(x);
 }
 
-/* Code that is no code, and what is said of it. */
+/* Code that is not code, and what is said of it. */
 static void test_verify(void **state) {
   (void)state;
   static const struct {

@@ -50,7 +50,7 @@ METHODS = [
 KEYWORDS = ["dtype", "scope", "value", "span", "annotations", "nothing", "shape", "data", "body"]
 AXES = ["spatial", "reduce", "scan", "opaque", "remap", "S", "R", "nothing"]
 LOOPS = ["range", "T.serial", "T.parallel", "T.vectorized", "T.unroll", "T.grid", "T.nothing"]
-RIGHT = 0.98  # how often a choice is one that fits
+RIGHT = 0.98  # rate of choices that fit
 
 
 class Script:

@@ -147,7 +147,7 @@ def test_places_beyond_a_box(more):
     count = relay.var("n", shape=(1,), dtype="int32")
     places = relay.var("i", shape=(1, 4), dtype="int32")
     call = relay.vision.non_max_suppression(x, count, places, return_indices=False, **more)
-    with pytest.raises(tenon.TVMError, match="is no place in a box"):
+    with pytest.raises(tenon.TVMError, match="is not a place in a box"):
         relay.transform.InferType()(
             tenon.IRModule.from_expr(relay.Function([x, count, places], call))
         )

@@ -63,7 +63,7 @@ def counted(mod, build=vm.compile):
     return programs.nodes
 
 
-# ---- broadcasts of open extents ----
+# ---- broadcasts of dynamic extents ----
 
 
 @pytest.mark.parametrize("op", [relay.add, relay.maximum], ids=["add", "max"])

@@ -43,13 +43,13 @@ def test_help_names_every_command():
 @pytest.mark.parametrize(
     "args, message",
     [
-        (("dcotor",), "there is no command dcotor; did you mean doctor?"),
-        (("opt", "--pas", "x"), "there is no option --pas; did you mean pass?"),
+        (("dcotor",), "unknown command dcotor; did you mean doctor?"),
+        (("opt", "--pas", "x"), "unknown option --pas; did you mean pass?"),
         (("opt",), "tenon opt: expected FILE"),
         (("opt", "a", "b"), "one too many: b"),
         (("opt", "-p"), "--pass needs a value: NAME"),
         (("doctor", "--json=1"), "--json takes no value"),
-        (("opt", "-z"), "there is no option -z"),
+        (("opt", "-z"), "unknown option -z"),
     ],
 )
 def test_wrong_usage(args, message):
@@ -126,7 +126,7 @@ def test_opt_errors_show_the_place():
     assert status == 1 and not out
     assert "error" in err and "    A[0] = b" in err and "^" in err
     status, _, err = call("opt", "-", "-p", "Simplifi", text=PROGRAM)
-    assert status == 1 and "there is no pass Simplifi; did you mean" in err
+    assert status == 1 and "unknown pass Simplifi; did you mean" in err
     status, _, err = call("opt", "/nowhere/x.py")
     assert status == 1 and "cannot open /nowhere/x.py: No such file" in err
 

@@ -1,4 +1,4 @@
-"""The tenon command on models for the virtual machine: open extents, branches, several results."""
+"""The tenon command on models for the virtual machine: dynamic extents, branches, several results."""
 
 import json
 import os

@@ -210,7 +210,7 @@ def test_names_of_inputs(tmp_path):
     assert "say which it is for, as NAME:" in inputs(picture)
     assert "the model has no input z" in inputs(f"z:{picture}")
     assert "the input x is given twice" in inputs(f"x:{array}", f"x:{picture}")
-    assert "there is no array for the input y:0" in inputs(f"x:{picture}")
+    assert "no array for the input y:0" in inputs(f"x:{picture}")
     assert "neither a picture (.png) nor an array" in inputs(f"x:{tmp_path / 'y.npz'}")
 
 

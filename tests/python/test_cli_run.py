@@ -99,7 +99,7 @@ def compressed(method=8, length=None):
     [
         (b"", "no archive of numpy"),
         (b"PK\5\6", "no archive of numpy"),
-        (archive(x=X), "there is no array for the input y"),
+        (archive(x=X), "no array for the input y"),
         (archive(x=X, y=Y, z=Y), "the model has no input z"),
         (archive(x=X, y=X), "in.npz: y: expected float32[3], got float32[2, 3]"),
         (

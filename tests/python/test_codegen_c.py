@@ -218,7 +218,7 @@ for i in range(4):
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_function_named_main(compiler, tmp_path):
-    """It is no start of a program, and keeps its name in the library."""
+    """It is not a start of a program, and keeps its name in the library."""
     if not shutil.which(compiler):
         pytest.skip(f"no {compiler}")
 

@@ -381,7 +381,7 @@ def test_mma(shape, types, sizes, dtypes, text, ptx):
 def test_mma_errors():
     good = ("m16n8k16", ("fp16", "fp16", "fp32"), (8, 4, 4), ("float16", "float32"))
     for change, message in (
-        (("m16n8k16", "m16k8"), "is no shape of a product"),
+        (("m16n8k16", "m16k8"), "is not a shape of a product"),
         (('"row", "col", "fp16"', '"row", "col", "fp17"'), 'no type "fp17"'),
         (("m16n8k16", "m1n1k1"), "no product of shape m1n1k1"),
     ):

@@ -96,7 +96,7 @@ def test_wrong_calls_name_what_is_wrong():
         ((x,), {}, TypeError, "missing inputs: w"),
         ((x, w, w), {}, TypeError, "expected at most 2 inputs, got 3"),
         ((x, w), {"x": x}, TypeError, "input x is given twice"),
-        ((x, w), {"v": x}, TypeError, "there is no input v; the model has x, w"),
+        ((x, w), {"v": x}, TypeError, "unknown input v; the model has x, w"),
         ((w, w), {}, ValueError, r"input x: expected float32\[2, 3\], got float32\[4, 3\]"),
         (
             (x.astype("float64"), w),

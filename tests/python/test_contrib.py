@@ -225,7 +225,7 @@ def test_create_llvm(tmp_path):
     text = clang.create_llvm('extern "C" int add(int a, int b) { return a + b; }', options=["-O1"])
     assert "define" in text and "@add" in text
     with pytest.raises(RuntimeError, match="Compilation error"):
-        clang.create_llvm("this is no program\n")
+        clang.create_llvm("this is not a program\n")
 
 
 def test_other_toolchains(monkeypatch):

@@ -86,7 +86,7 @@ def test_an_annotation_does_not_change_what_is_computed():
 def test_errors(build):
     x = relay.var("x", shape=(2,))
     mod = module([x], relay.annotation.on_device(relay.exp(x), tenon.cuda()) + x)
-    with pytest.raises(ValueError, match="device type 2, for which there is no target"):
+    with pytest.raises(ValueError, match="device type 2, which has no target"):
         build(mod, "llvm")
     with pytest.raises(ValueError, match="two targets for device type 1"):
         build(mod, ["llvm", "c"])

@@ -363,7 +363,9 @@ def test_errors():
     with pytest.raises(ValueError, match="@f is called, but no module was given"):
         gradient(relay.GlobalVar("f"))
     branch = relay.If(relay.const(True), x, x * x)
-    with pytest.raises(ValueError, match="relay.If is no operator.*use relay.transform.gradient"):
+    with pytest.raises(
+        ValueError, match="relay.If is not an operator.*use relay.transform.gradient"
+    ):
         gradient(relay.Function([x], branch), mode="first_order")
 
 

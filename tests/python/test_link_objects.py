@@ -169,7 +169,7 @@ def test_broken_objects_are_refused(tmp_path):
         except (ValueError, tenon.TVMError):
             pass
     bad.write_bytes(b"#!/bin/sh\n" + bytes(100))
-    with pytest.raises(ValueError, match=r"bad\.o: not an object file .*: it is no ELF file"):
+    with pytest.raises(ValueError, match=r"bad\.o: not an object file .*: it is not an ELF file"):
         cc.link_objects(out, [str(bad)])
     with pytest.raises(OSError, match="cannot open"):
         cc.link_objects(out, [str(tmp_path / "missing.o")])

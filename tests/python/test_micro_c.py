@@ -277,7 +277,7 @@ def test_expected_results_are_given(tmp_path):
 
 def test_errors(tmp_path):
     body = x + relay.const(1.0)
-    with pytest.raises(ValueError, match='"my model" is no identifier of C: use my_model'):
+    with pytest.raises(ValueError, match='"my model" is not an identifier of C: use my_model'):
         micro.export_c(program(body), str(tmp_path / "a"), "my model")
     with pytest.raises(ValueError, match="expected a target of kind c, got llvm"):
         micro.export_c(program(body), str(tmp_path / "a"), target="llvm")

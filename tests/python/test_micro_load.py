@@ -119,7 +119,7 @@ def test_models_are_chosen_by_name(tmp_path):
     check(micro.load_model_library_format(path, "two"), program)
     with pytest.raises(ValueError, match="archive: which model is meant: one, two?"):
         micro.load_model_library_format(path)
-    with pytest.raises(ValueError, match="there is no model six among one, two"):
+    with pytest.raises(ValueError, match="unknown model six; known: one, two"):
         micro.load_model_library_format(path, "six")
     np.savez(tmp_path / "in.npz", **inputs())
     words = ["--model", "one", "-i", str(tmp_path / "in.npz"), "-o", str(tmp_path / "out.npz")]
@@ -186,8 +186,8 @@ FILE = tarfile.REGTYPE
 HOSTILE = {
     "nothing": (b"", "0 bytes are none"),
     "no archive": (b"x" * 2048, "checksum is wrong"),
-    "zeros": (b"\0" * 10240, "there is no metadata.json"),
-    "above": (archive(("../x", FILE, b"")), "member ../x is no path within the archive"),
+    "zeros": (b"\0" * 10240, "metadata.json is missing"),
+    "above": (archive(("../x", FILE, b"")), "member ../x is not a path within the archive"),
     "inside above": (archive(("a/../../x", FILE, b"")), "no path within"),
     "absolute": (archive(("/etc/x", FILE, b"")), "no path within"),
     "empty part": (archive(("a//x", FILE, b"")), "no path within"),
@@ -203,11 +203,11 @@ HOSTILE = {
     "no name": (archive(metadata=b'{"version": 1}'), "expected a text"),
     "path as name": (
         archive(metadata=b'{"version": 1, "model_name": "../a", "runtimes": ["graph"]}'),
-        "which is no name of a file",
+        "which is not a name of a file",
     ),
     "no graph": (
         archive(metadata=b'{"version": 1, "model_name": "a", "runtimes": ["graph"]}'),
-        "there is no graph of a",
+        "a has no graph",
     ),
     "other executor": (
         archive(metadata=b'{"version": 3, "model_name": "a", "executors": ["vm"]}'),

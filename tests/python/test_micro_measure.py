@@ -79,7 +79,7 @@ def test_errors(tmp_path):
             model.measure(silent)
     model.name = "other"
     (tmp_path / "other.c").write_text("int some(void) { return 0; }\n")
-    with pytest.raises(ValueError, match="there is no function other_run"):
+    with pytest.raises(ValueError, match="unknown function other_run"):
         model.measure(CC)
 
 

@@ -149,7 +149,7 @@ def test_chosen_elements():
     on = np.array([False, True, True])
     check("Compress", [x, on], [x[:, 1:]], axis=1, shapes=[(2, 2)])
     check("Compress", [x, on], [x.ravel()[1:3]], shapes=[(2,)])
-    mod, _ = relay.frontend.from_onnx(model("NonZero", [x]))  # nothing stated: open extents
+    mod, _ = relay.frontend.from_onnx(model("NonZero", [x]))  # nothing stated: dynamic extents
     assert isinstance(mod["main"].ret_type.shape[1], relay.Any)
 
 

@@ -1,4 +1,4 @@
-"""ONNX models whose extents are open: the virtual machine against ONNX Runtime."""
+"""ONNX models with dynamic extents: the virtual machine against ONNX Runtime."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def ints(*values):
 
 
 def open_model(nodes, feeds, weights=(), opset=18):
-    """A model of nodes whose inputs have open extents, with the output y0, y1, ..."""
+    """A model of nodes whose inputs have dynamic extents, with the output y0, y1, ..."""
     inputs = []
     for name, value in feeds.items():
         kind = helper.np_dtype_to_tensor_dtype(value.dtype)

@@ -1,4 +1,4 @@
-"""Resize with open extents, sizes and factors computed at run time, against ONNX Runtime."""
+"""Resize with dynamic extents, sizes and factors computed at run time, against ONNX Runtime."""
 
 import numpy as np
 import pytest

@@ -118,7 +118,7 @@ def test_attributes_that_are_text():
     assert attrs.has_attr("f") and attrs.get_float_tuple("missing", (0.5,)) == (0.5,)
     with pytest.raises(AttributeError, match="Required attribute missing not found"):
         attrs.get_int("missing")
-    with pytest.raises(ValueError, match="'s': 'text' is no such value"):
+    with pytest.raises(ValueError, match="'s': cannot read 'text'"):
         attrs.get_int("s")
 
 

@@ -258,7 +258,7 @@ def @other(%q, %r) -> float32 { (%q, 1f).3 }"""
         (f"add: Incompatible broadcast type {types[0]} and {types[1]}", "3:8"),
         (MISMATCH, "5:19"),
         (MISMATCH, "6:21"),
-        (f"a field is taken of what is no tuple: it has type {types[0]}", "7:32"),
+        (f"a field is taken of what is not a tuple: it has type {types[0]}", "7:32"),
         ("only expressions with function types can be called, found bool", "7:46"),
         (f"add: {SHOW}: int32 and bool: the data types differ", "7:71"),
         (

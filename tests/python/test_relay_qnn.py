@@ -338,7 +338,7 @@ def test_per_channel_weights_and_bias():
 
 
 def test_no_level_leaves_quantized_operators():
-    """Nothing computes them: the pass that replaces them is no optimization."""
+    """Nothing computes them: the pass that replaces them is not an optimization."""
     x, w = integers((2, 8), "int8"), integers((3, 8), "int8")
     y = relay.qnn.op.dense(var("x", x), relay.const(w), i32(2), i32(0), f32(0.1), f32(0.2), units=3)
     with tenon.transform.PassContext(opt_level=0):

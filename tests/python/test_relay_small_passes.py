@@ -126,7 +126,7 @@ def test_convolutions_of_blocks_are_dilated_ones():
     np.testing.assert_allclose(run[0], run[1], rtol=1e-5)
 
 
-# ---- open extents ----
+# ---- dynamic extents ----
 
 
 @pytest.mark.parametrize("auto_pad", [False, True])
@@ -162,5 +162,5 @@ def test_errors_of_open_extents():
             transform.FlexibleShapeDispatch(*args)(mod)
     transform.FlexibleShapeDispatch([2], auto_pad=True, affects_output=False)(mod)
     func = tenon.tir.PrimFunc([], tenon.tir.Evaluate(0))
-    with pytest.raises(TypeError, match="@main is no function of Relay"):
+    with pytest.raises(TypeError, match="@main is not a function of Relay"):
         transform.FlexibleShapeDispatch([2])(tenon.IRModule({"main": func}))

@@ -227,7 +227,7 @@ def test_exporting_again(tmp_path):
         assert y.numpy()[0] == k
 
 
-# ---- what is no library for this machine
+# ---- what is not a library for this machine
 
 
 def refused(path):

@@ -81,7 +81,7 @@ def test_outputs_of_a_graph_that_are_inputs():
 
 
 def test_long_lists():
-    """A list of 30,000 references to one argument is no deep recursion."""
+    """A list of 30,000 references to one argument does not recurse."""
     mod = tenon.IRModule()
     mod.import_from_std("prelude.rly")
     text = """#[version = "0.0.5"]

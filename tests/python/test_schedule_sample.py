@@ -260,7 +260,7 @@ def test_compute_location_by_decision():
     sch.compute_at(block, loop)
     assert len(sch.get_loops(block)) == 2
     tenon.ir.assert_structural_equal(sch.mod["main"], _moved(chain(), 0))
-    # what is no choice becomes the one before it
+    # what is not a choice becomes the one before it
     other = tir.Schedule(chain())
     other.sample_compute_location("B", decision=7)
     assert other.trace.as_json()[1] == [[1, 1]]

@@ -469,7 +469,7 @@ def tensors(kind):
 
 
 def opened(kind, bits):
-    """The type with some of its extents open."""
+    """The type with some of its extents dynamic."""
     shape = [relay.Any() if bits >> i & 1 else d for i, d in enumerate(kind.shape)]
     return relay.TensorType(shape, kind.dtype)
 
@@ -537,7 +537,7 @@ MISFITS = {
 
 @pytest.mark.parametrize("name", sorted(MISFITS))
 def test_arguments_that_do_not_fit(name):
-    """What the static type would refuse is refused when the program runs, whatever is open."""
+    """What the static type would refuse is refused when the program runs, whatever is dynamic."""
     types, make = TRIED[name](3, 2, 4, 2)
     params = [relay.var(f"x{i}", opened(t, -1)) for i, t in enumerate(types)]
     call = make(*params)

@@ -73,7 +73,7 @@ def test_target_of_host():
 
 
 def test_target_of_missing_device():
-    with pytest.raises(ValueError, match="there is no device metal"):
+    with pytest.raises(ValueError, match="unknown device metal"):
         Target.from_device("metal")
     with pytest.raises(ValueError, match="no target is known for devices of type"):
         Target.from_device("ext_dev")

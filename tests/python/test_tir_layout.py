@@ -29,7 +29,7 @@ def test_layout():
 @pytest.mark.parametrize(
     "text, why",
     [
-        ("NCHWc", "there is no factor before dimension c"),
+        ("NCHWc", "missing factor before dimension c"),
         ("NCHWC", "duplicate axis C"),
         ("NHW16c", "missing axis C"),
         ("N4CHW", "there is a factor before dimension C"),

@@ -86,4 +86,4 @@ def test_a_wrong_name_is_told(tmp_path):
     write(tmp_path, "good")
     done = torture(tmp_path, "godo")
     assert done.returncode == 1
-    assert done.stderr == "tools/torture: there is no generator godo; there are: good\n"
+    assert done.stderr == "tools/torture: unknown generator godo; known: good\n"

@@ -152,7 +152,7 @@ def test_targets():
         ("llvm, , c", {}, "a part is empty"),
         ("llvm, llvm", {}, "named twice"),
         ("cuda, opencl, llvm", {}, "a target and its host"),
-        ("nothing", {}, "there is no target 'nothing'"),
+        ("nothing", {}, "unknown target 'nothing'"),
         ("llvm", {"c": {"mcpu": "x"}}, "Passed --target-c-mcpu but did not specify c target"),
     ):
         with pytest.raises(tvmc.TVMCException, match=message):
@@ -169,7 +169,7 @@ def test_configurations():
     assert config == {"tir.disable_vectorize": True, "ir.verify": 2}
     for given, message in (
         ("tir.disable_vectorize", "expected name=value"),
-        ("no.such=1", "is no pass configuration"),
+        ("no.such=1", "unknown pass configuration"),
         ("tir.disable_vectorize=often", "expected a number"),
     ):
         with pytest.raises(tvmc.TVMCException, match=message):
@@ -210,7 +210,7 @@ def test_packages_that_are_none(tmp_path):
         link = tarfile.TarInfo("mod.so")
         link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
         archive.addfile(link)
-    with pytest.raises(tvmc.TVMCException, match="mod.so is no plain file"):
+    with pytest.raises(tvmc.TVMCException, match="mod.so is not a plain file"):
         tvmc.TVMCPackage(str(path))
     with tarfile.open(path, "w"):
         pass
@@ -258,7 +258,7 @@ def test_options_of_choices(model_file, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "command, status, message",
     [
-        (["compile", "--target", "llvm", "no.onnx"], 4, "there is no file no.onnx"),
+        (["compile", "--target", "llvm", "no.onnx"], 4, "no.onnx does not exist"),
         (["run", "no.tar"], 4, "no.tar cannot be read"),
         (["run", "--inputs", "no.npz", "no.tar"], 4, "cannot be read"),
         (["tune", "--target", "llvm", "x"], 4, "kernels are not tuned yet"),

@@ -205,7 +205,7 @@ def test_constants_as_outputs_are_copied():
 def test_where_workspace_io_is_not_possible():
     with pytest.raises(tenon.TVMError, match="use_workspace_io needs interface-api c, got packed"):
         build(network(), {}, CRT, config=IO)
-    with pytest.raises(ValueError, match="there are no pools: set tir.usmp.enable"):
+    with pytest.raises(ValueError, match="no memory pools: set tir.usmp.enable"):
         build(network(), C_INTERFACE, CRT, config={"tir.usmp.use_workspace_io": True})
 
 

@@ -24,7 +24,7 @@ def check(vm, want, *shapes):
 
 @pytest.mark.parametrize("opened", ["mkn", "mn", "k", "n"])
 def test_dense(opened):
-    """Rows and columns that are no whole tiles are padded, one row and two have own kernels."""
+    """Rows and columns that are not whole tiles are padded, one row and two have own kernels."""
     fixed = {"m": 9, "k": 20, "n": 48}
     m, k, n = (ANY if c in opened else fixed[c] for c in "mkn")
     half = relay.const(0.5)

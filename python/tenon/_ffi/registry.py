@@ -187,7 +187,7 @@ def _init_api_prefix(target, prefix):
         if earlier is not None:
             return earlier(name)
         raise AttributeError(
-            f"module {target.__name__!r} has no attribute {name!r}, and there is no global "
+            f"module {target.__name__!r} has no attribute {name!r}, and the global "
             f"function {prefix}.{name}"
         )
 

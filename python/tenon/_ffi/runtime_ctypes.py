@@ -58,7 +58,7 @@ class DataType(_core.DataType):
     Raises
     ------
     ValueError
-        The text is no type.
+        The text is not a type.
     """
 
     __slots__ = ()

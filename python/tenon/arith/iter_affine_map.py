@@ -90,7 +90,7 @@ class IterSumExpr(IterMapExpr):
 
 @register_object("arith.IterMapResult")
 class IterMapResult(Node):
-    """Result of detect_iter_map: `indices` (empty when they are no map), `errors`,
+    """Result of detect_iter_map: `indices` (empty when they are not a map), `errors`,
     `padding_predicate`."""
 
     __slots__ = ()

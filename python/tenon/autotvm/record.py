@@ -46,7 +46,7 @@ def decode(row, protocol="json"):
     Raises
     ------
     ValueError
-        The line is no record.
+        The line is not a record.
     RuntimeError
         An unknown protocol.
     """

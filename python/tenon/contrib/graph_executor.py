@@ -33,7 +33,7 @@ def create(graph_json_str, libmod, device):
     Raises
     ------
     ValueError
-        The graph is broken, or `device` is no device.
+        The graph is broken, or `device` is not a device.
     TVMError
         A function of the graph is missing in `libmod`.
 
@@ -158,7 +158,7 @@ class GraphModule:
         key : int or str, optional
             Number or name of an input.
         value : NDArray, numpy.ndarray or array-like
-            Its value. What is no NDArray is converted to the input's dtype.
+            Its value. What is not an NDArray is converted to the input's dtype.
         params : dict of str to such values
             Further inputs by name; names that the graph does not have are a warning.
 

@@ -31,7 +31,7 @@ def get_cuda_version(cuda_path=None):
     """Version of the toolkit as (major, minor, patch)."""
     nvcc = os.path.join(cuda_path or find_cuda_path(), "bin", "nvcc")
     if not os.path.exists(nvcc):
-        raise RuntimeError(f"cannot read the CUDA version: there is no {nvcc}")
+        raise RuntimeError(f"cannot read the CUDA version: {nvcc} does not exist")
     text = subprocess.run([nvcc, "--version"], capture_output=True, check=True).stdout.decode()
     match = re.search(r"release .*V(\d+)\.(\d+)\.(\d+)", text)
     if not match:
@@ -171,7 +171,7 @@ def find_libdevice_path(arch):
     """Path of the newest ``libdevice`` bitcode of the toolkit that serves `arch` (as in 80)."""
     folder = os.path.join(find_cuda_path(), "nvvm", "libdevice")
     if not os.path.isdir(folder):
-        raise RuntimeError(f"cannot find libdevice: there is no {folder}")
+        raise RuntimeError(f"cannot find libdevice: {folder} does not exist")
     best, best_version = None, -1
     for name in os.listdir(folder):
         match = re.fullmatch(r"libdevice(?:\.compute_(\d+))?\.10\.bc", name)

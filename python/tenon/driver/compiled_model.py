@@ -38,7 +38,7 @@ class CompiledModel:
         The executor.
     inputs : dict of str to (tuple of int, str)
         Shape and type of each input, in order; None for extents that the model leaves open, and
-        (None, None) for what is no tensor: a sequence, which is given as a list of arrays, or an
+        (None, None) for what is not a tensor: a sequence, which is given as a list of arrays, or an
         optional value, which may be None or left out.
     outputs : list of (tuple of int, str)
         Shape and type of each output.
@@ -153,7 +153,7 @@ class CompiledModel:
             if name in given:
                 raise TypeError(f"input {name} is given twice")
             if name not in self.inputs:
-                raise TypeError(f"there is no input {name}; the model has {', '.join(names)}")
+                raise TypeError(f"unknown input {name}; the model has {', '.join(names)}")
             given[name] = value
         missing = [name for name in names if name not in given]
         if missing:
@@ -349,7 +349,7 @@ def compile(
     -------
     CompiledModel
         ``compiled(x)`` gives the output for an input as numpy arrays. Models with control flow, or
-        with extents left open, run on the virtual machine: its ``executor`` is then ``"vm"``.
+        with dynamic extents, run on the virtual machine: its ``executor`` is then ``"vm"``.
         A tensor program (``"function"``) is called with an array for each of its parameters,
         NDArray or numpy array, and writes its results into them.
     """

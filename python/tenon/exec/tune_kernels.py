@@ -3,11 +3,11 @@
     python -m tenon.exec.tune_kernels model.onnx ... -o own.log
     python -m tenon.exec.tune_kernels --again own.log -o kept.log
 
-Every kernel of the models whose tile is open is built with other values, each measured in turn with
-what the rules choose. What is faster by more than ``--gain`` per cent is measured once more, alone
-beside the rules' choice, and written as a record only where it is again. ``--again`` does the last
-step for the records of a file. Kernels are measured alone: a convolution with the border that keeps
-the size of its image, bias and ReLU.
+Every kernel of the models whose tile can be tuned is built with other values, each measured in turn
+with what the rules choose. What is faster by more than ``--gain`` per cent is measured once more,
+alone beside the rules' choice, and written as a record only where it is again. ``--again`` does the
+last step for the records of a file. Kernels are measured alone: a convolution with the border that
+keeps the size of its image, bias and ReLU.
 
 Measure on a machine that does nothing else, with as many threads (TENON_NUM_THREADS) as programs
 will have. Records name the processor and the number of threads, and count for no others.

@@ -108,7 +108,7 @@ def load_json(json_str):
     Raises
     ------
     ValueError
-        The text is no such JSON.
+        The text is not JSON of an object.
     """
     return _ffi_node_api.LoadJSON(json_str)
 

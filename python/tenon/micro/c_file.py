@@ -210,7 +210,7 @@ def export_c(
     Raises
     ------
     ValueError
-        A name that is no identifier, another target, tests that do not fit.
+        A name that is not an identifier, another target, tests that do not fit.
     CodegenError
         An operator needs a runtime; nothing is written then.
     """

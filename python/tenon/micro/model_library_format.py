@@ -240,7 +240,7 @@ def export_model_library_format(mods, file_name, version=None, compiler=None):
     RuntimeError
         There is more than one module of operators.
     NotImplementedError
-        One of `mods` is no built model.
+        One of `mods` is not a built model.
     OSError
         The file cannot be written.
     """
@@ -298,7 +298,7 @@ def load_model_library_format(file_name, model=None):
     Raises
     ------
     ValueError
-        The file is no such archive, or its code does not compile.
+        The file is not such an archive, or its code does not compile.
     OSError
         The file cannot be read, or there is no compiler.
     """

@@ -238,7 +238,7 @@ def build(
     Raises
     ------
     ValueError
-        `ir_mod` is no module, there is no target, the program is not static, or the memory pools
+        `ir_mod` is not a module, there is no target, the program is not static, or the memory pools
         are too small.
     TVMError
         Options of executor and runtime that do not go together.
@@ -397,8 +397,8 @@ class AotExecutor(GraphExecutor):
 def _arguments(func, args, kwargs):
     """Arguments in the order of the parameters, whose names need not differ.
 
-    Names that are no parameter's are left aside: programs give the values of all inputs they have
-    to functions from which a pass removed some.
+    Names that do not belong to a parameter are ignored: programs give the values of all inputs they
+    have to functions from which a pass removed some.
     """
     names = [str(param.name_hint) for param in func.params]
     shared = [name for name in kwargs if names.count(name) > 1]

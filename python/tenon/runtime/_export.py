@@ -128,7 +128,7 @@ class _Job:
                 )
 
     def pack_imports(self, fcompile, fpack_imports):
-        """Write the modules that are no host code, as a blob, into one file; returns its path."""
+        """Write the modules that are not host code, as a blob, into one file; returns its path."""
         arguments = (self.mod, bool(self.is_system_lib), self.prefix)
         if fpack_imports is not None:
             return [fpack_imports(*arguments, self.folder)]

@@ -356,7 +356,7 @@ class Module(Object):
             Makes the file instead, for example `tenon.contrib.cc.create_shared`. Its attribute
             ``object_format`` (``"o"``, ``"tar"``, ``"cu"``) says what the objects are saved as.
         fpack_imports : function (mod, is_system_lib, symbol_prefix, workspace_dir) -> str, optional
-            Packs the imports that are no host code into a file, whose path it returns.
+            Packs the imports that are not host code into a file, whose path it returns.
         addons : list of str, optional
             Files to link in addition.
         workspace_dir : str, optional

@@ -145,7 +145,7 @@ class NDArray(_core.Tensor):
         ValueError
             The shapes differ, or the dtypes of two NDArrays.
         TypeError
-            The source is no array.
+            The source is not an array.
         """
         if isinstance(source_array, NDArray):
             source_array.copyto(self)
@@ -420,7 +420,7 @@ def from_dlpack(dltensor):
     Raises
     ------
     ValueError
-        The capsule was used before, or is no tensor.
+        The capsule was used before, or is not a tensor.
     """
     return _core.from_dlpack(dltensor)
 

@@ -63,7 +63,7 @@ def load_param_dict(param_bytes):
     Raises
     ------
     ValueError
-        The bytes are no parameters, or cut off.
+        The bytes are not parameters, or cut off.
     """
     if isinstance(param_bytes, str):
         param_bytes = bytes(param_bytes, "latin-1")

@@ -41,14 +41,14 @@ def _number(arg, dtype):
 
 
 def _kind(kind):
-    """(shape, type) of a tensor, None for extents that are open; (None, None) for other values."""
+    """(shape, type) of a tensor, None for dynamic extents; (None, None) for other values."""
     if kind is None or kind[2]:
         return None, None
     return _shape(kind[0]), str(kind[1])
 
 
 def _shape(shape):
-    """None for extents that are open; None for any shape."""
+    """None for dynamic extents; None for any shape."""
     return None if shape is None else tuple(None if n < 0 else int(n) for n in shape)
 
 
@@ -192,7 +192,7 @@ class Executable:
         -------
         (list, list) of (tuple of int, str), or None
             Shape and type of each parameter, and of each result (of a tuple: of its fields). None
-            stands for an extent that is known at run time; (None, None) for what is no tensor.
+            stands for an extent that is known at run time; (None, None) for what is not a tensor.
             None for functions that the compiler has made of others.
         """
         types = self.mod["get_function_types"](func_name)
@@ -437,7 +437,7 @@ class VirtualMachine:
             No such function, other than its number of arguments, inputs that were not set, or a
             tensor of another shape (`ShapeError`).
         TypeError
-            An argument that is no tensor, or one of another type (`DTypeError`).
+            An argument that is not a tensor, or one of another type (`DTypeError`).
         RuntimeError
             Calls nested too deeply.
         TVMError

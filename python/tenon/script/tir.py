@@ -213,7 +213,7 @@ def macro(*args, hygienic=True):
     args : function
         The function, when the decorator is written without brackets.
     hygienic : bool
-        Names that are no parameters mean what they mean where the macro is defined. When false,
+        Names that are not parameters mean what they mean where the macro is defined. When false,
         what they mean where it is called.
 
     Returns

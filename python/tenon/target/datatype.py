@@ -56,7 +56,7 @@ def register_op(
     ----------
     lower_func : callable
         Takes the expression (a PrimExpr, operands lowered) and gives one that computes it in the
-        unsigned integer type of the same size, or in the type of the result if that is no
+        unsigned integer type of the same size, or in the type of the result if that is not a
         registered one.
     op_name : str
         Name of the node: "Add", "Max", "LT", "FloatImm", "Cast", "Call".

@@ -23,6 +23,6 @@ def register_tag(name, config, override=False):
     Raises
     ------
     ValueError
-        The tag is taken, or the configuration is no target.
+        The tag is taken, or the configuration is not a target.
     """
     return _ffi_api.TargetTagAddTag(name, config, override)

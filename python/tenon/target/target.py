@@ -216,7 +216,7 @@ class Target(Object):
         """The same with a host for each."""
         targets = Target.canon_multi_target(target)
         if targets is None:
-            raise AssertionError("there is no target for a host")
+            raise AssertionError("a host needs a target")
         return [Target.canon_target_and_host(t, target_host)[0] for t in targets]
 
     @staticmethod

@@ -86,7 +86,7 @@ def layout(layout_str, dtype="int32"):
     Raises
     ------
     ValueError
-        The text is no layout.
+        The text is not a layout.
 
     Examples
     --------

@@ -183,7 +183,7 @@ class IndexMap(Object):
         Raises
         ------
         TVMError
-            The map is no bijection on this shape: it needs padding, or is not affine.
+            The map is not a bijection on this shape: it needs padding, or is not affine.
         """
         return _ffi_api.IndexMapInverse(self, _extents(shape))
 

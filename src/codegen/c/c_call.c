@@ -96,7 +96,7 @@ static tn_str *call_function(c_gen *g, const tn_Call *call) {
   const tn_GlobalVar *v = (const tn_GlobalVar *)call->op;
   const tn_PrimFunc *callee = TN_AS(PrimFunc, ir_module_lookup(g->ir, v));
   tn_str *s;
-  TN_CHECKP(callee, CodegenError, call->span, "%s: %s: %s is no tensor program of the module",
+  TN_CHECKP(callee, CodegenError, call->span, "%s: %s: %s is not a tensor program of the module",
             g->d->name, g->name, tn_cstr(v->name_hint));
   const char *name;
   TN_GETP(name, c_identifier(c_symbol(v, callee)));

@@ -218,7 +218,7 @@ static int write_all(c_gen *g, tn_buf *all, const char *prelude) {
   for (int64_t i = 0; tn_map_at(g->ir->functions, i, &key, &value); ++i) {
     const tn_PrimFunc *f = TN_AS(PrimFunc, value.v.obj);
     const tn_GlobalVar *v = (const tn_GlobalVar *)key.v.obj;
-    TN_CHECK(f, CodegenError, v->span, "%s: %s is no tensor program but a %s", g->d->name,
+    TN_CHECK(f, CodegenError, v->span, "%s: %s is not a tensor program but a %s", g->d->name,
              tn_cstr(v->name_hint), tn_obj_key(value.v.obj));
     g->name = c_symbol(v, f);
     TN_TRY(c_kernel(g, f));
@@ -257,7 +257,7 @@ static int add_kernel(tn_device_code *code, const tn_GlobalVar *v, const tn_Prim
     TN_TRY(tn_vec_push(&types, tn_any_dtype(t)));
   }
   const tn_arr *params = (const tn_arr *)tn_map_find(f->attrs->dict, "tir.kernel_launch_params");
-  TN_CHECK(params, CodegenError, f->span, "%s is no kernel: it has no tir.kernel_launch_params",
+  TN_CHECK(params, CodegenError, f->span, "%s is not a kernel: it has no tir.kernel_launch_params",
            c_symbol(v, f));
   for (int64_t i = 0; i < params->len; ++i) TN_TRY(tn_vec_push(&tags, params->items[i]));
   return tn_device_code_add(code, c_symbol(v, f), &types, &tags);

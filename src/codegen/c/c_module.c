@@ -127,8 +127,8 @@ static int write_all(c_gen *g, bool heads) {
   for (int64_t i = 0; tn_map_at(g->ir->functions, i, &key, &value); ++i) {
     const tn_GlobalVar *v = (const tn_GlobalVar *)key.v.obj;
     const tn_PrimFunc *f = TN_AS(PrimFunc, value.v.obj);
-    TN_CHECK(f, CodegenError, v->span, "c: %s is no tensor program but a %s", tn_cstr(v->name_hint),
-             tn_obj_key(value.v.obj));
+    TN_CHECK(f, CodegenError, v->span, "c: %s is not a tensor program but a %s",
+             tn_cstr(v->name_hint), tn_obj_key(value.v.obj));
     g->name = c_symbol(v, f);
     if (!heads) {
       TN_TRY(write_function(g, f));

@@ -35,7 +35,7 @@ enum {
   C_NEEDS_DOT_SS = 8, /* of signed bytes, of unsigned with signed ones, of unsigned ones */
   C_NEEDS_DOT_US = 16,
   C_NEEDS_DOT_UU = 32,
-  C_NEEDS_DOT_TAIL = 128, /* some of their lengths are no multiples of 4 */
+  C_NEEDS_DOT_TAIL = 128, /* some of their lengths are not multiples of 4 */
   C_NEEDS_CLIP = 256,     /* to int8 */
   C_NEEDS_UCLIP = 512,    /* to uint8 */
   C_NEEDS_SCALED = 1024,  /* to int8, of the high half of a product */
@@ -105,7 +105,7 @@ struct c_gen {
   tn_pmap vectors;      /* of this statement: BufferLoad that was read as a vector, or Let of one ->
                            tn_str, its variable */
   tn_vec fragments;     /* AttrStmt around that tell shapes and layouts of fragments */
-  tn_map *used;         /* names in use -> how often */
+  tn_map *used;         /* names in use -> count */
   tn_map *packed;       /* packed functions -> their variable */
   tn_map *externs;      /* names of C functions that are declared; NULL: none has to be */
   tn_map *imports;      /* C code that programs brought along */
@@ -212,10 +212,10 @@ int c_store_vector(c_gen *g, const tn_BufferStore *s);
 /** Pointer to an element. */
 tn_str *c_vector_place(c_gen *g, const tn_Buffer *b, const tn_expr *base);
 /** A loop as a call of a function that sums up products of bytes. @return 1 it is written, 0 it is
- * no such loop, -1 error */
+ * not such a loop, -1 error */
 int c_dot_product(c_gen *g, const tn_For *s);
 /** Loops over elements that are a constant, but for some in their midst, as one that fills and one
- * that computes those. @return NULL: they are no such loops (or with an error) */
+ * that computes those. @return NULL: they are not such loops (or with an error) */
 tn_stmt *c_fill_first(c_gen *g, const tn_For *s);
 /** Those functions, where the code needs them. */
 void c_write_dots(int needs, tn_buf *out);

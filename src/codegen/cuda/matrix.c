@@ -302,8 +302,8 @@ static int read_operands(c_gen *g, const tn_Call *e, bool sparse, operand *x) {
   int64_t m, n, k;
   TN_GET(shape, cuda_text_arg(g, e, 0));
   TN_CHECK(parse_shape(shape, &m, &n, &k) == 0, CodegenError, e->span,
-           "cuda: %s: \"%.40s\" is no shape of a product: expected one such as m16n8k16", g->name,
-           shape);
+           "cuda: %s: \"%.40s\" is not a shape of a product: expected one such as m16n8k16",
+           g->name, shape);
   const int64_t elements[] = {m * k / (sparse ? 2 : 1), k * n, m * n};
   for (int i = 0; i < 3; ++i) {
     TN_GET(type, cuda_text_arg(g, e, 3 + i));

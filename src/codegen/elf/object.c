@@ -16,7 +16,7 @@ static bool fits(const elf_object *o, uint64_t offset, uint64_t size) {
 static int check_head(elf_object *o) {
   if (o->bytes.len < sizeof(Elf64_Ehdr)) return bad(o, "it is too short");
   const Elf64_Ehdr *h = o->head = (const Elf64_Ehdr *)(const void *)o->bytes.data;
-  if (memcmp(h->e_ident, ELFMAG, SELFMAG) != 0) return bad(o, "it is no ELF file");
+  if (memcmp(h->e_ident, ELFMAG, SELFMAG) != 0) return bad(o, "it is not an ELF file");
   if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_ident[EI_DATA] != ELFDATA2LSB)
     return bad(o, "expected 64 bits, least significant byte first");
   if (h->e_type != ET_REL) return bad(o, "it is linked already");

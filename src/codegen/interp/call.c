@@ -25,8 +25,8 @@ static int call_function(in_frame *f, const tn_Call *call, in_value *out) {
   const tn_GlobalVar *v = (const tn_GlobalVar *)call->op;
   const tn_PrimFunc *callee = TN_AS(PrimFunc, ir_module_lookup(f->m->ir, v));
   in_value *values;
-  TN_CHECK(callee, CodegenError, call->span, "stackvm: %s: %s is no tensor program of the module",
-           f->name, tn_cstr(v->name_hint));
+  TN_CHECK(callee, CodegenError, call->span,
+           "stackvm: %s: %s is not a tensor program of the module", f->name, tn_cstr(v->name_hint));
   TN_GET(values, tn_alloc_zero((size_t)call->args->len + 1, sizeof *values));
   int err = 0;
   for (int64_t i = 0; !err && i < call->args->len; ++i)

@@ -101,7 +101,7 @@ static int check_functions(const tn_IRModule *ir) {
   tn_any key, value;
   for (int64_t i = 0; tn_map_at(ir->functions, i, &key, &value); ++i)
     TN_CHECK(TN_AS(PrimFunc, value.v.obj), CodegenError, NULL,
-             "stackvm: %s is no tensor program but a %s",
+             "stackvm: %s is not a tensor program but a %s",
              tn_cstr(((const tn_GlobalVar *)key.v.obj)->name_hint), tn_obj_key(value.v.obj));
   return 0;
 }

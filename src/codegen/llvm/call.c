@@ -15,7 +15,7 @@ int cg_need_args(const tn_Call *call, int64_t n) {
 LLVMValueRef cg_intrinsic(cg_fn *f, const char *name, LLVMTypeRef *types, int ntypes,
                           LLVMValueRef *args, int nargs) {
   unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
-  TN_CHECKP(id, CodegenError, NULL, "llvm: there is no intrinsic %s", name);
+  TN_CHECKP(id, CodegenError, NULL, "llvm: unknown intrinsic %s", name);
   LLVMValueRef fn = LLVMGetIntrinsicDeclaration(f->m->mod, id, types, (size_t)ntypes);
   LLVMTypeRef type = LLVMIntrinsicGetType(f->m->ctx, id, types, (size_t)ntypes);
   return cg_fast(f, LLVMBuildCall2(f->b, type, fn, args, (unsigned)nargs, ""));
@@ -54,7 +54,7 @@ static LLVMValueRef call_extern(cg_fn *f, const tn_Call *call) {
 static LLVMValueRef call_function(cg_fn *f, const tn_Call *call) {
   const tn_GlobalVar *v = (const tn_GlobalVar *)call->op;
   const tn_PrimFunc *callee = TN_AS(PrimFunc, ir_module_lookup(f->m->ir, v));
-  TN_CHECKP(callee, CodegenError, call->span, "llvm: %s: %s is no tensor program of the module",
+  TN_CHECKP(callee, CodegenError, call->span, "llvm: %s: %s is not a tensor program of the module",
             f->name, tn_cstr(v->name_hint));
   const char *name = cg_symbol(v, callee);
   LLVMValueRef fn = LLVMGetNamedFunction(f->m->mod, name);
@@ -269,7 +269,7 @@ LLVMValueRef cg_call(cg_fn *f, const tn_Call *call) {
   case TIR_OP_vectorlow:
   case TIR_OP_vectorcombine: return vector_op(f, op, call);
   case TIR_OP_END:
-    return TN_RAISEP(CodegenError, call->span, "llvm: %s: call of something that is no function",
+    return TN_RAISEP(CodegenError, call->span, "llvm: %s: call of something that is not a function",
                      f->name);
   }
   LLVMValueRef v = cg_tiles(f, op, call, &done);

@@ -188,7 +188,7 @@ static int for_each(cg_module *m,
   for (; tn_map_at(m->ir->functions, n, &key, &value); ++n) {
     const tn_GlobalVar *v = (const tn_GlobalVar *)key.v.obj;
     const tn_PrimFunc *func = TN_AS(PrimFunc, value.v.obj);
-    TN_CHECK(func, CodegenError, v->span, "llvm: %s is no tensor program but a %s",
+    TN_CHECK(func, CodegenError, v->span, "llvm: %s is not a tensor program but a %s",
              tn_cstr(v->name_hint), tn_obj_key(value.v.obj));
     all[n] = (entry){cg_symbol(v, func), v, func};
   }

@@ -101,7 +101,7 @@ static LLVMValueRef scaled(maker *k, LLVMValueRef v, LLVMValueRef n) {
   return NULL;
 }
 
-/* exp(x) = 2**n exp(r). The power is multiplied in two steps, since it may be no normal number
+/* exp(x) = 2**n exp(r). The power is multiplied in two steps, since it may be a subnormal number
    itself. */
 static LLVMValueRef build_exp(maker *k, LLVMValueRef x) {
   LLVMValueRef t, p;

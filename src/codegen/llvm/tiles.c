@@ -164,7 +164,7 @@ static int read_kind(const tn_Call *call, product *p) {
   p->from_zero = kind & KIND_FROM_ZERO;
   kind &= ~(int64_t)KIND_FROM_ZERO;
   TN_CHECK(!kind || kind >= KIND_BYTES, CodegenError, call->span,
-           "llvm: tile_product: argument %d: there is no such kind of product: %lld", KIND_ARG,
+           "llvm: tile_product: argument %d: unknown kind of product: %lld", KIND_ARG,
            (long long)kind);
   p->multiply = kind ? of_bytes[kind - KIND_BYTES] : "llvm.x86.tdpbf16ps";
   return 0;

@@ -60,7 +60,7 @@ static int check_workspace_io(const aot_options *o) {
            "tir.usmp.use_workspace_io needs interface-api c, got packed: callers of the packed "
            "interface bring inputs and outputs along");
   TN_CHECK(!o->workspace_io || o->pools, ValueError, NULL,
-           "tir.usmp.use_workspace_io: there are no pools: set tir.usmp.enable");
+           "tir.usmp.use_workspace_io: no memory pools: set tir.usmp.enable");
   return 0;
 }
 

@@ -201,7 +201,7 @@ static int tensors_of(const tn_PrimFunc *f, const char *attr, tn_arr **names, tn
     const tn_Var *v = TN_AS(Var, tn_arr_obj(list, i));
     tn_any found;
     TN_CHECK(v && tn_map_get(f->buffer_map, tn_any_obj(v), &found), ValueError, f->span,
-             "CreateExecutorMetadata: %s lists what is no tensor at %lld", attr, (long long)i);
+             "CreateExecutorMetadata: %s lists what is not a tensor at %lld", attr, (long long)i);
     const tn_Buffer *b = (const tn_Buffer *)found.v.obj;
     TN_TRY(tn_vec_push_obj(&n, v->name));
     TN_TRY(tn_vec_push_obj(&t, TN_NEW(TensorType, .shape = b->shape, .dtype = b->dtype)));

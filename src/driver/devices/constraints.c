@@ -105,7 +105,7 @@ static int to_host(device_plan *p, int32_t d, const tn_RelayCall *c) {
                : device_constrain(p, d, (const tn_obj *)p->config->host_virtual_device, span_of(c));
 }
 
-/* What tells about extents is on the host: arguments from `first` on, and the result. */
+/* What computes extents is on the host: arguments from `first` on, and the result. */
 static int on_host(device_plan *p, const tn_RelayCall *c, int64_t first) {
   int32_t d = device_leaf(p, relay_type_of(c), NULL);
   for (int64_t i = first; i < c->args->len; ++i) TN_TRY(to_host(p, of(p, relay_arg(c, i)), c));

@@ -73,7 +73,7 @@ int32_t device_find(device_plan *p, int32_t d);
 int device_unify(device_plan *p, int32_t a, int32_t b, const tn_Span *at);
 /** All of a domain is on a device. */
 int device_constrain(device_plan *p, int32_t d, const tn_obj *device, const tn_Span *at);
-/** The virtual device with what is open filled in; the same object for the same place. */
+/** The virtual device with its free fields filled in; the same object for the same place. */
 tn_VirtualDevice *device_canonical(device_plan *p, const tn_obj *device, const tn_Span *at);
 
 #define DRIVER_DECLARE_MODULE(fn)                          tn_IRModule *fn(tn_IRModule *m, const tn_pass_ctx *c);

@@ -52,7 +52,7 @@ tn_VirtualDevice *device_canonical(device_plan *p, const tn_obj *device, const t
   if (r) return r;
   tn_Target *t = target_for(p, type);
   TN_CHECKP(t, ValueError, (tn_Span *)(uintptr_t)at,
-            "a value is to be on device type %d, for which there is no target: build for a "
+            "a value is to be on device type %d, which has no target: build for a "
             "dictionary or list of targets with one for it",
             type);
   TN_GETP(r, target_virtual_device(type, id, t, tn_cstr(d->memory_scope)));

@@ -40,7 +40,7 @@ int records_enter(tn_func *f, tn_str *key) {
 }
 
 int records_exit(void) {
-  TN_CHECK(sources, ValueError, NULL, "records: there is no source to leave");
+  TN_CHECK(sources, ValueError, NULL, "records: no source to leave");
   tn_arr *rest = NULL;
   if (sources->len > 2)
     TN_GET(rest, tn_scope_own(tn_arr_new(sources->items + 2, sources->len - 2)));

@@ -156,7 +156,7 @@ typedef struct {
   int n;
 } vm_pieces;
 
-/** How a kernel whose first extents are open is cut into pieces. */
+/** How a kernel whose first extents are dynamic is cut into pieces. */
 typedef struct {
   vm_pieces direct; /* none: it is not */
   vm_pieces packed; /* pieces of the kernel that reads panels */

@@ -123,7 +123,7 @@ static void *new_tensor(kernel_call *k, const tn_TensorType *t, void *shape, tn_
   return relay_typed_call("memory.alloc_tensor", attrs, tn_arr_of(3, storage, number(0), shape), t);
 }
 
-/* The same of a tensor on the host that tells about extents, as a variable. */
+/* The same of a tensor of extents on the host, as a variable. */
 static void *host_tensor(kernel_call *k, const char *name, const int64_t *shape, int ndim) {
   tn_TensorType *t = relay_tensor_type_of(shape, ndim, TN_I64);
   return t ? relay_lets_name(k->lets, name, new_tensor(k, t, NULL, k->m->host)) : NULL;
@@ -333,7 +333,7 @@ static int kernel_of(manifest *m, const tn_RelayCall *c, relay_lets *lets, tn_Re
   return err ? -1 : 0;
 }
 
-/* The kernel that an expression calls, NULL: it is no such call. */
+/* The kernel that an expression calls, NULL: it calls none. */
 static const tn_RelayFunction *called_kernel(const manifest *m, const void *e) {
   const tn_RelayCall *c = TN_AS(RelayCall, e);
   const tn_RelayVar *v = c ? TN_AS(RelayVar, c->op) : NULL;

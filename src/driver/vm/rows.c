@@ -5,9 +5,9 @@
    computes each row of its result from a row of %p0. Kernels for 64, 32, 16, ... rows are as fast
    as those of static programs; the machine calls them on parts of the tensors, and pads the last
    rows where that is cheaper than one more call. Where nothing is shared by the rows (a product for
-   each entry of a batch) the pieces are 8 rows and 1. A product of which other extents are open too
-   has kernels for one row and two, where padding them to a tile would cost most; more rows are not
-   cut. */
+   each entry of a batch) the pieces are 8 rows and 1. A product of which other extents are dynamic
+   too has kernels for one row and two, where padding them to a tile would cost most; more rows are
+   not cut. */
 #include <string.h>
 
 #include "base/error.h"
@@ -206,7 +206,7 @@ static void add_apart(vm_pieces *all, int64_t work) {
   add_size(all, 1, 10);
 }
 
-/* ---- one row or two of products with other open extents ---- */
+/* ---- one row or two of products with other dynamic extents ---- */
 
 /* The mask of what has as many rows as the result: 'x'; the others take part as they are. */
 static bool mask_rows(const tn_PrimFunc *p, vm_rows *rows) {
@@ -273,7 +273,7 @@ static tn_Type *with_rows(const tn_Type *t, int64_t rows, const char **mask) {
 }
 
 tn_RelayFunction *vm_kernel_of_rows(const tn_RelayFunction *f, int64_t rows, const char *mask) {
-  bool others = strchr(mask, 'x') != NULL; /* extents that stay open */
+  bool others = strchr(mask, 'x') != NULL; /* extents that stay dynamic */
   TN_SCOPE(s);
   TN_PMAP(values);
   TN_VEC(params);
@@ -292,6 +292,6 @@ tn_RelayFunction *vm_kernel_of_rows(const tn_RelayFunction *f, int64_t rows, con
   TN_GETP(r, relay_function(tn_arr_from(&params), body, NULL, NULL));
   TN_GETP(r, relay_infer_expr(r, NULL));
   TN_CHECKP(others || relay_is_static(relay_type_of(r->body)), ValueError, NULL,
-            "relay.vm: a kernel for a number of rows has other open extents");
+            "relay.vm: a kernel for a number of rows has other dynamic extents");
   return tn_scope_return(s, r);
 }

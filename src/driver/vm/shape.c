@@ -124,7 +124,7 @@ static void *values_or_constant(shapes *s, const void *e) {
   tn_expr *value = NULL;
   if (relay_as_int(c, &number)) value = tir_int(t, number);
   else if (relay_as_scalar(c, &x)) value = tir_float(t, x);
-  TN_CHECKP(value, ValueError, NULL, "relay.vm: extents depend on a constant that is no scalar");
+  TN_CHECKP(value, ValueError, NULL, "relay.vm: extents depend on a constant that is not a scalar");
   return te_compute(tn_arr_of(0), whole, value, "constant", TE_BROADCAST);
 }
 
@@ -198,7 +198,8 @@ static int add_get_item(shapes *s, const tn_TupleGetItem *e) {
   TN_VEC(own);
   int64_t from = 0;
   TN_TRY(append(s, e->tuple_value, &all));
-  TN_CHECK(type && e->index < type->fields->len, ValueError, e->span, "field of what is no tuple");
+  TN_CHECK(type && e->index < type->fields->len, ValueError, e->span,
+           "field of what is not a tuple");
   for (int64_t i = 0; i < e->index; ++i)
     from += relay_count_tensors((const tn_Type *)tn_arr_obj(type->fields, i));
   int64_t n = relay_count_tensors((const tn_Type *)tn_arr_obj(type->fields, e->index));

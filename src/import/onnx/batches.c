@@ -5,8 +5,8 @@
        =>  both broadcast to [max(n, m), 2], unless they are parameters of the model whose extents
            are the same when it runs
 
-   An extent that is open in values within a model is taken to be the same, as those of queries and
-   keys are: a check at run time says so where it is not. It sees all of a batch as one axis, so
+   An extent that is dynamic in values within a model is taken to be the same, as those of queries
+   and keys are: a check at run time says so where it is not. It sees all of a batch as one axis, so
    that several such extents are compared when the product runs. */
 #include "base/error.h"
 #include "import/onnx/import.h"

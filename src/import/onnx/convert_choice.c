@@ -1,5 +1,6 @@
 /* Elements chosen by their values: how many there are is known at run time. Where the model states
-   it they are brought to the front in order, and the rest is cut off; else the extent stays open.
+   it they are brought to the front in order, and the rest is cut off; else the extent stays
+   dynamic.
  */
 #include <string.h>
 

@@ -75,7 +75,7 @@ static void *of_rank(const oc *c, int64_t i, void *e, const void *other) {
   return typed(oc_expand_dims(e, 0, missing));
 }
 
-/* Both with types that hold for either: extents that differ are open, and so on. */
+/* Both with types that hold for either: extents that differ are dynamic, and so on. */
 static int join_branches(const oc *c, tn_arr **yes, tn_arr **no) {
   TN_VEC(a);
   TN_VEC(b);

@@ -151,7 +151,7 @@ static void *reciprocal(oc *c) { return oc_binary("divide", oc_scalar(c, 0, 1), 
 
 static void *round_even(oc *c) {
   const tn_TensorType *t = oc_type(c, 0);
-  return t ? oc_round_even(oc_in(c, 0), t->dtype) : oc_fail(c, "the input is no tensor");
+  return t ? oc_round_even(oc_in(c, 0), t->dtype) : oc_fail(c, "the input is not a tensor");
 }
 
 /* ---- activations ---- */
@@ -399,7 +399,7 @@ static void *split_batch(void *y, const extents *e) {
   return y;
 }
 
-/* Several axes of the batch are open: they are those of an operand. */
+/* Several axes of the batch are dynamic: they are those of an operand. */
 static void *split_open_batch(void *y, void *like, int64_t batch) {
   void *a = relay_attrs("shape_of", 1, "dtype", tn_any_dtype(TN_I64)), *own;
   void *b = relay_attrs("shape_of", 1, "dtype", tn_any_dtype(TN_I64)), *now;

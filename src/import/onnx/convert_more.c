@@ -29,7 +29,7 @@ static void *chosen_scores(void *scores, void *target) {
 /* -scores[n, target[n], ...], and its weights. */
 static int loss_terms(oc *c, void *scores, terms *out) {
   const tn_TensorType *t = oc_type(c, 1);
-  if (!oc_type(c, 0) || !t) return oc_fail(c, "the inputs are no tensors"), -1;
+  if (!oc_type(c, 0) || !t) return oc_fail(c, "the inputs are not tensors"), -1;
   void *target = oc_in(c, 1), *ignored = NULL;
   if (oc_attr(c, "ignore_index")) {
     TN_GET(ignored,
@@ -172,7 +172,7 @@ static void *cast_like(oc *c) { return relay_call("cast_like", NULL, 2, oc_in(c,
 /* x - bias above lambd, x + bias below -lambd, 0 between */
 static void *shrink(oc *c) {
   const tn_TensorType *t = oc_type(c, 0);
-  if (!t) return oc_fail(c, "the input is no tensor");
+  if (!t) return oc_fail(c, "the input is not a tensor");
   void *x = oc_in(c, 0), *bias = oc_scalar(c, 0, oc_float(c, "bias", 0)),
        *zero = relay_const_int(t->dtype, 0);
   double lambd = oc_float(c, "lambd", 0.5);

@@ -21,7 +21,7 @@
 static void *along(const oc *c, int input, int64_t axis, int64_t rank) {
   const tn_TensorType *t = oc_type(c, input);
   void *e = oc_in(c, input);
-  if (!t || !e) return e ? oc_fail(c, "input %d is no tensor", input) : NULL;
+  if (!t || !e) return e ? oc_fail(c, "input %d is not a tensor", input) : NULL;
   if (t->shape->len == 0) return e;
   if (t->shape->len > 1)
     return t->shape->len == rank ? e : oc_fail(c, "the scale has the wrong rank");
@@ -69,7 +69,7 @@ static int check_numbers(const oc *c, int input, int64_t axis, const tn_TensorTy
 /* From inputs `scale` and `zero` (which may be left out) for data of the type. */
 static int read_quantum(const oc *c, int scale, int zero, const tn_TensorType *data, quantum *q) {
   int64_t axis = oc_int(c, "axis", 1), block = oc_int(c, "block_size", 0), rank;
-  if (!data || block < 0 || block > INT32_MAX) return oc_fail(c, "the input is no tensor"), -1;
+  if (!data || block < 0 || block > INT32_MAX) return oc_fail(c, "the input is not a tensor"), -1;
   rank = data->shape->len;
   if (block == 0) TN_TRY(check_numbers(c, scale, axis, data));
   if (block == 0) TN_TRY(check_numbers(c, zero, axis, data));

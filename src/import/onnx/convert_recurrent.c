@@ -373,7 +373,7 @@ static int expect(const recurrent *r, int input, const char *name, int n, const 
   if (!oc_in(r->c, input)) return 0;
   bool fits = t && t->shape->len == n;
   for (int i = 0; fits && i < n; ++i) {
-    int64_t extent; /* what is open is seen at run time */
+    int64_t extent; /* dynamic ones are seen at run time */
     fits = dims[i] < 0 || !tir_as_int((tn_obj *)relay_dim(t, i), &extent) || extent == dims[i];
   }
   if (fits) return 0;
@@ -394,7 +394,7 @@ static int check_shapes(const recurrent *r) {
   return expect(r, PEEPHOLES, "P", 2, (int64_t[]){r->dirs, 3 * r->hidden});
 }
 
-/* -1: it is open */
+/* -1: it is dynamic */
 static int64_t extent_of(const tn_TensorType *t, int64_t axis) {
   int64_t n;
   return t && axis < t->shape->len && tir_as_int((tn_obj *)relay_dim(t, axis), &n) ? n : -1;

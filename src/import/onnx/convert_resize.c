@@ -5,7 +5,7 @@
      r[i]          sum over k of data[p[k][i]] * kernel((p[k][i] - c[i]) * stretch)
 
    What is cut off at the ends counts as the last element. Images in the usual forms are left to
-   image.resize2d. Extents that are open, of the data or because sizes or factors are computed at
+   image.resize2d. Extents that are dynamic, of the data or because sizes or factors are computed at
    run time, are expressions. */
 #include <math.h>
 #include <string.h>
@@ -196,7 +196,8 @@ static int keep_aspect(resize *z) {
   return 0;
 }
 
-/* Numbers computed at run time, or sizes for open extents: those that the model states are used. */
+/* Numbers computed at run time, or sizes for dynamic extents: those that the model states are used.
+   */
 static int open_factors(resize *z, bool by_size) {
   const tn_arr *shape = oc_is_stated(z->c) ? oc_declared(z->c, 0) : NULL;
   TN_TRY(by_size ? open_sizes(z) : open_scales(z));

@@ -18,7 +18,7 @@ static void *typed(void *e) { return e ? relay_infer_new(e) : NULL; }
 
 /* Input i as a sequence of any length. */
 static void *sequence(const oc *c, int i) {
-  if (!oc_is_sequence(oc_in(c, i))) return oc_fail(c, "input %d is no sequence", i);
+  if (!oc_is_sequence(oc_in(c, i))) return oc_fail(c, "input %d is not a sequence", i);
   return oc_as_sequence(oc_in(c, i));
 }
 
@@ -67,7 +67,7 @@ static int elements(const oc *c, int i, tn_vec *out) {
   void *e = oc_in(c, i);
   const tn_RelayTuple *parts = TN_AS(RelayTuple, e);
   const tn_TupleType *t = e ? TN_AS(TupleType, relay_type_of(e)) : NULL;
-  if (!t) return oc_fail(c, "input %d is no sequence of a known length", i), -1;
+  if (!t) return oc_fail(c, "input %d is not a sequence of a known length", i), -1;
   for (int64_t k = 0; k < t->fields->len; ++k) {
     void *field = parts ? (void *)tn_arr_obj(parts->fields, k) : (void *)relay_get_item(e, k);
     TN_TRY(tn_vec_push_obj(out, field));
@@ -274,7 +274,7 @@ static void *open_map(oc *c) {
     if (oc_is_sequence(in[i])) TN_GETP(in[i], oc_as_sequence(in[i]));
   }
   if (n < 1 || n > OC_MAX_INPUTS) return oc_fail(c, "%lld results", (long long)n);
-  if (!oc_is_sequence(in[0])) return oc_fail(c, "input 0 is no sequence");
+  if (!oc_is_sequence(in[0])) return oc_fail(c, "input 0 is not a sequence");
   TN_GETP(empty, typed(relay_tuple(tn_arr_of(0))));
   TN_GETP(empty, oc_as_sequence(empty));
   for (int64_t i = 0; i < n; ++i) states[i] = empty;

@@ -252,7 +252,7 @@ static void *shape_of(oc *c) {
 static void *size_of(oc *c) {
   const tn_TensorType *t = oc_type(c, 0);
   int64_t count;
-  if (!t) return oc_fail(c, "the input is no tensor");
+  if (!t) return oc_fail(c, "the input is not a tensor");
   if (relay_known_product(t->shape, 0, t->shape->len, &count))
     return relay_const_int(TN_I64, count);
   if (relay_is_static((const tn_Type *)t)) return oc_fail(c, "the size of the shape is too large");
@@ -334,7 +334,7 @@ static void *expand(oc *c) {
   if (open || (oc_runs(c, 1) && !oc_is_stated(c))) return oc_open_expand(c);
   TN_TRYP(wanted_extents(c, 1, dims, &n));
   TN_TRYP(check_size(c, dims, n));
-  if (!t || t->shape->len > MAX_NDIM) return oc_fail(c, "the input is no tensor");
+  if (!t || t->shape->len > MAX_NDIM) return oc_fail(c, "the input is not a tensor");
   int64_t rank = t->shape->len, all = rank > n ? rank : n, out[MAX_NDIM];
   for (int64_t i = 0; i < all; ++i) {
     int64_t own = 1, asked = i < all - n ? 1 : dims[i - (all - n)];

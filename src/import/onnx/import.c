@@ -87,7 +87,7 @@ static int count_unknown(const onnx_graph *g, tn_map *seen, int depth) {
   return 0;
 }
 
-/* All operators that are not known, with how often and where first, in one error. */
+/* All unknown operators, with their counts and first nodes, in one error. */
 static int check_operators(const onnx_graph *g) {
   TN_BUF(list);
   tn_map *seen;

@@ -84,9 +84,9 @@ extern const onnx_table onnx_choice, onnx_flow, onnx_fused, onnx_index, onnx_mat
 
 /** Input i, or NULL when it is left out; -1 is none. */
 static inline void *oc_in(const oc *c, int i) { return i >= 0 && i < c->nin ? c->in[i] : NULL; }
-/** Type of input i; NULL when it is no tensor. */
+/** Type of input i; NULL when it is not a tensor. */
 tn_TensorType *oc_type(const oc *c, int i);
-/** Number of dimensions of input i, -1 when it is no tensor. */
+/** Number of dimensions of input i, -1 when it is not a tensor. */
 int64_t oc_rank(const oc *c, int i);
 /** An extent of input i that the conversion needs: 0, or -1 with OpNotImplemented where it is known
  * at run time only, which names the input and the axis. */
@@ -203,7 +203,7 @@ void *oc_expand_dims(void *x, int64_t axis, int64_t n);
 void *oc_squeeze(void *x, int64_t axis);
 /** @param parts array of expressions */
 void *oc_concat(tn_arr *parts, int64_t axis);
-/** The convolution that the node's attributes tell of, of expressions that stand for its inputs.
+/** The convolution that the node's attributes describe, of expressions that stand for its inputs.
  *  @param weight_input the input that has the weight's shape @param bias may be NULL */
 void *oc_conv(const oc *c, void *x, void *weight, int weight_input, void *bias);
 /** The matrix product as numpy has it: vectors, and batches that broadcast.
@@ -240,7 +240,8 @@ void *oc_with_known(void *x, const int64_t *dims, int64_t rank);
 int oc_meet_batches(void **a, const tn_TensorType **s, void **b, const tn_TensorType **t);
 /** 0, 1, ... along axis `axis` of x, in axis `at` of a tensor of `rank` dimensions, int64. */
 void *oc_indices(void *x, int64_t axis, int64_t at, int64_t rank);
-/** The same where the model does not state the extents of the result: they stay open (open.c). */
+/** The same where the model does not state the extents of the result: they stay dynamic (open.c).
+ * */
 void *oc_open_reshape(oc *c);
 void *oc_open_fill(oc *c, void *value);
 void *oc_open_expand(oc *c);

@@ -28,7 +28,7 @@ typedef struct {
 } onnx_model;
 
 /** Reads a model file. The caller ends it with onnx_model_fini, also after an error.
- *  OSError when it cannot be read, ValueError when it is no ONNX model, MemoryError. */
+ *  OSError when it cannot be read, ValueError when it is not an ONNX model, MemoryError. */
 TN_API int onnx_model_read(onnx_model *m, const char *path);
 /** The same from `n` bytes in memory, which are not needed afterwards. */
 TN_API int onnx_model_parse(onnx_model *m, const void *data, size_t n);

@@ -14,7 +14,7 @@ typedef struct {
 } oc_number;
 
 /** The numbers of a vector or scalar with a type. @param out room for OC_MAX_NUMBERS
- *  @return how many, -1 when it is no such value */
+ *  @return how many, -1 when it is not a list of integers */
 int64_t oc_numbers(const void *e, oc_number *out);
 /** The value as a constant where all its numbers are known; itself otherwise. */
 void *oc_known_numbers(void *e);

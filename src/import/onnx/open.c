@@ -221,7 +221,8 @@ void *oc_open_pad(oc *c, const char *mode, void *value) {
   int64_t n = known_of(c, 1, "pads", dims) / 2, pairs[] = {2, rank}, order[] = {1, 0};
   if (tn_error_pending()) return NULL;
   if (rank < 1 || rank > OC_MAX_NDIM || n > rank) return oc_fail(c, "more pads than dimensions");
-  if (strcmp(mode, "wrap") == 0) return oc_fail(c, "mode: wrap is not supported with open extents");
+  if (strcmp(mode, "wrap") == 0)
+    return oc_fail(c, "mode: wrap is not supported with dynamic extents");
   TN_TRYP(axes_of(c, 3, n, rank, axes));
   void *pads = wide(c, 1), *none = repeated(0, rank);
   void *before = by_axis(oc_part(pads, 0, 0, n), axes, n, rank, none),

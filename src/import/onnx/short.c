@@ -14,7 +14,7 @@ static tn_any list(const int64_t *v, int64_t n) { return tn_any_obj(relay_ints(v
 
 void *oc_scalar(const oc *c, int i, double value) {
   const tn_TensorType *t = oc_type(c, i);
-  return t ? relay_const_float(t->dtype, value) : oc_fail(c, "input %d is no tensor", i);
+  return t ? relay_const_float(t->dtype, value) : oc_fail(c, "input %d is not a tensor", i);
 }
 
 void *oc_reshape(void *x, const int64_t *dims, int64_t n) {

@@ -45,7 +45,7 @@ typedef struct {
   void *first[MAX_STATES];          /* states before the first turn */
   tn_arr *got;
   tn_Type *types[MAX_STATES];     /* of the states */
-  tn_TensorType *all[MAX_STATES]; /* of what is collected, with its first axis open */
+  tn_TensorType *all[MAX_STATES]; /* of what is collected, with its first axis dynamic */
   tn_RelayVar *chunks[CHUNKS];    /* functions of turns in a row; NULL: there are none */
   void *chunk_values[CHUNKS];
 } round;
@@ -75,7 +75,7 @@ static int one_try(const oc *c, round *r) {
          -1;
 }
 
-/* Extents that are open need no mark: tensors of one rank can be passed on as they are. */
+/* Dynamic extents need no mark: tensors of one rank can be passed on as they are. */
 static void *as_state(const round *r, int64_t i, void *e) {
   const tn_TensorType *t = tensor_type(e), *want = TN_AS(TensorType, r->types[i]);
   return t && want ? e : oc_widen(e, r->types[i]);
@@ -112,7 +112,7 @@ static int settle_types(const oc *c, round *r) {
   for (int64_t i = 0; i < t->ncollected; ++i) {
     const tn_TensorType *e = tensor_type(collected(r, i));
     TN_VEC(dims);
-    if (!e) return oc_fail(c, "a result that is no tensor is not supported"), -1;
+    if (!e) return oc_fail(c, "a result that is not a tensor is not supported"), -1;
     TN_TRY(tn_vec_push_obj(&dims, relay_any()));
     for (int64_t k = 0; k < e->shape->len; ++k) TN_TRY(tn_vec_push_obj(&dims, relay_dim(e, k)));
     TN_GET(r->all[i], relay_tensor_type(tn_arr_from(&dims), e->dtype));
@@ -242,7 +242,7 @@ static void *row_of(void *e) { return oc_expand_dims(e, 0, 1); }
 
 static void *joined(void *a, void *b) { return a && b ? oc_concat(tn_arr_of(2, a, b), 0) : NULL; }
 
-/* Nothing yet: no rows, and no elements where extents are open. */
+/* Nothing yet: no rows, and no elements where extents are dynamic. */
 static void *nothing(const tn_TensorType *t) {
   int64_t dims[OC_MAX_NDIM];
   for (int64_t i = 0; i < t->shape->len; ++i)

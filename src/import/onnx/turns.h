@@ -21,7 +21,7 @@ typedef struct {
 } oc_turns;
 
 /** The loop: the tuple of the states after the last turn and what was collected, on a new first
- * axis. Extents of states that change from turn to turn are open. NULL with an error. */
+ * axis. Extents of states that change between iterations are dynamic. NULL with an error. */
 void *oc_run_turns(const oc *c, const oc_turns *t);
 
 #endif /* TN_IMPORT_ONNX_TURNS_H_ */

@@ -30,9 +30,10 @@ static tn_Type *tensor_type(const Onnx__TypeProto__Tensor *t, const char *name,
     if (extents && (!d || (onnx_dim_given(d) && !tir_is_const((tn_obj *)e, d->dim_value))))
       *reshaped = true;
     if (!extents) {
-      TN_CHECKP(!onnx_dim_given(d) || d->dim_value >= 0, ValueError, NULL,
-                "input %s: dimension %zu: expected 0 or more, or -1 where it is open, got %" PRId64,
-                name, i, d->dim_value);
+      TN_CHECKP(
+          !onnx_dim_given(d) || d->dim_value >= 0, ValueError, NULL,
+          "input %s: dimension %zu: expected 0 or more, or -1 where it is dynamic, got %" PRId64,
+          name, i, d->dim_value);
       bool small = d->dim_value == (int32_t)d->dim_value;
       e = !onnx_dim_given(d) ? relay_any()
           : small            ? tir_i32((int32_t)d->dim_value)

@@ -93,7 +93,7 @@ static int read_method(const char *name, method *out) {
   bool nearest = strcmp(name, "nearest_neighbor") == 0, cubic = strstr(name, "cubic") != NULL;
   *out = nearest ? NEAREST : cubic ? CUBIC : LINEAR;
   TN_CHECK(nearest || cubic || strstr(name, "linear"), ValueError, NULL,
-           "there is no method \"%s\": expected nearest_neighbor, linear or cubic", name);
+           "unknown method \"%s\": expected nearest_neighbor, linear or cubic", name);
   return 0;
 }
 
@@ -118,7 +118,7 @@ static int read_resize(const relay_op_row *row, const void *attrs, resize *z) {
   bool known = false;
   tn_Layout *l;
   for (int i = 0; i < TN_COUNT(modes); ++i) known = known || strcmp(z->mode, modes[i]) == 0;
-  TN_CHECK(known, ValueError, NULL, "there is no coordinate_transformation_mode \"%s\"", z->mode);
+  TN_CHECK(known, ValueError, NULL, "unknown coordinate_transformation_mode \"%s\"", z->mode);
   TN_TRY(read_method(relay_attr_str(attrs, "method"), &z->method));
   if (!*z->rounding) z->rounding = strcmp(z->mode, "align_corners") == 0 ? "round" : "floor";
   TN_CHECK(strcmp(z->mode, "tf_crop_and_resize") != 0 || (z->roi && z->roi->len == 2 * z->n),

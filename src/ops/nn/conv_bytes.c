@@ -5,8 +5,8 @@
 
    Four channels of a pixel share a lane of the sums (tir.DotProducts), or two that are widened to
    16 bits before, where no instruction multiplies bytes: what makes the data widens it, too. A
-   number of channels that is no multiple of four, as that of a picture, grows by zeros. In C code
-   the channels of a pixel lie next to each other. */
+   number of channels that is not a multiple of four, as that of a picture, grows by zeros. In C
+   code the channels of a pixel lie next to each other. */
 #include <math.h>
 #include <string.h>
 

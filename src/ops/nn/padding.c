@@ -50,7 +50,7 @@ static int read_border(const void *attrs, ops_border *out) {
          : strcmp(mode, "reflect") == 0 || strcmp(mirror, "REFLECT") == 0 ? OPS_REFLECT
                                                                           : OPS_CONSTANT;
   TN_CHECK(*out != OPS_CONSTANT || strcmp(mode, "constant") == 0, ValueError, NULL,
-           "there is no mode \"%s\"", *mode ? mode : mirror);
+           "unknown mode \"%s\"", *mode ? mode : mirror);
   return 0;
 }
 

@@ -52,7 +52,7 @@ static const char *plain_op(const relay_replace *r) {
                                              : "multiply";
 }
 
-/* Of floats, where scales are no numbers that are known. */
+/* Of floats, where scales are not numbers that are known. */
 static void *of_floats(const relay_replace *r) {
   qnn_quantum a = of(r, LHS), b = of(r, RHS), out = of_result(r);
   void *x = qnn_dequantized(relay_arg(r->call, 0), &a),

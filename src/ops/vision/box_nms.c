@@ -42,7 +42,8 @@ static int check_place(const relay_rel *r, const tn_TensorType *data, const char
               relay_type_text(data));
   bool known = tir_as_int((tn_obj *)relay_dim(data, 2), &n);
   RELAY_CHECK(r, place >= 0 && (!known || (n >= more && place <= n - more)),
-              "%s=%lld is no place in a box of %s", what, (long long)place, relay_type_text(data));
+              "%s=%lld is not a place in a box of %s", what, (long long)place,
+              relay_type_text(data));
   return RELAY_SOLVED;
 }
 

@@ -91,7 +91,7 @@ static tn_arr *calibrate(calibration *c) {
   tn_IRModule *m;
   TN_GETP(main, ir_module_var(c->mod, "main"));
   f = TN_AS(RelayFunction, ir_module_lookup(c->mod, main));
-  TN_CHECKP(f, TypeError, NULL, "get_calibration_data: @main is no function of Relay");
+  TN_CHECKP(f, TypeError, NULL, "get_calibration_data: @main is not a function of Relay");
   TN_TRYP(tn_post_order(f->body, add_external, c));
   TN_GETP(all, relay_tuple(tn_arr_from(&c->outputs)));
   TN_GETP(f, relay_function(f->params, all, NULL, f->attrs));

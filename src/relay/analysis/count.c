@@ -108,7 +108,7 @@ static const struct {
 
 typedef struct {
   int64_t found;
-  tn_pmap uses; /* expression to how often it was met */
+  tn_pmap uses; /* expression to the number of times it was met */
 } feature_walk;
 
 static bool is_atom(const tn_obj *e) {

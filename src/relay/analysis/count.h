@@ -1,4 +1,4 @@
-/* What the operators of a program are, how often they occur, and how much they compute. */
+/* What the operators of a program are, how many there are of each, and how much they compute. */
 #ifndef TN_RELAY_ANALYSIS_COUNT_H_
 #define TN_RELAY_ANALYSIS_COUNT_H_
 

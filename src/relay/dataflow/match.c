@@ -167,7 +167,7 @@ static int match_on_path(df_matched *m, const tn_DFPattern *path, const void *e)
   return r == 1 && note(m, path, e) ? -1 : r;
 }
 
-/* Every operand of `e` is the parent, or on a way to it; what is no call and reads nothing may
+/* Every operand of `e` is the parent, or on a way to it; what is not a call and reads nothing may
  * stand beside one that is. */
 static int match_ways(df_matched *m, const tn_DominatorPattern *p, const void *e) {
   bool any = false;

@@ -159,7 +159,7 @@ static tn_Type *type_of(inference *in, const tn_obj *e) {
   default: break;
   }
   tn_Type *known = TN_IS(RelayExpr, e) ? ((const relay_expr *)e)->_checked_type_ : NULL;
-  TN_CHECKP(known, TypeError, NULL, "type inference: there is no rule for %s", tn_obj_key(e));
+  TN_CHECKP(known, TypeError, NULL, "type inference: no rule for %s", tn_obj_key(e));
   return known;
 }
 

@@ -40,7 +40,7 @@ tn_Type *inference_var(inference *in, const tn_RelayVar *v);
 tn_Type *inference_unify(inference *in, tn_Type *a, tn_Type *b, tn_Span *span);
 
 /** The type that an expression has already, where nothing below it is fresh and its type follows
- * from those of its operands as they are now; NULL otherwise, which is no error. */
+ * from those of its operands as they are now; NULL otherwise, which is not an error. */
 tn_Type *inference_settled(inference *in, const tn_obj *e);
 
 /** The type of a function, the same object each time, its result unknown unless annotated. */

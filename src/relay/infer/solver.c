@@ -41,7 +41,7 @@ static int ask_field(relation *e) {
   const tn_TupleType *t = TN_AS(TupleType, r->types[0]);
   if (TN_AS(IncompleteType, r->types[0])) return RELAY_WAIT;
   if (!t)
-    return relay_type_error(r->span, "a field is taken of what is no tuple: it has type %s",
+    return relay_type_error(r->span, "a field is taken of what is not a tuple: it has type %s",
                             relay_type_text(r->types[0]));
   if (e->index < 0 || e->index >= t->fields->len)
     return relay_type_error(r->span, "field %lld is taken of a tuple of %lld fields: %s",

@@ -245,7 +245,7 @@ static relay_expr *parse_atom(rt *p) {
     o = rt_meta_object(p, &t);
     if (!o) return rt_goes_on(p) ? (relay_expr *)relay_var("meta", NULL) : NULL;
     if (tn_obj_is(o, &tn_type_RelayExpr)) return (relay_expr *)o;
-    return (void)rt_fail(p, &t, "this metadata is no expression"), NULL;
+    return (void)rt_fail(p, &t, "this metadata is not an expression"), NULL;
   case RT_GLOBAL: TN_GETP(name, rt_text(p, &t)); return (relay_expr *)rt_global(p, name);
   case RT_NAME: TN_GETP(name, rt_text(p, &t)); return parse_named(p, name, &t);
   default: return parse_variable(p, &t);

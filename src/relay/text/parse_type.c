@@ -31,7 +31,7 @@ static tn_expr *parse_extent(rt *p) {
     tn_obj *o;
     TN_GETP(o, rt_meta_object(p, &t));
     if (tn_obj_is(o, &tn_type_PrimExpr)) return (tn_expr *)o;
-    return (void)rt_fail(p, &t, "this metadata is no extent"), NULL;
+    return (void)rt_fail(p, &t, "this metadata is not an extent"), NULL;
   }
   if (t.kind != RT_INT)
     return (void)rt_fail(p, &t, "expected an extent (a number or ?), got %s", rt_describe(p, &t)),
@@ -160,7 +160,7 @@ tn_Type *rt_type(rt *p) {
     TN_TRYP(rt_next(p));
     TN_GETP(o, rt_meta_object(p, &t));
     if (tn_obj_is(o, &tn_type_Type)) return (tn_Type *)o;
-    return (void)rt_fail(p, &t, "this metadata is no type"), NULL;
+    return (void)rt_fail(p, &t, "this metadata is not a type"), NULL;
   }
   const char *name;
   tn_dtype dtype;

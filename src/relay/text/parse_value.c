@@ -283,7 +283,7 @@ int rt_make_attrs(rt *p, const char *type_key, const tn_map *values, const rt_to
   }
   uint32_t index = tn_type_find(type_key);
   const tn_type *type = index ? tn_type_get(index) : NULL;
-  if (!type) return rt_fail(p, at, "there are no attributes of type `%s`", type_key);
+  if (!type) return rt_fail(p, at, "unknown type of attributes `%s`", type_key);
   if (make_node(type, values, out) == 0) return 0;
   TN_BUF(why);
   tn_buf_puts(&why, tn_error_message());

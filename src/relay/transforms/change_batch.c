@@ -15,7 +15,7 @@ static tn_RelayVar *changed(const tn_RelayVar *v, int64_t axis, tn_expr *extent)
   const tn_TensorType *t = TN_AS(TensorType, v->type_annotation);
   tn_arr *shape;
   TN_VEC(dims);
-  TN_CHECKP(t, TypeError, v->span, "%%%s is no tensor", tn_cstr(v->vid->name_hint));
+  TN_CHECKP(t, TypeError, v->span, "%%%s is not a tensor", tn_cstr(v->vid->name_hint));
   if (axis < 0) axis += t->shape->len;
   TN_CHECKP(axis >= 0 && axis < t->shape->len, ValueError, v->span, "%%%s has no axis %lld",
             tn_cstr(v->vid->name_hint), (long long)axis);

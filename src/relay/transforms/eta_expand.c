@@ -102,7 +102,7 @@ static tn_obj *expand_global(tn_mut *m, tn_GlobalVar *v) {
   return x->functions ? of_function(x, v) : (tn_obj *)v;
 }
 
-/* A pattern names its constructor, which is no value. */
+/* A pattern names its constructor, which is not a value. */
 static tn_obj *keep_pattern(tn_mut *m, tn_PatternConstructor *p) {
   (void)m;
   return (tn_obj *)p;

@@ -153,7 +153,7 @@ static int collect(void *ctx, tn_obj *node) {
   default: break;
   }
   return TN_RAISE(ValueError, e->span,
-                  "FirstOrderGradient: %s is no operator, tuple, variable or constant: use "
+                  "FirstOrderGradient: %s is not an operator, tuple, variable or constant: use "
                   "relay.transform.gradient",
                   tn_obj_key(node));
 }

@@ -1,4 +1,4 @@
-/* FlexibleShapeDispatch: an extent of main's inputs is open; some values of it have functions of
+/* FlexibleShapeDispatch: an extent of main's inputs is dynamic; some values of it have functions of
    their own, whose types are static.
 
      def @main(%x: Tensor[(1, 3), float32]) { f(%x) }         buckets 2 and 4, axis 0
@@ -175,7 +175,7 @@ static int read_inputs(dispatch *d, const tn_arr *given) {
     const tn_RelayVar *v = (const tn_RelayVar *)tn_arr_obj(d->main->params, i);
     const tn_TensorType *t = TN_AS(TensorType, v->type_annotation);
     TN_CHECK(d->axes[i] == RELAY_NO_AXIS || (t && t->shape->len <= MAX_NDIM), TypeError, v->span,
-             "FlexibleShapeDispatch: %%%s is no tensor", tn_cstr(v->vid->name_hint));
+             "FlexibleShapeDispatch: %%%s is not a tensor", tn_cstr(v->vid->name_hint));
   }
   return 0;
 }
@@ -194,7 +194,7 @@ static tn_IRModule *dispatched(dispatch *d, tn_IRModule *m, const tn_pass_ctx *c
   TN_GETP(m, relay_infer_module(m));
   TN_GETP(var, ir_module_var(m, "main"));
   f = TN_AS(RelayFunction, ir_module_lookup(m, var));
-  TN_CHECKP(f, TypeError, NULL, "FlexibleShapeDispatch: @main is no function of Relay");
+  TN_CHECKP(f, TypeError, NULL, "FlexibleShapeDispatch: @main is not a function of Relay");
   d->main = f;
   TN_TRYP(read_inputs(d, inputs));
   TN_GETP(d->mod,

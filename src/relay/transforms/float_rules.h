@@ -64,7 +64,7 @@ bool relay_float_may(relay_float_rule rule, const tn_pass_ctx *c);
  * nothing to them. */
 int relay_float_level_of_pass(const char *pass);
 /** Is every element of a constant 0 or far from the ends of its type's range? Integers are. False
- * for what is no constant. */
+ * for what is not a constant. */
 bool relay_is_moderate(const relay_expr *e);
 
 /** "relay._transform.FloatRules"; part of relay_transforms_init. */

@@ -73,7 +73,7 @@ static bool reshapes(const void *e) {
   return is_one_of(relay_called_op(e), ops, TN_COUNT(ops));
 }
 
-/* Extents of a tensor of `n` axes; false: it has others, or they are open. */
+/* Extents of a tensor of `n` axes; false: it has others, or they are dynamic. */
 static bool shape_of(const void *e, int n, int64_t *dims) {
   const tn_TensorType *t = relay_known_type(e);
   return t && t->shape->len == n && relay_static_shape(t, dims, n) == n;

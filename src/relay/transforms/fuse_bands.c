@@ -77,7 +77,8 @@ static bool is_uniform(const tn_RelayCall *c) {
   return true;
 }
 
-/* The expressions from a convolution's result to where it is read, and how often each is read. */
+/* The expressions from a convolution's result to where it is read, and the number of readers of
+   each. */
 typedef struct {
   const tn_obj *nodes[MAX_NODES];
   int64_t reads[MAX_NODES];

@@ -27,7 +27,7 @@ static int add_node(fuse_graph *g, const relay_expr *e, relay_pattern pattern) {
   return tn_pmap_put_int(&g->index, e, ++g->n);
 }
 
-/* `e` is read by the node made last. Operators and global functions are no nodes. */
+/* `e` is read by the node made last. Operators and global functions are not nodes. */
 static int add_edge(fuse_graph *g, const relay_expr *e, relay_pattern pattern) {
   int32_t from = fuse_node_of(g, e);
   if (from < 0) return 0;

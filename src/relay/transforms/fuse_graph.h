@@ -16,9 +16,9 @@ typedef struct {
 typedef struct {
   const relay_expr *expr;
   relay_pattern pattern;
-  bool outside;      /* also used by what is not part of the graph */
-  int open;          /* what it adds to the indices of a kernel with open extents: see open_work */
-  int32_t first;     /* its edges, the last one added first; -1: none */
+  bool outside;  /* also used by what is not part of the graph */
+  int open;      /* what it adds to the indices of a kernel with dynamic extents: see open_work */
+  int32_t first; /* its edges, the last one added first; -1: none */
   int32_t dominator; /* node, -1: none */
   int32_t depth;     /* in the tree of post-dominators */
   relay_pattern way; /* strongest pattern on any way to the dominator */

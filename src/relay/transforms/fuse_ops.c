@@ -20,15 +20,15 @@
 #include "relay/transforms/fuse_graph.h"
 #include "relay/transforms/transforms.h"
 
-/* Where extents are open, each broadcast of a kernel looks at those of all before it, to tell what
-   is repeated: the kernel grows with the cube of their number; reshapes count for several. */
+/* Where extents are dynamic, each broadcast of a kernel looks at those of all before it, to tell
+   what is repeated: the kernel grows with the cube of their number; reshapes count for several. */
 enum { DEFAULT_DEPTH = 256, MOST_OPEN = 16 };
 
 /* Expressions that are one kernel: sets with a representative (union-find). */
 typedef struct {
   int32_t parent; /* -1: representative */
   int32_t size;   /* number of expressions */
-  int32_t open;   /* the work that open extents are for their indices (fuse_node) */
+  int32_t open;   /* the work that dynamic extents add to their indices (fuse_node) */
   relay_pattern pattern;
   const relay_expr *root; /* the expression that is the result */
   bool anchored;          /* holds a convolution or the like */

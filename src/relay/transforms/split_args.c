@@ -121,7 +121,7 @@ static int cut_into(const cut *c, void *data, int64_t from, int64_t to) {
   return 0;
 }
 
-/* Where each part begins; false where extents are open. */
+/* Where each part begins; false where extents are dynamic. */
 static int begins(const tn_TupleType *parts, int64_t axis, int64_t *begin, bool *known) {
   int64_t at = 0, n;
   for (int64_t i = 0; i < parts->fields->len; ++i) {
@@ -169,7 +169,7 @@ static tn_obj *field(void *ctx, tn_obj *pre, tn_obj *post) {
              : post;
 }
 
-/* arguments: most tensors of a kernel; below 2: any number; the same where extents are open */
+/* arguments: most tensors of a kernel; below 2: any number; the same where extents are dynamic */
 tn_RelayFunction *relay_split_args(tn_RelayFunction *f, const tn_pass_ctx *c) {
   static const tn_rewrite_case cases[] = {TN_REWRITE(RelayCall, split),
                                           TN_REWRITE(TupleGetItem, field)};

@@ -174,7 +174,7 @@ static relay_expr *of_bfloat(tn_RelayCall *c, const tn_RelayCall *post) {
   return relay_typed(row->relax(&r), relay_type_of(c));
 }
 
-/* Number of rows that are multiplied; -1 where it is open. */
+/* Number of rows that are multiplied; -1 where it is dynamic. */
 static int64_t rows_of(const relay_expr *data) {
   const tn_TensorType *t = relay_tensor_type_of_expr(data);
   int64_t rows = 1, n;

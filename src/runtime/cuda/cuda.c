@@ -24,7 +24,7 @@ int cuda_check(int code, const char *what) {
 
 int cuda_enter(int device_id) {
   TN_CHECK(device_id >= 0 && device_id < count, DeviceError, NULL,
-           "cuda(%d): there is no such device, there are %d", device_id, count);
+           "cuda(%d): unknown device, there are %d", device_id, count);
   device *d = &devices[device_id];
   cu_context c = __atomic_load_n(&d->context, __ATOMIC_ACQUIRE);
   if (!c) {
@@ -36,7 +36,7 @@ int cuda_enter(int device_id) {
 
 static int attribute(int device_id, int what, int *out) {
   TN_CHECK(device_id >= 0 && device_id < count, DeviceError, NULL,
-           "cuda(%d): there is no such device, there are %d", device_id, count);
+           "cuda(%d): unknown device, there are %d", device_id, count);
   return cuda_check(cu.DeviceGetAttribute(out, what, devices[device_id].id), "device attribute");
 }
 

@@ -65,7 +65,7 @@ static tn_tensor *stand_in(const tn_graph_executor *x, int32_t root) {
   return NULL;
 }
 
-/* A function that is no compiled code may keep its arguments: they hold on to the memory. Where
+/* A function that is not compiled code may keep its arguments: they hold on to the memory. Where
    there is no memory for such a tensor it gets the description alone. */
 static void set_arg(tn_any *arg, DLTensor *dl, tn_tensor *owner) {
   tn_error pending;

@@ -14,7 +14,7 @@ static int arg_node(const tn_graph_executor *x, const tn_any *a, int32_t *out) {
   int64_t i;
   TN_TRY(tn_any_to_int(a, &i));
   TN_CHECK(i >= 0 && i < x->g.nnode, TenonError, NULL,
-           "debug executor: there is no node %lld: the graph has %d", (long long)i, x->g.nnode);
+           "debug executor: unknown node %lld: the graph has %d", (long long)i, x->g.nnode);
   *out = (int32_t)i;
   return 0;
 }
@@ -29,7 +29,7 @@ static int arg_node_or_name(const tn_graph_executor *x, const tn_any *a, int32_t
     *out = i;
     return 0;
   }
-  return TN_RAISE(TenonError, NULL, "debug executor: there is no node \"%s\"", name);
+  return TN_RAISE(TenonError, NULL, "debug executor: unknown node \"%s\"", name);
 }
 
 static int run_node(tn_graph_executor *x, int32_t node) {

@@ -38,7 +38,7 @@ typedef struct {
   tn_tensor *home;           /* of a root: owned, NULL until it is needed */
   bool borrowed;             /* home belongs to others: copied before anyone may write to it */
   void *data;                /* of a root: where the functions find it */
-  uint64_t offset;           /* byte_offset, on devices whose memory is no address */
+  uint64_t offset;           /* byte_offset, on devices whose memory is not an address */
 } tn_graph_value;
 
 /* A function with its arguments. */

@@ -158,7 +158,7 @@ static int debug_create(TN_ARGS) {
 
 static int cuda_graph_create(TN_ARGS) {
   return TN_RAISE(NotImplementedError, NULL,
-                  "cuda_graph_create: there is no CUDA graph executor; use the function named like "
+                  "cuda_graph_create: no CUDA graph executor; use the function named like "
                   "the model, \"default\" for most");
 }
 

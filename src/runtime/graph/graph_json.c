@@ -316,7 +316,7 @@ static int read_args(reader *r, tn_json_at at) {
     int64_t node;
     const char *where = PLACE("arg_nodes[%d]", r->g->narg);
     TN_TRY(read_int(r, x, 0, (int64_t)r->g->nnode - 1, where, &node));
-    if (r->g->nodes[node].func) return INVALID("%s: node %d is no input", where, (int)node);
+    if (r->g->nodes[node].func) return INVALID("%s: node %d is not an input", where, (int)node);
     if (seen[node]) return INVALID("%s: node %d for the second time", where, (int)node);
     seen[node] = true;
     r->g->args[r->g->narg++] = (int32_t)node;

@@ -30,8 +30,8 @@ static int arg_key(const tn_any *a, int32_t (*index)(const tn_graph_executor *, 
     return 0;
   }
   TN_TRY(tn_any_to_int(a, &i));
-  TN_CHECK(i >= 0 && i < n, TenonError, NULL, "graph executor: there is no %s %lld: it has %d",
-           kind, (long long)i, n);
+  TN_CHECK(i >= 0 && i < n, TenonError, NULL, "graph executor: unknown %s %lld: it has %d", kind,
+           (long long)i, n);
   *out = (int32_t)i;
   return 0;
 }
@@ -44,7 +44,7 @@ static int arg_output(const tn_graph_executor *x, const tn_any *a, int32_t *out)
   TN_TRY(arg_key(a, tn_graph_output_index, x, x->g.nhead, "output", out));
   const char *name = "";
   if (*out < 0) TN_TRY(tn_any_to_cstr(a, &name));
-  TN_CHECK(*out >= 0, TenonError, NULL, "graph executor: there is no output \"%s\"", name);
+  TN_CHECK(*out >= 0, TenonError, NULL, "graph executor: unknown output \"%s\"", name);
   return 0;
 }
 

@@ -19,7 +19,7 @@ cl_context opencl_context(void) { return context; }
 
 opencl_device *opencl_at(int device_id) {
   TN_CHECKP(device_id >= 0 && device_id < count, DeviceError, NULL,
-            "opencl(%d): there is no such device, there are %d", device_id, count);
+            "opencl(%d): unknown device, there are %d", device_id, count);
   return &devices[device_id];
 }
 

@@ -127,7 +127,8 @@ int tn_vm_read_types(tn_vm_exe *x, tn_reader *r);
 /* ---- types ---- */
 
 /** Has an argument (a tensor, ADT, closure or None) the type of its parameter? An error that names
- * both where it has not: TypeError where it is no tensor, DTypeError or ShapeError for others. */
+ * both where it has not: TypeError where it is not a tensor, DTypeError or ShapeError for others.
+ * */
 int tn_vm_check_argument(const tn_vm_function *f, int32_t i, const tn_any *a);
 /** "float32 of shape (?, 4)", "None or a sequence of int64 of any shape" */
 TN_API void tn_vm_put_type(tn_buf *out, const tn_vm_type *t);

@@ -84,7 +84,7 @@ int tn_vm_bind_consts(tn_vm_exe *x, const tn_map *values) {
       tn_release(tn_vm_const_now(x, i, &name));
       if (!name) continue;
       TN_CHECK(tn_map_get(values, tn_any_cstr(name), &found), ValueError, NULL,
-               "late-bound constants: there is no value for \"%s\"", name);
+               "late-bound constants: no value for \"%s\"", name);
       TN_TRY(tn_any_to_tensor(&found, &t));
       if (pass) change(&x->consts[i], name, t);
     }

@@ -125,7 +125,7 @@ static int scalar_argument(DLTensor *dl, tn_any *a) {
   return 0;
 }
 
-/* A function that is no compiled code may keep its arguments, so they are tensors of their own
+/* A function that is not compiled code may keep its arguments, so they are tensors of their own
    memory in the registers. */
 static int call_any(tn_vm_machine *m, tn_func *f, const int64_t *regs, int64_t n, tn_any *r) {
   tn_any ret = tn_any_none(), boxed;
@@ -182,7 +182,7 @@ static int call_values(tn_vm_machine *m, const int64_t *w, int64_t base) {
   int64_t n = w[3], first = m->nreg;
   tn_any ret = tn_any_none();
   int err = 0;
-  TN_CHECK(p->on_values, TypeError, NULL, "virtual machine: %s is no function on values",
+  TN_CHECK(p->on_values, TypeError, NULL, "virtual machine: %s is not a function on values",
            m->x->prims[w[2]]);
   TN_TRY(reserve(m, n));
   for (int64_t i = 0; i < n && !err; ++i) {

@@ -13,7 +13,7 @@ typedef struct {
   int64_t used;     /* bytes of storages that are in use */
   int64_t reserved; /* the same with what the pool keeps */
   int64_t peak;     /* the most that was reserved */
-  int64_t allocs;   /* how often the device was asked for memory */
+  int64_t allocs;   /* number of allocations from the device */
 } tn_vm_pool_stats;
 
 /** Memory of a device as an object. */

@@ -1,4 +1,4 @@
-/* Functions on values that are no single tensors: sequences, which are ADTs with tag 0 and a field
+/* Functions on values that are not single tensors: sequences, which are ADTs with tag 0 and a field
    for each element, and optional values, which are themselves or None.
 
    The instruction `call_values` calls them, and the interpreter. Operands that are numbers in the

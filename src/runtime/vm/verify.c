@@ -10,8 +10,8 @@ typedef struct {
 } checker;
 
 static int in_range(const char *what, int64_t value, int64_t n) {
-  TN_CHECK(value >= 0 && value < n, ValueError, NULL,
-           "bytecode: there is no %s %lld: there are %lld", what, (long long)value, (long long)n);
+  TN_CHECK(value >= 0 && value < n, ValueError, NULL, "bytecode: unknown %s %lld: there are %lld",
+           what, (long long)value, (long long)n);
   return 0;
 }
 
@@ -32,8 +32,8 @@ static int check_operand(void *ctx, char kind, int64_t *word) {
 
 static int check_dtype(const int64_t *t) {
   TN_CHECK(t[0] != kDLOpaqueHandle && t[1] > 0 && t[2] == 1, ValueError, NULL,
-           "bytecode: code %lld, bits %lld, lanes %lld is no data type of tensors", (long long)t[0],
-           (long long)t[1], (long long)t[2]);
+           "bytecode: code %lld, bits %lld, lanes %lld is not a data type of tensors",
+           (long long)t[0], (long long)t[1], (long long)t[2]);
   return 0;
 }
 
@@ -84,7 +84,7 @@ static int check_instruction(const checker *c, int64_t *w) {
   case TN_VM_GET_FIELD: return in_range("field", w[3], INT32_MAX);
   case TN_VM_ALLOC_STORAGE:
     TN_CHECK(w[3] > 0 && w[3] <= 4096 && (w[3] & (w[3] - 1)) == 0, ValueError, NULL,
-             "bytecode: %lld is no alignment", (long long)w[3]);
+             "bytecode: %lld is not an alignment", (long long)w[3]);
     return check_dtype(w + 4);
   case TN_VM_CHECK_EXTENTS:
   case TN_VM_MAKE_SHAPE: return check_extents(w);

@@ -244,14 +244,14 @@ static int get_output(TN_ARGS) {
   TN_NARGS("get_output", 1);
   TN_TRY(tn_any_to_int(&args[0], &i));
   TN_CHECK(m->last.type_index != TN_NONE, RuntimeError, NULL,
-           "get_output: there is no result: call invoke_stateful first");
+           "get_output: no result yet: call invoke_stateful first");
   if (m->last.type_index != TN_TI_ADT) {
     TN_CHECK(i == 0, IndexError, NULL, "VM output contains only one item, but got index %lld",
              (long long)i);
     return tn_any_own(&m->last, ret);
   }
   const tn_tuple *t = (const tn_tuple *)m->last.v.obj;
-  TN_CHECK(i >= 0 && i < t->len, IndexError, NULL, "get_output: there is no result %lld of %lld",
+  TN_CHECK(i >= 0 && i < t->len, IndexError, NULL, "get_output: unknown result %lld of %lld",
            (long long)i, (long long)t->len);
   return tn_any_own(&t->fields[i], ret);
 }

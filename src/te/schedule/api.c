@@ -23,7 +23,7 @@ static int optional_expr(const tn_any *a, tn_expr **out) {
   return 0;
 }
 
-/* (stage, loop, factor or None, nparts or None, is no condition wanted) -> [outer, inner] */
+/* (stage, loop, factor or None, nparts or None, disable predication) -> [outer, inner] */
 static int f_split(TN_ARGS) {
   tn_expr *factor, *nparts;
   bool no_predicate;

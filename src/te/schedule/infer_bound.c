@@ -62,7 +62,7 @@ static tn_arr *path_of(const tn_TeStage *st) {
   for (; st->attach_type == TE_ATTACH_SCOPE; st = st->attach_stage) {
     const tn_arr *leaves = st->attach_stage->leaf_iter_vars;
     int64_t at = te_index_of(leaves, st->attach_ivar);
-    TN_CHECKP(at >= 0, TenonError, NULL, "Invalid Schedule: %s is no loop of %s any more",
+    TN_CHECKP(at >= 0, TenonError, NULL, "Invalid Schedule: %s is not a loop of %s any more",
               tn_cstr(st->attach_ivar->var->name), tn_cstr(st->attach_stage->op->name));
     for (int64_t i = at; i >= 0; --i) TN_TRYP(tn_vec_push_obj(&path, tn_arr_obj(leaves, i)));
     TN_CHECKP(path.len < 10000, TenonError, NULL, "compute_at of %s goes in a circle",

@@ -190,7 +190,8 @@ static int add_buffer(signature *sig, const tn_Buffer *b) {
   return tn_map_set(sig->buffers, tn_any_obj(param), tn_any_obj(b));
 }
 
-/* What is computed inline is written nowhere; programs print such functions, so it is no error. */
+/* What is computed inline is written nowhere; programs print such functions, so it is not an error.
+   */
 static void warn_if_unwritten(const te_lowerer *l, const tn_Tensor *t, int64_t arg) {
   tn_any st;
   if (!tn_map_get(l->s->stage_map, tn_any_obj(t->op), &st)) return;
@@ -231,7 +232,7 @@ static int share_buffer(te_lowerer *l, const tn_ScanOp *scan, int64_t i, const t
   for (int k = 0; k < TN_COUNT(same); ++k) {
     const tn_Tensor *t = (const tn_Tensor *)tn_arr_obj(same[k], i);
     TN_CHECK(!te_lower_buffer(l, t), ValueError, NULL,
-             "lower: %s shares the memory of the scan %s: it can be no argument, nor part of "
+             "lower: %s shares the memory of the scan %s: it cannot be an argument, nor part of "
              "another scan",
              tn_cstr(t->op->name), tn_cstr(scan->name));
     TN_TRY(set_buffer(l, t, b, tn_arr_of(0)));
@@ -256,7 +257,7 @@ static int add_scans(te_lowerer *l, tn_vec *allocs) {
   return 0;
 }
 
-/* Buffers of stages at the root; results that are no arguments are allocated. */
+/* Buffers of stages at the root; results that are not arguments are allocated. */
 static int add_stages(te_lowerer *l, tn_vec *allocs) {
   for (int64_t i = 0; i < l->s->stages->len; ++i) {
     const tn_TeStage *st = te_stage_at(l->s, i);

@@ -45,7 +45,7 @@ tn_arr *te_root_iter_vars(const tn_Operation *op) {
   return tn_arr_from(&out);
 }
 
-/* Opaque axes are no loops: somebody else runs over them. */
+/* Opaque axes are not loops: somebody else runs over them. */
 static tn_arr *loops_of(const tn_arr *roots) {
   TN_VEC(out);
   for (int64_t i = 0; i < roots->len; ++i) {

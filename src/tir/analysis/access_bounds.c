@@ -26,7 +26,7 @@ static tn_obj *at_store(tn_mut *m, tn_BufferStore *op) {
   return r;
 }
 
-/* Visits a part under a condition; NULL is no part. */
+/* Visits a part under a condition; NULL is not part. */
 static int visit_under(tn_mut *m, tn_expr *cond, const void *part) {
   access_bounds *x = m->ctx;
   if (!part) return 0;

@@ -75,7 +75,7 @@ static tn_obj *use_store(tn_mut *m, tn_BufferStore *op) {
   TN_TRYP(use_at(p, op->buffer, p->here));
   return tn_mut_visit(m, op->indices) && tn_mut_visit(m, op->value) ? (tn_obj *)op : NULL;
 }
-/* What a region or declaration says of a buffer is no use of it. */
+/* What a region or declaration says of a buffer is not a use of it. */
 static tn_obj *skip_buffer(tn_mut *m, tn_obj *b) {
   (void)m;
   return b;

@@ -242,7 +242,8 @@ static tn_Buffer *pointed_to(const finder *f, const tn_obj *v) {
   return f->pointers && tn_map_get(f->pointers, tn_any_obj(v), &b) ? (tn_Buffer *)b.v.obj : NULL;
 }
 
-/* tvm_access_ptr says by its mask what is done with the buffer. @return 1 when it is no such call
+/* tvm_access_ptr says by its mask what is done with the buffer. @return 1 when it is not such a
+   call
  */
 static int find_access_ptr(finder *f, const tn_Call *c) {
   int64_t mask;

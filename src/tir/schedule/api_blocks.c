@@ -58,7 +58,7 @@ static int f_copy_at(TN_ARGS) {
                               : sch_write_at(s, loop, block, index, memory));
 }
 
-/* (schedule, block, memory, how often an index must occur) -> array of BlockRV */
+/* (schedule, block, memory, number of times an index must occur) -> array of BlockRV */
 static int f_cache_index(TN_ARGS) {
   int64_t threshold;
   const char *memory;

@@ -261,8 +261,8 @@ static tn_Buffer *written(const sch_step *e, const tn_Block *b, int64_t index) {
   if (index >= 0 && index < b->writes->len)
     return ((tn_BufferRegion *)tn_arr_obj(b->writes, index))->buffer;
   sch_fail(e, "The buffer index is out of range", SCH_PLACES(b),
-           "The block {0} writes %lld buffers, there is no number %lld", (long long)b->writes->len,
-           (long long)index);
+           "The block {0} writes %lld buffers: number %lld is out of range",
+           (long long)b->writes->len, (long long)index);
   return NULL;
 }
 
@@ -291,7 +291,7 @@ int sch_storage_align(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index,
   int64_t ndim = buffer->shape->len, at = axis < 0 ? axis + ndim : axis;
   if (at < 0 || at >= ndim)
     return sch_fail(&e, "The axis of storage_align is out of range", SCH_PLACES(b),
-                    "The buffer %s of block {0} has %lld axes, there is no axis %lld",
+                    "The buffer %s of block {0} has %lld axes: axis %lld is out of range",
                     tn_cstr(buffer->name), (long long)ndim, (long long)axis);
   const tn_obj *old = tn_map_find(b->annotations, "buffer_dim_align");
   const tn_arr *list = old && old->type_index == TN_TI_Array ? (const tn_arr *)old : NULL;

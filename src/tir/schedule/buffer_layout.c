@@ -26,8 +26,8 @@ static tn_Buffer *buffer_of(sch_step *e, sch_which which, tn_Block **block) {
   if (which.index >= 0 && which.index < regions->len)
     return ((tn_BufferRegion *)tn_arr_obj(regions, which.index))->buffer;
   sch_fail(e, "The buffer index is out of range", SCH_PLACES(b),
-           "The block {0} has %lld %s buffers, there is no number %lld", (long long)regions->len,
-           which.write ? "written" : "read", (long long)which.index);
+           "The block {0} has %lld %s buffers: number %lld is out of range",
+           (long long)regions->len, which.write ? "written" : "read", (long long)which.index);
   return NULL;
 }
 

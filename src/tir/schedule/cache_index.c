@@ -202,7 +202,7 @@ tn_arr *sch_cache_index(tn_TirSchedule *s, const tn_BlockRV *block, const char *
             "cache_index: cse_thresh: expected 0 or more, got %lld", (long long)threshold);
   if (!sch_parent(&e, x.block) || !sch_scope_block(&e, sch_parent(&e, x.block)))
     return sch_fail(&e, "The block is the root of its function", SCH_PLACES(x.block),
-                    "The block {0} is the root of its function: there is no place before it"),
+                    "The block {0} is the root of its function: nothing can be placed before it"),
            NULL;
   if (tn_pre_order(x.block->body, find_indices, &x) < 0) return NULL;
   TN_TRYP(note_parts(&x, threshold));

@@ -16,8 +16,8 @@ typedef struct {
 /** The map with numbers in the place of what the schedule has drawn (handles of integers). */
 tn_IndexMap *sch_known_map(const tn_TirSchedule *s, const tn_IndexMap *map);
 /** Stores the elements of a buffer at other places.
- * @param pad value of what is no element of the old buffer, over the new indices (one result);
- * NULL: there may be no such places @param trusted the map is not checked, padding holds anything
+ * @param pad value of what is not an element of the old buffer, over the new indices (one result);
+ * NULL: such places must not exist @param trusted the map is not checked, padding holds anything
  */
 TN_API int sch_transform_layout(tn_TirSchedule *s, sch_which which, const tn_IndexMap *map,
                                 const tn_IndexMap *pad, bool trusted);

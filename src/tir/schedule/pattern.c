@@ -119,7 +119,7 @@ static int same_let(sch_pattern *p, const tn_LetStmt *x, const tn_LetStmt *y) {
 
 /* ---- anything else ---- */
 
-/* Where something was written is no part of what it computes. */
+/* Where something was written is not part of what it computes. */
 static int push_child(void *ctx, tn_obj *child) {
   return TN_IS(Span, child) ? 0 : tn_vec_push_obj(ctx, child);
 }

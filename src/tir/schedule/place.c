@@ -72,7 +72,7 @@ int sch_set_scope(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index, con
   if (!b) return -1;
   if (index < 0 || index >= b->writes->len)
     return sch_fail(&e, "The buffer index is out of range", SCH_PLACES(b),
-                    "The block {0} writes %lld buffers, there is no number %lld",
+                    "The block {0} writes %lld buffers: number %lld is out of range",
                     (long long)b->writes->len, (long long)index);
   tn_Buffer *old = ((tn_BufferRegion *)tn_arr_obj(b->writes, index))->buffer;
   const tn_Block *site = sch_scope_block(&e, sch_parent(&e, b));

@@ -43,7 +43,7 @@ static int meet_access(void *ctx, tn_obj *o) {
   return 0;
 }
 
-/* Not what a buffer is made of: its pointer is no use of the pointer. */
+/* Not what a buffer is made of: its pointer is not a use of the pointer. */
 static bool see_use(const tn_obj *parent, const tn_field *field, const tn_obj *child) {
   (void)field;
   (void)child;

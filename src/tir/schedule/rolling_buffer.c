@@ -126,7 +126,7 @@ static int find_place(roller *x) {
   bool inside = x->place && sch_scope_block(x->e, at) == x->scope;
   return inside ? 0
                 : fail(x, "The producer and its consumers have no loop in common",
-                       "the innermost scope around its producer and its consumers is no loop; "
+                       "the innermost scope around its producer and its consumers is not a loop; "
                        "compute the block at a loop of its consumer first");
 }
 
@@ -185,7 +185,7 @@ static int find_window(roller *x) {
   TN_TRY(arith_region_exact(&e->arith, sch_bound_region(x->realize, x->indices), dom, local,
                             &x->window));
   return x->window ? 0
-                   : fail(x, "The region that the block writes is no box",
+                   : fail(x, "The region that the block writes is not a box",
                           "what one iteration writes is not a box of its elements");
 }
 

@@ -12,7 +12,7 @@ typedef struct {
   tn_pmap bases;   /* Buffer of the description -> array of PrimExpr: added to its indices */
   tn_pmap vars;    /* Var of the description -> PrimExpr of the program */
   tn_pmap inner;   /* variables of the program that the block binds inside */
-  tn_pmap scalars; /* parameters (Var) of the description that are no buffers */
+  tn_pmap scalars; /* parameters (Var) of the description that are not buffers */
   const tn_obj *ours, *theirs; /* the first parts that differ */
 } sch_pattern;
 #define SCH_PATTERN(name) __attribute__((cleanup(sch_pattern_fini))) sch_pattern name = {0}

@@ -178,7 +178,7 @@ static int by_scale(const void *x, const void *y) {
 }
 
 /* The parts of a flat index, each a part of one loop, by their steps; false: they leave gaps or are
-   no constants. */
+   not constants. */
 static bool read_parts(const tn_IterSumExpr *sum, const tn_arr *loops, part *parts) {
   int64_t below = 1;
   if (!sum->args->len || sum->args->len > MAX_SPLITS || !tir_is_zero(sum->base)) return false;

@@ -6,7 +6,7 @@
              A[vi] = 0                           without T.where(i0 * 3 + i1 < 10)
 
    What the analyzer proves is fine. For the rest iterations are tried out: a fault is one that some
-   iteration shows, so that what is right but hard to prove is no fault. */
+   iteration shows, so that what is right but hard to prove is not a fault. */
 #include "base/alloc.h"
 #include "ir/functor.h"
 #include "tir/analysis/access_bounds.h"

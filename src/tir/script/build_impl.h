@@ -162,7 +162,7 @@ int eval_args(builder *b, const ast *call, tn_vec *out);
 
 /** Calls T.name(...) that give a value. @return 1 when `name` is not one of them */
 int call_t(builder *b, const ast *call, const char *name, val *out);
-/** T.name(...) that is no number and no intrinsic (build_names.c). @return 1 when it is none */
+/** T.name(...) that is not a number and no intrinsic (build_names.c). @return 1 when it is none */
 int call_named(builder *b, const ast *call, const char *name, val *out);
 /** A call of T.name or I.name that scripts do not have: the host's function, or an error. */
 int call_unknown(builder *b, const ast *call, const val *f, val *out);

@@ -106,7 +106,7 @@ static tn_ExprDoc *print_not(printer *p, const tn_Not *e) {
 
 static tn_ExprDoc *typed_literal(printer *p, tn_dtype t, const tn_ExprDoc *literal) {
   if (!tn_dtype_is_custom(t)) return call1_doc(tir_doc(p, TN_DT(t)), literal);
-  TN_VEC(args); /* the name of a registered type is no identifier */
+  TN_VEC(args); /* the name of a registered type is not an identifier */
   TN_TRYP(tn_vec_push_obj(&args, typed_literal(p, TN_F64, literal)));
   TN_TRYP(tn_vec_push_obj(&args, dtype_doc(t)));
   return call_doc(tir_doc(p, "cast"), &args);

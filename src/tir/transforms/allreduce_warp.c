@@ -54,7 +54,7 @@ static int step(allreduce *r, round_buffers *b, int64_t extent, int64_t offset) 
          *theirs = allreduce_loads(b->other, r->size, tir_i32(0));
   tn_arr *both = mine && theirs ? allreduce_combine(r, mine, theirs) : NULL;
   tn_stmt *s = both ? allreduce_stores(b->value, both, tir_i32(0)) : NULL;
-  /* what comes from behind the last thread is no value of this reduction */
+  /* what comes from behind the last thread is not a value of this reduction */
   if (offset * 2 > extent)
     s = allreduce_if(tir_lt(tir_add(r->index, tir_i32((int32_t)offset)), tir_i32((int32_t)extent)),
                      s);

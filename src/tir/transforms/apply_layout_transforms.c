@@ -6,9 +6,9 @@
      ... A[i] ...                          ->   ... A[i // 4, i % 4] ...
 
    Parameters are changed too: whoever calls the function passes the new layout. Where an extent is
-   no multiple of what it is divided by, the buffer grows; what is in the padding stays undefined.
-   The attribute layout_axis_separators, a map from some of the buffers to lists of axes, says where
-   groups of the new axes begin that are flattened apart.
+   not a multiple of what it is divided by, the buffer grows; what is in the padding stays
+   undefined. The attribute layout_axis_separators, a map from some of the buffers to lists of axes,
+   says where groups of the new axes begin that are flattened apart.
    The attribute goes. Buffers must be accessed by their indices, before they are flattened. */
 #include "arith/analyzer.h"
 #include "tir/index_map.h"

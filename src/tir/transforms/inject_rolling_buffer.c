@@ -248,7 +248,7 @@ static tn_obj *roll_for(tn_mut *m, tn_For *op) {
 
 static tn_obj *roll_other(tn_mut *m, tn_obj *op) { return visit_inside(m, op); }
 
-/* Blocks that only allocate are no obstacle. */
+/* Blocks that only allocate are not an obstacle. */
 static tn_obj *roll_block(tn_mut *m, tn_BlockRealize *op) {
   bool plain = op->iter_values->len == 0 && tir_is_one(op->predicate);
   return plain ? tn_mut_children(m, op) : visit_inside(m, op);

@@ -17,7 +17,7 @@
 typedef struct {
   tn_Buffer *local; /* of the first buffer over it; others are made like it */
   int64_t m;        /* neighbouring elements of one thread */
-  int64_t groups;   /* how often the warp's part of the memory is repeated */
+  int64_t groups;   /* number of copies of the warp's part of the memory */
   int64_t width;    /* threads that have a part */
   tn_Var *data, *registers;
 } warp_memory;

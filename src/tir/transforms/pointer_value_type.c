@@ -152,7 +152,7 @@ static void rewriter_fini(rewriter *x) {
   arith_fini(&x->known);
 }
 
-/* Typed pointers among the parameters that are no buffers. */
+/* Typed pointers among the parameters that are not buffers. */
 static int allow_parameters(rewriter *x, const tn_PrimFunc *f) {
   tn_any found;
   for (int64_t i = 0; i < f->params->len; ++i) {

@@ -226,7 +226,7 @@ static int take_place(request *r, int64_t i, const tn_PoolAllocation *a) {
   int32_t k = 0;
   while (k < r->pool_infos->len && tn_arr_obj(r->pool_infos, k) != (tn_obj *)a->pool_info) ++k;
   TN_CHECK(k < r->pool_infos->len, ValueError, NULL,
-           "tir.usmp.algo.%s: %s was put into a pool that is no candidate of its: %s", r->name,
+           "tir.usmp.algo.%s: %s was put into a pool that is not a candidate of its: %s", r->name,
            b->name, tn_cstr(a->pool_info->pool_name));
   usmp_pool *pool = &r->pools[k];
   b->pool = k;

@@ -261,7 +261,7 @@ static int check_sizes(const planner *p) {
 static int plan(planner p, const char *algorithm) {
   int64_t n = p.n;
   TN_TRY(check_sizes(&p));
-  TN_CHECK(p.npools > 0, ValueError, NULL, "memory plan: there is no pool of memory");
+  TN_CHECK(p.npools > 0, ValueError, NULL, "memory plan: no memory pool was given");
   int64_t *lists = tn_alloc_zero((size_t)n + 1, 4 * sizeof *lists);
   if (!lists) return -1;
   p.order = lists;

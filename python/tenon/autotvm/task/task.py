@@ -1,4 +1,4 @@
-"""Tasks: the kernels of a program whose tiles are open."""
+"""Tasks: the kernels of a program whose tiles can be tuned."""
 
 import contextlib
 import json
@@ -23,8 +23,8 @@ class Task(RecordedTask):
     target : Target
         What it is for.
     knobs : dict of str to (int, list of int)
-        What is open: the value that the rules choose, and those that there may be. Not all of them
-        go with each other.
+        What can be tuned: the value that the rules choose, and those that there may be. Not all of
+        them go with each other.
     """
 
     def __init__(self, name, args, target, knobs=None):

@@ -12,7 +12,7 @@ def create(graph_json_str, libmod, device):
         Always: use `tenon.contrib.graph_executor.create`.
     """
     raise NotImplementedError(
-        "there is no CUDA graph executor: use tenon.contrib.graph_executor instead"
+        "the CUDA graph executor is not supported: use tenon.contrib.graph_executor instead"
     )
 
 
@@ -21,5 +21,5 @@ class GraphModuleCudaGraph(graph_executor.GraphModule):
 
     def __init__(self, module):
         raise NotImplementedError(
-            "there is no CUDA graph executor: use tenon.contrib.graph_executor instead"
+            "the CUDA graph executor is not supported: use tenon.contrib.graph_executor instead"
         )

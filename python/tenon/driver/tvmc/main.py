@@ -61,7 +61,7 @@ def _compile(options):
     from ...relay.backend import Executor, Runtime
 
     if not os.path.isfile(options.FILE):
-        raise TVMCException(f"there is no file {options.FILE}")
+        raise TVMCException(f"{options.FILE} does not exist")
     model = frontends.load_model(options.FILE, options.model_format, options.input_shapes)
     if not options.target:
         raise TVMCException("give --target, as --target llvm")

@@ -31,7 +31,7 @@ def _member(archive, name):
             continue
         # by name, into memory: paths of an archive are not trusted
         if not info.isfile() or info.size > _LARGEST:
-            raise TVMCException(f"{given} is no plain file of a package")
+            raise TVMCException(f"{given} is not a file of a package")
         return archive.extractfile(info).read()
     return None
 
@@ -102,7 +102,9 @@ class TVMCModel:
         with tarfile.open(model_path) as archive:
             program, params = (_member(archive, f"model.{end}") for end in ("json", "params"))
         if program is None or params is None:
-            raise TVMCException(f"{model_path} is no saved model: no model.json and model.params")
+            raise TVMCException(
+                f"{model_path} is not a saved model: expected model.json and model.params"
+            )
         self.mod, self.params = ir.load_json(program.decode()), load_param_dict(params)
 
     def default_tuning_records_path(self):

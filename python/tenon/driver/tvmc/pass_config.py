@@ -108,7 +108,7 @@ def parse_configs(input_configs):
         if not equals or not value:
             raise TVMCException(f"pass configuration {item!r}: expected name=value")
         if name not in known:
-            raise TVMCException(f"{name!r} is no pass configuration")
+            raise TVMCException(f"unknown pass configuration {name!r}")
         made = get_pass_config_value(name, value, known[name]["type"])
         out[name] = out.get(name, []) + made if isinstance(made, list) else made
     return out

@@ -55,7 +55,7 @@ def make_inputs_dict(shape_dict, dtype_dict, inputs=None, fill_mode="random"):
     out = dict(inputs or {})
     for name in out:
         if name not in shapes:
-            raise TVMCException(f"{name!r} is no input of the model: it has {list(shapes)}")
+            raise TVMCException(f"unknown input {name!r}: the model has {list(shapes)}")
     for name, shape in shapes.items():
         if name in out:
             continue
@@ -113,7 +113,7 @@ def run_module(
     Raises
     ------
     TVMCException
-        What is given is no package, or one for a microcontroller.
+        What is given is not a package, or one for a microcontroller.
     """
     if not isinstance(tvmc_package, TVMCPackage):
         raise TVMCException(f"expected a compiled model, got {type(tvmc_package).__name__}")

@@ -13,7 +13,7 @@ def parse_shape_string(inputs_string):
     Parameters
     ----------
     inputs_string : str
-        ``data:[1,3,224,224] mask:[1,-1]``; a number below 1, or ``?``, is an open extent.
+        ``data:[1,3,224,224] mask:[1,-1]``; a number below 1, or ``?``, is a dynamic extent.
 
     Returns
     -------

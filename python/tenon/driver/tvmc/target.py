@@ -77,7 +77,7 @@ def _check(parsed, more):
     known = get_codegen_names()
     for part in parsed:
         if not part["is_tvm_target"] and part["name"] not in known:
-            raise TVMCException(f"there is no target {part['name']!r}")
+            raise TVMCException(f"unknown target {part['name']!r}")
     own = [name for part, name in zip(parsed, names, strict=True) if part["is_tvm_target"]]
     if not 1 <= len(own) <= 2:
         raise TVMCException(f"expected a target, or a target and its host, got {own}")

@@ -29,7 +29,7 @@ class CallGraph:
         """The name of a function, given as a variable or by name; ValueError: there is none."""
         name = str(var.name_hint if isinstance(var, GlobalVar) else var)
         if name not in self._called:
-            raise ValueError(f"CallGraph: there is no function @{name} in the module")
+            raise ValueError(f"CallGraph: the module has no function @{name}")
         return name
 
     def ref_count(self, var):

@@ -43,7 +43,7 @@ def infer_shape(inputs, mod=None):
     Raises
     ------
     TypeError
-        It is no tensor.
+        It is not a tensor.
     """
     kind = infer_type(inputs, mod).checked_type
     if not hasattr(kind, "shape"):
@@ -110,7 +110,7 @@ class StrAttrsDict:
     Notes
     -----
     ``get_x(key, default)`` gives a value as x, the default where the attribute is not there, and
-    raises AttributeError where there is no default. Text that is no value of that kind is a
+    raises AttributeError where there is no default. Text that is not a value of that kind is a
     ValueError.
     """
 
@@ -127,7 +127,7 @@ class StrAttrsDict:
                 return convert(self.attrs[key])
             except (ValueError, SyntaxError, TypeError) as err:
                 text = self.attrs[key]
-                raise ValueError(f"attribute {key!r}: {text!r} is no such value") from err
+                raise ValueError(f"attribute {key!r}: cannot read {text!r}") from err
         if isinstance(default, RequiredAttr):
             raise AttributeError(f"Required attribute {key} not found.")
         return default

@@ -57,7 +57,7 @@ def unique(data, is_sorted=True, return_counts=False):
     TupleWrapper
         The values (n elements, as many as there are distinct ones count), the place of the first
         element of each value (int32, the same), for each element which value it has (int32), the
-        number of values (int32, one element), and how often each occurs (int32).
+        number of values (int32, one element), and the count of each (int32).
     """
     call = _make.unique(data, is_sorted, return_counts)
     return TupleWrapper(call, 5 if return_counts else 4)

@@ -74,7 +74,7 @@ class Report(Object):
         Raises
         ------
         ValueError
-            The text is no report.
+            The text is not a report.
         """
         return _ffi_api.FromJSON(s)
 

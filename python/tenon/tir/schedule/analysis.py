@@ -92,7 +92,7 @@ def suggest_index_map(buffer, indices, loops, predicate):
     Returns
     -------
     IndexMap or None
-        None where the access is no one-to-one map of the loops.
+        None where the access is not a one-to-one map of the loops.
     """
     holds = const(predicate, "bool") if isinstance(predicate, bool) else predicate
     return _ffi_api.SuggestIndexMap(buffer, indices, loops, holds)

@@ -198,7 +198,7 @@ class LayoutSteps:
         ----------
         block : BlockRV or str
             The block, computed at a loop of those that read the buffer (`compute_at`). Only what
-            it writes may be read by others, who write it nowhere; it is no output block.
+            it writes may be read by others, who write it nowhere; it is not an output block.
         write_buffer_index : int, str or Buffer
             Which of the buffers it writes; one that the block around it allocates.
 

@@ -44,7 +44,7 @@ def on_device(body, device, constrain_result=False, constrain_body=True):
     Raises
     ------
     ValueError
-        `device` is no device.
+        `device` is not a device.
     """
     place = _virtual_device(device, "on_device")
     if not constrain_result and not constrain_body:
@@ -69,7 +69,7 @@ def device_copy(data, src_device, dst_device):
     Raises
     ------
     ValueError
-        One of them is no device.
+        One of them is not a device.
     """
     return _make.device_copy(
         data,

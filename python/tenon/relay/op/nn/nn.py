@@ -98,7 +98,7 @@ _fixed_upsampling3d = _rows.wrapper("nn.upsampling3d")
 
 
 def _enlarged(name, fixed, data, factors, rest):
-    """By the operator of known factors, or where one of them is open by that of tensors."""
+    """By the operator of known factors, or by that of tensors where one of them is dynamic."""
     if any(_rows.is_open(f) for f in factors):
         factors = [f if isinstance(f, Expr) else const(f, "float64") for f in factors]
         return _rows.dynamic(f"nn.{name}")(data, *factors, *rest)
