@@ -5,7 +5,7 @@
     python bench/compile_growth.py --models MODEL.onnx ...
 
 A family is a program of any size: a chain of n operators, a concatenation of n tensors, a window of
-n x n elements. Each is built at two sizes, n and 2n, in a process of its own without the cache of
+n x n elements. Each is built at two sizes, n and 2n, in its own process without the cache of
 kernels, and once at a small size before, so that what starts up once is not counted. Printed are
 both times in seconds, their ratio, the growth of memory in MB and its ratio; `*` marks a time
 ratio above 2.5 of what takes long enough to tell (0.3 s). `--double 3` takes n, 2n, 4n and 8n.
@@ -31,7 +31,7 @@ def peak():
 
 
 def measure(name, n):
-    """In a process of its own: seconds, and MB above what was there before."""
+    """In its own process: seconds, and MB above what was there before."""
     fn, _, small = FAMILIES[name]
     fn(small)()
     run, before = fn(n), peak()

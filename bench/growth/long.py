@@ -107,7 +107,7 @@ def residual(n):
 
 @family(12)
 def convolutions_unlike(n):
-    """Each with extents of its own: as many kernels."""
+    """Each with its own extents: as many kernels."""
     from tenon import relay
 
     (x,) = inputs(1, (1, 8, 16, 16))

@@ -1,4 +1,4 @@
-"""Engines that run ONNX models, each in a process of its own: what the benchmark times.
+"""Engines that run ONNX models, each in its own process: what the benchmark times.
 
     python bench/models/engines.py ENGINE MODEL.onnx THREADS [exact|relaxed [DATA.npz]]
 

@@ -7,7 +7,7 @@
 A PATH is a model, or a folder of them. NAME.npz beside NAME.onnx holds its data: arrays
 ``in:INPUT``, and ``out:0``, ..., the reference outputs. For models without one, inputs are random
 (integers are zeros and ones), dynamic extents are 1 or what ``--shape`` says, and the reference is
-what onnxruntime gives. Every engine is a process of its own, pinned to as many cores as it may have
+what onnxruntime gives. Every engine is a separate process, pinned to as many cores as it may have
 threads; in each round all of them run in turn, so that a change of the machine's pace meets all. A
 time is that of a call with numpy arrays in and out: the median over rounds of the median of a
 round, and the fastest call. Outputs are compared with the reference: the largest difference

@@ -252,7 +252,7 @@ typedef int (*tn_call)(void *self, const tn_any *args, int32_t n, tn_any *ret);
 /** @param fini called once with self when the last reference goes; may be NULL. Owned, or NULL
  * (MemoryError). */
 TN_API TN_OWNED tn_func *tn_func_new(tn_call call, void *self, void (*fini)(void *self));
-/** Calls f in a scope of its own, so objects that compiler code makes on the way are freed. */
+/** Calls f in its own scope, so objects that compiler code makes on the way are freed. */
 TN_API int tn_func_call(tn_func *f, const tn_any *args, int32_t n, tn_any *ret);
 
 /** Adds a function to the global table under `name` (copied). TVMError when the name is taken and

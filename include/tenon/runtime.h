@@ -196,7 +196,7 @@ typedef int (*tn_task)(int task_id, const tn_parallel_env *env, void *data);
 TN_API int tn_parallel_launch(tn_task fn, void *data, int num_task);
 /**
  * Returns when every task of the launch has called it. Tasks that could not start otherwise (more
- * tasks than threads, a launch that runs on the calling thread) get threads of their own then, so
+ * tasks than threads, a launch that runs on the calling thread) get their own threads then, so
  * it works in every launch but is slow in those; launch with num_task 0 to avoid that.
  * @return 0, or -1 when another task failed, or when threads cannot be made (RuntimeError)
  */

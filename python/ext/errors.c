@@ -47,7 +47,7 @@ static PyObject *make_exception(const tn_error *e) {
   PyObject *message = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
   if (!message) return NULL;
   PyObject *exc = PyObject_CallFunctionObjArgs(cls, message, NULL);
-  if (!exc || !PyExceptionInstance_Check(exc)) { /* a class with a constructor of its own */
+  if (!exc || !PyExceptionInstance_Check(exc)) { /* a class with its own constructor */
     PyErr_Clear();
     Py_XDECREF(exc);
     exc = PyObject_CallFunctionObjArgs(PyExc_RuntimeError, message, NULL);

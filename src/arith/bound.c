@@ -72,7 +72,7 @@ static arith_bound corners(int64_t (*op)(int64_t, int64_t), arith_bound a, arith
 
 /* Bounds of a value, and where it comes from. `data`: numbers that memory or a function gives go
    into it; then its arithmetic wraps around like that of any program. `open`: some variable in it
-   does not have a bound of its own; an index of dynamic extents is assumed not to overflow. With
+   does not have its own bound; an index of dynamic extents is assumed not to overflow. With
    neither, the bounds themselves tell. */
 typedef struct {
   arith_bound b;

@@ -240,7 +240,7 @@ static int separate(const sum *s, int64_t c, sum *divisible, sum *rest) {
   return add_base(s->base % c == 0 ? divisible : rest, s->base, 1);
 }
 
-/* Truncation is as flooring where the parts are not negative. The rest is a number of its own: it
+/* Truncation is as flooring where the parts are not negative. The rest is a separate number: it
    has to fit its type. */
 static int parts_fit(tn_mut *m, sum *divisible, sum *rest, tn_dtype t, bool floors, bool *yes) {
   tn_expr *x, *y;

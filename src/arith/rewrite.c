@@ -206,7 +206,7 @@ static const tn_mut_case cases[] = {
 
 tn_expr *arith_rewrite_simplify(arith_analyzer *a, tn_expr *e) {
   TN_SCOPE(s);
-  /* proofs that rules ask for start a rewriter of their own: no endless descent through them */
+  /* proofs that rules ask for start their own rewriter: no endless descent through them */
   if (a->depth >= 3) return e;
   rewriter r = {.a = a, .again = a->depth ? MAX_AGAIN / 2 : 0};
   TN_MUT(m, cases, &r);

@@ -90,7 +90,7 @@ TN_API int tn_raise_foreign(const char *cls, const char *message, tn_obj *cause)
 /** Adds a line below the message of the pending error ("help: ..."). */
 TN_API int tn_error_note(const char *fmt, ...) TN_PRINTF(1, 2);
 /** Says where the pending error is, unless it says so already: `span` becomes its place. What a
- * script or a callback reports, and errors of schedules, have places of their own. Passes NULL
+ * script or a callback reports, and errors of schedules, have their own places. Passes NULL
  * through. Always returns -1. */
 TN_API int tn_error_at(const tn_obj *span);
 /** Sets what shows a place: it adds a note to the pending error. At start, by the layer of spans.

@@ -18,7 +18,7 @@ typedef struct {
   int lock;
 } tn_temp_folder;
 
-/** Makes one with a name of its own below TMPDIR, or /tmp. @return 0, or -1 (OSError, MemoryError)
+/** Makes one with its own name below TMPDIR, or /tmp. @return 0, or -1 (OSError, MemoryError)
  */
 TN_API int tn_temp_folder_make(tn_temp_folder *f);
 /** Removes it with all that is in it; does nothing where none was made. */

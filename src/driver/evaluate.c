@@ -104,7 +104,7 @@ static tn_module *compile(const tn_RelayFunction *f, tn_target *t) {
   return driver_kernels_build(&job, 1, t);
 }
 
-/* In a context of its own: instruments and options are meant for the program, not for what becomes
+/* In its own context: instruments and options are meant for the program, not for what becomes
    of its constants. The program may be anybody's, so indices that are data are checked, whatever
    the operator made of them. */
 static tn_module *compile_apart(const tn_RelayFunction *f, tn_target *t) {

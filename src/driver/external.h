@@ -5,7 +5,7 @@
 
    The global function "relay.ext.x" gets the function and gives a module that has a function of the
    name "sym", which takes the tensors of the arguments (the fields of tuples one after another),
-   then those of the results. A module that has constants of its own to be told ("get_symbol",
+   then those of the results. A module that has its own constants to be told ("get_symbol",
    "get_const_vars": Array of String) gets them when it runs, see runtime/const_loader.h. */
 #ifndef TN_DRIVER_EXTERNAL_H_
 #define TN_DRIVER_EXTERNAL_H_

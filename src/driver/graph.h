@@ -62,8 +62,8 @@ void graph_fini(graph_program *g);
 int graph_join(graph_program *g);
 /** Gives every result its memory. Blocks are shared by values of one device that are not alive
  * together; sizes
- * may differ up to 16 times, the block grows to the larger one. Inputs and parameters have blocks
- * of their own. */
+ * may differ up to 16 times, the block grows to the larger one. Inputs and parameters have
+ *   their own blocks *. */
 int graph_plan(graph_program *g);
 /** The graph as JSON. */
 int graph_json(const graph_program *g, tn_buf *out);

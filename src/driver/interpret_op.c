@@ -1,4 +1,4 @@
-/* Operators for the interpreter: each is a kernel of its own, compiled once for the types that its
+/* Operators for the interpreter: each is a separate kernel, compiled once for the types that its
    arguments have. */
 #include "base/alloc.h"
 #include "base/error.h"

@@ -15,9 +15,9 @@
 TN_API tn_PrimFunc *driver_primitive(const tn_RelayFunction *f, tn_target *t);
 
 #define DRIVER_LINKED "linked_constants"
-/** A lowered program whose parameters that are constants (DRIVER_LINKED) have become storage of its
- * own; others come back as they are. Scope-owned; NULL: NotImplementedError where the target is not
- * the host, whose memory it is. */
+/** A lowered program whose parameters that are constants (DRIVER_LINKED) have become
+ * its own storage; others come back as they are. Scope-owned; NULL: NotImplementedError where the
+ * target is not the host, whose memory it is. */
 tn_PrimFunc *driver_link_constants(tn_PrimFunc *f, const tn_target *t);
 
 /** "fused_nn_dense_add": the operators of a function in order; cut off, with a hash, when it gets

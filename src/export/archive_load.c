@@ -1,4 +1,4 @@
-/* Running models of archives on a host: their C is compiled into a library, in a folder of its own
+/* Running models of archives on a host: their C is compiled into a library, in its own folder
    that goes at once. No shell takes part, and no name of the archive becomes the name of a file. */
 #include <inttypes.h>
 #include <stdlib.h>

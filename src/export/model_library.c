@@ -1,5 +1,5 @@
 /* The archive of a model: its files are made in memory, but for object files, which code generators
-   write into a folder of their own, and written at once. */
+   write into their own folder, and written at once. */
 #include "export/model_library.h"
 
 #include <inttypes.h>

@@ -169,7 +169,7 @@ static tn_IRModule *dispatch(tn_Pass *p, tn_IRModule *m, tn_PassContext *ctx) {
   }
 }
 
-/* The pass reports to diagnostics of its own, which become an error at its end. */
+/* The pass reports to its own diagnostics, which become an error at its end. */
 static tn_IRModule *run_reporting(tn_Pass *p, tn_IRModule *m, tn_PassContext *ctx) {
   tn_DiagnosticContext *before = ctx->diag_ctx, *mine = ir_diag_context(m, NULL);
   if (!mine) return NULL;

@@ -50,7 +50,7 @@ double kernel_conv_cycles(const kernel_conv *c, const kernel_conv_tile *t) {
   return one * images / (double)t->vectors * (double)(st->reduction / c->dot);
 }
 
-/* Products of int16 are added by an instruction of their own: they need a register before. */
+/* Products of int16 are added by their own instruction: they need a register before. */
 static int64_t most_pixels(const kernel_conv *c, int64_t vectors) {
   bool words =
       c->dot > 1 && ir_is_integral(c->weight->buffer->dtype) && c->weight->buffer->dtype.bits == 16;

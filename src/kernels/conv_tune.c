@@ -50,7 +50,7 @@ static int factor_of(const kernel_conv *c, int axis, int64_t *out) {
   return 1;
 }
 
-/* Does data and weight of the stage have an axis of their own, for groups? */
+/* Does data and weight of the stage have their own axis, for groups? */
 static bool has_groups(const kernel_conv *c) {
   for (int i = 0; i < c->lane; ++i) {
     const kernel_axis *a = &c->st->axis[i];

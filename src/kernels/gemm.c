@@ -39,8 +39,8 @@ enum {
   MOST_PIECES = 16,
   LEAST_PIECE = 256, /* features: results are read and written for each piece */
   OPEN_ROWS = 8,     /* of a tile where their number or length is dynamic: padding costs less, and
-                        each row has an address of its own in a register */
-  LONG_ROW = 2048    /* bytes from which rows of B lie on pages of their own */
+                        each row has its own address in a register */
+  LONG_ROW = 2048    /* bytes from which rows of B lie on their own pages */
 };
 
 /* ---- the tile ---- */
@@ -412,7 +412,7 @@ static int by_turns(const gemm *g, tn_LoopRV *panels) {
   return sch_annotate(g->st->sch, (tn_obj *)panels, TIR_BY_TURNS, tn_any_obj(one));
 }
 
-/* Panels, and what is around them, in parallel. A last panel that is not full is a loop of its own,
+/* Panels, and what is around them, in parallel. A last panel that is not full is a separate loop,
    without the conditions in the others; for that the loop over panels must be one by itself. */
 static int parallel_panels(const gemm *g, const nest *n, bool ragged) {
   tn_LoopRV *const *loops = n->outer, *panels = n->outer[n->nouter - 1];

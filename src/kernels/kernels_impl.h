@@ -36,7 +36,7 @@ static inline tn_LoopRV *kernel_loop(const kernel_stage *st, int i) {
   return (tn_LoopRV *)st->loops->items[i].v.obj;
 }
 
-/* Asks the code generator for code of its own where a condition holds in a part of a loop only. */
+/* Asks the code generator for its own code where a condition holds in a part of a loop only. */
 #define KERNEL_PARTITION "pragma_loop_partition_hint"
 
 /* A class: schedules the stage. @return 1 done, 0 it is not for this class, -1 error */

@@ -7,7 +7,7 @@
    A stage fits when its outer axes are the rows and its last ones, if any, are reduced over or lie
    along the row; neighbours that run through memory as one are one axis (images of a channel).
    Where the results of a reduction are worked on one by one (few rows times a matrix, and a bias),
-   every result is a row of its own; a program without rows (the largest of all values) is a single
+   every result is a separate row; a program without rows (the largest of all values) is a single
    one. */
 #include "base/error.h"
 #include "base/scope.h"
@@ -182,7 +182,7 @@ static int64_t width_of(const kernel_stage *st) {
   return vectors > 1 ? sums * st->lanes : 1;
 }
 
-/* One part less wide than the one before, each a block of its own, down to the one value. */
+/* One part less wide than the one before, each its own block, down to the one value. */
 static int factor(row_program *p, kernel_stage *st) {
   tn_arr *loops;
   tn_LoopRV *outer, *inner;

@@ -6,7 +6,7 @@
    so that nothing is kept between, and neither does the sum go through memory. Where results next
    to each other read floats next to each other, a few are summed up at a time: they share the other
    operand, and one sum need not wait for the next. Where a compiler may find vectors (`rows`) they
-   are a row as long as can be, summed up in a loop of its own. */
+   are a row as long as can be, summed up in its own loop. */
 #include "base/error.h"
 #include "ir/functor.h"
 #include "ir/imm.h"

@@ -1,4 +1,4 @@
-/* Schedules for devices with blocks of threads: every stage is a kernel of its own, its elements
+/* Schedules for devices with blocks of threads: every stage is a separate kernel, its elements
    shared out, each computed by one thread.
 
      for i0 in thread_binding(n / 64, "blockIdx.x"): for i1 in thread_binding(64, "threadIdx.x"):

@@ -1,5 +1,5 @@
 /* Data types as text. "float32", "int8x4", "bool" (one-bit unsigned), "bfloat16", "handle", "" or
- * "void"; types that programs register have a code of their own: "custom[posit]16". "int8xvscalex4"
+ * "void"; types that programs register have their own code: "custom[posit]16". "int8xvscalex4"
  * has four times as many lanes as the machine's vscale, which is known when the program runs. */
 #ifndef TN_OBJECT_DTYPE_H_
 #define TN_OBJECT_DTYPE_H_

@@ -31,7 +31,7 @@ ELEMENT(logical_and, tir_bitwise(TIR_OP_bitwise_and, truth(a), truth(b), NULL))
 ELEMENT(logical_or, tir_bitwise(TIR_OP_bitwise_or, truth(a), truth(b), NULL))
 #undef ELEMENT
 
-/* Floats: divided and rounded down; integers have a node of their own. */
+/* Floats: divided and rounded down; integers have their own node. */
 static tn_expr *floor_divide(const relay_op_row *row, const void *attrs, tn_expr *const *x) {
   (void)row, (void)attrs;
   if (ir_is_integral(x[0]->dtype)) return tir_floordiv(x[0], x[1]);

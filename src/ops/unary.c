@@ -112,7 +112,7 @@ static const relay_op_row rows[] = {
     UNARY("sign", sign, 0, 3, NO_CHANGE,
           "-1, 0 or 1 as each element is negative, zero or positive; NaN of NaN"),
     UNARY("negative", negative, 0, 3, "(negative(%d),)", "each element with the other sign"),
-    UNARY("copy", same, 0, 3, "(%d,)", "the tensor itself, in memory of its own"),
+    UNARY("copy", same, 0, 3, "(%d,)", "the tensor itself, in its own memory"),
     ROW("logical_not", logical_not, 0, 4, RELAY_BOOLS, NULL,
         "not x of each element of a bool tensor"),
     UNARY("bitwise_not", bitwise_not, 0, 4, NULL, "complement of the bits of each element"),

@@ -109,7 +109,7 @@ static void make_global(void) {
 /* Larger libraries are not copied to memory: they are mostly constants, which the loader shares. */
 enum { MOST_COPIED = 32 << 20 };
 
-/* A library that is open by a name of its own, in a copy of the file. NULL without an error where
+/* A library that is open by its own name, in a copy of the file. NULL without an error where
    the system has no such copies, or the loader does not take them. */
 static tn_library *open_copy(const char *path, int file, const tn_library_id *id) {
   char name[TN_LIBRARY_NAME];

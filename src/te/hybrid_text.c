@@ -257,7 +257,7 @@ static int write_stmt(hybrid *h, const tn_stmt *s) {
 
 /* ---- the function ---- */
 
-/* An extent of an input that is a variable of its own: n is a.shape[0]. */
+/* An extent of an input that is a variable by itself: n is a.shape[0]. */
 static int define_extents(hybrid *h, const tn_Buffer *b, tn_ExprDoc *name) {
   for (int64_t i = 0; i < b->shape->len; ++i) {
     const tn_obj *n = tn_arr_obj(b->shape, i);

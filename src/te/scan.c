@@ -65,7 +65,7 @@ static int check_state(const tn_ScanOp *op, int64_t i, const tn_expr *first, con
   return 0;
 }
 
-/* Each state has memory of its own, so no tensor may stand for two. */
+/* Each state has its own memory, so no tensor may stand for two. */
 static int check_distinct(const tn_ScanOp *op, const tn_arr *tensors, const char *what) {
   for (int64_t i = 0; i < tensors->len; ++i) {
     for (int64_t j = 0; j < i; ++j)

@@ -60,7 +60,7 @@ TN_API int tir_estimate_flops(const tn_obj *program, double *out);
 TN_API int tir_find_data(const tn_PrimFunc *f, tn_pmap *data);
 /** Is an integer made of loop variables, extents and constants only? Those do not overflow. */
 TN_API bool tir_is_place(const tn_pmap *data, const tn_expr *e);
-/** Does a function nothing but compute its result and write memory of its own? */
+/** Does a function nothing but compute its result and write its own memory? */
 TN_API bool tir_is_pure_func(const tn_PrimFunc *f);
 /** The block of a module that does most of the work, or NULL. */
 TN_API const tn_Block *tir_anchor_block(const tn_IRModule *m);

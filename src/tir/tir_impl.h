@@ -4,7 +4,7 @@
 
 #include "object/object.h"
 
-/** Nodes with invariants of their own: C(node, name), checked by tir_check_NAME of check.c. */
+/** Nodes with their own invariants: C(node, name), checked by tir_check_NAME of check.c. */
 #define TIR_CHECKED_NODES(C)                                                                       \
   C(Buffer, buffer) C(BufferLoad, load) C(ProducerLoad, producer_load) C(BufferRegion, region)     \
   C(LetStmt, let) C(AssertStmt, assert) C(BufferStore, store) C(ProducerStore, producer_store)     \

@@ -169,7 +169,7 @@ static void test_depth_is_limited(void **state) {
   free(data);
 }
 
-/* A model in a folder of its own, weights beside it. */
+/* A model in its own folder, weights beside it. */
 static tn_tensor *external(const char *location, const char *offset, const char *length) {
   char folder[] = "/tmp/test_onnx_XXXXXX", path[64], inside[64];
   assert_non_null(mkdtemp(folder));

@@ -288,14 +288,14 @@ static void test_verify(void **state) {
     int n;
     const char *text;
   } cases[] = {
-      {{TN_VM_RET, 3}, 2, "no register 3"},
+      {{TN_VM_RET, 3}, 2, "unknown register 3"},
       {{TN_VM_MOVE, 0, 0}, 3, "ends without ret"},
-      {{TN_VM_RET, -1}, 2, "no register -1"},
-      {{TN_VM_LOAD_CONST, 0, 0, TN_VM_RET, 0}, 5, "no constant 0"},
-      {{TN_VM_INVOKE, 0, 9, 0, TN_VM_RET, 0}, 6, "no function 9"},
+      {{TN_VM_RET, -1}, 2, "unknown register -1"},
+      {{TN_VM_LOAD_CONST, 0, 0, TN_VM_RET, 0}, 5, "unknown constant 0"},
+      {{TN_VM_INVOKE, 0, 9, 0, TN_VM_RET, 0}, 6, "unknown function 9"},
       {{TN_VM_INVOKE, 0, 0, 0, TN_VM_RET, 0}, 6, "with 0 arguments, it has 1"},
-      {{TN_VM_INVOKE_PACKED, 0, 0, 0, TN_VM_RET, 0}, 6, "no primitive 0"},
-      {{TN_VM_ALLOC_SCALAR, 0, 3, 64, 1, TN_VM_RET, 0}, 7, "no data type"},
+      {{TN_VM_INVOKE_PACKED, 0, 0, 0, TN_VM_RET, 0}, 6, "unknown primitive 0"},
+      {{TN_VM_ALLOC_SCALAR, 0, 3, 64, 1, TN_VM_RET, 0}, 7, "not a data type"},
       {{TN_VM_ALLOC_ADT, 0, -1, 0, TN_VM_RET, 0}, 6, "no tag -1"},
   };
   static const char *const names[] = {"x"};

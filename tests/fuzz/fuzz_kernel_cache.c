@@ -34,7 +34,7 @@ static void clear(void) {
   (void)rmdir(root);
 }
 
-/* Sets `path` to the key's file, in a cache of its own whose folders exist. */
+/* Sets `path` to the key's file, in its own cache whose folders exist. */
 static void start(void) {
   require(tn_compiler_init() == 0, "start");
   require(mkdtemp(root) && setenv("TENON_CACHE", root, 1) == 0, "folder");

@@ -2,7 +2,7 @@
 wrong and right classes: an error is a fine answer, the death of the process is not.
 
 ``python random_calls.py`` runs as many seeds as one likes (endless.py); each seed is a batch of
-calls in a process of its own. A batch that ends its process is run again to find the call, which is
+calls in its own process. A batch that ends its process is run again to find the call, which is
 printed.
 """
 
@@ -185,7 +185,7 @@ def batch(seed, first, last):
 
 
 def run(seed, first=0, last=CALLS):
-    """A batch in a process of its own. @return exit status (None: it hangs) and output"""
+    """A batch in its own process. @return exit status (None: it hangs) and output"""
     with tempfile.TemporaryDirectory() as folder:  # files that calls write by a relative name
         command = [
             sys.executable,

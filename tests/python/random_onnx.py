@@ -225,7 +225,7 @@ def batch(pairs, alone):
 
 
 def child(pairs, alone, seconds=300):
-    """A batch in a process of its own. @return what it printed, and what ended it"""
+    """A batch in its own process. @return what it printed, and what ended it"""
     command = [sys.executable, os.path.abspath(__file__), "--batch", json.dumps(pairs)]
     command += ["--alone"] if alone else []
     try:

@@ -277,7 +277,7 @@ def batch(pairs):
 
 
 def child(pairs, seconds=300):
-    """A batch in a process of its own. @return what it printed, and the pair that ended it"""
+    """A batch in its own process. @return what it printed, and the pair that ended it"""
     command = [sys.executable, os.path.abspath(__file__), "--batch", json.dumps(pairs)]
     try:
         p = subprocess.run(command, capture_output=True, text=True, timeout=seconds)

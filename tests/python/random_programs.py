@@ -200,7 +200,7 @@ class Program:
     # ---- indices ----
 
     def place(self):
-        """Where a result goes: each iteration of a vectorised loop has a place of its own."""
+        """Where a result goes: each iteration of a vectorised loop has its own place."""
         if self.in_vector():
             (name,) = [n for n, _, kind in self.loops if kind == "T.vectorized"]
             others = [n for n, _, kind in self.loops if kind != "T.vectorized"]

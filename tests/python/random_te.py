@@ -500,7 +500,7 @@ def run(mod, program, target, folder):
 # Steps that no schedule can take are found while it is lowered, or while its loops are made.
 REFUSED = (
     "must be attached at root|must be computed at the root|cannot be inlined|is an output|"
-    "which needs it stored|the producer|no loop of|constant extent|only a stage of one result|"
+    "which needs it stored|the producer|not a loop of|constant extent|only a stage of one result|"
     "double_buffer"
 )
 

@@ -1,4 +1,4 @@
-"""The package under its old name. In processes of their own: an alias stays for good."""
+"""The package under its old name. In their own processes: an alias stays for good."""
 
 import subprocess
 import sys

@@ -16,7 +16,7 @@ CAP = 300  # seconds: what doubles with each step takes longer, whatever the mac
 
 
 def finishes(program):
-    """What a program prints, run in a process of its own."""
+    """What a program prints, run in its own process."""
     env = {**os.environ, "TENON_CACHE": "off"}
     r = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],

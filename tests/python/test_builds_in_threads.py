@@ -15,7 +15,7 @@ TARGETS = ["stackvm"] + (["llvm"] if llvm_version_major(allow_none=True) else []
 
 
 def model(k, n=3):
-    """Each thread has a program of its own (k), so that no cache answers for another."""
+    """Each thread has its own program (k), so that no cache answers for another."""
     x = relay.var("x", shape=(4, 6 + k))
     y, width = x, 6 + k
     for i in range(n):

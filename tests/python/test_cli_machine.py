@@ -1,4 +1,4 @@
-"""The tenon command on models for the virtual machine: dynamic extents, branches, several results."""
+"""The tenon command on models for the virtual machine: dynamic extents, branches, more results."""
 
 import json
 import os

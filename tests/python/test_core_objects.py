@@ -132,9 +132,9 @@ def test_a_class_of_the_wrong_type_cannot_be_fooled():
     with pytest.raises(ValueError, match="never made"):
         len(f)
     f.__init_handle_by_constructor__(_core.get_global_func("testing.echo"), {"a": 1})
-    with pytest.raises(TypeError, match="no sequence"):
+    with pytest.raises(TypeError, match="not a sequence"):
         len(f)
-    with pytest.raises(TypeError, match="no sequence"):
+    with pytest.raises(TypeError, match="not a sequence"):
         f[0]
 
 

@@ -13,7 +13,7 @@ from tenon import _core
 
 
 def run_python(code, timeout=60):
-    """Runs code in a process of its own."""
+    """Runs code in its own process."""
     env = dict(os.environ, PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],

@@ -1,4 +1,4 @@
-"""Executors that are called while they run, by a function of their own or by another thread, and
+"""Executors that are called while they run, by their own function or by another thread, and
 arrays that functions keep from their calls."""
 
 import gc

@@ -244,7 +244,7 @@ def test_pooling(size, window, step, border, largest, target):
 
 @pytest.mark.parametrize("groups", [2, 3])
 def test_groups_of_whole_blocks(groups):
-    """Blocks within groups; where a group is not a multiple of a block channels stay as they are."""
+    """Blocks within groups; groups that are not multiples of a block stay as they are."""
     rng = np.random.default_rng(0)
     for each in (16, 12):
         x = rng.standard_normal((1, groups * each, 11, 9)).astype("float32")

@@ -213,7 +213,7 @@ def test_code_that_an_archive_cannot_hold_is_refused(tmp_path):
 def test_names_that_are_no_files(name, tmp_path):
     factory = build()
     factory.libmod_name = name
-    with pytest.raises(ValueError, match="no name of a file"):
+    with pytest.raises(ValueError, match="not a name of a file"):
         micro.export_model_library_format(factory, tmp_path / "net.tar")
 
 

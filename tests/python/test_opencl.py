@@ -254,7 +254,7 @@ def test_export(tmp_path):
 
 @needs_device
 def test_files(tmp_path):
-    """Host and device code in files of their own, put together again by hand."""
+    """Host and device code in their own files, put together again by hand."""
     sch = elementwise(lambda a: te.compute(a.shape, lambda i: a[i] + 1.0, name="B"), (256,))
     mod = tenon.build(sch.mod, target=TARGET)
     mod.save(str(tmp_path / "add.o"))

@@ -22,7 +22,7 @@ def test_every_operator_of_the_importer_has_a_rule():
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_nodes_agree(part):
-    """In a process of its own, which another engine may end."""
+    """In its own process, which another engine may end."""
     pairs = [(name, 1) for i, name in enumerate(random_onnx.NAMES) if i % PARTS == part]
     counts = collections.Counter()
     while pairs:

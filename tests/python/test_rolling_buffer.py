@@ -237,7 +237,7 @@ for i in range(4):
 
 def test_without_overlap():
     sch = tir.Schedule(chain())
-    assert "no loop" in failure(sch.rolling_buffer, "B", 0)
+    assert "not a loop" in failure(sch.rolling_buffer, "B", 0)
     sch.compute_at("B", sch.get_loops("C")[0])
     assert "slides with a loop" in failure(sch.rolling_buffer, "B", 0)
     assert "output block" in failure(sch.rolling_buffer, "C", 0)

@@ -1,4 +1,4 @@
-"""Schedules: indices computed in blocks of their own."""
+"""Schedules: indices computed in their own blocks."""
 
 import pytest
 import tenon

@@ -12,7 +12,7 @@ STAGES = [(0, 0, 1), (0, 1, 1), (0, 1, 2), (0, 2, 5), (1, 1, 3)]
 
 
 def chain(stages, order, extent):
-    """Three statements on buffers of their own, in a loop inside another."""
+    """Three statements on their own buffers, in a loop inside another."""
     marks = {"software_pipeline_stage": list(stages), "software_pipeline_order": list(order)}
 
     @T.prim_func

@@ -219,5 +219,5 @@ def test_device_types_are_those_of_devices():
 def test_a_host_needs_a_target():
     with pytest.raises(AssertionError, match="Target host is not empty when target is empty"):
         Target.canon_target_and_host(None, "llvm")
-    with pytest.raises(AssertionError, match="no target"):
+    with pytest.raises(AssertionError, match="a host needs a target"):
         Target.canon_multi_target_and_host(None)

@@ -113,7 +113,7 @@ def test_border_of_the_consumer():
 
 
 def test_parallel_loop_outside():
-    """Each thread rolls a buffer of its own."""
+    """Each thread rolls its own buffer."""
     a = te.placeholder((4, 14), name="A")
     b = te.compute((4, 14), lambda n, i: a[n, i] * 3.0, name="B")
     c = te.compute((4, 12), lambda n, i: b[n, i] + b[n, i + 2], name="C")

@@ -282,7 +282,7 @@ def test_how_stages_are_shown():
 
 
 def test_two_virtual_axes():
-    """Both are called "vthread"; each is an axis of its own."""
+    """Both are called "vthread"; each is a separate axis."""
     a = te.placeholder((8, 8), name="A")
     b = te.compute((8, 8), lambda i, j: a[i, j] + 1.0, name="B")
     s = te.create_schedule(b.op)

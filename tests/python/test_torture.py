@@ -1,4 +1,4 @@
-"""tools/torture: finds generators, gives each run a seed of its own and keeps what fails."""
+"""tools/torture: finds generators, gives each run its own seed and keeps what fails."""
 
 import json
 import os

@@ -210,7 +210,7 @@ def test_packages_that_are_none(tmp_path):
         link = tarfile.TarInfo("mod.so")
         link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
         archive.addfile(link)
-    with pytest.raises(tvmc.TVMCException, match="mod.so is not a plain file"):
+    with pytest.raises(tvmc.TVMCException, match="mod.so is not a file of a package"):
         tvmc.TVMCPackage(str(path))
     with tarfile.open(path, "w"):
         pass

@@ -127,7 +127,7 @@ def test_an_algorithm_of_the_callers(tmp_path):
         (lambda infos, _: in_a_row(infos, 0, 4), ValueError, "expected a multiple of 16"),
         (lambda infos, _: in_a_row(infos, 0, -16), ValueError, "lies at -16 of workspace"),
         (lambda infos, _: {i: PoolAllocation(pool("else"), 0) for i in infos},
-         ValueError, "no candidate of its: else"),
+         ValueError, "not a candidate of its: else"),
     ],
 )  # fmt: skip
 def test_plans_that_are_wrong(algorithm, error, message):

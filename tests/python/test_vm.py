@@ -127,7 +127,7 @@ def @main(%x: int32) -> (int32, int32) {
 
 
 def test_references_count():
-    """A closure with a state of its own."""
+    """A closure with its own state."""
     vm = machine("""
 def @main(%x: int32) -> int32 {
   let %r = ref(%x);

@@ -219,7 +219,7 @@ PARAMS = (
         ("vm.shape_func(%f, (%s,), (%s,), is_input=[])", "1 inputs, 0 in is_input"),
         ("vm.make_shape((%x,), extents=[-3])", "unknown extent 2 of tensor 0"),
         ("vm.make_shape((%x,), extents=[-65])", "unknown extent 0 of tensor 1"),
-        ("vm.check_extents(%f, (%x,), extents=[-1])", "no pairs"),
+        ("vm.check_extents(%f, (%x,), extents=[-1])", "not pairs"),
         ("vm.check_shapes(%f, (%x,), %x)", "expected a scalar"),
         ("vm.reshape_tensor(%x, %s, newshape=[4])", "expected 1 extents for the shape"),
     ],

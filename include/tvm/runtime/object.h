@@ -115,7 +115,7 @@ public:
   static uint32_t _GetOrAllocRuntimeTypeIndex() { return RuntimeTypeIndex(); }
 
   Object() : header_(), handle_(nullptr) {}
-  Object(const Object &) : header_(), handle_(nullptr) {} /* a copy is an object of its own */
+  Object(const Object &) : header_(), handle_(nullptr) {} /* a copy is a separate object */
   Object &operator=(const Object &) { return *this; }
 
   uint32_t type_index() const { return header_.type_index; }

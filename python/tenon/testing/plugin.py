@@ -87,7 +87,7 @@ def _auto_parametrize_target(metafunc):
     if _is_parametrized(metafunc, "target"):
         return
     if metafunc.definition._fixtureinfo.name2fixturedefs.get("target"):
-        return  # the test file has a fixture of its own
+        return  # the test file has its own fixture
     excluded = _kinds_of_marks(metafunc.definition, "tvm_excluded_targets")
     targets = [t["target"] for t in _targets._get_targets() if t["target_kind"] not in excluded]
     metafunc.parametrize("target", targets, scope="session")

@@ -147,7 +147,7 @@ static tn_str *shuffle(c_gen *g, const tn_Call *e, const char *name) {
                     tn_cstr(width));
 }
 
-/* The function of 64-bit arguments has a name of its own; narrower ones are widened to 32 bits. */
+/* The function of 64-bit arguments has its own name; narrower ones are widened to 32 bits. */
 static tn_str *count_bits(c_gen *g, const tn_Call *e, bool leading, int lane_) {
   tn_str *v;
   const tn_dtype t = ((const tn_expr *)tn_arr_obj(e->args, 0))->dtype;

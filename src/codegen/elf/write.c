@@ -137,7 +137,7 @@ static void make_sizes(library *b) {
   b->size[DYNAMIC] = (uint64_t)(14 + TN_COUNT(needed)) * sizeof(Elf64_Dyn);
 }
 
-/* Offsets in the file and addresses agree within a page; each segment has pages of its own. */
+/* Offsets in the file and addresses agree within a page; each segment has its own pages. */
 static uint64_t place(library *b) {
   uint64_t page = b->l->machine == EM_AARCH64 ? 0x10000 : 0x1000, gap = 0;
   uint64_t at = sizeof(Elf64_Ehdr) + HEADERS * sizeof(Elf64_Phdr);

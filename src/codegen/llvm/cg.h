@@ -169,7 +169,7 @@ int cg_parallel_for(cg_fn *f, const tn_For *loop);
 bool cg_is_by_turns(const tn_For *s);
 /** Its iterations in [low, high), backwards in every other call. */
 int cg_loop_by_turns(cg_fn *f, const tn_For *s, LLVMValueRef low, LLVMValueRef high);
-/** Statements as a function of their own that is called here; as they are where that cannot be done
+/** Statements as their own function that is called here; as they are where that cannot be done
  * (they return, or belong to a task). */
 int cg_outline(cg_fn *f, const tn_stmt *body);
 /** Runs a body once in every task of a launch. */

@@ -143,7 +143,7 @@ static int run_passes(LLVMModuleRef mod, LLVMTargetMachineRef machine, int level
   return -1;
 }
 
-/* Scalars are not gathered into vectors where the program has vectors of its own: its schedule
+/* Scalars are not gathered into vectors where the program has its own vectors: its schedule
    knows better. */
 int cg_optimize(LLVMModuleRef mod, LLVMTargetMachineRef machine, int level) {
   int64_t largest = 0;

@@ -1,4 +1,4 @@
-/* Parallel loops: the body becomes a function of its own, which gets what it uses from outside
+/* Parallel loops: the body becomes a separate function, which gets what it uses from outside
    through a structure, and is run by TVMBackendParallelLaunch:
 
      int32 closure(int32 task, {void *, int32 tasks} *env, struct captured *c)

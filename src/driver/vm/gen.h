@@ -1,6 +1,6 @@
 /* From Relay functions in A-normal form to functions of the virtual machine.
 
-   Functions inside functions become functions of their own, with what they use from outside as
+   Functions inside functions become separate functions, with what they use from outside as
    first parameters. Tuples stay in the registers of their fields until somebody needs them as one
    value.
 

@@ -47,7 +47,7 @@ typedef struct {
 
 /* ---- arguments ---- */
 
-/* Extents that are not known are variables of their own. */
+/* Extents that are not known are separate variables. */
 static tn_arr *variables(const tn_TensorType *t) {
   TN_VEC(v);
   for (int64_t i = 0; i < t->shape->len; ++i) {
@@ -227,7 +227,7 @@ typedef struct {
 
 static tn_expr *as_read(reading *r, const void *e);
 
-/* A variable that stands for an extent: a tensor of its own. */
+/* A variable that stands for an extent: its own tensor. */
 static int use_name(reading *r, const tn_obj *node) {
   const tn_vec *all = &r->s->named;
   for (int64_t i = 0; i < all->len; i += 2) {

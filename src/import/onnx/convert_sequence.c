@@ -1,5 +1,5 @@
 /* Sequences and optional values: a sequence whose length is known while importing is a tuple,
-   others are values of a type of their own (relay/value_types.h). An optional value that is there
+   others are values of their own type (relay/value_types.h). An optional value that is there
    is the value itself.
 
      SequenceConstruct(a, b) -> (a, b);  SequenceAt(s, 1) -> s.1;  ConcatFromSequence(s)

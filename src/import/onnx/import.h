@@ -39,7 +39,7 @@ int onnx_name_nodes(onnx_model *m);
  *  @param known is it a name that has a value without the nodes of the graph? */
 typedef bool (*onnx_is_known)(const void *ctx, const char *name);
 int onnx_order(const onnx_graph *g, onnx_is_known known, const void *ctx, tn_vec *order);
-/** Writes the model to a file; weights in files of their own stay there. OSError. */
+/** Writes the model to a file; weights in their own files stay there. OSError. */
 int onnx_write(const onnx_model *m, const char *path);
 /** Gives an expression, and what is below it, spans after the node, input or weight it comes from,
  * as far as they have none. */

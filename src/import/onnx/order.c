@@ -79,7 +79,7 @@ static int find_reads(reads *r, const onnx_graph *g, onnx_is_known known, const 
   return tn_vec_push(&r->first, tn_any_int(r->needs.len));
 }
 
-/* A node behind all that it reads, with a stack of its own: chains are long. */
+/* A node behind all that it reads, with its own stack: chains are long. */
 static int place(const reads *r, int64_t node, tn_vec *next, tn_vec *stack, tn_vec *order) {
   const tn_any *first = r->first.items;
   if (next->items[node].v.i64 != UNSEEN) return 0;

@@ -376,7 +376,7 @@ static void *in_a_row(const oc *c, const round *r, void *index, void **states, i
   return err ? NULL : relay_tuple(tn_arr_from(&all));
 }
 
-/* A chunk is a function of its own: what branches have in common is computed before all of them. */
+/* A chunk is a separate function: what branches have in common is computed before all of them. */
 static int make_chunk(const oc *c, round *r, const invariants *v, int number) {
   void *index, *states[MAX_STATES], *body;
   tn_arr *list;

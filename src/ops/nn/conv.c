@@ -348,7 +348,7 @@ static const relay_op_row rows[] = {
     CONV("nn.contrib_conv2d_NCHWc", "data kernel", 2, "Conv2D", NULL,
          "convolution of images whose channels are in blocks"),
     CONV("nn.contrib_depthwise_conv2d_NCHWc", "data kernel", 2, "Conv2D", NULL,
-         "convolution of each channel with kernels of its own, channels in blocks"),
+         "convolution of each channel with its own kernels, channels in blocks"),
 };
 
 RELAY_FAMILY(conv, CONV_ATTRS)

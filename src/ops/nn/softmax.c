@@ -1,4 +1,4 @@
-/* Softmax along an axis, each step a stage of its own.
+/* Softmax along an axis, each step its own stage.
 
      nn.softmax(%x, axis=-1)    Tensor[(2, 10), float32] -> Tensor[(2, 10), float32]
 

@@ -6,8 +6,8 @@
      product[e, f] = U[e, f] V[e, f]        a matrix product for each of the (m + 2)^2 places
      result = A' product A
 
-   A transform is two computes, one along each axis. All are marked as parts of a kernel of their
-   own (kernels/winograd.c): they are worth nothing apart.
+   A transform is two computes, one along each axis. All are marked as parts of
+   their own kernel (kernels/winograd.c): they are worth nothing apart.
 
    Bytes give exact sums. Rows of G are multiplied until they are integers, so that U and V have 16
    bits; products are summed up modulo 2^32. What comes out is a multiple of the result, by 4 (m =

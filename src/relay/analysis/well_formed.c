@@ -1,5 +1,5 @@
 /* Is a program well formed: every variable bound once, and used only where it is bound? The walk
-   keeps a stack of its own, so let chains may be long. */
+   keeps its own stack, so let chains may be long. */
 #include "base/alloc.h"
 #include "ir/functor.h"
 #include "relay/analysis/analysis.h"

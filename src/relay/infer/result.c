@@ -21,7 +21,7 @@ static tn_obj *own(const tn_obj *pre, tn_obj *post) {
   return post == pre ? tn_node_copy(pre->type, pre) : post;
 }
 
-/* Notes the error; what follows from a type that nothing determines is not an error of its own. */
+/* Notes the error; what follows from a type that nothing determines is not its own error. */
 static int unresolved(inference *in, const tn_obj *pre, const tn_Type *t) {
   const tn_RelayVar *v = TN_AS(RelayVar, pre);
   tn_Span *span = ((const relay_expr *)pre)->span;

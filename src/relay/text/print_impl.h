@@ -35,7 +35,7 @@ typedef struct {
 /* The text of an expression: a name, or the expression itself where it may stand inline. Lives as
  * long as the printer. */
 const char *rp_expr(rp *p, const relay_expr *e, bool may_inline);
-/* A body in a block of its own: temporaries, then the result, each line indented. */
+/* A body in its own block: temporaries, then the result, each line indented. */
 int rp_scope(rp *p, const relay_expr *e, tn_buf *out);
 int rp_braced(rp *p, const relay_expr *e, tn_buf *out);
 int rp_function(rp *p, const char *prefix, const tn_RelayFunction *f, tn_buf *out);

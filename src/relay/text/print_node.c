@@ -19,7 +19,7 @@ static int put(rp *p, const relay_expr *e, bool may_inline, tn_buf *out) {
 
 /* ---- constants ---- */
 
-/* Scalars with a notation of their own: 3, 3i64, 2.5f, 1f64, True. */
+/* Scalars with their own notation: 3, 3i64, 2.5f, 1f64, True. */
 static bool print_scalar(const DLTensor *t, tn_buf *out) {
   if (t->ndim != 0 || t->device.device_type != kDLCPU || t->dtype.lanes != 1) return false;
   if (ir_is_bool(t->dtype)) {

@@ -1,5 +1,5 @@
-/* FlexibleShapeDispatch: an extent of main's inputs is dynamic; some values of it have functions of
-   their own, whose types are static.
+/* FlexibleShapeDispatch: an extent of main's inputs is dynamic; some values of it have
+   their own functions, whose types are static.
 
      def @main(%x: Tensor[(1, 3), float32]) { f(%x) }         buckets 2 and 4, axis 0
    =>
@@ -83,7 +83,7 @@ static tn_GlobalVar *specialised(dispatch *d, tn_expr *extent, const char *suffi
   tn_GlobalVar *v;
   tn_str *name;
   TN_GETP(f, relay_with_extents(d->main, d->axes, extent));
-  TN_GETP(f, relay_rename_bound(f)); /* each function has variables of its own */
+  TN_GETP(f, relay_rename_bound(f)); /* each function has its own variables */
   TN_GETP(f, relay_infer_expr(f, d->mod));
   TN_GETP(name, tn_str_fmt("main_%s", suffix));
   TN_GETP(v, ir_global_var(tn_cstr(name)));

@@ -323,7 +323,7 @@ static const tn_rewrite_case cases[] = {
     TN_REWRITE(TupleGetItem, rewrite_get_item),
 };
 
-/* @param level of optimisation; 0: every operator is a kernel of its own */
+/* @param level of optimisation; 0: every operator is a separate kernel */
 static tn_RelayFunction *fuse_function(tn_RelayFunction *f, int level, int64_t max_depth,
                                        bool link) {
   fusion x = {.max_depth = max_depth, .link = link};

@@ -162,7 +162,7 @@ static tn_obj *inline_value(void *ctx, tn_obj *pre, tn_obj *post) {
   return f ? relay_rename_bound(f) : post;
 }
 
-/* The callee has been taken for a value already; each call gets variables of its own. */
+/* The callee has been taken for a value already; each call gets its own variables. */
 static tn_obj *inline_call(void *ctx, tn_obj *pre, tn_obj *post) {
   const inlining *in = ctx;
   const tn_RelayCall *c = (const tn_RelayCall *)post;

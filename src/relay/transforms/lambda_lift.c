@@ -82,7 +82,7 @@ static void *without_self(const void *f, const tn_RelayVar *self, relay_expr *ma
   return relay_substitute(f, &values);
 }
 
-/* fn (captured) { f }, with variables of its own */
+/* fn (captured) { f }, with its own variables */
 static tn_RelayFunction *maker_of(tn_RelayFunction *f, const tn_arr *captured, tn_Type *type) {
   TN_PMAP(values);
   TN_VEC(params);

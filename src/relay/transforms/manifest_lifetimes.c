@@ -108,7 +108,7 @@ static void *split(lifetimes *l, const void *e, const tn_vec *ending) {
             : NULL;
 }
 
-/* A function inside has variables of its own. */
+/* A function inside has its own variables. */
 static void *inner_function(lifetimes *l, const tn_RelayFunction *f) {
   TN_VEC(params);
   for (int64_t i = 0; i < f->params->len; ++i) TN_TRYP(tn_vec_push(&params, f->params->items[i]));

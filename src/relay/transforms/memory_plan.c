@@ -12,7 +12,7 @@
      let %_ = vm.invoke_tvm_op(%h, (%b,), (%c,))
 
    Only tensors of known size that nothing but kernels and what looks at extents reads: what is
-   returned, stored in data, passed on or looked at under another shape keeps memory of its own. And
+   returned, stored in data, passed on or looked at under another shape keeps its own memory. And
    only between branches: both are allocated or none, and none waits while a branch needs memory.
    Bindings are numbered in order, those of branches between what is before and behind them, so that
    a tensor is dead behind the last binding that reads it. A storage grows to the largest of its

@@ -302,7 +302,7 @@ static relay_expr *with_args(lowering *l, const tn_RelayCall *c, bool small, voi
   return r;
 }
 
-/* Sums are taken in a type of their own where the operator can. */
+/* Sums are taken in their own type where the operator can. */
 static relay_expr *lower_call(lowering *l, const tn_RelayCall *c, const conversion *how) {
   void *attrs = c->attrs;
   bool sums = has_out_dtype(c);

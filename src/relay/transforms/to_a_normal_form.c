@@ -78,7 +78,7 @@ static int32_t common(const normal *n, int32_t a, int32_t b) {
   return a;
 }
 
-/* Is operand i of an expression evaluated in a scope of its own? */
+/* Is operand i of an expression evaluated in its own scope? */
 static bool opens_scope(const tn_obj *e, int64_t i) {
   switch (e->type_index) {
   case TN_TI_RelayFunction: return i == ((const tn_RelayFunction *)e)->params->len;

@@ -1,4 +1,4 @@
-/* Late-bound constants: those that are kept in a file of their own, so that large weights need not
+/* Late-bound constants: those that are kept in their own file, so that large weights need not
    be part of the executable. */
 #include <inttypes.h>
 

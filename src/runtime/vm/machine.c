@@ -125,7 +125,7 @@ static int scalar_argument(DLTensor *dl, tn_any *a) {
   return 0;
 }
 
-/* A function that is not compiled code may keep its arguments, so they are tensors of their own
+/* A function that is not compiled code may keep its arguments, so they are separate tensors
    memory in the registers. */
 static int call_any(tn_vm_machine *m, tn_func *f, const int64_t *regs, int64_t n, tn_any *r) {
   tn_any ret = tn_any_none(), boxed;

@@ -491,7 +491,7 @@ tn_arr *te_rfactor(tn_TeSchedule *s, tn_Tensor *t, tn_IterVar *axis, int64_t fac
   if (!f.st) return NULL;
   f.c = TN_AS(ComputeOp, f.st->op);
   TN_CHECKP(!f.st->layout_transforms->len, TenonError, NULL,
-            "rfactor: %s has a layout of its own, which is chosen after rfactor",
+            "rfactor: %s has its own layout, which is chosen after rfactor",
             tn_cstr(f.st->op->name));
   if (check_factoring(&f, factor_axis) || measure(&f)) return NULL;
   tn_Operation *partial = factored(&f), *whole = partial ? rest(&f, partial) : NULL;

@@ -4,7 +4,7 @@
      tenon.topi.generic.schedule_injective(C), tenon.topi.x86.schedule_softmax(B), ...
 
    What one other operation reads is computed in it; what several read, and every reduction, gets
-   loops of its own. On a CPU the outer of them run on the threads and the innermost one of an
+   its own loops. On a CPU the outer of them run on the threads and the innermost one of an
    operation without reduction in vectors; on a GPU all are dealt out to blocks of threads. */
 #include "ir/functor.h"
 #include "ir/imm.h"

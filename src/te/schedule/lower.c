@@ -8,7 +8,7 @@
 
    Each stage is a nest of its loops around its stores; what is computed at one of its loops comes
    before the rest of that loop's body, in a block that allocates the results. A reduction stores
-   its first values in a nest of its own, placed where the first reduced loop begins. Buffers cover
+   its first values in its own nest, placed where the first reduced loop begins. Buffers cover
    the range that te_infer_bound gives; indices are taken from its beginning. The usual passes over
    tensor programs follow. */
 #include <string.h>
@@ -451,7 +451,7 @@ int te_producers_at(te_lowerer *l, const tn_TeStage *owner, int64_t at, tn_vec *
   return 0;
 }
 
-/* Threads that reduce together do so in a loop of their own; what they bring is computed in another
+/* Threads that reduce together do so in their own loop; what they bring is computed in another
    one before it. */
 static tn_stmt *apart(te_lowerer *l, const te_loop *f, const tn_vec *stmts, tn_stmt *rest) {
   TN_PMAP(renamed);

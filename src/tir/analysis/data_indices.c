@@ -7,7 +7,7 @@
    Every value that is read stands for a variable of which nothing is known, the same one for equal
    reads between which nothing is written. Indices that such variables take part in must
    be proven to be within the extents of their buffer by what is around them. What a program has
-   counted itself is not data: places that a sort keeps in memory of its own. Extents that are not
+   counted itself is not data: places that a sort keeps in its own memory. Extents that are not
    known are 1 or more: of buffers without elements nothing is read, which relations and shape
    functions take care of. */
 #include "base/error.h"

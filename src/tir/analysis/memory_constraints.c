@@ -1,5 +1,5 @@
 /* In which memory the arguments and results of a function lie, by the types of the relay function
-   that it computes: tensors of tuples are parameters of their own.
+   that it computes: tensors of tuples are separate parameters.
 
      def main(A: T.Buffer((8,), scope="sram"), B: ...)   with  (Tensor) -> Tensor
    =>

@@ -1,4 +1,4 @@
-/* blockize: the loops around a block, from one of them on, become a block of their own.
+/* blockize: the loops around a block, from one of them on, become a separate block.
 
      for io, ii:                              for io:
        with T.block("B"):                       with T.block("B_o"):

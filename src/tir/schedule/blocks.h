@@ -59,7 +59,7 @@ TN_API tn_BlockRV *sch_write_at(tn_TirSchedule *s, const tn_LoopRV *loop, const 
  * has left is not computed again. */
 TN_API int sch_rolling_buffer(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index);
 
-/** Computes indices of what a block reads in blocks of their own, at the beginning of the scope.
+/** Computes indices of what a block reads in their own blocks, at the beginning of the scope.
  * @param threshold number of times an index must occur in the block @return the new blocks
  * (BlockRV) */
 TN_API tn_arr *sch_cache_index(tn_TirSchedule *s, const tn_BlockRV *block, const char *memory,

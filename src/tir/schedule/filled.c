@@ -106,7 +106,7 @@ static bool may_be_skipped(const run *x, const tn_BufferStore *store, const tn_F
          !arith_prove(&x->e->arith, tir_lt(tir_zero(loop->extent->dtype), loop->extent));
 }
 
-/* @param inner whether the store lies in a block of the block, over iterators of its own */
+/* @param inner whether the store lies in a block of the block, over its own iterators */
 static bool is_conditional(const run *x, const tn_BufferStore *store, bool *inner) {
   *inner = false;
   const tn_obj *o = sch_parent(x->e, store);

@@ -85,7 +85,7 @@ static bool follows(const tn_arr *region, int64_t d, const tn_For *loop) {
   return tir_is_one(r->extent) && r->min == (const tn_expr *)loop->loop_var;
 }
 
-/* Each loop runs along one dimension of both regions: iterations touch elements of their own, so
+/* Each loop runs along one dimension of both regions: iterations touch their own elements, so
  * what one nest leaves for the other is there when the same iteration comes to it. */
 static bool is_aligned(const nest *a, const nest *b, const tn_arr *x, const tn_arr *y) {
   for (int k = 0; k < a->depth; ++k) {

@@ -139,7 +139,7 @@ static int find_extents(einsum *p, const tn_arr *padding) {
                       "Number %lld of the padding of block {0} is required to be positive",
                       (long long)i);
     if (!f || !tir_is_zero(iv->dom->min) || !tir_is_one(p->realize->predicate))
-      return fail_pattern(p, "each iterator is required to be bound to a loop of its own");
+      return fail_pattern(p, "each iterator is required to be bound to its own loop");
     tn_expr *extent = multiple_of(p, iv->dom->extent, (tn_expr *)given);
     if (!extent || tn_pmap_put(&p->extents, iv->var, extent) ||
         tn_pmap_put(&p->loops, f->loop_var, extent))

@@ -41,7 +41,7 @@ static int find_axis(padding *p, int64_t factor) {
   }
   if (!p->iter || !p->loop || !tir_is_zero(p->iter->dom->min) || !tir_is_zero(p->loop->min) ||
       !tir_is_one(p->realize->predicate))
-    return fail(p, "its axis is not bound to a loop of its own");
+    return fail(p, "its axis is not bound to its own loop");
   p->extent = p->iter->dom->extent;
   bool known = tir_as_int((const tn_obj *)p->extent, &n);
   if (factor < 1 || factor > INT32_MAX || (known && (n <= 0 || n > INT32_MAX - factor)))

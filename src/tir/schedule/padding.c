@@ -207,7 +207,7 @@ static tn_BlockRealize *make_block(const padding *p, const maker *m, tn_str *nam
                          : NULL;
 }
 
-/* The whole of the buffer gets the pad value; in loops of its own. */
+/* The whole of the buffer gets the pad value; in its own loops. */
 static tn_stmt *fill_nest(padding *p) {
   maker m __attribute__((cleanup(maker_fini))) = {.predicate = p->realize->predicate};
   TN_PMAP(loops);

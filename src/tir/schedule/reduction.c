@@ -1,4 +1,4 @@
-/* decompose_reduction: the first value of a reduction becomes a block of its own.
+/* decompose_reduction: the first value of a reduction becomes a separate block.
 
      for i, k in T.grid(n, m):               for i_init in range(n):
          with T.block("B"):            ->        with T.block("B_init"):

@@ -121,7 +121,7 @@ TN_API int sch_set_scope(tn_TirSchedule *s, const tn_BlockRV *block, int64_t ind
 
 TN_API int sch_compute_inline(tn_TirSchedule *s, const tn_BlockRV *block);
 TN_API int sch_reverse_compute_inline(tn_TirSchedule *s, const tn_BlockRV *block);
-/** Moves the first value of a reduction into a block of its own before the loop. @return its block;
+/** Moves the first value of a reduction into its own block before the loop. @return its block;
  * the handle given stands for the block that is left */
 TN_API tn_BlockRV *sch_decompose_reduction(tn_TirSchedule *s, const tn_BlockRV *block,
                                            const tn_LoopRV *loop);

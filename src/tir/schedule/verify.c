@@ -1,6 +1,6 @@
 /* What a step made is checked where the schedule asks for it (debug_mask):
 
-     SCH_VERIFY_TREE   each loop and block stands at one place and binds variables of its own; every
+     SCH_VERIFY_TREE   each loop and block stands at one place and binds its own variables; every
                        variable is bound around its uses
      SCH_VERIFY_FLOW   no statement is lost; a buffer that the step made is written before it is
                        read; blocks touch what they declare; indices are within the shapes

@@ -132,7 +132,7 @@ static int handle_value(builder *b, const ast *call, val *out) {
   return give(b, call, v, out);
 }
 
-/* ---- functions with a node of their own ---- */
+/* ---- functions with their own node ---- */
 
 static const struct {
   const char *name;

@@ -41,7 +41,7 @@ static int declare_var(printer *p, frame *f, const tn_Var *v) {
 
 /* A variable that only the buffer uses prints as B.data, B.strides[0], B.elem_offset.
    @param usual it is of the type that such a variable is given where nothing is said of it
-   @return 1 when so, 0 when it got a statement of its own, -1 */
+   @return 1 when so, 0 when it got its own statement, -1 */
 static int define_inline(printer *p, frame *f, const tn_Buffer *b, const tn_obj *var, bool usual,
                          const tn_ExprDoc *doc) {
   if (uses_in_buffer(b, var) != 1 || count_binders(p, var) || !usual)

@@ -22,7 +22,7 @@ int print_body(printer *p, frame *f, const tn_obj *stmt) {
   return 0;
 }
 
-/* The statements of `stmt` printed in a frame of its own. */
+/* The statements of `stmt` printed in its own frame. */
 static tn_arr *body_in_frame(printer *p, const tn_obj *node, const tn_obj *stmt) {
   frame *f;
   if (!(f = open_frame(p, node))) return NULL;

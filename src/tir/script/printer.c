@@ -279,7 +279,7 @@ static int note_binders(finder *f, const tn_obj *o) {
   }
 }
 
-/* Each branch of a condition is a body of its own. */
+/* Each branch of a condition is a separate body. */
 static int find_in_branch(finder *f, tn_stmt *branch) {
   if (!branch) return 0;
   bool opens;
@@ -413,7 +413,7 @@ static tn_obj *follow(tn_obj *root, const tn_ObjectPath *path) {
   return path->parent ? follow(root, path->parent) : NULL;
 }
 
-/* Every object to be underlined gets a path of its own: what is compared when the text is written.
+/* Every object to be underlined gets its own path: what is compared when the text is written.
  */
 static int mark_objects(printer *p, tn_obj *root, tn_vec *paths) {
   const tn_PrinterConfig *c = p->cfg;

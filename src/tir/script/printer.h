@@ -36,7 +36,7 @@ TN_NODES_DECLARE(TN_PRINTER_NODES)
 TN_API tn_str *script_print(tn_obj *program, const tn_PrinterConfig *cfg);
 
 /** The same text, and the line (from 1) at which each of some objects inside starts: the table
- * `lines` gets those of the objects (an array of nodes) that have a text of their own. */
+ * `lines` gets those of the objects (an array of nodes) that have their own text. */
 TN_API tn_str *script_print_lines(tn_obj *program, const tn_arr *objects, tn_pmap *lines);
 
 #endif /* TN_TIR_SCRIPT_PRINTER_H_ */

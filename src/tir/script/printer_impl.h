@@ -62,7 +62,7 @@ tn_ExprDoc *define_name(printer *p, frame *f, const void *obj, const char *hint)
 /** The name under which a statement in frame f binds obj: its own when it has been declared,
  * because it is used above the statement or bound by several; else a new one. */
 tn_ExprDoc *bound_name(printer *p, frame *f, const void *obj, const char *hint);
-/** Remembers that obj was declared by a statement of its own. */
+/** Remembers that obj was declared by its own statement. */
 int note_declared(printer *p, const void *obj);
 /** How many statements bind obj; 2 stands for more. */
 int64_t count_binders(const printer *p, const void *obj);

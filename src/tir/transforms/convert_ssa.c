@@ -1,10 +1,10 @@
 /* Every variable is bound in one place only, as it is not after a loop body was written out several
-   times: later bindings get variables of their own.
+   times: later bindings get their own variables.
 
      for i in range(4): ... i ...               for i in range(4): ... i ...
      for i in range(8): ... i ...          ->   for i_1 in range(8): ... i_1 ...
 
-   Functions of a module that share variables get variables of their own as well. */
+   Functions of a module that share variables get their own variables as well. */
 #include "ir/module.h"
 #include "tir/transforms/transforms.h"
 
@@ -71,7 +71,7 @@ static tn_obj *bind_allocate(tn_mut *m, tn_Allocate *op) {
   return same ? (tn_obj *)op : tn_node_copy(&tn_type_Allocate, &copy);
 }
 
-/* Buffers of a block that allocates them a second time are buffers of their own. *outer: what stood
+/* Buffers of a block that allocates them a second time are separate buffers. *outer: what stood
    for them before. */
 static int begin_buffers(tn_mut *m, const tn_arr *buffers, tn_vec *outer) {
   renamer *x = m->ctx;

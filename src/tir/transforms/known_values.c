@@ -37,8 +37,8 @@ static void forget_buffer(tir_known *x, const tn_Var *data) {
   x->facts.len = n;
 }
 
-/* Is an axis of the fact's element another than the store's? Elements of views with strides of
-   their own may share memory. */
+/* Is an axis of the fact's element another than the store's? Elements of views with
+   their own strides may share memory. */
 static bool is_elsewhere(tir_known *x, const tn_arr *fact, const tn_BufferStore *s) {
   const tn_arr *own = list_of(fact, INDICES);
   if (buffer_of(fact) != s->buffer || s->buffer->strides->len || list_of(fact, VARS)->len)
@@ -191,7 +191,7 @@ static tn_expr *lane_of(tn_expr *e, int k) {
   return tir_add(r->base, tir_mul(r->stride, tir_const_int(r->stride->dtype, k)));
 }
 
-/* Does every lane go to an element of its own? */
+/* Does every lane go to its own element? */
 static bool are_distinct(const tn_arr *indices) {
   for (int64_t i = 0; i < indices->len; ++i) {
     const tn_Ramp *r = TN_AS(Ramp, tn_arr_obj(indices, i));

@@ -1,7 +1,7 @@
 /* Values of bfloat16 and of the 8-bit floating point types as wider ones and back, by operations on
    their bits.
 
-   bfloat16 is the upper half of a float32; e5m2 that of a float16. e4m3 has exponents of its own:
+   bfloat16 is the upper half of a float32; e5m2 that of a float16. e4m3 has its own exponents:
    its bits, moved to their place in a float32, are the value times 2**-120, also where it is
    subnormal. Rounding is to nearest, ties to even; e4m3 has no infinity, so what is too large
    becomes its largest number. */

@@ -14,7 +14,7 @@
                                                       B[vi] = cross_thread_B[0]
 
    The block must be alone in the loops from the first reduction loop on, and of a known combiner:
-   ValueError. Without a part of its own a thread brings its value directly. Before LowerInitBlock.
+   ValueError. Without its own part a thread brings its value directly. Before LowerInitBlock.
  */
 #include <string.h>
 

@@ -281,7 +281,7 @@ static tn_stmt *with_stacks(const stacks *s, tn_stmt *body) {
   return body;
 }
 
-/* A body with stacks of its own. */
+/* A body with its own stacks. */
 static tn_stmt *lower_body(tn_mut *m, tn_stmt *s) {
   lowerer *x = m->ctx;
   stacks own, *outer = x->at;

@@ -129,7 +129,7 @@ static tn_obj *use_allocate(tn_mut *m, tn_Allocate *op) {
   return tn_node_copy(&tn_type_Allocate, &copy);
 }
 
-/* Variables of arrays that change get types of their own. */
+/* Variables of arrays that change get their own types. */
 static int rename_all(rewriter *x) {
   for (size_t i = 0; i < x->allowed.cap; ++i) {
     const tn_Var *v = x->allowed.slots[i].key;

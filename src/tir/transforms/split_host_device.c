@@ -1,4 +1,4 @@
-/* Device regions become functions of their own, called by the host function.
+/* Device regions become separate functions, called by the host function.
 
      def main(A: T.Buffer((16,))):                     def main(A: T.Buffer((16,))):
        T.attr(T.target("cuda"), "target", 0)     ->      main_kernel(A.data)
@@ -105,7 +105,7 @@ static tn_GlobalVar *fresh_name(const splitter *s) {
   return name ? ir_global_var(tn_cstr(name)) : NULL;
 }
 
-/* The kernel has variables of its own. */
+/* The kernel has its own variables. */
 static tn_arr *renew_params(const tn_arr *params, tn_stmt **body) {
   TN_PMAP(fresh);
   TN_VEC(v);

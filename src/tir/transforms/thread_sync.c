@@ -226,7 +226,7 @@ static int summarize(planner *p, const sequence *q, accesses *out) {
 
 static int look(planner *p, const tn_stmt *s);
 
-/* A part with a sequence of its own; its accesses are added to `to`. */
+/* A part with its own sequence; its accesses are added to `to`. */
 static int look_inside(planner *p, const tn_stmt *body, bool loop, accesses *to) {
   sequence own = {0}, *outer = p->at;
   accesses pending = {0};

@@ -9,7 +9,7 @@
    The loop variable becomes a ramp; an operation with one vector operand works on vectors, its
    other operands broadcast. What has no vector form (a condition or loop bound that varies with the
    variable, an allocation, a call of a scalar function, a store whose place does not vary) is run
-   in a serial loop of its own, the smallest statement at a time. Buffers are flat by now. */
+   in its own serial loop, the smallest statement at a time. Buffers are flat by now. */
 #include "arith/analyzer.h"
 #include "tir/transforms/transforms.h"
 
@@ -306,7 +306,7 @@ static tn_expr *half_call(tn_mut *m, tn_Call *e) {
   return tn_mut_visit(m, tn_arr_obj(e->args, h->below ? 1 : 2));
 }
 
-/* The lanes below the limit or those from it on, a loop of their own. */
+/* The lanes below the limit or those from it on, their own loop. */
 static tn_stmt *half_loop(const tn_For *op, half h, int64_t lanes) {
   static const tn_mut_case cases[] = {TN_CASE(IfThenElse, half_if), TN_CASE(Call, half_call)};
   TN_PMAP(value);

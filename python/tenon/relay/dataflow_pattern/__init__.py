@@ -92,7 +92,7 @@ class DFPattern(Node):
         return match(self, expr)
 
     def partition(self, expr, attrs=None, check=lambda x: True):
-        """Put every match into a function of its own; see `partition`."""
+        """Put every match into its own function; see `partition`."""
         return partition(self, expr, attrs, check)
 
     def dominates(self, parent, path=None):
@@ -425,7 +425,7 @@ def rewrite(callbacks, expr, mod=None):
 
 
 def partition(pattern, expr, attrs=None, check=lambda x: True):
-    """Put every match into a function of its own, which is called instead.
+    """Put every match into its own function, which is called instead.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ class Initializer:
     Parameters
     ----------
     kwargs
-        Kept; derived classes have parameters of their own.
+        Kept; derived classes have their own parameters.
     """
 
     def __init__(self, **kwargs):

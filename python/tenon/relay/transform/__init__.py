@@ -1,7 +1,7 @@
 """Passes over Relay programs.
 
 Every pass of the compiler is here by its name; calling it makes the pass, which is called with a
-module. What takes arguments with names has a row of its own below.
+module. What takes arguments with names has its own row below.
 """
 
 from ..._ffi.registry import _init_api
@@ -147,7 +147,7 @@ def ConvertLayout(desired_layouts):  # noqa: N802  named as the other passes
 def FlexibleShapeDispatch(  # noqa: N802  named as the other passes
     buckets, axis=0, auto_pad=False, pad_value=0, input_indices=None, affects_output=True
 ):
-    """An extent of the inputs of ``main`` becomes open, with a function of its own for some values.
+    """An extent of the inputs of ``main`` becomes open, with its own function for some values.
 
     Parameters
     ----------

@@ -276,7 +276,7 @@ def get_prim_func_arg_and_result_memory_constraints(func, relay_func_type):
     func : PrimFunc
         The function.
     relay_func_type : FuncType
-        Type of the relay function it computes; tensors of tuples are parameters of their own.
+        Type of the relay function it computes; tensors of tuples are separate parameters.
 
     Returns
     -------

@@ -168,7 +168,7 @@ class BlockSteps:
         return self._gave(kind, [loop, block], [index, memory], result)
 
     def cache_index(self, block, storage_scope, cse_thresh=0):
-        """Compute the indices of what a block reads once, in blocks of their own.
+        """Compute the indices of what a block reads once, in their own blocks.
 
         Parameters
         ----------

@@ -65,7 +65,7 @@ class Schedule(Object, BlockSteps, Sampling, LayoutSteps):
     debug_mask : str or int
         What is checked after each step; a step with a fault raises `InternalError` and changes
         nothing. "none"; "verify_sref_tree" (1): each loop and block stands at one place, binds
-        variables of its own, and every variable is bound around its uses; "verify_cached_flags"
+        its own variables, and every variable is bound around its uses; "verify_cached_flags"
         (2): no statement is lost, new buffers are written before they are read, blocks touch only
         what they declare, and indices lie in the shapes; "all" (-1).
     error_render_level : str
@@ -362,7 +362,7 @@ class Schedule(Object, BlockSteps, Sampling, LayoutSteps):
         self._note("ReverseComputeInline", [block])
 
     def decompose_reduction(self, block, loop):
-        """Move the first value of a reduction into a block of its own, before a loop.
+        """Move the first value of a reduction into its own block, before a loop.
 
         Parameters
         ----------

@@ -21,7 +21,7 @@ class _Step:
     method : str
         Its method of Schedule.
     inputs : str
-        Names of the parameters that are inputs; "*x": all inputs, each an argument of its own;
+        Names of the parameters that are inputs; "*x": all inputs, each its own argument;
         "[x]": those left over, as a list; "x?": a list, which may be left out.
     attrs : str
         Names of the parameters that are attributes.
@@ -210,7 +210,7 @@ def _plain(value):
 
 
 def _saved(value):
-    """An attribute for JSON: index maps as JSON of their own."""
+    """An attribute for JSON: index maps as their own JSON."""
     return save_json(value) if isinstance(value, IndexMap) else _plain(value)
 
 

@@ -1,7 +1,7 @@
 """Passes over tensor programs.
 
 Every pass of the compiler is here by its name; calling it makes the pass, which is called with a
-module. What takes arguments with names has a function of its own below.
+module. What takes arguments with names has its own function below.
 """
 
 from ..._ffi.registry import _init_api

@@ -73,7 +73,7 @@ def group_conv2d_nchw(Input, Filter, stride, padding, dilation, groups, out_dtyp
 
 
 def depthwise_conv2d_nchw(Input, Filter, stride, padding, dilation, out_dtype=None):
-    """Convolution of each channel with kernels of its own."""
+    """Convolution of each channel with its own kernels."""
     groups = get_const_int(Input.shape[1])
     conv = _conv("conv2d", "NCHW", "OIHW")
     return conv(Input, Filter, stride, padding, dilation, groups, out_dtype)
@@ -82,7 +82,7 @@ def depthwise_conv2d_nchw(Input, Filter, stride, padding, dilation, out_dtype=No
 def depthwise_conv2d_nhwc(
     Input, Filter, stride, padding, dilation, kernel_layout="HWOI", out_dtype=None
 ):
-    """Convolution of each channel with kernels of its own, channels last."""
+    """Convolution of each channel with its own kernels, channels last."""
     groups = get_const_int(Input.shape[3])
     conv = _conv("conv2d", "NHWC", kernel_layout)
     return conv(Input, Filter, stride, padding, dilation, groups, out_dtype)
