@@ -296,7 +296,7 @@ static void test_verify(void **state) {
       {{TN_VM_INVOKE, 0, 0, 0, TN_VM_RET, 0}, 6, "with 0 arguments, it has 1"},
       {{TN_VM_INVOKE_PACKED, 0, 0, 0, TN_VM_RET, 0}, 6, "unknown primitive 0"},
       {{TN_VM_ALLOC_SCALAR, 0, 3, 64, 1, TN_VM_RET, 0}, 7, "not a data type"},
-      {{TN_VM_ALLOC_ADT, 0, -1, 0, TN_VM_RET, 0}, 6, "no tag -1"},
+      {{TN_VM_ALLOC_ADT, 0, -1, 0, TN_VM_RET, 0}, 6, "unknown tag -1"},
   };
   static const char *const names[] = {"x"};
   for (int i = 0; i < TN_COUNT(cases); ++i) {
