@@ -1986,7 +1986,7 @@ class ROIPoolAttrs(Attrs):
     spatial_scale: float
     """factor from the boxes to the data"""
     layout: str
-    """"NCHW" """
+    """"NCHW" or "NHWC" """
 
 class ReduceAttrs(Attrs):
     """attributes of reductions (type key relay.attrs.ReduceAttrs)"""
@@ -3511,7 +3511,7 @@ class HoistExpressionConfig(Attrs):
 class HoistIfThenElseConfig(Attrs):
     """options of tir.HoistIfThenElse (type key tir.transform.HoistIfThenElseConfig)"""
     support_block_scope_hosting: bool
-    """conditions with indices of threads move too"""
+    """conditions with indices of threads, and parts of conjunctions, move too"""
 
 class InjectDoubleBufferConfig(Attrs):
     """options of tir.InjectDoubleBuffer (type key tir.transform.InjectDoubleBufferConfig)"""
