@@ -64,6 +64,7 @@ static const step optimize[] = {
 static const step kernels[] = {
     {"FuseAttention", NO_ARG, .one_target = true, .sizes = 2},
     {"FuseOps", -1, .links = true},
+    {"FoldRows", NO_ARG, .one_target = true},
     {"InferType", NO_ARG},
     {"Inline", NO_ARG},
     {"LabelOps", NO_ARG},

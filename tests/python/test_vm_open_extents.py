@@ -7,6 +7,7 @@ from tenon import relay
 from tenon.relay.backend.te_compiler import lower_to_primfunc
 
 ANY = relay.Any()
+SOFTMAX = "vm_mod_fused_nn_softmax"
 
 
 def machine(op, *shapes):
@@ -143,6 +144,40 @@ def test_layer_norm_is_one_kernel():
     vm = tenon.runtime.vm.VirtualMachine(exe, tenon.cpu())
     for b, n in [(1, 1), (0, 7), (7, 0), (2, 37), (1, 128)]:
         check(vm, want, (b, n, 40))
+
+
+@pytest.mark.parametrize("shape", [(ANY, ANY, 40), (ANY, 2, ANY, 40)])
+def test_rows_of_several_axes_are_one_axis(shape):
+    """A dense layer with what follows it is one kernel, made for pieces of rows."""
+    rng = np.random.default_rng(4)
+    w, b = (rng.standard_normal(s).astype("float32") for s in [(64, 40), 64])
+    x = relay.var("x", shape=shape)
+    y = relay.add(relay.nn.dense(x, relay.const(w)), relay.const(b))
+    f = relay.Function([x], relay.nn.softmax(relay.multiply(y, relay.sigmoid(y))))
+    exe = relay.vm.compile(tenon.IRModule.from_expr(f), "llvm")
+    kernels = [op for op in exe.primitive_ops if "shape_func" not in op]
+    assert kernels == ["vm_mod_fused_nn_contrib_dense_pack_add_sigmoid_multiply", SOFTMAX]
+    assert exe.lib.implements_function(f"{kernels[0]}_rows8")
+
+    def want(x):
+        y = x @ w.T + b
+        return softmax(y / (1 + np.exp(-y)))
+
+    vm = tenon.runtime.vm.VirtualMachine(exe, tenon.cpu())
+    for n, m in [(0, 7), (7, 0), (1, 1), (1, 37), (2, 64)]:
+        check(vm, want, (n, *[2][: len(shape) - 3], m, 40))
+
+
+def test_a_residual_that_broadcasts_is_no_row():
+    """Extents that may be 1 are compared when the program runs."""
+    x, r = (relay.var(name, shape=(ANY, ANY, 8)) for name in "xr")
+    w = np.random.default_rng(1).standard_normal((8, 8)).astype("float32")
+    f = relay.Function([x, r], relay.add(relay.nn.dense(x, relay.const(w)), r))
+    vm = tenon.runtime.vm.VirtualMachine(
+        relay.vm.compile(tenon.IRModule.from_expr(f), "llvm"), tenon.cpu()
+    )
+    for a, b in [((1, 7), (3, 7)), ((3, 7), (1, 1)), ((3, 1), (1, 7)), ((2, 5), (2, 5))]:
+        check(vm, lambda x, r: x @ w.T + r, (*a, 8), (*b, 8))
 
 
 def test_reshapes_of_what_an_if_gives_move_nothing():

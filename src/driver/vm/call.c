@@ -43,24 +43,39 @@ const tn_Type *vm_result_type(const tn_RelayFunction *f) {
   return t ? t : f->ret_type;
 }
 
+/* Number of a parameter among others that are tensors; -1: it is none of those. */
+static int64_t number_of(const tn_RelayFunction *f, const void *param) {
+  const tn_RelayVar *v = TN_AS(RelayVar, param);
+  int64_t found = -1;
+  for (int64_t i = 0; v && i < f->params->len; ++i) {
+    if (!TN_AS(TensorType, vm_param_type(f, i))) return -1;
+    if (((const tn_RelayVar *)tn_arr_obj(f->params, i))->vid == v->vid) found = i;
+  }
+  return found;
+}
+
 /* A field of a tuple is one of several tensors: FuseOps makes such a kernel of what an if gives. */
+static int64_t number_of_field(const tn_RelayFunction *f, const tn_TupleGetItem *field) {
+  const tn_TupleType *tuple = f->params->len == 1 ? TN_AS(TupleType, vm_param_type(f, 0)) : NULL;
+  if (!tuple || !TN_AS(RelayVar, field->tuple_value)) return -1;
+  for (int64_t i = 0; i <= field->index; ++i)
+    if (!TN_AS(TensorType, tn_arr_obj(tuple->fields, i))) return -1;
+  return field->index;
+}
+
 int64_t vm_reshaped(const tn_RelayFunction *f) {
+  static const char *const ops[] = {"reshape", "contrib_reverse_reshape", "reshape_like"};
   const void *body = f->body;
   const char *op;
-  bool any = false;
-  if (f->params->len != 1) return -1;
   while ((op = relay_called_op(body)) != NULL) {
-    if (strcmp(op, "reshape") != 0 && strcmp(op, "contrib_reverse_reshape") != 0) return -1;
-    any = true;
+    int i = 0;
+    while (i < TN_COUNT(ops) && strcmp(op, ops[i]) != 0) ++i;
+    if (i == TN_COUNT(ops)) return -1;
     body = relay_arg(TN_AS(RelayCall, body), 0);
   }
+  if (body == (const void *)f->body) return -1;
   const tn_TupleGetItem *field = TN_AS(TupleGetItem, body);
-  const tn_TupleType *tuple = TN_AS(TupleType, vm_param_type(f, 0));
-  if (!any || !TN_AS(RelayVar, field ? (const void *)field->tuple_value : body)) return -1;
-  if (!field) return tuple ? -1 : 0;
-  for (int64_t i = 0; tuple && i <= field->index; ++i)
-    if (!TN_AS(TensorType, tn_arr_obj(tuple->fields, i))) return -1;
-  return tuple ? field->index : -1;
+  return field ? number_of_field(f, field) : number_of(f, body);
 }
 
 /* The kernel that is argument i of a call. */

@@ -24,6 +24,7 @@ static int add_node(fuse_graph *g, const relay_expr *e, relay_pattern pattern) {
   TN_GROW(g->nodes, g->cap, g->n + 1, return -1);
   g->nodes[g->n] =
       (fuse_node){.expr = e, .pattern = pattern, .first = -1, .dominator = -1, .depth = 1};
+  g->nodes[g->n].alike = (int32_t)g->n;
   return tn_pmap_put_int(&g->index, e, ++g->n);
 }
 
@@ -90,23 +91,57 @@ static bool divides_by_open(const tn_RelayCall *c) {
 /* How much more work the indices are for the stages that read them. A broadcast looks at all before
    it, to tell what is repeated. The quotients and remainders of a reshape cancel only where extents
    are numbers: each of a chain has the indices of the one before it several times. */
-static int open_work(const tn_RelayCall *c, relay_pattern pattern) {
+static int open_work(const tn_RelayCall *c, relay_pattern pattern, bool repeats) {
   if (pattern == RELAY_INJECTIVE && divides_by_open(c)) return 5;
-  for (int64_t i = 0; pattern == RELAY_BROADCAST && i < c->args->len; ++i)
-    if (may_repeat((const relay_expr *)c, relay_arg(c, i))) return 1;
-  return 0;
+  return pattern == RELAY_BROADCAST && repeats;
+}
+
+/* May argument `k` have another extent at the i-th axis from the end than argument `a`? */
+static bool may_enlarge(const fuse_graph *g, const tn_RelayCall *c, int64_t k, int64_t a,
+                        int64_t i) {
+  const tn_TensorType *t = relay_tensor_type_of_expr(relay_arg(c, k));
+  int32_t x = fuse_node_of(g, relay_arg(c, k)), y = fuse_node_of(g, relay_arg(c, a));
+  if (!t) return true;
+  if (t->shape->len < i || relay_dim_is(relay_dim(t, t->shape->len - i), 1) == 1) return false;
+  return x < 0 || y < 0 || g->nodes[x].alike != g->nodes[y].alike;
+}
+
+/* Has a call surely the extents of argument `a`? Dynamic ones are where nothing else broadcasts. */
+static bool keeps_extents(const fuse_graph *g, const tn_RelayCall *c, relay_pattern pattern,
+                          int64_t a) {
+  const tn_TensorType *t = relay_tensor_type_of_expr((const relay_expr *)c),
+                      *own = relay_tensor_type_of_expr(relay_arg(c, a));
+  const relay_op_row *row = TN_AS(Op, c->op) ? relay_op_row_of((const tn_obj *)c->op) : NULL;
+  if (pattern > RELAY_BROADCAST || !row || !t || !own || t->shape->len != own->shape->len)
+    return false;
+  if (same_shape((const relay_expr *)c, relay_arg(c, a))) return true;
+  if (pattern == RELAY_ELEMWISE || relay_as_call(c, "nn.bias_add")) return a == 0;
+  if (row->rel != relay_rel_broadcast && row->rel != relay_rel_broadcast_comp) return false;
+  for (int64_t i = 1; i <= t->shape->len; ++i) {
+    tn_expr *out = relay_dim(t, t->shape->len - i), *in = relay_dim(own, t->shape->len - i);
+    if (relay_dim_equal(out, in) == 1) continue;
+    if (!relay_dim_is_any(out) || !relay_dim_is_any(in)) return false;
+    for (int64_t k = 0; k < c->args->len; ++k)
+      if (k != a && may_enlarge(g, c, k, a, i)) return false;
+  }
+  return true;
 }
 
 static int add_call(fuse_graph *g, const tn_RelayCall *c) {
   relay_pattern pattern = pattern_of_call(c);
   TN_TRY(add_node(g, (const relay_expr *)c, pattern));
-  g->nodes[g->n - 1].open = open_work(c, pattern);
+  fuse_node *own = &g->nodes[g->n - 1];
+  bool repeats = false;
   if (!TN_AS(Op, c->op)) use_outside(g, c->op);
   for (int64_t i = 0; i < c->args->len; ++i) {
     const relay_expr *arg = relay_arg(c, i);
-    bool alike = pattern == RELAY_BROADCAST && same_shape((const relay_expr *)c, arg);
-    TN_TRY(add_edge(g, arg, alike ? RELAY_ELEMWISE : pattern));
+    int32_t from = fuse_node_of(g, arg);
+    bool alike = keeps_extents(g, c, pattern, i);
+    if (alike && from >= 0) own->alike = g->nodes[from].alike;
+    repeats = repeats || (!alike && may_repeat((const relay_expr *)c, arg));
+    TN_TRY(add_edge(g, arg, alike && pattern == RELAY_BROADCAST ? RELAY_ELEMWISE : pattern));
   }
+  own->open = open_work(c, pattern, repeats);
   return 0;
 }
 

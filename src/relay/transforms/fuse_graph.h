@@ -18,6 +18,7 @@ typedef struct {
   relay_pattern pattern;
   bool outside;  /* also used by what is not part of the graph */
   int open;      /* what it adds to the indices of a kernel with dynamic extents: see open_work */
+  int32_t alike; /* the first node that surely has its extents, itself where none does */
   int32_t first; /* its edges, the last one added first; -1: none */
   int32_t dominator; /* node, -1: none */
   int32_t depth;     /* in the tree of post-dominators */
