@@ -48,6 +48,8 @@ tn_obj *tir_target_without_host(tn_obj *target);
 tn_str *tir_target_text(const tn_obj *target);
 /** An integer option of a target. */
 int64_t tir_target_option(const tn_obj *target, const char *name, int64_t absent);
+/** Has the processor of a target what Target.features tells: "has_sve"? */
+bool tir_target_feature(const tn_obj *target, const char *name);
 /** Does code of such a device run in its own memory, launched as kernels? */
 bool tir_is_gpu(int device_type);
 

@@ -9,20 +9,24 @@
    The loop variable becomes a ramp; an operation with one vector operand works on vectors, its
    other operands broadcast. What has no vector form (a condition or loop bound that varies with the
    variable, an allocation, a call of a scalar function, a store whose place does not vary) is run
-   in its own serial loop, the smallest statement at a time. Buffers are flat by now. */
+   in its own serial loop, the smallest statement at a time. A binding becomes one of a vector where all
+   that is in it has a vector form. An extent vscale() * 4 gives scalable vectors, for targets that
+   have them. Buffers are flat by now. */
 #include "arith/analyzer.h"
-#include "tir/transforms/transforms.h"
+#include "tir/transforms/device_impl.h"
 
 typedef struct {
   const tn_Var *var;
   tn_expr *ramp;
-  int lanes;
-  bool serial; /* the expression that was just visited has no vector form */
+  int lanes;     /* as tn_dtype_lanes gives it: -n for vscale() * n */
+  bool serial;   /* the expression that was just visited has no vector form */
+  int64_t loops; /* statements that were run serially */
+  tn_pmap lets;  /* tn_Var of a binding -> that of its vector, or its ramp */
 } vectorizer;
 
 /* The expression as `lanes` lanes. */
 static tn_expr *spread(vectorizer *x, tn_expr *e, int lanes) {
-  if (!e || e->dtype.lanes == lanes) return e;
+  if (!e || tn_dtype_lanes(e->dtype) == lanes) return e;
   if (e->dtype.lanes == 1) return tir_broadcast(e, lanes, NULL);
   x->serial = true;
   return e;
@@ -37,7 +41,8 @@ static bool clash(vectorizer *x, const tn_expr *a, const tn_expr *b) {
 
 static tn_obj *vec_var(tn_mut *m, tn_obj *v) {
   vectorizer *x = m->ctx;
-  return v == (const tn_obj *)x->var ? (tn_obj *)x->ramp : v;
+  tn_obj *let = tn_pmap_get(&x->lets, v);
+  return v == (const tn_obj *)x->var ? (tn_obj *)x->ramp : let ? let : v;
 }
 
 static tn_expr *vec_binary(tn_mut *m, tn_expr *e) {
@@ -72,16 +77,24 @@ static tn_expr *vec_select(tn_mut *m, tn_Select *e) {
   if (!c || !t || !f) return NULL;
   if (c == e->condition && t == e->true_value && f == e->false_value) return (tn_expr *)e;
   if (clash(x, c, t) || clash(x, t, f) || clash(x, c, f)) return (tn_expr *)e;
-  int n = c->dtype.lanes > 1   ? c->dtype.lanes
-          : t->dtype.lanes > 1 ? t->dtype.lanes
-                               : f->dtype.lanes;
+  int n = tn_dtype_lanes(c->dtype.lanes > 1 ? c->dtype : t->dtype.lanes > 1 ? t->dtype : f->dtype);
   return tir_select(c, spread(x, t, n), spread(x, f, n), NULL);
+}
+
+static int is_lane_var(void *ctx, tn_obj *node) {
+  const vectorizer *x = ctx;
+  return node == (const tn_obj *)x->var || tn_pmap_get(&x->lets, node);
+}
+
+/* Does it depend on the lane? */
+static bool varies(vectorizer *x, const void *operand) {
+  return operand && tn_post_order(operand, is_lane_var, x) != 0;
 }
 
 /* What already is a vector may only keep its lanes. */
 static tn_expr *vec_vector(tn_mut *m, tn_expr *e) {
   vectorizer *x = m->ctx;
-  if (tir_uses_var(e, x->var)) x->serial = true;
+  if (varies(x, e)) x->serial = true;
   return e;
 }
 
@@ -104,7 +117,8 @@ static tn_arr *vec_args(tn_mut *m, tn_arr *args, int64_t first, int *lanes) {
   if (!r || r == args) return r;
   for (int64_t i = first; i < r->len; ++i) {
     const tn_expr *e = (tn_expr *)tn_arr_obj(r, i);
-    if (e->dtype.lanes > *lanes) *lanes = e->dtype.lanes;
+    if (e->dtype.lanes > 1 && (*lanes < 0 || tn_dtype_lanes(e->dtype) > *lanes || *lanes == 1))
+      *lanes = tn_dtype_lanes(e->dtype);
   }
   for (int64_t i = 0; i < r->len; ++i) {
     tn_expr *e = (tn_expr *)tn_arr_obj(r, i);
@@ -117,7 +131,7 @@ static tn_arr *vec_args(tn_mut *m, tn_arr *args, int64_t first, int *lanes) {
 static tn_expr *vec_choice(tn_mut *m, tn_Call *e) {
   vectorizer *x = m->ctx;
   int lanes;
-  if (tir_uses_var(tn_arr_obj(e->args, 0), x->var)) x->serial = true;
+  if (varies(x, tn_arr_obj(e->args, 0))) x->serial = true;
   tn_arr *args = vec_args(m, e->args, 1, &lanes);
   if (!args || args == e->args || x->serial) return args ? (tn_expr *)e : NULL;
   return tir_call_args(ir_with_lanes(e->dtype, lanes), TIR_OP_if_then_else, args, e->span);
@@ -142,12 +156,13 @@ static tn_expr *vec_call(tn_mut *m, tn_Call *e) {
 static tn_stmt *serially(vectorizer *x, tn_stmt *s) {
   TN_PMAP(value);
   x->serial = false;
+  x->loops += 1;
   tn_str *name = tn_str_fmt("%s_s", tn_cstr(x->var->name));
   tn_Var *v = name ? tir_var_like(x->var, tn_cstr(name)) : NULL;
   if (!v) return NULL;
   TN_TRYP(tn_pmap_put(&value, x->var, v));
   return (tn_stmt *)TN_MAKE(For, .loop_var = v, .min = tir_zero(v->dtype),
-                            .extent = tir_const_int(v->dtype, x->lanes), .kind = TIR_FOR_SERIAL,
+                            .extent = tir_lanes(v->dtype, x->lanes, 0), .kind = TIR_FOR_SERIAL,
                             .body = tir_substitute_fold(s, &value),
                             .annotations = tn_scope_own(tn_map_new()));
 }
@@ -175,16 +190,12 @@ static tn_stmt *vec_store(tn_mut *m, tn_BufferStore *s) {
   if (varies && (indices == s->indices || s->buffer->dtype.lanes > 1)) x->serial = true;
   if (!varies) return idempotent(s) ? (tn_stmt *)s : serially(x, (tn_stmt *)s);
   if (x->serial) return serially(x, (tn_stmt *)s);
-  value = spread(x, value, last->dtype.lanes);
+  value = spread(x, value, tn_dtype_lanes(last->dtype));
   if (x->serial) return serially(x, (tn_stmt *)s);
   return value ? tir_store(s->buffer, value, indices) : NULL;
 }
 
 /* Statements that have a vector form only where these operands do not vary. */
-static bool varies(const vectorizer *x, const void *operand) {
-  return operand && tir_uses_var(operand, x->var);
-}
-
 static tn_stmt *vec_if(tn_mut *m, tn_IfThenElse *s) {
   if (varies(m->ctx, s->condition)) return serially(m->ctx, (tn_stmt *)s);
   return tn_mut_children(m, s);
@@ -198,8 +209,22 @@ static tn_stmt *vec_attr(tn_mut *m, tn_AttrStmt *s) {
   return tn_mut_children(m, s);
 }
 static tn_stmt *vec_let(tn_mut *m, tn_LetStmt *s) {
-  if (varies(m->ctx, s->value)) return serially(m->ctx, (tn_stmt *)s);
-  return tn_mut_children(m, s);
+  vectorizer *x = m->ctx;
+  tn_LetStmt copy = *s;
+  if (!varies(x, s->value)) return tn_mut_children(m, s);
+  x->serial = false;
+  TN_GETP(copy.value, tn_mut_visit(m, s->value));
+  if (x->serial || tn_dtype_lanes(copy.value->dtype) != x->lanes) return serially(x, (tn_stmt *)s);
+  TN_GETP(copy.var, tir_var(tn_cstr(s->var->name), copy.value->dtype));
+  bool place =
+      TN_IS(Ramp, copy.value) || TN_IS(Broadcast, copy.value); /* is seen where it is used */
+  int64_t loops = x->loops;
+  TN_TRYP(tn_pmap_put(&x->lets, s->var, place ? (void *)copy.value : copy.var));
+  TN_GETP(copy.body, tn_mut_visit(m, s->body));
+  TN_TRYP(tn_pmap_put(&x->lets, s->var, NULL));
+  /* a loop over the lanes needs the scalar */
+  if (x->loops != loops) return serially(x, (tn_stmt *)s);
+  return place ? copy.body : tn_node_copy(&tn_type_LetStmt, &copy);
 }
 static tn_stmt *vec_whole(tn_mut *m, tn_stmt *s) { return serially(m->ctx, s); }
 static tn_stmt *vec_sequence(tn_mut *m, tn_SeqStmt *s) { return tn_mut_children(m, s); }
@@ -252,7 +277,9 @@ static tn_stmt *vectorize(tn_For *op, int lanes) {
   TN_GETP(x.ramp, (tn_expr *)TN_MAKE(Ramp, .base = min, .stride = tir_one(op->loop_var->dtype),
                                      .lanes = lanes));
   TN_MUT(m, cases, &x);
-  return tn_mut_visit(&m, op->body);
+  tn_stmt *body = tn_mut_visit(&m, op->body);
+  tn_pmap_fini(&x.lets);
+  return body;
 }
 
 /* ---- a last vector that is not full ---- */
@@ -323,6 +350,43 @@ static tn_stmt *half_loop(const tn_For *op, half h, int64_t lanes) {
   return tn_node_copy(&tn_type_For, &copy);
 }
 
+typedef struct {
+  const tn_PrimFunc *func;
+  bool enabled;
+} mode;
+
+/* Has the target of the function, or the current one, vectors of unknown length? */
+static int has_scalable(const tn_PrimFunc *f, bool *out) {
+  tn_obj *target = tir_func_attr(f, "target");
+  if (!target) TN_TRY(tir_current_target(&target));
+  *out = target && tir_target_feature(target, "has_sve");
+  return 0;
+}
+
+/* The lanes of a loop's vectors: its extent, -n for vscale() * n. */
+static int lanes_of(const mode *x, const tn_For *r, int64_t *lanes) {
+  bool scalable = false;
+  const char *name = tn_cstr(r->loop_var->name);
+  if (!tir_as_int((tn_obj *)r->extent, lanes)) {
+    int known = tir_lanes_from("VectorizeLoop", r->extent, lanes);
+    if (known) tn_error_clear();
+    else TN_TRY(has_scalable(x->func, &scalable));
+    TN_CHECK(
+        !known, ValueError, r->span,
+        "Failed to vectorize loop over %s with extent that is not constant: give it a constant "
+        "extent",
+        name);
+    TN_CHECK(scalable, ValueError, r->span,
+             "Failed to vectorize loop over %s with an extent of vscale(): the target has no "
+             "scalable vectors; give the loop a constant extent, or the target +sve",
+             name);
+  }
+  TN_CHECK(*lanes <= INT16_MAX && *lanes >= -INT16_MAX, ValueError, r->span,
+           "Failed to vectorize loop over %s with extent %lld: at most %d lanes", name,
+           (long long)*lanes, INT16_MAX);
+  return 0;
+}
+
 static tn_stmt *lower_for(tn_mut *m, tn_For *op);
 
 /* Two loops where a condition holds for the first lanes only. */
@@ -343,33 +407,27 @@ static tn_stmt *halves(tn_mut *m, const tn_For *op, int64_t lanes, bool *done) {
 
 static tn_stmt *lower_for(tn_mut *m, tn_For *op) {
   tn_For *r = tn_mut_children(m, op);
-  const bool *enabled = m->ctx;
+  const mode *x = m->ctx;
   int64_t lanes;
   if (!r || r->kind != TIR_FOR_VECTORIZED) return (tn_stmt *)r;
   tn_For copy = *r;
   copy.kind = TIR_FOR_SERIAL;
-  if (!*enabled) return tn_node_copy(&tn_type_For, &copy);
-  TN_CHECKP(tir_as_int((tn_obj *)r->extent, &lanes), ValueError, r->span,
-            "Failed to vectorize loop over %s with extent that is not constant: give it a constant "
-            "extent",
-            tn_cstr(r->loop_var->name));
-  TN_CHECKP(lanes <= INT16_MAX, ValueError, r->span,
-            "Failed to vectorize loop over %s with extent %lld: at most %d lanes",
-            tn_cstr(r->loop_var->name), (long long)lanes, INT16_MAX);
+  if (!x->enabled) return tn_node_copy(&tn_type_For, &copy);
+  TN_TRYP(lanes_of(x, r, &lanes));
   bool divided = false;
   tn_stmt *parts = tir_is_zero(r->min) ? halves(m, r, lanes, &divided) : NULL;
   if (divided || tn_error_pending()) return parts;
-  if (lanes > 1 && tir_is_zero(r->min)) return vectorize(r, (int)lanes);
+  if (lanes != 1 && lanes != 0 && tir_is_zero(r->min)) return vectorize(r, (int)lanes);
   return tn_node_copy(&tn_type_For, &copy);
 }
 
 tn_PrimFunc *tir_vectorize_loop(tn_PrimFunc *f, const tn_pass_ctx *c) {
   static const tn_mut_case cases[] = {TN_CASE(For, lower_for)};
-  bool enabled = true;
+  mode x = {.func = f, .enabled = true};
   if (!tir_has_loop(f->body, TIR_FOR_VECTORIZED)) return f;
   if (c->nargs > 0 && c->args[0].type_index != TN_NONE)
-    TN_TRYP(tn_any_to_bool(&c->args[0], &enabled));
-  if (ir_config_int(c->node, "tir.disable_vectorize", 0)) enabled = false;
-  TN_MUT(m, cases, &enabled);
+    TN_TRYP(tn_any_to_bool(&c->args[0], &x.enabled));
+  if (ir_config_int(c->node, "tir.disable_vectorize", 0)) x.enabled = false;
+  TN_MUT(m, cases, &x);
   return tir_with_body(f, tn_mut_visit(&m, f->body));
 }
