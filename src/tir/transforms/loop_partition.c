@@ -222,6 +222,27 @@ static tn_IntervalSet *decided_part(finder *f, const tn_vec *sets, tn_IntervalSe
   return arith_prove(a, tir_lt(all->max_value, all->min_value)) ? NULL : all;
 }
 
+/* The part in which one condition holds, where not all do at once, but not the whole range. NULL
+ * without an error: no condition divides it. */
+static tn_IntervalSet *part_of_one(finder *f, tn_IntervalSet *range, tn_pmap *decided) {
+  arith_analyzer *a = &f->p->known;
+  for (int64_t i = 0; i < f->conds.len; ++i) {
+    tn_IntervalSet *s = (tn_IntervalSet *)f->holds.items[i].v.obj, *part;
+    if (arith_interval_is_none(s)) continue;
+    TN_GETP(part, arith_interval_intersect(a, s, range));
+    if (arith_interval_is_none(part) || arith_is_inf(part->min_value) ||
+        arith_is_inf(part->max_value) ||
+        !arith_prove(a, tir_le(part->min_value, part->max_value)))
+      continue;
+    if (arith_prove(a, tir_and(tir_eq(part->min_value, range->min_value),
+                               tir_eq(part->max_value, range->max_value))))
+      continue;
+    TN_TRYP(tn_pmap_put_int(decided, f->conds.items[i].v.obj, 1));
+    return s;
+  }
+  return NULL;
+}
+
 /* ---- conditions decided ---- */
 
 typedef struct {
@@ -290,6 +311,7 @@ static tn_stmt *part(partitioner *p, const tn_For *op, tn_stmt *body, tn_expr *b
   bool once = tir_is_one(extent) && !p->config->no_unroll_loop_with_extent_one;
   tn_Var *v = once ? NULL : tir_var_like(op->loop_var, tn_cstr(op->loop_var->name));
   if (!once && !v) return NULL;
+  if (v && tn_pmap_has(&p->hinted, op->loop_var)) TN_TRYP(tn_pmap_put_int(&p->hinted, v, 1));
   TN_PMAP(vars);
   tn_expr *at = tir_cast(op->loop_var->dtype, begin, NULL);
   if (!once) at = tir_add((tn_expr *)v, at);
@@ -319,6 +341,26 @@ static bool is_constant_loop(const tn_stmt *s) {
   return !op || tir_as_int((tn_obj *)op->extent, &n);
 }
 
+/* Is a loop with a hint written out where its conditions cannot be decided? */
+static bool is_unrolled_hint(const partitioner *p, const tn_For *op) {
+  int64_t n;
+  return p->config->unroll_loop_with_partition_hint_no_interval &&
+         tn_pmap_has(&p->hinted, op->loop_var) && tir_as_int((tn_obj *)op->extent, &n);
+}
+
+static tn_stmt *unrolled(tn_mut *m, const tn_For *op) {
+  partitioner *p = m->ctx;
+  tn_For copy = *op;
+  tn_Range *r;
+  copy.kind = TIR_FOR_UNROLLED;
+  TN_TRYP(select_loops(p, op->body));
+  TN_GETP(r, tir_range(op->min, op->extent));
+  TN_TRYP(arith_bind_range(&p->known, op->loop_var, r, true));
+  copy.body = tn_mut_visit(m, op->body);
+  arith_unbind(&p->known, op->loop_var);
+  return copy.body ? tn_node_copy(&tn_type_For, &copy) : NULL;
+}
+
 /* Before, within and behind the part in which the conditions are decided. `more`: there are others.
  */
 static tn_stmt *divide_loop(tn_mut *m, const tn_For *op, const tn_IntervalSet *middle,
@@ -338,6 +380,7 @@ static tn_stmt *divide_loop(tn_mut *m, const tn_For *op, const tn_IntervalSet *m
                              part(p, op, decided, begin_mid, end_mid, &loops[1]),
                              part(p, op, op->body, end_mid, end, &loops[2])};
   bool several = pieces[0] || pieces[2];
+  if (!several && more && loops[1] && is_unrolled_hint(p, op)) return unrolled(m, loops[1]);
   for (int i = 0; i < 3; ++i) {
     if (!pieces[i]) continue;
     if (op->kind >= TIR_FOR_VECTORIZED && !is_constant_loop(pieces[i])) return NULL;
@@ -405,6 +448,12 @@ static tn_stmt *divide(tn_mut *m, tn_stmt *s, tn_Var *v, tn_Range *range, tn_stm
     value = false;
     middle = decided_part(&f, &f.fails, all, &refuted, &n);
   }
+  if (!middle && !tn_error_pending() && f.hint && TN_IS(For, s)) {
+    TN_PMAP(first);
+    middle = part_of_one(&f, all, &first);
+    tn_stmt *simple = middle ? with_decisions(body, &first, true) : NULL;
+    return simple ? divide_loop(m, (const tn_For *)s, middle, simple, true) : NULL;
+  }
   if (!middle) return NULL;
   const tn_pmap *which = value ? &decided : &refuted;
   if (TN_IS(AttrStmt, s)) return divide_threads(p, (tn_AttrStmt *)s, middle, which, value);
@@ -414,17 +463,9 @@ static tn_stmt *divide(tn_mut *m, tn_stmt *s, tn_Var *v, tn_Range *range, tn_stm
 
 /* ---- the program ---- */
 
-/* A hint where nothing can be decided. */
-static tn_stmt *unrolled(const tn_For *op) {
-  tn_For copy = *op;
-  copy.kind = TIR_FOR_UNROLLED;
-  return tn_node_copy(&tn_type_For, &copy);
-}
-
 static tn_stmt *visit_for(tn_mut *m, tn_For *op) {
   partitioner *p = m->ctx;
   tn_Range *r = tir_range(op->min, op->extent);
-  int64_t n;
   if (!r) return NULL;
   bool serial = op->kind != TIR_FOR_VECTORIZED;
   if (serial && tn_pmap_get_int(&p->chosen, op, 0)) {
@@ -432,9 +473,7 @@ static tn_stmt *visit_for(tn_mut *m, tn_For *op) {
     arith_unbind(&p->known, op->loop_var);
     tn_stmt *s = divide(m, (tn_stmt *)op, op->loop_var, r, op->body);
     if (s || tn_error_pending()) return p->any = true, s;
-    if (tn_pmap_has(&p->hinted, op->loop_var) && tir_as_int((tn_obj *)op->extent, &n) &&
-        p->config->unroll_loop_with_partition_hint_no_interval)
-      return unrolled(op);
+    if (is_unrolled_hint(p, op)) return unrolled(m, op);
   }
   TN_TRYP(arith_bind_range(&p->known, op->loop_var, r, true));
   tn_stmt *body = tn_mut_visit(m, op->body);
