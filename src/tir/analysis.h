@@ -41,9 +41,13 @@ typedef struct {
   tn_pmap node;   /**< buffer -> For, Block or PrimFunc around all uses; absent without uses */
   tn_vec buffers; /**< in the order of their declarations */
 } tir_access_lca;
-/** @param params buffers of the signature too, not only those that blocks allocate
+enum {
+  TIR_LCA_PARAMS = 1,  /**< buffers of the signature too, not only those that blocks allocate */
+  TIR_LCA_CARRIED = 2, /**< what blocks with opaque iterators read comes from earlier iterations */
+};
+/** @param which sum of TIR_LCA_*
  *  @param out empty at first; to be freed with tir_access_lca_fini in any case */
-TN_API int tir_access_lca_find(const tn_PrimFunc *f, bool params, tir_access_lca *out);
+TN_API int tir_access_lca_find(const tn_PrimFunc *f, int which, tir_access_lca *out);
 TN_API void tir_access_lca_fini(tir_access_lca *l);
 
 /** Bytes of allocations in the workspace that live at the same time, at most; each is rounded up to

@@ -5,8 +5,9 @@
          ... B[i] ...
          ... B[i] ...
 
-   A buffer that a block accumulates into is used around the loops of its reduction; so is one whose
-   block has opaque iterators, which may count on what it left in earlier iterations. */
+   A buffer that a block accumulates into is used around the loops of its reduction; so is one that
+   a block with opaque iterators writes, and where that is asked for reads, as it may count on
+   earlier iterations. */
 #include "base/arena.h"
 #include "ir/functor.h"
 #include "ir/expr.h"
@@ -27,6 +28,7 @@ typedef struct {
   tn_pmap lca;   /* buffer -> place */
   tn_pmap loop;  /* loop variable -> place of the loop */
   tn_vec *order; /* buffers as met */
+  bool carried;  /* blocks with opaque iterators read what earlier iterations left */
   const place *here;
   const place *kernel; /* around the loops over thread axes; NULL outside of them */
 } finder;
@@ -107,20 +109,27 @@ static int note_loop(void *ctx, tn_obj *node) {
   return 0;
 }
 
-/* What such a block writes keeps its value over these loops. */
+static int use_all_at(finder *p, const tn_arr *regions, const place *where) {
+  for (int64_t i = 0; i < regions->len; ++i)
+    TN_TRY(use_at(p, ((const tn_BufferRegion *)tn_arr_obj(regions, i))->buffer, where));
+  return 0;
+}
+
+/* What a block accumulates into keeps its value over the loops of its reduction; what one with
+ * opaque iterators writes, and may read, over theirs. */
 static int keep_accumulators(finder *p, const tn_BlockRealize *op) {
-  reduce_loops r = {p, NULL};
+  reduce_loops written = {p, NULL}, read = {p, NULL};
   const tn_Block *b = op->block;
   for (int64_t i = 0; i < b->iter_vars->len; ++i) {
     const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(b->iter_vars, i);
-    if (iv->iter_type == IR_ITER_COMM_REDUCE || iv->iter_type == IR_ITER_OPAQUE)
-      TN_TRY(tn_post_order(tn_arr_obj(op->iter_values, i), note_loop, &r));
+    bool opaque = iv->iter_type == IR_ITER_OPAQUE;
+    if (!opaque && iv->iter_type != IR_ITER_COMM_REDUCE) continue;
+    TN_TRY(tn_post_order(tn_arr_obj(op->iter_values, i), note_loop, &written));
+    if (opaque && p->carried)
+      TN_TRY(tn_post_order(tn_arr_obj(op->iter_values, i), note_loop, &read));
   }
-  for (int64_t i = 0; r.outermost && i < b->writes->len; ++i) {
-    const tn_BufferRegion *w = (const tn_BufferRegion *)tn_arr_obj(b->writes, i);
-    TN_TRY(use_at(p, w->buffer, r.outermost->up));
-  }
-  return 0;
+  if (written.outermost) TN_TRY(use_all_at(p, b->writes, written.outermost->up));
+  return read.outermost ? use_all_at(p, b->reads, read.outermost->up) : 0;
 }
 
 static int own(finder *p, const tn_Buffer *b, const void *of) {
@@ -185,9 +194,10 @@ static int run(finder *f, const tn_PrimFunc *func, bool params) {
   return tn_mut_visit(&looking, func->body) ? 0 : -1;
 }
 
-int tir_access_lca_find(const tn_PrimFunc *func, bool params, tir_access_lca *out) {
-  __attribute__((cleanup(finder_fini))) finder f = {.order = &out->buffers};
-  TN_TRY(run(&f, func, params));
+int tir_access_lca_find(const tn_PrimFunc *func, int which, tir_access_lca *out) {
+  __attribute__((cleanup(finder_fini)))
+  finder f = {.order = &out->buffers, .carried = which & TIR_LCA_CARRIED};
+  TN_TRY(run(&f, func, which & TIR_LCA_PARAMS));
   for (int64_t i = 0; i < out->buffers.len; ++i) {
     const place *at = tn_pmap_get(&f.lca, out->buffers.items[i].v.obj);
     if (at) TN_TRY(tn_pmap_put(&out->node, out->buffers.items[i].v.obj, at->node));

@@ -93,7 +93,7 @@ static int detect_access_lca(TN_ARGS) {
   TN_ARG_OBJ(PrimFunc, f, 0);
   __attribute__((cleanup(tir_access_lca_fini))) tir_access_lca uses = {0};
   tn_map *out = tn_scope_own(tn_map_new());
-  if (!out || tir_access_lca_find(f, true, &uses)) return -1;
+  if (!out || tir_access_lca_find(f, TIR_LCA_PARAMS, &uses)) return -1;
   for (int64_t i = 0; i < uses.buffers.len; ++i) {
     const tn_obj *at = tn_pmap_get(&uses.node, uses.buffers.items[i].v.obj);
     if (!at) continue;

@@ -120,7 +120,7 @@ static int find_block(roller *x, const tn_BlockRV *rv, int64_t index) {
 
 static int find_place(roller *x) {
   __attribute__((cleanup(tir_access_lca_fini))) tir_access_lca uses = {0};
-  TN_TRY(tir_access_lca_find(x->e->func, false, &uses));
+  TN_TRY(tir_access_lca_find(x->e->func, 0, &uses));
   const tn_obj *at = tn_pmap_get(&uses.node, x->buffer);
   x->place = at ? TN_AS(For, at) : NULL;
   bool inside = x->place && sch_scope_block(x->e, at) == x->scope;

@@ -226,7 +226,7 @@ static int is_private(const writers *x, bool *out) {
   tir_access_lca lca = {0};
   *out = own_memory && !sch_is_shared_by(memory, thread);
   if (own_memory || (thread && global)) return 0;
-  int r = tir_access_lca_find(x->e->func, false, &lca);
+  int r = tir_access_lca_find(x->e->func, 0, &lca);
   const tn_obj *o = r ? NULL : tn_pmap_get(&lca.node, x->buffer);
   while (o && o != (const tn_obj *)x->top) o = sch_parent(x->e, o);
   *out = o != NULL;

@@ -231,8 +231,7 @@ static tn_IntervalSet *part_of_one(finder *f, tn_IntervalSet *range, tn_pmap *de
     if (arith_interval_is_none(s)) continue;
     TN_GETP(part, arith_interval_intersect(a, s, range));
     if (arith_interval_is_none(part) || arith_is_inf(part->min_value) ||
-        arith_is_inf(part->max_value) ||
-        !arith_prove(a, tir_le(part->min_value, part->max_value)))
+        arith_is_inf(part->max_value) || !arith_prove(a, tir_le(part->min_value, part->max_value)))
       continue;
     if (arith_prove(a, tir_and(tir_eq(part->min_value, range->min_value),
                                tir_eq(part->max_value, range->max_value))))

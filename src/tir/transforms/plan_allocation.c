@@ -96,7 +96,7 @@ tn_PrimFunc *tir_plan_allocation(tn_PrimFunc *f, const tn_pass_ctx *c) {
   if (tir_is_legacy(f)) return f;
   __attribute__((cleanup(placing_fini))) placing p = {0};
   TN_MUT(moving, move, &p);
-  TN_TRYP(tir_access_lca_find(f, false, &p.uses));
+  TN_TRYP(tir_access_lca_find(f, TIR_LCA_CARRIED, &p.uses));
   if (p.uses.buffers.len == 0) return f;
   return tir_with_body(f, tn_mut_visit(&moving, f->body));
 }
