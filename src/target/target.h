@@ -47,6 +47,9 @@ TN_API int target_enter(tn_target *t);
 TN_API int target_exit(tn_target *t);
 /** The innermost one, or NULL without an error. */
 TN_API tn_target *target_current(void);
+/** What Target.features tells of a processor by Arm: "has_sve". false, with *known false, for what
+ * nothing is told of. */
+TN_API bool target_feature(const tn_target *t, const char *name, bool *known);
 
 /** Where a value is. @param device_type -1: that of the target, or any @param id -1: any
  *  @param target may be NULL @param memory_scope may be empty

@@ -119,6 +119,10 @@ static bool feature(const tn_map *attrs, const char *name, bool *known) {
   return false;
 }
 
+bool target_feature(const tn_target *t, const char *name, bool *known) {
+  return feature(t->attrs, name, known);
+}
+
 /* (target, name) -> whether it has the feature, None for one that is not told of it */
 static int get_feature(TN_ARGS) {
   const char *name;
@@ -126,7 +130,7 @@ static int get_feature(TN_ARGS) {
   TN_NARGS("target.TargetGetFeature", 2);
   TN_ARG_OBJ(Target, t, 0);
   TN_TRY(tn_any_to_cstr(&args[1], &name));
-  bool value = feature(t->attrs, name, &known);
+  bool value = target_feature(t, name, &known);
   /* the kind that tests look at has its own feature */
   if (!known && tn_str_eq(t->kind->name, "test")) known = value = strcmp(name, "is_test") == 0;
   *ret = known ? tn_any_bool(value) : tn_any_none();

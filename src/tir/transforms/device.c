@@ -83,11 +83,9 @@ int64_t tir_target_option(const tn_obj *target, const char *name, int64_t absent
 }
 
 bool tir_target_feature(const tn_obj *target, const char *name) {
-  tn_any args[] = {tn_any_obj((tn_obj *)(uintptr_t)target), tn_any_cstr(name)}, out = tn_any_none();
-  tn_func *f = tn_scope_own(tn_func_find("target.TargetGetFeature"));
-  bool has = false;
-  if (!f || tn_func_call(f, args, 2, &out) || out.type_index == TN_NONE) return false;
-  return tn_any_to_bool(&out, &has) == 0 && has;
+  const tn_target *t = as_target(target);
+  bool known;
+  return t && target_feature(t, name, &known);
 }
 
 bool tir_is_gpu(int device_type) {

@@ -13,6 +13,7 @@
    that is in it has a vector form. An extent vscale() * 4 gives scalable vectors, for targets that
    have them. Buffers are flat by now. */
 #include "arith/analyzer.h"
+#include "target/target.h"
 #include "tir/transforms/device_impl.h"
 
 typedef struct {
@@ -356,11 +357,10 @@ typedef struct {
 } mode;
 
 /* Has the target of the function, or the current one, vectors of unknown length? */
-static int has_scalable(const tn_PrimFunc *f, bool *out) {
+static bool has_scalable(const tn_PrimFunc *f) {
   tn_obj *target = tir_func_attr(f, "target");
-  if (!target) TN_TRY(tir_current_target(&target));
-  *out = target && tir_target_feature(target, "has_sve");
-  return 0;
+  if (!target) target = (tn_obj *)target_current();
+  return tir_target_feature(target, "has_sve");
 }
 
 /* The lanes of a loop's vectors: its extent, -n for vscale() * n. */
@@ -370,7 +370,7 @@ static int lanes_of(const mode *x, const tn_For *r, int64_t *lanes) {
   if (!tir_as_int((tn_obj *)r->extent, lanes)) {
     int known = tir_lanes_from("VectorizeLoop", r->extent, lanes);
     if (known) tn_error_clear();
-    else TN_TRY(has_scalable(x->func, &scalable));
+    else scalable = has_scalable(x->func);
     TN_CHECK(
         !known, ValueError, r->span,
         "Failed to vectorize loop over %s with extent that is not constant: give it a constant "
