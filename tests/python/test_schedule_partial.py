@@ -190,6 +190,22 @@ def test_a_later_part_of_a_reduction_is_no_block_of_its_own():
     np.testing.assert_array_equal(run(sch.mod["main"], 8), want)
 
 
+def test_a_later_part_of_a_reduction_has_no_copy_of_its_own():
+    sch = tir.Schedule(func(["A:8", "B:8"], SUM), debug_mask="all")
+    sch.loop_partition(sch.get_loops(sch.get_block("B"))[1], [3])
+    for step in [
+        lambda: sch.cache_write("B_j1", 0, "global"),
+        lambda: sch.cache_write("B_j1_partition", 0, "global"),
+        lambda: sch.write_at(sch.get_loops("B_j1")[0], "B_j1", 0, "global"),
+        lambda: sch.reindex("B_j1", ("write", 0)),
+    ]:
+        with pytest.raises(tir.ScheduleError, match="goes on with a reduction"):
+            step()
+    sch.cache_write("B_j0", 0, "global")
+    want = run(func(["A:8", "B:8"], SUM), 8)
+    np.testing.assert_array_equal(run(sch.mod["main"], 8), want)
+
+
 def test_cached_indices_are_read_by_blocks_in_the_block():
     body = """
 for i in range(8):

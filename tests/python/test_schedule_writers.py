@@ -5,6 +5,7 @@ import pytest
 import tenon
 from schedule_programs import func
 from tenon import tir
+from tenon.script import from_source
 
 AT_ONCE = "cannot run its iterations at once: nothing proves"
 KINDS = ["parallel", "vectorize", "blockIdx.x", "threadIdx.x", "vthread.x"]
@@ -108,8 +109,6 @@ def main(a: T.handle, b: T.handle, n: T.int32):
             vi = T.axis.spatial(n * 8, i)
             B[{}] = A[vi]
 """
-    from tenon.script import from_source
-
     head = "from tenon.script import tir as T\n"
     sch = tir.Schedule(from_source(head + source.format("vi")))
     outer, inner = sch.split(sch.get_loops("B")[0], [None, 8])
@@ -136,7 +135,75 @@ def test_declared_regions():
             apply(program(declared, call), "parallel")
 
 
+SYMBOLIC = """
+from tenon.script import tir as T
+@T.prim_func
+def main(b: T.handle, n: T.int32, m: T.int32):
+    B = T.match_buffer(b, (n * 10, m * 10))
+    for f in range(n * m):
+        with T.block("B"):
+            vi = T.axis.spatial(n * 10, {0})
+            vj = T.axis.spatial(m * 10, {1})
+            B[vi, vj] = {2}
+"""
+
+
+@pytest.mark.parametrize(
+    "values, fine",
+    [
+        (("f // m", "f % m", "1.0"), True),
+        (("f * m + f", "0", "1.0"), True),  # one run of the block, even where m is -1
+        (("f * m", "0", "T.Cast('float32', f)"), False),  # m may be 0
+        (("f // 2", "f % 3", "T.Cast('float32', f)"), False),
+        (("f // 2 * 2 + f % 2", "0", "T.Cast('float32', f)"), True),
+    ],
+)
+def test_symbolic_values(values, fine):
+    sch = tir.Schedule(from_source(SYMBOLIC.format(*values)))
+    if fine:
+        sch.parallel(sch.get_loops("B")[0])
+        return
+    with pytest.raises(tir.ScheduleError, match=AT_ONCE):
+        sch.parallel(sch.get_loops("B")[0])
+
+
 # ---- several writers ----
+
+
+def test_writers_outside_of_the_loop():
+    """Each loop writes one half, or first values and sums: the other loop does not matter."""
+    halves = loops(
+        "AB",
+        "for i in range(8):",
+        *block(["16, i"], "B[v0] = A[v0]", name="first"),
+        "for i in range(8):",
+        *block(["16, i + 8"], "B[v0] = A[v0 - 8] * 2.0", name="second"),
+    )
+    sch = tir.Schedule(halves)
+    sch.parallel(sch.get_loops("first")[0])
+    sch.vectorize(sch.get_loops("second")[0])
+    np.testing.assert_array_equal(run(sch.mod), run(tenon.IRModule({"main": halves})))
+
+    program = func(["A:64", "B:64"], SUM.format(at="vi"))
+    sch = tir.Schedule(program)
+    sch.decompose_reduction("B", sch.get_loops("B")[2])
+    with pytest.raises(tir.ScheduleError, match="not data parallel"):
+        sch.parallel(sch.get_loops("B_update")[2])
+    with pytest.raises(tir.ScheduleError, match=AT_ONCE):
+        sch.parallel(sch.get_loops("B_update")[0])  # what t adds to is the same
+    sch.parallel(sch.get_loops("B_update")[1])
+    np.testing.assert_array_equal(run(sch.mod), run(tenon.IRModule({"main": program})))
+
+
+def test_what_the_iterations_add_up():
+    body = ["for i in range(8):", *block(["8, i"], "S[0] = S[0] + A[v0]", name="S")]
+    body += block(["8, i"], "B[v0] = S[0]")
+    program = func(["A:64", "B:64"], "\n".join(body), "S = T.alloc_buffer((1,))\n")
+    with pytest.raises(tir.ScheduleError, match="elements of S"):
+        apply(program, "parallel")
+
+
+# ---- blocks of blocks ----
 
 
 def nested(*inner, reads="T.reads(A[0:64])", writes="T.writes(B[0:64])"):
@@ -304,3 +371,34 @@ def test_reorder_of_a_sum_that_is_repeated():
     sch.reorder(i, t)
     with pytest.raises(tir.ScheduleError, match="the last one stays the last"):
         sch.reorder(k, t)
+
+
+def test_reorder_of_the_affine_loops():
+    """Loops that keep their place may be used in any way."""
+    values = ["64, i * i + j", "4, k"]
+    program = loops("B", "for i, j, k in T.grid(6, 4, 4):", *block(values, "B[v0] = 1.0"))
+    sch = tir.Schedule(program)
+    i, j, k = sch.get_loops("B")
+    with pytest.raises(tir.ScheduleError, match="affine"):
+        sch.reorder(k, i)
+    sch.reorder(k, j)
+
+
+def test_two_launches():
+    """Threads of loops one after the other differ in number, those of one launch do not."""
+    program = loops(
+        "AB",
+        "for i in range(2):",
+        "    for j in range(8):",
+        *block(["16, i * 8 + j"], "A[v0 + 16] = A[v0]", " " * 8, "first"),
+        "    for j in range(4):",
+        *block(["8, i * 4 + j"], "B[v0] = 1.0", " " * 8),
+    )
+    sch = tir.Schedule(program)
+    sch.bind(sch.get_loops("first")[1], "threadIdx.x")
+    sch.bind(sch.get_loops("B")[1], "threadIdx.x")
+    sch = tir.Schedule(program)
+    sch.bind(sch.get_loops("first")[0], "blockIdx.x")
+    sch.bind(sch.get_loops("first")[1], "threadIdx.x")
+    with pytest.raises(tir.ScheduleError, match="another extent"):
+        sch.bind(sch.get_loops("B")[1], "threadIdx.x")

@@ -4,6 +4,7 @@
 #include "ir/functor.h"
 #include "tenon/object.h"
 #include "tir/schedule/cache.h"
+#include "tir/schedule/reducer.h"
 
 void sch_cache_fini(sch_cache *c) { tn_vec_fini(&c->consumers); }
 
@@ -74,6 +75,27 @@ static int check_init(const sch_step *e, const sch_cache *c) {
                   tn_cstr(c->buffer->name));
 }
 
+typedef struct {
+  sch_step *e;
+  const tn_Buffer *buffer;
+} starts;
+
+static int meet_reduction(void *ctx, tn_obj *o) {
+  const starts *x = ctx;
+  const tn_Block *b = TN_AS(Block, o);
+  TN_VEC(loops);
+  if (!b || !b->init || !sch_has_buffer(b->writes, x->buffer)) return 0;
+  TN_TRY(sch_loops_above(x->e, b, &loops));
+  return loops.len ? sch_check_start(x->e, sch_realize_of(x->e, b), &loops, 0) : 0;
+}
+
+/* A later part of a reduction goes on with what is in the buffer, and would not find it in a copy.
+ */
+static int check_starts(sch_step *e, const sch_cache *c) {
+  const starts x = {e, c->buffer};
+  return tn_post_order(c->block, meet_reduction, (void *)(uintptr_t)&x);
+}
+
 int sch_cache_find(sch_step *e, sch_cache *c, const tn_BlockRV *rv, int64_t index, bool write,
                    const char *memory, bool pipeline) {
   tn_BufferRegion *r;
@@ -82,6 +104,7 @@ int sch_cache_find(sch_step *e, sch_cache *c, const tn_BlockRV *rv, int64_t inde
   TN_GET(r, sch_nth_region(e, c->block, index, write));
   c->buffer = r->buffer;
   TN_GET(c->scope, sch_scope_root(e, c->block, pipeline));
+  if (write) TN_TRY(check_starts(e, c));
   return write ? check_init(e, c) : 0;
 }
 

@@ -62,47 +62,53 @@ bool sch_is_reduction(const sch_step *e, const tn_Block *b, const char **why) {
 
 /* ---- bindings ---- */
 
-/* Sums, differences, and multiples, quotients and remainders by constants of variables. */
-static bool is_affine(const tn_obj *e) {
+static bool uses_any(const tn_obj *e, const tn_vec *loops) {
+  for (int64_t i = 0; i < loops->len; ++i)
+    if (sch_uses_var(e, ((const tn_For *)loops->items[i].v.obj)->loop_var)) return true;
+  return false;
+}
+
+/* Sums, differences, and multiples, quotients and remainders, by what stays the same, of the loops'
+   variables. */
+static bool is_affine(const tn_obj *e, const tn_vec *loops) {
   const tn_BinaryOp *op = TN_AS_BINARY(e);
-  int64_t k;
-  if (TN_IS(Var, e) || tir_as_int(e, &k)) return true;
-  if (TN_AS(Cast, e)) return is_affine((tn_obj *)TN_AS(Cast, e)->value);
-  if (!op || !is_affine((tn_obj *)op->a) || !is_affine((tn_obj *)op->b)) return false;
+  if (!uses_any(e, loops) || TN_IS(Var, e)) return true;
+  if (TN_AS(Cast, e)) return is_affine((tn_obj *)TN_AS(Cast, e)->value, loops);
+  if (!op || !is_affine((tn_obj *)op->a, loops) || !is_affine((tn_obj *)op->b, loops)) return false;
   switch (e->type_index) {
   case TN_TI_Add:
   case TN_TI_Sub: return true;
-  case TN_TI_Mul: return tir_as_int((tn_obj *)op->a, &k) || tir_as_int((tn_obj *)op->b, &k);
+  case TN_TI_Mul: return !uses_any((tn_obj *)op->a, loops) || !uses_any((tn_obj *)op->b, loops);
   case TN_TI_FloorDiv:
-  case TN_TI_FloorMod: return tir_as_int((tn_obj *)op->b, &k);
+  case TN_TI_FloorMod: return !uses_any((tn_obj *)op->b, loops);
   default: return false;
   }
 }
 
 /* The same variable twice is only fine as quotient and remainder. */
-static bool repeats(const tn_arr *values, int64_t i) {
+static bool repeats(const tn_arr *values, int64_t i, const tn_vec *loops) {
   const tn_obj *v = tn_arr_obj(values, i);
-  for (int64_t j = 0; TN_IS(Var, v) && j < values->len; ++j) {
+  for (int64_t j = 0; TN_IS(Var, v) && uses_any(v, loops) && j < values->len; ++j) {
     if (j != i && sch_uses_var(tn_arr_obj(values, j), (const tn_Var *)v)) return true;
   }
   return false;
 }
 
-bool sch_is_affine(const tn_BlockRealize *r) {
+int sch_check_affine(const sch_step *e, const tn_BlockRealize *r, const tn_vec *loops) {
   for (int64_t i = 0; i < r->iter_values->len; ++i) {
-    if (!is_affine(tn_arr_obj(r->iter_values, i)) || repeats(r->iter_values, i)) return false;
+    if (!is_affine(tn_arr_obj(r->iter_values, i), loops) || repeats(r->iter_values, i, loops))
+      return sch_fail(e, "The block is required to have an affine binding", SCH_PLACES(r->block),
+                      "The block {0} is required to have an affine binding");
   }
-  return true;
+  return 0;
 }
 
-int sch_check_blocks(const sch_step *e, const tn_obj *below) {
+int sch_check_blocks(const sch_step *e, const tn_obj *below, const tn_vec *loops) {
   TN_VEC(blocks);
   TN_TRY(sch_blocks_below(below, &blocks));
   for (int64_t i = 0; i < blocks.len; ++i) {
     const tn_BlockRealize *r = (const tn_BlockRealize *)blocks.items[i].v.obj;
-    if (!sch_is_affine(r))
-      return sch_fail(e, "The block is required to have an affine binding", SCH_PLACES(r->block),
-                      "The block {0} is required to have an affine binding");
+    TN_TRY(sch_check_affine(e, r, loops));
     if (!has_only(r->block, true))
       return sch_fail(e, "The block iterators must be data parallel or reductions",
                       SCH_PLACES(r->block),

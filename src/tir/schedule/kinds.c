@@ -10,30 +10,30 @@ static bool is_inner_thread(const char *thread) {
   return thread && strncmp(thread, "threadIdx.", 10) == 0;
 }
 
-/* Iterations that run at once must not depend on each other: the loop may only be bound to data
-   parallel iterators; threads of a group may reduce together. */
+/* Iterators that the loop is bound to must be data parallel; threads of a group may reduce
+   together. */
 static int check_block(const sch_step *e, const tn_For *f, const tn_BlockRealize *r,
                        const char *thread) {
+  TN_VEC(loops);
   const char *why;
   const tn_Block *b = r->block;
-  if (!sch_is_complete(e, b, &why) && !sch_is_reduction(e, b, &why))
-    return sch_fail(e, "The queried subtree is not a compact dataflow", SCH_PLACES(f, b),
-                    "The loop {0} cannot run its iterations at once: block {1} is neither complete "
-                    "nor a reduction, since %s",
-                    why);
-  if (!sch_is_affine(r))
-    return sch_fail(e, "The block is required to have an affine binding", SCH_PLACES(b),
-                    "The block {0} is required to have an affine binding");
+  TN_TRY(sch_loops_above(e, b, &loops));
+  TN_TRY(sch_check_affine(e, r, &loops));
   for (int64_t i = 0; i < r->iter_values->len; ++i) {
     int type = ((const tn_IterVar *)tn_arr_obj(b->iter_vars, i))->iter_type;
-    bool fine =
-        type == IR_ITER_DATA_PAR || (type == IR_ITER_COMM_REDUCE && is_inner_thread(thread));
-    if (!fine && sch_uses_var(tn_arr_obj(r->iter_values, i), f->loop_var))
+    if (type == IR_ITER_DATA_PAR || !sch_uses_var(tn_arr_obj(r->iter_values, i), f->loop_var))
+      continue;
+    if (type != IR_ITER_COMM_REDUCE || !is_inner_thread(thread))
       return sch_fail(e, "The loop is used by an iterator that is not data parallel",
                       SCH_PLACES(f, b),
                       "The loop {0} cannot run its iterations at once: iterator %d of block {1} "
                       "uses it and is not data parallel",
                       (int)i);
+    if (!sch_is_reduction(e, b, &why))
+      return sch_fail(e, "The queried subtree is not a compact dataflow", SCH_PLACES(f, b),
+                      "Threads cannot run the iterations of the loop {0} together: block {1} is no "
+                      "reduction, since %s",
+                      why);
   }
   return 0;
 }
@@ -68,7 +68,7 @@ static int check_extent(void *ctx, tn_obj *o) {
   return tn_visit_children(o, check_extent, ctx);
 }
 
-/* One launch is what lies under one outermost loop. */
+/* One launch is what lies under one outermost loop of threads. */
 static int check_thread(const sch_step *e, const tn_For *f, const char *thread) {
   static const char *const tags[] = {"threadIdx.x", "threadIdx.y", "threadIdx.z", "blockIdx.x",
                                      "blockIdx.y",  "blockIdx.z",  "vthread",     "vthread.x",
@@ -81,7 +81,8 @@ static int check_thread(const sch_step *e, const tn_For *f, const char *thread) 
            thread);
   const tn_obj *top = (const tn_obj *)f;
   for (const tn_obj *o = top; o; o = sch_parent(e, o)) {
-    if (o->type_index == TN_TI_For) top = o;
+    const tn_For *up = TN_AS(For, o);
+    if (up && up->thread_binding) top = o;
   }
   same_thread t = {e, f, thread};
   return strncmp(thread, "vthread", 7) == 0 ? 0 : check_extent(&t, (tn_obj *)(uintptr_t)top);

@@ -330,7 +330,7 @@ int sch_reorder(tn_TirSchedule *s, const tn_arr *rvs) {
   TN_CHECK(rvs->len > 0, ValueError, NULL, "reorder: expected at least one loop");
   TN_TRY(read_order(&e, rvs, &order, &bottom));
   TN_TRY(find_chain(&e, &order, bottom, &chain));
-  TN_TRY(sch_check_blocks(&e, (tn_obj *)bottom));
+  TN_TRY(sch_check_blocks(&e, (tn_obj *)bottom, &chain));
   int64_t next = order.len;
   for (int64_t i = 0; i < chain.len; ++i) {
     bool given = place_of(&order, chain.items[i].v.obj) >= 0;

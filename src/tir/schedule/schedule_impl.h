@@ -93,10 +93,11 @@ bool sch_uses_pointer(const void *part, const tn_Buffer *b);
  * *why is a sentence. */
 bool sch_is_complete(const sch_step *e, const tn_Block *b, const char **why);
 bool sch_is_reduction(const sch_step *e, const tn_Block *b, const char **why);
-/** Are the iterator values affine in the loop variables, none of them used twice? */
-bool sch_is_affine(const tn_BlockRealize *r);
+/** ScheduleError unless the iterator values are affine in the variables of the loops (For), none of
+ * them used twice. */
+int sch_check_affine(const sch_step *e, const tn_BlockRealize *r, const tn_vec *loops);
 /** Blocks below must have affine bindings and iterators that may be reordered. */
-int sch_check_blocks(const sch_step *e, const tn_obj *below);
+int sch_check_blocks(const sch_step *e, const tn_obj *below, const tn_vec *loops);
 /** ScheduleError when a block names the loops around it other than through its iterators, as blocks
  * without any may: it cannot leave them. */
 int sch_check_own_loops(const sch_step *e, const tn_Block *b);

@@ -65,6 +65,20 @@ static tn_expr *condition(const tn_obj *writer) {
   return r ? r->predicate : NULL;
 }
 
+/* Is the step of each part of the index at least as long as the region? What may be 0 is not. */
+static bool steps_over(sch_step *e, const tn_IterSumExpr *s, tn_expr *extent) {
+  for (int64_t i = 0; i < s->args->len; ++i) {
+    tn_expr *scale = ((const tn_IterSplitExpr *)tn_arr_obj(s->args, i))->scale,
+            *back = tir_sub(tir_zero(scale->dtype), scale), *one = tir_one(scale->dtype);
+    bool up = arith_prove(&e->arith, tir_ge(scale, one)) &&
+              arith_prove(&e->arith, tir_ge(scale, extent)),
+         down = back && arith_prove(&e->arith, tir_ge(back, one)) &&
+                arith_prove(&e->arith, tir_ge(back, extent));
+    if (!up && !down) return false;
+  }
+  return s->args->len < 2 || tir_is_one(extent);
+}
+
 /* Are the regions of two values of the variables (map to Range) always apart? */
 static int tells_all(sch_step *e, const tn_arr *region, const tn_map *ranges, tn_expr *predicate,
                      bool *out) {
@@ -75,15 +89,9 @@ static int tells_all(sch_step *e, const tn_arr *region, const tn_map *ranges, tn
   TN_GET(map, iter_map_detect(&e->arith, tn_arr_from(&mins), ranges, predicate, ITER_MAP_BIJECTIVE,
                               true));
   *out = map->indices->len == region->len;
-  for (int64_t i = 0; *out && i < region->len; ++i) {
-    tn_expr *extent = ((const tn_Range *)tn_arr_obj(region, i))->extent;
-    const tn_IterSumExpr *s = (const tn_IterSumExpr *)tn_arr_obj(map->indices, i);
-    if (!s->args->len || tir_is_one(extent)) continue;
-    tn_expr *scale = ((const tn_IterSplitExpr *)tn_arr_obj(s->args, 0))->scale;
-    *out = s->args->len == 1 &&
-           (arith_prove(&e->arith, tir_ge(scale, extent)) ||
-            arith_prove(&e->arith, tir_ge(tir_sub(tir_zero(scale->dtype), scale), extent)));
-  }
+  for (int64_t i = 0; *out && i < region->len; ++i)
+    *out = steps_over(e, (tn_IterSumExpr *)tn_arr_obj(map->indices, i),
+                      ((const tn_Range *)tn_arr_obj(region, i))->extent);
   return 0;
 }
 
@@ -234,6 +242,12 @@ static int is_private(const writers *x, bool *out) {
   return r;
 }
 
+/* Does the first writer add to what it finds? That is no memory of an iteration alone. */
+static bool adds(const writers *x) {
+  const tn_Block *b = realize_at(&x->blocks, 0)->block;
+  return !b->init && sch_has_buffer(b->reads, x->buffer);
+}
+
 /* Threads reduce together what iterators of a reduction say. */
 static bool reduces(const tn_BlockRealize *r, const tn_Var *v) {
   for (int64_t i = 0; i < r->iter_values->len; ++i) {
@@ -265,7 +279,7 @@ static int check_at_once(writers *x) {
     if (reduces(realize_at(&x->blocks, i), x->top->loop_var)) return 0;
   TN_TRY(tells(x, x->top, &fine));
   if (!fine) TN_TRY(repeats_itself(x, &fine));
-  if (!fine) TN_TRY(is_private(x, &fine));
+  if (!fine && !adds(x)) TN_TRY(is_private(x, &fine));
   return fine ? 0 : refuse(x);
 }
 
