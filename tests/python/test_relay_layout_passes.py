@@ -23,7 +23,7 @@ from layout_programs import (
     to,
     transforms,
 )
-from tenon import relay
+from tenon import relay, topi
 from tenon.contrib import graph_executor
 from tenon.relay import transform
 from tenon.relay.build_module import bind_params_by_name
@@ -334,3 +334,35 @@ def test_attention_moves_nothing():
         m.run(**dict(zip("qkv", arrays, strict=True)))
         results.append(m.get_output(0).numpy())
     np.testing.assert_allclose(*results, rtol=1e-4, atol=1e-5)
+
+
+AVX2 = "llvm -mtriple=x86_64-linux-gnu -mcpu=core-avx2"
+
+
+def test_hooks_can_leave_a_case_to_the_library():
+    seen = []
+
+    def alter(attrs, inputs, tinfos, out_type):
+        made = topi.nn.conv2d_alter_layout(attrs, inputs, tinfos, out_type)
+        seen.append(made)
+        return made
+
+    y = relay.nn.conv2d(X, W, channels=64, kernel_size=(3, 3), padding=(1, 1))
+    own = run_passes(function(y), transform.AlterOpLayout(), target=AVX2)
+    with TempOpAttr("nn.conv2d", "FTVMAlterOpLayout", alter):
+        by_hook = run_passes(function(y), transform.AlterOpLayout(), target=AVX2)
+    tenon.ir.assert_structural_equal(by_hook, own)
+    assert [e.op.name for e in seen] == ["nn.contrib_conv2d_NCHWc"]
+
+
+def test_the_library_says_where_it_has_no_choice():
+    dense = relay.nn.dense(relay.var("x", shape=(2, 3)), relay.var("w", shape=(4, 3)))
+    dense = transform.InferType()(tenon.IRModule.from_expr(dense))["main"].body
+    types = [a.checked_type for a in dense.args]
+    given = dense.attrs, dense.args, types, dense.checked_type
+    with tenon.target.Target("c"):
+        assert topi.nn.dense_alter_layout(*given) is None
+        with pytest.raises(TypeError, match=r"expected attributes relay\.attrs\.DenseAttrs, got"):
+            topi.nn.dense_alter_layout(relay.exp(X).attrs, *given[1:])
+        with pytest.raises(ValueError, match="expected a type for each of 2 arguments, got 1"):
+            topi.nn.dense_alter_layout(dense.attrs, dense.args, types[:1], dense.checked_type)

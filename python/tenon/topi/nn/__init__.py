@@ -2,4 +2,4 @@
 
 from .. import _calls
 
-__getattr__ = _calls.attach(__name__, "nn.", (".nn", ".norm", ".qnn", ".recurrent"))
+__getattr__ = _calls.attach(__name__, "nn.", (".layout", ".nn", ".norm", ".qnn", ".recurrent"))
