@@ -18,6 +18,7 @@ int relay_type_repr_init(void);
 int relay_gradient_init(void);
 int relay_convert_layout_init(void);
 int relay_alter_op_layout_init(void);
+int relay_to_cps_init(void);
 int relay_recast_init(void);
 
 /** The relation of a row as a global function, and the type of its operator. */

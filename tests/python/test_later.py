@@ -43,7 +43,6 @@ LATER = {
     "tenon.relay.frontend": "from_keras from_mxnet from_pytorch from_tensorflow from_tflite",
     "tenon.relay.quantize": "current_qconfig qconfig quantize",
     "tenon.relay.quantize._annotate": "QAnnotateKind attach_simulated_quantize",
-    "tenon.relay.transform": "to_cps un_cps",
     "tenon.script.parser.relax.entry": "CallableProxy",
     "tenon.script.relax": "function",
     "tenon.topi.arm_cpu.matmul": "compute_matmul_sme",

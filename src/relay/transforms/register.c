@@ -31,6 +31,7 @@ int relay_transforms_init(void) {
   TN_TRY(relay_gradient_init());
   TN_TRY(relay_convert_layout_init());
   TN_TRY(relay_alter_op_layout_init());
+  TN_TRY(relay_to_cps_init());
   TN_TRY(relay_recast_init());
   TN_TRY(relay_float_rules_init());
   return ir_pass_register("relay._transform.", rows, TN_COUNT(rows));

@@ -18,8 +18,8 @@ from ...ir.transform import (
 from . import _ffi_api
 from ._make import REQUIRED as _REQUIRED
 from ._make import maker as _maker
-from ._not_yet import to_cps, un_cps
 from .context import build_config
+from .cps import to_cps, un_cps
 from .function_pass import FunctionPass, function_pass
 from .infer_layout_utils import InferCorrectLayoutOutput
 from .layout_config import LayoutConfig
