@@ -75,6 +75,7 @@ _SUBMODULES = (
 )
 _NAMES = {
     "IRModule": ".ir",
+    "Object": ".runtime",
     "ConstantMemoryPools": ".ir",
     "ConstantPoolInfo": ".ir",
     "PoolInfoProperties": ".ir",

@@ -2,6 +2,7 @@
 
 from .runtime.ndarray import (
     NDArray,
+    NDArrayBase,
     array,
     cl,
     cpu,

@@ -20,10 +20,33 @@ using Device = DLDevice;
 
 class NDArray : public ObjectRef {
 public:
+  /** Content of an array. A class derived from it sets type_index_ in its constructor and calls
+   * SetDeleter on each object; its memory is what it puts into dl_tensor. The library knows such
+   * an object as an opaque one: what needs memory of the library's throws TypeError. */
   class Container : public Object {
   public:
+    using FDeleter = void (*)(Object *obj);
     static constexpr const char *_type_key = "runtime.NDArray";
     TVM_SHIM_NATIVE_OBJECT_INFO(Container)
+
+    void SetDeleter(FDeleter deleter) {
+      deleter_ = deleter;
+      if (!detail::TypeTable::Global().Has(type_index_))
+        throw Error("InternalError: NDArray::Container: set type_index_ to RuntimeTypeIndex() of "
+                    "the class");
+      Give(tn_type_key(type_index_), [](void *p) {
+        Container *self = static_cast<Container *>(static_cast<Object *>(p));
+        self->deleter_(self);
+      });
+    }
+    DLTensor dl_tensor = {};
+    void *manager_ctx = nullptr;
+
+  protected:
+    uint32_t type_index_ = 0;
+
+  private:
+    FDeleter deleter_ = nullptr;
   };
   using ContainerBase = DLTensor;
 
@@ -31,7 +54,11 @@ public:
   TVM_SHIM_REF_BASE(NDArray, ObjectRef, Container)
 
   const DLTensor *operator->() const { return dl(); }
-  DLTensor *dl() const { return defined() ? tn_tensor_dl(tensor()) : nullptr; }
+  DLTensor *dl() const {
+    if (!defined()) return nullptr;
+    return IsNative() ? tn_tensor_dl(tensor())
+                      : &static_cast<Container *>(get_mutable())->dl_tensor;
+  }
   bool IsContiguous() const { return tn_tensor_is_contiguous(dl()); }
   ShapeTuple Shape() const { return ShapeTuple(dl()->shape, dl()->shape + dl()->ndim); }
   runtime::DataType DataType() const { return runtime::DataType(dl()->dtype); }
@@ -83,7 +110,13 @@ public:
   }
 
 private:
-  tn_tensor *tensor() const { return reinterpret_cast<tn_tensor *>(handle()); }
+  bool IsNative() const { return handle()->type_index == Container::RuntimeTypeIndex(); }
+  tn_tensor *tensor() const {
+    if (defined() && !IsNative())
+      throw Error(std::string("TypeError: ") + tn_obj_key(handle()) +
+                  " is a class of C++: the library has no memory of it to share");
+    return reinterpret_cast<tn_tensor *>(handle());
+  }
   static NDArray Take(tn_tensor *t) {
     return detail::AdoptRef<NDArray>(reinterpret_cast<tn_obj *>(detail::CheckNew(t)));
   }

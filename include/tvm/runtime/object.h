@@ -40,6 +40,11 @@ class Object;
 class ObjectRef;
 template <typename T> class ObjectPtr;
 
+/** Numbers of types; those of a program's own classes are given when the program runs. */
+struct TypeIndex {
+  enum { kRoot = 0, kDynamic = 8 };
+};
+
 namespace detail {
 
 /** Throws the pending error of the library. */
@@ -142,9 +147,26 @@ public:
     return static_cast<Object *>(tn_opaque_get(obj, tn_obj_key(obj)));
   }
 
-private:
+  /** A reference to it that the caller owns: the first one is that of a new C++ object. */
+  tn_obj *Retained() const {
+    tn_obj *obj = handle();
+    if (!obj) throw Error("InternalError: the object is not the library's yet: call SetDeleter");
+    if (header_.type) tn_retain(obj);
+    else const_cast<Object *>(this)->header_.type = obj->type;
+    return obj;
+  }
+
+protected:
   template <typename T, typename... Args> friend ObjectPtr<T> make_object(Args &&...args);
 
+  /** Gives a C++ object to the library, which owns it from the first reference on.
+   *  @param destroy  gets this object, as an Object */
+  void Give(const char *key, void (*destroy)(void *)) {
+    handle_ = detail::CheckNew(tn_opaque_new(key, this, destroy));
+    header_.type_index = handle_->type_index;
+  }
+
+private:
   tn_obj header_;  /* of the library's objects, the object itself; here only type and index */
   tn_obj *handle_; /* exists in C++ objects only: their owner */
 };
@@ -212,16 +234,13 @@ template <typename T, typename... Args> ObjectPtr<T> make_object(Args &&...args)
   T::_GetOrAllocRuntimeTypeIndex();
   T *ptr = new T(std::forward<Args>(args)...);
   auto destroy = [](void *p) { delete static_cast<T *>(static_cast<Object *>(p)); };
-  Object *base = ptr;
-  tn_obj *handle = tn_opaque_new(T::_type_key, base, destroy);
-  if (!handle) {
+  try {
+    static_cast<Object *>(ptr)->Give(T::_type_key, destroy);
+  } catch (...) {
     delete ptr;
-    detail::ThrowPending();
+    throw;
   }
-  base->header_.type_index = handle->type_index;
-  base->header_.type = handle->type;
-  base->handle_ = handle;
-  return ObjectPtr<T>::Adopt(handle);
+  return ObjectPtr<T>::Adopt(ptr->Retained());
 }
 
 /** A reference to an object, or to none. Base of all typed references. */
@@ -274,10 +293,10 @@ template <typename T> bool IsRef(const tn_obj *obj) {
 
 /** A reference from a pointer to the object's content. */
 template <typename RefType, typename ObjType> RefType GetRef(const ObjType *ptr) {
-  return detail::BorrowRef<RefType>(ptr ? ptr->handle() : nullptr);
+  return detail::AdoptRef<RefType>(ptr ? ptr->Retained() : nullptr);
 }
 template <typename BaseType, typename ObjType> ObjectPtr<BaseType> GetObjectPtr(ObjType *ptr) {
-  return ObjectPtr<BaseType>::Borrow(ptr ? ptr->handle() : nullptr);
+  return ObjectPtr<BaseType>::Adopt(ptr ? ptr->Retained() : nullptr);
 }
 
 /** The same object as another class. Throws InternalError when it is of none. */

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "tvm/runtime/device_api.h"
 #include "tvm/runtime/packed_func.h"
 
 namespace tvm {
@@ -25,10 +26,15 @@ namespace runtime {
 class Registry {
 public:
   Registry &set_body(PackedFunc f) {
-    if (TVMFuncRegisterGlobal(name_.c_str(), f.handle(), override_) == 0) return *this;
-    /* an exception from a static constructor would end the process that loads the library */
-    if (!at_load_) throw EnvErrorAlreadySet(TVMGetLastError());
-    std::cerr << "TVM_REGISTER_GLOBAL: " << TVMGetLastError() << std::endl;
+    try {
+      detail::CheckLast(TVMFuncRegisterGlobal(name_.c_str(), f.handle(), override_));
+      int device = detail::DeviceTypeOfGlobal(name_);
+      if (device > 0) detail::RegisterDevices(device, f);
+    } catch (const std::exception &e) {
+      /* an exception from a static constructor would end the process that loads the library */
+      if (!at_load_) throw;
+      std::cerr << "TVM_REGISTER_GLOBAL: " << e.what() << std::endl;
+    }
     return *this;
   }
   template <typename F,
@@ -63,12 +69,13 @@ public:
   static const PackedFunc *Get(const std::string &name) {
     TVMFunctionHandle handle = nullptr;
     detail::CheckLast(TVMFuncGetGlobal(name.c_str(), &handle));
-    if (!handle) return nullptr;
-    PackedFunc f = detail::AdoptRef<PackedFunc>(static_cast<tn_obj *>(handle));
+    PackedFunc f = handle ? detail::AdoptRef<PackedFunc>(static_cast<tn_obj *>(handle))
+                          : DevicesOfLibrary(name);
+    if (f == nullptr) return nullptr;
     std::lock_guard<std::mutex> guard(Known().lock);
     std::list<PackedFunc> &versions = Known().functions[name];
     for (const PackedFunc &known : versions) {
-      if (known.same_as(f)) return &known;
+      if (known.same_as(f) || !handle) return &known;
     }
     versions.push_back(f);
     return &versions.back();
@@ -97,6 +104,14 @@ private:
     std::lock_guard<std::mutex> guard(Known().lock);
     Known().entries.push_back(Registry(name, override, at_load));
     return Known().entries.back();
+  }
+
+  /** "device_api.cpu": the operations of devices that the library has need no function. */
+  static PackedFunc DevicesOfLibrary(const std::string &name) {
+    int type = detail::DeviceTypeOfGlobal(name);
+    if (type <= 0 || !tn_device_api_of(type, true)) return nullptr;
+    DeviceAPI *api = DeviceAPI::Get(Device{static_cast<DLDeviceType>(type), 0});
+    return PackedFunc([api](TVMArgs, TVMRetValue *rv) { *rv = static_cast<void *>(api); });
   }
 
   std::string name_;

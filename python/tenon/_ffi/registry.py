@@ -72,6 +72,32 @@ def _tensor_of_extension(self):
     return get_global_func("runtime.TensorFromHandle")(ctypes.c_void_p(self._tvm_handle))
 
 
+def extract_ext_funcs(finit):
+    """The functions that a library of C or C++ declares.
+
+    Parameters
+    ----------
+    finit : ctypes function
+        ``int f(void *declare)``, which calls the function ``declare(name, function)`` for each.
+
+    Returns
+    -------
+    dict of str
+        Functions by name.
+
+    Raises
+    ------
+    RuntimeError
+        The function returned another number than 0.
+    """
+    functions = {}
+    declare = _core.convert_to_object(functions.__setitem__)
+    result = finit(declare.handle)
+    if result != 0:
+        raise RuntimeError(f"extract_ext_funcs: the library's function returned {result}")
+    return functions
+
+
 def register_func(func_name, f=None, override=False):
     """Make a Python function callable by name from everywhere. Can be used as a decorator.
 

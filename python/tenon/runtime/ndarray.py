@@ -31,8 +31,14 @@ def _copy_of(buffer):
     return _copy_of(buffer)
 
 
+class NDArrayBase(_core.Object):
+    """Base of arrays: of `NDArray`, and of classes for arrays that libraries define in C++."""
+
+    __slots__ = ()
+
+
 @register_object("runtime.NDArray")
-class NDArray(_core.Tensor):
+class NDArray(_core.Tensor, NDArrayBase):
     """An array on a device.
 
     Made by `array`, `empty` and `from_dlpack`. ``numpy.asarray(a)`` and other libraries'

@@ -89,7 +89,14 @@ public:
   TVMPODValue_() : type_code_(kTVMNullptr) { value_.v_handle = nullptr; }
   TVMPODValue_(TVMValue value, int type_code) : value_(value), type_code_(type_code) {}
 
-  int type_code() const { return type_code_; }
+  /** kTVMNDArrayHandle also for objects of classes derived from NDArray's. */
+  int type_code() const {
+    bool array = type_code_ == kTVMObjectHandle && value_.v_handle &&
+                 detail::IsRef<NDArray>(static_cast<tn_obj *>(value_.v_handle));
+    return array ? kTVMNDArrayHandle : type_code_;
+  }
+  /** How the value is stored: to be used beside value(). */
+  int raw_type_code() const { return type_code_; }
   const TVMValue &value() const { return value_; }
   template <typename T> T *ptr() const { return static_cast<T *>(value_.v_handle); }
 
@@ -124,7 +131,7 @@ public:
     if (type_code_ == kTVMDLTensorHandle || type_code_ == kTVMNDArrayHandle) return ptr<DLTensor>();
     tn_obj *obj = nullptr;
     if (detail::ObjectOf(value_, type_code_, &obj) && obj && detail::IsRef<NDArray>(obj))
-      return tn_tensor_dl(reinterpret_cast<tn_tensor *>(obj));
+      return detail::BorrowRef<NDArray>(obj).dl();
     Mismatch("DLTensor or NDArray");
   }
   operator DLDevice() const {
@@ -374,14 +381,14 @@ private:
   }
   void Copy(const TVMPODValue_ &other) {
     tn_obj *obj = nullptr;
-    if (other.type_code() == kTVMStr || other.type_code() == kTVMBytes) {
-      Text(other.type_code(), other);
+    if (other.raw_type_code() == kTVMStr || other.raw_type_code() == kTVMBytes) {
+      Text(other.raw_type_code(), other);
       return;
     }
-    if (other.type_code() == kTVMDLTensorHandle)
+    if (other.raw_type_code() == kTVMDLTensorHandle)
       throw Error("TypeError: a borrowed DLTensor cannot be a result: return an NDArray");
     TVMValue value = other.value();
-    int code = other.type_code();
+    int code = other.raw_type_code();
     if (detail::ObjectOf(value, code, &obj)) {
       detail::SetObject(obj, &value, &code);
       tn_retain(obj);
@@ -435,7 +442,7 @@ public:
   }
   void operator()(size_t i, const TVMPODValue_ &v) const {
     values_[i] = v.value();
-    type_codes_[i] = v.type_code();
+    type_codes_[i] = v.raw_type_code();
   }
   void operator()(size_t i, const ObjectRef &v) const {
     detail::SetObject(v.handle(), &values_[i], &type_codes_[i]);
