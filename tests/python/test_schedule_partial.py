@@ -201,7 +201,7 @@ def test_a_later_part_of_a_reduction_has_no_copy_of_its_own():
     ]:
         with pytest.raises(tir.ScheduleError, match="goes on with a reduction"):
             step()
-    sch.cache_write("B_j0", 0, "global")
+    sch.cache_write("B_j_common", 0, "global")
     want = run(func(["A:8", "B:8"], SUM), 8)
     np.testing.assert_array_equal(run(sch.mod["main"], 8), want)
 
