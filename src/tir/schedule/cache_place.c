@@ -78,13 +78,17 @@ static int check_init(const sch_step *e, const sch_cache *c) {
 typedef struct {
   sch_step *e;
   const tn_Buffer *buffer;
+  bool met;
 } starts;
 
+/* The first block that writes tells, an innermost one. */
 static int meet_reduction(void *ctx, tn_obj *o) {
-  const starts *x = ctx;
+  starts *x = ctx;
   const tn_Block *b = TN_AS(Block, o);
   TN_VEC(loops);
-  if (!b || !b->init || !sch_has_buffer(b->writes, x->buffer)) return 0;
+  if (!b || x->met || !sch_has_buffer(b->writes, x->buffer)) return 0;
+  x->met = true;
+  if (!b->init) return 0;
   TN_TRY(sch_loops_above(x->e, b, &loops));
   return loops.len ? sch_check_start(x->e, sch_realize_of(x->e, b), &loops, 0) : 0;
 }
@@ -92,8 +96,8 @@ static int meet_reduction(void *ctx, tn_obj *o) {
 /* A later part of a reduction goes on with what is in the buffer, and would not find it in a copy.
  */
 static int check_starts(sch_step *e, const sch_cache *c) {
-  const starts x = {e, c->buffer};
-  return tn_post_order(c->block, meet_reduction, (void *)(uintptr_t)&x);
+  starts x = {e, c->buffer, false};
+  return tn_post_order(c->block, meet_reduction, &x);
 }
 
 int sch_cache_find(sch_step *e, sch_cache *c, const tn_BlockRV *rv, int64_t index, bool write,
