@@ -69,20 +69,49 @@ void iter_unbind(arith_analyzer *a, tn_vec *bound) {
   tn_vec_fini(bound);
 }
 
+enum { MAX_FACTORS = 8 };
+
+/* Indices are asked for where there are iterations: extents are 1 or more, and so is each factor of
+   one, none being negative:  n*n*32 >= 1  =>  n >= 1. */
+static int know_positive(arith_analyzer *a, tn_expr *e, int depth) {
+  tn_expr *plain, *cond, *zero = tir_zero(e->dtype);
+  int64_t value;
+  if (tir_as_int((tn_obj *)e, &value) || depth == MAX_FACTORS) return 0;
+  TN_GET(plain, tir_lt(zero, e));
+  TN_GET(cond, arith_simplify(a, plain));
+  if (TN_IS(IntImm, cond)) cond = plain;
+  if (arith_enter(a, plain) < 0 || arith_enter(a, cond) < 0) return -1;
+  const tn_BinaryOp *o = TN_AS(LT, cond) ? TN_AS_BINARY(cond) : NULL;
+  const tn_BinaryOp *product = o && TN_IS(Mul, o->b) ? TN_AS_BINARY(o->b) : NULL;
+  if (!product || !tir_is_zero(o->a)) return 0;
+  if (!arith_prove_ge(a, product->a, 0) || !arith_prove_ge(a, product->b, 0)) return 0;
+  TN_TRY(know_positive(a, product->a, depth + 1));
+  return know_positive(a, product->b, depth + 1);
+}
+
+int iter_know_extents(arith_analyzer *a, const tn_map *ranges) {
+  tn_any k, x;
+  for (int64_t i = 0; tn_map_at(ranges, i, &k, &x); ++i)
+    TN_TRY(know_positive(a, ((const tn_Range *)x.v.obj)->extent, 0));
+  return 0;
+}
+
 int iter_ctx_init(iter_ctx *c, arith_analyzer *a, const tn_map *ranges, bool simplify_trivial) {
   tn_any k, x;
-  *c = (iter_ctx){.a = a, .ranges = ranges};
+  *c = (iter_ctx){.a = a, .ranges = ranges, .mark = a->nfacts};
   for (int64_t i = 0; tn_map_at(ranges, i, &k, &x); ++i) {
     tn_Var *v = tn_any_is_obj(&k) && TN_IS(Var, k.v.obj) ? (tn_Var *)k.v.obj : NULL;
     const tn_Range *r = tn_any_is_obj(&x) ? TN_AS(Range, x.v.obj) : NULL;
     TN_CHECK(v && r, TypeError, NULL, "input_iters: expected a map from Var to Range");
     TN_TRY(add_var(c, v, r, simplify_trivial));
   }
-  return iter_bind(a, ranges, &c->bound);
+  TN_TRY(iter_bind(a, ranges, &c->bound));
+  return iter_know_extents(a, ranges);
 }
 
 void iter_ctx_fini(iter_ctx *c) {
   iter_unbind(c->a, &c->bound);
+  arith_leave(c->a, c->mark);
   tn_pmap_fini(&c->vars);
   tn_vec_fini(&c->fused);
   tn_vec_fini(&c->constrained);

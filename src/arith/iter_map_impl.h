@@ -30,6 +30,7 @@ typedef struct {
   tn_vec constrained; /* those of them that the predicate limits */
   tn_vec errors;      /* texts */
   tn_vec bound;       /* variables whose range the analyzer learned here */
+  int64_t mark;       /* before the facts that it learned here */
   bool failed;        /* an error is in `errors` */
   bool padding;       /* iterators may be extended to be divided */
   bool again;         /* one has to be extended further: the indices are rewritten again */
@@ -48,6 +49,8 @@ static inline tn_IterSplitExpr *iter_arg(const tn_IterSumExpr *s, int64_t i) {
  * which iter_unbind takes back. */
 int iter_bind(arith_analyzer *a, const tn_map *ranges, tn_vec *bound);
 void iter_unbind(arith_analyzer *a, tn_vec *bound);
+/** Tells the analyzer that no range is empty, until it leaves these facts. */
+int iter_know_extents(arith_analyzer *a, const tn_map *ranges);
 
 int iter_ctx_init(iter_ctx *c, arith_analyzer *a, const tn_map *ranges, bool simplify_trivial);
 void iter_ctx_fini(iter_ctx *c);

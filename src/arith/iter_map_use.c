@@ -14,19 +14,41 @@ static tn_expr *split_expr(arith_analyzer *a, tn_IterSplitExpr *s) {
   return tir_mul(e, s->scale);
 }
 
+/* Two digits of one iterator, side by side in it and in the sum, are one:
+     (x // 4) * 4 + x % 4  =>  x.   NULL without an error: they are not. */
+static tn_IterSplitExpr *joined(arith_analyzer *a, const tn_IterSplitExpr *outer,
+                                const tn_IterSplitExpr *inner) {
+  if (outer->source != inner->source) return NULL;
+  if (!arith_prove_equal(a, outer->lower_factor, tir_mul(inner->lower_factor, inner->extent)) ||
+      !arith_prove_equal(a, outer->scale, tir_mul(inner->scale, inner->extent)))
+    return NULL;
+  return iter_split(inner->source, inner->lower_factor, tir_mul(inner->extent, outer->extent),
+                    inner->scale);
+}
+
+static tn_expr *sum_expr(arith_analyzer *a, const tn_IterSumExpr *s) {
+  tn_expr *e;
+  TN_GETP(e, tir_zero(s->base->dtype));
+  for (int64_t i = 0; i < s->args->len; ++i) {
+    tn_IterSplitExpr *x = iter_arg(s, i), *both = x;
+    while (both && i + 1 < s->args->len) {
+      both = joined(a, x, iter_arg(s, i + 1));
+      if (both) x = both, ++i;
+    }
+    if (tn_error_pending()) return NULL;
+    TN_GETP(e, tir_add(e, iter_map_expr((tn_obj *)x)));
+  }
+  return tir_add(e, s->base);
+}
+
 tn_expr *iter_map_expr(tn_obj *o) {
   TN_ARITH(a);
   tn_IterMark *m = TN_AS(IterMark, o);
   tn_IterSplitExpr *split = TN_AS(IterSplitExpr, o);
   tn_IterSumExpr *s = TN_AS(IterSumExpr, o);
-  tn_expr *e;
   if (m) return iter_map_expr((tn_obj *)m->source);
   if (split) return split_expr(&a, split);
-  if (!s) return (tn_expr *)o;
-  TN_GETP(e, tir_zero(s->base->dtype));
-  for (int64_t i = 0; i < s->args->len; ++i)
-    TN_GETP(e, tir_add(e, iter_map_expr((tn_obj *)iter_arg(s, i))));
-  return tir_add(e, s->base);
+  return s ? sum_expr(&a, s) : (tn_expr *)o;
 }
 
 static int simplify_all(arith_analyzer *a, const tn_arr *indices, const tn_IterMapResult *r,
@@ -50,9 +72,11 @@ tn_arr *iter_map_simplify(arith_analyzer *a, const tn_arr *indices, const tn_map
   /* a map of all values is one of those that the predicate leaves */
   if (r->indices->len == 0 && predicate && level != ITER_MAP_BIJECTIVE)
     TN_GETP(r, iter_map_detect(a, indices, ranges, NULL, level, simplify_trivial));
-  int err = iter_bind(a, ranges, &bound);
+  int64_t mark = a->nfacts;
+  int err = iter_bind(a, ranges, &bound) || iter_know_extents(a, ranges);
   if (!err) err = simplify_all(a, indices, r, &out);
   iter_unbind(a, &bound);
+  arith_leave(a, mark);
   return err ? NULL : tn_arr_from(&out);
 }
 
