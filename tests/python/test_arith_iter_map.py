@@ -167,3 +167,30 @@ def test_random_maps_against_enumeration():
             total *= int(index.args[0].extent) if len(index.args) else 1
         assert len(seen) == extents[x] * extents[y] == total
     assert checked > 20
+
+
+def test_extents_of_names():
+    """Digits by factors that are names: where there are iterations, the names are 1 or more."""
+    n, i, j = tir.SizeVar("n", "int64"), tir.Var("i", "int64"), tir.Var("j", "int64")
+
+    def simplified(e, ranges, predicate=True):
+        (r,) = arith.iter_map_simplify([e], ranges, predicate, "surjective")
+        return str(r)
+
+    def digits(e):
+        return (e // (n * n) * n + e % (n * n) // n) * n + e % n
+
+    assert simplified(i // n * n + i % n, {i: Range(0, n * 32)}) == "i"
+    assert simplified(digits(i), {i: Range(0, n * n * 32)}) == "i"
+    both = i * 64 + j
+    half = {i: Range(0, (n * n + 1) // 2), j: Range(0, 64)}
+    assert simplified(digits(both), half, both < n * n * 32) == "i * T.int64(64) + j"
+    # digits in another order, or of which one is missing, stay
+    assert simplified(i % n * 32 + i // n, {i: Range(0, n * 32)}) == "i % n * T.int64(32) + i // n"
+    assert simplified(i // n * n, {i: Range(0, n * 32)}) == "i // n * n"
+
+
+def test_names_that_may_be_negative():
+    n, i = tir.Var("n", "int64"), tir.Var("i", "int64")
+    (r,) = arith.iter_map_simplify([i // n * n + i % n], {i: Range(0, n * n)}, True, "surjective")
+    assert str(r) == "i // n * n + i % n"
