@@ -28,8 +28,8 @@ public:
     explicit Container(int64_t n, std::string tag)
         : tag(std::move(tag)), data(static_cast<size_t>(n), 1.5f), shape{n} {
       type_index_ = RuntimeTypeIndex();
-      dl_tensor = DLTensor{data.data(), {kDLCPU, 0},   1, {kDLFloat, 32, 1},
-                           shape.data(), nullptr, 0};
+      dl_tensor =
+          DLTensor{data.data(), {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, shape.data(), nullptr, 0};
       ++alive;
     }
     ~Container() { --alive; }
@@ -157,10 +157,30 @@ TVM_REGISTER_GLOBAL("test.classes.use").set_body_typed([](int type) {
 // ---- expressions ----
 
 TVM_REGISTER_GLOBAL("test.classes.expressions").set_body_typed([](Var a, PrimExpr b) {
-  return Array<PrimExpr>({a + b, a - 1, 2 * a, a / b, a < b, a == b, !(a != b), (a > 0) && (b >= a),
-                          (a <= 0) || (b < 1), -a, ~a, a & b, a | 3, a ^ b, a << 2, a >> b,
-                          floordiv(a, 4), floormod(a, b), truncmod(a, b), max(a, b), min(a, 0),
-                          if_then_else(a > b, a, b), cast(DataType::Float(32), a), abs(a),
+  return Array<PrimExpr>({a + b,
+                          a - 1,
+                          2 * a,
+                          a / b,
+                          a < b,
+                          a == b,
+                          !(a != b),
+                          (a > 0) && (b >= a),
+                          (a <= 0) || (b < 1),
+                          -a,
+                          ~a,
+                          a & b,
+                          a | 3,
+                          a ^ b,
+                          a << 2,
+                          a >> b,
+                          floordiv(a, 4),
+                          floormod(a, b),
+                          truncmod(a, b),
+                          max(a, b),
+                          min(a, 0),
+                          if_then_else(a > b, a, b),
+                          cast(DataType::Float(32), a),
+                          abs(a),
                           PrimExpr(2.5f)});
 });
 TVM_REGISTER_GLOBAL("test.classes.var").set_body_typed([](std::string name) {
