@@ -319,10 +319,14 @@ static tn_arr *old_indices(arith_analyzer *a, const tn_IndexMap *m, const tn_arr
 }
 
 /* The new indices of one edge of the padded range of an old one:  index // d == edge // d  and, on
-   the left of it or not, index % d. */
+   the left of it or not, index % d, which is the last one where only that is left. */
 static tn_expr *edge_of(tn_expr *index, tn_expr *edge, tn_expr *d, bool left) {
+  int64_t first, end;
   tn_expr *rest = tir_floormod(index, d), *at = tir_floormod(edge, d);
-  tn_expr *inside = left ? tir_lt(rest, at) : tir_ge(rest, at);
+  bool last = tir_as_int((tn_obj *)at, &first) && tir_as_int((tn_obj *)d, &end) && first == end - 1;
+  tn_expr *inside = left   ? tir_lt(rest, at)
+                    : last ? tir_eq(rest, at)
+                           : tir_ge(rest, at);
   return tir_and(tir_eq(tir_floordiv(index, d), tir_floordiv(edge, d)), inside);
 }
 

@@ -67,6 +67,13 @@ def test_inverse_with_padding(forward, inverse, shape, tested_over):
         assert bool(cond) == (at not in hit), at
 
 
+def test_padding_of_one_element():
+    """The last remainder of a divisor is named as such."""
+    for shape, text in [(15, "axis0 == 3 and axis1 == 3"), (14, "axis0 == 3 and 2 <= axis1")]:
+        _, padding = IndexMap.from_func(lambda i: [i // 4, i % 4]).non_surjective_inverse([shape])
+        assert str(padding) == text
+
+
 def test_given_inverse():
     index_map = IndexMap.from_func(
         lambda i: [i ^ 1], inverse_index_map=lambda i: [i ^ 1], index_dtype="int32"

@@ -5,7 +5,7 @@ import enum
 
 from ..._ffi.registry import register_object
 from ...runtime.object import Object
-from ..stmt import Block
+from ..stmt import Block, For
 from . import _ffi_api
 
 CachedFlags = collections.namedtuple(
@@ -147,5 +147,7 @@ class BlockDependenceInfo:
         return self._state.get_sref(block)
 
     def get_block_scope(self, block_sref):
-        """The BlockScope of a block, given as StmtSRef."""
+        """The BlockScope of a block, or of the block around a loop, given as StmtSRef."""
+        while isinstance(block_sref.stmt, For):
+            block_sref = block_sref.parent
         return self._state.get_block_scope(block_sref)
