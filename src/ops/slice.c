@@ -179,45 +179,88 @@ static tn_arr *slice(const relay_compute *c) {
   return tn_arr_of(1, te_compute(shape, slice_element, &s, "T_strided_slice", TE_INJECTIVE));
 }
 
-/* Lists about the first axes become lists about all axes of the layout `now`, in its order.
-   @param axes where the first n ones are there */
-static void *in_order(const relay_layouts *q, const int64_t *axes, int64_t n,
-                      const tn_Layout *now) {
+/* ---- layouts ---- */
+
+/* What is cut, axis by axis of the attributes, in a layout. */
+typedef struct {
+  int64_t n, axis[MAX_NDIM], begin[MAX_NDIM], end[MAX_NDIM], stride[MAX_NDIM];
+  bool by_size, blocks; /* are some of the numbers those of blocks? */
+} cuts;
+
+/* A cut of an axis that is blocked, in blocks; false: it does not fall between them. */
+static bool in_blocks(cuts *c, int64_t i, int64_t extent, int64_t factor) {
+  bool all = c->by_size ? c->end[i] == -1 : c->end[i] >= extent;
+  if (c->stride[i] != 1 || c->begin[i] < 0 || c->begin[i] % factor != 0) return false;
+  if (!all && (c->end[i] < 0 || c->end[i] % factor != 0)) return false;
+  c->begin[i] /= factor;
+  if (!all) c->end[i] /= factor;
+  else if (!c->by_size) c->end[i] = extent / factor;
+  return c->blocks = true;
+}
+
+/* @return are all cuts possible in layout `now`? */
+static bool read_cuts(const relay_layouts *q, const tn_Layout *now, cuts *c) {
   const tn_StridedSliceAttrs *a = q->attrs;
+  const tn_Layout *before = relay_layout_at(q->before, 0);
+  *c = (cuts){.n = ops_sliced_axes(a), .by_size = strcmp(tn_cstr(a->slice_mode), "size") == 0};
+  for (int64_t i = 0; i < c->n; ++i) {
+    int64_t axis = a->axes ? relay_listed(a->axes, i) : i, extent;
+    if (axis < 0) axis += before->axes->len;
+    if (axis < 0 || axis >= before->axes->len) return false;
+    c->stride[i] = c->by_size ? 1 : at(a->strides, i, 1, INT32_MAX);
+    bool back = c->stride[i] < 0;
+    c->begin[i] = at(a->begin, i, back ? INT32_MAX : 0, INT64_MAX);
+    c->end[i] = at(a->end, i, c->by_size ? -1 : back ? INT32_MIN : INT32_MAX, INT64_MAX);
+    c->axis[i] = relay_layout_axis_in(before, axis, now);
+    if (c->axis[i] >= 0) continue;
+    char letter = tir_layout_axis(before, axis);
+    if (tir_layout_factor(before, letter) > 0 || tir_layout_factor(now, letter) <= 0 ||
+        !relay_known_int(relay_layouts_type(q, 0)->shape, axis, &extent) ||
+        !in_blocks(c, i, extent, tir_layout_factor(now, letter)))
+      return false;
+    c->axis[i] = tir_layout_index(now, letter);
+  }
+  return true;
+}
+
+static void *with_lists(const void *attrs, const int64_t *begin, const int64_t *end,
+                        const int64_t *strides, int64_t n) {
+  void *made = relay_attrs_with(attrs, "begin", tn_any_obj(relay_ints(begin, n)));
+  if (made) made = relay_attrs_with(made, "end", tn_any_obj(relay_ints(end, n)));
+  return made ? relay_attrs_with(made, "strides", tn_any_obj(relay_ints(strides, n))) : NULL;
+}
+
+/* Lists about the first axes become lists about all axes of the layout `now`, in its order. */
+static void *in_order(const relay_layouts *q, const cuts *c, const tn_Layout *now) {
   const tn_TensorType *t = relay_layouts_type(q, 0);
   const tn_Layout *before = relay_layout_at(q->before, 0);
   int64_t begin[MAX_NDIM] = {0}, end[MAX_NDIM], strides[MAX_NDIM], ndim = now->axes->len;
-  bool by_size = strcmp(tn_cstr(a->slice_mode), "size") == 0;
-  for (int64_t i = 0; i < ndim; ++i) end[i] = by_size ? -1 : INT32_MAX, strides[i] = 1;
+  for (int64_t i = 0; i < ndim; ++i) end[i] = c->by_size ? -1 : INT32_MAX, strides[i] = 1;
   for (int64_t i = 0; i < before->axes->len; ++i) {
     int64_t k = relay_layout_axis_in(before, i, now), extent;
-    if (k >= 0 && !by_size && relay_known_int(t->shape, i, &extent)) end[k] = extent;
+    if (k >= 0 && !c->by_size && relay_known_int(t->shape, i, &extent)) end[k] = extent;
   }
-  for (int64_t i = 0; i < n; ++i) {
-    int64_t k = axes[i], stride = at(a->strides, i, 1, INT32_MAX);
-    strides[k] = stride;
-    begin[k] = at(a->begin, i, stride < 0 ? INT32_MAX : 0, INT64_MAX);
-    end[k] = at(a->end, i, stride < 0 ? INT32_MIN : end[k], INT64_MAX);
+  for (int64_t i = 0; i < c->n; ++i) {
+    int64_t k = c->axis[i];
+    begin[k] = c->begin[i], strides[k] = c->stride[i];
+    if (c->end[i] != INT32_MAX) end[k] = c->end[i];
   }
-  void *attrs = relay_attrs_with(a, "begin", tn_any_obj(relay_ints(begin, ndim)));
-  if (attrs) attrs = relay_attrs_with(attrs, "end", tn_any_obj(relay_ints(end, ndim)));
-  return attrs ? relay_attrs_with(attrs, "strides", tn_any_obj(relay_ints(strides, ndim))) : NULL;
+  return with_lists(q->attrs, begin, end, strides, ndim);
 }
 
-/* Whole axes may be in any layout; those that are cut must not be blocked. */
+/* Whole axes may be in any layout; those that are blocked are cut between blocks only. */
 static int slice_layouts(relay_layouts *q) {
   const tn_StridedSliceAttrs *a = q->attrs;
   tn_Layout *before = relay_layout_at(q->before, 0), *now = relay_layout_now(q, 0);
-  int64_t axes[MAX_NDIM], n = ops_sliced_axes(a);
-  if (!before || n > MAX_NDIM || now->axes->len > MAX_NDIM) return 0;
+  cuts c;
+  if (!before || ops_sliced_axes(a) > MAX_NDIM || now->axes->len > MAX_NDIM) return 0;
   if (relay_layout_equal(before, now)) return relay_layouts_answer(q, now, now);
-  for (int64_t i = 0; i < n; ++i) {
-    int64_t axis = a->axes ? relay_listed(a->axes, i) : i;
-    axes[i] = relay_layout_axis_in(before, axis, now);
-    if (axes[i] < 0) return relay_layouts_answer(q, before, before);
+  if (!read_cuts(q, now, &c)) return relay_layouts_answer(q, before, before);
+  if (!a->axes) TN_GET(q->attrs, in_order(q, &c, now));
+  else {
+    if (c.blocks) TN_GET(q->attrs, with_lists(a, c.begin, c.end, c.stride, c.n));
+    TN_GET(q->attrs, relay_attrs_with(q->attrs, "axes", tn_any_obj(relay_ints(c.axis, c.n))));
   }
-  if (a->axes) TN_GET(q->attrs, relay_attrs_with(a, "axes", tn_any_obj(relay_ints(axes, n))));
-  else TN_GET(q->attrs, in_order(q, axes, n, now));
   return relay_layouts_answer(q, now, now);
 }
 

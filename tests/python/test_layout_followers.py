@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tenon
-from layout_programs import function, run_passes, transforms
+from layout_programs import blocked, function, run_passes, transforms
 from tenon import relay
 from tenon.relay import transform
 
@@ -170,3 +170,64 @@ def test_quantized_pools_follow():
     data = RNG.integers(-9, 9, (1, 2, 5, 4)).astype("int8")
     after = converted(y, {"qnn.avg_pool2d": ["NHWC"]}, data)
     assert transforms(after) == [("NCHW", "NHWC"), ("NHWC", "NCHW")]
+
+
+def in_blocks(make, layout="NCHW4c"):
+    """What AlterOpLayout makes of an operator behind a convolution in blocks."""
+    x = relay.var("x", shape=(1, 4, 5, 4))
+    weight = relay.const(RNG.normal(size=(12, 4, 1, 1)).astype("float32"))
+    y = relay.nn.conv2d(x, weight, channels=12, kernel_size=(1, 1))
+    before = run_passes(function(make(y)))
+    with blocked(layout, "OIHW4i"):
+        after = run_passes(before, transform.AlterOpLayout())
+    data = RNG.normal(size=(1, 4, 5, 4)).astype("float32")
+    (got,), (want,) = values(after, data), values(before, data)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+    return calls(after, "strided_slice")[0].attrs, after.body.op.name == "layout_transform"
+
+
+CUTS = {
+    "first axes": (dict(begin=[0, 4], end=[1, 8]), ([0, 1, 0, 0, 0], [1, 2, 5, 4])),
+    "beyond the end": (dict(begin=[0, 8], end=[1, 99], strides=[1]), ([0, 2], [1, 3])),
+    "a named axis": (dict(begin=[4], end=[12], axes=[-3]), ([1], [3])),
+    "sizes": (dict(begin=[0, 4], end=[-1, 4], slice_mode="size"), ([0, 1], [-1, 1])),
+    "all that is left": (dict(begin=[0, 4], end=[1, -1], slice_mode="size"), ([0, 1], [1, -1])),
+}
+
+
+@pytest.mark.parametrize("name", CUTS)
+def test_cuts_between_blocks(name):
+    how, (begin, end) = CUTS[name]
+    attrs, follows = in_blocks(lambda y: relay.strided_slice(y, **how))
+    assert follows
+    assert [int(n) for n in attrs.begin][: len(begin)] == begin
+    assert [int(n) for n in attrs.end][: len(end)] == end
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        dict(begin=[0, 2], end=[1, 8]),
+        dict(begin=[0, 4], end=[1, 7]),
+        dict(begin=[0, -8], end=[1, 8]),
+        dict(begin=[0, 4], end=[1, -1]),
+        dict(begin=[0, 0], end=[1, 8], strides=[1, 2]),
+        dict(begin=[0, 0], end=[1, 6], slice_mode="size"),
+    ],
+)
+def test_cuts_inside_of_blocks(how):
+    _, follows = in_blocks(lambda y: relay.strided_slice(y, **how))
+    assert not follows
+
+
+def test_equal_tuples_become_one():
+    parts = [relay.nn.relu(X), relay.nn.relu(X)]
+    joined = [relay.concatenate([p, relay.const(DATA)], 0) for p in parts]
+    after = run_passes(function(relay.add(*joined)), transform.EliminateCommonSubexpr())
+    assert len(calls(after, "concatenate")) == len(calls(after, "nn.relu")) == 1
+    other = [
+        relay.concatenate([X, relay.const(DATA)], 0),
+        relay.concatenate([relay.const(DATA), X], 0),
+    ]
+    after = run_passes(function(relay.add(*other)), transform.EliminateCommonSubexpr())
+    assert len(calls(after, "concatenate")) == 2

@@ -1,4 +1,5 @@
-/* EliminateCommonSubexpr: equal calls of operators with the same arguments become one.
+/* EliminateCommonSubexpr: equal calls of operators with the same arguments become one, as do tuples
+   of the same fields.
 
      add(exp(%x), exp(%x)) with two calls of exp -> %0 = exp(%x); add(%0, %0) */
 #include "base/error.h"
@@ -26,30 +27,41 @@ static uint64_t hash_constant(uint64_t h, const tn_Constant *c) {
   return tn_hash_add(h, tn_hash_bytes(data, size < 64 ? (size_t)size : 64));
 }
 
-static int hash_call(const tn_RelayCall *c, uint64_t *out) {
-  uint64_t h = tn_hash_add(0, (uintptr_t)c->op), attrs = 0;
-  for (int64_t i = 0; i < c->args->len; ++i) {
-    const tn_Constant *k = TN_AS(Constant, relay_arg(c, i));
-    h = k ? hash_constant(h, k) : tn_hash_add(h, (uintptr_t)relay_arg(c, i));
+static uint64_t hash_parts(uint64_t h, const tn_arr *parts) {
+  for (int64_t i = 0; i < parts->len; ++i) {
+    const tn_Constant *k = TN_AS(Constant, tn_arr_obj(parts, i));
+    h = k ? hash_constant(h, k) : tn_hash_add(h, (uintptr_t)tn_arr_obj(parts, i));
   }
+  return h;
+}
+
+static int hash_call(const tn_RelayCall *c, uint64_t *out) {
+  uint64_t h = hash_parts(tn_hash_add(0, (uintptr_t)c->op), c->args), attrs = 0;
   if (c->attrs) TN_TRY(tn_hash(c->attrs, 0, &attrs));
   *out = tn_hash_add(h, attrs);
   return 0;
 }
 
-/* Arguments were rewritten already: equal ones are the same object. */
-static bool same_call(const tn_RelayCall *a, const tn_RelayCall *b) {
-  if (a->op != b->op || a->args->len != b->args->len) return false;
-  for (int64_t i = 0; i < a->args->len; ++i) {
-    const tn_obj *x = relay_arg(a, i), *y = relay_arg(b, i);
+/* Parts were rewritten already: equal ones are the same object. */
+static bool same_parts(const tn_arr *a, const tn_arr *b) {
+  if (a->len != b->len) return false;
+  for (int64_t i = 0; i < a->len; ++i) {
+    const tn_obj *x = tn_arr_obj(a, i), *y = tn_arr_obj(b, i);
     if (x != y && !(TN_AS(Constant, x) && TN_AS(Constant, y) && tn_equal(x, y, 0))) return false;
   }
+  return true;
+}
+
+static bool same_call(const tn_RelayCall *a, const tn_RelayCall *b) {
+  if (a->op != b->op || !same_parts(a->args, b->args)) return false;
   return a->attrs == b->attrs || (a->attrs && b->attrs && tn_equal(a->attrs, b->attrs, 0));
 }
 
 static bool same(const tn_obj *a, const tn_obj *b) {
   const tn_RelayCall *call = TN_AS(RelayCall, a);
   const tn_TupleGetItem *x = TN_AS(TupleGetItem, a), *y = TN_AS(TupleGetItem, b);
+  const tn_RelayTuple *t = TN_AS(RelayTuple, a), *u = TN_AS(RelayTuple, b);
+  if (t && u) return same_parts(t->fields, u->fields);
   if (call && TN_AS(RelayCall, b)) return same_call(call, (const tn_RelayCall *)b);
   return x && y && x->tuple_value == y->tuple_value && x->index == y->index;
 }
@@ -95,6 +107,11 @@ static tn_obj *merge(void *ctx, tn_obj *pre, tn_obj *post) {
   return first_of(m, hash, post);
 }
 
+static tn_obj *merge_tuple(void *ctx, tn_obj *pre, tn_obj *post) {
+  (void)pre;
+  return first_of(ctx, hash_parts(2, ((const tn_RelayTuple *)post)->fields), post);
+}
+
 static tn_obj *merge_get_item(void *ctx, tn_obj *pre, tn_obj *post) {
   const tn_TupleGetItem *e = (const tn_TupleGetItem *)post;
   (void)pre;
@@ -105,6 +122,7 @@ static tn_obj *merge_get_item(void *ctx, tn_obj *pre, tn_obj *post) {
 static const tn_rewrite_case cases[] = {
     TN_REWRITE(RelayCall, merge),
     TN_REWRITE(TupleGetItem, merge_get_item),
+    TN_REWRITE(RelayTuple, merge_tuple),
 };
 
 /* argument: function that says which expressions to leave alone, or true: casts to int32, of which
