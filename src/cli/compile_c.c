@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/scope.h"
 #include "driver/aot/interface.h"
-#include "export/c_file.h"
+#include "export/standalone_c.h"
 #include "ir/pass.h"
 #include "object/functions.h"
 

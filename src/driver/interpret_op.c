@@ -8,7 +8,7 @@
 #include "driver/vm/gen.h"
 #include "object/dtype.h"
 #include "object/functions.h"
-#include "ops/value.h"
+#include "ops/sequence.h"
 #include "relay/op.h"
 #include "runtime/profiling/profiling.h"
 #include "runtime/vm/values.h"
@@ -227,7 +227,7 @@ static int call_on_values(const tn_Op *op, const void *attrs, const tn_any *args
   tn_vm_value_fn f = tn_vm_value_function(tn_cstr(op->name));
   TN_CHECK(f, InternalError, NULL, "interpreter: no function for %s", tn_cstr(op->name));
   for (int64_t i = 0; i < n; ++i) TN_TRY(tn_vec_push(&all, args[i]));
-  TN_TRY(ops_value_numbers(op, attrs, &all));
+  TN_TRY(ops_sequence_numbers(op, attrs, &all));
   if (tn_vm_value_call(f, all.items, (int32_t)all.len, ret))
     return tn_error_note("in operator %s", tn_cstr(op->name));
   return 0;

@@ -7,7 +7,7 @@
 #include "base/scope.h"
 #include "driver/external.h"
 #include "ir/module.h"
-#include "kernels/blocks.h"
+#include "kernels/layout_choice.h"
 #include "object/functions.h"
 #include "relay/transforms/float_rules.h"
 
@@ -32,7 +32,7 @@ static const step optimize[] = {
     {"QnnCanonicalizeOps", NO_ARG},
     {"Legalize", NO_ARG, .one_target = true},
     {"SimplifyInference", NO_ARG},
-    {"WidenFloats", NO_ARG, .one_target = true, .sizes = 3},
+    {"ComputeInFloat32", NO_ARG, .one_target = true, .sizes = 3},
     {"EliminateCommonSubexpr", 1}, /* not of casts to int32 */
     {"CombineParallelConv2D", 3},
     {"CombineParallelDense", 3},
@@ -48,16 +48,16 @@ static const step optimize[] = {
     {"FoldBatchMatmul", NO_ARG},
     {"CombineAttentionDense", NO_ARG, .one_target = true, .sizes = true},
     {"FoldConstant", 1},
-    {"WholeChannels", NO_ARG, .one_target = true},
+    {"PadChannelsToVector", NO_ARG, .one_target = true},
     {"RelaxPrecision", NO_ARG, .one_target = true, .relaxed = true},
     {"EliminateCommonSubexpr", 1, .relaxed = true},
     {"AlterOpLayout", NO_ARG, .one_target = true},
     {"SimplifyExprPostAlterOp", NO_ARG, .one_target = true},
     {"FastMath", NO_ARG},
     {"FoldConstant", 1},
-    {"HalveStorage", NO_ARG, .one_target = true, .relaxed = true},
-    {"SplitBatch", NO_ARG, .one_target = true, .sizes = 2},
-    {"FuseBands", NO_ARG, .one_target = true, .sizes = 3},
+    {"StoreActivationsInBF16", NO_ARG, .one_target = true, .relaxed = true},
+    {"TileBatch", NO_ARG, .one_target = true, .sizes = 2},
+    {"FuseDepthwiseBlock", NO_ARG, .one_target = true, .sizes = 3},
 };
 
 /* Kernels. */

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/folder.h"
 #include "base/scope.h"
-#include "export/c_file_impl.h"
+#include "export/standalone_c_impl.h"
 #include "export/measure.h"
 #include "ir/module.h"
 #include "object/functions.h"

@@ -5,7 +5,7 @@
 #include "base/folder.h"
 #include "base/scope.h"
 #include "driver/aot/interface.h"
-#include "export/c_file_impl.h"
+#include "export/standalone_c_impl.h"
 #include "ir/module.h"
 #include "object/functions.h"
 #include "codegen/c/gen.h"

@@ -1,4 +1,4 @@
-/* Convolutions that go through an image in bands of rows together (FuseBands): what lies between
+/* Convolutions that go through an image in bands of rows together (FuseDepthwiseBlock): what lies between
    them is as large as a band, and stays in the second level of cache.
 
      for image, band (parallel):

@@ -3,9 +3,9 @@
 #ifndef TN_KERNELS_CONV_IMPL_H_
 #define TN_KERNELS_CONV_IMPL_H_
 
-#include "kernels/blocks.h"
+#include "kernels/layout_choice.h"
 #include "kernels/kernels_impl.h"
-#include "kernels/task.h"
+#include "kernels/tuning_task.h"
 
 /* A sum of products of data and weight, of which lanes run over channels of the result:
 

@@ -4,7 +4,7 @@
      ["dense_pack.x86",["TENSOR",[rows,k],"float32"],["TENSOR",[n,k],"float32"],null,"float32"] */
 #include "base/error.h"
 #include "kernels/gemm.h"
-#include "kernels/task.h"
+#include "kernels/tuning_task.h"
 
 enum { MOST_STEPS = 16 };
 

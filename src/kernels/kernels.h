@@ -1,6 +1,6 @@
 /* Schedules that make computes fast: from a tensor program as create_prim_func makes it (one block
    a stage, plain loops) to one that is tiled, vectorized and parallel. One file a kernel class;
-   classes.c is the list they are tried in, the first that applies to a stage wins.
+   schedule_rules.c is the list they are tried in, the first that applies to a stage wins.
 
    Nothing here is written for one machine: sizes follow from what target_machine says. */
 #ifndef TN_KERNELS_KERNELS_H_

@@ -2,7 +2,7 @@
 
      argmax(%x, axis=[1])    Tensor[(2, 3), float32] -> Tensor[(2), int32] */
 #include "ir/imm.h"
-#include "kernels/blocks.h"
+#include "kernels/layout_choice.h"
 #include "ops/gradients.h"
 #include "ops/layout.h"
 #include "ops/ops.h"

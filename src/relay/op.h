@@ -214,7 +214,7 @@ typedef tn_arr *(*relay_grad_fn)(const relay_grad *g);
 enum {
   RELAY_STATEFUL = 1,          /* calls are not moved, shared or dropped */
   RELAY_NON_COMPUTATIONAL = 2, /* annotations: no kernel is made of it */
-  RELAY_ON_VALUES = 4,         /* a function of the runtime on values: see ops/value.c */
+  RELAY_ON_VALUES = 4,         /* a function of the runtime on values: see ops/sequence.c */
   /* what results hold; other elements are refused by relay_rel_result */
   RELAY_FLOATS = 8,   /* not integers, nor bool */
   RELAY_NUMBERS = 16, /* not bool */
@@ -238,9 +238,10 @@ struct relay_op_row {
   relay_replace_fn alter;   /**< for AlterOpLayout: the call in the layout that is fastest */
   relay_replace_fn legalize; /**< for Legalize: what computes the same faster */
   relay_replace_fn relax;    /**< for RelaxPrecision: the call with products of bfloat16 */
-  relay_replace_fn whole;    /**< for WholeChannels: the call with more channels, cut off behind */
-  relay_replace_fn convert;  /**< for ConvertLayout: the call in the layouts that are wanted */
-  relay_grad_fn grad;        /**< adjoints of the arguments */
+  relay_replace_fn
+      whole; /**< for PadChannelsToVector: the call with more channels, cut off behind */
+  relay_replace_fn convert; /**< for ConvertLayout: the call in the layouts that are wanted */
+  relay_grad_fn grad;       /**< adjoints of the arguments */
   const char *grads; /**< the same as a tuple in Relay's text form, in which %d is the adjoint
                       of the result, %y the result, %a, %b and %c are arguments, and a field () is none */
   int64_t which;     /**< the family's own: which of its members it is */

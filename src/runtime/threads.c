@@ -16,7 +16,7 @@
 #include "object/functions.h"
 #include "runtime/cpus.h"
 #include "runtime/launch.h"
-#include "runtime/place.h"
+#include "runtime/thread_affinity.h"
 
 enum {
   SPIN_MAX = 200000, /* ns: longer than the serial work between two kernels of a network */

@@ -2,7 +2,7 @@
 #ifndef TN_RUNTIME_THREADS_H_
 #define TN_RUNTIME_THREADS_H_
 
-#include "base/gate.h"
+#include "base/eventcount.h"
 #include "tenon/runtime.h"
 
 enum { TN_MAX_THREADS = 1024 };

@@ -17,7 +17,7 @@
 #include "driver/relay_build.h"
 #include "driver/tir_pipeline.h"
 #include "driver/vm/build.h"
-#include "export/c_file.h"
+#include "export/standalone_c.h"
 #include "export/model_library.h"
 #include "import/onnx/import.h"
 #include "ir/ir.h"

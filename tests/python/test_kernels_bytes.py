@@ -221,7 +221,7 @@ def test_channels_that_fill_no_vectors(cpu):
         if i == 0:
             y = relay.nn.max_pool2d(y, pool_size=(3, 3))
     got, _ = compiled(y, x, cpu)
-    want, _ = compiled(y, x, cpu, ["WholeChannels", "AlterOpLayout"])
+    want, _ = compiled(y, x, cpu, ["PadChannelsToVector", "AlterOpLayout"])
     np.testing.assert_array_equal(got, want)
     assert len(np.unique(got)) > 50
 

@@ -40,7 +40,7 @@ def whole(func):
     return run_passes(
         func,
         transform.CanonicalizeOps(),
-        transform.WholeChannels(),
+        transform.PadChannelsToVector(),
         target="llvm -mcpu=skylake-avx512",
     )
 
@@ -67,7 +67,7 @@ def compare(func, array):
     mod = tenon.IRModule({"main": func})
     got = build_and_run(mod, None, array)
     plain = build_and_run(
-        mod, None, array, disabled_pass=["Legalize", "WholeChannels", "AlterOpLayout"]
+        mod, None, array, disabled_pass=["Legalize", "PadChannelsToVector", "AlterOpLayout"]
     )
     np.testing.assert_allclose(got, plain, rtol=1e-4, atol=1e-4 * np.abs(plain).max())
 

@@ -15,7 +15,7 @@ from tenon.relay.op import _rows  # noqa: F401  makes the native functions known
 
 _api = tenon.get_global_func
 
-# extents depend on values (test_vm_values.py, test_onnx_open.py), or there are none
+# extents depend on values (test_vm_values.py, test_onnx_dynamic_shape.py), or there are none
 BY_VALUES = {"arange", "argwhere", "dyn.broadcast_to", "dyn.full", "dyn.nn.pad", "dyn.one_hot"}
 BY_VALUES |= {"dyn.expand_dims", "dyn.sparse_to_dense", "dyn.squeeze"}
 BY_VALUES |= {"dyn.image.resize2d", "dyn.nn.upsampling", "dyn.nn.upsampling3d"}

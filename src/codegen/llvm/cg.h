@@ -7,9 +7,9 @@
      types.c    types, conversions    memory.c    loads, stores, alias information
      half.c     float16 by hand       polynomial.c  exp, log, tanh, erf of vectors
      machine.c  target machine        run.c       the module that runs, prints and saves it
-     dot.c      sums of products of small integers   tiles.c  matrix registers
+     dot.c      sums of products of small integers   x86_amx.c matrix registers
      library.c  imports, the system library              debug.c  lines of the script
-     import.c   LLVM code in programs                    parts.c   functions compiled one by one
+     import.c   LLVM code in programs                per_function.c  functions compiled one by one
      guarded.c, guard.cc  errors where LLVM would end the process
 
    Representation. bfloat16 values are i16 and computed in float; bool is i1 in registers and a byte
@@ -165,7 +165,7 @@ int cg_loop(cg_fn *f, const tn_Var *var, LLVMValueRef begin, LLVMValueRef end, L
  * branch back to its head */
 int cg_mark_loop(cg_fn *f, LLVMValueRef latch, const tn_Var *var, const tn_stmt *body);
 int cg_parallel_for(cg_fn *f, const tn_For *loop);
-/** Is a loop annotated with TIR_BY_TURNS? (turns.c) */
+/** Is a loop annotated with TIR_BY_TURNS? (serpentine_loop.c) */
 bool cg_is_by_turns(const tn_For *s);
 /** Its iterations in [low, high), backwards in every other call. */
 int cg_loop_by_turns(cg_fn *f, const tn_For *s, LLVMValueRef low, LLVMValueRef high);
@@ -261,7 +261,7 @@ LLVMMemoryBufferRef cg_code_emit(cg_code *c, LLVMCodeGenFileType type);
 /** The module of kind "llvm"; takes the code. `err`: whether making it failed. Owned. */
 tn_module *cg_code_finish(cg_code *c, int err);
 
-/* ---- parts.c ---- */
+/* ---- per_function.c ---- */
 
 /** What was compiled of some of a module's functions. */
 typedef struct {

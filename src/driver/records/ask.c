@@ -9,7 +9,7 @@
 #include "driver/records/records.h"
 #include "driver/records/shipped.h"
 #include "ir/pass.h"
-#include "kernels/task.h"
+#include "kernels/tuning_task.h"
 #include "object/containers.h"
 #include "object/functions.h"
 #include "tenon/compiler.h"

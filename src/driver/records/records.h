@@ -8,7 +8,7 @@
    Empty lines, comments (#) and records of other versions are left out, as are those of
    measurements that failed and of targets that are not known.
 
-   Kernels (kernels/task.h) ask the sources that the thread has entered, the innermost first: tables
+   Kernels (kernels/tuning_task.h) ask the sources that the thread has entered, the innermost first: tables
    of records, or functions of programs. Where none was entered, the records that ship with the
    library are asked, unless the option relay.backend.records says "off". */
 #ifndef TN_DRIVER_RECORDS_RECORDS_H_
@@ -26,7 +26,7 @@ TN_API void records_free(records *r);
 TN_API int64_t records_count(const records *r);
 /** The fastest record of a workload for a target. A record that names a processor (mcpu), a model
  * or a number of cores is for that one only, and goes before one that names less.
- *  @param workload as kernels/task.h writes it
+ *  @param workload as kernels/tuning_task.h writes it
  *  @return the "entity" of its configuration as JSON, borrowed; NULL: there is none */
 TN_API const char *records_best(const records *r, const tn_target *t, const char *workload);
 

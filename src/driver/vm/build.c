@@ -85,7 +85,7 @@ static tn_map *with_numbers(const tn_map *m, const char *key, const int64_t *n, 
   return tn_map_with(m, tn_any_cstr(key), tn_any_obj(tn_str_from(tn_buf_cstr(&out))));
 }
 
-/* What tells the machine about the pieces of a primitive, see runtime/vm/pieces.c. */
+/* What tells the machine about the pieces of a primitive, see runtime/vm/row_buckets.c. */
 static tn_map *piece_attrs(const vm_rows *rows) {
   const vm_pieces *direct = &rows->direct, *packed = &rows->packed;
   int64_t shape[TN_VM_PANEL_NDIM];
@@ -294,7 +294,7 @@ static int vm_build(TN_ARGS) {
 }
 
 /* (module, target or array of them) -> module as it is before bytecode is made, with the ends of
-   lives: those in bytecode are of registers, see code.c */
+   lives: those in bytecode are of registers, see register_alloc.c */
 static int vm_optimize(TN_ARGS) {
   tn_IRModule *m;
   driver_targets t;

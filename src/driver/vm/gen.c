@@ -10,7 +10,7 @@
 #include "base/stack.h"
 #include "ir/functor.h"
 #include "ir/module.h"
-#include "ops/value.h"
+#include "ops/sequence.h"
 #include "relay/analysis/analysis.h"
 #include "relay/infer.h"
 #include "relay/transforms/make.h"
@@ -275,7 +275,7 @@ static const vm_value *device_copy(vm_func *f, const tn_RelayCall *c) {
 static const vm_value *call_on_values(vm_func *f, const tn_RelayCall *c, const tn_Op *op) {
   TN_VEC(numbers);
   if (tn_str_eq(op->name, "value.widen")) return vm_atom(f, relay_arg(c, 0));
-  TN_TRYP(ops_value_numbers(op, c->attrs, &numbers));
+  TN_TRYP(ops_sequence_numbers(op, c->attrs, &numbers));
   int64_t n = c->args->len, dst, p = vm_primitive(f->g, tn_cstr(op->name)),
           device = vm_device_of(f->g, c);
   TN_AUTOFREE int64_t *regs = tn_alloc_array((n + numbers.len) + 1, sizeof *regs);
@@ -307,7 +307,7 @@ static const vm_value *call(vm_func *f, const tn_RelayCall *c, const tn_RelayVar
     return call_on_values(f, c, (const tn_Op *)callee);
   const char *op = relay_called_op(c);
   if (op && strcmp(op, "memory.kill") == 0)
-    return vm_tuple_value(f, 0); /* code.c finds lifetimes */
+    return vm_tuple_value(f, 0); /* register_alloc.c finds lifetimes */
   return TN_RAISEP(ValueError, c->span, "relay.vm: a call of %s outside of kernels",
                    op ? op : tn_obj_key(callee));
 }

@@ -6,13 +6,13 @@
 
    Files: manifest_alloc.c (the pass that writes memory and calls of kernels down), gen.c (functions
    and expressions), call.c (instructions for what that pass has written), shape.c (programs that
-   compute shapes), match.c, rows.c and panels.c (kernels of any number of rows). */
+   compute shapes), match.c, rows.c and prepack_weights.c (kernels of any number of rows). */
 #ifndef TN_DRIVER_VM_GEN_H_
 #define TN_DRIVER_VM_GEN_H_
 
 #include "driver/devices/devices.h"
 #include "driver/kernel_names.h"
-#include "driver/vm/code.h"
+#include "driver/vm/register_alloc.h"
 #include "driver/vm/passes.def"
 #include "kernels/kernels.h"
 #include "runtime/vm/machine.h"

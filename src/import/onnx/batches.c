@@ -10,7 +10,7 @@
    that several such extents are compared when the product runs. */
 #include "base/error.h"
 #include "import/onnx/import.h"
-#include "import/onnx/numbers.h"
+#include "import/onnx/shape_values.h"
 #include "relay/infer.h"
 
 enum { MATRIX = 2 }; /* axes behind those of the batch */

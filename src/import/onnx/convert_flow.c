@@ -2,12 +2,12 @@
 
    A condition that is known chooses its branch. Loops are written out, each turn after the other,
    where the number of turns and the conditions are known; others are functions that call themselves
-   (turns.h). */
+   (dynamic_loop.h). */
 #include <string.h>
 
 #include "base/error.h"
 #include "import/onnx/import.h"
-#include "import/onnx/turns.h"
+#include "import/onnx/dynamic_loop.h"
 #include "relay/infer.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* RNN, GRU and LSTM with the loop over time unrolled; over any number of steps it is a function
-   that calls itself (turns.h).
+   that calls itself (dynamic_loop.h).
 
      x: [time, batch, in]                                           the inputs of all gates at once:
      gates = dense(reshape(x), W) + bias                            [time, batch, gates * hidden]
@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/scope.h"
 #include "import/onnx/import.h"
-#include "import/onnx/turns.h"
+#include "import/onnx/dynamic_loop.h"
 #include "relay/infer.h"
 
 enum { MAX_STEPS = 4096, X = 0, W = 1, R = 2, B = 3, LENGTHS = 4, H0 = 5, C0 = 6, PEEPHOLES = 7 };

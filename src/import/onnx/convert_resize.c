@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "import/onnx/import.h"
-#include "import/onnx/numbers.h"
+#include "import/onnx/shape_values.h"
 #include "relay/infer.h"
 
 /* An extent: a number, or -1 and a float64 scalar. */

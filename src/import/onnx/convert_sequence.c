@@ -8,7 +8,7 @@
    A result that is a tuple is given as a tuple of one field, as tuples are several results. */
 #include "base/error.h"
 #include "import/onnx/import.h"
-#include "import/onnx/turns.h"
+#include "import/onnx/dynamic_loop.h"
 #include "relay/infer.h"
 
 static void *i64(int64_t v) { return relay_const_int(TN_I64, v); }

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/scope.h"
 #include "import/onnx/import.h"
-#include "import/onnx/numbers.h"
+#include "import/onnx/shape_values.h"
 #include "relay/transforms/transforms.h"
 
 enum { MAX_NDIM = 32 };

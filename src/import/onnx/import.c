@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/scope.h"
-#include "import/onnx/numbers.h"
+#include "import/onnx/shape_values.h"
 #include "import/onnx/suspect.h"
 #include "ir/interrupt.h"
 #include "ir/module.h"

@@ -240,7 +240,7 @@ void *oc_with_known(void *x, const int64_t *dims, int64_t rank);
 int oc_meet_batches(void **a, const tn_TensorType **s, void **b, const tn_TensorType **t);
 /** 0, 1, ... along axis `axis` of x, in axis `at` of a tensor of `rank` dimensions, int64. */
 void *oc_indices(void *x, int64_t axis, int64_t at, int64_t rank);
-/** The same where the model does not state the extents of the result: they stay dynamic (open.c).
+/** The same where the model does not state the extents of the result: they stay dynamic (dynamic_shape.c).
  * */
 void *oc_open_reshape(oc *c);
 void *oc_open_fill(oc *c, void *value);

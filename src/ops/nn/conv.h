@@ -2,7 +2,7 @@
 #ifndef TN_OPS_NN_CONV_H_
 #define TN_OPS_NN_CONV_H_
 
-#include "kernels/blocks.h"
+#include "kernels/layout_choice.h"
 #include "relay/layouts.h"
 
 /** A convolution takes and gives the layouts that its attributes name. */

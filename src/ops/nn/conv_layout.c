@@ -3,7 +3,7 @@
      nn.conv2d(data NCHW, weight OIHW)
    => nn.contrib_conv2d_NCHWc(data NCHW16c, weight OIHW16i16o), result NCHW16c
 
-   How long the blocks are is the business of the kernels (kernels/blocks.h). Images of few channels
+   How long the blocks are is the business of the kernels (kernels/layout_choice.h). Images of few channels
    stay as they are, and only the result is in blocks. Lines and volumes (nn.conv1d, nn.conv3d) take
    blocks as images do: NCW16c, NCDHW16c. */
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "ir/imm.h"
 #include "ir/pass.h"
-#include "kernels/blocks.h"
+#include "kernels/layout_choice.h"
 #include "ops/layout.h"
 #include "ops/nn/conv.h"
 #include "relay/evaluate.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "ir/imm.h"
-#include "kernels/blocks.h"
+#include "kernels/layout_choice.h"
 #include "ops/layout.h"
 #include "ops/nn/dense.h"
 #include "relay/evaluate.h"

@@ -3,7 +3,7 @@
      nn.batch_matmul(%a, %b, transpose_b=True)
          Tensor[(2, 3, 4), float32], Tensor[(2, 5, 4), float32] -> Tensor[(2, 3, 5), float32] */
 #include "ir/imm.h"
-#include "kernels/blocks.h"
+#include "kernels/layout_choice.h"
 #include "ops/gradients.h"
 #include "ops/layout.h"
 #include "ops/nn/dense.h"

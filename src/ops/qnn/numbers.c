@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "kernels/blocks.h"
+#include "kernels/layout_choice.h"
 #include "ops/ops.h"
 #include "ops/qnn/qnn.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "kernels/blocks.h"
+#include "kernels/layout_choice.h"
 #include "ops/layout.h"
 #include "ops/nn/conv.h"
 #include "ops/ops.h"

@@ -30,7 +30,7 @@
   R(scale_weights_behind, REASSOCIATES, "ForwardFoldScaleAxis", true,                              \
     "the same, of the layer after")                                                                \
   R(multiply_by_inverse, ROUNDS, "DivToMul", true, "x / c becomes x * (1 / c)")                    \
-  R(widen, ROUNDS, "WidenFloats", true,                                                            \
+  R(widen, ROUNDS, "ComputeInFloat32", true,                                                       \
     "float16 and bfloat16 are computed with float32 and not rounded between operators")            \
   R(integers, ROUNDS, "FakeQuantizationToInteger", true,                                           \
     "what lies between dequantize and quantize is computed with integers")                         \

@@ -172,7 +172,7 @@ static void run_round(fusion *f, int round) {
   }
 }
 
-/* FuseBands has found convolutions that are one kernel: all from the mark on to the last of them.
+/* FuseDepthwiseBlock has found convolutions that are one kernel: all from the mark on to the last of them.
  */
 static void mark_bands(fusion *f, int32_t i) {
   const tn_RelayCall *mark = relay_as_call(f->graph.nodes[i].expr, "nn.contrib_clear_border");

@@ -8,7 +8,7 @@
    much by it), or follows its operands; variables and constants have any type for it. Which, and
    the types of sums and results, is said by its attribute FTVMMixedPrecisionConversionType, (call,
    type) -> [0 always, 1 follow, 2 never, type of sums, type of the result], else by the tables
-   below, with sums of the small type: a cast after each product would round what WidenFloats keeps.
+   below, with sums of the small type: a cast after each product would round what ComputeInFloat32 keeps.
    Other operators count as never; argument 2 says what else happens: 0 an error, 1 a warning, 2
    nothing. */
 #include <math.h>
