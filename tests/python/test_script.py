@@ -118,8 +118,9 @@ def test_statements_built_in_python_print():
     x = tir.Var("x", "int32")
     loop = tir.For(x, 0, 8, tir.ForKind.PARALLEL, tir.Evaluate(x + 1))
     assert str(loop) == "for x in T.parallel(8):\n    T.evaluate(x + 1)"
-    with pytest.raises(TypeError, match="tir.IfThenElse.condition: expected a bool, got int32"):
-        tir.IfThenElse(x, loop)
+    assert str(tir.IfThenElse(x, loop).condition) == "x != 0"
+    with pytest.raises(TypeError, match="tir.IfThenElse.condition: expected a bool, got float32"):
+        tir.IfThenElse(tir.Var("f", "float32"), loop)
     A = tir.decl_buffer((4, 4), "float32", "A")
     with pytest.raises(ValueError, match="2-dimensional, cannot be indexed with the 1-dimensional"):
         tir.BufferLoad(A, [0])

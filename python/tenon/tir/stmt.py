@@ -292,13 +292,15 @@ class SeqStmt(Stmt):
 
 @register_object("tir.IfThenElse")
 class IfThenElse(Stmt):
-    """Conditional."""
+    """Conditional. A condition that is an integer holds where it is not 0."""
 
     __slots__ = ()
     _type_key = "tir.IfThenElse"
 
     def __init__(self, condition, then_case, else_case=None, span=None):
         cond = convert(condition)
+        if str(getattr(cond, "dtype", "")).startswith(("int", "uint")):
+            cond = cond != 0
         self._make(condition=cond, then_case=then_case, else_case=else_case, span=span)
 
 
