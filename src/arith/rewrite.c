@@ -35,7 +35,7 @@ static tn_expr *with_values(rewriter *r, tn_expr *e) {
   tn_expr *to = tn_pmap_get(&r->plain, e);
   if (to) return to;
   TN_MUT(m, cases, r->a);
-  m.exprs = true;
+  m.exprs = m.pure = true;
   TN_GETP(to, tn_mut_visit(&m, e));
   TN_TRYP(tn_pmap_put(&r->plain, e, to));
   return to;

@@ -337,7 +337,9 @@ void *tn_mut_visit(tn_mut *m, const void *node) {
   tn_obj *o = (tn_obj *)(uintptr_t)node;
   if (!o) return NULL;
   TN_TRYP(tn_stack_check("the program"));
-  if (o->type->role != TN_EQ_DAG) return dispatch(m, o);
+  bool shared =
+      o->type->role == TN_EQ_DAG || (m->pure && tn_use_count(o) > 1 && class_of(o) == INNER);
+  if (!shared) return dispatch(m, o);
   tn_obj *known_result = tn_pmap_get(&m->memo, o);
   return known_result ? known_result : remember(m, o, dispatch(m, o));
 }
@@ -357,6 +359,7 @@ static tn_obj *replace_var(tn_mut *m, tn_obj *o) {
 void *tir_substitute(const void *node, const tn_pmap *vars) {
   static const tn_mut_case cases[] = {TN_CASE(Var, replace_var), TN_CASE(SizeVar, replace_var)};
   TN_MUT(m, cases, (void *)(uintptr_t)vars);
+  m.pure = true;
   return tn_mut_visit(&m, node);
 }
 

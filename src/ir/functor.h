@@ -85,8 +85,10 @@ struct tn_mut {
   int ncases;
   bool types;   /* enter types too */
   bool exprs;   /* enter expressions and arrays only: buffers and the like stay the same objects */
+  bool pure;    /* results depend on the node alone: one that has several users is visited once */
   void *ctx;    /* the pass's own */
-  tn_pmap memo; /* results for nodes whose sharing counts (role DAG); both sides retained */
+  tn_pmap memo; /* results for nodes whose sharing counts (role DAG), or with `pure` for all that
+                   have several users; both sides retained */
 };
 
 /* A table may give its functions their node's struct:  tn_stmt *no_op_for(tn_mut *m, tn_For *op) */

@@ -154,6 +154,7 @@ static void *substitute_all(const void *node, const tn_pmap *table) {
   static const tn_mut_case cases[] = {TN_CASE(Var, replace), TN_CASE(SizeVar, replace),
                                       TN_CASE(Buffer, replace_buffer)};
   TN_MUT(m, cases, (void *)(uintptr_t)table);
+  m.pure = true;
   return tn_mut_visit(&m, node);
 }
 

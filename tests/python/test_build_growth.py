@@ -121,15 +121,30 @@ def test_pairs_of_open_extents():
 @pytest.mark.parametrize("make", ["tir.if_then_else", "tir.Select"])
 @pytest.mark.parametrize("form", ["rewrite_simplify", "canonical_simplify"])
 def test_nested_choices_are_simplified(make, form):
-    """Each choice is there twice in the next: a tree of 2 ** 28 choices."""
+    """Each choice is there twice in the next: a tree of 2 ** 34 choices."""
     finishes(f"""
         import tenon
         from tenon import arith, tir
-        d = [tir.Var(f"d{{i}}", "int64") for i in range(29)]
+        d = [tir.Var(f"d{{i}}", "int64") for i in range(35)]
         e = d[0]
         for v in d[1:]:
             e = {make}(e == 1, v, e)
         arith.Analyzer().{form}(e)
+        """)
+
+
+def test_substitution_visits_a_shared_node_once():
+    """Each choice is there twice in the next; the new tree shares as the old one does."""
+    finishes("""
+        from tenon import tir
+        x, y = tir.Var("x", "int64"), tir.Var("y", "int64")
+        e = x
+        for i in range(60):
+            e = tir.if_then_else(e == i, e, y)
+        e = tir.stmt_functor.substitute(e, {x: y + 1})
+        for _ in range(59):
+            assert e.args[0].a.same_as(e.args[1])
+            e = e.args[1]
         """)
 
 
