@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "driver/graph.h"
 #include "ir/imm.h"
+#include "ir/pass.h"
 
 enum { RANGE = 16 };
 
@@ -36,6 +37,7 @@ typedef struct {
   int32_t *on; /* of each block: number of its device */
   free_blocks *devices;
   int64_t cap_uses, cap_on, ndevices, cap_devices;
+  bool apart; /* every value has a block that no other one gets */
 } planner;
 
 static int32_t device_number(planner *p, const tn_VirtualDevice *d) {
@@ -93,7 +95,8 @@ static int64_t take(const graph_program *g, free_blocks *f, int64_t bytes) {
 
 static int give_memory(graph_program *g, planner *p, int32_t device, const tn_TensorType *t,
                        int uses, int32_t *out) {
-  int64_t bytes = graph_type_bytes(t), block = take(g, &p->devices[device], bytes);
+  int64_t bytes = graph_type_bytes(t);
+  int64_t block = p->apart ? -1 : take(g, &p->devices[device], bytes);
   if (block < 0) return add_block(g, p, device, bytes, uses, out);
   if (g->block_bytes[block] < bytes) g->block_bytes[block] = bytes;
   p->uses[block] = uses;
@@ -176,7 +179,8 @@ static int plan_node(graph_program *g, planner *p, const counts *c, int64_t i) {
 }
 
 int graph_plan(graph_program *g) {
-  planner p = {0};
+  const tn_PassContext *ctx = ir_pass_ctx_current();
+  planner p = {.apart = ctx && ir_config_int(ctx, "relay.backend.disable_memory_plan", 0)};
   counts c = {0};
   int err = count_uses(g, &c);
   for (int64_t i = 0; i < g->n; ++i)

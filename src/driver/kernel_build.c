@@ -145,7 +145,8 @@ static tn_str *common_key(const build_state *b) {
   const target_machine *m = &b->machine;
   TN_BUF(out);
   tn_str *compiler, *target, *host = NULL;
-  if (!kernel_store_enabled() || ir_op_has_foreign_rules()) return NULL;
+  bool off = ir_config_int(b->ctx, "relay.backend.disable_compile_engine_cache", 0) != 0;
+  if (off || !kernel_store_enabled() || ir_op_has_foreign_rules()) return NULL;
   tn_str *config = tn_scope_own(tn_json_save(tn_any_obj(b->ctx->config)));
   if (!config) {
     tn_error_clear();

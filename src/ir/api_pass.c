@@ -126,6 +126,8 @@ static int list_configs(TN_ARGS) {
     tn_map *entry = tn_map_with(NULL, tn_any_cstr("type"), tn_any_cstr(row->type));
     if (!entry) return -1;
     TN_TRY(tn_map_set(entry, tn_any_cstr("doc"), tn_any_cstr(row->doc)));
+    if (row->no_effect)
+      TN_TRY(tn_map_set(entry, tn_any_cstr("no_effect"), tn_any_cstr(row->no_effect)));
     TN_TRY(tn_map_set(all, tn_any_cstr(row->key), tn_any_obj(entry)));
   }
   return tn_ret_obj(ret, all);

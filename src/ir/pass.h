@@ -114,6 +114,7 @@ typedef struct {
   const char *key, *type; /**< type: "IntImm" (also bool), "runtime.String", "Array", "Map", or the
                              key of an options node, which may be given as a dictionary */
   const char *doc;
+  const char *no_effect; /**< why nothing depends on it; NULL: something does */
 } ir_config_row;
 
 TN_API int ir_config_declare(const ir_config_row *rows, int n);

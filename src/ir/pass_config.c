@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "ir/config.def"
 #include "ir/pass_impl.h"
@@ -74,6 +75,11 @@ static tn_obj *as_declared(const ir_config_row *row, const tn_any *value) {
                    row->key, row->type, tn_obj_key(o));
 }
 
+static bool is_set(const tn_obj *value) {
+  const tn_IntImm *number = TN_AS(IntImm, value);
+  return !number || number->value != 0;
+}
+
 tn_map *ir_config_check(const tn_map *config) {
   tn_map *out = tn_scope_own(tn_map_new());
   for (int64_t i = 0; out && i < config->len; ++i) {
@@ -84,6 +90,8 @@ tn_map *ir_config_check(const tn_map *config) {
     if (!row) return (void)unknown(key), NULL;
     tn_obj *value = as_declared(row, &e->value);
     if (!value) return NULL;
+    if (row->no_effect && is_set(value))
+      TN_LOG(WARNING, "PassContext: option %s has no effect: %s", key, row->no_effect);
     TN_TRYP(tn_map_set(out, e->key, tn_any_obj(value)));
   }
   return out;
@@ -104,7 +112,8 @@ void *ir_config_node(const tn_PassContext *ctx, const char *key, const tn_type *
   return tn_scope_own(tn_node_make(type, 0, NULL, NULL));
 }
 
-#define AS_CONFIG(key, type, doc) {key, type, doc},
-static const ir_config_row rows[] = {TN_CONFIGS(AS_CONFIG)};
+#define AS_CONFIG(key, type, doc)         {key, type, doc, NULL},
+#define AS_NO_EFFECT(key, type, doc, why) {key, type, doc, why},
+static const ir_config_row rows[] = {TN_CONFIGS(AS_CONFIG, AS_NO_EFFECT)};
 
 int ir_config_init(void) { return ir_config_declare(rows, TN_COUNT(rows)); }
