@@ -62,12 +62,21 @@ static bool is_static(const relay_expr *e) {
   return t && relay_is_static(t);
 }
 
-/* An operator whose result's extents depend on values is computed by itself. */
+/* Does the operator number the elements of its argument anew, by extents that only a run tells? */
+static bool divides_by_dynamic(const tn_RelayCall *c) {
+  bool renumbers = relay_as_call(c, "reshape") || relay_as_call(c, "contrib_reverse_reshape");
+  return renumbers && !is_static(relay_arg(c, 0));
+}
+
+/* An operator whose result's extents depend on values is computed by itself. So is a reshape of
+   dynamic extents, which moves nothing then: as a part of a kernel it divides by them, for each
+   element, and the quotients and remainders cancel only where extents are numbers. */
 static relay_pattern pattern_of_call(const tn_RelayCall *c) {
   const tn_Op *op = TN_AS(Op, c->op);
   if (!op || relay_op_is_stateful((const tn_obj *)op)) return RELAY_OPAQUE;
   const relay_op_row *row = relay_op_row_of((const tn_obj *)op);
   if (row && row->data_mask && !is_static((const relay_expr *)c)) return RELAY_OPAQUE;
+  if (divides_by_dynamic(c)) return RELAY_OPAQUE;
   return relay_op_pattern((const tn_obj *)op);
 }
 
@@ -82,17 +91,9 @@ static bool may_repeat(const relay_expr *result, const relay_expr *arg) {
   return false;
 }
 
-/* Does the operator number the elements of its argument anew, by extents that only a run tells? */
-static bool divides_by_open(const tn_RelayCall *c) {
-  bool renumbers = relay_as_call(c, "reshape") || relay_as_call(c, "contrib_reverse_reshape");
-  return renumbers && !is_static(relay_arg(c, 0));
-}
-
-/* How much more work the indices are for the stages that read them. A broadcast looks at all before
-   it, to tell what is repeated. The quotients and remainders of a reshape cancel only where extents
-   are numbers: each of a chain has the indices of the one before it several times. */
-static int open_work(const tn_RelayCall *c, relay_pattern pattern, bool repeats) {
-  if (pattern == RELAY_INJECTIVE && divides_by_open(c)) return 5;
+/* How much more work the indices are for the stages that read them: a broadcast looks at all before
+   it, to tell what is repeated. */
+static int open_work(relay_pattern pattern, bool repeats) {
   return pattern == RELAY_BROADCAST && repeats;
 }
 
@@ -141,7 +142,7 @@ static int add_call(fuse_graph *g, const tn_RelayCall *c) {
     repeats = repeats || (!alike && may_repeat((const relay_expr *)c, arg));
     TN_TRY(add_edge(g, arg, alike && pattern == RELAY_BROADCAST ? RELAY_ELEMWISE : pattern));
   }
-  own->open = open_work(c, pattern, repeats);
+  own->open = open_work(pattern, repeats);
   return 0;
 }
 
