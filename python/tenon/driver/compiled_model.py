@@ -1,5 +1,6 @@
 """One call from a model to something that can be called."""
 
+import functools
 import os
 
 import numpy as np
@@ -170,17 +171,24 @@ class CompiledModel:
             raise ValueError(f"input {name}: expected {_described(shape, dtype)}, got None")
         if not isinstance(value, ndarray.NDArray | np.ndarray):
             value = np.asarray(value, dtype)
-        fits = shape is None or (
-            len(value.shape) == len(shape)
-            and all(
-                wanted is None or wanted == extent
-                for wanted, extent in zip(shape, value.shape, strict=True)
-            )
-        )
-        if not fits or str(value.dtype) != dtype:
+        if _name_of(value.dtype) != dtype or not (shape is None or _fits(value.shape, shape)):
             found = _described(value.shape, value.dtype)
             raise ValueError(f"input {name}: expected {_described(shape, dtype)}, got {found}")
         return value
+
+
+# numpy makes the name of a type anew each time, which takes longer than a small kernel
+_name_of = functools.cache(str)
+
+
+def _fits(found, shape):
+    """Is it such a shape? None stands for any extent."""
+    if len(found) != len(shape):
+        return False
+    for extent, wanted in zip(found, shape, strict=True):
+        if wanted is not None and wanted != extent:
+            return False
+    return True
 
 
 def _numbers(value):
@@ -206,6 +214,8 @@ class _CompiledProgram(CompiledModel):
         params, self.outputs = library.get_function_types("main")
         self.inputs = dict(zip(taken, params, strict=True))
         self._forms = dict(zip(taken, library.get_function_forms("main"), strict=True))
+        forms = enumerate(self._forms.items())
+        self._optional = [(i, name) for i, (name, form) in forms if form and form[2] & _OPTIONAL]
 
     def __call__(self, *args, **kwargs):
         given = self._by_name(args, kwargs)
@@ -213,8 +223,8 @@ class _CompiledProgram(CompiledModel):
         return _numbers(self.module.invoke("main", *values))
 
     def _by_name(self, args, kwargs):
-        for name in list(self.inputs)[len(args) :]:
-            if self._forms[name] and self._forms[name][2] & _OPTIONAL:
+        for i, name in self._optional:
+            if i >= len(args):
                 kwargs.setdefault(name, None)
         return super()._by_name(args, kwargs)
 

@@ -403,11 +403,11 @@ def array(arr, device=None, mem_scope=None):
 
     if not isinstance(arr, np.ndarray):
         arr = np.array(arr)
-    name = arr.dtype.name
     if arr.dtype.kind in "iufb" and arr.dtype.isnative and device is None and mem_scope is None:
         return _core.from_buffer(arr)
     if arr.dtype.kind not in "biufV" or arr.dtype.hasobject:
         raise TypeError(f"array: elements of numpy type {arr.dtype} are not supported")
+    name = arr.dtype.name
     return empty(arr.shape, _OURS_OF.get(name, name), device, mem_scope).copyfrom(arr)
 
 
