@@ -11,7 +11,8 @@
    the argument is_strict false, an axis that is accessed beyond its extent grows. Buffers that are
    accessed by their pointer, through a second buffer or with strides keep their shape; memory that
    threads share holds what all of them access. T.allocate is treated alike where one buffer names
-   all of it. After ConvertBlocksToOpaque. */
+   all of it. The annotation buffer_dim_align of a block (Schedule.storage_align) gives what it writes
+   strides. After ConvertBlocksToOpaque. */
 #include <string.h>
 
 #include "arith/int_set.h"
@@ -29,7 +30,10 @@ typedef struct {
   tir_memory memory;
   bool whole; /* keeps its shape */
   tn_IntervalSet **axes;
-  tn_expr **begin; /* of the new axes; NULL: the axis stays */
+  tn_expr **begin;       /* of the new axes; NULL: the axis stays */
+  const tn_arr *aligned; /* [index, axis, factor, offset] ...; NULL: none */
+  int64_t index;         /* those of it that are about the buffer */
+  bool rigid;            /* a second buffer counts on rows that lie close together */
   tn_Buffer *smaller;
 } use;
 
@@ -326,6 +330,51 @@ static int64_t new_extent(compactor *x, const tn_IntervalSet *s, tn_expr *old) {
   return fits ? -1 : most;
 }
 
+/* What the hint says of an axis of the buffer. */
+static bool is_hint(const tn_obj *hint, int64_t index, int64_t at, int64_t *factor,
+                    int64_t *offset) {
+  const tn_arr *a = hint->type_index == TN_TI_Array ? (const tn_arr *)hint : NULL;
+  int64_t i, k;
+  return a && a->len == 4 && tir_as_int(tn_arr_obj(a, 0), &i) && i == index &&
+         tir_as_int(tn_arr_obj(a, 1), &k) && k == at && tir_as_int(tn_arr_obj(a, 2), factor) &&
+         *factor > 0 && tir_as_int(tn_arr_obj(a, 3), offset);
+}
+
+/* Strides of the shape, that of an axis with a hint grown to a multiple of the factor and the
+ * offset. An empty list where no hint is about the buffer. */
+static tn_arr *aligned_strides(compactor *x, const use *u, const tn_arr *shape) {
+  TN_VEC(reversed);
+  TN_VEC(strides);
+  bool any = false;
+  int64_t factor, offset;
+  tn_expr *stride = shape->len ? tir_one(expr_at(shape, 0)->dtype) : NULL;
+  for (int64_t k = shape->len; stride && k-- > 0;) {
+    for (int64_t i = 0; i < u->aligned->len; ++i) {
+      if (!is_hint(tn_arr_obj(u->aligned, i), u->index, k, &factor, &offset)) continue;
+      tn_expr *gap = tir_sub(tir_const_int(stride->dtype, offset), stride);
+      TN_GETP(stride, tir_add(stride, tir_floormod(gap, tir_const_int(stride->dtype, factor))));
+      any = true;
+    }
+    TN_GETP(stride, arith_simplify(&x->known, stride));
+    TN_TRYP(tn_vec_push_obj(&reversed, stride));
+    TN_GETP(stride, tir_mul(stride, expr_at(shape, k)));
+  }
+  for (int64_t i = any ? reversed.len : 0; i-- > 0;)
+    TN_TRYP(tn_vec_push(&strides, reversed.items[i]));
+  return tn_arr_from(&strides);
+}
+
+static int note_alignment(compactor *x, const tn_Block *op) {
+  const tn_obj *o = tn_map_find(op->annotations, "buffer_dim_align");
+  const tn_arr *hints = o && o->type_index == TN_TI_Array ? (const tn_arr *)o : NULL;
+  for (int64_t i = 0; hints && i < op->writes->len; ++i) {
+    const tn_BufferRegion *w = (const tn_BufferRegion *)tn_arr_obj(op->writes, i);
+    use *u = tn_pmap_get(&x->uses, w->buffer);
+    if (u) u->aligned = hints, u->index = i;
+  }
+  return 0;
+}
+
 static int decide(compactor *x, tn_Buffer *b, use *u) {
   TN_VEC(shape);
   bool any = false;
@@ -339,6 +388,10 @@ static int decide(compactor *x, tn_Buffer *b, use *u) {
   }
   tn_Buffer copy = *b;
   TN_GET(copy.shape, tn_arr_from(&shape));
+  if (u->aligned && !u->whole && !u->rigid) {
+    TN_GET(copy.strides, aligned_strides(x, u, copy.shape));
+    any |= copy.strides->len > 0;
+  }
   if (any) TN_GET(u->smaller, tn_node_copy(&tn_type_Buffer, &copy));
   return 0;
 }
@@ -369,9 +422,13 @@ static tn_obj *look_block(tn_mut *m, tn_Block *op) {
     TN_TRYP(tn_pmap_put_int(&x->hidden, ((tn_IterVar *)tn_arr_obj(op->iter_vars, i))->var, 1));
   for (int64_t i = 0; i < op->alloc_buffers->len; ++i)
     TN_TRYP(open_buffer(x, (tn_Buffer *)tn_arr_obj(op->alloc_buffers, i)));
-  for (int64_t i = 0; i < op->match_buffers->len; ++i)
-    TN_TRYP(
-        note_region(x, ((const tn_MatchBufferRegion *)tn_arr_obj(op->match_buffers, i))->source));
+  for (int64_t i = 0; i < op->match_buffers->len; ++i) {
+    const tn_MatchBufferRegion *r = (const tn_MatchBufferRegion *)tn_arr_obj(op->match_buffers, i);
+    use *u = tn_pmap_get(&x->uses, r->source->buffer);
+    if (u) u->rigid |= r->buffer->strides->len == 0;
+    TN_TRYP(note_region(x, r->source));
+  }
+  TN_TRYP(note_alignment(x, op));
   if (!tn_mut_visit(m, op->body)) return NULL;
   for (int64_t i = 0; i < op->alloc_buffers->len; ++i) {
     tn_Buffer *b = (tn_Buffer *)tn_arr_obj(op->alloc_buffers, i);
