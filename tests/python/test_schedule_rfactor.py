@@ -359,3 +359,20 @@ for i, j in T.grid(4, 20):
     loop = sch.get_loops(block)[0]
     with pytest.raises(tir.ScheduleError, match="goes on with a reduction"):
         sch.rfactor(loop, 0) if step == "rfactor" else sch.decompose_reduction(block, loop)
+
+
+@pytest.mark.parametrize("kind", ["parallel", "vectorized", "unroll"])
+def test_loops_that_are_not_serial(kind):
+    """Sums whose iterations run at once have no parts that come one after the other."""
+    rows = f"""
+for i in range(4):
+    for j in T.{kind}(20):
+        with T.block("S"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                S[vi] = 0.0
+            S[vi] = S[vi] + A[vi, vj]
+"""
+    sch = tir.Schedule(func(["A:4,20", "S:4"], rows))
+    with pytest.raises(tir.ScheduleError, match="required to be serial"):
+        sch.rfactor(sch.get_loops("S")[1], 0)

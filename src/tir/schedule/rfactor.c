@@ -79,6 +79,8 @@ static int check_loops(const factoring *f) {
     if (touched(f, loop, true) && sch_uses_var(f->realize->predicate, loop->loop_var))
       return fail_loop(f, loop, "The predicate of the block limits a loop that is reduced over");
   }
+  if (f->loop->kind != TIR_FOR_SERIAL)
+    return fail_loop(f, f->loop, "The loop to be applied rfactor is required to be serial");
   if (!touched(f, f->loop, true))
     return fail_loop(f, f->loop,
                      "The loop to be applied rfactor is required to be a reduction loop");
