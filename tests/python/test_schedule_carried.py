@@ -122,3 +122,39 @@ def test_a_loop_of_its_own_dependence():
     """What an outer loop carries does not hinder the inner one."""
     sch = tir.Schedule(pair("B[vi, vj + 1]", "B[vi + 1, vj]"))
     sch.parallel(sch.get_loops(sch.get_block("C"))[1])
+
+
+TILES = """
+for i in range(2):
+    for {loops}:
+        with T.block("S"):
+            vi = T.axis.spatial(2, i)
+            vj = T.axis.spatial(32, {value})
+            S[{store}] = A[vj] * T.Cast("float32", vi + 1)
+    for j in range(8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = S[{load}]
+"""
+
+
+def test_elements_between_those_of_the_iteration():
+    """Each iteration writes every second element, and reads those between them too."""
+    body = TILES.format(loops="j in range(8)", value="j", store="vj * 2 + vi", load="vj + 1")
+    with pytest.raises(tir.ScheduleError, match="cannot run its iterations at once"):
+        step(func(["A:8,8", "S:64", "C:8,8"], body.replace("A[vj]", "A[0, vj]")), "parallel", "S")
+
+
+@pytest.mark.parametrize("loops, fine", [("t, j in T.grid(4, 6)", 1), ("t, j in T.grid(4, 3)", 0)])
+def test_tiles_that_overlap(loops, fine):
+    """What is read lies in the tiles that the iteration has written, or between them."""
+    body = TILES.format(loops=loops, value="t * 4 + j", store="vj", load="vj + 4")
+    body = body.replace("A[vj]", "A[0, vj % 8]")
+    program = func(["A:8,8", "C:8,8"], body, "S = T.alloc_buffer((32,))\n")
+    sch = tir.Schedule(program)
+    if not fine:
+        with pytest.raises(tir.ScheduleError, match="cannot run its iterations at once"):
+            sch.parallel(sch.get_loops("S")[0])
+        return
+    sch.parallel(sch.get_loops("S")[0])
+    np.testing.assert_array_equal(run(sch.mod), run(tenon.IRModule({"main": program})))

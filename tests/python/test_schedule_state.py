@@ -186,3 +186,30 @@ def test_questions_about_blocks():
     assert not is_output_block(sch, sch.get_block("B"))
     assert has_block(sch, "B") and not has_block(sch, "D")
     assert "root block" in failure(is_output_block, sch, sch.get_block("root"))
+
+
+def test_what_several_blocks_cover():
+    """Boxes that touch are one; an element between them is missed."""
+
+    @T.prim_func
+    def halves(A: T.Buffer((128,), "float32"), B: T.Buffer((128,), "float32")):
+        C = T.alloc_buffer((128,))
+        for i in range(64):
+            with T.block("first"):
+                vi = T.axis.spatial(64, i)
+                C[vi] = A[vi]
+        for i in range(64):
+            with T.block("second"):
+                vi = T.axis.spatial(64, i)
+                C[vi + 64] = A[vi]
+        for i in range(128):
+            with T.block("B"):
+                vi = T.axis.spatial(128, i)
+                B[vi] = C[vi]
+
+    from tenon.script import from_source
+
+    gap = from_source(halves.script().replace("range(64)", "range(63)", 1))
+    for program, covered in [(halves, True), (gap, False)]:
+        state = tir.ScheduleState(program)
+        assert state._get_cached_flags(block_sref(state, "B")).region_cover == covered

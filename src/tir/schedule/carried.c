@@ -126,8 +126,56 @@ static int may_change(nest *n, const use *w, const use *r, bool *out) {
   return 0;
 }
 
-/* Does the block write, in one iteration of the loop `at`, all that is read in it? Where the
-   elements cannot be told one by one, as those of tiles that overlap, the hull of them counts. */
+/* Does the predicate leave out nothing of the buffer that the indices of the block name? */
+static int leaves_out_nothing(nest *n, const tn_BlockRealize *p, const tn_BufferRegion *w,
+                              bool *out) {
+  *out = tir_is_one(p->predicate);
+  if (*out) return 0;
+  TN_TRY(sch_runs_everywhere(n->e, p, out));
+  for (int64_t i = 0; *out && i < w->region->len; ++i) {
+    const tn_obj *at = (const tn_obj *)((const tn_Range *)tn_arr_obj(w->region, i))->min;
+    bool whole = false;
+    for (int64_t j = 0; !whole && j < p->block->iter_vars->len; ++j) {
+      const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(p->block->iter_vars, j);
+      whole = at == (const tn_obj *)iv->var && tir_is_zero(iv->dom->min) &&
+              arith_same(iv->dom->extent, (tn_expr *)tn_arr_obj(w->buffer->shape, i));
+    }
+    *out = whole;
+  }
+  return 0;
+}
+
+static tn_arr *as_ranges(arith_analyzer *a, const tn_arr *sets) {
+  TN_VEC(out);
+  for (int64_t i = 0; i < sets->len; ++i) {
+    tn_Range *r = arith_interval_range(a, (tn_IntervalSet *)tn_arr_obj(sets, i), NULL);
+    TN_TRYP(!r || tn_vec_push_obj(&out, r));
+  }
+  return tn_arr_from(&out);
+}
+
+/* What the block writes, exactly, while the loops run: of all loops together, or of one after the
+   other from the inside, as of tiles that overlap. NULL in *out when that cannot be told. */
+static int made_while(nest *n, const tn_BlockRealize *p, const tn_BufferRegion *w,
+                      const tn_map *dom, tn_arr **out) {
+  tn_arr *region;
+  bool all;
+  TN_GET(region, sch_bound_region(p, w->region));
+  TN_TRY(arith_region_exact(&n->e->arith, region, dom, p->predicate, out));
+  if (*out) return 0;
+  TN_TRY(leaves_out_nothing(n, p, w, &all));
+  for (int64_t i = 0; all && i < dom->len; ++i) {
+    tn_map *one;
+    TN_GET(one, tn_scope_own(tn_map_new()));
+    TN_TRY(tn_map_set(one, dom->entries[i].key, dom->entries[i].value));
+    TN_TRY(arith_region_exact(&n->e->arith, region, one, NULL, out));
+    all = *out != NULL;
+    if (all) TN_GET(region, as_ranges(&n->e->arith, *out));
+  }
+  return 0;
+}
+
+/* Does the block write, in one iteration of the loop `at`, all that is read in it? */
 static int writes_all(nest *n, const tn_BlockRealize *p, const use *r, const tn_obj *at,
                       bool *out) {
   tn_arr *used;
@@ -136,12 +184,10 @@ static int writes_all(nest *n, const tn_BlockRealize *p, const use *r, const tn_
   TN_GET(dom, sch_loop_domain(n->e, (const tn_obj *)p, at, ""));
   for (int64_t i = 0; !*out && i < p->block->writes->len; ++i) {
     const tn_BufferRegion *w = (const tn_BufferRegion *)tn_arr_obj(p->block->writes, i);
-    tn_arr *made = NULL, *region;
+    tn_arr *made = NULL;
     if (w->buffer != r->buffer) continue;
-    TN_GET(region, sch_bound_region(p, w->region));
-    TN_TRY(arith_region_exact(&n->e->arith, region, dom, p->predicate, &made));
-    if (!made) TN_GET(made, arith_region_upper(&n->e->arith, region, dom, p->predicate));
-    *out = sch_holds(n->e, made, used, r->buffer);
+    TN_TRY(made_while(n, p, w, dom, &made));
+    *out = made && sch_holds(n->e, made, used, r->buffer);
   }
   return 0;
 }

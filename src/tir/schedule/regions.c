@@ -134,9 +134,9 @@ static const tn_obj *common_ancestor(const sch_step *e, const tn_Block *a, const
   return NULL;
 }
 
-/* What a block surely writes of a buffer below `high`, joined to *all. */
+/* What a block surely writes of a buffer below `high`, added to the boxes. */
 static int add_written(sch_step *e, const tn_Block *b, const tn_Buffer *buffer, const tn_obj *high,
-                       tn_arr **all) {
+                       tn_vec *boxes) {
   const tn_BlockRealize *r = sch_realize_of(e, b);
   tn_map *dom;
   TN_GET(dom, sch_loop_domain(e, (const tn_obj *)r, high, tir_buffer_scope(buffer)));
@@ -146,8 +146,53 @@ static int add_written(sch_step *e, const tn_Block *b, const tn_Buffer *buffer, 
     if (w->buffer != buffer) continue;
     TN_TRY(
         arith_region_exact(&e->arith, sch_bound_region(r, w->region), dom, r->predicate, &exact));
-    if (exact && *all) TN_GET(exact, sch_union_region(e, *all, exact));
-    if (exact) *all = exact;
+    if (exact) TN_TRY(tn_vec_push_obj(boxes, exact));
+  }
+  return 0;
+}
+
+static const tn_IntervalSet *side(const tn_arr *box, int64_t i) {
+  return (const tn_IntervalSet *)tn_arr_obj(box, i);
+}
+
+/* Does y begin where x ends at the latest, and end where x begins at the earliest? */
+static bool meet(sch_step *e, const tn_IntervalSet *x, const tn_IntervalSet *y) {
+  if (arith_is_inf(x->min_value) || arith_is_inf(x->max_value) || arith_is_inf(y->min_value) ||
+      arith_is_inf(y->max_value))
+    return false;
+  tn_expr *one = tir_one(x->max_value->dtype);
+  return arith_prove(&e->arith, tir_le(y->min_value, tir_add(x->max_value, one))) &&
+         arith_prove(&e->arith, tir_le(x->min_value, tir_add(y->max_value, one)));
+}
+
+/* The box that two boxes are together, or NULL in *out. */
+static int join(sch_step *e, const tn_arr *x, const tn_arr *y, tn_arr **out) {
+  int64_t differ = -1;
+  *out = NULL;
+  for (int64_t i = 0; i < x->len; ++i) {
+    if (arith_same(side(x, i)->min_value, side(y, i)->min_value) &&
+        arith_same(side(x, i)->max_value, side(y, i)->max_value))
+      continue;
+    if (differ >= 0) return 0;
+    differ = i;
+  }
+  if (differ >= 0 && !meet(e, side(x, differ), side(y, differ))) return 0;
+  TN_GET(*out, sch_union_region(e, x, y));
+  return 0;
+}
+
+/* Boxes that are one together become one, until none are. */
+static int join_all(sch_step *e, tn_vec *boxes) {
+  for (int64_t i = 0; i < boxes->len; ++i) {
+    for (int64_t j = i + 1; j < boxes->len; ++j) {
+      tn_arr *both;
+      TN_TRY(join(e, (tn_arr *)boxes->items[i].v.obj, (tn_arr *)boxes->items[j].v.obj, &both));
+      if (!both) continue;
+      boxes->items[i] = tn_any_obj(both);
+      boxes->items[j] = boxes->items[--boxes->len];
+      i = -1; /* from the beginning */
+      break;
+    }
   }
   return 0;
 }
@@ -173,37 +218,42 @@ bool sch_holds(sch_step *e, const tn_arr *outer, const tn_arr *inner, const tn_B
 /* Is what the block reads of one buffer below `high` written by the producers that meet it there?
  */
 static int covers(sch_step *e, const tn_Block *b, const tn_BufferRegion *read, const tn_obj *high,
-                  const tn_arr *written, bool *out) {
+                  const tn_vec *boxes, bool *out) {
   const tn_BlockRealize *r = sch_realize_of(e, b);
   tn_map *dom;
   tn_arr *used;
   TN_GET(dom, sch_loop_domain(e, (const tn_obj *)r, high, tir_buffer_scope(read->buffer)));
   TN_GET(used, arith_region_upper(&e->arith, sch_bound_region(r, read->region), dom, r->predicate));
-  *out = sch_holds(e, written, used, read->buffer);
+  *out = false;
+  for (int64_t i = 0; !*out && i < boxes->len; ++i)
+    *out = sch_holds(e, (tn_arr *)boxes->items[i].v.obj, used, read->buffer);
   return 0;
 }
 
 /* Producers of one region, grouped by where they meet the block; each group must cover it. */
+static int check_group(sch_step *e, const sch_scope_info *info, const tn_Block *b,
+                       const tn_BufferRegion *read, const tn_obj *high, bool *out) {
+  TN_VEC(boxes);
+  for (int64_t i = 0; i < info->ndeps; ++i) {
+    const sch_dep *d = &info->deps[i];
+    if (d->dst == b && d->kind == SCH_RAW && common_ancestor(e, d->src, b) == high)
+      TN_TRY(add_written(e, d->src, read->buffer, high, &boxes));
+  }
+  TN_TRY(join_all(e, &boxes));
+  return covers(e, b, read, high, &boxes, out);
+}
+
 static int check_read(sch_step *e, const sch_scope_info *info, const tn_Block *b,
                       const tn_BufferRegion *read, bool *out) {
-  TN_PMAP(groups); /* common ancestor -> what is written below it */
-  TN_VEC(sites);
-  for (int64_t i = 0; i < info->ndeps; ++i) {
+  TN_PMAP(seen); /* places */
+  for (int64_t i = 0; *out && i < info->ndeps; ++i) {
     const sch_dep *d = &info->deps[i];
     if (d->dst != b || d->kind != SCH_RAW || !sch_has_buffer(d->src->writes, read->buffer))
       continue;
     const tn_obj *high = common_ancestor(e, d->src, b);
-    tn_arr *all = high ? tn_pmap_get(&groups, high) : NULL;
-    if (!high) continue;
-    if (!tn_pmap_has(&groups, high)) TN_TRY(tn_vec_push_obj(&sites, high));
-    TN_TRY(add_written(e, d->src, read->buffer, high, &all));
-    TN_TRY(tn_pmap_put(&groups, high, all));
-  }
-  for (int64_t i = 0; *out && i < sites.len; ++i) {
-    const tn_obj *high = sites.items[i].v.obj;
-    const tn_arr *all = tn_pmap_get(&groups, high);
-    *out = all != NULL;
-    if (all) TN_TRY(covers(e, b, read, high, all, out));
+    if (!high || tn_pmap_has(&seen, high)) continue;
+    TN_TRY(tn_pmap_put(&seen, high, high));
+    TN_TRY(check_group(e, info, b, read, high, out));
   }
   return 0;
 }
