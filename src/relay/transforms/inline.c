@@ -5,7 +5,8 @@
    a value its literal takes the variable's place. Such functions go when nobody refers to them any
    more. What calls itself is not inlined and stays, as do functions that nobody referred to before:
    they are entries.
-   DefuseOps: calls of primitive functions become their bodies, the opposite of FuseOps.
+   DefuseOps: calls of primitive functions become their bodies, the opposite of FuseOps, as do those
+   of other functions that stand where they are called, if their arguments have no effects.
    RemoveUnusedFunctions(entries): what no entry reaches goes.
    InlineCompilerFunctionsBoundTo(vars): the functions of these variables become part of those who
    call them. */
@@ -14,6 +15,7 @@
 #include "ir/module.h"
 #include "relay/infer.h"
 #include "relay/transforms/make.h"
+#include "relay/transforms/purity.h"
 #include "relay/transforms/transforms.h"
 
 /* The function's body with arguments for its parameters. */
@@ -28,17 +30,33 @@ static relay_expr *body_with(const tn_RelayFunction *f, const tn_arr *args) {
 
 /* ---- DefuseOps ---- */
 
+/* An argument stands wherever its parameter is read, be it nowhere or in a branch. 1, 0, -1 */
+static int have_no_effects(purity *p, const tn_arr *args) {
+  int pure = 1;
+  for (int64_t i = 0; pure == 1 && i < args->len; ++i) pure = purity_of(p, tn_arr_obj(args, i));
+  return pure;
+}
+
 static tn_obj *defuse_call(void *ctx, tn_obj *pre, tn_obj *post) {
-  (void)ctx, (void)pre;
+  (void)pre;
   const tn_RelayCall *c = (const tn_RelayCall *)post;
   const tn_RelayFunction *f = TN_AS(RelayFunction, c->op);
-  return f && ir_attrs_flag(f->attrs, "Primitive") ? (tn_obj *)body_with(f, c->args) : post;
+  tn_any found;
+  if (f && ir_attrs_flag(f->attrs, "Primitive")) return (tn_obj *)body_with(f, c->args);
+  if (!f || f->type_params->len || ir_attrs_get(f->attrs, "Compiler", &found)) return post;
+  int pure = have_no_effects(ctx, c->args);
+  if (pure != 1) return pure < 0 ? NULL : post;
+  TN_GETP(f, relay_rename_bound(f));
+  return (tn_obj *)body_with(f, c->args);
 }
 
 tn_RelayFunction *relay_defuse_ops(tn_RelayFunction *f, const tn_pass_ctx *c) {
   static const tn_rewrite_case cases[] = {TN_REWRITE(RelayCall, defuse_call)};
-  (void)c;
-  return tn_rewrite(f, cases, TN_COUNT(cases), NULL);
+  purity p = {.mod = c->mod};
+  int err = purity_note_bindings(&p, f);
+  tn_RelayFunction *r = err ? NULL : tn_rewrite(f, cases, TN_COUNT(cases), &p);
+  purity_fini(&p);
+  return r;
 }
 
 /* ---- who refers to whom ---- */
