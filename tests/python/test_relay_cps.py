@@ -60,7 +60,11 @@ def @main(%n: int32) -> int32 {
     "the order of writes": """
 def @main(%n: int32) -> int32 {
   let %r = ref(%n);
-  let %put = fn (%x: int32) -> int32 { let %old = ref_read(%r); let %_ = ref_write(%r, %old * 10 + %x); %old };
+  let %put = fn (%x: int32) -> int32 {
+    let %old = ref_read(%r);
+    let %_ = ref_write(%r, %old * 10 + %x);
+    %old
+  };
   let %a = %put(1);
   let %b = %put(2);
   let %now = ref_read(%r);
