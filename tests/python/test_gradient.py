@@ -31,8 +31,8 @@ def check(make, *arrays, mode="first_order"):
     y = make(*args)
     y = y.astuple() if isinstance(y, relay.TupleWrapper) else y
     kind = run_infer_type(y).checked_type
-    parts = [y] if isinstance(kind, relay.TensorType) else [y[i] for i in range(len(kind.fields))]
     kinds = [kind] if isinstance(kind, relay.TensorType) else list(kind.fields)
+    parts = [relay.TupleGetItem(y, i) for i in range(len(kinds))] if kinds != [kind] else [y]
     total = [
         relay.sum(p * relay.const(numbers(*map(int, k.shape), seed=i)))
         for i, (p, k) in enumerate(zip(parts, kinds, strict=True))

@@ -93,12 +93,8 @@ def test_batch_norm(axis, center, scale):
         return [y + beta if center else y, rest[2], rest[3]]
 
     def make(*args):
-        return (
-            relay.nn.batch_norm(*args, axis=axis, epsilon=1e-3, center=center, scale=scale)
-            .astuple()
-            .fields[0]
-            .tuple_value
-        )
+        how = {"axis": axis, "epsilon": 1e-3, "center": center, "scale": scale}
+        return relay.nn.batch_norm(*args, **how).astuple()
 
     check(make, reference, x, *vectors, **CLOSE)
     wrapped = relay.nn.batch_norm(*[relay.var(c) for c in "abcde"])

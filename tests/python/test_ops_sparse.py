@@ -165,7 +165,7 @@ def test_parts_of_a_sparse_reshape():
     i = relay.var("i", shape=(3, 2), dtype="int64")
     prev = relay.const(np.array([2, 6], "int64"))
     result = relay.sparse_reshape(i, prev, relay.const(np.array([3, 2, 2], "int64")))
-    assert isinstance(result.astuple(), relay.Tuple)
+    assert result.astuple().same_as(result.tuple_value)
     coordinates, shape = result
     types = [relay.transform.InferTypeLocal(x) for x in (coordinates, shape)]
     assert types == [relay.TensorType((3, 3), "int64"), relay.TensorType((3,), "int64")]

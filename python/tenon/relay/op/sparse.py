@@ -2,7 +2,7 @@
 
 import importlib
 
-from ..expr import Constant, Expr, TupleWrapper, const
+from ..expr import Constant, Expr, Tuple, TupleWrapper, const
 from . import _make, _rows
 
 
@@ -44,7 +44,7 @@ def sparse_to_dense(sparse_indices, output_shape, sparse_values, default_value=0
 sparse_reshape = _rows.wrapper("sparse_reshape", finish=lambda call: TupleWrapper(call, 2))
 
 sparse_fill_empty_rows = _rows.wrapper(
-    "sparse_fill_empty_rows", finish=lambda call: TupleWrapper(call, 3).astuple()
+    "sparse_fill_empty_rows", finish=lambda call: Tuple(list(TupleWrapper(call, 3)))
 )
 
 
