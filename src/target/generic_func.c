@@ -142,21 +142,11 @@ static int f_call(TN_ARGS) {
   return tn_func_call(v, args + 1, n - 1, ret);
 }
 
-/* The function that calls it. */
-static int call_bound(void *self, const tn_any *args, int32_t n, tn_any *ret) {
-  tn_func *v;
-  TN_GET(v, variant(self));
-  return tn_func_call(v, args, n, ret);
-}
-
+/* The variant of the current target. */
 static int f_packed(TN_ARGS) {
   tn_GenericFunc *f;
-  tn_func *bound;
   TN_TRY(need(args, n, &f));
-  tn_retain(f);
-  bound = tn_func_new(call_bound, f, (void (*)(void *))tn_release);
-  if (!bound) tn_release(f);
-  return tn_ret_obj(ret, bound ? tn_scope_own(bound) : NULL);
+  return tn_ret_obj(ret, variant(f));
 }
 
 static const tn_func_row rows[] = {

@@ -44,6 +44,26 @@ def test_first_key_wins():
     assert str(tgt.get_native_generic_func("test.first_key")()) == "default"
 
 
+def test_variants_that_come_and_go():
+    """What is registered with the native function counts, and get_packed_func brings it back."""
+
+    @tgt.override_native_generic_func("test.come_and_go")
+    def pick(x):
+        return x
+
+    pick.register("cpu", lambda x: 2 * x)
+    with Target("c"):
+        native = tgt.get_native_generic_func("test.come_and_go")
+        before = native.get_packed_func()
+        native.register(lambda x: 3 * x, "cpu", allow_override=True)
+        assert pick(5) == 15
+        native.register(before, "cpu", allow_override=True)
+        assert pick(5) == 10
+    assert pick(5) == 5
+    with pytest.raises(TypeError, match="pick: a native generic function takes no keywords"):
+        pick(x=5)
+
+
 def test_native_function():
     func = tgt.get_native_generic_func("test.native")
     assert func.same_as(tgt.get_native_generic_func("test.native"))
@@ -54,7 +74,7 @@ def test_native_function():
     packed = func.get_packed_func()
     assert func(1) == 2 and packed(1) == 2
     with Target("opencl"):
-        assert func(1) == 10 and packed(3) == 30
+        assert func(1) == 10 and packed(3) == 4 and func.get_packed_func()(3) == 30
     with pytest.raises(ValueError, match="there is a default function already"):
         func.set_default(lambda x: x)
     with pytest.raises(ValueError, match="there is a function for gpu already"):

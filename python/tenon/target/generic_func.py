@@ -49,7 +49,7 @@ class GenericFunc(Object):
         _ffi_api.GenericFuncRegisterFunc(self, func, keys, allow_override)
 
     def get_packed_func(self):
-        """A function that calls this one."""
+        """The variant of the current target, or the default."""
         return _ffi_api.GenericFuncGetPackedFunc(self)
 
 
@@ -69,11 +69,16 @@ def get_native_generic_func(name):
 
 
 def _generic(fdefault, node=None):
-    """Make `fdefault` dispatch on the current target; variants are given to `node` too."""
+    """Make `fdefault` dispatch on the current target. Variants are given to `node` too, which
+    then answers calls: others may have changed what it has."""
     variants = {}
 
     @functools.wraps(fdefault)
     def call(*args, **kwargs):
+        if node is not None:
+            if kwargs:
+                raise TypeError(f"{call.__name__}: a native generic function takes no keywords")
+            return node(*args)
         target = Target.current()
         keys = () if target is None else (str(key) for key in target.keys)
         func = next((variants[key] for key in keys if key in variants), fdefault)

@@ -148,17 +148,17 @@ class CallDoc(ExprDoc):
 
 
 class OperationKind(IntEnum):
-    """Operators."""
+    """Operators. Those that begin with ``_`` are the ends of their groups."""
 
     _UnaryStart = 0
     UnaryStart = 0
     USub = 1
     Invert = 2
     Not = 3
-    UnaryEnd = 4
     _UnaryEnd = 4
-    BinaryStart = 5
+    UnaryEnd = 4
     _BinaryStart = 5
+    BinaryStart = 5
     Add = 6
     Sub = 7
     Mult = 8
@@ -179,10 +179,12 @@ class OperationKind(IntEnum):
     GtE = 23
     And = 24
     Or = 25
-    BinaryEnd = 26
     _BinaryEnd = 26
+    BinaryEnd = 26
+    _SpecialStart = 27
     SpecialStart = 27
     IfThenElse = 28
+    _SpecialEnd = 29
     SpecialEnd = 29
 
 
