@@ -223,8 +223,18 @@ static int llvm_version(TN_ARGS) {
   return f ? tn_func_call(f, NULL, 0, ret) : 0;
 }
 
+/* (path, format) -> Module of a file of LLVM's text or bitcode */
+static int load_llvm(TN_ARGS) {
+  TN_NARGS("runtime.module.loadfile_ll", 2);
+  TN_TRY(need_llvm());
+  tn_func *f = tn_scope_own(tn_func_find("target.llvm_load_file"));
+  return f ? tn_func_call(f, args, 1, ret) : -1;
+}
+
 static const tn_func_row rows[] = {
     {"target.Build", build},
+    {"runtime.module.loadfile_ll", load_llvm},
+    {"runtime.module.loadfile_bc", load_llvm},
     {"target.llvm_version_major", llvm_version},
 };
 

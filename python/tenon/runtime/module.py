@@ -405,7 +405,8 @@ def load_module(path, fmt=""):
     Parameters
     ----------
     path : str or path
-        A shared library, or a ``.o`` or ``.tar`` of object files, which is linked first.
+        A shared library, a ``.o`` or ``.tar`` of object files, which is linked first, or text or
+        bitcode of LLVM (``.ll``, ``.bc``).
     fmt : str
         Format; default: by the file's ending.
 

@@ -10,6 +10,7 @@
      dot.c      sums of products of small integers   x86_amx.c matrix registers
      library.c  imports, the system library              debug.c  lines of the script
      import.c   LLVM code in programs                per_function.c  functions compiled one by one
+     load.c     files of LLVM code
      guarded.c, guard.cc  errors where LLVM would end the process
 
    Representation. bfloat16 values are i16 and computed in float; bool is i1 in registers and a byte
@@ -199,6 +200,8 @@ const char *cg_symbol(const tn_GlobalVar *v, const tn_PrimFunc *func);
 const char *cg_system_prefix(const tn_IRModule *ir, const tn_target *t);
 /** Generates all functions; the module is verified. */
 int cg_generate(cg_module *m, const tn_IRModule *ir, const tn_target *t);
+/** The variable through which packed calls find their module; part of cg_generate. */
+void cg_add_context(cg_module *m);
 /** The types of an empty module; part of cg_generate. */
 void cg_find_types(cg_module *m);
 
@@ -278,6 +281,11 @@ LLVMMemoryBufferRef cg_merge_parts(const cg_part *parts, int n);
 int cg_parts_init(void);
 /** Makes parts the content of a code; they are retained. */
 int cg_code_set_parts(cg_code *c, const cg_part *parts, int n);
+
+/* ---- load.c ---- */
+
+/** Registers "target.llvm_load_file". */
+int cg_load_init(void);
 
 /* ---- machine.c ---- */
 

@@ -54,7 +54,7 @@ static LLVMFastMathFlags fast_flags(const tn_target *t) {
 }
 
 /* What libraries look functions up with: set by the runtime when the code is loaded. */
-static void add_context(cg_module *m) {
+void cg_add_context(cg_module *m) {
   LLVMValueRef g = LLVMAddGlobal(m->mod, m->ptr, "__tvm_module_ctx");
   LLVMSetInitializer(g, LLVMConstNull(m->ptr));
   LLVMSetLinkage(g, LLVMWeakAnyLinkage);
@@ -232,7 +232,7 @@ int cg_generate(cg_module *m, const tn_IRModule *ir, const tn_target *t) {
   m->ir = ir;
   m->fast = fast_flags(t);
   cg_find_types(m);
-  add_context(m);
+  cg_add_context(m);
   TN_TRY(for_each(m, declare));
   TN_TRY(for_each(m, import));
   int err = define_all(m, target_str(t, "debug-info", NULL));

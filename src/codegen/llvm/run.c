@@ -564,5 +564,6 @@ static const tn_func_row rows[] = {
 TN_API int tn_llvm_init(void);
 int tn_llvm_init(void) {
   TN_TRY(cg_parts_init());
+  TN_TRY(cg_load_init());
   return tn_func_register_rows(rows, TN_COUNT(rows));
 }
