@@ -93,7 +93,7 @@ def test_bounds_of_a_range():
     assert arith.IntGroupBounds(1, [x], [], []).find_best_range() is None
 
 
-@pytest.mark.growth
+@pytest.mark.unsanitized
 def test_too_large():
     names = [tir.Var(f"v{i}", "int32") for i in range(12)]
     dice = random.Random(1)

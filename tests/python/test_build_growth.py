@@ -11,7 +11,7 @@ import tenon
 from tenon import arith, relay, tir
 from tenon.relay import vm
 
-pytestmark = pytest.mark.growth
+pytestmark = pytest.mark.unsanitized
 CAP = 300  # seconds: what doubles with each step takes longer, whatever the machine does besides
 
 

@@ -160,7 +160,7 @@ def test_a_local_class_names_itself():
     assert a.numpy()[0] == 42
 
 
-@pytest.mark.growth
+@pytest.mark.unsanitized
 def test_blocks_of_very_many_instructions():
     n = 3000
     lines = [f"O[{i % 97}] = A[{i * 7 % 91}] * T.float32({i % 13}) + O[{i % 89}]" for i in range(n)]
@@ -221,7 +221,7 @@ def long_program(extra=()):
     return from_source("from tvm.script import tir as T\n" + "\n".join(lines) + "\n")
 
 
-@pytest.mark.growth
+@pytest.mark.unsanitized
 def test_long_program_is_divided():
     built = tenon.build(long_program(), target="llvm")
     parts = re.findall(r"^define internal [^@]*@[^(]*\.part", built.get_source(), re.MULTILINE)

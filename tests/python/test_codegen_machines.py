@@ -241,7 +241,7 @@ def refused_alone(*targets):
     return ast.literal_eval(done.stdout)
 
 
-@pytest.mark.growth
+@pytest.mark.unsanitized
 @pytest.mark.parametrize("triple", TRIPLES)
 def test_every_processor_that_llvm_knows(triple):
     """Code is made for it, or there is an error: LLVM ends no process."""

@@ -12,6 +12,8 @@ import tenon
 from built import kernels_of
 from tenon import relay
 
+pytestmark = pytest.mark.unsanitized
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 schedule = tenon.get_global_func("kernels.schedule")
 

@@ -31,6 +31,7 @@ def with_language(language):
     return [pytest.param(p, id=p.relative_to(ROOT).as_posix()) for p in pages]
 
 
+@pytest.mark.unsanitized
 @pytest.mark.parametrize("page", with_language("python"))
 def test_python_blocks(page):
     names = {"__name__": "example"}

@@ -9,6 +9,8 @@ import tenon
 from tenon import relay
 from tenon.contrib import graph_executor
 
+pytestmark = pytest.mark.unsanitized
+
 TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2}  # of the largest result
 CPUS = ["native", "haswell", "x86-64", "skylake-avx512"]
