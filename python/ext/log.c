@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "ext.h"
 
-enum { MOST_KEPT = 64 }; /* messages of one call: what comes after goes to standard error */
+enum { MAX_KEPT = 64 }; /* messages of one call: what comes after goes to standard error */
 
 typedef struct {
   tn_log_level level;
@@ -17,11 +17,11 @@ typedef struct {
 
 static _Thread_local int depth; /* of calls from Python that this thread is in */
 static _Thread_local int nkept;
-static _Thread_local record kept[MOST_KEPT];
+static _Thread_local record kept[MAX_KEPT];
 static PyObject *handler; /* of the package: (level, file, line, text) */
 
 static bool keep(tn_log_level level, const char *file, int line, const char *text) {
-  if (!depth || !handler || level < TN_LOG_WARNING || nkept == MOST_KEPT) return false;
+  if (!depth || !handler || level < TN_LOG_WARNING || nkept == MAX_KEPT) return false;
   record r = {level, line, tn_strdup(file), tn_strdup(text)};
   if (r.file && r.text) kept[nkept++] = r;
   else tn_free(r.file), tn_free(r.text);
@@ -41,7 +41,7 @@ void ext_log_leave(void) {
   --depth;
   if (!nkept) return;
   PyObject *type, *value, *tb;
-  record mine[MOST_KEPT]; /* the handler may call the library */
+  record mine[MAX_KEPT]; /* the handler may call the library */
   int n = nkept;
   memcpy(mine, kept, (size_t)n * sizeof *mine);
   nkept = 0;

@@ -11,7 +11,7 @@
 #include "cli/progress.h"
 #include "object/functions.h"
 
-enum { LEAST_RUNS = 5, MOST_RUNS = 1000000 };
+enum { MIN_RUNS = 5, MAX_RUNS = 1000000 };
 
 const cli_option cli_bench_options[] = {
     {"repeat", 'n', "N", "number of runs (default: as many as fit into a second, at least 5)",
@@ -49,7 +49,7 @@ static int64_t measure(const cli_args *a, cli_model *m, int64_t runs, double **t
   int64_t n = 0, cap = 0;
   double *list = NULL, begin = now();
   cli_count count = {.args = a, .total = runs};
-  while (runs ? n < runs : n < LEAST_RUNS || (now() - begin < 1 && n < MOST_RUNS)) {
+  while (runs ? n < runs : n < MIN_RUNS || (now() - begin < 1 && n < MAX_RUNS)) {
     if (n == cap) {
       cap = cap ? cap * 2 : 256;
       double *grown = tn_realloc_array(list, cap, sizeof *list);
@@ -118,8 +118,8 @@ int cli_bench(const cli_args *a) {
   CLI_MODEL(m);
   int64_t runs, warmup;
   double *times = NULL;
-  TN_TRY(cli_int(a, "repeat", 0, 1, MOST_RUNS, &runs));
-  TN_TRY(cli_int(a, "warmup", 3, 0, MOST_RUNS, &warmup));
+  TN_TRY(cli_int(a, "repeat", 0, 1, MAX_RUNS, &runs));
+  TN_TRY(cli_int(a, "warmup", 3, 0, MAX_RUNS, &warmup));
   TN_TRY(cli_model_open(&m, a));
   TN_TRY(clear_inputs(&m));
   for (int64_t i = 0; i < warmup; ++i) TN_TRY(cli_model_run(&m));

@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 
-enum { MOST_FROM_ONE = 1032 }; /* deflate cannot make more bytes of one */
+enum { MAX_FROM_ONE = 1032 }; /* deflate cannot make more bytes of one */
 
 /* As much as `room` bytes; *got tells how many there were. False when the data is damaged. */
 static bool inflate_all(const uint8_t *data, size_t n, uint8_t *to, size_t room, size_t *got) {
@@ -24,7 +24,7 @@ static bool inflate_all(const uint8_t *data, size_t n, uint8_t *to, size_t room,
 
 int cli_inflate(const char *what, const uint8_t *data, size_t n, size_t size, tn_buf *out) {
   size_t got = 0;
-  TN_CHECK(n < UINT32_MAX && size < UINT32_MAX && size / MOST_FROM_ONE <= n, ValueError, NULL,
+  TN_CHECK(n < UINT32_MAX && size < UINT32_MAX && size / MAX_FROM_ONE <= n, ValueError, NULL,
            "%s is damaged: %zu compressed bytes cannot become %zu", what, n, size);
   TN_AUTOFREE uint8_t *to = tn_alloc(size + 1); /* one more: a longer stream does not end */
   if (!to) return -1;

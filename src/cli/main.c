@@ -85,9 +85,9 @@ static int usage_error(const char *name) {
 /* What the library notices, each message once. */
 static void show_warning(void *ctx, tn_log_level level, const char *file, int line,
                          const char *text) {
-  enum { MOST = 256 };
+  enum { MAX = 256 };
   static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-  static uint64_t seen[MOST];
+  static uint64_t seen[MAX];
   static int nseen;
   (void)ctx;
   if (level < TN_LOG_WARNING) {
@@ -98,7 +98,7 @@ static void show_warning(void *ctx, tn_log_level level, const char *file, int li
   bool known = false;
   pthread_mutex_lock(&mutex);
   for (int i = 0; i < nseen && !known; ++i) known = seen[i] == hash;
-  if (!known && nseen < MOST) seen[nseen++] = hash;
+  if (!known && nseen < MAX) seen[nseen++] = hash;
   pthread_mutex_unlock(&mutex);
   if (!known)
     fprintf(stderr, "tenon: %s: %s\n", level == TN_LOG_WARNING ? "warning" : "error", text);

@@ -19,7 +19,7 @@ static int read_list(const cli_args *a, const char *option, double *out, int *n)
   for (*n = 0; at && *at; at += *at == ',') {
     char *end;
     double v = strtod(at, &end);
-    TN_CHECK(end != at && (*end == ',' || !*end) && isfinite(v) && *n < CLI_MOST_CHANNELS,
+    TN_CHECK(end != at && (*end == ',' || !*end) && isfinite(v) && *n < CLI_MAX_CHANNELS,
              ValueError, NULL,
              "tenon run: --%s: expected a number, or one for each channel as 0.5,0.5,0.5; got %s",
              option, cli_get(a, option, ""));
@@ -31,7 +31,7 @@ static int read_list(const cli_args *a, const char *option, double *out, int *n)
 
 int cli_picture_options_read(const cli_args *a, cli_picture_options *out) {
   int nscale;
-  double scale[CLI_MOST_CHANNELS] = {-1};
+  double scale[CLI_MAX_CHANNELS] = {-1};
   *out = (cli_picture_options){.resize = cli_has(a, "resize")};
   TN_TRY(read_list(a, "scale", scale, &nscale));
   TN_TRY(read_list(a, "mean", out->mean, &out->nmean));

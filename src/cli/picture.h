@@ -4,12 +4,12 @@
 
 #include "cli/cli.h"
 
-enum { CLI_MOST_CHANNELS = 4 };
+enum { CLI_MAX_CHANNELS = 4 };
 
 /* What --scale, --mean, --std and --resize say. */
 typedef struct {
   double scale; /* negative: 1/255 for floating point, 1 for integers */
-  double mean[CLI_MOST_CHANNELS], std[CLI_MOST_CHANNELS];
+  double mean[CLI_MAX_CHANNELS], std[CLI_MAX_CHANNELS];
   int nmean, nstd; /* 0, 1, or one for each channel */
   bool resize;
 } cli_picture_options;

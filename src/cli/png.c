@@ -20,9 +20,9 @@ static int format_of(int channels) {
 
 /* After the header is read. */
 static int decode(const char *path, png_image *image, cli_picture *out) {
-  TN_CHECK((int64_t)image->width * image->height <= CLI_MOST_PIXELS, ValueError, NULL,
+  TN_CHECK((int64_t)image->width * image->height <= CLI_MAX_PIXELS, ValueError, NULL,
            "%s: a picture of %u x %u, more than %d pixels", path, (unsigned)image->width,
-           (unsigned)image->height, CLI_MOST_PIXELS);
+           (unsigned)image->height, CLI_MAX_PIXELS);
   image->flags |= PNG_IMAGE_FLAG_16BIT_sRGB; /* 16 bits are finer steps of the same, not light */
   image->format = (png_uint_32)format_of(out->channels);
   out->width = image->width;

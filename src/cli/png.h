@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 
-enum { CLI_MOST_PIXELS = 1 << 26 };
+enum { CLI_MAX_PIXELS = 1 << 26 };
 
 typedef struct {
   int64_t width, height;
@@ -20,7 +20,7 @@ bool cli_is_png(const void *data, size_t n);
  *  where opacity is not asked for.
  *  @param path names it in messages @param channels 1, 3 or 4
  *  @param out its samples end with tn_buf_fini, also after an error
- *  @return 0, or -1: ValueError when it is damaged, has more than CLI_MOST_PIXELS, or the command
+ *  @return 0, or -1: ValueError when it is damaged, has more than CLI_MAX_PIXELS, or the command
  *  was built without libpng */
 int cli_png_read(const char *path, const void *data, size_t n, int channels, cli_picture *out);
 

@@ -21,7 +21,7 @@ typedef struct {
 } step;
 enum { NO_ARG = INT32_MIN, DEFAULT_LEVEL = 2, LAYOUT_LEVEL = 3 };
 /* That a kernel joins, or divides one into; docs/passes.md */
-enum { MOST_TENSORS = 64, MOST_OPEN_TENSORS = 16 };
+enum { MAX_TENSORS = 64, MAX_OPEN_TENSORS = 16 };
 
 /* The same for all executors. */
 // clang-format off
@@ -139,7 +139,7 @@ static tn_IRModule *must(const char *pass, const tn_any *args, int n, tn_IRModul
 
 static tn_IRModule *to_kernels(tn_IRModule *m, const driver_targets *t, bool plan) {
   tn_any config = tn_any_obj(t->config);
-  tn_any most[] = {tn_any_int(MOST_TENSORS), tn_any_int(MOST_OPEN_TENSORS)};
+  tn_any most[] = {tn_any_int(MAX_TENSORS), tn_any_int(MAX_OPEN_TENSORS)};
   if (external_in(m)) TN_GETP(m, must("Inline", NULL, 0, m)); /* at every level: calls of them */
   if (plan) TN_GETP(m, must("PlanDevices", &config, 1, m));
   TN_GETP(m, must("SplitArgs", most, TN_COUNT(most), m)); /* else builds would take too long */

@@ -168,11 +168,11 @@ static int add_tensor(tensors *t, tn_str *name, const int64_t *shape, int32_t nd
 
 /* [{"name", "dtype", "shape"}, ...] */
 static int read_ordered(const tn_json *j, tn_json_at list, tensors *t) {
-  enum { MOST_DIMS = 32 };
+  enum { MAX_DIMS = 32 };
   TN_CHECK(tn_json_is(j, list, TN_JSON_ARRAY), ValueError, NULL,
            "archive: metadata.json: expected a list of tensors");
   for (tn_json_at x = tn_json_first(j, list); x; x = tn_json_after(j, list, x)) {
-    int64_t shape[MOST_DIMS];
+    int64_t shape[MAX_DIMS];
     int32_t ndim = 0;
     tn_str *name, *dtype;
     TN_CHECK(tn_json_is(j, x, TN_JSON_OBJECT), ValueError, NULL,
@@ -183,7 +183,7 @@ static int read_ordered(const tn_json *j, tn_json_at list, tensors *t) {
     TN_CHECK(tn_json_is(j, dims, TN_JSON_ARRAY), ValueError, NULL,
              "archive: metadata.json: %s has no shape", tn_cstr(name));
     for (tn_json_at d = tn_json_first(j, dims); d; d = tn_json_after(j, dims, d))
-      TN_CHECK(ndim < MOST_DIMS && tn_json_int(j, d, &shape[ndim++]), ValueError, NULL,
+      TN_CHECK(ndim < MAX_DIMS && tn_json_int(j, d, &shape[ndim++]), ValueError, NULL,
                "archive: metadata.json: the shape of %s is none", tn_cstr(name));
     TN_TRY(add_tensor(t, name, shape, ndim, dtype));
   }

@@ -538,11 +538,11 @@ static int read_model(const tn_arr *a, mlf_model *out) {
 /* (path, [name, graph or None, module, params, targets, Relay text, functions, metadata or None,
    for a microcontroller, compiler or None], ...) */
 static int f_export(TN_ARGS) {
-  enum { MOST = 64 };
-  mlf_model models[MOST];
+  enum { MAX = 64 };
+  mlf_model models[MAX];
   const char *path;
-  TN_CHECK(n >= 1 && n <= MOST + 1, TypeError, NULL,
-           "export.ModelLibraryFormat7: expected a path and 1 to %d models", MOST);
+  TN_CHECK(n >= 1 && n <= MAX + 1, TypeError, NULL,
+           "export.ModelLibraryFormat7: expected a path and 1 to %d models", MAX);
   TN_TRY(tn_any_to_cstr(&args[0], &path));
   for (int32_t i = 1; i < n; ++i) {
     TN_ARG_OBJ(Array, a, i);

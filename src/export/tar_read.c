@@ -19,7 +19,7 @@ enum {
   MAGIC_AT = 257,
   PREFIX_AT = 345,
   PREFIX_LEN = 155,
-  MOST_FILES = 1 << 16
+  MAX_FILES = 1 << 16
 };
 
 typedef struct {
@@ -104,7 +104,7 @@ static int read_pax(reader *r, const uint8_t *p, size_t size) {
 }
 
 static int add(reader *r, const tn_str *name, const uint8_t *data, size_t size) {
-  TN_CHECK(r->n < MOST_FILES, ValueError, NULL, "archive: more than %d files", MOST_FILES);
+  TN_CHECK(r->n < MAX_FILES, ValueError, NULL, "archive: more than %d files", MAX_FILES);
   TN_GROW(r->files, r->cap, r->n + 1, return -1);
   r->files[r->n++] = (tar_file){tn_cstr(name), {data, size}};
   return 0;

@@ -23,10 +23,10 @@
 enum {
   MANY_REGISTERS = 16, /* more than so many: tiles of four vectors where all columns fill some */
   UNROLL = 4,          /* steps of a sum in a row */
-  LEAST_ROWS = 2,      /* fewer do not pay for transposing keys */
+  MIN_ROWS = 2,      /* fewer do not pay for transposing keys */
   LONG_ROW = 2048,     /* bytes from which rows of values lie on their own pages */
   ROWS_WORTH_PACKING = 32, /* that share values in panels */
-  MOST_LANES = 16
+  MAX_LANES = 16
 };
 
 /* Panels of one width in a matrix whose columns are whole vectors. */
@@ -150,7 +150,7 @@ static tn_stmt *transpose(const program *p, tn_Buffer *square) {
   TN_GETP(lanes, lanes_from(p, 0));
   for (int far = 1; far < p->lanes; far *= 2)
     for (int i = 0; i < p->lanes; ++i) {
-      int low[MOST_LANES], high[MOST_LANES];
+      int low[MAX_LANES], high[MAX_LANES];
       if (i & far) continue;
       for (int c = 0; c < p->lanes; ++c) {
         low[c] = c & far ? p->lanes + c - far : c;
@@ -387,7 +387,7 @@ static tn_stmt *over_lanes(const program *p, tn_Buffer *vector, uint32_t op) {
   tn_expr *lanes;
   TN_GETP(lanes, lanes_from(p, 0));
   for (int far = p->lanes / 2; far > 0; far /= 2) {
-    int from[MOST_LANES];
+    int from[MAX_LANES];
     for (int c = 0; c < p->lanes; ++c) from[c] = c ^ far;
     tn_Var *x = tir_var("x", ir_with_lanes(p->a->dtype, p->lanes));
     tn_stmt *s =
@@ -569,8 +569,8 @@ static int plan(program *p) {
 
 /* Do keys, values and scores of a head stay in the second level of cache? */
 static bool fits(const attention *a) {
-  int64_t bytes = a->dtype.bits / 8, held = a->columns * (a->depth + a->width + 2 * MOST_LANES);
-  return a->rows >= LEAST_ROWS && held <= INT32_MAX / 16 && held * bytes <= 2 * a->machine->l2;
+  int64_t bytes = a->dtype.bits / 8, held = a->columns * (a->depth + a->width + 2 * MAX_LANES);
+  return a->rows >= MIN_ROWS && held <= INT32_MAX / 16 && held * bytes <= 2 * a->machine->l2;
 }
 
 tn_PrimFunc *kernel_attention(tn_PrimFunc *f, const target_machine *m) {
@@ -579,7 +579,7 @@ tn_PrimFunc *kernel_attention(tn_PrimFunc *f, const target_machine *m) {
   int lanes = found > 0 ? m->vector_bytes * 8 / a.dtype.bits : 0;
   if (found < 0) return NULL;
   bool floats = lanes && a.dtype.code == kDLFloat && a.dtype.bits >= 32;
-  if (!floats || lanes < 2 || lanes > MOST_LANES || !fits(&a)) return f;
+  if (!floats || lanes < 2 || lanes > MAX_LANES || !fits(&a)) return f;
   TN_VEC(buffers);
   program p = {.a = &a, .lanes = lanes, .buffers = &buffers};
   tn_Var *item;

@@ -13,7 +13,7 @@
 #include "object/functions.h"
 #include "tenon/object.h"
 
-enum { NDIM = 4, MOST_BLOCKS = 96 };
+enum { NDIM = 4, MAX_BLOCKS = 96 };
 
 typedef struct {
   attention *a;
@@ -34,7 +34,7 @@ static int see_block(void *ctx, tn_obj *node) {
   const tn_Block *b = TN_AS(Block, node);
   if (!b || b->iter_vars->len == 0) return 0;
   const tn_BufferStore *store = store_of(b);
-  if (!store || ++s->nblocks > MOST_BLOCKS || tn_pmap_has(&s->blocks, store->buffer)) s->odd = true;
+  if (!store || ++s->nblocks > MAX_BLOCKS || tn_pmap_has(&s->blocks, store->buffer)) s->odd = true;
   return s->odd ? 0 : tn_pmap_put(&s->blocks, store->buffer, b);
 }
 
@@ -206,7 +206,7 @@ static int match_scores(search *s) {
 /* The first product among what is read, through stages that work element by element. */
 static const tn_Block *product_behind(const search *s, const tn_Buffer *x, int depth) {
   const tn_Block *b = tn_pmap_get(&s->blocks, x);
-  if (!b || depth > MOST_BLOCKS) return NULL;
+  if (!b || depth > MAX_BLOCKS) return NULL;
   if (b->init) return has_axes(b, NDIM + 1, true) ? b : NULL;
   for (int64_t i = 0; i < b->reads->len; ++i) {
     const tn_Buffer *read = ((const tn_BufferRegion *)tn_arr_obj(b->reads, i))->buffer;

@@ -16,9 +16,9 @@
 #include "kernels/conv_impl.h"
 
 enum {
-  MOST_COLS = 8,
-  MOST_ROWS = 2,
-  MOST_TAPS = 49,
+  MAX_COLS = 8,
+  MAX_ROWS = 2,
+  MAX_TAPS = 49,
   EXPANSION = 6, /* of channels, by the products around, where that is not known */
   WORK_FOR_THREADS = 1 << 17
 };
@@ -31,9 +31,9 @@ static int64_t extent_product(const kernel_conv *c, int from, int to) {
 
 kernel_conv_tile conv_depthwise_tile(const kernel_conv *c) {
   int64_t cols = kernel_extent(c, c->col), rows = kernel_extent(c, c->row);
-  int64_t tiles = (cols + MOST_COLS - 1) / MOST_COLS;
-  bool two = rows % MOST_ROWS == 0 && c->st->machine->vector_registers > 16;
-  return (kernel_conv_tile){two ? MOST_ROWS : 1, (cols + tiles - 1) / tiles, 1};
+  int64_t tiles = (cols + MAX_COLS - 1) / MAX_COLS;
+  bool two = rows % MAX_ROWS == 0 && c->st->machine->vector_registers > 16;
+  return (kernel_conv_tile){two ? MAX_ROWS : 1, (cols + tiles - 1) / tiles, 1};
 }
 
 static bool is_parallel(const kernel_stage *st) {
@@ -113,7 +113,7 @@ static int make_loops(conv_nest *d, bool shared, int64_t height, int *nparallel)
 
 bool conv_is_depthwise(const kernel_conv *c) {
   return c->depthwise && c->channel < 0 && conv_has_vectors(c) &&
-         extent_product(c, c->st->nspatial, c->st->naxes) <= MOST_TAPS;
+         extent_product(c, c->st->nspatial, c->st->naxes) <= MAX_TAPS;
 }
 
 int conv_depthwise_nest(conv_nest *d, bool shared, int64_t height, bool parallel,

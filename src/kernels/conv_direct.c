@@ -19,7 +19,7 @@
 /* LLVM moves the weights of unrolled channels next to each other, which fills more registers than
    there are. It finds the way back only where the data of a tile is without gaps, its weights are
    two vectors at most, all tiles are alike, and the window is that of an image. */
-enum { UNROLLED_CHANNELS = 4, MOST_SUMS = 3 };
+enum { UNROLLED_CHANNELS = 4, MAX_SUMS = 3 };
 
 /* The height and width assumed for images with dynamic extents. Each row is a band: a band of
    several rows would need a condition in every tile. */
@@ -27,7 +27,7 @@ enum { OPEN_ROWS = 61 };
 
 static int64_t unrolled_channels(const kernel_conv *c, const kernel_conv_tile *t) {
   bool few = c->strided || t->vectors > 2 || kernel_extent(c, c->col) % t->cols != 0 ||
-             c->st->naxes - c->st->nspatial > MOST_SUMS;
+             c->st->naxes - c->st->nspatial > MAX_SUMS;
   return few && c->block > UNROLLED_CHANNELS ? 1 : UNROLLED_CHANNELS;
 }
 

@@ -70,7 +70,7 @@ static void set_channel(kernel_conv *c) {
     if (!slides(st, c->data, i) && c->channel < 0) c->channel = i;
 }
 
-enum { MOST_TOGETHER = 16 };
+enum { MAX_TOGETHER = 16 };
 
 /* Channels read together: the block of the data's layout, else the largest divisor. */
 static int64_t block_of(const kernel_conv *c) {
@@ -81,7 +81,7 @@ static int64_t block_of(const kernel_conv *c) {
   if (kernel_uses(indices->items[last].v.obj, axis) && tir_as_int(shape->items[last].v.obj, &n) &&
       n > 0 && axis->extent % n == 0)
     return n;
-  for (n = MOST_TOGETHER; n > 1; --n)
+  for (n = MAX_TOGETHER; n > 1; --n)
     if (axis->extent % n == 0) return n;
   return 1;
 }

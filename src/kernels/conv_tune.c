@@ -10,7 +10,7 @@
 #include "kernels/conv_impl.h"
 #include "object/functions.h"
 
-enum { MOST_VECTORS = 8, MOST_COLS = 16 };
+enum { MAX_VECTORS = 8, MAX_COLS = 16 };
 
 void kernel_conv_workload(kernel_task *t, const kernel_conv2d *p, const int64_t out[2],
                           tn_dtype weight, tn_dtype result) {
@@ -127,7 +127,7 @@ static void offer_direct(const kernel_conv *c, const kernel_conv_tile *tile,
   for (int64_t i = 1; i <= rows && i + 2 <= most; ++i) kernel_knob_may(h, i);
   kernel_knob *w = kernel_task_knob(t, "tile_ow", tile->cols);
   for (int64_t i = 1; i <= cols && i + 2 <= most; ++i) kernel_knob_may(w, i);
-  kernel_knob_may_divide(kernel_task_knob(t, "tile_oc", tile->vectors), groups, MOST_VECTORS);
+  kernel_knob_may_divide(kernel_task_knob(t, "tile_oc", tile->vectors), groups, MAX_VECTORS);
   kernel_knob_may_divide(kernel_task_knob(t, "chunks", parts->chunks), groups, groups);
   kernel_knob_may_divide(kernel_task_knob(t, "bands", parts->bands), rows, rows);
   kernel_knob *fetch = kernel_task_knob(t, "fetch", parts->fetch);
@@ -175,7 +175,7 @@ int kernel_conv_tune_depthwise(const kernel_conv *c, kernel_conv_tile *tile, int
   kernel_conv_workload(&t, &p, out, c->weight->buffer->dtype, c->out->dtype);
   kernel_knob_may_divide(kernel_task_knob(&t, "tile_oh", tile->rows), rows, 4);
   kernel_knob *w = kernel_task_knob(&t, "tile_ow", tile->cols);
-  for (int64_t i = 1; i <= cols && i <= MOST_COLS; ++i) kernel_knob_may(w, i);
+  for (int64_t i = 1; i <= cols && i <= MAX_COLS; ++i) kernel_knob_may(w, i);
   kernel_knob_may_divide(kernel_task_knob(&t, "band", *band), rows, rows);
   int err = kernel_task_ask(&t, fits_depthwise, c);
   tile->rows = t.knobs[0].value;

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "kernels/kernels_impl.h"
 
-enum { LEAST = 4 }; /* lanes that are worth a vector */
+enum { MIN = 4 }; /* lanes that are worth a vector */
 
 /* Can the last axis run in vectors? Then it is all axes that run through memory as it does. */
 static int find_vectors(kernel_stage *st, bool *yes) {
@@ -22,7 +22,7 @@ static int find_vectors(kernel_stage *st, bool *yes) {
     --first;
   }
   TN_TRY(kernel_merge_axes(st, first, last));
-  *yes = st->axis[first].extent >= LEAST;
+  *yes = st->axis[first].extent >= MIN;
   return 0;
 }
 

@@ -31,13 +31,13 @@ enum {
   ROWS_WORTH_COPYING = 32, /* the same where it would only become denser */
   ROWS_BY_TURNS = 4,       /* at most */
   ROWS_WORTH_FETCHING = 8, /* rows whose work hides that the next panel comes from far */
-  LEAST_TILES = 8,         /* of a band: its last one may be short */
+  MIN_TILES = 8,         /* of a band: its last one may be short */
   SQUARE_TILES = 16,       /* from which tiles of four vectors are worth it */
   PANELS_OF_A_THREAD = 4,  /* from which threads have their share of panels alone */
   ROWS_WORTH_PIECES = 32,  /* fewer take little room */
   ROWS_OF_A_PIECE = 128,   /* more come in bands */
-  MOST_PIECES = 16,
-  LEAST_PIECE = 256, /* features: results are read and written for each piece */
+  MAX_PIECES = 16,
+  MIN_PIECE = 256, /* features: results are read and written for each piece */
   OPEN_ROWS = 8,     /* of a tile where their number or length is dynamic: padding costs less, and
                         each row has its own address in a register */
   LONG_ROW = 2048    /* bytes from which rows of B lie on their own pages */
@@ -146,7 +146,7 @@ int64_t kernels_dense_pieces(const target_machine *m, const kernel_dense *d, int
   int64_t rows = d->rows < ROWS_OF_A_PIECE ? d->rows : ROWS_OF_A_PIECE;
   int64_t most = m->l2 * 3 / 8 / ((rows + 2 * panel) * d->weight.bits / 8);
   if (d->features < 2 * most) return 1;
-  for (int64_t n = 2; n <= MOST_PIECES && d->features / n >= LEAST_PIECE; ++n)
+  for (int64_t n = 2; n <= MAX_PIECES && d->features / n >= MIN_PIECE; ++n)
     if (d->features % (n * UNROLL_K) == 0 && d->features / n <= most) return n;
   return 1;
 }
@@ -310,7 +310,7 @@ static int64_t room(const gemm *g) { return g->st->machine->l2 / 2; }
 static int64_t band_rows(const gemm *g) {
   int64_t row = g->k * (g->b->dtype.bits / 8);
   if (!g->panel || row <= 0 || is_open(g->m) || g->m * row <= room(g)) return g->m;
-  for (int64_t n = g->m / 2; n >= LEAST_TILES * g->tile.rows; --n)
+  for (int64_t n = g->m / 2; n >= MIN_TILES * g->tile.rows; --n)
     if (g->m % n == 0 && n * row <= room(g)) return n;
   return g->m;
 }

@@ -6,7 +6,7 @@
 #include "kernels/gemm.h"
 #include "kernels/tuning_task.h"
 
-enum { MOST_STEPS = 16 };
+enum { MAX_STEPS = 16 };
 
 /* Product of the extents of the axes around row and column that b depends on, or does not. */
 static int64_t around(const gemm *g, const tn_BufferLoad *b, bool depends) {
@@ -63,7 +63,7 @@ static void offer(const gemm *g, kernel_task *t) {
   for (int64_t v = 1; v <= 8; ++v)
     if (is_width(g, v)) kernel_knob_may(columns, v * g->st->lanes);
   kernel_knob *unrolled = kernel_task_knob(t, "tile_k", g->unrolled);
-  kernel_knob_may_divide(unrolled, steps, MOST_STEPS);
+  kernel_knob_may_divide(unrolled, steps, MAX_STEPS);
   kernel_knob *band = kernel_task_knob(t, "band_m", g->band);
   if (g->panel) kernel_knob_may_divide(band, g->m, g->m);
   else kernel_knob_may(band, g->m);

@@ -43,12 +43,12 @@ typedef struct {
   int nodes, loads;
 } tally;
 
-enum { MOST_NODES = 4096, MOST_REPEATED = 96, STOP = 2 };
+enum { MAX_NODES = 4096, MAX_REPEATED = 96, STOP = 2 };
 
 static int add_node(void *ctx, tn_obj *node) {
   tally *t = ctx;
   const tn_BufferLoad *load = TN_AS(BufferLoad, node);
-  if (++t->nodes > MOST_NODES) return STOP;
+  if (++t->nodes > MAX_NODES) return STOP;
   if (load) t->loads += load->buffer == t->buffer;
   return tn_visit_children(load ? (const tn_obj *)load->indices : node, add_node, ctx);
 }
@@ -65,7 +65,7 @@ static int repeats_much(const tn_BufferStore *value, const tn_BufferStore *reade
   TN_TRY(tally_of((const tn_obj *)value->value, NULL, &size));
   TN_TRY(tally_of((const tn_obj *)reader->value, value->buffer, &reads));
   int64_t repeated = (int64_t)size.nodes * (reads.loads - 1);
-  *much = reads.nodes > MOST_NODES || repeated > MOST_REPEATED;
+  *much = reads.nodes > MAX_NODES || repeated > MAX_REPEATED;
   return 0;
 }
 

@@ -82,8 +82,8 @@ int64_t kernels_whole_channels(const target_machine *m, tn_dtype t, int64_t chan
 /* For matrix registers channels are in blocks of a whole row of one, or of half a row; 0: they are
    not. */
 static int64_t tile_block(const target_machine *m, int64_t channels) {
-  enum { ROW = 64, LEAST = 32 };
-  for (int64_t b = ROW; b >= LEAST && m->int8 == MACHINE_INT8_TILES; b /= 2)
+  enum { ROW = 64, MIN = 32 };
+  for (int64_t b = ROW; b >= MIN && m->int8 == MACHINE_INT8_TILES; b /= 2)
     if (channels % b == 0) return b;
   return 0;
 }
@@ -127,14 +127,14 @@ static int64_t block_of_halves(int64_t channels) {
 /* bfloat16: for matrix registers, or channel by channel in the same blocks. */
 static bool blocks_of_halves(const target_machine *m, const kernel_conv2d *p,
                              kernel_conv2d_blocks *out) {
-  enum { PAIR = 2, LEAST_PIXELS = 1024 /* of a picture, that more channels pay */ };
+  enum { PAIR = 2, MIN_PIXELS = 1024 /* of a picture, that more channels pay */ };
   bool depthwise = p->groups == p->in && p->in > 1;
   *out = (kernel_conv2d_blocks){
       .in = block_of_halves(p->in), .out = block_of_halves(p->out), .group = depthwise ? 1 : PAIR};
   out->kernel_out = out->out;
   out->pictures = p->in <= FEW_CHANNELS && p->groups == 1 && p->dilation[1] == 1 &&
                   p->kernel[1] * FEW_CHANNELS <= TILE_ROW &&
-                  p->size[0] * p->size[1] >= LEAST_PIXELS;
+                  p->size[0] * p->size[1] >= MIN_PIXELS;
   if (out->pictures) out->in = FEW_CHANNELS;
   return m->bf16 == MACHINE_BF16_TILES && (p->groups == 1 || depthwise) && out->in && out->out;
 }

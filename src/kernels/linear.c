@@ -46,14 +46,14 @@ static tn_expr *number_of(const tn_arr *at, const tn_arr *shape, int64_t last, i
   return NULL;
 }
 
-enum { MOST_AXES = 32 };
+enum { MAX_AXES = 32 };
 
 /* The indices with numbers in the place of their last digits; the same list when there are none. */
 static tn_arr *linear(tn_arr *at, const tn_Buffer *b) {
-  const void *now[MOST_AXES];
+  const void *now[MAX_AXES];
   TN_VEC(v);
   bool any = false;
-  if (at->len > MOST_AXES) return at;
+  if (at->len > MAX_AXES) return at;
   for (int64_t last = at->len - 1, first; last >= 0; --last) {
     tn_expr *number = number_of(at, b->shape, last, &first);
     now[last] = number ? (tn_obj *)number : tn_arr_obj(at, last);

@@ -12,7 +12,7 @@
 #include "object/functions.h"
 #include "tir/schedule/layout.h"
 
-enum { MOST_NODES = 4096, STOP = 2 };
+enum { MAX_NODES = 4096, STOP = 2 };
 
 typedef struct {
   const kernel_stage *st;
@@ -60,7 +60,7 @@ static int look(void *ctx, tn_obj *node) {
   bool alone = node == (tn_obj *)j->outer->var || node == (tn_obj *)j->inner->var;
   bool fits = !alone;
   if (load) TN_TRY(side_by_side(j, load->indices, load->buffer->shape, &fits));
-  j->joined = j->joined && fits && ++j->nodes <= MOST_NODES;
+  j->joined = j->joined && fits && ++j->nodes <= MAX_NODES;
   if (!j->joined) return STOP;
   return load ? 0 : tn_visit_children(node, look, j);
 }

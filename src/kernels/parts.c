@@ -12,7 +12,7 @@
 #include "kernels/kernels_impl.h"
 #include "object/functions.h"
 
-enum { LEAST_LANES = 8, MOST_PARTS = 8 /* that are unrolled */ };
+enum { MIN_LANES = 8, MAX_PARTS = 8 /* that are unrolled */ };
 
 typedef struct {
   const kernel_axis *axis;
@@ -70,8 +70,8 @@ static int reads_neighbours(const kernel_stage *st, int64_t lanes) {
 /* Lanes of the largest parts of the last axis that are contiguous; 0: there are none. */
 static int part_lanes(const kernel_stage *st) {
   int64_t extent = st->axis[st->naxes - 1].extent;
-  for (int v = st->lanes; v >= LEAST_LANES; v /= 2) {
-    if (extent <= v || extent % v || extent / v > MOST_PARTS) continue;
+  for (int v = st->lanes; v >= MIN_LANES; v /= 2) {
+    if (extent <= v || extent % v || extent / v > MAX_PARTS) continue;
     int r = reads_neighbours(st, v);
     if (r) return r < 0 ? -1 : v;
   }

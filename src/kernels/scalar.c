@@ -69,14 +69,14 @@ static int order_reduction(kernel_stage *st) {
 
 /* ---- results at a time ---- */
 
-enum { MOST_SUMS = 8, MOST_OF_ROW = 64 };
+enum { MAX_SUMS = 8, MAX_OF_ROW = 64 };
 
 /* How many divide the last axis evenly. Integers are left to the dot products of the target. */
 static int64_t sums_at_a_time(const kernel_stage *st, tn_dtype t) {
   const kernel_axis *last = &st->axis[st->nspatial - 1];
   bool rows = st->machine->rows, near = last->contiguous || (rows && last->in_last);
   if (t.code != kDLFloat || !near || last->extent < 2) return 1;
-  for (int64_t n = rows ? MOST_OF_ROW : MOST_SUMS; n > 1; --n)
+  for (int64_t n = rows ? MAX_OF_ROW : MAX_SUMS; n > 1; --n)
     if (last->extent % n == 0) return n;
   return 1;
 }
@@ -112,10 +112,10 @@ static int sum_in_place(kernel_stage *st, tn_BlockRV *reader, tn_dtype t) {
   if (r <= 0) return r;
   TN_GET(st->block, (const tn_Block *)sch_get(st->sch, (tn_obj *)st->rv)); /* as it is now */
   TN_TRY(order_reduction(st));
-  if (few) TN_TRY(move_inside(st, few, n <= MOST_SUMS));
+  if (few) TN_TRY(move_inside(st, few, n <= MAX_SUMS));
   TN_TRY(kernel_parallel(st, outer, st->nspatial));
   TN_GET(init, sch_decompose_reduction(st->sch, st->rv, kernel_loop(st, st->nspatial)));
-  if (!few || n > MOST_SUMS) return 1;
+  if (!few || n > MAX_SUMS) return 1;
   TN_TRY(unroll_last(st, init));
   TN_TRY(unroll_last(st, reader));
   return 1;

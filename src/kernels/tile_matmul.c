@@ -22,14 +22,14 @@ enum {
   ROWS = 16,      /* of a tile */
   GROUPS = 16,    /* of values in a row of a tile */
   COLUMNS = 32,   /* of two tiles */
-  LEAST_ROWS = 7, /* fewer leave most of a tile empty */
-  MOST_LOOPS = 2 * KERNEL_MAX_AXES + 8
+  MIN_ROWS = 7, /* fewer leave most of a tile empty */
+  MAX_LOOPS = 2 * KERNEL_MAX_AXES + 8
 };
 
 /* The loops of a product, from the outside; those that are NULL are left out. */
 typedef struct {
   kernel_stage *st;
-  tn_LoopRV *outer[MOST_LOOPS], *sums[MOST_LOOPS];
+  tn_LoopRV *outer[MAX_LOOPS], *sums[MAX_LOOPS];
   int nouter, nsums;
   tn_LoopRV *tiles, *rows, *columns, *lanes, *window, *groups, *value;
   int64_t dot, length; /* values of a group, of a row */
@@ -56,7 +56,7 @@ static int split_sums(nest *t, tn_LoopRV *k) {
 }
 
 static int order(const nest *t) {
-  tn_LoopRV *all[2 * MOST_LOOPS + 8];
+  tn_LoopRV *all[2 * MAX_LOOPS + 8];
   int n = 0;
   for (int i = 0; i < t->nouter; ++i) add(all, &n, t->outer[i]);
   for (int i = 0; i < t->nsums; ++i) add(all, &n, t->sums[i]);
@@ -123,7 +123,7 @@ static int64_t block_rows(int64_t m) {
   int64_t best = divisor(m, ROWS);
   for (int64_t two = divisor(m, 2 * ROWS); two > ROWS; two = divisor(m, two - 1))
     if (two % 2 == 0) return two;
-  return best >= LEAST_ROWS ? best : 0;
+  return best >= MIN_ROWS ? best : 0;
 }
 
 static bool fits(const gemm *g) {

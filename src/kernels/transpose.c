@@ -9,13 +9,13 @@
 #include "kernels/kernels_impl.h"
 
 enum {
-  MOST = 16, /* values of each axis in a block: a line of float32 */
-  LEAST = 4
+  MAX = 16, /* values of each axis in a block: a line of float32 */
+  MIN = 4
 };
 
-/* Largest divisor of n up to MOST. */
+/* Largest divisor of n up to MAX. */
 static int64_t divisor(int64_t n) {
-  for (int64_t d = MOST; d > 1; --d)
+  for (int64_t d = MAX; d > 1; --d)
     if (n % d == 0) return d;
   return 1;
 }
@@ -37,7 +37,7 @@ int kernel_transpose(kernel_stage *st) {
   int from = source_axis(st);
   if (from < 0 || st->axis[from].extent <= 0 || st->axis[last].extent <= 0) return 0;
   int64_t rows = divisor(st->axis[from].extent), columns = divisor(st->axis[last].extent);
-  if (rows < LEAST || columns < LEAST) return 0;
+  if (rows < MIN || columns < MIN) return 0;
   tn_LoopRV *order[KERNEL_MAX_AXES + 2], *row, *column, *inner_row, *inner_column;
   TN_TRY(kernel_split(st, kernel_loop(st, from), rows, &row, &inner_row));
   TN_TRY(kernel_split(st, kernel_loop(st, last), columns, &column, &inner_column));

@@ -225,7 +225,7 @@ static tn_expr *width_at(const tn_Tensor *t, int64_t axis, int64_t which) {
 }
 
 /* Of a border: two of them and an extent fit into 64 bits. */
-static const int64_t MOST_WIDTH = (int64_t)1 << 60;
+static const int64_t MAX_WIDTH = (int64_t)1 << 60;
 
 static tn_arr *pad_shape(const relay_shape_query *q) {
   const tn_arr *in = relay_shape_of(q, 0);
@@ -236,8 +236,8 @@ static tn_arr *pad_shape(const relay_shape_query *q) {
     tn_expr *n = (tn_expr *)tn_arr_obj(in, i);
     for (int64_t side = 0; side < 2; ++side) {
       tn_expr *width = width_at(t, i, side);
-      relay_take_for_granted(tir_le(width, tir_i64(MOST_WIDTH)));
-      relay_take_for_granted(tir_ge(width, tir_i64(-MOST_WIDTH)));
+      relay_take_for_granted(tir_le(width, tir_i64(MAX_WIDTH)));
+      relay_take_for_granted(tir_ge(width, tir_i64(-MAX_WIDTH)));
       n = tir_add(n, width);
     }
     relay_take_for_granted(tir_ge(n, tir_i64(0)));

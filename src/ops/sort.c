@@ -241,7 +241,7 @@ static tn_Tensor *order_of(tn_Tensor *data, int64_t axis, bool ascend) {
 
 /* ---- the first few of the order ---- */
 
-enum { MOST_KEPT = 64 };
+enum { MAX_KEPT = 64 };
 
 /* Element i goes to its place among the k best so far, those it is better than move on; places[0]
    is where there is room. */
@@ -285,7 +285,7 @@ static tn_Tensor *best_of(tn_Tensor *data, int64_t axis, bool ascend, int64_t k)
 /* May so few be found without sorting? */
 static bool is_few(const tn_Tensor *data, int64_t axis, int64_t k) {
   int64_t n;
-  return k > 0 && k <= MOST_KEPT && tir_as_int((tn_obj *)te_extent(data, axis), &n) && k * 4 <= n;
+  return k > 0 && k <= MAX_KEPT && tir_as_int((tn_obj *)te_extent(data, axis), &n) && k * 4 <= n;
 }
 
 /* ---- computes ---- */

@@ -19,7 +19,7 @@ TN_NODES_LOCAL(SPLIT_ATTRS)
 
 /* ---- split ---- */
 
-enum { MOST_PARTS = 1 << 20 };
+enum { MAX_PARTS = 1 << 20 };
 
 /* Begin of each part and, last, the end. NULL with ValueError. @return array of PrimExpr */
 static tn_arr *bounds(const tn_SplitAttrs *a, tn_expr *extent) {
@@ -44,9 +44,9 @@ static tn_arr *bounds(const tn_SplitAttrs *a, tn_expr *extent) {
             "split: indices_or_sections need to be able to divide input.shape[axis]: %lld by %lld",
             (long long)n, (long long)sections);
   relay_take_multiple(extent, sections);
-  TN_CHECKP(sections <= MOST_PARTS, ValueError, NULL,
+  TN_CHECKP(sections <= MAX_PARTS, ValueError, NULL,
             "split: indices_or_sections: %lld parts, expected at most %d", (long long)sections,
-            MOST_PARTS);
+            MAX_PARTS);
   tn_expr *part = relay_dim_over(extent, sections);
   for (int64_t i = 0; i <= sections; ++i) TN_TRYP(tn_vec_push_obj(&v, relay_dim_times(part, i)));
   return tn_arr_from(&v);

@@ -29,7 +29,7 @@
     "attributes of vm.make_shape and vm.check_extents")
 TN_NODES_LOCAL(VM_ATTRS)
 
-enum { MOST_DIMS = 64 }; /* of a tensor in the machine */
+enum { MAX_DIMS = 64 }; /* of a tensor in the machine */
 
 static int nothing(relay_rel *r) { return relay_rel_result(r, relay_tuple_type(tn_arr_of(0))); }
 
@@ -108,11 +108,11 @@ static int check_places(const relay_rel *r, const tn_arr *extents, const tn_Tupl
     RELAY_CHECK(r, tir_as_int(tn_arr_obj(extents, i), &n), "an extent that is not a number");
     if (n >= 0) continue;
     at = -(n + 1);
-    const tn_TensorType *t = at / MOST_DIMS < tensors->fields->len
-                                 ? TN_AS(TensorType, tn_arr_obj(tensors->fields, at / MOST_DIMS))
+    const tn_TensorType *t = at / MAX_DIMS < tensors->fields->len
+                                 ? TN_AS(TensorType, tn_arr_obj(tensors->fields, at / MAX_DIMS))
                                  : NULL;
-    RELAY_CHECK(r, t && at % MOST_DIMS < t->shape->len, "unknown extent %lld of tensor %lld",
-                (long long)(at % MOST_DIMS), (long long)(at / MOST_DIMS));
+    RELAY_CHECK(r, t && at % MAX_DIMS < t->shape->len, "unknown extent %lld of tensor %lld",
+                (long long)(at % MAX_DIMS), (long long)(at / MAX_DIMS));
   }
   return RELAY_SOLVED;
 }
@@ -121,7 +121,7 @@ static int check_places(const relay_rel *r, const tn_arr *extents, const tn_Tupl
 static int make_shape_relation(relay_rel *r) {
   const tn_VMExtentsAttrs *a = r->attrs;
   RELAY_TUPLE_OF(tensors, r, 0);
-  RELAY_CHECK(r, a->extents->len <= MOST_DIMS, "a shape of %lld extents",
+  RELAY_CHECK(r, a->extents->len <= MAX_DIMS, "a shape of %lld extents",
               (long long)a->extents->len);
   if (check_places(r, a->extents, tensors) < 0) return RELAY_FAILED;
   return relay_rel_result(r, relay_tensor_type_of(&a->extents->len, 1, TN_I64));

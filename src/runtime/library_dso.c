@@ -107,7 +107,7 @@ static void make_global(void) {
 }
 
 /* Larger libraries are not copied to memory: they are mostly constants, which the loader shares. */
-enum { MOST_COPIED = 32 << 20 };
+enum { MAX_COPIED = 32 << 20 };
 
 /* A library that is open by its own name, in a copy of the file. NULL without an error where
    the system has no such copies, or the loader does not take them. */
@@ -149,7 +149,7 @@ static bool is_open(const char *path) {
 static tn_library *open_new(const char *path, int file, const tn_library_id *id) {
   bool others = is_open(path);
   tn_library *lib = open_file(path, id);
-  if (!lib || others || id->at.st_size > MOST_COPIED || !is_model(lib)) return lib;
+  if (!lib || others || id->at.st_size > MAX_COPIED || !is_model(lib)) return lib;
   tn_library *copy = open_copy(path, file, id);
   if (!copy) return tn_error_pending() ? (shared_close(lib), NULL) : lib;
   shared_close(lib);

@@ -7,7 +7,7 @@
 
 #include "child.h"
 
-enum { MOST = 64 };
+enum { MAX = 64 };
 
 static int start(void **state) {
   unsetenv("TENON_NUM_THREADS");
@@ -25,9 +25,9 @@ static int four_threads(void **state) {
 /* ---- results ---- */
 
 typedef struct {
-  _Atomic int runs[MOST];
+  _Atomic int runs[MAX];
   _Atomic int num_task;
-  pthread_t thread[MOST];
+  pthread_t thread[MAX];
 } record;
 
 static int note(int task_id, const tn_parallel_env *env, void *data) {
@@ -39,13 +39,13 @@ static int note(int task_id, const tn_parallel_env *env, void *data) {
 }
 
 static void assert_ran_once(record *r, int n) {
-  for (int i = 0; i < MOST; ++i) assert_int_equal(atomic_load(&r->runs[i]), i < n);
+  for (int i = 0; i < MAX; ++i) assert_int_equal(atomic_load(&r->runs[i]), i < n);
   assert_int_equal(atomic_load(&r->num_task), n);
 }
 
 static void test_every_task_runs_once(void **state) {
   (void)state;
-  for (int n = 1; n <= MOST; ++n) {
+  for (int n = 1; n <= MAX; ++n) {
     record r = {0};
     assert_int_equal(tn_parallel_launch(note, &r, n), 0);
     assert_ran_once(&r, n);
@@ -151,7 +151,7 @@ static void test_error_without_a_message(void **state) {
 /* ---- barrier ---- */
 
 typedef struct {
-  _Atomic int arrived[MOST];
+  _Atomic int arrived[MAX];
   _Atomic int wrong;
 } phases;
 

@@ -12,7 +12,7 @@
 #include "object/containers.h"
 #include "tenon/compiler.h"
 
-enum { BLOCK = 512, MOST = 1 << 17 };
+enum { BLOCK = 512, MAX = 1 << 17 };
 
 static size_t size_of(const uint8_t *header) {
   size_t size = 0;
@@ -56,7 +56,7 @@ static void check(const uint8_t *data, size_t n) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   require(tn_compiler_init() == 0, "start");
-  if (n > MOST) return 0;
+  if (n > MAX) return 0;
   uint8_t *copy = malloc(n ? n : 1);
   if (!copy) return 0;
   if (n) memcpy(copy, data, n);

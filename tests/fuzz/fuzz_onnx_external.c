@@ -16,7 +16,7 @@
 #include "fuzz.h"
 #include "import/onnx/model.h"
 
-enum { BYTES = 200, MOST_LINES = 8, MOST_INPUT = 4096 };
+enum { BYTES = 200, MAX_LINES = 8, MAX_INPUT_SIZE = 4096 };
 
 static tn_temp_folder top = {.lock = -1};
 static char folder[PATH_MAX]; /* the model's, as onnx_model has it */
@@ -52,7 +52,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
 /* Cuts the text at its lines and fills the entries. */
 static size_t read_lines(char *text, Onnx__StringStringEntryProto *entries) {
   size_t n = 0;
-  for (char *line = strtok(text, "\n"); line && n < MOST_LINES; line = strtok(NULL, "\n"), ++n) {
+  for (char *line = strtok(text, "\n"); line && n < MAX_LINES; line = strtok(NULL, "\n"), ++n) {
     char *value = strchr(line, '=');
     onnx__string_string_entry_proto__init(&entries[n]);
     if (value) *value++ = '\0';
@@ -71,11 +71,11 @@ static void check(const tn_tensor *t) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
-  if (n < 2 || n > MOST_INPUT || n < 2 + (size_t)(data[1] % 5)) return 0;
+  if (n < 2 || n > MAX_INPUT_SIZE || n < 2 + (size_t)(data[1] % 5)) return 0;
   TN_SCOPE(s);
   int64_t dims[4];
-  char text[MOST_INPUT + 1];
-  Onnx__StringStringEntryProto entries[MOST_LINES], *list[MOST_LINES];
+  char text[MAX_INPUT_SIZE + 1];
+  Onnx__StringStringEntryProto entries[MAX_LINES], *list[MAX_LINES];
   onnx_tensor t = ONNX__TENSOR_PROTO__INIT;
   onnx_model m = {.path = (char[]){"model"}, .folder = folder};
   t.dims = dims, t.n_dims = data[1] % 5;

@@ -7,13 +7,13 @@
 #include "tenon/compiler.h"
 
 /* A model may ask for large constants; they end as an error here. */
-enum { MOST_BYTES = 1 << 24 };
+enum { MAX_BYTES = 1 << 24 };
 
 static tn_allocator unlimited;
 
 static void *limited(void *ctx, void *old, size_t size) {
   (void)ctx;
-  return size > MOST_BYTES ? NULL : unlimited.alloc(unlimited.ctx, old, size);
+  return size > MAX_BYTES ? NULL : unlimited.alloc(unlimited.ctx, old, size);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) {

@@ -11,14 +11,14 @@
 #include "runtime/module.h"
 #include "runtime/tensor.h"
 
-enum { MOST_BYTES = 1 << 22 };
+enum { MAX_BYTES = 1 << 22 };
 
 static tn_allocator unlimited;
 static tn_module *lib;
 
 static void *limited(void *ctx, void *old, size_t size) {
   (void)ctx;
-  return size > MOST_BYTES ? NULL : unlimited.alloc(unlimited.ctx, old, size);
+  return size > MAX_BYTES ? NULL : unlimited.alloc(unlimited.ctx, old, size);
 }
 
 /* Reads all arguments but the last, which it fills. */

@@ -11,8 +11,8 @@ import tenon
 from tenon import relay
 from tenon.relay.testing import run_infer_type
 
-MOST_ELEMENTS, MOST_DIMS = 4000, 5
-MOST_STEPS = 29
+MAX_ELEMENTS, MAX_DIMS = 4000, 5
+MAX_STEPS = 29
 UNARY = ("tanh", "negative", "abs", "sigmoid", "exp", "ceil")
 BINARY = ("add", "subtract", "multiply", "maximum", "minimum")
 REDUCE = ("sum", "mean", "max", "min")
@@ -79,7 +79,7 @@ class Graph:
                     self.add(relay.TupleGetItem(expr, i))
             return
         shape = tuple(int(d) for d in type_.shape)
-        if np.prod(shape) <= MOST_ELEMENTS and len(shape) <= MOST_DIMS:
+        if np.prod(shape) <= MAX_ELEMENTS and len(shape) <= MAX_DIMS:
             self.values.append((expr, shape, type_.dtype))
 
     def pick(self, fits=lambda shape, dtype: True):
@@ -263,10 +263,10 @@ STEPS += (reduce, argmax, softmax, dense, batch_matmul, conv2d, conv2d, conv2d, 
 STEPS += (whole_images, take, strided_slice, where, cast, pad, topk, dims)
 
 
-def make(seed, most=MOST_STEPS):
+def make(seed, most=MAX_STEPS):
     """A module and its arguments as numpy arrays; of its steps only the first `most`."""
     g = Graph(seed)
-    for _ in range(min(most, g.number(1, MOST_STEPS + 1))):
+    for _ in range(min(most, g.number(1, MAX_STEPS + 1))):
         try:
             g.one_of(STEPS)(g)
         except NoSuchValue:
@@ -314,7 +314,7 @@ def check(got, want, level):
 EXECUTORS = (("graph", 3), ("vm", 3), ("graph", 0), ("aot", 3), ("vm", 1), ("graph", 4))
 
 
-def check_all(seed, most=MOST_STEPS):
+def check_all(seed, most=MAX_STEPS):
     """All executors on one program."""
     mod, args = make(seed, most)
     want = reference(mod, args)
@@ -331,7 +331,7 @@ def check_all(seed, most=MOST_STEPS):
 
 def shrink(seed):
     """The program of the fewest steps that fails."""
-    for most in range(1, MOST_STEPS + 1):
+    for most in range(1, MAX_STEPS + 1):
         try:
             check_all(seed, most)
         except Exception as e:

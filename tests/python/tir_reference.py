@@ -39,7 +39,7 @@ __all__ = [
     "python_source",
 ]
 
-MOST_LOOPS = 15  # Python nests no more than 20 blocks in one function
+MAX_LOOPS = 15  # Python nests no more than 20 blocks in one function
 
 
 def _name(node):
@@ -360,7 +360,7 @@ class Translator:
             self.put(self.expression(call))
 
     def loop(self, var, first, extent, body):
-        outlined = self.loops == MOST_LOOPS
+        outlined = self.loops == MAX_LOOPS
         if outlined:
             saved, self.loops = self.loops, 0
             name = self.fresh("part")

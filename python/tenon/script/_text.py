@@ -59,9 +59,9 @@ _MACROS = ("BoundMacro", "TIRMacro")
 # Python values that are data all through.
 _DATA = (bool, int, float, complex, str, bytes, tuple, list, dict, range, type(None))
 # Sizes of results: sums of sums, and lists that hold one twice, would grow without end.
-_MOST_BITS = 4096
-_MOST_ITEMS = 1 << 15
-_MOST_LISTS = 1 << 12
+_MAX_BITS = 4096
+_MAX_ITEMS = 1 << 15
+_MAX_LISTS = 1 << 12
 
 
 class Refused(DiagnosticError):
@@ -110,8 +110,8 @@ def holds_code(value):
         if any(map(runs_code, here)):
             return True
         seen += 1
-        if seen > _MOST_LISTS:
-            raise DiagnosticError(f"a value that holds more than {_MOST_LISTS} lists")
+        if seen > _MAX_LISTS:
+            raise DiagnosticError(f"a value that holds more than {_MAX_LISTS} lists")
         waiting.extend(here)
     return False
 
@@ -221,8 +221,8 @@ class TextEvaluator:
         if not numbers and not isinstance(node.op, ast.Add):
             raise Refused(node, "an operator on values that are not numbers")
         found = _BINARY[type(node.op)](a, b)
-        long = isinstance(found, int) and found.bit_length() > _MOST_BITS
-        if long or (isinstance(found, str | bytes | tuple | list) and len(found) > _MOST_ITEMS):
+        long = isinstance(found, int) and found.bit_length() > _MAX_BITS
+        if long or (isinstance(found, str | bytes | tuple | list) and len(found) > _MAX_ITEMS):
             raise Refused(node, "a value that grows too large")
         return found
 

@@ -15,7 +15,7 @@ from ..relay.op import get
 from ..relay.ty import TensorType, TupleType
 from ..te.tensor import Tensor
 
-_MOST_NUMBERS = 32  # of a constant; the choice between them is made for each element that reads it
+_MAX_NUMBERS = 32  # of a constant; the choice between them is made for each element that reads it
 
 
 def _enumerate(numbers):
@@ -42,7 +42,7 @@ def scalar(value, dtype):
 
 def _constant(numbers):
     """A tensor of a few numbers: each is an arm of a choice."""
-    if numbers.size > _MOST_NUMBERS:
+    if numbers.size > _MAX_NUMBERS:
         raise ValueError(
             f"topi: a constant of {numbers.size} numbers is too large: make it a te.placeholder"
         )

@@ -13,7 +13,7 @@
 #include "ir/imm.h"
 #include "codegen/c/gen.h"
 
-enum { MOST_LOOPS = 16 };
+enum { MAX_LOOPS = 16 };
 
 typedef struct {
   tn_For *loop;
@@ -22,7 +22,7 @@ typedef struct {
 
 typedef struct {
   c_gen *g;
-  level levels[MOST_LOOPS];
+  level levels[MAX_LOOPS];
   int n;
   tn_pmap lets; /* variables inside -> their values */
   const tn_BufferStore *store;
@@ -36,7 +36,7 @@ static int collect(fill *f, const tn_stmt *s) {
     const tn_LetStmt *let = TN_AS(LetStmt, s);
     if (loop) {
       level *l = &f->levels[f->n];
-      if (f->n == MOST_LOOPS || loop->kind != TIR_FOR_SERIAL || !tir_is_zero(loop->min) ||
+      if (f->n == MAX_LOOPS || loop->kind != TIR_FOR_SERIAL || !tir_is_zero(loop->min) ||
           !tir_as_int((tn_obj *)loop->extent, &l->extent) || l->extent <= 0)
         return 0;
       l->loop = loop, l->from = 0, l->to = l->extent;
@@ -111,8 +111,8 @@ static int64_t elements_in_order(fill *f) {
 /* ---- what is computed ---- */
 
 typedef struct {
-  tn_Var *vars[MOST_LOOPS]; /* of loops that begin at zero */
-  int64_t extents[MOST_LOOPS];
+  tn_Var *vars[MAX_LOOPS]; /* of loops that begin at zero */
+  int64_t extents[MAX_LOOPS];
   int n;
   tn_expr *value, *index;
 } nest;

@@ -22,7 +22,7 @@ enum {
   ROW_BYTES = 64,
   FIRST_A = 4,
   FIRST_W = 6,
-  MOST_ROWS = 16,
+  MAX_ROWS = 16,
   LANE_BYTES = 4,
   FIXED_ARGS = 13, /* before those of the loops */
   FETCH_ARG = 10,
@@ -31,7 +31,7 @@ enum {
   KIND_A_SIGN = 1,
   KIND_W_SIGN = 2,
   KIND_FROM_ZERO = 8, /* a bit: the sums begin with zero */
-  MOST_LOOPS = 4,
+  MAX_LOOPS = 4,
   ARCH_PRCTL = 158,
   ASK_FOR_STATE = 0x1023,
   TILE_DATA = 18
@@ -135,7 +135,7 @@ static int constant_arg(const tn_Call *call, int64_t i, int64_t least, int64_t m
 static int config(cg_fn *f, const tn_Call *call) {
   int64_t rows, groups;
   TN_TRY(cg_need_args(call, 2));
-  TN_TRY(constant_arg(call, 0, 1, MOST_ROWS, &rows));
+  TN_TRY(constant_arg(call, 0, 1, MAX_ROWS, &rows));
   TN_TRY(constant_arg(call, 1, 1, ROW_BYTES / LANE_BYTES, &groups));
   TN_TRY(get_permission(f));
   LLVMValueRef p = configuration(f, (int)rows, (int)groups);
@@ -151,8 +151,8 @@ typedef struct {
   bool from_zero;
   int64_t tiles[2];                                 /* along rows, along columns */
   LLVMValueRef c_tile, c_row, a_tile, a_row, w_row; /* bytes */
-  int64_t turns[MOST_LOOPS];
-  LLVMValueRef a_step[MOST_LOOPS], w_step[MOST_LOOPS];
+  int64_t turns[MAX_LOOPS];
+  LLVMValueRef a_step[MAX_LOOPS], w_step[MAX_LOOPS];
   int loops;
 } product;
 
@@ -175,8 +175,8 @@ static int read_product(cg_fn *f, const tn_Call *call, product *p) {
   LLVMValueRef *fixed[] = {&p->c,      &p->a,     &p->w,     NULL,      NULL, &p->c_tile, &p->c_row,
                            &p->a_tile, &p->a_row, &p->w_row, &p->fetch, NULL, NULL};
   TN_TRY(cg_need_args(call, FIXED_ARGS));
-  TN_CHECK(n % 3 == 0 && n / 3 <= MOST_LOOPS, CodegenError, call->span,
-           "llvm: tile_product: expected three arguments for each of up to %d loops", MOST_LOOPS);
+  TN_CHECK(n % 3 == 0 && n / 3 <= MAX_LOOPS, CodegenError, call->span,
+           "llvm: tile_product: expected three arguments for each of up to %d loops", MAX_LOOPS);
   for (int i = 0; i < FIXED_ARGS; ++i) {
     bool pointer = i < 3 || i == FETCH_ARG;
     if (i == KIND_ARG) TN_TRY(read_kind(call, p));

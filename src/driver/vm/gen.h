@@ -112,10 +112,10 @@ int64_t vm_tag(const vm_gen *g, const tn_Constructor *c);
 
 /** Extents of a result that are known, or those of arguments: as make_shape has them, of tensors
  * among the arguments. */
-enum { VM_MOST_PLACES = 8, VM_MOST_PAIRS = 16 };
+enum { VM_MAX_PLACES = 8, VM_MAX_PAIRS = 16 };
 typedef struct {
   int n; /* -1: they must be computed */
-  int64_t at[VM_MOST_PLACES];
+  int64_t at[VM_MAX_PLACES];
 } vm_places;
 
 enum { VM_READS_NOTHING = 0, VM_READS_SHAPE = 1, VM_READS_VALUES = 2 };
@@ -127,7 +127,7 @@ typedef struct {
   bool no_pairs;     /* should the program check everything? So it does without `places`, too. */
   /* pairs of extents that must be equal, as in places; none where the program checks */
   int npair;
-  int64_t pairs[2 * VM_MOST_PAIRS];
+  int64_t pairs[2 * VM_MAX_PAIRS];
   bool checks; /* does the program tell whether the arguments fit? */
 } vm_shapes;
 /** @param inputs, outputs how many tensors the kernel takes and gives */

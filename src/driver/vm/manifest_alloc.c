@@ -196,7 +196,7 @@ static int call_shape_function(kernel_call *k) {
    those that are used. */
 static void *named_extents(kernel_call *k, const int64_t *extents, int n, void **tensors) {
   TN_VEC(used);
-  int64_t now[2 * VM_MOST_PAIRS];
+  int64_t now[2 * VM_MAX_PAIRS];
   for (int i = 0; i < n; ++i) {
     int64_t at = -(extents[i] + 1), j = 0;
     now[i] = extents[i];

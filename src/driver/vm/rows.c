@@ -21,7 +21,7 @@
 #include "relay/op.h"
 
 enum {
-  LEAST_WORK = 4096,   /* multiplications for each row from which pieces are worth while, but for
+  MIN_WORK = 4096,   /* multiplications for each row from which pieces are worth while, but for
                           products of matrices, which are slow otherwise */
   MUCH_WORK = 1 << 20, /* from which more than one row at a time brings nothing */
   MUCH_REUSE = 32      /* uses of each shared element within a row from which the same holds */
@@ -201,7 +201,7 @@ static int add_sharing(const tn_RelayFunction *f, const target_machine *m, bool 
 
 /* Pieces of rows that have little in common. */
 static void add_apart(vm_pieces *all, int64_t work) {
-  if (work < LEAST_WORK) add_size(all, 64, 640);
+  if (work < MIN_WORK) add_size(all, 64, 640);
   if (work < MUCH_WORK) add_size(all, 8, 80);
   add_size(all, 1, 10);
 }
@@ -244,7 +244,7 @@ int vm_row_pieces(const tn_RelayFunction *f, const tn_PrimFunc *p, const target_
   if (shared < 0 && product && m->vector_bytes > 0) add_few(p, rows);
   if (shared < 0 || !strchr(rows->mask, 'r')) return 0;
   TN_TRY(tn_post_order(p->body, check_block, &c));
-  if (!c.apart || !c.reduces || (c.work < LEAST_WORK && !product)) return 0;
+  if (!c.apart || !c.reduces || (c.work < MIN_WORK && !product)) return 0;
   if (shared > 0 && c.work / shared < MUCH_REUSE)
     return add_sharing(f, m, shared > m->l2 / (int64_t)sizeof(float) / 2, rows);
   add_apart(&rows->direct, c.work);

@@ -140,12 +140,12 @@ static tn_arr *values_for(shapes *s, const tn_RelayCall *c, uint32_t mask) {
 
 /* ---- names ---- */
 
-enum { MOST_NODES = 16 };
+enum { MAX_NODES = 16 };
 
 /* The extent, or a variable that stands for it where it is large: the same for the same one. */
 static tn_obj *with_name(shapes *s, tn_obj *e) {
   tn_vec *all = &s->named;
-  if (!tir_is_larger((tn_expr *)e, MOST_NODES)) return e;
+  if (!tir_is_larger((tn_expr *)e, MAX_NODES)) return e;
   for (int64_t i = 0; i < all->len; i += 2)
     if (arith_same((tn_expr *)all->items[i + 1].v.obj, (tn_expr *)e)) return all->items[i].v.obj;
   tn_SizeVar *v;
@@ -331,7 +331,7 @@ static int64_t place_of(const shapes *s, const tn_obj *extent) {
 
 /* All extents where they are known or those of arguments. */
 static vm_places places_of(const shapes *s, const tn_arr *extents) {
-  vm_places r = {.n = extents->len <= VM_MOST_PLACES ? (int)extents->len : -1};
+  vm_places r = {.n = extents->len <= VM_MAX_PLACES ? (int)extents->len : -1};
   for (int i = 0; i < r.n; ++i) {
     const tn_obj *e = tn_arr_obj(extents, i);
     if (!tir_as_int(e, &r.at[i]) && (r.at[i] = place_of(s, e)) == 0) r.n = -1;
@@ -352,7 +352,7 @@ static bool as_pairs(const shapes *s, vm_shapes *known) {
   for (int64_t i = 0; i < s->taken.len; ++i) {
     const tn_EQ *eq = TN_AS(EQ, s->taken.items[i].v.obj);
     int64_t *pair = known->pairs + 2 * known->npair;
-    if (!eq || known->npair == VM_MOST_PAIRS || !number_of(s, (const tn_obj *)eq->a, &pair[0]) ||
+    if (!eq || known->npair == VM_MAX_PAIRS || !number_of(s, (const tn_obj *)eq->a, &pair[0]) ||
         !number_of(s, (const tn_obj *)eq->b, &pair[1]))
       return known->npair = 0, false;
     ++known->npair;

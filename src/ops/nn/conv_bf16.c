@@ -28,12 +28,12 @@ static bool is_float(const tn_Type *t) {
 
 /* Do lines of the result divide into tiles that are not nearly empty? */
 static bool has_full_tiles(const relay_replace *r, const kernel_conv2d *p) {
-  enum { NCHW_WIDTH = 3, LEAST_PIXELS = 3, MOST_PIXELS = 16 };
+  enum { NCHW_WIDTH = 3, MIN_PIXELS = 3, MAX_PIXELS = 16 };
   int64_t width;
   if (!relay_is_static(r->out_type) ||
       !relay_known_int(TN_AS(TensorType, r->out_type)->shape, NCHW_WIDTH, &width))
     return false;
-  return p->groups > 1 || width <= MOST_PIXELS || kernels_tile_pixels(width) >= LEAST_PIXELS;
+  return p->groups > 1 || width <= MAX_PIXELS || kernels_tile_pixels(width) >= MIN_PIXELS;
 }
 
 /* @return 1, 0 where it is none that the machine has blocks for, -1 error */

@@ -186,7 +186,7 @@ void *ops_legalize_conv(const relay_replace *r) {
 
 /* ---- transposed ---- */
 
-enum { MAX_SPATIAL = 3, MOST_PLACES = 64 };
+enum { MAX_SPATIAL = 3, MAX_PLACES = 64 };
 
 /* Along the axes of lines, images or volumes. */
 typedef struct {
@@ -222,7 +222,7 @@ static bool read_transposed(const relay_replace *r, const ops_axes *d, const ops
     int64_t step = p->step[i] = relay_listed(strides, i), size = extent_of(d, letter);
     p->kernel[i] = extent_of(w, letter);
     p->result[i] = extent_of(&o, letter);
-    if (relay_listed(dilation, i) != 1 || step > MOST_PLACES / p->places || p->kernel[i] <= 0 ||
+    if (relay_listed(dilation, i) != 1 || step > MAX_PLACES / p->places || p->kernel[i] <= 0 ||
         size == 0 || p->result[i] == 0)
       return false;
     int64_t last = p->kernel[i] - after[i] + relay_listed(extra, extra->len == 1 ? 0 : i);

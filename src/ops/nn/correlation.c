@@ -26,17 +26,17 @@ typedef struct {
 } correlation;
 
 static int read_attrs(const tn_CorrelationAttrs *a, correlation *c) {
-  enum { MOST = 1 << 14 }; /* moves and elements of a patch, squared, are int32 */
+  enum { MAX = 1 << 14 }; /* moves and elements of a patch, squared, are int32 */
   *c = (correlation){.a = a};
   TN_CHECK(a->kernel_size > 0 && a->kernel_size % 2 && a->max_displacement >= 0 && a->stride1 > 0 &&
                a->stride2 > 0,
            ValueError, NULL,
            "kernel_size must be odd, strides positive and max_displacement not negative");
-  TN_CHECK(a->kernel_size <= MOST && a->max_displacement <= MOST && a->stride1 <= INT32_MAX &&
+  TN_CHECK(a->kernel_size <= MAX && a->max_displacement <= MAX && a->stride1 <= INT32_MAX &&
                a->stride2 <= INT32_MAX,
            ValueError, NULL,
            "kernel_size=%lld, max_displacement=%lld: expected %d at most, and strides of 32 bits",
-           (long long)a->kernel_size, (long long)a->max_displacement, MOST);
+           (long long)a->kernel_size, (long long)a->max_displacement, MAX);
   TN_CHECK(tn_str_eq(a->layout, "NCHW"), ValueError, NULL, "layout must be NCHW, got %s",
            tn_cstr(a->layout));
   TN_TRY(ops_get_pads(a->padding, 2, &c->before[2], &c->after[2], "nn.correlation"));

@@ -36,7 +36,7 @@
     tn_no_hooks, "attributes of vision.multibox_transform_loc")
 TN_NODES_LOCAL(ANCHORS_ATTRS)
 
-enum { MOST_BOXES = 256 }; /* of a place */
+enum { MAX_BOXES = 256 }; /* of a place */
 
 /* Number i of a list of constants: false where it is none. */
 static bool number(const tn_arr *list, int64_t i, double *out) {
@@ -83,8 +83,8 @@ static int relate_prior(relay_rel *r) {
   RELAY_TENSOR(data, r, 0);
   RELAY_CHECK(r, data->shape->len == 4 && ir_is_floating(data->dtype),
               "data must be floats of 4 dimensions, got %s", relay_type_text(data));
-  if (check_numbers(r, "sizes", a->sizes, 1, MOST_BOXES) ||
-      check_numbers(r, "ratios", a->ratios, 1, MOST_BOXES) ||
+  if (check_numbers(r, "sizes", a->sizes, 1, MAX_BOXES) ||
+      check_numbers(r, "ratios", a->ratios, 1, MAX_BOXES) ||
       check_numbers(r, "steps", a->steps, 2, 2) || check_numbers(r, "offsets", a->offsets, 2, 2))
     return RELAY_FAILED;
   for (int64_t i = 0; i < a->ratios->len; ++i)

@@ -30,7 +30,7 @@
     "attributes of vision.roi_align")
 TN_NODES_LOCAL(ROI_ALIGN_ATTRS)
 
-enum { MOST_SAMPLES = 1024 }; /* along an axis, whatever a box says */
+enum { MAX_SAMPLES = 1024 }; /* along an axis, whatever a box says */
 
 /* ---- relation ---- */
 
@@ -104,7 +104,7 @@ static side side_of(const align *x, int axis) {
   side s = {begin, tir_div(span, parts), tir_i32((int32_t)a->sample_ratio)};
   if (a->sample_ratio <= 0) {
     tn_expr *n = tir_rounding(TIR_OP_ceil, s.part, NULL);
-    n = tir_min(tir_max(n, number(x, 1)), number(x, MOST_SAMPLES));
+    n = tir_min(tir_max(n, number(x, 1)), number(x, MAX_SAMPLES));
     s.samples = tir_cast(TN_I32, n, NULL);
   }
   return s;

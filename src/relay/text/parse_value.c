@@ -256,11 +256,11 @@ int rt_attributes(rt *p, tn_map *out) {
 /* ---- attributes of operators ---- */
 
 static int make_node(const tn_type *type, const tn_map *values, tn_Attrs **out) {
-  enum { MOST = 64 };
-  const char *names[MOST];
-  tn_any items[MOST];
+  enum { MAX = 64 };
+  const char *names[MAX];
+  tn_any items[MAX];
   int n = 0;
-  TN_CHECK(values->len <= MOST, ValueError, NULL, "more than %d attributes", MOST);
+  TN_CHECK(values->len <= MAX, ValueError, NULL, "more than %d attributes", MAX);
   for (int64_t i = 0; i < values->len; ++i) {
     names[n] = tn_cstr((const tn_str *)values->entries[i].key.v.obj);
     items[n++] = values->entries[i].value;

@@ -29,7 +29,7 @@ enum { FEW_ROWS = 16 };
 /* Rows that are multiplied with weights that are kept small: converting them then hides behind
    reading them, from behind the cache or in it. */
 enum { ROWS_OF_LARGE = 8, ROWS_OF_SMALL = 2 };
-enum { LEAST_LANES = 8 }; /* of float32 in vectors of processors that convert by an instruction */
+enum { MIN_LANES = 8 }; /* of float32 in vectors of processors that convert by an instruction */
 
 typedef struct {
   tn_map *values; /* narrow expression -> the same of float32: what it is a cast of, or a cast */
@@ -285,11 +285,11 @@ static const tn_rewrite_case cases[] = {
 /* arguments: threads, bytes of the cache, lanes of float32; none: no weights are kept small */
 tn_RelayFunction *relay_compute_in_float32(tn_RelayFunction *f, const tn_pass_ctx *c) {
   widening all = {0};
-  int64_t lanes = LEAST_LANES;
+  int64_t lanes = MIN_LANES;
   if (relay_is_kernel(f)) return f;
   if (c->nargs > 1) TN_TRYP(tn_any_to_int(&c->args[1], &all.cache));
   if (c->nargs > 2) TN_TRYP(tn_any_to_int(&c->args[2], &lanes));
-  if (lanes < LEAST_LANES) all.cache = 0;
+  if (lanes < MIN_LANES) all.cache = 0;
   TN_GETP(f, relay_infer_expr(f, c->mod));
   TN_GETP(all.values, tn_scope_own(tn_map_new()));
   return tn_rewrite_if(f, enters, cases, TN_COUNT(cases), &all);

@@ -18,7 +18,7 @@
 
 /* ---- the inner product ---- */
 
-enum { MOST_AXES = 31 };
+enum { MAX_AXES = 31 };
 
 /* The argument of mean(x, axis=..., keepdims=True) and its axes, a bit each; NULL when it is
    something else. */
@@ -26,7 +26,7 @@ static void *mean_over(const void *e, uint32_t *axes) {
   const tn_RelayCall *c = relay_as_call(e, "mean");
   const tn_arr *list = c ? relay_attr_obj(c->attrs, "axis") : NULL;
   const tn_TensorType *t = c ? relay_known_type(relay_arg(c, 0)) : NULL;
-  if (!t || !list || list->len == 0 || t->shape->len > MOST_AXES ||
+  if (!t || !list || list->len == 0 || t->shape->len > MAX_AXES ||
       !relay_attr_int(c->attrs, "keepdims", 0) || relay_attr_int(c->attrs, "exclude", 0))
     return NULL;
   *axes = 0;

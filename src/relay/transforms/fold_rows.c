@@ -16,7 +16,7 @@
 #include "relay/transforms/make.h"
 #include "relay/transforms/transforms.h"
 
-enum { MOST_NDIM = 8 };
+enum { MAX_NDIM = 8 };
 
 typedef enum { SHARED, ROWS, OTHER } kind; /* the same for all rows, a row of the argument each */
 

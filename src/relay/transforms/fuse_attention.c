@@ -23,9 +23,9 @@
 
 enum {
   NDIM = 4,
-  MOST_STEPS = 16,  /* between the products */
-  LEAST_ROWS = 4,   /* fewer do not pay for transposing keys */
-  LEAST_COLUMNS = 8 /* of scores and of the result: less than a vector */
+  MAX_STEPS = 16,  /* between the products */
+  MIN_ROWS = 4,   /* fewer do not pay for transposing keys */
+  MIN_COLUMNS = 8 /* of scores and of the result: less than a vector */
 };
 
 /* An expression before and after what it is made of was rewritten. */
@@ -178,7 +178,7 @@ static bool is_step(const attention *t, const void *e) {
 static int64_t path_of(const attention *t, const void *e, int depth) {
   product p;
   const tn_RelayCall *c = (const tn_RelayCall *)e;
-  for (int64_t i = 0; depth < MOST_STEPS && i < c->args->len; ++i) {
+  for (int64_t i = 0; depth < MAX_STEPS && i < c->args->len; ++i) {
     const void *arg = relay_arg(c, i);
     pair same = {arg, (void *)(uintptr_t)arg};
     if (is_alone(t, arg) && product_of(same, &p)) return i;
@@ -190,7 +190,7 @@ static int64_t path_of(const attention *t, const void *e, int depth) {
 /* The first product, through steps. */
 static bool find_scores(attention *t) {
   pair e = t->x;
-  for (int depth = 0; depth <= MOST_STEPS; ++depth) {
+  for (int depth = 0; depth <= MAX_STEPS; ++depth) {
     if (!is_alone(t, e.pre)) return false;
     if (product_of(e, &t->scores)) return true;
     int64_t i = is_step(t, e.pre) ? path_of(t, e.pre, depth) : -1;
@@ -259,8 +259,8 @@ static int64_t extent_in(const product *p, const void *e, const char *names, cha
    kernels/attention.c asks the same. @param cache bytes */
 static bool is_worth_it(const attention *t, int64_t cache) {
   int64_t bytes = t->dtype.bits / 8;
-  return t->dtype.code == kDLFloat && t->dtype.bits >= 32 && t->m >= LEAST_ROWS &&
-         t->n >= LEAST_COLUMNS && t->d >= LEAST_COLUMNS && t->b > 0 && t->h > 0 && t->k > 0 &&
+  return t->dtype.code == kDLFloat && t->dtype.bits >= 32 && t->m >= MIN_ROWS &&
+         t->n >= MIN_COLUMNS && t->d >= MIN_COLUMNS && t->b > 0 && t->h > 0 && t->k > 0 &&
          t->n <= 2 * cache / bytes / (t->k + t->d + 32);
 }
 
@@ -323,7 +323,7 @@ static int64_t factor_of(const void *e, double *by) {
 
 /* An operand as it is read inside. @param scale where its factors go; NULL: they stay */
 static void *operand(attention *t, pair e, double *scale, int depth) {
-  if (depth > MOST_STEPS) return param_for(t, e);
+  if (depth > MAX_STEPS) return param_for(t, e);
   double by = 1;
   const tn_TupleGetItem *part = TN_AS(TupleGetItem, e.pre), *now = TN_AS(TupleGetItem, e.post);
   if (part && now && relay_as_call(part->tuple_value, "split")) {
@@ -416,7 +416,7 @@ static void *made(attention *t, pair call) {
    multiplied by do not count. */
 static const void *origin_of(const attention *t, const void *e, bool scaled) {
   double by;
-  for (int depth = 0; depth <= MOST_STEPS && is_alone(t, e); ++depth) {
+  for (int depth = 0; depth <= MAX_STEPS && is_alone(t, e); ++depth) {
     int64_t i = scaled ? factor_of(e, &by) : -1;
     if (i < 0 && !moves(e)) break;
     e = relay_arg((const tn_RelayCall *)e, i < 0 ? 0 : i);

@@ -22,8 +22,8 @@
 enum {
   MAX_NODES = 16, /* between two convolutions */
   NDIM = 5,       /* of data in blocks of channels */
-  MOST_TAPS = 49,
-  LEAST_BLOCK = 4,
+  MAX_TAPS = 49,
+  MIN_BLOCK = 4,
   ROW = 2,
   COL = 3,
   /* bytes in a cycle: of values that come back from behind the second level of cache and get a
@@ -146,7 +146,7 @@ static bool get_problem(const tn_RelayCall *c, problem *p) {
       !TN_AS(Constant, relay_arg(c, 1)) || !get_pads(c, p))
     return false;
   int n = relay_static_shape(data, in, NDIM);
-  if (n < NDIM - 1 || relay_static_shape(result, out, NDIM) != NDIM || out[NDIM - 1] < LEAST_BLOCK)
+  if (n < NDIM - 1 || relay_static_shape(result, out, NDIM) != NDIM || out[NDIM - 1] < MIN_BLOCK)
     return false;
   p->in = n == NDIM ? in[1] * in[NDIM - 1] : in[1];
   p->out = out[1] * out[NDIM - 1];
@@ -168,7 +168,7 @@ static bool is_product(const problem *p) {
 static bool is_depthwise(const problem *p) {
   for (int i = 0; i < 2; ++i)
     if (p->before[i] >= p->kernel[i] || p->after[i] >= p->kernel[i]) return false;
-  return p->in == p->out && p->kernel[0] * p->kernel[1] <= MOST_TAPS;
+  return p->in == p->out && p->kernel[0] * p->kernel[1] <= MAX_TAPS;
 }
 
 /* ---- what it costs ---- */

@@ -88,14 +88,14 @@ static bool is_too_large(fusion *f, int32_t from, int32_t to) {
   ++f->walk;
   f->seen[from] = f->walk;
   push_readers(f, from, &n);
-  while (n > 0 && total <= f->max_depth && open <= MOST_OPEN) {
+  while (n > 0 && total <= f->max_depth && open <= MAX_OPEN) {
     int32_t i = f->stack[--n];
     if (i == to) continue;
     total += f->groups[i].size;
     open += f->groups[i].open;
     push_readers(f, i, &n);
   }
-  return total > f->max_depth || open > MOST_OPEN;
+  return total > f->max_depth || open > MAX_OPEN;
 }
 
 static void merge(fusion *f, int32_t child, int32_t into) {

@@ -20,7 +20,7 @@
 #include "relay/transforms/make.h"
 #include "relay/transforms/transforms.h"
 
-enum { NDIM = 4, LEAST_ELEMENTS = 1024, MOST_DEEP = 32 };
+enum { NDIM = 4, MIN_ELEMENTS = 1024, MAX_DEEP = 32 };
 
 static const tn_dtype half_type = {kDLBfloat, 16, 1};
 
@@ -65,7 +65,7 @@ static bool is_rounding(const tn_RelayCall *c) {
 static bool is_value(const void *e) {
   const tn_TensorType *t = TN_AS(RelayCall, e) ? relay_known_type(e) : NULL;
   return t && tn_dtype_eq(t->dtype, TN_F32) && t->shape->len >= NDIM &&
-         relay_count_elements(t) >= LEAST_ELEMENTS;
+         relay_count_elements(t) >= MIN_ELEMENTS;
 }
 
 /* ---- who reads ---- */
@@ -144,7 +144,7 @@ static relay_expr *move(halving *h, const tn_RelayCall *pre, tn_RelayCall *c) {
 /* Does a convolution or the like end in this value, which one other reads? */
 static bool is_anchored(const halving *h, const void *e, int depth) {
   const tn_RelayCall *c = TN_AS(RelayCall, e);
-  if (!c || !relay_called_op(c) || depth == MOST_DEEP || tn_pmap_get_int(&h->readers, e, 0) > 1)
+  if (!c || !relay_called_op(c) || depth == MAX_DEEP || tn_pmap_get_int(&h->readers, e, 0) > 1)
     return false;
   if (!is_elementwise(c))
     return relay_op_pattern((const tn_obj *)c->op) == RELAY_OUT_ELEMWISE_FUSABLE;

@@ -24,8 +24,8 @@
 
 enum {
   MAX_NDIM = 8,
-  MOST_CALLS = 1 << 13, /* of all parts together */
-  LEAST_GAIN = 4        /* bytes that stay in cache for one that is copied at the ends */
+  MAX_CALLS = 1 << 13, /* of all parts together */
+  MIN_GAIN = 4        /* bytes that stay in cache for one that is copied at the ends */
 };
 
 typedef struct {
@@ -283,10 +283,10 @@ static int64_t images_of(const splitter *s) {
   for (int64_t i = 0; i < s->f->params->len; ++i)
     if (is_inside(s, tn_arr_obj(s->f->params, i)))
       ends += bytes_of(relay_known_type(tn_arr_obj(s->f->params, i)));
-  if (!s->plain || s->ends.len == 0 || s->largest <= one || s->inner < LEAST_GAIN * ends)
+  if (!s->plain || s->ends.len == 0 || s->largest <= one || s->inner < MIN_GAIN * ends)
     return s->batch;
   for (int64_t n = s->threads; n < s->batch; ++n)
-    if (s->batch % n == 0 && s->batch / n * s->order.len <= MOST_CALLS) return n;
+    if (s->batch % n == 0 && s->batch / n * s->order.len <= MAX_CALLS) return n;
   return s->batch;
 }
 

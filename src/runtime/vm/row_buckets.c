@@ -42,13 +42,13 @@ static int find_code(const tn_vm_machine *m, const char *name, const char *what,
   return 0;
 }
 
-enum { MOST = 1 << 20 }; /* rows, cost, extents of panels */
+enum { MAX = 1 << 20 }; /* rows, cost, extents of panels */
 
-/* The next number of a list, between 1 and MOST; 0: there is none. */
+/* The next number of a list, between 1 and MAX; 0: there is none. */
 static int64_t next_number(const char **list) {
   char *end = NULL;
   int64_t n = *list ? strtoll(*list, &end, 10) : 0;
-  if (!end || end == *list || n <= 0 || n > MOST) return 0;
+  if (!end || end == *list || n <= 0 || n > MAX) return 0;
   *list = *end == ',' ? end + 1 : end;
   return n;
 }
@@ -66,7 +66,7 @@ static int find_panels(const tn_vm_machine *m, const char *name, const tn_map *a
  */
 static int find_list(const tn_vm_machine *m, const char *name, const char *what, const char *sizes,
                      const char *costs, tn_vm_primitive *p) {
-  for (int64_t before = MOST + 1; p->npiece < TN_VM_MAX_PIECES;) {
+  for (int64_t before = MAX + 1; p->npiece < TN_VM_MAX_PIECES;) {
     tn_vm_piece *piece = &p->pieces[p->npiece];
     char full[40];
     piece->rows = next_number(&sizes);
@@ -100,7 +100,7 @@ int tn_vm_find_pieces(tn_vm_machine *m, int64_t primitive) {
 
 /* ---- calling them ---- */
 
-enum { MOST_ARGS = TN_LEGACY_INLINE_ARGS * 4 };
+enum { MAX_ARGS = TN_LEGACY_INLINE_ARGS * 4 };
 
 typedef struct {
   tn_vm_machine *m;
@@ -146,7 +146,7 @@ static void set_parts(const pieces_call *c, const tn_vm_piece *piece) {
 }
 
 static int call_piece(const pieces_call *c, const tn_vm_piece *piece) {
-  TVMValue values[MOST_ARGS];
+  TVMValue values[MAX_ARGS];
   for (int64_t i = 0; i < c->n; ++i) values[i].v_handle = &c->m->part[i];
   return tn_legacy_call_values(piece->code, values, c->m->codes, (int)c->n);
 }
@@ -281,7 +281,7 @@ static bool choose_panels(pieces_call *c) {
 
 int tn_vm_call_pieces(tn_vm_machine *m, const tn_vm_primitive *p, int64_t n, int64_t nout) {
   pieces_call c = {.m = m, .p = p, .n = n, .nout = nout, .end = p->npiece};
-  if (n > MOST_ARGS || !fits(m, p, n, &c.rows)) return 0;
+  if (n > MAX_ARGS || !fits(m, p, n, &c.rows)) return 0;
   c.first = p->npanel;
   while (c.first < p->npiece && p->pieces[c.first].rows != c.rows) ++c.first;
   if (c.first < p->npiece) /* the arguments are those of the piece */

@@ -13,7 +13,7 @@
 #include "tir/schedule/schedule.h"
 #include "tir/transforms/device_impl.h"
 
-enum { MOST_THREADS = 1024 };
+enum { MAX_THREADS = 1024 };
 
 static int find_thread(void *ctx, tn_obj *o) {
   (void)ctx;
@@ -105,8 +105,8 @@ tn_IRModule *tir_default_gpu_schedule(tn_IRModule *m, const tn_pass_ctx *c) {
               "BindTarget");
     if (!tir_is_gpu(tir_target_device_type(target))) continue;
     int64_t threads = tir_target_option(target, "max_threads_per_block", 0);
-    if (threads <= 0) threads = tir_target_option(target, "max_num_threads", MOST_THREADS);
-    TN_GETP(f, schedule(f, threads < 1 ? 1 : threads < MOST_THREADS ? threads : MOST_THREADS));
+    if (threads <= 0) threads = tir_target_option(target, "max_num_threads", MAX_THREADS);
+    TN_GETP(f, schedule(f, threads < 1 ? 1 : threads < MAX_THREADS ? threads : MAX_THREADS));
     TN_GETP(functions, tn_map_with(functions, e->key, tn_any_obj(f)));
   }
   return functions == m->functions ? m : ir_module_with_functions(m, functions);

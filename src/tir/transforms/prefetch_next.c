@@ -21,11 +21,11 @@
 
 enum {
   CACHE_LINE = 64,
-  LEAST_BYTES = 4096,   /* of a stretch: less is fetched while the loop starts */
-  MOST_BYTES = 1 << 20, /* more would push out what is being read */
-  MOST_LINES = 8,       /* in a turn: more cost more than they hide */
-  MOST_TURNS = 8,       /* for a line: with more the stretch is a small part of the time */
-  MOST_BUFFERS = 4
+  MIN_BYTES = 4096,   /* of a stretch: less is fetched while the loop starts */
+  MAX_BYTES = 1 << 20, /* more would push out what is being read */
+  MAX_LINES = 8,       /* in a turn: more cost more than they hide */
+  MAX_TURNS = 8,       /* for a line: with more the stretch is a small part of the time */
+  MAX_BUFFERS = 4
 };
 
 typedef struct {
@@ -48,7 +48,7 @@ typedef struct {
 /* ---- what is read ---- */
 
 typedef struct {
-  stretch found[MOST_BUFFERS];
+  stretch found[MAX_BUFFERS];
   int n;
   tn_vec *loops; /* For: in the marked one, all that are around the reads */
   tn_arr *vars;  /* of the marked loop, then of those */
@@ -94,7 +94,7 @@ static int note(void *ctx, tn_obj *o) {
   reads *r = ctx;
   const tn_BufferLoad *load = TN_AS(BufferLoad, o);
   int64_t stride = 0;
-  if (!load || load->indices->len != 1 || r->n == MOST_BUFFERS) return 0;
+  if (!load || load->indices->len != 1 || r->n == MAX_BUFFERS) return 0;
   tn_expr *index = (tn_expr *)tn_arr_obj(load->indices, 0);
   const tn_Ramp *vector = TN_AS(Ramp, index);
   tn_arr *factors, *one;
@@ -105,7 +105,7 @@ static int note(void *ctx, tn_obj *o) {
   }
   if (factors->len == 0 || !tir_as_int(tn_arr_obj(factors, 0), &stride)) return 0;
   int64_t size = bytes_of(load->buffer);
-  if (size <= 0 || stride < LEAST_BYTES / size || stride > MOST_BYTES / size) return 0;
+  if (size <= 0 || stride < MIN_BYTES / size || stride > MAX_BYTES / size) return 0;
   stretch s = stretch_of(r, load->buffer, factors, stride), *known = find(r, load->buffer);
   if (!known) r->found[r->n++] = s;
   else if (known->start != s.start || known->length != s.length)
@@ -133,7 +133,7 @@ static tn_stmt *fetch_all(const fetcher *x, const stretch *s, tn_stmt *body) {
   tn_dtype t = x->loop->dtype;
   int64_t lines = (s->length * bytes_of(s->buffer) + CACHE_LINE - 1) / CACHE_LINE;
   int64_t each = (lines + x->turns - 1) / x->turns;
-  if (each > MOST_LINES || x->turns / MOST_TURNS > lines) return body;
+  if (each > MAX_LINES || x->turns / MAX_TURNS > lines) return body;
   tn_expr *first = tir_mul(x->turn, tir_const_int(t, each));
   /* What lies behind the stretch would push out what is needed: the last line again. No condition,
      by which LoopPartition would divide the loop instead of where tiles are whole. */

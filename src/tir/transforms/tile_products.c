@@ -23,11 +23,11 @@
 #include "tir/transforms/transforms.h"
 
 enum {
-  MOST_LOOPS = 12,
-  MOST_SUMS = 4,
+  MAX_LOOPS = 12,
+  MAX_SUMS = 4,
   TILE_ROWS = 16,
   TILE_COLUMNS = 16,
-  MOST_GROUPS = 16, /* of values in a row of a tile */
+  MAX_GROUPS = 16, /* of values in a row of a tile */
   LANE = 4,         /* bytes of a sum, and of a group of values */
   OF_BYTES = 4,     /* kind of a product: and more for its signs (codegen/llvm/x86_amx.c) */
   A_SIGN = 1,
@@ -44,7 +44,7 @@ typedef struct {
 typedef struct {
   const tn_BufferStore *store;
   const tn_BufferLoad *a, *w;
-  nest_loop loop[MOST_LOOPS];
+  nest_loop loop[MAX_LOOPS];
   int n;
   int64_t bytes;    /* of an element of a and w */
   int64_t group;    /* elements that share a lane */
@@ -52,16 +52,16 @@ typedef struct {
   tn_expr *base[3]; /* of c, a, w */
   const nest_loop *value, *groups, *column, *columns, *row,
       *row_tile; /* columns, row_tile: outer ones or NULL */
-  const nest_loop *sum[MOST_SUMS];
+  const nest_loop *sum[MAX_SUMS];
   int sums;
 } product;
 
-enum { FETCH = 2, MOST_AROUND = 16, CACHE_LINE = 64, MOST_LINES = 16 };
+enum { FETCH = 2, MAX_AROUND = 16, CACHE_LINE = 64, MAX_LINES = 16 };
 
 typedef struct {
   int64_t rows; /* of the tiles of products that were found since the last configuration; 0: none */
   int64_t groups;
-  const tn_For *around[MOST_AROUND]; /* loops that are open, from the outside */
+  const tn_For *around[MAX_AROUND]; /* loops that are open, from the outside */
   int naround;
 } state;
 
@@ -70,7 +70,7 @@ typedef struct {
 /* The loops down to the store. */
 static bool read_loops(const tn_stmt *s, product *p) {
   for (const tn_For *f; (f = TN_AS(For, s)); s = f->body) {
-    if (p->n == MOST_LOOPS || f->kind == TIR_FOR_PARALLEL || !tir_is_zero(f->min) ||
+    if (p->n == MAX_LOOPS || f->kind == TIR_FOR_PARALLEL || !tir_is_zero(f->min) ||
         !tir_as_int((tn_obj *)f->extent, &p->loop[p->n].extent) || p->loop[p->n].extent <= 0)
       return false;
     p->loop[p->n++].var = f->loop_var;
@@ -152,7 +152,7 @@ static int64_t count_columns(const product *p) {
 static void join_groups(product *p) {
   nest_loop *l = p->n > 3 ? &p->loop[p->n - 3] : NULL, *in = l ? l + 1 : NULL;
   if (!l || l->c || in->c || l->a != in->a * in->extent || l->w != in->w * in->extent ||
-      l->extent > MOST_GROUPS / in->extent || in->extent > MOST_GROUPS)
+      l->extent > MAX_GROUPS / in->extent || in->extent > MAX_GROUPS)
     return;
   in->extent *= l->extent;
   *l = *in;
@@ -171,9 +171,9 @@ static bool give_parts(product *p) {
     else if (l->c && l->w && !l->a) ok = take_column(p, l);
     else if (l->c) ok = false;
     else if (l->extent == p->group && l->a == 1 && l->w == 1) ok = !p->value, p->value = l;
-    else if (i >= inner && l->extent <= MOST_GROUPS && l->a == p->group)
+    else if (i >= inner && l->extent <= MAX_GROUPS && l->a == p->group)
       ok = !p->groups, p->groups = l;
-    else ok = p->sums < MOST_SUMS, p->sum[ok ? p->sums++ : 0] = l;
+    else ok = p->sums < MAX_SUMS, p->sum[ok ? p->sums++ : 0] = l;
     if (!ok) return false;
   }
   return p->value && p->groups && p->column && p->row &&
@@ -221,7 +221,7 @@ static int find_fetch(const state *x, const product *p, fetch *out) {
   int64_t bytes = stride * p->bytes;
   if (bytes <= 0 || bytes > INT32_MAX || turns > INT32_MAX) return 0;
   int64_t lines = (bytes / CACHE_LINE + calls * turns - 1) / (calls * turns);
-  if (lines > MOST_LINES) return 0;
+  if (lines > MAX_LINES) return 0;
   out->lines = lines;
   out->from = tir_add(p->base[2], tir_const_int(p->base[2]->dtype, stride));
   int64_t part = lines * turns * CACHE_LINE / p->bytes;
@@ -269,11 +269,11 @@ static tn_stmt *as_call(const product *p, const fetch *next, bool from_zero) {
 /* Elements of the buffer of sums, one behind the other from the first on, that a nest of loops sets
    to zero; 0: it does something else. */
 static int64_t count_zeros(const tn_stmt *s, const product *p) {
-  int64_t n = 1, extents[MOST_LOOPS], by;
+  int64_t n = 1, extents[MAX_LOOPS], by;
   int loops = 0;
   TN_VEC(vars);
   for (const tn_For *f; (f = TN_AS(For, s)); s = f->body) {
-    if (loops == MOST_LOOPS || !tir_is_zero(f->min) || f->kind == TIR_FOR_PARALLEL ||
+    if (loops == MAX_LOOPS || !tir_is_zero(f->min) || f->kind == TIR_FOR_PARALLEL ||
         !tir_as_int((tn_obj *)f->extent, &extents[loops++]) || tn_vec_push_obj(&vars, f->loop_var))
       return 0;
   }
@@ -360,7 +360,7 @@ static tn_stmt *with_registers(state *x, tn_stmt *body) {
 
 static tn_obj *loop(tn_mut *m, tn_For *op) {
   state *x = m->ctx;
-  bool parallel = op->kind == TIR_FOR_PARALLEL, deep = x->naround == MOST_AROUND;
+  bool parallel = op->kind == TIR_FOR_PARALLEL, deep = x->naround == MAX_AROUND;
   int64_t rows = x->rows;
   if (parallel) x->rows = 0;
   if (!deep) x->around[x->naround++] = op;

@@ -42,7 +42,7 @@ static tn_stmt *marked(const tn_For *op) {
   return tn_node_copy(&tn_type_For, &copy);
 }
 
-enum { MOST_STEPS = 1 << 20 };
+enum { MAX_STEPS = 1 << 20 };
 
 /* Iterations of a loop, -1 where they are not constant, -2 with an error. */
 static int64_t iterations(const tn_For *op) {
@@ -80,10 +80,10 @@ static tn_stmt *unroll_for(tn_mut *m, tn_For *op) {
   x->steps = x->steps > INT32_MAX ? x->steps : x->steps * n;
   x->depth += 1;
   TN_CHECKP(
-      !x->explicit_unroll || x->steps <= MOST_STEPS, ValueError, r->span,
+      !x->explicit_unroll || x->steps <= MAX_STEPS, ValueError, r->span,
       "the loop over %s is unrolled %lld times, with the loops around it: more than %d copies "
       "of its body are not made; split it, and unroll the inner loop",
-      tn_cstr(r->loop_var->name), (long long)n, MOST_STEPS);
+      tn_cstr(r->loop_var->name), (long long)n, MAX_STEPS);
   if (x->explicit_unroll || always_goes(x, r, n)) return unroll(x, r, n);
   return wanted ? (tn_stmt *)r : marked(r);
 }

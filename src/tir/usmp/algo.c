@@ -11,7 +11,7 @@
 #include "object/functions.h"
 #include "tir/tir.h"
 
-enum { MOST_BUFFERS = 8192 }; /* pairs are looked at */
+enum { MAX_BUFFERS = 8192 }; /* pairs are looked at */
 
 static int64_t int_of(const void *imm) {
   int64_t v = -1;
@@ -145,8 +145,8 @@ static tn_map *allocations(const problem *p) {
 
 static tn_map *solve(problem *p, int64_t pressure, const char *algorithm) {
   int64_t total;
-  TN_CHECKP(p->n <= MOST_BUFFERS, ValueError, NULL, "memory plan: more than %d buffers",
-            MOST_BUFFERS);
+  TN_CHECKP(p->n <= MAX_BUFFERS, ValueError, NULL, "memory plan: more than %d buffers",
+            MAX_BUFFERS);
   TN_GETP(p->numbers, tn_scope_own(tn_map_new()));
   TN_TRYP(add_pools(p, &total));
   size_t n = (size_t)p->n;
@@ -296,7 +296,7 @@ int usmp_plan_by(const char *name, usmp_buffer *buffers, int64_t n, usmp_pool *p
   request r = {
       .name = name, .b = buffers, .n = n, .pools = pools, .pool_infos = infos, .align = align};
   tn_str *global;
-  TN_CHECK(n <= MOST_BUFFERS, ValueError, NULL, "memory plan: more than %d buffers", MOST_BUFFERS);
+  TN_CHECK(n <= MAX_BUFFERS, ValueError, NULL, "memory plan: more than %d buffers", MAX_BUFFERS);
   TN_GET(global, tn_str_fmt("tir.usmp.algo.%s", name));
   tn_func *f = tn_func_find(tn_cstr(global));
   TN_CHECK(f, ValueError, NULL,

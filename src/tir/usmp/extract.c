@@ -14,7 +14,7 @@
 #include "tir/tir.h"
 #include "tir/usmp/algo.h"
 
-enum { DEFAULT_ALIGN = 16, MOST_DEPTH = 512, MOST_BYTES = INT32_MAX };
+enum { DEFAULT_ALIGN = 16, MAX_DEPTH = 512, MAX_BYTES = INT32_MAX };
 
 typedef struct {
   const tn_stmt *stmt;
@@ -89,8 +89,8 @@ static int evaluate(walker *w, const tn_Evaluate *e) {
 static int size_of(const tn_Var *v, const tn_arr *extents, tn_dtype t, int64_t *out) {
   int64_t n = 1, extent;
   for (int64_t i = 0; i < extents->len; ++i)
-    TN_CHECK(tir_as_int(tn_arr_obj(extents, i), &extent) && extent >= 0 && extent <= MOST_BYTES &&
-                 !__builtin_mul_overflow(n, extent, &n) && n <= MOST_BYTES,
+    TN_CHECK(tir_as_int(tn_arr_obj(extents, i), &extent) && extent >= 0 && extent <= MAX_BYTES &&
+                 !__builtin_mul_overflow(n, extent, &n) && n <= MAX_BYTES,
              ValueError, NULL, "extract_buffer_info: %s has no size that is known",
              tn_cstr(v->name));
   *out = tn_dtype_bytes(t, n);
@@ -185,8 +185,8 @@ static int walk_one(walker *w, const tn_stmt *s) {
 }
 
 static int walk(walker *w, const tn_stmt *s) {
-  TN_CHECK(w->depth < MOST_DEPTH, ValueError, NULL,
-           "extract_buffer_info: statements and calls are nested more than %d deep", MOST_DEPTH);
+  TN_CHECK(w->depth < MAX_DEPTH, ValueError, NULL,
+           "extract_buffer_info: statements and calls are nested more than %d deep", MAX_DEPTH);
   ++w->depth;
   int err = walk_one(w, s);
   --w->depth;

@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-enum { MOST_ROUNDS = 512 };
+enum { MAX_ROUNDS = 512 };
 
 typedef struct {
   usmp_buffer *b;
@@ -177,7 +177,7 @@ static void recall(planner *p) {
 static int64_t climb(planner *p, int64_t now) {
   uint64_t state = 1;
   int64_t bound = bound_of(p), best = now;
-  int64_t rounds = p->n > 256 ? MOST_ROUNDS * 256 / p->n : MOST_ROUNDS;
+  int64_t rounds = p->n > 256 ? MAX_ROUNDS * 256 / p->n : MAX_ROUNDS;
   keep(p);
   for (int64_t i = 0; i < rounds && p->n > 1 && (best < 0 || best > bound); ++i) {
     int64_t who = culprit(p, &state);
