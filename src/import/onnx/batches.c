@@ -47,14 +47,14 @@ static meeting look(const tn_TensorType *s, const tn_TensorType *t, bool paramet
 
 /* The first `n` extents of x, ones before them up to `all`: int64[all] */
 static void *batch_of(void *x, int64_t n, int64_t all) {
-  int64_t ones[OC_MAX_NUMBERS];
+  int64_t ones[ONNX_MAX_NUMBERS];
   void *a = relay_attrs("shape_of", 1, "dtype", tn_any_dtype(TN_I64));
   void *own = a ? relay_call("shape_of", a, 1, x) : NULL;
-  if (n > 0 && own) own = oc_part(own, 0, 0, n);
+  if (n > 0 && own) own = onnx_part(own, 0, 0, n);
   for (int64_t i = n; i < all; ++i) ones[i - n] = 1;
   if (n == all || !own) return own;
   void *more = relay_const_ints(TN_I64, ones, all - n);
-  return more && n > 0 ? oc_concat(tn_arr_of(2, more, own), 0) : more;
+  return more && n > 0 ? onnx_concat(tn_arr_of(2, more, own), 0) : more;
 }
 
 typedef struct {
@@ -65,11 +65,11 @@ typedef struct {
 
 /* x repeated to the batch; what is known of its extents is in its type. */
 static void *repeated(const spread *p, void *x, const tn_TensorType *own) {
-  int64_t dims[OC_MAX_NUMBERS], rank = own->shape->len, n;
+  int64_t dims[ONNX_MAX_NUMBERS], rank = own->shape->len, n;
   void *a = relay_attrs("shape_of", 1, "dtype", tn_any_dtype(TN_I64));
   void *shape = a ? relay_call("shape_of", a, 1, x) : NULL;
-  void *matrix = shape ? oc_part(shape, 0, rank - MATRIX, rank) : NULL;
-  void *to = matrix ? oc_concat(tn_arr_of(2, p->batch, matrix), 0) : NULL;
+  void *matrix = shape ? onnx_part(shape, 0, rank - MATRIX, rank) : NULL;
+  void *to = matrix ? onnx_concat(tn_arr_of(2, p->batch, matrix), 0) : NULL;
   void *y = to ? relay_call("dyn.broadcast_to", NULL, 2, x, to) : NULL;
   for (int64_t i = 0; i < p->rank; ++i) {
     int64_t v = extent(p->s, p->rank - 1 - i), w = extent(p->t, p->rank - 1 - i);
@@ -77,7 +77,7 @@ static void *repeated(const spread *p, void *x, const tn_TensorType *own) {
   }
   for (int64_t i = 0; i < MATRIX; ++i)
     dims[p->rank + i] = tir_as_int(tn_arr_obj(own->shape, rank - MATRIX + i), &n) ? n : -1;
-  return y ? oc_with_known(y, dims, p->rank + MATRIX) : NULL;
+  return y ? onnx_with_known(y, dims, p->rank + MATRIX) : NULL;
 }
 
 static void *typed(void *e) { return e ? relay_infer_new(e) : NULL; }
@@ -88,8 +88,8 @@ static int choose(void *same, void **a, void **b, void *x, void *y) {
   for (int i = 0; i < 2; ++i) {
     if (!no[i]) return -1;
     tn_Type *t = relay_join_types(relay_type_of(yes[i]), relay_type_of(no[i]));
-    TN_GET(yes[i], oc_widen(yes[i], t));
-    TN_GET(no[i], oc_widen(no[i], t));
+    TN_GET(yes[i], onnx_widen(yes[i], t));
+    TN_GET(no[i], onnx_widen(no[i], t));
   }
   TN_GET(e, relay_if(same, relay_tuple(tn_arr_of(2, yes[0], yes[1])),
                      relay_tuple(tn_arr_of(2, no[0], no[1]))));
@@ -99,7 +99,7 @@ static int choose(void *same, void **a, void **b, void *x, void *y) {
   return 0;
 }
 
-int oc_meet_batches(void **a, const tn_TensorType **s, void **b, const tn_TensorType **t) {
+int onnx_meet_batches(void **a, const tn_TensorType **s, void **b, const tn_TensorType **t) {
   meeting m = look(*s, *t, TN_AS(RelayVar, *a) || TN_AS(RelayVar, *b));
   if (m == TOGETHER) return 0;
   int64_t x = (*s)->shape->len - MATRIX, y = (*t)->shape->len - MATRIX;
@@ -107,12 +107,12 @@ int oc_meet_batches(void **a, const tn_TensorType **s, void **b, const tn_Tensor
   void *own = batch_of(*a, x, p.rank), *other = batch_of(*b, y, p.rank), *one;
   if (!own || !other) return -1;
   TN_GET(one, relay_const_int(TN_I64, 1));
-  TN_GET(p.batch, typed(oc_where(oc_binary("equal", own, one), other, own)));
+  TN_GET(p.batch, typed(onnx_where(onnx_binary("equal", own, one), other, own)));
   void *first, *second;
   TN_GET(first, typed(repeated(&p, *a, *s)));
   TN_GET(second, typed(repeated(&p, *b, *t)));
   if (m == MAYBE) {
-    void *same = oc_reduce("all", oc_binary("equal", own, other), NULL, 0, false);
+    void *same = onnx_reduce("all", onnx_binary("equal", own, other), NULL, 0, false);
     TN_TRY(choose(typed(same), a, b, first, second));
   } else *a = first, *b = second;
   TN_GET(*s, relay_tensor_type_of_expr(*a));

@@ -40,7 +40,7 @@ static void *new_var(const char *name, void *type) {
 
 /* What is made of a turn. */
 typedef struct {
-  const oc_turns *t;
+  const onnx_turns *t;
   void *index, *states[MAX_STATES]; /* variables */
   void *first[MAX_STATES];          /* states before the first turn */
   tn_arr *got;
@@ -64,21 +64,21 @@ static tn_TensorType *tensor_type(const void *e) {
   return e ? TN_AS(TensorType, relay_type_of(e)) : NULL;
 }
 
-static int one_try(const oc *c, round *r) {
-  const oc_turns *t = r->t;
+static int one_try(const onnx_ctx *c, round *r) {
+  const onnx_turns *t = r->t;
   TN_GET(r->index, new_var("i", relay_scalar_type(TN_I64)));
   for (int64_t i = 0; i < t->nstates; ++i) TN_GET(r->states[i], new_var("state", r->types[i]));
   TN_GET(r->got, t->turn(t->ctx, r->index, r->states));
   if (r->got->len == first_state(r) + t->nstates + t->ncollected) return 0;
-  return oc_fail(c, "the body has %lld results, expected %lld", (long long)r->got->len,
-                 (long long)(first_state(r) + t->nstates + t->ncollected)),
+  return onnx_fail(c, "the body has %lld results, expected %lld", (long long)r->got->len,
+                   (long long)(first_state(r) + t->nstates + t->ncollected)),
          -1;
 }
 
 /* Dynamic extents need no mark: tensors of one rank can be passed on as they are. */
 static void *as_state(const round *r, int64_t i, void *e) {
   const tn_TensorType *t = tensor_type(e), *want = TN_AS(TensorType, r->types[i]);
-  return t && want ? e : oc_widen(e, r->types[i]);
+  return t && want ? e : onnx_widen(e, r->types[i]);
 }
 
 static int widen_states(round *r) {
@@ -94,8 +94,8 @@ static int widen_states(round *r) {
 }
 
 /* The turn with types of states that hold before and after it. */
-static int settle_types(const oc *c, round *r) {
-  const oc_turns *t = r->t;
+static int settle_types(const onnx_ctx *c, round *r) {
+  const onnx_turns *t = r->t;
   bool same = false;
   for (int64_t i = 0; i < t->nstates; ++i) r->types[i] = relay_type_of(t->states[i]);
   for (int tries = 0; !same && tries < MAX_TRIES; ++tries) {
@@ -104,7 +104,7 @@ static int settle_types(const oc *c, round *r) {
     for (int64_t i = 0; i < t->nstates; ++i) {
       tn_Type *now = relay_join_types(r->types[i], relay_type_of(next_state(r, i)));
       if (!now && tn_error_pending()) return -1;
-      if (!now) return oc_fail(c, "state %lld changes its type", (long long)i), -1;
+      if (!now) return onnx_fail(c, "state %lld changes its type", (long long)i), -1;
       same = same && tn_equal(now, r->types[i], 0) == 1;
       r->types[i] = now;
     }
@@ -112,12 +112,12 @@ static int settle_types(const oc *c, round *r) {
   for (int64_t i = 0; i < t->ncollected; ++i) {
     const tn_TensorType *e = tensor_type(collected(r, i));
     TN_VEC(dims);
-    if (!e) return oc_fail(c, "a result that is not a tensor is not supported"), -1;
+    if (!e) return onnx_fail(c, "a result that is not a tensor is not supported"), -1;
     TN_TRY(tn_vec_push_obj(&dims, relay_any()));
     for (int64_t k = 0; k < e->shape->len; ++k) TN_TRY(tn_vec_push_obj(&dims, relay_dim(e, k)));
     TN_GET(r->all[i], relay_tensor_type(tn_arr_from(&dims), e->dtype));
   }
-  if (!same) return oc_fail(c, "the shapes of its states do not settle"), -1;
+  if (!same) return onnx_fail(c, "the shapes of its states do not settle"), -1;
   return widen_states(r);
 }
 
@@ -238,13 +238,13 @@ static void *bind_kept(const invariants *v, void *body) {
 
 /* ---- the functions ---- */
 
-static void *row_of(void *e) { return oc_expand_dims(e, 0, 1); }
+static void *row_of(void *e) { return onnx_expand_dims(e, 0, 1); }
 
-static void *joined(void *a, void *b) { return a && b ? oc_concat(tn_arr_of(2, a, b), 0) : NULL; }
+static void *joined(void *a, void *b) { return a && b ? onnx_concat(tn_arr_of(2, a, b), 0) : NULL; }
 
 /* Nothing yet: no rows, and no elements where extents are dynamic. */
 static void *nothing(const tn_TensorType *t) {
-  int64_t dims[OC_MAX_NDIM];
+  int64_t dims[ONNX_MAX_NDIM];
   for (int64_t i = 0; i < t->shape->len; ++i)
     if (!relay_known_int(t->shape, i, &dims[i])) dims[i] = 0;
   dims[0] = 0;
@@ -294,21 +294,21 @@ static void *loop_of(const round *r, const invariants *v, tn_RelayVar *f, tn_arr
 /* ---- one turn after the other ---- */
 
 static void *may_go_on(const round *r, void *index, void *going) {
-  void *left = r->t->count ? oc_binary("less", index, r->t->count) : NULL;
+  void *left = r->t->count ? onnx_binary("less", index, r->t->count) : NULL;
   if (r->t->count && !left) return NULL;
   if (!going) return left;
-  return left ? oc_binary("logical_and", going, left) : going;
+  return left ? onnx_binary("logical_and", going, left) : going;
 }
 
 /* The first turn has nothing to add to, whatever its extents are. */
 static void *grown(const round *r, void *all, int64_t i) {
   void *row = row_of(collected(r, i)), *both = joined(all, row);
-  void *first = oc_binary("equal", r->index, i64(0));
+  void *first = onnx_binary("equal", r->index, i64(0));
   return row && both && first ? relay_if(first, row, both) : NULL;
 }
 
 static void *one_by_one(round *r, const invariants *v) {
-  const oc_turns *t = r->t;
+  const onnx_turns *t = r->t;
   void *going = t->going ? new_var("going", relay_scalar_type(TN_BOOL1)) : NULL;
   void *all[MAX_STATES];
   TN_VEC(params);
@@ -328,8 +328,8 @@ static void *one_by_one(round *r, const invariants *v) {
   TN_GETP(list, tn_arr_from(&params));
   TN_GETP(type, result_type(r));
   TN_GETP(f, relay_var("loop", function_type(list, type)));
-  TN_TRYP(tn_vec_push_obj(&again, oc_binary("add", r->index, i64(1))));
-  if (t->going) TN_TRYP(tn_vec_push_obj(&again, oc_reshape(tn_arr_obj(r->got, 0), NULL, 0)));
+  TN_TRYP(tn_vec_push_obj(&again, onnx_binary("add", r->index, i64(1))));
+  if (t->going) TN_TRYP(tn_vec_push_obj(&again, onnx_reshape(tn_arr_obj(r->got, 0), NULL, 0)));
   TN_TRYP(push_next(r, &again));
   for (int64_t i = 0; i < t->ncollected; ++i) TN_TRYP(tn_vec_push_obj(&again, grown(r, all[i], i)));
   TN_TRYP(push_states(r, r->states, &ends));
@@ -337,7 +337,7 @@ static void *one_by_one(round *r, const invariants *v) {
   void *cond = may_go_on(r, r->index, going), *more = call_of(f, &again),
        *end = relay_tuple(tn_arr_from(&ends));
   TN_TRYP(tn_vec_push_obj(&args, i64(0)));
-  if (t->going) TN_TRYP(tn_vec_push_obj(&args, oc_reshape(t->going, NULL, 0)));
+  if (t->going) TN_TRYP(tn_vec_push_obj(&args, onnx_reshape(t->going, NULL, 0)));
   TN_TRYP(push_states(r, r->first, &args));
   for (int64_t i = 0; i < t->ncollected; ++i) TN_TRYP(tn_vec_push_obj(&args, nothing(r->all[i])));
   return cond && more && end ? loop_of(r, v, f, list, relay_if(cond, more, end), type, &args)
@@ -355,29 +355,29 @@ static void *single_turn(const round *r) {
 }
 
 /* Turns in a row. What differs between them is a vector, which their kernels get as an argument. */
-static void *in_a_row(const oc *c, const round *r, void *index, void **states, int64_t n) {
+static void *in_a_row(const onnx_ctx *c, const round *r, void *index, void **states, int64_t n) {
   tn_vec rows[MAX_STATES] = {{0}};
   TN_VEC(all);
   int64_t ns = r->t->nstates, nc = r->t->ncollected;
   int err = 0;
   for (int64_t k = 0; k < n && !err; ++k) {
     void *at = relay_const_ints(TN_I64, &k, 1);
-    at = at ? typed(oc_binary("add", index, at)) : NULL;
+    at = at ? typed(onnx_binary("add", index, at)) : NULL;
     const tn_arr *got = at ? r->t->turn(r->t->ctx, at, states) : NULL;
-    err = !got || (got->len != ns + nc && (oc_fail(c, "the body has other results"), true));
+    err = !got || (got->len != ns + nc && (onnx_fail(c, "the body has other results"), true));
     for (int64_t i = 0; i < ns && !err; ++i) states[i] = tn_arr_obj(got, i);
     for (int64_t i = 0; i < nc && !err; ++i)
       err = tn_vec_push_obj(&rows[i], row_of(tn_arr_obj(got, ns + i)));
   }
   for (int64_t i = 0; i < ns && !err; ++i) err = tn_vec_push_obj(&all, states[i]);
   for (int64_t i = 0; i < nc && !err; ++i)
-    err = tn_vec_push_obj(&all, oc_concat(tn_arr_from(&rows[i]), 0));
+    err = tn_vec_push_obj(&all, onnx_concat(tn_arr_from(&rows[i]), 0));
   for (int64_t i = 0; i < nc; ++i) tn_vec_fini(&rows[i]);
   return err ? NULL : relay_tuple(tn_arr_from(&all));
 }
 
 /* A chunk is a separate function: what branches have in common is computed before all of them. */
-static int make_chunk(const oc *c, round *r, const invariants *v, int number) {
+static int make_chunk(const onnx_ctx *c, round *r, const invariants *v, int number) {
   void *index, *states[MAX_STATES], *body;
   tn_arr *list;
   TN_VEC(params);
@@ -395,23 +395,25 @@ static int make_chunk(const oc *c, round *r, const invariants *v, int number) {
 
 /* So many turns that the first part is whole chunks, or half of them. */
 static void *first_turns(const round *r, void *n) {
-  void *half = oc_binary("divide", n, i64(2)), *all = half;
+  void *half = onnx_binary("divide", n, i64(2)), *all = half;
   for (int i = 0; i < CHUNKS && r->chunks[i] && all; ++i) {
     int64_t size = chunk_sizes[i];
-    void *up = oc_binary("divide", oc_binary("add", half, i64(size - 1)), i64(size));
-    all = oc_where(oc_binary("greater", n, i64(size)), oc_binary("multiply", up, i64(size)), all);
+    void *up = onnx_binary("divide", onnx_binary("add", half, i64(size - 1)), i64(size));
+    all = onnx_where(onnx_binary("greater", n, i64(size)), onnx_binary("multiply", up, i64(size)),
+                     all);
   }
   return all;
 }
 
 /* The results of n turns, by their number. */
 static void *by_number(const round *r, void *n, void *one, void *two) {
-  void *few = oc_binary("less", n, i64(2)), *e = few ? relay_if(few, one, two) : NULL;
+  void *few = onnx_binary("less", n, i64(2)), *e = few ? relay_if(few, one, two) : NULL;
   for (int i = 0; i < CHUNKS && r->chunks[i] && e; ++i) {
     TN_VEC(args);
     TN_TRYP(tn_vec_push_obj(&args, r->index));
     TN_TRYP(push_states(r, r->states, &args));
-    void *whole = call_of(r->chunks[i], &args), *same = oc_binary("equal", n, i64(chunk_sizes[i]));
+    void *whole = call_of(r->chunks[i], &args),
+         *same = onnx_binary("equal", n, i64(chunk_sizes[i]));
     e = whole && same ? relay_if(same, whole, e) : NULL;
   }
   return e;
@@ -428,9 +430,9 @@ static void *half(const round *r, void *f, void *from, void *n, void *before) {
 }
 
 static void *two_halves(const round *r, void *f, void *n) {
-  void *less = first_turns(r, n), *rest = less ? oc_binary("subtract", n, less) : NULL;
+  void *less = first_turns(r, n), *rest = less ? onnx_binary("subtract", n, less) : NULL;
   void *a = less && rest ? half(r, f, r->index, less, NULL) : NULL;
-  void *b = a ? half(r, f, oc_binary("add", r->index, less), rest, a) : NULL;
+  void *b = a ? half(r, f, onnx_binary("add", r->index, less), rest, a) : NULL;
   int64_t k = r->t->nstates;
   TN_VEC(v);
   if (!b) return NULL;
@@ -440,8 +442,8 @@ static void *two_halves(const round *r, void *f, void *n) {
   return relay_tuple(tn_arr_from(&v));
 }
 
-static void *by_halves(const oc *c, round *r, const invariants *v) {
-  const oc_turns *t = r->t;
+static void *by_halves(const onnx_ctx *c, round *r, const invariants *v) {
+  const onnx_turns *t = r->t;
   void *n = new_var("n", relay_scalar_type(TN_I64));
   TN_VEC(params);
   TN_VEC(args);
@@ -459,7 +461,7 @@ static void *by_halves(const oc *c, round *r, const invariants *v) {
   void *one = single_turn(r), *two = two_halves(r, f, n), *body;
   TN_GETP(body, one && two ? by_number(r, n, one, two) : NULL);
   for (int64_t i = 0; i < t->ncollected; ++i) TN_TRYP(tn_vec_push_obj(&none, nothing(r->all[i])));
-  void *any = oc_binary("greater", t->count, i64(0));
+  void *any = onnx_binary("greater", t->count, i64(0));
   if (!any) return NULL;
   TN_TRYP(tn_vec_push_obj(&args, i64(0)));
   TN_TRYP(tn_vec_push_obj(&args, t->count));
@@ -472,11 +474,11 @@ static void *by_halves(const oc *c, round *r, const invariants *v) {
   return loop && end ? typed(relay_if(any, loop, end)) : NULL;
 }
 
-void *oc_run_turns(const oc *c, const oc_turns *t) {
+void *onnx_run_turns(const onnx_ctx *c, const onnx_turns *t) {
   round r = {.t = t};
   __attribute__((cleanup(invariants_fini))) invariants v = {.outside = NULL};
   if (t->nstates > MAX_STATES || t->ncollected > MAX_STATES)
-    return oc_fail(c, "a loop of %lld states", (long long)t->nstates);
+    return onnx_fail(c, "a loop of %lld states", (long long)t->nstates);
   TN_TRYP(settle_types(c, &r));
   TN_TRYP(take_out(&r, &v));
   return t->going || t->ncollected == 0 ? one_by_one(&r, &v) : by_halves(c, &r, &v);

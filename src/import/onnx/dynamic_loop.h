@@ -8,7 +8,7 @@
  *  come in chunks @param states one for each state, typed
  *  @return array: with a condition whether another turn follows (bool scalar), the next states, the
  *  elements that are collected; NULL with an error */
-typedef tn_arr *(*oc_turn)(void *ctx, void *index, void *const *states);
+typedef tn_arr *(*onnx_turn)(void *ctx, void *index, void *const *states);
 
 typedef struct {
   void *count;   /* turns, int64 scalar; NULL: as long as the condition holds */
@@ -16,12 +16,12 @@ typedef struct {
   void **states; /* before the first turn, typed */
   int64_t nstates, ncollected;
   bool chunks; /* many turns are worth while in a row: they are small, and have no condition */
-  oc_turn turn;
+  onnx_turn turn;
   void *ctx;
-} oc_turns;
+} onnx_turns;
 
 /** The loop: the tuple of the states after the last turn and what was collected, on a new first
  * axis. Extents of states that change between iterations are dynamic. NULL with an error. */
-void *oc_run_turns(const oc *c, const oc_turns *t);
+void *onnx_run_turns(const onnx_ctx *c, const onnx_turns *t);
 
 #endif /* TN_IMPORT_ONNX_DYNAMIC_LOOP_H_ */

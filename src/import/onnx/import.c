@@ -199,7 +199,7 @@ static int get_inputs(const importer *im, const onnx_node *n, void **in) {
 }
 
 /* Shapes and what they are computed of; what becomes of weights is left to FoldConstant. */
-static bool all_constant(const oc *c) {
+static bool all_constant(const onnx_ctx *c) {
   for (int i = 0; i < c->nin; ++i) {
     const tn_Constant *k = TN_AS(Constant, c->in[i]);
     if (c->in[i] && (!k || tn_tensor_count(tn_tensor_dl(k->data)) > MAX_FOLDED)) return false;
@@ -208,19 +208,19 @@ static bool all_constant(const oc *c) {
 }
 
 /* Results with types; of constants they are computed now. */
-static void *settle(const oc *c, void *e) {
+static void *settle(const onnx_ctx *c, void *e) {
   if (e && all_constant(c)) e = relay_fold_expr(e);
   if (!e || !(e = relay_infer_new(e))) return NULL;
-  void *known = oc_known_numbers(e);
+  void *known = onnx_known_numbers(e);
   return known && known != e ? relay_infer_new(known) : known;
 }
 
-static int set_result(importer *im, const oc *c, size_t i, void *e) {
+static int set_result(importer *im, const onnx_ctx *c, size_t i, void *e) {
   const char *name = c->node->output[i];
-  return set_value(im, name, e ? oc_narrow_stated(c, name, e) : NULL);
+  return set_value(im, name, e ? onnx_narrow_stated(c, name, e) : NULL);
 }
 
-static int set_results(importer *im, const oc *c, void *e) {
+static int set_results(importer *im, const onnx_ctx *c, void *e) {
   const onnx_node *n = c->node;
   const tn_TupleType *tuple = TN_AS(TupleType, relay_type_of(e));
   const tn_RelayTuple *parts = TN_AS(RelayTuple, e);
@@ -237,33 +237,34 @@ static int set_results(importer *im, const oc *c, void *e) {
 }
 
 /* Most operators work on tensors whose rank is known. */
-static int check_tensors(const oc *c) {
+static int check_tensors(const onnx_ctx *c) {
   tn_dtype t;
   for (int i = 0; i < c->nin; ++i) {
-    const tn_Type *type = oc_in(c, i) ? relay_type_of(oc_in(c, i)) : NULL;
+    const tn_Type *type = onnx_in(c, i) ? relay_type_of(onnx_in(c, i)) : NULL;
     if (!type || TN_AS(TensorType, type)) continue;
     const char *what = relay_is_any_tensor(type, &t)
                            ? "a tensor whose rank the model does not state"
                        : relay_optional_value(type) ? "an optional value"
                                                     : "a sequence";
-    return oc_fail(c, "input %d (%s) is %s, expected a tensor", i, c->node->input[i], what), -1;
+    return onnx_fail(c, "input %d (%s) is %s, expected a tensor", i, c->node->input[i], what), -1;
   }
   return 0;
 }
 
 static int convert_node(importer *im, const onnx_node *n, void **in) {
-  oc c = {.model = im->model,
-          .node = n,
-          .opset = im->opset,
-          .in = in,
-          .nin = (int)n->n_input,
-          .declared = im->declared,
-          .graph = im->graph,
-          .reshaped = im->reshaped,
-          .strict = im->how.strict,
-          .importer = im};
+  onnx_ctx c = {.model = im->model,
+                .node = n,
+                .opset = im->opset,
+                .in = in,
+                .nin = (int)n->n_input,
+                .declared = im->declared,
+                .graph = im->graph,
+                .reshaped = im->reshaped,
+                .strict = im->how.strict,
+                .importer = im};
   const onnx_row *row = find_row(n);
-  TN_CHECK(n->n_input <= OC_MAX_INPUTS, ValueError, NULL, "%s: %zu inputs", n->op_type, n->n_input);
+  TN_CHECK(n->n_input <= ONNX_MAX_INPUTS, ValueError, NULL, "%s: %zu inputs", n->op_type,
+           n->n_input);
   TN_TRY(get_inputs(im, n, in));
   bool fits = c.nin >= row->least && (row->most < 0 || c.nin <= row->most);
   TN_CHECK(fits, ValueError, NULL, "%s (node %s): %d inputs, expected %d to %d", n->op_type,
@@ -283,7 +284,7 @@ static bool is_known(const void *im, const char *name) {
 }
 
 static int convert_nodes(importer *im, const onnx_graph *g) {
-  void *in[OC_MAX_INPUTS];
+  void *in[ONNX_MAX_INPUTS];
   TN_VEC(order);
   TN_TRY(onnx_order(g, is_known, im, &order));
   for (int64_t i = 0; i < order.len; ++i) {
@@ -305,7 +306,7 @@ static int convert_nodes(importer *im, const onnx_graph *g) {
 
 /* ---- graphs in nodes ---- */
 
-static int bind_inputs(importer *im, const oc *c, const onnx_graph *g, void *const *inputs,
+static int bind_inputs(importer *im, const onnx_ctx *c, const onnx_graph *g, void *const *inputs,
                        int64_t n) {
   TN_CHECK((int64_t)g->n_input == n, ValueError, NULL,
            "%s: a graph of %zu inputs, expected %" PRId64, c->node->op_type, g->n_input, n);
@@ -317,8 +318,8 @@ static int bind_inputs(importer *im, const oc *c, const onnx_graph *g, void *con
   return 0;
 }
 
-tn_arr *oc_subgraph(const oc *c, const char *attr, void *const *inputs, int64_t n) {
-  const onnx_attr *a = oc_attr(c, attr);
+tn_arr *onnx_subgraph(const onnx_ctx *c, const char *attr, void *const *inputs, int64_t n) {
+  const onnx_attr *a = onnx_node_attr(c, attr);
   const importer *outer = c->importer;
   TN_VEC(results);
   TN_CHECKP(a && a->g, ValueError, NULL, "%s: the attribute %s is not a graph", c->node->op_type,

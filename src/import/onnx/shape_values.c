@@ -14,41 +14,42 @@
 
 enum { MAX_DEPTH = 12 }; /* values that read one another twice are looked at 2^12 times at most */
 
-static int64_t numbers(const void *e, oc_number *out, int depth);
+static int64_t numbers(const void *e, onnx_number *out, int depth);
 
-static int64_t of_constant(const tn_Constant *c, oc_number *out) {
+static int64_t of_constant(const tn_Constant *c, onnx_number *out) {
   const DLTensor *t = tn_tensor_dl(c->data);
   int64_t n = tn_tensor_count(t);
   bool wide = t->dtype.bits == 64;
-  if (t->dtype.code != kDLInt || (!wide && t->dtype.bits != 32) || n > OC_MAX_NUMBERS || t->strides)
+  if (t->dtype.code != kDLInt || (!wide && t->dtype.bits != 32) || n > ONNX_MAX_NUMBERS ||
+      t->strides)
     return -1;
   const char *data = (const char *)t->data + t->byte_offset;
   for (int64_t i = 0; i < n; ++i) {
     int64_t v =
         wide ? ((const int64_t *)(const void *)data)[i] : ((const int32_t *)(const void *)data)[i];
-    out[i] = (oc_number){OC_NUMBER, v, NULL};
+    out[i] = (onnx_number){ONNX_NUMBER, v, NULL};
   }
   return n;
 }
 
-static int64_t of_shape(const void *x, oc_number *out) {
+static int64_t of_shape(const void *x, onnx_number *out) {
   const tn_TensorType *t = TN_AS(TensorType, relay_type_of(x));
-  if (!t || t->shape->len > OC_MAX_NUMBERS) return -1;
+  if (!t || t->shape->len > ONNX_MAX_NUMBERS) return -1;
   for (int64_t i = 0; i < t->shape->len; ++i) {
     int64_t v;
     bool known = tir_as_int(tn_arr_obj(t->shape, i), &v);
-    out[i] = known ? (oc_number){OC_NUMBER, v, NULL} : (oc_number){OC_EXTENT, i, x};
+    out[i] = known ? (onnx_number){ONNX_NUMBER, v, NULL} : (onnx_number){ONNX_EXTENT, i, x};
   }
   return t->shape->len;
 }
 
-static int64_t of_parts(const void *tuple, oc_number *out, int depth) {
+static int64_t of_parts(const void *tuple, onnx_number *out, int depth) {
   const tn_RelayTuple *t = TN_AS(RelayTuple, tuple);
   int64_t n = 0;
   for (int64_t i = 0; t && i < t->fields->len; ++i) {
-    oc_number part[OC_MAX_NUMBERS];
+    onnx_number part[ONNX_MAX_NUMBERS];
     int64_t m = numbers(tn_arr_obj(t->fields, i), part, depth);
-    if (m < 0 || n + m > OC_MAX_NUMBERS) return -1;
+    if (m < 0 || n + m > ONNX_MAX_NUMBERS) return -1;
     memcpy(out + n, part, (size_t)m * sizeof *part);
     n += m;
   }
@@ -56,20 +57,20 @@ static int64_t of_parts(const void *tuple, oc_number *out, int depth) {
 }
 
 /* Elements by constant indices. */
-static int64_t of_take(const tn_RelayCall *c, oc_number *out, int depth) {
-  oc_number all[OC_MAX_NUMBERS], index[OC_MAX_NUMBERS];
+static int64_t of_take(const tn_RelayCall *c, onnx_number *out, int depth) {
+  onnx_number all[ONNX_MAX_NUMBERS], index[ONNX_MAX_NUMBERS];
   int64_t n = numbers(relay_arg(c, 0), all, depth), m = numbers(relay_arg(c, 1), index, depth);
   if (n < 0 || m < 0) return -1;
   for (int64_t i = 0; i < m; ++i) {
     int64_t at = index[i].value < 0 ? index[i].value + n : index[i].value;
-    if (index[i].kind != OC_NUMBER || at < 0 || at >= n) return -1;
+    if (index[i].kind != ONNX_NUMBER || at < 0 || at >= n) return -1;
     out[i] = all[at];
   }
   return m;
 }
 
-static int64_t of_slice(const tn_RelayCall *c, oc_number *out, int depth) {
-  oc_number all[OC_MAX_NUMBERS];
+static int64_t of_slice(const tn_RelayCall *c, onnx_number *out, int depth) {
+  onnx_number all[ONNX_MAX_NUMBERS];
   const tn_arr *begin = relay_attr_obj(c->attrs, "begin"), *end = relay_attr_obj(c->attrs, "end"),
                *step = relay_attr_obj(c->attrs, "strides");
   int64_t n = numbers(relay_arg(c, 0), all, depth), count = 0;
@@ -84,19 +85,19 @@ static int64_t of_slice(const tn_RelayCall *c, oc_number *out, int depth) {
 }
 
 /* Known numbers are computed with; what is not known stays so. */
-static oc_number combined(const char *op, oc_number a, oc_number b) {
-  oc_number r = {OC_NUMBER, 0, NULL};
-  bool fits = a.kind == OC_NUMBER && b.kind == OC_NUMBER;
-  if (!fits) return (oc_number){OC_UNKNOWN, 0, NULL};
+static onnx_number combined(const char *op, onnx_number a, onnx_number b) {
+  onnx_number r = {ONNX_NUMBER, 0, NULL};
+  bool fits = a.kind == ONNX_NUMBER && b.kind == ONNX_NUMBER;
+  if (!fits) return (onnx_number){ONNX_UNKNOWN, 0, NULL};
   if (strcmp(op, "add") == 0) fits = !__builtin_add_overflow(a.value, b.value, &r.value);
   else if (strcmp(op, "subtract") == 0) fits = !__builtin_sub_overflow(a.value, b.value, &r.value);
   else if (strcmp(op, "multiply") == 0) fits = !__builtin_mul_overflow(a.value, b.value, &r.value);
   else if ((fits = strcmp(op, "divide") == 0 && b.value > 0)) r.value = a.value / b.value;
-  return fits ? r : (oc_number){OC_UNKNOWN, 0, NULL};
+  return fits ? r : (onnx_number){ONNX_UNKNOWN, 0, NULL};
 }
 
-static int64_t of_binary(const char *op, const tn_RelayCall *c, oc_number *out, int depth) {
-  oc_number a[OC_MAX_NUMBERS], b[OC_MAX_NUMBERS];
+static int64_t of_binary(const char *op, const tn_RelayCall *c, onnx_number *out, int depth) {
+  onnx_number a[ONNX_MAX_NUMBERS], b[ONNX_MAX_NUMBERS];
   int64_t n = numbers(relay_arg(c, 0), a, depth), m = numbers(relay_arg(c, 1), b, depth);
   if (n < 0 || m < 0 || (n != m && n != 1 && m != 1)) return -1;
   int64_t most = n > m ? n : m;
@@ -105,7 +106,7 @@ static int64_t of_binary(const char *op, const tn_RelayCall *c, oc_number *out, 
   return most;
 }
 
-static int64_t of_call(const tn_RelayCall *c, oc_number *out, int depth) {
+static int64_t of_call(const tn_RelayCall *c, onnx_number *out, int depth) {
   static const char *const same[] = {"cast", "expand_dims", "squeeze", "reshape"}, *const sums[] = {
                                                                                        "add",
                                                                                        "subtract",
@@ -125,18 +126,18 @@ static int64_t of_call(const tn_RelayCall *c, oc_number *out, int depth) {
 }
 
 /* As many numbers as the type says, none of them known. */
-static int64_t unknown(const tn_TensorType *t, oc_number *out) {
+static int64_t unknown(const tn_TensorType *t, onnx_number *out) {
   int64_t n = 1;
   for (int64_t i = 0; i < t->shape->len; ++i) {
     int64_t v;
-    if (!tir_as_int(tn_arr_obj(t->shape, i), &v) || v > OC_MAX_NUMBERS || v < 0) return -1;
-    if ((n *= v) > OC_MAX_NUMBERS) return -1;
+    if (!tir_as_int(tn_arr_obj(t->shape, i), &v) || v > ONNX_MAX_NUMBERS || v < 0) return -1;
+    if ((n *= v) > ONNX_MAX_NUMBERS) return -1;
   }
-  for (int64_t i = 0; i < n; ++i) out[i] = (oc_number){OC_UNKNOWN, 0, NULL};
+  for (int64_t i = 0; i < n; ++i) out[i] = (onnx_number){ONNX_UNKNOWN, 0, NULL};
   return n;
 }
 
-static int64_t numbers(const void *e, oc_number *out, int depth) {
+static int64_t numbers(const void *e, onnx_number *out, int depth) {
   const tn_TensorType *t = TN_AS(TensorType, relay_type_of(e));
   const tn_Constant *k = TN_AS(Constant, e);
   const tn_RelayCall *c = TN_AS(RelayCall, e);
@@ -147,17 +148,17 @@ static int64_t numbers(const void *e, oc_number *out, int depth) {
   return n >= 0 ? n : unknown(t, out);
 }
 
-int64_t oc_numbers(const void *e, oc_number *out) { return e ? numbers(e, out, 0) : -1; }
+int64_t onnx_numbers(const void *e, onnx_number *out) { return e ? numbers(e, out, 0) : -1; }
 
-void *oc_known_numbers(void *e) {
-  oc_number all[OC_MAX_NUMBERS];
-  int64_t values[OC_MAX_NUMBERS];
+void *onnx_known_numbers(void *e) {
+  onnx_number all[ONNX_MAX_NUMBERS];
+  int64_t values[ONNX_MAX_NUMBERS];
   const tn_TensorType *t = TN_AS(TensorType, relay_type_of(e));
   if (!TN_AS(RelayCall, e) || !t || !ir_is_integral(t->dtype) || t->shape->len > 1) return e;
-  int64_t n = oc_numbers(e, all);
+  int64_t n = onnx_numbers(e, all);
   if (n < 0 || (t->shape->len == 1 && !tir_is_const(tn_arr_obj(t->shape, 0), n))) return e;
   for (int64_t i = 0; i < n; ++i) {
-    if (all[i].kind != OC_NUMBER) return e;
+    if (all[i].kind != ONNX_NUMBER) return e;
     values[i] = all[i].value;
   }
   return t->shape->len ? relay_const_ints(t->dtype, values, n)

@@ -4,19 +4,19 @@
 
 #include "import/onnx/import.h"
 
-enum { OC_MAX_NUMBERS = 32 };
+enum { ONNX_MAX_NUMBERS = 32 };
 
 /** A number: known, the extent `value` of the expression `of`, or neither. */
 typedef struct {
-  enum { OC_UNKNOWN, OC_NUMBER, OC_EXTENT } kind;
+  enum { ONNX_UNKNOWN, ONNX_NUMBER, ONNX_EXTENT } kind;
   int64_t value;
   const void *of;
-} oc_number;
+} onnx_number;
 
-/** The numbers of a vector or scalar with a type. @param out room for OC_MAX_NUMBERS
+/** The numbers of a vector or scalar with a type. @param out room for ONNX_MAX_NUMBERS
  *  @return how many, -1 when it is not a list of integers */
-int64_t oc_numbers(const void *e, oc_number *out);
+int64_t onnx_numbers(const void *e, onnx_number *out);
 /** The value as a constant where all its numbers are known; itself otherwise. */
-void *oc_known_numbers(void *e);
+void *onnx_known_numbers(void *e);
 
 #endif /* TN_IMPORT_ONNX_SHAPE_VALUES_H_ */

@@ -6,7 +6,7 @@
      outputs   declared types that differ from the computed ones
      opset     an operator set newer than this importer
 
-   Converters of single operators report theirs through oc_suspect. */
+   Converters of single operators report theirs through onnx_suspect. */
 #include "import/onnx/suspect.h"
 
 #include <inttypes.h>
@@ -22,13 +22,13 @@
 #include "relay/infer.h"
 #include "relay/type_text.h"
 
-int oc_suspect(const oc *c, const char *fmt, ...) {
+int onnx_suspect(const onnx_ctx *c, const char *fmt, ...) {
   char text[320];
   va_list ap;
   va_start(ap, fmt);
   vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
-  TN_SUSPECT(c->strict, "%s (node %s): %s", c->node->op_type, oc_name(c), text);
+  TN_SUSPECT(c->strict, "%s (node %s): %s", c->node->op_type, onnx_name(c), text);
   return 0;
 }
 
@@ -39,20 +39,20 @@ static int64_t index_at(const DLTensor *t, int64_t i) {
   return t->dtype.bits == 64 ? ((const int64_t *)p)[i] : ((const int32_t *)p)[i];
 }
 
-int oc_suspect_indices(const oc *c, int input, int64_t axis, bool coordinates) {
-  const tn_Constant *k = TN_AS(Constant, oc_in(c, input));
-  const tn_TensorType *t = oc_type(c, 0);
+int onnx_suspect_indices(const onnx_ctx *c, int input, int64_t axis, bool coordinates) {
+  const tn_Constant *k = TN_AS(Constant, onnx_in(c, input));
+  const tn_TensorType *t = onnx_in_type(c, 0);
   const DLTensor *dl = k ? tn_tensor_dl(k->data) : NULL;
   if (!dl || !t || dl->dtype.code != kDLInt || dl->dtype.bits < 32) return 0;
   int64_t n = tn_tensor_count(dl), row = coordinates && dl->ndim ? dl->shape[dl->ndim - 1] : 1;
   for (int64_t i = 0; i < n; ++i) {
     int64_t at = axis + (row ? i % row : 0), v = index_at(dl, i), extent;
     if (!relay_known_int(t->shape, at, &extent) || (v >= -extent && v < extent)) continue;
-    return oc_suspect(c,
-                      "input %d (%s): index %" PRId64 " (element %" PRId64
-                      ") is out of range of axis %" PRId64 ", which has %" PRId64
-                      " elements; ONNX does not define the result",
-                      input, c->node->input[input], v, i, at, extent);
+    return onnx_suspect(c,
+                        "input %d (%s): index %" PRId64 " (element %" PRId64
+                        ") is out of range of axis %" PRId64 ", which has %" PRId64
+                        " elements; ONNX does not define the result",
+                        input, c->node->input[input], v, i, at, extent);
   }
   return 0;
 }

@@ -77,21 +77,21 @@ tn_Type *onnx_input_type(const onnx_value *v, const tn_arr *extents, bool *resha
 
 static void *typed(void *e) { return e ? relay_infer_new(e) : NULL; }
 
-void *oc_widen(void *e, tn_Type *to) {
+void *onnx_widen(void *e, tn_Type *to) {
   if (!e || !to || tn_equal(relay_type_of(e), to, 0) == 1) return to ? e : NULL;
   void *a = relay_attrs("value.widen", 1, "to", tn_any_obj(to));
   return a ? typed(relay_call("value.widen", a, 1, e)) : NULL;
 }
 
-bool oc_is_sequence(const void *e) {
+bool onnx_is_sequence(const void *e) {
   const tn_Type *t = e ? relay_type_of(e) : NULL;
   return t && (TN_AS(TupleType, t) || relay_sequence_element(t));
 }
 
-void *oc_as_sequence(void *e) {
+void *onnx_as_sequence(void *e) {
   tn_Type *t = relay_type_of(e), *empty = relay_sequence_type(NULL);
   if (!empty || relay_sequence_element(t)) return empty ? e : NULL;
-  return oc_widen(e, relay_join_types(t, empty));
+  return onnx_widen(e, relay_join_types(t, empty));
 }
 
 /* What the graph says of a value by name. */
@@ -103,7 +103,7 @@ static const onnx_type *stated(const onnx_graph *g, const char *name) {
   return NULL;
 }
 
-bool oc_states_rank(const oc *c, const char *name) {
+bool onnx_states_rank(const onnx_ctx *c, const char *name) {
   const onnx_type *t = stated(c->graph, name);
   return t && t->tensor_type && t->tensor_type->shape;
 }
@@ -122,22 +122,22 @@ static tn_Type *with_stated(tn_Type *have, const onnx_type *t, bool extents) {
   return (tn_Type *)relay_tensor_type(tn_arr_from(&dims), dtype);
 }
 
-bool oc_is_read(const onnx_graph *g, const char *name) {
+bool onnx_is_read(const onnx_graph *g, const char *name) {
   for (size_t i = 0; i < g->n_node; ++i) {
     const onnx_node *n = g->node[i];
     for (size_t k = 0; k < n->n_input; ++k)
       if (strcmp(n->input[k], name) == 0) return true;
     for (size_t k = 0; k < n->n_attribute; ++k)
-      if (n->attribute[k]->g && oc_is_read(n->attribute[k]->g, name)) return true;
+      if (n->attribute[k]->g && onnx_is_read(n->attribute[k]->g, name)) return true;
   }
   return false;
 }
 
 /* Of an output of the model nothing depends on its rank, and what is stated may be wrong. */
-void *oc_narrow_stated(const oc *c, const char *name, void *e) {
+void *onnx_narrow_stated(const onnx_ctx *c, const char *name, void *e) {
   tn_dtype dtype;
   tn_Type *have = relay_type_of(e), *to;
-  if (!have || !relay_is_any_tensor(have, &dtype) || !oc_is_read(c->graph, name)) return e;
+  if (!have || !relay_is_any_tensor(have, &dtype) || !onnx_is_read(c->graph, name)) return e;
   TN_GETP(to, with_stated(have, stated(c->graph, name), !c->reshaped));
   if (to == have) return e;
   void *a = relay_attrs("value.narrow", 1, "to", tn_any_obj(to));

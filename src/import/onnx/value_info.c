@@ -20,8 +20,8 @@ static int declare(tn_map *out, const char *name, const tn_arr *shape) {
 /* Only what is known in full is of use. */
 static int add_value(tn_map *out, const onnx_value *v) {
   const Onnx__TypeProto__Tensor *t = v->type ? v->type->tensor_type : NULL;
-  int64_t dims[OC_MAX_NDIM];
-  if (!v->name || !*v->name || !t || !t->shape || t->shape->n_dim > OC_MAX_NDIM) return 0;
+  int64_t dims[ONNX_MAX_NDIM];
+  if (!v->name || !*v->name || !t || !t->shape || t->shape->n_dim > ONNX_MAX_NDIM) return 0;
   for (size_t i = 0; i < t->shape->n_dim; ++i) {
     const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[i];
     if (!d->has_dim_value || d->dim_value < 0 || d->dim_value > INT32_MAX) return 0;
@@ -49,7 +49,7 @@ int onnx_declared(const onnx_graph *g, tn_map *out) {
   return 0;
 }
 
-const tn_arr *oc_declared(const oc *c, int output) {
+const tn_arr *onnx_declared_shape(const onnx_ctx *c, int output) {
   tn_any known;
   bool there = c->declared && (size_t)output < c->node->n_output && *c->node->output[output] &&
                tn_map_get(c->declared, tn_any_cstr(c->node->output[output]), &known);
