@@ -55,7 +55,7 @@ const cli_option cli_compile_options[] = {
     {"records", 0, "FILE",
      "take tiles of kernels from records of measurements in FILE, not from those that ship", NULL},
     {"dump-passes", 0, "DIR", "write the program after every pass to a file in DIR", NULL},
-    {"json", 0, NULL, "tell about the library as JSON", NULL},
+    {"json", 0, NULL, "describe the library as JSON", NULL},
     {0},
 };
 

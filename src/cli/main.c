@@ -41,7 +41,7 @@ const cli_command cli_commands[] = {
      "4: with opacity), or the next place of a batch of such: (sample * scale - mean) / std.\n"},
     {"bench", "LIBRARY", "measure how long runs of a compiled model take", cli_bench_options, 1, 1,
      cli_bench, "  tenon bench model.so --repeat 100 --json\n"},
-    {"cache", "", "tell about the cache of compiled kernels, or empty it", cli_cache_options, 0, 0,
+    {"cache", "", "describe the cache of compiled kernels, or empty it", cli_cache_options, 0, 0,
      cli_cache,
      "The folder is TENON_CACHE (off: no cache), else tenon in XDG_CACHE_HOME or ~/.cache. Beyond\n"
      "TENON_CACHE_LIMIT MiB (1024) the kernels not used for longest are removed.\n"},

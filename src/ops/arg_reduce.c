@@ -266,8 +266,8 @@ static const relay_op_row rows[] = {
      .shape = shape_function,
      .layouts = layouts,
      .which = 1,
-     .doc = "index of the largest element over axes; NaN is larger than any number; -1 where there "
-            "are no elements"},
+     .doc = "index of the largest element over axes; NaN is larger than any number; -1 for no "
+            "elements"},
     {.name = "argmin",
      .inputs = "data",
      .attrs = &tn_type_ArgReduceAttrs,

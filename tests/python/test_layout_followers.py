@@ -49,7 +49,7 @@ def like(y):
     return relay.slice_like(relay.nn.relu(y), relay.nn.max_pool2d(y, (3, 3)), axes=[2, -1])
 
 
-# an operator of the convolution's result, and how often it is brought back to NCHW
+# an operator of the convolution's result, and the number of times it is brought back to NCHW
 FOLLOW = {
     "transpose": (lambda y: relay.transpose(y, [0, 2, 3, 1]), 0),
     "transpose backwards": (lambda y: relay.exp(relay.transpose(y)), 0),

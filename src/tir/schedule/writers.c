@@ -242,7 +242,7 @@ static int is_private(const writers *x, bool *out) {
   return r;
 }
 
-/* Does the first writer add to what it finds? That is no memory of an iteration alone. */
+/* Does the first writer add to what it finds? Then the memory is not that of an iteration alone. */
 static bool adds(const writers *x) {
   const tn_Block *b = realize_at(&x->blocks, 0)->block;
   return !b->init && sch_has_buffer(b->reads, x->buffer);
