@@ -95,7 +95,7 @@ static bool is_dynamic(const tn_TensorType *t) {
 /* The parameter with as many axes as the result, of which leading ones are dynamic. */
 static bool find_rows(search *s) {
   const tn_TensorType *out = relay_known_type(s->f->body);
-  if (!out || out->shape->len < 3 || out->shape->len > MOST_NDIM || !is_dynamic(out)) return false;
+  if (!out || out->shape->len < 3 || out->shape->len > MAX_NDIM || !is_dynamic(out)) return false;
   s->ndim = out->shape->len;
   for (int64_t i = 0; i < s->f->params->len; ++i) {
     const tn_RelayVar *v = (const tn_RelayVar *)tn_arr_obj(s->f->params, i);

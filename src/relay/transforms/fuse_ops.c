@@ -22,7 +22,7 @@
 
 /* Where extents are dynamic, each broadcast of a kernel looks at those of all before it, to tell
    what is repeated: the kernel grows with the cube of their number. */
-enum { DEFAULT_DEPTH = 256, MOST_OPEN = 16 };
+enum { DEFAULT_DEPTH = 256, MAX_OPEN = 16 };
 
 /* Expressions that are one kernel: sets with a representative (union-find). */
 typedef struct {
