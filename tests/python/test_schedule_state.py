@@ -72,7 +72,9 @@ def test_dependencies():
     again = info.get_block_scope(info.get_sref(info.mod["main"].body.block))
     assert len(again.deps) == 3
     around = info.get_sref(c.stmt).parent  # a loop: the block around it counts
-    assert info.get_block_scope(around).get_deps_by_dst(info.get_sref(c.stmt))[0].src.stmt == b0.stmt
+    assert (
+        info.get_block_scope(around).get_deps_by_dst(info.get_sref(c.stmt))[0].src.stmt == b0.stmt
+    )
     with pytest.raises(TypeError, match="expected a Block"):
         info.get_sref(info.mod["main"].body)
 

@@ -3,7 +3,6 @@ two dimensions and of bool."""
 
 import numpy as np
 import pytest
-
 import tenon
 from tenon import tir
 from tenon.script import tir as T

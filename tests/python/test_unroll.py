@@ -1,7 +1,6 @@
 """UnrollLoop: options, loops whose extent is only known after simplification, copies of definitions."""
 
 import pytest
-
 import tenon
 from tenon import tir
 from tenon.script import tir as T

@@ -1,7 +1,6 @@
 """VectorizeLoop with extents of vscale(): scalable vectors, and where they cannot be."""
 
 import pytest
-
 import tenon
 from tenon import tir
 from tenon.script import tir as T
