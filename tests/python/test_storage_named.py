@@ -115,7 +115,7 @@ def test_allocations_without_use_go():
     @T.prim_func
     def main(C: T.Buffer((4,), "float32")):
         P = T.allocate([4], "float32", "global")
-        P_1 = T.decl_buffer((4,), "float32", data=P)
+        _P = T.decl_buffer((4,), "float32", data=P)
         T.attr(P, "volatile_scope", 1)
         C[0] = T.float32(1)
 

@@ -1,4 +1,4 @@
-"""UnrollLoop: options, loops whose extent is only known after simplification, copies of definitions."""
+"""UnrollLoop: options, extents that simplify, definitions in copies."""
 
 import pytest
 import tenon
