@@ -259,6 +259,9 @@ def test_unsafe_hide_buffer_access():
     sch.unsafe_hide_buffer_access(block, "write", [0])
     assert len(sch.get(block).writes) == 0
     round_trip(sch, matmul())
+    verified = tir.Schedule(matmul(), debug_mask="all")
+    verified.unsafe_hide_buffer_access(verified.get_block("C"), "read", [1])
+    verified.split(verified.get_loops("C")[0], [None, 4])  # what is hidden stays so
     assert "different buffers" in failure(sch.unsafe_hide_buffer_access, block, "read", [4])
     with pytest.raises(ValueError, match="Unrecognized buffer type"):
         sch.unsafe_hide_buffer_access(block, "opaque", [0])

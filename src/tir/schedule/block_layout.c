@@ -310,6 +310,7 @@ int sch_storage_align(tn_TirSchedule *s, const tn_BlockRV *block, int64_t index,
 int sch_unsafe_hide_access(tn_TirSchedule *s, const tn_BlockRV *block, bool write,
                            const tn_arr *indices) {
   SCH_STEP(e, s, "unsafe-hide-buffer-access");
+  e.hides = true;
   TN_VEC(left);
   tn_Block *b = sch_block_of(&e, block);
   if (!b) return -1;

@@ -30,6 +30,7 @@ struct sch_step {
   tn_map *ranges;        /* loop variable -> Range: bindings become iteration maps; or NULL */
   bool preserve_unit;    /* loops that run once stay in these */
   bool given;            /* the caller says what the program becomes */
+  bool hides;            /* it takes accesses out of what blocks declare, on purpose */
   arith_analyzer arith;
 };
 
