@@ -1467,6 +1467,11 @@ class DFTAttrs(Attrs):
     inverse: bool
     """back from frequencies?"""
 
+class DebugAttrs(Attrs):
+    """attributes of debug (type key relay.attrs.DebugAttrs)"""
+    debug_func: str
+    """name of a global function; empty: none"""
+
 class DeformableConv2DAttrs(Attrs):
     """attributes of nn.deformable_conv2d (type key relay.attrs.DeformableConv2DAttrs)"""
     strides: Array
