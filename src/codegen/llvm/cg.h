@@ -7,6 +7,7 @@
      types.c    types, conversions    memory.c    loads, stores, alias information
      half.c     float16 by hand       polynomial.c  exp, log, tanh, erf of vectors
      machine.c  target machine        run.c       the module that runs, prints and saves it
+     optimize.c LLVM's passes
      dot.c      sums of products of small integers   x86_amx.c matrix registers
      library.c  imports, the system library              debug.c  lines of the script
      import.c   LLVM code in programs                per_function.c  functions compiled one by one
@@ -44,6 +45,8 @@ typedef struct {
   cg_debug *debug;            /* NULL without debug information */
   bool uses_half;             /* float16 occurs */
   bool part;                  /* one of several that make a module: it has no entry */
+  bool scalar_loops;          /* an innermost loop works on scalars alone */
+  int64_t loops;              /* generated so far */
   int vector_width;           /* bits of the vectors to prefer, 0: the processor's default */
   const char *cpu, *features; /* of the machine */
 } cg_module;
@@ -302,7 +305,9 @@ int cg_triple(const tn_target *t, const char **triple, LLVMTargetRef *out);
 /** Can code of this machine run in this process? */
 bool cg_runs_here(LLVMTargetMachineRef machine);
 /** Optimises in place. */
-int cg_optimize(LLVMModuleRef mod, LLVMTargetMachineRef machine, int level);
+int cg_optimize(const cg_module *m, LLVMTargetMachineRef machine, int level);
+/** Do this block and those behind it work on vectors? */
+bool cg_uses_vectors(LLVMBasicBlockRef first);
 /** Raises a CodegenError with the text of LLVM, which is freed. Returns -1. */
 int cg_raise(const char *what, char *message);
 

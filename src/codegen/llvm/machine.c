@@ -1,9 +1,7 @@
 /* Target machines: the processor that code is generated for. Without -mtriple and -mcpu it is the
    one of this machine; its features are asked of the processor itself, since its name (which a
    virtual machine may hide) does not tell them. */
-#include <llvm-c/Error.h>
 #include <llvm-c/Target.h>
-#include <llvm-c/Transforms/PassBuilder.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -96,68 +94,6 @@ bool cg_runs_here(LLVMTargetMachineRef machine) {
   LLVMDisposeMessage(triple);
   LLVMDisposeMessage(host);
   return same;
-}
-
-/* ---- optimisation ---- */
-
-/* Blocks of so many instructions are left as they are where the effort would grow with the square
-   of their number: in passes over the code, and in choosing and ordering instructions. */
-enum { LARGE_BLOCK = 4000, HUGE_BLOCK = 8000 };
-
-static int64_t largest_block(LLVMValueRef fn) {
-  int64_t most = 0;
-  for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(fn); b; b = LLVMGetNextBasicBlock(b)) {
-    int64_t n = 0;
-    for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) ++n;
-    if (n > most) most = n;
-  }
-  return most;
-}
-
-static bool uses_vectors(LLVMValueRef fn) {
-  for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(fn); b; b = LLVMGetNextBasicBlock(b))
-    for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
-      if (LLVMGetTypeKind(LLVMTypeOf(i)) == LLVMVectorTypeKind) return true;
-  return false;
-}
-
-static void leave_as_is(LLVMModuleRef mod, LLVMValueRef fn) {
-  static const char *const names[] = {"optnone", "noinline"};
-  for (int i = 0; i < TN_COUNT(names); ++i) {
-    unsigned kind = LLVMGetEnumAttributeKindForName(names[i], strlen(names[i]));
-    LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-                            LLVMCreateEnumAttribute(LLVMGetModuleContext(mod), kind, 0));
-  }
-}
-
-static int run_passes(LLVMModuleRef mod, LLVMTargetMachineRef machine, int level, bool slp) {
-  static const char *const passes[] = {"default<O0>", "default<O1>", "default<O2>", "default<O3>"};
-  LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-  LLVMPassBuilderOptionsSetSLPVectorization(options, slp);
-  LLVMErrorRef err = LLVMRunPasses(mod, passes[level], machine, options);
-  LLVMDisposePassBuilderOptions(options);
-  if (!err) return 0;
-  char *text = LLVMGetErrorMessage(err);
-  TN_RAISE(CodegenError, NULL, "llvm: optimisation failed: %s", text);
-  LLVMDisposeErrorMessage(text);
-  return -1;
-}
-
-/* Scalars are not gathered into vectors where the program has its own vectors: its schedule
-   knows better. */
-int cg_optimize(LLVMModuleRef mod, LLVMTargetMachineRef machine, int level) {
-  int64_t largest = 0;
-  bool vectors = false;
-  for (LLVMValueRef fn = LLVMGetFirstFunction(mod); fn; fn = LLVMGetNextFunction(fn)) {
-    int64_t n = largest_block(fn);
-    if (n > largest) largest = n;
-    vectors |= uses_vectors(fn);
-  }
-  if (largest > LARGE_BLOCK && level > 1) level = 1;
-  TN_TRY(run_passes(mod, machine, level, !vectors && largest <= LARGE_BLOCK));
-  for (LLVMValueRef fn = LLVMGetFirstFunction(mod); fn; fn = LLVMGetNextFunction(fn))
-    if (largest_block(fn) > HUGE_BLOCK) leave_as_is(mod, fn);
-  return 0;
 }
 
 tn_map *cg_host_options(void) {

@@ -416,7 +416,7 @@ int cg_code_generate(code *c, const tn_IRModule *ir, bool part) {
   LLVMDisposeMessage(cpu);
   LLVMDisposeMessage(features);
   if (err) return -1;
-  return cg_optimize(c->mod, c->machine, cg_opt_level(t));
+  return cg_optimize(&m, c->machine, cg_opt_level(t));
 }
 
 code *cg_code_new(tn_target *t) {

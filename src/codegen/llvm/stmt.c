@@ -53,6 +53,7 @@ LLVMValueRef cg_alloca(cg_fn *f, LLVMTypeRef type, int64_t count, unsigned align
 
 int cg_loop(cg_fn *f, const tn_Var *var, LLVMValueRef begin, LLVMValueRef end, LLVMValueRef step,
             const tn_stmt *body) {
+  int64_t loops = ++f->m->loops;
   LLVMBasicBlockRef before = LLVMGetInsertBlock(f->b), head = cg_block(f, "for"),
                     in = cg_block(f, "body"), after = cg_block(f, "end");
   LLVMBuildBr(f->b, head);
@@ -70,6 +71,7 @@ int cg_loop(cg_fn *f, const tn_Var *var, LLVMValueRef begin, LLVMValueRef end, L
   LLVMBasicBlockRef last = LLVMGetInsertBlock(f->b);
   LLVMValueRef latch = LLVMBuildBr(f->b, head);
   LLVMAddIncoming(i, &next, &last, 1);
+  if (f->m->loops == loops) f->m->scalar_loops |= !cg_uses_vectors(in); /* innermost */
   LLVMPositionBuilderAtEnd(f->b, after);
   return cg_mark_loop(f, latch, var, body);
 }
