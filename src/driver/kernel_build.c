@@ -22,6 +22,7 @@
 #include "driver/kernel_store.h"
 #include "driver/records/records.h"
 #include "driver/tir_pipeline.h"
+#include "ir/imm.h"
 #include "ir/interrupt.h"
 #include "ir/module.h"
 #include "ir/op.h"
@@ -82,10 +83,24 @@ static tn_IRModule *lowered(const build_state *b, kernel_job *j) {
   return functions == m->functions ? m : ir_module_with_functions(m, functions);
 }
 
+/* Executors alone call these functions: they check their arguments by a table. */
+static tn_IRModule *with_tables(tn_IRModule *m) {
+  tn_map *functions = m->functions;
+  tn_any key, value;
+  for (int64_t i = 0; tn_map_at(m->functions, i, &key, &value); ++i) {
+    tn_PrimFunc *f = TN_AS(PrimFunc, value.v.obj);
+    if (!f) continue;
+    TN_GETP(f, tir_with_attr(f, TIR_CHECK_TABLE, (tn_obj *)tir_bool(true)));
+    TN_GETP(functions, tn_map_with(functions, key, tn_any_obj(f)));
+  }
+  return ir_module_with_functions(m, functions);
+}
+
 /* [what codegen_compile_part gave]: names, object, bitcode */
 static tn_arr *compile_kernel(const build_state *b, kernel_job *j) {
   tn_IRModule *m, *device;
   TN_GETP(m, lowered(b, j));
+  TN_GETP(m, with_tables(m));
   TN_TRYP(driver_split_pipeline(m, (tn_obj *)b->target, &m, &device));
   return codegen_compile_part(m, b->target);
 }

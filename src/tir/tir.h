@@ -31,6 +31,10 @@ typedef enum {
    call it runs backwards, so that what the last call read last is still in cache. */
 #define TIR_BY_TURNS "by_turns"
 
+/* Attribute of a function that only executors call: it may check its arguments by
+   tir.tvm_check_tensors, which its code generator has to have. */
+#define TIR_CHECK_TABLE "tir.check_table"
+
 enum { TIR_BUFFER_DEFAULT = 1, TIR_BUFFER_AUTO_BROADCAST = 2 };
 enum {
   TIR_ALIGNMENT =

@@ -12,6 +12,7 @@
      library.c  imports, the system library              debug.c  lines of the script
      import.c   LLVM code in programs                per_function.c  functions compiled one by one
      load.c     files of LLVM code
+     check_tensors.c  checks of arguments by a table
      guarded.c, guard.cc  errors where LLVM would end the process
 
    Representation. bfloat16 values are i16 and computed in float; bool is i1 in registers and a byte
@@ -142,6 +143,13 @@ LLVMValueRef cg_tiles(cg_fn *f, tir_op_id op, const tn_Call *call, bool *done);
 bool cg_has_feature(const cg_module *m, const char *feature);
 /** Run-time structures, packed calls and the like. */
 LLVMValueRef cg_host(cg_fn *f, tir_op_id op, const tn_Call *call, bool *done);
+
+/* ---- check_tensors.c ---- */
+
+/** A call of the function that checks arguments by a table; -1 where it does not accept them. */
+LLVMValueRef cg_check_tensors(cg_fn *f, const tn_Call *call);
+/** That function, as one more part of a module: what target.llvm_compile gives, without names. */
+tn_arr *cg_check_part(tn_target *t);
 /** Call of an LLVM intrinsic overloaded on the types given. */
 LLVMValueRef cg_intrinsic(cg_fn *f, const char *name, LLVMTypeRef *types, int ntypes,
                           LLVMValueRef *args, int nargs);
@@ -264,6 +272,9 @@ int cg_code_generate(cg_code *c, const tn_IRModule *ir, bool part);
 LLVMModuleRef cg_code_module(cg_code *c);
 /** Object or assembly, owned by the caller. */
 LLVMMemoryBufferRef cg_code_emit(cg_code *c, LLVMCodeGenFileType type);
+LLVMTargetMachineRef cg_code_machine(cg_code *c);
+/** Names, object and bitcode of a finished module, as target.llvm_compile gives them. */
+tn_arr *cg_code_part(cg_code *c, tn_arr *names);
 /** The module of kind "llvm"; takes the code. `err`: whether making it failed. Owned. */
 tn_module *cg_code_finish(cg_code *c, int err);
 

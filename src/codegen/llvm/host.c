@@ -318,6 +318,7 @@ LLVMValueRef cg_host(cg_fn *f, tir_op_id op, const tn_Call *call, bool *done) {
   case TIR_OP_ret: return ret(f, call);
   case TIR_OP_tvm_throw_last_error: return throw_error(f);
   case TIR_OP_tvm_check_return: return check_return(f, call);
+  case TIR_OP_tvm_check_tensors: return cg_check_tensors(f, call);
   case TIR_OP_tvm_struct_get: return struct_get(f, call);
   case TIR_OP_tvm_struct_set: return struct_set(f, call);
   case TIR_OP_tvm_stack_alloca: return stack_alloca(f, call);

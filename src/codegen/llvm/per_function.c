@@ -74,16 +74,20 @@ static tn_arr *symbols(const tn_IRModule *ir) {
   return tn_arr_from(&names);
 }
 
-static tn_arr *compile_part(cg_code *c, const tn_IRModule *ir) {
-  tn_arr *names;
+tn_arr *cg_code_part(cg_code *c, tn_arr *names) {
   tn_obj *code, *object;
   LLVMModuleRef mod;
-  TN_TRYP(cg_code_generate(c, ir, true));
-  TN_GETP(names, symbols(ir));
   TN_GETP(mod, cg_code_module(c));
   TN_GETP(code, take_bytes(LLVMWriteBitcodeToMemoryBuffer(mod)));
   TN_GETP(object, take_bytes(cg_code_emit(c, LLVMObjectFile)));
   return tn_arr_of(3, names, object, code);
+}
+
+static tn_arr *compile_part(cg_code *c, const tn_IRModule *ir) {
+  tn_arr *names;
+  TN_TRYP(cg_code_generate(c, ir, true));
+  TN_GETP(names, symbols(ir));
+  return cg_code_part(c, names);
 }
 
 static int compile(TN_ARGS) {
@@ -126,12 +130,14 @@ static int assemble(TN_ARGS) {
   TN_ARG_OBJ(Target, t, 1);
   TN_CHECK(list && t && list->len && list->len < INT32_MAX, TypeError, NULL,
            "target.llvm_assemble: expected parts and a target");
-  TN_AUTOFREE cg_part *parts = tn_alloc_zero((size_t)list->len, sizeof *parts);
+  TN_AUTOFREE cg_part *parts = tn_alloc_zero((size_t)list->len + 1, sizeof *parts);
   if (!parts) return -1;
   TN_TRY(parts_of(list, parts));
+  tn_any checks = tn_any_obj(cg_check_part(t));
+  if (!checks.v.obj || part_of(&checks, &parts[list->len])) return -1;
   cg_code *c = cg_code_new(t);
   if (!c) return -1;
-  return tn_ret_owned(ret, cg_code_finish(c, cg_code_set_parts(c, parts, (int)list->len)));
+  return tn_ret_owned(ret, cg_code_finish(c, cg_code_set_parts(c, parts, (int)list->len + 1)));
 }
 
 /* (target) -> what code depends on besides the program: LLVM, processor, its features */

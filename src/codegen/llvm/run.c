@@ -86,6 +86,8 @@ LLVMModuleRef cg_code_module(code *c) {
   return c->mod;
 }
 
+LLVMTargetMachineRef cg_code_machine(cg_code *c) { return c->machine; }
+
 /* Generating changes what it works on, so that is a copy. */
 LLVMMemoryBufferRef cg_code_emit(code *c, LLVMCodeGenFileType type) {
   char *message = NULL;

@@ -12,6 +12,7 @@
                                            body
                                            return 0
 
+   Functions with the attribute tir.check_table check by a table where they can: packed_table.c.
    T.ret(x) becomes a store to out_ret_value. Functions without global_symbol are left alone; calls
    of functions of the module that get the signature become calls of their symbols. After lowering
    to flat code. */
@@ -190,7 +191,7 @@ static tn_stmt *packed_body(packer *p) {
                            .value = tir_str(tn_cstr(scope)), .body = body);
   tn_stmt *done = (tn_stmt *)TN_NEW(Evaluate, .value = tir_call(TN_I32, TIR_OP_ret, 1, tir_i32(0)));
   body = tir_seq2(body, done);
-  TN_TRYP(read_params(p));
+  TN_TRYP(packed_has_table(p) ? packed_table(p) : read_params(p));
   if (p->has_device && p->device_type != kDLCPU) body = tir_seq2(set_device(p), body);
   body = nest(&p->checks, body);
   if (p->has_device) {

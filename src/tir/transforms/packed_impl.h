@@ -46,5 +46,12 @@ int packed_let(packer *p, tn_Var *v, tn_expr *value);
 int packed_assert(packer *p, tn_vec *to, tn_expr *cond, tn_str *message);
 /** Defines what a buffer is made of from the DLTensor that `handle` points to, or checks it. */
 int packed_bind_tensor(packer *p, tn_Var *handle, tn_Buffer *b);
+/** Defines the data pointer alone. */
+int packed_bind_data(packer *p, tn_Var *handle, tn_Buffer *b);
+
+/** Are the arguments checked by a table? */
+bool packed_has_table(const packer *p);
+/** Adds that check, and defines the parameters. */
+int packed_table(packer *p);
 
 #endif /* TN_TIR_TRANSFORMS_PACKED_IMPL_H_ */

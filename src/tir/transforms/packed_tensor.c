@@ -155,6 +155,11 @@ static int bind_device(const binding *x) {
   return bind(x, (tn_expr *)p->device_id, field(x, TN_I32, TIR_ARR_DEVICE_ID), "device_id");
 }
 
+int packed_bind_data(packer *p, tn_Var *handle, tn_Buffer *b) {
+  binding x = {p, b, (tn_expr *)handle, tn_cstr(b->name)};
+  return bind_data(&x);
+}
+
 int packed_bind_tensor(packer *p, tn_Var *handle, tn_Buffer *b) {
   binding x = {p, b, (tn_expr *)handle, tn_cstr(b->name)};
   TN_TRY(check_type(&x));
