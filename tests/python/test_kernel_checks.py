@@ -14,7 +14,9 @@ from tenon.contrib import graph_executor
 def build(dtype="float32"):
     x = relay.var("x", shape=(2, 1, 4), dtype=dtype)
     y = relay.var("y", shape=(2, 3, 4), dtype=dtype)
-    return relay.build(tenon.IRModule.from_expr(relay.Function([x, y], relay.nn.relu(x + y))), "llvm")
+    return relay.build(
+        tenon.IRModule.from_expr(relay.Function([x, y], relay.nn.relu(x + y))), "llvm"
+    )
 
 
 def kernel_name(lib):

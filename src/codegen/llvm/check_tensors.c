@@ -1,6 +1,7 @@
 /* Checks of the arguments of kernels by a table (tir/transforms/packed_table.c): a kernel has the
    table and a call; the function that reads it is a separate part in a module of parts. */
 #include <llvm-c/IRReader.h>
+#include <llvm-c/Linker.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -182,8 +183,8 @@ LLVMValueRef cg_check_tensors(cg_fn *f, const tn_Call *call) {
   TN_TRYP(fill(f, call, words, &text));
   args[3] = constant(f, LLVMConstArray2(f->m->i64, words, (uint64_t)n), "arguments");
   args[4] = constant(f, LLVMConstStringInContext2(f->m->ctx, text.data, text.len, 1), "texts");
-  cg_check_status(
-      f, LLVMBuildCall2(f->b, type, cg_extern(f, name, type), args, TN_COUNT(args), ""));
+  cg_check_status(f,
+                  LLVMBuildCall2(f->b, type, cg_extern(f, name, type), args, TN_COUNT(args), ""));
   return cg_i32(f, 0);
 }
 

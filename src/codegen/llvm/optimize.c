@@ -13,16 +13,18 @@
    of their number: in passes over the code, and in choosing and ordering instructions. */
 enum { LARGE_BLOCK = 4000, HUGE_BLOCK = 8000 };
 
-/* Variables into registers, common expressions once, loops tested at their end, what does not
-   change in front of them. */
+/* Parts of kernels where they are called, variables into registers, common expressions once, sums
+   of addresses by how their terms change, loops tested at their end, what does not change in front
+   of them. (Without the order of sums vectors are spilled for addresses.) */
 #define COMBINE "instcombine<no-verify-fixpoint>"
 #define TIDY                                                                                       \
-  "sroa,early-cse," COMBINE ",simplifycfg,"                                                        \
-  "loop-mssa(loop-rotate,licm),early-cse,simplifycfg"
-static const char scheduled[] = "function(" TIDY ")";
+  "sroa,early-cse,simplifycfg," COMBINE                                                            \
+  ",reassociate,loop-mssa(loop-rotate,licm),early-cse," COMBINE ",simplifycfg"
+static const char scheduled[] = "cgscc(inline),function(" TIDY "),globaldce";
 /* Loops over scalars beside those that the schedule vectorised: copies, edges. */
 static const char with_scalars[] =
-    "function(" TIDY ",loop(indvars),loop-vectorize," COMBINE ",simplifycfg)";
+    "cgscc(inline),function(" TIDY ",loop(indvars),loop-vectorize," COMBINE
+    ",simplifycfg),globaldce";
 
 static int64_t largest_block(LLVMValueRef fn) {
   int64_t most = 0;

@@ -10,13 +10,13 @@
    time of compiling small kernels with many arguments. All this has to be constant; where it is
    not, the kernel makes its checks itself. Part of tir.MakePackedAPI. */
 #include "base/buf.h"
+#include "ir/module.h"
 #include "tir/transforms/packed_impl.h"
 
 static const tn_Buffer *tensor_of(const packer *p, int64_t i) {
   tn_any b;
-  return tn_map_get(p->func->buffer_map, p->func->params->items[i], &b)
-             ? (const tn_Buffer *)b.v.obj
-             : NULL;
+  return tn_map_get(p->func->buffer_map, p->func->params->items[i], &b) ? (const tn_Buffer *)b.v.obj
+                                                                        : NULL;
 }
 
 static bool is_constant(const tn_Buffer *b) {
@@ -78,8 +78,8 @@ static int put_tensor(const packer *p, const tn_Buffer *b, tn_vec *row) {
 static int read_tensors(packer *p) {
   for (int64_t i = 0; i < p->func->params->len; ++i) {
     tn_Var *param = (tn_Var *)tn_arr_obj(p->func->params, i);
-    TN_TRY(packed_let(p, param,
-                      tir_struct_get(TN_HANDLE, (tn_expr *)p->args, i, TIR_VALUE_CONTENT)));
+    TN_TRY(
+        packed_let(p, param, tir_struct_get(TN_HANDLE, (tn_expr *)p->args, i, TIR_VALUE_CONTENT)));
     TN_TRY(packed_bind_data(p, param, (tn_Buffer *)(uintptr_t)tensor_of(p, i)));
     if (i) continue;
     p->has_device = true;
@@ -99,6 +99,6 @@ int packed_table(packer *p) {
   for (int64_t i = 0; i < n; ++i) TN_TRY(put_tensor(p, tensor_of(p, i), &row));
   tn_expr *call = tir_call_args(TN_I32, TIR_OP_tvm_check_tensors, tn_arr_from(&row), NULL);
   tn_stmt *check = (tn_stmt *)TN_NEW(Evaluate, .value = call);
-  TN_TRY(check ? tn_vec_push_obj(&p->nest, check) : -1);
+  if (!check || tn_vec_push_obj(&p->nest, check)) return -1;
   return read_tensors(p);
 }
