@@ -3,8 +3,8 @@
     python bench/build/run.py [--only resnet50,...] [--threads N] [--rounds N] [--engines ...]
                               [--json FILE] [MODEL.onnx ...]
 
-Without models it makes those of ``zoo.py`` in a temporary folder. Every measurement is a process of
-its own that imports the engine first and then reads the file, builds and calls once. ``cold`` has an
+Without models it makes those of ``zoo.py`` in a temporary folder. Every measurement is a separate
+process that imports the engine first and then reads the file, builds and calls once. ``cold`` has an
 empty kernel cache, ``cached`` what the cold build left. Printed for each: wall-clock seconds, CPU
 seconds (user and system, of all threads: the figure to go by beside other work), the peak of memory
 in MB and its ratio to the size of the file. Of several rounds the least counts.
@@ -24,7 +24,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "models"))
 
 
-# ---- one measurement, in a process of its own ----
+# ---- one measurement, in a separate process ----
 
 
 def cpu_seconds():
