@@ -5,9 +5,9 @@
 
 Without models it makes those of ``zoo.py`` in a temporary folder. Every measurement is a separate
 process that imports the engine first and then reads the file, builds and calls once. ``cold`` has
-an empty kernel cache, ``cached`` what the cold build left. Printed for each: wall-clock seconds, CPU
-seconds (user and system, of all threads: the figure to go by beside other work), the peak of memory
-in MB and its ratio to the size of the file. Of several rounds the least counts.
+an empty kernel cache, ``cached`` what the cold build left. Printed for each: wall-clock seconds,
+CPU seconds (user and system, of all threads: the figure to go by beside other work), the peak of
+memory in MB and its ratio to the size of the file. Of several rounds the least counts.
 """
 
 import argparse
