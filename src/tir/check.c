@@ -51,6 +51,8 @@ int tir_check_buffer(tn_obj *self) {
   const tn_Buffer *b = (const tn_Buffer *)self;
   const char *name = tn_cstr(b->name);
   TN_TRY(check_pointer(b->data, "tir.Buffer.data", b->span));
+  TN_CHECK(b->dtype.lanes, ValueError, b->span,
+           "buffer %s: expected a data type for its elements, got %s", name, TN_DT(b->dtype));
   TN_TRY(tir_check_extents(b->shape, name, b->span));
   TN_TRY(check_exprs(b->strides, "strides", b->span));
   TN_CHECK(b->strides->len == 0 || b->strides->len == b->shape->len, ValueError, b->span,

@@ -137,3 +137,17 @@ def test_unrolling_without_end():
     body = "for i in T.unroll(2147483647):\n    A[i % 8] = 1"
     with pytest.raises(ValueError, match="the loop over i is unrolled 2147483647 times"):
         tenon.lower(parse(body))
+
+
+@pytest.mark.parametrize("dtype", ["", "void"])
+def test_a_buffer_has_a_data_type(dtype):
+    """The parser divided by the lanes of void, which are 0, and the process died."""
+    text = f"""
+@T.prim_func
+def main(A: T.Buffer((2, 1), "{dtype}")):
+    T.evaluate(A.vload([0, 0], "int8"))
+"""
+    with pytest.raises(tenon.TVMError, match="expected a data type for its elements, got void"):
+        tenon.script.from_source(text)
+    with pytest.raises(ValueError, match="buffer B: expected a data type for its elements"):
+        tenon.tir.decl_buffer((2,), dtype, name="B")
