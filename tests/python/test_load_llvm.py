@@ -69,7 +69,7 @@ def test_code_that_is_not_for_this_machine(tmp_path):
 
 
 def test_code_of_others(tmp_path):
-    """Code without what Tenon's own has; and with an entry that is no name."""
+    """Code without what Tenon's own has; and with an entry that is not a name."""
     path = tmp_path / "plain.ll"
     function = (
         "define i32 @plain(ptr %a, ptr %c, i32 %n, ptr %r, ptr %rc, ptr %h) {\n  ret i32 0\n}\n"
