@@ -170,7 +170,9 @@ def build_one(func):
 
 def test_unknown_generator():
     a = relay.var("a", shape=SHAPE)
-    with pytest.raises(ValueError, match='the global function "relay.ext.nobody" is not registered'):
+    with pytest.raises(
+        ValueError, match='the global function "relay.ext.nobody" is not registered'
+    ):
         build_one(external(relay.Function([a], relay.exp(a)), "nobody", "n_0"))
 
 

@@ -21,7 +21,7 @@
 #include "relay/op.h"
 
 enum {
-  MIN_WORK = 4096,   /* multiplications for each row from which pieces are worth while, but for
+  MIN_WORK = 4096,     /* multiplications for each row from which pieces are worth while, but for
                           products of matrices, which are slow otherwise */
   MUCH_WORK = 1 << 20, /* from which more than one row at a time brings nothing */
   MUCH_REUSE = 32      /* uses of each shared element within a row from which the same holds */
