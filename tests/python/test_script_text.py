@@ -434,20 +434,3 @@ def main(A: T.Buffer((4,), "int8"), B: T.Buffer((4,), "bool")):
     f = from_source(text)
     assert 'C = T.Buffer((4,), "int8", data=A.data)' in f.script()
     tenon.ir.assert_structural_equal(from_source(f.script()), f)
-
-
-def test_evaluate_of_nothing_stays_where_it_is():
-    """Wherever it stands in a body: at its beginning, at its end, several times."""
-    f = from_source("""
-@T.prim_func
-def main(A: T.Buffer((4,), "int32")):
-    T.evaluate(0)
-    for i in range(4):
-        T.evaluate(0)
-        T.evaluate(0)
-        A[i] = i
-        T.evaluate(0)
-""")
-    assert f.script().count("T.evaluate(0)") == 4
-    tenon.ir.assert_structural_equal(from_source(f.script()), f)
-    tenon.ir.assert_structural_equal(tir.stmt_functor.substitute(f.body, {}), f.body)

@@ -115,20 +115,11 @@ tn_stmt *with_stmt_body(tn_stmt *s, tn_stmt *inner) {
   return copy && tn_field_set((tn_obj *)copy, f, &value) == 0 ? copy : NULL;
 }
 
-static int add_flat(tn_vec *out, const tn_obj *s) {
-  const tn_SeqStmt *seq = TN_AS(SeqStmt, s);
-  if (!seq) return tn_vec_push_obj(out, s);
-  for (int64_t i = 0; i < seq->seq->len; ++i) TN_TRY(add_flat(out, tn_arr_obj(seq->seq, i)));
-  return 0;
-}
-
-/* Sequence of v.items[from..] in reverse: the vector was filled from the end. A T.evaluate(0) stays
-   where it was written. */
+/* Sequence of v.items[from..] in reverse: the vector was filled from the end. */
 static tn_stmt *seq_reversed(const tn_vec *reversed) {
   TN_VEC(forward);
-  for (int64_t i = reversed->len; i-- > 0;) TN_TRYP(add_flat(&forward, reversed->items[i].v.obj));
-  if (forward.len < 2) return forward.len ? (tn_stmt *)forward.items[0].v.obj : tir_nop();
-  return (tn_stmt *)TN_NEW(SeqStmt, .seq = tn_arr_from(&forward));
+  for (int64_t i = reversed->len; i-- > 0;) TN_TRYP(tn_vec_push(&forward, reversed->items[i]));
+  return tir_seq(&forward);
 }
 
 tn_stmt *close_body(builder *b) {
