@@ -250,7 +250,7 @@ def test_set_scope():
     sch.set_scope("B", "B", "global")
     check(sch, chain())
     assert "not allocated by the block around" in failure(sch.set_scope, "C", 0, "shared")
-    assert "no number 1" in failure(sch.set_scope, "B", 1, "shared")
+    assert "number 1 is out of range" in failure(sch.set_scope, "B", 1, "shared")
     with pytest.raises(ValueError, match="writes 0 buffers A"):
         sch.set_scope("B", "A", "shared")
 

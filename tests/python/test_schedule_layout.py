@@ -248,7 +248,7 @@ def test_storage_align():
     np.testing.assert_allclose(run(sch, a, np.zeros_like(a))[1], a * 2 + 1)
     assert "must be positive" in failure(sch.storage_align, block, 0, 0, 0, 0)
     assert "axis 2 is out of range" in failure(sch.storage_align, block, 0, 2, 4, 0)
-    assert "no number 1" in failure(sch.storage_align, block, 1, 0, 4, 0)
+    assert "number 1 is out of range" in failure(sch.storage_align, block, 1, 0, 4, 0)
 
 
 def test_unsafe_hide_buffer_access():
