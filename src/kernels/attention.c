@@ -23,7 +23,7 @@
 enum {
   MANY_REGISTERS = 16, /* more than so many: tiles of four vectors where all columns fill some */
   UNROLL = 4,          /* steps of a sum in a row */
-  MIN_ROWS = 2,      /* fewer do not pay for transposing keys */
+  MIN_ROWS = 2,        /* fewer do not pay for transposing keys */
   LONG_ROW = 2048,     /* bytes from which rows of values lie on their own pages */
   ROWS_WORTH_PACKING = 32, /* that share values in panels */
   MAX_LANES = 16

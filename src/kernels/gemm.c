@@ -31,16 +31,16 @@ enum {
   ROWS_WORTH_COPYING = 32, /* the same where it would only become denser */
   ROWS_BY_TURNS = 4,       /* at most */
   ROWS_WORTH_FETCHING = 8, /* rows whose work hides that the next panel comes from far */
-  MIN_TILES = 8,         /* of a band: its last one may be short */
+  MIN_TILES = 8,           /* of a band: its last one may be short */
   SQUARE_TILES = 16,       /* from which tiles of four vectors are worth it */
   PANELS_OF_A_THREAD = 4,  /* from which threads have their share of panels alone */
   ROWS_WORTH_PIECES = 32,  /* fewer take little room */
   ROWS_OF_A_PIECE = 128,   /* more come in bands */
   MAX_PIECES = 16,
   MIN_PIECE = 256, /* features: results are read and written for each piece */
-  OPEN_ROWS = 8,     /* of a tile where their number or length is dynamic: padding costs less, and
+  OPEN_ROWS = 8,   /* of a tile where their number or length is dynamic: padding costs less, and
                         each row has its own address in a register */
-  LONG_ROW = 2048    /* bytes from which rows of B lie on their own pages */
+  LONG_ROW = 2048  /* bytes from which rows of B lie on their own pages */
 };
 
 /* ---- the tile ---- */

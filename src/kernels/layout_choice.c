@@ -133,8 +133,7 @@ static bool blocks_of_halves(const target_machine *m, const kernel_conv2d *p,
       .in = block_of_halves(p->in), .out = block_of_halves(p->out), .group = depthwise ? 1 : PAIR};
   out->kernel_out = out->out;
   out->pictures = p->in <= FEW_CHANNELS && p->groups == 1 && p->dilation[1] == 1 &&
-                  p->kernel[1] * FEW_CHANNELS <= TILE_ROW &&
-                  p->size[0] * p->size[1] >= MIN_PIXELS;
+                  p->kernel[1] * FEW_CHANNELS <= TILE_ROW && p->size[0] * p->size[1] >= MIN_PIXELS;
   if (out->pictures) out->in = FEW_CHANNELS;
   return m->bf16 == MACHINE_BF16_TILES && (p->groups == 1 || depthwise) && out->in && out->out;
 }

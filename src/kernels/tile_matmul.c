@@ -19,9 +19,9 @@
 #include "tir/schedule/layout.h"
 
 enum {
-  ROWS = 16,      /* of a tile */
-  GROUPS = 16,    /* of values in a row of a tile */
-  COLUMNS = 32,   /* of two tiles */
+  ROWS = 16,    /* of a tile */
+  GROUPS = 16,  /* of values in a row of a tile */
+  COLUMNS = 32, /* of two tiles */
   MIN_ROWS = 7, /* fewer leave most of a tile empty */
   MAX_LOOPS = 2 * KERNEL_MAX_AXES + 8
 };

@@ -324,9 +324,7 @@ static tn_expr *edge_of(tn_expr *index, tn_expr *edge, tn_expr *d, bool left) {
   int64_t first, end;
   tn_expr *rest = tir_floormod(index, d), *at = tir_floormod(edge, d);
   bool last = tir_as_int((tn_obj *)at, &first) && tir_as_int((tn_obj *)d, &end) && first == end - 1;
-  tn_expr *inside = left   ? tir_lt(rest, at)
-                    : last ? tir_eq(rest, at)
-                           : tir_ge(rest, at);
+  tn_expr *inside = left ? tir_lt(rest, at) : last ? tir_eq(rest, at) : tir_ge(rest, at);
   return tir_and(tir_eq(tir_floordiv(index, d), tir_floordiv(edge, d)), inside);
 }
 

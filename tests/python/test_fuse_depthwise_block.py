@@ -1,4 +1,5 @@
-"""FuseDepthwiseBlock: convolutions around a depthwise one as one kernel: numbers for random problems on
+"""FuseDepthwiseBlock: convolutions around a depthwise one as one kernel: numbers for random
+problems on
 several processors, the loops they run in, and where it is not done."""
 
 import numpy as np

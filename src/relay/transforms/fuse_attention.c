@@ -23,7 +23,7 @@
 
 enum {
   NDIM = 4,
-  MAX_STEPS = 16,  /* between the products */
+  MAX_STEPS = 16, /* between the products */
   MIN_ROWS = 4,   /* fewer do not pay for transposing keys */
   MIN_COLUMNS = 8 /* of scores and of the result: less than a vector */
 };

@@ -25,7 +25,7 @@
 enum {
   MAX_NDIM = 8,
   MAX_CALLS = 1 << 13, /* of all parts together */
-  MIN_GAIN = 4        /* bytes that stay in cache for one that is copied at the ends */
+  MIN_GAIN = 4         /* bytes that stay in cache for one that is copied at the ends */
 };
 
 typedef struct {

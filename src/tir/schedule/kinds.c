@@ -30,10 +30,11 @@ static int check_block(const sch_step *e, const tn_For *f, const tn_BlockRealize
                       "uses it and is not data parallel",
                       (int)i);
     if (!sch_is_reduction(e, b, &why))
-      return sch_fail(e, "The queried subtree is not a compact dataflow", SCH_PLACES(f, b),
-                      "Threads cannot run the iterations of the loop {0} together: block {1} is not "
-                      "a reduction, since %s",
-                      why);
+      return sch_fail(
+          e, "The queried subtree is not a compact dataflow", SCH_PLACES(f, b),
+          "Threads cannot run the iterations of the loop {0} together: block {1} is not "
+          "a reduction, since %s",
+          why);
   }
   return 0;
 }

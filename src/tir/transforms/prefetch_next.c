@@ -21,7 +21,7 @@
 
 enum {
   CACHE_LINE = 64,
-  MIN_BYTES = 4096,   /* of a stretch: less is fetched while the loop starts */
+  MIN_BYTES = 4096,    /* of a stretch: less is fetched while the loop starts */
   MAX_BYTES = 1 << 20, /* more would push out what is being read */
   MAX_LINES = 8,       /* in a turn: more cost more than they hide */
   MAX_TURNS = 8,       /* for a line: with more the stretch is a small part of the time */

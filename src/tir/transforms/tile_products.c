@@ -28,8 +28,8 @@ enum {
   TILE_ROWS = 16,
   TILE_COLUMNS = 16,
   MAX_GROUPS = 16, /* of values in a row of a tile */
-  LANE = 4,         /* bytes of a sum, and of a group of values */
-  OF_BYTES = 4,     /* kind of a product: and more for its signs (codegen/llvm/x86_amx.c) */
+  LANE = 4,        /* bytes of a sum, and of a group of values */
+  OF_BYTES = 4,    /* kind of a product: and more for its signs (codegen/llvm/x86_amx.c) */
   A_SIGN = 1,
   W_SIGN = 2,
   FROM_ZERO = 8 /* the sums begin with zero, and are not read */
