@@ -51,7 +51,9 @@ static inline tn_BinaryOp *ir_as_binary(const void *o) {
 
 /** A node whose invariants were checked (see above). NULL on failure: TypeError, ValueError or
  * TVMError. */
-#define TN_MAKE(T, ...) ((tn_##T *)ir_node_check(TN_NEW(T, __VA_ARGS__)))
+#define TN_MAKE(T, ...)         ((tn_##T *)ir_node_check(TN_NEW(T, __VA_ARGS__)))
+/** The same with fields that a caller outside has given: their classes are checked. */
+#define TN_MAKE_CHECKED(T, ...) ((tn_##T *)ir_node_check(TN_NEW_CHECKED(T, __VA_ARGS__)))
 /** Runs the checks of the node's type on a node that is still under construction; NULL passes
  * through. */
 TN_API void *ir_node_check(void *node);

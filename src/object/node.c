@@ -125,7 +125,7 @@ void *tn_node_checked(const tn_type *type, const void *proto) {
   tn_obj *node = tn_node_copy(type, proto);
   for (uint16_t i = 0; node && i < type->nfield; ++i) {
     const tn_field *f = &type->fields[i];
-    if (f->kind != TN_F_REF || !strchr(f->cls, '(')) continue;
+    if (f->kind != TN_F_REF) continue;
     tn_any value = tn_field_get(node, f);
     if (value.v.obj && tn_field_set(node, f, &value)) return NULL;
   }

@@ -114,7 +114,7 @@ typedef tn_shape tn_ShapeTuple;
 /** A node with the given fields, owned by the current scope:  TN_NEW(Add, .dtype = d, .a = a, .b =
  * b) */
 #define TN_NEW(T, ...)         ((tn_##T *)tn_node_copy(&tn_type_##T, &(tn_##T){__VA_ARGS__}))
-/** The same with containers that a caller outside has given: their elements are checked. */
+/** The same with fields that a caller outside has given: their classes are checked. */
 #define TN_NEW_CHECKED(T, ...) ((tn_##T *)tn_node_checked(&tn_type_##T, &(tn_##T){__VA_ARGS__}))
 /** The object as a T, or NULL if it is something else. */
 #define TN_AS(T, o)            ((tn_##T *)tn_node_as((o), TN_TI_##T))

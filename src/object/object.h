@@ -130,8 +130,8 @@ TN_API void *tn_obj_alloc(const tn_type *type, size_t size) __attribute__((warn_
    current scope. NULL when a required reference is NULL: the pending error, or TypeError naming the
    field. */
 TN_API void *tn_node_copy(const tn_type *type, const void *proto);
-/** The same for fields that come from a caller outside: containers are checked for the class of
-   their elements (tn_class_convert). NULL with a TypeError that names the field too. */
+/** The same for fields that come from a caller outside: each is checked for its class, containers
+   for that of their elements (tn_class_convert). NULL with a TypeError that names the field too. */
 TN_API void *tn_node_checked(const tn_type *type, const void *proto);
 /** An owned node from field values by name: what Python's keyword construction and JSON use. Checks
    classes, converts scalars, fills defaults; TypeError / AttributeError name the field. */

@@ -151,3 +151,26 @@ def main(A: T.Buffer((2, 1), "{dtype}")):
         tenon.script.from_source(text)
     with pytest.raises(ValueError, match="buffer B: expected a data type for its elements"):
         tenon.tir.decl_buffer((2,), dtype, name="B")
+
+
+REDUCER = "T.comm_reducer(lambda a, b: a + b, [T.float32(0)])"
+
+
+@pytest.mark.parametrize(
+    "statement, message",
+    {
+        "x = T.let(C, C, 1.5)": "LetStmt.var: expected tir.Var, got FloatImm",
+        "T.LetStmt(1.0, var=1.5)": "LetStmt.var: expected tir.Var, got FloatImm",
+        "T.evaluate(T.reduce(1, [C], [C], [], True, 0))": "combiner: expected tir.CommReducer",
+        f"T.evaluate(T.reduce({REDUCER}, C, [C], [], True, 0))": "source: expected Array",
+        f"T.evaluate(T.reduce({REDUCER}, [C], [], ['x'], True, 0))": "axis: element 0",
+        "T.evaluate(T.iter_var(1.5, T.Range(0, 3), 'CommReduce', ''))": "var: expected tir.Var",
+        "T.evaluate(T.iter_var(T.var('int32'), 3, 'CommReduce', ''))": "dom: expected Range",
+    }.items(),
+)
+def test_parts_of_other_classes(statement, message):
+    """They were taken for what is expected there, and the process died when they were read."""
+    text = f"@T.prim_func\ndef main(C: T.float32):\n    {statement}\n"
+    with pytest.raises(tenon.error.DiagnosticError) as e:
+        from_source(text)
+    assert message in str(e.value)

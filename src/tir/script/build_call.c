@@ -274,8 +274,8 @@ static int call_iter_var(builder *b, const ast *call, val *out) {
   for (int i = 0; i < TN_COUNT(types); ++i) {
     if (strcmp(types[i], kind) == 0)
       return give(b, call,
-                  TN_MAKE(IterVar, .dom = (tn_Range *)range, .var = (tn_Var *)var, .iter_type = i,
-                          .thread_tag = tn_str_from(thread)),
+                  TN_MAKE_CHECKED(IterVar, .dom = (tn_Range *)range, .var = (tn_Var *)var,
+                                  .iter_type = i, .thread_tag = tn_str_from(thread)),
                   out);
   }
   return ast_error(b->src, type, "T.iter_var: unknown type \"%s\"", kind);
@@ -325,9 +325,9 @@ static int call_reduce(builder *b, const ast *call, val *out) {
   tn_expr *cond =
       ir_expr_from(&(tn_any){.type_index = (int32_t)parts[4]->type_index, .v.obj = parts[4]});
   return give(b, call,
-              TN_MAKE(Reduce, .combiner = (tn_CommReducer *)parts[0], .source = (tn_arr *)parts[1],
-                      .init = (tn_arr *)parts[2], .axis = (tn_arr *)parts[3], .condition = cond,
-                      .value_index = index),
+              TN_MAKE_CHECKED(Reduce, .combiner = (tn_CommReducer *)parts[0],
+                              .source = (tn_arr *)parts[1], .init = (tn_arr *)parts[2],
+                              .axis = (tn_arr *)parts[3], .condition = cond, .value_index = index),
               out);
 }
 

@@ -174,7 +174,7 @@ static int let(builder *b, const ast *call, const char *name, const ast *target,
                .type_annotation = t);
   if (!v) v = tir_var(target_name(target, "v"), e->dtype);
   out->bound = (tn_obj *)v;
-  out->stmt = (tn_stmt *)TN_MAKE(LetStmt, .var = v, .value = e, .body = tir_nop());
+  out->stmt = (tn_stmt *)TN_MAKE_CHECKED(LetStmt, .var = v, .value = e, .body = tir_nop());
   return out->stmt ? 0 : -1;
 }
 
