@@ -251,3 +251,50 @@ def test_functions_of_double_named_as_those_they_call(name, lanes):
 @pytest.mark.parametrize("name", [*NAMES, "expf", "class", "NULL", "int8_t"])
 def test_arguments_named_as_words_of_c(name, tmp_path):
     run_named("f", name, "c", tmp_path)
+
+
+def added(schedule=lambda s, c: None, axis=1):
+    m, n, p, q = (te.var(v) for v in "mnpq")
+    shape = (p, n) if axis == 0 else (m, q) if axis == 1 else (p, q)
+    a, b = te.placeholder((m, n), name="A"), te.placeholder(shape, name="B")
+    c = te.compute((m, n), lambda i, j: a[i, j] + b[i, j], name="C")
+    s = te.create_schedule(c.op)
+    schedule(s, c)
+    return s, [a, b, c]
+
+
+def split_and_vectorize(s, c):
+    outer, inner = s[c].split(c.op.axis[1], 4)
+    s[c].vectorize(inner)
+    s[c].parallel(c.op.axis[0])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("schedule", [lambda s, c: None, split_and_vectorize])
+@pytest.mark.parametrize("axis", [0, 1, None])
+def test_axes_of_one_element_are_broadcast(axis, schedule, target):
+    """Nothing says that the extents are equal: a tensor of one row was read beyond its end."""
+    if target == "stackvm" and schedule is split_and_vectorize:
+        pytest.skip("no vectors")
+    s, args = added(schedule, axis)
+    f = tenon.build(s, args, target)
+    rng = np.random.default_rng(0)
+    for m, n in ((3, 5), (1, 7), (4, 1), (2, 8)):
+        for one in (True, False):
+            p = 1 if one and axis in (0, None) else m
+            q = 1 if one and axis in (1, None) else n
+            a, b = rng.random((m, n), "float32"), rng.random((p, q), "float32")
+            out = tenon.nd.empty((m, n))
+            f(tenon.nd.array(a), tenon.nd.array(b), out)
+            np.testing.assert_array_equal(out.numpy(), a + b)
+
+
+def test_tensors_of_the_loops_extents_have_no_strides():
+    n = te.var("n")
+    a = te.placeholder((n,), name="A")
+    c = te.compute((n,), lambda i: a[i] + 1.0, name="C")
+    buffers = tenon.lower(te.create_schedule(c.op), [a, c])["main"].buffer_map.values()
+    assert all(len(b.strides) == 0 for b in buffers)
+    s, args = added(axis=0)
+    kinds = [len(b.strides) for b in tenon.lower(s, args)["main"].buffer_map.values()]
+    assert sorted(kinds) == [0, 0, 2]

@@ -179,6 +179,7 @@ static tn_Buffer *whole_buffer(te_lowerer *l, tn_Tensor *t, const char *scope, b
   if (b) return b;
   b = bound_buffer(l, t);
   if (!b && is_arg) b = extern_buffer(l, t);
+  if (!b && is_arg && name) TN_TRYP(te_lower_broadcast(l, t, name->data, &b));
   if (!b && name) b = tir_buffer(t->shape, t->dtype, name->data, scope);
   return b && set_buffer(l, t, b, tn_arr_of(0)) == 0 ? b : NULL;
 }

@@ -56,5 +56,8 @@ tn_stmt *te_lower_stage(te_lowerer *l, const tn_TeStage *st);
 /** Buffers for the results of a stage that is computed inside another: as large as is needed there.
  * They are added to `allocs`. */
 int te_lower_inner_buffers(te_lowerer *l, const tn_TeStage *st, tn_vec *allocs);
+/** The buffer of an argument of which an axis may have one element where more are read; *out stays
+ * NULL where no axis may (broadcast.c). */
+int te_lower_broadcast(te_lowerer *l, const tn_Tensor *t, const char *name, tn_Buffer **out);
 
 #endif /* TN_TE_SCHEDULE_LOWER_IMPL_H_ */
