@@ -22,7 +22,10 @@ int ir_arg_exprs(const tn_any *args, int32_t n, int32_t i, tn_arr **out) {
   bool same = list != NULL;
   for (int64_t k = 0; list && k < list->len; ++k) {
     tn_expr *e;
-    TN_GET(e, ir_expr_from(&list->items[k]));
+    e = ir_expr_from(&list->items[k]);
+    TN_CHECK(e || tn_error_pending(), TypeError, NULL,
+             "argument %d, element %lld: expected PrimExpr, got None", (int)i, (long long)k);
+    if (!e) return -1;
     same = same && (const tn_obj *)e == list->items[k].v.obj;
     TN_TRY(tn_vec_push_obj(&v, e));
   }

@@ -2,6 +2,7 @@
 
 import logging
 
+import numpy as np
 import pytest
 import tenon
 from tenon.script import from_source
@@ -174,3 +175,34 @@ def test_parts_of_other_classes(statement, message):
     with pytest.raises(tenon.error.DiagnosticError) as e:
         from_source(text)
     assert message in str(e.value)
+
+
+def test_comparisons_of_comparisons_have_brackets():
+    text = """
+@T.prim_func
+def main(A: T.Buffer((3,), "bool"), x: T.int32):
+    A[0] = (x < 3) == A[1]
+    A[1] = A[2] == (x < 3)
+    A[2] = ((x < 3) == A[0]) != A[1]
+"""
+    f = from_source(text)
+    assert "A[0] = (x < 3) == A[1]" in f.script()
+    tenon.ir.assert_structural_equal(from_source(f.script()), f)
+
+
+def test_none_is_not_an_argument():
+    with pytest.raises(TypeError, match="element 0: expected PrimExpr, got None"):
+        tenon.tir.call_intrin("handle", "tir.tvm_tuple", None, 1)
+
+
+@pytest.mark.parametrize("kind", ["serial", "parallel"])
+def test_loops_that_end_before_they_begin(kind):
+    f = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((4,), "int32")):
+    for i in T.{kind}(4, 2):
+        A[i] = i
+""")
+    given = tenon.nd.array(np.arange(4, dtype="int32"))
+    tenon.build(f, target="llvm")(given)
+    assert given.numpy().tolist() == [0, 1, 2, 3]

@@ -152,8 +152,9 @@ static int write_slice(writer *w, const tn_SliceDoc *d) {
  * into. */
 static int write_binary(writer *w, const tn_OperationDoc *d) {
   precedence prec = (precedence)operations[d->kind].prec;
-  bool right_associative = d->kind == DOC_POW;
-  TN_TRY(write_child(w, item(d->operands, 0), prec, right_associative));
+  /* a < b < c would say a < b and b < c */
+  bool right_associative = d->kind == DOC_POW, chains = prec == PREC_COMPARE;
+  TN_TRY(write_child(w, item(d->operands, 0), prec, right_associative || chains));
   tn_buf_printf(&w->out, " %s ", operations[d->kind].text);
   /* what stands behind ** may have a sign: x ** -y */
   if (right_associative) return write_child(w, item(d->operands, 1), PREC_UNARY, false);

@@ -44,14 +44,14 @@ static tn_stmt *marked(const tn_For *op) {
 
 enum { MAX_STEPS = 1 << 20 };
 
-/* Iterations of a loop, -1 where they are not constant, -2 with an error. */
+/* Iterations of a loop, -1 where they are not constant or the extent is negative, -2 with an
+   error. */
 static int64_t iterations(const tn_For *op) {
   TN_ARITH(a);
   int64_t n;
-  if (tir_as_int((tn_obj *)op->extent, &n)) return n;
-  tn_expr *e = arith_simplify(&a, op->extent);
+  tn_expr *e = tir_as_int((tn_obj *)op->extent, &n) ? op->extent : arith_simplify(&a, op->extent);
   if (!e) return -2;
-  return tir_as_int((tn_obj *)e, &n) ? n : -1;
+  return tir_as_int((tn_obj *)e, &n) && n >= 0 ? n : -1;
 }
 
 /* Does the loop go whatever its size? Those of at most one iteration with auto_max_extent 1. */
