@@ -179,7 +179,7 @@ def tensor(*shape, dtype="float32"):
 
 IMAGE, ROWS, V = tensor(1, 4, 6, 6), tensor(3, 5), relay.vision
 REFUSED = {
-    "layout NHWC is not supported": (lambda x, r: V.roi_pool(x, r, 2, 1.0, "NHWC"), IMAGE, ROWS),
+    "layout HWCN is not supported": (lambda x, r: V.roi_pool(x, r, 2, 1.0, "HWCN"), IMAGE, ROWS),
     "must have 5 numbers": (lambda x, r: V.roi_pool(x, r, 2, 1.0), IMAGE, tensor(3, 4)),
     "two positive numbers, got 0": (lambda x, r: V.roi_pool(x, r, 0, 1.0), IMAGE, ROWS),
     "two positive numbers$": (lambda x, r: V.roi_pool(x, r, (1, 2, 3), 1.0), IMAGE, ROWS),
