@@ -75,7 +75,7 @@ def test_init_api_attaches_a_namespace():
         assert module.echo(5) == 5
         assert "echo" in vars(module)  # found once, then an ordinary attribute
         assert {"own", "echo", "nop", "ErrorTest"} <= set(dir(module))
-        with pytest.raises(AttributeError, match="no global function testing.missing"):
+        with pytest.raises(AttributeError, match="global function testing.missing is unknown"):
             module.missing  # noqa: B018
         tenon.register_func("testing.later", lambda: "later")
         assert module.later() == "later"

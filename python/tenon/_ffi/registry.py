@@ -213,8 +213,8 @@ def _init_api_prefix(target, prefix):
         if earlier is not None:
             return earlier(name)
         raise AttributeError(
-            f"module {target.__name__!r} has no attribute {name!r}, and the global "
-            f"function {prefix}.{name}"
+            f"module {target.__name__!r} has no attribute {name!r}, and the global function "
+            f"{prefix}.{name} is unknown"
         )
 
     def listing():
