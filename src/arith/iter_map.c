@@ -74,9 +74,10 @@ enum { MAX_FACTORS = 8 };
 /* Indices are asked for where there are iterations: extents are 1 or more, and so is each factor of
    one, none being negative:  n*n*32 >= 1  =>  n >= 1. */
 static int know_positive(arith_analyzer *a, tn_expr *e, int depth) {
-  tn_expr *plain, *cond, *zero = tir_zero(e->dtype);
+  tn_expr *plain, *cond, *zero;
   int64_t value;
   if (tir_as_int((tn_obj *)e, &value) || depth == MAX_FACTORS) return 0;
+  TN_GET(zero, tir_zero(e->dtype));
   TN_GET(plain, tir_lt(zero, e));
   TN_GET(cond, arith_simplify(a, plain));
   if (TN_IS(IntImm, cond)) cond = plain;
