@@ -258,7 +258,8 @@ LARGE = [
     (["A[0] = same(" + "9 * " * 5000 + "9)"], "nested too deeply"),
     (["A[0] = same(" + " * ".join(["9" * 2000] * 9) + ")"], "a value that grows too large"),
     (["A[0] = same(" + "9" * 5000 + ")"], "not an expression of Python"),
-    (["A[0] = same" + ".a" * 50000], "nested too deeply"),
+    (["A[0] = same" + ".a" * 300000], "nested too deeply"),
+    (["A[0] = x" + " + x" * 100000], "nested too deeply"),
     (["s = same([7])", *["s = same([s, s])"] * 60], "holds more than 4096 lists"),
     (
         ["    " * i + f"for a{i} in {(0,) * 40}:" for i in range(9)] + ["    " * 9 + "A[0] = 1"],

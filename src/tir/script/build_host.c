@@ -10,16 +10,18 @@ static int add_list(builder *b, ast_list l, tn_map *locals) {
   return 0;
 }
 
-/* The script's names that occur in n. */
+/* The script's names that occur in n. What a chain like x.a.b or x + y + z begins with may be as
+   deep as the text is long: it is walked. */
 static int add_locals(builder *b, const ast *n, tn_map *locals) {
   val v;
-  if (!n) return 0;
-  if (n->kind == AST_NAME && find_name(b, n->text, &v) && v.kind == VAL_PLAIN)
-    TN_TRY(tn_map_set(locals, tn_any_cstr(n->text), v.v));
-  TN_TRY(add_locals(b, n->a, locals));
-  TN_TRY(add_locals(b, n->b, locals));
-  TN_TRY(add_locals(b, n->c, locals));
-  return add_list(b, n->items, locals);
+  for (; n; n = n->a) {
+    if (n->kind == AST_NAME && find_name(b, n->text, &v) && v.kind == VAL_PLAIN)
+      TN_TRY(tn_map_set(locals, tn_any_cstr(n->text), v.v));
+    TN_TRY(add_locals(b, n->b, locals));
+    TN_TRY(add_locals(b, n->c, locals));
+    TN_TRY(add_list(b, n->items, locals));
+  }
+  return 0;
 }
 
 /* Comprehensions and f-strings have no tree: all names are handed over. */

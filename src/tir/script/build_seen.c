@@ -4,11 +4,13 @@
    the tree, so that what is left over is found in one place, whatever the function. */
 #include "tir/script/build_impl.h"
 
+/* Chains (x.a.b, x + y + z) are as deep as they are long: what they begin with is walked. */
 void see_all(const ast *n) {
-  if (!n) return;
-  see(n);
-  see_all(n->a), see_all(n->b), see_all(n->c);
-  for (int i = 0; i < n->items.n; ++i) see_all(n->items.items[i]);
+  for (; n; n = n->a) {
+    see(n);
+    see_all(n->b), see_all(n->c);
+    for (int i = 0; i < n->items.n; ++i) see_all(n->items.items[i]);
+  }
 }
 
 static bool is_seen(const ast *arg) {
@@ -36,14 +38,15 @@ static int check_call(builder *b, const ast *call) {
 }
 
 static int check(builder *b, const ast *n) {
-  if (!n) return 0;
-  if (n->kind == AST_CALL) TN_TRY(check_call(b, n));
-  TN_TRY(check(b, n->a));
-  TN_TRY(check(b, n->b));
-  TN_TRY(check(b, n->c));
-  TN_TRY(args_are_seen(b, n->items));
-  TN_TRY(args_are_seen(b, n->body));
-  return args_are_seen(b, n->orelse);
+  for (; n; n = n->a) {
+    if (n->kind == AST_CALL) TN_TRY(check_call(b, n));
+    TN_TRY(check(b, n->b));
+    TN_TRY(check(b, n->c));
+    TN_TRY(args_are_seen(b, n->items));
+    TN_TRY(args_are_seen(b, n->body));
+    TN_TRY(args_are_seen(b, n->orelse));
+  }
+  return 0;
 }
 
 int args_are_seen(builder *b, ast_list stmts) {
