@@ -11,7 +11,7 @@
  *  @param path names it in messages
  *  @return map from name (without ".npy") to tensor on the CPU, scope-owned; or NULL: ValueError
  *  naming the file and the member, also for encrypted members, and for compressed ones
- *  where there is no zlib */
+ *  in a build without zlib */
 tn_map *cli_npz_parse(const char *path, const uint8_t *data, size_t n);
 /** Writes tensors of the CPU, compact and row-major, as np.load reads them. */
 int cli_npz_write(const char *path, const tn_map *arrays);

@@ -2,9 +2,9 @@
 
      program -> schedule -> lowering -> host passes -> code generator -> part of the module
 
-   A kernel with a code of its own (codegen_has_parts) is looked up in the cache first, by
+   A kernel whose code is separate (codegen_has_parts) is looked up in the cache first, by
    everything the code depends on: program, name, target, processor, options of passes, and the
-   files of this compiler. Threads take kernels from a list; each has a pass context of its own.
+   files of this compiler. Threads take kernels from a list; each has its own pass context.
    Where somebody watches passes (instruments) or adds some, the calling thread does it all, and
    nothing is read from the cache. The calling thread asks whether the user wants to stop
    (ir/interrupt.h), also while it waits for the others, which leave their kernels then. */

@@ -37,7 +37,7 @@ TN_API bool relay_is_storage(const tn_Type *t);
 
 /** The narrowest type for the values of both: extents that differ are dynamic, ranks that differ
  * make a tensor of any rank, tuples of different types a sequence. NULL without an error where
- * there is none, or with MemoryError. */
+ * it has none, or with MemoryError. */
 TN_API tn_Type *relay_join_types(tn_Type *a, tn_Type *b);
 
 /** Defines those of the types that occur in the module's functions, so that its text can be read

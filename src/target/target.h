@@ -47,8 +47,8 @@ TN_API int target_enter(tn_target *t);
 TN_API int target_exit(tn_target *t);
 /** The innermost one, or NULL without an error. */
 TN_API tn_target *target_current(void);
-/** What Target.features tells of a processor by Arm: "has_sve". false, with *known false, for what
- * nothing is told of. */
+/** A feature of an Arm processor as Target.features reports it ("has_sve"). False, with *known
+ * false, where nothing is known of the name. */
 TN_API bool target_feature(const tn_target *t, const char *name, bool *known);
 
 /** Where a value is. @param device_type -1: that of the target, or any @param id -1: any

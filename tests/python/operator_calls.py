@@ -473,7 +473,7 @@ def trilu(g, name):
 # Operators without a rule, and why.
 _VM = "an instruction of the virtual machine, made by the compiler: programs do not call it"
 _MARK = "a mark of the compiler that computes nothing"
-_OWN = "has operands of their own form (sparse parts, boxes, sequences, optional values)"
+_OWN = "has operands of a special form (sparse parts, boxes, sequences, optional values)"
 WITHOUT = {
     **dict.fromkeys(
         "call_lowered memory.alloc_storage memory.alloc_tensor memory.kill vm.check_extents "

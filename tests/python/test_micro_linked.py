@@ -26,7 +26,7 @@ needs_cc = pytest.mark.skipif(
 
 
 def model():
-    """A softmax of two dense layers, with memory of its own in a kernel, and its parameters."""
+    """A softmax of two dense layers, with separate memory in a kernel, and its parameters."""
     rng = np.random.default_rng(0)
     params = {
         "w": rng.standard_normal((5, 4)).astype("float32"),

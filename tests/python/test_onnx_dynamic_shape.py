@@ -302,10 +302,10 @@ def grows(more=()):
     return helper.make_graph([*going, *nodes], "body", inputs, outputs)
 
 
-@pytest.mark.parametrize("turns", [1, 2, 5, 8])
-def test_loop_of_a_number_of_turns(turns):
+@pytest.mark.parametrize("iterations", [1, 2, 5, 8])
+def test_loop_of_a_number_of_turns(iterations):
     loop = node("Loop", ["n", "", "x"], ["y0", "y1"], body=grows())
-    check(loop, {"n": np.array(turns), "x": rand(2, 3)}, {"n": np.array(3), "x": rand(1, 2)})
+    check(loop, {"n": np.array(iterations), "x": rand(2, 3)}, {"n": np.array(3), "x": rand(1, 2)})
 
 
 def test_loop_without_turns():
@@ -320,7 +320,7 @@ def test_loop_without_turns():
 
 
 def test_loop_with_a_condition():
-    """It ends when the sum is large enough, or after n turns."""
+    """It ends when the sum is large enough, or after n iterations."""
     body = grows([node("Less", ["sum", "limit"], ["on"])])
     loop = node("Loop", ["n", "first", "x"], ["y0", "y1"], body=body)
     weights = {"limit": np.array(100, "float32"), "first": np.array(True)}
@@ -329,7 +329,7 @@ def test_loop_with_a_condition():
 
 
 def test_loop_whose_state_grows():
-    """The state has one more row after each turn."""
+    """The state has one more row after each iteration."""
     nodes = [node("Identity", ["going"], ["on"]), node("Concat", ["s", "x"], ["t"], axis=0)]
     inputs = [info("i", INT64, []), info("going", BOOL, []), info("s", FLOAT, None)]
     body = helper.make_graph(nodes, "body", inputs, [info("on", BOOL, []), info("t", FLOAT, None)])

@@ -93,8 +93,8 @@ def test_scan_over_axes_and_backwards():
     np.testing.assert_allclose(every, sums**2, rtol=1e-4, atol=1e-6)
 
 
-def loop_model(turns, condition):
-    """Adds the number of the turn until the sum of these is above 5."""
+def loop_model(iterations, condition):
+    """Adds the number of the iteration until the sum of these is above 5."""
     nodes = [
         node("Cast", ["i"], ["f"], to=FLOAT),
         node("Add", ["s", "f"], ["t"]),
@@ -111,9 +111,9 @@ def loop_model(turns, condition):
         [info("go", BOOL, []), info("t", FLOAT, [2]), info("k1", INT64, []), info("u", FLOAT, [2])],
     )
     weights = {"five": np.array(5), "k0": np.array(0)}
-    if turns is not None:
-        weights["n"] = np.array(turns)
-    given = ["n" if turns is not None else "", "", "x", "k0"]
+    if iterations is not None:
+        weights["n"] = np.array(iterations)
+    given = ["n" if iterations is not None else "", "", "x", "k0"]
     loop = node("Loop", given, ["y", "k2", "all"], body=body)
     outputs = [info("y", FLOAT, [2]), info("all", FLOAT, None)]
     return graph_model([loop], [info("x", FLOAT, [2])], outputs, weights)
@@ -130,7 +130,7 @@ def test_loops_of_a_known_number_of_turns():
 
 
 def test_loops_without_an_end_are_refused():
-    with pytest.raises(ValueError, match="more than 4096 turns"):
+    with pytest.raises(ValueError, match="more than 4096 iterations"):
         relay.frontend.from_onnx(loop_model(None, False))
 
 

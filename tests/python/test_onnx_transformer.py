@@ -91,10 +91,13 @@ def test_attention_with_padded_keys():
 def test_rotary_embedding(interleaved, places):
     x, angle = normal(2, 3, 4, 8), normal(10, 2) if places else normal(2, 4, 2)
     at = np.array([[0, 3, 5, 9], [1, 1, 2, 0]])
-    turn = (angle[at] if places else angle)[:, None]
+    iteration = (angle[at] if places else angle)[:, None]
     part = x[..., :4]
     a, b = (part[..., ::2], part[..., 1::2]) if interleaved else (part[..., :2], part[..., 2:])
-    re, im = np.cos(turn) * a - np.sin(turn) * b, np.sin(turn) * a + np.cos(turn) * b
+    re, im = (
+        np.cos(iteration) * a - np.sin(iteration) * b,
+        np.sin(iteration) * a + np.cos(iteration) * b,
+    )
     y = np.stack([re, im], -1).reshape(part.shape) if interleaved else np.concatenate([re, im], -1)
     wanted = np.concatenate([y, x[..., 4:]], -1)
     given = [x, np.cos(angle), np.sin(angle), *([at] if places else [])]

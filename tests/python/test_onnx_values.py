@@ -106,7 +106,7 @@ def test_grows_in_a_loop():
 
 def test_used_and_taken_from_in_a_loop():
     """Elements are read while others are added: the body states their rank."""
-    turn = [
+    iteration = [
         node("SequenceLength", ["s"], ["m"]),
         node("Sub", ["m", "one"], ["k"]),
         node("SequenceAt", ["s", "k"], ["x"]),
@@ -118,7 +118,7 @@ def test_used_and_taken_from_in_a_loop():
     def rows(name):
         return sequence_info(name, 1, (None, 3))
 
-    body = loop_body(turn, [("s", "s_out", rows)])
+    body = loop_body(iteration, [("s", "s_out", rows)])
     nodes = [
         node("SequenceConstruct", ["a", "b"], ["s"]),
         node("Loop", ["n", "", "s"], ["t"], body=body),
@@ -261,9 +261,11 @@ def test_getting_what_is_not_there():
 
 
 def growing_model():
-    turn = [node("SequenceInsert", ["s", "x"], ["s_out"])]
+    iteration = [node("SequenceInsert", ["s", "x"], ["s_out"])]
     nodes = [
-        node("Loop", ["n", "", "s"], ["t"], body=loop_body(turn, [("s", "s_out", float_rows)])),
+        node(
+            "Loop", ["n", "", "s"], ["t"], body=loop_body(iteration, [("s", "s_out", float_rows)])
+        ),
         node("SequenceLength", ["t"], ["m"]),
     ]
     inputs = [sequence_info("s", 1, (None, 3)), floats("x"), info("n", 7, [])]
@@ -307,18 +309,18 @@ def test_memory_limit_holds_for_what_is_put_together():
     assert vm.run(big[:1]).shape == (1 << 14,)
 
 
-@pytest.mark.parametrize("turns, going", [(0, True), (3, False), (3000, True)])
-def test_loops_of_none_and_of_many_turns(turns, going):
-    """Many turns are not written out, which took minutes; none collect what has no elements."""
-    turn = [
+@pytest.mark.parametrize("iterations, going", [(0, True), (3, False), (3000, True)])
+def test_loops_of_none_and_of_many_iterations(iterations, going):
+    """Many iterations are not written out, which took minutes; none collect nothing."""
+    iteration = [
         node("Mul", ["s", "half"], ["t"]),
         node("Add", ["t", "x"], ["s_out"]),
         node("ReduceSum", ["s_out"], ["r"], keepdims=0),
     ]
-    body = loop_body(turn, [("s", "s_out", lambda name: floats(name, (3,)))])
+    body = loop_body(iteration, [("s", "s_out", lambda name: floats(name, (3,)))])
     body.output.append(info("r", 1, []))
     nodes = [node("Loop", ["n", "c0", "x"], ["y", "rs"], body=body)]
-    weights = {"n": np.array(turns), "c0": np.array(going), "half": np.float32(0.5)}
+    weights = {"n": np.array(iterations), "c0": np.array(going), "half": np.float32(0.5)}
     check(model_of(nodes, [floats("x", (3,))], ["y", "rs"], weights), {"x": X[0]})
 
 

@@ -331,7 +331,7 @@ def test_the_message_says_what_to_do():
     with pytest.raises(tenon.error.TenonError) as e:
         from_source(program("[n for n in (1, 2)][0]"), {"n": 1})
     text = told(e.value)
-    assert "text runs no Python of its own: give the value in extra_vars" in text
+    assert "text cannot run Python: give the value in extra_vars" in text
     assert "<string>:3:12" in text
 
 

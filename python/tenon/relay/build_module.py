@@ -238,8 +238,8 @@ def build(
     Raises
     ------
     ValueError
-        `ir_mod` is not a module, there is no target, the program is not static, or the memory pools
-        are too small.
+        `ir_mod` is not a module, the target is missing, the program is not static, or the memory
+        pools are too small.
     TVMError
         Options of executor and runtime that do not go together.
     """

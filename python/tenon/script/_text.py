@@ -72,7 +72,7 @@ class Refused(DiagnosticError):
         if len(text) > 100:
             text = f"{text[:97]}..."
         super().__init__(
-            f"{text}: {why}; text runs no Python of its own: give the value in "
+            f"{text}: {why}; text cannot run Python: give the value in "
             "extra_vars, or write trusted=True where the text is your own"
         )
 

@@ -4,11 +4,11 @@
                                        of values that share a lane; a row of 4 and 5 has so many
      tile_product(c, a, w, row tiles, column tiles,
                   c's bytes between row tiles, between rows; the same of a; w's between rows;
-                  what is fetched into the cache meanwhile, lines of it in each turn, kind;
-                  for each loop, outermost first: turns, bytes that a and w go on by)
+                  what is fetched into the cache meanwhile, lines of it in each iteration, kind;
+                  for each loop, outermost first: iterations, bytes that a and w go on by)
 
-   A product loads up to 2 x 2 tiles of c, adds in each turn the products of tiles of a (rows of 16
-   groups) and of w (16 rows of groups for 16 columns), and stores them again. A row of w holds the
+   A product loads up to 2 x 2 tiles of c, adds in each iteration the products of tiles of a (rows of
+   16 groups) and of w (16 rows of groups for 16 columns), and stores them again. A row of w holds the
    columns of both tiles. Groups are pairs of bfloat16 (kind 0), or four bytes: kind 4, 1 more where
    those of a have a sign, 2 more where those of w have one.
 
@@ -146,12 +146,12 @@ static int config(cg_fn *f, const tn_Call *call) {
 
 typedef struct {
   LLVMValueRef c, a, w, fetch; /* addresses */
-  int64_t lines;               /* fetched in each turn */
+  int64_t lines;               /* fetched in each iteration */
   const char *multiply;        /* the instruction */
   bool from_zero;
   int64_t tiles[2];                                 /* along rows, along columns */
   LLVMValueRef c_tile, c_row, a_tile, a_row, w_row; /* bytes */
-  int64_t turns[MAX_LOOPS];
+  int64_t iterations[MAX_LOOPS];
   LLVMValueRef a_step[MAX_LOOPS], w_step[MAX_LOOPS];
   int loops;
 } product;
@@ -186,7 +186,7 @@ static int read_product(cg_fn *f, const tn_Call *call, product *p) {
   }
   p->loops = (int)(n / 3);
   for (int i = 0; i < p->loops; ++i) {
-    TN_TRY(constant_arg(call, FIXED_ARGS + 3 * i, 1, INT32_MAX, &p->turns[i]));
+    TN_TRY(constant_arg(call, FIXED_ARGS + 3 * i, 1, INT32_MAX, &p->iterations[i]));
     TN_GET(p->a_step[i], cg_index(f, cg_arg(call, FIXED_ARGS + 3 * i + 1)));
     TN_GET(p->w_step[i], cg_index(f, cg_arg(call, FIXED_ARGS + 3 * i + 2)));
   }
@@ -222,7 +222,7 @@ static LLVMValueRef fetch_lines(cg_fn *f, const product *p, LLVMValueRef from) {
   return at(f, from, cg_i64(f, p->lines * ROW_BYTES));
 }
 
-static int one_turn(cg_fn *f, const product *p, LLVMValueRef a, LLVMValueRef w) {
+static int one_iteration(cg_fn *f, const product *p, LLVMValueRef a, LLVMValueRef w) {
   for (int64_t v = 0; v < p->tiles[1]; ++v) {
     LLVMValueRef args[] = {tile(f, FIRST_W + v), at(f, w, cg_i64(f, v * ROW_BYTES)), p->w_row};
     TN_TRY(emit(f, "llvm.x86.tileloadd64", args, 3));
@@ -243,9 +243,9 @@ static int loop(cg_fn *f, const product *p, int level, LLVMValueRef a, LLVMValue
                 LLVMValueRef *fetched) {
   if (level == p->loops) {
     if (p->lines) TN_GET(*fetched, fetch_lines(f, p, *fetched));
-    return one_turn(f, p, a, w);
+    return one_iteration(f, p, a, w);
   }
-  LLVMBasicBlockRef before = LLVMGetInsertBlock(f->b), body = cg_block(f, "turn"),
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(f->b), body = cg_block(f, "iteration"),
                     after = cg_block(f, "turned");
   LLVMValueRef zero = cg_i64(f, 0);
   LLVMBuildBr(f->b, body);
@@ -265,7 +265,7 @@ static int loop(cg_fn *f, const product *p, int level, LLVMValueRef a, LLVMValue
   LLVMAddIncoming(pa, &na, &last, 1);
   LLVMAddIncoming(pw, &nw, &last, 1);
   LLVMAddIncoming(pf, fetched, &last, 1);
-  LLVMValueRef more = LLVMBuildICmp(f->b, LLVMIntULT, next, cg_i64(f, p->turns[level]), "");
+  LLVMValueRef more = LLVMBuildICmp(f->b, LLVMIntULT, next, cg_i64(f, p->iterations[level]), "");
   LLVMBuildCondBr(f->b, more, body, after);
   LLVMPositionBuilderAtEnd(f->b, after);
   return 0;

@@ -1,8 +1,8 @@
 /* Branches and loops: graphs in attributes of nodes.
 
-   A condition that is known chooses its branch. Loops are written out, each turn after the other,
-   where the number of turns and the conditions are known; others are functions that call themselves
-   (dynamic_loop.h). */
+   A condition that is known chooses its branch. Loops are written out, one iteration after the other,
+   where the number of iterations and the conditions are known; others are functions that call
+   themselves (dynamic_loop.h). */
 #include <string.h>
 
 #include "base/error.h"
@@ -11,7 +11,7 @@
 #include "relay/infer.h"
 
 enum {
-  MAX_TURNS = 4096,
+  MAX_ITERATIONS = 4096,
   MAX_STATES = 256,
   MAX_WRITTEN = 2048 /* nodes of a loop that is written out: more take long to compile */
 };
@@ -25,14 +25,14 @@ static int64_t count_nodes(const onnx_graph *g) {
   return n;
 }
 
-/* Should so many turns be written out? */
-static bool are_few(const onnx_ctx *c, int64_t turns) {
+/* Should so many iterations be written out? */
+static bool are_few(const onnx_ctx *c, int64_t iterations) {
   const onnx_attr *body = onnx_node_attr(c, "body");
   int64_t n;
   /* with a limit as large as that the condition ends the loop */
-  if (!body || !body->g || turns < 0 || turns > INT32_MAX) return true;
-  return turns <= MAX_TURNS && !__builtin_mul_overflow(count_nodes(body->g), turns, &n) &&
-         n <= MAX_WRITTEN;
+  if (!body || !body->g || iterations < 0 || iterations > INT32_MAX) return true;
+  return iterations <= MAX_ITERATIONS &&
+         !__builtin_mul_overflow(count_nodes(body->g), iterations, &n) && n <= MAX_WRITTEN;
 }
 
 int onnx_condition(const void *e) {
@@ -117,19 +117,19 @@ static void *branch(onnx_ctx *c) {
 
 /* ---- loops ---- */
 
-/* What the turns of a loop give: the state, and lists of what is collected. */
+/* What the iterations of a loop give: the state, and lists of what is collected. */
 typedef struct {
   int64_t nstates, nscans;
   void *state[MAX_STATES];
   tn_vec collected[MAX_STATES];
-} turns;
+} collected;
 
-static void turns_fini(turns *t) {
+static void collected_fini(collected *t) {
   for (int64_t i = 0; i < t->nscans; ++i) tn_vec_fini(&t->collected[i]);
 }
 
 /* Results of a body from place `first` on: states, then one of each list. */
-static int take_results(const onnx_ctx *c, const tn_arr *got, int64_t first, turns *t,
+static int take_results(const onnx_ctx *c, const tn_arr *got, int64_t first, collected *t,
                         const int64_t *axes) {
   if (got->len != first + t->nstates + t->nscans)
     return onnx_fail(c, "the body has %lld results, expected %lld", (long long)got->len,
@@ -143,11 +143,12 @@ static int take_results(const onnx_ctx *c, const tn_arr *got, int64_t first, tur
   return 0;
 }
 
-static void *all_results(const onnx_ctx *c, turns *t, const int64_t *axes, const bool *backwards) {
+static void *all_results(const onnx_ctx *c, collected *t, const int64_t *axes,
+                         const bool *backwards) {
   TN_VEC(v);
   for (int64_t i = 0; i < t->nstates; ++i) TN_TRYP(tn_vec_push_obj(&v, t->state[i]));
   for (int64_t i = 0; i < t->nscans; ++i) {
-    if (t->collected[i].len == 0) return onnx_fail(c, "a loop without turns collects nothing");
+    if (t->collected[i].len == 0) return onnx_fail(c, "a loop without iterations collects nothing");
     int64_t axis = axes ? axes[i] : 0;
     void *e = onnx_concat(tn_arr_from(&t->collected[i]), axis);
     if (backwards && backwards[i]) {
@@ -162,7 +163,7 @@ static void *all_results(const onnx_ctx *c, turns *t, const int64_t *axes, const
 /* ---- Scan ---- */
 
 typedef struct {
-  int64_t n, turns;
+  int64_t n, iterations;
   int64_t in_axes[MAX_STATES], out_axes[MAX_STATES];
   bool in_back[MAX_STATES], out_back[MAX_STATES];
 } scan_attrs;
@@ -181,7 +182,7 @@ static int read_lists(const onnx_ctx *c, scan_attrs *s, int64_t first, int64_t n
       else (k == 3 ? s->out_back : s->in_back)[i] = x != 0;
     }
   }
-  s->turns = -1;
+  s->iterations = -1;
   for (int64_t i = 0; i < s->n; ++i) {
     const tn_TensorType *t = onnx_in_type(c, (int)(first + i));
     int64_t axis = s->in_axes[i], extent = -1;
@@ -192,19 +193,19 @@ static int read_lists(const onnx_ctx *c, scan_attrs *s, int64_t first, int64_t n
       s->in_axes[i] = axis;
       continue;
     }
-    if (s->turns >= 0 && extent != s->turns)
+    if (s->iterations >= 0 && extent != s->iterations)
       return onnx_fail(c, "the shapes of scanned inputs differ"), -1;
-    s->in_axes[i] = axis, s->turns = extent;
+    s->in_axes[i] = axis, s->iterations = extent;
   }
   return 0;
 }
 
-static int scan_turn(const onnx_ctx *c, const scan_attrs *s, int64_t t, turns *out) {
+static int scan_step(const onnx_ctx *c, const scan_attrs *s, int64_t t, collected *out) {
   void *in[MAX_STATES * 2];
   tn_arr *got;
   for (int64_t i = 0; i < out->nstates; ++i) in[i] = out->state[i];
   for (int64_t i = 0; i < s->n; ++i) {
-    void *at = relay_const_int(TN_I32, s->in_back[i] ? s->turns - 1 - t : t);
+    void *at = relay_const_int(TN_I32, s->in_back[i] ? s->iterations - 1 - t : t);
     void *x = onnx_take(onnx_in(c, (int)(out->nstates + i)), at, s->in_axes[i]);
     TN_GET(in[out->nstates + i], typed(x));
   }
@@ -221,7 +222,7 @@ typedef struct {
   void *count;
 } scanning;
 
-static tn_arr *any_scan_turn(void *ctx, void *index, void *const *states) {
+static tn_arr *any_scan_step(void *ctx, void *index, void *const *states) {
   const scanning *g = ctx;
   void *in[MAX_STATES * 2], *last = onnx_binary("subtract", g->count, relay_const_int(TN_I64, 1));
   for (int64_t i = 0; i < g->nstates; ++i) in[i] = states[i];
@@ -233,7 +234,7 @@ static tn_arr *any_scan_turn(void *ctx, void *index, void *const *states) {
   return onnx_subgraph(g->c, "body", in, g->nstates + g->s->n);
 }
 
-/* What was collected has the turns first; they go where the node wants them. */
+/* What was collected has the iterations first; they go where the node wants them. */
 static void *placed(void *e, int64_t axis, bool back) {
   const tn_TensorType *t = TN_AS(TensorType, relay_type_of(e));
   int64_t order[ONNX_MAX_NDIM], rank = t ? t->shape->len : 0, k = 0;
@@ -249,16 +250,16 @@ static void *placed(void *e, int64_t axis, bool back) {
 
 static void *any_scan(onnx_ctx *c, const scan_attrs *s, int64_t nstates, int64_t nscans) {
   scanning g = {c, s, nstates, onnx_extent(onnx_in(c, (int)nstates), s->in_axes[0], TN_I64)};
-  onnx_turns t = {.count = typed(g.count),
-                  .states = c->in,
-                  .nstates = nstates,
-                  .ncollected = nscans,
-                  .turn = any_scan_turn,
-                  .ctx = &g};
+  onnx_loop t = {.count = typed(g.count),
+                 .states = c->in,
+                 .nstates = nstates,
+                 .ncollected = nscans,
+                 .step = any_scan_step,
+                 .ctx = &g};
   g.count = t.count;
   TN_VEC(v);
   void *all;
-  TN_GETP(all, t.count ? onnx_run_turns(c, &t) : NULL);
+  TN_GETP(all, t.count ? onnx_run_loop(c, &t) : NULL);
   for (int64_t i = 0; i < nstates + nscans; ++i) {
     void *e;
     TN_GETP(e, typed(relay_get_item(all, i)));
@@ -270,7 +271,7 @@ static void *any_scan(onnx_ctx *c, const scan_attrs *s, int64_t nstates, int64_t
 
 static void *scan(onnx_ctx *c) {
   scan_attrs s = {.n = onnx_int(c, "num_scan_inputs", 0)};
-  turns t = {0};
+  collected t = {0};
   if (c->opset < 9) return onnx_fail(c, "operator sets before 9 are not supported");
   t.nstates = c->nin - s.n;
   t.nscans = (int64_t)c->node->n_output - t.nstates;
@@ -279,23 +280,23 @@ static void *scan(onnx_ctx *c) {
   for (int i = 0; i < c->nin; ++i)
     if (!onnx_in(c, i)) return onnx_fail(c, "input %d must be given", i);
   TN_TRYP(read_lists(c, &s, t.nstates, t.nscans));
-  if (s.turns < 1 || !are_few(c, s.turns)) return any_scan(c, &s, t.nstates, t.nscans);
+  if (s.iterations < 1 || !are_few(c, s.iterations)) return any_scan(c, &s, t.nstates, t.nscans);
   for (int64_t i = 0; i < t.nstates; ++i) t.state[i] = onnx_in(c, (int)i);
   int err = 0;
-  for (int64_t i = 0; i < s.turns && !err; ++i) err = scan_turn(c, &s, i, &t);
+  for (int64_t i = 0; i < s.iterations && !err; ++i) err = scan_step(c, &s, i, &t);
   void *r = err ? NULL : all_results(c, &t, s.out_axes, s.out_back);
-  turns_fini(&t);
+  collected_fini(&t);
   return r;
 }
 
 /* ---- Loop ---- */
 
-static int loop_turns(const onnx_ctx *c, int64_t most, int going, turns *t) {
+static int loop_steps(const onnx_ctx *c, int64_t most, int going, collected *t) {
   void *in[MAX_STATES + 2];
   for (int64_t i = 0; going == 1 && (most < 0 || i < most); ++i) {
     tn_arr *got;
-    if (i >= MAX_TURNS)
-      return onnx_fail(c, "more than %d turns: the size is too large", MAX_TURNS), -1;
+    if (i >= MAX_ITERATIONS)
+      return onnx_fail(c, "more than %d iterations: the size is too large", MAX_ITERATIONS), -1;
     TN_GET(in[0], typed(relay_const_int(TN_I64, i)));
     TN_GET(in[1], typed(relay_const_int(TN_BOOL1, 1)));
     for (int64_t k = 0; k < t->nstates; ++k) in[k + 2] = t->state[k];
@@ -310,7 +311,7 @@ static int loop_turns(const onnx_ctx *c, int64_t most, int going, turns *t) {
   return 0;
 }
 
-/* ---- Loop of any number of turns ---- */
+/* ---- Loop of any number of iterations ---- */
 
 typedef struct {
   const onnx_ctx *c;
@@ -319,7 +320,7 @@ typedef struct {
 } looping;
 
 /* Does the body give back `true`, or the condition that it was given? */
-static tn_arr *any_loop_turn(void *ctx, void *index, void *const *states) {
+static tn_arr *any_loop_step(void *ctx, void *index, void *const *states) {
   const looping *g = ctx;
   void *in[MAX_STATES + 2];
   tn_arr *got;
@@ -341,12 +342,12 @@ static int stays_true(const onnx_ctx *c, int64_t nstates, void *const *states, b
   for (int64_t i = 0; i < nstates; ++i)
     TN_GET(vars[i], typed(relay_var("state", relay_type_of(states[i]))));
   TN_GET(index, typed(relay_var("i", (tn_Type *)relay_scalar_type(TN_I64))));
-  TN_GET(got, any_loop_turn(&g, index, vars));
+  TN_GET(got, any_loop_step(&g, index, vars));
   *yes = got->len > 0 && onnx_condition(tn_arr_obj(got, 0)) == 1;
   return 0;
 }
 
-/* States before the first turn. A sequence may become longer, so that its length is not part of its
+/* States before the first iteration. A sequence may become longer, so its length is not part of its
    type; where it is empty the body says what its elements are. */
 static int first_states(const onnx_ctx *c, int64_t nstates, void **out) {
   const onnx_attr *body = onnx_node_attr(c, "body");
@@ -376,17 +377,17 @@ static void *any_loop(onnx_ctx *c, int64_t nstates, int64_t nscans) {
   TN_TRYP(first_states(c, nstates, states));
   if (known == 1 && onnx_in(c, 0)) TN_TRYP(stays_true(c, nstates, states, &always));
   g.conditional = !always;
-  onnx_turns t = {
-      .states = states, .nstates = nstates, .ncollected = nscans, .turn = any_loop_turn, .ctx = &g};
+  onnx_loop t = {
+      .states = states, .nstates = nstates, .ncollected = nscans, .step = any_loop_step, .ctx = &g};
   if (onnx_in(c, 0)) TN_GETP(t.count, typed(onnx_reshape(onnx_in(c, 0), NULL, 0)));
   if (!always)
     TN_GETP(t.going, onnx_in(c, 1) ? typed(onnx_reshape(onnx_in(c, 1), NULL, 0))
                                    : typed(relay_const_int(TN_BOOL1, 1)));
-  void *all = onnx_run_turns(c, &t);
+  void *all = onnx_run_loop(c, &t);
   return all && nstates + nscans == 1 ? (void *)relay_get_item(all, 0) : all;
 }
 
-/* Can the loop be written out? Its turns, and whether another one follows, must be known. */
+/* Can the loop be written out? Its iterations, and whether another one follows, must be known. */
 static int is_written_out(const onnx_ctx *c, int64_t nstates, bool *yes) {
   looping g = {c, nstates, true};
   void *index;
@@ -395,7 +396,7 @@ static int is_written_out(const onnx_ctx *c, int64_t nstates, bool *yes) {
   int going = onnx_in(c, 1) ? onnx_condition(onnx_in(c, 1)) : 1;
   *yes = !onnx_runs(c, 0) && going >= 0;
   if (!*yes || nstates < 0) return 0;
-  if (onnx_in(c, 0)) TN_TRY(onnx_values(c, 0, "the number of turns", &most, 1, &n));
+  if (onnx_in(c, 0)) TN_TRY(onnx_values(c, 0, "the number of iterations", &most, 1, &n));
   bool none = going == 0 || (onnx_in(c, 0) && most < 1); /* what is collected has no elements */
   *yes = none ? (int64_t)c->node->n_output <= nstates : are_few(c, most);
   if (!*yes) return 0;
@@ -403,13 +404,13 @@ static int is_written_out(const onnx_ctx *c, int64_t nstates, bool *yes) {
     if (!onnx_in(c, (int)i + 2)) return 0;
   if (onnx_in(c, 1) && onnx_condition(onnx_in(c, 1)) == 0) return 0;
   TN_GET(index, typed(relay_const_int(TN_I64, 0)));
-  TN_GET(got, any_loop_turn(&g, index, c->in + 2));
+  TN_GET(got, any_loop_step(&g, index, c->in + 2));
   *yes = got->len > 0 && onnx_condition(tn_arr_obj(got, 0)) >= 0;
   return 0;
 }
 
 static void *loop(onnx_ctx *c) {
-  turns t = {.nstates = c->nin - 2};
+  collected t = {.nstates = c->nin - 2};
   int64_t most = -1, n = 0;
   int going = onnx_in(c, 1) ? onnx_condition(onnx_in(c, 1)) : 1;
   t.nscans = (int64_t)c->node->n_output - t.nstates;
@@ -418,13 +419,13 @@ static void *loop(onnx_ctx *c) {
   bool known;
   TN_TRYP(is_written_out(c, t.nstates, &known));
   if (!known) return any_loop(c, t.nstates, t.nscans);
-  if (onnx_in(c, 0)) TN_TRYP(onnx_values(c, 0, "the number of turns", &most, 1, &n));
+  if (onnx_in(c, 0)) TN_TRYP(onnx_values(c, 0, "the number of iterations", &most, 1, &n));
   if (onnx_in(c, 0) && (n != 1 || most < 0)) most = 0;
   for (int64_t i = 0; i < t.nstates; ++i)
     if (!(t.state[i] = onnx_in(c, (int)i + 2)))
       return onnx_fail(c, "input %lld must be given", (long long)i + 2);
-  void *r = loop_turns(c, most, going, &t) ? NULL : all_results(c, &t, NULL, NULL);
-  turns_fini(&t);
+  void *r = loop_steps(c, most, going, &t) ? NULL : all_results(c, &t, NULL, NULL);
+  collected_fini(&t);
   return r;
 }
 

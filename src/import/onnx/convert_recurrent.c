@@ -316,14 +316,14 @@ static int run_any(const recurrent *r, void *x, void *gates, bool reverse, void 
   TN_GET(count, typed(onnx_extent(typed(x), 0, TN_I64)));
   if (reverse) TN_GET(g.last, typed(onnx_binary("subtract", count, relay_const_int(TN_I64, 1))));
   for (int i = 0; i <= r->has_c; ++i) TN_GET(state[i], typed(state[i]));
-  onnx_turns t = {.count = count,
-                  .states = state,
-                  .nstates = r->has_c ? 2 : 1,
-                  .ncollected = 1,
-                  .chunks = true,
-                  .turn = any_step,
-                  .ctx = &g};
-  TN_GET(all, onnx_run_turns(r->c, &t));
+  onnx_loop t = {.count = count,
+                 .states = state,
+                 .nstates = r->has_c ? 2 : 1,
+                 .ncollected = 1,
+                 .chunks = true,
+                 .step = any_step,
+                 .ctx = &g};
+  TN_GET(all, onnx_run_loop(r->c, &t));
   for (int i = 0; i <= r->has_c; ++i) TN_GET(state[i], relay_get_item(all, i));
   TN_GET(*y, relay_get_item(all, t.nstates));
   if (!reverse) return 0;

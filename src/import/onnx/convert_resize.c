@@ -24,7 +24,7 @@ typedef struct {
 typedef struct {
   onnx_ctx *c;
   char mode[16], place[32], nearest[24], policy[16];
-  int roi, scales, sizes;         /* places of the inputs, -1: there is none */
+  int roi, scales, sizes;         /* places of the inputs, -1: absent */
   int64_t n, axes[ONNX_MAX_NDIM]; /* axes that are resized */
   extent in[ONNX_MAX_NDIM], out[ONNX_MAX_NDIM];
   bool stays[ONNX_MAX_NDIM];  /* an axis that is only copied */

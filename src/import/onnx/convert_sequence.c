@@ -246,7 +246,7 @@ typedef struct {
   void **in;
 } mapping;
 
-static tn_arr *map_turn(void *ctx, void *index, void *const *states) {
+static tn_arr *map_step(void *ctx, void *index, void *const *states) {
   const mapping *m = ctx;
   const onnx_ctx *c = m->c;
   void *in[ONNX_MAX_INPUTS];
@@ -282,8 +282,8 @@ static void *open_map(onnx_ctx *c) {
   void *count = typed(length_of(in[0]));
   for (int i = 1; i < c->nin && count; ++i)
     if (onnx_is_sequence(in[i])) count = typed(onnx_binary("maximum", count, length_of(in[i])));
-  onnx_turns t = {.count = count, .states = states, .nstates = n, .turn = map_turn, .ctx = &m};
-  void *all = t.count ? onnx_run_turns(c, &t) : NULL;
+  onnx_loop t = {.count = count, .states = states, .nstates = n, .step = map_step, .ctx = &m};
+  void *all = t.count ? onnx_run_loop(c, &t) : NULL;
   return all && n == 1 ? (void *)relay_get_item(all, 0) : all;
 }
 

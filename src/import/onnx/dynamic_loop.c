@@ -1,4 +1,4 @@
-/* Loops whose number of turns is known at run time only, as functions that call themselves.
+/* Loops whose number of iterations is known at run time only, as functions that call themselves.
 
    With a condition, or nothing to collect, the call is the last thing that happens, so that the
    machine needs no stack:
@@ -8,16 +8,17 @@
        else { (%s, %all) } };
      %loop(0, true, %first, <nothing>)
 
-   Without, turns are halved, and what both halves have collected is put together once for each of
-   log(n) levels, rather than for each turn:
+   Without, iterations are halved, and what both halves have collected is put together once for each
+   of log(n) levels, rather than for each iteration:
 
      let %run = fn (%i, %n, %s) {
-       if (%n <= 1) { one turn } else { %a = %run(%i, %n / 2, %s); %b = %run(..., %a.0);
+       if (%n <= 1) { one iteration } else { %a = %run(%i, %n / 2, %s); %b = %run(..., %a.0);
                                         (%b.0, concatenate((%a.1, %b.1))) } };
 
-   Small turns come in chunks, so that calls and what is put together are few: 16 and 4 in a row.
+   Small iterations come in chunks of 16 and of 4, so that there are few calls and few pieces to put
+   together.
 
-   What does not depend on the turn is computed before the loop. */
+   What does not depend on the iteration is computed before the loop. */
 #include "import/onnx/dynamic_loop.h"
 
 #include "base/error.h"
@@ -38,15 +39,15 @@ static void *new_var(const char *name, void *type) {
   return type ? relay_infer_expr(relay_var(name, type), NULL) : NULL;
 }
 
-/* What is made of a turn. */
+/* What is made of an iteration. */
 typedef struct {
-  const onnx_turns *t;
+  const onnx_loop *t;
   void *index, *states[MAX_STATES]; /* variables */
-  void *first[MAX_STATES];          /* states before the first turn */
+  void *first[MAX_STATES];          /* states before the first iteration */
   tn_arr *got;
   tn_Type *types[MAX_STATES];     /* of the states */
   tn_TensorType *all[MAX_STATES]; /* of what is collected, with its first axis dynamic */
-  tn_RelayVar *chunks[CHUNKS];    /* functions of turns in a row; NULL: there are none */
+  tn_RelayVar *chunks[CHUNKS];    /* functions of iterations in a row; NULL: there are none */
   void *chunk_values[CHUNKS];
 } round;
 
@@ -65,10 +66,10 @@ static tn_TensorType *tensor_type(const void *e) {
 }
 
 static int one_try(const onnx_ctx *c, round *r) {
-  const onnx_turns *t = r->t;
+  const onnx_loop *t = r->t;
   TN_GET(r->index, new_var("i", relay_scalar_type(TN_I64)));
   for (int64_t i = 0; i < t->nstates; ++i) TN_GET(r->states[i], new_var("state", r->types[i]));
-  TN_GET(r->got, t->turn(t->ctx, r->index, r->states));
+  TN_GET(r->got, t->step(t->ctx, r->index, r->states));
   if (r->got->len == first_state(r) + t->nstates + t->ncollected) return 0;
   return onnx_fail(c, "the body has %lld results, expected %lld", (long long)r->got->len,
                    (long long)(first_state(r) + t->nstates + t->ncollected)),
@@ -93,9 +94,9 @@ static int widen_states(round *r) {
   return 0;
 }
 
-/* The turn with types of states that hold before and after it. */
+/* The iteration with types of states that hold before and after it. */
 static int settle_types(const onnx_ctx *c, round *r) {
-  const onnx_turns *t = r->t;
+  const onnx_loop *t = r->t;
   bool same = false;
   for (int64_t i = 0; i < t->nstates; ++i) r->types[i] = relay_type_of(t->states[i]);
   for (int tries = 0; !same && tries < MAX_TRIES; ++tries) {
@@ -143,7 +144,7 @@ static tn_Type *function_type(const tn_arr *params, tn_Type *result) {
 /* ---- what does not change ---- */
 
 typedef struct {
-  tn_pmap changes; /* expression -> it depends on the turn */
+  tn_pmap changes; /* expression -> it depends on the iteration */
   tn_pmap moved;   /* expression -> variable */
   tn_vec values, vars;
   tn_arr *outside; /* variables that are not the turn's */
@@ -291,7 +292,7 @@ static void *loop_of(const round *r, const invariants *v, tn_RelayVar *f, tn_arr
   return typed(bind_kept(v, bind_chunks(r, let)));
 }
 
-/* ---- one turn after the other ---- */
+/* ---- one iteration after the other ---- */
 
 static void *may_go_on(const round *r, void *index, void *going) {
   void *left = r->t->count ? onnx_binary("less", index, r->t->count) : NULL;
@@ -300,7 +301,7 @@ static void *may_go_on(const round *r, void *index, void *going) {
   return left ? onnx_binary("logical_and", going, left) : going;
 }
 
-/* The first turn has nothing to add to, whatever its extents are. */
+/* The first iteration has nothing to add to, whatever its extents are. */
 static void *grown(const round *r, void *all, int64_t i) {
   void *row = row_of(collected(r, i)), *both = joined(all, row);
   void *first = onnx_binary("equal", r->index, i64(0));
@@ -308,7 +309,7 @@ static void *grown(const round *r, void *all, int64_t i) {
 }
 
 static void *one_by_one(round *r, const invariants *v) {
-  const onnx_turns *t = r->t;
+  const onnx_loop *t = r->t;
   void *going = t->going ? new_var("going", relay_scalar_type(TN_BOOL1)) : NULL;
   void *all[MAX_STATES];
   TN_VEC(params);
@@ -363,7 +364,7 @@ static void *in_a_row(const onnx_ctx *c, const round *r, void *index, void **sta
   for (int64_t k = 0; k < n && !err; ++k) {
     void *at = relay_const_ints(TN_I64, &k, 1);
     at = at ? typed(onnx_binary("add", index, at)) : NULL;
-    const tn_arr *got = at ? r->t->turn(r->t->ctx, at, states) : NULL;
+    const tn_arr *got = at ? r->t->step(r->t->ctx, at, states) : NULL;
     err = !got || (got->len != ns + nc && (onnx_fail(c, "the body has other results"), true));
     for (int64_t i = 0; i < ns && !err; ++i) states[i] = tn_arr_obj(got, i);
     for (int64_t i = 0; i < nc && !err; ++i)
@@ -389,11 +390,11 @@ static int make_chunk(const onnx_ctx *c, round *r, const invariants *v, int numb
   TN_GET(body, with_kept(v, in_a_row(c, r, index, states, chunk_sizes[number])));
   TN_GET(body, typed(body));
   TN_GET(r->chunk_values[number], relay_function(list, body, relay_type_of(body), NULL));
-  TN_GET(r->chunks[number], relay_var("turns", function_type(list, relay_type_of(body))));
+  TN_GET(r->chunks[number], relay_var("iterations", function_type(list, relay_type_of(body))));
   return 0;
 }
 
-/* So many turns that the first part is whole chunks, or half of them. */
+/* So many iterations that the first part is whole chunks, or half of them. */
 static void *first_turns(const round *r, void *n) {
   void *half = onnx_binary("divide", n, i64(2)), *all = half;
   for (int i = 0; i < CHUNKS && r->chunks[i] && all; ++i) {
@@ -405,7 +406,7 @@ static void *first_turns(const round *r, void *n) {
   return all;
 }
 
-/* The results of n turns, by their number. */
+/* The results of n iterations, by their number. */
 static void *by_number(const round *r, void *n, void *one, void *two) {
   void *few = onnx_binary("less", n, i64(2)), *e = few ? relay_if(few, one, two) : NULL;
   for (int i = 0; i < CHUNKS && r->chunks[i] && e; ++i) {
@@ -419,7 +420,7 @@ static void *by_number(const round *r, void *n, void *one, void *two) {
   return e;
 }
 
-/* A half from `from` on, of n turns, whose states are those of `before`, or variables. */
+/* A half from `from` on, of n iterations, whose states are those of `before`, or variables. */
 static void *half(const round *r, void *f, void *from, void *n, void *before) {
   TN_VEC(v);
   TN_TRYP(tn_vec_push_obj(&v, from));
@@ -443,7 +444,7 @@ static void *two_halves(const round *r, void *f, void *n) {
 }
 
 static void *by_halves(const onnx_ctx *c, round *r, const invariants *v) {
-  const onnx_turns *t = r->t;
+  const onnx_loop *t = r->t;
   void *n = new_var("n", relay_scalar_type(TN_I64));
   TN_VEC(params);
   TN_VEC(args);
@@ -474,7 +475,7 @@ static void *by_halves(const onnx_ctx *c, round *r, const invariants *v) {
   return loop && end ? typed(relay_if(any, loop, end)) : NULL;
 }
 
-void *onnx_run_turns(const onnx_ctx *c, const onnx_turns *t) {
+void *onnx_run_loop(const onnx_ctx *c, const onnx_loop *t) {
   round r = {.t = t};
   __attribute__((cleanup(invariants_fini))) invariants v = {.outside = NULL};
   if (t->nstates > MAX_STATES || t->ncollected > MAX_STATES)

@@ -1,5 +1,5 @@
 /* Images whose border is zeros: what a convolution has computed beyond the edge of its image, for
-   one without a border of its own that is computed with it in bands of rows (FuseDepthwiseBlock).
+   one that has no border itself and is computed with it in bands of rows (FuseDepthwiseBlock).
 
      nn.contrib_clear_border(%x, padding=[1, 1, 1, 1], rows=14)
          Tensor[(1, 9, 58, 58, 16), float32] -> the same type */

@@ -44,7 +44,7 @@ static int find_code(const tn_vm_machine *m, const char *name, const char *what,
 
 enum { MAX = 1 << 20 }; /* rows, cost, extents of panels */
 
-/* The next number of a list, between 1 and MAX; 0: there is none. */
+/* The next number of a list, between 1 and MAX; 0: the list has ended. */
 static int64_t next_number(const char **list) {
   char *end = NULL;
   int64_t n = *list ? strtoll(*list, &end, 10) : 0;

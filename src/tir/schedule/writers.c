@@ -1,7 +1,7 @@
 /* Elements that several iterations of a loop write: the order of iterations decides which value
    stays. That iterators are declared as data parallel does not count, only what is proven.
 
-     for i, j:  B[i, j] = A[i, j]        each iteration has elements of its own
+     for i, j:  B[i, j] = A[i, j]        each iteration has its own elements
      for i, j:  B[i] = A[i, j]           i may change, the last j must stay the last one
      for i, j:  B[i + j] = A[i + j]      a block over v = i + j: a run that is repeated stores what
                                          it has stored before

@@ -10,8 +10,8 @@
 
    A buffer is fetched when its flat index moves by a constant with the loop: the stretch between
    two iterations, or what is read of it where that is known. The lines of the next stretch are
-   spread over all turns of the serial loops inside, so that the memory has as much time as the work
-   takes; the last iteration fetches what it has, which costs little. Hardware fetches only what
+   spread over all iterations of the serial loops inside, so that the memory has as much time as the
+   work takes; the last iteration fetches what it has, which costs little. Hardware fetches only what
    follows on a page, and the first reads of a stretch would wait. Runs on flat buffers. */
 #include "arith/analyzer.h"
 #include "arith/region.h"
@@ -24,7 +24,7 @@ enum {
   MIN_BYTES = 4096,    /* of a stretch: less is fetched while the loop starts */
   MAX_BYTES = 1 << 20, /* more would push out what is being read */
   MAX_LINES = 8,       /* in a turn: more cost more than they hide */
-  MAX_TURNS = 8,       /* for a line: with more the stretch is a small part of the time */
+  MAX_ITERATIONS = 8,  /* for a line: with more the stretch is a small part of the time */
   MAX_BUFFERS = 4
 };
 
@@ -36,12 +36,12 @@ typedef struct {
 } stretch;
 
 typedef struct {
-  tn_Var *loop;     /* whose next iteration is fetched for; NULL: none is marked */
-  tn_expr *next;    /* its value in the next iteration; in the last one that of the last */
-  tn_expr *turn;    /* number of the turn of the serial loops inside, counted through */
-  int64_t turns;    /* how many there are; 0: not known */
-  const tn_For *in; /* the innermost serial loop that was entered */
-  tn_vec *inside;   /* For: the serial loops that were entered, from the marked one's body on */
+  tn_Var *loop;       /* whose next iteration is fetched for; NULL: none is marked */
+  tn_expr *next;      /* its value in the next iteration; in the last one that of the last */
+  tn_expr *step;      /* number of the iteration of the serial loops inside, counted through */
+  int64_t iterations; /* how many there are; 0: not known */
+  const tn_For *in;   /* the innermost serial loop that was entered */
+  tn_vec *inside;     /* For: the serial loops that were entered, from the marked one's body on */
   bool done;
 } fetcher;
 
@@ -132,12 +132,12 @@ static tn_stmt *fetch(const fetcher *x, const stretch *s, tn_expr *line) {
 static tn_stmt *fetch_all(const fetcher *x, const stretch *s, tn_stmt *body) {
   tn_dtype t = x->loop->dtype;
   int64_t lines = (s->length * bytes_of(s->buffer) + CACHE_LINE - 1) / CACHE_LINE;
-  int64_t each = (lines + x->turns - 1) / x->turns;
-  if (each > MAX_LINES || x->turns / MAX_TURNS > lines) return body;
-  tn_expr *first = tir_mul(x->turn, tir_const_int(t, each));
+  int64_t each = (lines + x->iterations - 1) / x->iterations;
+  if (each > MAX_LINES || x->iterations / MAX_ITERATIONS > lines) return body;
+  tn_expr *first = tir_mul(x->step, tir_const_int(t, each));
   /* What lies behind the stretch would push out what is needed: the last line again. No condition,
      by which LoopPartition would divide the loop instead of where tiles are whole. */
-  if (x->turns > 2 * lines) first = tir_min(first, tir_const_int(t, lines - 1));
+  if (x->iterations > 2 * lines) first = tir_min(first, tir_const_int(t, lines - 1));
   for (int64_t i = each; i-- > 0 && body;) {
     tn_expr *line = first ? tir_add(first, tir_const_int(t, i)) : NULL;
     tn_stmt *one = line ? fetch(x, s, line) : NULL;
@@ -160,14 +160,14 @@ static tn_obj *marked(tn_mut *m, tn_AttrStmt *op) {
   tn_expr *next = tir_min(tir_add((tn_expr *)loop->loop_var, tir_one(t)), last);
   if (!next) return NULL;
   TN_VEC(inside);
-  *x = (fetcher){.loop = loop->loop_var, .next = next, .turn = tir_zero(t), .turns = 1};
+  *x = (fetcher){.loop = loop->loop_var, .next = next, .step = tir_zero(t), .iterations = 1};
   x->inside = &inside;
   tn_obj *r = tn_mut_visit(m, op->body);
   *x = outer;
   return r;
 }
 
-/* What the loop reads of the next iteration's, fetched in each of its turns. */
+/* What the loop reads of the next iteration's, fetched in each of its iterations. */
 static tn_stmt *with_fetches(const fetcher *x, tn_stmt *body) {
   TN_VEC(loops);
   TN_VEC(vars);
@@ -188,15 +188,15 @@ static tn_obj *loop(tn_mut *m, tn_For *op) {
   int64_t extent, depth = x->inside ? x->inside->len : 0;
   if (!x->loop || x->loop == op->loop_var || op->kind != TIR_FOR_SERIAL || x->done)
     return tn_mut_children(m, op);
-  if (!tir_as_int((const tn_obj *)op->extent, &extent) || extent <= 0 || x->turns == 0)
+  if (!tir_as_int((const tn_obj *)op->extent, &extent) || extent <= 0 || x->iterations == 0)
     return tn_mut_children(m, op);
   tn_expr *here = tir_sub((tn_expr *)op->loop_var, op->min);
-  x->turn = tir_add(tir_mul(x->turn, op->extent), here);
-  x->turns = extent < INT32_MAX / x->turns ? x->turns * extent : 0;
+  x->step = tir_add(tir_mul(x->step, op->extent), here);
+  x->iterations = extent < INT32_MAX / x->iterations ? x->iterations * extent : 0;
   x->in = op;
-  if (!x->turn || tn_vec_push_obj(x->inside, op)) return NULL;
+  if (!x->step || tn_vec_push_obj(x->inside, op)) return NULL;
   tn_stmt *body = tn_mut_visit(m, op->body);
-  if (body && x->in == op && x->turns) {
+  if (body && x->in == op && x->iterations) {
     body = with_fetches(x, body);
     outer.done = true;
   }

@@ -11,7 +11,7 @@
    use, gets the memory of the other. Arrays that fit a register, and those close to the threads
    (warp, local), keep memory to themselves. What a device has by name (local.L0A) is one allocation
    with parts (storage_merge.c). Allocations that nothing uses go. Option
-   tir.disable_storage_rewrite. Before UnrollLoop: an allocation has a variable of its own here. */
+   tir.disable_storage_rewrite. Before UnrollLoop: each allocation has its own variable here. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,7 +6,7 @@
 
    Options: tir.UnrollLoop. Attributes "pragma_auto_unroll_max_step" and "pragma_unroll_explicit"
    set them for a part of the program. Late in lowering, after vectorization. Each copy of a body
-   has variables and buffers of its own. */
+   has its own variables and buffers. */
 #include <string.h>
 
 #include "tir/transforms/device_impl.h"

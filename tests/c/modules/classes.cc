@@ -1,4 +1,4 @@
-// A library as Relay-era programs write them in C++: arrays of a class of their own, a device, and
+// A library as Relay-era programs write them in C++: arrays of their own class, a device, and
 // functions over the compiler's expressions. tests/python/test_cpp_classes.py builds and loads it.
 #include <tvm/runtime/container/array.h>
 #include <tvm/runtime/device_api.h>

@@ -109,9 +109,8 @@ class StrAttrsDict:
 
     Notes
     -----
-    ``get_x(key, default)`` gives a value as x, the default where the attribute is not there, and
-    raises AttributeError where there is no default. Text that is not a value of that kind is a
-    ValueError.
+    ``get_x(key, default)`` gives a value as x. Where the attribute is missing it gives the default,
+    or raises AttributeError without one. Text that is not a value of that kind is a ValueError.
     """
 
     def __init__(self, attrs):
