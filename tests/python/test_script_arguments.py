@@ -206,3 +206,53 @@ def main(A: T.Buffer((4,), "int32")):
     given = tenon.nd.array(np.arange(4, dtype="int32"))
     tenon.build(f, target="llvm")(given)
     assert given.numpy().tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        'A[T.EQ("a", "a"), 0] = 1',
+        'A[0, T.NE(A.scope(), "b")] = 1',
+        "A[0, T.Ramp(True, True, 7)] = T.Broadcast(1, 7)",
+        "A[0, T.Ramp(T.uint8(250), T.uint8(1), 7)] = T.Broadcast(1, 7)",
+        "A[1, T.bool(x)] = 1",
+        "A[1, A[x, T.uint8(3)]] = 1",
+    ],
+)
+@pytest.mark.parametrize("blocks", [0, 1, 2])
+def test_odd_indices_are_read_back(statement, blocks):
+    """The regions of blocks around them are."""
+    lines = ["@T.prim_func", "def main(A: T.Buffer((300, 300), 'int32'), x: T.int32):"]
+    lines += ["    " * (i + 1) + "with T.block('b'):" for i in range(blocks)]
+    lines += ["    " * (blocks + 1) + s for s in ("for i in range(9):", f"    {statement}")]
+    f = from_source("\n".join(lines) + "\n")
+    tenon.ir.assert_structural_equal(from_source(f.script()), f)
+
+
+def test_constants_are_numbers():
+    text = "@T.prim_func\ndef main(x: T.int32):\n    y = T.allocate_const([1], 'handle', [1])\n"
+    with pytest.raises(tenon.error.DiagnosticError) as e:
+        from_source(text)
+    assert "expected a data type of numbers, got handle" in str(e.value)
+
+
+def test_small_indices_wrap_around_within_the_region_of_a_block():
+    """The region of C was [200, 44): bounds of 8 bits had wrapped around."""
+    text = """
+@T.prim_func
+def main(A: T.Buffer((100,), "float32"), B: T.Buffer((100,), "float32")):
+    for o in range(1):
+        with T.block("o"):
+            C = T.alloc_buffer((256,), "float32")
+            with T.block("c"):
+                for i in range(100):
+                    C[T.uint8(i) + T.uint8(200)] = A[i]
+            with T.block("b"):
+                for i in range(100):
+                    B[i] = C[T.uint8(i) + T.uint8(200)]
+"""
+    f = from_source(text)
+    assert "T.writes(C[0:256])" in f.script()
+    a, b = np.random.default_rng(0).random(100, "float32"), tenon.nd.empty((100,))
+    tenon.build(f, target="llvm")(tenon.nd.array(a), b)
+    np.testing.assert_array_equal(b.numpy(), a)

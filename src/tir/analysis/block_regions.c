@@ -68,6 +68,14 @@ static bound remainder_of(const tn_BinaryOp *e) {
   return (bound){tir_zero(e->dtype), tir_const_int(e->dtype, k - 1)};
 }
 
+/* Arithmetic of less than 32 bits wraps around: its results have no bounds that its operands tell. */
+static bool is_narrow(tn_dtype t) { return t.bits < 32; }
+
+static tn_expr *widened(tn_expr *e) {
+  if (!e || !is_narrow(e->dtype)) return e;
+  return tir_cast(tn_dtype_of(kDLInt, 32, e->dtype.lanes), e, NULL);
+}
+
 static bound bound_of(finder *f, tn_expr *e) {
   const tn_BinaryOp *op = TN_AS_BINARY(e);
   const tn_Range *r = tn_pmap_get(&f->loops, e);
@@ -79,6 +87,7 @@ static bound bound_of(finder *f, tn_expr *e) {
     return from.lo && to.lo ? (bound){from.lo, to.hi} : (bound){0};
   }
   if (!uses_inner(f, (tn_obj *)e)) return (bound){e, e};
+  if (is_narrow(e->dtype)) return (bound){0};
   if (cast) {
     bound x = bound_of(f, cast->value);
     return x.lo ? (bound){tir_cast(e->dtype, x.lo, NULL), tir_cast(e->dtype, x.hi, NULL)} : x;
@@ -111,11 +120,17 @@ static tn_Range *range_of(finder *f, tn_expr *e, tn_expr *whole) {
   const tn_Ramp *ramp = TN_AS(Ramp, e);
   bound b = ramp ? bound_of(f, ramp->base) : bound_of(f, e);
   if (!b.lo) return tir_range(tir_zero(whole->dtype), whole);
+  bool one = b.lo == b.hi;
+  if (one && !ramp) return tir_range(b.lo, tir_one(b.lo->dtype));
+  TN_GETP(b.lo, widened(b.lo));
+  TN_GETP(b.hi, one ? b.lo : widened(b.hi));
   tn_expr *extent = length(f, b);
-  if (ramp)
+  if (ramp) {
+    tn_expr *stride = widened(ramp->stride);
     extent =
-        tir_add(extent, tir_mul(ramp->stride, tir_lanes(ramp->stride->dtype, ramp->lanes, -1)));
-  return tir_range(b.lo, extent);
+        stride ? tir_add(extent, tir_mul(stride, tir_lanes(stride->dtype, ramp->lanes, -1))) : NULL;
+  }
+  return extent ? tir_range(b.lo, extent) : NULL;
 }
 
 /* ---- sets of regions ---- */
@@ -185,13 +200,16 @@ static int find_loop(finder *f, const tn_For *l) {
 /* From the least beginning of the range to its greatest end, whatever the inner iterators are. */
 static tn_Range *relaxed(finder *f, const tn_Range *r, tn_expr *shape) {
   int64_t n;
-  tn_expr *one = tir_one(r->extent->dtype), *extent;
+  tn_expr *extent;
   const tn_Range *first, *last;
   TN_GETP(first, range_of(f, r->min, shape));
-  if (tir_as_int((const tn_obj *)r->extent, &n)) {
-    TN_GETP(extent, tir_sub(tir_add(first->extent, r->extent), one));
+  if (tir_as_int((const tn_obj *)r->extent, &n) && n == 1) {
+    extent = first->extent;
+  } else if (tir_as_int((const tn_obj *)r->extent, &n)) {
+    TN_GETP(extent, tir_add(first->extent, tir_const_int(first->extent->dtype, n - 1)));
   } else {
-    TN_GETP(last, range_of(f, tir_sub(tir_add(r->min, r->extent), one), shape));
+    tn_expr *end = tir_add(widened(r->min), widened(r->extent));
+    TN_GETP(last, end ? range_of(f, tir_sub(end, tir_one(end->dtype)), shape) : NULL);
     TN_GETP(extent, tir_sub(tir_add(last->min, last->extent), first->min));
   }
   extent = arith_simplify(&f->arith, extent);

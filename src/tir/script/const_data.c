@@ -93,6 +93,8 @@ tn_obj *tir_const_data(tn_any value, tn_dtype t, const tn_arr *shape) {
   TN_CHECKP(value.type_index == TN_TI_Array, TypeError, NULL,
             "constant data: expected a list of numbers or a tensor, got %s",
             tn_type_key((uint32_t)value.type_index));
+  TN_CHECKP(t.code != kDLOpaqueHandle, TypeError, NULL,
+            "constant data: expected a data type of numbers, got %s", TN_DT(t));
   return tn_scope_own(from_list((tn_arr *)value.v.obj, t, shape));
 }
 

@@ -221,8 +221,9 @@ static tn_Doc *ramp_slice(printer *p, const tn_Ramp *r) {
   return (tn_Doc *)TN_DOC(SliceDoc, .start = start, .stop = stop, .step = step);
 }
 
-/* A slice with a step has a constant length. */
+/* A slice with a step has a constant length. The end of one in a small type may not fit it. */
 static bool is_slice(const tn_Ramp *r) {
+  if (r->base->dtype.bits < 32) return false;
   return tir_is_one(r->stride) || (r->lanes > 0 && TN_AS(IntImm, r->stride));
 }
 

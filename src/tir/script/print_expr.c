@@ -73,6 +73,8 @@ static const struct {
 /* Would reading "a op b" back give this very node, or would it be folded into something else? */
 static bool survives_folding(const tn_BinaryOp *e) {
   TN_SCOPE(s);
+  if (TN_AS(StringImm, e->a) || TN_AS(StringImm, e->b))
+    return false; /* the parser compares texts */
   tn_expr *again = tir_binary(e->hdr.type_index, e->a, e->b, NULL);
   const tn_BinaryOp *r = TN_AS_BINARY(again);
   if (!again) tn_error_clear();
