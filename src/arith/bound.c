@@ -305,9 +305,9 @@ static facts cast_facts(arith_analyzer *an, const tn_Cast *e) {
   arith_bound all = arith_dtype_bound(e->dtype);
   tn_dtype from = e->value->dtype;
   facts r;
-  if (ceil_log2_facts(an, e->value, &r)) return r;
   if (ir_is_integral(from)) r = facts_of(an, e->value);
-  else if (!through_float(an, e->value, &r)) return unknown(all);
+  else if (!ceil_log2_facts(an, e->value, &r) && !through_float(an, e->value, &r))
+    return unknown(all);
   bool large = from.code == kDLUInt && from.bits == 64 && r.b.max == ARITH_POS_INF;
   if (large || r.b.min < all.min || r.b.max > all.max) r.b = all;
   return r;

@@ -207,3 +207,12 @@ def test_sums_of_quotients(ana):
         assert ana.can_prove(cond) and all(holds(cond, value) for value in range(-40, 41))
     for cond in false:
         assert not ana.can_prove(cond) and not all(holds(cond, value) for value in range(-40, 41))
+
+
+@pytest.mark.parametrize("dtype, bounds", [("int32", (4, 7)), ("int8", (4, 7)), ("bool", (0, 1))])
+def test_bounds_of_logarithms(ana, dtype, bounds):
+    """A conversion to a type that does not hold the logarithm wraps around."""
+    ana.bind(x, Range(9, 101))
+    steps = tir.ceil(tir.log2(tir.Cast("float64", x)))
+    found = ana.const_int_bound(tir.Cast(dtype, steps))
+    assert (found.min_value, found.max_value) == bounds
