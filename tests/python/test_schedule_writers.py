@@ -318,6 +318,16 @@ def test_memory_of_threads(memory, kind):
         apply(program, kind)
 
 
+def test_memory_of_threads_that_is_read_after_the_loop():
+    """The last value is the one that is read; each thread would read what it has stored."""
+    body = ["for i in range(8):", *block(["8, i"], "S[0] = A[v0]", name="S")]
+    body += ["for i in range(8):", *block(["8, i"], "B[v0] = S[0]")]
+    alloc = 'S = T.alloc_buffer((1,), scope="local")\n'
+    program = func(["A:64", "B:64"], "\n".join(body), alloc)
+    with pytest.raises(tir.ScheduleError, match=AT_ONCE + ".* elements of S"):
+        apply(program, "threadIdx.x", block="S")
+
+
 def test_virtual_threads_do_not_take_turns():
     stores = [*block(["8, i"], "B[v0] = A[v0]"), *block(["8, i"], "D[v0] = B[7 - v0]", name="D")]
     program = loops("ABD", "for i in range(8):", *stores)

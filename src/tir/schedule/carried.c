@@ -8,8 +8,6 @@
    What cannot be told counts as something that is left. */
 #include "tir/schedule/carried.h"
 
-#include <string.h>
-
 #include "arith/region.h"
 #include "ir/functor.h"
 #include "tir/schedule/regions.h"
@@ -231,7 +229,7 @@ static int refuse(nest *n, const use *w, const use *r) {
 /* Threads that see one memory wait for each other before they read it; virtual ones do not. */
 static bool is_waited_for(const nest *n, const tn_Buffer *b) {
   const char *memory = tir_buffer_scope(b), *thread = n->change->thread;
-  return thread && *memory && strcmp(memory, "global") != 0 && strncmp(thread, "vthread", 7) != 0 &&
+  return thread && !sch_is_global(memory) && !sch_is_virtual(thread) &&
          sch_is_shared_by(memory, thread);
 }
 

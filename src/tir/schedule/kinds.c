@@ -4,6 +4,7 @@
 
 #include "tenon/object.h"
 #include "tir/schedule/carried.h"
+#include "tir/schedule/regions.h"
 #include "tir/schedule/schedule_impl.h"
 
 static bool is_inner_thread(const char *thread) {
@@ -86,7 +87,7 @@ static int check_thread(const sch_step *e, const tn_For *f, const char *thread) 
     if (up && up->thread_binding) top = o;
   }
   same_thread t = {e, f, thread};
-  return strncmp(thread, "vthread", 7) == 0 ? 0 : check_extent(&t, (tn_obj *)(uintptr_t)top);
+  return sch_is_virtual(thread) ? 0 : check_extent(&t, (tn_obj *)(uintptr_t)top);
 }
 
 static bool is_pipeline(const tn_For *f) {

@@ -13,10 +13,14 @@
 
 /* ---- loops ---- */
 
+bool sch_is_global(const char *memory) { return !*memory || strcmp(memory, "global") == 0; }
+
+bool sch_is_virtual(const char *thread) { return strncmp(thread, "vthread", 7) == 0; }
+
 /* Order of memories and threads: what lies in a memory is shared by the threads that are ranked
    below or beside it. */
 static int memory_rank(const char *scope) {
-  if (!*scope || strcmp(scope, "global") == 0) return 0;
+  if (sch_is_global(scope)) return 0;
   if (strncmp(scope, "shared", 6) == 0) return 1;
   return strncmp(scope, "warp", 4) == 0 ? 2 : 3;
 }
@@ -24,7 +28,7 @@ static int memory_rank(const char *scope) {
 /* Virtual threads are threads of a group. */
 bool sch_is_shared_by(const char *memory, const char *tag) {
   int rank = memory_rank(memory);
-  bool inner = strncmp(tag, "threadIdx", 9) == 0 || strncmp(tag, "vthread", 7) == 0;
+  bool inner = strncmp(tag, "threadIdx", 9) == 0 || sch_is_virtual(tag);
   if (rank == 2) return strcmp(tag, "threadIdx.x") == 0;
   if (rank == 0) return inner || strncmp(tag, "blockIdx", 8) == 0;
   return rank == 1 && inner;

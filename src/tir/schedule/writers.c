@@ -9,8 +9,6 @@
  */
 #include "tir/schedule/writers.h"
 
-#include <string.h>
-
 #include "arith/iter_map.h"
 #include "arith/region.h"
 #include "ir/functor.h"
@@ -225,15 +223,16 @@ static int repeats_itself(const writers *x, bool *out) {
 
 /* ---- one buffer ---- */
 
-/* Is the buffer one for each iteration? Threads have their own of a memory that they do not share;
-   otherwise it is allocated where all its uses meet. */
+/* Is the buffer one for each iteration? It is allocated where all its uses meet, which has to be in
+   the loop, and threads may not share its memory. Of what virtual threads share, only global memory
+   is not multiplied. */
 static int is_private(const writers *x, bool *out) {
   const char *memory = tir_buffer_scope(x->buffer), *thread = x->change->thread;
-  bool global = !*memory || strcmp(memory, "global") == 0;
-  bool own_memory = thread && strncmp(thread, "vthread", 7) != 0;
   tir_access_lca lca = {0};
-  *out = own_memory && !sch_is_shared_by(memory, thread);
-  if (own_memory || (thread && global)) return 0;
+  *out = false;
+  if (thread && sch_is_shared_by(memory, thread) &&
+      (!sch_is_virtual(thread) || sch_is_global(memory)))
+    return 0;
   int r = tir_access_lca_find(x->e->func, 0, &lca);
   const tn_obj *o = r ? NULL : tn_pmap_get(&lca.node, x->buffer);
   while (o && o != (const tn_obj *)x->top) o = sch_parent(x->e, o);
