@@ -430,17 +430,13 @@ tn_BlockRV *sch_blockize(tn_TirSchedule *s, const tn_LoopRV *loop, bool preserve
 
 /* ---- of several blocks ---- */
 
-static bool lies_below(const sch_step *e, const tn_obj *o, const tn_obj *above) {
-  while (o && o != above) o = sch_parent(e, o);
-  return o != NULL;
-}
-
 /* The lowest loop or block around all of them. */
 static const tn_obj *around_all(const sch_step *e, const tn_vec *blocks) {
   const tn_obj *o = sch_parent(e, sch_parent(e, blocks->items[0].v.obj));
   for (; o; o = sch_parent(e, o)) {
     bool all = o->type_index == TN_TI_For || o->type_index == TN_TI_Block;
-    for (int64_t i = 0; all && i < blocks->len; ++i) all = lies_below(e, blocks->items[i].v.obj, o);
+    for (int64_t i = 0; all && i < blocks->len; ++i)
+      all = sch_lies_below(e, blocks->items[i].v.obj, o);
     if (all) return o;
   }
   return NULL;

@@ -161,13 +161,6 @@ static int readers_of(const tn_Block *scope, const tn_Block *writer, tn_vec *out
   return 0;
 }
 
-static bool has_block(const tn_vec *v, const tn_obj *b) {
-  for (int64_t i = 0; i < v->len; ++i) {
-    if (v->items[i].v.obj == b) return true;
-  }
-  return false;
-}
-
 /* ---- cache_read ---- */
 
 static int check_cover(sch_step *e, const sch_cache *c) {
@@ -186,23 +179,18 @@ static int check_cover(sch_step *e, const sch_cache *c) {
   return 0;
 }
 
-/* Has the first block run whenever the second one does, and does it not run after that? */
-static bool ends_before(const sch_step *e, const tn_obj *first, const tn_obj *second) {
-  TN_PMAP(above); /* statement around the first one -> the statement in it */
-  const tn_obj *low = NULL, *o = first;
-  for (; o; low = o, o = sch_parent(e, o))
-    if (tn_pmap_put(&above, o, low)) return false;
-  for (low = NULL, o = second; o && !tn_pmap_has(&above, o); low = o, o = sch_parent(e, o)) {
-  }
+/* Does the first block run before the second one, in a sequence that the scope runs once? */
+static bool ends_before(const sch_step *e, const tn_Block *first, const tn_Block *second) {
+  const tn_obj *low = (const tn_obj *)first, *o = sch_parent(e, low);
+  for (; o && !sch_lies_below(e, second, o); o = sch_parent(e, o)) low = o;
   const tn_SeqStmt *seq = TN_AS(SeqStmt, o);
-  const tn_obj *mine = seq ? tn_pmap_get(&above, o) : NULL;
-  for (int64_t i = 0; mine && i < seq->seq->len && tn_arr_obj(seq->seq, i) != mine; ++i)
-    if (tn_arr_obj(seq->seq, i) == low) return false;
-  for (; mine && o && o->type_index != TN_TI_Block; o = sch_parent(e, o)) {
+  for (int64_t i = 0; seq && tn_arr_obj(seq->seq, i) != low; ++i)
+    if (sch_lies_below(e, second, tn_arr_obj(seq->seq, i))) return false;
+  for (; o && o->type_index != TN_TI_Block; o = sch_parent(e, o)) {
     const tn_For *loop = TN_AS(For, o);
-    if (loop && !tir_is_one(loop->extent)) return false;
+    if (TN_IS(While, o) || (loop && !tir_is_one(loop->extent))) return false;
   }
-  return mine != NULL;
+  return seq != NULL;
 }
 
 /* Is the buffer read before the scope writes it, by the given blocks or by all that read it? */
@@ -221,7 +209,7 @@ static int reads_before(const sch_step *e, const sch_cache *c, const tn_vec *rea
       const tn_Block *b = readers->len ? (const tn_Block *)o : ((const tn_BlockRealize *)o)->block;
       if (b == writer || !sch_has_buffer(b->reads, c->buffer)) continue;
       read = true;
-      *out = ends_before(e, (const tn_obj *)b, (const tn_obj *)writer);
+      *out = ends_before(e, b, writer);
     }
   }
   *out = *out && (read || !written);
@@ -233,9 +221,7 @@ static void delay(const sch_step *e, sch_cache *c) {
   const tn_SeqStmt *seq = TN_AS(SeqStmt, c->place.site);
   for (int64_t i = c->place.at; seq && i < seq->seq->len; ++i) {
     for (int64_t j = 0; j < c->consumers.len; ++j) {
-      const tn_obj *o = c->consumers.items[j].v.obj;
-      while (o && o != tn_arr_obj(seq->seq, i)) o = sch_parent(e, o);
-      if (!o) continue;
+      if (!sch_lies_below(e, c->consumers.items[j].v.obj, tn_arr_obj(seq->seq, i))) continue;
       c->place.at = i;
       return;
     }
@@ -279,7 +265,7 @@ static int use_read(sch_step *e, const sch_cache *c) {
     const tn_Block *b = (const tn_Block *)c->consumers.items[i].v.obj;
     const tn_obj *up = sch_parent(e, b);
     bool inside = false;
-    for (; up && !inside; up = sch_parent(e, up)) inside = has_block(&c->consumers, up);
+    for (; up && !inside; up = sch_parent(e, up)) inside = sch_place_of(&c->consumers, up) >= 0;
     if (!inside && !sch_has_buffer(b->writes, c->buffer))
       TN_TRY(sch_redirect(e, b, c->buffer, c->cache, offset));
   }
@@ -332,7 +318,7 @@ static int place_write(sch_step *e, sch_cache *c) {
   if (!before) TN_TRY(readers_of(c->scope, c->block, &readers));
   for (int64_t i = 0; i < readers.len; ++i) {
     const tn_obj *b = readers.items[i].v.obj;
-    if (!has_block(&c->consumers, b)) TN_TRY(tn_vec_push_obj(&others, b));
+    if (sch_place_of(&c->consumers, b) < 0) TN_TRY(tn_vec_push_obj(&others, b));
   }
   TN_TRY(sch_place_after(e, c->scope, c->block, &others, &c->place));
   const tn_obj *owner = owner_of(e, &c->place);

@@ -35,11 +35,6 @@ static int fail(const copier *x, const char *fast, const tn_Block *b, const char
                   tn_cstr(x->c->buffer->name), why);
 }
 
-static bool lies_in(const copier *x, const tn_obj *o) {
-  while (o && o != (const tn_obj *)x->loop) o = sch_parent(x->e, o);
-  return o != NULL;
-}
-
 static bool touches(const copier *x, const tn_Block *b) {
   return sch_has_buffer(b->writes, x->c->buffer) || sch_has_buffer(b->reads, x->c->buffer);
 }
@@ -56,7 +51,8 @@ static int check_writers(copier *x) {
   TN_TRY(sch_blocks_below((const tn_obj *)x->c->scope->body, &all));
   for (int64_t i = 0; i < all.len; ++i) {
     const tn_Block *b = ((const tn_BlockRealize *)all.items[i].v.obj)->block;
-    if (sch_has_buffer(b->writes, x->c->buffer) && !lies_in(x, (const tn_obj *)b))
+    if (sch_has_buffer(b->writes, x->c->buffer) &&
+        !sch_lies_below(x->e, (const tn_obj *)b, x->loop))
       return fail(x, "The buffer is written outside of the loop, too", b,
                   "block {1} outside of it writes it, too");
   }
@@ -79,7 +75,8 @@ static int find_users(copier *x) {
 static int find(copier *x, const tn_LoopRV *loop, const tn_BlockRV *block, int64_t index) {
   TN_TRY(sch_cache_find(x->e, x->c, block, index, x->write, x->memory, true));
   TN_GET(x->loop, sch_loop_of(x->e, loop));
-  if (!lies_in(x, (const tn_obj *)x->c->block) || sch_scope_block(x->e, x->loop) != x->c->scope)
+  if (!sch_lies_below(x->e, (const tn_obj *)x->c->block, x->loop) ||
+      sch_scope_block(x->e, x->loop) != x->c->scope)
     return fail(x, "The loop is not around the block", x->c->block,
                 "block {1} does not lie in it, or not in the same scope");
   return find_users(x);
@@ -309,9 +306,7 @@ static void find_place(copier *x) {
   const tn_obj *user = x->users.items[x->write ? x->users.len - 1 : 0].v.obj;
   x->c->place = (sch_place){body, x->write ? 1 : 0};
   for (int64_t i = 0; seq && i < seq->seq->len; ++i) {
-    const tn_obj *o = user;
-    while (o && o != tn_arr_obj(seq->seq, i)) o = sch_parent(x->e, o);
-    if (o) x->c->place.at = x->write ? i + 1 : i;
+    if (sch_lies_below(x->e, user, tn_arr_obj(seq->seq, i))) x->c->place.at = x->write ? i + 1 : i;
   }
 }
 

@@ -138,11 +138,6 @@ int sch_leave_loops(const sch_step *e, sch_cache *c, bool write) {
 
 /* ---- places ---- */
 
-static bool lies_below(const sch_step *e, const tn_obj *o, const tn_obj *above) {
-  while (o && o != above) o = sch_parent(e, o);
-  return o != NULL;
-}
-
 /* What a statement defines for its body: the pointer of an array, or a buffer. */
 static const void *defined(const tn_obj *o) {
   switch (o->type_index) {
@@ -188,7 +183,7 @@ int sch_place_after(const sch_step *e, const tn_Block *scope, const tn_Block *wr
     bool found = false;
     seq = TN_AS(SeqStmt, o);
     for (int64_t i = 0; seq && i < others->len; ++i)
-      found = found || lies_below(e, others->items[i].v.obj, o);
+      found = found || sch_lies_below(e, others->items[i].v.obj, o);
     for (int64_t i = 0; found && i < seq->seq->len; ++i) {
       if (tn_arr_obj(seq->seq, i) == below) *out = (sch_place){o, i + 1};
     }

@@ -190,12 +190,6 @@ static int writes_all(nest *n, const tn_BlockRealize *p, const use *r, const tn_
   return 0;
 }
 
-static bool lies_in(const nest *n, const void *node, const tn_obj *loop) {
-  const tn_obj *at = node;
-  while (at && at != loop) at = sch_parent(n->e, at);
-  return at != NULL;
-}
-
 /* Has the same iteration written, before the read, all that is read? Of the loop, or of one in it
    that both blocks are in. */
 static int is_own(nest *n, const use *r, int64_t place, bool *out) {
@@ -205,7 +199,7 @@ static int is_own(nest *n, const use *r, int64_t place, bool *out) {
     const tn_obj *at = (const tn_obj *)r->realize;
     do {
       at = sch_parent(n->e, at);
-      if (at && TN_IS(For, at) && lies_in(n, p, at)) TN_TRY(writes_all(n, p, r, at, out));
+      if (at && TN_IS(For, at) && sch_lies_below(n->e, p, at)) TN_TRY(writes_all(n, p, r, at, out));
     } while (!*out && at && at != bottom);
   }
   return 0;

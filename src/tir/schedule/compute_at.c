@@ -69,21 +69,14 @@ typedef struct {
   int64_t last_producer, first_consumer, nproducers, nconsumers;
 } finder;
 
-static bool has(const tn_vec *v, const tn_obj *o) {
-  for (int64_t i = 0; i < v->len; ++i) {
-    if (v->items[i].v.obj == o) return true;
-  }
-  return false;
-}
-
 static int meet_block(void *ctx, tn_obj *o) {
   finder *f = ctx;
   if (o->type_index != TN_TI_Block) return TN_IS(PrimExpr, o) ? 1 : 0;
-  if (has(&f->m->producers, o)) {
+  if (sch_place_of(&f->m->producers, o) >= 0) {
     f->nproducers++;
     f->last_producer = f->at;
   }
-  if (has(&f->m->consumers, o)) {
+  if (sch_place_of(&f->m->consumers, o) >= 0) {
     f->nconsumers++;
     if (f->at < f->first_consumer) f->first_consumer = f->at;
   }

@@ -261,13 +261,6 @@ tn_LoopRV *sch_fuse(tn_TirSchedule *s, const tn_arr *rvs, bool preserve_unit) {
 
 /* ---- reorder ---- */
 
-static int64_t place_of(const tn_vec *v, const tn_obj *o) {
-  for (int64_t i = 0; i < v->len; ++i) {
-    if (v->items[i].v.obj == o) return i;
-  }
-  return -1;
-}
-
 static int64_t depth_of(const sch_step *e, const tn_obj *o) {
   int64_t n = 0;
   while ((o = sch_parent(e, o))) ++n;
@@ -279,7 +272,7 @@ static int read_order(sch_step *e, const tn_arr *rvs, tn_vec *order, tn_For **bo
   for (int64_t i = 0; i < rvs->len; ++i) {
     tn_For *f = sch_loop_of(e, TN_AS(LoopRV, tn_arr_obj(rvs, i)));
     if (!f) return -1;
-    if (place_of(order, (tn_obj *)f) >= 0)
+    if (sch_place_of(order, f) >= 0)
       return sch_fail(e, "Loops in reorder must be distinct", SCH_PLACES(f),
                       "The loop {0} appears more than once");
     TN_TRY(tn_vec_push_obj(order, f));
@@ -299,7 +292,7 @@ static int find_chain(const sch_step *e, const tn_vec *order, const tn_For *bott
                                             ? (const void *)((const tn_BlockRealize *)o)->block
                                             : (const void *)o),
                       "The loops to reorder are not in one line: above {0} comes {1}");
-    if (place_of(order, o) >= 0) --left;
+    if (sch_place_of(order, o) >= 0) --left;
     TN_TRY(tn_vec_push_obj(chain, o));
   }
   if (left > 0)
@@ -333,7 +326,7 @@ int sch_reorder(tn_TirSchedule *s, const tn_arr *rvs) {
   TN_TRY(sch_check_blocks(&e, (tn_obj *)bottom, &chain));
   int64_t next = order.len;
   for (int64_t i = 0; i < chain.len; ++i) {
-    bool given = place_of(&order, chain.items[i].v.obj) >= 0;
+    bool given = sch_place_of(&order, chain.items[i].v.obj) >= 0;
     TN_TRY(tn_vec_push(&now, given ? order.items[--next] : chain.items[i]));
   }
   TN_TRY(check_order(&e, &now));

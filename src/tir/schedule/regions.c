@@ -127,15 +127,12 @@ bool sch_same_region(const tn_arr *x, const tn_arr *y) {
 
 /* The lowest statement around both blocks: a loop or block (a branch lies below one). */
 static const tn_obj *common_ancestor(const sch_step *e, const tn_Block *a, const tn_Block *b) {
-  TN_PMAP(above);
-  for (const tn_obj *o = sch_parent(e, a); o; o = sch_parent(e, o)) {
+  const tn_obj *o = sch_parent(e, a);
+  for (; o; o = sch_parent(e, o)) {
     bool site = o->type_index == TN_TI_For || o->type_index == TN_TI_Block;
-    if (site && tn_pmap_put(&above, o, o)) return NULL;
+    if (site && sch_lies_below(e, sch_parent(e, b), o)) break;
   }
-  for (const tn_obj *o = sch_parent(e, b); o; o = sch_parent(e, o)) {
-    if (tn_pmap_has(&above, o)) return o;
-  }
-  return NULL;
+  return o;
 }
 
 /* What a block surely writes of a buffer below `high`, added to the boxes. */

@@ -66,6 +66,19 @@ tn_arr *sch_handles(tn_TirSchedule *s, const tn_vec *stmts);
 static inline tn_obj *sch_parent(const sch_step *e, const void *stmt) {
   return (tn_obj *)tn_pmap_get(&e->parent, stmt);
 }
+/** Is it the statement `above`, or does it lie below it? */
+static inline bool sch_lies_below(const sch_step *e, const void *stmt, const void *above) {
+  const tn_obj *o = (const tn_obj *)stmt;
+  while (o && o != (const tn_obj *)above) o = sch_parent(e, o);
+  return o != NULL;
+}
+/** Place of an object in the list, or -1. */
+static inline int64_t sch_place_of(const tn_vec *list, const void *o) {
+  for (int64_t i = 0; i < list->len; ++i) {
+    if (list->items[i].v.obj == (const tn_obj *)o) return i;
+  }
+  return -1;
+}
 /** References of the statements that a step has changed now show what these have become. @param
  * body the new body of the function @param moved what a statement has become, NULL: gone (state.c)
  */

@@ -234,9 +234,7 @@ static int is_private(const writers *x, bool *out) {
       (!sch_is_virtual(thread) || sch_is_global(memory)))
     return 0;
   int r = tir_access_lca_find(x->e->func, 0, &lca);
-  const tn_obj *o = r ? NULL : tn_pmap_get(&lca.node, x->buffer);
-  while (o && o != (const tn_obj *)x->top) o = sch_parent(x->e, o);
-  *out = o != NULL;
+  *out = r == 0 && sch_lies_below(x->e, tn_pmap_get(&lca.node, x->buffer), x->top);
   tir_access_lca_fini(&lca);
   return r;
 }
@@ -282,15 +280,9 @@ static int check_at_once(writers *x) {
   return fine ? 0 : refuse(x);
 }
 
-static int64_t place_in(const tn_vec *loops, const tn_obj *f) {
-  for (int64_t i = 0; i < loops->len; ++i)
-    if (loops->items[i].v.obj == f) return i;
-  return -1;
-}
-
 static bool keeps_order(const tn_vec *loops, const tn_vec *after) {
   for (int64_t i = 1; i < loops->len; ++i)
-    if (place_in(after, loops->items[i - 1].v.obj) > place_in(after, loops->items[i].v.obj))
+    if (sch_place_of(after, loop_at(loops, i - 1)) > sch_place_of(after, loop_at(loops, i)))
       return false;
   return true;
 }
