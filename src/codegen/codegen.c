@@ -226,9 +226,7 @@ static int llvm_version(TN_ARGS) {
 /* (path, format) -> Module of a file of LLVM's text or bitcode */
 static int load_llvm(TN_ARGS) {
   TN_NARGS("runtime.module.loadfile_ll", 2);
-  TN_TRY(need_llvm());
-  tn_func *f = tn_scope_own(tn_func_find("target.llvm_load_file"));
-  return f ? tn_func_call(f, args, 1, ret) : -1;
+  return tn_ret_obj(ret, call_llvm("target.llvm_load_file", args, 1, "runtime.Module"));
 }
 
 static const tn_func_row rows[] = {

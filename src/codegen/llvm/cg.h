@@ -211,6 +211,8 @@ const char *cg_symbol(const tn_GlobalVar *v, const tn_PrimFunc *func);
 const char *cg_system_prefix(const tn_IRModule *ir, const tn_target *t);
 /** Generates all functions; the module is verified. */
 int cg_generate(cg_module *m, const tn_IRModule *ir, const tn_target *t);
+/** A private constant variable with the value. @param name "" for none */
+LLVMValueRef cg_constant(cg_module *m, LLVMValueRef value, const char *name);
 /** The variable through which packed calls find their module; part of cg_generate. */
 void cg_add_context(cg_module *m);
 /** The types of an empty module; part of cg_generate. */

@@ -148,14 +148,6 @@ static const char source[] =
 
 /* ---- the table of a kernel ---- */
 
-static LLVMValueRef constant(cg_fn *f, LLVMValueRef value, const char *what) {
-  LLVMValueRef g = LLVMAddGlobal(f->m->mod, LLVMTypeOf(value), what);
-  LLVMSetInitializer(g, value);
-  LLVMSetGlobalConstant(g, 1);
-  LLVMSetLinkage(g, LLVMPrivateLinkage);
-  return g;
-}
-
 /* The arguments behind the first three as numbers, in which a text is its place in `text`. */
 static int fill(cg_fn *f, const tn_Call *call, LLVMValueRef *words, tn_buf *text) {
   for (int64_t i = 3; i < call->args->len; ++i) {
@@ -181,8 +173,8 @@ LLVMValueRef cg_check_tensors(cg_fn *f, const tn_Call *call) {
   if (!words) return NULL;
   for (int i = 0; i < 3; ++i) TN_GETP(args[i], cg_expr(f, cg_arg(call, i)));
   TN_TRYP(fill(f, call, words, &text));
-  args[3] = constant(f, LLVMConstArray2(f->m->i64, words, (uint64_t)n), "arguments");
-  args[4] = constant(f, LLVMConstStringInContext2(f->m->ctx, text.data, text.len, 1), "texts");
+  args[3] = cg_constant(f->m, LLVMConstArray2(f->m->i64, words, (uint64_t)n), "arguments");
+  args[4] = cg_constant(f->m, LLVMConstStringInContext2(f->m->ctx, text.data, text.len, 1), "texts");
   cg_check_status(f,
                   LLVMBuildCall2(f->b, type, cg_extern(f, name, type), args, TN_COUNT(args), ""));
   return cg_i32(f, 0);

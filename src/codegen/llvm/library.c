@@ -11,12 +11,7 @@
 #include "codegen/llvm/cg.h"
 
 static LLVMValueRef text_constant(cg_module *m, const char *s) {
-  LLVMValueRef text = LLVMConstStringInContext2(m->ctx, s, strlen(s), 0);
-  LLVMValueRef g = LLVMAddGlobal(m->mod, LLVMTypeOf(text), "");
-  LLVMSetInitializer(g, text);
-  LLVMSetGlobalConstant(g, 1);
-  LLVMSetLinkage(g, LLVMPrivateLinkage);
-  return g;
+  return cg_constant(m, LLVMConstStringInContext2(m->ctx, s, strlen(s), 0), "");
 }
 
 /* A list that is not dropped though nothing refers to it. */
@@ -96,14 +91,6 @@ int cg_add_blob(cg_module *m, tn_bytes_view blob) {
   return 0;
 }
 
-static LLVMValueRef constant(cg_module *m, LLVMValueRef value) {
-  LLVMValueRef g = LLVMAddGlobal(m->mod, LLVMTypeOf(value), "");
-  LLVMSetInitializer(g, value);
-  LLVMSetGlobalConstant(g, 1);
-  LLVMSetLinkage(g, LLVMPrivateLinkage);
-  return g;
-}
-
 /* Two bytes with the count, the names with a 0 behind each, and the addresses beside them. */
 static int table_parts(cg_module *m, const tn_arr *names, LLVMValueRef *text, LLVMValueRef *calls) {
   TN_BUF(all);
@@ -119,16 +106,19 @@ static int table_parts(cg_module *m, const tn_arr *names, LLVMValueRef *text, LL
     items[i] = LLVMAddFunction(m->mod, name, type);
   }
   TN_TRY(tn_buf_ok(&all));
-  *text = constant(m, LLVMConstStringInContext2(m->ctx, all.data, all.len, 1));
-  *calls = constant(m, LLVMConstArray2(m->ptr, items, (uint64_t)names->len));
+  *text = cg_constant(m, LLVMConstStringInContext2(m->ctx, all.data, all.len, 1), "");
+  *calls = cg_constant(m, LLVMConstArray2(m->ptr, items, (uint64_t)names->len), "");
   return 0;
 }
 
 int cg_add_function_table(cg_module *m, const tn_arr *names) {
   LLVMValueRef parts[2];
+  TN_CHECK(names->len <= UINT16_MAX, ValueError, NULL,
+           "a table for the C runtime has at most %d functions, got %lld", UINT16_MAX,
+           (long long)names->len);
   TN_TRY(table_parts(m, names, &parts[0], &parts[1]));
-  LLVMValueRef registry = constant(m, LLVMConstStructInContext(m->ctx, parts, 2, 0));
-  LLVMValueRef module = constant(m, LLVMConstStructInContext(m->ctx, &registry, 1, 0));
+  LLVMValueRef registry = cg_constant(m, LLVMConstStructInContext(m->ctx, parts, 2, 0), "");
+  LLVMValueRef module = cg_constant(m, LLVMConstStructInContext(m->ctx, &registry, 1, 0), "");
   LLVMValueRef fn =
       LLVMAddFunction(m->mod, "TVMSystemLibEntryPoint", LLVMFunctionType(m->ptr, NULL, 0, 0));
   LLVMBuilderRef b = LLVMCreateBuilderInContext(m->ctx);

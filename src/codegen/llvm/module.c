@@ -53,6 +53,14 @@ static LLVMFastMathFlags fast_flags(const tn_target *t) {
   return flags;
 }
 
+LLVMValueRef cg_constant(cg_module *m, LLVMValueRef value, const char *name) {
+  LLVMValueRef g = LLVMAddGlobal(m->mod, LLVMTypeOf(value), name);
+  LLVMSetInitializer(g, value);
+  LLVMSetGlobalConstant(g, 1);
+  LLVMSetLinkage(g, LLVMPrivateLinkage);
+  return g;
+}
+
 /* What libraries look functions up with: set by the runtime when the code is loaded. */
 void cg_add_context(cg_module *m) {
   LLVMValueRef g = LLVMAddGlobal(m->mod, m->ptr, "__tvm_module_ctx");

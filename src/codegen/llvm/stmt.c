@@ -226,10 +226,7 @@ static int allocate_const(cg_fn *f, const tn_AllocateConst *s) {
            tn_cstr(s->buffer_var->name));
   const char *bytes = (const char *)dl->data + dl->byte_offset;
   LLVMValueRef init = LLVMConstStringInContext2(f->m->ctx, bytes, (size_t)tn_tensor_nbytes(dl), 1);
-  LLVMValueRef g = LLVMAddGlobal(f->m->mod, LLVMTypeOf(init), tn_cstr(s->buffer_var->name));
-  LLVMSetInitializer(g, init);
-  LLVMSetGlobalConstant(g, 1);
-  LLVMSetLinkage(g, LLVMPrivateLinkage);
+  LLVMValueRef g = cg_constant(f->m, init, tn_cstr(s->buffer_var->name));
   LLVMSetAlignment(g, TIR_ALIGNMENT);
   const char *section = tir_constant_section(s);
   if (section) LLVMSetSection(g, section);

@@ -7,9 +7,9 @@
                   what is fetched into the cache meanwhile, lines of it in each iteration, kind;
                   for each loop, outermost first: iterations, bytes that a and w go on by)
 
-   A product loads up to 2 x 2 tiles of c, adds in each iteration the products of tiles of a (rows of
-   16 groups) and of w (16 rows of groups for 16 columns), and stores them again. A row of w holds the
-   columns of both tiles. Groups are pairs of bfloat16 (kind 0), or four bytes: kind 4, 1 more where
+   A product loads up to 2 x 2 tiles of c, adds in each iteration the products of tiles of a (rows
+   of 16 groups) and of w (16 rows of groups for 16 columns), and stores them again. A row of w
+   holds the columns of both tiles. Groups are pairs of bfloat16 (kind 0), or four bytes: kind 4, 1 more where
    those of a have a sign, 2 more where those of w have one.
 
    Linux lets a process use the registers once it has asked for them. Code asks itself, once for
@@ -116,10 +116,7 @@ static LLVMValueRef configuration(cg_fn *f, int rows, int groups) {
     bytes[48 + i] = (char)(i < FIRST_W ? rows : groups);
   }
   LLVMValueRef data = LLVMConstStringInContext(f->m->ctx, bytes, sizeof bytes, 1);
-  LLVMValueRef g = LLVMAddGlobal(f->m->mod, LLVMTypeOf(data), "tile_config");
-  LLVMSetInitializer(g, data);
-  LLVMSetGlobalConstant(g, 1);
-  LLVMSetLinkage(g, LLVMPrivateLinkage);
+  LLVMValueRef g = cg_constant(f->m, data, "tile_config");
   LLVMSetAlignment(g, 64);
   return g;
 }
