@@ -11,8 +11,8 @@
    the argument is_strict false, an axis that is accessed beyond its extent grows. Buffers that are
    accessed by their pointer, through a second buffer or with strides keep their shape; memory that
    threads share holds what all of them access. T.allocate is treated alike where one buffer names
-   all of it. The annotation buffer_dim_align of a block (Schedule.storage_align) gives what it writes
-   strides. After ConvertBlocksToOpaque. */
+   all of it. The annotation buffer_dim_align of a block (Schedule.storage_align) gives strides to
+   what it writes. After ConvertBlocksToOpaque. */
 #include <string.h>
 
 #include "arith/int_set.h"
@@ -31,8 +31,8 @@ typedef struct {
   bool whole; /* keeps its shape */
   tn_IntervalSet **axes;
   tn_expr **begin;       /* of the new axes; NULL: the axis stays */
-  const tn_arr *aligned; /* [index, axis, factor, offset] ...; NULL: none */
-  int64_t index;         /* those of it that are about the buffer */
+  const tn_arr *aligned; /* hints of a block that writes the buffer; NULL: none is about it */
+  int64_t index;         /* of the buffer among the block's writes */
   bool rigid;            /* a second buffer counts on rows that lie close together */
   tn_Buffer *smaller;
 } use;
@@ -330,14 +330,16 @@ static int64_t new_extent(compactor *x, const tn_IntervalSet *s, tn_expr *old) {
   return fits ? -1 : most;
 }
 
-/* What the hint says of an axis of the buffer. */
-static bool is_hint(const tn_obj *hint, int64_t index, int64_t at, int64_t *factor,
-                    int64_t *offset) {
-  const tn_arr *a = hint->type_index == TN_TI_Array ? (const tn_arr *)hint : NULL;
-  int64_t i, k;
-  return a && a->len == 4 && tir_as_int(tn_arr_obj(a, 0), &i) && i == index &&
-         tir_as_int(tn_arr_obj(a, 1), &k) && k == at && tir_as_int(tn_arr_obj(a, 2), factor) &&
-         *factor > 0 && tir_as_int(tn_arr_obj(a, 3), offset);
+/* What a block says of an axis of a buffer that it writes. */
+typedef struct {
+  int64_t index, axis, factor, offset;
+} hint;
+
+static bool read_hint(const tn_obj *o, hint *h) {
+  const tn_arr *a = TN_AS(Array, o);
+  return a && a->len == 4 && tir_as_int(tn_arr_obj(a, 0), &h->index) &&
+         tir_as_int(tn_arr_obj(a, 1), &h->axis) && tir_as_int(tn_arr_obj(a, 2), &h->factor) &&
+         h->factor > 0 && tir_as_int(tn_arr_obj(a, 3), &h->offset);
 }
 
 /* Strides of the shape, that of an axis with a hint grown to a multiple of the factor and the
@@ -346,13 +348,13 @@ static tn_arr *aligned_strides(compactor *x, const use *u, const tn_arr *shape) 
   TN_VEC(reversed);
   TN_VEC(strides);
   bool any = false;
-  int64_t factor, offset;
+  hint h;
   tn_expr *stride = shape->len ? tir_one(expr_at(shape, 0)->dtype) : NULL;
   for (int64_t k = shape->len; stride && k-- > 0;) {
     for (int64_t i = 0; i < u->aligned->len; ++i) {
-      if (!is_hint(tn_arr_obj(u->aligned, i), u->index, k, &factor, &offset)) continue;
-      tn_expr *gap = tir_sub(tir_const_int(stride->dtype, offset), stride);
-      TN_GETP(stride, tir_add(stride, tir_floormod(gap, tir_const_int(stride->dtype, factor))));
+      if (!read_hint(tn_arr_obj(u->aligned, i), &h) || h.index != u->index || h.axis != k) continue;
+      tn_expr *gap = tir_sub(tir_const_int(stride->dtype, h.offset), stride);
+      TN_GETP(stride, tir_add(stride, tir_floormod(gap, tir_const_int(stride->dtype, h.factor))));
       any = true;
     }
     TN_GETP(stride, arith_simplify(&x->known, stride));
@@ -364,15 +366,14 @@ static tn_arr *aligned_strides(compactor *x, const use *u, const tn_arr *shape) 
   return tn_arr_from(&strides);
 }
 
-static int note_alignment(compactor *x, const tn_Block *op) {
-  const tn_obj *o = tn_map_find(op->annotations, "buffer_dim_align");
-  const tn_arr *hints = o && o->type_index == TN_TI_Array ? (const tn_arr *)o : NULL;
-  for (int64_t i = 0; hints && i < op->writes->len; ++i) {
-    const tn_BufferRegion *w = (const tn_BufferRegion *)tn_arr_obj(op->writes, i);
-    use *u = tn_pmap_get(&x->uses, w->buffer);
-    if (u) u->aligned = hints, u->index = i;
+static void note_alignment(compactor *x, const tn_Block *op) {
+  const tn_arr *hints = TN_AS(Array, tn_map_find(op->annotations, "buffer_dim_align"));
+  hint h;
+  for (int64_t i = 0; hints && i < hints->len; ++i) {
+    if (!read_hint(tn_arr_obj(hints, i), &h) || h.index < 0 || h.index >= op->writes->len) continue;
+    use *u = tn_pmap_get(&x->uses, ((tn_BufferRegion *)tn_arr_obj(op->writes, h.index))->buffer);
+    if (u) u->aligned = hints, u->index = h.index;
   }
-  return 0;
 }
 
 static int decide(compactor *x, tn_Buffer *b, use *u) {
@@ -428,7 +429,7 @@ static tn_obj *look_block(tn_mut *m, tn_Block *op) {
     if (u) u->rigid |= r->buffer->strides->len == 0;
     TN_TRYP(note_region(x, r->source));
   }
-  TN_TRYP(note_alignment(x, op));
+  note_alignment(x, op);
   if (!tn_mut_visit(m, op->body)) return NULL;
   for (int64_t i = 0; i < op->alloc_buffers->len; ++i) {
     tn_Buffer *b = (tn_Buffer *)tn_arr_obj(op->alloc_buffers, i);
