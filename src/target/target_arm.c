@@ -102,8 +102,8 @@ static bool has(const tn_map *attrs, const arm_feature *f) {
   return found > 0;
 }
 
-/* A feature's value; *known tells whether there is such a feature. */
-static bool feature(const tn_map *attrs, const char *name, bool *known) {
+bool target_feature(const tn_target *t, const char *name, bool *known) {
+  const tn_map *attrs = t->attrs;
   bool a = is_a_profile(attrs), is_64 = begins(text_of(attrs, "mtriple"), "aarch64");
   const arm_feature *f = a ? a_profile : m_profile;
   int n = a ? TN_COUNT(a_profile) : TN_COUNT(m_profile);
@@ -117,10 +117,6 @@ static bool feature(const tn_map *attrs, const char *name, bool *known) {
     if (strcmp(f[i].name, name) == 0) return has(attrs, &f[i]);
   *known = false;
   return false;
-}
-
-bool target_feature(const tn_target *t, const char *name, bool *known) {
-  return feature(t->attrs, name, known);
 }
 
 /* (target, name) -> whether it has the feature, None for one that is not told of it */

@@ -19,16 +19,9 @@ static tn_stmt *drop_if(tn_mut *m, tn_IfThenElse *op) {
   return emptied && tir_is_pure(r->condition) ? tir_nop() : (tn_stmt *)r;
 }
 
-static tn_stmt *drop_in_sequence(tn_mut *m, tn_SeqStmt *op) {
-  tn_arr *seq = tn_mut_visit(m, op->seq);
-  const tn_vec items = {seq ? (tn_any *)(uintptr_t)seq->items : NULL, seq ? seq->len : 0, 0};
-  return !seq ? NULL : seq == op->seq ? (tn_stmt *)op : tir_seq(&items);
-}
-
 tn_PrimFunc *tir_remove_assume(tn_PrimFunc *f, const tn_pass_ctx *c) {
   static const tn_mut_case cases[] = {TN_CASE(Evaluate, drop), TN_CASE(For, drop_for),
-                                      TN_CASE(IfThenElse, drop_if),
-                                      TN_CASE(SeqStmt, drop_in_sequence)};
+                                      TN_CASE(IfThenElse, drop_if)};
   (void)c;
   TN_MUT(m, cases, NULL);
   return tir_with_body(f, tn_mut_visit(&m, f->body));
