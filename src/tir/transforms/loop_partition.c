@@ -378,6 +378,7 @@ static tn_stmt *divide_loop(tn_mut *m, const tn_For *op, const tn_IntervalSet *m
   tn_stmt *const pieces[] = {part(p, op, op->body, op->min, begin_mid, &loops[0]),
                              part(p, op, decided, begin_mid, end_mid, &loops[1]),
                              part(p, op, op->body, end_mid, end, &loops[2])};
+  if (tn_error_pending()) return NULL;
   bool several = pieces[0] || pieces[2];
   if (!several && more && loops[1] && is_unrolled_hint(p, op)) return unrolled(m, loops[1]);
   for (int i = 0; i < 3; ++i) {

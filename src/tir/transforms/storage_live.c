@@ -91,7 +91,10 @@ static int access(walker *x, const tn_Buffer *b) {
 }
 
 static tn_obj *use_load(tn_mut *m, tn_BufferLoad *op) {
-  TN_TRYP(access(m->ctx, op->buffer));
+  walker *x = m->ctx;
+  storage_var *s = x->naming ? tn_pmap_get(&x->live->vars, op->buffer->data) : NULL;
+  if (s) s->pinned = true; /* T.address_of */
+  TN_TRYP(access(x, op->buffer));
   return tn_mut_visit(m, op->indices) ? (tn_obj *)op : NULL;
 }
 static tn_obj *use_store(tn_mut *m, tn_BufferStore *op) {

@@ -12,7 +12,7 @@
 #include "tir/transforms/device_impl.h"
 #include "tir/transforms/storage_impl.h"
 
-enum { BYTE = 8, ALIGN_BYTES = 8 };
+enum { BYTE = 8, ALIGN_BYTES = 8, MAX_VECTOR = 1 << 20 };
 
 bool storage_is_named(const char *scope) {
   static const char *const kinds[] = {"global", "shared", "local", "warp"};
@@ -54,12 +54,23 @@ static int check_size(const storage_entry *base, const tn_MemoryInfo *info) {
   return 0;
 }
 
+/* Bytes of the longest vector that the memory takes, 0 where nothing is known of it. */
+static int vector_bytes(const storage_entry *base, const tn_MemoryInfo *info, int64_t *bytes) {
+  const tn_Allocate *op = (const tn_Allocate *)base->allocs.items[0].v.obj;
+  *bytes = info ? info->max_simd_bits / BYTE : 0;
+  TN_CHECK(*bytes <= MAX_VECTOR, ValueError, op->span,
+           "tvm.info.mem.%s: max_simd_bits is at most %lld, got %lld", base->scope,
+           (long long)MAX_VECTOR * BYTE, (long long)info->max_simd_bits);
+  return 0;
+}
+
 /* Gives the pieces of the memory their places behind its first. */
 static int merge(const tn_vec *made, storage_entry *base) {
   const tn_Allocate *op = (const tn_Allocate *)base->allocs.items[0].v.obj;
   tn_MemoryInfo *info = NULL;
+  int64_t simd;
   TN_TRY(tir_memory_info(base->scope, op->span, &info));
-  int64_t simd = info ? info->max_simd_bits / BYTE : 0;
+  TN_TRY(vector_bytes(base, info, &simd));
   base->total = base->bits;
   for (int64_t i = 0; i < made->len; ++i) {
     storage_entry *e = entry_at(made, i);

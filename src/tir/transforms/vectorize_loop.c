@@ -9,9 +9,9 @@
    The loop variable becomes a ramp; an operation with one vector operand works on vectors, its
    other operands broadcast. What has no vector form (a condition or loop bound that varies with the
    variable, an allocation, a call of a scalar function, a store whose place does not vary) is run
-   in its own serial loop, the smallest statement at a time. A binding becomes one of a vector where all
-   that is in it has a vector form. An extent vscale() * 4 gives scalable vectors, for targets that
-   have them. Buffers are flat by now. */
+   in its own serial loop, the smallest statement at a time. A binding becomes one of a vector where
+   all statements in it have a vector form. An extent vscale() * 4 gives scalable vectors, for
+   targets that have them. Buffers are flat by now. */
 #include "arith/analyzer.h"
 #include "target/target.h"
 #include "tir/transforms/device_impl.h"
@@ -363,11 +363,13 @@ static bool has_scalable(const tn_PrimFunc *f) {
   return tir_target_feature(target, "has_sve");
 }
 
-/* The lanes of a loop's vectors: its extent, -n for vscale() * n. */
+/* The lanes of a loop's vectors: its extent, 0 for a negative one, -n for vscale() * n. */
 static int lanes_of(const mode *x, const tn_For *r, int64_t *lanes) {
   bool scalable = false;
   const char *name = tn_cstr(r->loop_var->name);
-  if (!tir_as_int((tn_obj *)r->extent, lanes)) {
+  if (tir_as_int((tn_obj *)r->extent, lanes)) {
+    if (*lanes < 0) *lanes = 0;
+  } else {
     int known = tir_lanes_from("VectorizeLoop", r->extent, lanes);
     if (known) tn_error_clear();
     else scalable = has_scalable(x->func);
