@@ -1,7 +1,6 @@
 /* Objects from JSON (the layout is described in json_save.c). The text may be anything: every
-   number of a node is checked before it is used, nodes are made children first with
-   their own stack, and a node that contains itself is an error. Only what the root needs is looked
-   at.
+   number of a node is checked before it is used, nodes are made children first with a separate
+   stack, and a node that contains itself is an error. Only what the root needs is looked at.
 
    Nodes of boxed numbers become plain values again inside containers. Making one node is in
    json_node.c. */

@@ -41,8 +41,7 @@ typedef struct {
 
 /** Text of a string, borrowed for the load. */
 int tn_load_text(const tn_loader *s, tn_json_at x, tn_bytes_view *out);
-/** The attribute of node i for a field, 0 when it is absent. ValueError when it is not a string.
- * */
+/** The attribute of node i for a field, 0 when it is absent. ValueError when it is not a string. */
 int tn_load_attr(const tn_loader *s, int64_t i, const tn_field *f, tn_json_at *out);
 /** Makes node i, whose children are made. */
 int tn_load_make(tn_loader *s, int64_t i);

@@ -6,8 +6,9 @@
        A[i] = 42
 
    The later statement is a nest of loops around one store, so that the elements it reaches are
-   known; its conditions have to follow from those of the first. Between the two nothing names the buffer's memory, calls what may have an
-   effect, or may end the program. Part of tir.RemoveNoOp. */
+   known; its conditions have to follow from those of the first. Between the two nothing names the
+   buffer's memory, calls what may have an effect, or may end the program. Part of tir.RemoveNoOp.
+   */
 #include "arith/analyzer.h"
 #include "tir/transforms/known_values.h"
 

@@ -11,8 +11,8 @@
    A buffer is fetched when its flat index moves by a constant with the loop: the stretch between
    two iterations, or what is read of it where that is known. The lines of the next stretch are
    spread over all iterations of the serial loops inside, so that the memory has as much time as the
-   work takes; the last iteration fetches what it has, which costs little. Hardware fetches only what
-   follows on a page, and the first reads of a stretch would wait. Runs on flat buffers. */
+   work takes; the last iteration fetches what it has, which costs little. Hardware fetches only
+   what follows on a page, and the first reads of a stretch would wait. Runs on flat buffers. */
 #include "arith/analyzer.h"
 #include "arith/region.h"
 #include "ir/expr.h"

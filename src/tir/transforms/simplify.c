@@ -15,7 +15,7 @@ typedef struct {
   bool sides;          /* the sides of a condition tell something of each other */
   bool and_of_ors;     /* conditions become conjunctions of disjunctions */
   tn_pmap lets;        /* conditions that are bound: tn_Var -> value, which reads no memory */
-  tn_pmap axes;        /* tn_Var of a thread axis -> 1 inside of its attribute, 0 behind */
+  tn_pmap axes;        /* tn_Var of a thread axis -> 1 inside its attribute, 0 behind it */
   bool looked;         /* in_buffers is filled */
   tn_pmap in_buffers;  /* variables that extents of buffers name: their bindings stay */
 } simplifier;

@@ -6,7 +6,6 @@
        B = T.allocate([512], "float32")   ->    B = T.handle_add_byte_offset(workspace, 0)
        ...                                      ...
 
-
    Allocations around each other lie behind each other, those beside each other share memory: no
    plan is better. Extents must be constant; all iterations of a loop use the same memory, so run
    tir.ConvertForLoopsToSerial first. */
