@@ -168,6 +168,15 @@ def test_rows_of_several_axes_are_one_axis(shape):
         check(vm, want, (n, *[2][: len(shape) - 3], m, 40))
 
 
+def test_rows_of_a_program_that_has_reshape_like():
+    """What the program itself unfolds may have more axes than rows have."""
+    x, like = (relay.var(name, shape=shape) for name, shape in (("x", (ANY, 4, 5)), ("y", (ANY, ANY, ANY, 3))))
+    y = relay.reshape_like(x, like, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=3)
+    f = relay.Function([x, like], relay.nn.softmax(y))
+    vm = tenon.runtime.vm.VirtualMachine(relay.vm.compile(tenon.IRModule.from_expr(f), "llvm"), tenon.cpu())
+    check(vm, lambda x, y: softmax(x).reshape(1, 2, 3, 4, 5), (6, 4, 5), (1, 2, 3, 3))
+
+
 def test_a_residual_that_broadcasts_is_no_row():
     """Extents that may be 1 are compared when the program runs."""
     x, r = (relay.var(name, shape=(ANY, ANY, 8)) for name in "xr")

@@ -6,7 +6,7 @@
      %y = fn (%p0: Tensor[(?, 768)], %p1) { the same }(reshape(%x, newshape=[-3, -2]), %w);
      reshape_like(%y, %x, lhs_end=1, rhs_end=2)
 
-   The virtual machine cuts the first axis into pieces (rows.c) and threads share it: a batch of one
+   The virtual machine cuts the first axis into pieces (vm/rows.c) and threads share it: a batch of one
    would leave nothing to cut or to share. The reshapes move nothing there. */
 #include "base/error.h"
 #include "base/scope.h"
@@ -188,12 +188,13 @@ static tn_RelayFunction *of_rows(const search *s) {
 
 /* ---- the pass ---- */
 
-/* What a value has been unfolded from; NULL: it has not. */
+/* The rows, of two axes, that a value has been unfolded from; NULL: it has not. */
 static void *rows_behind(const void *x) {
   const tn_RelayCall *c = TN_AS(RelayCall, x);
   const tn_RelayFunction *f = c ? TN_AS(RelayFunction, c->op) : NULL;
   const tn_RelayCall *body = f ? relay_as_call(f->body, "reshape_like") : NULL;
-  bool leading = body && relay_attr_int(body->attrs, "lhs_begin", 0) == 0 &&
+  bool leading = body && relay_known_type(relay_arg(body, 0))->shape->len == 2 &&
+                 relay_attr_int(body->attrs, "lhs_begin", 0) == 0 &&
                  relay_attr_int(body->attrs, "rhs_begin", 0) == 0 &&
                  relay_attr_int(body->attrs, "lhs_end", 0) == 1 &&
                  relay_attr_int(body->attrs, "rhs_end", 0) ==
