@@ -170,10 +170,15 @@ def test_rows_of_several_axes_are_one_axis(shape):
 
 def test_rows_of_a_program_that_has_reshape_like():
     """What the program itself unfolds may have more axes than rows have."""
-    x, like = (relay.var(name, shape=shape) for name, shape in (("x", (ANY, 4, 5)), ("y", (ANY, ANY, ANY, 3))))
+    x, like = (
+        relay.var(name, shape=shape)
+        for name, shape in (("x", (ANY, 4, 5)), ("y", (ANY, ANY, ANY, 3)))
+    )
     y = relay.reshape_like(x, like, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=3)
     f = relay.Function([x, like], relay.nn.softmax(y))
-    vm = tenon.runtime.vm.VirtualMachine(relay.vm.compile(tenon.IRModule.from_expr(f), "llvm"), tenon.cpu())
+    vm = tenon.runtime.vm.VirtualMachine(
+        relay.vm.compile(tenon.IRModule.from_expr(f), "llvm"), tenon.cpu()
+    )
     check(vm, lambda x, y: softmax(x).reshape(1, 2, 3, 4, 5), (6, 4, 5), (1, 2, 3, 3))
 
 

@@ -36,40 +36,6 @@ typedef struct {
 
 /* ---- types ---- */
 
-typedef tn_Type *(*type_fn)(void *ctx, const tn_Type *t);
-
-static tn_arr *each_type(const tn_arr *types, type_fn fn, void *ctx) {
-  TN_VEC(v);
-  for (int64_t i = 0; i < types->len; ++i)
-    TN_TRYP(tn_vec_push_obj(&v, fn(ctx, (const tn_Type *)tn_arr_obj(types, i))));
-  return tn_arr_from(&v);
-}
-
-/* A type with its parts replaced. */
-static tn_Type *with_parts(const tn_Type *t, type_fn fn, void *ctx) {
-  const tn_FuncType *f = TN_AS(FuncType, t);
-  const tn_TupleType *tuple = TN_AS(TupleType, t);
-  const tn_TypeCall *call = TN_AS(TypeCall, t);
-  const tn_RefType *ref = TN_AS(RefType, t);
-  TN_TRYP(tn_stack_check("a type"));
-  if (tuple) return (tn_Type *)relay_tuple_type(each_type(tuple->fields, fn, ctx));
-  if (call) {
-    tn_TypeCall made = *call;
-    TN_GETP(made.args, each_type(call->args, fn, ctx));
-    return (tn_Type *)tn_node_copy(&tn_type_TypeCall, &made);
-  }
-  if (ref) {
-    tn_RefType made = *ref;
-    TN_GETP(made.value, fn(ctx, ref->value));
-    return (tn_Type *)tn_node_copy(&tn_type_RefType, &made);
-  }
-  if (!f) return (tn_Type *)(uintptr_t)t;
-  tn_FuncType made = *f;
-  TN_GETP(made.arg_types, each_type(f->arg_types, fn, ctx));
-  TN_GETP(made.ret_type, fn(ctx, f->ret_type));
-  return (tn_Type *)tn_node_copy(&tn_type_FuncType, &made);
-}
-
 /* The type of functions that take a value of type `t` and give the answer. */
 static tn_Type *continuation(const cps *x, const tn_Type *t) {
   return (tn_Type *)TN_MAKE(FuncType, .type_params = tn_arr_of(0), .arg_types = tn_arr_of(1, t),
@@ -77,21 +43,36 @@ static tn_Type *continuation(const cps *x, const tn_Type *t) {
                             .type_constraints = tn_arr_of(0));
 }
 
-static tn_Type *cps_type(void *ctx, const tn_Type *t) {
-  const cps *x = ctx;
-  tn_FuncType *f;
+static tn_obj *with_continuation(const cps *x, const tn_FuncType *f) {
+  tn_FuncType made = *f;
   tn_Type *then;
   TN_VEC(args);
-  if (!TN_AS(FuncType, t)) return with_parts(t, cps_type, ctx);
-  TN_GETP(f, (tn_FuncType *)with_parts(t, cps_type, ctx));
   for (int64_t i = 0; i < f->arg_types->len; ++i)
     TN_TRYP(tn_vec_push(&args, f->arg_types->items[i]));
   TN_GETP(then, continuation(x, f->ret_type));
   TN_TRYP(tn_vec_push_obj(&args, then));
-  tn_FuncType made = *f;
   TN_GETP(made.arg_types, tn_arr_from(&args));
   made.ret_type = (tn_Type *)(uintptr_t)x->answer;
-  return (tn_Type *)tn_node_copy(&tn_type_FuncType, &made);
+  return tn_node_copy(&tn_type_FuncType, &made);
+}
+
+static tn_obj *cps_part(void *ctx, tn_obj *o) {
+  tn_obj *f;
+  TN_TRYP(tn_stack_check("a type"));
+  switch (o->type_index) {
+  case TN_TI_Array:
+  case TN_TI_TupleType:
+  case TN_TI_RefType:
+  case TN_TI_TypeCall: return tn_map_children(o, cps_part, ctx);
+  case TN_TI_FuncType:
+    TN_GETP(f, tn_map_children(o, cps_part, ctx));
+    return with_continuation(ctx, (const tn_FuncType *)f);
+  default: return o;
+  }
+}
+
+static tn_Type *cps_type(cps *x, const tn_Type *t) {
+  return (tn_Type *)cps_part(x, (tn_obj *)(uintptr_t)t);
 }
 
 /* ---- values ---- */
@@ -291,13 +272,14 @@ static const char entry[] = "to_cps.function";
 
 static tn_RelayFunction *to_cps(tn_RelayFunction *f, tn_IRModule *m) {
   cps x = {.to = m};
-  tn_map *functions, *types = m ? m->type_definitions : NULL;
+  tn_map *functions;
   tn_GlobalVar *main;
-  TN_GETP(main, ir_global_var(entry));
-  TN_GETP(functions, tn_map_with(m ? m->functions : NULL, tn_any_obj(main), tn_any_obj(f)));
   TN_GETP(x.siblings, tn_scope_own(tn_map_new()));
-  if (m) TN_GETP(x.from, ir_module_with_functions(m, functions));
-  else TN_GETP(x.from, relay_module_from_expr(f, NULL, types));
+  if (m) {
+    TN_GETP(main, ir_global_var(entry));
+    TN_GETP(functions, tn_map_with(m->functions, tn_any_obj(main), tn_any_obj(f)));
+    TN_GETP(x.from, ir_module_with_functions(m, functions));
+  } else TN_GETP(x.from, relay_module_from_expr(f, NULL, NULL));
   TN_GETP(x.from, relay_infer_module(x.from));
   TN_GETP(x.from, relay_run_pass("ToANormalForm", x.from, NULL));
   if (!m) TN_GETP(main, ir_module_var(x.from, "main"));
@@ -310,16 +292,6 @@ static tn_RelayFunction *to_cps(tn_RelayFunction *f, tn_IRModule *m) {
 }
 
 /* ---- back ---- */
-
-typedef struct {
-  const tn_TypeVar *var;
-  tn_Type *type;
-} filling;
-
-static tn_Type *filled(void *ctx, const tn_Type *t) {
-  const filling *x = ctx;
-  return t == (const tn_Type *)x->var ? x->type : with_parts(t, filled, ctx);
-}
 
 static bool has_type_var(const tn_RelayFunction *f, const tn_Type *t) {
   for (int64_t i = 0; i < f->type_params->len; ++i)
@@ -339,25 +311,27 @@ static tn_RelayFunction *un_cps(const tn_RelayFunction *f) {
   TN_CHECKP(then && then->arg_types->len == 1 && has_type_var(f, then->ret_type), ValueError,
             f->span,
             "un_cps: expected a function whose last argument takes its result, as to_cps makes it");
-  filling x = {(const tn_TypeVar *)then->ret_type, (tn_Type *)tn_arr_obj(then->arg_types, 0)};
+  tn_Type *result = (tn_Type *)tn_arr_obj(then->arg_types, 0);
+  TN_PMAP(answer);
   TN_VEC(params);
   TN_VEC(args);
   TN_VEC(types);
+  TN_TRYP(tn_pmap_put(&answer, then->ret_type, result));
   for (int64_t i = 0; i + 1 < f->params->len; ++i) {
     const tn_RelayVar *v = (const tn_RelayVar *)tn_arr_obj(f->params, i);
     tn_Type *t = NULL;
-    if (v->type_annotation) TN_GETP(t, filled(&x, v->type_annotation));
+    if (v->type_annotation) TN_GETP(t, relay_type_bind(v->type_annotation, &answer));
     TN_TRYP(tn_vec_push_obj(&params, relay_var(tn_cstr(v->vid->name_hint), t)));
     TN_TRYP(tn_vec_push(&args, params.items[i]));
   }
   for (int64_t i = 0; i < f->type_params->len; ++i)
-    if (tn_arr_obj(f->type_params, i) != (const tn_obj *)x.var)
+    if (tn_arr_obj(f->type_params, i) != (const tn_obj *)then->ret_type)
       TN_TRYP(tn_vec_push(&types, f->type_params->items[i]));
-  TN_TRYP(tn_vec_push_obj(&args, identity(x.type)));
+  TN_TRYP(tn_vec_push_obj(&args, identity(result)));
   void *body;
   TN_GETP(body, relay_call_new((void *)(uintptr_t)f, tn_arr_from(&args), NULL));
   return TN_MAKE(RelayFunction, .params = tn_arr_from(&params), .type_params = tn_arr_from(&types),
-                 .body = body, .ret_type = x.type);
+                 .body = body, .ret_type = result);
 }
 
 /* (function, module or None) -> function */
