@@ -261,6 +261,10 @@ LARGE = [
     (["A[0] = same" + ".a" * 300000], "nested too deeply"),
     (["A[0] = x" + " + x" * 100000], "nested too deeply"),
     (["s = same([7])", *["s = same([s, s])"] * 60], "holds more than 4096 lists"),
+    (["a = (1, 1)", *["a = (a, a)"] * 60, "T.func_attr({'k': a})"], "too large for its text"),
+    (["a = {'k': 1}", *["a = {'k': a, 'l': a}"] * 60], "too large for its text"),
+    (["a = (1,)", *["a = (a,)"] * 300], "lists are nested too deeply"),
+    (["a = (1,)", *["a = (a, a)"] * 15, "b = 1 in a"], "holds more than 4096 lists"),
     (
         ["    " * i + f"for a{i} in {(0,) * 40}:" for i in range(9)] + ["    " * 9 + "A[0] = 1"],
         "the program is too large for its text",

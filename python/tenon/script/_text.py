@@ -194,6 +194,8 @@ class TextEvaluator:
             raise NameError(node.id)
         if isinstance(found, types.ModuleType):
             raise Refused(node, "a module is not a value")
+        if node.id in self.variables:
+            holds_code(found)  # refuses lists of very many lists, which comparisons would walk
         return found
 
     def _Tuple(self, node):

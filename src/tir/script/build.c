@@ -85,8 +85,8 @@ int one_step(builder *b, const ast *n) {
   if (b->left-- > 0) return 0;
   return ast_error(
       b->src, n,
-      "the program is too large for its text: loops over lists and macros come to more "
-      "than %d expressions and statements",
+      "the program is too large for its text: loops over lists, macros and lists in lists come to "
+      "more than %d expressions, statements and elements",
       BUILD_FREE_STEPS);
 }
 

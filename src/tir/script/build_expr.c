@@ -165,12 +165,34 @@ static int eval_sequence(builder *b, ast_list items, tn_vec *out) {
   return 0;
 }
 
+/* Counts the elements of a list or dictionary and of those in it as steps: names let each of many
+   lists hold the one before twice, and the last one is as large as 2 to their number. Depth is
+   limited because attributes and comparisons of lists recurse. */
+static int count_elements(builder *b, const ast *n, const tn_any *v, int depth) {
+  tn_any key, value;
+  const tn_obj *o = tn_any_is_obj(v) ? v->v.obj : NULL;
+  const tn_arr *a = TN_AS(Array, o);
+  const tn_map *m = TN_AS(Map, o);
+  if (!a && !m) return 0;
+  if (depth > BUILD_LISTS_MAX) return ast_error(b->src, n, "lists are nested too deeply");
+  for (int64_t i = 0; a && i < a->len; ++i) {
+    TN_TRY(one_step(b, n));
+    TN_TRY(count_elements(b, n, &a->items[i], depth + 1));
+  }
+  for (int64_t i = 0; m && tn_map_at(m, i, &key, &value); ++i) {
+    TN_TRY(one_step(b, n));
+    TN_TRY(count_elements(b, n, &key, depth + 1));
+    TN_TRY(count_elements(b, n, &value, depth + 1));
+  }
+  return 0;
+}
+
 static int eval_array(builder *b, const ast *n, val *out) {
   TN_VEC(items);
   TN_TRY(eval_sequence(b, n->items, &items));
   tn_arr *a = tn_arr_from(&items);
   *out = PLAIN_OBJ(a);
-  return a ? 0 : -1;
+  return a ? count_elements(b, n, &out->v, 1) : -1;
 }
 
 /* A value as it is kept in attributes: numbers are constants there, also inside lists. */
@@ -198,7 +220,7 @@ static int eval_dict(builder *b, const ast *n, val *out) {
     TN_TRY(tn_map_set(m, k.v, tn_any_obj(value)));
   }
   *out = PLAIN_OBJ(m);
-  return 0;
+  return count_elements(b, n, &out->v, 1);
 }
 
 /* ---- operators ---- */

@@ -82,7 +82,7 @@ typedef struct {
   int64_t left; /* how many steps the text may take still, see one_step */
 } builder;
 
-enum { BUILD_DEPTH_MAX = 1000, BUILD_FREE_STEPS = 1 << 20 };
+enum { BUILD_DEPTH_MAX = 1000, BUILD_LISTS_MAX = 200, BUILD_FREE_STEPS = 1 << 20 };
 
 #define PLAIN(any)   ((val){.kind = VAL_PLAIN, .v = (any)})
 #define PLAIN_OBJ(o) PLAIN(tn_any_obj(o))
@@ -94,8 +94,9 @@ static inline tn_obj *val_obj(const val *v) {
 
 /* ---- environment (build.c) ---- */
 int bind_name(builder *b, const char *name, val value);
-/** Counts an expression or a statement at n. Loops over lists and macros read parts of the text
-   over and over: a short text may come to a program that fills the memory, and is refused. */
+/** Counts an expression, a statement or an element of a list at n. Loops over lists and macros read
+   parts of the text over and over, and lists hold others more than once: a short text may come to a
+   program that fills the memory, and is refused. */
 int one_step(builder *b, const ast *n);
 /** Takes back all bindings after the first `height`. */
 int forget_bindings(builder *b, int height);
