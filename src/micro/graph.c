@@ -4,7 +4,7 @@
 
 #include "micro/graph_impl.h"
 
-enum { MAX = 1 << 20 }; /* nodes, inputs, values: more is not a graph for a microcontroller */
+enum { MAX_COUNT = 1 << 20 }; /* of nodes, inputs, values: no microcontroller has room for more */
 
 void *micro_take(tn_micro_graph *g, size_t n, size_t size) {
   size_t left = g->capacity - g->used;
@@ -53,7 +53,7 @@ static int open_attr(const tn_micro_model *m, const char *name, micro_scan *s) {
 static int count(micro_scan *s, int32_t *n) {
   int more;
   for (*n = 0; (more = micro_scan_more(s, ']')) > 0; ++*n)
-    if (micro_scan_skip(s) || *n >= MAX) return -1;
+    if (micro_scan_skip(s) || *n >= MAX_COUNT) return -1;
   return more;
 }
 
@@ -66,12 +66,12 @@ static int count_all(tn_micro_graph *g, const tn_micro_model *m) {
   if (open_attr(m, "dltype", &s) || count(&s, &g->nentry)) return -1;
   if (open_attr(m, "shape", &s)) return -1;
   for (; (more = micro_scan_more(&s, ']')) > 0; g->ndim += n)
-    if (micro_scan_enter(&s, '[') || count(&s, &n) || g->ndim > MAX) return -1;
+    if (micro_scan_enter(&s, '[') || count(&s, &n) || g->ndim > MAX_COUNT) return -1;
   if (more || open_list(m, "nodes", &s)) return -1;
   for (; (more = micro_scan_more(&s, ']')) > 0; ++g->nnode, g->ninput += n) {
     micro_scan inputs = s;
     if (micro_scan_member(&inputs, "inputs") || micro_scan_enter(&inputs, '[') ||
-        count(&inputs, &n) || micro_scan_skip(&s) || g->nnode >= MAX || g->ninput > MAX)
+        count(&inputs, &n) || micro_scan_skip(&s) || g->nnode >= MAX_COUNT || g->ninput > MAX_COUNT)
       return -1;
   }
   return more;

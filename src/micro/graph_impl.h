@@ -37,7 +37,7 @@ struct tn_micro_graph {
   int32_t *call_codes;
   uint8_t *memory;
   size_t used, capacity, missing;
-  bool copies; /* are parameters copied, which are not there for long? */
+  bool copies; /* of parameters, whose bytes may go after the call that loads them */
 };
 
 /* Room for n things, zero; NULL with `missing` set. */

@@ -1,4 +1,4 @@
-/* Aligned memory from the platform, and the text of a graph. */
+/* Aligned memory from the platform. */
 #ifndef TN_MICRO_CRT_MEMORY_H_
 #define TN_MICRO_CRT_MEMORY_H_
 

@@ -163,13 +163,14 @@ int eval_args(builder *b, const ast *call, tn_vec *out);
 
 /** Calls T.name(...) that give a value. @return 1 when `name` is not one of them */
 int call_t(builder *b, const ast *call, const char *name, val *out);
-/** T.name(...) that is not a number and no intrinsic (build_names.c). @return 1 when it is none */
+/** T.name(...) that is neither a number nor an intrinsic (build_names.c).
+ *  @return 1 when it is not one of these */
 int call_named(builder *b, const ast *call, const char *name, val *out);
 /** A call of T.name or I.name that scripts do not have: the host's function, or an error. */
 int call_unknown(builder *b, const ast *call, const val *f, val *out);
-/** A call of a function of the module; its type is the function's result, where that is known. */
 /** The first argument of call_llvm_intrin as a number, where it is a name (build_names.c). */
 int name_llvm_intrinsic(builder *b, const ast *call, tn_vec *args);
+/** A call of a function of the module; its type is the function's result, where that is known. */
 tn_Call *call_global(const tn_GlobalVar *gv, const tn_vec *args);
 int call_method(builder *b, const ast *call, const val *method, val *out);
 tn_Type *eval_type(builder *b, const ast *n);

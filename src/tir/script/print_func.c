@@ -28,8 +28,7 @@ static tn_Buffer *buffer_of(const tn_PrimFunc *f, const tn_obj *param) {
   return tn_map_get(f->buffer_map, tn_any_obj(param), &out) ? (tn_Buffer *)out.v.obj : NULL;
 }
 
-/* Number of buffers of the signature over the same data: a shared pointer needs its own name.
- */
+/* Number of buffers of the signature over the same data: a shared pointer needs its own name. */
 static int buffers_over(const tn_PrimFunc *f, const tn_Var *data) {
   int n = 0;
   for (int64_t i = 0; i < f->buffer_map->len; ++i) {

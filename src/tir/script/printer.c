@@ -413,8 +413,7 @@ static tn_obj *follow(tn_obj *root, const tn_ObjectPath *path) {
   return path->parent ? follow(root, path->parent) : NULL;
 }
 
-/* Every object to be underlined gets its own path: what is compared when the text is written.
- */
+/* Every object to be underlined gets its own path, which is compared when the text is written. */
 static int mark_objects(printer *p, tn_obj *root, tn_vec *paths) {
   const tn_PrinterConfig *c = p->cfg;
   for (int64_t i = 0; c->path_to_underline && i < c->path_to_underline->len; ++i) {

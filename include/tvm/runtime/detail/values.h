@@ -48,8 +48,8 @@ inline void CheckLast(int err) {
 template <typename T>
 using EnableRef = typename std::enable_if<std::is_base_of<ObjectRef, T>::value>::type;
 
-/** The object behind a value, borrowed; nullptr for None. @return false when it is not an object.
- * */
+/** The object behind a value, borrowed; nullptr for None.
+ *  @return false when it is not an object */
 inline bool ObjectOf(const TVMValue &value, int code, tn_obj **out) {
   *out = nullptr;
   switch (code) {
