@@ -1,4 +1,4 @@
-"""ONNX models with dynamic extents beside onnxruntime and beside the own static build.
+"""ONNX models with dynamic extents beside onnxruntime and beside a static build.
 
     python bench/dynamic.py [--threads N] [--rounds N] [--only TEXT,TEXT]
 

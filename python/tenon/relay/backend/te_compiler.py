@@ -10,7 +10,7 @@ def lower_to_primfunc(relay_func, target):
     Parameters
     ----------
     relay_func : Function
-        Its calls are of operators; constants that are not scalars become parameters behind its own
+        Its calls are of operators; constants that are not scalars become parameters after its own
         (attribute ``linked_constants``).
     target : str or Target
         What it is computed for.

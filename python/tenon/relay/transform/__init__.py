@@ -147,7 +147,7 @@ def ConvertLayout(desired_layouts):  # noqa: N802  named as the other passes
 def FlexibleShapeDispatch(  # noqa: N802  named as the other passes
     buckets, axis=0, auto_pad=False, pad_value=0, input_indices=None, affects_output=True
 ):
-    """An extent of the inputs of ``main`` becomes open, with its own function for some values.
+    """An extent of the inputs of ``main`` becomes dynamic; some values get their own functions.
 
     Parameters
     ----------

@@ -227,8 +227,8 @@ def dense(data, weight, bias=None, out_dtype=None):
 
 
 def matmul(tensor_a, tensor_b, bias=None, out_dtype=None, transpose_a=False, transpose_b=False):
-    """Matrix product, plus bias; of more than two axes, those before the last two are repeated as
-    element by element and each is multiplied separately."""
+    """Matrix product, plus bias. Axes before the last two broadcast; each pair of matrices is
+    multiplied separately."""
     matrices = max(len(tensor_a.shape), len(tensor_b.shape)) <= 2
     make = partial(apply, relay.nn.matmul) if matrices else _products
     product = make(tensor_a, tensor_b, None, out_dtype or "", transpose_a, transpose_b)
