@@ -9,8 +9,8 @@
 
    A product loads up to 2 x 2 tiles of c, adds in each iteration the products of tiles of a (rows
    of 16 groups) and of w (16 rows of groups for 16 columns), and stores them again. A row of w
-   holds the columns of both tiles. Groups are pairs of bfloat16 (kind 0), or four bytes: kind 4, 1 more where
-   those of a have a sign, 2 more where those of w have one.
+   holds the columns of both tiles. Groups are pairs of bfloat16 (kind 0), or four bytes: kind 4, 1
+   more where those of a have a sign, 2 more where those of w have one.
 
    Linux lets a process use the registers once it has asked for them. Code asks itself, once for
    each module: what loads it need not know. */

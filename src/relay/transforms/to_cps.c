@@ -273,7 +273,7 @@ static const char entry[] = "to_cps.function";
 static tn_RelayFunction *to_cps(tn_RelayFunction *f, tn_IRModule *m) {
   cps x = {.to = m};
   tn_map *functions;
-  tn_GlobalVar *main;
+  tn_GlobalVar *main = NULL;
   TN_GETP(x.siblings, tn_scope_own(tn_map_new()));
   if (m) {
     TN_GETP(main, ir_global_var(entry));
