@@ -4,7 +4,7 @@ find_package(Threads REQUIRED)
 
 # Folders of src/ that belong to the compiler, lowest first. Sources are found by folder: a new file needs no edit here.
 set(TENON_COMPILER_LAYERS
-  ir target arith tir te kernels relay ops codegen driver import export tune start)
+  ir target arith tir codegen tune te kernels relay ops cache driver eval import export start)
 
 # tenon_library(name [PLUGIN] LAYERS folder... LINK target...): a shared library of all C files of some folders of src/. It is
 # installed, and linked into the Python package of the build tree. While its folders are empty there is no target.
@@ -81,11 +81,11 @@ if(TENON_BUILD_COMPILER)
     DEPENDS ${crt_files} ${CMAKE_SOURCE_DIR}/cmake/embed.cmake VERBATIM)
   target_sources(tenon PRIVATE ${crt_source})
   # Records of measurements that ship with the compiler.
-  file(GLOB shipped_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/driver/records/shipped/*.log)
+  file(GLOB shipped_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/tune/shipped/*.log)
   set(shipped_source ${CMAKE_BINARY_DIR}/generated/shipped_files.c)
   add_custom_command(OUTPUT ${shipped_source}
     COMMAND ${CMAKE_COMMAND} -DOUT=${shipped_source} "-DFILES=${shipped_files}"
-      -DROOT=${CMAKE_SOURCE_DIR}/src/driver/records/shipped -DHEADER=driver/records/shipped.h
+      -DROOT=${CMAKE_SOURCE_DIR}/src/tune/shipped -DHEADER=tune/shipped.h
       -DTYPE=shipped_file -DLIST=shipped_files -DCOUNT=shipped_nfile
       -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
     DEPENDS ${shipped_files} ${CMAKE_SOURCE_DIR}/cmake/embed.cmake VERBATIM)

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "cli/cli.h"
-#include "driver/kernel_store.h"
+#include "cache/kernel_store.h"
 
 const cli_option cli_cache_options[] = {
     {"clear", 0, NULL, "remove all compiled kernels", NULL},

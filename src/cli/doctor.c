@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/scope.h"
 #include "cli/cli.h"
-#include "driver/kernel_store.h"
+#include "cache/kernel_store.h"
 #include "object/containers.h"
 
 const cli_option cli_doctor_options[] = {

@@ -3,7 +3,7 @@
 #ifndef TN_DRIVER_GRAPH_H_
 #define TN_DRIVER_GRAPH_H_
 
-#include "driver/devices/devices.h"
+#include "relay/devices/devices.h"
 #include "tenon/runtime.h"
 
 /** A value: result `index` of node `node`. */

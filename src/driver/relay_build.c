@@ -153,7 +153,7 @@ static int build(TN_ARGS) {
   return tn_ret_obj(ret, tn_arr_of(5, b.json, b.lib, b.params, b.mod, b.functions));
 }
 
-/* Kernels as far as their classes choose tiles, and ask for records (driver/records). */
+/* Kernels as far as their classes choose tiles, and ask for records (tune/records.h). */
 static int schedule_kernels(graph_program *g, tn_IRModule *m, const driver_targets *t) {
   bool planned;
   tn_map *programs;

@@ -150,7 +150,7 @@ static tn_IRModule *to_kernels(tn_IRModule *m, const driver_targets *t, bool pla
 tn_IRModule *driver_relay_graph_pipeline(tn_IRModule *m, const driver_targets *t, bool *planned) {
   TN_GETP(m, must("ToGraphNormalForm", NULL, 0, m));
   TN_GETP(m, driver_relay_optimize(m, t));
-  *planned = t->several || driver_names_devices(m);
+  *planned = t->several || device_names_any(m);
   return to_kernels(m, t, *planned);
 }
 
@@ -159,7 +159,7 @@ tn_IRModule *driver_relay_vm_pipeline(tn_IRModule *m, const driver_targets *t, b
   bool elsewhere = target_device_type(t->main) != kDLCPU;
   tn_any config = tn_any_obj(t->config);
   TN_GETP(m, driver_relay_optimize(m, t));
-  bool plan = t->several || driver_names_devices(m) || (elsewhere && driver_has_conditions(m));
+  bool plan = t->several || device_names_any(m) || (elsewhere && device_has_conditions(m));
   *planned = plan || elsewhere;
   TN_GETP(m, to_kernels(m, t, plan));
   TN_GETP(m, must("ToANormalForm", NULL, 0, m));
@@ -170,7 +170,7 @@ tn_IRModule *driver_relay_vm_pipeline(tn_IRModule *m, const driver_targets *t, b
 /* ---- targets ---- */
 
 static int finish(tn_arr *all, driver_targets *out) {
-  TN_GET(out->config, driver_device_config(all));
+  TN_GET(out->config, device_config_of(all));
   out->main = out->config->default_primitive_virtual_device->target;
   out->several = all->len > 1;
   out->link_params = out->crt = out->linked = false;

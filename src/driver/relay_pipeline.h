@@ -2,7 +2,7 @@
 #ifndef TN_DRIVER_RELAY_PIPELINE_H_
 #define TN_DRIVER_RELAY_PIPELINE_H_
 
-#include "driver/devices/devices.h"
+#include "relay/devices/devices.h"
 #include "driver/executor.h"
 
 /** What a program is built for, and how. */

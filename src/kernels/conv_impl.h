@@ -5,7 +5,7 @@
 
 #include "kernels/layout_choice.h"
 #include "kernels/kernels_impl.h"
-#include "kernels/tuning_task.h"
+#include "tune/task.h"
 
 /* A sum of products of data and weight, of which lanes run over channels of the result:
 
@@ -65,7 +65,7 @@ int kernel_conv_tune(const kernel_conv *c, kernel_conv_tile *tile, kernel_conv_p
    another one, for which nothing is known */
 int kernel_conv_tune_depthwise(const kernel_conv *c, kernel_conv_tile *tile, int64_t *band);
 /* What records know a convolution by. @param weight, result their types */
-void kernel_conv_workload(kernel_task *t, const kernel_conv2d *p, const int64_t out[2],
+void kernel_conv_workload(tune_task *t, const kernel_conv2d *p, const int64_t out[2],
                           tn_dtype weight, tn_dtype result);
 
 /* The loops around and in a tile, and where its neighbours go (conv_nest.c). */

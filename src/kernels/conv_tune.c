@@ -12,7 +12,7 @@
 
 enum { MAX_VECTORS = 8, MAX_COLS = 16 };
 
-void kernel_conv_workload(kernel_task *t, const kernel_conv2d *p, const int64_t out[2],
+void kernel_conv_workload(tune_task *t, const kernel_conv2d *p, const int64_t out[2],
                           tn_dtype weight, tn_dtype result) {
   static const int64_t padding[4];
   bool depthwise = p->groups > 1;
@@ -21,14 +21,14 @@ void kernel_conv_workload(kernel_task *t, const kernel_conv2d *p, const int64_t 
     data[2 + i] = (out[i] - 1) * p->stride[i] + (p->kernel[i] - 1) * p->dilation[i] + 1;
     kernel[2 + i] = p->kernel[i];
   }
-  kernel_task_workload(t, depthwise ? "depthwise_conv2d_NCHWc.x86" : "conv2d_NCHWc.x86");
-  kernel_task_tensor(t, data, 4, p->dtype);
-  kernel_task_tensor(t, kernel, 4, weight);
-  kernel_task_list(t, p->stride, 2);
-  kernel_task_list(t, padding, 4);
-  kernel_task_list(t, p->dilation, 2);
-  kernel_task_value(t, "\"NCHW\",\"NCHW\"");
-  kernel_task_dtype(t, result);
+  tune_task_workload(t, depthwise ? "depthwise_conv2d_NCHWc.x86" : "conv2d_NCHWc.x86");
+  tune_task_tensor(t, data, 4, p->dtype);
+  tune_task_tensor(t, kernel, 4, weight);
+  tune_task_list(t, p->stride, 2);
+  tune_task_list(t, padding, 4);
+  tune_task_list(t, p->dilation, 2);
+  tune_task_value(t, "\"NCHW\",\"NCHW\"");
+  tune_task_dtype(t, result);
 }
 
 /* ---- the problem of a stage ---- */
@@ -106,9 +106,9 @@ static int problem_of(const kernel_conv *c, kernel_conv2d *p, int64_t out[2]) {
 
 enum { TILE_H, TILE_W, TILE_C, CHUNKS, BANDS, FETCH };
 
-static bool fits_direct(const kernel_task *t, const void *ctx) {
+static bool fits_direct(const tune_task *t, const void *ctx) {
   const kernel_conv *c = ctx;
-  const kernel_knob *k = t->knobs;
+  const tune_knob *k = t->knobs;
   int64_t lane = (kernel_extent(c, c->lane) + c->st->lanes - 1) / c->st->lanes;
   int64_t vectors = k[TILE_C].value * lane, pixels = k[TILE_H].value * k[TILE_W].value;
   int64_t rows = kernel_extent(c, c->row), groups = kernel_extent(c, c->vectors) / k[TILE_C].value;
@@ -119,31 +119,31 @@ static bool fits_direct(const kernel_task *t, const void *ctx) {
 }
 
 static void offer_direct(const kernel_conv *c, const kernel_conv_tile *tile,
-                         const kernel_conv_parts *parts, kernel_task *t) {
+                         const kernel_conv_parts *parts, tune_task *t) {
   int64_t most = c->st->machine->vector_registers;
   int64_t rows = kernel_extent(c, c->row), cols = kernel_extent(c, c->col);
   int64_t groups = kernel_extent(c, c->vectors);
-  kernel_knob *h = kernel_task_knob(t, "tile_oh", tile->rows);
-  for (int64_t i = 1; i <= rows && i + 2 <= most; ++i) kernel_knob_may(h, i);
-  kernel_knob *w = kernel_task_knob(t, "tile_ow", tile->cols);
-  for (int64_t i = 1; i <= cols && i + 2 <= most; ++i) kernel_knob_may(w, i);
-  kernel_knob_may_divide(kernel_task_knob(t, "tile_oc", tile->vectors), groups, MAX_VECTORS);
-  kernel_knob_may_divide(kernel_task_knob(t, "chunks", parts->chunks), groups, groups);
-  kernel_knob_may_divide(kernel_task_knob(t, "bands", parts->bands), rows, rows);
-  kernel_knob *fetch = kernel_task_knob(t, "fetch", parts->fetch);
-  for (int i = 0; i < 2; ++i) kernel_knob_may(fetch, i);
+  tune_knob *h = tune_task_knob(t, "tile_oh", tile->rows);
+  for (int64_t i = 1; i <= rows && i + 2 <= most; ++i) tune_knob_may(h, i);
+  tune_knob *w = tune_task_knob(t, "tile_ow", tile->cols);
+  for (int64_t i = 1; i <= cols && i + 2 <= most; ++i) tune_knob_may(w, i);
+  tune_knob_may_divide(tune_task_knob(t, "tile_oc", tile->vectors), groups, MAX_VECTORS);
+  tune_knob_may_divide(tune_task_knob(t, "chunks", parts->chunks), groups, groups);
+  tune_knob_may_divide(tune_task_knob(t, "bands", parts->bands), rows, rows);
+  tune_knob *fetch = tune_task_knob(t, "fetch", parts->fetch);
+  for (int i = 0; i < 2; ++i) tune_knob_may(fetch, i);
 }
 
 int kernel_conv_tune(const kernel_conv *c, kernel_conv_tile *tile, kernel_conv_parts *parts) {
-  kernel_task t = {0};
+  tune_task t = {0};
   kernel_conv2d p;
   int64_t out[2];
   int r = problem_of(c, &p, out);
   if (r <= 0) return r;
   kernel_conv_workload(&t, &p, out, c->weight->buffer->dtype, c->out->dtype);
   offer_direct(c, tile, parts, &t);
-  int err = kernel_task_ask(&t, fits_direct, c);
-  const kernel_knob *k = t.knobs;
+  int err = tune_task_ask(&t, fits_direct, c);
+  const tune_knob *k = t.knobs;
   if (k[TILE_H].given || k[TILE_W].given || k[TILE_C].given) {
     *tile = (kernel_conv_tile){k[TILE_H].value, k[TILE_W].value, k[TILE_C].value};
     (void)kernel_conv_divide(c, tile, parts);
@@ -151,15 +151,15 @@ int kernel_conv_tune(const kernel_conv *c, kernel_conv_tile *tile, kernel_conv_p
   if (k[CHUNKS].given) parts->chunks = k[CHUNKS].value;
   if (k[BANDS].given) parts->bands = k[BANDS].value;
   if (k[FETCH].given) parts->fetch = k[FETCH].value;
-  kernel_task_fini(&t);
+  tune_task_fini(&t);
   return err;
 }
 
 /* ---- depthwise convolutions ---- */
 
-static bool fits_depthwise(const kernel_task *t, const void *ctx) {
+static bool fits_depthwise(const tune_task *t, const void *ctx) {
   const kernel_conv *c = ctx;
-  const kernel_knob *k = t->knobs;
+  const tune_knob *k = t->knobs;
   int64_t rows = kernel_extent(c, c->row);
   return rows % k[0].value == 0 &&
          k[0].value * k[1].value + 2 <= c->st->machine->vector_registers &&
@@ -167,21 +167,21 @@ static bool fits_depthwise(const kernel_task *t, const void *ctx) {
 }
 
 int kernel_conv_tune_depthwise(const kernel_conv *c, kernel_conv_tile *tile, int64_t *band) {
-  kernel_task t = {0};
+  tune_task t = {0};
   kernel_conv2d p;
   int64_t out[2], rows = kernel_extent(c, c->row), cols = kernel_extent(c, c->col);
   int r = problem_of(c, &p, out);
   if (r <= 0) return r;
   kernel_conv_workload(&t, &p, out, c->weight->buffer->dtype, c->out->dtype);
-  kernel_knob_may_divide(kernel_task_knob(&t, "tile_oh", tile->rows), rows, 4);
-  kernel_knob *w = kernel_task_knob(&t, "tile_ow", tile->cols);
-  for (int64_t i = 1; i <= cols && i <= MAX_COLS; ++i) kernel_knob_may(w, i);
-  kernel_knob_may_divide(kernel_task_knob(&t, "band", *band), rows, rows);
-  int err = kernel_task_ask(&t, fits_depthwise, c);
+  tune_knob_may_divide(tune_task_knob(&t, "tile_oh", tile->rows), rows, 4);
+  tune_knob *w = tune_task_knob(&t, "tile_ow", tile->cols);
+  for (int64_t i = 1; i <= cols && i <= MAX_COLS; ++i) tune_knob_may(w, i);
+  tune_knob_may_divide(tune_task_knob(&t, "band", *band), rows, rows);
+  int err = tune_task_ask(&t, fits_depthwise, c);
   tile->rows = t.knobs[0].value;
   tile->cols = t.knobs[1].value;
   bool same = !t.knobs[0].given && !t.knobs[1].given;
   *band = t.knobs[2].given || same ? t.knobs[2].value : 0;
-  kernel_task_fini(&t);
+  tune_task_fini(&t);
   return err;
 }

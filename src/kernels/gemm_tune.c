@@ -4,7 +4,7 @@
      ["dense_pack.x86",["TENSOR",[rows,k],"float32"],["TENSOR",[n,k],"float32"],null,"float32"] */
 #include "base/error.h"
 #include "kernels/gemm.h"
-#include "kernels/tuning_task.h"
+#include "tune/task.h"
 
 enum { MAX_STEPS = 16 };
 
@@ -18,7 +18,7 @@ static int64_t around(const gemm *g, const tn_BufferLoad *b, bool depends) {
   return n;
 }
 
-static void describe(const gemm *g, kernel_task *t) {
+static void describe(const gemm *g, tune_task *t) {
   const tn_BufferStore *store = TN_AS(BufferStore, g->st->block->body);
   const tn_Mul *product = TN_AS(Mul, TN_AS(Add, store->value)->b);
   const tn_BufferLoad *a = kernel_loaded(product->a), *b = kernel_loaded(product->b);
@@ -29,13 +29,13 @@ static void describe(const gemm *g, kernel_task *t) {
   int64_t batch = around(g, b, true), rows = g->m * around(g, b, false);
   int64_t left[] = {batch, rows, g->k}, right[] = {batch, g->n, g->k};
   int flat = batch > 1 && !g->panel ? 0 : 1;
-  kernel_task_workload(t, !flat      ? "batch_matmul.x86"
-                          : g->panel ? "dense_pack.x86"
-                                     : "dense_nopack.x86");
-  kernel_task_tensor(t, left + flat, 3 - flat, a->buffer->dtype);
-  kernel_task_tensor(t, right + flat, 3 - flat, b->buffer->dtype);
-  kernel_task_value(t, "null");
-  kernel_task_dtype(t, store->buffer->dtype);
+  tune_task_workload(t, !flat      ? "batch_matmul.x86"
+                        : g->panel ? "dense_pack.x86"
+                                   : "dense_nopack.x86");
+  tune_task_tensor(t, left + flat, 3 - flat, a->buffer->dtype);
+  tune_task_tensor(t, right + flat, 3 - flat, b->buffer->dtype);
+  tune_task_value(t, "null");
+  tune_task_dtype(t, store->buffer->dtype);
 }
 
 /* ---- what is possible ---- */
@@ -48,36 +48,36 @@ static bool is_width(const gemm *g, int64_t vectors) {
 }
 
 /* Sums, one row of b, and a value of a, in the registers. */
-static bool fits(const kernel_task *t, const void *ctx) {
+static bool fits(const tune_task *t, const void *ctx) {
   const gemm *g = ctx;
   int64_t rows = t->knobs[0].value, vectors = t->knobs[1].value / g->st->lanes;
   bool held = rows == 1 || rows * vectors + vectors + 1 <= g->st->machine->vector_registers;
   return held && rows <= t->knobs[3].value;
 }
 
-static void offer(const gemm *g, kernel_task *t) {
+static void offer(const gemm *g, tune_task *t) {
   int64_t steps = g->k / g->dot, registers = g->st->machine->vector_registers;
-  kernel_knob *rows = kernel_task_knob(t, "tile_m", g->tile.rows);
-  for (int64_t r = 1; r <= g->m && r + 2 <= registers; ++r) kernel_knob_may(rows, r);
-  kernel_knob *columns = kernel_task_knob(t, "tile_n", g->tile.vectors * g->st->lanes);
+  tune_knob *rows = tune_task_knob(t, "tile_m", g->tile.rows);
+  for (int64_t r = 1; r <= g->m && r + 2 <= registers; ++r) tune_knob_may(rows, r);
+  tune_knob *columns = tune_task_knob(t, "tile_n", g->tile.vectors * g->st->lanes);
   for (int64_t v = 1; v <= 8; ++v)
-    if (is_width(g, v)) kernel_knob_may(columns, v * g->st->lanes);
-  kernel_knob *unrolled = kernel_task_knob(t, "tile_k", g->unrolled);
-  kernel_knob_may_divide(unrolled, steps, MAX_STEPS);
-  kernel_knob *band = kernel_task_knob(t, "band_m", g->band);
-  if (g->panel) kernel_knob_may_divide(band, g->m, g->m);
-  else kernel_knob_may(band, g->m);
+    if (is_width(g, v)) tune_knob_may(columns, v * g->st->lanes);
+  tune_knob *unrolled = tune_task_knob(t, "tile_k", g->unrolled);
+  tune_knob_may_divide(unrolled, steps, MAX_STEPS);
+  tune_knob *band = tune_task_knob(t, "band_m", g->band);
+  if (g->panel) tune_knob_may_divide(band, g->m, g->m);
+  else tune_knob_may(band, g->m);
 }
 
 int gemm_tune(gemm *g) {
-  kernel_task t = {0};
+  tune_task t = {0};
   describe(g, &t);
   offer(g, &t);
-  int err = kernel_task_ask(&t, fits, g);
+  int err = tune_task_ask(&t, fits, g);
   g->tile.rows = t.knobs[0].value;
   g->tile.vectors = t.knobs[1].value / g->st->lanes;
   g->unrolled = t.knobs[2].value;
   g->band = t.knobs[3].value;
-  kernel_task_fini(&t);
+  tune_task_fini(&t);
   return err;
 }

@@ -35,13 +35,13 @@ static double cycles(const target_machine *m, const kernel_conv2d *p, const int6
 
 /* The tile that a record says, where there is one. */
 static int tuned(const kernel_conv2d *p, const int64_t out[2], int best, int most) {
-  kernel_task t = {0};
+  tune_task t = {0};
   if (ir_is_integral(p->dtype)) return best;
   kernel_conv_workload(&t, p, out, p->dtype, p->dtype);
-  kernel_knob *k = kernel_task_knob(&t, "winograd", best);
-  for (int tile = 0; tile <= most; tile += 2) kernel_knob_may(k, tile);
-  int err = kernel_task_ask(&t, NULL, NULL);
-  kernel_task_fini(&t);
+  tune_knob *k = tune_task_knob(&t, "winograd", best);
+  for (int tile = 0; tile <= most; tile += 2) tune_knob_may(k, tile);
+  int err = tune_task_ask(&t, NULL, NULL);
+  tune_task_fini(&t);
   return err ? -1 : (int)k->value;
 }
 

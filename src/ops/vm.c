@@ -1,4 +1,4 @@
-/* What the virtual machine does for kernels, one instruction each (driver/vm/manifest_alloc.c puts
+/* What the virtual machine does for kernels, one instruction each (relay/memory/manifest_alloc.c puts
    them into programs).
 
      vm.invoke_tvm_op(%f, (%a, %b), (%out,))            %f reads the first, writes the last

@@ -113,7 +113,7 @@ TN_API tn_expr *relay_if_one(tn_expr *extent, tn_expr *one, tn_expr *other);
 int relay_same_choice(tn_expr *a, tn_expr *b);
 /* Arithmetic with extents goes through these: numbers do not wrap around, Any absorbs everything,
    what has symbols is simplified. What shape functions compute at run time is checked by the
-   program that they are put into (driver/vm/shape.c). ValueError where a number leaves 64 bits, or
+   program that they are put into (relay/memory/kernel_shapes.c). ValueError where a number leaves 64 bits, or
    is divided by one below 1. */
 
 /** An extent that is a number: int32 where it fits, else int64. */

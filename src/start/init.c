@@ -6,14 +6,13 @@
 #include "codegen/codegen.h"
 #include "driver/aot/aot.h"
 #include "driver/build.h"
-#include "driver/devices/devices.h"
-#include "driver/evaluate.h"
+#include "eval/evaluate.h"
 #include "driver/primitive.h"
 #include "driver/executor.h"
-#include "driver/kernel_store.h"
-#include "driver/interpret.h"
+#include "cache/kernel_store.h"
+#include "eval/interpret.h"
 #include "driver/external.h"
-#include "driver/records/records.h"
+#include "tune/records.h"
 #include "driver/relay_build.h"
 #include "driver/tir_pipeline.h"
 #include "driver/vm/build.h"
@@ -35,25 +34,24 @@ static int (*const layers[])(void) = {
     target_init,
     arith_init,
     tir_init,
+    codegen_init,
+    tune_init,
     te_init,
     kernels_init,
     relay_init,
     ops_init,
-    codegen_init,
+    cache_init,
     driver_tir_pipeline_init,
     driver_build_init,
-    driver_kernel_store_init,
     driver_executor_init,
-    driver_evaluate_init,
     driver_primitive_init,
-    driver_records_init,
-    driver_devices_init,
     driver_relay_build_init,
     external_c_init,
     driver_aot_init,
     driver_vm_init,
     driver_needs_vm_init,
-    driver_interpret_init,
+    eval_constants_init,
+    eval_interpreter_init,
     onnx_import_init,
     mlf_init,
     c_file_init,

@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/scope.h"
-#include "driver/records/records.h"
+#include "tune/records.h"
 #include "failing_alloc.h"
 #include "object/containers.h"
 #include "tenon/compiler.h"

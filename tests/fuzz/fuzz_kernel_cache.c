@@ -12,7 +12,7 @@
 
 #include "base/hash.h"
 #include "base/scope.h"
-#include "driver/kernel_store.h"
+#include "cache/kernel_store.h"
 #include "fuzz.h"
 #include "object/containers.h"
 #include "tenon/compiler.h"

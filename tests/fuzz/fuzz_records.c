@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/scope.h"
-#include "driver/records/records.h"
+#include "tune/records.h"
 #include "fuzz.h"
 #include "object/containers.h"
 #include "tenon/compiler.h"

@@ -66,7 +66,7 @@ class Listening(autotvm.DispatchContext):
 
 def asked_by(ask, mod, target=TARGET):
     """Build a module whose kernels ask a function."""
-    enter, leave = get_global_func("driver.records_enter"), get_global_func("driver.records_exit")
+    enter, leave = get_global_func("tune.records_enter"), get_global_func("tune.records_exit")
     enter(ask, None)
     try:
         with tenon.transform.PassContext(opt_level=3):
@@ -174,9 +174,9 @@ def test_errors_of_a_context_come_out():
 
     with Broken(), pytest.raises(KeyError, match="mine"):
         build(dense_module())
-    assert get_global_func("driver.records_shipped")() is not None
+    assert get_global_func("tune.records_shipped")() is not None
     with pytest.raises(ValueError, match="no source"):
-        get_global_func("driver.records_exit")()
+        get_global_func("tune.records_exit")()
 
 
 # ---- for which target ----
@@ -194,9 +194,9 @@ def test_errors_of_a_context_come_out():
     ],
 )
 def test_records_of_other_processors(of, yes):
-    fits = get_global_func("driver.records_fit")
+    fits = get_global_func("tune.records_fit")
     assert fits(tenon.target.Target(of), tenon.target.Target(TARGET)) == yes
-    source = get_global_func("driver.records_source")(row(DENSE, target=of, tile_m=4), False)
+    source = get_global_func("tune.records_source")(row(DENSE, target=of, tile_m=4), False)
     workload = json.dumps(DENSE, separators=(",", ":"))
     found = source(tenon.target.Target(TARGET), workload, "{}")
     assert found == ('[["tile_m","ot",4]]' if yes else None)
@@ -208,7 +208,7 @@ def test_the_one_that_names_more_goes_first():
         row(DENSE, 0.2, "llvm -mcpu=skylake-avx512", tile_m=2),
         row(DENSE, 0.3, "llvm -mcpu=skylake-avx512", tile_m=3),
     ]
-    source = get_global_func("driver.records_source")("\n".join(rows), False)
+    source = get_global_func("tune.records_source")("\n".join(rows), False)
     workload = json.dumps(DENSE, separators=(",", ":"))
     assert json.loads(source(tenon.target.Target(TARGET), workload, "{}"))[0][2] == 2
 
@@ -254,13 +254,13 @@ def test_impossible_values_are_not_used(knobs, plain, caplog):
 )
 def test_what_is_no_record(text):
     with pytest.raises(ValueError, match="line 2 of the text"):
-        get_global_func("driver.records_source")(row(DENSE) + "\n" + text, False)
+        get_global_func("tune.records_source")(row(DENSE) + "\n" + text, False)
 
 
 def test_records_that_are_left_out():
     other = row(DENSE).replace('"version": 0.2', '"version": 0.1')
     unknown = row(DENSE).replace('"llvm', '"pdp11 -keys=x', 1)
-    source = get_global_func("driver.records_source")(f"{other}\n{unknown}\n", False)
+    source = get_global_func("tune.records_source")(f"{other}\n{unknown}\n", False)
     workload = json.dumps(DENSE, separators=(",", ":"))
     assert source(tenon.target.Target(TARGET), workload, "{}") is None
 
@@ -380,9 +380,9 @@ def test_the_command(tmp_path):
 
 
 def test_what_ships_is_read_and_fits_its_processor():
-    text = str(get_global_func("driver.records_shipped")())
+    text = str(get_global_func("tune.records_shipped")())
     rows = [line for line in text.splitlines() if line and not line.startswith("#")]
-    fits = get_global_func("driver.records_fit")
+    fits = get_global_func("tune.records_fit")
     threads = get_global_func("runtime.NumThreads")()
     assert rows
     for inp, res in map(autotvm.record.decode, rows):

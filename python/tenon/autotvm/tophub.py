@@ -17,7 +17,7 @@ def _targets(target):
 
 @functools.cache
 def _shipped():
-    rows = str(get_global_func("driver.records_shipped")()).splitlines()
+    rows = str(get_global_func("tune.records_shipped")()).splitlines()
     found = [record.decode(row) for row in rows if row.strip() and not row.startswith("#")]
     return [r for r in found if r is not None]
 
@@ -36,7 +36,7 @@ def context(target, extra_files=None):
     -------
     ApplyHistoryBest
     """
-    fits = get_global_func("driver.records_fit")
+    fits = get_global_func("tune.records_fit")
     targets = _targets(target)
     shipped = [r for r in _shipped() if any(fits(r[0].target, one) for one in targets)]
     best = ApplyHistoryBest(shipped)

@@ -271,7 +271,7 @@ def confirmed(task, mod, knobs, gain):
 def _target(text):
     """The target with the name of its processor and the number of threads."""
     target = tenon.target.Target(text)
-    name = str(get_global_func("driver.records_processor")(target))
+    name = str(get_global_func("tune.records_processor")(target))
     if name and not target.mcpu:
         text += f" -mcpu={name}"
     return tenon.target.Target(f"{text} -num-cores={get_global_func('runtime.NumThreads')()}")

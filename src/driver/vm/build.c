@@ -307,9 +307,4 @@ static int vm_optimize(TN_ARGS) {
 static const tn_func_row rows[] = {{"driver.vm_build", vm_build},
                                    {"driver.vm_optimize", vm_optimize}};
 
-static const ir_pass_row passes[] = {VM_PASSES(TN_AS_PASS_ROW)};
-
-int driver_vm_init(void) {
-  TN_TRY(ir_pass_register("relay._transform.", passes, TN_COUNT(passes)));
-  return tn_func_register_rows(rows, TN_COUNT(rows));
-}
+int driver_vm_init(void) { return tn_func_register_rows(rows, TN_COUNT(rows)); }

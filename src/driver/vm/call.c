@@ -21,63 +21,6 @@
 
 /* ---- kernels ---- */
 
-int vm_flat_types(const tn_Type *t, tn_vec *out) {
-  const tn_TupleType *tuple = TN_AS(TupleType, t);
-  for (int64_t i = 0; tuple && i < tuple->fields->len; ++i)
-    TN_TRY(vm_flat_types((const tn_Type *)tn_arr_obj(tuple->fields, i), out));
-  if (tuple) return 0;
-  TN_CHECK(t && TN_AS(TensorType, t), ValueError, NULL,
-           "relay.vm: a kernel works on tensors, not on %s",
-           t ? tn_obj_key(t) : "what has no type");
-  return tn_vec_push_obj(out, t);
-}
-
-const tn_Type *vm_param_type(const tn_RelayFunction *f, int64_t i) {
-  const tn_RelayVar *v = (const tn_RelayVar *)tn_arr_obj(f->params, i);
-  const tn_Type *t = relay_type_of(v);
-  return t ? t : v->type_annotation;
-}
-
-const tn_Type *vm_result_type(const tn_RelayFunction *f) {
-  const tn_Type *t = relay_type_of(f->body);
-  return t ? t : f->ret_type;
-}
-
-/* Number of a parameter among others that are tensors; -1: it is none of those. */
-static int64_t number_of(const tn_RelayFunction *f, const void *param) {
-  const tn_RelayVar *v = TN_AS(RelayVar, param);
-  int64_t found = -1;
-  for (int64_t i = 0; v && i < f->params->len; ++i) {
-    if (!TN_AS(TensorType, vm_param_type(f, i))) return -1;
-    if (((const tn_RelayVar *)tn_arr_obj(f->params, i))->vid == v->vid) found = i;
-  }
-  return found;
-}
-
-/* A field of a tuple is one of several tensors: FuseOps makes such a kernel of what an if gives. */
-static int64_t number_of_field(const tn_RelayFunction *f, const tn_TupleGetItem *field) {
-  const tn_TupleType *tuple = f->params->len == 1 ? TN_AS(TupleType, vm_param_type(f, 0)) : NULL;
-  if (!tuple || !TN_AS(RelayVar, field->tuple_value)) return -1;
-  for (int64_t i = 0; i <= field->index; ++i)
-    if (!TN_AS(TensorType, tn_arr_obj(tuple->fields, i))) return -1;
-  return field->index;
-}
-
-int64_t vm_reshaped(const tn_RelayFunction *f) {
-  static const char *const ops[] = {"reshape", "contrib_reverse_reshape", "reshape_like"};
-  const void *body = f->body;
-  const char *op;
-  while ((op = relay_called_op(body)) != NULL) {
-    int i = 0;
-    while (i < TN_COUNT(ops) && strcmp(op, ops[i]) != 0) ++i;
-    if (i == TN_COUNT(ops)) return -1;
-    body = relay_arg(TN_AS(RelayCall, body), 0);
-  }
-  if (body == (const void *)f->body) return -1;
-  const tn_TupleGetItem *field = TN_AS(TupleGetItem, body);
-  return field ? number_of_field(f, field) : number_of(f, body);
-}
-
 /* The kernel that is argument i of a call. */
 static const tn_RelayFunction *kernel_at(vm_func *f, const tn_RelayCall *c, int64_t i) {
   const void *e = relay_arg(c, i);
@@ -303,14 +246,14 @@ static const char *shape_func_name(vm_func *f, const tn_RelayCall *c, const tn_R
 }
 
 /* Does the call give the program what it reads, and take what it writes? */
-static bool suits(const vm_shapes *known, const tn_vec *inputs, const tn_vec *outputs,
+static bool suits(const kernel_shapes *known, const tn_vec *inputs, const tn_vec *outputs,
                   const tn_RelayCall *c, int64_t written) {
   const tn_arr *is_input = relay_attr_obj(c->attrs, "is_input");
   int64_t n = 0, wanted = known->checks;
   for (int64_t i = 0; i < inputs->len; ++i) {
-    if (known->reads[i] == VM_READS_NOTHING) continue;
+    if (known->reads[i] == KERNEL_READS_NOTHING) continue;
     if (n >= is_input->len) return false;
-    if ((known->reads[i] == VM_READS_VALUES) != relay_listed(is_input, n++)) return false;
+    if ((known->reads[i] == KERNEL_READS_VALUES) != relay_listed(is_input, n++)) return false;
   }
   for (int64_t i = 0; i < outputs->len; ++i)
     wanted += known->same[i] < 0 && known->places[i].n < 0 &&
@@ -323,14 +266,15 @@ static int make_program(vm_func *f, const tn_RelayCall *c, const tn_RelayFunctio
                         const char *name, int64_t written) {
   TN_VEC(inputs);
   TN_VEC(outputs);
-  vm_shapes known = {0};
+  kernel_shapes known = {0};
   tn_PrimFunc *p = NULL;
   bool fits = false;
-  for (int64_t i = 0; i < k->params->len; ++i) TN_TRY(vm_flat_types(vm_param_type(k, i), &inputs));
-  TN_TRY(vm_flat_types(vm_result_type(k), &outputs));
-  if (!vm_shapes_init(&known, k, inputs.len, outputs.len)) p = vm_shape_program(k, &known);
+  for (int64_t i = 0; i < k->params->len; ++i)
+    TN_TRY(kernel_flat_types(kernel_param_type(k, i), &inputs));
+  TN_TRY(kernel_flat_types(kernel_result_type(k), &outputs));
+  if (!kernel_shapes_init(&known, k, inputs.len, outputs.len)) p = kernel_shape_program(k, &known);
   if (p) fits = suits(&known, &inputs, &outputs, c, written);
-  vm_shapes_fini(&known);
+  kernel_shapes_fini(&known);
   TN_GET(p, p);
   TN_CHECK(fits, ValueError, c->span,
            "relay.vm: vm.shape_func: inputs and outputs are not those of the kernel's shape "
@@ -372,7 +316,7 @@ static const vm_value *check_shapes(vm_func *f, const tn_RelayCall *c, const tn_
   REGISTERS(tensors);
   (void)var;
   TN_GETP(kernel, kernel_at(f, c, 0));
-  bool none = vm_reshaped(kernel) >= 0;
+  bool none = kernel_reshaped(kernel) >= 0;
   TN_GETP(name, none ? shape_func_name(f, c, kernel) : name_of(f, c, kernel));
   if (fit < 0 || (named = vm_primitive(f->g, name)) < 0) return NULL;
   TN_TRYP(fields(f, relay_arg(c, 1), &tensors));

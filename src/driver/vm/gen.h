@@ -4,17 +4,16 @@
    first parameters. Tuples stay in the registers of their fields until somebody needs them as one
    value.
 
-   Files: manifest_alloc.c (the pass that writes memory and calls of kernels down), gen.c (functions
-   and expressions), call.c (instructions for what that pass has written), shape.c (programs that
-   compute shapes), match.c, rows.c and prepack_weights.c (kernels of any number of rows). */
+   Files: gen.c (functions and expressions), call.c (instructions for what ManifestAlloc has
+   written), match.c, rows.c and prepack_weights.c (kernels of any number of rows). */
 #ifndef TN_DRIVER_VM_GEN_H_
 #define TN_DRIVER_VM_GEN_H_
 
-#include "driver/devices/devices.h"
+#include "relay/devices/devices.h"
 #include "driver/kernel_names.h"
 #include "driver/vm/register_alloc.h"
-#include "driver/vm/passes.def"
 #include "kernels/kernels.h"
+#include "relay/memory/kernel_shapes.h"
 #include "runtime/vm/machine.h"
 #include "target/target.h"
 #include "tir/tir.h"
@@ -94,13 +93,6 @@ int vm_find_scalars(vm_gen *g, const tn_RelayFunction *f);
 const vm_value *vm_instruction(vm_func *f, const tn_RelayCall *c, const tn_RelayVar *var,
                                bool *known);
 
-/** Types of a kernel's parameter, of its result. */
-const tn_Type *vm_param_type(const tn_RelayFunction *f, int64_t i);
-const tn_Type *vm_result_type(const tn_RelayFunction *f);
-/** The number of the tensor among its arguments that a kernel does nothing but give another shape;
- * -1: it does more. */
-int64_t vm_reshaped(const tn_RelayFunction *f);
-
 /** A match. @param ends does the function end with its clauses?
  *  @param clause makes the code of a clause's result */
 int vm_match(vm_func *f, const tn_Match *m, bool ends, int (*clause)(void *ctx, const void *body),
@@ -109,35 +101,6 @@ int vm_match(vm_func *f, const tn_Match *m, bool ends, int (*clause)(void *ctx, 
 /** The tag of what a constructor makes: constructors of a type without fields come first, so that
  * an empty list has tag 0. -1: ValueError. */
 int64_t vm_tag(const vm_gen *g, const tn_Constructor *c);
-
-/** Extents of a result that are known, or those of arguments: as make_shape has them, of tensors
- * among the arguments. */
-enum { VM_MAX_PLACES = 8, VM_MAX_PAIRS = 16 };
-typedef struct {
-  int n; /* -1: they must be computed */
-  int64_t at[VM_MAX_PLACES];
-} vm_places;
-
-enum { VM_READS_NOTHING = 0, VM_READS_SHAPE = 1, VM_READS_VALUES = 2 };
-/** What is known of the extents of a kernel's results. */
-typedef struct {
-  int8_t *reads;     /* for each tensor among the arguments: VM_READS_* by the program */
-  int32_t *same;     /* for each result: number of the argument tensor of the same shape, or -1 */
-  vm_places *places; /* for each other result; NULL: the program computes them */
-  bool no_pairs;     /* should the program check everything? So it does without `places`, too. */
-  /* pairs of extents that must be equal, as in places; none where the program checks */
-  int npair;
-  int64_t pairs[2 * VM_MAX_PAIRS];
-  bool checks; /* does the program tell whether the arguments fit? */
-} vm_shapes;
-/** @param inputs, outputs how many tensors the kernel takes and gives */
-int vm_shapes_init(vm_shapes *s, const tn_RelayFunction *kernel, int64_t inputs, int64_t outputs);
-void vm_shapes_fini(vm_shapes *s);
-/** The program that computes the extents that are neither known nor those of arguments: parameters
- * are, for each tensor among its arguments that it reads, its shape or its values, then the shape
- * of each such result, then, if it checks, whether the arguments fit.
- *  @return scope-owned; NULL: OpNotImplemented naming the operator that cannot tell */
-tn_PrimFunc *vm_shape_program(const tn_RelayFunction *kernel, vm_shapes *out);
 
 /** A kernel that reads the weight of its dense layer in panels. */
 typedef struct {
@@ -171,14 +134,6 @@ int vm_row_pieces(const tn_RelayFunction *f, const tn_PrimFunc *p, const target_
 /** The kernel for a number of rows of the arguments that have rows by the mask, with types.
  * Scope-owned. */
 tn_RelayFunction *vm_kernel_of_rows(const tn_RelayFunction *f, int64_t rows, const char *mask);
-
-#define VM_DECLARE_MODULE(fn)                          tn_IRModule *fn(tn_IRModule *m, const tn_pass_ctx *c);
-#define VM_DECLARE(fn, name, KIND, level, config, doc) VM_DECLARE_##KIND(fn)
-VM_PASSES(VM_DECLARE)
-#undef VM_DECLARE
-
-/** The tensor types in a type, in order. */
-int vm_flat_types(const tn_Type *t, tn_vec *out);
 
 /** Types of the parameters and results of a function that the executable has (types.c). */
 int vm_set_types(vm_gen *g, int64_t func, const tn_RelayFunction *f);

@@ -5,7 +5,7 @@
      B[i] = T.if_then_else(c, A[K[i]], 0)  ->   assert not c or (0 <= K[i] and K[i] < 8), "..."
 
    Operators bring such indices into their range themselves; this finds one that does not. Values of
-   programs' constants are computed with it (driver/evaluate.c), before they could read foreign
+   programs' constants are computed with it (eval/evaluate.c), before they could read foreign
    memory or write to it. Runs on flat buffers, before loops are vectorized. The conditions of while
    loops are left alone. */
 #include "base/error.h"

@@ -213,7 +213,7 @@ def _sources(context):
             known.append((_callback(context), None))  # it asks those around it itself
             break
         text = context._text()
-        known.append((get_global_func("driver.records_source")(text, False), text))
+        known.append((get_global_func("tune.records_source")(text, False), text))
         context = context._outer
     return known[::-1]
 
@@ -221,7 +221,7 @@ def _sources(context):
 @contextlib.contextmanager
 def asked_by_build():
     """A ``with`` block in which what this thread builds asks the current context."""
-    enter, leave = get_global_func("driver.records_enter"), get_global_func("driver.records_exit")
+    enter, leave = get_global_func("tune.records_enter"), get_global_func("tune.records_exit")
     sources = _sources(DispatchContext.current)
     entered = 0
     try:

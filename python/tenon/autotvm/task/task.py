@@ -42,7 +42,7 @@ def _listening(found):
         key = (str(target), str(workload))
         found.setdefault(key, (target, {}))[1].update(json.loads(str(knobs)))
 
-    enter, leave = get_global_func("driver.records_enter"), get_global_func("driver.records_exit")
+    enter, leave = get_global_func("tune.records_enter"), get_global_func("tune.records_exit")
     enter(ask, None)
     try:
         yield

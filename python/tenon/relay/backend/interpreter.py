@@ -111,7 +111,7 @@ class Interpreter(Executor):
                 name += "_"
             mod[name] = expr
         main = mod[name]
-        interpret = get_global_func("driver.interpret")
+        interpret = get_global_func("eval.interpret")
 
         def run(*args, **kwargs):
             values = [_value(arg) for arg in self._convert_args(main, args, kwargs)]

@@ -1,11 +1,11 @@
-#include "driver/records/shipped.h"
+#include "tune/shipped.h"
 
 #include <string.h>
 
 #include "base/error.h"
 #include "base/lock.h"
 #include "base/scope.h"
-#include "driver/records/records.h"
+#include "tune/records.h"
 
 /* Made when they are first asked for, and kept. */
 static tn_lock lock = TN_LOCK_INIT;

@@ -9,8 +9,8 @@
    aside and renamed, so that processes never see half of one; what is damaged is removed and counts
    as absent. Beyond the limit ($TENON_CACHE_LIMIT in MiB, else 1024) the files not used for longest
    go first. Nothing here fails a build: without a folder, or on a full disk, there is no cache. */
-#ifndef TN_DRIVER_KERNEL_STORE_H_
-#define TN_DRIVER_KERNEL_STORE_H_
+#ifndef TN_CACHE_KERNEL_STORE_H_
+#define TN_CACHE_KERNEL_STORE_H_
 
 #include "base/buf.h"
 #include "object/functions.h"
@@ -34,8 +34,8 @@ TN_API void kernel_store_tell(kernel_store_info *out, bool count);
 /** Removes all entries. @return how many, or -1 (OSError) */
 TN_API int64_t kernel_store_clear(void);
 
-/** "driver.kernel_cache_info" and "driver.kernel_cache_clear"; part of the start of the compiler.
+/** "cache.kernel_store_info" and "cache.kernel_store_clear"; part of the start of the compiler.
  */
-TN_API int driver_kernel_store_init(void);
+TN_API int cache_init(void);
 
-#endif /* TN_DRIVER_KERNEL_STORE_H_ */
+#endif /* TN_CACHE_KERNEL_STORE_H_ */

@@ -1,7 +1,7 @@
 /* Between the files of the kernel cache: kernel_store.c reads and writes entries, kernel_evict.c
    looks through the folder. */
-#ifndef TN_DRIVER_KERNEL_STORE_IMPL_H_
-#define TN_DRIVER_KERNEL_STORE_IMPL_H_
+#ifndef TN_CACHE_KERNEL_STORE_IMPL_H_
+#define TN_CACHE_KERNEL_STORE_IMPL_H_
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,4 +17,4 @@ void store_count(int64_t *entries, int64_t *bytes);
 /* An entry of so many bytes was written: removes old ones when there is too much now. */
 void store_grown(int64_t bytes, int64_t limit);
 
-#endif /* TN_DRIVER_KERNEL_STORE_IMPL_H_ */
+#endif /* TN_CACHE_KERNEL_STORE_IMPL_H_ */

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/scope.h"
-#include "driver/evaluate.h"
+#include "eval/evaluate.h"
 #include "relay/op.h"
 #include "tenon/runtime.h"
 #include "tir/layout.h"
@@ -157,7 +157,7 @@ static int reorder(const tn_RelayCall *call, const DLTensor *t, tn_tensor *to) {
   return 1;
 }
 
-int driver_evaluate_move(const tn_RelayCall *call, relay_expr **out) {
+int eval_move(const tn_RelayCall *call, relay_expr **out) {
   const char *op = relay_called_op(call);
   const tn_Constant *data = call->args->len ? TN_AS(Constant, relay_arg(call, 0)) : NULL;
   bool pads = strcmp(op, "nn.pad") == 0;

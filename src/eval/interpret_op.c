@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/scope.h"
-#include "driver/interpret.h"
+#include "eval/interpret.h"
 #include "driver/kernel_build.h"
 #include "driver/vm/gen.h"
 #include "object/dtype.h"
@@ -83,15 +83,15 @@ static int compile_shapes(const tn_RelayFunction *f, tn_target *t, tn_func **out
          nout = (size_t)relay_count_tensors(relay_type_of(f->body)) + 1;
   TN_AUTOFREE int8_t *read = tn_alloc_zero(n + 1, sizeof *read);
   TN_AUTOFREE int32_t *same = tn_alloc_zero(nout, sizeof *same);
-  vm_shapes known = {.reads = read, .same = same};
+  kernel_shapes known = {.reads = read, .same = same};
   TN_BUF(text);
   tn_PrimFunc *p;
   *out = NULL;
   if (!read || !same) return -1;
   if (!relay_is_static(relay_type_of(f->body))) {
-    TN_GET(p, vm_shape_program(f, &known));
+    TN_GET(p, kernel_shape_program(f, &known));
     TN_GET(*out, compile(p, "interpreted_shape", t));
-    for (size_t i = 0; i < n; ++i) tn_buf_putc(&text, read[i] == VM_READS_VALUES ? 'v' : '-');
+    for (size_t i = 0; i < n; ++i) tn_buf_putc(&text, read[i] == KERNEL_READS_VALUES ? 'v' : '-');
     if (known.checks) tn_buf_putc(&text, 'c');
   }
   TN_TRY(tn_buf_ok(&text));

@@ -1,14 +1,14 @@
 /* Evaluation of calls on constants, for the passes over Relay programs (relay/evaluate.h). */
-#ifndef TN_DRIVER_EVALUATE_H_
-#define TN_DRIVER_EVALUATE_H_
+#ifndef TN_EVAL_EVALUATE_H_
+#define TN_EVAL_EVALUATE_H_
 
 #include "relay/relay.h"
 
 /** The value of an operator that only moves elements of a constant.
  *  @param out borrowed, of the scope @return 1, 0 when the call is something else, -1 error */
-int driver_evaluate_move(const tn_RelayCall *call, relay_expr **out);
+int eval_move(const tn_RelayCall *call, relay_expr **out);
 
 /** Tells relay/evaluate.h how; part of the start of the compiler. */
-int driver_evaluate_init(void);
+int eval_constants_init(void);
 
-#endif /* TN_DRIVER_EVALUATE_H_ */
+#endif /* TN_EVAL_EVALUATE_H_ */

@@ -20,7 +20,7 @@
 #include "base/error.h"
 #include "base/pmap.h"
 #include "base/scope.h"
-#include "driver/vm/gen.h"
+#include "relay/memory/kernel_shapes.h"
 #include "ir/expr.h"
 #include "ir/functor.h"
 #include "ir/module.h"
@@ -64,7 +64,7 @@ static int add_param(shapes *s, const tn_RelayVar *var) {
   TN_VEC(types);
   TN_VEC(all);
   const tn_Type *t = relay_type_of(var);
-  TN_TRY(vm_flat_types(t ? t : var->type_annotation, &types));
+  TN_TRY(kernel_flat_types(t ? t : var->type_annotation, &types));
   TN_TRY(tn_pmap_put_int(&s->first, var->vid, s->nargs));
   for (int64_t i = 0; i < types.len; ++i) {
     argument *a = &s->args[s->nargs++];
@@ -330,8 +330,8 @@ static int64_t place_of(const shapes *s, const tn_obj *extent) {
 }
 
 /* All extents where they are known or those of arguments. */
-static vm_places places_of(const shapes *s, const tn_arr *extents) {
-  vm_places r = {.n = extents->len <= VM_MAX_PLACES ? (int)extents->len : -1};
+static kernel_places places_of(const shapes *s, const tn_arr *extents) {
+  kernel_places r = {.n = extents->len <= KERNEL_MAX_PLACES ? (int)extents->len : -1};
   for (int i = 0; i < r.n; ++i) {
     const tn_obj *e = tn_arr_obj(extents, i);
     if (!tir_as_int(e, &r.at[i]) && (r.at[i] = place_of(s, e)) == 0) r.n = -1;
@@ -347,12 +347,12 @@ static bool number_of(const shapes *s, const tn_obj *e, int64_t *out) {
 }
 
 /* Conditions as pairs of extents. False: some are more than that. */
-static bool as_pairs(const shapes *s, vm_shapes *known) {
+static bool as_pairs(const shapes *s, kernel_shapes *known) {
   known->npair = 0;
   for (int64_t i = 0; i < s->taken.len; ++i) {
     const tn_EQ *eq = TN_AS(EQ, s->taken.items[i].v.obj);
     int64_t *pair = known->pairs + 2 * known->npair;
-    if (!eq || known->npair == VM_MAX_PAIRS || !number_of(s, (const tn_obj *)eq->a, &pair[0]) ||
+    if (!eq || known->npair == KERNEL_MAX_PAIRS || !number_of(s, (const tn_obj *)eq->a, &pair[0]) ||
         !number_of(s, (const tn_obj *)eq->b, &pair[1]))
       return known->npair = 0, false;
     ++known->npair;
@@ -361,7 +361,7 @@ static bool as_pairs(const shapes *s, vm_shapes *known) {
 }
 
 /* @param types of the results: those that are known need no program */
-static int add_results(reading *r, const tn_arr *results, const tn_vec *types, vm_shapes *known,
+static int add_results(reading *r, const tn_arr *results, const tn_vec *types, kernel_shapes *known,
                        tn_vec *out) {
   for (int64_t i = 0; i < results->len; ++i) {
     const tn_arr *extents = (const tn_arr *)tn_arr_obj(results, i);
@@ -375,7 +375,7 @@ static int add_results(reading *r, const tn_arr *results, const tn_vec *types, v
   return 0;
 }
 
-static tn_PrimFunc *make_program(shapes *s, const tn_RelayFunction *kernel, vm_shapes *known) {
+static tn_PrimFunc *make_program(shapes *s, const tn_RelayFunction *kernel, kernel_shapes *known) {
   TN_VEC(results);
   TN_VEC(types);
   TN_VEC(all);
@@ -384,7 +384,7 @@ static tn_PrimFunc *make_program(shapes *s, const tn_RelayFunction *kernel, vm_s
   TN_TRYP(tn_post_order(kernel->body, visit, s));
   found = shapes_of(s, kernel->body);
   const tn_Type *t = relay_type_of(kernel->body);
-  TN_TRYP(vm_flat_types(t ? t : kernel->ret_type, &types));
+  TN_TRYP(kernel_flat_types(t ? t : kernel->ret_type, &types));
   TN_CHECKP(found && found->len == types.len, ValueError, NULL,
             "relay.vm: shapes of results that are not known");
   bool pairs = known->places && !known->no_pairs && as_pairs(s, known);
@@ -396,14 +396,16 @@ static tn_PrimFunc *make_program(shapes *s, const tn_RelayFunction *kernel, vm_s
   for (int64_t i = 0; i < s->nargs; ++i) {
     const argument *a = &s->args[i];
     tn_Tensor *arg = a->values ? a->values : a->shape;
-    known->reads[i] = a->values ? VM_READS_VALUES : a->shape ? VM_READS_SHAPE : VM_READS_NOTHING;
+    known->reads[i] = a->values  ? KERNEL_READS_VALUES
+                      : a->shape ? KERNEL_READS_SHAPE
+                                 : KERNEL_READS_NOTHING;
     if (arg) TN_TRYP(tn_vec_push_obj(&all, arg));
   }
   for (int64_t i = 0; i < results.len; ++i) TN_TRYP(tn_vec_push(&all, results.items[i]));
   return te_create_prim_func(tn_arr_from(&all));
 }
 
-static tn_PrimFunc *shape_program(shapes *s, const tn_RelayFunction *kernel, vm_shapes *known) {
+static tn_PrimFunc *shape_program(shapes *s, const tn_RelayFunction *kernel, kernel_shapes *known) {
   int64_t n = 0;
   for (int64_t i = 0; i < kernel->params->len; ++i) {
     const tn_RelayVar *v = (const tn_RelayVar *)tn_arr_obj(kernel->params, i);
@@ -416,7 +418,7 @@ static tn_PrimFunc *shape_program(shapes *s, const tn_RelayFunction *kernel, vm_
   return make_program(s, kernel, known);
 }
 
-tn_PrimFunc *vm_shape_program(const tn_RelayFunction *kernel, vm_shapes *out) {
+tn_PrimFunc *kernel_shape_program(const tn_RelayFunction *kernel, kernel_shapes *out) {
   TN_SCOPE(scope);
   shapes s = {0};
   tn_PrimFunc *p = shape_program(&s, kernel, out);
@@ -429,15 +431,16 @@ tn_PrimFunc *vm_shape_program(const tn_RelayFunction *kernel, vm_shapes *out) {
   return tn_scope_return(scope, p);
 }
 
-int vm_shapes_init(vm_shapes *s, const tn_RelayFunction *kernel, int64_t inputs, int64_t outputs) {
-  *s = (vm_shapes){.no_pairs = vm_reshaped(kernel) >= 0};
+int kernel_shapes_init(kernel_shapes *s, const tn_RelayFunction *kernel, int64_t inputs,
+                       int64_t outputs) {
+  *s = (kernel_shapes){.no_pairs = kernel_reshaped(kernel) >= 0};
   TN_GET(s->reads, tn_alloc_zero((size_t)inputs + 1, sizeof *s->reads));
   TN_GET(s->same, tn_alloc_zero((size_t)outputs + 1, sizeof *s->same));
   TN_GET(s->places, tn_alloc_zero((size_t)outputs + 1, sizeof *s->places));
   return 0;
 }
 
-void vm_shapes_fini(vm_shapes *s) {
+void kernel_shapes_fini(kernel_shapes *s) {
   tn_free(s->reads);
   tn_free(s->same);
   tn_free(s->places);

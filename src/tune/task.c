@@ -1,5 +1,5 @@
-/* Tasks (see tuning_task.h): their workloads as text, and asking a source for the values of knobs. */
-#include "kernels/tuning_task.h"
+/* Tasks (see tuning_task.h): their workloads as text, and asking records for the values of knobs. */
+#include "tune/task.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -7,15 +7,12 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "object/dtype.h"
-
-static kernel_task_source source;
-
-void kernels_set_task_source(kernel_task_source f) { source = f; }
+#include "tune/records.h"
 
 /* ---- workloads ---- */
 
 /* The text ends in ']' all the time: what is added goes before it. */
-static void open_end(kernel_task *t) {
+static void open_end(tune_task *t) {
   if (t->workload.len > 0) --t->workload.len;
   if (t->workload.len > 1) tn_buf_putc(&t->workload, ',');
 }
@@ -26,85 +23,84 @@ static void put_list(tn_buf *out, const int64_t *values, int n) {
   tn_buf_putc(out, ']');
 }
 
-void kernel_task_workload(kernel_task *t, const char *name) {
+void tune_task_workload(tune_task *t, const char *name) {
   tn_buf_clear(&t->workload);
   tn_buf_printf(&t->workload, "[\"%s\"]", name);
 }
 
-void kernel_task_tensor(kernel_task *t, const int64_t *extents, int n, tn_dtype dtype) {
+void tune_task_tensor(tune_task *t, const int64_t *extents, int n, tn_dtype dtype) {
   open_end(t);
   tn_buf_puts(&t->workload, "[\"TENSOR\",");
   put_list(&t->workload, extents, n);
   tn_buf_printf(&t->workload, ",\"%s\"]]", TN_DT(dtype));
 }
 
-void kernel_task_list(kernel_task *t, const int64_t *values, int n) {
+void tune_task_list(tune_task *t, const int64_t *values, int n) {
   open_end(t);
   put_list(&t->workload, values, n);
   tn_buf_putc(&t->workload, ']');
 }
 
-void kernel_task_value(kernel_task *t, const char *json) {
+void tune_task_value(tune_task *t, const char *json) {
   open_end(t);
   tn_buf_printf(&t->workload, "%s]", json);
 }
 
-void kernel_task_dtype(kernel_task *t, tn_dtype dtype) {
+void tune_task_dtype(tune_task *t, tn_dtype dtype) {
   open_end(t);
   tn_buf_printf(&t->workload, "\"%s\"]", TN_DT(dtype));
 }
 
-void kernel_task_fini(kernel_task *t) { tn_buf_fini(&t->workload); }
+void tune_task_fini(tune_task *t) { tn_buf_fini(&t->workload); }
 
 /* ---- knobs ---- */
 
-kernel_knob *kernel_task_knob(kernel_task *t, const char *name, int64_t chosen) {
-  kernel_knob *k = &t->knobs[t->n < KERNEL_KNOBS ? t->n++ : KERNEL_KNOBS - 1];
-  *k = (kernel_knob){.name = name, .value = chosen};
+tune_knob *tune_task_knob(tune_task *t, const char *name, int64_t chosen) {
+  tune_knob *k = &t->knobs[t->n < TUNE_KNOBS ? t->n++ : TUNE_KNOBS - 1];
+  *k = (tune_knob){.name = name, .value = chosen};
   return k;
 }
 
-void kernel_knob_may(kernel_knob *k, int64_t value) {
-  if (k->n < KERNEL_VALUES) k->may[k->n++] = value;
+void tune_knob_may(tune_knob *k, int64_t value) {
+  if (k->n < TUNE_VALUES) k->may[k->n++] = value;
 }
 
-void kernel_knob_may_divide(kernel_knob *k, int64_t n, int64_t most) {
+void tune_knob_may_divide(tune_knob *k, int64_t n, int64_t most) {
   for (int64_t d = 1; d <= n && d <= most; ++d)
-    if (n % d == 0) kernel_knob_may(k, d);
+    if (n % d == 0) tune_knob_may(k, d);
 }
 
-static bool may_have(const kernel_knob *k) {
+static bool may_have(const tune_knob *k) {
   for (int i = 0; i < k->n; ++i)
     if (k->may[i] == k->value) return true;
   return false;
 }
 
 /* The knob whose value is none of those that it may have; NULL. */
-static const kernel_knob *wrong_knob(const kernel_task *t) {
+static const tune_knob *wrong_knob(const tune_task *t) {
   for (int i = 0; i < t->n; ++i)
     if (t->knobs[i].given && !may_have(&t->knobs[i])) return &t->knobs[i];
   return NULL;
 }
 
-static bool any_given(const kernel_task *t) {
+static bool any_given(const tune_task *t) {
   for (int i = 0; i < t->n; ++i)
     if (t->knobs[i].given) return true;
   return false;
 }
 
-static void forget(kernel_task *t, const int64_t *chosen) {
+static void forget(tune_task *t, const int64_t *chosen) {
   for (int i = 0; i < t->n; ++i) t->knobs[i].value = chosen[i], t->knobs[i].given = false;
 }
 
-int kernel_task_ask(kernel_task *t, bool (*fits)(const kernel_task *t, const void *ctx),
-                    const void *ctx) {
-  int64_t chosen[KERNEL_KNOBS];
+int tune_task_ask(tune_task *t, bool (*fits)(const tune_task *t, const void *ctx),
+                  const void *ctx) {
+  int64_t chosen[TUNE_KNOBS];
   TN_TRY(tn_buf_ok(&t->workload));
   for (int i = 0; i < t->n; ++i) chosen[i] = t->knobs[i].value;
-  if (!source) return 0;
-  TN_TRY(source(t));
+  TN_TRY(records_ask(t));
   if (!any_given(t)) return 0;
-  const kernel_knob *wrong = wrong_knob(t);
+  const tune_knob *wrong = wrong_knob(t);
   if (wrong) {
     TN_LOG(WARNING, "a record of %s says %s = %" PRId64 ", which its kernel cannot have: not used",
            tn_buf_cstr(&t->workload), wrong->name, wrong->value);

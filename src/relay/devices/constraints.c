@@ -18,7 +18,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/scope.h"
-#include "driver/devices/devices.h"
+#include "relay/devices/devices.h"
 #include "ir/functor.h"
 #include "ir/imm.h"
 #include "ir/module.h"

@@ -12,7 +12,8 @@
    functions those of their results. */
 #include "base/error.h"
 #include "base/scope.h"
-#include "driver/devices/devices.h"
+#include "relay/devices/devices.h"
+#include "relay/transforms/transforms.h"
 #include "ir/functor.h"
 #include "ir/imm.h"
 #include "ir/module.h"
@@ -43,10 +44,10 @@ static bool any(const tn_IRModule *m, int (*find)(void *, tn_obj *)) {
   return false;
 }
 
-bool driver_names_devices(const tn_IRModule *m) { return any(m, find_annotation); }
-bool driver_has_conditions(const tn_IRModule *m) { return any(m, find_choice); }
+bool device_names_any(const tn_IRModule *m) { return any(m, find_annotation); }
+bool device_has_conditions(const tn_IRModule *m) { return any(m, find_choice); }
 
-tn_CompilationConfig *driver_device_config(tn_arr *targets) {
+tn_CompilationConfig *device_config_of(tn_arr *targets) {
   tn_PassContext *ctx;
   TN_GETP(ctx, ir_pass_ctx_current());
   return target_compilation_config(targets, ir_config_int(ctx, "relay.fallback_device_type", -1));
@@ -358,16 +359,10 @@ static tn_IRModule *plan(tn_IRModule *m, const tn_CompilationConfig *config) {
 }
 
 /* argument: CompilationConfig */
-tn_IRModule *driver_plan_devices(tn_IRModule *m, const tn_pass_ctx *c) {
+tn_IRModule *relay_plan_devices(tn_IRModule *m, const tn_pass_ctx *c) {
   tn_obj *config = NULL;
   TN_CHECKP(c->nargs == 1, TypeError, NULL, "PlanDevices: expected a CompilationConfig");
   TN_TRYP(tn_arg_obj(c->args, c->nargs, 0, &tn_type_CompilationConfig, &config));
   TN_CHECKP(config, TypeError, NULL, "PlanDevices: expected a CompilationConfig, got None");
   return plan(m, (const tn_CompilationConfig *)config);
-}
-
-static const ir_pass_row rows[] = {DRIVER_PASSES(TN_AS_PASS_ROW)};
-
-int driver_devices_init(void) {
-  return ir_pass_register("relay._transform.", rows, TN_COUNT(rows));
 }

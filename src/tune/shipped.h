@@ -1,7 +1,7 @@
-/* The records that ship with the library: src/driver/records/shipped/, which is part of its code,
+/* The records that ship with the library: src/tune/shipped/, which is part of its code,
    so that they are found wherever it lies. */
-#ifndef TN_DRIVER_RECORDS_SHIPPED_H_
-#define TN_DRIVER_RECORDS_SHIPPED_H_
+#ifndef TN_TUNE_SHIPPED_H_
+#define TN_TUNE_SHIPPED_H_
 
 #include "object/containers.h"
 
@@ -19,4 +19,4 @@ const char *records_shipped_text(void);
 /* A source of them (records.h); borrowed, for good. NULL with an error. */
 tn_func *records_shipped(void);
 
-#endif /* TN_DRIVER_RECORDS_SHIPPED_H_ */
+#endif /* TN_TUNE_SHIPPED_H_ */

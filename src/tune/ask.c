@@ -6,10 +6,10 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/scope.h"
-#include "driver/records/records.h"
-#include "driver/records/shipped.h"
+#include "tune/records.h"
+#include "tune/shipped.h"
 #include "ir/pass.h"
-#include "kernels/tuning_task.h"
+#include "tune/task.h"
 #include "object/containers.h"
 #include "object/functions.h"
 #include "tenon/compiler.h"
@@ -98,10 +98,10 @@ int tn_records_exit(void) {
 
 /* ---- a kernel asks ---- */
 
-static tn_str *knobs_of(const kernel_task *t) {
+static tn_str *knobs_of(const tune_task *t) {
   TN_BUF(out);
   for (int i = 0; i < t->n; ++i) {
-    const kernel_knob *k = &t->knobs[i];
+    const tune_knob *k = &t->knobs[i];
     tn_buf_printf(&out, "%s\"%s\":[%" PRId64 ",[", i ? "," : "{", k->name, k->value);
     for (int v = 0; v < k->n; ++v) tn_buf_printf(&out, "%s%" PRId64, v ? "," : "", k->may[v]);
     tn_buf_puts(&out, "]]");
@@ -111,21 +111,21 @@ static tn_str *knobs_of(const kernel_task *t) {
 }
 
 /* [name, kind, value]: the value of the knob of that name. Those of other kernels are left out. */
-static void set_knob(kernel_task *t, const tn_json *j, tn_json_at entry) {
+static void set_knob(tune_task *t, const tn_json *j, tn_json_at entry) {
   tn_json_at name = tn_json_kind_of(j, entry) == TN_JSON_ARRAY ? tn_json_first(j, entry) : 0;
   tn_json_at kind = name ? tn_json_after(j, entry, name) : 0;
   tn_json_at value = kind ? tn_json_after(j, entry, kind) : 0;
   if (!value || !tn_json_is(j, name, TN_JSON_STRING)) return;
   tn_bytes_view text = tn_json_raw(j, name);
   for (int i = 0; i < t->n; ++i) {
-    kernel_knob *k = &t->knobs[i];
+    tune_knob *k = &t->knobs[i];
     if (strlen(k->name) != text.size || memcmp(k->name, text.data, text.size) != 0) continue;
     k->given = true;
     if (!tn_json_int(j, value, &k->value)) k->value = INT64_MIN; /* which none may have */
   }
 }
 
-static int apply(kernel_task *t, const tn_str *entity) {
+static int apply(tune_task *t, const tn_str *entity) {
   tn_json j;
   int err = tn_json_parse(&j, tn_cstr(entity), tn_str_len(entity));
   if (!err && tn_json_kind_of(&j, TN_JSON_ROOT) != TN_JSON_ARRAY)
@@ -138,7 +138,7 @@ static int apply(kernel_task *t, const tn_str *entity) {
 }
 
 /* @return 1 it knew, 0 it did not, -1 */
-static int ask_source(kernel_task *t, tn_func *f, const tn_any *args) {
+static int ask_source(tune_task *t, tn_func *f, const tn_any *args) {
   tn_any out = tn_any_none();
   TN_TRY(tn_func_call(f, args, 3, &out));
   if (out.type_index == TN_NONE) return 0;
@@ -160,7 +160,7 @@ static int is_off(void) {
   return 1;
 }
 
-static int ask(kernel_task *t) {
+int records_ask(tune_task *t) {
   TN_SCOPE(s);
   tn_target *target = target_current();
   tn_str *workload, *knobs;
@@ -183,7 +183,7 @@ static int ask(kernel_task *t) {
 
 /* (text or path, is it a path?) -> source */
 static int load(TN_ARGS) {
-  TN_NARGS("driver.records_source", 2);
+  TN_NARGS("tune.records_source", 2);
   TN_BUF(file);
   const char *text;
   bool path;
@@ -196,7 +196,7 @@ static int load(TN_ARGS) {
 
 /* (source, key or None) */
 static int enter(TN_ARGS) {
-  TN_NARGS("driver.records_enter", 2);
+  TN_NARGS("tune.records_enter", 2);
   TN_ARG_OBJ(Function, f, 0);
   tn_str *key = NULL;
   const char *text;
@@ -208,41 +208,38 @@ static int enter(TN_ARGS) {
 }
 
 static int leave(TN_ARGS) {
-  TN_NARGS("driver.records_exit", 0);
+  TN_NARGS("tune.records_exit", 0);
   return records_exit();
 }
 
 /* (target of a record, target of a build) -> does it count? */
 static int fit(TN_ARGS) {
-  TN_NARGS("driver.records_fit", 2);
+  TN_NARGS("tune.records_fit", 2);
   TN_ARG_OBJ(Target, record, 0);
   TN_ARG_OPT(Target, t, 1);
-  TN_CHECK(record && t, TypeError, NULL, "driver.records_fit: expected targets, got None");
+  TN_CHECK(record && t, TypeError, NULL, "tune.records_fit: expected targets, got None");
   *ret = tn_any_bool(records_fit(record, t) >= 0);
   return 0;
 }
 
 /* target -> the name of its processor, as records have it */
 static int processor(TN_ARGS) {
-  TN_NARGS("driver.records_processor", 1);
+  TN_NARGS("tune.records_processor", 1);
   TN_ARG_OPT(Target, t, 0);
-  TN_CHECK(t, TypeError, NULL, "driver.records_processor: expected a target, got None");
+  TN_CHECK(t, TypeError, NULL, "tune.records_processor: expected a target, got None");
   return tn_ret_obj(ret, tn_str_from(records_processor(t)));
 }
 
 /* The text of what ships. */
 static int shipped_text(TN_ARGS) {
-  TN_NARGS("driver.records_shipped", 0);
+  TN_NARGS("tune.records_shipped", 0);
   const char *text = records_shipped_text();
   return text ? tn_ret_obj(ret, tn_str_from(text)) : -1;
 }
 
 static const tn_func_row rows[] = {
-    {"driver.records_source", load},         {"driver.records_enter", enter},
-    {"driver.records_exit", leave},          {"driver.records_fit", fit},
-    {"driver.records_processor", processor}, {"driver.records_shipped", shipped_text}};
+    {"tune.records_source", load},         {"tune.records_enter", enter},
+    {"tune.records_exit", leave},          {"tune.records_fit", fit},
+    {"tune.records_processor", processor}, {"tune.records_shipped", shipped_text}};
 
-int driver_records_init(void) {
-  kernels_set_task_source(ask);
-  return tn_func_register_rows(rows, TN_COUNT(rows));
-}
+int tune_init(void) { return tn_func_register_rows(rows, TN_COUNT(rows)); }

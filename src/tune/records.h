@@ -8,14 +8,15 @@
    Empty lines, comments (#) and records of other versions are left out, as are those of
    measurements that failed and of targets that are not known.
 
-   Kernels (kernels/tuning_task.h) ask the sources that the thread has entered, the innermost first: tables
+   Kernels (tune/task.h) ask the sources that the thread has entered, the innermost first: tables
    of records, or functions of programs. Where none was entered, the records that ship with the
    library are asked, unless the option relay.backend.records says "off". */
-#ifndef TN_DRIVER_RECORDS_RECORDS_H_
-#define TN_DRIVER_RECORDS_RECORDS_H_
+#ifndef TN_TUNE_RECORDS_H_
+#define TN_TUNE_RECORDS_H_
 
 #include "base/buf.h"
 #include "target/target.h"
+#include "tune/task.h"
 
 typedef struct records records;
 
@@ -26,7 +27,7 @@ TN_API void records_free(records *r);
 TN_API int64_t records_count(const records *r);
 /** The fastest record of a workload for a target. A record that names a processor (mcpu), a model
  * or a number of cores is for that one only, and goes before one that names less.
- *  @param workload as kernels/tuning_task.h writes it
+ *  @param workload as tune/task.h writes it
  *  @return the "entity" of its configuration as JSON, borrowed; NULL: there is none */
 TN_API const char *records_best(const records *r, const tn_target *t, const char *workload);
 
@@ -53,7 +54,11 @@ TN_API tn_arr *records_use(tn_arr *sources);
 /** May other threads ask the sources, and compiled kernels be kept? Appends what they depend on. */
 TN_API bool records_key(tn_buf *out);
 
-/** "driver.records_..."; part of the start of the compiler. */
-TN_API int driver_records_init(void);
+/** Sets `value` and `given` of the knobs of a task that a source knows, the innermost one first; 0,
+ * or -1 with the source's error. Part of tune_task_ask. */
+int records_ask(tune_task *t);
 
-#endif /* TN_DRIVER_RECORDS_RECORDS_H_ */
+/** "tune.records_..."; part of the start of the compiler. */
+TN_API int tune_init(void);
+
+#endif /* TN_TUNE_RECORDS_H_ */

@@ -7,10 +7,10 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "base/scope.h"
-#include "driver/primitive.h"
-#include "driver/records/records.h"
+#include "tune/records.h"
 #include "object/containers.h"
 #include "codegen/codegen.h"
+#include "target/machine.h"
 
 typedef struct {
   tn_target *target;

@@ -1,7 +1,7 @@
 /* Evaluation of Relay programs, see interpret.h. The program is brought into A-normal form first:
    what is left are lets over simple expressions, whose values are kept in a frame for each call. A
    call that is the last thing of a function replaces its frame, so loops need no stack. */
-#include "driver/interpret.h"
+#include "eval/interpret.h"
 
 #include <string.h>
 
@@ -386,7 +386,7 @@ static int interpret(TN_ARGS) {
   interpreter in = {0};
   const char *name;
   TN_CHECK(n >= 3, TypeError, NULL,
-           "driver.interpret: expected a module, a name, a target and arguments");
+           "eval.interpret: expected a module, a name, a target and arguments");
   TN_ARG_OBJ(IRModule, m, 0);
   TN_TRY(tn_any_to_cstr(&args[1], &name));
   TN_GET(in.ops.target, target_from(&args[2]));
@@ -418,8 +418,8 @@ static int ref_value(TN_ARGS) {
   return tn_ret_obj(ret, TN_NEW(RefValue, .value = args[0]));
 }
 
-static const tn_func_row rows[] = {{"driver.interpret", interpret},
+static const tn_func_row rows[] = {{"eval.interpret", interpret},
                                    {"relay.backend.ConstructorValue", constructor_value},
                                    {"relay.backend.RefValue", ref_value}};
 
-int driver_interpret_init(void) { return tn_func_register_rows(rows, TN_COUNT(rows)); }
+int eval_interpreter_init(void) { return tn_func_register_rows(rows, TN_COUNT(rows)); }

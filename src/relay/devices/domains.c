@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/scope.h"
 #include "base/stack.h"
-#include "driver/devices/devices.h"
+#include "relay/devices/devices.h"
 #include "ir/imm.h"
 #include "tenon/object.h"
 

@@ -12,8 +12,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "driver/kernel_store.h"
-#include "driver/kernel_store_impl.h"
+#include "cache/kernel_store.h"
+#include "cache/kernel_store_impl.h"
 
 typedef struct {
   char name[24]; /* "3f/3f9a01c2d4e5f607" */

@@ -1,8 +1,8 @@
 /* The interpreter: what a Relay program means, evaluated expression by expression. Slow: every
    operator is compiled for the shapes that it meets. It is what other executors are compared with.
  */
-#ifndef TN_DRIVER_INTERPRET_H_
-#define TN_DRIVER_INTERPRET_H_
+#ifndef TN_EVAL_INTERPRET_H_
+#define TN_EVAL_INTERPRET_H_
 
 #include "relay/relay.h"
 #include "target/target.h"
@@ -19,7 +19,7 @@ typedef struct {
 int interp_op(interp_ops *x, const tn_Op *op, tn_Attrs *attrs, const tn_any *args, int64_t n,
               tn_any *ret);
 
-/** "driver.interpret"; part of the start of the compiler. */
-int driver_interpret_init(void);
+/** "eval.interpret"; part of the start of the compiler. */
+int eval_interpreter_init(void);
 
-#endif /* TN_DRIVER_INTERPRET_H_ */
+#endif /* TN_EVAL_INTERPRET_H_ */

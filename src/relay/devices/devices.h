@@ -4,11 +4,10 @@
 
    Files: domains.c (what has to be on one device), constraints.c (the rules), plan.c (the pass
    PlanDevices, which writes down what was found). */
-#ifndef TN_DRIVER_DEVICES_DEVICES_H_
-#define TN_DRIVER_DEVICES_DEVICES_H_
+#ifndef TN_RELAY_DEVICES_DEVICES_H_
+#define TN_RELAY_DEVICES_DEVICES_H_
 
 #include "base/pmap.h"
-#include "driver/devices/passes.def"
 #include "ir/pass.h"
 #include "relay/relay.h"
 #include "target/target.h"
@@ -50,16 +49,13 @@ tn_VirtualDevice *device_of(const device_plan *p, const void *expr);
 bool device_joins_operands(const tn_obj *e);
 
 /** Does a program say anything about devices? */
-bool driver_names_devices(const tn_IRModule *m);
+bool device_names_any(const tn_IRModule *m);
 /** Does it have conditions, which the host has to know? */
-bool driver_has_conditions(const tn_IRModule *m);
+bool device_has_conditions(const tn_IRModule *m);
 
 /** What a build for the targets knows of its devices: option relay.fallback_device_type says where
  * computations are that say nothing. ValueError: no target for that. */
-tn_CompilationConfig *driver_device_config(tn_arr *targets);
-
-/** Registers the passes. */
-TN_API int driver_devices_init(void);
+tn_CompilationConfig *device_config_of(tn_arr *targets);
 
 /* ---- for the files of this folder ---- */
 
@@ -76,9 +72,4 @@ int device_constrain(device_plan *p, int32_t d, const tn_obj *device, const tn_S
 /** The virtual device with its free fields filled in; the same object for the same place. */
 tn_VirtualDevice *device_canonical(device_plan *p, const tn_obj *device, const tn_Span *at);
 
-#define DRIVER_DECLARE_MODULE(fn)                          tn_IRModule *fn(tn_IRModule *m, const tn_pass_ctx *c);
-#define DRIVER_DECLARE(fn, name, KIND, level, config, doc) DRIVER_DECLARE_##KIND(fn)
-DRIVER_PASSES(DRIVER_DECLARE)
-#undef DRIVER_DECLARE
-
-#endif /* TN_DRIVER_DEVICES_DEVICES_H_ */
+#endif /* TN_RELAY_DEVICES_DEVICES_H_ */

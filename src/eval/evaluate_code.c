@@ -1,5 +1,5 @@
 /* Kept code, see evaluate_code.h: a table with a place for each hash, the newest stays. */
-#include "driver/evaluate_code.h"
+#include "eval/evaluate_code.h"
 
 #include "base/error.h"
 #include "base/hash.h"

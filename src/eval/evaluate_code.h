@@ -1,7 +1,7 @@
 /* Code for calls on constants, kept: a program has many calls of the same operators on tensors of
    the same types. */
-#ifndef TN_DRIVER_EVALUATE_CODE_H_
-#define TN_DRIVER_EVALUATE_CODE_H_
+#ifndef TN_EVAL_EVALUATE_CODE_H_
+#define TN_EVAL_EVALUATE_CODE_H_
 
 #include "relay/relay.h"
 #include "target/target.h"
@@ -13,4 +13,4 @@ tn_module *evaluate_code_get(const tn_RelayFunction *f, const tn_target *t);
 /** Keeps it, in the place of other code where there is much. Any thread. */
 void evaluate_code_put(const tn_RelayFunction *f, const tn_target *t, tn_module *m);
 
-#endif /* TN_DRIVER_EVALUATE_CODE_H_ */
+#endif /* TN_EVAL_EVALUATE_CODE_H_ */

@@ -3,8 +3,8 @@
    LLVM. */
 #include "base/error.h"
 #include "base/scope.h"
-#include "driver/evaluate.h"
-#include "driver/evaluate_code.h"
+#include "eval/evaluate.h"
+#include "eval/evaluate_code.h"
 #include "driver/kernel_build.h"
 #include "ir/pass.h"
 #include "object/functions.h"
@@ -157,7 +157,7 @@ static relay_expr *evaluate(const tn_RelayCall *call) {
   TN_SCOPE(s);
   evaluation e = {0};
   relay_expr *r;
-  int moved = driver_evaluate_move(call, &r);
+  int moved = eval_move(call, &r);
   if (moved) return tn_scope_return(s, r);
   r = evaluate_call(&e, call);
   tn_vec_fini(&e.params);
@@ -166,7 +166,7 @@ static relay_expr *evaluate(const tn_RelayCall *call) {
   return tn_scope_return(s, r);
 }
 
-int driver_evaluate_init(void) {
+int eval_constants_init(void) {
   relay_set_evaluator(evaluate);
   return 0;
 }

@@ -16,12 +16,14 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/stack.h"
-#include "driver/vm/gen.h"
+#include "relay/devices/devices.h"
+#include "relay/memory/kernel_shapes.h"
 #include "ir/imm.h"
 #include "ir/module.h"
 #include "object/dtype.h"
 #include "relay/infer.h"
 #include "relay/transforms/make.h"
+#include "relay/transforms/transforms.h"
 #include "relay/value_types.h"
 
 enum { ALIGNMENT = 64 };
@@ -42,7 +44,7 @@ typedef struct {
   tn_vec args;             /* a variable for each input */
   tn_vec shapes;           /* of each output a variable, None where it is known */
   tn_VirtualDevice *place; /* where it runs, NULL without a plan */
-  vm_shapes known;
+  kernel_shapes known;
 } kernel_call;
 
 static void *block(manifest *m, const void *body);
@@ -83,7 +85,7 @@ static int arguments(kernel_call *k, const tn_RelayCall *c) {
            "ManifestAlloc: %lld arguments for a kernel of %lld", (long long)c->args->len,
            (long long)k->kernel->params->len);
   for (int64_t i = 0; i < c->args->len; ++i)
-    TN_TRY(flatten(k, vm_param_type(k->kernel, i), relay_arg(c, i)));
+    TN_TRY(flatten(k, kernel_param_type(k->kernel, i), relay_arg(c, i)));
   return 0;
 }
 
@@ -155,11 +157,11 @@ static int shape_inputs(kernel_call *k, tn_vec *out, tn_vec *is_input) {
   for (int64_t i = 0; i < k->inputs.len; ++i) {
     void *arg = k->args.items[i].v.obj;
     int reads = k->known.reads[i];
-    if (reads == VM_READS_NOTHING) continue;
-    if (reads == VM_READS_VALUES) arg = on_host(k, arg);
+    if (reads == KERNEL_READS_NOTHING) continue;
+    if (reads == KERNEL_READS_VALUES) arg = on_host(k, arg);
     else arg = shape_of(k, arg, type_at(&k->inputs, i));
     TN_TRY(tn_vec_push_obj(out, arg));
-    TN_TRY(tn_vec_push_obj(is_input, tir_i32(reads == VM_READS_VALUES)));
+    TN_TRY(tn_vec_push_obj(is_input, tir_i32(reads == KERNEL_READS_VALUES)));
   }
   return 0;
 }
@@ -196,7 +198,7 @@ static int call_shape_function(kernel_call *k) {
    those that are used. */
 static void *named_extents(kernel_call *k, const int64_t *extents, int n, void **tensors) {
   TN_VEC(used);
-  int64_t now[2 * VM_MAX_PAIRS];
+  int64_t now[2 * KERNEL_MAX_PAIRS];
   for (int i = 0; i < n; ++i) {
     int64_t at = -(extents[i] + 1), j = 0;
     now[i] = extents[i];
@@ -210,7 +212,7 @@ static void *named_extents(kernel_call *k, const int64_t *extents, int n, void *
   return relay_attrs("vm.make_shape", 1, "extents", tn_any_obj(relay_ints(now, n)));
 }
 
-static void *shape_of_places(kernel_call *k, const vm_places *p) {
+static void *shape_of_places(kernel_call *k, const kernel_places *p) {
   const int64_t n = p->n;
   void *tensors, *attrs;
   TN_GETP(attrs, named_extents(k, p->at, p->n, &tensors));
@@ -236,7 +238,7 @@ static int result_shapes(kernel_call *k) {
   bool computed = false;
   for (int64_t i = 0; i < k->outputs.len; ++i) TN_TRY(tn_vec_push(&k->shapes, tn_any_none()));
   if (all_static(&k->inputs) && all_static(&k->outputs)) return 0;
-  TN_TRY(vm_shape_program(k->kernel, &k->known) == NULL);
+  TN_TRY(kernel_shape_program(k->kernel, &k->known) == NULL);
   TN_TRY(check_pairs(k));
   for (int64_t i = 0; i < k->outputs.len; ++i) {
     int32_t same = k->known.same[i];
@@ -296,8 +298,8 @@ static int invoke(kernel_call *k, const tn_vec *tensors) {
 /* @param var what the result is bound to */
 static int make_call(kernel_call *k, const tn_RelayCall *c, tn_RelayVar *var) {
   TN_VEC(tensors);
-  int64_t at = 0, reshaped = vm_reshaped(k->kernel);
-  const tn_Type *result = vm_result_type(k->kernel);
+  int64_t at = 0, reshaped = kernel_reshaped(k->kernel);
+  const tn_Type *result = kernel_result_type(k->kernel);
   TN_TRY(arguments(k, c));
   TN_TRY(result_shapes(k));
   if (reshaped >= 0) return relay_lets_put(k->lets, var, reshape(k, reshaped));
@@ -314,9 +316,9 @@ static int make_call(kernel_call *k, const tn_RelayCall *c, tn_RelayVar *var) {
 
 static int prepare(kernel_call *k) {
   for (int64_t i = 0; i < k->kernel->params->len; ++i)
-    TN_TRY(vm_flat_types(vm_param_type(k->kernel, i), &k->inputs));
-  TN_TRY(vm_flat_types(vm_result_type(k->kernel), &k->outputs));
-  return vm_shapes_init(&k->known, k->kernel, k->inputs.len, k->outputs.len);
+    TN_TRY(kernel_flat_types(kernel_param_type(k->kernel, i), &k->inputs));
+  TN_TRY(kernel_flat_types(kernel_result_type(k->kernel), &k->outputs));
+  return kernel_shapes_init(&k->known, k->kernel, k->inputs.len, k->outputs.len);
 }
 
 static int kernel_of(manifest *m, const tn_RelayCall *c, relay_lets *lets, tn_RelayVar *var,
@@ -329,7 +331,7 @@ static int kernel_of(manifest *m, const tn_RelayCall *c, relay_lets *lets, tn_Re
   tn_vec_fini(&k.outputs);
   tn_vec_fini(&k.args);
   tn_vec_fini(&k.shapes);
-  vm_shapes_fini(&k.known);
+  kernel_shapes_fini(&k.known);
   return err ? -1 : 0;
 }
 
@@ -401,7 +403,7 @@ static tn_IRModule *with_plan(tn_IRModule *mod, const tn_CompilationConfig *conf
 }
 
 /* argument: CompilationConfig of a program that PlanDevices has seen; none: all is on the host */
-tn_IRModule *vm_manifest_alloc(tn_IRModule *mod, const tn_pass_ctx *c) {
+tn_IRModule *relay_manifest_alloc(tn_IRModule *mod, const tn_pass_ctx *c) {
   tn_obj *config = NULL;
   manifest m = {0};
   TN_CHECKP(c->nargs <= 1, TypeError, NULL, "ManifestAlloc: expected one argument, got %d",

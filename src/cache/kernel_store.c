@@ -1,4 +1,4 @@
-#include "driver/kernel_store.h"
+#include "cache/kernel_store.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/reader.h"
 #include "base/json.h"
-#include "driver/kernel_store_impl.h"
+#include "cache/kernel_store_impl.h"
 
 static const char magic[8] = "TNKERN1\n";
 enum { MAX_VALUES = 16, DEFAULT_LIMIT_MIB = 1024 };
@@ -261,4 +261,4 @@ static int clear(TN_ARGS) {
 static const tn_func_row rows[] = {{"driver.kernel_cache_info", info},
                                    {"driver.kernel_cache_clear", clear}};
 
-int driver_kernel_store_init(void) { return tn_func_register_rows(rows, TN_COUNT(rows)); }
+int cache_init(void) { return tn_func_register_rows(rows, TN_COUNT(rows)); }
