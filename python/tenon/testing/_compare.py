@@ -327,7 +327,9 @@ class CompareBeforeAfter:
         if _is_fixture(transform):
             return transform
         is_pass = hasattr(transform, "info")  # passes are callable too
-        if inspect.isclass(transform) or is_pass or not callable(transform):
+        if is_pass:
+            return pytest.fixture(name="transform")(lambda self: _of_any_program(transform))
+        if inspect.isclass(transform) or not callable(transform):
             return pytest.fixture(name="transform")(lambda self: transform)
         names = list(inspect.signature(transform).parameters)
         if names[:1] != ["self"] or len(names) == 2 and names[1] in ("mod", "m"):
@@ -367,6 +369,16 @@ class CompareBeforeAfter:
                 f"IR after the pass differs from what is expected.\nbefore:\n{before}\n\n"
                 f"after:\n{after}\n\nexpected:\n{expected}\n\n{err}"
             ) from err
+
+
+def _of_any_program(run):
+    """A pass that takes single functions too, and returns what became of them."""
+    from .. import ir
+
+    def apply(program):
+        return run(ir.IRModule({"main": program}))["main"] if _is_function(program) else run(program)
+
+    return apply
 
 
 def _is_fixture(func):

@@ -26,9 +26,13 @@ typedef struct {
   const tn_map *pointers; /* pointer -> buffer that it is of; NULL: such uses do not count */
   tn_pmap loops;          /* variable of a loop inside the block -> Range */
   tn_pmap inside;         /* buffers declared inside the block -> what declares them */
-  tn_pmap matched;        /* MatchBufferRegion whose buffer is loaded or stored */
+  tn_pmap matched;        /* MatchBufferRegion whose buffer is accessed -> READ, WRITTEN, POINTER */
+  tn_pmap matched_data;   /* pointer of such a buffer -> MatchBufferRegion */
   arith_analyzer arith;
 } finder;
+
+/* How the buffer of a MatchBufferRegion is used; may be added up. */
+enum { READ = 1, WRITTEN = 2, POINTER = 4 };
 
 /* ---- bounds of an index ---- */
 
@@ -165,26 +169,51 @@ static int add_box(finder *f, region_set *set, tn_Buffer *b, tn_arr *box) {
   return tn_vec_push_obj(&set->buffers, b) || tn_vec_push_obj(&set->boxes, box) ? -1 : 0;
 }
 
-/* What is done with a part of a buffer under another name is done with that part. */
-static int add_matched(finder *f, region_set *set, const tn_Buffer *b) {
+static int note_use(finder *f, const tn_MatchBufferRegion *m, int64_t use) {
+  return tn_pmap_put_int(&f->matched, m, tn_pmap_get_int(&f->matched, m, 0) | use);
+}
+
+static const tn_MatchBufferRegion *match_of(const finder *f, const tn_Buffer *b) {
   const tn_obj *how = tn_pmap_get(&f->inside, b);
-  const tn_MatchBufferRegion *m = how ? TN_AS(MatchBufferRegion, how) : NULL;
-  if (!m) return 0;
-  TN_TRY(tn_pmap_put_int(&f->matched, m, 1));
-  return tn_pmap_has(&f->inside, m->source->buffer)
-             ? add_matched(f, set, m->source->buffer)
-             : add_box(f, set, m->source->buffer, m->source->region);
+  return how ? TN_AS(MatchBufferRegion, how) : NULL;
+}
+
+/* A box of a matched buffer in its source, whose first axes may be missing from the buffer. */
+static tn_arr *box_in_source(const tn_MatchBufferRegion *m, const tn_arr *box) {
+  TN_VEC(out);
+  tn_arr *source = m->source->region;
+  int64_t extra = source->len - (box ? box->len : 0);
+  if (!box || extra < 0) return source;
+  for (int64_t i = 0; i < source->len; ++i) {
+    const tn_Range *r = (tn_Range *)tn_arr_obj(source, i);
+    const tn_Range *at = i < extra ? NULL : (tn_Range *)tn_arr_obj(box, i - extra);
+    tn_expr *min = r->min, *shift = at ? at->min : NULL;
+    if (at) TN_TRYP(tir_match_types(&min, &shift, NULL));
+    if (at) TN_GETP(r, tir_range(tir_add(min, shift), at->extent));
+    TN_TRYP(tn_vec_push_obj(&out, r));
+  }
+  return tn_arr_from(&out);
+}
+
+/* What is done with a box of a buffer is, where the buffer is another name of a part of one, done
+   with the box of that part. Without a box: with all of it. */
+static int add_matched(finder *f, region_set *set, tn_Buffer *b, tn_arr *box) {
+  for (const tn_MatchBufferRegion *m; (m = match_of(f, b)); b = m->source->buffer) {
+    TN_TRY(note_use(f, m, set == &f->writes ? WRITTEN : READ));
+    TN_GET(box, box_in_source(m, box));
+  }
+  return !box || tn_pmap_has(&f->inside, b) ? 0 : add_box(f, set, b, box);
 }
 
 static int add_access(finder *f, region_set *set, tn_Buffer *b, const tn_arr *indices) {
   TN_VEC(out);
-  if (tn_pmap_has(&f->inside, b)) return add_matched(f, set, b);
-  for (int64_t i = 0; i < indices->len; ++i) {
-    tn_Range *r =
-        range_of(f, (tn_expr *)tn_arr_obj(indices, i), (tn_expr *)tn_arr_obj(b->shape, i));
-    if (!r || tn_vec_push_obj(&out, r)) return -1;
-  }
-  return add_box(f, set, b, tn_arr_from(&out));
+  tn_arr *box;
+  if (tn_pmap_has(&f->inside, b) && !match_of(f, b)) return 0;
+  for (int64_t i = 0; i < indices->len; ++i)
+    TN_TRY(tn_vec_push_obj(&out, range_of(f, (tn_expr *)tn_arr_obj(indices, i),
+                                          (tn_expr *)tn_arr_obj(b->shape, i))));
+  TN_GET(box, tn_arr_from(&out));
+  return add_matched(f, set, b, box);
 }
 
 /* ---- the walk ---- */
@@ -229,16 +258,15 @@ static int find_block(finder *f, const tn_BlockRealize *r) {
     for (int64_t i = 0; i < lists[k]->len; ++i) {
       const tn_BufferRegion *region = (tn_BufferRegion *)tn_arr_obj(lists[k], i);
       TN_VEC(out);
-      if (tn_pmap_has(&f->inside, region->buffer)) {
-        TN_TRY(add_matched(f, k ? &f->writes : &f->reads, region->buffer));
-        continue;
-      }
+      tn_arr *box;
+      if (tn_pmap_has(&f->inside, region->buffer) && !match_of(f, region->buffer)) continue;
       for (int64_t j = 0; j < region->region->len; ++j) {
         const tn_Range *range = (tn_Range *)tn_arr_obj(region->region, j);
         TN_TRY(tn_vec_push_obj(&out,
                                relaxed(f, range, (tn_expr *)tn_arr_obj(region->buffer->shape, j))));
       }
-      TN_TRY(add_box(f, k ? &f->writes : &f->reads, region->buffer, tn_arr_from(&out)));
+      TN_GET(box, tn_arr_from(&out));
+      TN_TRY(add_matched(f, k ? &f->writes : &f->reads, region->buffer, box));
     }
   }
   return 0;
@@ -275,7 +303,9 @@ static int find_access_ptr(finder *f, const tn_Call *c) {
 static int find(void *ctx, tn_obj *o) {
   finder *f = ctx;
   tn_Buffer *through = f->pointers && TN_IS(Var, o) ? pointed_to(f, o) : NULL;
+  const tn_MatchBufferRegion *by_pointer = TN_IS(Var, o) ? tn_pmap_get(&f->matched_data, o) : NULL;
   if (through) return add_whole(f, &f->opaque, through);
+  if (by_pointer) return note_use(f, by_pointer, POINTER);
   if (f->pointers && TN_AS(Call, o)) {
     int r = find_access_ptr(f, (const tn_Call *)o);
     if (r <= 0) return r;
@@ -302,20 +332,28 @@ static tn_arr *regions_of(const region_set *set) {
   return tn_arr_from(&out);
 }
 
+/* Through its pointer all of a matched buffer may be used; one that is not used counts as read. */
+static int add_by_pointer(finder *f, const tn_MatchBufferRegion *m) {
+  int64_t use = tn_pmap_get_int(&f->matched, m, 0);
+  if (use == 0 || use & POINTER) {
+    if (!(use & WRITTEN) || use & READ) TN_TRY(add_matched(f, &f->reads, m->buffer, NULL));
+    if (use & WRITTEN) TN_TRY(add_matched(f, &f->writes, m->buffer, NULL));
+  }
+  return 0;
+}
+
 static int scan(finder *f, const tn_Block *b) {
   for (int64_t i = 0; i < b->alloc_buffers->len; ++i)
     TN_TRY(tn_pmap_put(&f->inside, tn_arr_obj(b->alloc_buffers, i), b));
   for (int64_t i = 0; i < b->match_buffers->len; ++i) {
     const tn_MatchBufferRegion *m = (tn_MatchBufferRegion *)tn_arr_obj(b->match_buffers, i);
     TN_TRY(tn_pmap_put(&f->inside, m->buffer, m));
+    TN_TRY(tn_pmap_put(&f->matched_data, m->buffer->data, m));
   }
   if (b->init) TN_TRY(find(f, (tn_obj *)b->init));
   TN_TRY(find(f, (tn_obj *)b->body));
-  /* what is used by its pointer, if at all */
-  for (int64_t i = 0; i < b->match_buffers->len; ++i) {
-    const tn_MatchBufferRegion *m = (tn_MatchBufferRegion *)tn_arr_obj(b->match_buffers, i);
-    if (!tn_pmap_has(&f->matched, m)) TN_TRY(add_matched(f, &f->reads, m->buffer));
-  }
+  for (int64_t i = 0; i < b->match_buffers->len; ++i)
+    TN_TRY(add_by_pointer(f, (tn_MatchBufferRegion *)tn_arr_obj(b->match_buffers, i)));
   return 0;
 }
 
@@ -327,6 +365,7 @@ static void finder_fini(finder *f) {
   tn_pmap_fini(&f->loops);
   tn_pmap_fini(&f->inside);
   tn_pmap_fini(&f->matched);
+  tn_pmap_fini(&f->matched_data);
 }
 
 /* What a reduction writes is not among its reads. */

@@ -3,13 +3,15 @@
 #include "tir/transforms/device_impl.h"
 
 /* A function that names its target keeps it. Where callers from outside need a host and it names
-   none, it gets that of the new target. */
+   none, it gets that of the new target. What only the module calls needs no host. */
 tn_PrimFunc *tir_bind_target(tn_PrimFunc *f, const tn_pass_ctx *c) {
   TN_CHECKP(c->nargs == 1 && tn_any_is_obj(&c->args[0]), TypeError, NULL,
             "tir.BindTarget: expected a target");
   tn_obj *target = tir_func_attr(f, "target"), *host = tir_target_host(c->args[0].v.obj);
-  if (!target) return tir_with_attr(f, "target", c->args[0].v.obj);
-  if (!host || tir_target_host(target) || !tir_func_attr(f, "global_symbol")) return f;
+  bool exposed = tir_func_attr(f, "global_symbol") != NULL;
+  if (!target && exposed) return tir_with_attr(f, "target", c->args[0].v.obj);
+  if (!target) return tir_with_attr(f, "target", tir_target_without_host(c->args[0].v.obj));
+  if (!host || tir_target_host(target) || !exposed) return f;
   TN_GETP(target, tir_target_with_host(target, host));
   return tir_with_attr(f, "target", target);
 }

@@ -18,6 +18,7 @@
 #include "ir/module.h"
 #include "tir/transforms/packed_impl.h"
 
+enum { DEVICE_ALIGN = 64 }; /* bytes: the least that workspaces on devices other than the CPU have */
 enum { CODE_INT = 0, CODE_FLOAT = 2, CODE_HANDLE = 3, CODE_DLTENSOR = 7, CODE_STR = 11 };
 
 typedef struct {
@@ -212,6 +213,11 @@ static tn_stmt *fail_if(tn_expr *cond) {
   return (tn_stmt *)TN_NEW(IfThenElse, .condition = cond, .then_case = fail);
 }
 
+static bool on_cpu(const lowerer *x) {
+  int64_t device;
+  return !x->device_type || (tir_as_int((tn_obj *)x->device_type, &device) && device == kDLCPU);
+}
+
 /* Small ones of constant size stay: they are put on the stack. */
 static bool stays(const lowerer *x, const tn_Allocate *op, tn_expr **bytes) {
   tn_dtype u64 = tn_dtype_of(kDLUInt, 64, 1);
@@ -228,9 +234,15 @@ static bool stays(const lowerer *x, const tn_Allocate *op, tn_expr **bytes) {
     *bytes = tir_mul(*bytes, tir_cast(u64, e, NULL));
   }
   if (strcmp(scope, "global") != 0) return true; /* memory of another kind: of its own device */
-  int64_t device;
-  bool cpu = !x->device_type || (tir_as_int((tn_obj *)x->device_type, &device) && device == kDLCPU);
-  return cpu && known && size > 0 && size < TIR_STACK_BYTES;
+  return on_cpu(x) && known && size > 0 && size < TIR_STACK_BYTES;
+}
+
+/* A buffer is declared as long as its memory is there. */
+static tn_stmt *followed_by(tn_stmt *s, tn_stmt *last) {
+  const tn_DeclBuffer *decl = s && last ? TN_AS(DeclBuffer, s) : NULL;
+  if (!decl) return tir_seq2(s, last);
+  return (tn_stmt *)TN_NEW(DeclBuffer, .buffer = decl->buffer,
+                           .body = followed_by(decl->body, last));
 }
 
 static tn_stmt *lower_allocate(tn_mut *m, tn_Allocate *op) {
@@ -245,7 +257,11 @@ static tn_stmt *lower_allocate(tn_mut *m, tn_Allocate *op) {
                           tir_i32(r->dtype.code), tir_i32(r->dtype.bits));
   tn_expr *give = tir_call(TN_I32, TIR_OP_TVMBackendFreeWorkspace, 3, type, id, r->buffer_var);
   tn_stmt *check = fail_if(tir_call(TN_BOOL1, TIR_OP_isnullptr, 1, r->buffer_var));
-  tn_stmt *body = tir_seq2(tir_seq2(check, r->body), fail_if(tir_ne(give, tir_i32(0))));
+  tn_stmt *body = tir_seq2(check, followed_by(r->body, fail_if(tir_ne(give, tir_i32(0)))));
+  if (body && !on_cpu(x))
+    body = (tn_stmt *)TN_NEW(AttrStmt, .node = (tn_obj *)r->buffer_var,
+                             .attr_key = tn_str_from("storage_alignment"),
+                             .value = tir_i32(DEVICE_ALIGN), .body = body);
   return (tn_stmt *)TN_NEW(LetStmt, .var = r->buffer_var, .value = get, .body = body);
 }
 
@@ -302,12 +318,14 @@ static tn_stmt *lower_for(tn_mut *m, tn_For *op) {
   return tir_for_with(op, min, extent, lower_body(m, op->body));
 }
 
+/* The device is needed here only: its attributes go. */
 static tn_stmt *lower_attr(tn_mut *m, tn_AttrStmt *op) {
   lowerer *x = m->ctx;
   tn_expr *type = x->device_type, *id = x->device_id;
-  if (tn_str_eq(op->attr_key, "device_type")) x->device_type = op->value;
-  if (tn_str_eq(op->attr_key, "device_id")) x->device_id = op->value;
-  tn_stmt *r = tn_mut_children(m, op);
+  bool is_type = tn_str_eq(op->attr_key, "device_type"), is_id = tn_str_eq(op->attr_key, "device_id");
+  if (is_type) x->device_type = op->value;
+  if (is_id) x->device_id = op->value;
+  tn_stmt *r = is_type || is_id ? tn_mut_visit(m, op->body) : tn_mut_children(m, op);
   x->device_type = type, x->device_id = id;
   return r;
 }
