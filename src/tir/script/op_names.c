@@ -59,7 +59,7 @@ tir_dtype_place tir_op_dtype_place(const tn_Op *op) {
 /* Types of results that do not follow from the first argument. */
 static const struct {
   const char *name;
-  enum { AS_I32, AS_U32, AS_HANDLE, AS_BOOL, AS_VOID, AS_SECOND } type;
+  enum { AS_I32, AS_U32, AS_HANDLE, AS_BOOL, AS_COUNT, AS_VOID, AS_SECOND } type;
 } result_types[] = {
     {"call_packed", AS_I32},
     {"call_cpacked", AS_I32},
@@ -90,6 +90,7 @@ static const struct {
     {"isfinite", AS_BOOL},
     {"isnullptr", AS_BOOL},
     {"assume", AS_BOOL},
+    {"clz", AS_COUNT},
     {"tvm_struct_set", AS_I32},
     {"tvm_storage_sync", AS_I32},
     {"tvm_throw_last_error", AS_I32},
@@ -130,6 +131,7 @@ tn_dtype tir_op_script_dtype(const char *name, const tn_any *args, int64_t n) {
     case AS_U32: return tn_dtype_of(kDLUInt, 32, 1);
     case AS_HANDLE: return TN_HANDLE;
     case AS_BOOL: return tn_dtype_of(kDLUInt, 1, lanes);
+    case AS_COUNT: return tn_dtype_of(kDLInt, 32, lanes);
     case AS_VOID: return TN_VOID;
     case AS_SECOND: first = n > 1 ? args[1].v.obj : NULL; break;
     }

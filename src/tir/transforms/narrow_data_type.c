@@ -85,6 +85,31 @@ static tn_obj *look_attr(tn_mut *m, tn_AttrStmt *op) {
   return tn_mut_visit(m, op->body) ? (tn_obj *)op : NULL;
 }
 
+/* Iterators of blocks are bound as loop variables are; the values that they get must fit too. */
+static tn_obj *look_realize(tn_mut *m, tn_BlockRealize *op) {
+  looker *l = m->ctx;
+  narrower *x = l->x;
+  for (int64_t i = 0; i < op->iter_values->len; ++i) {
+    tn_expr *value = (tn_expr *)tn_arr_obj(op->iter_values, i);
+    const tn_IterVar *axis = (const tn_IterVar *)tn_arr_obj(op->block->iter_vars, i);
+    *l->any |= narrow_is_wide(x, axis->var->dtype);
+    if (!look_index(m, value) || !look_index(m, axis->dom->min) ||
+        !look_index(m, axis->dom->extent) ||
+        arith_bind_range(&x->known, axis->var, axis->dom, true))
+      return NULL;
+    tn_expr *end = tir_add(axis->dom->min, axis->dom->extent);
+    if (!end) return NULL;
+    if (narrow_bits(x, end) > x->bits || narrow_bits(x, value) > x->bits)
+      TN_TRYP(tn_pmap_put_int(&x->wide, axis->var, 1));
+  }
+  if (!tn_mut_visit(m, op->predicate)) return NULL;
+  return tn_mut_children(m, op->block) ? (tn_obj *)op : NULL;
+}
+
+static tn_obj *look_range(tn_mut *m, tn_Range *r) {
+  return look_index(m, r->min) && look_index(m, r->extent) ? (tn_obj *)r : NULL;
+}
+
 static tn_obj *skip(tn_mut *m, tn_obj *o) {
   (void)m;
   return o;
@@ -121,6 +146,9 @@ int narrow_find_wide(narrower *x, const tn_PrimFunc *f, bool *any) {
                                       TN_CASE(For, look_for),
                                       TN_CASE(AttrStmt, look_attr),
                                       TN_CASE(BufferStore, look_store),
+                                      TN_CASE(BlockRealize, look_realize),
+                                      TN_CASE(Range, look_range),
+                                      TN_CASE(IterVar, skip),
                                       TN_CASE(Buffer, skip),
                                       TN_CASE(Map, skip)};
   looker l = {x, any};
@@ -133,11 +161,14 @@ void narrow_fini(narrower *x) {
   arith_fini(&x->known);
   tn_pmap_fini(&x->wide);
   tn_pmap_fini(&x->narrow);
-  tn_pmap_fini(&x->kept);
 }
 
 /* A statement that binds a variable which could be narrower. */
 static bool is_wide(const tn_stmt *s, const void *arg) {
+  const tn_BlockRealize *realize = TN_AS(BlockRealize, s);
+  const tn_arr *axes = realize ? realize->block->iter_vars : NULL;
+  for (int64_t i = 0; axes && i < axes->len; ++i)
+    if (narrow_is_wide(arg, ((const tn_IterVar *)tn_arr_obj(axes, i))->var->dtype)) return true;
   const tn_For *loop = TN_AS(For, s);
   const tn_AttrStmt *attr = TN_AS(AttrStmt, s);
   const tn_IterVar *axis = attr ? TN_AS(IterVar, attr->node) : NULL;
@@ -157,16 +188,31 @@ tn_PrimFunc *tir_narrow_data_type(tn_PrimFunc *f, const tn_pass_ctx *c) {
   return any ? narrow_rewrite(&x, f) : f;
 }
 
+/* Elements of buffers are data, which is never cut. */
+static int refuse_wide(const tn_Buffer *b, const char *where) {
+  bool wide = b->dtype.code == kDLInt && b->dtype.bits > 32;
+  TN_CHECK(!wide, TenonError, b->span,
+           "The buffer %s in the function %s has dtype %s: ForceNarrowIndexToInt32 narrows "
+           "indices, not data (use int32 elements, or NarrowDataType)",
+           tn_cstr(b->name), where, TN_DT(b->dtype));
+  return 0;
+}
+
+static int refuse_allocated(void *ctx, tn_obj *o) {
+  const tn_Block *b = TN_AS(Block, o);
+  const tn_DeclBuffer *d = TN_AS(DeclBuffer, o);
+  (void)ctx;
+  for (int64_t i = 0; b && i < b->alloc_buffers->len; ++i)
+    TN_TRY(refuse_wide((const tn_Buffer *)tn_arr_obj(b->alloc_buffers, i), "allocated buffers"));
+  return d ? refuse_wide(d->buffer, "declared buffers") : 0;
+}
+
 tn_PrimFunc *tir_force_narrow_index(tn_PrimFunc *f, const tn_pass_ctx *c) {
   __attribute__((cleanup(narrow_fini))) narrower x = {.bits = 32, .force = true};
   tn_any k, v;
   (void)c;
-  for (int64_t i = 0; tn_map_at(f->buffer_map, i, &k, &v); ++i) {
-    const tn_Buffer *b = (const tn_Buffer *)v.v.obj;
-    TN_CHECKP(!narrow_is_wide(&x, b->dtype), ValueError, b->span,
-              "The buffer %s in the function buffer map has dtype %s: ForceNarrowIndexToInt32 "
-              "cannot narrow what is passed",
-              tn_cstr(b->name), TN_DT(b->dtype));
-  }
-  return narrow_rewrite(&x, f);
+  for (int64_t i = 0; tn_map_at(f->buffer_map, i, &k, &v); ++i)
+    TN_TRYP(refuse_wide((const tn_Buffer *)v.v.obj, "buffer map"));
+  TN_TRYP(tn_post_order(f->body, refuse_allocated, NULL));
+  return narrow_rewrite_all(&x, f);
 }

@@ -8,15 +8,14 @@
 
 typedef struct {
   int bits;             /**< of narrow integers */
-  bool force;           /**< everything is narrow, whether it fits or not; buffers too */
-  bool all;             /**< with force: indices of any type become `bits` wide, passed variables
-                           that are part of them too; elements of buffers stay */
+  bool force;           /**< indices are narrow, whether they fit or not, and so are variables that
+                           are passed and part of them */
+  bool all;             /**< with force: indices of any type become `bits` wide */
   bool index;           /**< the visited expression is an index or a part of one */
   int need;             /**< in an index: bits that the expression around needs */
   arith_analyzer known; /**< ranges of loop variables */
   tn_pmap wide;         /**< variables that do not fit */
   tn_pmap narrow;       /**< tn_Var -> its narrow replacement */
-  tn_pmap kept;         /**< buffers of parameters, whose elements keep their type */
 } narrower;
 
 /** Notes in x->wide which loop variables are part of indices that do not fit. *any: there are
@@ -24,6 +23,8 @@ typedef struct {
 int narrow_find_wide(narrower *x, const tn_PrimFunc *f, bool *any);
 /** The function with narrow indices. NULL with an error. */
 tn_PrimFunc *narrow_rewrite(narrower *x, tn_PrimFunc *f);
+/** The same with `force`: its parameters too. */
+tn_PrimFunc *narrow_rewrite_all(narrower *x, tn_PrimFunc *f);
 void narrow_fini(narrower *x);
 
 /** Can values of the type become narrower (with `all`: get the other type)? */

@@ -37,7 +37,7 @@ static tn_expr *index_of(tn_mut *m, tn_expr *e, tn_dtype t) {
 static tn_obj *use_var(tn_mut *m, tn_Var *v) {
   narrower *x = m->ctx;
   tn_expr *r = tn_pmap_get(&x->narrow, v);
-  if (!r && x->all && x->index) TN_GETP(r, (tn_expr *)bind(x, v));
+  if (!r && x->force && x->index) TN_GETP(r, (tn_expr *)bind(x, v));
   if (!r || r == (tn_expr *)v) return (tn_obj *)v;
   return x->index ? (tn_obj *)r : (tn_obj *)tir_cast(v->dtype, r, NULL);
 }
@@ -79,6 +79,15 @@ static tn_obj *use_compare(tn_mut *m, tn_expr *e) {
                                   : (tn_obj *)tir_binary(e->hdr.type_index, a, b, op->span);
 }
 
+/* An integer before its sign was extended: converted further it gives the same. */
+static tn_expr *unextended(tn_expr *e) {
+  const tn_Cast *c = TN_AS(Cast, e);
+  bool extended = c && ir_is_int(ir_with_lanes(e->dtype, 1)) &&
+                  ir_is_int(ir_with_lanes(c->value->dtype, 1)) &&
+                  c->value->dtype.bits < e->dtype.bits;
+  return extended ? c->value : e;
+}
+
 static tn_obj *use_cast(tn_mut *m, tn_Cast *e) {
   narrower *x = m->ctx;
   bool index = x->index && ir_is_int(ir_with_lanes(e->value->dtype, 1));
@@ -90,6 +99,7 @@ static tn_obj *use_cast(tn_mut *m, tn_Cast *e) {
   x->index = was, x->need = outer;
   if (!v) return NULL;
   if (fits) return (tn_obj *)tir_cast(narrow_type(x, e->dtype), v, NULL);
+  if (v != e->value) v = unextended(v);
   return v == e->value ? (tn_obj *)e : (tn_obj *)tir_cast(e->dtype, v, e->span);
 }
 
@@ -120,11 +130,30 @@ static tn_obj *use_broadcast(tn_mut *m, tn_Broadcast *e) {
   return v == e->value ? (tn_obj *)e : (tn_obj *)tir_broadcast(v, (int)e->lanes, NULL);
 }
 
+/* Leading zeros of an index that is not negative are those of the narrow one, and as many more as
+   the types differ. NULL without an error: the argument has to stay wide. */
+static tn_expr *use_clz(tn_mut *m, const tn_Call *e) {
+  narrower *x = m->ctx;
+  tn_expr *value = (tn_expr *)tn_arr_obj(e->args, 0);
+  tn_dtype t = value->dtype;
+  if (!x->force || !narrow_is_wide(x, t) || t.bits < x->bits ||
+      arith_const_bound(&x->known, value).min < 0)
+    return NULL;
+  tn_expr *now = visit_as(m, value, true);
+  if (!now || now->dtype.bits != x->bits) return NULL;
+  tn_expr *zeros = tir_call(e->dtype, TIR_OP_clz, 1, now);
+  return zeros ? tir_add(tir_sub(zeros, tir_const_int(e->dtype, x->bits)),
+                         tir_const_int(e->dtype, t.bits))
+               : NULL;
+}
+
 /* Arguments keep their types: they are values, but those of conditions and choices. */
 static tn_obj *use_call(tn_mut *m, tn_Call *e) {
   narrower *x = m->ctx;
   TN_VEC(v);
   bool choice = tir_as_call((tn_obj *)e, TIR_OP_if_then_else) != NULL, same = true;
+  tn_expr *zeros = tir_as_call((tn_obj *)e, TIR_OP_clz) ? use_clz(m, e) : NULL;
+  if (zeros || tn_error_pending()) return (tn_obj *)zeros;
   for (int64_t i = 0; i < e->args->len; ++i) {
     tn_obj *old = tn_arr_obj(e->args, i);
     tn_obj *now = visit_as(m, old, choice && i > 0 && x->index);
@@ -161,12 +190,7 @@ static tn_obj *use_buffer(tn_mut *m, tn_Buffer *b) {
   TN_GETP(copy.shape, visit_as(m, b->shape, x->force));
   TN_GETP(copy.strides, visit_as(m, b->strides, x->force));
   if (b->elem_offset) TN_GETP(copy.elem_offset, visit_as(m, b->elem_offset, x->force));
-  if (x->force && !x->all && narrow_is_wide(x, b->dtype) && !tn_pmap_has(&x->kept, b)) {
-    copy.dtype = narrow_type(x, b->dtype);
-    TN_GETP(copy.data, tir_pointer_var(tn_cstr(b->data->name), copy.dtype, tir_buffer_scope(b)));
-    TN_TRYP(tn_pmap_put(&x->narrow, b->data, copy.data));
-  }
-  bool same = copy.shape == b->shape && copy.strides == b->strides && copy.data == b->data &&
+  bool same = copy.shape == b->shape && copy.strides == b->strides &&
               copy.elem_offset == b->elem_offset;
   return same ? (tn_obj *)b : tn_node_copy(&tn_type_Buffer, &copy);
 }
@@ -207,6 +231,16 @@ static tn_obj *use_store(tn_mut *m, tn_BufferStore *op) {
 
 /* ---- statements ---- */
 
+/* The thread axis that a loop is bound to has the type of the loop's variable. */
+static tn_IterVar *bound_to(const tn_IterVar *axis, tn_dtype t) {
+  tn_IterVar copy = *axis;
+  TN_GETP(copy.var, tir_var(tn_cstr(axis->var->name), t));
+  if (axis->dom)
+    TN_GETP(copy.dom, tir_range(tir_cast(t, axis->dom->min, NULL),
+                                tir_cast(t, axis->dom->extent, NULL)));
+  return tn_node_copy(&tn_type_IterVar, &copy);
+}
+
 static tn_obj *use_for(tn_mut *m, tn_For *op) {
   narrower *x = m->ctx;
   tn_For copy = *op;
@@ -218,6 +252,8 @@ static tn_obj *use_for(tn_mut *m, tn_For *op) {
                            : index_of(m, op->min, op->min->dtype));
   TN_GETP(copy.extent, narrow ? index_of(m, op->extent, copy.loop_var->dtype)
                               : index_of(m, op->extent, op->extent->dtype));
+  if (narrow && op->thread_binding && narrow_is_wide(x, op->thread_binding->var->dtype))
+    TN_GETP(copy.thread_binding, bound_to(op->thread_binding, copy.loop_var->dtype));
   TN_GETP(copy.body, tn_mut_visit(m, op->body));
   bool same = !narrow && copy.min == op->min && copy.extent == op->extent && copy.body == op->body;
   return same ? (tn_obj *)op : tn_node_copy(&tn_type_For, &copy);
@@ -309,17 +345,6 @@ static tn_obj *use_range(tn_mut *m, tn_Range *r) {
   return (tn_obj *)tir_range(min, extent);
 }
 
-static tn_obj *use_allocate(tn_mut *m, tn_Allocate *op) {
-  narrower *x = m->ctx;
-  tn_Allocate *r = tn_mut_children(m, op);
-  tn_Var *data = r ? tn_pmap_get(&x->narrow, op->buffer_var) : NULL;
-  if (!data) return (tn_obj *)r;
-  tn_Allocate copy = *r;
-  copy.buffer_var = data;
-  copy.dtype = narrow_type(x, op->dtype);
-  return tn_node_copy(&tn_type_Allocate, &copy);
-}
-
 static tn_obj *skip(tn_mut *m, tn_obj *o) {
   (void)m;
   return o;
@@ -359,16 +384,12 @@ static const tn_mut_case cases[] = {TN_CASE(Var, use_var),
                                     TN_CASE(Range, use_range),
                                     TN_CASE(BlockRealize, use_realize),
                                     TN_CASE(Block, use_block),
-                                    TN_CASE(Allocate, use_allocate),
                                     TN_CASE(Map, skip)};
 
 /* The buffers of the parameters with narrow shapes. */
 static tn_map *narrow_buffers(tn_mut *m, tn_map *buffers) {
-  narrower *x = m->ctx;
   tn_map *r = buffers;
   tn_any k, v;
-  for (int64_t i = 0; tn_map_at(buffers, i, &k, &v); ++i)
-    TN_TRYP(tn_pmap_put_int(&x->kept, v.v.obj, 1));
   for (int64_t i = 0; tn_map_at(buffers, i, &k, &v); ++i) {
     tn_obj *b = tn_mut_visit(m, v.v.obj);
     if (!b) return NULL;
@@ -397,15 +418,19 @@ static tn_arr *bound_params(const narrower *x, const tn_arr *params) {
 }
 
 /* Twice: a variable may be used as a value before it is known to be part of an index. */
+tn_PrimFunc *narrow_rewrite_all(narrower *x, tn_PrimFunc *f) {
+  tn_PrimFunc *once, *twice;
+  TN_GETP(once, narrow_rewrite(x, f));
+  if (once == f) return f;
+  TN_GETP(twice, narrow_rewrite(x, f));
+  tn_PrimFunc copy = *twice;
+  TN_GETP(copy.params, bound_params(x, f->params));
+  return tn_node_copy(&tn_type_PrimFunc, &copy);
+}
+
 tn_PrimFunc *tir_with_index_type(tn_PrimFunc *f, tn_dtype t) {
   __attribute__((cleanup(narrow_fini))) narrower x = {.bits = t.bits, .force = true, .all = true};
-  tn_PrimFunc *once, *twice;
   TN_CHECKP(t.code == kDLInt && t.lanes == 1 && t.bits > 1, ValueError, f->span,
             "index type: expected a signed integer such as int64, got %s", TN_DT(t));
-  TN_GETP(once, narrow_rewrite(&x, f));
-  if (once == f) return f;
-  TN_GETP(twice, narrow_rewrite(&x, f));
-  tn_PrimFunc copy = *twice;
-  TN_GETP(copy.params, bound_params(&x, f->params));
-  return tn_node_copy(&tn_type_PrimFunc, &copy);
+  return narrow_rewrite_all(&x, f);
 }
