@@ -12,7 +12,10 @@
 #ifndef TN_BASE_JSON_H_
 #define TN_BASE_JSON_H_
 
+#include <string.h>
+
 #include "base/buf.h"
+#include "base/number.h"
 
 typedef enum {
   TN_JSON_NULL,
@@ -70,7 +73,17 @@ TN_API tn_bytes_view tn_json_raw(const tn_json *j, tn_json_at x);
 TN_API void tn_json_text(const tn_json *j, tn_json_at x, tn_buf *out);
 /** An integer that fits 64 bits and has neither fraction nor exponent. */
 TN_API bool tn_json_int(const tn_json *j, tn_json_at x, int64_t *out);
-/** The same of a piece of text. */
+/** Any number, as a double; false where it is not a number, or longer than any double. */
+static inline bool tn_json_double(const tn_json *j, tn_json_at x, double *out) {
+  char text[400]; /* the longest double in full has 327 digits after its point */
+  tn_bytes_view raw = tn_json_raw(j, x);
+  if (j->tokens[x].kind != TN_JSON_NUMBER || raw.size >= sizeof text) return false;
+  memcpy(text, raw.data, raw.size);
+  text[raw.size] = '\0';
+  *out = tn_strtod(text, NULL);
+  return true;
+}
+/** tn_json_int of a piece of text. */
 TN_API bool tn_text_int(const char *text, size_t n, int64_t *out);
 
 #endif /* TN_BASE_JSON_H_ */

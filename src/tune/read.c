@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/number.h"
 #include "base/scope.h"
 #include "tune/records.h"
 #include "object/containers.h"
@@ -55,14 +54,7 @@ static tn_json_at element(const tn_json *j, tn_json_at list, int i) {
 }
 
 static bool number_of(const tn_json *j, tn_json_at x, double *out) {
-  char text[64];
-  if (!tn_json_is(j, x, TN_JSON_NUMBER)) return false;
-  tn_bytes_view raw = tn_json_raw(j, x);
-  if (raw.size >= sizeof text) return false;
-  memcpy(text, raw.data, raw.size);
-  text[raw.size] = 0;
-  *out = tn_strtod(text, NULL);
-  return true;
+  return x && tn_json_double(j, x, out);
 }
 
 /* ---- one record ---- */

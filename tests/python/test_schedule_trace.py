@@ -191,6 +191,46 @@ def test_simplified():
     ]
 
 
+def test_what_lists_name_is_used():
+    """Handles in lists of inputs count: consumers, blocks of blockize."""
+    sch = tir.Schedule(chain())
+    blocks = [sch.get_block("B"), sch.get_block("C")]
+    sch.blockize(blocks)
+    kinds = [str(inst.kind.name) for inst in sch.trace.simplified(False).insts]
+    assert kinds == ["GetBlock", "GetBlock", "Blockize"]
+
+
+def test_annotations_keep_their_types():
+    sch, other = tir.Schedule(scale()), tir.Schedule(scale())
+    sch.annotate("B", "wide", tir.const(5, "int64"))
+    sch.trace.apply_to_schedule(other)
+    assert other.get(other.get_block("B")).annotations["wide"].dtype == "int64"
+    with pytest.raises(TypeError, match="ann_val: expected a value, got None"):
+        sch.annotate("B", "nothing", None)
+    sch.annotate("B", "endless", float("inf"))
+    with pytest.raises(ValueError, match="JSON has no number for inf"):
+        sch.trace.as_json()
+
+
+def test_wrong_arguments_name_the_parameter():
+    sch = tir.Schedule(scale())
+    i, j = sch.get_loops("B")
+    for step, args, message in [
+        (sch.split, ("i", [2, 2]), "split: loop: expected the handle of a loop"),
+        (sch.split, (i, 4), "split: factors: expected a list of extents, got int"),
+        (sch.fuse, (i, "j"), r"fuse: loops\[1\]: expected the handle of a loop"),
+        (sch.get_loops, (i,), "get_loops: block: expected a block"),
+        (sch.cache_read, ("B", 1.5, "local"), "read_buffer_index: expected a number, a name"),
+        (sch.sample_categorical, ([1, "x"], [0.5, 0.5]), r"candidates\[1\]: expected an int"),
+    ]:
+        with pytest.raises(TypeError, match=message):
+            step(*args)
+    with pytest.raises(ValueError, match="the block writes 0 buffers D, expected one"):
+        sch.set_scope("B", "D", "local")
+    with pytest.raises(TypeError, match="JSON has no Var"):
+        Trace.apply_json_to_schedule([[["GetBlock", [], [tir.Var("x", "int32")], []]], []], sch)
+
+
 def test_instructions():
     sch = loops_done()
     inst = sch.trace.insts[2]

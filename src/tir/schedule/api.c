@@ -1,7 +1,6 @@
-/* Types of schedules and the functions Python programs call. */
-#include <string.h>
-
+/* Types of schedules and the functions that programs call, but for steps (steps.c). */
 #include "tir/schedule/api.h"
+#include "tir/schedule/blocks.h"
 #include "tir/schedule/schedule_impl.h"
 #include "tir/tir_impl.h"
 
@@ -9,11 +8,6 @@ TN_NODES_DEFINE(TN_SCHEDULE_NODES, schedule_types)
 
 #define SCHEDULE SCH_ARG_SCHEDULE
 #define HANDLE   SCH_ARG_HANDLE
-
-static int text_or_null(const tn_any *a, const char **out) {
-  *out = NULL;
-  return a->type_index == TN_NONE ? 0 : tn_any_to_cstr(a, out);
-}
 
 /* @param of whose symbols and steps it begins with; NULL: none */
 static tn_TirSchedule *new_schedule(tn_IRModule *mod, const tn_TirSchedule *of, int64_t debug,
@@ -73,26 +67,6 @@ static int f_work_on(TN_ARGS) {
   return tn_field_set((tn_obj *)s, tn_type_field(&tn_type_TirSchedule, "work_name"), &value);
 }
 
-static int f_get_block(TN_ARGS) {
-  const char *name, *func;
-  SCHEDULE("Schedule.get_block", 3);
-  TN_TRY(tn_any_to_cstr(&args[1], &name));
-  TN_TRY(text_or_null(&args[2], &func));
-  return tn_ret_obj(ret, sch_get_block(s, name, func));
-}
-
-static int f_get_loops(TN_ARGS) {
-  SCHEDULE("Schedule.get_loops", 2);
-  HANDLE(BlockRV, block, 1);
-  return tn_ret_obj(ret, sch_get_loops(s, block));
-}
-
-static int f_get_child_blocks(TN_ARGS) {
-  SCHEDULE("Schedule.get_child_blocks", 2);
-  HANDLE(Object, rv, 1);
-  return tn_ret_obj(ret, sch_get_child_blocks(s, rv));
-}
-
 static int f_get(TN_ARGS) {
   SCHEDULE("Schedule.get", 2);
   HANDLE(Object, rv, 1);
@@ -109,112 +83,6 @@ static int f_remove_rv(TN_ARGS) {
   return value.v.obj
              ? tn_field_set((tn_obj *)s, tn_type_field(&tn_type_TirSchedule, "symbols"), &value)
              : -1;
-}
-
-static int f_split(TN_ARGS) {
-  bool preserve, no_predicate;
-  SCHEDULE("Schedule.split", 5);
-  HANDLE(LoopRV, loop, 1);
-  HANDLE(Array, factors, 2);
-  TN_TRY(tn_any_to_bool(&args[3], &preserve));
-  TN_TRY(tn_any_to_bool(&args[4], &no_predicate));
-  return tn_ret_obj(ret, sch_split(s, loop, factors, preserve, no_predicate));
-}
-
-static int f_fuse(TN_ARGS) {
-  bool preserve;
-  SCHEDULE("Schedule.fuse", 3);
-  HANDLE(Array, loops, 1);
-  TN_TRY(tn_any_to_bool(&args[2], &preserve));
-  return tn_ret_obj(ret, sch_fuse(s, loops, preserve));
-}
-
-static int f_reorder(TN_ARGS) {
-  SCHEDULE("Schedule.reorder", 2);
-  HANDLE(Array, loops, 1);
-  return sch_reorder(s, loops);
-}
-
-/* (schedule, loop, kind of the loop, thread axis or None) */
-static int f_set_kind(TN_ARGS) {
-  int64_t kind;
-  const char *thread;
-  SCHEDULE("Schedule.bind", 4);
-  HANDLE(LoopRV, loop, 1);
-  TN_TRY(tn_any_to_int(&args[2], &kind));
-  TN_TRY(text_or_null(&args[3], &thread));
-  TN_CHECK(kind >= TIR_FOR_SERIAL && kind <= TIR_FOR_THREAD_BINDING &&
-               (kind == TIR_FOR_THREAD_BINDING) == (thread != NULL),
-           ValueError, NULL, "schedule: loop kind %lld", (long long)kind);
-  return sch_set_kind(s, loop, (tir_for_kind)kind, thread);
-}
-
-static int f_annotate(TN_ARGS) {
-  const char *key;
-  SCHEDULE("Schedule.annotate", 4);
-  HANDLE(Object, rv, 1);
-  TN_TRY(tn_any_to_cstr(&args[2], &key));
-  return sch_annotate(s, rv, key, args[3]);
-}
-
-static int f_compute_inline(TN_ARGS) {
-  SCHEDULE("Schedule.compute_inline", 2);
-  HANDLE(BlockRV, block, 1);
-  return sch_compute_inline(s, block);
-}
-
-static int f_reverse_compute_inline(TN_ARGS) {
-  SCHEDULE("Schedule.reverse_compute_inline", 2);
-  HANDLE(BlockRV, block, 1);
-  return sch_reverse_compute_inline(s, block);
-}
-
-static int f_decompose_reduction(TN_ARGS) {
-  SCHEDULE("Schedule.decompose_reduction", 3);
-  HANDLE(BlockRV, block, 1);
-  HANDLE(LoopRV, loop, 2);
-  return tn_ret_obj(ret, sch_decompose_reduction(s, block, loop));
-}
-
-static int f_neighbours(TN_ARGS) {
-  bool producers;
-  SCHEDULE("Schedule.get_producers", 3);
-  HANDLE(BlockRV, block, 1);
-  TN_TRY(tn_any_to_bool(&args[2], &producers));
-  return tn_ret_obj(ret, sch_get_neighbours(s, block, producers));
-}
-
-static int f_output_blocks(TN_ARGS) {
-  SCHEDULE("Schedule.get_output_blocks", 2);
-  HANDLE(BlockRV, block, 1);
-  return tn_ret_obj(ret, sch_get_output_blocks(s, block));
-}
-
-static int f_add_unit_loop(TN_ARGS) {
-  SCHEDULE("Schedule.add_unit_loop", 2);
-  HANDLE(Object, rv, 1);
-  return tn_ret_obj(ret, sch_add_unit_loop(s, rv));
-}
-
-static int f_set_scope(TN_ARGS) {
-  int64_t index;
-  const char *scope;
-  SCHEDULE("Schedule.set_scope", 4);
-  HANDLE(BlockRV, block, 1);
-  TN_TRY(tn_any_to_int(&args[2], &index));
-  TN_TRY(tn_any_to_cstr(&args[3], &scope));
-  return sch_set_scope(s, block, index, scope);
-}
-
-/* (trace, instructions, decisions): what the trace consists of from now on */
-static int f_trace_set(TN_ARGS) {
-  TN_NARGS("tir.Trace", 3);
-  HANDLE(Trace, trace, 0);
-  HANDLE(Array, insts, 1);
-  HANDLE(Map, decisions, 2);
-  tn_any steps = tn_any_obj(insts), chosen = tn_any_obj(decisions);
-  TN_TRY(tn_field_set((tn_obj *)trace, tn_type_field(&tn_type_Trace, "insts"), &steps));
-  return tn_field_set((tn_obj *)trace, tn_type_field(&tn_type_Trace, "decisions"), &chosen);
 }
 
 static int f_intrin(TN_ARGS) {
@@ -246,28 +114,23 @@ static int f_intrin_get(TN_ARGS) {
   return intrin ? tn_ret_obj(ret, intrin) : 0;
 }
 
+static int f_can_decompose_padding(TN_ARGS) {
+  bool can = false;
+  SCHEDULE("Schedule.can_decompose_padding", 3);
+  HANDLE(BlockRV, block, 1);
+  HANDLE(LoopRV, loop, 2);
+  TN_TRY(sch_can_decompose_padding(s, block, loop, &can));
+  *ret = tn_any_bool(can);
+  return 0;
+}
+
 static const tn_func_row functions[] = {
     {"tir.schedule.Schedule", f_new},
     {"tir.schedule.Copy", f_copy},
     {"tir.schedule.WorkOn", f_work_on},
-    {"tir.schedule.GetBlock", f_get_block},
-    {"tir.schedule.GetLoops", f_get_loops},
-    {"tir.schedule.GetChildBlocks", f_get_child_blocks},
     {"tir.schedule.Get", f_get},
     {"tir.schedule.RemoveRV", f_remove_rv},
-    {"tir.schedule.Split", f_split},
-    {"tir.schedule.Fuse", f_fuse},
-    {"tir.schedule.Reorder", f_reorder},
-    {"tir.schedule.SetKind", f_set_kind},
-    {"tir.schedule.Annotate", f_annotate},
-    {"tir.schedule.ComputeInline", f_compute_inline},
-    {"tir.schedule.ReverseComputeInline", f_reverse_compute_inline},
-    {"tir.schedule.DecomposeReduction", f_decompose_reduction},
-    {"tir.schedule.GetNeighbours", f_neighbours},
-    {"tir.schedule.GetOutputBlocks", f_output_blocks},
-    {"tir.schedule.AddUnitLoop", f_add_unit_loop},
-    {"tir.schedule.SetScope", f_set_scope},
-    {"tir.schedule.TraceSet", f_trace_set},
+    {"tir.schedule.CanDecomposePadding", f_can_decompose_padding},
     {"tir.schedule.TensorIntrin", f_intrin},
     {"tir.schedule.TensorIntrinRegister", f_intrin_register},
     {"tir.schedule.TensorIntrinGet", f_intrin_get},
@@ -276,10 +139,11 @@ static const tn_func_row functions[] = {
 int schedule_init(void) {
   TN_TRY(tn_type_register_table(schedule_types, TN_COUNT(schedule_types)));
   TN_TRY(sch_sample_init());
-  TN_TRY(schedule_blocks_init());
+  TN_TRY(schedule_steps_init());
+  TN_TRY(schedule_step_args_init());
+  TN_TRY(schedule_trace_init());
   TN_TRY(schedule_state_init());
   TN_TRY(schedule_tensorize_map_init());
   TN_TRY(schedule_tensorize_auto_init());
-  TN_TRY(schedule_layout_init());
   return tn_func_register_rows(functions, TN_COUNT(functions));
 }

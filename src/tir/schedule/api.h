@@ -13,10 +13,11 @@
   TN_ARG_OBJ(T, out, i);                                                                           \
   TN_CHECK(out, TypeError, NULL, "schedule: argument %d: expected a " #T ", got None", i)
 
-int schedule_blocks_init(void);
+int schedule_steps_init(void);
+int schedule_step_args_init(void);
+int schedule_trace_init(void);
 int schedule_state_init(void);
 int schedule_tensorize_map_init(void);
 int schedule_tensorize_auto_init(void);
-int schedule_layout_init(void);
 
 #endif /* TN_TIR_SCHEDULE_API_H_ */

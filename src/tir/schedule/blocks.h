@@ -18,7 +18,7 @@ TN_API int sch_reverse_compute_at(tn_TirSchedule *s, const tn_BlockRV *block, co
 /** Chooses where a block is computed. @param decision -1 at the root, -2 inline, else the number of
  * a loop of the first consumer; NULL: draws @return [LoopRV for compute_at, the choice] */
 TN_API tn_arr *sch_sample_compute_location(tn_TirSchedule *s, const tn_BlockRV *block,
-                                           const int64_t *decision);
+                                           const tn_any *decision);
 
 /** Makes loops next to each other, with as many loops around them, one. @param loops LoopRV, each
  * the innermost to be merged @return the innermost of the new loops */

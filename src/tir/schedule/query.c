@@ -2,16 +2,16 @@
 #include "ir/functor.h"
 #include "tir/schedule/schedule_impl.h"
 
-static tn_PrimFunc *find_func(const sch_step *e, const char *func) {
-  const tn_map *functions = e->s->mod->functions;
-  const char *name = func ? func : e->s->work_name ? tn_cstr(e->s->work_name) : NULL;
-  tn_PrimFunc *only = NULL;
+tn_GlobalVar *sch_func_var(const tn_TirSchedule *s, const char *func) {
+  const tn_map *functions = s->mod->functions;
+  const char *name = func ? func : s->work_name ? tn_cstr(s->work_name) : NULL;
+  tn_GlobalVar *only = NULL;
   int n = 0;
   for (int64_t i = 0; i < functions->len; ++i) {
-    tn_PrimFunc *f = TN_AS(PrimFunc, functions->entries[i].value.v.obj);
-    const tn_GlobalVar *v = (const tn_GlobalVar *)functions->entries[i].key.v.obj;
-    if (f && tn_str_eq(v->name_hint, name ? name : "main")) return f;
-    if (f) only = f, ++n;
+    tn_GlobalVar *v = (tn_GlobalVar *)functions->entries[i].key.v.obj;
+    if (!TN_AS(PrimFunc, functions->entries[i].value.v.obj)) continue;
+    if (tn_str_eq(v->name_hint, name ? name : "main")) return v;
+    only = v, ++n;
   }
   TN_CHECKP(!name, ValueError, NULL, "schedule: the module has no tensor program named %s", name);
   TN_CHECKP(n == 1, ValueError, NULL,
@@ -36,7 +36,8 @@ static int match_block(void *ctx, tn_obj *o) {
 tn_BlockRV *sch_get_block(tn_TirSchedule *s, const char *name, const char *func) {
   SCH_STEP(e, s, "get-block");
   TN_VEC(found);
-  const tn_PrimFunc *f = find_func(&e, func);
+  const tn_GlobalVar *v = sch_func_var(s, func);
+  const tn_PrimFunc *f = v ? (tn_PrimFunc *)ir_module_lookup(s->mod, v) : NULL;
   by_name want = {name, &found};
   if (!f || tn_pre_order(f->body, match_block, &want) < 0) return NULL;
   if (found.len == 1) return (tn_BlockRV *)sch_handle(s, found.items[0].v.obj);

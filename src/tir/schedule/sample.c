@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "tenon/object.h"
+#include "tir/schedule/api.h"
 #include "tir/schedule/blocks.h"
 #include "tir/schedule/schedule_impl.h"
 
@@ -53,13 +54,13 @@ static double draw_unit(int64_t *state) {
 
 /* ---- decisions and results ---- */
 
-static int read_ints(const tn_obj *list, int64_t *out, int64_t n, const char *what) {
-  const tn_arr *a = (const tn_arr *)list;
-  TN_CHECK(list->type_index == TN_TI_Array && a->len == n, ValueError, NULL,
-           "%s: expected a decision of %lld numbers", what, (long long)n);
+static int read_ints(const tn_any *list, int64_t *out, int64_t n, const char *what) {
+  const tn_arr *a = TN_AS(Array, tn_any_is_obj(list) ? list->v.obj : NULL);
+  TN_CHECK(a && a->len == n, ValueError, NULL, "%s: expected a decision of %lld numbers", what,
+           (long long)n);
   for (int64_t i = 0; i < n; ++i)
-    TN_CHECK(tn_any_to_int(&a->items[i], &out[i]) == 0 || tir_as_int(tn_arr_obj(a, i), &out[i]),
-             TypeError, NULL, "%s: decision %lld is not an integer", what, (long long)i);
+    TN_CHECK(tn_any_to_int(&a->items[i], &out[i]) == 0, TypeError, NULL,
+             "%s: decision %lld is not an integer", what, (long long)i);
   return 0;
 }
 
@@ -148,7 +149,7 @@ static int loop_extent(tn_TirSchedule *s, const tn_LoopRV *loop, const char *wha
 }
 
 tn_arr *sch_sample_perfect_tile(tn_TirSchedule *s, const tn_LoopRV *loop, int64_t n,
-                                int64_t max_innermost, const tn_obj *decision) {
+                                int64_t max_innermost, const tn_any *decision) {
   int64_t tiles[MAX_TILES], extent, state = s->rand_state;
   TN_TRYP(check_tiles(n, "sample_perfect_tile"));
   TN_TRYP(loop_extent(s, loop, "sample-perfect-tile", n, &extent, tiles));
@@ -162,7 +163,7 @@ tn_arr *sch_sample_perfect_tile(tn_TirSchedule *s, const tn_LoopRV *loop, int64_
 }
 
 tn_arr *sch_sample_partitioned_tile(tn_TirSchedule *s, const tn_LoopRV *loop, int64_t n,
-                                    int64_t partition, int64_t factor, const tn_obj *decision) {
+                                    int64_t partition, int64_t factor, const tn_any *decision) {
   int64_t tiles[MAX_TILES], extent, inner = 1, state = s->rand_state;
   TN_TRYP(check_tiles(n, "sample_partitioned_tile"));
   TN_CHECKP(partition >= 0 && partition < n && factor >= 1, ValueError, NULL,
@@ -210,11 +211,12 @@ static int weighted(int64_t *state, const tn_arr *probs, int64_t *pick) {
 }
 
 tn_arr *sch_sample_categorical(tn_TirSchedule *s, const tn_arr *candidates, const tn_arr *probs,
-                               int64_t decision) {
-  int64_t pick = decision, value, state = s->rand_state;
+                               const tn_any *decision) {
+  int64_t pick = -1, value, state = s->rand_state;
+  if (decision && tn_any_to_int(decision, &pick)) return NULL;
   TN_CHECKP(candidates->len == probs->len && probs->len > 0, ValueError, NULL,
             "sample_categorical: number of candidates does not match number of probabilities");
-  if (decision < 0) TN_TRYP(weighted(&state, probs, &pick));
+  if (pick < 0) TN_TRYP(weighted(&state, probs, &pick));
   TN_CHECKP(pick < candidates->len, ValueError, NULL,
             "sample_categorical: Wrong decision value, where n = %lld, but decision is: %lld",
             (long long)candidates->len, (long long)pick);
@@ -224,77 +226,25 @@ tn_arr *sch_sample_categorical(tn_TirSchedule *s, const tn_arr *candidates, cons
   return rv ? tn_arr_of(2, rv, tir_i32((int32_t)pick)) : NULL;
 }
 
-/* ---- functions for Python ---- */
-
-#define SCHEDULE(name, nargs)                                                                      \
-  TN_NARGS("Schedule." name, nargs);                                                               \
-  TN_ARG_OBJ(TirSchedule, s, 0);                                                                   \
-  TN_CHECK(s, TypeError, NULL, name ": expected a Schedule, got None")
+/* ---- functions ---- */
 
 static int f_seed(TN_ARGS) {
   int64_t seed = -1;
-  SCHEDULE("seed", 2);
+  SCH_ARG_SCHEDULE("Schedule.seed", 2);
   if (args[1].type_index != TN_NONE) TN_TRY(tn_any_to_int(&args[1], &seed));
   return sch_seed(s, seed);
 }
 
 static int f_fork_seed(TN_ARGS) {
-  SCHEDULE("fork_seed", 1);
+  SCH_ARG_SCHEDULE("Schedule.fork_seed", 1);
   int64_t seed = sch_fork_seed(s);
   *ret = tn_any_int(seed);
   return seed < 0 ? -1 : 0;
 }
 
-/* (schedule, loop, n, max_innermost_factor, decision or None) -> [handles, decision] */
-static int f_perfect_tile(TN_ARGS) {
-  int64_t parts, max;
-  SCHEDULE("sample_perfect_tile", 5);
-  TN_ARG_OBJ(LoopRV, loop, 1);
-  TN_TRY(tn_any_to_int(&args[2], &parts));
-  TN_TRY(tn_any_to_int(&args[3], &max));
-  TN_ARG_OPT(Object, decision, 4);
-  return tn_ret_obj(ret, sch_sample_perfect_tile(s, loop, parts, max, decision));
-}
-
-/* (schedule, loop, n, partition_pos, innerpart_factor, decision or None) -> [handles, decision] */
-static int f_partitioned_tile(TN_ARGS) {
-  int64_t parts, pos, factor;
-  SCHEDULE("sample_partitioned_tile", 6);
-  TN_ARG_OBJ(LoopRV, loop, 1);
-  TN_TRY(tn_any_to_int(&args[2], &parts));
-  TN_TRY(tn_any_to_int(&args[3], &pos));
-  TN_TRY(tn_any_to_int(&args[4], &factor));
-  TN_ARG_OPT(Object, decision, 5);
-  return tn_ret_obj(ret, sch_sample_partitioned_tile(s, loop, parts, pos, factor, decision));
-}
-
-/* (schedule, candidates, probabilities, decision or -1) -> [handle, decision] */
-static int f_categorical(TN_ARGS) {
-  int64_t decision;
-  SCHEDULE("sample_categorical", 4);
-  TN_ARG_ITEMS(Array(IntImm), candidates, 1);
-  TN_ARG_ITEMS(Array(FloatImm), probs, 2);
-  TN_TRY(tn_any_to_int(&args[3], &decision));
-  return tn_ret_obj(ret, sch_sample_categorical(s, candidates, probs, decision));
-}
-
-/* (schedule, block, decision or None) -> [handle, decision] */
-static int f_location(TN_ARGS) {
-  int64_t decision;
-  SCHEDULE("sample_compute_location", 3);
-  TN_ARG_OBJ(BlockRV, block, 1);
-  bool given = args[2].type_index != TN_NONE;
-  if (given) TN_TRY(tn_any_to_int(&args[2], &decision));
-  return tn_ret_obj(ret, sch_sample_compute_location(s, block, given ? &decision : NULL));
-}
-
 static const tn_func_row functions[] = {
-    {"tir.schedule.SampleComputeLocation", f_location},
     {"tir.schedule.Seed", f_seed},
     {"tir.schedule.ForkSeed", f_fork_seed},
-    {"tir.schedule.SamplePerfectTile", f_perfect_tile},
-    {"tir.schedule.SamplePartitionedTile", f_partitioned_tile},
-    {"tir.schedule.SampleCategorical", f_categorical},
 };
 
 int sch_sample_init(void) { return tn_func_register_rows(functions, TN_COUNT(functions)); }

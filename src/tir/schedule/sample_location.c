@@ -86,13 +86,14 @@ static int find_places(places *p) {
 }
 
 tn_arr *sch_sample_compute_location(tn_TirSchedule *s, const tn_BlockRV *block,
-                                    const int64_t *decision) {
+                                    const tn_any *decision) {
   places p = {.s = s, .block = block};
-  int64_t state = s->rand_state, pick = 0;
+  int64_t state = s->rand_state, pick = 0, chosen;
   if (find_places(&p)) return NULL;
   if (decision) { /* the same place, else the one before it */
-    while (pick + 1 < p.n && p.index[pick + 1] <= *decision) ++pick;
-    if (p.index[pick] > *decision) pick = p.index[0] == -2 ? 1 : 0;
+    TN_TRYP(tn_any_to_int(decision, &chosen));
+    while (pick + 1 < p.n && p.index[pick + 1] <= chosen) ++pick;
+    if (p.index[pick] > chosen) pick = p.index[0] == -2 ? 1 : 0;
   } else {
     pick = sch_draw_below(&state, p.n);
   }

@@ -136,15 +136,15 @@ TN_API int64_t sch_fork_seed(tn_TirSchedule *s);
  * @param decision extents chosen before, made to fit; NULL: draws
  * @return [handles of integers, extents]; (-1, 1, ...) where the extent is not constant */
 TN_API tn_arr *sch_sample_perfect_tile(tn_TirSchedule *s, const tn_LoopRV *loop, int64_t n,
-                                       int64_t max_innermost, const tn_obj *decision);
+                                       int64_t max_innermost, const tn_any *decision);
 /** The same; the product of those from `partition` on is a multiple of `factor`. */
 TN_API tn_arr *sch_sample_partitioned_tile(tn_TirSchedule *s, const tn_LoopRV *loop, int64_t n,
                                            int64_t partition, int64_t factor,
-                                           const tn_obj *decision);
-/** Chooses one of several integers by weight. @param decision number of the candidate; -1: draws
+                                           const tn_any *decision);
+/** Chooses one of several integers by weight. @param decision number of the candidate; NULL or below 0: draws
  * @return [handle, number of the candidate] */
 TN_API tn_arr *sch_sample_categorical(tn_TirSchedule *s, const tn_arr *candidates,
-                                      const tn_arr *probs, int64_t decision);
+                                      const tn_arr *probs, const tn_any *decision);
 
 /** An instruction; both functions take the same buffers. ValueError when they differ. */
 TN_API tn_TensorIntrin *sch_intrin_new(tn_PrimFunc *desc, tn_PrimFunc *impl);

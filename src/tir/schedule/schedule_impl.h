@@ -58,6 +58,9 @@ int sch_replace(sch_step *e, const tn_stmt *old, const tn_stmt *with);
 int sch_moved(sch_step *e, const void *old, const void *now);
 /** Rewrites the function and takes it. */
 int sch_commit(sch_step *e);
+/** The function that get_block looks into: that of a name, the one worked on, "main" or the only
+ * one. */
+tn_GlobalVar *sch_func_var(const tn_TirSchedule *s, const char *func);
 /** A fresh handle of a block, loop, ... NULL with MemoryError. */
 tn_obj *sch_handle(tn_TirSchedule *s, const tn_obj *stmt);
 /** The same for each of a list; a BlockRealize stands for its block. */

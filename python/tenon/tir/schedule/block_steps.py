@@ -1,6 +1,5 @@
 """Steps of schedules that move, divide and copy blocks: a part of the class Schedule."""
 
-from ..expr import IntImm
 from ..index_map import IndexMap
 from . import _ffi_api
 
@@ -34,15 +33,11 @@ class BlockSteps:
         ScheduleError
             One of the above does not hold, or the scope is not a stage pipeline.
         """
-        block = self._block(block)
-        _ffi_api.ComputeAt(self, block, loop, preserve_unit_loops, index, False)
-        self._note("ComputeAt", [block, loop], [int(preserve_unit_loops), index])
+        _ffi_api.ComputeAt(self, block, loop, preserve_unit_loops, index)
 
     def reverse_compute_at(self, block, loop, preserve_unit_loops=False, index=-1):
         """Move a block under a loop of the blocks whose results it uses; see `compute_at`."""
-        block = self._block(block)
-        _ffi_api.ComputeAt(self, block, loop, preserve_unit_loops, index, True)
-        self._note("ReverseComputeAt", [block, loop], [int(preserve_unit_loops), index])
+        _ffi_api.ReverseComputeAt(self, block, loop, preserve_unit_loops, index)
 
     # ---- copies ----
 
@@ -66,7 +61,8 @@ class BlockSteps:
             The block that copies. It lies right after the one that writes the buffer, or first in
             the scope, and copies what is written there.
         """
-        return self._cache("CacheRead", block, read_buffer_index, storage_scope, consumer_blocks)
+        args = [block, consumer_blocks, read_buffer_index, storage_scope]
+        return _ffi_api.CacheRead(self, *args)
 
     def cache_write(self, block, write_buffer_index, storage_scope, consumer_blocks=None):
         """Let a block write to another memory, from which its result is copied.
@@ -87,14 +83,8 @@ class BlockSteps:
         BlockRV
             The block that copies, after the one given.
         """
-        return self._cache("CacheWrite", block, write_buffer_index, storage_scope, consumer_blocks)
-
-    def _cache(self, kind, block, which, memory, consumers):
-        block, read = self._block(block), kind == "CacheRead"
-        index = self._buffer_index(block, which, "reads" if read else "writes")
-        consumers = [self._block(b) for b in consumers or []]
-        result = _ffi_api.Cache(self, block, index, memory, consumers, read)
-        return self._gave(kind, [block, consumers], [index, memory], result)
+        args = [block, consumer_blocks, write_buffer_index, storage_scope]
+        return _ffi_api.CacheWrite(self, *args)
 
     def cache_inplace(self, block, read_buffer_index, storage_scope):
         """Copy a buffer that a block reads and writes to another memory, and back after the block.
@@ -113,10 +103,7 @@ class BlockSteps:
         list of BlockRV
             The block that copies in and the one that copies back.
         """
-        block = self._block(block)
-        index = self._buffer_index(block, read_buffer_index, "reads")
-        result = _ffi_api.CacheInplace(self, block, index, storage_scope)
-        return self._gave("CacheInplace", [block], [index, storage_scope], result)
+        return list(_ffi_api.CacheInplace(self, block, read_buffer_index, storage_scope))
 
     def read_at(self, loop, block, read_buffer_index, storage_scope):
         """Copy, in each iteration of a loop, what the blocks in it read of a buffer.
@@ -138,7 +125,7 @@ class BlockSteps:
             The block that copies, first in the loop of those that need it. Its annotation
             ``auto_copy`` lets passes distribute the copy over threads.
         """
-        return self._copy_at("ReadAt", loop, block, read_buffer_index, storage_scope)
+        return _ffi_api.ReadAt(self, loop, block, read_buffer_index, storage_scope)
 
     def write_at(self, loop, block, write_buffer_index, storage_scope):
         """Let the blocks in a loop write another memory, copied at the end of each iteration.
@@ -159,13 +146,7 @@ class BlockSteps:
         BlockRV
             The block that copies, after those that write; see `read_at`.
         """
-        return self._copy_at("WriteAt", loop, block, write_buffer_index, storage_scope)
-
-    def _copy_at(self, kind, loop, block, which, memory):
-        block, read = self._block(block), kind == "ReadAt"
-        index = self._buffer_index(block, which, "reads" if read else "writes")
-        result = _ffi_api.CopyAt(self, loop, block, index, memory, read)
-        return self._gave(kind, [loop, block], [index, memory], result)
+        return _ffi_api.WriteAt(self, loop, block, write_buffer_index, storage_scope)
 
     def cache_index(self, block, storage_scope, cse_thresh=0):
         """Compute the indices of what a block reads once, in their own blocks.
@@ -185,9 +166,7 @@ class BlockSteps:
         list of BlockRV
             The new blocks, ``index_0`` and so on, first in the scope.
         """
-        block = self._block(block)
-        result = _ffi_api.CacheIndex(self, block, storage_scope, cse_thresh)
-        return self._gave("CacheIndex", [block], [storage_scope, cse_thresh], result)
+        return list(_ffi_api.CacheIndex(self, block, storage_scope, cse_thresh))
 
     def reindex(self, block, buffer):
         """Copy a buffer so that a block's own iterators are the indices of the copy.
@@ -204,10 +183,7 @@ class BlockSteps:
         BlockRV
             The block that copies, before the one given or, of what that writes, after it.
         """
-        block = self._block(block)
-        index, write, _ = self._which_buffer(block, buffer)
-        result = _ffi_api.ReIndex(self, block, index, write)
-        return self._gave("ReIndex", [block], [index, int(write)], result)
+        return _ffi_api.ReIndex(self, block, buffer)
 
     def reindex_cache_read(self, block, read_buffer_index, storage_scope, index_map):
         """Copy what a block reads to another memory, with other indices.
@@ -228,9 +204,9 @@ class BlockSteps:
         BlockRV
             The block that copies, before the one given.
         """
-        return self._reindex_cache(
-            "ReindexCacheRead", block, read_buffer_index, storage_scope, index_map
-        )
+        block, index_map = self._iter_map(block, index_map)
+        args = [block, read_buffer_index, storage_scope, index_map]
+        return _ffi_api.ReindexCacheRead(self, *args)
 
     def reindex_cache_write(self, block, write_buffer_index, storage_scope, index_map):
         """Let a block write to another memory with other indices, and copy from there.
@@ -251,19 +227,18 @@ class BlockSteps:
         BlockRV
             The block that copies, after the one given.
         """
-        return self._reindex_cache(
-            "ReindexCacheWrite", block, write_buffer_index, storage_scope, index_map
-        )
+        block, index_map = self._iter_map(block, index_map)
+        args = [block, write_buffer_index, storage_scope, index_map]
+        return _ffi_api.ReindexCacheWrite(self, *args)
 
-    def _reindex_cache(self, kind, block, which, memory, index_map):
-        block, write = self._block(block), kind.endswith("Write")
-        index = self._buffer_index(block, which, "writes" if write else "reads")
+    def _iter_map(self, block, index_map):
+        """The block, and a map from its iterators: an IndexMap or a function of them."""
+        block = self._block(block)
         if not isinstance(index_map, IndexMap):
             iters = self.get(block).iter_vars
             dtype = str(iters[0].var.dtype) if len(iters) else "int32"
             index_map = IndexMap.from_func(index_map, len(iters), index_dtype=dtype)
-        result = _ffi_api.ReindexCache(self, block, index, memory, index_map, write)
-        return self._gave(kind, [block], [index, memory, index_map], result)
+        return block, index_map
 
     # ---- reductions ----
 
@@ -284,8 +259,7 @@ class BlockSteps:
             The block that makes the parts, ``C_rf``. The handle of the old block then stands for
             the one that reduces them.
         """
-        result = _ffi_api.RFactor(self, loop, factor_axis)
-        return self._gave("RFactor", [loop], [factor_axis], result)
+        return _ffi_api.RFactor(self, loop, factor_axis)
 
     # ---- blocks of blocks ----
 
@@ -306,10 +280,7 @@ class BlockSteps:
             The new block, ``B_o``. What begins a reduction is in it; the handle of the old block
             stands for the one inside.
         """
-        if isinstance(target, list | tuple):
-            target = [self._block(b) for b in target]
-        result = _ffi_api.Blockize(self, target, preserve_unit_iters)
-        return self._gave("Blockize", [target], [int(preserve_unit_iters)], result)
+        return _ffi_api.Blockize(self, target, preserve_unit_iters)
 
     def tensorize(self, block_or_loop, tensor_intrin, preserve_unit_iters=True):
         """Let an instruction do what a block or loop computes.
@@ -328,9 +299,7 @@ class BlockSteps:
         ScheduleError
             The block computes something else than the instruction is described to.
         """
-        target = self._block(block_or_loop)
-        _ffi_api.Tensorize(self, target, tensor_intrin, preserve_unit_iters)
-        self._note("Tensorize", [target], [tensor_intrin, int(preserve_unit_iters)])
+        _ffi_api.Tensorize(self, block_or_loop, tensor_intrin, preserve_unit_iters)
 
     # ---- padding ----
 
@@ -350,9 +319,7 @@ class BlockSteps:
         BlockRV
             The block that fills with the constant: ``B_pad_const``.
         """
-        block = self._block(block)
-        result = _ffi_api.DecomposePadding(self, block, loop)
-        return self._gave("DecomposePadding", [block, loop], [], result)
+        return _ffi_api.DecomposePadding(self, block, loop)
 
     def can_decompose_padding(self, block, loop):
         """Whether `decompose_padding` would succeed."""
@@ -374,7 +341,4 @@ class BlockSteps:
         ScheduleError
             The block computes something else, or its scope is not a stage pipeline.
         """
-        block = self._block(block)
-        factors = [self._number(n, f"pad_einsum: padding[{i}]") for i, n in enumerate(padding)]
-        _ffi_api.PadEinsum(self, block, [IntImm("int32", n) for n in factors])
-        self._note("PadEinsum", [block], [factors])
+        _ffi_api.PadEinsum(self, block, padding)

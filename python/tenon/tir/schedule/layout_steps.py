@@ -1,7 +1,6 @@
 """Steps of schedules that change how buffers and blocks are indexed, as a part of Schedule."""
 
 from ...ir.expr import PrimExpr
-from ..buffer import Buffer
 from ..expr import const
 from ..index_map import IndexMap
 from . import _ffi_api
@@ -32,39 +31,6 @@ class LayoutSteps:
     """What Schedule can do with the order of elements and of iterators."""
 
     __slots__ = ()
-
-    @staticmethod
-    def _place_of(block, buffer):
-        """Side and number of a buffer of the block. A name of one that is read and written means
-        the write, a Buffer the read, as in existing programs."""
-        places = [
-            (side, i, region.buffer)
-            for side, regions in (("read", block.reads), ("write", block.writes))
-            for i, region in enumerate(regions)
-            if region.buffer.same_as(buffer)
-            or (isinstance(buffer, str) and str(region.buffer.name) == buffer)
-        ]
-        if not places:
-            name = buffer.name if isinstance(buffer, Buffer) else buffer
-            raise ValueError(f"the block {block.name_hint} neither reads nor writes {name}")
-        if not all(p[2].same_as(places[0][2]) for p in places):
-            raise ValueError(
-                f"the block {block.name_hint} has several buffers named {buffer}: give the Buffer"
-            )
-        return places[-1 if isinstance(buffer, str) else 0][:2]
-
-    def _which_buffer(self, block, buffer):
-        """[number, whether it is written] and the Buffer."""
-        found = self.get(block)
-        if isinstance(buffer, tuple | list):
-            side, index = buffer
-            if side not in ("read", "write") or not isinstance(index, int):
-                raise ValueError(f'buffer: expected ("read" or "write", number), got {buffer!r}')
-        else:
-            side, index = self._place_of(found, buffer)
-        regions = found.writes if side == "write" else found.reads
-        buffer = regions[index].buffer if 0 <= index < len(regions) else None
-        return index, side == "write", buffer
 
     def transform_layout(
         self,
@@ -99,22 +65,19 @@ class LayoutSteps:
             The map is not affine, or introduces padding.
         """
         block = self._block(block)
-        index, write, which = self._which_buffer(block, buffer)
-        separators = []
+        side, index, which = _ffi_api.BufferOf(self, block, buffer)
+        separators, given = [], which is not None
         if not isinstance(index_map, IndexMap):
             index_map, separators = IndexMap.from_func_with_separators(
                 index_map,
-                ndim=len(which.shape) if which is not None else None,
-                index_dtype=_index_dtype(which) if which is not None else "int32",
+                ndim=len(which.shape) if given else None,
+                index_dtype=_index_dtype(which) if given else "int32",
             )
-        index_map = _ffi_api.KnownIndexMap(self, index_map)
-        pad = _padding(pad_value, which, index_map) if which is not None else None
-        args = [index, write, index_map, pad, assume_injective_transform]
-        _ffi_api.TransformLayout(self, block, *args)
-        attrs = [index, int(write), index_map, pad, int(assume_injective_transform)]
-        self._note("TransformLayout", [block], attrs)
+        pad = _padding(pad_value, which, index_map) if given else None
+        place = (side, index)
+        _ffi_api.TransformLayout(self, block, place, index_map, pad, assume_injective_transform)
         if separators:
-            self.set_axis_separator(block, ("write" if write else "read", index), separators)
+            self.set_axis_separator(block, place, separators)
 
     def set_axis_separator(self, block, buffer, axis_separators):
         """Say where groups of axes that are flattened apart begin.
@@ -128,11 +91,7 @@ class LayoutSteps:
         axis_separators : list of int, optional
             Axes before which a group begins.
         """
-        block = self._block(block)
-        index, write, _ = self._which_buffer(block, buffer)
-        axes = [int(i) for i in axis_separators or []]
-        _ffi_api.SetAxisSeparator(self, block, index, write, [const(i, "int32") for i in axes])
-        self._note("SetAxisSeparator", [block], [index, int(write), axes])
+        _ffi_api.SetAxisSeparator(self, block, buffer, axis_separators or [])
 
     def transform_block_layout(self, block, index_map):
         """Iterate over a block in other iterators.
@@ -144,14 +103,8 @@ class LayoutSteps:
         index_map : IndexMap or callable
             From its iterators to the new ones; a bijection.
         """
-        block = self._block(block)
-        if not isinstance(index_map, IndexMap):
-            iters = self.get(block).iter_vars
-            dtype = str(iters[0].var.dtype) if len(iters) else "int32"
-            index_map = IndexMap.from_func(index_map, ndim=len(iters), index_dtype=dtype)
-        index_map = _ffi_api.KnownIndexMap(self, index_map)
+        block, index_map = self._iter_map(block, index_map)
         _ffi_api.TransformBlockLayout(self, block, index_map)
-        self._note("TransformBlockLayout", [block], [index_map])
 
     def reorder_block_iter_var(self, block, new_order):
         """Put the iterators of a block into another order.
@@ -163,9 +116,7 @@ class LayoutSteps:
         new_order : list of int
             Number of the old iterator for each new one.
         """
-        block, order = self._block(block), [int(i) for i in new_order]
-        _ffi_api.ReorderBlockIterVar(self, block, [const(i, "int32") for i in order])
-        self._note("ReorderBlockIterVar", [block], [order])
+        _ffi_api.ReorderBlockIterVar(self, block, new_order)
 
     def storage_align(self, block, buffer_index, axis, factor, offset):
         """Make the stride of an axis of a buffer a multiple of `factor`, plus `offset`.
@@ -181,10 +132,7 @@ class LayoutSteps:
         factor, offset : int
             Of the stride, in elements.
         """
-        block = self._block(block)
-        index = self._buffer_index(block, buffer_index, "writes")
-        _ffi_api.StorageAlign(self, block, index, axis, factor, offset)
-        self._note("StorageAlign", [block], [index, axis, factor, offset])
+        _ffi_api.StorageAlign(self, block, buffer_index, axis, factor, offset)
 
     def rolling_buffer(self, block, write_buffer_index):
         """Keep of a buffer what neighbouring iterations of a loop share, and compute only the rest.
@@ -208,10 +156,7 @@ class LayoutSteps:
             The block is an output block, has other dependencies than reads after its writes,
             meets its readers in no loop, or no dimension overlaps from iteration to iteration.
         """
-        block = self._block(block)
-        index = self._buffer_index(block, write_buffer_index, "writes")
-        _ffi_api.RollingBuffer(self, block, index)
-        self._note("RollingBuffer", [block], [index])
+        _ffi_api.RollingBuffer(self, block, write_buffer_index)
 
     def unsafe_set_dtype(self, block, buffer_index, dtype):
         """Keep the elements of a buffer in another type, whatever that loses.
@@ -225,10 +170,7 @@ class LayoutSteps:
         dtype : str
             The type.
         """
-        block = self._block(block)
-        index = self._buffer_index(block, buffer_index, "writes")
-        _ffi_api.UnsafeSetDType(self, block, index, dtype)
-        self._note("UnsafeSetDType", [block], [index, str(dtype)])
+        _ffi_api.UnsafeSetDType(self, block, buffer_index, dtype)
 
     def unsafe_hide_buffer_access(self, block, buf_type, buf_index_array):
         """Leave buffers out of what a block says that it reads or writes.
@@ -242,10 +184,4 @@ class LayoutSteps:
         buf_index_array : list of int
             Numbers of the buffers.
         """
-        if buf_type not in ("read", "write"):
-            raise ValueError(f"Unrecognized buffer type {buf_type}, expected read or write")
-        block, numbers = self._block(block), [int(i) for i in buf_index_array]
-        write = buf_type == "write"
-        handles = [const(i, "int32") for i in numbers]
-        _ffi_api.UnsafeHideBufferAccess(self, block, write, handles)
-        self._note("UnsafeHideBufferAccess", [block], [buf_type, numbers])
+        _ffi_api.UnsafeHideBufferAccess(self, block, buf_type, buf_index_array)

@@ -1,6 +1,5 @@
 """Steps of schedules that make random choices."""
 
-from ..expr import convert
 from . import _ffi_api
 
 
@@ -23,12 +22,6 @@ class Sampling:
         """A seed for another schedule, drawn from this one; int."""
         return _ffi_api.ForkSeed(self)
 
-    def _chosen(self, kind, inputs, attrs, result):
-        handles, decision = result
-        handles = list(handles)
-        self._note(kind, inputs, attrs, handles, decision)
-        return handles
-
     def sample_categorical(self, candidates, probs, decision=None):
         """Choose one of several integers.
 
@@ -46,11 +39,7 @@ class Sampling:
         ExprRV
             Stands for the integer.
         """
-        attrs = [[convert(c) for c in candidates], [convert(float(p)) for p in probs]]
-        decided = -1 if decision is None else int(decision)
-        handle, decision = _ffi_api.SampleCategorical(self, *attrs, decided)
-        self._note("SampleCategorical", [], attrs, [handle], decision)
-        return handle
+        return _ffi_api.SampleCategorical(self, candidates, probs, decision)
 
     def sample_compute_location(self, block, decision=None):
         """Choose where a block is computed.
@@ -68,11 +57,7 @@ class Sampling:
         LoopRV
             For `compute_at`.
         """
-        block = self._block(block)
-        decided = None if decision is None else int(decision)
-        handle, decision = _ffi_api.SampleComputeLocation(self, block, decided)
-        self._note("SampleComputeLocation", [block], [], [handle], decision)
-        return handle
+        return _ffi_api.SampleComputeLocation(self, block, decision)
 
     def sample_perfect_tile(self, loop, n, max_innermost_factor=16, decision=None):
         """Choose the extents of `n` loops whose product is the extent of a loop.
@@ -93,9 +78,7 @@ class Sampling:
         list of ExprRV
             For `split`, outermost first.
         """
-        attrs = [n, max_innermost_factor]
-        result = _ffi_api.SamplePerfectTile(self, loop, *attrs, _numbers(decision))
-        return self._chosen("SamplePerfectTile", [loop], attrs, result)
+        return list(_ffi_api.SamplePerfectTile(self, loop, n, max_innermost_factor, decision))
 
     def sample_partitioned_tile(self, loop, n, partition_pos=0, innerpart_factor=1, decision=None):
         """Like `sample_perfect_tile`, with a condition on the inner extents.
@@ -118,10 +101,5 @@ class Sampling:
         list of ExprRV
             For `split`, outermost first.
         """
-        attrs = [n, partition_pos, innerpart_factor]
-        result = _ffi_api.SamplePartitionedTile(self, loop, *attrs, _numbers(decision))
-        return self._chosen("SamplePartitionedTile", [loop], attrs, result)
-
-
-def _numbers(decision):
-    return None if decision is None else [int(i) for i in decision]
+        args = [loop, n, partition_pos, innerpart_factor]
+        return list(_ffi_api.SamplePartitionedTile(self, *args, decision))

@@ -5,16 +5,13 @@ from ...error import ScheduleError  # noqa: F401
 from ...ir.expr import PrimExpr
 from ...ir.module import IRModule
 from ...runtime.object import Object
-from ..expr import IntImm, Var, convert
+from ..expr import IntImm
 from ..function import PrimFunc
-from ..stmt import ForKind
 from . import _ffi_api
 from .block_steps import BlockSteps
-from .handles import BlockRV, LoopRV
 from .layout_steps import LayoutSteps
 from .sampling import Sampling
 from .state import ScheduleState, StmtSRef
-from .trace import Instruction, InstructionKind
 
 # handles of integers are expressions
 ExprRV = PrimExpr
@@ -39,14 +36,6 @@ def _choice(name, value, choices):
             raise ValueError(f"{name}: expected one of {', '.join(choices)}, got {value!r}")
         return choices[value]
     return int(value)
-
-
-def _annotation(value):
-    if isinstance(value, dict):
-        return {key: _annotation(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_annotation(item) for item in value]
-    return value if isinstance(value, str | Object) else convert(value)
 
 
 @register_object("tir.Schedule")
@@ -107,22 +96,9 @@ class Schedule(Object, BlockSteps, Sampling, LayoutSteps):
         """The function that `get_block` looks into (GlobalVar), None: `work_on` was not called."""
         return None if self.work_name is None else self.mod.get_global_var(self.work_name)
 
-    def _note(self, kind, inputs=(), attrs=(), outputs=(), decision=None):
-        """Write a step that was taken into the trace, with the choice that it made."""
-        kind = InstructionKind.get(kind)
-        inst = Instruction(kind, list(inputs), list(attrs), list(outputs))
-        self.trace.append(inst, decision)
-
-    def _gave(self, kind, inputs, attrs, result):
-        """Note a step; returns its result, a handle or a list of them."""
-        many = not isinstance(result, BlockRV | LoopRV)
-        result = list(result) if many else result
-        self._note(kind, inputs, attrs, result if many else [result])
-        return result
-
     def enter_postproc(self):
         """Note in the trace that the steps from here on are postprocessing."""
-        self._note("EnterPostproc")
+        _ffi_api.EnterPostproc(self)
 
     def copy(self):
         """A schedule of the same program, in which the handles of this one are known too."""
@@ -170,58 +146,30 @@ class Schedule(Object, BlockSteps, Sampling, LayoutSteps):
         ScheduleError
             No or several blocks have the name.
         """
-        result = _ffi_api.GetBlock(self, name, func_name)
-        return self._gave("GetBlock", [], [name, func_name or self._func_name()], result)
-
-    def _func_name(self):
-        """Name of the function that `get_block` looks into."""
-        if self.func_working_on is not None:
-            return self.func_working_on.name_hint
-        functions = self.mod.functions.items()
-        names = [str(v.name_hint) for v, f in functions if isinstance(f, PrimFunc)]
-        return "main" if "main" in names else names[0]
+        return _ffi_api.GetBlock(self, name, func_name)
 
     def _block(self, block):
         return self.get_block(block) if isinstance(block, str) else block
 
-    def _number(self, value, what):
-        """An integer, or that of a random variable."""
-        given = self.get(value) if isinstance(value, Var) else value
-        given = given.value if isinstance(given, IntImm) else given
-        if not isinstance(given, int):
-            raise TypeError(f"{what}: expected an int, got {type(given).__name__}")
-        return given
-
     def get_loops(self, block):
         """Loops around a block, up to the block it lies in; outermost first."""
-        block = self._block(block)
-        return self._gave("GetLoops", [block], [], _ffi_api.GetLoops(self, block))
+        return list(_ffi_api.GetLoops(self, block))
 
     def get_child_blocks(self, block_or_loop):
         """Blocks directly below a block or loop."""
-        block_or_loop = self._block(block_or_loop)
-        return self._gave(
-            "GetChildBlocks", [block_or_loop], [], _ffi_api.GetChildBlocks(self, block_or_loop)
-        )
+        return list(_ffi_api.GetChildBlocks(self, block_or_loop))
 
     def get_producers(self, block):
         """Blocks of the same scope that write what a block reads."""
-        block = self._block(block)
-        found = _ffi_api.GetNeighbours(self, block, True)
-        return self._gave("GetProducers", [block], [], found)
+        return list(_ffi_api.GetProducers(self, block))
 
     def get_consumers(self, block):
         """Blocks of the same scope that read what a block writes."""
-        block = self._block(block)
-        found = _ffi_api.GetNeighbours(self, block, False)
-        return self._gave("GetConsumers", [block], [], found)
+        return list(_ffi_api.GetConsumers(self, block))
 
     def get_output_blocks(self, scope_block):
         """Blocks in a block that write what it does not allocate."""
-        scope_block = self._block(scope_block)
-        return self._gave(
-            "GetOutputBlocks", [scope_block], [], _ffi_api.GetOutputBlocks(self, scope_block)
-        )
+        return list(_ffi_api.GetOutputBlocks(self, scope_block))
 
     # ---- loops ----
 
@@ -245,15 +193,12 @@ class Schedule(Object, BlockSteps, Sampling, LayoutSteps):
         list of LoopRV
             Outermost first.
         """
-        factors = [f if f is None else convert(f) for f in factors]
-        flags = [int(preserve_unit_iters), int(disable_predication)]
-        result = _ffi_api.Split(self, loop, factors, preserve_unit_iters, disable_predication)
-        return self._gave("Split", [loop, *factors], flags, result)
+        args = [loop, factors, preserve_unit_iters, disable_predication]
+        return list(_ffi_api.Split(self, *args))
 
     def fuse(self, *loops, preserve_unit_iters=True):
         """Make nested loops, outermost first, one; returns its LoopRV."""
-        result = _ffi_api.Fuse(self, list(loops), preserve_unit_iters)
-        return self._gave("Fuse", loops, [int(preserve_unit_iters)], result)
+        return _ffi_api.Fuse(self, loops, preserve_unit_iters)
 
     def merge(self, *loops):
         """Make loops next to each other one.
@@ -270,7 +215,7 @@ class Schedule(Object, BlockSteps, Sampling, LayoutSteps):
         LoopRV
             The innermost of the new loops.
         """
-        return self._gave("Merge", loops, [], _ffi_api.Merge(self, list(loops)))
+        return _ffi_api.Merge(self, loops)
 
     def loop_partition(self, loop, factors, preserve_unit_iters=True):
         """Divide the iterations of a loop among several loops, one after the other.
@@ -291,29 +236,23 @@ class Schedule(Object, BlockSteps, Sampling, LayoutSteps):
             The parts in their order. Handles of the loop and of what was below it are no more:
             the blocks of part 0 of a loop `i` are named `B_i0`.
         """
-        factors = [f if f is None else convert(f) for f in factors]
-        result = _ffi_api.LoopPartition(self, loop, factors, preserve_unit_iters)
-        return self._gave("LoopPartition", [loop, *factors], [int(preserve_unit_iters)], result)
+        return list(_ffi_api.LoopPartition(self, loop, factors, preserve_unit_iters))
 
     def reorder(self, *ordered_loops):
         """Put loops of one chain into the given order; others between them stay."""
-        _ffi_api.Reorder(self, list(ordered_loops))
-        self._note("Reorder", ordered_loops)
+        _ffi_api.Reorder(self, ordered_loops)
 
     def parallel(self, loop):
         """Run the iterations of a loop in threads."""
-        _ffi_api.SetKind(self, loop, int(ForKind.PARALLEL), None)
-        self._note("Parallel", [loop])
+        _ffi_api.Parallel(self, loop)
 
     def vectorize(self, loop):
         """Run the iterations of a loop as lanes of vectors."""
-        _ffi_api.SetKind(self, loop, int(ForKind.VECTORIZED), None)
-        self._note("Vectorize", [loop])
+        _ffi_api.Vectorize(self, loop)
 
     def unroll(self, loop):
         """Write the iterations of a loop out. Possible for any loop."""
-        _ffi_api.SetKind(self, loop, int(ForKind.UNROLLED), None)
-        self._note("Unroll", [loop])
+        _ffi_api.Unroll(self, loop)
 
     def bind(self, loop, thread_axis):
         """Bind a loop to a thread axis.
@@ -325,41 +264,31 @@ class Schedule(Object, BlockSteps, Sampling, LayoutSteps):
         thread_axis : str
             "blockIdx.x" ... "threadIdx.z", "vthread", "vthread.x" ...
         """
-        _ffi_api.SetKind(self, loop, int(ForKind.THREAD_BINDING), thread_axis)
-        self._note("Bind", [loop], [thread_axis])
+        _ffi_api.Bind(self, loop, thread_axis)
 
     def add_unit_loop(self, block_or_loop):
         """Put a loop that runs once around a block or loop; returns its LoopRV."""
-        rv = self._block(block_or_loop)
-        return self._gave("AddUnitLoop", [rv], [], _ffi_api.AddUnitLoop(self, rv))
+        return _ffi_api.AddUnitLoop(self, block_or_loop)
 
     # ---- annotations ----
 
     def annotate(self, block_or_loop, ann_key, ann_val):
         """Set an annotation of a block or loop: str, int, float, expression, list or dict."""
-        rv, value = self._block(block_or_loop), _annotation(ann_val)
-        _ffi_api.Annotate(self, rv, ann_key, value)
-        self._note("Annotate", [rv, value], [ann_key])
+        _ffi_api.Annotate(self, block_or_loop, ann_val, ann_key)
 
     def unannotate(self, block_or_loop, ann_key):
         """Take an annotation away; it must be there."""
-        rv = self._block(block_or_loop)
-        _ffi_api.Annotate(self, rv, ann_key, None)
-        self._note("Unannotate", [rv], [ann_key])
+        _ffi_api.Unannotate(self, block_or_loop, ann_key)
 
     # ---- blocks ----
 
     def compute_inline(self, block):
         """Compute each element where it is read, and remove the block."""
-        block = self._block(block)
         _ffi_api.ComputeInline(self, block)
-        self._note("ComputeInline", [block])
 
     def reverse_compute_inline(self, block):
         """Compute what a block makes of its only producer's result in the producer."""
-        block = self._block(block)
         _ffi_api.ReverseComputeInline(self, block)
-        self._note("ReverseComputeInline", [block])
 
     def decompose_reduction(self, block, loop):
         """Move the first value of a reduction into its own block, before a loop.
@@ -376,9 +305,7 @@ class Schedule(Object, BlockSteps, Sampling, LayoutSteps):
         BlockRV
             The block of the first values.
         """
-        block = self._block(block)
-        result = _ffi_api.DecomposeReduction(self, block, loop)
-        return self._gave("DecomposeReduction", [block, loop], [], result)
+        return _ffi_api.DecomposeReduction(self, block, loop)
 
     def set_scope(self, block, buffer_index, storage_scope):
         """Move a buffer that a block writes to another memory.
@@ -392,17 +319,4 @@ class Schedule(Object, BlockSteps, Sampling, LayoutSteps):
         storage_scope : str
             "global", "shared", "local" ...
         """
-        block = self._block(block)
-        index = self._buffer_index(block, buffer_index, "writes")
-        _ffi_api.SetScope(self, block, index, storage_scope)
-        self._note("SetScope", [block], [index, storage_scope])
-
-    def _buffer_index(self, block, which, side):
-        """Number of a buffer among those a block reads or writes; a name or buffer is looked up."""
-        if isinstance(which, int):
-            return which
-        buffers = [region.buffer for region in getattr(self.get(block), side)]
-        found = [i for i, b in enumerate(buffers) if which == str(b.name) or b.same_as(which)]
-        if len(found) != 1:
-            raise ValueError(f"the block {side} {len(found)} buffers {which}, expected one")
-        return found[0]
+        _ffi_api.SetScope(self, block, buffer_index, storage_scope)
