@@ -21,6 +21,7 @@ const cli_command cli_commands[] = {
      "(.onnx); - is standard input.\n"
      "  tenon opt kernel.py --pass tir.Simplify --pass tir.UnrollLoop\n"
      "  tenon opt kernel.py --lower            the whole way to flat code\n"
+     "  tenon opt kernel.py --trace steps.json   the program that a schedule has made\n"
      "  tenon opt model.relay --pass SimplifyInference --pass FuseOps --dump-passes passes\n"
      "  tenon opt model.onnx --lower --no-metadata\n"},
     {"compile", "MODEL", "compile an ONNX model, or Relay text, to a library or archive",

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/dump.h"
+#include "cli/file.h"
 #include "cli/program.h"
 #include "cli/progress.h"
 #include "driver/relay_pipeline.h"
@@ -16,8 +17,11 @@
 #include "object/containers.h"
 #include "object/functions.h"
 #include "target/target.h"
+#include "tir/schedule/trace.h"
 
 const cli_option cli_opt_options[] = {
+    {"trace", 0, "FILE",
+     "first take the steps of a schedule on a script: a trace as JSON (Trace.as_json)", NULL},
     {"pass", 'p', "NAME", "pass to run, as tir.Simplify; may be repeated, in order", NULL},
     {"lower", 'l', NULL,
      "before them those of a build: scripts become flat code, Relay programs are cut into kernels",
@@ -91,11 +95,27 @@ static tn_IRModule *run_relay(const cli_args *a, tn_IRModule *m, tn_target *t) {
   return target_exit(t) ? NULL : m;
 }
 
+/* The program after the steps of the trace in a file. */
+static tn_IRModule *take_trace(const char *path, tn_IRModule *m) {
+  TN_BUF(text);
+  tn_TirSchedule *s;
+  TN_TRYP(cli_read_file(path, &text));
+  TN_GETP(s, sch_new(m, 0, 0));
+  TN_TRYP(sch_seed(s, -1));
+  if (sch_trace_apply_json(tn_buf_cstr(&text), text.len, s) == 0) return s->mod;
+  (void)tn_error_note("in %s", path);
+  return NULL;
+}
+
 static tn_IRModule *run_passes(const cli_args *a, tn_IRModule *m) {
   bool relay = cli_program_is_relay(m);
   const char *text = cli_get(a, "target", relay ? "llvm" : NULL);
+  const char *trace = cli_get(a, "trace", NULL);
   tn_target *t = NULL;
+  TN_CHECKP(!trace || !relay, ValueError, NULL,
+            "--trace is for scripts of tensor programs: %s is a Relay program", a->operands[0]);
   if (text) TN_GETP(t, target_parse(text));
+  if (trace) TN_GETP(m, take_trace(trace, m));
   if (relay) return run_relay(a, m, t);
   tn_any arg = tn_any_obj(t);
   if (t) TN_GETP(m, run_pass("tir.BindTarget", m, &arg, 1));

@@ -68,6 +68,36 @@ def test_opt_runs_passes_in_order():
     assert "tir.VectorizeLoop" in call("opt", "--list", "-")[1]
 
 
+SCHEDULED = """@T.prim_func
+def main(A: T.Buffer((64,), "float32")):
+    for i in range(64):
+        with T.block("B"):
+            vi = T.axis.spatial(64, i)
+            A[vi] = A[vi] * T.float32(2)
+"""
+STEPS = [
+    ["GetBlock", [], ["B", "main"], ["b0"]],
+    ["GetLoops", ["b0"], [], ["l1"]],
+    ["Split", ["l1", "None", 8], [1, 0], ["l2", "l3"]],
+    ["Vectorize", ["l3"], [], []],
+]
+
+
+def test_opt_takes_the_steps_of_a_trace(tmp_path):
+    trace = tmp_path / "steps.json"
+    trace.write_text(json.dumps([STEPS, []]))
+    status, out, err = call("opt", "-", "--trace", str(trace), text=SCHEDULED)
+    assert (status, err) == (0, "")
+    assert "for i_0 in range(8)" in out and "in T.vectorized(8)" in out
+    trace.write_text(json.dumps([[["GetBlock", [], ["C", "main"], ["b0"]]], []]))
+    status, out, err = call("opt", "-", "--trace", str(trace), text=SCHEDULED)
+    assert (status, out) == (1, "")
+    assert "Cannot find a block with the name: C" in err
+    assert f"in step 0 of the trace\n  in {trace}" in err
+    status, _, err = call("opt", "-", "--trace", str(trace), text="def @main(%x: int32) { %x }")
+    assert status == 1 and "--trace is for scripts of tensor programs: - is a Relay program" in err
+
+
 RELAY = """// what a file may begin with
 #[version = "0.0.5"]
 def @main(%x: Tensor[(1, 4), float32]) {
