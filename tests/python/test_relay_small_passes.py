@@ -126,6 +126,31 @@ def test_convolutions_of_blocks_are_dilated_ones():
     np.testing.assert_allclose(run[0], run[1], rtol=1e-5)
 
 
+@pytest.mark.parametrize("zero, pad_value, left", [(3, 3, 1), (3, 0, 3), (None, 0, 3)])
+def test_quantized_convolutions_of_blocks_have_the_border_of_their_zero_point(
+    zero, pad_value, left
+):
+    x = relay.var("x", shape=(1, 4, 4, 2), dtype="int8")
+    z = relay.var("z", shape=(), dtype="int32")
+    w = relay.const(np.arange(36, dtype="int8").reshape(3, 3, 2, 2) - 18)
+    y = relay.nn.space_to_batch_nd(x, [2, 2], [[2, 2], [2, 2]], pad_value=pad_value)
+    at = z if zero is None else relay.const(zero)
+    one = relay.const(np.float32(1))
+    how = {"data_layout": "NHWC", "kernel_layout": "HWIO", "channels": 2, "kernel_size": (3, 3)}
+    y = relay.qnn.op.conv2d(y, w, at, relay.const(0), one, one, **how)
+    y = relay.nn.batch_to_space_nd(y, [2, 2], [[0, 0], [0, 0]])
+    func = relay.Function([x, z], y)
+    mod = transform.InferType()(tenon.IRModule.from_expr(func))
+    flat = transform.FlattenAtrousConv()(mod)
+    assert len(relay.analysis.list_op_freqs(flat)) == left
+    a = np.arange(32, dtype="int8").reshape(1, 4, 4, 2) - 16
+    run = [
+        relay.create_executor("debug", mod=m, target="stackvm").evaluate()(a, np.int32(3)).numpy()
+        for m in (mod, flat)
+    ]
+    np.testing.assert_array_equal(run[0], run[1])
+
+
 # ---- dynamic extents ----
 
 
