@@ -60,3 +60,15 @@ def test_borders_of_one_number(shape):
 def test_borders_of_several_numbers():
     with pytest.raises(tenon.error.DiagnosticError, match="pad_value: expected one number, got"):
         result_type(lambda x, v: relay.nn.pad(x, ((1, 1),), v), TensorType((3,)), TensorType((2,)))
+
+
+def test_the_last_window_may_see_nothing():
+    x = np.float32([[[1, 2, 3, 4]]])
+    how = {"pool_size": 2, "strides": 3, "padding": (0, 2), "ceil_mode": True}
+    check(lambda d: relay.nn.max_pool1d(d, **how), lambda d: np.float32([[[2, 4, -np.inf]]]), x)
+    for count, second in ((False, 4), (True, 2)):
+        check(
+            lambda d, count=count: relay.nn.avg_pool1d(d, **how, count_include_pad=count),
+            lambda d, second=second: np.float32([[[1.5, second, 0]]]),
+            x,
+        )

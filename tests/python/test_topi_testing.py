@@ -133,7 +133,15 @@ def test_pools(kind, ceil_mode, include):
             a, kernel, strides, dilation, (*before, *after), kind, ceil_mode, "NCHW", include
         ),
         testing.poolnd_python(
-            X2, kernel, strides, dilation, before, after, kind, include, ceil_mode
+            X2,
+            kernel,
+            strides,
+            dilation,
+            before,
+            after,
+            kind,
+            include and kind == "avg",
+            ceil_mode,
         ),
         X2,
         schedule=lambda outs: topi.generic.schedule_pool(outs, "NCHW"),
@@ -143,6 +151,22 @@ def test_pools(kind, ceil_mode, include):
         testing.adaptive_pool(X2, (3, 5), kind),
         X2,
         schedule=topi.x86.schedule_adaptive_pool,
+    )
+
+
+@pytest.mark.parametrize("kind", ["max", "avg"])
+@pytest.mark.parametrize("ceil_mode, to", [(False, (2, 4)), (True, (3, 4))])
+@pytest.mark.parametrize("include", [False, True])
+def test_adjoints_of_pools(kind, ceil_mode, to, include):
+    x, d = _floats(2, 3, 8, 7), _floats(2, 3, *to)
+    how = {"padding": (1, 0, 0, 1), "pool_type": kind, "ceil_mode": ceil_mode}
+    how["count_include_pad"] = include
+    _check(
+        lambda d, x: topi.nn.pool_grad(d, x, (3, 2), (4, 2), **how),
+        testing.pool_grad_nchw(x, d, (3, 2), (4, 2), **how),
+        d,
+        x,
+        schedule=topi.generic.schedule_pool_grad,
     )
 
 

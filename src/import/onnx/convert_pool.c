@@ -1,7 +1,7 @@
 /* Pooling: the largest, the mean, or the norm of windows; where the largest are, and back.
 
    With ceil_mode the last window may reach over the end. One that would begin in the border after
-   the data is left out (nn.max_pool2d and its kin do the same). */
+   the data is left out; nn.max_pool2d and its kin have it, so it is cut off (windows_left). */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -179,17 +179,44 @@ static void *average_same(const onnx_ctx *c, const onnx_window *w, const char *n
   return onnx_binary("divide", y, pool_of(w, name, false, false, ones));
 }
 
+/* Extents rounded up? A border that is made for the windows leaves nothing to round. */
+static bool ceils(const onnx_ctx *c, const onnx_window *w) {
+  return onnx_int(c, "ceil_mode", 0) != 0 && w->border == ONNX_PADS_KNOWN;
+}
+
+static void *i64(int64_t v) { return relay_const_int(TN_I64, v); }
+
+/* The windows that there are with ceil_mode: without the last one along an axis where it begins
+   behind the data. One that is longer than its step and the border after the data never does. */
+static void *windows_left(const onnx_ctx *c, const onnx_window *w, void *y) {
+  for (int i = 0; y && i < w->n; ++i) {
+    int64_t x;
+    if (w->pads[i + w->n] + w->strides[i] <= onnx_window_reach(w, i)) continue;
+    if (relay_known_int(onnx_in_type(c, 0)->shape, i + 2, &x)) {
+      y = onnx_part(y, i + 2, 0, pooled_extent(x, w, i, true));
+      continue;
+    }
+    void *last = onnx_binary("add", onnx_extent(onnx_in(c, 0), i + 2, TN_I64), i64(w->pads[i] - 1));
+    void *begins =
+        onnx_binary("add", onnx_binary("floor_divide", last, i64(w->strides[i])), i64(1));
+    y = onnx_open_first(y, i + 2, begins);
+  }
+  return y;
+}
+
 static void *pool(onnx_ctx *c) {
-  bool max = strcmp(c->node->op_type, "MaxPool") == 0, up = onnx_int(c, "ceil_mode", 0) != 0;
+  bool max = strcmp(c->node->op_type, "MaxPool") == 0, up;
   bool count_border = !max && onnx_int(c, "count_include_pad", 0) != 0;
   onnx_window w;
   char name[24];
   TN_TRYP(onnx_read_window(c, -1, &w));
+  up = ceils(c, &w);
   if (!onnx_int(c, "ceil_mode", 0)) TN_TRYP(onnx_check_room(c, &w));
   snprintf(name, sizeof name, "nn.%s_pool%dd", max ? "max" : "avg", w.n);
   if (w.border != ONNX_PADS_KNOWN && !max) return average_same(c, &w, name);
   void *x = onnx_window_border(c, &w, onnx_in(c, 0), least_of(onnx_in_type(c, 0)->dtype));
   void *y = pool_of(&w, name, up, count_border, x);
+  if (up) y = windows_left(c, &w, y);
   if (!max || c->node->n_output < 2 || !*c->node->output[1]) return y;
   int64_t outs[ONNX_MAX_SPATIAL], dims[2 + ONNX_MAX_SPATIAL];
   if (onnx_known_shape(c, 0, dims, 2 + ONNX_MAX_SPATIAL) < 0) return NULL;
@@ -204,8 +231,6 @@ static void *power(void *x, double p, tn_dtype t) {
                   : onnx_binary("power", x, relay_const_float(t, p));
 }
 
-static void *i64(int64_t v) { return relay_const_int(TN_I64, v); }
-
 /* Zeros after the data for windows that reach over the end. Where x is not known there are so many
    that the last window may lie in them: windows_left cuts it off. */
 static void reach_over(const tn_TensorType *t, onnx_window *w) {
@@ -216,22 +241,6 @@ static void reach_over(const tn_TensorType *t, onnx_window *w) {
              w->pads[i];
     if (need > w->pads[i + w->n]) w->pads[i + w->n] = need;
   }
-}
-
-/* The windows that there are with ceil_mode. */
-static void *windows_left(const onnx_ctx *c, const onnx_window *w, void *y) {
-  for (int i = 0; y && i < w->n; ++i) {
-    int64_t x;
-    if (relay_known_int(onnx_in_type(c, 0)->shape, i + 2, &x)) {
-      y = onnx_part(y, i + 2, 0, pooled_extent(x, w, i, true));
-      continue;
-    }
-    void *last = onnx_binary("add", onnx_extent(onnx_in(c, 0), i + 2, TN_I64), i64(w->pads[i] - 1));
-    void *begins =
-        onnx_binary("add", onnx_binary("floor_divide", last, i64(w->strides[i])), i64(1));
-    y = onnx_open_first(y, i + 2, begins);
-  }
-  return y;
 }
 
 /* The sum of |x| ** p over windows, as a convolution with ones that sees one channel each. */
@@ -247,7 +256,7 @@ static void *lp_pool(onnx_ctx *c) {
   if (channels < 1 || p <= 0)
     return onnx_fail(c, "p (%g) and the number of channels (%" PRId64 ") must be positive", p,
                      channels);
-  bool up = onnx_int(c, "ceil_mode", 0) != 0 && w.border == ONNX_PADS_KNOWN;
+  bool up = ceils(c, &w);
   wide = w;
   if (up) reach_over(t, &wide);
   ones[0] = channels, ones[1] = 1;

@@ -4,8 +4,10 @@
          Tensor[(1, 8, 8, 8), float32] -> Tensor[(1, 8, 4, 4), float32]
 
    The mean counts what is data, and the border too when count_include_pad is set. With ceil_mode
-   the last window may reach over the end; what is there is never counted, and a window that begins
-   in the border after the data is left out. */
+   the last window may reach over the end; what is there is never counted. It may even begin in the
+   border after the data: its mean is 0 then (that of the border when that counts, the same), its
+   largest element the least number of the type. Importers whose format has no such window cut it
+   off. */
 #include <string.h>
 
 #include "ir/imm.h"
@@ -81,7 +83,7 @@ static int read_pool(const void *attrs, int n, pool *p) {
     p->stride[i] = relay_listed(strides, i);
     p->dilation[i] = relay_listed(dilation, i);
     TN_CHECK(p->axis[i] >= 0 && tir_layout_factor(p->layout, letter) < 0, ValueError, NULL,
-             "layout %s: axis %c must be there and not be split", layout, letter);
+             "Unsupported layout %s: axis %c must be there and not be split", layout, letter);
     TN_CHECK(p->size[i] > 0 && p->stride[i] > 0 && p->dilation[i] > 0, ValueError, NULL,
              "pool_size, strides and dilation must be positive");
     TN_TRY(ops_check_32_bits("pool_size", p->size[i]) ||
@@ -98,16 +100,9 @@ static int ndim_of(const relay_op_row *row) {
 /* What ceil_mode adds to the border after axis i. */
 static int64_t reach(const pool *p, int i) { return p->ceil ? p->stride[i] - 1 : 0; }
 
-/* The extent of axis k. With ceil_mode a window that would begin in the border after the data is
-   left out: all that begin below x + before are there. */
 static tn_expr *pooled(const pool *p, int k, tn_expr *x) {
-  tn_expr *n =
-      ops_window_extent(x, relay_dim_int(p->size[k]), p->before[k] + p->after[k] + reach(p, k),
-                        p->stride[k], p->dilation[k]);
-  if (!p->ceil || !n || relay_dim_is_any(x)) return n;
-  tn_expr *begins =
-      ops_window_extent(x, tir_i32(1), p->before[k], p->stride[k], 1); /* windows of one element */
-  return begins ? relay_dim_binary(TN_TI_Min, n, begins) : NULL;
+  return ops_window_extent(x, relay_dim_int(p->size[k]),
+                           p->before[k] + p->after[k] + reach(p, k), p->stride[k], p->dilation[k]);
 }
 
 static tn_arr *out_shape(const pool *p, const tn_arr *data) {

@@ -193,6 +193,24 @@ def _pool(n):
 pool1d, pool2d, pool3d = _pool(1), _pool(2), _pool(3)
 
 
+def pool_grad(
+    grads,
+    data,
+    kernel,
+    stride,
+    padding,
+    pool_type,
+    ceil_mode=False,
+    count_include_pad=True,
+    layout="NCHW",
+):
+    """What each element of `data` gets of the adjoint of its pooling."""
+    args = (grads, data, kernel, stride, (1, 1), padding, layout, "", ceil_mode)
+    if pool_type == "max":
+        return apply(relay.nn.max_pool2d_grad, *args)
+    return apply(relay.nn.avg_pool2d_grad, *args, count_include_pad)
+
+
 def global_pool(data, pool_type, layout="NCHW"):
     """Largest element or mean of each channel."""
     return apply(getattr(relay.nn, f"global_{pool_type}_pool2d"), data, layout)
@@ -383,6 +401,7 @@ __all__ = [
     "pool1d",
     "pool2d",
     "pool3d",
+    "pool_grad",
     "scale_shift_nchw",
     "scale_shift_nhwc",
     "space_to_batch_nd",

@@ -8,6 +8,7 @@ from .nn import (
     pool1d,
     pool2d,
     pool3d,
+    pool_grad,
 )
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "pool1d",
     "pool2d",
     "pool3d",
+    "pool_grad",
 ]

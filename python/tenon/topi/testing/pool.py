@@ -24,7 +24,8 @@ def poolnd_python(
     layout=None,
 ):
     """Largest element ("max") or mean ("avg") of sliding windows; one number for each axis of
-    space. Without a layout the axes of space are the last ones."""
+    space. Without a layout the axes of space are the last ones. With `count_include_pad` the
+    zeros of the border count, for the largest element too."""
     layout = layout or "NC" + "DHW"[3 - len(kernel) :]
     x, n, back = _space_last(np_data, layout)
     size, extents = [], []
@@ -37,8 +38,9 @@ def poolnd_python(
         extents.append(max((count - 1) * strides[i] + reach - extent - padding_before[i], 0))
     lead = [(0, 0)] * (x.ndim - n)
     least = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    border = least if pool_type == "max" and not count_include_pad else 0
     pads = lead + list(zip(padding_before, extents, strict=True))
-    wide = np.pad(x, pads, constant_values=least if pool_type == "max" else 0)
+    wide = np.pad(x, pads, constant_values=border)
     axes = tuple(range(x.ndim - n, x.ndim))
 
     def windows(data):
@@ -96,9 +98,11 @@ def pool_grad_nchw(
     grad = np.zeros_like(a_np)
     for y, x in np.ndindex(height, width):
         begin = (y * strides[0] - top, x * strides[1] - left)
-        rows = slice(max(begin[0], 0), min(begin[0] + kh, h))
-        columns = slice(max(begin[1], 0), min(begin[1] + kw, w))
+        rows = slice(max(begin[0], 0), max(min(begin[0] + kh, h), 0))
+        columns = slice(max(begin[1], 0), max(min(begin[1] + kw, w), 0))
         part, adjoint = a_np[:, :, rows, columns], out_grad_np[:, :, y, x]
+        if part.size == 0:
+            continue
         if pool_type == "max":
             flat = part.reshape(*part.shape[:2], -1)
             hit = np.zeros_like(flat)
