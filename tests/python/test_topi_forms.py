@@ -195,6 +195,26 @@ def test_bounds_that_are_none_or_tensors():
         topi._calls.apply(lambda a: relay.add(a, relay.const([1.0] * 40)), te.placeholder((40,)))
 
 
+def test_bounds_of_a_slice_that_are_tensors():
+    a = te.placeholder((4, 6), name="a")
+    bounds = [te.placeholder((2,), "int64", name) for name in ("begin", "end", "strides")]
+    y = topi.strided_slice(a, *bounds)
+    f = tenon.build(te.create_prim_func([a, *bounds, y]), target="stackvm")
+    x = np.arange(24, dtype="float32").reshape(4, 6)
+    for cut in ((slice(1, 4, 2), slice(-1, -9, -2)), (slice(2, 2, 1), slice(0, 9, 1))):
+        want = x[cut]
+        given = [np.array([getattr(c, part) for c in cut]) for part in ("start", "stop", "step")]
+        got = tenon.nd.empty(want.shape)
+        f(*map(tenon.nd.array, (x, *given)), got)
+        np.testing.assert_array_equal(got.numpy(), want)
+    with pytest.raises(ValueError, match="axes go with bounds that are numbers"):
+        topi.strided_slice(a, *bounds, axes=[0, 1])
+    with pytest.raises(TypeError, match="not iterable"):
+        list(a)
+    with pytest.raises(TypeError, match="not iterable"):
+        list(a[0])
+
+
 def test_collapse_sum_to_extents_known_at_run_time():
     n = te.var("n")
     a = te.placeholder((3, n, 4), name="a")

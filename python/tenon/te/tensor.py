@@ -15,6 +15,8 @@ class TensorSlice(ObjectGeneric, ExprOp):
         self.tensor = tensor
         self.indices = indices if isinstance(indices, tuple) else (indices,)
 
+    __iter__ = None  # nothing says where indices end
+
     def __getitem__(self, indices):
         more = indices if isinstance(indices, tuple) else (indices,)
         return TensorSlice(self.tensor, self.indices + more)
@@ -43,6 +45,8 @@ class Tensor(DataProducer, ExprOp):
                 f"Need to provide {self.ndim} index in tensor but {len(indices)} was provided"
             )
         return ProducerLoad(self, [convert(i) for i in indices])
+
+    __iter__ = None  # nothing says where indices end
 
     def __getitem__(self, indices):
         return TensorSlice(self, indices)

@@ -74,7 +74,10 @@ def one_hot(indices, on_value, off_value, depth, axis=-1, dtype="float32"):
 
 
 def strided_slice(a, begin, end, strides=None, axes=None, slice_mode="end"):
-    """The elements between bounds, with steps; None is a bound that cuts nothing off."""
+    """The elements between bounds, with steps; None is a bound that cuts nothing off. Where bounds
+    or steps are tensors, the extents of the result are variables."""
+    if te.Tensor in map(type, (begin, end, strides)):
+        return apply(relay.strided_slice, a, begin, end, strides, axes, slice_mode)
     if None in begin or None in end:
         count = len(begin)
         given = list(strides) if strides else []
