@@ -159,3 +159,13 @@ def test_values_of_variables_may_be_expressions():
     value = relay.const(np.float32([1, -2]))
     got = relay.create_executor().evaluate(relay.abs(x), {x: value})
     np.testing.assert_array_equal(got.numpy(), [1, 2])
+
+
+def test_constants_as_arguments():
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    run = relay.create_executor("debug", target="stackvm").evaluate(relay.Function([x, y], x - y))
+    np.testing.assert_array_equal(
+        run(relay.const([3.0, 4.0]), y=np.float32([1, 1])).numpy(), [2, 3]
+    )
+    with pytest.raises(TypeError, match="got relay.Var"):
+        run(x, relay.const([1.0, 1.0]))

@@ -46,6 +46,18 @@ def test_functions_by_name(func):
         mod["main"] = 3
 
 
+def test_expressions_become_functions_of_their_free_variables():
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    mod = tenon.IRModule()
+    mod["main"] = relay.Call(relay.Function([x], x + x), [y])
+    assert list(mod["main"].params) == [y]
+    other = relay.Function([x], x)
+    mod["main"] = other
+    assert mod["main"].same_as(other)
+    with pytest.raises(TypeError, match="expected BaseFunc, got GlobalVar"):
+        mod["other"] = mod.get_global_var("main")
+
+
 def test_clone_update_and_attributes(func):
     mod = tenon.IRModule({"main": func}, attrs={"key": "value"})
     other = mod.clone()

@@ -6,7 +6,8 @@ from ..runtime.object_generic import convert
 from ..runtime.script_printer import Scriptable
 from . import _ffi_api
 from .base import Node, astext
-from .expr import GlobalVar
+from .expr import GlobalVar, RelayExpr
+from .function import BaseFunc
 from .type import GlobalTypeVar, Type
 
 
@@ -62,7 +63,8 @@ class IRModule(Scriptable, Node):
         return sorted(self.functions.items(), key=lambda item: str(item[0].name_hint))
 
     def __setitem__(self, var, val):
-        """Put a function or type definition in, in place of one of that name."""
+        """Put a function or type definition in, in place of one of that name. Another expression
+        becomes a function of its free variables."""
         if isinstance(val, Type):
             var = GlobalTypeVar(var) if isinstance(var, str) else var
             _ffi_api.Module_AddDef(self, var, val, True)
@@ -74,6 +76,8 @@ class IRModule(Scriptable, Node):
         if isinstance(var, str):
             known = _ffi_api.Module_ContainGlobalVar(self, var)
             var = _ffi_api.Module_GetGlobalVar(self, var) if known else GlobalVar(var)
+        if isinstance(val, RelayExpr) and not isinstance(val, BaseFunc | GlobalVar):
+            val = IRModule.from_expr(val, {}, self.type_definitions)["main"]
         _ffi_api.Module_Add(self, var, val, update)
 
     def __getitem__(self, var):

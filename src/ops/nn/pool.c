@@ -101,8 +101,8 @@ static int ndim_of(const relay_op_row *row) {
 static int64_t reach(const pool *p, int i) { return p->ceil ? p->stride[i] - 1 : 0; }
 
 static tn_expr *pooled(const pool *p, int k, tn_expr *x) {
-  return ops_window_extent(x, relay_dim_int(p->size[k]),
-                           p->before[k] + p->after[k] + reach(p, k), p->stride[k], p->dilation[k]);
+  return ops_window_extent(x, relay_dim_int(p->size[k]), p->before[k] + p->after[k] + reach(p, k),
+                           p->stride[k], p->dilation[k]);
 }
 
 static tn_arr *out_shape(const pool *p, const tn_arr *data) {

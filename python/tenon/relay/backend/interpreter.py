@@ -4,7 +4,7 @@ from ..._ffi import get_global_func
 from ..._ffi.registry import register_object
 from ...ir.expr import GlobalVar
 from ...runtime.object import Object
-from ..expr import Expr, Tuple, bind, const
+from ..expr import Constant, Expr, Tuple, bind, const
 from ..function import Function
 
 
@@ -114,7 +114,8 @@ class Interpreter(Executor):
         interpret = get_global_func("eval.interpret")
 
         def run(*args, **kwargs):
-            values = [_value(arg) for arg in self._convert_args(main, args, kwargs)]
+            given = self._convert_args(main, args, kwargs)
+            values = [_value(arg.data if isinstance(arg, Constant) else arg) for arg in given]
             return interpret(mod, name, self.target, *values)
 
         return run
