@@ -286,6 +286,12 @@ static int find_chain(const sch_step *e, const tn_vec *order, const tn_For *bott
   int64_t left = order->len;
   const tn_obj *o = (const tn_obj *)bottom, *below = NULL;
   for (; o && left > 0; below = o, o = sch_parent(e, o)) {
+    const tn_For *around = o->type_index == TN_TI_SeqStmt ? TN_AS(For, sch_parent(e, o)) : NULL;
+    if (around)
+      return sch_fail(e, "The loops are not under the same single branch",
+                      SCH_PLACES(around, below),
+                      "The loops to reorder are not nested directly: {1} is one of several "
+                      "statements in the body of {0}");
     if (o->type_index != TN_TI_For)
       return sch_fail(e, "The loops are not under the same single branch",
                       SCH_PLACES(below, o->type_index == TN_TI_BlockRealize

@@ -284,8 +284,6 @@ static int comment_beside(writer *w, const tn_str *comment) {
 }
 
 static int write_assign(writer *w, const tn_AssignDoc *d) {
-  bool beside = !d->comment || !strchr(d->comment->data, '\n');
-  if (!beside) comment_above(w, d->comment);
   const tn_TupleDoc *targets = TN_AS(TupleDoc, d->lhs);
   size_t start = w->out.len;
   if (targets && targets->elements->len > 1) TN_TRY(write_joined(w, targets->elements));
@@ -303,14 +301,22 @@ static int write_assign(writer *w, const tn_AssignDoc *d) {
     else TN_TRY(write_expr(w, (const tn_Doc *)d->rhs));
     if (values) TN_TRY(mark_span(w, (const tn_Doc *)d->rhs, start));
   }
-  return beside ? comment_beside(w, d->comment) : 0;
+  return comment_beside(w, d->comment);
+}
+
+/* Ends the head of a statement that has a body. Its mark covers the head only: that of a loop over the
+   whole program would leave nothing to see. */
+static int end_head(writer *w, const void *stmt, size_t start) {
+  put(w, ":");
+  return mark_span(w, stmt, start);
 }
 
 static int write_if(writer *w, const tn_IfDoc *d) {
   comment_above(w, d->comment);
+  size_t start = w->out.len;
   put(w, "if ");
   TN_TRY(write_expr(w, (const tn_Doc *)d->predicate));
-  put(w, ":");
+  TN_TRY(end_head(w, d, start));
   TN_TRY(write_block(w, d->then_branch));
   if (d->else_branch->len == 0) return 0;
   new_line(w);
@@ -320,6 +326,7 @@ static int write_if(writer *w, const tn_IfDoc *d) {
 
 static int write_for(writer *w, const tn_ForDoc *d) {
   comment_above(w, d->comment);
+  size_t start = w->out.len;
   put(w, "for ");
   const tn_TupleDoc *targets = TN_AS(TupleDoc, d->lhs);
   if (targets && targets->elements->len == 1) {
@@ -332,19 +339,20 @@ static int write_for(writer *w, const tn_ForDoc *d) {
   }
   put(w, " in ");
   TN_TRY(write_expr(w, (const tn_Doc *)d->rhs));
-  put(w, ":");
+  TN_TRY(end_head(w, d, start));
   return write_block(w, d->body);
 }
 
 static int write_scope(writer *w, const tn_ScopeDoc *d) {
   comment_above(w, d->comment);
+  size_t start = w->out.len;
   put(w, "with ");
   TN_TRY(write_expr(w, (const tn_Doc *)d->rhs));
   if (d->lhs) {
     put(w, " as ");
     TN_TRY(write_expr(w, (const tn_Doc *)d->lhs));
   }
-  put(w, ":");
+  TN_TRY(end_head(w, d, start));
   return write_block(w, d->body);
 }
 
@@ -447,9 +455,10 @@ static int write_assert(writer *w, const tn_AssertDoc *d) {
 
 static int write_while(writer *w, const tn_WhileDoc *d) {
   comment_above(w, d->comment);
+  size_t start = w->out.len;
   put(w, "while ");
   TN_TRY(write_expr(w, (const tn_Doc *)d->predicate));
-  put(w, ":");
+  TN_TRY(end_head(w, d, start));
   return write_block(w, d->body);
 }
 
@@ -483,13 +492,17 @@ static int write_bare_stmt(writer *w, const tn_Doc *d) {
   }
 }
 
+static bool has_head(const tn_Doc *d) {
+  return TN_AS(IfDoc, d) || TN_AS(WhileDoc, d) || TN_AS(ForDoc, d) || TN_AS(ScopeDoc, d);
+}
+
 static int write_stmt(writer *w, const tn_Doc *d) {
   size_t start = w->out.len;
   TN_CHECK(++w->depth <= DOC_DEPTH_MAX, ValueError, NULL,
            "the document is nested more than %d levels deep", DOC_DEPTH_MAX);
   TN_TRY(write_bare_stmt(w, d));
   w->depth--;
-  return mark_span(w, d, start);
+  return has_head(d) ? 0 : mark_span(w, d, start);
 }
 
 int doc_write(writer *w, const tn_Doc *doc) { return write_stmt(w, doc); }

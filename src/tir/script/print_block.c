@@ -174,10 +174,8 @@ int print_block(printer *p, const tn_Block *b, const tn_BlockRealize *r) {
   if (!rhs || !(f = open_frame(p, r ? (const tn_obj *)r : (const tn_obj *)b))) return -1;
   tn_arr *stmts = print_block_body(p, f, b, r) ? NULL : frame_stmts(f);
   close_frame(p, f);
-  /* a comment about the block is the statement's; what is underlined is its head */
-  tn_ScopeDoc *doc = TN_DOC(ScopeDoc, .rhs = (tn_ExprDoc *)noted(p, b, rhs), .body = stmts,
-                            .comment = tn_pmap_get(&p->marks, b));
-  return emit(p, r ? noted(p, r, doc) : (void *)doc);
+  tn_Doc *doc = noted(p, b, TN_DOC(ScopeDoc, .rhs = rhs, .body = stmts));
+  return emit(p, r ? noted(p, r, doc) : doc);
 }
 
 int print_block_realize(printer *p, const tn_BlockRealize *r) {

@@ -373,8 +373,11 @@ tn_Doc *noted(printer *p, const void *obj, const void *doc) {
     if (tn_field_set((tn_obj *)d, tn_type_field(d->hdr.type, "comment"), &text)) return NULL;
   }
   tn_obj *path = tn_pmap_get(&p->underlined, obj);
-  if (path) {
-    tn_arr *paths = tn_arr_of(1, path);
+  if (path) { /* a block and its realization are one statement */
+    TN_VEC(all);
+    for (int64_t i = 0; i < d->source_paths->len; ++i)
+      TN_TRYP(tn_vec_push(&all, d->source_paths->items[i]));
+    tn_arr *paths = tn_vec_push_obj(&all, path) ? NULL : tn_arr_from(&all);
     tn_any value = tn_any_obj(paths);
     if (!paths || tn_field_set((tn_obj *)d, tn_type_field(d->hdr.type, "source_paths"), &value))
       return NULL;
