@@ -31,6 +31,10 @@ def cprint(printable, style=None, black_format=False):
     black_format : bool
         Kept for old programs.
     """
+    if not isinstance(printable, str) and not hasattr(printable, "script"):
+        raise TypeError(
+            f"cprint: expected a text or an object with a method script, got {type(printable)}"
+        )
     text = printable if isinstance(printable, str) else printable.script()
     if not (sys.stdout.isatty() or _in_notebook()):
         print(text)

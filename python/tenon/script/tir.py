@@ -92,7 +92,7 @@ def is_type(path):
     return _TYPE.match(path) is not None
 
 
-def _typed(name, value=None, storage_scope="", *, is_size_var=False):
+def _typed(name, value=None, storage_scope="global", *, is_size_var=False):
     from .. import tir
     from ..ir import PointerType, PrimType
 

@@ -316,6 +316,9 @@ static int find(void *ctx, tn_obj *o) {
   if (TN_AS(BlockRealize, o)) return find_block(f, (tn_BlockRealize *)o);
   if (TN_AS(DeclBuffer, o)) TN_TRY(tn_pmap_put(&f->inside, ((tn_DeclBuffer *)o)->buffer, o));
   if (TN_AS(Buffer, o)) return 0;
+  const tn_AttrStmt *attr = TN_AS(AttrStmt, o); /* a pointer that it is about is not used */
+  if (attr && TN_IS(Var, attr->node))
+    return find(f, (tn_obj *)attr->value) || find(f, (tn_obj *)attr->body) ? -1 : 0;
   if (load && add_access(f, &f->reads, load->buffer, load->indices)) return -1;
   if (tn_visit_children(o, find, f)) return -1;
   return store ? add_access(f, &f->writes, store->buffer, store->indices) : 0;

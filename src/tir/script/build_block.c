@@ -101,7 +101,48 @@ static void free_block(block_info *i) {
   for (int j = 0; j < TN_COUNT(all); ++j) tn_vec_fini(all[j]);
 }
 
-static tn_stmt *finish_block(block_info *i, const char *name, tn_stmt *inner) {
+static int add_pointer(tn_map *pointers, const tn_Buffer *b) {
+  return TN_IS(Var, b->data) ? tn_map_set(pointers, tn_any_obj(b->data), tn_any_obj(b)) : 0;
+}
+
+/* The buffers that a block sees, by their pointers. */
+static tn_map *visible_pointers(const builder *b, const block_info *i) {
+  const func_info *f = b->func;
+  tn_map *out = tn_scope_own(tn_map_new());
+  for (int64_t j = 0; out && f && f->buffer_map && j < f->buffer_map->len; ++j)
+    TN_TRYP(add_pointer(out, (tn_Buffer *)f->buffer_map->entries[j].value.v.obj));
+  for (int64_t j = 0; out && f && j < f->root_alloc.len; ++j)
+    TN_TRYP(add_pointer(out, (tn_Buffer *)f->root_alloc.items[j].v.obj));
+  for (i = i->up; out && i; i = i->up) {
+    for (int64_t j = 0; j < i->alloc_buffers.len; ++j)
+      TN_TRYP(add_pointer(out, (tn_Buffer *)i->alloc_buffers.items[j].v.obj));
+    for (int64_t j = 0; j < i->match_buffers.len; ++j)
+      TN_TRYP(add_pointer(out, ((tn_MatchBufferRegion *)i->match_buffers.items[j].v.obj)->buffer));
+  }
+  return out;
+}
+
+/* Fills in what the block accesses where it does not say so itself. */
+static tn_Block *with_regions(builder *b, const block_info *i, const ast *call, tn_Block *block) {
+  tir_block_regions found;
+  const tn_map *pointers = visible_pointers(b, i);
+  if (!pointers || tir_block_access(block, pointers, &found)) return NULL;
+  if (found.opaque->len) {
+    const tn_BufferRegion *r = (const tn_BufferRegion *)tn_arr_obj(found.opaque, 0);
+    return (void)ast_error(b->src, call,
+                           "the block uses the pointer of %s, so that what it accesses cannot be "
+                           "known: write T.reads(...) and T.writes(...)",
+                           tn_cstr(r->buffer->name)),
+           NULL;
+  }
+  tn_Block copy = *block;
+  if (!i->has_reads) copy.reads = found.reads;
+  if (!i->has_writes) copy.writes = found.writes;
+  return tn_node_copy(&tn_type_Block, &copy);
+}
+
+static tn_stmt *finish_block(builder *b, block_info *i, const ast *call, const char *name,
+                             tn_stmt *inner) {
   tn_map *ann = i->annotations ? i->annotations : tn_scope_own(tn_map_new());
   if (!inner || !ann) return NULL;
   tn_arr *iters = tn_arr_from(&i->iter_vars), *reads = tn_arr_from(&i->reads),
@@ -112,8 +153,9 @@ static tn_stmt *finish_block(block_info *i, const char *name, tn_stmt *inner) {
       TN_MAKE(Block, .iter_vars = iters, .reads = reads, .writes = writes,
               .name_hint = tn_str_from(name), .alloc_buffers = allocs, .match_buffers = matches,
               .annotations = ann, .init = i->init, .body = inner);
-  if (block && (!i->has_reads || !i->has_writes))
-    block = tir_block_with_regions(block, !i->has_reads, !i->has_writes);
+  bool untold = !i->has_reads && !i->has_writes;
+  if (block && (!i->has_reads || !i->has_writes)) block = with_regions(b, i, call, block);
+  if (b->func && untold) b->func->untold = block;
   if (!block || !i->realized) return (tn_stmt *)block;
   return (tn_stmt *)TN_MAKE(BlockRealize, .iter_values = values,
                             .predicate = i->predicate ? i->predicate : tir_bool(true),
@@ -135,7 +177,7 @@ int build_block(builder *b, const ast *with, const ast *call) {
   b->block = info;
   if (build_stmts(b, with->body)) return -1;
   tn_stmt *inner = close_body(b);
-  tn_stmt *s = inner ? finish_block(info, text, inner) : NULL;
+  tn_stmt *s = inner ? finish_block(b, info, call, text, inner) : NULL;
   b->block = info->up;
   free_block(info);
   return s ? add_stmt(b, s) : place_error(b, call);

@@ -151,11 +151,29 @@ static bool is_private(builder *b, const ast *def) {
   return false;
 }
 
+/* The block that is the whole function is opaque like one that is added unless it tells what it
+   accesses: what its blocks access is inside. */
+static tn_stmt *without_regions(const func_info *f, tn_stmt *all) {
+  const tn_BlockRealize *r = TN_AS(BlockRealize, all);
+  if (!r || r->block != f->untold || r->block->iter_vars->len) return all;
+  tn_Block block = *r->block;
+  tn_BlockRealize copy = *r;
+  block.reads = block.writes = tn_arr_of(0);
+  if (!block.reads || !(copy.block = tn_node_copy(&tn_type_Block, &block))) return NULL;
+  return (tn_stmt *)tn_node_copy(&tn_type_BlockRealize, &copy);
+}
+
 static tn_PrimFunc *finish(builder *b, const ast *def, tn_stmt *inner) {
   func_info *f = b->func;
   tn_stmt *all = inner ? tir_with_root_block(inner, &f->root_alloc) : NULL;
-  bool named = f->attrs && tn_map_find(f->attrs, "global_symbol");
-  if (all && !named && !is_private(b, def)) {
+  if (all && all == inner && !(all = without_regions(f, all))) return NULL;
+  bool named = f->attrs && tn_map_find(f->attrs, "global_symbol"), hidden = is_private(b, def);
+  if (named && hidden)
+    return (void)ast_error(b->src, def,
+                           "a private function cannot have a global_symbol: leave out private=True "
+                           "or the attribute"),
+           NULL;
+  if (all && !named && !hidden) {
     tn_str *name = f->name ? f->name : tn_str_from(def->text);
     f->attrs = name ? tn_map_with(f->attrs, tn_any_cstr("global_symbol"), tn_any_obj(name)) : NULL;
     if (!f->attrs) return NULL;

@@ -58,7 +58,8 @@ struct block_info {
 typedef struct {
   tn_vec params;
   tn_map *buffer_map, *attrs;
-  tn_vec root_alloc; /* buffers allocated outside of any block */
+  tn_vec root_alloc;      /* buffers allocated outside of any block */
+  const tn_Block *untold; /* the last block that told neither what it reads nor what it writes */
   tn_Type *ret_type;
   tn_str *name;
 } func_info;

@@ -55,6 +55,7 @@ static tn_expr *strided_slice(builder *b, const ast *s, const tn_expr *extent) {
   if (!length) return NULL;
   if (!tir_as_int((tn_obj *)length, &lanes))
     return (void)ast_error(b->src, s, "a slice with a step must have a constant length"), NULL;
+  if (lanes == 1) return from;
   return (tn_expr *)TN_MAKE(Ramp, .base = from, .stride = tir_const_int(from->dtype, step),
                             .lanes = lanes);
 }

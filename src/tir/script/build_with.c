@@ -187,14 +187,27 @@ static int assert_(builder *b, const ast *call, wrap *out) {
   return out->stmt ? 0 : -1;
 }
 
+/* A memory that is not the buffer's is an attribute around. */
 static int realize(builder *b, const ast *call, wrap *out) {
   const ast *where = arg_of(call, 0, "buffer_slice"), *scope = arg_of(call, 1, "storage_scope"),
             *cond = arg_of(call, 2, "condition");
   val v;
   if (!where || !scope) return ast_error(b->src, call, "T.realize: expected a region and a scope");
   TN_TRY(eval(b, where, &v));
-  tn_BufferRegion *r = to_region(b, where, &v);
+  const tn_Buffer *whole = TN_AS(Buffer, val_obj(&v));
+  if (whole)
+    return ast_error(b->src, where, "T.realize: expected a region such as %s[0:16], got a buffer",
+                     tn_cstr(whole->name));
+  const char *memory = eval_text(b, scope);
+  tn_BufferRegion *r = memory ? to_region(b, where, &v) : NULL;
   tn_expr *c = r && cond ? eval_expr(b, cond) : tir_bool(true);
+  if (r && *memory && strcmp(memory, tir_buffer_scope(r->buffer)) != 0) {
+    tn_expr *text = (tn_expr *)TN_MAKE(StringImm, .value = tn_str_from(memory));
+    tn_stmt *attr = (tn_stmt *)TN_NEW(AttrStmt, .node = (tn_obj *)r->buffer,
+                                      .attr_key = tn_str_from("realize_scope"), .value = text,
+                                      .body = tir_nop());
+    if (!text || !attr || add_wrap(b, attr)) return -1;
+  }
   out->stmt = r && c ? (tn_stmt *)TN_MAKE(BufferRealize, .buffer = r->buffer, .bounds = r->region,
                                           .condition = c, .body = tir_nop())
                      : NULL;
@@ -222,6 +235,29 @@ static int bind_bound(builder *b, const ast *target, const wrap *w) {
 
 /* ---- x = T.name(...) ---- */
 
+/* The last dimensions of the region are those of the buffer, and all before them have one element.
+   Only what is known to differ is an error: extents may be equal at run time. */
+static int check_match(builder *b, const ast *call, const tn_Buffer *buf,
+                       const tn_BufferRegion *r) {
+  int64_t have = r->region->len, want = buf->shape->len, n, m = 1;
+  if (want > have)
+    return ast_error(b->src, call,
+                     "T.match_buffer: expected at most %lld dimensions, those of the region, got "
+                     "%lld",
+                     (long long)have, (long long)want);
+  for (int64_t i = 0; i < have; ++i) {
+    const tn_Range *range = (const tn_Range *)tn_arr_obj(r->region, i);
+    int64_t axis = i - (have - want);
+    if (axis >= 0 && !tir_as_int(tn_arr_obj(buf->shape, axis), &m)) continue;
+    if (tir_as_int((const tn_obj *)range->extent, &n) && n != m)
+      return ast_error(b->src, call,
+                       "T.match_buffer: expected extent %lld for dimension %lld of the region of "
+                       "%s, got %lld",
+                       (long long)m, (long long)i, tn_cstr(r->buffer->name), (long long)n);
+  }
+  return 0;
+}
+
 static int match_buffer(builder *b, const ast *target, const ast *call) {
   const ast *param = arg_of(call, 0, "param");
   val v;
@@ -243,6 +279,7 @@ static int match_buffer(builder *b, const ast *target, const ast *call) {
     return b->func->buffer_map ? 0 : -1;
   }
   if (!r) return ast_error(b->src, param, "T.match_buffer of a handle belongs into a function");
+  if (check_match(b, call, buf, r)) return -1;
   tn_MatchBufferRegion *m = TN_NEW(MatchBufferRegion, .buffer = buf, .source = r);
   return m ? tn_vec_push_obj(&b->block->match_buffers, m) : -1;
 }

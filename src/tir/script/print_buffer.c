@@ -152,8 +152,8 @@ static int add_keywords(printer *p, frame *f, const tn_Buffer *b, tn_ExprDoc *na
   return 0;
 }
 
-tn_ExprDoc *buffer_decl(printer *p, frame *f, const tn_Buffer *b, const char *method,
-                        const void *first_arg) {
+static tn_ExprDoc *decl_with(printer *p, frame *f, const tn_Buffer *b, const char *method,
+                             const void *first_arg, bool with_data) {
   TN_VEC(args);
   kwargs k __attribute__((cleanup(kwargs_fini))) = {0};
   tn_ExprDoc *name = (tn_ExprDoc *)tn_pmap_get(&p->docs, b);
@@ -161,8 +161,24 @@ tn_ExprDoc *buffer_decl(printer *p, frame *f, const tn_Buffer *b, const char *me
   TN_TRYP(tn_vec_push_obj(&args, shape_doc(p, f, b)));
   if (!tn_dtype_eq(b->dtype, p->cfg->buffer_dtype))
     TN_TRYP(tn_vec_push_obj(&args, dtype_doc(b->dtype)));
-  TN_TRYP(add_keywords(p, f, b, name, true, &k));
+  TN_TRYP(add_keywords(p, f, b, name, with_data, &k));
   return call_kw_doc(tir_doc(p, method), &args, &k.keys, &k.values);
+}
+
+tn_ExprDoc *buffer_decl(printer *p, frame *f, const tn_Buffer *b, const char *method,
+                        const void *first_arg) {
+  return decl_with(p, f, b, method, first_arg, true);
+}
+
+bool owns_data(const tn_Buffer *b) {
+  return has_usual_data(b) && uses_in_buffer(b, (const tn_obj *)b->data) == 1;
+}
+
+tn_ExprDoc *whole_buffer_decl(printer *p, frame *f, const tn_Buffer *b) {
+  const tn_ExprDoc *name = tn_pmap_get(&p->docs, b);
+  if (!name || define_doc(p, f, b->data, attr_doc((tn_ExprDoc *)(uintptr_t)name, "data")))
+    return NULL;
+  return decl_with(p, f, b, "decl_buffer", NULL, false);
 }
 
 tn_ExprDoc *buffer_annotation(printer *p, frame *f, const tn_Buffer *b) {

@@ -270,6 +270,8 @@ static tn_ExprDoc *print_let(printer *p, const tn_Let *e) {
   TN_VEC(values);
   frame *f;
   tn_ExprDoc *value = print_expr(p, e->value);
+  /* a bare expression with all that it needs is Python, where the variable has to exist */
+  if (value && p->fragment && p->cfg->verbose_expr && !print_var(p, e->var)) return NULL;
   if (!value || !(f = open_frame(p, (const tn_obj *)e))) return NULL;
   tn_ExprDoc *var = bound_name(p, f, e->var, tn_cstr(e->var->name));
   tn_ExprDoc *body = var ? print_expr(p, e->body) : NULL;

@@ -231,7 +231,37 @@ static int declare_unusual(printer *p, const tn_Var *v, tn_dtype element, const 
   return !usual && !p->fragment && !print_var(p, v) ? -1 : 0;
 }
 
+/* The buffer that is all of the memory: T.decl_buffer without data reads back as both statements. */
+static const tn_DeclBuffer *whole_buffer(const printer *p, const tn_Allocate *s) {
+  const tn_DeclBuffer *d = TN_AS(DeclBuffer, s->body);
+  if (!p->cfg->syntax_sugar || !d || d->buffer->data != s->buffer_var) return NULL;
+  if (is_defined(p, s->buffer_var) || count_binders(p, s->buffer_var) != 1 ||
+      is_defined(p, d->buffer) || count_binders(p, d->buffer) != 1)
+    return NULL;
+  bool same = tn_dtype_eq(s->dtype, d->buffer->dtype) && tir_is_one(s->condition) &&
+              s->annotations->len == 0 && tn_equal(s->extents, d->buffer->shape, 0) == 1;
+  return same && owns_data(d->buffer) ? d : NULL;
+}
+
+static int print_whole_buffer(printer *p, const tn_Allocate *s, const tn_DeclBuffer *d) {
+  bool concise = p->top->concise;
+  frame *f;
+  TN_TRY(!(f = concise ? p->top : open_frame(p, (const tn_obj *)s)));
+  tn_ExprDoc *lhs = bound_buffer(p, f, d->buffer),
+             *rhs = lhs ? whole_buffer_decl(p, f, d->buffer) : NULL;
+  if (concise) {
+    if (emit(p, noted(p, d, noted(p, s, TN_DOC(AssignDoc, .lhs = lhs, .rhs = rhs))))) return -1;
+    return print_body(p, f, (const tn_obj *)d->body);
+  }
+  tn_arr *stmts = rhs && print_body(p, f, (const tn_obj *)d->body) == 0 ? frame_stmts(f) : NULL;
+  close_frame(p, f);
+  tn_ScopeDoc *doc = TN_DOC(ScopeDoc, .lhs = lhs, .rhs = rhs, .body = stmts);
+  return emit(p, noted(p, d, noted(p, s, doc)));
+}
+
 static int print_allocate(printer *p, const tn_Allocate *s) {
+  const tn_DeclBuffer *whole = whole_buffer(p, s);
+  if (whole) return print_whole_buffer(p, s, whole);
   TN_VEC(args);
   TN_VEC(keys);
   TN_VEC(values);
@@ -320,29 +350,42 @@ static bool is_launch(const printer *p, const tn_AttrStmt *s, const tn_IterVar *
          tn_dtype_eq(iv->var->dtype, s->value->dtype);
 }
 
+/* with T.realize(A[0:8], "shared"): `around` is the attribute that names the memory, or NULL. */
+static int print_realize(printer *p, const tn_BufferRealize *s, const tn_AttrStmt *around) {
+  TN_VEC(args);
+  tn_BufferRegion *region = TN_NEW(BufferRegion, .buffer = s->buffer, .region = s->bounds);
+  tn_ExprDoc *where = region ? print_region(p, region) : NULL,
+             *scope = around ? print_expr(p, around->value) : str_doc(tir_buffer_scope(s->buffer));
+  TN_TRY(!where || !scope || tn_vec_push_obj(&args, where) || tn_vec_push_obj(&args, scope));
+  if (!tir_is_one(s->condition)) TN_TRY(tn_vec_push_obj(&args, print_expr(p, s->condition)));
+  tn_ExprDoc *rhs = call_doc(tir_doc(p, "realize"), &args);
+  if (around) rhs = (tn_ExprDoc *)noted(p, s, rhs);
+  const tn_obj *node = around ? (const tn_obj *)around : (const tn_obj *)s;
+  tn_ExprStmtDoc *stmt = TN_DOC(ExprStmtDoc, .expr = rhs);
+  return scope_or_concise(p, node, (tn_StmtDoc *)stmt, rhs, (const tn_obj *)s->body);
+}
+
+/* The statement inside, when T.realize reads back as both. */
+static const tn_BufferRealize *realized(const printer *p, const tn_AttrStmt *s) {
+  const tn_BufferRealize *r = TN_AS(BufferRealize, s->body);
+  const tn_StringImm *scope = TN_AS(StringImm, s->value);
+  if (!p->cfg->syntax_sugar || !r || !scope || !tn_str_eq(s->attr_key, "realize_scope"))
+    return NULL;
+  bool other = scope->value->len && !tn_str_eq(scope->value, tir_buffer_scope(r->buffer));
+  return other && s->node == (const tn_obj *)r->buffer ? r : NULL;
+}
+
 static int print_attr(printer *p, const tn_AttrStmt *s) {
   TN_VEC(args);
   const tn_IterVar *iv = TN_AS(IterVar, s->node);
   const char *key = tn_cstr(s->attr_key);
   if (iv && is_launch(p, s, iv)) return print_launch_thread(p, s, iv);
+  if (realized(p, s)) return print_realize(p, realized(p, s), s);
   tn_ExprDoc *node = print_expr(p, s->node), *value = node ? print_expr(p, s->value) : NULL;
   if (!value || tn_vec_push_obj(&args, node) || tn_vec_push_obj(&args, str_doc(key)) ||
       tn_vec_push_obj(&args, value))
     return -1;
   tn_ExprDoc *rhs = call_doc(tir_doc(p, "attr"), &args);
-  tn_ExprStmtDoc *stmt = TN_DOC(ExprStmtDoc, .expr = rhs);
-  return scope_or_concise(p, (const tn_obj *)s, (tn_StmtDoc *)stmt, rhs, (const tn_obj *)s->body);
-}
-
-static int print_realize(printer *p, const tn_BufferRealize *s) {
-  TN_VEC(args);
-  tn_BufferRegion *region = TN_NEW(BufferRegion, .buffer = s->buffer, .region = s->bounds);
-  tn_ExprDoc *where = region ? print_region(p, region) : NULL,
-             *cond = where ? print_expr(p, s->condition) : NULL;
-  if (!cond || tn_vec_push_obj(&args, where) ||
-      tn_vec_push_obj(&args, str_doc(tir_buffer_scope(s->buffer))) || tn_vec_push_obj(&args, cond))
-    return -1;
-  tn_ExprDoc *rhs = call_doc(tir_doc(p, "realize"), &args);
   tn_ExprStmtDoc *stmt = TN_DOC(ExprStmtDoc, .expr = rhs);
   return scope_or_concise(p, (const tn_obj *)s, (tn_StmtDoc *)stmt, rhs, (const tn_obj *)s->body);
 }
@@ -379,7 +422,7 @@ static int print_bare_stmt(printer *p, const tn_obj *s) {
   case TN_TI_AttrStmt: return print_attr(p, (const tn_AttrStmt *)s);
   case TN_TI_AssertStmt: return print_assert(p, (const tn_AssertStmt *)s);
   case TN_TI_BufferStore: return print_store(p, (const tn_BufferStore *)s);
-  case TN_TI_BufferRealize: return print_realize(p, (const tn_BufferRealize *)s);
+  case TN_TI_BufferRealize: return print_realize(p, (const tn_BufferRealize *)s, NULL);
   case TN_TI_Allocate: return print_allocate(p, (const tn_Allocate *)s);
   case TN_TI_AllocateConst: return print_allocate_const(p, (const tn_AllocateConst *)s);
   case TN_TI_DeclBuffer: return print_decl_buffer(p, (const tn_DeclBuffer *)s);

@@ -111,6 +111,10 @@ bool is_simple_buffer(const tn_Buffer *b);
  * in f. */
 tn_ExprDoc *buffer_decl(printer *p, frame *f, const tn_Buffer *b, const char *method,
                         const void *first_arg);
+/** Are the pointer of b and its type told by b alone? */
+bool owns_data(const tn_Buffer *b);
+/** T.decl_buffer(shape, dtype) without data, which allocates all of b too. */
+tn_ExprDoc *whole_buffer_decl(printer *p, frame *f, const tn_Buffer *b);
 tn_ExprDoc *buffer_annotation(printer *p, frame *f, const tn_Buffer *b);
 tn_ExprDoc *define_buffer(printer *p, frame *f, const tn_Buffer *b);
 /** The name under which a statement in frame f declares or allocates b; see bound_name. */

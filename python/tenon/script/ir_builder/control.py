@@ -181,7 +181,7 @@ def allocate_const(data, dtype, extents, annotations=None):
 
     dtype = dtype.path if isinstance(dtype, _script.Name) else dtype
     values = ndarray.array(numpy.asarray(data, dtype).reshape([int(e) for e in extents]))
-    var = _tir.Var("v", PointerType(PrimType(dtype), "global"))
+    var = _tir.Var("v", PointerType(PrimType(dtype)))
     return TIRFrame(
         lambda body: _tir.AllocateConst(var, dtype, extents, values, body, annotations or {}), var
     )
@@ -207,6 +207,16 @@ def launch_thread(thread, extent):
     bound = _tir.IterVar(dom, thread.var, _tir.IterVar.ThreadIndex, thread.thread_tag)
     key = "virtual_thread" if str(thread.thread_tag).startswith("vthread") else "thread_extent"
     return TIRFrame(lambda body: _tir.AttrStmt(bound, key, extent, body), thread.var)
+
+
+class meta_var:  # noqa: N801
+    """A value of the program that builds, not of the one that is built; a list of them unpacks."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __iter__(self):
+        return (meta_var(value) for value in self.value)
 
 
 def evaluate(value):

@@ -32,6 +32,7 @@ from .control import (
     evaluate,
     grid,
     launch_thread,
+    meta_var,
     parallel,
     prefetch,
     realize,
