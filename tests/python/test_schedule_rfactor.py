@@ -376,3 +376,51 @@ for i in range(4):
     sch = tir.Schedule(func(["A:4,20", "S:4"], rows))
     with pytest.raises(tir.ScheduleError, match="required to be serial"):
         sch.rfactor(sch.get_loops("S")[1], 0)
+
+
+@T.prim_func
+def two_sums(
+    A: T.Buffer((8, 32), "float32"), S: T.Buffer((8,), "float32"), Q: T.Buffer((8,), "float32")
+):
+    for i, k in T.grid(8, 32):
+        with T.block("S"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                S[vi] = T.float32(0)
+                Q[vi] = T.float32(0)
+            s: T.float32 = S[vi] + A[vi, vk]
+            q: T.float32 = Q[vi] + A[vi, vk] * A[vi, vk]
+            S[vi] = s
+            Q[vi] = q
+
+
+@T.prim_func
+def value_first(
+    A: T.Buffer((8, 32), "float32"), I: T.Buffer((8,), "int32"), V: T.Buffer((8,), "float32")
+):
+    for i, k in T.grid(8, 32):
+        with T.block("S"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                V[vi] = T.max_value("float32")
+                I[vi] = -1
+            n: T.int32 = T.Select(V[vi] <= A[vi, vk], I[vi], vk)
+            v: T.float32 = T.Select(V[vi] <= A[vi, vk], V[vi], A[vi, vk])
+            V[vi] = v
+            I[vi] = n
+
+
+@pytest.mark.parametrize("func", [two_sums, value_first], ids=["two_sums", "value_first"])
+def test_pairs_give_the_same(func):
+    sch = tir.Schedule(func)
+    _, k = sch.get_loops("S")
+    sch.rfactor(sch.split(k, [None, 8])[1], 1)
+    values = np.random.default_rng(3).permutation(8 * 32).reshape(8, 32).astype("float32")
+    results = []
+    for program in (func, sch.mod["main"]):
+        named = program.with_attr("global_symbol", "main")
+        built = tenon.build(tenon.IRModule({"main": named}), target="llvm")
+        out = [tenon.nd.array(np.zeros(8, func.buffer_map[p].dtype)) for p in func.params[1:]]
+        built["main"](tenon.nd.array(values), *out)
+        results.append([x.numpy() for x in out])
+    np.testing.assert_array_equal(results[0], results[1])

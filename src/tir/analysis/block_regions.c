@@ -210,8 +210,8 @@ static int add_access(finder *f, region_set *set, tn_Buffer *b, const tn_arr *in
   tn_arr *box;
   if (tn_pmap_has(&f->inside, b) && !match_of(f, b)) return 0;
   for (int64_t i = 0; i < indices->len; ++i)
-    TN_TRY(tn_vec_push_obj(&out, range_of(f, (tn_expr *)tn_arr_obj(indices, i),
-                                          (tn_expr *)tn_arr_obj(b->shape, i))));
+    TN_TRY(tn_vec_push_obj(
+        &out, range_of(f, (tn_expr *)tn_arr_obj(indices, i), (tn_expr *)tn_arr_obj(b->shape, i))));
   TN_GET(box, tn_arr_from(&out));
   return add_matched(f, set, b, box);
 }

@@ -9,6 +9,8 @@
    the update. Operands of what commutes may come in either order. */
 #include "tir/schedule/reducer.h"
 
+#include <string.h>
+
 #include "ir/functor.h"
 #include "tir/schedule/regions.h"
 
@@ -105,12 +107,17 @@ static int single_reducers(sch_reduction *r, int which) {
   return 1;
 }
 
-/* Pairs of a number and a value: the first or the last of several largest or smallest. */
+/* Pairs of a number and a value: the first or the last of several largest or smallest. Two sums. */
 static int pair_reducers(sch_reduction *r, int which) {
   static tn_expr *(*const order[])(tn_expr *, tn_expr *) = {tir_ge, tir_le, tir_gt, tir_lt};
   tn_expr *x0 = (tn_expr *)r->x[0], *x1 = (tn_expr *)r->x[1], *y0 = (tn_expr *)r->y[0],
           *y1 = (tn_expr *)r->y[1];
-  if (which >= 8) return 0;
+  if (which > 8) return 0;
+  if (which == 8) {
+    TN_GET(r->combined[0], tir_add(x0, y0));
+    TN_GET(r->combined[1], tir_add(x1, y1));
+    return 1;
+  }
   tn_expr *better = order[which % 4](x1, y1), *choice = better;
   if (which >= 4) { /* of equal ones that with the smaller number */
     if (which < 6) return 1;
@@ -123,9 +130,12 @@ static int pair_reducers(sch_reduction *r, int which) {
 
 /* Sums and products count their first value once for each part; the others do not mind. */
 static bool is_identity(const sch_reduction *r) {
-  const tn_obj *c = (const tn_obj *)r->combined[0];
-  if (c->type_index == TN_TI_Add) return tir_is_zero(r->init[0]);
-  return c->type_index != TN_TI_Mul || tir_is_one(r->init[0]);
+  for (int i = 0; i < r->n; ++i) {
+    const tn_obj *c = (const tn_obj *)r->combined[i];
+    if (c->type_index == TN_TI_Add && !tir_is_zero(r->init[i])) return false;
+    if (c->type_index == TN_TI_Mul && !tir_is_one(r->init[i])) return false;
+  }
+  return true;
 }
 
 static int find_reducer(matcher *m, tn_expr *const *values) {
@@ -200,6 +210,21 @@ static bool take_init(sch_reduction *r, const tn_Block *b) {
   return true;
 }
 
+/* @param pair an array of two pointers */
+static void swap(void *pair) {
+  void *p[2], *q[2];
+  memcpy(p, pair, sizeof p);
+  q[0] = p[1], q[1] = p[0];
+  memcpy(pair, q, sizeof q);
+}
+
+/* The pair with its second result first. */
+static void exchange(matcher *m, tn_expr **values) {
+  sch_reduction *r = m->r;
+  void *pairs[] = {r->stores, r->lets, r->init, r->x, r->y, m->indices, values};
+  for (int i = 0; i < TN_COUNT(pairs); ++i) swap(pairs[i]);
+}
+
 sch_found sch_find_reduction(const tn_Block *b, sch_reduction *out) {
   matcher m = {.r = out};
   tn_expr *values[SCH_MAX_REDUCED];
@@ -212,6 +237,10 @@ sch_found sch_find_reduction(const tn_Block *b, sch_reduction *out) {
     if (!out->x[i] || !out->y[i]) return SCH_FAILED;
   }
   int found = find_reducer(&m, values);
+  if (found == 0 && out->n == 2) {
+    exchange(&m, values);
+    found = find_reducer(&m, values);
+  }
   return found < 0 ? SCH_FAILED : found ? SCH_FOUND : SCH_OTHER_REDUCER;
 }
 

@@ -13,8 +13,10 @@
                                                       T.where(ki == 0)
                                                       B[vi] = cross_thread_B[0]
 
-   The block must be alone in the loops from the first reduction loop on, and of a known combiner:
-   ValueError. Without its own part a thread brings its value directly. Before LowerInitBlock.
+   Other statements may stand beside the block's own reduction loops in the body of the threads, not
+   within, unless they access a result in global memory. The combiner must be a known one: ValueError. Without its own part a thread brings its
+   value directly. A block outside of the threads that takes a result out of registers into global
+   memory is run by one thread only. Before LowerInitBlock.
  */
 #include <string.h>
 
@@ -39,6 +41,7 @@ typedef struct {
 typedef struct {
   tn_vec *buffers; /* to allocate in the block around */
   tn_vec loops;    /* For, outermost first */
+  tn_pmap results; /* Buffer in registers -> array of the For that bound its reduction */
 } lowerer;
 
 /* ---- recognising ---- */
@@ -74,6 +77,47 @@ static bool take_nest(const tn_For *f, nest *x) {
   }
   x->own_part |= !tir_is_one(x->realize->predicate);
   return bound && x->reduced[0];
+}
+
+static int is_accessed(void *ctx, tn_obj *o) {
+  const tn_BufferLoad *load = TN_AS(BufferLoad, o);
+  const tn_BufferStore *store = TN_AS(BufferStore, o);
+  const tn_Buffer *b = load ? load->buffer : store ? store->buffer : NULL;
+  return b && b->data == ((const tn_Buffer *)ctx)->data;
+}
+
+/* One thread writes a result in global memory, where no barrier makes the others wait for it. */
+static bool is_shared_result(const tn_Block *b, const tn_SeqStmt *body, const tn_stmt *own) {
+  for (int64_t i = 0; i < b->writes->len; ++i) {
+    tn_Buffer *result = ((tn_BufferRegion *)tn_arr_obj(b->writes, i))->buffer;
+    if (strcmp(tir_buffer_scope(result), "global") != 0) continue;
+    for (int64_t k = 0; k < body->seq->len; ++k)
+      if (tn_arr_obj(body->seq, k) != (const tn_obj *)own &&
+          tn_post_order(tn_arr_obj(body->seq, k), is_accessed, result))
+        return true;
+  }
+  return false;
+}
+
+/* Threads that reduce, with several statements in their body, of which the i-th is a loop nest of
+   the thread's own around the reduction. */
+static bool take_beside(const tn_vec *threads, const tn_SeqStmt *body, int64_t i, nest *x) {
+  const tn_stmt *own = (const tn_stmt *)tn_arr_obj(body->seq, i), *s = own;
+  *x = (nest){.n = 0};
+  for (int64_t k = 0; k < threads->len && x->n < MAX_LOOPS; ++k)
+    x->loops[x->n++] = (const tn_For *)threads->items[k].v.obj;
+  for (const tn_For *l; (l = TN_AS(For, s)); s = l->body) {
+    if (x->n == MAX_LOOPS || l->kind == TIR_FOR_THREAD_BINDING) return false;
+    x->loops[x->n++] = l;
+  }
+  x->realize = TN_AS(BlockRealize, s);
+  if (!x->realize || !x->realize->block->init) return false;
+  for (int k = 0; k < x->n; ++k) {
+    x->reduced[k] = drives_reduction(x->realize, x->loops[k]->loop_var);
+    if (!x->reduced[k]) return false;
+  }
+  x->own_part = x->n > threads->len || !tir_is_one(x->realize->predicate);
+  return !is_shared_result(x->realize->block, body, own);
 }
 
 static int match(nest *x) {
@@ -329,36 +373,147 @@ static tn_stmt *write_back(const nest *x) {
 
 /* ---- the nest ---- */
 
-static tn_stmt *transform(nest *x, tn_vec *buffers) {
+static int prepare(nest *x, lowerer *l) {
+  TN_VEC(threads);
+  tn_arr *bound;
+  TN_TRY(match(x));
+  for (int i = 0; i < x->r.n; ++i)
+    TN_GET(x->all[i], register_of(x, i, "cross_thread_", l->buffers));
+  for (int i = 0; x->own_part && i < x->r.n; ++i)
+    TN_GET(x->mine[i], register_of(x, i, "in_thread_", l->buffers));
+  for (int i = 0; i < x->n; ++i)
+    if (x->reduced[i] && is_thread_bound(x->loops[i]))
+      TN_TRY(tn_vec_push_obj(&threads, x->loops[i]));
+  TN_GET(bound, tn_arr_from(&threads));
+  for (int i = 0; i < x->r.n; ++i)
+    if (strcmp(tir_buffer_scope(x->r.stores[i]->buffer), "local") == 0)
+      TN_TRY(tn_pmap_put(&l->results, x->r.stores[i]->buffer, bound));
+  return 0;
+}
+
+static int add_parts(const nest *x, tn_vec *seq) {
+  tn_stmt *parts[] = {x->own_part ? in_thread(x) : tir_nop(), cross_thread(x), write_back(x)};
+  for (int i = 0; i < TN_COUNT(parts); ++i)
+    if (!parts[i] || tn_vec_push_obj(seq, parts[i])) return -1;
+  return 0;
+}
+
+static tn_stmt *transform(nest *x, lowerer *l) {
   TN_VEC(seq);
   for (int i = 0; i < x->n; ++i)
     if (races(x->realize, x->loops[i]) && !is_thread_bound(x->loops[i]))
       return refuse(x->realize, x->loops[i]);
-  TN_TRYP(match(x));
-  for (int i = 0; i < x->r.n; ++i) TN_GETP(x->all[i], register_of(x, i, "cross_thread_", buffers));
-  for (int i = 0; x->own_part && i < x->r.n; ++i)
-    TN_GETP(x->mine[i], register_of(x, i, "in_thread_", buffers));
-  tn_stmt *parts[] = {x->own_part ? in_thread_init(x) : tir_nop(),
-                      x->own_part ? in_thread(x) : tir_nop(), cross_thread(x), write_back(x)};
-  for (int i = 0; i < TN_COUNT(parts); ++i)
-    if (!parts[i] || tn_vec_push_obj(&seq, parts[i])) return NULL;
+  TN_TRYP(prepare(x, l));
+  if (x->own_part) TN_TRYP(tn_vec_push_obj(&seq, in_thread_init(x)));
+  TN_TRYP(add_parts(x, &seq));
   tn_stmt *s = tir_seq(&seq);
   for (int i = x->n; s && i-- > 0;) {
-    const tn_For *l = x->loops[i];
-    if (x->reduced[i] && is_thread_bound(l)) s = tir_for_with(l, l->min, l->extent, s);
+    const tn_For *f = x->loops[i];
+    if (x->reduced[i] && is_thread_bound(f)) s = tir_for_with(f, f->min, f->extent, s);
   }
   for (int i = x->n; s && i-- > 0;)
     if (!x->reduced[i]) s = tir_for_with(x->loops[i], x->loops[i]->min, x->loops[i]->extent, s);
   return s;
 }
 
+/* The body of threads, with the reductions among its statements. First values come first. */
+static tn_stmt *transform_beside(tn_mut *m, const tn_vec *threads, const tn_SeqStmt *body) {
+  lowerer *l = m->ctx;
+  TN_VEC(first);
+  TN_VEC(seq);
+  nest x;
+  for (int64_t i = 0; i < body->seq->len; ++i) {
+    if (!take_beside(threads, body, i, &x)) {
+      TN_TRYP(tn_vec_push_obj(&seq, tn_mut_visit(m, tn_arr_obj(body->seq, i))));
+      continue;
+    }
+    TN_TRYP(prepare(&x, l));
+    if (x.own_part) TN_TRYP(tn_vec_push_obj(&first, in_thread_init(&x)));
+    TN_TRYP(add_parts(&x, &seq));
+  }
+  for (int64_t i = 0; i < seq.len; ++i) TN_TRYP(tn_vec_push(&first, seq.items[i]));
+  return tir_seq(&first);
+}
+
+/* NULL without an error when no statement in the body of the threads is such a reduction. */
+static tn_stmt *lower_threads(tn_mut *m, tn_For *op) {
+  lowerer *l = m->ctx;
+  TN_VEC(threads);
+  const tn_stmt *s = (tn_stmt *)op;
+  nest x;
+  for (const tn_For *f; (f = TN_AS(For, s)) && is_thread_bound(f); s = f->body)
+    TN_TRYP(tn_vec_push_obj(&threads, f));
+  const tn_SeqStmt *body = threads.len ? TN_AS(SeqStmt, s) : NULL;
+  bool any = false;
+  for (int64_t i = 0; body && i < body->seq->len; ++i) any |= take_beside(&threads, body, i, &x);
+  if (!any) return NULL;
+  for (int64_t i = 0; i < threads.len; ++i) TN_TRYP(tn_vec_push(&l->loops, threads.items[i]));
+  tn_stmt *r = transform_beside(m, &threads, body);
+  l->loops.len -= threads.len;
+  for (int64_t i = threads.len; r && i-- > 0;) {
+    const tn_For *f = (const tn_For *)threads.items[i].v.obj;
+    r = tir_for_with(f, f->min, f->extent, r);
+  }
+  return r;
+}
+
 static tn_stmt *lower_for(tn_mut *m, tn_For *op) {
   lowerer *l = m->ctx;
   nest x = {.n = 0};
-  if (l->buffers && take_nest(op, &x)) return transform(&x, l->buffers);
+  if (l->buffers && take_nest(op, &x)) return transform(&x, l);
+  tn_stmt *beside = l->buffers && is_thread_bound(op) ? lower_threads(m, op) : NULL;
+  if (beside || tn_error_pending()) return beside;
   TN_TRYP(tn_vec_push_obj(&l->loops, op));
   tn_stmt *s = tn_mut_children(m, op);
   l->loops.len -= 1;
+  return s;
+}
+
+/* ---- results that leave registers ---- */
+
+static bool is_realize(const tn_stmt *s, const void *arg) {
+  (void)arg;
+  return TN_IS(BlockRealize, s);
+}
+
+/* The loops that bound the reduction whose result the block takes into global memory, which every
+   thread would write; NULL: it does not. */
+static const tn_arr *broadcast_by(const lowerer *l, const tn_Block *b) {
+  for (int64_t i = 0; i < l->loops.len; ++i)
+    if (is_thread_bound((const tn_For *)l->loops.items[i].v.obj)) return NULL;
+  for (int64_t i = 0; i < b->writes->len; ++i) {
+    const tn_BufferRegion *w = (const tn_BufferRegion *)tn_arr_obj(b->writes, i);
+    if (strcmp(tir_buffer_scope(w->buffer), "global") != 0) return NULL;
+  }
+  if (!b->writes->len || tir_has_stmt(b->body, is_realize, NULL)) return NULL;
+  for (int64_t i = 0; i < b->reads->len; ++i) {
+    const tn_BufferRegion *r = (const tn_BufferRegion *)tn_arr_obj(b->reads, i);
+    if (tn_pmap_has(&l->results, r->buffer)) return tn_pmap_get(&l->results, r->buffer);
+  }
+  return NULL;
+}
+
+static tn_stmt *by_one_thread(tn_BlockRealize *op, const tn_arr *threads) {
+  tn_BlockRealize copy = *op;
+  TN_VEC(vars);
+  tn_expr *one = tir_bool(true);
+  for (int64_t i = 0; i < threads->len; ++i) {
+    const tn_For *f = (const tn_For *)tn_arr_obj(threads, i);
+    tn_Var *v = tir_var_like(f->loop_var, "tx");
+    if (!v || tn_vec_push_obj(&vars, v)) return NULL;
+    TN_GETP(one, tir_and(one, tir_eq((tn_expr *)v, f->min)));
+  }
+  TN_GETP(copy.predicate, tir_and(one, op->predicate));
+  tn_stmt *s = tn_node_copy(&tn_type_BlockRealize, &copy);
+  for (int64_t i = threads->len; s && i-- > 0;) {
+    tn_For f = *(const tn_For *)tn_arr_obj(threads, i);
+    tn_IterVar axis = *f.thread_binding;
+    TN_GETP(axis.var, tir_var_like(axis.var, tn_cstr(axis.var->name)));
+    TN_GETP(f.thread_binding, tn_node_copy(&tn_type_IterVar, &axis));
+    f.loop_var = (tn_Var *)vars.items[i].v.obj;
+    f.body = s;
+    s = tn_node_copy(&tn_type_For, &f);
+  }
   return s;
 }
 
@@ -368,7 +523,8 @@ static tn_stmt *lower_realize(tn_mut *m, tn_BlockRealize *op) {
     const tn_For *f = (const tn_For *)l->loops.items[i].v.obj;
     if (races(op, f)) return refuse(op, f);
   }
-  return tn_mut_children(m, op);
+  const tn_arr *threads = broadcast_by(l, op->block);
+  return threads ? by_one_thread(op, threads) : tn_mut_children(m, op);
 }
 
 static tn_stmt *lower_block(tn_mut *m, tn_Block *op) {
@@ -397,5 +553,6 @@ tn_PrimFunc *tir_lower_cross_thread_reduction(tn_PrimFunc *f, const tn_pass_ctx 
   TN_MUT(m, cases, &l);
   tn_stmt *body = tn_mut_visit(&m, f->body);
   tn_vec_fini(&l.loops);
+  tn_pmap_fini(&l.results);
   return tir_with_body(f, body);
 }
