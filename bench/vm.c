@@ -14,9 +14,9 @@
 #include <string.h>
 
 #include "object/functions.h"
-#include "runtime/legacy_abi.h"
-#include "runtime/module.h"
-#include "runtime/tensor.h"
+#include "runtime/library/legacy_abi.h"
+#include "runtime/module/module.h"
+#include "runtime/tensor/tensor.h"
 #include "runtime/vm/machine.h"
 #include "timing.h"
 

@@ -3,7 +3,7 @@
    A call converts its arguments into an array on the stack and allocates nothing for numbers, text,
    tensors, objects and functions. */
 #include "ext.h"
-#include "runtime/tensor.h"
+#include "runtime/tensor/tensor.h"
 
 /* A call made from Python that keeps the GIL is running in this thread. What it calls may have
    given the GIL up in ways not seen here, so whether this thread holds it is the interpreter's to

@@ -7,7 +7,7 @@
 #include "cli/inspect.h"
 #include "cli/onnx.h"
 #include "object/containers.h"
-#include "runtime/tensor.h"
+#include "runtime/tensor/tensor.h"
 
 const cli_option cli_inspect_options[] = {
     {"input", 'i', "NAME:SHAPE", "extents of an ONNX model's input; may be repeated", NULL},

@@ -10,7 +10,7 @@
 #include "base/scope.h"
 #include "cli/png.h"
 #include "object/dtype.h"
-#include "runtime/float16.h"
+#include "runtime/tensor/float16.h"
 
 /* ---- options ---- */
 

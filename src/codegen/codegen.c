@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "ir/functor.h"
 #include "object/functions.h"
-#include "runtime/module.h"
+#include "runtime/module/module.h"
 #include "codegen/c/gen.h"
 #include "codegen/codegen_impl.h"
 #include "codegen/elf/elf.h"

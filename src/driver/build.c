@@ -7,7 +7,7 @@
 #include "ir/functor.h"
 #include "ir/module.h"
 #include "object/functions.h"
-#include "runtime/module.h"
+#include "runtime/module/module.h"
 #include "tir/script/printer.h"
 
 /* What is compiled for one host. */

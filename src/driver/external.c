@@ -8,7 +8,7 @@
 #include "ir/functor.h"
 #include "ir/module.h"
 #include "object/functions.h"
-#include "runtime/const_loader.h"
+#include "runtime/library/const_loader.h"
 #include "tenon/object.h"
 
 bool external_is(const tn_RelayFunction *f) {

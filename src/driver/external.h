@@ -11,7 +11,7 @@
 #define TN_DRIVER_EXTERNAL_H_
 
 #include "relay/relay.h"
-#include "runtime/module.h"
+#include "runtime/module/module.h"
 
 /** Is it for another code generator? */
 bool external_is(const tn_RelayFunction *f);

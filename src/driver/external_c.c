@@ -7,7 +7,6 @@
 #include "ir/module.h"
 #include "object/functions.h"
 #include "relay/infer.h"
-#include "relay/transforms/make.h"
 
 /* What a pattern matched is computed where it stands. */
 static tn_obj *open_composite(void *ctx, tn_obj *pre, tn_obj *post) {

@@ -8,7 +8,7 @@
 #include "base/scope.h"
 #include "object/containers.h"
 #include "object/functions.h"
-#include "runtime/source_module.h"
+#include "runtime/module/source_module.h"
 
 void driver_put_identifier(tn_buf *out, const char *name) {
   for (; *name; ++name) tn_buf_putc(out, isalnum((unsigned char)*name) ? *name : '_');

@@ -3,7 +3,7 @@
 #include "base/scope.h"
 #include "driver/kernel_build.h"
 #include "object/functions.h"
-#include "runtime/module.h"
+#include "runtime/module/module.h"
 
 static tn_target *target_of(const tn_map *targets, tn_any name, tn_target *dflt) {
   tn_any found;

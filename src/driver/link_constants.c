@@ -8,7 +8,7 @@
 #include "object/functions.h"
 #include "ir/imm.h"
 #include "ir/module.h"
-#include "runtime/tensor.h"
+#include "runtime/tensor/tensor.h"
 #include "tenon/runtime.h"
 #include "tir/tir.h"
 

@@ -17,7 +17,7 @@
 #include "driver/kernel_build.h"
 #include "ir/module.h"
 #include "object/functions.h"
-#include "runtime/module.h"
+#include "runtime/module/module.h"
 
 static int make_graph(graph_program *g, const tn_RelayFunction *f, const device_plan *plan,
                       bool joins, const char *name, relay_built *out) {

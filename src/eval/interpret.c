@@ -15,7 +15,7 @@
 #include "relay/analysis/analysis.h"
 #include "relay/infer.h"
 #include "relay/op.h"
-#include "runtime/tensor.h"
+#include "runtime/tensor/tensor.h"
 
 typedef struct {
   tn_IRModule *mod;

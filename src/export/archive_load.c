@@ -19,7 +19,7 @@
 #include "object/functions.h"
 #include "relay/relay.h"
 #include "runtime/graph/executor.h"
-#include "runtime/module.h"
+#include "runtime/module/module.h"
 
 typedef struct {
   const mlf_archive *a;

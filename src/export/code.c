@@ -7,7 +7,7 @@
 #include "base/scope.h"
 #include "export/model_library.h"
 #include "object/containers.h"
-#include "runtime/module.h"
+#include "runtime/module/module.h"
 
 static bool is_source(const tn_module *m) { return strcmp(tn_module_type_key(m), "c") == 0; }
 static bool is_code(const tn_module *m) {

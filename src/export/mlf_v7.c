@@ -17,7 +17,7 @@
 #include "ir/module.h"
 #include "ir/pools.h"
 #include "object/functions.h"
-#include "runtime/module.h"
+#include "runtime/module/module.h"
 #include "target/target.h"
 
 /* ---- JSON ---- */

@@ -18,7 +18,7 @@
 #include "export/tar.h"
 #include "object/containers.h"
 #include "object/functions.h"
-#include "runtime/module.h"
+#include "runtime/module/module.h"
 #include "target/target.h"
 
 /* ---- metadata ---- */

@@ -14,7 +14,7 @@
 #include "ir/imm.h"
 #include "ir/module.h"
 #include "object/functions.h"
-#include "runtime/module.h"
+#include "runtime/module/module.h"
 #include "target/target.h"
 #include "tir/script/printer.h"
 #include "tir/tir.h"

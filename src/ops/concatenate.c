@@ -6,7 +6,7 @@
 #include "ops/gradients.h"
 #include "ops/layout.h"
 #include "ops/ops.h"
-#include "ops/qnn/qnn.h"
+#include "ops/qnn.h"
 
 #define TN_FIELDS_ConcatenateAttrs(F, S)                                                           \
   F(S, I64, , axis, 0, "axis that grows; negative ones count from the end", "0")

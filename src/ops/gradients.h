@@ -1,8 +1,8 @@
-/* Gradients of operators that a text in their row cannot say (relay/gradient.h). */
+/* Gradients of operators that a text in their row cannot say (relay/transforms/op_gradient.h). */
 #ifndef TN_OPS_GRADIENTS_H_
 #define TN_OPS_GRADIENTS_H_
 
-#include "relay/gradient.h"
+#include "relay/transforms/op_gradient.h"
 
 /** The operator's name says which of the reductions it is. */
 tn_arr *ops_grad_reduce(const relay_grad *g);

@@ -205,7 +205,7 @@ typedef struct relay_replace relay_replace;
  */
 typedef void *(*relay_replace_fn)(const relay_replace *r);
 typedef struct relay_grad relay_grad;
-/** What arguments add to the adjoint of a result (relay/gradient.h): an expression for each
+/** What arguments add to the adjoint of a result (relay/transforms/op_gradient.h): an expression for each
  * argument, or None; NULL with an error. */
 typedef tn_arr *(*relay_grad_fn)(const relay_grad *g);
 

@@ -7,7 +7,6 @@
 #include "ir/functor.h"
 #include "object/functions.h"
 #include "object/repr.h"
-#include "te/schedule/te_schedule.h"
 #include "tir/transforms/transforms.h"
 #include "tenon/object.h"
 
@@ -311,9 +310,8 @@ static int repr_compute(tn_repr *r, const tn_obj *o) {
   return 0;
 }
 
-int te_init(void) {
+int te_nodes_init(void) {
   TN_TRY(tn_type_register_table(te_types, TN_COUNT(te_types)));
-  TN_TRY(te_schedule_init());
   tn_functor_leaf(&tn_type_Tensor, true);
   TN_TRY(tn_repr_set(&tn_type_Tensor, repr_tensor));
   TN_TRY(tn_repr_set(&tn_type_PlaceholderOp, repr_placeholder));

@@ -4,7 +4,7 @@
 #include "ir/expr.h"
 #include "object/functions.h"
 #include "tir/tir_impl.h"
-#include "tir/transforms/transforms.h"
+#include "tir/rewrite.h"
 
 static tn_expr *expr_at(const tn_arr *a, int64_t i) { return (tn_expr *)tn_arr_obj(a, i); }
 

@@ -9,7 +9,6 @@
 #include "ir/module.h"
 #include "object/functions.h"
 #include "tir/tir_impl.h"
-#include "tir/usmp/algo.h"
 
 /* ---- what check.c verifies after construction ---- */
 
@@ -178,23 +177,10 @@ static const tn_func_row functions[] = {
     {"tir.BufferStorageScope", f_scope},
 };
 
-int tir_init(void) {
+int tir_nodes_init(void) {
   TN_TRY(tn_type_register_table(tir_types, TN_COUNT(tir_types)));
   TN_TRY(tn_func_register_rows(functions, TN_COUNT(functions)));
   tn_functor_normal(&tn_type_SeqStmt, normal_sequence);
   tn_functor_placed(&tn_type_Stmt);
-  TN_TRY(doc_init());
-  TN_TRY(stmt_functor_init());
-  TN_TRY(specialize_init());
-  TN_TRY(buffer_flat_init());
-  TN_TRY(layout_init());
-  TN_TRY(verify_memory_init());
-  TN_TRY(data_indices_init());
-  TN_TRY(verify_gpu_code_init());
-  TN_TRY(memory_constraints_init());
-  TN_TRY(analysis_init());
-  TN_TRY(index_map_init());
-  TN_TRY(usmp_algo_init());
-  TN_TRY(schedule_init());
-  return transforms_init();
+  return 0;
 }

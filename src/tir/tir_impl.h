@@ -16,6 +16,7 @@ TIR_CHECKED_NODES(TIR_CHECK_DECLARE)
 #undef TIR_CHECK_DECLARE
 
 /** Types and functions of script/: documents, printer. */
+int tir_nodes_init(void);
 int doc_init(void);
 /** Passes of transforms/ and their options. */
 int transforms_init(void);
@@ -35,7 +36,7 @@ int index_map_init(void);
 /** Types and functions of schedule/. */
 int schedule_init(void);
 
-/** Functions of analysis/verify_memory.c. */
+/** Functions of transforms/checks/verify_memory.c. */
 int verify_memory_init(void);
 /** Functions of analysis/memory_constraints.c. */
 int memory_constraints_init(void);

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "object/functions.h"
-#include "runtime/legacy_abi.h"
-#include "runtime/module.h"
+#include "runtime/library/legacy_abi.h"
+#include "runtime/module/module.h"
 
 static float *floats(void *args, int i) {
   const DLTensor *t = ((const TVMValue *)args)[i].v_handle;

@@ -5,8 +5,8 @@
 #include <math.h>
 
 #include "object/dtype.h"
-#include "runtime/float16.h"
-#include "runtime/tensor.h"
+#include "runtime/tensor/float16.h"
+#include "runtime/tensor/tensor.h"
 
 /* A 16-bit format: exponent bits and mantissa bits. */
 typedef struct {

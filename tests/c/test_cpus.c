@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "child.h"
-#include "runtime/cpus.h"
+#include "runtime/threads/cpus.h"
 
 static int start(void **state) {
   unsetenv("TENON_NUM_THREADS");

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "object/dtype.h"
-#include "runtime/tensor.h"
+#include "runtime/tensor/tensor.h"
 
 static const tn_device cpu = {kDLCPU, 0};
 

@@ -2,7 +2,7 @@
    saving and loading, and everything that can be wrong with what is loaded. */
 #include "failing_alloc.h"
 
-#include "runtime/device_module.h"
+#include "runtime/module/device_module.h"
 
 /* ---- a device that notes launches ---- */
 

@@ -7,7 +7,7 @@
 
 #include "graph_module.h"
 #include "runtime/graph/executor.h"
-#include "runtime/tensor.h"
+#include "runtime/tensor/tensor.h"
 
 static const tn_device cpu = {kDLCPU, 0};
 static const tn_dtype f32 = {kDLFloat, 32, 1};

@@ -2,7 +2,7 @@
 #include "failing_alloc.h"
 #include "text_module.h"
 
-#include "runtime/module_blob.h"
+#include "runtime/module/module_blob.h"
 
 static int setup(void **state) { return start_runtime(state) || register_text_loader(); }
 

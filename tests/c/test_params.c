@@ -8,7 +8,7 @@
 
 #include "failing_alloc.h"
 #include "object/dtype.h"
-#include "runtime/tensor.h"
+#include "runtime/tensor/tensor.h"
 
 static const tn_device cpu = {kDLCPU, 0};
 

@@ -3,7 +3,7 @@
 
 #include "failing_alloc.h"
 #include "object/dtype.h"
-#include "runtime/tensor.h"
+#include "runtime/tensor/tensor.h"
 #include "tvm/runtime/c_runtime_api.h"
 
 static const tn_device cpu = {kDLCPU, 0};

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "failing_alloc.h"
-#include "runtime/timing.h"
+#include "runtime/profiling/timing.h"
 
 typedef struct {
   int calls, preprocs, fail_at;

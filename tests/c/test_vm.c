@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "graph_module.h"
-#include "runtime/tensor.h"
+#include "runtime/tensor/tensor.h"
 #include "runtime/vm/machine.h"
 #include "tenon/object.h"
 

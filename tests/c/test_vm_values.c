@@ -2,7 +2,7 @@
 #include "failing_alloc.h"
 
 #include "object/containers.h"
-#include "runtime/tensor.h"
+#include "runtime/tensor/tensor.h"
 #include "runtime/vm/machine.h"
 
 static tn_tensor *floats(int64_t rows, int64_t columns, float from) {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/reader.h"
-#include "runtime/module.h"
+#include "runtime/module/module.h"
 
 static int text_alive;
 

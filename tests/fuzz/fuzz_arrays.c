@@ -7,7 +7,7 @@
 #include "cli/npz.h"
 #include "fuzz.h"
 #include "object/containers.h"
-#include "runtime/tensor.h"
+#include "runtime/tensor/tensor.h"
 
 static void refused(void) {
   tn_error_kind kind = tn_error_get_kind();

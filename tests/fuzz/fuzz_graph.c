@@ -9,8 +9,8 @@
 #include "object/functions.h"
 #include "primitives.h"
 #include "runtime/graph/executor.h"
-#include "runtime/module.h"
-#include "runtime/tensor.h"
+#include "runtime/module/module.h"
+#include "runtime/tensor/tensor.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
   (void)argc, (void)argv;

@@ -9,8 +9,8 @@
 #include "base/reader.h"
 #include "fuzz.h"
 #include "object/functions.h"
-#include "runtime/module.h"
-#include "runtime/module_blob.h"
+#include "runtime/module/module.h"
+#include "runtime/module/module_blob.h"
 
 static int64_t alive;
 

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "fuzz.h"
 #include "object/containers.h"
-#include "runtime/params.h"
+#include "runtime/tensor/params.h"
 
 static void expect_refusal(void) {
   require(tn_error_pending() && tn_error_get_kind() == TN_ValueError, "refused otherwise");

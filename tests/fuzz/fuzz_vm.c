@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "primitives.h"
-#include "runtime/module.h"
-#include "runtime/tensor.h"
+#include "runtime/module/module.h"
+#include "runtime/tensor/tensor.h"
 #include "runtime/vm/machine.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) {

@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "fuzz.h"
 #include "object/functions.h"
-#include "runtime/module.h"
-#include "runtime/tensor.h"
+#include "runtime/module/module.h"
+#include "runtime/tensor/tensor.h"
 
 enum { MAX_BYTES = 1 << 22 };
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/module.h"
-#include "runtime/tensor.h"
+#include "runtime/module/module.h"
+#include "runtime/tensor/tensor.h"
 #include "runtime/vm/machine.h"
 
 static const tn_device cpu = {kDLCPU, 0};

@@ -68,6 +68,25 @@ def test_refused(layers, name, include, why):
     assert why in line
 
 
+def test_folders_that_include_each_other(layers):
+    files = {
+        "src/ir/a/one.c": '#include "ir/b/two.h"\n',
+        "src/ir/a/one.h": "",
+        "src/ir/b/two.h": "",
+        "src/ir/init.c": '#include "ir/a/one.h"\n#include "ir/b/two.h"\n',
+        "src/ir/b/two.c": '#include "ir/expr.h"\n#include "ir/b/two.h"\n',
+    }
+    for name, text in files.items():
+        (layers.ROOT / name).parent.mkdir(exist_ok=True)
+        (layers.ROOT / name).write_text(text)
+    assert layers.circles() == []
+    (layers.ROOT / "src/ir/b/two.c").write_text('#include "ir/a/one.h"\n')
+    (line,) = layers.circles()
+    assert "folders include each other" in line
+    assert 'ir/a (one.c "ir/b/two.h") -> ir/b' in line
+    assert 'ir/b (two.c "ir/a/one.h") -> ir/a' in line
+
+
 def test_calls(layers):
     text = """
 /* malloc(1) */ const char *s = "free(p)";

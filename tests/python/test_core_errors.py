@@ -19,10 +19,10 @@ def test_places_in_the_library_are_frames():
     with pytest.raises(ValueError, match="expect x and y to be equal, got 1 and 2") as e:
         error_test(1, 2)
     found = frames(e.value)
-    assert found[-1] == ("src/runtime/testing.c", "error_test")
+    assert found[-1] == ("src/runtime/testing/testing.c", "error_test")
     assert found[0][1] == "test_places_in_the_library_are_frames"
     text = "".join(traceback.format_exception(e.value))
-    assert 'File "src/runtime/testing.c", line ' in text
+    assert 'File "src/runtime/testing/testing.c", line ' in text
 
 
 def test_frames_are_those_of_each_error():
@@ -97,7 +97,7 @@ def test_a_python_exception_comes_back_as_itself():
         assert e.value is raised and e.value.detail == 42
         names = [name for _, name in frames(e.value)]
         assert names[0].startswith("test_a_python") and names[-1] == "boom"
-    assert ("src/runtime/testing.c", "call_wrapped") in frames(raised)
+    assert ("src/runtime/testing/testing.c", "call_wrapped") in frames(raised)
 
 
 def test_frames_of_both_sides_are_in_order():

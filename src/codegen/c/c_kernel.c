@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "ir/functor.h"
-#include "runtime/device_module.h"
+#include "runtime/module/device_module.h"
 #include "codegen/c/gen.h"
 #include "tir/analysis.h"
 

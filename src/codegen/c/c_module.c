@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "ir/functor.h"
-#include "runtime/module.h"
+#include "runtime/module/module.h"
 #include "codegen/c/gen.h"
 #include "tir/analysis.h"
 

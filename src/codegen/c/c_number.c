@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "runtime/tensor.h"
+#include "runtime/tensor/tensor.h"
 #include "codegen/c/gen.h"
 
 /* ---- functions that the source may need ---- */

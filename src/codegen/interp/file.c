@@ -1,7 +1,7 @@
 /* Saving interpreted modules, as the JSON of their programs, and loading them again. */
 #include "base/file.h"
 #include "base/reader.h"
-#include "runtime/module_blob.h"
+#include "runtime/module/module_blob.h"
 #include "codegen/interp/interp.h"
 #include "tenon/object.h"
 

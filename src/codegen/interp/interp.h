@@ -16,9 +16,9 @@
 #include "ir/expr.h"
 #include "ir/module.h"
 #include "object/functions.h"
-#include "runtime/legacy_abi.h"
-#include "runtime/library.h"
-#include "runtime/module.h"
+#include "runtime/library/legacy_abi.h"
+#include "runtime/library/library.h"
+#include "runtime/module/module.h"
 #include "tir/tir.h"
 
 /** One lane. Integers are extended to 64 bits as their type says, floats hold a value of their

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "runtime/tensor.h"
+#include "runtime/tensor/tensor.h"
 #include "codegen/interp/interp.h"
 #include "tir/script/printer.h"
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "runtime/float16.h"
+#include "runtime/tensor/float16.h"
 #include "codegen/interp/interp.h"
 
 int64_t in_wrap(tn_dtype t, uint64_t v) {

@@ -1,4 +1,4 @@
-/* Checks of the arguments of kernels by a table (tir/transforms/packed_table.c): a kernel has the
+/* Checks of the arguments of kernels by a table (tir/transforms/calls/packed_table.c): a kernel has the
    table and a call; the function that reads it is a separate part in a module of parts. */
 #include <llvm-c/IRReader.h>
 #include <llvm-c/Linker.h>
@@ -174,7 +174,8 @@ LLVMValueRef cg_check_tensors(cg_fn *f, const tn_Call *call) {
   for (int i = 0; i < 3; ++i) TN_GETP(args[i], cg_expr(f, cg_arg(call, i)));
   TN_TRYP(fill(f, call, words, &text));
   args[3] = cg_constant(f->m, LLVMConstArray2(f->m->i64, words, (uint64_t)n), "arguments");
-  args[4] = cg_constant(f->m, LLVMConstStringInContext2(f->m->ctx, text.data, text.len, 1), "texts");
+  args[4] =
+      cg_constant(f->m, LLVMConstStringInContext2(f->m->ctx, text.data, text.len, 1), "texts");
   cg_check_status(f,
                   LLVMBuildCall2(f->b, type, cg_extern(f, name, type), args, TN_COUNT(args), ""));
   return cg_i32(f, 0);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "codegen/llvm/cg.h"
-#include "runtime/library.h"
+#include "runtime/library/library.h"
 
 static LLVMModuleRef parse_file(LLVMContextRef ctx, const char *path) {
   char *message = NULL;

@@ -11,9 +11,9 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "runtime/legacy_abi.h"
-#include "runtime/library.h"
-#include "runtime/module_blob.h"
+#include "runtime/library/legacy_abi.h"
+#include "runtime/library/library.h"
+#include "runtime/module/module_blob.h"
 #include "codegen/llvm/cg.h"
 #include "codegen/llvm/example_type.h"
 

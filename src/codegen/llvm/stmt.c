@@ -1,6 +1,6 @@
 /* Statements. */
 #include "base/alloc.h"
-#include "runtime/tensor.h"
+#include "runtime/tensor/tensor.h"
 #include "codegen/llvm/cg.h"
 #include "tir/script/printer.h"
 

@@ -15,8 +15,8 @@
 #include "ir/functor.h"
 #include "ir/module.h"
 #include "object/functions.h"
-#include "runtime/module.h"
-#include "runtime/source_module.h"
+#include "runtime/module/module.h"
+#include "runtime/module/source_module.h"
 #include "codegen/codegen.h"
 #include "tir/analysis.h"
 

@@ -20,7 +20,7 @@
 #include "ir/pass.h"
 #include "relay/op.h"
 #include "relay/transforms/transforms.h"
-#include "runtime/module.h"
+#include "runtime/module/module.h"
 
 /* ---- what is needed ---- */
 

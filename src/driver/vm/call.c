@@ -17,7 +17,7 @@
 #include "ir/imm.h"
 #include "ir/module.h"
 #include "object/dtype.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/expr_info.h"
 
 /* ---- kernels ---- */
 

@@ -13,7 +13,7 @@
 #include "ops/sequence.h"
 #include "relay/analysis/analysis.h"
 #include "relay/infer.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/expr_info.h"
 #include "tenon/object.h"
 
 /* ---- values ---- */

@@ -8,7 +8,7 @@
 #include "ir/module.h"
 #include "object/functions.h"
 #include "relay/infer.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/expr_info.h"
 #include "relay/value_types.h"
 
 typedef struct {

@@ -13,7 +13,7 @@
 #include "ops/layout.h"
 #include "ops/nn/conv.h"
 #include "ops/ops.h"
-#include "ops/qnn/qnn.h"
+#include "ops/qnn.h"
 #include "tir/layout.h"
 
 #define CONV_FIELDS(F, S, ones, zeros, layout_, kernel_)                                           \

@@ -13,7 +13,7 @@
 #include "ops/nn/conv.h"
 #include "ops/ops.h"
 #include "relay/evaluate.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/call_builder.h"
 
 static const tn_dtype half = {kDLBfloat, 16, 1};
 

@@ -14,7 +14,7 @@
 #include "ops/nn/conv.h"
 #include "ops/layout.h"
 #include "relay/evaluate.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/call_builder.h"
 
 static const tn_TensorType *type_of(const relay_replace *r, int i) {
   return TN_AS(TensorType, tn_arr_obj(r->types, i));

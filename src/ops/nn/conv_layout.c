@@ -16,7 +16,6 @@
 #include "ops/layout.h"
 #include "ops/nn/conv.h"
 #include "relay/evaluate.h"
-#include "relay/transforms/make.h"
 
 int ops_layouts_conv(relay_layouts *q) {
   tn_Layout *data, *kernel, *out;

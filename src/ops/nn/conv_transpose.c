@@ -11,7 +11,7 @@
 #include "ir/imm.h"
 #include "ops/layout.h"
 #include "ops/nn/conv.h"
-#include "ops/qnn/qnn.h"
+#include "ops/qnn.h"
 #include "ops/ops.h"
 #include "tir/layout.h"
 

@@ -5,7 +5,7 @@
 #include "ops/gradients.h"
 #include "ops/nn/dense.h"
 #include "ops/ops.h"
-#include "ops/qnn/qnn.h"
+#include "ops/qnn.h"
 
 #define TN_FIELDS_DenseAttrs(F, S)                                                                 \
   F(S, REF, PrimExpr, units, TN_OPT, "number of rows of weight", "None")                           \

@@ -15,7 +15,7 @@
 #include "ops/layout.h"
 #include "ops/nn/dense.h"
 #include "relay/evaluate.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/call_builder.h"
 
 /* Layout of the second argument as the attributes have it. */
 static const char *weight_layout(const char *op, const void *attrs) {

@@ -5,7 +5,8 @@
 
 #include "base/error.h"
 #include "ops/ops.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/call_builder.h"
+#include "relay/expr/expr_info.h"
 
 /* ---- softmax ---- */
 

@@ -8,7 +8,7 @@
 #include "ops/layout.h"
 #include "ops/nn/dense.h"
 #include "ops/ops.h"
-#include "ops/qnn/qnn.h"
+#include "ops/qnn.h"
 #include "tenon/object.h"
 
 #define REWRITE_FIELDS(F, S)                                                                       \

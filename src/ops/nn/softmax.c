@@ -7,7 +7,7 @@
 #include "ops/gradients.h"
 #include "ops/layout.h"
 #include "ops/ops.h"
-#include "ops/qnn/qnn.h"
+#include "ops/qnn.h"
 
 #define TN_FIELDS_SoftmaxAttrs(F, S) F(S, I64, , axis, 0, "axis along which results sum to 1", "-1")
 #define SOFTMAX_ATTRS(N)                                                                           \

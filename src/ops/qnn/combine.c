@@ -12,7 +12,9 @@
 #include "base/error.h"
 #include "ops/layout.h"
 #include "ops/ops.h"
-#include "ops/qnn/qnn.h"
+#include "ops/qnn.h"
+#include "relay/expr/call_builder.h"
+#include "relay/expr/expr_info.h"
 
 #define TN_FIELDS_BroadcastAttrs(F, S)                                                             \
   F(S, I64, , lhs_axis, 0, "axis along which scales of lhs lie", "-1")                             \

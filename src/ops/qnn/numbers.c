@@ -5,7 +5,9 @@
 #include "base/error.h"
 #include "kernels/layout_choice.h"
 #include "ops/ops.h"
-#include "ops/qnn/qnn.h"
+#include "ops/qnn.h"
+#include "relay/expr/call_builder.h"
+#include "relay/expr/expr_info.h"
 
 /* ---- factors in fixed point ---- */
 

@@ -14,7 +14,9 @@
 #include "ops/layout.h"
 #include "ops/nn/conv.h"
 #include "ops/ops.h"
-#include "ops/qnn/qnn.h"
+#include "ops/qnn.h"
+#include "relay/expr/call_builder.h"
+#include "relay/expr/expr_info.h"
 
 /* ---- types ---- */
 

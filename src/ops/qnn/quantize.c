@@ -11,7 +11,8 @@
 #include "ir/imm.h"
 #include "ops/layout.h"
 #include "ops/ops.h"
-#include "ops/qnn/qnn.h"
+#include "ops/qnn.h"
+#include "relay/expr/call_builder.h"
 
 #define TN_FIELDS_QuantizeAttrs(F, S)                                                              \
   F(S, I64, , axis, 0, "axis along which scales lie", "-1")                                        \

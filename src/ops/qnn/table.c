@@ -10,7 +10,9 @@
 #include "base/error.h"
 #include "ops/layout.h"
 #include "ops/ops.h"
-#include "ops/qnn/qnn.h"
+#include "ops/qnn.h"
+#include "relay/expr/call_builder.h"
+#include "relay/expr/expr_info.h"
 
 #define TN_FIELDS_QnnAvgPool2DAttrs(F, S)                                                          \
   F(S, REF, Array, pool_size, TN_INTS, "extents of the window")                                    \

@@ -6,7 +6,7 @@
 #include "ir/functor.h"
 #include "ir/module.h"
 #include "object/functions.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/expr_info.h"
 
 void df_groups_fini(df_groups *g) {
   for (int64_t i = 0; i < g->len; ++i) df_matched_fini(&g->items[i].matched);

@@ -10,7 +10,7 @@
 #include "relay/analysis/analysis.h"
 #include "relay/dataflow/groups.h"
 #include "relay/infer.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/replace.h"
 #include "tenon/object.h"
 
 TN_NODES_DEFINE(TN_DATAFLOW_NODES, dataflow_types)

@@ -22,7 +22,9 @@
 #include "ir/module.h"
 #include "object/dtype.h"
 #include "relay/infer.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/expr_info.h"
+#include "relay/expr/let_list.h"
+#include "relay/expr/typed_builder.h"
 #include "relay/transforms/transforms.h"
 #include "relay/value_types.h"
 

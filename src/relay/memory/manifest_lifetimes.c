@@ -14,7 +14,8 @@
 #include "base/stack.h"
 #include "ir/module.h"
 #include "relay/analysis/analysis.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/expr_info.h"
+#include "relay/expr/typed_builder.h"
 #include "relay/transforms/transforms.h"
 
 /* Bindings of a block, in order, and what is behind them. */

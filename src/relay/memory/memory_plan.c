@@ -25,7 +25,9 @@
 #include "base/pmap.h"
 #include "base/scope.h"
 #include "base/stack.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/expr_info.h"
+#include "relay/expr/let_list.h"
+#include "relay/expr/typed_builder.h"
 #include "relay/transforms/transforms.h"
 #include "tenon/object.h"
 

@@ -14,7 +14,7 @@
 #include "ir/module.h"
 #include "ir/op.h"
 #include "relay/infer.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/replace.h"
 #include "relay/transforms/regions.h"
 #include "relay/transforms/transforms.h"
 

@@ -8,7 +8,8 @@
 #include "base/pmap.h"
 #include "base/scope.h"
 #include "relay/infer.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/expr_info.h"
+#include "relay/expr/replace.h"
 #include "relay/transforms/transforms.h"
 
 /* Is the argument a cast to a wider type with several readers? */

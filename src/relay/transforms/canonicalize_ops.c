@@ -4,7 +4,8 @@
 #include "base/error.h"
 #include "base/scope.h"
 #include "relay/infer.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/call_builder.h"
+#include "relay/expr/replace.h"
 #include "relay/transforms/transforms.h"
 
 static tn_obj *rewrite_call(void *ctx, tn_obj *pre, tn_obj *post) {

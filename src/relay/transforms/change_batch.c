@@ -8,7 +8,7 @@
 #include "ir/functor.h"
 #include "ir/imm.h"
 #include "relay/infer.h"
-#include "relay/transforms/make.h"
+#include "relay/transforms/change_batch.h"
 #include "relay/transforms/transforms.h"
 
 static tn_RelayVar *changed(const tn_RelayVar *v, int64_t axis, tn_expr *extent) {

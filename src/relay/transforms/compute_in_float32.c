@@ -20,7 +20,10 @@
 #include "relay/evaluate.h"
 #include "relay/infer.h"
 #include "relay/layouts.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/call_builder.h"
+#include "relay/expr/expr_info.h"
+#include "relay/expr/replace.h"
+#include "relay/expr/typed_builder.h"
 #include "relay/transforms/transforms.h"
 
 static const tn_dtype wide = {kDLFloat, 32, 1};

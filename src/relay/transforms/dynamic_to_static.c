@@ -11,7 +11,6 @@
 #include "base/scope.h"
 #include "ir/module.h"
 #include "relay/infer.h"
-#include "relay/transforms/make.h"
 #include "relay/transforms/transforms.h"
 
 typedef enum { NUMBER = 1, INTEGER, FACTOR, LIST, PAIRS } form; /* NUMBER: 1 and more */

@@ -17,6 +17,9 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "relay/expr/call_builder.h"
+#include "relay/expr/expr_info.h"
+#include "relay/expr/replace.h"
 #include "relay/infer.h"
 #include "relay/transforms/fake_quantization.h"
 #include "tenon/object.h"

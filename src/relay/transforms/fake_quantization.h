@@ -2,7 +2,7 @@
 #ifndef TN_RELAY_TRANSFORMS_FAKE_QUANTIZATION_H_
 #define TN_RELAY_TRANSFORMS_FAKE_QUANTIZATION_H_
 
-#include "relay/transforms/make.h"
+#include "relay/op.h"
 #include "relay/transforms/transforms.h"
 
 /* dequantize(x, scale, zero) with constants, as an expression of floats stands for it. */

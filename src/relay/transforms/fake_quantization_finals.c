@@ -3,6 +3,8 @@
 
 #include "base/error.h"
 #include "ir/imm.h"
+#include "relay/expr/call_builder.h"
+#include "relay/expr/expr_info.h"
 #include "relay/transforms/fake_quantization.h"
 
 /* The quanta that the result is wanted in. */

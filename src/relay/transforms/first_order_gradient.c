@@ -11,9 +11,9 @@
    an Array of trees for the fields of a tuple. */
 #include "base/error.h"
 #include "base/pmap.h"
-#include "relay/gradient.h"
+#include "relay/transforms/op_gradient.h"
 #include "relay/infer.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/call_builder.h"
 #include "relay/transforms/transforms.h"
 
 typedef struct {

@@ -10,7 +10,7 @@
    padded with that number. */
 #include "base/error.h"
 #include "relay/infer.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/replace.h"
 #include "relay/transforms/transforms.h"
 
 /* Numbers of axis i, as the lists of paddings and crops have them. */

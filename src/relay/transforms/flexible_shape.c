@@ -18,7 +18,9 @@
 #include "ir/imm.h"
 #include "ir/module.h"
 #include "relay/infer.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/call_builder.h"
+#include "relay/expr/expr_info.h"
+#include "relay/transforms/change_batch.h"
 #include "relay/transforms/transforms.h"
 
 typedef struct {

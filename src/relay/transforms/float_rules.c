@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "ir/imm.h"
 #include "object/functions.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/expr_info.h"
 
 #define KIND(name, level, doc) {#name, level, doc},
 static const struct {

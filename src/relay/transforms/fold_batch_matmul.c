@@ -14,7 +14,9 @@
 #include "base/scope.h"
 #include "object/functions.h"
 #include "relay/infer.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/call_builder.h"
+#include "relay/expr/expr_info.h"
+#include "relay/expr/replace.h"
 #include "relay/transforms/transforms.h"
 
 enum { NDIM = 4 };

@@ -14,7 +14,7 @@
 #include "relay/analysis/analysis.h"
 #include "relay/evaluate.h"
 #include "relay/infer.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/expr_info.h"
 #include "relay/transforms/transforms.h"
 
 /* Extents of a static tensor need no computing. */

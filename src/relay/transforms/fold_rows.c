@@ -13,7 +13,10 @@
 #include "ir/functor.h"
 #include "ir/module.h"
 #include "relay/infer.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/call_builder.h"
+#include "relay/expr/expr_info.h"
+#include "relay/expr/replace.h"
+#include "relay/expr/typed_builder.h"
 #include "relay/transforms/transforms.h"
 
 enum { MAX_NDIM = 8 };

@@ -8,6 +8,9 @@
    batch normalisation as a product and a sum; the weights are computed by FoldConstant. */
 #include "base/error.h"
 #include "base/scope.h"
+#include "relay/expr/call_builder.h"
+#include "relay/expr/expr_info.h"
+#include "relay/expr/replace.h"
 #include "relay/infer.h"
 #include "relay/transforms/scale_axis.h"
 #include "relay/transforms/transforms.h"

@@ -17,7 +17,9 @@
 #include "base/scope.h"
 #include "ir/module.h"
 #include "relay/infer.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/call_builder.h"
+#include "relay/expr/expr_info.h"
+#include "relay/expr/replace.h"
 #include "relay/transforms/transforms.h"
 #include "tenon/object.h"
 

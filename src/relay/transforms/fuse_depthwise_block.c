@@ -16,7 +16,8 @@
 #include "base/error.h"
 #include "ir/imm.h"
 #include "relay/infer.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/expr_info.h"
+#include "relay/expr/replace.h"
 #include "relay/transforms/transforms.h"
 
 enum {

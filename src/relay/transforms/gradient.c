@@ -25,10 +25,12 @@
 #include "base/scope.h"
 #include "base/stack.h"
 #include "ir/module.h"
-#include "relay/gradient.h"
+#include "relay/transforms/op_gradient.h"
 #include "relay/infer.h"
 #include "relay/relay_impl.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/call_builder.h"
+#include "relay/expr/let_list.h"
+#include "relay/expr/replace.h"
 #include "relay/transforms/transforms.h"
 
 typedef struct {

@@ -14,7 +14,7 @@
 #include "base/scope.h"
 #include "ir/module.h"
 #include "relay/infer.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/call_builder.h"
 #include "relay/transforms/purity.h"
 #include "relay/transforms/transforms.h"
 

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/scope.h"
 #include "ir/module.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/call_builder.h"
 #include "relay/transforms/transforms.h"
 
 typedef struct {

@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/scope.h"
 #include "relay/infer.h"
-#include "relay/transforms/make.h"
 #include "relay/transforms/regions.h"
 #include "relay/transforms/transforms.h"
 

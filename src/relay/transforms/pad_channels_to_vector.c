@@ -22,7 +22,10 @@
 #include "relay/infer.h"
 #include "relay/layouts.h"
 #include "relay/transforms/float_rules.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/call_builder.h"
+#include "relay/expr/expr_info.h"
+#include "relay/expr/replace.h"
+#include "relay/expr/typed_builder.h"
 #include "relay/transforms/transforms.h"
 
 enum { NDIM = 4, CHANNELS = 1, WEIGHT_OUT = 0, WEIGHT_IN = 1 };

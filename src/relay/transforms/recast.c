@@ -12,7 +12,8 @@
 #include "ir/functor.h"
 #include "relay/infer.h"
 #include "relay/relay_impl.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/call_builder.h"
+#include "relay/expr/replace.h"
 #include "relay/transforms/transforms.h"
 
 typedef struct {

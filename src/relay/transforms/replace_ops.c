@@ -9,7 +9,9 @@
 #include "ir/imm.h"
 #include "relay/infer.h"
 #include "relay/transforms/float_rules.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/call_builder.h"
+#include "relay/expr/expr_info.h"
+#include "relay/expr/replace.h"
 #include "relay/transforms/transforms.h"
 
 typedef struct {

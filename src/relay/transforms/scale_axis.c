@@ -7,6 +7,9 @@
 #include "base/error.h"
 #include "ir/imm.h"
 #include "object/functions.h"
+#include "relay/expr/call_builder.h"
+#include "relay/expr/expr_info.h"
+#include "relay/expr/replace.h"
 #include "relay/transforms/float_rules.h"
 
 enum { MAX_AXES = 8, MAX_GIVEN = 8 };

@@ -3,7 +3,7 @@
 #define TN_RELAY_TRANSFORMS_SCALE_AXIS_H_
 
 #include "base/pmap.h"
-#include "relay/transforms/make.h"
+#include "relay/op.h"
 
 /* A factor for each place along one axis of a tensor, or one for all. */
 typedef struct {

@@ -5,7 +5,6 @@
 #define TN_RELAY_TRANSFORMS_SIMPLIFY_H_
 
 #include "relay/transforms/float_rules.h"
-#include "relay/transforms/make.h"
 
 typedef struct {
   const char *op;

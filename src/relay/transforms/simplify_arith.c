@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "ir/imm.h"
 #include "object/functions.h"
+#include "relay/expr/call_builder.h"
+#include "relay/expr/expr_info.h"
 #include "relay/transforms/simplify.h"
 
 static bool is(const tn_RelayCall *c, const char *op) { return relay_as_call(c, op) != NULL; }

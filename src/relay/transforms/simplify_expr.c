@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "base/scope.h"
 #include "ir/imm.h"
+#include "relay/expr/expr_info.h"
+#include "relay/expr/replace.h"
 #include "relay/infer.h"
 #include "relay/transforms/simplify.h"
 #include "relay/transforms/transforms.h"

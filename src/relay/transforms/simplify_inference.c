@@ -10,7 +10,7 @@
 #include "base/scope.h"
 #include "ir/module.h"
 #include "relay/infer.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/call_builder.h"
 #include "relay/transforms/transforms.h"
 
 static void *scalar_like(const tn_TensorType *t, double value) {

@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "object/functions.h"
+#include "relay/expr/call_builder.h"
+#include "relay/expr/expr_info.h"
 #include "relay/transforms/simplify.h"
 #include "tenon/object.h"
 #include "tir/layout.h"

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "object/functions.h"
+#include "relay/expr/expr_info.h"
 #include "relay/transforms/simplify.h"
 
 enum { MAX_AXES = 16 };

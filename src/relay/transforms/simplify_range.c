@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "ir/imm.h"
+#include "relay/expr/call_builder.h"
+#include "relay/expr/expr_info.h"
 #include "relay/transforms/simplify.h"
 
 /* Integers of up to 16 bits, less a zero point that is not far away, are different floats, times a

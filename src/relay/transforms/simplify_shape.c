@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "ir/imm.h"
 #include "object/functions.h"
+#include "relay/expr/call_builder.h"
+#include "relay/expr/expr_info.h"
 #include "relay/transforms/simplify.h"
 
 /* ---- reshape ---- */

@@ -21,7 +21,8 @@
 #include "base/error.h"
 #include "base/scope.h"
 #include "relay/infer.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/call_builder.h"
+#include "relay/expr/replace.h"
 #include "relay/transforms/transforms.h"
 
 /* The most tensors of a kernel: of extents that are known, and of others, where each place is

@@ -17,7 +17,10 @@
 #include "base/scope.h"
 #include "ir/functor.h"
 #include "relay/infer.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/call_builder.h"
+#include "relay/expr/expr_info.h"
+#include "relay/expr/replace.h"
+#include "relay/expr/typed_builder.h"
 #include "relay/transforms/transforms.h"
 
 enum { NDIM = 4, MIN_ELEMENTS = 1024, MAX_DEEP = 32 };

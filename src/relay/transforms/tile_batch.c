@@ -19,7 +19,9 @@
 #include "ir/functor.h"
 #include "ir/imm.h"
 #include "relay/infer.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/call_builder.h"
+#include "relay/expr/expr_info.h"
+#include "relay/expr/replace.h"
 #include "relay/transforms/transforms.h"
 
 enum {

@@ -20,7 +20,7 @@
 #include "base/error.h"
 #include "base/pmap.h"
 #include "ir/module.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/expr_info.h"
 #include "relay/transforms/transforms.h"
 
 typedef struct {

@@ -23,7 +23,7 @@
 #include "relay/analysis/analysis.h"
 #include "relay/infer.h"
 #include "relay/relay_impl.h"
-#include "relay/transforms/make.h"
+#include "relay/expr/expr_info.h"
 #include "relay/transforms/transforms.h"
 
 typedef struct {

@@ -3,7 +3,7 @@
 #define TN_RUNTIME_CUDA_CUDA_IMPL_H_
 
 #include "runtime/cuda/cuda_api.h"
-#include "runtime/device_module.h"
+#include "runtime/module/device_module.h"
 
 extern cu_functions cu;
 extern const tn_device_api cuda_device_api;

@@ -7,7 +7,7 @@
 #include "object/dtype.h"
 #include "object/functions.h"
 #include "runtime/graph/executor.h"
-#include "runtime/tensor.h"
+#include "runtime/tensor/tensor.h"
 
 int32_t tn_graph_input_entry(const tn_graph_executor *x, int32_t i) {
   return x->g.nodes[x->g.args[i]].first_entry;

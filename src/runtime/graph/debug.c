@@ -5,8 +5,8 @@
 #include "object/functions.h"
 #include "runtime/graph/executor.h"
 #include "runtime/profiling/profiling.h"
-#include "runtime/tensor.h"
-#include "runtime/timing.h"
+#include "runtime/tensor/tensor.h"
+#include "runtime/profiling/timing.h"
 
 /* ---- nodes ---- */
 

@@ -5,8 +5,8 @@
 
 #include "base/alloc.h"
 #include "object/functions.h"
-#include "runtime/library.h"
-#include "runtime/tensor.h"
+#include "runtime/library/library.h"
+#include "runtime/tensor/tensor.h"
 
 /* ---- devices and storages ---- */
 

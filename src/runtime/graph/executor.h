@@ -17,8 +17,8 @@
 #define TN_RUNTIME_GRAPH_EXECUTOR_H_
 
 #include "runtime/graph/graph.h"
-#include "runtime/legacy_abi.h"
-#include "runtime/module.h"
+#include "runtime/library/legacy_abi.h"
+#include "runtime/module/module.h"
 
 typedef struct {
   int64_t nbytes;

@@ -13,10 +13,10 @@
 #include "base/alloc.h"
 #include "base/reader.h"
 #include "object/functions.h"
-#include "runtime/module_blob.h"
+#include "runtime/module/module_blob.h"
 #include "runtime/graph/executor.h"
-#include "runtime/params.h"
-#include "runtime/tensor_content.h"
+#include "runtime/tensor/params.h"
+#include "runtime/tensor/tensor_content.h"
 
 /* Parameters that were loaded from a library are copied out of it when the first executor is made
    (to one block of memory, where each is aligned), and shared by all executors from then on. */

@@ -8,7 +8,7 @@
 #include "base/pmap.h"
 #include "object/dtype.h"
 #include "runtime/graph/graph.h"
-#include "runtime/tensor.h"
+#include "runtime/tensor/tensor.h"
 
 typedef struct {
   tn_graph *g;

@@ -6,7 +6,7 @@
 #include "object/dtype.h"
 #include "object/functions.h"
 #include "runtime/graph/executor.h"
-#include "runtime/tensor.h"
+#include "runtime/tensor/tensor.h"
 
 static const char what[] = "graph executor";
 

@@ -2,7 +2,7 @@
 #ifndef TN_RUNTIME_OPENCL_OPENCL_IMPL_H_
 #define TN_RUNTIME_OPENCL_OPENCL_IMPL_H_
 
-#include "runtime/device_module.h"
+#include "runtime/module/device_module.h"
 #include "runtime/opencl/cl_api.h"
 
 /** One device. All devices of the process are of one platform and share its context. */

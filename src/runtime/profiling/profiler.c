@@ -6,9 +6,9 @@
 #include "base/clock.h"
 #include "object/dtype.h"
 #include "object/functions.h"
-#include "runtime/module.h"
+#include "runtime/module/module.h"
 #include "runtime/profiling/profiling.h"
-#include "runtime/tensor.h"
+#include "runtime/tensor/tensor.h"
 
 TN_NODES_DEFINE(TN_PROFILING_NODES, profiling_types)
 _Static_assert((int)TN_TI_END_profiling <= (int)TN_TI_BEGIN_IR, "the runtime's block is full");

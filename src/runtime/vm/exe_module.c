@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/reader.h"
-#include "runtime/module_blob.h"
-#include "runtime/module.h"
+#include "runtime/module/module_blob.h"
+#include "runtime/module/module.h"
 #include "runtime/vm/machine.h"
 
 static tn_vm_exe *exe_of(void *self) { return tn_module_self(self); }

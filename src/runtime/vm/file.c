@@ -24,8 +24,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/reader.h"
-#include "runtime/params.h"
-#include "runtime/tensor_content.h"
+#include "runtime/tensor/params.h"
+#include "runtime/tensor/tensor_content.h"
 #include "runtime/vm/executable.h"
 
 /* FNV-1a over the words. */

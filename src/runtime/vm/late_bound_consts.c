@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/lock.h"
-#include "runtime/tensor.h"
+#include "runtime/tensor/tensor.h"
 #include "runtime/vm/executable.h"
 
 /* Over values and names of the constants of all executables, which machines on other threads read.

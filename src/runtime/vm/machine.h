@@ -14,7 +14,7 @@
 #ifndef TN_RUNTIME_VM_MACHINE_H_
 #define TN_RUNTIME_VM_MACHINE_H_
 
-#include "runtime/legacy_abi.h"
+#include "runtime/library/legacy_abi.h"
 #include "runtime/types.h"
 #include "runtime/vm/executable.h"
 #include "runtime/vm/memory.h"

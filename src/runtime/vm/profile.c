@@ -2,7 +2,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "runtime/profiling/profiling.h"
-#include "runtime/tensor.h"
+#include "runtime/tensor/tensor.h"
 #include "runtime/vm/machine.h"
 
 static const char *name_of(const tn_vm_machine *m, const int64_t *w) {

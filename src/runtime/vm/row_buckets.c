@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "runtime/module.h"
-#include "runtime/tensor.h"
+#include "runtime/module/module.h"
+#include "runtime/tensor/tensor.h"
 #include "runtime/vm/machine.h"
 
 /* ---- finding them ---- */

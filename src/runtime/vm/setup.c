@@ -3,9 +3,9 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "runtime/library.h"
-#include "runtime/module.h"
-#include "runtime/tensor.h"
+#include "runtime/library/library.h"
+#include "runtime/module/module.h"
+#include "runtime/tensor/tensor.h"
 #include "runtime/vm/machine.h"
 
 enum { DEFAULT_DEPTH = 100000, DEFAULT_CALLS = 200000000 };

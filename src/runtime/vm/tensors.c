@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "object/dtype.h"
-#include "runtime/tensor.h"
+#include "runtime/tensor/tensor.h"
 #include "runtime/vm/machine.h"
 
 static tn_dtype dtype_of_words(const int64_t *t) {

@@ -10,7 +10,7 @@
 #include "object/containers.h"
 #include "object/dtype.h"
 #include "object/functions.h"
-#include "runtime/tensor.h"
+#include "runtime/tensor/tensor.h"
 #include "runtime/vm/executable.h"
 
 static bool is_known(const tn_vm_type *t) { return t->dtype.bits > 0; }

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "object/containers.h"
 #include "object/dtype.h"
-#include "runtime/tensor.h"
+#include "runtime/tensor/tensor.h"
 #include "runtime/vm/machine.h"
 
 enum { MAX_NDIM = TN_VM_MAX_NDIM };

@@ -1,7 +1,7 @@
 /* Checks of bytecode that nobody vouches for, before it runs. */
 #include "base/error.h"
 #include "object/dtype.h"
-#include "runtime/tensor.h"
+#include "runtime/tensor/tensor.h"
 #include "runtime/vm/executable.h"
 
 typedef struct {

@@ -9,8 +9,8 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "runtime/module.h"
-#include "runtime/tensor.h"
+#include "runtime/module/module.h"
+#include "runtime/tensor/tensor.h"
 #include "runtime/vm/machine.h"
 
 typedef struct {

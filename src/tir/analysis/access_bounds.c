@@ -1,9 +1,12 @@
 /* Walking over accesses (see access_bounds.h). */
+#include "ir/expr.h"
+#include "object/functions.h"
+#include "tenon/object.h"
 #include "tir/analysis/access_bounds.h"
 
 #include "base/error.h"
 #include "ir/functor.h"
-#include "tir/transforms/transforms.h"
+#include "tir/rewrite.h"
 
 void tir_access_fini(access_bounds *x) {
   arith_fini(&x->known);

@@ -12,8 +12,10 @@
 #include "ir/functor.h"
 #include "ir/expr.h"
 #include "object/functions.h"
+#include "base/error.h"
+#include "tenon/object.h"
 #include "tir/analysis.h"
-#include "tir/transforms/device_impl.h"
+#include "tir/device.h"
 
 /* A loop or a block, on the way from the function. */
 typedef struct place {

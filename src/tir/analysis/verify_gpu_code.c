@@ -3,8 +3,13 @@
    threads, bytes of a vector, number of kernels. Limits that are not named are not checked. */
 #include <string.h>
 
+#include "base/error.h"
+#include "ir/expr.h"
+#include "ir/functor.h"
+#include "object/functions.h"
+#include "tenon/object.h"
 #include "tir/tir_impl.h"
-#include "tir/transforms/device_impl.h"
+#include "tir/device.h"
 
 typedef enum {
   LOCAL_MEMORY,

@@ -11,7 +11,7 @@
 #include "ir/functor.h"
 #include "tenon/object.h"
 #include "tir/schedule/tensorize.h"
-#include "tir/transforms/transforms.h"
+#include "tir/rewrite.h"
 
 void sch_pattern_fini(sch_pattern *p) {
   tn_pmap_fini(&p->buffers);

@@ -31,7 +31,7 @@ PACKED(ask_leaf) {
 
 #define U64(x) x, 0, 0, 0, 0, 0, 0, 0
 #define KEY    U64(9), 't', 'e', 's', 't', '.', 't', 'e', 'x', 't'
-/* size, then what src/runtime/module_blob.h describes */
+/* size, then what src/runtime/module/module_blob.h describes */
 TVM_DLL const unsigned char __tvm_dev_mblob[] = {
     U64(170),                                      /**/
     U64(4),                                        /**/

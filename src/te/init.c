@@ -1,0 +1,10 @@
+/* Starts the layer. */
+#include "base/error.h"
+#include "te/schedule/te_schedule.h"
+#include "te/te.h"
+#include "te/te_impl.h"
+
+int te_init(void) {
+  TN_TRY(te_nodes_init());
+  return te_schedule_init();
+}

@@ -1,0 +1,16 @@
+/* What conditions say of indices: part of tir.CompactBufferAllocation. */
+#ifndef TN_TIR_TRANSFORMS_BLOCKS_COMPACT_IMPL_H_
+#define TN_TIR_TRANSFORMS_BLOCKS_COMPACT_IMPL_H_
+
+#include "arith/analyzer.h"
+#include "tir/transforms/transforms.h"
+
+/** Expressions (PrimExpr) that are at most zero where the walk is, outermost first. A caller notes
+ * `len` before it enters a condition and sets it back behind what the condition guards. */
+typedef tn_vec compact_guards;
+
+/** Notes what follows from the condition, or from its negation. Parts that tell nothing of loops,
+ * such as values in memory, say nothing here. 0, or -1 with an error. */
+int compact_enter(compact_guards *g, arith_analyzer *known, tn_expr *cond, bool holds);
+
+#endif /* TN_TIR_TRANSFORMS_BLOCKS_COMPACT_IMPL_H_ */
