@@ -9,6 +9,7 @@
    The same for qnn.conv2d, whose border is the zero point of its data: space_to_batch_nd must have
    padded with that number. */
 #include "base/error.h"
+#include "relay/expr/expr_info.h"
 #include "relay/infer.h"
 #include "relay/expr/replace.h"
 #include "relay/transforms/transforms.h"
