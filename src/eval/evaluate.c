@@ -1,6 +1,6 @@
-/* The value of a call on constants: the operator's tensor program, run at once. Small ones are
-   interpreted, which needs no code generator; from a size on native code is made where there is
-   LLVM. */
+/* The value of a call on constants. Moves and plain arithmetic are done here; of other operators the
+   tensor program runs at once. Small ones are interpreted, which needs no code generator; from a
+   size on native code is made where there is LLVM. */
 #include "base/error.h"
 #include "base/scope.h"
 #include "eval/evaluate.h"
@@ -157,8 +157,9 @@ static relay_expr *evaluate(const tn_RelayCall *call) {
   TN_SCOPE(s);
   evaluation e = {0};
   relay_expr *r;
-  int moved = eval_move(call, &r);
-  if (moved) return tn_scope_return(s, r);
+  int known = eval_move(call, &r);
+  if (!known) known = eval_elementwise(call, &r);
+  if (known) return tn_scope_return(s, r);
   r = evaluate_call(&e, call);
   tn_vec_fini(&e.params);
   tn_vec_fini(&e.args);

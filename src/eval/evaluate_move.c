@@ -157,14 +157,73 @@ static int reorder(const tn_RelayCall *call, const DLTensor *t, tn_tensor *to) {
   return 1;
 }
 
+static tn_tensor *data_of(tn_obj *e) {
+  const tn_Constant *c = TN_AS(Constant, e);
+  return c ? (tn_tensor *)c->data : NULL;
+}
+
+/* Can whole elements of it be copied? */
+static bool is_plain(const DLTensor *t) {
+  return t->ndim <= MAX_DIMS && t->dtype.lanes == 1 && t->dtype.bits >= 8;
+}
+
+/* Tensors that follow one another along an axis: each is copied into its place. @return 1, 0, -1 */
+static int join(const tn_RelayTuple *parts, int64_t axis, tn_tensor *to) {
+  DLTensor *dst = tn_tensor_dl(to);
+  int64_t stride[MAX_DIMS], at = 0;
+  if (axis < 0) axis += dst->ndim;
+  if (axis < 0 || axis >= dst->ndim) return 0;
+  strides_of(dst, stride);
+  for (int64_t i = 0; i < parts->fields->len; ++i) {
+    const DLTensor *t = tn_tensor_dl(data_of(tn_arr_obj(parts->fields, i)));
+    order o = {.n = 0};
+    (void)order_as_it_is(t, &o);
+    TN_TRY(copy_in_order(t, &o, to, stride, at * stride[axis]));
+    at += t->shape[axis];
+  }
+  return 1;
+}
+
+/* Are they constants that fill the result? */
+static bool may_join(const tn_RelayTuple *parts, int64_t axis, const DLTensor *dst) {
+  int64_t sum = 0;
+  if (axis < 0) axis += dst->ndim;
+  for (int64_t i = 0; i < parts->fields->len; ++i) {
+    const tn_tensor *data = data_of(tn_arr_obj(parts->fields, i));
+    const DLTensor *t = data ? tn_tensor_dl(data) : NULL;
+    if (!t || !is_plain(t) || t->ndim != dst->ndim || !tn_dtype_eq(t->dtype, dst->dtype))
+      return false;
+    for (int k = 0; k < t->ndim; ++k)
+      if (k != axis && t->shape[k] != dst->shape[k]) return false;
+    if (axis >= 0 && axis < t->ndim) sum += t->shape[axis];
+  }
+  return axis >= 0 && axis < dst->ndim && sum == dst->shape[axis];
+}
+
+static int move_tuple(const tn_RelayCall *call, const tn_RelayTuple *parts, relay_expr **out) {
+  const tn_TensorType *type = relay_tensor_type_of_expr(call);
+  int64_t axis = relay_attr_int(call->attrs, "axis", 0);
+  if (strcmp(relay_called_op(call), "concatenate") != 0 || !type) return 0;
+  tn_tensor *to = result_of(call, type->dtype);
+  if (!to) return tn_error_pending() ? -1 : 0;
+  if (!may_join(parts, axis, tn_tensor_dl(to))) return 0;
+  int known = join(parts, axis, to);
+  if (known != 1) return known;
+  TN_GET(*out, (relay_expr *)relay_constant((tn_NDArray *)to));
+  return 1;
+}
+
 int eval_move(const tn_RelayCall *call, relay_expr **out) {
   const char *op = relay_called_op(call);
-  const tn_Constant *data = call->args->len ? TN_AS(Constant, relay_arg(call, 0)) : NULL;
+  tn_obj *arg = call->args->len ? relay_arg(call, 0) : NULL;
+  const tn_RelayTuple *parts = TN_AS(RelayTuple, arg);
+  tn_tensor *data = parts ? NULL : data_of(arg);
   bool pads = strcmp(op, "nn.pad") == 0;
   *out = NULL;
+  if (parts) return move_tuple(call, parts, out);
   if (!data || (!pads && !moves(op))) return 0;
-  const DLTensor *t = tn_tensor_dl((const tn_tensor *)data->data);
-  if (t->ndim > MAX_DIMS || t->dtype.lanes != 1 || t->dtype.bits < 8) return 0;
+  const DLTensor *t = tn_tensor_dl(data);
+  if (!is_plain(t)) return 0;
   tn_tensor *to = result_of(call, t->dtype);
   if (!to) return tn_error_pending() ? -1 : 0;
   int known = pads ? pad(call, t, to) : reorder(call, t, to);
