@@ -40,12 +40,12 @@ static tn_expr *same(const relay_op_row *row, const void *attrs, tn_expr *const 
   return args[0];
 }
 
-#define MARK(name_, attrs_, doc_)                                                                  \
+#define MARK(name_, attrs_, ...)                                                                   \
   {                                                                                                \
     .name = name_, .inputs = "data", .attrs = attrs_, .level = 10, .pattern = RELAY_OPAQUE,        \
     .flags = RELAY_NON_COMPUTATIONAL, .rel_name = "Annotation", .rel = relation,                   \
     .compute = ops_elementwise, .element = same, .shape = relay_shape_same, .grads = "(%d,)",      \
-    .doc = doc_                                                                                    \
+    .doc = __VA_ARGS__                                                                             \
   }
 
 static const relay_op_row rows[] = {
@@ -53,7 +53,8 @@ static const relay_op_row rows[] = {
          "what a code generator of its own gets from outside"),
     MARK("annotation.compiler_end", &tn_type_CompilerAttrs,
          "what a code generator of its own computes"),
-    MARK("annotation.stop_fusion", NULL, "data, not fused with what reads it"),
+    MARK("annotation.stop_fusion", NULL, "data, not fused with what reads it",
+         .precision = RELAY_FOLLOWS),
     MARK("on_device", &tn_type_OnDeviceAttrs, "data, computed on a device"),
     MARK("device_copy", &tn_type_DeviceCopyAttrs, "data, copied from a device to another"),
     {.name = "debug",

@@ -267,7 +267,9 @@ static const relay_op_row rows[] = {
      .layouts = layouts,
      .which = 1,
      .doc = "index of the largest element over axes; NaN is larger than any number; -1 for no "
-            "elements"},
+            "elements",
+     .precision = RELAY_FULL,
+     .values = RELAY_COMPUTED},
     {.name = "argmin",
      .inputs = "data",
      .attrs = &tn_type_ArgReduceAttrs,
@@ -279,7 +281,9 @@ static const relay_op_row rows[] = {
      .shape = shape_function,
      .layouts = layouts,
      .doc = "index of the smallest element over axes; NaN is smaller than any number; -1 where "
-            "there are no elements"},
+            "there are no elements",
+     .precision = RELAY_FULL,
+     .values = RELAY_COMPUTED},
     {.name = "variance",
      .inputs = "data mean",
      .attrs = &tn_type_VarianceAttrs,
@@ -291,7 +295,9 @@ static const relay_op_row rows[] = {
      .compute = compute_variance,
      .shape = shape_function,
      .grad = ops_grad_variance,
-     .doc = "mean of squared distances from the mean, over axes"},
+     .doc = "mean of squared distances from the mean, over axes",
+     .precision = RELAY_FULL,
+     .values = RELAY_COMPUTED},
 };
 
 RELAY_FAMILY(arg_reduce, ARG_REDUCE_ATTRS)

@@ -226,11 +226,11 @@ static tn_arr *reverse(const relay_compute *c) {
   return tn_arr_of(1, te_compute(m.data->shape, reversed_element, &m, "T_reverse", TE_INJECTIVE));
 }
 
-#define ROW(name_, attrs_, pattern_, rel_name_, rel_, compute_, grads_, grad_, doc_)               \
+#define ROW(name_, attrs_, pattern_, rel_name_, rel_, compute_, grads_, grad_, ...)                \
   {                                                                                                \
     .name = name_, .inputs = "data", .attrs = &tn_type_##attrs_, .level = 3, .pattern = pattern_,  \
     .rel_name = rel_name_, .rel = rel_, .compute = compute_, .grads = grads_, .grad = grad_,       \
-    .doc = doc_                                                                                    \
+    .doc = __VA_ARGS__                                                                             \
   }
 static const relay_op_row rows[] = {
     {.name = "transpose",
@@ -243,7 +243,9 @@ static const relay_op_row rows[] = {
      .compute = transpose,
      .layouts = transpose_layouts,
      .grad = ops_grad_transpose,
-     .doc = "the axes in another order"},
+     .doc = "the axes in another order",
+     .precision = RELAY_FOLLOWS,
+     .values = RELAY_MOVED},
     {.name = "squeeze",
      .inputs = "data",
      .attrs = &tn_type_SqueezeAttrs,
@@ -254,11 +256,15 @@ static const relay_op_row rows[] = {
      .compute = squeeze,
      .layouts = ops_layouts_squeeze,
      .grads = "(reshape_like(%d, %a),)",
-     .doc = "the tensor without axes of extent 1"},
+     .doc = "the tensor without axes of extent 1",
+     .precision = RELAY_FOLLOWS,
+     .values = RELAY_RESHAPED},
     ROW("expand_dims", ExpandDimsAttrs, RELAY_BROADCAST, "ExpandDims", expand_relation, expand,
-        "(reshape_like(%d, %a),)", NULL, "the tensor with new axes of extent 1"),
+        "(reshape_like(%d, %a),)", NULL, "the tensor with new axes of extent 1",
+        .precision = RELAY_FOLLOWS, .values = RELAY_RESHAPED),
     ROW("reverse", ReverseAttrs, RELAY_INJECTIVE, "Reverse", reverse_relation, reverse, NULL,
-        ops_grad_reverse, "the elements of an axis in the opposite order"),
+        ops_grad_reverse, "the elements of an axis in the opposite order",
+        .precision = RELAY_FOLLOWS, .values = RELAY_MOVED),
 };
 
 RELAY_FAMILY(axes, AXES_ATTRS)

@@ -58,21 +58,21 @@ static tn_expr *power(const relay_op_row *row, const void *attrs, tn_expr *const
 
 /* ---- rows ---- */
 
-#define ROW(name_, element_, which_, flags_, rel_name_, rel_, level_, grads_, doc_)                \
+#define ROW(name_, element_, which_, flags_, rel_name_, rel_, level_, grads_, ...)                 \
   {                                                                                                \
     .name = name_, .inputs = "lhs rhs", .level = level_, .flags = flags_,                          \
     .pattern = RELAY_BROADCAST, .rel_name = rel_name_, .rel = rel_, .compute = ops_elementwise,    \
     .element = element_, .shape = relay_shape_broadcast, .which = which_, .grads = grads_,         \
-    .doc = doc_                                                                                    \
+    .doc = __VA_ARGS__                                                                             \
   }
-#define BINARY(name, element, level, grads, doc)                                                   \
-  ROW(name, element, 0, 0, "Broadcast", relay_rel_broadcast, level, grads, doc)
-#define LOGIC(name, doc)                                                                           \
-  ROW(#name, name, 0, RELAY_BOOLS, "Broadcast", relay_rel_broadcast, 4, NULL, doc)
-#define NODE(name, Node, level, grads, doc)                                                        \
-  ROW(name, node, TN_TI_##Node, 0, "Broadcast", relay_rel_broadcast, level, grads, doc)
-#define COMPARE(name, Node, doc)                                                                   \
-  ROW(name, node, TN_TI_##Node, 0, "BroadcastComp", relay_rel_broadcast_comp, 4, NULL, doc)
+#define BINARY(name, element, level, grads, ...)                                                   \
+  ROW(name, element, 0, 0, "Broadcast", relay_rel_broadcast, level, grads, __VA_ARGS__)
+#define LOGIC(name, ...)                                                                           \
+  ROW(#name, name, 0, RELAY_BOOLS, "Broadcast", relay_rel_broadcast, 4, NULL, __VA_ARGS__)
+#define NODE(name, Node, level, grads, ...)                                                        \
+  ROW(name, node, TN_TI_##Node, 0, "Broadcast", relay_rel_broadcast, level, grads, __VA_ARGS__)
+#define COMPARE(name, Node, ...)                                                                   \
+  ROW(name, node, TN_TI_##Node, 0, "BroadcastComp", relay_rel_broadcast_comp, 4, NULL, __VA_ARGS__)
 /* what the arguments get, summed up where they were repeated */
 #define GRADS(a, b) "(collapse_sum_like(" a ", %a), collapse_sum_like(" b ", %b))"
 #define CHOSEN(compare)                                                                            \
@@ -80,34 +80,53 @@ static tn_expr *power(const relay_op_row *row, const void *attrs, tn_expr *const
         "where(" compare "(%a, %b), zeros_like(%d), %d)")
 
 static const relay_op_row rows[] = {
-    NODE("add", Add, 1, GRADS("%d", "%d"), "a + b with broadcasting"),
-    NODE("subtract", Sub, 1, GRADS("%d", "negative(%d)"), "a - b with broadcasting"),
-    NODE("multiply", Mul, 1, GRADS("%d * %b", "%d * %a"), "a * b with broadcasting"),
+    NODE("add", Add, 1, GRADS("%d", "%d"), "a + b with broadcasting", .precision = RELAY_FOLLOWS,
+         .range = RELAY_FINITE, .quantized = "qnn.add"),
+    NODE("subtract", Sub, 1, GRADS("%d", "negative(%d)"), "a - b with broadcasting",
+         .precision = RELAY_FOLLOWS, .range = RELAY_FINITE, .quantized = "qnn.subtract"),
+    NODE("multiply", Mul, 1, GRADS("%d * %b", "%d * %a"), "a * b with broadcasting",
+         .precision = RELAY_FOLLOWS, .range = RELAY_FINITE, .quantized = "qnn.mul"),
     NODE("divide", Div, 1, GRADS("%d / %b", "negative(%d * %y / %b)"),
-         "a / b with broadcasting; integers are divided toward zero"),
-    BINARY("mod", remainder_, 1, NULL, "remainder of a / b, with the sign of a"),
-    BINARY("floor_divide", floor_divide, 1, "((), ())", "a / b rounded down"),
-    NODE("floor_mod", FloorMod, 1, NULL, "remainder of floor_divide, with the sign of b"),
-    BINARY("trunc_divide", trunc_divide, 1, "((), ())", "a / b rounded toward zero"),
-    BINARY("trunc_mod", remainder_, 1, NULL, "remainder of trunc_divide, with the sign of a"),
+         "a / b with broadcasting; integers are divided toward zero", .precision = RELAY_FOLLOWS,
+         .range = RELAY_UNBOUNDED),
+    BINARY("mod", remainder_, 1, NULL, "remainder of a / b, with the sign of a",
+           .range = RELAY_UNBOUNDED),
+    BINARY("floor_divide", floor_divide, 1, "((), ())", "a / b rounded down",
+           .range = RELAY_UNBOUNDED),
+    NODE("floor_mod", FloorMod, 1, NULL, "remainder of floor_divide, with the sign of b",
+         .range = RELAY_UNBOUNDED),
+    BINARY("trunc_divide", trunc_divide, 1, "((), ())", "a / b rounded toward zero",
+           .range = RELAY_UNBOUNDED),
+    BINARY("trunc_mod", remainder_, 1, NULL, "remainder of trunc_divide, with the sign of a",
+           .range = RELAY_UNBOUNDED),
     BINARY("power", power, 4, GRADS("%d * %b * power(%a, %b - ones_like(%b))", "%d * log(%a) * %y"),
-           "a to the power of b"),
-    NODE("maximum", Max, 4, CHOSEN("greater_equal"), "the larger of a and b"),
-    NODE("minimum", Min, 4, CHOSEN("less_equal"), "the smaller of a and b"),
-    LOGIC(logical_and, "a and b of bool tensors"),
-    LOGIC(logical_or, "a or b of bool tensors"),
-    LOGIC(logical_xor, "either a or b of bool tensors"),
-    BINARY("bitwise_and", bit_and, 4, NULL, "and of the bits of a and b"),
-    BINARY("bitwise_or", bit_or, 4, NULL, "or of the bits of a and b"),
-    BINARY("bitwise_xor", bit_xor, 4, NULL, "exclusive or of the bits of a and b"),
-    BINARY("left_shift", left_shift, 4, NULL, "a * 2**b of integers"),
-    BINARY("right_shift", right_shift, 4, NULL, "a / 2**b of integers, rounded down"),
-    COMPARE("equal", EQ, "a == b with broadcasting, of type bool"),
-    COMPARE("not_equal", NE, "a != b with broadcasting, of type bool"),
-    COMPARE("less", LT, "a < b with broadcasting, of type bool"),
-    COMPARE("less_equal", LE, "a <= b with broadcasting, of type bool"),
-    COMPARE("greater", GT, "a > b with broadcasting, of type bool"),
-    COMPARE("greater_equal", GE, "a >= b with broadcasting, of type bool"),
+           "a to the power of b", .precision = RELAY_FULL, .range = RELAY_UNBOUNDED),
+    NODE("maximum", Max, 4, CHOSEN("greater_equal"), "the larger of a and b",
+         .precision = RELAY_FOLLOWS, .range = RELAY_FINITE),
+    NODE("minimum", Min, 4, CHOSEN("less_equal"), "the smaller of a and b",
+         .precision = RELAY_FOLLOWS, .range = RELAY_FINITE),
+    LOGIC(logical_and, "a and b of bool tensors", .range = RELAY_FINITE),
+    LOGIC(logical_or, "a or b of bool tensors", .range = RELAY_FINITE),
+    LOGIC(logical_xor, "either a or b of bool tensors", .range = RELAY_FINITE),
+    BINARY("bitwise_and", bit_and, 4, NULL, "and of the bits of a and b", .range = RELAY_FINITE),
+    BINARY("bitwise_or", bit_or, 4, NULL, "or of the bits of a and b", .range = RELAY_FINITE),
+    BINARY("bitwise_xor", bit_xor, 4, NULL, "exclusive or of the bits of a and b",
+           .range = RELAY_FINITE),
+    BINARY("left_shift", left_shift, 4, NULL, "a * 2**b of integers", .range = RELAY_UNBOUNDED),
+    BINARY("right_shift", right_shift, 4, NULL, "a / 2**b of integers, rounded down",
+           .range = RELAY_UNBOUNDED),
+    COMPARE("equal", EQ, "a == b with broadcasting, of type bool", .precision = RELAY_FOLLOWS,
+            .range = RELAY_FINITE),
+    COMPARE("not_equal", NE, "a != b with broadcasting, of type bool", .precision = RELAY_FOLLOWS,
+            .range = RELAY_FINITE),
+    COMPARE("less", LT, "a < b with broadcasting, of type bool", .precision = RELAY_FOLLOWS,
+            .range = RELAY_FINITE),
+    COMPARE("less_equal", LE, "a <= b with broadcasting, of type bool", .precision = RELAY_FOLLOWS,
+            .range = RELAY_FINITE),
+    COMPARE("greater", GT, "a > b with broadcasting, of type bool", .precision = RELAY_FOLLOWS,
+            .range = RELAY_FINITE),
+    COMPARE("greater_equal", GE, "a >= b with broadcasting, of type bool",
+            .precision = RELAY_FOLLOWS, .range = RELAY_FINITE),
 };
 
 RELAY_FAMILY_PLAIN(binary)

@@ -155,7 +155,10 @@ static const relay_op_row rows[] = {
      .shape = shape_function,
      .layouts = ops_layouts_concatenate,
      .grad = ops_grad_concatenate,
-     .doc = "the tensors of a tuple put one after another along an axis"},
+     .doc = "the tensors of a tuple put one after another along an axis",
+     .precision = RELAY_FOLLOWS,
+     .values = RELAY_MOVED,
+     .apart = RELAY_IMAGES},
 };
 
 RELAY_FAMILY(concatenate, CONCATENATE_ATTRS)

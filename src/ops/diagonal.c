@@ -123,7 +123,8 @@ static const relay_op_row rows[] = {
      .rel = relation,
      .compute = compute,
      .shape = relay_shape_same,
-     .doc = "matrices with diagonals replaced"},
+     .doc = "matrices with diagonals replaced",
+     .values = RELAY_MOVED},
 };
 
 RELAY_FAMILY(diagonal, DIAGONAL_ATTRS)

@@ -220,7 +220,8 @@ static const relay_op_row rows[] = {
      .rel = relation,
      .compute = compute,
      .shape = shape_function,
-     .doc = "sums of products of tensors by names of their axes"},
+     .doc = "sums of products of tensors by names of their axes",
+     .values = RELAY_COMPUTED},
 };
 
 RELAY_FAMILY(einsum, EINSUM_ATTRS)

@@ -68,17 +68,20 @@ static tn_expr *fast_erf(const relay_op_row *row, const void *attrs, tn_expr *co
   return odd_quotient(args[0], 4, p, TN_COUNT(p), q, TN_COUNT(q));
 }
 
-#define FAST(name_, element_, doc_)                                                                \
+#define FAST(name_, element_, ...)                                                                 \
   {                                                                                                \
     .name = name_, .inputs = "data", .level = 1, .pattern = RELAY_ELEMWISE, .flags = RELAY_FLOATS, \
     .rel_name = "Identity", .rel = relay_rel_identity, .compute = ops_elementwise,                 \
-    .element = element_, .shape = relay_shape_same, .doc = doc_                                    \
+    .element = element_, .shape = relay_shape_same, .doc = __VA_ARGS__                             \
   }
 
 static const relay_op_row rows[] = {
-    FAST("fast_exp", fast_exp, "exponential of each element, relative error below 1e-5"),
-    FAST("fast_tanh", fast_tanh, "hyperbolic tangent of each element, error below 1e-5"),
-    FAST("fast_erf", fast_erf, "Gauss error function of each element, error below 1e-4"),
+    FAST("fast_exp", fast_exp, "exponential of each element, relative error below 1e-5",
+         .precision = RELAY_FOLLOWS, .scaling = RELAY_SCALES_NOT, .range = RELAY_UNBOUNDED),
+    FAST("fast_tanh", fast_tanh, "hyperbolic tangent of each element, error below 1e-5",
+         .precision = RELAY_FOLLOWS, .scaling = RELAY_SCALES_NOT, .range = RELAY_FINITE),
+    FAST("fast_erf", fast_erf, "Gauss error function of each element, error below 1e-4",
+         .precision = RELAY_FOLLOWS, .scaling = RELAY_SCALES_NOT, .range = RELAY_FINITE),
 };
 
 RELAY_FAMILY_PLAIN(fast_math)

@@ -185,28 +185,31 @@ static tn_arr *arange(const relay_compute *c) {
                                  TE_INJECTIVE));
 }
 
-#define FILL(name_, inputs_, attrs_, level_, rel_name_, rel_, compute_, which_, grads_, doc_)      \
+#define FILL(name_, inputs_, attrs_, level_, rel_name_, rel_, compute_, which_, grads_, ...)       \
   {                                                                                                \
     .name = name_, .inputs = inputs_, .attrs = attrs_, .level = level_,                            \
     .pattern = RELAY_BROADCAST, .rel_name = rel_name_, .rel = rel_, .compute = compute_,           \
-    .which = which_, .grads = grads_, .doc = doc_                                                  \
+    .which = which_, .grads = grads_, .doc = __VA_ARGS__                                           \
   }
 static const relay_op_row rows[] = {
     FILL("broadcast_to", "data", &tn_type_InitOpAttrs, 4, "BroadCastTo", broadcast_relation,
          broadcast, 0, "(collapse_sum_like(%d, %a),)",
-         "the tensor with axes of extent 1 repeated up to a shape"),
+         "the tensor with axes of extent 1 repeated up to a shape", .precision = RELAY_FOLLOWS,
+         .values = RELAY_MOVED),
     FILL("broadcast_to_like", "data broadcast_type", NULL, 10, "BroadCastToLike",
          broadcast_like_relation, broadcast, 0, "(collapse_sum_like(%d, %a), ())",
-         "the tensor broadcast to the shape of another one"),
+         "the tensor broadcast to the shape of another one", .values = RELAY_MOVED),
     FILL("zeros", "", &tn_type_InitOpAttrs, 3, "InitOp", init_relation, init, 0, "()",
-         "a tensor of zeros"),
+         "a tensor of zeros", .precision = RELAY_FULL, .values = RELAY_FROM_SHAPE),
     FILL("ones", "", &tn_type_InitOpAttrs, 3, "InitOp", init_relation, init, 1, "()",
-         "a tensor of ones"),
+         "a tensor of ones", .precision = RELAY_FULL, .values = RELAY_FROM_SHAPE),
     FILL("full", "fill_value", &tn_type_InitOpAttrs, 3, "Full", full_relation, full, 0,
-         "(cast_like(sum(%d), %a),)", "a tensor of one value"),
+         "(cast_like(sum(%d), %a),)", "a tensor of one value", .precision = RELAY_FULL,
+         .values = RELAY_MOVED),
     FILL("full_like", "data fill_value", NULL, 3, "FullLike", full_like_relation, full, 0,
          "((), cast_like(sum(%d), %b))",
-         "a tensor of one value, with the shape and type of another"),
+         "a tensor of one value, with the shape and type of another", .precision = RELAY_FULL,
+         .values = RELAY_MOVED),
     {.name = "arange",
      .inputs = "start stop step",
      .attrs = &tn_type_ArangeAttrs,
@@ -217,7 +220,9 @@ static const relay_op_row rows[] = {
      .compute = arange,
      .data_mask = 7,
      .shape = arange_shape,
-     .doc = "evenly spaced values from start to before stop"},
+     .doc = "evenly spaced values from start to before stop",
+     .precision = RELAY_FULL,
+     .values = RELAY_COMPUTED},
 };
 
 RELAY_FAMILY(fill, FILL_ATTRS)

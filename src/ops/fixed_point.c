@@ -92,7 +92,9 @@ static const relay_op_row rows[] = {
      .compute = ops_elementwise,
      .element = multiplied,
      .shape = relay_shape_same,
-     .doc = "data * multiplier * 2**(shift - 31), rounded to nearest"},
+     .doc = "data * multiplier * 2**(shift - 31), rounded to nearest",
+     .scaling = RELAY_SCALES_NOT,
+     .range = RELAY_FINITE},
     {.name = "fixed_point_scale",
      .inputs = "data multiplier shift",
      .level = 10,
@@ -102,7 +104,8 @@ static const relay_op_row rows[] = {
      .compute = ops_elementwise,
      .element = scaled,
      .shape = relay_shape_same,
-     .doc = "data * multiplier * 2**-shift, rounded to nearest"},
+     .doc = "data * multiplier * 2**-shift, rounded to nearest",
+     .range = RELAY_UNBOUNDED},
     {.name = "float_scale",
      .inputs = "data factor",
      .level = 10,
@@ -112,7 +115,8 @@ static const relay_op_row rows[] = {
      .compute = ops_elementwise,
      .element = float_scaled,
      .shape = relay_shape_same,
-     .doc = "data * factor in float32, rounded to nearest, halves to even"},
+     .doc = "data * factor in float32, rounded to nearest, halves to even",
+     .range = RELAY_FINITE},
 };
 
 RELAY_FAMILY(fixed_point, FIXED_POINT_ATTRS)

@@ -197,21 +197,23 @@ static tn_arr *sequence_mask(const relay_compute *c) {
                                  "T_sequence_mask", TE_INJECTIVE));
 }
 
-#define ROW(name_, inputs_, attrs_, level_, rel_name_, rel_, compute_, shape_, doc_)               \
+#define ROW(name_, inputs_, attrs_, level_, rel_name_, rel_, compute_, shape_, ...)                \
   {                                                                                                \
     .name = name_, .inputs = inputs_, .attrs = &tn_type_##attrs_, .level = level_,                 \
     .pattern = RELAY_INJECTIVE, .rel_name = rel_name_, .rel = rel_, .compute = compute_,           \
-    .shape = shape_, .doc = doc_                                                                   \
+    .shape = shape_, .doc = __VA_ARGS__                                                            \
   }
 static const relay_op_row rows[] = {
     ROW("meshgrid", "data", MeshgridAttrs, 3, "Meshgrid", mesh_relation, meshgrid, NULL,
-        "coordinates of the points of the grid that vectors span"),
+        "coordinates of the points of the grid that vectors span", .values = RELAY_MOVED),
     ROW("image.affine_grid", "data", AffineGridAttrs, 5, "AffineGrid", affine_relation, affine_grid,
-        NULL, "points of a grid from -1 to 1, mapped by affine matrices"),
+        NULL, "points of a grid from -1 to 1, mapped by affine matrices", .values = RELAY_COMPUTED),
     ROW("trilu", "data k", TriluAttrs, 3, "Trilu", trilu_relation, trilu, relay_shape_same,
-        "the triangle above or below diagonal k of matrices, zeros elsewhere"),
+        "the triangle above or below diagonal k of matrices, zeros elsewhere",
+        .values = RELAY_FILLED),
     ROW("sequence_mask", "data valid_length", SequenceMaskAttrs, 10, "SequenceMask", mask_relation,
-        sequence_mask, relay_shape_same, "sequences with a value in place of what is too long"),
+        sequence_mask, relay_shape_same, "sequences with a value in place of what is too long",
+        .values = RELAY_FILLED),
 };
 
 RELAY_FAMILY(grid, GRID_ATTRS)

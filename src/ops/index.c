@@ -272,7 +272,8 @@ static const relay_op_row rows[] = {
      .rel_name = "AdvIndex",
      .rel = adv_relation,
      .compute = adv_index,
-     .doc = "elements of the first tensor of a tuple by tensors of indices of its first axes"},
+     .doc = "elements of the first tensor of a tuple by tensors of indices of its first axes",
+     .values = RELAY_MOVED},
     {.name = "strided_set",
      .inputs = "data v begin end strides",
      .level = 4,
@@ -281,7 +282,8 @@ static const relay_op_row rows[] = {
      .rel = set_relation,
      .compute = strided_set,
      .shape = relay_shape_same,
-     .doc = "data with values in the place of a part by begin, end and step along axes"},
+     .doc = "data with values in the place of a part by begin, end and step along axes",
+     .values = RELAY_MOVED},
     {.name = "searchsorted",
      .inputs = "sorted_sequence values",
      .attrs = &tn_type_SearchSortedAttrs,
@@ -299,7 +301,8 @@ static const relay_op_row rows[] = {
      .rel_name = "UnRavelIndexRel",
      .rel = unravel_relation,
      .compute = unravel,
-     .doc = "coordinates of places in row-major order, for each axis"},
+     .doc = "coordinates of places in row-major order, for each axis",
+     .values = RELAY_COMPUTED},
 };
 
 RELAY_FAMILY(index, INDEX_ATTRS)

@@ -74,7 +74,10 @@ static const relay_op_row rows[] = {
      .rel = relation,
      .compute = compute,
      .shape = shape_function,
-     .doc = "the tensor in another layout"},
+     .doc = "the tensor in another layout",
+     .precision = RELAY_FOLLOWS,
+     .values = RELAY_MOVED,
+     .apart = RELAY_IMAGES},
 };
 
 RELAY_FAMILY(layout_transform, LAYOUT_TRANSFORM_ATTRS)

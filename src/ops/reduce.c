@@ -147,27 +147,31 @@ int ops_layouts_squeeze(relay_layouts *q) {
 
 /* ---- rows ---- */
 
-#define REDUCE(name_, flags_, compute_, which_, grad_, doc_)                                       \
+#define REDUCE(name_, flags_, compute_, which_, grad_, ...)                                        \
   {                                                                                                \
     .name = name_, .inputs = "data", .attrs = &tn_type_ReduceAttrs, .level = 4,                    \
     .pattern = RELAY_COMM_REDUCE, .rel_name = "Reduce", .rel = relation, .compute = compute_,      \
     .layouts = ops_layouts_reduce, .flags = flags_, .shape = shape_function, .which = which_,      \
-    .grad = grad_, .doc = doc_                                                                     \
+    .grad = grad_, .doc = __VA_ARGS__                                                              \
   }
 
 static const relay_op_row rows[] = {
     REDUCE("sum", 0, compute, TE_SUM, ops_grad_reduce,
-           "sum of the elements over axes; of bools: is any of them true?"),
+           "sum of the elements over axes; of bools: is any of them true?", .precision = RELAY_FULL,
+           .values = RELAY_COMPUTED),
     REDUCE("prod", RELAY_NUMBERS, compute, TE_PROD, ops_grad_reduce,
-           "product of the elements over axes"),
-    REDUCE("max", 0, compute, TE_MAX, ops_grad_reduce, "largest element over axes"),
-    REDUCE("min", 0, compute, TE_MIN, ops_grad_reduce, "smallest element over axes"),
+           "product of the elements over axes", .precision = RELAY_FULL, .values = RELAY_COMPUTED),
+    REDUCE("max", 0, compute, TE_MAX, ops_grad_reduce, "largest element over axes",
+           .precision = RELAY_FOLLOWS, .values = RELAY_CHOSEN, .range = RELAY_FINITE),
+    REDUCE("min", 0, compute, TE_MIN, ops_grad_reduce, "smallest element over axes",
+           .precision = RELAY_FOLLOWS, .values = RELAY_CHOSEN, .range = RELAY_FINITE),
     REDUCE("all", RELAY_BOOLS, compute, TE_ALL, NULL,
-           "are all elements of a bool tensor true, over axes?"),
+           "are all elements of a bool tensor true, over axes?", .values = RELAY_COMPUTED),
     REDUCE("any", RELAY_BOOLS, compute, TE_ANY, NULL,
-           "is any element of a bool tensor true, over axes?"),
+           "is any element of a bool tensor true, over axes?", .values = RELAY_COMPUTED),
     REDUCE("mean", RELAY_NUMBERS, compute_mean, 0, ops_grad_reduce,
-           "mean of the elements over axes"),
+           "mean of the elements over axes", .precision = RELAY_FULL, .values = RELAY_COMPUTED,
+           .range = RELAY_FINITE),
 };
 
 RELAY_FAMILY(reduce, REDUCE_ATTRS)

@@ -279,7 +279,9 @@ static const relay_op_row rows[] = {
      .compute = compute,
      .shape = shape_function,
      .grads = "(reshape_like(%d, %a),)",
-     .doc = "the elements, in their order, under another shape"},
+     .doc = "the elements, in their order, under another shape",
+     .precision = RELAY_FOLLOWS,
+     .values = RELAY_RESHAPED},
     {.name = "contrib_reverse_reshape",
      .inputs = "data",
      .attrs = &tn_type_ReshapeAttrs,
@@ -291,7 +293,8 @@ static const relay_op_row rows[] = {
      .shape = shape_function,
      .which = 1,
      .grads = "(reshape_like(%d, %a),)",
-     .doc = "reshape with its codes read from the end"},
+     .doc = "reshape with its codes read from the end",
+     .values = RELAY_RESHAPED},
     {.name = "reshape_like",
      .inputs = "data shape_like",
      .attrs = &tn_type_ReshapeLikeAttrs,
@@ -302,7 +305,8 @@ static const relay_op_row rows[] = {
      .compute = compute_like,
      .shape = like_shape_function,
      .grads = "(reshape_like(%d, %a), ())",
-     .doc = "the elements under the shape of another tensor, or of some of its axes"},
+     .doc = "the elements under the shape of another tensor, or of some of its axes",
+     .values = RELAY_RESHAPED},
 };
 
 RELAY_FAMILY(reshape, RESHAPE_ATTRS)

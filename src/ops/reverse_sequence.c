@@ -62,7 +62,8 @@ static const relay_op_row rows[] = {
      .rel = relation,
      .compute = compute,
      .shape = relay_shape_same,
-     .doc = "the first elements of each sequence turned around"},
+     .doc = "the first elements of each sequence turned around",
+     .values = RELAY_MOVED},
 };
 
 RELAY_FAMILY(reverse_sequence, REVERSE_SEQUENCE_ATTRS)

@@ -69,7 +69,9 @@ static const relay_op_row rows[] = {
      .rel_name = "ShapeOf",
      .rel = shape_relation,
      .compute = shape,
-     .doc = "the extents of the tensor"},
+     .doc = "the extents of the tensor",
+     .precision = RELAY_FULL,
+     .values = RELAY_FROM_SHAPE},
     {.name = "vm.shape_of",
      .inputs = "data",
      .attrs = &tn_type_ShapeOfAttrs,
@@ -87,7 +89,9 @@ static const relay_op_row rows[] = {
      .rel_name = "NdarraySize",
      .rel = size_relation,
      .compute = size,
-     .doc = "the number of elements"},
+     .doc = "the number of elements",
+     .precision = RELAY_FULL,
+     .values = RELAY_FROM_SHAPE},
 };
 
 RELAY_FAMILY(shape_of, SHAPE_OF_ATTRS)

@@ -334,7 +334,9 @@ static const relay_op_row rows[] = {
      .compute = slice,
      .layouts = slice_layouts,
      .grad = ops_grad_strided_slice,
-     .doc = "part of the tensor by begin, end and step along axes"},
+     .doc = "part of the tensor by begin, end and step along axes",
+     .precision = RELAY_FOLLOWS,
+     .values = RELAY_MOVED},
     {.name = "slice_like",
      .inputs = "data shape_like",
      .attrs = &tn_type_SliceLikeAttrs,
@@ -344,7 +346,8 @@ static const relay_op_row rows[] = {
      .rel = like_relation,
      .compute = like,
      .layouts = like_layouts,
-     .doc = "the first elements of axes, as many as another tensor has"},
+     .doc = "the first elements of axes, as many as another tensor has",
+     .values = RELAY_MOVED},
 };
 
 RELAY_FAMILY(slice, SLICE_ATTRS)

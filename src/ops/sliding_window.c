@@ -98,7 +98,8 @@ static const relay_op_row rows[] = {
      .rel = relation,
      .compute = compute,
      .shape = shape_function,
-     .doc = "windows over the last axes as further axes"},
+     .doc = "windows over the last axes as further axes",
+     .values = RELAY_MOVED},
 };
 
 RELAY_FAMILY(sliding_window, SLIDING_WINDOW_ATTRS)

@@ -506,20 +506,21 @@ static int layouts(relay_layouts *q) {
   return strcmp(q->row->name, "unique") == 0 ? 0 : ops_layouts_axis(q);
 }
 
-#define SORT(name_, Attrs, relation_, compute_, shape_, rel_name_, doc_)                           \
+#define SORT(name_, Attrs, relation_, compute_, shape_, rel_name_, ...)                            \
   {                                                                                                \
     .name = name_, .inputs = "data", .attrs = &tn_type_##Attrs, .level = 6,                        \
     .pattern = RELAY_OPAQUE, .rel_name = rel_name_, .rel = relation_, .compute = compute_,         \
-    .shape = shape_, .layouts = layouts, .doc = doc_                                               \
+    .shape = shape_, .layouts = layouts, .doc = __VA_ARGS__                                        \
   }
 
 static const relay_op_row rows[] = {
     SORT("sort", ArgsortAttrs, relate_sort, compute_sort, relay_shape_same, "Sort",
-         "the elements in order along an axis; NaN is larger than any number"),
+         "the elements in order along an axis; NaN is larger than any number",
+         .precision = RELAY_FULL),
     SORT("argsort", ArgsortAttrs, relate_argsort, compute_argsort, relay_shape_same, "Argsort",
-         "indices of the elements in order along an axis"),
+         "indices of the elements in order along an axis", .precision = RELAY_FULL),
     SORT("topk", TopKAttrs, relate_topk, compute_topk, shape_of_topk, "TopK",
-         "the k best elements along an axis and their indices"),
+         "the k best elements along an axis and their indices", .precision = RELAY_FULL),
     {.name = "dyn.topk",
      .inputs = "data k",
      .attrs = &tn_type_TopKAttrs,

@@ -222,7 +222,9 @@ static const relay_op_row rows[] = {
      .compute = split,
      .layouts = split_layouts,
      .grad = ops_grad_split,
-     .doc = "parts of the tensor along an axis, as a tuple"},
+     .doc = "parts of the tensor along an axis, as a tuple",
+     .precision = RELAY_FOLLOWS,
+     .values = RELAY_MOVED},
     {.name = "stack",
      .inputs = "data",
      .attrs = &tn_type_StackAttrs,
@@ -232,7 +234,9 @@ static const relay_op_row rows[] = {
      .rel = stack_relation,
      .compute = stack,
      .grad = ops_grad_stack,
-     .doc = "the tensors of a tuple along a new axis"},
+     .doc = "the tensors of a tuple along a new axis",
+     .precision = RELAY_FOLLOWS,
+     .values = RELAY_MOVED},
 };
 
 RELAY_FAMILY(split, SPLIT_ATTRS)

@@ -296,21 +296,24 @@ static tn_arr *one_hot(const relay_compute *c) {
       1, te_compute(shape, one_hot_element, (void *)(uintptr_t)c, "T_one_hot", TE_INJECTIVE));
 }
 
-#define TAKE(name_, inputs_, attrs_, level_, pattern_, rel_name_, function, grad_, doc_)           \
+#define TAKE(name_, inputs_, attrs_, level_, pattern_, rel_name_, function, grad_, ...)            \
   {                                                                                                \
     .name = name_, .inputs = inputs_, .attrs = &tn_type_##attrs_, .level = level_,                 \
     .pattern = pattern_, .rel_name = rel_name_, .rel = function##_relation, .compute = function,   \
-    .grad = grad_, .doc = doc_                                                                     \
+    .grad = grad_, .doc = __VA_ARGS__                                                              \
   }
 static const relay_op_row rows[] = {
     TAKE("take", "data indices", TakeAttrs, 3, RELAY_INJECTIVE, "Take", take, ops_grad_take,
-         "elements or slices by index"),
+         "elements or slices by index", .precision = RELAY_FOLLOWS, .values = RELAY_MOVED),
     TAKE("gather", "data indices", GatherAttrs, 3, RELAY_INJECTIVE, "Gather", gather, NULL,
-         "elements of an axis by index, one for each index"),
+         "elements of an axis by index, one for each index", .precision = RELAY_FOLLOWS,
+         .values = RELAY_MOVED),
     TAKE("gather_nd", "data indices", GatherNDAttrs, 3, RELAY_INJECTIVE, "GatherND", gather_nd,
-         ops_grad_gather_nd, "elements or slices by their coordinates"),
+         ops_grad_gather_nd, "elements or slices by their coordinates", .precision = RELAY_FOLLOWS,
+         .values = RELAY_MOVED),
     TAKE("one_hot", "indices on_value off_value", OneHotAttrs, 10, RELAY_OUT_ELEMWISE_FUSABLE,
-         "OneHot", one_hot, NULL, "one value where the index says, another one elsewhere"),
+         "OneHot", one_hot, NULL, "one value where the index says, another one elsewhere",
+         .precision = RELAY_FULL, .values = RELAY_COMPUTED),
 };
 
 RELAY_FAMILY(take, TAKE_ATTRS)

@@ -103,7 +103,9 @@ static const relay_op_row rows[] = {
      .rel = tile_relation,
      .compute = tile,
      .grad = ops_grad_tile,
-     .doc = "the tensor repeated along its axes"},
+     .doc = "the tensor repeated along its axes",
+     .precision = RELAY_FOLLOWS,
+     .values = RELAY_MOVED},
     {.name = "repeat",
      .inputs = "data",
      .attrs = &tn_type_RepeatAttrs,
@@ -113,7 +115,9 @@ static const relay_op_row rows[] = {
      .rel = repeat_relation,
      .compute = repeat,
      .grad = ops_grad_repeat,
-     .doc = "each element of an axis repeated"},
+     .doc = "each element of an axis repeated",
+     .precision = RELAY_FOLLOWS,
+     .values = RELAY_MOVED},
 };
 
 RELAY_FAMILY(tile, TILE_ATTRS)

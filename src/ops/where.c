@@ -33,7 +33,9 @@ static const relay_op_row rows[] = {
      .element = element,
      .grads = "((), collapse_sum_like(where(%a, %d, zeros_like(%d)), %b), "
               "collapse_sum_like(where(%a, zeros_like(%d), %d), %c))",
-     .doc = "elements of x where the condition holds, of y elsewhere"},
+     .doc = "elements of x where the condition holds, of y elsewhere",
+     .precision = RELAY_FOLLOWS,
+     .range = RELAY_FINITE},
 };
 
 RELAY_FAMILY_PLAIN(where)

@@ -82,6 +82,22 @@ tn_arr *relay_ints(const int64_t *values, int64_t n) {
   return tn_arr_from(&v);
 }
 
+void *relay_attrs_like(const char *op, const void *attrs) {
+  const char *names[MAX_ATTRS];
+  tn_any values[MAX_ATTRS];
+  int n = 0;
+  const tn_obj *from = attrs;
+  const relay_op_row *row = find_row(op);
+  if (!row || !row->attrs) return NULL;
+  for (uint16_t i = 0; from && i < row->attrs->nfield && n < MAX_ATTRS; ++i) {
+    const tn_field *f = tn_type_field(from->type, row->attrs->fields[i].name);
+    if (!f) continue;
+    names[n] = f->name;
+    values[n++] = tn_field_get(from, f);
+  }
+  return tn_scope_own(tn_node_make(row->attrs, n, names, values));
+}
+
 void *relay_attrs_with(const void *attrs, const char *name, tn_any value) {
   const tn_obj *o = attrs;
   const tn_field *f = o ? tn_type_field(o->type, name) : NULL;

@@ -7,6 +7,7 @@ int relay_init(void) {
   TN_TRY(relay_api_nodes_init());
   TN_TRY(relay_op_type_init());
   TN_TRY(relay_op_shape_init());
+  TN_TRY(relay_facts_init());
   TN_TRY(relay_infer_init());
   TN_TRY(relay_analysis_init());
   TN_TRY(relay_type_repr_init());

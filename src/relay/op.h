@@ -9,6 +9,7 @@
 #include "ir/imm.h"
 #include "ir/op.h"
 #include "object/functions.h"
+#include "relay/facts.h"
 #include "relay/relay.h"
 #include "te/te.h"
 
@@ -246,6 +247,12 @@ struct relay_op_row {
                       of the result, %y the result, %a, %b and %c are arguments, and a field () is none */
   int64_t which;     /**< the family's own: which of its members it is */
   const char *doc;   /**< first line: what it does, as numpy would say it */
+  /* facts that passes ask for (relay/facts.h) */
+#define RELAY_FACT_FIELD(fact, VALUES, doc) relay_##fact fact;
+  RELAY_FACTS(RELAY_FACT_FIELD)
+#undef RELAY_FACT_FIELD
+  const char *quantized; /**< operator that computes it of quantized arguments, with a scale and a
+                            zero point for each of them and for the result: "qnn.add" */
 };
 
 /** A family: its rows and the types of its attributes. */
@@ -312,6 +319,10 @@ TN_API void *relay_call_args(const char *op, void *attrs, tn_arr *args);
 /** Attributes of an operator by name, the others as their defaults:
  *  relay_attrs("nn.conv2d", 2, "groups", tn_any_int(2), "data_layout", tn_any_cstr("NHWC")) */
 TN_API void *relay_attrs(const char *op, int n, ...);
+
+/** Attributes of an operator, those that `attrs` has too (NULL: none) as they are there. NULL without
+ * an error where the operator has no attributes. */
+TN_API void *relay_attrs_like(const char *op, const void *attrs);
 
 /** Attributes by name, for code that is not of the family; `absent` where there is no such
  * attribute, or it is None. */

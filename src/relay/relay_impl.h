@@ -12,6 +12,7 @@ int relay_transforms_init(void);
 int relay_bind_init(void);
 int relay_op_type_init(void);
 int relay_op_shape_init(void);
+int relay_facts_init(void);
 int relay_infer_init(void);
 int relay_analysis_init(void);
 int relay_type_repr_init(void);

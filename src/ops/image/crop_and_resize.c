@@ -164,7 +164,8 @@ static const relay_op_row rows[] = {
      .rel = relation,
      .compute = compute,
      .shape = shape_function,
-     .doc = "boxes of images, brought to one size"},
+     .doc = "boxes of images, brought to one size",
+     .values = RELAY_COMPUTED},
 };
 
 RELAY_FAMILY(crop_and_resize, CROP_ATTRS)

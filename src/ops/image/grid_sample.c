@@ -207,7 +207,8 @@ static const relay_op_row rows[] = {
      .rel = relation,
      .compute = compute,
      .shape = shape_function,
-     .doc = "elements of images at the places that a grid holds"},
+     .doc = "elements of images at the places that a grid holds",
+     .values = RELAY_COMPUTED},
 };
 
 RELAY_FAMILY(grid_sample, GRID_SAMPLE_ATTRS)

@@ -428,22 +428,25 @@ static tn_arr *open_shape(const relay_shape_query *q) {
   OPS_DYNAMIC(name_, inputs_, &tn_type_##Attrs, mask_, rel_name_, open_relation, open_shape,       \
               open_compute, doc_, .which = which_)
 
-#define RESIZE(name_, Attrs, level_, which_, rel_name_, doc_)                                      \
+#define RESIZE(name_, Attrs, level_, which_, rel_name_, ...)                                       \
   {                                                                                                \
     .name = name_, .inputs = "data", .attrs = &tn_type_##Attrs, .level = level_,                   \
     .pattern = RELAY_INJECTIVE, .rel_name = rel_name_, .rel = relation, .compute = compute,        \
     .shape = shape_function, .layouts = relay_layouts_by_attr, .convert = ops_convert_by_attr,     \
-    .which = which_, .doc = doc_                                                                   \
+    .which = which_, .doc = __VA_ARGS__                                                            \
   }
 
 static const relay_op_row rows[] = {
-    RESIZE("image.resize1d", Resize1DAttrs, 5, 1, "Resize1d", "rows made as long as wanted"),
-    RESIZE("image.resize2d", Resize2DAttrs, 5, 2, "Resize2d", "images made as large as wanted"),
-    RESIZE("image.resize3d", Resize3DAttrs, 5, 3, "Resize3d", "volumes made as large as wanted"),
+    RESIZE("image.resize1d", Resize1DAttrs, 5, 1, "Resize1d", "rows made as long as wanted",
+           .values = RELAY_COMPUTED),
+    RESIZE("image.resize2d", Resize2DAttrs, 5, 2, "Resize2d", "images made as large as wanted",
+           .precision = RELAY_FOLLOWS, .values = RELAY_COMPUTED),
+    RESIZE("image.resize3d", Resize3DAttrs, 5, 3, "Resize3d", "volumes made as large as wanted",
+           .values = RELAY_COMPUTED),
     RESIZE("nn.upsampling", UpSamplingAttrs, 2, 2 + SCALES, "UpSampling",
-           "images enlarged by factors"),
+           "images enlarged by factors", .precision = RELAY_FOLLOWS, .values = RELAY_COMPUTED),
     RESIZE("nn.upsampling3d", UpSampling3DAttrs, 2, 3 + SCALES, "UpSampling3D",
-           "volumes enlarged by factors"),
+           "volumes enlarged by factors", .values = RELAY_COMPUTED),
     OPEN("dyn.image.resize2d", "data size", DynResize2DAttrs, 2, 2, "DynResize2D",
          "images made as large as a tensor says"),
     OPEN("dyn.nn.upsampling", "data scale_h scale_w", DynUpSamplingAttrs, 6, 2 + SCALES,

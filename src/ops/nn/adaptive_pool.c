@@ -169,27 +169,35 @@ static tn_arr *shape_function(const relay_shape_query *q) {
   return tn_arr_of(1, out_shape(&p, relay_shape_of(q, 0)));
 }
 
-#define POOL(name_, Attrs, rel_name_, level_, which_, grad_, doc_)                                 \
+#define POOL(name_, Attrs, rel_name_, level_, which_, grad_, ...)                                  \
   {                                                                                                \
     .name = name_, .inputs = "data", .attrs = &tn_type_##Attrs, .level = level_,                   \
     .pattern = RELAY_OUT_ELEMWISE_FUSABLE, .rel_name = rel_name_, .rel = relation,                 \
     .compute = compute, .shape = shape_function, .layouts = relay_layouts_by_attr,                 \
-    .convert = ops_convert_by_attr, .which = which_, .grad = grad_, .doc = doc_                    \
+    .convert = ops_convert_by_attr, .which = which_, .grad = grad_, .doc = __VA_ARGS__             \
   }
 #define ADAPTIVE(d)                                                                                \
   POOL("nn.adaptive_max_pool" #d "d", AdaptivePool##d##DAttrs, "AdaptiveMaxPool" #d "D", 10, d,    \
-       NULL, "largest elements of windows that make a result of a given extent"),                  \
+       NULL, "largest elements of windows that make a result of a given extent",                   \
+       .precision = RELAY_FOLLOWS, .values = RELAY_CHOSEN, .apart = RELAY_CHANNELS,                \
+       .scaling = RELAY_SCALES_POSITIVE, .range = RELAY_FINITE),                                   \
       POOL("nn.adaptive_avg_pool" #d "d", AdaptivePool##d##DAttrs, "AdaptiveAvgPool" #d "D", 10,   \
-           d + AVG, NULL, "means of windows that make a result of a given extent")
+           d + AVG, NULL, "means of windows that make a result of a given extent",                 \
+           .precision = RELAY_FULL, .values = RELAY_COMPUTED, .apart = RELAY_CHANNELS,             \
+           .scaling = RELAY_SCALES, .range = RELAY_FINITE)
 
 static const relay_op_row rows[] = {
     ADAPTIVE(1),
     ADAPTIVE(2),
     ADAPTIVE(3),
     POOL("nn.global_max_pool2d", GlobalPool2DAttrs, "GlobalMaxPool2D", 2, 2 + GLOBAL,
-         ops_grad_global_pool, "largest element of each channel of each image"),
+         ops_grad_global_pool, "largest element of each channel of each image",
+         .precision = RELAY_FOLLOWS, .values = RELAY_CHOSEN, .apart = RELAY_IMAGES_AND_CHANNELS,
+         .scaling = RELAY_SCALES_POSITIVE, .range = RELAY_FINITE),
     POOL("nn.global_avg_pool2d", GlobalPool2DAttrs, "GlobalAvgPool2D", 2, 2 + AVG + GLOBAL,
-         ops_grad_global_pool, "mean of each channel of each image"),
+         ops_grad_global_pool, "mean of each channel of each image", .precision = RELAY_FULL,
+         .values = RELAY_COMPUTED, .apart = RELAY_IMAGES_AND_CHANNELS, .scaling = RELAY_SCALES,
+         .range = RELAY_FINITE),
 };
 
 RELAY_FAMILY(adaptive_pool, ADAPTIVE_POOL_ATTRS)

@@ -318,13 +318,14 @@ static tn_arr *shape_function(const relay_shape_query *q) {
   return tn_arr_of(1, out_shape(&a, relay_shape_of(q, 0), relay_shape_of(q, 1)));
 }
 
-#define CONV(name_, inputs_, n_, rel_name_, grad_, doc_)                                           \
+#define CONV(name_, inputs_, n_, rel_name_, grad_, ...)                                            \
   {                                                                                                \
     .name = name_, .inputs = inputs_, .attrs = &tn_type_Conv##n_##DAttrs, .level = 2,              \
     .pattern = RELAY_OUT_ELEMWISE_FUSABLE, .rel_name = rel_name_, .rel = relation,                 \
     .compute = compute, .shape = shape_function, .layouts = ops_layouts_conv,                      \
     .legalize = ops_legalize_conv, .alter = ops_alter_conv, .relax = ops_relax_conv2d,             \
-    .whole = ops_whole_conv, .convert = ops_convert_conv, .which = n_, .grad = grad_, .doc = doc_  \
+    .whole = ops_whole_conv, .convert = ops_convert_conv, .which = n_, .grad = grad_,              \
+    .doc = __VA_ARGS__                                                                             \
   }
 
 static const relay_op_row rows[] = {
@@ -340,15 +341,20 @@ static const relay_op_row rows[] = {
      .legalize = qnn_lower_conv2d,
      .which = 2,
      .doc = "convolution of quantized images; the result is in quanta of the product of scales"},
-    CONV("nn.conv1d", "data weight", 1, "Conv1D", NULL, "convolution of rows with learned kernels"),
+    CONV("nn.conv1d", "data weight", 1, "Conv1D", NULL, "convolution of rows with learned kernels",
+         .precision = RELAY_LOW, .values = RELAY_COMPUTED),
     CONV("nn.conv2d", "data weight", 2, "Conv2D", ops_grad_conv2d,
-         "convolution of images with learned kernels"),
+         "convolution of images with learned kernels", .precision = RELAY_LOW,
+         .values = RELAY_COMPUTED, .apart = RELAY_IMAGES),
     CONV("nn.conv3d", "data weight", 3, "Conv3D", NULL,
-         "convolution of volumes with learned kernels"),
+         "convolution of volumes with learned kernels", .precision = RELAY_LOW,
+         .values = RELAY_COMPUTED),
     CONV("nn.contrib_conv2d_NCHWc", "data kernel", 2, "Conv2D", NULL,
-         "convolution of images whose channels are in blocks"),
+         "convolution of images whose channels are in blocks", .values = RELAY_COMPUTED,
+         .apart = RELAY_IMAGES),
     CONV("nn.contrib_depthwise_conv2d_NCHWc", "data kernel", 2, "Conv2D", NULL,
-         "convolution of each channel with its own kernels, channels in blocks"),
+         "convolution of each channel with its own kernels, channels in blocks",
+         .values = RELAY_COMPUTED, .apart = RELAY_IMAGES),
 };
 
 RELAY_FAMILY(conv, CONV_ATTRS)

@@ -289,7 +289,8 @@ static const relay_op_row rows[] = {
      .shape = shape_function,
      .layouts = layouts,
      .convert = convert,
-     .doc = "convolution of images at points that offsets move"},
+     .doc = "convolution of images at points that offsets move",
+     .values = RELAY_COMPUTED},
 };
 
 RELAY_FAMILY(deformable_conv, DEFORMABLE_ATTRS)

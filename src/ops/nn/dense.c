@@ -111,7 +111,9 @@ static const relay_op_row rows[] = {
      .alter = ops_alter_dense,
      .relax = ops_relax_dense,
      .grad = ops_grad_dense,
-     .doc = "data times the transpose of weight"},
+     .doc = "data times the transpose of weight",
+     .precision = RELAY_LOW,
+     .values = RELAY_COMPUTED},
 };
 
 RELAY_FAMILY(dense, DENSE_ATTRS)

@@ -80,7 +80,8 @@ static const relay_op_row rows[] = {
      .rel = relation,
      .compute = compute,
      .shape = shape_function,
-     .doc = "data with numbers between its elements"},
+     .doc = "data with numbers between its elements",
+     .values = RELAY_FILLED},
 };
 
 RELAY_FAMILY(dilate, DILATE_ATTRS)

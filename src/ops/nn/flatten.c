@@ -85,7 +85,8 @@ static const relay_op_row rows[] = {
      .compute = compute_dropout,
      .shape = shape_of_dropout,
      .grads = "(%d.0 * %y.1,)",
-     .doc = "data, and the mask of what is kept: all of it outside of training"},
+     .doc = "data, and the mask of what is kept: all of it outside of training",
+     .precision = RELAY_FOLLOWS},
     {.name = "nn.batch_flatten",
      .inputs = "data",
      .level = 1,
@@ -95,7 +96,9 @@ static const relay_op_row rows[] = {
      .compute = compute_flatten,
      .shape = shape_of_flatten,
      .grads = "(reshape_like(%d, %a),)",
-     .doc = "all axes but the first made one"},
+     .doc = "all axes but the first made one",
+     .precision = RELAY_FOLLOWS,
+     .values = RELAY_RESHAPED},
 };
 
 RELAY_FAMILY(flatten, FLATTEN_ATTRS)

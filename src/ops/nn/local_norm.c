@@ -142,7 +142,9 @@ static const relay_op_row rows[] = {
      .compute = compute_l2,
      .layouts = layouts_l2,
      .shape = relay_shape_same,
-     .doc = "data over the square root of the sum of its squares along axes"},
+     .doc = "data over the square root of the sum of its squares along axes",
+     .precision = RELAY_FULL,
+     .values = RELAY_COMPUTED},
     {.name = "nn.lrn",
      .inputs = "data",
      .attrs = &tn_type_LRNAttrs,
@@ -153,7 +155,9 @@ static const relay_op_row rows[] = {
      .compute = compute_lrn,
      .layouts = ops_layouts_axis,
      .shape = relay_shape_same,
-     .doc = "data over (bias + alpha / size * sum of squares of neighbouring channels) ** beta"},
+     .doc = "data over (bias + alpha / size * sum of squares of neighbouring channels) ** beta",
+     .precision = RELAY_FULL,
+     .values = RELAY_COMPUTED},
 };
 
 RELAY_FAMILY(local_norm, LOCAL_NORM_ATTRS)

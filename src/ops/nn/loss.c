@@ -155,16 +155,18 @@ static tn_arr *shape_of_nll(const relay_shape_query *q) {
   return scalar_shape(q);
 }
 
-#define ENTROPY(name_, which_, doc_)                                                               \
+#define ENTROPY(name_, which_, ...)                                                                \
   {                                                                                                \
     .name = name_, .inputs = "predictions targets", .level = 10, .pattern = RELAY_OPAQUE,          \
     .rel_name = "CrossEntropy", .rel = relate_entropy, .compute = compute_entropy,                 \
-    .shape = scalar_shape, .which = which_, .grad = ops_grad_cross_entropy, .doc = doc_            \
+    .shape = scalar_shape, .which = which_, .grad = ops_grad_cross_entropy, .doc = __VA_ARGS__     \
   }
 
 static const relay_op_row rows[] = {
-    ENTROPY("nn.cross_entropy", 0, "mean over rows of -targets * log(predictions)"),
-    ENTROPY("nn.cross_entropy_with_logits", 1, "mean over rows of -targets * predictions"),
+    ENTROPY("nn.cross_entropy", 0, "mean over rows of -targets * log(predictions)",
+            .precision = RELAY_FULL),
+    ENTROPY("nn.cross_entropy_with_logits", 1, "mean over rows of -targets * predictions",
+            .precision = RELAY_FULL),
     {.name = "nn.nll_loss",
      .inputs = "predictions targets weights",
      .attrs = &tn_type_NLLLossAttrs,

@@ -324,7 +324,9 @@ static const relay_op_row rows[] = {
      .alter = ops_alter_dense,
      .relax = ops_relax_dense,
      .grad = ops_grad_matmul,
-     .doc = "matrix product, either matrix transposed where wanted"},
+     .doc = "matrix product, either matrix transposed where wanted",
+     .precision = RELAY_LOW,
+     .values = RELAY_COMPUTED},
     {.name = "nn.batch_matmul",
      .inputs = "tensor_a tensor_b",
      .attrs = &tn_type_BatchMatmulAttrs,
@@ -336,7 +338,9 @@ static const relay_op_row rows[] = {
      .shape = shape_function,
      .which = 3,
      .grad = ops_grad_batch_matmul,
-     .doc = "matrix products of two lists of matrices"},
+     .doc = "matrix products of two lists of matrices",
+     .precision = RELAY_LOW,
+     .values = RELAY_COMPUTED},
     {.name = "nn.contrib_dense_pack",
      .inputs = "data weight",
      .attrs = &tn_type_DensePackAttrs,
@@ -347,7 +351,8 @@ static const relay_op_row rows[] = {
      .compute = compute_packed,
      .shape = shape_of_packed,
      .layouts = ops_layouts_weight,
-     .doc = "nn.dense with the rows of weight in blocks"},
+     .doc = "nn.dense with the rows of weight in blocks",
+     .values = RELAY_COMPUTED},
 };
 
 RELAY_FAMILY(matmul, MATMUL_ATTRS)

@@ -202,7 +202,9 @@ static const relay_op_row rows[] = {
      .shape = shape_function,
      .layouts = layouts,
      .grad = ops_grad_pad,
-     .doc = "data with a border"},
+     .doc = "data with a border",
+     .precision = RELAY_FOLLOWS,
+     .values = RELAY_FILLED},
     {.name = "nn.mirror_pad",
      .inputs = "data",
      .attrs = &tn_type_MirrorPadAttrs,
@@ -213,7 +215,8 @@ static const relay_op_row rows[] = {
      .compute = compute,
      .shape = shape_function,
      .layouts = layouts,
-     .doc = "data with a border in which it is mirrored"},
+     .doc = "data with a border in which it is mirrored",
+     .values = RELAY_MOVED},
 };
 
 RELAY_FAMILY(padding, PAD_ATTRS)

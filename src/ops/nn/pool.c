@@ -209,12 +209,12 @@ static tn_arr *shape_function(const relay_shape_query *q) {
   return tn_arr_of(1, out_shape(&p, relay_shape_of(q, 0)));
 }
 
-#define POOL(name_, Attrs, rel_name_, which_, grad_, doc_)                                         \
+#define POOL(name_, Attrs, rel_name_, which_, grad_, ...)                                          \
   {                                                                                                \
     .name = name_, .inputs = "data", .attrs = &tn_type_##Attrs, .level = 2,                        \
     .pattern = RELAY_OUT_ELEMWISE_FUSABLE, .rel_name = rel_name_, .rel = relation,                 \
     .compute = compute, .shape = shape_function, .layouts = relay_layouts_by_attr,                 \
-    .convert = ops_convert_by_attr, .which = which_, .grad = grad_, .doc = doc_                    \
+    .convert = ops_convert_by_attr, .which = which_, .grad = grad_, .doc = __VA_ARGS__             \
   }
 
 /* ---- gradients of two-dimensional pooling ---- */
@@ -309,15 +309,25 @@ static tn_arr *grad_shape(const relay_shape_query *q) { return tn_arr_of(1, rela
 
 static const relay_op_row rows[] = {
     POOL("nn.max_pool1d", MaxPool1DAttrs, "MaxPool1D", 1, NULL,
-         "largest element of a sliding window"),
+         "largest element of a sliding window", .precision = RELAY_FOLLOWS, .values = RELAY_CHOSEN,
+         .apart = RELAY_CHANNELS, .scaling = RELAY_SCALES_POSITIVE, .range = RELAY_FINITE),
     POOL("nn.max_pool2d", MaxPool2DAttrs, "MaxPool2D", 2, ops_grad_pool2d,
-         "largest element of a sliding window"),
+         "largest element of a sliding window", .precision = RELAY_FOLLOWS, .values = RELAY_CHOSEN,
+         .apart = RELAY_IMAGES_AND_CHANNELS, .scaling = RELAY_SCALES_POSITIVE,
+         .range = RELAY_FINITE),
     POOL("nn.max_pool3d", MaxPool3DAttrs, "MaxPool3D", 3, NULL,
-         "largest element of a sliding window"),
-    POOL("nn.avg_pool1d", AvgPool1DAttrs, "AvgPool1D", -1, NULL, "mean of a sliding window"),
+         "largest element of a sliding window", .precision = RELAY_FOLLOWS, .values = RELAY_CHOSEN,
+         .apart = RELAY_CHANNELS, .scaling = RELAY_SCALES_POSITIVE, .range = RELAY_FINITE),
+    POOL("nn.avg_pool1d", AvgPool1DAttrs, "AvgPool1D", -1, NULL, "mean of a sliding window",
+         .precision = RELAY_FOLLOWS, .values = RELAY_COMPUTED, .apart = RELAY_CHANNELS,
+         .scaling = RELAY_SCALES, .range = RELAY_FINITE),
     POOL("nn.avg_pool2d", AvgPool2DAttrs, "AvgPool2D", -2, ops_grad_pool2d,
-         "mean of a sliding window"),
-    POOL("nn.avg_pool3d", AvgPool3DAttrs, "AvgPool3D", -3, NULL, "mean of a sliding window"),
+         "mean of a sliding window", .precision = RELAY_FOLLOWS, .values = RELAY_COMPUTED,
+         .apart = RELAY_IMAGES_AND_CHANNELS, .scaling = RELAY_SCALES, .range = RELAY_FINITE,
+         .quantized = "qnn.avg_pool2d"),
+    POOL("nn.avg_pool3d", AvgPool3DAttrs, "AvgPool3D", -3, NULL, "mean of a sliding window",
+         .precision = RELAY_FOLLOWS, .values = RELAY_COMPUTED, .apart = RELAY_CHANNELS,
+         .scaling = RELAY_SCALES, .range = RELAY_FINITE),
     POOL_GRAD("nn.max_pool2d_grad", MaxPool2DAttrs, "MaxPool2DGrad", 2,
               "gradient of nn.max_pool2d: each largest element gets what its windows got"),
     POOL_GRAD("nn.avg_pool2d_grad", AvgPool2DAttrs, "AvgPool2DGrad", -2,

@@ -87,12 +87,12 @@ static tn_arr *compute_log_softmax(const relay_compute *c) {
       1, te_compute(s.data->shape, log_normalised, &s, "T_log_softmax_norm", "log_softmax_output"));
 }
 
-#define SOFTMAX(name_, compute_, doc_)                                                             \
+#define SOFTMAX(name_, compute_, ...)                                                              \
   {                                                                                                \
     .name = name_, .inputs = "data", .attrs = &tn_type_SoftmaxAttrs, .level = 1,                   \
     .pattern = RELAY_OUT_ELEMWISE_FUSABLE, .flags = RELAY_FLOATS, .rel_name = "Softmax",           \
     .rel = relation, .compute = compute_, .shape = relay_shape_same, .layouts = ops_layouts_axis,  \
-    .grad = ops_grad_softmax, .doc = doc_                                                          \
+    .grad = ops_grad_softmax, .doc = __VA_ARGS__                                                   \
   }
 
 static const relay_op_row rows[] = {
@@ -105,9 +105,12 @@ static const relay_op_row rows[] = {
      .rel = qnn_rel_unary,
      .legalize = qnn_lower_softmax,
      .doc = "softmax of a quantized tensor"},
-    SOFTMAX("nn.softmax", compute_softmax, "exp(x) over the sum of exp(x) along an axis"),
-    SOFTMAX("nn.fast_softmax", compute_softmax, "softmax that may round more"),
-    SOFTMAX("nn.log_softmax", compute_log_softmax, "logarithm of softmax"),
+    SOFTMAX("nn.softmax", compute_softmax, "exp(x) over the sum of exp(x) along an axis",
+            .precision = RELAY_FULL, .values = RELAY_COMPUTED, .quantized = "qnn.softmax"),
+    SOFTMAX("nn.fast_softmax", compute_softmax, "softmax that may round more",
+            .precision = RELAY_FOLLOWS, .values = RELAY_COMPUTED),
+    SOFTMAX("nn.log_softmax", compute_log_softmax, "logarithm of softmax", .precision = RELAY_FULL,
+            .values = RELAY_COMPUTED),
 };
 
 RELAY_FAMILY(softmax, SOFTMAX_ATTRS)

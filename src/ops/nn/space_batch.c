@@ -143,17 +143,17 @@ static tn_arr *shape_function(const relay_shape_query *q) {
   return tn_arr_of(1, out_shape(q->row, q->attrs, relay_shape_of(q, 0)));
 }
 
-#define ROW(name_, attrs_, rel_name_, which_, doc_)                                                \
+#define ROW(name_, attrs_, rel_name_, which_, ...)                                                 \
   {                                                                                                \
     .name = name_, .inputs = "data", .attrs = &tn_type_##attrs_, .level = 5,                       \
     .pattern = RELAY_INJECTIVE, .rel_name = rel_name_, .rel = relation, .compute = compute,        \
-    .shape = shape_function, .which = which_, .doc = doc_                                          \
+    .shape = shape_function, .which = which_, .doc = __VA_ARGS__                                   \
   }
 static const relay_op_row rows[] = {
     ROW("nn.space_to_batch_nd", SpaceToBatchNDAttrs, "SpaceToBatchND", 0,
-        "places of blocks as images of the batch"),
+        "places of blocks as images of the batch", .values = RELAY_FILLED),
     ROW("nn.batch_to_space_nd", BatchToSpaceNDAttrs, "BatchToSpaceND", 1,
-        "images of the batch as places of blocks"),
+        "images of the batch as places of blocks", .values = RELAY_MOVED),
 };
 
 RELAY_FAMILY(space_batch, SPACE_BATCH_ATTRS)

@@ -130,17 +130,19 @@ static int layouts(relay_layouts *q) {
   return whole ? relay_layouts_by_attr(q) : relay_layouts_answer(q, own, own);
 }
 
-#define SUBPIXEL(name_, which_, rel_name_, doc_)                                                   \
+#define SUBPIXEL(name_, which_, rel_name_, ...)                                                    \
   {                                                                                                \
     .name = name_, .inputs = "data", .attrs = &tn_type_SubPixelAttrs, .level = 5,                  \
     .pattern = RELAY_INJECTIVE, .rel_name = rel_name_, .rel = relation, .compute = compute,        \
     .shape = shape_function, .layouts = layouts, .convert = ops_convert_by_attr, .which = which_,  \
-    .doc = doc_                                                                                    \
+    .doc = __VA_ARGS__                                                                             \
   }
 
 static const relay_op_row rows[] = {
-    SUBPIXEL("nn.depth_to_space", 0, "DepthToSpace", "channels laid out as blocks of the image"),
-    SUBPIXEL("nn.space_to_depth", 1, "SpaceToDepth", "blocks of the image made channels"),
+    SUBPIXEL("nn.depth_to_space", 0, "DepthToSpace", "channels laid out as blocks of the image",
+             .precision = RELAY_FOLLOWS, .values = RELAY_MOVED),
+    SUBPIXEL("nn.space_to_depth", 1, "SpaceToDepth", "blocks of the image made channels",
+             .precision = RELAY_FOLLOWS, .values = RELAY_MOVED),
 };
 
 RELAY_FAMILY(subpixel, SUBPIXEL_ATTRS)

@@ -488,7 +488,9 @@ static const relay_op_row rows[] = {
      .compute = compute,
      .shape = shapes,
      .layouts = layouts,
-     .doc = "convolution of images, channels in blocks, with transformed 3 x 3 weights"},
+     .doc = "convolution of images, channels in blocks, with transformed 3 x 3 weights",
+     .values = RELAY_COMPUTED,
+     .apart = RELAY_IMAGES},
 };
 
 RELAY_FAMILY(winograd, WINOGRAD_ATTRS)

@@ -97,7 +97,8 @@ static const relay_op_row rows[] = {
      .rel_name = "YoloReorg",
      .rel = relation,
      .compute = compute,
-     .doc = "blocks of images as channels, in the order of YOLO"},
+     .doc = "blocks of images as channels, in the order of YOLO",
+     .values = RELAY_MOVED},
 };
 
 RELAY_FAMILY(reorg, REORG_ATTRS)

@@ -12,6 +12,8 @@ from .op import (
     Op,
     OpPattern,
     debug,
+    fact_values,
+    facts,
     get,
     register,
     register_alter_op_layout,

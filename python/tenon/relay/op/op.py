@@ -78,6 +78,39 @@ class OpPattern(IntEnum):
     OPAQUE = 8
 
 
+def facts(op_name):
+    """What an operator of the library states about itself to passes.
+
+    Parameters
+    ----------
+    op_name : str
+        The operator.
+
+    Returns
+    -------
+    dict of str to str
+        Fact and what is stated, without facts that are unset; see `fact_values`.
+
+    Raises
+    ------
+    AttributeError
+        The operator does not exist.
+    """
+    all_ = _core.get_global_func("relay.op.facts")(op_name)
+    return {str(fact): str(value) for fact, value in all_.items()}
+
+
+def fact_values():
+    """The facts that operators state, what each may be, and what that means.
+
+    Returns
+    -------
+    dict of str to dict of str to str
+    """
+    all_ = _core.get_global_func("relay.op.fact_values")()
+    return {str(f): {str(v): str(doc) for v, doc in vs.items()} for f, vs in all_.items()}
+
+
 _shown = count()
 
 
@@ -242,6 +275,8 @@ __all__ = [
     "Op",
     "OpPattern",
     "TypeReporter",
+    "fact_values",
+    "facts",
     "get",
     "register",
     "register_alter_op_layout",
