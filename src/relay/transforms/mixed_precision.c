@@ -7,9 +7,9 @@
    An operator always computes in the small type (convolutions, products), never (what loses too
    much by it), or follows its operands; variables and constants have any type for it. Which, and
    the types of sums and results, is said by its attribute FTVMMixedPrecisionConversionType, (call,
-   type) -> [0 always, 1 follow, 2 never, type of sums, type of the result], else by the tables
-   below, with sums of the small type: a cast after each product would round what ComputeInFloat32 keeps.
-   Other operators count as never; argument 2 says what else happens: 0 an error, 1 a warning, 2
+   type) -> [0 always, 1 follow, 2 never, type of sums, type of the result], else by its row
+   (`precision`), with sums of the small type: a cast after each product would round what
+   ComputeInFloat32 keeps. Other operators count as never; argument 2 says what else happens: 0 an error, 1 a warning, 2
    nothing. */
 #include <math.h>
 
@@ -24,129 +24,7 @@
 #include "relay/expr/replace.h"
 #include "relay/transforms/transforms.h"
 
-enum { ALWAYS, FOLLOW, NEVER, UNKNOWN };
-
-static const char *const always[] = {
-    "nn.conv1d",           "nn.conv2d", "nn.conv3d", "nn.conv1d_transpose", "nn.conv2d_transpose",
-    "nn.conv3d_transpose", "nn.dense",  "nn.matmul", "nn.batch_matmul"};
-
-static const char *const follow[] = {"transpose",
-                                     "reshape",
-                                     "squeeze",
-                                     "expand_dims",
-                                     "strided_slice",
-                                     "concatenate",
-                                     "stack",
-                                     "split",
-                                     "take",
-                                     "gather",
-                                     "gather_nd",
-                                     "where",
-                                     "tile",
-                                     "repeat",
-                                     "reverse",
-                                     "broadcast_to",
-                                     "layout_transform",
-                                     "nn.pad",
-                                     "nn.batch_flatten",
-                                     "nn.bias_add",
-                                     "nn.relu",
-                                     "nn.leaky_relu",
-                                     "nn.prelu",
-                                     "nn.dropout",
-                                     "nn.max_pool1d",
-                                     "nn.max_pool2d",
-                                     "nn.max_pool3d",
-                                     "nn.avg_pool1d",
-                                     "nn.avg_pool2d",
-                                     "nn.avg_pool3d",
-                                     "nn.global_max_pool2d",
-                                     "nn.adaptive_max_pool2d",
-                                     "nn.depth_to_space",
-                                     "nn.space_to_depth",
-                                     "nn.batch_norm",
-                                     "add",
-                                     "subtract",
-                                     "multiply",
-                                     "divide",
-                                     "maximum",
-                                     "minimum",
-                                     "clip",
-                                     "negative",
-                                     "abs",
-                                     "floor",
-                                     "ceil",
-                                     "round",
-                                     "trunc",
-                                     "sigmoid",
-                                     "tanh",
-                                     "fast_tanh",
-                                     "fast_exp",
-                                     "fast_erf",
-                                     "nn.fast_softmax",
-                                     "max",
-                                     "min",
-                                     "copy",
-                                     "zeros_like",
-                                     "ones_like",
-                                     "equal",
-                                     "not_equal",
-                                     "less",
-                                     "less_equal",
-                                     "greater",
-                                     "greater_equal",
-                                     "image.resize2d",
-                                     "nn.upsampling",
-                                     "annotation.stop_fusion"};
-
-static const char *const never[] = {"exp",
-                                    "power",
-                                    "log",
-                                    "log2",
-                                    "log10",
-                                    "sqrt",
-                                    "rsqrt",
-                                    "erf",
-                                    "sin",
-                                    "cos",
-                                    "tan",
-                                    "sinh",
-                                    "cosh",
-                                    "asin",
-                                    "acos",
-                                    "atan",
-                                    "nn.softmax",
-                                    "nn.log_softmax",
-                                    "nn.cross_entropy",
-                                    "nn.cross_entropy_with_logits",
-                                    "nn.l2_normalize",
-                                    "nn.lrn",
-                                    "nn.layer_norm",
-                                    "nn.instance_norm",
-                                    "nn.group_norm",
-                                    "nn.global_avg_pool2d",
-                                    "nn.adaptive_avg_pool1d",
-                                    "nn.adaptive_avg_pool2d",
-                                    "nn.adaptive_avg_pool3d",
-                                    "mean",
-                                    "variance",
-                                    "sum",
-                                    "prod",
-                                    "argmax",
-                                    "argmin",
-                                    "topk",
-                                    "sort",
-                                    "argsort",
-                                    "cast",
-                                    "cast_like",
-                                    "zeros",
-                                    "ones",
-                                    "full",
-                                    "full_like",
-                                    "arange",
-                                    "shape_of",
-                                    "ndarray_size",
-                                    "one_hot"};
+enum { ALWAYS, FOLLOW, NEVER, UNKNOWN }; /* as the attribute counts */
 
 typedef struct {
   tn_dtype small, wide; /* the types: "float16", and float32 */
@@ -155,12 +33,6 @@ typedef struct {
   tn_pmap origin; /* cast -> what it is a cast of, where that was of the wide or small type */
   bool keep_result;
 } lowering;
-
-static bool is_listed(const char *op, const char *const *list, int n) {
-  for (int i = 0; i < n; ++i)
-    if (strcmp(op, list[i]) == 0) return true;
-  return false;
-}
 
 /* ---- casts ---- */
 
@@ -249,15 +121,23 @@ static bool bounds_fit(const lowering *l, const tn_RelayCall *c) {
   return (isinf(low) || low <= most) && (isinf(high) || high <= most);
 }
 
+/* What the operator's row says. */
+static int64_t kind_of(const lowering *l, const tn_RelayCall *c) {
+  switch (RELAY_ASK(precision, c)) {
+  case RELAY_LOW: return ALWAYS;
+  case RELAY_FOLLOWS: return bounds_fit(l, c) ? FOLLOW : NEVER;
+  case RELAY_FULL: return NEVER;
+  default: return UNKNOWN;
+  }
+}
+
 static int find_conversion(const lowering *l, const tn_RelayCall *c, conversion *out) {
   const char *op = relay_called_op(c);
   *out = (conversion){UNKNOWN, l->small, l->small};
   TN_TRY(ask_hook(l, c, out));
+  if (out->kind == UNKNOWN) out->kind = kind_of(l, c);
   if (out->kind != UNKNOWN) return 0;
-  if (is_listed(op, always, TN_COUNT(always))) out->kind = ALWAYS;
-  else if (is_listed(op, follow, TN_COUNT(follow)) && bounds_fit(l, c)) out->kind = FOLLOW;
-  else out->kind = NEVER;
-  if (out->kind != NEVER || is_listed(op, never, TN_COUNT(never))) return 0;
+  out->kind = NEVER;
   TN_CHECK(l->missing != 0, ValueError, c->span,
            "ToMixedPrecision: nothing is known of operator %s: register "
            "FTVMMixedPrecisionConversionType for it, or allow this by missing_op_mode",
