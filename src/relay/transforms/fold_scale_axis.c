@@ -3,8 +3,9 @@
      multiply(nn.conv2d(%x, %w), %s)  ->  nn.conv2d(%x, multiply(%w, %s'))        backward
      nn.conv2d(multiply(%x, %s), %w)  ->  nn.conv2d(%x, multiply(%w, %s''))       forward
 
-   In between there may be sums, bias_add, padding with zeros, and, for factors known to be
-   positive, relu and pooling, each with a single reader. Runs after SimplifyInference, which leaves
+   In between there may be sums, bias_add, padding with zeros, and operators that factors pass through
+   (`scaling` of their rows: relu and maxima of positive ones, means of all), each with a single
+   reader. Pooling is passed forward only. Runs after SimplifyInference, which leaves
    batch normalisation as a product and a sum; the weights are computed by FoldConstant. */
 #include "base/error.h"
 #include "base/scope.h"
@@ -18,17 +19,18 @@
 /* A scale is not looked for further away. */
 enum { MAX_DEPTH = 64 };
 
-static bool is_op(const tn_RelayCall *c, const char *const *ops, int n) {
-  const char *op = relay_called_op(c);
-  for (int i = 0; op && i < n; ++i)
-    if (strcmp(op, ops[i]) == 0) return true;
-  return false;
+static bool is_elementwise(const tn_RelayCall *c) {
+  return relay_op_pattern((const tn_obj *)c->op) == RELAY_ELEMWISE;
 }
 
-/* f(x * s) = f(x) * s for positive s */
-static bool keeps_positive(const tn_RelayCall *c) {
-  static const char *const ops[] = {"nn.relu", "nn.leaky_relu"};
-  return is_op(c, ops, TN_COUNT(ops));
+/* Is f(x * s) = f(x) * s? Operators with a layout leave the scale where it is if it lies along the
+   channels. */
+static bool passes(const tn_RelayCall *c, const scale *s) {
+  relay_scaling how = RELAY_ASK(scaling, c);
+  bool any = how == RELAY_SCALES || (how == RELAY_SCALES_POSITIVE && s->positive);
+  if (!any || c->args->len != 1) return false;
+  return s->axis < 0 || is_elementwise(c) ||
+         layer_axis_of(relay_attr_str(c->attrs, "layout"), 'C') == s->axis;
 }
 
 /* @param axis that of the scale, which must not grow; -1: any */
@@ -91,7 +93,7 @@ static relay_expr *absorb(const folding *f, relay_expr *e, const scale *s, int d
   if (layer_match(c, &l)) return absorb_layer(c, &l, s);
   if (is_sum(c)) return absorb_sum(f, c, s, depth + 1);
   bool bias = is_bias_along(c, s);
-  if (!bias && !pads_zeros(c, s->axis) && !(s->positive && keeps_positive(c))) return NULL;
+  if (!bias && !pads_zeros(c, s->axis) && !(is_elementwise(c) && passes(c, s))) return NULL;
   relay_expr *x = absorb(f, relay_arg(c, 0), s, depth + 1);
   if (!x) return NULL;
   return bias ? folding_call(c, 2, x, relay_binary("multiply", relay_arg(c, 1), s->value))
@@ -110,22 +112,6 @@ static tn_obj *fold_backward(void *ctx, tn_obj *pre, tn_obj *post) {
 }
 
 /* ---- forward ---- */
-
-/* Pooling takes channels one by one. */
-static bool pools(const tn_RelayCall *c, const scale *s) {
-  static const char *const linear[] = {"nn.avg_pool1d",          "nn.avg_pool2d",
-                                       "nn.avg_pool3d",          "nn.global_avg_pool1d",
-                                       "nn.global_avg_pool2d",   "nn.global_avg_pool3d",
-                                       "nn.adaptive_avg_pool1d", "nn.adaptive_avg_pool2d",
-                                       "nn.adaptive_avg_pool3d"},
-                           *const monotone[] = {"nn.max_pool1d",        "nn.max_pool2d",
-                                                "nn.max_pool3d",        "nn.global_max_pool1d",
-                                                "nn.global_max_pool2d", "nn.global_max_pool3d"};
-  if (!is_op(c, linear, TN_COUNT(linear)) &&
-      !(s->positive && is_op(c, monotone, TN_COUNT(monotone))))
-    return false;
-  return s->axis < 0 || layer_axis_of(relay_attr_str(c->attrs, "layout"), 'C') == s->axis;
-}
 
 static relay_expr *extract(const folding *f, relay_expr *e, scale *s, int depth);
 
@@ -154,17 +140,15 @@ static relay_expr *extract(const folding *f, relay_expr *e, scale *s, int depth)
   if (tn_error_pending()) return NULL;
   if (is_sum(c)) return extract_sum(f, c, s, depth + 1);
   bool bias = relay_as_call(c, "nn.bias_add") != NULL;
-  if (!bias && !keeps_positive(c) && !pads_zeros(c, -1) &&
-      !pools(c, &(scale){.axis = -1, .positive = true}))
-    return NULL;
+  const scale easiest = {.axis = -1, .positive = true};
+  if (!bias && !pads_zeros(c, -1) && !passes(c, &easiest)) return NULL;
   x = extract(f, relay_arg(c, 0), s, depth + 1);
   if (!x) return NULL;
   if (bias)
     return s->positive && is_bias_along(c, s)
                ? folding_call(c, 2, x, relay_binary("divide", relay_arg(c, 1), s->value))
                : NULL;
-  if (keeps_positive(c) && !s->positive) return NULL;
-  return pads_zeros(c, s->axis) || keeps_positive(c) || pools(c, s) ? folding_call(c, 1, x) : NULL;
+  return pads_zeros(c, s->axis) || passes(c, s) ? folding_call(c, 1, x) : NULL;
 }
 
 static tn_obj *fold_forward(void *ctx, tn_obj *pre, tn_obj *post) {

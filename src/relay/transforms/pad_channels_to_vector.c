@@ -178,36 +178,21 @@ typedef struct {
 } move_row;
 
 static const move_row moves[] = {
-    {"nn.conv2d", into_conv},
-    {"nn.relu", behind_unary},
-    {"nn.leaky_relu", behind_unary},
-    {"clip", behind_unary},
-    {"cast", behind_unary},
-    {"sigmoid", behind_unary},
-    {"tanh", behind_unary},
-    {"negative", behind_unary},
-    {"abs", behind_unary},
-    {"nn.max_pool2d", behind_pool},
-    {"nn.avg_pool2d", behind_pool},
-    {"nn.global_avg_pool2d", behind_pool},
-    {"nn.global_max_pool2d", behind_pool},
-    {"nn.adaptive_avg_pool2d", behind_pool},
-    {"nn.adaptive_max_pool2d", behind_pool},
-    {"mean", behind_mean},
-    {"add", behind_binary},
-    {"subtract", behind_binary},
-    {"multiply", behind_binary},
-    {"float_scale", behind_binary},
-    {"maximum", behind_binary},
-    {"minimum", behind_binary},
-    {"divide", behind_division},
-};
+    {"nn.conv2d", into_conv}, {"mean", behind_mean}, {"divide", behind_division}};
+
+/* What treats each channel by itself, and keeps numbers finite. */
+static relay_expr *moved_channels(cuts *made, const tn_RelayCall *c) {
+  const tn_obj *op = relay_op_of(c);
+  if (!relay_op_treats_apart(op, RELAY_CHANNELS) || relay_op_range(op) != RELAY_FINITE) return NULL;
+  if (*relay_attr_str(c->attrs, "layout")) return behind_pool(made, c);
+  return c->args->len == 2 ? behind_binary(made, c) : behind_unary(made, c);
+}
 
 static relay_expr *moved(cuts *made, const tn_RelayCall *c) {
   const char *op = relay_called_op(c);
   for (int i = 0; op && i < TN_COUNT(moves); ++i)
     if (strcmp(op, moves[i].op) == 0) return moves[i].move(made, c);
-  return NULL;
+  return op ? moved_channels(made, c) : NULL;
 }
 
 /* What the row of the operator says; the call itself where it says nothing. */

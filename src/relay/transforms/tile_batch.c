@@ -65,35 +65,15 @@ static bool is_batch(const splitter *s, const tn_TensorType *t) {
   return ndim > 0 && dims[0] == s->batch && bytes_of(t) > 0;
 }
 
-/* The attribute, a layout, begins with the axis of images. */
-static bool leads(const tn_RelayCall *c, const char *attr) {
-  const char *layout = relay_attr_str(c->attrs, attr);
-  return layout && (*layout == 'N' || !*layout);
+/* Do the attributes of the call that speak of axes leave images on the first one? */
+static bool leads_with_images(const tn_RelayCall *c) {
+  static const char *const layouts[] = {"layout", "data_layout", "src_layout", "dst_layout"};
+  for (int i = 0; i < TN_COUNT(layouts); ++i) {
+    const char *layout = relay_attr_str(c->attrs, layouts[i]);
+    if (*layout && *layout != 'N') return false;
+  }
+  return relay_attr_int(c->attrs, "axis", 1) > 0;
 }
-
-static bool is_conv(const tn_RelayCall *c) { return leads(c, "data_layout"); }
-static bool is_pool(const tn_RelayCall *c) { return leads(c, "layout"); }
-static bool is_relayout(const tn_RelayCall *c) {
-  return leads(c, "src_layout") && leads(c, "dst_layout");
-}
-static bool is_joined(const tn_RelayCall *c) { return relay_attr_int(c->attrs, "axis", 0) > 0; }
-
-static const struct {
-  const char *name;
-  bool (*is)(const tn_RelayCall *c);
-} kinds[] = {
-    {"nn.conv2d", is_conv},
-    {"nn.contrib_conv2d_NCHWc", is_conv},
-    {"nn.contrib_depthwise_conv2d_NCHWc", is_conv},
-    {"nn.contrib_conv2d_winograd_NCHWc", is_conv},
-    {"nn.max_pool2d", is_pool},
-    {"nn.avg_pool2d", is_pool},
-    {"nn.global_avg_pool2d", is_pool},
-    {"nn.global_max_pool2d", is_pool},
-    {"nn.bias_add", is_joined},
-    {"layout_transform", is_relayout},
-    {"concatenate", is_joined},
-};
 
 /* Element by element: what is broadcast along the axis of images is not the same for each, unless
    it is a constant of one image. */
@@ -118,9 +98,9 @@ static bool has_fixed_rest(const tn_RelayCall *c) {
 static bool is_of_images(const tn_RelayCall *c) {
   const relay_op_row *row = TN_AS(Op, c->op) ? relay_op_row_of((const tn_obj *)c->op) : NULL;
   if (!row || relay_op_is_stateful((const tn_obj *)c->op)) return false;
-  for (int i = 0; i < TN_COUNT(kinds); ++i)
-    if (strcmp(row->name, kinds[i].name) == 0) return has_fixed_rest(c) && kinds[i].is(c);
-  return row->element && has_fitting_operands(c);
+  if (row->element) return has_fitting_operands(c);
+  return relay_op_treats_apart((const tn_obj *)c->op, RELAY_IMAGES) && has_fixed_rest(c) &&
+         leads_with_images(c);
 }
 
 /* ---- the layers ---- */
