@@ -68,7 +68,8 @@ static double code_of(const fq_view *v, double x) {
 /* Operators that only move elements, or choose among them. */
 static void *rule_move(const tn_RelayCall *c) {
   fq_view v;
-  if (!single(relay_arg(c, 0), &v)) return NULL;
+  bool moves = relay_op_only_moves(relay_op_of(c)) && c->args->len == 1 && relay_known_type(c);
+  if (!moves || !single(relay_arg(c, 0), &v)) return NULL;
   return same_quanta(relay_call(relay_called_op(c), c->attrs, 1, v.x), &v);
 }
 
@@ -265,43 +266,34 @@ static void *rule_concatenate(const tn_RelayCall *c) {
   return same_quanta(all ? relay_call("concatenate", c->attrs, 1, all) : NULL, &first);
 }
 
-typedef struct {
-  const char *op;
-  void *(*rule)(const tn_RelayCall *c); /* NULL without an error: it does not apply */
-} fq_rule;
+typedef void *(*fq_rule)(const tn_RelayCall *c); /* NULL without an error: it does not apply */
 
-static const fq_rule rules[] = {
+/* What is done with operators that do more than that. */
+static const struct {
+  const char *op;
+  fq_rule rule;
+} rules[] = {
     {"add", rule_add},
     {"clip", rule_clip},
     {"concatenate", rule_concatenate},
     {"divide", rule_factor},
-    {"expand_dims", rule_move},
-    {"layout_transform", rule_move},
-    {"max", rule_move},
     {"mean", rule_mean},
-    {"min", rule_move},
     {"multiply", rule_factor},
-    {"nn.batch_flatten", rule_move},
     {"nn.batch_matmul", rule_batch_matmul},
     {"nn.bias_add", rule_bias},
     {"nn.conv2d", rule_conv2d},
     {"nn.dense", rule_dense},
-    {"nn.depth_to_space", rule_move},
     {"nn.global_avg_pool2d", rule_global_mean},
-    {"nn.global_max_pool2d", rule_move},
-    {"nn.max_pool1d", rule_move},
-    {"nn.max_pool2d", rule_move},
-    {"nn.max_pool3d", rule_move},
     {"nn.pad", rule_pad},
     {"nn.relu", rule_relu},
-    {"nn.space_to_depth", rule_move},
-    {"repeat", rule_move},
-    {"reshape", rule_move},
-    {"squeeze", rule_move},
-    {"strided_slice", rule_move},
-    {"tile", rule_move},
     {"transpose", rule_transpose},
 };
+
+static fq_rule rule_of(const char *op) {
+  for (int i = 0; i < TN_COUNT(rules); ++i)
+    if (strcmp(op, rules[i].op) == 0) return rules[i].rule;
+  return rule_move;
+}
 
 /* ---- the pass ---- */
 
@@ -312,12 +304,8 @@ static tn_obj *rewrite(void *ctx, tn_obj *pre, tn_obj *post) {
   void *made = NULL;
   if (!op) return post;
   relay_stands_for(post, pre);
-  if (strcmp(op, "qnn.quantize") == 0) {
-    made = fq_finish(c);
-  } else {
-    for (int i = 0; !made && i < TN_COUNT(rules); ++i)
-      if (strcmp(op, rules[i].op) == 0) made = rules[i].rule(c);
-  }
+  if (strcmp(op, "qnn.quantize") == 0) made = fq_finish(c);
+  else made = rule_of(op)(c);
   return relay_replaced("FakeQuantizationToInteger", made, post, pre);
 }
 

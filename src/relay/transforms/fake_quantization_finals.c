@@ -41,36 +41,24 @@ static void *requantized(const fq_view *v, const wanted *w) {
 
 /* ---- operators that need to know the quanta of their result ---- */
 
-static void *final_binary(const tn_RelayCall *c, const wanted *w) {
-  fq_view a, b;
-  const char *op = relay_called_op(c);
-  if (!single8(relay_arg(c, 0), &a, w) || !single8(relay_arg(c, 1), &b, w)) return NULL;
-  const char *name = strcmp(op, "add") == 0        ? "qnn.add"
-                     : strcmp(op, "subtract") == 0 ? "qnn.subtract"
-                                                   : "qnn.mul";
-  return relay_call(name, NULL, 8, a.x, b.x, a.scale, a.zero, b.scale, b.zero, w->scale, w->zero);
-}
-
-static void *final_unary(const tn_RelayCall *c, const wanted *w) {
+/* The operator for quantized arguments that the row names: arguments, scale and zero point of each,
+   then those of the result. */
+static void *final_by_row(const tn_RelayCall *c, const wanted *w) {
+  const relay_op_row *row = relay_op_row_of(relay_op_of(c));
+  void *attrs;
   fq_view v;
-  const char *op = relay_called_op(c);
-  if (!single8(relay_arg(c, 0), &v, w)) return NULL;
-  tn_str *name = tn_str_fmt("qnn.%s", strncmp(op, "nn.", 3) == 0 ? op + 3 : op);
-  void *own = strcmp(op, "nn.softmax") == 0 ? (void *)c->attrs : NULL;
-  return name ? relay_call(tn_cstr(name), own, 5, v.x, v.scale, v.zero, w->scale, w->zero) : NULL;
-}
-
-static void *final_avg_pool(const tn_RelayCall *c, const wanted *w) {
-  static const char *const names[] = {"pool_size", "strides", "padding", "dilation", "layout"};
-  fq_view v;
-  if (!single8(relay_arg(c, 0), &v, w)) return NULL;
-  void *a = relay_attrs("qnn.avg_pool2d", 3, "pool_size",
-                        tn_any_obj(relay_attr_obj(c->attrs, "pool_size")), "ceil_mode",
-                        tn_any_bool(relay_attr_int(c->attrs, "ceil_mode", 0)), "count_include_pad",
-                        tn_any_bool(relay_attr_int(c->attrs, "count_include_pad", 0)));
-  for (int i = 0; a && i < TN_COUNT(names); ++i)
-    a = relay_attrs_with(a, names[i], tn_any_obj(relay_attr_obj(c->attrs, names[i])));
-  return a ? relay_call("qnn.avg_pool2d", a, 5, v.x, v.scale, v.zero, w->scale, w->zero) : NULL;
+  TN_VEC(args);
+  if (!row || !row->quantized) return NULL;
+  for (int64_t i = 0; i < c->args->len; ++i)
+    if (!single8(relay_arg(c, i), &v, w)) return NULL;
+  for (int64_t i = 0; i < c->args->len && fq_view_of(relay_arg(c, i), &v); ++i)
+    TN_TRYP(tn_vec_push_obj(&args, v.x));
+  for (int64_t i = 0; i < c->args->len && fq_view_of(relay_arg(c, i), &v); ++i)
+    TN_TRYP(tn_vec_push_obj(&args, v.scale) || tn_vec_push_obj(&args, v.zero));
+  TN_TRYP(tn_vec_push_obj(&args, w->scale) || tn_vec_push_obj(&args, w->zero));
+  attrs = relay_attrs_like(row->quantized, c->attrs);
+  if (!attrs && tn_error_pending()) return NULL;
+  return relay_call_args(row->quantized, attrs, tn_arr_from(&args));
 }
 
 /* As what it replaces: each part is rounded as floats are. */
@@ -85,34 +73,10 @@ static void *final_concatenate(const tn_RelayCall *c, const wanted *w) {
   return t ? relay_call("concatenate", c->attrs, 1, relay_tuple(tn_arr_from(&parts))) : NULL;
 }
 
-typedef struct {
-  const char *op;
-  void *(*final)(const tn_RelayCall *c, const wanted *w);
-} final_row;
-
-static const final_row finals[] = {
-    {"abs", final_unary},
-    {"add", final_binary},
-    {"concatenate", final_concatenate},
-    {"erf", final_unary},
-    {"exp", final_unary},
-    {"log", final_unary},
-    {"multiply", final_binary},
-    {"nn.avg_pool2d", final_avg_pool},
-    {"nn.softmax", final_unary},
-    {"rsqrt", final_unary},
-    {"sigmoid", final_unary},
-    {"sqrt", final_unary},
-    {"subtract", final_binary},
-    {"tanh", final_unary},
-};
-
 static void *final_of(const void *e, const wanted *w) {
   const tn_RelayCall *c = TN_AS(RelayCall, e);
-  const char *op = relay_called_op(e);
-  for (int i = 0; op && i < TN_COUNT(finals); ++i)
-    if (strcmp(op, finals[i].op) == 0) return finals[i].final(c, w);
-  return NULL;
+  if (!c || !relay_called_op(c)) return NULL;
+  return relay_as_call(c, "concatenate") ? final_concatenate(c, w) : final_by_row(c, w);
 }
 
 /* ---- cut off before it is quantized ---- */
