@@ -84,15 +84,9 @@ static int order_as_it_is(const DLTensor *t, order *o) {
   return 1;
 }
 
-static bool keeps_order(const char *op) {
-  static const char *const same[] = {"reshape", "expand_dims", "squeeze", "nn.batch_flatten"};
-  for (int i = 0; i < TN_COUNT(same); ++i)
-    if (strcmp(op, same[i]) == 0) return true;
-  return false;
-}
-
-static bool moves(const char *op) {
-  return strcmp(op, "layout_transform") == 0 || strcmp(op, "transpose") == 0 || keeps_order(op);
+static bool moves(const tn_RelayCall *c) {
+  return relay_as_call(c, "layout_transform") || relay_as_call(c, "transpose") ||
+         RELAY_ASK(values, c) == RELAY_RESHAPED;
 }
 
 static int order_of(const tn_RelayCall *call, const DLTensor *t, order *o) {
@@ -221,7 +215,7 @@ int eval_move(const tn_RelayCall *call, relay_expr **out) {
   bool pads = strcmp(op, "nn.pad") == 0;
   *out = NULL;
   if (parts) return move_tuple(call, parts, out);
-  if (!data || (!pads && !moves(op))) return 0;
+  if (!data || (!pads && !moves(call))) return 0;
   const DLTensor *t = tn_tensor_dl(data);
   if (!is_plain(t)) return 0;
   tn_tensor *to = result_of(call, t->dtype);

@@ -107,19 +107,15 @@ static int64_t of_binary(const char *op, const tn_RelayCall *c, onnx_number *out
 }
 
 static int64_t of_call(const tn_RelayCall *c, onnx_number *out, int depth) {
-  static const char *const same[] = {"cast", "expand_dims", "squeeze", "reshape"}, *const sums[] = {
-                                                                                       "add",
-                                                                                       "subtract",
-                                                                                       "multiply",
-                                                                                       "divide"};
+  static const char *const sums[] = {"add", "subtract", "multiply", "divide"};
   const char *op = relay_called_op(c);
   if (!op) return -1;
   if (strcmp(op, "shape_of") == 0) return of_shape(relay_arg(c, 0), out);
   if (strcmp(op, "concatenate") == 0) return of_parts(relay_arg(c, 0), out, depth);
   if (strcmp(op, "take") == 0) return of_take(c, out, depth);
   if (strcmp(op, "strided_slice") == 0) return of_slice(c, out, depth);
-  for (int i = 0; i < TN_COUNT(same); ++i)
-    if (strcmp(op, same[i]) == 0) return numbers(relay_arg(c, 0), out, depth);
+  if (strcmp(op, "cast") == 0 || RELAY_ASK(values, c) == RELAY_RESHAPED)
+    return numbers(relay_arg(c, 0), out, depth);
   for (int i = 0; i < TN_COUNT(sums); ++i)
     if (strcmp(op, sums[i]) == 0) return of_binary(op, c, out, depth);
   return -1;

@@ -132,11 +132,10 @@ static bool keeps_types(const tn_RelayCall *c) {
   return !relay_op_row_of((const tn_obj *)c->op);
 }
 
-/* Does it read values and nothing else? Those of images read between them: they compute where. */
+/* Does it read values and nothing else? */
 static bool only_moves(const tn_RelayCall *c) {
-  const char *op = relay_called_op(c);
-  return relay_op_pattern((const tn_obj *)c->op) == RELAY_INJECTIVE && !strstr(op, "image.") &&
-         !strstr(op, "nn.upsampling");
+  return relay_op_pattern((const tn_obj *)c->op) == RELAY_INJECTIVE &&
+         RELAY_ASK(values, c) != RELAY_COMPUTED;
 }
 
 /* Is `now` the type `before` with float32 for narrow types? */

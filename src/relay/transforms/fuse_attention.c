@@ -70,10 +70,7 @@ static bool is_one_of(const char *op, const char *const *list, int n) {
 }
 
 /* Does it give its argument another shape and nothing more? */
-static bool reshapes(const void *e) {
-  static const char *const ops[] = {"reshape", "expand_dims", "squeeze"};
-  return is_one_of(relay_called_op(e), ops, TN_COUNT(ops));
-}
+static bool reshapes(const void *e) { return RELAY_ASK(values, e) == RELAY_RESHAPED; }
 
 /* Extents of a tensor of `n` axes; false: it has others, or they are dynamic. */
 static bool shape_of(const void *e, int n, int64_t *dims) {

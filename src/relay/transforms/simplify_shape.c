@@ -12,13 +12,7 @@
 
 /* Does the operator only give its argument another shape? */
 static const tn_RelayCall *as_reshaping(const void *e) {
-  static const char *const ops[] = {"reshape",          "contrib_reverse_reshape",
-                                    "nn.batch_flatten", "expand_dims",
-                                    "squeeze",          "reshape_like"};
-  const char *op = relay_called_op(e);
-  for (int i = 0; op && i < TN_COUNT(ops); ++i)
-    if (strcmp(op, ops[i]) == 0) return TN_AS(RelayCall, e);
-  return NULL;
+  return RELAY_ASK(values, e) == RELAY_RESHAPED ? TN_AS(RelayCall, e) : NULL;
 }
 
 /* reshape(reshape(x)) -> reshape(x), and x itself when it comes back to its own shape */

@@ -9,7 +9,7 @@
    Operators go on computing with float32: the casts at the begin and the end become part of their
    kernels, where values stay in registers, and are rounded once, when they are stored (in between
    tir.BF16ComputeLegalize drops what is rounded and widened again). Those that only move values
-   (`movers`) work on bfloat16 itself. A value with one reader that computes element by element of
+   or choose among them work on bfloat16 itself. A value with one reader that computes element by element of
    it alone is part of that one's kernel, and left. */
 #include <string.h>
 
@@ -27,9 +27,6 @@ enum { NDIM = 4, MIN_ELEMENTS = 1024, MAX_DEEP = 32 };
 
 static const tn_dtype half_type = {kDLBfloat, 16, 1};
 
-static const char *const movers[] = {
-    "concatenate",       "layout_transform",  "nn.max_pool2d", "nn.global_max_pool2d",
-    "nn.depth_to_space", "nn.space_to_depth", "transpose",     "strided_slice"};
 static const char *const products[] = {"nn.conv2d", "nn.contrib_conv2d_NCHWc",
                                        "nn.contrib_depthwise_conv2d_NCHWc"};
 
@@ -46,8 +43,12 @@ static bool is_listed(const char *op, const char *const *list, int n) {
   return false;
 }
 
+/* A kernel's root, or an index into one: what repeats values is better left to those who read. */
 static bool is_mover(const tn_RelayCall *c) {
-  return is_listed(relay_called_op(c), movers, TN_COUNT(movers));
+  relay_values v = RELAY_ASK(values, c);
+  relay_pattern pattern = relay_op_pattern(relay_op_of(c));
+  return (v == RELAY_MOVED || v == RELAY_CHOSEN) && c->args->len == 1 && relay_known_type(c) &&
+         (pattern == RELAY_INJECTIVE || pattern == RELAY_OUT_ELEMWISE_FUSABLE);
 }
 
 static bool is_half(const void *e) {
