@@ -157,6 +157,20 @@ static tn_IRModule *run(const char *name, const tn_vec *list, tn_IRModule *m) {
   return s ? ir_pass_run((tn_Pass *)s, m, NULL) : NULL;
 }
 
+/* A schedule's module of which StorageFlatten has not lowered the blocks yet: the lists do. */
+static tn_IRModule *with_blocks_to_lower(tn_IRModule *m) {
+  tn_map *changed = m->functions;
+  for (int64_t i = 0; i < m->functions->len; ++i) {
+    const tn_map_entry *e = &m->functions->entries[i];
+    tn_PrimFunc *f = (tn_PrimFunc *)TN_AS(PrimFunc, e->value.v.obj);
+    if (!f || !TN_IS(BlockRealize, f->body) || !ir_attrs_flag(f->attrs, "from_legacy_te_schedule"))
+      continue;
+    TN_GETP(f, tir_with_attr(f, "from_legacy_te_schedule", NULL));
+    TN_GETP(changed, tn_map_with(changed, e->key, tn_any_obj(f)));
+  }
+  return changed == m->functions ? m : ir_module_with_functions(m, changed);
+}
+
 tn_IRModule *driver_lower(tn_IRModule *m, bool simple_mode) {
   const struct {
     const step *steps;
@@ -173,6 +187,7 @@ tn_IRModule *driver_lower(tn_IRModule *m, bool simple_mode) {
     TN_TRYP(push_added(&list, ctx, i));
   }
   TN_TRYP(push_all(&list, finish, TN_COUNT(finish), simple_mode));
+  TN_GETP(m, with_blocks_to_lower(m));
   return run("lower", &list, m);
 }
 

@@ -72,7 +72,14 @@ def schedule_to_module(sch, args=None, name="main", binds=None):
     Returns
     -------
     IRModule
+        Its function has the attribute ``from_legacy_te_schedule``: passes that lower blocks leave
+        it to StorageFlatten.
     """
+    mod = _module_of_schedule(sch, args, name, binds)
+    return IRModule({name: mod[name].with_attr("from_legacy_te_schedule", True)})
+
+
+def _module_of_schedule(sch, args, name, binds):
     from ..te.schedule import _ffi_api as te_schedule
 
     if args is None:
@@ -92,7 +99,7 @@ def _programs_of(inp, args, name, binds):
 
         return te.create_prim_func(list(inp))
     if getattr(inp, "stage_map", None) is not None:
-        return schedule_to_module(inp, args, name, binds)
+        return _module_of_schedule(inp, args, name, binds)
     mod = getattr(inp, "mod", None)
     if isinstance(mod, IRModule):
         return mod

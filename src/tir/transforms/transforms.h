@@ -52,5 +52,7 @@ void tir_data_end(void *state);
 
 /** What is realized is allocated and declared, as large as its region. */
 tn_PrimFunc *tir_allocate_realized(tn_PrimFunc *f);
+/** As FlattenBuffer; declarations of buffers stay, of flat ones. */
+tn_PrimFunc *tir_flatten_declared(tn_PrimFunc *f);
 
 #endif /* TN_TIR_TRANSFORMS_TRANSFORMS_H_ */

@@ -18,7 +18,9 @@
 #include "ir/module.h"
 #include "tir/transforms/calls/packed_impl.h"
 
-enum { DEVICE_ALIGN = 64 }; /* bytes: the least that workspaces on devices other than the CPU have */
+enum {
+  DEVICE_ALIGN = 64
+}; /* bytes: the least that workspaces on devices other than the CPU have */
 enum { CODE_INT = 0, CODE_FLOAT = 2, CODE_HANDLE = 3, CODE_DLTENSOR = 7, CODE_STR = 11 };
 
 typedef struct {
@@ -322,7 +324,8 @@ static tn_stmt *lower_for(tn_mut *m, tn_For *op) {
 static tn_stmt *lower_attr(tn_mut *m, tn_AttrStmt *op) {
   lowerer *x = m->ctx;
   tn_expr *type = x->device_type, *id = x->device_id;
-  bool is_type = tn_str_eq(op->attr_key, "device_type"), is_id = tn_str_eq(op->attr_key, "device_id");
+  bool is_type = tn_str_eq(op->attr_key, "device_type"),
+       is_id = tn_str_eq(op->attr_key, "device_id");
   if (is_type) x->device_type = op->value;
   if (is_id) x->device_id = op->value;
   tn_stmt *r = is_type || is_id ? tn_mut_visit(m, op->body) : tn_mut_children(m, op);

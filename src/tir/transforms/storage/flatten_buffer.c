@@ -163,8 +163,11 @@ static tn_obj *flatten_const(tn_mut *m, tn_AllocateConst *op) {
   return tn_node_copy(&tn_type_AllocateConst, &copy);
 }
 
-/* From here on a buffer is what its accesses say of it. */
-static tn_obj *drop_declaration(tn_mut *m, tn_DeclBuffer *op) { return tn_mut_visit(m, op->body); }
+/* From here on a buffer is what its accesses say of it, unless declarations are kept. */
+static tn_obj *flatten_declaration(tn_mut *m, tn_DeclBuffer *op) {
+  const bool *keep = m->ctx;
+  return *keep ? tn_mut_children(m, op) : tn_mut_visit(m, op->body);
+}
 
 static tn_obj *flatten_prefetch(tn_mut *m, tn_Prefetch *op) {
   tn_stmt *calls = tir_prefetch_calls(op);
@@ -223,16 +226,25 @@ static tn_obj *flatten_block(tn_mut *m, tn_Block *op) {
   return tn_mut_children(m, op);
 }
 
-tn_PrimFunc *tir_flatten_buffer(tn_PrimFunc *f, const tn_pass_ctx *c) {
-  static const tn_mut_case cases[] = {
-      TN_CASE(Buffer, flatten_buffer),       TN_CASE(BufferLoad, flatten_load),
-      TN_CASE(BufferStore, flatten_store),   TN_CASE(Allocate, flatten_allocate),
-      TN_CASE(AllocateConst, flatten_const), TN_CASE(Call, flatten_call),
-      TN_CASE(Cast, flatten_cast),           TN_CASE(Prefetch, flatten_prefetch),
-      TN_CASE(DeclBuffer, drop_declaration), TN_CASE(Block, flatten_block),
-      TN_CASE(BufferRegion, flatten_region)};
-  (void)c;
-  if (tir_is_legacy(f)) return f;
-  TN_MUT(m, cases, NULL);
+static tn_PrimFunc *flatten(tn_PrimFunc *f, bool keep) {
+  static const tn_mut_case cases[] = {TN_CASE(Buffer, flatten_buffer),
+                                      TN_CASE(BufferLoad, flatten_load),
+                                      TN_CASE(BufferStore, flatten_store),
+                                      TN_CASE(Allocate, flatten_allocate),
+                                      TN_CASE(AllocateConst, flatten_const),
+                                      TN_CASE(Call, flatten_call),
+                                      TN_CASE(Cast, flatten_cast),
+                                      TN_CASE(Prefetch, flatten_prefetch),
+                                      TN_CASE(DeclBuffer, flatten_declaration),
+                                      TN_CASE(Block, flatten_block),
+                                      TN_CASE(BufferRegion, flatten_region)};
+  TN_MUT(m, cases, &keep);
   return tir_with_body(f, tn_mut_visit(&m, f->body));
 }
+
+tn_PrimFunc *tir_flatten_buffer(tn_PrimFunc *f, const tn_pass_ctx *c) {
+  (void)c;
+  return tir_is_legacy(f) ? f : flatten(f, false);
+}
+
+tn_PrimFunc *tir_flatten_declared(tn_PrimFunc *f) { return flatten(f, true); }

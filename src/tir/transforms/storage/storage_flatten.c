@@ -8,7 +8,8 @@
    Arguments: bytes of a cache line (kept for programs that give it) and whether the attribute
    "buffer_bound" tells the extents of the buffers, for InstrumentBoundCheckers. Prefetches become
    calls of T.prefetch. Schedules that are blocks, as schedule_to_module makes them, are lowered
-   first, by the passes that tenon.lower runs. */
+   first, by the passes that tenon.lower runs. Programs without realized regions or the attribute
+   "from_legacy_te_schedule" stay as they are. */
 #include "arith/analyzer.h"
 #include "tir/transforms/loops/prefetch.h"
 #include "tir/transforms/transforms.h"
@@ -117,12 +118,21 @@ static tn_PrimFunc *without_blocks(tn_PrimFunc *f, const tn_pass_ctx *c) {
   return f;
 }
 
+static bool is_of_schedule(const tn_stmt *s, const void *arg) {
+  (void)arg;
+  return TN_IS(BufferRealize, s) || TN_IS(Prefetch, s);
+}
+
+/* Other programs than those of schedules are for FlattenBuffer. */
 tn_PrimFunc *tir_storage_flatten(tn_PrimFunc *f, const tn_pass_ctx *c) {
   flattener x = {0};
-  if (TN_AS(BlockRealize, f->body)) TN_GETP(f, without_blocks(f, c));
+  bool legacy = tir_is_legacy(f);
   if (c->nargs > 1 && c->args[1].type_index != TN_NONE)
     TN_TRYP(tn_any_to_bool(&c->args[1], &x.tell));
+  if (!legacy && !tir_has_stmt(f->body, is_of_schedule, NULL)) return f;
+  if (legacy) TN_GETP(f, tir_with_attr(f, "from_legacy_te_schedule", NULL));
+  if (TN_AS(BlockRealize, f->body)) TN_GETP(f, without_blocks(f, c));
   TN_GETP(f, allocate_realized(f, &x));
-  if (tir_is_legacy(f)) TN_GETP(f, tir_with_attr(f, "from_legacy_te_schedule", NULL));
-  return tir_flatten_buffer(f, c);
+  TN_GETP(f, tir_flatten_declared(f));
+  return legacy ? tir_with_attr(f, "from_legacy_te_schedule", (tn_obj *)tir_bool(true)) : f;
 }

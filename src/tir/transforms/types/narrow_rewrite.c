@@ -190,8 +190,8 @@ static tn_obj *use_buffer(tn_mut *m, tn_Buffer *b) {
   TN_GETP(copy.shape, visit_as(m, b->shape, x->force));
   TN_GETP(copy.strides, visit_as(m, b->strides, x->force));
   if (b->elem_offset) TN_GETP(copy.elem_offset, visit_as(m, b->elem_offset, x->force));
-  bool same = copy.shape == b->shape && copy.strides == b->strides &&
-              copy.elem_offset == b->elem_offset;
+  bool same =
+      copy.shape == b->shape && copy.strides == b->strides && copy.elem_offset == b->elem_offset;
   return same ? (tn_obj *)b : tn_node_copy(&tn_type_Buffer, &copy);
 }
 
@@ -236,8 +236,8 @@ static tn_IterVar *bound_to(const tn_IterVar *axis, tn_dtype t) {
   tn_IterVar copy = *axis;
   TN_GETP(copy.var, tir_var(tn_cstr(axis->var->name), t));
   if (axis->dom)
-    TN_GETP(copy.dom, tir_range(tir_cast(t, axis->dom->min, NULL),
-                                tir_cast(t, axis->dom->extent, NULL)));
+    TN_GETP(copy.dom,
+            tir_range(tir_cast(t, axis->dom->min, NULL), tir_cast(t, axis->dom->extent, NULL)));
   return tn_node_copy(&tn_type_IterVar, &copy);
 }
 
