@@ -64,7 +64,7 @@ def test_without_a_memory_plan_each_tensor_has_a_storage():
 
 
 def test_without_the_cache_kernels_are_compiled_again():
-    info = tenon.get_global_func("cache.kernel_store_info")
+    info = tenon.get_global_func("driver.kernel_cache_info")
     config = {"relay.backend.disable_compile_engine_cache": True}
     storages(network())
     before = info()
