@@ -228,3 +228,65 @@ def test_what_moves_values_moves_small_ones():
     for layer, stays in ((relay.squeeze, True), (relay.shape_of, True), (relay.exp, False)):
         mod = transform.ComputeInFloat32()(tenon.IRModule.from_expr(layer(h)))
         assert ("cast" not in ops_of(mod)) == stays
+
+
+def round_quanta(call, types):
+    """Rounding of what has steps of 1/4 or 1: a rule as programs write them."""
+    x = call.args[0]
+    own = types[x]
+    one = relay.const(1.0)
+    y = relay.qnn.requantize(
+        x, own.scale, own.zero_point, one, own.zero_point, out_dtype=own.dtype, rounding="UPWARD"
+    )
+    return [y, tenon.ir.affine_type.TensorAffineType(one, own.zero_point, own.dtype, own.axis)]
+
+
+def fake_quantized(layer):
+    q = relay.var("q", shape=(2, 8), dtype="int8")
+    x = relay.qnn.dequantize(q, relay.const(0.25), relay.const(3))
+    y = relay.qnn.quantize(layer(x), relay.const(1.0), relay.const(3), out_dtype="int8")
+    return transform.InferType()(tenon.IRModule.from_expr(y))
+
+
+def test_rules_of_programs_for_quanta():
+    from tenon.relay.testing.temp_op_attr import TempOpAttr
+
+    key = "FTVMFakeQuantizationToInteger"
+    mod = fake_quantized(relay.round)
+    integers = transform.FakeQuantizationToInteger()
+    assert "round" in ops_of(integers(mod))  # without a rule
+    data = np.arange(-8, 8, dtype="int8").reshape(2, 8)
+    with TempOpAttr("round", key, round_quanta):
+        got = integers(mod)
+        assert ops_of(got) == ["qnn.requantize"]
+        assert np.abs(run(got, data).astype(int) - run(mod, data)).max() <= 1
+    # a rule goes before the pass's own, and may leave a call as it is
+    with TempOpAttr("reshape", key, lambda call, types: None):
+        kept = integers(fake_quantized(lambda x: relay.reshape(x, (4, 4))))
+        assert "qnn.dequantize" in ops_of(kept)
+
+    def pair(call, types):
+        affine = types[call.args[0]]
+        assert [str(t.dtype) for t in affine.types] == ["int8", "int8"]
+        return [relay.concatenate(call.args[0], 0), affine.types[0]]
+
+    with TempOpAttr("concatenate", key, pair):
+        got = integers(fake_quantized(lambda x: relay.concatenate([x, x], 0)))
+        assert ops_of(got) == ["concatenate", "qnn.requantize"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "error"),
+    [
+        (lambda call, types: 3, "an affine type, or None, got a number"),
+        (lambda call, types: [call], "a list of an expression and an affine"),
+        (lambda call, types: [call, call], "a list of an expression and an affine"),
+        (lambda call, types: call, "got relay.Call|got Call"),
+    ],
+)
+def test_bad_rules_for_quanta(rule, error):
+    from tenon.relay.testing.temp_op_attr import TempOpAttr
+
+    with TempOpAttr("round", "FTVMFakeQuantizationToInteger", rule):
+        with pytest.raises(TypeError, match=error):
+            transform.FakeQuantizationToInteger()(fake_quantized(relay.round))

@@ -13,7 +13,8 @@
                                                                               scale and zero point
 
    Scales and zero points must be constants, for operators without a channel axis one number.
-   Operators without a rule compute with floats, as they did. */
+   Operators without a rule compute with floats, as they did. Programs add rules
+   (fake_quantization_hook.c). */
 #include <math.h>
 
 #include "base/error.h"
@@ -46,14 +47,13 @@ static bool is_8_bits(const fq_view *v) {
   return ir_is_integral(v->type->dtype) && v->type->dtype.bits == 8;
 }
 
-/* dequantize(x, scale, zero): what a rule gives. */
-static void *stands_for(void *x, void *scale, void *zero, int64_t axis) {
+void *fq_stands_for(void *x, void *scale, void *zero, int64_t axis) {
   void *a = relay_attrs("qnn.dequantize", 1, "axis", tn_any_int(axis));
   return a && x ? relay_call("qnn.dequantize", a, 3, x, scale, zero) : NULL;
 }
 
 static void *same_quanta(void *x, const fq_view *v) {
-  return stands_for(x, v->scale, v->zero, v->one ? -1 : v->axis);
+  return fq_stands_for(x, v->scale, v->zero, v->one ? -1 : v->axis);
 }
 
 static void *no_zero(void) { return relay_const_int(TN_I32, 0); }
@@ -82,7 +82,7 @@ static void *rule_transpose(const tn_RelayCall *c) {
     int64_t from = relay_listed(axes, i);
     if ((from < 0 ? from + rank : from) == v.axis) to = i;
   }
-  return stands_for(relay_call("transpose", c->attrs, 1, v.x), v.scale, v.zero, v.one ? -1 : to);
+  return fq_stands_for(relay_call("transpose", c->attrs, 1, v.x), v.scale, v.zero, v.one ? -1 : to);
 }
 
 static void *rule_relu(const tn_RelayCall *c) {
@@ -124,7 +124,7 @@ static void *product(const tn_RelayCall *c, const char *op, int64_t axis, int64_
   void *attrs = relay_attrs_with(c->attrs, "out_dtype", tn_any_dtype(TN_I32));
   if (!scale || !attrs) return NULL;
   void *sum = relay_call(op, attrs, 6, x.x, w.x, x.zero, w.zero, x.scale, w.scale);
-  return stands_for(sum, scale, no_zero(), out_axis);
+  return fq_stands_for(sum, scale, no_zero(), out_axis);
 }
 
 static int64_t place(const char *layout, char letter) {
@@ -213,7 +213,7 @@ static void *rule_factor(const tn_RelayCall *c) {
     if (!relay_as_scalar(relay_arg(c, 1 - i), &by) || !(by > 0) || !isfinite(by)) continue;
     if (!relay_same_type(relay_arg(c, i), c)) continue;
     void *scale = relay_const_float(TN_F32, divide ? v.s / by : v.s * by);
-    return scale ? stands_for(v.x, scale, v.zero, 0) : NULL;
+    return scale ? fq_stands_for(v.x, scale, v.zero, 0) : NULL;
   }
   return NULL;
 }
@@ -225,7 +225,7 @@ static void *mean_over(const fq_view *v, void *attrs, const tn_TensorType *out) 
   double n = (double)(all / kept);
   void *sum = attrs ? relay_call("sum", attrs, 1, relay_cast(v->x, TN_I32)) : NULL;
   void *scale = relay_const_float(TN_F32, v->s / n), *zero = relay_const_float(TN_I32, v->z * n);
-  return scale && zero ? stands_for(sum, scale, zero, 0) : NULL;
+  return scale && zero ? fq_stands_for(sum, scale, zero, 0) : NULL;
 }
 
 static void *rule_mean(const tn_RelayCall *c) {
@@ -304,8 +304,9 @@ static tn_obj *rewrite(void *ctx, tn_obj *pre, tn_obj *post) {
   void *made = NULL;
   if (!op) return post;
   relay_stands_for(post, pre);
-  if (strcmp(op, "qnn.quantize") == 0) made = fq_finish(c);
-  else made = rule_of(op)(c);
+  int asked = fq_ask_hook(c, &made);
+  if (asked < 0) return NULL;
+  if (!asked) made = strcmp(op, "qnn.quantize") == 0 ? fq_finish(c) : rule_of(op)(c);
   return relay_replaced("FakeQuantizationToInteger", made, post, pre);
 }
 

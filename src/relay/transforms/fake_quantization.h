@@ -1,4 +1,4 @@
-/* What the two files of FakeQuantizationToInteger share. */
+/* What the files of FakeQuantizationToInteger share. */
 #ifndef TN_RELAY_TRANSFORMS_FAKE_QUANTIZATION_H_
 #define TN_RELAY_TRANSFORMS_FAKE_QUANTIZATION_H_
 
@@ -16,6 +16,11 @@ typedef struct {
 
 /* Is the expression one? */
 bool fq_view_of(const void *e, fq_view *v);
+/* dequantize(x, scale, zero): what a rule gives. */
+void *fq_stands_for(void *x, void *scale, void *zero, int64_t axis);
+/* The rule of the program for the operator. @return 1, and *made as rules give it (NULL: it does not
+   apply); 0: there is none; -1: error */
+int fq_ask_hook(const tn_RelayCall *c, void **made);
 /* A quantize as arithmetic of integers; NULL without an error where it must stay. */
 void *fq_finish(const tn_RelayCall *quantize);
 

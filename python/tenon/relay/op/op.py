@@ -191,7 +191,19 @@ def register_mixed_precision_conversion(op_name, func=None, level=10):
 
 
 def register_fake_quantization_to_integer(op_name, func=None, level=10):
-    """Say how an operator works on quantised values. Usable as a decorator."""
+    """Say how FakeQuantizationToInteger computes an operator with integers. Usable as a decorator.
+
+    Parameters
+    ----------
+    op_name : str
+        The operator.
+    func : function, optional
+        ``(call, types) -> [expression, type] or None``: the call has quantized operands, `types`
+        says what they stand for (operand to `TensorAffineType`, of a tuple `TupleAffineType`), and
+        the answer is an expression of integers with what that stands for.
+    level : int
+        Of several registrations the highest holds.
+    """
     return register_op_attr(op_name, "FTVMFakeQuantizationToInteger", func, level)
 
 
