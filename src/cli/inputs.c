@@ -10,15 +10,15 @@
 #include "base/text.h"
 #include "cli/file.h"
 #include "cli/npz.h"
-#include "cli/picture.h"
+#include "cli/image.h"
 #include "cli/png.h"
 #include "object/containers.h"
 #include "object/dtype.h"
 
 typedef struct {
   cli_model *m;
-  cli_picture_options pictures;
-  int64_t *given; /* for each input: how many pictures of its batch, or WHOLE */
+  cli_image_options images;
+  int64_t *given; /* for each input: how many images of its batch, or WHOLE */
 } setter;
 
 static const int64_t WHOLE = INT64_MAX;
@@ -97,29 +97,29 @@ static int32_t only_input(const cli_model *m, const char *path) {
   return found;
 }
 
-/* The array that pictures of an input are written to. */
+/* The array that images of an input are written to. */
 static tn_tensor *input_of(const setter *s, int32_t at) {
   if (!s->given[at] || s->m->x) return tn_scope_own(cli_model_get_input(s->m, at));
   return (tn_tensor *)s->m->args[at].v.obj;
 }
 
-static int set_picture(const setter *s, int32_t at, const char *path, const tn_buf *file) {
+static int set_image(const setter *s, int32_t at, const char *path, const tn_buf *file) {
   const tn_graph_entry *e;
   tn_tensor *t;
   const char *name = cli_model_input(s->m, at, &e);
   TN_GET(t, input_of(s, at));
   const DLTensor *dl = tn_tensor_dl(t);
-  int64_t batch = cli_picture_batch(dl), k = s->given[at];
+  int64_t batch = cli_image_batch(dl), k = s->given[at];
   TN_CHECK(k != WHOLE, ValueError, NULL, "%s: the input %s is given twice", path, name);
-  TN_CHECK(!k || k < batch, ValueError, NULL, "%s: one picture too many: the input %s takes %lld",
+  TN_CHECK(!k || k < batch, ValueError, NULL, "%s: one image too many: the input %s takes %lld",
            path, name, (long long)batch);
-  TN_TRY(cli_picture_put(&s->pictures, path, file->data, file->len, name, dl, k));
+  TN_TRY(cli_image_put(&s->images, path, file->data, file->len, name, dl, k));
   s->given[at] = k + 1;
   return 0;
 }
 
 static int set_one(const setter *s, int32_t at, const char *path, const tn_buf *file) {
-  if (cli_is_png(file->data, file->len)) return set_picture(s, at, path, file);
+  if (cli_is_png(file->data, file->len)) return set_image(s, at, path, file);
   tn_tensor *t;
   TN_GET(t, tn_scope_own(cli_npy_parse(path, (const uint8_t *)file->data, file->len)));
   return set_array(s, at, path, t);
@@ -148,7 +148,7 @@ static int set_file(const setter *s, const char *text) {
   TN_TRY(cli_read_file(path, &file));
   bool one = cli_is_png(file.data, file.len) || cli_is_npy(file.data, file.len);
   TN_CHECK(one || at < 0, ValueError, NULL,
-           "%s: neither a picture (.png) nor an array (.npy), which one input takes", path);
+           "%s: neither an image (.png) nor an array (.npy), which one input takes", path);
   if (!one) return set_archive(s, path, &file);
   if (at < 0) at = only_input(s->m, path);
   return at < 0 ? -1 : set_one(s, at, path, &file);
@@ -164,7 +164,7 @@ static int check_complete(const setter *s, const char *path) {
     TN_TRY(cli_model_check_input(s->m, k));
     TN_CHECK(s->given[k], ValueError, NULL, "%s: no array for the input %s", path, name);
     TN_CHECK(s->given[k] == e->shape[0] || e->ndim < 4, ValueError, NULL,
-             "%s: the input %s takes %lld pictures, got %lld: repeat --inputs", path, name,
+             "%s: the input %s takes %lld images, got %lld: repeat --inputs", path, name,
              (long long)e->shape[0], (long long)s->given[k]);
   }
   return 0;
@@ -175,7 +175,7 @@ int cli_set_inputs(const cli_args *a, cli_model *m) {
   TN_AUTOFREE int64_t *given = tn_alloc_zero((size_t)cli_model_ninput(m) + 1, sizeof *given);
   if (!given) return -1;
   s.given = given;
-  TN_TRY(cli_picture_options_read(a, &s.pictures));
+  TN_TRY(cli_image_options_read(a, &s.images));
   for (int i = 0; cli_nth(a, "inputs", i); ++i) TN_TRY(set_file(&s, cli_nth(a, "inputs", i)));
   return check_complete(&s, cli_nth(a, "inputs", 0));
 }

@@ -1,4 +1,4 @@
-/* The inputs of a model from files: archives of arrays, single arrays, pictures. */
+/* The inputs of a model from files: archives of arrays, single arrays, images. */
 #ifndef TN_CLI_INPUTS_H_
 #define TN_CLI_INPUTS_H_
 

@@ -30,15 +30,15 @@ const cli_command cli_commands[] = {
      "  tenon compile model.onnx -o model.tar --format mlf    C source for microcontrollers\n"},
     {"inspect", "MODEL", "tell what a compiled model, or an ONNX model, takes, gives and needs",
      cli_inspect_options, 1, 1, cli_inspect, NULL},
-    {"run", "LIBRARY", "run a compiled model on arrays or pictures from files", cli_run_options, 1,
-     1, cli_run,
+    {"run", "LIBRARY", "run a compiled model on arrays or images from files", cli_run_options, 1, 1,
+     cli_run,
      "LIBRARY may be an archive in Model Library Format (.tar): its code is compiled with $CC, "
      "else\n"
      "cc, and run, so run only what you trust.\n"
      "  tenon run model.so --inputs x.npz --outputs y.npz\n"
      "  tenon run model.so --inputs image:cat.png --resize --mean 0.485,0.456,0.406 \\\n"
      "    --std 0.229,0.224,0.225 --top 5\n"
-     "A picture fills an input [H, W], [C, H, W] or [H, W, C] (C is 1: grey, 3: red green blue,\n"
+     "An image fills an input [H, W], [C, H, W] or [H, W, C] (C is 1: grey, 3: red green blue,\n"
      "4: with opacity), or the next place of a batch of such: (sample * scale - mean) / std.\n"},
     {"bench", "LIBRARY", "measure how long runs of a compiled model take", cli_bench_options, 1, 1,
      cli_bench, "  tenon bench model.so --repeat 100 --json\n"},

@@ -1,4 +1,4 @@
-/* libpng's interface for whole pictures: it checks all lengths, and bounds what compressed chunks
+/* libpng's interface for whole images: it checks all lengths, and bounds what compressed chunks
    may become. The extents are compared with a limit before there is memory for the samples. */
 #include "cli/png.h"
 
@@ -19,9 +19,9 @@ static int format_of(int channels) {
 }
 
 /* After the header is read. */
-static int decode(const char *path, png_image *image, cli_picture *out) {
+static int decode(const char *path, png_image *image, cli_image *out) {
   TN_CHECK((int64_t)image->width * image->height <= CLI_MAX_PIXELS, ValueError, NULL,
-           "%s: a picture of %u x %u, more than %d pixels", path, (unsigned)image->width,
+           "%s: an image of %u x %u, more than %d pixels", path, (unsigned)image->width,
            (unsigned)image->height, CLI_MAX_PIXELS);
   image->flags |= PNG_IMAGE_FLAG_16BIT_sRGB; /* 16 bits are finer steps of the same, not light */
   image->format = (png_uint_32)format_of(out->channels);
@@ -30,15 +30,15 @@ static int decode(const char *path, png_image *image, cli_picture *out) {
   tn_buf_pad(&out->samples, '\0', PNG_IMAGE_SIZE(*image)); /* zero: the black behind */
   TN_TRY(tn_buf_ok(&out->samples));
   TN_CHECK(png_image_finish_read(image, NULL, out->samples.data, 0, NULL), ValueError, NULL,
-           "%s: a damaged picture: %s", path, image->message);
+           "%s: a damaged image: %s", path, image->message);
   return 0;
 }
 
-int cli_png_read(const char *path, const void *data, size_t n, int channels, cli_picture *out) {
+int cli_png_read(const char *path, const void *data, size_t n, int channels, cli_image *out) {
   png_image image = {.version = PNG_IMAGE_VERSION};
-  *out = (cli_picture){.channels = channels};
+  *out = (cli_image){.channels = channels};
   TN_CHECK(png_image_begin_read_from_memory(&image, data, n), ValueError, NULL,
-           "%s: no picture in PNG format: %s", path, image.message);
+           "%s: not an image in PNG format: %s", path, image.message);
   int err = decode(path, &image, out);
   png_image_free(&image);
   return err;
@@ -46,14 +46,13 @@ int cli_png_read(const char *path, const void *data, size_t n, int channels, cli
 
 #else
 
-int cli_png_read(const char *path, const void *data, size_t n, int channels, cli_picture *out) {
+int cli_png_read(const char *path, const void *data, size_t n, int channels, cli_image *out) {
   (void)data, (void)n;
-  *out = (cli_picture){.channels = channels};
-  return TN_RAISE(
-      ValueError, NULL,
-      "%s is a picture, and this command was built without libpng (libpng-dev): save it "
-      "as an array with numpy.savez",
-      path);
+  *out = (cli_image){.channels = channels};
+  return TN_RAISE(ValueError, NULL,
+                  "%s is an image, and this command was built without libpng (libpng-dev): save it "
+                  "as an array with numpy.savez",
+                  path);
 }
 
 #endif

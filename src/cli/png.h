@@ -1,4 +1,4 @@
-/* Pictures in PNG files, read by libpng. */
+/* Images in PNG files, read by libpng. */
 #ifndef TN_CLI_PNG_H_
 #define TN_CLI_PNG_H_
 
@@ -12,7 +12,7 @@ typedef struct {
   int64_t width, height;
   int channels;   /* 1 grey, 3 red green blue, 4 with opacity */
   tn_buf samples; /* height x width x channels bytes, 0 to 255 */
-} cli_picture;
+} cli_image;
 
 /** Do the bytes begin as a PNG file does? */
 bool cli_is_png(const void *data, size_t n);
@@ -22,6 +22,6 @@ bool cli_is_png(const void *data, size_t n);
  *  @param out its samples end with tn_buf_fini, also after an error
  *  @return 0, or -1: ValueError when it is damaged, has more than CLI_MAX_PIXELS, or the command
  *  was built without libpng */
-int cli_png_read(const char *path, const void *data, size_t n, int channels, cli_picture *out);
+int cli_png_read(const char *path, const void *data, size_t n, int channels, cli_image *out);
 
 #endif /* TN_CLI_PNG_H_ */

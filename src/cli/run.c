@@ -1,4 +1,4 @@
-/* tenon run: a compiled model on arrays or pictures from files. */
+/* tenon run: a compiled model on arrays or images from files. */
 
 #include "base/error.h"
 #include "base/scope.h"
@@ -10,19 +10,18 @@
 
 const cli_option cli_run_options[] = {
     {"inputs", 'i', "FILE",
-     "arrays (.npz); NAME:FILE: one array (.npy) or picture (.png); repeatable", NULL},
+     "arrays (.npz); NAME:FILE: one array (.npy) or image (.png); repeatable", NULL},
     {"outputs", 'o', "FILE", "archive to write: output_0, output_1, ...", NULL},
     {"repeat", 'n', "N", "run so many times (default 1) and tell the median time", NULL},
     {"top", 'k', "N", "print the N largest values of each row of the first output", NULL},
     {"profile", 'p', NULL, "print how long each kernel takes, the slowest first", NULL},
-    {"scale", 0, "S", "factor for samples of pictures (1/255 for floating point, else 1)", NULL},
+    {"scale", 0, "S", "factor for samples of images (1/255 for floating point, else 1)", NULL},
     {"mean", 0, "M", "taken off scaled samples: a number, or one a channel: 0.5,0.4,0.4", NULL},
     {"std", 0, "D", "what they are divided by then: a number, or one a channel", NULL},
-    {"resize", 0, NULL, "pictures of other extents are made to fit", NULL},
+    {"resize", 0, NULL, "images of other extents are made to fit", NULL},
     {"model", 'm', "NAME",
      "which model of an archive in Model Library Format (default: the only one)", NULL},
-    {"input", 0, "NAME:SHAPE", "extents of an input that the model leaves open, for pictures",
-     NULL},
+    {"input", 0, "NAME:SHAPE", "extents of an input that the model leaves open, for images", NULL},
     {"json", 0, NULL, "what is printed as JSON", NULL},
     {0},
 };

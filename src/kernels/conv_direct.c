@@ -67,7 +67,7 @@ static int cut_spatial(conv_nest *d, const kernel_conv_parts *parts, pieces *p) 
   return 0;
 }
 
-/* The sums of groups of bytes: [channels / block], kernel axes, [block / 4], and the group behind
+/* The sums of groups of int8: [channels / block], kernel axes, [block / 4], and the group behind
    the lanes. */
 static int add_groups(conv_nest *d, tn_LoopRV **list, int *n, tn_LoopRV *outer, tn_LoopRV *block,
                       bool unrolled) {

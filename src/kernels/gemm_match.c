@@ -4,7 +4,7 @@
      D[b, i, j] = D[b, i, j] + A[b, i, k] * W[j // 32, k, j % 32]
                                                     rows i, columns j, W in panels of 32
 
-   Bytes lie in groups of the four that share a lane: W[j // 32, k // 4, j % 32, k % 4]. */
+   Elements of int8 lie in groups of the four that share a lane: W[j // 32, k // 4, j % 32, k % 4]. */
 #include "arith/region.h"
 #include "base/error.h"
 #include "base/scope.h"

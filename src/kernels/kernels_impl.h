@@ -93,7 +93,7 @@ bool kernel_uses(const void *e, const kernel_axis *a);
 #define KERNEL_DOT "pragma_dot"
 /* The element that is read, maybe in a wider type; NULL for other expressions. */
 const tn_BufferLoad *kernel_loaded(const tn_expr *e);
-/* Elements of a group that share a lane: of bytes (4), int16 or bfloat16 (2) whose buffer ends in
+/* Elements of a group that share a lane: of int8 (4), int16 or bfloat16 (2) whose buffer ends in
    an axis of so many, which the lane has no part in and the axis summed over has; else 1. */
 int64_t kernel_dot_group(const tn_BufferLoad *weight, const kernel_axis *lane,
                          const kernel_axis *sum);

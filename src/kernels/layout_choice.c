@@ -88,26 +88,26 @@ static int64_t tile_block(const target_machine *m, int64_t channels) {
   return 0;
 }
 
-static int64_t byte_block(const target_machine *m, int64_t channels) {
+static int64_t int8_block(const target_machine *m, int64_t channels) {
   int64_t b = tile_block(m, channels);
   return b ? b : block_of(lanes_of(m, TN_I32), channels);
 }
 
-bool kernels_widens_bytes(const target_machine *m) {
+bool kernels_widens_int8(const target_machine *m) {
   return m->dots && m->int8 == MACHINE_INT8_PAIRS;
 }
 
-/* Bytes: blocks as long as those of the sums, or rows of matrix registers. Channels are read in
+/* int8: blocks as long as those of the sums, or rows of matrix registers. Channels are read in
    groups that share a lane. */
-static bool blocks_of_bytes(const target_machine *m, const kernel_conv2d *p,
-                            kernel_conv2d_blocks *out) {
+static bool blocks_of_int8(const target_machine *m, const kernel_conv2d *p,
+                           kernel_conv2d_blocks *out) {
   bool depthwise = p->groups == p->in && p->in > 1;
   int64_t groups = depthwise ? 1 : p->groups;
-  *out = (kernel_conv2d_blocks){.in = byte_block(m, p->in / groups),
-                                .out = byte_block(m, p->out / groups),
-                                .group = depthwise                 ? 1
-                                         : kernels_widens_bytes(m) ? 2
-                                                                   : BYTES_IN_A_LANE};
+  *out = (kernel_conv2d_blocks){.in = int8_block(m, p->in / groups),
+                                .out = int8_block(m, p->out / groups),
+                                .group = depthwise                ? 1
+                                         : kernels_widens_int8(m) ? 2
+                                                                  : BYTES_IN_A_LANE};
   if (p->groups == 1 && out->in == 0 && p->in % BYTES_IN_A_LANE == 0) out->in = BYTES_IN_A_LANE;
   out->kernel_out = out->out;
   return m->dots && out->out && out->in && out->in % out->group == 0;
@@ -120,21 +120,21 @@ int64_t kernels_tile_pixels(int64_t width) {
   return 1;
 }
 
-static int64_t block_of_halves(int64_t channels) {
+static int64_t block_of_bf16(int64_t channels) {
   return channels % TILE_ROW == 0 ? TILE_ROW : channels % HALF_ROW == 0 ? HALF_ROW : 0;
 }
 
 /* bfloat16: for matrix registers, or channel by channel in the same blocks. */
-static bool blocks_of_halves(const target_machine *m, const kernel_conv2d *p,
-                             kernel_conv2d_blocks *out) {
-  enum { PAIR = 2, MIN_PIXELS = 1024 /* of a picture, that more channels pay */ };
+static bool blocks_of_bf16(const target_machine *m, const kernel_conv2d *p,
+                           kernel_conv2d_blocks *out) {
+  enum { PAIR = 2, MIN_PIXELS = 1024 /* of an image, that more channels pay */ };
   bool depthwise = p->groups == p->in && p->in > 1;
   *out = (kernel_conv2d_blocks){
-      .in = block_of_halves(p->in), .out = block_of_halves(p->out), .group = depthwise ? 1 : PAIR};
+      .in = block_of_bf16(p->in), .out = block_of_bf16(p->out), .group = depthwise ? 1 : PAIR};
   out->kernel_out = out->out;
-  out->pictures = p->in <= FEW_CHANNELS && p->groups == 1 && p->dilation[1] == 1 &&
-                  p->kernel[1] * FEW_CHANNELS <= TILE_ROW && p->size[0] * p->size[1] >= MIN_PIXELS;
-  if (out->pictures) out->in = FEW_CHANNELS;
+  out->image = p->in <= FEW_CHANNELS && p->groups == 1 && p->dilation[1] == 1 &&
+               p->kernel[1] * FEW_CHANNELS <= TILE_ROW && p->size[0] * p->size[1] >= MIN_PIXELS;
+  if (out->image) out->in = FEW_CHANNELS;
   return m->bf16 == MACHINE_BF16_TILES && (p->groups == 1 || depthwise) && out->in && out->out;
 }
 
@@ -156,8 +156,8 @@ int kernels_may_relax(const target_machine *m, bool narrow) {
 bool kernels_conv2d_blocks(const target_machine *m, const kernel_conv2d *p,
                            kernel_conv2d_blocks *out) {
   int64_t lanes = lanes_of(m, p->dtype);
-  if (ir_is_integral(p->dtype) && p->dtype.bits == 8) return blocks_of_bytes(m, p, out);
-  if (p->dtype.code == kDLBfloat && p->dtype.bits == 16) return blocks_of_halves(m, p, out);
+  if (ir_is_integral(p->dtype) && p->dtype.bits == 8) return blocks_of_int8(m, p, out);
+  if (p->dtype.code == kDLBfloat && p->dtype.bits == 16) return blocks_of_bf16(m, p, out);
   out->group = 1;
   if (p->dtype.code != kDLFloat || p->dtype.bits != 32 || lanes < 4) return false;
   /* blocks must not reach into another group, unless every channel is one */

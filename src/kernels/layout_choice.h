@@ -17,7 +17,7 @@ TN_API bool kernels_machine_is_scalar(void);
 /** A convolution of images; extents that are not constant are -1. `groups` divides the channels of
  * data and result; in a depthwise one it is their number. */
 typedef struct {
-  tn_dtype dtype; /**< of data, weight and result; of bytes: of data and weight */
+  tn_dtype dtype; /**< of data, weight and result; of int8: of data and weight */
   int64_t batch, in, out, groups;
   int64_t size[2], kernel[2], stride[2], dilation[2]; /**< height, width */
 } kernel_conv2d;
@@ -31,16 +31,16 @@ TN_API int kernels_is_relaxed(void);
 TN_API int kernels_may_relax(const target_machine *m, bool narrow);
 
 /** Blocks: data is NCHW[in]c (`in` 0: it stays without blocks), the result NCHW[out]c, the weight
- * OIHW[in]i[kernel_out]o; of bytes, whose results are int32, and bfloat16, whose results are
+ * OIHW[in]i[kernel_out]o; of int8, whose results are int32, and bfloat16, whose results are
  * float32, OIHW[kernel_out]o[group]i. */
 typedef struct {
   int64_t in, out, kernel_out, group;
-  bool pictures; /**< of few channels, which get zeros up to `in`, as bfloat16, and the border of
+  bool image; /**< of few channels, which get zeros up to `in`, as bfloat16, and the border of
                       the image; the weight is OHWI[kernel_out]o[group]i */
 } kernel_conv2d_blocks;
-/** Are convolutions of bytes best given both operands as int16, two of which share a lane? Without
- * an instruction for bytes that saves splitting them for each product. */
-TN_API bool kernels_widens_bytes(const target_machine *m);
+/** Are convolutions of int8 best given both operands as int16, two of which share a lane? Without
+ * an instruction for int8 that saves splitting them for each product. */
+TN_API bool kernels_widens_int8(const target_machine *m);
 /** The number of channels, at least `channels`, that a convolution best computes: one that has
  * blocks, of whole vectors where that is a gain; `channels` itself when kernels for the machine
  * have none. @param t of data and weight */

@@ -1,6 +1,6 @@
-/* Products of bfloat16 and of bytes in matrix registers (tir.TileProducts): dense layers and
+/* Products of bfloat16 and of int8 in matrix registers (tir.TileProducts): dense layers and
    convolutions whose weights lie in groups of what shares a lane, pairs W[..., k // 2, column,
-   k % 2] or fours of bytes.
+   k % 2] or fours of int8.
 
      for panel of 32 columns, rows: acc = 0
        for k // 32 or 64 (and the window of a convolution):

@@ -6,7 +6,7 @@
    the weights of one place. The rule was checked against measured times of kernels (64 to 512
    channels, 56 x 56 to 7 x 7 pixels), within networks; rates are per cycle of a core.
 
-   Bytes whose products are those of pairs of 16 bits take as long: two instructions, of which two
+   int8 whose products are those of pairs of 16 bits takes as long: two instructions, of which two
    start in a cycle, for a pair in each lane. */
 #include "base/error.h"
 #include "ir/imm.h"
@@ -48,7 +48,7 @@ static int tuned(const kernel_conv2d *p, const int64_t out[2], int best, int mos
 int kernels_conv2d_tile(const target_machine *m, const kernel_conv2d *p, const int64_t out[2],
                         int most) {
   int64_t lanes = m->vector_bytes / 4;
-  bool pairs = ir_is_integral(p->dtype) && p->dtype.bits == 8 && kernels_widens_bytes(m);
+  bool pairs = ir_is_integral(p->dtype) && p->dtype.bits == 8 && kernels_widens_int8(m);
   bool fits = p->groups == 1 && (pairs || tn_dtype_eq(p->dtype, TN_F32)) && lanes >= 4 &&
               p->batch > 0 && p->in % lanes == 0 && p->out % lanes == 0 && out[0] > 0 && out[1] > 0;
   for (int i = 0; i < 2; ++i)

@@ -77,7 +77,7 @@ def branches(size, channels):
     return relay.nn.relu(relay.subtract(pooled, relay.const(0.5))), (1, 20, size, size)
 
 
-def picture(size, channels, kernel, stride):
+def image(size, channels, kernel, stride):
     """A first convolution, of few channels."""
     x = relay.var("x", shape=(2, channels, size, size))
     return conv(x, 18, channels, 48, kernel, stride), (2, channels, size, size)
@@ -101,11 +101,11 @@ MODELS = {
     "branches of 64": branches(28, 64),
     "branches of 16": branches(12, 16),
     "branches of 20": branches(20, 20),
-    "picture, 7 x 7": picture(35, 3, 7, 2),
-    "picture, 5 x 5": picture(33, 1, 5, 1),
-    "picture, 9 x 9": picture(40, 2, 9, 3),
-    "picture, 1 x 1": picture(32, 4, 1, 1),
-    "lines of 37": picture(37, 3, 3, 1),
+    "image, 7 x 7": image(35, 3, 7, 2),
+    "image, 5 x 5": image(33, 1, 5, 1),
+    "image, 9 x 9": image(40, 2, 9, 3),
+    "image, 1 x 1": image(32, 4, 1, 1),
+    "lines of 37": image(37, 3, 3, 1),
 }
 
 

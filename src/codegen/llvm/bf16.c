@@ -42,7 +42,7 @@ static const tn_expr *float_of(const tn_expr *bits) {
   return x && x->dtype.code == kDLFloat && x->dtype.bits == 32 ? x : NULL;
 }
 
-LLVMValueRef cg_halves(cg_fn *f, const tn_Cast *e) {
+LLVMValueRef cg_cast_bf16(cg_fn *f, const tn_Cast *e) {
   char name[48];
   LLVMValueRef x;
   tn_dtype from = e->value->dtype, to = e->dtype;

@@ -134,7 +134,7 @@ bool cg_is_rounding(const cg_fn *f, const tn_Cast *e);
 LLVMValueRef cg_rounded(cg_fn *f, const tn_Cast *e);
 /** A conversion that rounds floats to bfloat16 by operations on their bits, as one instruction;
  * NULL without an error where there is none, or it is another conversion. */
-LLVMValueRef cg_halves(cg_fn *f, const tn_Cast *e);
+LLVMValueRef cg_cast_bf16(cg_fn *f, const tn_Cast *e);
 /** Is code made for x86-64? */
 bool cg_is_x86(const cg_fn *f);
 /** T.tile_config, T.tile_release, T.tile_product: matrix registers; *done is false for others. */
@@ -230,9 +230,9 @@ LLVMValueRef cg_polynomial(cg_fn *f, tir_op_id op, tn_dtype t, LLVMValueRef x, b
 /** Adds the functions that convert float16 where the processor does not. */
 void cg_add_half_functions(cg_module *m);
 /** Has the processor instructions that convert vectors of float16? */
-bool cg_converts_halves(const cg_module *m);
+bool cg_converts_float16(const cg_module *m);
 /** A vector of float16 as float32 (`widen`), or the other way, without such instructions. */
-LLVMValueRef cg_convert_halves(cg_fn *f, LLVMValueRef v, int lanes, bool widen);
+LLVMValueRef cg_convert_float16(cg_fn *f, LLVMValueRef v, int lanes, bool widen);
 
 /* ---- import.c ---- */
 

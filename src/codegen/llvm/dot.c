@@ -76,8 +76,8 @@ static LLVMValueRef floats(cg_fn *f, LLVMValueRef x, int lanes, int odd) {
   return LLVMBuildBitCast(f->b, v, LLVMVectorType(f->m->f32, (unsigned)lanes), "");
 }
 
-static LLVMValueRef dot_of_halves(cg_fn *f, LLVMValueRef sum, LLVMValueRef a, LLVMValueRef b,
-                                  int lanes) {
+static LLVMValueRef dot_bf16(cg_fn *f, LLVMValueRef sum, LLVMValueRef a, LLVMValueRef b,
+                             int lanes) {
   char name[48];
   LLVMTypeRef t = LLVMVectorType(LLVMBFloatTypeInContext(f->m->ctx), 2 * (unsigned)lanes);
   if (cg_has_feature(f->m, "avx512bf16") && (lanes == 4 || lanes == 8 || lanes == 16)) {
@@ -147,7 +147,7 @@ LLVMValueRef cg_dot(cg_fn *f, const tn_Call *call) {
   TN_GETP(a.v, cg_expr(f, cg_arg(call, 1)));
   TN_GETP(b.v, cg_expr(f, cg_arg(call, 2)));
   a.is_signed = ir_is_int(t), b.is_signed = ir_is_int(u);
-  if (floats_of_bits) return dot_of_halves(f, sum, a.v, b.v, lanes);
+  if (floats_of_bits) return dot_bf16(f, sum, a.v, b.v, lanes);
   bool words = group == 2 && t.bits == 16 && u.bits == 16 && a.is_signed && b.is_signed;
   if (words && cg_is_x86(f) && has_pairs(f, lanes)) return add_pairs(f, sum, a.v, b.v, lanes);
   if (group != 4 || t.bits != 8 || u.bits != 8 || !cg_is_x86(f))

@@ -164,7 +164,7 @@ static LLVMValueRef not_expr(cg_fn *f, const tn_Not *e) {
 static LLVMValueRef cast(cg_fn *f, const tn_Cast *e) {
   LLVMValueRef v;
   if (cg_is_rounding(f, e)) return cg_rounded(f, e);
-  v = cg_halves(f, e);
+  v = cg_cast_bf16(f, e);
   if (v || tn_error_pending()) return v;
   TN_GETP(v, cg_expr(f, e->value));
   return cg_cast(f, v, e->value->dtype, e->dtype);

@@ -67,7 +67,7 @@ static LLVMValueRef narrow(const maker *k, LLVMValueRef x) {
   return as(k, LLVMBuildTrunc(b, r, k->i16, ""), k->f16);
 }
 
-LLVMValueRef cg_convert_halves(cg_fn *f, LLVMValueRef v, int lanes, bool widen) {
+LLVMValueRef cg_convert_float16(cg_fn *f, LLVMValueRef v, int lanes, bool widen) {
   unsigned n = (unsigned)lanes;
   const maker k = {f->m,
                    f->b,
@@ -78,7 +78,7 @@ LLVMValueRef cg_convert_halves(cg_fn *f, LLVMValueRef v, int lanes, bool widen) 
   return widen ? extend(&k, v) : narrow(&k, v);
 }
 
-bool cg_converts_halves(const cg_module *m) {
+bool cg_converts_float16(const cg_module *m) {
   return cg_has_feature(m, "f16c") || cg_has_feature(m, "avx2") || cg_has_feature(m, "avx512bw") ||
          strncmp(LLVMGetTarget(m->mod), "x86_64", 6) != 0;
 }

@@ -93,13 +93,13 @@ static LLVMValueRef from_integer(cg_fn *f, LLVMValueRef v, tn_dtype from, tn_dty
 
 /* Between vectors of float16 and float32, where no instruction does. */
 static bool is_by_steps(const cg_fn *f, tn_dtype from, tn_dtype to) {
-  return from.lanes > 1 && from.bits + to.bits == 48 && !cg_converts_halves(f->m);
+  return from.lanes > 1 && from.bits + to.bits == 48 && !cg_converts_float16(f->m);
 }
 
 static LLVMValueRef from_float(cg_fn *f, LLVMValueRef v, tn_dtype from, tn_dtype to,
                                LLVMTypeRef type) {
   if (ir_is_integral(to)) return cg_to_integer(f, v, from, to);
-  if (is_by_steps(f, from, to)) return cg_convert_halves(f, v, from.lanes, from.bits == 16);
+  if (is_by_steps(f, from, to)) return cg_convert_float16(f, v, from.lanes, from.bits == 16);
   return to.bits == from.bits  ? v
          : to.bits < from.bits ? LLVMBuildFPTrunc(f->b, v, type, "")
                                : LLVMBuildFPExt(f->b, v, type, "");

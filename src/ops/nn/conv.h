@@ -14,7 +14,7 @@ TN_API void *ops_alter_conv(const relay_replace *r);
  * know, -1 error */
 int ops_conv2d_problem(const relay_replace *r, kernel_conv2d *p);
 /** Results along an axis of the tiles by which the kernels of the machine compute it best, which
- * give exact sums of bytes; 0: directly, -1 with an error. @param b its blocks */
+ * give exact sums of int8; 0: directly, -1 with an error. @param b its blocks */
 int ops_conv2d_tile(const relay_replace *r, const target_machine *m, const kernel_conv2d *p,
                     const kernel_conv2d_blocks *b);
 /** The same by tiles, its channels in blocks of this length. */
@@ -23,19 +23,19 @@ void *ops_conv2d_by_tiles(const relay_replace *r, int tile, int64_t block);
 TN_API void *ops_relax_conv2d(const relay_replace *r);
 /** One of bfloat16 with sums of float32 in the layout for matrix registers; NULL without an error
  * where it is none, or the machine has none. */
-void *ops_conv2d_of_halves(const relay_replace *r, const target_machine *m, const kernel_conv2d *p);
+void *ops_conv2d_bf16(const relay_replace *r, const target_machine *m, const kernel_conv2d *p);
 /** Does it have the layouts NCHW and OIHW? */
 bool ops_is_oihw(const relay_replace *r);
-/** Are data and weight bytes, and the sums int32? */
-bool ops_is_conv2d_of_bytes(const relay_replace *r);
-/** The largest size of a sum of products of bytes, data of any value with the constant weights
+/** Are data and weight int8, and the sums int32? */
+bool ops_is_conv2d_int8(const relay_replace *r);
+/** The largest size of a sum of products of int8, data of any value with the constant weights
  * OIHW. @return 1, 0 where these are not known, -1 error */
 int ops_largest_sum(const relay_replace *r, double *out);
 /** Those of few channels, whose sums floats hold, as convolutions of floats where these are faster;
  * else the call as it is. */
-void *ops_floats_of_bytes(const relay_replace *r);
-/** The same in the layout in which the current target sums up products of bytes. */
-void *ops_alter_conv2d_of_bytes(const relay_replace *r);
+void *ops_conv2d_int8_in_floats(const relay_replace *r);
+/** The same in the layout in which the current target sums up products of int8. */
+void *ops_alter_conv2d_int8(const relay_replace *r);
 /** A convolution whose number of channels does not fill vectors, with more of them, which are cut
  * off. */
 TN_API void *ops_whole_conv(const relay_replace *r);

@@ -39,12 +39,12 @@ static bool has_full_tiles(const relay_replace *r, const kernel_conv2d *p) {
 /* @return 1, 0 where it is none that the machine has blocks for, -1 error */
 static int blocks_of(const relay_replace *r, const target_machine *m, const kernel_conv2d *p,
                      kernel_conv2d_blocks *b) {
-  kernel_conv2d halves = *p;
-  halves.dtype = half;
+  kernel_conv2d bf16 = *p;
+  bf16.dtype = half;
   if (!ops_is_oihw(r) || !is_float(r->out_type) || !has_full_tiles(r, p) ||
       relay_known_depth(relay_arg(r->call, 1)) < 0)
     return 0;
-  return kernels_conv2d_blocks(m, &halves, b);
+  return kernels_conv2d_blocks(m, &bf16, b);
 }
 
 /* ---- RelaxPrecision ---- */
@@ -58,9 +58,9 @@ static void *grown(void *e, int64_t channels, const int64_t before[2], const int
   return relay_call("nn.pad", attrs, 2, e, relay_const_float(TN_F32, 0));
 }
 
-/* Data, weight and attributes of a picture with as many channels as a block has. */
-static void *picture(const relay_replace *r, const kernel_conv2d *p, const kernel_conv2d_blocks *b,
-                     void **x, void **w) {
+/* Data, weight and attributes of an image with as many channels as a block has. */
+static void *padded_image(const relay_replace *r, const kernel_conv2d *p,
+                          const kernel_conv2d_blocks *b, void **x, void **w) {
   int64_t before[2], after[2], none[2] = {0, 0}, more = b->in - p->in, zeros[4] = {0, 0, 0, 0};
   TN_TRYP(ops_get_pads(relay_attr_obj(r->call->attrs, "padding"), 2, before, after, "conv2d"));
   *x = grown(*x, more, before, after);
@@ -80,7 +80,7 @@ void *ops_relax_conv2d(const relay_replace *r) {
   if (known > 0) known = kernels_may_relax(&m, r->narrow);
   if (known <= 0) return known < 0 ? NULL : relay_leave(r);
   void *attrs = r->call->attrs, *x = relay_arg(r->call, 0), *w = relay_arg(r->call, 1);
-  if (b.pictures) TN_GETP(attrs, picture(r, &p, &b, &x, &w));
+  if (b.image) TN_GETP(attrs, padded_image(r, &p, &b, &x, &w));
   attrs = relay_attrs_with(attrs, "out_dtype", tn_any_dtype(TN_F32));
   x = relay_cast(x, half), w = relay_cast(w, half);
   return attrs && x && w ? relay_call("nn.conv2d", attrs, 2, x, w) : NULL;
@@ -91,20 +91,19 @@ void *ops_relax_conv2d(const relay_replace *r) {
 static tn_str *weight_layout(const kernel_conv2d *p, const kernel_conv2d_blocks *b) {
   long long out = b->kernel_out, group = b->group;
   if (p->groups > 1) return tn_str_fmt("OIHW1i%lldo", out);
-  return tn_str_fmt(b->pictures ? "OHWI%lldo%lldi" : "OIHW%lldo%lldi", out, group);
+  return tn_str_fmt(b->image ? "OHWI%lldo%lldi" : "OIHW%lldo%lldi", out, group);
 }
 
 static void *with_text(void *attrs, const char *name, const tn_str *value) {
   return attrs && value ? relay_attrs_with(attrs, name, tn_any_obj(value)) : NULL;
 }
 
-void *ops_conv2d_of_halves(const relay_replace *r, const target_machine *m,
-                           const kernel_conv2d *p) {
+void *ops_conv2d_bf16(const relay_replace *r, const target_machine *m, const kernel_conv2d *p) {
   kernel_conv2d_blocks b;
   void *attrs = r->call->attrs;
   const tn_TensorType *weight = type_of(r, 1);
   if (!tn_dtype_eq(p->dtype, half) || !tn_dtype_eq(weight->dtype, half) ||
-      blocks_of(r, m, p, &b) <= 0 || (b.pictures && p->in != b.in))
+      blocks_of(r, m, p, &b) <= 0 || (b.image && p->in != b.in))
     return NULL;
   attrs = with_text(attrs, "data_layout", tn_str_fmt("NCHW%lldc", (long long)b.in));
   attrs = with_text(attrs, "kernel_layout", weight_layout(p, &b));

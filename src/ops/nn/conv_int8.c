@@ -1,11 +1,11 @@
-/* Layouts of convolutions of bytes, whose sums are int32.
+/* Layouts of convolutions of int8, whose sums are int32.
 
      nn.conv2d(data NCHW uint8, weight OIHW int8)
    => nn.contrib_conv2d_NCHWc(data NCHW16c, weight OIHW16o4i), result NCHW16c
 
    Four channels of a pixel share a lane of the sums (tir.DotProducts), or two that are widened to
-   16 bits before, where no instruction multiplies bytes: what makes the data widens it, too. A
-   number of channels that is not a multiple of four, as that of a picture, grows by zeros. In C
+   16 bits before, where no instruction multiplies int8: what makes the data widens it, too. A
+   number of channels that is not a multiple of four, as that of an image, grows by zeros. In C
    code the channels of a pixel lie next to each other. */
 #include <math.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static bool is_byte(const tn_TensorType *t) {
   return t && ir_is_integral(t->dtype) && t->dtype.bits == 8;
 }
 
-bool ops_is_conv2d_of_bytes(const relay_replace *r) {
+bool ops_is_conv2d_int8(const relay_replace *r) {
   const tn_TensorType *out = TN_AS(TensorType, r->out_type);
   return is_byte(type_of(r, 0)) && is_byte(type_of(r, 1)) && out && tn_dtype_eq(out->dtype, TN_I32);
 }
@@ -78,12 +78,12 @@ static void *channels_last(const relay_replace *r) {
 enum { FLOAT_BITS = 24, FEW_CHANNELS = 3 };
 
 /* Three channels make two pairs of which one is half empty, and have to be laid out as such. Floats
-   are multiplied as fast as pairs, and pictures read as they are. */
-void *ops_floats_of_bytes(const relay_replace *r) {
+   are multiplied as fast as pairs, and images read as they are. */
+void *ops_conv2d_int8_in_floats(const relay_replace *r) {
   target_machine m;
   double sum;
   int64_t channels;
-  if (!kernels_machine(&m) || !kernels_widens_bytes(&m) || !ops_is_oihw(r) ||
+  if (!kernels_machine(&m) || !kernels_widens_int8(&m) || !ops_is_oihw(r) ||
       relay_attr_int(r->call->attrs, "groups", 1) != 1 ||
       !relay_known_int(type_of(r, 0)->shape, 1, &channels) || channels > FEW_CHANNELS)
     return relay_leave(r);
@@ -117,7 +117,7 @@ bool ops_is_oihw(const relay_replace *r) {
          strcmp(relay_attr_str(r->call->attrs, "kernel_layout"), "OIHW") == 0;
 }
 
-enum { PAIR = 2, GROUP = 4 /* channels that a picture has at least */ };
+enum { PAIR = 2, GROUP = 4 /* channels that an image has at least */ };
 
 static void *in_blocks(const relay_replace *r, int64_t in, const kernel_conv2d *p,
                        const kernel_conv2d_blocks *b) {
@@ -140,7 +140,7 @@ static void *in_blocks(const relay_replace *r, int64_t in, const kernel_conv2d *
   return attrs ? relay_call(op, attrs, 2, x, w) : NULL;
 }
 
-void *ops_alter_conv2d_of_bytes(const relay_replace *r) {
+void *ops_alter_conv2d_int8(const relay_replace *r) {
   target_machine m;
   kernel_conv2d p;
   kernel_conv2d_blocks b;

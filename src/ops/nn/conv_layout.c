@@ -116,7 +116,7 @@ int ops_largest_sum(const relay_replace *r, double *out) {
 
 enum { BITS = 32, LARGE_TILE = 4 };
 
-/* The largest tile that gives exact sums of bytes: of 32 bits 2 are taken up by what comes out of
+/* The largest tile that gives exact sums of int8: of 32 bits 2 are taken up by what comes out of
    tiles of 2 x 2 as a multiple of the result, and 6 by that of 4 x 4. */
 static int exact_tile(const relay_replace *r, int most) {
   static const struct { int tile, bits; } taken[] = {{LARGE_TILE, 6}, {2, 2}};
@@ -222,12 +222,12 @@ void *ops_alter_conv(const relay_replace *r) {
   void *attrs = r->call->attrs;
   if (r->row->which != 2) return alter_others(r);
   if (strcmp(r->row->name, "nn.conv2d") != 0) return relay_leave(r);
-  if (ops_is_conv2d_of_bytes(r)) return ops_alter_conv2d_of_bytes(r);
+  if (ops_is_conv2d_int8(r)) return ops_alter_conv2d_int8(r);
   if (!kernels_machine(&m)) return relay_leave(r);
   int known = ops_conv2d_problem(r, &p);
   if (known < 0) return NULL;
-  void *halves = known ? ops_conv2d_of_halves(r, &m, &p) : NULL;
-  if (halves || tn_error_pending()) return halves;
+  void *bf16 = known ? ops_conv2d_bf16(r, &m, &p) : NULL;
+  if (bf16 || tn_error_pending()) return bf16;
   if (!known || !has_one_type(r) || !kernels_conv2d_blocks(&m, &p, &b)) return relay_leave(r);
   int tile = ops_conv2d_tile(r, &m, &p, &b);
   if (tile) return tile < 0 ? NULL : ops_conv2d_by_tiles(r, tile, b.in);

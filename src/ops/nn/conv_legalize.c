@@ -102,7 +102,7 @@ void *ops_whole_conv(const relay_replace *r) {
   ops_axes d, w;
   int64_t from[MAX_RANK], to[MAX_RANK], zero = 0;
   int rank = (int)r->row->which + 2;
-  bool known = is_of_floats(r) || (rank == 4 && ops_is_conv2d_of_bytes(r));
+  bool known = is_of_floats(r) || (rank == 4 && ops_is_conv2d_int8(r));
   if (strstr(r->row->name, "NCHWc") || !known || !has_weight(r, &m) || !is_static(r) ||
       relay_attr_int(r->call->attrs, "groups", 1) != 1)
     return relay_leave(r);
@@ -160,7 +160,7 @@ void *ops_legalize_conv(const relay_replace *r) {
                *dilation = relay_attr_obj(attrs, "dilation");
   int64_t pads[2][3], now[6], axes[3], begin[3], end[3], taps[3];
   bool less = false;
-  if (n == 2 && ops_is_conv2d_of_bytes(r)) return ops_floats_of_bytes(r);
+  if (n == 2 && ops_is_conv2d_int8(r)) return ops_conv2d_int8_in_floats(r);
   if (!is_float_with_weight(r, &m) || !is_static(r)) return relay_leave(r);
   TN_TRYP(axes_of(r, &d, &w));
   TN_TRYP(ops_axes_of(relay_attr_str(attrs, "data_layout"), ((tn_TensorType *)r->out_type)->shape,

@@ -2,7 +2,7 @@
 
      nn.dense(data, weight NC)  =>  nn.contrib_dense_pack(data, weight NC16n, weight_layout="NC16n")
 
-   Weights of bytes lie in groups of four features, whose products share a lane of the sums
+   Weights of int8 lie in groups of four features, whose products share a lane of the sums
    (NC16n4c), those of bfloat16 (relay.backend.precision) in pairs: NC32n2c.
 
    The last block is padded with zeros, and `units` tells how many rows there are. Passes pack only
@@ -71,7 +71,7 @@ static int64_t group_of(const problem *p) {
   return p->weight.code == kDLFloat ? 1 : LANE_BITS / p->weight.bits;
 }
 
-/* All of float32 (the weight may be stored as float16), bfloat16 with sums of float32, or bytes
+/* All of float32 (the weight may be stored as float16), bfloat16 with sums of float32, or int8
    with sums of int32. */
 static bool has_kernels(const tn_TensorType *data, const tn_TensorType *weight,
                         const tn_TensorType *out) {

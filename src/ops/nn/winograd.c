@@ -9,7 +9,7 @@
    A transform is two computes, one along each axis. All are marked as parts of
    their own kernel (kernels/winograd.c): they are worth nothing apart.
 
-   Bytes give exact sums. Rows of G are multiplied until they are integers, so that U and V have 16
+   int8 gives exact sums. Rows of G are multiplied until they are integers, so that U and V have 16
    bits; products are summed up modulo 2^32. What comes out is a multiple of the result, by 4 (m =
    2) or by up to 576 (m = 4): an inverse modulo 2^32 takes away the odd part, a shift the rest.
    That is exact where the result has so many bits left, see ops_conv2d_tile. */
@@ -182,13 +182,14 @@ static tn_arr *weight_shape(const tn_ConvWinogradWeightTransformAttrs *a, const 
 
 static const tn_dtype word = {kDLInt, 16, 1}, word_sum = {kDLUInt, 32, 1};
 
-/* Of bytes: sums of nine of them times up to 49. */
+/* Of int8: sums of nine of them times up to 49. */
 static tn_dtype transformed(tn_dtype t) { return ir_is_integral(t) ? word : t; }
 
 static int weight_relation(relay_rel *r) {
   RELAY_TENSOR(weight, r, 0);
   tn_dtype t = weight->dtype;
-  RELAY_CHECK(r, !ir_is_integral(t) || t.bits == 8, "expected bytes or floats, got %s", TN_DT(t));
+  RELAY_CHECK(r, !ir_is_integral(t) || t.bits == 8, "expected int8, uint8 or floats, got %s",
+              TN_DT(t));
   tn_arr *shape = weight_shape(r->attrs, weight->shape);
   return shape ? relay_rel_result(r, relay_tensor_type(shape, transformed(t))) : ops_rel_failed(r);
 }
@@ -309,12 +310,13 @@ static int relation(relay_rel *r) {
   tn_arr *shape = out_shape(a, data->shape, weight->shape);
   tn_dtype t = a->out_dtype.bits ? a->out_dtype : data->dtype;
   bool bytes = ir_is_integral(data->dtype);
-  RELAY_CHECK(r,
-              bytes ? data->dtype.bits == 8 && tn_dtype_eq(weight->dtype, word) &&
-                          weight->shape->len == 6 && tn_dtype_eq(t, TN_I32)
-                    : weight->shape->len == 5,
-              "expected data of bytes, int16 weights of layout HWOIxo2i and a result of int32, or "
-              "floats with weights of layout HWOIxo");
+  RELAY_CHECK(
+      r,
+      bytes ? data->dtype.bits == 8 && tn_dtype_eq(weight->dtype, word) &&
+                  weight->shape->len == 6 && tn_dtype_eq(t, TN_I32)
+            : weight->shape->len == 5,
+      "expected data of int8 or uint8, int16 weights of layout HWOIxo2i and a result of int32, or "
+      "floats with weights of layout HWOIxo");
   return shape ? relay_rel_result(r, relay_tensor_type(shape, t)) : ops_rel_failed(r);
 }
 

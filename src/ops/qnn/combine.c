@@ -71,7 +71,7 @@ static int spare_bits(double a, double b, int bits) {
   return spare < 0 ? 0 : spare > 20 ? 20 : spare;
 }
 
-/* The side's numbers in quanta of the result, `spare` bits after the point. Of bytes the products
+/* The side's numbers in quanta of the result, `spare` bits after the point. Of int8 the products
    with a factor of so many bits fit into 32: the same on every target. */
 static void *operand(const relay_replace *r, int side, double factor, int spare) {
   const tn_TensorType *t = TN_AS(TensorType, tn_arr_obj(r->types, side));

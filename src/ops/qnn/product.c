@@ -112,7 +112,7 @@ static void *conv_of_stored(const relay_replace *r, void *weight, int64_t zero) 
   return relay_binary("add", sum, more);
 }
 
-/* Instructions for products of bytes take one factor without a sign: -128 ... 127 with zero point z
+/* Instructions for products of int8 take one factor without a sign: -128 ... 127 with zero point z
    are the same numbers as 0 ... 255 with z + 128. What computed them does so too. */
 static const relay_replace *without_sign(const relay_replace *r, relay_replace *to) {
   target_machine m;

@@ -33,7 +33,7 @@ static const char *const products[] = {"nn.conv2d", "nn.contrib_conv2d_NCHWc",
 typedef struct {
   tn_pmap readers; /* how many read an expression */
   tn_pmap takers;  /* how many of these can take bfloat16 */
-  tn_map *halves;  /* expression -> the same in bfloat16; keeps both alive */
+  tn_map *narrow;  /* expression -> the same in bfloat16; keeps both alive */
   bool any;        /* a convolution of bfloat16 was seen */
 } halving;
 
@@ -111,9 +111,9 @@ static relay_expr *halved(halving *h, relay_expr *e) {
   tn_any key = tn_any_obj(e), found;
   relay_expr *r = widened(e);
   if (r) return r;
-  if (tn_map_get(h->halves, key, &found)) return (relay_expr *)found.v.obj;
+  if (tn_map_get(h->narrow, key, &found)) return (relay_expr *)found.v.obj;
   TN_GETP(r, cast_to(e, half_type));
-  return tn_map_set(h->halves, key, tn_any_obj(r)) ? NULL : r;
+  return tn_map_set(h->narrow, key, tn_any_obj(r)) ? NULL : r;
 }
 
 /* An operand of what moves values. */
@@ -211,7 +211,7 @@ static tn_RelayFunction *run(halving *h, tn_RelayFunction *f) {
   TN_TRYP(relay_count_readers(f, &h->readers));
   TN_TRYP(tn_post_order(f, look, h));
   if (!h->any) return f;
-  TN_GETP(h->halves, tn_scope_own(tn_map_new()));
+  TN_GETP(h->narrow, tn_scope_own(tn_map_new()));
   return tn_rewrite(f, cases, TN_COUNT(cases), h);
 }
 

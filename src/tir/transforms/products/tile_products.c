@@ -1,4 +1,4 @@
-/* Products of matrices of bfloat16 or of bytes in marked loops are computed in matrix registers.
+/* Products of matrices of bfloat16 or of int8 in marked loops are computed in matrix registers.
 
      with T.attr(k, "pragma_tile_product", 1):
        for k in range(24):                             T.tile_product(address of C, of A, of W,
@@ -10,7 +10,7 @@
                      * T.float32(W[k * 1024 + l * 64 + j * 2 + p])
 
    The last two loops are the values of a sum that share a row of a tile, up to 32 in pairs, or 64
-   bytes in fours, as W has them (or three, of which the first two go on where the other ends); rows
+   int8 in fours, as W has them (or three, of which the first two go on where the other ends); rows
    are those of A and C, up to 2 times 16; columns those of W and C, 16 or 32. What is summed up
    outside of these goes on in the registers. With 2 for 1, what the next product with other weights
    reads is fetched into the cache meanwhile. Loops of another form stay as they are. Sums that the

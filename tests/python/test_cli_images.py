@@ -1,4 +1,4 @@
-"""tenon run on pictures: which sample goes where, scaling, resizing, batches, damaged files."""
+"""tenon run on images: which sample goes where, scaling, resizing, batches, damaged files."""
 
 import json
 import pathlib
@@ -57,7 +57,7 @@ def same(folder, shape, dtype="float32", name="same.so"):
 
 
 def run(folder, library, content, *options):
-    """Output 0 for pictures, or the error."""
+    """Output 0 for images, or the error."""
     contents = content if isinstance(content, list) else [content]
     args = []
     for i, data in enumerate(contents):
@@ -88,11 +88,11 @@ def test_a_batch_is_filled_in_order(tmp_path):
     model = str(DIGITS / "digits_mlp_batch.onnx")
     assert call("compile", model, "-o", library, "-i", "image:3x1x8x8")[0] == 0
     test = np.load(DIGITS / "digits_test.npz")
-    pictures = [png(image[:, :, None]) for image in test["images"][:4]]
-    got = run(tmp_path, library, pictures[:3])
+    images = [png(image[:, :, None]) for image in test["images"][:4]]
+    got = run(tmp_path, library, images[:3])
     np.testing.assert_allclose(got, test["logits_mlp"][:3], rtol=1e-4, atol=1e-4)
-    assert "takes 3 pictures, got 2: repeat --inputs" in run(tmp_path, library, pictures[:2])
-    assert "one picture too many: the input image takes 3" in run(tmp_path, library, pictures)
+    assert "takes 3 images, got 2: repeat --inputs" in run(tmp_path, library, images[:2])
+    assert "one image too many: the input image takes 3" in run(tmp_path, library, images)
 
 
 @pytest.mark.parametrize(
@@ -113,13 +113,13 @@ def test_dimensions(shape, channels, axes, tmp_path):
     samples = random(height, width, channels)
     got = run(tmp_path, same(tmp_path, shape), png(samples))
     if axes is None:
-        assert "a picture of 5 x 4, the input x takes 3 x 5" in got
+        assert "an image of 5 x 4, the input x takes 3 x 5" in got
         return
     want = samples.transpose(axes).astype("float32") / np.float32(255)
     np.testing.assert_allclose(got.reshape(want.shape), want, rtol=1e-6)
 
 
-def test_kinds_of_pictures(tmp_path):
+def test_kinds_of_images(tmp_path):
     grey, colour = same(tmp_path, (4, 5)), same(tmp_path, (3, 4, 5), name="colour.so")
     samples = random(4, 5, 1)
     wide = np.repeat(samples.astype("uint16") * 257, 1, axis=2)
@@ -174,16 +174,16 @@ def test_resizing(tmp_path):
 @pytest.mark.parametrize(
     "shape, content, options, message",
     [
-        ((7, 5, 2), png(random(4, 5, 1)), (), "the input x takes no picture"),
-        ((7,), png(random(4, 5, 1)), (), "the input x takes no picture"),
+        ((7, 5, 2), png(random(4, 5, 1)), (), "the input x does not take an image"),
+        ((7,), png(random(4, 5, 1)), (), "the input x does not take an image"),
         ((4, 5), png(random(4, 5, 1)), ("--scale", "0"), "--scale: expected one number above 0"),
         ((4, 5), png(random(4, 5, 1)), ("--std", "-1"), "--std: expected numbers above 0"),
         ((4, 5), png(random(4, 5, 1)), ("--mean", "1,x"), "--mean: expected a number"),
         ((4, 5), png(random(4, 5, 1)), ("--mean", "1,2"), "2 numbers, the input x has 1 channels"),
-        ((4, 5), png(random(4, 5, 1))[:-30], (), "a damaged picture"),
+        ((4, 5), png(random(4, 5, 1))[:-30], (), "a damaged image"),
         ((4, 5), png(random(4, 5, 1), extents=(60000, 60000)), (), "more than 67108864 pixels"),
         ((4, 5), png(random(4, 5, 1), extents=(2**31 - 1, 9)), (), "0.png: "),
-        ((4, 5), b"\x89PNG\r\n\x1a\n", (), "no picture in PNG format"),
+        ((4, 5), b"\x89PNG\r\n\x1a\n", (), "not an image in PNG format"),
     ],
 )
 def test_errors(shape, content, options, message, tmp_path):
@@ -193,8 +193,8 @@ def test_errors(shape, content, options, message, tmp_path):
 def test_names_of_inputs(tmp_path):
     x, y = relay.var("x", shape=(2, 2)), relay.var("y:0", shape=(2, 2))
     library = export(tmp_path / "two.so", x, y, body=relay.subtract(x, y))
-    picture, array = tmp_path / "p.png", tmp_path / "a.npy"
-    picture.write_bytes(png(random(2, 2, 1)))
+    image, array = tmp_path / "p.png", tmp_path / "a.npy"
+    image.write_bytes(png(random(2, 2, 1)))
     np.save(array, np.ones((2, 2), "float32"))
     np.savez(tmp_path / "y.npz", **{"y:0": np.zeros((2, 2), "float32")})
 
@@ -202,16 +202,16 @@ def test_names_of_inputs(tmp_path):
         args = [word for file in files for word in ("--inputs", str(file))]
         return call("run", library, *args, "-o", str(tmp_path / "out.npz"))[2]
 
-    assert inputs(f"x:{picture}", f"y:0:{array}") == ""
+    assert inputs(f"x:{image}", f"y:0:{array}") == ""
     with np.load(tmp_path / "out.npz") as made:
         want = random(2, 2, 1)[..., 0] / np.float32(255) - 1
         np.testing.assert_allclose(made["output_0"], want, rtol=1e-6)
-    assert inputs(f"x:{picture}", tmp_path / "y.npz") == ""
-    assert "say which it is for, as NAME:" in inputs(picture)
-    assert "the model has no input z" in inputs(f"z:{picture}")
-    assert "the input x is given twice" in inputs(f"x:{array}", f"x:{picture}")
-    assert "no array for the input y:0" in inputs(f"x:{picture}")
-    assert "neither a picture (.png) nor an array" in inputs(f"x:{tmp_path / 'y.npz'}")
+    assert inputs(f"x:{image}", tmp_path / "y.npz") == ""
+    assert "say which it is for, as NAME:" in inputs(image)
+    assert "the model has no input z" in inputs(f"z:{image}")
+    assert "the input x is given twice" in inputs(f"x:{array}", f"x:{image}")
+    assert "no array for the input y:0" in inputs(f"x:{image}")
+    assert "neither an image (.png) nor an array" in inputs(f"x:{tmp_path / 'y.npz'}")
 
 
 def test_damaged_files_end_well(tmp_path):

@@ -1,5 +1,5 @@
 /* PNG files: whatever the bytes are, they are refused with a ValueError or give as many samples as
-   the picture has. The first byte picks the channels; checksums of chunks are put right, so that
+   the image has. The first byte picks the channels; checksums of chunks are put right, so that
    what is after them is reached. */
 #include <stdlib.h>
 #include <string.h>
@@ -34,13 +34,13 @@ static void mend(uint8_t *p, size_t n) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   static const int channels[] = {1, 3, 4};
-  cli_picture p = {0};
+  cli_image p = {0};
   if (n < 2 || n > 1 << 14) return 0;
   uint8_t *copy = malloc(n - 1);
   require(copy, "memory");
   memcpy(copy, data + 1, n - 1);
   mend(copy, n - 1);
-  /* time, not safety: pictures of many pixels are decoded in full */
+  /* time, not safety: images of many pixels are decoded in full */
   bool large = n > 25 && (uint64_t)number(copy + 16) * number(copy + 20) > 1 << 16;
   if (!large && cli_is_png(copy, n - 1)) {
     if (cli_png_read("input", copy, n - 1, channels[data[0] % 3], &p)) {
@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
       require(kind == TN_ValueError || kind == TN_MemoryError, "refused otherwise");
       tn_error_clear();
     } else {
-      require(p.width > 0 && p.height > 0, "a picture");
+      require(p.width > 0 && p.height > 0, "an image");
       require(p.samples.len == (size_t)(p.width * p.height * p.channels), "all samples");
     }
   }

@@ -1,5 +1,5 @@
-/* From pictures to tensors: which dimension is what, resizing, scaling. */
-#include "cli/picture.h"
+/* From images to tensors: which dimension is what, resizing, scaling. */
+#include "cli/image.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -29,10 +29,10 @@ static int read_list(const cli_args *a, const char *option, double *out, int *n)
   return 0;
 }
 
-int cli_picture_options_read(const cli_args *a, cli_picture_options *out) {
+int cli_image_options_read(const cli_args *a, cli_image_options *out) {
   int nscale;
   double scale[CLI_MAX_CHANNELS] = {-1};
-  *out = (cli_picture_options){.resize = cli_has(a, "resize")};
+  *out = (cli_image_options){.resize = cli_has(a, "resize")};
   TN_TRY(read_list(a, "scale", scale, &nscale));
   TN_TRY(read_list(a, "mean", out->mean, &out->nmean));
   TN_TRY(read_list(a, "std", out->std, &out->nstd));
@@ -78,7 +78,7 @@ static bool find_place(const DLTensor *t, place *p) {
   return p->height > 0 && p->width > 0;
 }
 
-int64_t cli_picture_batch(const DLTensor *t) {
+int64_t cli_image_batch(const DLTensor *t) {
   place p;
   return find_place(t, &p) ? p.batch : 0;
 }
@@ -86,7 +86,7 @@ int64_t cli_picture_batch(const DLTensor *t) {
 /* ---- resizing ---- */
 
 /* Weights of the samples from `first` to before `end` for sample i of n, made of `from`: a triangle
-   over the samples around its place, as wide as a new sample where the picture becomes smaller. */
+   over the samples around its place, as wide as a new sample where the image becomes smaller. */
 static void triangle(int64_t from, int64_t n, int64_t i, int64_t *first, int64_t *end, float *w) {
   double step = (double)from / (double)n, reach = step > 1 ? step : 1;
   double centre = ((double)i + 0.5) * step, sum = 0;
@@ -129,7 +129,7 @@ static float *zeros(int64_t a, int64_t b, int64_t c) {
 }
 
 /* The samples as numbers, of the extents that the place has. Freed by the caller. */
-static float *resized(const cli_picture *x, const place *p) {
+static float *resized(const cli_image *x, const place *p) {
   int64_t c = x->channels, w = x->width, h = x->height;
   TN_AUTOFREE float *whole = zeros(h, w, c);
   if (!whole) return NULL;
@@ -177,11 +177,11 @@ static int put(const DLTensor *t, int64_t i, double v) {
   else if (code == kDLFloat && bits == 64) memcpy(at, &v, sizeof v);
   else if (code == kDLFloat && bits == 16) memcpy(at, &half, sizeof half);
   else if ((code == kDLInt || code == kDLUInt) && bits >= 8) return put_integer(t, at, v);
-  else return TN_RAISE(TypeError, NULL, "pictures do not become tensors of %s", TN_DT(t->dtype));
+  else return TN_RAISE(TypeError, NULL, "images do not become tensors of %s", TN_DT(t->dtype));
   return 0;
 }
 
-static int put_samples(const cli_picture_options *o, const float *samples, const place *p,
+static int put_samples(const cli_image_options *o, const float *samples, const place *p,
                        const DLTensor *t, int64_t image) {
   double scale = o->scale > 0 ? o->scale : t->dtype.code == kDLFloat ? 1.0 / 255 : 1;
   int64_t pixels = p->height * p->width, c = p->channels;
@@ -196,10 +196,10 @@ static int put_samples(const cli_picture_options *o, const float *samples, const
   return 0;
 }
 
-static int check_extents(const cli_picture_options *o, const char *path, const char *name,
-                         const cli_picture *x, const place *p) {
+static int check_extents(const cli_image_options *o, const char *path, const char *name,
+                         const cli_image *x, const place *p) {
   TN_CHECK(o->resize || (x->width == p->width && x->height == p->height), ValueError, NULL,
-           "%s: a picture of %lld x %lld, the input %s takes %lld x %lld (--resize makes it fit)",
+           "%s: an image of %lld x %lld, the input %s takes %lld x %lld (--resize makes it fit)",
            path, (long long)x->width, (long long)x->height, name, (long long)p->width,
            (long long)p->height);
   for (int i = 0; i < 2; ++i) {
@@ -211,25 +211,25 @@ static int check_extents(const cli_picture_options *o, const char *path, const c
   return 0;
 }
 
-static int put_picture(const cli_picture_options *o, const char *path, const cli_picture *x,
-                       const char *name, const place *p, const DLTensor *t, int64_t i) {
+static int put_image(const cli_image_options *o, const char *path, const cli_image *x,
+                     const char *name, const place *p, const DLTensor *t, int64_t i) {
   TN_TRY(check_extents(o, path, name, x, p));
   TN_AUTOFREE float *samples = resized(x, p);
   if (!samples) return -1;
   return put_samples(o, samples, p, t, i);
 }
 
-int cli_picture_put(const cli_picture_options *o, const char *path, const void *data, size_t n,
-                    const char *name, const DLTensor *t, int64_t i) {
+int cli_image_put(const cli_image_options *o, const char *path, const void *data, size_t n,
+                  const char *name, const DLTensor *t, int64_t i) {
   place p;
-  cli_picture x;
-  TN_CHECK(
-      find_place(t, &p) && i < p.batch, ValueError, NULL,
-      "%s: the input %s takes no picture: expected [H, W], [C, H, W] or [H, W, C] with 1, 3 or "
-      "4 channels, or a batch of such",
-      path, name);
+  cli_image x;
+  TN_CHECK(find_place(t, &p) && i < p.batch, ValueError, NULL,
+           "%s: the input %s does not take an image: expected [H, W], [C, H, W] or [H, W, C] with "
+           "1, 3 or "
+           "4 channels, or a batch of such",
+           path, name);
   int err = cli_png_read(path, data, n, p.channels, &x);
-  if (!err) err = put_picture(o, path, &x, name, &p, t, i);
+  if (!err) err = put_image(o, path, &x, name, &p, t, i);
   tn_buf_fini(&x.samples);
   return err;
 }
