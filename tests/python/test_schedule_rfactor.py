@@ -424,3 +424,60 @@ def test_pairs_give_the_same(func):
         built["main"](tenon.nd.array(values), *out)
         results.append([x.numpy() for x in out])
     np.testing.assert_array_equal(results[0], results[1])
+
+
+@T.prim_func
+def named_sum(A: T.Buffer((8, 12), "float32"), B: T.Buffer((8,), "float32")):
+    for i, k in T.grid(8, 12):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = 0.0
+            total: T.float32 = B[vi] + A[vi, vk]
+            B[vi] = total
+
+
+def test_a_sum_by_a_variable():
+    sch = tir.Schedule(named_sum)
+    sch.rfactor(sch.split(sch.get_loops("B")[1], [None, 4])[1], 1)
+    verified(sch, named_sum)
+    assert "total" not in str(sch.mod)
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_loop_that_runs_once(inside):
+    sch = tir.Schedule(named_sum)
+    i, k = sch.get_loops("B")
+    once = sch.add_unit_loop("B" if inside else k)
+    block = sch.rfactor(once, 0)
+    verified(sch, named_sum)
+    assert [int(n) for n in sch.get(block).writes[0].buffer.shape] == [1, 8]
+
+
+def test_a_loop_that_is_not_reduced_over():
+    sch = tir.Schedule(named_sum)
+    assert "required not to be touched" in failure(lambda: sch.rfactor(sch.get_loops("B")[0], 0))
+
+
+@T.prim_func
+def last_of_best(
+    A: T.Buffer((4, 8), "float32"), N: T.Buffer((4,), "int32"), V: T.Buffer((4,), "float32")
+):
+    for i, k in T.grid(4, 8):
+        with T.block("best"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                V[vi] = T.min_value("float32")
+                N[vi] = -1
+            index: T.int32 = T.Select(V[vi] >= A[vi, vk], N[vi], vk)
+            value: T.float32 = T.Select(V[vi] >= A[vi, vk], V[vi], A[vi, vk])
+            V[vi] = value
+            N[vi] = index
+
+
+def test_results_stored_in_the_other_order():
+    sch = tir.Schedule(last_of_best)
+    block = sch.rfactor(sch.split(sch.get_loops("best")[1], [None, 4])[0], 1)
+    verified(sch, last_of_best)
+    stores = sch.get(block).body.body.body.seq
+    assert [str(s.buffer.name) for s in stores] == ["N_rf", "V_rf"]

@@ -81,7 +81,7 @@ static int check_loops(const factoring *f) {
   }
   if (f->loop->kind != TIR_FOR_SERIAL)
     return fail_loop(f, f->loop, "The loop to be applied rfactor is required to be serial");
-  if (!touched(f, f->loop, true))
+  if (!touched(f, f->loop, true) && !tir_is_one(f->loop->extent))
     return fail_loop(f, f->loop,
                      "The loop to be applied rfactor is required to be a reduction loop");
   return found ? 0 : -1;
@@ -282,13 +282,43 @@ static int add_whole_iters(factoring *f, maker *m) {
 
 /* ---- the block of the parts ---- */
 
+static tn_obj *store_with(const tn_BufferStore *like, tn_expr *value) {
+  tn_BufferStore copy = *like;
+  copy.value = value;
+  return value ? tn_node_copy(&tn_type_BufferStore, &copy) : NULL;
+}
+
+/* The first values, in the order of the results. */
+static tn_stmt *init_of(const factoring *f) {
+  TN_VEC(stmts);
+  for (int i = 0; i < f->r.n; ++i)
+    TN_TRYP(tn_vec_push_obj(&stmts, store_with(f->r.stores[i], f->r.init[i])));
+  return tir_seq(&stmts);
+}
+
+/* The update, in the order of the results. Only several of them need variables: each is computed
+   from all before one is stored. */
+static tn_stmt *update_of(const factoring *f) {
+  const sch_reduction *r = &f->r;
+  TN_VEC(stmts);
+  for (int i = 0; i < r->n; ++i) {
+    tn_expr *value = r->n == 1 && r->lets[i] ? r->lets[i]->value : r->stores[i]->value;
+    TN_TRYP(tn_vec_push_obj(&stmts, store_with(r->stores[i], value)));
+  }
+  tn_stmt *s = tir_seq(&stmts);
+  for (int i = r->n; i-- > 0 && r->n > 1 && s;) {
+    tn_LetStmt let = *r->lets[i];
+    let.body = s;
+    s = tn_node_copy(&tn_type_LetStmt, &let);
+  }
+  return s;
+}
+
 /* Where nothing is left to reduce, a part is the value itself. */
 static tn_stmt *plain_body(factoring *f, const maker *m) {
   TN_VEC(stmts);
   for (int i = 0; i < f->r.n; ++i) {
-    tn_BufferStore copy = *f->r.stores[i];
-    copy.value = f->r.rhs[i];
-    tn_obj *store = tn_node_copy(&tn_type_BufferStore, &copy);
+    tn_obj *store = store_with(f->r.stores[i], f->r.rhs[i]);
     tn_obj *now = store ? converted(f, store, &m->vars, true) : NULL;
     if (!now || tn_vec_push_obj(&stmts, now)) return NULL;
   }
@@ -302,8 +332,8 @@ static int make_part_block(factoring *f, maker *m) {
   b.name_hint = tn_str_fmt("%s_rf", tn_cstr(b.name_hint));
   b.reads = converted(f, b.reads, &m->vars, false);
   b.writes = converted(f, b.writes, &m->vars, true);
-  b.init = m->reduces ? converted(f, b.init, &m->vars, true) : NULL;
-  b.body = m->reduces ? converted(f, b.body, &m->vars, true) : plain_body(f, m);
+  b.init = m->reduces ? converted(f, init_of(f), &m->vars, true) : NULL;
+  b.body = m->reduces ? converted(f, update_of(f), &m->vars, true) : plain_body(f, m);
   bool fine = b.iter_vars && b.name_hint && b.reads && b.writes && b.body;
   if (!fine || (m->reduces && !b.init)) return -1;
   TN_GET(f->rf, tn_node_copy(&tn_type_Block, &b));
@@ -355,7 +385,7 @@ static tn_stmt *whole_body(const factoring *f, const maker *m) {
   TN_TRYP(sch_combine(&f->r, lhs, rhs, values));
   for (int i = 0; i < f->r.n; ++i) {
     const tn_BufferStore *store = f->r.stores[i];
-    const tn_LetStmt *let = f->r.lets[i];
+    const tn_LetStmt *let = f->r.n > 1 ? f->r.lets[i] : NULL;
     if (let) TN_GETP(lets[i], tir_var_like(let->var, tn_cstr(let->var->name)));
     tn_stmt *s = tir_store(store->buffer, let ? (tn_expr *)lets[i] : values[i],
                            tir_substitute(store->indices, &m->vars));
@@ -390,7 +420,8 @@ static tn_stmt *make_whole_block(factoring *f, maker *m) {
   b.iter_vars = tn_arr_from(&m->iters);
   b.reads = part_reads(f, m);
   b.writes = tir_substitute(b.writes, &m->vars);
-  b.init = tir_substitute(b.init, &m->vars);
+  tn_stmt *init = init_of(f);
+  b.init = init ? tir_substitute(init, &m->vars) : NULL;
   b.body = whole_body(f, m);
   f->wb = b.iter_vars && b.reads && b.writes && b.init && b.body ? tn_node_copy(&tn_type_Block, &b)
                                                                  : NULL;
