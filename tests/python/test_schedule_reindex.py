@@ -225,3 +225,51 @@ def test_copies_read_no_element_that_a_block_only_names(step):
     a, out = np.arange(35, dtype="float32"), tenon.nd.empty((9, 4))
     tenon.build(sch.mod["main"], target="stackvm", name="main")["main"](tenon.nd.array(a), out)
     np.testing.assert_array_equal(out.numpy().ravel(), [*a, 5])
+
+
+@T.prim_func
+def staged(A: T.Buffer((64,), "float32"), C: T.Buffer((64,), "float32")):
+    B = T.alloc_buffer((64,))
+    for i in range(8):
+        for j in range(8):
+            with T.block("B"):
+                vi = T.axis.spatial(64, i * 8 + j)
+                B[vi] = A[vi] * 2.0
+        for j in range(8):
+            with T.block("C"):
+                vi = T.axis.spatial(64, i * 8 + j)
+                C[vi] = B[vi] + 1.0
+
+
+def _copied(sch, copy):
+    """The loops in the loop over i around the copy."""
+    return [int(sch.get(loop).extent) for loop in sch.get_loops(copy)[1:]]
+
+
+def test_within_loops_only_what_is_accessed_is_copied():
+    sch = tir.Schedule(staged)
+    read = sch.reindex_cache_read("C", 0, "global", lambda i: (i % 8, i // 8))
+    assert _copied(sch, read) == [8]
+    write = sch.reindex_cache_write("B", 0, "global", lambda i: (i // 4, i % 4))
+    assert _copied(sch, write) == [8]
+    verified(sch, staged)
+
+
+def test_within_other_loops_all_is_copied():
+    sch = tir.Schedule(staged)
+    sch.unroll(sch.get_loops("C")[1])
+    read = sch.reindex_cache_read("C", 0, "global", lambda i: (i % 8, i // 8))
+    assert _copied(sch, read) == [64]
+    sch = tir.Schedule(staged)
+    sch.split(sch.get_loops("C")[1], [3, 3])
+    read = sch.reindex_cache_read("C", 0, "global", lambda i: (i % 8, i // 8))
+    assert _copied(sch, read) == [64]
+    verified(sch, staged)
+
+
+def test_the_block_of_all_loops():
+    sch = tir.Schedule(staged)
+    sch.compute_at("B", sch.get_loops("C")[1])
+    read = sch.reindex_cache_read("C", 0, "global", lambda i: (i,))
+    assert _copied(sch, read) == [8] and sch.get(read).iter_vars[0].dom.extent == 64
+    verified(sch, staged)

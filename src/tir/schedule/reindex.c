@@ -203,18 +203,92 @@ static int where_inside(sch_step *e, const reindexing *r, tn_expr **inside) {
   return 0;
 }
 
-static tn_stmt *make_copy(sch_step *e, reindexing *r, const char *suffix) {
-  SCH_NEST(n);
-  TN_PMAP(vars);
-  sch_cache *c = &r->c;
+/* The loops between the place of the copy and the block, outermost first. @return whether the copy
+   can have them too: they are plain, and the place has loops around itself */
+static bool inner_loops(const sch_step *e, const reindexing *r, tn_vec *loops) {
+  const tn_BlockRealize *realize = sch_realize_of(e, r->c.block);
+  const tn_obj *o = (const tn_obj *)realize;
+  bool below = true, around = false;
+  if (!tir_is_one(realize->predicate)) return false;
+  for (; o && o->type_index != TN_TI_Block; o = sch_parent(e, o)) {
+    const tn_For *f = TN_AS(For, o);
+    if (below && !f && o != (const tn_obj *)realize && !TN_AS(SeqStmt, o)) return false;
+    if (below && f) {
+      bool plain = f->kind == TIR_FOR_SERIAL && tir_is_zero(f->min) && !f->thread_binding;
+      if (!plain || tn_vec_push_obj(loops, f)) return false;
+    }
+    around = around || (!below && f);
+    below = below && o != r->c.place.site;
+  }
+  for (int64_t i = 0, j = loops->len - 1; i < j; ++i, --j) {
+    tn_any swap = loops->items[i];
+    loops->items[i] = loops->items[j];
+    loops->items[j] = swap;
+  }
+  return around && !below;
+}
+
+/* Does an iterator that the copy needs depend on the loop? */
+static bool needs_loop(const reindexing *r, const tn_BlockRealize *realize, const tn_For *f) {
+  for (int64_t i = 0; i < realize->iter_values->len; ++i) {
+    const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(r->c.block->iter_vars, i);
+    if (used(r, iv) && sch_uses_var(tn_arr_obj(realize->iter_values, i), f->loop_var)) return true;
+  }
+  return false;
+}
+
+/* Within loops the copy is of what the block accesses in this iteration: its iterators are bound as
+   those of the block, in loops like those between. @return 1 when that is done, 0, or -1 */
+static int follow_block(sch_step *e, const reindexing *r, sch_nest *n, tn_pmap *vars) {
+  TN_VEC(loops);
+  TN_PMAP(fresh);
+  const tn_BlockRealize *realize = sch_realize_of(e, r->c.block);
+  if (!inner_loops(e, r, &loops)) return tn_error_pending() ? -1 : 0;
+  for (int64_t i = 0; i < loops.len; ++i) {
+    const tn_For *f = (const tn_For *)loops.items[i].v.obj;
+    for (int64_t j = 0; j < i; ++j)
+      if (sch_uses_var(f->extent, ((const tn_For *)loops.items[j].v.obj)->loop_var)) return 0;
+    if (!needs_loop(r, realize, f)) continue;
+    tn_Var *v = tir_var_like(f->loop_var, tn_cstr(f->loop_var->name));
+    if (!v || tn_pmap_put(&fresh, f->loop_var, v) || tn_vec_push_obj(&n->loops, v) ||
+        tn_vec_push_obj(&n->extents, f->extent))
+      return -1;
+  }
+  for (int64_t i = 0; i < realize->iter_values->len; ++i) {
+    tn_IterVar copy = *(const tn_IterVar *)tn_arr_obj(r->c.block->iter_vars, i);
+    const tn_Var *old = copy.var;
+    if (!used(r, &copy)) continue;
+    copy.iter_type = IR_ITER_DATA_PAR;
+    TN_GET(copy.var, tir_var_like(old, tn_cstr(old->name)));
+    tn_obj *iv = tn_node_copy(&tn_type_IterVar, &copy),
+           *value = iv ? tir_substitute(tn_arr_obj(realize->iter_values, i), &fresh) : NULL;
+    if (!value || tn_pmap_put(vars, old, copy.var) || tn_vec_push_obj(&n->iters, iv) ||
+        tn_vec_push_obj(&n->values, value))
+      return -1;
+  }
+  return 1;
+}
+
+/* All that the block may access, in loops over the domains of its iterators. */
+static int cover_domains(const reindexing *r, sch_nest *n, tn_pmap *vars) {
+  const sch_cache *c = &r->c;
   for (int64_t i = 0; i < c->block->iter_vars->len; ++i) {
     const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(c->block->iter_vars, i);
     tn_Range *dom = iv->dom;
     if (!used(r, iv)) continue;
-    if (sch_nest_add(&n, dom->extent, tir_is_zero(dom->min) ? NULL : dom->min, dom) ||
-        tn_pmap_put(&vars, iv->var, n.indices.items[n.indices.len - 1].v.obj))
-      return NULL;
+    if (sch_nest_add(n, dom->extent, tir_is_zero(dom->min) ? NULL : dom->min, dom) ||
+        tn_pmap_put(vars, iv->var, n->indices.items[n->indices.len - 1].v.obj))
+      return -1;
   }
+  return 0;
+}
+
+static tn_stmt *make_copy(sch_step *e, reindexing *r, const char *suffix) {
+  SCH_NEST(n);
+  TN_PMAP(vars);
+  sch_cache *c = &r->c;
+  int done = follow_block(e, r, &n, &vars);
+  if (done < 0 || (!done && cover_domains(r, &n, &vars))) return NULL;
   tn_arr *old = tir_substitute(r->old, &vars), *mapped = tir_substitute(r->mapped, &vars);
   tn_expr *inside, *value;
   if (!old || !mapped || where_inside(e, r, &inside)) return NULL;
