@@ -8,6 +8,7 @@ import pytest
 import tenon
 from schedule_programs import chain, failure, func, matmul, scale
 from tenon import tir
+from tenon.script import tir as T
 from tenon.tir.schedule import Trace
 from test_schedule_trace import round_trip
 
@@ -250,6 +251,34 @@ def test_compute_location():
         if seen[decision] == 1:
             round_trip(sch, chain())
     assert set(seen) == {-2, -1, 0, 1}
+
+
+@T.prim_func
+def rows_of_sums(A: T.Buffer((4, 6, 5), "float32"), C: T.Buffer((4, 5), "float32")):
+    B = T.alloc_buffer((4, 6, 5))
+    for i, j, k in T.grid(4, 6, 5):
+        with T.block("B"):
+            vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+            B[vi, vj, vk] = A[vi, vj, vk] * 2.0
+    for i, _once, j, k in T.grid(4, 1, 6, 5):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SRS", [i, j, k])
+            with T.init():
+                C[vi, vk] = 0.0
+            C[vi, vk] = C[vi, vk] + B[vi, vj, vk]
+
+
+def test_compute_locations_in_reductions():
+    """Within a reduction as long as parallel loops follow, which are no places then."""
+    for order, places in (([0, 1, 2, 3], {-2, -1, 0, 2}), ([0, 3, 1, 2], {-2, -1, 0, 1})):
+        seen = set()
+        for seed in range(1, 2**31, 2**26):
+            sch = tir.Schedule(rows_of_sums, seed=seed)
+            loops = sch.get_loops("C")
+            sch.reorder(*[loops[i] for i in order])
+            sch.sample_compute_location("B")
+            seen.add(int(next(iter(sch.trace.decisions.values()))))
+        assert seen == places
 
 
 def test_compute_location_by_decision():

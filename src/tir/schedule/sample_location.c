@@ -66,6 +66,15 @@ static bool reduces(const tn_For *f) {
   return false;
 }
 
+/* The innermost loop that nothing is reduced over, -1: none. */
+static int64_t last_parallel(const tn_vec *loops) {
+  int64_t i = loops->len;
+  while (i-- > 0 && reduces((const tn_For *)loops->items[i].v.obj)) continue;
+  return i;
+}
+
+/* Within a reduction a place is worth while only as long as parallel loops follow below: they
+   share what was computed. Loops that run once are skipped. */
 static int find_places(places *p) {
   SCH_STEP(e, p->s, "sample-compute-location");
   TN_VEC(loops);
@@ -74,12 +83,13 @@ static int find_places(places *p) {
   if (works(p, NULL)) TN_TRY(add(p, -2, tir_i32(-2)));
   TN_TRY(add(p, -1, tir_i32(-1)));
   TN_TRY(common_loops(&e, p, &loops));
+  int64_t last = last_parallel(&loops);
   for (int64_t i = 0; i < loops.len; ++i) {
     const tn_For *f = (const tn_For *)loops.items[i].v.obj;
     if (tir_is_one(f->extent)) continue;
-    bool again = reduces(f);
-    if (again && reduced) break; /* inside two reductions nothing is gained */
-    reduced = reduced || again;
+    bool now = reduces(f);
+    if (now ? i > last : reduced) break;
+    reduced = reduced || now;
     if (works(p, f)) TN_TRY(add(p, i, f));
   }
   return 0;
