@@ -1,6 +1,7 @@
 """Schedules: subtrees that become blocks."""
 # ruff: noqa: F841  iterators that nothing uses are part of the programs
 
+import pytest
 from schedule_programs import failure
 from schedule_run import verified
 from tenon import tir
@@ -68,8 +69,20 @@ def test_an_inner_loop():
     verified(sch, scale, expected)
     lean = tir.Schedule(scale)
     outer = lean.blockize(lean.get_loops("B")[1], preserve_unit_iters=False)
-    assert [str(iv.var.name) for iv in lean.get(outer).iter_vars] == ["vi"]
+    assert [str(iv.var.name) for iv in lean.get(outer).iter_vars] == ["vi", "vj_o"]
     verified(lean, scale)
+
+
+@pytest.mark.parametrize("preserve", [True, False])
+def test_a_loop_that_runs_once(preserve):
+    sch = tir.Schedule(scale)
+    once, inner = sch.split(sch.get_loops("B")[0], [1, 32], preserve_unit_iters=True)
+    block = sch.blockize(inner, preserve_unit_iters=preserve)
+    realize = sch.get(once).body
+    assert realize.block.same_as(sch.get(block))
+    bound = realize.iter_values[0]
+    assert bound.same_as(sch.get(once).loop_var) if preserve else bound == 0
+    verified(sch, scale)
 
 
 def test_a_tile():

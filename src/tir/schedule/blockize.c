@@ -183,15 +183,13 @@ static int divide_iter(part *p, outer *o, int64_t i, const tn_arr *pair, int64_t
          new_iter(iv, "_i", whole ? iv->dom->min : NULL, whole ? iv->dom->extent : in->extent));
   TN_TRY(add_inner(p, inner, whole ? from_start(p, iv, mark_value(in)) : mark_value(in)));
   sub = (tn_expr *)inner->var;
-  if (!whole || p->preserve_unit) {
-    tn_IterVar *fresh;
-    TN_GET(fresh, new_iter(iv, "_o", NULL, out->extent));
-    TN_TRY(add_outer(p, o, *next, fresh, mark_value(out)));
-    const tn_IterVar *own = (const tn_IterVar *)o->iters.items[(*next)++].v.obj;
-    if (!whole)
-      TN_GET(sub, tir_add(tir_mul((tn_expr *)own->var, tir_cast(iv->var->dtype, in->extent, NULL)),
-                          sub));
-  }
+  tn_IterVar *fresh;
+  TN_GET(fresh, new_iter(iv, "_o", NULL, out->extent));
+  TN_TRY(add_outer(p, o, *next, fresh, mark_value(out)));
+  const tn_IterVar *own = (const tn_IterVar *)o->iters.items[(*next)++].v.obj;
+  if (!whole)
+    TN_GET(sub,
+           tir_add(tir_mul((tn_expr *)own->var, tir_cast(iv->var->dtype, in->extent, NULL)), sub));
   if (!whole) TN_GET(sub, from_start(p, iv, sub));
   return tn_pmap_put(&p->vars, iv->var, sub);
 }

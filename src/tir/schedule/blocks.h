@@ -71,8 +71,9 @@ TN_API tn_arr *sch_cache_index(tn_TirSchedule *s, const tn_BlockRV *block, const
 TN_API tn_BlockRV *sch_rfactor(tn_TirSchedule *s, const tn_LoopRV *loop, int64_t axis);
 
 /** Makes a block of a loop and what is below, or of several blocks (BlockRV) of one scope and the
- * loops that are around one of them only. @param preserve_unit keep iterators of one value @return
- * the new block; handles of the others stay with what is inside */
+ * loops that are around one of them only. @param preserve_unit bind iterators of one value to the
+ * loops that run once, not to constants @return the new block; handles of the others stay with what
+ * is inside */
 TN_API tn_BlockRV *sch_blockize(tn_TirSchedule *s, const tn_LoopRV *loop, bool preserve_unit);
 TN_API tn_BlockRV *sch_blockize_blocks(tn_TirSchedule *s, const tn_arr *blocks, bool preserve_unit);
 /** Lets an instruction of that name do what a block, or a loop and what is below (blockized first),

@@ -272,7 +272,7 @@ class BlockSteps:
             A loop with one block below; or blocks of one scope, with the loops that are around one
             of them only.
         preserve_unit_iters : bool
-            Keep iterators that take one value.
+            Bind iterators that take one value to the loops that run once, not to constants.
 
         Returns
         -------
@@ -292,7 +292,7 @@ class BlockSteps:
         tensor_intrin : str
             Name under which the instruction was registered; see `TensorIntrin.register`.
         preserve_unit_iters : bool
-            Keep iterators that take one value.
+            See `blockize`.
 
         Raises
         ------
