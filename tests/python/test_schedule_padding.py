@@ -153,9 +153,9 @@ def test_pad_einsum():
         B: T.Buffer((31, 15), "float32"),
         C: T.Buffer((16, 15), "float32"),
     ):
-        C_pad = T.alloc_buffer((16, 16))
         A_pad = T.alloc_buffer((16, 32))
         B_pad = T.alloc_buffer((32, 16))
+        C_pad = T.alloc_buffer((16, 16))
         for i0, i1 in T.grid(16, 32):
             with T.block("A_pad"):
                 v0, v1 = T.axis.remap("SS", [i0, i1])

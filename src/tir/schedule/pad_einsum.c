@@ -240,23 +240,24 @@ static tn_stmt *wider_nest(einsum *p, const tn_obj **top) {
 static int pad(einsum *p) {
   TN_VEC(stmts);
   const tn_obj *top;
-  tn_Buffer *padded[MAX_BUFFERS];
+  tn_Buffer *padded[MAX_BUFFERS] = {NULL};
+  int npadded = 0;
   for (int i = 0; i < p->n; ++i) TN_TRY(pad_buffer(p, &p->operands[i]));
   tn_stmt *nest;
   TN_GET(nest, wider_nest(p, &top));
   for (int pass = 0; pass < 2; ++pass) { /* operands before, the result after */
     for (int i = 0; i < p->n; ++i) {
       const operand *o = &p->operands[i];
-      padded[i] = o->padded;
       tn_stmt *copy;
       if (!o->padded || o->written != (pass == 1)) continue;
+      padded[npadded++] = o->padded; /* allocated in the order of the copies */
       TN_GET(copy, make_copy(p, o));
       TN_TRY(tn_vec_push_obj(&stmts, copy));
     }
     if (pass == 0) TN_TRY(tn_vec_push_obj(&stmts, nest));
   }
   TN_TRY(sch_replace(p->e, (const tn_stmt *)top, tir_seq(&stmts)));
-  TN_TRY(sch_add_buffers(p->e, p->scope, p->n, padded));
+  TN_TRY(sch_add_buffers(p->e, p->scope, npadded, padded));
   return sch_commit(p->e);
 }
 

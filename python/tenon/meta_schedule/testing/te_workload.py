@@ -88,7 +88,9 @@ def _convolved(data, kernel, stride, padding, dilation, groups, out_dtype):
         value = padded(n, *at, channel).astype(out_dtype)
         return te.sum(value * kernel(*inner, rc, f).astype(out_dtype), axis=[*inner, rc])
 
-    return te.compute((batch, *extents, filters), element, name=f"conv{len(space)}d")
+    layout = ("nlc", "nhwc", "ndhwc")[len(space) - 1]
+    name = f"conv{len(space)}d_{layout}"
+    return te.compute((batch, *extents, filters), element, name=name)
 
 
 def _convolution(batch, space, channels, filters, size, settings, in_dtype, out_dtype):
