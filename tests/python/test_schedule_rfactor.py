@@ -396,18 +396,18 @@ def two_sums(
 
 @T.prim_func
 def value_first(
-    A: T.Buffer((8, 32), "float32"), I: T.Buffer((8,), "int32"), V: T.Buffer((8,), "float32")
+    A: T.Buffer((8, 32), "float32"), N: T.Buffer((8,), "int32"), V: T.Buffer((8,), "float32")
 ):
     for i, k in T.grid(8, 32):
         with T.block("S"):
             vi, vk = T.axis.remap("SR", [i, k])
             with T.init():
                 V[vi] = T.max_value("float32")
-                I[vi] = -1
-            n: T.int32 = T.Select(V[vi] <= A[vi, vk], I[vi], vk)
+                N[vi] = -1
+            n: T.int32 = T.Select(V[vi] <= A[vi, vk], N[vi], vk)
             v: T.float32 = T.Select(V[vi] <= A[vi, vk], V[vi], A[vi, vk])
             V[vi] = v
-            I[vi] = n
+            N[vi] = n
 
 
 @pytest.mark.parametrize("func", [two_sums, value_first], ids=["two_sums", "value_first"])
