@@ -73,18 +73,15 @@ static int need_llvm(void) {
 static tn_str *enabled(void) {
   static const char prefix[] = "target.build.";
   TN_BUF(b);
+  (void)codegen_has_llvm(); /* it registers its functions once it is loaded */
   tn_arr *names = tn_scope_own(tn_func_names());
-  bool llvm = codegen_has_llvm();
   for (int64_t i = 0; names && i < names->len; ++i) {
     const char *name = tn_cstr((const tn_str *)names->items[i].v.obj);
     if (strncmp(name, prefix, sizeof prefix - 1) != 0) continue;
-    if (strcmp(name + sizeof prefix - 1, "llvm") == 0 && !llvm) continue;
     tn_buf_printf(&b, "%s%s", b.len ? ", " : "", name + sizeof prefix - 1);
   }
   return tn_scope_own(tn_buf_str(&b));
 }
-
-static bool is_llvm(const char *kind) { return strcmp(kind, "llvm") == 0; }
 
 typedef struct {
   const char *kind, *function;
@@ -128,7 +125,7 @@ tn_module *codegen_build(tn_IRModule *m, tn_target *t) {
   tn_any args[2] = {tn_any_obj(m), tn_any_obj(t)};
   tn_str *name;
   TN_TRYP(check_functions(m, t));
-  if (is_llvm(kind)) TN_TRYP(need_llvm());
+  if (target_makes(t, TARGET_MACHINE_CODE)) TN_TRYP(need_llvm());
   TN_GETP(name, tn_str_fmt("target.build.%s", kind));
   tn_func *f = tn_scope_own(tn_func_find(tn_cstr(name)));
   TN_CHECKP(f, ValueError, NULL,
@@ -143,7 +140,7 @@ bool codegen_has_parts(const tn_target *t) {
   const char *triple = target_str(t, "mtriple", "");
   bool elf = !*triple || (strstr(triple, "linux") && (strncmp(triple, "x86_64", 6) == 0 ||
                                                       strncmp(triple, "aarch64", 7) == 0));
-  return is_llvm(tn_cstr(t->kind->name)) && elf && !target_int(t, "system-lib", 0) &&
+  return target_makes(t, TARGET_MACHINE_CODE) && elf && !target_int(t, "system-lib", 0) &&
          !target_str(t, "debug-info", NULL) && codegen_has_llvm();
 }
 

@@ -99,7 +99,7 @@ static int graph_of(graph_program *g, const driver_targets *t, bool planned, con
   tn_RelayFunction *f;
   TN_GET(f, driver_relay_main(out->mod));
   int err = planned ? device_plan_make(&plan, out->mod, t->config, false) : 0;
-  bool joins = !planned && !t->crt && strcmp(tn_cstr(t->main->kind->name), "llvm") == 0;
+  bool joins = !planned && !t->crt && target_makes(t->main, TARGET_MACHINE_CODE);
   if (!err) err = make_graph(g, f, planned ? &plan : NULL, joins, name, out);
   device_plan_fini(&plan);
   return err;

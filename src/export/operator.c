@@ -51,7 +51,7 @@ static int check_targets(const operators *o) {
     TN_BUF(message);
     TN_CHECK(t && tn_any_is_obj(&value) && TN_IS(IRModule, value.v.obj), TypeError, NULL,
              "export.ModelLibraryFormatOperator: expected a map from Target to IRModule");
-    if (tn_str_eq(t->kind->name, "c") || tn_str_eq(t->kind->name, "llvm")) continue;
+    if (target_makes(t, TARGET_MACHINE_CODE | TARGET_C_SOURCE)) continue;
     TN_GET(text, target_text(t));
     tn_buf_printf(&message,
                   "Operator has non-DSO-exportable target %s, which is not yet supported in Model "

@@ -213,7 +213,7 @@ int c_file_make(tn_IRModule *m, tn_target *t, const char *name, c_file *out) {
   TN_TRY(tn_buf_ok(&id));
   TN_CHECK(strcmp(tn_buf_cstr(&id), name) == 0, ValueError, NULL,
            "a model in C: \"%s\" is not an identifier of C: use %s", name, tn_buf_cstr(&id));
-  TN_CHECK(tn_str_eq(t->kind->name, "c"), ValueError, NULL,
+  TN_CHECK(target_makes(t, TARGET_C_SOURCE), ValueError, NULL,
            "a model in C: expected a target of kind c, got %s", tn_cstr(t->kind->name));
   return driver_aot_lower(m, t, name, &o, &out->program);
 }

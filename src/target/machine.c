@@ -183,16 +183,17 @@ target_machine target_machine_of(const tn_target *t) {
   m.int8 = here && !target_list(t, "mattr") ? int8_here() : int8_of(t, cpu);
   if (has_attr(t, "+avx512f")) m.vector_bytes = 64, m.vector_registers = 32;
   else if (has_attr(t, "+avx2") && m.vector_bytes < 32) m.vector_bytes = 32;
-  m.dots = strcmp(tn_cstr(t->kind->name), "llvm") == 0;
+  m.dots = target_makes(t, TARGET_MACHINE_CODE);
   if (m.dots) return m;
   m.bf16 = MACHINE_BF16_NONE;
   m.int8 = MACHINE_INT8_PAIRS;
   m.threads = 1; /* code of other kinds has no threads */
-  here = strcmp(tn_cstr(t->kind->name), "c") == 0 && strcmp(cpu, "native") == 0;
+  bool source = target_makes(t, TARGET_C_SOURCE);
+  here = source && strcmp(cpu, "native") == 0;
   if (here) return m;
   m.vector_bytes = 0; /* its compiler finds the vectors */
   /* boards have names; their compilers make small code, and find none */
-  m.rows = strcmp(tn_cstr(t->kind->name), "c") == 0 && !*cpu && !*target_str(t, "model", "");
+  m.rows = source && !*cpu && !*target_str(t, "model", "");
   return m;
 }
 

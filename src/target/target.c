@@ -32,6 +32,11 @@ const tn_arr *target_list(const tn_target *t, const char *option) {
   return o && o->type_index == TN_TI_Array ? (const tn_arr *)o : NULL;
 }
 
+bool target_makes(const tn_target *t, uint32_t what) {
+  const target_kind_row *row = target_kind_find(tn_cstr(t->kind->name));
+  return row && (row->code & what);
+}
+
 int target_device_type(const tn_target *t) {
   return (int)target_int(t, "target_device_type", t->kind->default_device_type);
 }
@@ -167,28 +172,6 @@ static tn_arr *all_keys(const parts *p, const tn_TargetKind *kind) {
   return tn_arr_from(&v);
 }
 
-/* The architecture of the first device, else one that all devices can run. */
-static int set_architecture(const parts *p) {
-  tn_device first = {kDLCUDA, 0};
-  tn_any version = tn_any_none();
-  tn_str *arch;
-  const char *text;
-  int64_t exists;
-  if (tn_map_find(p->attrs, "arch")) return 0;
-  TN_TRY(tn_device_get_attr(first, TN_DEV_EXIST, &version));
-  TN_TRY(tn_any_to_int(&version, &exists));
-  TN_GET(arch, tn_str_from("sm_50"));
-  if (exists) {
-    TN_TRY(tn_device_get_attr(first, TN_DEV_COMPUTE_VERSION, &version));
-    if (tn_any_is_obj(&version)) tn_scope_own(version.v.obj);
-    TN_TRY(tn_any_to_cstr(&version, &text));
-    const char *dot = strchr(text, '.');
-    TN_GET(arch, tn_str_fmt("sm_%.*s%s", dot ? (int)(dot - text) : (int)strlen(text), text,
-                            dot ? dot + 1 : ""));
-  }
-  return tn_map_set(p->attrs, tn_any_cstr("arch"), tn_any_obj(arch));
-}
-
 static int set_defaults(const parts *p) {
   for (const target_default *d = p->kind->defaults; d && d->name; ++d) {
     tn_expr *v;
@@ -196,7 +179,7 @@ static int set_defaults(const parts *p) {
     TN_GET(v, tir_i32((int32_t)d->value));
     TN_TRY(tn_map_set(p->attrs, tn_any_cstr(d->name), tn_any_obj(v)));
   }
-  return strcmp(p->kind->name, "cuda") == 0 ? set_architecture(p) : 0;
+  return p->kind->complete ? p->kind->complete(p->attrs) : 0;
 }
 
 static tn_target *finish(const parts *p) {

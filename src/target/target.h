@@ -41,6 +41,14 @@ TN_API int64_t target_int(const tn_target *t, const char *option, int64_t absent
 TN_API const tn_arr *target_list(const tn_target *t, const char *option);
 /** Device that the target's code runs on. */
 TN_API int target_device_type(const tn_target *t);
+/** What is known of a kind's code, a column of its row: nothing asks for kinds by name. */
+enum {
+  TARGET_MACHINE_CODE = 1, /**< that of processors, made here (by LLVM): it has threads, vectors */
+  TARGET_C_SOURCE = 2,     /**< C, which another compiler reads */
+  TARGET_FOR_TESTS = 4     /**< of a kind that only tests look at */
+};
+/** Is one of these true of the target's code? */
+TN_API bool target_makes(const tn_target *t, uint32_t what);
 
 /** The targets of this thread's `with` statements. */
 TN_API int target_enter(tn_target *t);

@@ -127,8 +127,8 @@ static int get_feature(TN_ARGS) {
   TN_ARG_OBJ(Target, t, 0);
   TN_TRY(tn_any_to_cstr(&args[1], &name));
   bool value = target_feature(t, name, &known);
-  /* the kind that tests look at has its own feature */
-  if (!known && tn_str_eq(t->kind->name, "test")) known = value = strcmp(name, "is_test") == 0;
+  /* what tests look at has its own feature */
+  if (!known && target_makes(t, TARGET_FOR_TESTS)) known = value = strcmp(name, "is_test") == 0;
   *ret = known ? tn_any_bool(value) : tn_any_none();
   return 0;
 }

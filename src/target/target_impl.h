@@ -30,6 +30,8 @@ typedef struct {
   const char *keys;               /* separated by commas */
   const target_option *options;   /* ended by a NULL name; besides those of all kinds */
   const target_default *defaults; /* ended by a NULL name; NULL: none */
+  uint32_t code;                  /* TARGET_MACHINE_CODE, ...: what is known of its code */
+  int (*complete)(tn_map *attrs); /* sets options that a device of this machine tells; NULL: none */
 } target_kind_row;
 
 typedef struct {
@@ -57,6 +59,9 @@ tn_map *target_tags(void);
 tn_map *target_kind_options(const target_kind_row *kind);
 /** Texts separated by commas as an array. */
 tn_arr *target_split(const char *text);
+
+/** Option `arch` of target cuda: that of the first device, else one that all devices can run. */
+int target_cuda_complete(tn_map *attrs);
 
 /** Functions "target.*"; part of target_init. */
 int target_api_init(void);

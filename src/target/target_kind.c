@@ -118,9 +118,9 @@ static const target_default webgpu_defaults[] = {{"max_num_threads", 256}, {NULL
 enum { EXT_DEV = 12, AOCL = 32, HEXAGON = 16, WEBGPU = 15 };
 
 static const target_kind_row kinds[] = {
-    {"llvm", kDLCPU, "cpu", llvm},
-    {"c", kDLCPU, "cpu", c},
-    {"cuda", kDLCUDA, "cuda,gpu", cuda, cuda_defaults},
+    {"llvm", kDLCPU, "cpu", llvm, .code = TARGET_MACHINE_CODE},
+    {"c", kDLCPU, "cpu", c, .code = TARGET_C_SOURCE},
+    {"cuda", kDLCUDA, "cuda,gpu", cuda, cuda_defaults, .complete = target_cuda_complete},
     {"nvptx", kDLCUDA, "cuda,gpu", gpu, cuda_defaults},
     {"rocm", kDLROCM, "rocm,gpu", gpu, rocm_defaults},
     {"opencl", kDLOpenCL, "opencl,gpu", gpu, opencl_defaults},
@@ -135,7 +135,7 @@ static const target_kind_row kinds[] = {
     {"ext_dev", EXT_DEV, "", none},
     {"hybrid", kDLCPU, "", none},
     {"composite", kDLCPU, "", composite},
-    {"test", kDLCPU, "", none},
+    {"test", kDLCPU, "", none, .code = TARGET_FOR_TESTS},
 };
 
 static const target_tag_row tags[] = {

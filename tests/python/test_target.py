@@ -1,5 +1,8 @@
 """Targets: text, dictionaries, options, scopes, errors."""
 
+import pathlib
+import re
+
 import pytest
 import tenon
 from tenon.target import Target
@@ -221,3 +224,12 @@ def test_a_host_needs_a_target():
         Target.canon_target_and_host(None, "llvm")
     with pytest.raises(AssertionError, match="a host needs a target"):
         Target.canon_multi_target_and_host(None)
+
+
+def test_nothing_asks_for_kinds_by_name():
+    """What other code wants to know of a kind is a column of its row (target_makes)."""
+    asks = re.compile(r"(strcmp|tn_str_eq|strncmp)\([^;]*kind->name[^;]*\"")
+    src = pathlib.Path(__file__).resolve().parents[2] / "src"
+    files = [f for f in src.rglob("*.[ch]") if "->name" in f.read_text()]
+    found = [str(f.relative_to(src)) for f in files if asks.search(f.read_text())]
+    assert not found, f"{found}: ask target_makes(target, ...)"

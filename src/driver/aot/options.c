@@ -121,8 +121,8 @@ int aot_options_from(const tn_Executor *executor, const tn_Runtime *runtime,
                    &out->workspace_pools));
   TN_TRY(pools_for(constant ? constant->pools : NULL, t, "constant_memory_pools",
                    &out->constant_pools));
-  /* code of LLVM counts on the alignment that tensors of a host have */
-  bool wide = !out->unpacked && tn_str_eq(t->kind->name, "llvm");
+  /* machine code counts on the alignment that tensors of a host have */
+  bool wide = !out->unpacked && target_makes(t, TARGET_MACHINE_CODE);
   int64_t dflt = wide ? TIR_ALIGNMENT : DEFAULT_ALIGN;
   out->workspace_align = int_option(attrs, "workspace-byte-alignment", dflt);
   out->constant_align = int_option(attrs, "constant-byte-alignment", 0);
