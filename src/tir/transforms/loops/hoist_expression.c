@@ -10,7 +10,8 @@
    Options tir.HoistExpression: which conditions (hoisted_conditionals: 1 of statements, 2 of
    choices, 4 parts of a conjunction, 8 also those with the index of a thread) and which bindings
    (hoisted_let_bindings: 1 those that a condition needs, 2 of statements, 4 in expressions). What
-   stands in a sequence is not executed first, so it stays. */
+   stands in a sequence is not executed first, so it stays. With 8, conditions move in front of a
+   launch of threads too. */
 #include <string.h>
 
 #include "arith/analyzer.h"
@@ -22,7 +23,9 @@ enum { MAX_ROUNDS = 64 }; /* conditions hoisted from one loop */
 
 typedef struct {
   int64_t conditions, lets;
-  tn_pmap threads; /* variables of thread axes */
+  tn_pmap threads;      /* variables of thread axes */
+  bool launched;        /* inside of a launch */
+  arith_analyzer known; /* conditions that were hoisted */
 } hoister;
 
 /* ---- what may move ---- */
@@ -219,6 +222,20 @@ static tn_stmt *again(tn_mut *m, tn_stmt *s, int round) {
   return op && round < MAX_ROUNDS ? hoist_from(m, op, round + 1) : s;
 }
 
+static tn_stmt *decided_loop(const tn_For *op, const tn_expr *cond, bool value) {
+  return decided((tn_stmt *)(uintptr_t)op, cond, value);
+}
+
+/* The same where the condition holds. */
+static tn_stmt *again_under(tn_mut *m, tn_expr *cond, tn_stmt *s, int round) {
+  hoister *x = m->ctx;
+  int64_t mark = cond && s ? arith_enter(&x->known, cond) : -1;
+  if (mark < 0) return NULL;
+  tn_stmt *r = again(m, s, round);
+  arith_leave(&x->known, mark);
+  return r;
+}
+
 /* A binding at the top of the body, if it may move. */
 static const tn_LetStmt *movable_let(const hoister *x, const tn_For *op) {
   const tn_LetStmt *let = TN_AS(LetStmt, op->body);
@@ -248,12 +265,14 @@ static tn_stmt *hoist_from(tn_mut *m, const tn_For *op, int round) {
   tn_pmap_fini(&f.inside);
   if (err) return NULL;
   if (!f.found) return (tn_stmt *)(uintptr_t)op;
+  if (arith_prove(&x->known, f.found)) return again(m, decided_loop(op, f.found, true), round);
+  if (arith_prove(&x->known, tir_not(f.found, NULL)))
+    return again(m, decided_loop(op, f.found, false), round);
   tn_IfThenElse copy = {.condition = f.found};
-  tn_stmt *yes = decided((tn_stmt *)(uintptr_t)op, f.found, true),
-          *no = decided((tn_stmt *)(uintptr_t)op, f.found, false);
-  if (!yes || !no) return NULL;
-  TN_GETP(copy.then_case, again(m, yes, round));
-  if (!tir_is_nop(no)) TN_GETP(copy.else_case, again(m, no, round));
+  tn_stmt *no = decided_loop(op, f.found, false);
+  if (!no) return NULL;
+  TN_GETP(copy.then_case, again_under(m, f.found, decided_loop(op, f.found, true), round));
+  if (!tir_is_nop(no)) TN_GETP(copy.else_case, again_under(m, tir_not(f.found, NULL), no, round));
   return (tn_stmt *)TN_MAKE(IfThenElse, .condition = copy.condition, .then_case = copy.then_case,
                             .else_case = copy.else_case);
 }
@@ -271,11 +290,54 @@ static tn_obj *visit_for(tn_mut *m, tn_For *op) {
   return s ? tn_mut_visit(m, s) : NULL;
 }
 
+static tn_stmt *launch(const tn_AttrStmt *op, tn_stmt *body) {
+  tn_AttrStmt copy = *op;
+  if (!body || tir_is_nop(body)) return body;
+  copy.body = body;
+  return tn_node_copy(&tn_type_AttrStmt, &copy);
+}
+
+static tn_stmt *visited_under(tn_mut *m, tn_expr *cond, tn_stmt *s) {
+  hoister *x = m->ctx;
+  int64_t mark = cond && s ? arith_enter(&x->known, cond) : -1;
+  if (mark < 0) return NULL;
+  tn_stmt *r = tn_mut_visit(m, s);
+  arith_leave(&x->known, mark);
+  return r;
+}
+
+/* With a condition in front of it that every thread would ask; itself where it asks none. */
+static tn_stmt *hoist_from_launch(tn_mut *m, const tn_AttrStmt *op, const tn_Var *axis) {
+  hoister *x = m->ctx;
+  finder f = {.x = x};
+  int err = tn_pmap_put_int(&f.inside, axis, 1) || look_stmt(&f, op->body);
+  tn_pmap_fini(&f.inside);
+  if (err) return NULL;
+  if (!f.found) return (tn_stmt *)(uintptr_t)op;
+  tn_stmt *yes = launch(op, decided(op->body, f.found, true)),
+          *no = launch(op, decided(op->body, f.found, false));
+  if (!yes || !no) return NULL;
+  if (arith_prove(&x->known, f.found)) return tn_mut_visit(m, yes);
+  if (arith_prove(&x->known, tir_not(f.found, NULL))) return tn_mut_visit(m, no);
+  TN_GETP(yes, visited_under(m, f.found, yes));
+  TN_GETP(no, visited_under(m, tir_not(f.found, NULL), no));
+  return (tn_stmt *)TN_MAKE(IfThenElse, .condition = f.found, .then_case = yes,
+                            .else_case = tir_is_nop(no) ? NULL : no);
+}
+
 static tn_obj *visit_attr(tn_mut *m, tn_AttrStmt *op) {
   hoister *x = m->ctx;
   const tn_IterVar *axis = TN_AS(IterVar, op->node);
+  bool launches = axis && tn_str_eq(op->attr_key, "thread_extent"), outer = x->launched;
   if (axis) TN_TRYP(tn_pmap_put_int(&x->threads, axis->var, 1));
-  return tn_mut_children(m, op);
+  if (launches && !outer && (x->conditions & BLOCK_VAR)) {
+    tn_stmt *s = hoist_from_launch(m, op, axis->var);
+    if (s != (tn_stmt *)op) return (tn_obj *)s;
+  }
+  x->launched |= launches;
+  tn_obj *r = tn_mut_children(m, op);
+  x->launched = outer;
+  return r;
 }
 
 /* A binding in an expression of a statement becomes one around it. */
@@ -316,6 +378,7 @@ tn_PrimFunc *tir_hoist_expression(tn_PrimFunc *f, const tn_pass_ctx *c) {
   tn_stmt *body = tn_mut_visit(&lift, f->body);
   body = body ? tn_mut_visit(&m, body) : NULL;
   tn_pmap_fini(&x.threads);
+  arith_fini(&x.known);
   TN_GETP(f, tir_with_body(f, body));
   return tir_convert_ssa(f, c);
 }
