@@ -42,7 +42,7 @@ class PrimFunc(BaseFunc, Scriptable):
                 param = param.asobject().data  # a bare pointer: its extent is not known
             param = convert(param) if not isinstance(param, Object) else param
             if isinstance(param, Buffer):
-                var = Var(f"{param.name}_handle", "handle")
+                var = Var(param.name, "handle")
                 buffers[var] = param
                 param = var
             if not isinstance(param, Var):

@@ -204,7 +204,33 @@ static tn_stmt *packed_body(packer *p) {
   return nest(&p->nest, body);
 }
 
+/* A pointer of this name is not an argument: callers give it as the resource handle. */
+static bool is_device_context(const tn_PrimFunc *f, const tn_Var *v) {
+  tn_any buffer;
+  return v->dtype.code == kDLOpaqueHandle && tn_str_eq(v->name, "device_api_context") &&
+         !tn_map_get(f->buffer_map, tn_any_obj(v), &buffer);
+}
+
+static int take_device_context(packer *p) {
+  TN_VEC(params);
+  TN_PMAP(at);
+  tn_PrimFunc copy = *p->func;
+  for (int64_t i = 0; i < p->func->params->len; ++i) {
+    tn_Var *v = (tn_Var *)tn_arr_obj(p->func->params, i);
+    bool context = is_device_context(p->func, v);
+    TN_TRY(context ? tn_pmap_put(&at, v, p->resource) : tn_vec_push_obj(&params, v));
+  }
+  if (at.len == 0) return 0;
+  TN_GET(copy.params, tn_arr_from(&params));
+  TN_GET(copy.body, tir_substitute(p->func->body, &at));
+  TN_GET(p->func, tn_node_copy(&tn_type_PrimFunc, &copy));
+  return 0;
+}
+
 static int make_params(packer *p) {
+  TN_GET(p->resource, tir_var("resource_handle", TN_HANDLE));
+  TN_TRY(take_device_context(p));
+
   tn_arr *shape = tn_arr_of(1, tir_i32((int32_t)p->func->params->len)),
          *one = tn_arr_of(1, tir_i32(1));
   TN_GET(p->args, tir_var("args", TN_HANDLE));
@@ -212,7 +238,6 @@ static int make_params(packer *p) {
   TN_GET(p->num_args, tir_var("num_args", TN_I32));
   TN_GET(p->ret_value, tir_var("out_ret_value", TN_HANDLE));
   TN_GET(p->ret_code, tir_buffer(one, TN_I32, "out_ret_tcode", ""));
-  TN_GET(p->resource, tir_var("resource_handle", TN_HANDLE));
   TN_GET(p->device_id, tir_var("dev_id", TN_I32));
   TN_GET(p->nop, tir_nop());
   return 0;
