@@ -17,6 +17,7 @@ typedef struct {
   tn_expr *index;     /* of the thread among those reduced over, 0 <= index < extent */
   tn_expr *group;     /* of the reduction, 0 <= group < groups */
   int64_t warp;       /* threads of a warp */
+  bool masked;        /* exchanges within a warp name the threads that take part */
   tn_vec body;        /* statements */
   tn_vec buffers;     /* Buffer: scratch memory to allocate around them */
   tn_vec results;     /* BufferLoad: where each result is, for all threads */

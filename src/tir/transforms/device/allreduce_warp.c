@@ -9,7 +9,7 @@
      ...                                                     (8, 4, 2, 1)
      red_buf0[0] = T.tvm_warp_shuffle(mask[0], red_buf0[0], 0, 32, 32)
 
-   More threads than a warp's reduce in two rounds with the results of the first in shared memory.
+   Targets without masks give 0 for it. More threads than a warp's reduce in two rounds with the results of the first in shared memory.
    Part of tir.LowerThreadAllreduce. */
 #include "tir/transforms/device/allreduce_impl.h"
 
@@ -27,7 +27,8 @@ static tn_stmt *set_zero(tn_Buffer *b, tn_expr *value) {
 static tn_expr *shuffle(const allreduce *r, tir_op_id op, tn_Buffer *mask, tn_expr *value,
                         tn_expr *lane) {
   tn_expr *warp = tir_i32((int32_t)r->warp);
-  return value ? tir_call(value->dtype, op, 5, at_zero(mask), value, lane, warp, warp) : NULL;
+  tn_expr *threads = r->masked ? at_zero(mask) : tir_i32(0);
+  return value ? tir_call(value->dtype, op, 5, threads, value, lane, warp, warp) : NULL;
 }
 
 static int make_buffers(const allreduce *r, const tn_arr *values, round_buffers *b) {
@@ -67,7 +68,7 @@ static int push_all(tn_vec *to, tn_Buffer *const *b, int64_t n) {
 }
 
 static int push_round(allreduce *r, const round_buffers *b) {
-  TN_TRY(tn_vec_push_obj(&r->buffers, b->mask));
+  if (r->masked) TN_TRY(tn_vec_push_obj(&r->buffers, b->mask));
   return push_all(&r->buffers, b->other, r->size);
 }
 
@@ -78,7 +79,7 @@ static int reduce_round(allreduce *r, const tn_arr *values, int64_t extent, tn_e
   tn_stmt *first = allreduce_stores(b->value, values, tir_i32(0));
   TN_TRY(allreduce_do(r, only ? allreduce_if(only, first) : first));
   tn_expr *mask = tir_call(tn_dtype_of(kDLUInt, 32, 1), TIR_OP_tvm_warp_activemask, 0);
-  TN_TRY(allreduce_do(r, set_zero(b->mask, mask)));
+  if (r->masked) TN_TRY(allreduce_do(r, set_zero(b->mask, mask)));
   int64_t offset = 1;
   while (offset * 2 < extent) offset *= 2;
   for (; offset > 0; offset /= 2) TN_TRY(step(r, b, extent, offset));

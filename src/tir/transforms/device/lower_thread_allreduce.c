@@ -25,6 +25,7 @@ typedef struct {
   tn_pmap loads;    /* data pointer of a result -> BufferLoad that replaces it */
   tn_pmap storage;  /* the same -> Buffer that replaces its allocation */
   int64_t warp, max_threads;
+  bool masked; /* shuffles take a mask */
   bool has_shuffles;
   int loops; /* within the kernel */
 } lowerer;
@@ -300,7 +301,7 @@ static tn_stmt *lower(lowerer *x, allreduce *r, const tn_Call *call) {
   TN_TRYP(flatten(axes, n, false, &r->group, &r->groups));
   if (r->extent == 1) return keep_values(r, call);
   r->neighbours = neighbours(axes, n);
-  r->warp = x->warp;
+  r->warp = x->warp, r->masked = x->masked;
   TN_TRYP(can_shuffle(x, r) ? allreduce_by_warps(r) : by_shared_memory(r, x->loops > 0));
   return finish(x, r, call);
 }
@@ -395,7 +396,8 @@ tn_PrimFunc *tir_lower_thread_allreduce(tn_PrimFunc *f, const tn_pass_ctx *c) {
   __attribute__((cleanup(lowerer_fini)))
   lowerer x = {.warp = tir_target_option(target, "thread_warp_size", cuda ? 32 : 1),
                .max_threads = tir_target_option(target, "max_num_threads", cuda ? 1024 : 256),
-               .has_shuffles = cuda};
+               .has_shuffles = cuda || strcmp(tir_target_kind_name(target), "metal") == 0,
+               .masked = cuda};
   TN_MUT(m, cases, &x);
   return tir_with_body(f, tn_mut_visit(&m, f->body));
 }
