@@ -4,7 +4,7 @@ find_package(Threads REQUIRED)
 
 # Folders of src/ that belong to the compiler, lowest first. Sources are found by folder: a new file needs no edit here.
 set(TENON_COMPILER_LAYERS
-  ir target arith tir codegen tune te kernels relay ops cache driver eval import export start)
+  pack ir target arith tir codegen tune te kernels relay ops cache driver eval import export start)
 
 # tenon_library(name [PLUGIN] LAYERS folder... LINK target...): a shared library of all C files of some folders of src/. It is
 # installed, and linked into the Python package of the build tree. While its folders are empty there is no target.

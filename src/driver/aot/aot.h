@@ -31,7 +31,7 @@ typedef struct {
                                               elements */
   const tn_arr *workspace_pools;           /* of WorkspacePoolInfo; NULL: one, part of the code */
   const tn_arr *constant_pools;            /* of ConstantPoolInfo; NULL: wherever constants are */
-  const char *algorithm;                   /* see usmp_plan */
+  const char *algorithm;                   /* see usmp_algorithm */
   const char *custom;                      /* see usmp_plan_by; NULL: `algorithm` */
 } aot_options;
 

@@ -32,18 +32,18 @@ typedef struct {
   const tn_map *workspace; /* of kernels */
   int64_t *first;          /* of each node: number of its first value */
   value *values;
-  usmp_buffer *buffers;
+  pack_buffer *buffers;
   int64_t nvalue, nbuffer, nstep;
   int64_t *scratch; /* of each node: number of its own buffer, -1: none */
   tn_expr **outputs;
   int64_t *places; /* of each output in the workspace: number of its buffer, -1: not known yet */
   copy *copies;
   int ncopies;
-  usmp_pool *pools;
+  pack_pool *pools;
   tn_arr *pool_infos; /* PoolInfo of each */
   tn_Var **pool_vars;
   int32_t npools;
-  usmp_pool *constant_pools;
+  pack_pool *constant_pools;
   int32_t nconstant_pools;
   tn_vec params, calls, lets, constants;
   tn_map *buffer_map;
@@ -87,7 +87,7 @@ static int add_param(maker *m, const char *name, const tn_TensorType *t, tn_expr
 
 static int64_t new_buffer(maker *m, const char *name, int64_t bytes, int64_t step) {
   int64_t room = bytes > 0 ? bytes : 1; /* values without elements have a place too */
-  m->buffers[m->nbuffer] = (usmp_buffer){.name = name, .bytes = room, .first = step, .last = step};
+  m->buffers[m->nbuffer] = (pack_buffer){.name = name, .bytes = room, .first = step, .last = step};
   return m->nbuffer++;
 }
 
@@ -105,7 +105,7 @@ static int add_inputs(maker *m, bool constants) {
 }
 
 /* Functions take pointers to what they may write: the address of the first element is one. */
-static int add_constant(maker *m, const usmp_buffer *place, const tn_tensor *data,
+static int add_constant(maker *m, const pack_buffer *place, const tn_tensor *data,
                         const tn_TensorType *t, tn_expr **pointer) {
   tn_str *name;
   tn_Buffer *b;
@@ -130,16 +130,18 @@ static int add_constant(maker *m, const usmp_buffer *place, const tn_tensor *dat
 }
 
 /* Which of the given pools a constant is in; all constants live at the same time. */
-static int place_constants(maker *m, usmp_buffer *places, int64_t n) {
+static int place_constants(maker *m, pack_buffer *places, int64_t n) {
   const tn_arr *given = m->o->constant_pools;
   if (!given) return 0;
   m->nconstant_pools = (int32_t)given->len;
   TN_GET(m->constant_pools, tn_alloc_zero((size_t)given->len + 1, sizeof *m->constant_pools));
   for (int32_t k = 0; k < m->nconstant_pools; ++k) {
     const tn_PoolInfo *p = (const tn_PoolInfo *)tn_arr_obj(given, k);
-    m->constant_pools[k] = (usmp_pool){.name = tn_cstr(p->pool_name), .limit = usmp_pool_limit(p)};
+    m->constant_pools[k] = (pack_pool){.name = tn_cstr(p->pool_name), .limit = usmp_pool_limit(p)};
   }
-  return usmp_plan(places, n, m->constant_pools, m->nconstant_pools, 1, m->o->algorithm);
+  pack_algorithm how;
+  TN_TRY(usmp_algorithm(m->o->algorithm, &how));
+  return pack_plan(places, n, m->constant_pools, m->nconstant_pools, 1, how);
 }
 
 /* What was asked for, else what an element needs. */
@@ -148,7 +150,7 @@ static int64_t constant_align(const maker *m, tn_dtype t) {
   return m->o->constant_align > own ? m->o->constant_align : own > 0 ? own : 1;
 }
 
-static int link_constants(maker *m, usmp_buffer *places) {
+static int link_constants(maker *m, pack_buffer *places) {
   int64_t n = 0;
   for (int pass = 0; pass < 2; ++pass) {
     if (pass) TN_TRY(place_constants(m, places, n));
@@ -157,9 +159,9 @@ static int link_constants(maker *m, usmp_buffer *places) {
       const graph_node *node = &m->g->nodes[i];
       const tn_tensor *data = constant_of(m, node);
       if (!data) continue;
-      usmp_buffer *p = &places[n++];
+      pack_buffer *p = &places[n++];
       if (!pass)
-        *p = (usmp_buffer){.name = node->name,
+        *p = (pack_buffer){.name = node->name,
                            .bytes = graph_type_bytes(node->types[0]),
                            .align = constant_align(m, node->types[0]->dtype)};
       else TN_TRY(add_constant(m, p, data, node->types[0], &m->values[m->first[i]].pointer));
@@ -170,7 +172,7 @@ static int link_constants(maker *m, usmp_buffer *places) {
 
 static int add_constants(maker *m) {
   if (!m->o->link_params) return add_inputs(m, true);
-  TN_AUTOFREE usmp_buffer *places = tn_alloc_zero((size_t)m->g->n + 1, sizeof *places);
+  TN_AUTOFREE pack_buffer *places = tn_alloc_zero((size_t)m->g->n + 1, sizeof *places);
   return places ? link_constants(m, places) : -1;
 }
 
@@ -244,7 +246,9 @@ static int plan(maker *m) {
   if (o->custom)
     return usmp_plan_by(o->custom, m->buffers, m->nbuffer, m->pools, m->pool_infos,
                         o->workspace_align);
-  return usmp_plan(m->buffers, m->nbuffer, m->pools, m->npools, o->workspace_align, o->algorithm);
+  pack_algorithm how;
+  TN_TRY(usmp_algorithm(o->algorithm, &how));
+  return pack_plan(m->buffers, m->nbuffer, m->pools, m->npools, o->workspace_align, how);
 }
 
 static int make_pools(maker *m) {
@@ -256,7 +260,7 @@ static int make_pools(maker *m) {
   for (int32_t k = 0; k < m->npools; ++k) {
     tn_PoolInfo *p = given ? (tn_PoolInfo *)tn_arr_obj(given, k) : own_pool("workspace");
     if (!p || tn_vec_push_obj(&infos, p)) return -1;
-    m->pools[k] = (usmp_pool){.name = tn_cstr(p->pool_name), .limit = usmp_pool_limit(p)};
+    m->pools[k] = (pack_pool){.name = tn_cstr(p->pool_name), .limit = usmp_pool_limit(p)};
     TN_GET(m->pool_vars[k], tir_pointer_var(m->pools[k].name, tn_dtype_of(kDLUInt, 8, 1), ""));
   }
   TN_GET(m->pool_infos, tn_arr_from(&infos));
@@ -266,7 +270,7 @@ static int make_pools(maker *m) {
 }
 
 static tn_expr *place_of(const maker *m, int64_t buffer) {
-  const usmp_buffer *b = &m->buffers[buffer];
+  const pack_buffer *b = &m->buffers[buffer];
   return tir_call(TN_HANDLE, TIR_OP_handle_add_byte_offset, 2, m->pool_vars[b->pool],
                   tir_i64(b->offset));
 }
@@ -412,7 +416,7 @@ static tn_PrimFunc *function(maker *m, const char *name) {
   return f ? tir_with_attr(f, "runner_function", (tn_obj *)tir_bool(true)) : NULL;
 }
 
-static tn_AllocatedPoolInfo *pool_info(tn_obj *given, const usmp_pool *p, int64_t param) {
+static tn_AllocatedPoolInfo *pool_info(tn_obj *given, const pack_pool *p, int64_t param) {
   const char *names[] = {"pool_info", "allocated_size", "pool_var_idx"};
   tn_any values[] = {tn_any_obj(given), tn_any_int(p->used), tn_any_int(param)};
   return tn_scope_own(tn_node_make(&tn_type_AllocatedPoolInfo, 3, names, values));
@@ -433,7 +437,7 @@ static int list_pools(const maker *m, aot_main *out) {
 }
 
 static int push_place(const maker *m, int64_t buffer, tn_vec *out) {
-  const usmp_buffer *b = &m->buffers[buffer];
+  const pack_buffer *b = &m->buffers[buffer];
   return tn_vec_push_obj(out, TN_NEW(PoolAllocation,
                                      .pool_info = (tn_PoolInfo *)tn_arr_obj(m->pool_infos, b->pool),
                                      .byte_offset = (tn_IntImm *)tir_i64(b->offset)));
@@ -466,7 +470,7 @@ static int tell(const maker *m, aot_main *out) {
     out->io += graph_type_bytes(m->g->nodes[e.node].types[e.index]);
   }
   int64_t align = m->npools > 1 ? 1 : m->o->workspace_align;
-  out->live = usmp_lower_bound(m->buffers, m->nbuffer, align);
+  out->live = pack_lower_bound(m->buffers, m->nbuffer, align);
   return out->live < 0 || list_places(m, out) ? -1 : list_pools(m, out);
 }
 

@@ -15,8 +15,7 @@
    returned, stored in data, passed on or looked at under another shape keeps its own memory. And
    only between branches: both are allocated or none, and none waits while a branch needs memory.
    Bindings are numbered in order, those of branches between what is before and behind them, so that
-   a tensor is dead behind the last binding that reads it. A storage grows to the largest of its
-   tensors; the one whose size fits best is taken. Scalars are left alone: on the host they need no
+   a tensor is dead behind the last binding that reads it. Scalars are left alone: on the host they need no
    memory. */
 #include <string.h>
 
@@ -25,6 +24,7 @@
 #include "base/pmap.h"
 #include "base/scope.h"
 #include "base/stack.h"
+#include "pack/pack.h"
 #include "relay/expr/expr_info.h"
 #include "relay/expr/let_list.h"
 #include "relay/expr/typed_builder.h"
@@ -271,63 +271,56 @@ static bool same_kind(const storage *a, const storage *b) {
          x == y && (d == e || (d && e && tn_equal(d, e, 0) == 1));
 }
 
-/* Storages of a block: numbers of those whose tensor is dead, and of the others. */
+/* What can share: as buffers, and the number of the storage of each. */
 typedef struct {
-  int64_t *idle, *busy;
-  int64_t nidle, nbusy;
-} lists;
+  pack_buffer *buffers;
+  int64_t *of, *sizes;
+  int64_t n;
+  int32_t kinds; /* those of a block are numbered from here on */
+  int64_t *like; /* a storage of each kind */
+} sharing;
 
-static void retire(const plan *p, lists *l, int64_t now) {
-  for (int64_t i = 0; i < l->nbusy; ++i) {
-    int64_t n = l->busy[i];
-    if (p->lives[p->all[n].tensor].last >= now) continue;
-    l->idle[l->nidle++] = n;
-    l->busy[i--] = l->busy[--l->nbusy];
-  }
+/* Storages of one block, device and alignment are of one kind. */
+static int32_t kind_of(const plan *p, sharing *x, int32_t from, int64_t n) {
+  int32_t k = from;
+  while (k < x->kinds && !same_kind(&p->all[x->like[k]], &p->all[n])) ++k;
+  if (k == x->kinds) x->like[x->kinds++] = n;
+  return k;
 }
 
-/* The idle one that fits best: the smallest that is large enough, else the largest. -1: none. */
-static int64_t best(const plan *p, const lists *l, const storage *s) {
-  int64_t found = -1, size = 0;
-  for (int64_t i = 0; i < l->nidle; ++i) {
-    const storage *other = &p->all[l->idle[i]];
-    int64_t has = other->size;
-    if (!same_kind(s, other)) continue;
-    bool better =
-        found < 0 || (has >= s->size ? size < s->size || has < size : size < has && size < s->size);
-    if (better) found = i, size = has;
-  }
-  return found;
-}
-
-static void share(plan *p, lists *l, int64_t n, int64_t idle) {
-  storage *mine = &p->all[n], *other = &p->all[l->idle[idle]];
-  if (other->size < mine->size) other->size = mine->size;
-  other->tensor = mine->tensor;
-  mine->in = l->idle[idle];
-  l->busy[l->nbusy++] = l->idle[idle];
-  l->idle[idle] = l->idle[--l->nidle];
-  p->changed = true;
-}
-
-static void share_block(plan *p, const block *b, lists *l) {
-  l->nidle = l->nbusy = 0;
+static void add_block(const plan *p, const block *b, sharing *x) {
+  int32_t from = x->kinds;
   for (int64_t n = b->first; n >= 0; n = p->all[n].next) {
-    if (!can_share(p, &p->all[n])) continue;
-    retire(p, l, p->all[n].begin);
-    int64_t idle = best(p, l, &p->all[n]);
-    if (idle >= 0) share(p, l, n, idle);
-    else l->busy[l->nbusy++] = n;
+    const storage *s = &p->all[n];
+    if (!can_share(p, s)) continue;
+    x->of[x->n] = n;
+    x->buffers[x->n++] = (pack_buffer){.bytes = s->size,
+                                       .first = s->begin,
+                                       .last = p->lives[s->tensor].last,
+                                       .kind = kind_of(p, x, from, n)};
+  }
+}
+
+/* Numbers of blocks become the storages that have them first. */
+static void take_over(plan *p, const sharing *x, int64_t *owner) {
+  for (int64_t i = x->n; i-- > 0;) owner[x->buffers[i].pool] = x->of[i];
+  for (int64_t i = 0; i < x->n; ++i) {
+    int64_t mine = owner[x->buffers[i].pool];
+    p->all[x->of[i]].in = mine;
+    p->changed |= mine != x->of[i];
+    p->all[mine].size = x->sizes[x->buffers[i].pool];
   }
 }
 
 static int share_all(plan *p) {
   int64_t n = p->nall + 1;
-  TN_AUTOFREE int64_t *idle = tn_alloc_array(n, sizeof *idle),
-                      *busy = tn_alloc_array(n, sizeof *busy);
-  lists l = {.idle = idle, .busy = busy};
-  if (!idle || !busy) return -1;
-  for (int64_t i = 0; i < p->nblock; ++i) share_block(p, &p->blocks[i], &l);
+  TN_AUTOFREE pack_buffer *buffers = tn_alloc_array(n, sizeof *buffers);
+  TN_AUTOFREE int64_t *lists = tn_alloc_array(n, 3 * sizeof *lists);
+  sharing x = {.buffers = buffers, .of = lists, .sizes = lists + n, .like = lists + 2 * n};
+  if (!buffers || !lists) return -1;
+  for (int64_t i = 0; i < p->nblock; ++i) add_block(p, &p->blocks[i], &x);
+  TN_TRY(pack_blocks(x.buffers, x.n, NULL, x.sizes) < 0);
+  take_over(p, &x, x.like);
   return 0;
 }
 

@@ -52,6 +52,22 @@ static const tn_type_hooks analysis_hooks = {.fini = forget_conflicts};
 
 TN_NODES_DEFINE(TN_USMP_NODES, usmp_types)
 
+int usmp_algorithm(const char *name, pack_algorithm *out) {
+  static const struct {
+    const char *name;
+    pack_algorithm algorithm;
+  } known[] = {{"greedy_by_size", PACK_BY_SIZE},
+               {"greedy_by_conflicts", PACK_BY_CONFLICTS},
+               {"hill_climb", PACK_HILL_CLIMB}};
+  *out = PACK_BEST;
+  for (int i = 0; name && i < TN_COUNT(known); ++i)
+    if (strcmp(known[i].name, name) == 0) *out = known[i].algorithm;
+  TN_CHECK(!name || *out != PACK_BEST, ValueError, NULL,
+           "tir.usmp.algorithm: expected greedy_by_size, greedy_by_conflicts or hill_climb, got %s",
+           name);
+  return 0;
+}
+
 int64_t usmp_pool_limit(const tn_PoolInfo *p) { return int_of(p->size_hint_bytes); }
 
 int usmp_set_conflicts(tn_BufferInfo *const *infos, int64_t n, const uint8_t *conflicts) {
@@ -73,10 +89,10 @@ int usmp_set_conflicts(tn_BufferInfo *const *infos, int64_t n, const uint8_t *co
 typedef struct {
   const tn_arr *infos; /* BufferInfo */
   int64_t n;
-  usmp_buffer *buffers;
+  pack_buffer *buffers;
   uint8_t *conflicts;
   int32_t *may; /* pools of all buffers, one after the other */
-  usmp_pool *pools;
+  pack_pool *pools;
   tn_vec pool_infos;
   tn_map *numbers; /* PoolInfo, BufferInfo -> number */
 } problem;
@@ -115,7 +131,7 @@ static int add_buffers(problem *p) {
     const tn_BufferInfo *b = (const tn_BufferInfo *)tn_arr_obj(p->infos, i);
     int64_t k, n = b->pool_candidates->len;
     TN_CHECK(n > 0, ValueError, NULL, "memory plan: %s may lie in no pool", tn_cstr(b->name_hint));
-    p->buffers[i] = (usmp_buffer){.name = tn_cstr(b->name_hint),
+    p->buffers[i] = (pack_buffer){.name = tn_cstr(b->name_hint),
                                   .bytes = int_of(b->size_bytes),
                                   .align = int_of(b->alignment),
                                   .may = may,
@@ -134,7 +150,7 @@ static tn_map *allocations(const problem *p) {
   tn_map *out;
   TN_GETP(out, tn_scope_own(tn_map_new()));
   for (int64_t i = 0; i < p->n; ++i) {
-    const usmp_buffer *b = &p->buffers[i];
+    const pack_buffer *b = &p->buffers[i];
     tn_PoolInfo *pool = (tn_PoolInfo *)p->pool_infos.items[b->pool].v.obj;
     tn_obj *place = (tn_obj *)TN_NEW(PoolAllocation, .pool_info = pool,
                                      .byte_offset = (tn_IntImm *)tir_i64(b->offset));
@@ -143,7 +159,7 @@ static tn_map *allocations(const problem *p) {
   return out;
 }
 
-static tn_map *solve(problem *p, int64_t pressure, const char *algorithm) {
+static tn_map *solve(problem *p, int64_t pressure, pack_algorithm algorithm) {
   int64_t total;
   TN_CHECKP(p->n <= MAX_BUFFERS, ValueError, NULL, "memory plan: more than %d buffers",
             MAX_BUFFERS);
@@ -157,10 +173,10 @@ static tn_map *solve(problem *p, int64_t pressure, const char *algorithm) {
   TN_TRYP(add_buffers(p));
   for (int64_t k = 0; k < p->pool_infos.len; ++k) {
     const tn_PoolInfo *info = (const tn_PoolInfo *)p->pool_infos.items[k].v.obj;
-    p->pools[k] = (usmp_pool){.name = tn_cstr(info->pool_name), .limit = usmp_pool_limit(info)};
+    p->pools[k] = (pack_pool){.name = tn_cstr(info->pool_name), .limit = usmp_pool_limit(info)};
   }
   if (p->n)
-    TN_TRYP(usmp_plan_conflicts(p->buffers, p->n, p->conflicts, pressure, p->pools,
+    TN_TRYP(pack_plan_conflicts(p->buffers, p->n, p->conflicts, pressure, p->pools,
                                 (int32_t)p->pool_infos.len, 1, algorithm));
   return allocations(p);
 }
@@ -174,7 +190,9 @@ static int run(const tn_any *args, int32_t n, tn_any *ret, const char *algorithm
                                    : !tn_any_to_int(&args[1], &pressure),
            TypeError, NULL, "tir.usmp.algo.%s: expected the memory pressure as an int", algorithm);
   problem p = {.infos = infos, .n = infos->len};
-  int err = tn_ret_obj(ret, solve(&p, pressure, algorithm));
+  pack_algorithm how;
+  TN_TRY(usmp_algorithm(algorithm, &how));
+  int err = tn_ret_obj(ret, solve(&p, pressure, how));
   void *memory[] = {p.buffers, p.conflicts, p.may, p.pools};
   for (int i = 0; i < TN_COUNT(memory); ++i) tn_free(memory[i]);
   tn_vec_fini(&p.pool_infos);
@@ -189,9 +207,9 @@ static int hill_climb(TN_ARGS) { return run(args, n, ret, "hill_climb"); }
 
 typedef struct {
   const char *name;
-  usmp_buffer *b;
+  pack_buffer *b;
   int64_t n;
-  usmp_pool *pools;
+  pack_pool *pools;
   const tn_arr *pool_infos;
   int64_t align;
   tn_BufferInfo **infos;
@@ -203,7 +221,7 @@ static int describe(request *r) {
   tn_map *map;
   TN_GET(map, tn_scope_own(tn_map_new()));
   for (int64_t i = 0; i < r->n; ++i) {
-    usmp_buffer *b = &r->b[i];
+    pack_buffer *b = &r->b[i];
     TN_GET(r->infos[i], TN_NEW(BufferInfo, .name_hint = tn_str_from(b->name),
                                .size_bytes = (tn_IntImm *)tir_i64(b->bytes),
                                .pool_candidates = (tn_arr *)(uintptr_t)r->pool_infos,
@@ -212,7 +230,7 @@ static int describe(request *r) {
     for (int64_t j = 0; j < r->n; ++j)
       r->conflicts[i * r->n + j] = b->first <= r->b[j].last && r->b[j].first <= b->last;
   }
-  int64_t pressure = usmp_lower_bound(r->b, r->n, r->align);
+  int64_t pressure = pack_lower_bound(r->b, r->n, r->align);
   if (pressure < 0) return -1;
   TN_GET(r->all, TN_NEW(BufferInfoAnalysis, .buffer_info_stmts = map,
                         .memory_pressure = (tn_IntImm *)tir_i64(pressure)));
@@ -221,14 +239,14 @@ static int describe(request *r) {
 
 /* Into which pool, and where. */
 static int take_place(request *r, int64_t i, const tn_PoolAllocation *a) {
-  usmp_buffer *b = &r->b[i];
+  pack_buffer *b = &r->b[i];
   int64_t align = b->align ? b->align : r->align;
   int32_t k = 0;
   while (k < r->pool_infos->len && tn_arr_obj(r->pool_infos, k) != (tn_obj *)a->pool_info) ++k;
   TN_CHECK(k < r->pool_infos->len, ValueError, NULL,
            "tir.usmp.algo.%s: %s was put into a pool that is not a candidate of its: %s", r->name,
            b->name, tn_cstr(a->pool_info->pool_name));
-  usmp_pool *pool = &r->pools[k];
+  pack_pool *pool = &r->pools[k];
   b->pool = k;
   b->offset = int_of(a->byte_offset);
   TN_CHECK(b->offset >= 0 && b->offset % align == 0, ValueError, NULL,
@@ -248,7 +266,7 @@ static int take_place(request *r, int64_t i, const tn_PoolAllocation *a) {
 static int check_overlaps(const request *r) {
   for (int64_t i = 0; i < r->n; ++i)
     for (int64_t j = 0; j < i; ++j) {
-      const usmp_buffer *a = &r->b[i], *b = &r->b[j];
+      const pack_buffer *a = &r->b[i], *b = &r->b[j];
       bool apart = a->pool != b->pool || a->offset + a->bytes <= b->offset ||
                    b->offset + b->bytes <= a->offset || !a->bytes || !b->bytes;
       TN_CHECK(apart || !r->conflicts[i * r->n + j], ValueError, NULL,
@@ -290,7 +308,7 @@ static int ask(request *r, tn_func *f) {
   return take(r, found);
 }
 
-int usmp_plan_by(const char *name, usmp_buffer *buffers, int64_t n, usmp_pool *pools,
+int usmp_plan_by(const char *name, pack_buffer *buffers, int64_t n, pack_pool *pools,
                  const tn_arr *infos, int64_t align) {
   TN_SCOPE(scope);
   request r = {

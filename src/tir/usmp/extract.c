@@ -198,7 +198,7 @@ static int walk(walker *w, const tn_stmt *s) {
 static tn_BufferInfoAnalysis *result(const walker *w) {
   tn_map *map;
   size_t n = (size_t)w->n;
-  TN_AUTOFREE usmp_buffer *lives = tn_alloc_zero(n + 1, sizeof *lives);
+  TN_AUTOFREE pack_buffer *lives = tn_alloc_zero(n + 1, sizeof *lives);
   TN_AUTOFREE tn_BufferInfo **infos = tn_alloc_zero(n + 1, sizeof *infos);
   TN_AUTOFREE uint8_t *conflicts = tn_alloc_zero(n + 1, n);
   if (!lives || !infos || !conflicts) return NULL;
@@ -206,7 +206,7 @@ static tn_BufferInfoAnalysis *result(const walker *w) {
   for (int64_t i = 0; i < w->n; ++i) {
     const allocation *a = &w->list[i];
     bool used = a->first <= a->last;
-    lives[i] = (usmp_buffer){.bytes = used ? a->bytes : 0, .first = a->first, .last = a->last};
+    lives[i] = (pack_buffer){.bytes = used ? a->bytes : 0, .first = a->first, .last = a->last};
     if (!used) lives[i].last = lives[i].first;
     TN_GETP(infos[i],
             TN_NEW(BufferInfo, .name_hint = a->name, .size_bytes = (tn_IntImm *)tir_i64(a->bytes),
@@ -218,7 +218,7 @@ static tn_BufferInfoAnalysis *result(const walker *w) {
       conflicts[i * w->n + j] = conflicts[j * w->n + i] = both;
     }
   }
-  int64_t pressure = usmp_lower_bound(lives, w->n, 1);
+  int64_t pressure = pack_lower_bound(lives, w->n, 1);
   if (pressure < 0) return NULL;
   tn_BufferInfoAnalysis *all = TN_NEW(BufferInfoAnalysis, .buffer_info_stmts = map,
                                       .memory_pressure = (tn_IntImm *)tir_i64(pressure));

@@ -9,6 +9,7 @@
    done for "shared". Before ThreadSync, which sees what shares a place. */
 #include <string.h>
 
+#include "pack/pack.h"
 #include "tir/device.h"
 #include "tir/transforms/transforms.h"
 
@@ -20,7 +21,6 @@ typedef struct {
   int64_t size;        /* -1 when it is not constant */
   int64_t first, last; /* uses, counted in statements */
   tn_expr *offset;     /* bytes */
-  int64_t begin;       /* the same where all sizes are constant */
 } part;
 
 enum { MAX_PARTS = 256 };
@@ -107,47 +107,37 @@ static tn_obj *see_loop(tn_mut *m, tn_obj *op) {
 
 /* ---- where it goes ---- */
 
-static int64_t aligned(int64_t n) { return (n + ALIGN - 1) / ALIGN * ALIGN; }
-
-static bool overlap(const part *a, const part *b) {
-  return a->first <= b->last && b->first <= a->last;
+/* Sizes are constant: what is not in use at the same time may lie at the same place. */
+static tn_expr *pack_all(merger *x) {
+  pack_buffer buffers[MAX_PARTS];
+  pack_pool whole = {.name = x->scope, .limit = -1};
+  for (int i = 0; i < x->n; ++i)
+    buffers[i] = (pack_buffer){.name = tn_cstr(x->parts[i].alloc->buffer_var->name),
+                               .bytes = x->parts[i].size,
+                               .first = x->parts[i].first,
+                               .last = x->parts[i].last};
+  TN_TRYP(pack_plan(buffers, x->n, &whole, 1, ALIGN, PACK_FIRST_FIT));
+  TN_CHECKP(whole.used <= INT32_MAX, ValueError, NULL, "memory %s: expected at most 2 GB, got %lld",
+            x->scope, (long long)whole.used);
+  for (int i = 0; i < x->n; ++i) TN_GETP(x->parts[i].offset, tir_i32((int32_t)buffers[i].offset));
+  return tir_i32((int32_t)whole.used);
 }
 
-/* The lowest place where nothing is that is in use at the same time. */
-static int64_t find_place(const merger *x, int i) {
-  int64_t at = 0;
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (int k = 0; k < i; ++k) {
-      const part *p = &x->parts[k];
-      int64_t end = p->begin + aligned(p->size);
-      if (!overlap(p, &x->parts[i]) || at + x->parts[i].size <= p->begin || at >= end) continue;
-      at = end;
-      moved = true;
-    }
+/* One after the other. */
+static tn_expr *append_all(merger *x) {
+  tn_expr *sum = tir_i32(0), *align = tir_i32(ALIGN), *up = tir_i32(ALIGN - 1);
+  for (int i = 0; i < x->n && sum; ++i) {
+    x->parts[i].offset = sum;
+    sum = tir_add(sum, tir_mul(tir_floordiv(tir_add(x->parts[i].bytes, up), align), align));
   }
-  return at;
+  return sum;
 }
 
 /* Offsets of all parts; the bytes they take together. */
 static tn_expr *place_all(merger *x) {
   bool constant = true;
-  int64_t total = 0;
-  tn_expr *sum = tir_i32(0);
   for (int i = 0; i < x->n; ++i) constant &= x->parts[i].size >= 0;
-  for (int i = 0; i < x->n && sum; ++i) {
-    part *p = &x->parts[i];
-    if (constant) {
-      p->begin = find_place(x, i);
-      TN_GETP(p->offset, tir_i32((int32_t)p->begin));
-      if (p->begin + p->size > total) total = p->begin + p->size;
-    } else {
-      tn_expr *align = tir_i32(ALIGN), *up = tir_i32(ALIGN - 1);
-      p->offset = sum;
-      sum = tir_add(sum, tir_mul(tir_floordiv(tir_add(p->bytes, up), align), align));
-    }
-  }
-  return constant ? tir_i32((int32_t)total) : sum;
+  return constant ? pack_all(x) : append_all(x);
 }
 
 /* ---- rewriting ---- */

@@ -45,6 +45,7 @@ typedef struct storage_var {
   bool fixed; /**< something else than loads, stores and access pointers of flat buffers uses it */
   int64_t align; /**< bytes of the largest element that is accessed */
   storage_entry *entry;
+  int64_t number; /**< counted from 1, among those that get memory; 0: none */
   bool passed_on; /**< its memory went to what is computed in place */
 } storage_var;
 

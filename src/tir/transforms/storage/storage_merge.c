@@ -9,9 +9,11 @@
    alone; one of the latter may be the begin. */
 #include <string.h>
 
+#include "base/alloc.h"
+#include "pack/pack.h"
 #include "tir/device.h"
-#include "tir/transforms/transforms.h"
 #include "tir/transforms/storage/storage_impl.h"
+#include "tir/transforms/transforms.h"
 
 enum { BYTE = 8, ALIGN_BYTES = 8, MAX_VECTOR = 1 << 20 };
 
@@ -65,26 +67,36 @@ static int vector_bytes(const storage_entry *base, const tn_MemoryInfo *info, in
   return 0;
 }
 
-/* Gives the pieces of the memory their places behind its first. */
+/* Bits that the place of a piece is a multiple of. */
+static int64_t step_of(const storage_entry *e, int64_t simd) {
+  int64_t step = ALIGN_BYTES;
+  while (step < e->align || step < simd) step *= 2;
+  return step * BYTE;
+}
+
+/* Gives the pieces of the memory their places behind its first; all are needed all the time. */
 static int merge(const tn_vec *made, storage_entry *base) {
   const tn_Allocate *op = (const tn_Allocate *)base->allocs.items[0].v.obj;
+  TN_AUTOFREE pack_buffer *buffers = tn_alloc_zero((size_t)made->len + 1, sizeof *buffers);
+  pack_pool pool = {.name = base->scope, .limit = -1};
   tn_MemoryInfo *info = NULL;
-  int64_t simd;
+  int64_t simd, n = 0;
+  if (!buffers) return -1;
   TN_TRY(tir_memory_info(base->scope, op->span, &info));
   TN_TRY(vector_bytes(base, info, &simd));
-  base->total = base->bits;
+  buffers[n++] = (pack_buffer){.name = tn_cstr(base->var->name), .bytes = base->bits};
   for (int64_t i = 0; i < made->len; ++i) {
     storage_entry *e = entry_at(made, i);
     if (e == base || e->fixed || strcmp(e->scope, base->scope) != 0 || !is_mergeable(e)) continue;
-    int64_t step = ALIGN_BYTES;
-    while (step < e->align || step < simd) step *= 2;
-    step *= BYTE;
-    TN_CHECK(e->bits <= INT64_MAX / 4 - base->total, ValueError, op->span,
-             "allocations in memory %s are too large", base->scope);
     e->base = base;
-    e->offset = (base->total + step - 1) / step * step;
-    base->total = e->offset + e->bits;
+    buffers[n++] =
+        (pack_buffer){.name = tn_cstr(e->var->name), .bytes = e->bits, .align = step_of(e, simd)};
   }
+  /* the order given is kept, so that the base begins where the memory begins */
+  TN_TRY(pack_plan(buffers, n, &pool, 1, 1, PACK_IN_ORDER));
+  for (int64_t i = 0, k = 1; i < made->len; ++i)
+    if (entry_at(made, i)->base == base) entry_at(made, i)->offset = buffers[k++].offset;
+  base->total = pool.used;
   return check_size(base, info);
 }
 

@@ -6,8 +6,7 @@
        C = T.allocate([8])                        fill(B); use(B)
        fill(C); use(C)
 
-   Memory is given in the order of first uses. A free piece of similar size is taken before a new
-   one is made; what computes an array from another of the same size element by element, as its last
+   A piece holds one allocation after the other, of similar size (pack/pack.h); what computes an array from another of the same size element by element, as its last
    use, gets the memory of the other. Arrays that fit a register, and those close to the threads
    (warp, local), keep memory to themselves. What a device has by name (local.L0A) is one allocation
    with parts (storage_merge.c). Allocations that nothing uses go. Option
@@ -16,59 +15,19 @@
 #include <string.h>
 
 #include "arith/analyzer.h"
+#include "pack/pack.h"
 #include "tir/transforms/storage/storage_impl.h"
 
 enum { MATCH = 16, SMALL_BITS = 32 };
 
-/* Free pieces of a place by size; those of unknown size behind. */
-typedef struct {
-  tn_vec known, unknown; /* storage_entry, as addresses */
-} free_list;
-
 typedef struct {
   storage_live live;
-  tn_pmap lists; /* storage_place -> free_list */
+  storage_var **vars;   /* those that get memory, in the order of their first uses */
+  pack_buffer *buffers; /* of each of these, unless it is computed in place of another */
+  int64_t *buffer;      /* of each of these: the number of its buffer */
+  storage_var **of;     /* of each buffer: the first variable in it */
+  int64_t nvar, nbuffer;
 } rewriter;
-
-static storage_entry *entry_at(const tn_vec *v, int64_t i) { return v->items[i].v.ptr; }
-
-/* Position of the first piece of at least that size. */
-static int64_t first_of(const tn_vec *v, int64_t bits) {
-  int64_t lo = 0, hi = v->len;
-  while (lo < hi) {
-    int64_t mid = (lo + hi) / 2;
-    if (entry_at(v, mid)->bits < bits) {
-      lo = mid + 1;
-    } else {
-      hi = mid;
-    }
-  }
-  return lo;
-}
-
-static void remove_at(tn_vec *v, int64_t i) {
-  memmove(&v->items[i], &v->items[i + 1], (size_t)(v->len - i - 1) * sizeof *v->items);
-  v->len -= 1;
-}
-
-static free_list *list_of(rewriter *x, const storage_place *p) {
-  free_list *l = tn_pmap_get(&x->lists, p);
-  if (l) return l;
-  TN_GETP(l, tn_arena_alloc(&x->live.arena, sizeof *l));
-  TN_TRYP(tn_pmap_put(&x->lists, p, l));
-  return l;
-}
-
-static int give_back(rewriter *x, storage_entry *e) {
-  free_list *l;
-  TN_GET(l, list_of(x, e->place));
-  tn_vec *v = e->bits < 0 ? &l->unknown : &l->known;
-  int64_t at = e->bits < 0 ? v->len : first_of(v, e->bits);
-  TN_TRY(tn_vec_push(v, tn_any_none()));
-  memmove(&v->items[at + 1], &v->items[at], (size_t)(v->len - at - 1) * sizeof *v->items);
-  v->items[at] = tn_any_ptr(e);
-  return 0;
-}
 
 /* ---- finding memory ---- */
 
@@ -86,38 +45,23 @@ static bool is_shareable(const storage_var *s) {
 static tn_dtype element(tn_dtype t) { return ir_with_lanes(t, 1); }
 
 /* Values of several types meet only in memory that has no type of its own: in C an array on the
-   stack has one, what comes from the workspace takes that of what is stored. */
-static bool fits(const storage_entry *e, const storage_var *s) {
+   stack has one, what comes from the workspace takes that of what is stored.
+   @param bits of the piece that `first` has and `next` would get */
+static bool fits(const void *ctx, int64_t first, int64_t bits, int64_t next) {
+  const rewriter *x = ctx;
+  const storage_var *a = x->of[first], *b = x->of[next];
   const int64_t stack = 8 * TIR_STACK_BYTES;
-  if (strcmp(e->scope, s->scope) != 0) return false;
-  if (tn_dtype_eq(element(e->dtype), element(s->op->dtype))) return true;
-  if (s->bits < 0) return false;
-  return strcmp(s->scope, "global") != 0 || (s->bits >= stack && e->bits >= stack);
+  if (!is_shareable(b) || strcmp(a->scope, b->scope) != 0) return false;
+  if (tn_dtype_eq(element(a->op->dtype), element(b->op->dtype))) return true;
+  if (b->bits < 0) return false;
+  return strcmp(b->scope, "global") != 0 || (b->bits >= stack && bits >= stack);
 }
 
-/* A free piece, or NULL: the smallest that is large enough, else the largest. */
-static storage_entry *take(rewriter *x, const storage_var *s) {
-  free_list *l = tn_pmap_get(&x->lists, s->place);
-  if (!l || !is_shareable(s)) return NULL;
-  tn_vec *v = s->bits < 0 ? &l->unknown : &l->known;
-  int64_t mid = s->bits < 0 ? 0 : first_of(v, s->bits), at = -1;
-  for (int64_t i = mid; at < 0 && i < v->len; ++i) {
-    if (s->bits >= 0 && entry_at(v, i)->bits / MATCH > s->bits) break;
-    if (fits(entry_at(v, i), s)) at = i;
-  }
-  for (int64_t i = mid; at < 0 && i-- > 0;) {
-    if (entry_at(v, i)->bits < s->bits / MATCH) break;
-    if (fits(entry_at(v, i), s)) at = i;
-  }
-  if (at < 0) return NULL;
-  storage_entry *e = entry_at(v, at);
-  remove_at(v, at);
-  return e;
-}
-
-static int assign(rewriter *x, storage_var *s, storage_entry *e) {
+static int assign(rewriter *x, storage_var *s, storage_entry **piece) {
+  storage_entry *e = *piece;
   if (!e) {
     TN_GET(e, tn_arena_alloc(&x->live.arena, sizeof *e));
+    *piece = e;
     *e = (storage_entry){.place = s->place,
                          .var = s->op->buffer_var,
                          .scope = s->scope,
@@ -152,42 +96,78 @@ static bool same_size(const tn_Allocate *a, const tn_Allocate *b) {
   return same;
 }
 
-/* Memory of an allocation whose last use is the statement that fills `s` in place. `ending`: those
- * that end from that time on. */
-static storage_entry *take_in_place(storage_var *const *ending, int64_t n, const storage_var *s) {
+/* The variable, among those from `ending` on, whose last use is the statement that fills `s` in place:
+   its number, or -1. */
+static int64_t in_place_of(storage_var *const *ending, int64_t n, const storage_var *s) {
   const tn_stmt *at = s->first_stmt;
-  if (!at || !is_shareable(s)) return NULL;
-  if (at->hdr.type_index != TN_TI_For && at->hdr.type_index != TN_TI_BufferStore) return NULL;
+  if (!at || !is_shareable(s)) return -1;
+  if (at->hdr.type_index != TN_TI_For && at->hdr.type_index != TN_TI_BufferStore) return -1;
   for (int64_t i = 0; i < n && (ending[i]->last_stmt == at || ending[i]->last <= s->first); ++i) {
     storage_var *src = ending[i];
-    if (src->last_stmt != at || src->passed_on || !src->entry || src->place != s->place) continue;
+    if (src->last_stmt != at || src->passed_on || !src->number || src->place != s->place) continue;
     if (src->bits != s->bits || !same_size(src->op, s->op)) continue;
     if (strcmp(src->scope, s->scope) != 0 || !is_shareable(src)) continue;
     if (!storage_is_inplace(at, s->op->buffer_var, src->op->buffer_var)) continue;
     src->passed_on = true;
-    return src->entry;
+    return src->number - 1;
   }
-  return NULL;
+  return -1;
 }
 
-static int plan(rewriter *x) {
-  const int64_t n = x->live.n;
-  storage_var **begin, **end;
-  int64_t k = 0;
-  TN_GET(begin, tn_arena_array(&x->live.arena, n + 1, sizeof(storage_var *)));
-  TN_GET(end, tn_arena_array(&x->live.arena, n + 1, sizeof(storage_var *)));
-  memcpy(begin, x->live.all, (size_t)n * sizeof(storage_var *));
-  memcpy(end, x->live.all, (size_t)n * sizeof(storage_var *));
-  qsort(begin, (size_t)n, sizeof(storage_var *), by_first);
-  qsort(end, (size_t)n, sizeof(storage_var *), by_last);
+/* Pieces are of one place, and of known size or not. */
+static int kind_of(const storage_var *s, tn_pmap *places, int32_t *kind) {
+  int64_t n = tn_pmap_get_int(places, s->place, -1);
+  if (n < 0) TN_TRY(tn_pmap_put_int(places, s->place, n = (int64_t)places->len));
+  *kind = (int32_t)(2 * n + (s->bits < 0));
+  return 0;
+}
+
+/* A buffer for each variable, or for several that are computed in place of each other. */
+static int make_buffers(rewriter *x, storage_var *const *begin, storage_var *const *end) {
+  TN_PMAP(places);
+  int64_t k = 0, n = x->live.n;
   for (int64_t i = 0; i < n; ++i) {
     storage_var *s = begin[i];
     if (s->pinned) continue;
-    for (; k < n && end[k]->last < s->first; ++k)
-      if (end[k]->entry && !end[k]->passed_on) TN_TRY(give_back(x, end[k]->entry));
-    storage_entry *e = take_in_place(end + k, n - k, s);
-    TN_TRY(assign(x, s, e ? e : take(x, s)));
+    while (k < n && end[k]->last < s->first) ++k;
+    int64_t src = in_place_of(end + k, n - k, s);
+    int64_t b = src >= 0 ? x->buffer[src] : x->nbuffer++;
+    if (src < 0) {
+      x->of[b] = s;
+      x->buffers[b] = (pack_buffer){.bytes = s->bits < 0 ? 0 : s->bits, .first = s->first};
+      TN_TRY(kind_of(s, &places, &x->buffers[b].kind));
+    }
+    x->buffers[b].last = s->last;
+    x->buffer[x->nvar] = b;
+    x->vars[x->nvar] = s;
+    s->number = ++x->nvar;
   }
+  return 0;
+}
+
+static int plan(rewriter *x) {
+  const size_t size = (size_t)x->live.n;
+  const pack_sharing how = {.range = MATCH, .fits = fits, .ctx = x};
+  tn_arena *a = &x->live.arena;
+  storage_var **begin, **end;
+  storage_entry **pieces;
+  int64_t *sizes;
+  TN_GET(begin, tn_arena_array(a, x->live.n + 1, sizeof(storage_var *)));
+  TN_GET(end, tn_arena_array(a, x->live.n + 1, sizeof(storage_var *)));
+  TN_GET(x->vars, tn_arena_array(a, x->live.n + 1, sizeof(storage_var *)));
+  TN_GET(x->of, tn_arena_array(a, x->live.n + 1, sizeof(storage_var *)));
+  TN_GET(x->buffers, tn_arena_array(a, x->live.n + 1, sizeof *x->buffers));
+  TN_GET(x->buffer, tn_arena_array(a, x->live.n + 1, sizeof *x->buffer));
+  TN_GET(pieces, tn_arena_array(a, x->live.n + 1, sizeof(storage_entry *)));
+  TN_GET(sizes, tn_arena_array(a, x->live.n + 1, sizeof *sizes));
+  memcpy(begin, x->live.all, size * sizeof(storage_var *));
+  memcpy(end, x->live.all, size * sizeof(storage_var *));
+  qsort(begin, size, sizeof(storage_var *), by_first);
+  qsort(end, size, sizeof(storage_var *), by_last);
+  TN_TRY(make_buffers(x, begin, end));
+  if (pack_blocks(x->buffers, x->nbuffer, &how, sizes) < 0) return -1;
+  for (int64_t i = 0; i < x->nvar; ++i)
+    TN_TRY(assign(x, x->vars[i], &pieces[x->buffers[x->buffer[i]].pool]));
   return 0;
 }
 
@@ -325,16 +305,7 @@ static tn_obj *rename_var(tn_mut *m, tn_obj *v) {
   return (tn_obj *)(s->entry->base ? s->entry->base->var : s->entry->var);
 }
 
-static void rewriter_fini(rewriter *x) {
-  for (size_t i = 0; i < x->lists.cap; ++i) {
-    free_list *l = x->lists.slots[i].key ? x->lists.slots[i].v.ptr : NULL;
-    if (!l) continue;
-    tn_vec_fini(&l->known);
-    tn_vec_fini(&l->unknown);
-  }
-  tn_pmap_fini(&x->lists);
-  storage_live_fini(&x->live);
-}
+static void rewriter_fini(rewriter *x) { storage_live_fini(&x->live); }
 
 static bool is_allocation(const tn_stmt *s, const void *arg) {
   (void)arg;

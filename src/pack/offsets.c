@@ -1,8 +1,8 @@
-/* Buffers are placed one after the other, each at the lowest place that no buffer has that lives at
-   the same time; the algorithms differ in the order. This is the problem of dynamic storage
+/* Places in pools. Buffers are placed one after the other, each at the lowest place that no buffer
+   has that lives at the same time; the algorithms differ in the order. This is the problem of dynamic storage
    allocation, NP-hard in general; large buffers first is rarely more than a few percent above the
    largest live set for neural networks. */
-#include "tir/usmp/plan.h"
+#include "pack/pack.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -15,9 +15,9 @@
 enum { MAX_ROUNDS = 512 };
 
 typedef struct {
-  usmp_buffer *b;
+  pack_buffer *b;
   int64_t n, align;
-  usmp_pool *pools;
+  pack_pool *pools;
   int32_t npools;
   const uint8_t *conflicts; /* NULL: as the steps say */
   int64_t enough;
@@ -30,29 +30,29 @@ typedef struct {
 
 static int64_t rounded(int64_t bytes, int64_t align) { return (bytes + align - 1) / align * align; }
 
-static int64_t align_of(const planner *p, const usmp_buffer *x) {
+static int64_t align_of(const planner *p, const pack_buffer *x) {
   return x->align ? x->align : p->align;
 }
 
-static bool together(const planner *p, const usmp_buffer *a, const usmp_buffer *b) {
+static bool together(const planner *p, const pack_buffer *a, const pack_buffer *b) {
   if (p->conflicts) return p->conflicts[(a - p->b) * p->n + (b - p->b)] != 0;
   return a->first <= b->last && b->first <= a->last;
 }
 
 /* Number i of the pools that a buffer may lie in. */
-static int32_t pool_of(const usmp_buffer *x, int32_t i) { return x->may ? x->may[i] : i; }
+static int32_t pool_of(const pack_buffer *x, int32_t i) { return x->may ? x->may[i] : i; }
 
-static int32_t count_of(const planner *p, const usmp_buffer *x) {
+static int32_t count_of(const planner *p, const pack_buffer *x) {
   return x->may ? x->nmay : p->npools;
 }
 
 /* ---- one order ---- */
 
 /* The lowest free place in a pool among the buffers that have one. */
-static int64_t lowest(const planner *p, const usmp_buffer *x, int32_t pool, int64_t nplaced) {
+static int64_t lowest(const planner *p, const pack_buffer *x, int32_t pool, int64_t nplaced) {
   int64_t offset = 0;
   for (int64_t i = 0; i < nplaced; ++i) {
-    const usmp_buffer *y = &p->b[p->placed[i]];
+    const pack_buffer *y = &p->b[p->placed[i]];
     if (y->pool != pool || !together(p, x, y)) continue;
     if (offset + x->bytes <= y->offset) break;
     int64_t end = rounded(y->offset + y->bytes, align_of(p, x));
@@ -70,10 +70,10 @@ static void insert(planner *p, int64_t buffer, int64_t nplaced) {
 
 /* Into the first pool that has room. */
 static bool place(planner *p, int64_t buffer, int64_t nplaced) {
-  usmp_buffer *x = &p->b[buffer];
+  pack_buffer *x = &p->b[buffer];
   for (int32_t i = 0; i < count_of(p, x); ++i) {
     int32_t k = pool_of(x, i);
-    usmp_pool *pool = &p->pools[k];
+    pack_pool *pool = &p->pools[k];
     int64_t offset = lowest(p, x, k, nplaced);
     if (pool->limit >= 0 && offset + x->bytes > pool->limit) continue;
     x->pool = k;
@@ -115,6 +115,11 @@ static void sort(planner *p) {
   if (p->n > 1) qsort_r(p->order, (size_t)p->n, sizeof *p->order, compare, p);
 }
 
+static int64_t in_order(planner *p) {
+  for (int64_t i = 0; i < p->n; ++i) p->order[i] = i;
+  return place_all(p);
+}
+
 static int64_t by_size(planner *p) {
   for (int64_t i = 0; i < p->n; ++i) p->key[i] = p->b[i].bytes;
   sort(p);
@@ -131,7 +136,7 @@ static int64_t by_conflicts(planner *p) {
 }
 
 static int64_t bound_of(const planner *p) {
-  return p->conflicts ? p->enough : usmp_lower_bound(p->b, p->n, p->align);
+  return p->conflicts ? p->enough : pack_lower_bound(p->b, p->n, p->align);
 }
 
 /* ---- hill climbing ---- */
@@ -146,7 +151,7 @@ static uint64_t next_random(uint64_t *state) {
 static int64_t culprit(const planner *p, uint64_t *state) {
   int64_t found = p->unplaced, seen = 0;
   for (int64_t i = 0; i < p->n && p->unplaced < 0; ++i) {
-    const usmp_buffer *x = &p->b[i];
+    const pack_buffer *x = &p->b[i];
     if (x->bytes == 0 || x->offset + x->bytes != p->pools[x->pool].used) continue;
     if (next_random(state) % (uint64_t)++seen == 0) found = i;
   }
@@ -208,16 +213,27 @@ static int64_t best_of_all(planner *p) {
   return climb(p, conflicts);
 }
 
-static const struct {
-  const char *name;
-  int64_t (*run)(planner *p);
-} algorithms[] = {
-    {"greedy_by_size", by_size}, {"greedy_by_conflicts", by_conflicts}, {"hill_climb", hill_climb}};
+/* The order that was given, unless another one needs less. */
+static int64_t first_fit_or_better(planner *p) {
+  int64_t first = in_order(p);
+  if (first >= 0 && first <= bound_of(p)) return first;
+  int64_t best = best_of_all(p);
+  return is_better(best, first) ? best : in_order(p);
+}
+
+static int64_t (*const algorithms[])(planner *p) = {
+    [PACK_BEST] = best_of_all,
+    [PACK_IN_ORDER] = in_order,
+    [PACK_FIRST_FIT] = first_fit_or_better,
+    [PACK_BY_SIZE] = by_size,
+    [PACK_BY_CONFLICTS] = by_conflicts,
+    [PACK_HILL_CLIMB] = hill_climb,
+};
 
 /* Where the buffer would lie if the pool went on: what was placed before it is still there. */
 static int too_small(const planner *p) {
-  const usmp_buffer *x = &p->b[p->unplaced];
-  const usmp_pool *nearest = p->pools;
+  const pack_buffer *x = &p->b[p->unplaced];
+  const pack_pool *nearest = p->pools;
   int64_t missing = INT64_MAX, nplaced = 0;
   while (p->order[nplaced] != p->unplaced) ++nplaced;
   for (int32_t i = 0; i < count_of(p, x); ++i) {
@@ -231,18 +247,8 @@ static int too_small(const planner *p) {
                   x->name, x->bytes, nearest->name, nearest->limit, missing);
 }
 
-static int run(planner *p, const char *algorithm) {
-  int64_t total = -1;
-  bool known = !algorithm;
-  if (!algorithm) total = best_of_all(p);
-  for (size_t i = 0; algorithm && i < sizeof algorithms / sizeof *algorithms; ++i) {
-    if (strcmp(algorithms[i].name, algorithm) != 0) continue;
-    known = true;
-    total = algorithms[i].run(p);
-  }
-  TN_CHECK(known, ValueError, NULL,
-           "tir.usmp.algorithm: expected greedy_by_size, greedy_by_conflicts or hill_climb, got %s",
-           algorithm);
+static int run(planner *p, pack_algorithm algorithm) {
+  int64_t total = algorithms[algorithm](p);
   if (tn_error_pending()) return -1;
   return total < 0 ? too_small(p) : 0;
 }
@@ -258,7 +264,7 @@ static int check_sizes(const planner *p) {
   return 0;
 }
 
-static int plan(planner p, const char *algorithm) {
+static int plan(planner p, pack_algorithm algorithm) {
   int64_t n = p.n;
   TN_TRY(check_sizes(&p));
   TN_CHECK(p.npools > 0, ValueError, NULL, "memory plan: no memory pool was given");
@@ -273,14 +279,14 @@ static int plan(planner p, const char *algorithm) {
   return err;
 }
 
-int usmp_plan(usmp_buffer *buffers, int64_t n, usmp_pool *pools, int32_t npools, int64_t align,
-              const char *algorithm) {
+int pack_plan(pack_buffer *buffers, int64_t n, pack_pool *pools, int32_t npools, int64_t align,
+              pack_algorithm algorithm) {
   return plan((planner){.b = buffers, .n = n, .pools = pools, .npools = npools, .align = align},
               algorithm);
 }
 
-int usmp_plan_conflicts(usmp_buffer *buffers, int64_t n, const uint8_t *conflicts, int64_t enough,
-                        usmp_pool *pools, int32_t npools, int64_t align, const char *algorithm) {
+int pack_plan_conflicts(pack_buffer *buffers, int64_t n, const uint8_t *conflicts, int64_t enough,
+                        pack_pool *pools, int32_t npools, int64_t align, pack_algorithm algorithm) {
   return plan((planner){.b = buffers,
                         .n = n,
                         .pools = pools,
@@ -297,7 +303,7 @@ typedef struct {
 
 /* Bytes behind the buffers alive at a step, up to the next place for one: the last buffer of a pool
    has none. */
-static int64_t largest_rest(const usmp_buffer *b, int64_t n, int64_t align, int64_t step) {
+static int64_t largest_rest(const pack_buffer *b, int64_t n, int64_t align, int64_t step) {
   int64_t most = 0;
   for (int64_t i = 0; i < n; ++i) {
     if (b[i].first > step || b[i].last < step) continue;
@@ -312,7 +318,7 @@ static int earlier(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-int64_t usmp_lower_bound(const usmp_buffer *buffers, int64_t n, int64_t align) {
+int64_t pack_lower_bound(const pack_buffer *buffers, int64_t n, int64_t align) {
   int64_t now = 0, most = 0;
   change *list = tn_alloc_zero((size_t)n + 1, 2 * sizeof *list);
   if (!list) return -1;
