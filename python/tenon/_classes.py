@@ -16,7 +16,7 @@ _MODULE_OF = {
 # modules of types that their key does not lead to
 _TE = (
     "BaseComputeOp ComputeOp ExternOp Fuse Operation PlaceholderOp ScanOp Schedule Singleton Split "
-    "Stage Tensor TensorIntrin"
+    "Stage Tensor TensorComputeOp TensorIntrin"
 )
 _MODULE_OF_KEY = {
     **dict.fromkeys(_TE.split(), "te"),

@@ -1,5 +1,6 @@
 /* Nodes of tensor expressions: checks, results, inputs. */
 #include "te/hybrid_text.h"
+#include "te/region.h"
 #include "te/te_impl.h"
 
 #include "base/pmap.h"
@@ -98,7 +99,9 @@ int te_num_outputs(const tn_Operation *op) {
   const tn_ComputeOp *c = TN_AS(ComputeOp, op);
   const tn_ExternOp *e = TN_AS(ExternOp, op);
   const tn_ScanOp *s = TN_AS(ScanOp, op);
+  const tn_TensorComputeOp *r = TN_AS(TensorComputeOp, op);
   if (s) return (int)s->update->len;
+  if (r) return te_num_outputs(r->intrin->op);
   return c ? (int)c->body->len : e ? (int)e->output_placeholders->len : 1;
 }
 
@@ -109,11 +112,13 @@ tn_dtype te_output_dtype(const tn_Operation *op, int64_t i) {
   if (e) return ((const tn_Buffer *)tn_arr_obj(e->output_placeholders, i))->dtype;
   const tn_ScanOp *s = TN_AS(ScanOp, op);
   if (s) return ((const tn_Tensor *)tn_arr_obj(s->update, i))->dtype;
+  const tn_TensorComputeOp *r = TN_AS(TensorComputeOp, op);
+  if (r) return te_output_dtype(r->intrin->op, i);
   return ((const tn_PlaceholderOp *)op)->dtype;
 }
 
 tn_arr *te_output_shape(const tn_Operation *op, int64_t i) {
-  const tn_ComputeOp *c = TN_AS(ComputeOp, op);
+  const tn_BaseComputeOp *c = te_axes_op(op);
   const tn_ExternOp *e = TN_AS(ExternOp, op);
   const tn_ScanOp *s = TN_AS(ScanOp, op);
   TN_VEC(out);
@@ -161,6 +166,9 @@ tn_arr *te_inputs(const tn_Operation *op) {
   const tn_ExternOp *e = TN_AS(ExternOp, op);
   const tn_ScanOp *s = TN_AS(ScanOp, op);
   if (e) return e->inputs;
+  const tn_TensorComputeOp *r = TN_AS(TensorComputeOp, op);
+  for (int64_t i = 0; r && i < r->inputs->len; ++i)
+    if (add_once(&out, (tn_Tensor *)tn_arr_obj(r->inputs, i))) return NULL;
   for (int64_t i = 0; s && i < s->init->len; ++i)
     if (add_once(&out, (tn_Tensor *)tn_arr_obj(s->init, i))) return NULL;
   for (int64_t i = 0; s && i < s->update->len; ++i)

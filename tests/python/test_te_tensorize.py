@@ -211,3 +211,194 @@ def test_no_update():
     s[C].reorder(ko, C.op.axis[0], ki)
     s[C].tensorize(C.op.axis[0], gemv(4, 8, update=False))
     assert "Reduction update op for intrin gemv is not defined" in lower_error(s, [A, B, C])
+
+
+# ---- computations over regions ----
+
+
+def pieces(n=64, width=16, **params):
+    """Rows of vadd, with operands and result."""
+    A, B = te.placeholder((n, width), name="A"), te.placeholder((n, width), name="B")
+    f = vadd(width, **(params or {"offset_factor": width}))
+    C = te.compute((n, width), lambda i: f(A[i, 0:width], B[i, :]), name="C")
+    return A, B, C
+
+
+def test_region():
+    A, B, C = pieces()
+    assert isinstance(C.op, te.TensorComputeOp) and C.op.schedulable_ndim == 1
+    assert [a.var.name for a in C.op.axis] == ["i", "ax0"]
+    assert [t.op.name for t in C.op.input_tensors] == ["A", "B"]
+    a, b = random(64, 16), random(64, 16)
+    s = te.create_schedule(C.op)
+    check(s, [A, B, C], [a, b], a + b)
+    outer, _ = s[C].split(C.op.axis[0], factor=5)  # does not divide 64
+    s[C].parallel(outer)
+    s[C].tensorize(outer, vadd(16))  # an intrinsic computes the pieces already: no effect
+    check(s, [A, B, C], [a, b], a + b)
+
+
+def test_region_of_the_same_tensor():
+    A = te.placeholder((9, 8), name="A")
+    f = vadd(8, offset_factor=1)
+    C = te.compute((8, 8), lambda i: f(A[i + 1, 0:8], A[i, 0:8]), name="C")
+    a = random(9, 8)
+    check(te.create_schedule(C.op), [A, C], [a], a[1:] + a[:-1])
+
+
+@pytest.mark.parametrize("init", [True, False])
+@pytest.mark.parametrize("factor", [None, 3])
+def test_region_reduction(init, factor):
+    A, B = te.placeholder((5, 8, 16), name="A"), te.placeholder((6, 8, 4), name="B")
+    f = gemv(4, 4, init=init)
+    k = te.reduce_axis((0, 8), name="k")
+    C = te.compute(
+        (5, 6, 4, 4),
+        lambda i, j, q: f(A[i, 0:4, q * 4 : q * 4 + 4], B[j, k, 0:4], reduce_axis=k),
+        name="C",
+    )
+    s = te.create_schedule(C.op)
+    if factor:
+        ko, _ = s[C].split(k, factor=factor)
+        s[C].reorder(C.op.axis[1], ko, C.op.axis[0])
+    a, b = random(5, 8, 16), random(6, 8, 4)
+    want = np.einsum("ixqy,jy->ijqx", a[:, :4].reshape(5, 4, 4, 4), b.sum(1))
+    check(s, [A, B, C], [a, b], want)
+
+
+def test_region_inside_and_around():
+    """What is computed at a loop around pieces is as large as their regions need."""
+    A, B = te.placeholder((64, 16), name="A"), te.placeholder((64, 16), name="B")
+    twice = te.compute((64, 16), lambda i, j: B[i, j] * 2, name="twice")
+    f = vadd(16, offset_factor=1)
+    C = te.compute((64, 16), lambda i: f(A[i, 0:16], twice[i, 0:16]), name="C")
+    D = te.compute((64, 16), lambda i, j: C[i, j] + 1, name="D")
+    s = te.create_schedule(D.op)
+    outer, inner = s[D].split(D.op.axis[0], factor=4)
+    s[C].compute_at(s[D], outer)
+    s[twice].compute_at(s[C], C.op.axis[0])
+    text = te_func(s, [A, B, D])
+    assert "twice = T.alloc_buffer((1, 16))" in text and "C = T.alloc_buffer((4, 16))" in text
+    a, b = random(64, 16), random(64, 16)
+    check(s, [A, B, D], [a, b], a + 2 * b + 1)
+
+
+def test_region_needed_in_part():
+    """A piece is computed as a whole, whatever its readers take of it."""
+    A, B, C = pieces(8)
+    D = te.compute((8,), lambda i: C[i, 3], name="D")
+    s = te.create_schedule(D.op)
+    s[C].compute_at(s[D], D.op.axis[0])
+    a, b = random(8, 16), random(8, 16)
+    check(s, [A, B, D], [a, b], (a + b)[:, 3])
+
+
+def test_region_caches():
+    A, B, C = pieces(8)
+    s = te.create_schedule(C.op)
+    cache = s.cache_write(C, "global")
+    read = s.cache_read(A, "global", [cache])
+    s[cache].compute_at(s[C], C.op.axis[0])
+    s[read].compute_at(s[cache], cache.op.axis[0])
+    a, b = random(8, 16), random(8, 16)
+    check(s, [A, B, C], [a, b], a + b)
+    A, B, C = pieces(8)
+    s = te.create_schedule(C.op)
+    s[C].split(C.op.axis[0], factor=4)
+    with pytest.raises(tenon.TVMError, match="call it before its loops change"):
+        s.cache_write(C, "global")
+
+
+def scaled(n):
+    """x * v + w of n elements."""
+    x, v, w = te.placeholder((n,), name="x"), te.var("v"), te.var("w")
+    z = te.compute((n,), lambda i: x[i] * v + w, name="z")
+
+    def code(ins, outs, scalars):
+        ib = tir.ir_builder.create()
+        with ib.for_range(0, n, name="q") as i:
+            ib.emit(outs[0].vstore(i, ins[0].vload(i) * scalars[0] + scalars[1]))
+        return ib.get()
+
+    params = {"offset_factor": 1}
+    return te.decl_tensor_intrin(
+        z.op, code, name="scaled", scalar_params=[v, w], default_buffer_params=params
+    )
+
+
+def test_region_scalars():
+    A = te.placeholder((6, 4), name="A")
+    f = scaled(4)
+    C = te.compute((6, 4), lambda i: f(i * i, A[i, 0:4], i + 1), name="C")
+    a, i = random(6, 4), np.arange(6, dtype="float32")[:, None]
+    check(te.create_schedule(C.op), [A, C], [a], a * i * i + i + 1)
+    with pytest.raises(ValueError, match="scaled takes 2 numbers, got 1"):
+        te.compute((6, 4), lambda i: f(i, A[i, 0:4]))
+
+
+def test_region_dynamic():
+    n = te.var("n")
+    A, B = te.placeholder((n, 16), name="A"), te.placeholder((n, 16), name="B")
+    f = vadd(16, offset_factor=16)
+    C = te.compute((n, 16), lambda i: f(A[i, 0:16], B[i, 0:16]), name="C")
+    a, b = random(7, 16), random(7, 16)
+    check(te.create_schedule(C.op), [A, B, C], [a, b], a + b)
+
+
+@pytest.mark.parametrize(
+    "regions, why",
+    [
+        (lambda i, A, B: (A[i, 0:16],), "takes 2 tensors, got 1"),
+        (lambda i, A, B: (A[i], B[i, 0:16]), "expected 2 indices or slices, got 1"),
+        (lambda i, A, B: (A[i, 0:8], B[i, 0:16]), "another extent along dimension 1"),
+        (lambda i, A, B: (A[i, 8:24], B[i, 0:16]), "outside of its dimension 1"),
+        (lambda i, A, B: (A[i - 64, 0:16], B[i, 0:16]), "outside of its dimension 0"),
+        (lambda i, A, B: (A[i : i + 2, 0:16], B[i, 0:16]), "expected an index, got a slice"),
+        (lambda i, A, B: (A[i, 0:16:2], B[i, 0:16]), "slice of step 1, got 2"),
+    ],
+)
+def test_region_refused(regions, why):
+    A, B = te.placeholder((64, 16), name="A"), te.placeholder((64, 16), name="B")
+    f = vadd(16, offset_factor=16)
+    with pytest.raises(ValueError, match=why):
+        te.compute((64, 16), lambda i: f(*regions(i, A, B)))
+
+
+def test_region_of_other_shapes_and_types():
+    A, B, _ = pieces()
+    f = vadd(16, offset_factor=16)
+    with pytest.raises(ValueError, match="another extent than the intrinsic"):
+        te.compute((64, 8), lambda i: f(A[i, 0:16], B[i, 0:16]))
+    with pytest.raises(ValueError, match="fcompute do not match dimension, ndim=2"):
+        te.compute((64, 16), lambda i: A[i, 0])
+    with pytest.raises(ValueError, match="has no reduce_update"):
+        k = te.reduce_axis((0, 64), name="k")
+        te.compute((4, 16), lambda i: f(A[k, 0:16], B[k, 0:16], reduce_axis=k))
+    H = te.placeholder((64, 16), dtype="float16", name="H")
+    with pytest.raises(TypeError, match="expected float32, got float16 of H"):
+        te.compute((64, 16), lambda i: f(H[i, 0:16], B[i, 0:16]))
+    with pytest.raises(TypeError, match="unexpected argument axis"):
+        f(A[0, 0:16], B[0, 0:16], axis=1)
+
+
+def test_region_axes_are_no_loops():
+    for change, why in [
+        (lambda s, C: s[C].split(C.op.axis[1], factor=4), "cannot be split or fused"),
+        (lambda s, C: s[C].fuse(*C.op.axis), "computes along axis"),
+        (lambda s, C: s[C].vectorize(C.op.axis[1]), "computes along axis"),
+    ]:
+        A, B, C = pieces()
+        s = te.create_schedule(C.op)
+        change(s, C)
+        assert why in lower_error(s, [A, B, C]), why
+    A, B = te.placeholder((64, 16), name="A"), te.placeholder((64, 16), name="B")
+    E = te.compute((64, 16), lambda i, j: A[i, j] + 1, name="E")
+    f = vadd(16, offset_factor=16)
+    C = te.compute((64, 16), lambda i: f(E[i, 0:16], B[i, 0:16]), name="C")
+    s = te.create_schedule(C.op)
+    s[E].compute_at(s[C], C.op.axis[1])
+    assert "compute E at one of its first 1 axes" in lower_error(s, [A, B, C])
+    with pytest.raises(tenon.TVMError, match="not a compute operation"):
+        s[C].compute_inline()
+    with pytest.raises(TypeError, match="TensorComputeOp cannot become a block"):
+        te.create_prim_func([A, B, C])

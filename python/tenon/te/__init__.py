@@ -64,7 +64,16 @@ from .gradient import gradient
 from .operation import reduce_axis, size_var, thread_axis, var
 from .schedule import create_schedule
 from .tag import tag_scope
-from .tensor import ComputeOp, ExternOp, Operation, PlaceholderOp, ScanOp, Tensor, TensorSlice
+from .tensor import (
+    ComputeOp,
+    ExternOp,
+    Operation,
+    PlaceholderOp,
+    ScanOp,
+    Tensor,
+    TensorComputeOp,
+    TensorSlice,
+)
 from .tensor_intrin import TensorIntrin, decl_tensor_intrin
 
 AXIS_SEPARATOR = IndexMap.AXIS_SEPARATOR

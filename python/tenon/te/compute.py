@@ -9,6 +9,7 @@ from ..tir.expr import IterVar, Var, convert
 from ..tir.stmt import Evaluate, Stmt
 from .tag import current_tag
 from .tensor import Tensor
+from .tensor_intrin import TensorIntrinCall
 
 
 def _shape(shape):
@@ -66,7 +67,7 @@ def _arguments(fcompute, ndim, varargs_names):
             names += [f"i{i}" for i in range(len(names), ndim)]
     elif not names:
         names = [f"i{i}" for i in range(ndim)]
-    if len(names) != ndim:
+    if len(names) > ndim:
         raise ValueError(f"fcompute do not match dimension, ndim={ndim}")
     return names
 
@@ -80,7 +81,8 @@ def compute(shape, fcompute, name="compute", tag="", attrs=None, varargs_names=N
         Extents.
     fcompute : callable
         Takes an index for every axis, gives the element, or a list of elements for several
-        tensors.
+        tensors. It may also take fewer and give the call of a `TensorIntrin`, which computes a
+        piece over the other axes.
     name : str
         Name.
     tag : str
@@ -102,17 +104,42 @@ def compute(shape, fcompute, name="compute", tag="", attrs=None, varargs_names=N
     attrs, tag = _attrs(attrs, tag)
     shape = _shape(shape)
     names = _arguments(fcompute, len(shape), varargs_names)
+    nloops = len(names)
+    names += [f"ax{i}" for i in range(len(shape) - nloops)]
     axis = [
         IterVar(Range.from_min_extent(0, extent), Var(n, extent.dtype), IterVar.DataPar)
         for n, extent in zip(names, shape, strict=True)
     ]
     takes_indices = len(shape) > 0 or inspect.getfullargspec(fcompute).varargs is not None
-    body = fcompute(*[a.var for a in axis]) if takes_indices else fcompute()
+    body = fcompute(*[a.var for a in axis[:nloops]]) if takes_indices else fcompute()
+    if isinstance(body, TensorIntrinCall):
+        return _outputs(_pieces(body, name, tag, attrs, axis, nloops))
+    if nloops != len(shape):
+        raise ValueError(f"fcompute do not match dimension, ndim={len(shape)}")
     body = [convert(e) for e in (body if isinstance(body, list | tuple) else [body])]
     fields = {"name": name, "tag": tag, "attrs": attrs, "axis": axis, "body": body}
-    op = _core.make_node("ComputeOp", fields)
+    return _outputs(_core.make_node("ComputeOp", fields))
+
+
+def _outputs(op):
     outputs = tuple(op.output(i) for i in range(op.num_outputs))
     return outputs[0] if len(outputs) == 1 else outputs
+
+
+def _pieces(call, name, tag, attrs, axis, nloops):
+    fields = {
+        "name": name,
+        "tag": tag,
+        "attrs": attrs,
+        "axis": axis,
+        "reduce_axis": call.reduce_axis,
+        "schedulable_ndim": nloops,
+        "intrin": call.intrin,
+        "inputs": call.tensors,
+        "input_regions": call.regions,
+        "scalar_inputs": call.scalar_inputs,
+    }
+    return _core.make_node("TensorComputeOp", fields)
 
 
 def _buffers_of(tensors, given):

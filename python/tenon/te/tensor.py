@@ -136,6 +136,13 @@ class ComputeOp(BaseComputeOp):
     __slots__ = ()
 
 
+@register_object("TensorComputeOp")
+class TensorComputeOp(BaseComputeOp):
+    """Pieces by an intrinsic, from regions of tensors; made by `te.compute`."""
+
+    __slots__ = ()
+
+
 @register_object("ScanOp")
 class ScanOp(Operation):
     """Results step by step, from earlier steps; made by `te.scan`."""

@@ -2,10 +2,12 @@
 
 from .. import _core
 from .._ffi.registry import register_object
-from ..ir.expr import PrimExpr
+from ..ir.expr import PrimExpr, Range
 from ..runtime.object import Object
 from ..tir.buffer import decl_buffer
+from ..tir.expr import convert
 from ..tir.stmt import Evaluate, Stmt
+from .tensor import Tensor, TensorSlice
 
 
 @register_object("TensorIntrin")
@@ -14,6 +16,66 @@ class TensorIntrin(Object):
     `reduce_update` on `buffers`; made by `decl_tensor_intrin`."""
 
     __slots__ = ()
+
+    def __call__(self, *args, **kwargs):
+        """The intrinsic on regions of tensors: what the function of a `compute` gives.
+
+        Parameters
+        ----------
+        args : TensorSlice, Tensor or PrimExpr
+            Regions, ``A[i, 0:16]`` for example, in the order of `inputs`; between them numbers in
+            the order of `scalar_params`.
+        reduce_axis : IterVar or list of IterVar, optional
+            Axes whose pieces are reduced into one.
+
+        Returns
+        -------
+        TensorIntrinCall
+        """
+        axes = kwargs.pop("reduce_axis", None)
+        if kwargs:
+            raise TypeError(f"{self.name}: unexpected argument {next(iter(kwargs))}")
+        axes = [] if axes is None else axes
+        axes = list(axes) if isinstance(axes, list | tuple) else [axes]
+        slices = [_slice(a) for a in args if isinstance(a, Tensor | TensorSlice)]
+        scalars = [convert(a) for a in args if not isinstance(a, Tensor | TensorSlice)]
+        regions = [_region(s) for s in slices]
+        return TensorIntrinCall(self, [s.tensor for s in slices], regions, scalars, axes)
+
+
+class TensorIntrinCall:
+    """An intrinsic with what it is applied to; `compute` makes an operation of it."""
+
+    def __init__(self, intrin, tensors, regions, scalar_inputs, reduce_axis):
+        self.intrin = intrin
+        self.tensors = tensors
+        self.regions = regions
+        self.scalar_inputs = scalar_inputs
+        self.reduce_axis = reduce_axis
+
+
+def _slice(region):
+    return region[(slice(None),) * region.ndim] if isinstance(region, Tensor) else region
+
+
+def _region(region):
+    """Range of each dimension that is given."""
+    shape = region.tensor.shape
+    if len(region.indices) != len(shape):
+        raise ValueError(
+            f"{region.tensor.op.name}: expected {len(shape)} indices or slices, got "
+            f"{len(region.indices)}"
+        )
+    return [_range(i, extent) for i, extent in zip(region.indices, shape, strict=True)]
+
+
+def _range(index, extent):
+    if not isinstance(index, slice):
+        return Range.from_min_extent(convert(index), 1)
+    if index.step not in (None, 1):
+        raise ValueError(f"a region has no gaps: expected a slice of step 1, got {index.step}")
+    start = 0 if index.start is None else index.start
+    return Range(start, extent if index.stop is None else index.stop)
 
 
 def _statement(code):

@@ -169,6 +169,9 @@ bool te_has_own_loops(const tn_TeStage *st) {
 tn_Operation *te_over_loops(const tn_TeSchedule *s, const tn_TeStage *st, const char *scope,
                             tn_vec *at) {
   const tn_ComputeOp *c = TN_AS(ComputeOp, st->op);
+  TN_CHECKP(c, TenonError, NULL,
+            "cache_write: an intrinsic computes pieces of %s: call it before its loops change",
+            tn_cstr(st->op->name));
   TN_TRYP(check_unused(s, st));
   layout l = {.st = st, .c = c};
   tn_Operation *op = NULL;

@@ -64,11 +64,19 @@ static tn_Operation *scan_with(const tn_ScanOp *op, const te_tensor_map *m) {
   return tn_node_copy(&tn_type_ScanOp, &copy);
 }
 
+static tn_Operation *region_with(const tn_TensorComputeOp *op, const te_tensor_map *m) {
+  tn_TensorComputeOp copy = *op;
+  TN_GETP(copy.inputs, tensors_with(op->inputs, m));
+  if (copy.inputs == op->inputs) return (tn_Operation *)(uintptr_t)op;
+  return tn_node_copy(&tn_type_TensorComputeOp, &copy);
+}
+
 tn_Operation *te_replace_inputs(tn_Operation *op, const te_tensor_map *m) {
   static const tn_rewrite_case cases[] = {TN_REWRITE(ProducerLoad, new_load)};
   const tn_ComputeOp *c = TN_AS(ComputeOp, op);
   if (TN_AS(ExternOp, op)) return extern_with((const tn_ExternOp *)op, m);
   if (TN_AS(ScanOp, op)) return scan_with((const tn_ScanOp *)op, m);
+  if (TN_AS(TensorComputeOp, op)) return region_with((const tn_TensorComputeOp *)op, m);
   if (!c) return op;
   tn_ComputeOp copy = *c;
   copy.body = tn_rewrite(c->body, cases, TN_COUNT(cases), (void *)(uintptr_t)m);
@@ -162,7 +170,7 @@ static tn_expr *element(tn_Tensor *t, const tn_vec *indices) {
                            .indices = tn_arr_from(indices));
 }
 
-static tn_Operation *compute_op(const char *name, const tn_ComputeOp *like, const tn_vec *axes,
+static tn_Operation *compute_op(const char *name, const tn_BaseComputeOp *like, const tn_vec *axes,
                                 const tn_vec *body) {
   tn_arr *none = tn_arr_of(0), *elements = tn_arr_from(body);
   tn_str *tag = like ? like->tag : tn_str_from("");
@@ -232,17 +240,29 @@ tn_Tensor *te_cache_read(tn_TeSchedule *s, tn_Tensor *t, const char *scope, cons
 
 /* ---- computing in another memory ---- */
 
-static const tn_ComputeOp *check_cached(const tn_TeStage *st) {
-  const tn_ComputeOp *c = TN_AS(ComputeOp, st->op);
-  TN_CHECKP(c, TenonError, NULL, "cache_write only takes compute operations: %s is none",
+static const tn_BaseComputeOp *check_cached(const tn_TeStage *st) {
+  const tn_BaseComputeOp *c = te_axes_op(st->op);
+  TN_CHECKP(c, TenonError, NULL,
+            "cache_write: expected the result of a compute operation, got that of %s",
             tn_cstr(st->op->name));
   TN_CHECKP(!st->layout_transforms->len, TenonError, NULL,
             "Create cache_write before transform_layout (stage %s)", tn_cstr(st->op->name));
   return c;
 }
 
+/* A computation over regions with other axes. */
+static tn_Operation *moved_region(const tn_TensorComputeOp *op, tn_str *name, const tn_vec *axes,
+                                  const tn_pmap *renamed) {
+  tn_TensorComputeOp copy = *op;
+  copy.name = name;
+  TN_GETP(copy.axis, tn_arr_from(axes));
+  TN_GETP(copy.input_regions, tir_substitute(op->input_regions, renamed));
+  TN_GETP(copy.scalar_inputs, tir_substitute(op->scalar_inputs, renamed));
+  return tn_node_copy(&tn_type_TensorComputeOp, &copy);
+}
+
 /* The same computation over new axes. */
-static tn_Operation *moved(const tn_ComputeOp *c, const char *scope) {
+static tn_Operation *moved(const tn_BaseComputeOp *c, const char *scope) {
   TN_VEC(axes);
   TN_VEC(vars);
   TN_PMAP(renamed);
@@ -251,10 +271,12 @@ static tn_Operation *moved(const tn_ComputeOp *c, const char *scope) {
   if (!shape || !name || make_axes(shape, c->axis, &axes, &vars)) return NULL;
   for (int64_t i = 0; i < axes.len; ++i)
     TN_TRYP(tn_pmap_put(&renamed, te_iv(c->axis, i)->var, vars.items[i].v.obj));
-  tn_ComputeOp copy = *c;
+  const tn_TensorComputeOp *region = TN_AS(TensorComputeOp, c);
+  if (region) return moved_region(region, name, &axes, &renamed);
+  tn_ComputeOp copy = *(const tn_ComputeOp *)c;
   copy.name = name;
   copy.axis = tn_arr_from(&axes);
-  copy.body = tir_substitute(c->body, &renamed);
+  copy.body = tir_substitute(copy.body, &renamed);
   /* what is reduced over may depend on the axes */
   const tn_Reduce *r = copy.body ? TN_AS(Reduce, tn_arr_obj(copy.body, 0)) : NULL;
   if (r) copy.reduce_axis = r->axis;
@@ -262,7 +284,7 @@ static tn_Operation *moved(const tn_ComputeOp *c, const char *scope) {
 }
 
 /* What is left: copies over the old axes. @param at where the elements are */
-static tn_Operation *copies(const tn_ComputeOp *c, tn_Operation *from, const tn_vec *at) {
+static tn_Operation *copies(const tn_BaseComputeOp *c, tn_Operation *from, const tn_vec *at) {
   TN_VEC(axes);
   TN_VEC(body);
   for (int64_t i = 0; i < c->axis->len; ++i) TN_TRYP(tn_vec_push_obj(&axes, te_iv(c->axis, i)));
@@ -300,7 +322,7 @@ tn_arr *te_cache_write(tn_TeSchedule *s, const tn_arr *tensors, const char *scop
             "size of input tensor list must be same as number of stage outputs: %s has %d",
             tn_cstr(first->op->name), te_num_outputs(first->op));
   tn_TeStage *st = te_stage_of(s, first->op);
-  const tn_ComputeOp *c = st ? check_cached(st) : NULL;
+  const tn_BaseComputeOp *c = st ? check_cached(st) : NULL;
   TN_VEC(at_element);
   tn_Operation *cache, *copy;
   if (!c) return NULL;
@@ -441,7 +463,8 @@ static tn_Operation *factored(const factoring *f) {
     if (!e || tn_vec_push_obj(&body, e)) return NULL;
   }
   tn_str *name = tn_str_fmt("%s.rf", tn_cstr(f->c->name));
-  return name && body.len ? compute_op(name->data, f->c, &axes, &body) : NULL;
+  return name && body.len ? compute_op(name->data, (const tn_BaseComputeOp *)f->c, &axes, &body)
+                          : NULL;
 }
 
 /* What the whole reduction begins with, over new axes; the partial ones begin with the identity. */
@@ -482,7 +505,8 @@ static tn_Operation *rest(const factoring *f, tn_Operation *partial) {
                                    .combiner = f->r->combiner, .source = source, .axis = over,
                                    .condition = tir_bool(true), .value_index = i, .init = init)));
   tn_str *full = tn_str_fmt("%s.repl", tn_cstr(f->c->name));
-  return full && body.len ? compute_op(full->data, f->c, &axes, &body) : NULL;
+  return full && body.len ? compute_op(full->data, (const tn_BaseComputeOp *)f->c, &axes, &body)
+                          : NULL;
 }
 
 tn_arr *te_rfactor(tn_TeSchedule *s, tn_Tensor *t, tn_IterVar *axis, int64_t factor_axis) {

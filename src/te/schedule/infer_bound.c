@@ -185,10 +185,8 @@ static int is_late(const need *n, const tn_IntervalSet *s) {
   return 0;
 }
 
-/* The set of an index, or the whole axis where that is known to be less or nothing is known. */
-static tn_IntervalSet *index_set(const need *n, tn_expr *index, tn_expr *extent) {
-  tn_IntervalSet *s = arith_int_set(n->a, index, n->sets);
-  if (!s) return NULL;
+/* A set of indices, or the whole axis where that is known to be less or nothing is known. */
+static tn_IntervalSet *within_axis(const need *n, tn_IntervalSet *s, tn_expr *extent) {
   tn_expr *zero = tir_zero(extent->dtype), *last = tir_sub(extent, tir_one(extent->dtype));
   bool lo = arith_is_inf(s->min_value), hi = arith_is_inf(s->max_value);
   int late = is_late(n, s);
@@ -198,20 +196,44 @@ static tn_IntervalSet *index_set(const need *n, tn_expr *index, tn_expr *extent)
   return lo || hi || late || tighter ? arith_interval(zero, last) : s;
 }
 
+/* Adds what is read of axis i. */
+static int need_set(need *n, int64_t i, tn_IntervalSet *s, const tn_Tensor *t) {
+  if (s) s = within_axis(n, s, (tn_expr *)tn_arr_obj(t->shape, i));
+  if (s && n->needed[i]) s = arith_interval_union(n->a, n->needed[i], s);
+  if (!s) return -1;
+  n->needed[i] = s;
+  return 0;
+}
+
 static int need_load(void *ctx, tn_obj *o) {
   need *n = ctx;
   const tn_ProducerLoad *load = TN_AS(ProducerLoad, o);
   const tn_Tensor *t = load ? TN_AS(Tensor, load->producer) : NULL;
   if (t && t->op == n->producer->op) {
-    for (int64_t i = 0; i < load->indices->len; ++i) {
-      tn_IntervalSet *s =
-          index_set(n, (tn_expr *)tn_arr_obj(load->indices, i), (tn_expr *)tn_arr_obj(t->shape, i));
-      if (s && n->needed[i]) s = arith_interval_union(n->a, n->needed[i], s);
-      if (!s) return -1;
-      n->needed[i] = s;
-    }
+    for (int64_t i = 0; i < load->indices->len; ++i)
+      TN_TRY(
+          need_set(n, i, arith_int_set(n->a, (tn_expr *)tn_arr_obj(load->indices, i), n->sets), t));
   }
   return o->type_index == TN_TI_Tensor ? 1 : 0;
+}
+
+/* All indices of a range whose ends depend on the consumer's axes. */
+static tn_IntervalSet *range_set(const need *n, const tn_Range *r) {
+  tn_IntervalSet *first = arith_int_set(n->a, r->min, n->sets);
+  tn_expr *last = first ? tir_sub(tir_add(r->min, r->extent), tir_one(r->extent->dtype)) : NULL;
+  last = last ? arith_simplify(n->a, last) : NULL;
+  tn_IntervalSet *end = last ? arith_int_set(n->a, last, n->sets) : NULL;
+  return end ? arith_interval_union(n->a, first, end) : NULL;
+}
+
+static int need_regions(need *n, const tn_TensorComputeOp *op) {
+  for (int64_t k = 0; k < op->inputs->len; ++k) {
+    const tn_Tensor *t = (const tn_Tensor *)tn_arr_obj(op->inputs, k);
+    const tn_arr *region = te_region_of(op, k);
+    for (int64_t i = 0; t->op == n->producer->op && i < region->len; ++i)
+      TN_TRY(need_set(n, i, range_set(n, (const tn_Range *)tn_arr_obj(region, i)), t));
+  }
+  return 0;
 }
 
 /* A scan takes of an update the step it is at, and all first values. */
@@ -228,7 +250,7 @@ static int need_scan(need *n, const tn_ScanOp *s) {
 }
 
 /* An opaque consumer reads all of its inputs. */
-static int need_all(need *n, const tn_ComputeOp *c) {
+static int need_all(need *n, const tn_BaseComputeOp *c) {
   for (int64_t i = 0; i < c->axis->len; ++i) {
     tn_IntervalSet *s = arith_interval_of_range(n->a, te_iv(c->axis, i)->dom);
     if (!s) return -1;
@@ -250,6 +272,7 @@ static int need_of_consumers(need *n, int64_t at) {
   for (int64_t i = at + 1; i < s->stages->len; ++i) {
     const tn_TeStage *st = te_stage_at(s, i);
     const tn_ComputeOp *c = TN_AS(ComputeOp, st->op);
+    const tn_TensorComputeOp *region = TN_AS(TensorComputeOp, st->op);
     tn_arr *inputs = st->attach_type == TE_ATTACH_INLINED ? NULL : te_inputs(st->op);
     if (!inputs || !reads(inputs, n->producer->op)) continue;
     TN_ARITH(a);
@@ -257,7 +280,8 @@ static int need_of_consumers(need *n, int64_t at) {
     n->found = n->placed = false;
     TN_GET(n->sets, consumer_axes(n, st));
     if (TN_AS(ScanOp, st->op)) TN_TRY(need_scan(n, (const tn_ScanOp *)st->op));
-    else if (!c) TN_TRY(need_all(n, (const tn_ComputeOp *)n->producer->op));
+    else if (region) TN_TRY(need_regions(n, region));
+    else if (!c) TN_TRY(need_all(n, te_axes_op(n->producer->op)));
     else TN_TRY(tn_pre_order(c->body, need_load, n) < 0);
   }
   return 0;
@@ -275,7 +299,8 @@ enum { MAX_AXES = 64 };
 
 static int axes_of(te_bounds *b, int64_t at) {
   const tn_TeStage *st = te_stage_at(b->s, at);
-  const tn_ComputeOp *c = TN_AS(ComputeOp, st->op);
+  const tn_BaseComputeOp *c = te_axes_op(st->op);
+  const tn_TensorComputeOp *pieces = TN_AS(TensorComputeOp, st->op);
   tn_arr *roots;
   TN_GET(roots, te_root_iter_vars(st->op));
   TN_CHECK(!st->is_output || st->attach_type == TE_ATTACH_ROOT, TenonError, NULL,
@@ -294,7 +319,8 @@ static int axes_of(te_bounds *b, int64_t at) {
   TN_ARITH(a);
   for (int64_t i = 0; i < c->axis->len; ++i) {
     tn_IterVar *iv = te_iv(c->axis, i);
-    tn_Range *r = needed[i] ? arith_interval_range(&a, needed[i], iv->dom) : iv->dom;
+    bool whole = !needed[i] || (pieces && i >= pieces->schedulable_ndim);
+    tn_Range *r = whole ? iv->dom : arith_interval_range(&a, needed[i], iv->dom);
     if (!r || tn_pmap_put(&b->dom, iv, r)) return -1;
   }
   return 0;

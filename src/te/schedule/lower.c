@@ -17,159 +17,77 @@
 #include "te/schedule/lower_impl.h"
 #include "tir/analysis.h"
 
-/* ---- where tensors are ---- */
-
-int64_t te_lower_place(const te_lowerer *l, const tn_Tensor *t) {
-  for (int64_t i = l->tensors.len; i-- > 0;) {
-    if (te_same_tensor((const tn_Tensor *)l->tensors.items[i].v.obj, t)) return i;
-  }
-  return -1;
-}
-tn_Buffer *te_lower_buffer(const te_lowerer *l, const tn_Tensor *t) {
-  int64_t at = te_lower_place(l, t);
-  return at < 0 ? NULL : (tn_Buffer *)l->buffers.items[at].v.obj;
-}
-/* ---- expressions ---- */
-
-static tn_obj *replace(void *ctx, tn_obj *o);
-
-tn_expr *te_lower_expr(te_lowerer *l, const void *e) {
-  tn_expr *r = (tn_expr *)replace(l, (tn_obj *)(uintptr_t)e);
-  return r ? arith_simplify(&l->arith, r) : NULL;
-}
-
-static tn_arr *indices_in(te_lowerer *l, int64_t place, const tn_arr *indices) {
-  const tn_arr *begins = (const tn_arr *)l->begins.items[place].v.obj;
-  TN_VEC(out);
-  for (int64_t i = 0; i < indices->len; ++i) {
-    tn_expr *at = (tn_expr *)replace(l, tn_arr_obj(indices, i));
-    if (begins->len) at = tir_sub(at, (tn_expr *)tn_arr_obj(begins, i));
-    at = at ? arith_simplify(&l->arith, at) : NULL;
-    if (!at || tn_vec_push_obj(&out, at)) return NULL;
-  }
-  return tn_arr_from(&out);
-}
-
-/* Variables as they are here, reads of tensors as reads of their buffers. */
-static tn_obj *replace(void *ctx, tn_obj *o) {
-  te_lowerer *l = ctx;
-  tn_obj *with = tn_pmap_get(&l->vars, o);
-  if (with) return with;
-  const tn_ProducerLoad *load = TN_AS(ProducerLoad, o);
-  if (load) {
-    const tn_Tensor *t = TN_AS(Tensor, load->producer);
-    int64_t at = t ? te_lower_place(l, t) : -1;
-    TN_CHECKP(at >= 0, ValueError, load->span,
-              "lower: tensor %s is used but neither an argument nor computed before",
-              t ? tn_cstr(t->op->name) : "?");
-    tn_arr *indices = indices_in(l, at, load->indices);
-    return indices ? (tn_obj *)tir_load((tn_Buffer *)l->buffers.items[at].v.obj, indices) : NULL;
-  }
-  if (o->type_index == TN_TI_Buffer || o->type_index == TN_TI_Op) return o;
-  return tn_map_children(o, replace, l);
-}
-
-/* ---- loops ---- */
-
-static int loop_kind(const tn_IterVarAttr *a) {
-  if (!a) return TIR_FOR_SERIAL;
-  if (a->bind_thread) return TIR_FOR_THREAD_BINDING;
-  switch (a->iter_type) {
-  case IR_ITER_UNROLLED: return TIR_FOR_UNROLLED;
-  case IR_ITER_VECTORIZED: return TIR_FOR_VECTORIZED;
-  case IR_ITER_PARALLELIZED: return TIR_FOR_PARALLEL;
-  default: return TIR_FOR_SERIAL;
-  }
-}
-
-static tn_map *pragmas(const te_lowerer *l, const tn_IterVarAttr *a) {
-  tn_map *m = l->no_hints;
-  for (int64_t i = 0; a && m && i < a->pragma_keys->len; ++i) {
-    const tn_StringImm *name = (const tn_StringImm *)tn_arr_obj(a->pragma_keys, i);
-    tn_str *key = tn_str_fmt("pragma_%s", tn_cstr(name->value));
-    tn_obj *value = tn_arr_obj(a->pragma_values, i);
-    m = key ? tn_map_with(m, tn_any_obj(key), tn_any_obj(value ? value : (tn_obj *)tir_i32(1)))
-            : NULL;
-  }
-  return m;
-}
-
-static tn_str *loop_name(const tn_Var *v, bool init) {
-  return tn_str_fmt(init ? "%s.init" : "%s", tn_cstr(v->name));
-}
-
-int te_enter_loop(te_lowerer *l, const tn_TeStage *st, const tn_IterVar *iv, bool init,
-                  te_loop *out) {
-  const tn_Range *r = te_range(&l->b, iv);
-  tn_expr *min, *value;
-  *out = (te_loop){.attr = te_attr(st, iv), .thread = te_thread(st, iv)};
-  TN_GET(min, te_lower_expr(l, r->min));
-  TN_GET(out->extent, te_lower_expr(l, r->extent));
-  bool plain = !out->thread && !(out->attr && out->attr->pragma_keys->len);
-  tn_Var *outer = out->thread ? tn_pmap_get(&l->threads, out->thread) : NULL;
-  value = min;
-  if (outer) {
-    value = (tn_expr *)outer;
-  } else if (!plain || !tir_is_one(out->extent)) {
-    tn_str *name = loop_name(iv->var, init);
-    TN_GET(out->var, name ? tir_var_like(iv->var, name->data) : NULL);
-    TN_TRY(arith_bind_range(&l->arith, out->var,
-                            tir_range(tir_zero(out->extent->dtype), out->extent), true));
-    value = tir_is_zero(min) ? (tn_expr *)out->var : tir_add(min, (tn_expr *)out->var);
-  }
-  if (!value || tn_pmap_put(&l->vars, iv->var, value)) return -1;
-  if (!out->thread) return 0;
-  if (out->var) TN_TRY(tn_pmap_put(&l->threads, out->thread, out->var));
-  return tn_pmap_put(&l->vars, out->thread->var, value);
-}
-
-tn_stmt *te_leave_loop(te_lowerer *l, const te_loop *f, tn_stmt *body) {
-  if (!body || !f->var) return body;
-  tn_IterVar *binding = NULL;
-  if (f->thread) {
-    TN_TRYP(tn_pmap_put(&l->threads, f->thread, NULL));
-    TN_GETP(binding, tir_iter_var(NULL, tir_var("iter", f->extent->dtype), IR_ITER_THREAD_INDEX,
-                                  tn_cstr(f->thread->thread_tag)));
-  }
-  return (tn_stmt *)TN_MAKE(For, .loop_var = f->var, .min = tir_zero(f->extent->dtype),
-                            .extent = f->extent, .kind = loop_kind(f->attr), .body = body,
-                            .thread_binding = binding, .annotations = pragmas(l, f->attr));
-}
-
 /* ---- one stage ---- */
 
 typedef struct {
   const tn_TeStage *st;
-  const tn_ComputeOp *op;
-  const tn_Reduce *r; /* NULL: no reduction */
-  tn_pmap value;      /* IterVar -> value over the variables of the loops */
-  tn_pmap flags;      /* 1: comes of an axis, 2: of a reduced one */
-  tn_pmap reduced;    /* variables that come of reduced axes only */
-  int64_t begin;      /* first loop that comes of a reduced axis */
-  bool in_threads;    /* threads reduce together */
-  int64_t intrin;     /* the loop from which on an intrinsic computes; the number of loops: none */
+  const tn_BaseComputeOp *op;
+  const tn_TensorComputeOp *region; /* the operation, where an intrinsic computes pieces */
+  const tn_arr *body;               /* the elements otherwise */
+  const tn_Reduce *r;               /* NULL: they are not a reduction */
+  tn_pmap value;                    /* IterVar -> value over the variables of the loops */
+  tn_pmap flags;                    /* FLAG_...: what a loop comes of */
+  tn_pmap reduced;                  /* variables that come of reduced axes only */
+  int64_t begin;                    /* first loop that comes of a reduced axis */
+  bool in_threads;                  /* threads reduce together */
+  int64_t intrin; /* the loop from which on an intrinsic computes; the number of loops: none */
 } nest;
+
+enum { FLAG_AXIS = 1, FLAG_REDUCED = 2, FLAG_PIECE = 4 /* an axis of the intrinsic's piece */ };
 
 static void nest_fini(nest *n) {
   tn_pmap *all[] = {&n->value, &n->flags, &n->reduced};
   for (int i = 0; i < TN_COUNT(all); ++i) tn_pmap_fini(all[i]);
 }
 
-static int flag_axes(nest *n, const tn_arr *axes, int64_t flag) {
-  for (int64_t i = 0; i < axes->len; ++i) TN_TRY(tn_pmap_put_int(&n->flags, te_iv(axes, i), flag));
+static int flag_axes(nest *n, const tn_arr *axes, int64_t from, int64_t flag) {
+  for (int64_t i = from; i < axes->len; ++i)
+    TN_TRY(tn_pmap_put_int(&n->flags, te_iv(axes, i), flag));
+  return 0;
+}
+
+static bool is_of_piece(const nest *n, const tn_IterVar *iv) {
+  return (tn_pmap_get_int(&n->flags, iv, 0) & FLAG_PIECE) != 0;
+}
+
+/* Axes of the piece are as they were: nothing but the intrinsic runs over them. */
+static int check_piece(const te_lowerer *l, const nest *n) {
+  const tn_arr *leaves = n->st->leaf_iter_vars;
+  int64_t left = n->op->axis->len - n->region->schedulable_ndim;
+  const char *name = tn_cstr(n->op->name), *by = tn_cstr(n->region->intrin->name);
+  for (int64_t i = 0; i < leaves->len; ++i) {
+    const tn_IterVar *iv = te_iv(leaves, i);
+    if (!is_of_piece(n, iv)) continue;
+    --left;
+    TN_CHECK(tn_pmap_get_int(&n->flags, iv, 0) == FLAG_PIECE && !te_attr(n->st, iv), TenonError,
+             NULL,
+             "%s: the intrinsic %s computes along axis %s: it is not a loop that can be "
+             "fused, bound or annotated",
+             name, by, tn_cstr(iv->var->name));
+    for (int64_t k = 0; k < l->s->stages->len; ++k)
+      TN_CHECK(te_stage_at(l->s, k)->attach_ivar != iv, TenonError, NULL,
+               "compute_at: the intrinsic %s computes along axis %s of %s: compute %s at one of "
+               "its first %lld axes",
+               by, tn_cstr(iv->var->name), name, tn_cstr(te_stage_at(l->s, k)->op->name),
+               (long long)n->region->schedulable_ndim);
+  }
+  TN_CHECK(left == 0, TenonError, NULL,
+           "%s: the intrinsic %s computes along its last axes: they cannot be split or fused", name,
+           by);
   return 0;
 }
 
 static int study(te_lowerer *l, nest *n) {
   const tn_arr *leaves = n->st->leaf_iter_vars;
-  n->r = TN_AS(Reduce, tn_arr_obj(n->op->body, 0));
+  n->r = n->body ? TN_AS(Reduce, tn_arr_obj(n->body, 0)) : NULL;
   n->begin = n->intrin = leaves->len;
-  TN_TRY(flag_axes(n, n->op->axis, 1));
-  TN_TRY(flag_axes(n, n->op->reduce_axis, 2));
+  TN_TRY(flag_axes(n, n->op->axis, 0, FLAG_AXIS));
+  TN_TRY(flag_axes(n, n->op->reduce_axis, 0, FLAG_REDUCED));
+  if (n->region) TN_TRY(flag_axes(n, n->op->axis, n->region->schedulable_ndim, FLAG_PIECE));
   TN_TRY(te_pass_down_flags(n->st, &n->flags));
   for (int64_t i = leaves->len; i-- > 0;) {
     const tn_IterVar *iv = te_iv(leaves, i), *thread = te_thread(n->st, iv);
-    bool reduces = (tn_pmap_get_int(&n->flags, iv, 0) & 2) != 0;
+    bool reduces = (tn_pmap_get_int(&n->flags, iv, 0) & FLAG_REDUCED) != 0;
     TN_CHECK(te_range(&l->b, iv), InternalError, NULL, "no bounds of %s", tn_cstr(iv->var->name));
     TN_TRY(tn_pmap_put(&n->value, iv, iv->var));
     const tn_IterVarAttr *attr = te_attr(n->st, iv);
@@ -180,8 +98,10 @@ static int study(te_lowerer *l, nest *n) {
   }
   for (int64_t i = 0; i < n->st->all_iter_vars->len; ++i) {
     const tn_IterVar *iv = te_iv(n->st->all_iter_vars, i);
-    if (tn_pmap_get_int(&n->flags, iv, 0) == 2) TN_TRY(tn_pmap_put_int(&n->reduced, iv, 1));
+    if (tn_pmap_get_int(&n->flags, iv, 0) == FLAG_REDUCED)
+      TN_TRY(tn_pmap_put_int(&n->reduced, iv, 1));
   }
+  if (n->region) TN_TRY(check_piece(l, n));
   return te_pass_up_index(n->st, &l->b.dom, &n->value, false);
 }
 
@@ -216,11 +136,11 @@ static tn_arr *store_indices(te_lowerer *l, const nest *n, int64_t place) {
   for (int64_t i = 0; i < n->op->axis->len; ++i)
     TN_TRYP(tn_vec_push_obj(&vars, te_iv(n->op->axis, i)->var));
   tn_arr *axes = tn_arr_from(&vars);
-  return axes ? indices_in(l, place, axes) : NULL;
+  return axes ? te_lower_indices(l, place, axes) : NULL;
 }
 
 static int result_buffers(te_lowerer *l, const nest *n, tn_vec *out, tn_arr **at) {
-  for (int64_t i = 0; i < n->op->body->len; ++i) {
+  for (int64_t i = 0; i < n->body->len; ++i) {
     const tn_Tensor *t = te_output(n->st->op, i);
     int64_t place = t ? te_lower_place(l, t) : -1;
     TN_CHECK(place >= 0, InternalError, NULL, "result %lld of %s has no buffer", (long long)i,
@@ -237,7 +157,7 @@ static tn_stmt *plain_stores(te_lowerer *l, const nest *n) {
   tn_arr *at;
   TN_TRYP(result_buffers(l, n, &buffers, &at));
   for (int64_t i = 0; i < buffers.len; ++i) {
-    tn_expr *value = (tn_expr *)replace(l, tn_arr_obj(n->op->body, i));
+    tn_expr *value = (tn_expr *)te_lower_node(l, tn_arr_obj(n->body, i));
     tn_stmt *s = value ? tir_store((tn_Buffer *)buffers.items[i].v.obj, value, at) : NULL;
     if (!s || tn_vec_push_obj(&stores, s)) return NULL;
   }
@@ -251,7 +171,7 @@ static tn_stmt *first_values(te_lowerer *l, const nest *n) {
   TN_TRYP(result_buffers(l, n, &buffers, &at));
   for (int64_t i = 0; i < buffers.len; ++i) {
     const tn_arr *from = n->r->init->len ? n->r->init : n->r->combiner->identity_element;
-    tn_expr *value = (tn_expr *)replace(l, tn_arr_obj(from, i));
+    tn_expr *value = (tn_expr *)te_lower_node(l, tn_arr_obj(from, i));
     tn_stmt *s = value ? tir_store((tn_Buffer *)buffers.items[i].v.obj, value, at) : NULL;
     if (!s || tn_vec_push_obj(&stores, s)) return NULL;
   }
@@ -266,11 +186,11 @@ static tn_stmt *update(te_lowerer *l, const nest *n) {
   tn_arr *at;
   TN_TRYP(result_buffers(l, n, &buffers, &at));
   for (int64_t i = 0; i < buffers.len; ++i) {
-    const tn_obj *in = replace(l, tn_arr_obj(n->r->source, i));
+    const tn_obj *in = te_lower_node(l, tn_arr_obj(n->r->source, i));
     tn_expr *was = tir_load((tn_Buffer *)buffers.items[i].v.obj, at);
     if (!in || !was || tn_vec_push_obj(&incoming, in) || tn_vec_push_obj(&old, was)) return NULL;
   }
-  const tn_arr *result = (const tn_arr *)replace(l, (tn_obj *)n->r->combiner->result);
+  const tn_arr *result = (const tn_arr *)te_lower_node(l, n->r->combiner->result);
   return te_combine(n->r, result, &old, &incoming, &values) ? NULL
                                                             : te_store_all(&buffers, &values, at);
 }
@@ -282,7 +202,7 @@ static int block_axis(te_lowerer *l, const nest *n, const tn_IterVar *iv, tn_vec
   bool spatial = te_index_of(n->op->axis, iv) >= 0;
   tn_str *name = tn_str_fmt("v_%s", tn_cstr(iv->var->name));
   tn_Var *v = name ? tir_var_like(iv->var, name->data) : NULL;
-  tn_Range *dom = (tn_Range *)replace(l, (tn_obj *)iv->dom);
+  tn_Range *dom = (tn_Range *)te_lower_node(l, iv->dom);
   const tn_expr *value = te_lower_expr(l, tn_pmap_get(&n->value, iv));
   tn_IterVar *iter =
       v && dom ? tir_iter_var(dom, v, spatial ? IR_ITER_DATA_PAR : IR_ITER_COMM_REDUCE, "") : NULL;
@@ -314,34 +234,11 @@ static tn_stmt *reduction_block(te_lowerer *l, const nest *n, const tn_vec *cond
            : NULL;
 }
 
-/* ---- nests ---- */
-
-static tn_stmt *innermost(te_lowerer *l, const nest *n) {
-  TN_VEC(conditions);
-  TN_TRYP(set_axes(l, n, n->op->axis));
-  TN_TRYP(set_axes(l, n, n->op->reduce_axis));
-  TN_TRYP(te_bound_checks(n->st, &l->b.dom, &n->value, false, NULL, &conditions));
-  tn_expr *extra = NULL;
-  if (n->st->store_predicate) TN_GETP(extra, te_lower_expr(l, n->st->store_predicate));
-  if (n->in_threads) return reduction_block(l, n, &conditions);
-  if (n->r && !tir_is_one(n->r->condition)) {
-    tn_expr *c = te_lower_expr(l, n->r->condition);
-    extra = extra ? tir_and(extra, c) : c;
-    if (!extra) return NULL;
-  }
-  return te_guarded(l, &conditions, extra, n->r ? update(l, n) : plain_stores(l, n));
-}
-
-static int forget_init(te_lowerer *l, const nest *n, int64_t from) {
-  for (int64_t i = from; i < n->st->leaf_iter_vars->len; ++i)
-    TN_TRY(tn_pmap_put(&l->vars, te_iv(n->st->leaf_iter_vars, i)->var, NULL));
-  return 0;
-}
-
 /* ---- intrinsics ---- */
 
 /* What computes the inner loops of the nest, or NULL. */
 static const tn_TeTensorIntrin *intrin_of(const nest *n) {
+  if (n->region) return n->region->intrin;
   const tn_arr *leaves = n->st->leaf_iter_vars;
   return n->intrin < leaves->len ? te_attr(n->st, te_iv(leaves, n->intrin))->tensor_intrin : NULL;
 }
@@ -361,16 +258,49 @@ static tn_expr *first_iteration(te_lowerer *l, const nest *n) {
   return all;
 }
 
+static bool is_reduction(const nest *n) {
+  return n->region ? n->op->reduce_axis->len > 0 : n->r != NULL;
+}
+
+static tn_stmt *piece(te_lowerer *l, const nest *n, te_intrin_part part) {
+  return n->region ? te_lower_region(l, n->st, part) : te_lower_intrin(l, n->st, n->intrin, part);
+}
+
 /* What the intrinsic does of the nest: all of it, or one step of a reduction. Without code for the
  * first value the first step overwrites it. */
 static tn_stmt *intrin_step(te_lowerer *l, const nest *n) {
-  if (!n->r || n->intrin <= n->begin) return te_lower_intrin(l, n->st, n->intrin, TE_INTRIN_BODY);
-  tn_stmt *update = te_lower_intrin(l, n->st, n->intrin, TE_INTRIN_UPDATE);
+  if (!is_reduction(n) || n->intrin <= n->begin) return piece(l, n, TE_INTRIN_BODY);
+  tn_stmt *update = piece(l, n, TE_INTRIN_UPDATE);
   if (!update || intrin_of(n)->reduce_init) return update;
-  tn_stmt *body = te_lower_intrin(l, n->st, n->intrin, TE_INTRIN_BODY);
+  tn_stmt *body = piece(l, n, TE_INTRIN_BODY);
   tn_expr *first = body ? first_iteration(l, n) : NULL;
   if (!first || tir_is_one(first)) return first ? body : NULL;
   return (tn_stmt *)TN_MAKE(IfThenElse, .condition = first, .then_case = body, .else_case = update);
+}
+
+/* ---- nests ---- */
+
+static tn_stmt *innermost(te_lowerer *l, const nest *n) {
+  TN_VEC(conditions);
+  TN_TRYP(set_axes(l, n, n->op->axis));
+  TN_TRYP(set_axes(l, n, n->op->reduce_axis));
+  TN_TRYP(te_bound_checks(n->st, &l->b.dom, &n->value, false, NULL, &conditions));
+  tn_expr *extra = NULL;
+  if (n->st->store_predicate) TN_GETP(extra, te_lower_expr(l, n->st->store_predicate));
+  if (n->region) return te_guarded(l, &conditions, extra, intrin_step(l, n));
+  if (n->in_threads) return reduction_block(l, n, &conditions);
+  if (n->r && !tir_is_one(n->r->condition)) {
+    tn_expr *c = te_lower_expr(l, n->r->condition);
+    extra = extra ? tir_and(extra, c) : c;
+    if (!extra) return NULL;
+  }
+  return te_guarded(l, &conditions, extra, n->r ? update(l, n) : plain_stores(l, n));
+}
+
+static int forget_init(te_lowerer *l, const nest *n, int64_t from) {
+  for (int64_t i = from; i < n->st->leaf_iter_vars->len; ++i)
+    TN_TRY(tn_pmap_put(&l->vars, te_iv(n->st->leaf_iter_vars, i)->var, NULL));
+  return 0;
 }
 
 /* Conditions of loops outside the intrinsic; what runs inside it has none. */
@@ -392,19 +322,24 @@ static tn_stmt *intrin_nest(te_lowerer *l, const nest *n) {
   return te_guarded(l, &conditions, NULL, intrin_step(l, n));
 }
 
+/* A loop that is left out: its variable has its first value. */
+static int skip_loop(te_lowerer *l, const nest *n, int64_t at) {
+  const tn_IterVar *iv = te_iv(n->st->leaf_iter_vars, at);
+  const tn_expr *min = te_lower_expr(l, te_range(&l->b, iv)->min);
+  return min ? tn_pmap_put(&l->vars, iv->var, min) : -1;
+}
+
 /* The loops of the first values from `at` on; those of reduced axes only are left out. */
 static tn_stmt *init_nest(te_lowerer *l, const nest *n, int64_t at) {
   TN_VEC(conditions);
   te_loop f;
   while (at < n->intrin) {
     const tn_IterVar *iv = te_iv(n->st->leaf_iter_vars, at);
-    if (!tn_pmap_has(&n->reduced, iv)) {
+    if (!tn_pmap_has(&n->reduced, iv) && !is_of_piece(n, iv)) {
       if (te_enter_loop(l, n->st, iv, true, &f)) return NULL;
       return te_leave_loop(l, &f, init_nest(l, n, at + 1));
     }
-    const tn_expr *min = te_lower_expr(l, te_range(&l->b, iv)->min);
-    if (!min || tn_pmap_put(&l->vars, iv->var, min)) return NULL;
-    ++at;
+    TN_TRYP(skip_loop(l, n, at++));
   }
   if (at < n->st->leaf_iter_vars->len) return te_lower_intrin(l, n->st, at, TE_INTRIN_INIT);
   TN_TRYP(set_axes(l, n, n->op->axis));
@@ -412,7 +347,8 @@ static tn_stmt *init_nest(te_lowerer *l, const nest *n, int64_t at) {
       te_bound_checks(n->st, &l->b.dom, &n->value, !n->st->is_output, &n->reduced, &conditions));
   tn_expr *extra = NULL;
   if (n->st->store_predicate) TN_GETP(extra, te_lower_expr(l, n->st->store_predicate));
-  return te_guarded(l, &conditions, extra, first_values(l, n));
+  return te_guarded(l, &conditions, extra,
+                    n->region ? piece(l, n, TE_INTRIN_INIT) : first_values(l, n));
 }
 
 tn_stmt *te_allocating(const te_lowerer *l, const tn_vec *allocs, tn_stmt *body) {
@@ -495,13 +431,15 @@ static tn_stmt *loop_stmt(te_lowerer *l, const nest *n, int64_t at) {
 
 /* Are the first values of the reduction written before loop `at`? */
 static bool starts_at(const nest *n, int64_t at) {
-  if (!n->r || n->in_threads || at != n->begin) return false;
+  if (!is_reduction(n) || n->in_threads || at != n->begin) return false;
   const tn_TeTensorIntrin *in = intrin_of(n);
   return !in || (at < n->intrin && in->reduce_init);
 }
 
 static tn_stmt *main_nest(te_lowerer *l, const nest *n, int64_t at) {
   tn_stmt *init = NULL;
+  while (at < n->st->leaf_iter_vars->len && is_of_piece(n, te_iv(n->st->leaf_iter_vars, at)))
+    TN_TRYP(skip_loop(l, n, at++));
   if (starts_at(n, at)) {
     TN_GETP(init, init_nest(l, n, at));
     TN_TRYP(forget_init(l, n, at));
@@ -531,7 +469,7 @@ static tn_stmt *env_nest(te_lowerer *l, const nest *n, int64_t at) {
   tn_IterVar *iv = te_iv(n->st->env_threads, at);
   TN_CHECKP(iv->dom, TenonError, NULL, "env_threads: %s has no range", tn_cstr(iv->var->name));
   te_loop f = {.thread = iv, .extent = te_lower_expr(l, iv->dom->extent)};
-  tn_str *name = loop_name(iv->var, false);
+  tn_str *name = te_loop_name(iv->var, false);
   f.var = name ? tir_var_like(iv->var, name->data) : NULL;
   if (!f.var || tn_pmap_put(&l->threads, iv, f.var) || tn_pmap_put(&l->vars, iv->var, f.var))
     return NULL;
@@ -556,7 +494,9 @@ static tn_stmt *rolled(const te_lowerer *l, const tn_TeStage *st, tn_stmt *s) {
 }
 
 tn_stmt *te_lower_stage(te_lowerer *l, const tn_TeStage *st) {
-  nest n __attribute__((cleanup(nest_fini))) = {.st = st, .op = TN_AS(ComputeOp, st->op)};
+  nest n __attribute__((cleanup(nest_fini))) = {
+      .st = st, .op = te_axes_op(st->op), .region = TN_AS(TensorComputeOp, st->op)};
+  if (TN_AS(ComputeOp, st->op)) n.body = ((const tn_ComputeOp *)st->op)->body;
   if (TN_AS(ExternOp, st->op)) return extern_stmt(l, (tn_ExternOp *)st->op);
   TN_CHECKP(n.op || TN_AS(ScanOp, st->op), TypeError, NULL,
             "lower: %s is not something that can be computed", tn_obj_key(st->op));

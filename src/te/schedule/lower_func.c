@@ -26,7 +26,7 @@ static int set_buffer(te_lowerer *l, const tn_Tensor *t, const tn_Buffer *b, con
 /* ---- buffers ---- */
 
 /* Strides where an axis asks for one that is `offset` above a multiple of `factor`. */
-static int align_strides(const tn_TeStage *st, const tn_ComputeOp *c, tn_Buffer **b) {
+static int align_strides(const tn_TeStage *st, const tn_BaseComputeOp *c, tn_Buffer **b) {
   TN_VEC(strides);
   bool aligned = false;
   tn_expr *stride = tir_i32(1);
@@ -108,7 +108,7 @@ static int rolled_buffers(te_lowerer *l, const tn_TeStage *st, tn_vec *allocs) {
 }
 
 int te_lower_inner_buffers(te_lowerer *l, const tn_TeStage *st, tn_vec *allocs) {
-  const tn_ComputeOp *c = TN_AS(ComputeOp, st->op);
+  const tn_BaseComputeOp *c = te_axes_op(st->op);
   TN_VEC(shape);
   TN_VEC(begins);
   TN_CHECK(c, TenonError, NULL, "compute_at: %s is not a compute operation", tn_cstr(st->op->name));
@@ -262,7 +262,7 @@ static int add_scans(te_lowerer *l, tn_vec *allocs) {
 static int add_stages(te_lowerer *l, tn_vec *allocs) {
   for (int64_t i = 0; i < l->s->stages->len; ++i) {
     const tn_TeStage *st = te_stage_at(l->s, i);
-    const tn_ComputeOp *c = TN_AS(ComputeOp, st->op);
+    const tn_BaseComputeOp *c = te_axes_op(st->op);
     for (int64_t j = 0; st->attach_type == TE_ATTACH_ROOT && j < te_num_outputs(st->op); ++j) {
       tn_Tensor *t = te_output(st->op, j);
       if (!t || te_lower_buffer(l, t)) continue;

@@ -1,5 +1,5 @@
-/* Lowering of schedules, in two files: nests of loops (lower.c), buffers and the function
-   (lower_func.c). */
+/* Lowering of schedules: loops and expressions (lower_loops.c), nests of them (lower.c), buffers and
+   the function (lower_func.c). */
 #ifndef TN_TE_SCHEDULE_LOWER_IMPL_H_
 #define TN_TE_SCHEDULE_LOWER_IMPL_H_
 
@@ -25,6 +25,12 @@ tn_Buffer *te_lower_buffer(const te_lowerer *l, const tn_Tensor *t);
 tn_Tensor *te_lower_current(const te_lowerer *l, tn_Tensor *t);
 /** An expression of a stage as it is here, simplified. */
 tn_expr *te_lower_expr(te_lowerer *l, const void *e);
+/** The same for any node, without simplifying it. */
+tn_obj *te_lower_node(te_lowerer *l, const void *node);
+/** Indices of a tensor as those of the buffer at a place of the tables. */
+tn_arr *te_lower_indices(te_lowerer *l, int64_t place, const tn_arr *indices);
+/** Name of a loop. @param init in a nest of first values */
+tn_str *te_loop_name(const tn_Var *v, bool init);
 /** A loop of a stage while it is being written: its variable has a meaning from te_enter_loop to
  * te_leave_loop. */
 typedef struct {
@@ -51,6 +57,8 @@ bool te_is_inside_scan(const te_lowerer *l, const tn_Operation *op);
  * it, the first values, or a step of the reduction. */
 typedef enum { TE_INTRIN_BODY, TE_INTRIN_INIT, TE_INTRIN_UPDATE } te_intrin_part;
 tn_stmt *te_lower_intrin(te_lowerer *l, const tn_TeStage *st, int64_t at, te_intrin_part part);
+/** The piece of a computation over regions at the values that its axes have here. */
+tn_stmt *te_lower_region(te_lowerer *l, const tn_TeStage *st, te_intrin_part part);
 /** The nest of a stage, with all that is computed in it. */
 tn_stmt *te_lower_stage(te_lowerer *l, const tn_TeStage *st);
 /** Buffers for the results of a stage that is computed inside another: as large as is needed there.

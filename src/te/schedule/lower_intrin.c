@@ -325,6 +325,17 @@ static int match(matcher *m, int64_t at) {
   return match_bodies(m);
 }
 
+static tn_stmt *code_of(const matcher *m, te_intrin_part part) {
+  tn_stmt *code = part == TE_INTRIN_BODY   ? m->in->body
+                  : part == TE_INTRIN_INIT ? m->in->reduce_init
+                                           : m->in->reduce_update;
+  TN_CHECKP(code, TenonError, NULL,
+            "Reduction update op for intrin %s is not defined: loops of the reduction of %s are "
+            "outside of it",
+            tn_cstr(m->in->name), tn_cstr(m->st->op->name));
+  return code;
+}
+
 tn_stmt *te_lower_intrin(te_lowerer *l, const tn_TeStage *st, int64_t at, te_intrin_part part) {
   __attribute__((cleanup(matcher_fini))) matcher m = {.l = l, .st = st};
   m.op = (const tn_ComputeOp *)st->op;
@@ -332,12 +343,38 @@ tn_stmt *te_lower_intrin(te_lowerer *l, const tn_TeStage *st, int64_t at, te_int
   m.code = (const tn_ComputeOp *)m.in->op;
   m.sets = tn_scope_own(tn_map_new());
   if (!m.sets || match(&m, at)) return NULL;
-  tn_stmt *code = part == TE_INTRIN_BODY   ? m.in->body
-                  : part == TE_INTRIN_INIT ? m.in->reduce_init
-                                           : m.in->reduce_update;
-  TN_CHECKP(code, TenonError, NULL,
-            "Reduction update op for intrin %s is not defined: loops of the reduction of %s are "
-            "outside of it",
-            tn_cstr(m.in->name), tn_cstr(m.op->name));
-  return code_block(&m, code, part != TE_INTRIN_INIT, part == TE_INTRIN_UPDATE);
+  tn_stmt *code = code_of(&m, part);
+  return code ? code_block(&m, code, part != TE_INTRIN_INIT, part == TE_INTRIN_UPDATE) : NULL;
+}
+
+/* ---- computations over regions ---- */
+
+/* The code with the values that the operation gives for its scalars. */
+static tn_stmt *with_scalars(matcher *m, const tn_TensorComputeOp *op, tn_stmt *code) {
+  TN_PMAP(values);
+  for (int64_t i = 0; i < op->scalar_inputs->len; ++i) {
+    const tn_Var *v = (const tn_Var *)tn_arr_obj(m->in->scalar_params, i);
+    const tn_expr *e = te_lower_expr(m->l, tn_arr_obj(op->scalar_inputs, i));
+    e = e ? tir_cast(v->dtype, (tn_expr *)(uintptr_t)e, NULL) : NULL;
+    if (!e || tn_pmap_put(&values, v, e)) return NULL;
+  }
+  return op->scalar_inputs->len ? tir_substitute(code, &values) : code;
+}
+
+tn_stmt *te_lower_region(te_lowerer *l, const tn_TeStage *st, te_intrin_part part) {
+  __attribute__((cleanup(matcher_fini))) matcher m = {.l = l, .st = st};
+  const tn_TensorComputeOp *op = (const tn_TensorComputeOp *)st->op;
+  m.in = op->intrin;
+  m.inputs = op->inputs;
+  for (int64_t i = 0; i < op->inputs->len; ++i)
+    TN_TRYP(tn_vec_push_obj(&m.regions, te_region_of(op, i)));
+  for (int64_t i = 0; i < op->axis->len; ++i) {
+    const tn_IterVar *iv = te_iv(op->axis, i);
+    const tn_Range *r =
+        i < op->schedulable_ndim ? tir_range((tn_expr *)iv->var, tir_one(iv->var->dtype)) : iv->dom;
+    if (!r || tn_vec_push_obj(&m.results, r)) return NULL;
+  }
+  tn_stmt *code = code_of(&m, part);
+  code = code ? with_scalars(&m, op, code) : NULL;
+  return code ? code_block(&m, code, part != TE_INTRIN_INIT, part == TE_INTRIN_UPDATE) : NULL;
 }

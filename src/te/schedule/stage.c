@@ -32,7 +32,7 @@ static int set_list(void *node, const char *field, const tn_arr *list) {
 /* ---- schedules and stages ---- */
 
 tn_arr *te_root_iter_vars(const tn_Operation *op) {
-  const tn_ComputeOp *c = TN_AS(ComputeOp, op);
+  const tn_BaseComputeOp *c = te_axes_op(op);
   const tn_ScanOp *s = TN_AS(ScanOp, op);
   TN_VEC(out);
   if (s) TN_TRYP(tn_vec_push_obj(&out, s->scan_axis));
@@ -406,6 +406,7 @@ int te_prefetch(tn_TeStage *st, const tn_Tensor *t, tn_IterVar *iv, tn_expr *off
 
 int te_tensorize(tn_TeStage *st, tn_IterVar *iv, tn_TeTensorIntrin *intrin) {
   TN_TRY(leaf(st, iv) < 0);
+  if (TN_AS(TensorComputeOp, st->op)) return 0; /* an intrinsic computes it already */
   TN_CHECK(TN_AS(ComputeOp, st->op), TenonError, NULL, "tensorize: %s is not a compute operation",
            stage_name(st));
   TN_CHECK(!intrin->scalar_params->len, ValueError, NULL,

@@ -6,6 +6,7 @@
 #include "base/pmap.h"
 #include "ir/expr.h"
 #include "object/functions.h"
+#include "te/region.h"
 #include "te/schedule/te_schedule.h"
 
 static inline tn_IterVar *te_iv(const tn_arr *a, int64_t i) {
