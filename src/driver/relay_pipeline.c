@@ -10,6 +10,7 @@
 #include "kernels/layout_choice.h"
 #include "object/functions.h"
 #include "relay/transforms/float_rules.h"
+#include "relay/transforms/transforms.h"
 
 typedef struct {
   const char *pass;
@@ -37,7 +38,7 @@ static const step optimize[] = {
     {"CombineParallelConv2D", 3},
     {"CombineParallelDense", 3},
     {"CombineParallelBatchMatmul", 3},
-    {"FoldConstant", 1},
+    {"FoldConstant", RELAY_FOLD_QNN | RELAY_FOLD_KEEP_MOVES},
     {"FoldScaleAxis", 1 << 16}, /* larger weights are scaled when they get their layout */
     {"DivToMul", NO_ARG, .relaxed = true},
     {"SimplifyExpr", NO_ARG},
@@ -47,14 +48,14 @@ static const step optimize[] = {
     {"FoldLayerNorm", NO_ARG},
     {"FoldBatchMatmul", NO_ARG},
     {"CombineAttentionDense", NO_ARG, .one_target = true, .sizes = true},
-    {"FoldConstant", 1},
+    {"FoldConstant", RELAY_FOLD_QNN | RELAY_FOLD_KEEP_MOVES},
     {"PadChannelsToVector", NO_ARG, .one_target = true},
     {"RelaxPrecision", NO_ARG, .one_target = true, .relaxed = true},
     {"EliminateCommonSubexpr", 1, .relaxed = true},
     {"AlterOpLayout", NO_ARG, .one_target = true},
     {"SimplifyExprPostAlterOp", NO_ARG, .one_target = true},
     {"FastMath", NO_ARG},
-    {"FoldConstant", 1},
+    {"FoldConstant", RELAY_FOLD_QNN},
     {"StoreActivationsInBF16", NO_ARG, .one_target = true, .relaxed = true},
     {"TileBatch", NO_ARG, .one_target = true, .sizes = 2},
     {"FuseDepthwiseBlock", NO_ARG, .one_target = true, .sizes = 3},

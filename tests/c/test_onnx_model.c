@@ -207,6 +207,35 @@ static tn_tensor *external(const char *location, const char *offset, const char 
   return r;
 }
 
+/* Large data is not copied again: tensors of it share the memory, and outlive the model. */
+static void test_large_data(void **state) {
+  (void)state;
+  TN_SCOPE(s);
+  enum { N = 40000 };
+  int64_t dims[] = {N / 4, 4};
+  float *values = malloc(N * sizeof *values);
+  for (int i = 0; i < N; ++i) values[i] = (float)i;
+  onnx_tensor t = tensor(1, dims, 2);
+  raw(&t, values, N * sizeof *values);
+  size_t n;
+  uint8_t *data = pack(&t, &n);
+  onnx_model m;
+  assert_int_equal(onnx_model_parse(&m, data, n), 0);
+  free(data);
+  tn_tensor *a = onnx_read_tensor(&m, m.proto->graph->initializer[0]);
+  tn_tensor *b = onnx_read_tensor(&m, m.proto->graph->initializer[0]);
+  onnx_model_fini(&m);
+  assert_non_null(a);
+  assert_non_null(b);
+  assert_ptr_equal(tn_tensor_dl(a)->data, tn_tensor_dl(b)->data);
+  assert_int_equal((uintptr_t)tn_tensor_dl(a)->data % 64, 0);
+  assert_memory_equal(tn_tensor_dl(a)->data, values, N * sizeof *values);
+  raw(&t, values, N * sizeof *values - 4); /* data and shape do not agree */
+  assert_null(round_trip(&t));
+  tn_error_clear();
+  free(values);
+}
+
 static void test_external_data(void **state) {
   (void)state;
   TN_SCOPE(s);
@@ -276,8 +305,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_raw_and_typed_values), cmocka_unit_test(test_wrong_sizes_and_types),
       cmocka_unit_test(test_damaged_bytes),        cmocka_unit_test(test_depth_is_limited),
-      cmocka_unit_test(test_external_data),        cmocka_unit_test(test_sparse_values),
-      cmocka_unit_test(test_files_that_are_none),
+      cmocka_unit_test(test_external_data),        cmocka_unit_test(test_large_data),
+      cmocka_unit_test(test_sparse_values),        cmocka_unit_test(test_files_that_are_none),
   };
   return cmocka_run_group_tests(tests, start_compiler, NULL);
 }

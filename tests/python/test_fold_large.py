@@ -76,3 +76,19 @@ def test_scaled_weights_of_a_model_are_computed_once_at_the_end(required):
     data = rng.standard_normal((1, 192, 8, 8)).astype("float32")
     got = [tenon.compile(mod, opt_level=level)(data) for level in (0, 3)]
     np.testing.assert_allclose(got[0], got[1], rtol=1e-3, atol=1e-2)
+
+
+def test_large_weights_are_transposed_with_their_layout():
+    """Builds leave the transpose until the dense layer has its layout; the result is the same."""
+    x = relay.var("x", shape=(3, 600))
+    by = relay.transpose(relay.const(W))
+    mod = tenon.IRModule.from_expr(relay.Function([x], relay.nn.dense(x, by)))
+    data = np.random.default_rng(1).standard_normal((3, 600)).astype("float32")
+    found = [tenon.compile(mod, opt_level=level)(data) for level in (0, 2, 3)]
+    for value in found:
+        np.testing.assert_allclose(value, data @ W, rtol=1e-4, atol=1e-3)
+    both = relay.Tuple([relay.nn.dense(x, by), relay.sum(by), by])
+    parts = tenon.compile(tenon.IRModule.from_expr(relay.Function([x], both)))(data)
+    np.testing.assert_allclose(parts[0], data @ W, rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(parts[1], W.sum(), rtol=1e-3)
+    np.testing.assert_array_equal(parts[2], W.T)

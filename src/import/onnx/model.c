@@ -12,17 +12,64 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/pmap.h"
+
+/* ---- memory of the messages ---- */
+
+enum { LARGE = 1 << 16 }; /* bytes from which on data has a tensor for its memory */
+
+struct onnx_memory {
+  tn_pmap tensors; /* data -> tn_tensor of bytes, owned */
+  char *file;      /* where the file is mapped; NULL: it is not */
+  size_t taken;    /* bytes of large data so far: the file is read at least up to there */
+  size_t left;     /* bytes at its beginning that were given back */
+};
+
+/* What of the file was copied need not stay in memory beside its copy. */
+static void leave_file(onnx_memory *m) {
+  size_t page = (size_t)sysconf(_SC_PAGESIZE), upto = m->taken / page * page;
+  if (!m->file || upto <= m->left) return;
+  (void)madvise(m->file + m->left, upto - m->left, MADV_DONTNEED);
+  m->left = upto;
+}
+
+static void *take_large(onnx_memory *m, size_t n) {
+  int64_t extent = (int64_t)n;
+  if (n > PTRDIFF_MAX) return NULL;
+  leave_file(m);
+  tn_tensor *t = tn_tensor_new(&extent, 1, (tn_dtype){kDLUInt, 8, 1}, (tn_device){kDLCPU, 0}, NULL);
+  if (!t) return NULL;
+  void *data = tn_tensor_dl(t)->data;
+  if (tn_pmap_put(&m->tensors, data, t)) {
+    tn_release(t);
+    return NULL;
+  }
+  m->taken += n;
+  return data;
+}
 
 /* protobuf-c takes its memory through the hook like everybody else. */
-static void *take(void *unused, size_t n) {
-  (void)unused;
-  return tn_alloc(n ? n : 1);
+static void *take(void *memory, size_t n) {
+  return n < LARGE ? tn_alloc(n ? n : 1) : take_large(memory, n);
 }
-static void give(void *unused, void *p) {
-  (void)unused;
-  tn_free(p);
+
+static void give(void *memory, void *p) {
+  onnx_memory *m = memory;
+  tn_tensor *t = p ? tn_pmap_get(&m->tensors, p) : NULL;
+  if (!t) return tn_free(p);
+  tn_pmap_slot_of(&m->tensors, p)->v.ptr = NULL;
+  tn_release(t);
 }
-static ProtobufCAllocator allocator = {take, give, NULL};
+
+static ProtobufCAllocator allocator_of(onnx_memory *m) {
+  return (ProtobufCAllocator){take, give, m};
+}
+
+tn_tensor *onnx_memory_tensor(const onnx_model *m, const void *data) {
+  return m->memory && data ? tn_pmap_get(&m->memory->tensors, data) : NULL;
+}
+
+/* ---- reading ---- */
 
 static int unpack(onnx_model *m, const uint8_t *data, size_t n) {
   TN_CHECK(n > 0, ValueError, NULL, "%s: cannot parse an empty file as an ONNX model", m->path);
@@ -31,6 +78,7 @@ static int unpack(onnx_model *m, const uint8_t *data, size_t n) {
                           m->path);
     return tn_trace(__FILE__, __LINE__, __func__), -1;
   }
+  ProtobufCAllocator allocator = allocator_of(m->memory);
   m->proto = onnx__model_proto__unpack(&allocator, n, data);
   if (!m->proto && tn_error_pending()) return tn_trace(__FILE__, __LINE__, __func__), -1;
   TN_CHECK(m->proto, ValueError, NULL, "%s: cannot parse the protobuf data", m->path);
@@ -40,6 +88,8 @@ static int unpack(onnx_model *m, const uint8_t *data, size_t n) {
 
 static int set_names(onnx_model *m, const char *path) {
   *m = (onnx_model){0};
+  m->memory = tn_alloc_zero(1, sizeof *m->memory);
+  if (!m->memory) return -1;
   TN_CHECK(m->path = tn_strdup(path ? path : "<memory>"), MemoryError, NULL, "out of memory");
   if (!path) return 0;
   char real[PATH_MAX];
@@ -66,7 +116,9 @@ static int map_and_unpack(onnx_model *m, int fd, const char *path) {
   if (n == 0) return unpack(m, NULL, 0);
   void *p = mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0);
   TN_CHECK(p != MAP_FAILED, OSError, NULL, "%s: %s", path, strerror(errno));
+  m->memory->file = p;
   int r = unpack(m, p, n);
+  m->memory->file = NULL;
   munmap(p, n);
   return r;
 }
@@ -82,7 +134,10 @@ int onnx_model_read(onnx_model *m, const char *path) {
 }
 
 void onnx_model_fini(onnx_model *m) {
+  ProtobufCAllocator allocator = allocator_of(m->memory);
   if (m->proto) onnx__model_proto__free_unpacked(m->proto, &allocator);
+  if (m->memory) tn_pmap_fini(&m->memory->tensors);
+  tn_free(m->memory);
   tn_free(m->path);
   tn_free(m->folder);
   *m = (onnx_model){0};

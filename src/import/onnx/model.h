@@ -21,8 +21,12 @@ typedef Onnx__TypeProto onnx_type;
 typedef Onnx__ValueInfoProto onnx_value;
 typedef Onnx__FunctionProto onnx_function;
 
+/** Memory of a model's messages. Large data in it is that of tensors, which may outlive the model. */
+typedef struct onnx_memory onnx_memory;
+
 typedef struct {
   onnx_model_proto *proto; /* owned */
+  onnx_memory *memory;     /* owned */
   char *path;              /* owned; "<memory>" when the model was not read from a file */
   char *folder; /* owned, absolute and without links; NULL: no external data can be read */
 } onnx_model;
@@ -54,6 +58,8 @@ TN_API int32_t onnx_dtype_number(tn_dtype t);
 /** A tensor's content on the CPU, wherever the model keeps it. Scope-owned. ValueError naming the
  * tensor. */
 TN_API tn_tensor *onnx_read_tensor(const onnx_model *m, const onnx_tensor *t);
+/** The tensor of bytes whose memory `data` of a message is; NULL for what is not large. Borrowed. */
+tn_tensor *onnx_memory_tensor(const onnx_model *m, const void *data);
 /** A sparse tensor made dense. */
 TN_API tn_tensor *onnx_read_sparse(const onnx_model *m, const onnx_sparse *t);
 /** Opens the file of external data that `t` names and sees that it holds `want` bytes there: a file

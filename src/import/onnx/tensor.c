@@ -172,6 +172,8 @@ tn_tensor *onnx_read_tensor(const onnx_model *m, const onnx_tensor *t) {
   TN_TRYP(count_elements(name, t->dims, t->n_dims, &count));
   if (t->data_location == 1) return read_outside(m, t, name, d, count);
   TN_TRYP(check_present(t, name, d, count));
+  tn_tensor *bytes = t->has_raw_data ? onnx_memory_tensor(m, t->raw_data.data) : NULL;
+  if (bytes) return tn_scope_own(tn_tensor_view(bytes, t->dims, (int32_t)t->n_dims, d, 0));
   TN_GETP(r, new_tensor(t->dims, t->n_dims, d));
   TN_TRYP(fill(t, name, count, tn_tensor_dl(r)));
   return r;

@@ -17,6 +17,7 @@
 #include "base/scope.h"
 #include "ir/functor.h"
 #include "ir/imm.h"
+#include "relay/evaluate.h"
 #include "relay/infer.h"
 #include "relay/expr/call_builder.h"
 #include "relay/expr/expr_info.h"
@@ -547,9 +548,8 @@ static const tn_RelayCall *projection_of(const tn_pmap *readers, const void *e, 
   for (int i = 0; sum && i < 2; ++i)
     if (TN_AS(Constant, relay_arg(sum, 1 - i))) e = relay_arg(sum, i);
   const tn_RelayCall *dense = relay_as_call(e, "nn.dense");
-  return dense && TN_AS(Constant, relay_arg(dense, 1)) && tn_pmap_get_int(readers, dense, 0) <= 1
-             ? dense
-             : NULL;
+  bool known = dense && relay_known_depth(relay_arg(dense, 1)) >= 0;
+  return known && tn_pmap_get_int(readers, dense, 0) <= 1 ? dense : NULL;
 }
 
 /* Those of one data, all of them with a bias or none. */

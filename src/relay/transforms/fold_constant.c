@@ -35,6 +35,7 @@ typedef struct {
   tn_pmap *readers, *read; /* readers of an expression; calls that a call reads */
   int64_t limit;           /* bytes; -1: none */
   bool fold_qnn;           /* quantized operators too, which other passes want to see */
+  bool keep_moves;         /* large weights are not transposed yet */
 } folding;
 
 /* Is it of a type that a program registers? What computes constants has no lowering for it. */
@@ -44,12 +45,28 @@ static bool is_custom(const tn_obj *e) {
   return t && tn_dtype_is_custom(t->dtype);
 }
 
+/* Of types whose size is not known as many as there can be. */
+static int64_t bytes_of(const tn_Type *type) {
+  const tn_TensorType *t = TN_AS(TensorType, type);
+  int64_t n = t ? t->dtype.bits * t->dtype.lanes / 8 : 0, count;
+  if (!t) return 0;
+  bool known = relay_known_product(t->shape, 0, t->shape->len, &count);
+  return known && !__builtin_mul_overflow(n, count, &n) ? n : INT64_MAX;
+}
+
+/* Weights get their layout later, which is one move more: both at once need no memory between. */
+static bool is_kept_move(const folding *x, const tn_RelayCall *c, const char *name) {
+  return x->keep_moves && name && strcmp(name, "transpose") == 0 &&
+         bytes_of(relay_type_of(c)) >= LARGE;
+}
+
 /* Is it, or is below it, a call that stays? Expressions that can be computed are not deep. */
 static bool stays(const folding *x, const tn_obj *e, int depth) {
   const tn_RelayCall *c = TN_AS(RelayCall, e);
   const char *name = c ? relay_called_op(c) : NULL;
   if (is_custom(e)) return true;
-  if (!c || (x->fold_qnn && !tn_dtype_has_custom())) return false;
+  if (c && is_kept_move(x, c, name)) return true;
+  if (!c || (x->fold_qnn && !x->keep_moves && !tn_dtype_has_custom())) return false;
   if (!x->fold_qnn && (!name || strncmp(name, "qnn.", 4) == 0)) return true;
   if (depth == 0) return true;
   for (int64_t i = 0; i < c->args->len; ++i)
@@ -59,15 +76,6 @@ static bool stays(const folding *x, const tn_obj *e, int depth) {
 
 static bool may_wait(const folding *x, const tn_obj *e) {
   return tn_pmap_has(x->read, e) && tn_pmap_get_int(x->readers, e, 0) == 1;
-}
-
-/* Of types whose size is not known as many as there can be. */
-static int64_t bytes_of(const tn_Type *type) {
-  const tn_TensorType *t = TN_AS(TensorType, type);
-  int64_t n = t ? t->dtype.bits * t->dtype.lanes / 8 : 0, count;
-  if (!t) return 0;
-  bool known = relay_known_product(t->shape, 0, t->shape->len, &count);
-  return known && !__builtin_mul_overflow(n, count, &n) ? n : INT64_MAX;
 }
 
 /* Arguments that wait are computed after all, since the call is not. */
@@ -161,19 +169,20 @@ static int note_arguments(void *ctx, tn_obj *e) {
   return 0;
 }
 
-static tn_obj *fold_function(const tn_RelayFunction *f, int64_t limit, bool fold_qnn) {
+static tn_obj *fold_function(const tn_RelayFunction *f, int64_t limit, int64_t how) {
   TN_PMAP(readers);
   TN_PMAP(read);
-  folding x = {&readers, &read, limit, fold_qnn};
+  folding x = {&readers, &read, limit, (how & RELAY_FOLD_QNN) != 0,
+               (how & RELAY_FOLD_KEEP_MOVES) != 0};
   TN_TRYP(relay_count_readers(f, &readers));
   TN_TRYP(tn_post_order(f, note_arguments, &read));
   return tn_rewrite(f, cases, TN_COUNT(cases), &x);
 }
 
-/* arguments: are quantized operators folded? the most bytes of a result, -1 for any */
+/* arguments: RELAY_FOLD_..., or a truth value: are quantized operators folded? the most bytes of a result, -1 for any */
 tn_IRModule *relay_fold_constant(tn_IRModule *m, const tn_pass_ctx *c) {
-  int64_t qnn = 0;
-  if (c->nargs > 0 && c->args[0].type_index != TN_NONE) TN_TRYP(tn_any_to_int(&c->args[0], &qnn));
+  int64_t how = 0;
+  if (c->nargs > 0 && c->args[0].type_index != TN_NONE) TN_TRYP(tn_any_to_int(&c->args[0], &how));
   tn_map *functions;
   int64_t limit = -1;
   if (c->nargs > 1) TN_TRYP(tn_any_to_int(&c->args[1], &limit));
@@ -183,8 +192,7 @@ tn_IRModule *relay_fold_constant(tn_IRModule *m, const tn_pass_ctx *c) {
     const tn_map_entry *e = &m->functions->entries[i];
     const tn_RelayFunction *f = TN_AS(RelayFunction, e->value.v.obj);
     tn_obj *folded = e->value.v.obj;
-    if (f && !ir_attrs_flag(f->attrs, "Primitive"))
-      TN_GETP(folded, fold_function(f, limit, qnn != 0));
+    if (f && !ir_attrs_flag(f->attrs, "Primitive")) TN_GETP(folded, fold_function(f, limit, how));
     TN_TRYP(tn_map_set(functions, e->key, tn_any_obj(folded)));
   }
   TN_GETP(m, ir_module_with_functions(m, functions));
@@ -194,7 +202,7 @@ tn_IRModule *relay_fold_constant(tn_IRModule *m, const tn_pass_ctx *c) {
 /* The same for an expression: what importers use. */
 relay_expr *relay_fold_expr(relay_expr *e) {
   TN_PMAP(none);
-  folding x = {&none, &none, -1, false};
+  folding x = {&none, &none, -1, false, false};
   TN_GETP(e, relay_infer_expr(e, NULL));
   return tn_rewrite(e, cases, TN_COUNT(cases), &x);
 }

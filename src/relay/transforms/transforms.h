@@ -22,6 +22,12 @@ RELAY_PASSES(RELAY_DECLARE)
 
 /** Runs a pass without arguments, whatever its level. NULL with its error. */
 tn_IRModule *relay_run_pass(const char *name, tn_IRModule *m, tn_PassContext *ctx);
+/** How FoldConstant folds. */
+enum {
+  RELAY_FOLD_QNN = 1,       /* quantized operators too */
+  RELAY_FOLD_KEEP_MOVES = 2 /* not transposes of large weights, which a later run makes with the
+                               layout that they get until then */
+};
 /** FoldConstant of an expression without a module; its types are inferred first. */
 TN_API relay_expr *relay_fold_expr(relay_expr *e);
 
