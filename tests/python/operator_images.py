@@ -363,3 +363,17 @@ def multibox_transform_loc(g, name):
     attrs |= {"variances": some(g, 0.05, 0.5, 4), "keep_background": g.chance(0.5)}
     f = lambda *a: relay.vision.multibox_transform_loc(*a, **attrs).tuple_value  # noqa: E731
     return Call(f, *arrays, loose=True, text=said(**attrs))
+
+
+@rule("vision.proposal")
+def proposal(g, name):
+    n, scales, ratios = g.number(1, 3), some(g, 0.3, 2, g.number(1, 3)), some(g, 0.4, 2, 2)
+    count, (h, w) = len(scales) * len(ratios), spatial(g, 2)
+    dtype = g.dtype(["float32", "float64"])
+    arrays = [g.array([n, 2 * count, h, w], dtype), g.array([n, 4 * count, h, w], dtype)]
+    size = [[h * 16.0 - g.number(0, 3), w * 16.0, 1.0] for _ in range(n)]
+    attrs = {"scales": scales, "ratios": ratios, "threshold": g.one_of([0.3, 0.7])}
+    attrs |= {"rpn_pre_nms_top_n": g.one_of([-1, 5]), "rpn_post_nms_top_n": g.number(1, 9)}
+    attrs |= {"rpn_min_size": g.number(0, 12), "iou_loss": g.chance(0.5)}
+    f = lambda *a: relay.vision.proposal(*a, **attrs)  # noqa: E731
+    return Call(f, *arrays, np.array(size, dtype), loose=True, text=said(**attrs))

@@ -178,6 +178,79 @@ def tensor(*shape, dtype="float32"):
 
 
 IMAGE, ROWS, V = tensor(1, 4, 6, 6), tensor(3, 5), relay.vision
+
+
+def proposed(scores, moves, image, scales, ratios, stride, threshold, pre, post, least, iou):
+    count, rows = len(scales) * len(ratios), []
+    for b, (height, width, scale) in enumerate(image):
+        boxes = []
+        for y, x, k in np.ndindex(*scores.shape[2:], count):
+            ratio, grow = ratios[k // len(scales)], scales[k % len(scales)]
+            w = np.floor(np.sqrt(np.floor(stride**2 / ratio)) + 0.5)
+            size = np.array([w, np.floor(w * ratio + 0.5)]) * grow
+            middle = (stride - 1) / 2 + np.array([x, y]) * stride
+            d = moves[b, 4 * k : 4 * k + 4, y, x].astype("float64")
+            if not iou:
+                middle, size = middle + d[:2] * size, size * np.exp(d[2:])
+            box = np.concatenate([middle - (size - 1) / 2, middle + (size - 1) / 2]) + iou * d
+            box = np.clip(box, 0, [width - 1, height - 1] * 2)
+            small = (box[2:] - box[:2] + 1 < least * scale).any()
+            box += small * least * scale / 2 * np.array([-1, -1, 1, 1])
+            beyond = y >= height // stride or x >= width // stride
+            boxes.append((-1 if small or beyond else scores[b, count + k, y, x], box))
+        left = [box for _, box in sorted(boxes, key=lambda pair: -pair[0])][
+            : pre if pre > 0 else None
+        ]
+        kept = []
+        while left:
+            best, *left = left
+            kept.append(best)
+            left = [box for box in left if overlap(best, box) <= threshold]
+        rows += [[b, *kept[i % len(kept)]] for i in range(post)]
+    return np.array(rows, scores.dtype)
+
+
+def overlap(a, b):
+    area = lambda x: np.prod(x[2:] - x[:2] + 1)  # noqa: E731
+    both = np.minimum(a[2:], b[2:]) - np.maximum(a[:2], b[:2]) + 1
+    shared = np.prod(np.maximum(both, 0))
+    return shared / (area(a) + area(b) - shared)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("iou", [False, True])
+@pytest.mark.parametrize("pre, post, least", [(-1, 12, 0), (9, 6, 14)])
+def test_proposal(target, iou, pre, post, least):
+    rng = np.random.default_rng(5)
+    scales, ratios = (0.5, 1.5), (0.5, 1.0, 2.0)
+    scores = rng.permutation(2 * 12 * 3 * 4).reshape(2, 12, 3, 4).astype("float32")
+    moves = rng.normal(size=(2, 24, 3, 4)).astype("float32") * (4 if iou else 0.3)
+    image = np.float32([[48, 64, 1], [40, 56, 0.8]])
+    args = (scales, ratios, 16, 0.4, pre, post, least, iou)
+    check(
+        lambda *a: relay.vision.proposal(*a, *args),
+        lambda *a: proposed(*a, *args),
+        scores,
+        moves,
+        image,
+        target=target,
+        rtol=1e-4,
+        atol=1e-3,
+    )
+
+
+def test_proposals_of_empty_maps_and_any_numbers():
+    call = lambda *a: relay.vision.proposal(*a, (1.0,), (1.0,), rpn_post_nms_top_n=2)  # noqa: E731
+    image = np.float32([[16, 16, 1]])
+    empty = np.zeros((1, 2, 0, 3), "float32"), np.zeros((1, 4, 0, 3), "float32")
+    np.testing.assert_array_equal(compute(call, *empty, image), np.zeros((2, 5)))
+    hostile = np.random.default_rng(2).choice(
+        np.float32([np.nan, np.inf, -np.inf, 3e38, -3e38, 0]), (1, 6, 4, 4)
+    )
+    got = compute(call, hostile[:, :2], hostile[:, 2:], np.float32([[np.nan, np.inf, -1]]))
+    assert got.shape == (2, 5) and not got[:, 0].any()
+
+
 REFUSED = {
     "layout HWCN is not supported": (lambda x, r: V.roi_pool(x, r, 2, 1.0, "HWCN"), IMAGE, ROWS),
     "must have 5 numbers": (lambda x, r: V.roi_pool(x, r, 2, 1.0), IMAGE, tensor(3, 4)),
@@ -202,6 +275,24 @@ REFUSED = {
         V.multibox_transform_loc, tensor(1, 3), tensor(1, 20), tensor(1, 5, 4)),
     "first axis of anchors has no elements": (
         V.multibox_transform_loc, tensor(1, 3, 5), tensor(1, 20), tensor(0, 5, 4)),
+    "2 anchors need 4 channels of scores and 8 of moves": (
+        lambda *a: V.proposal(*a, (1,), (1, 2)),
+        tensor(1, 4, 3, 3), tensor(1, 4, 3, 3), tensor(1, 3)),
+    "proposal: ratios: element 1 is not positive": (
+        lambda *a: V.proposal(*a, (1,), (1, -2)),
+        tensor(1, 4, 3, 3), tensor(1, 8, 3, 3), tensor(1, 3)),
+    "rpn_post_nms_top_n must be positive, got 0": (
+        lambda *a: V.proposal(*a, (1,), (1,), rpn_post_nms_top_n=0),
+        tensor(1, 2, 3, 3), tensor(1, 4, 3, 3), tensor(1, 3)),
+    "feature_stride must be positive, got -16": (
+        lambda *a: V.proposal(*a, (1,), (1,), -16),
+        tensor(1, 2, 3, 3), tensor(1, 4, 3, 3), tensor(1, 3)),
+    "expected height, width and scale of each image": (
+        lambda *a: V.proposal(*a, (1,), (1,)),
+        tensor(1, 2, 3, 3), tensor(1, 4, 3, 3), tensor(1, 2)),
+    "not scores, moves and images of one batch": (
+        lambda *a: V.proposal(*a, (1,), (1,)),
+        tensor(1, 2, 3, 3), tensor(1, 4, 3, 4), tensor(1, 3)),
     "variances: expected 4 numbers, got 3": (
         lambda *a: V.multibox_transform_loc(*a, variances=(1, 2, 3)),
         tensor(1, 3, 5), tensor(1, 20), tensor(1, 5, 4)),

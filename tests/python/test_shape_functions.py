@@ -300,6 +300,10 @@ CASES |= {
         [x(a, b, c), x(a, c * 4), x(1, c, 4)],
         lambda *v: op.vision.multibox_transform_loc(*v).tuple_value,
     ),
+    "vision.proposal": lambda a, b, c, d: (
+        [x(a, 4, c, d), x(a, 8, c, d), x(a, 3)],
+        lambda *v: op.vision.proposal(*v, (4,), (1, 2), rpn_post_nms_top_n=3),
+    ),
     "vision.all_class_non_max_suppression": lambda a, b, c, d: (
         [x(a, b, 4), x(a, c, b)],
         lambda v, s: op.vision.all_class_non_max_suppression(
@@ -526,6 +530,11 @@ MISFITS = {
     "vision.roi_align": [((3, 2, 7, 5), (4, 6))],
     "vision.roi_pool": [((3, 2, 7, 5), (4, 6)), ((0, 2, 7, 5), (4, 5))],
     "vision.yolo_reorg": [((3, 9, 8, 4),), ((3, 8, 7, 4),), ((3, 8, 8, 5),)],
+    "vision.proposal": [
+        ((3, 4, 4, 2), (2, 8, 4, 2), (3, 3)),
+        ((3, 4, 4, 2), (3, 8, 4, 3), (3, 3)),
+        ((3, 4, 4, 2), (3, 8, 4, 2), (2, 3)),
+    ],
     "vision.multibox_transform_loc": [
         ((3, 2, 4), (3, 12), (1, 4, 4)),
         ((3, 2, 4), (2, 16), (1, 4, 4)),

@@ -14,6 +14,7 @@
 
 #include "ir/imm.h"
 #include "ops/ops.h"
+#include "ops/vision/boxes.h"
 
 #define TN_FIELDS_MultiBoxPriorAttrs(F, S)                                                         \
   F(S, REF, Array, sizes, 0, "sides of boxes, in parts of the image", "[1.0]")                     \
@@ -38,34 +39,6 @@ TN_NODES_LOCAL(ANCHORS_ATTRS)
 
 enum { MAX_BOXES = 256 }; /* of a place */
 
-/* Number i of a list of constants: false where it is none. */
-static bool number(const tn_arr *list, int64_t i, double *out) {
-  const tn_FloatImm *x = i < list->len ? TN_AS(FloatImm, tn_arr_obj(list, i)) : NULL;
-  int64_t whole;
-  if (x) *out = x->value;
-  else if (relay_known_int(list, i, &whole)) *out = (double)whole;
-  else return false;
-  return true;
-}
-
-/* @param least how many there must be, @param most or at most; 0: any number */
-static int check_numbers(const relay_rel *r, const char *what, const tn_arr *list, int64_t least,
-                         int64_t most) {
-  double x;
-  RELAY_CHECK(r, list->len >= least && (!most || list->len <= most),
-              "%s: expected %lld numbers, got %lld", what, (long long)least, (long long)list->len);
-  for (int64_t i = 0; i < list->len; ++i)
-    RELAY_CHECK(r, number(list, i, &x) && isfinite(x), "%s: element %lld is not a finite number",
-                what, (long long)i);
-  return 0;
-}
-
-static double listed(const tn_arr *list, int64_t i) {
-  double x = 0;
-  (void)number(list, i, &x);
-  return x;
-}
-
 /* ---- priors ---- */
 
 static int64_t boxes_of_place(const tn_MultiBoxPriorAttrs *a) {
@@ -83,12 +56,14 @@ static int relate_prior(relay_rel *r) {
   RELAY_TENSOR(data, r, 0);
   RELAY_CHECK(r, data->shape->len == 4 && ir_is_floating(data->dtype),
               "data must be floats of 4 dimensions, got %s", relay_type_text(data));
-  if (check_numbers(r, "sizes", a->sizes, 1, MAX_BOXES) ||
-      check_numbers(r, "ratios", a->ratios, 1, MAX_BOXES) ||
-      check_numbers(r, "steps", a->steps, 2, 2) || check_numbers(r, "offsets", a->offsets, 2, 2))
+  if (ops_box_numbers(r, "sizes", a->sizes, 1, MAX_BOXES) ||
+      ops_box_numbers(r, "ratios", a->ratios, 1, MAX_BOXES) ||
+      ops_box_numbers(r, "steps", a->steps, 2, 2) ||
+      ops_box_numbers(r, "offsets", a->offsets, 2, 2))
     return RELAY_FAILED;
   for (int64_t i = 0; i < a->ratios->len; ++i)
-    RELAY_CHECK(r, listed(a->ratios, i) > 0, "ratios: element %lld is not positive", (long long)i);
+    RELAY_CHECK(r, ops_box_number(a->ratios, i) > 0, "ratios: element %lld is not positive",
+                (long long)i);
   tn_arr *shape;
   TN_GET(shape, prior_shape(a, data->shape));
   return relay_rel_result(r, relay_tensor_type(shape, data->dtype));
@@ -106,8 +81,8 @@ static tn_expr *half_side(const prior *p, tn_expr *k, bool width) {
   tn_expr *value = NULL;
   for (int64_t i = boxes_of_place(a); i-- > 0;) {
     bool shaped = i >= a->sizes->len;
-    double side = listed(a->sizes, shaped ? 0 : i) / 2;
-    double root = shaped ? sqrt(listed(a->ratios, i - a->sizes->len + 1)) : 1;
+    double side = ops_box_number(a->sizes, shaped ? 0 : i) / 2;
+    double root = shaped ? sqrt(ops_box_number(a->ratios, i - a->sizes->len + 1)) : 1;
     tn_expr *own = tir_const_float(p->t, width ? side * root : side / root);
     value = value ? tir_select(tir_eq(k, tir_i64(i)), own, value, NULL) : own;
   }
@@ -116,8 +91,9 @@ static tn_expr *half_side(const prior *p, tn_expr *k, bool width) {
 
 /* Centre along y (0) or x (1) of place i. */
 static tn_expr *centre(const prior *p, int axis, tn_expr *i) {
-  double step = listed(p->a->steps, axis);
-  tn_expr *x = tir_add(tir_cast(p->t, i, NULL), tir_const_float(p->t, listed(p->a->offsets, axis)));
+  double step = ops_box_number(p->a->steps, axis);
+  tn_expr *x =
+      tir_add(tir_cast(p->t, i, NULL), tir_const_float(p->t, ops_box_number(p->a->offsets, axis)));
   if (step > 0) return tir_mul(x, tir_const_float(p->t, step));
   return tir_div(x, tir_cast(p->t, te_extent(p->data, 2 + axis), NULL));
 }
@@ -172,7 +148,7 @@ static int relate_transform(relay_rel *r) {
                   tn_dtype_eq(scores->dtype, anchors->dtype),
               "scores, locations and anchors must be of one floating point type, got %s, %s and %s",
               TN_DT(scores->dtype), TN_DT(moves->dtype), TN_DT(anchors->dtype));
-  if (check_numbers(r, "variances", a->variances, 4, 4)) return RELAY_FAILED;
+  if (ops_box_numbers(r, "variances", a->variances, 4, 4)) return RELAY_FAILED;
   tn_arr *boxes_of_all = tn_arr_of(2, relay_dim(scores, 0), boxes);
   TN_TRY(!boxes_of_all);
   TN_TRY(ops_rel_takes(r, relay_dim(anchors, 0), boxes_of_all, "the first axis of anchors"));
@@ -219,7 +195,7 @@ static tn_expr *anchor(const transform *x, int i) {
 static tn_expr *move(const transform *x, int i) {
   tn_expr *at = tir_add(tir_mul(x->box, tir_i32(4)), tir_i32(i));
   return tir_mul(tir_load(x->moves, tn_arr_of(2, x->image, at)),
-                 real(x, listed(x->a->variances, i)));
+                 real(x, ops_box_number(x->a->variances, i)));
 }
 
 /* Side `i` of the box where it is moved to: left, top, right, bottom. */

@@ -1,10 +1,9 @@
 """Operators on boxes as functions of te tensors."""
 
 from ... import relay as _relay
-from ..._later import attach as _attach
 from .. import _calls
 from . import rcnn, ssd
-from .rcnn import roi_align_nchw, roi_pool_nchw
+from .rcnn import proposal, roi_align_nchw, roi_pool_nchw
 from .ssd import multibox_detection, multibox_prior, multibox_transform_loc
 
 
@@ -13,7 +12,6 @@ def reorg(data, stride):
     return _calls.apply(_relay.vision.yolo_reorg, data, stride)
 
 
-_attach(__name__, "use the operators on boxes that there are", {"": "proposal", "rcnn": "proposal"})
 _fetch = _calls.attach(__name__, "vision.", ())
 
 

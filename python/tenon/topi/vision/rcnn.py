@@ -17,4 +17,34 @@ def roi_align_nchw(data, rois, pooled_size, spatial_scale, mode="avg", sample_ra
     )
 
 
-__all__ = ["roi_align_nchw", "roi_pool_nchw"]
+def proposal(
+    cls_prob,
+    bbox_pred,
+    im_info,
+    scales,
+    ratios,
+    feature_stride,
+    threshold,
+    rpn_pre_nms_top_n,
+    rpn_post_nms_top_n,
+    rpn_min_size,
+    iou_loss,
+):
+    """Regions of images that show something, the best first."""
+    return _calls.apply(
+        _relay.vision.proposal,
+        cls_prob,
+        bbox_pred,
+        im_info,
+        scales,
+        ratios,
+        feature_stride,
+        threshold,
+        rpn_pre_nms_top_n,
+        rpn_post_nms_top_n,
+        rpn_min_size,
+        iou_loss,
+    )
+
+
+__all__ = ["proposal", "roi_align_nchw", "roi_pool_nchw"]

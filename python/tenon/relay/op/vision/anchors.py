@@ -18,4 +18,6 @@ multibox_transform_loc = _rows.wrapper(
     finish=lambda call: TupleWrapper(call, 2),
 )
 
-__all__ = ["multibox_prior", "multibox_transform_loc"]
+proposal = _rows.wrapper("vision.proposal", forms={name: _floats for name in ("scales", "ratios")})
+
+__all__ = ["multibox_prior", "multibox_transform_loc", "proposal"]
