@@ -14,6 +14,8 @@ tn_expr *ops_number_at(const relay_shape_query *q, int64_t arg, int64_t i);
 /** Argument i must be a vector of whole numbers of known length: RELAY_SOLVED with the length,
  * RELAY_WAIT or RELAY_FAILED. */
 int ops_vector_length(relay_rel *r, int i, int64_t *n);
+/** The same of numbers of any type. */
+int ops_numbers_length(relay_rel *r, int i, int64_t *n);
 
 /** The elements of argument 0 under the extents of the result. */
 tn_arr *ops_reshape_open(const relay_compute *c);

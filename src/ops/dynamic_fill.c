@@ -39,6 +39,7 @@ tn_arr *ops_open_extents(const tn_TensorType *t) {
     tn_expr *e = relay_dim(t, i);
     if (relay_dim_is_any(e))
       TN_GETP(e, (tn_expr *)TN_MAKE(SizeVar, .name = tn_str_from("n"), .dtype = TN_I64));
+    TN_GETP(e, tir_cast(TN_I64, e, NULL)); /* one type, so that loops can be merged */
     TN_TRYP(tn_vec_push_obj(&v, e));
   }
   return tn_arr_from(&v);
@@ -56,8 +57,15 @@ tn_expr *ops_number_at(const relay_shape_query *q, int64_t arg, int64_t i) {
 
 int ops_vector_length(relay_rel *r, int i, int64_t *n) {
   RELAY_TENSOR(t, r, i);
-  RELAY_CHECK(r, t->shape->len == 1 && ir_is_integral(t->dtype),
-              "argument %d must be a vector of whole numbers, got %s", i, relay_type_text(t));
+  RELAY_CHECK(r, ir_is_integral(t->dtype), "argument %d must be a vector of whole numbers, got %s",
+              i, relay_type_text(t));
+  return ops_numbers_length(r, i, n);
+}
+
+int ops_numbers_length(relay_rel *r, int i, int64_t *n) {
+  RELAY_TENSOR(t, r, i);
+  RELAY_CHECK(r, t->shape->len == 1, "argument %d must be a vector of whole numbers, got %s", i,
+              relay_type_text(t));
   RELAY_CHECK(r, tir_as_int((tn_obj *)relay_dim(t, 0), n) && *n <= OPS_MAX_NDIM,
               "argument %d must have a length that is known: it is the number of dimensions", i);
   return RELAY_SOLVED;
@@ -159,7 +167,7 @@ static tn_arr *numbers(const relay_compute *c) {
 static int tile_relation(relay_rel *r) {
   int64_t n;
   RELAY_TENSOR(data, r, 0);
-  int known = ops_vector_length(r, 1, &n);
+  int known = ops_numbers_length(r, 1, &n); /* floats are cut off */
   if (known != RELAY_SOLVED) return known;
   int64_t rank = data->shape->len > n ? data->shape->len : n;
   return relay_rel_result(r, relay_tensor_type(ops_open_shape(rank), data->dtype));

@@ -119,3 +119,29 @@ REFUSED = {
 def test_what_is_refused(message):
     with pytest.raises(tenon.TVMError, match=message):
         relay.transform.InferType()(tenon.IRModule.from_expr(REFUSED[message]()))
+
+
+def test_counts_that_are_floats():
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    v, counts = relay.var("x", shape=(2, 3)), relay.var("n", shape=(2,))
+    got = evaluate([v, counts], relay.tile(v, counts), x, np.float32([2.0, 1.5]))
+    np.testing.assert_array_equal(got, np.tile(x, (2, 1)))
+    for bad in (np.nan, -1.0, 3e38):
+        with pytest.raises(tenon.TVMError):
+            evaluate([v, counts], relay.tile(v, counts), x, np.float32([bad, 1]))
+    k = relay.var("k", shape=(1,))
+    body = relay.topk(v, k, ret_type="values")
+    np.testing.assert_array_equal(evaluate([v, k], body, x, np.float32([2])), x[:, :0:-1])
+    with pytest.raises(tenon.TVMError):
+        evaluate([v, k], body, x, np.float32([4]))
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("kind", ["vm", "debug"])
+def test_one_hot_of_a_depth_at_run_time(axis, kind):
+    indices = np.array([[0, 3], [1, 2]], "int32")
+    i, depth = relay.var("i", shape=(2, 2), dtype="int32"), relay.var("d", shape=(), dtype="int32")
+    body = relay.one_hot(i, relay.const(2.0), relay.const(-1.0), depth, axis, "float32")
+    got = evaluate([i, depth], body, indices, np.int32(4), kind=kind)
+    want = np.where(np.arange(4) == indices[..., None], np.float32(2), np.float32(-1))
+    np.testing.assert_array_equal(got, np.moveaxis(want, -1, axis))
