@@ -44,6 +44,7 @@ typedef struct {
   tn_pmap uses;   /* Buffer or its data pointer -> use */
   tn_pmap hidden; /* variables bound by LetStmt: not seen where the buffer is allocated */
   tn_vec loops;   /* For or AttrStmt of a thread axis, outermost first */
+  tn_vec ranges;  /* Range of each loop's variable under the guards; empty: not known yet */
   compact_guards guards;
   bool grows; /* an axis that is accessed beyond its extent gets a larger one */
 } compactor;
@@ -100,12 +101,33 @@ static tn_IntervalSet *relax(compactor *x, const tn_IntervalSet *s, const axis *
   return lo && hi ? arith_interval(lo->min_value, hi->max_value) : NULL;
 }
 
+static int64_t first_guard(const compactor *x) {
+  return x->guards.len > MAX_GUARDS ? x->guards.len - MAX_GUARDS : 0;
+}
+
+/* The walk goes into another loop or condition. */
+static void at_other_place(compactor *x) { x->ranges.len = 0; }
+
+static int find_ranges(compactor *x) {
+  if (x->ranges.len == x->loops.len) return 0;
+  x->ranges.len = 0;
+  for (int64_t i = 0; i < x->loops.len; ++i) {
+    axis loop;
+    TN_TRY(axis_of(x->loops.items[i].v.obj, &loop));
+    tn_Range *r = compact_range(&x->guards, first_guard(x), &x->known, loop.var, loop.range);
+    if (!r || tn_vec_push_obj(&x->ranges, r)) return -1;
+  }
+  return 0;
+}
+
 /* Over all loops within the allocation. Threads that share the buffer are apart in it, wherever it
  * is allocated. */
 static tn_IntervalSet *relax_all(compactor *x, const use *u, tn_IntervalSet *s) {
+  TN_TRYP(find_ranges(x));
   for (int64_t i = x->loops.len; i-- > 0;) {
     axis loop;
     TN_TRYP(axis_of(x->loops.items[i].v.obj, &loop));
+    loop.range = (tn_Range *)x->ranges.items[i].v.obj;
     if (i >= u->outside || (loop.tag && tir_is_shared_along(u->memory, loop.tag)))
       TN_GETP(s, relax(x, s, &loop));
   }
@@ -145,7 +167,16 @@ static int note_index(compactor *x, use *u, int64_t at, tn_expr *from, tn_expr *
   tn_IntervalSet *s = arith_interval(from, to);
   TN_GET(s, s ? relax_all(x, u, s) : NULL);
   tn_expr *lo = s->min_value, *hi = s->max_value;
-  int64_t first = x->guards.len > MAX_GUARDS ? x->guards.len - MAX_GUARDS : 0;
+  int64_t first = first_guard(x);
+  tn_expr *least, *most;
+  TN_GET(least, compact_limited(&x->guards, first, &x->known, from));
+  TN_GET(most, to == from ? least : compact_limited(&x->guards, first, &x->known, to));
+  if (least != from || most != to) {
+    TN_GET(s, arith_interval(least, most));
+    TN_GET(s, relax_all(x, u, s));
+    TN_TRY(tighten(x, &lo, s->min_value, false));
+    TN_TRY(tighten(x, &hi, s->max_value, true));
+  }
   for (int64_t i = first; i < x->guards.len; ++i) {
     tn_expr *guard = (tn_expr *)x->guards.items[i].v.obj;
     if (!tn_dtype_eq(guard->dtype, from->dtype) || tn_post_order(guard, is_hidden, x)) continue;
@@ -252,8 +283,10 @@ static tn_obj *look_inside(tn_mut *m, tn_obj *op, tn_stmt *body) {
   TN_TRYP(axis_of(op, &loop));
   TN_TRYP(arith_bind_range(&x->known, (tn_Var *)(uintptr_t)loop.var, loop.range, true));
   TN_TRYP(tn_vec_push_obj(&x->loops, op));
+  at_other_place(x);
   if (!tn_mut_visit(m, body)) return NULL;
   x->loops.len -= 1;
+  at_other_place(x);
   arith_unbind(&x->known, loop.var);
   return op;
 }
@@ -273,8 +306,10 @@ static int look_under(tn_mut *m, tn_expr *cond, bool holds, void *part) {
   compactor *x = m->ctx;
   int64_t before = x->guards.len;
   TN_TRY(compact_enter(&x->guards, &x->known, cond, holds));
+  at_other_place(x);
   if (part && !tn_mut_visit(m, part)) return -1;
   x->guards.len = before;
+  at_other_place(x);
   return 0;
 }
 
@@ -525,6 +560,7 @@ static void compactor_fini(compactor *x) {
   tn_pmap_fini(&x->uses);
   tn_pmap_fini(&x->hidden);
   tn_vec_fini(&x->loops);
+  tn_vec_fini(&x->ranges);
   tn_vec_fini(&x->guards);
 }
 

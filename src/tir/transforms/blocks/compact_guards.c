@@ -7,6 +7,10 @@
 */
 #include "tir/transforms/blocks/compact_impl.h"
 
+#include "arith/region.h"
+
+enum { MAX_REST = 1 << 30 }; /* of what a guard says beside a variable */
+
 static int push(compact_guards *g, tn_expr *x) { return x ? tn_vec_push_obj(g, x) : -1; }
 
 /* a - b + plus <= 0 */
@@ -57,4 +61,86 @@ int compact_enter(compact_guards *g, arith_analyzer *known, tn_expr *cond, bool 
   case TN_TI_NE: return push_compared(g, known, (const tn_LT *)cond, holds);
   default: return 0;
   }
+}
+
+/* ---- quotients ---- */
+
+typedef struct {
+  const compact_guards *guards;
+  int64_t first;
+  arith_analyzer *known;
+} limiter;
+
+static int is_of(void *ctx, tn_obj *node) {
+  return TN_IS(Var, node) && tir_uses_var(ctx, (tn_Var *)node);
+}
+
+/* Of guard <= 0 follows numerator <= limit (upper), or numerator >= limit. NULL without an error
+ * where the limit is not without the guard's variables. */
+static tn_expr *limit_of(limiter *x, tn_expr *numerator, tn_expr *guard, bool upper) {
+  if (!tn_dtype_eq(numerator->dtype, guard->dtype)) return NULL;
+  tn_expr *rest = upper ? tir_sub(numerator, guard) : tir_add(numerator, guard);
+  TN_GETP(rest, rest ? arith_simplify(x->known, rest) : NULL);
+  return tn_post_order(guard, is_of, rest) ? NULL : rest;
+}
+
+static tn_obj *limit_quotient(tn_mut *m, tn_FloorDiv *op) {
+  limiter *x = m->ctx;
+  int64_t c;
+  tn_expr *r = (tn_expr *)op;
+  if (!tir_as_int((tn_obj *)op->b, &c) || c <= 0) return (tn_obj *)op;
+  for (int64_t i = x->first; i < x->guards->len; ++i) {
+    tn_expr *guard = (tn_expr *)x->guards->items[i].v.obj;
+    tn_expr *above = limit_of(x, op->a, guard, true);
+    tn_expr *below = above ? NULL : limit_of(x, op->a, guard, false);
+    if (above) TN_GETP(r, tir_min(r, tir_floordiv(above, op->b)));
+    if (below) TN_GETP(r, tir_max(r, tir_floordiv(below, op->b)));
+    if (tn_error_pending()) return NULL;
+  }
+  return r == (tn_expr *)op ? (tn_obj *)op : (tn_obj *)arith_simplify(x->known, r);
+}
+
+tn_expr *compact_limited(const compact_guards *g, int64_t first, arith_analyzer *known,
+                         tn_expr *index) {
+  static const tn_mut_case cases[] = {TN_CASE(FloorDiv, limit_quotient)};
+  limiter x = {g, first, known};
+  TN_MUT(m, cases, &x);
+  return tn_mut_visit(&m, index);
+}
+
+/* ---- variables ---- */
+
+/* b > 0 */
+static int64_t quotient_down(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+
+/* Of factor * v + rest <= 0. */
+static void limit_values(int64_t factor, int64_t least_rest, int64_t *lo, int64_t *hi) {
+  if (factor > 0) {
+    int64_t most = quotient_down(-least_rest, factor);
+    if (most < *hi) *hi = most;
+  } else if (factor < 0) {
+    int64_t least = -quotient_down(-least_rest, -factor);
+    if (least > *lo) *lo = least;
+  }
+}
+
+tn_Range *compact_range(const compact_guards *g, int64_t first, arith_analyzer *known,
+                        const tn_Var *v, tn_Range *range) {
+  int64_t lo, n, factor;
+  if (!tir_as_int((tn_obj *)range->min, &lo) || !tir_as_int((tn_obj *)range->extent, &n) || n < 1)
+    return range;
+  int64_t hi = lo + n - 1, least = lo, most = hi;
+  tn_arr *vars = tn_arr_of(1, v), *linear;
+  if (!vars) return NULL;
+  for (int64_t i = first; i < g->len; ++i) {
+    tn_expr *guard = (tn_expr *)g->items[i].v.obj;
+    if (!tir_uses_var(guard, v)) continue;
+    TN_GETP(linear, arith_linear(guard, vars));
+    if (linear->len != 2 || !tir_as_int(tn_arr_obj(linear, 0), &factor)) continue;
+    arith_bound rest = arith_const_bound(known, (tn_expr *)tn_arr_obj(linear, 1));
+    if (rest.min > -MAX_REST && rest.min < MAX_REST) limit_values(factor, rest.min, &least, &most);
+  }
+  if (least > most || (least == lo && most == hi)) return range;
+  tn_dtype t = range->min->dtype;
+  return tir_range(tir_const_int(t, least), tir_const_int(t, most - least + 1));
 }
