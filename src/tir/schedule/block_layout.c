@@ -7,6 +7,7 @@
          B[vi, vj] = A[vi, vj]                          v0 = T.axis.spatial(128, ax0)
                                                         B[v0 // 16, v0 % 16] = A[v0 // 16, v0 % 16]
  */
+#include "arith/iter_map.h"
 #include "ir/functor.h"
 #include "tenon/object.h"
 #include "tir/schedule/buffer_change.h"
@@ -89,15 +90,22 @@ static int new_iters(const sch_step *e, relayout *t, const tn_arr *shape) {
   return 0;
 }
 
-/* The old iterators in terms of the new ones. */
+/* The old iterators in terms of the new ones. Digits of an extent that is not constant are known to
+   the map alone: v // (n * 32) is 0. */
 static int replace_iters(sch_step *e, const relayout *t, const tn_IndexMap *back) {
   TN_PMAP(vars);
-  for (int64_t i = 0; i < back->initial_indices->len; ++i)
-    TN_TRY(tn_pmap_put(&vars, tn_arr_obj(back->initial_indices, i),
-                       ((const tn_IterVar *)t->iters.items[i].v.obj)->var));
+  tn_map *dom = tn_scope_own(tn_map_new());
+  for (int64_t i = 0; dom && i < back->initial_indices->len; ++i) {
+    const tn_IterVar *iv = (const tn_IterVar *)t->iters.items[i].v.obj;
+    TN_TRY(tn_pmap_put(&vars, tn_arr_obj(back->initial_indices, i), iv->var));
+    TN_TRY(tn_map_set(dom, tn_any_obj(iv->var), tn_any_obj(iv->dom)));
+  }
+  tn_arr *plain = dom ? tir_substitute(back->final_indices, &vars) : NULL, *all;
+  TN_GET(all, iter_map_simplify(&e->arith, plain, dom, tir_bool(true), ITER_MAP_SURJECTIVE, true));
   for (int64_t i = 0; i < t->block->iter_vars->len; ++i) {
     const tn_Var *old = ((const tn_IterVar *)tn_arr_obj(t->block->iter_vars, i))->var;
-    tn_expr *value = tir_substitute(tn_arr_obj(back->final_indices, i), &vars);
+    bool stays = TN_IS(Var, tn_arr_obj(plain, i));
+    tn_expr *value = (tn_expr *)tn_arr_obj(stays ? plain : all, i);
     const tn_expr *min = ((const tn_IterVar *)tn_arr_obj(t->block->iter_vars, i))->dom->min;
     if (value && !tir_is_zero(min)) value = tir_add(value, (tn_expr *)(uintptr_t)min);
     if (!value || sch_put_var(e, old, value)) return -1;
@@ -140,15 +148,20 @@ static tn_obj *simplify_indices(sch_step *e, const tn_obj *was, tn_obj *now) {
 
 static tn_stmt *new_nest(sch_step *e, const relayout *t) {
   tn_Block body = *t->block;
+  tn_expr *some = tir_bool(true); /* where the block runs, its iterators have values */
   body.iter_vars = tn_arr_of(0);
   for (int64_t i = 0; i < t->iters.len; ++i) {
     const tn_IterVar *iv = (const tn_IterVar *)t->iters.items[i].v.obj;
     TN_TRYP(arith_bind_range(&e->arith, iv->var, iv->dom, true));
+    TN_GETP(some, tir_and(some, tir_gt(iv->dom->extent, tir_zero(iv->dom->extent->dtype))));
   }
+  int64_t mark = arith_enter(&e->arith, arith_simplify(&e->arith, some));
+  if (mark < 0) return NULL;
   e->after = simplify_indices;
   tn_Block *bare = body.iter_vars ? tn_node_copy(&tn_type_Block, &body) : NULL;
   const tn_Block *with = bare ? (tn_Block *)sch_rewrite(e, (tn_stmt *)bare) : NULL;
   e->after = NULL;
+  arith_leave(&e->arith, mark);
   if (!with) return NULL;
   tn_Block copy = *with;
   copy.iter_vars = tn_arr_from(&t->iters);
