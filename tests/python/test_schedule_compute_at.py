@@ -478,3 +478,55 @@ def test_compute_at_of_digits_of_an_index():
     a, out = np.arange(8, dtype="float32"), tenon.nd.empty((4,))
     tenon.build(sch.mod["main"], target="stackvm", name="main")["main"](tenon.nd.array(a), out)
     np.testing.assert_array_equal(out.numpy(), [sum(a[i : i + 5] + 1) for i in range(4)])
+
+
+@T.prim_func
+def dynamic_rows(A: T.handle, C: T.handle):
+    n = T.int32()
+    a = T.match_buffer(A, (8, n))
+    c = T.match_buffer(C, (8, n))
+    b = T.alloc_buffer((8, n))
+    for i in range(n * 8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i // n)
+            vj = T.axis.spatial(n, i % n)
+            b[vi, vj] = a[vi, vj] * 2.0
+    for i, j in T.grid(8, n):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            c[vi, vj] = b[vi, vj] + 1.0
+
+
+def test_iterators_stay_in_their_domains():
+    sch = tir.Schedule(dynamic_rows, debug_mask="all")
+    loop = sch.get_loops("B")[0]
+    sch.reverse_compute_at("C", loop)
+    assert sch.get(loop).body[1].predicate == 1
+
+
+@T.prim_func
+def rows_in_part(A: T.handle, C: T.handle):
+    n = T.int32()
+    m = T.int32()
+    a = T.match_buffer(A, (8, n))
+    c = T.match_buffer(C, (8, n, m))
+    b = T.alloc_buffer((8, n))
+    for i, j in T.grid(8, n):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            b[vi, vj] = a[vi, vj] * 2.0
+    for i in range(n * 8):
+        for k in range(m):
+            with T.block("C"):
+                vi = T.axis.spatial(8, i // n)
+                vj = T.axis.spatial(n, i % n)
+                vk = T.axis.spatial(m, k)
+                c[vi, vj, vk] = b[vi, vj] + 1.0
+
+
+def test_nothing_is_known_of_a_block_that_may_not_run():
+    """Of no k: then the values at i are not those of the iterators of C."""
+    sch = tir.Schedule(rows_in_part)
+    loop = sch.get_loops("C")[0]
+    sch.compute_at("B", loop)
+    assert "// n < 8" in str(sch.get(loop).body[0].predicate)

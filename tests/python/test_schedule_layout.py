@@ -5,6 +5,7 @@ import pytest
 import tenon
 from schedule_programs import chain, check, failure, func, matmul, scale
 from tenon import tir
+from tenon.script import tir as T
 from test_schedule_trace import round_trip
 
 rng = np.random.default_rng(3)
@@ -265,3 +266,22 @@ def test_unsafe_hide_buffer_access():
     assert "different buffers" in failure(sch.unsafe_hide_buffer_access, block, "read", [4])
     with pytest.raises(ValueError, match="Unrecognized buffer type"):
         sch.unsafe_hide_buffer_access(block, "opaque", [0])
+
+
+@T.prim_func
+def dynamic_copy(A: T.handle, B: T.handle):
+    n = T.int32()
+    a = T.match_buffer(A, (4, 8, n))
+    b = T.match_buffer(B, (4, n * 8))
+    for i, j, k in T.grid(4, 8, n):
+        with T.block("B"):
+            vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+            b[vi, vj * n + vk] = a[vi, vj, vk]
+
+
+def test_transform_block_layout_of_dynamic_extents():
+    sch = tir.Schedule(dynamic_copy, debug_mask="all")
+    n = dynamic_copy.buffer_map[dynamic_copy.params[0]].shape[2]
+    sch.transform_block_layout("B", lambda i, j, k: [i, j * n + k])
+    store = sch.get(sch.get_block("B")).body
+    assert str(store.indices) == "[v0, v1]" and str(store.value.indices) == "[v0, v1 // n, v1 % n]"

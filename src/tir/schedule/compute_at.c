@@ -209,6 +209,39 @@ static void move_fini(sch_move *m) {
   tn_free(m->domains);
 }
 
+/* Does the block run in each iteration of the loop? Its iterators that depend on no loop between are
+   then known to stay in their domains. */
+static bool runs_below(const sch_step *e, const sch_move *m, const tn_BlockRealize *r,
+                       tn_vec *between) {
+  const tn_obj *o = sch_parent(e, r);
+  for (; o && o != (const tn_obj *)m->loop; o = sch_parent(e, o)) {
+    const tn_For *f = TN_AS(For, o);
+    int64_t n;
+    if (!f && !TN_AS(SeqStmt, o)) return false;
+    if (f && (!tir_as_int((tn_obj *)f->extent, &n) || n < 1 || tn_vec_push_obj(between, f)))
+      return false;
+  }
+  return o && tir_is_one(r->predicate);
+}
+
+static int know_iterators(sch_step *e, const sch_move *m, const tn_Block *b) {
+  TN_VEC(between);
+  const tn_BlockRealize *r = sch_realize_of(e, b);
+  if (!runs_below(e, m, r, &between)) return tn_error_pending() ? -1 : 0;
+  for (int64_t i = 0; i < r->iter_values->len; ++i) {
+    const tn_Range *dom = ((const tn_IterVar *)tn_arr_obj(b->iter_vars, i))->dom;
+    tn_expr *value = (tn_expr *)tn_arr_obj(r->iter_values, i), *cond;
+    bool outer = !TN_IS(Var, value) && !TN_AS(IntImm, value);
+    for (int64_t j = 0; j < between.len; ++j)
+      outer = outer && !sch_uses_var(value, ((tn_For *)between.items[j].v.obj)->loop_var);
+    if (!outer) continue;
+    TN_GET(cond, tir_and(tir_ge(value, dom->min), tir_lt(value, tir_add(dom->min, dom->extent))));
+    TN_GET(cond, arith_simplify(&e->arith, cond));
+    TN_TRY(arith_enter(&e->arith, cond) < 0);
+  }
+  return 0;
+}
+
 static int prepare(sch_step *e, sch_move *m, int64_t index) {
   SCH_SCOPE_INFO(info);
   tn_Block *scope;
@@ -227,7 +260,11 @@ static int prepare(sch_step *e, sch_move *m, int64_t index) {
   arith_fini(&e->arith);
   e->arith = (arith_analyzer){0};
   TN_TRY(sch_bind_shapes(e));
-  return sch_bind_loops_above(e, (const tn_obj *)m->loop);
+  TN_TRY(sch_bind_loops_above(e, (const tn_obj *)m->loop));
+  const tn_vec *others = m->reverse ? &m->producers : &m->consumers;
+  for (int64_t i = 0; i < others->len; ++i)
+    TN_TRY(know_iterators(e, m, (const tn_Block *)others->items[i].v.obj));
+  return 0;
 }
 
 static int move_block(tn_TirSchedule *s, const tn_BlockRV *block, const tn_LoopRV *loop,
