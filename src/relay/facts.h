@@ -41,6 +41,14 @@
   V(SCALES_POSITIVE, "positive", "for each s > 0")                                                 \
   V(SCALES_NOT, "none", "not in general")
 
+/** What it computes, for passes that know the attributes of its like. */
+#define RELAY_FORMS(V)                                                                             \
+  V(CONVOLUTION, "convolution", "sums of windows of the data times weights")                       \
+  V(CONVOLUTION_TRANSPOSED, "convolution_transposed", "elements times weights, summed in windows") \
+  V(PRODUCT, "product", "a product of matrices")                                                   \
+  V(WINDOW_MAX, "window_max", "the largest elements of windows")                                   \
+  V(WINDOW_MEAN, "window_mean", "the means of windows")
+
 /** Are results finite where arguments are, and are not so large that they overflow? */
 #define RELAY_RANGES(V)                                                                            \
   V(FINITE, "finite", "yes")                                                                       \
@@ -51,6 +59,7 @@
   F(precision, RELAY_PRECISIONS, "how a smaller type of floats serves it")                         \
   F(values, RELAY_VALUES, "what the elements of the results are")                                  \
   F(apart, RELAY_APARTS, "what it treats apart")                                                   \
+  F(form, RELAY_FORMS, "what it computes, as passes tell it from others")                          \
   F(scaling, RELAY_SCALINGS, "which factors pass through it")                                      \
   F(range, RELAY_RANGES, "whether finite arguments give finite results")
 

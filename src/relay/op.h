@@ -251,6 +251,7 @@ struct relay_op_row {
 #define RELAY_FACT_FIELD(fact, VALUES, doc) relay_##fact fact;
   RELAY_FACTS(RELAY_FACT_FIELD)
 #undef RELAY_FACT_FIELD
+  const char *fast;      /**< operator that computes nearly the same in less time: "fast_exp" */
   const char *quantized; /**< operator that computes it of quantized arguments, with a scale and a
                             zero point for each of them and for the result: "qnn.add" */
 };

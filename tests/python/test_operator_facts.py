@@ -9,6 +9,7 @@ import pytest
 import tenon
 from tenon import relay
 from tenon.relay import transform
+from tenon.relay.op import OpPattern
 
 # not asked for any fact
 OUTSIDE = {
@@ -54,6 +55,11 @@ UNSET = {
         "trilu unique variance zeros nn.contrib_dense_pack",
         "gradients": "nn.*_grad",
     },
+    "form": {
+        "without others like them that passes know": "einsum image.dilation2d nn.adaptive_* "
+        "nn.batch_norm nn.contrib_conv2d_winograd_* nn.correlation nn.deformable_conv2d "
+        "nn.global_* nn.*_norm nn.l2_normalize nn.nll_loss nn.*softmax one_hot",
+    },
     "scaling": {"a mark": "annotation.stop_fusion"},
     "range": {"a mark": "annotation.stop_fusion"},
 }
@@ -85,6 +91,8 @@ def is_asked(fact, name, stated):
         return has_layout(name)
     if fact == "scaling":
         return channels and tenon.ir.Op.get(name).num_inputs == 1
+    if fact == "form":
+        return tenon.ir.Op.get(name).get_attr("TOpPattern") == OpPattern.OUT_ELEMWISE_FUSABLE
     return channels if fact == "range" else True
 
 

@@ -141,12 +141,7 @@ static int64_t shared_elements(const tn_PrimFunc *p, char *mask, int64_t room) {
 }
 
 static int see_product(void *ctx, tn_obj *node) {
-  static const char *const products[] = {"nn.dense", "nn.contrib_dense_pack", "nn.matmul",
-                                         "nn.batch_matmul"};
-  const tn_RelayCall *c = TN_AS(RelayCall, node);
-  const char *op = c ? relay_called_op(c) : NULL;
-  for (int i = 0; op && i < TN_COUNT(products); ++i)
-    *(bool *)ctx = *(bool *)ctx || strcmp(op, products[i]) == 0;
+  *(bool *)ctx = *(bool *)ctx || RELAY_ASK(form, node) == RELAY_PRODUCT;
   return 0;
 }
 

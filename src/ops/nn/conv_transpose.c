@@ -305,7 +305,8 @@ static tn_arr *shape_function(const relay_shape_query *q) {
     .pattern = RELAY_OUT_ELEMWISE_FUSABLE, .rel_name = "Conv" #n_ "DTranspose", .rel = relation,   \
     .compute = compute, .shape = shape_function, .layouts = ops_layouts_conv,                      \
     .convert = ops_convert_conv, .legalize = ops_legalize_conv_transpose, .which = n_,             \
-    .doc = doc_, .precision = RELAY_LOW, .values = RELAY_COMPUTED                                  \
+    .doc = doc_, .precision = RELAY_LOW, .values = RELAY_COMPUTED,                                 \
+    .form = RELAY_CONVOLUTION_TRANSPOSED                                                           \
   }
 
 static const relay_op_row rows[] = {

@@ -113,7 +113,8 @@ static const relay_op_row rows[] = {
      .grad = ops_grad_dense,
      .doc = "data times the transpose of weight",
      .precision = RELAY_LOW,
-     .values = RELAY_COMPUTED},
+     .values = RELAY_COMPUTED,
+     .form = RELAY_PRODUCT},
 };
 
 RELAY_FAMILY(dense, DENSE_ATTRS)

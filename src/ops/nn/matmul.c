@@ -326,7 +326,8 @@ static const relay_op_row rows[] = {
      .grad = ops_grad_matmul,
      .doc = "matrix product, either matrix transposed where wanted",
      .precision = RELAY_LOW,
-     .values = RELAY_COMPUTED},
+     .values = RELAY_COMPUTED,
+     .form = RELAY_PRODUCT},
     {.name = "nn.batch_matmul",
      .inputs = "tensor_a tensor_b",
      .attrs = &tn_type_BatchMatmulAttrs,
@@ -340,7 +341,8 @@ static const relay_op_row rows[] = {
      .grad = ops_grad_batch_matmul,
      .doc = "matrix products of two lists of matrices",
      .precision = RELAY_LOW,
-     .values = RELAY_COMPUTED},
+     .values = RELAY_COMPUTED,
+     .form = RELAY_PRODUCT},
     {.name = "nn.contrib_dense_pack",
      .inputs = "data weight",
      .attrs = &tn_type_DensePackAttrs,
@@ -352,7 +354,8 @@ static const relay_op_row rows[] = {
      .shape = shape_of_packed,
      .layouts = ops_layouts_weight,
      .doc = "nn.dense with the rows of weight in blocks",
-     .values = RELAY_COMPUTED},
+     .values = RELAY_COMPUTED,
+     .form = RELAY_PRODUCT},
 };
 
 RELAY_FAMILY(matmul, MATMUL_ATTRS)

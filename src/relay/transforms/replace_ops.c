@@ -34,14 +34,8 @@ static tn_RelayFunction *run(tn_RelayFunction *f, const tn_pass_ctx *c, replacin
 /* ---- FastMath ---- */
 
 static relay_expr *faster(const tn_RelayCall *c) {
-  static const char *const pairs[][2] = {{"exp", "fast_exp"},
-                                         {"tanh", "fast_tanh"},
-                                         {"erf", "fast_erf"},
-                                         {"nn.softmax", "nn.fast_softmax"}};
-  const char *op = relay_called_op(c);
-  for (int i = 0; op && i < TN_COUNT(pairs); ++i)
-    if (strcmp(op, pairs[i][0]) == 0) return relay_call_args(pairs[i][1], c->attrs, c->args);
-  return NULL;
+  const relay_op_row *row = relay_op_row_of(relay_op_of(c));
+  return row && row->fast ? relay_call_args(row->fast, c->attrs, c->args) : NULL;
 }
 
 tn_RelayFunction *relay_fast_math(tn_RelayFunction *f, const tn_pass_ctx *c) {
@@ -109,29 +103,27 @@ static bool has_padding(const tn_arr *own) {
   return false;
 }
 
+/* Does the mean of windows count the border, or is there none? */
+static bool counts_border(const tn_RelayCall *c) {
+  return relay_attr_int(c->attrs, "count_include_pad", 0) ||
+         !has_padding(relay_attr_obj(c->attrs, "padding"));
+}
+
 /* May zeros (the least number, for a maximum) around the input be the operator's own padding? */
 static bool takes_padding(const tn_RelayCall *c, const tn_RelayCall *pad, const char **layout) {
-  const char *op = relay_called_op(c);
   double value;
+  relay_form form = RELAY_ASK(form, c);
+  const tn_TensorType *t = relay_known_type(c);
+  bool rounds_up = relay_attr_int(c->attrs, "ceil_mode", 0);
   if (!relay_as_scalar(relay_arg(pad, 1), &value)) return false;
-  static const char *const convs[] = {"nn.conv1d", "nn.conv2d", "nn.conv3d"},
-                           *const avgs[] = {"nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d"},
-                           *const maxs[] = {"nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d"};
-  for (int i = 0; i < 3; ++i) {
-    *layout = relay_attr_str(c->attrs, strcmp(op, convs[i]) == 0 ? "data_layout" : "layout");
-    if (strcmp(op, convs[i]) == 0) return value == 0;
-    if (strcmp(op, avgs[i]) == 0)
-      return value == 0 &&
-             (relay_attr_int(c->attrs, "count_include_pad", 0) ||
-              !has_padding(relay_attr_obj(c->attrs, "padding"))) &&
-             !relay_attr_int(c->attrs, "ceil_mode", 0);
-    if (strcmp(op, maxs[i]) == 0) {
-      const tn_TensorType *t = relay_known_type(c);
-      return t && ir_is_floating(t->dtype) && value <= -ir_float_limit(t->dtype) &&
-             !relay_attr_int(c->attrs, "ceil_mode", 0);
-    }
+  *layout = relay_attr_str(c->attrs, form == RELAY_CONVOLUTION ? "data_layout" : "layout");
+  switch (form) {
+  case RELAY_CONVOLUTION: return value == 0;
+  case RELAY_WINDOW_MEAN: return value == 0 && !rounds_up && counts_border(c);
+  case RELAY_WINDOW_MAX:
+    return t && ir_is_floating(t->dtype) && value <= -ir_float_limit(t->dtype) && !rounds_up;
+  default: return false;
   }
-  return false;
 }
 
 static relay_expr *with_padding(const tn_RelayCall *c) {
@@ -150,7 +142,7 @@ static relay_expr *with_padding(const tn_RelayCall *c) {
   void *attrs;
   TN_GETP(list, relay_ints(all, 2 * (int64_t)p.n));
   TN_GETP(attrs, relay_attrs_with(c->attrs, "padding", tn_any_obj(list)));
-  if (strstr(op, "avg_pool"))
+  if (RELAY_ASK(form, c) == RELAY_WINDOW_MEAN)
     TN_GETP(attrs, relay_attrs_with(attrs, "count_include_pad", tn_any_bool(true)));
   TN_VEC(args);
   TN_TRYP(tn_vec_push_obj(&args, relay_arg(pad, 0)));

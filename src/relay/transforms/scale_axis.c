@@ -127,21 +127,16 @@ static bool conv_match(const tn_RelayCall *c, bool transposed, layer *l) {
 bool layer_match(const tn_RelayCall *c, layer *l) {
   const char *op = relay_called_op(c);
   const tn_TensorType *t = relay_known_type(c);
-  if (!op || strncmp(op, "nn.", 3) != 0 || !t || c->args->len != 2) return false;
+  if (!op || !t || c->args->len != 2) return false;
   const tn_TensorType *weight = relay_known_type(relay_arg(c, 1));
   if (!weight || !tn_dtype_eq(weight->dtype, t->dtype)) return false;
   if (strcmp(op, "nn.dense") == 0) {
     *l = (layer){t->shape->len - 1, t->shape->len - 1, 1, 0};
     return true;
   }
-  static const char *const plain[] = {"nn.conv1d", "nn.conv2d", "nn.conv3d"},
-                           *const transposed[] = {"nn.conv1d_transpose", "nn.conv2d_transpose",
-                                                  "nn.conv3d_transpose"};
-  for (int i = 0; i < 3; ++i) {
-    if (strcmp(op, plain[i]) == 0) return conv_match(c, false, l);
-    if (strcmp(op, transposed[i]) == 0) return conv_match(c, true, l);
-  }
-  return false;
+  relay_form form = RELAY_ASK(form, c);
+  if (form != RELAY_CONVOLUTION && form != RELAY_CONVOLUTION_TRANSPOSED) return false;
+  return conv_match(c, form == RELAY_CONVOLUTION_TRANSPOSED, l);
 }
 
 /* ---- rewriting ---- */

@@ -27,21 +27,12 @@ enum { NDIM = 4, MIN_ELEMENTS = 1024, MAX_DEEP = 32 };
 
 static const tn_dtype half_type = {kDLBfloat, 16, 1};
 
-static const char *const products[] = {"nn.conv2d", "nn.contrib_conv2d_NCHWc",
-                                       "nn.contrib_depthwise_conv2d_NCHWc"};
-
 typedef struct {
   tn_pmap readers; /* how many read an expression */
   tn_pmap takers;  /* how many of these can take bfloat16 */
   tn_map *narrow;  /* expression -> the same in bfloat16; keeps both alive */
   bool any;        /* a convolution of bfloat16 was seen */
 } halving;
-
-static bool is_listed(const char *op, const char *const *list, int n) {
-  for (int i = 0; op && i < n; ++i)
-    if (strcmp(op, list[i]) == 0) return true;
-  return false;
-}
 
 /* A kernel's root, or an index into one: what repeats values is better left to those who read. */
 static bool is_mover(const tn_RelayCall *c) {
@@ -83,9 +74,8 @@ static int take_in(halving *h, const void *e) {
 static int look(void *ctx, tn_obj *node) {
   halving *h = ctx;
   const tn_RelayCall *c = TN_AS(RelayCall, node);
-  const char *op = c ? relay_called_op(c) : NULL;
-  if (!op) return 0;
-  if (is_listed(op, products, TN_COUNT(products)) && is_half(relay_arg(c, 0))) h->any = true;
+  if (!c || !relay_called_op(c)) return 0;
+  if (RELAY_ASK(form, c) == RELAY_CONVOLUTION && is_half(relay_arg(c, 0))) h->any = true;
   bool takes = is_mover(c) || is_elementwise(c);
   for (int64_t i = 0; takes && i < c->args->len; ++i) TN_TRY(take_in(h, relay_arg(c, i)));
   return 0;
