@@ -207,6 +207,12 @@ def test_annotations_keep_their_types():
     assert other.get(other.get_block("B")).annotations["wide"].dtype == "int64"
     with pytest.raises(TypeError, match="ann_val: expected a value, got None"):
         sch.annotate("B", "nothing", None)
+    with pytest.raises(TypeError, match=r"ann_val\[0\]: expected a value, got tir.BlockRV"):
+        sch.annotate("B", "handle", [sch.get_block("B")])
+    drawn = sch.sample_categorical([3], [1.0])
+    sch.annotate("B", "drawn", {"list": [drawn]})
+    found = sch.get(sch.get_block("B")).annotations["drawn"]["list"][0]
+    assert isinstance(found, tir.IntImm) and found.value == 3
     sch.annotate("B", "endless", float("inf"))
     with pytest.raises(ValueError, match="JSON has no number for inf"):
         sch.trace.as_json()
@@ -218,6 +224,7 @@ def test_wrong_arguments_name_the_parameter():
     for step, args, message in [
         (sch.split, ("i", [2, 2]), "split: loop: expected the handle of a loop"),
         (sch.split, (i, 4), "split: factors: expected a list of extents, got int"),
+        (sch.split, (i, [2, "x"]), r"split: factors\[1\]: expected an extent"),
         (sch.fuse, (i, "j"), r"fuse: loops\[1\]: expected the handle of a loop"),
         (sch.get_loops, (i,), "get_loops: block: expected a block"),
         (sch.cache_read, ("B", 1.5, "local"), "read_buffer_index: expected a number, a name"),

@@ -129,6 +129,29 @@ static tn_map *annotated(const tn_map *old, const char *key, tn_any value) {
                  : tn_map_with(old, tn_any_cstr(key), value);
 }
 
+/* The value with numbers in the place of handles of what was drawn, in lists and maps too. */
+static int known_value(const tn_TirSchedule *s, const tn_any *value, tn_any *out) {
+  const tn_obj *o = tn_any_is_obj(value) ? value->v.obj : NULL;
+  const tn_arr *list = TN_AS(Array, o);
+  const tn_map *map = TN_AS(Map, o);
+  TN_VEC(items);
+  tn_any item;
+  *out = *value;
+  if (o && !list && !map && tn_map_get(s->symbols, *value, &item)) *out = item;
+  for (int64_t i = 0; list && i < list->len; ++i) {
+    TN_TRY(known_value(s, &list->items[i], &item));
+    TN_TRY(tn_vec_push(&items, item));
+  }
+  if (list) *out = tn_any_obj(tn_arr_from(&items));
+  tn_map *now = map ? tn_scope_own(tn_map_new()) : NULL;
+  for (int64_t i = 0; now && i < map->len; ++i) {
+    TN_TRY(known_value(s, &map->entries[i].value, &item));
+    TN_TRY(tn_map_set(now, map->entries[i].key, item));
+  }
+  if (map) *out = tn_any_obj(now);
+  return (list || map) && !out->v.obj ? -1 : 0;
+}
+
 int sch_annotate(tn_TirSchedule *s, const tn_obj *rv, const char *key, tn_any value) {
   bool removes = value.type_index == TN_NONE;
   SCH_STEP(e, s, removes ? "unannotate" : "annotate");
@@ -139,7 +162,8 @@ int sch_annotate(tn_TirSchedule *s, const tn_obj *rv, const char *key, tn_any va
   TN_CHECK(f || b, TypeError, NULL, "annotate: expected a block or loop, got %s", tn_obj_key(o));
   const tn_map *old = f ? f->annotations : b->annotations;
   tn_any found;
-  if (tn_map_get(s->symbols, value, &found)) value = found; /* a number that was sampled */
+  TN_TRY(known_value(s, &value, &found));
+  value = found;
   if (removes && !tn_map_get(old, tn_any_cstr(key), &found))
     return sch_fail(&e, "The annotation key does not exist", SCH_PLACES(o),
                     "{0} has no annotation %s", key);

@@ -122,6 +122,8 @@ static int to_flag(const taking *t, const tn_any *given, tn_any *out) {
 static int to_factor(const taking *t, const tn_any *given, tn_any *out) {
   tn_expr *e = ir_expr_from(given);
   if (!e && given->type_index != TN_NONE) return at_param(t);
+  if (e && (!ir_is_integral(e->dtype) || e->dtype.lanes != 1))
+    return wrong(t, "an extent: an int, a handle of one, or None", given);
   *out = tn_any_obj(e);
   return 0;
 }
@@ -150,7 +152,8 @@ static int to_float(const taking *t, const tn_any *given, tn_any *out) {
 static int to_value(const taking *t, const tn_any *given, tn_any *out) {
   tn_obj *o = as_obj(given);
   const tn_map *m = TN_AS(Map, o);
-  if (given->type_index == TN_NONE) return wrong(t, "a value", given);
+  bool is_place = TN_AS(BlockRV, o) || TN_AS(LoopRV, o); /* a program has no handles */
+  if (given->type_index == TN_NONE || is_place) return wrong(t, "a value", given);
   if (is_text(given)) return to_text(t, given, out);
   if (TN_AS(Array, o)) return to_list(t, given, "a list", to_value, out);
   if (!m) {
