@@ -119,7 +119,7 @@ def test_mistakes():
     s[c].split(k, factor=3)
     with pytest.raises(tenon.TVMError, match="loop k.outer of C does not run along axes"):
         s.cache_write(c, "local")
-    with pytest.raises(tenon.TVMError, match="expected the result of a compute operation: A"):
+    with pytest.raises(tenon.TVMError, match="of a compute operation, got that of A"):
         s.cache_write(a, "local")
     b = te.compute((6,), lambda i: a[i, 0] + 1.0, name="B")
     c = te.compute((6,), lambda i: b[i] * 2.0, name="C")
