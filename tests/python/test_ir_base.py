@@ -191,6 +191,10 @@ def test_env_func():
     assert f(1) == 2 and f.name == "test.env_func" and f.func(2) == 3
     again = ir.load_json(ir.save_json(f))
     assert again(5) == 6 and isinstance(again, ir.EnvFunc)
+    assert ir.structural_equal(f, ir.EnvFunc.get("test.env_func")) and ir.structural_equal(f, again)
+    assert ir.structural_hash(f) == ir.structural_hash(again)
+    tenon.register_func("test.env_func2", lambda x: x + 1, override=True)
+    assert not ir.structural_equal(f, ir.EnvFunc.get("test.env_func2"))
     with pytest.raises(ValueError, match="test.no_env_func"):
         ir.EnvFunc.get("test.no_env_func")
 
