@@ -173,6 +173,9 @@ static int large_uint_imm(TN_ARGS) {
   TN_CHECK(n >= 3, TypeError, NULL, "LargeUIntImm: expected dtype, low and high");
   TN_TRY(tn_any_to_int(&args[1], &low));
   TN_TRY(tn_any_to_int(&args[2], &high));
+  TN_CHECK(low >= 0 && low <= UINT32_MAX && high >= 0 && high <= UINT32_MAX, TenonError, NULL,
+           "Literal value %lld * 2**32 + %lld exceeds maximum of uint64", (long long)high,
+           (long long)low);
   return tn_ret_obj(ret, tir_uint64((uint64_t)high << 32 | ((uint64_t)low & UINT32_MAX)));
 }
 

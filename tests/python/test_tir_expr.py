@@ -187,6 +187,13 @@ def test_bits():
     assert (tir.const(-8) >> 1).value == -4
 
 
+@pytest.mark.parametrize("value", [2**64, 2**64 + 5, 2**90])
+def test_uint64_out_of_range(value):
+    with pytest.raises(tenon.TVMError, match="exceeds maximum of uint64"):
+        tir.const(value, "uint64")
+    assert tir.const(2**64 - 1, "uint64").dtype == "uint64"
+
+
 def test_floats_only():
     i, f = var("int32"), var("float32")
     for function in (tir.power, tir.fmod):
