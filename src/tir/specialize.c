@@ -148,6 +148,7 @@ static int f_specialize(TN_ARGS) {
   TN_NARGS("tir.Specialize", 2);
   TN_ARG_OBJ(PrimFunc, f, 0);
   TN_ARG_ITEMS(Map(Var, Object), map, 1);
+  if (!map->len) return tn_ret_obj(ret, f);
   int err = 0;
   for (int64_t i = 0; !err && i < map->len; ++i) err = add_entry(&x, f, &map->entries[i]);
   tn_PrimFunc *r = err ? NULL : specialized(&x, f);

@@ -132,3 +132,14 @@ def test_quotients_and_remainders_of_one_number():
     same((part // n, part % n + k0 % k1), part + k0 % k1)
     same((whole // n + part // n, whole % n + part % n), k0)
     same((whole // n, part % n), whole // n * n + part % n)
+
+
+def test_nothing_to_specialize():
+    """Without values the function stays the one that it is."""
+
+    @T.prim_func
+    def copy(a: T.handle, n: T.int32):
+        A = T.match_buffer(a, (n,))
+        A[0] = T.float32(0)
+
+    assert copy.specialize({}).same_as(copy)
