@@ -138,16 +138,14 @@ static tn_obj *replace(tn_mut *m, tn_obj *o) {
   return by ? by : o;
 }
 
-/* Buffers follow their data pointer: the other variables of a buffer's type are its owner's. */
+/* Buffers follow what they are made of: data pointer, extents, strides, offset. */
 static tn_obj *replace_buffer(tn_mut *m, tn_Buffer *b) {
   tn_obj *by = tn_pmap_get(m->ctx, b), *data = tn_pmap_get(m->ctx, b->data);
-  if (by || !data) return by ? by : (tn_obj *)b;
-  TN_CHECKP(TN_IS(Var, data), TypeError, b->span,
+  if (by) return by;
+  TN_CHECKP(!data || TN_IS(Var, data), TypeError, b->span,
             "substitute: buffer %s needs a variable as data pointer, got %s", tn_cstr(b->name),
             tn_obj_key(data));
-  tn_Buffer copy = *b;
-  copy.data = (tn_Var *)data;
-  return tn_node_copy(&tn_type_Buffer, &copy);
+  return tn_mut_children(m, b);
 }
 
 static void *substitute_all(const void *node, const tn_pmap *table) {

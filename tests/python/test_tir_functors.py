@@ -108,6 +108,25 @@ def test_buffers_follow_their_pointer():
         stmt_functor.substitute(scale.body, {buffer.data: tir.call_extern("handle", "f")})
 
 
+@T.prim_func
+def local(n: T.int32):
+    data = T.allocate([n], "float32")
+    A = T.Buffer((n,), "float32", data=data)
+    for i in range(n):
+        A[i] = A[i] + T.float32(1)
+
+
+def test_buffers_follow_their_extents():
+    n = local.params[0]
+    body = stmt_functor.substitute(local.body, {n: 8})
+    store = body.body.body
+    assert int(store.buffer.shape[0]) == 8
+    assert store.buffer.same_as(store.value.a.buffer)  # still one buffer
+    assert local.body.body.body.buffer.shape[0].same_as(n)
+    new = stmt_functor.renew_defs(local)
+    assert new.body.body.body.buffer.shape[0].same_as(new.params[0])
+
+
 def test_renew_defs():
     new = stmt_functor.renew_defs(scale)
     assert_structural_equal(new, scale)

@@ -62,8 +62,8 @@ def substitute(node, vmap):
     node : Stmt or PrimExpr
         The program; it stays as it is.
     vmap : dict of Var to PrimExpr
-        What replaces them, of the same types. A buffer follows its data pointer, which only another
-        variable can replace.
+        What replaces them, of the same types. Buffers follow: data pointer (which only another
+        variable can replace), extents, strides, offset.
 
     Returns
     -------
