@@ -216,6 +216,20 @@ def test_flops():
     loop = tir.For(te.var("i"), 0, n, tir.ForKind.SERIAL, tir.Evaluate(0))
     with pytest.raises(ValueError, match="expected a constant extent"):
         analysis.estimate_tir_flops(loop)
+    with pytest.raises(ValueError, match="expected a constant extent"):
+        analysis.estimate_tir_flops(tir.For(loop.loop_var, 0, n // 2, 0, tir.Evaluate(0)))
+
+
+def test_flops_of_extents_that_change():
+    """Each loop counts with the largest number of its iterations."""
+
+    @T.prim_func
+    def triangle(A: T.Buffer((16,), "float32")):
+        for i in range(8):
+            for j in range(i):
+                A[j] = A[i] * T.float32(2)
+
+    assert analysis.estimate_tir_flops(triangle.body) == 8 * 7
 
 
 def test_purity_conditions_anchor():

@@ -1,7 +1,8 @@
 /* An estimate of the operations that a program executes: those on numbers, not those of indices.
    Comparisons and what is compared decide where a value comes from: they count as nothing. Of two
-   branches the more expensive one counts. Nothing recurses: each part's count follows from
+   branches the more expensive one counts, of a loop the largest number of iterations. Nothing recurses: each part's count follows from
    those of its own parts. */
+#include "arith/analyzer.h"
 #include "base/pmap.h"
 #include "ir/expr.h"
 #include "ir/functor.h"
@@ -9,8 +10,16 @@
 #include "tir/analysis.h"
 
 typedef struct {
-  tn_pmap counts; /* node -> bits of its count as a double */
+  tn_pmap counts;  /* node -> bits of its count as a double */
+  tn_pmap extents; /* For -> the largest number of its iterations */
+  arith_analyzer a;
 } counter;
+
+static void counter_fini(counter *c) {
+  tn_pmap_fini(&c->counts);
+  tn_pmap_fini(&c->extents);
+  arith_fini(&c->a);
+}
 
 static double known(const counter *c, const void *o) {
   union {
@@ -42,12 +51,27 @@ static int add_child(void *ctx, tn_obj *o) {
   return 0;
 }
 
+/* Loops from the outside in: what an extent depends on has its bounds already. */
+static int measure_loop(void *ctx, tn_obj *o) {
+  counter *c = ctx;
+  const tn_For *l = TN_AS(For, o);
+  tn_Range *r = l ? tir_range(l->min, l->extent) : NULL;
+  if (!l) return 0;
+  if (!r) return -1;
+  int64_t n = 0;
+  if (!tir_as_int((const tn_obj *)l->extent, &n)) {
+    n = arith_const_bound(&c->a, l->extent).max;
+    TN_CHECK(n < INT32_MAX && !arith_is_open(&c->a, l->extent), ValueError, l->span,
+             "operations of the loop over %s: expected a constant extent or one with a bound",
+             tn_cstr(l->loop_var->name));
+  }
+  TN_TRY(tn_pmap_put_int(&c->extents, l, n > 0 ? n : 0));
+  return arith_bind_range(&c->a, l->loop_var, r, true);
+}
+
 static int count_loop(counter *c, const tn_For *l) {
-  int64_t extent;
-  TN_CHECK(tir_as_int((const tn_obj *)l->extent, &extent), ValueError, l->span,
-           "operations of the loop over %s: expected a constant extent",
-           tn_cstr(l->loop_var->name));
-  return note(c, (const tn_obj *)l, known(c, l->body) * (double)extent);
+  double n = (double)tn_pmap_get_int(&c->extents, l, 0);
+  return note(c, (const tn_obj *)l, known(c, l->body) * n);
 }
 
 static bool is_comparison(const tn_obj *o) {
@@ -111,9 +135,9 @@ static int estimate(const tn_obj *program, double *out) {
   counter c = {0};
   if (f && told(f, out)) return 0;
   const void *root = f ? (const void *)f->body : program;
-  int err = tn_post_order(root, count, &c);
+  int err = tn_pre_order(root, measure_loop, &c) < 0 || tn_post_order(root, count, &c);
   *out = known(&c, root);
-  tn_pmap_fini(&c.counts);
+  counter_fini(&c);
   return err ? -1 : 0;
 }
 
