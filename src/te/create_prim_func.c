@@ -313,14 +313,22 @@ static int placeholder(maker *m, tn_PlaceholderOp *op) {
   return b ? set_buffer(m, t, b) : -1;
 }
 
+static int check_kinds(const tn_arr *ops) {
+  for (int64_t i = 0; i < ops->len; ++i) {
+    const tn_obj *op = tn_arr_obj(ops, i);
+    TN_CHECK(TN_AS(PlaceholderOp, op) || TN_AS(ComputeOp, op) || TN_AS(ExternOp, op), TypeError,
+             NULL,
+             "create_prim_func: Unsupported Operation: %s. Expected a placeholder, compute or "
+             "extern",
+             tn_obj_key(op));
+  }
+  return 0;
+}
+
 static int visit(maker *m, tn_obj *op) {
   if (TN_AS(PlaceholderOp, op)) return placeholder(m, (tn_PlaceholderOp *)op);
   if (TN_AS(ComputeOp, op)) return compute(m, (tn_ComputeOp *)op);
-  if (TN_AS(ExternOp, op)) return extern_(m, (tn_ExternOp *)op);
-  return TN_RAISE(
-      TypeError, NULL,
-      "create_prim_func: %s cannot become a block: expected a placeholder, compute or extern",
-      tn_obj_key(op));
+  return extern_(m, (tn_ExternOp *)op);
 }
 
 /* ---- the function ---- */
@@ -364,7 +372,7 @@ static tn_PrimFunc *finish(maker *m) {
 
 static tn_PrimFunc *build(maker *m) {
   tn_arr *ops = te_post_order(m->args);
-  if (!ops || !m->block_names || take_extern_buffers(m, ops)) return NULL;
+  if (!ops || !m->block_names || check_kinds(ops) || take_extern_buffers(m, ops)) return NULL;
   for (int64_t i = 0; i < ops->len; ++i) {
     if (visit(m, tn_arr_obj(ops, i))) return NULL;
   }
