@@ -9,26 +9,20 @@
    registers but one: with more live values LLVM begins to spill. */
 #include "ir/imm.h"
 #include "kernels/conv_impl.h"
+#include "target/machine_cost.h"
 
-enum {
-  PER_CYCLE = 2,
-  IN_FLIGHT = 8, /* multiply-adds to keep both units busy */
-  MAX_VECTORS = 5,
-  L2_BYTES = 48,     /* per cycle, from the second level of cache */
-  L3_BYTES = 8,      /* and from behind it */
-  SHARED_BYTES = 2,  /* and what other cores read meanwhile */
-  REMOTE_BYTES = 4,  /* and what another core has written */
-  FORK_CYCLES = 8000 /* work below which a second thread does not pay: what waking it may cost */
-};
+enum { MAX_VECTORS = 5 };
 
 static int64_t up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static double cycles(const kernel_conv *c, int64_t pixels, int64_t vectors) {
   const target_machine *m = c->st->machine;
+  const machine_rates *r = machine_rates_of(m);
   int64_t fmas = pixels * vectors, loads = pixels + vectors, bytes = vectors * m->vector_bytes;
-  double busy = (double)(fmas > IN_FLIGHT ? fmas : IN_FLIGHT);
-  double stream = bytes * (c->st->reduction / c->dot) > m->l1 ? (double)bytes / L2_BYTES / 2 : 0;
-  return (busy + (double)loads / 2) / PER_CYCLE + stream;
+  double busy = (double)(fmas > r->in_flight ? fmas : r->in_flight), stream = 0;
+  if (bytes * (c->st->reduction / c->dot) > m->l1)
+    stream = machine_stream_cycles(m, (double)bytes, MACHINE_L2) / 2;
+  return (busy + (double)loads / 2) / r->fmas + stream;
 }
 
 /* Vectors that the lanes of one result position fill. */
@@ -125,11 +119,13 @@ static double parts_cost(const kernel_conv *c, const work *w, int64_t chunks, in
   double again = image > half ? (double)w->groups / (double)chunks - 1 : 0;
   double images = (double)(image > half || each < of_chunk ? each : of_chunk);
   double stream = (double)(weights + image > (double)m->l2 ? each : up(each, of_chunk));
-  double cost = (double)each * (w->compute / (double)units + 0.5 * again * image / L3_BYTES);
-  cost += images * image / L3_BYTES + stream * weights / L3_BYTES;
+  double far = (double)each * 0.5 * again * image + images * image + stream * weights;
+  double cost = (double)each * w->compute / (double)units;
+  cost += machine_stream_cycles(m, far, MACHINE_FAR);
   double others = m->threads > w->images ? 1 - 1.0 / m->threads : 0;
-  if (chunks > 1) return cost + (w->image + w->out) / 2 * others / REMOTE_BYTES;
-  return cost + w->weights * others / SHARED_BYTES;
+  if (chunks > 1)
+    return cost + machine_stream_cycles(m, (w->image + w->out) / 2 * others, MACHINE_REMOTE);
+  return cost + machine_stream_cycles(m, w->weights * others, MACHINE_SHARED);
 }
 
 /* The weights of the next group are fetched early unless they stay in cache from part to part, and
@@ -162,7 +158,7 @@ double kernel_conv_divide(const kernel_conv *c, const kernel_conv_tile *t,
       if (cost < least * 0.99)
         least = cost, *parts = (kernel_conv_parts){.chunks = chunks, .bands = bands};
     }
-  parts->parallel = st->machine->threads > 1 && w.compute > 2.0 * FORK_CYCLES;
+  parts->parallel = st->machine->threads > 1 && !machine_is_little_work(st->machine, w.compute);
   parts->fetch = fetches_pay(st->machine, &w, parts);
   return least;
 }

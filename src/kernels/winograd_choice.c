@@ -4,7 +4,7 @@
    of a network has driven out of the caches of the core, and that of what is written and read again
    in between. A tile of m x m results takes (m + 2)^2 products instead of 9 m^2, and as many times
    the weights of one place. The rule was checked against measured times of kernels (64 to 512
-   channels, 56 x 56 to 7 x 7 pixels), within networks; rates are per cycle of a core.
+   channels, 56 x 56 to 7 x 7 pixels), within networks; rates are those of target/machine_cost.h.
 
    int8 whose products are those of pairs of 16 bits takes as long: two instructions, of which two
    start in a cycle, for a pair in each lane. */
@@ -12,25 +12,22 @@
 #include "ir/imm.h"
 #include "kernels/layout_choice.h"
 #include "kernels/conv_impl.h"
-
-static const double fma_share = 0.8; /* of the peak, that kernels reach */
-enum {
-  FMAS = 2,         /* vectors started in a cycle */
-  STREAM_BYTES = 4, /* of weights, from behind the second level of cache while computing */
-  COPY_BYTES = 28   /* of data, written and read again within it */
-};
+#include "target/machine_cost.h"
 
 static double cycles(const target_machine *m, const kernel_conv2d *p, const int64_t out[2],
                      int tile) {
   int side = tile ? tile + 2 : 3, step = tile ? tile : 1;
-  double places = side * side, lanes = m->vector_bytes / 4.0, threads = m->threads;
+  double places = side * side;
   double tiles = (double)(p->batch * ((out[0] + step - 1) / step) * ((out[1] + step - 1) / step));
   double weights = places * (double)p->in * (double)p->out;
   double bytes = ir_is_integral(p->dtype) ? 2 : 4; /* of operands; products always have 4 */
-  double time = tiles * weights / (FMAS * lanes * fma_share);
-  time += weights * bytes / STREAM_BYTES;
-  if (tile) time += 2 * tiles * places * ((double)p->in * bytes + (double)p->out * 4) / COPY_BYTES;
-  return time / threads;
+  double time = machine_conv_cycles(m, tiles * weights);
+  /* half of the rate: the kernels compute meanwhile */
+  time += 2 * machine_stream_cycles(m, weights * bytes, MACHINE_FAR);
+  if (tile)
+    time +=
+        2 * machine_copy_cycles(m, tiles * places * ((double)p->in * bytes + (double)p->out * 4));
+  return time / m->threads;
 }
 
 /* The tile that a record says, where there is one. */

@@ -1,6 +1,6 @@
 /* The machine of a target (see machine.h): by the rows of cpus.def and the target's features, or by
    what this processor says. */
-#include "target/machine.h"
+#include "target/machine_cost.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -178,6 +178,7 @@ target_machine target_machine_of(const tn_target *t) {
   bool here = native && !*target_str(t, "mtriple", "");
   if (here) this_processor(&m);
   else named_processor(&m, cpu, target_str(t, "mtriple", ""));
+  m.rates = machine_rates_named(here ? "" : cpu);
   /* a list of features says all there are */
   m.bf16 = here && !target_list(t, "mattr") ? bf16_here() : bf16_of(t, cpu);
   m.int8 = here && !target_list(t, "mattr") ? int8_here() : int8_of(t, cpu);

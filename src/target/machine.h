@@ -25,7 +25,8 @@ typedef struct {
   bool dots;            /**< its code generator knows T.dot: sums of products of small numbers */
   machine_bf16 bf16;    /**< what it multiplies bfloat16 with */
   machine_int8 int8;    /**< and int8 */
-  int block_threads;    /**< of a device with blocks of threads; 0: it is a processor */
+  const struct machine_rates *rates; /**< for machine_cost.h; NULL: those of most processors */
+  int block_threads; /**< of a device with blocks of threads; 0: it is a processor */
 } target_machine;
 
 /** The machine that a target's code runs on. */

@@ -19,6 +19,7 @@
 #include "relay/expr/expr_info.h"
 #include "relay/expr/replace.h"
 #include "relay/transforms/transforms.h"
+#include "target/machine_cost.h"
 
 enum {
   MAX_NODES = 16, /* between two convolutions */
@@ -27,15 +28,8 @@ enum {
   MIN_BLOCK = 4,
   ROW = 2,
   COL = 3,
-  /* bytes in a cycle: of values that come back from behind the second level of cache and get a
-     border on the way, of those within it */
-  FAR_BYTES = 8,
-  NEAR_BYTES = 48,
-  COPY_BYTES = 16
 };
-static const double fma_rate = 1.5; /* vectors in a cycle, that products reach */
-static const double tap_rate = 0.9; /* the same of depthwise convolutions */
-static const double gain = 0.1;     /* of the time of the kernels, that is asked for */
+static const double gain = 0.1; /* of the time of the kernels, that is asked for */
 
 /* A convolution. */
 typedef struct {
@@ -205,16 +199,18 @@ static double products(const problem *p, bool depthwise) {
 static int64_t rows_that_pay(const bands *s, const problem *e, const problem *d, const problem *p) {
   int64_t rows = choose_rows(s, e, d, p != NULL);
   if (!rows) return 0;
-  double lanes = (double)s->lanes, first = products(e, false) / lanes / fma_rate;
-  double all = first + products(d, true) / lanes / tap_rate;
-  if (p) all += products(p, false) / lanes / fma_rate;
+  const target_machine m = {.vector_bytes = 4 * (int)s->lanes, .l2 = s->cache};
+  double first = machine_conv_cycles(&m, products(e, false));
+  double all = first + machine_depthwise_cycles(&m, products(d, true));
+  if (p) all += machine_conv_cycles(&m, products(p, false));
   double bytes = 4.0 * (double)(e->result[0] * e->result[1] * e->out);
-  double saved = bytes / (bytes > (double)s->cache * 3 / 4 ? FAR_BYTES : NEAR_BYTES);
+  bool far = bytes > (double)s->cache * 3 / 4;
+  double saved = machine_stream_cycles(&m, bytes, far ? MACHINE_FAR : MACHINE_L2);
   double high = (double)((rows - 1) * d->stride[0] + d->kernel[0]) * (double)(d->result[0] / rows);
   double wide = (double)(d->size[1] + d->before[1] + d->after[1]);
   double more = high * wide / (double)(d->size[0] * d->size[1]) - 1;
   double extra = more * first;
-  extra += 4.0 * (1 + more) * (double)(e->in * e->size[0] * e->size[1]) / COPY_BYTES;
+  extra += machine_copy_cycles(&m, 4.0 * (1 + more) * (double)(e->in * e->size[0] * e->size[1]));
   return saved - extra >= gain * (all + saved) ? rows : 0;
 }
 
