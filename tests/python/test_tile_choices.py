@@ -1,8 +1,8 @@
 """Which tiles kernels choose, for problems of well-known networks on processors of every kind.
 
 The table in tests/golden/tiles is what the cost model (src/target/machine_cost.h) decides: a change
-of rates or rules shows here which problems it moves. `TENON_UPDATE_GOLDEN=1` writes it anew; measure
-what has moved.
+of rates or rules shows here which problems it moves. `--update-golden` writes it anew; measure what
+has moved.
 """
 
 import json
@@ -118,7 +118,7 @@ def choices(cpu):
 
 @pytest.mark.unsanitized
 @pytest.mark.parametrize("cpu, threads", TARGETS)
-def test_choices(cpu, threads):
+def test_choices(request, cpu, threads):
     env = {**os.environ, "TVM_NUM_THREADS": str(threads)}
     code = f"import test_tile_choices as t; print(*t.choices({cpu!r}), sep='\\n')"
     done = subprocess.run(
@@ -126,7 +126,7 @@ def test_choices(cpu, threads):
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     path = GOLDEN / f"{cpu}-{threads}.txt"
-    if os.environ.get("TENON_UPDATE_GOLDEN"):
+    if request.config.getoption("--update-golden"):
         path.parent.mkdir(exist_ok=True)
         path.write_text(done.stdout)
     assert done.stdout == path.read_text()
