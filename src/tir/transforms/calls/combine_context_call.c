@@ -6,7 +6,9 @@
      T.evaluate(T.call_extern("f", ctx_cache_))
 
    The value is computed at the top of the function, or of the body that a thread runs: that of a
-   parallel loop and of the attributes "thread_extent" and "coproc_scope". */
+   parallel loop and of the attributes "thread_extent" and "coproc_scope". Functions that are not
+   known to be for a host, by their target, stay. */
+#include "tir/device.h"
 #include "tir/transforms/transforms.h"
 
 #include "arith/analyzer.h"
@@ -61,10 +63,18 @@ static tn_obj *combine_for(tn_mut *m, tn_For *op) {
   return (tn_obj *)tir_for_with(op, min, extent, thread_body(m, op->body));
 }
 
+/* Contexts are those of the host: a function for a device has none. */
+static bool is_for_host(const tn_PrimFunc *f) {
+  const tn_obj *host = tir_func_attr(f, "tir.is_host_func"), *target = tir_func_attr(f, "target");
+  if (host) return !tir_is_zero(host);
+  return target && tir_target_device_type(target) == kDLCPU;
+}
+
 tn_PrimFunc *tir_combine_context_call(tn_PrimFunc *f, const tn_pass_ctx *c) {
   static const tn_mut_case cases[] = {TN_CASE(Call, combine_call), TN_CASE(For, combine_for),
                                       TN_CASE(AttrStmt, combine_attr)};
   (void)c;
+  if (!is_for_host(f)) return f;
   combiner x = {0};
   TN_MUT(m, cases, &x);
   return tir_with_body(f, thread_body(&m, f->body));

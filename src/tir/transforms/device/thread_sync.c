@@ -10,6 +10,9 @@
    need none: an element is written by one thread between barriers. Barriers inside a condition are
    reached by all threads or none, so the condition must not depend on the thread: ValueError.
 
+   Buffers of dynamic shared memory of which one is done before the other is begun may get the same
+   place (MergeDynamicSharedMemoryAllocations): what is accessed of one counts as accessed of both.
+
    "global" synchronises all blocks: T.tvm_storage_sync("global", is lead, number of blocks). */
 #include <string.h>
 
@@ -53,6 +56,8 @@ typedef struct {
   const tn_Var *doubled; /* written as a double buffer here */
   int divergent;         /* depth of conditions that depend on the thread */
   tn_pmap before;        /* statements that get a barrier before them */
+  tn_pmap first, last;   /* data pointers in dynamic shared memory -> number of an access */
+  int64_t numbered;      /* accesses */
 } planner;
 
 /* ---- accesses of one statement ---- */
@@ -137,8 +142,15 @@ static bool of_one_thread(const planner *p, const tn_expr *index) {
   return true;
 }
 
+/* Is one buffer done before the other is begun? */
+static bool may_share_place(const planner *p, const tn_Var *a, const tn_Var *b) {
+  if (p->first.len < 2) return false;
+  return tn_pmap_get_int(&p->last, a, 0) < tn_pmap_get_int(&p->first, b, 0) ||
+         tn_pmap_get_int(&p->last, b, 0) < tn_pmap_get_int(&p->first, a, 0);
+}
+
 static bool conflict(const planner *p, const access *a, const access *b, bool carried) {
-  if (a->data != b->data) return false;
+  if (a->data != b->data) return may_share_place(p, a->data, b->data);
   if (a->index && b->index && a->bits == b->bits && arith_same(a->index, b->index) &&
       of_one_thread(p, a->index))
     return false;
@@ -148,7 +160,9 @@ static bool conflict(const planner *p, const access *a, const access *b, bool ca
 static bool conflicts(const planner *p, const accesses *pending, const access *a, bool carried) {
   access_kind other = a->kind == ACCESS_READ ? ACCESS_WRITE : ACCESS_READ;
   for (int64_t i = 0; i < pending->len; ++i)
-    if (pending->items[i].kind == other && conflict(p, &pending->items[i], a, carried)) return true;
+    if ((pending->items[i].kind == other || pending->items[i].data != a->data) &&
+        conflict(p, &pending->items[i], a, carried))
+      return true;
   return false;
 }
 
@@ -355,6 +369,25 @@ static int look(planner *p, const tn_stmt *s) {
   }
 }
 
+/* ---- places in dynamic shared memory ---- */
+
+static int number_access(void *ctx, tn_obj *o) {
+  planner *p = ctx;
+  const tn_BufferLoad *l = TN_AS(BufferLoad, o);
+  const tn_BufferStore *s = TN_AS(BufferStore, o);
+  const tn_Var *v = l ? l->buffer->data : s ? s->buffer->data : TN_AS(Var, o);
+  if (!v || v->dtype.code != kDLOpaqueHandle || !in_scope(p, v)) return 0;
+  int64_t n = ++p->numbered;
+  if (!tn_pmap_has(&p->first, v)) TN_TRY(tn_pmap_put_int(&p->first, v, n));
+  return tn_pmap_put_int(&p->last, v, n);
+}
+
+/* Accesses, not declarations: a buffer names its pointer wherever it is. */
+static bool is_access(const tn_obj *parent, const tn_field *field, const tn_obj *child) {
+  (void)field;
+  return !TN_IS(Buffer, child) && !(TN_IS(Allocate, parent) && TN_IS(Var, child));
+}
+
 /* ---- writing the barriers ---- */
 
 static tn_stmt *global_sync(const planner *p) {
@@ -387,6 +420,8 @@ static void planner_fini(planner *p) {
   tn_vec_fini(&p->threads);
   tn_vec_fini(&p->blocks);
   tn_pmap_fini(&p->before);
+  tn_pmap_fini(&p->first);
+  tn_pmap_fini(&p->last);
 }
 
 tn_PrimFunc *tir_thread_sync(tn_PrimFunc *f, const tn_pass_ctx *c) {
@@ -396,6 +431,8 @@ tn_PrimFunc *tir_thread_sync(tn_PrimFunc *f, const tn_pass_ctx *c) {
   __attribute__((cleanup(planner_fini))) planner p = {0};
   TN_CHECKP(c->nargs == 1 && tn_any_to_cstr(&c->args[0], &p.scope) == 0, TypeError, NULL,
             "tir.ThreadSync: expected the name of a memory, such as \"shared\"");
+  if (strcmp(p.scope, "shared.dyn") == 0)
+    TN_TRYP(tn_post_order_if(f->body, is_access, number_access, &p));
   TN_TRYP(look(&p, f->body));
   if (p.before.len == 0) return f;
   TN_MUT(m, cases, &p);
