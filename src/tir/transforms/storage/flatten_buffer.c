@@ -29,8 +29,24 @@ static bool is_packed(const tn_Buffer *b) {
          strncmp(tir_buffer_scope(b), "wmma.", 5) != 0;
 }
 
+/* Extents that a run tells, with what is constant of them in one factor. */
+static tn_arr *simple_extents(tn_arr *extents) {
+  TN_VEC(v);
+  TN_ARITH(a);
+  for (int64_t i = 0; i < extents->len; ++i)
+    TN_TRYP(tn_vec_push_obj(&v, arith_simplify(&a, expr_at(extents, i))));
+  return tn_arr_from(&v);
+}
+
+static tn_Buffer *simple_shape(tn_Buffer *flat) {
+  tn_Buffer copy = *flat;
+  TN_GETP(copy.shape, simple_extents(flat->shape));
+  return tn_node_copy(&tn_type_Buffer, &copy);
+}
+
 static tn_Buffer *flat_buffer(tn_Buffer *b) {
   tn_Buffer *flat = tir_buffer_flattened(b);
+  if (flat && flat != b) flat = simple_shape(flat);
   if (!flat || !(is_bool_buffer(b) || is_packed(b))) return flat;
   tn_Buffer copy = *flat;
   copy.dtype = tn_dtype_of(is_packed(b) ? kDLUInt : kDLInt, 8, b->dtype.lanes);
@@ -72,6 +88,29 @@ static tn_obj *flatten_buffer(tn_mut *m, tn_Buffer *b) {
   return (tn_obj *)flat_buffer(b);
 }
 
+/* ---- indices ---- */
+
+static int is_dynamic_quotient(void *ctx, tn_obj *o) {
+  (void)ctx;
+  return TN_IS(FloorDiv, o) && !TN_IS(IntImm, ((tn_FloorDiv *)o)->b);
+}
+
+/* Quotients and remainders of one number by products of dynamic extents, as fused loops have them,
+   become that number. Where an element is accessed no extent is 0. */
+static tn_arr *offset_of(const tn_Buffer *b, const tn_arr *indices) {
+  tn_arr *at = tir_buffer_offset(b, indices);
+  if (!at || !tn_post_order(at, is_dynamic_quotient, NULL)) return at;
+  TN_VEC(v);
+  TN_ARITH(a);
+  for (int64_t i = 0; i < b->shape->len; ++i) {
+    tn_expr *n = expr_at(b->shape, i);
+    if (!TN_IS(IntImm, n) && arith_enter(&a, tir_ge(n, tir_one(n->dtype))) < 0) return NULL;
+  }
+  for (int64_t i = 0; i < at->len; ++i)
+    TN_TRYP(tn_vec_push_obj(&v, arith_simplify(&a, expr_at(at, i))));
+  return tn_arr_from(&v);
+}
+
 /* The element in its stored form. */
 static tn_BufferLoad *stored_load(tn_mut *m, const tn_BufferLoad *op) {
   tn_Buffer *flat;
@@ -81,7 +120,7 @@ static tn_BufferLoad *stored_load(tn_mut *m, const tn_BufferLoad *op) {
   if (flat == op->buffer && indices == op->indices &&
       (!op->buffer->elem_offset || tir_is_zero(op->buffer->elem_offset)))
     return (tn_BufferLoad *)(uintptr_t)op;
-  return (tn_BufferLoad *)tir_load(flat, tir_buffer_offset(op->buffer, indices));
+  return (tn_BufferLoad *)tir_load(flat, offset_of(op->buffer, indices));
 }
 
 static tn_obj *flatten_packed_load(tn_mut *m, tn_BufferLoad *op) {
@@ -89,7 +128,7 @@ static tn_obj *flatten_packed_load(tn_mut *m, tn_BufferLoad *op) {
   tn_arr *indices;
   TN_GETP(flat, tn_mut_visit(m, op->buffer));
   TN_GETP(indices, tn_mut_visit(m, op->indices));
-  return (tn_obj *)unpacked(flat, op->buffer, tir_buffer_offset(op->buffer, indices), op->dtype);
+  return (tn_obj *)unpacked(flat, op->buffer, offset_of(op->buffer, indices), op->dtype);
 }
 
 static tn_obj *flatten_load(tn_mut *m, tn_BufferLoad *op) {
@@ -116,7 +155,7 @@ static tn_obj *flatten_store(tn_mut *m, tn_BufferStore *op) {
   TN_GETP(value, tn_mut_visit(m, op->value));
   if (is_bool_buffer(op->buffer))
     value = tir_cast(tn_dtype_of(kDLInt, 8, value->dtype.lanes), value, NULL);
-  return (tn_obj *)tir_store(flat, value, tir_buffer_offset(op->buffer, indices));
+  return (tn_obj *)tir_store(flat, value, offset_of(op->buffer, indices));
 }
 
 /* The address is that of the stored element, whatever its type. */
@@ -134,7 +173,8 @@ static tn_obj *flatten_call(tn_mut *m, tn_Call *op) {
 static tn_arr *flat_extents(const tn_arr *extents) {
   tn_expr *n = extents->len ? expr_at(extents, 0) : tir_i32(1);
   for (int64_t i = 1; i < extents->len; ++i) n = tir_mul(n, expr_at(extents, i));
-  return tn_arr_of(1, n);
+  tn_arr *one = tn_arr_of(1, n);
+  return one ? simple_extents(one) : NULL;
 }
 
 static tn_obj *flatten_allocate(tn_mut *m, tn_Allocate *op) {
