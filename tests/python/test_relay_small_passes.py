@@ -151,6 +151,17 @@ def test_quantized_convolutions_of_blocks_have_the_border_of_their_zero_point(
     np.testing.assert_array_equal(run[0], run[1])
 
 
+@pytest.mark.parametrize("kind", ["graph", "vm", "aot"])
+def test_checkpoints_are_marks_that_programs_run_without(kind):
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    both = relay.annotation.checkpoint(relay.Tuple([x + y, x * y]))
+    body = relay.annotation.checkpoint(relay.TupleGetItem(both, 0) - relay.TupleGetItem(both, 1))
+    mod = tenon.IRModule.from_expr(relay.Function([x, y], body))
+    run = relay.create_executor(kind, mod=mod, target="llvm").evaluate()
+    a, b = np.float32([1, 2]), np.float32([3, 5])
+    np.testing.assert_array_equal(run(a, b).numpy(), a + b - a * b)
+
+
 # ---- dynamic extents ----
 
 

@@ -281,7 +281,8 @@ static tn_obj *rewrite_call(void *ctx, tn_obj *pre, tn_obj *post) {
   const fusion *f = ctx;
   const tn_RelayCall *c = (const tn_RelayCall *)pre;
   group *own = group_of(f, pre);
-  if (relay_as_call(c, "annotation.stop_fusion")) return relay_arg((const tn_RelayCall *)post, 0);
+  if (relay_as_call(c, "annotation.stop_fusion") || relay_as_call(c, "annotation.checkpoint"))
+    return relay_arg((const tn_RelayCall *)post, 0); /* marks that nothing reads from here on */
   if (!TN_AS(Op, c->op) || !own || relay_op_is_non_computational((const tn_obj *)c->op))
     return post;
   tn_arr *args;
