@@ -201,6 +201,34 @@ def meshgrid(g, name):
 # ---- products ----
 
 
+def bit_numbers(g, *shape):
+    return g.rng.integers(-9, 40, shape).astype(g.dtype(["int8", "int16", "int32", "uint8"]))
+
+
+@rule("nn.bitpack")
+def bitpack(g, name):
+    word, rank = g.one_of([8, 16, 32]), g.number(1, 4)
+    shape, axis = [g.extent() for _ in range(rank)], g.number(0, rank)
+    shape[axis] *= word
+    attrs = {"bits": g.number(1, 5), "pack_axis": axis, "bit_axis": g.number(0, rank + 1)}
+    return call(name, bit_numbers(g, *shape), attrs=attrs | {"pack_type": f"uint{word}"})
+
+
+@rule("nn.bitserial_dense", "nn.bitserial_conv2d")
+def bitserial(g, name):
+    inner, units = g.number(1, 9), g.number(1, 5)
+    attrs = {"weight_bits": g.number(1, 4), "unipolar": g.chance(0.5)}
+    attrs |= {"out_dtype": g.one_of(["int16", "int32"])}
+    if "dense" in name:
+        attrs["data_bits"] = g.number(1, 4)
+        return call(name, bit_numbers(g, 3, inner), bit_numbers(g, units, inner), attrs=attrs)
+    size = [g.number(1, 4), g.number(1, 4)]
+    attrs |= {"kernel_size": size, "channels": units, "activation_bits": g.number(1, 4)}
+    attrs |= {"padding": [1, 0], "strides": [g.number(1, 3), 1]}
+    x = bit_numbers(g, 1, inner, *[n + s for n, s in zip(spatial(g, 2), size, strict=True)])
+    return call(name, x, bit_numbers(g, units, inner, *size), attrs=attrs, static=(1,))
+
+
 @rule("nn.dense", "nn.matmul")
 def dense(g, name):
     m, k, n = g.extent(), g.extent(), g.extent()

@@ -19,6 +19,7 @@ OUTSIDE = {
     "static operators by the time passes ask": "dyn.*",
     "of integers in quanta, which are arguments": "qnn.*",
     "drawn numbers": "random.*",
+    "integers of a few bits, which passes leave alone": "nn.bitpack nn.bitserial_*",
 }
 UNSET = {
     "precision": {

@@ -125,6 +125,18 @@ CASES = {
         lambda v, w: op.nn.conv3d(v, w, kernel_size=(2, 2, 2), channels=3),
     ),
     "nn.dense": lambda a, b, c, d: ([x(a, b), x(c, b)], op.nn.dense),
+    "nn.bitpack": lambda a, b, c, d: (
+        [x(a, b * 8, c, dtype="int32")],
+        lambda v: op.nn.bitpack(v, 2, 1, 2, "uint8"),
+    ),
+    "nn.bitserial_dense": lambda a, b, c, d: (
+        [x(a, b, dtype="int32"), x(c, b, dtype="int32")],
+        op.nn.bitserial_dense,
+    ),
+    "nn.bitserial_conv2d": lambda a, b, c, d: (
+        [x(a, b, c + 2, d + 2, dtype="int32"), x(4, b, 3, 3, dtype="int32")],
+        op.nn.bitserial_conv2d,
+    ),
     "nn.depth_to_space": lambda a, b, c, d: (
         [x(a, 4 * b, c, d)],
         lambda v: op.nn.depth_to_space(v, 2),
@@ -507,6 +519,8 @@ def test_against_the_static_type(name, extents, bits):
 # operators, extents of their arguments that fit, and others that do not
 MISFITS = {
     "nn.dense": [((3, 2), (4, 3)), ((3, 7), (4, 2))],
+    "nn.bitpack": [((3, 15, 4),)],
+    "nn.bitserial_dense": [((3, 2), (4, 3))],
     "nn.matmul": [((2, 2), (4, 3)), ((3, 2), (4, 4))],
     "nn.batch_matmul": [((3, 2, 4), (3, 2, 5)), ((3, 2, 4), (2, 2, 4))],
     "nn.cross_entropy_with_logits": [((3, 2), (3, 4)), ((5, 2), (3, 2))],
