@@ -1,5 +1,6 @@
 #include "base/buf.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,17 +52,19 @@ void tn_buf_pad(tn_buf *b, char c, size_t n) {
   b->data[b->len] = '\0';
 }
 
+/* Into the room that there is, which mostly suffices. */
 void tn_buf_printf(tn_buf *b, const char *fmt, ...) {
-  va_list ap, again;
-  va_start(ap, fmt);
-  va_copy(again, ap);
-  int n = vsnprintf(NULL, 0, fmt, ap);
-  va_end(ap);
-  if (n > 0 && reserve(b, (size_t)n)) {
-    vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
-    b->len += (size_t)n;
+  va_list ap;
+  for (size_t room, n; !b->failed; (void)reserve(b, n)) {
+    room = b->cap - b->len;
+    va_start(ap, fmt);
+    n = (size_t)vsnprintf(b->data + b->len, room, fmt, ap);
+    va_end(ap);
+    if (n > INT_MAX) return;
+    if (n >= room) continue;
+    b->len += n;
+    return;
   }
-  va_end(again);
 }
 
 void tn_buf_u64(tn_buf *b, uint64_t x) {
