@@ -8,6 +8,7 @@
 #include "tir/layout.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "arith/analyzer.h"
@@ -50,14 +51,14 @@ int64_t tir_layout_factor(const tn_Layout *l, char axis) {
 
 /* ---- reading ---- */
 
+/* Passes read layouts by the thousand: names are put together without printf. */
 static tn_IterVar *new_axis(char letter, int64_t factor, tn_dtype t) {
-  tn_str *name = is_primal(letter) ? tn_str_fmt("%c", letter)
-                                   : tn_str_fmt("%lld%c", (long long)factor, letter);
-  tn_str *shape = tn_str_fmt("%c_shape", letter);
-  if (!name || !shape) return NULL;
-  tn_expr *extent = is_primal(letter) ? (tn_expr *)tir_var(tn_cstr(shape), t) : tir_int(t, factor);
-  return tir_iter_var(tir_range(tir_int(t, 0), extent), tir_var(tn_cstr(name), t), IR_ITER_DATA_PAR,
-                      "");
+  char name[24] = {letter}, shape[] = "?_shape";
+  tn_expr *extent;
+  shape[0] = letter;
+  if (!is_primal(letter)) snprintf(name, sizeof name, "%lld%c", (long long)factor, letter);
+  TN_GETP(extent, is_primal(letter) ? (tn_expr *)tir_var(shape, t) : tir_int(t, factor));
+  return tir_iter_var(tir_range(tir_int(t, 0), extent), tir_var(name, t), IR_ITER_DATA_PAR, "");
 }
 
 static int invalid(const char *text, const char *why, char letter) {
