@@ -26,6 +26,7 @@ enum {
   NDIM = 5,       /* of data in blocks of channels */
   MAX_TAPS = 49,
   MIN_BLOCK = 4,
+  MAX_LANES = 1 << 20,
   ROW = 2,
   COL = 3,
 };
@@ -346,7 +347,7 @@ tn_RelayFunction *relay_fuse_depthwise_block(tn_RelayFunction *f, const tn_pass_
   if (c->nargs > 0) TN_TRYP(tn_any_to_int(&c->args[0], &s.threads));
   if (c->nargs > 1) TN_TRYP(tn_any_to_int(&c->args[1], &s.cache));
   if (c->nargs > 2) TN_TRYP(tn_any_to_int(&c->args[2], &s.lanes));
-  TN_CHECKP(s.threads > 0 && s.cache > 0 && s.lanes > 0, ValueError, NULL,
+  TN_CHECKP(s.threads > 0 && s.cache > 0 && s.lanes > 0 && s.lanes <= MAX_LANES, ValueError, NULL,
             "FuseDepthwiseBlock: expected numbers of threads, bytes of cache and lanes, got %lld, "
             "%lld and "
             "%lld",
