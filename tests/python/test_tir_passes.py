@@ -136,6 +136,36 @@ def test_marked_copies_may_fill_up():
     assert float(pad) == 3.0
 
 
+def test_parts_of_copies_fill_up_where_they_reach_out():
+    @T.prim_func
+    def func(A: T.Buffer((12,), "float32"), B: T.Buffer((6,), "float32")):
+        for o in range(5):
+            with T.attr(0, "pragma_pad", 1):
+                for i in range(2, 8):
+                    B[i - 2] = T.if_then_else(
+                        6 <= o * 4 + i and o * 4 + i < 18, A[o * 4 + i - 6], T.float32(3)
+                    )
+
+    seen = []
+
+    def copy(*args):
+        seen.append(args)
+        return tir.Evaluate(0)
+
+    tir.transform.InjectCopyIntrin("pad", copy)(tenon.IRModule({"main": func}))
+    ((src, dst, (before,), (after,), pad),) = seen
+    o = func.body.loop_var
+    at = lambda e, k: int(tenon.arith.Analyzer().simplify(tir.stmt_functor.substitute(e, {o: k})))  # noqa: E731
+    for k in range(5):
+        inside = [i for i in range(6) if 6 <= k * 4 + i + 2 < 18]
+        assert at(before, k) == (inside[0] if inside else at(before, k))
+        assert at(src.shape[0], k) == len(inside)
+        assert at(before, k) + at(src.shape[0], k) + at(after, k) == 6
+        if inside:
+            assert at(src.elem_offset, k) == k * 4 + inside[0] + 2 - 6
+    assert int(dst.elem_offset) == 0
+
+
 def test_copies_that_cannot_be_told_are_refused():
     @T.prim_func
     def func(A: T.Buffer((16,), "float32")):

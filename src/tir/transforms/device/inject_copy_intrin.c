@@ -6,8 +6,8 @@
 
    Arguments: the name behind "pragma_", and the function. src and dst are buffers with an axis for
    each loop, strides and offset; where the copy fills up with a value outside a range, pad_before
-   and pad_after are the numbers of these elements along each axis, else they are empty and
-   pad_value is None. After buffers are flat. */
+   and pad_after are the numbers of these elements along each axis, from 0 to all of them, else they
+   are empty and pad_value is None. After buffers are flat. */
 #include <string.h>
 
 #include "arith/region.h"
@@ -16,6 +16,7 @@
 typedef struct {
   const char *key;
   tn_func *make;
+  arith_analyzer known; /* ranges of the loops around */
 } injector;
 
 /* A copy taken apart. */
@@ -58,19 +59,30 @@ static tn_Buffer *side(const tn_Buffer *b, const char *name, tn_arr *shape, cons
                 .buffer_type = TIR_BUFFER_DEFAULT);
 }
 
-/* Factors of the loops in an index, as strides; *offset: the rest. */
-static int strides_of(tn_expr *index, const tn_arr *vars, tn_vec *strides, tn_expr **offset) {
+/* Factors of the loops in an index, as strides; *offset: where the loops begin. */
+static int strides_of(const copy *c, tn_expr *index, const tn_arr *vars, tn_vec *strides,
+                      tn_expr **offset) {
   tn_arr *l;
   TN_GET(l, arith_linear(index, vars));
   if (l->len != vars->len + 1) return -1;
   for (int64_t i = 0; i < vars->len; ++i) TN_TRY(tn_vec_push(strides, l->items[i]));
   if (vars->len == 0) TN_TRY(tn_vec_push_obj(strides, tir_one(index->dtype)));
   *offset = (tn_expr *)tn_arr_obj(l, vars->len);
+  for (int64_t i = 0; i < vars->len; ++i) {
+    tn_expr *min = loop_at(c, i)->min;
+    if (!tir_is_zero(min))
+      TN_GET(*offset, tir_add(*offset, tir_mul(min, (tn_expr *)tn_arr_obj(l, i))));
+  }
   return 0;
 }
 
+/* The number itself, but at least 0 and at most n. */
+static tn_expr *between(arith_analyzer *a, tn_expr *e, tn_expr *n) {
+  return arith_simplify(a, tir_min(tir_max(e, tir_zero(n->dtype)), n));
+}
+
 /* Elements that are filled up before and behind the range along each axis; the source begins and
- * ends within. */
+ * ends within. In the iterations of loops around there may be none, or nothing else. */
 static int find_padding(arith_analyzer *a, const copy *c, const tn_arr *vars, const tn_vec *strides,
                         tn_expr **offset, tn_vec *shape, tn_vec *before, tn_vec *after) {
   tn_arr *clip;
@@ -78,11 +90,14 @@ static int find_padding(arith_analyzer *a, const copy *c, const tn_arr *vars, co
   if (clip->len != 2 * vars->len) return -1;
   for (int64_t i = 0; i < vars->len; ++i) {
     tn_expr *lo = (tn_expr *)tn_arr_obj(clip, 2 * i), *hi = (tn_expr *)tn_arr_obj(clip, 2 * i + 1);
-    tn_expr *n = loop_at(c, i)->extent, *zero = tir_zero(n->dtype), *skip = zero, *rest = zero;
-    if (lo) TN_GET(skip, arith_simplify(a, lo));
-    if (hi) TN_GET(rest, arith_simplify(a, tir_sub(tir_sub(n, hi), tir_one(n->dtype))));
+    tn_expr *min = loop_at(c, i)->min, *n = loop_at(c, i)->extent, *zero = tir_zero(n->dtype),
+            *skip = zero, *rest = zero, *left;
+    if (lo) TN_GET(skip, between(a, tir_sub(lo, min), n));
+    TN_GET(left, tir_sub(n, skip));
+    if (hi)
+      TN_GET(rest, between(a, tir_sub(tir_sub(tir_add(min, n), hi), tir_one(n->dtype)), left));
     TN_GET(*offset, tir_add(*offset, tir_mul(skip, (tn_expr *)strides->items[i].v.obj)));
-    tn_expr *size = arith_simplify(a, tir_sub(tir_sub(n, skip), rest));
+    tn_expr *size = arith_simplify(a, tir_sub(left, rest));
     if (!size || tn_vec_push_obj(shape, size)) return -1;
     TN_TRY(tn_vec_push_obj(before, skip));
     TN_TRY(tn_vec_push_obj(after, rest));
@@ -101,8 +116,7 @@ static void parts_fini(parts *p) {
   for (int i = 0; i < TN_COUNT(all); ++i) tn_vec_fini(all[i]);
 }
 
-static tn_stmt *call_maker(const injector *x, const copy *c, parts *p) {
-  TN_ARITH(a);
+static tn_stmt *call_maker(injector *x, const copy *c, parts *p) {
   tn_expr *from, *to;
   for (int64_t i = 0; i < c->loops.len; ++i) {
     TN_TRYP(tn_vec_push_obj(&p->vars, loop_at(c, i)->loop_var));
@@ -110,11 +124,11 @@ static tn_stmt *call_maker(const injector *x, const copy *c, parts *p) {
   }
   if (c->loops.len == 0) TN_TRYP(tn_vec_push_obj(&p->dst_shape, tir_i32(1)));
   tn_arr *vars = tn_arr_from(&p->vars);
-  if (strides_of((tn_expr *)tn_arr_obj(c->load->indices, 0), vars, &p->src_strides, &from) ||
-      strides_of((tn_expr *)tn_arr_obj(c->store->indices, 0), vars, &p->dst_strides, &to))
+  if (strides_of(c, (tn_expr *)tn_arr_obj(c->load->indices, 0), vars, &p->src_strides, &from) ||
+      strides_of(c, (tn_expr *)tn_arr_obj(c->store->indices, 0), vars, &p->dst_strides, &to))
     return NULL;
-  if (c->cond &&
-      find_padding(&a, c, vars, &p->src_strides, &from, &p->src_shape, &p->before, &p->after))
+  if (c->cond && find_padding(&x->known, c, vars, &p->src_strides, &from, &p->src_shape, &p->before,
+                              &p->after))
     return NULL;
   tn_arr *dst_shape = tn_arr_from(&p->dst_shape);
   tn_arr *src_shape = c->cond ? tn_arr_from(&p->src_shape) : dst_shape;
@@ -137,7 +151,7 @@ static tn_stmt *call_maker(const injector *x, const copy *c, parts *p) {
 }
 
 static tn_obj *inject(tn_mut *m, tn_AttrStmt *op) {
-  const injector *x = m->ctx;
+  injector *x = m->ctx;
   const char *key = tn_cstr(op->attr_key);
   if (strncmp(key, "pragma_", 7) != 0 || strcmp(key + 7, x->key) != 0)
     return tn_mut_children(m, op);
@@ -151,13 +165,24 @@ static tn_obj *inject(tn_mut *m, tn_AttrStmt *op) {
   return (tn_obj *)r;
 }
 
+static tn_obj *inject_in_loop(tn_mut *m, tn_For *op) {
+  injector *x = m->ctx;
+  tn_Range *r = tir_range(op->min, op->extent);
+  if (!r || arith_bind_range(&x->known, op->loop_var, r, true)) return NULL;
+  tn_obj *s = tn_mut_children(m, op);
+  arith_unbind(&x->known, op->loop_var);
+  return s;
+}
+
 tn_PrimFunc *tir_inject_copy_intrin(tn_PrimFunc *f, const tn_pass_ctx *c) {
-  static const tn_mut_case cases[] = {TN_CASE(AttrStmt, inject)};
+  static const tn_mut_case cases[] = {TN_CASE(AttrStmt, inject), TN_CASE(For, inject_in_loop)};
   injector x = {0};
   TN_CHECKP(c->nargs == 2 && tn_any_is_obj(&c->args[1]) && TN_IS(Function, c->args[1].v.obj),
             TypeError, NULL, "tir.InjectCopyIntrin: expected the key of a pragma and a function");
   TN_TRYP(tn_any_to_cstr(&c->args[0], &x.key));
   x.make = (tn_func *)c->args[1].v.obj;
   TN_MUT(m, cases, &x);
-  return tir_with_body(f, tn_mut_visit(&m, f->body));
+  tn_stmt *body = tn_mut_visit(&m, f->body);
+  arith_fini(&x.known);
+  return tir_with_body(f, body);
 }
