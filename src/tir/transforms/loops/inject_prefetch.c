@@ -131,15 +131,35 @@ static tn_expr *lines_of(const tn_Range *r, tn_expr *per_line) {
   return tir_floordiv(tir_sub(tir_add(r->extent, per_line), tir_one(r->extent->dtype)), per_line);
 }
 
+/* Elements of the axes behind this one, where the region holds all of them; 0: it does not. */
+static int64_t whole_row(const tn_Prefetch *op, int64_t axis) {
+  int64_t row = 1, extent, all;
+  for (int64_t i = axis + 1; i < op->bounds->len; ++i) {
+    const tn_Range *r = (const tn_Range *)tn_arr_obj(op->bounds, i);
+    bool whole = tir_is_zero(r->min) && tir_as_int((tn_obj *)r->extent, &extent) &&
+                 tir_as_int(tn_arr_obj(op->buffer->shape, i), &all) && extent == all && all > 0;
+    if (!whole || op->buffer->strides->len || row > CACHE_LINE) return 0;
+    row *= all;
+  }
+  return row;
+}
+
+/* Along an axis one fetch is for as many elements as a line holds. */
+static int64_t step_along(const tn_Prefetch *op, int64_t axis) {
+  int64_t bytes = (op->buffer->dtype.bits * op->buffer->dtype.lanes + 7) / 8;
+  int64_t row = whole_row(op, axis) * bytes;
+  return row > 0 && row < CACHE_LINE ? CACHE_LINE / row : 1;
+}
+
 tn_stmt *tir_prefetch_calls(const tn_Prefetch *op) {
   TN_VEC(indices);
   TN_VEC(vars);
   TN_VEC(extents);
-  int64_t n = op->bounds->len, bytes = (op->buffer->dtype.bits * op->buffer->dtype.lanes + 7) / 8;
+  int64_t n = op->bounds->len;
   for (int64_t i = 0; i < n; ++i) {
     const tn_Range *r = (const tn_Range *)tn_arr_obj(op->bounds, i);
     tn_dtype t = r->extent->dtype;
-    tn_expr *step = tir_const_int(t, i + 1 == n && bytes < CACHE_LINE ? CACHE_LINE / bytes : 1);
+    tn_expr *step = tir_const_int(t, step_along(op, i));
     tn_expr *count = lines_of(r, step);
     tn_str *name = tn_str_fmt("p%lld", (long long)i);
     tn_Var *v = name ? tir_var(name->data, t) : NULL;
