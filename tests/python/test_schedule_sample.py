@@ -269,7 +269,7 @@ def rows_of_sums(A: T.Buffer((4, 6, 5), "float32"), C: T.Buffer((4, 5), "float32
 
 
 def test_compute_locations_in_reductions():
-    """Within a reduction as long as parallel loops follow, which are no places then."""
+    """Within a reduction as long as parallel loops follow: then these are left out."""
     for order, places in (([0, 1, 2, 3], {-2, -1, 0, 2}), ([0, 3, 1, 2], {-2, -1, 0, 1})):
         seen = set()
         for seed in range(1, 2**31, 2**26):

@@ -369,7 +369,10 @@ def test_reorder_of_runs_that_are_repeated():
 def test_reorder_of_calls():
     """What a call writes through a pointer only the iterators say."""
     values = ["8, i", "8, j"]
-    call = "T.writes(B[0:64])\n        T.evaluate(T.call_extern('int32', 'f', B.data, v0, v1))"
+    call = (
+        "T.reads()\n        T.writes(B[0:64])\n"
+        "        T.evaluate(T.call_extern('int32', 'f', B.data, v0, v1))"
+    )
     sch = tir.Schedule(loops("B", "for i, j in T.grid(8, 8):", *block(values, call)))
     sch.reorder(*reversed(sch.get_loops("B")))
 
