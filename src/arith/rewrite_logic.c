@@ -33,13 +33,35 @@ static int follows(const tn_expr *cond, const tn_expr *e) {
   return -1;
 }
 
+static int follows_from_any(const arith_analyzer *a, const tn_expr *e) {
+  int v = -1;
+  for (int64_t i = a->nfacts - 1; v < 0 && i >= 0; --i)
+    if (a->facts[i].cond) v = follows(a->facts[i].cond, e);
+  return v;
+}
+
+/* The comparison with one of its variables in the other's place, which the condition says to be
+   equal; NULL: it says nothing of them. */
+static tn_expr *with_equal(const tn_expr *cond, const tn_BinaryOp *e) {
+  const tn_BinaryOp *same = TN_IS(EQ, cond) ? TN_AS_BINARY(cond) : NULL;
+  if (!same || !TN_IS(Var, same->a) || !TN_IS(Var, same->b)) return NULL;
+  uint32_t t = e->hdr.type_index;
+  if (e->a == same->a) return tir_binary(t, same->b, e->b, e->span);
+  if (e->a == same->b) return tir_binary(t, same->a, e->b, e->span);
+  if (e->b == same->a) return tir_binary(t, e->a, same->b, e->span);
+  return e->b == same->b ? tir_binary(t, e->a, same->a, e->span) : NULL;
+}
+
 tn_expr *rw_facts(tn_mut *m, tn_expr *e) {
   const arith_analyzer *a = rw_analyzer(m);
-  for (int64_t i = a->nfacts - 1; i >= 0; --i) {
-    int v = a->facts[i].cond ? follows(a->facts[i].cond, e) : -1;
-    if (v >= 0) return truth(e, v);
+  const tn_BinaryOp *o = e->hdr.type_index >= TN_TI_EQ ? TN_AS_BINARY(e) : NULL;
+  int v = follows_from_any(a, e);
+  for (int64_t i = a->nfacts - 1; v < 0 && o && i >= 0; --i) {
+    tn_expr *other = a->facts[i].cond ? with_equal(a->facts[i].cond, o) : NULL;
+    if (other && TN_AS_BINARY(other)) v = follows_from_any(a, other);
+    if (tn_error_pending()) return NULL;
   }
-  return e;
+  return v >= 0 ? truth(e, v) : e;
 }
 
 tn_expr *rw_under(tn_mut *m, tn_expr *cond, tn_expr *e) {

@@ -411,11 +411,20 @@ static int add_new(tir_known *x, const tn_vec *branch, const tn_vec *before, tn_
   return 0;
 }
 
+/* 0.0 == -0.0: which of them is there is not known. */
+static int compares_floats(void *ctx, tn_obj *o) {
+  (void)ctx;
+  return TN_IS(EQ, o) && !ir_is_integral(((tn_EQ *)o)->a->dtype);
+}
+
 static tn_stmt *under(tn_mut *m, tn_expr *cond, tn_stmt *s) {
   tir_known *x = m->ctx;
   if (!cond) return NULL;
   int64_t mark = x->a->nfacts;
   if (tir_is_pure(cond) && arith_enter(x->a, cond) < 0) return NULL;
+  /* what was read is there until it is stored to, unless another thread does */
+  if (!x->together && !x->opaque && !tn_post_order(cond, compares_floats, NULL))
+    TN_TRYP(note_assumed(x, cond, tir_bool(true)));
   tn_stmt *r = tn_mut_visit(m, s);
   arith_leave(x->a, mark);
   return r;
