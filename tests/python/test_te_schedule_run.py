@@ -492,3 +492,46 @@ def test_parts_of_open_axes_are_allocated_at_their_size(how):
     a, out = np.arange(37, dtype="int32"), tenon.nd.empty((37,), "int32")
     tenon.build(s, [A, C], TARGETS[-1])(tenon.nd.array(a), out)
     np.testing.assert_array_equal(out.numpy(), (a + 1) * 2)
+
+
+@pytest.mark.parametrize("each", [1, 2, 5])
+@pytest.mark.parametrize("tag", ["threadIdx.x", "vthread"])
+def test_results_that_each_thread_has_for_itself(each, tag):
+    """A loop over threads in whose memory the results are: every thread computes all it reads."""
+    A = te.placeholder((4, 3 * each), name="A")
+    B = te.compute(A.shape, lambda i, j: A[i, j] * 2, name="B")
+    C = te.compute(A.shape, lambda i, j: B[i, j] + 1, name="C")
+    s = te.create_schedule(C.op)
+    i, j = C.op.axis
+    tx = te.thread_axis((0, 3), tag)
+    outer, _ = s[C].split(j, factor=each)
+    s[C].bind(i, te.thread_axis("blockIdx.x"))
+    s[C].bind(outer, tx)
+    s[B].compute_at(s[C], i)
+    s[B].set_scope("local")
+    _, inner = s[B].split(B.op.axis[1], factor=3)
+    s[B].bind(inner, tx)
+    text = tenon.lower(s, [A, C])["main"].script()
+    size = each if tag == "threadIdx.x" else 3 * each
+    assert f'T.allocate([{size}], "float32", "local")' in text and "LetStmt" not in text
+    assert text.count("launch_thread") == (2 if tag == "threadIdx.x" else 1)
+
+
+def test_results_of_virtual_threads_on_the_host():
+    A = te.placeholder((4, 6), name="A")
+    B = te.compute(A.shape, lambda i, j: A[i, j] * 2, name="B")
+    C = te.compute(A.shape, lambda i, j: B[i, j] + 1, name="C")
+    for inside in (True, False):
+        s = te.create_schedule(C.op)
+        thread = te.thread_axis((0, 3), "vthread", name="vt")
+        outer, _ = s[C].split(C.op.axis[1], factor=2)
+        s[C].bind(outer, thread)
+        s[B].compute_at(s[C], outer if inside else C.op.axis[0])
+        s[B].set_scope("local")
+        if not inside:
+            s[B].bind(s[B].split(B.op.axis[1], factor=3)[1], thread)
+            with pytest.raises(tenon.TVMError, match="memory of each virtual thread"):
+                tenon.lower(s, [A, C])
+            continue
+        a = random(4, 6)
+        check(s, [A, C], [a], a * 2 + 1)

@@ -54,6 +54,14 @@ const char *te_stage_scope(const te_bounds *b, const tn_TeStage *st) {
   return rank < 0 ? "global" : rank == 0 ? "shared" : "local";
 }
 
+static bool is_shared_by(int rank, const char *tag) {
+  return rank <= thread_rank(tag) || (rank == RANK_WARP && strcmp(tag, "threadIdx.x") == 0);
+}
+
+bool te_is_private(const te_bounds *b, const tn_TeStage *st, const tn_IterVar *thread) {
+  return !is_shared_by(scope_rank(te_stage_scope(b, st)), tn_cstr(thread->thread_tag));
+}
+
 /* ---- places ---- */
 
 /* Loops that a stage is computed in, innermost first. */
@@ -87,9 +95,7 @@ typedef struct {
 
 /* Does the producer see all values of the loop? */
 static bool is_inside(const need *n, const char *tag) {
-  if (*tag == '\0') return !n->found;
-  if (n->rank == RANK_WARP && strcmp(tag, "threadIdx.x") == 0) return true;
-  return n->rank <= thread_rank(tag);
+  return *tag == '\0' ? !n->found : is_shared_by(n->rank, tag);
 }
 
 /* A loop of the consumer, as seen from the producer. */

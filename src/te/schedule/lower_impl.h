@@ -27,6 +27,8 @@ tn_Tensor *te_lower_current(const te_lowerer *l, tn_Tensor *t);
 tn_expr *te_lower_expr(te_lowerer *l, const void *e);
 /** The same for any node, without simplifying it. */
 tn_obj *te_lower_node(te_lowerer *l, const void *node);
+/** First index of axis i that the buffer of a tensor holds, from the tables. */
+tn_expr *te_lower_begin(te_lowerer *l, const tn_arr *begins, int64_t i);
 /** Indices of a tensor as those of the buffer at a place of the tables. */
 tn_arr *te_lower_indices(te_lowerer *l, int64_t place, const tn_arr *indices);
 /** Name of a loop. @param init in a nest of first values */
@@ -38,6 +40,8 @@ typedef struct {
   tn_IterVar *thread;
   tn_Var *var; /* NULL: there is no loop */
   tn_expr *extent;
+  tn_Var *own; /* of a loop that each thread runs by itself, or NULL */
+  tn_expr *own_extent;
 } te_loop;
 /** @param init in a nest of first values */
 int te_enter_loop(te_lowerer *l, const tn_TeStage *st, const tn_IterVar *iv, bool init,

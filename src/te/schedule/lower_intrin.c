@@ -222,7 +222,7 @@ static tn_BufferRegion *here(matcher *m, int64_t place, const tn_arr *region) {
   for (int64_t i = 0; i < region->len; ++i) {
     const tn_Range *r = (const tn_Range *)tn_arr_obj(region, i);
     tn_expr *min = te_lower_expr(m->l, r->min), *extent = te_lower_expr(m->l, r->extent);
-    if (begins->len) min = tir_sub(min, (tn_expr *)tn_arr_obj(begins, i));
+    if (begins->len) min = tir_sub(min, te_lower_begin(m->l, begins, i));
     min = min ? arith_simplify(&m->l->arith, min) : NULL;
     if (!min || !extent || tn_vec_push_obj(&ranges, tir_range(min, extent))) return NULL;
   }

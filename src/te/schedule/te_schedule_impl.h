@@ -108,5 +108,7 @@ static inline tn_Range *te_range(const te_bounds *b, const void *iv) {
 }
 /** Memory of a stage's results: its own, or by the threads around it. */
 const char *te_stage_scope(const te_bounds *b, const tn_TeStage *st);
+/** Does each of the threads have its own results of the stage? */
+bool te_is_private(const te_bounds *b, const tn_TeStage *st, const tn_IterVar *thread);
 
 #endif /* TN_TE_SCHEDULE_TE_SCHEDULE_IMPL_H_ */
