@@ -209,7 +209,7 @@ static int gather_nd_relation(relay_rel *r) {
   const tn_GatherNDAttrs *a = r->attrs;
   RELAY_TENSOR(data, r, 0);
   RELAY_TENSOR(indices, r, 1);
-  TN_TRY(check_integers(r, indices));
+  if (!ir_is_floating(indices->dtype)) TN_TRY(check_integers(r, indices));
   int64_t n = coordinates(a, indices->shape);
   RELAY_CHECK(r, n >= 0,
               "the number of coordinates (first dimension of the indices) must be known");
@@ -242,6 +242,7 @@ static tn_expr *gather_nd_element(void *ctx, tn_arr *at) {
     TN_TRYP(push_range(&where, at, 0, own));
     tn_expr *i = te_at(indices, tn_arr_from(&where));
     if (!i) return NULL;
+    if (!ir_is_integral(i->dtype)) i = tir_cast(TN_I64, i, NULL); /* floats are cut off */
     TN_TRYP(
         tn_vec_push_obj(&v, ops_data_index(i, te_extent(data, k + a->batch_dims), OPS_FROM_END)));
   }

@@ -65,7 +65,6 @@ def test_spans_name_the_nodes(tmp_path):
     assert [node.name for node in named.graph.node] == ["Relu_0", "Relu_1", "last"]
     np.testing.assert_array_equal(run(named, {"x": np.eye(2, dtype="float32")})[0], 2 * np.eye(2))
     folder = tmp_path / "models"
-    folder.mkdir()
     relay.frontend.from_onnx(two_nodes(), export_node_renamed_model_path=folder)
     (written,) = folder.iterdir()
     assert written.name.startswith("tvm_exported_model_")

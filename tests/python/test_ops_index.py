@@ -179,3 +179,14 @@ def test_computes_of_te_tensors():
     y = topi.adv_index(x, [i])
     assert [int(n) for n in y.shape] == [2, 1, 4]
     assert [int(n) for n in topi.trilu(x, te.placeholder((), "int32", "k"), True).shape] == [3, 4]
+
+
+def test_coordinates_that_are_floats_are_cut_off():
+    x = rand(3, 4)
+    i = np.float32([[0, 2.9, -1, 99, np.nan], [3, 0, 1.5, -99, np.inf]])
+    want = x[[0, 2, 2, 2, 0], [3, 0, 1, 0, 0]]
+    for target in ("stackvm", "llvm"):
+        check(relay.gather_nd, lambda *_: want, x, i, target=target)
+    kinds = relay.TensorType((3, 4)), relay.TensorType((2, 5), "handle")
+    with pytest.raises(tenon.TVMError, match="must be tensor of integer, got handle"):
+        result_type(relay.gather_nd, *kinds)

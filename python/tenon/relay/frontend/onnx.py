@@ -39,9 +39,10 @@ def from_onnx(
     convert_config : dict, optional
         Not used.
     export_node_renamed_model_path : str or os.PathLike, optional
-        File, or folder for a new file, to write the model to with a name for each node: nodes
-        without one are called ``Relu_0``, ``Relu_1``, ... after their operators. Spans of the
-        program (option ``relay.frontend.fill_span``) name the same nodes.
+        File (``x.onnx``), or folder for a new file, which is made where it is missing, to write the
+        model to with a name for each node: nodes without one are called ``Relu_0``, ``Relu_1``, ...
+        after their operators. Spans of the program (option ``relay.frontend.fill_span``) name the
+        same nodes.
     strict : bool
         Warnings about the model and `shape` (logger ``tenon.import``, see docs/onnx.md) are errors.
 
@@ -60,6 +61,8 @@ def from_onnx(
         It is none of what is expected.
     """
     renamed = export_node_renamed_model_path
+    if renamed and not os.path.splitext(renamed)[1]:
+        os.makedirs(renamed, exist_ok=True)
     if renamed and os.path.isdir(renamed):
         renamed = _new_file(renamed)
     shapes = {name: list(extents) for name, extents in shape.items()} if shape else None
