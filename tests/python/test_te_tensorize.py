@@ -402,3 +402,25 @@ def test_region_axes_are_no_loops():
         s[C].compute_inline()
     with pytest.raises(TypeError, match="Unsupported Operation: TensorComputeOp"):
         te.create_prim_func([A, B, C])
+
+
+def test_what_is_read_from_memory_is_not_inlined():
+    A, B = te.placeholder((8, 16), name="A"), te.placeholder((8, 16), name="B")
+    twice = te.compute((8, 16), lambda i, j: A[i, j] * 2, name="twice")
+    f = vadd(16, offset_factor=16)
+    C = te.compute((8, 16), lambda i: f(twice[i, 0:16], B[i, 0:16]), name="C")
+    a, b = random(8, 16), random(8, 16)
+    s = te.create_schedule(C.op)
+    te.schedule.AutoInlineInjective(s)
+    check(s, [A, B, C], [a, b], a * 2 + b)
+    s[twice].compute_inline()
+    assert "twice is read by C" in lower_error(s, [A, B, C])
+    D = te.extern(
+        (8, 16),
+        [twice],
+        lambda ins, outs: tir.call_packed("tvm.test_copy", ins[0], outs[0]),
+        name="D",
+    )
+    s = te.create_schedule(D.op)
+    te.schedule.AutoInlineElemWise(s)
+    assert "twice" in te_func(s, [A, D])

@@ -165,6 +165,19 @@ static int inline_into(tn_TeSchedule *s, tn_TeStage *st, const tn_ComputeOp *op)
   return te_replace_op(s, st, now);
 }
 
+/* Expressions take an operation in; a statement or an intrinsic reads it from memory. */
+static int note_stored(const tn_TeSchedule *s, tn_pmap *readers) {
+  for (int64_t i = 0; i < s->stages->len; ++i) {
+    const tn_Operation *op = te_stage_at(s, i)->op;
+    const tn_arr *inputs;
+    if (TN_AS(ComputeOp, op)) continue;
+    TN_GET(inputs, te_inputs(op));
+    for (int64_t j = 0; j < inputs->len; ++j)
+      TN_TRY(tn_pmap_put(readers, ((const tn_Tensor *)tn_arr_obj(inputs, j))->op, op));
+  }
+  return 0;
+}
+
 static int inline_stage(tn_TeSchedule *s, int64_t at) {
   tn_TeStage *st = te_stage_at(s, at);
   const tn_ComputeOp *op = TN_AS(ComputeOp, st->op);
@@ -176,6 +189,12 @@ static int inline_stage(tn_TeSchedule *s, int64_t at) {
   TN_CHECK(!scan, TenonError, NULL,
            "compute_inline: %s is the first value or the update of scan %s, which needs it stored",
            tn_cstr(st->op->name), tn_cstr(scan->name));
+  TN_PMAP(readers);
+  TN_TRY(note_stored(s, &readers));
+  const tn_Operation *reader = tn_pmap_get(&readers, st->op);
+  TN_CHECK(!reader, TenonError, NULL,
+           "compute_inline: %s is read by %s, which is not an expression: it needs it stored",
+           tn_cstr(st->op->name), tn_cstr(reader->name));
   st->attach_type = TE_ATTACH_INLINED;
   for (int64_t i = at + 1; i < s->stages->len; ++i) TN_TRY(inline_into(s, te_stage_at(s, i), op));
   return 0;
@@ -279,11 +298,13 @@ static bool is_wanted(const tn_ComputeOp *c, int which) {
 }
 
 int te_auto_inline(tn_TeSchedule *s, int which) {
+  TN_PMAP(stored);
+  TN_TRY(note_stored(s, &stored));
   for (int64_t i = 0; i < s->stages->len; ++i) {
     tn_TeStage *st = te_stage_at(s, i);
     bool untouched = !st->relations->len && !st->layout_transforms->len &&
                      st->attach_type == TE_ATTACH_ROOT && !st->iter_var_attrs->len &&
-                     !st->is_output;
+                     !st->is_output && !tn_pmap_has(&stored, st->op);
     if (untouched && !te_scan_of(s, st->op) && is_wanted(TN_AS(ComputeOp, st->op), which))
       TN_TRY(te_set_attach(st, TE_ATTACH_INLINE));
   }
