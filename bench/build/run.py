@@ -7,10 +7,13 @@ Without models it makes those of ``zoo.py`` in a temporary folder. Every measure
 process that imports the engine first and then reads the file, builds and calls once. ``cold`` has
 an empty kernel cache, ``cached`` what the cold build left. Printed for each: wall-clock seconds,
 CPU seconds (user and system, of all threads: the figure to go by beside other work), the peak of
-memory in MB and its ratio to the size of the file. Of several rounds the least counts.
+memory in MB and its ratio to the size of the file. Of several rounds the least counts. Python
+finds the bytecode of Tenon's modules, as it does once they are installed.
 """
 
 import argparse
+import importlib
+import importlib.util
 import json
 import os
 import pathlib
@@ -53,8 +56,6 @@ ENGINES = {"tenon": tenon_call, "onnxruntime": onnxruntime_call}
 
 def measure(engine, path, data):
     """Prints what it takes, as JSON."""
-    import importlib
-
     import numpy as np
     from engines import peak_mb
 
@@ -70,11 +71,26 @@ def measure(engine, path, data):
 # ---- all of them ----
 
 
-def ask(engine, path, data, threads, cache):
+def environment(bytecode):
+    """That of this process, with bytecode kept in a folder."""
+    env = {**os.environ, "PYTHONPYCACHEPREFIX": str(bytecode)}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
+    return env
+
+
+def compile_modules(bytecode):
+    """Writes the bytecode of Tenon's modules."""
+    package = importlib.util.find_spec("tenon").submodule_search_locations[0]
+    words = [sys.executable, "-m", "compileall", "-q", package]
+    subprocess.run(words, env=environment(bytecode), check=True)
+
+
+def ask(engine, path, data, args, cache):
     """A measurement; {"error": ...} after a failure."""
     words = [sys.executable, str(HERE / "run.py"), "--measure", engine, str(path), str(data)]
-    number = str(threads)
-    env = {**os.environ, "TENON_CACHE": cache, "TVM_NUM_THREADS": number, "OMP_NUM_THREADS": number}
+    number = str(args.threads)
+    env = environment(args.bytecode)
+    env |= {"TENON_CACHE": cache, "TVM_NUM_THREADS": number, "OMP_NUM_THREADS": number}
     done = subprocess.run(words, env=env, capture_output=True, text=True)
     if done.returncode:
         return {"error": (done.stderr.strip().splitlines() or ["the process ended"])[-1]}
@@ -93,11 +109,11 @@ def measure_model(path, data, args):
         with tempfile.TemporaryDirectory() as cache:
             if "tenon" in args.engines:
                 for kind in ("cold", "cached"):
-                    one = ask("tenon", path, data, args.threads, cache)
+                    one = ask("tenon", path, data, args, cache)
                     found[kind] = least(found.get(kind), one)
         for engine in args.engines:
             if engine != "tenon":
-                one = ask(engine, path, data, args.threads, "off")
+                one = ask(engine, path, data, args, "off")
                 found[engine] = least(found.get(engine), one)
     return found
 
@@ -143,6 +159,9 @@ def main():
     results = {}
     print(f"{'model':16s} {'':12s} {'wall s':>8s} {'CPU s':>8s} {'peak MB':>8s} {'x file':>8s}")
     with tempfile.TemporaryDirectory() as folder:
+        args.bytecode = pathlib.Path(folder) / "bytecode"
+        if "tenon" in args.engines:
+            compile_modules(args.bytecode)
         for path in models_of(args, folder):
             found = measure_model(path, data_of(path, {}, folder), args)
             show(path.stem, path.stat().st_size / 2**20, found)
