@@ -113,7 +113,27 @@ static tn_BufferRegion *place_read_once(matcher *x, tn_BufferRegion *src) {
   return TN_NEW(BufferRegion, .buffer = src->buffer, .region = tn_arr_from(&region));
 }
 
-static int match(tn_mut *m, const tn_MatchBufferRegion *op) {
+static int is_it(void *it, tn_obj *o) { return o == it; }
+
+static bool not_in_buffer(const tn_obj *parent, const tn_field *field, const tn_obj *child) {
+  (void)parent, (void)field;
+  return !TN_IS(Buffer, child);
+}
+
+/* A pointer tells its offset: 0 where the buffer has none, and the region must begin there. */
+static int check_offset(const tn_Buffer *b, const tn_Block *block, tn_expr *start) {
+  TN_ARITH(a);
+  TN_GET(start, start ? arith_simplify(&a, start) : NULL);
+  if (tir_is_zero(start)) return 0;
+  int used = tn_post_order_if(block->body, not_in_buffer, is_it, b->data);
+  TN_CHECK(used <= 0, TenonError, b->span,
+           "match_buffer %s: its pointer is used, its offset is 0, but its region begins elsewhere "
+           "(give it offset_factor=1, or a variable as elem_offset)",
+           tn_cstr(b->name));
+  return used;
+}
+
+static int match(tn_mut *m, const tn_MatchBufferRegion *op, const tn_Block *block) {
   matcher *x = m->ctx;
   const tn_Buffer *b = op->buffer;
   tn_BufferRegion *src;
@@ -126,6 +146,7 @@ static int match(tn_mut *m, const tn_MatchBufferRegion *op) {
   if (b->data != src->buffer->data) TN_TRY(tn_pmap_put(&x->values, b->data, src->buffer->data));
   if (b->elem_offset && !tir_is_zero(b->elem_offset))
     TN_TRY(bind(x, b, b->elem_offset, start_of(src)));
+  else TN_TRY(check_offset(b, block, start_of(src)));
   for (int64_t i = 0; i < b->strides->len; ++i)
     TN_TRY(bind(x, b, expr_at(b->strides, i), stride_of(src->buffer, i + extra)));
   for (int64_t i = 0; i < b->shape->len; ++i) {
@@ -137,7 +158,7 @@ static int match(tn_mut *m, const tn_MatchBufferRegion *op) {
 
 static tn_obj *open_block(tn_mut *m, tn_Block *op) {
   for (int64_t i = 0; i < op->match_buffers->len; ++i)
-    TN_TRYP(match(m, (const tn_MatchBufferRegion *)tn_arr_obj(op->match_buffers, i)));
+    TN_TRYP(match(m, (const tn_MatchBufferRegion *)tn_arr_obj(op->match_buffers, i), op));
   tn_Block open = *op;
   TN_GETP(open.match_buffers, tn_arr_of(0));
   tn_Block *b = op->match_buffers->len ? tn_node_copy(&tn_type_Block, &open) : op;
