@@ -1,4 +1,4 @@
-"""Regions that a script leaves out: what a block does with matched buffers is done with their source."""
+"""Regions that a script leaves out: of matched buffers, the elements of their sources."""
 
 from tenon.script import tir as T
 

@@ -376,7 +376,9 @@ def _of_any_program(run):
     from .. import ir
 
     def apply(program):
-        return run(ir.IRModule({"main": program}))["main"] if _is_function(program) else run(program)
+        return (
+            run(ir.IRModule({"main": program}))["main"] if _is_function(program) else run(program)
+        )
 
     return apply
 
