@@ -58,7 +58,7 @@ void tn_buf_printf(tn_buf *b, const char *fmt, ...) {
   for (size_t room, n; !b->failed; (void)reserve(b, n)) {
     room = b->cap - b->len;
     va_start(ap, fmt);
-    n = (size_t)vsnprintf(b->data + b->len, room, fmt, ap);
+    n = (size_t)vsnprintf(room ? b->data + b->len : NULL, room, fmt, ap);
     va_end(ap);
     if (n > INT_MAX) return;
     if (n >= room) continue;
