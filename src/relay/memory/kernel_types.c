@@ -27,7 +27,7 @@ const tn_Type *kernel_result_type(const tn_RelayFunction *f) {
   return t ? t : f->ret_type;
 }
 
-/* Number of a parameter among others that are tensors; -1: it is none of those. */
+/* Number of a parameter among others that are tensors; -1: not one of those. */
 static int64_t number_of(const tn_RelayFunction *f, const void *param) {
   const tn_RelayVar *v = TN_AS(RelayVar, param);
   int64_t found = -1;

@@ -17,7 +17,7 @@ static void *affine_type(const fq_view *v) {
                 .axis = v->one ? -1 : v->axis);
 }
 
-/* A tuple of quantized tensors; the operand itself where some are none. */
+/* A tuple of quantized tensors; the operand itself where some are not. */
 static void *quantized_tuple(const tn_RelayTuple *t, tn_map *types) {
   fq_view v;
   tn_RelayTuple *made;

@@ -2,7 +2,7 @@
 
    JSON is [[[kind, inputs, attributes, outputs], ...], [[step, choice], ...]]. Handles are named in
    the order in which steps give them: b0, l1, v2. Among the inputs a text is a name, "None", or a
-   text in quotes of its own; index maps are their JSON as text. */
+   text in its own quotes; index maps are their JSON as text. */
 #ifndef TN_TIR_SCHEDULE_TRACE_H_
 #define TN_TIR_SCHEDULE_TRACE_H_
 

@@ -28,7 +28,7 @@ static tn_str *text_of(const tn_json *j, tn_json_at x) {
 
 /* ---- values ---- */
 
-/* A text in quotes of its own. */
+/* A text in its own quotes. */
 static int quoted(const tn_str *text, tn_any *out) {
   tn_json inner;
   tn_str *s = NULL;
