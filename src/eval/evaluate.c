@@ -6,6 +6,7 @@
 #include "eval/evaluate.h"
 #include "eval/evaluate_code.h"
 #include "driver/kernel_build.h"
+#include "ir/op.h"
 #include "ir/pass.h"
 #include "object/functions.h"
 #include "relay/evaluate.h"
@@ -153,12 +154,19 @@ static relay_expr *evaluate_call(evaluation *e, const tn_RelayCall *call) {
   return result;
 }
 
+/* Has the program registered what the operator computes? */
+static bool has_registered_compute(const tn_RelayCall *call) {
+  tn_any found;
+  return ir_op_attr((const tn_Op *)call->op, "FTVMCompute", &found);
+}
+
 static relay_expr *evaluate(const tn_RelayCall *call) {
   TN_SCOPE(s);
   evaluation e = {0};
   relay_expr *r;
-  int known = eval_move(call, &r);
-  if (!known) known = eval_elementwise(call, &r);
+  bool ours = !has_registered_compute(call);
+  int known = ours ? eval_move(call, &r) : 0;
+  if (ours && !known) known = eval_elementwise(call, &r);
   if (known) return tn_scope_return(s, r);
   r = evaluate_call(&e, call);
   tn_vec_fini(&e.params);

@@ -452,6 +452,31 @@ def test_operator_from_python():
     assert op_cases.shapes(make, rand(3)) == [(3,)]
 
 
+REGISTERED = """
+import tenon
+from tenon import relay
+
+@relay.op.register_compute("NAME", level=20)
+def other(attrs, inputs, out_type):
+    return [tenon.te.compute(out_type.shape, lambda *i: tenon.tir.const(7.0, "float32"))]
+
+one = relay.const([1.0, 2.0])
+call = CALL
+print(relay.transform.FoldConstant()(tenon.IRModule.from_expr(call))["main"].body.data.numpy())
+"""
+
+
+@pytest.mark.parametrize(
+    "name, call",
+    [("add", "relay.add(one, one)"), ("reshape", "relay.reshape(one, [1, 2])")],
+)
+def test_constants_are_computed_as_programs_say(name, call):
+    """Operators that are otherwise computed without a kernel."""
+    code = REGISTERED.replace("NAME", name).replace("CALL", call)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() in (["[7.", "7.]"], ["[[7.", "7.]]"])
+
+
 UNCHECKED = """
 import numpy as np
 import tenon
