@@ -550,6 +550,19 @@ class TensorAffineType(Type):
     axis: int
     """axis of per-channel scales, or -1"""
 
+class TensorComputeOp(BaseComputeOp):
+    """pieces by an intrinsic (type key TensorComputeOp)"""
+    schedulable_ndim: int
+    """number of axes that are loops; the others are the piece's"""
+    intrin: Any
+    """computes a piece"""
+    inputs: Array
+    """tensor for each input of intrin"""
+    input_regions: Array
+    """what a piece needs of each: array of Range"""
+    scalar_inputs: Array
+    """values of the scalar_params of intrin"""
+
 class TensorIntrin(Object):
     """code that computes a piece (type key TensorIntrin)"""
     name: str
@@ -1202,6 +1215,59 @@ class BiasAddAttrs(Attrs):
     """attributes of nn.bias_add (type key relay.attrs.BiasAddAttrs)"""
     axis: int
     """axis of channels; negative ones count from the end"""
+
+class BinaryConv2DAttrs(Attrs):
+    """attributes of nn.bitserial_conv2d (type key relay.attrs.BinaryConv2DAttrs)"""
+    strides: Array
+    """steps of the window"""
+    padding: Array
+    """zeros put around: one number, one for each axis, or those before and after"""
+    channels: PrimExpr | None
+    """channels of the result"""
+    kernel_size: Array
+    """extents of the kernel"""
+    activation_bits: int
+    """bits of data"""
+    weight_bits: int
+    """bits of weight"""
+    data_layout: str
+    """layout of data"""
+    kernel_layout: str
+    """layout of weight, without its bits"""
+    pack_dtype: str
+    """type of the words of a packed weight"""
+    out_dtype: str
+    """type of the result, that of data when empty"""
+    unipolar: bool
+    """do bits of the weight mean -1 and 1?"""
+
+class BinaryDenseAttrs(Attrs):
+    """attributes of nn.bitserial_dense (type key relay.attrs.BinaryDenseAttrs)"""
+    units: PrimExpr | None
+    """rows of weight"""
+    data_bits: int
+    """bits of data"""
+    weight_bits: int
+    """bits of weight"""
+    pack_dtype: str
+    """type of the words of a packed weight"""
+    out_dtype: str
+    """type of the result, that of data when empty"""
+    unipolar: bool
+    """do bits of the weight mean -1 and 1?"""
+
+class BitPackAttrs(Attrs):
+    """attributes of nn.bitpack (type key relay.attrs.BitPackAttrs)"""
+    bits: int
+    """how many of each element's bits"""
+    pack_axis: int
+    """axis whose elements share words"""
+    bit_axis: int
+    """place of the new axis, that of bits"""
+    pack_type: str
+    """type of the words"""
+    name: str
+    """not used"""
 
 class BroadcastAttrs(Attrs):
     """attributes of qnn.add and its kind (type key relay.attrs.BroadcastAttrs)"""
@@ -1942,6 +2008,25 @@ class PadAttrs(Attrs):
     """elements before and after each axis; negative ones cut off"""
     pad_mode: str
     """"constant", "edge" or "reflect" """
+
+class ProposalAttrs(Attrs):
+    """attributes of vision.proposal (type key relay.attrs.ProposalAttrs)"""
+    scales: Array
+    """sides of anchors, in strides"""
+    ratios: Array
+    """heights of anchors, in widths"""
+    feature_stride: int
+    """pixels of the image from one place to the next"""
+    threshold: float
+    """overlap with a better box beyond which one is dropped"""
+    rpn_pre_nms_top_n: int
+    """best boxes that are looked at; not positive: all"""
+    rpn_post_nms_top_n: int
+    """boxes of an image in the result"""
+    rpn_min_size: int
+    """least side of a box, in pixels before the image was scaled"""
+    iou_loss: bool
+    """are moves those of the sides, in pixels?"""
 
 class QnnAvgPool2DAttrs(Attrs):
     """attributes of qnn.avg_pool2d (type key relay.attrs.QnnAvgPool2DAttrs)"""
