@@ -81,9 +81,8 @@ TN_API void tn_error_fini(tn_error *err);
  * ("element 2: "). Leaves MemoryError alone. Always -1. */
 TN_API int tn_error_prefix(const char *fmt, ...) TN_PRINTF(1, 2);
 
-TN_API int tn_vraise(tn_error_kind kind, const char *cls, const char *file, int line,
-                     const char *func, const tn_obj *span, const char *fmt, va_list ap)
-    TN_PRINTF(7, 0);
+int tn_vraise(tn_error_kind kind, const char *cls, const char *file, int line, const char *func,
+              const tn_obj *span, const char *fmt, va_list ap) TN_PRINTF(7, 0);
 /** Raises a foreign exception: class name, message and the exception object itself, kept until it
  * is handed back. */
 TN_API int tn_raise_foreign(const char *cls, const char *message, tn_obj *cause);

@@ -43,10 +43,10 @@ typedef struct {
 /** Begins to write a file. @param path must live until the end @return 0, or -1 (OSError) */
 TN_API int tn_file_begin(tn_file *f, const char *path, int flags);
 /** Appends bytes. @param file a tn_file @return 0, or -1 (OSError) */
-TN_API int tn_file_put(void *file, const void *data, size_t n);
+int tn_file_put(void *file, const void *data, size_t n);
 /** Ends it: the file appears unless there was an error. @param err 0, or -1 with an error pending
  *  @return 0, or -1 (the error that was, or an OSError) */
-TN_API int tn_file_end(tn_file *f, int err);
+int tn_file_end(tn_file *f, int err);
 
 /** Writes a whole file; the flags are 0 in the first. @return 0, or -1 (OSError) */
 TN_API int tn_file_write(const char *path, const void *data, size_t n);

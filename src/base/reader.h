@@ -18,7 +18,7 @@ TN_API int tn_read_u8(tn_reader *r, uint8_t *out);
 TN_API int tn_read_u16(tn_reader *r, uint16_t *out);
 TN_API int tn_read_u32(tn_reader *r, uint32_t *out);
 TN_API int tn_read_u64(tn_reader *r, uint64_t *out);
-TN_API int tn_read_i64(tn_reader *r, int64_t *out);
+int tn_read_i64(tn_reader *r, int64_t *out);
 /** A uint64 number of items that take at least `item_size` bytes each in what follows. */
 TN_API int tn_read_count(tn_reader *r, size_t item_size, uint64_t *out);
 /** uint64 length and that many bytes; the view is borrowed and not NUL-terminated. */

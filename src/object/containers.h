@@ -89,8 +89,8 @@ TN_API tn_obj *tn_map_find(const tn_map *m, const char *key);
 TN_API bool tn_str_eq(const tn_str *a, const char *b);
 
 /** Equality and hash of map keys: strings and numbers by content, other objects by identity. */
-TN_API bool tn_key_equal(const tn_any *a, const tn_any *b);
-TN_API uint64_t tn_key_hash(const tn_any *a);
+bool tn_key_equal(const tn_any *a, const tn_any *b);
+uint64_t tn_key_hash(const tn_any *a);
 
 /** i-th element as an object (NULL for None or a plain value). */
 static inline tn_obj *tn_arr_obj(const tn_arr *a, int64_t i) {

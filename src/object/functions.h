@@ -18,7 +18,7 @@ typedef struct {
 
 TN_API int tn_func_register_rows(const tn_func_row *rows, int n);
 /** Number of registrations so far: tells whether any happened in between. */
-TN_API uint64_t tn_func_generation(void);
+uint64_t tn_func_generation(void);
 
 #define TN_COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 /* parameters of a tn_call that does not use all of them */

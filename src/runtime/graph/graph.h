@@ -58,8 +58,8 @@ typedef struct {
 /** Reads a graph from text that nobody vouches for.
  *  @param out zero on entry; to be given to tn_graph_fini either way
  *  @return 0, or -1: ValueError naming the place in the graph, MemoryError */
-TN_API int tn_graph_parse(tn_graph *out, const char *text, size_t n);
-TN_API void tn_graph_fini(tn_graph *g);
+int tn_graph_parse(tn_graph *out, const char *text, size_t n);
+void tn_graph_fini(tn_graph *g);
 
 /** Value of an attribute of a node, or NULL. */
 const char *tn_graph_attr_of(const tn_graph_node *node, const char *key);

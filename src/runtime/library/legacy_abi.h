@@ -47,13 +47,13 @@ int tn_legacy_set_result(tn_any *ret, TVMValue *value, int *code);
 TN_API int tn_legacy_take_result(const TVMValue *value, int code, tn_any *ret);
 
 /** Calls a compiled function. @return 0, or -1 with the error it left */
-TN_API int tn_legacy_call(TVMBackendPackedCFunc f, const tn_any *args, int32_t n, tn_any *ret);
+int tn_legacy_call(TVMBackendPackedCFunc f, const tn_any *args, int32_t n, tn_any *ret);
 /** The same as a function for tn_module_bind, whose `self` is the address of the code. All modules
  * of compiled code bind it, so that callers can find the code (tn_func_is_bound). */
 TN_API int tn_legacy_compiled_call(void *self, const tn_any *args, int32_t n, tn_any *ret);
 /** Calls a compiled function with arguments in the old form that were made before; a result is
  * dropped. Allocates nothing. */
-TN_API int tn_legacy_call_values(TVMBackendPackedCFunc f, TVMValue *values, int *codes, int32_t n);
+int tn_legacy_call_values(TVMBackendPackedCFunc f, TVMValue *values, int *codes, int32_t n);
 /** Calls a function of TVMFuncCreateFromCFunc. */
 int tn_legacy_call_c(TVMPackedCFunc f, void *resource, const tn_any *args, int32_t n, tn_any *ret);
 

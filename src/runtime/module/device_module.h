@@ -89,7 +89,7 @@ typedef struct {
 TN_API int tn_device_register_kernels(int device_type, const tn_kernel_api *api);
 
 /** The device of a type that kernels of the calling thread run on: that of "__tvm_set_device". */
-TN_API int tn_device_current(int device_type);
+int tn_device_current(int device_type);
 
 /** Loaders of saved modules; part of tn_runtime_init. */
 int tn_device_module_init(void);

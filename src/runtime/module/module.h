@@ -45,7 +45,7 @@ TN_OWNED tn_func *tn_module_bind_alone(tn_module *m, const tn_func_row *row, voi
 
 /** Was f made by tn_module_bind with this `call`? Then `*m` is its module and `*self` what it is
     bound to, both borrowed: a caller that knows `call` can do without it. */
-TN_API bool tn_func_is_bound(const tn_func *f, tn_call call, tn_module **m, void **self);
+bool tn_func_is_bound(const tn_func *f, tn_call call, tn_module **m, void **self);
 
 /** tn_module_import of n modules at once. */
 int tn_module_import_all(tn_module *m, const tn_any *others, int64_t n);

@@ -17,6 +17,6 @@ TN_API double tn_cpu_quota(const char *root);
     TENON_NUM_THREADS, TVM_NUM_THREADS, OMP_NUM_THREADS (its first item) that is a positive number,
     otherwise the cores allowed, no more than the quota rounded down (threads above it would be
     stopped in turn while the others wait for them). At least 1. */
-TN_API int tn_default_threads(void);
+int tn_default_threads(void);
 
 #endif /* TN_RUNTIME_THREADS_CPUS_H_ */

@@ -104,8 +104,8 @@ TN_API int tn_vm_verify(const tn_vm_exe *x);
 TN_API int64_t tn_vm_find(const tn_vm_exe *x, const char *name);
 
 /** Text of an instruction's operands, as in the table. */
-TN_API const char *tn_vm_operands(int64_t opcode);
-TN_API const char *tn_vm_opcode_text(int64_t opcode);
+const char *tn_vm_operands(int64_t opcode);
+const char *tn_vm_opcode_text(int64_t opcode);
 /** Words of the instruction at `w`, of which `left` are there; -1 with ValueError when it is cut
  * off or unknown. */
 TN_API int64_t tn_vm_length(const int64_t *w, int64_t left);
@@ -141,9 +141,9 @@ tn_arr *tn_vm_list_types(const tn_vm_function *f, bool results);
 
 /** Constant i as of now, while others may load values. @param name of a late-bound one, else NULL
  *  @return owned; NULL where it is late-bound and has no value yet */
-TN_API TN_OWNED tn_tensor *tn_vm_const_now(const tn_vm_exe *x, int64_t i, const char **name);
+TN_OWNED tn_tensor *tn_vm_const_now(const tn_vm_exe *x, int64_t i, const char **name);
 /** Map from the names of constants of more than byte_limit bytes to them. Owned. */
-TN_API TN_OWNED tn_map *tn_vm_large_consts(const tn_vm_exe *x, int64_t byte_limit);
+TN_OWNED tn_map *tn_vm_large_consts(const tn_vm_exe *x, int64_t byte_limit);
 /** Writes them to a file; they are not part of the executable any more. */
 int tn_vm_move_consts(tn_vm_exe *x, const char *path, int64_t byte_limit);
 /** Gives late-bound constants their values; ValueError naming one that is missing. */
