@@ -304,6 +304,8 @@ def test_what_rfactor_refuses():
     assert "is required to be in [-(2), 1]" in refused(plain, 1, -3)
     assert "No matched reducer" in refused(SUM.format("T.float32(1)", "C[vi] + A[vi, vk]"), 1)
     assert "No matched reducer" in refused(SUM.format("T.float32(0)", "C[vi] - A[vi, vk]"), 1)
+    grows = SUM.format("T.float32(0)", "C[vi] + A[vi, vk] * C[vi]")
+    assert "No matched reducer" in refused(grows, 1)
     twice = plain.replace("C[vi] = C[vi] +", "C[vi] = A[vi, 0]\n            C[vi] = C[vi] +")
     assert "store each" in refused(twice, 1)
     sch = tir.Schedule(argmax)
@@ -424,6 +426,25 @@ def test_pairs_give_the_same(func):
         built["main"](tenon.nd.array(values), *out)
         results.append([x.numpy() for x in out])
     np.testing.assert_array_equal(results[0], results[1])
+
+
+@pytest.mark.parametrize("added", ["s", "S[vi] * A[vi, vk]"])
+def test_a_sum_of_sums(added):
+    """Parts of the first sum are not what the second one adds up."""
+    sums = f"""
+    for i, k in T.grid(8, 32):
+        with T.block("S"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                S[vi] = T.float32(0)
+                Q[vi] = T.float32(0)
+            s: T.float32 = S[vi] + A[vi, vk]
+            q: T.float32 = Q[vi] + {added}
+            S[vi] = s
+            Q[vi] = q
+"""
+    sch = tir.Schedule(func(["A:8,32", "S:8", "Q:8"], sums))
+    assert "No matched reducer" in failure(sch.rfactor, sch.get_loops("S")[1], 0)
 
 
 @T.prim_func

@@ -225,6 +225,27 @@ static void exchange(matcher *m, tn_expr **values) {
   for (int i = 0; i < TN_COUNT(pairs); ++i) swap(pairs[i]);
 }
 
+/* Stops at what changes from step to step: a result, or a variable that holds a new one. */
+static int meet_result(void *ctx, tn_obj *o) {
+  const sch_reduction *r = ctx;
+  for (int i = 0; i < r->n; ++i)
+    if (o == (const tn_obj *)r->stores[i]->buffer->data ||
+        (r->lets[i] && o == (const tn_obj *)r->lets[i]->var))
+      return 2;
+  return 0;
+}
+
+/* Does what is combined in depend on results so far? Parts of the reduction would have others. */
+static int reads_results(sch_reduction *r, bool *out) {
+  *out = false;
+  for (int i = 0; i < r->n && !*out; ++i) {
+    int found = tn_pre_order(r->rhs[i], meet_result, r);
+    if (found < 0) return -1;
+    *out = found == 2;
+  }
+  return 0;
+}
+
 sch_found sch_find_reduction(const tn_Block *b, sch_reduction *out) {
   matcher m = {.r = out};
   tn_expr *values[SCH_MAX_REDUCED];
@@ -241,7 +262,9 @@ sch_found sch_find_reduction(const tn_Block *b, sch_reduction *out) {
     exchange(&m, values);
     found = find_reducer(&m, values);
   }
-  return found < 0 ? SCH_FAILED : found ? SCH_FOUND : SCH_OTHER_REDUCER;
+  bool depends = false;
+  if (found < 0 || (found && reads_results(out, &depends))) return SCH_FAILED;
+  return found && !depends ? SCH_FOUND : SCH_OTHER_REDUCER;
 }
 
 int sch_match_reduction(const sch_step *e, const tn_Block *b, sch_reduction *out) {
@@ -263,7 +286,8 @@ int sch_match_reduction(const sch_step *e, const tn_Block *b, sch_reduction *out
       "rfactor and cross-thread reduction cannot be applied",
       SCH_PLACES(b),
       "No matched reducer for identity and combiner of the reduction block {0}: known "
-      "are sum, product, min, max, argmin and argmax");
+      "are sum, product, min, max, argmin, argmax and two sums, of values that do not depend on "
+      "the results");
 }
 
 int sch_combine(const sch_reduction *r, tn_expr *const *lhs, tn_expr *const *rhs, tn_expr **out) {

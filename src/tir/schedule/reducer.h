@@ -21,8 +21,9 @@ typedef struct {
 typedef enum { SCH_FOUND, SCH_OTHER_FORM, SCH_OTHER_REDUCER, SCH_FAILED } sch_found;
 /** Recognises the reductions that sch_match_reduction does, without an error for others. */
 sch_found sch_find_reduction(const tn_Block *b, sch_reduction *out);
-/** Recognises sum, product, min, max, and the pairs of argmin and argmax. ScheduleError when the
- * block is of another form, or its first value is not an identity of the combiner. */
+/** Recognises sum, product, min, max, the pairs of argmin and argmax, and two sums. ScheduleError
+ * when the block is of another form, its first value is not an identity of the combiner, or a value
+ * depends on results. */
 int sch_match_reduction(const sch_step *e, const tn_Block *b, sch_reduction *out);
 /** combine(lhs, rhs), one expression for each result. */
 int sch_combine(const sch_reduction *r, tn_expr *const *lhs, tn_expr *const *rhs, tn_expr **out);
