@@ -404,6 +404,16 @@ def test_region_axes_are_no_loops():
         te.create_prim_func([A, B, C])
 
 
+def test_region_reduction_is_not_shared_by_threads():
+    A, B = te.placeholder((5, 8, 16), name="A"), te.placeholder((5, 8, 4), name="B")
+    k = te.reduce_axis((0, 8), name="k")
+    f = gemv(4, 4)
+    C = te.compute((5, 4), lambda i: f(A[i, 0:4, 0:4], B[i, k, 0:4], reduce_axis=k), name="C")
+    s = te.create_schedule(C.op)
+    s[C].bind(k, te.thread_axis("threadIdx.x"))
+    assert "cannot be bound to threads" in lower_error(s, [A, B, C])
+
+
 def test_what_is_read_from_memory_is_not_inlined():
     A, B = te.placeholder((8, 16), name="A"), te.placeholder((8, 16), name="B")
     twice = te.compute((8, 16), lambda i, j: A[i, j] * 2, name="twice")

@@ -50,7 +50,8 @@ static bool is_of_piece(const nest *n, const tn_IterVar *iv) {
   return (tn_pmap_get_int(&n->flags, iv, 0) & FLAG_PIECE) != 0;
 }
 
-/* Axes of the piece are as they were: nothing but the intrinsic runs over them. */
+/* Axes of the piece are as they were: nothing but the intrinsic runs over them. Its update adds one
+   piece to another, which threads cannot do together. */
 static int check_piece(const te_lowerer *l, const nest *n) {
   const tn_arr *leaves = n->st->leaf_iter_vars;
   int64_t left = n->op->axis->len - n->region->schedulable_ndim;
@@ -74,6 +75,10 @@ static int check_piece(const te_lowerer *l, const nest *n) {
   TN_CHECK(left == 0, TenonError, NULL,
            "%s: the intrinsic %s computes along its last axes: they cannot be split or fused", name,
            by);
+  TN_CHECK(!n->in_threads, TenonError, NULL,
+           "%s: the intrinsic %s adds up pieces one after the other: the axes that it reduces over "
+           "cannot be bound to threads",
+           name, by);
   return 0;
 }
 
@@ -250,7 +255,7 @@ static tn_expr *first_iteration(te_lowerer *l, const nest *n) {
   tn_expr *all = tir_bool(true);
   for (int64_t i = n->begin; all && i < n->intrin; ++i) {
     const tn_IterVar *iv = te_iv(n->st->leaf_iter_vars, i);
-    if (!(tn_pmap_get_int(&n->flags, iv, 0) & 2)) continue;
+    if (!(tn_pmap_get_int(&n->flags, iv, 0) & FLAG_REDUCED)) continue;
     tn_expr *min = te_lower_expr(l, te_range(&l->b, iv)->min);
     tn_expr *here = min ? tir_eq(te_lower_expr(l, iv->var), min) : NULL;
     all = here ? tir_and(all, here) : NULL;
@@ -423,7 +428,8 @@ static tn_stmt *loop_stmt(te_lowerer *l, const nest *n, int64_t at) {
     return NULL;
   tn_stmt *rest = main_nest(l, n, at + 1);
   if (!rest) return NULL;
-  bool together = n->in_threads && f.thread && f.var && tn_pmap_get_int(&n->flags, iv, 0) & 2;
+  bool together =
+      n->in_threads && f.thread && f.var && tn_pmap_get_int(&n->flags, iv, 0) & FLAG_REDUCED;
   if (together && stmts.len) return te_allocating(l, &allocs, apart(l, &f, &stmts, rest));
   TN_TRYP(tn_vec_push_obj(&stmts, rest));
   return te_leave_loop(l, &f, prefetching(l, &f, te_allocating(l, &allocs, tir_seq(&stmts))));
