@@ -173,7 +173,10 @@ tn_arr *te_inputs(const tn_Operation *op) {
     if (add_once(&out, (tn_Tensor *)tn_arr_obj(s->init, i))) return NULL;
   for (int64_t i = 0; s && i < s->update->len; ++i)
     if (add_once(&out, (tn_Tensor *)tn_arr_obj(s->update, i))) return NULL;
-  if (c && find_loads(&out, (tn_obj *)c->body)) return NULL;
+  const tn_arr *reads[] = {c ? c->body : NULL, r ? r->input_regions : NULL,
+                           r ? r->scalar_inputs : NULL};
+  for (int i = 0; i < TN_COUNT(reads); ++i)
+    if (reads[i] && find_loads(&out, (tn_obj *)(uintptr_t)reads[i])) return NULL;
   return tn_arr_from(&out);
 }
 

@@ -336,6 +336,29 @@ def test_region_scalars():
         te.compute((6, 4), lambda i: f(i, A[i, 0:4]))
 
 
+@pytest.mark.parametrize("how", ["apart", "inside", "cached"])
+def test_what_numbers_and_regions_read_is_computed_before(how):
+    A = te.placeholder((9, 4), name="A")
+    N = te.placeholder((6,), dtype="int32", name="N")
+    row = te.compute((6,), lambda i: N[i] + 1, name="row")
+    f = scaled(4)
+    C = te.compute((6, 4), lambda i: f(row[i] * 2, A[row[i], 0:4], i), name="C")
+    assert [t.op.name for t in C.op.input_tensors] == ["A", "row"]
+    s = te.create_schedule(C.op)
+    if how == "inside":
+        s[row].compute_at(s[C], C.op.axis[0])
+    if how == "cached":
+        copy = s.cache_read(row, "global", [C])
+        s[copy].compute_at(s[C], C.op.axis[0])
+    a, n = random(9, 4), np.array([0, 7, 3, 3, 1, 5], "int32")
+    i = np.arange(6, dtype="float32")[:, None]
+    rows = (n + 1).astype("float32")[:, None]
+    check(s, [A, N, C], [a, n], a[n + 1] * rows * 2 + i)
+    if how == "apart":
+        s[row].compute_inline()
+        assert "row is read by C" in lower_error(s, [A, N, C])
+
+
 def test_region_dynamic():
     n = te.var("n")
     A, B = te.placeholder((n, 16), name="A"), te.placeholder((n, 16), name="B")

@@ -64,22 +64,31 @@ static tn_Operation *scan_with(const tn_ScanOp *op, const te_tensor_map *m) {
   return tn_node_copy(&tn_type_ScanOp, &copy);
 }
 
+/* Expressions that load the tensors of the map from others; the array itself when none does. */
+static tn_arr *loads_with(const tn_arr *exprs, const te_tensor_map *m) {
+  static const tn_rewrite_case cases[] = {TN_REWRITE(ProducerLoad, new_load)};
+  return tn_rewrite(exprs, cases, TN_COUNT(cases), (void *)(uintptr_t)m);
+}
+
 static tn_Operation *region_with(const tn_TensorComputeOp *op, const te_tensor_map *m) {
   tn_TensorComputeOp copy = *op;
   TN_GETP(copy.inputs, tensors_with(op->inputs, m));
-  if (copy.inputs == op->inputs) return (tn_Operation *)(uintptr_t)op;
+  TN_GETP(copy.input_regions, loads_with(op->input_regions, m));
+  TN_GETP(copy.scalar_inputs, loads_with(op->scalar_inputs, m));
+  if (copy.inputs == op->inputs && copy.input_regions == op->input_regions &&
+      copy.scalar_inputs == op->scalar_inputs)
+    return (tn_Operation *)(uintptr_t)op;
   return tn_node_copy(&tn_type_TensorComputeOp, &copy);
 }
 
 tn_Operation *te_replace_inputs(tn_Operation *op, const te_tensor_map *m) {
-  static const tn_rewrite_case cases[] = {TN_REWRITE(ProducerLoad, new_load)};
   const tn_ComputeOp *c = TN_AS(ComputeOp, op);
   if (TN_AS(ExternOp, op)) return extern_with((const tn_ExternOp *)op, m);
   if (TN_AS(ScanOp, op)) return scan_with((const tn_ScanOp *)op, m);
   if (TN_AS(TensorComputeOp, op)) return region_with((const tn_TensorComputeOp *)op, m);
   if (!c) return op;
   tn_ComputeOp copy = *c;
-  copy.body = tn_rewrite(c->body, cases, TN_COUNT(cases), (void *)(uintptr_t)m);
+  copy.body = loads_with(c->body, m);
   if (!copy.body || copy.body == c->body) return copy.body ? op : NULL;
   return tn_node_copy(&tn_type_ComputeOp, &copy);
 }

@@ -239,7 +239,8 @@ static int need_regions(need *n, const tn_TensorComputeOp *op) {
     for (int64_t i = 0; t->op == n->producer->op && i < region->len; ++i)
       TN_TRY(need_set(n, i, range_set(n, (const tn_Range *)tn_arr_obj(region, i)), t));
   }
-  return 0;
+  TN_TRY(tn_pre_order(op->input_regions, need_load, n) < 0);
+  return tn_pre_order(op->scalar_inputs, need_load, n) < 0 ? -1 : 0;
 }
 
 /* A scan takes of an update the step it is at, and all first values. */
