@@ -90,6 +90,20 @@ static void test_its_own_trace(void **state) {
   assert_int_equal(s->trace->insts->len, 2);
 }
 
+static void test_keys_that_are_numbers(void **state) {
+  (void)state;
+  TN_SCOPE(scope);
+  tn_TirSchedule *s = schedule();
+  tn_map *m = tn_scope_own(tn_map_new());
+  assert_int_equal(tn_map_set(m, tn_any_int(1), tn_any_int(2)), 0);
+  call("Annotate",
+       (tn_any[]){tn_any_obj(s), tn_any_cstr("B"), tn_any_obj(m), tn_any_cstr("by number")}, 4);
+  assert_null(sch_trace_json(s->trace, false));
+  assert_error("TypeError", "a map with keys other than texts cannot be written");
+  assert_null(sch_trace_python(s->trace, false));
+  assert_error("TypeError", "a map with keys other than texts cannot be written");
+}
+
 #define BLOCK "[\"GetBlock\", [], [\"B\", \"main\"], [\"b0\"]]"
 #define LOOPS BLOCK ", [\"GetLoops\", [\"b0\"], [], [\"l1\"]]"
 
@@ -161,9 +175,8 @@ static void test_running_out_of_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_steps_are_recorded),
-      cmocka_unit_test(test_its_own_trace),
-      cmocka_unit_test(test_what_is_not_a_trace),
+      cmocka_unit_test(test_steps_are_recorded),    cmocka_unit_test(test_its_own_trace),
+      cmocka_unit_test(test_keys_that_are_numbers), cmocka_unit_test(test_what_is_not_a_trace),
       cmocka_unit_test(test_running_out_of_memory),
   };
   return cmocka_run_group_tests(tests, start_compiler, NULL);

@@ -89,9 +89,10 @@ static int put_list(writer *w, const tn_arr *list, form f) {
 static int put_map(writer *w, const tn_map *map, form f) {
   tn_buf_putc(w->out, '{');
   for (int64_t i = 0; i < map->len; ++i) {
-    const tn_str *key = TN_AS(String, map->entries[i].key.v.obj);
-    TN_CHECK(map->entries[i].key.type_index == TN_TI_String && key, TypeError, NULL,
+    const tn_any *given = &map->entries[i].key;
+    TN_CHECK(given->type_index == TN_TI_String, TypeError, NULL,
              "trace: a map with keys other than texts cannot be written");
+    const tn_str *key = (const tn_str *)given->v.obj;
     if (i) tn_buf_puts(w->out, ", ");
     tn_buf_quote(w->out, key->data, key->len);
     tn_buf_puts(w->out, ": ");
