@@ -171,28 +171,33 @@ static int renamed(const tn_map *known, const tn_any *x, tn_any *out) {
   return now ? 0 : -1;
 }
 
+/* One step: what it leaves behind but its handles is let go of. */
+static int take_again(const tn_Trace *trace, const tn_Instruction *inst, tn_TirSchedule *s,
+                      tn_func *choose, tn_map *known) {
+  TN_SCOPE(scope);
+  const sch_row *row;
+  tn_any inputs = tn_any_obj(inst->inputs), choice = sch_trace_choice(trace, inst);
+  TN_GET(row, sch_row_of_inst(inst));
+  TN_TRY(renamed(known, &inputs, &inputs));
+  if (choose) {
+    tn_any args[] = {tn_any_obj(inst), inputs, tn_any_obj(inst->attrs), choice};
+    TN_TRY(tn_func_call(choose, args, 4, &choice));
+    if (tn_any_is_obj(&choice) && !tn_scope_own(choice.v.obj)) return -1;
+  }
+  return sch_retake(s, row, (const tn_arr *)inputs.v.obj, inst->attrs, &choice, inst->outputs,
+                    known);
+}
+
 int sch_trace_apply(const tn_Trace *trace, tn_TirSchedule *s, bool remove_postproc,
                     tn_func *choose) {
   tn_map *known;
-  const sch_row *row;
   /* the trace may be that of the schedule, which grows */
   const tn_arr *insts = trace->insts;
   int64_t n = sch_trace_len(trace, remove_postproc);
   TN_GET(known, tn_scope_own(tn_map_new()));
   TN_GET(trace, of_steps(trace, insts));
-  for (int64_t i = 0; i < n; ++i) {
-    const tn_Instruction *inst = sch_trace_at(trace, i);
-    tn_any inputs = tn_any_obj(inst->inputs), choice = sch_trace_choice(trace, inst);
-    TN_GET(row, sch_row_of_inst(inst));
-    TN_TRY(renamed(known, &inputs, &inputs));
-    if (choose) {
-      tn_any args[] = {tn_any_obj(inst), inputs, tn_any_obj(inst->attrs), choice};
-      TN_TRY(tn_func_call(choose, args, 4, &choice));
-      if (tn_any_is_obj(&choice) && !tn_scope_own(choice.v.obj)) return -1;
-    }
-    TN_TRY(sch_retake(s, row, (const tn_arr *)inputs.v.obj, inst->attrs, &choice, inst->outputs,
-                      known));
-  }
+  for (int64_t i = 0; i < n; ++i)
+    TN_TRY(take_again(trace, sch_trace_at(trace, i), s, choose, known));
   return 0;
 }
 
