@@ -218,6 +218,41 @@ def test_annotations_keep_their_types():
         sch.trace.as_json()
 
 
+def nested(depth, wrap):
+    """1 in that many lists or maps."""
+    value = 1
+    for _ in range(depth):
+        value = wrap(value)
+    return value
+
+
+@pytest.mark.parametrize("wrap", [lambda x: [x], lambda x: {"k": x}], ids=["lists", "maps"])
+def test_lists_in_lists(wrap):
+    sch = tir.Schedule(scale())
+    sch.annotate("B", "deep", nested(32, wrap))
+    round_trip(sch, scale())
+    with pytest.raises(ValueError, match="annotate: ann_val.*: lists nested more than 32 deep"):
+        sch.annotate("B", "deeper", nested(33, wrap))
+
+
+def test_lists_in_very_many_lists():
+    deep = nested(100_000, lambda x: tenon.runtime.convert([x]))
+    sch = tir.Schedule(scale())
+    with pytest.raises(ValueError, match="lists nested more than 32 deep"):
+        sch.annotate("B", "deep", deep)
+    block = sch.get_block("B")
+    annotate = Instruction(InstructionKind.get("Annotate"), [block, deep], ["deep"], [])
+    trace = Trace([sch.trace.insts[-1], annotate])
+    assert len(trace.simplified(False).insts) == 2
+    for use, args in [
+        (trace.as_json, ()),
+        (trace.as_python, ()),
+        (trace.apply_to_schedule, (tir.Schedule(scale()),)),
+    ]:
+        with pytest.raises(ValueError, match="trace: lists nested more than 32 deep"):
+            use(*args)
+
+
 def test_wrong_arguments_name_the_parameter():
     sch = tir.Schedule(scale())
     i, j = sch.get_loops("B")

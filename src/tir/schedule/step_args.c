@@ -16,6 +16,7 @@ typedef struct {
   const sch_param *p;
   const tn_obj *block; /* the handle given before, which buffers are looked up in; may be NULL */
   int64_t item;        /* number of the element of a list, or -1 */
+  int depth;           /* lists and maps around what is given */
 } taking;
 
 enum { WHERE = 128 };
@@ -87,7 +88,7 @@ static int to_list(const taking *t, const tn_any *given, const char *expected,
   if (!list) return wrong(t, expected, given);
   for (int64_t i = 0; i < list->len; ++i) {
     tn_any one;
-    const taking of_item = {t->s, t->row, t->p, t->block, i};
+    const taking of_item = {t->s, t->row, t->p, t->block, i, t->depth + 1};
     TN_TRY(item(&of_item, &list->items[i], &one));
     TN_TRY(tn_vec_push(&v, one));
   }
@@ -153,6 +154,10 @@ static int to_value(const taking *t, const tn_any *given, tn_any *out) {
   tn_obj *o = as_obj(given);
   const tn_map *m = TN_AS(Map, o);
   bool is_place = TN_AS(BlockRV, o) || TN_AS(LoopRV, o); /* a program has no handles */
+  taking of_value = *t;
+  ++of_value.depth;
+  TN_CHECK(t->depth <= SCH_MAX_NESTED, ValueError, NULL, "%s: lists nested more than %d deep",
+           AT(t), SCH_MAX_NESTED);
   if (given->type_index == TN_NONE || is_place) return wrong(t, "a value", given);
   if (is_text(given)) return to_text(t, given, out);
   if (TN_AS(Array, o)) return to_list(t, given, "a list", to_value, out);
@@ -163,7 +168,7 @@ static int to_value(const taking *t, const tn_any *given, tn_any *out) {
   tn_map *now = tn_scope_own(tn_map_new());
   for (int64_t i = 0; now && i < m->len; ++i) {
     tn_any value;
-    TN_TRY(to_value(t, &m->entries[i].value, &value));
+    TN_TRY(to_value(&of_value, &m->entries[i].value, &value));
     TN_TRY(tn_map_set(now, m->entries[i].key, value));
   }
   *out = tn_any_obj(now);
@@ -342,7 +347,7 @@ static int f_buffer_of(TN_ARGS) {
   SCH_ARG_SCHEDULE("Schedule.buffer_of", 3);
   SCH_ARG_HANDLE(BlockRV, block, 1);
   const sch_row *row = sch_row_of(SCH_TransformLayout);
-  const taking t = {s, row, &row->params[1], (const tn_obj *)block, -1};
+  const taking t = {s, row, &row->params[1], (const tn_obj *)block, -1, 0};
   TN_GET(b, block_of(&t));
   TN_TRY(to_place(&t, &args[2], at));
   bool write = at[1].v.i64;
@@ -359,7 +364,7 @@ static const tn_func_row functions[] = {{"tir.schedule.BufferOf", f_buffer_of}};
 int schedule_step_args_init(void) { return tn_func_register_rows(functions, TN_COUNT(functions)); }
 
 int sch_take_args(tn_TirSchedule *s, const sch_row *row, const tn_any *given, tn_any *values) {
-  taking t = {s, row, row->params, NULL, -1};
+  taking t = {s, row, row->params, NULL, -1, 0};
   for (; t.p < row->params + row->nparams; ++t.p, ++given) {
     TN_TRY(convert(&t, given, values));
     if (t.p->type == SCH_BLOCK) t.block = values->v.obj;

@@ -48,7 +48,7 @@ typedef struct {
 
 typedef enum { SCH_NONE, SCH_ONE, SCH_LIST } sch_gives;
 typedef enum { SCH_CHANGES, SCH_PURE, SCH_DECIDES } sch_nature;
-enum { SCH_MAX_PARAMS = 6 };
+enum { SCH_MAX_PARAMS = 6, SCH_MAX_NESTED = 32 /* of lists and maps in values */ };
 
 typedef struct {
   const char *kind, *method;

@@ -2,6 +2,7 @@
 #include "tir/schedule/trace.h"
 
 #include "base/pmap.h"
+#include "ir/functor.h"
 #include "tenon/object.h"
 #include "tir/schedule/api.h"
 #include "tir/schedule/schedule_impl.h"
@@ -58,11 +59,11 @@ static tn_Trace *of_steps(const tn_Trace *trace, const tn_arr *insts) {
 
 /* ---- without what nothing uses ---- */
 
+/* Lists and maps are passed through. */
 static int note_used(void *ctx, tn_obj *o) {
   tn_any x = tn_any_obj(o);
-  if (sch_is_handle(&x)) return tn_pmap_put(ctx, o, o);
-  bool list = o->type_index == TN_TI_Array || o->type_index == TN_TI_Map;
-  return list ? tn_visit_children(o, note_used, ctx) : 0;
+  if (sch_is_handle(&x)) TN_TRY(tn_pmap_put(ctx, o, o));
+  return 1;
 }
 
 static bool is_used(const tn_pmap *used, const tn_Instruction *inst) {
@@ -80,7 +81,7 @@ tn_Trace *sch_trace_simplified(const tn_Trace *trace, bool remove_postproc) {
     const tn_Instruction *inst = sch_trace_at(trace, i);
     TN_GETP(row, sch_row_of_inst(inst));
     if (row->nature != SCH_CHANGES && !is_used(&used, inst)) continue;
-    TN_TRYP(note_used(&used, (tn_obj *)inst->inputs));
+    TN_TRYP(tn_pre_order(inst->inputs, note_used, &used));
     TN_TRYP(tn_vec_push_obj(&kept, inst));
   }
   for (int64_t i = 0, k = kept.len - 1; i < k; ++i, --k) {
@@ -146,17 +147,19 @@ int sch_retake(tn_TirSchedule *s, const sch_row *row, const tn_arr *inputs, cons
   return 0;
 }
 
-/* Puts the handles of the other schedule in. */
-static int renamed(const tn_map *known, const tn_any *x, tn_any *out) {
+/* Puts the handles of the other schedule in. @param depth lists and maps around x */
+static int renamed(const tn_map *known, const tn_any *x, int depth, tn_any *out) {
   const tn_obj *o = tn_any_is_obj(x) ? x->v.obj : NULL;
   const tn_arr *list = TN_AS(Array, o);
   const tn_map *map = TN_AS(Map, o);
   TN_VEC(items);
+  TN_CHECK(depth <= SCH_MAX_NESTED + 1, ValueError, NULL, "trace: lists nested more than %d deep",
+           SCH_MAX_NESTED); /* one is that of the inputs */
   *out = *x;
   if (sch_is_handle(x)) return tn_map_get(known, *x, out) ? 0 : sch_undefined(NULL);
   for (int64_t i = 0; list && i < list->len; ++i) {
     tn_any item;
-    TN_TRY(renamed(known, &list->items[i], &item));
+    TN_TRY(renamed(known, &list->items[i], depth + 1, &item));
     TN_TRY(tn_vec_push(&items, item));
   }
   if (list) *out = tn_any_obj(tn_arr_from(&items));
@@ -164,7 +167,7 @@ static int renamed(const tn_map *known, const tn_any *x, tn_any *out) {
   tn_map *now = tn_scope_own(tn_map_new());
   for (int64_t i = 0; now && i < map->len; ++i) {
     tn_any item;
-    TN_TRY(renamed(known, &map->entries[i].value, &item));
+    TN_TRY(renamed(known, &map->entries[i].value, depth + 1, &item));
     TN_TRY(tn_map_set(now, map->entries[i].key, item));
   }
   *out = tn_any_obj(now);
@@ -178,7 +181,7 @@ static int take_again(const tn_Trace *trace, const tn_Instruction *inst, tn_TirS
   const sch_row *row;
   tn_any inputs = tn_any_obj(inst->inputs), choice = sch_trace_choice(trace, inst);
   TN_GET(row, sch_row_of_inst(inst));
-  TN_TRY(renamed(known, &inputs, &inputs));
+  TN_TRY(renamed(known, &inputs, 0, &inputs));
   if (choose) {
     tn_any args[] = {tn_any_obj(inst), inputs, tn_any_obj(inst->attrs), choice};
     TN_TRY(tn_func_call(choose, args, 4, &choice));

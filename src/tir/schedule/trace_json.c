@@ -4,8 +4,6 @@
 #include "ir/module.h"
 #include "tir/schedule/trace.h"
 
-enum { MAX_DEPTH = 32 }; /* of lists in lists, in annotations */
-
 typedef struct {
   const tn_json *j;
   tn_TirSchedule *s;
@@ -89,7 +87,7 @@ static int number_of(const reader *r, tn_json_at x, tn_any *out) {
 static int value_of(const reader *r, tn_json_at x, bool input, int depth, tn_any *out) {
   const tn_str *text;
   *out = tn_any_none();
-  if (depth > MAX_DEPTH) return NOT_A_TRACE("lists nested more than %d deep", MAX_DEPTH);
+  if (depth > SCH_MAX_NESTED) return NOT_A_TRACE("lists nested more than %d deep", SCH_MAX_NESTED);
   switch (tn_json_kind_of(r->j, x)) {
   case TN_JSON_NULL: return 0;
   case TN_JSON_FALSE:

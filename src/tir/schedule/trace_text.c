@@ -15,10 +15,11 @@ typedef struct {
   tn_map *names;  /* handle -> its name */
   bool anonymous; /* all are _ */
   tn_buf *out;
+  int depth; /* lists and maps around what is written */
 } writer;
 
 static int writer_init(writer *w, tn_buf *out, bool anonymous) {
-  *w = (writer){tn_scope_own(tn_map_new()), anonymous, out};
+  *w = (writer){tn_scope_own(tn_map_new()), anonymous, out, 0};
   return w->names ? 0 : -1;
 }
 
@@ -102,6 +103,13 @@ static int put_map(writer *w, const tn_map *map, form f) {
   return 0;
 }
 
+static int put_container(writer *w, const tn_obj *o, form f) {
+  ++w->depth;
+  TN_TRY(TN_AS(Array, o) ? put_list(w, (const tn_arr *)o, f) : put_map(w, (const tn_map *)o, f));
+  --w->depth;
+  return 0;
+}
+
 /* lambda i, j: [j, i] */
 static int put_index_map(writer *w, tn_IndexMap *m, form f) {
   static const char head[] = "T.index_map(";
@@ -136,11 +144,13 @@ static int put_scalar(writer *w, const tn_any *x, form f) {
 static int put_value(writer *w, const tn_any *x, form f) {
   tn_obj *o = tn_any_is_obj(x) ? x->v.obj : NULL;
   tn_any plain = *x;
+  TN_CHECK(w->depth <= SCH_MAX_NESTED, ValueError, NULL, "trace: lists nested more than %d deep",
+           SCH_MAX_NESTED);
   if (!o) return put_scalar(w, x, f);
   if (sch_is_handle(x)) return put_name(w, x, f != PYTHON);
   switch (o->type_index) {
-  case TN_TI_Array: return put_list(w, (const tn_arr *)o, f);
-  case TN_TI_Map: return put_map(w, (const tn_map *)o, f);
+  case TN_TI_Array:
+  case TN_TI_Map: return put_container(w, o, f);
   case TN_TI_String: return put_text(w, (const tn_str *)o, f);
   case TN_TI_StringImm: return put_text(w, ((const tn_StringImm *)o)->value, f);
   case TN_TI_IndexMap:
