@@ -273,3 +273,25 @@ def test_the_block_of_all_loops():
     read = sch.reindex_cache_read("C", 0, "global", lambda i: (i,))
     assert _copied(sch, read) == [8] and sch.get(read).iter_vars[0].dom.extent == 64
     verified(sch, staged)
+
+
+@T.prim_func
+def triangles(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4, 8, 8), "float32")):
+    B = T.alloc_buffer((4, 8))
+    for i in range(4):
+        for j in range(8):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * 2.0
+        for j in range(8):
+            for k in range(j + 1):
+                with T.block("C"):
+                    vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+                    C[vi, vj, vk] = B[vi, vj] + 1.0
+
+
+def test_a_loop_whose_extent_depends_on_another_one():
+    sch = tir.Schedule(triangles)
+    read = sch.reindex_cache_read("C", 0, "global", lambda i, j, k: (j, i))
+    assert _copied(sch, read) == [4, 8]
+    verified(sch, triangles)

@@ -204,7 +204,8 @@ static int where_inside(sch_step *e, const reindexing *r, tn_expr **inside) {
 }
 
 /* The loops between the place of the copy and the block, outermost first. @return whether the copy
-   can have them too: they are plain, and the place has loops around itself */
+   can have them too: they are plain, no extent depends on another of them, and the place has loops
+   around itself */
 static bool inner_loops(const sch_step *e, const reindexing *r, tn_vec *loops) {
   const tn_BlockRealize *realize = sch_realize_of(e, r->c.block);
   const tn_obj *o = (const tn_obj *)realize;
@@ -215,6 +216,9 @@ static bool inner_loops(const sch_step *e, const reindexing *r, tn_vec *loops) {
     if (below && !f && o != (const tn_obj *)realize && !TN_AS(SeqStmt, o)) return false;
     if (below && f) {
       bool plain = f->kind == TIR_FOR_SERIAL && tir_is_zero(f->min) && !f->thread_binding;
+      for (int64_t i = 0; i < loops->len; ++i) /* the copy need not have all of them */
+        plain =
+            plain && !sch_uses_var(((const tn_For *)loops->items[i].v.obj)->extent, f->loop_var);
       if (!plain || tn_vec_push_obj(loops, f)) return false;
     }
     around = around || (!below && f);
@@ -246,8 +250,6 @@ static int follow_block(sch_step *e, const reindexing *r, sch_nest *n, tn_pmap *
   if (!inner_loops(e, r, &loops)) return tn_error_pending() ? -1 : 0;
   for (int64_t i = 0; i < loops.len; ++i) {
     const tn_For *f = (const tn_For *)loops.items[i].v.obj;
-    for (int64_t j = 0; j < i; ++j)
-      if (sch_uses_var(f->extent, ((const tn_For *)loops.items[j].v.obj)->loop_var)) return 0;
     if (!needs_loop(r, realize, f)) continue;
     tn_Var *v = tir_var_like(f->loop_var, tn_cstr(f->loop_var->name));
     if (!v || tn_pmap_put(&fresh, f->loop_var, v) || tn_vec_push_obj(&n->loops, v) ||
