@@ -331,12 +331,6 @@ static int take_iters(reindexing *r) {
   return 0;
 }
 
-static bool names_buffer(const tn_arr *regions, const tn_Buffer *b) {
-  for (int64_t i = 0; i < regions->len; ++i)
-    if (((const tn_BufferRegion *)tn_arr_obj(regions, i))->buffer == b) return true;
-  return false;
-}
-
 /* The copy stands beside the loops around the block: no other block in them may need it there. */
 static int check_neighbours(sch_step *e, const reindexing *r, const tn_obj *top) {
   TN_VEC(blocks);
@@ -344,7 +338,8 @@ static int check_neighbours(sch_step *e, const reindexing *r, const tn_obj *top)
   for (int64_t i = 0; i < blocks.len; ++i) {
     const tn_Block *b = ((const tn_BlockRealize *)blocks.items[i].v.obj)->block;
     if (b == r->c.block) continue;
-    if (names_buffer(b->writes, r->c.buffer) || (r->write && names_buffer(b->reads, r->c.buffer)))
+    if (sch_has_buffer(b->writes, r->c.buffer) ||
+        (r->write && sch_has_buffer(b->reads, r->c.buffer)))
       return sch_fail(
           e, "Another block in the loops accesses the buffer", SCH_PLACES(r->c.block, b),
           "The copy stands beside the loops around block {0}; block {1} in them "
