@@ -94,13 +94,15 @@ static int new_iters(const sch_step *e, relayout *t, const tn_arr *shape) {
    the map alone: v // (n * 32) is 0. */
 static int replace_iters(sch_step *e, const relayout *t, const tn_IndexMap *back) {
   TN_PMAP(vars);
-  tn_map *dom = tn_scope_own(tn_map_new());
-  for (int64_t i = 0; dom && i < back->initial_indices->len; ++i) {
+  tn_map *dom;
+  tn_arr *plain, *all;
+  TN_GET(dom, tn_scope_own(tn_map_new()));
+  for (int64_t i = 0; i < back->initial_indices->len; ++i) {
     const tn_IterVar *iv = (const tn_IterVar *)t->iters.items[i].v.obj;
     TN_TRY(tn_pmap_put(&vars, tn_arr_obj(back->initial_indices, i), iv->var));
     TN_TRY(tn_map_set(dom, tn_any_obj(iv->var), tn_any_obj(iv->dom)));
   }
-  tn_arr *plain = dom ? tir_substitute(back->final_indices, &vars) : NULL, *all;
+  TN_GET(plain, tir_substitute(back->final_indices, &vars));
   TN_GET(all, iter_map_simplify(&e->arith, plain, dom, tir_bool(true), ITER_MAP_SURJECTIVE, true));
   for (int64_t i = 0; i < t->block->iter_vars->len; ++i) {
     const tn_Var *old = ((const tn_IterVar *)tn_arr_obj(t->block->iter_vars, i))->var;

@@ -262,6 +262,7 @@ static int print_whole_buffer(printer *p, const tn_Allocate *s, const tn_DeclBuf
 static int print_allocate(printer *p, const tn_Allocate *s) {
   const tn_DeclBuffer *whole = whole_buffer(p, s);
   if (whole) return print_whole_buffer(p, s, whole);
+  if (tn_error_pending()) return -1;
   TN_VEC(args);
   TN_VEC(keys);
   TN_VEC(values);
