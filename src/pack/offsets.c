@@ -1,7 +1,7 @@
 /* Places in pools. Buffers are placed one after the other, each at the lowest place that no buffer
-   has that lives at the same time; the algorithms differ in the order. This is the problem of dynamic storage
-   allocation, NP-hard in general; large buffers first is rarely more than a few percent above the
-   largest live set for neural networks. */
+   has that lives at the same time; the algorithms differ in the order. This is the problem of
+   dynamic storage allocation, NP-hard in general; large buffers first is rarely more than a few
+   percent above the largest live set for neural networks. */
 #include "pack/pack.h"
 
 #include <inttypes.h>

@@ -6,9 +6,9 @@
 #include "base/pmap.h"
 #include "te/te.h"
 
-/** Hooks of nodes: checks, and the axes that follow from the rest (scan.c, tensor_intrin.c). */
 /** Registers the nodes; part of te_init. */
 int te_nodes_init(void);
+/** Hooks of nodes: checks, and the axes that follow from the rest (scan.c, tensor_intrin.c). */
 int te_init_scan(tn_obj *self);
 int te_init_intrin(tn_obj *self);
 /** The new values of a reduction. @param result those of its combiner, with the variables that hold

@@ -117,7 +117,7 @@ static void test_nothing_to_plan(void **state) {
   assert_int_equal(pack_plan(&empty, 1, &pool, 1, 16, PACK_BEST), 0);
 }
 
-/* Buffers of their own alignments keep to these, whichever is placed first. */
+/* Buffers that ask for an alignment get it, whichever is placed first. */
 static void test_alignments(void **state) {
   (void)state;
   unsigned seed = 3;
@@ -146,7 +146,7 @@ static void test_conflicts_that_are_told(void **state) {
 
 /* ---- blocks ---- */
 
-/* Odd numbers may join blocks of even ones only; none of its is the other way round. */
+/* A block that an odd number began takes odd numbers only. */
 static bool not_odd_first(const void *ctx, int64_t first, int64_t bytes, int64_t next) {
   (void)ctx, (void)bytes;
   return first % 2 == 0 || next % 2 == 1;

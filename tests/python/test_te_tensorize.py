@@ -305,7 +305,7 @@ def test_region_caches():
     A, B, C = pieces(8)
     s = te.create_schedule(C.op)
     s[C].split(C.op.axis[0], factor=4)
-    with pytest.raises(tenon.TVMError, match="call it before its loops change"):
+    with pytest.raises(tenon.TVMError, match="call cache_write before its loops change"):
         s.cache_write(C, "global")
 
 

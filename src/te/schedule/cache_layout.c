@@ -170,7 +170,8 @@ tn_Operation *te_over_loops(const tn_TeSchedule *s, const tn_TeStage *st, const 
                             tn_vec *at) {
   const tn_ComputeOp *c = TN_AS(ComputeOp, st->op);
   TN_CHECKP(c, TenonError, NULL,
-            "cache_write: an intrinsic computes pieces of %s: call it before its loops change",
+            "cache_write: an intrinsic computes %s in pieces: call cache_write before its loops "
+            "change",
             tn_cstr(st->op->name));
   TN_TRYP(check_unused(s, st));
   layout l = {.st = st, .c = c};
