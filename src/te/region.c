@@ -71,17 +71,21 @@ static int check_input(checker *c, int64_t i) {
 /* The last axes are those of the intrinsic's result; others of its result have one element. */
 static int check_result(checker *c) {
   const tn_arr *axis = c->op->axis;
-  int64_t piece = axis->len - c->op->schedulable_ndim;
+  int64_t loops = c->op->schedulable_ndim, piece;
   const tn_arr *shape;
+  TN_CHECK(loops >= 0 && loops <= axis->len, ValueError, NULL,
+           "compute %s: schedulable_ndim: expected 0 to %lld, the number of axes, got %lld",
+           c->name, (long long)axis->len, (long long)loops);
+  piece = axis->len - loops;
   TN_GET(shape, te_output_shape(c->op->intrin->op, 0));
-  TN_CHECK(piece >= 0 && piece <= shape->len && shape->len <= axis->len, ValueError, NULL,
+  TN_CHECK(piece <= shape->len && shape->len <= axis->len, ValueError, NULL,
            "compute %s: the intrinsic %s computes %lld dimensions, but %lld of %lld axes are left "
            "for it",
            c->name, c->intrin, (long long)shape->len, (long long)piece, (long long)axis->len);
   for (int64_t i = 0; i < shape->len; ++i) {
     int64_t at = axis->len - shape->len + i;
     const tn_Range *dom = ((const tn_IterVar *)tn_arr_obj(axis, at))->dom;
-    const void *want = at < c->op->schedulable_ndim ? tir_one(dom->extent->dtype) : dom->extent;
+    const void *want = at < loops ? tir_one(dom->extent->dtype) : dom->extent;
     if (!want) return -1;
     TN_CHECK(!differ(c, want, tn_arr_obj(shape, i)), ValueError, NULL,
              "compute %s: dimension %lld of a piece has another extent than the intrinsic %s "

@@ -404,6 +404,15 @@ def test_region_of_other_shapes_and_types():
         f(A[0, 0:16], B[0, 0:16], axis=1)
 
 
+@pytest.mark.parametrize("loops", [-(2**63), -1, 3])
+def test_a_number_of_loops_that_axes_do_not_have(loops):
+    _, _, C = pieces()
+    names = "name tag attrs axis reduce_axis intrin inputs input_regions scalar_inputs".split()
+    fields = {name: getattr(C.op, name) for name in names}
+    with pytest.raises(ValueError, match="expected 0 to 2, the number of axes"):
+        tenon._core.make_node("TensorComputeOp", {**fields, "schedulable_ndim": loops})
+
+
 def test_region_axes_are_no_loops():
     for change, why in [
         (lambda s, C: s[C].split(C.op.axis[1], factor=4), "cannot be split or fused"),
