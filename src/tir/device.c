@@ -40,6 +40,11 @@ bool tir_is_shared_along(tir_memory memory, const char *tag) {
   return memory <= TIR_MEMORY_SHARED;
 }
 
+bool tir_is_shared_by(const char *scope, const char *tag) {
+  bool known = tir_is_block_axis(tag) || tir_is_thread_axis(tag);
+  return tir_is_shared_along(tir_memory_of(scope), known ? tag : "threadIdx");
+}
+
 /* ---- targets ---- */
 
 /* Functions may carry anything as their target; what is not one counts as none. */

@@ -33,6 +33,8 @@ int tir_axis_dim(const char *tag);
 /** Does memory of that kind keep one copy for all values of the thread axis? A copy then has to
  * hold what all of them access. "warp" memory belongs to the threads along threadIdx.x. */
 bool tir_is_shared_along(tir_memory memory, const char *tag);
+/** The same of a memory scope while virtual threads are loops: they are threads of a block. */
+bool tir_is_shared_by(const char *scope, const char *tag);
 
 /** Device type of a target, a processor for NULL. In all of these, what is not a target is NULL. */
 int tir_target_device_type(const tn_obj *target);

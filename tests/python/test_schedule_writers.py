@@ -308,7 +308,10 @@ for j in range(8):
         apply(program, "blockIdx.x")  # global memory is that of all threads
 
 
-@pytest.mark.parametrize("memory, kind", [("shared", "threadIdx.x"), ("local", "blockIdx.x")])
+@pytest.mark.parametrize(
+    "memory, kind",
+    [("shared", "threadIdx.x"), ("local", "blockIdx.x"), ("global.vtcm", "blockIdx.x")],
+)
 def test_memory_of_threads(memory, kind):
     program = func(["A:64", "B:64"], SCRATCH, f'S = T.alloc_buffer((8,), scope="{memory}")\n')
     if memory == "local":

@@ -517,6 +517,21 @@ def test_results_that_each_thread_has_for_itself(each, tag):
     assert text.count("launch_thread") == (2 if tag == "threadIdx.x" else 1)
 
 
+@pytest.mark.parametrize("memory", ["global", "global.vtcm"])
+def test_results_in_memory_of_all_threads(memory):
+    A = te.placeholder((64,), name="A")
+    B = te.compute((64,), lambda i: A[i] * 2, name="B")
+    C = te.compute((64,), lambda i: B[i] + B[63 - i], name="C")
+    s = te.create_schedule(C.op)
+    s[B].set_scope(memory)
+    for t in (B, C):
+        outer, inner = s[t].split(t.op.axis[0], factor=8)
+        s[t].bind(outer, te.thread_axis("blockIdx.x"))
+        s[t].bind(inner, te.thread_axis("threadIdx.x"))
+    text = te.schedule._ffi_api.ToFunc(s, [A, C], None).script()
+    assert "T.alloc_buffer((64,)" in text and text.count("for ") == 4
+
+
 def test_results_of_virtual_threads_on_the_host():
     A = te.placeholder((4, 6), name="A")
     B = te.compute(A.shape, lambda i, j: A[i, j] * 2, name="B")

@@ -7,11 +7,10 @@
    consumers read: each consumer's loops outside the place the stage is computed at are fixed, those
    inside take all their values, and the sets of its indices follow. Threads count as inside where
    the memory of the stage is shared among them. */
-#include <string.h>
-
 #include "arith/int_set.h"
 #include "ir/functor.h"
 #include "te/schedule/te_schedule_impl.h"
+#include "tir/device.h"
 
 void te_bounds_fini(te_bounds *b) {
   tn_pmap_fini(&b->dom);
@@ -19,15 +18,6 @@ void te_bounds_fini(te_bounds *b) {
 }
 
 /* ---- threads and memories ---- */
-
-enum { RANK_GLOBAL, RANK_SHARED, RANK_WARP, RANK_LOCAL }; /* blockIdx is 0, threadIdx is 1 */
-
-static int scope_rank(const char *scope) {
-  if (strncmp(scope, "shared", 6) == 0) return RANK_SHARED;
-  if (strcmp(scope, "warp") == 0) return RANK_WARP;
-  return *scope == '\0' || strcmp(scope, "global") == 0 ? RANK_GLOBAL : RANK_LOCAL;
-}
-static int thread_rank(const char *tag) { return strncmp(tag, "blockIdx", 8) == 0 ? 0 : 1; }
 
 static const char *tag_of(const tn_TeStage *st, const tn_IterVar *iv) {
   const tn_IterVar *thread = te_thread(st, iv);
@@ -44,22 +34,18 @@ static const tn_TeStage *owner_of(const tn_TeStage *st, const tn_IterVar *iv) {
 
 const char *te_stage_scope(const te_bounds *b, const tn_TeStage *st) {
   const tn_arr *path = tn_pmap_get(&b->paths, st->op);
-  int rank = -1;
+  bool blocks = false, threads = false;
   if (*tn_cstr(st->scope)) return tn_cstr(st->scope);
   for (int64_t i = 0; path && i < path->len; ++i) {
     const tn_TeStage *owner = owner_of(st->attach_stage, te_iv(path, i));
     const char *tag = owner ? tag_of(owner, te_iv(path, i)) : "";
-    if (*tag && thread_rank(tag) > rank) rank = thread_rank(tag);
+    if (*tag) *(tir_is_block_axis(tag) ? &blocks : &threads) = true;
   }
-  return rank < 0 ? "global" : rank == 0 ? "shared" : "local";
-}
-
-static bool is_shared_by(int rank, const char *tag) {
-  return rank <= thread_rank(tag) || (rank == RANK_WARP && strcmp(tag, "threadIdx.x") == 0);
+  return threads ? "local" : blocks ? "shared" : "global";
 }
 
 bool te_is_private(const te_bounds *b, const tn_TeStage *st, const tn_IterVar *thread) {
-  return !is_shared_by(scope_rank(te_stage_scope(b, st)), tn_cstr(thread->thread_tag));
+  return !tir_is_shared_by(te_stage_scope(b, st), tn_cstr(thread->thread_tag));
 }
 
 /* ---- places ---- */
@@ -85,7 +71,7 @@ typedef struct {
   const te_bounds *b;
   const tn_TeStage *producer;
   const tn_arr *attach; /* loops the producer is computed in */
-  int rank;             /* of its memory */
+  const char *memory;   /* of its results */
   bool found;           /* whether a loop around the producer was met, going outwards */
   bool placed;          /* whether it was the innermost of them */
   arith_analyzer *a;
@@ -95,7 +81,7 @@ typedef struct {
 
 /* Does the producer see all values of the loop? */
 static bool is_inside(const need *n, const char *tag) {
-  return *tag == '\0' ? !n->found : is_shared_by(n->rank, tag);
+  return *tag == '\0' ? !n->found : tir_is_shared_by(n->memory, tag);
 }
 
 /* A loop of the consumer, as seen from the producer. */
@@ -320,7 +306,7 @@ static int axes_of(te_bounds *b, int64_t at) {
             .producer = st,
             .attach = tn_pmap_get(&b->paths, st->op),
             .needed = needed,
-            .rank = scope_rank(te_stage_scope(b, st))};
+            .memory = te_stage_scope(b, st)};
   TN_TRY(need_of_consumers(&n, at));
   TN_TRY(take_domains(b, c->reduce_axis));
   TN_ARITH(a);

@@ -223,8 +223,8 @@ static int refuse(nest *n, const use *w, const use *r) {
 /* Threads that see one memory wait for each other before they read it; virtual ones do not. */
 static bool is_waited_for(const nest *n, const tn_Buffer *b) {
   const char *memory = tir_buffer_scope(b), *thread = n->change->thread;
-  return thread && !sch_is_global(memory) && !sch_is_virtual(thread) &&
-         sch_is_shared_by(memory, thread);
+  return thread && !sch_is_global(memory) && !tir_is_virtual_axis(thread) &&
+         tir_is_shared_by(memory, thread);
 }
 
 static int check_read(nest *n, const use *r, int64_t place) {

@@ -87,7 +87,7 @@ static int check_thread(const sch_step *e, const tn_For *f, const char *thread) 
     if (up && up->thread_binding) top = o;
   }
   same_thread t = {e, f, thread};
-  return sch_is_virtual(thread) ? 0 : check_extent(&t, (tn_obj *)(uintptr_t)top);
+  return tir_is_virtual_axis(thread) ? 0 : check_extent(&t, (tn_obj *)(uintptr_t)top);
 }
 
 static bool is_pipeline(const tn_For *f) {

@@ -4,8 +4,6 @@
      for i:
        for j: block "B" writes B[i, j]          under i: B[i, 0:16]
        for k: block "C" reads B[i, k // 2]      under i: B[i, 0:8], which is covered */
-#include <string.h>
-
 #include "arith/iter_map.h"
 #include "arith/region.h"
 #include "ir/functor.h"
@@ -13,30 +11,9 @@
 
 /* ---- loops ---- */
 
-bool sch_is_global(const char *memory) { return !*memory || strcmp(memory, "global") == 0; }
-
-bool sch_is_virtual(const char *thread) { return strncmp(thread, "vthread", 7) == 0; }
-
-/* Order of memories and threads: what lies in a memory is shared by the threads that are ranked
-   below or beside it. */
-static int memory_rank(const char *scope) {
-  if (sch_is_global(scope)) return 0;
-  if (strncmp(scope, "shared", 6) == 0) return 1;
-  return strncmp(scope, "warp", 4) == 0 ? 2 : 3;
-}
-
-/* Virtual threads are threads of a group. */
-bool sch_is_shared_by(const char *memory, const char *tag) {
-  int rank = memory_rank(memory);
-  bool inner = strncmp(tag, "threadIdx", 9) == 0 || sch_is_virtual(tag);
-  if (rank == 2) return strcmp(tag, "threadIdx.x") == 0;
-  if (rank == 0) return inner || strncmp(tag, "blockIdx", 8) == 0;
-  return rank == 1 && inner;
-}
-
 static bool shared_by(const char *memory, const tn_For *f) {
   return f->kind == TIR_FOR_THREAD_BINDING && f->thread_binding &&
-         sch_is_shared_by(memory, tn_cstr(f->thread_binding->thread_tag));
+         tir_is_shared_by(memory, tn_cstr(f->thread_binding->thread_tag));
 }
 
 tn_map *sch_loop_domain(const sch_step *e, const tn_obj *low, const tn_obj *high,
@@ -45,7 +22,7 @@ tn_map *sch_loop_domain(const sch_step *e, const tn_obj *low, const tn_obj *high
   bool above = false;
   for (const tn_obj *o = low; out && o; o = sch_parent(e, o)) {
     above = above || o == high;
-    if (above && memory_rank(memory) == 0) break;
+    if (above && sch_is_global(memory)) break;
     const tn_For *f = TN_AS(For, o);
     if (!f || (above && !shared_by(memory, f))) continue;
     tn_Range *r = tir_range(f->min, f->extent);

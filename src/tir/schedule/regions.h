@@ -5,6 +5,7 @@
 #define TN_TIR_SCHEDULE_REGIONS_H_
 
 #include "arith/int_set.h"
+#include "tir/device.h"
 #include "tir/schedule/blocks.h"
 #include "tir/schedule/schedule_impl.h"
 
@@ -57,12 +58,9 @@ tn_arr *sch_union_region(sch_step *e, const tn_arr *x, const tn_arr *y);
 /** Do the intervals of one region hold those of another, as far as these lie in the buffer? (Arrays
  * of IntervalSet.) */
 bool sch_holds(sch_step *e, const tn_arr *outer, const tn_arr *inner, const tn_Buffer *buffer);
-bool sch_is_global(const char *memory);
-/** Is "vthread.x" or the like the axis? One thread runs such threads: they do not wait for each
- * other. */
-bool sch_is_virtual(const char *thread);
-/** Do the threads of an axis ("threadIdx.x") see one memory of that name together? */
-bool sch_is_shared_by(const char *memory, const char *thread);
+static inline bool sch_is_global(const char *memory) {
+  return tir_memory_of(memory) == TIR_MEMORY_GLOBAL;
+}
 /** Tells the analyzer the ranges of the loops around `stmt` (itself among them) up to the block it
  * lies in, and that extents of parameters are not negative. */
 int sch_bind_loops_above(sch_step *e, const tn_obj *stmt);

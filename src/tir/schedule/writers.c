@@ -230,8 +230,8 @@ static int is_private(const writers *x, bool *out) {
   const char *memory = tir_buffer_scope(x->buffer), *thread = x->change->thread;
   tir_access_lca lca = {0};
   *out = false;
-  if (thread && sch_is_shared_by(memory, thread) &&
-      (!sch_is_virtual(thread) || sch_is_global(memory)))
+  if (thread && tir_is_shared_by(memory, thread) &&
+      (!tir_is_virtual_axis(thread) || sch_is_global(memory)))
     return 0;
   int r = tir_access_lca_find(x->e->func, 0, &lca);
   *out = r == 0 && sch_lies_below(x->e, tn_pmap_get(&lca.node, x->buffer), x->top);
