@@ -172,14 +172,18 @@ static tn_obj *use_call(tn_mut *m, tn_Call *e) {
   return tn_node_copy(&tn_type_Call, &copy);
 }
 
+/* The body tells whether the variable is part of an index. */
 static tn_obj *use_let(tn_mut *m, tn_Let *e) {
+  const narrower *x = m->ctx;
   tn_Let copy = *e;
-  TN_GETP(copy.value, visit_as(m, e->value, false));
-  TN_GETP(copy.value, tir_cast(e->var->dtype, copy.value, NULL));
   TN_GETP(copy.body, visit_as(m, e->body, false));
-  bool same = copy.value == e->value && copy.body == e->body;
+  tn_Var *narrow = tn_pmap_get(&x->narrow, e->var);
+  if (narrow) copy.var = narrow;
+  TN_GETP(copy.value, visit_as(m, e->value, narrow != NULL));
+  TN_GETP(copy.value, tir_cast(copy.var->dtype, copy.value, NULL));
+  bool same = copy.var == e->var && copy.value == e->value && copy.body == e->body;
   return same ? (tn_obj *)e
-              : (tn_obj *)TN_MAKE(Let, .var = e->var, .value = copy.value, .body = copy.body);
+              : (tn_obj *)TN_MAKE(Let, .var = copy.var, .value = copy.value, .body = copy.body);
 }
 
 /* ---- buffers ---- */
