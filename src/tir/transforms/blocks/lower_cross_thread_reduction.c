@@ -13,11 +13,12 @@
                                                       T.where(ki == 0)
                                                       B[vi] = cross_thread_B[0]
 
-   Other statements may stand beside the block's own reduction loops in the body of the threads, not
-   within, unless they access a result in global memory. The combiner must be a known one: ValueError. Without its own part a thread brings its
-   value directly. A block outside of the threads that takes a result out of registers into global
-   memory is run by one thread only. Before LowerInitBlock.
- */
+   Other statements may stand in the body of the threads, beside the block's own reduction loops but
+   not within them, unless they use a result in global memory. The combiner must be a known one:
+   ValueError. Without its own part a thread brings its value directly. A block outside of the
+   threads that takes a result out of registers into global memory is run by one thread only, unless
+   the kernel uses what it writes: there is no barrier that would make the others wait for it.
+   Before LowerInitBlock. */
 #include <string.h>
 
 #include "tir/schedule/reducer.h"
@@ -44,6 +45,43 @@ typedef struct {
   tn_vec loops;    /* For, outermost first */
   tn_pmap results; /* Buffer in registers -> array of the For that bound its reduction */
 } lowerer;
+
+/* ---- results in global memory ---- */
+
+static bool is_global(const tn_Buffer *b) { return strcmp(tir_buffer_scope(b), "global") == 0; }
+
+typedef struct {
+  const tn_obj *own; /* is not looked into */
+  const tn_Var *data;
+} use_search;
+
+static int find_use(void *ctx, tn_obj *o) {
+  const use_search *s = ctx;
+  const tn_BufferLoad *load = TN_AS(BufferLoad, o);
+  const tn_BufferStore *store = TN_AS(BufferStore, o);
+  const tn_MatchBufferRegion *part = TN_AS(MatchBufferRegion, o);
+  const tn_Buffer *b = load    ? load->buffer
+                       : store ? store->buffer
+                       : part  ? part->source->buffer
+                               : NULL;
+  if (o == (const tn_obj *)s->data || (b && b->data == s->data)) return 2;
+  return o == s->own || TN_IS(Buffer, o) || TN_IS(BufferRegion, o);
+}
+
+/* Does the program use the buffer's memory outside of a part of it? An error counts as yes. */
+static bool is_used_beside(const void *program, const void *own, const tn_Buffer *b) {
+  use_search s = {own, b->data};
+  return tn_pre_order(program, find_use, &s) != 0;
+}
+
+/* One thread writes a result in global memory, where no barrier makes the others wait for it. */
+static bool is_shared_result(const tn_Block *b, const tn_SeqStmt *body, const tn_stmt *own) {
+  for (int64_t i = 0; i < b->writes->len; ++i) {
+    const tn_Buffer *result = ((tn_BufferRegion *)tn_arr_obj(b->writes, i))->buffer;
+    if (is_global(result) && is_used_beside(body, own, result)) return true;
+  }
+  return false;
+}
 
 /* ---- recognising ---- */
 
@@ -78,26 +116,6 @@ static bool take_nest(const tn_For *f, nest *x) {
   }
   x->own_part |= !tir_is_one(x->realize->predicate);
   return bound && x->reduced[0];
-}
-
-static int is_accessed(void *ctx, tn_obj *o) {
-  const tn_BufferLoad *load = TN_AS(BufferLoad, o);
-  const tn_BufferStore *store = TN_AS(BufferStore, o);
-  const tn_Buffer *b = load ? load->buffer : store ? store->buffer : NULL;
-  return b && b->data == ((const tn_Buffer *)ctx)->data;
-}
-
-/* One thread writes a result in global memory, where no barrier makes the others wait for it. */
-static bool is_shared_result(const tn_Block *b, const tn_SeqStmt *body, const tn_stmt *own) {
-  for (int64_t i = 0; i < b->writes->len; ++i) {
-    tn_Buffer *result = ((tn_BufferRegion *)tn_arr_obj(b->writes, i))->buffer;
-    if (strcmp(tir_buffer_scope(result), "global") != 0) continue;
-    for (int64_t k = 0; k < body->seq->len; ++k)
-      if (tn_arr_obj(body->seq, k) != (const tn_obj *)own &&
-          tn_post_order(tn_arr_obj(body->seq, k), is_accessed, result))
-        return true;
-  }
-  return false;
 }
 
 /* Threads that reduce, with several statements in their body, of which the i-th is a loop nest of
@@ -425,6 +443,7 @@ static tn_stmt *transform_beside(tn_mut *m, const tn_vec *threads, const tn_SeqS
   nest x;
   for (int64_t i = 0; i < body->seq->len; ++i) {
     if (!take_beside(threads, body, i, &x)) {
+      if (tn_error_pending()) return NULL;
       TN_TRYP(tn_vec_push_obj(&seq, tn_mut_visit(m, tn_arr_obj(body->seq, i))));
       continue;
     }
@@ -477,21 +496,33 @@ static bool is_realize(const tn_stmt *s, const void *arg) {
   return TN_IS(BlockRealize, s);
 }
 
-/* The loops that bound the reduction whose result the block takes into global memory, which every
-   thread would write; NULL: it does not. */
-static const tn_arr *broadcast_by(const lowerer *l, const tn_Block *b) {
+static bool reads_buffer(const tn_Block *b, const tn_Buffer *buffer) {
+  for (int64_t i = 0; i < b->reads->len; ++i)
+    if (((tn_BufferRegion *)tn_arr_obj(b->reads, i))->buffer == buffer) return true;
+  return false;
+}
+
+/* Does the kernel use what the block writes? A thread that writes the same itself need not wait. */
+static bool is_written_for_all(const lowerer *l, const tn_BlockRealize *r, const tn_Buffer *to) {
+  return l->loops.len && !reads_buffer(r->block, to) &&
+         is_used_beside(l->loops.items[0].v.obj, r, to);
+}
+
+/* The loops that bound the reduction whose result the block takes into global memory, which one
+   thread should do; NULL: it does not. */
+static const tn_arr *broadcast_by(const lowerer *l, const tn_BlockRealize *r) {
+  const tn_Block *b = r->block;
+  const tn_arr *threads = NULL;
   for (int64_t i = 0; i < l->loops.len; ++i)
     if (is_thread_bound((const tn_For *)l->loops.items[i].v.obj)) return NULL;
+  for (int64_t i = 0; !threads && i < b->reads->len; ++i)
+    threads = tn_pmap_get(&l->results, ((tn_BufferRegion *)tn_arr_obj(b->reads, i))->buffer);
+  if (!threads || !b->writes->len || tir_has_stmt(b->body, is_realize, NULL)) return NULL;
   for (int64_t i = 0; i < b->writes->len; ++i) {
-    const tn_BufferRegion *w = (const tn_BufferRegion *)tn_arr_obj(b->writes, i);
-    if (strcmp(tir_buffer_scope(w->buffer), "global") != 0) return NULL;
+    const tn_Buffer *to = ((tn_BufferRegion *)tn_arr_obj(b->writes, i))->buffer;
+    if (!is_global(to) || is_written_for_all(l, r, to)) return NULL;
   }
-  if (!b->writes->len || tir_has_stmt(b->body, is_realize, NULL)) return NULL;
-  for (int64_t i = 0; i < b->reads->len; ++i) {
-    const tn_BufferRegion *r = (const tn_BufferRegion *)tn_arr_obj(b->reads, i);
-    if (tn_pmap_has(&l->results, r->buffer)) return tn_pmap_get(&l->results, r->buffer);
-  }
-  return NULL;
+  return threads;
 }
 
 static tn_stmt *by_one_thread(tn_BlockRealize *op, const tn_arr *threads) {
@@ -524,7 +555,8 @@ static tn_stmt *lower_realize(tn_mut *m, tn_BlockRealize *op) {
     const tn_For *f = (const tn_For *)l->loops.items[i].v.obj;
     if (races(op, f)) return refuse(op, f);
   }
-  const tn_arr *threads = broadcast_by(l, op->block);
+  const tn_arr *threads = broadcast_by(l, op);
+  if (!threads && tn_error_pending()) return NULL;
   return threads ? by_one_thread(op, threads) : tn_mut_children(m, op);
 }
 
