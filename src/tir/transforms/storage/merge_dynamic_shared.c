@@ -92,6 +92,12 @@ static tn_obj *see_evaluate(tn_mut *m, tn_Evaluate *op) {
   ((merger *)m->ctx)->now++;
   return tn_mut_children(m, op);
 }
+/* What the condition reads lives as long as the statement: no barrier stands between the condition
+   and what it guards, so that a thread may read it while others are further on. */
+static tn_obj *see_if(tn_mut *m, tn_IfThenElse *op) {
+  tn_obj *r = tn_mut_children(m, op);
+  return r && tn_mut_visit(m, op->condition) ? r : NULL;
+}
 /* What is used in a loop lives as long as the loop: another iteration uses it again. */
 static tn_obj *see_loop(tn_mut *m, tn_obj *op) {
   merger *x = m->ctx;
@@ -235,7 +241,8 @@ static tn_stmt *merge_kernel(const char *scope, tn_stmt *body) {
       TN_CASE(Allocate, see_allocate), TN_CASE(Var, see_var),
       TN_CASE(Buffer, see_buffer),     TN_CASE(BufferLoad, see_load),
       TN_CASE(BufferStore, see_store), TN_CASE(Evaluate, see_evaluate),
-      TN_CASE(For, see_loop),          TN_CASE(While, see_loop)};
+      TN_CASE(For, see_loop),          TN_CASE(While, see_loop),
+      TN_CASE(IfThenElse, see_if)};
   __attribute__((cleanup(merger_fini))) merger x = {.loop = -1, .scope = scope};
   TN_MUT(m, look, &x);
   if (!tn_mut_visit(&m, body)) return NULL;
