@@ -422,8 +422,9 @@ static tn_stmt *under(tn_mut *m, tn_expr *cond, tn_stmt *s) {
   if (!cond) return NULL;
   int64_t mark = x->a->nfacts;
   if (tir_is_pure(cond) && arith_enter(x->a, cond) < 0) return NULL;
-  /* what was read is there until it is stored to, unless another thread does */
-  if (!x->together && !x->opaque && !tn_post_order(cond, compares_floats, NULL))
+  /* what was read is there until it is stored to, unless another thread does, or the condition */
+  bool stays = !x->together && !x->opaque && tir_side_effect(cond) <= TIR_EFFECT_READ;
+  if (stays && !tn_post_order(cond, compares_floats, NULL))
     TN_TRYP(note_assumed(x, cond, tir_bool(true)));
   tn_stmt *r = tn_mut_visit(m, s);
   arith_leave(x->a, mark);
@@ -456,6 +457,7 @@ static tn_obj *follow_if(tn_mut *m, tn_IfThenElse *op) {
     return taken ? tn_mut_visit(m, taken) : (tn_obj *)tir_nop();
   }
   if (x->use & TIR_KNOWN_VALUES) copy.condition = cond;
+  TN_TRYP(forget_in(x, op->condition));
   TN_TRYP(tir_known_copy(&x->facts, &before));
   TN_GETP(copy.then_case, under(m, copy.condition, op->then_case));
   TN_TRYP(tir_known_copy(&x->facts, &yes));

@@ -1,5 +1,5 @@
-/* What is known of the elements of buffers: from stores and from T.assume, carried along a program
-   in the order in which it runs.
+/* What is known of the elements of buffers: from stores, conditions and T.assume, carried along a
+   program in the order in which it runs.
 
      for i in range(16):
        T.evaluate(T.assume(i < 14 or A[i] == 0))      for all i in [0, 16): not i < 14 => A[i] == 0
