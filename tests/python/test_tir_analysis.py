@@ -307,6 +307,14 @@ def test_regions_of_pointers_and_reductions():
     assert [r.buffer.name for r in writes] == ["C"]
 
 
+def test_a_buffer_that_is_a_part_of_itself_is_refused():
+    A = tir.decl_buffer((8,), name="A")
+    part = tir.MatchBufferRegion(A, tir.BufferRegion(A, [tenon.ir.Range(0, 8)]))
+    block = tir.Block([], [], [], "b", tir.Evaluate(0), match_buffers=[part])
+    with pytest.raises(ValueError, match="match_buffer A: it is a part of itself"):
+        analysis.get_block_access_region(block, {})
+
+
 def test_memory_constraints():
     @T.prim_func
     def main(

@@ -49,3 +49,16 @@ def test_a_pointer_may_reach_all():
                 T.call_extern("int32", "f", row.data, out.data)
 
     assert _regions(main) == (["A[vi, 4:12]"], ["B[vi, 0:8]"])
+
+
+def test_a_pointer_that_is_only_written_through():
+    @T.prim_func
+    def main(A: T.Buffer((8, 16), "float32"), B: T.Buffer((8, 16), "float32")):
+        for i in range(8):
+            with T.block("rows"):
+                vi = T.axis.spatial(8, i)
+                row = T.match_buffer(A[vi, 4:12], (8,), offset_factor=1)
+                out = T.match_buffer(B[vi, 0:8], (8,), offset_factor=1)
+                T.call_extern("int32", "f", row.access_ptr("r"), out.access_ptr("w"))
+
+    assert _regions(main) == (["A[vi, 4:12]"], ["B[vi, 0:8]"])

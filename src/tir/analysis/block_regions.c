@@ -31,7 +31,8 @@ typedef struct {
   arith_analyzer arith;
 } finder;
 
-/* How the buffer of a MatchBufferRegion is used; may be added up. */
+/* How the buffer of a MatchBufferRegion is used; may be added up. The first two are those of the
+   mask of tvm_access_ptr. */
 enum { READ = 1, WRITTEN = 2, POINTER = 4 };
 
 /* ---- bounds of an index ---- */
@@ -72,7 +73,7 @@ static bound remainder_of(const tn_BinaryOp *e) {
   return (bound){tir_zero(e->dtype), tir_const_int(e->dtype, k - 1)};
 }
 
-/* Arithmetic of less than 32 bits wraps around: its results have no bounds that its operands tell. */
+/* Arithmetic of less than 32 bits wraps around: bounds of its operands say nothing of it. */
 static bool is_narrow(tn_dtype t) { return t.bits < 32; }
 
 static tn_expr *widened(tn_expr *e) {
@@ -187,9 +188,7 @@ static tn_arr *box_in_source(const tn_MatchBufferRegion *m, const tn_arr *box) {
   for (int64_t i = 0; i < source->len; ++i) {
     const tn_Range *r = (tn_Range *)tn_arr_obj(source, i);
     const tn_Range *at = i < extra ? NULL : (tn_Range *)tn_arr_obj(box, i - extra);
-    tn_expr *min = r->min, *shift = at ? at->min : NULL;
-    if (at) TN_TRYP(tir_match_types(&min, &shift, NULL));
-    if (at) TN_GETP(r, tir_range(tir_add(min, shift), at->extent));
+    if (at) TN_GETP(r, tir_range(tir_add(r->min, at->min), at->extent));
     TN_TRYP(tn_vec_push_obj(&out, r));
   }
   return tn_arr_from(&out);
@@ -198,7 +197,10 @@ static tn_arr *box_in_source(const tn_MatchBufferRegion *m, const tn_arr *box) {
 /* What is done with a box of a buffer is, where the buffer is another name of a part of one, done
    with the box of that part. Without a box: with all of it. */
 static int add_matched(finder *f, region_set *set, tn_Buffer *b, tn_arr *box) {
+  size_t steps = 0;
   for (const tn_MatchBufferRegion *m; (m = match_of(f, b)); b = m->source->buffer) {
+    TN_CHECK(steps++ < f->inside.len, ValueError, b->span,
+             "match_buffer %s: it is a part of itself", tn_cstr(b->name));
     TN_TRY(note_use(f, m, set == &f->writes ? WRITTEN : READ));
     TN_GET(box, box_in_source(m, box));
   }
@@ -293,11 +295,17 @@ static tn_Buffer *pointed_to(const finder *f, const tn_obj *v) {
  */
 static int find_access_ptr(finder *f, const tn_Call *c) {
   int64_t mask;
-  bool access = tir_op_number((const tn_obj *)c->op) == TIR_OP_tvm_access_ptr && c->args->len == 5;
-  tn_Buffer *b = access ? pointed_to(f, tn_arr_obj(c->args, 1)) : NULL;
-  if (!b || !tir_as_int(tn_arr_obj(c->args, 4), &mask)) return 1;
-  region_set *set = (mask & 3) == 3 ? &f->opaque : mask & 1 ? &f->reads : &f->writes;
-  return mask & 3 ? add_whole(f, set, b) : 0;
+  bool access = tir_op_number((const tn_obj *)c->op) == TIR_OP_tvm_access_ptr &&
+                c->args->len == 5 && tir_as_int(tn_arr_obj(c->args, 4), &mask);
+  if (!access) return 1;
+  mask &= READ | WRITTEN;
+  const tn_obj *data = tn_arr_obj(c->args, 1);
+  const tn_MatchBufferRegion *m = tn_pmap_get(&f->matched_data, data);
+  if (m) return note_use(f, m, POINTER | mask);
+  tn_Buffer *b = pointed_to(f, data);
+  if (!b) return 1;
+  region_set *set = mask == (READ | WRITTEN) ? &f->opaque : mask & READ ? &f->reads : &f->writes;
+  return mask ? add_whole(f, set, b) : 0;
 }
 
 static int find(void *ctx, tn_obj *o) {
@@ -306,7 +314,7 @@ static int find(void *ctx, tn_obj *o) {
   const tn_MatchBufferRegion *by_pointer = TN_IS(Var, o) ? tn_pmap_get(&f->matched_data, o) : NULL;
   if (through) return add_whole(f, &f->opaque, through);
   if (by_pointer) return note_use(f, by_pointer, POINTER);
-  if (f->pointers && TN_AS(Call, o)) {
+  if (TN_AS(Call, o)) {
     int r = find_access_ptr(f, (const tn_Call *)o);
     if (r <= 0) return r;
   }
