@@ -9,7 +9,7 @@
 
 #include "arith/region.h"
 
-enum { MAX_REST = 1 << 30 }; /* of what a guard says beside a variable */
+enum { MAX_NUMBER = 1 << 30 }; /* of a range and of a guard: sums stay far from the ends of int64 */
 
 static int push(compact_guards *g, tn_expr *x) { return x ? tn_vec_push_obj(g, x) : -1; }
 
@@ -110,6 +110,8 @@ tn_expr *compact_limited(const compact_guards *g, int64_t first, arith_analyzer 
 
 /* ---- variables ---- */
 
+static bool is_small(int64_t n) { return n > -MAX_NUMBER && n < MAX_NUMBER; }
+
 /* b > 0 */
 static int64_t quotient_down(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
@@ -127,8 +129,9 @@ static void limit_values(int64_t factor, int64_t least_rest, int64_t *lo, int64_
 tn_Range *compact_range(const compact_guards *g, int64_t first, arith_analyzer *known,
                         const tn_Var *v, tn_Range *range) {
   int64_t lo, n, factor;
-  if (!tir_as_int((tn_obj *)range->min, &lo) || !tir_as_int((tn_obj *)range->extent, &n) || n < 1)
-    return range;
+  bool known_ends =
+      tir_as_int((tn_obj *)range->min, &lo) && tir_as_int((tn_obj *)range->extent, &n);
+  if (!known_ends || !is_small(lo) || !is_small(n) || n < 1) return range;
   int64_t hi = lo + n - 1, least = lo, most = hi;
   tn_arr *vars = tn_arr_of(1, v), *linear;
   if (!vars) return NULL;
@@ -136,9 +139,10 @@ tn_Range *compact_range(const compact_guards *g, int64_t first, arith_analyzer *
     tn_expr *guard = (tn_expr *)g->items[i].v.obj;
     if (!tir_uses_var(guard, v)) continue;
     TN_GETP(linear, arith_linear(guard, vars));
-    if (linear->len != 2 || !tir_as_int(tn_arr_obj(linear, 0), &factor)) continue;
+    if (linear->len != 2 || !tir_as_int(tn_arr_obj(linear, 0), &factor) || !is_small(factor))
+      continue;
     arith_bound rest = arith_const_bound(known, (tn_expr *)tn_arr_obj(linear, 1));
-    if (rest.min > -MAX_REST && rest.min < MAX_REST) limit_values(factor, rest.min, &least, &most);
+    if (is_small(rest.min)) limit_values(factor, rest.min, &least, &most);
   }
   if (least > most || (least == lo && most == hi)) return range;
   tn_dtype t = range->min->dtype;

@@ -137,8 +137,8 @@ static int64_t whole_row(const tn_Prefetch *op, int64_t axis) {
   for (int64_t i = axis + 1; i < op->bounds->len; ++i) {
     const tn_Range *r = (const tn_Range *)tn_arr_obj(op->bounds, i);
     bool whole = tir_is_zero(r->min) && tir_as_int((tn_obj *)r->extent, &extent) &&
-                 tir_as_int(tn_arr_obj(op->buffer->shape, i), &all) && extent == all && all > 0;
-    if (!whole || op->buffer->strides->len || row > CACHE_LINE) return 0;
+                 tir_as_int(tn_arr_obj(op->buffer->shape, i), &all) && extent == all;
+    if (!whole || op->buffer->strides->len || all < 1 || all > CACHE_LINE / row) return 0;
     row *= all;
   }
   return row;
