@@ -392,11 +392,12 @@ tn_PrimFunc *tir_lower_thread_allreduce(tn_PrimFunc *f, const tn_pass_ctx *c) {
   const tn_obj *target = tir_func_attr(f, "target");
   TN_CHECKP(target, ValueError, f->span,
             "LowerThreadAllreduce: Require the target attribute: run tir.BindTarget first");
-  bool cuda = tir_target_device_type(target) == kDLCUDA;
+  int device = tir_target_device_type(target);
+  bool cuda = device == kDLCUDA;
   __attribute__((cleanup(lowerer_fini)))
   lowerer x = {.warp = tir_target_option(target, "thread_warp_size", cuda ? 32 : 1),
                .max_threads = tir_target_option(target, "max_num_threads", cuda ? 1024 : 256),
-               .has_shuffles = cuda || strcmp(tir_target_kind_name(target), "metal") == 0,
+               .has_shuffles = cuda || device == kDLMetal,
                .masked = cuda};
   TN_MUT(m, cases, &x);
   return tir_with_body(f, tn_mut_visit(&m, f->body));
