@@ -15,8 +15,9 @@
 TIR_CHECKED_NODES(TIR_CHECK_DECLARE)
 #undef TIR_CHECK_DECLARE
 
-/** Types and functions of script/: documents, printer. */
+/** Types and functions of tir.c. */
 int tir_nodes_init(void);
+/** Types and functions of script/: documents, printer. */
 int doc_init(void);
 /** Passes of transforms/ and their options. */
 int transforms_init(void);

@@ -1,10 +1,8 @@
 /* Walking over accesses (see access_bounds.h). */
-#include "ir/expr.h"
-#include "object/functions.h"
-#include "tenon/object.h"
 #include "tir/analysis/access_bounds.h"
 
 #include "base/error.h"
+#include "ir/expr.h"
 #include "ir/functor.h"
 #include "tir/rewrite.h"
 

@@ -13,7 +13,6 @@
 #include "ir/expr.h"
 #include "object/functions.h"
 #include "base/error.h"
-#include "tenon/object.h"
 #include "tir/analysis.h"
 #include "tir/device.h"
 

@@ -1,7 +1,7 @@
 /* An estimate of the operations that a program executes: those on numbers, not those of indices.
    Comparisons and what is compared decide where a value comes from: they count as nothing. Of two
-   branches the more expensive one counts, of a loop the largest number of iterations. Nothing recurses: each part's count follows from
-   those of its own parts. */
+   branches the more expensive one counts, of a loop the largest number of iterations. Nothing
+   recurses: each part's count follows from those of its own parts. */
 #include "arith/analyzer.h"
 #include "base/pmap.h"
 #include "ir/expr.h"

@@ -7,7 +7,6 @@
 #include "ir/expr.h"
 #include "ir/functor.h"
 #include "object/functions.h"
-#include "tenon/object.h"
 #include "tir/tir_impl.h"
 #include "tir/device.h"
 

@@ -1,5 +1,5 @@
-/* Passes over tensor programs: the rows of passes.def, each one file. What several of them need is in
-   tir/rewrite.h, of programs for devices in tir/device.h.
+/* Passes over tensor programs: the rows of passes.def, each one file. What several of them need is
+   in tir/rewrite.h, for programs of devices in tir/device.h.
 
    Compiler code: what is returned belongs to the current scope, see base/scope.h. */
 #ifndef TN_TIR_TRANSFORMS_TRANSFORMS_H_

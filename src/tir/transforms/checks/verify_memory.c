@@ -3,14 +3,9 @@
    the pass that insists on it ("tir.VerifyMemory"). */
 #include <string.h>
 
-#include "base/error.h"
-#include "ir/expr.h"
-#include "ir/functor.h"
-#include "object/functions.h"
-#include "tenon/object.h"
-#include "tir/tir_impl.h"
 #include "tir/device.h"
 #include "tir/script/printer.h"
+#include "tir/tir_impl.h"
 #include "tir/transforms/transforms.h"
 
 typedef struct {

@@ -9,8 +9,8 @@
      ...                                                     (8, 4, 2, 1)
      red_buf0[0] = T.tvm_warp_shuffle(mask[0], red_buf0[0], 0, 32, 32)
 
-   Targets without masks give 0 for it. More threads than a warp's reduce in two rounds with the results of the first in shared memory.
-   Part of tir.LowerThreadAllreduce. */
+   Targets without masks give 0 for it. More threads than a warp's reduce in two rounds, with the
+   results of the first in shared memory. Part of tir.LowerThreadAllreduce. */
 #include "tir/transforms/device/allreduce_impl.h"
 
 /* Memory of one round. */

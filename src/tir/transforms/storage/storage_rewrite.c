@@ -6,11 +6,12 @@
        C = T.allocate([8])                        fill(B); use(B)
        fill(C); use(C)
 
-   A piece holds one allocation after the other, of similar size (pack/pack.h); what computes an array from another of the same size element by element, as its last
-   use, gets the memory of the other. Arrays that fit a register, and those close to the threads
-   (warp, local), keep memory to themselves. What a device has by name (local.L0A) is one allocation
-   with parts (storage_merge.c). Allocations that nothing uses go. Option
-   tir.disable_storage_rewrite. Before UnrollLoop: each allocation has its own variable here. */
+   A piece holds one allocation after the other, of similar size (pack/pack.h); what computes an
+   array from another of the same size element by element, as its last use, gets the memory of the
+   other. Arrays that fit a register, and those close to the threads (warp, local), keep memory to
+   themselves. What a device has by name (local.L0A) is one allocation with parts (storage_merge.c).
+   Allocations that nothing uses go. Option tir.disable_storage_rewrite. Before UnrollLoop: each
+   allocation has its own variable here. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,8 +97,8 @@ static bool same_size(const tn_Allocate *a, const tn_Allocate *b) {
   return same;
 }
 
-/* The variable, among those from `ending` on, whose last use is the statement that fills `s` in place:
-   its number, or -1. */
+/* The variable, among those from `ending` on, whose last use is the statement that fills `s` in
+   place: its number, or -1. */
 static int64_t in_place_of(storage_var *const *ending, int64_t n, const storage_var *s) {
   const tn_stmt *at = s->first_stmt;
   if (!at || !is_shareable(s)) return -1;
