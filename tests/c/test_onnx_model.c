@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,12 +12,16 @@
 #include "import/onnx/model.h"
 #include "tenon/compiler.h"
 
-/* A model of one initializer as bytes; the caller frees it. */
-static uint8_t *pack(onnx_tensor *t, size_t *n) {
+enum { COPIES = 3 };
+
+/* A model of initializers that are all `t` as bytes; the caller frees it. */
+static uint8_t *pack_copies(onnx_tensor *t, size_t copies, size_t *n) {
   onnx_graph g;
+  onnx_tensor *all[COPIES] = {t, t, t};
+  assert_true(copies <= COPIES);
   onnx__graph_proto__init(&g);
-  g.initializer = &t;
-  g.n_initializer = 1;
+  g.initializer = all;
+  g.n_initializer = copies;
   Onnx__OperatorSetIdProto set;
   onnx__operator_set_id_proto__init(&set);
   set.has_version = 1;
@@ -31,6 +36,9 @@ static uint8_t *pack(onnx_tensor *t, size_t *n) {
   onnx__model_proto__pack(&m, out);
   return out;
 }
+
+/* A model of one initializer. */
+static uint8_t *pack(onnx_tensor *t, size_t *n) { return pack_copies(t, 1, n); }
 
 static onnx_tensor tensor(int32_t type, int64_t *dims, size_t ndim) {
   onnx_tensor t;
@@ -236,6 +244,40 @@ static void test_large_data(void **state) {
   free(values);
 }
 
+/* Numbers that are larger in memory than in the file: what is after the file's mapping must stay.
+   The file is mapped into a hole before pages that are looked at afterwards (the highest place that
+   is large enough; elsewhere the test says nothing). */
+static void test_file_of_small_numbers(void **state) {
+  (void)state;
+  enum { N = 400000, MARK = 0x5a };
+  const size_t after = (size_t)COPIES * N * 8;
+  char path[] = "/tmp/test_onnx_XXXXXX";
+  int64_t dims[] = {N}, *ones = malloc(N * sizeof *ones);
+  onnx_tensor t = tensor(7, dims, 1);
+  for (int i = 0; i < N; ++i) ones[i] = 1;
+  t.int64_data = ones;
+  t.n_int64_data = N;
+  size_t n, page = (size_t)sysconf(_SC_PAGESIZE);
+  uint8_t *data = pack_copies(&t, COPIES, &n);
+  int fd = mkstemp(path);
+  assert_int_equal(write(fd, data, n), n);
+  close(fd);
+  free(data);
+  free(ones);
+  size_t hole = (n + page - 1) / page * page;
+  char *all = mmap(NULL, hole + after, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_true(all != MAP_FAILED);
+  memset(all + hole, MARK, after);
+  munmap(all, hole);
+  onnx_model m;
+  assert_int_equal(onnx_model_read(&m, path), 0);
+  assert_int_equal(m.proto->graph->initializer[COPIES - 1]->int64_data[N - 1], 1);
+  for (size_t i = hole; i < hole + after; i += page) assert_int_equal(all[i], MARK);
+  onnx_model_fini(&m);
+  munmap(all + hole, after);
+  unlink(path);
+}
+
 static void test_external_data(void **state) {
   (void)state;
   TN_SCOPE(s);
@@ -303,10 +345,11 @@ static int start_compiler(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_raw_and_typed_values), cmocka_unit_test(test_wrong_sizes_and_types),
-      cmocka_unit_test(test_damaged_bytes),        cmocka_unit_test(test_depth_is_limited),
-      cmocka_unit_test(test_external_data),        cmocka_unit_test(test_large_data),
-      cmocka_unit_test(test_sparse_values),        cmocka_unit_test(test_files_that_are_none),
+      cmocka_unit_test(test_raw_and_typed_values),  cmocka_unit_test(test_wrong_sizes_and_types),
+      cmocka_unit_test(test_damaged_bytes),         cmocka_unit_test(test_depth_is_limited),
+      cmocka_unit_test(test_external_data),         cmocka_unit_test(test_large_data),
+      cmocka_unit_test(test_file_of_small_numbers), cmocka_unit_test(test_sparse_values),
+      cmocka_unit_test(test_files_that_are_none),
   };
   return cmocka_run_group_tests(tests, start_compiler, NULL);
 }

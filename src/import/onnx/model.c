@@ -21,13 +21,17 @@ enum { LARGE = 1 << 16 }; /* bytes from which on data has a tensor for its memor
 struct onnx_memory {
   tn_pmap tensors; /* data -> tn_tensor of bytes, owned */
   char *file;      /* where the file is mapped; NULL: it is not */
-  size_t taken;    /* bytes of large data so far: the file is read at least up to there */
+  size_t size;     /* of the file */
+  size_t taken;    /* bytes of large data so far: where the file holds it as it is in memory, the
+                      file is read at least up to there */
   size_t left;     /* bytes at its beginning that were given back */
 };
 
-/* What of the file was copied need not stay in memory beside its copy. */
+/* What of the file was copied need not stay in memory beside its copy. Numbers of a byte each may
+   become eight bytes: what was taken can be more than the file has. */
 static void leave_file(onnx_memory *m) {
-  size_t page = (size_t)sysconf(_SC_PAGESIZE), upto = m->taken / page * page;
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  size_t upto = (m->taken < m->size ? m->taken : m->size) / page * page;
   if (!m->file || upto <= m->left) return;
   (void)madvise(m->file + m->left, upto - m->left, MADV_DONTNEED);
   m->left = upto;
@@ -117,6 +121,7 @@ static int map_and_unpack(onnx_model *m, int fd, const char *path) {
   void *p = mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0);
   TN_CHECK(p != MAP_FAILED, OSError, NULL, "%s: %s", path, strerror(errno));
   m->memory->file = p;
+  m->memory->size = n;
   int r = unpack(m, p, n);
   m->memory->file = NULL;
   munmap(p, n);
