@@ -284,6 +284,27 @@ def test_rules_of_programs_for_quanta():
         assert ops_of(got) == ["concatenate", "qnn.requantize"]
 
 
+def test_rules_are_not_asked_about_two_scales_of_one_tensor():
+    from tenon.relay.testing.temp_op_attr import TempOpAttr
+
+    def add(call, types):
+        own = types[call.args[0]]
+        sums = relay.add(*(relay.cast(x, "int32") for x in call.args))
+        zero = relay.const(2 * int(own.zero_point.data.numpy()))
+        return [sums, tenon.ir.TensorAffineType(own.scale, zero, "int32", -1)]
+
+    q = relay.var("q", shape=(2, 8), dtype="int8")
+    data = np.arange(-8, 8, dtype="int8").reshape(2, 8)
+    for scales, asked in (((0.25, 0.25), True), ((0.25, 2.0), False)):
+        a, b = (relay.qnn.dequantize(q, relay.const(s), relay.const(3)) for s in scales)
+        y = relay.qnn.quantize(relay.add(a, b), relay.const(1.0), relay.const(3), out_dtype="int8")
+        mod = transform.InferType()(tenon.IRModule.from_expr(y))
+        with TempOpAttr("add", "FTVMFakeQuantizationToInteger", add):
+            got = transform.FakeQuantizationToInteger()(mod)
+        assert ("qnn.add" not in ops_of(got)) == asked  # else the pass's own, with both scales
+        assert np.abs(run(got, data).astype(int) - run(mod, data)).max() <= 1
+
+
 @pytest.mark.parametrize(
     ("rule", "error"),
     [
@@ -291,6 +312,10 @@ def test_rules_of_programs_for_quanta():
         (lambda call, types: [call], "a list of an expression and an affine"),
         (lambda call, types: [call, call], "a list of an expression and an affine"),
         (lambda call, types: call, "got relay.Call|got Call"),
+        (
+            lambda call, types: [call, tenon.ir.TupleAffineType([relay.TensorType((2, 8))])],
+            "a list of an expression and an affine",
+        ),
     ],
 )
 def test_bad_rules_for_quanta(rule, error):
