@@ -56,6 +56,17 @@ def test_bitserial_dense(unipolar, bits, words):
     )
 
 
+def test_as_many_bits_as_the_type_has():
+    x = RNG.integers(-128, 128, (3, 16)).astype("int8")
+    w = RNG.integers(-128, 128, (5, 16)).astype("int8")
+    check(
+        lambda x, w: relay.nn.bitserial_dense(x, w, 5, 8, 8, out_dtype="int32", unipolar=False),
+        lambda x, w: (x.astype("int32") & 255) @ (w.astype("int32") & 255).T,
+        x,
+        w,
+    )
+
+
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
 @pytest.mark.parametrize("unipolar", [False, True])
 @pytest.mark.parametrize("words", [False, True])

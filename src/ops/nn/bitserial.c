@@ -261,14 +261,15 @@ typedef struct {
   const tn_Tensor *from;
 } values;
 
-static tn_expr *low_bits(tn_expr *x, int64_t bits) {
-  return x ? bits_and(x, tir_const_int(x->dtype, (1 << bits) - 1)) : NULL;
+/* In type `t`: types of so many bits may lack the number whose bits are all 1. */
+static tn_expr *low_bits(tn_expr *x, tn_dtype t, int64_t bits) {
+  x = x ? tir_cast(t, x, NULL) : NULL;
+  return bits < t.bits ? bits_and(x, tir_const_int(t, (1 << bits) - 1)) : x;
 }
 
 static tn_expr *data_value(void *ctx, tn_arr *at) {
   const values *v = ctx;
-  tn_expr *x = low_bits(te_at(v->from, at), v->p->data_bits);
-  return x ? tir_cast(v->p->out, x, NULL) : NULL;
+  return low_bits(te_at(v->from, at), v->p->out, v->p->data_bits);
 }
 
 /* The number whose bits the planes of words hold. */
@@ -296,10 +297,10 @@ static tn_expr *unpacked(const values *v, tn_arr *at) {
 static tn_expr *weight_value(void *ctx, tn_arr *at) {
   const values *v = ctx;
   const product *p = v->p;
-  tn_expr *x = v->from->shape->len > p->rank ? unpacked(v, at)
-                                             : low_bits(te_at(v->from, at), p->weight_bits);
+  bool packed = v->from->shape->len > p->rank;
+  tn_expr *x = packed ? unpacked(v, at) : te_at(v->from, at);
   if (!x) return NULL;
-  TN_GETP(x, tir_cast(p->out, x, NULL));
+  TN_GETP(x, packed ? tir_cast(p->out, x, NULL) : low_bits(x, p->out, p->weight_bits));
   if (!p->unipolar) return x;
   return tir_sub(tir_add(x, x), tir_const_int(p->out, (1 << p->weight_bits) - 1));
 }
