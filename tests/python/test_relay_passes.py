@@ -225,6 +225,16 @@ def test_mixed_precision_of_variables(dtype):
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-2)
 
 
+def test_mixed_precision_leaves_indices_alone():
+    x, i = relay.var("x", shape=(3000,)), relay.var("i", shape=(1, 2))
+    mod = transform.InferType()(tenon.IRModule.from_expr(relay.gather_nd(x, i)))
+    values = np.zeros(3000, "float32")
+    values[[257, 2049]] = 1, 2  # the nearest numbers of bfloat16 are 256 and 2048
+    mod = transform.ToMixedPrecision("bfloat16")(mod)
+    f = relay.create_executor("graph", mod=mod, target="llvm").evaluate()
+    assert f(values, np.float32([[257, 2049]])).numpy().tolist() == [1, 2]
+
+
 def test_mixed_precision_asks_operators():
     from tenon.relay.testing.temp_op_attr import TempOpAttr
 

@@ -9,8 +9,8 @@
    the types of sums and results, is said by its attribute FTVMMixedPrecisionConversionType, (call,
    type) -> [0 always, 1 follow, 2 never, type of sums, type of the result], else by its row
    (`precision`), with sums of the small type: a cast after each product would round what
-   ComputeInFloat32 keeps. Other operators count as never; argument 2 says what else happens: 0 an error, 1 a warning, 2
-   nothing. */
+   ComputeInFloat32 keeps. Other operators count as never; argument 2 says what else happens: 0 an
+   error, 1 a warning, 2 nothing. */
 #include <math.h>
 
 #include "base/error.h"
@@ -121,11 +121,17 @@ static bool bounds_fit(const lowering *l, const tn_RelayCall *c) {
   return (isinf(low) || low <= most) && (isinf(high) || high <= most);
 }
 
+/* Indices may be floats: rounded they are those of other elements. */
+static bool has_float_indices(const tn_RelayCall *c) {
+  const tn_TensorType *t = relay_as_call(c, "gather_nd") ? relay_known_type(relay_arg(c, 1)) : NULL;
+  return t && ir_is_floating(t->dtype);
+}
+
 /* What the operator's row says. */
 static int64_t kind_of(const lowering *l, const tn_RelayCall *c) {
   switch (RELAY_ASK(precision, c)) {
   case RELAY_LOW: return ALWAYS;
-  case RELAY_FOLLOWS: return bounds_fit(l, c) ? FOLLOW : NEVER;
+  case RELAY_FOLLOWS: return bounds_fit(l, c) && !has_float_indices(c) ? FOLLOW : NEVER;
   case RELAY_FULL: return NEVER;
   default: return UNKNOWN;
   }
