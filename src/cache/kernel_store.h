@@ -34,8 +34,7 @@ TN_API void kernel_store_tell(kernel_store_info *out, bool count);
 /** Removes all entries. @return how many, or -1 (OSError) */
 TN_API int64_t kernel_store_clear(void);
 
-/** "cache.kernel_store_info" and "cache.kernel_store_clear"; part of the start of the compiler.
- */
+/** "driver.kernel_cache_info" and "driver.kernel_cache_clear"; part of the start of the compiler. */
 TN_API int cache_init(void);
 
 #endif /* TN_CACHE_KERNEL_STORE_H_ */

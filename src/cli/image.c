@@ -225,8 +225,7 @@ int cli_image_put(const cli_image_options *o, const char *path, const void *data
   cli_image x;
   TN_CHECK(find_place(t, &p) && i < p.batch, ValueError, NULL,
            "%s: the input %s does not take an image: expected [H, W], [C, H, W] or [H, W, C] with "
-           "1, 3 or "
-           "4 channels, or a batch of such",
+           "1, 3 or 4 channels, or a batch of such",
            path, name);
   int err = cli_png_read(path, data, n, p.channels, &x);
   if (!err) err = put_image(o, path, &x, name, &p, t, i);

@@ -114,8 +114,8 @@ TN_API tn_expr *relay_if_one(tn_expr *extent, tn_expr *one, tn_expr *other);
 int relay_same_choice(tn_expr *a, tn_expr *b);
 /* Arithmetic with extents goes through these: numbers do not wrap around, Any absorbs everything,
    what has symbols is simplified. What shape functions compute at run time is checked by the
-   program that they are put into (relay/memory/kernel_shapes.c). ValueError where a number leaves 64 bits, or
-   is divided by one below 1. */
+   program that they are put into (relay/memory/kernel_shapes.c). ValueError where a number leaves
+   64 bits, or is divided by one below 1. */
 
 /** An extent that is a number: int32 where it fits, else int64. */
 TN_API tn_expr *relay_dim_int(int64_t n);
@@ -206,8 +206,8 @@ typedef struct relay_replace relay_replace;
  */
 typedef void *(*relay_replace_fn)(const relay_replace *r);
 typedef struct relay_grad relay_grad;
-/** What arguments add to the adjoint of a result (relay/transforms/op_gradient.h): an expression for each
- * argument, or None; NULL with an error. */
+/** What arguments add to the adjoint of a result (relay/transforms/op_gradient.h): an expression for
+ * each argument, or None; NULL with an error. */
 typedef tn_arr *(*relay_grad_fn)(const relay_grad *g);
 
 /* ---- rows ---- */
@@ -321,8 +321,8 @@ TN_API void *relay_call_args(const char *op, void *attrs, tn_arr *args);
  *  relay_attrs("nn.conv2d", 2, "groups", tn_any_int(2), "data_layout", tn_any_cstr("NHWC")) */
 TN_API void *relay_attrs(const char *op, int n, ...);
 
-/** Attributes of an operator, those that `attrs` has too (NULL: none) as they are there. NULL without
- * an error where the operator has no attributes. */
+/** Attributes of an operator; those that `attrs` has too (NULL: none) get its values. NULL without an
+ * error where the operator has no attributes. */
 TN_API void *relay_attrs_like(const char *op, const void *attrs);
 
 /** Attributes by name, for code that is not of the family; `absent` where there is no such

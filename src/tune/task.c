@@ -1,4 +1,4 @@
-/* Tasks (see tuning_task.h): their workloads as text, and asking records for the values of knobs. */
+/* Tasks (see task.h): their workloads as text, and asking records for the values of knobs. */
 #include "tune/task.h"
 
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /* What a kernel class leaves open, and who decides it.
 
-   A class of kernels that has chosen its tiles by its rules makes a task of them: what is computed, as a
-   workload, and knobs with their values. Records of measurements (records.h) may know better
-   ones, which are taken when kernels can be made with them.
+   A class of kernels that has chosen its tiles by its rules makes a task of them: what is
+   computed, as a workload, and knobs with their values. Records of measurements (records.h) may
+   know better ones, which are taken when kernels can be made with them.
 
      tune_task t = {0};
      ... tune_task_workload(&t, "dense_pack.x86"); tune_task_tensor(&t, ...);

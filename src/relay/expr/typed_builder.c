@@ -1,4 +1,4 @@
-/* New expressions of what has types, with their own: types need not be inferred again, see typed_builder.h. */
+/* Expressions that are built with their types, see typed_builder.h. */
 #include "relay/expr/typed_builder.h"
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* New expressions of what has types, with their own: types need not be inferred again.
+/* Expressions of parts that have types, built with their own: no inference is needed.
 
    Compiler code: what is returned belongs to the current scope; a NULL operand means that an error
    is pending and is passed through. */

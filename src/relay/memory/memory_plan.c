@@ -15,8 +15,8 @@
    returned, stored in data, passed on or looked at under another shape keeps its own memory. And
    only between branches: both are allocated or none, and none waits while a branch needs memory.
    Bindings are numbered in order, those of branches between what is before and behind them, so that
-   a tensor is dead behind the last binding that reads it. Scalars are left alone: on the host they need no
-   memory. */
+   a tensor is dead after the last binding that reads it. Scalars are left alone: on the host they
+   need no memory. */
 #include <string.h>
 
 #include "base/alloc.h"

@@ -179,7 +179,8 @@ static tn_obj *fold_function(const tn_RelayFunction *f, int64_t limit, int64_t h
   return tn_rewrite(f, cases, TN_COUNT(cases), &x);
 }
 
-/* arguments: RELAY_FOLD_..., or a truth value: are quantized operators folded? the most bytes of a result, -1 for any */
+/* arguments: RELAY_FOLD_... (True: quantized operators are folded too), the most bytes of a result
+   (-1: any number) */
 tn_IRModule *relay_fold_constant(tn_IRModule *m, const tn_pass_ctx *c) {
   int64_t how = 0;
   if (c->nargs > 0 && c->args[0].type_index != TN_NONE) TN_TRYP(tn_any_to_int(&c->args[0], &how));

@@ -6,8 +6,8 @@
      %y = fn (%p0: Tensor[(?, 768)], %p1) { the same }(reshape(%x, newshape=[-3, -2]), %w);
      reshape_like(%y, %x, lhs_end=1, rhs_end=2)
 
-   The virtual machine cuts the first axis into pieces (vm/rows.c) and threads share it: a batch of one
-   would leave nothing to cut or to share. The reshapes move nothing there. */
+   The virtual machine cuts the first axis into pieces (vm/rows.c) and threads share it: a batch of
+   one would leave nothing to cut or to share. The reshapes move nothing there. */
 #include "base/error.h"
 #include "base/scope.h"
 #include "ir/functor.h"

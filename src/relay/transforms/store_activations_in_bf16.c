@@ -9,8 +9,8 @@
    Operators go on computing with float32: the casts at the begin and the end become part of their
    kernels, where values stay in registers, and are rounded once, when they are stored (in between
    tir.BF16ComputeLegalize drops what is rounded and widened again). Those that only move values
-   or choose among them work on bfloat16 itself. A value with one reader that computes element by element of
-   it alone is part of that one's kernel, and left. */
+   or choose among them work on bfloat16 itself. A value with one reader that computes element by
+   element of it alone is part of that one's kernel, and left. */
 #include <string.h>
 
 #include "base/error.h"
