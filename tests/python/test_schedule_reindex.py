@@ -119,6 +119,20 @@ def test_reindex_cache_read():
     assert "index_map=lambda i, j: (j, i // 2, i % 2)" in sch.trace.as_python()[-1]
 
 
+@pytest.mark.parametrize("kind", ["read", "write"])
+@pytest.mark.parametrize("order", [lambda i: i // 2, lambda i: i % 4, lambda i: i + i % 2])
+def test_elements_that_would_share_a_place(kind, order):
+    body = """
+for i in range(8):
+    with T.block("B"):
+        vi = T.axis.remap("S", [i])
+        B[vi] = A[vi] * 2.0
+"""
+    sch = tir.Schedule(func(["A:8", "B:8"], body))
+    with pytest.raises(tir.ScheduleError, match="not shown to keep the elements of buffer . apart"):
+        getattr(sch, f"reindex_cache_{kind}")("B", 0, "global", order)
+
+
 def test_reindex_cache_write():
     sch = tir.Schedule(chain)
     sch.reindex_cache_write("B", 0, "shared", lambda i, j: (j, i))

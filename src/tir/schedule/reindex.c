@@ -9,6 +9,7 @@
    The block accesses the buffer at one place. With an index map the copy has the indices that the
    map gives for the iterators, and lies in another memory. */
 #include "arith/int_set.h"
+#include "arith/iter_map.h"
 #include "ir/functor.h"
 #include "tir/schedule/cache.h"
 
@@ -431,6 +432,42 @@ static int check_iters(const sch_step *e, const reindexing *r) {
   return 0;
 }
 
+/* Is the index of the buffer one of those of the map, or its negative, but for a constant? */
+static int is_mapped(sch_step *e, const reindexing *r, tn_expr *old, bool *out) {
+  int64_t constant;
+  *out = tir_as_int((tn_obj *)old, &constant);
+  for (int64_t i = 0; !*out && i < r->mapped->len; ++i) {
+    tn_expr *x = tir_cast(old->dtype, (tn_expr *)tn_arr_obj(r->mapped, i), NULL), *less, *more;
+    TN_GET(less, arith_simplify(&e->arith, tir_sub(old, x)));
+    TN_GET(more, arith_simplify(&e->arith, tir_add(old, x)));
+    *out = tir_as_int((tn_obj *)less, &constant) || tir_as_int((tn_obj *)more, &constant);
+  }
+  return 0;
+}
+
+/* Elements of the buffer must not share a place of the cache: each index of the buffer is one of
+   the map's, or the map gives each value of the iterators a place. */
+static int check_apart(sch_step *e, const reindexing *r) {
+  bool all = true;
+  tn_map *ranges;
+  tn_IterMapResult *found;
+  for (int64_t i = 0; all && i < r->old->len; ++i)
+    TN_TRY(is_mapped(e, r, (tn_expr *)tn_arr_obj(r->old, i), &all));
+  if (all) return 0;
+  TN_GET(ranges, tn_scope_own(tn_map_new()));
+  for (int64_t i = 0; i < r->c.block->iter_vars->len; ++i) {
+    const tn_IterVar *iv = (const tn_IterVar *)tn_arr_obj(r->c.block->iter_vars, i);
+    if (used(r, iv)) TN_TRY(tn_map_set(ranges, tn_any_obj(iv->var), tn_any_obj(iv->dom)));
+  }
+  TN_GET(found, iter_map_detect(&e->arith, r->mapped, ranges, NULL, ITER_MAP_BIJECTIVE, true));
+  if (found->indices->len > 0) return 0;
+  return sch_fail(
+      e, "The map may put several elements in one place", SCH_PLACES(r->c.block),
+      "The index map of block {0} is not shown to keep the elements of buffer %s apart: "
+      "use the indices of the buffer, or give each value of the iterators a place",
+      tn_cstr(r->c.buffer->name));
+}
+
 /* Where cache_read and cache_write would put it, for this block only. */
 static int place_cache(sch_step *e, reindexing *r) {
   SCH_SCOPE_INFO(info);
@@ -457,7 +494,7 @@ tn_BlockRV *sch_reindex_cache(tn_TirSchedule *s, const tn_BlockRV *block, int64_
   reindexing r = {.write = write};
   if (sch_cache_find(&e, &r.c, block, index, write, memory, true) ||
       find_access(&e, r.c.block, r.c.buffer, write, &r.old) || map_indices(&e, &r, map, memory) ||
-      check_iters(&e, &r) || place_cache(&e, &r) || check_filled(&e, &r))
+      check_iters(&e, &r) || check_apart(&e, &r) || place_cache(&e, &r) || check_filled(&e, &r))
     return NULL;
   return finish(&e, &r, memory);
 }
