@@ -281,7 +281,7 @@ static const relay_op_row rows[] = {
      .shape = shape_function,
      .layouts = layouts,
      .doc = "index of the smallest element over axes; NaN is smaller than any number; -1 where "
-            "there are no elements",
+            "the axes have extent 0",
      .precision = RELAY_FULL,
      .values = RELAY_COMPUTED},
     {.name = "variance",

@@ -19,7 +19,7 @@ typedef enum {
   SCH_BLOCK,     /* handle of a block; a name stands for get_block */
   SCH_LOOP,      /* handle of a loop */
   SCH_SITE,      /* either of them */
-  SCH_LOOPS,     /* list of loops; each is an input, and there are no others */
+  SCH_LOOPS,     /* list of loops; each is an input, and the step has no other inputs */
   SCH_FACTORS,   /* list of integers, handles of such, and None; each is an input, the last ones */
   SCH_CONSUMERS, /* list of blocks, one input; may be left out */
   SCH_TARGET,    /* a loop or a list of blocks */

@@ -17,7 +17,7 @@
    not within them, unless they use a result in global memory. The combiner must be a known one:
    ValueError. Without its own part a thread brings its value directly. A block outside of the
    threads that takes a result out of registers into global memory is run by one thread only, unless
-   the kernel uses what it writes: there is no barrier that would make the others wait for it.
+   the kernel uses what it writes: without a barrier the other threads would not wait for it.
    Before LowerInitBlock. */
 #include <string.h>
 
